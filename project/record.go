@@ -34,6 +34,20 @@ func (k Kind[T]) Each(from Records, f func(id string, record T) error) error {
 	})
 }
 
+// At returns the records that have one of these ids, by id.
+func (k Kind[T]) At(from Records, ids []string) (map[string]T, error) {
+	at := map[string]T{}
+	err := from.RecordsAt(string(k), ids, func(id string, decode func(any) error) error {
+		var record T
+		if err := decode(&record); err != nil {
+			return err
+		}
+		at[id] = record
+		return nil
+	})
+	return at, err
+}
+
 // All returns every record, in order of id.
 func (k Kind[T]) All(from Records) (all []T, err error) {
 	err = k.Each(from, func(_ string, record T) error {

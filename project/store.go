@@ -274,6 +274,8 @@ type Records interface {
 	// Records calls f for each record of a kind whose id begins with prefix, in order
 	// of id.
 	Records(kind, prefix string, f func(id string, decode func(v any) error) error) error
+	// RecordsAt calls f for each record of a kind that has one of these ids, in any order.
+	RecordsAt(kind string, ids []string, f func(id string, decode func(v any) error) error) error
 	// RecordsOf returns the ids of the records of a kind whose field parent has this
 	// value, in order. For spawns an index answers it.
 	RecordsOf(kind, parent string) (ids []string, err error)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 	"flame/project"
 )
@@ -78,6 +80,22 @@ func (t *tx) Record(kind, id string, v any) (bool, error) {
 // Records calls f for each record of a kind whose id begins with prefix, in
 // order of id.
 func (t *tx) Records(kind, prefix string, f func(id string, decode func(v any) error) error) error {
+	return t.eachRecord(f, recordsByKind, clean(kind), clean(prefix), clean(prefix)+string(unicode.MaxRune))
+}
+
+// recordsAt is the SQL of RecordsAt: its ids are a JSON list.
+const recordsAt = `SELECT r.id, r.value FROM json_each(?) k CROSS JOIN records r ON r.kind = ? AND r.id = k.value`
+
+// RecordsAt calls f for each record of a kind that has one of these ids.
+func (t *tx) RecordsAt(kind string, ids []string, f func(id string, decode func(v any) error) error) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return t.eachRecord(f, recordsAt, jsonOf(lo.Map(ids, func(id string, _ int) string { return clean(id) })), clean(kind))
+}
+
+// eachRecord calls f for each record that a query returns.
+func (t *tx) eachRecord(f func(id string, decode func(v any) error) error, query string, args ...any) error {
 	type record struct {
 		id    string
 		value []byte
@@ -85,7 +103,7 @@ func (t *tx) Records(kind, prefix string, f func(id string, decode func(v any) e
 	// All are read before f runs, so that f may use the transaction.
 	list, err := collect(t.sql, func(rows *sql.Rows) (r record, err error) {
 		return r, rows.Scan(&r.id, &r.value)
-	}, recordsByKind, clean(kind), clean(prefix), clean(prefix)+string(unicode.MaxRune))
+	}, query, args...)
 	if err != nil {
 		return err
 	}

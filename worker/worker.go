@@ -47,6 +47,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	w.Say("serving queue %s with %d slots, up to mode %s; Ctrl-C ends", w.Queue, w.Slots, w.Most)
 	w.line.Told = w.sayAway
+	if n, err := w.mirrors().RemoveIdle(ctx, time.Now().Add(-keepMirrors)); n > 0 || err != nil {
+		w.Log.Info("repositories that no agent has used for long are removed", "removed", n, "error", err)
+	}
 	over := make(chan struct{})
 	var slots, beside sync.WaitGroup
 	beside.Go(func() { w.line.present(ctx, over, func() hub.Served { return w.serves(ctx) }) })
@@ -58,6 +61,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	beside.Wait()
 	return nil
 }
+
+// keepMirrors is for how long a worker keeps a repository that no agent uses.
+const keepMirrors = 30 * 24 * time.Hour
 
 // sayAway says that the hub is away, or back.
 func (w *Worker) sayAway(err error) {

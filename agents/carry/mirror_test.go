@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -165,4 +166,34 @@ func TestAMirrorIsNotMadeAnewForWhatTheBaseOrItsRemoteDid(t *testing.T) {
 	left, err := os.ReadDir(s.worker.Dir)
 	require.NoError(t, err)
 	assert.Len(t, left, 1, "nothing half made is left")
+}
+
+func TestMirrorsThatNobodyUsesAreRemoved(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	b, _ := s.give("a", carry.Options{})
+	s.take("one", b)
+	mirror := s.mirrors()[0]
+	half := filepath.Join(s.worker.Dir, ".new-1")
+	require.NoError(t, os.MkdirAll(half, 0o700))
+	s.writeAt(filepath.Join(s.worker.Dir, "notes.txt"), "another's")
+	remove := func(since time.Time) int {
+		n, err := s.worker.RemoveIdle(t.Context(), since)
+		require.NoError(t, err)
+		return n
+	}
+	long := time.Now().Add(time.Hour)
+	assert.Zero(t, remove(time.Now().Add(-time.Hour)), "all were used just now")
+	assert.Equal(t, 1, remove(long), "what is half made; the mirror has a worktree")
+	assert.NoDirExists(t, half)
+	require.NoError(t, os.RemoveAll(s.dir("one"))) // as by hand
+	old := time.Now().Add(-48 * time.Hour)
+	require.NoError(t, os.Chtimes(mirror, old, old))
+	s.take("two", b)
+	assert.Zero(t, remove(time.Now().Add(-24*time.Hour)), "to take from it is to use it")
+	require.NoError(t, os.RemoveAll(s.dir("two")))
+	assert.Equal(t, 1, remove(long))
+	assert.NoDirExists(t, mirror)
+	assert.FileExists(t, filepath.Join(s.worker.Dir, "notes.txt"))
+	s.take("three", b)
 }

@@ -74,6 +74,7 @@ type taking struct {
 
 // from makes the worktree by a mirror that there is.
 func (t taking) from(ctx context.Context, mirror string) (workdir string, err error) {
+	used(mirror)
 	if err := t.fill(ctx, mirror); err != nil {
 		return "", err
 	}
@@ -83,7 +84,7 @@ func (t taking) from(ctx context.Context, mirror string) (workdir string, err er
 // fresh makes a mirror that has the base, to follow on the newest that there was. If another
 // process has made one meanwhile, it returns that, which may not have the base.
 func (t taking) fresh(ctx context.Context, newest string) (mirror string, others bool, err error) {
-	made, err := os.MkdirTemp(t.Dir, ".new-*")
+	made, err := os.MkdirTemp(t.Dir, newMark+"*")
 	if err != nil {
 		return "", false, err
 	}

@@ -30,6 +30,7 @@ func Take(ctx context.Context, p *project.Project, machine string, docs []merge.
 type taking struct {
 	*batch
 	frames  map[string]core.Frame // those that are there, by id
+	agreed  map[string]merge.Doc  // what was agreed on before, by id
 	parents []string              // of frames that are new
 	void    []core.Frame          // that were invalidated elsewhere
 	owed    []merge.Doc
@@ -43,7 +44,10 @@ func take(b *batch, docs []merge.Doc) (t *taking, n int, err error) {
 		ids[i] = d.ID
 	}
 	t = &taking{batch: b}
-	if t.frames, err = b.frames(ids); err != nil {
+	if t.frames, err = b.frames(ids); err == nil {
+		t.agreed, err = recordDoc.At(b.tx, ids)
+	}
+	if err != nil {
 		return nil, 0, err
 	}
 	for n == 0 || n < len(docs) && !b.late() {
@@ -57,11 +61,7 @@ func take(b *batch, docs []merge.Doc) (t *taking, n int, err error) {
 
 // one takes in a document.
 func (t *taking) one(came merge.Doc) error {
-	var was merge.Doc
-	known, err := recordDoc.Load(t.tx, came.ID, &was)
-	if err != nil {
-		return err
-	}
+	was, known := t.agreed[came.ID]
 	f, there := t.frames[came.ID]
 	d := merge.Join(was, f, came, &t.clock, t.s.Now)
 	if !d.Equal(came) {
@@ -71,6 +71,7 @@ func (t *taking) one(came merge.Doc) error {
 		if err := recordDoc.Save(t.tx, d.ID, d); err != nil {
 			return err
 		}
+		t.agreed[d.ID] = d
 	}
 	stays := !d.Gone()
 	if !stays {
