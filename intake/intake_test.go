@@ -306,7 +306,7 @@ func TestWhoGoesOnWithAnInboxBeginsWhereAnotherStopped(t *testing.T) {
 	assert.Equal(t, 8, late[0].Count)
 	require.NoError(t, s.Project.Store.View(t.Context(), func(tx project.Tx) error {
 		var left []string
-		err := tx.Records("taken", "", func(id string, _ func(any) error) error { left = append(left, id); return nil })
+		err := tx.Records("taken", project.Which{}, func(id string, _ func(any) error) error { left = append(left, id); return nil })
 		assert.Equal(t, []string{"plugin"}, left, "what is known of a file goes with it")
 		return err
 	}))

@@ -25,7 +25,11 @@ func (k Kind[T]) Delete(from Records, id string) error {
 
 // Each calls f for every record, in order of id.
 func (k Kind[T]) Each(from Records, f func(id string, record T) error) error {
-	return from.Records(string(k), "", func(id string, decode func(any) error) error {
+	return k.each(from, Which{}, f)
+}
+
+func (k Kind[T]) each(from Records, which Which, f func(id string, record T) error) error {
+	return from.Records(string(k), which, func(id string, decode func(any) error) error {
 		var record T
 		if err := decode(&record); err != nil {
 			return err
@@ -37,11 +41,10 @@ func (k Kind[T]) Each(from Records, f func(id string, record T) error) error {
 // At returns the records that have one of these ids, by id.
 func (k Kind[T]) At(from Records, ids []string) (map[string]T, error) {
 	at := map[string]T{}
-	err := from.RecordsAt(string(k), ids, func(id string, decode func(any) error) error {
-		var record T
-		if err := decode(&record); err != nil {
-			return err
-		}
+	if len(ids) == 0 {
+		return at, nil
+	}
+	err := k.each(from, Which{IDs: ids}, func(id string, record T) error {
 		at[id] = record
 		return nil
 	})
@@ -59,7 +62,7 @@ func (k Kind[T]) All(from Records) (all []T, err error) {
 
 // IDs returns the ids that begin with prefix, in order, without decoding the records.
 func (k Kind[T]) IDs(from Records, prefix string) (ids []string, err error) {
-	err = from.Records(string(k), prefix, func(id string, _ func(any) error) error {
+	err = from.Records(string(k), Which{Prefix: prefix}, func(id string, _ func(any) error) error {
 		ids = append(ids, id)
 		return nil
 	})

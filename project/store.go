@@ -266,16 +266,19 @@ type Deadlines interface {
 	ClearDeadline(kind, subject string) error
 }
 
+// Which says which records of a kind are meant; the zero value means all.
+type Which struct {
+	Prefix string   // those whose id begins so
+	IDs    []string // those with these ids, whatever Prefix says; nil: Prefix decides
+}
+
 // Records are small JSON documents by kind and id: settings, counters,
 // suggestions, pending completions, marks of what was seen.
 type Records interface {
 	// Record decodes a record into v and reports whether it exists.
 	Record(kind, id string, v any) (bool, error)
-	// Records calls f for each record of a kind whose id begins with prefix, in order
-	// of id.
-	Records(kind, prefix string, f func(id string, decode func(v any) error) error) error
-	// RecordsAt calls f for each record of a kind that has one of these ids, in any order.
-	RecordsAt(kind string, ids []string, f func(id string, decode func(v any) error) error) error
+	// Records calls f for each of these records of a kind, in order of id.
+	Records(kind string, which Which, f func(id string, decode func(v any) error) error) error
 	// RecordsOf returns the ids of the records of a kind whose field parent has this
 	// value, in order. For spawns an index answers it.
 	RecordsOf(kind, parent string) (ids []string, err error)

@@ -42,6 +42,7 @@ func hotQueries() map[string]*selection {
 		"deadline":           byID(deadlineByKey, "k", "s"),
 		"record":             byID(recordByID, "k", "i"),
 		"records":            byID(recordsByKind, "k", "a", "b"),
+		"records by id":      byID(recordsByID, "k", `["a","b"]`),
 		"planned parents":    byID(plannedParents, 0, 10),
 		"planned children":   byID(plannedChildren, 1, 10),
 		"climb":              byID(climbing, "[1]"),

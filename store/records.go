@@ -17,6 +17,7 @@ import (
 const (
 	recordByID    = `SELECT value FROM records WHERE kind = ? AND id = ?`
 	recordsByKind = `SELECT id, value FROM records WHERE kind = ? AND id >= ? AND id < ? ORDER BY id`
+	recordsByID   = `SELECT id, value FROM records WHERE kind = ? AND id IN (SELECT value FROM json_each(?)) ORDER BY id`
 )
 
 // deadlineTable keeps deadlines.
@@ -77,25 +78,12 @@ func (t *tx) Record(kind, id string, v any) (bool, error) {
 	return true, nil
 }
 
-// Records calls f for each record of a kind whose id begins with prefix, in
-// order of id.
-func (t *tx) Records(kind, prefix string, f func(id string, decode func(v any) error) error) error {
-	return t.eachRecord(f, recordsByKind, clean(kind), clean(prefix), clean(prefix)+string(unicode.MaxRune))
-}
-
-// recordsAt is the SQL of RecordsAt: its ids are a JSON list.
-const recordsAt = `SELECT r.id, r.value FROM json_each(?) k CROSS JOIN records r ON r.kind = ? AND r.id = k.value`
-
-// RecordsAt calls f for each record of a kind that has one of these ids.
-func (t *tx) RecordsAt(kind string, ids []string, f func(id string, decode func(v any) error) error) error {
-	if len(ids) == 0 {
-		return nil
+// Records calls f for each of these records of a kind, in order of id.
+func (t *tx) Records(kind string, which project.Which, f func(id string, decode func(v any) error) error) error {
+	query, args := recordsByKind, []any{clean(kind), clean(which.Prefix), clean(which.Prefix) + string(unicode.MaxRune)}
+	if which.IDs != nil {
+		query, args = recordsByID, []any{clean(kind), jsonOf(lo.Map(which.IDs, func(id string, _ int) string { return clean(id) }))}
 	}
-	return t.eachRecord(f, recordsAt, jsonOf(lo.Map(ids, func(id string, _ int) string { return clean(id) })), clean(kind))
-}
-
-// eachRecord calls f for each record that a query returns.
-func (t *tx) eachRecord(f func(id string, decode func(v any) error) error, query string, args ...any) error {
 	type record struct {
 		id    string
 		value []byte

@@ -24,8 +24,8 @@ func (c counting) Record(kind, id string, v any) (bool, error) {
 	return c.Tx.Record(kind, id, v)
 }
 
-func (c counting) Records(kind, prefix string, f func(id string, decode func(v any) error) error) error {
-	return c.Tx.Records(kind, prefix, func(id string, decode func(v any) error) error {
+func (c counting) Records(kind string, which project.Which, f func(id string, decode func(v any) error) error) error {
+	return c.Tx.Records(kind, which, func(id string, decode func(v any) error) error {
 		return f(id, func(v any) error {
 			*c.decoded++
 			return decode(v)

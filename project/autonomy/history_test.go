@@ -270,7 +270,7 @@ func TestTheHistoryStaysBoundedAndConsistent(t *testing.T) {
 	assert.Equal(t, many, state.Stats.ActedUpon)
 	followed := 0
 	require.NoError(t, f.Store.View(f.Ctx, func(tx project.Tx) error {
-		return tx.Records("suggestion_followed", "", func(string, func(any) error) error {
+		return tx.Records("suggestion_followed", project.Which{}, func(string, func(any) error) error {
 			followed++
 			return nil
 		})
@@ -289,7 +289,7 @@ func TestAHookPaysNothingWhereNothingIsSuggested(t *testing.T) {
 	f.Pop(s, "done")
 	require.NoError(t, f.Store.View(f.Ctx, func(tx project.Tx) error {
 		for _, kind := range []string{"suggestions", "suggestion_history", "suggestion_followed", "learned"} {
-			require.NoError(t, tx.Records(kind, "", func(id string, _ func(any) error) error {
+			require.NoError(t, tx.Records(kind, project.Which{}, func(id string, _ func(any) error) error {
 				assert.Fail(t, "a record is written", "%s %q", kind, id)
 				return nil
 			}))

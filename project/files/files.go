@@ -155,7 +155,7 @@ func (all *changed) drop(tx project.Tx, id string) (path string, err error) {
 
 // patchesOf calls f for each patch of a frame, the oldest first.
 func patchesOf(tx project.Tx, frame string, f func(patch)) error {
-	return tx.Records(string(recordPatch), frame+"/", func(_ string, decode func(any) error) error {
+	return tx.Records(string(recordPatch), project.Which{Prefix: frame + "/"}, func(_ string, decode func(any) error) error {
 		var p patch
 		if err := decode(&p); err != nil {
 			return err

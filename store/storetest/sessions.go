@@ -180,7 +180,7 @@ func records(t *testing.T, kept project.Store) {
 		_, err = tx.Record("other", "a", &one)
 		assert.Error(t, err)
 		var seen []string
-		require.NoError(t, tx.Records("setting", "", func(id string, decode func(any) error) error {
+		require.NoError(t, tx.Records("setting", project.Which{}, func(id string, decode func(any) error) error {
 			var each setting
 			require.NoError(t, decode(&each))
 			_, err := tx.Record("other", "a", new(int)) // the transaction can be used meanwhile
@@ -188,13 +188,20 @@ func records(t *testing.T, kept project.Store) {
 			return err
 		}))
 		assert.Equal(t, []string{"aA", "bB <&>"}, seen)
-		for prefix, want := range map[string][]string{"": {"a", "b"}, "b": {"b"}, "c": nil} {
+		for _, of := range []struct {
+			which project.Which
+			want  []string
+		}{
+			{project.Which{}, []string{"a", "b"}}, {project.Which{Prefix: "b"}, []string{"b"}}, {project.Which{Prefix: "c"}, nil},
+			{project.Which{IDs: []string{"b", "none", "a", "b", "it's\x00\"odd"}}, []string{"a", "b"}}, {project.Which{IDs: []string{}}, nil},
+			{project.Which{Prefix: "b", IDs: []string{"a"}}, []string{"a"}},
+		} {
 			var ids []string
-			require.NoError(t, tx.Records("setting", prefix, func(id string, _ func(any) error) error {
+			require.NoError(t, tx.Records("setting", of.which, func(id string, _ func(any) error) error {
 				ids = append(ids, id)
 				return nil
 			}))
-			assert.Equal(t, want, ids, prefix)
+			assert.Equal(t, of.want, ids, of.which)
 		}
 		for _, of := range []struct {
 			kind, parent string
@@ -205,7 +212,7 @@ func records(t *testing.T, kept project.Store) {
 			assert.Equal(t, of.want, ids, of.kind)
 		}
 		stop := errors.New("stop")
-		assert.ErrorIs(t, tx.Records("setting", "", func(string, func(any) error) error { return stop }), stop)
+		assert.ErrorIs(t, tx.Records("setting", project.Which{}, func(string, func(any) error) error { return stop }), stop)
 	})
 	Update(t, kept, func(tx project.Tx) {
 		require.NoError(t, tx.DeleteRecord("setting", "a"))
