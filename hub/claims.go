@@ -55,11 +55,11 @@ func (c *Conn) Claims(ctx context.Context) (*Claims, error) { return c.claimsFor
 
 // claimsFor is Claims with another time that they last.
 func (c *Conn) claimsFor(ctx context.Context, lasts time.Duration) (*Claims, error) {
-	kv, config, err := c.Bucket(ctx, "claims", func(s *jetstream.StreamConfig) { s.AllowMsgTTL, s.SubjectDeleteMarkerTTL = true, markerTime })
+	kv, stream, err := c.Bucket(ctx, "claims", func(s *jetstream.StreamConfig) { s.AllowMsgTTL, s.SubjectDeleteMarkerTTL = true, markerTime })
 	if err != nil {
 		return nil, err
 	}
-	if !config.AllowMsgTTL {
+	if config := stream.CachedInfo().Config; !config.AllowMsgTTL {
 		return nil, core.Invalidf("the bucket %s of the hub lets no key expire", kv.Bucket()).
 			WithHint("delete the stream KV_%s on the server; flame makes it again as it has to be", kv.Bucket())
 	}

@@ -102,7 +102,10 @@ func (c *Conn) suits(ctx context.Context) (err error) {
 	}
 	ctx, stop := c.refused.watch(ctx, "$JS.")
 	defer stop()
-	switch _, err = c.js.AccountInfo(ctx); {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	err = Insist(ctx, func(ctx context.Context) error { _, err := c.js.AccountInfo(ctx); return err })
+	switch {
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
 		return core.Invalidf("the server at %s has no JetStream", Shown(c.link.URL)).
 			WithHint("start it with -js, or with a jetstream block in its configuration; `flame hub` does so")
@@ -151,7 +154,7 @@ func (c *Conn) Told(err error) error {
 func (c *Conn) Stream(ctx context.Context, config jetstream.StreamConfig) (jetstream.Stream, error) {
 	ctx, stop := c.refused.watch(ctx, "$JS.")
 	defer stop()
-	s, err := c.js.Stream(ctx, config.Name)
+	s, err := c.stream(ctx, config.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		if config.Replicas = 1; c.nc.ConnectedClusterName() != "" {
 			config.Replicas = clusterCopies
@@ -162,10 +165,32 @@ func (c *Conn) Stream(ctx context.Context, config jetstream.StreamConfig) (jetst
 			s, err = c.js.CreateStream(ctx, config)
 		}
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another machine was faster
-			s, err = c.js.Stream(ctx, config.Name)
+			s, err = c.stream(ctx, config.Name)
 		}
 	}
 	return s, c.Told(err)
+}
+
+func (c *Conn) stream(ctx context.Context, name string) (s jetstream.Stream, err error) {
+	err = Insist(ctx, func(ctx context.Context) error { s, err = c.js.Stream(ctx, name); return err })
+	return s, err
+}
+
+// firstWait is how long Insist waits for an answer at first.
+const firstWait = time.Second
+
+// Insist calls f until there is an answer or the time of ctx is over, with twice the time
+// after each that was in vain. What a cluster was asked while the server that leads was gone is
+// never answered, though the same asked a moment later would be.
+func Insist(ctx context.Context, f func(ctx context.Context) error) error {
+	for wait := firstWait; ; wait *= 2 {
+		try, stop := context.WithTimeout(ctx, wait)
+		err := f(try)
+		stop()
+		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+			return err
+		}
+	}
 }
 
 // clusterCopies is how many copies a cluster keeps: one server may be gone, and no more are
@@ -187,8 +212,9 @@ func isCode(err error, codes ...jetstream.ErrorCode) bool {
 	return errors.As(err, &api) && slices.Contains(codes, api.ErrorCode)
 }
 
-// Bucket returns a key-value bucket of the project, which is made if it is not there.
-func (c *Conn) Bucket(ctx context.Context, name string, change func(*jetstream.StreamConfig)) (jetstream.KeyValue, jetstream.StreamConfig, error) {
+// Bucket returns a key-value bucket of the project, which is made if it is not there, and the
+// stream that it is.
+func (c *Conn) Bucket(ctx context.Context, name string, change func(*jetstream.StreamConfig)) (jetstream.KeyValue, jetstream.Stream, error) {
 	full := "flame_" + c.link.Project + "_" + name
 	config := jetstream.StreamConfig{ // what makes a stream a bucket
 		Name: "KV_" + full, Subjects: []string{"$KV." + full + ".>"}, MaxMsgsPerSubject: 1, MaxMsgs: -1, MaxBytes: -1, MaxMsgSize: -1, MaxConsumers: -1,
@@ -198,8 +224,9 @@ func (c *Conn) Bucket(ctx context.Context, name string, change func(*jetstream.S
 	change(&config)
 	s, err := c.Stream(ctx, config)
 	if err != nil {
-		return nil, config, err
+		return nil, nil, err
 	}
-	kv, err := c.js.KeyValue(ctx, full)
-	return kv, s.CachedInfo().Config, c.Told(err)
+	var kv jetstream.KeyValue
+	err = Insist(ctx, func(ctx context.Context) error { kv, err = c.js.KeyValue(ctx, full); return err })
+	return kv, s, c.Told(err)
 }

@@ -31,15 +31,11 @@ type tree struct {
 }
 
 func (c *Conn) tree(ctx context.Context) (*tree, error) {
-	kv, config, err := c.Bucket(ctx, "tree", func(s *jetstream.StreamConfig) { s.AllowAtomicPublish = true })
+	kv, stream, err := c.Bucket(ctx, "tree", func(s *jetstream.StreamConfig) { s.AllowAtomicPublish = true })
 	if err != nil {
 		return nil, err
 	}
-	stream, err := c.js.Stream(ctx, "KV_"+kv.Bucket())
-	if err != nil {
-		return nil, c.Told(err)
-	}
-	limit := int(c.nc.MaxPayload())
+	config, limit := stream.CachedInfo().Config, int(c.nc.MaxPayload())
 	if config.MaxMsgSize > 0 {
 		limit = min(limit, int(config.MaxMsgSize))
 	}

@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
+	"time"
 
+	"flame/agents"
 	"flame/agents/away"
 	"flame/agents/changes"
 	"flame/agents/supervise"
@@ -22,6 +25,42 @@ const (
 	maxChanges = 1_000
 	maxText    = 100_000
 )
+
+// What is told of an agent's output while it runs is bounded, in bytes; all of it comes at
+// the end.
+const (
+	maxPrinted = 32 << 20
+	maxAtOnce  = 256 << 10
+)
+
+// print tells what the agent of a job's attempt prints until ctx ends. It waits for a hub that
+// is slow to take it, and holds up nothing else.
+func (h *held) print(ctx context.Context, id string, attempt int) {
+	look := time.NewTicker(lookPace)
+	defer look.Stop()
+	for told := int64(0); told < maxPrinted; {
+		text, err := agents.PrintedBy(h.Agents, h.agent, told, maxAtOnce)
+		for piece := range slices.Chunk(text, queue.MaxPiece) {
+			var q *queue.Queue
+			if q, err = h.line.queue(ctx); err == nil {
+				err = q.Print(ctx, id, attempt, told, piece)
+			}
+			if err != nil {
+				break
+			}
+			told += int64(len(piece))
+		}
+		if err != nil && ctx.Err() == nil && !errors.Is(err, core.ErrUnavailable) {
+			h.Log.Warn("what an agent prints is told at its end only", "agent", h.agent, "error", err)
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+		}
+	}
+}
 
 // leave has the hub keep what the agent left, and fits the report to what a record holds.
 func (h *held) leave(ctx context.Context, r *away.Report) (err error) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,12 +46,10 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	w.Say("serving queue %s with %d slots, up to mode %s; Ctrl-C ends", w.Queue, w.Slots, w.Most)
 	w.line.Told = w.sayAway
-	if n, err := w.mirrors().RemoveIdle(ctx, time.Now().Add(-keepMirrors)); n > 0 || err != nil {
-		w.Log.Info("repositories that no agent has used for long are removed", "removed", n, "error", err)
-	}
 	over := make(chan struct{})
 	var slots, beside sync.WaitGroup
 	beside.Go(func() { w.line.present(ctx, over, func() hub.Served { return w.serves(ctx) }) })
+	beside.Go(func() { w.tidy(ctx) })
 	for range w.Slots {
 		slots.Go(func() { w.serve(ctx) })
 	}
@@ -64,6 +61,13 @@ func (w *Worker) Run(ctx context.Context) error {
 
 // keepMirrors is for how long a worker keeps a repository that no agent uses.
 const keepMirrors = 30 * 24 * time.Hour
+
+// tidy removes repositories that no agent has used for long.
+func (w *Worker) tidy(ctx context.Context) {
+	if n, err := w.mirrors().RemoveIdle(ctx, time.Now().Add(-keepMirrors)); n > 0 || err != nil {
+		w.Log.Info("repositories that no agent has used for long are removed", "removed", n, "error", err)
+	}
+}
 
 // sayAway says that the hub is away, or back.
 func (w *Worker) sayAway(err error) {
@@ -165,7 +169,6 @@ type held struct {
 	of     *queue.Queue // whose holder it is
 	agent  string       // id of the agent here, once it is begun
 	base   *carry.Base  // where it began from; nil: it works in an empty folder
-	told   int64        // bytes of its output that were told; -1: no more is told
 }
 
 // with calls f with the holder of the job, by the connection that there is.
@@ -199,6 +202,12 @@ const lookPace = 500 * time.Millisecond
 // follow tells how far the agent is until it has ended, and returns how.
 func (h *held) follow(ctx context.Context) (r away.Report, err error) {
 	lasting := context.WithoutCancel(ctx)
+	printing, stop := context.WithCancel(lasting)
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	defer stop()
+	id, attempt := h.lease.Job, h.lease.Attempt
+	beside.Go(func() { h.print(printing, id, attempt) })
 	beat := time.NewTicker(lookPace)
 	defer beat.Stop()
 	done := ctx.Done()
@@ -218,9 +227,6 @@ func (h *held) follow(ctx context.Context) (r away.Report, err error) {
 		}
 		if err != nil && !errors.Is(err, core.ErrUnavailable) {
 			h.Log.Warn("the hub was not told how far an agent is", "agent", h.agent, "error", err)
-		}
-		if err == nil {
-			h.print(lasting)
 		}
 		if order.Cancel || ctx.Err() != nil {
 			if err := h.cancel(lasting); err != nil {
@@ -246,31 +252,6 @@ func (h *held) beat(ctx context.Context, r away.Report) (order queue.Order, err 
 		return err
 	})
 	return order, err
-}
-
-// What is told of an agent's output while it runs is bounded, in bytes; all of it comes at
-// the end.
-const (
-	maxPrinted = 32 << 20
-	maxAtOnce  = 256 << 10
-)
-
-// print tells what the agent has printed since.
-func (h *held) print(ctx context.Context) {
-	if h.told < 0 || h.told >= maxPrinted {
-		return
-	}
-	text, err := agents.PrintedBy(h.Agents, h.agent, h.told, maxAtOnce)
-	for piece := range slices.Chunk(text, queue.MaxPiece) {
-		if err = h.with(ctx, func(holder *queue.Holder) error { return holder.Print(ctx, h.told, piece) }); err != nil {
-			break
-		}
-		h.told += int64(len(piece))
-	}
-	if err != nil && !errors.Is(err, core.ErrUnavailable) {
-		h.Log.Warn("what an agent prints is told at its end only", "agent", h.agent, "error", err)
-		h.told = -1
-	}
 }
 
 // cancel stops the agent.

@@ -42,11 +42,23 @@ func (m Mirrors) RemoveIdle(ctx context.Context, since time.Time) (removed int, 
 		if inUse(mirror) {
 			continue
 		}
-		if wrong := os.RemoveAll(mirror); wrong != nil {
+		if wrong := remove(mirror, half); wrong != nil {
 			err = errors.Join(err, wrong)
 			continue
 		}
 		removed++
 	}
 	return removed, err
+}
+
+// remove removes a folder with a mirror, which is whole until it is gone.
+func remove(mirror string, half bool) error {
+	if !half {
+		gone := filepath.Join(filepath.Dir(mirror), newMark+filepath.Base(mirror))
+		if err := os.Rename(mirror, gone); err != nil {
+			return err
+		}
+		mirror = gone
+	}
+	return os.RemoveAll(mirror)
 }

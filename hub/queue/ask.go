@@ -188,8 +188,9 @@ func (f *follower) look(ctx context.Context) (done bool, err error) {
 	began := time.Now()
 	run, revision, err := f.q.find(ctx, f.id)
 	now := time.Now()
-	if now.Sub(began) > f.q.Heartbeat || began.Sub(f.looked) > 3*f.q.Heartbeat {
-		f.moved = now // the hub, or this process, was not there
+	late := now.Sub(f.moved) > f.q.Heartbeat*3/2
+	if now.Sub(began) > f.q.Heartbeat || began.Sub(f.looked) > 3*f.q.Heartbeat || late && !f.q.whole(ctx) {
+		f.moved = time.Now() // the hub, or this process, was not there
 	}
 	f.looked = now
 	switch {

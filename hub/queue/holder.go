@@ -32,8 +32,6 @@ type Holder struct {
 	mu       sync.Mutex
 	lease    Lease
 	progress json.RawMessage
-
-	printed bool // the stream for what it prints is there; of the goroutine that calls Print
 }
 
 // Hold returns the holder of a lease, which Next of this or another process returned.
@@ -51,6 +49,9 @@ func (h *Holder) Lease() Lease {
 func (h *Holder) Beat(ctx context.Context, progress json.RawMessage) (Order, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	// Of what a cluster did not answer there is time for a second attempt.
+	ctx, stop := context.WithTimeout(ctx, h.q.AckWait/2)
+	defer stop()
 	h.progress = progress
 	if err := h.write(ctx, Running, nil); err != nil {
 		return Order{}, err

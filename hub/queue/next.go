@@ -200,7 +200,7 @@ func (q *Queue) still(ctx context.Context, m jetstream.Msg, id string, revision 
 		if err != nil && !errors.Is(err, errDamaged) {
 			return false, err
 		}
-		if now != revision {
+		if now != revision || !q.whole(ctx) {
 			return false, nil
 		}
 		_ = m.InProgress() // if the connection is gone, the next look tells so

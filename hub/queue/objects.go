@@ -8,20 +8,21 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"flame/core"
+	"flame/hub"
 )
 
 // openObjects makes or uses the store of files, which is a stream.
-func (q *Queue) openObjects(ctx context.Context) error {
+func (q *Queue) openObjects(ctx context.Context) (o jetstream.ObjectStore, s jetstream.Stream, err error) {
 	name := "flame_" + q.conn.Link().Project + "_files"
-	_, err := q.conn.Stream(ctx, jetstream.StreamConfig{
+	s, err = q.conn.Stream(ctx, jetstream.StreamConfig{
 		Name: "OBJ_" + name, Subjects: []string{"$O." + name + ".C.>", "$O." + name + ".M.>"}, MaxAge: keepJobs, MaxBytes: -1,
 		Storage: jetstream.FileStorage, Discard: jetstream.DiscardNew, AllowRollup: true, AllowDirect: true,
 	})
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	q.objects, err = q.conn.JetStream().ObjectStore(ctx, name)
-	return q.conn.Told(err)
+	err = hub.Insist(ctx, func(ctx context.Context) error { o, err = q.conn.JetStream().ObjectStore(ctx, name); return err })
+	return o, s, q.conn.Told(err)
 }
 
 // checkObject returns the advice for a name that cannot be a file's.

@@ -36,24 +36,27 @@ func (q *Queue) logOf(id string, attempt int) string {
 	return q.log(fmt.Sprintf("%s.%d", id, attempt))
 }
 
-// Print tells a piece of what the job prints, of at most MaxPiece bytes, and where it begins.
-func (h *Holder) Print(ctx context.Context, offset int64, piece []byte) error {
+// Print tells a piece of what an attempt of a job prints, of at most MaxPiece bytes, and where
+// it begins.
+func (q *Queue) Print(ctx context.Context, id string, attempt int, offset int64, piece []byte) error {
 	if len(piece) > MaxPiece {
 		return core.Invalidf("a piece of output has %d bytes, and the hub takes %d", len(piece), MaxPiece)
 	}
-	ctx, stop := h.q.conn.Call(ctx, callTime)
+	if err := checkID(id); err != nil {
+		return err
+	}
+	ctx, stop := q.conn.Call(ctx, callTime)
 	defer stop()
-	if !h.printed {
-		if _, err := h.q.logs(ctx); err != nil {
+	if !q.prints.Load() {
+		if _, err := q.logs(ctx); err != nil {
 			return err
 		}
-		h.printed = true
+		q.prints.Store(true)
 	}
-	lease := h.Lease()
-	m := &nats.Msg{Subject: h.q.logOf(lease.Job, lease.Attempt), Data: piece, Header: nats.Header{}}
+	m := &nats.Msg{Subject: q.logOf(id, attempt), Data: piece, Header: nats.Header{}}
 	m.Header.Set(offsetHeader, strconv.FormatInt(offset, 10))
-	_, err := h.q.conn.JetStream().PublishMsg(ctx, m)
-	return h.q.conn.Told(err)
+	_, err := q.conn.JetStream().PublishMsg(ctx, m)
+	return q.conn.Told(err)
 }
 
 // Printed calls see with what an attempt of a job printed and prints, piece by piece, until

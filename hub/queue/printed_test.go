@@ -19,8 +19,8 @@ func TestWhatAJobPrintsIsSeenWhileItRuns(t *testing.T) {
 	asker, worker := r.queue("desk"), r.queue("box")
 	r.put(asker, "job-1", 0)
 	lease, _ := r.next(worker)
-	h := worker.Hold(lease)
-	require.NoError(t, h.Print(r.ctx(), 0, []byte("before anybody looks\n")))
+	require.Equal(t, 1, lease.Attempt)
+	require.NoError(t, worker.Print(r.ctx(), "job-1", 1, 0, []byte("before anybody looks\n")))
 
 	type piece struct {
 		offset int64
@@ -48,10 +48,10 @@ func TestWhatAJobPrintsIsSeenWhileItRuns(t *testing.T) {
 		_, err := asker.conn.JetStream().PublishMsg(r.ctx(), &nats.Msg{Subject: asker.logOf("job-1", 1), Header: strange, Data: []byte("x")})
 		require.NoError(t, err)
 	}
-	require.NoError(t, worker.Hold(Lease{Job: "job-1", Attempt: 2}).Print(r.ctx(), 0, []byte("of another attempt")))
-	require.NoError(t, h.Print(r.ctx(), 21, []byte("and after")))
+	require.NoError(t, worker.Print(r.ctx(), "job-1", 2, 0, []byte("of another attempt")))
+	require.NoError(t, worker.Print(r.ctx(), "job-1", 1, 21, []byte("and after")))
 	assert.Equal(t, piece{21, "and after"}, next(), "what cannot be read, and other attempts, are left out")
-	require.ErrorContains(t, h.Print(r.ctx(), 30, []byte(strings.Repeat("x", MaxPiece+1))), "the hub takes 65536")
+	require.ErrorContains(t, worker.Print(r.ctx(), "job-1", 1, 30, []byte(strings.Repeat("x", MaxPiece+1))), "the hub takes 65536")
 
 	stop()
 	assert.ErrorIs(t, r.ends(over), context.Canceled)

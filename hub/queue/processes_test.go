@@ -29,6 +29,9 @@ func TestMain(m *testing.M) {
 		}
 		workUntilKilled(url, machine, hangs)
 	}
+	if told := os.Getenv(serverEnv); told != "" {
+		serveUntilKilled(told)
+	}
 	os.Exit(m.Run())
 }
 

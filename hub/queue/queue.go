@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -52,9 +53,11 @@ type Queue struct {
 	records jetstream.Stream // that of runs
 	orders  jetstream.KeyValue
 	objects jetstream.ObjectStore
+	parts   []jetstream.Stream // all that it is kept in
 	opened  time.Time
-	epoch   int64     // when the stream was made: another if the hub lost its data
-	refills time.Time // when the hub was seen to have lost its data; zero: it was not
+	epoch   int64       // when the stream was made: another if the hub lost its data
+	refills time.Time   // when the hub was seen to have lost its data; zero: it was not
+	prints  atomic.Bool // the stream of what workers print is there
 
 	mu        sync.Mutex
 	consumers map[string]jetstream.Consumer // by queue
@@ -79,24 +82,40 @@ func Open(ctx context.Context, conn *hub.Conn) (*Queue, error) {
 		return nil, otherwise(info.Config.Name, "is no work queue")
 	}
 	q.epoch = q.jobs.CachedInfo().Created.UnixNano()
-	runs, config, err := conn.Bucket(ctx, "runs", func(s *jetstream.StreamConfig) {
+	q.runs, q.records, err = conn.Bucket(ctx, "runs", func(s *jetstream.StreamConfig) {
 		s.AllowMsgTTL = true
 		s.AllowDirect = false // a cluster whose leader is gone would tell what is old, and take nothing new
 	})
 	if err != nil {
 		return nil, err
 	}
-	if !config.AllowMsgTTL {
+	if config := q.records.CachedInfo().Config; !config.AllowMsgTTL {
 		return nil, otherwise(config.Name, "lets no key expire")
 	}
-	q.runs = runs
-	if q.records, err = conn.JetStream().Stream(ctx, config.Name); err != nil {
-		return nil, conn.Told(err)
-	}
-	if q.orders, _, err = conn.Bucket(ctx, "orders", func(s *jetstream.StreamConfig) { s.MaxAge = keepJobs }); err != nil {
+	var orders, objects jetstream.Stream
+	if q.orders, orders, err = conn.Bucket(ctx, "orders", func(s *jetstream.StreamConfig) { s.MaxAge = keepJobs }); err != nil {
 		return nil, err
 	}
-	return q, q.openObjects(ctx)
+	if q.objects, objects, err = q.openObjects(ctx); err != nil {
+		return nil, err
+	}
+	q.parts = []jetstream.Stream{q.jobs, q.records, orders, objects}
+	return q, nil
+}
+
+// whole reports whether whoever connects now is answered, and all that the queue is kept in
+// is there. A cluster that lost a server may know for some seconds what is asked of it alone,
+// and not let in those who were connected to that server.
+func (q *Queue) whole(ctx context.Context) bool {
+	ctx, stop := q.conn.Call(ctx, q.AckWait/2)
+	defer stop()
+	_, err := q.conn.JetStream().AccountInfo(ctx)
+	for _, part := range q.parts {
+		if err == nil {
+			_, err = part.Info(ctx)
+		}
+	}
+	return err == nil
 }
 
 // Succeed has q be used in place of another, whose connection was lost. If the hub has lost
