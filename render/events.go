@@ -36,11 +36,11 @@ var eventTexts = map[string]happening{
 	core.SummaryStored:       {"got a summary", []string{"machine"}},
 
 	core.SubagentDetected:   {"a subagent was seen", []string{"title"}},
-	core.SubagentSpawned:    {"an agent was started", []string{"agent_type", "description"}},
+	core.SubagentSpawned:    {"an agent was started", []string{"agent_type", "description", "machine_id"}},
 	core.SubagentActive:     {"the agent runs", nil},
 	core.SubagentProgress:   {"the agent works", []string{"last_tool"}},
 	core.SubagentRetry:      {"the agent will try again", []string{"reason"}},
-	core.SubagentStop:       {"the agent's run is over", []string{"outcome", "stop_reason"}},
+	core.SubagentStop:       {"the agent's run is over", []string{"outcome", "stop_reason", "machine_id"}},
 	core.SubagentCompleted:  {"the agent completed", []string{"context"}},
 	core.SubagentError:      {"the agent failed", []string{"reason", "error"}},
 	core.SubagentTimeout:    {"the agent's time was over", []string{"reason"}},
@@ -69,7 +69,7 @@ var eventUnits = map[string]string{
 }
 
 // eventSigns precede the values of fields that need one.
-var eventSigns = map[string]string{"machine": "@", "fromMachine": "from @"}
+var eventSigns = map[string]string{"machine": "@", "machine_id": "@", "fromMachine": "from @"}
 
 // Event returns an event in one line of a terminal of that width (0: unknown): its
 // number, time and frame, what happened, and what the frame is for.

@@ -174,6 +174,7 @@ func TestAnAgentOnAnotherMachineIsCancelledOrLost(t *testing.T) {
 		}, hubPatience, 50*time.Millisecond, "what it prints is seen while it runs")
 	}
 	box.shows("agents runs --elsewhere", first, second, "active")
+	box.shows("events --kind SubagentSpawned", first, second, "WAIT for me: @", "WAIT for me too: @")
 	assert.Contains(t, box.flame("agents", "runs"), "2 agents at work that other machines asked for")
 	assert.NotContains(t, desk.flame("agents", "runs", "--elsewhere"), "WAIT", "its own are no other machine's")
 	desk.flame("agents", "cancel", first)
@@ -187,6 +188,7 @@ func TestAnAgentOnAnotherMachineIsCancelledOrLost(t *testing.T) {
 	assert.Contains(t, run.Outcome.Reason, "worker lost")
 	box.serve() // its worker kept it connected
 	box.shows("agents runs --elsewhere", "error")
+	box.shows("events --kind SubagentStop", first, second, "worker lost")
 	require.Eventually(t, func() bool { return !strings.Contains(box.flame("agents", "runs", "--running"), "WAIT") }, hubPatience, 100*time.Millisecond,
 		"what ran there ends with its worker")
 }

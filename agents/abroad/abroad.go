@@ -119,7 +119,8 @@ func newestFirst(a, b Agent) int {
 	return cmp.Or(cmp.Compare(b.Asked, a.Asked), cmp.Compare(a.ID, b.ID))
 }
 
-// Take keeps what another machine tells of its agents, which anybody may have written.
+// Take keeps what another machine tells of its agents, which anybody may have written, and
+// writes events of those that began or ended.
 func Take(tx project.Tx, machine string, text json.RawMessage, now core.Millis) error {
 	var all []Agent
 	if len(text) <= maxBytes && len(text) > 0 && json.Unmarshal(text, &all) != nil {
@@ -131,6 +132,9 @@ func Take(tx project.Tx, machine string, text json.RawMessage, now core.Millis) 
 			a.Machine, a.Heard = machine, now
 			good = append(good, a)
 		}
+	}
+	if err := tell(tx, machine, good, now); err != nil {
+		return err
 	}
 	if len(good) == 0 {
 		return kept.Delete(tx, machine)

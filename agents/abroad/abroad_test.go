@@ -120,3 +120,45 @@ func TestMachinesThatAreSilentAreForgotten(t *testing.T) {
 		assert.Empty(t, all, "nobody was there to hear")
 	})
 }
+
+// news returns the events of agents that came after one, in words.
+func news(t *testing.T, tx project.Tx, after int64) (said []string, last int64) {
+	t.Helper()
+	events, err := tx.FindEvents(project.EventQuery{AfterSeq: after})
+	require.NoError(t, err)
+	last = after
+	for _, e := range events {
+		assert.Contains(t, string(e.Data), `"machine_id":"desk-1"`)
+		said, last = append(said, e.Event+" "+e.SubagentID), e.Seq
+	}
+	return said, last
+}
+
+func TestEventsTellWhenAgentsElsewhereBeginAndEnd(t *testing.T) {
+	t.Parallel()
+	at(t, func(tx project.Tx) {
+		enrol(t, tx, record.Run{ID: "agent-own", State: core.AgentActive})
+		seq := int64(0)
+		for i, c := range []struct {
+			text string
+			want []string
+		}{
+			{`[{"id":"agent-a","state":"active","turns":1}]`, []string{"SubagentSpawned agent-a"}},
+			{`[{"id":"agent-a","state":"active","turns":2}]`, nil},
+			{`[{"id":"agent-own","state":"completed"},{"id":"agent-a","state":"active"}]`, nil}, // that one is not theirs
+			{`[{"id":"agent-b","state":"error"},{"id":"agent-a","state":"completed"}]`, []string{"SubagentSpawned agent-b", "SubagentStop agent-b", "SubagentStop agent-a"}},
+			{`[{"id":"agent-b","state":"error"},{"id":"agent-a","state":"timeout"}]`, nil},
+			{`garbage`, nil},
+			{`[{"id":"agent-c","state":"active"}]`, []string{"SubagentSpawned agent-c"}},
+		} {
+			require.NoError(t, abroad.Take(tx, "desk-1", json.RawMessage(c.text), minute))
+			var said []string
+			said, seq = news(t, tx, seq)
+			assert.Equal(t, c.want, said, "%d", i)
+		}
+		require.NoError(t, abroad.Keep(tx, nil))
+		require.NoError(t, abroad.Take(tx, "desk-1", json.RawMessage(`[{"id":"agent-c","state":"active"}]`), minute))
+		said, _ := news(t, tx, seq)
+		assert.Empty(t, said, "a machine that is back tells nothing new")
+	})
+}
