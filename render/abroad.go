@@ -3,6 +3,7 @@ package render
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -31,6 +32,27 @@ func AgentsAbroad(all []abroad.Agent, now core.Millis, width int) string {
 	}
 	_ = table.Flush() // a strings.Builder never fails
 	return cutLines(b.String(), width)
+}
+
+// AgentsElsewhere lists the agents of other machines that match a filter, for models; empty if
+// there are none.
+func AgentsElsewhere(all []abroad.Agent, which string) string {
+	all = slices.DeleteFunc(slices.Clone(all), func(a abroad.Agent) bool {
+		return which == "running" && a.State.Ended() || which == "ended" && !a.State.Ended()
+	})
+	if len(all) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\nOf other machines, which alone can cancel them:\n")
+	for i, a := range all {
+		if i == maxListed {
+			fmt.Fprintf(&b, "and %d more\n", len(all)-maxListed)
+			break
+		}
+		fmt.Fprintf(&b, "- %s (%s) %s @%s: %s\n", a.ID, core.OneLine(a.Type, 30), a.State, a.Machine, Short(a.Description))
+	}
+	return b.String()
 }
 
 // AtWorkAbroad says how many agents of other machines are at work; empty if none are.

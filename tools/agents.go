@@ -297,7 +297,12 @@ func (d agentDoor) list(ctx context.Context, _ project.Caller, in agentListArgs)
 	if err != nil {
 		return "", err
 	}
-	return render.Agents(runs, string(in.Filter), d.a.Project.Now()), nil
+	text := render.Agents(runs, string(in.Filter), d.a.Project.Now())
+	if in.ID != "" {
+		return text, nil
+	}
+	others, err := agents.Abroad(ctx, d.a.Project)
+	return text + render.AgentsElsewhere(others, string(in.Filter)), err
 }
 
 func (d agentDoor) cancel(ctx context.Context, by project.Caller, in agentArgs) (string, error) {

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/agents/abroad"
 	"flame/agents/changes"
 	"flame/agents/converge"
 	"flame/agents/definition"
@@ -391,6 +392,12 @@ func TestTheListOfAgents(t *testing.T) {
 		assert.Equal(t, id == child.ID, strings.Contains(listed(fmt.Sprintf(`{"subagent_id": %q}`, running)), "- "+id))
 	}
 	assert.Contains(t, listed(`{}`), "started by "+running)
+	require.NoError(t, d.agents.Project.Store.Update(d.ctx, func(tx project.Tx) error {
+		return abroad.Take(tx, "desk-1", json.RawMessage(`[{"id":"agent-far","type":"scout","description":"look","state":"active"}]`), d.agents.Project.Now())
+	}))
+	assert.Contains(t, listed(`{}`), "- agent-far (scout) active @desk-1: look")
+	assert.Contains(t, listed(`{"filter": "running"}`), "agent-far")
+	assert.NotContains(t, listed(`{"filter": "ended"}`), "agent-far")
 }
 
 func TestWhatAgentToolsRefuse(t *testing.T) {
