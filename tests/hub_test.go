@@ -314,6 +314,8 @@ func TestAHubThatWasKilledIsTheSameAgain(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(config), "max_file: 209715200 ", "and the space")
 	assert.Regexp(t, `the hub answers in \S+; nats-server 2\.`, desk.flame("doctor"))
+	again.end(t, syscall.SIGTERM)
+	assert.Regexp(t, `the disk of \S+ has \S+ GB free, and each project may have 51200.0 GB`, desk.hub("--space", "50TB").said.String())
 }
 
 func TestAHubWhoseServerDiesEnds(t *testing.T) {

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"flame/core"
@@ -99,6 +101,15 @@ func isTemporary(path string) bool {
 		}
 	}
 	return inMemory(real)
+}
+
+// free returns how many bytes can still be written; false if that is not known.
+func (f Folder) free() (bytes int64, known bool) {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(f.Path, &st); err != nil {
+		return 0, false
+	}
+	return int64(min(uint64(st.Bavail)*uint64(st.Bsize), math.MaxInt64)), true
 }
 
 // prepare checks the folder and makes it.

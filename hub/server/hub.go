@@ -156,6 +156,10 @@ func (r *running) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if free, known := r.Folder.free(); known && free < l.Space {
+		r.Say(fmt.Sprintf("the disk of %s has %.1f GB free, and each project may have %.1f GB (--space): once the disk is full, no project goes on",
+			r.Folder.Path, float64(free)/(1<<30), float64(l.Space)/(1<<30)))
+	}
 	r.conf = r.text(l)
 	if err := r.Folder.write(confName, []byte(r.conf)); err != nil {
 		return err
