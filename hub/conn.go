@@ -176,21 +176,22 @@ func (c *Conn) stream(ctx context.Context, name string) (s jetstream.Stream, err
 	return s, err
 }
 
-// firstWait is how long Insist waits for an answer at first.
-const firstWait = time.Second
+// insistence is how long Insist waits for each answer.
+var insistence = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
 
-// Insist calls f until there is an answer or the time of ctx is over, with twice the time
-// after each that was in vain. What a cluster was asked while the server that leads was gone is
-// never answered, though the same asked a moment later would be.
-func Insist(ctx context.Context, f func(ctx context.Context) error) error {
-	for wait := firstWait; ; wait *= 2 {
+// Insist calls f again if there is no answer, with more time. What a cluster was asked while
+// the server that leads was gone is never answered, though the same asked a moment later
+// would be.
+func Insist(ctx context.Context, f func(ctx context.Context) error) (err error) {
+	for _, wait := range insistence {
 		try, stop := context.WithTimeout(ctx, wait)
-		err := f(try)
+		err = f(try)
 		stop()
 		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
-			return err
+			break
 		}
 	}
+	return err
 }
 
 // clusterCopies is how many copies a cluster keeps: one server may be gone, and no more are
