@@ -146,7 +146,10 @@ func TestEventsTellWhenAgentsElsewhereBeginAndEnd(t *testing.T) {
 			{`[{"id":"agent-a","state":"active","turns":1}]`, []string{"SubagentSpawned agent-a"}},
 			{`[{"id":"agent-a","state":"active","turns":2}]`, nil},
 			{`[{"id":"agent-own","state":"completed"},{"id":"agent-a","state":"active"}]`, nil}, // that one is not theirs
-			{`[{"id":"agent-b","state":"error"},{"id":"agent-a","state":"completed"}]`, []string{"SubagentSpawned agent-b", "SubagentStop agent-b", "SubagentStop agent-a"}},
+			{
+				`[{"id":"agent-b","state":"error"},{"id":"agent-a","state":"completed"}]`,
+				[]string{"SubagentSpawned agent-b", "SubagentStop agent-b", "SubagentStop agent-a"},
+			},
 			{`[{"id":"agent-b","state":"error"},{"id":"agent-a","state":"timeout"}]`, nil},
 			{`garbage`, nil},
 			{`[{"id":"agent-c","state":"active"}]`, []string{"SubagentSpawned agent-c"}},
