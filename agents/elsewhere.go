@@ -19,6 +19,9 @@ import (
 type Elsewhere interface {
 	// Ready says why no agent can run elsewhere, without asking anybody.
 	Ready() error
+	// Unserved says in words that no worker serves a queue, as far as is known without asking
+	// anybody; it is empty if one does, or that is not known.
+	Unserved(queue string) string
 	// Run puts work into a queue, which may be called again for the same, and tells how far
 	// it is until it is over or ctx ends. Connections are made again.
 	Run(ctx context.Context, e Errand, see func(Sight)) error
@@ -147,8 +150,14 @@ func tellCancelled(ctx context.Context, a *Agents) error {
 
 // pack sees that an agent can run elsewhere, and notes what of its folder goes along.
 func pack(ctx context.Context, e Elsewhere, run *record.Run) error {
-	if err := reach(e); err != nil || run.Base == "" {
+	if err := reach(e); err != nil {
 		return err
+	}
+	if told := e.Unserved(run.On); told != "" {
+		run.Warnings = append(run.Warnings, told+"; the agent waits for one: `flame worker --queue "+run.On+"`")
+	}
+	if run.Base == "" {
+		return nil
 	}
 	pending, err := carry.PendingOf(ctx, run.Cwd)
 	if err == nil && run.Uncommitted {

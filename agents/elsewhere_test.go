@@ -9,6 +9,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -39,6 +41,13 @@ type elsewhere struct {
 }
 
 func (e *elsewhere) Ready() error { return nil }
+
+func (e *elsewhere) Unserved(queue string) string {
+	if queue == "typo" {
+		return "no worker serves the queue typo now"
+	}
+	return ""
+}
 
 func (e *elsewhere) Run(ctx context.Context, errand agents.Errand, see func(agents.Sight)) error {
 	text, err := json.Marshal(errand.Work)
@@ -157,6 +166,20 @@ func TestAnAgentElsewhereIsSeenAsOneHere(t *testing.T) {
 	raw, err := json.Marshal(did)
 	require.NoError(t, err)
 	assert.NotContains(t, string(raw), s.Dir, "no path of this machine travels")
+}
+
+func TestWhoAsksForAnAgentElsewhereIsToldThatNobodyServesItsQueue(t *testing.T) {
+	t.Parallel()
+	s, _ := joined(t, func(ctx context.Context, _ away.Work, see func(agents.Sight)) error {
+		see(agents.Sight{Over: true, Lost: "nobody came"})
+		return nil
+	})
+	for queue, told := range map[string]int{"typo": 1, "gpu": 0} {
+		run := s.request(user, plan.Request{Type: "builder", Prompt: "look", On: queue})
+		warned := slices.DeleteFunc(run.Warnings, func(text string) bool { return !strings.Contains(text, "no worker serves the queue "+queue) })
+		require.Len(t, warned, told, queue)
+		s.over(run.ID, core.AgentError, core.Failed)
+	}
 }
 
 func TestAnAgentElsewhereEndsAsItsWorkerSaysOrNobodyKnows(t *testing.T) {

@@ -130,7 +130,7 @@ var layers = map[string][]string{
 	},
 	"cli/agentcmd": {
 		"agents/abroad", "cli/app", "cli/flags", "core", "project", "agents", "agents/converge", "agents/convergence", "agents/definition", "agents/graph",
-		"agents/handoff", "agents/permission", "agents/plan", "agents/record", "agents/result", "agents/supervise", "hosts", "hub", "render",
+		"agents/handoff", "agents/permission", "agents/plan", "agents/record", "agents/result", "agents/supervise", "hosts", "render",
 	},
 	"cli/app": {
 		"intake/inbox", "intake", "tools",

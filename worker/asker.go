@@ -41,6 +41,15 @@ func (a Asker) link() (hub.Link, error) {
 	return link, err
 }
 
+// Unserved says that no worker serves a queue, as the process that is connected noted last.
+func (a Asker) Unserved(name string) string {
+	status, err := hub.LoadStatus(a.Data)
+	if err != nil {
+		return "" // not known
+	}
+	return status.Unserved(name, core.MillisOf(time.Now()))
+}
+
 // Run puts work into a queue and tells how far it is.
 func (a Asker) Run(ctx context.Context, e agents.Errand, see func(agents.Sight)) error {
 	link, err := a.link()

@@ -3,7 +3,6 @@ package agentcmd
 import (
 	"context"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,9 +11,7 @@ import (
 	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/config/env"
-	"flame/core"
 	"flame/core/op"
-	"flame/hub"
 	"flame/render"
 )
 
@@ -53,27 +50,9 @@ func newSpawn(a *app.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if r.On != "" {
-			unserved(a, r.On)
-		}
 		if wait {
 			return agentView{a}.awaitResult(ctx, s, run.ID)
 		}
 		return a.Out.Print(run, render.Agent(s, run))
 	})
-}
-
-// unserved notes that no worker serves a queue, if that is known: the agent waits for one.
-func unserved(a *app.App, queue string) {
-	at, err := a.Place()
-	if err != nil {
-		return
-	}
-	status, err := hub.LoadStatus(at.Data.Path)
-	if err != nil {
-		return
-	}
-	if text := status.Unserved(queue, core.MillisOf(time.Now())); text != "" {
-		a.Note(text + "; the agent waits for one: `flame worker --queue " + queue + "`")
-	}
 }
