@@ -111,8 +111,8 @@ func (m machine) fails(args ...string) string {
 type hubProcess struct {
 	cmd     *exec.Cmd
 	address string
-	said    *heard // on stderr
-	ended   chan error
+	said    *heard     // on stderr
+	ended   chan error // has how it ended, then is closed
 }
 
 // heard is what a process has said so far.
@@ -150,7 +150,10 @@ func startHub(t *testing.T, cmd *exec.Cmd) hubProcess {
 	said, err := h.cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, h.cmd.Start())
-	t.Cleanup(func() { _ = h.cmd.Process.Kill() })        // it may be over
+	t.Cleanup(func() { // its server writes until it is over
+		_ = h.cmd.Process.Signal(syscall.SIGTERM) // it may be over
+		<-h.ended
+	})
 	lines := bufio.NewScanner(io.TeeReader(said, h.said)) // which may read on
 	var all []string
 	for h.address == "" && lines.Scan() {
@@ -162,6 +165,7 @@ func startHub(t *testing.T, cmd *exec.Cmd) hubProcess {
 	go func() {
 		_, _ = io.Copy(h.said, said) // until it is over
 		h.ended <- h.cmd.Wait()
+		close(h.ended)
 	}()
 	require.NotEmpty(t, h.address, strings.Join(all, "\n"))
 	return h
