@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/server"
+	"github.com/samber/lo"
 	"github.com/spf13/cobra"
 
 	"flame/agents"
@@ -23,6 +24,7 @@ import (
 	"flame/config/env"
 	"flame/core"
 	"flame/guard"
+	"flame/hosts"
 	"flame/intake"
 	"flame/project"
 	"flame/project/place"
@@ -43,10 +45,15 @@ func newServe(a *app.App) *cobra.Command {
 			if at.noToken && at.addr == "" {
 				return flags.Wrong(cmd, "--no-token needs --http")
 			}
+			if at.host != "" && at.addr != "" {
+				return flags.Wrong(cmd, "--host needs a server on stdin and stdout, not --http")
+			}
 			return serving{a}.serve(cmd.Context(), at)
 		},
 	}
 	cmd.Flags().StringVar(&at.addr, "http", "", "listen on this address instead of stdin and stdout")
+	calling := lo.Filter(a.Hosts, func(h hosts.Host, _ int) bool { return h.Calls != nil })
+	flags.Choose(cmd, &at.host, "host", "also take in the events of this host, which its hooks report by calling the server", append([]string{""}, calling.Names()...)...)
 	cmd.Flags().BoolVar(&at.noToken, "no-token", false, "require no token, on loopback only: other users of the machine can then connect")
 	return cmd
 }
@@ -55,6 +62,7 @@ func newServe(a *app.App) *cobra.Command {
 type listenAt struct {
 	addr    string // empty: stdin and stdout
 	noToken bool
+	host    string // whose hooks call; empty: none do
 }
 
 // sweepPace is how often a server does what is due and looks for others'
@@ -102,13 +110,28 @@ func (c serving) serve(ctx context.Context, listen listenAt) (err error) {
 	defer background.Wait()
 	defer stop()
 	if listen.addr == "" {
-		err := transport.ServeStdio(ctx, srv.MCP, srv.Writes, c.app.Stdin, c.app.Stdout)
+		err := transport.ServeStdio(ctx, srv.MCP, srv.Writes, c.aside(p, at, listen.host), c.app.Stdin, c.app.Stdout)
 		endSoon(c.app)
 		srv.EndServed(ctx)
 		return err
 	}
 	opts := transport.HTTPOptions{Writes: srv.Writes, Logger: p.Log, Metrics: tools.NewMetrics(p, service)}
 	return c.serveHTTP(ctx, srv, at.Data, listen, opts)
+}
+
+// aside returns the tool that the hooks of a host call; none for no host.
+func (c serving) aside(p *project.Project, at place.Place, name string) transport.Aside {
+	host, known := c.app.Hosts.Find(name)
+	if !known {
+		return transport.Aside{}
+	}
+	events := *p
+	events.Transcripts = nil // counting usage would keep the host waiting
+	caller := intake.Caller{
+		Desk: c.app.Desk(&events, at), Host: host, Agent: os.Getenv(core.AgentVariable), Off: c.app.Settings.Off,
+		Worktree: func(folder string) string { return app.WorktreeOf(at, folder) },
+	}
+	return transport.Aside{Tool: host.Calls.Tool, Model: host.CallID, Answer: caller.Answer}
 }
 
 func (c serving) serveHTTP(ctx context.Context, srv *tools.Server, data *place.Folder, listen listenAt, opts transport.HTTPOptions) error {

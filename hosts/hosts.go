@@ -44,6 +44,7 @@ type Host struct {
 	Store  func(m Machine) string // returns the path of its one log of all sessions; nil: each session has its own
 
 	Hook         Hook                      // handles its events
+	Calls        *Calls                    // how its events reach a running server; nil: none does
 	Patience     time.Duration             // how long the host waits for the hook's answer
 	Keeps        func(event []byte) []byte // returns what is worth keeping of an event that could not be handled in time; nil: all of it
 	Streams      bool                      // its plugin starts one flame hook --stream for all its events

@@ -37,7 +37,7 @@ func benchmarkCall(b *testing.B, text string) {
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()
 	ended := make(chan error, 1)
-	go func() { ended <- transport.ServeStdio(b.Context(), srv.MCP, srv.Writes, in, out) }()
+	go func() { ended <- transport.ServeStdio(b.Context(), srv.MCP, srv.Writes, transport.Aside{}, in, out) }()
 	answers := bufio.NewReader(fromServer)
 	call := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"nothing","arguments":`+
 		`{"status":"completed","summary":%q,"confidence":0.5,"force":true,"session_id":"s","agent_id":"a"}}}`+"\n", text)

@@ -56,7 +56,7 @@ func converseWith(t *testing.T, service *agents.Agents) *conversation {
 	toClient, fromServer := io.Pipe()
 	served := make(chan error, 2)
 	go func() {
-		err := transport.ServeStdio(ctx, srv.MCP, srv.Writes, toServer, fromServer)
+		err := transport.ServeStdio(ctx, srv.MCP, srv.Writes, transport.Aside{}, toServer, fromServer)
 		srv.EndServed(ctx)
 		served <- err
 	}()

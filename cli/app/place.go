@@ -28,6 +28,19 @@ func (a *App) PlaceOf(root string) place.Place {
 	return a.withData(place.At(root), home)
 }
 
+// WorktreeOf returns the root of the worktree that folder is in, if that is one of the
+// project at a place, else the place's own.
+func WorktreeOf(at place.Place, folder string) string {
+	home, _ := os.UserHomeDir()
+	if folder == "" {
+		return at.Worktree
+	}
+	if around, err := place.Locate(folder, home); err == nil && around.Dir == at.Dir {
+		return around.Worktree
+	}
+	return at.Worktree
+}
+
 // withData adds the data folder.
 func (a *App) withData(at place.Place, home string) place.Place {
 	around := place.Surroundings{FlameDir: a.Settings.Dir, DataHome: os.Getenv("XDG_DATA_HOME"), Home: home}

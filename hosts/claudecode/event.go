@@ -14,6 +14,7 @@ type event struct {
 	Name        string          `json:"hook_event_name"`
 	Session     string          `json:"session_id"`
 	Transcript  string          `json:"transcript_path"`
+	Folder      string          `json:"cwd"`
 	PromptID    string          `json:"prompt_id"`
 	Prompt      string          `json:"prompt"`
 	Agent       string          `json:"agent_id"`   // of the subagent it happened in; empty in the session itself
@@ -50,8 +51,11 @@ type mcpServer struct {
 // prefix of their tools' names: the one registered by hand, and the plugin's.
 var servers = []struct{ name, prefix string }{
 	{"flame", "mcp__flame__"},
-	{"plugin:flame:flame", "mcp__plugin_flame_flame__"},
+	{pluginServer, "mcp__plugin_flame_flame__"},
 }
+
+// pluginServer is Claude Code's name for the server of our plugin.
+const pluginServer = "plugin:flame:flame"
 
 // toolOfFlame returns the tool's name in a server of flame's, or "" for another
 // server's tool. A version that does not name the server has it only in the

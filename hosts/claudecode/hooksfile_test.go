@@ -13,7 +13,7 @@ import (
 func TestHooksFileIsMadeFromTheTable(t *testing.T) {
 	t.Parallel()
 	const file = "plugin/hooks/hooks.json"
-	want, err := claudecode.HooksFile()
+	want, err := claudecode.HooksFile(false)
 	require.NoError(t, err)
 	if *update {
 		require.NoError(t, os.MkdirAll("plugin/hooks", 0o755))

@@ -11,6 +11,7 @@ import (
 func Host() hosts.Host {
 	h := facts()
 	h.Hook, h.Events, h.Patience = Hook, Events, time.Second
+	h.Calls = calls()
 	h.Wire = wire()
 	h.BaseVariable = baseVariable
 	h.StatusLine = statusLine()

@@ -27,16 +27,18 @@ var plugin embed.FS
 // whether its copy is outdated.
 const pluginVersion = "version"
 
-// marketplace returns the files of a marketplace with only our plugin, whose
-// servers and hooks run the flame at binary, and the plugin's version. The
-// version ends in a digest of the content, so it changes with the content.
-func marketplace(binary string) (files map[string][]byte, version string, err error) {
+// pluginFiles returns the files of our plugin, whose servers and hooks run the flame at
+// binary. Where Claude Code can call the server for an event, calling has its hooks do so.
+func pluginFiles(binary string, calling bool) (files map[string][]byte, err error) {
 	files = map[string][]byte{}
 	err = fs.WalkDir(plugin, "plugin", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		content, err := plugin.ReadFile(name)
+		if err == nil && calling {
+			content, err = asCalling(name, content)
+		}
 		if err == nil && path.Ext(name) == ".json" {
 			content, err = withBinary(content, binary)
 		}
@@ -44,7 +46,33 @@ func marketplace(binary string) (files map[string][]byte, version string, err er
 		return err
 	})
 	if err != nil {
-		return nil, "", fmt.Errorf("the plugin inside this program: %w", err)
+		return nil, fmt.Errorf("the plugin inside this program: %w", err)
+	}
+	return files, nil
+}
+
+// asCalling returns a file of a plugin whose hooks call its server. That server has a
+// command line of its own: Claude Code starts no server of a plugin that equals one
+// registered by hand (observed).
+func asCalling(name string, content []byte) ([]byte, error) {
+	switch path.Base(name) {
+	case "hooks.json":
+		return hooksFile(true)
+	case ".mcp.json":
+		server := map[string]any{"command": "flame", "args": servesHooks()}
+		return encode(map[string]any{"mcpServers": map[string]any{"flame": server}})
+	}
+	return content, nil
+}
+
+// servesHooks returns the arguments of flame as the server that hooks call.
+func servesHooks() []string { return []string{"serve", "--host", Name} }
+
+// marketplace returns the files of a marketplace with only our plugin, and the plugin's
+// version. The version ends in a digest of the content, so it changes with the content.
+func marketplace(binary string, calling bool) (files map[string][]byte, version string, err error) {
+	if files, err = pluginFiles(binary, calling); err != nil {
+		return nil, "", err
 	}
 	if version, err = stampVersion(files); err != nil {
 		return nil, "", err

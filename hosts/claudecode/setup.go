@@ -34,7 +34,7 @@ func (h Client) Install(ctx context.Context, scope hosts.Scope) ([]hosts.Step, e
 	if err := h.mayWrite(scope); err != nil {
 		return nil, err
 	}
-	files, version, err := marketplace(h.Machine.Binary())
+	files, version, err := marketplace(h.Machine.Binary(), true)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (h Client) Status(ctx context.Context) (hosts.Status, error) {
 	if err != nil {
 		return status, err
 	}
-	files, version, err := marketplace(h.Machine.Binary())
+	files, version, err := marketplace(h.Machine.Binary(), true)
 	if err != nil {
 		return status, err
 	}

@@ -31,11 +31,12 @@ import (
 const maxInFlight = 1024
 
 // A backend is what all transports share: the server that answers, which tools
-// change state, and where faults are logged.
+// change state, where faults are logged, and the tool of hooks.
 type backend struct {
 	server *server.MCPServer
 	writes func(tool string) bool
 	log    *slog.Logger
+	aside  Aside
 }
 
 // A connection is one client: its session with the server, the order of its
@@ -86,10 +87,7 @@ func (c *connection) accept(m message, out *stream) (answered bool, refusal *mcp
 	}
 	ctx := context.WithValue(c.ctx, streamKey{}, out)
 	ctx = c.server.WithContext(ctx, c.session.telling(out))
-	slot := c.order.follow()
-	if tool := m.tool(); tool != "" && c.writes(tool) {
-		slot = c.order.take()
-	}
+	slot := c.slot(m)
 	ctx = context.WithValue(ctx, slotKey{}, slot)
 	go func() {
 		defer c.done()
@@ -97,6 +95,18 @@ func (c *connection) accept(m message, out *stream) (answered bool, refusal *mcp
 		out.send(output{c.answer(ctx, m), true})
 	}()
 	return true, nil
+}
+
+// slot returns the place of a request in the order.
+func (c *connection) slot(m message) *slot {
+	tool := m.tool()
+	switch {
+	case c.aside.takes(m):
+		return &slot{end: func() {}}
+	case tool != "" && c.writes(tool):
+		return c.order.take()
+	}
+	return c.order.follow()
 }
 
 // answer lets the server handle m and returns its encoded answer, or nil for a
@@ -109,6 +119,9 @@ func (c *connection) answer(ctx context.Context, m message) (text []byte) {
 			text = encode(fault(m.ID, mcp.INTERNAL_ERROR, "internal error: see flame's log"))
 		}
 	}()
+	if c.aside.takes(m) {
+		return c.aside.answer(ctx, m)
+	}
 	response := c.server.HandleMessage(ctx, m.raw)
 	if response == nil {
 		return nil

@@ -49,7 +49,7 @@ type httpHandler struct {
 // newHTTPHandler returns the handler for srv.
 func newHTTPHandler(srv *server.MCPServer, opts HTTPOptions) *httpHandler {
 	opts = opts.withDefaults()
-	shared := backend{srv, opts.Writes, opts.Logger}
+	shared := backend{server: srv, writes: opts.Writes, log: opts.Logger}
 	streamable := &streamable{sessions: newHTTPSessions(shared, opts), keepAlive: opts.KeepAlive}
 	events := &serverSentEvents{sessions: newHTTPSessions(shared, opts), keepAlive: opts.KeepAlive}
 	mux := http.NewServeMux()

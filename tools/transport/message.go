@@ -11,7 +11,8 @@ import (
 )
 
 // maxMessage bounds one message, in bytes. The largest that a model writes is a
-// frame's results, about 100 KB.
+// frame's results, about 100 KB; the largest that a hook reports is a tool's answer,
+// which can hold a whole file.
 const maxMessage = 16 << 20
 
 // A message is a JSON-RPC message with the parts that decide where it goes. The
@@ -29,10 +30,17 @@ type message struct {
 
 // params are the parameters that decide where a message goes.
 type params struct {
-	Name string `json:"name"`
-	Meta struct {
-		Version string `json:"io.modelcontextprotocol/protocolVersion"`
-	} `json:"_meta"`
+	Name      string                     `json:"name"`
+	Arguments json.RawMessage            `json:"arguments"`
+	Meta      map[string]json.RawMessage `json:"_meta"`
+}
+
+// version returns the protocol version that the request states, or "" if it states none.
+func (p params) version() (version string) {
+	if json.Unmarshal(p.Meta["io.modelcontextprotocol/protocolVersion"], &version) != nil {
+		return "" // the method judges it
+	}
+	return version
 }
 
 // parse reads one message. If raw is not one, it returns the error to answer
@@ -57,7 +65,7 @@ func parse(raw []byte) (message, *mcp.JSONRPCError) {
 	if m.Method == "" && !m.isAnswer() {
 		return m, fault(m.ID, mcp.INVALID_REQUEST, "a message needs a method, a result or an error")
 	}
-	return m, checkVersion(m.ID, m.Params.Meta.Version)
+	return m, checkVersion(m.ID, m.Params.version())
 }
 
 // tool returns the name of the called tool, or "" for any other message.

@@ -31,8 +31,11 @@ const (
 // could be delivered for a while; or soon after ctx is done. It returns the
 // error when in or out fails. Then one read of in and one write to out may
 // remain blocked, as neither can be interrupted.
-func ServeStdio(ctx context.Context, srv *server.MCPServer, writes func(tool string) bool, in io.Reader, out io.Writer) error {
-	conn, err := backend{srv, writes, slog.Default()}.connect(ctx, stdioSession)
+//
+// Calls of hooks go to aside, which this transport alone has: over it only the
+// host itself can call.
+func ServeStdio(ctx context.Context, srv *server.MCPServer, writes func(tool string) bool, aside Aside, in io.Reader, out io.Writer) error {
+	conn, err := backend{srv, writes, slog.Default(), aside}.connect(ctx, stdioSession)
 	if err != nil {
 		return err
 	}

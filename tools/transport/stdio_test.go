@@ -214,7 +214,7 @@ func TestStdioEndsSoonAfterTheInput(t *testing.T) {
 			fromServer, out := io.Pipe()
 			r := newRig()
 			served := make(chan error, 1)
-			go func() { served <- ServeStdio(t.Context(), r.srv, writing, in, out) }()
+			go func() { served <- ServeStdio(t.Context(), r.srv, writing, Aside{}, in, out) }()
 			for _, line := range []string{initialize, call(1, "note", "one"), call(2, "note", "two")} {
 				_, err := io.WriteString(toServer, line+"\n")
 				require.NoError(t, err)
@@ -246,7 +246,7 @@ func TestStdioReportsAClientThatIsGone(t *testing.T) {
 	broken := errors.New("broken pipe")
 	require.NoError(t, fromServer.CloseWithError(broken))
 	ended := make(chan error, 1)
-	go func() { ended <- ServeStdio(t.Context(), newRig().srv, writing, in, out) }()
+	go func() { ended <- ServeStdio(t.Context(), newRig().srv, writing, Aside{}, in, out) }()
 	_, err := io.WriteString(toServer, initialize+"\n")
 	require.NoError(t, err)
 	assert.ErrorIs(t, <-ended, broken)
@@ -257,7 +257,7 @@ func TestStdioReportsInputThatFails(t *testing.T) {
 	broken := errors.New("i/o error")
 	in := io.MultiReader(strings.NewReader(initialize+"\n"), iotest.ErrReader(broken))
 	var out strings.Builder
-	assert.ErrorIs(t, ServeStdio(t.Context(), newRig().srv, writing, in, &out), broken)
+	assert.ErrorIs(t, ServeStdio(t.Context(), newRig().srv, writing, Aside{}, in, &out), broken)
 	assert.Contains(t, out.String(), `"protocolVersion":"2025-11-25"`, "what came before is answered")
 }
 

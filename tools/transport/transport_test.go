@@ -188,7 +188,7 @@ func startStdio(ctx context.Context, t *testing.T, r *rig) *stdioPeer {
 	fromServer, out := io.Pipe()
 	p := &stdioPeer{in: toServer, messages: make(chan received, 2*maxInFlight), ended: make(chan error, 1)}
 	go func() {
-		p.ended <- ServeStdio(ctx, r.srv, writing, in, out)
+		p.ended <- ServeStdio(ctx, r.srv, writing, Aside{}, in, out)
 		_ = out.Close()
 	}()
 	go func() {
