@@ -53,7 +53,7 @@ func newServe(a *app.App) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&at.addr, "http", "", "listen on this address instead of stdin and stdout")
 	calling := lo.Filter(a.Hosts, func(h hosts.Host, _ int) bool { return h.Calls != nil })
-	flags.Choose(cmd, &at.host, "host", "also take in the events of this host, which its hooks report by calling the server", append([]string{""}, calling.Names()...)...)
+	flags.Choose(cmd, &at.host, "host", "also take in the events that the hooks of this host report by calling the server", calling.Names()...)
 	cmd.Flags().BoolVar(&at.noToken, "no-token", false, "require no token, on loopback only: other users of the machine can then connect")
 	return cmd
 }

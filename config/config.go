@@ -26,6 +26,7 @@ type Settings struct {
 	EventsDays Count    `envconfig:"FLAME_EVENTS_DAYS" default:"90" desc:"days that events are kept; 0 keeps them forever"`
 
 	Tools     string `envconfig:"FLAME_TOOLS" default:"all" desc:"tools that the server offers: all; lean: the core tools, those that start agents or end frames, and flame_more for the others, which flame setup has hosts use that send all tools with each request, unless this is set; core; or a list of groups: frames, plan, context, summary, subagents, agents, autonomy, state"`
+	Hooks     Hooks  `envconfig:"FLAME_HOOKS" default:"auto" desc:"auto or command: how a host that can call flame's running server reports events after flame setup: by such calls, where its version is known to load hooks that make them, or by a process for each"`
 	HTTPToken string `envconfig:"FLAME_HTTP_TOKEN" secret:"true" desc:"bearer token that flame serve --http asks for, of 16 characters at least; without it, one that flame makes and keeps in the project's data folder, as http-token"`
 
 	BudgetTotal     Count `envconfig:"FLAME_TOKEN_BUDGET_TOTAL" default:"4000" desc:"tokens of a whole context, a hard limit"`
@@ -258,6 +259,12 @@ type Switch string
 
 // Decode parses a switch, in any case.
 func (s *Switch) Decode(value string) error { return oneOf(s, value, "on", "off") }
+
+// Hooks is auto or command.
+type Hooks string
+
+// Decode parses a way to report events, in any case.
+func (h *Hooks) Decode(value string) error { return oneOf(h, value, "auto", "command") }
 
 // Learning is suggest, on or off.
 type Learning string

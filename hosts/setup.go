@@ -56,6 +56,7 @@ type Status struct {
 	ByHand    []Registration // by anyone else
 	Offers    string         // version of the plugin that setup would install
 	Tools     string         // value of FLAME_TOOLS that the installed server gets unless the user chose one; empty: none
+	Refused   string         // why the host does not load what setup installed; empty: it does, as far as is known
 	GivesWay  bool           // if both are there, the host starts only what was registered by hand
 }
 

@@ -14,6 +14,7 @@ const recordPresence Kind[Presence] = "presence"
 type Presence struct {
 	Seen     int64       `json:"seen"`               // the last event that its agent knows of
 	Prompt   string      `json:"prompt,omitempty"`   // id of the last prompt
+	Answered string      `json:"answered,omitempty"` // id of the last prompt whose turn is known to have ended
 	Turn     int64       `json:"turn,omitempty"`     // the last event before its turn began
 	Told     bool        `json:"told,omitempty"`     // a child: its parent has its summary from the host
 	Fallback string      `json:"fallback,omitempty"` // its last message so far

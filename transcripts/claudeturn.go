@@ -18,6 +18,7 @@ type Turn struct {
 	Calls   []judge.Call // the last ones, oldest first; with the beginnings and ends of long texts
 	Said    string       // by the agent, last
 	Stopped string       // the host's words where the user stopped it; else empty
+	Over    bool         // it ended by itself: its last answer says something, and calls no tool
 	Model   string       // of the last answer; may be empty
 	Tokens  int          // in the context at the last answer; 0: not told
 }
@@ -25,18 +26,21 @@ type Turn struct {
 // maxTurnCalls is how many calls of a turn are looked for.
 const maxTurnCalls = 20
 
-// ClaudeTurn returns what the end of a session's file shows of its last turn. Lines of other
-// sessions and of subagents are left out, and so is what cannot be read, such as a
+// Of says whose lines of a file are meant: those of a session itself, or of a subagent.
+type Of struct{ Session, Agent string }
+
+// ClaudeTurn returns what the end of a session's file, or of a subagent's, shows of its
+// last turn. Lines of others are left out, and so is what cannot be read, such as a
 // first line that is cut. asked says that the turn's own prompt is the newest there may be:
 // without it, a prompt that nobody has answered yet stands behind the turn. Of long texts
 // only beginning and end are decoded: it is made for hooks, which may not take long.
-func ClaudeTurn(end []byte, session string, asked bool) (t Turn) {
+func ClaudeTurn(end []byte, of Of, asked bool) (t Turn) {
 	r := claudeTurn{results: map[string]claudeTurnBlock{}}
 	for len(end) > 0 && len(t.Calls) < maxTurnCalls {
 		end = bytes.TrimRight(end, "\r\n")
 		line := end[bytes.LastIndexByte(end, '\n')+1:]
 		end = end[:len(end)-len(line)]
-		if line = shortened(line); !isOfTurn(line, session) {
+		if line = shortened(line); !of.has(line) {
 			continue
 		}
 		m, ok := claudeTurnMessage(line)
@@ -60,9 +64,37 @@ var (
 	aSummary  = []byte(`"isCompactSummary":true`)
 )
 
-func isOfTurn(line []byte, session string) bool {
-	return bytes.Contains(line, aMessage) && bytes.Contains(line, []byte(`"sessionId":"`+session+`"`)) &&
-		!bytes.Contains(line, aSidekick) && !bytes.Contains(line, anAside) && !bytes.Contains(line, aSummary)
+// has reports whether a line is a message of those that are meant.
+func (of Of) has(line []byte) bool {
+	if !bytes.Contains(line, aMessage) || bytes.Contains(line, anAside) || bytes.Contains(line, aSummary) {
+		return false
+	}
+	if of.Agent != "" {
+		return bytes.Contains(line, []byte(`"agentId":"`+of.Agent+`"`))
+	}
+	return bytes.Contains(line, []byte(`"sessionId":"`+of.Session+`"`)) && !bytes.Contains(line, aSidekick)
+}
+
+// A Prompt is one that a log shows.
+type Prompt struct{ ID, Text string }
+
+// ClaudePrompts returns the prompts of a session that a part of its file shows, oldest
+// first; of long ones the beginning and the end.
+func ClaudePrompts(part []byte, session string) (prompts []Prompt) {
+	of := Of{Session: session}
+	for line := range bytes.Lines(part) {
+		if line = shortened(line); !of.has(line) {
+			continue
+		}
+		var named struct {
+			ID string `json:"promptId"`
+		}
+		m, ok := claudeTurnMessage(line)
+		if ok && m.isPrompt() && json.Unmarshal(line, &named) == nil && named.ID != "" {
+			prompts = append(prompts, Prompt{named.ID, m.text()})
+		}
+	}
+	return prompts
 }
 
 // A claudeTurnLine is the message of a line, as far as a turn is read from it.
@@ -147,6 +179,7 @@ func (r *claudeTurn) take(t *Turn, m claudeTurnLine) {
 	}
 	if text := m.text(); !r.answered {
 		t.Said = text
+		t.Over = text != "" && t.Stopped == "" && !slices.ContainsFunc(m.blocks, func(b claudeTurnBlock) bool { return b.Type == "tool_use" })
 	}
 	r.answered = true
 	for _, b := range slices.Backward(m.blocks) {

@@ -58,19 +58,22 @@ func TestTheTurnAtTheEndOfALogIsRead(t *testing.T) {
 		want  transcripts.Turn
 	}{
 		"with its calls alone": {[][]string{{asks("one")}, testFails, {says("first"), asks("two")}, reads, testWorks, {says("second")}}, true,
-			transcripts.Turn{Calls: []judge.Call{read, works}, Said: "second"}},
+			transcripts.Turn{Calls: []judge.Call{read, works}, Said: "second", Over: true}},
 		"without what was not answered": {[][]string{{asks("one")}, testFails, testWorks[:1], {says("first")}}, true,
-			transcripts.Turn{Calls: []judge.Call{fails}, Said: "first"}},
+			transcripts.Turn{Calls: []judge.Call{fails}, Said: "first", Over: true}},
+		"with a call behind what it said": {[][]string{{asks("one"), logLine("assistant", []map[string]any{
+			{"type": "text", "text": "I look"}, {"type": "tool_use", "id": "3", "name": "Read", "input": map[string]any{}},
+		})}}, true, transcripts.Turn{Said: "I look"}},
 		"where it said nothing":   {[][]string{{asks("one")}, reads}, true, transcripts.Turn{Calls: []judge.Call{read}}},
 		"where the log is behind": {[][]string{{asks("one")}, reads, {says("first"), asks("two")}}, true, transcripts.Turn{}},
 		"before a prompt": {[][]string{{asks("one")}, reads, {says("first"), asks("two")}}, false,
-			transcripts.Turn{Calls: []judge.Call{read}, Said: "first"}},
+			transcripts.Turn{Calls: []judge.Call{read}, Said: "first", Over: true}},
 		"before a prompt not yet in it": {[][]string{{asks("one")}, testFails, {says("first"), asks("two")}, reads, {says("second")}}, false,
-			transcripts.Turn{Calls: []judge.Call{read}, Said: "second"}},
+			transcripts.Turn{Calls: []judge.Call{read}, Said: "second", Over: true}},
 		"where the user stopped it": {[][]string{{asks("one")}, reads, {logLine("user", []map[string]any{{"type": "text", "text": cut}})}, {asks("two")}}, false,
 			transcripts.Turn{Calls: []judge.Call{read}, Stopped: cut}},
 		"between other lines": {[][]string{{asks("one"), "{torn", `{"type":"message","message":`, strings.ReplaceAll(says("not mine"), `"s"`, `"other"`)}, reads,
-			{`{"type":"attachment","message":1}`, "", says("first")}}, true, transcripts.Turn{Calls: []judge.Call{read}, Said: "first"}},
+			{`{"type":"attachment","message":1}`, "", says("first")}}, true, transcripts.Turn{Calls: []judge.Call{read}, Said: "first", Over: true}},
 		"in the background, without a status": {[][]string{{asks("one")}, inBackground}, true,
 			transcripts.Turn{Calls: []judge.Call{{Tool: "Bash", Input: "make", OK: true, Output: "begun"}}}},
 	}
@@ -81,7 +84,7 @@ func TestTheTurnAtTheEndOfALogIsRead(t *testing.T) {
 			for _, part := range tt.log {
 				lines = append(lines, part...)
 			}
-			got := transcripts.ClaudeTurn([]byte("cut\"}}\n"+strings.Join(lines, "\n")+"\n"), "s", tt.asked)
+			got := transcripts.ClaudeTurn([]byte("cut\"}}\n"+strings.Join(lines, "\n")+"\n"), transcripts.Of{Session: "s"}, tt.asked)
 			if len(got.Calls) > 0 {
 				assert.Equal(t, "claude-opus-5-5", got.Model)
 				assert.Equal(t, 100, got.Tokens)
@@ -90,8 +93,33 @@ func TestTheTurnAtTheEndOfALogIsRead(t *testing.T) {
 			assert.Equal(t, tt.want, got)
 		})
 	}
-	assert.Zero(t, transcripts.ClaudeTurn(nil, "s", true))
-	assert.Zero(t, transcripts.ClaudeTurn([]byte("\x00\xff\n\n"), "s", true))
+	assert.Zero(t, transcripts.ClaudeTurn(nil, transcripts.Of{Session: "s"}, true))
+	assert.Zero(t, transcripts.ClaudeTurn([]byte("\x00\xff\n\n"), transcripts.Of{Session: "s"}, true))
+}
+
+func TestASubagentsTurnIsReadFromItsOwnFile(t *testing.T) {
+	t.Parallel()
+	line := strings.Replace(says("LEAF"), "{", `{"isSidechain":true,"agentId":"a1",`, 1)
+	assert.Equal(t, "LEAF", transcripts.ClaudeTurn([]byte(line), transcripts.Of{Agent: "a1"}, true).Said)
+	assert.True(t, transcripts.ClaudeTurn([]byte(line), transcripts.Of{Agent: "a1"}, true).Over)
+	assert.Zero(t, transcripts.ClaudeTurn([]byte(line), transcripts.Of{Agent: "a2"}, true))
+	assert.Zero(t, transcripts.ClaudeTurn([]byte(line), transcripts.Of{Session: "s"}, true))
+}
+
+func TestPromptsOfALogAreReadWithTheirIDs(t *testing.T) {
+	t.Parallel()
+	named := func(id, line string) string { return strings.Replace(line, "{", `{"promptId":"`+id+`",`, 1) }
+	long := strings.Repeat("x", 100_000)
+	log := strings.Join([]string{
+		"torn}", named("p1", asks("first")), named("p1", gives("1", "result", false)), named("p2", says("no prompt")), asks("without an id"),
+		strings.ReplaceAll(named("p3", asks("another's")), `"s"`, `"other"`), named("p4", asks("second "+long)),
+	}, "\n")
+	prompts := transcripts.ClaudePrompts([]byte(log), "s")
+	require.Len(t, prompts, 2)
+	assert.Equal(t, transcripts.Prompt{ID: "p1", Text: "first"}, prompts[0])
+	assert.Equal(t, "p4", prompts[1].ID)
+	assert.True(t, strings.HasPrefix(prompts[1].Text, "second xxx"))
+	assert.Less(t, len(prompts[1].Text), 8_000)
 }
 
 func TestOfALongTurnTheLastCallsAreRead(t *testing.T) {
@@ -101,7 +129,7 @@ func TestOfALongTurnTheLastCallsAreRead(t *testing.T) {
 		id := fmt.Sprint(i)
 		lines = append(lines, runs(id, "Read", map[string]any{"file_path": id}), gives(id, id, false))
 	}
-	got := transcripts.ClaudeTurn([]byte(strings.Join(lines, "\n")), "s", true)
+	got := transcripts.ClaudeTurn([]byte(strings.Join(lines, "\n")), transcripts.Of{Session: "s"}, true)
 	require.Len(t, got.Calls, 20)
 	assert.Equal(t, []string{"30", "49"}, []string{got.Calls[0].Input, got.Calls[19].Input})
 }
@@ -116,7 +144,7 @@ func TestOfLongTextsBeginningAndEndAreRead(t *testing.T) {
 			for more := range 30 {
 				long := "Exit code 7\n" + strings.Repeat("x", more) + strings.Repeat(part, 20_000/len(part)) + "\nFAIL pkg a b c d e f"
 				log := runs("1", "Bash", map[string]any{"command": "go test"}) + "\n" + gives("1", long, true)
-				got := transcripts.ClaudeTurn([]byte(log), "s", true)
+				got := transcripts.ClaudeTurn([]byte(log), transcripts.Of{Session: "s"}, true)
 				require.Len(t, got.Calls, 1)
 				require.Equal(t, new(7), got.Calls[0].Exit)
 				require.Less(t, len(got.Calls[0].Output), 8_000)
@@ -130,8 +158,9 @@ func FuzzClaudeTurn(f *testing.F) {
 	f.Add([]byte(strings.Join(append(testFails, says("done")), "\n")))
 	f.Add([]byte(`{"message":{"role":"user","content":"` + strings.Repeat(`\"`, 5_000)))
 	f.Fuzz(func(t *testing.T, log []byte) {
-		transcripts.ClaudeTurn(log, "s", true)
-		transcripts.ClaudeTurn(log, "s", false)
+		transcripts.ClaudeTurn(log, transcripts.Of{Session: "s"}, true)
+		transcripts.ClaudeTurn(log, transcripts.Of{Session: "s"}, false)
+		transcripts.ClaudePrompts(log, "s")
 	})
 }
 
@@ -145,6 +174,6 @@ func BenchmarkClaudeTurn(b *testing.B) {
 	log := []byte(strings.Join(append(lines, says("done")), "\n"))
 	b.SetBytes(int64(len(log)))
 	for b.Loop() {
-		transcripts.ClaudeTurn(log, "s", true)
+		transcripts.ClaudeTurn(log, transcripts.Of{Session: "s"}, true)
 	}
 }

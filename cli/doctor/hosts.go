@@ -48,6 +48,12 @@ func checkHost(ctx context.Context, h hosts.Host, machine hosts.Machine, links m
 		}
 		findings = append(findings, f)
 	}
+	if status.Refused != "" {
+		findings = append(findings, core.Finding{
+			What: fmt.Sprintf("%s: it does not load flame's plugin: %s", h.Name, status.Refused),
+			Hint: "`flame setup " + h.Name + "` installs one that this version loads", Broken: true,
+		})
+	}
 	for _, entry := range status.ByHand {
 		f := core.Finding{What: fmt.Sprintf("%s: registered by hand as %q in %s", h.Name, entry.Name, entry.File)}
 		if status.Double() {

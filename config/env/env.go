@@ -2,11 +2,15 @@
 // that do not know their values. The settings themselves are config's.
 package env
 
+// Commands is the value of Hooks for a process for each event.
+const Commands = "command"
+
 // The variables, by the fields of config.Settings.
 const (
 	ProjectDir           = "FLAME_PROJECT_DIR"
 	Dir                  = "FLAME_DIR"
 	Tools                = "FLAME_TOOLS"
+	Hooks                = "FLAME_HOOKS"
 	HTTPToken            = "FLAME_HTTP_TOKEN"
 	BudgetTotal          = "FLAME_TOKEN_BUDGET_TOTAL"
 	BudgetAncestors      = "FLAME_TOKEN_BUDGET_ANCESTORS"

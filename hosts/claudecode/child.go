@@ -44,11 +44,28 @@ func (x *exchange) bind() error {
 	if bound || err != nil {
 		return err
 	}
-	call := x.askedBy()
-	if call == "" {
+	asked := x.askedBy()
+	if asked.Call == "" {
 		return nil
 	}
-	_, err = children.Bind(x.ctx, x.p, x.session(), x.start(call, x.Agent))
+	known, err := children.Bind(x.ctx, x.p, x.session(), x.start(asked.Call, x.Agent))
+	if known || err != nil || asked.Description == "" {
+		return err
+	}
+	return x.bindMissed(asked)
+}
+
+// bindMissed is bind for a subagent whose call was not seen: it is recorded now.
+func (x *exchange) bindMissed(asked asking) error {
+	by := x.session()
+	if asked.Parent != "" {
+		by.Session, by.Parent = asked.Parent, x.Session
+	}
+	call := children.Call{ID: asked.Call, Description: asked.Description, AgentType: asked.Type}
+	if _, err := children.Spawn(x.ctx, x.p, by, call); err != nil {
+		return err
+	}
+	_, err := children.Bind(x.ctx, x.p, by, x.start(asked.Call, x.Agent))
 	return err
 }
 
@@ -163,17 +180,21 @@ func (x *exchange) agentLog(agent string) string {
 	return filepath.Join(strings.TrimSuffix(x.Transcript, ".jsonl"), "subagents", "agent-"+agent+".jsonl")
 }
 
-// askedBy returns the id of the call that started the subagent of the event.
-func (x *exchange) askedBy() string {
+// An asking is what the client notes of a subagent beside its log.
+type asking struct {
+	Call        string `json:"toolUseId"` // that started it
+	Description string `json:"description"`
+	Type        string `json:"agentType"`
+	Parent      string `json:"parentAgentId"` // subagent that asked for it; empty: the session itself
+	Finished    bool   `json:"finished"`
+}
+
+// askedBy returns what is noted of the subagent of the event; nothing if that cannot be
+// read.
+func (x *exchange) askedBy() (asked asking) {
 	content, err := confine.ReadFile(strings.TrimSuffix(x.agentLog(x.Agent), ".jsonl")+".meta.json", maxLog)
-	if err != nil {
-		return ""
+	if err != nil || json.Unmarshal(content, &asked) != nil {
+		return asking{}
 	}
-	var meta struct {
-		Call string `json:"toolUseId"`
-	}
-	if json.Unmarshal(content, &meta) != nil {
-		return ""
-	}
-	return meta.Call
+	return asked
 }

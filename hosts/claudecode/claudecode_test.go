@@ -1,6 +1,7 @@
 package claudecode_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,13 +26,17 @@ type fakeClaude struct {
 	plugins      []map[string]any
 	ran          []string
 	fails        error // of every command that changes something
+	refuses      error // of the check of a plugin
+	version      string
 }
 
 func (f *fakeClaude) run(_ context.Context, dir, _ string, args ...string) (string, error) {
 	line := strings.Join(args, " ")
 	switch {
 	case line == "--version":
-		return "2.1.328 (Claude Code)\n", nil
+		return cmp.Or(f.version, "2.1.328 (Claude Code)") + "\n", nil
+	case strings.HasPrefix(line, "plugin validate "):
+		return "", f.refuses
 	case line == "plugin list --json":
 		return asJSON(f.plugins)
 	case line == "plugin marketplace list --json":
@@ -146,8 +151,51 @@ func TestPluginRunsTheInstalledBinary(t *testing.T) {
 	install(t, s, hosts.User)
 	content, err := os.ReadFile(filepath.Join(s.Machine.DataHome(), "flame/claude-code/plugin/.mcp.json"))
 	require.NoError(t, err)
-	assert.JSONEq(t, `{"mcpServers": {"flame": {"command": "`+strings.ReplaceAll(s.Machine.Binary(), `"`, `\"`)+`", "args": ["serve"]}}}`,
+	assert.JSONEq(t, `{"mcpServers": {"flame": {"command": "`+strings.ReplaceAll(s.Machine.Binary(), `"`, `\"`)+`", "args": ["serve", "--host", "claude-code"]}}}`,
 		string(content))
+}
+
+func TestHooksCallTheServerWhereTheClientLoadsSuchAPlugin(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		claude  fakeClaude
+		setting string
+		calls   bool
+	}{
+		"the version known":        {calls: true},
+		"a newer one":              {claude: fakeClaude{version: "2.2.0 (Claude Code)"}, calls: true},
+		"an older one":             {claude: fakeClaude{version: "2.1.99 (Claude Code)"}},
+		"a version without digits": {claude: fakeClaude{version: "unknown"}},
+		"one that refuses it":      {claude: fakeClaude{refuses: errors.New("unknown hook type")}},
+		"the user's choice":        {setting: "Command"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := claudecode.Client{Machine: machine(t, &tt.claude)}
+			s.Machine.Getenv = func(name string) string { return map[string]string{"FLAME_HOOKS": tt.setting}[name] }
+			install(t, s, hosts.User)
+			hooks, err := os.ReadFile(filepath.Join(s.Machine.DataHome(), "flame/claude-code/plugin/hooks/hooks.json"))
+			require.NoError(t, err)
+			assert.Equal(t, tt.calls, strings.Contains(string(hooks), "mcp_tool"))
+			s.Machine.Getenv = func(string) string { return "" }
+			found := status(t, s)
+			assert.True(t, found.Installed[0].Current, "whatever was chosen, it is what this flame installs")
+			assert.Empty(t, found.Refused)
+		})
+	}
+}
+
+func TestAPluginThatTheClientNoLongerLoadsIsTold(t *testing.T) {
+	t.Parallel()
+	claude := &fakeClaude{}
+	s := claudecode.Client{Machine: machine(t, claude)}
+	install(t, s, hosts.User)
+	assert.Empty(t, status(t, s).Refused)
+	claude.refuses = errors.New("unknown hook type")
+	assert.Equal(t, "unknown hook type", status(t, s).Refused)
+	install(t, s, hosts.User)
+	assert.Empty(t, status(t, s).Refused, "setup brings one that it loads")
 }
 
 func TestInstallBringsBack(t *testing.T) {

@@ -216,8 +216,11 @@ func (x *exchange) standing() project.Standing {
 }
 
 func (x *exchange) turnEnded() error {
+	if _, err := x.catchUp(); err != nil {
+		return err
+	}
 	return turns.End(x.ctx, x.p, x.session(), turns.Turn{
-		LastMessage: x.LastMessage, Running: x.running(), Transcript: x.Transcript, Seen: x.seenAtEnd,
+		Prompt: x.PromptID, LastMessage: x.LastMessage, Running: x.running(), Transcript: x.Transcript, Seen: x.seenAtEnd,
 	})
 }
 
@@ -280,6 +283,17 @@ func (x *exchange) compacted() error {
 	return err
 }
 
+// sessionEnded also ends the last turn, if that ended by itself and its end did not come.
 func (x *exchange) sessionEnded() error {
+	gap, err := x.catchUp()
+	if err != nil {
+		return err
+	}
+	if turn := x.lastTurn(); gap.End && turn.Over {
+		ended := turns.Turn{Prompt: x.PromptID, LastMessage: turn.Said, Transcript: x.Transcript, Seen: x.seenBefore}
+		if err := turns.End(x.ctx, x.p, x.session(), ended); err != nil {
+			return err
+		}
+	}
 	return errors.Join(usage.CountLater(x.ctx, x.p, x.session(), x.Transcript), children.EndSession(x.ctx, x.p, x.session()))
 }

@@ -31,22 +31,25 @@ type hookMatcher struct {
 // call the server of the session.
 type process struct {
 	event string
-	but   string // causes of the event, separated by |, for which it calls the server nevertheless
-	why   string
+	tools string // regular expression as in a row; empty: whatever the tool
+	why   string // in one sentence, for the documentation
 }
 
-// processes lists these events. All of it was observed with version 2.1.328.
+// processes lists these events: those that reach no server, those that Claude Code drops
+// while a server is starting (both observed with version 2.1.328), and rare ones that
+// nothing could make up for if the server were killed while it has them.
 var processes = []process{
-	{"SessionStart", "compact|clear", "Its servers are not connected yet."},
-	{"SessionEnd", "clear", "It has stopped its servers before."},
-	{"SubagentStart", "", "It drops the event while a server is starting."},
-	{"PostToolUseFailure", "", "It drops the event while a server is starting."},
-	{"StopFailure", "", "It drops the event while a server is starting."},
-	{"PostCompact", "", "It drops the event while a server is starting."},
+	{"SessionStart", "", "No server is connected yet; after a compaction, nothing else gives the context back."},
+	{"PostToolUseFailure", agentTools, "Nothing else tells that a subagent failed."},
+	{"SubagentStart", "", "Claude Code does not wait for a server that is starting."},
+	{"StopFailure", "", "Claude Code does not wait for a server that is starting."},
+	{"PreCompact", "", "Nothing else tells the model what its summary needs."},
+	{"PostCompact", "", "Claude Code does not wait for a server that is starting, and only this event has the summary."},
+	{"SessionEnd", "", "Claude Code has stopped the server before."},
 }
 
 // hooksFile returns the plugin's hooks.json: for each event one entry for the tools of all
-// its rows, or two where calling tells apart what starts it.
+// its rows, or two where some of them start a process and others call the server.
 func hooksFile(calling bool) ([]byte, error) {
 	entries := map[string][]hookMatcher{}
 	for _, r := range rows {
@@ -58,16 +61,21 @@ func hooksFile(calling bool) ([]byte, error) {
 func matchersOf(event string, calling bool) []hookMatcher {
 	command := []hookEntry{{Type: "command", Command: "flame", Args: []string{"hook", Name}, Timeout: hookSeconds}}
 	call := []hookEntry{{Type: "mcp_tool", Server: pluginServer, Tool: callTool, Input: callInput(), Timeout: hookSeconds}}
+	all := hookMatcher{Matcher: matcherOf(event), Hooks: command}
+	if !calling {
+		return []hookMatcher{all}
+	}
 	i := slices.IndexFunc(processes, func(p process) bool { return p.event == event })
 	switch {
-	case !calling || i >= 0 && processes[i].but == "":
-		return []hookMatcher{{Matcher: matcherOf(event), Hooks: command}}
-	case i >= 0:
-		return []hookMatcher{
-			{Matcher: "^(?!(" + processes[i].but + ")$)", Hooks: command}, {Matcher: "^(" + processes[i].but + ")$", Hooks: call},
-		}
+	case i < 0:
+		all.Hooks = call
+		return []hookMatcher{all}
+	case processes[i].tools == "":
+		return []hookMatcher{all}
 	}
-	return []hookMatcher{{Matcher: matcherOf(event), Hooks: call}}
+	return []hookMatcher{
+		{Matcher: "^(" + processes[i].tools + ")$", Hooks: command}, {Matcher: "^(?!(" + processes[i].tools + ")$)", Hooks: call},
+	}
 }
 
 // matcherOf joins what the event's rows match; a row for any tool matches

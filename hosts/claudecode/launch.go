@@ -93,7 +93,7 @@ func settings(c hosts.Child) (string, error) {
 // command itself: the child could change a file before it resumes.
 func (h Client) servers(c hosts.Child) (options []string, err error) {
 	if c.Strange || c.Tools.Limited || !h.hasFlame() || c.HostKeys["mcpServers"] != nil {
-		config, err := mcpConfig(c)
+		config, err := h.mcpConfig(c)
 		if err != nil {
 			return nil, err
 		}
@@ -213,6 +213,11 @@ func (h Client) hasFlame() bool {
 	if found, err := h.registrations(); err == nil && len(found) > 0 {
 		return true
 	}
+	return h.hasPlugin()
+}
+
+// hasPlugin reports whether our plugin is on, for the user or in the project.
+func (h Client) hasPlugin() bool {
 	return h.enables(hosts.User, filepath.Join(h.Machine.Home, ".claude", "settings.json")) ||
 		slices.ContainsFunc(h.projectSettings(), func(file string) bool { return h.enables(hosts.Project, file) })
 }
@@ -233,14 +238,19 @@ func (h Client) enables(scope hosts.Scope, file string) bool {
 	return false
 }
 
-// mcpConfig returns the servers of a child: flame's, and those of its
-// definition.
-func mcpConfig(c hosts.Child) ([]byte, error) {
+// mcpConfig returns the servers of a child: flame's, and those of its definition. Where our
+// plugin is on, its hooks run in the child too, whose server may be left out: then the
+// child's own bears the name that they call.
+func (h Client) mcpConfig(c hosts.Child) ([]byte, error) {
 	servers := map[string]any{}
 	if own, given := c.HostKeys["mcpServers"]; given && json.Unmarshal(own, &servers) != nil {
 		servers = map[string]any{} // a list names servers of the user, which are there anyway
 	}
-	servers["flame"] = map[string]any{"type": "stdio", "command": c.Flame, "args": []string{"serve"}}
+	name, args := "flame", []string{"serve"}
+	if h.hasPlugin() {
+		name, args = pluginServer, servesHooks()
+	}
+	servers[name] = map[string]any{"type": "stdio", "command": c.Flame, "args": args}
 	return json.Marshal(map[string]any{"mcpServers": servers})
 }
 

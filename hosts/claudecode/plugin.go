@@ -68,22 +68,29 @@ func asCalling(name string, content []byte) ([]byte, error) {
 // servesHooks returns the arguments of flame as the server that hooks call.
 func servesHooks() []string { return []string{"serve", "--host", Name} }
 
-// marketplace returns the files of a marketplace with only our plugin, and the plugin's
-// version. The version ends in a digest of the content, so it changes with the content.
-func marketplace(binary string, calling bool) (files map[string][]byte, version string, err error) {
-	if files, err = pluginFiles(binary, calling); err != nil {
-		return nil, "", err
+// A form is one form of our plugin, in a marketplace of its own.
+type form struct {
+	calling bool              // its hooks call its server
+	files   map[string][]byte // of the marketplace
+	version string            // ends in a digest of the content, so it changes with the content
+}
+
+// formOf returns a form of the plugin that runs the flame at binary.
+func formOf(binary string, calling bool) (f form, err error) {
+	f.calling = calling
+	if f.files, err = pluginFiles(binary, calling); err != nil {
+		return f, err
 	}
-	if version, err = stampVersion(files); err != nil {
-		return nil, "", err
+	if f.version, err = stampVersion(f.files); err != nil {
+		return f, err
 	}
-	files[".claude-plugin/marketplace.json"], err = encode(map[string]any{
+	f.files[".claude-plugin/marketplace.json"], err = encode(map[string]any{
 		"name":        marketplaceName,
 		"description": "Flame, written by flame setup",
 		"owner":       map[string]any{"name": "flame"},
 		"plugins":     []any{map[string]any{"name": "flame", "source": "./plugin"}},
 	})
-	return files, version, err
+	return f, err
 }
 
 // stampVersion adds the digest to the version in plugin.json and returns the

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -65,6 +68,47 @@ func (r runner) ask(ctx context.Context, answer any, args ...string) error {
 		return fmt.Errorf("flame cannot read the answer of %s (a version without plugins?): %w", commandLine(args...), err)
 	}
 	return nil
+}
+
+// callingSince is the first version known to have hooks that call MCP servers.
+var callingSince = []int{2, 1, 328}
+
+// loads reports whether the client loads a form of the plugin whose hooks call its server:
+// one that does not know such hooks loads nothing of the plugin (observed). The client
+// itself is asked; older versions than the known one may behave otherwise.
+func (r runner) loads(ctx context.Context, f form) bool {
+	if slices.Compare(numbers(r.machine.Version(ctx, r.path)), callingSince) < 0 {
+		return false
+	}
+	scratch, err := os.MkdirTemp("", "flame-plugin-")
+	if err != nil {
+		return false
+	}
+	defer os.RemoveAll(scratch)
+	err = hosts.Apply(ctx, hosts.WriteFolder(scratch, f.files), func(hosts.Step) {})
+	return err == nil && r.refuses(ctx, filepath.Join(scratch, "plugin")) == ""
+}
+
+// refuses returns why the client does not load the plugin in a folder; empty if it does.
+func (r runner) refuses(ctx context.Context, folder string) string {
+	if _, err := r.machine.Run(ctx, r.machine.ProjectDir, r.path, "plugin", "validate", folder); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// numbers returns the numbers of a version that begins with them, as in "2.1.328 (Claude
+// Code)".
+func numbers(version string) (all []int) {
+	first, _, _ := strings.Cut(version, " ")
+	for part := range strings.SplitSeq(first, ".") {
+		n, err := strconv.Atoi(part)
+		if err != nil {
+			break
+		}
+		all = append(all, n)
+	}
+	return all
 }
 
 // step returns one Claude Code command, described as a user would type it.

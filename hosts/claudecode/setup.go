@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
+	"flame/config/env"
 	"flame/hosts"
 )
 
@@ -34,7 +36,7 @@ func (h Client) Install(ctx context.Context, scope hosts.Scope) ([]hosts.Step, e
 	if err := h.mayWrite(scope); err != nil {
 		return nil, err
 	}
-	files, version, err := marketplace(h.Machine.Binary(), true)
+	offered, err := h.offers(ctx, claude)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +48,7 @@ func (h Client) Install(ctx context.Context, scope hosts.Scope) ([]hosts.Step, e
 	if err != nil {
 		return nil, err
 	}
-	steps := hosts.WriteFolder(h.folder(), files)
+	steps := hosts.WriteFolder(h.folder(), offered.files)
 	if !slices.ContainsFunc(known, h.isOurs) {
 		steps = append(steps, claude.step("plugin", "marketplace", "add", h.folder()))
 	}
@@ -54,7 +56,7 @@ func (h Client) Install(ctx context.Context, scope hosts.Scope) ([]hosts.Step, e
 	switch {
 	case !found || !ours.Enabled:
 		steps = append(steps, claude.step("plugin", "install", pluginName, "--scope", string(scope)))
-	case ours.Version != version:
+	case ours.Version != offered.version:
 		steps = append(steps, claude.step("plugin", "update", pluginName, "--scope", string(scope)))
 	}
 	return steps, nil
@@ -107,17 +109,16 @@ func (h Client) Status(ctx context.Context) (hosts.Status, error) {
 	if err != nil {
 		return status, err
 	}
-	files, version, err := marketplace(h.Machine.Binary(), true)
+	there, written, err := h.written()
 	if err != nil {
 		return status, err
 	}
-	status.Offers = version
-	written := len(hosts.WriteFolder(h.folder(), files)) == 0
+	status.Offers = there.version
 	for _, p := range plugins {
 		switch {
 		case p.ID == pluginName:
 			status.Installed = append(status.Installed, hosts.Installation{
-				Scope: p.Scope, Where: p.where(), Current: written && p.Version == version, Off: !p.Enabled,
+				Scope: p.Scope, Where: p.where(), Current: written && p.Version == there.version, Off: !p.Enabled,
 			})
 		case p.isFlame():
 			status.ByHand = append(status.ByHand, hosts.Registration{
@@ -125,7 +126,34 @@ func (h Client) Status(ctx context.Context) (hosts.Status, error) {
 			})
 		}
 	}
+	if written && len(status.Installed) > 0 && there.calling {
+		status.Refused = claude.refuses(ctx, filepath.Join(h.folder(), "plugin"))
+	}
 	return status, nil
+}
+
+// offers returns the form of the plugin that suits the client: its hooks call the server
+// unless the user chose commands, or the client does not load such a plugin.
+func (h Client) offers(ctx context.Context, claude runner) (form, error) {
+	calling, err := formOf(h.Machine.Binary(), true)
+	if err != nil || !strings.EqualFold(h.Machine.Getenv(env.Hooks), env.Commands) && claude.loads(ctx, calling) {
+		return calling, err
+	}
+	return formOf(h.Machine.Binary(), false)
+}
+
+// written returns the form of the plugin that is in our folder, and whether it is there as
+// this flame writes it; otherwise a form that may be offered.
+func (h Client) written() (there form, is bool, err error) {
+	for _, calling := range []bool{false, true} {
+		if there, err = formOf(h.Machine.Binary(), calling); err != nil {
+			return there, false, err
+		}
+		if len(hosts.WriteFolder(h.folder(), there.files)) == 0 {
+			return there, true, nil
+		}
+	}
+	return there, false, nil
 }
 
 // tidily returns a step after which the project has no settings file that the client made

@@ -2,7 +2,6 @@ package claudecode
 
 import (
 	"io"
-	"os"
 	"strings"
 	"sync"
 
@@ -20,7 +19,7 @@ const maxTail = 128 << 10
 // asked is as for transcripts.ClaudeTurn.
 func (e event) seen(asked bool) func() autonomy.Seen {
 	return sync.OnceValue(func() autonomy.Seen {
-		t := transcripts.ClaudeTurn(tailOf(e.Transcript), e.Session, asked)
+		t := transcripts.ClaudeTurn(tailOf(e.Transcript, maxTail), transcripts.Of{Session: e.Session}, asked)
 		return autonomy.Seen{
 			Calls: t.Calls, Stopped: t.Stopped, Model: t.Model, Tokens: t.Tokens,
 			Whole: !asked || strings.TrimSpace(t.Said) == strings.TrimSpace(e.LastMessage),
@@ -28,8 +27,18 @@ func (e event) seen(asked bool) func() autonomy.Seen {
 	})
 }
 
-// tailOf returns the end of a file of the user's own; nil if it cannot be read.
-func tailOf(path string) []byte {
+// tailOf returns the end of a file of the user's own, at most size bytes of it; nil if it
+// cannot be read.
+func tailOf(path string, size int64) []byte {
+	return partOf(path, size, func(whole int64) int64 { return max(0, whole-size) })
+}
+
+// headOf is tailOf for the beginning.
+func headOf(path string, size int64) []byte {
+	return partOf(path, size, func(int64) int64 { return 0 })
+}
+
+func partOf(path string, size int64, from func(whole int64) int64) []byte {
 	if path == "" {
 		return nil
 	}
@@ -38,20 +47,13 @@ func tailOf(path string) []byte {
 		return nil
 	}
 	defer file.Close()
-	return endOf(file)
-}
-
-func endOf(file *os.File) []byte {
 	info, err := file.Stat()
 	if err != nil {
 		return nil
 	}
-	if _, err := file.Seek(max(0, info.Size()-maxTail), io.SeekStart); err != nil {
-		return nil
-	}
-	end, err := io.ReadAll(io.LimitReader(file, maxTail))
+	part, err := io.ReadAll(io.NewSectionReader(file, from(info.Size()), size))
 	if err != nil {
 		return nil
 	}
-	return end
+	return part
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/samber/lo"
 
-	"flame/core"
 	"flame/project"
 )
 
@@ -70,21 +69,8 @@ func NoteFiles(ctx context.Context, p *project.Project, by project.Caller, files
 		if err != nil {
 			return project.IgnoreMissing(err)
 		}
-		var added []string
-		for _, file := range files {
-			if file = p.Relative(file); file != "" && frame.AddArtifact(file, s.Now) {
-				added = append(added, file)
-			}
-		}
-		if len(added) > 0 {
-			if err := s.Tx.SaveFrame(frame); err != nil {
-				return err
-			}
-			for _, file := range added {
-				if err := s.Emit(core.FrameUpdated, frame.ID, map[string]any{"fields": []string{"artifacts"}, "artifacts": file}); err != nil {
-					return err
-				}
-			}
+		if err := s.AddArtifacts(&frame, files); err != nil {
+			return err
 		}
 		changed := lo.Map(files, func(file string, _ int) string { return p.Relative(file) })
 		return errors.Join(

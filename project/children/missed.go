@@ -46,3 +46,19 @@ func Known(ctx context.Context, p *project.Project, id string) (known, over bool
 	})
 	return known, over, err
 }
+
+// Over returns those sessions of children that have ended, as far as is known.
+func Over(ctx context.Context, p *project.Project, ids []string) (over map[string]bool, err error) {
+	over = map[string]bool{}
+	err = p.Store.View(ctx, func(tx project.Tx) error {
+		for _, id := range ids {
+			session, err := tx.Session(id)
+			if err = project.IgnoreMissing(err); err != nil {
+				return err
+			}
+			over[id] = session.IsCompleted
+		}
+		return nil
+	})
+	return over, err
+}

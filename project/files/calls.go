@@ -2,8 +2,11 @@ package files
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
+
+	"github.com/samber/lo"
 
 	"flame/core"
 	"flame/project"
@@ -94,18 +97,29 @@ func add(s *project.Step, session string, calls []Call, frameAt func(core.Millis
 	if !told {
 		return nil
 	}
-	for _, frame := range slices.Sorted(maps.Keys(byFrame)) {
-		if _, err := s.Tx.Frame(frame); err != nil {
-			if err = project.IgnoreMissing(err); err != nil {
-				return err
-			}
+	for _, id := range slices.Sorted(maps.Keys(byFrame)) {
+		frame, err := s.Tx.Frame(id)
+		if errors.Is(err, core.ErrNotFound) {
 			continue
 		}
-		if err := note(s.Tx, frame, byFrame[frame]); err != nil {
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(note(s.Tx, id, byFrame[id]), artifacts(s, frame, byFrame[id])); err != nil {
 			return err
 		}
 	}
 	return recordCalls.Save(s.Tx, session, k)
+}
+
+// artifacts records what was written as artifacts of the frame, which a host's event does
+// before, if it comes. Artifacts of a frame that another machine writes are up to that.
+func artifacts(s *project.Step, frame core.Frame, changes []core.FileChange) error {
+	if frame.Foreign() || frame.Status == core.Invalidated {
+		return nil
+	}
+	written := lo.FilterMap(changes, func(c core.FileChange, _ int) (string, bool) { return c.Path, c.Kind != core.FileDeleted })
+	return s.AddArtifacts(&frame, written)
 }
 
 // settle returns what calls that were not known changed, by the frames they were made in,

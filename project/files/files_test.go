@@ -13,6 +13,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/autonomy"
 	"flame/project/files"
 	"flame/project/projecttest"
 	"flame/project/sweep"
@@ -231,19 +232,38 @@ func TestASubagentsCallCountsOnceItEndedWell(t *testing.T) {
 	}, of(f, child).Files)
 }
 
-func TestChangesMoveWithTheWork(t *testing.T) {
+// removed has a session delete a file, which leaves no artifact: a frame with no more than
+// that counts as one without work.
+func removed(f *projecttest.Fixture, by project.Caller) {
+	f.T.Helper()
+	call := files.Call{ID: "c1", Files: []core.FileChange{{Path: "/w/a", Kind: core.FileDeleted, Removed: 1, Patch: "@@ -1,1 +0,0 @@\n-a\n"}}}
+	require.NoError(f.T, files.Note(f.Ctx, f.Project, by, call))
+}
+
+func TestWhatWasWrittenIsAnArtifactThoughNoEventSaidSo(t *testing.T) {
 	t.Parallel()
 	f, log := projecttest.NewCounter(t)
+	s := projecttest.Host("s")
+	frame := f.Push(s, "work")
+	require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, s, []string{"/w/told"}))
+	log.Write(edited(f.Tick(), "c1", "/w/told", "", "a\n") + edited(f.Tick(), "c2", "/w/missed", "", "a\n"))
+	f.Pop(s, "done")
+	f.Count(s, log)
+	assert.Equal(t, []string{"/w/told", "/w/missed"}, f.Get(frame.ID).Artifacts, "each once, in the frame that it was done in")
+}
+
+func TestChangesMoveWithTheWork(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
 	s := projecttest.Host("s")
 	planned := f.Plan(projecttest.Shell, "", "planned")[0]
 	f.Prompt(s, "p1", "please do it")
 	root := f.Current(s)
-	log.Write(edited(f.Tick(), "c1", "/w/a", "", "a\n"))
-	f.Count(s, log)
+	removed(f, s)
 	require.Len(t, of(f, root).Files, 1)
 	f.Activate(s, planned.ID)
-	assert.Len(t, of(f, planned.ID).Files, 1)
-	assert.Equal(t, "@@ -1,1 +1,1 @@\n+a\n", of(f, planned.ID).Files[0].Patch)
+	require.Len(t, of(f, planned.ID).Files, 1)
+	assert.Equal(t, "@@ -1,1 +0,0 @@\n-a\n", of(f, planned.ID).Files[0].Patch)
 	assert.Empty(t, of(f, root).Files)
 }
 
@@ -276,8 +296,7 @@ func TestChangesOfADeletedFrameAreForgotten(t *testing.T) {
 	s := projecttest.Host("s")
 	f.Prompt(s, "p1", "please do it")
 	root := f.Current(s)
-	log.Write(edited(f.Tick(), "c1", "/w/a", "", "a\n"))
-	f.Count(s, log)
+	removed(f, s)
 	require.Len(t, of(f, root).Files, 1)
 	f.Clock += 30 * project.Day
 	pruned, err := sweep.Prune(f.Ctx, f.Project, true)

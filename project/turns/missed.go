@@ -28,3 +28,20 @@ func CatchUp(ctx context.Context, p *project.Project, by project.Caller, prompts
 	}
 	return errors.Join(append(errs, children.CatchUp(ctx, p, by, tasks))...)
 }
+
+// A Gap is what a host has not reported of a turn.
+type Gap struct{ Prompt, End bool }
+
+// GapOf returns what was not reported of the turn that began with a prompt, the newest of
+// the caller's session. Without an id nothing is known to be missing.
+func GapOf(ctx context.Context, p *project.Project, by project.Caller, id string) (gap Gap, err error) {
+	if id == "" {
+		return gap, nil
+	}
+	err = p.Store.View(ctx, func(tx project.Tx) error {
+		mine, err := p.Step(tx, by).PresenceOf(by.Session)
+		gap = Gap{Prompt: mine.Prompt != id, End: mine.Answered != id}
+		return err
+	})
+	return gap, err
+}

@@ -19,6 +19,7 @@ import (
 
 // A Turn is what a host reports when an agent stops to wait for input.
 type Turn struct {
+	Prompt      string   // the host's id of the prompt that began it; empty: the last one
 	LastMessage string   // of the agent; becomes the summary of a frame that ends with the turn
 	Failed      bool     // it was stopped, or an error ended it
 	Stopped     string   // of a turn that failed: the host's own words in its place; empty: the user stopped it
@@ -77,6 +78,7 @@ func rest(s *project.Step, turn Turn) error {
 	}
 	before := mine
 	mine.Fallback = cmp.Or(turn.LastMessage, mine.Fallback)
+	mine.Answered = cmp.Or(turn.Prompt, mine.Prompt)
 	if s.Session.Parent == "" {
 		busy, err := children.Running(s)
 		if err != nil {
