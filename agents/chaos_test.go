@@ -15,6 +15,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/project/transfer"
+	"flame/tests/effort"
 )
 
 // TestAgentsThatAreKilledAtRandom kills supervisors and hosts while other processes
@@ -22,10 +23,7 @@ import (
 // left.
 func TestAgentsThatAreKilledAtRandom(t *testing.T) {
 	t.Parallel()
-	count := 100
-	if testing.Short() {
-		count = 30
-	}
+	count := effort.Of(12, 100)
 	s := newServiceWith(t, func(k *kept) { k.Bounds.Concurrent, k.Bounds.Total = count, count })
 	random := rand.New(rand.NewPCG(7, 8))
 	type victim struct {

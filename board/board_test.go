@@ -18,7 +18,7 @@ import (
 	"flame/project"
 	"flame/project/projecttest"
 	"flame/project/stack"
-	"flame/tests/race"
+	"flame/tests/effort"
 )
 
 // page is what a page knows: what it was told of a board, put together.
@@ -155,7 +155,7 @@ func TestTotalsAreThoseOfTheFrameAndAllBelow(t *testing.T) {
 // knows that begins then.
 func TestAPageThatFollowsKnowsWhatANewOneKnows(t *testing.T) {
 	t.Parallel()
-	for seed := range race.Seeds(20) {
+	for seed := range effort.Seeds(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 1))

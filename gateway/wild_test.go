@@ -14,8 +14,8 @@ import (
 	"flame/gateway"
 	"flame/project/projecttest"
 	"flame/project/stack"
+	"flame/tests/effort"
 	"flame/tests/model"
-	"flame/tests/race"
 )
 
 // A wild is a session in which anything happens.
@@ -145,7 +145,7 @@ func (w *wild) heard() {
 // fails for a while, the conversation is cut short, compacted and branched.
 func TestNothingIsEverRefusedOrUnheard(t *testing.T) {
 	t.Parallel()
-	for seed := range race.Seeds(24) {
+	for seed := range effort.Seeds(24) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			w := &wild{dice: rand.New(rand.NewPCG(seed, 7))}

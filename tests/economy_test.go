@@ -12,13 +12,16 @@ import (
 // `go run ./tests/economy` measures whole, with flame and without.
 func TestEconomy(t *testing.T) {
 	t.Parallel()
+	clients := []string{claudeCode, openCode}
+	for _, client := range clients {
+		clientBinary(t, client)
+	}
 	program := filepath.Join(t.TempDir(), "economy")
 	out, err := exec.Command("go", "build", "-o", program, "./economy").CombinedOutput()
 	require.NoError(t, err, string(out))
-	for _, client := range []string{claudeCode, openCode} {
+	for _, client := range clients {
 		t.Run(client, func(t *testing.T) {
 			t.Parallel()
-			clientBinary(t, client)
 			cmd := exec.CommandContext(t.Context(), program, "-frames", "6", "-host", client, "-only", "no flame,flame,flame claude", "-check", "-flame", flameBinary(t))
 			out, err := cmd.CombinedOutput()
 			t.Log(string(out))

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/tests/clients"
+	"flame/tests/effort"
 	"flame/tests/model"
 )
 
@@ -37,10 +37,7 @@ func (u *user) interactive(args ...string) *screen {
 func newScreen(t *testing.T, columns, lines int, command func(program string, args ...string) *exec.Cmd, args ...string) *screen {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
-		if clients.Required() {
-			t.Fatal("required: ", err)
-		}
-		t.Skip(err)
+		effort.Lacks(t, err)
 	}
 	term := &screen{t: t, socket: filepath.Join(t.TempDir(), "tmux")}
 	start := []string{

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/tests/clients"
+	"flame/tests/effort"
 	"flame/tests/model"
 )
 
@@ -59,19 +60,20 @@ func newUser(t *testing.T, installed ...string) *user {
 	return u
 }
 
-// clientBinary finds a client in FLAME_TEST_HOSTS_DIR. Without it the test is
-// skipped, or fails where FLAME_TEST_HOSTS says that the clients are required.
+// clientFile finds a file of the real clients, and ends a test that lacks it.
+func clientFile(t *testing.T, name string) string {
+	t.Helper()
+	file, err := clients.File(name)
+	if err != nil {
+		effort.Lacks(t, err)
+	}
+	return file
+}
+
+// clientBinary finds a client, and ends a test that lacks it.
 func clientBinary(t *testing.T, client string) string {
 	t.Helper()
-	file, err := clients.Binary(client)
-	if err == nil {
-		return file
-	}
-	if clients.Required() {
-		t.Fatal("required: ", err)
-	}
-	t.Skip(err)
-	return ""
+	return clientFile(t, clients.Programs[client].File)
 }
 
 // openCodeConfig names the scripted model as the provider, and servers as mcp.

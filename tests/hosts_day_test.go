@@ -2,8 +2,6 @@ package tests
 
 import (
 	"fmt"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -14,12 +12,10 @@ import (
 
 // After a day of many short sessions and a few long ones only what is open looks open,
 // and the next session is offered that. Goals are the first lines of prompts, so what the
-// scripted model goes by stands in the second. FLAME_TEST_DAY says how many short ones there
-// are; a few show the same.
+// scripted model goes by stands in the second.
 func TestADayOfSessionsLeavesOpenWhatIsOpen(t *testing.T) {
 	t.Parallel()
-	short, _ := strconv.Atoi(os.Getenv("FLAME_TEST_DAY"))
-	short = max(short, 4)
+	const short = 4
 	u := newUser(t, claudeCode, openCode)
 	u.must(u.flame, "setup")
 	var script model.Script

@@ -111,9 +111,6 @@ func TestAClusterOfTwoServersKeepsOneCopy(t *testing.T) {
 // while the tree changes and an agent runs.
 func TestAClusterLosesItsLeader(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("half a minute")
-	}
 	all := machines(t, "desk", "box")
 	desk, box := all[0].withClaude(), all[1].withClaude()
 	c := desk.cluster(3)

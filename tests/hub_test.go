@@ -21,6 +21,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"flame/tests/effort"
 )
 
 // natsServer returns the path of the real server, of the version in go.mod.
@@ -55,9 +57,10 @@ type machine struct {
 	bin            string // folder of programs that this machine has alone; empty: none
 }
 
-// machines returns machines with clones of one repository.
+// machines returns machines with clones of one repository. Their tests are heavy.
 func machines(t *testing.T, names ...string) (all []machine) {
 	t.Helper()
+	effort.Heavy(t)
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
-	"flame/tests/race"
+	"flame/tests/effort"
 )
 
 // seed writes n frames into the data, f-00000001 and on, by SQL alone: saving a
@@ -43,10 +43,7 @@ func (b *bounded) seed(n int, parent string) {
 
 func TestAChainOfAHundredThousandFramesIsATreeLikeAnother(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
-	const n = 100_000/race.Share/3*3 + 1 // the last one is in progress
+	n := effort.Of(10_000, 100_000)/3*3 + 1 // the last one is in progress
 	b := newBounded(t)
 	b.seed(n, "iif(key = 1, NULL, key - 1)")
 	for _, line := range reads {
@@ -65,7 +62,7 @@ func TestAChainOfAHundredThousandFramesIsATreeLikeAnother(t *testing.T) {
 }
 
 func TestManyFramesStreamPastAtOnceAndTakeLittleMemory(t *testing.T) {
-	const n = 200_000 / race.Share
+	n := effort.Of(20_000, 200_000)
 	b := newBounded(t)
 	b.seed(n, "CASE WHEN key % 100 = 1 THEN NULL ELSE key - 1 - key * 7919 % min(7, (key - 1) % 100) END")
 

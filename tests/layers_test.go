@@ -62,7 +62,7 @@ var layers = map[string][]string{
 	"store/disk":          {"project/place"},
 	"store/health":        {"core", "store/disk", "store/schema", "store/trouble"},
 	"store/schema":        {"store/disk"},
-	"store/storetest":     {"core", "project", "tests/race"},
+	"store/storetest":     {"core", "project", "tests/effort"},
 	"store/trouble":       {"core", "project/place", "store/disk", "store/schema"},
 	"transcripts":         {"core"},
 	"agents/converge/claims": {

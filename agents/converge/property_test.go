@@ -15,7 +15,7 @@ import (
 
 	"flame/agents/converge"
 	"flame/core"
-	"flame/tests/race"
+	"flame/tests/effort"
 )
 
 // TestAnyOrderGivesTheSameBytes converges random agents in random orders, and
@@ -173,7 +173,7 @@ func FuzzAnswers(f *testing.F) {
 func TestHostileAnswersAreReadQuickly(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
-	const size = 1 << 20 / race.Share
+	const size = 1 << 20 / effort.Share
 	binary := make([]byte, size)
 	for i := range binary {
 		binary[i] = byte(random.IntN(256))
@@ -182,7 +182,7 @@ func TestHostileAnswersAreReadQuickly(t *testing.T) {
 	for name, text := range map[string]string{
 		"one line":            repeated("word 12 "),
 		"lines":               repeated("key: 1\n"),
-		"other keys":          strings.Join(lo.Times(50_000/race.Share, func(i int) string { return fmt.Sprintf("key %d: %d", i, i) }), "\n"),
+		"other keys":          strings.Join(lo.Times(50_000/effort.Share, func(i int) string { return fmt.Sprintf("key %d: %d", i, i) }), "\n"),
 		"binary":              string(binary),
 		"open braces":         repeated("{"),
 		"lines of braces":     repeated("{ \"a\n"),

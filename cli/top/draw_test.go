@@ -16,7 +16,7 @@ import (
 	"flame/board/feed"
 	"flame/core"
 	"flame/render"
-	"flame/tests/race"
+	"flame/tests/effort"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -192,5 +192,5 @@ func TestADrawOfManyFramesTakesLittle(t *testing.T) {
 		fastest = min(fastest, time.Since(began))
 		require.Len(t, lines, s.Height)
 	}
-	assert.Less(t, fastest, 20*time.Millisecond*race.Share)
+	assert.Less(t, fastest, 20*time.Millisecond*effort.Share)
 }

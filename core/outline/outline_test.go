@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"flame/core/outline"
+	"flame/tests/effort"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -158,15 +159,12 @@ var shapes = map[string]func(i, n int64) outline.Link{
 }
 
 func TestOutlineOfAMillionFramesIsQuickAndSmall(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
-	const n = 1_000_000
+	n := effort.Of(100_000, 1_000_000)
 	for name, shape := range shapes {
 		t.Run(name, func(t *testing.T) {
 			links := make([]outline.Link, n)
 			for i := range links {
-				links[i] = shape(int64(i+1), n)
+				links[i] = shape(int64(i+1), int64(n))
 			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
@@ -177,7 +175,7 @@ func TestOutlineOfAMillionFramesIsQuickAndSmall(t *testing.T) {
 			// Alone it takes a second. The race detector and other work slow it ten times;
 			// steps that grow with the square of n would take hours.
 			assert.Less(t, took, 30*time.Second)
-			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(150<<20), "bytes, of which the most is given back")
+			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(150*n), "bytes, of which the most is given back")
 
 			keys := make([]int64, len(places))
 			for i, p := range places {

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/hub"
+	"flame/tests/effort"
 )
 
 // serverEnv has the test binary be a server of a cluster: a clusterServer.
@@ -148,9 +149,7 @@ func (r *rig) leadElsewhere(q *Queue, than string) {
 // does, nobody who connects is answered, though who is connected learns all of the job.
 func TestAWorkerIsNotLostWithItsServer(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("some ten seconds")
-	}
+	effort.Heavy(t)
 	r := &rig{T: t, heartbeat: 500 * time.Millisecond, wait: 1500 * time.Millisecond}
 	leads, others := r.cluster()
 	var asker *Queue

@@ -18,7 +18,7 @@ import (
 	"flame/project/stack"
 	"flame/project/sweep"
 	"flame/project/turns"
-	"flame/tests/race"
+	"flame/tests/effort"
 )
 
 func TestEachEndOfAChildIsTold(t *testing.T) {
@@ -215,7 +215,7 @@ func TestNobodyCompletesAChildOverTheWorkOfOthers(t *testing.T) {
 // with children, each twice, and looks at the tree after each.
 func TestAnySequenceOfHostEventsKeepsTheTreeTrue(t *testing.T) {
 	t.Parallel()
-	for seed := range race.Seeds(8) {
+	for seed := range effort.Seeds(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			f := projecttest.New(t)

@@ -18,7 +18,7 @@ import (
 	"flame/project/sweep"
 	"flame/project/turns"
 	"flame/project/usage"
-	"flame/tests/race"
+	"flame/tests/effort"
 )
 
 // unmatched is a project whose patterns match no title.
@@ -115,7 +115,7 @@ func TestAChildOfWhichOnlyTheTypeIsKnown(t *testing.T) {
 // of order, and looks at the counters after each.
 func TestTheCountersAddUp(t *testing.T) {
 	t.Parallel()
-	for seed := range race.Seeds(6) {
+	for seed := range effort.Seeds(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			f := projecttest.New(t)

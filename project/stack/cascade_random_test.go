@@ -13,14 +13,14 @@ import (
 	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/sweep"
-	"flame/tests/race"
+	"flame/tests/effort"
 )
 
 // TestInvalidationsAmongOtherOperations plays random operations between the
 // transactions of invalidations, some of them invalidations themselves.
 func TestInvalidationsAmongOtherOperations(t *testing.T) {
 	t.Parallel()
-	for seed := range race.Seeds(4) {
+	for seed := range effort.Seeds(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 2))

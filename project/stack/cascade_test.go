@@ -19,7 +19,7 @@ import (
 	"flame/project/view"
 	"flame/store"
 	"flame/store/storetest"
-	"flame/tests/race"
+	"flame/tests/effort"
 )
 
 // another is the same project as another process has it, at the same time.
@@ -124,7 +124,7 @@ func toldOnce(f *projecttest.Fixture, before projecttest.Frames) {
 
 func TestALargeInvalidationReadsAsDoneFromItsFirstTransaction(t *testing.T) {
 	t.Parallel()
-	for seed := range race.Seeds(4) {
+	for seed := range effort.Seeds(4) {
 		f := projecttest.New(t)
 		plant(f, rand.New(rand.NewPCG(seed, 1)), 300)
 		f.Push(projecttest.Host("s"), "elsewhere")

@@ -25,7 +25,7 @@ import (
 	"flame/project/sweep"
 	"flame/project/view"
 	"flame/store"
-	"flame/tests/race"
+	"flame/tests/effort"
 )
 
 // What large invalidations are to other processes, and what becomes of them when
@@ -139,7 +139,7 @@ func TestReadersSeeAnInvalidationWholeOrNotAtAll(t *testing.T) {
 			require.NoError(t, err)
 			look(t, p, n, 1)
 			t.Logf("%d looks, %d of them while it was under way", looks, during)
-			if race.Share == 1 { // else one look takes as long as all of it
+			if effort.Share == 1 { // else one look takes as long as all of it
 				assert.Positive(t, during)
 			}
 			return
@@ -178,6 +178,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestOthersHardlyWaitForALargeInvalidation(t *testing.T) {
+	effort.Heavy(t)
 	const writers, rounds = 8, 3
 	for name, tt := range map[string]struct {
 		frames int
@@ -187,10 +188,7 @@ func TestOthersHardlyWaitForALargeInvalidation(t *testing.T) {
 		"ten below each":  {10_000, "(i %% %[1]d - 1) / 10"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := tt.frames / race.Share
-			if testing.Short() {
-				n /= 10
-			}
+			n := tt.frames / effort.Share
 			dir := t.TempDir()
 			plantByRule(t, dir, rounds*n, fmt.Sprintf("CASE WHEN i %% %[1]d > 0 THEN i - i %% %[1]d + "+tt.parent+" END", n))
 			var all []*project.Project
@@ -240,7 +238,7 @@ func waits(t *testing.T, all []*project.Project, p *project.Project, root string
 func TestAnInvalidationSurvivesTheEndOfItsProcess(t *testing.T) {
 	t.Parallel()
 	const each = 1500
-	kills := max(20/race.Share, 5)
+	kills := max(20/effort.Share, 5)
 	dir := t.TempDir()
 	plantByRule(t, dir, kills*each, fmt.Sprintf("CASE WHEN i %% %[1]d > 0 THEN i - i %% %[1]d + (i %% %[1]d - 1) / 7 END", each))
 	p, other := openProject(t, dir), openProject(t, dir)

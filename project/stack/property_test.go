@@ -18,14 +18,14 @@ import (
 	"flame/project/sweep"
 	"flame/project/turns"
 	"flame/project/view"
-	"flame/tests/race"
+	"flame/tests/effort"
 )
 
 // TestAnySequenceOfOperationsKeepsTheTreeWhole plays random operations of
 // several sessions and looks at the whole tree after each.
 func TestAnySequenceOfOperationsKeepsTheTreeWhole(t *testing.T) {
 	t.Parallel()
-	for seed := range race.Seeds(8) {
+	for seed := range effort.Seeds(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			f := projecttest.New(t)

@@ -24,7 +24,7 @@ import (
 	"flame/project/usage"
 	"flame/project/view"
 	"flame/store"
-	"flame/tests/race"
+	"flame/tests/effort"
 )
 
 // asked is a request whose answer costs one dollar, as those of HostLog do.
@@ -542,7 +542,7 @@ func (l *life) step() {
 
 func TestAnyOrderOfLogAndGatewayCountsEachAnswerOnce(t *testing.T) {
 	t.Parallel()
-	for seed := range race.Seeds(24) {
+	for seed := range effort.Seeds(24) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			f, log := projecttest.NewCounter(t)

@@ -11,18 +11,18 @@ import (
 
 	"flame/core"
 	"flame/project"
-	"flame/tests/race"
+	"flame/tests/effort"
 )
 
 // randomCascades begins, goes on with and ends cascades between random writes. What
 // is read must always be as if each had been done when it was begun. Either several
 // overlap, or frames move into one and in cycles.
 func randomCascades(t *testing.T, kept project.Store) {
-	for seed := range race.Seeds(4) {
+	for seed := range effort.Seeds(4) {
 		m := newModel(seed)
 		m.moves = seed%2 == 0
 		m.clear(t, kept)
-		for round := range max(50/race.Share, 12) {
+		for round := range max(50/effort.Share, 12) {
 			Update(t, kept, func(tx project.Tx) {
 				for range m.random.IntN(8) + 1 {
 					m.cascadeOrWrite(t, tx)

@@ -25,22 +25,21 @@ var Programs = map[string]Program{
 	OpenCode:   {"opencode-linux-x64/bin/opencode", "opencode"},
 }
 
-// ErrMissing is what Binary returns for a client that is not there.
-var ErrMissing = errors.New("FLAME_TEST_HOSTS_DIR does not have it")
+// ErrMissing is what Binary and File return for what is not there.
+var ErrMissing = errors.New("it is not in FLAME_TEST_HOSTS_DIR, the folder of clients that .ci/run fills")
 
 // Binary finds a client in FLAME_TEST_HOSTS_DIR.
-func Binary(client string) (string, error) {
-	dir := os.Getenv("FLAME_TEST_HOSTS_DIR")
-	file := filepath.Join(dir, "node_modules", Programs[client].File)
-	if _, err := os.Stat(file); dir == "" || err != nil {
-		return "", fmt.Errorf("%s: %w (%q)", client, ErrMissing, dir)
-	}
-	return file, nil
-}
+func Binary(client string) (string, error) { return File(Programs[client].File) }
 
-// Required reports whether a test whose client is missing fails, rather than being
-// skipped.
-func Required() bool { return os.Getenv("FLAME_TEST_HOSTS") == "required" }
+// File finds a file of an npm package in FLAME_TEST_HOSTS_DIR.
+func File(name string) (string, error) {
+	dir := os.Getenv("FLAME_TEST_HOSTS_DIR")
+	path := filepath.Join(dir, "node_modules", name)
+	if _, err := os.Stat(path); dir == "" || err != nil {
+		return "", fmt.Errorf("%s: %w (%q)", name, ErrMissing, dir)
+	}
+	return path, nil
+}
 
 // Environment is that of a client's process, whole: it has no model but the one at
 // url, and of the machine only what home and path name.

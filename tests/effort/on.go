@@ -1,6 +1,6 @@
 //go:build race
 
-package race
+package effort
 
 // Share is the divisor of large trees: the race detector makes the database some
 // twenty times slower.

@@ -1,7 +1,6 @@
 //go:build !race
 
-// Package race tells tests how large their trees may be.
-package race
+package effort
 
 // Share is the divisor of large trees.
 const Share = 1
