@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"flame/core"
 	"flame/core/judge"
@@ -76,7 +77,10 @@ func (of Of) has(line []byte) bool {
 }
 
 // A Prompt is one that a log shows.
-type Prompt struct{ ID, Text string }
+type Prompt struct {
+	ID, Text string
+	At       core.Millis
+}
 
 // ClaudePrompts returns the prompts of a session that a part of its file shows, oldest
 // first; of long ones the beginning and the end.
@@ -87,11 +91,12 @@ func ClaudePrompts(part []byte, session string) (prompts []Prompt) {
 			continue
 		}
 		var named struct {
-			ID string `json:"promptId"`
+			ID string    `json:"promptId"`
+			At time.Time `json:"timestamp"`
 		}
 		m, ok := claudeTurnMessage(line)
 		if ok && m.isPrompt() && json.Unmarshal(line, &named) == nil && named.ID != "" {
-			prompts = append(prompts, Prompt{named.ID, m.text()})
+			prompts = append(prompts, Prompt{named.ID, m.text(), core.MillisOf(named.At)})
 		}
 	}
 	return prompts

@@ -108,7 +108,9 @@ func TestASubagentsTurnIsReadFromItsOwnFile(t *testing.T) {
 
 func TestPromptsOfALogAreReadWithTheirIDs(t *testing.T) {
 	t.Parallel()
-	named := func(id, line string) string { return strings.Replace(line, "{", `{"promptId":"`+id+`",`, 1) }
+	named := func(id, line string) string {
+		return strings.Replace(line, "{", `{"promptId":"`+id+`","timestamp":"2026-11-20T10:00:11.856Z",`, 1)
+	}
 	long := strings.Repeat("x", 100_000)
 	log := strings.Join([]string{
 		"torn}", named("p1", asks("first")), named("p1", gives("1", "result", false)), named("p2", says("no prompt")), asks("without an id"),
@@ -116,7 +118,7 @@ func TestPromptsOfALogAreReadWithTheirIDs(t *testing.T) {
 	}, "\n")
 	prompts := transcripts.ClaudePrompts([]byte(log), "s")
 	require.Len(t, prompts, 2)
-	assert.Equal(t, transcripts.Prompt{ID: "p1", Text: "first"}, prompts[0])
+	assert.Equal(t, transcripts.Prompt{ID: "p1", Text: "first", At: 1_795_168_811_856}, prompts[0])
 	assert.Equal(t, "p4", prompts[1].ID)
 	assert.True(t, strings.HasPrefix(prompts[1].Text, "second xxx"))
 	assert.Less(t, len(prompts[1].Text), 8_000)

@@ -33,19 +33,30 @@ func (x *exchange) catchUp() (gap turns.Gap, err error) {
 	return gap, errors.Join(err, x.childrenMissed())
 }
 
-// promptMissed records the event's prompt, and the first one of a session of which nothing
-// is known. What is no person's own text names no work.
+// promptMissed records the event's prompt, and before it the first one of a session of
+// which nothing is known, at their own times. What is no person's own text names no work.
 func (x *exchange) promptMissed() error {
-	all := transcripts.ClaudePrompts(headOf(x.Transcript, maxLog), x.Session)
-	first, last := min(1, len(all)), transcripts.ClaudePrompts(tailOf(x.Transcript, maxMissed), x.Session)
-	i := slices.IndexFunc(last, func(p transcripts.Prompt) bool { return p.ID == x.PromptID })
-	if i < 0 {
-		return nil
+	known, _, err := children.Known(x.ctx, x.p, x.Session)
+	if err != nil {
+		return err
 	}
-	told := lo.UniqBy(append(all[:first:first], last[i]), func(p transcripts.Prompt) string { return p.ID })
-	return turns.CatchUp(x.ctx, x.p, x.session(), lo.FilterMap(told, func(p transcripts.Prompt, _ int) (turns.Prompt, bool) {
-		return turns.Prompt{ID: p.ID, Text: p.Text, FromUser: true}, !strings.HasPrefix(p.Text, "<")
-	}), nil)
+	var prompts []transcripts.Prompt
+	if !known {
+		prompts = lo.Slice(transcripts.ClaudePrompts(headOf(x.Transcript, maxLog), x.Session), 0, 1)
+	}
+	last, found := lo.Find(transcripts.ClaudePrompts(tailOf(x.Transcript, maxMissed), x.Session), func(p transcripts.Prompt) bool { return p.ID == x.PromptID })
+	if found {
+		prompts = append(prompts, last)
+	}
+	for _, prompt := range prompts {
+		then := *x.p
+		then.Late, then.Now = true, func() core.Millis { return min(prompt.At, x.p.Now()) }
+		fromUser := !strings.HasPrefix(prompt.Text, "<")
+		if err := turns.NotePrompt(x.ctx, &then, x.session(), turns.Prompt{ID: prompt.ID, Text: prompt.Text, FromUser: fromUser}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // lastTurn returns the last turn that the session's log shows.
