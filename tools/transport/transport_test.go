@@ -29,6 +29,7 @@ type rig struct {
 	srv     *server.MCPServer
 	holding chan string   // the tool "hold" says here that it began
 	release chan struct{} // and goes on when this is closed
+	aside   Aside
 
 	mu    sync.Mutex
 	notes []string // what "note" was called with, in the order of effect
@@ -188,7 +189,7 @@ func startStdio(ctx context.Context, t *testing.T, r *rig) *stdioPeer {
 	fromServer, out := io.Pipe()
 	p := &stdioPeer{in: toServer, messages: make(chan received, 2*maxInFlight), ended: make(chan error, 1)}
 	go func() {
-		p.ended <- ServeStdio(ctx, r.srv, writing, Aside{}, in, out)
+		p.ended <- ServeStdio(ctx, r.srv, writing, r.aside, in, out)
 		_ = out.Close()
 	}()
 	go func() {
