@@ -63,15 +63,18 @@ func TestWhatALostWorkerUsedCounts(t *testing.T) {
 // TestALostWorkersPartOfTheBudgetIsUsed has the second worker have what is left.
 func TestALostWorkersPartOfTheBudgetIsUsed(t *testing.T) {
 	t.Parallel()
-	s, e := joined(t, func(ctx context.Context, _ away.Work, see func(agents.Sight)) error {
+	ends := make(chan struct{})
+	s, e := joined(t, func(_ context.Context, _ away.Work, see func(agents.Sight)) error {
 		for attempt, machine := range []string{"box-1", "box-2"} {
 			see(agents.Sight{Attempt: attempt + 1, Begun: true, Report: away.Report{
 				Machine: machine, Progress: supervise.Progress{Usage: core.Usage{TokensIn: 600}}, Mode: permission.Choice{Effective: hosts.Plan},
 			}})
 		}
-		<-ctx.Done()
-		return ctx.Err()
+		<-ends
+		see(agents.Sight{Attempt: 2, Begun: true, Over: true, Report: away.Report{Outcome: &supervise.Outcome{State: core.AgentCancelled, Reason: "cancelled"}}})
+		return nil
 	})
+	t.Cleanup(func() { close(ends) })
 	run := s.request(user, plan.Request{Type: "builder", Prompt: "done", On: "gpu", Retries: 1, BudgetTokens: 1_000})
 	s.eventually(e.toldToStop)
 	require.NoError(t, s.Project.Store.View(s.ctx, func(tx project.Tx) (err error) {

@@ -173,7 +173,7 @@ func FuzzAnswers(f *testing.F) {
 func TestHostileAnswersAreReadQuickly(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
-	const size = 1 << 20 / effort.Share
+	size := effort.Of(1<<16, 1<<20)
 	binary := make([]byte, size)
 	for i := range binary {
 		binary[i] = byte(random.IntN(256))
@@ -182,7 +182,7 @@ func TestHostileAnswersAreReadQuickly(t *testing.T) {
 	for name, text := range map[string]string{
 		"one line":            repeated("word 12 "),
 		"lines":               repeated("key: 1\n"),
-		"other keys":          strings.Join(lo.Times(50_000/effort.Share, func(i int) string { return fmt.Sprintf("key %d: %d", i, i) }), "\n"),
+		"other keys":          strings.Join(lo.Times(effort.Of(2_500, 50_000), func(i int) string { return fmt.Sprintf("key %d: %d", i, i) }), "\n"),
 		"binary":              string(binary),
 		"open braces":         repeated("{"),
 		"lines of braces":     repeated("{ \"a\n"),

@@ -255,7 +255,8 @@ var fast = supervise.Pace{
 	HandBack: 3 * time.Second, Retry: 10 * time.Millisecond, Patience: time.Second,
 }
 
-// supervised runs a fake host under a supervisor and returns what came of it.
+// supervised runs a fake host under a supervisor and returns what came of it. A process
+// has one supervisor at a time, which ends all that the process started.
 func supervised(t *testing.T, behaviour string, change func(*supervise.Job, *journal)) (supervise.Outcome, *journal) {
 	t.Helper()
 	dir := t.TempDir()
@@ -271,6 +272,9 @@ func supervised(t *testing.T, behaviour string, change func(*supervise.Job, *jou
 	}
 	s := supervise.Supervisor{
 		Job: job, Read: transcripts.ClaudeStream.Reader(), Journal: j, Log: slog.New(slog.DiscardHandler), Pace: fast,
+	}
+	if behaviour == "never hands back" {
+		s.Pace.HandBack = fast.Grace // however long it is given
 	}
 	outcome, err := s.Run(t.Context())
 	require.NoError(t, err)
@@ -330,8 +334,8 @@ func TestAnAgentEnds(t *testing.T) {
 			want:   want{state: core.AgentTimeout, reason: "nothing came for 500ms", text: "handed back: half of it", partial: true},
 		},
 		"never hands back": {
-			change: func(j *supervise.Job, _ *journal) { j.Limits.Wall = 1500 * time.Millisecond },
-			want:   want{state: core.AgentTimeout, reason: "it took over 1.5s", text: half, partial: true},
+			change: func(j *supervise.Job, _ *journal) { j.Limits.Idle = 500 * time.Millisecond },
+			want:   want{state: core.AgentTimeout, reason: "nothing came for 500ms", text: half, partial: true},
 		},
 		"passes an error for an answer": {
 			want: want{state: core.AgentError, reason: "ended with an error", error: "401", partial: true},
@@ -341,7 +345,7 @@ func TestAnAgentEnds(t *testing.T) {
 			want:   want{state: core.AgentTimeout, reason: "no line came within 100ms", partial: true},
 		},
 		"floods": {
-			change: func(j *supervise.Job, _ *journal) { j.Limits.Output = 8 << 20 },
+			change: func(j *supervise.Job, _ *journal) { j.Limits.Output = 1 << 20 },
 			want:   want{state: core.AgentError, reason: "printed more", partial: true},
 		},
 		"ignores SIGTERM": {

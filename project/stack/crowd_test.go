@@ -123,7 +123,7 @@ func look(t *testing.T, p *project.Project, n, i int) {
 
 func TestReadersSeeAnInvalidationWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
-	const n = 8000
+	n := effort.Of(2000, 8000)
 	dir := t.TempDir()
 	plantByRule(t, dir, n, "CASE WHEN i > 0 THEN (i - 1) / 10 END")
 	p := openProject(t, dir)
@@ -139,7 +139,7 @@ func TestReadersSeeAnInvalidationWholeOrNotAtAll(t *testing.T) {
 			require.NoError(t, err)
 			look(t, p, n, 1)
 			t.Logf("%d looks, %d of them while it was under way", looks, during)
-			if effort.Share == 1 { // else one look takes as long as all of it
+			if effort.Full() { // else one look may take as long as all of it
 				assert.Positive(t, during)
 			}
 			return
@@ -179,18 +179,14 @@ func TestMain(m *testing.M) {
 
 func TestOthersHardlyWaitForALargeInvalidation(t *testing.T) {
 	effort.Heavy(t)
-	const writers, rounds = 8, 3
-	for name, tt := range map[string]struct {
-		frames int
-		parent string // of frame i of n, by its number
-	}{
-		"below one frame": {10_000, "0"},
-		"ten below each":  {10_000, "(i %% %[1]d - 1) / 10"},
+	const n, writers, rounds = 10_000, 8, 3
+	for name, parent := range map[string]string{ // of frame i of n, by its number
+		"below one frame": "0",
+		"ten below each":  "(i %% %[1]d - 1) / 10",
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := tt.frames / effort.Share
 			dir := t.TempDir()
-			plantByRule(t, dir, rounds*n, fmt.Sprintf("CASE WHEN i %% %[1]d > 0 THEN i - i %% %[1]d + "+tt.parent+" END", n))
+			plantByRule(t, dir, rounds*n, fmt.Sprintf("CASE WHEN i %% %[1]d > 0 THEN i - i %% %[1]d + "+parent+" END", n))
 			var all []*project.Project
 			for range writers {
 				all = append(all, openProject(t, dir))
@@ -238,7 +234,7 @@ func waits(t *testing.T, all []*project.Project, p *project.Project, root string
 func TestAnInvalidationSurvivesTheEndOfItsProcess(t *testing.T) {
 	t.Parallel()
 	const each = 1500
-	kills := max(20/effort.Share, 5)
+	kills := effort.Of(5, 20)
 	dir := t.TempDir()
 	plantByRule(t, dir, kills*each, fmt.Sprintf("CASE WHEN i %% %[1]d > 0 THEN i - i %% %[1]d + (i %% %[1]d - 1) / 7 END", each))
 	p, other := openProject(t, dir), openProject(t, dir)
@@ -269,7 +265,9 @@ func TestAnInvalidationSurvivesTheEndOfItsProcess(t *testing.T) {
 		begun += counts[core.Invalidated] / each
 	}
 	t.Logf("of %d, %d had begun, and %d of these were left in part", kills, begun, left)
-	assert.Positive(t, left)
+	if effort.Full() { // else each may have come before or after
+		assert.Positive(t, left)
+	}
 	told := map[string]int{}
 	events, err := view.Events(context.Background(), p, project.EventQuery{Kinds: []string{core.FrameInvalidated}})
 	require.NoError(t, err)

@@ -22,7 +22,7 @@ func randomCascades(t *testing.T, kept project.Store) {
 		m := newModel(seed)
 		m.moves = seed%2 == 0
 		m.clear(t, kept)
-		for round := range max(50/effort.Share, 12) {
+		for round := range effort.Of(12, 50) {
 			Update(t, kept, func(tx project.Tx) {
 				for range m.random.IntN(8) + 1 {
 					m.cascadeOrWrite(t, tx)

@@ -1,6 +1,5 @@
 // Package effort tells tests how much they may try: a little while somebody works, all
-// of it before a change is submitted, less of what is random where the race detector
-// slows it.
+// of it before a change is submitted.
 package effort
 
 import (
@@ -30,7 +29,8 @@ func Lacks(t testing.TB, missing error) {
 	t.Skip(missing)
 }
 
-// Of returns how large a test is: usual, or full where all tests are asked for.
+// Of returns how large a test is, or how often it is tried: usual, or full where all
+// tests are asked for.
 func Of(usual, full int) int {
 	if Full() {
 		return full
@@ -38,11 +38,5 @@ func Of(usual, full int) int {
 	return usual
 }
 
-// Seeds returns how many of n random cases are tried: with the race detector three at
-// most.
-func Seeds(n int) uint64 {
-	if Share > 1 {
-		n = min(n, 3)
-	}
-	return uint64(n)
-}
+// Seeds returns how many of full random cases are tried, usually three at most.
+func Seeds(full int) uint64 { return uint64(Of(min(full, 3), full)) }
