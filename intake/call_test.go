@@ -49,8 +49,8 @@ func TestACallThatMeetsALockIsTakenInLater(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
 	s.locked(func() {
-		answer := s.caller().Answer(t.Context(), filled(t, map[string]string{"hook_event_name": "UserPromptSubmit", "session_id": "c", "prompt_id": "p", "prompt": "Work"}))
-		assert.Equal(t, "{}", answer)
+		event := map[string]string{"hook_event_name": "UserPromptSubmit", "session_id": "c", "prompt_id": "p", "prompt": "Work"}
+		assert.Equal(t, "{}", s.caller().Answer(t.Context(), filled(t, event)))
 	})
 	assert.Empty(t, s.tree())
 	require.NoError(t, s.TakeIn(t.Context()))

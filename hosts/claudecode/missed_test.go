@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,10 +20,12 @@ import (
 	"flame/project/view"
 )
 
+type fields = map[string]any
+
 // A happening is one event of a session, and what stands in the client's files by then.
 type happening struct {
 	event  string
-	fields map[string]any
+	says   fields
 	writes func(s *session)
 }
 
@@ -31,7 +34,7 @@ type happening struct {
 var calledFor = []string{"UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SubagentStop"}
 
 // logged adds lines to the log of the session, or with an agent's id to that subagent's.
-func (s *session) logged(agent string, lines ...map[string]any) {
+func (s *session) logged(agent string, lines ...fields) {
 	s.t.Helper()
 	file := filepath.Join(s.dir, "logs", "main.jsonl")
 	if agent != "" {
@@ -55,7 +58,7 @@ func (s *session) logged(agent string, lines ...map[string]any) {
 	}
 }
 
-func (s *session) notes(agent string, meta map[string]any) {
+func (s *session) notes(agent string, meta fields) {
 	s.t.Helper()
 	file := filepath.Join(s.dir, "logs", "main", "subagents", "agent-"+agent+".meta.json")
 	require.NoError(s.t, os.MkdirAll(filepath.Dir(file), 0o755))
@@ -64,68 +67,78 @@ func (s *session) notes(agent string, meta map[string]any) {
 	require.NoError(s.t, os.WriteFile(file, raw, 0o644))
 }
 
-func userLine(prompt string, content any) map[string]any {
-	return map[string]any{"type": "user", "promptId": prompt, "message": map[string]any{"role": "user", "content": content}}
+func userLine(prompt string, content any) fields {
+	return fields{"type": "user", "promptId": prompt, "message": fields{"role": "user", "content": content}}
 }
 
-func agentLine(block map[string]any) map[string]any {
-	return map[string]any{"type": "assistant", "message": map[string]any{
+func agentLine(block fields) fields {
+	return fields{"type": "assistant", "message": fields{
 		"id": fmt.Sprint(block), "role": "assistant", "model": "claude-opus-5-5", "content": []any{block},
 	}}
 }
 
-func saying(text string) map[string]any {
-	return agentLine(map[string]any{"type": "text", "text": text})
+func calling(id, tool string, input fields) fields {
+	return agentLine(fields{"type": "tool_use", "id": id, "name": tool, "input": input})
+}
+
+func saying(text string) fields {
+	return agentLine(fields{"type": "text", "text": text})
 }
 
 // aDay is a session with a prompt, a subagent, a file, and an end; background has the
 // subagent work on while the turn of its parent ends.
 func aDay(background bool) []happening {
-	asked := map[string]any{"description": "look around", "prompt": "LOOK", "subagent_type": "general-purpose"}
-	meta := map[string]any{"toolUseId": "c1", "description": "look around", "agentType": "general-purpose"}
-	result := map[string]any{"status": "completed", "agentId": "a1", "content": []any{map[string]any{"type": "text", "text": "LEAF"}}}
-	day := []happening{
-		{"UserPromptSubmit", map[string]any{"prompt": "Build the parser", "prompt_id": "p1"},
+	asked := fields{"description": "look around", "prompt": "LOOK", "subagent_type": "general-purpose"}
+	meta := fields{"toolUseId": "c1", "description": "look around", "agentType": "general-purpose"}
+	begins := []happening{
+		{"UserPromptSubmit", fields{"prompt": "Build the parser", "prompt_id": "p1"},
 			func(s *session) { s.logged("", userLine("p1", "Build the parser")) }},
-		{"PreToolUse", map[string]any{"tool_name": "Agent", "tool_use_id": "c1", "tool_input": asked, "prompt_id": "p1"},
-			func(s *session) {
-				s.logged("", agentLine(map[string]any{"type": "tool_use", "id": "c1", "name": "Agent", "input": asked}))
-			}},
-		{"SubagentStart", map[string]any{"agent_id": "a1", "agent_type": "general-purpose", "prompt_id": "p1"},
+		{"PreToolUse", fields{"tool_name": "Agent", "tool_use_id": "c1", "tool_input": asked, "prompt_id": "p1"},
+			func(s *session) { s.logged("", calling("c1", "Agent", asked)) }},
+		{"SubagentStart", fields{"agent_id": "a1", "agent_type": "general-purpose", "prompt_id": "p1"},
 			func(s *session) { s.notes("a1", meta) }},
 	}
-	answered := happening{"PostToolUse", map[string]any{"tool_name": "Agent", "tool_use_id": "c1", "tool_input": asked, "tool_response": result, "prompt_id": "p1"}, nil}
-	childEnds := happening{"SubagentStop", map[string]any{"agent_id": "a1", "agent_type": "general-purpose", "last_assistant_message": "LEAF", "prompt_id": "p1"},
-		func(s *session) {
-			s.logged("a1", userLine("p1", "LOOK"), saying("LEAF"))
-			done := map[string]any{"finished": true}
-			for name, value := range meta {
-				done[name] = value
-			}
-			s.notes("a1", done)
-		}}
-	wrote := happening{"PostToolUse", map[string]any{"tool_name": "Write", "tool_use_id": "c2", "tool_input": map[string]any{"file_path": "/w/parser.go"}, "prompt_id": "p1"},
-		func(s *session) {
-			s.logged("", agentLine(map[string]any{"type": "tool_use", "id": "c2", "name": "Write", "input": map[string]any{"file_path": "/w/parser.go", "content": "a\n"}}))
-			line := userLine("p1", []any{map[string]any{"type": "tool_result", "tool_use_id": "c2", "content": "File created successfully at: /w/parser.go"}})
-			line["toolUseResult"] = map[string]any{"type": "create", "filePath": "/w/parser.go", "content": "a\n", "structuredPatch": []any{}}
-			s.logged("", line)
-		}}
+	answered := func(result fields) happening {
+		return happening{"PostToolUse", fields{
+			"tool_name": "Agent", "tool_use_id": "c1", "tool_input": asked, "tool_response": result, "prompt_id": "p1",
+		}, nil}
+	}
+	childEnds := happening{"SubagentStop", fields{
+		"agent_id": "a1", "agent_type": "general-purpose", "last_assistant_message": "LEAF", "prompt_id": "p1",
+	}, func(s *session) {
+		s.logged("a1", userLine("p1", "LOOK"), saying("LEAF"))
+		finished := maps.Clone(meta)
+		finished["finished"] = true
+		s.notes("a1", finished)
+	}}
 	turnEnds := func(prompt, said string, running ...any) happening {
-		return happening{"Stop", map[string]any{"last_assistant_message": said, "prompt_id": prompt, "background_tasks": append([]any{}, running...)},
+		return happening{"Stop", fields{"last_assistant_message": said, "prompt_id": prompt, "background_tasks": append([]any{}, running...)},
 			func(s *session) { s.logged("", saying(said)) }}
 	}
 	over := func(prompt string) happening {
-		return happening{"SessionEnd", map[string]any{"reason": "other", "prompt_id": prompt}, nil}
+		return happening{"SessionEnd", fields{"reason": "other", "prompt_id": prompt}, nil}
 	}
 	if !background {
-		return append(day, childEnds, answered, wrote, turnEnds("p1", "DONE"), over("p1"))
+		result := fields{"status": "completed", "agentId": "a1", "content": []any{fields{"type": "text", "text": "LEAF"}}}
+		return append(begins, childEnds, answered(result), written(), turnEnds("p1", "DONE"), over("p1"))
 	}
-	answered.fields["tool_response"] = map[string]any{"status": "async_launched", "agentId": "a1"}
 	const told = "<task-notification>look around completed</task-notification>"
-	return append(day, answered, wrote, turnEnds("p1", "WAITING", map[string]any{"id": "a1"}), childEnds,
-		happening{"UserPromptSubmit", map[string]any{"prompt": told, "prompt_id": "p2"}, func(s *session) { s.logged("", userLine("p2", told)) }},
+	return append(begins, answered(fields{"status": "async_launched", "agentId": "a1"}), written(),
+		turnEnds("p1", "WAITING", fields{"id": "a1"}), childEnds,
+		happening{"UserPromptSubmit", fields{"prompt": told, "prompt_id": "p2"}, func(s *session) { s.logged("", userLine("p2", told)) }},
 		turnEnds("p2", "DONE"), over("p2"))
+}
+
+// written is that a file was.
+func written() happening {
+	input := fields{"file_path": "/w/parser.go", "content": "a\n"}
+	return happening{"PostToolUse", fields{"tool_name": "Write", "tool_use_id": "c2", "tool_input": input, "prompt_id": "p1"}, func(s *session) {
+		answer := userLine("p1", []any{fields{
+			"type": "tool_result", "tool_use_id": "c2", "content": "File created successfully at: /w/parser.go",
+		}})
+		answer["toolUseResult"] = fields{"type": "create", "filePath": "/w/parser.go", "content": "a\n", "structuredPatch": []any{}}
+		s.logged("", calling("c2", "Write", input), answer)
+	}}
 }
 
 // lives plays a day without the events that are lost, and returns what is left of it.
@@ -137,7 +150,7 @@ func lives(t *testing.T, day []happening, lost func(i int) bool) string {
 			h.writes(s)
 		}
 		if !lost(i) {
-			s.send(h.event, h.fields)
+			s.send(h.event, h.says)
 		}
 	}
 	s.p.Transcripts = claudecode.Host().Logs.Read
