@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/git"
+	"flame/tests/effort"
 )
 
 // bare makes a bare repository beside one.
@@ -92,8 +93,13 @@ func TestNoTrapSpringsOnTheWayToARemote(t *testing.T) {
 			assert.Empty(t, string(told), "the trap sprang")
 		})
 	}
+}
+
+func TestNoTrapOfARepositorySpringsOnTheWayToARemote(t *testing.T) {
+	t.Parallel()
+	effort.Heavy(t)
 	for name, tt := range traps {
-		t.Run("also "+name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRepo(t)
 			remote, head := r.bare("remote.git"), r.plain("rev-parse", "HEAD")

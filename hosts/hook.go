@@ -30,4 +30,5 @@ type EventDoc struct {
 	Event string
 	Tools string // a regular expression for the names of the tools concerned; empty: any, or none
 	Does  string
+	By    string // how it reaches flame; empty: as all of the host's do
 }

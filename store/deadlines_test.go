@@ -20,6 +20,7 @@ import (
 	"flame/project"
 	"flame/store"
 	"flame/store/storetest"
+	"flame/tests/effort"
 )
 
 // A neighbour is another process that writes into the same folder when asked to.
@@ -104,7 +105,7 @@ var contextsThatEnd = map[string]func(time.Duration) (context.Context, context.C
 // SQLite begins, in the middle, at its commit.
 func TestNoTransactionIsLeftBehindByAContextThatEnds(t *testing.T) {
 	t.Parallel()
-	const rounds = 150
+	rounds := effort.Of(30, 150)
 	for kind, opts := range map[string]store.Options{"short process": {}, "server": {LongLived: true}} {
 		for how, ending := range contextsThatEnd {
 			t.Run(kind+", "+how, func(t *testing.T) {
@@ -162,7 +163,7 @@ func TestAnUpdateThatIsCalledOffLeavesNothing(t *testing.T) {
 
 func TestManyGoroutinesWithContextsThatEnd(t *testing.T) {
 	t.Parallel()
-	const goroutines, each = 8, 40
+	goroutines, each := 8, effort.Of(10, 40)
 	for kind, opts := range map[string]store.Options{"short process": {}, "server": {LongLived: true}} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

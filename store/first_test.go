@@ -20,13 +20,15 @@ import (
 	"flame/project"
 	"flame/store"
 	"flame/store/storetest"
+	"flame/tests/effort"
 )
 
 // The moment at which many processes find no data yet: hooks of a host that
 // starts its agents side by side.
 func TestFirstUseByManyProcessesAtOnce(t *testing.T) {
 	t.Parallel()
-	const rounds, watchers, writers, writes = 8, 8, 4, 3
+	const watchers, writers, writes = 8, 4, 3
+	rounds := effort.Of(2, 8)
 	for range rounds {
 		dir := filepath.Join(t.TempDir(), "not", "there", "data")
 		cmds := make([]*exec.Cmd, 0, watchers+writers)
@@ -67,13 +69,13 @@ func atOnce(t *testing.T, cmds []*exec.Cmd) {
 
 func TestKilledWhileMakingTheDatabase(t *testing.T) {
 	t.Parallel()
-	const kills = 25
+	kills := effort.Of(5, 25)
 	for k := range kills {
 		dir := filepath.Join(t.TempDir(), "data")
 		cmd := child(t, dir, "write", "killed", "1")
 		require.NoError(t, cmd.Start())
 		// A process that makes the database and writes into it takes about 10 ms.
-		time.Sleep(time.Duration(k) * 10 * time.Millisecond / kills)
+		time.Sleep(10 * time.Millisecond * time.Duration(k) / time.Duration(kills))
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		for _, opts := range []store.Options{{}, {LongLived: true}} {

@@ -23,6 +23,7 @@ import (
 	"flame/project"
 	"flame/store"
 	"flame/store/storetest"
+	"flame/tests/effort"
 )
 
 // binaries holds the child program, built at its first use: without -race, since
@@ -90,7 +91,7 @@ func holder(t *testing.T, dir string) *exec.Cmd {
 
 func TestManyProcessesLoseNothing(t *testing.T) {
 	t.Parallel()
-	const processes, writes = 8, 200
+	processes, writes := 8, effort.Of(25, 200)
 	dir := filepath.Join(t.TempDir(), "data")
 	var wg sync.WaitGroup
 	for p := range processes {
@@ -116,7 +117,7 @@ func TestManyProcessesLoseNothing(t *testing.T) {
 
 func TestKillsLoseNoAcknowledgedWrite(t *testing.T) {
 	t.Parallel()
-	const kills = 50
+	kills := effort.Of(10, 50)
 	dir := filepath.Join(t.TempDir(), "data")
 	random := rand.New(rand.NewPCG(1, 2))
 	var acknowledged []string

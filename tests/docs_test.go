@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,13 +100,22 @@ func TestOptionsInDocumentsHaveTheWordsThatThereAre(t *testing.T) {
 // one another.
 func eventTable(events []hosts.EventDoc) string {
 	var b strings.Builder
-	b.WriteString("| event | flame |\n|---|---|\n")
+	told := slices.ContainsFunc(events, func(e hosts.EventDoc) bool { return e.By != "" })
+	if told {
+		b.WriteString("| event | flame | by |\n|---|---|---|\n")
+	} else {
+		b.WriteString("| event | flame |\n|---|---|\n")
+	}
 	for _, e := range events {
 		name := "`" + e.Event + "`"
 		if e.Tools != "" {
 			name += " of `" + cell(e.Tools) + "`"
 		}
-		fmt.Fprintf(&b, "| %s | %s |\n", name, cell(e.Does))
+		row := []string{name, cell(e.Does)}
+		if told {
+			row = append(row, cell(e.By))
+		}
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
 	}
 	return b.String()
 }

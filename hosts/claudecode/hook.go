@@ -34,7 +34,19 @@ type row struct {
 	tools string // regular expression that must match the whole name of the tool; empty: any
 	means func(*exchange) error
 	does  string // in one sentence, for the documentation
+	// alone says, likewise, why Claude Code starts flame hook for it even where its other
+	// hooks call the server of the session: the event reaches no server, Claude Code drops
+	// it while a server is starting, or it is rare and nothing could make up for it if the
+	// server were killed while it has it.
+	alone string
 }
+
+// Why events reach no server, as observed with version 2.1.328.
+const (
+	notConnected = "no server is connected yet"
+	notAwaited   = "Claude Code does not wait for a server that is starting"
+	stoppedFirst = "Claude Code has stopped the server before"
+)
 
 // The tools whose calls mean something to flame.
 const (
@@ -49,43 +61,62 @@ const (
 // rows lists the events that flame handles; the first row that fits an event
 // applies. The plugin's hooks.json is generated from them.
 var rows = []row{
-	{"SessionStart", "", (*exchange).sessionStarted,
+	{
+		"SessionStart", "", (*exchange).sessionStarted,
 		"Restores the context of the session's frame after a compaction, and says after a resume what changed since; " +
-			"offers a new session the frames that others left unfinished, and what the root that ended last leaves."},
-	{"UserPromptSubmit", "", (*exchange).prompted,
-		"Names the session's root frame by the first prompt; reports what others have changed in the tree since the last one, if anything."},
-	{"PreToolUse", flameTools, (*exchange).flameCalled, "Tells flame's own tools which session or subagent calls, and allows them."},
-	{"PreToolUse", spawnTools, (*exchange).agentAsked,
-		"Tells " + spawnTool + " which session or subagent calls, and in which permission mode. It allows nothing."},
-	{"PreToolUse", agentTools, (*exchange).childAsked, "Creates the subagent's frame and adds its context to the subagent's prompt."},
-	{"PostToolUse", agentTools, (*exchange).childAnswered, "Learns the subagent's id, or that it is done."},
-	{"PostToolUse", fileTools, (*exchange).fileWritten, "Records the file as an artifact of the frame."},
-	{"PostToolUse", stopTools, (*exchange).childStopped, "Blocks the frame of a subagent that was stopped."},
-	{"PostToolUseFailure", agentTools, (*exchange).childFailed, "Ends the frame of a subagent that failed."},
-	{"PostToolUseFailure", "", (*exchange).toolFailed, "Counts failures, for suggestions."},
+			"offers a new session the frames that others left unfinished, and what the root that ended last leaves.",
+		notConnected + "; after a compaction, only this event gives the context back",
+	},
+	{
+		"UserPromptSubmit", "", (*exchange).prompted,
+		"Names the session's root frame by the first prompt; reports what others have changed in the tree since the last one, if anything.", "",
+	},
+	{"PreToolUse", flameTools, (*exchange).flameCalled, "Tells flame's own tools which session or subagent calls, and allows them.", ""},
+	{
+		"PreToolUse", spawnTools, (*exchange).agentAsked,
+		"Tells " + spawnTool + " which session or subagent calls, and in which permission mode. It allows nothing.", "",
+	},
+	{"PreToolUse", agentTools, (*exchange).childAsked, "Creates the subagent's frame and adds its context to the subagent's prompt.", ""},
+	{"PostToolUse", agentTools, (*exchange).childAnswered, "Learns the subagent's id, or that it is done.", ""},
+	{"PostToolUse", fileTools, (*exchange).fileWritten, "Records the file as an artifact of the frame.", ""},
+	{"PostToolUse", stopTools, (*exchange).childStopped, "Blocks the frame of a subagent that was stopped.", ""},
+	{"PostToolUseFailure", agentTools, (*exchange).childFailed, "Ends the frame of a subagent that failed.", "only this event says so"},
+	{"PostToolUseFailure", "", (*exchange).toolFailed, "Counts failures, for suggestions.", ""},
 	{
 		"SubagentStart", "", (*exchange).childStarted,
 		"Gives a finished subagent that resumes a new frame; learns the session of one that no pattern matches, where only one can be meant.",
+		notAwaited,
 	},
-	{"SubagentStop", "", (*exchange).childEnded, "Completes the subagent's frame with its last message as summary."},
+	{"SubagentStop", "", (*exchange).childEnded, "Completes the subagent's frame with its last message as summary.", ""},
 	{
 		"Stop", "", (*exchange).turnEnded,
 		"Records that the session waits; blocks frames of subagents that no longer run; " +
-			"evaluates, with the last calls in the session's log, whether the frame should end.",
+			"evaluates, with the last calls in the session's log, whether the frame should end.", "",
 	},
 	{
 		"StopFailure", "", (*exchange).turnFailed,
 		"Ends the frame of a subagent that an error of the model's API stopped; in the session itself, records that it waits.",
+		notAwaited,
 	},
-	{"PreCompact", "", (*exchange).compacting, "Adds what the frame needs to the instructions for the summary."},
-	{"PostCompact", "", (*exchange).compacted, "Stores the summary in the frame, and ends a frame whose pop waited for it."},
-	{"SessionEnd", "", (*exchange).sessionEnded, "Ends the session's root frame if no work is left below it; other frames stay as they are."},
+	{"PreCompact", "", (*exchange).compacting, "Adds what the frame needs to the instructions for the summary.", "only this event can"},
+	{
+		"PostCompact", "", (*exchange).compacted, "Stores the summary in the frame, and ends a frame whose pop waited for it.",
+		notAwaited + "; only this event has the summary",
+	},
+	{
+		"SessionEnd", "", (*exchange).sessionEnded,
+		"Ends the session's root frame if no work is left below it; other frames stay as they are.", stoppedFirst,
+	},
 }
 
 // Events says what flame does with each event of Claude Code.
 func Events() (docs []hosts.EventDoc) {
 	for _, r := range rows {
-		docs = append(docs, hosts.EventDoc{Event: r.event, Tools: r.tools, Does: r.does})
+		by := "a call of the server"
+		if r.alone != "" {
+			by = "a process: " + r.alone
+		}
+		docs = append(docs, hosts.EventDoc{Event: r.event, Tools: r.tools, Does: r.does, By: by})
 	}
 	return docs
 }
