@@ -159,7 +159,7 @@ func (x *exchange) fold(ctx context.Context, headers http.Header) {
 	if x.g.Folding == Off || !x.asked.Converses() || x.session == nil || x.session.stopped(x.asked.Class) {
 		return
 	}
-	x.due = time.Now().Add(patience)
+	x.due = time.Now().Add(x.g.Patience)
 	came := x.sent
 	if !x.g.guarded("a request", func() { x.edit(ctx, headers) }) {
 		x.sent = came

@@ -54,7 +54,9 @@ type Options struct {
 	Metered func(Metered)
 	// Grace is how long it waits at its end for answers under way; 0: a few seconds.
 	Grace time.Duration
-	Log   *slog.Logger
+	// Patience is how long a request waits for what to leave out of it; 0: 450 ms.
+	Patience time.Duration
+	Log      *slog.Logger
 }
 
 // A Gateway is the proxy between a host and its model.
@@ -74,6 +76,7 @@ type Gateway struct {
 func New(o Options) *Gateway {
 	upstream.KeepSecrets()
 	o.Grace = cmp.Or(o.Grace, grace)
+	o.Patience = cmp.Or(o.Patience, patience)
 	o.Transport = cmp.Or[http.RoundTripper](o.Transport, upstream.Transport(o.Log))
 	o.Project.Fold = o.Project.Fold && o.Folding == On
 	g := &Gateway{Options: o, sessions: map[string]*session{}}

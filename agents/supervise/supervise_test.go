@@ -58,6 +58,14 @@ func callLine(n int, input string) string {
 		`"content":[{"type":"tool_use","id":"t%d","name":"Grep","input":%s}]}}`, n, n, input)
 }
 
+// hang does nothing for as long as it lives. A program without cgo that only waited for
+// nothing would be ended as deadlocked.
+func hang() {
+	for {
+		time.Sleep(time.Hour)
+	}
+}
+
 // behave is the fake host. It may be started several times for one job: attempts
 // counts them.
 func behave(behaviour string) {
@@ -69,7 +77,7 @@ func behave(behaviour string) {
 		say(initLine, `{"type":"result","subtype":"success","session_id":"s1","result":"handed back: half of it","usage":{}}`)
 		return
 	case handsBack:
-		select {}
+		hang()
 	}
 	switch behaviour {
 	case "does its work":
@@ -91,9 +99,9 @@ func behave(behaviour string) {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	case "hangs", "never hands back":
 		say(initLine, workLine)
-		select {}
+		hang()
 	case "says nothing":
-		select {}
+		hang()
 	case "floods":
 		for {
 			say(initLine)
@@ -124,10 +132,10 @@ func behave(behaviour string) {
 	case "ignores SIGTERM":
 		signal.Ignore(syscall.SIGTERM)
 		say(initLine, workLine)
-		select {}
+		hang()
 	case "stays after its result":
 		say(initLine, doneLine)
-		select {}
+		hang()
 	case "leaves children", "leaves children and hangs":
 		leave(true)
 		leave(false)
@@ -136,7 +144,7 @@ func behave(behaviour string) {
 			say(doneLine)
 			return
 		}
-		select {}
+		hang()
 	case "runs in circles":
 		say(initLine, workLine)
 		for n := 0; ; n++ {
@@ -145,9 +153,9 @@ func behave(behaviour string) {
 		}
 	case "spends":
 		say(initLine, workLine)
-		select {}
+		hang()
 	case "sleeps":
-		select {}
+		hang()
 	case "leaves a child without its first thread":
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = []string{fakeHost + "=ends its first thread"}
