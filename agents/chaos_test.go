@@ -23,6 +23,7 @@ import (
 // left.
 func TestAgentsThatAreKilledAtRandom(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	count := effort.Of(12, 100)
 	s := newServiceWith(t, func(k *kept) { k.Bounds.Concurrent, k.Bounds.Total = count, count })
 	random := rand.New(rand.NewPCG(7, 8))

@@ -21,6 +21,7 @@ import (
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
+	"flame/tests/effort"
 )
 
 // seconds is how long a process of one test sleeps, which no other's does.
@@ -65,6 +66,7 @@ func (s *service) supervising(id string) (pid int) {
 
 func TestAnEarlyKilledSupervisorLeavesNothing(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	s := newServiceWith(t, func(k *kept) { k.Bounds.Concurrent = 100 })
 	for _, after := range []time.Duration{0, 10, 50, 100, 200, 500} {
 		for try := range 4 {

@@ -20,6 +20,7 @@ import (
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
+	"flame/tests/effort"
 )
 
 // supervisor returns the process that watches over an agent, once it has begun.
@@ -213,6 +214,7 @@ func (s *service) recoverElsewhere(processes int) {
 
 func TestManyAgentsAreRecoveredByProcessesAtOnce(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	s := newServiceWith(t, func(k *kept) { k.Bounds.Concurrent = 100 })
 	var runs []record.Run
 	for range 8 {

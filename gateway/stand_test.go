@@ -58,7 +58,7 @@ func newStand(t *testing.T, upstream string, changes ...func(*gateway.Options)) 
 	o := gateway.Options{
 		Project: &p, Host: claudecode.Name, Wire: &wire, Upstream: base, Secret: secret, Folding: gateway.On,
 		Metered: func(m gateway.Metered) { s.metered <- m }, Patience: soon,
-		Log:     slog.New(slog.NewJSONHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Log: slog.New(slog.NewJSONHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, change := range changes {
 		change(&o)

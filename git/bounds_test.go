@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/git"
+	"flame/tests/effort"
 )
 
 func TestOutputIsBounded(t *testing.T) {
@@ -28,6 +29,7 @@ func TestOutputIsBounded(t *testing.T) {
 
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	if runtime.GOOS != "linux" {
 		t.Skip("no other system has means for it")
 	}

@@ -9,10 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/git"
+	"flame/tests/effort"
 )
 
 // Flame may have been started by a hook, or by somebody with filters of their own.
 func TestNoTrapOfTheEnvironmentSprings(t *testing.T) {
+	effort.Heavy(t)
 	for name, tt := range map[string]struct {
 		set     func(r *repo) map[string]string // TRAP stands for the trap
 		springs []string

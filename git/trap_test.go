@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/git"
+	"flame/tests/effort"
 )
 
 // A trap is a way in which a repository has git run a command.
@@ -207,6 +208,7 @@ func everything(r *repo) error {
 
 func TestNoTrapOfARepositorySprings(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	for name, tt := range traps {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -23,6 +23,7 @@ import (
 	"flame/core/outline"
 	"flame/project"
 	"flame/store"
+	"flame/tests/effort"
 )
 
 // execute runs SQL on the database.
@@ -106,6 +107,7 @@ func inMemory(t *testing.T) string {
 
 func TestRowsThatCannotBeAreShownCheckedAndMended(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	const n, current = 500, "f-00499"
 	key := func(id string) string { return "(SELECT key FROM ids WHERE id = '" + id + "')" }
 	tests := map[string]string{
@@ -202,6 +204,7 @@ const pageSize = 4096 // bytes
 
 func TestSwappedPagesAreFoundAndHoldNobodyUp(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	const n = 1000
 	sound := newBounded(t)
 	sound.save(bushy(n))

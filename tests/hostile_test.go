@@ -17,6 +17,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"flame/tests/effort"
 )
 
 // A victim is a user who works in a repository that somebody else made. What must
@@ -247,6 +249,7 @@ func linesWith(text, words string) (found []string) {
 
 func TestAHostileRepositoryDoesNothing(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	tests := map[string]func(v *victim){
 		"a whole data folder": func(v *victim) { v.shipsData(filepath.Join(v.repo, ".flame")) },
 		"a data folder of a bare repository": func(v *victim) {

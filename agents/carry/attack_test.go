@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents/carry"
+	"flame/tests/effort"
 )
 
 // An entry is one of a tree that no git would write.
@@ -89,6 +90,7 @@ func (s *scene) outside(worktree string) map[string]string {
 
 func TestNoTreeOfABaseRunsOrWritesAnythingOutside(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	for name, tt := range map[string]struct {
 		tree    func(s *scene, config, hook string) []entry
 		refused bool
@@ -190,6 +192,7 @@ func TestTheUsersOwnFiltersAreNotRunForABase(t *testing.T) {
 
 func TestABaseThatIsTooLargeIsNotCheckedOut(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	for name, tt := range map[string]struct {
 		prepare func(s *scene)
 		says    string
@@ -229,6 +232,7 @@ func TestABaseThatIsTooLargeIsNotCheckedOut(t *testing.T) {
 // A few trees of ten times the same have more files than anybody could write.
 func TestATreeThatUnpacksWithoutEndIsNotCheckedOut(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	s := newScene(t)
 	good, _ := s.give("a", carry.Options{})
 	tree := []entry{file("x", "x")}

@@ -18,6 +18,7 @@ import (
 	"flame/agents/carry"
 	"flame/agents/changes"
 	"flame/core"
+	"flame/tests/effort"
 )
 
 // TestMain leaves the user's own git out of the tests.
@@ -259,6 +260,7 @@ func advice(t *testing.T, err error) string {
 
 func TestManyAgentsOfOneRepositoryBeginAtOnce(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	s := newScene(t)
 	const agents = 6
 	bases, errs := make([]carry.Base, agents), make(chan error, agents)

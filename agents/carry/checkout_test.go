@@ -10,10 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents/carry"
+	"flame/tests/effort"
 )
 
 func TestCheckoutsOfEverySortAreGiven(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	for name, prepare := range map[string]func(s *scene){
 		"plain":             func(*scene) {},
 		"with a file added": func(s *scene) { s.git(s.checkout, "add", "new") },

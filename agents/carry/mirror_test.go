@@ -13,6 +13,7 @@ import (
 
 	"flame/agents/carry"
 	"flame/agents/changes"
+	"flame/tests/effort"
 )
 
 // mirrors returns the folders of the worker's mirrors.
@@ -64,6 +65,7 @@ func (s *scene) below(dir string, which func(path string) bool) {
 
 func TestADamagedMirrorIsMadeAnew(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	empty := func(name string) func(*scene, string) {
 		return func(s *scene, gitDir string) { require.NoError(s.t, os.Truncate(filepath.Join(gitDir, name), 0)) }
 	}

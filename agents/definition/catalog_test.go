@@ -15,6 +15,7 @@ import (
 	"flame/core"
 	"flame/hosts"
 	"flame/hosts/hoststest"
+	"flame/tests/effort"
 	"flame/tests/repository"
 )
 
@@ -253,6 +254,7 @@ func TestAFolderThatCannotBeReadIsAFinding(t *testing.T) {
 
 func TestAFolderOfThousandsIsNotReadToItsEnd(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	root := t.TempDir()
 	files := map[string]string{}
 	for i := range 5001 {

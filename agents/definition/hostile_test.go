@@ -16,6 +16,7 @@ import (
 	"flame/agents/definition"
 	"flame/core"
 	"flame/hosts/hoststest"
+	"flame/tests/effort"
 	"flame/tests/repository"
 )
 
@@ -197,6 +198,7 @@ func TestDefinitionsOfARepositoryAreReadWithoutLeavingIt(t *testing.T) {
 
 func TestARepositoryOfAnySizeIsReadInTimeAndRoom(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	keys := func(format string) string {
 		var b strings.Builder
 		for i := 0; b.Len() < 60<<10; i++ {

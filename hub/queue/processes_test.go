@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/hub"
+	"flame/tests/effort"
 )
 
 // workerEnv has the test binary be a worker: URL of the hub, machine and jobs that never end.
@@ -125,6 +126,7 @@ func (w *workerProcess) jobs(what, suffix string) (ids []string) {
 // Of two processes that do 200 jobs one is killed with some in its hands.
 func TestTwoHundredJobsAndAWorkerThatIsKilled(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	for _, retries := range []int{0, 1} {
 		t.Run(fmt.Sprint(retries, " retries"), func(t *testing.T) {
 			t.Parallel()

@@ -17,6 +17,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/tests/effort"
 )
 
 // lines are the rows that DESIGN §10 asks for, by the beginning of their names,
@@ -64,6 +65,7 @@ var lines = map[string]int{
 
 func TestQuickRunHasEveryRow(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	dir := t.TempDir()
 	var out, progress bytes.Buffer
 	require.NoError(t, run(t.Context(), []string{"-quick", "-json", "-dir", dir}, &out, &progress), progress.String())
@@ -261,6 +263,7 @@ func TestPeakIsThatOfTheCommand(t *testing.T) {
 
 func TestHooksThatDoNothingAreNoticed(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	b := prepared(t)
 	b.scale, b.trees = scale{trees: []int{100}, processes: 1}, map[int]tree{}
 	planted, err := plant(t.Context(), b.dir, 100)
