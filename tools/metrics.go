@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
-
-	"github.com/VictoriaMetrics/metrics"
 
 	"flame/agents"
 	"flame/core"
@@ -24,8 +24,8 @@ type Metrics struct {
 	agents  *agents.Agents
 
 	mu   sync.Mutex
-	set  *metrics.Set
-	last int64 // last event that was counted
+	sums map[string]float64 // by series
+	last int64              // last event that was counted
 
 	values map[string]bool // values seen, by label
 	count  map[string]int  // number of values, by label
@@ -33,7 +33,7 @@ type Metrics struct {
 
 // NewMetrics returns the metrics of a project.
 func NewMetrics(p *project.Project, a *agents.Agents) *Metrics {
-	return &Metrics{project: p, agents: a, set: metrics.NewSet(), values: map[string]bool{}, count: map[string]int{}}
+	return &Metrics{project: p, agents: a, sums: map[string]float64{}, values: map[string]bool{}, count: map[string]int{}}
 }
 
 // ServeHTTP writes all metrics in Prometheus's text format.
@@ -45,7 +45,9 @@ func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	m.set.WritePrometheus(w)
+	for _, series := range slices.Sorted(maps.Keys(m.sums)) {
+		fmt.Fprintln(w, series, m.sums[series])
+	}
 }
 
 // maxCounted bounds the events that are read at once.
@@ -148,7 +150,7 @@ func (m *Metrics) add(n float64, name string, labels ...string) {
 	for i := 1; i < len(labels); i += 2 {
 		labels[i] = m.bounded(labels[i-1], labels[i])
 	}
-	m.set.GetOrCreateFloatCounter(series(name, labels)).Add(n)
+	m.sums[series(name, labels)] += n
 }
 
 // bounded returns a label's value, or "other" if the label has too many values
@@ -184,7 +186,7 @@ func series(name string, labels []string) string {
 // state.
 func (m *Metrics) look(ctx context.Context) error {
 	set := func(n int, name string, labels ...string) {
-		m.set.GetOrCreateFloatCounter(series(name, labels)).Set(float64(n))
+		m.sums[series(name, labels)] = float64(n)
 	}
 	all, err := m.agents.Stats(ctx)
 	if err != nil {
@@ -202,7 +204,7 @@ func (m *Metrics) look(ctx context.Context) error {
 		set(int(n), "flame_tokens_total", "kind", kind)
 	}
 	set(int(all.Usage.ToolCalls), "flame_tool_calls_total")
-	m.set.GetOrCreateFloatCounter("flame_cost_usd_total").Set(all.Usage.CostUSD)
+	m.sums["flame_cost_usd_total"] = all.Usage.CostUSD
 	for _, r := range all.Requests {
 		host := m.bounded("host", r.Host)
 		set(r.Requests, "flame_requests_total", "host", host)
@@ -225,7 +227,7 @@ func (m *Metrics) look(ctx context.Context) error {
 		set(n, "flame_subagent_running", "host", host)
 	}
 	if store, ok := m.project.Store.(project.Waiter); ok {
-		m.set.GetOrCreateFloatCounter("flame_store_lock_wait_seconds_total").Set(store.Waited().Seconds())
+		m.sums["flame_store_lock_wait_seconds_total"] = store.Waited().Seconds()
 	}
 	return nil
 }
@@ -235,7 +237,7 @@ func (m *Metrics) lookAtMetered(all []usage.Metered) {
 	for _, r := range all {
 		host := m.bounded("host", r.Host)
 		set := func(x float64, name string, labels ...string) {
-			m.set.GetOrCreateFloatCounter(series("flame_gateway_"+name, append([]string{"host", host, "class", r.Class}, labels...))).Set(x)
+			m.sums[series("flame_gateway_"+name, append([]string{"host", host, "class", r.Class}, labels...))] = x
 		}
 		set(float64(r.Requests-r.Failed), "requests_total", "outcome", "answered")
 		set(float64(r.Failed), "requests_total", "outcome", "failed")
