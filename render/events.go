@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"flame/core"
@@ -19,49 +20,51 @@ type happening struct {
 }
 
 // eventTexts are the words for each kind of event.
-var eventTexts = map[string]happening{
-	core.FrameCreated:        {"started", []string{"machine"}},
-	core.FramePlanned:        {"planned", []string{"machine"}},
-	core.FrameActivated:      {"taken up", []string{"machine", "fromMachine"}},
-	core.FrameUpdated:        {"changed", []string{"fields", "goal", "successCriteria", "artifacts", "decisions", "logPath", "machine"}},
-	core.FrameCompleted:      {"ended", []string{"status", "machine"}},
-	core.FrameReopened:       {"opened again", []string{"machine", "fromMachine"}},
-	core.FrameInvalidated:    {"invalidated", []string{"reason", "machine"}},
-	core.FrameFolded:         {"left out of requests from now on", []string{"messages", "tokens"}},
-	core.RequestAnswered:     {"a request to the model", []string{"class", "status", "first", "out", "cost"}},
-	core.ContextInjected:     {"its agent was told", []string{"kind"}},
-	core.SuggestionMade:      {"suggested", []string{"type", "text"}},
-	core.SuggestionActed:     {"a suggestion was followed", []string{"type", "text"}},
-	core.CompactionRequested: {"waits for a summary", nil},
-	core.SummaryStored:       {"got a summary", []string{"machine"}},
+var eventTexts = sync.OnceValue(func() map[string]happening {
+	return map[string]happening{
+		core.FrameCreated:        {"started", []string{"machine"}},
+		core.FramePlanned:        {"planned", []string{"machine"}},
+		core.FrameActivated:      {"taken up", []string{"machine", "fromMachine"}},
+		core.FrameUpdated:        {"changed", []string{"fields", "goal", "successCriteria", "artifacts", "decisions", "logPath", "machine"}},
+		core.FrameCompleted:      {"ended", []string{"status", "machine"}},
+		core.FrameReopened:       {"opened again", []string{"machine", "fromMachine"}},
+		core.FrameInvalidated:    {"invalidated", []string{"reason", "machine"}},
+		core.FrameFolded:         {"left out of requests from now on", []string{"messages", "tokens"}},
+		core.RequestAnswered:     {"a request to the model", []string{"class", "status", "first", "out", "cost"}},
+		core.ContextInjected:     {"its agent was told", []string{"kind"}},
+		core.SuggestionMade:      {"suggested", []string{"type", "text"}},
+		core.SuggestionActed:     {"a suggestion was followed", []string{"type", "text"}},
+		core.CompactionRequested: {"waits for a summary", nil},
+		core.SummaryStored:       {"got a summary", []string{"machine"}},
 
-	core.SubagentDetected:   {"a subagent was seen", []string{"title"}},
-	core.SubagentSpawned:    {"an agent was started", []string{"agent_type", "description", "machine_id"}},
-	core.SubagentActive:     {"the agent runs", nil},
-	core.SubagentProgress:   {"the agent works", []string{"last_tool"}},
-	core.SubagentRetry:      {"the agent will try again", []string{"reason"}},
-	core.SubagentStop:       {"the agent's run is over", []string{"outcome", "stop_reason", "machine_id"}},
-	core.SubagentCompleted:  {"the agent completed", []string{"context"}},
-	core.SubagentError:      {"the agent failed", []string{"reason", "error"}},
-	core.SubagentTimeout:    {"the agent's time was over", []string{"reason"}},
-	core.SubagentCancelled:  {"the agent was cancelled", []string{"reason"}},
-	core.SubagentOrphaned:   {"the agent was lost", []string{"reason"}},
-	core.TranscriptEvent:    {"noted in the transcript", []string{"event_type", "task_description"}},
-	core.PermissionDecision: {"the agent's permissions were decided", []string{"agent_type"}},
-	core.PermissionGranted:  {"a person granted permissions", nil},
-	core.BudgetWarning:      {"the agent's budget is nearly used", nil},
-	core.BudgetExceeded:     {"the agent's budget is used", []string{"reason"}},
+		core.SubagentDetected:   {"a subagent was seen", []string{"title"}},
+		core.SubagentSpawned:    {"an agent was started", []string{"agent_type", "description", "machine_id"}},
+		core.SubagentActive:     {"the agent runs", nil},
+		core.SubagentProgress:   {"the agent works", []string{"last_tool"}},
+		core.SubagentRetry:      {"the agent will try again", []string{"reason"}},
+		core.SubagentStop:       {"the agent's run is over", []string{"outcome", "stop_reason", "machine_id"}},
+		core.SubagentCompleted:  {"the agent completed", []string{"context"}},
+		core.SubagentError:      {"the agent failed", []string{"reason", "error"}},
+		core.SubagentTimeout:    {"the agent's time was over", []string{"reason"}},
+		core.SubagentCancelled:  {"the agent was cancelled", []string{"reason"}},
+		core.SubagentOrphaned:   {"the agent was lost", []string{"reason"}},
+		core.TranscriptEvent:    {"noted in the transcript", []string{"event_type", "task_description"}},
+		core.PermissionDecision: {"the agent's permissions were decided", []string{"agent_type"}},
+		core.PermissionGranted:  {"a person granted permissions", nil},
+		core.BudgetWarning:      {"the agent's budget is nearly used", nil},
+		core.BudgetExceeded:     {"the agent's budget is used", []string{"reason"}},
 
-	core.HandoffInitiated: {"handed over to the agent", nil},
-	core.HandoffComplete:  {"the handoff is over", []string{"outcome"}},
-	core.HandoffResolved:  {"the handoff was settled", []string{"outcome", "on_failure"}},
+		core.HandoffInitiated: {"handed over to the agent", nil},
+		core.HandoffComplete:  {"the handoff is over", []string{"outcome"}},
+		core.HandoffResolved:  {"the handoff was settled", []string{"outcome", "on_failure"}},
 
-	core.ConvergenceInitiated:  {"results are combined", []string{"convergence", "strategy"}},
-	core.ConvergenceComplete:   {"results were combined", []string{"convergence"}},
-	core.ManualReviewRequired:  {"a person has to review", []string{"convergence"}},
-	core.ConflictReviewRequest: {"a review was asked for", []string{"convergence"}},
-	core.FileConflictDetected:  {"agents changed the same file", []string{"path"}},
-}
+		core.ConvergenceInitiated:  {"results are combined", []string{"convergence", "strategy"}},
+		core.ConvergenceComplete:   {"results were combined", []string{"convergence"}},
+		core.ManualReviewRequired:  {"a person has to review", []string{"convergence"}},
+		core.ConflictReviewRequest: {"a review was asked for", []string{"convergence"}},
+		core.FileConflictDetected:  {"agents changed the same file", []string{"path"}},
+	}
+})
 
 // eventUnits follow the values of fields that are numbers.
 var eventUnits = map[string]string{
@@ -95,7 +98,7 @@ func Event(e core.Event, goal string, width int) string {
 
 // eventWords says what happened.
 func eventWords(e core.Event) string {
-	known, ok := eventTexts[e.Event]
+	known, ok := eventTexts()[e.Event]
 	if !ok {
 		return e.Event
 	}

@@ -13,7 +13,7 @@ func TestEachKindOfEventIsToldInWords(t *testing.T) {
 	for _, kind := range core.EventKinds {
 		assert.NotContains(t, eventWords(core.Event{Event: kind}), kind)
 	}
-	assert.Len(t, eventTexts, len(core.EventKinds))
+	assert.Len(t, eventTexts(), len(core.EventKinds))
 }
 
 func TestAnEventSaysOnWhichMachineItHappened(t *testing.T) {

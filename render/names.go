@@ -1,26 +1,31 @@
 package render
 
-import "flame/core/op"
+import (
+	"flame/core/op"
+	"sync"
+)
 
 // commands are the shell's commands that do what tools do, and the flags that
 // are arguments of tools.
-var commands = map[op.Name]string{
-	op.Push: "`flame push`", op.Pop: "`flame pop`", op.Status: "`flame status`",
-	op.SetGoal: "`flame goal`", op.AddArtifact: "`flame artifact`", op.AddDecision: "`flame decision`",
-	op.Details: "`flame show`", op.Search: "`flame search`",
-	op.Plan: "`flame plan`", op.PlanChildren: "`flame plan`", op.Activate: "`flame activate`",
-	op.Invalidate: "`flame invalidate`", op.Tree: "`flame tree`",
-	op.Spawn: "`flame agents spawn`", op.AgentList: "`flame agents runs`", op.AgentWait: "`flame agents wait`",
-	op.AgentStatus: "`flame agents status`", op.AgentResult: "`flame agents result`", op.AgentCancel: "`flame agents cancel`",
-	op.Handoff: "`flame agents handoff`", op.Converge: "`flame agents converge`",
-	op.ArgFrame: "--frame", op.ArgForce: "--force", op.ArgNext: "--next", op.ArgResolution: "--conflict-resolution",
-}
+var commands = sync.OnceValue(func() map[op.Name]string {
+	return map[op.Name]string{
+		op.Push: "`flame push`", op.Pop: "`flame pop`", op.Status: "`flame status`",
+		op.SetGoal: "`flame goal`", op.AddArtifact: "`flame artifact`", op.AddDecision: "`flame decision`",
+		op.Details: "`flame show`", op.Search: "`flame search`",
+		op.Plan: "`flame plan`", op.PlanChildren: "`flame plan`", op.Activate: "`flame activate`",
+		op.Invalidate: "`flame invalidate`", op.Tree: "`flame tree`",
+		op.Spawn: "`flame agents spawn`", op.AgentList: "`flame agents runs`", op.AgentWait: "`flame agents wait`",
+		op.AgentStatus: "`flame agents status`", op.AgentResult: "`flame agents result`", op.AgentCancel: "`flame agents cancel`",
+		op.Handoff: "`flame agents handoff`", op.Converge: "`flame agents converge`",
+		op.ArgFrame: "--frame", op.ArgForce: "--force", op.ArgNext: "--next", op.ArgResolution: "--conflict-resolution",
+	}
+})
 
 // ForShell translates a text into the words of the shell. What only tools do
 // keeps its name.
 func ForShell(text string) string {
 	return op.FillIn(text, func(n op.Name) string {
-		if command, is := commands[n]; is {
+		if command, is := commands()[n]; is {
 			return command
 		}
 		return string(n)

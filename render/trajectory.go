@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"flame/agents/converge"
@@ -46,18 +47,20 @@ type telling struct{ words, field string }
 
 // tellings says what events of a trajectory mean, in words. A field that is
 // empty or missing is left out.
-var tellings = map[string][]telling{
-	core.SubagentSpawned: {{"started as ", "agent_type"}, {": ", "description"}},
-	core.SubagentRetry:   {{"retried: ", "reason"}},
-	core.FrameUpdated:    {{"goal: ", "goal"}, {"artifact: ", "artifacts"}, {"decision: ", "decisions"}},
-	core.SubagentStop:    {{"ended ", "state"}, {": ", "stop_reason"}, {": ", "error"}},
-}
+var tellings = sync.OnceValue(func() map[string][]telling {
+	return map[string][]telling{
+		core.SubagentSpawned: {{"started as ", "agent_type"}, {": ", "description"}},
+		core.SubagentRetry:   {{"retried: ", "reason"}},
+		core.FrameUpdated:    {{"goal: ", "goal"}, {"artifact: ", "artifacts"}, {"decision: ", "decisions"}},
+		core.SubagentStop:    {{"ended ", "state"}, {": ", "stop_reason"}, {": ", "error"}},
+	}
+})
 
 func eventText(e core.Event) string {
 	var data map[string]any
 	_ = json.Unmarshal(e.Data, &data) // a value that is not an object has no fields
 	text := ""
-	for _, t := range tellings[e.Event] {
+	for _, t := range tellings()[e.Event] {
 		if value, ok := data[t.field].(string); ok && value != "" {
 			text += t.words + value
 		}

@@ -1,6 +1,9 @@
 package transcripts
 
-import "flame/core"
+import (
+	"flame/core"
+	"sync"
+)
 
 // A price is the cost of a million tokens of each kind, in US dollars.
 type price struct {
@@ -12,31 +15,33 @@ type price struct {
 // prices are the list prices by model as Claude Code 2.1.328 computes them: its
 // log has none, but it prices its sessions by these (costUSD, observed with a
 // scripted model that reports chosen numbers of tokens).
-var prices = map[string]price{
-	"claude-fable-5-2":  {8, 40, 10, 16, 0.2},
-	"claude-fable-5-1":  {10, 50, 12.5, 20, 0.25},
-	"claude-fable-5":    {10, 50, 12.5, 20, 1},
-	"claude-mythos-5-2": {8, 40, 10, 16, 0.2},
-	"claude-mythos-5-1": {10, 50, 12.5, 20, 0.25},
-	"claude-mythos-5":   {10, 50, 12.5, 20, 1},
-	"claude-opus-5-5":   {4, 20, 5, 8, 0.2},
-	"claude-opus-5":     {5, 25, 6.25, 10, 0.5},
-	"claude-opus-4-8":   {5, 25, 6.25, 10, 0.5},
-	"claude-opus-4-7":   {5, 25, 6.25, 10, 0.5},
-	"claude-opus-4-6":   {5, 25, 6.25, 10, 0.5},
-	"claude-opus-4-5":   {5, 25, 6.25, 10, 0.5},
-	"claude-sonnet-5-5": {2, 10, 2.5, 4, 0.1},
-	"claude-sonnet-5":   {2, 10, 2.5, 4, 0.2},
-	"claude-sonnet-4-6": {3, 15, 3.75, 6, 0.3},
-	"claude-sonnet-4-5": {3, 15, 3.75, 6, 0.3},
-	"claude-sonnet-4-0": {3, 15, 3.75, 6, 0.3},
-	"claude-sonnet-4":   {3, 15, 3.75, 6, 0.3},
-	"claude-3-7-sonnet": {3, 15, 3.75, 6, 0.3},
-	"claude-3-5-sonnet": {3, 15, 3.75, 6, 0.3},
-	"claude-haiku-5-5":  {0.1, 0.5, 0.125, 0.2, 0.01},
-	"claude-haiku-4-5":  {1, 5, 1.25, 2, 0.1},
-	"claude-3-5-haiku":  {0.8, 4, 1, 1.6, 0.08},
-}
+var prices = sync.OnceValue(func() map[string]price {
+	return map[string]price{
+		"claude-fable-5-2":  {8, 40, 10, 16, 0.2},
+		"claude-fable-5-1":  {10, 50, 12.5, 20, 0.25},
+		"claude-fable-5":    {10, 50, 12.5, 20, 1},
+		"claude-mythos-5-2": {8, 40, 10, 16, 0.2},
+		"claude-mythos-5-1": {10, 50, 12.5, 20, 0.25},
+		"claude-mythos-5":   {10, 50, 12.5, 20, 1},
+		"claude-opus-5-5":   {4, 20, 5, 8, 0.2},
+		"claude-opus-5":     {5, 25, 6.25, 10, 0.5},
+		"claude-opus-4-8":   {5, 25, 6.25, 10, 0.5},
+		"claude-opus-4-7":   {5, 25, 6.25, 10, 0.5},
+		"claude-opus-4-6":   {5, 25, 6.25, 10, 0.5},
+		"claude-opus-4-5":   {5, 25, 6.25, 10, 0.5},
+		"claude-sonnet-5-5": {2, 10, 2.5, 4, 0.1},
+		"claude-sonnet-5":   {2, 10, 2.5, 4, 0.2},
+		"claude-sonnet-4-6": {3, 15, 3.75, 6, 0.3},
+		"claude-sonnet-4-5": {3, 15, 3.75, 6, 0.3},
+		"claude-sonnet-4-0": {3, 15, 3.75, 6, 0.3},
+		"claude-sonnet-4":   {3, 15, 3.75, 6, 0.3},
+		"claude-3-7-sonnet": {3, 15, 3.75, 6, 0.3},
+		"claude-3-5-sonnet": {3, 15, 3.75, 6, 0.3},
+		"claude-haiku-5-5":  {0.1, 0.5, 0.125, 0.2, 0.01},
+		"claude-haiku-4-5":  {1, 5, 1.25, 2, 0.1},
+		"claude-3-5-haiku":  {0.8, 4, 1, 1.6, 0.08},
+	}
+})
 
 // fastTimes is the factor on a model's price in fast mode; other models have no
 // such mode.
@@ -61,7 +66,7 @@ const (
 // is unknown.
 func (u claudeUsage) cost(model string) float64 {
 	model = core.ModelName(model)
-	p, known := prices[model]
+	p, known := prices()[model]
 	if !known {
 		return 0
 	}

@@ -2,6 +2,7 @@ package top
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -113,10 +114,12 @@ func next(sent string) (k key, size int) {
 }
 
 // named are the keys by the ends of their sequences.
-var named = map[string]string{
-	"A": "up", "B": "down", "C": "right", "D": "left", "H": "home", "F": "end",
-	"1~": "home", "7~": "home", "4~": "end", "8~": "end", "5~": "pgup", "6~": "pgdn", "200~": "paste",
-}
+var named = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"A": "up", "B": "down", "C": "right", "D": "left", "H": "home", "F": "end",
+		"1~": "home", "7~": "home", "4~": "end", "8~": "end", "5~": "pgup", "6~": "pgdn", "200~": "paste",
+	}
+})
 
 // sequence returns the key that begins with an escape.
 func sequence(sent string) (k key, size int) {
@@ -128,7 +131,7 @@ func sequence(sent string) (k key, size int) {
 		if len(sent) == 2 {
 			return key{}, 0
 		}
-		return key{name: named[sent[2:3]]}, 3
+		return key{name: named()[sent[2:3]]}, 3
 	case '[':
 	default:
 		return key{name: "esc"}, 1 // a slow line sends two keys at once; no key with Alt is for anything
@@ -140,7 +143,7 @@ func sequence(sent string) (k key, size int) {
 			if c != '~' {
 				arguments = ""
 			}
-			return key{name: named[arguments+string(rune(c))]}, i + 1
+			return key{name: named()[arguments+string(rune(c))]}, i + 1
 		case c < 0x20 || c > 0x7e:
 			return key{}, i // no sequence is like this
 		}

@@ -3,6 +3,7 @@ package top
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"flame/agents"
 	"flame/core"
@@ -31,14 +32,14 @@ func (s *Screen) Key(k key) task {
 		}
 		return nil
 	}
-	if do := treeKeys[k.name]; do != nil {
+	if do := treeKeys()[k.name]; do != nil {
 		return do(s)
 	}
 	return nil
 }
 
 // treeKeys says what keys do while the tree is shown.
-var treeKeys = keysOfTree()
+var treeKeys = sync.OnceValue(keysOfTree)
 
 func keysOfTree() map[string]func(s *Screen) task {
 	moves := func(by func(s *Screen) int) func(s *Screen) task {

@@ -76,7 +76,7 @@ func TestTheChosenFrameStaysChosen(t *testing.T) {
 	assert.Equal(t, "b", s.tree.current().ID, "it is gone")
 	s.Take(board.Change{Version: 4, Whole: true, Now: at}, nil)
 	assert.Nil(t, s.tree.current())
-	for name := range treeKeys {
+	for name := range treeKeys() {
 		pressed(s, name)
 		s.ask, s.pager, s.over = nil, nil, false
 	}

@@ -3,6 +3,7 @@ package judge
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A kind is a kind of work, in words.
@@ -21,22 +22,24 @@ const (
 )
 
 // kindWords tell the kind of a piece of work.
-var kindWords = map[kind]*words{
-	explaining:    wordSet("explain answer understand describe"),
-	investigating: wordSet("investigate investigation debug analyse analyze profile cause audit research diagnose reproduce study compare evaluate survey"),
-	reviewing:     wordSet("review"),
-	building:      wordSet("implement build create fix support wrap develop extend port rewrite refactor upgrade replace migrate change add make set apply"),
-	checking:      wordSet("test tests e2e fuzz"),
-	documenting:   wordSet("document docs documentation guide readme notes changelog blog slide slides adr diagram postmortem translate localise"),
-	deploying:     wordSet("deploy deployed deployment rollout publish release provision"),
-	planning:      wordSet("plan draft design estimate propose"),
-	reporting:     wordSet("report dashboard csv xlsx analysis statistics summary overview"),
-}
+var kindWords = sync.OnceValue(func() map[kind]*words {
+	return map[kind]*words{
+		explaining:    wordSet("explain answer understand describe"),
+		investigating: wordSet("investigate investigation debug analyse analyze profile cause audit research diagnose reproduce study compare evaluate survey"),
+		reviewing:     wordSet("review"),
+		building:      wordSet("implement build create fix support wrap develop extend port rewrite refactor upgrade replace migrate change add make set apply"),
+		checking:      wordSet("test tests e2e fuzz"),
+		documenting:   wordSet("document docs documentation guide readme notes changelog blog slide slides adr diagram postmortem translate localise"),
+		deploying:     wordSet("deploy deployed deployment rollout publish release provision"),
+		planning:      wordSet("plan draft design estimate propose"),
+		reporting:     wordSet("report dashboard csv xlsx analysis statistics summary overview"),
+	}
+})
 
 // kindOf returns the kind of work that the first telling word names; empty without one.
 func kindOf(words []string) kind {
 	for _, word := range words {
-		for kind, telling := range kindWords {
+		for kind, telling := range kindWords() {
 			if telling.has(word) {
 				return kind
 			}

@@ -3,6 +3,7 @@ package judge
 import (
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A run is a call of a program that checks something, such as a test runner.
@@ -74,7 +75,7 @@ var (
 func programs(line string) (list [][]string) {
 	for _, part := range between.Split(line, maxParts) {
 		words := strings.Fields(strings.ToLower(part))
-		for len(words) > 1 && (setting.MatchString(words[0]) || starters[words[0]] || strings.HasPrefix(words[0], "python")) {
+		for len(words) > 1 && (setting.MatchString(words[0]) || starters()[words[0]] || strings.HasPrefix(words[0], "python")) {
 			words = words[1:]
 		}
 		if len(words) == 0 {
@@ -89,10 +90,12 @@ func programs(line string) (list [][]string) {
 // maxParts bounds the commands of one line that are read.
 const maxParts = 20
 
-var starters = map[string]bool{
-	"npx": true, "time": true, "sudo": true, "env": true, "exec": true, "bundle": true, "poetry": true, "uv": true, "uvx": true, "xvfb-run": true,
-	"timeout": true, "nice": true, "bunx": true, "then": true, "do": true, "run": true, "!": true, "-m": true,
-}
+var starters = sync.OnceValue(func() map[string]bool {
+	return map[string]bool{
+		"npx": true, "time": true, "sudo": true, "env": true, "exec": true, "bundle": true, "poetry": true, "uv": true, "uvx": true, "xvfb-run": true,
+		"timeout": true, "nice": true, "bunx": true, "then": true, "do": true, "run": true, "!": true, "-m": true,
+	}
+})
 
 // runner returns the name of the program that checks something in the call; empty if
 // none does.
@@ -107,7 +110,7 @@ func (c Call) runner() string {
 		switch {
 		case runners.begin(words):
 			return first
-		case searchers.begin(words), readers[words[0]]:
+		case searchers.begin(words), readers()[words[0]]:
 		case checkWords.MatchString(strings.Join(words, " ")):
 			named = first
 		}
@@ -119,10 +122,12 @@ func (c Call) runner() string {
 var filtered = expressionOf(`\|\s*(grep|rg|egrep)\b[^|]*$`)
 
 // readers are programs that show things and check nothing, whatever their arguments are.
-var readers = map[string]bool{
-	"cat": true, "ls": true, "echo": true, "cd": true, "head": true, "tail": true, "sed": true, "find": true, "git": true, "gh": true, "wc": true,
-	"cp": true, "mv": true, "rm": true, "mkdir": true, "curl": true, "less": true, "printf": true, "touch": true, "chmod": true,
-}
+var readers = sync.OnceValue(func() map[string]bool {
+	return map[string]bool{
+		"cat": true, "ls": true, "echo": true, "cd": true, "head": true, "tail": true, "sed": true, "find": true, "git": true, "gh": true, "wc": true,
+		"cp": true, "mv": true, "rm": true, "mkdir": true, "curl": true, "less": true, "printf": true, "touch": true, "chmod": true,
+	}
+})
 
 // refused reports that the user or the host did not let the call happen.
 func (c Call) refused() bool {

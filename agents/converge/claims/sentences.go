@@ -193,9 +193,9 @@ func (r *reader) note(list []notation.Token, s string, unit int) {
 		switch {
 		case t.Form == notation.ValueForm && t.Value.Kind == notation.Number || t.Form == notation.NumberWord:
 			c := Claim{Subject: s, Text: s, Value: t.Value, unit: unit}
-			if i > 0 && notation.Roughly[list[i-1].Text] != "" {
-				c.Value.Quantity.About = notation.Roughly[list[i-1].Text] == "about"
-				c.Value.Quantity.Bound = notation.LookBound(notation.Roughly[list[i-1].Text])
+			if i > 0 && notation.Roughly()[list[i-1].Text] != "" {
+				c.Value.Quantity.About = notation.Roughly()[list[i-1].Text] == "about"
+				c.Value.Quantity.Bound = notation.LookBound(notation.Roughly()[list[i-1].Text])
 			}
 			for _, after := range list[i+1 : min(i+4, len(list))] {
 				if after.Form != notation.WordForm {
@@ -328,7 +328,7 @@ func (r *reader) same(list []notation.Token, s string) {
 	for i, t := range list {
 		switch {
 		case (t.Form == notation.ValueForm || t.Form == notation.PathForm || t.Form == notation.NumberWord) && !(i > 0 && i < 3 && labels.Has(list[i-1].Text)):
-			if i > 0 && notation.Roughly[list[i-1].Text] == "about" && t.Value.Kind == notation.Number {
+			if i > 0 && notation.Roughly()[list[i-1].Text] == "about" && t.Value.Kind == notation.Number {
 				t.Value.Quantity.About = true
 				if list[i-1].Form == notation.WordForm && len(key) > 0 {
 					key = key[:len(key)-1]

@@ -39,7 +39,7 @@ func measured(line string) (keyed, bool) {
 	key, value := strings.Trim(strings.TrimSpace(line[:at]), "`*"), strings.TrimSpace(line[at:])
 	fields := strings.Fields(key)
 	if len(fields) == 0 || len(fields) > 2 || !plainKey(key) || labels.Has(strings.ToLower(key)) || notation.Fillers.Has(strings.ToLower(fields[len(fields)-1])) ||
-		notation.Roughly[strings.ToLower(fields[len(fields)-1])] != "" || len(strings.Fields(value)) > 2 || slices.ContainsFunc(fields, func(f string) bool {
+		notation.Roughly()[strings.ToLower(fields[len(fields)-1])] != "" || len(strings.Fields(value)) > 2 || slices.ContainsFunc(fields, func(f string) bool {
 		return verbs.Has(strings.ToLower(f))
 	}) {
 		return keyed{}, false

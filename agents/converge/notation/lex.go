@@ -115,7 +115,7 @@ func wordToken(run string) Token {
 	if strings.HasSuffix(lower, "n't") {
 		return Token{Form: WordForm, Text: "not", Stem: "not"}
 	}
-	if n, ok := numberWords[lower]; ok {
+	if n, ok := numberWords()[lower]; ok {
 		return Token{Form: NumberWord, Text: lower, Stem: lower, Value: Value{Kind: Number, Text: run, Quantity: point(n)}}
 	}
 	if identifier(run) {

@@ -289,7 +289,7 @@ func readWhole(s string) (float64, int, bool) {
 				return x, len(sign) + n, true
 			}
 			if length := runLength(rest); sign != "/" && length > 0 {
-				if x, ok := numberWords[strings.ToLower(rest[:length])]; ok {
+				if x, ok := numberWords()[strings.ToLower(rest[:length])]; ok {
 					return x, len(sign) + length, true
 				}
 			}

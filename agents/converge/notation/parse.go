@@ -16,7 +16,7 @@ func Parse(text string, key []string) Value {
 	if lower == "" || bare == "[]" || bare == "{}" || nones.Has(lower) {
 		return Value{Kind: Nothing, Text: text}
 	}
-	if yes, ok := truths[lower]; ok {
+	if yes, ok := truths()[lower]; ok {
 		return Value{Kind: Truth, Text: text, Yes: yes}
 	}
 	if len(key) > 0 && identities.Has(key[len(key)-1]) && !strings.Contains(bare, " ") && !isHash(bare) {
@@ -63,7 +63,7 @@ func parseLeadingTruth(text string) (Value, bool) {
 	if end < 0 {
 		return Value{}, false
 	}
-	yes, ok := truths[strings.ToLower(text[:end])]
+	yes, ok := truths()[strings.ToLower(text[:end])]
 	rest := strings.TrimLeft(text[end:], " ")
 	if !ok || text[end] == ' ' && !strings.HasPrefix(rest, "(") && !strings.HasPrefix(rest, "-") || len(text[:end]) == 1 {
 		return Value{}, false
@@ -79,7 +79,7 @@ func ParseQuantity(text string, key []string) (Value, bool) {
 	text = strings.Replace(text, " and ", " to ", lookIf(how == "", 1))
 	q, n, ok := readQuantity(text, 0)
 	if !ok {
-		x, found := numberWords[strings.ToLower(text)]
+		x, found := numberWords()[strings.ToLower(text)]
 		if !found {
 			return Value{}, false
 		}

@@ -27,23 +27,27 @@ func StemsOf(words string) Words {
 }
 
 // numberWords are small numbers in letters.
-var numberWords = map[string]float64{
-	"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
-	"eleven": 11, "twelve": 12, "twenty": 20, "dozen": 12,
-}
+var numberWords = sync.OnceValue(func() map[string]float64 {
+	return map[string]float64{
+		"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+		"eleven": 11, "twelve": 12, "twenty": 20, "dozen": 12,
+	}
+})
 
 // Fillers tell nothing of what a claim is about.
 var Fillers = SetOf("a an the of for in on at to by is are was were be been has have it its this that these those our my your their with and or as " +
 	"value values total overall there from per via will should must would can")
 
 // same gives words that mean the same the same stem.
-var same = map[string]string{
-	"ok": "pass", "succe": "pass", "success": "pass", "succeed": "pass", "green": "pass", "failure": "fail", "maximum": "max", "minimum": "min",
-	"approval": "approv", "recommendation": "recommend", "memory": "mem", "average": "avg", "mean": "avg", "database": "db", "repository": "repo",
-	"configuration": "config", "postgresql": "postgr", "postgre": "postgr", "javascript": "js", "typescript": "ts", "kubernete": "k8",
-	"golang": "go", "environment": "env",
-	"verdict": "verdict", "directory": "folder", "dir": "folder", "pct": "percent",
-}
+var same = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"ok": "pass", "succe": "pass", "success": "pass", "succeed": "pass", "green": "pass", "failure": "fail", "maximum": "max", "minimum": "min",
+		"approval": "approv", "recommendation": "recommend", "memory": "mem", "average": "avg", "mean": "avg", "database": "db", "repository": "repo",
+		"configuration": "config", "postgresql": "postgr", "postgre": "postgr", "javascript": "js", "typescript": "ts", "kubernete": "k8",
+		"golang": "go", "environment": "env",
+		"verdict": "verdict", "directory": "folder", "dir": "folder", "pct": "percent",
+	}
+})
 
 // Stem returns what a word in lower case has in common with its other forms.
 func Stem(word string) string {
@@ -64,7 +68,7 @@ func Stem(word string) string {
 	if len(word) > 3 && strings.HasSuffix(word, "e") {
 		word = word[:len(word)-1]
 	}
-	if other, ok := same[word]; ok {
+	if other, ok := same()[word]; ok {
 		return other
 	}
 	return word
@@ -121,10 +125,12 @@ func SplitWords(text string) (list []string) {
 }
 
 // truths are words that mean yes or no.
-var truths = map[string]bool{
-	"yes": true, "true": true, "on": true, "enabled": true, "y": true, "✓": true, "✔": true, "✅": true, "☑": true, "x": true,
-	"no": false, "false": false, "off": false, "disabled": false, "n": false, "✗": false, "✘": false, "❌": false, "☐": false,
-}
+var truths = sync.OnceValue(func() map[string]bool {
+	return map[string]bool{
+		"yes": true, "true": true, "on": true, "enabled": true, "y": true, "✓": true, "✔": true, "✅": true, "☑": true, "x": true,
+		"no": false, "false": false, "off": false, "disabled": false, "n": false, "✗": false, "✘": false, "❌": false, "☐": false,
+	}
+})
 
 // Opposites maps words to what they are about, and whether they affirm it.
 var Opposites = sync.OnceValue(func() map[string]opposite {
@@ -263,17 +269,19 @@ func SetOf(words string) Words {
 func IsDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // Roughly are words before a number that make it rough, or a bound of it.
-var Roughly = map[string]string{
-	"about": "about", "~": "about", "around": "about", "roughly": "about", "approximately": "about", "approx": "about", "approx.": "about",
-	"circa": "about", "ca.": "about", "some": "about", "nearly": "about", "almost": "about",
-	">=": "least", "at least": "least", "more than": "least", ">": "least", "over": "least", "min.": "least", "from": "least", "since": "least",
-	"<=": "most", "at most": "most", "up to": "most", "<": "most", "under": "most", "less than": "most", "below": "most", "max.": "most", "until": "most",
-}
+var Roughly = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"about": "about", "~": "about", "around": "about", "roughly": "about", "approximately": "about", "approx": "about", "approx.": "about",
+		"circa": "about", "ca.": "about", "some": "about", "nearly": "about", "almost": "about",
+		">=": "least", "at least": "least", "more than": "least", ">": "least", "over": "least", "min.": "least", "from": "least", "since": "least",
+		"<=": "most", "at most": "most", "up to": "most", "<": "most", "under": "most", "less than": "most", "below": "most", "max.": "most", "until": "most",
+	}
+})
 
 // cutRough takes a word such as "about" from the front of a number.
 func cutRough(text string) (rest, how string) {
 	lower := strings.ToLower(text)
-	for word, how := range Roughly {
+	for word, how := range Roughly() {
 		if rest, ok := strings.CutPrefix(lower, word); ok && (strings.HasPrefix(rest, " ") || !unicode.IsLetter(rune(word[0]))) &&
 			!strings.HasPrefix(rest, "=") {
 			return strings.TrimSpace(text[len(word):]), how
