@@ -43,8 +43,6 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	settings, warnings := config.Load()
 	known := hosts.Registry{
 		claudecode.Host(),
@@ -65,9 +63,18 @@ func main() {
 		Check:  func(ctx context.Context, at place.Place) []core.Finding { return store.Check(ctx, at.Data.Path) },
 		Repair: repair, FirstCommit: git.FirstCommit, Exit: os.Exit,
 	}
-	code := cli.Run(ctx, a, os.Args[1:])
-	stop()
-	os.Exit(code)
+	os.Exit(run(a, os.Args[1:]))
+}
+
+// run runs one command line and returns the exit code.
+func run(a *app.App, args []string) int {
+	if cli.RunHook(a, args) {
+		return 0
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	return cli.Run(ctx, a, args)
 }
 
 // version is that of the module as it was built; "(devel)" from a checkout.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/samber/lo"
 	"github.com/spf13/cobra"
 
 	"flame/cli/agentcmd"
@@ -15,6 +16,7 @@ import (
 	"flame/cli/flags"
 	"flame/cli/gatewaycmd"
 	"flame/cli/hubcmd"
+	"flame/hosts"
 )
 
 // Exit codes of the program.
@@ -57,50 +59,68 @@ func Run(ctx context.Context, a *app.App, args []string) int {
 	return exitError
 }
 
+// An entry is a command of the list, which is made when it is needed.
+type entry struct {
+	name string
+	make func(*app.App) *cobra.Command
+}
+
 // A group is a part of the list of commands that help prints.
 type group struct {
 	title    string
-	commands []*cobra.Command
+	commands []entry
 }
 
-// The titles of groups that are named elsewhere too.
-const (
-	beginning   = "Begin:" // help is in it
-	looking     = "Look:"
-	forPrograms = "For programs:"
-)
-
-// groupsFor returns the groups with the commands that a command line may need: a hook
-// or a status line needs no other command, and hosts would wait a sixth longer if it made
-// them all.
-func groupsFor(a *app.App, args []string) []group {
-	switch {
-	case len(args) > 0 && args[0] == "hook":
-		return []group{{beginning, nil}, {forPrograms, []*cobra.Command{newHook(a)}}}
-	case len(args) > 1 && args[0] == "status" && args[1] == "--line":
-		return []group{{beginning, nil}, {looking, []*cobra.Command{newStatus(a)}}}
-	}
-	return groups(a)
-}
+const beginning = "Begin:" // help is in this group too
 
 // groups lists every command but help.
-func groups(a *app.App) []group {
+func groups(known hosts.Registry) []group {
+	fronts := lo.Map(gatewaycmd.Fronted(known), func(h hosts.Host, _ int) entry {
+		return entry{h.Program, func(a *app.App) *cobra.Command { return gatewaycmd.NewFront(a, h) }}
+	})
 	return []group{
-		{beginning, append([]*cobra.Command{newSetup(a), newDoctor(a), newDemo(a)}, gatewaycmd.Fronts(a)...)},
-		{looking, []*cobra.Command{
-			newWeb(a), newTop(a), newReport(a), newTree(a), newStatus(a), newShow(a), newContext(a), newSearch(a), newEvents(a), newLog(a),
-			newSessions(a), newStats(a), newLearned(a),
+		{beginning, append([]entry{{"setup", newSetup}, {"doctor", newDoctor}, {"demo", newDemo}}, fronts...)},
+		{"Look:", []entry{
+			{"web", newWeb}, {"top", newTop}, {"report", newReport}, {"tree", newTree}, {"status", newStatus}, {"show", newShow},
+			{"context", newContext}, {"search", newSearch}, {"events", newEvents}, {"log", newLog}, {"sessions", newSessions},
+			{"stats", newStats}, {"learned", newLearned},
 		}},
-		{"Work:", []*cobra.Command{newPush(a), newPop(a), newDone(a), newPlan(a), newActivate(a), newInvalidate(a), newGoal(a), newArtifact(a), newDecision(a)}},
-		{"Agents:", []*cobra.Command{agentcmd.New(a), newTrack(a)}},
-		{"Several machines:", hubcmd.Commands(a)},
-		{"Maintenance:", []*cobra.Command{newWhere(a), newProjects(a), newImport(a), newExport(a), newPrune(a), newOff(a), newOn(a), newConfig(a), newVersion(a)}},
-		{forPrograms, []*cobra.Command{newServe(a), newHook(a), newCall(a), gatewaycmd.New(a), newSupervise(a), newNotify(a), newCompletion()}},
+		{"Work:", []entry{
+			{"push", newPush}, {"pop", newPop}, {"done", newDone}, {"plan", newPlan}, {"activate", newActivate},
+			{"invalidate", newInvalidate}, {"goal", newGoal}, {"artifact", newArtifact}, {"decision", newDecision},
+		}},
+		{"Agents:", []entry{{"agents", agentcmd.New}, {"track", newTrack}}},
+		{"Several machines:", []entry{{"hub", hubcmd.NewHub}, {"join", hubcmd.NewJoin}, {"leave", hubcmd.NewLeave}, {"worker", hubcmd.NewWorker}}},
+		{"Maintenance:", []entry{
+			{"where", newWhere}, {"projects", newProjects}, {"import", newImport}, {"export", newExport}, {"prune", newPrune},
+			{"off", newOff}, {"on", newOn}, {"config", newConfig}, {"version", newVersion},
+		}},
+		{"For programs:", []entry{
+			{"serve", newServe}, {hookName, newHook}, {"call", newCall}, {"gateway", gatewaycmd.New}, {"supervise", newSupervise},
+			{"notify", newNotify}, {"completion", newCompletion},
+		}},
 	}
+}
+
+// groupsFor returns the groups with the commands that a command line may need: the one that
+// it begins with, else all. Making all takes as long as reading a frame does.
+func groupsFor(known hosts.Registry, args []string) []group {
+	all := groups(known)
+	if len(args) == 0 {
+		return all
+	}
+	only := lo.Map(all, func(g group, _ int) group {
+		return group{g.title, lo.Filter(g.commands, func(e entry, _ int) bool { return e.name == args[0] })}
+	})
+	if lo.EveryBy(only, func(g group) bool { return len(g.commands) == 0 }) {
+		return all
+	}
+	return only
 }
 
 // root returns the root of the commands that a command line may need.
 func root(a *app.App, args []string) *cobra.Command {
+	var version bool
 	root := &cobra.Command{
 		Use:   "flame",
 		Short: "A call stack for coding agents",
@@ -108,15 +128,22 @@ func root(a *app.App, args []string) *cobra.Command {
 			"compaction, restarts and a change of agent. `flame setup` connects it to " +
 			a.Hosts.Titles("and") + "; the other commands show and change the tree of this project.",
 		Example:           "  flame setup\n  flame tree\n  flame push \"Fix the login\"",
-		Version:           buildOf(a).String(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		PersistentPreRun:  func(*cobra.Command, []string) { a.Warn() },
 		Args:              flags.NoSuchCommand,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if version {
+				_, err := fmt.Fprintln(a.Stdout, buildOf(a))
+				return err
+			}
+			return cmd.Help()
+		},
 	}
-	root.SetVersionTemplate("{{.Version}}\n")
+	// Cobra's own flag needs a template, and with templates the linker keeps every
+	// exported method of the program: 8 MB.
+	root.Flags().BoolVarP(&version, "version", "v", false, "version for flame")
 	a.Out.Out = a.Stdout
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)
@@ -131,9 +158,10 @@ func root(a *app.App, args []string) *cobra.Command {
 	})
 	root.SetHelpCommand(newHelp())
 	root.SetHelpCommandGroupID(beginning)
-	for _, group := range groupsFor(a, args) {
+	for _, group := range groupsFor(a.Hosts, args) {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
-		for _, cmd := range group.commands {
+		for _, e := range group.commands {
+			cmd := e.make(a)
 			cmd.GroupID = group.title
 			if cmd.ValidArgsFunction == nil && cmd.ValidArgs == nil {
 				cmd.ValidArgsFunction = cobra.NoFileCompletions

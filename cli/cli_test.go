@@ -182,3 +182,12 @@ func TestAHookMakesNoOtherCommand(t *testing.T) {
 	require.Len(t, hook.Commands(), 1, "each takes time that a host waits for")
 	assert.Equal(t, run(t, t.Context(), "help", "hook").out, run(t, t.Context(), "hook", "--help").out)
 }
+
+func TestEachCommandIsListedByItsName(t *testing.T) {
+	t.Parallel()
+	for _, group := range groups(hoststest.Known()) {
+		for _, e := range group.commands {
+			assert.Equal(t, e.name, e.make(&app.App{Hosts: hoststest.Known()}).Name())
+		}
+	}
+}

@@ -5,10 +5,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"flame/cli/app"
 	"flame/cli/flags"
 )
 
-func newCompletion() *cobra.Command {
+func newCompletion(*app.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "completion bash|zsh|fish", Short: "Print a script that completes commands and frame ids in a shell",
 		Example: "  source <(flame completion bash)\n" +

@@ -17,9 +17,9 @@ type CommandDoc struct {
 
 // Docs lists every command, in the order of the help.
 func Docs(known hosts.Registry) (docs []CommandDoc) {
-	for _, group := range groups(&app.App{Hosts: known}) {
-		for _, cmd := range group.commands {
-			if !cmd.Hidden {
+	for _, group := range groups(known) {
+		for _, e := range group.commands {
+			if cmd := e.make(&app.App{Hosts: known}); !cmd.Hidden {
 				docs = append(docs, docsOf("flame ", cmd)...)
 			}
 		}

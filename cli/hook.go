@@ -20,6 +20,9 @@ import (
 	"flame/project/place"
 )
 
+// hookName is the name of the command that hosts run for their events.
+const hookName = "hook"
+
 const aboutHooks = `Handle one event of a host from stdin and print the answer that the host expects.
 It never fails its host: on any trouble it ends with status 0 and no answer, and
 the log (in the folder that flame where prints) has the reason. An event that
@@ -34,7 +37,7 @@ func newHook(a *app.App) *cobra.Command {
 	hooked := a.Hosts.Hooked()
 	stream := false
 	cmd := &cobra.Command{
-		Use: "hook HOST", Short: "Handle events of a host, as its hooks do", Long: aboutHooks,
+		Use: hookName + " HOST", Short: "Handle events of a host, as its hooks do", Long: aboutHooks,
 		Example: "  flame hook " + lo.FirstOrEmpty(hooked).Name + " < event.json",
 		Args:    flags.Takes(1, 1), ValidArgs: hooked.Names(),
 		// Nothing but the answer may be printed.
@@ -54,6 +57,22 @@ func newHook(a *app.App) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&stream, "stream", false, "handle events until stdin ends, as lines of JSON")
 	return cmd
+}
+
+// RunHook handles the event on stdin if args are those of a host's hook, and reports whether
+// they are. A host waits for each of these processes, so they make no commands. They ignore
+// signals rather than wait for them, which would cost two threads: a hook takes a few seconds
+// at most, and keeps its event until it ends.
+func RunHook(a *app.App, args []string) bool {
+	if len(args) != 2 || args[0] != hookName {
+		return false
+	}
+	host, known := a.Hosts.Hooked().Find(args[1])
+	if known {
+		signal.Ignore(syscall.SIGINT, syscall.SIGTERM)
+		hookCall{a, host}.hook(context.Background())
+	}
+	return known
 }
 
 // A hookCall handles events of a host.

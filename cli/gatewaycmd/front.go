@@ -23,17 +23,17 @@ import (
 	"flame/project/place"
 )
 
-// Fronts returns a command for each host that can have a gateway. It bears the name of
-// the host's program.
-func Fronts(a *app.App) []*cobra.Command {
-	fronted := lo.Filter(a.Hosts, func(h hosts.Host, _ int) bool { return h.Behind != nil && h.Wire != nil })
-	return lo.Map(fronted, func(h hosts.Host, _ int) *cobra.Command { return newFront(a, h) })
+// Fronted returns the hosts that can have a gateway.
+func Fronted(known hosts.Registry) []hosts.Host {
+	return lo.Filter(known, func(h hosts.Host, _ int) bool { return h.Behind != nil && h.Wire != nil })
 }
 
 // meterOption, as the first word, turns folding off for one run.
 const meterOption = "--meter"
 
-func newFront(a *app.App, h hosts.Host) *cobra.Command {
+// NewFront makes the command that runs a host's program behind a gateway. It bears the name
+// of that program.
+func NewFront(a *app.App, h hosts.Host) *cobra.Command {
 	name := "flame " + h.Program
 	return &cobra.Command{
 		Use: h.Program + " ARGS...", Short: "Run " + h.Title + " so that finished frames leave its requests, and count what it uses",

@@ -21,11 +21,6 @@ import (
 	"flame/project/place"
 )
 
-// Commands returns the commands.
-func Commands(a *app.App) []*cobra.Command {
-	return []*cobra.Command{newHub(a), newJoin(a), newLeave(a), newWorker(a)}
-}
-
 // hubOptions are the flags of `flame hub`.
 type hubOptions struct {
 	listen    string
@@ -34,7 +29,8 @@ type hubOptions struct {
 	printUnit bool
 }
 
-func newHub(a *app.App) *cobra.Command {
+// NewHub makes `flame hub`.
+func NewHub(a *app.App) *cobra.Command {
 	var opts hubOptions
 	cmd := &cobra.Command{
 		Use: "hub", Short: "Run the server where several machines share their trees",

@@ -32,7 +32,8 @@ type joinOptions struct {
 	data           dataFlags
 }
 
-func newJoin(a *app.App) *cobra.Command {
+// NewJoin makes `flame join`.
+func NewJoin(a *app.App) *cobra.Command {
 	var opts joinOptions
 	cmd := &cobra.Command{
 		Use: "join [LINE|URL]", Short: "Share this project's tree with other machines, by way of a hub",
@@ -227,7 +228,8 @@ func (c members) connect(ctx context.Context, at place.Place, to string, opts jo
 	return link, hub.Save(at.Data.Path, link)
 }
 
-func newLeave(a *app.App) *cobra.Command {
+// NewLeave makes `flame leave`.
+func NewLeave(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "leave", Short: "Share this project's tree with no other machine any more", Example: "  flame leave", Args: flags.Takes(0, 0),
 		Long: "Share this project's tree with no other machine any more. Frames of other machines\n" +

@@ -28,7 +28,8 @@ type workerOptions struct {
 	repos []string
 }
 
-func newWorker(a *app.App) *cobra.Command {
+// NewWorker makes `flame worker`.
+func NewWorker(a *app.App) *cobra.Command {
 	opts := workerOptions{most: hosts.AcceptEdits}
 	cmd := &cobra.Command{
 		Use: "worker", Short: "Run agents here that other machines ask for",
