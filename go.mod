@@ -4,7 +4,6 @@ go 1.26.0
 
 require (
 	github.com/agnivade/levenshtein v1.2.1
-	github.com/google/jsonschema-go v0.4.3
 	github.com/google/uuid v1.6.0
 	github.com/kelseyhightower/envconfig v1.4.0
 	github.com/mark3labs/mcp-go v1.2.1
@@ -32,6 +31,7 @@ require (
 	github.com/dlclark/regexp2/v2 v2.5.1 // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect
 	github.com/google/go-tpm v0.9.8 // indirect
+	github.com/google/jsonschema-go v0.4.3 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/minio/highwayhash v1.0.4 // indirect
@@ -52,6 +52,9 @@ require (
 	modernc.org/memory v1.12.1 // indirect
 )
 
-replace github.com/santhosh-tekuri/jsonschema/v6 => ./third_party/jsonschema
+replace (
+	github.com/google/jsonschema-go => ./third_party/jsonschema-go
+	github.com/santhosh-tekuri/jsonschema/v6 => ./third_party/jsonschema
+)
 
 tool github.com/nats-io/nats-server/v2

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"flame/core"
 	"flame/project"
 )
@@ -48,7 +46,7 @@ func (d moreDoor) hints() Hints {
 // An objectArg is a JSON object, as it came.
 type objectArg struct{ json.RawMessage }
 
-func (objectArg) schema() *jsonschema.Schema { return &jsonschema.Schema{Type: "object"} }
+func (objectArg) schema() schema { return schema{Type: "object"} }
 
 type moreArgs struct {
 	Tool      string     `json:"tool,omitempty"`

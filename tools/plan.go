@@ -5,10 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/google/jsonschema-go/jsonschema"
 
 	"flame/core"
 	"flame/core/op"
@@ -68,12 +67,8 @@ type childObject struct {
 	SuccessCriteria string `json:"successCriteria,omitempty"`
 }
 
-func (childArg) schema() *jsonschema.Schema {
-	object, err := jsonschema.For[childObject](nil)
-	if err != nil {
-		panic("schema of a child: " + err.Error()) // a programmer's mistake
-	}
-	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, object}}
+func (childArg) schema() schema {
+	return schema{AnyOf: []schema{{Type: "string"}, objectOf(argumentsOf(reflect.TypeFor[childObject]()))}}
 }
 
 // UnmarshalJSON reads either form.

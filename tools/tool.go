@@ -76,7 +76,7 @@ func defineResult[In any](name op.Name, description string, hints Hints, run fun
 	arguments := sync.OnceValue(func() []argument { return argumentsOf(reflect.TypeFor[In]()) })
 	return Tool{
 		Name: string(name), Description: description, Hints: hints,
-		Schema: func() json.RawMessage { return schemaOf[In](string(name), arguments()) },
+		Schema: func() json.RawMessage { return schemaOf(string(name), arguments()) },
 		parse: func(raw json.RawMessage) (call, error) {
 			var in In
 			stamp, err := read(raw, &in, arguments())

@@ -1,6 +1,6 @@
 // Package jsonschema stands in for github.com/santhosh-tekuri/jsonschema/v6, of which
 // it declares what mcp-go's server names. It validates nothing, and panics where that
-// is wanted: README.md says why it is here.
+// is wanted: the README of third_party says why it is here.
 package jsonschema
 
 import "io"
