@@ -96,12 +96,13 @@ func Load() (Settings, []Warning) {
 			os.Setenv(name, value)
 		}
 	}()
-	for _, s := range list(settings) {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[Settings]()) {
 		// envconfig takes an empty variable for a value, so it is hidden during
 		// the read; so is, below, each one that does not parse.
-		if value, set := os.LookupEnv(s.Name); set && value == "" {
-			hidden[s.Name] = value
-			os.Unsetenv(s.Name)
+		name := field.Tag.Get("envconfig")
+		if value, set := os.LookupEnv(name); set && value == "" {
+			hidden[name] = value
+			os.Unsetenv(name)
 		}
 	}
 	for {

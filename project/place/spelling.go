@@ -81,10 +81,10 @@ func (v volume) spellingOf(path, name string) string {
 
 // sameEntry is same without following a link at the end of either path.
 func sameEntry(a, b string) bool {
-	ia, err := os.Lstat(a)
+	ib, err := os.Lstat(b) // which most often is missing
 	if err != nil {
 		return false
 	}
-	ib, err := os.Lstat(b)
+	ia, err := os.Lstat(a)
 	return err == nil && os.SameFile(ia, ib)
 }

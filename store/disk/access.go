@@ -29,7 +29,10 @@ var known = []string{Name, Name + "-wal", Name + "-shm", Name + "-journal", Lock
 // Examine reports whether the data folder dir exists, and refuses one that is
 // not the user's alone: its content could be another's, or lead elsewhere. It
 // opens nothing, so that nothing in the folder can make it wait.
-func Examine(dir string) (there bool, err error) {
+func Examine(dir string) (there bool, err error) { return examine(dir, known...) }
+
+// examine is Examine for some of the files.
+func examine(dir string, names ...string) (there bool, err error) {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, place.Suited(dir)
@@ -40,7 +43,7 @@ func Examine(dir string) (there bool, err error) {
 	if err := place.Trusted(dir, info, fs.ModeDir); err != nil {
 		return false, err
 	}
-	for _, name := range known {
+	for _, name := range names {
 		path := filepath.Join(dir, name)
 		info, err := os.Lstat(path)
 		if errors.Is(err, fs.ErrNotExist) {

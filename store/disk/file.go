@@ -124,16 +124,10 @@ func (f *File) Reader(wait context.Context) (c *Conn, err error) {
 		}
 		f.Immutable = false
 	}
-	if err := f.checkFor(f.read); err != nil {
-		return nil, err
-	}
-	switch {
-	case f.read.Usable():
-		return f.read, nil
-	case f.reads != nil:
-		f.read, err = f.Connect(wait, f.reads)
-	default:
+	if f.reads == nil {
 		f.read, err = f.Writer(wait)
+	} else if err = f.checkFor(f.read); err == nil && !f.read.Usable() {
+		f.read, err = f.Connect(wait, f.reads)
 	}
 	if err != nil && deniedFiles(err) && Size(f.Path+"-wal")+Size(f.Path+"-journal") == 0 {
 		f.Immutable = true

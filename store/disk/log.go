@@ -54,7 +54,7 @@ func (l *Log) open() error {
 	if !l.isThere() {
 		return fs.ErrNotExist
 	}
-	if _, err := Examine(filepath.Dir(l.path)); err != nil {
+	if _, err := examine(filepath.Dir(l.path), logName); err != nil {
 		return err
 	}
 	file, err := OpenOwn(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY)
