@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"flame/config/env"
 	"flame/core"
 	"flame/intake/inbox"
 	"flame/project"
@@ -41,8 +42,15 @@ func (d Doctor) checkEvents(ctx context.Context, at place.Place) (findings []cor
 		return findings // the store cannot be used, which is a finding of its own
 	}
 	for _, l := range late {
-		note("nothing is lost; a busy machine or a locked store makes them late",
-			"%d events of %s could not be handled in time and were taken in later, since %s", l.Count, l.Host, l.First.Time().Local().Format(time.DateTime))
+		since := l.First.Time().Local().Format(time.DateTime)
+		if l.Count > 0 {
+			note("nothing is lost; a busy machine or a locked store makes them late",
+				"%d events of %s could not be handled in time and were taken in later, since %s", l.Count, l.Host, since)
+		}
+		if l.MadeUp > 0 {
+			note("the server of a session was killed or switched off; if it goes on, `"+env.Hooks+"="+env.Commands+" flame setup` has each event start a process",
+				"%d events of %s never came, and flame made them up from its files, since %s", l.MadeUp, l.Host, since)
+		}
 	}
 	return findings
 }

@@ -322,7 +322,7 @@ func (x *exchange) sessionEnded() error {
 	}
 	if turn := x.lastTurn(); gap.End && turn.Over {
 		ended := turns.Turn{Prompt: x.PromptID, LastMessage: turn.Said, Transcript: x.Transcript, Seen: x.seenBefore}
-		if err := turns.End(x.ctx, x.p, x.session(), ended); err != nil {
+		if err := errors.Join(turns.End(x.ctx, x.p, x.session(), ended), x.p.NoteMadeUp(x.ctx, Name)); err != nil {
 			return err
 		}
 	}

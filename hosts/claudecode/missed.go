@@ -52,7 +52,8 @@ func (x *exchange) promptMissed() error {
 		then := *x.p
 		then.Late, then.Now = true, func() core.Millis { return min(prompt.At, x.p.Now()) }
 		fromUser := !strings.HasPrefix(prompt.Text, "<")
-		if err := turns.NotePrompt(x.ctx, &then, x.session(), turns.Prompt{ID: prompt.ID, Text: prompt.Text, FromUser: fromUser}); err != nil {
+		err := turns.NotePrompt(x.ctx, &then, x.session(), turns.Prompt{ID: prompt.ID, Text: prompt.Text, FromUser: fromUser})
+		if err = errors.Join(err, x.p.NoteMadeUp(x.ctx, Name)); err != nil {
 			return err
 		}
 	}
@@ -106,7 +107,10 @@ func (x *exchange) childMissed(id string) error {
 	if !turn.Over {
 		return nil
 	}
-	return children.End(x.ctx, x.p, x.session(), children.Ended{Session: id, End: core.ChildCompleted, Last: turn.Said, Transcript: log})
+	return errors.Join(
+		children.End(x.ctx, x.p, x.session(), children.Ended{Session: id, End: core.ChildCompleted, Last: turn.Said, Transcript: log}),
+		x.p.NoteMadeUp(x.ctx, Name),
+	)
 }
 
 // subagents returns the ids of the session's subagents, by the files that Claude Code keeps

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/samber/lo"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -141,8 +142,9 @@ func written() happening {
 	}}
 }
 
-// lives plays a day without the events that are lost, and returns what is left of it.
-func lives(t *testing.T, day []happening, lost func(i int) bool) string {
+// lives plays a day without the events that are lost, and returns what is left of it, and
+// how many events were made up.
+func lives(t *testing.T, day []happening, lost func(i int) bool) (left string, madeUp int) {
 	t.Helper()
 	s := newSession(t)
 	for i, h := range day {
@@ -161,7 +163,9 @@ func lives(t *testing.T, day []happening, lost func(i int) bool) string {
 	for _, line := range tree.Lines {
 		files = append(files, line.Frame.Goal+" "+strings.Join(line.Frame.Artifacts, " "))
 	}
-	return s.tree() + strings.Join(files, "\n")
+	late, err := s.p.TakeLate(context.Background())
+	require.NoError(t, err)
+	return s.tree() + strings.Join(files, "\n"), lo.SumBy(late, func(l project.LateEvents) int { return l.MadeUp })
 }
 
 // Whichever event is lost with a server that was killed while it had it, and if none comes
@@ -170,20 +174,24 @@ func TestWhatIsLostWithTheServerIsMadeUpFromTheLog(t *testing.T) {
 	t.Parallel()
 	for name, background := range map[string]bool{"foreground": false, "background": true} {
 		day := aDay(background)
-		want := lives(t, day, func(int) bool { return false })
+		want, madeUp := lives(t, day, func(int) bool { return false })
+		assert.Zero(t, madeUp)
 		require.Contains(t, want, "completed Build the parser: DONE\n  completed look around: LEAF\n")
 		require.Contains(t, want, "Build the parser /w/parser.go")
 		for i, h := range day {
 			if slices.Contains(calledFor, h.event) {
 				t.Run(fmt.Sprintf("%s, without %s %d", name, h.event, i), func(t *testing.T) {
 					t.Parallel()
-					assert.Equal(t, want, lives(t, day, func(lost int) bool { return lost == i }))
+					left, _ := lives(t, day, func(lost int) bool { return lost == i })
+					assert.Equal(t, want, left)
 				})
 			}
 		}
 		t.Run(name+", with those of processes alone", func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, want, lives(t, day, func(i int) bool { return slices.Contains(calledFor, day[i].event) }))
+			left, madeUp := lives(t, day, func(i int) bool { return slices.Contains(calledFor, day[i].event) })
+			assert.Equal(t, want, left)
+			assert.Positive(t, madeUp, "doctor tells of them")
 		})
 	}
 }
