@@ -45,13 +45,21 @@ var weights = []struct {
 
 var hookArgs = []string{"hook", "claude-code"}
 
-const (
-	firstPrompt        = `{"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": "DIR", "prompt_id": "p0", "prompt": "Fix the login"}`
-	laterPrompt        = `{"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": "DIR", "prompt_id": "RUN", "prompt": "Now split the parser from the cache, step RUN."}`
-	flameCalled        = `{"hook_event_name": "PreToolUse", "session_id": "s", "cwd": "DIR", "tool_use_id": "RUN", "tool_name": "mcp__plugin_flame_flame__flame_add_decision", "tool_input": {"decision": "d"}}`
-	flameCalledInChild = `{"hook_event_name": "PreToolUse", "session_id": "s", "agent_id": "child", "cwd": "DIR", "tool_use_id": "RUN", "tool_name": "mcp__plugin_flame_flame__flame_add_decision", "tool_input": {"decision": "d"}}`
-	fileWritten        = `{"hook_event_name": "PostToolUse", "session_id": "s", "cwd": "DIR", "tool_use_id": "RUN", "tool_name": "Write", "tool_input": {"file_path": "DIR/RUN.go", "content": "x"}, "tool_response": {"type": "create", "filePath": "DIR/RUN.go", "content": "x", "structuredPatch": []}}`
+// Events of Claude Code, in the folder DIR; RUN tells those of each run apart.
+var (
+	firstPrompt        = eventOf("UserPromptSubmit", `"prompt_id": "p0", "prompt": "Fix the login"`)
+	laterPrompt        = eventOf("UserPromptSubmit", `"prompt_id": "RUN", "prompt": "Now split the parser from the cache, step RUN."`)
+	flameCalled        = eventOf("PreToolUse", flameCall)
+	flameCalledInChild = eventOf("PreToolUse", `"agent_id": "child", `+flameCall)
+	fileWritten        = eventOf("PostToolUse", `"tool_use_id": "RUN", "tool_name": "Write", "tool_input": {"file_path": "DIR/RUN.go", "content": "x"},
+		"tool_response": {"type": "create", "filePath": "DIR/RUN.go", "content": "x", "structuredPatch": []}`)
 )
+
+const flameCall = `"tool_use_id": "RUN", "tool_name": "mcp__plugin_flame_flame__flame_add_decision", "tool_input": {"decision": "d"}`
+
+func eventOf(name, fields string) string {
+	return fmt.Sprintf(`{"hook_event_name": %q, "session_id": "s", "cwd": "DIR", %s}`, name, fields)
+}
 
 // TestProcessesOfHostsAreLight takes the least of several runs of each: chance adds to it.
 func TestProcessesOfHostsAreLight(t *testing.T) {
