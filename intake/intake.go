@@ -168,8 +168,8 @@ func Keep(ctx context.Context, d Desk) {
 }
 
 // A rhythm tries something at each beat. After a failure it leaves out as many beats
-// as after the one before and as many again, at most a minute's: each wait for a lock
-// that nobody gives back costs a thread.
+// as after the one before and as many again, at most a minute's: a lock that nobody gives
+// back, or a damaged file, is not to be tried all the time.
 type rhythm struct{ rest, pause int }
 
 func (r *rhythm) beat(try func() (ok bool)) {
