@@ -54,10 +54,12 @@ func TestAnEventWhoseCommitOutlastsItsHostsPatienceIsKeptOnce(t *testing.T) {
 		late   bool // it is in the inbox, too
 		within time.Duration
 	}{
-		"a commit that is in time":              {disk: slowDisk{after: patience / 2}, within: patience},
-		"a commit that is slow to end":          {disk: slowDisk{after: 2 * patience}, within: 2 * patience},
-		"a commit that is slow to begin":        {disk: slowDisk{before: 2 * patience}, within: 2 * patience},
-		"an event that can be told from others": {disk: slowDisk{after: 2 * patience}, letter: intake.Letter{Source: "plugin", N: 7}, late: true, within: 3 * patience / 2},
+		"a commit that is in time":       {disk: slowDisk{after: patience / 2}, within: patience},
+		"a commit that is slow to end":   {disk: slowDisk{after: 2 * patience}, within: 2 * patience},
+		"a commit that is slow to begin": {disk: slowDisk{before: 2 * patience}, within: 2 * patience},
+		"an event that can be told from others": {
+			disk: slowDisk{after: 2 * patience}, letter: intake.Letter{Source: "plugin", N: 7}, late: true, within: 3 * patience / 2,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -71,7 +71,7 @@ var advices = []advice{{
 }, {
 	errs:    []error{context.DeadlineExceeded},
 	message: "%s could not be used in time",
-	hint:    "try again; this machine or its disk is slow now, and nobody holds a lock",
+	hint:    "try again; this machine or its disk is slow now",
 }, {
 	errs:    []error{fs.ErrNotExist, syscall.EISDIR, syscall.ENOTDIR, syscall.ELOOP, syscall.EIO},
 	codes:   []int{sqlite3.SQLITE_IOERR},
