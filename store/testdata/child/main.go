@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"modernc.org/sqlite"
+
 	"flame/core"
 	"flame/project"
 	"flame/store"
@@ -37,6 +39,7 @@ var roles = map[string]func(ctx context.Context, kept *store.Store, args []strin
 	"echo":  echo,
 	"burst": burst,
 	"visit": visit,
+	"locks": locks,
 }
 
 // write saves frames <prefix>-0, <prefix>-1, … up to a number, each with an
@@ -95,6 +98,15 @@ func check(ctx context.Context, _ *store.Store, _ []string) error {
 		}
 	}
 	return nil
+}
+
+// locks checks the folder first, and then reports whether SQLite's locks are those of
+// descriptors.
+func locks(ctx context.Context, kept *store.Store, _ []string) error {
+	err := check(ctx, nil, nil)
+	err = errors.Join(err, kept.View(ctx, func(project.Tx) error { return nil }))
+	fmt.Println(sqlite.OFDLockingEnabled())
+	return err
 }
 
 // watch looks into the folder again and again, each time like a process of its
