@@ -31,12 +31,14 @@ type Desk struct {
 // ErrLost is returned for an event that neither the store nor the inbox could keep.
 var ErrLost = errors.New("an event is lost")
 
-// How long an event may wait beyond its host's patience for a write that has begun, and
-// for the inbox; how long it waits for those that came before it, and for their count.
+// How long an event may wait beyond its host's patience for a write that has begun, then
+// for a commit that has, and for the inbox: hosts end hooks after 5 seconds. How long it
+// waits for those that came before it, and for their count.
 const (
-	grace        = 250 * time.Millisecond
-	keepPatience = 2 * time.Second
-	ahead        = 120 * time.Millisecond
+	grace          = 250 * time.Millisecond
+	commitPatience = 2 * time.Second
+	keepPatience   = 2 * time.Second
+	ahead          = 120 * time.Millisecond
 )
 
 // Handle handles an event of host within the host's patience and returns the answer. An
@@ -91,28 +93,51 @@ func (d Desk) keep(ctx context.Context, letter Letter, because error) error {
 	return nil
 }
 
-// inTime is handle for as long as ctx and a moment more.
+// inTime is handle for as long as ctx and a moment more. Then it gives up the event, so that
+// the event is kept either here or in the inbox. A transaction that is committing by then,
+// on a slow disk, may still be kept: an event with marks goes to the inbox all the same,
+// as its marks tell those who take it in, and any other waits for the end of the commit.
+// An event whose commit does not end in time may be kept twice, but is not lost.
 func (d Desk) inTime(ctx context.Context, p *project.Project, hook hosts.Hook, letter Letter) ([]byte, error) {
-	type result struct {
-		answer []byte
-		err    error
-	}
-	done := make(chan result, 1)
+	var way passing
+	p.Store = passage{p.Store, &way}
+	done := make(chan handled, 1)
 	go func() {
 		grow()
 		answer, err := d.handle(ctx, p, hook, letter, letter.marks())
-		done <- result{answer, err}
+		done <- handled{answer, err}
 	}()
+	r, ok := within(ctx.Done(), done)
+	if !ok {
+		r, ok = within(time.After(grace), done)
+	}
+	if !ok && way.giveUp() && letter.Source == "" {
+		r, ok = within(time.After(commitPatience), done)
+	}
+	if !ok {
+		return nil, ctx.Err()
+	}
+	return r.answer, r.err
+}
+
+// A handled is what handle returned.
+type handled struct {
+	answer []byte
+	err    error
+}
+
+// within returns what done tells by the time that end comes.
+func within[T any](end <-chan T, done <-chan handled) (r handled, ok bool) {
 	select {
-	case r := <-done:
-		return r.answer, r.err
-	case <-ctx.Done():
+	case r = <-done:
+		return r, true
+	case <-end:
 	}
 	select {
-	case r := <-done:
-		return r.answer, r.err
-	case <-time.After(grace):
-		return nil, ctx.Err()
+	case r = <-done:
+		return r, true
+	default:
+		return r, false
 	}
 }
 
@@ -154,8 +179,8 @@ func Keep(ctx context.Context, d Desk) {
 }
 
 // A rhythm tries something at each beat. After a failure it leaves out as many beats
-// as after the one before and as many again, at most a minute's: each wait for a lock
-// that nobody gives back costs a thread.
+// as after the one before and as many again, at most a minute's: a lock that nobody gives
+// back, or a damaged file, is not to be tried all the time.
 type rhythm struct{ rest, pause int }
 
 func (r *rhythm) beat(try func() (ok bool)) {

@@ -199,3 +199,35 @@ func TestManyGoroutinesWithContextsThatEnd(t *testing.T) {
 		})
 	}
 }
+
+// A machine that is too busy to begin in time is no lock, and the message must not send
+// people looking for its holder.
+func TestATimeThatIsUpIsNoLock(t *testing.T) {
+	t.Parallel()
+	for kind, opts := range map[string]store.Options{"short process": {}, "server": {LongLived: true}} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			kept := open(t, filepath.Join(t.TempDir(), "data"), opts)
+			storetest.Save(t, kept, core.Frame{ID: "f-1"})
+			up, cancel := context.WithTimeout(t.Context(), -time.Second)
+			defer cancel()
+			nothing := func(project.Tx) error { return nil }
+			for what, use := range map[string]func(context.Context, func(project.Tx) error) error{
+				"View": kept.View, "Update": kept.Update, "Run": kept.Run,
+			} {
+				p := unavailable(t, use(up, nothing))
+				assert.Contains(t, p.Message, "in time", what)
+				assert.NotContains(t, p.Message+p.Hint, "doctor", what)
+			}
+			busy := make(chan struct{})
+			go func() {
+				assert.NoError(t, kept.Update(t.Context(), func(project.Tx) error { busy <- struct{}{}; <-busy; return nil }))
+				close(busy)
+			}()
+			<-busy
+			assert.Contains(t, unavailable(t, kept.Update(up, nothing)).Message, "locked")
+			busy <- struct{}{}
+			<-busy
+		})
+	}
+}

@@ -135,3 +135,11 @@ func TestUsedUpInodes(t *testing.T) {
 		})
 	}
 }
+
+// A process that only looked first, as `flame doctor` does, has the same locks then.
+func TestLocksSurviveThatAnotherDescriptorIsClosed(t *testing.T) {
+	t.Parallel()
+	out, err := child(t, small(t), "locks").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	assert.Equal(t, "true\n", string(out))
+}

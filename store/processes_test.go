@@ -151,6 +151,46 @@ func TestKillsLoseNoAcknowledgedWrite(t *testing.T) {
 	assertSound(t, dir)
 }
 
+// Processes open the log as the first and close it as the last all the time, and others
+// are killed and leave a log to recover. All that SQLite is busy with then is waited for.
+func TestNoProcessFailsBecauseOthersComeAndGo(t *testing.T) {
+	t.Parallel()
+	effort.Heavy(t)
+	const visitors, visits = 4, 60
+	dir := filepath.Join(t.TempDir(), "data")
+	var wg sync.WaitGroup
+	for v := range visitors {
+		cmd := child(t, dir, "visit", fmt.Sprintf("v%d", v), strconv.Itoa(visits))
+		wg.Go(func() {
+			out, err := cmd.CombinedOutput()
+			assert.NoError(t, err, "%s", out)
+			assert.Equal(t, visits, strings.Count(string(out), "\n"))
+		})
+	}
+	over, killing := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(killing)
+		for k := 0; ; k++ {
+			cmd := child(t, dir, "visit", fmt.Sprintf("k%d", k), "1000")
+			if !assert.NoError(t, cmd.Start()) {
+				return
+			}
+			time.Sleep(time.Duration(5+rand.IntN(50)) * time.Millisecond)
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			select {
+			case <-over:
+				return
+			default:
+			}
+		}
+	}()
+	wg.Wait()
+	close(over)
+	<-killing
+	assertSound(t, dir)
+}
+
 func TestLogStaysShortWhenOnlyShortProcessesWrite(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")

@@ -150,7 +150,13 @@ func (c *Conn) undo() {
 }
 
 // WhileBusy retries f while SQLite is busy, until wait is done: SQLite's own
-// waiting knows no context.
+// waiting knows no context, and does not wait at all where it fears a deadlock.
+//
+// Only what looks for a snapshot can find SQLite busy: while another process
+// opens or closes the log as the first or last, or recovers the log of one that
+// was killed. Once a transaction has its snapshot, nothing in it can but its
+// first write, if it began as a View (store.Run begins again then). With the log
+// COMMIT takes no lock.
 func WhileBusy(wait context.Context, f func() error) error {
 	if err := wait.Err(); err != nil {
 		return err
@@ -183,10 +189,12 @@ func (c *Conn) UseLog(wait context.Context) error {
 
 // CopyTo copies the database to path.
 func (c *Conn) CopyTo(ctx context.Context, path string) error {
-	return PutWhole(path, func(unfinished string) error {
-		if _, err := c.Raw.ExecContext(ctx, "VACUUM INTO ?", unfinished); err != nil {
-			return fmt.Errorf("backup to %s: %w", path, err)
-		}
-		return nil
+	return WhileBusy(ctx, func() error { // it takes a snapshot of its own
+		return PutWhole(path, func(unfinished string) error {
+			if _, err := c.Raw.ExecContext(ctx, "VACUUM INTO ?", unfinished); err != nil {
+				return fmt.Errorf("backup to %s: %w", path, err)
+			}
+			return nil
+		})
 	})
 }

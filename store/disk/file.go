@@ -31,9 +31,7 @@ var ErrGone = errors.New("the data folder was removed or replaced while flame wa
 
 // Open opens the database at path; it returns nil if there is none.
 func Open(path string, longLived bool) (*File, error) {
-	// Otherwise closing any descriptor of this file drops SQLite's locks on it.
-	// On systems without such locks, header stays open instead.
-	_, _ = sqlite.OFDLocking(true)
+	keepLocks()
 	h, err := readHeader(path)
 	if err != nil || h == nil {
 		return nil, err
@@ -48,12 +46,18 @@ func Open(path string, longLived bool) (*File, error) {
 // OpenReadOnly opens the database at path read-only; it returns nil if there is
 // none.
 func OpenReadOnly(path string) (*File, error) {
+	keepLocks()
 	h, err := readHeader(path)
 	if err != nil || h == nil {
 		return nil, err
 	}
 	return &File{Path: path, header: h, reads: url.Values{"mode": {"ro"}}}, nil
 }
+
+// keepLocks chooses locks that are a descriptor's, before the first is taken. Otherwise
+// closing any descriptor of a file drops SQLite's locks on it, in all Stores of this
+// process. On systems without such locks, header stays open instead.
+func keepLocks() { _, _ = sqlite.OFDLocking(true) }
 
 // New returns a File for a database to be created at path.
 func New(path string) *File { return &File{Path: path} }

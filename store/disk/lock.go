@@ -48,7 +48,7 @@ func TakeLock(wait context.Context, path string) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := flockUntil(wait, file, syscall.LOCK_EX); err != nil {
+	if file, err = flockUntil(wait, file, syscall.LOCK_EX); err != nil {
 		return nil, err
 	}
 	// This is for the advice given to others; a failure is no reason not to
@@ -57,32 +57,34 @@ func TakeLock(wait context.Context, path string) (*Lock, error) {
 	return &Lock{file}, nil
 }
 
-// flockUntil locks file, or closes it and returns an error: a LockHeld when wait is
-// done.
-func flockUntil(wait context.Context, file *os.File, how int) error {
+// flockUntil locks a file and returns it, perhaps as opened by another wait for it. If
+// there is an error, a LockHeld when wait is done, the file is closed.
+func flockUntil(wait context.Context, file *os.File, how int) (*os.File, error) {
 	err := flock(file, how|syscall.LOCK_NB)
 	if !errors.Is(err, syscall.EWOULDBLOCK) {
 		return orClose(file, err)
 	}
-	granted := make(chan error, 1)
-	go func() { granted <- flock(file, how) }()
-	select {
-	case err := <-granted:
+	w, err := waits.join(file, how)
+	if err != nil {
 		return orClose(file, err)
-	case <-wait.Done():
-		go func() { // a system call cannot be interrupted: a late grant is released
-			<-granted
-			file.Close()
-		}()
-		return LockHeld{PID: lockHolder(file.Name())}
 	}
+	select {
+	case <-w.over:
+	case <-wait.Done():
+		if waits.leave(w) {
+			return nil, LockHeld{PID: lockHolder(file.Name())}
+		}
+		<-w.over // it was granted at the last moment
+	}
+	return orClose(w.file, w.err)
 }
 
-func orClose(file *os.File, err error) error {
+// orClose returns a file, or closes it if there is an error.
+func orClose(file *os.File, err error) (*os.File, error) {
 	if err != nil {
-		return errors.Join(fmt.Errorf("lock %s: %w", file.Name(), err), file.Close())
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", file.Name(), err), file.Close())
 	}
-	return nil
+	return file, nil
 }
 
 func flock(file *os.File, how int) error {
@@ -110,7 +112,7 @@ func HolderOf(wait context.Context, path string) (pid int, held bool) {
 	if err != nil {
 		return 0, false
 	}
-	if err = flockUntil(wait, file, syscall.LOCK_SH); err == nil {
+	if file, err = flockUntil(wait, file, syscall.LOCK_SH); err == nil {
 		err = file.Close()
 	}
 	return lockHolder(path), errors.Is(err, ErrBusy)

@@ -64,10 +64,14 @@ var advices = []advice{{
 	message: "%s cannot be opened or written",
 	hint:    "make the folder writable or name another with " + env.Dir + "; `flame doctor` shows what is wrong",
 }, {
-	errs:    []error{disk.ErrBusy, context.DeadlineExceeded},
+	errs:    []error{disk.ErrBusy},
 	codes:   []int{sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL},
 	message: "%s is locked: " + disk.ErrBusy.Error(),
 	hint:    "try again; `flame doctor` shows who holds the lock",
+}, {
+	errs:    []error{context.DeadlineExceeded},
+	message: "%s could not be used in time",
+	hint:    "try again; this machine or its disk is slow now",
 }, {
 	errs:    []error{fs.ErrNotExist, syscall.EISDIR, syscall.ENOTDIR, syscall.ELOOP, syscall.EIO},
 	codes:   []int{sqlite3.SQLITE_IOERR},

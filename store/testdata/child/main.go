@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"modernc.org/sqlite"
+
 	"flame/core"
 	"flame/project"
 	"flame/store"
@@ -36,6 +38,8 @@ var roles = map[string]func(ctx context.Context, kept *store.Store, args []strin
 	"hold":  hold,
 	"echo":  echo,
 	"burst": burst,
+	"visit": visit,
+	"locks": locks,
 }
 
 // write saves frames <prefix>-0, <prefix>-1, … up to a number, each with an
@@ -96,6 +100,15 @@ func check(ctx context.Context, _ *store.Store, _ []string) error {
 	return nil
 }
 
+// locks checks the folder first, and then reports whether SQLite's locks are those of
+// descriptors.
+func locks(ctx context.Context, kept *store.Store, _ []string) error {
+	err := check(ctx, nil, nil)
+	err = errors.Join(err, kept.View(ctx, func(project.Tx) error { return nil }))
+	fmt.Println(sqlite.OFDLockingEnabled())
+	return err
+}
+
 // watch looks into the folder again and again, each time like a process of its
 // own, until a frame is there.
 func watch(ctx context.Context) error {
@@ -127,6 +140,29 @@ func burst(ctx context.Context, kept *store.Store, args []string) error {
 		return errors.Join(watch(ctx), write(ctx, kept, []string{args[0], "1"}))
 	}
 	return write(ctx, kept, args)
+}
+
+// visit is write by one Store after the other, each as a process of its own would use it:
+// it reads before it writes, serves or does not, and is closed or left as it is.
+func visit(ctx context.Context, _ *store.Store, args []string) error {
+	n, err := strconv.Atoi(args[1])
+	for i := 0; i < n && err == nil; i++ {
+		kept := store.Open(os.Args[1], store.Options{LongLived: i%3 == 0})
+		id := fmt.Sprintf("%s-%d", args[0], i)
+		err = kept.Run(ctx, func(tx project.Tx) error {
+			if _, err := tx.FindFrames(project.FrameQuery{Limit: 1}); err != nil {
+				return err
+			}
+			return tx.SaveFrame(core.Frame{ID: id, Status: core.InProgress})
+		})
+		if err == nil {
+			fmt.Println(id)
+		}
+		if i%4 != 0 {
+			err = errors.Join(err, kept.Close())
+		}
+	}
+	return err
 }
 
 // hold stays inside an Update until its input ends.
