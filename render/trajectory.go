@@ -49,7 +49,7 @@ type telling struct{ words, field string }
 var tellings = map[string][]telling{
 	core.SubagentSpawned: {{"started as ", "agent_type"}, {": ", "description"}},
 	core.SubagentRetry:   {{"retried: ", "reason"}},
-	core.FrameUpdated:    {{"goal: ", "goal"}, {"artifact: ", "artifacts"}, {"decision: ", "decisions"}},
+	core.FrameUpdated:    {{"goal: ", "goal"}, {"done means: ", "successCriteria"}, {"artifact: ", "artifacts"}, {"decision: ", "decisions"}},
 	core.SubagentStop:    {{"ended ", "state"}, {": ", "stop_reason"}, {": ", "error"}},
 }
 
