@@ -20,6 +20,7 @@ type Change struct {
 	Relation  Relation
 	Ended     bool     // it has just ended, so its summary is shown
 	Composed  bool     // that summary is composed of what was done below it
+	Criteria  string   // what done means in it, if that changed
 	Decisions []string // made in it
 	By        string   // the rule of flame that made the change ("autonomy", ...); empty for people and agents
 }
@@ -55,7 +56,7 @@ func BuildChanges(current string, changes []Change, maxChars int) string {
 
 // element returns the change as it is printed.
 func (c *Change) element() element {
-	fields := []field{goalField(&c.Frame)}
+	fields := []field{goalField(&c.Frame), {tag: "success-criteria", text: c.Criteria, share: 0.2, mark: cutMark}}
 	if c.Ended {
 		summary := field{tag: "summary", text: c.Frame.Summary, share: 0.7, mark: cutMark}
 		if c.Composed {

@@ -43,17 +43,18 @@ func (p *Problem) WithHint(format string, args ...any) *Problem {
 	return p
 }
 
-// NotFoundf returns a Problem of kind ErrNotFound.
+// NotFoundf returns a Problem of kind ErrNotFound. It shortens arguments, as sayf says.
 func NotFoundf(format string, args ...any) *Problem {
-	return &Problem{Kind: ErrNotFound, Message: fmt.Sprintf(format, args...)}
+	return &Problem{Kind: ErrNotFound, Message: sayf(format, args...)}
 }
 
-// Invalidf returns a Problem of kind ErrInvalid.
+// Invalidf returns a Problem of kind ErrInvalid. It shortens arguments, as sayf says.
 func Invalidf(format string, args ...any) *Problem {
-	return &Problem{Kind: ErrInvalid, Message: fmt.Sprintf(format, args...)}
+	return &Problem{Kind: ErrInvalid, Message: sayf(format, args...)}
 }
 
-// Unavailablef returns a Problem of kind ErrUnavailable with its cause.
+// Unavailablef returns a Problem of kind ErrUnavailable with its cause. It shortens
+// arguments, as sayf says.
 func Unavailablef(cause error, format string, args ...any) *Problem {
-	return &Problem{Kind: ErrUnavailable, Message: fmt.Sprintf(format, args...), Cause: cause}
+	return &Problem{Kind: ErrUnavailable, Message: sayf(format, args...), Cause: cause}
 }

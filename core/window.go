@@ -31,9 +31,10 @@ var windows = sync.OnceValue(func() (list []window) {
 	return list
 })
 
-// longWindow is the window of a model whose name ends with longMark, as a host may have it.
+// LongWindow is the window of a model that is asked for with it, as by a name that ends with
+// longMark.
 const (
-	longWindow = 1_000_000
+	LongWindow = 1_000_000
 	longMark   = "[1m]"
 )
 
@@ -42,7 +43,7 @@ const (
 func Window(model string) (tokens int, known bool) {
 	model = strings.ToLower(model)
 	if strings.HasSuffix(model, longMark) {
-		return longWindow, true
+		return LongWindow, true
 	}
 	model = ModelName(model)
 	for _, w := range windows() {

@@ -251,6 +251,9 @@ func (x *exchange) read() {
 	m.Usage = x.g.Wire.Usage(m.Model, x.reader.Usage, x.reader.Final)
 	if x.asked.Class != hosts.Compaction && x.asked.Class != hosts.Auxiliary {
 		m.Context = int(m.Usage.TokensIn + m.Usage.CacheRead + m.Usage.CacheWritten)
+		if m.Window = x.reader.Window; m.Status == http.StatusOK {
+			m.Window = x.asked.Window
+		}
 	}
 }
 

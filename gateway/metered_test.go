@@ -128,6 +128,48 @@ func used(in, out, read, written int64) core.Usage {
 	return core.Usage{TokensIn: in, TokensOut: out, CacheRead: read, CacheWritten: written}
 }
 
+// TestTheModelsWindowIsMeteredWhereSomethingTells reads it from a header of the request, or
+// from the API's refusal.
+func TestTheModelsWindowIsMeteredWhereSomethingTells(t *testing.T) {
+	t.Parallel()
+	refusal := func(says string) string {
+		return `{"type":"error","error":{"type":"invalid_request_error","message":"` + says + `"}}`
+	}
+	answer := `{"type":"message","id":"msg_2","model":"claude-opus-5-5","content":[],"usage":{"input_tokens":3}}`
+	const beta = "oauth-2025-04-20,context-1m-2025-08-07"
+	for name, tt := range map[string]struct {
+		header, answer, class string
+		status, want          int
+	}{
+		"nothing":                   {answer: answer, status: 200},
+		"a header":                  {header: beta, answer: answer, status: 200, want: 1_000_000},
+		"a header that was refused": {header: beta, answer: refusal("The long context beta is not available"), status: 400},
+		"a request beside":          {header: beta, answer: answer, status: 200, class: "auxiliary"},
+		"too many tokens":           {answer: refusal("prompt is too long: 210000 tokens > 200000 maximum"), status: 400, want: 200_000},
+		"too many with an answer": {
+			answer: refusal("input length and `max_tokens` exceed context limit: 190000 + 21333 > 200000"), status: 400, want: 200_000,
+		},
+		"another number": {answer: refusal("messages: 100001 > 100000"), status: 400},
+		"another error with these words": {
+			answer: `{"type":"error","error":{"type":"api_error","message":"prompt is too long: 2100 tokens > 2000 maximum"}}`, status: 500,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := before(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(tt.status)
+				_, _ = io.WriteString(w, tt.answer)
+			})
+			response, err := s.post("/v1/messages", strings.NewReader(body("hi")),
+				"Anthropic-Beta", tt.header, "X-Claude-Code-Request-Class", cmp.Or(tt.class, "main"))
+			require.NoError(t, err)
+			readAll(t, response)
+			assert.Equal(t, tt.want, s.meter().Window)
+		})
+	}
+}
+
 func TestTimesOfAnAnswer(t *testing.T) {
 	t.Parallel()
 	const thinks = 60 * time.Millisecond // a time that really passes: what is measured is time

@@ -33,6 +33,7 @@ type Asked struct {
 	Session string // of the host; empty if it does not say
 	Agent   string // id of the native subagent that asks; empty for the session itself
 	Class   Class
+	Window  int // tokens that the model is to take; 0: as is usual
 }
 
 // A Class is what a request is for. Others than those below are possible.

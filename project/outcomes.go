@@ -101,7 +101,7 @@ func OutcomesBelow(tx Tx, id string) (below outcome.Below, ended int, err error)
 	if below, err = tx.Outcomes(Ended{Below: []string{id}, Each: outcome.Each + 1, Limit: maxOutcomes}); err != nil || len(below) == 0 {
 		return nil, 0, err
 	}
-	counts, err := tx.CountChildren([]string{id})
+	counts, err := CountChildren(tx, []string{id})
 	for status, n := range counts[id] {
 		if status.Ended() {
 			ended += n

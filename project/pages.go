@@ -55,3 +55,22 @@ func Total(counts map[core.Status]int) (n int) {
 	}
 	return n
 }
+
+// CountChildren counts the children of each of these frames by status; archived ones do
+// not count. Frames without children are absent.
+func CountChildren(tx Frames, parents []string) (map[string]map[core.Status]int, error) {
+	counts := map[string]map[core.Status]int{}
+	for _, parent := range parents {
+		if parent == "" {
+			continue // no frame is below it; as a query it would not restrict
+		}
+		byStatus, err := tx.CountFrames(FrameQuery{Parent: parent})
+		if err != nil {
+			return nil, err
+		}
+		if len(byStatus) > 0 {
+			counts[parent] = byStatus
+		}
+	}
+	return counts, nil
+}

@@ -63,9 +63,6 @@ type Frames interface {
 	// CountFrames counts the frames that q describes, by status; it ignores q's
 	// order and limit.
 	CountFrames(q FrameQuery) (map[core.Status]int, error)
-	// CountChildren counts the children of each of these frames by status;
-	// archived ones do not count. Frames without children are absent.
-	CountChildren(parents []string) (map[string]map[core.Status]int, error)
 	// SaveFrame writes a new frame, or all fields of one that exists. A frame that
 	// reads as invalidated only because of a cascade is left for the cascade to settle.
 	SaveFrame(f core.Frame) error
@@ -81,6 +78,9 @@ type Relatives interface {
 	// Ancestors returns the frames above id, parent first, at most limit of them
 	// (0: MaxLevels). It ends at a missing parent and never loops.
 	Ancestors(id string, limit int) ([]core.Frame, error)
+	// WithChildren returns those of these ids that frames name as their parent, archived
+	// ones too, in any order, whether there is a frame with that id or not.
+	WithChildren(ids []string) ([]string, error)
 	// UsageUnder adds up the usage of frame id and of those below it, archived ones too.
 	// It reads most frames and one more; whole is false if there are others. Without an
 	// id it adds up all frames there are.

@@ -51,7 +51,7 @@ var tellings = sync.OnceValue(func() map[string][]telling {
 	return map[string][]telling{
 		core.SubagentSpawned: {{"started as ", "agent_type"}, {": ", "description"}},
 		core.SubagentRetry:   {{"retried: ", "reason"}},
-		core.FrameUpdated:    {{"goal: ", "goal"}, {"artifact: ", "artifacts"}, {"decision: ", "decisions"}},
+		core.FrameUpdated:    {{"goal: ", "goal"}, {"done means: ", "successCriteria"}, {"artifact: ", "artifacts"}, {"decision: ", "decisions"}},
 		core.SubagentStop:    {{"ended ", "state"}, {": ", "stop_reason"}, {": ", "error"}},
 	}
 })

@@ -98,6 +98,18 @@ func (t *tx) FramesOf(ids []string) ([]core.Frame, error) {
 	return readFrames(t, framesOf, jsonOf(lo.Map(ids, func(id string, _ int) string { return clean(id) })))
 }
 
+// withChildren is the SQL of WithChildren: its ids are a JSON list.
+const withChildren = `SELECT i.id FROM json_each(?) k CROSS JOIN ids i ON i.id = k.value
+	WHERE EXISTS (SELECT 1 FROM frames f WHERE f.parent = i.key)`
+
+// WithChildren returns those of these ids that are parents of frames.
+func (t *tx) WithChildren(ids []string) ([]string, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return collect(t.sql, scanID, withChildren, jsonOf(lo.Map(ids, func(id string, _ int) string { return clean(id) })))
+}
+
 // SaveFrame writes a new frame, or all fields of one that exists.
 func (t *tx) SaveFrame(f core.Frame) error {
 	if f.ID == "" {

@@ -26,6 +26,7 @@ func hotQueries() map[string]*selection {
 	queries := map[string]*selection{
 		"frames of keys":     byID(framesAt, "[1, 2]"),
 		"frames of ids":      byID(framesOf, `["f1", "f2"]`),
+		"with children":      byID(withChildren, `["f1", "f2"]`),
 		"links of roots":     listLinks(project.FrameQuery{Roots: true, Limit: 10}),
 		"first links":        listLinks(project.FrameQuery{Limit: 10}),
 		"frame":              byID(frameByID, "f1"),

@@ -139,21 +139,3 @@ func countFrames(q project.FrameQuery) *selection {
 	count.add(" GROUP BY f.status")
 	return count
 }
-
-// CountChildren counts the children of each of these frames by status.
-func (t *tx) CountChildren(parents []string) (map[string]map[core.Status]int, error) {
-	counts := map[string]map[core.Status]int{}
-	for _, parent := range parents {
-		if parent == "" {
-			continue // no frame is below it; as a query it would not restrict
-		}
-		byStatus, err := t.CountFrames(project.FrameQuery{Parent: parent})
-		if err != nil {
-			return nil, err
-		}
-		if len(byStatus) > 0 {
-			counts[parent] = byStatus
-		}
-	}
-	return counts, nil
-}

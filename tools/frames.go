@@ -104,16 +104,21 @@ func (d frameDoor) status(ctx context.Context, by project.Caller, _ noArgs) (str
 }
 
 type goalArgs struct {
-	Goal    string `json:"goal"`
-	FrameID string `json:"frameID,omitempty"`
+	Goal     string `json:"goal"`
+	Criteria string `json:"successCriteria,omitempty"`
+	FrameID  string `json:"frameID,omitempty"`
 }
 
 func (d frameDoor) setGoal(ctx context.Context, by project.Caller, in goalArgs) (string, error) {
-	frame, err := stack.SetGoal(ctx, d.p, by, in.FrameID, in.Goal)
+	frame, err := stack.SetGoal(ctx, d.p, by, in.FrameID, in.Goal, in.Criteria)
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s is now for %s.", frame.ID, render.Quote(frame.Goal)), nil
+	text := fmt.Sprintf("%s is now for %s.", frame.ID, render.Quote(frame.Goal))
+	if in.Criteria != "" {
+		text += fmt.Sprintf(" Done means %s.", render.Quote(frame.SuccessCriteria))
+	}
+	return text, nil
 }
 
 type artifactArgs struct {

@@ -78,7 +78,7 @@ func TestSubscribersByAPartOfAnIDHearOfIt(t *testing.T) {
 	frame := strings.Fields(text)[1]
 	c.tick <- time.Time{}
 	require.Empty(t, c.subscribe(mcp.MethodResourcesSubscribe, "flame://frame/"+strings.TrimPrefix(frame, "frame-")))
-	_, err := stack.SetGoal(c.ctx, c.project, project.Caller{Session: "s", Host: "test"}, frame, "more")
+	_, err := stack.SetGoal(c.ctx, c.project, project.Caller{Session: "s", Host: "test"}, frame, "more", "")
 	require.NoError(t, err)
 	c.tick <- time.Time{}
 	assert.Equal(t, "flame://frame/"+frame, (<-c.told).Params.AdditionalFields["uri"])

@@ -227,7 +227,7 @@ func TestSubscribersHearOfChangesWhoeverMadeThem(t *testing.T) {
 	require.NoError(t, err)
 	c.tick <- time.Time{}
 	c.tick <- time.Time{} // nothing changed since
-	_, err = stack.SetGoal(c.ctx, c.project, project.Caller{Session: "another process", Host: "test"}, "", "more")
+	_, err = stack.SetGoal(c.ctx, c.project, project.Caller{Session: "another process", Host: "test"}, "", "more", "")
 	require.NoError(t, err)
 	c.tick <- time.Time{}
 	for range 2 {

@@ -245,6 +245,7 @@ var sessions = map[string][]call{
 		{"s", "flame_status", `{}`},
 		{"s", "flame_tree", `{}`},
 		{"s", "flame_set_goal", `{"goal": "Add a login"}`},
+		{"s", "flame_set_goal", `{"goal": "Add a login", "successCriteria": "one can log in"}`},
 		{"s", "flame_plan", `{"goal": "Store users", "successCriteria": "create and verify are tested"}`},
 		{"s", "flame_plan_children", `{"children": ["Form", {"goal": "Cookie", "successCriteria": "expires"}], "parentSessionID": "frame-00000001"}`},
 		{"s", "flame_activate", `{"sessionID": "plan-00000002"}`},

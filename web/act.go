@@ -65,7 +65,7 @@ func setGoal(q query, a action) (string, error) {
 	if err := a.needs("frame", a.Frame); err != nil {
 		return "", err
 	}
-	frame, err := stack.SetGoal(q.Context(), q.agents.Project, a.by(), a.Frame, a.Text)
+	frame, err := stack.SetGoal(q.Context(), q.agents.Project, a.by(), a.Frame, a.Text, "")
 	if err != nil {
 		return "", err
 	}

@@ -101,6 +101,6 @@ func needConfidence(disputed []*subject, how Resolution) error {
 		return nil
 	}
 	slices.Sort(without)
-	return core.Invalidf("prefer_higher_confidence needs a confidence from every side; none from %s", strings.Join(slices.Compact(without), ", ")).
+	return core.Invalidf("prefer_higher_confidence needs a confidence from every side; none from %s", core.List(slices.Compact(without))).
 		WithHint("agents give one with %s; or use manual or auto_accept_latest", op.Pop)
 }

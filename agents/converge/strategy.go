@@ -90,7 +90,7 @@ func vote(agents []*agent, o Options) (*draft, error) {
 func firstSuccess(agents []*agent, o Options) (*draft, error) {
 	successes := lo.Filter(agents, func(a *agent, _ int) bool { return a.completed() })
 	if len(successes) == 0 {
-		return nil, core.Invalidf("first_success needs an agent that completed: %s", strings.Join(lo.Map(agents, idAndState), ", ")).
+		return nil, core.Invalidf("first_success needs an agent that completed: %s", core.List(lo.Map(agents, idAndState))).
 			WithHint("wait for those that are still running, or use merge to keep what the others left")
 	}
 	first := slices.MinFunc(successes, byTime)
@@ -107,7 +107,7 @@ func needEnded(agents []*agent, s Strategy) error {
 	if len(running) == 0 {
 		return nil
 	}
-	return core.Invalidf("%s needs agents that have ended; still at work: %s", s, strings.Join(lo.Map(running, idAndState), ", ")).
+	return core.Invalidf("%s needs agents that have ended; still at work: %s", s, core.List(lo.Map(running, idAndState))).
 		WithHint("wait for them or cancel them, or use first_success")
 }
 

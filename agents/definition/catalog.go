@@ -1,7 +1,6 @@
 package definition
 
 import (
-	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -119,7 +118,7 @@ func (c Catalog) Role(name string) (role hosts.ToolSet, known bool) {
 // listed is how many names an error lists.
 const listed = 60
 
-func (c Catalog) names() string {
+func (c Catalog) names() core.List {
 	var names []string
 	for _, def := range c.Available() {
 		if !def.Hidden {
@@ -129,15 +128,21 @@ func (c Catalog) names() string {
 	if more := len(names) - listed; more > 0 {
 		names = append(names[:listed], fmt.Sprintf("and %d more", more))
 	}
-	return cmp.Or(strings.Join(names, ", "), "none")
+	if names == nil {
+		names = []string{"none"}
+	}
+	return names
 }
 
-func (c Catalog) searched() string {
+func (c Catalog) searched() core.List {
+	if len(c.Dirs) == 0 {
+		return core.List{"no folder"}
+	}
 	paths := make([]string, len(c.Dirs))
 	for i, dir := range c.Dirs {
 		paths[i] = dir.Path
 	}
-	return cmp.Or(strings.Join(paths, ", "), "no folder")
+	return paths
 }
 
 // nearest returns the name that differs from name in at most a third of its

@@ -290,7 +290,7 @@ func TestOnlyTheExactNameFindsAnAgent(t *testing.T) {
 			require.ErrorIs(t, err, core.ErrNotFound)
 			var problem *core.Problem
 			require.ErrorAs(t, err, &problem)
-			assert.Equal(t, fmt.Sprintf("no agent found matching %q; ", tt.name)+available+root, problem.Message)
+			assert.Equal(t, core.NotFoundf("no agent found matching %q; ", tt.name).Message+available+root, problem.Message)
 			assert.Equal(t, tt.hint, problem.Hint)
 		})
 	}

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"strings"
 	"time"
 
 	"flame/agents/record"
@@ -42,7 +41,7 @@ func (b Bounds) refuse(run, parent record.Run, t record.Tree) error {
 		return core.Invalidf("%d agents were started below this session, which is all there may be", t.Total).
 			WithHint("do the work yourself; " + env.AgentMaxTotal + " sets the number")
 	case len(t.Live) >= b.Concurrent:
-		return core.Invalidf("%d agents are running below this session, which is as many as may: %s", len(t.Live), strings.Join(t.Live, ", ")).
+		return core.Invalidf("%d agents are running below this session, which is as many as may: %s", len(t.Live), core.List(t.Live)).
 			WithHint("wait for one with %s, or cancel one with %s; "+env.AgentMaxConcurrent+" sets the number", op.AgentWait, op.AgentCancel)
 	}
 	return b.UsedUp(t)

@@ -103,7 +103,7 @@ func Find(tx project.Tx, id string) (run Run, err error) {
 	case 0:
 		return run, core.NotFoundf("there is no agent %q", id).WithHint("%s shows those there are", op.AgentList)
 	}
-	return run, core.Invalidf("%q could be %s", id, strings.Join(like, ", ")).WithHint("give the whole id")
+	return run, core.Invalidf("%q could be %s", id, core.List(like)).WithHint("give the whole id")
 }
 
 // AgentOf returns the agent that a caller is; zero for a user's own session.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"mime"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -21,6 +22,7 @@ type Answer struct {
 	// error. Malformed says that it is about the form of the request's messages.
 	Failed    string
 	Malformed bool
+	Window    int // tokens that the model takes, as a refusal of too many says; 0: none does
 }
 
 // A Reader reads an answer as it passes. It is not for several goroutines at once.
@@ -100,10 +102,22 @@ var form = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("thinking|signature|tool_use|tool_result|role|cache_control|non-empty|context_management")
 })
 
+// tooMany matches what the API says of more tokens than the model takes.
+var tooMany = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:prompt is too long|exceed context limit): [0-9]+[^>]{0,20}> ([0-9]{4,9})\b`)
+})
+
 // fail takes an error of the API.
 func (r *Reader) fail(e gjson.Result) {
 	r.Failed = strings.Clone(e.Get("type").Str)
-	r.Malformed = r.Failed == "invalid_request_error" && form().MatchString(e.Get("message").Str)
+	if r.Failed != "invalid_request_error" {
+		return
+	}
+	says := e.Get("message").Str
+	r.Malformed = form().MatchString(says)
+	if found := tooMany().FindStringSubmatch(says); found != nil {
+		r.Window, _ = strconv.Atoi(found[1])
+	}
 }
 
 // message reads an answer that was not streamed.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"flame/core"
 	"flame/core/op"
 	"flame/hosts"
 	"flame/transcripts"
@@ -24,6 +25,12 @@ const (
 	classHeader   = "X-Claude-Code-Request-Class"
 )
 
+// What a request has in a header that asks for a window of a million tokens.
+const (
+	betaHeader = "Anthropic-Beta"
+	longWindow = "context-1m-"
+)
+
 // asked reads the headers. A client that tells no class sends the conversation, as far
 // as anyone knows.
 func asked(h http.Header) hosts.Asked {
@@ -33,6 +40,9 @@ func asked(h http.Header) hosts.Asked {
 		usual = hosts.Subagent
 	}
 	a.Class = cmp.Or(hosts.Class(h.Get(classHeader)), usual)
+	if strings.Contains(strings.Join(h.Values(betaHeader), ","), longWindow) {
+		a.Window = core.LongWindow
+	}
 	return a
 }
 

@@ -167,8 +167,8 @@ func (o Observation) Moment() judge.Moment {
 		},
 		Recent: o.Scene.Recent,
 		Turn: judge.Turn{
-			Calls: o.Scene.Calls, Files: o.Scene.Files, Errors: o.Scene.Errors, Tokens: o.Activity.Tokens, Window: o.Scene.Window, Model: o.Scene.Model,
-			WithoutProgress: o.Activity.NoProgressTurns,
+			Calls: o.Scene.Calls, Files: o.Scene.Files, Errors: o.Scene.Errors, Tokens: o.Activity.Tokens, Model: o.Scene.Model,
+			Window: cmp.Or(o.Scene.Window, o.Scene.Told), WithoutProgress: o.Activity.NoProgressTurns,
 		},
 	}
 }

@@ -163,7 +163,7 @@ func TestWhatIsNotPassedComesFromWhatWasRecorded(t *testing.T) {
 func TestAPopIsNotSuggestedForARoot(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
-	_, err := stack.SetGoal(f.Ctx, f.Project, projecttest.Host("s"), "", "Implement user authentication")
+	_, err := stack.SetGoal(f.Ctx, f.Project, projecttest.Host("s"), "", "Implement user authentication", "")
 	require.NoError(t, err)
 	advice, err := autonomy.ShouldPop(f.Ctx, f.Project, projecttest.Host("s"), autonomy.PopQuestion{Tokens: new(95_000)})
 	require.NoError(t, err)

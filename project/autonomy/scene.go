@@ -22,7 +22,8 @@ type Scene struct {
 	Files  []string        `json:"files,omitempty"`  // changed in the turn, without repeats
 	Errors int             `json:"errors,omitempty"` // calls of the turn that failed
 	Model  string          `json:"model,omitempty"`  // that answered last, by its host's name for it
-	Window int             `json:"window,omitempty"` // tokens that the model takes; 0: unknown
+	Window int             `json:"window,omitempty"` // tokens that the model takes, by its host; 0: unknown
+	Told   int             `json:"told,omitempty"`   // likewise, by its requests and their answers; for where its host says nothing
 	Red    []string        `json:"red,omitempty"`    // commands that failed, and did not pass since
 	Known  bool            `json:"known,omitempty"`  // Calls and Recent are all there was to see of the turn that ended last
 }
@@ -92,9 +93,7 @@ func (c *Scene) End(last string, seen Seen) (result bool) {
 func (c *Scene) Look(seen Seen) (result bool) {
 	c.say(core.RoleUser, seen.Stopped)
 	c.Calls, c.Known = nil, seen.Whole
-	if seen.Model != "" && seen.Model != c.Model {
-		c.Model, c.Window = seen.Model, 0
-	}
+	c.name(seen.Model)
 	c.Window = cmp.Or(seen.Window, c.Window)
 	for _, call := range seen.Calls[max(0, len(seen.Calls)-maxSeen):] {
 		call.Input, call.Output = core.Head(call.Input, maxInput), core.Tail(call.Output, maxOutput)
@@ -102,6 +101,48 @@ func (c *Scene) Look(seen Seen) (result bool) {
 		result = c.ran(call) || result
 	}
 	return result
+}
+
+// name notes which model answered; empty: nobody says.
+func (c *Scene) name(model string) {
+	if model == "" || model == c.Model {
+		return
+	}
+	if c.Model != "" && core.ModelName(model) != core.ModelName(c.Model) {
+		c.Told = 0
+	}
+	c.Model, c.Window = model, 0
+}
+
+// Ask notes a request of the conversation: the model that answered, empty if none did, and
+// the tokens that it takes, as the request or its refusal says; 0 if they say nothing. The
+// host's name for the model, which may say more, is kept.
+func (c *Scene) Ask(model string, window int) {
+	if c.Model == "" || core.ModelName(model) != core.ModelName(c.Model) {
+		c.name(model)
+	}
+	switch published, known := core.Window(model); {
+	case window > 0:
+		c.Told = window
+	case known && c.Told > published: // only a request that asks for more gets it
+		c.Told = 0
+	}
+}
+
+// NoteModel is Ask for the Scene of the step's session, unless that has ended.
+func NoteModel(s *project.Step, model string, window int) error {
+	if s.Fresh || s.Session.State == core.SessionEnded {
+		return nil
+	}
+	scene, err := sceneOf(s, s.Session.ID)
+	if err != nil {
+		return err
+	}
+	name, known, told := scene.Model, scene.Window, scene.Told
+	if scene.Ask(model, window); scene.Model == name && scene.Window == known && scene.Told == told {
+		return nil
+	}
+	return recordScene.Save(s.Tx, s.Session.ID, scene)
 }
 
 // ran keeps whether a command fails, and reports whether it no longer does.

@@ -96,6 +96,44 @@ func TestAJudgementGoesByWhatWasSeen(t *testing.T) {
 	assert.Equal(t, 1, f.Moment(s).Frame.Open)
 }
 
+// TestTheWindowIsWhatTheHostOrAGatewaySays goes by the host first, then by the gateway, and
+// leaves the rest to what is published.
+func TestTheWindowIsWhatTheHostOrAGatewaySays(t *testing.T) {
+	t.Parallel()
+	const sonnet, opus = "claude-sonnet-4-5-20250929", "claude-opus-4-1-20250805"
+	turn := func(model string, window int) func(*autonomy.Scene) {
+		return func(s *autonomy.Scene) { s.Look(autonomy.Seen{Model: model, Window: window}) }
+	}
+	asked := func(model string, window int) func(*autonomy.Scene) {
+		return func(s *autonomy.Scene) { s.Ask(model, window) }
+	}
+	for name, tt := range map[string]struct {
+		happens      []func(*autonomy.Scene)
+		model        string
+		window, told int
+	}{
+		"the gateway alone knows the model":      {[]func(*autonomy.Scene){asked(sonnet, 0)}, sonnet, 0, 0},
+		"a request asks for more":                {[]func(*autonomy.Scene){asked(sonnet, 1_000_000), turn(sonnet, 0)}, sonnet, 0, 1_000_000},
+		"and the next one does not":              {[]func(*autonomy.Scene){asked(sonnet, 1_000_000), asked(sonnet, 0)}, sonnet, 0, 0},
+		"a refusal tells of less":                {[]func(*autonomy.Scene){asked(sonnet, 0), asked("", 100_000), asked(sonnet, 0)}, sonnet, 0, 100_000},
+		"a refusal before all else":              {[]func(*autonomy.Scene){asked("", 100_000), turn(sonnet, 0)}, sonnet, 0, 100_000},
+		"another model answers":                  {[]func(*autonomy.Scene){asked(sonnet, 1_000_000), asked(opus, 0)}, opus, 0, 0},
+		"another model by the host":              {[]func(*autonomy.Scene){asked(sonnet, 1_000_000), turn(opus, 0)}, opus, 0, 0},
+		"the host says both":                     {[]func(*autonomy.Scene){turn(sonnet, 50_000), asked(sonnet, 1_000_000)}, sonnet, 50_000, 1_000_000},
+		"the host has more in the model's name":  {[]func(*autonomy.Scene){turn("claude-sonnet-4-5[1m]", 0), asked(sonnet, 0)}, "claude-sonnet-4-5[1m]", 0, 0},
+		"the host's window was of another model": {[]func(*autonomy.Scene){turn(opus, 50_000), asked(sonnet, 0)}, sonnet, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var s autonomy.Scene
+			for _, happens := range tt.happens {
+				happens(&s)
+			}
+			assert.Equal(t, []any{tt.model, tt.window, tt.told}, []any{s.Model, s.Window, s.Told})
+		})
+	}
+}
+
 func TestLateEventsAreNotJudged(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)

@@ -104,9 +104,13 @@ func TestNewsIsWhatOthersChanged(t *testing.T) {
 		},
 			[]string{"<decisions>first A; then B</decisions>"}},
 		"another goal": {func(f *projecttest.Fixture, root, _ string) {
-			_, err := stack.SetGoal(f.Ctx, f.Project, projecttest.Shell, root, "better work")
+			_, err := stack.SetGoal(f.Ctx, f.Project, projecttest.Shell, root, "better work", "")
 			require.NoError(f.T, err)
 		}, []string{`relation="ancestor"`, "better work"}},
+		"other criteria": {func(f *projecttest.Fixture, root, _ string) {
+			_, err := stack.SetGoal(f.Ctx, f.Project, projecttest.Shell, root, "", "all tests pass")
+			require.NoError(f.T, err)
+		}, []string{`relation="ancestor"`, "<success-criteria>all tests pass</success-criteria>"}},
 		"a child's end": {func(f *projecttest.Fixture, _, _ string) {
 			f.SpawnAll(projecttest.Host("s"), "look")
 			f.EndChild(projecttest.Host("s"), projecttest.Completed("look", "FOUND"))

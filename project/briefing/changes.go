@@ -128,8 +128,11 @@ func saidIn(e core.Event) (said saying) {
 	return said
 }
 
-// matters reports whether others need to know about the event: ends, decisions and
-// goals, but not every file; and the one that works in frame current, that another machine
+// criteria reports whether the event is about what done means.
+func (said saying) criteria() bool { return slices.Contains(said.Fields, "successCriteria") }
+
+// matters reports whether others need to know about the event: ends, decisions, goals and
+// criteria, but not every file; and the one that works in frame current, that another machine
 // took that over.
 func (said saying) matters(e core.Event, current string) bool {
 	switch e.Event {
@@ -138,7 +141,7 @@ func (said saying) matters(e core.Event, current string) bool {
 	case core.FrameActivated:
 		return said.By != "" || said.Machine != "" && e.Frame == current
 	case core.FrameUpdated:
-		return slices.Contains(said.Fields, "decisions") || slices.Contains(said.Fields, "goal")
+		return slices.Contains(said.Fields, "decisions") || slices.Contains(said.Fields, "goal") || said.criteria()
 	}
 	return true
 }
@@ -151,6 +154,9 @@ func (said saying) addTo(change *core.Change, e core.Event, own bool) {
 	}
 	if said.Decision != "" {
 		change.Decisions = append(change.Decisions, said.Decision)
+	}
+	if said.criteria() {
+		change.Criteria = change.Frame.SuccessCriteria
 	}
 	change.Ended = change.Ended || !own && (e.Event == core.FrameCompleted || e.Event == core.SummaryStored)
 }

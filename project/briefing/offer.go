@@ -131,7 +131,7 @@ func rankOf(s *project.Step, frame core.Frame) (int, error) {
 	if err != nil || !isLeft {
 		return 0, err
 	}
-	below, err := s.Tx.CountChildren([]string{frame.ID})
+	below, err := project.CountChildren(s.Tx, []string{frame.ID})
 	if err != nil {
 		return 0, err
 	}

@@ -75,6 +75,9 @@ func absorb(b *batch, ids []string) (docs []merge.Doc, n int, err error) {
 		if err != nil {
 			return nil, 0, err
 		}
+		if f.Parent, err = b.parent(f, was); err != nil {
+			return nil, 0, err
+		}
 		d := merge.Absorb(was, f, b.clock.Machine, b.tick)
 		if known && d.Equal(was) {
 			continue
@@ -181,7 +184,7 @@ func noteMissing(b *batch, ids []string) (docs []merge.Doc, n int, err error) {
 		}
 		if !d.Gone() {
 			b.s.Project.Log.Warn("a frame was lost and is put back", "frame", id)
-			if err := b.tx.SaveFrame(was.Frame(b.clock.Machine)); err != nil {
+			if err := b.putBack(was); err != nil {
 				return nil, 0, err
 			}
 			continue
@@ -196,4 +199,19 @@ func noteMissing(b *batch, ids []string) (docs []merge.Doc, n int, err error) {
 		docs = append(docs, d)
 	}
 	return docs, len(ids), nil
+}
+
+// putBack saves a frame that was lost as its document has it.
+func (b *batch) putBack(was merge.Doc) error {
+	f := was.Frame(b.clock.Machine)
+	if f.Parent != "" {
+		cut, err := recordCut.Load(b.tx, f.ID, new(string))
+		if err != nil {
+			return err
+		}
+		if cut {
+			f.Parent = ""
+		}
+	}
+	return b.tx.SaveFrame(f)
 }

@@ -158,7 +158,7 @@ func TestWhatAnotherMachineDidIsTold(t *testing.T) {
 
 	plan := a.Plan(by, root.ID, "Later")[0]
 	a.Decide(by, root.ID, "use tabs")
-	_, err := stack.SetGoal(a.Ctx, a.Project, by, root.ID, "Ship it now")
+	_, err := stack.SetGoal(a.Ctx, a.Project, by, root.ID, "Ship it now", "")
 	require.NoError(t, err)
 	a.Activate(by, plan.ID)
 	a.send(h)
@@ -225,10 +225,10 @@ func TestAFrameTakenOverKeepsItsTextsInTheLog(t *testing.T) {
 	inner := a.Push(by, "Inner")
 	meet(h, a, b)
 	b.takeOver(projecttest.Host("s-b"), inner.ID)
-	_, err := stack.SetGoal(a.Ctx, a.Project, by, inner.ID, "Inner, by a")
+	_, err := stack.SetGoal(a.Ctx, a.Project, by, inner.ID, "Inner, by a", "")
 	require.NoError(t, err)
 	a.Pop(by, "a's summary") // offline
-	_, err = stack.SetGoal(b.Ctx, b.Project, projecttest.Host("s-b"), inner.ID, "Inner, by b")
+	_, err = stack.SetGoal(b.Ctx, b.Project, projecttest.Host("s-b"), inner.ID, "Inner, by b", "")
 	require.NoError(t, err)
 	meet(h, a, b)
 	assert.Equal(t, a.alike(), b.alike())
@@ -613,7 +613,7 @@ func TestAClockThatIsPutBack(t *testing.T) {
 		a.send(h)
 		b.receive(h)
 		a.Clock -= 2 * day
-		_, err := stack.SetGoal(a.Ctx, a.Project, by, "", goal)
+		_, err := stack.SetGoal(a.Ctx, a.Project, by, "", goal, "")
 		require.NoError(t, err)
 		a.send(h)
 		b.receive(h)

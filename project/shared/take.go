@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 	"flame/core/merge"
 	"flame/project"
@@ -31,6 +33,7 @@ type taking struct {
 	*batch
 	frames  map[string]core.Frame // those that are there, by id
 	agreed  map[string]merge.Doc  // what was agreed on before, by id
+	above   map[string]bool       // ids of frames that have children, if they are new
 	parents []string              // of frames that are new
 	void    []core.Frame          // that were invalidated elsewhere
 	owed    []merge.Doc
@@ -43,11 +46,7 @@ func take(b *batch, docs []merge.Doc) (t *taking, n int, err error) {
 	for i, d := range docs {
 		ids[i] = d.ID
 	}
-	t = &taking{batch: b}
-	if t.frames, err = b.frames(ids); err == nil {
-		t.agreed, err = recordDoc.At(b.tx, ids)
-	}
-	if err != nil {
+	if t, err = b.taking(ids); err != nil {
 		return nil, 0, err
 	}
 	for n == 0 || n < len(docs) && !b.late() {
@@ -59,11 +58,33 @@ func take(b *batch, docs []merge.Doc) (t *taking, n int, err error) {
 	return t, n, errors.Join(t.bringBack(), t.voidBelow())
 }
 
+// taking reads what the documents of frames with these ids are joined with.
+func (b *batch) taking(ids []string) (t *taking, err error) {
+	t = &taking{batch: b, above: map[string]bool{}}
+	if t.frames, err = b.frames(ids); err != nil {
+		return nil, err
+	}
+	if t.agreed, err = recordDoc.At(b.tx, ids); err != nil {
+		return nil, err
+	}
+	parents, err := b.tx.WithChildren(lo.Filter(ids, func(id string, _ int) bool { return t.frames[id].ID == "" }))
+	for _, id := range parents {
+		t.above[id] = true
+	}
+	return t, err
+}
+
 // one takes in a document.
 func (t *taking) one(came merge.Doc) error {
 	was, known := t.agreed[came.ID]
 	f, there := t.frames[came.ID]
-	d := merge.Join(was, f, came, &t.clock, t.s.Now)
+	parent, err := t.parent(f, was)
+	if err != nil {
+		return err
+	}
+	named := f
+	named.Parent = parent
+	d := merge.Join(was, named, came, &t.clock, t.s.Now)
 	if !d.Equal(came) {
 		t.owed = append(t.owed, d)
 	}
@@ -83,7 +104,7 @@ func (t *taking) one(came merge.Doc) error {
 	}
 	switch {
 	case stays:
-		return errors.Join(t.count(d.ID, known, known && there, true), t.keep(d, f, there))
+		return errors.Join(t.count(d.ID, known, known && there, true), t.keep(d, f, parent, there))
 	case there:
 		delete(t.frames, d.ID)
 		t.changed++
@@ -119,9 +140,13 @@ func (b *batch) count(id string, known, counted, is bool) error {
 	return nil
 }
 
-// keep has the frame be as its document says, and tells of what changed in it.
-func (t *taking) keep(d merge.Doc, f core.Frame, there bool) error {
+// keep has the frame be as its document says, and tells of what changed in it. parent is
+// the one that was named for it before.
+func (t *taking) keep(d merge.Doc, f core.Frame, parent string, there bool) error {
 	want := d.Frame(t.clock.Machine)
+	if err := t.link(&want, f, parent, there); err != nil {
+		return err
+	}
 	want.LogPath, want.UpdatedAt = f.LogPath, max(f.UpdatedAt, want.UpdatedAt)
 	if there && same(f, want) {
 		return nil
@@ -131,6 +156,7 @@ func (t *taking) keep(d merge.Doc, f core.Frame, there bool) error {
 	}
 	t.frames[d.ID] = want
 	t.changed++
+	t.above[want.Parent] = true
 	if !there && want.Parent != "" {
 		t.parents = append(t.parents, want.Parent)
 	}
@@ -181,7 +207,7 @@ func (t *taking) bringBack() error {
 		if !known {
 			continue
 		}
-		if err := errors.Join(t.count(id, true, false, true), t.keep(d, core.Frame{}, false)); err != nil {
+		if err := errors.Join(t.count(id, true, false, true), t.keep(d, core.Frame{}, "", false)); err != nil {
 			return err
 		}
 	}

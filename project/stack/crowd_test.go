@@ -108,7 +108,7 @@ func look(t *testing.T, p *project.Project, n, i int) {
 		require.NoError(t, err)
 		assert.Equal(t, root.Status, f.Status)
 		assert.Equal(t, root.InvalidatedAt, f.InvalidatedAt)
-		children, err := tx.CountChildren([]string{f.Parent})
+		children, err := project.CountChildren(tx, []string{f.Parent})
 		require.NoError(t, err)
 		assert.Len(t, children[f.Parent], 1)
 		same, err := tx.FindFrames(project.FrameQuery{Statuses: []core.Status{root.Status}, Limit: 3, Order: project.NewestFirst})

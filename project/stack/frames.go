@@ -4,6 +4,8 @@ package stack
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"flame/core"
@@ -62,18 +64,28 @@ func PushParent(s *project.Step) (string, error) {
 	return root.ID, err
 }
 
-// SetGoal gives a frame another goal.
-func SetGoal(ctx context.Context, p *project.Project, by project.Caller, ref, goal string) (core.Frame, error) {
-	goal, err := project.Clean("goal", goal)
-	if err != nil {
-		return core.Frame{}, err
+// SetGoal gives a frame another goal, other criteria, or both: those that are empty stay
+// as they are.
+func SetGoal(ctx context.Context, p *project.Project, by project.Caller, ref, goal, criteria string) (frame core.Frame, err error) {
+	if criteria, err = project.CleanOptional("successCriteria", criteria); err != nil {
+		return frame, err
 	}
-	frame, _, err := change(ctx, p, by, ref, "goal", goal, func(f *core.Frame, now core.Millis) bool {
-		changed := f.Goal != goal || f.GoalIsDefault
-		if changed {
-			f.Goal, f.GoalIsDefault, f.UpdatedAt = goal, false, now
+	clean := project.Clean
+	if criteria != "" {
+		clean = project.CleanOptional
+	}
+	if goal, err = clean("goal", goal); err != nil {
+		return frame, err
+	}
+	frame, _, err = change(ctx, p, by, ref, !anybodys, func(f *core.Frame, now core.Millis) edits {
+		made := edits{}
+		if goal != "" && (f.Goal != goal || f.GoalIsDefault) {
+			f.Goal, f.GoalIsDefault, f.UpdatedAt, made["goal"] = goal, false, now, goal
 		}
-		return changed
+		if criteria != "" && f.SuccessCriteria != criteria {
+			f.SuccessCriteria, f.UpdatedAt, made["successCriteria"] = criteria, now, criteria
+		}
+		return made
 	})
 	return frame, err
 }
@@ -85,8 +97,8 @@ func AddArtifact(ctx context.Context, p *project.Project, by project.Caller, ref
 		return frame, false, err
 	}
 	artifact = p.Relative(artifact)
-	return change(ctx, p, by, ref, "artifacts", artifact, func(f *core.Frame, now core.Millis) bool {
-		return f.AddArtifact(artifact, now)
+	return change(ctx, p, by, ref, !anybodys, func(f *core.Frame, now core.Millis) edits {
+		return edit("artifacts", artifact, f.AddArtifact(artifact, now))
 	})
 }
 
@@ -96,42 +108,59 @@ func AddDecision(ctx context.Context, p *project.Project, by project.Caller, ref
 	if decision, err = project.Clean("decision", decision); err != nil {
 		return frame, false, err
 	}
-	return change(ctx, p, by, ref, anybodys, decision, func(f *core.Frame, now core.Millis) bool {
-		return f.AddDecision(decision, now)
+	return change(ctx, p, by, ref, anybodys, func(f *core.Frame, now core.Millis) edits {
+		return edit("decisions", decision, f.AddDecision(decision, now))
 	})
 }
 
-// anybodys is the field that is added to in frames of other machines too.
-const anybodys = "decisions"
+// anybodys says that a change is made in frames of other machines too.
+const anybodys = true
 
-// change applies a change of one field to a frame, the caller's own unless ref
-// names another, and writes it with its event if it changed anything.
+// edits are fields of a frame that were changed, with what they are now, or what is new in
+// them.
+type edits map[string]string
+
+// edit returns one that was made, or none.
+func edit(field, value string, made bool) edits {
+	if !made {
+		return nil
+	}
+	return edits{field: value}
+}
+
+// change applies a change to a frame, the caller's own unless ref names another, and
+// writes it with its event if it changed anything.
 func change(
-	ctx context.Context, p *project.Project, by project.Caller, ref, field, value string, apply func(*core.Frame, core.Millis) bool,
+	ctx context.Context, p *project.Project, by project.Caller, ref string, foreign bool, apply func(*core.Frame, core.Millis) edits,
 ) (frame core.Frame, changed bool, err error) {
 	err = p.Update(ctx, by, func(s *project.Step) error {
 		if frame, err = target(s, ref); err != nil {
 			return err
 		}
-		if field != anybodys {
+		if !foreign {
 			if err := s.MayWork(frame); err != nil {
 				return err
 			}
 		}
-		if changed = apply(&frame, s.Now); !changed {
+		made := apply(&frame, s.Now)
+		if changed = len(made) > 0; !changed {
 			return nil
 		}
 		if err := s.Tx.SaveFrame(frame); err != nil {
 			return err
 		}
-		return s.Emit(core.FrameUpdated, frame.ID, updated(field, value))
+		return s.Emit(core.FrameUpdated, frame.ID, updated(made))
 	})
 	return frame, changed, err
 }
 
-// updated returns the data of the event of a change of one field.
-func updated(field, value string) map[string]any {
-	return map[string]any{"fields": []string{field}, field: value}
+// updated returns the data of the event of changes.
+func updated(made edits) map[string]any {
+	data := map[string]any{"fields": slices.Sorted(maps.Keys(made))}
+	for field, value := range made {
+		data[field] = value
+	}
+	return data
 }
 
 // target is resolveMeant for calls that write: the first one of a session makes its root.

@@ -189,14 +189,46 @@ func TestArtifactsAndDecisionsAreKeptOnce(t *testing.T) {
 		"what changes nothing leaves no event")
 }
 
+func TestSetGoalSetsCriteria(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	by := projecttest.Host("s")
+	id := f.Push(by, "Fix it").ID
+	for _, step := range []struct{ goal, criteria, event string }{
+		{"", "tests pass", `{"fields":["successCriteria"],"successCriteria":"tests pass"}`},
+		{"Fix it", "tests pass", ""},
+		{"Fix all", "", `{"fields":["goal"],"goal":"Fix all"}`},
+		{"Fix two", "both work", `{"fields":["goal","successCriteria"],"goal":"Fix two","successCriteria":"both work"}`},
+	} {
+		last := project.EventQuery{Frame: id, Kinds: []string{core.FrameUpdated}}
+		before, err := view.Events(f.Ctx, f.Project, last)
+		require.NoError(t, err)
+		frame, err := stack.SetGoal(f.Ctx, f.Project, by, "", step.goal, step.criteria)
+		require.NoError(t, err)
+		assert.Equal(t, f.Get(id), frame)
+		after, err := view.Events(f.Ctx, f.Project, last)
+		require.NoError(t, err)
+		if told := after[len(before):]; step.event == "" {
+			assert.Empty(t, told)
+		} else {
+			require.Len(t, told, 1)
+			assert.JSONEq(t, step.event, string(told[0].Data))
+		}
+	}
+	assert.Equal(t, "Fix two", f.Get(id).Goal)
+	assert.Equal(t, "both work", f.Get(id).SuccessCriteria)
+	_, err := stack.SetGoal(f.Ctx, f.Project, by, "", "", " ")
+	require.ErrorIs(t, err, core.ErrInvalid)
+}
+
 func TestSetGoalReplacesADefault(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
-	frame, err := stack.SetGoal(f.Ctx, f.Project, projecttest.Host("s"), "", "A real goal")
+	frame, err := stack.SetGoal(f.Ctx, f.Project, projecttest.Host("s"), "", "A real goal", "")
 	require.NoError(t, err)
 	assert.Empty(t, frame.Parent, "the first write of a session makes its root")
 	assert.False(t, f.Get(frame.ID).GoalIsDefault)
-	_, err = stack.SetGoal(f.Ctx, f.Project, projecttest.Host("s"), "", " \n")
+	_, err = stack.SetGoal(f.Ctx, f.Project, projecttest.Host("s"), "", " \n", "")
 	require.ErrorIs(t, err, core.ErrInvalid)
 }
 

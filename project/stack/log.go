@@ -133,12 +133,12 @@ func SaveLog(ctx context.Context, p *project.Project, by project.Caller, frame, 
 	if err := whole.Write(file, 0o600, write); err != nil {
 		return core.Frame{}, err
 	}
-	saved, _, err := change(ctx, p, by, frame, "logPath", file, func(f *core.Frame, now core.Millis) bool {
+	saved, _, err := change(ctx, p, by, frame, !anybodys, func(f *core.Frame, now core.Millis) edits {
 		changed := f.LogPath != file
 		if changed {
 			f.LogPath, f.UpdatedAt = file, now
 		}
-		return changed
+		return edit("logPath", file, changed)
 	})
 	return saved, err
 }

@@ -39,7 +39,7 @@ func writes(f *projecttest.Fixture, by project.Caller, id string) map[string]fun
 		"pop":                pop(stack.PopArgs{}),
 		"pop by force":       pop(stack.PopArgs{Force: true}),
 		"pop with a summary": pop(stack.PopArgs{GenerateSummary: true}),
-		"goal":               func() error { _, err := stack.SetGoal(f.Ctx, f.Project, by, id, "another"); return err },
+		"goal":               func() error { _, err := stack.SetGoal(f.Ctx, f.Project, by, id, "another", ""); return err },
 		"artifact":           func() error { _, _, err := stack.AddArtifact(f.Ctx, f.Project, by, id, "a.go"); return err },
 		"summary":            func() error { _, err := stack.Summarize(f.Ctx, f.Project, by, id, "", "all done"); return err },
 		"ask for a summary":  func() error { _, err := stack.Summarize(f.Ctx, f.Project, by, id, "note", ""); return err },

@@ -158,12 +158,12 @@ func recordLast(s *project.Step, popped *Popped, args PopArgs) error {
 	var changes []map[string]any
 	for _, decision := range args.Decisions {
 		if frame.AddDecision(decision, s.Now) {
-			changes = append(changes, updated("decisions", decision))
+			changes = append(changes, updated(edits{"decisions": decision}))
 		}
 	}
 	for _, artifact := range artifacts {
 		if frame.AddArtifact(artifact, s.Now) {
-			changes = append(changes, updated("artifacts", artifact))
+			changes = append(changes, updated(edits{"artifacts": artifact}))
 		}
 	}
 	if len(changes) == 0 {

@@ -79,7 +79,7 @@ func randomOperation(f *projecttest.Fixture, r *rand.Rand, by project.Caller) (w
 	case "decide":
 		_, _, err = stack.AddDecision(f.Ctx, f.Project, by, ref, fmt.Sprintf("decision %d", r.IntN(3)))
 	case "goal":
-		_, err = stack.SetGoal(f.Ctx, f.Project, by, ref, "another goal")
+		_, err = stack.SetGoal(f.Ctx, f.Project, by, ref, "another goal", "")
 	case "summarize":
 		_, err = stack.Summarize(f.Ctx, f.Project, by, ref, "", "")
 	case "await":

@@ -177,7 +177,7 @@ func TestImportRepairsOrRefuses(t *testing.T) {
 func TestAnExportForgetsFramesThatAreGone(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
-	gone, err := stack.SetGoal(f.Ctx, f.Project, projecttest.Host("s"), "", "gone")
+	gone, err := stack.SetGoal(f.Ctx, f.Project, projecttest.Host("s"), "", "gone", "")
 	require.NoError(t, err)
 	out := t.TempDir()
 	write(t, out, "frames/notes.json", `{"sessionID": "mine", "goal": "not of an export"}`)
@@ -196,11 +196,11 @@ func TestAnExportForgetsFramesThatAreGone(t *testing.T) {
 func TestPruneArchivesRootsWithoutWork(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
-	idle, err := stack.SetGoal(f.Ctx, f.Project, projecttest.Host("a"), "", "nothing came of it")
+	idle, err := stack.SetGoal(f.Ctx, f.Project, projecttest.Host("a"), "", "nothing came of it", "")
 	require.NoError(t, err)
 	worked := f.Push(projecttest.Host("b"), "work").Parent
 	f.Clock += 8 * 24 * 60 * 60 * 1000
-	fresh, err := stack.SetGoal(f.Ctx, f.Project, projecttest.Host("c"), "", "just begun")
+	fresh, err := stack.SetGoal(f.Ctx, f.Project, projecttest.Host("c"), "", "just begun", "")
 	require.NoError(t, err)
 
 	pruned, err := sweep.Prune(f.Ctx, f.Project, false)

@@ -7,6 +7,7 @@ import (
 	"flame/core"
 	"flame/core/fold"
 	"flame/project"
+	"flame/project/autonomy"
 	"flame/project/conversation"
 	"flame/project/usage"
 )
@@ -49,6 +50,21 @@ func (r Report) storeFor(ctx context.Context, p *project.Project, by project.Cal
 		if err := check(s); err != nil {
 			return err
 		}
-		return errors.Join(conversation.NoteSeen(s.Tx, s.Session.ID, r.Seen, r.Sent), usage.Meter(s, r.Requests))
+		return errors.Join(
+			conversation.NoteSeen(s.Tx, s.Session.ID, r.Seen, r.Sent), usage.Meter(s, r.Requests), r.noteModel(s),
+		)
 	})
+}
+
+// noteModel has the session's suggestions go by the model that it asks.
+func (r Report) noteModel(s *project.Step) error {
+	for _, asked := range r.Requests {
+		if asked.Context == 0 && asked.Window == 0 {
+			continue // it is beside the conversation, or was not answered
+		}
+		if err := autonomy.NoteModel(s, asked.Model, asked.Window); err != nil {
+			return err
+		}
+	}
+	return nil
 }

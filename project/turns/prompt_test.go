@@ -49,7 +49,7 @@ func TestOnlyADefaultGoalIsReplaced(t *testing.T) {
 	f := projecttest.New(t)
 	f.Push(projecttest.Host("pushed"), "deeper")
 	f.Prompt(projecttest.Host("pushed"), "a", "Fix the login")
-	_, err := stack.SetGoal(f.Ctx, f.Project, projecttest.Host("set"), "", "As I said")
+	_, err := stack.SetGoal(f.Ctx, f.Project, projecttest.Host("set"), "", "As I said", "")
 	require.NoError(t, err)
 	f.Prompt(projecttest.Host("set"), "a", "Fix the login")
 	assert.Equal(t, []string{"in_progress Fix the login", "  in_progress deeper", "in_progress As I said"}, f.Draw())

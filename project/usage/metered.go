@@ -20,6 +20,7 @@ type Request struct {
 	Took    core.Millis // ms from then to the end of the answer
 	Status  int         // of HTTP; 0 if the upstream gave none
 	Usage   core.Usage  // with its cost in USD
+	Window  int         // tokens that the model takes, as the request or its refusal says; 0: they do not
 	Context int         // tokens of the session's context then; 0 for requests beside the conversation
 	Given   int64       // bytes of the body as the host sent it
 	Sent    int64       // bytes of the body as it went on

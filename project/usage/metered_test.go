@@ -40,6 +40,36 @@ func tell(f *projecttest.Fixture, by project.Caller, requests ...usage.Request) 
 	require.NoError(f.T, turns.Answered(f.Ctx, f.Project, by, turns.Report{Requests: requests}))
 }
 
+// TestSuggestionsGoByTheModelThatAGatewaySees knows neither from the host.
+func TestSuggestionsGoByTheModelThatAGatewaySees(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	s := projecttest.Host("s")
+	f.Prompt(s, "first", "Implement user authentication")
+	seen := func() []any { m := f.Moment(s); return []any{m.Turn.Model, m.Turn.Window} }
+	tell(f, s, asked(f.Clock, "a"))
+	assert.Equal(t, []any{"claude-opus-5-5", 0}, seen())
+	long, beside := asked(f.Clock+1, "b"), asked(f.Clock+2, "c")
+	long.Model, long.Window = "claude-opus-4-1", 1_000_000
+	beside.Model, beside.Context = "claude-haiku-4-5", 0
+	tell(f, s, long, beside)
+	assert.Equal(t, []any{"claude-opus-4-1", 1_000_000}, seen())
+	refused := usage.Request{Class: "main", Asked: f.Clock + 3, Status: 400, Window: 200_000}
+	tell(f, s, refused)
+	assert.Equal(t, []any{"claude-opus-4-1", 200_000}, seen())
+	require.NoError(t, turns.End(f.Ctx, f.Project, s, turns.Turn{Seen: func() autonomy.Seen {
+		return autonomy.Seen{Model: "claude-opus-4-1", Window: 500_000}
+	}}))
+	assert.Equal(t, []any{"claude-opus-4-1", 500_000}, seen(), "the host knows best")
+	f.End(s)
+	tell(f, s, asked(f.Clock+4, "d"))
+	require.NoError(t, f.Store.View(f.Ctx, func(tx project.Tx) error {
+		left, err := project.Kind[autonomy.Scene]("scene").IDs(tx, "")
+		assert.Empty(t, left, "a session that has ended has no scene")
+		return err
+	}))
+}
+
 // called is the line of an answer that calls one tool.
 func called(at core.Millis, id string) string {
 	return strings.Replace(projecttest.AnswerAt(at, id), `"content":[]`, `"content":[{"type":"tool_use","id":"t","name":"Read","input":{}}]`, 1)

@@ -116,7 +116,7 @@ func (f *focus) level(q project.FrameQuery, depth int) (before, after []outline.
 	if err != nil {
 		return nil, nil, err
 	}
-	counts, err := f.tx.CountChildren(idsOf(shown))
+	counts, err := project.CountChildren(f.tx, idsOf(shown))
 	if err != nil {
 		return nil, nil, err
 	}

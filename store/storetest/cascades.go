@@ -184,7 +184,7 @@ func (m *model) check(t *testing.T, tx project.Tx, when string) {
 		above, err := tx.Ancestors(id, m.random.IntN(3))
 		require.NoError(t, err)
 		m.same(t, when, append(above, f)...)
-		children, err := tx.CountChildren([]string{id})
+		children, err := project.CountChildren(tx, []string{id})
 		require.NoError(t, err)
 		if want := m.count(project.FrameQuery{Parent: id}); len(want) > 0 {
 			require.Equal(t, want, children[id], "%s: children of %s", when, id)

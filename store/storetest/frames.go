@@ -209,7 +209,7 @@ func counts(t *testing.T, kept project.Store) {
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, got, "%+v", tt.q)
 		}
-		children, err := tx.CountChildren([]string{"f-r", "f-a", "f-c", "none"})
+		children, err := project.CountChildren(tx, []string{"f-r", "f-a", "f-c", "none"})
 		require.NoError(t, err)
 		assert.Equal(t, map[string]map[core.Status]int{
 			"f-r": {core.Failed: 1, core.Completed: 1},

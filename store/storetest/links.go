@@ -65,6 +65,19 @@ func links(t *testing.T, kept project.Store) {
 	})
 }
 
+func withChildren(t *testing.T, kept project.Store) {
+	smallTree(t, kept)
+	Save(t, kept, core.Frame{ID: "gone-1", Parent: "f-b", ArchivedAt: 1}, core.Frame{ID: "lost", Parent: "missing"})
+	View(t, kept, func(tx project.Tx) {
+		found, err := tx.WithChildren([]string{"f-r", "f-a", "f-b", "f-c", "missing", "unheard of", ""})
+		require.NoError(t, err)
+		assert.ElementsMatch(t, []string{"f-r", "f-a", "f-b", "missing"}, found)
+		found, err = tx.WithChildren(nil)
+		require.NoError(t, err)
+		assert.Empty(t, found)
+	})
+}
+
 func byID(t *testing.T, kept project.Store) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var want []string

@@ -30,6 +30,7 @@ func Run(t *testing.T, open func(t *testing.T) project.Store) {
 		"surroundings are what single queries find":        surroundings,
 		"outcomes are what single queries find":            outcomes,
 		"links have the shape of the tree":                 links,
+		"parents are found among ids":                      withChildren,
 		"paging by id goes through all frames once":        byID,
 		"a subtree ends where it began to loop":            subtree,
 		"counts go by status":                              counts,
