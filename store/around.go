@@ -2,13 +2,13 @@ package store
 
 import (
 	"cmp"
-	"database/sql"
 	"slices"
 	"strings"
 
 	"flame/core"
 	"flame/core/outcome"
 	"flame/project"
+	"flame/store/disk"
 )
 
 // around reads the frames around one. It walks up from that frame, which is
@@ -99,7 +99,7 @@ func (t *tx) Surroundings(id string, most project.Most) (s core.Surroundings, er
 func (s *statements) near(args ...any) ([]*nearFrame, error) {
 	var row nearFrame
 	scan := toldTable.scan(&row.part, &row.level, &row.key)
-	near, err := collect(s, func(rows *sql.Rows) (*nearFrame, error) {
+	near, err := collect(s, func(rows *disk.Rows) (*nearFrame, error) {
 		frame, err := scan(rows)
 		return &nearFrame{row.part, row.level, row.key, frame}, err
 	}, around, args...)
@@ -180,7 +180,7 @@ func (t *tx) Outcomes(of project.Ended) (outcome.Below, error) {
 	}
 	found := outcome.Below{}
 	scan := outcomeTable.scan()
-	err := t.sql.each(func(rows *sql.Rows) error {
+	err := t.sql.each(func(rows *disk.Rows) error {
 		f, err := scan(rows)
 		found[f.Parent] = append(found[f.Parent], f)
 		return err

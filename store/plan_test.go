@@ -141,7 +141,7 @@ func TestPlansOfHotQueries(t *testing.T) {
 		}))
 		c, err := kept.file.Writer(ctx)
 		require.NoError(t, err)
-		_, err = c.Raw.ExecContext(ctx, "ANALYZE")
+		err = c.Run(ctx, "ANALYZE")
 		require.NoError(t, err)
 	}
 }
@@ -169,7 +169,7 @@ func isScan(step, query string) bool {
 
 func explain(t *testing.T, x *tx, query *selection) string {
 	t.Helper()
-	rows, err := x.sql.c.Raw.QueryContext(x.sql.ctx, "EXPLAIN QUERY PLAN "+query.query(), query.args...)
+	rows, err := x.sql.c.Query(x.sql.ctx, "EXPLAIN QUERY PLAN "+query.query(), query.args...)
 	require.NoError(t, err, query.query())
 	defer rows.Close()
 	var steps []string

@@ -1,10 +1,9 @@
 package store
 
 import (
-	"database/sql"
-
 	"flame/core"
 	"flame/project"
+	"flame/store/disk"
 )
 
 // FindFrames returns the frames that q describes. An After that does not exist is
@@ -111,7 +110,7 @@ var textOrders = map[project.FrameOrder]string{
 func (t *tx) CountFrames(q project.FrameQuery) (map[core.Status]int, error) {
 	sel := countFrames(q)
 	counts := map[core.Status]int{}
-	err := t.sql.each(func(rows *sql.Rows) error {
+	err := t.sql.each(func(rows *disk.Rows) error {
 		var status core.Status
 		var n int
 		err := rows.Scan(&status, &n)
