@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"encoding/json"
 	"errors"
@@ -133,55 +132,6 @@ func only[T any](list []T, err error, kind, id string) (one T, _ error) {
 	}
 	return append(list, one)[0], err
 }
-
-func scanID(rows *disk.Rows) (id string, err error) { return id, rows.Scan(&id) }
-
-func scanKey(rows *disk.Rows) (key int64, err error) { return key, rows.Scan(&key) }
-
-// key returns the key of an id, creating it if needed; NULL for no id.
-func (s *statements) key(id string) (sql.NullInt64, error) {
-	id = clean(id)
-	if id == "" {
-		return sql.NullInt64{}, nil
-	}
-	key, err := s.known(id)
-	if err == nil && key == 0 {
-		key, err = s.insert(`INSERT INTO ids (id) VALUES (?)`, id)
-		if err == nil {
-			s.keys[id] = key
-		}
-	}
-	return sql.NullInt64{Int64: key, Valid: err == nil}, err
-}
-
-// known returns the key of an id, or 0 if it has none.
-func (s *statements) known(id string) (key int64, err error) {
-	if key, ok := s.keys[id]; ok {
-		return key, nil
-	}
-	found, err := s.get([]any{&key}, `SELECT key FROM ids WHERE id = ?`, id)
-	if found {
-		s.keys[id] = key
-	}
-	return key, err
-}
-
-// ids returns the ids of keys, in order.
-func (s *statements) ids(keys []int64) ([]string, error) {
-	return collect(s, scanID, `SELECT ids.id FROM json_each(?) v CROSS JOIN ids ON ids.key = v.value`, jsonOf(keys))
-}
-
-// idOf returns the SQL for the id of a key column.
-func idOf(column string) string {
-	return "coalesce((SELECT id FROM ids WHERE ids.key = " + column + "), '')"
-}
-
-// keyOf is the SQL for the key of an id given as a parameter; keyOf1 for that
-// of the first parameter, which may be used again.
-const (
-	keyOf  = "(SELECT key FROM ids WHERE id = ?)"
-	keyOf1 = "(SELECT key FROM ids WHERE id = ?1)"
-)
 
 // clean makes text valid UTF-8, as its readers expect; SQLite would keep any
 // bytes.

@@ -24,7 +24,9 @@ import (
 // whose outcome must be known, run without a context that ends; SQLite's own waiting
 // bounds them (see File.dsn).
 type Conn struct {
-	Older bool // the file lacks what newer schemas have, and can only be read; set by its owner
+	// Set by its owner:
+	Older bool             // the file lacks what newer schemas have, and can only be read
+	Names map[int64]string // of keys that keep their names for ever; forgotten when a transaction is undone
 
 	conn   driver.Conn
 	stmts  map[string]*stmt
@@ -191,6 +193,7 @@ func (c *Conn) begin(begin string) error {
 // undo leaves c without a transaction, whether it is in one or not. Only SQLite
 // knows which; if it does not say, the connection is closed.
 func (c *Conn) undo() {
+	c.Names = nil
 	_, err := c.Exec(context.Background(), "ROLLBACK")
 	if err != nil && !strings.Contains(err.Error(), "no transaction is active") {
 		_ = c.Close() // the connection is given up in any case
