@@ -1,6 +1,10 @@
 package store
 
 import (
+	"strings"
+
+	"github.com/samber/lo"
+
 	"flame/core"
 	"flame/project"
 	"flame/store/disk"
@@ -108,15 +112,7 @@ var textOrders = map[project.FrameOrder]string{
 
 // CountFrames counts the frames that q describes, by status.
 func (t *tx) CountFrames(q project.FrameQuery) (map[core.Status]int, error) {
-	sel := countFrames(q)
-	counts := map[core.Status]int{}
-	err := t.sql.each(func(rows *disk.Rows) error {
-		var status core.Status
-		var n int
-		err := rows.Scan(&status, &n)
-		counts[status] = n
-		return err
-	}, sel.query(), sel.args...)
+	counts, err := t.sql.counts(q)
 	if err != nil || q.Roots || !wants(q, core.Planned) && !wants(q, core.Invalidated) {
 		return counts, err
 	}
@@ -127,11 +123,32 @@ func (t *tx) CountFrames(q project.FrameQuery) (map[core.Status]int, error) {
 	return counts, err
 }
 
-// countFrames is the SQL of CountFrames.
-func countFrames(q project.FrameQuery) *selection {
+// counts is CountFrames of the frames as they are stored.
+func (s *statements) counts(q project.FrameQuery) (map[core.Status]int, error) {
 	if len(q.Statuses) == 0 {
 		q.Statuses = core.Statuses // so that an index by status can be used
 	}
+	counts := map[core.Status]int{}
+	if many := q.Parent == "" && len(keySets(q)) == 0; many {
+		sel := countEach(q)
+		var n tally
+		_, err := s.get(n.columns(len(q.Statuses)), sel.query(), sel.args...)
+		n.into(counts, q.Statuses)
+		return counts, err
+	}
+	sel := countFrames(q)
+	err := s.each(func(rows *disk.Rows) error {
+		var status core.Status
+		var n int
+		err := rows.Scan(&status, &n)
+		counts[status] = n
+		return err
+	}, sel.query(), sel.args...)
+	return counts, err
+}
+
+// countFrames is the SQL of CountFrames where the frames are read once.
+func countFrames(q project.FrameQuery) *selection {
 	count := &selection{}
 	count.add("SELECT f.status, count(*)")
 	count.frames(q)
@@ -139,19 +156,80 @@ func countFrames(q project.FrameQuery) *selection {
 	return count
 }
 
+// countEach is the SQL of CountFrames where there may be very many that an index has side by
+// side: SQLite counts those of each status in a third of the steps that it takes to group
+// them.
+func countEach(q project.FrameQuery) *selection {
+	count := &selection{}
+	count.add("SELECT ")
+	statuses := q.Statuses
+	for i, status := range statuses {
+		if i > 0 {
+			count.add(", ")
+		}
+		count.add("(SELECT count(*)")
+		q.Statuses = statuses[i : i+1]
+		count.frames(q)
+		count.add(") AS " + string(status))
+	}
+	return count
+}
+
+// A tally is a row of countEach.
+type tally [8]int
+
+// columns returns where so many counts go.
+func (n *tally) columns(many int) []any {
+	list := make([]any, 0, many+1) // of which some have one before
+	for i := range many {
+		list = append(list, &n[i])
+	}
+	return list
+}
+
+// into adds the counts, by these statuses, to those that are not 0.
+func (n *tally) into(counts map[core.Status]int, statuses []core.Status) {
+	for i, status := range statuses {
+		if n[i] > 0 {
+			counts[status] = n[i]
+		}
+	}
+}
+
+// countChildren is the SQL of CountChildren: its ids are a JSON list.
+var countChildren = func() string {
+	var counts []string
+	for _, status := range core.Statuses {
+		counts = append(counts, "(SELECT count(*) FROM frames INDEXED BY frames_parent_status"+
+			" WHERE parent = i.key AND status = '"+string(status)+"' AND archived_at = 0) AS "+string(status))
+	}
+	return "SELECT i.id, " + strings.Join(counts, ", ") + " FROM json_each(?) k CROSS JOIN ids i ON i.id = k.value"
+}()
+
 // CountChildren counts the children of each of these frames by status.
 func (t *tx) CountChildren(parents []string) (map[string]map[core.Status]int, error) {
 	counts := map[string]map[core.Status]int{}
-	for _, parent := range parents {
-		if parent == "" {
-			continue // no frame is below it; as a query it would not restrict
+	var parent string
+	var n tally
+	columns := append([]any{&parent}, n.columns(len(core.Statuses))...)
+	err := t.sql.each(func(rows *disk.Rows) error {
+		err := rows.Scan(columns...)
+		if n != (tally{}) {
+			counts[parent] = map[core.Status]int{}
+			n.into(counts[parent], core.Statuses)
 		}
-		byStatus, err := t.CountFrames(project.FrameQuery{Parent: parent})
-		if err != nil {
+		return err
+	}, countChildren, jsonOf(lo.Map(parents, func(id string, _ int) string { return clean(id) })))
+	if err != nil || len(counts) == 0 {
+		return counts, err
+	}
+	v, err := t.voiding()
+	if v == nil || err != nil {
+		return counts, err
+	}
+	for parent, below := range counts {
+		if err := v.moveVoided(project.FrameQuery{Parent: parent}, below); err != nil {
 			return nil, err
-		}
-		if len(byStatus) > 0 {
-			counts[parent] = byStatus
 		}
 	}
 	return counts, nil
