@@ -103,6 +103,9 @@ func (f *File) Close() error {
 	return errors.Join(err, f.write.Close(), f.header.file.Close())
 }
 
+// Writes reports whether the connection for Update is open.
+func (f *File) Writes() bool { return f.write.Usable() }
+
 // Writer returns the connection for Update.
 func (f *File) Writer(wait context.Context) (c *Conn, err error) {
 	if err := f.Check(); err != nil {
