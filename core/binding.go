@@ -129,6 +129,13 @@ func Untold(decisions []string, told map[string]bool) (list []string) {
 	return list
 }
 
+// untell takes decisions out of told.
+func untell(told map[string]bool, decisions []string) {
+	for _, decision := range decisions {
+		delete(told, decision)
+	}
+}
+
 // Tell adds decisions to told.
 func Tell(told map[string]bool, decisions []string) {
 	for _, decision := range decisions {

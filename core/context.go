@@ -108,10 +108,15 @@ type composer struct {
 	budget Budget
 	limit  int
 	brief  bool // no room for metadata and indents
+	frame  int  // units of what surrounds the parts, but for what tells of truncation; 0 until asked for
 
 	composed map[string]*Frame   // finished frames with composed summaries, by their ids
 	makers   map[string][]*Frame // of each finished frame, those that decided something: itself, and others below it
 	binding  map[string][]*Frame // of each open frame, those whose decisions bind the work below it
+
+	ranked [][]*candidate // finished frames by their part, the best first; nil until asked for
+	found  []int          // how many there are of each part
+	fields []field        // of the element at hand
 
 	current, ancestors, unfinished, left section
 	completed                            []section // in the order of finishedParts
@@ -274,31 +279,43 @@ func (c *composer) element(indent, tag string, f *Frame, fields []field) element
 	return e
 }
 
-// shown returns the parts that are not empty, in their order.
-func (c *composer) shown() []section {
-	parts := slices.Concat([]section{c.ancestors}, c.completed, []section{c.left, c.unfinished, c.current})
-	return slices.DeleteFunc(parts, func(part section) bool { return part.text == "" })
+// shown yields the parts that are not empty, in their order.
+func (c *composer) shown(yield func(*section) bool) {
+	next := func(part *section) bool { return len(part.texts) == 0 || yield(part) }
+	if !next(&c.ancestors) {
+		return
+	}
+	for i := range c.completed {
+		if !next(&c.completed[i]) {
+			return
+		}
+	}
+	_ = next(&c.left) && next(&c.unfinished) && next(&c.current)
 }
 
 // text joins the parts.
 func (c *composer) text() string {
-	texts := []string{c.metadata(c.truncation())}
-	for _, part := range c.shown() {
-		texts = append(texts, c.in("\n"), part.text)
+	texts := make([]string, 0, 64)
+	texts = append(texts, c.metadata(c.truncation()))
+	for part := range c.shown {
+		texts = append(append(texts, c.in("\n")), part.texts...)
 	}
-	return strings.Join(append(texts, contextEnd, c.suggestions.text), "")
+	return strings.Join(append(append(texts, contextEnd), c.suggestions.texts...), "")
 }
 
 // units returns the length of text in UTF-16 code units.
 func (c *composer) units() int {
-	size := units(c.metadata(c.truncation())) + len(contextEnd) + c.suggestions.units
-	for _, part := range c.shown() {
+	if c.frame == 0 {
+		c.frame = units(c.metadata("")) + len(contextEnd)
+	}
+	size := c.frame + units(c.truncation()) + c.suggestions.units
+	for part := range c.shown {
 		size += len(c.in("\n")) + part.units
 	}
 	return size
 }
 
-// metadata returns the opening of the text.
+// metadata returns the opening of the text, which is longer by truncation than without.
 func (c *composer) metadata(truncation string) string {
 	if c.brief {
 		return "<flame-context" + truncation + ">\n"

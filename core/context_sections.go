@@ -2,20 +2,19 @@ package core
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 )
 
 // A section is one part of a context.
 type section struct {
-	text  string
-	units int      // length of text in UTF-16 code units
-	shown int      // number of its items in text
+	texts []string // its text, to be joined
+	units int      // length of these in UTF-16 code units
+	shown int      // number of its items in them
 	left  int      // number of items left out
 	cut   []string // texts that were shortened or dropped: id and field
 	room  int      // what it was built with
-	told  []string // decisions in text
+	told  []string // decisions in texts
 }
 
 // lacks reports whether something was left out or cut.
@@ -87,33 +86,38 @@ func (c *composer) listing(indent, tag, omission string, taken []*candidate, lef
 	open := c.in(indent) + "<" + tag + counts + ">\n"
 	end := c.in(indent) + "</" + tag + ">\n"
 	s.units = len(open) + len(end)
-	parts := []string{open}
+	s.texts = append(make([]string, 0, len(taken)+2), open)
 	for _, f := range taken {
-		parts = append(parts, f.shown.text)
+		s.texts = append(s.texts, f.shown.text)
 		s.units += f.shown.units
 		s.told = append(s.told, whole(f.tells, f.shown.cut)...)
 		s.note(f.frame, f.shown)
 	}
-	s.text = strings.Join(append(parts, end), "")
+	s.texts = append(s.texts, end)
 	return s
 }
 
 // told returns the decisions that the current frame and these sections tell.
 func (c *composer) told(sections ...section) map[string]bool {
-	told := map[string]bool{}
+	size := len(c.Current.Decisions) + len(c.current.told)
+	for i := range sections {
+		size += len(sections[i].told)
+	}
+	told := make(map[string]bool, 2*size) // those of what is printed next are added
 	Tell(told, c.Current.Decisions)
-	for _, s := range append(sections, c.current) {
-		Tell(told, s.told)
+	Tell(told, c.current.told)
+	for i := range sections {
+		Tell(told, sections[i].told)
 	}
 	return told
 }
 
 // entry returns the element of a frame in another one's context, with those decisions
 // that are not told yet: of an open frame its own and those that bind the work below it,
-// of a finished one its own and those that were made below it.
+// of a finished one its own and those that were made below it. told is as before when it
+// returns.
 func (c *composer) entry(f *candidate, told map[string]bool, quota int) element {
 	var own []string
-	told = maps.Clone(told)
 	if makers, finished := c.makers[f.frame.ID]; finished {
 		for _, maker := range makers {
 			own = append(own, Untold(maker.Decisions, told)...)
@@ -125,7 +129,11 @@ func (c *composer) entry(f *candidate, told map[string]bool, quota int) element 
 	}
 	bound, tells := c.boundFields(f.frame, told, quota)
 	f.tells = append(tells, telling{"decisions", own})
-	e := c.element("    ", "frame", f.frame, frameFields(f.frame, own, bound, quota))
+	for _, t := range f.tells {
+		untell(told, t.decisions)
+	}
+	c.fields = appendFrameFields(c.fields[:0], f.frame, own, bound, quota)
+	e := c.element("    ", "frame", f.frame, c.fields)
 	if c.composed[f.frame.ID] != nil {
 		e.fields[1].attrs = composedAttr
 	}
@@ -181,21 +189,12 @@ var finishedParts = []struct {
 // children, then siblings, then uncles. Each section shows the latest first.
 func (c *composer) completedSections(limit int) []section {
 	c.completedRoom = limit
-	var ranked []*candidate
-	found := make([]int, len(finishedParts))
-	seen := c.workedIn()
-	keywords := Keywords(c.Current.Goal)
+	c.rankFinished()
+	ranked := slices.Concat(c.ranked...)
 	for i, part := range finishedParts {
-		frames := c.finished(part.frames(&c.Surroundings), seen)
-		found[i] = len(frames)
-		some := rankSiblings(frames, keywords, DefaultMinRelevance, c.Now)
-		for _, f := range some {
-			f.rank = i
-		}
-		if len(some) > 0 {
+		if len(c.ranked[i]) > 0 {
 			limit -= c.tags("completed-" + part.name)
 		}
-		ranked = append(ranked, some...)
 	}
 	each := quota(limit, len(ranked))
 	told := c.told(c.ancestors)
@@ -210,9 +209,26 @@ func (c *composer) completedSections(limit int) []section {
 	sections := make([]section, len(finishedParts))
 	for i, part := range finishedParts {
 		own := slices.DeleteFunc(slices.Clone(taken), func(f *candidate) bool { return f.rank != i })
-		sections[i] = c.listing("  ", "completed-"+part.name, "filtered", own, found[i]-len(own))
+		sections[i] = c.listing("  ", "completed-"+part.name, "filtered", own, c.found[i]-len(own))
 	}
 	return sections
+}
+
+// rankFinished ranks the finished frames, once for all the room that they are tried in.
+func (c *composer) rankFinished() {
+	if c.ranked != nil {
+		return
+	}
+	seen := c.workedIn()
+	keywords := Keywords(c.Current.Goal)
+	for i, part := range finishedParts {
+		frames := c.finished(part.frames(&c.Surroundings), seen)
+		ranked := rankSiblings(frames, keywords, DefaultMinRelevance, c.Now)
+		for _, f := range ranked {
+			f.rank = i
+		}
+		c.found, c.ranked = append(c.found, len(frames)), append(c.ranked, ranked)
+	}
 }
 
 // workedIn returns the frames that appear elsewhere in the context.
@@ -231,6 +247,9 @@ func (c *composer) finished(frames []Frame, seen map[string]bool) (list []*Frame
 	for i := range frames {
 		if f := &frames[i]; f.Status.Ended() && f.ArchivedAt == 0 && !seen[f.ID] {
 			seen[f.ID] = true
+			if list == nil {
+				list = make([]*Frame, 0, len(frames)-i)
+			}
 			list = append(list, cmp.Or(c.composed[f.ID], f))
 		}
 	}
@@ -282,7 +301,7 @@ func (c *composer) leftSection(limit int) section {
 		return section{}
 	}
 	r := e.render(limit, limit)
-	s := section{text: r.text, units: r.units, shown: 1}
+	s := section{texts: []string{r.text}, units: r.units, shown: 1}
 	s.note(f, r)
 	return s
 }
@@ -297,9 +316,9 @@ func (c *composer) currentSection(limit int) section {
 	e := c.element("  ", "current-frame", &c.Current, currentFields(&c.Current, bound, limit))
 	goal := e.size() + e.fields[0].need(e.inner, 0)
 	c.planned = c.plannedSection(min(int(0.3*float64(limit)), limit-goal))
-	e.body = rendering{text: c.planned.text, units: c.planned.units}
+	e.body = rendering{text: strings.Join(c.planned.texts, ""), units: c.planned.units}
 	r := e.render(limit, limit)
-	s := section{text: r.text, units: r.units, shown: 1, left: c.planned.left, room: limit}
+	s := section{texts: []string{r.text}, units: r.units, shown: 1, left: c.planned.left, room: limit}
 	s.note(&c.Current, r)
 	s.told = whole(tells, r.cut)
 	s.cut = append(s.cut, c.planned.cut...)
@@ -334,7 +353,7 @@ func (c *composer) suggestionSection(limit int) section {
 	for n := len(c.Suggestions); n > 0; n-- {
 		text := "\n\n" + FormatSuggestions(c.Suggestions[:n])
 		if size := units(text); size <= limit {
-			return section{text: text, units: size, shown: n, left: len(c.Suggestions) - n}
+			return section{texts: []string{text}, units: size, shown: n, left: len(c.Suggestions) - n}
 		}
 	}
 	return section{left: len(c.Suggestions)}

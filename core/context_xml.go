@@ -57,18 +57,20 @@ func (f field) name() string {
 	return f.tag + " in " + f.of
 }
 
-// frameFields returns the fields of a frame in another one's context, those that say
+// appendFrameFields appends the fields of a frame in another one's context, those that say
 // most first; bound are the decisions of others that bind the work below it. A list is
 // joined to at most maxUnits.
-func frameFields(f *Frame, decisions []string, bound []field, maxUnits int) []field {
-	return slices.Concat([]field{
+func appendFrameFields(list []field, f *Frame, decisions []string, bound []field, maxUnits int) []field {
+	list = append(list,
 		goalField(f),
-		{tag: "summary", text: f.Summary, share: 0.7, mark: cutMark},
+		field{tag: "summary", text: f.Summary, share: 0.7, mark: cutMark},
 		decisionsField(decisions, 0.3, maxUnits),
-	}, bound, []field{
+	)
+	list = append(list, bound...)
+	return append(list,
 		artifactsField(f, maxUnits),
-		{tag: "log", text: f.LogPath, share: 0.1, mark: cutMark},
-	})
+		field{tag: "log", text: f.LogPath, share: 0.1, mark: cutMark},
+	)
 }
 
 // currentFields returns the fields of the frame whose context it is. The shares
@@ -141,9 +143,9 @@ func newElement(indent, tag string, f *Frame, fields []field) element {
 // quota, both in UTF-16 code units. Tag, id and body are printed even beyond
 // the limit.
 func (e element) render(quota, limit int) rendering {
-	open, end := e.indent+"<"+e.tag+e.attrs+">\n", e.indent+"</"+e.tag+">\n"
 	used := e.size()
-	allowed := e.divide(quota, limit-used)
+	var few [usualFields]int
+	allowed := e.divide(few[:0], quota, limit-used)
 	cut := e.body.cut
 	room := used
 	for _, part := range allowed {
@@ -151,7 +153,7 @@ func (e element) render(quota, limit int) rendering {
 	}
 	var b strings.Builder
 	b.Grow(room)
-	b.WriteString(open)
+	writeAll(&b, e.indent, "<", e.tag, e.attrs, ">\n")
 	for i, f := range e.fields {
 		if f.text == "" {
 			continue
@@ -162,10 +164,19 @@ func (e element) render(quota, limit int) rendering {
 		}
 		used += size
 	}
-	b.WriteString(e.body.text)
-	b.WriteString(end)
+	writeAll(&b, e.body.text, e.indent, "</", e.tag, ">\n")
 	return rendering{text: b.String(), units: used, cut: cut}
 }
+
+func writeAll(b *strings.Builder, parts ...string) {
+	for _, part := range parts {
+		b.WriteString(part)
+	}
+}
+
+// usualFields is how many fields an element has at most, unless more decisions bind it than
+// are told.
+const usualFields = 6 + maxBinding
 
 // size returns the units that the tags and the body take.
 func (e element) size() int {
@@ -194,15 +205,16 @@ func (e element) fit(quota, limit int) (n, size int) {
 // which the others say nothing.
 const usefulFields = 2
 
-// divide returns the room of each field: the goal gets what it needs, the
+// divide appends the room of each field to allowed: the goal gets what it needs, the
 // others share the rest by max-min fairness, so that short fields stay whole
 // and long ones divide what those leave. Where all would get too little, the last
 // ones get nothing.
-func (e element) divide(quota, room int) []int {
-	allowed := make([]int, len(e.fields))
-	order := make([]int, 0, len(e.fields))
+func (e element) divide(allowed []int, quota, room int) []int {
+	var few [usualFields]int
+	order := few[:0]
 	rest := 0
 	for i, f := range e.fields {
+		allowed = append(allowed, 0)
 		if f.text == "" {
 			continue
 		}
@@ -254,9 +266,7 @@ func (f field) print(b *strings.Builder, indent string, limit int) (size int, wh
 		text = wholeWords(head(text, room, xmlWidth), float64(room), xmlWidth)
 		width = xmlUnits(text, room)
 	}
-	for _, part := range []string{indent, "<", f.tag, attrs, ">", quoteData(text), mark, "</", f.tag, ">\n"} {
-		b.WriteString(part)
-	}
+	writeAll(b, indent, "<", f.tag, attrs, ">", quoteData(text), mark, "</", f.tag, ">\n")
 	return f.tagUnits(indent) + len(attrs) - len(f.attrs) + width + len(mark), whole
 }
 

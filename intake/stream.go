@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"flame/core"
 	"flame/hosts"
 	"flame/project/turns"
@@ -137,6 +139,25 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 	}
 }
 
+// readTold reads a line, and reports whether it is what a plugin sends. An event can hold a
+// whole conversation, which is left to those that the event is for: encoding/json would
+// look at each of its characters three times here.
+func readTold(line []byte) (t told, readable bool) {
+	if !gjson.ValidBytes(line) || !gjson.ParseBytes(line).IsObject() {
+		return t, false
+	}
+	found := gjson.GetManyBytes(line, "n", "at", "source", "session", "event")
+	for i, is := range []gjson.Type{gjson.Number, gjson.Number, gjson.String, gjson.String} {
+		if found[i].Type != is && found[i].Type != gjson.Null {
+			return t, false
+		}
+	}
+	return told{
+		N: found[0].Int(), At: core.Millis(found[1].Int()),
+		Source: found[2].String(), Session: found[3].String(), Event: json.RawMessage(found[4].Raw),
+	}, true
+}
+
 // numberOf returns the number of a line that is cut off or no JSON.
 func numberOf(line []byte) (n int64, found bool) {
 	number := regexp.MustCompile(`^\s*\{\s*"n"\s*:\s*(\d{1,15})\b`) // here, as no hook is to wait for it
@@ -152,12 +173,12 @@ func numberOf(line []byte) (n int64, found bool) {
 // no reason to lose events. It returns ErrLost for an event that could not be kept, which
 // gets no answer: it can be told again, but to no stream that went on with later ones.
 func (s *Stream) answer(ctx context.Context, line []byte) error {
-	var t told
 	said := answered{}
-	if err := json.Unmarshal(line, &t); err != nil {
+	var err error
+	if t, readable := readTold(line); !readable {
 		n, found := numberOf(line)
 		if !found {
-			s.Desk.Project.Log.Warn("a line of the stream cannot be read", "error", err)
+			s.Desk.Project.Log.Warn("a line of the stream cannot be read", "size", len(line))
 			return nil
 		}
 		said.N = n

@@ -2,13 +2,13 @@ package store
 
 import (
 	"cmp"
-	"database/sql"
 	"slices"
 	"strings"
 
 	"flame/core"
 	"flame/core/outcome"
 	"flame/project"
+	"flame/store/disk"
 )
 
 // around reads the frames around one. It walks up from that frame, which is
@@ -19,7 +19,7 @@ var around = `WITH RECURSIVE up (level, key) AS (
 	SELECT 0, key FROM ids WHERE id = ?1
 	UNION ALL
 	SELECT up.level + 1, f.parent FROM up CROSS JOIN frames f ON f.key = up.key WHERE up.level < ?2
-) SELECT d.part, d.level, f.key, ` + toldTable.read("f") + ` FROM (
+) SELECT d.part, d.level, f.key, coalesce(f.parent, 0), coalesce(f.session, 0), ` + toldTable.read("f") + ` FROM (
 	SELECT 0 AS part, level, key FROM up WHERE level > 0
 	UNION ALL
 	SELECT 1, up.level, f.key FROM up CROSS JOIN frames f ON f.key IN (` + endedBelow("up") + ` LIMIT +?3) WHERE up.level < 2
@@ -31,9 +31,10 @@ var around = `WITH RECURSIVE up (level, key) AS (
 		WHERE parent = ` + keyOf1 + ` AND status = 'planned' AND archived_at = 0 ORDER BY created_at, key LIMIT +?3) d
 ) d CROSS JOIN frames f ON f.key = d.key`
 
-// toldTable has the columns that contexts show of a frame.
+// toldTable has the columns that contexts show of a frame, but for its parent and its
+// session: those are the same for most of the frames, and looked up once (see fill).
 var toldTable = table[core.Frame]{frameTable.name, frameTable.key, frameTable.some([]string{
-	"key", "parent", "machine", "session", "status", "created_at", "updated_at", "archived_at",
+	"key", "machine", "status", "created_at", "updated_at", "archived_at",
 	"goal", "success_criteria", "artifacts", "decisions", "summary", "log_path",
 })}
 
@@ -64,14 +65,17 @@ func latestBelow(row string, statuses ...core.Status) string {
 
 // A nearFrame is a row of around.
 type nearFrame struct {
-	part, level int
-	key         int64
-	frame       core.Frame
+	part, level          int
+	key, parent, session int64
+	frame                core.Frame
 }
 
 // Surroundings returns what surrounds frame id, at most so many of each kind.
 func (t *tx) Surroundings(id string, most project.Most) (s core.Surroundings, err error) {
 	near, err := t.sql.near(clean(id), max(most.Ancestors, 1+most.Tiers), most.Near, most.Uncles, most.Tiers)
+	if err == nil {
+		err = t.sql.name(near)
+	}
 	if err != nil {
 		return s, err
 	}
@@ -98,10 +102,12 @@ func (t *tx) Surroundings(id string, most project.Most) (s core.Surroundings, er
 // near returns the rows of around by part and level, and each part in its order.
 func (s *statements) near(args ...any) ([]*nearFrame, error) {
 	var row nearFrame
-	scan := toldTable.scan(&row.part, &row.level, &row.key)
-	near, err := collect(s, func(rows *sql.Rows) (*nearFrame, error) {
+	scan := toldTable.scan(&row.part, &row.level, &row.key, &row.parent, &row.session)
+	near, err := collect(s, func(rows *disk.Rows) (*nearFrame, error) {
 		frame, err := scan(rows)
-		return &nearFrame{row.part, row.level, row.key, frame}, err
+		read := row
+		read.frame = frame
+		return &read, err
 	}, around, args...)
 	slices.SortFunc(near, func(a, b *nearFrame) int {
 		byTime := cmp.Or(cmp.Compare(b.frame.UpdatedAt, a.frame.UpdatedAt), cmp.Compare(b.key, a.key))
@@ -111,6 +117,16 @@ func (s *statements) near(args ...any) ([]*nearFrame, error) {
 		return cmp.Or(cmp.Compare(a.part, b.part), cmp.Compare(a.level, b.level), byTime)
 	})
 	return near, err
+}
+
+// name gives the frames the ids of their parents and sessions.
+func (s *statements) name(near []*nearFrame) error {
+	list := make([]unnamed, 0, 2*len(near))
+	for _, n := range near {
+		s.met(n.key, n.frame.ID)
+		list = append(list, unnamed{n.parent, &n.frame.Parent}, unnamed{n.session, &n.frame.Session})
+	}
+	return s.fill(list)
 }
 
 // wayUp returns the ids of frame id and its ancestors, parent first, up to the first
@@ -143,19 +159,19 @@ func (n *nearFrame) list(s *core.Surroundings) *[]core.Frame {
 	return []*[]core.Frame{&s.Children, &s.Siblings, &s.Uncles}[min(n.level, 2)]
 }
 
-// outcomes reads what ended below frames, whose ids are a JSON list, level by level, and
+// outcomes reads what ended below frames, whose keys are a JSON list, level by level, and
 // below those of them that have no summary. Directly below the frames of a second list it
 // reads what decided something.
 var outcomes = `WITH RECURSIVE below (level, key, bare, told) AS (
-	SELECT 0, i.key, true, true FROM json_each(?1) k CROSS JOIN ids i ON i.id = k.value
+	SELECT 0, k.value, true, true FROM json_each(?1) k
 	UNION ALL
-	SELECT 0, i.key, false, false FROM json_each(?5) k CROSS JOIN ids i ON i.id = k.value
+	SELECT 0, k.value, false, false FROM json_each(?5) k
 	UNION ALL
 	SELECT below.level + 1, f.key, below.bare AND f.summary = '', below.bare
 		FROM below CROSS JOIN frames f ON f.key IN (` + endedBelow("below") + ` LIMIT +?2)
 		WHERE (below.bare OR below.level = 0) AND below.level < ?3
 	LIMIT +?4
-) SELECT ` + startOfSummary(outcomeTable.read("f")) + ` FROM below CROSS JOIN frames f ON f.key = below.key
+) SELECT ` + outcomeKeys + startOfSummary(outcomeTable.read("f")) + ` FROM below CROSS JOIN frames f ON f.key = below.key
 	WHERE below.level > 0 AND (below.told OR f.decisions <> '[]')`
 
 // startOfSummary has columns of the frame f give only as much of its summary as is told
@@ -165,9 +181,9 @@ func startOfSummary(columns string) string {
 }
 
 // outcomeTable has what is told of a frame in a summary composed of several, and what
-// weighs them against each other.
+// weighs them against each other; without parents and sessions, as toldTable.
 var outcomeTable = table[core.Frame]{frameTable.name, frameTable.key, frameTable.some([]string{
-	"key", "parent", "machine", "session", "status", "created_at", "started_at", "ended_at", "updated_at", "archived_at",
+	"key", "machine", "status", "created_at", "started_at", "ended_at", "updated_at", "archived_at",
 	"goal", "success_criteria", "artifacts", "decisions", "summary", "log_path",
 	"tokens_in", "tokens_out", "cache_read", "cache_written", "cost_usd", "tool_calls",
 })}
@@ -178,14 +194,48 @@ func (t *tx) Outcomes(of project.Ended) (outcome.Below, error) {
 	if of.All != "" {
 		return allBeneath(t, of)
 	}
-	found := outcome.Below{}
-	scan := outcomeTable.scan()
-	err := t.sql.each(func(rows *sql.Rows) error {
+	below, err := t.sql.keysOf(of.Below)
+	if err != nil {
+		return nil, err
+	}
+	summarized, err := t.sql.keysOf(of.Summarized)
+	if err != nil {
+		return nil, err
+	}
+	frames, err := t.sql.outcomes(outcomes, jsonOf(below), of.Each, outcome.Levels, of.Limit+len(below)+len(summarized), jsonOf(summarized))
+	return byParent(frames), err
+}
+
+// outcomeKeys precede the columns of outcomeTable.
+const outcomeKeys = "f.key, coalesce(f.parent, 0), coalesce(f.session, 0), "
+
+// outcomes returns the frames of a query for outcomes.
+func (s *statements) outcomes(query string, args ...any) ([]core.Frame, error) {
+	var key, parent, session int64
+	scan := outcomeTable.scan(&key, &parent, &session)
+	var keys [][2]int64
+	frames, err := collect(s, func(rows *disk.Rows) (core.Frame, error) {
 		f, err := scan(rows)
+		s.met(key, f.ID)
+		keys = append(keys, [2]int64{parent, session})
+		return f, err
+	}, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]unnamed, 0, 2*len(frames))
+	for i := range frames {
+		list = append(list, unnamed{keys[i][0], &frames[i].Parent}, unnamed{keys[i][1], &frames[i].Session})
+	}
+	return frames, s.fill(list)
+}
+
+func byParent(frames []core.Frame) outcome.Below {
+	found := outcome.Below{}
+	for _, f := range frames {
 		found[f.Parent] = append(found[f.Parent], f)
-		return err
-	}, outcomes, jsonOf(of.Below), of.Each, outcome.Levels, of.Limit+len(of.Below)+len(of.Summarized), jsonOf(of.Summarized))
-	return found, err
+	}
+	return found
 }
 
 // beneath reads frames below one, level by level: of each parent the latest that ended, and
@@ -197,22 +247,16 @@ var beneath = `WITH RECURSIVE below (level, key) AS (
 	UNION ALL
 	SELECT below.level + 1, f.key FROM below CROSS JOIN frames f ON f.key IN (` + latestBelow("below", core.Planned, core.InProgress) + ` LIMIT +?2)
 	LIMIT +?3
-) SELECT ` + startOfSummary(outcomeTable.read("f")) + ` FROM below CROSS JOIN frames f ON f.key = below.key WHERE below.level > 0`
+) SELECT ` + outcomeKeys + startOfSummary(outcomeTable.read("f")) + ` FROM below CROSS JOIN frames f ON f.key = below.key WHERE below.level > 0`
 
 // allBeneath returns the frames of beneath that are not invalidated, by the one above each.
 func allBeneath(t *tx, of project.Ended) (outcome.Below, error) {
-	frames, err := collect(t.sql, outcomeTable.scan(), beneath, clean(of.All), of.Each, 1+of.Limit)
+	frames, err := t.sql.outcomes(beneath, clean(of.All), of.Each, 1+of.Limit)
 	if err != nil {
 		return nil, err
 	}
 	if err := void(t, frames); err != nil {
 		return nil, err
 	}
-	found := outcome.Below{}
-	for _, f := range frames {
-		if f.Status != core.Invalidated {
-			found[f.Parent] = append(found[f.Parent], f)
-		}
-	}
-	return found, nil
+	return byParent(slices.DeleteFunc(frames, func(f core.Frame) bool { return f.Status == core.Invalidated })), nil
 }

@@ -1,13 +1,13 @@
 package store
 
 import (
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"math"
 
 	"flame/core"
 	"flame/project"
+	"flame/store/disk"
 )
 
 // Cascades returns the cascades in progress, oldest first.
@@ -191,7 +191,7 @@ func (t *tx) OpenBelow(top, from string) (ids []string, next string, err error) 
 		}
 	}
 	var keys, parents []int64
-	err = t.sql.each(func(rows *sql.Rows) error {
+	err = t.sql.each(func(rows *disk.Rows) error {
 		var parent int64
 		err := rows.Scan(&at[2], &parent, &at[0], &at[1])
 		keys, parents = append(keys, at[2]), append(parents, parent)

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"flame/core"
+	"flame/store/disk"
 )
 
 // A table keeps values of T, one per row. All SQL that names its columns is
@@ -83,13 +84,13 @@ func (t table[T]) read(as string, given ...string) string {
 
 // scan returns a function that reads a row of read's SQL, which the columns of
 // first precede.
-func (t table[T]) scan(first ...any) func(*sql.Rows) (T, error) {
+func (t table[T]) scan(first ...any) func(*disk.Rows) (T, error) {
 	row := new(T)
 	into := slices.Clone(first)
 	for _, c := range t.columns {
 		into = append(into, target(c.field(row)))
 	}
-	return func(rows *sql.Rows) (T, error) {
+	return func(rows *disk.Rows) (T, error) {
 		var empty T
 		*row = empty
 		err := rows.Scan(into...)
@@ -189,6 +190,12 @@ func target(field any) any {
 		return listInto{p}
 	case *json.RawMessage:
 		return (*[]byte)(p)
+	case *core.Status:
+		return (*string)(p)
+	case *core.SessionState:
+		return (*string)(p)
+	case *core.Millis:
+		return (*int64)(p)
 	}
 	return field
 }

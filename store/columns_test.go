@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -13,6 +12,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/store/disk"
 	"flame/store/schema"
 )
 
@@ -63,7 +63,7 @@ func keepsEveryField[T any](t *testing.T, kept *Store, tab table[T], owns []own,
 	})
 }
 
-func scanName(rows *sql.Rows) (name string, err error) { return name, rows.Scan(&name) }
+func scanName(rows *disk.Rows) (name string, err error) { return name, rows.Scan(&name) }
 
 func TestEachFieldHasOneColumn(t *testing.T) {
 	t.Parallel()

@@ -23,15 +23,14 @@ func TestAConnectionIsFreeAfterEveryFailure(t *testing.T) {
 		require.NoError(t, err)
 	}
 	tests := map[string]func(t *testing.T, c *disk.Conn){
-		"ended already":           func(t *testing.T, c *disk.Conn) { raw(t, c, "ROLLBACK") },
-		"committed already":       func(t *testing.T, c *disk.Conn) { raw(t, c, "COMMIT") },
-		"another one begun":       func(t *testing.T, c *disk.Conn) { raw(t, c, "COMMIT"); raw(t, c, "BEGIN"); panic("a bug") },
-		"nothing can be executed": func(t *testing.T, c *disk.Conn) { require.NoError(t, c.Raw.Close()) },
-		"a panic where nothing can be executed": func(t *testing.T, c *disk.Conn) {
-			require.NoError(t, c.Raw.Close())
+		"ended already":            func(t *testing.T, c *disk.Conn) { raw(t, c, "ROLLBACK") },
+		"committed already":        func(t *testing.T, c *disk.Conn) { raw(t, c, "COMMIT") },
+		"another one begun":        func(t *testing.T, c *disk.Conn) { raw(t, c, "COMMIT"); raw(t, c, "BEGIN"); panic("a bug") },
+		"the connection is closed": func(t *testing.T, c *disk.Conn) { require.NoError(t, c.Close()) },
+		"a panic where the connection is closed": func(t *testing.T, c *disk.Conn) {
+			require.NoError(t, c.Close())
 			panic("a bug")
 		},
-		"the connection is closed": func(t *testing.T, c *disk.Conn) { require.NoError(t, c.Close()) },
 	}
 	for name, harm := range tests {
 		for kind, opts := range map[string]Options{"short process": {}, "server": {LongLived: true}} {

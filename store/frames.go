@@ -1,13 +1,13 @@
 package store
 
 import (
-	"database/sql"
 	"fmt"
 
 	"github.com/samber/lo"
 
 	"flame/core"
 	"flame/project"
+	"flame/store/disk"
 )
 
 // frameTable keeps frames.
@@ -57,9 +57,9 @@ var (
 )
 
 // scanFrame returns a function that reads a frame, and its key into key.
-func scanFrame(key *int64) func(*sql.Rows) (core.Frame, error) {
+func scanFrame(key *int64) func(*disk.Rows) (core.Frame, error) {
 	scan := frameTable.scan(key)
-	return func(rows *sql.Rows) (core.Frame, error) {
+	return func(rows *disk.Rows) (core.Frame, error) {
 		f, err := scan(rows)
 		if err != nil {
 			err = fmt.Errorf("frame %s: %w", f.ID, err)

@@ -18,7 +18,7 @@ import (
 func (t *tx) Links(q project.FrameQuery) (links []outline.Link, err error) {
 	list := listLinks(q)
 	last := linkRow{group: math.MinInt64, created: math.MinInt64, key: math.MinInt64}
-	err = t.sql.each(func(rows *sql.Rows) error {
+	err = t.sql.each(func(rows *disk.Rows) error {
 		var row linkRow
 		var parent sql.NullInt64
 		if err := rows.Scan(&row.key, &parent, &row.group, &row.created); err != nil {
@@ -79,7 +79,7 @@ func (t *tx) FramesAt(keys []int64) (map[int64]core.Frame, error) {
 	var found []int64
 	var key int64
 	scan := scanFrame(&key)
-	list, err := collect(t.sql, func(rows *sql.Rows) (core.Frame, error) {
+	list, err := collect(t.sql, func(rows *disk.Rows) (core.Frame, error) {
 		frame, err := scan(rows)
 		found = append(found, key)
 		return frame, err

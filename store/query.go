@@ -1,10 +1,9 @@
 package store
 
 import (
-	"database/sql"
-
 	"flame/core"
 	"flame/project"
+	"flame/store/disk"
 )
 
 // FindFrames returns the frames that q describes. An After that does not exist is
@@ -109,15 +108,7 @@ var textOrders = map[project.FrameOrder]string{
 
 // CountFrames counts the frames that q describes, by status.
 func (t *tx) CountFrames(q project.FrameQuery) (map[core.Status]int, error) {
-	sel := countFrames(q)
-	counts := map[core.Status]int{}
-	err := t.sql.each(func(rows *sql.Rows) error {
-		var status core.Status
-		var n int
-		err := rows.Scan(&status, &n)
-		counts[status] = n
-		return err
-	}, sel.query(), sel.args...)
+	counts, err := t.sql.counts(q)
 	if err != nil || q.Roots || !wants(q, core.Planned) && !wants(q, core.Invalidated) {
 		return counts, err
 	}
@@ -128,14 +119,75 @@ func (t *tx) CountFrames(q project.FrameQuery) (map[core.Status]int, error) {
 	return counts, err
 }
 
-// countFrames is the SQL of CountFrames.
-func countFrames(q project.FrameQuery) *selection {
+// counts is CountFrames of the frames as they are stored.
+func (s *statements) counts(q project.FrameQuery) (map[core.Status]int, error) {
 	if len(q.Statuses) == 0 {
 		q.Statuses = core.Statuses // so that an index by status can be used
 	}
+	counts := map[core.Status]int{}
+	if many := q.Parent == "" && len(keySets(q)) == 0; many {
+		sel := countEach(q)
+		var n tally
+		_, err := s.get(n.columns(len(q.Statuses)), sel.query(), sel.args...)
+		n.into(counts, q.Statuses)
+		return counts, err
+	}
+	sel := countFrames(q)
+	err := s.each(func(rows *disk.Rows) error {
+		var status core.Status
+		var n int
+		err := rows.Scan(&status, &n)
+		counts[status] = n
+		return err
+	}, sel.query(), sel.args...)
+	return counts, err
+}
+
+// countFrames is the SQL of CountFrames where the frames are read once.
+func countFrames(q project.FrameQuery) *selection {
 	count := &selection{}
 	count.add("SELECT f.status, count(*)")
 	count.frames(q)
 	count.add(" GROUP BY f.status")
 	return count
+}
+
+// countEach is the SQL of CountFrames where there may be very many that an index has side by
+// side: SQLite counts those of each status in a third of the steps that it takes to group
+// them.
+func countEach(q project.FrameQuery) *selection {
+	count := &selection{}
+	count.add("SELECT ")
+	statuses := q.Statuses
+	for i, status := range statuses {
+		if i > 0 {
+			count.add(", ")
+		}
+		count.add("(SELECT count(*)")
+		q.Statuses = statuses[i : i+1]
+		count.frames(q)
+		count.add(") AS " + string(status))
+	}
+	return count
+}
+
+// A tally is a row of countEach.
+type tally [8]int
+
+// columns returns where so many counts go.
+func (n *tally) columns(many int) []any {
+	list := make([]any, 0, many)
+	for i := range many {
+		list = append(list, &n[i])
+	}
+	return list
+}
+
+// into adds the counts, by these statuses, to those that are not 0.
+func (n *tally) into(counts map[core.Status]int, statuses []core.Status) {
+	for i, status := range statuses {
+		if n[i] > 0 {
+			counts[status] = n[i]
+		}
+	}
 }

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/store/disk"
 )
 
 // The most frequent queries on records.
@@ -89,7 +89,7 @@ func (t *tx) Records(kind string, which project.Which, f func(id string, decode 
 		value []byte
 	}
 	// All are read before f runs, so that f may use the transaction.
-	list, err := collect(t.sql, func(rows *sql.Rows) (r record, err error) {
+	list, err := collect(t.sql, func(rows *disk.Rows) (r record, err error) {
 		return r, rows.Scan(&r.id, &r.value)
 	}, query, args...)
 	if err != nil {

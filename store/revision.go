@@ -1,9 +1,8 @@
 package store
 
 import (
-	"database/sql"
-
 	"flame/core"
+	"flame/store/disk"
 )
 
 // Every write of a frame raises the revision and stamps the frame with it, so that an
@@ -80,5 +79,5 @@ const frameIDs = "SELECT i.id FROM frames f INDEXED BY frames_created CROSS JOIN
 
 // FrameIDs returns the ids of all frames, in any order.
 func (t *tx) FrameIDs() ([]string, error) {
-	return collect(t.sql, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) }, frameIDs)
+	return collect(t.sql, func(rows *disk.Rows) (id string, err error) { return id, rows.Scan(&id) }, frameIDs)
 }

@@ -8,6 +8,7 @@ import (
 
 	"flame/core"
 	"flame/core/outline"
+	"flame/store/disk"
 	"flame/store/health"
 )
 
@@ -108,7 +109,7 @@ func wordRules() []rule {
 // findSQL returns a function that finds the keys that a query selects.
 func findSQL(query string) func(*inspection) ([]int64, error) {
 	return func(in *inspection) ([]int64, error) {
-		return collect(in.sql, func(rows *sql.Rows) (key int64, err error) { return key, rows.Scan(&key) }, query)
+		return collect(in.sql, func(rows *disk.Rows) (key int64, err error) { return key, rows.Scan(&key) }, query)
 	}
 }
 
@@ -125,7 +126,7 @@ func (in *inspection) faulty(fault outline.Fault) ([]int64, error) {
 	if in.faults != nil {
 		return in.faults[fault], nil
 	}
-	links, err := collect(in.sql, func(rows *sql.Rows) (l outline.Link, err error) {
+	links, err := collect(in.sql, func(rows *disk.Rows) (l outline.Link, err error) {
 		var parent sql.NullInt64
 		err = rows.Scan(&l.Key, &parent)
 		l.Parent = parent.Int64

@@ -31,10 +31,13 @@ func (s *Store) Run(ctx context.Context, f func(project.Tx) error) error {
 }
 
 func (s *Store) run(ctx, wait context.Context, f func(project.Tx) error) error {
+	connect := s.reader
 	if s.opts.LongLived {
-		return s.runApart(ctx, wait, f)
-	}
-	if err := s.writing.Take(wait); err != nil {
+		if !s.takeIdle(wait) {
+			return s.runApart(ctx, wait, f)
+		}
+		connect = s.idle
+	} else if err := s.writing.Take(wait); err != nil {
 		return err
 	}
 	defer s.writing.Give()
@@ -44,7 +47,7 @@ func (s *Store) run(ctx, wait context.Context, f func(project.Tx) error) error {
 		lock, err = s.lock(wait, time.Now())
 		return err
 	}
-	err := s.attempt(ctx, wait, f, take)
+	err := s.attempt(ctx, wait, f, connect, take)
 	if !errors.Is(err, errWrites) && !errors.Is(err, schema.ErrOlder) {
 		return err
 	}
@@ -56,11 +59,38 @@ func (s *Store) run(ctx, wait context.Context, f func(project.Tx) error) error {
 	return s.commit(ctx, wait, f)
 }
 
+// takeIdle takes the turn for writing if nobody writes, and reports whether it did: then
+// the connection that writes can read too, so that f need not run again to write.
+func (s *Store) takeIdle(wait context.Context) bool {
+	if !s.writing.TakeFree() {
+		return false
+	}
+	if s.enter(wait) == nil {
+		ready := s.file != nil && s.file.Current && s.file.Writes()
+		s.opening.Give()
+		if ready {
+			return true
+		}
+	}
+	s.writing.Give()
+	return false
+}
+
+// idle returns the connection that writes, which is open. The caller holds the turn for
+// writing.
+func (s *Store) idle(wait context.Context) (*disk.Conn, error) {
+	if err := s.enter(wait); err != nil {
+		return nil, err
+	}
+	defer s.opening.Give()
+	return s.file.Writer(wait)
+}
+
 // runApart is Run if readers have a separate connection, which cannot write.
 func (s *Store) runApart(ctx, wait context.Context, f func(project.Tx) error) error {
 	err := s.reading.Take(wait)
 	if err == nil {
-		err = s.attempt(ctx, wait, f, nil)
+		err = s.attempt(ctx, wait, f, s.reader, nil)
 		s.reading.Give()
 	}
 	if errors.Is(err, errWrites) || errors.Is(err, schema.ErrOlder) {
@@ -69,10 +99,10 @@ func (s *Store) runApart(ctx, wait context.Context, f func(project.Tx) error) er
 	return err
 }
 
-// attempt runs f on a snapshot. take takes the lock at its first write; if it
-// is nil the write ends the attempt. The caller holds the turn for reading.
-func (s *Store) attempt(ctx, wait context.Context, f func(project.Tx) error, take func() error) error {
-	c, err := s.reader(wait)
+// attempt runs f on a snapshot, by a connection. take takes the lock at its first write; if
+// it is nil the write ends the attempt. The caller holds the turn for that connection.
+func (s *Store) attempt(ctx, wait context.Context, f func(project.Tx) error, connect connecting, take func() error) error {
+	c, err := connect(wait)
 	if err != nil {
 		return err
 	}
@@ -88,6 +118,9 @@ func (s *Store) attempt(ctx, wait context.Context, f func(project.Tx) error, tak
 	}
 	return committed(s.file)
 }
+
+// connecting returns the connection for a transaction.
+type connecting func(wait context.Context) (*disk.Conn, error)
 
 // stale reports whether err, of the first write, means that another process has
 // written since the snapshot was taken.

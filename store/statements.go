@@ -2,7 +2,7 @@ package store
 
 import (
 	"context"
-	"database/sql"
+	"database/sql/driver"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -44,7 +44,7 @@ func (s *statements) insert(query string, args ...any) (int64, error) {
 // run runs a writing statement. After an error of SQLite, or an interrupted
 // statement, none runs: if that has undone the transaction, the next write
 // would be outside it.
-func (s *statements) run(query string, args ...any) (sql.Result, error) {
+func (s *statements) run(query string, args ...any) (driver.Result, error) {
 	if s.failed != nil {
 		return nil, s.failed
 	}
@@ -56,7 +56,7 @@ func (s *statements) run(query string, args ...any) (sql.Result, error) {
 }
 
 // firstWrite is run for a transaction that has only read so far.
-func (s *statements) firstWrite(query string, args ...any) (result sql.Result, err error) {
+func (s *statements) firstWrite(query string, args ...any) (result driver.Result, err error) {
 	if s.promote == nil {
 		return nil, errReadOnlyTx
 	}
@@ -82,14 +82,14 @@ func (s *statements) note(err error) error {
 // get scans the one row of query into dest and reports whether there is one.
 func (s *statements) get(dest []any, query string, args ...any) (bool, error) {
 	err := s.c.Get(s.ctx, dest, s.fit(query), args...)
-	if errors.Is(err, sql.ErrNoRows) {
+	if errors.Is(err, disk.ErrNoRow) {
 		return false, nil
 	}
 	return err == nil, s.note(err)
 }
 
 // each calls scan on every row of query.
-func (s *statements) each(scan func(*sql.Rows) error, query string, args ...any) error {
+func (s *statements) each(scan func(*disk.Rows) error, query string, args ...any) error {
 	rows, err := s.c.Query(s.ctx, s.fit(query), args...)
 	if err != nil {
 		return s.note(err)
@@ -115,9 +115,9 @@ func (s *statements) fit(query string) string {
 }
 
 // collect returns every row of query as scan reads it.
-func collect[T any](s *statements, scan func(*sql.Rows) (T, error), query string, args ...any) ([]T, error) {
+func collect[T any](s *statements, scan func(*disk.Rows) (T, error), query string, args ...any) ([]T, error) {
 	var list []T
-	err := s.each(func(rows *sql.Rows) error {
+	err := s.each(func(rows *disk.Rows) error {
 		v, err := scan(rows)
 		list = append(list, v)
 		return err
@@ -132,55 +132,6 @@ func only[T any](list []T, err error, kind, id string) (one T, _ error) {
 	}
 	return append(list, one)[0], err
 }
-
-func scanID(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) }
-
-func scanKey(rows *sql.Rows) (key int64, err error) { return key, rows.Scan(&key) }
-
-// key returns the key of an id, creating it if needed; NULL for no id.
-func (s *statements) key(id string) (sql.NullInt64, error) {
-	id = clean(id)
-	if id == "" {
-		return sql.NullInt64{}, nil
-	}
-	key, err := s.known(id)
-	if err == nil && key == 0 {
-		key, err = s.insert(`INSERT INTO ids (id) VALUES (?)`, id)
-		if err == nil {
-			s.keys[id] = key
-		}
-	}
-	return sql.NullInt64{Int64: key, Valid: err == nil}, err
-}
-
-// known returns the key of an id, or 0 if it has none.
-func (s *statements) known(id string) (key int64, err error) {
-	if key, ok := s.keys[id]; ok {
-		return key, nil
-	}
-	found, err := s.get([]any{&key}, `SELECT key FROM ids WHERE id = ?`, id)
-	if found {
-		s.keys[id] = key
-	}
-	return key, err
-}
-
-// ids returns the ids of keys, in order.
-func (s *statements) ids(keys []int64) ([]string, error) {
-	return collect(s, scanID, `SELECT ids.id FROM json_each(?) v CROSS JOIN ids ON ids.key = v.value`, jsonOf(keys))
-}
-
-// idOf returns the SQL for the id of a key column.
-func idOf(column string) string {
-	return "coalesce((SELECT id FROM ids WHERE ids.key = " + column + "), '')"
-}
-
-// keyOf is the SQL for the key of an id given as a parameter; keyOf1 for that
-// of the first parameter, which may be used again.
-const (
-	keyOf  = "(SELECT key FROM ids WHERE id = ?)"
-	keyOf1 = "(SELECT key FROM ids WHERE id = ?1)"
-)
 
 // clean makes text valid UTF-8, as its readers expect; SQLite would keep any
 // bytes.

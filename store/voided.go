@@ -1,11 +1,11 @@
 package store
 
 import (
-	"database/sql"
 	"slices"
 
 	"flame/core"
 	"flame/project"
+	"flame/store/disk"
 )
 
 // A frame is voided while it is stored as planned but reads as invalidated,
@@ -37,10 +37,10 @@ var cascadeTable = table[cascade]{"cascades", "frame", []column[cascade]{
 var cascadesUnderWay = "SELECT c.frame, " + cascadeTable.read("c") + " FROM cascades c ORDER BY c.seq, c.frame"
 
 // scanCascade returns what reads a cascade with its key.
-func scanCascade() func(*sql.Rows) (cascade, error) {
+func scanCascade() func(*disk.Rows) (cascade, error) {
 	var key int64
 	scan := cascadeTable.scan(&key)
-	return func(rows *sql.Rows) (cascade, error) {
+	return func(rows *disk.Rows) (cascade, error) {
 		c, err := scan(rows)
 		c.key = key
 		return c, err
@@ -165,7 +165,7 @@ func (v *voiding) climb(walk string, keys ...int64) error {
 	}
 	slices.Sort(unknown)
 	met := map[int64]climbed{}
-	err := v.sql.each(func(rows *sql.Rows) error {
+	err := v.sql.each(func(rows *disk.Rows) error {
 		var c climbed
 		err := rows.Scan(&c.key, &c.parent, &c.settledBy)
 		met[c.key] = c

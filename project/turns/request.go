@@ -81,14 +81,8 @@ type Amended struct {
 // each is decided on once.
 func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request) (a Amended, err error) {
 	err = p.Consider(ctx, by, func(s *project.Step) (func(*project.Step) error, error) {
-		if len(r.Usage) == 0 { // else there is something to write anyway
-			c, err := amended(s, r)
-			if err != nil {
-				return nil, err
-			}
-			if a = (Amended{Amendment: c.Amend(r.History), Kept: c}); s.Fresh || !c.Changed() && !undecided(s, c, r) {
-				return nil, nil
-			}
+		if settled, err := settle(s, r, &a); settled || err != nil {
+			return nil, err
 		}
 		return func(s *project.Step) error {
 			if err := errors.Join(usage.Add(s, r.Usage), children.Weigh(s)); err != nil {
@@ -113,6 +107,22 @@ func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request
 		}, nil
 	})
 	return a, err
+}
+
+// settle reports whether there is nothing to write for a request, and how it is sent then.
+func settle(s *project.Step, r Request, a *Amended) (settled bool, err error) {
+	if len(r.Usage) > 0 {
+		return false, nil
+	}
+	c, err := loaded(s, r)
+	if err != nil || undecided(s, c, r) { // its change does the rest
+		return false, err
+	}
+	if err := amend(s, &c, r); err != nil {
+		return false, err
+	}
+	*a = Amended{Amendment: c.Amend(r.History), Kept: c}
+	return s.Fresh || !c.Changed(), nil
 }
 
 // Recall returns how a request is sent by what was decided on for those before it. It
@@ -153,28 +163,41 @@ func (r Request) show(c *conversation.Conversation, now core.Millis) {
 // amended returns the session's conversation with what a request shows, but for what
 // the agent should be told.
 func amended(s *project.Step, r Request) (c conversation.Conversation, err error) {
+	if c, err = loaded(s, r); err == nil {
+		err = amend(s, &c, r)
+	}
+	return c, err
+}
+
+// loaded returns what is kept of the session's conversation.
+func loaded(s *project.Step, r Request) (c conversation.Conversation, err error) {
 	if s.Fresh || len(r.History) == 0 {
 		return c, nil
 	}
-	if c, err = conversation.Load(s, r.History); err != nil {
-		return c, err
+	return conversation.Load(s, r.History)
+}
+
+// amend has a conversation know what a request shows, and leaves out what is finished.
+func amend(s *project.Step, c *conversation.Conversation, r Request) error {
+	if s.Fresh || len(r.History) == 0 {
+		return nil
 	}
-	r.show(&c, s.Now)
+	r.show(c, s.Now)
 	c.Catch(r.History)
 	c.Switch(s.Project.Fold)
 	if !s.Project.Fold {
-		return c, nil
+		return nil
 	}
 	frames, err := foldFrames(s, r.History)
 	if err != nil {
-		return c, err
+		return err
 	}
 	terms := r.terms(s.Now)
 	if len(frames) > 0 {
 		c.Fold(fold.Find(r.History, frames, c.Ledger, terms))
 	}
 	c.Cut(fold.Trim(r.History, c.Ledger, s.Project.Trim, terms))
-	return c, nil
+	return nil
 }
 
 // undecided reports whether the request has a new prompt, or follows a compaction, for

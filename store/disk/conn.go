@@ -1,45 +1,52 @@
 package disk
 
 import (
+	"cmp"
 	"context"
-	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"time"
 
+	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// A Conn is one connection to SQLite with the statements it has prepared.
+// A Conn is one connection to SQLite with the statements it has prepared. It speaks
+// with the driver itself, as nobody else uses the connection: what database/sql does to
+// share one among goroutines costs as much as a short statement does.
 //
-// A statement that has begun is not interrupted when its context ends: the
-// driver and database/sql would each start a goroutine to watch it, which costs
-// more than most statements do, and then return the context's error even if the
-// statement was done. Begin, commit and undo, whose outcome must be known, run
-// without a context that ends; SQLite's own waiting bounds them (see File.dsn).
+// A statement that has begun is not interrupted when its context ends: the driver would
+// start a goroutine to watch it, which costs more than most statements do, and then
+// return the context's error even if the statement was done. Begin, commit and undo,
+// whose outcome must be known, run without a context that ends; SQLite's own waiting
+// bounds them (see File.dsn).
 type Conn struct {
-	Raw   *sql.Conn // for what is not to be prepared
-	Older bool      // the file lacks what newer schemas have, and can only be read; set by its owner
+	// Set by its owner:
+	Older bool             // the file lacks what newer schemas have, and can only be read
+	Names map[int64]string // of keys that keep their names for ever; forgotten when a transaction is undone
 
-	db     *sql.DB
-	stmts  map[string]*sql.Stmt
+	conn   driver.Conn
+	stmts  map[string]*stmt
 	log    os.FileInfo // of the write-ahead log, which stays while this is open; nil if there is none
 	closed bool
 }
 
+var errClosed = errors.New("the connection to the database is closed")
+
 // Connect opens the one connection of dsn.
 func Connect(dsn string) (*Conn, error) {
-	db, err := sql.Open("sqlite", dsn)
+	connector, err := sqlite.NewConnector(dsn)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := db.Conn(context.Background())
+	conn, err := connector.Connect(context.Background())
 	if err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, err
 	}
-	return &Conn{db: db, Raw: raw, stmts: map[string]*sql.Stmt{}}, nil
+	return &Conn{conn: conn, stmts: map[string]*stmt{}}, nil
 }
 
 // Usable reports whether c is open. If it is not, its owner opens another.
@@ -53,52 +60,95 @@ func (c *Conn) Close() error {
 	}
 	c.closed = true
 	for _, stmt := range c.stmts {
-		stmt.Close()
+		_ = stmt.of.Close() // it repeats the error that its last run returned
 	}
-	return errors.Join(c.Raw.Close(), c.db.Close())
+	return c.conn.Close()
 }
 
 // prepare returns query's statement, unless ctx has ended, and caches it. The
 // queries are made of a fixed set of parts, so their number is bounded.
-func (c *Conn) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
-	if err := ctx.Err(); err != nil {
+func (c *Conn) prepare(ctx context.Context, query string) (*stmt, error) {
+	if err := c.ready(ctx); err != nil {
 		return nil, err
 	}
-	if stmt, ok := c.stmts[query]; ok {
-		return stmt, nil
+	if known, ok := c.stmts[query]; ok {
+		return known, nil
 	}
-	stmt, err := c.Raw.PrepareContext(context.Background(), query)
-	if err == nil {
-		c.stmts[query] = stmt
+	prepared, err := c.conn.Prepare(query)
+	if err != nil {
+		return nil, err
 	}
-	return stmt, err
+	made := &stmt{of: prepared.(preparedStmt)}
+	c.stmts[query] = made
+	return made, nil
+}
+
+// ready returns why nothing can be run, if so.
+func (c *Conn) ready(ctx context.Context) error {
+	if c.closed {
+		return errClosed
+	}
+	return ctx.Err()
 }
 
 // Exec runs a query that returns no rows.
-func (c *Conn) Exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
+func (c *Conn) Exec(ctx context.Context, query string, args ...any) (driver.Result, error) {
 	stmt, err := c.prepare(ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	return stmt.ExecContext(context.Background(), args...)
+	named, err := stmt.named(args)
+	if err != nil {
+		return nil, err
+	}
+	return stmt.of.ExecContext(context.Background(), named)
 }
 
-// Query runs a query and returns its rows.
-func (c *Conn) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+// Query runs a query and returns its rows, which must be closed before it runs again.
+func (c *Conn) Query(ctx context.Context, query string, args ...any) (*Rows, error) {
 	stmt, err := c.prepare(ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	return stmt.QueryContext(context.Background(), args...)
+	return stmt.query(args)
 }
 
-// Get scans the one row of query into dest.
+// Get scans the one row of query into dest, or returns ErrNoRow.
 func (c *Conn) Get(ctx context.Context, dest []any, query string, args ...any) error {
-	stmt, err := c.prepare(ctx, query)
+	rows, err := c.Query(ctx, query, args...)
 	if err != nil {
 		return err
 	}
-	return stmt.QueryRowContext(context.Background(), args...).Scan(dest...)
+	if !rows.Next() {
+		return cmp.Or(rows.Close(), ErrNoRow)
+	}
+	return cmp.Or(rows.Scan(dest...), rows.Close())
+}
+
+// Run runs statements that are used once. They are interrupted when ctx ends.
+func (c *Conn) Run(ctx context.Context, statements string, args ...any) error {
+	if err := c.ready(ctx); err != nil {
+		return err
+	}
+	named, err := appendNamed(nil, args)
+	if err != nil {
+		return err
+	}
+	_, err = c.conn.(driver.ExecerContext).ExecContext(ctx, statements, named)
+	return err
+}
+
+// Look runs a query that is used once and may take long. Its first row is not waited for
+// longer than ctx lasts.
+func (c *Conn) Look(ctx context.Context, query string) (*Rows, error) {
+	if err := c.ready(ctx); err != nil {
+		return nil, err
+	}
+	found, err := c.conn.(driver.QueryerContext).QueryContext(ctx, query, nil)
+	if err != nil {
+		return nil, err
+	}
+	return (&Rows{}).begin(found), nil
 }
 
 // How transactions begin.
@@ -143,6 +193,7 @@ func (c *Conn) begin(begin string) error {
 // undo leaves c without a transaction, whether it is in one or not. Only SQLite
 // knows which; if it does not say, the connection is closed.
 func (c *Conn) undo() {
+	c.Names = nil
 	_, err := c.Exec(context.Background(), "ROLLBACK")
 	if err != nil && !strings.Contains(err.Error(), "no transaction is active") {
 		_ = c.Close() // the connection is given up in any case
@@ -191,7 +242,7 @@ func (c *Conn) UseLog(wait context.Context) error {
 func (c *Conn) CopyTo(ctx context.Context, path string) error {
 	return WhileBusy(ctx, func() error { // it takes a snapshot of its own
 		return PutWhole(path, func(unfinished string) error {
-			if _, err := c.Raw.ExecContext(ctx, "VACUUM INTO ?", unfinished); err != nil {
+			if err := c.Run(ctx, "VACUUM INTO ?", unfinished); err != nil {
 				return fmt.Errorf("backup to %s: %w", path, err)
 			}
 			return nil

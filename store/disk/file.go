@@ -107,6 +107,9 @@ func (f *File) Close() error {
 	return errors.Join(err, f.write.Close(), f.header.file.Close())
 }
 
+// Writes reports whether the connection for Update is open.
+func (f *File) Writes() bool { return f.write.Usable() }
+
 // Writer returns the connection for Update.
 func (f *File) Writer(wait context.Context) (c *Conn, err error) {
 	if err := f.Check(); err != nil {
@@ -160,8 +163,8 @@ func (f *File) dsn(params url.Values) string {
 		"_synchronous":  {"FULL"},
 		"_pragma":       {"temp_store(MEMORY)", "wal_autocheckpoint(0)"},
 	}
-	if f.longLived { // it has three connections, each with a cache of 2 MB otherwise
-		query.Add("_pragma", "cache_size(-1000)") // KB
+	if f.longLived { // it has three connections, each with a cache of 2 MB otherwise; more than this makes nothing quicker
+		query.Add("_pragma", "cache_size(-500)") // KB
 	}
 	for key, values := range params {
 		query[key] = values

@@ -21,16 +21,24 @@ func NewTurn() Turn { return make(Turn, 1) }
 
 // Take waits for the turn until wait is done, and returns ErrBusy then.
 func (t Turn) Take(wait context.Context) error {
-	select {
-	case t <- struct{}{}:
+	if t.TakeFree() {
 		return nil
-	default:
 	}
 	select {
 	case t <- struct{}{}:
 		return nil
 	case <-wait.Done():
 		return ErrBusy
+	}
+}
+
+// TakeFree takes the turn if nobody has it, and reports whether it did.
+func (t Turn) TakeFree() bool {
+	select {
+	case t <- struct{}{}:
+		return true
+	default:
+		return false
 	}
 }
 

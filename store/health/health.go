@@ -201,7 +201,7 @@ func inspect(ctx context.Context, path string, c *disk.Conn, version int, look L
 // integrity returns what SQLite finds wrong in the indexes, including that of
 // words, which can be rebuilt. Anything else is an error.
 func integrity(ctx context.Context, c *disk.Conn) (wrong []string, err error) {
-	rows, err := c.Raw.QueryContext(ctx, "PRAGMA integrity_check(5)") // which may take long
+	rows, err := c.Look(ctx, "PRAGMA integrity_check(5)") // which may take long
 	if err != nil {
 		return nil, err
 	}

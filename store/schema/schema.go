@@ -5,7 +5,6 @@ package schema
 
 import (
 	"context"
-	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
@@ -66,7 +65,7 @@ func (s Schema) judge(c *disk.Conn) (version int, err error) {
 	}
 	err = c.Get(ctx, []any{&oldest}, "SELECT value FROM meta WHERE name = 'oldest'")
 	switch {
-	case disk.Code(err) == sqlite3.SQLITE_ERROR, errors.Is(err, sql.ErrNoRows): // no such table, or row
+	case disk.Code(err) == sqlite3.SQLITE_ERROR, errors.Is(err, disk.ErrNoRow): // no such table, or row
 		return 0, ErrForeign
 	case err != nil:
 		return 0, err
@@ -85,10 +84,9 @@ func (s Schema) Apply(ctx context.Context, c *disk.Conn, version int) error {
 		if err != nil {
 			return err
 		}
-		if _, err := c.Raw.ExecContext(ctx, step); err != nil {
+		if err := c.Run(ctx, step); err != nil {
 			return fmt.Errorf("schema %d: %w", v, err)
 		}
 	}
-	_, err := c.Raw.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", s.Version))
-	return err
+	return c.Run(ctx, fmt.Sprintf("PRAGMA user_version = %d", s.Version))
 }
