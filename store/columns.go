@@ -1,7 +1,6 @@
 package store
 
 import (
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -151,7 +150,11 @@ func (t table[T]) pick(values []any, names ...string) []any {
 func bind(s *statements, field any) (any, error) {
 	switch p := field.(type) {
 	case id:
-		return s.key(*p.of)
+		key, err := s.key(*p.of)
+		if !key.Valid {
+			return nil, err
+		}
+		return key.Int64, err
 	case *string:
 		return clean(*p), nil
 	case *core.Status:
@@ -176,7 +179,10 @@ func bind(s *statements, field any) (any, error) {
 	case *[]string:
 		return jsonList(*p)
 	case *json.RawMessage:
-		return sql.NullString{String: clean(string(*p)), Valid: len(*p) > 0}, nil
+		if len(*p) == 0 {
+			return nil, nil
+		}
+		return clean(string(*p)), nil
 	}
 	panic(fmt.Sprintf("store: a column keeps a %T", field))
 }
@@ -202,6 +208,9 @@ func target(field any) any {
 
 // jsonList returns a list as JSON text; nil gives an empty list.
 func jsonList(list []string) (string, error) {
+	if len(list) == 0 {
+		return "[]", nil
+	}
 	cleaned := make([]string, len(list))
 	for i, item := range list {
 		cleaned[i] = clean(item)

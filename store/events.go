@@ -3,6 +3,9 @@ package store
 import (
 	"encoding/json"
 	"slices"
+	"strings"
+
+	"github.com/samber/lo"
 
 	"flame/core"
 	"flame/project"
@@ -27,27 +30,56 @@ var eventTable = table[core.Event]{"events", "seq", []column[core.Event]{
 var (
 	eventColumns = eventTable.read("e")
 	newColumns   = []string{"v", "ts", "event", "session", "parent_session", "subagent", "depth", "host", "data"}
-	appended     = "INSERT INTO events (frame, " + eventTable.each(itself, newColumns...) + ") "
-	appendEvent  = appended + "VALUES (?, " + placeholders(len(newColumns)) + ")"
-	appendEvents = appended + "SELECT v.value, " + placeholders(len(newColumns)) + " FROM json_each(?) v"
+	newEvent     = table[core.Event]{columns: eventTable.some(newColumns)}
+	appended     = "INTO events (frame, " + newEvent.each(itself) + ") "
+	appendEvents = "INSERT " + appended + "SELECT v.value, " + placeholders(len(newColumns)) + " FROM json_each(?) v"
 )
 
-// AppendEvent writes e with the next Seq and returns that.
-func (t *tx) AppendEvent(e core.Event) (seq int64, err error) {
-	frame, err := t.sql.key(e.Frame)
-	if err != nil {
-		return 0, err
+// atOnce are the numbers of events that one statement writes: few, as each is prepared.
+var atOnce = []int{32, 8, 1}
+
+// appendSome is the SQL that writes a number of events, for those of atOnce. If it failed,
+// the rows before would stay, but the transaction ends then. A statement that could undo
+// several rows would have FTS5 write out its index first.
+var appendSome = lo.SliceToMap(atOnce, func(n int) (int, string) {
+	row := "(?, " + placeholders(len(newColumns)) + ")"
+	return n, "INSERT OR FAIL " + appended + "VALUES " + row + strings.Repeat(", "+row, n-1)
+})
+
+// AppendEvent writes e, and then more, each with the next Seq, and returns the last.
+func (t *tx) AppendEvent(e core.Event, more ...core.Event) (seq int64, err error) {
+	if len(more) == 0 {
+		return t.sql.append([]core.Event{e})
 	}
-	values, err := t.sql.eventValues(e)
-	if err != nil {
-		return 0, err
+	list := append([]core.Event{e}, more...)
+	for _, n := range atOnce {
+		for ; len(list) >= n && err == nil; list = list[n:] {
+			seq, err = t.sql.append(list[:n])
+		}
 	}
-	return t.sql.insert(appendEvent, append([]any{frame}, values...)...)
+	return seq, err
+}
+
+// append writes as many events as one statement can, and returns the Seq of the last.
+func (s *statements) append(list []core.Event) (seq int64, err error) {
+	values := make([]any, 0, len(list)*(len(newColumns)+1))
+	for i := range list {
+		frame, err := bind(s, id{&list[i].Frame})
+		if err != nil {
+			return 0, err
+		}
+		others, err := s.eventValues(&list[i])
+		if err != nil {
+			return 0, err
+		}
+		values = append(append(values, frame), others...)
+	}
+	return s.insert(appendSome[len(list)], values...)
 }
 
 // appendEvents writes e about each of these frames, in order.
 func (s *statements) appendEvents(e core.Event, frames []int64) error {
-	values, err := s.eventValues(e)
+	values, err := s.eventValues(&e)
 	if err != nil {
 		return err
 	}
@@ -56,11 +88,11 @@ func (s *statements) appendEvents(e core.Event, frames []int64) error {
 }
 
 // eventValues returns the values for newColumns.
-func (s *statements) eventValues(e core.Event) ([]any, error) {
+func (s *statements) eventValues(e *core.Event) ([]any, error) {
 	if len(e.Data) > 0 && !json.Valid(e.Data) {
 		return nil, core.Invalidf("the data of event %s is not JSON", e.Event)
 	}
-	return eventTable.values(s, &e, newColumns...)
+	return newEvent.values(s, e)
 }
 
 // FindEvents returns the events that q describes, oldest first.

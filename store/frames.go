@@ -92,22 +92,48 @@ var framesOf = "SELECT " + frameColumns + " FROM json_each(?) k CROSS JOIN ids i
 
 // FramesOf returns the frames that have these ids, without missing ones.
 func (t *tx) FramesOf(ids []string) ([]core.Frame, error) {
-	if len(ids) == 0 {
+	sought := make([]string, 0, len(ids))
+	for _, id := range ids {
+		if key, looked := t.sql.keys[clean(id)]; key != 0 || !looked {
+			sought = append(sought, clean(id))
+		}
+	}
+	if len(sought) == 0 {
 		return nil, nil
 	}
-	return readFrames(t, framesOf, jsonOf(lo.Map(ids, func(id string, _ int) string { return clean(id) })))
+	return readFrames(t, framesOf, jsonOf(sought))
 }
 
 // withChildren is the SQL of WithChildren: its ids are a JSON list.
-const withChildren = `SELECT i.id FROM json_each(?) k CROSS JOIN ids i ON i.id = k.value
-	WHERE EXISTS (SELECT 1 FROM frames f WHERE f.parent = i.key)`
+const withChildren = `SELECT i.id, i.key, EXISTS (SELECT 1 FROM frames f WHERE f.parent = i.key)
+	FROM json_each(?) k CROSS JOIN ids i ON i.id = k.value`
 
-// WithChildren returns those of these ids that are parents of frames.
-func (t *tx) WithChildren(ids []string) ([]string, error) {
+// WithChildren returns those of these ids that are parents of frames. It asks about ids
+// that are new, as a rule: what it learns of their keys spares those who save frames with
+// them to ask for each.
+func (t *tx) WithChildren(ids []string) (parents []string, err error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return collect(t.sql, scanID, withChildren, jsonOf(lo.Map(ids, func(id string, _ int) string { return clean(id) })))
+	ids = lo.Map(ids, func(id string, _ int) string { return clean(id) })
+	keys := make(map[string]int64, len(ids))
+	err = t.sql.each(func(rows *disk.Rows) error {
+		var id string
+		var key int64
+		var has bool
+		err := rows.Scan(&id, &key, &has)
+		if keys[id] = key; has {
+			parents = append(parents, id)
+		}
+		return err
+	}, withChildren, jsonOf(ids))
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		t.sql.keys[id] = keys[id]
+	}
+	return parents, nil
 }
 
 // SaveFrame writes a new frame, or all fields of one that exists.
@@ -122,11 +148,15 @@ func (t *tx) SaveFrame(f core.Frame) error {
 	if err != nil {
 		return err
 	}
+	key, err := t.sql.known(clean(f.ID))
+	if err != nil {
+		return err
+	}
 	values, err := frameTable.values(t.sql, &f)
 	if err != nil {
 		return err
 	}
-	if err := t.sql.indexWords(f.ID, frameTable.pick(values, wordColumns...)); err != nil {
+	if err := t.sql.indexWords(f.ID, key == 0, frameTable.pick(values, wordColumns...)); err != nil {
 		return err
 	}
 	if err := t.sql.raiseRevision(); err != nil {
@@ -160,15 +190,17 @@ func wordsOf(column, value string) string {
 }
 
 // indexWords updates the word index from what the frame's row holds to words,
-// those of the new row.
-func (s *statements) indexWords(frame string, words []any) error {
+// those of the new row. isNew says that there can be no row, as the id was in no use.
+func (s *statements) indexWords(frame string, isNew bool, words []any) error {
 	key, err := s.key(frame)
 	if err != nil {
 		return err
 	}
 	args := append(words, key)
-	var same bool
-	known, err := s.get([]any{&same}, sameWords, args...)
+	var same, known bool
+	if !isNew {
+		known, err = s.get([]any{&same}, sameWords, args...)
+	}
 	if err != nil || same {
 		return err
 	}
