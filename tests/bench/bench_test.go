@@ -159,28 +159,72 @@ func TestTableTellsWhatIsMissed(t *testing.T) {
 func TestHooksAreHeldAgainstTrue(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		p50 [kindsOfHooks]float64
-		met bool
+		none, idle, calls []time.Duration // of /bin/true: idle
+		met               bool
+		figure            float64
 	}{
-		"less":               {[kindsOfHooks]float64{noHooks: 20, trueHooks: 24, callingHooks: 22, commandHooks: 30}, true},
-		"more":               {[kindsOfHooks]float64{noHooks: 20, trueHooks: 24, callingHooks: 25, commandHooks: 30}, false},
-		"less than nothing":  {[kindsOfHooks]float64{noHooks: 20, trueHooks: 24, callingHooks: 19, commandHooks: 30}, true},
-		"more, but both are": {[kindsOfHooks]float64{noHooks: 20, trueHooks: 19, callingHooks: 20, commandHooks: 30}, false},
+		"less":                  {[]time.Duration{20}, []time.Duration{24}, []time.Duration{22}, true, 2},
+		"more":                  {[]time.Duration{20}, []time.Duration{24}, []time.Duration{25}, false, 5},
+		"less than nothing":     {[]time.Duration{20}, []time.Duration{24}, []time.Duration{19}, true, -1},
+		"more than what is not": {[]time.Duration{20}, []time.Duration{19}, []time.Duration{20}, false, 0},
+		"a machine that is busy for a while": {
+			[]time.Duration{20, 90, 91}, []time.Duration{24, 93, 95}, []time.Duration{22, 92, 93}, true, 2,
+		},
+	}
+	in := func(all []time.Duration) (s sample) {
+		for _, ms := range all {
+			s = append(s, ms*time.Millisecond)
+		}
+		return s
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			goals := 0
-			for _, r := range hookRows("Read", tt.p50) {
+			goals, none := 0, in(tt.none)
+			for _, r := range hookRows("Read", [kindsOfHooks]sample{noHooks: none, trueHooks: in(tt.idle), callingHooks: in(tt.calls), commandHooks: none}) {
 				assert.Contains(t, r.What, "Claude Code, Read: ")
 				if r.Goal != "" {
 					goals++
 					assert.Equal(t, tt.met, r.Met)
-					assert.InDelta(t, tt.p50[callingHooks]-tt.p50[noHooks], r.Figure, 1e-9)
+					assert.InDelta(t, tt.figure, r.Figure, 1e-9)
 				}
 			}
 			assert.Equal(t, 1, goals)
 		})
 	}
+}
+
+func TestClientsTakeTurns(t *testing.T) {
+	t.Parallel()
+	const clients, steps = 3, 20
+	r := newRing(t.Context(), clients)
+	var mu sync.Mutex
+	var order []int
+	var working sync.WaitGroup
+	for client := range clients {
+		working.Go(func() {
+			for range steps {
+				r.wait(client)
+				mu.Lock()
+				order = append(order, client)
+				mu.Unlock()
+				r.pass(client)
+			}
+		})
+	}
+	working.Wait()
+	require.Len(t, order, clients*steps)
+	for i, client := range order {
+		assert.Equal(t, i%clients, client, "step %d", i)
+	}
+}
+
+func TestNobodyWaitsForAClientThatFails(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	r := newRing(ctx, 2)
+	cancel()
+	r.wait(1)
+	r.pass(0)
 }
 
 func TestRealClientIsLeftOutWhereItIsMissing(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 
 	"flame/tests/clients"
 	"flame/tests/model"
@@ -45,8 +46,8 @@ const (
 	kindsOfHooks
 )
 
-// claudeCode times the real client with each kind of hooks in turn: from the end of the
-// model's answer, which calls a tool, to the client's next request.
+// claudeCode times the real client with each kind of hooks: from the end of the model's
+// answer, which calls a tool, to the client's next request.
 func (b *bench) claudeCode(ctx context.Context) (rows []row, err error) {
 	if _, err := clients.Binary(clients.ClaudeCode); err != nil {
 		b.tell("left out: " + err.Error())
@@ -61,53 +62,57 @@ func (b *bench) claudeCode(ctx context.Context) (rows []row, err error) {
 		defer m.model.Close()
 		machines = append(machines, m)
 	}
-	taken, err := b.sessions(ctx, machines)
-	if err != nil {
-		return nil, err
+	for round := range b.rounds {
+		if err := b.sessions(ctx, machines, round); err != nil {
+			return nil, err
+		}
 	}
 	for _, r := range repeatedTools {
-		var p50 [kindsOfHooks]float64
-		for kind := range p50 {
-			p50[kind] = taken[kind][r.tool].p50()
+		var samples [kindsOfHooks]sample
+		for kind := range samples {
+			samples[kind] = machines[kind].taken[r.tool]
 		}
-		rows = append(rows, hookRows(r.tool, p50)...)
+		rows = append(rows, hookRows(r.tool, samples)...)
 	}
 	return rows, nil
 }
 
-// sessions has the clients work in turn, in each round all of them, and returns how long
-// each took with the calls of each tool.
-func (b *bench) sessions(ctx context.Context, machines []*machine) (taken [kindsOfHooks]map[string]sample, err error) {
-	for kind := range taken {
-		taken[kind] = map[string]sample{}
-	}
-	for round := range b.rounds {
-		for kind, m := range machines {
-			if err := b.session(ctx, m, round, taken[kind]); err != nil {
-				return taken, fmt.Errorf("in %s: %w", m.home, err)
-			}
-		}
-	}
-	return taken, nil
-}
-
-// hookRows tells what each kind of hooks adds to the time without any.
-func hookRows(tool string, p50 [kindsOfHooks]float64) []row {
+// hookRows tells what each kind of hooks adds to the time without any. Samples are of the
+// same steps, in order.
+func hookRows(tool string, samples [kindsOfHooks]sample) []row {
 	about := "Claude Code, " + tool + ": "
-	adds := func(kind int) float64 { return p50[kind] - p50[noHooks] }
+	adds := func(kind int) float64 { return samples[kind].beyond(samples[noHooks]).p50() }
 	return []row{
-		told(about+"from answer to request without hooks, p50", unitMS, p50[noHooks]),
-		told(about+"what /bin/true as a hook adds", unitMS, adds(trueHooks)),
-		trueGoal.against(about+"what flame's hooks add, by calls", 0, unitMS, adds(callingHooks), adds(trueHooks)),
-		told(about+"what flame's hooks add, by commands", unitMS, adds(commandHooks)),
+		told(about+"from answer to request without hooks, p50", unitMS, samples[noHooks].p50()),
+		told(about+"what /bin/true as a hook adds, p50", unitMS, adds(trueHooks)),
+		trueGoal.against(about+"what flame's hooks add, by calls, p50", 0, unitMS, adds(callingHooks), adds(trueHooks)),
+		told(about+"what flame's hooks add, by commands, p50", unitMS, adds(commandHooks)),
 	}
 }
 
-// session has the client make all calls in one session, and adds how long it took from
-// each to its next request.
-func (b *bench) session(ctx context.Context, m *machine, round int, taken map[string]sample) error {
+// sessions has the clients work at the same time, each in one session, and take turns.
+func (b *bench) sessions(ctx context.Context, machines []*machine, round int) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r, failures := newRing(ctx, len(machines)), make([]error, len(machines))
+	var working sync.WaitGroup
+	for kind, m := range machines {
+		working.Go(func() {
+			if err := b.session(ctx, m, round, r, kind); err != nil {
+				failures[kind] = fmt.Errorf("in %s: %w", m.home, err)
+				cancel() // the others would wait for it
+			}
+		})
+	}
+	working.Wait()
+	return errors.Join(failures...)
+}
+
+// session has one client make all calls, and adds how long it took from each to its next
+// request.
+func (b *bench) session(ctx context.Context, m *machine, round int, r *ring, place int) error {
 	worker := fmt.Sprintf("worker in round %d", round)
-	m.model.Play(model.Script{{Name: worker, Turns: b.callsOf(m, round)}})
+	m.model.Play(model.Script{{Name: worker, Turns: b.steps(m, round, r, place)}})
 	if _, err := m.run(ctx, "claude", "-p", "--output-format", "json", "--permission-mode", "bypassPermissions", "--", "Do the work."); err != nil {
 		return err
 	}
@@ -117,18 +122,34 @@ func (b *bench) session(ctx context.Context, m *machine, round int, taken map[st
 	}
 	for n, next := range requests[1:] {
 		if r, turn := repeatedTools[n/b.turns], n%b.turns; turn >= b.early {
-			taken[r.tool] = append(taken[r.tool], next.Arrived.Sub(requests[n].Answered))
+			m.taken[r.tool] = append(m.taken[r.tool], next.Arrived.Sub(requests[n].Answered))
 		}
 	}
 	return m.check(ctx, round, b.turns)
 }
 
-// callsOf returns the model's turns in one session: those of each tool together.
-func (b *bench) callsOf(m *machine, round int) (turns []model.Turn) {
-	for _, r := range repeatedTools {
+// steps returns the model's turns in one session, all calls of a tool before those of the
+// next. A step begins with an answer and ends with the next request.
+func (b *bench) steps(m *machine, round int, r *ring, place int) (turns []model.Turn) {
+	first := true
+	step := func(then model.Turn) {
+		passes, waits := !first, len(then.Tools) > 0
+		first = false
+		turns = append(turns, model.Turn{From: func(model.Request) model.Turn {
+			if passes {
+				r.pass(place)
+			}
+			if waits {
+				r.wait(place)
+			}
+			return then
+		}})
+	}
+	for _, tool := range repeatedTools {
 		for turn := range b.turns {
-			turns = append(turns, model.Turn{Tools: []model.Tool{{Name: r.tool, Input: r.input(m.project, round, turn)}}})
+			step(model.Turn{Tools: []model.Tool{{Name: tool.tool, Input: tool.input(m.project, round, turn)}}})
 		}
 	}
+	step(model.Turn{Text: "done"})
 	return turns
 }

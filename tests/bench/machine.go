@@ -24,7 +24,8 @@ type machine struct {
 	env                []string // more than what everyone has
 	notes              bool     // flame's hooks are there
 	model              *model.Server
-	faults             []error // calls of tools that the client did not offer
+	faults             []error           // calls of tools that the client did not offer
+	taken              map[string]sample // by tool, from each call to the next request
 }
 
 // machine makes one whose client has a kind of hooks.
@@ -32,7 +33,7 @@ func (b *bench) machine(ctx context.Context, kind int) (*machine, error) {
 	top := filepath.Join(b.dir, fmt.Sprintf("machine-%d", kind))
 	m := &machine{
 		home: filepath.Join(top, "home"), project: filepath.Join(top, "project"), bin: filepath.Join(top, "bin"),
-		flame: b.flame, notes: kind == callingHooks || kind == commandHooks,
+		flame: b.flame, notes: kind == callingHooks || kind == commandHooks, taken: map[string]sample{},
 	}
 	if kind == commandHooks {
 		m.env = []string{"FLAME_HOOKS=command"}
