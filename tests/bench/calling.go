@@ -63,20 +63,34 @@ func (b *bench) callEach(ctx context.Context, c *client, e hookEvent, disk *sync
 
 // hook calls the tool of hooks with e and looks at the answer.
 func (c *client) hook(e hookEvent, t tree, run int) error {
-	input := map[string]any{}
-	for name, value := range e.event(t, run) {
-		if _, text := value.(string); !text {
-			encoded, err := json.Marshal(value)
-			if err != nil {
-				return err
-			}
-			value = string(encoded) // as Claude Code passes on what is no string
-		}
-		input[name] = value
+	input, err := asCalled(e.event(t, run))
+	if err != nil {
+		return err
 	}
 	text, err := c.tool("hook", input)
 	if err == nil && e.answer != nil && !strings.Contains(text, e.answer(t)) {
 		err = fmt.Errorf("the server answered %s without %s: %q", e.what, e.answer(t), text)
 	}
 	return err
+}
+
+// asCalled returns an event as Claude Code passes it on to a server: what is no string as
+// its JSON, and of a written file the name alone.
+func asCalled(event object) (object, error) {
+	input := object{}
+	for name, value := range event {
+		if _, text := value.(string); !text {
+			encoded, err := json.Marshal(value)
+			if err != nil {
+				return nil, err
+			}
+			value = string(encoded)
+		}
+		input[name] = value
+	}
+	if call, written := event["tool_input"].(object); written && event["tool_name"] == "Write" {
+		input["tool_input"] = object{"file_path": call["file_path"], "notebook_path": ""}
+		delete(input, "tool_response")
+	}
+	return input, nil
 }
