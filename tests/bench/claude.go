@@ -137,7 +137,7 @@ func (b *bench) steps(m *machine, round int, r *ring, place int) (turns []model.
 		first = false
 		turns = append(turns, model.Turn{From: func(model.Request) model.Turn {
 			if passes {
-				r.pass(place)
+				r.pass()
 			}
 			if waits {
 				r.wait(place)
