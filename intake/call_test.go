@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/intake"
+	"flame/project"
 )
 
 // caller is what takes in calls of the server by Claude Code's hooks.
@@ -43,6 +44,36 @@ func TestACallIsTakenInAsTheEventOfAProcess(t *testing.T) {
 	}))
 	c.Answer(t.Context(), filled(t, map[string]string{"hook_event_name": "SessionEnd", "session_id": "c", "prompt_id": "p", "reason": "clear"}))
 	assert.Equal(t, []string{`completed Say "${session_id}" {}`}, s.tree())
+}
+
+func TestACallTellsOfAFile(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ input, want string }{
+		"by its name":                         {`{"file_path": "/work/a.go", "notebook_path": ""}`, "a.go"},
+		"as a notebook":                       {`{"file_path": "", "notebook_path": "/work/a.ipynb"}`, "a.ipynb"},
+		"with all of the call, as JSON":       {`"{\"file_path\":\"/work/a.go\",\"content\":\"package a\"}"`, "a.go"},
+		"by none":                             {`{"file_path": "", "notebook_path": ""}`, ""},
+		"by something else":                   {`{"file_path": {"a": 1}}`, ""},
+		"in a list, where an object is usual": {`["/work/a.go"]`, ""},
+		"by a number":                         {`7`, ""},
+		"by nothing":                          {`null`, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStation(t)
+			c := s.caller()
+			c.Answer(t.Context(), filled(t, map[string]string{"hook_event_name": "UserPromptSubmit", "session_id": "c", "prompt_id": "p", "prompt": "Work"}))
+			assert.Equal(t, "{}", c.Answer(t.Context(), json.RawMessage(
+				`{"hook_event_name": "PostToolUse", "session_id": "c", "tool_name": "Write", "tool_use_id": "t", "cwd": "/work", "tool_input": `+tt.input+`}`)))
+			require.NoError(t, s.Project.Store.View(t.Context(), func(tx project.Tx) error {
+				frames, err := tx.FindFrames(project.FrameQuery{})
+				require.Len(t, frames, 1)
+				assert.Equal(t, tt.want, strings.Join(frames[0].Artifacts, " "))
+				return err
+			}))
+		})
+	}
 }
 
 func TestACallThatMeetsALockIsTakenInLater(t *testing.T) {

@@ -24,8 +24,10 @@ type field struct {
 
 // fields lists the fields of an event that flame reads. A hook of type mcp_tool must name
 // each one that it passes on.
-func fields() (list []field) {
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[event]()) {
+func fields() []field { return fieldsOf(reflect.TypeFor[event]()) }
+
+func fieldsOf(object reflect.Type) (list []field) {
+	for _, f := range reflect.VisibleFields(object) {
 		if name := f.Tag.Get("json"); name != "" {
 			list = append(list, field{name, f.Type.Kind() == reflect.String})
 		}
@@ -33,16 +35,36 @@ func fields() (list []field) {
 	return list
 }
 
+// The fields of a tool's call and of its answer.
+const (
+	inputField    = "tool_input"
+	responseField = "tool_response"
+)
+
 // callInput is the input of such a hook: for each field a placeholder, which Claude Code
 // replaces by a string (observed): that of a string field as it is, others' as compact
 // JSON, and an empty one for a field that the event does not have.
-func callInput() map[string]string {
-	input := map[string]string{}
+func callInput() map[string]any {
+	input := map[string]any{}
 	for _, f := range fields() {
-		input[f.name] = "${" + f.name + "}"
+		input[f.name] = placeholder(f.name)
 	}
 	return input
 }
+
+// fileInput is callInput for a tool that writes a file: of the call it passes on the names
+// alone. The file itself stands in the call, and again in the answer.
+func fileInput() map[string]any {
+	input, names := callInput(), map[string]string{}
+	for _, f := range fieldsOf(reflect.TypeFor[fileCall]()) {
+		names[f.name] = placeholder(inputField + "." + f.name)
+	}
+	input[inputField] = names
+	delete(input, responseField)
+	return input
+}
+
+func placeholder(name string) string { return "${" + name + "}" }
 
 // calledEvent returns the event of a call.
 func calledEvent(arguments json.RawMessage) (event []byte, folder string, err error) {
@@ -54,7 +76,9 @@ func calledEvent(arguments json.RawMessage) (event []byte, folder string, err er
 	for _, f := range fields() {
 		var value string
 		switch err := json.Unmarshal(given[f.name], &value); {
-		case err != nil || value == "" || value == "${"+f.name+"}":
+		case f.name == inputField && err != nil && len(given[f.name]) > 0:
+			had[f.name] = given[f.name] // of fileInput
+		case err != nil || value == "" || value == placeholder(f.name):
 		case f.text || !json.Valid([]byte(value)):
 			had[f.name] = given[f.name]
 		default:

@@ -1,6 +1,7 @@
 package claudecode_test
 
 import (
+	"encoding/json"
 	"os"
 	"testing"
 
@@ -22,4 +23,32 @@ func TestHooksFileIsMadeFromTheTable(t *testing.T) {
 	have, err := os.ReadFile(file)
 	require.NoError(t, err)
 	assert.Equal(t, string(want), string(have), "run go test ./hosts/claudecode -update")
+}
+
+// A tool that writes files has the whole file in its call, and both the old and the new one in
+// its answer: the server read them again and again, and used none of it.
+func TestCallsTellOfAWrittenFileAlone(t *testing.T) {
+	t.Parallel()
+	raw, err := claudecode.HooksFile(true)
+	require.NoError(t, err)
+	var file struct {
+		Hooks map[string][]struct {
+			Matcher string
+			Hooks   []struct{ Input map[string]any }
+		}
+	}
+	require.NoError(t, json.Unmarshal(raw, &file))
+	inputs := map[string]map[string]any{}
+	for _, m := range file.Hooks["PostToolUse"] {
+		inputs[m.Matcher] = m.Hooks[0].Input
+	}
+	files, others := inputs["^(Write|Edit|MultiEdit|NotebookEdit)$"], inputs["^(Agent|Task|TaskStop|KillShell)$"]
+	require.Len(t, inputs, 2)
+	assert.Equal(t, map[string]any{"file_path": "${tool_input.file_path}", "notebook_path": "${tool_input.notebook_path}"}, files["tool_input"])
+	assert.NotContains(t, files, "tool_response")
+	assert.Equal(t, "${tool_input}", others["tool_input"])
+	assert.Equal(t, "${tool_response}", others["tool_response"])
+	delete(others, "tool_response")
+	others["tool_input"] = files["tool_input"]
+	assert.Equal(t, others, files, "all else is passed on")
 }

@@ -33,18 +33,21 @@ type scale struct {
 	commands  int // in place of each, where they are commands
 	voided    int // frames that are invalidated beside them
 	requests  int // through a gateway
+	rounds    int // of the real client, with each kind of hooks
+	turns     int // in each, of each tool
+	early     int // of these that do not count: the client is not warm yet
 }
 
 var (
 	full = scale{
 		trees: []int{100, 10_000, 100_000}, compared: 1_000,
 		processes: 200, starts: 50, pushes: 1000, contexts: 2000, statuses: 300, crowd: 8, calls: 200, commands: 50, voided: 100_000,
-		requests: 1000,
+		requests: 1000, rounds: 3, turns: 40, early: 3,
 	}
 	small = scale{
 		trees: []int{100, 200, 400}, compared: 150,
 		processes: 3, starts: 2, pushes: 5, contexts: 20, statuses: 5, crowd: 8, calls: 4, commands: 2, voided: 500,
-		requests: 20,
+		requests: 20, rounds: 1, turns: 2,
 	}
 )
 
@@ -54,6 +57,7 @@ type bench struct {
 	dir                string // all that it writes lies in here
 	flame, hello, peak string // programs
 	trees              map[int]tree
+	tell               func(what string) // on progress
 }
 
 // measurements are the parts of the table. Those that only read come first.
@@ -69,6 +73,7 @@ var measurements = []struct {
 	{"status", (*bench).status},
 	{"hooks", (*bench).hooks},
 	{"streams of events", (*bench).streams},
+	{"events that a server takes", (*bench).calling},
 	{"logs of hosts", (*bench).logs},
 	{"commands that write", (*bench).writing},
 	{"writes in a running server", (*bench).pushing},
@@ -78,6 +83,7 @@ var measurements = []struct {
 	{"servers that write beside an invalidation", (*bench).besideInvalidation},
 	{"a gateway", (*bench).gateway},
 	{"agents", (*bench).spawning},
+	{"Claude Code", (*bench).claudeCode},
 }
 
 // measure makes programs and trees in a new folder in dir, measures and removes
@@ -88,9 +94,9 @@ func measure(ctx context.Context, size scale, dir string, progress io.Writer) (r
 		return result, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	b := &bench{scale: size, dir: dir, trees: map[int]tree{}}
 	begun := time.Now()
 	tell := func(what string) { fmt.Fprintf(progress, "[bench] %3.0f s: %s\n", time.Since(begun).Seconds(), what) }
+	b := &bench{scale: size, dir: dir, trees: map[int]tree{}, tell: tell}
 
 	tell("building")
 	if err := b.build(ctx); err != nil {

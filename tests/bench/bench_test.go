@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,6 +19,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/tests/clients"
 	"flame/tests/effort"
 )
 
@@ -35,6 +38,7 @@ var lines = map[string]int{
 	"flame hook, UserPromptSubmit, p50":                    4,
 	"flame hook, PostToolUse of Write, p50":                4,
 	"flame hook --stream, messages.transform":              2,
+	"an event that the server takes, ":                     4,
 	"a look into an empty inbox":                           1,
 	"flame_push in a running server, p99":                  3,
 	"context of a frame, p50":                              2,
@@ -63,6 +67,19 @@ var lines = map[string]int{
 	"flame track on a log of":                              4,
 }
 
+// clientLines are those that need the real client, likewise. What one time is longer than
+// another may be less than nothing in a quick run.
+var clientLines = map[string]int{"Claude Code, Read: ": 4, "Claude Code, Write: ": 4, "Claude Code, flame_status: ": 4}
+
+// wanted are the rows of a run on this machine.
+func wanted() map[string]int {
+	all := maps.Clone(lines)
+	if _, err := clients.Binary(clients.ClaudeCode); err == nil {
+		maps.Copy(all, clientLines)
+	}
+	return all
+}
+
 func TestQuickRunHasEveryRow(t *testing.T) {
 	t.Parallel()
 	effort.Heavy(t)
@@ -74,7 +91,7 @@ func TestQuickRunHasEveryRow(t *testing.T) {
 	assert.Positive(t, found.Floors.Hello)
 	assert.Positive(t, found.Floors.SyncP99)
 	total := 0
-	for name, n := range lines {
+	for name, n := range wanted() {
 		total += n
 		matching := 0
 		for _, r := range found.Rows {
@@ -82,9 +99,10 @@ func TestQuickRunHasEveryRow(t *testing.T) {
 				continue
 			}
 			matching++
-			if r.Unit == unitWrites {
+			switch {
+			case r.Unit == unitWrites:
 				assert.Zero(t, r.Figure, "%s", r.What)
-			} else {
+			case clientLines[name] == 0:
 				assert.Positive(t, r.Figure, "%s", r.What)
 			}
 		}
@@ -131,10 +149,96 @@ func TestTableTellsWhatIsMissed(t *testing.T) {
 	require.NoError(t, report{Rows: []row{
 		goal{times: 2}.against("slow thing", 100, unitMS, 5, 2),
 		goal{plus: 8192}.against("long thing", 100, unitBytes, 8000, 0),
+		told("other thing", unitMS, 3),
 	}}.writeTable(&out))
 	assert.Regexp(t, `slow thing +100 +2.00 ms +5.00 ms +2.50 x +<= 2 x +NO`, out.String())
 	assert.Regexp(t, `long thing +100 +- +8000 bytes +- +<= 8192 bytes +yes`, out.String())
+	assert.Regexp(t, `other thing +0 +- +3.00 ms +- +- +-`, out.String())
 	assert.Contains(t, out.String(), "1 of 2 goals met")
+}
+
+func TestHooksAreHeldAgainstTrue(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		none, idle, calls []time.Duration // of /bin/true: idle
+		met               bool
+		figure            float64
+	}{
+		"less":                  {[]time.Duration{20}, []time.Duration{24}, []time.Duration{22}, true, 2},
+		"more":                  {[]time.Duration{20}, []time.Duration{24}, []time.Duration{25}, false, 5},
+		"less than nothing":     {[]time.Duration{20}, []time.Duration{24}, []time.Duration{19}, true, -1},
+		"more than what is not": {[]time.Duration{20}, []time.Duration{19}, []time.Duration{20}, false, 0},
+		"a machine that is busy for a while": {
+			[]time.Duration{20, 90, 91}, []time.Duration{24, 93, 95}, []time.Duration{22, 92, 93}, true, 2,
+		},
+	}
+	in := func(all []time.Duration) (s sample) {
+		for _, ms := range all {
+			s = append(s, ms*time.Millisecond)
+		}
+		return s
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			goals, none := 0, in(tt.none)
+			for _, r := range hookRows("Read", [kindsOfHooks]sample{noHooks: none, trueHooks: in(tt.idle), callingHooks: in(tt.calls), commandHooks: none}) {
+				assert.Contains(t, r.What, "Claude Code, Read: ")
+				if r.Goal != "" {
+					goals++
+					assert.Equal(t, tt.met, r.Met)
+					assert.InDelta(t, tt.figure, r.Figure, 1e-9)
+				}
+			}
+			assert.Equal(t, 1, goals)
+		})
+	}
+}
+
+func TestClientsTakeTurns(t *testing.T) {
+	t.Parallel()
+	const clients, steps = 3, 20
+	r := newRing(t.Context(), clients)
+	var mu sync.Mutex
+	var order []int
+	var working sync.WaitGroup
+	for client := range clients {
+		working.Go(func() {
+			for range steps {
+				r.wait(client)
+				mu.Lock()
+				order = append(order, client)
+				mu.Unlock()
+				r.pass()
+			}
+		})
+	}
+	working.Wait()
+	require.Len(t, order, clients*steps)
+	for round := range slices.Chunk(order, clients) {
+		assert.ElementsMatch(t, []int{0, 1, 2}, round)
+	}
+}
+
+func TestNobodyWaitsForAClientThatFails(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	r := newRing(ctx, 2)
+	cancel()
+	for range 3 {
+		r.wait(1)
+		r.pass()
+	}
+}
+
+func TestRealClientIsLeftOutWhereItIsMissing(t *testing.T) {
+	t.Setenv("FLAME_TEST_HOSTS_DIR", t.TempDir())
+	var said []string
+	b := bench{scale: small, dir: t.TempDir(), tell: func(what string) { said = append(said, what) }}
+	rows, err := b.claudeCode(t.Context())
+	require.NoError(t, err)
+	assert.Empty(t, rows)
+	require.Len(t, said, 1)
+	assert.Contains(t, said[0], "left out: ")
 }
 
 func TestQuantiles(t *testing.T) {

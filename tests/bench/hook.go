@@ -27,18 +27,19 @@ type hookEvent struct {
 	// each run adds one to that.
 	answer func(t tree) string
 	kept   func(tx project.Tx, t tree) (int, error)
+	called bool // the host calls its running server for it, where it can
 }
 
 // hookEvents are those that hosts send most. Of those that read, that of a compaction also
 // notes durably that the context was given, so it is one that writes.
 var hookEvents = []hookEvent{
 	{what: "SessionStart of a compaction", host: claudecode.Name, goal: writeGoal, event: compacted, answer: currentFrame},
-	{what: "PreToolUse of a flame tool", host: claudecode.Name, goal: readGoal, event: flameCalled, answer: hookedID},
-	{what: "PreToolUse in a subagent", host: claudecode.Name, goal: readGoal, event: flameCalledInChild, answer: childID},
+	{what: "PreToolUse of a flame tool", host: claudecode.Name, goal: readGoal, event: flameCalled, answer: hookedID, called: true},
+	{what: "PreToolUse in a subagent", host: claudecode.Name, goal: readGoal, event: flameCalledInChild, answer: childID, called: true},
 	{what: "messages.transform", host: opencode.Name, goal: readGoal, event: requested, answer: currentFrame},
 	{what: "messages.transform of a new prompt", host: opencode.Name, goal: writeGoal, event: requestedAnew, kept: promptsDecidedOn},
-	{what: "UserPromptSubmit", host: claudecode.Name, goal: writeGoal, event: prompted, kept: promptsTakenIn},
-	{what: "PostToolUse of Write", host: claudecode.Name, goal: writeGoal, event: fileWritten, kept: filesNoted},
+	{what: "UserPromptSubmit", host: claudecode.Name, goal: writeGoal, event: prompted, kept: promptsTakenIn, called: true},
+	{what: "PostToolUse of Write", host: claudecode.Name, goal: writeGoal, event: fileWritten, kept: filesNoted, called: true},
 }
 
 // hooks times each event on every tree.

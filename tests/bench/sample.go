@@ -25,6 +25,14 @@ func (s sample) p50() float64   { return s.quantile(0.50) }
 func (s sample) p99() float64   { return s.quantile(0.99) }
 func (s sample) worst() float64 { return s.quantile(1) }
 
+// beyond returns how much longer each run took than that of other beside it.
+func (s sample) beyond(other sample) (longer sample) {
+	for i := range s {
+		longer = append(longer, s[i]-other[i])
+	}
+	return longer
+}
+
 func inMillis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // interleave runs each of steps so many times and times them. They take turns,

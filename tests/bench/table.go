@@ -29,7 +29,7 @@ type row struct {
 	Floor  float64 `json:"floor"`  // the least that could be had on this machine; 0 where there is none
 	Figure float64 `json:"figure"`
 	Ratio  float64 `json:"ratio"` // figure / floor; 0 without a floor
-	Goal   string  `json:"goal"`
+	Goal   string  `json:"goal"`  // empty: none, the figure is for information
 	Limit  float64 `json:"limit"` // the goal as a number
 	Met    bool    `json:"met"`
 }
@@ -63,6 +63,11 @@ func (g goal) against(what string, frames int, unit string, figure, floor float6
 	return r
 }
 
+// told makes a row of a figure without a goal.
+func told(what string, unit string, figure float64) row {
+	return row{What: what, Unit: unit, Figure: figure}
+}
+
 func (r report) writeJSON(w io.Writer) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
@@ -75,22 +80,26 @@ func (r report) writeTable(w io.Writer) error {
 		r.Floors.Hello, r.Floors.SyncP50, r.Floors.SyncP99)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "what\tframes\tfloor\tfigure\tratio\tgoal\tmet")
-	missed := 0
+	goals, missed := 0, 0
 	for _, line := range r.Rows {
-		floor, ratio, verdict := "-", "-", "yes"
+		floor, ratio, wanted, verdict := "-", "-", "-", "-"
 		if line.Floor > 0 {
 			floor, ratio = amount(line.Floor, line.Unit), fmt.Sprintf("%.2f x", line.Ratio)
 		}
-		if !line.Met {
+		if line.Goal != "" {
+			goals++
+			wanted, verdict = line.Goal, "yes"
+		}
+		if line.Goal != "" && !line.Met {
 			verdict = "NO"
 			missed++
 		}
-		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\t%s\t%s\n", line.What, line.Frames, floor, amount(line.Figure, line.Unit), ratio, line.Goal, verdict)
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\t%s\t%s\n", line.What, line.Frames, floor, amount(line.Figure, line.Unit), ratio, wanted, verdict)
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%d of %d goals met\n", len(r.Rows)-missed, len(r.Rows))
+	_, err := fmt.Fprintf(w, "\n%d of %d goals met\n", goals-missed, goals)
 	return err
 }
 

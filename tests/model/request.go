@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"time"
 )
 
 // A Request is one that a client sent for an answer.
@@ -21,6 +22,8 @@ type Request struct {
 	Session  string // as the client names it; empty if it does not
 	Agent    string // a subagent in it, for clients whose subagents have no sessions of their own
 	Refused  error  // by the rules
+
+	Arrived, Answered time.Time // its head; the end of its answer, zero if the client left before
 }
 
 // A Message is one of a request's, of either API in one form.

@@ -113,6 +113,7 @@ type object = map[string]any
 
 func (s *Server) answer(parse func([]byte) (Request, error), d dialect) http.HandlerFunc {
 	return func(w http.ResponseWriter, hr *http.Request) {
+		arrived := time.Now()
 		body, err := io.ReadAll(hr.Body)
 		if err != nil {
 			return // the client is gone
@@ -122,12 +123,12 @@ func (s *Server) answer(parse func([]byte) (Request, error), d dialect) http.Han
 			writeJSON(w, http.StatusBadRequest, d.failure(Error{Type: "invalid_request_error", Message: err.Error()}))
 			return
 		}
-		req.Bytes, req.Headers = len(body), public(hr.Header)
+		req.Arrived, req.Bytes, req.Headers = arrived, len(body), public(hr.Header)
 		req.Session = first(req.Headers, "X-Claude-Code-Session-Id", "X-Session-Id")
 		req.Agent = first(req.Headers, "X-Claude-Code-Agent-Id")
 		verdict := s.decide(req, d, body)
 		req.Refused = verdict.Refused
-		turn := s.next(&req)
+		turn, answered := s.next(&req)
 		select {
 		case <-time.After(turn.Delay):
 		case <-hr.Context().Done():
@@ -141,24 +142,31 @@ func (s *Server) answer(parse func([]byte) (Request, error), d dialect) http.Han
 		s.count(req, verdict, turn.Usage, &ans)
 		if req.Stream {
 			stream(w, d.events(req, ans))
-			return
+		} else {
+			writeJSON(w, http.StatusOK, d.whole(req, ans))
 		}
-		writeJSON(w, http.StatusOK, d.whole(req, ans))
+		answered(time.Now())
 	}
 }
 
-// next finds the turn for req, completes req by who answers, and records it.
-func (s *Server) next(req *Request) Turn {
+// next finds the turn for req, completes req by who answers, and records it. answered
+// records when the answer ended.
+func (s *Server) next(req *Request) (turn Turn, answered func(time.Time)) {
 	req.Kind = req.kind()
 	s.mu.Lock()
-	turn := s.turn(req)
+	turn = s.turn(req)
 	s.once(req)
+	n := len(s.requests)
 	s.requests = append(s.requests, *req)
 	s.mu.Unlock()
 	if turn.From != nil {
-		return turn.From(*req)
+		turn = turn.From(*req)
 	}
-	return turn
+	return turn, func(at time.Time) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.requests[n].Answered = at
+	}
 }
 
 func (s *Server) turn(req *Request) Turn {

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"flame/tests/clients"
+	"flame/tests/model"
+)
+
+// trueGoal is for what flame's hooks add: no more than a program that does nothing.
+var trueGoal = goal{times: 1}
+
+// A repeated is a tool that the model calls turn after turn.
+type repeated struct {
+	tool          string
+	input         func(project string, round, turn int) object
+	before, after bool // where the hook of /bin/true stands: PreToolUse, PostToolUse
+}
+
+// repeatedTools are a tool for which flame has no hook, and those for which it has one at
+// either event. /bin/true stands where flame's hook does; for Read, where it could.
+var repeatedTools = []repeated{
+	{tool: "Read", input: func(project string, _, _ int) object {
+		return object{"file_path": filepath.Join(project, readFile)}
+	}, before: true, after: true},
+	{tool: "Write", input: func(project string, round, turn int) object {
+		return object{"file_path": filepath.Join(project, writtenFile(round, turn)), "content": "package part\n"}
+	}, after: true},
+	{tool: "flame_status", input: func(string, int, int) object { return object{} }, before: true},
+}
+
+const readFile = "notes.txt"
+
+func writtenFile(round, turn int) string { return fmt.Sprintf("part-%d-%d.go", round, turn) }
+
+// The kinds of hooks that Claude Code is timed with, in one run.
+const (
+	noHooks = iota
+	trueHooks
+	callingHooks
+	commandHooks
+	kindsOfHooks
+)
+
+// claudeCode times the real client with each kind of hooks: from the end of the model's
+// answer, which calls a tool, to the client's next request.
+func (b *bench) claudeCode(ctx context.Context) (rows []row, err error) {
+	if _, err := clients.Binary(clients.ClaudeCode); err != nil {
+		b.tell("left out: " + err.Error())
+		return nil, nil
+	}
+	var machines []*machine
+	for kind := range kindsOfHooks {
+		m, err := b.machine(ctx, kind)
+		if err != nil {
+			return nil, err
+		}
+		defer m.model.Close()
+		machines = append(machines, m)
+	}
+	for round := range b.rounds {
+		if err := b.sessions(ctx, machines, round); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range repeatedTools {
+		var samples [kindsOfHooks]sample
+		for kind := range samples {
+			samples[kind] = machines[kind].taken[r.tool]
+		}
+		rows = append(rows, hookRows(r.tool, samples)...)
+	}
+	return rows, nil
+}
+
+// hookRows tells what each kind of hooks adds to the time without any. Samples are of the
+// same steps, in order.
+func hookRows(tool string, samples [kindsOfHooks]sample) []row {
+	about := "Claude Code, " + tool + ": "
+	adds := func(kind int) float64 { return samples[kind].beyond(samples[noHooks]).p50() }
+	return []row{
+		told(about+"from answer to request without hooks, p50", unitMS, samples[noHooks].p50()),
+		told(about+"what /bin/true as a hook adds, p50", unitMS, adds(trueHooks)),
+		trueGoal.against(about+"what flame's hooks add, by calls, p50", 0, unitMS, adds(callingHooks), adds(trueHooks)),
+		told(about+"what flame's hooks add, by commands, p50", unitMS, adds(commandHooks)),
+	}
+}
+
+// sessions has the clients work at the same time, each in one session, and take turns.
+func (b *bench) sessions(ctx context.Context, machines []*machine, round int) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r, failures := newRing(ctx, len(machines)), make([]error, len(machines))
+	var working sync.WaitGroup
+	for kind, m := range machines {
+		working.Go(func() {
+			if err := b.session(ctx, m, round, r, kind); err != nil {
+				failures[kind] = fmt.Errorf("in %s: %w", m.home, err)
+				cancel() // the others would wait for it
+			}
+		})
+	}
+	working.Wait()
+	return errors.Join(failures...)
+}
+
+// session has one client make all calls, and adds how long it took from each to its next
+// request.
+func (b *bench) session(ctx context.Context, m *machine, round int, r *ring, place int) error {
+	worker := fmt.Sprintf("worker in round %d", round)
+	m.model.Play(model.Script{{Name: worker, Turns: b.steps(m, round, r, place)}})
+	if _, err := m.run(ctx, "claude", "-p", "--output-format", "json", "--permission-mode", "bypassPermissions", "--", "Do the work."); err != nil {
+		return err
+	}
+	requests := m.model.By(worker)
+	if want := len(repeatedTools)*b.turns + 1; len(requests) != want || len(m.faults) > 0 {
+		return errors.Join(append(m.faults, fmt.Errorf("the client sent %d requests, not %d", len(requests), want))...)
+	}
+	for n, next := range requests[1:] {
+		if r, turn := repeatedTools[n/b.turns], n%b.turns; turn >= b.early {
+			m.taken[r.tool] = append(m.taken[r.tool], next.Arrived.Sub(requests[n].Answered))
+		}
+	}
+	return m.check(ctx, round, b.turns)
+}
+
+// steps returns the model's turns in one session, all calls of a tool before those of the
+// next. A step begins with an answer and ends with the next request.
+func (b *bench) steps(m *machine, round int, r *ring, place int) (turns []model.Turn) {
+	first := true
+	step := func(then model.Turn) {
+		passes, waits := !first, len(then.Tools) > 0
+		first = false
+		turns = append(turns, model.Turn{From: func(model.Request) model.Turn {
+			if passes {
+				r.pass()
+			}
+			if waits {
+				r.wait(place)
+			}
+			return then
+		}})
+	}
+	for _, tool := range repeatedTools {
+		for turn := range b.turns {
+			step(model.Turn{Tools: []model.Tool{{Name: tool.tool, Input: tool.input(m.project, round, turn)}}})
+		}
+	}
+	step(model.Turn{Text: "done"})
+	return turns
+}
