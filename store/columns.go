@@ -179,10 +179,7 @@ func bind(s *statements, field any) (any, error) {
 	case *[]string:
 		return jsonList(*p)
 	case *json.RawMessage:
-		if len(*p) == 0 {
-			return nil, nil
-		}
-		return clean(string(*p)), nil
+		return sql.NullString{String: clean(string(*p)), Valid: len(*p) > 0}, nil
 	}
 	panic(fmt.Sprintf("store: a column keeps a %T", field))
 }
@@ -211,11 +208,7 @@ func jsonList(list []string) (string, error) {
 	if len(list) == 0 {
 		return "[]", nil
 	}
-	cleaned := make([]string, len(list))
-	for i, item := range list {
-		cleaned[i] = clean(item)
-	}
-	return asJSON(cleaned)
+	return asJSON(cleaned(list))
 }
 
 // A listInto reads JSON text into a list; an empty one leaves it nil.

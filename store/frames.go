@@ -87,53 +87,36 @@ func (t *tx) Frame(id string) (core.Frame, error) {
 	return only(list, err, "frame", id)
 }
 
-// framesOf is the SQL of FramesOf: its ids are a JSON list.
-var framesOf = "SELECT " + frameColumns + " FROM json_each(?) k CROSS JOIN ids i ON i.id = k.value CROSS JOIN frames f ON f.key = i.key"
+// What FramesOf and WithChildren read: their ids are a JSON list.
+var (
+	framesOf     = "SELECT " + frameColumns + " FROM json_each(?) k CROSS JOIN ids i ON i.id = k.value CROSS JOIN frames f ON f.key = i.key"
+	withChildren = `SELECT i.id, i.key, EXISTS (SELECT 1 FROM frames f WHERE f.parent = i.key) FROM json_each(?) k CROSS JOIN ids i ON i.id = k.value`
+)
 
 // FramesOf returns the frames that have these ids, without missing ones.
 func (t *tx) FramesOf(ids []string) ([]core.Frame, error) {
-	sought := make([]string, 0, len(ids))
-	for _, id := range ids {
-		if key, looked := t.sql.keys[clean(id)]; key != 0 || !looked {
-			sought = append(sought, clean(id))
-		}
-	}
-	if len(sought) == 0 {
-		return nil, nil
-	}
-	return readFrames(t, framesOf, jsonOf(sought))
-}
-
-// withChildren is the SQL of WithChildren: its ids are a JSON list.
-const withChildren = `SELECT i.id, i.key, EXISTS (SELECT 1 FROM frames f WHERE f.parent = i.key)
-	FROM json_each(?) k CROSS JOIN ids i ON i.id = k.value`
-
-// WithChildren returns those of these ids that are parents of frames. It asks about ids
-// that are new, as a rule: what it learns of their keys spares those who save frames with
-// them to ask for each.
-func (t *tx) WithChildren(ids []string) (parents []string, err error) {
+	ids = lo.Reject(cleaned(ids), func(id string, _ int) bool { key, looked := t.sql.keys[id]; return looked && key == 0 })
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	ids = lo.Map(ids, func(id string, _ int) string { return clean(id) })
-	keys := make(map[string]int64, len(ids))
+	return readFrames(t, framesOf, jsonOf(ids))
+}
+
+// WithChildren returns those of these ids that are parents of frames. The ids are new, as a
+// rule: that they have no keys is noted, so that nobody who saves their frames looks again.
+func (t *tx) WithChildren(ids []string) (parents []string, err error) {
+	for _, id := range cleaned(ids) {
+		t.sql.keys[id] += 0 // none, unless one is known
+	}
 	err = t.sql.each(func(rows *disk.Rows) error {
-		var id string
-		var key int64
-		var has bool
+		id, key, has := "", int64(0), false
 		err := rows.Scan(&id, &key, &has)
-		if keys[id] = key; has {
+		if t.sql.keys[id] = key; has {
 			parents = append(parents, id)
 		}
 		return err
-	}, withChildren, jsonOf(ids))
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range ids {
-		t.sql.keys[id] = keys[id]
-	}
-	return parents, nil
+	}, withChildren, jsonOf(cleaned(ids)))
+	return parents, err
 }
 
 // SaveFrame writes a new frame, or all fields of one that exists.
@@ -180,8 +163,7 @@ var (
 const forgetWords = `DELETE FROM frames_text WHERE rowid = ?`
 
 // wordsOf returns the SQL for the words in a value of a column. Decisions are
-// words, not JSON, whose
-// would be the letter n.
+// words, not JSON, whose \n would be the letter n.
 func wordsOf(column, value string) string {
 	if column == "decisions" {
 		return "(SELECT group_concat(value, ' ') FROM json_each(" + value + "))"

@@ -27,8 +27,7 @@ func (s *statements) key(id string) (sql.NullInt64, error) {
 	return sql.NullInt64{Int64: key, Valid: err == nil}, err
 }
 
-// known returns the key of an id, or 0 if it has none. One whose key is 0 in keys is known
-// to have none.
+// known returns the key of an id, or 0 if it has none; that is kept in keys too.
 func (s *statements) known(id string) (key int64, err error) {
 	if key, ok := s.keys[id]; ok {
 		return key, nil

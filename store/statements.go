@@ -7,6 +7,8 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 	"flame/store/disk"
 )
@@ -136,6 +138,10 @@ func only[T any](list []T, err error, kind, id string) (one T, _ error) {
 // clean makes text valid UTF-8, as its readers expect; SQLite would keep any
 // bytes.
 func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+func cleaned(list []string) []string {
+	return lo.Map(list, func(s string, _ int) string { return clean(s) })
+}
 
 // atMost is SQL's LIMIT. The plus keeps SQLite from planning for the exact
 // number, which would recompile the statement for each.

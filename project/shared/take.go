@@ -76,6 +76,9 @@ func (b *batch) taking(ids []string) (t *taking, err error) {
 
 // findParents notes which of these ids have children.
 func (t *taking) findParents(ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
 	parents, err := t.tx.WithChildren(ids)
 	for _, id := range parents {
 		t.above[id] = true
