@@ -223,8 +223,9 @@ type SessionQuery struct {
 
 // Events is the append-only log.
 type Events interface {
-	// AppendEvent writes e with the next Seq and returns that Seq.
-	AppendEvent(e core.Event) (seq int64, err error)
+	// AppendEvent writes e, and then more, each with the next Seq, and returns the last Seq.
+	// To write many at once takes less time than one by one.
+	AppendEvent(e core.Event, more ...core.Event) (seq int64, err error)
 	// FindEvents returns the events that q describes, oldest first.
 	FindEvents(q EventQuery) ([]core.Event, error)
 	// DeleteEventsBefore removes at most limit events older than t, the oldest first,

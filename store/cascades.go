@@ -95,7 +95,11 @@ func (t *tx) Settle(frame string, e core.Event, limit int) (ids []string, more b
 	if _, err := t.sql.exec(settle, append(c.changes(), jsonOf(keys))...); err != nil {
 		return nil, false, err
 	}
-	if err := t.sql.appendEvents(e, keys); err != nil {
+	values, err := t.sql.eventValues(&e)
+	if err == nil {
+		_, err = t.sql.exec(appendAbout, append(values, jsonOf(keys))...)
+	}
+	if err != nil {
 		return nil, false, err
 	}
 	ids, err = t.sql.ids(keys)

@@ -150,7 +150,11 @@ func (t table[T]) pick(values []any, names ...string) []any {
 func bind(s *statements, field any) (any, error) {
 	switch p := field.(type) {
 	case id:
-		return s.key(*p.of)
+		key, err := s.key(*p.of)
+		if !key.Valid {
+			return nil, err
+		}
+		return key.Int64, err
 	case *string:
 		return clean(*p), nil
 	case *core.Status:
@@ -195,11 +199,10 @@ func target(field any) any {
 
 // jsonList returns a list as JSON text; nil gives an empty list.
 func jsonList(list []string) (string, error) {
-	cleaned := make([]string, len(list))
-	for i, item := range list {
-		cleaned[i] = clean(item)
+	if len(list) == 0 {
+		return "[]", nil
 	}
-	return asJSON(cleaned)
+	return asJSON(cleaned(list))
 }
 
 // A listInto reads JSON text into a list; an empty one leaves it nil.

@@ -3,6 +3,9 @@ package store
 import (
 	"encoding/json"
 	"slices"
+	"strings"
+
+	"github.com/samber/lo"
 
 	"flame/core"
 	"flame/project"
@@ -23,44 +26,52 @@ var eventTable = table[core.Event]{"events", "seq", []column[core.Event]{
 	{"data", func(e *core.Event) any { return &e.Data }},
 }}
 
-// What is appended: SQLite assigns seq, and frame is separate.
+// What is read and appended: SQLite assigns seq. A list of the frames' keys ends appendAbout.
 var (
 	eventColumns = eventTable.read("e")
-	newColumns   = []string{"v", "ts", "event", "session", "parent_session", "subagent", "depth", "host", "data"}
-	appended     = "INSERT INTO events (frame, " + eventTable.each(itself, newColumns...) + ") "
-	appendEvent  = appended + "VALUES (?, " + placeholders(len(newColumns)) + ")"
-	appendEvents = appended + "SELECT v.value, " + placeholders(len(newColumns)) + " FROM json_each(?) v"
+	newEvent     = table[core.Event]{columns: slices.Concat(eventTable.some([]string{"frame"}), eventTable.but("seq", "frame"))}
+	appended     = "INTO events (" + newEvent.each(itself) + ") "
+	appendAbout  = "INSERT " + appended + "SELECT coalesce(?, v.value), " + placeholders(len(newEvent.columns)-1) + " FROM json_each(?) v"
+	atOnce       = []int{32, 8, 1} // how many events one statement writes: few numbers, as each is prepared
 )
 
-// AppendEvent writes e with the next Seq and returns that.
-func (t *tx) AppendEvent(e core.Event) (seq int64, err error) {
-	frame, err := t.sql.key(e.Frame)
-	if err != nil {
-		return 0, err
+// appendEvents is the SQL that writes a number of events, for those of atOnce. It would not
+// undo rows before one that fails: for a statement that could, FTS5 writes out its index.
+var appendEvents = lo.SliceToMap(atOnce, func(n int) (int, string) {
+	rows := slices.Repeat([]string{placeholders(len(newEvent.columns))}, n)
+	return n, "INSERT OR FAIL " + appended + "VALUES (" + strings.Join(rows, "), (") + ")"
+})
+
+// AppendEvent writes e, and then more, each with the next Seq, and returns the last.
+func (t *tx) AppendEvent(e core.Event, more ...core.Event) (seq int64, err error) {
+	list := append([]core.Event{e}, more...)
+	for _, n := range atOnce {
+		for ; len(list) >= n && err == nil; list = list[n:] {
+			seq, err = t.sql.appendEvents(list[:n])
+		}
 	}
-	values, err := t.sql.eventValues(e)
-	if err != nil {
-		return 0, err
-	}
-	return t.sql.insert(appendEvent, append([]any{frame}, values...)...)
+	return seq, err
 }
 
-// appendEvents writes e about each of these frames, in order.
-func (s *statements) appendEvents(e core.Event, frames []int64) error {
-	values, err := s.eventValues(e)
-	if err != nil {
-		return err
+// appendEvents writes as many events as one statement can, and returns the Seq of the last.
+func (s *statements) appendEvents(list []core.Event) (seq int64, err error) {
+	values := make([]any, 0, len(list)*len(newEvent.columns))
+	for i := range list {
+		row, err := s.eventValues(&list[i])
+		if err != nil {
+			return 0, err
+		}
+		values = append(values, row...)
 	}
-	_, err = s.exec(appendEvents, append(values, jsonOf(frames))...)
-	return err
+	return s.insert(appendEvents[len(list)], values...)
 }
 
-// eventValues returns the values for newColumns.
-func (s *statements) eventValues(e core.Event) ([]any, error) {
+// eventValues returns the values for the columns of newEvent.
+func (s *statements) eventValues(e *core.Event) ([]any, error) {
 	if len(e.Data) > 0 && !json.Valid(e.Data) {
 		return nil, core.Invalidf("the data of event %s is not JSON", e.Event)
 	}
-	return eventTable.values(s, &e, newColumns...)
+	return newEvent.values(s, e)
 }
 
 // FindEvents returns the events that q describes, oldest first.

@@ -87,27 +87,36 @@ func (t *tx) Frame(id string) (core.Frame, error) {
 	return only(list, err, "frame", id)
 }
 
-// framesOf is the SQL of FramesOf: its ids are a JSON list.
-var framesOf = "SELECT " + frameColumns + " FROM json_each(?) k CROSS JOIN ids i ON i.id = k.value CROSS JOIN frames f ON f.key = i.key"
+// What FramesOf and WithChildren read: their ids are a JSON list.
+var (
+	framesOf     = "SELECT " + frameColumns + " FROM json_each(?) k CROSS JOIN ids i ON i.id = k.value CROSS JOIN frames f ON f.key = i.key"
+	withChildren = `SELECT i.id, i.key, EXISTS (SELECT 1 FROM frames f WHERE f.parent = i.key) FROM json_each(?) k CROSS JOIN ids i ON i.id = k.value`
+)
 
 // FramesOf returns the frames that have these ids, without missing ones.
 func (t *tx) FramesOf(ids []string) ([]core.Frame, error) {
+	ids = lo.Reject(cleaned(ids), func(id string, _ int) bool { key, looked := t.sql.keys[id]; return looked && key == 0 })
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return readFrames(t, framesOf, jsonOf(lo.Map(ids, func(id string, _ int) string { return clean(id) })))
+	return readFrames(t, framesOf, jsonOf(ids))
 }
 
-// withChildren is the SQL of WithChildren: its ids are a JSON list.
-const withChildren = `SELECT i.id FROM json_each(?) k CROSS JOIN ids i ON i.id = k.value
-	WHERE EXISTS (SELECT 1 FROM frames f WHERE f.parent = i.key)`
-
-// WithChildren returns those of these ids that are parents of frames.
-func (t *tx) WithChildren(ids []string) ([]string, error) {
-	if len(ids) == 0 {
-		return nil, nil
+// WithChildren returns those of these ids that are parents of frames. The ids are new, as a
+// rule: that they have no keys is noted, so that nobody who saves their frames looks again.
+func (t *tx) WithChildren(ids []string) (parents []string, err error) {
+	for _, id := range cleaned(ids) {
+		t.sql.keys[id] += 0 // none, unless one is known
 	}
-	return collect(t.sql, scanID, withChildren, jsonOf(lo.Map(ids, func(id string, _ int) string { return clean(id) })))
+	err = t.sql.each(func(rows *sql.Rows) error {
+		id, key, has := "", int64(0), false
+		err := rows.Scan(&id, &key, &has)
+		if t.sql.keys[id] = key; has {
+			parents = append(parents, id)
+		}
+		return err
+	}, withChildren, jsonOf(cleaned(ids)))
+	return parents, err
 }
 
 // SaveFrame writes a new frame, or all fields of one that exists.
@@ -122,11 +131,15 @@ func (t *tx) SaveFrame(f core.Frame) error {
 	if err != nil {
 		return err
 	}
+	key, err := t.sql.known(clean(f.ID))
+	if err != nil {
+		return err
+	}
 	values, err := frameTable.values(t.sql, &f)
 	if err != nil {
 		return err
 	}
-	if err := t.sql.indexWords(f.ID, frameTable.pick(values, wordColumns...)); err != nil {
+	if err := t.sql.indexWords(f.ID, key == 0, frameTable.pick(values, wordColumns...)); err != nil {
 		return err
 	}
 	if err := t.sql.raiseRevision(); err != nil {
@@ -150,8 +163,7 @@ var (
 const forgetWords = `DELETE FROM frames_text WHERE rowid = ?`
 
 // wordsOf returns the SQL for the words in a value of a column. Decisions are
-// words, not JSON, whose
-// would be the letter n.
+// words, not JSON, whose \n would be the letter n.
 func wordsOf(column, value string) string {
 	if column == "decisions" {
 		return "(SELECT group_concat(value, ' ') FROM json_each(" + value + "))"
@@ -160,15 +172,17 @@ func wordsOf(column, value string) string {
 }
 
 // indexWords updates the word index from what the frame's row holds to words,
-// those of the new row.
-func (s *statements) indexWords(frame string, words []any) error {
+// those of the new row. isNew says that there can be no row, as the id was in no use.
+func (s *statements) indexWords(frame string, isNew bool, words []any) error {
 	key, err := s.key(frame)
 	if err != nil {
 		return err
 	}
 	args := append(words, key)
-	var same bool
-	known, err := s.get([]any{&same}, sameWords, args...)
+	var same, known bool
+	if !isNew {
+		known, err = s.get([]any{&same}, sameWords, args...)
+	}
 	if err != nil || same {
 		return err
 	}

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/samber/lo"
-
 	"flame/core"
 	"flame/project"
 )
@@ -82,7 +80,7 @@ func (t *tx) Record(kind, id string, v any) (bool, error) {
 func (t *tx) Records(kind string, which project.Which, f func(id string, decode func(v any) error) error) error {
 	query, args := recordsByKind, []any{clean(kind), clean(which.Prefix), clean(which.Prefix) + string(unicode.MaxRune)}
 	if which.IDs != nil {
-		query, args = recordsByID, []any{clean(kind), jsonOf(lo.Map(which.IDs, func(id string, _ int) string { return clean(id) }))}
+		query, args = recordsByID, []any{clean(kind), jsonOf(cleaned(which.IDs))}
 	}
 	type record struct {
 		id    string

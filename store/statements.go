@@ -7,6 +7,8 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 	"flame/store/disk"
 )
@@ -153,7 +155,7 @@ func (s *statements) key(id string) (sql.NullInt64, error) {
 	return sql.NullInt64{Int64: key, Valid: err == nil}, err
 }
 
-// known returns the key of an id, or 0 if it has none.
+// known returns the key of an id, or 0 if it has none; that is kept in keys too.
 func (s *statements) known(id string) (key int64, err error) {
 	if key, ok := s.keys[id]; ok {
 		return key, nil
@@ -185,6 +187,10 @@ const (
 // clean makes text valid UTF-8, as its readers expect; SQLite would keep any
 // bytes.
 func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+func cleaned(list []string) []string {
+	return lo.Map(list, func(s string, _ int) string { return clean(s) })
+}
 
 // atMost is SQL's LIMIT. The plus keeps SQLite from planning for the exact
 // number, which would recompile the statement for each.

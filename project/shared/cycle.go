@@ -123,7 +123,7 @@ func (t *taking) relink(f core.Frame, parent, by string) error {
 		t.frames[f.ID] = f
 	}
 	t.changed++
-	told := telling{s: t.s, is: f}
+	told := telling{b: t.batch, is: f}
 	told.event(core.FrameUpdated, by, map[string]any{"fields": []string{"parent"}})
 	return told.err
 }

@@ -41,6 +41,8 @@ type batch struct {
 	clock merge.Clock
 	here  int
 
+	events []core.Event // of what changed, to be written together
+
 	began merge.Clock // the clock as it was read
 	were  int         // here as it was read
 }
@@ -68,6 +70,15 @@ func begin(p *project.Project, tx project.Tx, machine string) (*batch, error) {
 	b.clock.Machine = machine
 	b.began, b.were = b.clock, b.here
 	return b, err
+}
+
+// tell writes the events of what changed.
+func (b *batch) tell() (err error) {
+	if len(b.events) > 0 {
+		_, err = b.tx.AppendEvent(b.events[0], b.events[1:]...)
+	}
+	b.events = nil
+	return err
 }
 
 // end saves what is kept between transactions.

@@ -55,23 +55,35 @@ func take(b *batch, docs []merge.Doc) (t *taking, n int, err error) {
 		}
 		n++
 	}
-	return t, n, errors.Join(t.bringBack(), t.voidBelow())
+	return t, n, errors.Join(t.bringBack(), t.voidBelow(), t.tell())
 }
 
 // taking reads what the documents of frames with these ids are joined with.
 func (b *batch) taking(ids []string) (t *taking, err error) {
 	t = &taking{batch: b, above: map[string]bool{}}
-	if t.frames, err = b.frames(ids); err != nil {
-		return nil, err
-	}
 	if t.agreed, err = recordDoc.At(b.tx, ids); err != nil {
 		return nil, err
 	}
-	parents, err := b.tx.WithChildren(lo.Filter(ids, func(id string, _ int) bool { return t.frames[id].ID == "" }))
+	fresh, known := lo.FilterReject(ids, func(id string, _ int) bool { return t.agreed[id].ID == "" })
+	if err = t.findParents(fresh); err != nil { // before their frames: it learns which ids there are at all
+		return nil, err
+	}
+	if t.frames, err = b.frames(ids); err != nil {
+		return nil, err
+	}
+	return t, t.findParents(lo.Filter(known, func(id string, _ int) bool { return t.frames[id].ID == "" }))
+}
+
+// findParents notes which of these ids have children.
+func (t *taking) findParents(ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	parents, err := t.tx.WithChildren(ids)
 	for _, id := range parents {
 		t.above[id] = true
 	}
-	return t, err
+	return err
 }
 
 // one takes in a document.
@@ -169,7 +181,7 @@ func (t *taking) keep(d merge.Doc, f core.Frame, parent string, there bool) erro
 			return err
 		}
 	}
-	return (&telling{s: t.s, doc: d, was: f, is: want, here: t.clock.Machine}).tell(there)
+	return (&telling{b: t.batch, doc: d, was: f, is: want, here: t.clock.Machine}).tell(there)
 }
 
 // isOpen reports whether work in a frame is not over, on whatever machine.

@@ -6,13 +6,12 @@ import (
 
 	"flame/core"
 	"flame/core/merge"
-	"flame/project"
 )
 
 // A telling writes the events of what another machine did to a frame, as the operations of
 // this one would.
 type telling struct {
-	s        *project.Step
+	b        *batch // that writes them
 	doc      merge.Doc
 	was, is  core.Frame
 	here     string            // id of this machine
@@ -49,10 +48,8 @@ func (t *telling) event(kind, machine string, data map[string]any) {
 	if len(t.previous) > 0 {
 		data["previous"], t.previous = t.previous, nil
 	}
-	e, err := t.s.Event(kind, t.is.ID, data)
-	if err == nil && t.err == nil {
-		_, err = t.s.Tx.AppendEvent(e)
-	}
+	e, err := t.b.s.Event(kind, t.is.ID, data)
+	t.b.events = append(t.b.events, e)
 	if t.err == nil {
 		t.err = err
 	}

@@ -76,6 +76,25 @@ func withChildren(t *testing.T, kept project.Store) {
 		require.NoError(t, err)
 		assert.Empty(t, found)
 	})
+	Update(t, kept, func(tx project.Tx) { // what was asked about before it is there
+		for range 2 {
+			_, err := tx.WithChildren([]string{"late", "missing"})
+			require.NoError(t, err)
+		}
+		none, err := tx.FramesOf([]string{"late", "missing"})
+		require.NoError(t, err)
+		assert.Empty(t, none)
+		for _, id := range []string{"late", "missing"} {
+			for _, goal := range []string{"first", "second"} {
+				require.NoError(t, tx.SaveFrame(started(core.Frame{ID: id, Goal: goal})))
+			}
+		}
+		there, err := tx.FramesOf([]string{"late", "missing"})
+		require.NoError(t, err)
+		assert.Len(t, there, 2)
+	})
+	assert.Empty(t, Found(t, kept, project.FrameQuery{Text: "first"}))
+	assert.Equal(t, "missing late", Found(t, kept, project.FrameQuery{Text: "second", Archived: true}))
 }
 
 func byID(t *testing.T, kept project.Store) {

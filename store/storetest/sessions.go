@@ -1,8 +1,10 @@
 package storetest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -54,6 +56,34 @@ func sessions(t *testing.T, kept project.Store) {
 		require.NoError(t, tx.DeleteSession("none"))
 	})
 	assert.Equal(t, []string{"s-new", "s-old"}, list(project.SessionQuery{}))
+}
+
+func manyEvents(t *testing.T, kept project.Store) {
+	for _, n := range []int{0, 1, 7, 8, 31, 50, 100} {
+		var list []core.Event
+		for i := range n + 1 {
+			list = append(list, core.Event{Event: "E", TS: core.Millis(i), Frame: fmt.Sprint("f-", i%3), Data: json.RawMessage(fmt.Sprint(i))})
+		}
+		var last int64
+		Update(t, kept, func(tx project.Tx) {
+			seq, err := tx.AppendEvent(list[0], list[1:]...)
+			require.NoError(t, err)
+			last = seq
+		})
+		View(t, kept, func(tx project.Tx) {
+			found, err := tx.FindEvents(project.EventQuery{Limit: n + 1, Last: true})
+			require.NoError(t, err)
+			for i := range list {
+				list[i].Seq = last - int64(n-i)
+			}
+			assert.Equal(t, list, found)
+		})
+	}
+	err := kept.Update(context.Background(), func(tx project.Tx) error {
+		_, err := tx.AppendEvent(core.Event{Event: "E"}, core.Event{Event: "D", Data: json.RawMessage(`{"half`)})
+		return err
+	})
+	assert.ErrorIs(t, err, core.ErrInvalid)
 }
 
 func events(t *testing.T, kept project.Store) {

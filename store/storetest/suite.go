@@ -42,6 +42,7 @@ func Run(t *testing.T, open func(t *testing.T) project.Store) {
 		"a cascade tells of what it settled":               changedByCascade,
 		"sessions are kept, found and forgotten":           sessions,
 		"events are numbered, found and forgotten":         events,
+		"many events are written at once":                  manyEvents,
 		"deadlines come in order of time":                  deadlines,
 		"records are kept by kind":                         records,
 		"what fails leaves nothing":                        rollback,
