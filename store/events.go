@@ -6,6 +6,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/store/form"
 )
 
 // eventTable keeps events.
@@ -28,8 +29,8 @@ var (
 	eventColumns = eventTable.read("e")
 	newColumns   = []string{"v", "ts", "event", "session", "parent_session", "subagent", "depth", "host", "data"}
 	appended     = "INSERT INTO events (frame, " + eventTable.each(itself, newColumns...) + ") "
-	appendEvent  = appended + "VALUES (?, " + placeholders(len(newColumns)) + ")"
-	appendEvents = appended + "SELECT v.value, " + placeholders(len(newColumns)) + " FROM json_each(?) v"
+	appendEvent  = appended + "VALUES (?, " + form.Placeholders(len(newColumns)) + ")"
+	appendEvents = appended + "SELECT v.value, " + form.Placeholders(len(newColumns)) + " FROM json_each(?) v"
 )
 
 // AppendEvent writes e with the next Seq and returns that.
@@ -51,7 +52,7 @@ func (s *statements) appendEvents(e core.Event, frames []int64) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.exec(appendEvents, append(values, jsonOf(frames))...)
+	_, err = s.exec(appendEvents, append(values, form.JSONOf(frames))...)
 	return err
 }
 
@@ -88,7 +89,7 @@ func listEvents(q project.EventQuery) *selection {
 	if lastOf(q) {
 		order = "seq DESC"
 	}
-	list.add(" ORDER BY "+order+atMost, limitOf(q.Limit))
+	list.add(" ORDER BY "+order+form.AtMost, form.LimitOf(q.Limit))
 	return list
 }
 
@@ -104,7 +105,7 @@ func eventParts(q project.EventQuery) []project.EventQuery {
 	if len(q.Kinds) < 2 || eventIndex(q) != eventsByKind {
 		return []project.EventQuery{q}
 	}
-	kinds := unique(q.Kinds)
+	kinds := form.Unique(q.Kinds)
 	list := make([]project.EventQuery, len(kinds))
 	for i, kind := range kinds {
 		list[i] = q
@@ -142,15 +143,15 @@ func (s *selection) events(q project.EventQuery) {
 		{"e.frame", q.Frame}, {"e.session", q.Session}, {"e.parent_session", q.Below}, {"e.subagent", q.SubagentID},
 	} {
 		if of.id != "" {
-			s.add(" AND "+of.column+" = "+keyOf, clean(of.id))
+			s.add(" AND "+of.column+" = "+form.KeyOf, form.Clean(of.id))
 		}
 	}
 	if len(q.Kinds) > 0 {
-		s.add(" AND e.event IN ("+placeholders(len(q.Kinds))+")", anyOf(q.Kinds)...)
+		s.add(" AND e.event IN ("+form.Placeholders(len(q.Kinds))+")", form.Args(q.Kinds)...)
 	}
 }
 
-const deleteEvents = `DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE ts < ? ORDER BY ts` + atMost + `)`
+const deleteEvents = `DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE ts < ? ORDER BY ts` + form.AtMost + `)`
 
 // DeleteEventsBefore removes at most limit events older than before, the oldest
 // first, and returns their number.
