@@ -9,6 +9,7 @@ import (
 	"flame/core/outcome"
 	"flame/project"
 	"flame/store/disk"
+	"flame/store/form"
 )
 
 // around reads the frames around one. It walks up from that frame, which is
@@ -28,7 +29,7 @@ var around = `WITH RECURSIVE up (level, key) AS (
 		WHERE up.level BETWEEN 2 AND 1 + ?5 AND up.key IS NOT NULL
 	UNION ALL
 	SELECT 2, 0, key FROM (SELECT key FROM frames
-		WHERE parent = ` + keyOf1 + ` AND status = 'planned' AND archived_at = 0 ORDER BY created_at, key LIMIT +?3) d
+		WHERE parent = ` + form.KeyOf1 + ` AND status = 'planned' AND archived_at = 0 ORDER BY created_at, key LIMIT +?3) d
 ) d CROSS JOIN frames f ON f.key = d.key`
 
 // toldTable has the columns that contexts show of a frame, but for its parent and its
@@ -72,7 +73,7 @@ type nearFrame struct {
 
 // Surroundings returns what surrounds frame id, at most so many of each kind.
 func (t *tx) Surroundings(id string, most project.Most) (s core.Surroundings, err error) {
-	near, err := t.sql.near(clean(id), max(most.Ancestors, 1+most.Tiers), most.Near, most.Uncles, most.Tiers)
+	near, err := t.sql.near(form.Clean(id), max(most.Ancestors, 1+most.Tiers), most.Near, most.Uncles, most.Tiers)
 	if err == nil {
 		err = t.sql.name(near)
 	}
@@ -202,7 +203,7 @@ func (t *tx) Outcomes(of project.Ended) (outcome.Below, error) {
 	if err != nil {
 		return nil, err
 	}
-	frames, err := t.sql.outcomes(outcomes, jsonOf(below), of.Each, outcome.Levels, of.Limit+len(below)+len(summarized), jsonOf(summarized))
+	frames, err := t.sql.outcomes(outcomes, form.JSONOf(below), of.Each, outcome.Levels, of.Limit+len(below)+len(summarized), form.JSONOf(summarized))
 	return byParent(frames), err
 }
 
@@ -251,7 +252,7 @@ var beneath = `WITH RECURSIVE below (level, key) AS (
 
 // allBeneath returns the frames of beneath that are not invalidated, by the one above each.
 func allBeneath(t *tx, of project.Ended) (outcome.Below, error) {
-	frames, err := t.sql.outcomes(beneath, clean(of.All), of.Each, 1+of.Limit)
+	frames, err := t.sql.outcomes(beneath, form.Clean(of.All), of.Each, 1+of.Limit)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store/disk"
+	"flame/store/form"
 )
 
 // Cascades returns the cascades in progress, oldest first.
@@ -26,7 +27,7 @@ func (t *tx) Cascades() (list []project.Cascade, err error) {
 var begunColumns = []string{"frame", "session", "subagent", "at", "reason", "due", "settled"}
 
 var beginCascade = "INSERT INTO cascades (" + cascadeTable.each(itself, begunColumns...) + ", seq, reached) VALUES (" +
-	placeholders(len(begunColumns)) + ", (SELECT coalesce(max(seq), 0) + 1 FROM cascades), 0) ON CONFLICT (frame) DO NOTHING"
+	form.Placeholders(len(begunColumns)) + ", (SELECT coalesce(max(seq), 0) + 1 FROM cascades), 0) ON CONFLICT (frame) DO NOTHING"
 
 // BeginCascade begins a cascade, unless one of the same frame is in progress.
 func (t *tx) BeginCascade(c project.Cascade) error {
@@ -44,7 +45,7 @@ func (t *tx) BeginCascade(c project.Cascade) error {
 // PutOffCascade sets when others may continue the cascade of a frame.
 func (t *tx) PutOffCascade(frame string, due core.Millis) error {
 	t.voids = nil
-	_, err := t.sql.exec(`UPDATE cascades SET due = ? WHERE frame = `+keyOf, due, clean(frame))
+	_, err := t.sql.exec(`UPDATE cascades SET due = ? WHERE frame = `+form.KeyOf, due, form.Clean(frame))
 	return err
 }
 
@@ -55,14 +56,14 @@ func (t *tx) EndCascade(frame string) error {
 		return err
 	}
 	t.voids = nil
-	_, err = t.sql.exec(`DELETE FROM cascades WHERE frame = `+keyOf, clean(frame))
+	_, err = t.sql.exec(`DELETE FROM cascades WHERE frame = `+form.KeyOf, form.Clean(frame))
 	return err
 }
 
 // How the next frames, whose keys are a JSON array, are settled. The plus keeps
 // SQLite from searching them among all planned frames.
 const (
-	plannedChildren = `SELECT key FROM frames INDEXED BY frames_planned WHERE status = 'planned' AND parent = ?` + atMost
+	plannedChildren = `SELECT key FROM frames INDEXED BY frames_planned WHERE status = 'planned' AND parent = ?` + form.AtMost
 	progress        = `UPDATE cascades SET settled = settled + ?, reached = ? WHERE frame = ?`
 )
 
@@ -92,12 +93,12 @@ func (t *tx) Settle(frame string, e core.Event, limit int) (ids []string, more b
 	if err := t.sql.raiseRevision(); err != nil { // although all reads as before: Changed tells of frames as they are stored
 		return nil, false, err
 	}
-	if _, err := t.sql.exec(settle, append(c.changes(), jsonOf(keys))...); err != nil {
+	if _, err := t.sql.exec(settle, append(c.changes(), form.JSONOf(keys))...); err != nil {
 		return nil, false, err
 	}
 	values, err := t.sql.eventValues(&e)
 	if err == nil {
-		_, err = t.sql.exec(appendAbout, append(values, jsonOf(keys))...)
+		_, err = t.sql.exec(appendAbout, append(values, form.JSONOf(keys))...)
 	}
 	if err != nil {
 		return nil, false, err
@@ -148,7 +149,7 @@ func unvoided(t *tx, f core.Frame) (core.Frame, error) {
 	if c == nil {
 		return f, nil
 	}
-	stored, err := collect(t.sql, scanFrame(new(int64)), frameByID, clean(f.ID))
+	stored, err := collect(t.sql, scanFrame(new(int64)), frameByID, form.Clean(f.ID))
 	if err != nil {
 		return f, err
 	}
@@ -170,7 +171,7 @@ func unvoided(t *tx, f core.Frame) (core.Frame, error) {
 // cascadeOver returns the first cascade that voids what is planned directly
 // below a frame, or nil.
 func (v *voiding) cascadeOver(parent string) (*cascade, error) {
-	key, err := v.sql.known(clean(parent))
+	key, err := v.sql.known(form.Clean(parent))
 	if err == nil {
 		err = v.climb(climbing, key)
 	}
@@ -182,7 +183,7 @@ const lookedAt = 250
 
 const nextInProgress = `SELECT f.key, coalesce(f.parent, 0), f.archived_at, f.updated_at FROM frames f INDEXED BY frames_status
 	WHERE f.status = 'in_progress' AND (f.archived_at, f.updated_at, f.key) < (?, ?, ?)
-	ORDER BY f.archived_at DESC, f.updated_at DESC, f.key DESC` + atMost
+	ORDER BY f.archived_at DESC, f.updated_at DESC, f.key DESC` + form.AtMost
 
 // OpenBelow looks at some frames in progress, the latest change first, and
 // returns the ids of those below top. It begins at from and returns where to
@@ -214,7 +215,7 @@ func (t *tx) OpenBelow(top, from string) (ids []string, next string, err error) 
 // below returns the ids of the frames below top, among frames given by their
 // keys and their parents' keys.
 func (s *statements) below(top string, keys, parents []int64) ([]string, error) {
-	key, err := s.known(clean(top))
+	key, err := s.known(form.Clean(top))
 	if err != nil {
 		return nil, err
 	}

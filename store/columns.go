@@ -1,14 +1,12 @@
 package store
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
-	"flame/core"
 	"flame/store/disk"
+	"flame/store/form"
 )
 
 // A table keeps values of T, one per row. All SQL that names its columns is
@@ -20,7 +18,7 @@ type table[T any] struct {
 }
 
 // A column is a column of a table. Its field returns a pointer to the part of a
-// value it keeps: see bind for the supported types.
+// value it keeps: see form.Bind for the supported types.
 type column[T any] struct {
 	name  string
 	field func(*T) any
@@ -73,7 +71,7 @@ func (t table[T]) read(as string, given ...string) string {
 		case slices.Contains(given, c.name):
 			list = append(list, "? AS "+c.name)
 		case isID:
-			list = append(list, idOf(from))
+			list = append(list, form.IDOf(from))
 		default: // with its name, by which all parts of a UNION are ordered
 			list = append(list, from+" AS "+c.name)
 		}
@@ -105,7 +103,7 @@ type own struct {
 
 // save returns the SQL that writes a row, new or not, with these own columns.
 func (t table[T]) save(owns ...own) string {
-	names, values := t.each(itself), placeholders(len(t.columns))
+	names, values := t.each(itself), form.Placeholders(len(t.columns))
 	var sets []string
 	for _, c := range t.columns {
 		if !strings.Contains(t.key, c.name) {
@@ -148,101 +146,20 @@ func (t table[T]) pick(values []any, names ...string) []any {
 
 // bind returns the value of a field in SQLite's form.
 func bind(s *statements, field any) (any, error) {
-	switch p := field.(type) {
-	case id:
+	if p, is := field.(id); is {
 		key, err := s.key(*p.of)
 		if !key.Valid {
 			return nil, err
 		}
 		return key.Int64, err
-	case *string:
-		return clean(*p), nil
-	case *core.Status:
-		return string(*p), nil
-	case *core.SessionState:
-		return string(*p), nil
-	case *int:
-		return *p, nil
-	case *int64:
-		return *p, nil
-	case *core.Millis:
-		return int64(*p), nil
-	case *bool:
-		return *p, nil
-	case *float64:
-		return *p, nil
-	case **float64:
-		if *p == nil {
-			return nil, nil
-		}
-		return **p, nil
-	case *[]string:
-		return jsonList(*p)
-	case *json.RawMessage:
-		return sql.NullString{String: clean(string(*p)), Valid: len(*p) > 0}, nil
 	}
-	panic(fmt.Sprintf("store: a column keeps a %T", field))
+	return form.Bind(field)
 }
 
 // target returns what Scan writes into for a field.
 func target(field any) any {
-	switch p := field.(type) {
-	case id:
+	if p, is := field.(id); is {
 		return p.of
-	case *[]string:
-		return listInto{p}
-	case *json.RawMessage:
-		return (*[]byte)(p)
-	case *core.Status:
-		return (*string)(p)
-	case *core.SessionState:
-		return (*string)(p)
-	case *core.Millis:
-		return (*int64)(p)
 	}
-	return field
-}
-
-// jsonList returns a list as JSON text; nil gives an empty list.
-func jsonList(list []string) (string, error) {
-	if len(list) == 0 {
-		return "[]", nil
-	}
-	return asJSON(cleaned(list))
-}
-
-// A listInto reads JSON text into a list; an empty one leaves it nil.
-type listInto struct{ list *[]string }
-
-// Scan reads src, which is text.
-func (l listInto) Scan(src any) error {
-	var text []byte
-	switch src := src.(type) {
-	case string:
-		text = []byte(src)
-	case []byte:
-		text = src
-	default:
-		return fmt.Errorf("a list is %T instead of text", src)
-	}
-	if string(text) == "[]" {
-		return nil
-	}
-	if list, plain := plainList(string(text)); plain {
-		*l.list = list
-		return nil
-	}
-	return json.Unmarshal(text, l.list)
-}
-
-// plainList reads a JSON list of texts if nothing in it is escaped, which takes a
-// fraction of what json.Unmarshal does. It lets pass what JSON escapes, as it stands.
-func plainList(text string) (list []string, plain bool) {
-	inside, is := strings.CutPrefix(text, `["`)
-	if !is || strings.Contains(text, `\`) || !utf8.ValidString(text) {
-		return nil, false
-	}
-	inside, is = strings.CutSuffix(inside, `"]`)
-	list = strings.Split(inside, `","`)
-	return list, is && strings.Count(text, `"`) == 2*len(list)
+	return form.Target(field)
 }

@@ -9,6 +9,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/store/form"
 )
 
 // eventTable keeps events.
@@ -31,14 +32,14 @@ var (
 	eventColumns = eventTable.read("e")
 	newEvent     = table[core.Event]{columns: slices.Concat(eventTable.some([]string{"frame"}), eventTable.but("seq", "frame"))}
 	appended     = "INTO events (" + newEvent.each(itself) + ") "
-	appendAbout  = "INSERT " + appended + "SELECT coalesce(?, v.value), " + placeholders(len(newEvent.columns)-1) + " FROM json_each(?) v"
+	appendAbout  = "INSERT " + appended + "SELECT coalesce(?, v.value), " + form.Placeholders(len(newEvent.columns)-1) + " FROM json_each(?) v"
 	atOnce       = []int{32, 8, 1} // how many events one statement writes: few numbers, as each is prepared
 )
 
 // appendEvents is the SQL that writes a number of events, for those of atOnce. It would not
 // undo rows before one that fails: for a statement that could, FTS5 writes out its index.
 var appendEvents = lo.SliceToMap(atOnce, func(n int) (int, string) {
-	rows := slices.Repeat([]string{placeholders(len(newEvent.columns))}, n)
+	rows := slices.Repeat([]string{form.Placeholders(len(newEvent.columns))}, n)
 	return n, "INSERT OR FAIL " + appended + "VALUES (" + strings.Join(rows, "), (") + ")"
 })
 
@@ -99,7 +100,7 @@ func listEvents(q project.EventQuery) *selection {
 	if lastOf(q) {
 		order = "seq DESC"
 	}
-	list.add(" ORDER BY "+order+atMost, limitOf(q.Limit))
+	list.add(" ORDER BY "+order+form.AtMost, form.LimitOf(q.Limit))
 	return list
 }
 
@@ -115,7 +116,7 @@ func eventParts(q project.EventQuery) []project.EventQuery {
 	if len(q.Kinds) < 2 || eventIndex(q) != eventsByKind {
 		return []project.EventQuery{q}
 	}
-	kinds := unique(q.Kinds)
+	kinds := form.Unique(q.Kinds)
 	list := make([]project.EventQuery, len(kinds))
 	for i, kind := range kinds {
 		list[i] = q
@@ -153,15 +154,15 @@ func (s *selection) events(q project.EventQuery) {
 		{"e.frame", q.Frame}, {"e.session", q.Session}, {"e.parent_session", q.Below}, {"e.subagent", q.SubagentID},
 	} {
 		if of.id != "" {
-			s.add(" AND "+of.column+" = "+keyOf, clean(of.id))
+			s.add(" AND "+of.column+" = "+form.KeyOf, form.Clean(of.id))
 		}
 	}
 	if len(q.Kinds) > 0 {
-		s.add(" AND e.event IN ("+placeholders(len(q.Kinds))+")", anyOf(q.Kinds)...)
+		s.add(" AND e.event IN ("+form.Placeholders(len(q.Kinds))+")", form.Args(q.Kinds)...)
 	}
 }
 
-const deleteEvents = `DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE ts < ? ORDER BY ts` + atMost + `)`
+const deleteEvents = `DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE ts < ? ORDER BY ts` + form.AtMost + `)`
 
 // DeleteEventsBefore removes at most limit events older than before, the oldest
 // first, and returns their number.

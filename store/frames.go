@@ -8,6 +8,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store/disk"
+	"flame/store/form"
 )
 
 // frameTable keeps frames.
@@ -70,7 +71,7 @@ func scanFrame(key *int64) func(*disk.Rows) (core.Frame, error) {
 
 var saveFrame = frameTable.save(stamp)
 
-var frameByID = "SELECT " + frameColumns + " FROM frames f WHERE f.key = " + keyOf
+var frameByID = "SELECT " + frameColumns + " FROM frames f WHERE f.key = " + form.KeyOf
 
 // readFrames returns the frames of a query as they read.
 func readFrames(t *tx, query string, args ...any) ([]core.Frame, error) {
@@ -83,7 +84,7 @@ func readFrames(t *tx, query string, args ...any) ([]core.Frame, error) {
 
 // Frame returns one frame, or core.ErrNotFound.
 func (t *tx) Frame(id string) (core.Frame, error) {
-	list, err := readFrames(t, frameByID, clean(id))
+	list, err := readFrames(t, frameByID, form.Clean(id))
 	return only(list, err, "frame", id)
 }
 
@@ -95,17 +96,17 @@ var (
 
 // FramesOf returns the frames that have these ids, without missing ones.
 func (t *tx) FramesOf(ids []string) ([]core.Frame, error) {
-	ids = lo.Reject(cleaned(ids), func(id string, _ int) bool { key, looked := t.sql.keys[id]; return looked && key == 0 })
+	ids = lo.Reject(form.Cleaned(ids), func(id string, _ int) bool { key, looked := t.sql.keys[id]; return looked && key == 0 })
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return readFrames(t, framesOf, jsonOf(ids))
+	return readFrames(t, framesOf, form.JSONOf(ids))
 }
 
 // WithChildren returns those of these ids that are parents of frames. The ids are new, as a
 // rule: that they have no keys is noted, so that nobody who saves their frames looks again.
 func (t *tx) WithChildren(ids []string) (parents []string, err error) {
-	for _, id := range cleaned(ids) {
+	for _, id := range form.Cleaned(ids) {
 		t.sql.keys[id] += 0 // none, unless one is known
 	}
 	err = t.sql.each(func(rows *disk.Rows) error {
@@ -115,7 +116,7 @@ func (t *tx) WithChildren(ids []string) (parents []string, err error) {
 			parents = append(parents, id)
 		}
 		return err
-	}, withChildren, jsonOf(cleaned(ids)))
+	}, withChildren, form.JSONOf(form.Cleaned(ids)))
 	return parents, err
 }
 
@@ -131,7 +132,7 @@ func (t *tx) SaveFrame(f core.Frame) error {
 	if err != nil {
 		return err
 	}
-	key, err := t.sql.known(clean(f.ID))
+	key, err := t.sql.known(form.Clean(f.ID))
 	if err != nil {
 		return err
 	}
@@ -154,7 +155,7 @@ var wordColumns = []string{"goal", "success_criteria", "summary", "results", "de
 
 // SQL that compares and updates the word index of a frame about to be saved.
 var (
-	sameWords = "SELECT (" + frameTable.each(itself, wordColumns...) + ") IS (" + placeholders(len(wordColumns)) +
+	sameWords = "SELECT (" + frameTable.each(itself, wordColumns...) + ") IS (" + form.Placeholders(len(wordColumns)) +
 		") FROM frames WHERE key = ?"
 	learnWords = "INSERT INTO frames_text (" + frameTable.each(itself, wordColumns...) + ", rowid) VALUES (" +
 		frameTable.each(func(column string) string { return wordsOf(column, "?") }, wordColumns...) + ", ?)"
@@ -198,24 +199,24 @@ func (s *statements) indexWords(frame string, isNew bool, words []any) error {
 // What is deleted with a frame, by its id: first the references of the session
 // that has it as root, and of those that work in it.
 var deletions = []string{
-	`UPDATE sessions SET root = NULL WHERE root = ` + keyOf1 + ` AND key = (SELECT session FROM frames WHERE key = ` + keyOf1 + `)`,
-	`UPDATE sessions SET current = NULL WHERE current = ` + keyOf1,
-	`DELETE FROM frames WHERE key = ` + keyOf1,
-	`DELETE FROM frames_text WHERE rowid = ` + keyOf1,
+	`UPDATE sessions SET root = NULL WHERE root = ` + form.KeyOf1 + ` AND key = (SELECT session FROM frames WHERE key = ` + form.KeyOf1 + `)`,
+	`UPDATE sessions SET current = NULL WHERE current = ` + form.KeyOf1,
+	`DELETE FROM frames WHERE key = ` + form.KeyOf1,
+	`DELETE FROM frames_text WHERE rowid = ` + form.KeyOf1,
 }
 
 // DeleteFrame removes a frame that has no children, or refuses with
 // core.ErrInvalid.
 func (t *tx) DeleteFrame(id string) error {
 	var children int
-	if _, err := t.sql.get([]any{&children}, `SELECT count(*) FROM frames WHERE parent = `+keyOf, clean(id)); err != nil {
+	if _, err := t.sql.get([]any{&children}, `SELECT count(*) FROM frames WHERE parent = `+form.KeyOf, form.Clean(id)); err != nil {
 		return err
 	}
 	if children > 0 {
 		return core.Invalidf("frame %s has %d children", id, children)
 	}
 	for _, deletion := range deletions {
-		if _, err := t.sql.exec(deletion, clean(id)); err != nil {
+		if _, err := t.sql.exec(deletion, form.Clean(id)); err != nil {
 			return err
 		}
 	}
@@ -236,7 +237,7 @@ var totalUsage = "SELECT 0, " + sumOfUsage + " FROM frames"
 var usageUnder = `WITH RECURSIVE below (key) AS (
 	SELECT key FROM ids WHERE id = ?
 	UNION
-	SELECT f.key FROM below CROSS JOIN frames f ON f.parent = below.key` + atMost + `
+	SELECT f.key FROM below CROSS JOIN frames f ON f.parent = below.key` + form.AtMost + `
 ) SELECT count(*), ` + sumOfUsage + ` FROM below CROSS JOIN frames f ON f.key = below.key`
 
 // UsageUnder adds up the usage of a frame and of those below it, or of all frames.
@@ -250,17 +251,17 @@ func (t *tx) UsageUnder(id string, most int) (u core.Usage, whole bool, err erro
 		_, err = t.sql.get(sums, totalUsage)
 		return u, true, err
 	}
-	_, err = t.sql.get(sums, usageUnder, clean(id), most+1)
+	_, err = t.sql.get(sums, usageUnder, form.Clean(id), most+1)
 	return u, counted <= most, err
 }
 
 // ancestors walks up from a frame. UNION drops repeated rows, which ends a
 // cycle; CROSS JOIN keeps the walk from becoming a scan after ANALYZE.
 var ancestors = `WITH RECURSIVE up (key) AS (
-	SELECT f.key FROM frames f WHERE f.key = ` + keyOf + `
+	SELECT f.key FROM frames f WHERE f.key = ` + form.KeyOf + `
 	UNION
 	SELECT f.parent FROM up CROSS JOIN frames f ON f.key = up.key WHERE f.parent IS NOT NULL
-) SELECT ` + frameColumns + ` FROM up CROSS JOIN frames f ON f.key = up.key` + atMost + ` OFFSET 1`
+) SELECT ` + frameColumns + ` FROM up CROSS JOIN frames f ON f.key = up.key` + form.AtMost + ` OFFSET 1`
 
 // Ancestors returns the frames above id, parent first, at most limit of them (0:
 // project.MaxLevels). It ends at a missing parent and never loops.
@@ -268,5 +269,5 @@ func (t *tx) Ancestors(id string, limit int) ([]core.Frame, error) {
 	if limit <= 0 || limit > project.MaxLevels {
 		limit = project.MaxLevels
 	}
-	return readFrames(t, ancestors, clean(id), limit)
+	return readFrames(t, ancestors, form.Clean(id), limit)
 }

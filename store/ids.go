@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"flame/store/disk"
+	"flame/store/form"
 )
 
 func scanID(rows *disk.Rows) (id string, err error) { return id, rows.Scan(&id) }
@@ -13,7 +14,7 @@ func scanKey(rows *disk.Rows) (key int64, err error) { return key, rows.Scan(&ke
 
 // key returns the key of an id, creating it if needed; NULL for no id.
 func (s *statements) key(id string) (sql.NullInt64, error) {
-	id = clean(id)
+	id = form.Clean(id)
 	if id == "" {
 		return sql.NullInt64{}, nil
 	}
@@ -41,20 +42,8 @@ func (s *statements) known(id string) (key int64, err error) {
 
 // ids returns the ids of keys, in order.
 func (s *statements) ids(keys []int64) ([]string, error) {
-	return collect(s, scanID, `SELECT ids.id FROM json_each(?) v CROSS JOIN ids ON ids.key = v.value`, jsonOf(keys))
+	return collect(s, scanID, `SELECT ids.id FROM json_each(?) v CROSS JOIN ids ON ids.key = v.value`, form.JSONOf(keys))
 }
-
-// idOf returns the SQL for the id of a key column.
-func idOf(column string) string {
-	return "coalesce((SELECT id FROM ids WHERE ids.key = " + column + "), '')"
-}
-
-// keyOf is the SQL for the key of an id given as a parameter; keyOf1 for that
-// of the first parameter, which may be used again.
-const (
-	keyOf  = "(SELECT key FROM ids WHERE id = ?)"
-	keyOf1 = "(SELECT key FROM ids WHERE id = ?1)"
-)
 
 // maxNames bounds the ids that a connection remembers.
 const maxNames = 2000
@@ -93,7 +82,7 @@ func (s *statements) fill(list []unnamed) error {
 		found[key] = id
 		s.met(key, id)
 		return err
-	}, namesOf, jsonOf(keys))
+	}, namesOf, form.JSONOf(keys))
 	for _, u := range list {
 		if id, is := found[u.key]; is {
 			*u.id = id
@@ -109,7 +98,7 @@ const namesOf = `SELECT ids.key, ids.id FROM json_each(?) k CROSS JOIN ids ON id
 func (s *statements) keysOf(ids []string) ([]int64, error) {
 	keys := make([]int64, 0, len(ids))
 	for _, id := range ids {
-		key, err := s.known(clean(id))
+		key, err := s.known(form.Clean(id))
 		if err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"flame/core/outline"
 	"flame/project"
 	"flame/store/disk"
+	"flame/store/form"
 )
 
 // Links returns the links of the frames that q describes, in the order in which
@@ -47,7 +48,7 @@ func listLinks(q project.FrameQuery) *selection {
 	list := &selection{}
 	if q.Under != "" {
 		list.add("SELECT f.key, f.parent, 0, f.created_at FROM ("+under+") d CROSS JOIN frames f ON f.key = d.key WHERE true",
-			clean(q.Under))
+			form.Clean(q.Under))
 	} else {
 		list.add("SELECT f.key, f.parent, ifnull(f.parent, ?), f.created_at FROM frames f INDEXED BY frames_parent WHERE true",
 			int64(math.MinInt64))
@@ -61,13 +62,13 @@ func listLinks(q project.FrameQuery) *selection {
 		list.add(" AND f.archived_at = 0")
 	default:
 		list.add(" AND f.key NOT IN (SELECT a.key FROM frames a INDEXED BY frames_status WHERE a.status IN ("+
-			placeholders(len(core.Statuses))+") AND a.archived_at > 0)", anyOf(core.Statuses)...)
+			form.Placeholders(len(core.Statuses))+") AND a.archived_at > 0)", form.Args(core.Statuses)...)
 	}
 	order := "f.parent, f.created_at, f.key"
 	if q.Under != "" {
 		order = "f.created_at, f.key"
 	}
-	list.add(" ORDER BY "+order+atMost, limitOf(q.Limit))
+	list.add(" ORDER BY "+order+form.AtMost, form.LimitOf(q.Limit))
 	return list
 }
 
@@ -83,7 +84,7 @@ func (t *tx) FramesAt(keys []int64) (map[int64]core.Frame, error) {
 		frame, err := scan(rows)
 		found = append(found, key)
 		return frame, err
-	}, framesAt, jsonOf(keys))
+	}, framesAt, form.JSONOf(keys))
 	if err == nil {
 		err = void(t, list)
 	}

@@ -4,6 +4,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store/disk"
+	"flame/store/form"
 )
 
 // FindFrames returns the frames that q describes. An After that does not exist is
@@ -65,14 +66,14 @@ func listFrames(q project.FrameQuery, after core.Frame, voided []voidedSet) *sel
 	if inOrder, is := textOrders[q.Order]; is && q.Text != "" && len(voided) == 0 {
 		order = inOrder
 	}
-	list.add(" ORDER BY "+order+atMost, limitOf(q.Limit))
+	list.add(" ORDER BY "+order+form.AtMost, form.LimitOf(q.Limit))
 	return list
 }
 
 // after adds q's After, which is the given frame.
 func (s *selection) after(q project.FrameQuery, frame core.Frame) {
 	if q.After != "" && q.Order != project.ByID {
-		s.add(" AND (f.created_at, f.key) > (?, "+keyOf+")", frame.CreatedAt, frame.ID)
+		s.add(" AND (f.created_at, f.key) > (?, "+form.KeyOf+")", frame.CreatedAt, frame.ID)
 	}
 }
 
@@ -82,7 +83,7 @@ func parts(q project.FrameQuery) []project.FrameQuery {
 	if q.Order != project.RecentFirst || len(q.Statuses) < 2 {
 		return []project.FrameQuery{q}
 	}
-	statuses := unique(q.Statuses)
+	statuses := form.Unique(q.Statuses)
 	list := make([]project.FrameQuery, len(statuses))
 	for i, status := range statuses {
 		list[i] = q
@@ -124,70 +125,38 @@ func (s *statements) counts(q project.FrameQuery) (map[core.Status]int, error) {
 	if len(q.Statuses) == 0 {
 		q.Statuses = core.Statuses // so that an index by status can be used
 	}
-	counts := map[core.Status]int{}
-	if many := q.Parent == "" && len(keySets(q)) == 0; many {
-		sel := countEach(q)
-		var n tally
-		_, err := s.get(n.columns(len(q.Statuses)), sel.query(), sel.args...)
-		n.into(counts, q.Statuses)
-		return counts, err
-	}
 	sel := countFrames(q)
+	counts := map[core.Status]int{}
 	err := s.each(func(rows *disk.Rows) error {
 		var status core.Status
 		var n int
 		err := rows.Scan(&status, &n)
-		counts[status] = n
+		if n > 0 {
+			counts[status] = n
+		}
 		return err
 	}, sel.query(), sel.args...)
 	return counts, err
 }
 
-// countFrames is the SQL of CountFrames where the frames are read once.
+// countFrames is the SQL of CountFrames. An index has the frames of each status side by side
+// where there may be very many: SQLite counts those in a third of the steps that it takes to
+// group them.
 func countFrames(q project.FrameQuery) *selection {
 	count := &selection{}
-	count.add("SELECT f.status, count(*)")
-	count.frames(q)
-	count.add(" GROUP BY f.status")
-	return count
-}
-
-// countEach is the SQL of CountFrames where there may be very many that an index has side by
-// side: SQLite counts those of each status in a third of the steps that it takes to group
-// them.
-func countEach(q project.FrameQuery) *selection {
-	count := &selection{}
-	count.add("SELECT ")
-	statuses := q.Statuses
-	for i, status := range statuses {
-		if i > 0 {
-			count.add(", ")
-		}
-		count.add("(SELECT count(*)")
-		q.Statuses = statuses[i : i+1]
+	if q.Parent != "" || len(keySets(q)) > 0 {
+		count.add("SELECT f.status, count(*)")
 		count.frames(q)
-		count.add(") AS " + string(status))
+		count.add(" GROUP BY f.status")
+		return count
 	}
+	count.add("SELECT s.value, (SELECT count(*) FROM frames f INDEXED BY " + index(q) + " WHERE f.status = s.value")
+	if q.Roots {
+		count.add(" AND f.parent IS NULL")
+	}
+	if !q.Archived {
+		count.add(" AND f.archived_at = 0")
+	}
+	count.add(") FROM json_each(?) s", form.JSONOf(core.Words(q.Statuses...)))
 	return count
-}
-
-// A tally is a row of countEach.
-type tally [8]int
-
-// columns returns where so many counts go.
-func (n *tally) columns(many int) []any {
-	list := make([]any, 0, many)
-	for i := range many {
-		list = append(list, &n[i])
-	}
-	return list
-}
-
-// into adds the counts, by these statuses, to those that are not 0.
-func (n *tally) into(counts map[core.Status]int, statuses []core.Status) {
-	for i, status := range statuses {
-		if n[i] > 0 {
-			counts[status] = n[i]
-		}
-	}
 }

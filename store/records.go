@@ -9,6 +9,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store/disk"
+	"flame/store/form"
 )
 
 // The most frequent queries on records.
@@ -28,7 +29,7 @@ var deadlineTable = table[project.Deadline]{"deadlines", "kind, subject", []colu
 
 var (
 	dueDeadlines = "SELECT " + deadlineTable.read("d") + ` FROM deadlines d WHERE d.due <= ?1 AND (?2 = '' OR d.kind = ?2) AND d.kind <> ?3
-		ORDER BY d.due, d.kind, d.subject` + atMost
+		ORDER BY d.due, d.kind, d.subject` + form.AtMost
 	deadlineByKey = "SELECT " + deadlineTable.read("d") + " FROM deadlines d WHERE d.kind = ? AND d.subject = ?"
 	saveDeadline  = deadlineTable.save()
 )
@@ -36,12 +37,12 @@ var (
 // DueDeadlines returns the deadlines due at or before now, earliest first: only
 // of kind only if given, and not of kind but.
 func (t *tx) DueDeadlines(now core.Millis, only, but string, limit int) ([]project.Deadline, error) {
-	return collect(t.sql, deadlineTable.scan(), dueDeadlines, now, clean(only), clean(but), limitOf(limit))
+	return collect(t.sql, deadlineTable.scan(), dueDeadlines, now, form.Clean(only), form.Clean(but), form.LimitOf(limit))
 }
 
 // Deadline returns a deadline; ok is false if it is not set.
 func (t *tx) Deadline(kind, subject string) (d project.Deadline, ok bool, err error) {
-	list, err := collect(t.sql, deadlineTable.scan(), deadlineByKey, clean(kind), clean(subject))
+	list, err := collect(t.sql, deadlineTable.scan(), deadlineByKey, form.Clean(kind), form.Clean(subject))
 	if err != nil || len(list) == 0 {
 		return d, false, err
 	}
@@ -59,14 +60,14 @@ func (t *tx) SetDeadline(d project.Deadline) error {
 
 // ClearDeadline removes a deadline; a missing one is not an error.
 func (t *tx) ClearDeadline(kind, subject string) error {
-	_, err := t.sql.exec(`DELETE FROM deadlines WHERE kind = ? AND subject = ?`, clean(kind), clean(subject))
+	_, err := t.sql.exec(`DELETE FROM deadlines WHERE kind = ? AND subject = ?`, form.Clean(kind), form.Clean(subject))
 	return err
 }
 
 // Record decodes a record into v and reports whether it exists.
 func (t *tx) Record(kind, id string, v any) (bool, error) {
 	var value []byte
-	found, err := t.sql.get([]any{&value}, recordByID, clean(kind), clean(id))
+	found, err := t.sql.get([]any{&value}, recordByID, form.Clean(kind), form.Clean(id))
 	if err != nil || !found {
 		return false, err
 	}
@@ -78,9 +79,9 @@ func (t *tx) Record(kind, id string, v any) (bool, error) {
 
 // Records calls f for each of these records of a kind, in order of id.
 func (t *tx) Records(kind string, which project.Which, f func(id string, decode func(v any) error) error) error {
-	query, args := recordsByKind, []any{clean(kind), clean(which.Prefix), clean(which.Prefix) + string(unicode.MaxRune)}
+	query, args := recordsByKind, []any{form.Clean(kind), form.Clean(which.Prefix), form.Clean(which.Prefix) + string(unicode.MaxRune)}
 	if which.IDs != nil {
-		query, args = recordsByID, []any{clean(kind), jsonOf(cleaned(which.IDs))}
+		query, args = recordsByID, []any{form.Clean(kind), form.JSONOf(form.Cleaned(which.IDs))}
 	}
 	type record struct {
 		id    string
@@ -105,30 +106,30 @@ func (t *tx) Records(kind string, which project.Which, f func(id string, decode 
 // contains the kind, since an index limited to that kind would not be used
 // otherwise.
 func recordsOf(kind string) string {
-	return `SELECT id FROM records WHERE kind = '` + strings.ReplaceAll(clean(kind), "'", "''") + `'
+	return `SELECT id FROM records WHERE kind = '` + strings.ReplaceAll(form.Clean(kind), "'", "''") + `'
 		AND iif(json_valid(value), json_extract(value, '$.parent'), NULL) = ? ORDER BY id`
 }
 
 // RecordsOf returns the ids of the records of a kind whose field parent is
 // this.
 func (t *tx) RecordsOf(kind, parent string) ([]string, error) {
-	return collect(t.sql, scanID, recordsOf(kind), clean(parent))
+	return collect(t.sql, scanID, recordsOf(kind), form.Clean(parent))
 }
 
 const saveRecord = `INSERT INTO records (kind, id, value) VALUES (?, ?, ?) ON CONFLICT (kind, id) DO UPDATE SET value = excluded.value`
 
 // SaveRecord writes a record.
 func (t *tx) SaveRecord(kind, id string, v any) error {
-	value, err := asJSON(v)
+	value, err := form.JSON(v)
 	if err != nil {
 		return fmt.Errorf("record %s %s: %w", kind, id, err)
 	}
-	_, err = t.sql.exec(saveRecord, clean(kind), clean(id), value)
+	_, err = t.sql.exec(saveRecord, form.Clean(kind), form.Clean(id), value)
 	return err
 }
 
 // DeleteRecord removes a record; a missing one is not an error.
 func (t *tx) DeleteRecord(kind, id string) error {
-	_, err := t.sql.exec(`DELETE FROM records WHERE kind = ? AND id = ?`, clean(kind), clean(id))
+	_, err := t.sql.exec(`DELETE FROM records WHERE kind = ? AND id = ?`, form.Clean(kind), form.Clean(id))
 	return err
 }

@@ -36,7 +36,7 @@ func (s *Store) run(ctx, wait context.Context, f func(project.Tx) error) error {
 		if !s.takeIdle(wait) {
 			return s.runApart(ctx, wait, f)
 		}
-		connect = s.idle
+		connect = s.file.Writer // open, and so nobody replaces the file
 	} else if err := s.writing.Take(wait); err != nil {
 		return err
 	}
@@ -76,16 +76,6 @@ func (s *Store) takeIdle(wait context.Context) bool {
 	return false
 }
 
-// idle returns the connection that writes, which is open. The caller holds the turn for
-// writing.
-func (s *Store) idle(wait context.Context) (*disk.Conn, error) {
-	if err := s.enter(wait); err != nil {
-		return nil, err
-	}
-	defer s.opening.Give()
-	return s.file.Writer(wait)
-}
-
 // runApart is Run if readers have a separate connection, which cannot write.
 func (s *Store) runApart(ctx, wait context.Context, f func(project.Tx) error) error {
 	err := s.reading.Take(wait)
@@ -99,9 +89,9 @@ func (s *Store) runApart(ctx, wait context.Context, f func(project.Tx) error) er
 	return err
 }
 
-// attempt runs f on a snapshot, by a connection. take takes the lock at its first write; if
-// it is nil the write ends the attempt. The caller holds the turn for that connection.
-func (s *Store) attempt(ctx, wait context.Context, f func(project.Tx) error, connect connecting, take func() error) error {
+// attempt runs f on a snapshot of c. take takes the lock at its first write; if it is nil the
+// write ends the attempt. The caller holds the turn for c.
+func (s *Store) attempt(ctx, wait context.Context, f func(project.Tx) error, connect func(context.Context) (*disk.Conn, error), take func() error) error {
 	c, err := connect(wait)
 	if err != nil {
 		return err
@@ -118,9 +108,6 @@ func (s *Store) attempt(ctx, wait context.Context, f func(project.Tx) error, con
 	}
 	return committed(s.file)
 }
-
-// connecting returns the connection for a transaction.
-type connecting func(wait context.Context) (*disk.Conn, error)
 
 // stale reports whether err, of the first write, means that another process has
 // written since the snapshot was taken.

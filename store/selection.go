@@ -1,11 +1,11 @@
 package store
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 
 	"flame/project"
+	"flame/store/form"
 )
 
 // A selection is SQL under construction, with its arguments.
@@ -41,13 +41,13 @@ func (s *selection) frames(q project.FrameQuery, within ...keySet) {
 		}
 	}
 	if q.Parent != "" {
-		s.add(" AND f.parent = "+keyOf, clean(q.Parent))
+		s.add(" AND f.parent = "+form.KeyOf, form.Clean(q.Parent))
 	}
 	if q.Roots {
 		s.add(" AND f.parent IS NULL")
 	}
 	if len(q.Statuses) > 0 {
-		s.add(" AND f.status IN ("+placeholders(len(q.Statuses))+")", anyOf(q.Statuses)...)
+		s.add(" AND f.status IN ("+form.Placeholders(len(q.Statuses))+")", form.Args(q.Statuses)...)
 	}
 	if !q.Archived {
 		s.add(" AND f.archived_at = 0")
@@ -75,16 +75,16 @@ func index(q project.FrameQuery) string {
 // keySets returns the sets for q's order by id, text, subtree and prefix.
 func keySets(q project.FrameQuery) (sets []keySet) {
 	if q.Order == project.ByID {
-		sets = append(sets, keySet{"SELECT key, id FROM ids WHERE id > ?", []any{clean(q.After)}})
+		sets = append(sets, keySet{"SELECT key, id FROM ids WHERE id > ?", []any{form.Clean(q.After)}})
 	}
 	if q.Text != "" {
 		sets = append(sets, textSet(q.Text))
 	}
 	if q.Under != "" {
-		sets = append(sets, keySet{under, []any{clean(q.Under)}})
+		sets = append(sets, keySet{under, []any{form.Clean(q.Under)}})
 	}
 	if q.Prefix != "" {
-		prefix := clean(q.Prefix)
+		prefix := form.Clean(q.Prefix)
 		sets = append(sets, keySet{"SELECT key FROM ids WHERE id >= ? AND id < ?",
 			[]any{prefix, prefix + string(unicode.MaxRune)}})
 	}
@@ -98,38 +98,12 @@ const under = `WITH RECURSIVE down (key) AS (
 	SELECT f.key FROM down CROSS JOIN frames f ON f.parent = down.key
 ) SELECT key FROM down`
 
-// textSet returns the frames that contain every word of a user's text. Each
-// word is quoted, which disables FTS5's syntax; without words there are no
-// frames.
+// textSet returns the frames that contain every word of a user's text; without words there
+// are none.
 func textSet(text string) keySet {
-	var words []string
-	for _, word := range strings.FieldsFunc(clean(text), func(r rune) bool { return unicode.IsSpace(r) || r == 0 }) {
-		if strings.ContainsFunc(word, isLetterOrNumber) && len(words) < maxWords {
-			words = append(words, `"`+strings.ReplaceAll(word, `"`, `""`)+`"`)
-		}
-	}
-	if len(words) == 0 {
+	match := form.Match(text)
+	if match == "" {
 		return keySet{sql: "SELECT NULL AS key WHERE false"}
 	}
-	return keySet{"SELECT rowid AS key FROM frames_text WHERE frames_text MATCH ?",
-		[]any{strings.Join(words, " ")}}
-}
-
-// maxWords bounds a search; FTS5 refuses expressions deeper than 256.
-const maxWords = 100
-
-func isLetterOrNumber(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
-
-// unique returns a list without repeats, which a UNION ALL would repeat.
-func unique[S ~string](list []S) []S {
-	return slices.Compact(slices.Sorted(slices.Values(list)))
-}
-
-// anyOf returns a list of strings as arguments.
-func anyOf[S ~string](list []S) []any {
-	args := make([]any, len(list))
-	for i, s := range list {
-		args[i] = string(s)
-	}
-	return args
+	return keySet{"SELECT rowid AS key FROM frames_text WHERE frames_text MATCH ?", []any{match}}
 }

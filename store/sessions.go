@@ -3,6 +3,7 @@ package store
 import (
 	"flame/core"
 	"flame/project"
+	"flame/store/form"
 )
 
 // sessionTable keeps sessions.
@@ -29,11 +30,11 @@ var (
 	saveSession    = sessionTable.save()
 )
 
-var sessionByID = "SELECT " + sessionColumns + " FROM sessions s WHERE s.key = " + keyOf
+var sessionByID = "SELECT " + sessionColumns + " FROM sessions s WHERE s.key = " + form.KeyOf
 
 // Session returns one session, or core.ErrNotFound.
 func (t *tx) Session(id string) (core.Session, error) {
-	list, err := collect(t.sql, sessionTable.scan(), sessionByID, clean(id))
+	list, err := collect(t.sql, sessionTable.scan(), sessionByID, form.Clean(id))
 	return only(list, err, "session", id)
 }
 
@@ -57,12 +58,12 @@ func listSessions(q project.SessionQuery) *selection {
 		list.add(" AND s.state <> 'ended' AND s.parent IS NULL")
 	}
 	if q.Parent != "" {
-		list.add(" AND s.parent = "+keyOf, clean(q.Parent))
+		list.add(" AND s.parent = "+form.KeyOf, form.Clean(q.Parent))
 	}
 	if q.Current != "" {
-		list.add(" AND s.current = "+keyOf, clean(q.Current))
+		list.add(" AND s.current = "+form.KeyOf, form.Clean(q.Current))
 	}
-	list.add(" ORDER BY s.last_activity_at DESC, s.key DESC"+atMost, limitOf(q.Limit))
+	list.add(" ORDER BY s.last_activity_at DESC, s.key DESC"+form.AtMost, form.LimitOf(q.Limit))
 	return list
 }
 
@@ -80,6 +81,6 @@ func (t *tx) SaveSession(s core.Session) error {
 
 // DeleteSession forgets a session; its frames and events stay.
 func (t *tx) DeleteSession(id string) error {
-	_, err := t.sql.exec(`DELETE FROM sessions WHERE key = `+keyOf, clean(id))
+	_, err := t.sql.exec(`DELETE FROM sessions WHERE key = `+form.KeyOf, form.Clean(id))
 	return err
 }

@@ -3,11 +3,8 @@ package store
 import (
 	"context"
 	"database/sql/driver"
-	"encoding/json"
 	"errors"
 	"strings"
-
-	"github.com/samber/lo"
 
 	"flame/core"
 	"flame/store/disk"
@@ -133,47 +130,4 @@ func only[T any](list []T, err error, kind, id string) (one T, _ error) {
 		err = core.NotFoundf("%s %s not found", kind, id)
 	}
 	return append(list, one)[0], err
-}
-
-// clean makes text valid UTF-8, as its readers expect; SQLite would keep any
-// bytes.
-func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
-
-func cleaned(list []string) []string {
-	return lo.Map(list, func(s string, _ int) string { return clean(s) })
-}
-
-// atMost is SQL's LIMIT. The plus keeps SQLite from planning for the exact
-// number, which would recompile the statement for each.
-const atMost = " LIMIT +?"
-
-// limitOf converts a query's limit, where 0 means none, for atMost, where -1
-// does.
-func limitOf(limit int) int {
-	if limit <= 0 {
-		return -1
-	}
-	return limit
-}
-
-// asJSON returns v as JSON text that words can be found in: < and > stay.
-func asJSON(v any) (string, error) {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return "", err
-	}
-	return strings.TrimSuffix(b.String(), "\n"), nil
-}
-
-// placeholders returns n question marks with commas between.
-func placeholders(n int) string {
-	return strings.TrimSuffix(strings.Repeat("?, ", n), ", ")
-}
-
-// jsonOf returns keys as a JSON array.
-func jsonOf[T int64 | string](list []T) string {
-	text, _ := json.Marshal(list) // these can always be encoded
-	return string(text)
 }

@@ -5,13 +5,8 @@ import (
 	"strings"
 
 	"flame/core"
+	"flame/store/form"
 )
-
-// isNoList returns SQL for: the column is not a JSON list of texts.
-func isNoList(column string) string {
-	return fmt.Sprintf(`(%[1]s <> '[]' AND CASE WHEN json_valid(%[1]s) THEN
-		json_type(%[1]s) <> 'array' OR EXISTS (SELECT 1 FROM json_each(%[1]s) WHERE type <> 'text') ELSE true END)`, column)
-}
 
 // A repairable column has values that Go cannot read.
 type repairable struct {
@@ -42,8 +37,8 @@ func repairables() map[string]repairable {
 		case *core.Millis, *int64, *int:
 			list[name] = repairable{"typeof(" + name + ") <> 'integer'", "CAST(" + name + " AS INTEGER)"}
 		case *[]string:
-			list[name] = repairable{isNoList(name),
-				fmt.Sprintf("CASE WHEN %[2]s THEN json_array(CAST(%[1]s AS TEXT)) ELSE %[1]s END", name, isNoList(name))}
+			list[name] = repairable{form.IsNoList(name),
+				fmt.Sprintf("CASE WHEN %[2]s THEN json_array(CAST(%[1]s AS TEXT)) ELSE %[1]s END", name, form.IsNoList(name))}
 		}
 	}
 	return list

@@ -6,6 +6,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store/disk"
+	"flame/store/form"
 )
 
 // A frame is voided while it is stored as planned but reads as invalidated,
@@ -170,7 +171,7 @@ func (v *voiding) climb(walk string, keys ...int64) error {
 		err := rows.Scan(&c.key, &c.parent, &c.settledBy)
 		met[c.key] = c
 		return err
-	}, walk, jsonOf(slices.Compact(unknown)))
+	}, walk, form.JSONOf(slices.Compact(unknown)))
 	if err != nil {
 		return err
 	}

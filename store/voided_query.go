@@ -5,6 +5,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/store/form"
 )
 
 // How queries that ask for statuses, or for the latest changes, treat voided
@@ -66,16 +67,16 @@ const plannedParents = `WITH RECURSIVE parents (key) AS (
 	UNION ALL
 	SELECT (SELECT min(parent) FROM frames INDEXED BY frames_planned WHERE status = 'planned' AND parent > parents.key)
 	FROM parents WHERE parents.key IS NOT NULL
-) SELECT key FROM parents WHERE key IS NOT NULL` + atMost
+) SELECT key FROM parents WHERE key IS NOT NULL` + form.AtMost
 
 // parentsFor returns the keys of the frames whose planned children q may describe.
 func (v *voiding) parentsFor(q project.FrameQuery) (keys []int64, err error) {
 	if q.Parent != "" {
-		key, err := v.sql.known(clean(q.Parent))
+		key, err := v.sql.known(form.Clean(q.Parent))
 		return []int64{key}, err
 	}
 	if v.parents == nil {
-		v.parents, err = collect(v.sql, scanKey, plannedParents, 0, limitOf(0))
+		v.parents, err = collect(v.sql, scanKey, plannedParents, 0, form.LimitOf(0))
 	}
 	return v.parents, err
 }
@@ -84,12 +85,12 @@ func (v *voiding) parentsFor(q project.FrameQuery) (keys []int64, err error) {
 // if q asks for that many of the latest: all of a set changed at the same time.
 func (set voidedSet) keySet(q project.FrameQuery) keySet {
 	keys := keySet{`SELECT f.key FROM json_each(?) v CROSS JOIN frames f INDEXED BY frames_planned
-		ON f.parent = v.value AND f.status = 'planned'`, []any{jsonOf(set.parents)}}
+		ON f.parent = v.value AND f.status = 'planned'`, []any{form.JSONOf(set.parents)}}
 	if !q.Archived {
 		keys.sql += " AND f.archived_at = 0"
 	}
 	if q.Order == project.RecentFirst && q.Limit > 0 && q.After == "" && len(keySets(q)) == 0 {
-		keys.sql += " ORDER BY f.key DESC" + atMost
+		keys.sql += " ORDER BY f.key DESC" + form.AtMost
 		keys.args = append(keys.args, q.Limit)
 	}
 	return keys
@@ -105,7 +106,7 @@ func (set voidedSet) within(q project.FrameQuery) (project.FrameQuery, keySet) {
 // without leaves the frames of these sets out.
 func (s *selection) without(sets []voidedSet) {
 	for _, set := range sets {
-		s.add(" AND NOT (f.status = 'planned' AND coalesce(f.parent, 0) IN (SELECT value FROM json_each(?)))", jsonOf(set.parents))
+		s.add(" AND NOT (f.status = 'planned' AND coalesce(f.parent, 0) IN (SELECT value FROM json_each(?)))", form.JSONOf(set.parents))
 	}
 }
 
