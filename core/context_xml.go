@@ -174,8 +174,8 @@ func writeAll(b *strings.Builder, parts ...string) {
 	}
 }
 
-// usualFields is how many fields an element has at most, unless more decisions bind it than
-// are told.
+// usualFields is how many fields an element has at most: its own, and the decisions that bind
+// it.
 const usualFields = 6 + maxBinding
 
 // size returns the units that the tags and the body take.

@@ -43,6 +43,33 @@ func TestARunThatWritesOnAnOldSnapshotRunsAgain(t *testing.T) {
 	}
 }
 
+// A server reads by a connection that cannot write. Once another is open and idle, a Run uses
+// that: all of it would be done twice otherwise.
+func TestARunThatWritesRunsOnce(t *testing.T) {
+	t.Parallel()
+	for name, opts := range map[string]store.Options{"short process": {}, "server": {LongLived: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "data")
+			kept, other := open(t, dir, opts), open(t, dir, store.Options{})
+			storetest.Save(t, kept, core.Frame{ID: "f-1"})
+			storetest.Save(t, other, core.Frame{ID: "f-1", Goal: "by another"})
+			runs := 0
+			require.NoError(t, kept.Run(context.Background(), func(tx project.Tx) error {
+				runs++
+				f, err := tx.Frame("f-1")
+				if err != nil {
+					return err
+				}
+				f.Goal += " and this one"
+				return tx.SaveFrame(f)
+			}))
+			assert.Equal(t, 1, runs)
+			assert.Equal(t, "f-1", storetest.Found(t, other, project.FrameQuery{Text: "another one"}))
+		})
+	}
+}
+
 func TestARunThatOnlyReadsMakesNoData(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
