@@ -16,7 +16,8 @@ import (
 // level 0, and looks on each level for what ended below: children on level 0,
 // siblings on level 1, uncles above. The level above a root has no key, and the
 // other roots below it. In a cycle the walk continues to its limit.
-var around = `WITH RECURSIVE up (level, key) AS (
+var around = form.Later(func() string {
+	return `WITH RECURSIVE up (level, key) AS (
 	SELECT 0, key FROM ids WHERE id = ?1
 	UNION ALL
 	SELECT up.level + 1, f.parent FROM up CROSS JOIN frames f ON f.key = up.key WHERE up.level < ?2
@@ -31,6 +32,7 @@ var around = `WITH RECURSIVE up (level, key) AS (
 	SELECT 2, 0, key FROM (SELECT key FROM frames
 		WHERE parent = ` + form.KeyOf1 + ` AND status = 'planned' AND archived_at = 0 ORDER BY created_at, key LIMIT +?3) d
 ) d CROSS JOIN frames f ON f.key = d.key`
+})
 
 // toldTable has the columns that contexts show of a frame, but for its parent and its
 // session: those are the same for most of the frames, and looked up once (see fill).
@@ -109,7 +111,7 @@ func (s *statements) near(args ...any) ([]*nearFrame, error) {
 		read := row
 		read.frame = frame
 		return &read, err
-	}, around, args...)
+	}, around(), args...)
 	slices.SortFunc(near, func(a, b *nearFrame) int {
 		byTime := cmp.Or(cmp.Compare(b.frame.UpdatedAt, a.frame.UpdatedAt), cmp.Compare(b.key, a.key))
 		if a.part == partPlanned {
@@ -163,7 +165,8 @@ func (n *nearFrame) list(s *core.Surroundings) *[]core.Frame {
 // outcomes reads what ended below frames, whose keys are a JSON list, level by level, and
 // below those of them that have no summary. Directly below the frames of a second list it
 // reads what decided something.
-var outcomes = `WITH RECURSIVE below (level, key, bare, told) AS (
+var outcomes = form.Later(func() string {
+	return `WITH RECURSIVE below (level, key, bare, told) AS (
 	SELECT 0, k.value, true, true FROM json_each(?1) k
 	UNION ALL
 	SELECT 0, k.value, false, false FROM json_each(?5) k
@@ -174,6 +177,7 @@ var outcomes = `WITH RECURSIVE below (level, key, bare, told) AS (
 	LIMIT +?4
 ) SELECT ` + outcomeKeys + startOfSummary(outcomeTable.read("f")) + ` FROM below CROSS JOIN frames f ON f.key = below.key
 	WHERE below.level > 0 AND (below.told OR f.decisions <> '[]')`
+})
 
 // startOfSummary has columns of the frame f give only as much of its summary as is told
 // in a line.
@@ -203,7 +207,7 @@ func (t *tx) Outcomes(of project.Ended) (outcome.Below, error) {
 	if err != nil {
 		return nil, err
 	}
-	frames, err := t.sql.outcomes(outcomes, form.JSONOf(below), of.Each, outcome.Levels, of.Limit+len(below)+len(summarized), form.JSONOf(summarized))
+	frames, err := t.sql.outcomes(outcomes(), form.JSONOf(below), of.Each, outcome.Levels, of.Limit+len(below)+len(summarized), form.JSONOf(summarized))
 	return byParent(frames), err
 }
 
@@ -241,7 +245,8 @@ func byParent(frames []core.Frame) outcome.Below {
 
 // beneath reads frames below one, level by level: of each parent the latest that ended, and
 // the latest that are open.
-var beneath = `WITH RECURSIVE below (level, key) AS (
+var beneath = form.Later(func() string {
+	return `WITH RECURSIVE below (level, key) AS (
 	SELECT 0, key FROM ids WHERE id = ?1
 	UNION ALL
 	SELECT below.level + 1, f.key FROM below CROSS JOIN frames f ON f.key IN (` + endedBelow("below") + ` LIMIT +?2)
@@ -249,10 +254,11 @@ var beneath = `WITH RECURSIVE below (level, key) AS (
 	SELECT below.level + 1, f.key FROM below CROSS JOIN frames f ON f.key IN (` + latestBelow("below", core.Planned, core.InProgress) + ` LIMIT +?2)
 	LIMIT +?3
 ) SELECT ` + outcomeKeys + startOfSummary(outcomeTable.read("f")) + ` FROM below CROSS JOIN frames f ON f.key = below.key WHERE below.level > 0`
+})
 
 // allBeneath returns the frames of beneath that are not invalidated, by the one above each.
 func allBeneath(t *tx, of project.Ended) (outcome.Below, error) {
-	frames, err := t.sql.outcomes(beneath, form.Clean(of.All), of.Each, 1+of.Limit)
+	frames, err := t.sql.outcomes(beneath(), form.Clean(of.All), of.Each, 1+of.Limit)
 	if err != nil {
 		return nil, err
 	}

@@ -26,8 +26,10 @@ func (t *tx) Cascades() (list []project.Cascade, err error) {
 // begunColumns are the columns set when a cascade begins.
 var begunColumns = []string{"frame", "session", "subagent", "at", "reason", "due", "settled"}
 
-var beginCascade = "INSERT INTO cascades (" + cascadeTable.each(itself, begunColumns...) + ", seq, reached) VALUES (" +
-	form.Placeholders(len(begunColumns)) + ", (SELECT coalesce(max(seq), 0) + 1 FROM cascades), 0) ON CONFLICT (frame) DO NOTHING"
+var beginCascade = form.Later(func() string {
+	return "INSERT INTO cascades (" + cascadeTable.each(itself, begunColumns...) + ", seq, reached) VALUES (" +
+		form.Placeholders(len(begunColumns)) + ", (SELECT coalesce(max(seq), 0) + 1 FROM cascades), 0) ON CONFLICT (frame) DO NOTHING"
+})
 
 // BeginCascade begins a cascade, unless one of the same frame is in progress.
 func (t *tx) BeginCascade(c project.Cascade) error {
@@ -36,7 +38,7 @@ func (t *tx) BeginCascade(c project.Cascade) error {
 		return err
 	}
 	t.voids = nil
-	if _, err = t.sql.exec(beginCascade, values...); err != nil {
+	if _, err = t.sql.exec(beginCascade(), values...); err != nil {
 		return err
 	}
 	return t.sql.raiseRevision()
@@ -67,8 +69,10 @@ const (
 	progress        = `UPDATE cascades SET settled = settled + ?, reached = ? WHERE frame = ?`
 )
 
-var settle = "UPDATE frames SET " + frameTable.each(func(column string) string { return column + " = ?" }, changedByCascade...) +
-	", " + stamp.name + " = " + stamp.value + " WHERE key IN (SELECT value FROM json_each(?)) AND +status = 'planned'"
+var settle = form.Later(func() string {
+	return "UPDATE frames SET " + frameTable.each(func(column string) string { return column + " = ?" }, changedByCascade...) +
+		", " + stamp.name + " = " + stamp.value + " WHERE key IN (SELECT value FROM json_each(?)) AND +status = 'planned'"
+})
 
 // Settle stores up to limit of the frames that read as invalidated by the
 // cascade of frame, the way they read, appends e about each, and returns their
@@ -93,12 +97,12 @@ func (t *tx) Settle(frame string, e core.Event, limit int) (ids []string, more b
 	if err := t.sql.raiseRevision(); err != nil { // although all reads as before: Changed tells of frames as they are stored
 		return nil, false, err
 	}
-	if _, err := t.sql.exec(settle, append(c.changes(), form.JSONOf(keys))...); err != nil {
+	if _, err := t.sql.exec(settle(), append(c.changes(), form.JSONOf(keys))...); err != nil {
 		return nil, false, err
 	}
 	values, err := t.sql.eventValues(&e)
 	if err == nil {
-		_, err = t.sql.exec(appendAbout, append(values, form.JSONOf(keys))...)
+		_, err = t.sql.exec(appendAbout(), append(values, form.JSONOf(keys))...)
 	}
 	if err != nil {
 		return nil, false, err
@@ -149,7 +153,7 @@ func unvoided(t *tx, f core.Frame) (core.Frame, error) {
 	if c == nil {
 		return f, nil
 	}
-	stored, err := collect(t.sql, scanFrame(new(int64)), frameByID, form.Clean(f.ID))
+	stored, err := collect(t.sql, scanFrame(new(int64)), frameByID(), form.Clean(f.ID))
 	if err != nil {
 		return f, err
 	}

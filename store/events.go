@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/samber/lo"
-
 	"flame/core"
 	"flame/project"
 	"flame/store/form"
@@ -29,19 +27,21 @@ var eventTable = table[core.Event]{"events", "seq", []column[core.Event]{
 
 // What is read and appended: SQLite assigns seq. A list of the frames' keys ends appendAbout.
 var (
-	eventColumns = eventTable.read("e")
+	eventColumns = form.Later(func() string { return eventTable.read("e") })
 	newEvent     = table[core.Event]{columns: slices.Concat(eventTable.some([]string{"frame"}), eventTable.but("seq", "frame"))}
-	appended     = "INTO events (" + newEvent.each(itself) + ") "
-	appendAbout  = "INSERT " + appended + "SELECT coalesce(?, v.value), " + form.Placeholders(len(newEvent.columns)-1) + " FROM json_each(?) v"
-	atOnce       = []int{32, 8, 1} // how many events one statement writes: few numbers, as each is prepared
+	appended     = form.Later(func() string { return "INTO events (" + newEvent.each(itself) + ") " })
+	appendAbout  = form.Later(func() string {
+		return "INSERT " + appended() + "SELECT coalesce(?, v.value), " + form.Placeholders(len(newEvent.columns)-1) + " FROM json_each(?) v"
+	})
+	atOnce = []int{32, 8, 1} // how many events one statement writes: few numbers, as each is prepared
 )
 
 // appendEvents is the SQL that writes a number of events, for those of atOnce. It would not
 // undo rows before one that fails: for a statement that could, FTS5 writes out its index.
-var appendEvents = lo.SliceToMap(atOnce, func(n int) (int, string) {
+func appendEvents(n int) string {
 	rows := slices.Repeat([]string{form.Placeholders(len(newEvent.columns))}, n)
-	return n, "INSERT OR FAIL " + appended + "VALUES (" + strings.Join(rows, "), (") + ")"
-})
+	return "INSERT OR FAIL " + appended() + "VALUES (" + strings.Join(rows, "), (") + ")"
+}
 
 // AppendEvent writes e, and then more, each with the next Seq, and returns the last.
 func (t *tx) AppendEvent(e core.Event, more ...core.Event) (seq int64, err error) {
@@ -64,7 +64,7 @@ func (s *statements) appendEvents(list []core.Event) (seq int64, err error) {
 		}
 		values = append(values, row...)
 	}
-	return s.insert(appendEvents[len(list)], values...)
+	return s.insert(appendEvents(len(list)), values...)
 }
 
 // eventValues returns the values for the columns of newEvent.
@@ -146,7 +146,7 @@ func eventIndex(q project.EventQuery) string {
 
 // events adds SELECT, FROM and WHERE for what q describes.
 func (s *selection) events(q project.EventQuery) {
-	s.add("SELECT "+eventColumns+" FROM events e "+eventIndex(q)+" WHERE e.seq > ?", q.AfterSeq)
+	s.add("SELECT "+eventColumns()+" FROM events e "+eventIndex(q)+" WHERE e.seq > ?", q.AfterSeq)
 	if q.Since != 0 {
 		s.add(" AND e.ts >= ?", q.Since)
 	}

@@ -53,8 +53,8 @@ var changedByCascade = []string{"status", "ended_at", "updated_at", "invalidated
 // What scanFrame reads of the frame f: the stored values, or parameters for
 // what a cascade changes.
 var (
-	frameColumns  = "f.key AS key, " + frameTable.read("f")
-	voidedColumns = "f.key AS key, " + frameTable.read("f", changedByCascade...)
+	frameColumns  = form.Later(func() string { return "f.key AS key, " + frameTable.read("f") })
+	voidedColumns = form.Later(func() string { return "f.key AS key, " + frameTable.read("f", changedByCascade...) })
 )
 
 // scanFrame returns a function that reads a frame, and its key into key.
@@ -69,9 +69,9 @@ func scanFrame(key *int64) func(*disk.Rows) (core.Frame, error) {
 	}
 }
 
-var saveFrame = frameTable.save(stamp)
+var saveFrame = form.Later(func() string { return frameTable.save(stamp) })
 
-var frameByID = "SELECT " + frameColumns + " FROM frames f WHERE f.key = " + form.KeyOf
+var frameByID = form.Later(func() string { return "SELECT " + frameColumns() + " FROM frames f WHERE f.key = " + form.KeyOf })
 
 // readFrames returns the frames of a query as they read.
 func readFrames(t *tx, query string, args ...any) ([]core.Frame, error) {
@@ -84,13 +84,15 @@ func readFrames(t *tx, query string, args ...any) ([]core.Frame, error) {
 
 // Frame returns one frame, or core.ErrNotFound.
 func (t *tx) Frame(id string) (core.Frame, error) {
-	list, err := readFrames(t, frameByID, form.Clean(id))
+	list, err := readFrames(t, frameByID(), form.Clean(id))
 	return only(list, err, "frame", id)
 }
 
 // What FramesOf and WithChildren read: their ids are a JSON list.
 var (
-	framesOf     = "SELECT " + frameColumns + " FROM json_each(?) k CROSS JOIN ids i ON i.id = k.value CROSS JOIN frames f ON f.key = i.key"
+	framesOf = form.Later(func() string {
+		return "SELECT " + frameColumns() + " FROM json_each(?) k CROSS JOIN ids i ON i.id = k.value CROSS JOIN frames f ON f.key = i.key"
+	})
 	withChildren = `SELECT i.id, i.key, EXISTS (SELECT 1 FROM frames f WHERE f.parent = i.key) FROM json_each(?) k CROSS JOIN ids i ON i.id = k.value`
 )
 
@@ -100,7 +102,7 @@ func (t *tx) FramesOf(ids []string) ([]core.Frame, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return readFrames(t, framesOf, form.JSONOf(ids))
+	return readFrames(t, framesOf(), form.JSONOf(ids))
 }
 
 // WithChildren returns those of these ids that are parents of frames. The ids are new, as a
@@ -146,7 +148,7 @@ func (t *tx) SaveFrame(f core.Frame) error {
 	if err := t.sql.raiseRevision(); err != nil {
 		return err
 	}
-	_, err = t.sql.exec(saveFrame, values...)
+	_, err = t.sql.exec(saveFrame(), values...)
 	return err
 }
 
@@ -155,10 +157,14 @@ var wordColumns = []string{"goal", "success_criteria", "summary", "results", "de
 
 // SQL that compares and updates the word index of a frame about to be saved.
 var (
-	sameWords = "SELECT (" + frameTable.each(itself, wordColumns...) + ") IS (" + form.Placeholders(len(wordColumns)) +
-		") FROM frames WHERE key = ?"
-	learnWords = "INSERT INTO frames_text (" + frameTable.each(itself, wordColumns...) + ", rowid) VALUES (" +
-		frameTable.each(func(column string) string { return wordsOf(column, "?") }, wordColumns...) + ", ?)"
+	sameWords = form.Later(func() string {
+		return "SELECT (" + frameTable.each(itself, wordColumns...) + ") IS (" + form.Placeholders(len(wordColumns)) +
+			") FROM frames WHERE key = ?"
+	})
+	learnWords = form.Later(func() string {
+		return "INSERT INTO frames_text (" + frameTable.each(itself, wordColumns...) + ", rowid) VALUES (" +
+			frameTable.each(func(column string) string { return wordsOf(column, "?") }, wordColumns...) + ", ?)"
+	})
 )
 
 const forgetWords = `DELETE FROM frames_text WHERE rowid = ?`
@@ -182,7 +188,7 @@ func (s *statements) indexWords(frame string, isNew bool, words []any) error {
 	args := append(words, key)
 	var same, known bool
 	if !isNew {
-		known, err = s.get([]any{&same}, sameWords, args...)
+		known, err = s.get([]any{&same}, sameWords(), args...)
 	}
 	if err != nil || same {
 		return err
@@ -192,7 +198,7 @@ func (s *statements) indexWords(frame string, isNew bool, words []any) error {
 			return err
 		}
 	}
-	_, err = s.exec(learnWords, args...)
+	_, err = s.exec(learnWords(), args...)
 	return err
 }
 
@@ -226,19 +232,21 @@ func (t *tx) DeleteFrame(id string) error {
 	return t.sql.raiseRevision()
 }
 
-var sumOfUsage = table[core.Usage]{columns: usageColumns}.each(func(column string) string {
-	return "coalesce(sum(" + column + "), 0)"
-})
+func sumOfUsage() string {
+	return table[core.Usage]{columns: usageColumns}.each(func(column string) string { return "coalesce(sum(" + column + "), 0)" })
+}
 
-var totalUsage = "SELECT 0, " + sumOfUsage + " FROM frames"
+var totalUsage = form.Later(func() string { return "SELECT 0, " + sumOfUsage() + " FROM frames" })
 
 // usageUnder adds up what the first frames of a subtree used. UNION ends a cycle, and
 // CROSS JOIN keeps the walk from becoming a scan.
-var usageUnder = `WITH RECURSIVE below (key) AS (
+var usageUnder = form.Later(func() string {
+	return `WITH RECURSIVE below (key) AS (
 	SELECT key FROM ids WHERE id = ?
 	UNION
 	SELECT f.key FROM below CROSS JOIN frames f ON f.parent = below.key` + form.AtMost + `
-) SELECT count(*), ` + sumOfUsage + ` FROM below CROSS JOIN frames f ON f.key = below.key`
+) SELECT count(*), ` + sumOfUsage() + ` FROM below CROSS JOIN frames f ON f.key = below.key`
+})
 
 // UsageUnder adds up the usage of a frame and of those below it, or of all frames.
 func (t *tx) UsageUnder(id string, most int) (u core.Usage, whole bool, err error) {
@@ -248,20 +256,22 @@ func (t *tx) UsageUnder(id string, most int) (u core.Usage, whole bool, err erro
 		sums = append(sums, c.field(&u))
 	}
 	if id == "" {
-		_, err = t.sql.get(sums, totalUsage)
+		_, err = t.sql.get(sums, totalUsage())
 		return u, true, err
 	}
-	_, err = t.sql.get(sums, usageUnder, form.Clean(id), most+1)
+	_, err = t.sql.get(sums, usageUnder(), form.Clean(id), most+1)
 	return u, counted <= most, err
 }
 
 // ancestors walks up from a frame. UNION drops repeated rows, which ends a
 // cycle; CROSS JOIN keeps the walk from becoming a scan after ANALYZE.
-var ancestors = `WITH RECURSIVE up (key) AS (
+var ancestors = form.Later(func() string {
+	return `WITH RECURSIVE up (key) AS (
 	SELECT f.key FROM frames f WHERE f.key = ` + form.KeyOf + `
 	UNION
 	SELECT f.parent FROM up CROSS JOIN frames f ON f.key = up.key WHERE f.parent IS NOT NULL
-) SELECT ` + frameColumns + ` FROM up CROSS JOIN frames f ON f.key = up.key` + form.AtMost + ` OFFSET 1`
+) SELECT ` + frameColumns() + ` FROM up CROSS JOIN frames f ON f.key = up.key` + form.AtMost + ` OFFSET 1`
+})
 
 // Ancestors returns the frames above id, parent first, at most limit of them (0:
 // project.MaxLevels). It ends at a missing parent and never loops.
@@ -269,5 +279,5 @@ func (t *tx) Ancestors(id string, limit int) ([]core.Frame, error) {
 	if limit <= 0 || limit > project.MaxLevels {
 		limit = project.MaxLevels
 	}
-	return readFrames(t, ancestors, form.Clean(id), limit)
+	return readFrames(t, ancestors(), form.Clean(id), limit)
 }

@@ -73,7 +73,9 @@ func listLinks(q project.FrameQuery) *selection {
 }
 
 // framesAt is the SQL of FramesAt: its keys are a JSON list.
-var framesAt = "SELECT " + frameColumns + " FROM json_each(?) k CROSS JOIN frames f ON f.key = k.value"
+var framesAt = form.Later(func() string {
+	return "SELECT " + frameColumns() + " FROM json_each(?) k CROSS JOIN frames f ON f.key = k.value"
+})
 
 // FramesAt returns the frames that have these keys, without missing ones.
 func (t *tx) FramesAt(keys []int64) (map[int64]core.Frame, error) {
@@ -84,7 +86,7 @@ func (t *tx) FramesAt(keys []int64) (map[int64]core.Frame, error) {
 		frame, err := scan(rows)
 		found = append(found, key)
 		return frame, err
-	}, framesAt, form.JSONOf(keys))
+	}, framesAt(), form.JSONOf(keys))
 	if err == nil {
 		err = void(t, list)
 	}

@@ -50,14 +50,14 @@ func listFrames(q project.FrameQuery, after core.Frame, voided []voidedSet) *sel
 		if i > 0 {
 			list.add(" UNION ALL ")
 		}
-		list.add("SELECT " + frameColumns)
+		list.add("SELECT " + frameColumns())
 		list.frames(part)
 		list.without(voided)
 		list.after(q, after)
 	}
 	for _, set := range voided {
 		if wants(q, core.Invalidated) {
-			list.add(" UNION ALL SELECT "+voidedColumns, set.cascade.changes()...)
+			list.add(" UNION ALL SELECT "+voidedColumns(), set.cascade.changes()...)
 			list.frames(set.within(q))
 			list.after(q, after)
 		}

@@ -28,21 +28,25 @@ var deadlineTable = table[project.Deadline]{"deadlines", "kind, subject", []colu
 }}
 
 var (
-	dueDeadlines = "SELECT " + deadlineTable.read("d") + ` FROM deadlines d WHERE d.due <= ?1 AND (?2 = '' OR d.kind = ?2) AND d.kind <> ?3
+	dueDeadlines = form.Later(func() string {
+		return "SELECT " + deadlineTable.read("d") + ` FROM deadlines d WHERE d.due <= ?1 AND (?2 = '' OR d.kind = ?2) AND d.kind <> ?3
 		ORDER BY d.due, d.kind, d.subject` + form.AtMost
-	deadlineByKey = "SELECT " + deadlineTable.read("d") + " FROM deadlines d WHERE d.kind = ? AND d.subject = ?"
-	saveDeadline  = deadlineTable.save()
+	})
+	deadlineByKey = form.Later(func() string {
+		return "SELECT " + deadlineTable.read("d") + " FROM deadlines d WHERE d.kind = ? AND d.subject = ?"
+	})
+	saveDeadline = form.Later(func() string { return deadlineTable.save() })
 )
 
 // DueDeadlines returns the deadlines due at or before now, earliest first: only
 // of kind only if given, and not of kind but.
 func (t *tx) DueDeadlines(now core.Millis, only, but string, limit int) ([]project.Deadline, error) {
-	return collect(t.sql, deadlineTable.scan(), dueDeadlines, now, form.Clean(only), form.Clean(but), form.LimitOf(limit))
+	return collect(t.sql, deadlineTable.scan(), dueDeadlines(), now, form.Clean(only), form.Clean(but), form.LimitOf(limit))
 }
 
 // Deadline returns a deadline; ok is false if it is not set.
 func (t *tx) Deadline(kind, subject string) (d project.Deadline, ok bool, err error) {
-	list, err := collect(t.sql, deadlineTable.scan(), deadlineByKey, form.Clean(kind), form.Clean(subject))
+	list, err := collect(t.sql, deadlineTable.scan(), deadlineByKey(), form.Clean(kind), form.Clean(subject))
 	if err != nil || len(list) == 0 {
 		return d, false, err
 	}
@@ -53,7 +57,7 @@ func (t *tx) Deadline(kind, subject string) (d project.Deadline, ok bool, err er
 func (t *tx) SetDeadline(d project.Deadline) error {
 	values, err := deadlineTable.values(t.sql, &d)
 	if err == nil {
-		_, err = t.sql.exec(saveDeadline, values...)
+		_, err = t.sql.exec(saveDeadline(), values...)
 	}
 	return err
 }

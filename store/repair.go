@@ -10,6 +10,7 @@ import (
 	"flame/core/outline"
 	"flame/project"
 	"flame/store/disk"
+	"flame/store/form"
 	"flame/store/health"
 	"flame/store/trouble"
 )
@@ -168,14 +169,16 @@ func (s *Store) relearn(ctx context.Context) error {
 	return err
 }
 
-var relearnWords = "INSERT INTO frames_text (" + frameTable.each(itself, wordColumns...) + ", rowid) SELECT " +
-	frameTable.each(func(column string) string { return wordsOf(column, column) }, wordColumns...) + ", key FROM frames WHERE key = ?"
+var relearnWords = form.Later(func() string {
+	return "INSERT INTO frames_text (" + frameTable.each(itself, wordColumns...) + ", rowid) SELECT " +
+		frameTable.each(func(column string) string { return wordsOf(column, column) }, wordColumns...) + ", key FROM frames WHERE key = ?"
+})
 
 // relearn updates the word index to what a frame's row holds.
 func (s *statements) relearn(key int64) error {
 	if _, err := s.exec(forgetWords, key); err != nil {
 		return err
 	}
-	_, err := s.exec(relearnWords, key)
+	_, err := s.exec(relearnWords(), key)
 	return err
 }

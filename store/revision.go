@@ -3,6 +3,7 @@ package store
 import (
 	"flame/core"
 	"flame/store/disk"
+	"flame/store/form"
 )
 
 // Every write of a frame raises the revision and stamps the frame with it, so that an
@@ -47,8 +48,10 @@ var sketchTable = table[core.Frame]{frameTable.name, frameTable.key, frameTable.
 // What Changed reads: all frames, or those written after a revision. Stamps are the last
 // in a row, but it is their index that knows them.
 var (
-	allSketches     = "SELECT " + sketchTable.read("f") + " FROM frames f NOT INDEXED"
-	changedSketches = "SELECT " + sketchTable.read("f") + " FROM frames f INDEXED BY frames_revision WHERE f.revision > ?"
+	allSketches     = form.Later(func() string { return "SELECT " + sketchTable.read("f") + " FROM frames f NOT INDEXED" })
+	changedSketches = form.Later(func() string {
+		return "SELECT " + sketchTable.read("f") + " FROM frames f INDEXED BY frames_revision WHERE f.revision > ?"
+	})
 )
 
 // unstamped reads the revision, and the last one that was raised by one who leaves no stamps.
@@ -57,14 +60,14 @@ const unstamped = `SELECT value, iif(value = stamped, unstamped, value) FROM met
 // Changed returns the frames that were written after a revision, in any order and
 // without their longer texts.
 func (t *tx) Changed(after int64) ([]core.Frame, error) {
-	query, args := allSketches, []any(nil)
+	query, args := allSketches(), []any(nil)
 	if after > 0 && !t.older {
 		var now, unknown int64
 		if _, err := t.sql.get([]any{&now, &unknown}, unstamped); err != nil {
 			return nil, err
 		}
 		if unknown <= after && after <= now {
-			query, args = changedSketches, []any{after}
+			query, args = changedSketches(), []any{after}
 		}
 	}
 	frames, err := collect(t.sql, sketchTable.scan(), query, args...)

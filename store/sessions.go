@@ -26,15 +26,15 @@ var sessionTable = table[core.Session]{"sessions", "key", []column[core.Session]
 }}
 
 var (
-	sessionColumns = sessionTable.read("s")
-	saveSession    = sessionTable.save()
+	sessionColumns = form.Later(func() string { return sessionTable.read("s") })
+	saveSession    = form.Later(func() string { return sessionTable.save() })
 )
 
-var sessionByID = "SELECT " + sessionColumns + " FROM sessions s WHERE s.key = " + form.KeyOf
+var sessionByID = form.Later(func() string { return "SELECT " + sessionColumns() + " FROM sessions s WHERE s.key = " + form.KeyOf })
 
 // Session returns one session, or core.ErrNotFound.
 func (t *tx) Session(id string) (core.Session, error) {
-	list, err := collect(t.sql, sessionTable.scan(), sessionByID, form.Clean(id))
+	list, err := collect(t.sql, sessionTable.scan(), sessionByID(), form.Clean(id))
 	return only(list, err, "session", id)
 }
 
@@ -47,7 +47,7 @@ func (t *tx) FindSessions(q project.SessionQuery) ([]core.Session, error) {
 // listSessions is the SQL of FindSessions.
 func listSessions(q project.SessionQuery) *selection {
 	list := &selection{}
-	list.add("SELECT " + sessionColumns + " FROM sessions s WHERE true")
+	list.add("SELECT " + sessionColumns() + " FROM sessions s WHERE true")
 	if q.Tracked {
 		list.add(" AND s.tracked")
 	}
@@ -74,7 +74,7 @@ func (t *tx) SaveSession(s core.Session) error {
 	}
 	values, err := sessionTable.values(t.sql, &s)
 	if err == nil {
-		_, err = t.sql.exec(saveSession, values...)
+		_, err = t.sql.exec(saveSession(), values...)
 	}
 	return err
 }

@@ -1,46 +1,26 @@
 package store
 
 import (
-	"fmt"
+	"maps"
 	"strings"
 
 	"flame/core"
 	"flame/store/form"
 )
 
-// A repairable column has values that Go cannot read.
-type repairable struct {
-	broken string // SQL for: it has such a value
-	mended string // SQL for what to put in its place
-}
-
 // repairables returns the columns of frames that may have values that Go cannot
 // read, by name. Text that is not a list becomes the only item of one, so that
 // nothing is lost.
-func repairables() map[string]repairable {
-	list := map[string]repairable{}
+func repairables() map[string]form.Repairable {
+	list := map[string]form.Repairable{}
 	for _, c := range frameTable.columns {
-		name := c.name
-		switch c.field(new(core.Frame)).(type) {
-		case id:
-			if name != frameTable.key { // which SQLite keeps whole
-				list[name] = repairable{"typeof(" + name + ") NOT IN ('integer', 'null')",
-					fmt.Sprintf("CASE typeof(%[1]s) WHEN 'integer' THEN %[1]s END", name)}
-			}
-		case *bool:
-			list[name] = repairable{name + " NOT IN (0, 1)", "(CAST(" + name + " AS INTEGER) <> 0)"}
-		case *float64:
-			list[name] = repairable{"typeof(" + name + ") NOT IN ('real', 'integer')", "CAST(" + name + " AS REAL)"}
-		case **float64:
-			list[name] = repairable{"typeof(" + name + ") NOT IN ('real', 'integer', 'null')",
-				fmt.Sprintf("CASE WHEN typeof(%[1]s) IN ('real', 'integer') THEN %[1]s END", name)}
-		case *core.Millis, *int64, *int:
-			list[name] = repairable{"typeof(" + name + ") <> 'integer'", "CAST(" + name + " AS INTEGER)"}
-		case *[]string:
-			list[name] = repairable{form.IsNoList(name),
-				fmt.Sprintf("CASE WHEN %[2]s THEN json_array(CAST(%[1]s AS TEXT)) ELSE %[1]s END", name, form.IsNoList(name))}
+		if _, is := c.field(new(core.Frame)).(id); !is {
+			list[c.name] = form.Repair(c.name, c.field(new(core.Frame)))
+		} else if c.name != frameTable.key { // which SQLite keeps whole
+			list[c.name] = form.RepairKey(c.name)
 		}
 	}
+	maps.DeleteFunc(list, func(_ string, r form.Repairable) bool { return r == form.Repairable{} })
 	return list
 }
 
@@ -48,7 +28,7 @@ func repairables() map[string]repairable {
 func unreadable() string {
 	var tests []string
 	for _, column := range repairables() {
-		tests = append(tests, column.broken)
+		tests = append(tests, column.Broken)
 	}
 	return strings.Join(tests, " OR ")
 }
@@ -57,7 +37,7 @@ func unreadable() string {
 func readable() string {
 	var sets []string
 	for name, column := range repairables() {
-		sets = append(sets, name+" = "+column.mended)
+		sets = append(sets, name+" = "+column.Mended)
 	}
 	return strings.Join(sets, ", ")
 }

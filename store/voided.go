@@ -35,7 +35,9 @@ var cascadeTable = table[cascade]{"cascades", "frame", []column[cascade]{
 	{"reached", func(c *cascade) any { return &c.reached }},
 }}
 
-var cascadesUnderWay = "SELECT c.frame, " + cascadeTable.read("c") + " FROM cascades c ORDER BY c.seq, c.frame"
+var cascadesUnderWay = form.Later(func() string {
+	return "SELECT c.frame, " + cascadeTable.read("c") + " FROM cascades c ORDER BY c.seq, c.frame"
+})
 
 // scanCascade returns what reads a cascade with its key.
 func scanCascade() func(*disk.Rows) (cascade, error) {
@@ -92,7 +94,7 @@ func (s *statements) underWay() ([]cascade, error) {
 	if err != nil || !some {
 		return nil, err
 	}
-	return collect(s, scanCascade(), cascadesUnderWay)
+	return collect(s, scanCascade(), cascadesUnderWay())
 }
 
 // withCascades is the first version of the schema that has them.

@@ -25,6 +25,7 @@ var layers = map[string][]string{
 	"core/judge":           {"core"},
 	"core/learn":           {"core"},
 	"core/merge":           {"core"},
+	"core/models":          {},
 	"core/op":              {},
 	"core/outcome":         {"core"},
 	"core/outline":         {"core"},
@@ -158,7 +159,7 @@ var layers = map[string][]string{
 }
 
 // coreParts are parts of core: who may import core may import them too.
-var coreParts = []string{"core/closing", "core/compaction", "core/fold", "core/judge", "core/learn", "core/merge", "core/outcome", "core/outline"}
+var coreParts = []string{"core/closing", "core/compaction", "core/fold", "core/judge", "core/learn", "core/merge", "core/models", "core/outcome", "core/outline"}
 
 // chapters are the operations of a project: who may import that may import them too.
 var chapters = []string{

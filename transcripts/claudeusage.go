@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"flame/core"
+	"flame/core/models"
 )
 
 // ClaudeUsage returns what an answer of Anthropic's API used, with its list price: usage is
@@ -28,7 +29,7 @@ func ClaudeUsage(model string, usage, final []byte) core.Usage {
 // for one that is written into it, for an hour or for 5 minutes, relative to any other; 0 if
 // that is not known.
 func ClaudePrices(model string, hour bool) (read, write float64) {
-	p, known := prices()[core.ModelName(model)]
+	p, known := prices()[models.Name(model)]
 	if !known || p.in == 0 {
 		return 0, 0
 	}

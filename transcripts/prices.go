@@ -1,7 +1,7 @@
 package transcripts
 
 import (
-	"flame/core"
+	"flame/core/models"
 	"sync"
 )
 
@@ -65,7 +65,7 @@ const (
 // cost returns the list price of an answer in US dollars, or 0 if the model's
 // is unknown.
 func (u claudeUsage) cost(model string) float64 {
-	model = core.ModelName(model)
+	model = models.Name(model)
 	p, known := prices()[model]
 	if !known {
 		return 0

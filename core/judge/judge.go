@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"flame/core"
+	"flame/core/models"
 )
 
 // Push says whether a child frame is due for what the user asks. Its goal is that of the
@@ -60,6 +61,6 @@ func (m Moment) files() []string {
 
 // window returns the tokens that the model takes; 0: unknown.
 func (t Turn) window() int {
-	published, _ := core.Window(t.Model)
+	published, _ := models.Window(t.Model)
 	return cmp.Or(t.Window, published)
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"flame/core"
+	"flame/core/models"
 	"flame/core/op"
 	"flame/hosts"
 	"flame/transcripts"
@@ -41,7 +42,7 @@ func asked(h http.Header) hosts.Asked {
 	}
 	a.Class = cmp.Or(hosts.Class(h.Get(classHeader)), usual)
 	if strings.Contains(strings.Join(h.Values(betaHeader), ","), longWindow) {
-		a.Window = core.LongWindow
+		a.Window = models.LongWindow
 	}
 	return a
 }

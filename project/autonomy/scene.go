@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"flame/core"
+	"flame/core/models"
 	"flame/core/judge"
 	"flame/project"
 )
@@ -108,7 +109,7 @@ func (c *Scene) name(model string) {
 	if model == "" || model == c.Model {
 		return
 	}
-	if c.Model != "" && core.ModelName(model) != core.ModelName(c.Model) {
+	if c.Model != "" && models.Name(model) != models.Name(c.Model) {
 		c.Told = 0
 	}
 	c.Model, c.Window = model, 0
@@ -118,10 +119,10 @@ func (c *Scene) name(model string) {
 // the tokens that it takes, as the request or its refusal says; 0 if they say nothing. The
 // host's name for the model, which may say more, is kept.
 func (c *Scene) Ask(model string, window int) {
-	if c.Model == "" || core.ModelName(model) != core.ModelName(c.Model) {
+	if c.Model == "" || models.Name(model) != models.Name(c.Model) {
 		c.name(model)
 	}
-	switch published, known := core.Window(model); {
+	switch published, known := models.Window(model); {
 	case window > 0:
 		c.Told = window
 	case known && c.Told > published: // only a request that asks for more gets it

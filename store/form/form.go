@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -204,3 +205,7 @@ func IsNoList(column string) string {
 	return fmt.Sprintf(`(%[1]s <> '[]' AND CASE WHEN json_valid(%[1]s) THEN
 		json_type(%[1]s) <> 'array' OR EXISTS (SELECT 1 FROM json_each(%[1]s) WHERE type <> 'text') ELSE true END)`, column)
 }
+
+// Later returns a function that makes SQL when it is first called. A process needs a few of
+// all statements, and would pay for the text of each before main.
+func Later(sql func() string) func() string { return sync.OnceValue(sql) }

@@ -1,4 +1,5 @@
-package core
+// Package models has what is known of models by their names.
+package models
 
 import (
 	_ "embed"
@@ -11,21 +12,21 @@ import (
 //go:embed windows.txt
 var published string
 
-// A window is what models take whose names begin so.
-type window struct {
+// A size is what models take whose names begin so.
+type size struct {
 	name   string
 	tokens int
 }
 
-// windows are those of windows.txt, in its order.
-var windows = sync.OnceValue(func() (list []window) {
+// sizes are those of windows.txt, in its order.
+var sizes = sync.OnceValue(func() (list []size) {
 	for line := range strings.Lines(published) {
 		fields := strings.Fields(line)
 		if len(fields) != 2 || fields[0] == "#" {
 			continue
 		}
 		if tokens, err := strconv.Atoi(fields[1]); err == nil {
-			list = append(list, window{fields[0], tokens})
+			list = append(list, size{fields[0], tokens})
 		}
 	}
 	return list
@@ -45,8 +46,8 @@ func Window(model string) (tokens int, known bool) {
 	if strings.HasSuffix(model, longMark) {
 		return LongWindow, true
 	}
-	model = ModelName(model)
-	for _, w := range windows() {
+	model = Name(model)
+	for _, w := range sizes() {
 		rest, ok := strings.CutPrefix(model, w.name)
 		if ok && (rest == "" || strings.ContainsAny(rest[:1], "-.:")) {
 			return w.tokens, true
@@ -55,9 +56,9 @@ func Window(model string) (tokens int, known bool) {
 	return 0, false
 }
 
-// ModelName returns the name of a model without the provider's prefix and without date
+// Name returns the name of a model without the provider's prefix and without date
 // and version.
-func ModelName(model string) string {
+func Name(model string) string {
 	model = model[strings.LastIndexByte(model, '/')+1:]
 	model = model[len(makers().FindString(model)):]
 	for _, mark := range []string{"@", "[", "-20", "-v", "-latest"} {

@@ -1,11 +1,11 @@
-package core_test
+package models_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
-	"flame/core"
+	"flame/core/models"
 )
 
 func TestTheWindowOfAModelIsKnownByItsName(t *testing.T) {
@@ -25,13 +25,13 @@ func TestTheWindowOfAModelIsKnownByItsName(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tokens, known := core.Window(tt.model)
+			tokens, known := models.Window(tt.model)
 			assert.True(t, known)
 			assert.Equal(t, tt.tokens, tokens)
 		})
 	}
 	for _, model := range []string{"", "scripted", "gpt-50", "o365", "/", "claude-opus-9"} {
-		_, known := core.Window(model)
+		_, known := models.Window(model)
 		assert.False(t, known, model)
 	}
 }
