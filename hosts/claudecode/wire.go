@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"flame/core"
 	"flame/core/models"
 	"flame/core/op"
 	"flame/hosts"

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"flame/core"
-	"flame/core/models"
 	"flame/core/judge"
+	"flame/core/models"
 	"flame/project"
 )
 
