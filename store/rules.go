@@ -36,9 +36,9 @@ func valueRules() []rule {
 	unknown := "status NOT IN ('" + strings.Join(core.Words(core.Statuses...), "', '") + "')"
 	return []rule{{
 		thing: "frame", flaw: "with a value that cannot be read",
-		find: findSQL("SELECT key FROM frames NOT INDEXED WHERE " + unreadable()),
+		find: findSQL("SELECT key FROM frames NOT INDEXED WHERE " + repairables().Broken()),
 		todo: "bring it to its type", field: "values",
-		mend: mendSQL("UPDATE frames SET " + readable() + " WHERE key = ?1"),
+		mend: mendSQL("UPDATE frames SET " + repairables().Mended() + " WHERE key = ?1"),
 	}, {
 		thing: "frame", flaw: "without an id",
 		find: findSQL("SELECT f.key FROM frames f NOT INDEXED WHERE NOT EXISTS (SELECT 1 FROM ids i WHERE i.key = f.key AND i.id <> '')"),

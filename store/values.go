@@ -2,7 +2,6 @@ package store
 
 import (
 	"maps"
-	"strings"
 
 	"flame/core"
 	"flame/store/form"
@@ -11,8 +10,8 @@ import (
 // repairables returns the columns of frames that may have values that Go cannot
 // read, by name. Text that is not a list becomes the only item of one, so that
 // nothing is lost.
-func repairables() map[string]form.Repairable {
-	list := map[string]form.Repairable{}
+func repairables() form.Repairables {
+	list := form.Repairables{}
 	for _, c := range frameTable.columns {
 		if _, is := c.field(new(core.Frame)).(id); !is {
 			list[c.name] = form.Repair(c.name, c.field(new(core.Frame)))
@@ -22,22 +21,4 @@ func repairables() map[string]form.Repairable {
 	}
 	maps.DeleteFunc(list, func(_ string, r form.Repairable) bool { return r == form.Repairable{} })
 	return list
-}
-
-// unreadable is SQL for: a frame's row has a value that Go cannot read.
-func unreadable() string {
-	var tests []string
-	for _, column := range repairables() {
-		tests = append(tests, column.Broken)
-	}
-	return strings.Join(tests, " OR ")
-}
-
-// readable returns SQL that changes all of these values to readable ones.
-func readable() string {
-	var sets []string
-	for name, column := range repairables() {
-		sets = append(sets, name+" = "+column.Mended)
-	}
-	return strings.Join(sets, ", ")
 }

@@ -159,7 +159,9 @@ var layers = map[string][]string{
 }
 
 // coreParts are parts of core: who may import core may import them too.
-var coreParts = []string{"core/closing", "core/compaction", "core/fold", "core/judge", "core/learn", "core/merge", "core/models", "core/outcome", "core/outline"}
+var coreParts = []string{
+	"core/closing", "core/compaction", "core/fold", "core/judge", "core/learn", "core/merge", "core/models", "core/outcome", "core/outline",
+}
 
 // chapters are the operations of a project: who may import that may import them too.
 var chapters = []string{

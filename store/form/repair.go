@@ -2,6 +2,7 @@ package form
 
 import (
 	"fmt"
+	"strings"
 
 	"flame/core"
 )
@@ -35,4 +36,25 @@ func Repair(name string, field any) Repairable {
 		return Repairable{IsNoList(name), fmt.Sprintf("CASE WHEN %[2]s THEN json_array(CAST(%[1]s AS TEXT)) ELSE %[1]s END", name, IsNoList(name))}
 	}
 	return Repairable{}
+}
+
+// Repairables are the columns of a table that have values which Go cannot read, by name.
+type Repairables map[string]Repairable
+
+// Broken returns SQL for: a row has a value that Go cannot read.
+func (r Repairables) Broken() string {
+	var tests []string
+	for _, column := range r {
+		tests = append(tests, column.Broken)
+	}
+	return strings.Join(tests, " OR ")
+}
+
+// Mended returns SQL that changes all of these values to readable ones.
+func (r Repairables) Mended() string {
+	var sets []string
+	for name, column := range r {
+		sets = append(sets, name+" = "+column.Mended)
+	}
+	return strings.Join(sets, ", ")
 }
