@@ -36,11 +36,21 @@ var weights = []struct {
 	answer string // what it prints contains this
 	weight
 }{
-	{"flame --version", []string{"--version"}, "", "flame ", weight{0, 0, map[string]int{}}},
-	{"a hook that needs no store", hookArgs, flameCalled, `"session_id":"s"`, weight{0, 0, map[string]int{}}},
-	{"a hook that reads", hookArgs, flameCalledInChild, `"agent_id":"child"`, weight{0, 0, map[string]int{}}},
-	{"a hook that writes", hookArgs, fileWritten, "", weight{0, 0, map[string]int{}}},
-	{"the hook of a prompt", hookArgs, laterPrompt, "", weight{0, 0, map[string]int{}}},
+	{"flame --version", []string{"--version"}, "", "flame ", weight{
+		770, 15400, map[string]int{"lock": 6, "open": 5, "read": 8, "readlink": 1, "thread": 8, "write": 6},
+	}},
+	{"a hook that needs no store", hookArgs, flameCalled, `"session_id":"s"`, weight{
+		720, 15500, map[string]int{"lock": 6, "open": 6, "read": 12, "readlink": 1, "stat": 24, "thread": 6, "write": 6},
+	}},
+	{"a hook that reads", hookArgs, flameCalledInChild, `"agent_id":"child"`, weight{
+		840, 17800, map[string]int{"lock": 34, "open": 14, "read": 52, "readlink": 1, "stat": 58, "thread": 6, "write": 16},
+	}},
+	{"a hook that writes", hookArgs, fileWritten, "", weight{
+		960, 18500, map[string]int{"lock": 38, "open": 17, "read": 52, "readlink": 1, "stat": 68, "sync": 2, "thread": 6, "write": 58},
+	}},
+	{"the hook of a prompt", hookArgs, laterPrompt, "", weight{
+		1220, 20500, map[string]int{"lock": 48, "open": 18, "read": 74, "readlink": 2, "stat": 64, "sync": 2, "thread": 6, "write": 30},
+	}},
 }
 
 var hookArgs = []string{"hook", "claude-code"}
@@ -65,7 +75,7 @@ func eventOf(name, fields string) string {
 func TestProcessesOfHostsAreLight(t *testing.T) {
 	t.Parallel()
 	flame := releasedBinary(t)
-	home, dir := t.TempDir(), t.TempDir()
+	home, dir := below(t, "/tmp"), below(t, "/tmp") // the folders above are looked at, too
 	require.NoError(t, os.Mkdir(filepath.Join(dir, ".git"), 0o700))
 	run := func(event string, n int, args ...string) (trace.Counts, string) {
 		var out strings.Builder
@@ -90,12 +100,23 @@ func TestProcessesOfHostsAreLight(t *testing.T) {
 			least = lesser(least, counts)
 		}
 		t.Logf("%s: %+v", w.what, least)
-		assert.LessOrEqual(t, least.Faults, w.faults, "%s: page faults", w.what)
-		assert.LessOrEqual(t, least.Peak, w.peak, "%s: KB of memory", w.what)
+		if effort.Full() { // other kernels map more or less of a file with each fault
+			assert.LessOrEqual(t, least.Faults, w.faults, "%s: page faults", w.what)
+			assert.LessOrEqual(t, least.Peak, w.peak, "%s: KB of memory", w.what)
+		}
 		for _, kind := range slices.Sorted(maps.Keys(least.Calls)) {
 			assert.LessOrEqual(t, least.Calls[kind], w.calls[kind], "%s: system calls: %s", w.what, kind)
 		}
 	}
+}
+
+// below returns a new folder in dir.
+func below(t *testing.T, dir string) string {
+	t.Helper()
+	made, err := os.MkdirTemp(dir, "flame-light-")
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(made)) })
+	return made
 }
 
 // lesser returns the lesser of each count.
