@@ -46,7 +46,7 @@ var (
 	flatGoal  = goal{times: 1.25} // "flat": what a second look at the same thing may differ by
 	writeGoal = goal{times: 5}
 	lineGoal  = goal{times: 5}
-	initGoal  = goal{plus: 2}
+	initGoal  = goal{plus: 1.5}
 )
 
 // reading times flame show, a command that reads; it has the goal of a hook that
