@@ -148,7 +148,7 @@ func (r resources) find(ctx context.Context, uri string) (told string, err error
 // watch announces, at every tick until ctx ends, the resources that changed,
 // whichever process changed them.
 func (r resources) watch(ctx context.Context, tick <-chan time.Time, tell func(uri string)) {
-	known := int64(-1) // the first tick announces everything: a look before it would delay the client
+	known, _ := view.Revision(ctx, r.project) // if it cannot be read yet, the first tick announces everything
 	running := map[string]string{}
 	for {
 		select {
