@@ -26,9 +26,9 @@ type weight struct {
 	calls  map[string]int // by kind
 }
 
-// weights bound the processes that hosts start again and again and wait for. Each bound is
-// a few percent above what was measured when it was written. A change that needs more says
-// so here, and in its commit.
+// weights bound the processes that hosts start again and again and wait for. Bounds of
+// faults and memory are a tenth above what was measured on a quiet machine: on a busy one
+// more threads begin. A change that needs more says so here, and in its commit.
 var weights = []struct {
 	what   string
 	args   []string
@@ -37,19 +37,19 @@ var weights = []struct {
 	weight
 }{
 	{"flame --version", []string{"--version"}, "", "flame ", weight{
-		770, 15400, map[string]int{"lock": 6, "open": 5, "read": 8, "readlink": 1, "thread": 8, "write": 6},
+		800, 16000, map[string]int{"lock": 6, "open": 5, "read": 8, "readlink": 1, "thread": 8, "write": 6},
 	}},
 	{"a hook that needs no store", hookArgs, flameCalled, `"session_id":"s"`, weight{
-		720, 15500, map[string]int{"lock": 6, "open": 6, "read": 12, "readlink": 1, "stat": 24, "thread": 6, "write": 6},
+		770, 16200, map[string]int{"lock": 6, "open": 6, "read": 12, "readlink": 1, "stat": 24, "thread": 6, "write": 6},
 	}},
 	{"a hook that reads", hookArgs, flameCalledInChild, `"agent_id":"child"`, weight{
-		840, 17800, map[string]int{"lock": 34, "open": 14, "read": 52, "readlink": 1, "stat": 58, "thread": 6, "write": 16},
+		900, 18700, map[string]int{"lock": 34, "open": 14, "read": 52, "readlink": 1, "stat": 58, "thread": 6, "write": 16},
 	}},
 	{"a hook that writes", hookArgs, fileWritten, "", weight{
-		960, 18500, map[string]int{"lock": 38, "open": 17, "read": 52, "readlink": 1, "stat": 68, "sync": 2, "thread": 6, "write": 58},
+		1040, 19500, map[string]int{"lock": 38, "open": 17, "read": 52, "readlink": 1, "stat": 68, "sync": 2, "thread": 6, "write": 58},
 	}},
 	{"the hook of a prompt", hookArgs, laterPrompt, "", weight{
-		1220, 20500, map[string]int{"lock": 48, "open": 18, "read": 74, "readlink": 2, "stat": 64, "sync": 2, "thread": 6, "write": 30},
+		1300, 21500, map[string]int{"lock": 48, "open": 18, "read": 74, "readlink": 2, "stat": 64, "sync": 2, "thread": 6, "write": 30},
 	}},
 }
 
@@ -72,8 +72,8 @@ func eventOf(name, fields string) string {
 }
 
 // TestProcessesOfHostsAreLight takes the least of several runs of each: chance adds to it.
+// No other test of this package runs beside it.
 func TestProcessesOfHostsAreLight(t *testing.T) {
-	t.Parallel()
 	flame := releasedBinary(t)
 	home, dir := below(t, "/tmp"), below(t, "/tmp") // the folders above are looked at, too
 	require.NoError(t, os.Mkdir(filepath.Join(dir, ".git"), 0o700))
