@@ -15,7 +15,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -26,9 +28,21 @@ type user struct {
 	env           []string // settings beside those that all have
 }
 
+// folder returns a new folder. At its end it is removed as often as it takes: the supervisor
+// of an agent that was cancelled still writes what became of it.
+func folder(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "flame-web-")
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		assert.Eventually(t, func() bool { return os.RemoveAll(dir) == nil }, time.Minute, 20*time.Millisecond)
+	})
+	return dir
+}
+
 func newUser(t testing.TB) *user {
 	t.Helper()
-	dir := t.TempDir()
+	dir := folder(t)
 	u := &user{t: t, home: filepath.Join(dir, "home"), project: filepath.Join(dir, "orchard")}
 	require.NoError(t, os.MkdirAll(filepath.Join(u.project, ".git"), 0o755))
 	require.NoError(t, os.MkdirAll(filepath.Join(u.home, "bin"), 0o755))
