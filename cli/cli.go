@@ -142,7 +142,7 @@ func root(a *app.App, args []string) *cobra.Command {
 		},
 	}
 	// Cobra's own flag needs a template, and with templates the linker keeps every
-	// exported method of the program: 8 MB.
+	// exported method of the program: 4 MB.
 	root.Flags().BoolVarP(&version, "version", "v", false, "version for flame")
 	a.Out.Out = a.Stdout
 	root.SetIn(a.Stdin)

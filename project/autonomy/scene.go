@@ -104,7 +104,7 @@ func (c *Scene) Look(seen Seen) (result bool) {
 	return result
 }
 
-// name notes which model answered; empty: nobody says.
+// name notes which model answered; empty: unknown.
 func (c *Scene) name(model string) {
 	if model == "" || model == c.Model {
 		return

@@ -15,7 +15,7 @@ import (
 )
 
 // A Conn is one connection to SQLite with the statements it has prepared. It speaks
-// with the driver itself, as nobody else uses the connection: what database/sql does to
+// with the driver itself, as it alone uses the connection: what database/sql does to
 // share one among goroutines costs as much as a short statement does.
 //
 // A statement that has begun is not interrupted when its context ends: the driver would

@@ -32,7 +32,7 @@ func (t Turn) Take(wait context.Context) error {
 	}
 }
 
-// TakeFree takes the turn if nobody has it, and reports whether it did.
+// TakeFree takes the turn if it is free, and reports whether it did.
 func (t Turn) TakeFree() bool {
 	select {
 	case t <- struct{}{}:
