@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Tools of others, which go run downloads.
+const (
+	nfpm      = "github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2"
+	cyclonedx = "github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0"
+)
+
+// pack makes the packages of the system that was built last, and lists what is in its program.
+func (r *releaser) pack(ctx context.Context, s system) error {
+	bill := filepath.Join(r.dist, fmt.Sprintf("flame_%s_%s.sbom.json", r.version, s))
+	_, err := run(ctx, r.source, nil, "go", "run", cyclonedx, "bin", "-json", "-licenses", "-noserial", "-output", bill, filepath.Join(r.root, "flame"))
+	if err != nil || s.os != "linux" {
+		return err
+	}
+	config := filepath.Join(filepath.Dir(r.root), s.String()+".yaml")
+	if err := os.WriteFile(config, []byte(r.packageOf(s)), 0o644); err != nil {
+		return err
+	}
+	env := []string{"SOURCE_DATE_EPOCH=" + strconv.FormatInt(r.made.Unix(), 10)}
+	for _, format := range []string{"deb", "rpm"} {
+		target := filepath.Join(r.dist, fmt.Sprintf("flame_%s_%s.%s", r.version, s, format))
+		if _, err := run(ctx, r.source, env, "go", "run", nfpm, "package", "--config", config, "--packager", format, "--target", target); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// packageOf describes the package of a system to nfpm.
+func (r *releaser) packageOf(s system) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `name: flame
+arch: %s
+platform: linux
+version: %q
+section: devel
+maintainer: The maintainers of flame <maintainers@flame.invalid>
+description: |
+  A call stack for coding agents.
+  Keeps the work of coding agents as a tree of frames that outlives compaction and restarts.
+license: MIT
+recommends: [git]
+contents:
+`, s.arch, r.version)
+	for _, file := range [][2]string{
+		{"flame", "/usr/bin/flame"}, {"completions/flame.bash", "/usr/share/bash-completion/completions/flame"},
+		{"completions/_flame", "/usr/share/zsh/vendor-completions/_flame"}, {"completions/flame.fish", "/usr/share/fish/vendor_completions.d/flame.fish"},
+		{"LICENSE", "/usr/share/doc/flame/copyright"}, {"NOTICES", "/usr/share/doc/flame/NOTICES"}, {"README.md", "/usr/share/doc/flame/README.md"},
+		{"man/*", "/usr/share/man/man1/"},
+	} {
+		fmt.Fprintf(&b, "  - {src: %q, dst: %q, file_info: {mtime: %q, owner: root, group: root}}\n",
+			filepath.Join(r.root, file[0]), file[1], r.made.Format(time.RFC3339))
+	}
+	return b.String()
+}
