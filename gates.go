@@ -12,26 +12,24 @@ import (
 	"github.com/samber/lo"
 
 	"flame/agents"
-	"flame/config"
 	"flame/config/env"
 	"flame/core"
-	"flame/gateway"
-	"flame/gateway/front"
 	"flame/hosts"
+	"flame/hosts/gateway"
+	"flame/hosts/gateway/front"
+	"flame/local/place"
 	"flame/project"
-	"flame/project/place"
 	"flame/project/usage"
 )
 
 // gates open the gateways of agents.
 type gates struct {
-	settings config.Settings
-	known    hosts.Registry
-	at       place.Place
+	wiring
+	at place.Place
 }
 
-// open opens the gateway of one agent (an agents.OpenGate); nil outside of a session that
-// has one.
+// open opens the gateway of one agent (an agents.OpenGate); it returns nil if this session has
+// no gateway.
 func (g gates) open(host hosts.Host, agent string, metered func(used core.Usage, below bool)) (*agents.Gate, error) {
 	around, inside, err := g.around()
 	switch {
@@ -44,10 +42,7 @@ func (g gates) open(host hosts.Host, agent string, metered func(used core.Usage,
 	if err != nil {
 		return nil, err
 	}
-	p, closeProject, err := open(g.settings, g.known, g.at, true)
-	if err != nil {
-		return nil, errors.Join(err, at.Close(), at.folder.Remove())
-	}
+	p, closeProject := g.wiring.open(g.at, true)
 	p.HostProcess = nil // this process is not the host
 	served := serve(at, gateway.Options{
 		Project: p, Host: host.Name, Agent: agent, Wire: host.Wire, Upstream: at.upstream, Secret: at.secret, Log: p.Log,
@@ -66,10 +61,9 @@ func (g gates) open(host hosts.Host, agent string, metered func(used core.Usage,
 	}, nil
 }
 
-// around returns where the gateway of the session around this process is, and what is
-// behind it; inside is false without one. What is behind it, and how it is reached, holds
-// for the agent's: what variables say of that may be from a project's settings, so this
-// process has others from here on.
+// around returns the address and upstream of the gateway of the session around this process;
+// inside is false without one. An agent's gateway uses the same upstream and network: the
+// variables of this process may come from a project's settings, so around replaces them.
 func (g gates) around() (a front.Address, inside bool, err error) {
 	name := os.Getenv(env.Gateway)
 	if name == "" {
@@ -85,7 +79,7 @@ func (g gates) around() (a front.Address, inside bool, err error) {
 	return a, true, err
 }
 
-// A stand is where a gateway listens, and the folder that says so.
+// A stand is the address where a gateway listens, and the folder that names it.
 type stand struct {
 	net.Listener
 	folder       *front.Folder
@@ -93,7 +87,7 @@ type stand struct {
 	base, secret string
 }
 
-// stand makes that of an agent's gateway.
+// stand makes the stand of an agent's gateway.
 func (g gates) stand(around front.Address) (s stand, err error) {
 	if s.upstream, err = url.Parse(around.Upstream); err != nil {
 		return s, err
@@ -114,8 +108,7 @@ func (g gates) stand(around front.Address) (s stand, err error) {
 	return s, nil
 }
 
-// leaveGone has hosts use their own base URLs where this process has that of a gateway
-// which has ended.
+// leaveGone makes hosts use their own base URLs if this process has the URL of an ended gateway.
 func (g gates) leaveGone() error {
 	return errors.Join(lo.Map(g.known, func(h hosts.Host, _ int) error {
 		if h.BaseVariable == "" || !front.IsGone(os.Getenv(h.BaseVariable)) {
@@ -125,7 +118,7 @@ func (g gates) leaveGone() error {
 	})...)
 }
 
-// serve serves a gateway until its end is asked for.
+// serve serves a gateway until end is called.
 func serve(l net.Listener, o gateway.Options) (end func() error) {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

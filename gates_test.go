@@ -12,11 +12,11 @@ import (
 	"flame/config"
 	"flame/config/env"
 	"flame/core"
-	"flame/gateway/front"
 	"flame/hosts"
 	"flame/hosts/claudecode"
+	"flame/hosts/gateway/front"
 	"flame/hosts/opencode"
-	"flame/project/place"
+	"flame/local/place"
 	"flame/tools"
 )
 
@@ -29,7 +29,7 @@ func TestAnAgentsGatewayReachesTheNetworkAsThatOfItsSession(t *testing.T) {
 	at.Data = place.FolderOf(at, place.Surroundings{Home: home}, nil)
 	_, err := at.Data.Ready(t.Context(), true)
 	require.NoError(t, err)
-	g := gates{config.Settings{LogLevel: "off"}, hosts.Registry{claudecode.Host(), opencode.Host(tools.Names)}, at}
+	g := gates{wiring{config.Settings{LogLevel: "off"}, nil, hosts.Registry{claudecode.Host(), opencode.Host(tools.Names)}}, at}
 	metered := func(core.Usage, bool) {}
 
 	t.Setenv(env.Gateway, "")
@@ -84,7 +84,7 @@ func TestAnAgentLeavesAGatewayThatIsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(env.Gateway, "gateway-00000000")
 			t.Setenv("ANTHROPIC_BASE_URL", tt.base)
-			g := gates{known: hosts.Registry{claudecode.Host()}, at: place.Place{Data: &place.Folder{Path: t.TempDir()}}}
+			g := gates{wiring{known: hosts.Registry{claudecode.Host()}}, place.Place{Data: &place.Folder{Path: t.TempDir()}}}
 			gate, err := g.open(claudecode.Host(), "agent-1", nil)
 			assert.Nil(t, gate)
 			require.ErrorIs(t, err, core.ErrNotFound, "it is logged")

@@ -28,6 +28,7 @@ require (
 
 require (
 	github.com/antithesishq/antithesis-sdk-go v0.8.0-default-no-op // indirect
+	github.com/cpuguy83/go-md2man/v2 v2.0.6 // indirect
 	github.com/dlclark/regexp2/v2 v2.5.1 // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect
 	github.com/google/go-tpm v0.9.8 // indirect
@@ -38,6 +39,7 @@ require (
 	github.com/nats-io/jwt/v2 v2.8.2 // indirect
 	github.com/ncruces/go-strftime v1.0.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
+	github.com/russross/blackfriday/v2 v2.1.0 // indirect
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.2 // indirect
 	github.com/spf13/cast v1.7.1 // indirect
 	github.com/tidwall/match v1.1.1 // indirect
@@ -53,8 +55,8 @@ require (
 )
 
 replace (
-	github.com/google/jsonschema-go => ./third_party/jsonschema-go
-	github.com/santhosh-tekuri/jsonschema/v6 => ./third_party/jsonschema
+	github.com/google/jsonschema-go => ./tools/third_party/jsonschema-go
+	github.com/santhosh-tekuri/jsonschema/v6 => ./tools/third_party/jsonschema
 )
 
 tool github.com/nats-io/nats-server/v2

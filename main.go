@@ -3,15 +3,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/samber/lo"
 
 	"flame/agents"
 	"flame/agents/abroad"
@@ -21,49 +25,58 @@ import (
 	"flame/agents/supervise"
 	"flame/cli"
 	"flame/cli/app"
+	"flame/cli/notify"
 	"flame/config"
 	"flame/config/env"
 	"flame/core"
 	"flame/core/fold"
 	"flame/core/learn"
-	"flame/git"
 	"flame/hosts"
 	"flame/hosts/claudecode"
+	"flame/hosts/codex"
 	"flame/hosts/opencode"
 	"flame/hub"
-	"flame/notify"
+	"flame/hub/worker"
+	"flame/local/git"
+	"flame/local/place"
 	"flame/project"
-	"flame/project/place"
 	"flame/project/shared"
 	"flame/store"
 	"flame/store/disk"
-	"flame/store/schema"
 	"flame/tools"
-	"flame/worker"
 )
 
 func main() {
 	settings, warnings := config.Load()
-	known := hosts.Registry{
+	w := wiring{settings, sync.OnceValue(program), hosts.Registry{
 		claudecode.Host(),
 		opencode.Host(tools.Names),
-	}
+		codex.Host(settings.Names),
+	}}
 	a := &app.App{
-		Version: version(), Commit: commit(), Schema: schema.Newest.Version, Settings: settings, Warnings: warnings, Hosts: known,
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Open: func(at place.Place, longLived bool) (*project.Project, func() error, error) {
-			return open(settings, known, at, longLived)
-		},
-		File:    func(at place.Place) string { return filepath.Join(at.Data.Path, disk.Name) },
-		Log:     func(at place.Place) *slog.Logger { return logger(settings, at) },
-		KeepHub: func(ctx context.Context, p *project.Project, at place.Place) { keepHub(ctx, settings, known, p, at) },
-		Agents: func(p *project.Project, at place.Place) (*agents.Agents, error) {
-			return service(settings, known, p, at)
-		},
+		Program: w.program, Build: build(), Settings: settings, Warnings: warnings, Hosts: w.known,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Open: w.open, Log: w.logger, Agents: w.service, KeepHub: w.keepHub,
+		File:   func(at place.Place) string { return filepath.Join(at.Data.Path, disk.Name) },
 		Check:  func(ctx context.Context, at place.Place) []core.Finding { return store.Check(ctx, at.Data.Path) },
 		Repair: repair, FirstCommit: git.FirstCommit, Exit: os.Exit,
 	}
 	os.Exit(run(a, os.Args[1:]))
+}
+
+// A wiring makes the parts of the program from the settings and the known hosts.
+type wiring struct {
+	settings config.Settings
+	program  func() string // returns the path of flame's own program
+	known    hosts.Registry
+}
+
+// program returns the path of flame's own program. Hooks do not need it, and it costs a system call.
+func program() string {
+	path, err := os.Executable()
+	if err != nil {
+		return os.Args[0] // the system has no /proc
+	}
+	return path
 }
 
 // run runs one command line and returns the exit code.
@@ -77,98 +90,92 @@ func run(a *app.App, args []string) int {
 	return cli.Run(ctx, a, args)
 }
 
-// version is that of the module as it was built; "(devel)" from a checkout.
-func version() string {
+// build describes how the program was built. A build in a checkout of git takes the version from
+// its tag, with commit and date; another one has the version "(devel)" and lacks them.
+func build() app.Build {
+	b := app.Build{Version: "(devel)", Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Schema: disk.NewestSchema.Version}
 	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "(devel)"
+	if !ok {
+		return b
 	}
-	return info.Main.Version
-}
-
-// commit is the one that was checked out when the program was built; empty if that is
-// not known.
-func commit() string {
-	info, _ := debug.ReadBuildInfo()
-	if info == nil {
-		return ""
-	}
+	b.Version = cmp.Or(info.Main.Version, b.Version)
 	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" {
-			return setting.Value
+		switch setting.Key {
+		case "vcs.revision":
+			b.Commit = setting.Value
+		case "vcs.time":
+			b.Date = setting.Value
 		}
 	}
-	return ""
+	return b
 }
 
 // open wires a project to its store and log.
-func open(settings config.Settings, known hosts.Registry, at place.Place, longLived bool) (*project.Project, func() error, error) {
-	log := logger(settings, at)
+func (w wiring) open(at place.Place, longLived bool) (*project.Project, func() error) {
+	settings, log := w.settings, w.logger(at)
 	kept := store.Open(at.Data.Path, store.Options{LongLived: longLived, Logger: log, Ready: at.Data.Ready})
 	p := &project.Project{
 		Store: kept, Dir: at.Worktree, Agents: record.Folder(at.Data.Path, ""), Now: now, NewID: project.NewID, Log: log,
 		Budget: budget(settings), Subagents: subagents(settings), Autonomy: autonomy(settings),
 		Learn:     learn.Settings{Mode: learn.Mode(settings.Learn), Bounds: int(settings.LearnBounds)},
-		EventDays: int(settings.EventsDays), Transcripts: known.Formats().Read,
+		EventDays: int(settings.EventsDays), Transcripts: w.known.Formats().Read,
 		Fold: settings.Fold == "on", Trim: fold.Trimming(settings.Trim),
 		HostProcess: sync.OnceValue(func() project.Process { return project.Process(supervise.Caller()) }),
 		Gone:        func(host project.Process) bool { return supervise.Process(host).Gone() },
 	}
 	p.Claim = func(ctx context.Context, frame core.Frame) error { return hub.Claim(ctx, p, at.Data.Path, frame) }
 	if !longLived {
-		// Every write is on the disk already; closing would only cost a
-		// command the syncs of SQLite's clean-up.
-		return p, func() error { return nil }, nil
+		// Every write is on the disk already. Closing would only add the syncs of
+		// SQLite's clean-up to each command.
+		return p, func() error { return nil }
 	}
-	return p, kept.Close, nil
+	return p, kept.Close
 }
 
-// service wires what starts agents.
-func service(s config.Settings, known hosts.Registry, p *project.Project, at place.Place) (*agents.Agents, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	machine, _ := hosts.ThisMachine(at.Worktree) // one without a home has no definitions of the user's
+// service wires the service that starts agents.
+func (w wiring) service(p *project.Project, at place.Place) *agents.Agents {
+	s := w.settings
+	machine, _ := hosts.ThisMachine(at.Worktree) // without a home there are no definitions of the user's
 	bounds := plan.DefaultBounds()
 	bounds.Depth, bounds.Total, bounds.Concurrent = int(s.AgentMaxDepth), int(s.AgentMaxTotal), int(s.AgentMaxConcurrent)
 	bounds.Tokens, bounds.CostUSD = int64(s.AgentBudgetTokens), float64(s.AgentBudgetUSD)
 	bounds.Each.Wall, bounds.Each.Idle, bounds.Each.Start = seconds(s.AgentTimeout), seconds(s.AgentIdle), seconds(s.AgentStart)
 	a := &agents.Agents{
-		Project: p, Data: at.Data.Path, Root: at.Dir, Dir: at.Worktree, Program: program, Host: s.AgentHost, Bounds: bounds,
-		Hosts: known, Machine: machine,
-		Catalog: func(checkout string) definition.Catalog {
-			return definition.Load(known, definition.Dirs(known, machine.At(checkout)))
+		Setup: plan.Setup{
+			Project: p, Data: at.Data.Path, Dir: at.Worktree, Hosts: w.known, Machine: machine, Host: s.AgentHost, Bounds: bounds,
+			Catalog: func(checkout string) definition.Catalog {
+				return definition.Load(w.known, definition.Dirs(w.known, machine.At(checkout)))
+			},
 		},
-		Keep: s.AgentOnSessionEnd == "keep", Start: supervise.Start, OpenGate: gates{s, known, at}.open,
+		Root: at.Dir, Program: w.program(), Keep: s.AgentOnSessionEnd == "keep", Start: supervise.Start, OpenGate: gates{w, at}.open,
 		Elsewhere: worker.Asker{Data: at.Data.Path},
 	}
 	if s.Notify != "" {
 		notifying(a, s.Notify, at)
 	}
-	if len(s.Share) > 0 {
-		sharing(a, s.Share, at)
+	if kinds := lo.Without(s.Share, "none"); len(kinds) > 0 {
+		sharing(a, kinds, at)
 	}
-	return a, nil
+	return a
 }
 
-// sharing has other machines see what the user wants them to see of agents.
+// sharing shares data of agents with other machines: the kinds that the user chose.
 func sharing(a *agents.Agents, kinds []string, at place.Place) {
 	foreign := a.Hosts.Foreign(a.Machine, at.Worktree, at.Dir)
 	if file := a.Hosts.SetByProject(a.Machine, foreign, env.Share); file != "" {
-		a.Project.Log.Warn("what agents did is not shared: a file that came with the project says so, or cannot be read", "file", file, "variable", env.Share)
+		a.Project.Log.Warn("flame does not share the work of agents: the project sets the variable, or its file is unreadable", "file", file, "variable", env.Share)
 		os.Unsetenv(env.Share) // as in notifying
 		return
 	}
 	a.Share = kinds
 }
 
-// notifying has agents run the user's program when a person may want to know something.
+// notifying has agents run the user's program for events that a person may want to know.
 func notifying(a *agents.Agents, setting string, at place.Place) {
 	program, err := notify.Chosen(setting, a.Hosts, at)
 	if err != nil {
 		a.Project.Log.Warn("notify", "error", err)
-		// Where it came from is seen here, and not by what this process starts elsewhere.
+		// Only this process can tell the source of the variable; processes that it starts must not use it.
 		os.Unsetenv(env.Notify)
 		return
 	}
@@ -176,22 +183,15 @@ func notifying(a *agents.Agents, setting string, at place.Place) {
 	a.Notify, a.Notified = teller.Tell, teller.Wait
 }
 
-// keepHub keeps a project connected to the hub that it has joined, if it has.
-func keepHub(ctx context.Context, settings config.Settings, known hosts.Registry, p *project.Project, at place.Place) {
+// keepHub keeps a project connected to the hub that it has joined, if any.
+func (w wiring) keepHub(ctx context.Context, p *project.Project, at place.Place) {
 	post := &abroad.Post{Project: p}
 	hub.Keep(ctx, hub.Station{
-		Data: at.Data.Path, Version: version(), Log: p.Log, Now: now,
+		Data: at.Data.Path, Version: build().Version, Log: p.Log, Now: now,
 		Tree:   func(machine string) hub.Tree { return hub.TreeOf(p, machine) },
 		Held:   func(ctx context.Context) ([]string, error) { return shared.Held(ctx, p) },
 		Agents: post.Own, Meet: post.Meet,
-		Beside: func(ctx context.Context) {
-			a, err := service(settings, known, p, at)
-			if err != nil {
-				p.Log.Warn("nothing is shared of agents", "error", err)
-				return
-			}
-			agents.Owe(ctx, a)
-		},
+		Beside: func(ctx context.Context) { agents.Owe(ctx, w.service(p, at)) },
 	})
 }
 
@@ -201,12 +201,12 @@ func repair(ctx context.Context, at place.Place) (core.Repaired, error) {
 	return store.Repairer{Ready: at.Data.Ready, Now: now, NewID: project.NewID}.Repair(ctx, at.Data.Path)
 }
 
-func logger(settings config.Settings, at place.Place) *slog.Logger {
-	if settings.LogLevel == "off" {
+func (w wiring) logger(at place.Place) *slog.Logger {
+	if w.settings.LogLevel == "off" {
 		return slog.New(slog.DiscardHandler)
 	}
 	var level slog.Level
-	if err := level.UnmarshalText([]byte(settings.LogLevel)); err != nil {
+	if err := level.UnmarshalText([]byte(w.settings.LogLevel)); err != nil {
 		level = slog.LevelInfo // config lets only levels through
 	}
 	isThere := func() bool {

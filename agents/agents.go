@@ -1,56 +1,187 @@
-// Package agents is the life of the agents that flame starts: how they are started,
-// followed and ended, and what becomes of their work. What an agent is stands in
-// definition, what one may do in permission and plan, what is kept of it in record; how
-// a host is started for one is in that host's package; the process that watches over
-// one is in supervise, what becomes of several agents' results in converge, who started
-// whom in graph, and what hosts' logs tell of that in trail.
+// Package agents starts, follows and ends agents, and keeps their work. Package definition
+// says what an agent is, plan decides what an agent may do, record keeps what flame knows of
+// it, supervise watches its process, converge merges several results into one, and graph shows
+// which agent started which. The package of each host builds the command that starts it.
 package agents
 
 import (
 	"context"
+	"io"
 
+	"flame/agents/abroad"
 	"flame/agents/definition"
 	"flame/agents/plan"
+	"flame/agents/record"
 	"flame/agents/supervise"
+	"flame/core"
 	"flame/hosts"
 	"flame/project"
 )
 
 // Agents starts and follows the agents of one project.
 type Agents struct {
-	Project *project.Project
-	Data    string                                   // the project's data folder; an agent's own is agents/<subagent_id> in it
-	Root    string                                   // the project's folder, by which processes of flame find it that work for an agent
-	Dir     string                                   // where agents work that name no folder
-	Program string                                   // flame itself: it supervises, and is the MCP server of its agents
-	Hosts   hosts.Registry                           // in order of preference, for callers that live in none of them
-	Machine hosts.Machine                            // that the hosts are on
-	Host    string                                   // that agents run in, whatever the caller's; empty: the caller's
-	Catalog func(checkout string) definition.Catalog // the definitions there are now, for work in a checkout of the project
-	Bounds  plan.Bounds
-	Keep    bool // agents go on when the session that asked for them ends
+	plan.Setup        // Catalog reads the definitions at each call
+	Root       string // the project's folder; processes that work for an agent find the project by it
+	Program    string // flame itself: it supervises agents, and is their MCP server
+	Keep       bool   // agents continue when the session that asked for them ends
 
-	Notify Notifier // of the end of agents, of limits and of conflicts
-	// Notified waits until what Notify began is over; nil: there is nothing to wait for.
+	Notify Notifier // tells a person about ended agents, reached limits and conflicts
+	// Notified waits until all notifications have been sent; nil: there is nothing to wait
+	// for.
 	Notified func()
 
 	OpenGate OpenGate // nil: agents have no gateways
 
 	Elsewhere Elsewhere // nil: agents run on this machine alone
-	Share     []string  // of abroad.Kinds: what other machines may see of agents that have ended
+	Share     []string  // of abroad.Kinds: what other machines may see of ended agents
 
 	// Start starts the supervisor of an agent, as supervise.Start does.
 	Start func(ctx context.Context, seat supervise.Seat) (supervise.Process, error)
 }
 
-// Plan returns what an agent would be, so that a person can be asked before it is
-// started, and refuses one that cannot be as things stand.
-func (a *Agents) Plan(ctx context.Context, by project.Caller, r plan.Request) (plan.Plan, error) {
-	return a.planner().Plan(ctx, by, r)
+// planner returns the planner for one operation, which reads the definitions of a checkout
+// once. One goroutine uses it.
+func (a *Agents) planner() plan.Planner {
+	read := map[string]definition.Catalog{}
+	catalog := func(checkout string) definition.Catalog {
+		if _, known := read[checkout]; !known {
+			read[checkout] = a.Catalog(checkout)
+		}
+		return read[checkout]
+	}
+	planner := plan.Planner(a.Setup)
+	planner.Catalog = catalog
+	return planner
 }
 
-func (a *Agents) planner() plan.Planner {
-	return plan.Planner{
-		Project: a.Project, Data: a.Data, Dir: a.Dir, Hosts: a.Hosts, Machine: a.Machine, Host: a.Host, Catalog: a.Catalog, Bounds: a.Bounds,
+// Folder returns the path of an agent's own folder.
+func (a *Agents) Folder(id string) string { return record.Folder(a.Data, id) }
+
+// A Notifier notifies a person: it takes the kind of the notice, a short sentence and an id,
+// and returns at once. A nil Notifier notifies no person.
+type Notifier func(kind, text, id string)
+
+// A Gate is the gateway of one agent, between its host and the model.
+type Gate struct {
+	Upstream string // base URL of the model's API
+	Base     string // the base URL for the host; empty: there is no gateway, and only Close is set
+	Mark     string // NAME=value, for processes of the host
+
+	Write func(settings []byte) (file string, err error) // writes a settings file that only this user can read
+	Close func()                                         // stores the measured usage and ends the gateway; it may be called again
+}
+
+// An OpenGate opens the gateway of an agent, which calls metered for each answered request
+// with its usage, and with whether a subagent of the host itself sent it. It returns nil if
+// the session has no gateway.
+type OpenGate func(host hosts.Host, agent string, metered func(used core.Usage, below bool)) (*Gate, error)
+
+// Elsewhere runs agents on the workers of other machines. Without a connection its methods
+// return core.ErrUnavailable.
+type Elsewhere interface {
+	// Ready returns an error if no agent can run elsewhere. It sends no request.
+	Ready() error
+	// Unserved returns a sentence if no worker serves a queue. It sends no request, and
+	// returns "" if a worker serves the queue or if that is unknown.
+	Unserved(queue string) string
+	// Run puts work into a queue and calls see with its state until it is over or ctx ends. It
+	// may be called again for the same work. It reconnects.
+	Run(ctx context.Context, e Errand, see func(Sight)) error
+	// Cancel asks the worker to stop an agent, or removes the agent from its queue.
+	Cancel(ctx context.Context, id, why string) error
+	// Leave stores an object for the worker, under a name.
+	Leave(ctx context.Context, name string, from io.Reader) error
+	// Fetch writes the object that the worker left under a name, at most the given number of
+	// bytes.
+	Fetch(ctx context.Context, name string, to io.Writer, most int64) error
+}
+
+// An Errand is work for an agent elsewhere.
+type Errand struct {
+	Queue   string
+	Retries int // how often another worker may restart the work if its worker is lost
+	Work    abroad.Work
+	Print   func(Piece) // is called from other goroutines with what the newest attempt prints
+}
+
+// A Sight is the progress of an agent elsewhere.
+type Sight struct {
+	Attempt int    // number of the worker, 1 for the first
+	Begun   bool   // a worker has it
+	Over    bool   // this is the last sight
+	Lost    string // why the end of the agent is unknown; empty if it is known
+	Report  abroad.Report
+}
+
+// A Piece is a part of the output of an agent elsewhere, as its worker reports it.
+type Piece struct {
+	Offset int64 // its position in the output of this attempt, in bytes
+	Text   []byte
+}
+
+// NotJoined returns the error for an agent that is to run elsewhere in a project without a
+// hub.
+func NotJoined() error {
+	return core.Invalidf("agents run on other machines only in projects that have joined a hub").
+		WithHint("`flame hub` runs one, `flame join` joins it, and `flame worker` runs agents there; leave the queue out to run the agent here")
+}
+
+// reach returns an error if agents cannot run elsewhere. It sends no request.
+func reach(e Elsewhere) error {
+	if e == nil {
+		return NotJoined()
 	}
+	return e.Ready()
+}
+
+// Find returns the record of an agent by its id, or by a prefix that only one id has.
+func (a *Agents) Find(ctx context.Context, id string) (record.Run, error) {
+	return record.View(ctx, a.Project.Store, func(tx project.Tx) (record.Run, error) { return find(tx, id) })
+}
+
+// find is record.Find; for an agent of another machine, its error names that machine.
+func find(tx project.Tx, id string) (record.Run, error) {
+	run, err := record.Find(tx, id)
+	return run, abroad.Explained(tx, id, err)
+}
+
+// Below returns the agents below an agent, at any depth, the newest first. For an empty id it
+// returns all agents of the project.
+func (a *Agents) Below(ctx context.Context, id string) ([]record.Run, error) {
+	return record.View(ctx, a.Project.Store, func(tx project.Tx) ([]record.Run, error) {
+		if id == "" {
+			return record.List(tx)
+		}
+		return record.Below(tx, id)
+	})
+}
+
+// Running returns the agents that are not settled yet.
+func (a *Agents) Running(ctx context.Context) ([]record.Run, error) {
+	return record.View(ctx, a.Project.Store, record.Unsettled)
+}
+
+// Result returns the result of an agent.
+func (a *Agents) Result(ctx context.Context, id string) (record.Result, error) {
+	return record.View(ctx, a.Project.Store, func(tx project.Tx) (record.Result, error) {
+		r, err := record.ResultOf(tx, a.Data, id)
+		return r, abroad.Explained(tx, id, err)
+	})
+}
+
+// Abroad returns the agents of the project's other machines, from the last reports of those
+// machines.
+func Abroad(ctx context.Context, p *project.Project) ([]abroad.Agent, error) {
+	return record.View(ctx, p.Store, func(tx project.Tx) ([]abroad.Agent, error) { return abroad.List(tx, p.Now()) })
+}
+
+// eachOf returns the records of a kind, by their ids.
+func eachOf[T any](ctx context.Context, a *Agents, kind project.Kind[T]) (map[string]T, error) {
+	return record.View(ctx, a.Project.Store, func(tx project.Tx) (map[string]T, error) {
+		all := map[string]T{}
+		return all, kind.Each(tx, func(id string, one T) error {
+			all[id] = one
+			return nil
+		})
+	})
 }

@@ -9,8 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents/handoff"
-	"flame/agents/permission"
 	"flame/agents/plan"
 	"flame/agents/record"
 	"flame/agents/supervise"
@@ -54,7 +52,7 @@ func (s *service) plant(id string) (trap string) {
 	return trap
 }
 
-func TestNothingThatIsWrittenDownIsRun(t *testing.T) {
+func TestStoredCommandsAreNeverRun(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(s *service, run record.Run){
 		"by a supervisor": func(s *service, run record.Run) {
@@ -76,14 +74,14 @@ func TestNothingThatIsWrittenDownIsRun(t *testing.T) {
 			s.over(next.ID, core.AgentCompleted, core.Completed)
 		},
 		"by a handoff that retries": func(s *service, run record.Run) {
-			_, err := s.Handoff(s.ctx, user, handoff.Request{ID: run.ID, OnFailure: handoff.Retry})
+			_, err := s.Handoff(s.ctx, user, record.Handoff{Agent: run.ID, OnFailure: record.Retry})
 			require.NoError(s.t, err)
 			s.Start = supervise.Start
 			s.shift.Add(60_000)
 			require.NoError(s.t, s.Recover(s.ctx))
 			result, err := s.Result(s.ctx, run.ID)
 			require.NoError(s.t, err)
-			require.NotEmpty(s.t, result.Next, "it is tried again")
+			require.NotEmpty(s.t, result.Next, "another agent tries again")
 			s.ended(result.Next)
 		},
 	}
@@ -100,7 +98,7 @@ func TestNothingThatIsWrittenDownIsRun(t *testing.T) {
 	}
 }
 
-func TestADefinitionHoldsAsItStandsNow(t *testing.T) {
+func TestTheCurrentDefinitionApplies(t *testing.T) {
 	t.Parallel()
 	const helper = "name: helper\ndescription: Helps.\ntools: Read, Edit, Bash"
 	tests := map[string]struct {
@@ -117,7 +115,7 @@ func TestADefinitionHoldsAsItStandsNow(t *testing.T) {
 		"another file of the name": {func(s *service, file string) {
 			require.NoError(s.t, os.Remove(file))
 			s.define(filepath.Join(filepath.Dir(file), "other.md"), helper)
-		}, "whose place", ""},
+		}, "has replaced", ""},
 		"broken": {func(s *service, file string) { s.define(file, "tools: {") }, "is broken", ""},
 	}
 	for name, tt := range tests {
@@ -143,10 +141,10 @@ func (s *service) define(file, definition string) {
 	require.NoError(s.t, os.WriteFile(file, []byte("---\n"+definition+"\n---\nDo it.\n"), 0o600))
 }
 
-func TestADefinitionThatChangedLosesWhatItWasGranted(t *testing.T) {
+func TestAChangedDefinitionLosesItsGrant(t *testing.T) {
 	t.Parallel()
 	s := newService(t, "name: helper\ndescription: Helps.\npermissionMode: bypassPermissions")
-	_, err := s.Grants().Make(s.ctx, permission.Grant{Mode: hosts.Bypass, Agent: "helper", Reason: "a test"})
+	_, err := s.Grants().Make(s.ctx, plan.Grant{Mode: hosts.Bypass, Agent: "helper", Reason: "a test"})
 	require.NoError(t, err)
 	run := s.over(s.request(user, plan.Request{Type: "helper", Prompt: "done"}).ID, core.AgentCompleted, core.Completed)
 	require.Equal(t, hosts.Bypass, run.Mode.Effective)

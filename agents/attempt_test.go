@@ -13,7 +13,7 @@ import (
 	"flame/project/briefing"
 )
 
-// contextOf returns what an agent was given to read beside its task.
+// contextOf returns the context in an agent's prompt.
 func (s *service) contextOf(run record.Run) string {
 	s.t.Helper()
 	told, err := record.AssignmentOf(s.ctx, s.Project.Store, run.ID)
@@ -21,7 +21,7 @@ func (s *service) contextOf(run record.Run) string {
 	return told.Context
 }
 
-func TestAgentsThatAttemptTheSameDoNotSeeEachOther(t *testing.T) {
+func TestAgentsWithTheSameTaskDoNotSeeEachOther(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	vote := func(prompt, description string) record.Run {
@@ -34,12 +34,12 @@ func TestAgentsThatAttemptTheSameDoNotSeeEachOther(t *testing.T) {
 	other := vote("done OTHER", "Judge it, 1")
 	assert.Contains(t, s.contextOf(other), "VOTE 1", "it was given another task")
 	third := vote("done THIRD", "judge it, 2")
-	assert.NotContains(t, s.contextOf(third), "OTHER", "its task was called the same")
+	assert.NotContains(t, s.contextOf(third), "OTHER", "its task had the same description")
 	assert.Contains(t, s.contextOf(third), "VOTE 1")
 
 	contexts := briefing.Contexts{Project: s.Project}
 	made, err := contexts.Of(s.ctx, project.Caller{Host: project.CommandLine}, again.Frame, 0)
 	require.NoError(t, err)
-	assert.Contains(t, made.Text, "OTHER", "later, too, it sees what others did")
-	assert.NotContains(t, made.Text, "VOTE 1", "but not what those with its task did")
+	assert.Contains(t, made.Text, "OTHER", "it still sees the work of others later")
+	assert.NotContains(t, made.Text, "VOTE 1", "but not the work of agents with its task")
 }

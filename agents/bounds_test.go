@@ -64,7 +64,7 @@ func TestNativeSubagentsCountAsLevels(t *testing.T) {
 	s.refused(as(run), hangs, "FLAME_AGENT_MAX_DEPTH")
 }
 
-func TestWhoGoesOnForANativeSubagentHasItsTools(t *testing.T) {
+func TestAnAgentThatContinuesANativeSubagentHasItsTools(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	start := func(id, kind string) record.Run {
@@ -79,7 +79,7 @@ func TestWhoGoesOnForANativeSubagentHasItsTools(t *testing.T) {
 	assert.False(t, explorer.Tools.Permits("Edit"))
 	assert.NotEqual(t, "all of the host's", explorer.Tools.String())
 	assert.True(t, start("two", "@general-purpose ").Tools.Permits("Edit"))
-	assert.Equal(t, hosts.Plan, start("three", "@nobody-knows ").Mode.Effective, "what it may do is not known")
+	assert.Equal(t, hosts.Plan, start("three", "@nobody-knows ").Mode.Effective, "its permissions are unknown")
 }
 
 func TestADefinitionMayAllowLess(t *testing.T) {
@@ -103,7 +103,7 @@ func TestADefinitionMayAllowLess(t *testing.T) {
 	s.refused(as(parent), hangs, "an agent of type parent may start 2 others")
 }
 
-func TestWhatADefinitionForbidsHoldsWhenItsAgentGoesOn(t *testing.T) {
+func TestAContinuedAgentKeepsToItsDefinition(t *testing.T) {
 	t.Parallel()
 	s := newService(t, "name: leaf\ndescription: d\nflame: {max_depth: 0}")
 	leaf := s.request(user, plan.Request{Type: "leaf", Prompt: "done"})
@@ -114,7 +114,7 @@ func TestWhatADefinitionForbidsHoldsWhenItsAgentGoesOn(t *testing.T) {
 	s.refused(as(again), hangs, "may start no others")
 }
 
-func TestAgentsBelowASessionAreCounted(t *testing.T) {
+func TestTheNumberOfAgentsBelowASessionIsLimited(t *testing.T) {
 	t.Parallel()
 	s := newServiceWith(t, func(k *kept) { k.Bounds.Total, k.Bounds.Concurrent = 3, 2 })
 	first, second := s.request(user, hangs), s.request(user, hangs)
@@ -209,10 +209,10 @@ func TestACancelledAgentStartsNoOthers(t *testing.T) {
 	s.until(run.ID, core.AgentActive)
 	_, err := s.Cancel(s.ctx, user, run.ID)
 	require.NoError(t, err)
-	s.refused(as(run), hangs, fmt.Sprintf("%s was told to stop", run.ID))
+	s.refused(as(run), hangs, fmt.Sprintf("%s has been told to stop", run.ID))
 }
 
-func TestAnAgentMayUseWhatItsParentHasLeft(t *testing.T) {
+func TestAnAgentIsLimitedToTheRestOfItsParentsBudget(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	parent := s.request(user, plan.Request{Type: "builder", Prompt: hangs.Prompt, BudgetTokens: 5_000, BudgetUSD: 2})

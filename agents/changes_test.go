@@ -61,7 +61,7 @@ func changed(t *testing.T, host string, calls ...fileCall) []changes.Change {
 	return s.over(s.spawn("cat log").ID, core.AgentCompleted, core.Completed).Changes
 }
 
-func TestWhatAnAgentChangedIsReadFromItsLog(t *testing.T) {
+func TestChangesAreReadFromAnAgentsLog(t *testing.T) {
 	t.Parallel()
 	path := map[string]string{"claude-code": "file_path", "opencode": "filePath"}
 	tests := map[string]struct {
@@ -74,11 +74,11 @@ func TestWhatAnAgentChangedIsReadFromItsLog(t *testing.T) {
 			[]fileCall{{tool: "Write", input: `{"PATH":"DIR/b/c.go"}`}, {tool: "Edit", input: `{"PATH":"a.go"}`}, {tool: "Edit", input: `{"PATH":"DIR/a.go"}`}},
 			[]string{"a.go", "b/c.go"},
 		},
-		"not what failed": {[]fileCall{{tool: "Edit", input: `{"PATH":"DIR/a.go"}`, failed: true}}, nil},
+		"failed calls do not count": {[]fileCall{{tool: "Edit", input: `{"PATH":"DIR/a.go"}`, failed: true}}, nil},
 		"what was tried again": {
 			[]fileCall{{tool: "Edit", input: `{"PATH":"DIR/a.go"}`, failed: true}, {tool: "Edit", input: `{"PATH":"DIR/a.go"}`}}, []string{"a.go"},
 		},
-		"not what was read": {[]fileCall{{tool: "Read", input: `{"PATH":"DIR/a.go"}`}, {tool: "Bash", input: `{"command":"rm a.go"}`}}, nil},
+		"reading does not count": {[]fileCall{{tool: "Read", input: `{"PATH":"DIR/a.go"}`}, {tool: "Bash", input: `{"command":"rm a.go"}`}}, nil},
 		"a patch": {
 			[]fileCall{{tool: "apply_patch", input: `{"patchText":"*** Begin Patch\n*** Add File: n.go\n+x\n` +
 				`*** Update File: o.go\n@@\n-x\n*** Delete File: p.go\n*** End Patch"}`}},
@@ -119,11 +119,11 @@ func TestTheSameEditsHaveTheSameHash(t *testing.T) {
 		return got[0].Hash
 	}
 	first := hash(`{"file_path":"DIR/a.go","old_string":"x","new_string":"y"}`)
-	assert.Equal(t, first, hash(`{"new_string":"y","file_path":"a.go","old_string":"x"}`), "in whatever order, and however the file is named")
+	assert.Equal(t, first, hash(`{"new_string":"y","file_path":"a.go","old_string":"x"}`), "the order of arguments and the form of the path do not matter")
 	assert.NotEqual(t, first, hash(`{"file_path":"DIR/a.go","old_string":"x","new_string":"z"}`))
 }
 
-func TestAPatchTellsWhatItDoesToEachFile(t *testing.T) {
+func TestEditsOfAPatchAreListedByFile(t *testing.T) {
 	t.Parallel()
 	patch := func(text string) []changes.Change {
 		return changed(t, "opencode", fileCall{tool: "apply_patch", input: `{"patchText":"*** Begin Patch\n` + text + `*** End Patch"}`})
@@ -134,7 +134,7 @@ func TestAPatchTellsWhatItDoesToEachFile(t *testing.T) {
 	require.Len(t, one, 2)
 	require.Len(t, other, 2)
 	assert.Equal(t, []string{"a.go", "b.go", "a.go", "c.go"}, []string{one[0].Path, one[1].Path, other[0].Path, other[1].Path})
-	assert.Equal(t, one[0].Hash, other[0].Hash, "the same change in another patch is the same")
+	assert.Equal(t, one[0].Hash, other[0].Hash, "an equal change in another patch has the same hash")
 	assert.True(t, one[0].Existed)
 	assert.False(t, one[1].Existed)
 }
@@ -175,7 +175,7 @@ func TestAnAgentWithAWorktreeOfItsOwn(t *testing.T) {
 	assert.False(t, run.Changes[0].Existed)
 	assert.True(t, run.Changes[1].Existed)
 	assert.Contains(t, run.Changes[1].Excerpt, "-old\n+written")
-	assert.Equal(t, run.Changes[0].Hash, run.Changes[1].Hash, "they hold the same")
+	assert.Equal(t, run.Changes[0].Hash, run.Changes[1].Hash, "both files have the same content")
 	patch, err := os.ReadFile(filepath.Join(s.Folder(run.ID), changes.PatchFile))
 	require.NoError(t, err)
 	assert.Contains(t, string(patch), "new.txt")
@@ -184,7 +184,7 @@ func TestAnAgentWithAWorktreeOfItsOwn(t *testing.T) {
 	assert.Empty(t, s.git("status", "--porcelain"), "the user's own folder is as it was")
 	_, dir, err := s.Interactive(s.ctx, run.ID)
 	require.NoError(t, err)
-	assert.Equal(t, filepath.Join(run.Worktree, "sub"), dir, "its session goes on where it was")
+	assert.Equal(t, filepath.Join(run.Worktree, "sub"), dir, "its session continues in the same folder")
 	s.git("apply", "--check", filepath.Join(s.Folder(run.ID), changes.PatchFile))
 }
 
@@ -221,7 +221,7 @@ func TestAWorktreeWithWorkInASubmoduleIsKept(t *testing.T) {
 	s.commit("a submodule")
 	asked := plan.Request{Type: "builder", Prompt: "write sub/mod/new.txt; done", Isolation: definition.Worktree}
 	run := s.over(s.request(user, asked).ID, core.AgentCompleted, core.Completed)
-	assert.FileExists(t, filepath.Join(run.Worktree, "sub", "mod", "new.txt"), "git does not tell of it")
+	assert.FileExists(t, filepath.Join(run.Worktree, "sub", "mod", "new.txt"), "git does not list it")
 }
 
 // A repository that came with its .git folder has git run what it likes.
@@ -257,7 +257,7 @@ func TestAnAgentsWorktreeRunsNothingOfTheRepository(t *testing.T) {
 	assert.NoFileExists(t, mark)
 }
 
-func TestAnAgentGoesOnInAWorktreeThatWasRemoved(t *testing.T) {
+func TestAnAgentContinuesInARemovedWorktree(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	s.repository()
@@ -273,7 +273,7 @@ func TestAnAgentGoesOnInAWorktreeThatWasRemoved(t *testing.T) {
 	clean := s.over(s.request(user, plan.Request{Type: "builder", Prompt: "done", Isolation: "worktree"}).ID, core.AgentCompleted, core.Completed)
 	_, dir, err := s.Interactive(s.ctx, clean.ID)
 	require.NoError(t, err)
-	assert.DirExists(t, dir, "a person can go on there too")
+	assert.DirExists(t, dir, "a person can continue there, too")
 }
 
 func TestAWorktreeNeedsACommit(t *testing.T) {

@@ -18,10 +18,10 @@ import (
 	"flame/tests/effort"
 )
 
-// TestAgentsThatAreKilledAtRandom kills supervisors and hosts while other processes
+// TestAgentsKilledAtRandomAreRecovered kills supervisors and hosts while other processes
 // recover: however it goes, each agent ends once, with its frame, and no process is
 // left.
-func TestAgentsThatAreKilledAtRandom(t *testing.T) {
+func TestAgentsKilledAtRandomAreRecovered(t *testing.T) {
 	t.Parallel()
 	effort.Heavy(t)
 	count := effort.Of(12, 100)
@@ -89,7 +89,7 @@ func TestAgentsThatAreKilledAtRandom(t *testing.T) {
 			open++
 		}
 	}
-	assert.Equal(t, 1, open, "the person's own alone")
+	assert.Equal(t, 1, open, "only the person's own frame is open")
 }
 
 // stop cancels an agent that may hang for want of a kill.

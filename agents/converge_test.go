@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents/converge"
-	"flame/agents/convergence"
 	"flame/agents/plan"
 	"flame/core"
 	"flame/project"
@@ -29,7 +28,7 @@ func (s *service) done(steps ...string) []string {
 }
 
 // converged makes one result of agents.
-func (s *service) converged(ids []string, o converge.Options) convergence.Convergence {
+func (s *service) converged(ids []string, o converge.Options) converge.Convergence {
 	s.t.Helper()
 	c, err := s.Converge(s.ctx, user, ids, o)
 	require.NoError(s.t, err)
@@ -47,7 +46,7 @@ func (s *service) told(kind string) (all []map[string]any) {
 	return all
 }
 
-func TestAFileConflictIsOfThoseWhoChangedTheFile(t *testing.T) {
+func TestAFileConflictNamesTheAgentsThatChangedTheFile(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	ids := s.done("edit a.go; done", "done nothing to do", "edit b.go; edit a.go; edit a.go; done")
@@ -67,13 +66,13 @@ func TestAFileConflictIsOfThoseWhoChangedTheFile(t *testing.T) {
 	c, err := s.Convergences().Review(s.ctx, c.ID, choices)
 	require.NoError(t, err)
 	assert.Contains(t, c.Text, `"file:b.go"`)
-	assert.Len(t, s.told(core.FileConflictDetected), 1, "it was found once")
+	assert.Len(t, s.told(core.FileConflictDetected), 1, "the conflict is reported once")
 	complete := s.told(core.ConvergenceComplete)
 	require.Len(t, complete, 1)
 	assert.EqualValues(t, len(c.Result.Conflicts), complete[0]["resolution_count"])
 }
 
-func TestWhatDecidesBetweenAgents(t *testing.T) {
+func TestStrategiesDecideBetweenAgents(t *testing.T) {
 	t.Parallel()
 	const (
 		sure   = `done {"verdict": "yes"}` + "\nConfidence: 0.9"
@@ -120,7 +119,7 @@ func TestTheFirstSuccessStopsTheOthers(t *testing.T) {
 	late := s.until(s.spawn("say half; hang").ID, core.AgentActive)
 	c := s.converged(append(ids, late.ID), converge.Options{Strategy: converge.StrategyFirstSuccess})
 	assert.Contains(t, c.Text, "first")
-	assert.Contains(t, s.over(late.ID, core.AgentCancelled, core.Blocked).Outcome.Text, "half", "what it did is kept")
+	assert.Contains(t, s.over(late.ID, core.AgentCancelled, core.Blocked).Outcome.Text, "half", "its work is kept")
 }
 
 func TestAgentsOfOtherTreesDoNotConverge(t *testing.T) {
@@ -133,7 +132,7 @@ func TestAgentsOfOtherTreesDoNotConverge(t *testing.T) {
 	assert.Contains(t, problem(t, err, core.ErrInvalid), "one tree")
 }
 
-func TestArtifactsThatNoToolMadeConflictByWhatTheyHold(t *testing.T) {
+func TestArtifactsWithoutAToolConflictByTheirContent(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		steps     string // of the second one, before it ends

@@ -11,7 +11,7 @@ import (
 	"flame/tests/repository"
 )
 
-func TestAnAgentWorksInNoFolderButTheProjectsOwn(t *testing.T) {
+func TestAnAgentWorksOnlyInFoldersOfTheProject(t *testing.T) {
 	t.Parallel()
 	s := newServiceWith(t, func(k *kept) { k.Bounds.Concurrent = 100 })
 	s.Start = noStart

@@ -1,96 +1,50 @@
 package agents
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"io"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
-	"flame/agents/away"
-	"flame/agents/carry"
+	"flame/agents/abroad"
 	"flame/agents/record"
 	"flame/agents/supervise"
+	"flame/config/env"
 	"flame/core"
 	"flame/project"
 )
 
-// Elsewhere has workers on other machines run agents. What it cannot do now for want of a
-// connection is core.ErrUnavailable.
-type Elsewhere interface {
-	// Ready says why no agent can run elsewhere, without asking anybody.
-	Ready() error
-	// Unserved says in words that no worker serves a queue, as far as is known without asking
-	// anybody; it is empty if one does, or that is not known.
-	Unserved(queue string) string
-	// Run puts work into a queue, which may be called again for the same, and tells how far
-	// it is until it is over or ctx ends. Connections are made again.
-	Run(ctx context.Context, e Errand, see func(Sight)) error
-	// Cancel has the worker stop an agent, or takes it out of its queue.
-	Cancel(ctx context.Context, id, why string) error
-	// Leave keeps something for the worker, under a name.
-	Leave(ctx context.Context, name string, from io.Reader) error
-	// Fetch writes what the worker left under a name, at most so many bytes of it.
-	Fetch(ctx context.Context, name string, to io.Writer, most int64) error
-}
-
-// An Errand is work for an agent elsewhere.
-type Errand struct {
-	Queue   string
-	Retries int // how often another worker may begin it anew when one is lost
-	Work    away.Work
-	Print   func(Piece) // is told what the attempt prints that was seen last, from other goroutines
-}
-
-// A Sight is how far an agent elsewhere is.
-type Sight struct {
-	Attempt int    // which worker it is, 1 for the first
-	Begun   bool   // a worker has it
-	Over    bool   // nothing more will be told
-	Lost    string // why nobody knows what became of it; empty: that is known
-	Report  away.Report
-}
-
-// The bounds of what an agent elsewhere may leave here, in bytes.
+// The limits of what an agent elsewhere may store on this machine, in bytes.
 const (
 	maxAwayOutput = 64 << 20
 	maxAwayPatch  = 50 << 20
 )
 
-// cancelTime bounds how long an agent that is cancelled may take to end elsewhere.
+// cancelTime is how long a cancelled agent may take to end elsewhere.
 const cancelTime = 30 * time.Second
 
-// NotJoined is the error for an agent that is to run elsewhere, where there is no elsewhere.
-func NotJoined() error {
-	return core.Invalidf("agents run on other machines only in projects that have joined a hub").
-		WithHint("`flame hub` runs one, `flame join` joins it, and `flame worker` runs agents there; leave the queue out to run the agent here")
-}
-
-// reach says why agents cannot run elsewhere, as far as is known without asking.
-func reach(e Elsewhere) error {
-	if e == nil {
-		return NotJoined()
-	}
-	return e.Ready()
-}
-
-// mostAgain bounds how often an agent is followed again.
+// mostAgain is how often flame restarts the follower of an agent.
 const mostAgain = 10
 
-// followAgain has an agent elsewhere be followed again whose follower, as noted in was, is
-// gone. If that cannot be, its worker is told to stop, so that it does not go on unseen.
+// followAgain starts another follower for an agent elsewhere whose follower was has died. If
+// that fails, it tells the worker to stop, so that the agent does not run unseen.
 func followAgain(ctx context.Context, a *Agents, run record.Run, was supervise.Process) (following bool, err error) {
 	if reach(a.Elsewhere) != nil {
 		return false, nil
 	}
 	again := false
 	err = a.Project.Store.Update(ctx, func(tx project.Tx) error {
-		var live record.Live
-		known, err := record.Living.Load(tx, run.ID, &live)
+		live, known, err := record.Living.Get(tx, run.ID)
 		switch {
 		case err != nil:
 			return err
 		case !known || live.Supervisor != was:
-			following = true // another process has seen to it
+			following = true // another process has done that
 			return nil
 		case live.Again >= mostAgain:
 			return nil
@@ -104,18 +58,18 @@ func followAgain(ctx context.Context, a *Agents, run record.Run, was supervise.P
 	case err != nil:
 		return following, err
 	case again:
-		return true, a.launcher().launch(ctx, run)
+		return true, launch(ctx, a, a.planner(), run)
 	case following:
 		return true, nil
 	}
-	if err := tellOrOwe(ctx, a, run.ID, "whoever followed it was killed"); err != nil {
-		a.Project.Log.Warn("the worker of an agent that nobody follows was not told to stop", "agent", run.ID, "error", err)
+	if err := tellOrOwe(ctx, a, run.ID, "its follower was killed"); err != nil {
+		a.Project.Log.Warn("could not stop the worker of an agent that has lost its follower", "agent", run.ID, "error", err)
 	}
 	return false, nil
 }
 
-// tellOrOwe tells the worker of an agent to stop. If that cannot be, it is told once the hub
-// is there again (see Owe).
+// tellOrOwe tells the worker of an agent to stop. If the hub cannot be reached, Owe does so
+// later.
 func tellOrOwe(ctx context.Context, a *Agents, id, why string) error {
 	err := a.Elsewhere.Cancel(ctx, id, why)
 	if !errors.Is(err, core.ErrUnavailable) {
@@ -124,20 +78,14 @@ func tellOrOwe(ctx context.Context, a *Agents, id, why string) error {
 	return errors.Join(owe(ctx, a, id, why), err)
 }
 
-// owe has a worker be told later to stop an agent.
+// owe records that flame must still tell a worker to stop an agent.
 func owe(ctx context.Context, a *Agents, id, why string) error {
 	return a.Project.Store.Update(ctx, func(tx project.Tx) error { return record.Untold.Save(tx, id, why) })
 }
 
-// tellCancelled tells workers to stop that could not be told before.
+// tellCancelled tells workers to stop that could not be reached before.
 func tellCancelled(ctx context.Context, a *Agents) error {
-	untold := map[string]string{}
-	err := a.Project.Store.View(ctx, func(tx project.Tx) error {
-		return record.Untold.Each(tx, func(id, why string) error {
-			untold[id] = why
-			return nil
-		})
-	})
+	untold, err := eachOf(ctx, a, record.Untold)
 	for id, why := range untold {
 		told := a.Elsewhere.Cancel(ctx, id, why)
 		if told != nil && !errors.Is(told, core.ErrNotFound) {
@@ -148,23 +96,125 @@ func tellCancelled(ctx context.Context, a *Agents) error {
 	return err
 }
 
-// pack sees that an agent can run elsewhere, and notes what of its folder goes along.
-func pack(ctx context.Context, e Elsewhere, run *record.Run) error {
-	if err := reach(e); err != nil {
-		return err
+// Owe checks every oweTime. shareTime bounds one attempt to share the work of an agent, and
+// flame makes such attempts for sharedFor after the agent's end.
+const (
+	oweTime   = 2 * time.Second
+	shareTime = time.Minute
+	sharedFor = core.Millis(24 * 60 * 60_000)
+)
+
+// Owe does what this machine still owes to the project's other machines, while the hub is
+// connected and until ctx ends: it shares the work of agents as far as the user allows, and
+// tells workers to stop that it could not reach before.
+func Owe(ctx context.Context, a *Agents) {
+	tried := map[string]bool{} // by the ids of agents
+	look := time.NewTicker(oweTime)
+	defer look.Stop()
+	for {
+		err := errors.Join(tellCancelled(ctx, a), shareEnded(ctx, a, tried))
+		if err != nil && ctx.Err() == nil {
+			a.Project.Log.Warn("could not share work with other machines or stop their workers", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+		}
 	}
-	if told := e.Unserved(run.On); told != "" {
-		run.Warnings = append(run.Warnings, told+"; the agent waits for one: `flame worker --queue "+run.On+"`")
-	}
-	if run.Base == "" {
+}
+
+// shareEnded shares the work of ended agents of which nothing was shared yet. It skips the
+// agents in tried.
+func shareEnded(ctx context.Context, a *Agents, tried map[string]bool) error {
+	if len(a.Share) == 0 {
 		return nil
 	}
-	pending, err := carry.PendingOf(ctx, run.Cwd)
-	if err == nil && run.Uncommitted {
-		err = pending.Check()
-	}
-	if told := pending.Told(run.Uncommitted); err == nil && told != "" {
-		run.Warnings = append(run.Warnings, told)
+	ended, err := record.View(ctx, a.Project.Store, func(tx project.Tx) ([]record.Run, error) {
+		return record.JustEnded(tx, a.Project.Now(), sharedFor)
+	})
+	for _, run := range ended {
+		if run.Frame != "" && run.For == "" && len(run.Shared) == 0 && !tried[run.ID] { // the asker shares its own
+			tried[run.ID] = true
+			err = errors.Join(err, share(ctx, a, run))
+		}
 	}
 	return err
+}
+
+// share stores on the hub what other machines may see of an agent.
+func share(ctx context.Context, a *Agents, run record.Run) error {
+	ctx, stop := context.WithTimeout(ctx, shareTime)
+	defer stop()
+	var shared []string
+	for _, kind := range a.Share {
+		text, err := shareable(ctx, a, run, kind)
+		if err == nil && len(text) > 0 {
+			err = a.Elsewhere.Leave(ctx, abroad.SharedName(run.Frame, kind), bytes.NewReader(text))
+		}
+		if err != nil {
+			return fmt.Errorf("%s of %s are not shared: %w", kind, run.ID, err)
+		}
+		if len(text) > 0 {
+			shared = append(shared, kind)
+		}
+	}
+	if len(shared) == 0 {
+		return nil
+	}
+	return a.Project.Store.Update(ctx, func(tx project.Tx) error {
+		run, known, err := record.Runs.Get(tx, run.ID)
+		if !known || err != nil {
+			return err
+		}
+		run.Shared = shared
+		return record.Runs.Save(tx, run.ID, run)
+	})
+}
+
+// shareable returns the content of one kind that an agent shares, or nothing if the agent has
+// none.
+func shareable(ctx context.Context, a *Agents, run record.Run, kind string) (text []byte, err error) {
+	more := false
+	switch kind {
+	case abroad.Prompts:
+		told, err := record.AssignmentOf(ctx, a.Project.Store, run.ID)
+		return []byte(told.Task), err
+	case abroad.Logs: // only the beginning of a very long log
+		text, _, err = supervise.ReadFrom(filepath.Join(a.Folder(run.ID), supervise.OutputFile), 0, abroad.MaxShared)
+	case abroad.Patches:
+		text, more, err = supervise.ReadFrom(record.Patch(a.Data, run.ID), 0, abroad.MaxShared)
+	}
+	if more {
+		err = core.Invalidf("it has over %d MB", abroad.MaxShared>>20)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return text, err
+}
+
+// Shared returns what another machine shares of an agent, by the id of the agent or of its
+// frame. It asks the hub. If that machine shares nothing of the kind, the error is
+// core.ErrNotFound.
+func Shared(ctx context.Context, a *Agents, id, kind string) ([]byte, error) {
+	if !slices.Contains(abroad.Kinds, kind) {
+		return nil, core.Invalidf("%q is nothing that is shared of agents", core.OneLine(kind, 40)).WithHint("one of %s", strings.Join(abroad.Kinds, ", "))
+	}
+	if err := reach(a.Elsewhere); err != nil {
+		return nil, err
+	}
+	frame, err := record.View(ctx, a.Project.Store, func(tx project.Tx) (string, error) { return abroad.FrameOf(tx, id) })
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithTimeout(ctx, shareTime)
+	defer stop()
+	var got bytes.Buffer
+	err = a.Elsewhere.Fetch(ctx, abroad.SharedName(frame, kind), &got, abroad.MaxShared)
+	if errors.Is(err, core.ErrNotFound) {
+		err = core.NotFoundf("no %s of %s are shared", kind, id).
+			WithHint("%s on the machine of the agent says what is shared once it has ended; the hub keeps that for a week", env.Share)
+	}
+	return got.Bytes(), err
 }

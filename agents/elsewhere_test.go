@@ -19,9 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
-	"flame/agents/away"
+	"flame/agents/abroad"
 	"flame/agents/changes"
-	"flame/agents/permission"
 	"flame/agents/plan"
 	"flame/agents/record"
 	"flame/agents/supervise"
@@ -32,7 +31,7 @@ import (
 
 // elsewhere is a hub without a network.
 type elsewhere struct {
-	run func(ctx context.Context, w away.Work, see func(agents.Sight)) error
+	run func(ctx context.Context, w abroad.Work, see func(agents.Sight)) error
 
 	mu        sync.Mutex
 	cancelled []string
@@ -54,7 +53,7 @@ func (e *elsewhere) Run(ctx context.Context, errand agents.Errand, see func(agen
 	if err != nil {
 		return err
 	}
-	w, err := away.Read(text)
+	w, err := abroad.ReadWork(text)
 	if err != nil {
 		return err
 	}
@@ -93,7 +92,7 @@ func (e *elsewhere) Fetch(_ context.Context, name string, to io.Writer, _ int64)
 }
 
 // joined returns a service whose project has joined a hub, with workers that do this.
-func joined(t *testing.T, run func(ctx context.Context, w away.Work, see func(agents.Sight)) error) (*service, *elsewhere) {
+func joined(t *testing.T, run func(ctx context.Context, w abroad.Work, see func(agents.Sight)) error) (*service, *elsewhere) {
 	t.Helper()
 	s, e := newService(t), &elsewhere{run: run, left: map[string]string{}}
 	s.Elsewhere = e
@@ -114,16 +113,16 @@ func (s *service) away(steps string) record.Run {
 	return s.request(user, plan.Request{Type: "builder", Prompt: steps, On: "gpu"})
 }
 
-func TestAnAgentElsewhereIsSeenAsOneHere(t *testing.T) {
+func TestAnAgentElsewhereLooksLikeALocalAgent(t *testing.T) {
 	t.Parallel()
-	var did away.Work
+	var did abroad.Work
 	go1 := make(chan struct{})
-	s, e := joined(t, func(ctx context.Context, w away.Work, see func(agents.Sight)) error {
+	s, e := joined(t, func(ctx context.Context, w abroad.Work, see func(agents.Sight)) error {
 		did = w
 		see(agents.Sight{})
 		half := supervise.Progress{Session: "theirs", Text: "half", Turns: 1, Usage: core.Usage{TokensIn: 100, TokensOut: 10, CostUSD: 0.5}}
-		mode := permission.Choice{Effective: hosts.Plan, CappedBy: "worker"}
-		see(agents.Sight{Begun: true, Report: away.Report{Machine: "box-1", Progress: half, Mode: mode}})
+		mode := record.Choice{Effective: hosts.Plan, CappedBy: "worker"}
+		see(agents.Sight{Begun: true, Report: abroad.Report{Machine: "box-1", Progress: half, Mode: mode}})
 		select {
 		case <-go1:
 		case <-ctx.Done():
@@ -131,7 +130,7 @@ func TestAnAgentElsewhereIsSeenAsOneHere(t *testing.T) {
 		}
 		o := &supervise.Outcome{State: core.AgentCompleted, Reason: "done", Text: "all of it", Progress: half}
 		o.Usage.CostUSD = 0.75
-		see(agents.Sight{Begun: true, Over: true, Report: away.Report{
+		see(agents.Sight{Begun: true, Over: true, Report: abroad.Report{
 			Machine: "box-1", Progress: o.Progress, Mode: mode, Outcome: o, Output: "out", Patch: "patch", Changes: []changes.Change{{Path: "a.go"}},
 		}})
 		return nil
@@ -139,14 +138,14 @@ func TestAnAgentElsewhereIsSeenAsOneHere(t *testing.T) {
 	e.left["out"], e.left["patch"] = `{"type":"system"}`+"\n", "diff --git a/a.go b/a.go\n"
 	run := s.away("say half of it; done all of it")
 	assert.Equal(t, "gpu", run.On)
-	assert.Empty(t, run.Session, "its session is one of the worker's")
+	assert.Empty(t, run.Session, "its session belongs to the worker's machine")
 	run = s.until(run.ID, core.AgentActive)
 	s.eventually(func() bool {
 		run = s.until(run.ID, core.AgentActive)
 		return run.Progress.Text == "half"
 	})
 	assert.Equal(t, "box-1", run.Worker)
-	assert.Equal(t, permission.Choice{Requested: run.Mode.Requested, Effective: hosts.Plan, CappedBy: "worker"}, run.Mode)
+	assert.Equal(t, record.Choice{Requested: run.Mode.Requested, Effective: hosts.Plan, CappedBy: "worker"}, run.Mode)
 	close(go1)
 	run = s.over(run.ID, core.AgentCompleted, core.Completed)
 	assert.Equal(t, "all of it", run.Outcome.Text)
@@ -159,18 +158,18 @@ func TestAnAgentElsewhereIsSeenAsOneHere(t *testing.T) {
 	require.NoError(t, s.Project.Store.View(s.ctx, func(tx project.Tx) error {
 		var tree record.Tree
 		_, err := record.Trees.Load(tx, run.Tree, &tree)
-		assert.InDelta(t, 0.75, tree.CostUSD, 1e-9, "the limits of the tree are looked after here")
+		assert.InDelta(t, 0.75, tree.CostUSD, 1e-9, "the asking machine enforces the limits of the tree")
 		return err
 	}))
 
 	raw, err := json.Marshal(did)
 	require.NoError(t, err)
-	assert.NotContains(t, string(raw), s.Dir, "no path of this machine travels")
+	assert.NotContains(t, string(raw), s.Dir, "the work contains no path of this machine")
 }
 
-func TestWhoAsksForAnAgentElsewhereIsToldThatNobodyServesItsQueue(t *testing.T) {
+func TestAQueueWithoutWorkersGivesAWarning(t *testing.T) {
 	t.Parallel()
-	s, _ := joined(t, func(ctx context.Context, _ away.Work, see func(agents.Sight)) error {
+	s, _ := joined(t, func(ctx context.Context, _ abroad.Work, see func(agents.Sight)) error {
 		see(agents.Sight{Over: true, Lost: "nobody came"})
 		return nil
 	})
@@ -182,31 +181,31 @@ func TestWhoAsksForAnAgentElsewhereIsToldThatNobodyServesItsQueue(t *testing.T) 
 	}
 }
 
-func TestAnAgentElsewhereEndsAsItsWorkerSaysOrNobodyKnows(t *testing.T) {
+func TestAnAgentElsewhereEndsAsReportedOrLost(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		begun  bool
 		lost   string
-		report away.Report
+		report abroad.Report
 		err    error
 		state  core.AgentState
 		reason string
 	}{
 		"its worker is lost": {begun: true, lost: "worker lost: box-1", state: core.AgentError, reason: "worker lost: box-1"},
 		"it was refused": {
-			report: away.Report{Outcome: &supervise.Outcome{State: core.AgentError, Reason: "the worker did not begin it", Partial: true}},
-			state:  core.AgentError, reason: "the worker did not begin it",
+			report: abroad.Report{Outcome: &supervise.Outcome{State: core.AgentError, Reason: "the worker did not start it", Partial: true}},
+			state:  core.AgentError, reason: "the worker did not start it",
 		},
-		"the key is not known": {err: core.Invalidf("the hub does not know this key"), state: core.AgentError, reason: "the hub does not know this key"},
-		"what it left is gone": {
-			begun: true, report: away.Report{Patch: "none", Outcome: &supervise.Outcome{State: core.AgentCompleted, Reason: "done", Text: "x"}},
+		"the key is unknown": {err: core.Invalidf("the hub does not know this key"), state: core.AgentError, reason: "the hub does not know this key"},
+		"its files are gone": {
+			begun: true, report: abroad.Report{Patch: "none", Outcome: &supervise.Outcome{State: core.AgentCompleted, Reason: "done", Text: "x"}},
 			state: core.AgentCompleted, reason: "done",
 		},
-		"an outcome is missing": {begun: true, state: core.AgentError, reason: "its worker told nothing of its end"},
+		"an outcome is missing": {begun: true, state: core.AgentError, reason: "its worker did not report its end"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, _ := joined(t, func(_ context.Context, _ away.Work, see func(agents.Sight)) error {
+			s, _ := joined(t, func(_ context.Context, _ abroad.Work, see func(agents.Sight)) error {
 				if c.err == nil {
 					see(agents.Sight{Begun: c.begun, Over: true, Lost: c.lost, Report: c.report})
 				}
@@ -222,8 +221,8 @@ func TestAnAgentElsewhereEndsAsItsWorkerSaysOrNobodyKnows(t *testing.T) {
 func TestCancellingAnAgentElsewhereTellsItsWorker(t *testing.T) {
 	t.Parallel()
 	var e *elsewhere
-	s, e := joined(t, func(ctx context.Context, _ away.Work, see func(agents.Sight)) error {
-		see(agents.Sight{Begun: true, Report: away.Report{Machine: "box-1", Mode: permission.Choice{Effective: hosts.Plan}}})
+	s, e := joined(t, func(ctx context.Context, _ abroad.Work, see func(agents.Sight)) error {
+		see(agents.Sight{Begun: true, Report: abroad.Report{Machine: "box-1", Mode: record.Choice{Effective: hosts.Plan}}})
 		for !e.toldToStop() {
 			select {
 			case <-ctx.Done():
@@ -231,7 +230,8 @@ func TestCancellingAnAgentElsewhereTellsItsWorker(t *testing.T) {
 			case <-time.After(10 * time.Millisecond):
 			}
 		}
-		see(agents.Sight{Begun: true, Over: true, Report: away.Report{Outcome: &supervise.Outcome{State: core.AgentCancelled, Reason: "cancelled", Text: "so far"}}})
+		outcome := supervise.Outcome{State: core.AgentCancelled, Reason: "cancelled", Text: "so far"}
+		see(agents.Sight{Begun: true, Over: true, Report: abroad.Report{Outcome: &outcome}})
 		return nil
 	})
 	run := s.until(s.away("wait").ID, core.AgentActive)
@@ -243,8 +243,8 @@ func TestCancellingAnAgentElsewhereTellsItsWorker(t *testing.T) {
 	assert.Equal(t, "so far", run.Outcome.Text)
 }
 
-// silent returns the address of a server that never answers, and what tells of each
-// connection: that it was made, and that it is gone.
+// silent returns the address of a server that never answers, and two channels that report each
+// connection when it begins and when it ends.
 func silent(t *testing.T) (address string, made, gone chan struct{}) {
 	t.Helper()
 	server, err := net.Listen("tcp", "127.0.0.1:0")
@@ -270,9 +270,9 @@ func silent(t *testing.T) (address string, made, gone chan struct{}) {
 	return server.Addr().String(), made, gone
 }
 
-func TestAnAgentElsewhereIsCancelledWhileItsBaseIsGiven(t *testing.T) {
+func TestAnAgentElsewhereIsCancelledWhileItsBaseIsSent(t *testing.T) {
 	t.Parallel()
-	s, _ := joined(t, func(context.Context, away.Work, func(agents.Sight)) error {
+	s, _ := joined(t, func(context.Context, abroad.Work, func(agents.Sight)) error {
 		assert.Fail(t, "it was given")
 		return nil
 	})
@@ -303,7 +303,7 @@ func TestAnAgentElsewhereIsCancelledWhileItsBaseIsGiven(t *testing.T) {
 	assert.Equal(t, "cancelled by user", run.Outcome.Reason)
 }
 
-func TestNoAgentIsAskedForElsewhereWithoutAHub(t *testing.T) {
+func TestAgentsElsewhereNeedAHub(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	_, err := s.Spawn(s.ctx, user, plan.Request{Type: "builder", Prompt: "done", On: "gpu"})
@@ -315,8 +315,8 @@ func TestNoAgentIsAskedForElsewhereWithoutAHub(t *testing.T) {
 	assert.Empty(t, all)
 }
 
-// asked returns what another machine asks this one to do, in a frame that this one knows.
-func (s *service) asked(steps string) away.Work {
+// asked returns work from another machine, in a frame that this machine knows.
+func (s *service) asked(steps string) abroad.Work {
 	s.t.Helper()
 	frame := core.Frame{
 		ID: "frame-theirs01", Machine: "desk-1", Status: core.InProgress, Goal: "Their work", Session: "", CreatedAt: 1, StartedAt: 1, UpdatedAt: 1,
@@ -325,9 +325,9 @@ func (s *service) asked(steps string) away.Work {
 	s.Project.Claim = func(context.Context, core.Frame) error { return nil }
 	def, err := s.Catalog(s.Dir).Find("builder")
 	require.NoError(s.t, err)
-	return away.Of(record.Run{
+	return abroad.WorkOf(record.Run{
 		ID: s.Project.NewID("agent"), Frame: frame.ID, Host: "claude-code", Description: "Their work", Digest: def.Digest(),
-		Mode: permission.Choice{Effective: hosts.AcceptEdits, Grant: "grant-1"}, Limits: supervise.Limits{Wall: time.Minute},
+		Mode: record.Choice{Effective: hosts.AcceptEdits, Grant: "grant-1"}, Limits: supervise.Limits{Wall: time.Minute},
 	}, record.Assignment{Task: steps}, def)
 }
 
@@ -336,14 +336,14 @@ func (s *service) here(context.Context, string) (agents.Place, error) {
 	return agents.Place{Dir: s.Dir}, nil
 }
 
-func TestAWorkerRunsWhatAnotherMachineAsksFor(t *testing.T) {
+func TestAWorkerRunsAgentsOfAnotherMachine(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	run, err := agents.TakeOn(s.ctx, s.Agents, s.asked("say half; done all"), agents.Terms{Asker: "desk-1", Most: hosts.Plan, Prepare: s.here})
 	require.NoError(t, err)
-	assert.NotEqual(t, run.Asked, run.ID, "no id of another machine names a folder")
-	assert.Equal(t, permission.Choice{Effective: hosts.Plan, CappedBy: "worker"}, run.Mode)
-	assert.Equal(t, "builtin", run.Source.Kind, "it says the same as the worker's own")
+	assert.NotEqual(t, run.Asked, run.ID, "agent ids from other machines are never used as folder names")
+	assert.Equal(t, record.Choice{Effective: hosts.Plan, CappedBy: "worker"}, run.Mode)
+	assert.Equal(t, "builtin", run.Source.Kind, "the definition equals the worker's own")
 	assert.False(t, run.Tools.Permits("mcp__flame__spawn_agent"))
 	run = s.over(run.ID, core.AgentCompleted, core.Completed)
 	frame := s.frame(run.Frame)
@@ -354,8 +354,6 @@ func TestAWorkerRunsWhatAnotherMachineAsksFor(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, core.AgentCompleted, state)
 	assert.Equal(t, "all", report.Outcome.Text)
-	assert.True(t, report.Own)
-
 }
 
 func TestAWorkerTrustsNoDefinitionOfAnotherMachine(t *testing.T) {
@@ -368,19 +366,18 @@ func TestAWorkerTrustsNoDefinitionOfAnotherMachine(t *testing.T) {
 	w.Definition.HostKeys = map[string]json.RawMessage{"hooks": json.RawMessage(`{}`)}
 	text, err := json.Marshal(w)
 	require.NoError(t, err)
-	w, err = away.Read(text)
+	w, err = abroad.ReadWork(text)
 	require.NoError(t, err)
 	run, err := agents.TakeOn(s.ctx, s.Agents, w, agents.Terms{Asker: "desk-1", Most: hosts.AcceptEdits, Prepare: s.here})
 	require.NoError(t, err)
 	assert.Equal(t, "machine", run.Source.Kind)
-	assert.Empty(t, run.Trusted)
 	told, err := record.AssignmentOf(s.ctx, s.Project.Store, run.ID)
 	require.NoError(t, err)
 	assert.Empty(t, told.Definition.HostKeys)
 	s.ended(run.ID)
 }
 
-func TestAWorkerTakesOverNoFrameButItsAskers(t *testing.T) {
+func TestAWorkerTakesOverOnlyFramesOfItsAsker(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*core.Frame){
 		"a third machine's":        func(f *core.Frame) { f.Machine = "couch-1" },
@@ -409,7 +406,7 @@ func TestAWorkerTakesOverNoFrameButItsAskers(t *testing.T) {
 	}
 }
 
-func TestAWorkerTrustsNoRulesAndBoundsWhatIsAskedFor(t *testing.T) {
+func TestAWorkerTrustsNoRulesAndBoundsItsAgents(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	w := s.asked("done")
@@ -424,12 +421,12 @@ func TestAWorkerTrustsNoRulesAndBoundsWhatIsAskedFor(t *testing.T) {
 	s.ended(run.ID)
 	launched, err := os.ReadFile(filepath.Join(s.Folder(run.ID), launchFile))
 	require.NoError(t, err)
-	assert.Contains(t, string(launched), `"TRUSTED="`, "rules of definitions are for the machine whose person wrote them")
+	assert.Contains(t, string(launched), `"TRUSTED="`, "rules in a definition apply only on the machine of the person who wrote them")
 	assert.NotContains(t, string(launched), "@/etc")
 	assert.NotContains(t, string(launched), "@~")
 }
 
-func TestAWorkerThatIsGoneEndsWhatItRan(t *testing.T) {
+func TestAgentsEndWithTheirWorker(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	run, err := agents.TakeOn(s.ctx, s.Agents, s.asked("say half; wait"), agents.Terms{Asker: "desk-1", Most: hosts.AcceptEdits, Prepare: s.here})

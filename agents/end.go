@@ -5,21 +5,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/samber/lo"
 
 	"flame/agents/changes"
-	"flame/agents/handoff"
 	"flame/agents/record"
-	"flame/agents/result"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
 	"flame/project/children"
 )
 
-// ends says what the state of an agent means for its frame.
+// ends maps the final state of an agent to the status of its frame.
 var ends = map[core.AgentState]core.ChildEnd{
 	core.AgentCompleted: core.ChildCompleted,
 	core.AgentTimeout:   core.ChildTimedOut,
@@ -28,8 +28,8 @@ var ends = map[core.AgentState]core.ChildEnd{
 	core.AgentError:     core.ChildFailed,
 }
 
-// end writes how an agent ended, once; then its frame, and what is below it. After
-// a kill in between, telling it again does the rest.
+// end records how an agent ended, once, and then ends its frame and the agents below it. If
+// the process is killed in between, the next call does the rest.
 func (a *Agents) end(ctx context.Context, id string, o supervise.Outcome) error {
 	if len(o.Text) > maxText {
 		o.Text = strings.ToValidUTF8(o.Text[:maxText], "") + "\n… (the rest is in " + supervise.OutputFile + ")"
@@ -64,26 +64,27 @@ func (a *Agents) end(ctx context.Context, id string, o supervise.Outcome) error 
 	if err != nil {
 		return err
 	}
-	if run.Outcome == &o { // else another process wrote how it ended, and tells of it
+	if run.Outcome == &o { // otherwise another process recorded the end, and notifies
 		a.Notify.end(run)
 	}
 	return a.finish(ctx, run)
 }
 
-// keepFiles keeps what an agent that ends did to files, and returns it, with the hashes of
-// its artifacts. Of one elsewhere it is what its worker tells; nothing is kept twice.
-func keepFiles(ctx context.Context, a *Agents, told result.Result, session string) (changed []changes.Change, made map[string]string, err error) {
+// keepFiles stores the changes of an ended agent to files, and returns them with the hashes of
+// its artifacts. For an agent elsewhere it uses the report of the worker. It stores nothing
+// twice.
+func keepFiles(ctx context.Context, a *Agents, told record.Result, session string) (changed []changes.Change, made map[string]string, err error) {
 	if told.Elsewhere() {
 		return told.Changes, nil, nil
 	}
-	changed = told.Changed(a.Hosts)
+	changed = changes.In(record.Messages(a.Data, told.Run, a.Hosts), a.Hosts.Tools(), told.Cwd)
 	if told.State.Ended() {
 		return changed, nil, nil
 	}
 	if told.Worktree != "" {
 		kept, err := told.Own().Keep(ctx, record.Patch(a.Data, told.ID))
 		if err != nil {
-			a.Project.Log.Warn("an agent's worktree stays as it is", "agent", told.ID, "error", err)
+			a.Project.Log.Warn("could not keep the patch of an agent, so its worktree stays", "agent", told.ID, "error", err)
 		}
 		if kept != nil {
 			changed = kept
@@ -95,14 +96,14 @@ func keepFiles(ctx context.Context, a *Agents, told result.Result, session strin
 // maxText bounds an answer in an agent's record, in bytes.
 const maxText = 1 << 20
 
-// tellEnd tells of an agent's end: what kind of end it was, and the record that its run
-// is (seed 004).
+// tellEnd writes the events of an agent's end: the kind of the end, and the record of its run
+// (seed 004).
 func tellEnd(tx project.Tx, now core.Millis, run record.Run) error {
 	frame, err := tx.Frame(run.Frame)
 	if err != nil && !errors.Is(err, core.ErrNotFound) {
 		return err
 	}
-	err = nil // a frame that is gone had no artifacts
+	err = nil // a deleted frame has no artifacts
 	o, model := run.Outcome, cmp.Or(run.Progress.Model, run.Model)
 	if supervise.OverBudget(o.Reason) {
 		err = record.Tell(tx, now, run, core.BudgetExceeded, map[string]any{"reason": o.Reason, "tokens": run.Progress.Tokens(), "costUSD": run.Progress.Cost()})
@@ -126,8 +127,7 @@ func tellEnd(tx project.Tx, now core.Millis, run record.Run) error {
 		}))
 }
 
-// finish does what follows the end of an agent that is final: its frame ends, and
-// those that it started stop with it.
+// finish ends the frame of an ended agent, and stops the agents that it started.
 func (a *Agents) finish(ctx context.Context, run record.Run) error {
 	if run.Outcome == nil {
 		return nil
@@ -147,15 +147,20 @@ func (a *Agents) finish(ctx context.Context, run record.Run) error {
 		return err
 	}
 	return a.Project.Store.Update(ctx, func(tx project.Tx) error {
-		var h handoff.Handoff
-		if known, err := handoff.Records.Load(tx, run.ID, &h); err != nil || known && !h.Resolved {
-			return err // another process is at it; should that die, this is still to be done
+		if h, known, err := record.Handoffs.Get(tx, run.ID); err != nil || known && !h.Resolved {
+			return err // another process does it; if that one dies, Recover continues here
 		}
 		return record.Living.Delete(tx, run.ID)
 	})
 }
 
-// lastWords are what the frame of an agent is told to have come to.
+// parentOf returns flame itself as the caller that acts for an agent's parent. Flame may
+// change frames of a session that handed control over.
+func parentOf(run record.Run) project.Caller {
+	return project.Caller{Session: run.ParentSession, Host: project.CommandLine, Trust: project.ByFlame}
+}
+
+// lastWords returns the result for the frame of an agent.
 func lastWords(run record.Run) string {
 	o := run.Outcome
 	if run.State == core.AgentCompleted {
@@ -171,8 +176,8 @@ func lastWords(run record.Run) string {
 	return words
 }
 
-// unstarted ends an agent whose supervisor did not start. One that was told to stop
-// meanwhile may not have started for that.
+// unstarted ends an agent whose supervisor did not start. If a user cancelled the agent
+// meanwhile, it ends as cancelled.
 func (a *Agents) unstarted(ctx context.Context, id string, why error) error {
 	ctx = context.WithoutCancel(ctx)
 	o := supervise.Outcome{State: core.AgentError, Reason: "it could not be started", Error: why.Error(), Partial: true, EndedAt: a.Project.Now()}
@@ -180,4 +185,195 @@ func (a *Agents) unstarted(ctx context.Context, id string, why error) error {
 		o.State, o.Reason, o.Error = core.AgentCancelled, "cancelled by "+run.CancelledBy, ""
 	}
 	return a.end(ctx, id, o)
+}
+
+// Cancel stops an agent and all agents below it. Their work is kept. It returns the agents
+// that it asked to stop; they may take seconds to end.
+func (a *Agents) Cancel(ctx context.Context, by project.Caller, id string) (stopped []record.Run, err error) {
+	run, err := a.directed(ctx, by, id)
+	if err != nil {
+		return nil, err
+	}
+	who := cmp.Or(by.Session, by.Host, project.CommandLine)
+	if stopped, err = a.cancelBelow(ctx, run.ID, who); err != nil {
+		return stopped, err
+	}
+	own, err := a.cancel(ctx, run.ID, who)
+	if own.ID != "" {
+		stopped = append([]record.Run{own}, stopped...)
+	}
+	return stopped, err
+}
+
+// directed returns an agent if the caller may direct it.
+func (a *Agents) directed(ctx context.Context, by project.Caller, id string) (record.Run, error) {
+	return record.View(ctx, a.Project.Store, func(tx project.Tx) (record.Run, error) {
+		run, err := find(tx, id)
+		if err == nil {
+			err = record.MayDirect(tx, by, run)
+		}
+		return run, err
+	})
+}
+
+// cancel asks one agent to stop. It returns the zero value if the agent had ended.
+func (a *Agents) cancel(ctx context.Context, id, who string) (record.Run, error) {
+	asked, first := false, false
+	var watched record.Live
+	run, err := record.Change(ctx, a.Project.Store, id, func(tx project.Tx, run *record.Run) (err error) {
+		asked, first = true, run.CancelledBy == ""
+		run.CancelledBy = cmp.Or(run.CancelledBy, who)
+		watched, err = record.Living.Of(tx, id)
+		return err
+	})
+	switch {
+	case err != nil || !asked:
+		return record.Run{}, err
+	case !first || run.State == core.AgentInitializing:
+		return run, nil // a signal would kill a supervisor that has not begun
+	}
+	// The supervisor checks each second; a signal only saves that time.
+	if watched.Supervisor.PID != 0 {
+		_ = watched.Supervisor.Signal(run.ID, syscall.SIGTERM)
+	}
+	return run, nil
+}
+
+// cancelBelow asks all agents below an agent to stop, at any depth.
+func (a *Agents) cancelBelow(ctx context.Context, id, who string) (stopped []record.Run, err error) {
+	below, err := record.View(ctx, a.Project.Store, func(tx project.Tx) ([]record.Run, error) { return record.Below(tx, id) })
+	below = record.Filter(below, "running")
+	slices.SortStableFunc(below, func(x, y record.Run) int { return cmp.Compare(x.Depth, y.Depth) })
+	for _, target := range below {
+		run, failed := a.cancel(ctx, target.ID, who)
+		if err = cmp.Or(err, failed); err != nil {
+			return stopped, err
+		}
+		if run.ID != "" {
+			stopped = append(stopped, run)
+		}
+	}
+	return stopped, err
+}
+
+// Handoff hands control over to an agent that the caller started. It returns at once. Flame
+// resolves the handoff at the agent's end, even if no caller waits.
+func (a *Agents) Handoff(ctx context.Context, by project.Caller, h record.Handoff) (run record.Run, err error) {
+	if err := h.Check(); err != nil {
+		return run, err
+	}
+	if run, err = a.directed(ctx, by, h.Agent); err != nil {
+		return run, err
+	}
+	err = a.Project.Store.Update(ctx, func(tx project.Tx) error {
+		if run, err = record.Find(tx, run.ID); err != nil {
+			return err
+		}
+		if err := h.MayTransfer(tx, run); err != nil {
+			return err
+		}
+		return h.Begin(tx, a.Project.Now(), run)
+	})
+	if err == nil && run.State.Ended() {
+		err = a.resolve(ctx, run)
+	}
+	return run, err
+}
+
+// resolve ends a handoff once its agent has ended: the parent continues, and if the agent did
+// not do its work, OnFailure is applied. It does so once.
+func (a *Agents) resolve(ctx context.Context, run record.Run) error {
+	var h record.Handoff
+	due := false
+	err := a.Project.Store.Update(ctx, func(tx project.Tx) (err error) {
+		h, due, err = record.ClaimHandoff(tx, a.Project.Now(), run)
+		return err
+	})
+	if err != nil || !due {
+		return err
+	}
+	action := ""
+	if run.State != core.AgentCompleted && h.Next == "" {
+		action = string(h.OnFailure)
+		err = failHandoff(ctx, a, run, &h)
+	}
+	if h.Transfer && h.Next == "" {
+		err = errors.Join(err, a.Project.Resume(ctx, h.Session))
+	}
+	h.Resolved = err == nil
+	came, resultErr := a.Result(ctx, run.ID)
+	return errors.Join(err, resultErr, a.Project.Store.Update(ctx, func(tx project.Tx) error {
+		return errors.Join(
+			record.Handoffs.Save(tx, run.ID, h),
+			record.Tell(tx, a.Project.Now(), run, core.HandoffResolved, map[string]any{
+				"subagent_id": run.ID, "outcome": h.Outcome, "artifacts": append(came.Artifacts, came.Files...), "on_failure": action, "next": h.Next,
+			}))
+	}))
+}
+
+// maxRetries is how often the action Retry of OnFailure starts another agent.
+const maxRetries = 2
+
+// failHandoff applies OnFailure.
+func failHandoff(ctx context.Context, a *Agents, run record.Run, h *record.Handoff) error {
+	why := fmt.Sprintf("agent %s: %s (%s)", run.ID, run.Outcome.Reason, run.State)
+	becomes := core.Blocked
+	switch h.OnFailure {
+	case record.Retry:
+		if h.Retries >= maxRetries || run.State == core.AgentCancelled {
+			break
+		}
+		err := retryHandoff(ctx, a, run, h, why)
+		if err == nil {
+			return nil
+		}
+		why += "; it could not be tried again: " + err.Error()
+	case record.Abort:
+		becomes = core.Failed
+		if err := cancelBeside(ctx, a, run); err != nil {
+			return err
+		}
+	}
+	return children.EndAbove(ctx, a.Project, parentOf(run), run.Frame, becomes, why)
+}
+
+// retryHandoff starts another agent in the session of the failed one, with the original task
+// and a report of the failure.
+func retryHandoff(ctx context.Context, a *Agents, run record.Run, h *record.Handoff, why string) error {
+	again := record.Handoff{
+		Transfer: h.Transfer, OnFailure: h.OnFailure, Timeout: h.Timeout, Retries: h.Retries + 1, First: cmp.Or(h.First, run.ID),
+	}
+	told, err := record.AssignmentOf(ctx, a.Project.Store, again.First)
+	if err != nil {
+		return err
+	}
+	prompt := fmt.Sprintf("Attempt %d at this task ended so: %s\nHow far it came: %s\n\nThe task again:\n%s", again.Retries, why, run.Outcome.Text, told.Task)
+	_, err = a.resume(ctx, parentOf(run), run.ID, prompt, func(tx project.Tx, next record.Run) error {
+		h.Next = next.ID // stored with the handoff, so that a process that resolves it again starts no second agent
+		return errors.Join(record.Handoffs.Save(tx, run.ID, *h), again.Begin(tx, a.Project.Now(), next))
+	})
+	if err != nil && h.Next != "" {
+		if _, lost := a.Find(ctx, h.Next); lost == nil {
+			return nil // the next agent has a handoff of its own, even if it did not begin
+		}
+		h.Next = ""
+	}
+	return err
+}
+
+// cancelBeside stops the other agents that the same session started.
+func cancelBeside(ctx context.Context, a *Agents, run record.Run) error {
+	all, err := a.Running(ctx)
+	if err != nil {
+		return err
+	}
+	for _, other := range all {
+		if other.ParentSession != run.ParentSession || other.ID == run.ID {
+			continue
+		}
+		if _, err := a.Cancel(ctx, project.Caller{Session: run.ParentSession}, other.ID); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -18,7 +18,7 @@ import (
 	"flame/project/files"
 )
 
-func TestWhatAnAgentChangedIsKeptWithItsFrame(t *testing.T) {
+func TestChangesAreKeptWithTheAgentsFrame(t *testing.T) {
 	t.Parallel()
 	hosts := map[string]string{
 		"claude-code": `{"type":"user","session_id":"s1","timestamp":"2026-11-22T17:45:12.964Z","message":{"role":"user","content":[` +
@@ -48,7 +48,7 @@ func TestWhatAnAgentChangedIsKeptWithItsFrame(t *testing.T) {
 	}
 }
 
-func TestWhatAWorktreeHoldsIsToldByFile(t *testing.T) {
+func TestAWorktreesChangesAreListedByFile(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	s.repository()
@@ -65,7 +65,7 @@ func TestWhatAWorktreeHoldsIsToldByFile(t *testing.T) {
 	require.NoError(t, os.Rename(patch, patch+"2"))
 	l, err = agents.FilesOf(s.ctx, s.Agents, user, run.Frame)
 	require.NoError(t, err)
-	assert.Empty(t, l.Files, "without the patch, what its host told")
+	assert.Empty(t, l.Files, "without the patch, the list has what its host reported")
 	require.NoError(t, os.Symlink(patch+"2", patch))
 	l, err = agents.FilesOf(s.ctx, s.Agents, user, run.Frame)
 	require.NoError(t, err)

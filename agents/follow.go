@@ -11,18 +11,17 @@ import (
 	"path/filepath"
 	"time"
 
-	"flame/agents/away"
-	"flame/agents/carry"
+	"flame/agents/abroad"
 	"flame/agents/changes"
 	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
+	"flame/local/place"
 	"flame/project"
-	"flame/whole"
 )
 
-// follow is Supervise for an agent that runs on another machine: it has a worker do the
-// work, and keeps what that tells as a supervisor would.
+// follow is Supervise for an agent that runs on another machine: a worker does the work, and
+// follow stores its reports as a supervisor would.
 func follow(ctx context.Context, a *Agents, run record.Run, log *slog.Logger) error {
 	lasting := context.WithoutCancel(ctx)
 	if err := reach(a.Elsewhere); err != nil {
@@ -54,15 +53,15 @@ type follower struct {
 	printed chan Piece
 
 	last   Sight
-	active bool             // its journal was told that it runs
-	stop   supervise.Orders // what ends it, once something does
-	told   bool             // its worker knows
-	by     time.Time        // when it is given up
-	since  time.Time        // when it, or what is to be told next, was begun to be waited for
+	active bool             // the journal says that it runs
+	stop   supervise.Orders // the order that ends it, once there is one
+	told   bool             // flame has told its worker to stop
+	by     time.Time        // when flame stops waiting for the worker
+	since  time.Time        // when the wait for it, or for the next report, began
 }
 
-// unlessStopped returns what the agent is to do. Giving its base ends once the agent is to.
-func (f *follower) unlessStopped(ctx context.Context) (w away.Work, err error) {
+// unlessStopped returns the agent's work. It stops sending the base once the agent must end.
+func (f *follower) unlessStopped(ctx context.Context) (w abroad.Work, err error) {
 	lasting := context.WithoutCancel(ctx)
 	giving, stop := context.WithCancel(lasting)
 	defer stop()
@@ -71,40 +70,60 @@ func (f *follower) unlessStopped(ctx context.Context) (w away.Work, err error) {
 		defer close(done)
 		w, err = f.work(giving)
 	}()
+	f.until(ctx, done, func() bool {
+		if f.stop.Stop != "" {
+			stop()
+		}
+		return false
+	})
+	return w, err
+}
+
+// until processes sights and printed pieces, reports to the journal, and records which order
+// ends the agent, until done is closed or over returns true.
+func (f *follower) until(ctx context.Context, done <-chan struct{}, over func() bool) {
+	lasting, signal := context.WithoutCancel(ctx), ctx.Done()
 	tick := time.NewTicker(supervise.DefaultPace.Tell)
 	defer tick.Stop()
-	over := ctx.Done()
 	for {
 		select {
 		case <-done:
-			return w, err
-		case <-over:
-			over = nil
-			f.signalled(lasting)
+			return
+		case s := <-f.seen:
+			if f.see(lasting, s); !s.Over {
+				f.look(lasting)
+			}
+		case p := <-f.printed:
+			if err := printoutOf(f.a, f.run).add(p); err != nil {
+				f.log.Warn("could not store the output of the agent", "error", err)
+			}
 		case <-tick.C:
 			f.look(lasting)
+		case <-signal:
+			signal = nil
+			f.signalled(lasting)
 		}
-		if f.stop.Stop != "" {
-			stop()
+		if over() {
+			return
 		}
 	}
 }
 
-// work returns what the agent is to do.
-func (f *follower) work(ctx context.Context) (away.Work, error) {
+// work returns the agent's work.
+func (f *follower) work(ctx context.Context) (abroad.Work, error) {
 	told, err := record.AssignmentOf(ctx, f.a.Project.Store, f.run.ID)
 	if err != nil {
-		return away.Work{}, err
+		return abroad.Work{}, err
 	}
-	def, err := f.a.launcher().DefinitionOf(f.run, told)
+	def, err := f.a.planner().DefinitionOf(f.run, told)
 	if err != nil {
-		return away.Work{}, err
+		return abroad.Work{}, err
 	}
-	w := away.Of(f.run, told, def)
+	w := abroad.WorkOf(f.run, told, def)
 	if f.run.Base == "" {
 		return w, nil
 	}
-	if told.Base == nil { // else it was followed before
+	if told.Base == nil { // otherwise a follower has run before
 		if told.Base, err = f.give(ctx); err != nil {
 			return w, err
 		}
@@ -116,11 +135,11 @@ func (f *follower) work(ctx context.Context) (away.Work, error) {
 	return w, err
 }
 
-// bundle is the name of the object that has the base, where that is a bundle.
+// bundle is the name of the object that holds the base, if the base is a bundle.
 func (f *follower) bundle() string { return f.run.ID + "-base" }
 
-// give takes the state of the repository to where the worker can have it.
-func (f *follower) give(ctx context.Context) (*carry.Base, error) {
+// give puts the state of the repository where the worker can fetch it.
+func (f *follower) give(ctx context.Context) (*changes.Base, error) {
 	path := filepath.Join(f.a.Folder(f.run.ID), "base.bundle")
 	bundle, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -128,12 +147,12 @@ func (f *follower) give(ctx context.Context) (*carry.Base, error) {
 	}
 	defer os.Remove(path)
 	defer bundle.Close()
-	base, left, err := carry.Give(ctx, f.run.Cwd, f.run.ID, carry.Options{Bundle: bundle, Uncommitted: f.run.Uncommitted})
+	base, left, err := changes.Give(ctx, f.run.Cwd, f.run.ID, changes.GiveOptions{Bundle: bundle, Uncommitted: f.run.Uncommitted})
 	if err != nil {
 		return nil, err
 	}
 	if left > 0 {
-		f.log.Info("files that are not committed stay here", "files", left)
+		f.log.Info("uncommitted files stay on this machine", "files", left)
 	}
 	if !base.Bundle {
 		return &base, nil
@@ -145,7 +164,7 @@ func (f *follower) give(ctx context.Context) (*carry.Base, error) {
 }
 
 // outcome follows the agent to its end.
-func (f *follower) outcome(ctx context.Context, w away.Work) supervise.Outcome {
+func (f *follower) outcome(ctx context.Context, w abroad.Work) supervise.Outcome {
 	lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	go func() {
@@ -155,35 +174,15 @@ func (f *follower) outcome(ctx context.Context, w away.Work) supervise.Outcome {
 			told(lasting, f.seen, Sight{Over: true, Lost: core.OneLine(err.Error(), 500)})
 		}
 	}()
-	tick := time.NewTicker(supervise.DefaultPace.Tell)
-	defer tick.Stop()
 	f.since = time.Now()
-	done := ctx.Done()
-	for {
-		select {
-		case s := <-f.seen:
-			f.see(lasting, s)
-			if f.last.Over {
-				return f.ended(lasting)
-			}
-			f.look(lasting)
-		case p := <-f.printed:
-			if err := printoutOf(f.a, f.run).add(p); err != nil {
-				f.log.Warn("what the agent prints could not be kept", "error", err)
-			}
-		case <-tick.C:
-			f.look(lasting)
-		case <-done:
-			done = nil
-			f.signalled(lasting)
-		}
-		if f.stop.Stop != "" && f.cancelled(lasting) {
-			return f.over(f.stop.Stop, f.stop.Reason)
-		}
+	f.until(ctx, nil, func() bool { return f.last.Over || f.stop.Stop != "" && f.cancelled(lasting) })
+	if f.last.Over {
+		return f.ended(lasting)
 	}
+	return f.over(f.stop.Stop, f.stop.Reason)
 }
 
-// see takes in how far the agent is. What it used so far grows, whatever its worker says.
+// see processes a sight. The usage of the agent never shrinks, whatever its worker reports.
 func (f *follower) see(ctx context.Context, s Sight) {
 	if s.Attempt > f.run.Attempt {
 		f.anew(ctx, s.Attempt)
@@ -194,13 +193,13 @@ func (f *follower) see(ctx context.Context, s Sight) {
 	f.last = s
 }
 
-// anew notes that a worker begins the agent. What the one before it used, if it was lost,
-// counts on.
+// anew records that another worker restarts the agent. The usage of a lost worker still
+// counts.
 func (f *follower) anew(ctx context.Context, attempt int) {
 	was := f.run
 	size, err := printoutOf(f.a, was).size()
 	if err != nil {
-		f.log.Warn("what lost workers told of the agent's output could not be kept", "error", err)
+		f.log.Warn("could not store the output that the lost worker reported", "error", err)
 	}
 	run, err := record.Change(ctx, f.a.Project.Store, was.ID, func(_ project.Tx, run *record.Run) error {
 		if run.Attempt > 0 {
@@ -210,7 +209,7 @@ func (f *follower) anew(ctx context.Context, attempt int) {
 		return nil
 	})
 	if err == nil && was.Attempt > 0 {
-		lost := fmt.Sprintf("worker lost: %s was not heard of any more", was.Worker)
+		lost := fmt.Sprintf("worker lost: %s stopped reporting", was.Worker)
 		err = f.journal.Retry(ctx, supervise.Retry{Attempt: attempt - 1, Reason: lost})
 	}
 	if err != nil {
@@ -220,9 +219,9 @@ func (f *follower) anew(ctx context.Context, attempt int) {
 	f.run, f.last, f.active = run, Sight{}, false
 }
 
-// total returns how far the agent is, with what lost attempts used.
+// total returns the agent's progress, including the usage of lost attempts.
 func (f *follower) total(p supervise.Progress) supervise.Progress {
-	p.Session = "" // it is one of the worker's machine
+	p.Session = "" // it is a session of the worker's machine
 	p.Usage = p.Usage.Add(f.run.Lost)
 	if p.TreeUSD > 0 {
 		p.TreeUSD += f.run.Lost.CostUSD
@@ -231,7 +230,7 @@ func (f *follower) total(p supervise.Progress) supervise.Progress {
 	return p
 }
 
-// look tells the journal how far the agent is, and asks what is to end it.
+// look writes the agent's progress to the journal, which says whether the agent must end.
 func (f *follower) look(ctx context.Context) {
 	p := f.total(f.last.Report.Progress)
 	if !f.active && f.last.Report.Mode.Effective.Known() {
@@ -251,7 +250,7 @@ func (f *follower) look(ctx context.Context) {
 	}
 }
 
-// signalled notes that a signal ends the agent, where the journal does not know why.
+// signalled records that a signal ends the agent, unless the journal knows another reason.
 func (f *follower) signalled(ctx context.Context) {
 	f.look(ctx)
 	if f.stop.Stop == "" {
@@ -259,7 +258,7 @@ func (f *follower) signalled(ctx context.Context) {
 	}
 }
 
-// begun keeps which machine has the agent, and in which mode.
+// begun records which machine runs the agent, and in which mode.
 func (f *follower) begun(ctx context.Context, p supervise.Progress) error {
 	r := f.last.Report
 	_, err := record.Change(ctx, f.a.Project.Store, f.run.ID, func(_ project.Tx, run *record.Run) error {
@@ -278,7 +277,8 @@ func (f *follower) begun(ctx context.Context, p supervise.Progress) error {
 	return err
 }
 
-// cancelled has the worker stop the agent, and reports whether it is given up.
+// cancelled tells the worker to stop the agent, and reports whether the follower stops waiting
+// for it.
 func (f *follower) cancelled(ctx context.Context) bool {
 	if f.by.IsZero() {
 		f.by = time.Now().Add(cancelTime)
@@ -286,7 +286,7 @@ func (f *follower) cancelled(ctx context.Context) bool {
 	if !f.told {
 		err := f.a.Elsewhere.Cancel(ctx, f.run.ID, f.stop.Reason)
 		if f.told = err == nil; err != nil {
-			f.log.Warn("the worker was not told to stop", "error", err)
+			f.log.Warn("could not tell the worker to stop", "error", err)
 		}
 	}
 	if !time.Now().After(f.by) {
@@ -294,13 +294,13 @@ func (f *follower) cancelled(ctx context.Context) bool {
 	}
 	if !f.told {
 		if err := owe(ctx, f.a, f.run.ID, f.stop.Reason); err != nil {
-			f.log.Warn("the worker is not told to stop later either", "error", err)
+			f.log.Warn("could not record that the worker must still be told to stop", "error", err)
 		}
 	}
 	return true
 }
 
-// over is how an agent ended of which its worker told nothing.
+// over returns the outcome of an agent whose worker reported no end.
 func (f *follower) over(state core.AgentState, reason string) supervise.Outcome {
 	o := supervise.Outcome{
 		State: state, Reason: reason, Partial: true, Text: f.last.Report.Progress.Text, Progress: f.total(f.last.Report.Progress),
@@ -308,12 +308,13 @@ func (f *follower) over(state core.AgentState, reason string) supervise.Outcome 
 	}
 	o.Progress.Text = ""
 	if f.stop.Stop != "" && !f.told && f.last.Begun {
-		o.Error = "the hub is away: its worker is told to stop once that is back"
+		o.Error = "the hub cannot be reached: flame tells the worker to stop as soon as it can"
 	}
 	return o
 }
 
-// ended is how an agent ended that is over, with what it left.
+// ended returns the outcome that the worker of an agent reported, and fetches the agent's
+// files.
 func (f *follower) ended(ctx context.Context) supervise.Outcome {
 	s := f.last
 	if !f.active {
@@ -323,7 +324,7 @@ func (f *follower) ended(ctx context.Context) supervise.Outcome {
 		if f.stop.Stop != "" {
 			return f.over(f.stop.Stop, f.stop.Reason)
 		}
-		return f.over(core.AgentError, cmp.Or(s.Lost, "its worker told nothing of its end"))
+		return f.over(core.AgentError, cmp.Or(s.Lost, "its worker did not report its end"))
 	}
 	o := *s.Report.Outcome
 	if p := s.Report.Progress; o.Tokens() < p.Tokens() || o.Cost() < p.Cost() {
@@ -333,39 +334,26 @@ func (f *follower) ended(ctx context.Context) supervise.Outcome {
 	if f.stop.Stop != "" && o.State == core.AgentCancelled {
 		o.State, o.Reason = f.stop.Stop, f.stop.Reason
 	}
-	dir := f.a.Folder(f.run.ID)
-	err := errors.Join(
-		f.fetchOutput(ctx, s.Report.Output),
-		f.fetch(ctx, s.Report.Patch, filepath.Join(dir, changes.PatchFile), maxAwayPatch),
-		f.keepChanges(ctx, s.Report.Changes))
+	_, err := record.Change(ctx, f.a.Project.Store, f.run.ID, func(_ project.Tx, run *record.Run) error {
+		run.Changes = s.Report.Changes
+		return nil
+	})
+	fetch := func(name string, most int64, write func(func(io.Writer) error) error) error {
+		if name == "" {
+			return nil
+		}
+		return write(func(to io.Writer) error { return f.a.Elsewhere.Fetch(ctx, name, to, most) })
+	}
+	patch := func(fetch func(io.Writer) error) error {
+		return place.Write(record.Patch(f.a.Data, f.run.ID), 0o600, fetch)
+	}
+	err = errors.Join(
+		fetch(s.Report.Output, maxAwayOutput, printoutOf(f.a, f.run).replace),
+		fetch(s.Report.Patch, maxAwayPatch, patch),
+		err)
 	if err != nil {
-		f.log.Warn("not all that the agent left could be fetched", "error", err)
+		f.log.Warn("could not fetch all files of the agent", "error", err)
 		o.Error = core.OneLine(errors.Join(errors.New(o.Error), err).Error(), 500)
 	}
 	return o
-}
-
-// fetchOutput replaces what is known of the output by the whole of it.
-func (f *follower) fetchOutput(ctx context.Context, name string) error {
-	if name == "" {
-		return nil
-	}
-	return printoutOf(f.a, f.run).replace(func(to io.Writer) error { return f.a.Elsewhere.Fetch(ctx, name, to, maxAwayOutput) })
-}
-
-// fetch writes what the worker left under a name to a file.
-func (f *follower) fetch(ctx context.Context, name, path string, most int64) error {
-	if name == "" {
-		return nil
-	}
-	return whole.Write(path, 0o600, func(to io.Writer) error { return f.a.Elsewhere.Fetch(ctx, name, to, most) })
-}
-
-// keepChanges keeps which files the agent changed.
-func (f *follower) keepChanges(ctx context.Context, changed []changes.Change) error {
-	_, err := record.Change(ctx, f.a.Project.Store, f.run.ID, func(_ project.Tx, run *record.Run) error {
-		run.Changes = changed
-		return nil
-	})
-	return err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"flame/agents/plan"
 	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
@@ -27,7 +28,7 @@ func fronted(_ hosts.Machine, args []string) (hosts.Behind, error) {
 	}, nil
 }
 
-func TestAnAgentHasTheGatewayThatIsToBeHad(t *testing.T) {
+func TestAnAgentHasTheGatewayOfItsSession(t *testing.T) {
 	t.Parallel()
 	known := hosts.Registry{{Name: "one", BaseVariable: "BASE", Behind: fronted}, {Name: "two"}}
 	refused := hosts.Registry{{Name: "one", BaseVariable: "BASE", Behind: func(hosts.Machine, []string) (hosts.Behind, error) {
@@ -60,7 +61,7 @@ func TestAnAgentHasTheGatewayThatIsToBeHad(t *testing.T) {
 			var written []string
 			closed := 0
 			var meter func(core.Usage, bool)
-			a := &Agents{Hosts: tt.hosts, OpenGate: func(_ hosts.Host, agent string, metered func(core.Usage, bool)) (*Gate, error) {
+			a := &Agents{Setup: plan.Setup{Hosts: tt.hosts}, OpenGate: func(_ hosts.Host, agent string, metered func(core.Usage, bool)) (*Gate, error) {
 				assert.Equal(t, "agent-1", agent)
 				meter = metered
 				if tt.gate != nil {
@@ -83,7 +84,7 @@ func TestAnAgentHasTheGatewayThatIsToBeHad(t *testing.T) {
 			if s.Meter != nil {
 				meter(core.Usage{TokensIn: 1}, false)
 				require.NoError(t, s.Prepare())
-				assert.Equal(t, []string{"http://here M=1", "http://here M=1", "http://here M=1"}, written, "each time anew")
+				assert.Equal(t, []string{"http://here M=1", "http://here M=1", "http://here M=1"}, written, "the settings are written again for each process")
 			}
 			assert.Equal(t, name == "a gateway", s.Meter != nil)
 			end()

@@ -6,23 +6,23 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"flame/agents"
 	"flame/agents/converge"
-	"flame/agents/glance"
 	"flame/agents/plan"
 	"flame/project"
 	"flame/project/turns"
 )
 
-// seen returns what a caller sees at a glance.
-func (s *service) seen(by project.Caller) glance.Glance {
+// seen returns the glance of a caller.
+func (s *service) seen(by project.Caller) agents.Glance {
 	s.t.Helper()
-	g, ok, err := glance.Of(s.ctx, s.Project, by)
+	g, ok, err := agents.GlanceAt(s.ctx, s.Project, by)
 	require.NoError(s.t, err)
 	require.True(s.t, ok)
 	return g
 }
 
-func TestAgentsThatRunAreSeenAtAGlance(t *testing.T) {
+func TestAGlanceShowsRunningAgents(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	another := project.Caller{Session: "another", Host: "claude-code", Trust: project.Stamped}
@@ -38,23 +38,23 @@ func TestAgentsThatRunAreSeenAtAGlance(t *testing.T) {
 	s.ended(run.ID)
 	g := s.seen(user)
 	assert.Equal(t, "Build a login", g.Frame.Goal)
-	assert.Equal(t, glance.Waits{}, g.Waits, "who stops an agent knows that it ended")
+	assert.Equal(t, agents.Waits{}, g.Waits, "the person who stops an agent knows of its end")
 }
 
-func TestHowAgentsEndedIsSeenAtAGlanceUntilTheNextPrompt(t *testing.T) {
+func TestAGlanceShowsEndedAgentsUntilTheNextPrompt(t *testing.T) {
 	t.Parallel()
 	s := newServiceWith(t, func(k *kept) { k.Bounds.CostUSD = 0.01 }, "name: hasty\ndescription: d\nflame: {timeout: 1}")
 	s.ended(s.spawn("fail").ID)
 	s.ended(s.spawn("done").ID)
 	s.ended(s.request(user, plan.Request{Type: "hasty", Prompt: "hang"}).ID)
 	g := s.seen(user)
-	assert.Equal(t, glance.Waits{Limits: 1, Failed: 1}, g.Waits)
+	assert.Equal(t, agents.Waits{Limits: 1, Failed: 1}, g.Waits)
 	_, err := turns.Begin(s.ctx, s.Project, user, turns.Prompt{ID: "p2", Text: "Go on", FromUser: true})
 	require.NoError(t, err)
-	assert.Equal(t, glance.Waits{}, s.seen(user).Waits)
+	assert.Equal(t, agents.Waits{}, s.seen(user).Waits)
 }
 
-func TestConflictsAreSeenAtAGlanceUntilAPersonHasSettledThem(t *testing.T) {
+func TestAGlanceShowsConflictsUntilAPersonHasSettledThem(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	c := s.converged(s.done(`done {"verdict": "yes"}`, `done {"verdict": "no"}`), converge.Options{Strategy: converge.StrategyMerge})
@@ -70,14 +70,14 @@ func TestConflictsAreSeenAtAGlanceUntilAPersonHasSettledThem(t *testing.T) {
 	assert.Zero(t, s.seen(user).Waits.Conflicts)
 }
 
-func TestAGlanceIsOfASessionWithAFrame(t *testing.T) {
+func TestAGlanceNeedsASessionWithAFrame(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	_, ok, err := glance.Of(s.ctx, s.Project, project.Caller{Session: "unknown", Host: "claude-code"})
+	_, ok, err := agents.GlanceAt(s.ctx, s.Project, project.Caller{Session: "unknown", Host: "claude-code"})
 	require.NoError(t, err)
 	assert.False(t, ok)
 	require.NoError(t, s.Project.SetOff(s.ctx, true))
-	_, ok, err = glance.Of(s.ctx, s.Project, user)
+	_, ok, err = agents.GlanceAt(s.ctx, s.Project, user)
 	require.NoError(t, err)
 	assert.False(t, ok, "flame is off")
 }

@@ -9,42 +9,37 @@ import (
 
 	"github.com/samber/lo"
 
-	"flame/agents/definition"
-	"flame/agents/permission"
+	"flame/agents/converge"
+	"flame/agents/plan"
 	"flame/agents/record"
+	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
 	"flame/project/briefing"
 )
 
-// Grants are what persons allowed the agents of a project.
-type Grants struct {
-	project *project.Project
-	catalog func() definition.Catalog
-}
+// Grants are the permissions that people gave to the agents of a project.
+type Grants struct{ a *Agents }
 
-// Grants returns those of the project.
-func (a *Agents) Grants() Grants {
-	return Grants{a.Project, func() definition.Catalog { return a.Catalog(a.Dir) }}
-}
+// Grants returns the grants of the project.
+func (a *Agents) Grants() Grants { return Grants{a} }
 
-// Make keeps a person's permission for children to get more than their parent
-// has. It is for doors behind which a person stands; as nothing can keep an agent with
-// a shell from such a door, one that is made while agents run is told to the session
-// that started them.
-func (all Grants) Make(ctx context.Context, g permission.Grant) (permission.Grant, error) {
+// Make stores a person's permission that children may get more than their parent has. Only
+// doors for people call it. An agent with a shell can use such a door too, so flame notifies
+// sessions with running agents of each new grant.
+func (all Grants) Make(ctx context.Context, g plan.Grant) (plan.Grant, error) {
 	if err := g.Check(); err != nil {
 		return g, err
 	}
 	if g.Agent != "" && g.Digest == "" {
-		def, err := all.catalog().Find(g.Agent)
+		def, err := all.a.Catalog(all.a.Dir).Find(g.Agent)
 		if err != nil {
 			return g, err
 		}
 		g.Digest = def.Digest()
 	}
-	g.ID, g.MadeAt = all.project.NewID("grant"), all.project.Now()
-	err := all.project.Store.Update(ctx, func(tx project.Tx) error {
+	g.ID, g.MadeAt = all.a.Project.NewID("grant"), all.a.Project.Now()
+	err := all.a.Project.Store.Update(ctx, func(tx project.Tx) error {
 		ran, err := record.AtWork(tx)
 		if err != nil {
 			return err
@@ -53,7 +48,7 @@ func (all Grants) Make(ctx context.Context, g permission.Grant) (permission.Gran
 		for _, run := range ran {
 			g.During = append(g.During, run.ID)
 		}
-		if err := permission.Records.Save(tx, g.ID, g); err != nil {
+		if err := plan.Grants.Save(tx, g.ID, g); err != nil {
 			return err
 		}
 		for tree, theirs := range lo.GroupBy(ran, func(run record.Run) string { return run.Tree }) {
@@ -66,12 +61,11 @@ func (all Grants) Make(ctx context.Context, g permission.Grant) (permission.Gran
 	return g, err
 }
 
-// notify tells the session at the root of a tree of a grant that was made while agents
-// of the tree ran.
-func notify(tx project.Tx, tree string, g permission.Grant, ran []record.Run) error {
+// notify leaves a notice of a grant for the session at the root of a tree with running agents.
+func notify(tx project.Tx, tree string, g plan.Grant, ran []record.Run) error {
 	session := tree
 	switch _, err := tx.Session(tree); {
-	case errors.Is(err, core.ErrNotFound): // agents of a shell are below a frame
+	case errors.Is(err, core.ErrNotFound): // agents that a shell started have a frame at their root
 		frame, err := tx.Frame(tree)
 		if errors.Is(err, core.ErrNotFound) {
 			return nil
@@ -83,7 +77,7 @@ func notify(tx project.Tx, tree string, g permission.Grant, ran []record.Run) er
 		return err
 	}
 	names := lo.Map(ran, func(run record.Run, _ int) string {
-		return fmt.Sprintf("%s (%s)", run.ID, core.OneLine(run.Type, permission.MaxName))
+		return fmt.Sprintf("%s (%s)", run.ID, core.OneLine(run.Type, plan.MaxName))
 	})
 	if more := len(names) - maxRan; more > 0 {
 		names = append(names[:maxRan], fmt.Sprintf("%d more", more))
@@ -92,26 +86,78 @@ func notify(tx project.Tx, tree string, g permission.Grant, ran []record.Run) er
 	return briefing.Notify(tx, session, fmt.Sprintf("%s If the user did not make it, `flame agents revoke %s` takes it back.", text, g.ID))
 }
 
-// maxRan is how many agents a notice names: it has to reach its end, which says what to
-// do.
+// maxRan is how many agents a notice names. A longer notice would be cut before its end, which
+// says what to do.
 const maxRan = 5
 
-// Revoke takes a grant back. Agents that run on it go on.
+// Revoke withdraws a grant. Agents that run under it continue.
 func (all Grants) Revoke(ctx context.Context, id string) error {
-	return all.project.Store.Update(ctx, func(tx project.Tx) error {
-		var g permission.Grant
-		if known, err := permission.Records.Load(tx, id, &g); err != nil || !known {
+	return all.a.Project.Store.Update(ctx, func(tx project.Tx) error {
+		if _, known, err := plan.Grants.Get(tx, id); err != nil || !known {
 			return cmp.Or[error](err, core.NotFoundf("there is no grant %q", id).WithHint("`flame agents grants` shows those there are"))
 		}
-		return permission.Records.Delete(tx, id)
+		return plan.Grants.Delete(tx, id)
 	})
 }
 
-// List returns those there are, the newest first.
-func (all Grants) List(ctx context.Context) (list []permission.Grant, err error) {
-	err = all.project.Store.View(ctx, func(tx project.Tx) error {
-		list, err = permission.Grants(tx)
-		return err
-	})
-	return list, err
+// List returns all grants, the newest first.
+func (all Grants) List(ctx context.Context) ([]plan.Grant, error) {
+	return record.View(ctx, all.a.Project.Store, plan.ListGrants)
+}
+
+// The kinds of notices for a person.
+const (
+	NoticeEnd      = "agent-ended" // with the agent's id
+	NoticeLimit    = "limit"       // likewise
+	NoticeConflict = "conflict"    // with the convergence's id
+)
+
+// noticeWork is the length to which a notice cuts an agent's task, in characters.
+const noticeWork = 100
+
+// end notifies a person of the end of an agent, and of a limit that it reached. The process
+// that recorded the end calls it.
+func (tell Notifier) end(run record.Run) {
+	if tell == nil {
+		return
+	}
+	work := core.OneLine(run.Description, noticeWork)
+	if run.State == core.AgentTimeout || supervise.OverBudget(run.Outcome.Reason) {
+		tell(NoticeLimit, fmt.Sprintf("Agent %s reached a limit (%s): %s", run.Type, run.Outcome.Reason, work), run.ID)
+	}
+	how := string(run.State)
+	if run.State != core.AgentCompleted {
+		how += " (" + core.OneLine(run.Outcome.Reason, noticeWork) + ")"
+	}
+	tell(NoticeEnd, fmt.Sprintf("Agent %s ended, %s: %s", run.Type, how, work), run.ID)
+}
+
+// conflicts notifies a person of conflicts that wait for a decision.
+func (tell Notifier) conflicts(c converge.Convergence) {
+	if c.Result.Unresolved > 0 && tell != nil {
+		tell(NoticeConflict, fmt.Sprintf("%d results of agents conflict and wait for your decision: flame agents review %s", c.Result.Unresolved, c.ID), c.ID)
+	}
+}
+
+// Converge merges the results of several agents into one. It cancels the agents that
+// first_success no longer needs.
+func (a *Agents) Converge(ctx context.Context, by project.Caller, ids []string, o converge.Options) (c converge.Convergence, err error) {
+	if c, err = a.Convergences().Make(ctx, by, ids, o); err != nil {
+		return c, err
+	}
+	a.Notify.conflicts(c)
+	for _, ignored := range c.Result.Ignored {
+		if ignored.Outcome.Ended() {
+			continue
+		}
+		if _, err := a.Cancel(ctx, by, ignored.SubagentID); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// Convergences returns the convergences of the project.
+func (a *Agents) Convergences() converge.Convergences {
+	return converge.Convergences{Project: a.Project, Data: a.Data, Hosts: a.Hosts}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents/permission"
 	"flame/agents/plan"
 	"flame/agents/record"
 	"flame/core"
@@ -23,40 +22,40 @@ func TestAnAgentsModeIsNeverAboveItsParents(t *testing.T) {
 	tests := map[string]struct {
 		parent string // as the host told it; empty: it did not
 		r      plan.Request
-		want   permission.Choice
+		want   record.Choice
 	}{
 		"a builder works in its parent's": {
 			"acceptEdits", plan.Request{Type: "builder"},
-			permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.AcceptEdits},
+			record.Choice{Requested: hosts.AcceptEdits, Effective: hosts.AcceptEdits},
 		},
-		"a reader plans": {"acceptEdits", plan.Request{Type: "analyzer"}, permission.Choice{Requested: hosts.Plan, Effective: hosts.Plan}},
+		"a reader plans": {"acceptEdits", plan.Request{Type: "analyzer"}, record.Choice{Requested: hosts.Plan, Effective: hosts.Plan}},
 		"less may be asked for": {
 			"acceptEdits", plan.Request{Type: "builder", Mode: hosts.Plan},
-			permission.Choice{Requested: hosts.Plan, Effective: hosts.Plan},
+			record.Choice{Requested: hosts.Plan, Effective: hosts.Plan},
 		},
 		"more is not given": {
 			"plan", plan.Request{Type: "builder", Mode: hosts.AcceptEdits},
-			permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Plan, CappedBy: "parent"},
+			record.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Plan, CappedBy: "parent"},
 		},
 		"nor to a definition": {
 			"plan", plan.Request{Type: "bold"},
-			permission.Choice{Requested: hosts.Bypass, Effective: hosts.Plan, CappedBy: "parent"},
+			record.Choice{Requested: hosts.Bypass, Effective: hosts.Plan, CappedBy: "parent"},
 		},
 		"an unknown one counts as default": {
 			"", plan.Request{Type: "bold", Mode: hosts.AcceptEdits},
-			permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Default, CappedBy: "parent"},
+			record.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Default, CappedBy: "parent"},
 		},
 		"a new one of the host counts as default": {
 			"turbo", plan.Request{Type: "bold", Mode: hosts.AcceptEdits},
-			permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Default, CappedBy: "parent"},
+			record.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Default, CappedBy: "parent"},
 		},
 		"bypass needs a grant, whatever it has": {
 			"bypassPermissions", plan.Request{Type: "bold"},
-			permission.Choice{Requested: hosts.Bypass, Effective: hosts.AcceptEdits, CappedBy: "grant"},
+			record.Choice{Requested: hosts.Bypass, Effective: hosts.AcceptEdits, CappedBy: "grant"},
 		},
 		"bypass is not inherited without a grant": {
 			"bypassPermissions", plan.Request{Type: "free"},
-			permission.Choice{Effective: hosts.AcceptEdits, CappedBy: "grant"},
+			record.Choice{Effective: hosts.AcceptEdits, CappedBy: "grant"},
 		},
 	}
 	for name, tt := range tests {
@@ -73,9 +72,9 @@ func TestAnAgentsModeIsNeverAboveItsParents(t *testing.T) {
 			told := s.events(run.ID, core.PermissionDecision)
 			require.Len(t, told, 1)
 			assert.Equal(t, string(tt.want.Effective), data(t, told[0])["permission_mode"].(map[string]any)["effective"])
-			assert.Contains(t, s.launched(run.ID).Command, string(tt.want.Effective), "the host is told")
+			assert.Contains(t, s.launched(run.ID).Command, string(tt.want.Effective), "the host gets the mode")
 			below := s.request(as(run), plan.Request{Type: "bold", Prompt: "done"})
-			assert.False(t, below.Mode.Effective.Exceeds(run.Mode.Effective), "nor one below it")
+			assert.False(t, below.Mode.Effective.Exceeds(run.Mode.Effective), "nor does an agent below it")
 		})
 	}
 }
@@ -89,7 +88,7 @@ func TestANativeSubagentsAgentHasItsSessionsMode(t *testing.T) {
 	assert.Equal(t, hosts.AcceptEdits, s.request(child, plan.Request{Type: "builder", Prompt: "done"}).Mode.Effective)
 }
 
-func TestAHostsOwnAgentPassesOnNoMoreThanItMay(t *testing.T) {
+func TestAHostsOwnAgentPassesOnOnlyItsOwnTools(t *testing.T) {
 	t.Parallel()
 	const careful = "name: careful\ndescription: d\ntools: [Read, Edit]\ndisallowedTools: [Write]"
 	tests := map[string]struct {
@@ -108,7 +107,7 @@ func TestAHostsOwnAgentPassesOnNoMoreThanItMay(t *testing.T) {
 		"one that a file defines": {
 			host: "claude-code", told: project.Standing{Agent: "careful"}, can: []string{"Read", "Edit"}, cannot: []string{"Write", "Bash"},
 		},
-		"one that nobody knows": {host: "claude-code", told: project.Standing{Agent: "theirs:odd"}, can: []string{"Read"}, mode: hosts.Plan},
+		"an unknown agent": {host: "claude-code", told: project.Standing{Agent: "theirs:odd"}, can: []string{"Read"}, mode: hosts.Plan},
 		"OpenCode's that reads": {
 			host: "opencode", told: project.Standing{Agent: "explore"}, can: []string{"read", "bash"},
 			cannot: []string{"edit", "write", "apply_patch", "multiedit", "patch", "task", "todowrite"},
@@ -162,26 +161,26 @@ func TestWhatAGrantIsFor(t *testing.T) {
 	t.Parallel()
 	bold, theirs := plan.Request{Type: "bold", Prompt: "done"}, plan.Request{Type: "theirs", Prompt: "done"}
 	tests := map[string]struct {
-		grant   permission.Grant
+		grant   plan.Grant
 		r       plan.Request
 		later   core.Millis // how long after it the agent is asked for
 		granted bool
 		below   bool // one that the agent asks for is granted it too
 	}{
-		"any agent":                       {grant: permission.Grant{Mode: hosts.Bypass}, r: bold, granted: true},
-		"this definition":                 {grant: permission.Grant{Mode: hosts.Bypass, Agent: "bold"}, r: bold, granted: true},
-		"another definition":              {grant: permission.Grant{Mode: hosts.Bypass, Agent: "builder"}, r: bold},
-		"this session":                    {grant: permission.Grant{Mode: hosts.Bypass, Session: "user"}, r: bold, granted: true},
-		"another session":                 {grant: permission.Grant{Mode: hosts.Bypass, Session: "elsewhere"}, r: bold},
-		"a while that lasts":              {grant: permission.Grant{Mode: hosts.Bypass, ExpiresAt: 1_000_000}, r: bold, later: 900_000, granted: true},
-		"a while that is over":            {grant: permission.Grant{Mode: hosts.Bypass, ExpiresAt: 1_000_000}, r: bold, later: 1_000_000},
-		"agents of agents too":            {grant: permission.Grant{Mode: hosts.Bypass, Inherited: true}, r: bold, granted: true, below: true},
-		"any agent, but the repository's": {grant: permission.Grant{Mode: hosts.Bypass}, r: theirs},
-		"one session, likewise":           {grant: permission.Grant{Mode: hosts.Bypass, Session: "user", Inherited: true}, r: theirs},
-		"exactly the repository's one":    {grant: permission.Grant{Mode: hosts.Bypass, Agent: "theirs"}, r: theirs, granted: true},
-		"less than what is asked for":     {grant: permission.Grant{Mode: hosts.AcceptEdits}, r: bold},
+		"any agent":                       {grant: plan.Grant{Mode: hosts.Bypass}, r: bold, granted: true},
+		"this definition":                 {grant: plan.Grant{Mode: hosts.Bypass, Agent: "bold"}, r: bold, granted: true},
+		"another definition":              {grant: plan.Grant{Mode: hosts.Bypass, Agent: "builder"}, r: bold},
+		"this session":                    {grant: plan.Grant{Mode: hosts.Bypass, Session: "user"}, r: bold, granted: true},
+		"another session":                 {grant: plan.Grant{Mode: hosts.Bypass, Session: "elsewhere"}, r: bold},
+		"a while that lasts":              {grant: plan.Grant{Mode: hosts.Bypass, ExpiresAt: 1_000_000}, r: bold, later: 900_000, granted: true},
+		"a while that is over":            {grant: plan.Grant{Mode: hosts.Bypass, ExpiresAt: 1_000_000}, r: bold, later: 1_000_000},
+		"agents of agents too":            {grant: plan.Grant{Mode: hosts.Bypass, Inherited: true}, r: bold, granted: true, below: true},
+		"any agent, but the repository's": {grant: plan.Grant{Mode: hosts.Bypass}, r: theirs},
+		"one session, likewise":           {grant: plan.Grant{Mode: hosts.Bypass, Session: "user", Inherited: true}, r: theirs},
+		"exactly the repository's one":    {grant: plan.Grant{Mode: hosts.Bypass, Agent: "theirs"}, r: theirs, granted: true},
+		"less than the requested mode":    {grant: plan.Grant{Mode: hosts.AcceptEdits}, r: bold},
 		"a name that a call gives its own": {
-			grant: permission.Grant{Mode: hosts.Bypass, Agent: "bold"},
+			grant: plan.Grant{Mode: hosts.Bypass, Agent: "bold"},
 			r: plan.Request{Prompt: "done", Inline: json.RawMessage(
 				`{"name":"bold","description":"d","prompt":"Do as you please.","permissionMode":"bypassPermissions"}`)},
 		},
@@ -209,26 +208,26 @@ func TestWhatAGrantIsFor(t *testing.T) {
 			below := s.request(as(run), bold)
 			assert.Equal(t, tt.below, below.Mode.Effective == hosts.Bypass, below.Mode)
 			require.NoError(t, s.Grants().Revoke(s.ctx, grant.ID))
-			assert.Equal(t, hosts.AcceptEdits, s.request(user, tt.r).Mode.Effective, "it was taken back")
+			assert.Equal(t, hosts.AcceptEdits, s.request(user, tt.r).Mode.Effective, "the grant was revoked")
 		})
 	}
 }
 
-func TestGrantsAreKeptAndTold(t *testing.T) {
+func TestGrantsAreStoredAndReported(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	_, err := s.Grants().Make(s.ctx, permission.Grant{Mode: hosts.Bypass})
+	_, err := s.Grants().Make(s.ctx, plan.Grant{Mode: hosts.Bypass})
 	assert.Contains(t, problem(t, err, core.ErrInvalid), "reason")
-	_, err = s.Grants().Make(s.ctx, permission.Grant{Mode: "all", Reason: "r"})
+	_, err = s.Grants().Make(s.ctx, plan.Grant{Mode: "all", Reason: "r"})
 	assert.Contains(t, problem(t, err, core.ErrInvalid), "all")
-	first, err := s.Grants().Make(s.ctx, permission.Grant{Mode: hosts.Bypass, Reason: "first"})
+	first, err := s.Grants().Make(s.ctx, plan.Grant{Mode: hosts.Bypass, Reason: "first"})
 	require.NoError(t, err)
 	s.shift.Add(1000)
-	second, err := s.Grants().Make(s.ctx, permission.Grant{Mode: hosts.AcceptEdits, Agent: "builder", Reason: "second"})
+	second, err := s.Grants().Make(s.ctx, plan.Grant{Mode: hosts.AcceptEdits, Agent: "builder", Reason: "second"})
 	require.NoError(t, err)
 	all, err := s.Grants().List(s.ctx)
 	require.NoError(t, err)
-	assert.Equal(t, []permission.Grant{second, first}, all)
+	assert.Equal(t, []plan.Grant{second, first}, all)
 	told := s.events("", core.PermissionGranted)
 	require.Len(t, told, 2)
 	assert.Equal(t, "first", data(t, told[0])["grant"].(map[string]any)["reason"])
@@ -236,7 +235,7 @@ func TestGrantsAreKeptAndTold(t *testing.T) {
 	require.NoError(t, s.Grants().Revoke(s.ctx, first.ID))
 	all, err = s.Grants().List(s.ctx)
 	require.NoError(t, err)
-	assert.Equal(t, []permission.Grant{second}, all)
+	assert.Equal(t, []plan.Grant{second}, all)
 }
 
 func TestToolsOnlyShrinkFromLevelToLevel(t *testing.T) {
@@ -248,7 +247,7 @@ func TestToolsOnlyShrinkFromLevelToLevel(t *testing.T) {
 		for tool, permitted := range want {
 			assert.Equal(t, permitted, run.Tools.Permits(tool), "%s: %s", tool, run.Tools)
 		}
-		assert.Contains(t, s.launched(run.ID).Command, run.Tools.Only(&run.Tools.Allowed).String(), "the host is told")
+		assert.Contains(t, s.launched(run.ID).Command, run.Tools.Only(&run.Tools.Allowed).String(), "the host gets the tools")
 	}
 	first := s.request(user, plan.Request{Type: "wide", Prompt: "hang"})
 	permits(first, map[string]bool{"Read": true, "Edit": true, "Bash": true, "WebFetch": false, "Write": false, "mcp__docs__read": true, "Agent": true})

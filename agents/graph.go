@@ -3,176 +3,279 @@ package agents
 import (
 	"cmp"
 	"context"
+	"errors"
+	"io/fs"
+	"iter"
 	"slices"
 
-	"flame/agents/convergence"
+	"github.com/samber/lo"
+
+	"flame/agents/changes"
+	"flame/agents/converge"
 	"flame/agents/graph"
-	"flame/agents/handoff"
 	"flame/agents/record"
+	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
 	"flame/project/children"
+	"flame/project/files"
+	"flame/project/stack"
+	"flame/project/view"
+	"flame/transcripts"
 )
 
-// maxLabel is the length in characters that a frame's goal is cut to as the label of
-// its session.
+// maxLabel is the length to which flame cuts a frame's goal for the label of its session, in
+// characters.
 const maxLabel = 80
 
-// maxNative bounds the hosts' own subagents in a graph, the latest activity first.
+// maxNative is how many of the hosts' own subagents a graph has; those with the latest
+// activity come first.
 const maxNative = 500
 
-// Graph returns the graph of agents and of hosts' own subagents: the sessions that asked
-// for them, they themselves, and what was made of their results (spec: agents §13). Its
-// links are those of who started whom, of handoffs, of work that was gone on with,
-// and of results that went into others.
+// Graph returns the graph of agents and of hosts' own subagents (spec: agents §13). Its nodes
+// are sessions, agents and convergences. Its edges are starts, handoffs, continued work, and
+// results that went into a convergence.
 func (a *Agents) Graph(ctx context.Context) (*graph.Graph, error) {
-	g := &graph.Graph{}
-	return g, a.Project.Store.View(ctx, func(tx project.Tx) error {
+	return record.View(ctx, a.Project.Store, func(tx project.Tx) (*graph.Graph, error) {
 		runs, err := record.List(tx)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		slices.Reverse(runs) // the oldest first: what starts before what it started
-		if err := addNative(tx, g, runs); err != nil {
-			return err
+		slices.Reverse(runs) // the oldest first: parents before children
+		nodes, err := natives(tx, runs)
+		if err != nil {
+			return nil, err
 		}
+		asked := slices.Clone(nodes) // by sessions
+		var links []graph.Edge
 		for _, run := range runs {
-			if run.ParentAgent != "" {
-				continue
+			parent := cmp.Or(run.ParentAgent, run.ParentSession)
+			n := graph.Node{
+				ID: run.ID, Kind: graph.KindSubagent, Parent: parent, Label: run.Description, Status: string(run.State),
+				AgentType: run.Type, Model: run.Model, Frame: run.Frame, Usage: run.Progress.Used(), Started: run.CreatedAt, Ended: run.EndedAt,
 			}
-			if err := addSession(tx, g, run.ParentSession, run.CreatedAt); err != nil {
-				return err
+			nodes = append(nodes, n)
+			if run.ParentAgent == "" {
+				asked = append(asked, n)
 			}
-		}
-		for _, run := range runs {
-			if err := g.AddNode(nodeOf(run)); err != nil {
-				return err
-			}
-		}
-		for _, run := range runs {
 			if run.ResumedFrom != "" {
-				if err := g.Link(graph.Edge{From: run.ID, To: run.ResumedFrom, Kind: graph.ResumedFrom}); err != nil {
-					return err
-				}
+				links = append(links, graph.Edge{From: run.ID, To: run.ResumedFrom, Kind: graph.ResumedFrom})
 			}
-			var h handoff.Handoff
-			if known, err := handoff.Records.Load(tx, run.ID, &h); err != nil {
-				return err
-			} else if known {
-				if err := g.Link(graph.Edge{From: cmp.Or(run.ParentAgent, run.ParentSession), To: run.ID, Kind: graph.Handoff}); err != nil {
-					return err
-				}
+			_, known, err := record.Handoffs.Get(tx, run.ID)
+			if err != nil {
+				return nil, err
+			}
+			if known {
+				links = append(links, graph.Edge{From: parent, To: run.ID, Kind: graph.Handoff})
 			}
 		}
-		return addConvergences(tx, g)
+		sessions, err := callers(tx, asked, nodes)
+		if err != nil {
+			return nil, err
+		}
+		all, err := converge.Records.All(tx)
+		for _, c := range all {
+			status := "complete"
+			if c.Result.Unresolved > 0 {
+				status = "waits for review"
+			}
+			nodes = append(nodes, graph.Node{
+				ID: c.ID, Kind: graph.KindConvergence, Label: string(c.Options.Strategy), Status: status, Started: c.CreatedAt, Ended: c.UpdatedAt,
+			})
+			for _, input := range c.Result.Inputs {
+				links = append(links, graph.Edge{From: input, To: c.ID, Kind: graph.ConvergedInto})
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		return graph.New(append(sessions, nodes...), links)
 	})
 }
 
-// nodeOf is an agent in the graph.
-func nodeOf(run record.Run) graph.Node {
-	return graph.Node{
-		ID: run.ID, Kind: graph.KindSubagent, Parent: cmp.Or(run.ParentAgent, run.ParentSession), Label: run.Description, Status: string(run.State),
-		AgentType: run.Type, Model: run.Model, Frame: run.Frame, Usage: run.Progress.Used(), Started: run.CreatedAt, Ended: run.EndedAt,
-	}
-}
-
-// addNative adds hosts' own subagents, and the sessions that asked for them. One that an
-// agent of flame's asked for is below that agent.
-func addNative(tx project.Tx, g *graph.Graph, runs []record.Run) error {
-	agents := map[string]string{} // by session
-	for _, run := range runs {
-		agents[run.Session] = run.ID
-	}
-	native, err := natives(tx)
-	if err != nil {
-		return err
-	}
-	for _, n := range native {
-		if _, known := g.Node(n.ID); known || n.ID == "" || n.Parent == "" || agents[n.ID] != "" {
-			continue
+// natives returns hosts' own subagents. It includes subagents of which flame knows only the
+// task. A subagent that one of flame's agents started is below that agent.
+func natives(tx project.Tx, runs []record.Run) (nodes []graph.Node, err error) {
+	agents := lo.SliceToMap(runs, func(run record.Run) (session, id string) { return run.Session, run.ID })
+	sessions, err := tx.FindSessions(project.SessionQuery{Tracked: true, Limit: maxNative})
+	asked, askedErr := children.AllAsked(tx)
+	known := map[string]bool{}
+	add := func(id, parent, title, frame, status string, started core.Millis) {
+		if known[id] || id == "" || parent == "" || agents[id] != "" {
+			return
 		}
-		n.Parent = cmp.Or(agents[n.Parent], n.Parent)
-		if frame, err := tx.Frame(n.Frame); err == nil {
+		known[id] = true
+		n := graph.Node{
+			ID: id, Kind: graph.KindSubagent, Parent: cmp.Or(agents[parent], parent), Label: core.SubagentGoal(title), AgentType: core.SubagentType(title),
+			Frame: frame, Status: status, Started: started,
+		}
+		if frame, err := tx.Frame(frame); err == nil {
 			n.Status, n.Usage, n.Started, n.Ended = string(frame.Status), frame.Usage, cmp.Or(n.Started, frame.CreatedAt), frame.EndedAt
 		}
-		if err := g.AddNode(n); err != nil {
-			return err
-		}
+		nodes = append(nodes, n)
 	}
-	for _, n := range g.Nodes() {
-		if !slices.ContainsFunc(runs, func(run record.Run) bool { return run.ID == n.Parent }) {
-			if err := addSession(tx, g, n.Parent, n.Started); err != nil {
-				return err
-			}
-		}
+	for _, s := range slices.Backward(sessions) {
+		add(s.ID, s.Parent, s.Title, s.Root, string(s.State), s.CreatedAt)
 	}
-	return nil
-}
-
-// natives returns hosts' own subagents: those whose sessions are known, and those of
-// which only what they were asked for is kept.
-func natives(tx project.Tx) (nodes []graph.Node, err error) {
-	sessions, err := tx.FindSessions(project.SessionQuery{Tracked: true, Limit: maxNative})
-	if err != nil {
-		return nil, err
-	}
-	slices.Reverse(sessions)
-	for _, s := range sessions {
-		node := nativeNode(s.ID, s.Parent, s.Title, s.Root)
-		node.Status, node.Started = string(s.State), s.CreatedAt
-		nodes = append(nodes, node)
-	}
-	asked, err := children.AllAsked(tx)
 	for _, a := range asked {
-		nodes = append(nodes, nativeNode(cmp.Or(a.Session, a.Frame), a.Parent, a.Title, a.Frame))
+		add(cmp.Or(a.Child, a.Frame), a.Parent, a.Title, a.Frame, "", 0)
 	}
-	return nodes, err
+	return nodes, errors.Join(err, askedErr)
 }
 
-func nativeNode(id, parent, title, frame string) graph.Node {
-	return graph.Node{
-		ID: id, Kind: graph.KindSubagent, Parent: parent, Label: core.SubagentGoal(title), AgentType: core.SubagentType(title), Frame: frame,
-	}
-}
-
-// addSession adds a session that asked for an agent at some time, unless it is known.
-func addSession(tx project.Tx, g *graph.Graph, id string, asked core.Millis) error {
-	if _, known := g.Node(id); known {
-		return nil
-	}
-	node := graph.Node{ID: id, Kind: graph.KindSession, Started: asked}
-	session, err := tx.Session(id)
-	if err = project.IgnoreMissing(err); err != nil {
-		return err
-	}
-	if session.ID != "" {
-		node.Label, node.Status, node.Frame, node.Started = session.Title, string(session.State), session.Root, session.CreatedAt
-		if frame, err := tx.Frame(session.Root); err == nil && node.Label == "" {
-			node.Label = core.OneLine(frame.Goal, maxLabel)
+// callers returns the sessions that started agents and are not among the known nodes.
+func callers(tx project.Tx, asked, nodes []graph.Node) (sessions []graph.Node, err error) {
+	known := lo.SliceToMap(nodes, func(n graph.Node) (string, bool) { return n.ID, true })
+	for _, child := range asked {
+		if known[child.Parent] {
+			continue
 		}
+		known[child.Parent] = true
+		n := graph.Node{ID: child.Parent, Kind: graph.KindSession, Started: child.Started}
+		session, err := tx.Session(child.Parent)
+		if err := project.IgnoreMissing(err); err != nil {
+			return nil, err
+		}
+		if session.ID != "" {
+			n.Label, n.Status, n.Frame, n.Started = session.Title, string(session.State), session.Root, session.CreatedAt
+			if frame, err := tx.Frame(session.Root); err == nil && n.Label == "" {
+				n.Label = core.OneLine(frame.Goal, maxLabel)
+			}
+		}
+		sessions = append(sessions, n)
 	}
-	return g.AddNode(node)
+	return sessions, nil
 }
 
-// addConvergences adds what was made of agents' results.
-func addConvergences(tx project.Tx, g *graph.Graph) error {
-	all, err := convergence.Records.All(tx)
+// Stats are the numbers of a project and of the agents in it.
+type Stats struct {
+	view.Stats
+	Subagents core.SubagentStats `json:"subagents"` // started by hosts
+	Agents    record.Sum         `json:"agents"`    // started by flame; their usage is part of the project's
+}
+
+// Stats returns the numbers of the project and of its agents.
+func (a *Agents) Stats(ctx context.Context) (stats Stats, err error) {
+	if stats.Stats, err = view.StatsOf(ctx, a.Project); err != nil {
+		return stats, err
+	}
+	tracked, err := children.Sessions(ctx, a.Project, project.Caller{})
 	if err != nil {
-		return err
+		return stats, err
 	}
-	for _, c := range all {
-		status := "complete"
-		if c.Result.Unresolved > 0 {
-			status = "waits for review"
+	stats.Subagents = tracked.Stats
+	runs, err := a.Below(ctx, "")
+	stats.Agents = record.SumOf(runs)
+	return stats, err
+}
+
+// LogOf returns the frame that ref names, and an iterator over what its host has logged of the
+// work in it. If the transcript is gone, the error is core.ErrNotFound.
+func LogOf(ctx context.Context, a *Agents, by project.Caller, ref string) (core.Frame, iter.Seq2[core.Message, error], error) {
+	part, err := stack.LogOf(ctx, a.Project, by, ref, true)
+	if err != nil {
+		return part.Frame, nil, err
+	}
+	log, err := a.Hosts.LogOf(a.Machine, part.Host, part.Frame.Session, part.Path)
+	if errors.Is(err, core.ErrNotFound) {
+		return part.Frame, nil, core.NotFoundf("%v", err).WithHint("hosts delete old sessions; what the frame itself has stays")
+	}
+	if err != nil {
+		return part.Frame, nil, core.Unavailablef(err, "the transcript of session %s cannot be read: %v", part.Frame.Session, err)
+	}
+	return part.Frame, part.Part(transcripts.Complete(ctx, log)), nil
+}
+
+// Recall returns the output of a tool call in the caller's conversation from the log of its
+// host. Requests to the model may contain a single line instead of that output, or nothing.
+func (a *Agents) Recall(ctx context.Context, by project.Caller, call string) (output string, err error) {
+	var session core.Session
+	var logged project.Transcript
+	err = a.Project.View(ctx, by, func(s *project.Step) (err error) {
+		session = s.Session
+		logged, err = project.RecordTranscript.Of(s.Tx, session.ID)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	log, err := a.Hosts.LogOf(a.Machine, session.Host, session.ID, logged.Path)
+	if err != nil {
+		return "", err
+	}
+	found := false
+	for m, err := range transcripts.Complete(ctx, log) {
+		if err != nil {
+			return "", core.Unavailablef(err, "the transcript of session %s cannot be read: %v", session.ID, err)
 		}
-		node := graph.Node{ID: c.ID, Kind: graph.KindConvergence, Label: string(c.Options.Strategy), Status: status, Started: c.CreatedAt, Ended: c.UpdatedAt}
-		if err := g.AddNode(node); err != nil {
+		for _, part := range m.Parts {
+			if part.Type == core.PartToolResult && part.CallID == call {
+				output, found = part.Text, true // some models number their calls anew in each answer
+			}
+		}
+	}
+	if found {
+		return output, nil
+	}
+	return "", core.NotFoundf("no call %q has any output in session %s", call, session.ID).
+		WithHint("pass the id of the call as it stands in the line that replaces the output")
+}
+
+const (
+	maxPatchFile = 1 << 20 // bytes that flame reads of an agent's patch
+	maxCalls     = 100     // calls that flame processes at once
+)
+
+// FilesOf returns the changed files of the caller's frame, or of the frame that ref names,
+// without its children. For an ended agent with its own worktree, here or on another machine,
+// they come from git, so they include changes of any kind.
+func FilesOf(ctx context.Context, a *Agents, by project.Caller, ref string) (l files.List, err error) {
+	var run record.Run
+	err = a.Project.View(ctx, by, func(s *project.Step) error {
+		frame, err := s.Resolve(ref)
+		if err != nil {
 			return err
 		}
-		for _, input := range c.Result.Inputs {
-			if err := g.Link(graph.Edge{From: input, To: c.ID, Kind: graph.ConvergedInto}); err != nil {
+		id, err := project.RecordAgentFrame.Of(s.Tx, frame.ID)
+		if err != nil {
+			return err
+		}
+		if run, err = record.Runs.Of(s.Tx, id); err != nil {
+			return err
+		}
+		l, err = files.WithPatches(s, frame.ID)
+		return err
+	})
+	if err != nil || run.Worktree == "" && !run.Elsewhere() || !run.State.Ended() {
+		return l, err
+	}
+	patch, cut, err := supervise.ReadFrom(record.Patch(a.Data, run.ID), 0, maxPatchFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return l, nil // it changed nothing, or flame did not see its end
+	}
+	if err != nil {
+		l.Trouble = "the patch of the agent's worktree cannot be read: " + err.Error()
+		return l, nil
+	}
+	return files.ListOf(changes.Split(string(patch), cut)), nil
+}
+
+// noteFiles stores the changes to files from the log of an ending agent, unless its host has
+// reported them meanwhile. Changes by subagents that flame knows are in the frames of those
+// subagents.
+func noteFiles(ctx context.Context, a *Agents, told record.Result, session string) error {
+	session = cmp.Or(session, told.Session, told.ID)
+	for calls := range slices.Chunk(record.Calls(record.Messages(a.Data, told.Run, a.Hosts)), maxCalls) {
+		err := a.Project.Store.Update(ctx, func(tx project.Tx) error {
+			below, err := tx.FindSessions(project.SessionQuery{Parent: session, Limit: 1})
+			if err != nil {
 				return err
 			}
+			own := slices.DeleteFunc(slices.Clone(calls), func(c files.Call) bool { return c.Below && len(below) > 0 })
+			return files.Add(a.Project.Step(tx, project.Caller{}), session, told.Frame, own)
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -20,8 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"flame/agents"
 	"flame/agents/plan"
 	"flame/agents/supervise"
@@ -63,11 +61,6 @@ func exit(err error) {
 // A fakeHost runs the test binary, which prints what Claude Code does.
 type fakeHost struct{ hosts.Setup }
 
-func (fakeHost) NewSession() string  { return uuid.NewString() }
-func (fakeHost) Resumes(string) bool { return true }
-
-func (fakeHost) Talk(session string) ([]string, error) { return []string{"talk", session}, nil }
-
 // launchFile, in an agent's folder, is how its host was to be started last.
 const launchFile = "launch.json"
 
@@ -95,7 +88,7 @@ func (fakeHost) Launch(c hosts.Child) (hosts.Launch, error) {
 	return launch, errors.Join(os.WriteFile(written, raw, 0o600), os.Rename(written, file))
 }
 
-// act does what the steps of the prompt's first paragraph say, one after the
+// act performs the steps in the prompt's first paragraph, one after the
 // other.
 func act(session string) {
 	prompt, _ := io.ReadAll(os.Stdin)
@@ -248,7 +241,7 @@ func superviseAs(first, second string) error {
 	return a.Supervise(ctx, first, slog.New(slog.NewJSONHandler(os.Stderr, nil)))
 }
 
-// recoverIn is what each process of flame does from time to time.
+// recoverIn recovers agents as each process of flame does from time to time.
 func recoverIn(data string) error {
 	a, err := another(data)
 	if err != nil {

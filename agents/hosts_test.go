@@ -13,8 +13,8 @@ import (
 	"flame/agents/definition"
 	"flame/hosts"
 	"flame/hosts/claudecode"
-	"flame/hosts/hoststest"
 	"flame/hosts/opencode"
+	"flame/tests/hoststest"
 )
 
 // changers are tools that change things, by host; hosts share no name.
@@ -40,7 +40,7 @@ func launchers(t *testing.T) []launcher {
 	return lo.Map(hoststest.Known(), func(h hosts.Host, _ int) launcher { return launcher{h, h.On(machine)} })
 }
 
-// withheld reports whether a host is told to keep a whole tool from a child.
+// withheld reports whether a host must keep a whole tool from a child.
 func withheld(t *testing.T, host launcher, c hosts.Child, tool string) bool {
 	t.Helper()
 	launch, err := host.Launch(c)
@@ -60,7 +60,7 @@ func withheld(t *testing.T, host launcher, c hosts.Child, tool string) bool {
 	return config.Agent["flame-agent"].Permission[permission] == "deny"
 }
 
-func TestOneThatOnlyReadsHasNoToolThatChangesThings(t *testing.T) {
+func TestAReadingAgentHasNoToolThatChangesThings(t *testing.T) {
 	t.Parallel()
 	for _, host := range launchers(t) {
 		for _, tool := range changers[host.Name] {
@@ -72,7 +72,7 @@ func TestOneThatOnlyReadsHasNoToolThatChangesThings(t *testing.T) {
 	}
 }
 
-func TestADeniedToolIsDeniedByTheNamesThatAHostHasForIt(t *testing.T) {
+func TestADeniedToolIsDeniedUnderAllNamesOfItsHost(t *testing.T) {
 	t.Parallel()
 	claude, open := launchers(t)[0], launchers(t)[1]
 	denied := func(tool string, host launcher) hosts.Child {
@@ -88,7 +88,7 @@ func TestADeniedToolIsDeniedByTheNamesThatAHostHasForIt(t *testing.T) {
 	}
 }
 
-func TestAPermissionOfOpenCodesIsAboutAllThatChangesFiles(t *testing.T) {
+func TestTheEditPermissionOfOpenCodeCoversAllToolsThatChangeFiles(t *testing.T) {
 	t.Parallel()
 	for _, tool := range changers[opencode.Name] {
 		if tool == "bash" {
@@ -125,5 +125,5 @@ func TestEachHostIsKnown(t *testing.T) {
 		assert.True(t, hoststest.Known().Inside(func(asked string) string { return map[string]string{variable: "1"}[asked] }, nil), variable)
 	}
 	_, err := definition.Inline(hoststest.Known(), json.RawMessage(`{"description":"d","prompt":"p","flame":{"host":"emacs"}}`))
-	assert.ErrorContains(t, err, "must be one of claude-code, opencode, auto")
+	assert.ErrorContains(t, err, "must be one of claude-code, opencode, codex, auto")
 }

@@ -5,23 +5,25 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
+	"time"
 
 	"flame/agents/changes"
-	"flame/agents/handoff"
 	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/config/env"
 	"flame/core"
+	"flame/hosts"
 	"flame/project"
 	"flame/project/children"
 )
 
-// Supervise runs an agent to its end. It is what `flame supervise` does.
+// Supervise runs an agent to its end. `flame supervise` calls it.
 func (a *Agents) Supervise(ctx context.Context, id string, log *slog.Logger) error {
 	if a.Notified != nil {
-		defer a.Notified() // the keeper ends whatever the supervisor leaves
+		defer a.Notified() // the keeper ends all processes that the supervisor leaves behind
 	}
-	// One that is cancelled before it began is told so in order, too.
+	// Cancelling an agent that has not started ends it properly, too.
 	lasting := context.WithoutCancel(ctx)
 	run, err := a.Find(lasting, id)
 	if err != nil {
@@ -30,7 +32,7 @@ func (a *Agents) Supervise(ctx context.Context, id string, log *slog.Logger) err
 	if run.Elsewhere() {
 		return follow(ctx, a, run, log)
 	}
-	job, err := a.launcher().job(lasting, run)
+	job, err := jobOf(lasting, a, a.planner(), run)
 	if err != nil {
 		return errors.Join(err, a.unstarted(ctx, run.ID, err))
 	}
@@ -42,21 +44,20 @@ func (a *Agents) Supervise(ctx context.Context, id string, log *slog.Logger) err
 	return err
 }
 
-// A journal is where an agent's supervisor tells what happens: the agent's record
-// and the event log.
+// A journal writes the reports of an agent's supervisor to the agent's record and to the event
+// log.
 type journal struct {
 	a  *Agents
 	id string
 }
 
-// errOver tells a supervisor that is not to begin.
+// errOver is the error for a supervisor whose agent has ended before it began.
 var errOver = errors.New("the agent is over")
 
-// Begin keeps who watches over the agent.
+// Begin records which process supervises the agent.
 func (j journal) Begin(ctx context.Context, by supervise.Process) error {
 	run, err := record.Change(ctx, j.a.Project.Store, j.id, func(tx project.Tx, run *record.Run) error {
-		var live record.Live
-		_, err := record.Living.Load(tx, j.id, &live)
+		live, err := record.Living.Of(tx, j.id)
 		return errors.Join(err, record.Living.Save(tx, j.id, record.Live{Supervisor: by, Worker: live.Worker, Again: live.Again, Since: run.CreatedAt}))
 	})
 	if err == nil && run.State.Ended() {
@@ -65,12 +66,12 @@ func (j journal) Begin(ctx context.Context, by supervise.Process) error {
 	return err
 }
 
-// Active keeps that the agent runs, and in which session.
+// Active records that the agent runs, and in which session.
 func (j journal) Active(ctx context.Context, p supervise.Progress) error {
 	p.Text = core.Cut(p.Text, changes.MaxExcerpt)
 	run, err := record.Change(ctx, j.a.Project.Store, j.id, func(tx project.Tx, run *record.Run) error {
 		before := run.State
-		run.State = core.AgentActive // what it used so far is Tell's and End's to count
+		run.State = core.AgentActive // Tell and End count its usage
 		if p.Session != "" {
 			run.Session = p.Session
 			if err := record.Sessions.Save(tx, p.Session, run.ID); err != nil {
@@ -78,7 +79,7 @@ func (j journal) Active(ctx context.Context, p supervise.Progress) error {
 			}
 		}
 		if before == core.AgentActive {
-			return nil // a last turn, in another process of the host
+			return nil // this is the last turn, in another process of the host
 		}
 		return record.Tell(tx, j.a.Project.Now(), *run, core.SubagentActive, map[string]any{"initial_state": core.AgentActive})
 	})
@@ -88,19 +89,13 @@ func (j journal) Active(ctx context.Context, p supervise.Progress) error {
 	return children.Join(ctx, j.a.Project, parentOf(run), run.ID, run.Session)
 }
 
-// parentOf is flame itself, acting for an agent's parent: it may change frames of a
-// session that handed control over.
-func parentOf(run record.Run) project.Caller {
-	return project.Caller{Session: run.ParentSession, Host: project.CommandLine, Trust: project.ByFlame}
-}
-
-// warnAt is the part of a budget whose use is told.
+// warnAt is the share of a budget at which flame writes a warning.
 const warnAt = 0.8
 
-// progressPace is how often an event tells of an agent's progress.
+// progressPace is the least time between two progress events of an agent.
 const progressPace = core.Millis(5_000)
 
-// Tell keeps how far the agent is, and says whether it may go on.
+// Tell records the agent's progress, and returns whether the agent may continue.
 func (j journal) Tell(ctx context.Context, p supervise.Progress) (orders supervise.Orders, err error) {
 	p.Text = core.Cut(p.Text, changes.MaxExcerpt)
 	var news bool
@@ -126,7 +121,7 @@ func (j journal) Tell(ctx context.Context, p supervise.Progress) (orders supervi
 	return orders, err
 }
 
-// orders returns what ends an agent from outside.
+// orders returns the order that ends an agent from outside.
 func (j journal) orders(tx project.Tx, run record.Run) (supervise.Orders, error) {
 	cancel := func(format string, args ...any) (supervise.Orders, error) {
 		return supervise.Orders{Stop: core.AgentCancelled, Reason: fmt.Sprintf(format, args...)}, nil
@@ -138,17 +133,21 @@ func (j journal) orders(tx project.Tx, run record.Run) (supervise.Orders, error)
 		return cancel("cancelled by %s", run.CancelledBy)
 	}
 	if run.For != "" {
-		return j.workersOrders(tx, run)
+		live, err := record.Living.Of(tx, run.ID)
+		if live.Worker.PID != 0 && live.Worker.Here() && !live.Worker.Alive() {
+			return cancel("the worker that ran it is gone")
+		}
+		return supervise.Orders{}, err
 	}
 	if parent, err := tx.Session(run.ParentSession); err == nil && parent.State == core.SessionEnded && !j.a.Keep {
-		return cancel("the session that asked for it ended; " + env.AgentOnSessionEnd + "=keep lets agents go on")
+		return cancel("the session that asked for it ended; " + env.AgentOnSessionEnd + "=keep lets agents continue")
 	}
-	orders, err := handoff.Orders(tx, j.a.Project.Now(), run.ID)
+	orders, err := record.HandoffOrders(tx, j.a.Project.Now(), run.ID)
 	if orders.Stop != "" || err != nil {
 		return orders, err
 	}
-	var t record.Tree
-	if _, err := record.Trees.Load(tx, run.Tree, &t); err != nil {
+	t, err := record.Trees.Of(tx, run.Tree)
+	if err != nil {
 		return orders, err
 	}
 	if j.a.Bounds.UsedUp(t) != nil {
@@ -157,11 +156,11 @@ func (j journal) orders(tx project.Tx, run record.Run) (supervise.Orders, error)
 	return orders, nil
 }
 
-// tellProgress tells of an agent's progress from time to time, and once that its
-// budget is nearly used.
+// tellProgress writes a progress event of an agent from time to time, and once a warning when
+// the budget is nearly used.
 func (j journal) tellProgress(tx project.Tx, run record.Run) error {
-	var l record.Live
-	if known, err := record.Living.Load(tx, run.ID, &l); !known || err != nil {
+	l, known, err := record.Living.Get(tx, run.ID)
+	if !known || err != nil {
 		return err
 	}
 	now, p := j.a.Project.Now(), run.Progress
@@ -184,7 +183,7 @@ func (j journal) tellProgress(tx project.Tx, run record.Run) error {
 	})
 }
 
-// Retry keeps that the agent waits for another attempt.
+// Retry records that the agent waits for another attempt.
 func (j journal) Retry(ctx context.Context, r supervise.Retry) error {
 	_, err := record.Change(ctx, j.a.Project.Store, j.id, func(tx project.Tx, run *record.Run) error {
 		run.State, run.Progress.Attempt = core.AgentSuspended, r.Attempt
@@ -195,5 +194,192 @@ func (j journal) Retry(ctx context.Context, r supervise.Retry) error {
 	return err
 }
 
-// End keeps how the agent ended, and ends its frame.
+// End records how the agent ended, and ends its frame.
 func (j journal) End(ctx context.Context, o supervise.Outcome) error { return j.a.end(ctx, j.id, o) }
+
+// gated puts a gateway between the host of an agent and its model if the session that asked
+// for the agent has one. It returns a function that closes the gateway. An agent works without
+// a gateway too, so gated only logs errors.
+func (a *Agents) gated(run record.Run, s *supervise.Supervisor) (closeGate func()) {
+	nothing := func() {}
+	if a.OpenGate == nil {
+		return nothing
+	}
+	host, meter := a.Hosts.Of(run.Host), &supervise.Meter{}
+	gate, err := a.OpenGate(host, run.ID, meter.Add)
+	if err != nil {
+		s.Log.Warn("the agent has no gateway", "error", err)
+	}
+	if gate == nil || err != nil {
+		return nothing
+	}
+	for _, h := range a.Hosts { // that session's gateway may end before the agent
+		if h.BaseVariable != "" {
+			s.Job.Env = append(s.Job.Env, h.BaseVariable+"="+gate.Upstream)
+		}
+	}
+	if gate.Base == "" {
+		return gate.Close
+	}
+	if err := gate.guard(host, a.Machine.At(run.Checkout), s); err != nil {
+		s.Log.Warn("the agent has no gateway", "error", err)
+		gate.Close()
+		return nothing
+	}
+	meter.Close, s.Meter = gate.Close, meter
+	return gate.Close
+}
+
+// guard makes the host of a supervised agent send its requests to the gateway. The agent could
+// change the settings file, so guard writes it again before each process of the host.
+func (g *Gate) guard(host hosts.Host, m hosts.Machine, s *supervise.Supervisor) error {
+	var settings []byte
+	commands := [][]string{s.Job.Command, s.Job.Resume}
+	for i, command := range commands {
+		behind, err := host.Behind(m, command[1:])
+		if err != nil {
+			return err
+		}
+		if behind.Plain {
+			return errors.New("its command line leaves no place for one")
+		}
+		if settings, err = behind.Settings(g.Base, g.Mark); err != nil {
+			return err
+		}
+		file, err := g.Write(settings)
+		if err != nil {
+			return err
+		}
+		commands[i] = append(command[:1:1], behind.Args(file)...)
+	}
+	s.Job.Command, s.Job.Resume = commands[0], commands[1]
+	s.Prepare = func() error {
+		_, err := g.Write(settings)
+		return err
+	}
+	return nil
+}
+
+// Recover cleans up after killed processes. Agents that lost their supervisor end with the
+// outcome that it recorded, or as orphaned. Recover also ends their remaining processes and
+// the frames of ended agents. If no agent is running, it only reads.
+func (a *Agents) Recover(ctx context.Context) error {
+	all, err := eachOf(ctx, a, record.Living)
+	if err != nil {
+		return err
+	}
+	var recovered sync.WaitGroup
+	errs := make(chan error, len(all))
+	for id, l := range all {
+		if !l.Watched(a.Project.Now()) {
+			// In parallel: each may have to wait for processes to end.
+			recovered.Go(func() { errs <- a.recover(ctx, id, l.Supervisor) })
+		}
+	}
+	recovered.Wait()
+	close(errs)
+	for failed := range errs {
+		err = errors.Join(err, failed)
+	}
+	return errors.Join(err, record.ReleaseSessions(ctx, a.Project, all))
+}
+
+// recover ends an agent that lost its supervisor.
+func (a *Agents) recover(ctx context.Context, id string, by supervise.Process) error {
+	run, err := a.Find(ctx, id)
+	if err != nil {
+		return err
+	}
+	if run.State.Ended() {
+		return a.finish(ctx, run)
+	}
+	supervise.KillRest(id, a.Folder(id))
+	if run.Elsewhere() {
+		if following, err := followAgain(ctx, a, run, by); following || err != nil {
+			return err
+		}
+	}
+	outcome, known, err := supervise.LoadOutcome(a.Folder(id))
+	if !known || err != nil {
+		outcome = orphaned(run, by.PID != 0, a.Project.Now())
+		if told, text := supervise.Reread(a.Folder(id), run.SpentUSD, run.Spent, a.Hosts.Of(run.Host).Prints.Reader()); told.Session != "" {
+			told.Attempt = run.Progress.Attempt
+			if run.Progress.Metered {
+				told = told.MeteredAs(run.Progress)
+			}
+			outcome.Progress, outcome.Text = told, text
+		}
+	}
+	return a.end(ctx, id, outcome)
+}
+
+// orphaned returns the outcome of an agent whose supervisor reported no outcome.
+func orphaned(run record.Run, begun bool, now core.Millis) supervise.Outcome {
+	o := supervise.Outcome{
+		State: core.AgentOrphaned, Reason: "its supervisor was killed", Partial: true,
+		StartedAt: run.CreatedAt, EndedAt: now, Progress: run.Progress,
+	}
+	switch {
+	case run.CancelledBy != "":
+		o.State, o.Reason = core.AgentCancelled, "cancelled by "+run.CancelledBy
+	case !begun:
+		o.State, o.Reason = core.AgentError, "its supervisor never began"
+	}
+	return o
+}
+
+// waitPace is the time between two checks of a waiting caller.
+const waitPace = 100 * time.Millisecond
+
+// Wait returns the record of an agent once the agent and its frame have ended and a handoff to
+// it is resolved, or the current record when ctx ends. It calls progress at each check.
+func (a *Agents) Wait(ctx context.Context, id string, progress func(record.Run)) (record.Run, error) {
+	tick := time.NewTicker(waitPace)
+	defer tick.Stop()
+	settling := false
+	for looks := 1; ; looks++ {
+		if looks%20 == 0 { // the supervisor may have been killed meanwhile
+			if err := a.Recover(context.WithoutCancel(ctx)); err != nil {
+				a.Project.Log.Warn("could not recover agents", "error", err)
+			}
+		}
+		run, err := a.Find(context.WithoutCancel(ctx), id)
+		if err != nil {
+			return run, err
+		}
+		if !run.State.Ended() {
+			progress(run)
+		} else if left, err := a.settle(context.WithoutCancel(ctx), run, settling); !left || err != nil {
+			return run, err
+		} else {
+			settling = true
+		}
+		select {
+		case <-ctx.Done():
+			return run, nil
+		case <-tick.C:
+		}
+	}
+}
+
+// settle does the remaining work for an ended agent, unless begun says that this process tried
+// it before. It reports whether work remains: then another process is doing it, and Recover
+// takes over if that process dies.
+func (a *Agents) settle(ctx context.Context, run record.Run, begun bool) (left bool, err error) {
+	left, err = a.isUnsettled(ctx, run)
+	if !left || begun || err != nil {
+		return left, err
+	}
+	if err := a.finish(ctx, run); err != nil {
+		return true, err
+	}
+	return a.isUnsettled(ctx, run)
+}
+
+// isUnsettled reports whether an ended agent still needs work.
+func (a *Agents) isUnsettled(ctx context.Context, run record.Run) (left bool, err error) {
+	return record.View(ctx, a.Project.Store, func(tx project.Tx) (bool, error) {
+		_, left, err := record.Living.Get(tx, run.ID)
+		return left, err
+	})
+}

@@ -23,7 +23,7 @@ import (
 	"flame/project/turns"
 )
 
-func TestHowAnAgentEndsDecidesItsFrameAndWhatIsTold(t *testing.T) {
+func TestTheEndOfAnAgentDecidesItsFrameAndEvents(t *testing.T) {
 	t.Parallel()
 	type want struct {
 		state   core.AgentState
@@ -131,20 +131,20 @@ func TestAnAgentIsSpawnedBeforeAnythingRuns(t *testing.T) {
 	s.request(user, hangs)
 }
 
-func TestARetryIsToldAndCounted(t *testing.T) {
+func TestARetryIsReportedAndCounted(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	run := s.over(s.spawn("say half; fail API Error: 529 overloaded").ID, core.AgentCompleted, core.Completed)
 	assert.Equal(t, "went on", run.Outcome.Text)
 	assert.Equal(t, 1, run.Progress.Attempt)
-	assert.Len(t, s.events(run.ID, core.SubagentActive), 2, "it was suspended in between")
+	assert.Len(t, s.events(run.ID, core.SubagentActive), 2, "it was suspended meanwhile")
 	retries := s.events(run.ID, core.SubagentRetry)
 	require.Len(t, retries, 1)
 	assert.InDelta(t, 1, data(t, retries[0])["attempt"], 0)
 	assert.Contains(t, data(t, retries[0])["reason"], "529")
 }
 
-func TestAgentsEndWithTheOneThatStartedThem(t *testing.T) {
+func TestAgentsEndWithTheSessionThatStartedThem(t *testing.T) {
 	t.Parallel()
 	ends := map[string]func(s *service, id string){
 		"when it is cancelled": func(s *service, id string) {
@@ -173,7 +173,7 @@ func TestAgentsEndWithTheOneThatStartedThem(t *testing.T) {
 	}
 }
 
-func TestAgentsMayBeKeptWhenTheOneThatStartedThemEnds(t *testing.T) {
+func TestAgentsMayOutliveTheSessionThatStartedThem(t *testing.T) {
 	t.Parallel()
 	s := newServiceWith(t, func(k *kept) { k.Keep = true }, "name: free\ndescription: d")
 	parent := s.request(user, plan.Request{Type: "free", Prompt: "wait go; done it"})
@@ -202,7 +202,7 @@ func TestTheEndOfASessionEndsItsAgents(t *testing.T) {
 	for _, run := range all {
 		s.over(run.ID, core.AgentCancelled, core.Blocked)
 	}
-	assert.Equal(t, core.SessionEnded, s.session(user.Session).State, "its agents' ends do not bring it back")
+	assert.Equal(t, core.SessionEnded, s.session(user.Session).State, "the ends of its agents do not start it again")
 	assert.Contains(t, s.ended(second.ID).Outcome.Reason, "FLAME_AGENT_ON_SESSION_END=keep")
 }
 
@@ -224,10 +224,10 @@ func TestAnAgentsEndVouchesForNoSession(t *testing.T) {
 	unhooked := project.Caller{Session: "unhooked", Host: "some-client"}
 	s.over(s.request(unhooked, plan.Request{Type: "builder", Prompt: "done"}).ID, core.AgentCompleted, core.Completed)
 	_, err := stack.Push(s.ctx, s.Project, unhooked, "go on", "")
-	require.NoError(t, err, "a client without hooks would be refused from then on")
+	require.NoError(t, err, "otherwise flame would refuse a client without hooks from then on")
 }
 
-func TestWhatAnAgentUsesCountsForItsTreeHoweverFastItIs(t *testing.T) {
+func TestUsageCountsForTheTreeHoweverFastTheAgentIs(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	for range 2 {
@@ -241,7 +241,7 @@ func TestWhatAnAgentUsesCountsForItsTreeHoweverFastItIs(t *testing.T) {
 	assert.Equal(t, int64(600), tree.Tokens)
 }
 
-func TestWhatGoesOnHasNoMoreThanWhoeverAsksHasNow(t *testing.T) {
+func TestAContinuedAgentGetsNoWiderModeThanItsCaller(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	run := s.over(s.spawn("done").ID, core.AgentCompleted, core.Completed)
@@ -260,7 +260,7 @@ func TestWhatGoesOnHasNoMoreThanWhoeverAsksHasNow(t *testing.T) {
 	s.over(next.ID, core.AgentCompleted, core.Completed)
 }
 
-func TestAnAgentGoesOnWithNoneThatItDidNotStart(t *testing.T) {
+func TestAnAgentContinuesOnlyAgentsThatItStarted(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	other := s.over(s.spawn("done").ID, core.AgentCompleted, core.Completed)
@@ -269,10 +269,10 @@ func TestAnAgentGoesOnWithNoneThatItDidNotStart(t *testing.T) {
 	assert.Contains(t, problem(t, err, core.ErrInvalid), "was not started by "+reader.ID)
 	busy := s.spawn("hang")
 	_, err = s.Converge(s.ctx, as(reader), []string{other.ID, busy.ID}, converge.Options{Strategy: converge.StrategyFirstSuccess})
-	assert.Contains(t, problem(t, err, core.ErrInvalid), "was not started by "+reader.ID, "it would be stopped")
+	assert.Contains(t, problem(t, err, core.ErrInvalid), "was not started by "+reader.ID, "the convergence would stop that agent")
 }
 
-func TestASessionThatNeverBeganIsBegunAnew(t *testing.T) {
+func TestASessionThatNeverBeganIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	s.Start = noStart
@@ -282,7 +282,7 @@ func TestASessionThatNeverBeganIsBegunAnew(t *testing.T) {
 	run = s.over(run.ID, core.AgentError, core.Failed)
 	next, err := s.Continue(s.ctx, user, run.ID, "done")
 	require.NoError(t, err)
-	assert.NotEqual(t, run.Session, next.Session, "a session of which nobody knows whether it began is not begun again")
+	assert.NotEqual(t, run.Session, next.Session, "flame does not begin a session again that may have begun")
 	assert.Contains(t, s.launched(next.ID).Command, next.Session)
-	assert.Contains(t, s.launched(next.ID).Stdin, "<flame-context", "nothing of its context is known there")
+	assert.Contains(t, s.launched(next.ID).Stdin, "<flame-context", "the new session does not know its context")
 }

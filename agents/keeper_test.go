@@ -86,7 +86,7 @@ func TestAnEarlyKilledSupervisorLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestWhatGotAwayFromASupervisorEndsWithIt(t *testing.T) {
+func TestEscapedProcessesEndWithTheSupervisor(t *testing.T) {
 	t.Parallel()
 	s := newServiceWith(t, func(k *kept) { k.Bounds.Concurrent = 100 })
 	for try := range 6 {
@@ -141,7 +141,7 @@ func TestAgentsBelowOutliveAKilledSupervisor(t *testing.T) {
 		state core.AgentState
 		frame core.Status
 	}{
-		"and go on where they are to be kept":     {true, core.AgentCompleted, core.Completed},
+		"and continue if they are to be kept":     {true, core.AgentCompleted, core.Completed},
 		"until it is recovered, which stops them": {false, core.AgentCancelled, core.Blocked},
 	}
 	for name, tt := range tests {
@@ -221,7 +221,7 @@ func zombies(t *testing.T, of int) (pids []int) {
 	return pids
 }
 
-// bystander starts a process that has to do with no agent, and returns what it was
+// bystander starts a process that belongs to no agent, and returns what it was
 // started as and a question whether it lives. A signal that was sent before the
 // question takes effect before the answer.
 func bystander(t *testing.T) (noted supervise.Process, lives func() bool) {
@@ -244,7 +244,7 @@ func bystander(t *testing.T) (noted supervise.Process, lives func() bool) {
 	}
 }
 
-func TestAForgedRecordOfASupervisorHarmsNobody(t *testing.T) {
+func TestAForgedRecordOfASupervisorKillsNoOtherProcess(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		started func(p supervise.Process) string

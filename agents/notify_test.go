@@ -31,7 +31,7 @@ func (file noticeFile) add(kind, text, id string) {
 	exit(err)
 }
 
-// notices returns what a person was told of agents with these ids.
+// notices returns the notices to a person about agents with these ids.
 func (s *service) notices(ids ...string) (told [][]string) {
 	s.t.Helper()
 	raw, err := os.ReadFile(string(noticesIn(s.Data)))
@@ -49,7 +49,7 @@ func (s *service) notices(ids ...string) (told [][]string) {
 	return told
 }
 
-func TestAPersonIsToldOnceHowAnAgentEnded(t *testing.T) {
+func TestFlameNotifiesAPersonOnceOfAnAgentsEnd(t *testing.T) {
 	t.Parallel()
 	s := newService(t, "name: hasty\ndescription: d\nflame: {timeout: 1}")
 	done := s.over(s.spawn("done").ID, core.AgentCompleted, core.Completed)
@@ -72,7 +72,7 @@ func TestAPersonIsToldOnceHowAnAgentEnded(t *testing.T) {
 	assert.Equal(t, "agent-ended", told[1][0])
 }
 
-func TestAPersonIsToldOfConflictsThatWait(t *testing.T) {
+func TestFlameNotifiesAPersonOfWaitingConflicts(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	ids := s.done(`done {"verdict": "yes"}`, `done {"verdict": "no"}`)

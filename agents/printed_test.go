@@ -11,21 +11,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
-	"flame/agents/away"
-	"flame/agents/permission"
+	"flame/agents/abroad"
 	"flame/agents/plan"
+	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
 )
 
-// TestTheOutputOfAnAgentElsewhereIsKeptAsItComes has two workers print, of which the first
+// TestTheOutputOfAnAgentElsewhereIsStoredAsItArrives has two workers print, of which the first
 // is lost within a line.
-func TestTheOutputOfAnAgentElsewhereIsKeptAsItComes(t *testing.T) {
+func TestTheOutputOfAnAgentElsewhereIsStoredAsItArrives(t *testing.T) {
 	t.Parallel()
 	var e *elsewhere
 	sight := func(attempt int) agents.Sight {
-		return agents.Sight{Attempt: attempt, Begun: true, Report: away.Report{Machine: "box-1", Mode: permission.Choice{Effective: hosts.Plan}}}
+		return agents.Sight{Attempt: attempt, Begun: true, Report: abroad.Report{Machine: "box-1", Mode: record.Choice{Effective: hosts.Plan}}}
 	}
 	step := make(chan struct{})
 	next := func(ctx context.Context) {
@@ -34,7 +34,7 @@ func TestTheOutputOfAnAgentElsewhereIsKeptAsItComes(t *testing.T) {
 		case <-ctx.Done():
 		}
 	}
-	s, e := joined(t, func(ctx context.Context, w away.Work, see func(agents.Sight)) error {
+	s, e := joined(t, func(ctx context.Context, w abroad.Work, see func(agents.Sight)) error {
 		see(sight(1))
 		for _, p := range []agents.Piece{
 			{Offset: 0, Text: []byte("one\ntw")},
@@ -76,13 +76,13 @@ func TestTheOutputOfAnAgentElsewhereIsKeptAsItComes(t *testing.T) {
 	prints("one\ntwo\nthree\nfour\n")
 }
 
-// TestWhatIsToldOfAnOutputIsBounded has a hub tell more than any agent may print.
-func TestWhatIsToldOfAnOutputIsBounded(t *testing.T) {
+// TestReadingAnOutputIsBounded has a hub tell more than any agent may print.
+func TestReadingAnOutputIsBounded(t *testing.T) {
 	t.Parallel()
 	const piece, most = 4 << 20, 64 << 20
 	var e *elsewhere
-	s, e := joined(t, func(_ context.Context, _ away.Work, see func(agents.Sight)) error {
-		see(agents.Sight{Attempt: 1, Begun: true, Report: away.Report{Machine: "box-1"}})
+	s, e := joined(t, func(_ context.Context, _ abroad.Work, see func(agents.Sight)) error {
+		see(agents.Sight{Attempt: 1, Begun: true, Report: abroad.Report{Machine: "box-1"}})
 		text := []byte(strings.Repeat("x", piece))
 		for at := int64(0); at < most+3*piece; at += piece {
 			e.print(agents.Piece{Offset: at, Text: text})

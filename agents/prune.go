@@ -9,26 +9,25 @@ import (
 
 	"github.com/samber/lo"
 
-	"flame/agents/carry"
+	"flame/agents/changes"
 	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
 )
 
-// A Pruned is what was deleted of agents.
+// Pruned lists what Prune deleted.
 type Pruned struct {
-	Agents []string `json:"agents"` // ids of those that something was deleted of
-	Bytes  int64    `json:"bytes"`  // that it took on disk
+	Agents []string `json:"agents"` // ids of agents whose files were deleted
+	Bytes  int64    `json:"bytes"`  // their size on disk
 }
 
-// Prune deletes what agents that ended before a time printed, and their worktrees;
-// with look set it only says what would go. Their records, results, patches and what
-// they were started from stay, so that they can still be gone on with.
+// Prune deletes the output and the worktrees of agents that ended before a time. With look set
+// it only reports what it would delete. It keeps records, results, patches and assignments, so
+// that these agents can still be continued.
 func (a *Agents) Prune(ctx context.Context, before core.Millis, look bool) (pruned Pruned, err error) {
 	pruned.Agents = []string{}
-	p := pruner{store: a.Project.Store, data: a.Data, dir: a.Dir}
-	all, err := p.ended(ctx, before)
+	all, kept, err := endedBefore(ctx, a, before)
 	if err != nil {
 		return pruned, err
 	}
@@ -36,12 +35,12 @@ func (a *Agents) Prune(ctx context.Context, before core.Millis, look bool) (prun
 		all = forget(ctx, a, all)
 	}
 	for _, run := range all {
-		paths, size := p.bulk(ctx, run)
+		paths, size := bulk(ctx, a, run, kept)
 		if size == 0 {
 			continue
 		}
 		if !look {
-			if err := p.discard(ctx, run, paths); err != nil {
+			if err := discard(ctx, a, run, paths); err != nil {
 				return pruned, err
 			}
 		}
@@ -50,58 +49,50 @@ func (a *Agents) Prune(ctx context.Context, before core.Millis, look bool) (prun
 	return pruned, nil
 }
 
-// forget deletes the hidden refs by which agents elsewhere got the repository, and what they
-// changed came back. It returns the agents that can be pruned: those whose refs could not be
-// deleted now are left for another time.
-func forget(ctx context.Context, a *Agents, all []record.Run) []record.Run {
-	given := lo.FilterMap(all, func(run record.Run, _ int) (string, bool) {
-		return run.ID, run.Elsewhere() && run.Base != "" && sizeOf(record.Folder(a.Data, run.ID)) > 0
-	})
-	if len(given) == 0 {
-		return all
-	}
-	if err := carry.Forget(ctx, a.Dir, given, nil); err != nil {
-		a.Project.Log.Warn("what agents on other machines left at the remote could not be deleted", "error", err)
-		return slices.DeleteFunc(all, func(run record.Run) bool { return slices.Contains(given, run.ID) })
-	}
-	return all
-}
-
-// A pruner deletes what agents left.
-type pruner struct {
-	store project.Store
-	data  string          // the project's data folder
-	dir   string          // a checkout of the project
-	kept  map[string]bool // worktrees that others still have
-}
-
-// ended returns the agents that ended before a time and that nothing is left to be done
-// about.
-func (p *pruner) ended(ctx context.Context, before core.Millis) (old []record.Run, err error) {
-	err = p.store.View(ctx, func(tx project.Tx) error {
-		old, p.kept = nil, map[string]bool{}
+// endedBefore returns the settled agents that ended before a time, and the worktrees of all
+// other agents.
+func endedBefore(ctx context.Context, a *Agents, before core.Millis) (old []record.Run, kept map[string]bool, err error) {
+	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
+		old, kept = nil, map[string]bool{}
 		all, err := record.List(tx)
 		for _, run := range all {
-			busy, err := record.Living.Load(tx, run.ID, new(record.Live))
+			_, busy, err := record.Living.Get(tx, run.ID)
 			if err != nil {
 				return err
 			}
 			if run.State.Ended() && run.EndedAt < before && !busy {
 				old = append(old, run)
 			} else {
-				p.kept[run.Worktree] = true
+				kept[run.Worktree] = true
 			}
 		}
 		return err
 	})
-	return old, err
+	return old, kept, err
 }
 
-// bulk returns what there is of an agent that takes much room, and how much.
-func (p *pruner) bulk(ctx context.Context, run record.Run) (paths []string, size int64) {
-	folder := record.Folder(p.data, run.ID)
+// forget deletes the hidden refs that carried the repository to agents elsewhere, and their
+// changes back. It returns the agents that can be pruned. Agents whose refs could not be
+// deleted are left for the next call.
+func forget(ctx context.Context, a *Agents, all []record.Run) []record.Run {
+	given := lo.FilterMap(all, func(run record.Run, _ int) (string, bool) {
+		return run.ID, run.Elsewhere() && run.Base != "" && sizeOf(a.Folder(run.ID)) > 0
+	})
+	if len(given) == 0 {
+		return all
+	}
+	if err := changes.Forget(ctx, a.Dir, given, nil); err != nil {
+		a.Project.Log.Warn("could not delete the refs that agents on other machines left at the remote", "error", err)
+		return slices.DeleteFunc(all, func(run record.Run) bool { return slices.Contains(given, run.ID) })
+	}
+	return all
+}
+
+// bulk returns the large files and folders of an agent, and their size.
+func bulk(ctx context.Context, a *Agents, run record.Run, kept map[string]bool) (paths []string, size int64) {
+	folder := a.Folder(run.ID)
 	all := []string{filepath.Join(folder, supervise.OutputFile), filepath.Join(folder, supervise.ErrorsFile)}
-	if run.Worktree != "" && !p.kept[run.Worktree] && run.Own().IsKept(ctx, record.Patch(p.data, run.ID)) {
+	if run.Worktree != "" && !kept[run.Worktree] && run.Own().IsKept(ctx, record.Patch(a.Data, run.ID)) {
 		all = append(all, run.Worktree)
 	}
 	for _, path := range all {
@@ -112,16 +103,24 @@ func (p *pruner) bulk(ctx context.Context, run record.Run) (paths []string, size
 	return paths, size
 }
 
-// discard deletes files of an agent. A worktree goes only where its patch is kept.
-func (p *pruner) discard(ctx context.Context, run record.Run, paths []string) error {
+// discard deletes files of an agent. It deletes a worktree only if flame has its patch and no
+// agent works in it: an agent may have continued there since the check.
+func discard(ctx context.Context, a *Agents, run record.Run, paths []string) error {
 	for _, path := range paths {
-		var err error
+		err := error(nil)
 		if path != run.Worktree {
 			err = os.Remove(path)
-		} else if used, lookErr := p.inUse(ctx, path); !used && lookErr == nil {
-			err = run.Own().Remove(ctx, p.repositoryOf(run))
 		} else {
-			err = lookErr
+			var running []record.Run
+			running, err = record.View(ctx, a.Project.Store, record.AtWork)
+			used := slices.ContainsFunc(running, func(other record.Run) bool { return other.Worktree == path })
+			repository := a.Dir
+			if run.For != "" {
+				repository = path // the worktree belongs to a mirror
+			}
+			if err == nil && !used {
+				err = run.Own().Remove(ctx, repository)
+			}
 		}
 		if err != nil && !os.IsNotExist(err) {
 			return core.Unavailablef(err, "could not delete %s: %v", path, err)
@@ -130,33 +129,14 @@ func (p *pruner) discard(ctx context.Context, run record.Run, paths []string) er
 	return nil
 }
 
-// repositoryOf returns a folder of the repository that an agent's worktree is of.
-func (p *pruner) repositoryOf(run record.Run) string {
-	if run.For != "" {
-		return run.Worktree // it is of a mirror
-	}
-	return p.dir
-}
-
-// inUse reports whether an agent works in a worktree: one may have begun to go on
-// there since it was looked at.
-func (p *pruner) inUse(ctx context.Context, worktree string) (used bool, err error) {
-	err = p.store.View(ctx, func(tx project.Tx) error {
-		running, err := record.AtWork(tx)
-		used = slices.ContainsFunc(running, func(run record.Run) bool { return run.Worktree == worktree })
-		return err
-	})
-	return used, err
-}
-
-// DiskUse returns the bytes that the folders of all agents take.
+// DiskUse returns the size of the folders of all agents, in bytes.
 func (a *Agents) DiskUse() int64 { return sizeOf(filepath.Join(a.Data, "agents")) }
 
 // sizeOf returns the bytes of a file, or of all files in a folder.
 func sizeOf(path string) (size int64) {
 	_ = filepath.WalkDir(path, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
-			return nil // what cannot be read counts nothing
+			return nil // unreadable files count as empty
 		}
 		if info, err := entry.Info(); err == nil {
 			size += info.Size()

@@ -27,7 +27,7 @@ func (s *service) apart() record.Run {
 	return s.over(run.ID, core.AgentCompleted, core.Completed)
 }
 
-func TestPruneKeepsWhatNoPatchHas(t *testing.T) {
+func TestPruneKeepsChangesWithoutAPatch(t *testing.T) {
 	t.Parallel()
 	for name, more := range map[string]func(s *service, run record.Run) (file string){
 		"what a person did there": func(s *service, run record.Run) string {
@@ -68,12 +68,12 @@ func TestPruneKeepsWhatNoPatchHas(t *testing.T) {
 			assert.FileExists(t, file)
 			again, err := s.Prune(s.ctx, s.Project.Now()+1, false)
 			require.NoError(t, err)
-			assert.Empty(t, again.Agents, "what stays is not told as deleted")
+			assert.Empty(t, again.Agents, "files that stay are not reported as deleted")
 		})
 	}
 }
 
-func TestWhatIsPrunedOfAnAgentCanBeGoneOnWith(t *testing.T) {
+func TestAPrunedAgentCanBeContinued(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	s.repository()
@@ -84,11 +84,11 @@ func TestWhatIsPrunedOfAnAgentCanBeGoneOnWith(t *testing.T) {
 
 	none, err := s.Prune(s.ctx, run.EndedAt, false)
 	require.NoError(t, err)
-	assert.Empty(t, none.Agents, "it ended only then")
+	assert.Empty(t, none.Agents, "it ended exactly then")
 	would, err := s.Prune(s.ctx, run.EndedAt+1, true)
 	require.NoError(t, err)
 	assert.Equal(t, []string{run.ID}, would.Agents)
-	assert.DirExists(t, run.Worktree, "it was only asked for")
+	assert.DirExists(t, run.Worktree, "Prune only reported")
 	pruned, err := s.Prune(s.ctx, run.EndedAt+1, false)
 	require.NoError(t, err)
 	assert.Equal(t, would, pruned)
@@ -104,10 +104,10 @@ func TestWhatIsPrunedOfAnAgentCanBeGoneOnWith(t *testing.T) {
 
 	next, err := s.Continue(s.ctx, user, run.ID, "hang")
 	require.NoError(t, err)
-	assert.FileExists(t, filepath.Join(run.Worktree, "sub", "new.txt"), "its work is there again")
+	assert.FileExists(t, filepath.Join(run.Worktree, "sub", "new.txt"), "its worktree is restored")
 	busy, err := s.Prune(s.ctx, s.Project.Now()+1, false)
 	require.NoError(t, err)
-	assert.Empty(t, busy.Agents, "another works there")
+	assert.Empty(t, busy.Agents, "another agent works there")
 	_, err = s.Cancel(s.ctx, user, next.ID)
 	require.NoError(t, err)
 	s.over(next.ID, core.AgentCancelled, core.Blocked)

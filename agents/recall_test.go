@@ -7,18 +7,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/agents/plan"
 	"flame/core"
-	"flame/hosts/hoststest"
-	"flame/project/projecttest"
+	"flame/tests/hoststest"
+	"flame/tests/projecttest"
 )
 
-func TestWhatACallPutOutIsReadAgainFromTheHostsLog(t *testing.T) {
+func TestTheOutputOfACallIsReadFromTheHostsLog(t *testing.T) {
 	t.Parallel()
 	f, log := projecttest.NewCounter(t)
 	s := projecttest.Host("s")
-	a := &agents.Agents{Project: f.Project, Hosts: hoststest.Known(), Machine: hoststest.With()}
+	a := &agents.Agents{Setup: plan.Setup{Project: f.Project, Hosts: hoststest.Known(), Machine: hoststest.With()}}
 	_, err := a.Recall(f.Ctx, s, "toolu_1")
-	require.ErrorIs(t, err, core.ErrNotFound, "nobody knows of a log")
+	require.ErrorIs(t, err, core.ErrNotFound, "flame knows no log")
 
 	f.Prompt(s, "p", "work")
 	f.CountLater(s, log)

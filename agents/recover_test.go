@@ -83,13 +83,13 @@ func runs(pid int) bool {
 	return err == nil && len(fields) > 17 && (fields[0] != "Z" || fields[17] != "0" && fields[17] != "1")
 }
 
-func TestWhatAKilledSupervisorLeaves(t *testing.T) {
+func TestRecoverEndsTheAgentOfAKilledSupervisor(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	run := s.spawn("leave; stubborn; say half of it; hang")
 	s.until(run.ID, core.AgentActive)
 	s.killSupervisor(run.ID)
-	assert.NotEmpty(t, worksFor(t, run.ID), "what the host started is left")
+	assert.NotEmpty(t, worksFor(t, run.ID), "the process that the host started is left")
 	require.NoError(t, s.Recover(s.ctx))
 	run = s.over(run.ID, core.AgentOrphaned, core.Blocked)
 	assert.Equal(t, "half of it", run.Outcome.Text)
@@ -97,11 +97,11 @@ func TestWhatAKilledSupervisorLeaves(t *testing.T) {
 	r, err := s.Result(s.ctx, run.ID)
 	require.NoError(t, err)
 	assert.Equal(t, "half of it", r.Text)
-	require.NoError(t, s.Recover(s.ctx), "once more changes nothing")
+	require.NoError(t, s.Recover(s.ctx), "another recovery changes nothing")
 	s.over(run.ID, core.AgentOrphaned, core.Blocked)
 }
 
-func TestAProcessThatForgotWhoseItIsIsFound(t *testing.T) {
+func TestAProcessWithoutItsMarkIsFound(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	file := filepath.Join(t.TempDir(), "pid")
@@ -118,7 +118,7 @@ func TestAProcessThatForgotWhoseItIsIsFound(t *testing.T) {
 		return regexp.MustCompile(fmt.Sprintf(`"pid":%d,[^}]*"command":"[^"]* sleep"`, pid)).Match(kept)
 	}, "the process is not known")
 	s.killSupervisor(run.ID)
-	assert.True(t, runs(pid), "it has got away from its supervisor")
+	assert.True(t, runs(pid), "it has left its supervisor's tree")
 	require.NoError(t, s.Recover(s.ctx))
 	assert.False(t, runs(pid))
 }
@@ -130,7 +130,7 @@ func (s *service) leaveOutcome(id, outcome string) {
 	require.NoError(s.t, os.WriteFile(filepath.Join(s.Folder(id), "outcome.json"), []byte(outcome), 0o600))
 }
 
-func TestWhatASupervisorLeftWordOfHolds(t *testing.T) {
+func TestARecordedOutcomeHolds(t *testing.T) {
 	t.Parallel()
 	word, err := json.Marshal(supervise.Outcome{State: core.AgentCompleted, Reason: "done", Text: "all of it"})
 	require.NoError(t, err)
@@ -165,7 +165,7 @@ func TestAnAgentWhoseSupervisorNeverBegan(t *testing.T) {
 	require.NoError(t, s.Recover(s.ctx))
 	found, err := s.Find(s.ctx, run.ID)
 	require.NoError(t, err)
-	assert.Equal(t, core.AgentInitializing, found.State, "it may yet begin")
+	assert.Equal(t, core.AgentInitializing, found.State, "its supervisor may still begin")
 	s.shift.Add(30_000)
 	require.NoError(t, s.Recover(s.ctx))
 	run = s.over(run.ID, core.AgentError, core.Failed)
@@ -173,11 +173,11 @@ func TestAnAgentWhoseSupervisorNeverBegan(t *testing.T) {
 	_, err = supervise.Start(s.ctx, s.Seat(run.ID, s.Dir))
 	require.NoError(t, err)
 	s.eventually(func() bool { return len(worksFor(t, run.ID)) == 0 }, "a late supervisor goes on")
-	assert.NoFileExists(t, filepath.Join(s.Folder(run.ID), supervise.OutputFile), "one that comes too late starts nothing")
+	assert.NoFileExists(t, filepath.Join(s.Folder(run.ID), supervise.OutputFile), "a supervisor that begins too late starts no host")
 	s.over(run.ID, core.AgentError, core.Failed)
 }
 
-func TestADeathBetweenRecordAndFrameIsMadeGood(t *testing.T) {
+func TestRecoverEndsTheFrameAfterACrashInBetween(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	s.Start = noStart

@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
-	"flame/agents/away"
-	"flame/agents/permission"
+	"flame/agents/abroad"
 	"flame/agents/plan"
 	"flame/agents/record"
 	"flame/agents/supervise"
@@ -18,26 +17,26 @@ import (
 	"flame/project"
 )
 
-// TestWhatALostWorkerUsedCounts has an agent be begun anew by a second worker.
-func TestWhatALostWorkerUsedCounts(t *testing.T) {
+// TestUsageOfALostWorkerCounts lets a second worker restart an agent.
+func TestUsageOfALostWorkerCounts(t *testing.T) {
 	t.Parallel()
 	used := func(tokens int64, usd float64) supervise.Progress {
 		return supervise.Progress{Turns: 1, Usage: core.Usage{TokensIn: tokens, CostUSD: usd}}
 	}
-	mode := permission.Choice{Effective: hosts.Plan}
+	mode := record.Choice{Effective: hosts.Plan}
 	second := make(chan struct{})
-	s, _ := joined(t, func(ctx context.Context, _ away.Work, see func(agents.Sight)) error {
-		see(agents.Sight{Attempt: 1, Begun: true, Report: away.Report{Machine: "box-1", Progress: used(100, 0.5), Mode: mode}})
+	s, _ := joined(t, func(ctx context.Context, _ abroad.Work, see func(agents.Sight)) error {
+		see(agents.Sight{Attempt: 1, Begun: true, Report: abroad.Report{Machine: "box-1", Progress: used(100, 0.5), Mode: mode}})
 		select {
 		case <-second:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		see(agents.Sight{Attempt: 2, Begun: true, Report: away.Report{Machine: "box-2"}})
+		see(agents.Sight{Attempt: 2, Begun: true, Report: abroad.Report{Machine: "box-2"}})
 		end := used(40, 0.25)
 		end.TreeUSD = 0.3
 		o := &supervise.Outcome{State: core.AgentCompleted, Reason: "done", Text: "all of it", Progress: end}
-		see(agents.Sight{Attempt: 2, Begun: true, Over: true, Report: away.Report{Machine: "box-2", Progress: end, Mode: mode, Outcome: o}})
+		see(agents.Sight{Attempt: 2, Begun: true, Over: true, Report: abroad.Report{Machine: "box-2", Progress: end, Mode: mode, Outcome: o}})
 		return nil
 	})
 	run := s.request(user, plan.Request{Type: "builder", Prompt: "done", On: "gpu", Retries: 1})
@@ -55,23 +54,23 @@ func TestWhatALostWorkerUsedCounts(t *testing.T) {
 	require.NoError(t, s.Project.Store.View(s.ctx, func(tx project.Tx) error {
 		var tree record.Tree
 		_, err := record.Trees.Load(tx, run.Tree, &tree)
-		assert.InDelta(t, 0.8, tree.CostUSD, 1e-9, "the limits of the tree count what was lost")
+		assert.InDelta(t, 0.8, tree.CostUSD, 1e-9, "the limits of the tree include the usage of lost attempts")
 		return err
 	}))
 }
 
-// TestALostWorkersPartOfTheBudgetIsUsed has the second worker have what is left.
-func TestALostWorkersPartOfTheBudgetIsUsed(t *testing.T) {
+// TestTheUsageOfALostWorkerCountsForTheBudget has the second worker have what is left.
+func TestTheUsageOfALostWorkerCountsForTheBudget(t *testing.T) {
 	t.Parallel()
 	ends := make(chan struct{})
-	s, e := joined(t, func(_ context.Context, _ away.Work, see func(agents.Sight)) error {
+	s, e := joined(t, func(_ context.Context, _ abroad.Work, see func(agents.Sight)) error {
 		for attempt, machine := range []string{"box-1", "box-2"} {
-			see(agents.Sight{Attempt: attempt + 1, Begun: true, Report: away.Report{
-				Machine: machine, Progress: supervise.Progress{Usage: core.Usage{TokensIn: 600}}, Mode: permission.Choice{Effective: hosts.Plan},
+			see(agents.Sight{Attempt: attempt + 1, Begun: true, Report: abroad.Report{
+				Machine: machine, Progress: supervise.Progress{Usage: core.Usage{TokensIn: 600}}, Mode: record.Choice{Effective: hosts.Plan},
 			}})
 		}
 		<-ends
-		see(agents.Sight{Attempt: 2, Begun: true, Over: true, Report: away.Report{Outcome: &supervise.Outcome{State: core.AgentCancelled, Reason: "cancelled"}}})
+		see(agents.Sight{Attempt: 2, Begun: true, Over: true, Report: abroad.Report{Outcome: &supervise.Outcome{State: core.AgentCancelled, Reason: "cancelled"}}})
 		return nil
 	})
 	t.Cleanup(func() { close(ends) })
@@ -87,7 +86,7 @@ func TestALostWorkersPartOfTheBudgetIsUsed(t *testing.T) {
 	assert.Equal(t, supervise.TokenBudget, e.cancelled[0])
 }
 
-func TestWhatOnlyAnotherMachineCanDoIsNotAskedOfThisOne(t *testing.T) {
+func TestOptionsForOtherMachinesAreRefusedHere(t *testing.T) {
 	t.Parallel()
 	s, _ := joined(t, nil)
 	for name, r := range map[string]plan.Request{

@@ -25,13 +25,13 @@ import (
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
-	"flame/hosts/hoststest"
 	"flame/project"
 	"flame/project/turns"
 	"flame/project/view"
 	"flame/store"
-	"flame/store/storetest"
+	"flame/tests/hoststest"
 	"flame/tests/repository"
+	"flame/tests/storetest"
 )
 
 // A service is one project's, with supervisors and hosts in processes of their
@@ -90,25 +90,24 @@ func (s *service) ship(definitions ...string) {
 func newAgents(data string, shared kept) (*agents.Agents, error) {
 	program, err := os.Executable()
 	dir := filepath.Dir(data)
-	return &agents.Agents{
+	return &agents.Agents{Setup: plan.Setup{
 		Project: &project.Project{
 			Store: twice(store.Open(data, store.Options{})), Dir: dir, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(),
 			Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
 			Now: func() core.Millis { return core.MillisOf(time.Now()) }, NewID: project.NewID,
 		},
-		Data: data, Root: dir, Dir: dir, Program: program, Bounds: shared.Bounds, Keep: shared.Keep, Start: supervise.Start,
+		Data: data, Dir: dir, Bounds: shared.Bounds,
 		Hosts: hoststest.Reached(map[string]hosts.Client{"claude-code": fakeHost{}, "opencode": fakeHost{}}), Machine: hoststest.With("claude"),
-		Notify: noticesIn(data).add,
 		Catalog: func(string) definition.Catalog {
 			return definition.Load(hoststest.Known(), []definition.Dir{
 				{Path: filepath.Join(data, "agents"), Kind: definition.User},
 				{Path: filepath.Join(dir, "shipped"), Kind: definition.Project, Within: dir},
 			})
 		},
-	}, err
+	}, Root: dir, Program: program, Keep: shared.Keep, Start: supervise.Start, Notify: noticesIn(data).add}, err
 }
 
-// close ends what a test has left running.
+// close ends agents that a test has left running.
 func (s *service) close() {
 	runs, err := s.Running(s.ctx)
 	assert.NoError(s.t, err)
@@ -142,7 +141,7 @@ func as(run record.Run) project.Caller {
 	return project.Caller{Session: run.Session, Host: run.Host, Agent: run.ID, Trust: project.Stamped}
 }
 
-// patience is how long tests wait for what other processes do.
+// patience is how long tests wait for other processes.
 const patience = time.Minute
 
 // ended waits for an agent's end.
@@ -210,7 +209,7 @@ func (s *service) launched(id string) (launch hosts.Launch) {
 	return launch
 }
 
-// session reads a session; zero for one that is not known.
+// session reads a session; zero for an unknown session.
 func (s *service) session(id string) (session core.Session) {
 	s.t.Helper()
 	require.NoError(s.t, s.Project.Store.View(s.ctx, func(tx project.Tx) (err error) {
@@ -228,7 +227,7 @@ func (s *service) over(id string, state core.AgentState, frame core.Status) reco
 	require.Equal(s.t, state, run.State, "%+v", run.Outcome)
 	assert.Equal(s.t, frame, s.frame(run.Frame).Status)
 	assert.Len(s.t, s.events(id, core.SubagentSpawned), 1)
-	assert.Len(s.t, s.events(id, core.SubagentStop), 1, "the end is told once")
+	assert.Len(s.t, s.events(id, core.SubagentStop), 1, "the end is reported once")
 	s.eventually(func() bool { return len(worksFor(s.t, id)) == 0 }, "processes of %s are left", id)
 	return run
 }

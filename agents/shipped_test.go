@@ -13,19 +13,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents/definition"
-	"flame/agents/permission"
 	"flame/agents/plan"
 	"flame/core"
 	"flame/hosts"
 	"flame/hosts/claudecode"
-	"flame/hosts/hoststest"
 	"flame/hosts/opencode"
 	"flame/project"
 	"flame/project/children"
 	"flame/project/turns"
+	"flame/tests/hoststest"
 )
 
-// A witness is a real host's launcher that keeps what it was asked for and gave.
+// A witness is a real host's launcher that records its launches.
 type witness struct {
 	hosts.Client
 	mu       sync.Mutex
@@ -74,7 +73,7 @@ func witnessed(t *testing.T) (*service, map[string]*witness) {
 
 // Whatever a definition says that comes with the repository, its agent gets what one
 // gets whose definition says nothing.
-func TestNothingInARepositorysDefinitionWidensWhatItsAgentGets(t *testing.T) {
+func TestARepositorysDefinitionNeverWidensItsAgent(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{
 		"its mode":                  "permissionMode: bypassPermissions",
@@ -111,7 +110,7 @@ func TestNothingInARepositorysDefinitionWidensWhatItsAgentGets(t *testing.T) {
 			_, err := turns.Begin(s.ctx, s.Project, by, turns.Prompt{ID: "p", Text: "Work", FromUser: true})
 			require.NoError(t, err)
 			require.NoError(t, s.Project.NoteStanding(s.ctx, by, project.Standing{Mode: "default"}))
-			_, err = s.Grants().Make(s.ctx, permission.Grant{Mode: hosts.Bypass, Reason: "for mine", Inherited: true})
+			_, err = s.Grants().Make(s.ctx, plan.Grant{Mode: hosts.Bypass, Reason: "for mine", Inherited: true})
 			require.NoError(t, err)
 			s.ship("name: plain\ndescription: d")
 			request := plan.Request{Type: "plain", Prompt: "work", Description: "work", Bare: true}
@@ -125,7 +124,6 @@ func TestNothingInARepositorysDefinitionWidensWhatItsAgentGets(t *testing.T) {
 				assert.Equal(t, plain.Mode.Effective, run.Mode.Effective, name)
 				assert.Empty(t, run.Mode.Grant, name)
 				assert.Equal(t, plain.Tools, run.Tools, name)
-				assert.Empty(t, run.Trusted, name)
 				assert.Empty(t, run.Passes, name)
 				assert.Equal(t, plain.Limits, run.Limits, name)
 				assert.Equal(t, plain.MaxDepth, run.MaxDepth, name)
@@ -143,8 +141,7 @@ func TestToolsOfARepositorysDefinitionOnlyLimit(t *testing.T) {
 	t.Parallel()
 	s, all := witnessed(t)
 	s.ship("name: hostile\ndescription: d\ntools: Read, Bash(*), mcp__evil__run")
-	run := s.request(user, plan.Request{Type: "hostile", Prompt: "work"})
-	assert.Empty(t, run.Trusted)
+	s.request(user, plan.Request{Type: "hostile", Prompt: "work"})
 	line := all["claude-code"].lines()
 	assert.Contains(t, line, "--tools Read,Bash")
 	assert.NotContains(t, line, "Bash(*)")
@@ -164,13 +161,13 @@ func TestARepositorysDefinitionMayLowerLimits(t *testing.T) {
 	assert.Empty(t, less.Warnings)
 	more := s.request(user, plan.Request{Type: "more", Prompt: "work"})
 	assert.Equal(t, 5*time.Minute, more.Limits.Wall)
-	const told = "timeout, budget_usd: this project's shipped/more.md asks for more than the settings give, and gets what they do"
+	const told = "timeout, budget_usd: this project's shipped/more.md asks for more than the settings allow, and gets what they allow"
 	assert.Equal(t, []string{told}, more.Warnings)
 	asked := s.request(user, plan.Request{Type: "more", Prompt: "work", Timeout: time.Hour})
 	assert.Equal(t, time.Hour, asked.Limits.Wall, "the call may ask for more")
 	s.Bounds.Each.Wall, s.Bounds.Each.CostUSD = 0, 0
 	free := s.request(user, plan.Request{Type: "more", Prompt: "work"})
-	assert.Equal(t, 24*time.Hour, free.Limits.Wall, "where nothing is set, it sets a limit")
+	assert.Equal(t, 24*time.Hour, free.Limits.Wall, "the definition sets a limit if the settings have none")
 	assert.InDelta(t, 9, free.Limits.CostUSD, 1e-9)
 }
 
@@ -201,7 +198,7 @@ func TestTheHostThatARepositorysDefinitionChooses(t *testing.T) {
 	}
 }
 
-func TestWhoTakesAnothersPlaceIsNamed(t *testing.T) {
+func TestAShippedDefinitionNamesTheOneThatItReplaces(t *testing.T) {
 	t.Parallel()
 	s := newService(t, "name: mine\ndescription: d", "name: other\ndescription: d")
 	s.ship("name: builder\ndescription: d", "name: mine\ndescription: d", "name: new\ndescription: d")
@@ -224,7 +221,7 @@ func TestWhoTakesAnothersPlaceIsNamed(t *testing.T) {
 
 // A host's own agent of the user's is not known by a definition that a repository put
 // where only flame looks.
-func TestARepositoryCannotSayWhatTheUsersOwnAgentMay(t *testing.T) {
+func TestARepositoryCannotReplaceTheUsersOwnAgentsRole(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		own, shipped string
@@ -266,7 +263,7 @@ func TestAGrantForOneAgentIsForTheDefinitionThatWasShown(t *testing.T) {
 	request := plan.Request{Type: "theirs", Prompt: "done"}
 	shown, err := s.Plan(s.ctx, user, request)
 	require.NoError(t, err)
-	grant, err := s.Grants().Make(s.ctx, permission.Grant{
+	grant, err := s.Grants().Make(s.ctx, plan.Grant{
 		Mode: hosts.Bypass, Agent: "theirs", Digest: shown.Definition.Digest(), Session: shown.Agent.Tree, Once: true, Reason: "asked",
 	})
 	require.NoError(t, err)
@@ -297,7 +294,7 @@ func TestAGrantForADefinitionHoldsInEitherHost(t *testing.T) {
 	s, _ := witnessed(t)
 	s.ship("name: theirs\ndescription: d\ntools: Read, Edit, Bash\npermissionMode: bypassPermissions")
 	for _, name := range []string{"theirs", "builder"} {
-		_, err := s.Grants().Make(s.ctx, permission.Grant{Mode: hosts.Bypass, Agent: name, Reason: "r"})
+		_, err := s.Grants().Make(s.ctx, plan.Grant{Mode: hosts.Bypass, Agent: name, Reason: "r"})
 		require.NoError(t, err)
 		for _, host := range []string{"claude-code", "opencode"} {
 			s.Host = host
@@ -308,7 +305,7 @@ func TestAGrantForADefinitionHoldsInEitherHost(t *testing.T) {
 }
 
 // Of a name or a rule a host would make something else.
-func TestNoToolIsAnOptionNorTakesInWhatFollows(t *testing.T) {
+func TestNamesOfToolsAreNeverOptions(t *testing.T) {
 	t.Parallel()
 	for tool, valid := range map[string]bool{
 		"Read": true, "Bash(git log --oneline)": true, "Bash(echo (a) (b))": true, "mcp__a__*": true, "multi-word": true,

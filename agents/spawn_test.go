@@ -20,11 +20,11 @@ import (
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
-	"flame/hosts/hoststest"
 	"flame/project"
-	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/transfer"
+	"flame/tests/hoststest"
+	"flame/tests/projecttest"
 )
 
 func TestASpawnAnswersAtOnceAndTheAgentWorksInAFrameBelowItsCallers(t *testing.T) {
@@ -52,10 +52,10 @@ func TestASpawnAnswersAtOnceAndTheAgentWorksInAFrameBelowItsCallers(t *testing.T
 	assert.Equal(t, run.Session, frame.Session)
 	still, _, err := projecttest.Current(s.ctx, s.Project, user)
 	require.NoError(t, err)
-	assert.Equal(t, above.ID, still.ID, "an agent moves nobody else's current frame")
+	assert.Equal(t, above.ID, still.ID, "a start changes no current frame of others")
 }
 
-func TestWhatAnAgentIsGivenToRead(t *testing.T) {
+func TestThePromptOfAnAgent(t *testing.T) {
 	t.Parallel()
 	const rest = "\ntools: Read"
 	s := newService(t, "name: goals\ndescription: d\nflame: {context: goal}"+rest, "name: nothing\ndescription: d\nflame: {context: none}"+rest)
@@ -104,17 +104,17 @@ func TestTheSameIdempotencyKeyGivesTheSameAgent(t *testing.T) {
 	}
 	wg.Wait()
 	for _, id := range ids {
-		assert.Equal(t, ids[0], id, "calls at the same moment count too")
+		assert.Equal(t, ids[0], id, "simultaneous calls count, too")
 	}
 	all, err := s.Below(s.ctx, "")
 	require.NoError(t, err)
 	assert.Len(t, all, 1)
 	other := user
 	other.Session = "other"
-	assert.NotEqual(t, ids[0], s.request(other, r).ID, "a key is its session's own")
+	assert.NotEqual(t, ids[0], s.request(other, r).ID, "a key belongs to one session")
 }
 
-func TestAnIdempotencyKeyOfAnAgentWhoseHostTellsNoSession(t *testing.T) {
+func TestAnIdempotencyKeyWorksWithoutASession(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	parent := s.spawn("hang")
@@ -125,7 +125,7 @@ func TestAnIdempotencyKeyOfAnAgentWhoseHostTellsNoSession(t *testing.T) {
 	assert.Equal(t, first.ID, s.request(unnamed, r).ID)
 }
 
-func TestSpawnsThatCannotBeRight(t *testing.T) {
+func TestInvalidSpawnsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newService(t, "name: broken\ndescription: d\ntools: {7: [}")
 	finished, err := stack.Push(s.ctx, s.Project, user, "over", "")
@@ -183,11 +183,11 @@ func TestTheHostThatAgentsRunIn(t *testing.T) {
 		host    string
 		says    string // instead
 	}{
-		"is its caller's":                      {caller: "opencode", request: inline("auto"), host: "opencode"},
-		"is the definition's before that":      {caller: "opencode", request: inline("claude-code"), host: "claude-code"},
-		"is the setting's before its caller's": {setting: "opencode", caller: "claude-code", request: inline("auto"), host: "opencode"},
-		"is one that is installed for others":  {caller: "vim", request: inline("auto"), host: "claude-code"},
-		"must be one":                          {setting: "emacs", caller: "claude-code", request: inline("auto"), says: "FLAME_AGENT_HOST"},
+		"is its caller's":                        {caller: "opencode", request: inline("auto"), host: "opencode"},
+		"is the definition's before that":        {caller: "opencode", request: inline("claude-code"), host: "claude-code"},
+		"is the setting's before its caller's":   {setting: "opencode", caller: "claude-code", request: inline("auto"), host: "opencode"},
+		"is an installed host for other callers": {caller: "vim", request: inline("auto"), host: "claude-code"},
+		"must be one":                            {setting: "emacs", caller: "claude-code", request: inline("auto"), says: "FLAME_AGENT_HOST"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -219,7 +219,7 @@ func TestModelsAndToolsOfAnotherHostAreWarnings(t *testing.T) {
 	assert.Contains(t, run.Warnings[1], "Telescope")
 }
 
-func TestTasksAreDataWhateverTheyHold(t *testing.T) {
+func TestTasksOfAnyContentAreData(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{
 		"what a shell would run":   "done; $(rm -rf /) `id` && exit 1 | tee > x",
@@ -239,12 +239,12 @@ func TestTasksAreDataWhateverTheyHold(t *testing.T) {
 			assert.LessOrEqual(t, len([]rune(run.Description)), 61)
 			assert.NotContains(t, run.Description, "\n")
 			got := s.launched(run.ID).Stdin
-			assert.True(t, strings.HasPrefix(got, strings.ToValidUTF8(task, "\ufffd")) || strings.HasPrefix(got, task), "the task is handed on as it is")
+			assert.True(t, strings.HasPrefix(got, strings.ToValidUTF8(task, "\ufffd")) || strings.HasPrefix(got, task), "the agent gets the task unchanged")
 		})
 	}
 }
 
-func TestAnAgentThatCannotBeStartedIsOver(t *testing.T) {
+func TestAnAgentThatCannotBeStartedEnds(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		prompt string
@@ -279,10 +279,10 @@ func TestAnAgentThatCannotBeStartedIsOver(t *testing.T) {
 	}
 }
 
-// TestAnAgentThatIsOverAtOnceWasStarted was once told that its supervisor could not
+// TestAnAgentThatEndsAtOnceWasStarted was once told that its supervisor could not
 // be started: the process that starts it was ended with all that works for the
 // agent.
-func TestAnAgentThatIsOverAtOnceWasStarted(t *testing.T) {
+func TestAnAgentThatEndsAtOnceWasStarted(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	slow := filepath.Join(t.TempDir(), "flame")

@@ -4,44 +4,47 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
-	"flame/agents/away"
-	"flame/agents/definition"
+	"flame/agents/abroad"
 	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
+	"flame/local/place"
 	"flame/project"
 	"flame/project/stack"
 )
 
-// Terms are what a worker lets the agents of other machines do, and where.
+// Terms say what a worker allows agents of other machines to do, and where.
 type Terms struct {
 	Asker   string     // id of the machine that asks
-	Attempt int        // which worker this one is, 1 for the first; it may go on in the frame of a lost one
-	Most    hosts.Mode // no agent works in a wider one
+	Attempt int        // number of this worker, 1 for the first; it may continue in the frame of a lost worker
+	Most    hosts.Mode // the widest mode for agents
 
-	// Prepare makes the folder that an agent works in, below the agent's own folder.
+	// Prepare makes the working folder of an agent, below the agent's own folder.
 	Prepare func(ctx context.Context, folder string) (Place, error)
 }
 
-// A Place is where an agent works that another machine asked for.
+// A Place is the working place of an agent that another machine asked for.
 type Place struct {
-	Dir      string // that it works in
-	Worktree string // that Dir is in; empty: none
-	Base     string // commit that this began from
+	Dir      string // its working folder
+	Worktree string // worktree that contains Dir; empty if there is none
+	Base     string // first commit of the worktree
 }
 
-// frameTime bounds the wait for the frame of an agent that another machine asked for: it
-// comes by way of the hub, as the work does, and may be later.
+// frameTime bounds the wait for the frame of an agent that another machine asked for. Frame
+// and work both come through the hub, and the frame may arrive later.
 const frameTime = 10 * time.Second
 
-// TakeOn starts an agent here that another machine asked for. Its frame is taken over from
-// that machine, if it is known here: it belongs to the machine whose session works in it.
-// If ctx ends before, the agent is not started, and nothing of it is kept.
-func TakeOn(ctx context.Context, a *Agents, w away.Work, t Terms) (record.Run, error) {
+// TakeOn starts an agent that another machine asked for. If this machine knows the frame, it
+// takes the frame over: a frame belongs to the machine whose session works in it. If ctx ends
+// before the start, nothing of the agent remains.
+func TakeOn(ctx context.Context, a *Agents, w abroad.Work, t Terms) (record.Run, error) {
 	host, err := a.Hosts.Named(w.Host)
 	if err != nil {
 		return record.Run{}, err
@@ -53,45 +56,41 @@ func TakeOn(ctx context.Context, a *Agents, w away.Work, t Terms) (record.Run, e
 	g := guest{a, w, t}
 	run, err := g.enrol(ctx, host)
 	if err != nil {
-		return run, errors.Join(err, os.RemoveAll(a.Folder(run.ID))) // a mirror forgets a worktree that is gone
+		return run, errors.Join(err, os.RemoveAll(a.Folder(run.ID))) // a mirror forgets a deleted worktree
 	}
 	ctx = context.WithoutCancel(ctx)
-	if err := a.launcher().launch(ctx, run); err != nil {
+	if err := launch(ctx, a, a.planner(), run); err != nil {
 		return run, errors.Join(err, a.unstarted(ctx, run.ID, err))
 	}
 	return run, nil
 }
 
-// IsGuest reports whether an agent runs here that another machine asked for. An agent whose
-// record is gone is none.
-func IsGuest(ctx context.Context, store project.Store, id string) (guest bool, err error) {
+// IsGuest reports whether another machine asked for an agent of this machine. It returns false
+// if the agent's record is gone.
+func IsGuest(ctx context.Context, store project.Store, id string) (bool, error) {
 	if id == "" {
 		return false, nil
 	}
-	err = store.View(ctx, func(tx project.Tx) error {
-		var run record.Run
-		_, err := record.Runs.Load(tx, id, &run)
-		guest = run.For != ""
-		return err
+	return record.View(ctx, store, func(tx project.Tx) (bool, error) {
+		run, err := record.Runs.Of(tx, id)
+		return run.For != "", err
 	})
-	return guest, err
 }
 
-// A guest is an agent that another machine asks for.
+// A guest is an agent that another machine asked for.
 type guest struct {
 	a     *Agents
-	work  away.Work
+	work  abroad.Work
 	terms Terms
 }
 
-// enrol makes the agent's folder, takes its frame over and keeps its record.
+// enrol makes the agent's folder, takes over its frame and stores its record.
 func (g guest) enrol(ctx context.Context, host hosts.Host) (record.Run, error) {
 	run, told := g.record(host)
-	folder := g.a.Folder(run.ID)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return run, core.Unavailablef(err, "could not make the agent's folder: %v", err)
+	if err := makeFolder(g.a, run.ID); err != nil {
+		return run, err
 	}
-	at, err := g.terms.Prepare(ctx, folder)
+	at, err := g.terms.Prepare(ctx, g.a.Folder(run.ID))
 	if err != nil {
 		return run, err
 	}
@@ -109,57 +108,41 @@ func (g guest) enrol(ctx context.Context, host hosts.Host) (record.Run, error) {
 	})
 }
 
-// record returns the agent's record, as this machine lets it be, and what it is told. It
-// starts no others: the limits of its tree are looked after where it was asked for.
+// record returns the agent's record, within what this machine allows, and its assignment. The
+// agent may not start others: only the asking machine knows the limits of its tree.
 func (g guest) record(host hosts.Host) (record.Run, record.Assignment) {
 	a, w, t := g.a, g.work, g.terms
-	id, def := a.Project.NewID("agent"), w.Definition // an id of this machine's: folders are named by it, and processes marked
-	told := record.Assignment{Task: w.Task, Context: w.Context}
+	id, def := a.Project.NewID("agent"), w.Definition // a new id from this machine: it names folders and marks processes
+	told, limits := record.Assignment{Task: w.Task, Context: w.Context}, w.Limits.Within(a.Bounds.Each)
+	limits.Retries = min(limits.Retries, a.Bounds.Each.Retries)
 	run := record.Run{
 		ID: id, Tree: id, Asked: w.ID, ParentSession: project.CommandLine,
-		Session: host.On(a.Machine).NewSession(), Frame: w.Frame, Depth: 1, MaxDepth: 1,
+		Session: host.SessionID(), Frame: w.Frame, Depth: 1, MaxDepth: 1,
 		Host: host.Name, Foreign: true,
 		Type: def.Name, Digest: w.Digest, Source: def.Source,
-		Description: w.Description, Prompt: core.Cut(w.Task, record.MaxPrompt), Mode: away.Narrowed(w.Mode, t.Most),
-		Tools: w.Tools.Without(a.Hosts.SpawnTools()...), Model: w.Model, Limits: g.limits(), Schema: w.Schema, Background: true,
+		Description: w.Description, Prompt: core.Cut(w.Task, record.MaxPrompt), Mode: abroad.Narrowed(w.Mode, t.Most),
+		Tools: w.Tools.Without(a.Hosts.SpawnTools()...), Model: w.Model, Limits: limits, Schema: w.Schema, Background: true,
 		Checkout: a.Dir, For: t.Asker,
 		State: core.AgentInitializing, CreatedAt: a.Project.Now(),
 	}
 	own, err := a.Catalog(a.Dir).Find(def.Name)
 	if err == nil && !own.Shipped() && own.Digest() == w.Digest {
-		run.Source = own.Source // the same, but trusted here
+		run.Source = own.Source // the same definition, but trusted here
 	} else {
 		told.Definition = &def
 	}
 	return run, told
 }
 
-// limits returns what bounds the agent: what was asked for, and this machine's own bounds.
-func (g guest) limits() supervise.Limits {
-	asked, own := g.work.Limits, g.a.Bounds.Each
-	asked.Wall, asked.Idle, asked.Start = least(asked.Wall, own.Wall), least(asked.Idle, own.Idle), least(asked.Start, own.Start)
-	asked.Tokens, asked.CostUSD, asked.Output = least(asked.Tokens, own.Tokens), least(asked.CostUSD, own.CostUSD), least(asked.Output, own.Output)
-	asked.SameCalls, asked.Stale, asked.Retries = least(asked.SameCalls, own.SameCalls), least(asked.Stale, own.Stale), min(asked.Retries, own.Retries)
-	return asked
-}
-
-// least returns the lesser of two limits, of which 0 is none.
-func least[T int | int64 | float64 | time.Duration](x, y T) T {
-	if x == 0 || y == 0 {
-		return max(x, y)
-	}
-	return min(x, y)
-}
-
-// takeFrame takes over the frame of an agent, and returns its id; empty if it is not known
-// here in time.
+// takeFrame takes over the frame of an agent and returns its id, or "" if the frame does not
+// arrive in time.
 func (g guest) takeFrame(ctx context.Context, run record.Run) (string, error) {
 	a := g.a
 	frame, err := awaitFrame(ctx, a.Project.Store, run.Frame)
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
-	ctx = context.WithoutCancel(ctx) // what is begun with the frame is not left half done
+	ctx = context.WithoutCancel(ctx) // a change of the frame is completed once it has begun
 	if errors.Is(err, core.ErrNotFound) || run.Frame == "" {
 		return "", nil
 	}
@@ -167,12 +150,12 @@ func (g guest) takeFrame(ctx context.Context, run record.Run) (string, error) {
 		return "", err
 	}
 	again := g.terms.Attempt > 1
-	left := again && (frame.Status == core.Failed || frame.Status == core.Blocked) // by the machine of a lost worker, which may be this one
+	left := again && (frame.Status == core.Failed || frame.Status == core.Blocked) // by the machine of a lost worker, which may be this machine
 	switch {
 	case frame.Status != core.InProgress && !left:
 		return "", core.Invalidf("the frame of %s is %s", g.work.ID, frame.Status).WithHint("start another agent")
 	case frame.Machine != g.terms.Asker && !again, frame.Session != "" && !left:
-		return "", nil // not one that its asker made for it
+		return "", nil // the asking machine did not make it for this agent
 	}
 	work := project.AgentWork{
 		Frame: frame.ID, Parent: run.ParentSession, Host: run.Host, Title: core.SubagentTitle(run.Description, run.Type), Given: true,
@@ -183,11 +166,11 @@ func (g guest) takeFrame(ctx context.Context, run record.Run) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// Until its host's session is known, an agent's own id stands for it.
+	// Until the host's session is known, the agent's id stands for it.
 	by := project.Caller{Session: run.ID, Host: run.Host, Agent: run.ID, Trust: project.ByFlame}
 	_, err = stack.Activate(ctx, a.Project, by, frame.ID, false)
-	if err != nil && again { // the machine of the lost one has it still
-		a.Project.Log.Info("an agent that is begun anew works without its frame", "agent", run.ID, "frame", frame.ID, "error", err)
+	if err != nil && again { // the machine of the lost worker still owns it
+		a.Project.Log.Info("a restarted agent works without its frame", "agent", run.ID, "frame", frame.ID, "error", err)
 		return "", nil
 	}
 	if err != nil {
@@ -198,17 +181,14 @@ func (g guest) takeFrame(ctx context.Context, run record.Run) (string, error) {
 	})
 }
 
-// awaitFrame returns a frame, which may still be on its way here.
-func awaitFrame(ctx context.Context, store project.Store, id string) (frame core.Frame, err error) {
+// awaitFrame returns a frame, and waits for one that has not arrived yet.
+func awaitFrame(ctx context.Context, store project.Store, id string) (core.Frame, error) {
 	ctx, stop := context.WithTimeout(ctx, frameTime)
 	defer stop()
 	tick := time.NewTicker(waitPace)
 	defer tick.Stop()
 	for {
-		err = store.View(context.WithoutCancel(ctx), func(tx project.Tx) error {
-			frame, err = tx.Frame(id)
-			return err
-		})
+		frame, err := record.View(context.WithoutCancel(ctx), store, func(tx project.Tx) (core.Frame, error) { return tx.Frame(id) })
 		if id == "" || !errors.Is(err, core.ErrNotFound) {
 			return frame, err
 		}
@@ -220,28 +200,101 @@ func awaitFrame(ctx context.Context, store project.Store, id string) (frame core
 	}
 }
 
-// workersOrders returns what ends an agent from outside that another machine asked for.
-func (j journal) workersOrders(tx project.Tx, run record.Run) (orders supervise.Orders, err error) {
-	var live record.Live
-	known, err := record.Living.Load(tx, run.ID, &live)
-	if err == nil && known && live.Worker.PID != 0 && live.Worker.Here() && !live.Worker.Alive() {
-		orders = supervise.Orders{Stop: core.AgentCancelled, Reason: "the worker that ran it is gone"}
-	}
-	return orders, err
-}
-
-// ReportOf returns how far an agent is that another machine asked for.
-func ReportOf(ctx context.Context, a *Agents, id string) (r away.Report, state core.AgentState, err error) {
+// ReportOf returns the state of an agent that another machine asked for, and the report to
+// that machine.
+func ReportOf(ctx context.Context, a *Agents, id string) (abroad.Report, core.AgentState, error) {
 	run, err := a.Find(ctx, id)
-	if err != nil {
-		return r, "", err
-	}
-	r = away.Report{Progress: run.Progress, Mode: run.Mode, Own: run.Source.Kind != definition.Machine}
-	if own, err := a.Catalog(a.Dir).Find(run.Type); err == nil {
-		r.Digest = own.Digest()
-	}
+	r := abroad.Report{Progress: run.Progress, Mode: run.Mode}
 	if run.State.Ended() {
 		r.Outcome, r.Changes = run.Outcome, run.Changes
 	}
-	return r, run.State, nil
+	return r, run.State, err
+}
+
+// A printout is the file with the output of an agent elsewhere, of all its attempts.
+type printout struct {
+	path   string
+	before int64 // bytes from lost attempts
+}
+
+func printoutOf(a *Agents, run record.Run) printout {
+	return printout{filepath.Join(a.Folder(run.ID), supervise.OutputFile), run.Printed}
+}
+
+// add writes a piece, unless an earlier piece is missing: flame fetches the whole output at
+// the end.
+func (p printout) add(piece Piece) error {
+	file, err := os.OpenFile(p.path, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	size, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	if has, end := size-p.before, piece.Offset+int64(len(piece.Text)); has < piece.Offset || has >= end || end > maxAwayOutput {
+		return nil
+	}
+	if _, err := file.WriteAt(piece.Text, p.before+piece.Offset); err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+// size returns the size of the file in bytes, after it has completed the last line.
+func (p printout) size() (int64, error) {
+	file, err := os.OpenFile(p.path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	size, err := file.Seek(0, io.SeekEnd)
+	last := []byte{'\n'}
+	if err == nil && size > 0 {
+		_, err = file.ReadAt(last, size-1)
+	}
+	if err == nil && last[0] != '\n' {
+		_, err = file.WriteString("\n")
+		size++
+	}
+	return size, err
+}
+
+// replace replaces the output of this attempt with what fetch writes.
+func (p printout) replace(fetch func(io.Writer) error) error {
+	return place.Write(p.path, 0o600, func(to io.Writer) error {
+		if p.before > 0 {
+			was, err := os.Open(p.path)
+			if err != nil {
+				return err
+			}
+			defer was.Close()
+			if _, err := io.CopyN(to, was, p.before); err != nil {
+				return err
+			}
+		}
+		return fetch(to)
+	})
+}
+
+// PrintedBy returns the output of an agent of this machine from an offset on, at most the
+// given number of bytes.
+func PrintedBy(a *Agents, id string, offset, most int64) ([]byte, error) {
+	text, _, err := supervise.ReadFrom(filepath.Join(a.Folder(id), supervise.OutputFile), offset, most)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return text, err
+}
+
+// told sends a worker's report to the follower, until ctx ends.
+func told[T any](ctx context.Context, to chan<- T, what T) {
+	select {
+	case to <- what:
+	case <-ctx.Done():
+	}
 }

@@ -13,13 +13,13 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/project/children"
-	"flame/project/projecttest"
 	"flame/project/sweep"
 	"flame/project/usage"
 	"flame/project/view"
+	"flame/tests/projecttest"
 )
 
-func TestWhatAnAgentUsesIsUsedInItsFrame(t *testing.T) {
+func TestTheUsageOfAnAgentCountsForItsFrame(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	run := s.over(s.spawn("use 100; use 50; cost 0.25; done it").ID, core.AgentCompleted, core.Completed)
@@ -62,12 +62,12 @@ func TestAnAgentIsCountedByItsSupervisorOnly(t *testing.T) {
 	s.touch("go")
 	run = s.over(run.ID, core.AgentCompleted, core.Completed)
 	count()
-	assert.Equal(t, int64(100), s.frame(run.Frame).Usage.TokensIn, "what the log tells of the run is known")
+	assert.Equal(t, int64(100), s.frame(run.Frame).Usage.TokensIn, "the usage of the run is recorded already")
 
 	s.shift.Add(time.Minute.Milliseconds())
 	logged(s.Project.Now(), "m3")
 	count()
-	assert.Equal(t, int64(100+250_000), s.frame(run.Frame).Usage.TokensIn, "after it, somebody talks to the session")
+	assert.Equal(t, int64(100+250_000), s.frame(run.Frame).Usage.TokensIn, "later, a person talks to the session")
 }
 
 // TestAHostsOwnSubagentsCountOnce is about the cost of an agent, which hosts tell with
@@ -85,7 +85,7 @@ func TestAHostsOwnSubagentsCountOnce(t *testing.T) {
 	s.touch("go")
 	run = s.ended(run.ID)
 	assert.InDelta(t, 0.75, run.Progress.Cost(), 0)
-	assert.Zero(t, s.frame(run.Frame).Usage.CostUSD, "the subagent's frame has what it cost")
+	assert.Zero(t, s.frame(run.Frame).Usage.CostUSD, "the subagent's frame has its cost")
 }
 
 func TestTheEndOfAnAgentNamesTheFilesThatItWrote(t *testing.T) {

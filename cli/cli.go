@@ -13,8 +13,6 @@ import (
 
 	"flame/cli/agentcmd"
 	"flame/cli/app"
-	"flame/cli/flags"
-	"flame/cli/gatewaycmd"
 	"flame/cli/hubcmd"
 	"flame/hosts"
 )
@@ -26,16 +24,15 @@ const (
 	exitUsage = 2
 )
 
-// endTime is how long a command may take to end once it has to: longer than a
-// server waits for its requests. What blocks may not know a context, such as a
-// pipe that nobody reads.
+// endTime is how long a command may take to end after a signal: longer than a
+// server waits for its requests. Some calls that block take no context, such as
+// a write to a pipe without a reader.
 const endTime = 3 * time.Second
 
 // endSoon ends the process after endTime, if it still runs then.
 func endSoon(a *app.App) { time.AfterFunc(endTime, func() { a.Exit(exitError) }) }
 
-// Run runs one command line and returns the exit code. When ctx ends, so does
-// the process, soon after.
+// Run runs one command line and returns the exit code. The process ends soon after ctx.
 func Run(ctx context.Context, a *app.App, args []string) int {
 	a.TakeTime = context.AfterFunc(ctx, func() { endSoon(a) })
 	root := root(a, args)
@@ -53,16 +50,10 @@ func Run(ctx context.Context, a *app.App, args []string) int {
 		err = errors.New("interrupted")
 	}
 	a.Complain(err)
-	if errors.Is(err, flags.ErrUsage) {
+	if errors.Is(err, app.ErrUsage) {
 		return exitUsage
 	}
 	return exitError
-}
-
-// An entry is a command of the list, which is made when it is needed.
-type entry struct {
-	name string
-	make func(*app.App) *cobra.Command
 }
 
 // A group is a part of the list of commands that help prints.
@@ -71,19 +62,25 @@ type group struct {
 	commands []entry
 }
 
+// An entry names a command of the list, and makes it when it is needed.
+type entry struct {
+	name string
+	make func(*app.App) *cobra.Command
+}
+
 const beginning = "Begin:" // help is in this group too
 
 // groups lists every command but help.
 func groups(known hosts.Registry) []group {
-	fronts := lo.Map(gatewaycmd.Fronted(known), func(h hosts.Host, _ int) entry {
-		return entry{h.Program, func(a *app.App) *cobra.Command { return gatewaycmd.NewFront(a, h) }}
+	fronts := lo.Map(fronted(known), func(h hosts.Host, _ int) entry {
+		return entry{h.Program, func(a *app.App) *cobra.Command { return newFront(a, h) }}
 	})
 	return []group{
 		{beginning, append([]entry{{"setup", newSetup}, {"doctor", newDoctor}, {"demo", newDemo}}, fronts...)},
 		{"Look:", []entry{
 			{"web", newWeb}, {"top", newTop}, {"report", newReport}, {"tree", newTree}, {"status", newStatus}, {"show", newShow},
 			{"context", newContext}, {"search", newSearch}, {"events", newEvents}, {"log", newLog}, {"sessions", newSessions},
-			{"stats", newStats}, {"learned", newLearned},
+			{"stats", newStats}, {"economy", newEconomy}, {"learned", newLearned},
 		}},
 		{"Work:", []entry{
 			{"push", newPush}, {"pop", newPop}, {"done", newDone}, {"plan", newPlan}, {"activate", newActivate},
@@ -96,26 +93,27 @@ func groups(known hosts.Registry) []group {
 			{"off", newOff}, {"on", newOn}, {"config", newConfig}, {"version", newVersion},
 		}},
 		{"For programs:", []entry{
-			{"serve", newServe}, {hookName, newHook}, {"call", newCall}, {"gateway", gatewaycmd.New}, {"supervise", newSupervise},
+			{"serve", newServe}, {hookName, newHook}, {"call", newCall}, {"gateway", newGateway}, {"supervise", newSupervise},
 			{"notify", newNotify}, {"completion", newCompletion},
 		}},
 	}
 }
 
-// groupsFor returns the groups with the commands that a command line may need: the one that
-// it begins with, else all. Making all takes as long as reading a frame does.
+// groupsFor returns the groups with the commands that a command line may need: the command that
+// it begins with, else all. Making all of them takes as long as reading a frame.
 func groupsFor(known hosts.Registry, args []string) []group {
 	all := groups(known)
 	if len(args) == 0 {
 		return all
 	}
-	only := lo.Map(all, func(g group, _ int) group {
-		return group{g.title, lo.Filter(g.commands, func(e entry, _ int) bool { return e.name == args[0] })}
-	})
-	if lo.EveryBy(only, func(g group) bool { return len(g.commands) == 0 }) {
-		return all
+	for _, g := range all {
+		for _, e := range g.commands {
+			if e.name == args[0] {
+				return []group{{g.title, []entry{e}}}
+			}
+		}
 	}
-	return only
+	return all
 }
 
 // root returns the root of the commands that a command line may need.
@@ -132,10 +130,10 @@ func root(a *app.App, args []string) *cobra.Command {
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		PersistentPreRun:  func(*cobra.Command, []string) { a.Warn() },
-		Args:              flags.NoSuchCommand,
+		Args:              app.NoSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if version {
-				_, err := fmt.Fprintln(a.Stdout, buildOf(a))
+				_, err := fmt.Fprintln(a.Stdout, a.Build)
 				return err
 			}
 			return cmd.Help()
@@ -149,8 +147,9 @@ func root(a *app.App, args []string) *cobra.Command {
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
 	root.PersistentFlags().BoolVar(&a.Out.JSON, "json", false, "print JSON")
-	root.PersistentFlags().StringVar(&a.Session, "session", "", "work for this host session (default: the one the host names, else the most recently active)")
-	root.SetFlagErrorFunc(flags.WrongFlag)
+	root.PersistentFlags().StringVar(&a.Session, "session", "",
+		"the host session to act in (default: the session that the host names, else the most recently active)")
+	root.SetFlagErrorFunc(app.WrongFlag)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(a.Stdout, explain(a, cmd)) })
 	root.SetUsageFunc(func(cmd *cobra.Command) error {
 		_, err := fmt.Fprint(a.Stdout, usageOf(a, cmd))
@@ -158,8 +157,11 @@ func root(a *app.App, args []string) *cobra.Command {
 	})
 	root.SetHelpCommand(newHelp())
 	root.SetHelpCommandGroupID(beginning)
+	root.AddGroup(&cobra.Group{ID: beginning, Title: beginning}) // help is in it
 	for _, group := range groupsFor(a.Hosts, args) {
-		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
+		if group.title != beginning {
+			root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
+		}
 		for _, e := range group.commands {
 			cmd := e.make(a)
 			cmd.GroupID = group.title

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"log/slog"
 	"os"
 	"regexp"
 	"strings"
@@ -19,10 +20,10 @@ import (
 	"flame/cli/app"
 	"flame/core"
 	"flame/core/op"
-	"flame/hosts/hoststest"
+	"flame/local/place"
 	"flame/project"
-	"flame/project/place"
 	"flame/render"
+	"flame/tests/hoststest"
 	"flame/tools"
 )
 
@@ -32,17 +33,24 @@ type said struct {
 	out, errors string
 }
 
+// unread is a store that only says why it does not answer.
+type unread struct{ project.Store }
+
+func (unread) View(ctx context.Context, _ func(project.Tx) error) error   { return ctx.Err() }
+func (unread) Update(ctx context.Context, _ func(project.Tx) error) error { return ctx.Err() }
+func (unread) Run(ctx context.Context, _ func(project.Tx) error) error    { return ctx.Err() }
+
 // run runs a command line that has no business with any store.
 func run(t *testing.T, ctx context.Context, args ...string) said {
 	t.Helper()
 	var out, errs bytes.Buffer
 	a := &app.App{
-		Version: "1.2.3", Hosts: hoststest.Known(), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
-		Open: func(place.Place, bool) (*project.Project, func() error, error) {
+		Build: app.Build{Version: "1.2.3"}, Hosts: hoststest.Known(), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
+		Open: func(place.Place, bool) (*project.Project, func() error) {
 			if ctx.Err() == nil {
 				t.Errorf("%v opened the store", args)
 			}
-			return nil, nil, ctx.Err()
+			return &project.Project{Store: unread{}, Log: slog.New(slog.DiscardHandler), Now: func() core.Millis { return 1 }}, func() error { return nil }
 		},
 		Check: func(context.Context, place.Place) []core.Finding { return nil },
 		Exit:  func(int) {},
@@ -51,7 +59,7 @@ func run(t *testing.T, ctx context.Context, args ...string) said {
 	return said{code, out.String(), errs.String()}
 }
 
-func TestACommandThatHeedsNoSignalIsEnded(t *testing.T) {
+func TestFlameEndsACommandThatIgnoresASignal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		exited := make(chan int, 1)
@@ -119,7 +127,7 @@ func TestAnInterruptedCommandSaysSo(t *testing.T) {
 	assert.Equal(t, said{exitError, "", "flame: interrupted\n"}, run(t, ctx, "tree"))
 }
 
-func TestHintsNameCommandsThatThereAre(t *testing.T) {
+func TestHintsNameExistingCommands(t *testing.T) {
 	t.Parallel()
 	root := root(&app.App{Hosts: hoststest.Known()}, nil)
 	for _, tool := range tools.All(&project.Project{}, &agents.Agents{}) {
@@ -136,7 +144,7 @@ func TestHintsNameCommandsThatThereAre(t *testing.T) {
 	}
 }
 
-func TestOnlyMisspellingsAreGuessedAt(t *testing.T) {
+func TestOnlyMisspellingsGetASuggestion(t *testing.T) {
 	t.Parallel()
 	for _, word := range strings.Fields("rm mv ui open own one on2 top gone cp cat undo init add new start stop run up down edit delete remove kill " +
 		"clean save load use go no ok in an a p o complete finish end begin info get set put all") {
@@ -149,9 +157,9 @@ func TestOnlyMisspellingsAreGuessedAt(t *testing.T) {
 	}
 }
 
-// TestEveryFlagOfATimeTakesTheSame is about flags of one name that took seconds in
+// TestEveryFlagForATimeTakesTheSameForms is about flags of one name that took seconds in
 // one place and durations in another.
-func TestEveryFlagOfATimeTakesTheSame(t *testing.T) {
+func TestEveryFlagForATimeTakesTheSameForms(t *testing.T) {
 	t.Parallel()
 	for _, line := range [][]string{
 		{"agents", "spawn", "builder", "x", "--timeout"}, {"agents", "wait", "agent-1", "--timeout"}, {"agents", "handoff", "agent-1", "--timeout"},
@@ -163,7 +171,7 @@ func TestEveryFlagOfATimeTakesTheSame(t *testing.T) {
 	}
 }
 
-func TestEveryKindOfEventMayBeAskedFor(t *testing.T) {
+func TestEventsCanBeFilteredByEveryKind(t *testing.T) {
 	t.Parallel()
 	source, err := os.ReadFile("../core/event.go")
 	require.NoError(t, err)

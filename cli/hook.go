@@ -13,25 +13,25 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/cli/app"
-	"flame/cli/flags"
 	"flame/core"
 	"flame/hosts"
-	"flame/intake"
-	"flame/project/place"
+	"flame/hosts/intake"
+	"flame/local/place"
 )
 
 // hookName is the name of the command that hosts run for their events.
 const hookName = "hook"
 
 const aboutHooks = `Handle one event of a host from stdin and print the answer that the host expects.
-It never fails its host: on any trouble it ends with status 0 and no answer, and
-the log (in the folder that flame where prints) has the reason. An event that
-cannot be kept in time waits in that folder, in inbox/, and is taken in later.
+It never fails its host: after any error it exits with status 0 and no answer,
+and writes the reason to the log, in the folder that flame where prints. If flame
+cannot store an event in time, it puts the event into inbox/ in that folder, and
+the next process stores it.
 
-With --stream it handles one event after the other until stdin ends. Each is a
-line {"n": NUMBER, "source": ID, "session": ID, "event": EVENT}, and each answer
+With --stream it handles events one after another until stdin ends. Each event is
+a line {"n": NUMBER, "source": ID, "session": ID, "event": EVENT}, and each answer
 a line {"n": NUMBER, "answer": ANSWER}, with "late": true for an event that waits
-in inbox/. An event without an answer may be told again.`
+in inbox/. A host may send an event without an answer again.`
 
 func newHook(a *app.App) *cobra.Command {
 	hooked := a.Hosts.Hooked()
@@ -39,8 +39,8 @@ func newHook(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: hookName + " HOST", Short: "Handle events of a host, as its hooks do", Long: aboutHooks,
 		Example: "  flame hook " + lo.FirstOrEmpty(hooked).Name + " < event.json",
-		Args:    flags.Takes(1, 1), ValidArgs: hooked.Names(),
-		// Nothing but the answer may be printed.
+		Args:    app.Takes(1, 1), ValidArgs: hooked.Names(),
+		// The host expects only the answer.
 		PersistentPreRun: func(*cobra.Command, []string) {},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			host, known := hooked.Find(args[0])
@@ -48,10 +48,10 @@ func newHook(a *app.App) *cobra.Command {
 				return core.Invalidf("there is no host %q", args[0]).WithHint("use one of %v", hooked.Names())
 			}
 			if stream {
-				hookCall{a, host}.stream(cmd.Context())
-				return nil
+				handleEvents(cmd.Context(), a, host)
+			} else {
+				handleEvent(cmd.Context(), a, host)
 			}
-			hookCall{a, host}.hook(cmd.Context())
 			return nil
 		},
 	}
@@ -60,9 +60,9 @@ func newHook(a *app.App) *cobra.Command {
 }
 
 // RunHook handles the event on stdin if args are those of a host's hook, and reports whether
-// they are. A host waits for each of these processes, so they make no commands. They ignore
-// signals rather than wait for them, which would cost two threads: a hook takes a few seconds
-// at most, and keeps its event until it ends.
+// they are. A host waits for each of these processes, so RunHook makes no commands. It ignores
+// signals, because waiting for them costs two threads: a hook takes a few seconds at most, and
+// keeps its event until it ends.
 func RunHook(a *app.App, args []string) bool {
 	if len(args) != 2 || args[0] != hookName {
 		return false
@@ -70,60 +70,51 @@ func RunHook(a *app.App, args []string) bool {
 	host, known := a.Hosts.Hooked().Find(args[1])
 	if known {
 		signal.Ignore(syscall.SIGINT, syscall.SIGTERM)
-		hookCall{a, host}.hook(context.Background())
+		handleEvent(context.Background(), a, host)
 	}
 	return known
 }
 
-// A hookCall handles events of a host.
-type hookCall struct {
-	app  *app.App
-	host hosts.Host
-}
+// eventPatience is how long the host may take to send its event: less than its time limit for
+// a hook.
+const eventPatience = 4 * time.Second
 
-// hook handles the event on stdin within the host's patience. Errors go to the log, if
-// there is one.
-func (c hookCall) hook(ctx context.Context) {
-	if c.app.Settings.Off {
+// handleEvent handles the event on stdin within the host's patience. Errors go to the log,
+// if there is one.
+func handleEvent(ctx context.Context, a *app.App, host hosts.Host) {
+	if a.Settings.Off {
 		return
 	}
-	at, err := c.place()
+	at, err := hurriedPlace(a)
 	if err != nil {
 		return // without a project there is no log
 	}
-	event, err := readWithin(c.app.Stdin, stdinPatience)
+	event, err := within(eventPatience, "event", func() ([]byte, error) { return io.ReadAll(io.LimitReader(a.Stdin, intake.MaxEvent)) })
 	if err != nil {
-		c.app.Log(at).Warn("hook", "error", err)
+		a.Log(at).Warn("hook", "error", err)
 		return
 	}
-	desk, _, err := c.open(at, false)
-	if err != nil {
-		return
-	}
-	answer, _, err := desk.Handle(ctx, c.host, intake.Letter{
+	desk, _ := openDesk(a, at, false)
+	answer, _, err := desk.Handle(ctx, host, intake.Letter{
 		At: desk.Project.Now(), Dir: at.Worktree, Agent: os.Getenv(core.AgentVariable), Event: event,
 	})
 	if err != nil {
 		desk.Project.Log.Warn("hook", "error", err)
 	}
-	_, _ = c.app.Stdout.Write(answer) // a host that hung up expects no answer
+	_, _ = a.Stdout.Write(answer) // a host that closed the pipe expects no answer
 }
 
-// stream handles the events on stdin until it ends.
-func (c hookCall) stream(ctx context.Context) {
-	at, err := c.place()
+// handleEvents handles the events on stdin until it ends.
+func handleEvents(ctx context.Context, a *app.App, host hosts.Host) {
+	at, err := hurriedPlace(a)
 	if err != nil {
 		return
 	}
-	desk, closeProject, err := c.open(at, true)
-	if err != nil {
-		return
-	}
-	// Events that were sent before the host went away are still to be handled.
+	desk, closeProject := openDesk(a, at, true)
+	// Flame also handles events that the host sent before it disappeared.
 	signal.Ignore(syscall.SIGPIPE)
 	s := intake.Stream{
-		Desk: desk, Host: c.host, Dir: at.Worktree, Agent: os.Getenv(core.AgentVariable), Off: c.app.Settings.Off,
-		In: c.app.Stdin, Out: c.app.Stdout,
+		Desk: desk, Host: host, Dir: at.Worktree, Agent: os.Getenv(core.AgentVariable), Off: a.Settings.Off, In: a.Stdin, Out: a.Stdout,
 	}
 	err = s.Run(ctx)
 	if failed := closeProject(); err != nil || failed != nil {
@@ -131,45 +122,38 @@ func (c hookCall) stream(ctx context.Context) {
 	}
 }
 
-// place finds the project that events are about.
-func (c hookCall) place() (place.Place, error) {
-	at, err := c.app.Place()
+// hurriedPlace finds the project of a process that a host waits for.
+func hurriedPlace(a *app.App) (place.Place, error) {
+	at, err := a.Place()
 	if err == nil {
 		at.Data.Hurried = true
 	}
 	return at, err
 }
 
-// open opens the project at a place. An error is in its log.
-func (c hookCall) open(at place.Place, longLived bool) (desk intake.Desk, closeProject func() error, err error) {
-	p, closeProject, err := c.app.Open(at, longLived)
-	if err != nil {
-		c.app.Log(at).Warn("hook", "error", err)
-		return desk, nil, err
-	}
+// openDesk opens the project at a place for events.
+func openDesk(a *app.App, at place.Place, longLived bool) (desk intake.Desk, closeProject func() error) {
+	p, closeProject := a.Open(at, longLived)
 	p.Transcripts = nil // counting usage would keep the host waiting
-	return c.app.Desk(p, at), closeProject, nil
+	return a.Desk(p, at), closeProject
 }
 
-// stdinPatience is how long the host may take to say what happened: less than it gives
-// its hooks in all.
-const stdinPatience = 4 * time.Second
-
-// readWithin reads an event.
-func readWithin(in io.Reader, patience time.Duration) ([]byte, error) {
-	type read struct {
-		event []byte
+// within returns the result of read, or an error if that takes too long.
+func within[T any](patience time.Duration, thing string, read func() (T, error)) (T, error) {
+	type result struct {
+		value T
 		err   error
 	}
-	done := make(chan read, 1)
+	done := make(chan result, 1)
 	go func() {
-		event, err := io.ReadAll(io.LimitReader(in, intake.MaxEvent))
-		done <- read{event, err}
+		value, err := read()
+		done <- result{value, err}
 	}()
 	select {
 	case r := <-done:
-		return r.event, r.err
+		return r.value, r.err
 	case <-time.After(patience):
-		return nil, fmt.Errorf("no event came within %v", patience)
+		var none T
+		return none, fmt.Errorf("no %s came within %v", thing, patience)
 	}
 }

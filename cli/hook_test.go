@@ -14,12 +14,11 @@ import (
 
 	"flame/cli/app"
 	"flame/config"
-	"flame/hosts/hoststest"
-	"flame/project"
-	"flame/project/place"
+	"flame/local/place"
+	"flame/tests/hoststest"
 )
 
-func TestAHookThatCannotReadItsEventOrOpenItsProjectLogsWhy(t *testing.T) {
+func TestAHookThatCannotReadItsEventLogsWhy(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		stdin func() (in io.Reader, done func() error)
@@ -32,12 +31,6 @@ func TestAHookThatCannotReadItsEventOrOpenItsProjectLogsWhy(t *testing.T) {
 		"the event breaks off": {
 			func() (io.Reader, func() error) { return iotest.ErrReader(errors.New("broken")), nil }, "hook claude-code", "broken",
 		},
-		"the project cannot be opened": {
-			func() (io.Reader, func() error) { return strings.NewReader("{}"), nil }, "hook claude-code", "no project",
-		},
-		"the project cannot be opened for a stream": {
-			func() (io.Reader, func() error) { return strings.NewReader("{}"), nil }, "hook opencode --stream", "no project",
-		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -48,9 +41,6 @@ func TestAHookThatCannotReadItsEventOrOpenItsProjectLogsWhy(t *testing.T) {
 				in, done := tt.stdin()
 				a := &app.App{
 					Hosts: hoststest.Known(), Stdin: in, Stdout: &out, Stderr: &errs, Settings: config.Settings{ProjectDir: dir}, Exit: func(int) {},
-					Open: func(place.Place, bool) (*project.Project, func() error, error) {
-						return nil, nil, errors.New("no project")
-					},
 					Log: func(place.Place) *slog.Logger { return slog.New(slog.NewTextHandler(&log, nil)) },
 				}
 				assert.Equal(t, exitOK, Run(t.Context(), a, strings.Fields(tt.line)))

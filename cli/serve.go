@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"time"
 
@@ -19,143 +19,126 @@ import (
 
 	"flame/agents"
 	"flame/cli/app"
-	"flame/cli/flags"
 	"flame/config"
 	"flame/config/env"
 	"flame/core"
-	"flame/guard"
 	"flame/hosts"
-	"flame/intake"
+	"flame/hosts/intake"
+	"flame/local/guard"
+	"flame/local/place"
 	"flame/project"
-	"flame/project/place"
-	"flame/project/sweep"
+	"flame/render/board"
 	"flame/tools"
 	"flame/tools/transport"
 )
 
 func newServe(a *app.App) *cobra.Command {
-	var at listenAt
+	var to listenAt
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run the MCP server, as hosts do", Example: "  flame serve\n  flame serve --http 127.0.0.1:7070",
 		Long: "Run the MCP server: on stdin and stdout, or with --http as streamable HTTP at /mcp\n" +
 			"and server-sent events at /sse, with metrics for Prometheus at /metrics. Clients\n" +
-			"over HTTP send a bearer token: " + env.HTTPToken + ", else one that flame makes and\nkeeps in the project's data folder, as http-token.",
-		Args: flags.Takes(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if at.noToken && at.addr == "" {
-				return flags.Wrong(cmd, "--no-token needs --http")
+			"over HTTP send a bearer token: " + env.HTTPToken + ", else the token that flame makes and\nkeeps in http-token, in the project's data folder.",
+		Args: app.Takes(0, 0),
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case to.noToken && to.addr == "":
+				return app.Wrong(cmd, "--no-token needs --http")
+			case to.host != "" && to.addr != "":
+				return app.Wrong(cmd, "--host needs a server on stdin and stdout, not --http")
 			}
-			if at.host != "" && at.addr != "" {
-				return flags.Wrong(cmd, "--host needs a server on stdin and stdout, not --http")
-			}
-			return serving{a}.serve(cmd.Context(), at)
+			return nil
 		},
 	}
-	cmd.Flags().StringVar(&at.addr, "http", "", "listen on this address instead of stdin and stdout")
+	cmd.Flags().StringVar(&to.addr, "http", "", "listen on this address instead of stdin and stdout")
 	calling := lo.Filter(a.Hosts, func(h hosts.Host, _ int) bool { return h.Calls != nil })
-	flags.Choose(cmd, &at.host, "host", "also take in the events that the hooks of this host report by calling the server", calling.Names()...)
-	cmd.Flags().BoolVar(&at.noToken, "no-token", false, "require no token, on loopback only: other users of the machine can then connect")
-	return cmd
+	app.Choose(cmd, &to.host, "host", "also handle the events that this host's hooks report by calling the server", calling.Names()...)
+	cmd.Flags().BoolVar(&to.noToken, "no-token", false, "require no token (only on loopback): other users of this machine can then connect")
+	return a.Locates(cmd, func(ctx context.Context, at place.Place, _ []string) error { return serve(ctx, a, at, to) })
 }
 
 // listenAt says where to serve.
 type listenAt struct {
 	addr    string // empty: stdin and stdout
 	noToken bool
-	host    string // whose hooks call; empty: none do
+	host    string // its hooks call the server; empty: no hooks do
 }
 
-// sweepPace is how often a server does what is due and looks for others'
-// changes (DESIGN §4).
-const sweepPace = time.Second
-
-// A serving is a running MCP server.
-type serving struct{ app *app.App }
-
-func (c serving) serve(ctx context.Context, listen listenAt) (err error) {
-	at, err := c.app.Place()
-	if err != nil {
-		return err
-	}
-	p, closeProject, err := c.app.Open(at, true)
-	if err != nil {
-		return err
-	}
+func serve(ctx context.Context, a *app.App, at place.Place, to listenAt) (err error) {
+	p, closeProject := a.Open(at, true)
 	defer func() { err = errors.Join(err, closeProject()) }()
-	service, err := c.app.Agents(p, at)
-	if err != nil {
-		return err
-	}
-	offered, warning := offered(c.app, toolsOf(ctx, p, service))
+	service := a.Agents(p, at)
+	offered, warning := offered(a, toolsOf(ctx, service))
 	if warning != nil {
-		c.app.Say(*warning)
+		a.Note(warning.String())
 	}
-	if listen.addr != "" {
-		p.HostProcess = nil // whoever runs it is not the host of its clients
+	if to.addr != "" {
+		p.HostProcess = nil // the process that starts this server is not the host of its clients
 	}
-	srv := tools.NewServer(p, service, offered, c.app.Version, c.clients(listen.addr != ""))
-	// A client that disappears must not end the process before its session's
-	// end is recorded.
+	srv := tools.NewServer(p, service, offered, a.Build.Version, callers(a, to.addr != ""))
+	// A client that disappears must not end the process before flame has recorded
+	// the end of its session.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := context.WithCancel(ctx)
-	var background sync.WaitGroup
-	background.Go(func() { keepSwept(ctx, p) })
-	background.Go(func() { intake.Keep(ctx, c.app.Desk(p, at)) })
-	background.Go(func() { watch(ctx, srv) })
-	background.Go(func() { keepRecovered(ctx, service) })
+	background := a.KeepInOrder(ctx, service, at)
+	background.Go(func() {
+		tick := time.NewTicker(app.SweepPace)
+		defer tick.Stop()
+		srv.Watch(ctx, tick.C)
+	})
 	background.Go(func() { keepKnown(ctx, at.Data, p.Log) })
-	if c.app.KeepHub != nil {
-		background.Go(func() { c.app.KeepHub(ctx, p, at) })
+	if a.KeepHub != nil {
+		background.Go(func() { a.KeepHub(ctx, p, at) })
 	}
 	defer background.Wait()
 	defer stop()
-	if listen.addr == "" {
-		err := transport.ServeStdio(ctx, srv.MCP, srv.Writes, c.aside(p, at, listen.host), c.app.Stdin, c.app.Stdout)
-		endSoon(c.app)
-		srv.EndServed(ctx)
-		return err
+	if to.addr != "" {
+		return serveHTTP(ctx, a, srv, at.Data, to, transport.HTTPOptions{Writes: srv.Writes, Logger: p.Log, Metrics: tools.NewMetrics(p, service)})
 	}
-	opts := transport.HTTPOptions{Writes: srv.Writes, Logger: p.Log, Metrics: tools.NewMetrics(p, service)}
-	return c.serveHTTP(ctx, srv, at.Data, listen, opts)
+	err = transport.ServeStdio(ctx, srv.MCP, srv.Writes, aside(a, p, at, to.host), a.Stdin, a.Stdout)
+	endSoon(a)
+	srv.EndServed(ctx)
+	return err
 }
 
-// aside returns the tool that the hooks of a host call; none for no host.
-func (c serving) aside(p *project.Project, at place.Place, name string) transport.Aside {
-	host, known := c.app.Hosts.Find(name)
+// aside returns the tool that the hooks of a host call; the zero Aside for no host.
+func aside(a *app.App, p *project.Project, at place.Place, name string) transport.Aside {
+	host, known := a.Hosts.Find(name)
 	if !known {
 		return transport.Aside{}
 	}
 	events := *p
 	events.Transcripts = nil // counting usage would keep the host waiting
 	caller := intake.Caller{
-		Desk: c.app.Desk(&events, at), Host: host, Agent: os.Getenv(core.AgentVariable), Off: c.app.Settings.Off,
+		Desk: a.Desk(&events, at), Host: host, Agent: os.Getenv(core.AgentVariable), Off: a.Settings.Off,
 		Worktree: func(folder string) string { return app.WorktreeOf(at, folder) },
 	}
 	return transport.Aside{Tool: host.Calls.Tool, Model: host.CallID, Answer: caller.Answer}
 }
 
-func (c serving) serveHTTP(ctx context.Context, srv *tools.Server, data *place.Folder, listen listenAt, opts transport.HTTPOptions) error {
-	guarding, said, err := c.guard(ctx, data, listen)
+func serveHTTP(ctx context.Context, a *app.App, srv *tools.Server, data *place.Folder, to listenAt, opts transport.HTTPOptions) error {
+	guarding, said, err := guardOf(ctx, a, data, to)
 	if err != nil {
-		return asProblem(err)
+		return err
 	}
 	opts.Guard = guarding
 	opts.Listening = func(at net.Addr) {
-		fmt.Fprintf(c.app.Stderr, "[flame] %s\n[flame] listening on http://%s/mcp\n", core.OneLine(said, 2000), at)
+		a.Note(said)
+		a.Note(fmt.Sprintf("listening on http://%s/mcp", at))
 	}
 	return transport.ServeHTTP(ctx, srv.MCP, opts)
 }
 
-// guard returns the guard of a server, which requires a token unless that is
-// turned off, and what to say about it.
-func (c serving) guard(ctx context.Context, data *place.Folder, listen listenAt) (g *guard.Guard, said string, err error) {
+// guardOf returns the guard of a server, which requires a token unless that is turned off,
+// and what to say about it.
+func guardOf(ctx context.Context, a *app.App, data *place.Folder, to listenAt) (g *guard.Guard, said string, err error) {
 	switch {
-	case listen.noToken:
-		g, err = guard.WithoutToken(listen.addr)
+	case to.noToken:
+		g, err = guard.WithoutToken(to.addr)
 		return g, "no token is required: other users of this machine can connect", err
-	case c.app.Settings.HTTPToken != "":
-		g, err = guard.New(listen.addr, c.app.Settings.HTTPToken)
-		return g, "the token is that of " + env.HTTPToken, err
+	case a.Settings.HTTPToken != "":
+		g, err = guard.New(to.addr, a.Settings.HTTPToken)
+		return g, "the token is the value of " + env.HTTPToken, err
 	}
 	if _, err := data.Ready(ctx, true); err != nil {
 		return nil, "", err
@@ -165,35 +148,23 @@ func (c serving) guard(ctx context.Context, data *place.Folder, listen listenAt)
 	if err != nil {
 		return nil, "", err
 	}
-	g, err = guard.New(listen.addr, token)
+	g, err = guard.New(to.addr, token)
 	return g, "the token is in " + file, err
 }
 
-// asProblem returns an error of guard as one that is shown with its hint.
-func asProblem(err error) error {
-	var problem *guard.Problem
-	switch {
-	case !errors.As(err, &problem):
-		return err
-	case problem.Cause != nil:
-		return core.Unavailablef(problem.Cause, "%s", problem.Message).WithHint("%s", problem.Hint)
-	}
-	return core.Invalidf("%s", problem.Message).WithHint("%s", problem.Hint)
-}
-
-// toolsOf returns the tools that whoever this process works for may have.
-func toolsOf(ctx context.Context, p *project.Project, service *agents.Agents) []tools.Tool {
-	guest, err := agents.IsGuest(ctx, p.Store, os.Getenv(core.AgentVariable))
+// toolsOf returns the tools that the caller of this process may use.
+func toolsOf(ctx context.Context, s *agents.Agents) []tools.Tool {
+	guest, err := agents.IsGuest(ctx, s.Project.Store, os.Getenv(core.AgentVariable))
 	if err != nil {
-		p.Log.Warn("whom an agent works for could not be read; it gets the tools of another machine's", "error", err)
+		s.Project.Log.Warn("an agent's record could not be read; it gets the tools of agents from other machines", "error", err)
 	}
 	if guest || err != nil {
-		return tools.ForGuests(p, service)
+		return tools.ForGuests(s.Project, s)
 	}
-	return tools.All(p, service)
+	return tools.All(s.Project, s)
 }
 
-// offered returns those of all tools that are in the profile FLAME_TOOLS, or all with a
+// offered returns the tools that are in the profile FLAME_TOOLS, or all tools with a
 // warning if there is no such profile.
 func offered(a *app.App, all []tools.Tool) ([]tools.Tool, *config.Warning) {
 	chosen, err := tools.Select(all, a.Settings.Tools)
@@ -203,84 +174,53 @@ func offered(a *app.App, all []tools.Tool) ([]tools.Tool, *config.Warning) {
 	return chosen, nil
 }
 
-func keepSwept(ctx context.Context, p *project.Project) {
-	tick := time.NewTicker(sweepPace)
-	defer tick.Stop()
-	started := time.Now()
-	sweep.Run(ctx, p, tick.C, func() time.Duration { return time.Since(started) })
+// openLive opens the project at a place for a live view, and does the background work of a
+// server for it.
+func openLive(ctx context.Context, a *app.App, at place.Place) board.Opened {
+	p, closeProject := a.Open(at, true)
+	p.HostProcess = nil // the viewer is not the host of the sessions that it shows
+	service := a.Agents(p, at)
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	background := a.KeepInOrder(ctx, service, at)
+	return board.Opened{Agents: service, File: a.File(at), Close: func() error {
+		stop()
+		background.Wait()
+		return closeProject()
+	}}
 }
 
-// recoverPace is how often a server looks for agents without a supervisor.
-const recoverPace = 3 * time.Second
-
-func keepRecovered(ctx context.Context, service *agents.Agents) {
-	tick := time.NewTicker(recoverPace)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		if err := service.Recover(ctx); err != nil && ctx.Err() == nil {
-			service.Project.Log.Warn("agents could not be recovered", "error", err)
-		}
-	}
-}
-
-// When a server checks whether the repository has got a first commit since its
-// data was made: not while its host waits for it, and rarely.
+// When a server checks whether the repository has a first commit now: not while its host waits
+// for the server, and rarely.
 const (
 	knownFirst = 10 * time.Second
 	knownPace  = 10 * time.Minute
 )
 
 func keepKnown(ctx context.Context, data *place.Folder, log *slog.Logger) {
-	for pause := time.After(knownFirst); ; pause = time.After(knownPace) {
-		select {
-		case <-ctx.Done():
-			return
-		case <-pause:
-		}
+	app.Every(ctx, knownFirst, knownPace, func() {
 		if err := data.NoteFirstCommit(ctx); err != nil && ctx.Err() == nil {
 			log.Warn("the repository's first commit was not recorded", "error", err)
 		}
-	}
+	})
 }
 
-func watch(ctx context.Context, srv *tools.Server) {
-	tick := time.NewTicker(sweepPace)
-	defer tick.Stop()
-	srv.Watch(ctx, tick.C)
-}
-
-// clients returns who calls if no hook says so: the session of an HTTP client,
-// else the one that the host started the server for, else one for this process
-// (DESIGN §4). An agent's own session is known by the process it lives in.
-func (c serving) clients(http bool) func(context.Context) project.Caller {
-	own := c.app.Session
-	if own == "" {
-		own = c.app.Hosts.Session(os.Getenv)
-	}
-	agent := os.Getenv(core.AgentVariable)
+// callers returns the function that names the caller if no hook does: the session of an HTTP
+// client, else the session for which the host started the server, else a session for this
+// process (DESIGN §4). The process of an agent names the agent.
+func callers(a *app.App, http bool) func(context.Context) project.Caller {
+	own, agent := cmp.Or(a.Session, a.Hosts.Session(os.Getenv)), os.Getenv(core.AgentVariable)
 	if own == "" && agent == "" {
 		own = project.NewID("server")
 	}
 	return func(ctx context.Context) project.Caller {
 		session := server.ClientSessionFromContext(ctx)
-		by := project.Caller{Session: own, Agent: agent, Host: hostOf(session)}
+		by := project.Caller{Session: own, Agent: agent}
+		if known, ok := session.(server.SessionWithClientInfo); ok {
+			by.Host = a.Hosts.OfClient(known.GetClientInfo().Name) // its own, or flame's name for a known host
+		}
 		if http && session != nil {
 			by.Session = session.SessionID()
 		}
 		return by
 	}
-}
-
-// hostOf returns the name that a client calls itself, or flame's name for a
-// known host.
-func hostOf(session server.ClientSession) string {
-	if known, ok := session.(server.SessionWithClientInfo); ok {
-		return known.GetClientInfo().Name
-	}
-	return ""
 }

@@ -1,6 +1,6 @@
-// Package config reads every setting, once. Each is one field, with its
-// environment variable, default and meaning in the field's tags;
-// docs/reference.md's table and `flame config` are generated from them.
+// Package config reads all settings, once. Each setting is a field, whose tags have its environment
+// variable, default and meaning. The table in docs/reference.md and `flame config` come from
+// these.
 package config
 
 import (
@@ -13,71 +13,72 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/agnivade/levenshtein"
 	"github.com/kelseyhightower/envconfig"
 )
 
 // Settings are all settings of flame.
 type Settings struct {
-	ProjectDir string `envconfig:"FLAME_PROJECT_DIR" desc:"the project's folder; without it, the nearest one of yours with .flame or .git, from the folder of the host's session or the working folder upwards"`
-	Dir        string `envconfig:"FLAME_DIR" desc:"folder for the data of all projects, an absolute path outside of any checkout; without it, flame in XDG_DATA_HOME or ~/.local/share"`
+	ProjectDir string `envconfig:"FLAME_PROJECT_DIR" desc:"the project's folder; default: the nearest folder of yours with .flame or .git, from the folder of the host's session or the working folder upwards"`
+	Dir        string `envconfig:"FLAME_DIR" desc:"folder for the data of all projects, an absolute path outside of any checkout; default: flame in XDG_DATA_HOME or ~/.local/share"`
 	Off        bool   `envconfig:"FLAME_OFF" default:"false" desc:"true turns hooks and injection off for this process"`
 
-	LogLevel   LogLevel `envconfig:"FLAME_LOG_LEVEL" default:"info" desc:"what the log file tells: debug, info, warn, error or off"`
-	EventsDays Count    `envconfig:"FLAME_EVENTS_DAYS" default:"90" desc:"days that events are kept; 0 keeps them forever"`
+	LogLevel   string `envconfig:"FLAME_LOG_LEVEL" oneof:"debug,info,warn,error,off" default:"info" desc:"lowest level of messages in the log file: debug, info, warn, error or off"`
+	EventsDays Count  `envconfig:"FLAME_EVENTS_DAYS" default:"90" desc:"days that events are kept; 0 keeps them forever"`
 
-	Tools     string `envconfig:"FLAME_TOOLS" default:"all" desc:"tools that the server offers: all; lean: the core tools, those that start agents or end frames, and flame_more for the others, which flame setup has hosts use that send all tools with each request, unless this is set; core; or a list of groups: frames, plan, context, summary, subagents, agents, autonomy, state"`
-	Hooks     Hooks  `envconfig:"FLAME_HOOKS" default:"auto" desc:"auto or command: how a host that can call flame's running server reports events after flame setup: by such calls, where its version is known to load hooks that make them, or by a process for each"`
-	HTTPToken string `envconfig:"FLAME_HTTP_TOKEN" secret:"true" desc:"bearer token that flame serve --http asks for, of 16 characters at least; without it, one that flame makes and keeps in the project's data folder, as http-token"`
+	Tools     string `envconfig:"FLAME_TOOLS" default:"all" desc:"tools that the server offers: all; lean: those that work in frames needs, spawn_agent, and flame_more for the others, without resources (flame setup chooses lean for hosts that send all tools with each request, unless this is set); core: those of daily use; or a list of groups: frames, plan, context, summary, subagents, agents, autonomy, state"`
+	Hooks     string `envconfig:"FLAME_HOOKS" oneof:"auto,command" default:"auto" desc:"how hosts report events after flame setup: auto, by calling flame's running server if flame knows that the version of the host supports it, else by a process for each event; command, always by a process for each event"`
+	HTTPToken string `envconfig:"FLAME_HTTP_TOKEN" secret:"true" desc:"bearer token of flame serve --http, at least 16 characters; default: flame makes one and keeps it in the project's data folder, as http-token"`
 
-	BudgetTotal     Count `envconfig:"FLAME_TOKEN_BUDGET_TOTAL" default:"4000" desc:"tokens of a whole context, a hard limit"`
-	BudgetAncestors Count `envconfig:"FLAME_TOKEN_BUDGET_ANCESTORS" default:"1500" desc:"tokens for the frames above"`
+	BudgetTotal     Count `envconfig:"FLAME_TOKEN_BUDGET_TOTAL" default:"4000" desc:"tokens for a whole context, a hard limit"`
+	BudgetAncestors Count `envconfig:"FLAME_TOKEN_BUDGET_ANCESTORS" default:"1500" desc:"tokens for the frames above the current one"`
 	BudgetSiblings  Count `envconfig:"FLAME_TOKEN_BUDGET_SIBLINGS" default:"1500" desc:"tokens for finished children, siblings and uncles"`
 	BudgetCurrent   Count `envconfig:"FLAME_TOKEN_BUDGET_CURRENT" default:"800" desc:"tokens for the current frame"`
 
-	SubagentEnabled      bool  `envconfig:"FLAME_SUBAGENT_ENABLED" default:"true" desc:"whether native subagents get frames, by pattern and heuristics"`
-	SubagentMinDuration  Count `envconfig:"FLAME_SUBAGENT_MIN_DURATION" default:"60000" desc:"ms a subagent whose title matches no pattern must live to get a frame"`
-	SubagentMinMessages  Count `envconfig:"FLAME_SUBAGENT_MIN_MESSAGES" default:"3" desc:"messages it must have exchanged"`
-	SubagentAutoComplete bool  `envconfig:"FLAME_SUBAGENT_AUTO_COMPLETE" default:"true" desc:"whether an idle subagent's frame is completed"`
-	SubagentIdleDelay    Count `envconfig:"FLAME_SUBAGENT_IDLE_DELAY" default:"5000" desc:"ms it must stay idle before that"`
-	SubagentPatterns     List  `envconfig:"FLAME_SUBAGENT_PATTERNS" default:"@.*subagent,subagent,\\[Task\\]" desc:"regular expressions, comma-separated; a session title that one matches is a subagent's"`
+	SubagentEnabled      bool     `envconfig:"FLAME_SUBAGENT_ENABLED" default:"true" desc:"whether flame creates frames for native subagents, by title patterns and heuristics"`
+	SubagentMinDuration  Count    `envconfig:"FLAME_SUBAGENT_MIN_DURATION" default:"60000" desc:"ms that a subagent must live to get a frame, if its title matches no pattern"`
+	SubagentMinMessages  Count    `envconfig:"FLAME_SUBAGENT_MIN_MESSAGES" default:"3" desc:"messages that such a subagent must have exchanged"`
+	SubagentAutoComplete bool     `envconfig:"FLAME_SUBAGENT_AUTO_COMPLETE" default:"true" desc:"whether flame completes the frame of an idle subagent"`
+	SubagentIdleDelay    Count    `envconfig:"FLAME_SUBAGENT_IDLE_DELAY" default:"5000" desc:"ms that a subagent must be idle before flame completes its frame"`
+	SubagentPatterns     Patterns `envconfig:"FLAME_SUBAGENT_PATTERNS" default:"@.*subagent,subagent,\\[Task\\]" desc:"regular expressions, comma-separated; a session whose title matches one is a subagent's"`
 
-	AgentHost          string  `envconfig:"FLAME_AGENT_HOST" desc:"host that agents run in, by its name in flame setup; without it, that of the session which asks for them"`
+	AgentHost          string  `envconfig:"FLAME_AGENT_HOST" desc:"host to run agents in, by its name in flame setup; default: the host of the session that starts them"`
 	AgentMaxDepth      Count   `envconfig:"FLAME_AGENT_MAX_DEPTH" default:"3" desc:"levels of agents below a session"`
-	AgentMaxTotal      Count   `envconfig:"FLAME_AGENT_MAX_TOTAL" default:"32" desc:"agents that may be started below a session in all"`
-	AgentMaxConcurrent Count   `envconfig:"FLAME_AGENT_MAX_CONCURRENT" default:"4" desc:"agents that may run below a session at one time"`
-	AgentTimeout       Count   `envconfig:"FLAME_AGENT_TIMEOUT" default:"300" desc:"seconds an agent may take; 0: no limit"`
-	AgentIdle          Count   `envconfig:"FLAME_AGENT_IDLE" default:"600" desc:"seconds an agent may print nothing; 0: no limit"`
-	AgentStart         Count   `envconfig:"FLAME_AGENT_START" default:"60" desc:"seconds an agent may take to its first line; 0: no limit"`
-	AgentBudgetTokens  Count   `envconfig:"FLAME_AGENT_BUDGET_TOKENS" default:"0" desc:"tokens that all agents below a session may use, cached ones too; 0: no limit"`
-	AgentBudgetUSD     Dollars `envconfig:"FLAME_AGENT_BUDGET_USD" default:"0" desc:"US dollars that they may cost; 0: no limit"`
-	AgentOnSessionEnd  Fate    `envconfig:"FLAME_AGENT_ON_SESSION_END" default:"cancel" desc:"cancel or keep: what becomes of running agents when the session that asked for them ends"`
+	AgentMaxTotal      Count   `envconfig:"FLAME_AGENT_MAX_TOTAL" default:"32" desc:"total number of agents that may be started below a session"`
+	AgentMaxConcurrent Count   `envconfig:"FLAME_AGENT_MAX_CONCURRENT" default:"4" desc:"agents that may run below a session at the same time"`
+	AgentTimeout       Count   `envconfig:"FLAME_AGENT_TIMEOUT" default:"300" desc:"seconds that an agent may run; 0: no limit"`
+	AgentIdle          Count   `envconfig:"FLAME_AGENT_IDLE" default:"600" desc:"seconds that an agent may be silent; 0: no limit"`
+	AgentStart         Count   `envconfig:"FLAME_AGENT_START" default:"60" desc:"seconds until an agent must print its first line; 0: no limit"`
+	AgentBudgetTokens  Count   `envconfig:"FLAME_AGENT_BUDGET_TOKENS" default:"0" desc:"tokens that all agents below a session may use together, including cached tokens; 0: no limit"`
+	AgentBudgetUSD     Dollars `envconfig:"FLAME_AGENT_BUDGET_USD" default:"0" desc:"US dollars that all agents below a session may cost together; 0: no limit"`
+	AgentOnSessionEnd  string  `envconfig:"FLAME_AGENT_ON_SESSION_END" oneof:"cancel,keep" default:"cancel" desc:"cancel or keep: what flame does with running agents when the session that started them ends"`
 
-	Notify string `envconfig:"FLAME_NOTIFY" desc:"program to run when an agent ends, a conflict waits for you or a limit is reached, by an absolute path or by its name on PATH; it gets three arguments: agent-ended, conflict or limit, a short sentence, and an id; not used where the project's own settings set it"`
+	Notify string `envconfig:"FLAME_NOTIFY" desc:"program that flame runs when an agent ends, a conflict waits for you or a limit is reached: an absolute path, or a name on PATH; its three arguments are agent-ended, conflict or limit; a short sentence; and an id; ignored if the project's own settings set it"`
 
-	Share Shared `envconfig:"FLAME_SHARE" default:"none" desc:"what of ended agents the project's other machines may see beside the tree, where the project has joined a hub: none, or some of prompts, patches and logs, comma-separated; not used where the project's own settings set it"`
+	Share Words `envconfig:"FLAME_SHARE" oneof:"prompts,patches,logs,none" default:"none" desc:"which data of ended agents flame sends to the project's hub for its other machines, in addition to the tree: none, or any of prompts, patches and logs, comma-separated; ignored if the project's own settings set it"`
 
-	Fold        Switch  `envconfig:"FLAME_FOLD" default:"on" desc:"on or off: leave what was done in finished frames out of requests to the model, in hosts that let flame"`
-	Trim        Trim    `envconfig:"FLAME_TRIM" default:"off" desc:"off, superseded or old: also leave out, in open frames, outputs of tools that a later call of the same has anew, or these and those older than a few rounds; flame_recall shows them again"`
-	GatewayFold Folding `envconfig:"FLAME_GATEWAY_FOLD" default:"on" desc:"on, edit or off: what flame's gateway does to requests: leave out what was done in finished frames (as FLAME_FOLD and FLAME_TRIM say), have the model's API clear old results of tools instead, or only count what they use"`
+	Fold        string `envconfig:"FLAME_FOLD" oneof:"on,off" default:"on" desc:"on or off: leave the work of finished frames out of requests to the model, in hosts that support it"`
+	Trim        string `envconfig:"FLAME_TRIM" oneof:"off,superseded,old" default:"off" desc:"which tool outputs of open frames flame also leaves out of requests: off, none; superseded, outputs that a later call repeats; old, these and outputs older than a few rounds; flame_recall shows them again"`
+	GatewayFold string `envconfig:"FLAME_GATEWAY_FOLD" oneof:"on,edit,off" default:"on" desc:"what flame's gateway does to requests: on, leave out the work of finished frames (as FLAME_FOLD and FLAME_TRIM say); edit, have the model's API clear old tool results instead; off, only count usage"`
 
-	AutonomyLevel     Level    `envconfig:"FLAME_AUTONOMY_LEVEL" default:"suggest" desc:"manual, suggest or auto"`
-	PushThreshold     Percent  `envconfig:"FLAME_PUSH_THRESHOLD" default:"70" desc:"confidence, 0 to 100, from which a push is recommended"`
-	PopThreshold      Percent  `envconfig:"FLAME_POP_THRESHOLD" default:"80" desc:"confidence, 0 to 100, from which a pop is recommended"`
-	SuggestInContext  bool     `envconfig:"FLAME_SUGGEST_IN_CONTEXT" default:"true" desc:"whether contexts carry suggestions"`
-	EnabledHeuristics Names    `envconfig:"FLAME_ENABLED_HEURISTICS" default:"failure_boundary,context_switch,complexity,duration,goal_completion,stagnation,context_overflow" desc:"heuristics in use, comma-separated"`
-	AutonomyStrategy  Strategy `envconfig:"FLAME_AUTONOMY_STRATEGY" default:"evidence" desc:"how flame judges that a push or a pop is due: evidence weighs what was said and done; noisy-or and mean combine the scores of the heuristics, mean as in the original plugin"`
-	Learn             Learning `envconfig:"FLAME_LEARN" default:"suggest" desc:"suggest, on or off: what became of suggestions and of subagents' frames is counted, and what follows for thresholds and title patterns is proposed by flame learned, or applies too, or nothing is counted and nothing applies"`
-	LearnBounds       Percent  `envconfig:"FLAME_LEARN_BOUNDS" default:"10" desc:"points, 0 to 100, that a learned threshold may be above or below the one that is set"`
+	AutonomyLevel     string  `envconfig:"FLAME_AUTONOMY_LEVEL" oneof:"manual,suggest,auto" default:"suggest" desc:"manual, suggest or auto"`
+	PushThreshold     Percent `envconfig:"FLAME_PUSH_THRESHOLD" default:"70" desc:"lowest confidence, 0 to 100, at which flame recommends a push"`
+	PopThreshold      Percent `envconfig:"FLAME_POP_THRESHOLD" default:"80" desc:"lowest confidence, 0 to 100, at which flame recommends a pop"`
+	SuggestInContext  bool    `envconfig:"FLAME_SUGGEST_IN_CONTEXT" default:"true" desc:"whether contexts contain suggestions"`
+	EnabledHeuristics Words   `envconfig:"FLAME_ENABLED_HEURISTICS" oneof:"failure_boundary,context_switch,complexity,duration,goal_completion,stagnation,context_overflow" default:"failure_boundary,context_switch,complexity,duration,goal_completion,stagnation,context_overflow" desc:"heuristics in use, comma-separated"`
+	AutonomyStrategy  string  `envconfig:"FLAME_AUTONOMY_STRATEGY" oneof:"evidence,noisy-or,mean" default:"evidence" desc:"how flame decides that a push or a pop is due: evidence, weigh the words and calls of the session; noisy-or or mean, combine the scores of the heuristics (mean: as in the original plugin)"`
+	Learn             string  `envconfig:"FLAME_LEARN" oneof:"suggest,on,off" default:"suggest" desc:"what flame learns from the outcomes of suggestions and of subagents' frames: suggest, flame learned proposes changes of thresholds and title patterns; on, flame also applies these changes; off, flame records no outcomes"`
+	LearnBounds       Percent `envconfig:"FLAME_LEARN_BOUNDS" default:"10" desc:"points, 0 to 100, by which a learned threshold may differ from the set threshold"`
 }
 
-// A Warning reports a variable whose value could not be used, or an item of a list.
+// A Warning reports a variable with a value that flame cannot use, or such an item of a list.
 type Warning struct {
 	Variable, Value, Default string
-	Others                   string // of a list: the items that apply; empty: none does
+	Others                   string // of a list, the items that apply; empty: none
 	Err                      error
 }
 
-// String says which variable is wrong, and what applies instead.
+// String names the variable, the reason, and the value that applies instead.
 func (w Warning) String() string {
 	if w.Others != "" {
 		return fmt.Sprintf("%q in %s is not used: %v; %s still applies", w.Value, w.Variable, w.Err, w.Others)
@@ -85,48 +86,43 @@ func (w Warning) String() string {
 	return fmt.Sprintf("%s=%q is not used: %v; the default %s applies", w.Variable, w.Value, w.Err, w.Default)
 }
 
-// Load reads the environment. A value that does not parse gives a warning, and
+// Load reads the environment. A value that cannot be used gives a warning, and
 // the default applies; an empty one counts as not set.
-func Load() (Settings, []Warning) {
-	var settings Settings
-	var warnings []Warning
+func Load() (settings Settings, warnings []Warning) {
 	hidden := map[string]string{}
+	hide := func(name string) (value string) {
+		value = os.Getenv(name)
+		hidden[name] = value
+		os.Unsetenv(name)
+		return value
+	}
 	defer func() {
 		for name, value := range hidden {
 			os.Setenv(name, value)
 		}
 	}()
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[Settings]()) {
-		// envconfig takes an empty variable for a value, so it is hidden during
-		// the read; so is, below, each one that does not parse.
-		name := field.Tag.Get("envconfig")
-		if value, set := os.LookupEnv(name); set && value == "" {
-			hidden[name] = value
-			os.Unsetenv(name)
+	for _, row := range list(Settings{}) {
+		if value, set := os.LookupEnv(row.Name); set && value == "" {
+			hide(row.Name) // envconfig takes an empty variable for a value
 		}
 	}
 	for {
 		settings = Settings{}
 		err := envconfig.Process("", &settings)
 		if err == nil {
-			return settings, warnings
+			return settings, append(warnings, settings.check()...)
 		}
 		var parse *envconfig.ParseError
 		if !errors.As(err, &parse) {
 			panic(err) // a tag above is wrong
 		}
-		value := os.Getenv(parse.KeyName)
-		if _, known := hidden[parse.KeyName]; !known {
-			hidden[parse.KeyName] = value
+		w := Warning{Variable: parse.KeyName, Value: hide(parse.KeyName), Err: reason(parse.Err)}
+		for _, row := range list(Settings{}) {
+			if row.Name == w.Variable {
+				w.Default = row.Default
+			}
 		}
-		var bad badItem
-		if errors.As(parse.Err, &bad) && bad.others != "" {
-			os.Setenv(parse.KeyName, bad.others)
-			warnings = append(warnings, Warning{Variable: parse.KeyName, Value: bad.item, Others: bad.others, Err: bad.error})
-			continue
-		}
-		os.Unsetenv(parse.KeyName)
-		warnings = append(warnings, Warning{Variable: parse.KeyName, Value: value, Default: defaultOf(parse.KeyName), Err: reason(parse.Err)})
+		warnings = append(warnings, w)
 	}
 }
 
@@ -145,13 +141,43 @@ func reason(err error) error {
 	return errors.New("it is not a number")
 }
 
-func defaultOf(name string) string {
-	for _, s := range list(Settings{}) {
-		if s.Name == name {
-			return s.Default
+// check replaces words that a setting does not know by its default, and drops patterns
+// that do not compile.
+func (s *Settings) check() (warnings []Warning) {
+	v := reflect.ValueOf(s).Elem()
+	for i := range v.NumField() {
+		tag := v.Type().Field(i).Tag
+		w := Warning{Variable: tag.Get("envconfig"), Value: fmt.Sprint(v.Field(i).Interface()), Default: tag.Get("default")}
+		known := strings.Split(tag.Get("oneof"), ",")
+		switch field := v.Field(i).Addr().Interface().(type) {
+		case *string:
+			if known[0] == "" {
+				continue
+			}
+			if *field, w.Err = oneOf(*field, known); w.Err != nil {
+				*field, warnings = w.Default, append(warnings, w)
+			}
+		case *Words:
+			for i, word := range *field {
+				if (*field)[i], w.Err = oneOf(word, known); w.Err != nil {
+					_ = field.Decode(w.Default) // it never fails
+					warnings = append(warnings, w)
+					break
+				}
+			}
+		case *Patterns:
+			warnings = append(warnings, field.check(w)...)
 		}
 	}
-	return ""
+	return warnings
+}
+
+// oneOf returns the known word that equals value in any case.
+func oneOf(value string, known []string) (string, error) {
+	if value = strings.ToLower(strings.TrimSpace(value)); slices.Contains(known, value) {
+		return value, nil
+	}
+	return "", fmt.Errorf("it must be one of %s", strings.Join(known, ", "))
 }
 
 // A Setting is one row of the table of settings.
@@ -161,10 +187,20 @@ type Setting struct {
 	Default string `json:"default"`
 	Source  string `json:"source"` // environment or default
 	Meaning string `json:"meaning"`
+
+	// Free is set if the value can be any text, such as a path, and may tell something of its user.
+	Free bool `json:"-"`
 }
 
-// List returns every setting with its value and where that comes from. It hides
-// secrets.
+// Names returns the names of all settings.
+func (s Settings) Names() (names []string) {
+	for _, setting := range list(s) {
+		names = append(names, setting.Name)
+	}
+	return names
+}
+
+// List returns all settings with their values and the sources of these. It hides secrets.
 func (s Settings) List() []Setting { return list(s) }
 
 func list(s Settings) []Setting {
@@ -175,6 +211,10 @@ func list(s Settings) []Setting {
 		row := Setting{
 			Name: tag.Get("envconfig"), Default: tag.Get("default"), Meaning: tag.Get("desc"),
 			Value: fmt.Sprint(v.Field(i).Interface()), Source: "default",
+		}
+		switch v.Field(i).Interface().(type) {
+		case string, Patterns:
+			row.Free = tag.Get("oneof") == ""
 		}
 		if os.Getenv(row.Name) != "" && row.Value != row.Default {
 			row.Source = "environment"
@@ -200,8 +240,7 @@ func (c *Count) Decode(value string) error {
 	return err
 }
 
-// Percent is a number from 0 to 100; values outside are clamped (seeds, phase
-// 1.7).
+// Percent is a number from 0 to 100. Decode clamps other numbers (seeds, phase 1.7).
 type Percent int
 
 // Decode parses a percentage.
@@ -211,79 +250,54 @@ func (p *Percent) Decode(value string) error {
 	return err
 }
 
-// List is a comma-separated list of regular expressions.
-type List []string
+// Words is a comma-separated list of words.
+type Words []string
 
-// A badItem is an item of a list that cannot be used.
-type badItem struct {
-	error
-	item, others string
-}
-
-// Decode splits and checks the expressions; empty items are dropped.
-func (l *List) Decode(value string) error {
-	for item := range strings.SplitSeq(value, ",") {
-		if item = strings.TrimSpace(item); item != "" {
-			*l = append(*l, item)
+// Decode splits the words. It drops empty words and repetitions.
+func (l *Words) Decode(value string) error {
+	*l = Words{}
+	for word := range strings.SplitSeq(value, ",") {
+		if word = strings.TrimSpace(word); word != "" && !slices.Contains(*l, word) {
+			*l = append(*l, word)
 		}
-	}
-	for i, item := range *l {
-		if _, err := regexp.Compile(item); err != nil {
-			return badItem{err, item, slices.Delete(slices.Clone(*l), i, i+1).String()}
-		}
-	}
-	if len(*l) == 0 {
-		return errors.New("it has no pattern")
 	}
 	return nil
 }
 
-// String returns the list as it is written in the environment.
-func (l List) String() string { return strings.Join(l, ",") }
+// String returns the list in the form of the environment.
+func (l Words) String() string { return strings.Join(l, ",") }
 
-// LogLevel is debug, info, warn, error or off.
-type LogLevel string
+// Patterns is a comma-separated list of regular expressions.
+type Patterns []string
 
-// Decode parses a log level, in any case.
-func (l *LogLevel) Decode(value string) error {
-	return oneOf(l, value, "debug", "info", "warn", "error", "off")
+// Decode splits the expressions, as Words.Decode does.
+func (l *Patterns) Decode(value string) error { return (*Words)(l).Decode(value) }
+
+// String returns the list in the form of the environment.
+func (l Patterns) String() string { return Words(l).String() }
+
+// check drops the expressions that do not compile. If none is left, the default applies. w is the
+// warning about a list without an expression.
+func (l *Patterns) check(w Warning) (warnings []Warning) {
+	w.Err = errors.New("it has no pattern")
+	for _, item := range slices.Clone(*l) {
+		_, err := regexp.Compile(item)
+		if err == nil {
+			continue
+		}
+		*l = slices.DeleteFunc(*l, func(other string) bool { return other == item })
+		w.Value, w.Others, w.Err = item, l.String(), err
+		warnings = append(warnings, w)
+	}
+	if len(*l) > 0 {
+		return warnings
+	}
+	_ = l.Decode(w.Default) // it never fails
+	if warnings == nil {
+		warnings = []Warning{w}
+	}
+	return warnings
 }
-
-// Level is a level of autonomy.
-type Level string
-
-// Decode parses a level of autonomy, in any case.
-func (l *Level) Decode(value string) error { return oneOf(l, value, "manual", "suggest", "auto") }
-
-// Switch is on or off.
-type Switch string
-
-// Decode parses a switch, in any case.
-func (s *Switch) Decode(value string) error { return oneOf(s, value, "on", "off") }
-
-// Hooks is auto or command.
-type Hooks string
-
-// Decode parses a way to report events, in any case.
-func (h *Hooks) Decode(value string) error { return oneOf(h, value, "auto", "command") }
-
-// Learning is suggest, on or off.
-type Learning string
-
-// Decode parses a way to learn, in any case.
-func (l *Learning) Decode(value string) error { return oneOf(l, value, "suggest", "on", "off") }
-
-// Trim is off, superseded or old.
-type Trim string
-
-// Decode parses a trim, in any case.
-func (t *Trim) Decode(value string) error { return oneOf(t, value, "off", "superseded", "old") }
-
-// Folding is on, edit or off.
-type Folding string
-
-// Decode parses a folding, in any case.
-func (f *Folding) Decode(value string) error { return oneOf(f, value, "on", "edit", "off") }
 
 // Dollars is an amount of US dollars, 0 or more.
 type Dollars float64
@@ -298,81 +312,35 @@ func (d *Dollars) Decode(value string) error {
 	return err
 }
 
-// Fate is cancel or keep.
-type Fate string
+// An Unknown is an environment variable that only looks like a setting.
+type Unknown struct {
+	Name string
+	Near string // the setting with a similar name, if any
+}
 
-// Decode parses a fate, in any case.
-func (f *Fate) Decode(value string) error { return oneOf(f, value, "cancel", "keep") }
+// farthest is how many letters a misspelling may have wrong.
+const farthest = 3
 
-// Strategy is a way to make one confidence of several scores.
-type Strategy string
-
-// Decode parses a strategy, in any case.
-func (s *Strategy) Decode(value string) error { return oneOf(s, value, "evidence", "noisy-or", "mean") }
-
-// Names is a list of heuristics.
-type Names []string
-
-// Heuristics are the names that FLAME_ENABLED_HEURISTICS may hold (seeds, phase
-// 1.7).
-var Heuristics = []string{"failure_boundary", "context_switch", "complexity", "duration", "goal_completion", "stagnation", "context_overflow"}
-
-// Decode splits and checks the names; empty items are dropped.
-func (n *Names) Decode(value string) error {
-	for item := range strings.SplitSeq(value, ",") {
-		var name string
-		if strings.TrimSpace(item) == "" {
+// UnknownIn returns the unknown variables of an environment, sorted. It also knows the variables in
+// others.
+func UnknownIn(environ []string, others ...string) (unknown []Unknown) {
+	known := slices.Clone(others)
+	for _, setting := range list(Settings{}) {
+		known = append(known, setting.Name)
+	}
+	for _, variable := range environ {
+		name, value, _ := strings.Cut(variable, "=")
+		if !strings.HasPrefix(strings.ToUpper(name), "FLAME") || value == "" || slices.Contains(known, name) {
 			continue
 		}
-		if err := oneOf(&name, item, Heuristics...); err != nil {
-			return err
+		found, least := Unknown{Name: name}, farthest+1
+		for _, other := range known {
+			if d := levenshtein.ComputeDistance(strings.ToUpper(name), other); d < least {
+				found.Near, least = other, d
+			}
 		}
-		*n = append(*n, name)
+		unknown = append(unknown, found)
 	}
-	return nil
-}
-
-// String returns the list as it is written in the environment.
-func (n Names) String() string { return strings.Join(n, ",") }
-
-// Shared is a list of what is shared of agents, without an item for none.
-type Shared []string
-
-// Shareable are the names that FLAME_SHARE may hold beside none (DESIGN §13).
-var Shareable = []string{"prompts", "patches", "logs"}
-
-// Decode splits and checks the names; empty items are dropped.
-func (s *Shared) Decode(value string) error {
-	for item := range strings.SplitSeq(value, ",") {
-		var name string
-		if strings.TrimSpace(item) == "" {
-			continue
-		}
-		if err := oneOf(&name, item, append(slices.Clone(Shareable), "none")...); err != nil {
-			return err
-		}
-		if name != "none" && !slices.Contains(*s, name) {
-			*s = append(*s, name)
-		}
-	}
-	return nil
-}
-
-// String returns the list as it is written in the environment.
-func (s Shared) String() string {
-	if len(s) == 0 {
-		return "none"
-	}
-	return strings.Join(s, ",")
-}
-
-func oneOf[T ~string](to *T, value string, allowed ...string) error {
-	value = strings.ToLower(strings.TrimSpace(value))
-	for _, a := range allowed {
-		if value == a {
-			*to = T(a)
-			return nil
-		}
-	}
-	return fmt.Errorf("it must be one of %s", strings.Join(allowed, ", "))
+	slices.SortFunc(unknown, func(a, b Unknown) int { return strings.Compare(a.Name, b.Name) })
+	return unknown
 }

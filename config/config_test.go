@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+const heuristics = "failure_boundary,context_switch,complexity,duration,goal_completion,stagnation,context_overflow"
+
 func TestLoadTakesDefaultsFromTheTags(t *testing.T) {
 	clear(t)
 	s, warnings := Load()
@@ -19,7 +21,7 @@ func TestLoadTakesDefaultsFromTheTags(t *testing.T) {
 		assert.NotEmpty(t, row.Meaning, row.Name)
 		assert.True(t, strings.HasPrefix(row.Name, "FLAME_"), row.Name)
 	}
-	assert.Equal(t, Names(Heuristics), s.EnabledHeuristics)
+	assert.Equal(t, heuristics, s.EnabledHeuristics.String())
 }
 
 func TestLoadReadsTheEnvironment(t *testing.T) {
@@ -41,7 +43,7 @@ func TestLoadReadsTheEnvironment(t *testing.T) {
 		"patterns are split and trimmed":  {"FLAME_SUBAGENT_PATTERNS", " a , b,, ", "a,b", false},
 		"a pattern must compile":          {"FLAME_SUBAGENT_PATTERNS", "(?=x)", `@.*subagent,subagent,\[Task\]`, true},
 		"no heuristic is a choice":        {"FLAME_ENABLED_HEURISTICS", ",", "", false},
-		"an unknown heuristic is refused": {"FLAME_ENABLED_HEURISTICS", "complexity,bogus", strings.Join(Heuristics, ","), true},
+		"an unknown heuristic is refused": {"FLAME_ENABLED_HEURISTICS", "complexity,bogus", heuristics, true},
 		"a secret is not shown":           {"FLAME_HTTP_TOKEN", "hunter2", "(set)", false},
 	}
 	for name, tt := range tests {
@@ -71,7 +73,7 @@ func TestABadPatternDropsOnlyItself(t *testing.T) {
 	clear(t)
 	t.Setenv("FLAME_SUBAGENT_PATTERNS", "(?=x), review,[, @.*helper")
 	s, warnings := Load()
-	assert.Equal(t, List{"review", "@.*helper"}, s.SubagentPatterns)
+	assert.Equal(t, Patterns{"review", "@.*helper"}, s.SubagentPatterns)
 	require.Len(t, warnings, 2)
 	assert.Contains(t, warnings[0].String(), `"(?=x)" in FLAME_SUBAGENT_PATTERNS is not used`)
 	assert.Contains(t, warnings[1].String(), `; review,@.*helper still applies`)

@@ -23,7 +23,7 @@ type Strategy string
 
 // The strategies.
 const (
-	Evidence Strategy = "evidence" // by what was said and done, as core/judge weighs it; here as NoisyOr
+	Evidence Strategy = "evidence" // core/judge weighs what was said and done; this package computes it as NoisyOr
 	NoisyOr  Strategy = "noisy-or" // 1-Π(1-score/100): one strong signal suffices
 	Mean     Strategy = "mean"     // of the enabled scores, not clamped: the reference's
 )
@@ -34,12 +34,9 @@ type AutonomyConfig struct {
 	PushThreshold     int           `json:"pushThreshold"`     // 0..100, confidence from which a push is recommended
 	PopThreshold      int           `json:"popThreshold"`      // 0..100, likewise for a pop
 	SuggestInContext  bool          `json:"suggestInContext"`  // contexts carry the suggestions
-	EnabledHeuristics []string      `json:"enabledHeuristics"` // names of Heuristics; others count for nothing
+	EnabledHeuristics []string      `json:"enabledHeuristics"` // names of Heuristics; others do not count
 	Strategy          Strategy      `json:"strategy"`
 }
-
-// Strategies lists the strategies, the default first.
-func Strategies() []Strategy { return []Strategy{Evidence, NoisyOr, Mean} }
 
 // DefaultAutonomyConfig returns the seeds' defaults, with the strategy
 // evidence. Each call returns fresh lists.
@@ -62,7 +59,7 @@ func (c AutonomyConfig) Check() error {
 		return Invalidf("pushThreshold %d is out of range", c.PushThreshold).WithHint("give a number from 0 to 100")
 	case c.PopThreshold < 0 || c.PopThreshold > 100:
 		return Invalidf("popThreshold %d is out of range", c.PopThreshold).WithHint("give a number from 0 to 100")
-	case !slices.Contains(Strategies(), c.Strategy):
+	case !slices.Contains([]Strategy{Evidence, NoisyOr, Mean}, c.Strategy):
 		return Invalidf("there is no strategy %q", c.Strategy).WithHint("use evidence, noisy-or or mean")
 	}
 	for _, name := range c.EnabledHeuristics {
@@ -81,7 +78,7 @@ func (c AutonomyConfig) Enabled(heuristic string) bool {
 // A Heuristic is one of the signals that make up a confidence.
 type Heuristic struct {
 	Name   string
-	Family SuggestionType // what it argues for
+	Family SuggestionType // the move it argues for
 }
 
 // Heuristics lists the seven heuristics in the order in which scores are shown.
@@ -113,9 +110,9 @@ type HeuristicScore struct {
 	Score int    `json:"score"`
 }
 
-// A Signal is one thing that speaks for or against a push or a pop.
+// A Signal is one sign for or against a push or a pop.
 type Signal struct {
-	Heuristic string `json:"heuristic"` // that it belongs to: it counts only if that is enabled
+	Heuristic string `json:"heuristic"` // to which it belongs; the signal counts only if that is enabled
 	Points    int    `json:"points"`    // below 0: it speaks against
 	Because   string `json:"because"`   // in words: "the test run passes"
 }
@@ -132,14 +129,14 @@ type Evaluation struct {
 	NoisyOr     int              `json:"noisyOr"`     // by the strategy noisy-or; 0..100
 	Threshold   int              `json:"threshold"`
 	Scores      []HeuristicScore `json:"scores"`            // of the enabled heuristics
-	Signals     []Signal         `json:"signals,omitempty"` // by the strategy evidence: what was weighed, the strongest first
+	Signals     []Signal         `json:"signals,omitempty"` // under the strategy evidence, the strongest first
 	Reason      string           `json:"reason"`            // the strongest heuristic or signal, in words, or NoReason
 	Goal        string           `json:"goal,omitempty"`    // of the frame to push; may be empty
 	Status      Status           `json:"status,omitempty"`  // to pop the frame with
 	Explanation string           `json:"explanation"`       // one sentence with the numbers behind it
 }
 
-// EvaluatePush weighs whether a child frame is due.
+// EvaluatePush evaluates whether the work needs a child frame.
 func EvaluatePush(in PushInput, cfg AutonomyConfig) Evaluation {
 	e := weigh(SuggestPush, score(pushRules, in, cfg), cfg.PushThreshold, cfg.Strategy)
 	e.Goal = in.PotentialGoal
@@ -150,7 +147,7 @@ func EvaluatePush(in PushInput, cfg AutonomyConfig) Evaluation {
 	return e
 }
 
-// EvaluatePop weighs whether the current frame is due to end, and how.
+// EvaluatePop evaluates whether the current frame should end, and with which status.
 func EvaluatePop(in PopInput, cfg AutonomyConfig) Evaluation {
 	e := weigh(SuggestPop, score(popRules, in, cfg), cfg.PopThreshold, cfg.Strategy)
 	e.Status = popStatus(in, e)
@@ -180,9 +177,8 @@ func weigh(family SuggestionType, scores []HeuristicScore, threshold int, strate
 	return e
 }
 
-// By returns the evaluation as the signals have it, which are those for one outcome.
-// Those of heuristics that are not enabled do not count. The confidence is the sum of
-// their points, 0..100.
+// By returns the evaluation by the signals for one outcome. Signals of disabled heuristics do not
+// count. The confidence is the sum of the points, limited to 0..100.
 func (e Evaluation) By(signals []Signal, cfg AutonomyConfig) Evaluation {
 	e.Signals = slices.DeleteFunc(slices.Clone(signals), func(s Signal) bool { return !cfg.Enabled(s.Heuristic) })
 	slices.SortStableFunc(e.Signals, func(a, b Signal) int { return cmp.Compare(b.Points, a.Points) })
@@ -208,7 +204,7 @@ func mean(scores []HeuristicScore) int {
 	for _, s := range scores {
 		sum += s.Score
 	}
-	return roundHalfUp(float64(sum) / float64(len(scores)))
+	return rounded(float64(sum) / float64(len(scores)))
 }
 
 func noisyOr(scores []HeuristicScore) int {
@@ -216,11 +212,10 @@ func noisyOr(scores []HeuristicScore) int {
 	for _, s := range scores {
 		doubt *= 1 - float64(min(100, max(0, s.Score)))/100
 	}
-	return roundHalfUp(100 * (1 - doubt))
+	return rounded(100 * (1 - doubt))
 }
 
-// strongest returns the name of the highest score, the first one on a tie; empty if all
-// are 0.
+// strongest returns the name of the highest score, the first on a tie; empty if all are 0.
 func strongest(scores []HeuristicScore) (name string) {
 	best := 0
 	for _, s := range scores {
@@ -231,8 +226,8 @@ func strongest(scores []HeuristicScore) (name string) {
 	return name
 }
 
-// Strongest returns the name of the heuristic that the recommendation rests on most;
-// empty if none speaks for it.
+// Strongest returns the name of the heuristic that counts most for the recommendation; empty if
+// none speaks for it.
 func (e Evaluation) Strongest() string {
 	if len(e.Signals) > 0 && e.Signals[0].Points > 0 {
 		return e.Signals[0].Heuristic
@@ -252,7 +247,7 @@ func explain(e Evaluation) string {
 	return conclude(e, signals)
 }
 
-// conclude says in a sentence what follows from the signals, which are in words.
+// conclude returns the verdict in a sentence. signals are in words.
 func conclude(e Evaluation, signals []string) string {
 	why := NoReason
 	if len(signals) > 0 {
@@ -265,9 +260,9 @@ func conclude(e Evaluation, signals []string) string {
 	return fmt.Sprintf("Confidence %d %s the threshold %d for a %s: %s.", e.Confidence, verdict, e.Threshold, e.Type, why)
 }
 
-// popStatus returns the status a frame should end with: stagnation outranks
-// success, and without that heuristic nothing outranks success (spec: autonomy
-// §3).
+// popStatus returns the status with which a frame should end. Stagnation
+// outranks success; without that heuristic the status is always completed (spec:
+// autonomy §3).
 func popStatus(in PopInput, e Evaluation) Status {
 	points := map[string]int{}
 	for _, s := range e.Scores {
@@ -290,11 +285,5 @@ func popStatus(in PopInput, e Evaluation) Status {
 	return Completed
 }
 
-// roundHalfUp rounds to the nearest whole number, and halves up.
-func roundHalfUp(x float64) int {
-	whole := math.Floor(x)
-	if x-whole >= 0.5 {
-		whole++
-	}
-	return int(whole)
-}
+// rounded returns the nearest whole number; halves go up.
+func rounded(x float64) int { return int(math.Round(x)) }

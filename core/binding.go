@@ -5,33 +5,34 @@ import (
 	"slices"
 )
 
-// maxBinding is how many frames are named beside one that is open for the decisions that
-// they made: more would leave its own texts no room.
+// maxBinding is how many frames an open frame's element names for their decisions: more would
+// leave no room for its own texts.
 const maxBinding = 6
 
-// originGoal is how much is told of the goal of a frame that made a decision, in characters.
+// originGoal is the length, in characters, of the goal of a frame that made a decision.
 const originGoal = 80
 
-// bind finds the frames whose decisions bind others. What a finished frame decided binds
-// the work below the nearest ancestor that is still open, whichever frame below that does
-// it: so it is told there, once, with the frame that made it, and not beside each frame
-// that has to keep to it. The open one may be the current frame, of what was decided below
-// it, or an ancestor, of what was decided beside or in the frames between. Where none is
-// open, as above a root, where it is told once already, or where it has no room, the
-// entry of the finished frame tells its own decisions and those made below it.
+// bind finds the frames whose decisions bind others. A finished frame's decision binds all work
+// below the nearest ancestor that is still open. So the context tells it once, in the element of
+// that ancestor and with the frame that made it, instead of beside each frame that has to follow
+// it. For decisions made below the current frame, that ancestor is the current frame. If no
+// ancestor is open, or its element has no room, the entry of the finished frame tells its own
+// decisions and those made below it.
 func (c *composer) bind() {
 	c.binding, c.makers = map[string][]*Frame{}, map[string][]*Frame{}
 	way := []*Frame{&c.Current}
 	for i := range c.Ancestors {
 		way = append(way, &c.Ancestors[i])
 	}
-	parts := [][]Frame{c.Children, c.Siblings, c.Uncles}
 	seen := c.workedIn()
-	for level, part := range parts {
-		for _, f := range c.finished(part, seen) {
+	for _, f := range slices.Concat(c.finished[:]...) {
+		seen[f.ID] = true
+	}
+	for level, finished := range c.finished {
+		for _, f := range finished {
 			c.makers[f.ID] = c.makersIn(f, seen)
 			from := level
-			if level == len(parts)-1 { // beside which ancestor, its parent tells
+			if level == len(c.finished)-1 { // an uncle's parent may be any ancestor
 				from = slices.IndexFunc(way, func(above *Frame) bool { return above.ID == f.Parent })
 			}
 			if open := nearestOpen(way, from); open != nil {
@@ -40,9 +41,7 @@ func (c *composer) bind() {
 		}
 	}
 	for id, makers := range c.binding {
-		slices.SortFunc(makers, func(a, b *Frame) int {
-			return cmp.Or(cmp.Compare(b.UpdatedAt, a.UpdatedAt), cmp.Compare(a.ID, b.ID))
-		})
+		slices.SortFunc(makers, latestFirst)
 		makers = makers[:min(len(makers), maxBinding)]
 		slices.SortFunc(makers, MadeBefore)
 		c.binding[id] = makers
@@ -54,8 +53,8 @@ func MadeBefore(a, b *Frame) int {
 	return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))
 }
 
-// nearestOpen returns the first frame on the way up, from one of them on, whose work is
-// not over; nil if there is none.
+// nearestOpen returns the first frame on the way up, starting at index from, whose work is not
+// over; nil if there is none.
 func nearestOpen(way []*Frame, from int) *Frame {
 	if from < 0 {
 		return nil
@@ -68,8 +67,7 @@ func nearestOpen(way []*Frame, from int) *Frame {
 	return nil
 }
 
-// makersIn returns f, if it made decisions, and the frames below it that did, those made
-// first first.
+// makersIn returns f and the frames below it, as far as they made decisions, the oldest first.
 func (c *composer) makersIn(f *Frame, seen map[string]bool) (list []*Frame) {
 	if len(f.Decisions) > 0 {
 		list = append(list, f)
@@ -85,22 +83,21 @@ func (c *composer) makersIn(f *Frame, seen map[string]bool) (list []*Frame) {
 	return list
 }
 
-// A telling is the decisions that a field of an element tells.
+// A telling holds the decisions that a field of an element tells.
 type telling struct {
 	field     string
 	decisions []string
 }
 
-// boundFields returns the fields, for the element of an open frame, of the decisions that
-// bind the work below it and are not in told, one for each frame that made some. It adds
-// them to told.
+// boundFields returns fields for the element of an open frame: the decisions that bind the work
+// below it, a field for each frame that made some. It leaves out those in told, and adds the
+// others to told.
 func (c *composer) boundFields(open *Frame, told map[string]bool, maxUnits int) (fields []field, tells []telling) {
 	for _, maker := range c.binding[open.ID] {
 		decisions := Untold(maker.Decisions, told)
 		if len(decisions) == 0 {
 			continue
 		}
-		Tell(told, decisions)
 		f := decisionsField(decisions, 0.3, maxUnits)
 		f.tag, f.of = "decided", maker.ID
 		f.attrs = ` in="` + EscapeXML(maker.ID) + `" goal="` + quoteData(OneLine(maker.Goal, originGoal)) + `"`
@@ -109,7 +106,7 @@ func (c *composer) boundFields(open *Frame, told map[string]bool, maxUnits int) 
 	return fields, tells
 }
 
-// whole returns the decisions of those tellings whose fields were not cut.
+// whole returns the decisions of the tellings whose fields were not cut.
 func whole(tells []telling, cut []string) (decisions []string) {
 	for _, t := range tells {
 		if !slices.Contains(cut, t.field) {
@@ -119,21 +116,15 @@ func whole(tells []telling, cut []string) (decisions []string) {
 	return decisions
 }
 
-// Untold returns the decisions that are not in told.
+// Untold returns the decisions that are not in told, and adds them to told.
 func Untold(decisions []string, told map[string]bool) (list []string) {
 	for _, decision := range decisions {
 		if !told[decision] {
+			told[decision] = true
 			list = append(list, decision)
 		}
 	}
 	return list
-}
-
-// untell takes decisions out of told.
-func untell(told map[string]bool, decisions []string) {
-	for _, decision := range decisions {
-		delete(told, decision)
-	}
 }
 
 // Tell adds decisions to told.

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// cascadeReason begins the reason of a frame that was invalidated with one
-// above it.
+// cascadeReason begins the reason of a frame that was invalidated with an
+// ancestor.
 const cascadeReason = "parent invalidated: "
 
-// A Cascade is what invalidating a frame means for all frames below it.
+// A Cascade is the effect of invalidating a frame on all frames below it.
 type Cascade struct {
-	Reason string // of the frames that are invalidated with it, the same at every depth
+	Reason string // for the frames below that are invalidated too, the same at every depth
 	At     Millis // when it takes effect
 }
 
@@ -52,7 +52,7 @@ func Below(top string, children func(id string) iter.Seq2[Frame, error]) iter.Se
 					return
 				}
 			}
-			slices.Reverse(todo[last:]) // so that the last one is popped first
+			slices.Reverse(todo[last:]) // so that the first child is popped first
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/tests/effort"
 )
 
 // childrenIn yields the children of each frame as a store would.
@@ -51,7 +52,7 @@ func TestBelowListsChildrenFirstThenSubtreeBySubtree(t *testing.T) {
 
 func TestBelowWalksAChainOfAMillion(t *testing.T) {
 	t.Parallel()
-	const depth = 1_000_000
+	depth := effort.Of(100_000, 1_000_000)
 	at, last := 0, ""
 	for f, err := range core.Below("top", func(string) iter.Seq2[core.Frame, error] {
 		return func(yield func(core.Frame, error) bool) {

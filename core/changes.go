@@ -2,7 +2,7 @@ package core
 
 import "strings"
 
-// A Relation is how a frame relates to the frame whose agent hears of it.
+// A Relation is the relation of a changed frame to the frame of the informed agent.
 type Relation string
 
 // The relations, as contexts name them.
@@ -14,39 +14,53 @@ const (
 	RelationUncle    Relation = "uncle"
 )
 
-// A Change is news about one frame: what others, or flame itself, did to it.
+// A Change is news about one frame that others, or flame itself, changed.
 type Change struct {
 	Frame     Frame // as it is now
 	Relation  Relation
 	Ended     bool     // it has just ended, so its summary is shown
-	Composed  bool     // that summary is composed of what was done below it
-	Criteria  string   // what done means in it, if that changed
-	Decisions []string // made in it
-	By        string   // the rule of flame that made the change ("autonomy", ...); empty for people and agents
+	Composed  bool     // flame composed that summary from the frames below it
+	Criteria  string   // its success criteria, if they changed
+	Decisions []string // new ones made in it
+	By        string   // flame's rule that made the change ("autonomy", ...); empty for people and agents
 }
 
-// BuildChanges tells the agent of frame current what changed around it, oldest
-// first, within maxChars UTF-16 code units (0: no limit). It counts what does
-// not fit as omitted. Without changes it returns "".
+// BuildChanges returns a text for the agent of frame current about the changes
+// around it, oldest first, within maxChars UTF-16 code units (0: no limit). It
+// counts changes that do not fit as omitted. Without changes it returns "".
 func BuildChanges(current string, changes []Change, maxChars int) string {
-	if len(changes) == 0 {
-		return ""
-	}
+	return news(`<flame-changes session="`+EscapeXML(current)+`"`, "</flame-changes>", len(changes), maxChars, func(i, room, each int) string {
+		return changes[i].element().render(each, min(room, each)).text
+	})
+}
+
+// maxNotice bounds one notice in a context, in UTF-16 code units.
+const maxNotice = 800
+
+// BuildNotices returns a text with the notices that flame kept for an agent, like BuildChanges.
+func BuildNotices(notices []string, maxChars int) string {
+	return news("<flame-notices", "</flame-notices>", len(notices), maxChars, func(i, _, _ int) string {
+		return "  <notice>" + EscapeXML(head(OneLine(notices[i], 0), maxNotice, xmlWidth)) + "</notice>\n"
+	})
+}
+
+// news prints the items that fit, of n, in their order. print gets the remaining room and the quota
+// of each item.
+func news(open, end string, n, maxChars int, print func(i, room, each int) string) string {
 	if maxChars <= 0 {
 		maxChars = unitsPerToken * DefaultBudget().Total
 	}
-	open, end := `<flame-changes session="`+EscapeXML(current)+`"`, "</flame-changes>"
 	room := maxChars - units(open) - len(` omitted="1000000">`+"\n") - len(end)
-	each, omitted := quota(room, len(changes)), 0
+	each, omitted := quota(room, n), 0
 	var b strings.Builder
-	for i := range changes {
-		printed := changes[i].element().render(each, min(room, each))
-		if printed.units > room {
-			omitted++
+	for i := range n {
+		text := print(i, room, each)
+		if size := units(text); size <= room {
+			room -= size
+			b.WriteString(text)
 			continue
 		}
-		room -= printed.units
-		b.WriteString(printed.text)
+		omitted++
 	}
 	if b.Len() == 0 {
 		return ""
@@ -54,7 +68,7 @@ func BuildChanges(current string, changes []Change, maxChars int) string {
 	return open + attr("omitted", omitted) + ">\n" + b.String() + end
 }
 
-// element returns the change as it is printed.
+// element returns the change as an element.
 func (c *Change) element() element {
 	fields := []field{goalField(&c.Frame), {tag: "success-criteria", text: c.Criteria, share: 0.2, mark: cutMark}}
 	if c.Ended {
@@ -79,4 +93,34 @@ func (s Surroundings) Tells() bool {
 	f := s.Current
 	return len(s.Ancestors)+len(s.Children)+len(s.Siblings)+len(s.Uncles)+len(s.Planned)+len(s.Unfinished)+len(s.Suggestions)+len(s.Finished.Text) > 0 ||
 		len(f.Artifacts)+len(f.Decisions) > 0 || f.Summary != "" || f.SuccessCriteria != ""
+}
+
+// remarkQuota is the room that the fields of a remark share, in UTF-16 code units: a summary may
+// take 700 tokens, and a quotation always fits.
+const remarkQuota = 4000
+
+// EndedRemark tells a conversation how a frame ended that no call of it ended. The remark
+// replaces the work done in that frame. inner are the ids of frames that ended within it. All
+// text of the frame is data.
+func EndedRemark(f Frame, inner []string) string {
+	return remark("flame-ended", &f, []field{
+		{tag: "summary", text: f.Summary, share: 0.7, mark: cutMark},
+		decisionsField(f.Decisions, 0.4, remarkQuota),
+		artifactsField(&f, remarkQuota),
+		{tag: "frames-within", text: strings.Join(inner, ", "), share: 0.2, mark: cutMark},
+	}, "")
+}
+
+// SaidInRemark tells a conversation that the user wrote the next message in a frame that is over,
+// and which text it answered, if that is left out.
+func SaidInRemark(f Frame, answered string) string {
+	return remark("flame-said-in", &f, []field{{tag: "answered", text: answered, share: 1, mark: cutMark}},
+		"  <note>The user wrote the message after this one in that frame, and it was dealt with there.</note>\n")
+}
+
+// remark returns an element about a frame.
+func remark(tag string, f *Frame, fields []field, body string) string {
+	e := newElement("", tag, f, append([]field{goalField(f)}, fields...))
+	e.body = rendering{text: body, units: units(body)}
+	return e.render(remarkQuota, 2*remarkQuota).text
 }

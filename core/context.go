@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// A Budget divides the tokens of a context among its parts. Other parts may use
-// what one leaves free; Total is the hard limit of the text.
+// A Budget divides the tokens of a context among its parts. Parts may use the
+// room that others leave free; Total is the hard limit of the text.
 type Budget struct {
 	Total     int `json:"total"`
 	Ancestors int `json:"ancestors"`
 	Siblings  int `json:"siblings"` // completed children, siblings and uncles together
 	Current   int `json:"current"`
-	Overhead  int `json:"overhead"` // reserved for what surrounds the parts
+	Overhead  int `json:"overhead"` // for the tags and metadata around the parts
 }
 
 // DefaultBudget returns the budget of the seeds' phase 1.2.
@@ -21,8 +21,8 @@ func DefaultBudget() Budget {
 	return Budget{Total: 4000, Ancestors: 1500, Siblings: 1500, Current: 800, Overhead: 200}
 }
 
-// Surroundings holds what the context of a frame is built from. Its lists may
-// be longer than what fits. BuildContext selects the finished frames and leaves
+// Surroundings holds the input for the context of a frame. Its lists may be
+// longer than what fits. BuildContext selects the finished frames and leaves
 // out invalidated and archived ones, except for the parent.
 type Surroundings struct {
 	Current     Frame   // without an id: the session has no frame yet
@@ -32,15 +32,15 @@ type Surroundings struct {
 	Uncles      []Frame            // siblings of ancestors
 	Planned     []Frame            // children planned, in order
 	Now         Millis             // newest UpdatedAt of the tree, so that the same tree gives the same text
-	Below       map[string][]Frame // what ended below the finished frames, by the frame directly above
-	Composed    map[string]string  // summaries of those that have none, by their ids; decisions in Below are left out
-	Unfinished  []Frame            // of ended sessions, offered when one starts; the first five are shown
-	Finished    Finished           // offered when a session starts, as Unfinished are
+	Below       map[string][]Frame // frames that ended below the finished ones, by parent id
+	Composed    map[string]string  // summaries for finished frames that have none, by id, without the decisions in Below
+	Unfinished  []Frame            // of ended sessions, offered to a new session; the first five are shown
+	Finished    Finished           // offered to a new session too
 	Suggestions []Suggestion       // oldest first
 }
 
-// Finished is a root that ended, with what it leaves to those who go on; without a text
-// there is none.
+// Finished is a root that ended, with a text for the agent that continues its work. An empty Text
+// means that there is no such root.
 type Finished struct {
 	Frame Frame
 	Text  string
@@ -75,10 +75,10 @@ type ContextMeta struct {
 	CacheHit           bool     `json:"cacheHit"`      // set by the cache of contexts
 }
 
-// BuildContext assembles the context of s.Current within b.Total tokens and,
-// unless maxChars is 0, within that many characters (UTF-16 code units). It is
-// a pure function: the same tree gives the same bytes. The text is empty if not
-// even ids fit, or if there is nothing to say.
+// BuildContext builds the context of s.Current within b.Total tokens and, unless
+// maxChars is 0, within that many characters (UTF-16 code units). It is a pure
+// function: the same tree gives the same bytes. The text is empty if not even
+// ids fit, or if there is nothing to say.
 func BuildContext(s Surroundings, b Budget, maxChars int) Context {
 	if s.Current.ID == "" && len(s.Unfinished) == 0 && s.Finished.Text == "" {
 		return Context{}
@@ -88,8 +88,8 @@ func BuildContext(s Surroundings, b Budget, maxChars int) Context {
 		limit = min(limit, maxChars)
 	}
 	c := composer{Surroundings: s, budget: b, limit: limit}
+	c.findFinished()
 	c.bind()
-	c.composeSummaries()
 	if !c.compose() {
 		return c.goalsAlone()
 	}
@@ -108,55 +108,51 @@ type composer struct {
 	budget Budget
 	limit  int
 	brief  bool // no room for metadata and indents
-	frame  int  // units of what surrounds the parts, but for what tells of truncation; 0 until asked for
+	frame  int  // units around the parts without the truncation element; 0 until first needed
 
-	composed map[string]*Frame   // finished frames with composed summaries, by their ids
-	makers   map[string][]*Frame // of each finished frame, those that decided something: itself, and others below it
-	binding  map[string][]*Frame // of each open frame, those whose decisions bind the work below it
+	finished [finishedParts][]*Frame // those that have ended, for each of their parts
+	ranked   []*candidate            // the relevant ones of them: part by part, the best first
+	makers   map[string][]*Frame     // for each finished frame, the frames that decided something: itself, and frames below it
+	binding  map[string][]*Frame     // for each open frame, the frames whose decisions bind the work below it
 
-	ranked [][]*candidate // finished frames by their part, the best first; nil until asked for
-	found  []int          // how many there are of each part
-	fields []field        // of the element at hand
-
-	current, ancestors, unfinished, left section
-	completed                            []section // in the order of finishedParts
-	completedRoom                        int       // what they were built with
-	planned                              section   // within current
-	suggestions                          section
+	parts  [allParts]section // by their numbers
+	fields []field           // of the element at hand; the slice is reused
 }
 
-// compose divides the room: first for the goals of the current frame and its
-// parent, then for the rest of these, the other ancestors, unfinished work and
-// finished work. Parts that were cut share what is left. It reports whether the
-// goals have room.
+// compose divides the room: first to the goals of the current frame and its
+// parent, then to the rest of these, the other ancestors, unfinished work and
+// finished work. Parts that lack something then get the free room. It reports
+// whether the goals have room.
 func (c *composer) compose() bool {
 	around := c.around()
 	goal, parent, legible := c.goals(c.limit - around)
 	if !legible {
 		return false
 	}
-	c.suggestions = c.suggestionSection(min(c.limit/8, c.limit-around-goal-parent))
+	c.suggest(min(c.limit/8, c.limit-around-goal-parent))
+	suggestions := c.parts[partSuggestions].units
 	own, above, beside := unitsFor(c.budget.Current), unitsFor(c.budget.Ancestors), unitsFor(c.budget.Siblings)
-	rest := max(0, min(c.limit-around-c.suggestions.units, max(own+above+beside, goal+parent)))
-	most := around + c.suggestions.units + rest
+	rest := max(0, min(c.limit-around-suggestions, max(own+above+beside, goal+parent)))
+	most := around + suggestions + rest
 
 	own = max(goal, min(own, rest/2, rest-parent))
-	c.current = c.currentSection(own)
-	rest -= c.current.units
+	c.printCurrent(own)
+	rest -= c.parts[partCurrent].units
 	if above+beside > rest {
 		above = int(float64(above) / float64(above+beside) * float64(rest))
 	}
-	c.ancestors = c.ancestorSection(max(above, parent))
-	rest -= c.ancestors.units
-	c.unfinished = c.unfinishedSection(rest / 2)
-	c.left = c.leftSection(rest - c.unfinished.units)
-	c.completed = c.completedSections(rest - c.unfinished.units - c.left.units)
+	c.printAncestors(max(above, parent))
+	rest -= c.parts[partAncestors].units
+	c.offerUnfinished(rest / 2)
+	rest -= c.parts[partUnfinished].units
+	c.printLeft(rest)
+	c.printFinished(rest - c.parts[partLeft].units)
 	c.fill(most)
 	return true
 }
 
-// around returns the room for what surrounds the parts. Where that would take half
-// of the limit, the context is a brief one.
+// around returns the room for tags and metadata around the parts. If these would take more than
+// half of the limit, it makes the context a brief one.
 func (c *composer) around() int {
 	around := units(c.metadata("")) + maxTruncation
 	if around <= c.limit/2 {
@@ -166,45 +162,46 @@ func (c *composer) around() int {
 	return units(c.metadata(truncatedAttr)) + len(contextEnd)
 }
 
-// fill lets the parts that lack something use what they leave free together, up to most.
+// fill prints the parts that lack something again, with the room that all parts leave free, up to
+// most. Parts that share their room are printed together.
 func (c *composer) fill(most int) {
-	for _, rebuild := range []func(free int){
-		func(free int) { c.current.grow(free, c.currentSection) },
-		func(free int) { c.ancestors.grow(free, c.ancestorSection) },
-		c.growCompleted,
+	for _, again := range []struct {
+		first, last part
+		print       func(room int)
+	}{
+		{partCurrent, partCurrent, c.printCurrent},
+		{partAncestors, partAncestors, c.printAncestors},
+		{partChildren, partUncles, c.printFinished},
 	} {
 		kept, free := *c, most-c.units()
 		if free < max(minLine, c.limit/16) {
 			return // not worth the work
 		}
-		if rebuild(free); c.units() > most {
-			*c = kept // what it says of cuts takes more than was gained
+		parts := c.parts[again.first : again.last+1]
+		lacks, room := false, free
+		for _, p := range parts {
+			lacks, room = lacks || p.left+len(p.cut) > 0, room+p.units
 		}
-	}
-}
-
-// growCompleted is section.grow for the finished frames.
-func (c *composer) growCompleted(free int) {
-	lacks := false
-	for _, part := range c.completed {
-		free += part.units
-		lacks = lacks || part.lacks()
-	}
-	if lacks && free > c.completedRoom {
-		c.completed = c.completedSections(free)
+		if !lacks || room <= parts[0].room {
+			continue
+		}
+		clear(parts) // their decisions may be told again
+		if again.print(room); c.units() > most {
+			*c = kept // the list of what was cut takes more room than was gained
+		}
 	}
 }
 
 // unitsFor converts a part's tokens to code units.
 func unitsFor(tokens int) int { return unitsPerToken * max(0, tokens) }
 
-// legibleGoal is how much of a goal has to be printed in its frame's element; with
-// less room than that, goals stand alone.
+// legibleGoal is the least part of a goal, in UTF-16 code units, that its frame's element must
+// show; with less room the context has only goals.
 const legibleGoal = 40
 
-// goals divides room between the current frame and its parent, each with its goal
-// alone: one that needs more than half gets what the other leaves. legible is false if
-// the goals could not be read then.
+// goals divides room between the current frame and its parent, each with only its goal: a goal
+// that needs more than half gets what the other leaves. legible is false if a goal would get too
+// little room.
 func (c *composer) goals(room int) (goal, parent int, legible bool) {
 	needs := func(f *Frame, indent, tag string, tags int) (all, least int) {
 		e := c.element(indent, tag, f, nil)
@@ -230,8 +227,8 @@ func (c *composer) goals(room int) (goal, parent int, legible bool) {
 
 const contextEnd = "</flame-context>"
 
-// goalsAlone is the context where nothing else has room: the goals of the parent and
-// the current frame.
+// goalsAlone returns a context with only the goals of the parent and the current frame, for a limit
+// without room for more.
 func (c *composer) goalsAlone() Context {
 	const open = "<flame-context" + truncatedAttr + ">\n"
 	goals := []field{{tag: "goal", text: c.Current.Goal}}
@@ -264,7 +261,7 @@ func (c *composer) goalsAlone() Context {
 	}}
 }
 
-// in returns the indent of an element; there is none in a brief context.
+// in returns the indent of an element; a brief context has no indents.
 func (c *composer) in(indent string) string {
 	if c.brief {
 		return ""
@@ -279,28 +276,16 @@ func (c *composer) element(indent, tag string, f *Frame, fields []field) element
 	return e
 }
 
-// shown yields the parts that are not empty, in their order.
-func (c *composer) shown(yield func(*section) bool) {
-	next := func(part *section) bool { return len(part.texts) == 0 || yield(part) }
-	if !next(&c.ancestors) {
-		return
-	}
-	for i := range c.completed {
-		if !next(&c.completed[i]) {
-			return
-		}
-	}
-	_ = next(&c.left) && next(&c.unfinished) && next(&c.current)
-}
-
 // text joins the parts.
 func (c *composer) text() string {
 	texts := make([]string, 0, 64)
 	texts = append(texts, c.metadata(c.truncation()))
-	for part := range c.shown {
-		texts = append(append(texts, c.in("\n")), part.texts...)
+	for i := range c.parts[:partSuggestions] {
+		if p := &c.parts[i]; len(p.texts) > 0 {
+			texts = append(append(texts, c.in("\n")), p.texts...)
+		}
 	}
-	return strings.Join(append(append(texts, contextEnd), c.suggestions.texts...), "")
+	return strings.Join(append(append(texts, contextEnd), c.parts[partSuggestions].texts...), "")
 }
 
 // units returns the length of text in UTF-16 code units.
@@ -308,14 +293,16 @@ func (c *composer) units() int {
 	if c.frame == 0 {
 		c.frame = units(c.metadata("")) + len(contextEnd)
 	}
-	size := c.frame + units(c.truncation()) + c.suggestions.units
-	for part := range c.shown {
-		size += len(c.in("\n")) + part.units
+	size := c.frame + units(c.truncation()) + c.parts[partSuggestions].units
+	for i := range c.parts[:partSuggestions] {
+		if p := &c.parts[i]; len(p.texts) > 0 {
+			size += len(c.in("\n")) + p.units
+		}
 	}
 	return size
 }
 
-// metadata returns the opening of the text, which is longer by truncation than without.
+// metadata returns the opening of the text, with the truncation element.
 func (c *composer) metadata(truncation string) string {
 	if c.brief {
 		return "<flame-context" + truncation + ">\n"
@@ -331,14 +318,12 @@ func (c *composer) metadata(truncation string) string {
 // the list of cut texts) and the empty line before each part.
 const maxTruncation = 440
 
-// truncation lists what was left out and cut; it is empty if nothing was.
+// truncation returns the element that lists omissions and cuts; "" if there are none.
 func (c *composer) truncation() string {
-	attrs := attr("ancestors-omitted", c.ancestors.left)
-	for i, part := range finishedParts {
-		attrs += attr(part.name+"-filtered", c.completed[i].left)
+	attrs := ""
+	for _, omission := range omissions {
+		attrs += attr(omission.attr, c.parts[omission.of].left)
 	}
-	attrs += attr("planned-omitted", c.planned.left) + attr("unfinished-omitted", c.unfinished.left) +
-		attr("suggestions-omitted", c.suggestions.left)
 	if list := cutList(c.cut()); list != "" {
 		attrs += ` cut="` + list + `"`
 	}
@@ -351,28 +336,35 @@ func (c *composer) truncation() string {
 	return "    <truncation" + attrs + " />\n"
 }
 
-// cut lists the texts that were shortened or dropped.
+// omissions name the counts of what the parts left out, in the order in which they are written.
+var omissions = []struct {
+	of   part
+	attr string
+}{
+	{partAncestors, "ancestors-omitted"}, {partChildren, "children-filtered"}, {partSiblings, "siblings-filtered"}, {partUncles, "uncles-filtered"},
+	{partCurrent, "planned-omitted"}, {partUnfinished, "unfinished-omitted"}, {partSuggestions, "suggestions-omitted"},
+}
+
+// cut lists the texts that were shortened or dropped, those of the current frame first.
 func (c *composer) cut() []string {
-	cut := slices.Concat(c.current.cut, c.ancestors.cut)
-	for _, part := range c.completed {
-		cut = append(cut, part.cut...)
+	cut := slices.Clone(c.parts[partCurrent].cut)
+	for i := range c.parts[:partCurrent] {
+		cut = append(cut, c.parts[i].cut...)
 	}
-	return slices.Concat(cut, c.left.cut, c.unfinished.cut)
+	return cut
 }
 
 func (c *composer) meta(characters int) ContextMeta {
-	m := ContextMeta{
+	p := &c.parts
+	return ContextMeta{
 		TotalTokens: tokensOf(characters), Characters: characters,
-		AncestorTokens: tokensOf(c.ancestors.units), CurrentTokens: tokensOf(c.current.units),
-		AncestorCount: c.ancestors.shown, AncestorsTruncated: c.ancestors.left,
-		ChildCount: c.completed[0].shown, ChildrenFiltered: c.completed[0].left,
-		SiblingCount: c.completed[1].shown, SiblingsFiltered: c.completed[1].left,
-		UncleCount: c.completed[2].shown, UnclesFiltered: c.completed[2].left,
-		PlannedOmitted: c.planned.left, UnfinishedOmitted: c.unfinished.left, SuggestionsOmitted: c.suggestions.left,
+		AncestorTokens: tokensOf(p[partAncestors].units), CurrentTokens: tokensOf(p[partCurrent].units),
+		SiblingTokens: tokensOf(p[partChildren].units) + tokensOf(p[partSiblings].units) + tokensOf(p[partUncles].units),
+		AncestorCount: p[partAncestors].shown, AncestorsTruncated: p[partAncestors].left,
+		ChildCount: p[partChildren].shown, ChildrenFiltered: p[partChildren].left,
+		SiblingCount: p[partSiblings].shown, SiblingsFiltered: p[partSiblings].left,
+		UncleCount: p[partUncles].shown, UnclesFiltered: p[partUncles].left,
+		PlannedOmitted: p[partCurrent].left, UnfinishedOmitted: p[partUnfinished].left, SuggestionsOmitted: p[partSuggestions].left,
 		Cut: c.cut(), WasTruncated: c.truncation() != "",
 	}
-	for _, part := range c.completed {
-		m.SiblingTokens += tokensOf(part.units)
-	}
-	return m
 }

@@ -17,16 +17,16 @@ const (
 // truncatedAttr marks an element whose text was cut.
 const truncatedAttr = ` truncated="true"`
 
-// composedAttr marks a summary that is composed of what was done below its frame.
+// composedAttr marks a summary that flame composed from the frames below its frame.
 const composedAttr = ` composed="true"`
 
 const (
 	// minField is the shortest text, in UTF-16 code units, worth printing.
 	minField = 8
-	// minLine is the room, in UTF-16 code units, in which a cut field says something.
+	// minLine is the least room, in UTF-16 code units, in which a cut field is useful.
 	minLine = 72
-	// leastGoal is how much of the goals that come first is printed whatever their
-	// share, in UTF-16 code units.
+	// leastGoal is how much of the current frame's and its parent's goal is printed whatever
+	// its share, in UTF-16 code units.
 	leastGoal = 360
 )
 
@@ -41,12 +41,12 @@ type rendering struct {
 // frame's quota, and the mark that shows a cut.
 type field struct {
 	tag   string
-	of    string // id of the frame whose text it is, if it stands in another one's element
+	of    string // id of the text's frame, if the field stands in the element of another frame
 	text  string
 	share float64
 	mark  string
 	attrs string // of the element
-	least int    // units that it gets whatever its share
+	least int    // units that it may take whatever its share
 }
 
 // name returns what a list of cut texts calls the field.
@@ -57,9 +57,9 @@ func (f field) name() string {
 	return f.tag + " in " + f.of
 }
 
-// appendFrameFields appends the fields of a frame in another one's context, those that say
-// most first; bound are the decisions of others that bind the work below it. A list is
-// joined to at most maxUnits.
+// appendFrameFields appends the fields of a frame in another frame's context, the most useful
+// first. bound are decisions of other frames that bind the work below it. The text of a list
+// stops near maxUnits.
 func appendFrameFields(list []field, f *Frame, decisions []string, bound []field, maxUnits int) []field {
 	list = append(list,
 		goalField(f),
@@ -86,14 +86,9 @@ func currentFields(f *Frame, bound []field, maxUnits int) []field {
 	})
 }
 
-// plannedFields returns the fields of a frame that is only planned.
-func plannedFields(f *Frame) []field {
-	return []field{{tag: "goal", text: f.Goal, share: 0.7, mark: cutMark}, {tag: "success-criteria", text: f.SuccessCriteria, share: 0.3, mark: cutMark}}
-}
-
 func goalField(f *Frame) field { return field{tag: "goal", text: f.Goal, share: 0.3, mark: cutMark} }
 
-// firstGoal returns the goal of the frame that a context is for, or of its parent.
+// firstGoal returns the goal of the current frame or its parent.
 func firstGoal(f *Frame) field {
 	goal := goalField(f)
 	goal.least = leastGoal
@@ -108,8 +103,8 @@ func artifactsField(f *Frame, maxUnits int) field {
 	return field{tag: "artifacts", text: joinList(f.Artifacts, ", ", maxUnits), share: 0.2, mark: artifactsMark}
 }
 
-// joinList joins as many items as fit in maxUnits, whatever their script: a
-// UTF-16 code unit takes at most three bytes.
+// joinList joins at least as many items as fit in maxUnits. It counts bytes: a
+// UTF-16 code unit takes at most three in any script.
 func joinList(items []string, separator string, maxUnits int) string {
 	size := 0
 	for i, item := range items {
@@ -174,8 +169,8 @@ func writeAll(b *strings.Builder, parts ...string) {
 	}
 }
 
-// usualFields is how many fields an element has at most: its own, and the decisions that bind
-// it.
+// usualFields is how many fields an element has at most: its own, and the decisions that bind its
+// work.
 const usualFields = 6 + maxBinding
 
 // size returns the units that the tags and the body take.
@@ -183,9 +178,9 @@ func (e element) size() int {
 	return 2*len(e.indent+e.tag) + len("<>\n</>\n") + units(e.attrs) + e.body.units
 }
 
-// fit returns how many of the fields, the first ones, render prints within limit, and
-// the units that these take; slightly more where cutting between words leaves room
-// unused. If the useful ones do not fit, it is more than limit.
+// fit returns how many of the first fields render prints within limit, and the size of the element
+// with them; render may take slightly less, as it cuts between words. The size is more than limit
+// if not even the useful fields fit.
 func (e element) fit(quota, limit int) (n, size int) {
 	size = e.size()
 	for i, f := range e.fields {
@@ -201,18 +196,14 @@ func (e element) fit(quota, limit int) (n, size int) {
 	return len(e.fields), size
 }
 
-// usefulFields is how many fields a shortened entry has at least: those without
-// which the others say nothing.
+// usefulFields is how many fields a shortened entry has at least: without these
+// the others say nothing.
 const usefulFields = 2
 
 // divide appends the room of each field to allowed: the goal gets what it needs, the
-// others share the rest by max-min fairness, so that short fields stay whole
-// and long ones divide what those leave. Where all would get too little, the last
-// ones get nothing.
+// others share the rest. Where all would get too little, the last ones get nothing.
 func (e element) divide(allowed []int, quota, room int) []int {
-	var few [usualFields]int
-	order := few[:0]
-	rest := 0
+	rest, others := 0, 0
 	for i, f := range e.fields {
 		allowed = append(allowed, 0)
 		if f.text == "" {
@@ -224,24 +215,27 @@ func (e element) divide(allowed []int, quota, room int) []int {
 			room -= allowed[i]
 			continue
 		}
-		order = append(order, i)
 		rest += allowed[i]
+		others++
 	}
-	for last := len(order) - 1; last > 0 && rest > room && room/(last+1) < minLine; last-- {
-		rest -= allowed[order[last]]
-		allowed[order[last]] = 0
-		order = order[:last]
+	for i := len(allowed) - 1; others > 1 && rest > room && room/others < minLine; i-- {
+		if allowed[i] > 0 {
+			rest -= allowed[i]
+			allowed[i] = 0
+			others--
+		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return allowed[a] - allowed[b] })
-	for n, i := range order {
-		allowed[i] = max(0, min(allowed[i], room/(len(order)-n)))
-		room -= allowed[i]
+	if len(allowed) > 1 {
+		Share(allowed[1:], room, func(i, share int) int {
+			allowed[i+1] = share
+			return share
+		})
 	}
 	return allowed
 }
 
-// need returns the units of the field's line if its text may take its share of
-// quota: the whole text if it is no longer than the cut one would be.
+// need returns the units of the field's line if its text takes at most its share
+// of quota. A text that is no longer than its cut form counts whole.
 func (f field) need(indent string, quota int) int {
 	share := max(f.least, int(f.share*float64(quota))) + len(truncatedAttr)
 	return f.tagUnits(indent) + min(xmlUnits(f.text, share), share)
@@ -253,7 +247,7 @@ func (f field) tagUnits(indent string) int {
 }
 
 // print writes the field's line within limit and returns its size in UTF-16
-// code units; whole is false if it was cut or left out.
+// code units; whole is false if print cut the text or left it out.
 func (f field) print(b *strings.Builder, indent string, limit int) (size int, whole bool) {
 	text, attrs, mark := f.text, f.attrs, ""
 	room := limit - f.tagUnits(indent)
@@ -270,8 +264,8 @@ func (f field) print(b *strings.Builder, indent string, limit int) (size int, wh
 	return f.tagUnits(indent) + len(attrs) - len(f.attrs) + width + len(mark), whole
 }
 
-// suggestionMark begins flame's own suggestions. In data it gets a different
-// bracket of the same width, so that no frame can speak as flame.
+// suggestionMark begins flame's own suggestions. In data flame replaces its
+// bracket with another one, so that no frame can speak as flame.
 const suggestionMark = "[FLAME SUGGESTION"
 
 // quoteData escapes a text of a frame.

@@ -14,7 +14,7 @@ const (
 	FrameCompleted      = "FrameCompleted"
 	FrameReopened       = "FrameReopened"
 	FrameInvalidated    = "FrameInvalidated"
-	FrameFolded         = "FrameFolded"     // requests to the model leave out from now on what was done in it
+	FrameFolded         = "FrameFolded"     // requests to the model now leave out its work
 	RequestAnswered     = "RequestAnswered" // a gateway saw a request to the model, and its answer or failure
 	ContextInjected     = "ContextInjected"
 	SuggestionMade      = "SuggestionMade"

@@ -1,3 +1,7 @@
+// Package core holds flame's values and pure rules: frames and the moves they
+// allow, the tree, the context a frame is shown, compaction prompts, the
+// heuristics for subagents and for autonomy. It knows no store, no clock and no
+// context.Context; its callers bring the time and store what it returns.
 package core
 
 import (
@@ -15,7 +19,7 @@ func MillisOf(t time.Time) Millis { return Millis(t.UnixMilli()) }
 // Time returns m as a time.Time in UTC.
 func (m Millis) Time() time.Time { return time.UnixMilli(int64(m)).UTC() }
 
-// Status is where a frame is in its life.
+// Status is a frame's stage of life.
 type Status string
 
 // The statuses of a frame, by their names in JSON, in the store and in tools.
@@ -45,8 +49,8 @@ var next = map[Status][]Status{
 // Valid reports whether s is one of the known statuses.
 func (s Status) Valid() bool { return slices.Contains(Statuses, s) }
 
-// Ended reports whether work in a frame of this status is over, successfully or
-// not.
+// Ended reports whether work in a frame of this status has ended, successfully
+// or not.
 func (s Status) Ended() bool { return s == Completed || s == Failed || s == Blocked }
 
 // Usage is what the work in one frame consumed, excluding its children's.
@@ -68,7 +72,7 @@ func (u Usage) Add(v Usage) Usage {
 	}
 }
 
-// Minus returns what u is more than v.
+// Minus returns the difference of u and v.
 func (u Usage) Minus(v Usage) Usage {
 	return Usage{
 		TokensIn: u.TokensIn - v.TokensIn, TokensOut: u.TokensOut - v.TokensOut,
@@ -84,12 +88,12 @@ func (u Usage) Tokens() int64 { return u.TokensIn + u.TokensOut + u.CacheRead + 
 type Frame struct {
 	ID                 string   `json:"id"`                           // "frame-" or "plan-" and 8 characters of [a-z0-9]; imported frames keep their own
 	Parent             string   `json:"parent,omitempty"`             // id of the frame above; empty for a root
-	Machine            string   `json:"machine,omitempty"`            // id of the machine that it belongs to, if that is another than this one
+	Machine            string   `json:"machine,omitempty"`            // id of the machine that it belongs to; empty for this machine
 	Session            string   `json:"session,omitempty"`            // host session that works, or last worked, in it; empty while planned
 	Status             Status   `json:"status"`                       // only changed by Move
 	Goal               string   `json:"goal"`                         // what the work is for
 	GoalIsDefault      bool     `json:"goalIsDefault,omitempty"`      // flame made the goal up; a prompt or title may replace it
-	SuccessCriteria    string   `json:"successCriteria,omitempty"`    // what done means
+	SuccessCriteria    string   `json:"successCriteria,omitempty"`    // when the work counts as done
 	Summary            string   `json:"summary,omitempty"`            // dense outcome, shown in other frames' contexts
 	Results            string   `json:"results,omitempty"`            // full outcome, fetched on demand
 	Artifacts          []string `json:"artifacts"`                    // append-only, without repeats, relative to their worktree
@@ -115,7 +119,7 @@ func (f *Frame) Move(to Status, now Millis) error {
 		if f.Status == Invalidated {
 			return problem.WithHint("an invalidated frame stays invalidated; plan or push a new one")
 		}
-		return problem.WithHint("%s can become: %s", f.Status, joinStatuses(next[f.Status]))
+		return problem.WithHint("%s can become: %s", f.Status, strings.Join(Words(next[f.Status]...), ", "))
 	}
 	f.Status, f.UpdatedAt = to, now
 	switch {
@@ -127,8 +131,7 @@ func (f *Frame) Move(to Status, now Millis) error {
 	return nil
 }
 
-// Reopen puts a frame that has ended into progress as if it had not: its work began when
-// it began before.
+// Reopen puts an ended frame back into progress as if it had not ended: StartedAt stays.
 func (f *Frame) Reopen(now Millis) error {
 	started := f.StartedAt
 	err := f.Move(InProgress, now)
@@ -139,8 +142,8 @@ func (f *Frame) Reopen(now Millis) error {
 // Foreign reports whether the frame belongs to another machine.
 func (f Frame) Foreign() bool { return f.Machine != "" }
 
-// Mark returns what stands behind the goal of a frame of another machine: " @", and that
-// machine. It is empty for this one's.
+// Mark returns the text behind the goal of another machine's frame: " @" and that machine. It is
+// empty for frames of this machine.
 func (f Frame) Mark() string {
 	if !f.Foreign() {
 		return ""
@@ -180,12 +183,4 @@ func (f *Frame) add(list *[]string, item string, now Millis) bool {
 	*list = append(*list, item)
 	f.UpdatedAt = now
 	return true
-}
-
-func joinStatuses(list []Status) string {
-	names := make([]string, len(list))
-	for i, s := range list {
-		names[i] = string(s)
-	}
-	return strings.Join(names, ", ")
 }

@@ -6,7 +6,7 @@ import (
 	"unicode/utf16"
 
 	"flame/core"
-	"flame/core/compaction"
+	"flame/core/digest"
 	"flame/render"
 )
 
@@ -235,7 +235,6 @@ func goldenPop(_ core.Millis, in struct {
 	Frame   goldenFrame `json:"frame"`
 	Context struct {
 		Artifacts       []string `json:"artifacts"`
-		GoalKeywords    []string `json:"goalKeywords"`
 		SuccessSignals  []string `json:"successSignals"`
 		FailureSignals  []string `json:"failureSignals"`
 		NoProgressTurns int      `json:"noProgressTurns"`
@@ -249,7 +248,7 @@ func goldenPop(_ core.Millis, in struct {
 		artifacts = in.Context.Artifacts
 	}
 	e := core.EvaluatePop(core.PopInput{
-		Goal: in.Frame.Goal, GoalKeywords: in.Context.GoalKeywords, Artifacts: artifacts,
+		Goal: in.Frame.Goal, Artifacts: artifacts,
 		SuccessSignals: in.Context.SuccessSignals, FailureSignals: in.Context.FailureSignals,
 		NoProgressTurns: in.Context.NoProgressTurns, Tokens: in.Context.TokenCount, ContextLimit: in.Context.ContextLimit,
 	}, in.Config.config())
@@ -289,16 +288,16 @@ func goldenSubagentHeuristics(_ core.Millis, in struct {
 }
 
 func goldenCompactionPrompt(now core.Millis, in struct {
-	Frame                goldenFrame     `json:"frame"`
-	Type                 compaction.Type `json:"type"`
-	AncestorsParentFirst []goldenFrame   `json:"ancestorsParentFirst"`
-	Siblings             []goldenFrame   `json:"siblings"`
+	Frame                goldenFrame   `json:"frame"`
+	Type                 digest.Type   `json:"type"`
+	AncestorsParentFirst []goldenFrame `json:"ancestorsParentFirst"`
+	Siblings             []goldenFrame `json:"siblings"`
 }, expected map[string]any) map[string]any {
-	input := compaction.Input{Type: in.Type, Frame: in.Frame.frame(), Siblings: framesOf(in.Siblings), Now: now}
+	input := digest.Input{Type: in.Type, Frame: in.Frame.frame(), Siblings: framesOf(in.Siblings), Now: now}
 	if above := framesOf(in.AncestorsParentFirst); len(above) > 0 {
 		input.Parent = &above[0]
 	}
-	prompt := compaction.Prompt(input)
+	prompt := digest.Prompt(input)
 	which := func(field string, contained bool) []any {
 		found := []any{}
 		texts, _ := expected[field].([]any)

@@ -1,8 +1,12 @@
 package core
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+	"unicode"
+)
 
-// PushInput holds what speaks for or against a child frame. Zero values have no
+// PushInput holds the facts for or against a child frame. Zero values have no
 // effect.
 type PushInput struct {
 	Goal          string   // of the current frame; empty if there is none
@@ -13,11 +17,10 @@ type PushInput struct {
 	Tokens        int      // tokens spent in the frame
 }
 
-// PopInput holds what speaks for or against ending the current frame. Zero
-// values have no effect.
+// PopInput holds the facts for or against ending the current frame. Zero values
+// have no effect.
 type PopInput struct {
 	Goal            string   // of the current frame; empty if there is none
-	GoalKeywords    []string // nil: the keywords of Goal
 	Artifacts       []string // of the current frame
 	SuccessSignals  []string // signs of success: "tests pass"
 	FailureSignals  []string // signs of failure
@@ -42,7 +45,7 @@ const (
 )
 
 // The heuristics and their points are those of the seeds' phase 1.7 (spec:
-// autonomy §2, §3). The reason is searched for in this order.
+// autonomy §2, §3). On a tie the first of them gives the reason.
 var (
 	pushRules = []rule[PushInput]{
 		{"failure_boundary", failureBoundary},
@@ -99,7 +102,7 @@ func contextSwitch(in PushInput) int {
 	}
 	potential := strings.ToLower(in.PotentialGoal)
 	overlap := portion(Keywords(in.Goal), func(word string) bool { return hasWord(potential, word) })
-	return points + roundHalfUp((1-overlap)*60)
+	return points + rounded((1-overlap)*60)
 }
 
 func complexity(in PushInput) int {
@@ -107,13 +110,9 @@ func complexity(in PushInput) int {
 }
 
 func goalCompletion(in PopInput) int {
-	keywords := in.GoalKeywords
-	if keywords == nil {
-		keywords = Keywords(in.Goal)
-	}
 	signs := strings.ToLower(strings.Join(in.Artifacts, " ") + " " + strings.Join(in.SuccessSignals, " "))
-	found := portion(keywords, func(word string) bool { return strings.Contains(signs, word) })
-	return min(60, 20*len(in.SuccessSignals)) + min(30, 10*len(in.Artifacts)) + roundHalfUp(30*found)
+	found := portion(Keywords(in.Goal), func(word string) bool { return strings.Contains(signs, word) })
+	return min(60, 20*len(in.SuccessSignals)) + min(30, 10*len(in.Artifacts)) + rounded(30*found)
 }
 
 func stagnation(in PopInput) int {
@@ -121,11 +120,7 @@ func stagnation(in PopInput) int {
 }
 
 func contextOverflow(in PopInput) int {
-	limit := in.ContextLimit
-	if limit == 0 {
-		limit = DefaultContextLimit
-	}
-	return stepped(float64(in.Tokens)/float64(limit), fillSteps)
+	return stepped(float64(in.Tokens)/float64(cmp.Or(in.ContextLimit, DefaultContextLimit)), fillSteps)
 }
 
 // portion returns the share of words, 0..1, that match; 0 if there are no
@@ -141,4 +136,30 @@ func portion(words []string, match func(string) bool) float64 {
 		}
 	}
 	return float64(hits) / float64(len(words))
+}
+
+// goOnWords are texts that ask to continue with the current work. politeFillers are words around
+// them that add nothing.
+var (
+	goOnWords = map[string]bool{
+		"": true, "continue": true, "go on": true, "go ahead": true, "go": true, "carry on": true, "keep going": true, "keep on": true, "keep working": true,
+		"proceed": true, "resume": true, "next": true, "next step": true, "next steps": true, "more": true, "try again": true, "again": true,
+	}
+	politeFillers = map[string]bool{
+		"please": true, "yes": true, "yeah": true, "yep": true, "ok": true, "okay": true, "sure": true, "good": true, "great": true, "fine": true, "thanks": true,
+		"and": true, "then": true, "now": true, "just": true, "so": true, "with": true, "it": true, "that": true, "this": true, "the": true,
+		"your": true, "work": true, "task": true, "do": true,
+	}
+)
+
+// SaysGoOn reports whether a text that is not blank asks only to continue.
+func SaysGoOn(text string) bool {
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
+	var rest []string
+	for _, word := range words {
+		if !politeFillers[word] {
+			rest = append(rest, word)
+		}
+	}
+	return len(words) > 0 && goOnWords[strings.Join(rest, " ")]
 }

@@ -2,7 +2,7 @@ package core
 
 import "encoding/json"
 
-// Role is who speaks in a message.
+// Role is the speaker of a message.
 type Role string
 
 // The roles of messages.
@@ -12,8 +12,8 @@ const (
 	RoleOther     Role = "other" // a line of a log that is not a message; see Raw
 )
 
-// A Message is one entry of a host's log. What a reader does not know becomes a
-// message of RoleOther, so that nothing is lost and the order stays.
+// A Message is one entry of a host's log. A reader turns entries that it does
+// not know into messages of RoleOther, so that nothing is lost and the order stays.
 type Message struct {
 	ID   string `json:"id,omitempty"` // the host's; the lines of one answer share it
 	Role Role   `json:"role"`         //
@@ -35,7 +35,7 @@ type Message struct {
 	Raw       json.RawMessage `json:"raw,omitempty"`       // of RoleOther: the line itself, as a JSON string if it is not JSON
 }
 
-// Unknown reports whether no reader knows what the entry means.
+// Unknown reports whether the reader does not know the meaning of the entry.
 func (m Message) Unknown() bool { return m.Role == RoleOther && len(m.Notes) == 0 && !m.Aside }
 
 // Speaker returns the id of the agent or session that wrote the entry, or "" if
@@ -66,10 +66,10 @@ type Part struct {
 	Tool   string          `json:"tool,omitempty"`   // by the host's name for it
 	Input  json.RawMessage `json:"input,omitempty"`  // of a tool's call
 	Failed bool            `json:"failed,omitempty"` // the tool answered with an error
-	Files  []FileChange    `json:"files,omitempty"`  // what the call did to them, of its result; of a call, where its host reports no more, what it asked for
+	Files  []FileChange    `json:"files,omitempty"`  // of a result: the changes by the call; of a call, if its host reports no results: the requested changes
 }
 
-// AgentState is where the run of an agent stands.
+// AgentState is the state of an agent's run.
 type AgentState string
 
 // The states of an agent.
@@ -84,7 +84,7 @@ const (
 	AgentOrphaned     AgentState = "orphaned"
 )
 
-// AgentStates are all of them.
+// AgentStates lists all states.
 var AgentStates = []AgentState{
 	AgentInitializing, AgentActive, AgentSuspended, AgentCompleted, AgentError, AgentTimeout, AgentCancelled, AgentOrphaned,
 }
@@ -99,8 +99,8 @@ func (s AgentState) Ended() bool {
 }
 
 // An AgentNote is what an entry of a log says about a session or an agent. ID
-// and Call both identify it; one may be missing. Zero fields say nothing: what
-// is known of an agent is all its notes together.
+// and Call both identify it; one may be missing. Zero fields say nothing: all
+// notes of an agent together describe it.
 type AgentNote struct {
 	ID          string     `json:"id,omitempty"`     // of the agent (Claude Code) or the session (both hosts)
 	Call        string     `json:"call,omitempty"`   // id of the tool call that started or resumed it
@@ -118,9 +118,58 @@ type AgentNote struct {
 	Started     Millis     `json:"started,omitempty"`     //
 	Ended       Millis     `json:"ended,omitempty"`       //
 	Turn        Usage      `json:"turn,omitzero"`         // of a whole turn, more exact than its messages; turns add up
+	Total       Usage      `json:"total,omitzero"`        // of the session so far, earlier processes included, without its agents
 	Thinking    int64      `json:"thinking,omitempty"`    // reasoning tokens in the turn, part of its output; turns add up
 	Refused     []string   `json:"refused,omitempty"`     // tools it called but was not allowed to use
 	TreeCostUSD float64    `json:"treeCostUSD,omitempty"` // of it and everything below it so far, in US dollars
 	Tokens      int64      `json:"tokens,omitempty"`      // its context and last answer, if the host reports nothing more
 	ToolCalls   int64      `json:"toolCalls,omitempty"`   // so far
+}
+
+// A LogPosition is the position up to which a host's log of a session has been
+// read. The zero value is the beginning.
+type LogPosition struct {
+	Offset int64  `json:"offset"`         // in bytes, after the last whole line
+	Last   string `json:"last,omitempty"` // id of the last answer whose tokens were counted; its further lines repeat them
+}
+
+// A LogEntry is one line of a host's log.
+type LogEntry struct {
+	Message
+	Next LogPosition // after the line
+}
+
+// ChangeKind says how a file changed.
+type ChangeKind string
+
+// The kinds of changes.
+const (
+	FileAdded    ChangeKind = "added"
+	FileModified ChangeKind = "modified"
+	FileDeleted  ChangeKind = "deleted"
+)
+
+// A FileChange is the change of one file by one tool call, as its host reports it.
+type FileChange struct {
+	Path    string     `json:"path"`           // as the host has it, mostly absolute
+	From    string     `json:"from,omitempty"` // its path before the call moved it
+	Kind    ChangeKind `json:"kind"`           //
+	Added   int        `json:"added"`          // lines
+	Removed int        `json:"removed"`        // lines
+	// Patch has the hunks of a unified diff. A hunk without a known place in the file
+	// begins with "@@ @@".
+	Patch   string `json:"patch,omitempty"`
+	Cut     bool   `json:"cut,omitempty"`     // the patch was too long and lacks its end; the numbers of lines are still exact
+	Inexact bool   `json:"inexact,omitempty"` // the host reports what was written, but not everything that it replaced
+}
+
+// Then returns the kind of two changes in a row: k, then later.
+func (k ChangeKind) Then(later ChangeKind) ChangeKind {
+	switch {
+	case k == FileAdded && later == FileModified:
+		return FileAdded
+	case k == FileDeleted && later == FileAdded:
+		return FileModified
+	}
+	return later
 }

@@ -3,6 +3,8 @@ package core
 import (
 	"errors"
 	"fmt"
+	"strings"
+	"unicode/utf8"
 )
 
 // Errors that callers decide on with errors.Is.
@@ -43,6 +45,15 @@ func (p *Problem) WithHint(format string, args ...any) *Problem {
 	return p
 }
 
+// HintOf returns what to do next about an error; it may be empty.
+func HintOf(err error) string {
+	var p *Problem
+	if errors.As(err, &p) {
+		return p.Hint
+	}
+	return ""
+}
+
 // NotFoundf returns a Problem of kind ErrNotFound. It shortens arguments, as sayf says.
 func NotFoundf(format string, args ...any) *Problem {
 	return &Problem{Kind: ErrNotFound, Message: sayf(format, args...)}
@@ -57,4 +68,78 @@ func Invalidf(format string, args ...any) *Problem {
 // arguments, as sayf says.
 func Unavailablef(cause error, format string, args ...any) *Problem {
 	return &Problem{Kind: ErrUnavailable, Message: sayf(format, args...), Cause: cause}
+}
+
+// A Finding is one thing that `flame doctor` found.
+type Finding struct {
+	What   string `json:"what"`           // without a full stop
+	Hint   string `json:"hint,omitempty"` // what to do about it; empty if there is nothing to do
+	Broken bool   `json:"broken"`         // flame does not work, or not correctly, because of it; otherwise it is a note
+	Mend   string `json:"mend,omitempty"` // what doctor --repair does about it; empty if it can do nothing
+}
+
+// Repaired is the result of repairing the store.
+type Repaired struct {
+	Copy   string   // path of the database as it was; empty if there was nothing to do
+	Mended []string // in words
+}
+
+// Limits of a message's arguments, in characters. A caller may pass a whole file instead of a
+// name, and the message would fill the context of the model that reads it.
+const (
+	maxQuoted = 200  // of a quoted argument, and of what remains of a cut one
+	maxSaid   = 1000 // of other arguments: paths, lists and errors may be long
+)
+
+// A List holds the choices that a user has. Messages never shorten it.
+type List []string
+
+// String returns the elements with commas between them.
+func (l List) String() string { return strings.Join(l, ", ") }
+
+// sayf formats like fmt.Sprintf and shortens long arguments: arguments of %q, which come from
+// callers, beyond maxQuoted characters, and all others except Lists beyond maxSaid.
+func sayf(format string, args ...any) string {
+	for i, arg := range args {
+		args[i] = shortened(arg) // in place: vet then knows this function for a Sprintf
+	}
+	return fmt.Sprintf(format, args...)
+}
+
+// shortened returns an argument that cuts itself if it is too long.
+func shortened(arg any) any {
+	switch arg := arg.(type) {
+	case int, List: // a width must stay an int
+		return arg
+	case error:
+		if _, is := errors.AsType[*Problem](arg); is {
+			return arg // its own arguments are cut
+		}
+	}
+	return quotation{arg}
+}
+
+// A quotation is an argument of a message.
+type quotation struct{ of any }
+
+// Format writes the argument whole, or its first maxQuoted characters and its length.
+func (q quotation) Format(w fmt.State, verb rune) {
+	format, limit := fmt.FormatString(w, verb), maxSaid
+	if verb == 'q' {
+		limit = maxQuoted
+	}
+	text := fmt.Sprintf(strings.Replace(format, "q", "s", 1), q.of)
+	if n := utf8.RuneCountInString(text); n > limit {
+		fmt.Fprintf(w, format+" (%s characters)", Head(text, maxQuoted)+"…", grouped(n))
+		return
+	}
+	fmt.Fprintf(w, format, q.of)
+}
+
+// grouped returns n with a comma between thousands.
+func grouped(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s,%03d", grouped(n/1000), n%1000)
 }

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// DefaultMinRelevance is the score below which a finished frame does not
-// deserve a place in another's context (seeds, phase 1.2).
+// DefaultMinRelevance is the least score with which a finished frame enters
+// another frame's context (seeds, phase 1.2).
 const DefaultMinRelevance = 30.0
 
-// scoreAncestor scores a frame above another: depth 0 is the immediate parent
-// (spec: context §4). A time in the future counts as now.
+// scoreAncestor scores an ancestor: depth 0 is the parent (spec: context §4). A
+// time in the future counts as now.
 func scoreAncestor(f *Frame, depth int, now Millis) float64 {
 	score := max(0, 100-20*float64(depth))
 	switch depth {
@@ -39,8 +39,8 @@ var (
 // hoursSince returns the hours from t to now, 0 for a time in the future.
 func hoursSince(t, now Millis) float64 { return float64(max(0, now-t)) / 3_600_000 }
 
-// scoreSibling scores a finished frame by its relevance to one whose goal has
-// these keywords (spec: context §5). A time in the future counts as now.
+// scoreSibling scores a finished frame by its relevance to a frame whose goal
+// has these keywords (spec: context §5). A time in the future counts as now.
 func scoreSibling(f *Frame, keywords []string, now Millis) float64 {
 	score := max(0, 100-10*hoursSince(f.UpdatedAt, now)) + siblingStatusPoints[f.Status]
 	if f.Summary != "" {
@@ -71,14 +71,14 @@ func scoreSibling(f *Frame, keywords []string, now Millis) float64 {
 // A candidate is a frame that may enter a context.
 type candidate struct {
 	frame *Frame
-	rank  int // an ancestor's depth, or the place of a finished frame's part in finishedParts
+	rank  int // an ancestor's depth, or the index of a finished frame's part in finishedTags
 	score float64
-	shown rendering // as a context prints it
-	tells []telling // decisions in shown, unless cut
+	shown rendering // as the context prints it
+	tells []telling // decisions in shown, unless their fields are cut
 }
 
-// rankAncestors returns the ancestors in the order in which they are tried: the
-// parent, then by score, the nearer one first on a tie.
+// rankAncestors returns the parent, then the other ancestors by score, the
+// nearer one first on a tie.
 func rankAncestors(parentFirst []Frame, now Millis) []*candidate {
 	ranked := make([]*candidate, len(parentFirst))
 	for i := range parentFirst {
@@ -91,7 +91,7 @@ func rankAncestors(parentFirst []Frame, now Millis) []*candidate {
 }
 
 // rankSiblings returns the frames with a score of at least minRelevance, the
-// best first; equal ones keep their order.
+// best first. Frames with equal scores keep their order.
 func rankSiblings(frames []*Frame, keywords []string, minRelevance float64, now Millis) []*candidate {
 	ranked := make([]*candidate, 0, len(frames))
 	for _, f := range frames {
@@ -103,8 +103,8 @@ func rankSiblings(frames []*Frame, keywords []string, minRelevance float64, now 
 	return ranked
 }
 
-// take walks the ranked frames and takes each whose price fits the remaining
-// room; after one that does not fit, a cheaper one may.
+// take takes each of the ranked frames whose price fits the remaining room. A
+// cheaper frame may fit after one that does not.
 func take(ranked []*candidate, room int, price func(c *candidate, left int) int) (taken []*candidate, used int) {
 	for _, c := range ranked {
 		if p := price(c, room-used); p <= room-used {

@@ -36,28 +36,14 @@ func DefaultSubagentConfig() SubagentConfig {
 // Patterns holds compiled title patterns. The zero value matches nothing.
 type Patterns []*regexp.Regexp
 
-// A PatternError reports a pattern that cannot be used.
-type PatternError struct {
-	Pattern string
-	Err     error // what regexp reports
-}
-
-// Error names the pattern and what is wrong with it.
-func (e PatternError) Error() string { return fmt.Sprintf("pattern %q: %v", e.Pattern, e.Err) }
-
-// Unwrap returns the error of regexp.
-func (e PatternError) Unwrap() error { return e.Err }
-
 // CompilePatterns compiles patterns once for many titles. It leaves out and
 // reports those that are not RE2 syntax (look-around and back-references among
 // others).
-func CompilePatterns(patterns []string) (Patterns, []PatternError) {
-	var compiled Patterns
-	var bad []PatternError
+func CompilePatterns(patterns []string) (compiled Patterns, bad []error) {
 	for _, pattern := range patterns {
 		re, err := regexp.Compile("(?i)" + pattern)
 		if err != nil {
-			bad = append(bad, PatternError{pattern, err})
+			bad = append(bad, fmt.Errorf("pattern %q: %w", pattern, err))
 			continue
 		}
 		compiled = append(compiled, re)
@@ -107,8 +93,7 @@ func SubagentGoal(title string) string {
 	return goal
 }
 
-// SubagentType returns the type of a subagent that its title names; empty if it names
-// none.
+// SubagentType returns the type of subagent that a title names; empty if there is none.
 func SubagentType(title string) string {
 	_, agentType := splitTitle(title)
 	return agentType
@@ -122,9 +107,9 @@ func splitTitle(title string) (goal, agentType string) {
 	return title, ""
 }
 
-// SubagentStats counts what became of child sessions since LastReset. Each
-// session got a frame or was skipped, or neither so far, and ended in one way:
-// the first, if it was resumed.
+// SubagentStats counts child sessions by their fate since LastReset. Each
+// session got a frame, was skipped, or is undecided, and counts under one end:
+// the first one if it was resumed.
 type SubagentStats struct {
 	TotalDetected       int    `json:"totalDetected"`
 	FramesCreated       int    `json:"framesCreated"`
@@ -135,33 +120,13 @@ type SubagentStats struct {
 	LastReset           Millis `json:"lastReset"`
 }
 
-// Undecided returns the number of detected sessions that have no frame so far, and were
-// not skipped.
+// Undecided returns the number of detected sessions that have no frame yet and were not skipped.
 func (s SubagentStats) Undecided() int {
 	return max(0, s.TotalDetected-s.FramesCreated-s.SkippedByHeuristics)
 }
 
-// FrameRate returns the share of detected sessions that got a frame, in
-// percent.
-func (s SubagentStats) FrameRate() float64 { return percent(s.FramesCreated, s.TotalDetected) }
-
-// SkipRate returns the share of detected sessions that the heuristics skipped,
-// in percent.
-func (s SubagentStats) SkipRate() float64 { return percent(s.SkippedByHeuristics, s.TotalDetected) }
-
-// AutoCompleteRate returns the share of frames that ended by idleness, in
-// percent.
-func (s SubagentStats) AutoCompleteRate() float64 { return percent(s.AutoCompleted, s.FramesCreated) }
-
-// ManualRate returns the share of frames that ended by a tool, in percent.
-func (s SubagentStats) ManualRate() float64 { return percent(s.ManuallyCompleted, s.FramesCreated) }
-
-// HostRate returns the share of frames that ended as their host reported, in
-// percent.
-func (s SubagentStats) HostRate() float64 { return percent(s.EndedByHost, s.FramesCreated) }
-
-// percent returns part of whole in percent, and 0 if whole is 0.
-func percent(part, whole int) float64 {
+// Percent returns part of whole in percent, and 0 if whole is 0.
+func Percent(part, whole int) float64 {
 	if whole == 0 {
 		return 0
 	}

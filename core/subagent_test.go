@@ -31,14 +31,10 @@ func TestPatternsThatCannotBeUsedAreTold(t *testing.T) {
 	require.NoError(t, core.CheckPattern("^review"))
 }
 
-func TestSubagentRates(t *testing.T) {
+func TestPercentOfNothingIsZero(t *testing.T) {
 	t.Parallel()
-	s := core.SubagentStats{TotalDetected: 8, FramesCreated: 4, SkippedByHeuristics: 2, AutoCompleted: 1}
-	assert.InDelta(t, 50, s.FrameRate(), 0)
-	assert.InDelta(t, 25, s.SkipRate(), 0)
-	assert.InDelta(t, 25, s.AutoCompleteRate(), 0)
-	assert.Zero(t, core.SubagentStats{}.FrameRate())
-	assert.Zero(t, core.SubagentStats{}.AutoCompleteRate())
+	assert.InDelta(t, 40, core.Percent(2, 5), 0)
+	assert.Zero(t, core.Percent(2, 0))
 }
 
 func TestDefaultSubagentConfigsShareNothing(t *testing.T) {

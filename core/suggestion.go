@@ -17,15 +17,15 @@ const (
 )
 
 const (
-	// SuggestionLife is how long a suggestion lives after it was last made, in
-	// ms (seeds, phase 1.7).
+	// SuggestionLife is how long a suggestion lives after it was last made or
+	// refreshed, in ms (seeds, phase 1.7).
 	SuggestionLife Millis = 300_000
 	// MaxSuggestions is how many suggestions a session has at most (spec:
 	// autonomy §5).
 	MaxSuggestions = 5
 )
 
-// newGoal replaces the goal of a push that nobody named.
+// newGoal stands for the goal of a suggested push without one.
 const newGoal = "the next piece of work"
 
 // A Suggestion is a push or pop that the heuristics recommend. Type, Text and
@@ -35,7 +35,7 @@ type Suggestion struct {
 	Frame       string         `json:"frame,omitempty"`   // the frame it was made about
 	Type        SuggestionType `json:"type"`
 	Text        string         `json:"text,omitempty"`   // of a push: the goal
-	Status      Status         `json:"status,omitempty"` // of a pop: how the frame should end
+	Status      Status         `json:"status,omitempty"` // of a pop: the status for the frame
 	Reason      string         `json:"reason"`           // the strongest heuristic, in words
 	Confidence  int            `json:"confidence"`       // 0..100; more under the strategy mean
 	CreatedAt   Millis         `json:"createdAt"`
@@ -44,28 +44,28 @@ type Suggestion struct {
 	ActedAt     Millis         `json:"actedAt,omitempty"` // when the push or pop happened; 0 before
 
 	Heuristic string  `json:"heuristic,omitempty"` // name of the strongest one
-	ShownAt   Millis  `json:"shownAt,omitempty"`   // when it was first put where its agent reads it; 0 before
-	Outcome   Outcome `json:"outcome,omitempty"`   // empty while it stands
-	EndedAt   Millis  `json:"endedAt,omitempty"`   // when that came about
-	Made      string  `json:"made,omitempty"`      // the frame that the push began
-	Asked     bool    `json:"asked,omitempty"`     // its agent asked, so it stands until it is acted on or expires
+	ShownAt   Millis  `json:"shownAt,omitempty"`   // when its agent could first read it; 0 before
+	Outcome   Outcome `json:"outcome,omitempty"`   // empty while the suggestion stands
+	EndedAt   Millis  `json:"endedAt,omitempty"`   // time of the outcome
+	Made      string  `json:"made,omitempty"`      // id of the frame that the push began
+	Asked     bool    `json:"asked,omitempty"`     // its agent asked for it, so it stands until it is acted on or expires
 }
 
-// An Outcome is what became of a suggestion.
+// An Outcome says how a suggestion ended.
 type Outcome string
 
 // The outcomes.
 const (
-	Acted    Outcome = "acted"    // the push or pop that it asked for happened
+	Acted    Outcome = "acted"    // the suggested push or pop happened
 	Done     Outcome = "done"     // flame did it by itself, at level auto
 	Undone   Outcome = "undone"   // it was acted on or done, and then taken back
-	Ignored  Outcome = "ignored"  // it expired, or no longer held, after it was shown
-	Unseen   Outcome = "unseen"   // it expired, or no longer held, without having been shown
-	Replaced Outcome = "replaced" // a newer one about the same took its place
-	Dropped  Outcome = "dropped"  // it was cleared away, or stronger ones were there
+	Ignored  Outcome = "ignored"  // it was shown, and then expired or no longer applied
+	Unseen   Outcome = "unseen"   // it expired or no longer applied before it was shown
+	Replaced Outcome = "replaced" // a newer one about the same frame took its place
+	Dropped  Outcome = "dropped"  // it was cleared, or there were too many stronger ones
 )
 
-// End returns the suggestion with its outcome, which came about at a time.
+// End returns the suggestion with its outcome and the time of that.
 func (s Suggestion) End(outcome Outcome, at Millis) Suggestion {
 	s.Outcome, s.EndedAt = outcome, at
 	return s
@@ -83,22 +83,20 @@ func (e Evaluation) Suggestion(session, frame string, now Millis) Suggestion {
 	return s
 }
 
-// Same reports whether both suggest the same to one session.
+// Same reports whether both suggest the same move to the same session.
 func (s Suggestion) Same(other Suggestion) bool {
 	return s.Session == other.Session && s.rivals(other) && s.Text == other.Text && s.Status == other.Status
 }
 
-// rivals reports whether both are of one type and about one frame, which has room for
-// one of them (DESIGN §6).
+// rivals reports whether both have the same type and frame: only one of them can stand (DESIGN §6).
 func (s Suggestion) rivals(other Suggestion) bool {
 	return s.Frame == other.Frame && s.Type == other.Type
 }
 
-// AddSuggestion returns a session's list with s, made at time now. A live
-// suggestion of the same is refreshed in place; of those about one frame and of one
-// type the newest stands. Beyond MaxSuggestions the
-// weakest is dropped, the oldest on a tie. added is false if one was refreshed. gone are
-// those that had to go, with their outcomes; s itself may be one of them.
+// AddSuggestion returns a session's list with s, made at time now. It refreshes a live suggestion of
+// the same move in place, and replaces one of the same type about the same frame. Beyond
+// MaxSuggestions it drops the weakest, the oldest on a tie. added is false if it refreshed one. gone
+// are the removed suggestions with their outcomes; s itself may be one of them.
 func AddSuggestion(list []Suggestion, s Suggestion, now Millis) (kept, gone []Suggestion, added bool) {
 	kept = slices.Clone(list)
 	s.RefreshedAt, s.ExpiresAt, s.ActedAt = now, now+SuggestionLife, 0
@@ -121,14 +119,14 @@ func AddSuggestion(list []Suggestion, s Suggestion, now Millis) (kept, gone []Su
 	return kept, gone, true
 }
 
-// weaker orders suggestions by confidence, the older one first among equals.
+// weaker orders suggestions by confidence, and equal ones by age, the oldest first.
 func weaker(a, b Suggestion) int {
 	return cmp.Or(cmp.Compare(a.Confidence, b.Confidence), cmp.Compare(a.RefreshedAt, b.RefreshedAt))
 }
 
-// ExpireSuggestions splits the list into those alive at time now and those
-// expired, with their outcomes. One that is of the future has expired too: the clock was
-// set back, and nobody knows how old it is.
+// ExpireSuggestions splits the list into suggestions alive at time now and expired ones, with their
+// outcomes. A suggestion from the future has expired too: the clock was set back, so its age is
+// unknown.
 func ExpireSuggestions(list []Suggestion, now Millis) (live, expired []Suggestion) {
 	for _, s := range list {
 		switch {
@@ -178,11 +176,11 @@ func FormatSuggestions(list []Suggestion) string {
 	return strings.Join(lines, "\n")
 }
 
-// HasSuggestions reports whether a text may have suggestions as FormatSuggestions writes
-// them. Text from frames cannot look like them.
+// HasSuggestions reports whether a text may contain suggestions written by FormatSuggestions. Text
+// from frames cannot look like them.
 func HasSuggestions(text string) bool { return strings.Contains(text, suggestionHeader) }
 
-// In reports whether a text has the suggestion as FormatSuggestions writes it.
+// In reports whether a text contains the suggestion as FormatSuggestions writes it.
 func (s Suggestion) In(text string) bool { return strings.Contains(text, s.line()) }
 
 func (s Suggestion) line() string {
@@ -200,19 +198,16 @@ var brackets = strings.NewReplacer("[", "(", "]", ")")
 // quotable makes s safe between the quotes and brackets of a suggestion.
 func quotable(s string, max int) string { return brackets.Replace(EscapeXML(OneLine(s, max))) }
 
-// AutonomyStats counts suggestions and what became of them since LastReset.
+// AutonomyStats counts suggestions and their outcomes since LastReset.
 type AutonomyStats struct {
-	TotalSuggestions int    `json:"totalSuggestions"` // refreshing one does not count
+	TotalSuggestions int    `json:"totalSuggestions"` // without refreshed ones
 	PushSuggestions  int    `json:"pushSuggestions"`
 	PopSuggestions   int    `json:"popSuggestions"`
 	ActedUpon        int    `json:"actedUpon"`
 	Ignored          int    `json:"ignored"` // expired
-	Unseen           int    `json:"unseen"`  // of Ignored, those that were never shown
-	Undone           int    `json:"undone"`  // of ActedUpon, AutoPushes and AutoPops, those that were taken back
+	Unseen           int    `json:"unseen"`  // of Ignored: never shown
+	Undone           int    `json:"undone"`  // of ActedUpon, AutoPushes and AutoPops: taken back
 	AutoPushes       int    `json:"autoPushes"`
 	AutoPops         int    `json:"autoPops"`
 	LastReset        Millis `json:"lastReset"`
 }
-
-// ActionRate returns the share of suggestions that were acted on, in percent.
-func (s AutonomyStats) ActionRate() float64 { return percent(s.ActedUpon, s.TotalSuggestions) }

@@ -108,9 +108,3 @@ func TestFormatSuggestions(t *testing.T) {
 			{Type: core.SuggestPush, Text: "a\" [x]\nb", Reason: "r", Confidence: 1},
 		}))
 }
-
-func TestActionRate(t *testing.T) {
-	t.Parallel()
-	assert.InDelta(t, 40, core.AutonomyStats{TotalSuggestions: 5, ActedUpon: 2}.ActionRate(), 0)
-	assert.Zero(t, core.AutonomyStats{}.ActionRate())
-}

@@ -113,8 +113,7 @@ func inWord(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
 }
 
-// hasWord reports whether text contains word as a whole word; both are in lower
-// case.
+// hasWord reports whether text contains word as a whole word; both are in lower case.
 func hasWord(text, word string) bool {
 	for from := 0; ; {
 		i := strings.Index(text[from:], word)
@@ -153,7 +152,7 @@ func EscapeXML(s string) string {
 			return xmlEntities.Replace(strings.Map(legalXML, s))
 		}
 	}
-	return s // as nearly all texts are
+	return s // nearly all texts need no change
 }
 
 // legalXML returns r, or -1 if XML 1.0 cannot hold it (its production Char).
@@ -183,8 +182,8 @@ func xmlWidth(r rune) int {
 	return runeUnits(r)
 }
 
-// asciiWidths is xmlWidth of the ASCII characters, which are nearly everything
-// that is counted.
+// asciiWidths has xmlWidth of the ASCII characters, which are most of all
+// counted characters.
 var asciiWidths = func() (widths [utf8.RuneSelf]uint8) {
 	for r := range widths {
 		widths[r] = uint8(xmlWidth(rune(r)))
@@ -193,7 +192,7 @@ var asciiWidths = func() (widths [utf8.RuneSelf]uint8) {
 }()
 
 // xmlUnits returns the UTF-16 code units of s after EscapeXML. It stops
-// counting just beyond limit.
+// counting when it exceeds limit.
 func xmlUnits(s string, limit int) (n int) {
 	for i := 0; i < len(s) && n <= limit; {
 		if s[i] < utf8.RuneSelf {
@@ -214,19 +213,15 @@ func Cut(s string, max int) string {
 	if len(s) <= max || utf8.RuneCountInString(s) <= max {
 		return s
 	}
-	kept := 0
-	for i := range s {
-		if kept++; kept == max {
-			return s[:i] + "…"
-		}
+	if max < 1 {
+		return ""
 	}
-	return ""
+	return Head(s, max-1) + "…"
 }
 
-// OneLine turns s into a single line of at most max characters (0: any number),
-// with an ellipsis where it was cut. Each run of white space becomes one space.
-// Other control characters are dropped, so that no text can steer a terminal,
-// and so are those that change the direction of writing.
+// OneLine turns s into a single line of at most max characters (0: any number), with an ellipsis
+// where it was cut. Each run of white space becomes one space. It drops characters that steer a
+// terminal.
 func OneLine(s string, max int) string {
 	var b strings.Builder
 	count, gap := 0, false
@@ -235,7 +230,7 @@ func OneLine(s string, max int) string {
 		case unicode.IsSpace(r):
 			gap = count > 0
 			continue
-		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
+		case SteersTerminal(r):
 			continue
 		}
 		added := 1
@@ -254,17 +249,38 @@ func OneLine(s string, max int) string {
 	return b.String()
 }
 
-// Head returns the first characters of s, at most max.
-func Head(s string, max int) string {
-	for i := range s {
-		if max--; max < 0 {
-			return s[:i]
+// SteersTerminal reports whether a terminal acts on r instead of showing it: a control
+// character, or a change of the writing direction. Texts come from models, files and other
+// machines, so flame does not trust them with these.
+func SteersTerminal(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
+
+// Printable drops characters that steer a terminal from text, except for line ends and tabs.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && SteersTerminal(r) {
+			return -1
 		}
-	}
-	return s
+		return r
+	}, text)
 }
 
-// Tail returns the last characters of s, at most max.
+// Ticks returns a run of at least least backquotes that is longer than any in a text. It can
+// enclose the text in Markdown.
+func Ticks(text string, least int) string {
+	run := 0
+	for _, r := range text {
+		if run++; r != '`' {
+			run = 0
+		}
+		least = max(least, run+1)
+	}
+	return strings.Repeat("`", least)
+}
+
+// Head returns at most max characters from the beginning of s.
+func Head(s string, max int) string { return head(s, max, func(rune) int { return 1 }) }
+
+// Tail returns at most max characters from the end of s.
 func Tail(s string, max int) string {
 	at := len(s)
 	for ; at > 0 && max > 0; max-- {
@@ -277,8 +293,8 @@ func Tail(s string, max int) string {
 // Units returns the length of s in UTF-16 code units.
 func Units(s string) int { return units(s) }
 
-// Clip returns s in at most room UTF-16 code units, the last an ellipsis if something is
-// left out; "" if what has room would say nothing.
+// Clip cuts s to at most room UTF-16 code units, with an ellipsis at the end of a cut text. It
+// returns "" if the room is too small to say anything.
 func Clip(s string, room int) string {
 	if units(s) <= room {
 		return s
@@ -287,4 +303,53 @@ func Clip(s string, room int) string {
 		return ""
 	}
 	return head(s, room-1, runeUnits) + "…"
+}
+
+// Share divides room among texts by what they need, by max-min fairness: short texts stay whole, and
+// long ones divide the room that those leave. It calls use with each text's index and its share, the
+// one with the least need first; use returns how much of the share the text took.
+func Share(needs []int, room int, use func(i, share int) (taken int)) {
+	var few [16]int
+	order := few[:0]
+	for i := range needs {
+		order = append(order, i)
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return needs[a] - needs[b] })
+	for n, i := range order {
+		room -= use(i, max(0, min(needs[i], room/(len(order)-n))))
+	}
+}
+
+// Wrap breaks a text into lines of at most width characters, between words. It
+// breaks only words that are longer than a line.
+func Wrap(text string, width int) (lines []string) {
+	width = max(1, width)
+	line, used := strings.Builder{}, 0
+	end := func() {
+		lines = append(lines, line.String())
+		line.Reset()
+		used = 0
+	}
+	for _, word := range strings.Fields(text) {
+		size := utf8.RuneCountInString(word)
+		if used > 0 && used+1+size > width {
+			end()
+		}
+		if used > 0 {
+			line.WriteByte(' ')
+			used++
+		}
+		for ; size > width; size -= width {
+			cut := len(string([]rune(word)[:width]))
+			line.WriteString(word[:cut])
+			word = word[cut:]
+			end()
+		}
+		line.WriteString(word)
+		used += size
+	}
+	if used > 0 {
+		end()
+	}
+	return lines
 }

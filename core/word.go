@@ -3,27 +3,23 @@ package core
 import (
 	"slices"
 	"strings"
+
+	"github.com/samber/lo"
 )
 
-// A Word is a text with a fixed set of values. Its type lists them, for every
-// door that takes one.
+// A Word is a text with a fixed set of values. Its type lists them, for every door that takes one.
 type Word interface {
 	~string
 	Values() []string
 }
 
-// Words returns values of a string type, such as a Word's constants, as
-// strings.
+// Words returns values of a string type, such as a Word's constants, as strings.
 func Words[T ~string](all ...T) []string {
-	words := make([]string, len(all))
-	for i, word := range all {
-		words[i] = string(word)
-	}
-	return words
+	return lo.Map(all, func(word T, _ int) string { return string(word) })
 }
 
-// OneOf refuses a value that is not one of its type's words; name is what it
-// was given as. The error, ErrInvalid, lists the words.
+// OneOf returns ErrInvalid, with a list of the words, for a value that is not
+// one of its type's words. name is the name of the argument.
 func OneOf[T Word](name string, word T) error {
 	values := word.Values()
 	if slices.Contains(values, string(word)) {

@@ -101,7 +101,7 @@ func TestNothingIsWrittenOrDeletedOutsideOfAProject(t *testing.T) {
 			_, err = files.Write(file, []byte("new"), 0o644)
 			refused(t, err, file+" leads out of the project")
 			for _, step := range append(append(planned, deletion...), files.Remove(file, m.ProjectDir)...) {
-				assert.ErrorIs(t, step.Do(t.Context()), core.ErrInvalid, "a link that came after the plan")
+				assert.ErrorIs(t, step.Do(t.Context()), core.ErrInvalid, "a link that appeared after the plan")
 			}
 			assert.Equal(t, []string{"opencode.json", "plugin"}, names(t, outside))
 			content, err := os.ReadFile(filepath.Join(outside, "plugin", "flame.js"))
@@ -156,7 +156,7 @@ func TestLinksOfTheUsersOwnAreFollowed(t *testing.T) {
 	apply(t, files.Remove(file, filepath.Dir(config)))
 	assert.Empty(t, names(t, outside))
 	info, err := os.Lstat(config)
-	require.NoError(t, err, "a link to what is empty now stays: it is the user's")
+	require.NoError(t, err, "a link to an empty folder stays: it is the user's")
 	assert.Equal(t, fs.ModeSymlink, info.Mode().Type())
 	require.NoError(t, syscall.Mkfifo(filepath.Join(outside, "pipe.json"), 0o644))
 	_, err = files.Read(filepath.Join(config, "pipe.json"))

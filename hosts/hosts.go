@@ -5,15 +5,23 @@
 package hosts
 
 import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"flame/core"
+	"flame/core/op"
+	"flame/project"
+	"flame/project/turns"
 	"flame/transcripts"
 )
 
 // A Host is everything flame knows of one host; that host's package makes it.
-// Only Name, Title, Program and On are required; an empty field means that the
+// Only Name, Title, Program, Resumes and On are required; an empty field means that the
 // host has no such thing.
 type Host struct {
 	Name    string // flame's name for it, everywhere
@@ -24,7 +32,9 @@ type Host struct {
 
 	SessionVariable string   // the environment variable that holds the session, for processes inside of it
 	FolderVariable  string   // the environment variable that holds the folder in which the session was started
-	Variables       []string // set for processes inside of it; in an agent they would be mistaken for its own session; the first one is always set
+	Inside          string   // the environment variable that each process inside of it has
+	Variables       []string // set for processes inside of it; in an agent they would be mistaken for its own session
+	ClientName      string   // by which its MCP client introduces itself to servers; empty: Name
 	CallID          string   // the key under which a tool call sends its id to the server
 
 	Settings    []string                 // files and folders that give a folder its own settings
@@ -42,6 +52,15 @@ type Host struct {
 	LogsAt string                 // where the logs of some project are, as an example for people
 	Prints *transcripts.Format    // the format that its program prints when it runs an agent
 	Store  func(m Machine) string // returns the path of its one log of all sessions; nil: each session has its own
+	// Newest returns the newest session of the machine's project; none has the zero time.
+	Newest func(ctx context.Context, m Machine) (Past, error)
+
+	// NewSession returns the id for a new session; nil: the host makes it.
+	NewSession func() string
+	// Resumes reports whether a session can be resumed by its id, which in some
+	// hosts does not hold for the host's own subagents.
+	Resumes func(session string) bool
+	Talk    []string // the program's arguments before a session's id with which a person resumes it
 
 	Hook         Hook                      // handles its events
 	Calls        *Calls                    // how its events reach a running server; nil: none does
@@ -59,6 +78,13 @@ type Host struct {
 	SetsVariable func(m Machine, name string) (file string)
 	StatusLine   *StatusLine // that it shows; nil: it shows none
 	Behind       Fronted     // how a command line of its program runs behind a gateway; nil: none does
+}
+
+// A Past is a session in a host's logs.
+type Past struct {
+	Path    string // of the log
+	Session string // in a log of all sessions; else empty
+	At      time.Time
 }
 
 // A Client is a host's program on a machine.
@@ -81,6 +107,23 @@ func (h Host) Find(m Machine) (string, error) {
 	return path, nil
 }
 
+// SessionID returns the id for a new session, or "" if the host makes it.
+func (h Host) SessionID() string {
+	if h.NewSession == nil {
+		return ""
+	}
+	return h.NewSession()
+}
+
+// TalkTo returns the command with which a person resumes a session.
+func (h Host) TalkTo(m Machine, session string) ([]string, error) {
+	program, err := h.Find(m)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat([]string{program}, h.Talk, []string{session}), nil
+}
+
 // RunsModel reports whether the host accepts a model's name.
 func (h Host) RunsModel(model string) bool { return h.Takes == nil || h.Takes(model) }
 
@@ -92,4 +135,186 @@ func (h Host) Knows(tool string) bool {
 	}
 	_, found := h.Tools.find(tool)
 	return found
+}
+
+// A Flame is what a host's hook works with.
+type Flame struct {
+	Project *project.Project
+	Agent   string       // id of the agent in whose process the event happened; empty outside of agents
+	Marks   []turns.Mark // of the event, if it may come again
+	// OwnTool reports whether flame has a tool of exactly this name, without
+	// the host's prefix. It is called only for calls that may be of such a
+	// tool.
+	OwnTool func(name string) bool
+}
+
+// A Hook handles one event of a host, a JSON document, and returns the answer
+// that the host expects, or nothing. It ignores events that it does not know.
+// An error is for the log: the host must never fail because of it. If the error
+// is core.ErrUnavailable, flame handles the event again later; the answer beside
+// it then contains nothing that depends on stored data.
+type Hook func(ctx context.Context, flame Flame, event []byte) (answer []byte, err error)
+
+// An EventDoc says what flame does with one kind of event of a host.
+type EventDoc struct {
+	Event string
+	Tools string // a regular expression for the names of the tools concerned; empty: any, or none
+	Does  string
+	By    string // how it reaches flame; empty: as all of the host's do
+}
+
+// Calls say how a host reports events by calling a tool of the server that its session
+// runs, instead of starting flame hook for each.
+type Calls struct {
+	// Tool is the name of the tool, which the server does not list.
+	Tool string
+	// Event returns the event of a call, as Hook takes it, and the folder that it happened
+	// in; empty if the call does not say. Arguments of an unexpected type are left out.
+	Event func(arguments json.RawMessage) (event []byte, folder string, err error)
+	// Silence returns an answer without content, in the form that the host expects.
+	Silence func(event []byte) string
+}
+
+// A Launcher runs agents in a host.
+type Launcher interface {
+	// Launch returns the command for a child. It returns a Problem if the child
+	// cannot be run with the tools and mode that it may have.
+	Launch(c Child) (Launch, error)
+}
+
+// A Child is what a host needs to know to run an agent.
+type Child struct {
+	ID       string   // subagent_id
+	Session  string   // its session in the host: chosen for a new one if the host allows that, else the one to resume
+	Resume   bool     // resume Session
+	Prompt   string   // the task, with its context
+	System   string   // the definition's instructions; may be empty
+	Title    string   // of its session
+	Mode     Mode     // effective
+	Tools    ToolSet  // effective
+	Trusted  []string // entries of Tools that allow what they name, besides limiting the set
+	Strange  bool     // it works in a repository of another machine, whose settings, hooks and servers are not to be run
+	Foreign  bool     // its caller lives in another host, whose mode means something else here
+	Model    string   // empty: the host's choice
+	Effort   string   // empty: the host's choice
+	MaxTurns int      // 0: no limit
+	CostUSD  float64  // 0: no limit
+	Dir      string   // the agent's folder, for files that the host reads
+	Flame    string   // the program to register as MCP server
+
+	HostKeys map[string]json.RawMessage // of its definition: keys that only its host understands
+}
+
+// A Launch is how a host is started for a child.
+type Launch struct {
+	Command []string
+	Env     []string // NAME=value, on top of the caller's
+	Stdin   string   // what the host reads
+	Fatal   string   // words on stderr by which the host says that it does not follow this
+}
+
+// A Behind is how a host's program is started behind a gateway of flame's,
+// through which its requests to the model go.
+type Behind struct {
+	Plain    bool     // the command line asks for nothing that a gateway could serve: the program runs as it is
+	Upstream *url.URL // base URL of the model, as the program would use it; never one that a project names
+	Notes    []string // for the person: what is not as they may expect
+
+	// Network are the variables by which requests reach the network, proxies and
+	// certificates, each with its value for the gateway; empty: it is not set. As the
+	// upstream, they are never those that a project names.
+	Network map[string]string
+
+	// Settings returns the content of a settings file with which the program
+	// sends its requests to a base URL, and with a mark (NAME=value) for the
+	// processes below it.
+	Settings func(base, mark string) ([]byte, error)
+	// Args returns the command line with that file in it.
+	Args func(file string) []string
+}
+
+// Fronted returns how a command line of a host's program runs behind a gateway.
+type Fronted func(m Machine, args []string) (Behind, error)
+
+// A StatusLine is the line that a host shows from the output of a command.
+type StatusLine struct {
+	// Shown returns what the host tells the command about where the line is shown; ok is
+	// false if the document is not of this host.
+	Shown func(document []byte) (s Shown, ok bool)
+	// Tie plans to have the host show flame's line. If another one is set, no step is
+	// planned, and note says where it is set.
+	Tie func(m Machine) (steps []Step, note string, err error)
+	// Untie plans to undo that. A line that is not flame's stays.
+	Untie func(m Machine) ([]Step, error)
+}
+
+// A Shown is where a status line is shown.
+type Shown struct {
+	Session string // of the host
+	Folder  string // that the session was started in; an absolute path
+}
+
+// Shown returns what a host tells in a document to the command of its status line; it is
+// zero if the document is of none of them.
+func (r Registry) Shown(document []byte) Shown {
+	for _, h := range r {
+		if h.StatusLine == nil || len(document) == 0 {
+			continue
+		}
+		if shown, ok := h.StatusLine.Shown(document); ok {
+			return shown
+		}
+	}
+	return Shown{}
+}
+
+// A Wire is how a host speaks with its model, by the Messages API, so that a gateway can
+// stand between them.
+type Wire struct {
+	// Asked returns what the headers of a request say about it.
+	Asked func(http.Header) Asked
+	// Own returns which of flame's operations a tool is; empty for the tools of others.
+	Own func(tool string) op.Name
+	// Said returns the user's words in a text that the host sends in a message of the
+	// user's or of role system; empty if all of it is the host's own.
+	Said func(text string, system bool) string
+	// IsSummary reports whether a text of the user's is the result of a compaction.
+	IsSummary func(text string) bool
+	// Usage returns what an answer used, with its price: usage is from its message, final from
+	// its end, if the API reports both.
+	Usage func(model string, usage, final []byte) core.Usage
+	// Prices returns the price of a token read from the cache, and of a token written to it for
+	// an hour or the usual time, relative to an uncached token; 0 if unknown.
+	Prices func(model string, hour bool) (read, write float64)
+}
+
+// An Asked is what a request says about itself.
+type Asked struct {
+	Session string // of the host; empty if it does not say
+	Agent   string // id of the native subagent that asks; empty for the session itself
+	Class   Class
+	Window  int // tokens that the model is to take; 0: as is usual
+}
+
+// A Class is what a request is for. Others than those below are possible.
+type Class string
+
+// The classes of requests.
+const (
+	Main       Class = "main"
+	Subagent   Class = "subagent"
+	Workflow   Class = "workflow"
+	Compaction Class = "compaction" // it asks for a summary
+	Auxiliary  Class = "auxiliary"  // beside the conversation
+)
+
+// Converses reports whether the request has the sender's conversation so far.
+func (a Asked) Converses() bool {
+	switch a.Class {
+	case Main, Compaction:
+		return true
+	case Subagent, Workflow:
+		return a.Agent != ""
+	}
+	return false
 }

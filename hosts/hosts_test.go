@@ -55,7 +55,7 @@ func TestInstallBinary(t *testing.T) {
 	_, err = running.Read(old)
 	require.NoError(t, err)
 	assert.Equal(t, "one", string(old), "a program that runs keeps its file")
-	assert.Equal(t, []string{"flame"}, names(t, filepath.Dir(m.Binary())), "nothing is left beside it")
+	assert.Equal(t, []string{"flame"}, names(t, filepath.Dir(m.Binary())), "no temporary file is left")
 
 	apply(t, m.RemoveBinary())
 	assert.NoFileExists(t, m.Binary())
@@ -83,7 +83,7 @@ func TestWriteFolder(t *testing.T) {
 	first := map[string][]byte{"a.txt": []byte("a"), "sub/b.txt": []byte("b")}
 	apply(t, hosts.WriteFolder(dir, first))
 	assert.Equal(t, []string{"a.txt", "sub"}, names(t, dir))
-	assert.Empty(t, hosts.WriteFolder(dir, first), "twice is once")
+	assert.Empty(t, hosts.WriteFolder(dir, first), "the second call has nothing to do")
 
 	tests := map[string]map[string][]byte{
 		"a file changes":   {"a.txt": []byte("A"), "sub/b.txt": []byte("b")},
@@ -96,12 +96,12 @@ func TestWriteFolder(t *testing.T) {
 			require.NotEmpty(t, hosts.WriteFolder(dir, files))
 			apply(t, hosts.WriteFolder(dir, files))
 			assert.Empty(t, hosts.WriteFolder(dir, files))
-			assert.Equal(t, []string{"folder"}, names(t, filepath.Dir(dir)), "nothing is left beside it")
+			assert.Equal(t, []string{"folder"}, names(t, filepath.Dir(dir)), "no temporary file is left")
 		})
 	}
 }
 
-func TestRemoveFileTakesEmptyFoldersAlong(t *testing.T) {
+func TestRemovingAFileRemovesEmptyFolders(t *testing.T) {
 	t.Parallel()
 	top := t.TempDir()
 	file := filepath.Join(top, "host", "plugin", "flame.js")

@@ -1,12 +1,19 @@
 package hosts
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"flame/core"
 )
@@ -20,6 +27,9 @@ type Machine struct {
 	// Run runs a program in dir with flame's own environment and returns what it
 	// wrote to stdout. An error includes what it wrote to stderr.
 	Run func(ctx context.Context, dir, program string, args ...string) (string, error)
+	// Converse runs a program as Run does, with an input that stays open, until isLast accepts a
+	// line of its stdout; then it ends the program.
+	Converse func(ctx context.Context, dir, input string, isLast func(line string) bool, program string, args ...string) error
 }
 
 // nowhere replaces the home of a user who has none; nothing is there.
@@ -29,7 +39,7 @@ const nowhere = "/nonexistent"
 // a home folder it returns a Problem; what does not touch the home can still
 // use the machine.
 func ThisMachine(projectDir string) (Machine, error) {
-	m := Machine{Home: nowhere, ProjectDir: projectDir, Getenv: os.Getenv, LookPath: exec.LookPath, Run: run}
+	m := Machine{Home: nowhere, ProjectDir: projectDir, Getenv: os.Getenv, LookPath: exec.LookPath, Run: run, Converse: converse}
 	home, err := os.UserHomeDir()
 	if err != nil || !filepath.IsAbs(home) {
 		return m, core.Unavailablef(err, "HOME is %q, which is not a home folder", home).WithHint("set HOME to your home folder, by an absolute path")
@@ -74,6 +84,45 @@ func (m Machine) Version(ctx context.Context, program string) string {
 	return first
 }
 
+// A Program is a host's own command line on a machine; it runs in the project's folder.
+type Program struct {
+	Machine Machine
+	Name    string // that a user types
+	Path    string
+}
+
+// Ask runs a command that prints JSON, and decodes it into answer.
+func (p Program) Ask(ctx context.Context, answer any, args ...string) error {
+	out, err := p.Machine.Run(ctx, p.Machine.ProjectDir, p.Path, args...)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal([]byte(out), answer); err != nil {
+		return fmt.Errorf("flame cannot read the answer of %s (an older version?): %w", p.Line(args...), err)
+	}
+	return nil
+}
+
+// Step returns the step that runs a command.
+func (p Program) Step(args ...string) Step {
+	return Step{Says: "run " + p.Line(args...), Do: func(ctx context.Context) error {
+		_, err := p.Machine.Run(ctx, p.Machine.ProjectDir, p.Path, args...)
+		return err
+	}}
+}
+
+// Line returns the command line that a user would type; it is only for display.
+func (p Program) Line(args ...string) string {
+	line := p.Name
+	for _, arg := range args {
+		if strings.ContainsAny(arg, " \t\"'$\\") {
+			arg = strconv.Quote(arg)
+		}
+		line += " " + arg
+	}
+	return line
+}
+
 // Same reports whether two paths name the same folder, even through links.
 func Same(a, b string) bool {
 	if a == b {
@@ -97,3 +146,84 @@ func run(ctx context.Context, dir, program string, args ...string) (string, erro
 	}
 	return stdout.String(), nil
 }
+
+// Bounds of a conversation with a program: its time, and the length of a line in bytes.
+const (
+	maxConversation = 10 * time.Second
+	maxSaid         = 4 << 20
+)
+
+func converse(ctx context.Context, dir, input string, isLast func(line string) bool, program string, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, maxConversation)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir = dir
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	defer func() {
+		cancel() // it may not end by itself
+		_ = cmd.Wait()
+	}()
+	if _, err := io.WriteString(stdin, input); err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(stdout)
+	lines.Buffer(nil, maxSaid)
+	for lines.Scan() {
+		if isLast(lines.Text()) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s %s ended without an answer: %w", filepath.Base(program), strings.Join(args, " "), errors.Join(lines.Err(), ctx.Err()))
+}
+
+// A Mode says what an agent may do without asking each time. The names are
+// Claude Code's.
+type Mode string
+
+// The modes, from the narrowest to the widest (spec: agents §3).
+const (
+	Plan        Mode = "plan"              // reads only
+	DontAsk     Mode = "dontAsk"           // only what rules allow
+	Default     Mode = "default"           // asks; without anybody to ask, like DontAsk
+	AcceptEdits Mode = "acceptEdits"       // changes files
+	Bypass      Mode = "bypassPermissions" // everything
+)
+
+// modes lists the modes from the narrowest to the widest.
+var modes = []Mode{Plan, DontAsk, Default, AcceptEdits, Bypass}
+
+// ParseMode returns the mode of a name.
+func ParseMode(name string) (Mode, error) {
+	if mode := Mode(name); slices.Contains(modes, mode) {
+		return mode, nil
+	}
+	return "", core.Invalidf("unknown permission mode %q", name).WithHint("use %s", strings.Join(Mode("").Values(), ", "))
+}
+
+// Values lists the modes, from the narrowest to the widest.
+func (Mode) Values() []string { return core.Words(modes...) }
+
+// Known reports whether flame knows the mode.
+func (m Mode) Known() bool { return slices.Contains(modes, m) }
+
+// rank returns the mode's position. An unknown mode counts as Default, so that
+// it neither widens nor blocks.
+func (m Mode) rank() int {
+	if i := slices.Index(modes, m); i >= 0 {
+		return i
+	}
+	return slices.Index(modes, Default)
+}
+
+// Exceeds reports whether m allows more than other.
+func (m Mode) Exceeds(other Mode) bool { return m.rank() > other.rank() }

@@ -1,6 +1,14 @@
 package hosts
 
 import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -25,7 +33,7 @@ func (r Registry) Find(name string) (Host, bool) {
 func (r Registry) Named(name string) (Host, error) {
 	host, known := r.Find(name)
 	if !known {
-		return host, core.Invalidf("the host %q starts no agents", name).WithHint("%s do", strings.Join(r.Names(), " and "))
+		return host, core.Invalidf("the host %q starts no agents", name).WithHint("%s do", list(r.Names(), "and"))
 	}
 	return host, nil
 }
@@ -36,6 +44,17 @@ func (r Registry) Of(name string) Host {
 	h, _ := r.Find(name)
 	h.Name = name
 	return h
+}
+
+// OfClient returns the name of the host whose MCP client introduces itself so; the client's own name
+// if it is of none.
+func (r Registry) OfClient(client string) string {
+	for _, h := range r {
+		if h.ClientName != "" && h.ClientName == client {
+			return h.Name
+		}
+	}
+	return client
 }
 
 // Hooked returns the hosts that report their events to flame.
@@ -65,13 +84,13 @@ func list(words []string, last string) string {
 }
 
 // Session returns the session of the host that this process runs in, or ""
-// outside any.
+// outside of hosts.
 func (r Registry) Session(getenv func(string) string) string {
 	return r.told(getenv, func(h Host) string { return h.SessionVariable })
 }
 
-// Folder returns the folder in which that host's session was started, or ""
-// outside any.
+// Folder returns the folder in which the session of that host was started, or ""
+// outside of hosts.
 func (r Registry) Folder(getenv func(string) string) string {
 	return r.told(getenv, func(h Host) string { return h.FolderVariable })
 }
@@ -82,13 +101,13 @@ func (r Registry) SessionVariables() []string {
 	return lo.FilterMap(r, func(h Host, _ int) (string, bool) { return h.SessionVariable, h.SessionVariable != "" })
 }
 
-// LogsOf returns where the logs of some project are, as an example for people.
+// LogsOf returns an example of a folder with the logs of a project.
 func (r Registry) LogsOf() string {
 	h, _ := lo.Find(r, func(h Host) bool { return h.LogsAt != "" })
 	return h.LogsAt
 }
 
-// told returns the value of the first variable that is set.
+// told returns the value of the first of the hosts' variables that is set.
 func (r Registry) told(getenv func(string) string, variable func(Host) string) string {
 	for _, h := range r {
 		if name := variable(h); name != "" && getenv(name) != "" {
@@ -111,18 +130,18 @@ func (r Registry) Formats() transcripts.Formats {
 // Tools returns the tools of all hosts.
 func (r Registry) Tools() Tools { return lo.FlatMap(r, func(h Host, _ int) []Tool { return h.Tools }) }
 
-// SpawnTools returns the tools, hosts' and ours, by which an agent starts
-// others. All are withheld at the deepest level: missing one alias lets agents
-// multiply (spec: agents §2).
+// SpawnTools returns the tools of hosts and of flame with which an agent starts
+// other agents. At the deepest level flame withholds all of them: one missing alias
+// would let agents multiply (spec: agents §2).
 func (r Registry) SpawnTools() []string {
 	return append(r.Tools().Names(Spawns), "*"+string(op.Spawn))
 }
 
-// Inside reports whether a process runs in a session of a host, judging by its
+// Inside reports whether a process runs in a session of a host, according to its
 // environment and the names of its ancestors.
 func (r Registry) Inside(getenv func(string) string, above []string) bool {
 	return slices.ContainsFunc(r, func(h Host) bool {
-		return len(h.Variables) > 0 && getenv(h.Variables[0]) != "" || slices.Contains(above, h.Program)
+		return h.Inside != "" && getenv(h.Inside) != "" || slices.Contains(above, h.Program)
 	})
 }
 
@@ -132,8 +151,8 @@ func (r Registry) Variables() []string {
 	return lo.FlatMap(r, func(h Host, _ int) []string { return h.Variables })
 }
 
-// Settings returns the files and folders that give a folder its own settings in
-// any of the hosts.
+// Settings returns the files and folders with which a folder can have settings of its
+// own for any of the hosts.
 func (r Registry) Settings() []string {
 	return lo.FlatMap(r, func(h Host, _ int) []string { return h.Settings })
 }
@@ -143,4 +162,192 @@ func (r Registry) HowToInstall() string {
 	titles := lo.Map(r, func(h Host, _ int) string { return h.Title })
 	programs := lo.Map(r, func(h Host, _ int) string { return "`" + h.Program + "`" })
 	return "install " + strings.Join(titles, " or ") + ", so that " + strings.Join(programs, " or ") + " is on PATH"
+}
+
+// A Key is a key of agent definitions that only its host understands.
+type Key struct {
+	Name     string
+	Passed   bool // Launch passes it on
+	Commands bool // it makes the host run commands, or may: it is passed on only from the user's own definitions
+}
+
+// Key returns the key of a name, or the zero value if the host has no such key.
+func (h Host) Key(name string) Key {
+	key, _ := lo.Find(h.Keys, func(k Key) bool { return k.Name == name })
+	return key
+}
+
+// A Folder is a folder in which a host looks for definitions of agents.
+type Folder struct {
+	Path   string // absolute; otherwise the folder is ignored
+	Scope  Scope
+	Nested bool // subfolders count, and name what they contain
+}
+
+// Understands reports whether some host understands a key of definitions.
+func (r Registry) Understands(key string) bool {
+	return slices.ContainsFunc(r, func(h Host) bool { return h.Key(key).Name != "" })
+}
+
+// Applies returns the host with a permission that is not tied to a tool, and
+// whether there is such a host.
+func (r Registry) Applies(permission string) (Host, bool) {
+	return lo.Find(r, func(h Host) bool { return slices.Contains(h.Rules, permission) })
+}
+
+// Sharing returns the tools that a permission covers: in some hosts all tools that
+// change files share one permission.
+func (r Registry) Sharing(permission string) []string {
+	for _, h := range r {
+		if h.Shared && slices.Contains(h.Tools.Names(Edits), permission) {
+			return h.Tools.Current().Names(Edits)
+		}
+	}
+	return []string{permission}
+}
+
+// Definitions returns where the hosts look for definitions of a scope, in
+// ascending precedence.
+func (r Registry) Definitions(m Machine, scope Scope) (folders []Folder) {
+	for _, h := range r {
+		if h.Definitions != nil {
+			folders = append(folders, lo.Filter(h.Definitions(m), func(f Folder, _ int) bool { return f.Scope == scope })...)
+		}
+	}
+	return folders
+}
+
+// LogOf returns a host's log of a session: the log that the host keeps for all sessions, or
+// the log at path, which a hook of the host reported. Without such a log the error is
+// core.ErrNotFound.
+func (r Registry) LogOf(machine Machine, host, session, path string) (transcripts.Log, error) {
+	if store := r.Of(host).Store; store != nil {
+		path = store(machine)
+	}
+	if path == "" {
+		return transcripts.Log{}, core.NotFoundf("flame does not know where the transcript of session %s is", session)
+	}
+	logs, err := r.Formats().Detect(path, nil)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return transcripts.Log{}, core.NotFoundf("the transcript of session %s is gone: %s does not exist", session, path)
+	case err != nil:
+		return transcripts.Log{}, err
+	}
+	log := logs[0] // its subagents are sessions of their own
+	if log.Format.Database != nil {
+		log.Session = session
+	}
+	return log, nil
+}
+
+// NewestLogs returns the logs of the newest session of a machine's project, in any host. No
+// session is core.ErrNotFound.
+func (r Registry) NewestLogs(ctx context.Context, m Machine) ([]transcripts.Log, error) {
+	var newest Past
+	for _, h := range r {
+		if h.Newest == nil {
+			continue
+		}
+		past, err := h.Newest(ctx, m)
+		if err != nil {
+			return nil, core.Unavailablef(err, "flame cannot read the sessions of %s: %v", h.Title, err)
+		}
+		if past.At.After(newest.At) {
+			newest = past
+		}
+	}
+	if newest.Path == "" {
+		return nil, core.NotFoundf("%s kept no session of %s", r.Titles("or"), m.ProjectDir).WithHint("name a log of another project")
+	}
+	logs, err := r.Formats().Detect(newest.Path, nil)
+	for i := range logs {
+		logs[i].Session = cmp.Or(newest.Session, logs[i].Session)
+	}
+	return logs, err
+}
+
+// Foreign returns the folders whose settings came with a project. If the user's home is in a
+// folder, its settings are the user's own.
+func (r Registry) Foreign(m Machine, dirs ...string) (foreign []string) {
+	for _, dir := range dirs {
+		if in := m.At(dir); in.Files(Project) != in.Files(User) {
+			foreign = append(foreign, dir)
+		}
+	}
+	return foreign
+}
+
+// SetByProject returns a settings file that came with a project and may set an environment
+// variable for the processes of a host, or "". Hosts read the settings in these folders of the
+// project, in the folder that the host or this process was started in, and in those between.
+func (r Registry) SetByProject(m Machine, dirs []string, variable string) string {
+	started := []string{r.Folder(os.Getenv)}
+	if here, err := os.Getwd(); err == nil {
+		started = append(started, here)
+	}
+	for _, dir := range dirs {
+		for _, folder := range r.Foreign(m, foldersBetween(dir, started)...) {
+			for _, h := range r {
+				if h.SetsVariable == nil {
+					continue
+				}
+				if file := h.SetsVariable(m.At(folder), variable); file != "" {
+					return file
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// foldersBetween returns a project's folder, those that hosts were started in, and those between.
+func foldersBetween(project string, started []string) []string {
+	folders := []string{project}
+	for _, dir := range started {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		folders = append(folders, dir)
+		for rel, err := filepath.Rel(project, dir); err == nil && filepath.IsLocal(rel) && rel != "."; rel = filepath.Dir(rel) {
+			folders = append(folders, filepath.Join(project, rel))
+		}
+	}
+	return folders
+}
+
+// Naming returns the first of a project's files that has a member of this name at any depth,
+// such as in the `env` of a server. It also returns a file that flame cannot read, as that file
+// may have such a member. plain converts the content of a file to JSON.
+func (m Machine) Naming(files []string, plain func([]byte) []byte, name string) string {
+	for _, file := range files {
+		content, err := m.Files(Project).Read(file)
+		if IsMissing(err) || err == nil && len(bytes.TrimSpace(content)) == 0 {
+			continue
+		}
+		var document any
+		if err != nil || json.Unmarshal(plain(content), &document) != nil || hasMember(document, name) {
+			return file
+		}
+	}
+	return ""
+}
+
+// hasMember reports whether a document has a member of this name at any depth.
+func hasMember(document any, name string) bool {
+	switch part := document.(type) {
+	case map[string]any:
+		for key, value := range part {
+			if key == name || hasMember(value, name) {
+				return true
+			}
+		}
+	case []any:
+		for _, value := range part {
+			if hasMember(value, name) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -1,22 +1,30 @@
 package hosts
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"syscall"
 
 	"flame/core"
+	"flame/local/confine"
 )
 
-// A Setup connects flame to a host. Install and Remove only plan; Apply acts. A
-// plan is empty if everything is done already.
+// A Setup connects flame to a host. Install and Remove only return a plan; Apply carries it
+// out. A plan is empty if there is nothing left to do.
 type Setup interface {
 	// Install plans what is missing for flame to work in the host. If the host
-	// is not on PATH it returns a Problem of kind core.ErrNotFound, with ByHand
-	// as hint.
+	// is not on PATH, or has no such scope, it returns a Problem of kind
+	// core.ErrNotFound, with ByHand or what to do instead as hint.
 	Install(ctx context.Context, scope Scope) ([]Step, error)
 	// Remove plans how to undo Install for one scope.
 	Remove(ctx context.Context, scope Scope) ([]Step, error)
-	// Status returns the current state. It starts nothing of flame.
+	// Status returns the current state. It does not start flame.
 	Status(ctx context.Context) (Status, error)
 }
 
@@ -31,12 +39,12 @@ const (
 
 // A Step is one change to the machine.
 type Step struct {
-	Says string // what it does, beginning with a verb: "write …"
+	Says string // its description, which begins with a verb: "write …"
 	Do   func(context.Context) error
 }
 
-// Apply takes the steps in order until one fails, and calls done for each that
-// succeeded.
+// Apply carries out the steps in order until one fails, and calls done after each successful
+// step.
 func Apply(ctx context.Context, steps []Step, done func(Step)) error {
 	for _, step := range steps {
 		if err := step.Do(ctx); err != nil {
@@ -48,7 +56,7 @@ func Apply(ctx context.Context, steps []Step, done func(Step)) error {
 	return nil
 }
 
-// A Status is what one host has of flame.
+// A Status says how flame is set up in one host.
 type Status struct {
 	Program   string         // path of the host's program; empty, like Version, if it is not on PATH
 	Version   string         // as the host itself prints it
@@ -56,19 +64,20 @@ type Status struct {
 	ByHand    []Registration // by anyone else
 	Offers    string         // version of the plugin that setup would install
 	Tools     string         // value of FLAME_TOOLS that the installed server gets unless the user chose one; empty: none
-	Refused   string         // why the host does not load what setup installed; empty: it does, as far as is known
-	GivesWay  bool           // if both are there, the host starts only what was registered by hand
+	Refused   string         // why the host does not load the installation; empty: it does, as far as flame knows
+	Consent   core.Finding   // what the user must still allow in the host before all of the installation works; zero: nothing
+	GivesWay  bool           // with both kinds, the host starts only the registration by hand
 }
 
 // Double reports whether flame is registered both by setup and by hand. The
 // host then starts it twice, unless GivesWay.
 func (s Status) Double() bool { return len(s.Installed) > 0 && len(s.ByHand) > 0 }
 
-// An Installation is what setup left in a host.
+// An Installation is an installation of flame in a host by setup.
 type Installation struct {
 	Scope   Scope
 	Where   string // the file or folder that holds it
-	Current bool   // it is what this flame would install
+	Current bool   // this flame would install the same
 	Off     bool   // the user has turned it off in the host
 }
 
@@ -79,8 +88,245 @@ type Registration struct {
 	Undo string // what removes it: a command, or what to delete
 }
 
-// IsFlame reports whether a server that a host calls name and starts by command
-// is flame's, judging by its name or the program's.
+// IsFlame reports whether a server is flame's, according to the host's name for it or the
+// program that the host starts.
 func IsFlame(name, command string) bool {
 	return name == "flame" || filepath.Base(command) == "flame"
+}
+
+// Binary returns the path at which flame is installed for its hosts, which then find it
+// regardless of their PATH.
+func (m Machine) Binary() string {
+	return filepath.Join(m.Home, ".local", "bin", "flame")
+}
+
+// InstallBinary plans to copy the program at source (a path, as from
+// os.Executable) to Binary.
+func (m Machine) InstallBinary(source string) ([]Step, error) {
+	if Same(source, m.Binary()) {
+		return nil, nil
+	}
+	program, err := os.ReadFile(source)
+	if err != nil {
+		return nil, fmt.Errorf("read this program: %w", err)
+	}
+	return m.Files(User).Write(m.Binary(), program, 0o755)
+}
+
+// RemoveBinary plans to delete the program after flame was removed from the last host.
+func (m Machine) RemoveBinary() []Step {
+	return m.Files(User).Remove(m.Binary(), filepath.Dir(m.Binary()))
+}
+
+// Greatest sizes of settings files in bytes: of a project's, and of the user's own, in which
+// hosts also keep their histories.
+const (
+	maxProjects = 4 << 20
+	maxOwn      = 64 << 20
+)
+
+// Files are the settings files of one scope. Links in the user's own files may lead anywhere.
+// A project's files came with a repository, so flame neither reads nor writes through a link that
+// leads out of the project's folder.
+type Files struct {
+	project string // its folder; empty for the user's own
+}
+
+// Files returns the files of a scope. A project that contains the user's home
+// counts as the user's own.
+func (m Machine) Files(scope Scope) Files {
+	if home, err := filepath.Rel(m.ProjectDir, m.Home); scope == User || err == nil && filepath.IsLocal(home) {
+		return Files{}
+	}
+	return Files{m.ProjectDir}
+}
+
+// look calls look with the folder through which to reach a path, the name of the path there,
+// and how many bytes may be read.
+func (f Files) look(path string, look func(in confine.Folder, name string, max int64) error) error {
+	if f.project == "" {
+		return told(path, look(confine.Follow(""), path, maxOwn))
+	}
+	return f.inProject(path, func(root *confine.Root, name string) error { return look(root.Folder, name, maxProjects) })
+}
+
+// inProject calls f with the project's folder, and a path's name in it.
+func (f Files) inProject(path string, do func(root *confine.Root, name string) error) error {
+	name, err := filepath.Rel(f.project, path)
+	if err != nil {
+		return err
+	}
+	root, err := confine.Open(f.project)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return told(path, do(root, filepath.ToSlash(name)))
+}
+
+// told returns a refusal as a Problem with a hint, and adds the path to other errors.
+func told(path string, err error) error {
+	var refused confine.Refusal
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refused):
+		return core.Invalidf("%s %v", path, refused).
+			WithHint("flame uses only plain files and follows no link out of a project: put such a file or folder in its place")
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// IsMissing reports whether an error says that there is no such file.
+func IsMissing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// Read returns the content of a settings file. If it is not a plain file, or
+// leads out of the project, the error is a Problem.
+func (f Files) Read(path string) (content []byte, err error) {
+	err = f.look(path, func(in confine.Folder, name string, max int64) (err error) {
+		content, err = in.ReadFile(name, max)
+		return err
+	})
+	return content, err
+}
+
+// Check returns a Problem if a path is something other than a plain file, or if
+// a link leads out of the project.
+func (f Files) Check(path string) error {
+	if _, err := f.Read(path); err != nil && !IsMissing(err) {
+		return err
+	}
+	return nil
+}
+
+// Write returns the step that gives path this content and mode atomically: a
+// reader finds the old file or the new one. It returns no step if nothing would
+// change.
+func (f Files) Write(path string, content []byte, mode fs.FileMode) ([]Step, error) {
+	same := false
+	err := f.look(path, func(in confine.Folder, name string, _ int64) (err error) {
+		same, err = isSo(in, name, content, mode)
+		return err
+	})
+	if same || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return []Step{{Says: "write " + path, Do: func(context.Context) error { return f.replace(path, content, mode) }}}, nil
+}
+
+// isSo reports whether a file has this content and mode.
+func isSo(in confine.Folder, name string, content []byte, mode fs.FileMode) (bool, error) {
+	file, err := in.Open(name)
+	if err != nil {
+		return false, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil || info.Size() != int64(len(content)) || info.Mode().Perm() != mode {
+		return false, err
+	}
+	there, err := io.ReadAll(io.LimitReader(file, info.Size()))
+	return bytes.Equal(there, content), err
+}
+
+func (f Files) replace(path string, content []byte, mode fs.FileMode) error {
+	if f.project == "" {
+		return replace(path, content, mode)
+	}
+	return f.inProject(path, func(root *confine.Root, name string) error { return root.Replace(name, content, mode) })
+}
+
+// replace writes a new file and renames it to path. It follows links in the path's folder.
+func replace(path string, content []byte, mode fs.FileMode) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	dir, err := confine.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Replace(filepath.Base(path), content, mode)
+}
+
+// Remove returns the step that deletes path and the folders above it that are
+// then empty, up to but excluding stop, or the project's folder.
+func (f Files) Remove(path, stop string) []Step {
+	if _, err := os.Lstat(path); err != nil {
+		return nil
+	}
+	return []Step{{Says: "delete " + path, Do: func(context.Context) error { return f.remove(path, stop) }}}
+}
+
+func (f Files) remove(path, stop string) error {
+	if f.project != "" {
+		return f.inProject(path, func(root *confine.Root, name string) error { return root.Remove(name) })
+	}
+	if err := os.RemoveAll(path); err != nil {
+		return err
+	}
+	for dir := filepath.Dir(path); dir != stop && len(dir) > len(stop); dir = filepath.Dir(dir) {
+		if syscall.Rmdir(dir) != nil {
+			break // the folder has other content, or it is a link of the user
+		}
+	}
+	return nil
+}
+
+// WriteFolder returns the step after which dir has exactly these files, by their paths in it.
+// The new folder is complete before it replaces the old one.
+func WriteFolder(dir string, files map[string][]byte) []Step {
+	if holds(dir, files) {
+		return nil
+	}
+	return []Step{{Says: "write " + dir, Do: func(context.Context) error {
+		return replaceFolder(dir, files)
+	}}}
+}
+
+func replaceFolder(dir string, files map[string][]byte) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	beside, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+"-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(beside)
+	fresh := filepath.Join(beside, "new")
+	for name, content := range files {
+		if err := replace(filepath.Join(fresh, filepath.FromSlash(name)), content, 0o644); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(dir, filepath.Join(beside, "old")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Rename(fresh, dir)
+}
+
+// errDiffers ends a comparison.
+var errDiffers = errors.New("it differs")
+
+// holds reports whether dir has these files and no others.
+func holds(dir string, files map[string][]byte) bool {
+	found := 0
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		want, ours := files[filepath.ToSlash(name)]
+		if there, err := confine.ReadFile(path, int64(len(want))); !ours || err != nil || !bytes.Equal(there, want) {
+			return errDiffers
+		}
+		found++
+		return nil
+	})
+	return err == nil && found == len(files)
 }

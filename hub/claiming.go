@@ -12,10 +12,10 @@ import (
 )
 
 // Claim claims a frame of another machine for this one, on the hub that the project with
-// this data folder has joined. It connects for that alone: the claim lasts until whoever
-// keeps the project connected holds it, or a few seconds. If the hub knows of work in the
-// frame that this machine had not heard of, it is taken in, and the claim refused. Without
-// a hub there is nobody to agree with: every claim is granted.
+// this data folder has joined. It makes a connection of its own: the claim lasts a few
+// seconds, or until the process that keeps the project connected holds it. If the hub has
+// work in the frame that this machine does not know, Claim stores it and refuses the
+// claim. Without a hub every claim is granted.
 func Claim(ctx context.Context, p *project.Project, data string, frame core.Frame) error {
 	link, err := Load(data)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -45,24 +45,24 @@ func Claim(ctx context.Context, p *project.Project, data string, frame core.Fram
 	return nil
 }
 
-// unheard takes in what the hub knows of a frame if this machine had not heard of it, and
-// says so by an error.
+// unheard stores the hub's document of a frame if it has work that this machine does not know,
+// and then returns an error that says so.
 func (c *Conn) unheard(ctx context.Context, p *project.Project, id string) error {
 	t, err := c.tree(ctx)
 	if err != nil {
 		return err
 	}
-	value, _, err := t.last(ctx, keyOf(id))
+	value, _, err := t.Last(ctx, keyOf(id))
 	if err != nil {
 		return err
 	}
 	came, is, err := parse(keyOf(id), value, p.Now())
 	switch {
 	case is == unread:
-		return core.Invalidf("%s cannot be taken over, for what the hub has of it is of no use here: %v", id, err).
+		return core.Invalidf("%s cannot be taken over, because flame cannot use the hub's version of it: %v", id, err).
 			WithHint("use the same version of flame on all machines; is the clock of this machine right?")
 	case is == nothing:
-		return nil // what this machine has will replace it
+		return nil // this machine's document will replace it
 	}
 	known, err := shared.Agreed(ctx, p, id)
 	if err != nil {
@@ -75,6 +75,6 @@ func (c *Conn) unheard(ctx context.Context, p *project.Project, id string) error
 	if _, err := shared.Take(ctx, p, c.link.Machine, []merge.Doc{came}); err != nil {
 		return err
 	}
-	return core.Invalidf("%s has changed on machine %s meanwhile; what was done there is in it now", id, came.Work.Machine).
-		WithHint("look at the frame, and try again if it is still to be taken over")
+	return core.Invalidf("%s has changed on machine %s meanwhile; flame has stored these changes", id, came.Work.Machine).
+		WithHint("look at the frame, and try again if you still want to take it over")
 }

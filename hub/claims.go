@@ -8,29 +8,28 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"flame/core"
 	"flame/core/merge"
 )
 
-// A claim lasts for claimTime unless it is renewed, which happens every renewTime; for
-// markerTime the server tells of its end. It counts whole seconds.
+// A claim expires after claimTime unless its machine renews it, which happens every renewTime.
+// The server reports an expired claim for markerTime. It counts whole seconds.
 const (
 	claimTime  = 15 * time.Second
 	renewTime  = 5 * time.Second
 	markerTime = time.Minute
 )
 
-// claimTries is how often a claim is tried for that changes under one's hands.
+// claimTries is how often Claim tries again because the claim changed meanwhile.
 const claimTries = 5
 
-// Claims are those of one machine: a frame that it has claimed is taken over by no other as
-// long as the claim lasts. It may be used by several goroutines.
+// Claims are the claims of one machine: while a claim lasts, no other machine takes over its
+// frame. Several goroutines may use them.
 type Claims struct {
 	conn  *Conn
-	kv    jetstream.KeyValue
+	kv    *Bucket
 	lasts time.Duration // whole seconds
 
 	mu   sync.Mutex
@@ -40,10 +39,10 @@ type Claims struct {
 // held is a claim that this machine has.
 type held struct {
 	revision uint64
-	worked   bool // Hold was told that this machine works in the frame
+	worked   bool // Hold has had the frame in its list
 }
 
-// A claim is what is kept of one on the hub.
+// A claim is the hub's record of one.
 type claim struct {
 	Frame   string      `json:"frame"`
 	Machine string      `json:"machine"`
@@ -53,21 +52,17 @@ type claim struct {
 // Claims returns the claims of this machine.
 func (c *Conn) Claims(ctx context.Context) (*Claims, error) { return c.claimsFor(ctx, claimTime) }
 
-// claimsFor is Claims with another time that they last.
+// claimsFor is Claims for claims that last for another time.
 func (c *Conn) claimsFor(ctx context.Context, lasts time.Duration) (*Claims, error) {
-	kv, stream, err := c.Bucket(ctx, "claims", func(s *jetstream.StreamConfig) { s.AllowMsgTTL, s.SubjectDeleteMarkerTTL = true, markerTime })
+	kv, err := c.Bucket(ctx, "claims", func(s *jetstream.StreamConfig) { s.AllowMsgTTL, s.SubjectDeleteMarkerTTL = true, markerTime })
 	if err != nil {
 		return nil, err
-	}
-	if config := stream.CachedInfo().Config; !config.AllowMsgTTL {
-		return nil, core.Invalidf("the bucket %s of the hub lets no key expire", kv.Bucket()).
-			WithHint("delete the stream KV_%s on the server; flame makes it again as it has to be", kv.Bucket())
 	}
 	return &Claims{conn: c, kv: kv, lasts: lasts, held: map[string]held{}}, nil
 }
 
-// Claim has this machine hold the claim of a frame. If another machine holds it, the error
-// names that.
+// Claim claims a frame for this machine. If another machine holds the claim, the error names
+// it.
 func (c *Claims) Claim(ctx context.Context, frame string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,9 +70,8 @@ func (c *Claims) Claim(ctx context.Context, frame string) error {
 }
 
 // Hold renews the claims of the frames that this machine works in, claims those that it did
-// not hold yet, and releases those in which it no longer works. It goes on after an error,
-// and returns all. A claim that was only made by Claim and not worked in since ends by
-// itself.
+// not hold yet, and releases those in which it no longer works. It continues after an error
+// and returns all errors. A claim that Claim made expires unless the machine works in the frame.
 func (c *Claims) Hold(ctx context.Context, working []string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,7 +87,7 @@ func (c *Claims) Hold(ctx context.Context, working []string) error {
 	return errors.Join(errs...)
 }
 
-// Release releases all claims of which this Claims knows.
+// Release releases all claims that this Claims made.
 func (c *Claims) Release(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,58 +100,35 @@ func (c *Claims) Release(ctx context.Context) error {
 
 // take makes or renews a claim.
 func (c *Claims) take(ctx context.Context, frame string, worked bool) error {
-	has, known := c.held[frame]
+	has := c.held[frame]
 	for range claimTries {
-		var err error
-		if known {
-			has.revision, err = c.renew(ctx, frame, has.revision)
-		} else {
-			has.revision, err = c.kv.Create(ctx, keyOf(frame), c.value(frame), jetstream.KeyTTL(c.lasts))
-		}
+		revision, err := c.kv.Replace(ctx, keyOf(frame), c.value(frame), has.revision, c.lasts)
 		if err == nil {
-			has.worked = has.worked || worked
-			c.held[frame] = has
+			c.held[frame] = held{revision, has.worked || worked}
 			return nil
 		}
-		if !errors.Is(err, jetstream.ErrKeyExists) && !IsMismatch(err) {
-			return c.conn.Told(err) // held still, as far as is known
+		if !IsMismatch(err) {
+			return err // held still, as far as is known
 		}
 		delete(c.held, frame)
-		if has.revision, known, err = c.mine(ctx, frame); err != nil {
+		if has.revision, err = c.replaceable(ctx, frame); err != nil {
 			return err
 		}
 	}
-	return core.Unavailablef(nil, "several machines want %s at once", frame).WithHint("try again")
+	return core.Unavailablef(nil, "several machines claim %s at the same time", frame).WithHint("try again")
 }
 
-// mine returns the revision of a claim that this machine may renew: its own, perhaps another
-// process's, or what is no claim at all. If there is none, known is false; if another
-// machine holds it, the error says so.
-func (c *Claims) mine(ctx context.Context, frame string) (revision uint64, known bool, err error) {
-	e, err := c.kv.Get(ctx, keyOf(frame))
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return 0, false, nil
-	}
-	if err != nil {
-		return 0, false, c.conn.Told(err)
-	}
+// replaceable returns the revision that a claim of this machine may replace: that of the
+// machine's own claim, which another process may have made, of an invalid value, or 0 without a
+// value. If another machine holds the claim, the error says so.
+func (c *Claims) replaceable(ctx context.Context, frame string) (revision uint64, err error) {
+	value, revision, err := c.kv.Last(ctx, keyOf(frame))
 	var by claim
-	err = json.Unmarshal(e.Value(), &by)
-	if err == nil && merge.ValidMachine(by.Machine) && by.Machine != c.conn.link.Machine {
-		return 0, false, core.Invalidf("%s is being worked in on machine %s", frame, by.Machine).
-			WithHint("wait until that has ended it, or its session has; %s after that machine is gone, its claim ends", c.lasts)
+	if err == nil && json.Unmarshal(value, &by) == nil && merge.ValidMachine(by.Machine) && by.Machine != c.conn.link.Machine {
+		return 0, core.Invalidf("%s is in use on machine %s", frame, by.Machine).
+			WithHint("wait until the frame or its session ends there; the claim expires %s after that machine is gone", c.lasts)
 	}
-	return e.Revision(), true, nil
-}
-
-// renew writes a claim anew. The client's own update of a key would drop its end.
-func (c *Claims) renew(ctx context.Context, frame string, revision uint64) (uint64, error) {
-	m := &nats.Msg{Subject: "$KV." + c.kv.Bucket() + "." + keyOf(frame), Data: c.value(frame), Header: nats.Header{}}
-	ack, err := c.conn.js.PublishMsg(ctx, m, jetstream.WithMsgTTL(c.lasts), jetstream.WithExpectLastSequencePerSubject(revision))
-	if err != nil {
-		return revision, err
-	}
-	return ack.Sequence, nil
+	return revision, err
 }
 
 func (c *Claims) value(frame string) []byte {

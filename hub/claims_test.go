@@ -31,13 +31,13 @@ func TestClaimsOfTwoMachines(t *testing.T) {
 		assert.Contains(t, err.Error(), "on machine laptop")
 	}
 	require.NoError(t, h.claims("laptop", time.Hour).Claim(h.ctx(), "frame-1"), "another process of the same machine")
-	require.NoError(t, a.Claim(h.ctx(), "frame-1"), "which wrote it meanwhile")
+	require.NoError(t, a.Claim(h.ctx(), "frame-1"), "another process of the machine wrote the claim meanwhile")
 
 	require.NoError(t, a.Release(h.ctx()))
 	require.NoError(t, b.Claim(h.ctx(), odd), "it is free")
 	require.Error(t, a.Claim(h.ctx(), odd))
-	require.NoError(t, a.Release(h.ctx()), "nothing is left of it")
-	require.Error(t, a.Claim(h.ctx(), odd), "which did not release that of another")
+	require.NoError(t, a.Release(h.ctx()), "the release leaves no claim")
+	require.Error(t, a.Claim(h.ctx(), odd), "a release leaves the claim of another machine")
 }
 
 func TestClaimsEndUnlessTheyAreRenewed(t *testing.T) {
@@ -45,11 +45,11 @@ func TestClaimsEndUnlessTheyAreRenewed(t *testing.T) {
 	h := startHub(t)
 	a, b := h.claims("laptop", 2*time.Second), h.claims("desk", 2*time.Second)
 	require.NoError(t, a.Claim(h.ctx(), "frame-1"))
-	require.NoError(t, a.Hold(h.ctx(), []string{"frame-1"}), "renewed once, it still ends")
+	require.NoError(t, a.Hold(h.ctx(), []string{"frame-1"}), "a claim expires although it was renewed once")
 	require.Eventually(t, func() bool { return b.Claim(h.ctx(), "frame-1") == nil }, patience, 50*time.Millisecond)
 	err := a.Hold(h.ctx(), []string{"frame-1"})
 	require.ErrorIs(t, err, core.ErrInvalid)
-	assert.Contains(t, err.Error(), "on machine desk", "the old one cannot renew it")
+	assert.Contains(t, err.Error(), "on machine desk", "the former owner cannot renew the claim")
 	assert.Empty(t, a.held)
 }
 
@@ -63,15 +63,15 @@ func TestClaimsFollowTheWork(t *testing.T) {
 		require.Error(t, b.Claim(h.ctx(), frame))
 	}
 	require.NoError(t, a.Hold(h.ctx(), []string{"frame-2"}))
-	require.NoError(t, b.Claim(h.ctx(), "frame-1"), "the work in it has ended")
-	require.Error(t, b.Claim(h.ctx(), "frame-taken"), "the work in it has not begun")
+	require.NoError(t, b.Claim(h.ctx(), "frame-1"), "work in the frame has ended")
+	require.Error(t, b.Claim(h.ctx(), "frame-taken"), "work in the frame has not begun")
 
 	err := a.Hold(h.ctx(), []string{"frame-1", "frame-2", "frame-3"})
 	require.ErrorIs(t, err, core.ErrInvalid)
-	require.Error(t, b.Claim(h.ctx(), "frame-3"), "one that cannot be had does not keep the others")
+	require.Error(t, b.Claim(h.ctx(), "frame-3"), "a refused claim does not affect the others")
 }
 
-func TestClaimsThatAreNoneCanBeMade(t *testing.T) {
+func TestInvalidClaimsAreReplaced(t *testing.T) {
 	t.Parallel()
 	h := startHub(t)
 	a := h.claims("laptop", time.Hour)
@@ -82,7 +82,7 @@ func TestClaimsThatAreNoneCanBeMade(t *testing.T) {
 	}
 }
 
-func TestMachinesTellThatTheyAreThere(t *testing.T) {
+func TestMachinesAnnounceThemselves(t *testing.T) {
 	t.Parallel()
 	h := startHub(t)
 	before := core.MillisOf(time.Now())
@@ -111,11 +111,11 @@ func TestMachinesTellThatTheyAreThere(t *testing.T) {
 
 	copied, err := h.connect("laptop").Machines(h.ctx())
 	require.NoError(t, err)
-	require.NoError(t, copied.Tell(h.ctx(), Machine{ID: "laptop", Run: "three"}), "it may be the next process of the same machine")
-	require.ErrorIs(t, a.Tell(h.ctx(), me), core.ErrInvalid, "two at once are not")
+	require.NoError(t, copied.Tell(h.ctx(), Machine{ID: "laptop", Run: "three"}), "it may be the machine's next process")
+	require.ErrorIs(t, a.Tell(h.ctx(), me), core.ErrInvalid, "two processes at the same time are an error")
 }
 
-func TestMachinesTellWhichQueuesTheyServe(t *testing.T) {
+func TestMachinesAnnounceTheQueuesThatTheyServe(t *testing.T) {
 	t.Parallel()
 	h := startHub(t)
 	desk, err := h.connect("desk").Machines(h.ctx())
@@ -141,10 +141,10 @@ func TestMachinesTellWhichQueuesTheyServe(t *testing.T) {
 	assert.Equal(t, []Served{{Queue: "build", Slots: 1}, {Queue: "gpu", Slots: 3, Free: 2}}, s.Machines[0].Serves)
 	assert.Empty(t, s.Unserved("gpu", 2))
 	assert.Equal(t, "no worker serves the queue typo now; build is served by desk; gpu is served by desk", s.Unserved("typo", 2))
-	assert.Empty(t, s.Unserved("typo", 1+staleTime), "nobody knows")
+	assert.Empty(t, s.Unserved("typo", 1+staleTime), "the status does not say")
 
 	require.NoError(t, desk.Serve(h.ctx(), "one", Served{Queue: "gpu", Slots: 3, Free: 1}))
-	require.NoError(t, desk.Unserve(h.ctx(), "two"))
+	require.NoError(t, desk.Serve(h.ctx(), "two", Served{}))
 	s = served()
 	assert.Equal(t, []Served{{Queue: "gpu", Slots: 3, Free: 1}}, s.Machines[0].Serves)
 	assert.Contains(t, s.Unserved("build", 2), "no worker serves the queue build now")

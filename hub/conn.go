@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -17,12 +19,20 @@ import (
 // batches that are written together, and 2.11 for keys that expire.
 const ServerVersion = "2.15.2"
 
-const oldestMinor = 12 // of 2.x
+// OldestVersion is the oldest version that flame uses.
+const OldestVersion = "2.12"
+
+// Suits reports whether flame can use a server of this version.
+func Suits(version string) bool {
+	var major, minor int
+	n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor)
+	return n == 2 && (major > 2 || major == 2 && minor >= 12)
+}
 
 // callTime bounds one request to the server.
 const callTime = 5 * time.Second
 
-// A Conn is a connection to a hub. It lasts until the first fault of the network.
+// A Conn is a connection to a hub. It lasts until the network first fails.
 type Conn struct {
 	nc      *nats.Conn
 	js      jetstream.JetStream
@@ -60,19 +70,21 @@ func (c *Conn) Close() { c.nc.Close() }
 // Gone is closed when the connection has ended.
 func (c *Conn) Gone() <-chan struct{} { return c.life.Done() }
 
-// Link returns what the connection was made by.
+// Link returns the link that the connection was made with.
 func (c *Conn) Link() Link { return c.link }
 
-// JetStream returns what streams are used by.
+// JetStream returns the interface to streams.
 func (c *Conn) JetStream() jetstream.JetStream { return c.js }
 
-// Call returns a context for requests to the server that are to end within so long. It ends
-// with the connection too, and when the server refuses what is asked of it.
-func (c *Conn) Call(ctx context.Context, within time.Duration) (context.Context, context.CancelFunc) {
+// Ask calls f, which sends requests to subjects that contain a text. The context of f ends after
+// within, with the connection, or when the server refuses a request to such a subject. Ask returns
+// the error of f in words for people.
+func (c *Conn) Ask(ctx context.Context, within time.Duration, subjects string, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
-	ctx, forget := c.refused.watch(ctx, "")
-	unbind := context.AfterFunc(c.life, cancel)
-	return ctx, func() { unbind(); forget(); cancel() }
+	defer cancel()
+	defer context.AfterFunc(c.life, cancel)()
+	defer c.refused.watch(subjects, cancel)()
+	return c.Told(f(ctx))
 }
 
 // Version returns the version of the server.
@@ -81,62 +93,49 @@ func (c *Conn) Version() string { return core.OneLine(c.nc.ConnectedServerVersio
 // Latency measures how long the server takes to answer.
 func (c *Conn) Latency() (time.Duration, error) { return c.nc.RTT() }
 
-// lag returns how much later than others the answer to what was written may come: servers
-// of a cluster agree on it first.
-func (c *Conn) lag() time.Duration {
-	if c.nc.ConnectedClusterName() == "" {
-		return 0
-	}
-	return callTime
-}
-
-// suits reports what keeps flame from using the server.
+// suits returns an error that says why flame cannot use the server.
 func (c *Conn) suits(ctx context.Context) (err error) {
-	var major, minor int
-	if n, _ := fmt.Sscanf(c.nc.ConnectedServerVersion(), "%d.%d", &major, &minor); n < 2 || major < 2 || major == 2 && minor < oldestMinor {
+	if !Suits(c.nc.ConnectedServerVersion()) {
 		return core.Invalidf("the server at %s is nats-server %s", Shown(c.link.URL), c.Version()).
-			WithHint("flame needs 2.%d or newer, best %s: go install github.com/nats-io/nats-server/v2@v%s", oldestMinor, ServerVersion, ServerVersion)
+			WithHint("flame needs %s or newer, best %s: go install github.com/nats-io/nats-server/v2@v%s", OldestVersion, ServerVersion, ServerVersion)
 	}
 	if c.js, err = jetstream.New(c.nc, jetstream.WithDefaultTimeout(callTime)); err != nil {
 		return err
 	}
-	ctx, stop := c.refused.watch(ctx, "$JS.")
-	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	err = Insist(ctx, func(ctx context.Context) error { _, err := c.js.AccountInfo(ctx); return err })
-	switch {
-	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
+	err = c.Ask(ctx, callTime, "$JS.", func(ctx context.Context) error {
+		_, err := Insist(ctx, c.js.AccountInfo)
+		return err
+	})
+	if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
 		return core.Invalidf("the server at %s has no JetStream", Shown(c.link.URL)).
 			WithHint("start it with -js, or with a jetstream block in its configuration; `flame hub` does so")
-	case err != nil:
-		return c.Told(err)
 	}
-	return nil
+	return err
 }
 
-// Told returns an error of the server's as people should read it. A request that was
-// refused looks like one that was never answered.
+// Told returns an error of the server in words for people. The server does not answer a
+// request that it refuses, so the refusal stands in place of the timeout.
 func (c *Conn) Told(err error) error {
-	if err == nil {
-		return nil
+	var problem *core.Problem
+	if err == nil || errors.As(err, &problem) {
+		return err
 	}
 	var api *jetstream.APIError
 	if refused := c.refused.latest(); !errors.As(err, &api) && refused != "" {
 		return core.Invalidf("the hub refused: %s", core.OneLine(refused, 300)).
-			WithHint("this machine may not do that in project %s; ask whoever runs the hub", c.link.Project)
+			WithHint("this machine has no permission for that in project %s; ask the person who runs the hub", c.link.Project)
 	}
 	if isCode(err, errCodeFull) {
 		return core.Unavailablef(err, "project %s has no room left on the hub: %s", c.link.Project, core.OneLine(api.Description, 300)).
-			WithHint("whoever runs the hub can give each project more: `flame hub --space SIZE`; on another server it is the account's limit")
+			WithHint("the person who runs the hub can give each project more: `flame hub --space SIZE`; on another server it is the account's limit")
 	}
 	if errors.As(err, &api) && api.Code == 503 {
 		return core.Unavailablef(err, "the hub cannot do that now: %s", core.OneLine(api.Description, 300)).
 			WithHint("is its disk full, or the space that its server may use? `flame hub` says so in its log")
 	}
 	if errors.Is(err, nats.ErrMaxPayload) {
-		return core.Invalidf("what is sent to the hub is larger than its server takes, %d KB", c.nc.MaxPayload()>>10).
-			WithHint("make it shorter, or have max_payload of the server raised; `flame hub` sets 8MB")
+		return core.Invalidf("a message is larger than the hub's server accepts, %d KB", c.nc.MaxPayload()>>10).
+			WithHint("shorten it, or raise max_payload of the server; `flame hub` sets 8MB")
 	}
 	if c.life.Err() != nil || errors.Is(err, nats.ErrConnectionClosed) {
 		return core.Unavailablef(err, "the connection to the hub was lost: %v", err)
@@ -148,14 +147,14 @@ func (c *Conn) Told(err error) error {
 	return err
 }
 
-// Stream returns a stream of the hub, which is made if it is not there. One that is there
-// is used as it is: who runs the server may have chosen copies and limits for it. A cluster
-// keeps three copies of it, if it has so many servers.
-func (c *Conn) Stream(ctx context.Context, config jetstream.StreamConfig) (jetstream.Stream, error) {
-	ctx, stop := c.refused.watch(ctx, "$JS.")
-	defer stop()
-	s, err := c.stream(ctx, config.Name)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
+// Stream returns a stream of the hub, and makes it if it does not exist. An existing stream
+// is used as it is: the owner of the server may have chosen its copies and limits. A cluster
+// keeps three copies, if it has three servers.
+func (c *Conn) Stream(ctx context.Context, config jetstream.StreamConfig) (s jetstream.Stream, err error) {
+	err = c.Ask(ctx, streamTime, "$JS.", func(ctx context.Context) error {
+		if s, err = c.stream(ctx, config.Name); !errors.Is(err, jetstream.ErrStreamNotFound) {
+			return err
+		}
 		if config.Replicas = 1; c.nc.ConnectedClusterName() != "" {
 			config.Replicas = clusterCopies
 		}
@@ -167,67 +166,124 @@ func (c *Conn) Stream(ctx context.Context, config jetstream.StreamConfig) (jetst
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another machine was faster
 			s, err = c.stream(ctx, config.Name)
 		}
-	}
-	return s, c.Told(err)
-}
-
-func (c *Conn) stream(ctx context.Context, name string) (s jetstream.Stream, err error) {
-	err = Insist(ctx, func(ctx context.Context) error { s, err = c.js.Stream(ctx, name); return err })
+		return err
+	})
 	return s, err
 }
 
-// insistence is how long Insist waits for each answer.
-var insistence = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
+// streamTime bounds finding or making a stream.
+const streamTime = 2*insistTime + 2*callTime
 
-// Insist calls f again if there is no answer, with more time. What a cluster was asked while
-// the server that leads was gone is never answered, though the same asked a moment later
-// would be.
-func Insist(ctx context.Context, f func(ctx context.Context) error) (err error) {
-	for _, wait := range insistence {
-		try, stop := context.WithTimeout(ctx, wait)
-		err = f(try)
-		stop()
-		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
-			break
-		}
-	}
-	return err
+func (c *Conn) stream(ctx context.Context, name string) (jetstream.Stream, error) {
+	return Insist(ctx, func(ctx context.Context) (jetstream.Stream, error) { return c.js.Stream(ctx, name) })
 }
 
-// clusterCopies is how many copies a cluster keeps: one server may be gone, and no more are
-// of use.
+// Insist asks every insistence for at most insistTime, and returns the first answer.
+const (
+	insistence = time.Second
+	insistTime = 7 * time.Second
+)
+
+// Insist calls f every second until one of the calls is answered. A cluster never answers a
+// request that arrived while it had no leader, but it answers the same request a moment later;
+// a slow server still answers the first.
+func Insist[T any](ctx context.Context, f func(ctx context.Context) (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	ctx, stop := context.WithTimeout(ctx, insistTime)
+	defer stop()
+	answers := make(chan answer, 1)
+	again := time.NewTicker(insistence)
+	defer again.Stop()
+	for {
+		go func() {
+			value, err := f(ctx)
+			select {
+			case answers <- answer{value, err}:
+			default: // an earlier one is there
+			}
+		}()
+		select {
+		case a := <-answers:
+			return a.value, a.err
+		case <-again.C:
+		}
+	}
+}
+
+// clusterCopies is how many copies a cluster keeps: enough to lose one server.
 const clusterCopies = 3
 
-// What a server says that cannot keep so many copies.
+// The errors of a server that cannot keep so many copies.
 const (
 	errCodeNoPeers   jetstream.ErrorCode = 10005 // its cluster has too few servers
 	errCodeOneServer jetstream.ErrorCode = 10074 // it is in no cluster
 )
 
-// errCodeFull is what a server says when an account has all that it may have.
+// errCodeFull is the error for an account that has used up its space.
 const errCodeFull jetstream.ErrorCode = 10002
 
-// isCode reports whether an error of the server's has one of the codes.
+// isCode reports whether an error of the server has one of the codes.
 func isCode(err error, codes ...jetstream.ErrorCode) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) && slices.Contains(codes, api.ErrorCode)
 }
 
-// Bucket returns a key-value bucket of the project, which is made if it is not there, and the
-// stream that it is.
-func (c *Conn) Bucket(ctx context.Context, name string, change func(*jetstream.StreamConfig)) (jetstream.KeyValue, jetstream.Stream, error) {
-	full := "flame_" + c.link.Project + "_" + name
-	config := jetstream.StreamConfig{ // what makes a stream a bucket
-		Name: "KV_" + full, Subjects: []string{"$KV." + full + ".>"}, MaxMsgsPerSubject: 1, MaxMsgs: -1, MaxBytes: -1, MaxMsgSize: -1, MaxConsumers: -1,
-		Storage: jetstream.FileStorage, Discard: jetstream.DiscardNew, Compression: jetstream.S2Compression,
-		AllowRollup: true, DenyDelete: true, AllowDirect: true,
+// refusedTime is how long a refusal explains a request that was not answered.
+const refusedTime = time.Minute
+
+// refusals are the latest refusals of a server. The server reports a refusal on the
+// connection and does not answer the request, which would wait until its timeout.
+type refusals struct {
+	mu      sync.Mutex
+	text    string
+	at      time.Time
+	waiting map[*waiter]bool
+}
+
+// A waiter waits for the answer to a message to one of these subjects.
+type waiter struct {
+	subjects string
+	stop     context.CancelFunc
+}
+
+// add notes a refusal, and ends the waits for the refused message.
+func (r *refusals) add(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.text, r.at = text, time.Now()
+	for w := range r.waiting {
+		if strings.Contains(text, w.subjects) {
+			w.stop()
+		}
 	}
-	change(&config)
-	s, err := c.Stream(ctx, config)
-	if err != nil {
-		return nil, nil, err
+}
+
+// latest returns the last refusal of the past minute, or "".
+func (r *refusals) latest() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.at) > refusedTime {
+		return ""
 	}
-	var kv jetstream.KeyValue
-	err = Insist(ctx, func(ctx context.Context) error { kv, err = c.js.KeyValue(ctx, full); return err })
-	return kv, s, c.Told(err)
+	return r.text
+}
+
+// watch calls stop when the server refuses a message to a subject that contains a text. The
+// function that it returns ends the watch.
+func (r *refusals) watch(subjects string, stop context.CancelFunc) (end func()) {
+	w := &waiter{subjects, stop}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.waiting == nil {
+		r.waiting = map[*waiter]bool{}
+	}
+	r.waiting[w] = true
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.waiting, w)
+	}
 }

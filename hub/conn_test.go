@@ -42,7 +42,7 @@ func certificate(t *testing.T) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}
 }
 
-func TestWhatKeepsAMachineFromItsHub(t *testing.T) {
+func TestErrorsOfConnectingToAHub(t *testing.T) {
 	t.Parallel()
 	seed, public := newKey(t)
 	otherSeed, _ := newKey(t)
@@ -64,8 +64,8 @@ func TestWhatKeepsAMachineFromItsHub(t *testing.T) {
 	}{
 		"another key":         {link: Link{Seed: otherSeed, Pin: right.Pin, URL: right.URL}, kind: core.ErrInvalid, says: "does not know this key"},
 		"another certificate": {link: Link{Seed: seed, Pin: Fingerprint([]byte("x")), URL: right.URL}, kind: core.ErrInvalid, says: "another server"},
-		"a damaged key":       {link: Link{Seed: "SUABC", Pin: right.Pin, URL: right.URL}, kind: core.ErrInvalid, says: "no nkey"},
-		"no token":            {link: token.link("laptop"), kind: core.ErrInvalid, says: "does not let this machine in"},
+		"a damaged key":       {link: Link{Seed: "SUABC", Pin: right.Pin, URL: right.URL}, kind: core.ErrInvalid, says: "is not an nkey"},
+		"no token":            {link: token.link("laptop"), kind: core.ErrInvalid, says: "refuses this machine"},
 		"no server":           {link: gone.link("laptop"), kind: core.ErrUnavailable, says: "no hub answers"},
 		"no JetStream":        {link: without.link("laptop"), kind: core.ErrInvalid, says: "has no JetStream"},
 	}
@@ -98,7 +98,7 @@ func restricted(t *testing.T, publish ...string) (h *hubServer, link Link) {
 	return h, link
 }
 
-func TestWhatIsRefusedIsToldAsSuch(t *testing.T) {
+func TestARefusedWriteIsReportedAsRefused(t *testing.T) {
 	t.Parallel()
 	h, link := restricted(t, "$JS.API.>") // it may read, but not write
 	m := h.mate("laptop")
@@ -108,18 +108,18 @@ func TestWhatIsRefusedIsToldAsSuch(t *testing.T) {
 	require.Eventually(t, func() bool { return m.sync.Progress().Waiting > 0 }, patience, 20*time.Millisecond)
 	t.Log("told after", time.Since(began))
 	p := m.sync.Progress()
-	require.ErrorIs(t, p.Error, core.ErrInvalid)
-	assert.Contains(t, p.Error.Error(), "$KV.flame_shop_tree.frame-1")
+	require.ErrorIs(t, p.Fault, core.ErrInvalid)
+	assert.Contains(t, p.Fault.Error(), "$KV.flame_shop_tree.frame-1")
 
 	admin := h.link("admin")
 	admin.URL = "nats://admin:x@" + admin.URL[len("nats://"):]
 	other := h.mate("admin")
 	other.decide("frame-2", "two")
 	h.runAs(other, admin)
-	require.Eventually(t, func() bool { return len(m.all()) == 2 }, patience, 20*time.Millisecond, "what others write still comes")
+	require.Eventually(t, func() bool { return len(m.all()) == 2 }, patience, 20*time.Millisecond, "documents of other machines still arrive")
 }
 
-func TestAMachineThatMayNothing(t *testing.T) {
+func TestAMachineWithoutPermissionsIsRefused(t *testing.T) {
 	t.Parallel()
 	_, link := restricted(t, "nothing")
 	_, err := Connect(t.Context(), link)
@@ -141,7 +141,7 @@ var fulls = map[string]func(*testing.T) *hubServer{
 	},
 }
 
-func TestAHubThatIsFull(t *testing.T) {
+func TestAFullHubIsReported(t *testing.T) {
 	t.Parallel()
 	for says, full := range fulls {
 		t.Run(says, func(t *testing.T) { t.Parallel(); fillOneByOne(t, full(t), says) })
@@ -163,8 +163,8 @@ func fillOneByOne(t *testing.T, h *hubServer, says string) {
 		}, patience, 5*time.Millisecond)
 	}
 	p := m.sync.Progress()
-	require.ErrorIs(t, p.Error, core.ErrUnavailable)
-	assert.Contains(t, p.Error.Error(), says)
+	require.ErrorIs(t, p.Fault, core.ErrUnavailable)
+	assert.Contains(t, p.Fault.Error(), says)
 	assert.True(t, p.Complete)
 	select {
 	case err := <-m.done:
@@ -174,7 +174,7 @@ func fillOneByOne(t *testing.T, h *hubServer, says string) {
 }
 
 // The server does not answer a batch in the middle of which its space ends; it keeps a part.
-func TestAHubThatIsFullInTheMiddleOfABatch(t *testing.T) {
+func TestAHubThatFillsUpWithinABatch(t *testing.T) {
 	t.Parallel()
 	for says, full := range fulls {
 		t.Run(says, func(t *testing.T) { t.Parallel(); fillWithABatch(t, full(t), says) })
@@ -191,9 +191,9 @@ func fillWithABatch(t *testing.T, h *hubServer, says string) {
 	h.run(m)
 	require.Eventually(t, func() bool { return m.sync.Progress().Waiting > 0 }, patience, 5*time.Millisecond)
 	p := m.sync.Progress()
-	require.ErrorIs(t, p.Error, core.ErrUnavailable)
-	assert.Contains(t, p.Error.Error(), says)
-	assert.NotContains(t, p.Error.Error(), "does not answer")
+	require.ErrorIs(t, p.Fault, core.ErrUnavailable)
+	assert.Contains(t, p.Fault.Error(), says)
+	assert.NotContains(t, p.Fault.Error(), "does not answer")
 }
 
 func TestABatchThatIsNotAnswered(t *testing.T) {

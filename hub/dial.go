@@ -20,17 +20,16 @@ import (
 // dialTime bounds one attempt to connect.
 const dialTime = 5 * time.Second
 
-// A hub that says nothing for pingTime is asked for a sign of life; one that misses two
-// of them is gone.
+// A hub that is silent for pingTime is pinged; after two lost pings the connection ends.
 const (
 	pingTime  = 4 * time.Second
 	pingsLost = 2
 )
 
-// errPin is another server's certificate.
-var errPin = errors.New("its certificate is not the one that was agreed on")
+// errPin reports the certificate of another server.
+var errPin = errors.New("its certificate is not the one that this machine joined with")
 
-// An Identity is how a client of a hub's server shows who it is.
+// An Identity is how a client authenticates to a hub's server.
 type Identity struct {
 	URL   string
 	Seed  string // private nkey; empty: the URL or Creds say who it is
@@ -39,7 +38,7 @@ type Identity struct {
 	Creds string // path of a file with JWT and key; may be empty
 }
 
-// Identity returns how a machine shows who it is.
+// Identity returns the identity of a machine.
 func (l Link) Identity() Identity {
 	return Identity{URL: l.URL, Seed: l.Seed, Pin: l.Pin, Inbox: InboxOf(l.Machine), Creds: l.Creds}
 }
@@ -47,8 +46,8 @@ func (l Link) Identity() Identity {
 // InboxOf returns the prefix of the subjects at which a client gets answers.
 func InboxOf(name string) string { return "_INBOX_" + name }
 
-// Dial connects. It tries once, and the connection does not last beyond a fault of the
-// network: whoever needs another dials again, and begins anew what it watched.
+// Dial connects. It tries once, and the connection does not reconnect: the caller dials
+// again and restarts its watches.
 func (i Identity) Dial(ctx context.Context, options ...nats.Option) (*nats.Conn, error) {
 	timeout := dialTime
 	if until, ok := ctx.Deadline(); ok {
@@ -64,7 +63,7 @@ func (i Identity) Dial(ctx context.Context, options ...nats.Option) (*nats.Conn,
 	if i.Seed != "" {
 		pair, err := nkeys.FromSeed([]byte(i.Seed))
 		if err != nil {
-			return nil, core.Invalidf("the key is no nkey: %v", err)
+			return nil, core.Invalidf("the key is not an nkey: %v", err)
 		}
 		public, err := pair.PublicKey()
 		if err != nil {
@@ -85,11 +84,11 @@ func (i Identity) Dial(ctx context.Context, options ...nats.Option) (*nats.Conn,
 	return nc, nil
 }
 
-// pinned trusts one certificate, whoever signed it.
+// pinned trusts one certificate, regardless of its signer.
 func pinned(pin string) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
-		InsecureSkipVerify: true, // names and authorities say less than the pin
+		InsecureSkipVerify: true, // the pin proves more than names and authorities
 		VerifyConnection: func(state tls.ConnectionState) error {
 			if len(state.PeerCertificates) == 0 || Fingerprint(state.PeerCertificates[0].Raw) != pin {
 				return errPin
@@ -99,13 +98,13 @@ func pinned(pin string) *tls.Config {
 	}
 }
 
-// Fingerprint returns what Pin is of a certificate.
+// Fingerprint returns the Pin of a certificate.
 func Fingerprint(certificate []byte) string {
 	sum := sha256.Sum256(certificate)
 	return hex.EncodeToString(sum[:])
 }
 
-// Shown returns the URL of a server, or of several, without what is secret in it.
+// Shown returns the URL of a server, or of several, without its secrets.
 func Shown(address string) string {
 	var shown []string
 	for part := range strings.SplitSeq(address, ",") {
@@ -118,7 +117,7 @@ func Shown(address string) string {
 	return strings.Join(shown, ",")
 }
 
-// unreached returns the advice for an error of connecting.
+// unreached turns an error of connecting into advice.
 func (i Identity) unreached(err error) error {
 	at := Shown(i.URL)
 	var problem *core.Problem
@@ -128,14 +127,14 @@ func (i Identity) unreached(err error) error {
 		return err
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired):
 		if i.Pin == "" {
-			return core.Invalidf("the server at %s does not let this machine in", at).WithHint("give user and password, or a token, in the URL, or a file with --creds")
+			return core.Invalidf("the server at %s refuses this machine", at).WithHint("give user and password, or a token, in the URL, or a file with --creds")
 		}
 		return core.Invalidf("the hub at %s does not know this key", at).
-			WithHint("an invitation works once, and not for long: ask for another, `flame hub invite`; " +
-				"a machine that had joined was removed there, or the hub's folder is new: `flame leave`, then join anew")
+			WithHint("an invitation works once and expires: ask for another, `flame hub invite`; " +
+				"if this machine had joined, it was removed there, or the hub's folder is new: `flame leave`, then join again")
 	case errors.Is(err, errPin):
-		return core.Invalidf("what answers at %s is another server: %v", at, errPin).
-			WithHint("if the hub was set up anew, ask for another invitation; if not, somebody is between you and it")
+		return core.Invalidf("another server answers at %s: %v", at, errPin).
+			WithHint("if the hub was set up again, ask for another invitation; if not, an attacker may be intercepting the connection")
 	case errors.As(err, &network), errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout):
 		return core.Unavailablef(err, "no hub answers at %s: %v", at, err).
 			WithHint("is `flame hub` running there, does it listen on more than its own machine (--listen), and may this machine connect?")

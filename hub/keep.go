@@ -4,68 +4,93 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"flame/core"
-	"flame/store/disk"
+	"flame/local/lock"
 )
 
-// lockName is the file in a project's data folder whose lock the process holds that keeps
-// the project connected.
+// lockName is a file in a project's data folder. The process that keeps the project connected
+// holds its lock.
 const lockName = "hub.lock"
 
 // The times of keeping a project connected.
 const (
-	watchTime    = time.Second            // between two looks at hub.json, and at the lock
-	shortestWait = 250 * time.Millisecond // before another attempt to connect; doubled each time
-	longestWait  = 5 * time.Second
-	leaveTime    = 2 * time.Second // for what is told to the hub at the end
+	watchTime = time.Second     // between two looks at hub.json, and at the lock
+	leaveTime = 2 * time.Second // for the last messages to the hub
 )
+
+// The pause before another attempt to connect, which doubles each time.
+const (
+	shortestPause = 250 * time.Millisecond
+	LongestPause  = 5 * time.Second
+)
+
+// Retry calls f until it reports that it is over, or ctx ends. It pauses after each call, for
+// a time that differs between machines. After a call that lasted longer than LongestPause, the
+// next pause is the shortest.
+func Retry(ctx context.Context, f func() (over bool)) {
+	for pause := shortestPause; ; pause = min(2*pause, LongestPause) {
+		began := time.Now()
+		if f() || ctx.Err() != nil {
+			return
+		}
+		if time.Since(began) > LongestPause {
+			pause = shortestPause
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause/2 + rand.N(pause)):
+		}
+	}
+}
 
 // errLinkChanged ends a connection because the project left its hub, or joined another.
 var errLinkChanged = errors.New("hub.json has changed")
 
-// A Station is a project that is kept connected to its hub. All fields must be set, but
-// those that say otherwise.
+// A Station is a project to keep connected to its hub. All fields are required unless they say
+// otherwise.
 type Station struct {
 	Data    string                                      // its data folder
 	Tree    func(machine string) Tree                   // its part in the tree, as machine (see TreeOf)
 	Held    func(ctx context.Context) ([]string, error) // ids of the frames in progress whose sessions are live on this machine
 	Version string                                      // of this flame
 
-	// Agents returns what is told of this machine's agents, and Meet takes in what others
-	// tell of their own: news are what some of those that are there told now. nil: none are
-	// told.
+	// Agents returns the states of this machine's agents, as other machines get them. Meet
+	// stores the states of agents on the connected machines, there; news has the changed states.
+	// If Agents is nil, machines exchange no states.
 	Agents func(ctx context.Context) (json.RawMessage, error)
 	Meet   func(ctx context.Context, there []string, news map[string]json.RawMessage) error
 
-	// Beside runs while there is a connection, until ctx ends; nil: nothing does.
+	// Beside runs during each connection, until ctx ends; it may be nil.
 	Beside func(ctx context.Context)
 
 	Log *slog.Logger
 	Now func() core.Millis
 }
 
-// Keep keeps a project connected to its hub until ctx ends, from when it joins one until it
-// leaves. Of several processes one does so. Without a hub it looks once a second whether
-// there is one, and does nothing else.
+// Keep keeps a project connected to its hub until ctx ends. Only one of several processes
+// connects. While the project has no hub, Keep checks once a second whether it has joined one.
 func Keep(ctx context.Context, s Station) {
 	k := &keeper{Station: s}
 	look := time.NewTicker(watchTime)
 	defer look.Stop()
 	for {
-		if k.stamp() != "" {
-			if lock := k.lock(); lock != nil {
+		if _, err := os.Lstat(filepath.Join(k.Data, linkName)); err == nil {
+			held, err := k.lock(ctx)
+			switch {
+			case err == nil:
 				k.keep(ctx)
-				lock.Close()
+				held.Release()
+			case !errors.Is(err, lock.ErrBusy):
+				k.tell(err)
 			}
 		}
 		select {
@@ -84,34 +109,14 @@ type keeper struct {
 	logged  string // the error that was logged last
 }
 
-// stamp returns something that changes with hub.json; empty if there is none.
-func (k *keeper) stamp() string {
-	info, err := os.Lstat(filepath.Join(k.Data, linkName))
-	if err != nil {
-		return ""
-	}
-	var inode uint64
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		inode = stat.Ino
-	}
-	return fmt.Sprint(info.ModTime().UnixNano(), info.Size(), inode)
+// lock takes the lock of the project. The error is lock.ErrBusy if another process has it.
+func (k *keeper) lock(ctx context.Context) (*lock.Lock, error) {
+	wait, stop := context.WithTimeout(ctx, watchTime)
+	defer stop()
+	return lock.Take(wait, filepath.Join(k.Data, lockName))
 }
 
-// lock returns the locked file, or nil if another process has it.
-func (k *keeper) lock() *os.File {
-	file, err := disk.OpenOwn(filepath.Join(k.Data, lockName), os.O_RDWR|os.O_CREATE)
-	if err != nil {
-		k.tell(err)
-		return nil
-	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		file.Close()
-		return nil
-	}
-	return file
-}
-
-// tell logs what went wrong, once in a row.
+// tell logs an error, unless it is the same as the one before.
 func (k *keeper) tell(err error) {
 	if err != nil && err.Error() != k.logged {
 		k.logged = err.Error()
@@ -121,46 +126,35 @@ func (k *keeper) tell(err error) {
 
 // keep keeps the project connected as long as it is joined.
 func (k *keeper) keep(ctx context.Context) {
-	var wait time.Duration
 	for ctx.Err() == nil {
-		stamp := k.stamp()
-		link, err := Load(k.Data)
-		if errors.Is(err, fs.ErrNotExist) {
-			k.tell(removeStatus(k.Data))
+		link, unusable := Load(k.Data)
+		if errors.Is(unusable, fs.ErrNotExist) {
+			k.tell(removeOwn(filepath.Join(k.Data, statusName)))
 			return
 		}
-		while, stop := k.untilChanged(ctx, stamp)
-		if err == nil {
-			var connected bool
-			if connected, err = k.connect(while, link); connected {
-				wait = 0
+		while, stop := k.untilChanged(ctx, link)
+		Retry(while, func() (over bool) {
+			err := unusable
+			if err == nil {
+				err = k.connect(while, link)
 			}
-		}
-		if while.Err() == nil {
-			k.fail(err)
-			wait = min(max(shortestWait, 2*wait), longestWait)
-			select {
-			case <-while.Done():
-			case <-time.After(wait/2 + rand.N(wait)): // not all machines at once
+			if while.Err() == nil {
+				k.fail(err)
 			}
-		}
+			return false
+		})
 		stop()
 	}
 }
 
-// fail says that the project is not connected.
+// fail writes into the status that the project is not connected, and why.
 func (k *keeper) fail(err error) {
 	k.tell(err)
-	status := Status{At: k.Now(), PID: os.Getpid(), Error: err.Error()}
-	var problem *core.Problem
-	if errors.As(err, &problem) {
-		status.Hint = problem.Hint
-	}
-	k.tell(saveStatus(k.Data, status))
+	k.tell(writeOwn(filepath.Join(k.Data, statusName), Status{At: k.Now(), PID: os.Getpid(), Error: err.Error(), Hint: core.HintOf(err)}))
 }
 
-// untilChanged returns a context that ends when hub.json is no longer what it was.
-func (k *keeper) untilChanged(ctx context.Context, stamp string) (context.Context, func()) {
+// untilChanged returns a context that ends when hub.json has another link.
+func (k *keeper) untilChanged(ctx context.Context, link Link) (context.Context, func()) {
 	ctx, stop := context.WithCancelCause(ctx)
 	go func() {
 		look := time.NewTicker(watchTime)
@@ -170,7 +164,8 @@ func (k *keeper) untilChanged(ctx context.Context, stamp string) (context.Contex
 			case <-ctx.Done():
 				return
 			case <-look.C:
-				if k.stamp() != stamp {
+				now, err := Load(k.Data)
+				if now != link && !errors.Is(err, core.ErrUnavailable) || errors.Is(err, fs.ErrNotExist) {
 					stop(errLinkChanged)
 				}
 			}
@@ -179,12 +174,11 @@ func (k *keeper) untilChanged(ctx context.Context, stamp string) (context.Contex
 	return ctx, func() { stop(nil) }
 }
 
-// connect connects the project, until ctx ends or the connection is lost. It reports
-// whether there was one.
-func (k *keeper) connect(ctx context.Context, link Link) (connected bool, err error) {
+// connect connects the project, until ctx ends or the connection is lost.
+func (k *keeper) connect(ctx context.Context, link Link) error {
 	conn, err := Connect(ctx, link)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer conn.Close()
 	if k.machine != link.Machine {
@@ -201,5 +195,5 @@ func (k *keeper) connect(ctx context.Context, link Link) (connected bool, err er
 	err = k.syncer.Run(ctx, conn)
 	stop()
 	others.Wait()
-	return true, err
+	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/local/lock"
 )
 
 // A kept project is one with a data folder.
@@ -65,7 +66,7 @@ func TestAProjectIsKeptConnected(t *testing.T) {
 	a.held = []string{"frame-1"}
 	a.decide("frame-1", "one")
 	a.keep(h)
-	assert.NoFileExists(t, filepath.Join(a.data, lockName), "without a hub nothing is done")
+	assert.NoFileExists(t, filepath.Join(a.data, lockName), "without a hub flame makes no lock")
 	for _, k := range []*kept{a, b} {
 		require.NoError(t, Save(k.data, h.link(k.clock.Machine)))
 	}
@@ -103,13 +104,14 @@ func TestOneProcessKeepsAProject(t *testing.T) {
 	first := a.await(t, connected)
 	second := (&kept{memory: newMemory("laptop"), data: a.data}).keep(h)
 	k := &keeper{Station: Station{Data: a.data, Log: slog.New(slog.DiscardHandler)}}
-	assert.Nil(t, k.lock(), "the first has it")
+	_, err := k.lock(h.ctx())
+	require.ErrorIs(t, err, lock.ErrBusy, "the first process has it")
 	a.stop()
 	s := second.await(t, func(s Status) bool { return connected(s) && s.Since != first.Since })
 	assert.Greater(t, s.Since, first.Since)
 }
 
-func TestAStatusThatIsNone(t *testing.T) {
+func TestAnUnreadableStatusIsReported(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"no JSON": "{", "too long": strings.Repeat(" ", maxStatus+1), "another type": `{"at":"x"}`} {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +129,7 @@ func TestAStatusThatIsNone(t *testing.T) {
 	require.ErrorIs(t, err, core.ErrUnavailable)
 }
 
-func TestLinksThatAreNone(t *testing.T) {
+func TestUnreadableLinksAreReported(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
 		"no JSON": "{", "empty": "", "too long": strings.Repeat(" ", maxLink+1), "nothing in it": "{}", "no machine": `{"url":"nats://x","project":"p"}`,

@@ -1,3 +1,6 @@
+// Package hub connects the flames of several machines through a NATS server with JetStream.
+// The server is a meeting point and may be lost: some machine has everything that it holds.
+// Only this package and hub/queue speak NATS.
 package hub
 
 import (
@@ -5,16 +8,14 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"syscall"
 
 	"flame/core"
-	"flame/project/place"
-	"flame/whole"
+	"flame/local/place"
 )
 
 // linkName is the file in a project's data folder that says which hub it is joined to.
@@ -27,7 +28,7 @@ const maxLink = 16 << 10
 // error is fs.ErrNotExist.
 func Load(data string) (l Link, err error) {
 	path := filepath.Join(data, linkName)
-	text, err := readOwn(path, maxLink)
+	text, err := place.ReadOwn(path, maxLink)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, core.ErrUnavailable) {
 		return l, err
 	}
@@ -38,34 +39,9 @@ func Load(data string) (l Link, err error) {
 		err = l.check()
 	}
 	if err != nil {
-		return l, core.Invalidf("%s cannot be used: %v", path, err).WithHint("`flame leave` removes it; then join anew")
+		return l, core.Invalidf("%s cannot be used: %v", path, err).WithHint("`flame leave` removes it; then join again")
 	}
 	return l, nil
-}
-
-// readOwn reads a file of the data folder of at most max bytes. If it is not there, the
-// error is fs.ErrNotExist; if it may not be used, ErrUnavailable.
-func readOwn(path string, max int64) ([]byte, error) {
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fs.ErrNotExist
-	}
-	if err != nil {
-		return nil, core.Unavailablef(err, "%s cannot be read: %v", path, err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err == nil {
-		err = place.Trusted(path, info, 0)
-	}
-	if err != nil {
-		return nil, err
-	}
-	text, err := io.ReadAll(io.LimitReader(file, max+1))
-	if err == nil && int64(len(text)) > max {
-		err = errors.New("it is too long")
-	}
-	return text, err
 }
 
 // Save keeps the link of a project in its data folder, which must exist.
@@ -79,13 +55,10 @@ func writeOwn(path string, document any) error {
 	if err != nil {
 		return err
 	}
-	return whole.Write(path, 0o600, func(to io.Writer) error {
-		_, err := to.Write(append(text, '\n'))
-		return err
-	})
+	return place.WriteOwn(path, append(text, '\n'))
 }
 
-// Remove has a project be joined to no hub.
+// Remove removes the link of a project to its hub.
 func Remove(data string) error {
 	return removeOwn(filepath.Join(data, linkName))
 }
@@ -99,10 +72,10 @@ func removeOwn(path string) error {
 	return err
 }
 
-// NewMachine returns an id for this machine on a hub: its name, as far as that is fit for
-// one, and some random characters.
+// NewMachine returns an id for this machine on a hub: its name, without characters that ids
+// lack, and some random characters.
 func NewMachine() string {
-	name, _ := os.Hostname() // without one, the random characters alone tell it apart
+	name, _ := os.Hostname() // without a name, the random characters distinguish it
 	name, _, _ = strings.Cut(strings.ToLower(name), ".")
 	name = strings.Trim(strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
@@ -114,4 +87,82 @@ func NewMachine() string {
 		name = "machine"
 	}
 	return name + "-" + strings.ToLower(rand.Text()[:5])
+}
+
+// statusName is the file in a project's data folder with the status of its connection,
+// written by the process that keeps the project connected.
+const statusName = "hub-status.json"
+
+// maxStatus is the greatest size of that file in bytes.
+const maxStatus = 1 << 20
+
+// A status is written again after statusTime at the latest, and holds for staleTime.
+const (
+	statusTime = core.Millis(15_000)
+	staleTime  = core.Millis(45_000)
+)
+
+// A Status is the state of a project's connection to its hub. Reading it needs no network.
+type Status struct {
+	At      core.Millis `json:"at"`                  // when it was written
+	PID     int         `json:"pid"`                 // the process that keeps the project connected
+	Since   core.Millis `json:"since,omitempty"`     // when it connected; 0: it is not connected
+	Server  string      `json:"server,omitempty"`    // version of the server
+	Latency float64     `json:"latencyMs,omitempty"` // of one answer, in milliseconds
+	Progress
+	Machines []Machine `json:"machines,omitempty"` // that are connected, or were a few minutes ago
+	Error    string    `json:"error,omitempty"`    // what went wrong last, if it still is
+	Hint     string    `json:"hint,omitempty"`     // what to do about it
+}
+
+// Holds reports whether a process still keeps the status up to date.
+func (s Status) Holds(now core.Millis) bool { return now-s.At < staleTime }
+
+// Unserved says that no worker serves a queue, and which queues have workers. It is empty if a
+// worker serves the queue, or the status does not say.
+func (s Status) Unserved(queue string, now core.Millis) string {
+	if !s.Holds(now) || s.Since == 0 || len(s.Machines) == 0 {
+		return ""
+	}
+	var others []string
+	for _, m := range s.Machines {
+		for _, served := range m.Serves {
+			if served.Queue == queue {
+				return ""
+			}
+			if one := served.Queue + " is served by " + m.ID; !slices.Contains(others, one) && len(others) < maxOthers {
+				others = append(others, one)
+			}
+		}
+	}
+	return strings.Join(append([]string{"no worker serves the queue " + queue + " now"}, others...), "; ")
+}
+
+// maxOthers is how many other queues are named.
+const maxOthers = 5
+
+// LoadStatus reads the status of a project from its data folder. Without a status, the
+// error is fs.ErrNotExist.
+func LoadStatus(data string) (s Status, err error) {
+	path := filepath.Join(data, statusName)
+	text, err := place.ReadOwn(path, maxStatus)
+	if err == nil {
+		err = json.Unmarshal(text, &s)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, core.ErrUnavailable) {
+		err = core.Invalidf("%s cannot be used: %v", path, err).WithHint("remove it; flame writes it again")
+	}
+	return s, err
+}
+
+// A Link says which hub a project of this machine is joined to. It is kept in the project's
+// data folder, as hub.json.
+type Link struct {
+	URL      string      `json:"url"`             // nats:// or tls://; the user's own server may have a user, password or token in it
+	Project  string      `json:"project"`         // name of the project on the hub: letters, digits, - and _
+	Machine  string      `json:"machine"`         // id of this machine there: its name, and some random characters
+	Seed     string      `json:"seed,omitempty"`  // private nkey of this machine
+	Pin      string      `json:"pin,omitempty"`   // SHA-256 of the server's certificate, in hex; empty: as the system trusts it
+	Creds    string      `json:"creds,omitempty"` // path of a file of the user's with JWT and key
+	JoinedAt core.Millis `json:"joinedAt"`
 }

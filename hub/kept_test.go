@@ -25,19 +25,19 @@ func TestALinkIsChecked(t *testing.T) {
 	seed, account := seedOf(nkeys.CreateUser), seedOf(nkeys.CreateAccount)
 	whole := Link{URL: "tls://host:4222", Project: "shop-1a2b3c4d", Machine: "desk-abcde", Seed: seed, Pin: strings.Repeat("ab", 32), JoinedAt: 1}
 	for says, change := range map[string]func(*Link){
-		"":                          func(*Link) {},
-		" ":                         func(l *Link) { l.URL, l.Seed, l.Pin, l.Creds = "nats://u:secret@a,nats://b:4223", "", "", "/creds" },
-		"the url is missing":        func(l *Link) { l.URL = "" },
-		"its url is not":            func(l *Link) { l.URL = "http://u:secret@host" },
-		"its project is missing":    func(l *Link) { l.Project = "" },
-		"or no name of one":         func(l *Link) { l.Project = "shop.>" },
-		"its machine is missing":    func(l *Link) { l.Machine = "" },
-		"or no id of one":           func(l *Link) { l.Machine = "desk\n" },
-		"its seed is no private":    func(l *Link) { l.Seed = seed[:20] },
-		"its seed is no private ":   func(l *Link) { l.Seed = account },
-		"its pin is not":            func(l *Link) { l.Pin = "abcd" },
-		"its pin is not that":       func(l *Link) { l.Pin = strings.Repeat("x", 64) },
-		"its creds are no absolute": func(l *Link) { l.Creds = "creds" },
+		"":                              func(*Link) {},
+		" ":                             func(l *Link) { l.URL, l.Seed, l.Pin, l.Creds = "nats://u:secret@a,nats://b:4223", "", "", "/creds" },
+		"the url is missing":            func(l *Link) { l.URL = "" },
+		"its url is not":                func(l *Link) { l.URL = "http://u:secret@host" },
+		"its project is missing":        func(l *Link) { l.Project = "" },
+		"project is missing or invalid": func(l *Link) { l.Project = "shop.>" },
+		"its machine is missing":        func(l *Link) { l.Machine = "" },
+		"machine is missing or invalid": func(l *Link) { l.Machine = "desk\n" },
+		"its seed is not a private":     func(l *Link) { l.Seed = seed[:20] },
+		"its seed is not a private ":    func(l *Link) { l.Seed = account },
+		"its pin is not":                func(l *Link) { l.Pin = "abcd" },
+		"its pin is not the hash":       func(l *Link) { l.Pin = strings.Repeat("x", 64) },
+		"its creds are not an absolute": func(l *Link) { l.Creds = "creds" },
 	} {
 		data, link := t.TempDir(), whole
 		change(&link)

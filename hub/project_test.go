@@ -66,7 +66,7 @@ func TestTwoProjectsOnTwoMachines(t *testing.T) {
 	require.Eventually(t, func() bool { return frames(h.ctx(), t, b)[f.ID].Machine == "laptop" }, patience, 50*time.Millisecond)
 	require.Eventually(t, func() bool { // the frame is worked in, and so it is held
 		err := Claim(h.ctx(), b, dataB, frames(h.ctx(), t, b)[f.ID])
-		return err != nil && assert.ObjectsAreEqual(f.ID+" is being worked in on machine laptop", err.Error())
+		return err != nil && assert.ObjectsAreEqual(f.ID+" is in use on machine laptop", err.Error())
 	}, patience, 50*time.Millisecond)
 	_, _, err = stack.AddDecision(h.ctx(), b, by, f.ID, "from the desk")
 	require.NoError(t, err)
@@ -82,13 +82,13 @@ func TestAClaimOfAFrameThatChangedMeanwhile(t *testing.T) {
 	_, err := shared.Take(h.ctx(), p, "desk", []merge.Doc{others.all()["frame-1"]})
 	require.NoError(t, err)
 	old := frames(h.ctx(), t, p)["frame-1"]
-	require.NoError(t, Claim(h.ctx(), p, data, old), "without a hub there is nobody to agree with")
+	require.NoError(t, Claim(h.ctx(), p, data, old), "without a hub every claim is granted")
 
 	require.NoError(t, Save(data, h.link("desk")))
-	require.NoError(t, Claim(h.ctx(), p, data, old), "the hub does not know it")
+	require.NoError(t, Claim(h.ctx(), p, data, old), "the hub does not know the frame")
 	h.run(others)
 	require.Eventually(t, func() bool { return others.sync.Progress().Sent == 1 }, patience, 5*time.Millisecond)
-	require.NoError(t, Claim(h.ctx(), p, data, old), "it is as it was")
+	require.NoError(t, Claim(h.ctx(), p, data, old), "the frame is unchanged")
 
 	require.NoError(t, h.claims("desk", claimTime).Claim(h.ctx(), "frame-1")) // and released below
 	others.write("frame-1", func(f *core.Frame) { f.Status, f.Summary = core.Completed, "It was done there." })
@@ -99,9 +99,9 @@ func TestAClaimOfAFrameThatChangedMeanwhile(t *testing.T) {
 	now := frames(h.ctx(), t, p)["frame-1"]
 	assert.Equal(t, "It was done there.", now.Summary)
 	assert.Equal(t, core.Completed, now.Status)
-	require.NoError(t, h.claims("third", claimTime).Claim(h.ctx(), "frame-1"), "it was released")
+	require.NoError(t, h.claims("third", claimTime).Claim(h.ctx(), "frame-1"), "the claim was released")
 
 	machine, err := shared.Machine(h.ctx(), p)
 	require.NoError(t, err)
-	assert.Equal(t, "desk", machine, "with which it joins again")
+	assert.Equal(t, "desk", machine, "the machine keeps its id")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"slices"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -12,14 +13,14 @@ import (
 	"flame/core/merge"
 )
 
-// A round is what is known of a hub's tree from one full watch on.
+// A round is the knowledge of a hub's tree since one full watch began.
 type round struct {
 	*Syncer
 	tree   *tree
 	at     map[string]slot // what the hub has, by key
 	newest uint64          // the highest revision that was seen
-	failed int             // documents that the hub did not take in this round
-	unused map[string]bool // keys of values of which this machine can make no use
+	failed int             // documents that the hub did not accept in this round
+	unused map[string]bool // keys of values that this machine cannot use
 }
 
 // A slot is what the hub has at a key.
@@ -33,9 +34,9 @@ type slot struct {
 type has int
 
 const (
-	nothing  has = iota // a marker that it was deleted, or garbage; what this machine has replaces it
-	document            // one that this machine has too
-	unread              // one that this machine refuses, or of a newer flame, which is left alone
+	nothing  has = iota // a deletion marker, or garbage; this machine's document replaces it
+	document            // a document that this machine has too
+	unread              // a document that this machine refuses, or of a newer flame; it stays as it is
 )
 
 // seed is that of the sums of slots.
@@ -46,31 +47,19 @@ func (r *round) note(key string, revision uint64, has has, value []byte) {
 	r.at[key], r.newest = slot{revision, has, maphash.Bytes(seed, value)}, max(r.newest, revision)
 }
 
-// says reports whether the hub has these bytes already. Two machines that disagree on what
-// they say would write them for ever.
+// says reports whether the hub already has these bytes. Without this check, two machines that
+// read them differently would overwrite each other forever.
 func (s slot) says(value []byte) bool {
 	return s.has == document && s.sum == maphash.Bytes(seed, value)
 }
 
-// send brings documents to the hub. Those that it does not take are counted; they are tried
-// again in the next round. An error ends the round.
+// send sends documents to the hub. It counts those that the hub does not accept; the next
+// round sends them again. An error ends the round.
 func (r *round) send(ctx context.Context, docs []merge.Doc) error {
 	var all []outgoing
 	for _, d := range docs {
-		at := r.at[keyOf(d.ID)]
-		if at.has == unread {
-			continue
-		}
-		value, cut, err := r.tree.fit(d)
-		if err != nil {
-			r.tooLarge(d.ID, err)
-			continue
-		}
-		if cut {
-			r.whole[d.ID] = d.Work
-		}
-		if !at.says(value) {
-			all = append(all, outgoing{doc: d, value: value, last: at.revision})
+		if o, due := r.prepare(d); due {
+			all = append(all, o)
 		}
 	}
 	for _, batch := range batchesOf(all) {
@@ -81,7 +70,25 @@ func (r *round) send(ctx context.Context, docs []merge.Doc) error {
 	return nil
 }
 
-// write brings a batch to the hub.
+// prepare returns what to send of a document. It is not due if the hub has it, it does not
+// fit, or the hub has a version that this machine does not understand.
+func (r *round) prepare(d merge.Doc) (o outgoing, due bool) {
+	at := r.at[keyOf(d.ID)]
+	if at.has == unread {
+		return o, false
+	}
+	value, cut, err := r.tree.fit(d)
+	if err != nil {
+		r.tooLarge(d.ID, err)
+		return o, false
+	}
+	if cut {
+		r.whole[d.ID] = d.Work
+	}
+	return outgoing{doc: d, value: value, last: at.revision}, !at.says(value)
+}
+
+// write sends a batch to the hub.
 func (r *round) write(ctx context.Context, batch []outgoing) error {
 	if len(batch) > 1 && r.tree.batches {
 		first, err := r.tree.putTogether(ctx, batch)
@@ -92,11 +99,11 @@ func (r *round) write(ctx context.Context, batch []outgoing) error {
 				r.sent(o, first+uint64(i))
 			}
 			return nil
-		case isUnfinished(err), isCode(err, errCodeFull): // why, and whether a smaller one fits, is told to those that are written alone
+		case isUnfinished(err), isCode(err, errCodeFull): // single writes find out why, and whether a smaller document fits
 		case errors.As(err, &api) && api.Code == 400: // batches are not for this stream
-			r.Log.Info("the hub takes documents one by one only", "error", err)
+			r.Log.Info("the hub accepts only single documents", "error", err)
 			r.tree.batches = false
-		case !errors.Is(err, errChanged):
+		case !IsMismatch(err):
 			return r.refused(ctx, err, len(batch))
 		}
 	}
@@ -106,7 +113,7 @@ func (r *round) write(ctx context.Context, batch []outgoing) error {
 		switch {
 		case err == nil:
 			r.sent(o, revision)
-		case errors.Is(err, errChanged):
+		case IsMismatch(err):
 			changed = append(changed, o)
 		default:
 			failed, failure = failed+1, err
@@ -128,45 +135,35 @@ func (r *round) write(ctx context.Context, batch []outgoing) error {
 // settleTries is how often a document is sent that changes on the hub meanwhile.
 const settleTries = 8
 
-// settle brings a document to the hub that another machine changed meanwhile: first what
-// the other wrote is taken in.
+// settle sends a document that another machine changed meanwhile, after taking in that
+// change.
 func (r *round) settle(ctx context.Context, o outgoing) error {
 	for range settleTries {
-		value, revision, err := r.tree.last(ctx, keyOf(o.doc.ID))
+		value, revision, err := r.tree.Last(ctx, keyOf(o.doc.ID))
 		if err != nil {
 			return r.refused(ctx, err, 1)
 		}
-		d, has := r.read(keyOf(o.doc.ID), value, revision)
-		if has == unread {
-			return nil
-		}
-		if o.last = revision; has == document {
-			owed, err := r.Tree.Take(ctx, []merge.Doc{d})
+		d := o.doc
+		if came, has := r.read(keyOf(d.ID), value, revision); has == document {
+			owed, err := r.Tree.Take(ctx, []merge.Doc{came})
 			if err != nil || len(owed) == 0 {
 				return err // the hub has all
 			}
-			o.doc = owed[0]
+			d = owed[0]
 		}
-		var cut bool
-		if o.value, cut, err = r.tree.fit(o.doc); err != nil {
-			r.tooLarge(o.doc.ID, err)
+		var due bool
+		if o, due = r.prepare(d); !due {
 			return nil
 		}
-		if cut {
-			r.whole[o.doc.ID] = o.doc.Work
-		}
-		if r.at[keyOf(o.doc.ID)].says(o.value) {
-			return nil
-		}
-		if revision, err = r.tree.put(ctx, o); err == nil {
+		if revision, err = r.tree.Replace(ctx, keyOf(o.doc.ID), o.value, o.last, 0); err == nil {
 			r.sent(o, revision)
 			return nil
 		}
-		if !errors.Is(err, errChanged) {
+		if !IsMismatch(err) {
 			return r.refused(ctx, err, 1)
 		}
 	}
-	return r.refused(ctx, fmt.Errorf("%s changes all the time", o.doc.ID), 1)
+	return r.refused(ctx, fmt.Errorf("%s keeps changing", o.doc.ID), 1)
 }
 
 // sent notes that the hub has a document.
@@ -187,14 +184,11 @@ func (r *round) refused(ctx context.Context, err error, count int) error {
 	return nil
 }
 
-// tooLarge notes a document that no hub of this size can take.
+// tooLarge notes a document that is too large for the hub.
 func (r *round) tooLarge(id string, err error) {
 	r.change(func(p *Progress) {
-		if p.TooLarge == nil {
-			p.TooLarge = map[string]bool{}
-		}
-		if len(p.TooLarge) < maxNamed && !p.TooLarge[id] {
-			p.TooLarge[id] = true
+		if len(p.TooLarge) < maxNamed && !slices.Contains(p.TooLarge, id) {
+			p.TooLarge = append(slices.Clip(p.TooLarge), id) // others read the one before
 			r.Log.Warn("a frame is too large for the hub", "frame", id, "error", err)
 		}
 	})
@@ -214,8 +208,7 @@ func (r *round) read(key string, value []byte, revision uint64) (merge.Doc, has)
 	return d, is
 }
 
-// skip notes whether this machine can make use of what the hub has at a key. What it cannot
-// use is logged once.
+// skip notes whether this machine can use the value of a key, and logs once that it cannot.
 func (r *round) skip(key string, err error) {
 	if err == nil {
 		delete(r.unused, key)
@@ -223,14 +216,14 @@ func (r *round) skip(key string, err error) {
 		r.unused[key] = true
 		if !r.told[key] && len(r.told) < maxNamed {
 			r.told[key] = true
-			r.Log.Warn("what the hub has is not all of use", "key", core.OneLine(key, 100), "error", err)
+			r.Log.Warn("flame cannot use a value of the hub", "key", core.OneLine(key, 100), "error", err)
 		}
 	}
 	r.change(func(p *Progress) { p.Skipped = len(r.unused) })
 }
 
-// parse reads a value of the hub, which anybody may have written; nil was deleted. err says
-// why it is no document that this machine uses.
+// parse reads a value of the hub, which any machine may have written; nil means deleted. err
+// says why this machine cannot use it.
 func parse(key string, value []byte, now core.Millis) (d merge.Doc, is has, err error) {
 	if value == nil {
 		return d, nothing, nil
@@ -240,7 +233,7 @@ func parse(key string, value []byte, now core.Millis) (d merge.Doc, is has, err 
 		d, err = merge.Parse(text, now)
 	}
 	if err == nil && keyOf(d.ID) != key {
-		err = core.Invalidf("it is of the frame %q", d.ID)
+		err = core.Invalidf("it belongs to the frame %q", d.ID)
 	}
 	switch {
 	case err == nil:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"sync"
 	"time"
 
@@ -12,74 +11,72 @@ import (
 
 	"flame/core"
 	"flame/core/merge"
+	"flame/project"
+	"flame/project/shared"
 )
 
 // The times of a round.
 const (
-	lookTime   = 250 * time.Millisecond // between two looks at what was done here
-	checkTime  = 5 * time.Second        // between two looks at whether the hub is what it was
+	lookTime   = 250 * time.Millisecond // between two checks for local changes
+	checkTime  = 5 * time.Second        // between two checks that the hub still has its data
 	firstRetry = 2 * time.Second
 	lastRetry  = 5 * time.Minute
 )
 
-// Limits of what is done at once.
+// Limits of one step.
 const (
 	takeAtOnce = 500 // documents
 	maxNamed   = 100 // frames that are too large
 )
 
-// errAnew has a round begin anew.
-var errAnew = errors.New("the hub's tree is read anew")
+// errAnew starts a new round.
+var errAnew = errors.New("flame reads the hub's tree again")
 
-// errGone is the end of a connection.
-var errGone = core.Unavailablef(nats.ErrConnectionClosed, "the connection to the hub is lost")
+// ErrGone is the end of a connection.
+var ErrGone = core.Unavailablef(nats.ErrConnectionClosed, "the connection to the hub is lost")
 
-// A Tree is a project's part in the tree that several machines have. What its methods do is
-// told at those of package project/shared, with whose functions TreeOf makes one.
+// A Tree is a project's part in the tree of several machines. Package project/shared
+// documents its methods, and TreeOf makes one of that package's functions.
 type Tree interface {
 	Collect(ctx context.Context, after int64) (docs []merge.Doc, revision int64, err error)
 	Take(ctx context.Context, docs []merge.Doc) (owed []merge.Doc, err error)
 	Known(ctx context.Context, f func(merge.Doc) error) error
 }
 
-// A Syncer keeps the tree of a machine and that of its hub alike. The last three need
-// not be set.
+// A Syncer keeps the trees of a machine and of its hub the same. Check and Retry are optional.
 type Syncer struct {
 	Tree Tree
 	Log  *slog.Logger
 	Now  func() core.Millis
 
-	Look  <-chan time.Time // when to look at what was done here; nil: four times a second
-	Check <-chan time.Time // when to look whether the hub is what it was; nil: every five seconds
-	Retry time.Duration    // until what the hub did not take is tried again, doubled each time; 0: two seconds
+	Check <-chan time.Time // when to check that the hub still has its data; nil: every five seconds
+	Retry time.Duration    // until the next attempt to send what the hub did not accept, doubled each time; 0: two seconds
 
-	seen  int64                 // revision of the store up to which the hub was told
-	whole map[string]merge.Work // of frames whose results the hub has no room for
-	told  map[string]bool       // keys of values that are of no use here, which were logged
+	seen  int64                 // revision of the store up to which changes were sent
+	whole map[string]merge.Work // by frame, results that are too large for the hub
+	told  map[string]bool       // keys of unusable values that were logged
 	retry time.Duration
 
 	mu       sync.Mutex
 	progress Progress
 }
 
-// Progress is how far a machine and its hub are alike.
+// Progress is the progress of syncing a machine with its hub.
 type Progress struct {
-	Complete bool            // the hub's tree was read, and what it lacked was sent
-	Taken    int             // documents that came
-	Sent     int             // documents that were sent
-	Waiting  int             // documents that the hub did not take
-	Skipped  int             // values of the hub that are no documents, that this machine refuses, or newer than this flame
-	TooLarge map[string]bool // ids of frames that the hub has no room for
-	Error    error           // the last thing that went wrong in this round
+	Complete bool     `json:"complete"`           // this machine has read the hub's tree and sent the frames missing there
+	Taken    int      `json:"taken"`              // received documents
+	Sent     int      `json:"sent"`               // sent documents
+	Waiting  int      `json:"waiting"`            // documents that the hub did not accept
+	Skipped  int      `json:"skipped"`            // values of the hub that are not documents, that this machine refuses, or that are newer than this flame
+	TooLarge []string `json:"tooLarge,omitempty"` // ids of frames that are too large for the hub
+	Fault    error    `json:"-"`                  // the last one of this round
 }
 
-// Progress returns how far it is.
+// Progress returns the current progress.
 func (s *Syncer) Progress() Progress {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.progress
-	p.TooLarge = maps.Clone(p.TooLarge)
-	return p
+	return s.progress
 }
 
 func (s *Syncer) change(f func(*Progress)) {
@@ -88,12 +85,82 @@ func (s *Syncer) change(f func(*Progress)) {
 	f(&s.progress)
 }
 
-// fault notes what went wrong, and logs it once in a row.
+// fault notes an error, and logs it unless it is the same as the one before.
 func (s *Syncer) fault(err error) {
 	s.change(func(p *Progress) {
-		if p.Error == nil || p.Error.Error() != err.Error() {
-			s.Log.Warn("the hub did not take what was done here", "error", err)
+		if p.Fault == nil || p.Fault.Error() != err.Error() {
+			s.Log.Warn("the hub did not accept this machine's changes", "error", err)
 		}
-		p.Error = err
+		p.Fault = err
 	})
+}
+
+// Run sends changes of this machine to the hub and stores those of others, until ctx ends or the
+// connection is lost. It begins with all documents of both sides, even if an earlier connection
+// has exchanged them: the hub may have lost its data since.
+func (s *Syncer) Run(ctx context.Context, c *Conn) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go func() {
+		select {
+		case <-c.Gone():
+			stop(ErrGone)
+		case <-ctx.Done():
+		}
+	}()
+	if s.whole == nil {
+		s.whole, s.told = map[string]merge.Work{}, map[string]bool{}
+	}
+	for {
+		err := s.round(ctx, c)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if !errors.Is(err, errAnew) {
+			return err
+		}
+	}
+}
+
+// round reads the hub's whole tree and follows it from there.
+func (s *Syncer) round(ctx context.Context, c *Conn) (err error) {
+	t, err := c.tree(ctx)
+	if err != nil {
+		return err
+	}
+	r := &round{Syncer: s, tree: t, at: map[string]slot{}, unused: map[string]bool{}}
+	s.change(func(p *Progress) { *p = Progress{Taken: p.Taken, Sent: p.Sent} })
+	if err := r.findCut(ctx); err != nil {
+		return err
+	}
+	w, err := t.WatchAll(ctx)
+	if err != nil {
+		return c.Told(err)
+	}
+	defer func() { _ = w.Stop() }() // with the connection lost, it has ended by itself
+	if err := r.fill(ctx, w); err != nil {
+		return err
+	}
+	s.change(func(p *Progress) { p.Complete = true })
+	return r.follow(ctx, w)
+}
+
+// TreeOf returns that of a project on a machine.
+func TreeOf(p *project.Project, machine string) Tree { return projectTree{p, machine} }
+
+type projectTree struct {
+	project *project.Project
+	machine string
+}
+
+func (t projectTree) Collect(ctx context.Context, after int64) (docs []merge.Doc, revision int64, err error) {
+	return shared.Collect(ctx, t.project, t.machine, after)
+}
+
+func (t projectTree) Take(ctx context.Context, docs []merge.Doc) (owed []merge.Doc, err error) {
+	return shared.Take(ctx, t.project, t.machine, docs)
+}
+
+func (t projectTree) Known(ctx context.Context, f func(merge.Doc) error) error {
+	return shared.Known(ctx, t.project, f)
 }

@@ -11,19 +11,20 @@ import (
 
 	"github.com/nats-io/nkeys"
 
+	"flame/core"
 	"flame/core/merge"
 )
 
 // MaxProject is the greatest length of the name of a project in characters.
 const MaxProject = 64
 
-// IsProject reports whether name can be the name of a project on a hub.
-func IsProject(name string) bool {
-	odd := func(c rune) bool {
-		letter, digit := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z', c >= '0' && c <= '9'
-		return !letter && !digit && c != '-' && c != '_'
-	}
-	return name != "" && len(name) <= MaxProject && !strings.ContainsFunc(name, odd)
+// MaxQueue is the greatest length of the name of a queue in characters.
+const MaxQueue = 64
+
+// IsName reports whether a text of at most so many characters may be a part of a subject:
+// letters, digits, - and _.
+func IsName(text string, most int) bool {
+	return text != "" && len(text) <= most && strings.Trim(text, keyChars) == ""
 }
 
 // IsURL reports whether text names servers of NATS: one, or several with commas between
@@ -49,27 +50,35 @@ func (l Link) check() error {
 		return errors.New("the url is missing")
 	case !IsURL(l.URL):
 		return errors.New("its url is not that of a NATS server")
-	case !IsProject(l.Project):
-		return errors.New("its project is missing, or no name of one")
+	case !IsName(l.Project, MaxProject):
+		return errors.New("its project is missing or invalid")
 	case !merge.ValidMachine(l.Machine):
-		return errors.New("its machine is missing, or no id of one")
-	case l.Seed != "" && !isSeed(l.Seed):
-		return errors.New("its seed is no private key")
+		return errors.New("its machine is missing or invalid")
 	case l.Creds != "" && !filepath.IsAbs(l.Creds):
-		return errors.New("its creds are no absolute path")
+		return errors.New("its creds are not an absolute path")
+	}
+	if _, err := PublicOf(l.Seed); l.Seed != "" && err != nil {
+		return errors.New("its seed is not a private key")
 	}
 	if sum, err := hex.DecodeString(l.Pin); err != nil || l.Pin != "" && len(sum) != 32 {
-		return errors.New("its pin is not that of a certificate")
+		return errors.New("its pin is not the hash of a certificate")
 	}
 	return nil
 }
 
-// isSeed reports whether a text is a private key of a user.
-func isSeed(text string) bool {
-	pair, err := nkeys.FromSeed([]byte(text))
+// PublicOf returns the public key to the private one of a user.
+func PublicOf(seed string) (string, error) {
+	pair, err := nkeys.FromSeed([]byte(seed))
 	if err != nil {
-		return false
+		return "", core.Invalidf("the key is not an nkey: %v", err)
 	}
 	public, err := pair.PublicKey()
-	return err == nil && nkeys.IsValidPublicUserKey(public)
+	if err == nil && !nkeys.IsValidPublicUserKey(public) {
+		err = core.Invalidf("the key is of another kind")
+	}
+	return public, err
 }
+
+// keyChars are those that a key of a bucket may have, but for "=", which begins the keys of
+// ids with others, and ".", which has a meaning at either end and when it is doubled.
+const keyChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"

@@ -2,6 +2,7 @@ package project
 
 import (
 	"context"
+	"errors"
 
 	"flame/core"
 	"flame/core/op"
@@ -27,10 +28,19 @@ func always(f func(*Step) error) Consideration {
 // nothing is to be changed.
 type Consideration func(*Step) (change func(*Step) error, err error)
 
-// Consider runs f on a snapshot and then, in the same transaction, runs the function
-// that f returns as Update would.
+// Consider runs f on a snapshot. Then it runs the function that f returns, in the same
+// transaction and as Update would.
 func (p *Project) Consider(ctx context.Context, by Caller, f Consideration) error {
 	return p.inStep(ctx, p.Store.Run, by, f)
+}
+
+// Do is Update for an f with a result.
+func Do[T any](ctx context.Context, p *Project, by Caller, f func(*Step) (T, error)) (done T, err error) {
+	err = p.Update(ctx, by, func(s *Step) error {
+		done, err = f(s)
+		return err
+	})
+	return done, err
 }
 
 // IfKnown is Update for sessions that exist. For others it does nothing, so that a
@@ -44,11 +54,11 @@ func (p *Project) IfKnown(ctx context.Context, by Caller, f func(*Step) error) e
 	})
 }
 
-// A transaction is a method of a Store.
-type transaction func(context.Context, func(Tx) error) error
+// A Transaction is a method of a Store that runs a function in one.
+type Transaction func(context.Context, func(Tx) error) error
 
 // inStep is Consider in a transaction that run begins.
-func (p *Project) inStep(ctx context.Context, run transaction, by Caller, f Consideration) error {
+func (p *Project) inStep(ctx context.Context, run Transaction, by Caller, f Consideration) error {
 	var done *Step
 	err := run(ctx, func(tx Tx) (err error) {
 		done, err = p.within(tx, by, f)
@@ -70,9 +80,8 @@ func tell(log []func()) {
 	}
 }
 
-// UpdateIn is Update in a transaction that the caller's code began. It returns the
-// session, and a function that writes to the log, to be called once that transaction is
-// durable.
+// UpdateIn is Update in a transaction that already runs. It returns the session, and a
+// function that writes to the log: call it once that transaction is durable.
 func (p *Project) UpdateIn(tx Tx, by Caller, f func(*Step) error) (session core.Session, log func(), err error) {
 	s, err := p.within(tx, by, always(f))
 	return s.Session, func() { tell(s.log) }, err
@@ -91,7 +100,7 @@ func (p *Project) within(tx Tx, by Caller, f Consideration) (*Step, error) {
 	return s, err
 }
 
-// policies are checks and notes about the caller's session that precede every change.
+// policies check and update the caller's session before every change.
 var policies = []func(*Step) error{
 	mustBeStamped, mayChange, noteCall, noteFirst, armRetention, noteHook, resumeByCall,
 }
@@ -117,8 +126,8 @@ func (s *Step) change(f func(*Step) error) error {
 	return s.Tx.SaveSession(s.Session)
 }
 
-// mustBeStamped refuses a call that may come from a subagent: earlier calls of the
-// session were vouched for, and this one is not.
+// mustBeStamped refuses a call that may come from a subagent: a hook vouched for earlier
+// calls of the session, and not for this one.
 func mustBeStamped(s *Step) error {
 	if !s.Session.Stamped || s.By.Trust == Stamped || s.By.Host == CommandLine {
 		return nil
@@ -142,15 +151,15 @@ func noteCall(s *Step) error {
 	return err
 }
 
-// wakes reports whether the call shows that the caller's session is at work. A call from
-// a shell, or at the end of an agent, in the name of an ended session does not, nor does
-// an event that is taken in late and happened before the session ended.
+// wakes reports whether the call shows that the caller's session is at work. For an ended
+// session, these do not: a call from a shell, a call at the end of an agent, and an event
+// that flame handles late and that happened before the session ended.
 func wakes(s *Step) (bool, error) {
 	switch s.Session.State {
 	case core.SessionSuspended:
 		return false, nil
 	case core.SessionEnded:
-		mine, err := s.PresenceOf(s.Session.ID)
+		mine, err := RecordPresence.Of(s.Tx, s.Session.ID)
 		return s.By.Host != CommandLine && !(s.Project.Late && s.Now <= mine.Over), err
 	}
 	return true, nil
@@ -171,19 +180,131 @@ func armRetention(s *Step) error {
 	return s.Tx.SetDeadline(Deadline{Kind: EventsDeadline, Due: s.Now + Day, Set: s.Now})
 }
 
-// As runs f as if session were the caller, and saves the session as f leaves it.
-func (s *Step) As(session core.Session, f func(*Step) error) error {
-	if session.ID == s.Session.ID {
-		return f(s)
+// A joint is the Store of operations that share one transaction. If one of them fails, or
+// does not find something, nothing is kept.
+type joint struct {
+	tx      Tx
+	failed  error // errors of operations, without those of the next field
+	missing error // errors of kind core.ErrNotFound
+	changed bool  // an operation wrote something
+	log     []func()
+}
+
+// View runs f in the one transaction.
+func (j *joint) View(_ context.Context, f func(Tx) error) error { return f(j.tx) }
+
+// Update runs f in the one transaction.
+func (j *joint) Update(ctx context.Context, f func(Tx) error) error {
+	err := j.Run(ctx, f)
+	j.changed = j.changed || err == nil
+	return err
+}
+
+// Run runs f in the one transaction.
+func (j *joint) Run(_ context.Context, f func(Tx) error) error {
+	err := f(j.tx)
+	if errors.Is(err, core.ErrNotFound) {
+		j.missing = errors.Join(j.missing, err)
+	} else {
+		j.failed = errors.Join(j.failed, err)
 	}
-	child := *s
-	child.Session = session
-	if err := f(&child); err != nil {
-		return err
+	return err
+}
+
+var errApart = errors.New("project: this is too much for one transaction")
+
+// Together runs f. The operations of f on the project passed to it share one
+// transaction, which only reads until one of them writes. If one of them fails, none of
+// them takes effect. Together uses several transactions for work that is too long for one,
+// and for an f that continues after one of its operations did not find something. f may run
+// again, so it acts on that project alone.
+func (p *Project) Together(ctx context.Context, f func(*Project) error) error {
+	if p.joint != nil {
+		return f(p)
 	}
-	if err := noteMove(&child, session); err != nil {
-		return err
+	var j *joint
+	var result error // of f
+	err := p.Store.Run(ctx, func(tx Tx) error {
+		j = &joint{tx: tx}
+		result = f(p.in(j))
+		return errors.Join(result, j.failed, j.missing)
+	})
+	switch {
+	case err == nil:
+		tell(j.log)
+	case errors.Is(err, errApart):
+		return f(p)
+	case j != nil && result == nil && j.failed == nil && j.missing != nil:
+		if j.changed {
+			return f(p)
+		}
+		return nil
 	}
-	s.log = child.log
-	return s.Tx.SaveSession(child.Session)
+	return err
+}
+
+// Changed reports whether an operation of the Together that p belongs to has written
+// something. Outside of Together it reports true.
+func (p *Project) Changed() bool { return p.joint == nil || p.joint.changed }
+
+// in returns a copy of p that works within a joint.
+func (p *Project) in(j *joint) *Project {
+	inside := *p
+	inside.Store, inside.joint = j, j
+	return &inside
+}
+
+// InBatches runs work on items in short transactions, each complete in itself, and
+// passes the result for each item to done once it is durable.
+func InBatches[T, R any](ctx context.Context, p *Project, items []T, work func(Tx, T) (R, error), done func(R)) error {
+	return InParts(ctx, p, p.Store.Update, items, func(tx Tx, left []T) (results []R, n int, err error) {
+		for began := p.Now(); n < len(left) && (n == 0 || p.Now()-began <= batchTime); n++ {
+			result, err := work(tx, left[n])
+			if err != nil {
+				return nil, 0, err
+			}
+			results = append(results, result)
+		}
+		return results, n, nil
+	}, done)
+}
+
+// InParts runs batch on the items that are left, each time in a transaction that run
+// begins, and passes the results to done once they are durable. batch returns how many
+// items it did: at least one.
+func InParts[T, R any](ctx context.Context, p *Project, run Transaction, items []T, batch func(Tx, []T) ([]R, int, error), done func(R)) error {
+	for len(items) > 0 {
+		var results []R
+		var n int
+		err := run(ctx, func(tx Tx) (err error) {
+			results, n, err = batch(tx, items)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if items = items[n:]; len(items) > 0 && p.joint != nil {
+			return errApart
+		}
+		for _, result := range results {
+			done(result)
+		}
+	}
+	return nil
+}
+
+// EachFor runs work on ids in batches on behalf of a caller, and saves the caller's
+// session if work changed it.
+func (p *Project) EachFor(ctx context.Context, by Caller, ids []string, work func(s *Step, id string) error) error {
+	return InBatches(ctx, p, ids, func(tx Tx, id string) (none struct{}, err error) {
+		s := p.Step(tx, by)
+		if err := s.Enter(); err != nil {
+			return none, err
+		}
+		before := s.Session
+		if err := work(s, id); err != nil || s.Session == before {
+			return none, err
+		}
+		return none, s.Tx.SaveSession(s.Session)
+	}, func(struct{}) {})
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"flame/core"
+	"flame/core/op"
 )
 
 // RecordAgentWork, by an agent's id, is the work that its session is to do.
@@ -24,22 +25,20 @@ type AgentWork struct {
 	Given   bool   `json:"given,omitempty"` // its context came with its task
 }
 
-// SessionOf returns the id of the session that made a call; an agent's own id stands in
-// for its session until that is known.
+// SessionOf returns the id of the session that made a call. While the session of an agent
+// is unknown, the agent's own id stands in for it.
 func SessionOf(tx Tx, by Caller) (string, error) {
 	if by.Session != "" || by.Anonymous() {
 		return cmp.Or(by.Session, CommandLine), nil
 	}
-	var work AgentWork
-	_, err := RecordAgentWork.Load(tx, by.Agent, &work)
+	work, _, err := RecordAgentWork.Get(tx, by.Agent)
 	return cmp.Or(work.Session, by.Agent), err
 }
 
 // Join makes session id the session of an agent, unless the agent has one or id is
-// empty. If the agent worked before, its own id stood in for the session until now.
+// empty. The agent may have worked before, under its own id in place of a session's.
 func (s *Step) Join(agent, id string) error {
-	var work AgentWork
-	known, err := RecordAgentWork.Load(s.Tx, agent, &work)
+	work, known, err := RecordAgentWork.Get(s.Tx, agent)
 	if id == "" || !known || err != nil || work.Session != "" && work.Session != agent || work.Session == id {
 		return err
 	}
@@ -63,8 +62,8 @@ func (s *Step) Join(agent, id string) error {
 	return s.beginIn(work, frame, before.Current)
 }
 
-// joinOwn joins the caller's session to the work of the agent whose process it
-// lives in, if that has no session yet.
+// joinOwn makes the caller's session the session of the agent whose process it lives in,
+// if that agent has none yet.
 func (s *Step) joinOwn() error {
 	if s.By.Agent == "" || s.By.Parent != "" || s.Session.HasFrame() && s.Session.Parent != "" {
 		return nil
@@ -72,8 +71,8 @@ func (s *Step) joinOwn() error {
 	return s.Join(s.By.Agent, s.Session.ID)
 }
 
-// beginIn makes the session of work begin in frame, or in workedIn, the frame below it
-// in which the agent worked before its session was known.
+// beginIn starts the session of work in frame, or in workedIn: the frame below it in which
+// the agent worked before flame knew its session.
 func (s *Step) beginIn(work AgentWork, frame core.Frame, workedIn string) error {
 	session, err := s.Tx.Session(work.Session)
 	if err = IgnoreMissing(err); err != nil {
@@ -99,12 +98,10 @@ func (s *Step) beginIn(work AgentWork, frame core.Frame, workedIn string) error 
 	if err := s.Tx.SaveFrame(frame); err != nil {
 		return err
 	}
-	theirs, err := s.PresenceOf(session.ID)
-	if err != nil {
-		return err
-	}
-	theirs.Given = work.Given
-	err = errors.Join(s.SavePresence(session.ID, theirs), CountFrom(s.Tx, session.ID, Supervised), worksIn(s, session.ID, frame.ID, session.Current))
+	err = errors.Join(
+		RecordPresence.Change(s.Tx, session.ID, func(theirs *Presence) { theirs.Given = work.Given }),
+		CountFrom(s.Tx, session.ID, Supervised), worksIn(s, session.ID, frame.ID, session.Current),
+	)
 	if err != nil {
 		return err
 	}
@@ -115,9 +112,9 @@ func (s *Step) beginIn(work AgentWork, frame core.Frame, workedIn string) error 
 	return s.As(session, func(s *Step) error { return s.MoveBelow(own, frame.ID) })
 }
 
-// MoveBelow moves the root that a child made for itself, before anyone knew that it was
-// a child, below the frame that was meant for it. A root that others had planned stays
-// in its place.
+// MoveBelow moves the root that a child made for itself, before flame knew that it was a
+// child, below the frame that was meant for it. A root that others had planned stays in
+// its place.
 func (s *Step) MoveBelow(own, meant string) error {
 	if own == "" || meant == "" || own == meant {
 		return nil
@@ -133,7 +130,7 @@ func (s *Step) MoveBelow(own, meant string) error {
 		}
 	}
 	if open, err := s.Tx.Frame(meant); err != nil || !open.Open() {
-		return IgnoreMissing(err) // nothing begins below what is finished, or works elsewhere
+		return IgnoreMissing(err) // nothing begins below a frame that is finished or of another machine
 	}
 	if loop, err := s.IsInside(meant, own); loop || err != nil {
 		return err
@@ -152,4 +149,131 @@ func inProgress(tx Tx, id string) (string, error) {
 		return "", IgnoreMissing(err)
 	}
 	return id, nil
+}
+
+// ParentFrame returns the id of the frame that the parent session works in; empty for a
+// session without a parent, or whose parent has no frame.
+func (s *Step) ParentFrame() (string, error) {
+	if s.Session.Parent == "" {
+		return "", nil
+	}
+	parent, err := s.Tx.Session(s.Session.Parent)
+	if errors.Is(err, core.ErrNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return s.NearestOpen(parent.Current)
+}
+
+// Frameless reports whether the caller's session is a child without a frame: it is not
+// worth one yet, or the settings say that flame watches no children.
+func (s *Step) Frameless() (bool, error) {
+	if s.Session.Parent == "" || s.Session.HasFrame() || s.Session.Tracked {
+		return s.Session.Tracked && !s.Session.HasFrame(), nil
+	}
+	config, err := s.SubagentConfig()
+	return !config.Enabled, err
+}
+
+// MakeRoot gives the session its first frame: the root of a tree, or for a subagent's
+// session a frame below the one its parent works in. Without a goal it gets a default
+// one, which a later prompt or title replaces.
+func (s *Step) MakeRoot(goal string) (core.Frame, error) {
+	parent, err := s.ParentFrame()
+	if err != nil {
+		return core.Frame{}, err
+	}
+	isDefault := goal == ""
+	if isDefault {
+		goal = defaultGoal(s.Session)
+	}
+	root, err := s.Create(core.Frame{Parent: parent, Goal: goal, GoalIsDefault: isDefault, Status: core.InProgress})
+	s.Session.Root, s.Session.Current = root.ID, root.ID
+	return root, err
+}
+
+// defaultGoal returns a session's title, or else "Session" and the first 8 characters
+// of its id (DESIGN §4).
+func defaultGoal(session core.Session) string {
+	if session.Title != "" {
+		return core.OneLine(session.Title, 80)
+	}
+	id := []rune(session.ID)
+	return "Session " + string(id[:min(8, len(id))])
+}
+
+// MaxRootGoal is the length in characters to which flame cuts the first line of a prompt
+// for the goal of a root (DESIGN §4).
+const MaxRootGoal = 80
+
+// RenameRoot gives the session's root another goal, if its goal is a default one.
+func (s *Step) RenameRoot(goal string, isDefault bool) error {
+	root, err := s.Tx.Frame(s.Session.Root)
+	if err != nil || root.Foreign() || !root.GoalIsDefault || root.Goal == goal && isDefault {
+		return IgnoreMissing(err)
+	}
+	root.Goal, root.GoalIsDefault, root.UpdatedAt = goal, isDefault, s.Now
+	return errors.Join(s.Tx.SaveFrame(root), s.Emit(core.FrameUpdated, root.ID, map[string]any{"fields": []string{"goal"}, "goal": goal}))
+}
+
+// A frame belongs to the machine whose session works in it. Every machine may plan below it,
+// invalidate it and add decisions to it. Flame refuses all other changes until this machine
+// has taken the frame over by a claim.
+
+// ElsewhereDeadline, by frame, is the kind of deadline that ends the frames that only waited
+// here for a frame of another machine, once that frame has ended or was invalidated there.
+const ElsewhereDeadline = "ended_elsewhere"
+
+// MayWork returns an error for a frame of another machine: this machine may not work in it,
+// end it, or change its texts.
+func (s *Step) MayWork(frame core.Frame) error {
+	if problem := elsewhere(frame); problem != nil {
+		return problem
+	}
+	return nil
+}
+
+// NotTaken returns an error for a call that names no frame, if another machine took over the
+// frame in which the caller's session works: the caller does not mean the frame above it.
+func (s *Step) NotTaken() error {
+	frame, taken, err := s.taken(s.Session.Current)
+	if err != nil || !taken {
+		return err
+	}
+	return elsewhere(frame).WithHint("%s %s takes it over again; %s starts another frame", op.Activate, frame.ID, op.Push)
+}
+
+// taken returns a frame in which a session works or worked, and reports whether another
+// machine works in it now.
+func (s *Step) taken(id string) (frame core.Frame, taken bool, err error) {
+	if id == "" {
+		return frame, false, nil
+	}
+	frame, err = s.Tx.Frame(id)
+	return frame, frame.Status == core.InProgress && frame.Foreign(), IgnoreMissing(err)
+}
+
+// elsewhere returns the error for work in a frame of another machine; nil for a frame of
+// this machine.
+func elsewhere(frame core.Frame) *core.Problem {
+	if !frame.Foreign() {
+		return nil
+	}
+	problem := core.Invalidf("%s belongs to machine %s", frame.ID, frame.Machine)
+	if frame.Status == core.InProgress || frame.CanMove(core.InProgress) {
+		problem = problem.WithHint("%s %s takes it over", op.Activate, frame.ID)
+	}
+	return problem
+}
+
+// MayClaim reports whether this process can claim frames of other machines. A claim uses
+// the network, which no operation may do while a transaction is open.
+func (p *Project) MayClaim() bool { return p.Claim != nil && p.joint == nil }
+
+// Unclaimed returns the error for a frame of another machine that this machine cannot claim.
+func Unclaimed(frame core.Frame) error {
+	return core.Invalidf("%s belongs to machine %s, and this machine is not connected to the hub now", frame.ID, frame.Machine).
+		WithHint("it can be taken over once this machine is connected (`flame doctor` shows that); until then %s starts a frame of your own", op.Push)
 }

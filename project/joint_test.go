@@ -8,11 +8,11 @@ import (
 
 	"flame/core"
 	"flame/project"
-	"flame/project/projecttest"
 	"flame/project/stack"
+	"flame/tests/projecttest"
 )
 
-func TestOnlyWhatIsNotFoundLeavesTheRestOfAnEvent(t *testing.T) {
+func TestOnlyAMissingFrameLeavesTheRestOfAnEvent(t *testing.T) {
 	t.Parallel()
 	missing, refused := core.NotFoundf("no frame"), core.Invalidf("no goal")
 	tests := map[string]struct {

@@ -9,7 +9,12 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"iter"
 	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"flame/core"
 	"flame/core/fold"
@@ -25,59 +30,59 @@ const CommandLine = "cli"
 type Project struct {
 	Store     Store
 	Dir       string                   // root of the worktree that artifacts are relative to; may be empty
-	Agents    string                   // folder of those of agents, whose worktrees artifacts are relative to; may be empty
+	Agents    string                   // folder with the worktrees of agents, to which their artifacts are relative; may be empty
 	Now       func() core.Millis       // the current time
 	NewID     func(kind string) string // returns a new id: kind, a hyphen and 8 random characters
 	Log       *slog.Logger             // frame lifecycle, contexts, subagents, compactions, suggestions
 	Budget    core.Budget              // of contexts, in tokens
 	Subagents core.SubagentConfig      // set by the environment; changes made by tools are in the store
 	Autonomy  core.AutonomyConfig      // likewise
-	Learn     learn.Settings           // what is done with what the project teaches
-	EventDays int                      // how many days events are kept; 0: forever
+	Learn     learn.Settings           // how flame uses what it learned from the project
+	EventDays int                      // how many days flame keeps events; 0: forever
 	Fold      bool                     // requests to models leave finished frames out
-	Trim      fold.Trimming            // which outputs of tools they leave out of open ones; empty: none
+	Trim      fold.Trimming            // which outputs of tools requests leave out of open frames; empty: none
 
-	// Late is set while events are taken in that nobody waits for any more: what agents
-	// should know is not told in answer to them.
+	// Late is set while flame handles events whose hosts no longer wait for an answer: the
+	// answer would not reach the agent.
 	Late bool
 
 	// Transcripts reads the hosts' logs of their sessions. A process without it
 	// leaves counting usage to others.
 	Transcripts TranscriptReader
 
-	// Claim claims a frame of another machine for this one, on the hub. It is nil without
-	// a connection to that: in hooks, and where no hub is joined.
+	// Claim claims a frame of another machine for this machine, on the hub. It is nil without
+	// a connection to the hub: in hooks, and if this machine has joined no hub.
 	Claim func(ctx context.Context, frame core.Frame) error
 
 	// HostProcess returns the process of the host whose events and calls this process
-	// handles; zero if it is not known. Gone reports whether a process has ended for
-	// certain. Without them sessions end by their hosts' events and by silence only.
+	// handles; zero if it is not known. Gone reports whether a process has certainly
+	// ended. Without them sessions end only by their hosts' events and by silence.
 	HostProcess func() Process
 	Gone        func(Process) bool
 
-	joint *joint // the transaction that this works in; nil outside of Together
+	joint *joint // the shared transaction; nil outside of Together
 }
 
 // A Caller says on whose behalf an operation runs.
 type Caller struct {
 	Session string // id of the host session; empty for a person at a shell who named none, and for an agent whose host does not report it
 	Parent  string // id of the session that Session is a subagent of; may be empty
-	Host    string // what the session runs in: the name of a host, cli, or what the client calls itself
+	Host    string // program that the session runs in: the name of a host, cli, or the name that the client gives itself
 	Agent   string // id of the agent whose process it runs in; empty outside of agents
 	Trust   Trust  // in the fields above
 	Event   string // the host's event, if a hook calls; else empty
 	Plugin  string // version of the plugin that the hook belongs to; may be empty
 }
 
-// Trust says what vouches for a Caller.
+// Trust says why flame believes the fields of a Caller.
 type Trust int
 
 // The levels of trust.
 const (
-	Unvouched Trust = iota // nothing but the call itself
-	InHost                 // it runs in a host, as a model's shell does, but may name no session
+	Unvouched Trust = iota // only the call itself says so
+	InHost                 // the call comes from inside a host, as from a model's shell, and may name no session
 	Stamped                // a hook of the host vouches for Session
-	ByFlame                // flame itself acts for Session, as when an agent ends
+	ByFlame                // flame itself acts for Session, for example when an agent ends
 )
 
 // Anonymous reports whether the caller has no identity of its own, and so works
@@ -88,15 +93,124 @@ func (c Caller) Anonymous() bool { return c.Session == "" && c.Agent == "" }
 func NewID(kind string) string {
 	const alphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
 	random := make([]byte, 8)
-	rand.Read(random) // never fails: crypto/rand ends the process rather than give an error
+	rand.Read(random) // never fails: crypto/rand ends the process instead of returning an error
 	for i, b := range random {
 		random[i] = alphabet[int(b)%len(alphabet)]
 	}
 	return kind + "-" + string(random)
 }
 
-// View runs f on a snapshot. The caller's session may be unknown; a read does not
-// create it.
+// maxText limits every incoming text, in bytes: a thousand times as much as a context can
+// show, and small enough for one transaction.
+const maxText = 1 << 20
+
+// Clean trims a text. It refuses empty texts, texts that are too long, and bytes that are
+// not text.
+func Clean(name, text string) (string, error) {
+	text, err := CleanOptional(name, text)
+	if err == nil && text == "" {
+		err = core.Invalidf("%s is empty", name).WithHint("give %s as text", name)
+	}
+	return text, err
+}
+
+// CleanOptional is Clean for texts that may be empty.
+func CleanOptional(name, text string) (string, error) {
+	if len(text) > maxText {
+		return "", core.Invalidf("%s has %d bytes, the limit is %d", name, len(text), maxText).
+			WithHint("write it to a file and record the file as an artifact")
+	}
+	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+		return "", core.Invalidf("%s is not UTF-8 text", name).WithHint("write it to a file and record the file as an artifact")
+	}
+	return strings.TrimSpace(text), nil
+}
+
+// Relative returns an artifact in its stored form. A path inside the worktree becomes
+// relative to it, with forward slashes; anything else stays unchanged.
+func (p *Project) Relative(artifact string) string {
+	if !filepath.IsAbs(artifact) {
+		return artifact
+	}
+	if rel, is := below(p.Agents, artifact); is {
+		if parts := strings.SplitN(rel, "/", 3); len(parts) == 3 && parts[1] == "worktree" {
+			return parts[2]
+		}
+	}
+	if rel, is := below(p.Dir, artifact); is {
+		return rel
+	}
+	return artifact
+}
+
+// below returns path relative to dir, with slashes, and reports whether it is in dir.
+func below(dir, path string) (rel string, is bool) {
+	if dir == "" {
+		return "", false
+	}
+	rel, err := filepath.Rel(dir, path)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return "", false
+	}
+	return filepath.ToSlash(rel), true
+}
+
+// MaxTitle is the length in characters to which flame cuts titles of sessions.
+const MaxTitle = 200
+
+// AddArtifacts records files, under the names that hosts use, as artifacts of a frame. It
+// leaves out those that the frame has. Files with the same path in two worktrees count as
+// one.
+func (s *Step) AddArtifacts(frame *core.Frame, files []string) error {
+	var added []string
+	for _, file := range files {
+		file = s.Project.Relative(file)
+		known := slices.ContainsFunc(frame.Artifacts, func(artifact string) bool { return strings.HasSuffix(file, "/"+artifact) })
+		if file != "" && !known && frame.AddArtifact(file, s.Now) {
+			added = append(added, file)
+		}
+	}
+	if len(added) == 0 {
+		return nil
+	}
+	errs := []error{s.Tx.SaveFrame(*frame)}
+	for _, file := range added {
+		errs = append(errs, s.Emit(core.FrameUpdated, frame.ID, map[string]any{"fields": []string{"artifacts"}, "artifacts": file}))
+	}
+	return errors.Join(errs...)
+}
+
+// A Process is a process of the system. The system reuses pids, so the start time tells
+// processes apart.
+type Process struct {
+	PID     int    `json:"pid"`
+	Started string `json:"started"` // in the system's form
+}
+
+// A TranscriptReader returns the entries that host has added to its log at path since
+// position from. It reads a log that is now shorter from its beginning, and leaves out an
+// incomplete last line.
+type TranscriptReader func(host, path string, from core.LogPosition) iter.Seq2[core.LogEntry, error]
+
+// Read returns the result of f on a snapshot.
+func Read[T any](ctx context.Context, p *Project, f func(Tx) (T, error)) (read T, err error) {
+	err = p.Store.View(ctx, func(tx Tx) error {
+		read, err = f(tx)
+		return err
+	})
+	return read, err
+}
+
+// ReadFor is Read on behalf of a caller.
+func ReadFor[T any](ctx context.Context, p *Project, by Caller, f func(*Step) (T, error)) (read T, err error) {
+	err = p.View(ctx, by, func(s *Step) error {
+		read, err = f(s)
+		return err
+	})
+	return read, err
+}
+
+// View runs f on a snapshot. The caller's session may be unknown: View does not create it.
 func (p *Project) View(ctx context.Context, by Caller, f func(*Step) error) error {
 	return p.Store.View(ctx, func(tx Tx) error {
 		s := p.Step(tx, by)
@@ -105,13 +219,4 @@ func (p *Project) View(ctx context.Context, by Caller, f func(*Step) error) erro
 		}
 		return f(s)
 	})
-}
-
-// IgnoreMissing returns err, or nil if it is core.ErrNotFound: events may refer to what
-// no longer exists.
-func IgnoreMissing(err error) error {
-	if errors.Is(err, core.ErrNotFound) {
-		return nil
-	}
-	return err
 }

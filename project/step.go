@@ -3,7 +3,9 @@ package project
 import (
 	"encoding/json"
 	"errors"
+	"iter"
 	"slices"
+	"strings"
 
 	"flame/core"
 	"flame/core/op"
@@ -18,9 +20,9 @@ type Step struct {
 	Session core.Session // the caller's, as it will be saved
 	Fresh   bool         // the session was not known before
 	Agent   string       // id of the agent that events are about; empty outside of agents
-	Rule    string       // the rule by which flame acts on its own; empty while it does what it was asked
+	Rule    string       // the rule by which flame acts on its own; empty while it does what a caller asked
 	changed bool         // it did more than read
-	log     []func()     // writes log lines, once the transaction is durable
+	log     []func()     // write log lines, once the transaction is durable
 }
 
 // Step begins a step on behalf of by in a transaction.
@@ -28,8 +30,8 @@ func (p *Project) Step(tx Tx, by Caller) *Step {
 	return &Step{Tx: tx, Project: p, Now: p.Now(), By: by, Agent: by.Agent}
 }
 
-// Enter loads the caller's session, or prepares a new one. An anonymous caller works
-// where work is going on.
+// Enter loads the caller's session, or prepares a new one. An anonymous caller works in the
+// frame of the latest work (see adopt).
 func (s *Step) Enter() error {
 	id, err := SessionOf(s.Tx, s.By)
 	if err != nil {
@@ -53,8 +55,9 @@ func (s *Step) Enter() error {
 	return nil
 }
 
-// adopt makes the frame of the most recently active session current for an
-// anonymous caller; without one, the frame in progress on this machine that changed last.
+// adopt makes the frame of the most recently active session current for an anonymous
+// caller. Without such a frame, it takes the frame in progress on this machine that changed
+// last.
 func (s *Step) adopt() error {
 	recent, err := s.Tx.FindSessions(SessionQuery{Limit: 20})
 	if err != nil {
@@ -76,7 +79,7 @@ func (s *Step) adopt() error {
 		return err
 	}
 	s.Session.Current = ""
-	for _, limit := range []int{1, maxAdopted / 20, maxAdopted} { // the first is this machine's, but for those that a hub brought
+	for _, limit := range []int{1, maxAdopted / 20, maxAdopted} { // the first frame is this machine's, unless a hub brought it
 		frames, err := s.Tx.FindFrames(FrameQuery{Statuses: []core.Status{core.InProgress}, Order: RecentFirst, Limit: limit})
 		if err != nil {
 			return err
@@ -91,7 +94,7 @@ func (s *Step) adopt() error {
 	return nil
 }
 
-// maxAdopted is how many frames are looked at for one of this machine.
+// maxAdopted limits the frames among which adopt looks for one of this machine.
 const maxAdopted = 2000
 
 // NearestOpen returns id if that frame is in progress on this machine, else the id of the
@@ -124,9 +127,9 @@ func (s *Step) openAt(id string) (none core.Frame, err error) {
 	return none, nil
 }
 
-// Current returns the frame the caller works in; ok is false without one. If another
-// session has ended it since, or another machine took it over, the nearest frame above it
-// in progress takes its place.
+// Current returns the frame in which the caller works; ok is false without one. If another
+// session has ended it, or another machine took it over, Current returns the nearest frame
+// above it in progress.
 func (s *Step) Current() (frame core.Frame, ok bool, err error) {
 	frame, err = s.openAt(s.Session.Current)
 	return frame, frame.ID != "", err
@@ -215,3 +218,145 @@ func (s *Step) Due(kind, subject string) (d Deadline, due bool, err error) {
 // Late reports whether the transaction has taken long enough, so that the rest of the
 // work belongs in another one.
 func (s *Step) Late() bool { return s.Project.Now()-s.Now > batchTime }
+
+// MaxAncestors limits the frames above a frame that flame shows to agents and people.
+const MaxAncestors = 200
+
+// climb is how many ancestors one query reads: more than most trees have levels.
+const climb = 50
+
+// above returns the frames above id, parent first, at most MaxLevels of them. It reads them
+// in pages, on demand.
+func above(tx Tx, id string) iter.Seq2[[]core.Frame, error] {
+	return func(yield func([]core.Frame, error) bool) {
+		for range MaxLevels / climb {
+			page, err := tx.Ancestors(id, climb)
+			if !yield(page, err) || err != nil || len(page) < climb {
+				return
+			}
+			id = page[climb-1].ID
+		}
+	}
+}
+
+// Top returns the topmost frame above a frame; the frame itself if nothing is above it.
+func (s *Step) Top(frame core.Frame) (core.Frame, error) {
+	if frame.Parent == "" {
+		return frame, nil
+	}
+	for page, err := range above(s.Tx, frame.ID) {
+		if err != nil {
+			return frame, err
+		}
+		if len(page) > 0 {
+			frame = page[len(page)-1]
+		}
+	}
+	return frame, nil
+}
+
+// IsInside reports whether frame id is ancestor or is below it.
+func (s *Step) IsInside(id, ancestor string) (bool, error) {
+	if id == "" || id == ancestor {
+		return id == ancestor && id != "", nil
+	}
+	for page, err := range above(s.Tx, id) {
+		inside := slices.ContainsFunc(page, func(f core.Frame) bool { return f.ID == ancestor })
+		if err != nil || inside {
+			return inside, err
+		}
+	}
+	return false, nil
+}
+
+// Resolve returns the frame that ref names: by its id, by an unambiguous prefix of its id
+// (with or without "frame-" or "plan-"), or by the id of a host session, which stands
+// for that session's root. An empty ref names the caller's frame.
+func (s *Step) Resolve(ref string) (core.Frame, error) {
+	ref = strings.TrimSpace(ref)
+	if ref == "" {
+		frame, ok, err := s.Current()
+		if err == nil && !ok {
+			err = NoCurrent()
+		}
+		return frame, err
+	}
+	frame, err := s.Tx.Frame(ref)
+	if !errors.Is(err, core.ErrNotFound) {
+		return frame, err
+	}
+	session, err := s.Tx.Session(ref)
+	if err == nil && session.Root != "" {
+		return s.Tx.Frame(session.Root)
+	}
+	if err != nil && !errors.Is(err, core.ErrNotFound) {
+		return core.Frame{}, err
+	}
+	return resolvePrefix(s.Tx, ref)
+}
+
+// candidates is how many frames an error about an id lists.
+const candidates = 3
+
+// resolvePrefix returns the one frame whose id begins with ref.
+func resolvePrefix(tx Tx, ref string) (core.Frame, error) {
+	var found []core.Frame
+	for _, kind := range []string{"", "frame-", "plan-"} {
+		frames, err := tx.FindFrames(FrameQuery{Prefix: kind + ref, Archived: true, Limit: candidates + 1})
+		if err != nil {
+			return core.Frame{}, err
+		}
+		found = append(found, frames...)
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return core.Frame{}, core.Invalidf("frame %q is ambiguous", ref).WithHint("it could be %s", ListFrames(found))
+	}
+	recent, err := tx.FindFrames(FrameQuery{Order: RecentFirst, Limit: candidates})
+	if err != nil {
+		return core.Frame{}, err
+	}
+	if len(recent) == 0 {
+		return core.Frame{}, core.NotFoundf("frame %q not found", ref).WithHint("this project has no frames yet; %s starts one", op.Push)
+	}
+	return core.Frame{}, core.NotFoundf("frame %q not found", ref).
+		WithHint("the latest are %s; %s shows all", ListFrames(recent), op.Tree)
+}
+
+// ListFrames returns the ids, statuses and goals of frames, for an error.
+func ListFrames(frames []core.Frame) string {
+	var b strings.Builder
+	for i, f := range frames[:min(len(frames), candidates)] {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(f.ID + " (" + string(f.Status) + ", " + core.OneLine(f.Goal, 40) + f.Mark() + ")")
+	}
+	if len(frames) > candidates {
+		b.WriteString("; and more")
+	}
+	return b.String()
+}
+
+// As runs f as if session were the caller, and saves the session as f leaves it.
+func (s *Step) As(session core.Session, f func(*Step) error) error {
+	if session.ID == s.Session.ID {
+		return f(s)
+	}
+	child := *s
+	child.Session = session
+	if err := f(&child); err != nil {
+		return err
+	}
+	if err := noteMove(&child, session); err != nil {
+		return err
+	}
+	s.log = child.log
+	return s.Tx.SaveSession(child.Session)
+}
+
+// batchTime is how long one transaction of a longer piece of work may last, in ms. With its
+// commit it stays below the 50 ms for which others may have to wait (DESIGN §4).
+const batchTime = core.Millis(10)

@@ -2,29 +2,28 @@ package project
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"flame/core"
-	"flame/core/outcome"
+	"flame/core/digest"
 	"flame/core/outline"
 )
 
-// A Store keeps what a project must not forget. Its methods pass f a Tx that is valid
-// only until f returns. Calling one inside another is an error, which a Store detects by
-// the context of the Tx; with any other context it may wait for itself until its
-// deadline.
+// A Store keeps the data of a project. Its methods pass f a Tx that is valid only until f
+// returns. To call one method inside another is an error. The Store detects it by the
+// context of the Tx; with any other context it may wait for itself until its deadline.
 type Store interface {
 	// View runs f on one consistent snapshot. It creates nothing: a project without
 	// data reads as empty.
 	View(ctx context.Context, f func(Tx) error) error
 
-	// Update runs f in one transaction: all that f wrote is kept, durably, or
-	// nothing is. f may run again after a conflict, so it acts on tx alone.
+	// Update runs f in one transaction: the Store keeps everything that f wrote, durably,
+	// or nothing. f may run again after a conflict, so it acts on tx alone.
 	Update(ctx context.Context, f func(Tx) error) error
 
-	// Run is View for an f that turns out to write nothing, and Update for one that
-	// writes. A write may make f run again from its beginning, so f acts on tx alone
-	// and returns the errors of tx.
+	// Run is View if f writes nothing, and Update if it writes. A write may make f run
+	// again from its beginning, so f acts on tx alone and returns the errors of tx.
 	Run(ctx context.Context, f func(Tx) error) error
 }
 
@@ -63,8 +62,8 @@ type Frames interface {
 	// CountFrames counts the frames that q describes, by status; it ignores q's
 	// order and limit.
 	CountFrames(q FrameQuery) (map[core.Status]int, error)
-	// SaveFrame writes a new frame, or all fields of one that exists. A frame that
-	// reads as invalidated only because of a cascade is left for the cascade to settle.
+	// SaveFrame writes a new frame, or all fields of one that exists. It leaves the status
+	// of a frame that reads as invalidated only because of a cascade to that cascade.
 	SaveFrame(f core.Frame) error
 	// DeleteFrame removes a frame. It refuses one with children: core.ErrInvalid.
 	DeleteFrame(id string) error
@@ -78,37 +77,37 @@ type Relatives interface {
 	// Ancestors returns the frames above id, parent first, at most limit of them
 	// (0: MaxLevels). It ends at a missing parent and never loops.
 	Ancestors(id string, limit int) ([]core.Frame, error)
-	// WithChildren returns those of these ids that frames name as their parent, archived
-	// ones too, in any order, whether there is a frame with that id or not.
+	// WithChildren returns the ids among these that frames, also archived ones, name as
+	// their parent, in any order. A frame with such an id need not exist.
 	WithChildren(ids []string) ([]string, error)
 	// UsageUnder adds up the usage of frame id and of those below it, archived ones too.
-	// It reads most frames and one more; whole is false if there are others. Without an
-	// id it adds up all frames there are.
+	// It reads most frames and one more; whole is false if there are others. With an empty
+	// id it adds up all frames.
 	UsageUnder(id string, most int) (u core.Usage, whole bool, err error)
 	// Surroundings returns the frames around frame id, at most as many of each kind as
 	// most allows. Children, Siblings and Uncles (ancestor by ancestor) are frames that
 	// ended and are not archived, the latest change first. Other roots are siblings of
-	// a root and nobody's uncles. Planned are planned children that are not archived,
+	// a root, and never uncles. Planned are planned children that are not archived,
 	// oldest first. Fields that contexts do not show may be missing: results, usage,
 	// planned children, confidence, and the times at which a frame began, ended and was
 	// invalidated.
 	Surroundings(id string, most Most) (core.Surroundings, error)
-	// Outcomes returns frames that ended, as of says. In a cycle some occur more than
-	// once. Archived ones are absent, and so are the fields that Surroundings leaves out,
-	// but for usage and times. Of a long summary the end is missing.
-	Outcomes(of Ended) (outcome.Below, error)
+	// Outcomes returns the frames that ended and that of describes. In a cycle some occur
+	// more than once. It leaves out archived frames, and the fields that Surroundings leaves
+	// out except usage and times. It cuts the end of a long summary.
+	Outcomes(of Ended) (digest.Below, error)
 }
 
-// Ended says which frames Outcomes returns: of each parent those that changed last.
+// Ended says which frames Outcomes returns: below each parent those that changed last.
 type Ended struct {
-	Below      []string // ids: those below these, as far down as no frame on the way has a summary (outcome.Levels at most)
-	Summarized []string // ids: those directly below these that decided something, if they are among the last to change
-	All        string   // id: those below this one on any level, and of each parent as many that are planned or in progress; the others are empty then
-	Each       int      // of one parent
-	Limit      int      // of all, the nearest first
+	Below      []string // ids: the frames below these, as far down as no frame on the way has a summary (digest.Levels at most)
+	Summarized []string // ids: the frames directly below these that have decisions, if they are among the last to change
+	All        string   // id: all frames below this one, and for each parent as many that are planned or in progress; Below and Summarized are empty then
+	Each       int      // limit for one parent
+	Limit      int      // limit in all, the nearest first
 }
 
-// MaxLevels is the greatest number of ancestors that are read.
+// MaxLevels is the greatest number of ancestors that flame reads.
 const MaxLevels = 10_000
 
 // Most limits the number of frames that Surroundings returns.
@@ -119,11 +118,11 @@ type Most struct {
 	Tiers     int // ancestors with uncles, the parent first
 }
 
-// Shape is the tree without the content of its frames. They are identified by keys,
-// numbers that mean nothing outside of the store.
+// Shape is the tree without the content of its frames. Keys identify the frames: numbers
+// that mean nothing outside of the store.
 type Shape interface {
-	// Links returns the links of the frames that q describes, siblings in the order in
-	// which they were made. Of q it uses Under, Roots, Archived and Limit.
+	// Links returns the links of the frames that q describes, siblings in the order of
+	// their creation. It uses only Under, Roots, Archived and Limit of q.
 	Links(q FrameQuery) ([]outline.Link, error)
 	// FramesAt returns the frames that have these keys; those that are gone are
 	// absent.
@@ -131,11 +130,10 @@ type Shape interface {
 	// Changed returns the frames that were written after a revision (see
 	// Frames.Revision), in any order, archived ones too, without their longer texts:
 	// planned children, success criteria, artifacts, decisions, summary and results are
-	// absent. After 0 these are all frames, and so they are after a revision that is not
-	// reached yet, or where the Store does not know what was written since: frames that
-	// did not change may be among them. Frames that a cascade voids are among them by the
-	// time they are settled. Deleted ones are not told of: the Revision rises, and there
-	// are fewer frames.
+	// absent. It returns all frames after revision 0, after a revision that is not reached
+	// yet, and if the Store does not know which frames were written since: some of them may
+	// not have changed. It returns a frame that a cascade voids once the cascade has settled
+	// it. It does not report deleted frames: the Revision rises, and there are fewer frames.
 	Changed(after int64) ([]core.Frame, error)
 	// FrameIDs returns the ids of all frames, archived ones too, in any order.
 	FrameIDs() ([]string, error)
@@ -143,8 +141,8 @@ type Shape interface {
 
 // Cascades are the invalidations in progress. From BeginCascade to EndCascade every
 // planned frame below a cascade's frame reads as invalidated by it, in every transaction
-// of every process, however much of that is stored yet. If several cascades apply to a
-// frame, the one that began first wins.
+// of every process, whether that is stored yet or not. If several cascades apply to a
+// frame, the first to begin wins.
 type Cascades interface {
 	// Cascades returns the cascades in progress, the first begun first.
 	Cascades() ([]Cascade, error)
@@ -152,15 +150,15 @@ type Cascades interface {
 	BeginCascade(c Cascade) error
 	// PutOffCascade sets the time from which others may continue the cascade of frame.
 	PutOffCascade(frame string, due core.Millis) error
-	// Settle stores as invalidated up to limit of the frames that read so by the
-	// cascade of frame, appends e about each, and returns their ids. more is false
-	// when none is left.
+	// Settle stores up to limit of the frames that the cascade of frame makes read as
+	// invalidated, appends e about each, and returns their ids. more is false when no
+	// such frame is left.
 	Settle(frame string, e core.Event, limit int) (ids []string, more bool, err error)
 	// EndCascade forgets the cascade of frame.
 	EndCascade(frame string) error
 	// OpenBelow looks at some frames in progress, the latest change first, and
-	// returns the ids of those below top. It begins at from, "" for the first call,
-	// and returns where the next call should begin, "" at the end.
+	// returns the ids of those below top. It begins at from, which is "" for the first
+	// call, and returns the from of the next call, "" at the end.
 	OpenBelow(top, from string) (ids []string, next string, err error)
 }
 
@@ -168,9 +166,9 @@ type Cascades interface {
 type Cascade struct {
 	core.Cascade
 	Frame   string      // id of that frame
-	Session string      // that asked for it, for its events
+	Session string      // the session that asked for it, for its events
 	Agent   string      // likewise
-	Due     core.Millis // when others may continue it; each batch puts that off
+	Due     core.Millis // when others may continue it; each batch postpones that
 	Settled int         // frames stored as invalidated so far
 }
 
@@ -192,10 +190,10 @@ type FrameQuery struct {
 	Under    string        // this frame and all below it
 	Prefix   string        // ids that begin with this
 	Statuses []core.Status // any of these
-	Text     string        // words in goal, success criteria, summary, results or decisions; creation is then the first SaveFrame
+	Text     string        // words in goal, success criteria, summary, results or decisions; the first SaveFrame then counts as creation
 	Archived bool          // archived frames too
 	Order    FrameOrder
-	After    string // for paging: only frames after this one in OldestFirst order, or with greater ids in ByID order
+	After    string // for paging: only frames after this one, which must exist, in OldestFirst order, or with greater ids in ByID order
 	Limit    int    // the greatest number; 0: all
 }
 
@@ -224,7 +222,7 @@ type SessionQuery struct {
 // Events is the append-only log.
 type Events interface {
 	// AppendEvent writes e, and then more, each with the next Seq, and returns the last Seq.
-	// To write many at once takes less time than one by one.
+	// One call for many events is faster than a call for each.
 	AppendEvent(e core.Event, more ...core.Event) (seq int64, err error)
 	// FindEvents returns the events that q describes, oldest first.
 	FindEvents(q EventQuery) ([]core.Event, error)
@@ -239,7 +237,7 @@ type EventQuery struct {
 	Since      core.Millis // at this time or later
 	Frame      string
 	Session    string
-	Below      string // of the agents and subagents that this session started; with Session, of either
+	Below      string // events of the agents and subagents that this session started; with Session, of either
 	SubagentID string
 	Kinds      []string
 	Limit      int  // the greatest number; 0: all
@@ -248,8 +246,8 @@ type EventQuery struct {
 
 // A Deadline is work that is due at some time. (Kind, Subject) is its key.
 type Deadline struct {
-	Kind    string      // what is to be done
-	Subject string      // the session or frame it is done to
+	Kind    string      // what to do
+	Subject string      // the session or frame to do it to
 	Due     core.Millis // when
 	Set     core.Millis // when it was set, to detect a jump of the clock
 }
@@ -267,24 +265,49 @@ type Deadlines interface {
 	ClearDeadline(kind, subject string) error
 }
 
-// Which says which records of a kind are meant; the zero value means all.
+// Which selects records of a kind; the zero value selects all.
 type Which struct {
-	Prefix string   // those whose id begins so
-	IDs    []string // those with these ids, whatever Prefix says; nil: Prefix decides
+	Prefix string   // of their ids
+	IDs    []string // their ids; nil: Prefix decides
 }
 
-// Records are small JSON documents by kind and id: settings, counters,
-// suggestions, pending completions, marks of what was seen.
+// Records are small JSON documents by kind and id, such as settings, counters and
+// suggestions.
 type Records interface {
 	// Record decodes a record into v and reports whether it exists.
 	Record(kind, id string, v any) (bool, error)
 	// Records calls f for each of these records of a kind, in order of id.
 	Records(kind string, which Which, f func(id string, decode func(v any) error) error) error
 	// RecordsOf returns the ids of the records of a kind whose field parent has this
-	// value, in order. For spawns an index answers it.
+	// value, in order. Spawns have an index for it.
 	RecordsOf(kind, parent string) (ids []string, err error)
 	// SaveRecord writes a record.
 	SaveRecord(kind, id string, v any) error
 	// DeleteRecord removes a record, if it exists.
 	DeleteRecord(kind, id string) error
+}
+
+// Filter returns the items that pass a test that may fail, as one that reads the Store may.
+// It reuses the memory of items.
+func Filter[T any](items []T, test func(T) (bool, error)) ([]T, error) {
+	kept := items[:0]
+	for _, item := range items {
+		passes, err := test(item)
+		if err != nil {
+			return nil, err
+		}
+		if passes {
+			kept = append(kept, item)
+		}
+	}
+	return kept, nil
+}
+
+// IgnoreMissing returns err, or nil if it is core.ErrNotFound: events may refer to frames
+// and sessions that no longer exist.
+func IgnoreMissing(err error) error {
+	if errors.Is(err, core.ErrNotFound) {
+		return nil
+	}
+	return err
 }

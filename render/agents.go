@@ -5,14 +5,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"flame/agents"
 	"flame/agents/definition"
-	"flame/agents/permission"
+	"flame/agents/plan"
 	"flame/agents/record"
-	"flame/agents/result"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/core/op"
@@ -24,7 +22,7 @@ func runLine(run record.Run) string {
 	return answerOf(run).Head()
 }
 
-// answerOf returns what the first lines of an answer say about an agent.
+// answerOf returns the facts in the first lines of an answer about an agent.
 func answerOf(run record.Run) op.AgentAnswer {
 	return op.AgentAnswer{
 		ID: run.ID, State: StateWord(run), Type: run.Type, Description: core.OneLine(run.Description, MaxGoal),
@@ -32,8 +30,7 @@ func answerOf(run record.Run) op.AgentAnswer {
 	}
 }
 
-// StateWord returns the state of an agent in a word: one that was told to stop
-// and has not ended yet is stopping.
+// StateWord returns the state of an agent in a word. A cancelled agent is stopping until it ends.
 func StateWord(run record.Run) string {
 	if run.CancelledBy != "" && !run.State.Ended() {
 		return "stopping"
@@ -41,11 +38,11 @@ func StateWord(run record.Run) string {
 	return string(run.State)
 }
 
-// maxSilence is how long an agent may print nothing before its state mentions
-// it: hosts report each step, and most steps take less.
+// maxSilence is how long an agent may print nothing before its state line mentions it: hosts
+// report each step, and most steps take less.
 const maxSilence = core.Millis(10_000)
 
-// AgentLine says how far an agent has got at a time.
+// AgentLine returns the progress of an agent at a time.
 func AgentLine(run record.Run, now core.Millis) string {
 	p := run.Progress
 	line := fmt.Sprintf("%s: %s, %s, %s", runLine(run), Count(p.ToolCalls, "tool call"), Count(p.Tokens(), "token"), Took(run, now))
@@ -64,7 +61,7 @@ func AgentLine(run record.Run, now core.Millis) string {
 	return line
 }
 
-// Took returns how long an agent took, or has taken so far if it still runs.
+// Took returns how long an agent has run.
 func Took(run record.Run, now core.Millis) string {
 	end := run.EndedAt
 	if !run.State.Ended() {
@@ -91,7 +88,7 @@ func Spawned(a *agents.Agents, run record.Run) string {
 	return text
 }
 
-// Agent describes an agent: what it is, what it may do, and how far it has got.
+// Agent describes an agent, its permissions and limits, and its progress.
 func Agent(a *agents.Agents, run record.Run) string {
 	var b strings.Builder
 	b.WriteString(AgentLine(run, a.Project.Now()) + "\n" + answerOf(run).Place())
@@ -110,7 +107,7 @@ func Agent(a *agents.Agents, run record.Run) string {
 }
 
 // modeText returns a mode and where it came from.
-func modeText(m permission.Choice) string {
+func modeText(m record.Choice) string {
 	text := string(m.Effective)
 	if m.CappedBy != "" {
 		text += fmt.Sprintf(" (%s was requested; the %s allows no more)", m.Requested, m.CappedBy)
@@ -121,14 +118,14 @@ func modeText(m permission.Choice) string {
 	return text
 }
 
-// wayOut says how a person gives such agents the mode that one did not get.
+// wayOut returns the command with which a person allows the mode that an agent requested but did not get.
 func wayOut(run record.Run) string {
 	if run.Mode.CappedBy == "" || run.State.Ended() {
 		return ""
 	}
 	agent := ""
 	if run.Source.Kind != definition.Call {
-		agent = " --agent " + core.OneLine(run.Type, permission.MaxName)
+		agent = " --agent " + core.OneLine(run.Type, plan.MaxName)
 	}
 	return fmt.Sprintf("a person runs `flame agents grant %s%s --reason WHY` at a terminal, before the agent is started", run.Mode.Requested, agent)
 }
@@ -174,7 +171,7 @@ func limitsText(l supervise.Limits) string {
 
 // Result returns everything an agent has produced by a time, with at most most
 // characters of its answer after offset (0: all).
-func Result(r result.Result, now core.Millis, offset, most int) string {
+func Result(r record.Result, now core.Millis, offset, most int) string {
 	var b strings.Builder
 	b.WriteString(AgentLine(r.Run, now) + "\n" + op.AgentAnswer{Frame: r.Frame}.Place())
 	b.WriteString(Bullets("Warnings:", r.Warnings))
@@ -192,8 +189,8 @@ func Result(r result.Result, now core.Millis, offset, most int) string {
 	return b.String() + Work(r, offset, most)
 }
 
-// Work returns what an agent made and used, without how it ended.
-func Work(r result.Result, offset, most int) string {
+// Work returns the products and the usage of an agent.
+func Work(r record.Result, offset, most int) string {
 	var b strings.Builder
 	b.WriteString(Bullets("Files changed:", r.Files) + Bullets("Artifacts:", r.Artifacts) + Bullets("Decisions:", r.Decisions))
 	if r.Confidence != nil {
@@ -207,14 +204,14 @@ func Work(r result.Result, offset, most int) string {
 	if r.Partial && r.State != core.AgentCompleted {
 		fmt.Fprintf(&b, "Incomplete. Everything it printed is in %s\n", r.Folder)
 	}
-	if o := r.Outcome; r.Text != "" || o == nil || o.Error == "" { // an error was told above, and says more than that there is no text
+	if o := r.Outcome; r.Text != "" || o == nil || o.Error == "" { // an error is shown above, and explains why there is no text
 		b.WriteString("\n" + answerText(r, offset, most))
 	}
 	return b.String()
 }
 
 // answerText returns the part of an answer from offset on.
-func answerText(r result.Result, offset, most int) string {
+func answerText(r record.Result, offset, most int) string {
 	text := []rune(r.Text)
 	switch {
 	case len(text) == 0 && r.State.Ended():
@@ -231,8 +228,8 @@ func answerText(r result.Result, offset, most int) string {
 	return string(text[:most]) + fmt.Sprintf("\n… %s more: %s with offset %d\n", Count(len(text)-most, "character"), op.AgentResult, offset+most)
 }
 
-// noAgents replaces an empty list of agents: there are none at all, or none
-// that match the filter.
+// noAgents replaces an empty list of agents: the project has no agents, or none match the
+// filter.
 func noAgents(all []record.Run, which string) string {
 	switch {
 	case len(all) > 0 && which == "running":
@@ -249,23 +246,15 @@ func Agents(all []record.Run, which string, now core.Millis) string {
 	if len(runs) == 0 {
 		return noAgents(all, which)
 	}
-	var b strings.Builder
-	for i, run := range runs {
-		if i == maxListed {
-			fmt.Fprintf(&b, "and %d more\n", len(runs)-maxListed)
-			break
+	return listed(runs, func(run record.Run) string {
+		if run.ParentAgent == "" {
+			return AgentLine(run, now)
 		}
-		b.WriteString("- " + AgentLine(run, now))
-		if run.ParentAgent != "" {
-			b.WriteString(", started by " + run.ParentAgent)
-		}
-		b.WriteByte('\n')
-	}
-	return b.String()
+		return AgentLine(run, now) + ", started by " + run.ParentAgent
+	})
 }
 
-// Cancelled says which agents were told to stop to cancel run, for models and
-// people.
+// Cancelled lists the agents that flame stops to cancel run, for models and people.
 func Cancelled(run record.Run, stopped []record.Run) string {
 	if len(stopped) == 0 {
 		return fmt.Sprintf("%s had already ended: %s.", run.ID, run.State)
@@ -286,21 +275,21 @@ func AgentsTable(all []record.Run, which string, now core.Millis, width int) str
 	if len(runs) == 0 {
 		return noAgents(all, which)
 	}
-	var b strings.Builder
-	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tSTATE\tTYPE\tSTARTED\tTIME\tCOST\tTASK")
+	rows := []string{"ID\tSTATE\tTYPE\tSTARTED\tTIME\tCOST\tTASK"}
 	for _, run := range runs {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", run.ID, StateWord(run), core.OneLine(run.Type, 30),
-			run.CreatedAt.Time().Local().Format("Jan _2 15:04"), Took(run, now), costOf(run), Short(run.Description))
+		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s", run.ID, StateWord(run), core.OneLine(run.Type, 30),
+			started(run.CreatedAt), Took(run, now), costOf(run.Progress.Cost()), Short(run.Description)))
 	}
-	_ = table.Flush() // a strings.Builder never fails
-	return cutLines(b.String(), width)
+	return table(width, rows)
 }
 
-// costOf returns what an agent has cost, or a dash if nothing is known of it.
-func costOf(run record.Run) string {
-	if run.Progress.Cost() == 0 {
+// started returns when an agent of a table was started.
+func started(at core.Millis) string { return at.Time().Local().Format("Jan _2 15:04") }
+
+// costOf returns the cost of an agent in a table, or a dash if it is not known.
+func costOf(usd float64) string {
+	if usd == 0 {
 		return "-"
 	}
-	return Money(run.Progress.Cost())
+	return Money(usd)
 }

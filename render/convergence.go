@@ -11,7 +11,6 @@ import (
 	"flame/agents"
 	"flame/agents/changes"
 	"flame/agents/converge"
-	"flame/agents/convergence"
 	"flame/agents/record"
 	"flame/core"
 	"flame/core/op"
@@ -20,7 +19,7 @@ import (
 // Converged returns the outcome of a convergence: its conflicts and at most so
 // many characters of its output (0: all). If conflicts leave it without an
 // output, next says how to continue. It fails if its agents cannot be found.
-func Converged(ctx context.Context, a *agents.Agents, c convergence.Convergence, most int) (text, next string, err error) {
+func Converged(ctx context.Context, a *agents.Agents, c converge.Convergence, most int) (text, next string, err error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", c.ID, c.Result.Rationale)
 	open := c.Result.Unresolved > 0
@@ -51,7 +50,7 @@ func Converged(ctx context.Context, a *agents.Agents, c convergence.Convergence,
 }
 
 // toReview says how to continue when conflicts are left.
-func toReview(c convergence.Convergence) string {
+func toReview(c converge.Convergence) string {
 	return fmt.Sprintf("No output: %s to review. Nothing is lost: every side is kept. A person settles them with `flame agents review %s --choose CONFLICT=ID`, "+
 		"or converge again with %s auto_accept_latest or prefer_higher_confidence.\n", Count(c.Result.Unresolved, "conflict"), c.ID, op.ArgResolution)
 }
@@ -70,8 +69,8 @@ func conflictText(c converge.Conflict) string {
 	return b.String()
 }
 
-// settledFile says what settling a conflict about a file means for that file:
-// nothing, since flame writes no files. It is empty for other conflicts.
+// settledFile says where the versions of a file are after a conflict about it was settled: flame
+// itself does not write the file. It is empty for other conflicts.
 func settledFile(ctx context.Context, a *agents.Agents, c converge.Conflict) (string, error) {
 	if c.Kind != converge.KindFile || !c.Resolved() {
 		return "", nil
@@ -93,8 +92,8 @@ func settledFile(ctx context.Context, a *agents.Agents, c converge.Conflict) (st
 	return fmt.Sprintf("Flame writes no file: %s. What %s did: %s.\n", onDisk(core.OneLine(c.Key, MaxGoal), inPlace), winner.ID, whereIs(a, winner)), nil
 }
 
-// onDisk says whose version of a file is on the disk, as far as that is known
-// for agents that changed it in place.
+// onDisk says whose version of a file is on the disk, if flame knows it, for agents that changed
+// the file in place.
 func onDisk(path string, by []record.Run) string {
 	if len(by) == 0 {
 		return "each agent changed " + path + " in its own worktree"
@@ -116,7 +115,7 @@ func onDisk(path string, by []record.Run) string {
 	return path + " on the disk is as " + last.ID + " left it, which came last"
 }
 
-// whereIs says where to find what an agent did to files.
+// whereIs says where an agent's changes of files are.
 func whereIs(a *agents.Agents, run record.Run) string {
 	patch := filepath.Join(a.Folder(run.ID), changes.PatchFile)
 	if _, err := os.Stat(patch); err == nil {

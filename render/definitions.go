@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"flame/agents/definition"
+	"flame/agents/plan"
+	"flame/core"
 	"flame/hosts"
 )
 
@@ -17,8 +20,7 @@ func DefinitionSource(def definition.Definition) string {
 	return def.Source.File
 }
 
-// DefinitionRemarks says which definition it replaces, and why it is not in
-// effect.
+// DefinitionRemarks says which definition def replaces, and why def has no effect.
 func DefinitionRemarks(def definition.Definition) (text string) {
 	if def.Replaces != nil {
 		text += ", replacing " + cmp.Or(def.Replaces.File, "the built-in one")
@@ -52,4 +54,33 @@ func Definition(def definition.Definition) string {
 		}
 	}
 	return b.String() + "\n" + def.Prompt
+}
+
+// Grants lists grants, one per line.
+func Grants(all []plan.Grant) string {
+	if len(all) == 0 {
+		return "No grants; `flame agents grant` makes one.\n"
+	}
+	var b strings.Builder
+	for _, g := range all {
+		fmt.Fprintf(&b, "%s: %s%s: %s\n", g.ID, g.Mode, grantScope(g), core.OneLine(g.Reason, 100))
+	}
+	return b.String()
+}
+
+// grantScope returns the scope of a grant.
+func grantScope(g plan.Grant) (text string) {
+	if g.Agent != "" {
+		text += ", for " + g.Agent
+	}
+	if g.Session != "" {
+		text += ", below " + g.Session
+	}
+	if g.ExpiresAt > 0 {
+		text += ", until " + g.ExpiresAt.Time().Local().Format(time.DateTime)
+	}
+	if len(g.During) > 0 {
+		text += ", made while agents were running"
+	}
+	return text
 }

@@ -9,11 +9,12 @@ import (
 	"sync"
 	"time"
 
+	"flame/agents/converge"
 	"flame/core"
+	"flame/transcripts"
 )
 
-// A happening says what happened in an event of one kind: in words, then what its data
-// says in these fields.
+// A happening describes events of one kind: in words, then by these fields of their data.
 type happening struct {
 	says   string
 	fields []string
@@ -29,9 +30,9 @@ var eventTexts = sync.OnceValue(func() map[string]happening {
 		core.FrameCompleted:      {"ended", []string{"status", "machine"}},
 		core.FrameReopened:       {"opened again", []string{"machine", "fromMachine"}},
 		core.FrameInvalidated:    {"invalidated", []string{"reason", "machine"}},
-		core.FrameFolded:         {"left out of requests from now on", []string{"messages", "tokens"}},
+		core.FrameFolded:         {"left out of later requests", []string{"messages", "tokens"}},
 		core.RequestAnswered:     {"a request to the model", []string{"class", "status", "first", "out", "cost"}},
-		core.ContextInjected:     {"its agent was told", []string{"kind"}},
+		core.ContextInjected:     {"its agent got a context", []string{"kind"}},
 		core.SuggestionMade:      {"suggested", []string{"type", "text"}},
 		core.SuggestionActed:     {"a suggestion was followed", []string{"type", "text"}},
 		core.CompactionRequested: {"waits for a summary", nil},
@@ -42,10 +43,10 @@ var eventTexts = sync.OnceValue(func() map[string]happening {
 		core.SubagentActive:     {"the agent runs", nil},
 		core.SubagentProgress:   {"the agent works", []string{"last_tool"}},
 		core.SubagentRetry:      {"the agent will try again", []string{"reason"}},
-		core.SubagentStop:       {"the agent's run is over", []string{"outcome", "stop_reason", "machine_id"}},
+		core.SubagentStop:       {"the agent's run ended", []string{"outcome", "stop_reason", "error", "machine_id"}},
 		core.SubagentCompleted:  {"the agent completed", []string{"context"}},
 		core.SubagentError:      {"the agent failed", []string{"reason", "error"}},
-		core.SubagentTimeout:    {"the agent's time was over", []string{"reason"}},
+		core.SubagentTimeout:    {"the agent ran out of time", []string{"reason"}},
 		core.SubagentCancelled:  {"the agent was cancelled", []string{"reason"}},
 		core.SubagentOrphaned:   {"the agent was lost", []string{"reason"}},
 		core.TranscriptEvent:    {"noted in the transcript", []string{"event_type", "task_description"}},
@@ -75,13 +76,13 @@ var eventUnits = map[string]string{
 var eventSigns = map[string]string{"machine": "@", "machine_id": "@", "fromMachine": "from @"}
 
 // Event returns an event in one line of a terminal of that width (0: unknown): its
-// number, time and frame, what happened, and what the frame is for.
+// number, time and frame, its words, and the goal of the frame.
 func Event(e core.Event, goal string, width int) string {
 	about := core.OneLine(e.Frame, 0)
 	if e.SubagentID != "" {
 		about = strings.TrimSpace(about + " " + core.OneLine(e.SubagentID, 0))
 	}
-	text := eventWords(e)
+	text := EventWords(e)
 	if goal != "" {
 		text += " " + Quote(goal)
 	}
@@ -96,14 +97,14 @@ func Event(e core.Event, goal string, width int) string {
 	return head + core.OneLine(text, room)
 }
 
-// eventWords says what happened.
-func eventWords(e core.Event) string {
+// EventWords describes an event.
+func EventWords(e core.Event) string {
 	known, ok := eventTexts()[e.Event]
 	if !ok {
 		return e.Event
 	}
 	var data map[string]any
-	_ = json.Unmarshal(e.Data, &data) // data of another form says nothing
+	_ = json.Unmarshal(e.Data, &data) // ignore data of another form
 	var details []string
 	for _, field := range known.fields {
 		if text := eventValue(data[field]); text != "" {
@@ -133,4 +134,34 @@ func eventValue(v any) string {
 	default:
 		return fmt.Sprint(v)
 	}
+}
+
+// Trajectory returns the messages, calls and events of the agents of a convergence, one per
+// line, with the conflicts in their places.
+func Trajectory(entries []converge.Entry) string {
+	var b strings.Builder
+	for _, e := range entries {
+		at := e.TS.Time().Local().Format(time.DateTime)
+		if e.Conflict != nil {
+			fmt.Fprintf(&b, "%s CONFLICT %s between %s\n", at, e.Conflict.ID, strings.Join(e.Conflict.SubagentIDs, ", "))
+			continue
+		}
+		fmt.Fprintf(&b, "%s %s %s\n", at, e.SubagentID, core.OneLine(entryText(e), maxEntry))
+	}
+	return b.String()
+}
+
+// maxEntry is the length in characters to which an entry of a trajectory is
+// cut.
+const maxEntry = 160
+
+// entryText returns a message, a call or an event of an agent.
+func entryText(e converge.Entry) string {
+	switch {
+	case e.Event != nil:
+		return EventWords(*e.Event)
+	case e.Said.Type == core.PartToolCall:
+		return e.Said.Tool + " " + transcripts.CallInput(e.Said.Input)
+	}
+	return "says: " + e.Said.Text
 }

@@ -8,15 +8,15 @@ import (
 	"flame/core"
 )
 
-func TestEachKindOfEventIsToldInWords(t *testing.T) {
+func TestEachKindOfEventHasWords(t *testing.T) {
 	t.Parallel()
 	for _, kind := range core.EventKinds {
-		assert.NotContains(t, eventWords(core.Event{Event: kind}), kind)
+		assert.NotContains(t, EventWords(core.Event{Event: kind}), kind)
 	}
 	assert.Len(t, eventTexts(), len(core.EventKinds))
 }
 
-func TestAnEventSaysOnWhichMachineItHappened(t *testing.T) {
+func TestAnEventNamesItsMachine(t *testing.T) {
 	t.Parallel()
 	for data, want := range map[string]string{
 		`{"status": "failed", "machine": "laptop-x7k2"}`:       "ended (failed: @laptop-x7k2)",
@@ -26,7 +26,7 @@ func TestAnEventSaysOnWhichMachineItHappened(t *testing.T) {
 		`{"machine": "tower-1", "fromMachine": "laptop-x7k2"}`: "opened again (@tower-1: from @laptop-x7k2)",
 	} {
 		kind := map[string]string{"e": core.FrameCompleted, "c": core.FrameUpdated, "t": core.FrameActivated, "o": core.FrameReopened}[want[:1]]
-		assert.Equal(t, want, eventWords(core.Event{Event: kind, Data: []byte(data)}))
+		assert.Equal(t, want, EventWords(core.Event{Event: kind, Data: []byte(data)}))
 	}
 }
 

@@ -23,12 +23,12 @@ func Files(l files.List) string {
 		text += fmt.Sprintf(", and %d more", more)
 	}
 	if l.More > 0 {
-		text += fmt.Sprintf(" (and %s of others)", Count(l.More, "change"))
+		text += fmt.Sprintf(" (and %s in other files)", Count(l.More, "change"))
 	}
 	return text + "\n" + Field("Files", l.Trouble)
 }
 
-// changed says what became of a file, behind its path.
+// changed returns the kind and size of a change, to follow the path of the file.
 func changed(f files.File) string {
 	text := ""
 	if f.From != "" {
@@ -47,13 +47,13 @@ func changed(f files.File) string {
 // Patches returns the patches of the files that were changed in a frame, by file.
 func Patches(l files.List) string {
 	if len(l.Files) == 0 && l.Trouble == "" {
-		return "No change of a file is known. What shell commands change, hosts do not tell."
+		return "No file changes are known. Hosts do not report what shell commands change."
 	}
 	var b strings.Builder
 	for _, f := range l.Files {
 		b.WriteString(f.Path + changed(f) + "\n" + f.Patch)
 		if f.Cut {
-			b.WriteString("(not all of it is kept)\n")
+			b.WriteString("(flame did not keep the whole patch)\n")
 		}
 		b.WriteString("\n")
 	}

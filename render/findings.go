@@ -7,7 +7,7 @@ import (
 	"flame/core"
 )
 
-// Findings returns what doctor found, for people.
+// Findings returns the findings of doctor, for people.
 func Findings(findings []core.Finding) string {
 	var b strings.Builder
 	for _, f := range findings {
@@ -26,8 +26,7 @@ func Findings(findings []core.Finding) string {
 	return b.String()
 }
 
-// Mending says what a repair would do about findings; it is empty if a repair
-// can do nothing.
+// Mending lists the repairs for findings; empty if there are none.
 func Mending(findings []core.Finding) string {
 	var b strings.Builder
 	for _, f := range findings {
@@ -38,5 +37,5 @@ func Mending(findings []core.Finding) string {
 	if b.Len() == 0 {
 		return ""
 	}
-	return b.String() + "A copy of the database is kept beside it; its indexes are rebuilt.\n"
+	return b.String() + "Flame keeps a copy of the database beside it, and rebuilds its indexes.\n"
 }

@@ -25,7 +25,7 @@ func Parent(parent *core.Frame) string {
 	return "Parent: " + Frame(*parent) + "\n"
 }
 
-// Current returns the line about where the caller works now.
+// Current returns the line about the caller's current frame.
 func Current(id string) string {
 	if id == "" {
 		return fmt.Sprintf("Current frame: none; %s starts one", op.Push)
@@ -55,9 +55,6 @@ func Tally(heading string, t stack.Tally) string {
 	return b.String()
 }
 
-// maxListed is how many frames a list in a reply names.
-const maxListed = 20
-
 // Counts returns the number of frames of each status.
 func Counts(counts map[core.Status]int) string {
 	total := 0
@@ -74,14 +71,16 @@ func Counts(counts map[core.Status]int) string {
 	return Count(total, "frame") + ": " + strings.Join(parts, ", ")
 }
 
+const noFrames = "No frames yet. " + string(op.Push) + " starts one; " + string(op.PlanChildren) + " plans several."
+
 // maxStatus bounds the text of a status, in bytes (DESIGN §10).
 const maxStatus = 8 << 10
 
-// Status describes where the caller is and what surrounds it, in at most 8 KB. Goals
-// take the whole width, if that is known: the number of columns, else 0.
+// Status describes the caller's current frame and the tree around it, in at most 8 KB. Goals take
+// the whole width in columns; 0: unknown.
 func Status(tree view.Tree, width int) string {
 	if len(tree.Lines) == 0 {
-		return fmt.Sprintf("No frames yet. %s starts one; %s plans several.", op.Push, op.PlanChildren)
+		return noFrames
 	}
 	text := Current(tree.Current) + "\n" + usageLine("Used in it", tree.Usage) + Counts(tree.Counts) + "\n" + outline.Legend() + "\n\n" +
 		outline.Draw(tree.Lines, outline.DrawOptions{Current: tree.Current, MaxLine: cmp.Or(width, 120), Wide: width > 0})
@@ -102,14 +101,10 @@ func Details(d view.Details) string {
 	}
 	b.WriteString("\n" + Field("Goal", f.Goal) + Field("Success criteria", f.SuccessCriteria))
 	if len(d.Ancestors) == 0 {
-		b.WriteString("Parent: none (a root)\n")
+		b.WriteString(Parent(nil))
 	}
 	for i, a := range d.Ancestors {
-		if i == 0 {
-			b.WriteString("Parent: " + Frame(a) + "\n")
-		} else {
-			b.WriteString("  above: " + Frame(a) + "\n")
-		}
+		b.WriteString([]string{"Parent: ", "  above: "}[min(i, 1)] + Frame(a) + "\n")
 	}
 	b.WriteString("Children: " + Counts(d.Children) + "\n")
 	b.WriteString(Field("Made for the agent", strings.TrimSpace(d.Agent+" "+d.AgentID)))
@@ -123,35 +118,23 @@ func Details(d view.Details) string {
 		fmt.Fprintf(&b, "Confidence: %g\n", *f.Confidence)
 	}
 	b.WriteString(Bullets("Planned children:", f.PlannedChildren) + Bullets("Artifacts:", f.Artifacts) + Bullets("Decisions:", f.Decisions) + Files(d.Files))
-	b.WriteString(Field("Summary", f.Summary) + composed(d) + Field("Results", f.Results) + Field("Log", f.LogPath))
+	composed, closing := "", ""
+	switch {
+	case d.Closing != "": // it repeats the composed summary
+		closing = "\nTo continue from it:\n" + d.Closing + "\n"
+	case d.Composed != "":
+		composed = "Summary (composed of what was done below it):\n" + d.Composed + "\n"
+	}
+	b.WriteString(Field("Summary", f.Summary) + composed + Field("Results", f.Results) + Field("Log", f.LogPath))
 	b.WriteString(usageLine("Used in it, without its children", f.Usage))
 	if d.Folded != nil {
 		fmt.Fprintf(&b, "Folded: %s, about %s, left out of %s\n", Count(d.Folded.Messages, "message"),
 			Count(d.Folded.Tokens, "token"), Count(d.Folded.Requests, "request"))
 	}
-	b.WriteString(MeteredLine(d.Metered) + closing(d))
-	return b.String()
+	return b.String() + MeteredLine(d.Metered) + closing
 }
 
-// composed returns a summary that was composed; it is empty without one, or where a
-// closing tells it.
-func composed(d view.Details) string {
-	if d.Composed == "" || d.Closing != "" {
-		return ""
-	}
-	return "Summary (composed of what was done below it):\n" + d.Composed + "\n"
-}
-
-// closing returns what is needed to go on from a root that ended.
-func closing(d view.Details) string {
-	if d.Closing == "" {
-		return ""
-	}
-	return "\nTo go on from it:\n" + d.Closing + "\n"
-}
-
-// usageLine says what the work in a frame consumed; it is empty if nothing is
-// known.
+// usageLine returns the usage of the work in a frame; empty if it is not known.
 func usageLine(what string, u core.Usage) string {
 	if u == (core.Usage{}) {
 		return ""
@@ -159,7 +142,7 @@ func usageLine(what string, u core.Usage) string {
 	return what + ": " + Usage(u) + "\n"
 }
 
-// Usage returns what work consumed.
+// Usage returns the usage of some work.
 func Usage(u core.Usage) string {
 	cost := Money(u.CostUSD)
 	if u.CostUSD == 0 && u.Tokens() > 0 {
@@ -169,7 +152,7 @@ func Usage(u core.Usage) string {
 		Count(u.TokensIn, "token"), u.TokensOut, u.CacheRead, u.CacheWritten, Count(u.ToolCalls, "tool call"), cost)
 }
 
-// Found lists what a search found.
+// Found lists the results of a search.
 func Found(query string, found []view.Found) string {
 	if len(found) == 0 {
 		return fmt.Sprintf("No frame contains all the words of %s. Try fewer words, or %s.", Quote(query), op.Tree)
@@ -185,8 +168,8 @@ func Found(query string, found []view.Found) string {
 // maxMatched is how many decisions of a frame a search shows.
 const maxMatched = 3
 
-// outcome returns the summary of a frame that a search found, and those of its decisions
-// that the search is about, each cut to max characters.
+// outcome returns the summary of a found frame, and its decisions that match the search, each cut
+// to max characters.
 func outcome(f view.Found, max int) (text string) {
 	switch {
 	case f.Summary != "":
@@ -203,31 +186,37 @@ func outcome(f view.Found, max int) (text string) {
 	return text
 }
 
-// TakenFrom says from which machine an activated frame was taken over; it is empty for one
-// of this machine.
-func TakenFrom(a stack.Activated) string {
-	if a.Machine == "" {
-		return ""
+// TakenOver returns a line with the machine from which an activated frame was taken over, and a
+// line if its parent has ended; else empty.
+func TakenOver(a stack.Activated) (text string) {
+	if a.Machine != "" {
+		text = "Taken over from machine " + core.OneLine(a.Machine, 0) + ".\n"
 	}
-	return "Taken over from machine " + core.OneLine(a.Machine, 0) + "."
+	if a.Under != "" {
+		text += fmt.Sprintf("Its parent %s is %s and stays so.\n", a.Frame.Parent, a.Under)
+	}
+	return text
 }
 
-// UnderEnded warns that the parent of an activated frame has ended.
-func UnderEnded(a stack.Activated) string {
-	return fmt.Sprintf("Its parent %s is %s and stays so.", a.Frame.Parent, a.Under)
+// ActivatedShort returns the outcome of an activation.
+func ActivatedShort(a stack.Activated) string {
+	if a.Here {
+		return a.Frame.ID + " is the current frame already"
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%s: %s -> %s\n", a.Frame.ID, a.From, a.Frame.Status)+TakenOver(a), "\n")
 }
 
 // Tree draws a tree for a model: legend, current frame, the tree, counts.
 func Tree(tree view.Tree, details bool) string {
 	if len(tree.Lines) == 0 {
-		return fmt.Sprintf("No frames yet. %s starts one; %s plans several.", op.Push, op.PlanChildren)
+		return noFrames
 	}
 	drawn := outline.Draw(tree.Lines, outline.DrawOptions{Current: tree.Current, Details: details})
 	return outline.Legend() + "\n" + Current(tree.Current) + "\n```\n" + drawn + "```\n" + Counts(tree.Counts)
 }
 
-// ShortUsage returns what a frame's work consumed in a few words; it is empty
-// if nothing is known.
+// ShortUsage returns the usage of the work in a frame in a few words; it is empty if that is
+// not known.
 func ShortUsage(u core.Usage) string {
 	tokens := u.Tokens()
 	if tokens == 0 {
@@ -240,7 +229,7 @@ func ShortUsage(u core.Usage) string {
 	return fmt.Sprintf(" (%s, %s)", used, Money(u.CostUSD))
 }
 
-// FoundShort lists what a search found, each frame with its summary.
+// FoundShort lists the results of a search, each frame with its summary.
 func FoundShort(text string, found []view.Found) string {
 	if len(found) == 0 {
 		return fmt.Sprintf("No frame contains all the words of %q.", Short(text))
@@ -252,8 +241,8 @@ func FoundShort(text string, found []view.Found) string {
 	return b.String()
 }
 
-// PoppedShort says what became of a frame that was popped, what is left below it, and
-// what is next.
+// PoppedShort returns the status of a popped frame, the frames left below it, and the next
+// frame.
 func PoppedShort(popped stack.Popped) string {
 	text := fmt.Sprintf("%s is %s", popped.Frame.ID, popped.Frame.Status)
 	if popped.Pending != nil {
@@ -272,13 +261,7 @@ func PoppedShort(popped stack.Popped) string {
 	case popped.Then != nil && popped.Then.From == "":
 		text += fmt.Sprintf("\n%s started: %s", popped.Then.Frame.ID, Short(popped.Then.Frame.Goal))
 	case popped.Then != nil:
-		text += fmt.Sprintf("\n%s: %s -> %s", popped.Then.Frame.ID, popped.Then.From, popped.Then.Frame.Status)
-		if from := TakenFrom(*popped.Then); from != "" {
-			text += "\n" + from
-		}
-		if popped.Then.Under != "" {
-			text += "\n" + UnderEnded(*popped.Then)
-		}
+		text += "\n" + ActivatedShort(*popped.Then)
 	case popped.Next != nil:
 		text += "\nplanned next: " + ShortFrame(*popped.Next)
 	}
@@ -304,4 +287,9 @@ func RecordedShort(frame core.Frame, what string, added bool) string {
 		return fmt.Sprintf("%s already has this %s", frame.ID, what)
 	}
 	return fmt.Sprintf("%s: %s recorded", frame.ID, what)
+}
+
+// InvalidatedShort returns the outcome of an invalidation for a person.
+func InvalidatedShort(done stack.Invalidated) string {
+	return done.Target.ID + " is invalidated" + TallyShort("invalidated with it", done.Planned) + TallyShort("still in progress", done.InProgress)
 }

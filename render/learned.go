@@ -8,16 +8,16 @@ import (
 	"flame/config/env"
 	"flame/core"
 	"flame/core/learn"
-	"flame/project/learned"
+	"flame/project/autonomy"
 )
 
-// outcomes are what became of suggestions, in words.
+// outcomes are the words for the outcomes of suggestions.
 var outcomes = map[core.Outcome]string{
 	core.Acted: "acted on", core.Done: "done by flame", core.Undone: "undone", core.Ignored: "ignored",
 	core.Unseen: "expired unseen", core.Replaced: "replaced", core.Dropped: "dropped",
 }
 
-// became says what became of a suggestion, and when.
+// became returns the outcome of a suggestion and its time.
 func became(s core.Suggestion, now core.Millis) string {
 	switch {
 	case s.Outcome != "":
@@ -47,7 +47,7 @@ func History(history []core.Suggestion, most int, now core.Millis) string {
 		return "No history.\n"
 	}
 	var b strings.Builder
-	b.WriteString("| made | type | what | confidence | shown | what became of it |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| made | type | what | confidence | shown | outcome |\n|---|---|---|---|---|---|\n")
 	for _, s := range slices.Backward(history[max(0, len(history)-most):]) {
 		shown := When(s.ShownAt)
 		if shown == "" {
@@ -59,19 +59,19 @@ func History(history []core.Suggestion, most int, now core.Millis) string {
 	return b.String()
 }
 
-// modes say what each way to learn means.
+// modes are the meanings of the modes of learning.
 var modes = map[learn.Mode]string{
-	learn.Off:     "nothing is counted and nothing applies",
-	learn.Suggest: "what follows is proposed, and changes nothing",
-	learn.On:      "what follows is in force",
+	learn.Off:     "flame counts nothing and applies nothing",
+	learn.Suggest: "flame proposes these changes and applies none",
+	learn.On:      "these changes apply",
 }
 
-// Learned says what a project teaches, and by what evidence.
-func Learned(l learned.Lessons) string {
+// Learned returns the lessons from a project, each with its evidence.
+func Learned(l autonomy.Lessons) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s=%s: %s. Thresholds move by at most %s (%s).\n", env.Learn, l.Mode, modes[l.Mode], Count(l.Bounds, "point"), env.LearnBounds)
 	if l.Damage != "" {
-		fmt.Fprintf(&b, "What was counted is not used: %s. It stays as it is, and nothing is counted, until `flame learned --forget` begins anew.\n", l.Damage)
+		fmt.Fprintf(&b, "flame does not use its counts: %s. It keeps them and counts nothing more until `flame learned --forget` starts over.\n", l.Damage)
 	}
 	state := "proposed"
 	if l.Mode == learn.On {
@@ -137,7 +137,7 @@ func title(t learn.Title, state string) string {
 		t.Frames.Short, t.Frames.Skipped, share(t.Share), ruleOf(t.Rule))
 }
 
-// each says how long things lasted on average.
+// each returns the average duration of things.
 func each(ms int64, count int) string {
 	if count == 0 {
 		return ""

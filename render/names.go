@@ -1,12 +1,14 @@
 package render
 
 import (
-	"flame/core/op"
+	"errors"
 	"sync"
+
+	"flame/core"
+	"flame/core/op"
 )
 
-// commands are the shell's commands that do what tools do, and the flags that
-// are arguments of tools.
+// commands are the shell's commands and flags for the tools and their arguments.
 var commands = sync.OnceValue(func() map[op.Name]string {
 	return map[op.Name]string{
 		op.Push: "`flame push`", op.Pop: "`flame pop`", op.Status: "`flame status`",
@@ -21,8 +23,8 @@ var commands = sync.OnceValue(func() map[op.Name]string {
 	}
 })
 
-// ForShell translates a text into the words of the shell. What only tools do
-// keeps its name.
+// ForShell replaces names of tools by commands of the shell. Tools without a command keep their
+// names.
 func ForShell(text string) string {
 	return op.FillIn(text, func(n op.Name) string {
 		if command, is := commands()[n]; is {
@@ -32,7 +34,16 @@ func ForShell(text string) string {
 	})
 }
 
-// ForTools translates a text into the words of tools.
+// Hint returns the hint of an error in the words of the shell; empty if it has none.
+func Hint(err error) string {
+	var problem *core.Problem
+	if errors.As(err, &problem) {
+		return ForShell(problem.Hint)
+	}
+	return ""
+}
+
+// ForTools replaces commands of the shell by names of tools.
 func ForTools(text string) string {
 	return op.FillIn(text, func(n op.Name) string { return string(n) })
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"flame/agents/record"
-	"flame/agents/result"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/core/op"
@@ -21,7 +20,7 @@ func TestCountsAreInWords(t *testing.T) {
 	assert.Equal(t, "$0.0413", Money(0.0413))
 }
 
-func TestTheStateOfAnAgentIsThatOfNow(t *testing.T) {
+func TestTheLineOfAnAgentShowsItsPresentState(t *testing.T) {
 	t.Parallel()
 	second := core.Millis(time.Second.Milliseconds())
 	active := record.Run{
@@ -62,7 +61,7 @@ func TestAnEmptyListOfAgentsSaysWhatToDo(t *testing.T) {
 	assert.Equal(t, "No agent has ended; flame_agent_list lists those that are running.", ForTools(Agents(running, "ended", 0)))
 }
 
-func TestWhoseVersionOfAFileLiesOnTheDisk(t *testing.T) {
+func TestASettledConflictNamesTheVersionOnDisk(t *testing.T) {
 	t.Parallel()
 	first := record.Run{ID: "agent-1", Cwd: "/p", CreatedAt: 1, EndedAt: 5}
 	second := record.Run{ID: "agent-2", Cwd: "/p", CreatedAt: 6, EndedAt: 9}
@@ -87,14 +86,14 @@ func TestWhoseVersionOfAFileLiesOnTheDisk(t *testing.T) {
 	}
 }
 
-func TestWhatIsToldOfAnAgentIsReadAgain(t *testing.T) {
+func TestAnAgentsAnswerCanBeParsedAgain(t *testing.T) {
 	t.Parallel()
 	run := record.Run{
 		ID: "agent-k3x9", Type: "builder", Description: `say "hi": 2`, State: core.AgentActive, CreatedAt: 1,
 		Frame: "frame-a1", Depth: 2, Host: "claude-code", Session: "s-1", Progress: supervise.Progress{ToolCalls: 1},
 	}
 	told := op.AgentAnswer{ID: run.ID, Type: run.Type, Description: run.Description, State: "active", Frame: run.Frame}
-	read, ok := op.ReadAgentAnswer(Result(result.Result{Run: run}, 5, 0, 0))
+	read, ok := op.ReadAgentAnswer(Result(record.Result{Run: run}, 5, 0, 0))
 	assert.True(t, ok)
 	assert.Equal(t, told, read)
 	told.Host, told.Session = run.Host, run.Session
@@ -106,9 +105,9 @@ func TestWhatIsToldOfAnAgentIsReadAgain(t *testing.T) {
 	assert.False(t, ok)
 }
 
-func TestAnErrorIsNotFollowedByItsLackOfText(t *testing.T) {
+func TestAResultWithAnErrorDoesNotMentionMissingText(t *testing.T) {
 	t.Parallel()
-	failed := result.Result{Run: record.Run{ID: "agent-1", State: core.AgentError}}
+	failed := record.Result{Run: record.Run{ID: "agent-1", State: core.AgentError}}
 	assert.Contains(t, Result(failed, 0, 0, 0), "(error with no text)")
 	failed.Outcome = &supervise.Outcome{Error: "no such model"}
 	told := Result(failed, 0, 0, 0)

@@ -34,8 +34,8 @@ func Sessions(listed []view.ListedSession, more int, now core.Millis, width int)
 	return b.String()
 }
 
-// lessSent says how much folding spared a session's requests; it is empty if that is
-// nothing, or not known.
+// lessSent returns by how much folding made a session's requests smaller; empty if it did not, or
+// that is not known.
 func lessSent(m *fold.Meter) string {
 	if m == nil || m.LeftOut <= 0 {
 		return ""

@@ -1,10 +1,13 @@
-// Package render writes the texts that several doors show: what a model reads
-// from a tool and a person in a shell. It decides nothing and reads no store.
+// Package render writes the texts that several doors show: to a model as the answer of a tool, and
+// to a person in a shell. It decides nothing and reads no store.
 package render
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/samber/lo"
@@ -34,7 +37,7 @@ func Field(name, value string) string {
 	return name + ": " + value + "\n"
 }
 
-// When returns a time for people.
+// When returns a time for people; empty for 0.
 func When(t core.Millis) string {
 	if t == 0 {
 		return ""
@@ -60,7 +63,7 @@ func Money(usd float64) string { return fmt.Sprintf("$%.4f", usd) }
 // maxShort is how much of a frame's text fits in a line of a terminal, in characters.
 const maxShort = 100
 
-// Short cuts a frame's text to what fits in a line of a terminal.
+// Short cuts a frame's text to the length of a line of a terminal.
 func Short(text string) string { return core.OneLine(text, maxShort) }
 
 // ShortFrame returns a frame in one line of a terminal.
@@ -76,21 +79,78 @@ func ShortFrames(frames []core.Frame) string {
 // Megabytes returns a size on disk for people.
 func Megabytes(bytes int64) string { return fmt.Sprintf("%.1f MB", float64(bytes)/1e6) }
 
+// Amount returns a number in three digits: 950, 12.3k, 4.56M.
+func Amount(n int64) string {
+	for _, unit := range []struct {
+		size float64
+		name string
+	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		if x := float64(n) / unit.size; x >= 0.9995 {
+			digits := 2
+			if x >= 99.95 {
+				digits = 0
+			} else if x >= 9.995 {
+				digits = 1
+			}
+			return fmt.Sprintf("%.*f%s", digits, x, unit.name)
+		}
+	}
+	return fmt.Sprint(n)
+}
+
 // Ago returns how long ago something was.
 func Ago(now, then core.Millis) string { return Duration(int64(max(0, now-then))) + " ago" }
 
-// cutLines cuts the lines of a table to a width in characters; 0 is no limit.
-func cutLines(table string, width int) string {
-	if width == 0 {
-		return table
-	}
+// table aligns rows of cells, separated by tabs, for a terminal of that width; 0 is no
+// limit.
+func table(width int, rows []string) string {
 	var b strings.Builder
-	for line := range strings.Lines(table) {
-		text := []rune(strings.TrimSuffix(line, "\n"))
-		if len(text) > width {
-			text = append(text[:width-1], '…')
-		}
-		b.WriteString(string(text) + "\n")
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, strings.Join(rows, "\n"))
+	_ = w.Flush() // a strings.Builder never fails
+	if width == 0 {
+		return b.String()
+	}
+	lines := strings.Split(b.String(), "\n")
+	return strings.Join(lo.Map(lines, func(line string, _ int) string { return CutColumns(line, width) }), "\n")
+}
+
+// maxListed is how many things a list in a reply names.
+const maxListed = 20
+
+// listed returns a line for each of the first things, and the number of the others.
+func listed[T any](all []T, line func(T) string) string {
+	var b strings.Builder
+	for _, one := range all[:min(len(all), maxListed)] {
+		b.WriteString("- " + line(one) + "\n")
+	}
+	if more := len(all) - maxListed; more > 0 {
+		fmt.Fprintf(&b, "and %d more\n", more)
 	}
 	return b.String()
+}
+
+// Duration returns a duration of ms milliseconds in one unit: 250ms, 1.5s,
+// 2.0m, 3.3h.
+func Duration(ms int64) string {
+	const second, minute, hour = 1000, 60_000, 3_600_000
+	switch {
+	case ms < second:
+		return strconv.FormatInt(ms, 10) + "ms"
+	case ms < minute:
+		return oneDecimal(ms, second) + "s"
+	case ms < hour:
+		return oneDecimal(ms, minute) + "m"
+	}
+	return oneDecimal(ms, hour) + "h"
+}
+
+// oneDecimal returns n/unit with one decimal, exact halves rounded up. Floats hold
+// only the halves .25 and .75 exactly, and strconv rounds .25 down, to even.
+func oneDecimal(n, unit int64) string {
+	x := float64(n) / float64(unit)
+	if x == math.Trunc(x)+0.25 {
+		x += 0.05
+	}
+	return strconv.FormatFloat(x, 'f', 1, 64)
 }

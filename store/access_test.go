@@ -19,7 +19,7 @@ import (
 	"flame/project"
 	"flame/store"
 	"flame/store/disk"
-	"flame/store/storetest"
+	"flame/tests/storetest"
 )
 
 // things are what may stand where a file or folder is expected: how each is made,
@@ -137,7 +137,7 @@ func small(t *testing.T) (dir string) {
 	return dir
 }
 
-func TestWhatIsNoFileIsRefused(t *testing.T) {
+func TestAPathThatIsNoFileIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
 		"flame.db", "flame.db-wal", "flame.db-shm", "flame.db-journal", "flame.lock", "flame.log", "flame.log.1",
@@ -172,7 +172,7 @@ func TestWhatIsNoFileIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoFolderIsRefused(t *testing.T) {
+func TestAPathThatIsNoFolderIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, linked := range []bool{false, true} {
 		for _, thing := range []string{"nothing", "file", "folder", "pipe", "socket", "device"} {
@@ -196,7 +196,7 @@ func TestWhatIsNoFolderIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatOthersMayWriteIsRefused(t *testing.T) {
+func TestAFileThatOthersMayWriteIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"", "flame.db", "flame.lock"} {
 		for _, mode := range []os.FileMode{0o720, 0o702, 0o777} {
@@ -218,7 +218,7 @@ func TestWhatOthersMayWriteIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatBelongsToAnotherUserIsRefused(t *testing.T) {
+func TestAFileOfAnotherUserIsRefused(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("only root may give files away")
@@ -233,7 +233,7 @@ func TestWhatBelongsToAnotherUserIsRefused(t *testing.T) {
 }
 
 // What is made is the user's alone, whatever the mask of the process allows.
-func TestModesOfWhatIsMade(t *testing.T) {
+func TestModesOfNewFiles(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "not", "there", "data")
 	path, err := buildChild()

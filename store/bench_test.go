@@ -15,7 +15,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
-	"flame/store/storetest"
+	"flame/tests/storetest"
 )
 
 // onTrees runs a benchmark on trees of the sizes of DESIGN §10.

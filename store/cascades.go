@@ -5,33 +5,29 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 	"flame/project"
 	"flame/store/disk"
-	"flame/store/form"
 )
 
-// Cascades returns the cascades in progress, oldest first.
-func (t *tx) Cascades() (list []project.Cascade, err error) {
+func (t *tx) Cascades() ([]project.Cascade, error) {
 	v, err := t.voiding()
 	if v == nil || err != nil {
 		return nil, err
 	}
-	for _, c := range v.cascades {
-		list = append(list, c.Cascade)
-	}
-	return list, nil
+	return lo.Map(v.cascades, func(c cascade, _ int) project.Cascade { return c.Cascade }), nil
 }
 
 // begunColumns are the columns set when a cascade begins.
 var begunColumns = []string{"frame", "session", "subagent", "at", "reason", "due", "settled"}
 
-var beginCascade = form.Later(func() string {
+var beginCascade = later(func() string {
 	return "INSERT INTO cascades (" + cascadeTable.each(itself, begunColumns...) + ", seq, reached) VALUES (" +
-		form.Placeholders(len(begunColumns)) + ", (SELECT coalesce(max(seq), 0) + 1 FROM cascades), 0) ON CONFLICT (frame) DO NOTHING"
+		placeholders(len(begunColumns)) + ", (SELECT coalesce(max(seq), 0) + 1 FROM cascades), 0) ON CONFLICT (frame) DO NOTHING"
 })
 
-// BeginCascade begins a cascade, unless one of the same frame is in progress.
 func (t *tx) BeginCascade(c project.Cascade) error {
 	values, err := cascadeTable.values(t.sql, &cascade{Cascade: c}, begunColumns...)
 	if err != nil {
@@ -44,39 +40,34 @@ func (t *tx) BeginCascade(c project.Cascade) error {
 	return t.sql.raiseRevision()
 }
 
-// PutOffCascade sets when others may continue the cascade of a frame.
 func (t *tx) PutOffCascade(frame string, due core.Millis) error {
 	t.voids = nil
-	_, err := t.sql.exec(`UPDATE cascades SET due = ? WHERE frame = `+form.KeyOf, due, form.Clean(frame))
+	_, err := t.sql.exec(`UPDATE cascades SET due = ? WHERE frame = `+keyOf, due, clean(frame))
 	return err
 }
 
-// EndCascade deletes the cascade of a frame.
 func (t *tx) EndCascade(frame string) error {
 	v, err := t.voiding()
 	if v == nil || err != nil {
 		return err
 	}
 	t.voids = nil
-	_, err = t.sql.exec(`DELETE FROM cascades WHERE frame = `+form.KeyOf, form.Clean(frame))
+	_, err = t.sql.exec(`DELETE FROM cascades WHERE frame = `+keyOf, clean(frame))
 	return err
 }
 
-// How the next frames, whose keys are a JSON array, are settled. The plus keeps
-// SQLite from searching them among all planned frames.
+// SQL that settles the next frames, whose keys are a JSON array. The plus keeps SQLite from
+// searching them among all planned frames.
 const (
-	plannedChildren = `SELECT key FROM frames INDEXED BY frames_planned WHERE status = 'planned' AND parent = ?` + form.AtMost
+	plannedChildren = `SELECT key FROM frames INDEXED BY frames_planned WHERE status = 'planned' AND parent = ?` + atMost
 	progress        = `UPDATE cascades SET settled = settled + ?, reached = ? WHERE frame = ?`
 )
 
-var settle = form.Later(func() string {
+var settle = later(func() string {
 	return "UPDATE frames SET " + frameTable.each(func(column string) string { return column + " = ?" }, changedByCascade...) +
 		", " + stamp.name + " = " + stamp.value + " WHERE key IN (SELECT value FROM json_each(?)) AND +status = 'planned'"
 })
 
-// Settle stores up to limit of the frames that read as invalidated by the
-// cascade of frame, the way they read, appends e about each, and returns their
-// ids. When more is false, none was left.
 func (t *tx) Settle(frame string, e core.Event, limit int) (ids []string, more bool, err error) {
 	v, err := t.voiding()
 	if v == nil || err != nil {
@@ -94,15 +85,15 @@ func (t *tx) Settle(frame string, e core.Event, limit int) (ids []string, more b
 		return nil, more, err
 	}
 	c.Settled += len(keys)
-	if err := t.sql.raiseRevision(); err != nil { // although all reads as before: Changed tells of frames as they are stored
+	if err := t.sql.raiseRevision(); err != nil { // the frames read as before, but Changed returns stored frames
 		return nil, false, err
 	}
-	if _, err := t.sql.exec(settle(), append(c.changes(), form.JSONOf(keys))...); err != nil {
+	if _, err := t.sql.exec(settle(), append(c.changes(), jsonOf(keys))...); err != nil {
 		return nil, false, err
 	}
 	values, err := t.sql.eventValues(&e)
 	if err == nil {
-		_, err = t.sql.exec(appendAbout(), append(values, form.JSONOf(keys))...)
+		_, err = t.sql.exec(appendAbout(), append(values, jsonOf(keys))...)
 	}
 	if err != nil {
 		return nil, false, err
@@ -111,9 +102,9 @@ func (t *tx) Settle(frame string, e core.Event, limit int) (ids []string, more b
 	return ids, more, err
 }
 
-// next returns the keys of at most limit frames that c voids, and advances what
-// it has reached. It looks at a limited number of other frames too, so there
-// may be more even if it returns none.
+// next returns the keys of at most limit frames that c voids, and advances c.reached. It
+// looks at a limited number of other frames too, so there may be more even if it returns
+// none.
 func (v *voiding) next(c *cascade, limit int) (keys []int64, more bool, err error) {
 	parents, err := collect(v.sql, scanKey, plannedParents, c.reached, limit)
 	if err == nil {
@@ -137,9 +128,9 @@ func (v *voiding) next(c *cascade, limit int) (keys []int64, more bool, err erro
 	return keys, len(parents) == limit, nil
 }
 
-// unvoided returns a frame about to be saved in the form in which it is stored
-// while there are cascades: a status that it only reads as is left for its
-// cascade to settle. A frame moved below the frame of a cascade is voided too.
+// unvoided returns a frame about to be saved in the form in which the store keeps it while
+// there are cascades: it leaves a status that comes from a cascade for that cascade to
+// settle. The cascade also voids a frame moved below its frame.
 func unvoided(t *tx, f core.Frame) (core.Frame, error) {
 	v, err := t.voiding()
 	if v == nil || err != nil {
@@ -153,7 +144,7 @@ func unvoided(t *tx, f core.Frame) (core.Frame, error) {
 	if c == nil {
 		return f, nil
 	}
-	stored, err := collect(t.sql, scanFrame(new(int64)), frameByID(), form.Clean(f.ID))
+	stored, err := collect(t.sql, scanFrame(new(int64)), frameByID(), clean(f.ID))
 	if err != nil {
 		return f, err
 	}
@@ -172,10 +163,10 @@ func unvoided(t *tx, f core.Frame) (core.Frame, error) {
 	return f, err
 }
 
-// cascadeOver returns the first cascade that voids what is planned directly
-// below a frame, or nil.
+// cascadeOver returns the first cascade that voids the planned frames directly below a frame,
+// or nil.
 func (v *voiding) cascadeOver(parent string) (*cascade, error) {
-	key, err := v.sql.known(form.Clean(parent))
+	key, err := v.sql.known(clean(parent))
 	if err == nil {
 		err = v.climb(climbing, key)
 	}
@@ -187,11 +178,8 @@ const lookedAt = 250
 
 const nextInProgress = `SELECT f.key, coalesce(f.parent, 0), f.archived_at, f.updated_at FROM frames f INDEXED BY frames_status
 	WHERE f.status = 'in_progress' AND (f.archived_at, f.updated_at, f.key) < (?, ?, ?)
-	ORDER BY f.archived_at DESC, f.updated_at DESC, f.key DESC` + form.AtMost
+	ORDER BY f.archived_at DESC, f.updated_at DESC, f.key DESC` + atMost
 
-// OpenBelow looks at some frames in progress, the latest change first, and
-// returns the ids of those below top. It begins at from and returns where to
-// continue.
 func (t *tx) OpenBelow(top, from string) (ids []string, next string, err error) {
 	at := [3]int64{math.MaxInt64, math.MaxInt64, math.MaxInt64} // archived, updated, key
 	if from != "" {
@@ -219,7 +207,7 @@ func (t *tx) OpenBelow(top, from string) (ids []string, next string, err error) 
 // below returns the ids of the frames below top, among frames given by their
 // keys and their parents' keys.
 func (s *statements) below(top string, keys, parents []int64) ([]string, error) {
-	key, err := s.known(form.Clean(top))
+	key, err := s.known(clean(top))
 	if err != nil {
 		return nil, err
 	}

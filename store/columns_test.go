@@ -13,7 +13,6 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store/disk"
-	"flame/store/schema"
 )
 
 // leaves returns the addresses of all fields within v, with their names.
@@ -67,7 +66,7 @@ func scanName(rows *disk.Rows) (name string, err error) { return name, rows.Scan
 
 func TestEachFieldHasOneColumn(t *testing.T) {
 	t.Parallel()
-	kept := openWith(t, t.TempDir(), schema.Newest, Options{})
+	kept := openWith(t, t.TempDir(), disk.NewestSchema, Options{})
 	require.NoError(t, saveOne(kept, "f-1"))
 	keepsEveryField(t, kept, frameTable, []own{stamp})
 	keepsEveryField(t, kept, sessionTable, nil)
@@ -108,9 +107,9 @@ func fill(v reflect.Value, n *int) {
 }
 
 // Two columns that are swapped show here, even where their types are the same.
-func TestWhatIsSavedIsRead(t *testing.T) {
+func TestSavedValuesAreRead(t *testing.T) {
 	t.Parallel()
-	kept := openWith(t, t.TempDir(), schema.Newest, Options{})
+	kept := openWith(t, t.TempDir(), disk.NewestSchema, Options{})
 	var n int
 	var frame core.Frame
 	var session core.Session

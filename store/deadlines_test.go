@@ -19,8 +19,8 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
-	"flame/store/storetest"
 	"flame/tests/effort"
+	"flame/tests/storetest"
 )
 
 // A neighbour is another process that writes into the same folder when asked to.

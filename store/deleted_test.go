@@ -11,7 +11,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
-	"flame/store/storetest"
+	"flame/tests/storetest"
 )
 
 func TestADeletedFrameIsNotNamedBySessions(t *testing.T) {

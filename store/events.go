@@ -5,9 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 	"flame/project"
-	"flame/store/form"
 )
 
 // eventTable keeps events.
@@ -25,25 +26,26 @@ var eventTable = table[core.Event]{"events", "seq", []column[core.Event]{
 	{"data", func(e *core.Event) any { return &e.Data }},
 }}
 
-// What is read and appended: SQLite assigns seq. A list of the frames' keys ends appendAbout.
+// SQL to read and append events. SQLite assigns seq. The last argument of appendAbout is a
+// list of keys of frames.
 var (
-	eventColumns = form.Later(func() string { return eventTable.read("e") })
+	eventColumns = later(func() string { return eventTable.read("e") })
 	newEvent     = table[core.Event]{columns: slices.Concat(eventTable.some([]string{"frame"}), eventTable.but("seq", "frame"))}
-	appended     = form.Later(func() string { return "INTO events (" + newEvent.each(itself) + ") " })
-	appendAbout  = form.Later(func() string {
-		return "INSERT " + appended() + "SELECT coalesce(?, v.value), " + form.Placeholders(len(newEvent.columns)-1) + " FROM json_each(?) v"
+	appended     = later(func() string { return "INTO events (" + newEvent.each(itself) + ") " })
+	appendAbout  = later(func() string {
+		return "INSERT " + appended() + "SELECT coalesce(?, v.value), " + placeholders(len(newEvent.columns)-1) + " FROM json_each(?) v"
 	})
-	atOnce = []int{32, 8, 1} // how many events one statement writes: few numbers, as each is prepared
+	atOnce = []int{32, 8, 1} // how many events one statement writes: few sizes, because each is prepared
 )
 
-// appendEvents is the SQL that writes a number of events, for those of atOnce. It would not
-// undo rows before one that fails: for a statement that could, FTS5 writes out its index.
+// appendEvents returns the SQL that writes n events, for the sizes in atOnce. The statement
+// does not undo the rows before a failing row: FTS5 writes out its index for statements that
+// can.
 func appendEvents(n int) string {
-	rows := slices.Repeat([]string{form.Placeholders(len(newEvent.columns))}, n)
+	rows := slices.Repeat([]string{placeholders(len(newEvent.columns))}, n)
 	return "INSERT OR FAIL " + appended() + "VALUES (" + strings.Join(rows, "), (") + ")"
 }
 
-// AppendEvent writes e, and then more, each with the next Seq, and returns the last.
 func (t *tx) AppendEvent(e core.Event, more ...core.Event) (seq int64, err error) {
 	list := append([]core.Event{e}, more...)
 	for _, n := range atOnce {
@@ -75,7 +77,6 @@ func (s *statements) eventValues(e *core.Event) ([]any, error) {
 	return newEvent.values(s, e)
 }
 
-// FindEvents returns the events that q describes, oldest first.
 func (t *tx) FindEvents(q project.EventQuery) ([]core.Event, error) {
 	list := listEvents(q)
 	events, err := collect(t.sql, eventTable.scan(), list.query(), list.args...)
@@ -100,13 +101,13 @@ func listEvents(q project.EventQuery) *selection {
 	if lastOf(q) {
 		order = "seq DESC"
 	}
-	list.add(" ORDER BY "+order+form.AtMost, form.LimitOf(q.Limit))
+	list.add(" ORDER BY "+order+atMost, limitOf(q.Limit))
 	return list
 }
 
-// eventParts splits a query for a session and what is below it, or one for
-// several kinds and nothing else, into one for each: every part then comes in
-// order from an index, and SQLite merges them.
+// eventParts splits a query for a session and the sessions below it, or a query for several
+// kinds and nothing else, into one query for each: every part then comes in order from an
+// index, and SQLite merges them.
 func eventParts(q project.EventQuery) []project.EventQuery {
 	if q.Session != "" && q.Below != "" {
 		own, below := q, q
@@ -116,18 +117,16 @@ func eventParts(q project.EventQuery) []project.EventQuery {
 	if len(q.Kinds) < 2 || eventIndex(q) != eventsByKind {
 		return []project.EventQuery{q}
 	}
-	kinds := form.Unique(q.Kinds)
-	list := make([]project.EventQuery, len(kinds))
-	for i, kind := range kinds {
-		list[i] = q
-		list[i].Kinds = []string{kind}
-	}
-	return list
+	return lo.Map(lo.Uniq(q.Kinds), func(kind string, _ int) project.EventQuery {
+		part := q
+		part.Kinds = []string{kind}
+		return part
+	})
 }
 
 const eventsByKind = "INDEXED BY events_event"
 
-// eventIndex names the index for q; without one, the sequence itself serves.
+// eventIndex names the index for q; without an index, SQLite follows the sequence itself.
 func eventIndex(q project.EventQuery) string {
 	switch {
 	case q.Frame != "":
@@ -150,22 +149,17 @@ func (s *selection) events(q project.EventQuery) {
 	if q.Since != 0 {
 		s.add(" AND e.ts >= ?", q.Since)
 	}
-	for _, of := range []struct{ column, id string }{
-		{"e.frame", q.Frame}, {"e.session", q.Session}, {"e.parent_session", q.Below}, {"e.subagent", q.SubagentID},
-	} {
-		if of.id != "" {
-			s.add(" AND "+of.column+" = "+form.KeyOf, form.Clean(of.id))
-		}
-	}
+	s.is("e.frame", q.Frame)
+	s.is("e.session", q.Session)
+	s.is("e.parent_session", q.Below)
+	s.is("e.subagent", q.SubagentID)
 	if len(q.Kinds) > 0 {
-		s.add(" AND e.event IN ("+form.Placeholders(len(q.Kinds))+")", form.Args(q.Kinds)...)
+		s.add(" AND e.event IN ("+placeholders(len(q.Kinds))+")", lo.ToAnySlice(q.Kinds)...)
 	}
 }
 
-const deleteEvents = `DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE ts < ? ORDER BY ts` + form.AtMost + `)`
+const deleteEvents = `DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE ts < ? ORDER BY ts` + atMost + `)`
 
-// DeleteEventsBefore removes at most limit events older than before, the oldest
-// first, and returns their number.
 func (t *tx) DeleteEventsBefore(before core.Millis, limit int) (int, error) {
 	n, err := t.sql.exec(deleteEvents, before, limit)
 	return int(n), err

@@ -19,7 +19,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
-	"flame/store/storetest"
+	"flame/tests/storetest"
 )
 
 // filled makes a project with a few hundred frames, closed, and returns its folder.

@@ -19,8 +19,8 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
-	"flame/store/storetest"
 	"flame/tests/effort"
+	"flame/tests/storetest"
 )
 
 // The moment at which many processes find no data yet: hooks of a host that

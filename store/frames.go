@@ -2,13 +2,13 @@ package store
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/samber/lo"
 
 	"flame/core"
 	"flame/project"
 	"flame/store/disk"
-	"flame/store/form"
 )
 
 // frameTable keeps frames.
@@ -46,18 +46,18 @@ var usageColumns = []column[core.Usage]{
 	{"tool_calls", func(u *core.Usage) any { return &u.ToolCalls }},
 }
 
-// changedByCascade are the columns of a frame that the cascade which voids it
-// changes (see cascade.changes).
+// changedByCascade are the columns of a frame that change when a cascade voids it (see
+// cascade.changes).
 var changedByCascade = []string{"status", "ended_at", "updated_at", "invalidated_at", "invalidation_reason"}
 
-// What scanFrame reads of the frame f: the stored values, or parameters for
-// what a cascade changes.
+// The columns of the frame f for scanFrame: the stored values, or parameters for the columns
+// that a cascade changes.
 var (
-	frameColumns  = form.Later(func() string { return "f.key AS key, " + frameTable.read("f") })
-	voidedColumns = form.Later(func() string { return "f.key AS key, " + frameTable.read("f", changedByCascade...) })
+	frameColumns  = later(func() string { return "f.key AS key, " + frameTable.read("f") })
+	voidedColumns = later(func() string { return "f.key AS key, " + frameTable.read("f", changedByCascade...) })
 )
 
-// scanFrame returns a function that reads a frame, and its key into key.
+// scanFrame returns a function that reads a frame, and stores its key in key.
 func scanFrame(key *int64) func(*disk.Rows) (core.Frame, error) {
 	scan := frameTable.scan(key)
 	return func(rows *disk.Rows) (core.Frame, error) {
@@ -69,11 +69,11 @@ func scanFrame(key *int64) func(*disk.Rows) (core.Frame, error) {
 	}
 }
 
-var saveFrame = form.Later(func() string { return frameTable.save(stamp) })
+var saveFrame = later(func() string { return frameTable.save(stamp) })
 
-var frameByID = form.Later(func() string { return "SELECT " + frameColumns() + " FROM frames f WHERE f.key = " + form.KeyOf })
+var frameByID = later(func() string { return "SELECT " + frameColumns() + " FROM frames f WHERE f.key = " + keyOf })
 
-// readFrames returns the frames of a query as they read.
+// readFrames returns the frames of a query, with the effects of cascades.
 func readFrames(t *tx, query string, args ...any) ([]core.Frame, error) {
 	frames, err := collect(t.sql, scanFrame(new(int64)), query, args...)
 	if err != nil {
@@ -82,33 +82,32 @@ func readFrames(t *tx, query string, args ...any) ([]core.Frame, error) {
 	return frames, void(t, frames)
 }
 
-// Frame returns one frame, or core.ErrNotFound.
 func (t *tx) Frame(id string) (core.Frame, error) {
-	list, err := readFrames(t, frameByID(), form.Clean(id))
+	list, err := readFrames(t, frameByID(), clean(id))
 	return only(list, err, "frame", id)
 }
 
-// What FramesOf and WithChildren read: their ids are a JSON list.
+// SQL of FramesOf and WithChildren: their ids are a JSON list.
 var (
-	framesOf = form.Later(func() string {
+	framesOf = later(func() string {
 		return "SELECT " + frameColumns() + " FROM json_each(?) k CROSS JOIN ids i ON i.id = k.value CROSS JOIN frames f ON f.key = i.key"
 	})
 	withChildren = `SELECT i.id, i.key, EXISTS (SELECT 1 FROM frames f WHERE f.parent = i.key) FROM json_each(?) k CROSS JOIN ids i ON i.id = k.value`
 )
 
-// FramesOf returns the frames that have these ids, without missing ones.
 func (t *tx) FramesOf(ids []string) ([]core.Frame, error) {
-	ids = lo.Reject(form.Cleaned(ids), func(id string, _ int) bool { key, looked := t.sql.keys[id]; return looked && key == 0 })
+	ids = lo.Reject(cleaned(ids), func(id string, _ int) bool { key, looked := t.sql.keys[id]; return looked && key == 0 })
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return readFrames(t, framesOf(), form.JSONOf(ids))
+	return readFrames(t, framesOf(), jsonOf(ids))
 }
 
-// WithChildren returns those of these ids that are parents of frames. The ids are new, as a
-// rule: that they have no keys is noted, so that nobody who saves their frames looks again.
+// WithChildren returns the ids among these that are parents of frames. Most of the ids are
+// new: WithChildren remembers that they have no keys, so that saving their frames need not
+// look them up.
 func (t *tx) WithChildren(ids []string) (parents []string, err error) {
-	for _, id := range form.Cleaned(ids) {
+	for _, id := range cleaned(ids) {
 		t.sql.keys[id] += 0 // none, unless one is known
 	}
 	err = t.sql.each(func(rows *disk.Rows) error {
@@ -118,11 +117,10 @@ func (t *tx) WithChildren(ids []string) (parents []string, err error) {
 			parents = append(parents, id)
 		}
 		return err
-	}, withChildren, form.JSONOf(form.Cleaned(ids)))
+	}, withChildren, jsonOf(cleaned(ids)))
 	return parents, err
 }
 
-// SaveFrame writes a new frame, or all fields of one that exists.
 func (t *tx) SaveFrame(f core.Frame) error {
 	if f.ID == "" {
 		return core.Invalidf("a frame needs an id")
@@ -134,7 +132,7 @@ func (t *tx) SaveFrame(f core.Frame) error {
 	if err != nil {
 		return err
 	}
-	key, err := t.sql.known(form.Clean(f.ID))
+	key, err := t.sql.known(clean(f.ID))
 	if err != nil {
 		return err
 	}
@@ -157,11 +155,11 @@ var wordColumns = []string{"goal", "success_criteria", "summary", "results", "de
 
 // SQL that compares and updates the word index of a frame about to be saved.
 var (
-	sameWords = form.Later(func() string {
-		return "SELECT (" + frameTable.each(itself, wordColumns...) + ") IS (" + form.Placeholders(len(wordColumns)) +
+	sameWords = later(func() string {
+		return "SELECT (" + frameTable.each(itself, wordColumns...) + ") IS (" + placeholders(len(wordColumns)) +
 			") FROM frames WHERE key = ?"
 	})
-	learnWords = form.Later(func() string {
+	learnWords = later(func() string {
 		return "INSERT INTO frames_text (" + frameTable.each(itself, wordColumns...) + ", rowid) VALUES (" +
 			frameTable.each(func(column string) string { return wordsOf(column, "?") }, wordColumns...) + ", ?)"
 	})
@@ -178,8 +176,8 @@ func wordsOf(column, value string) string {
 	return value
 }
 
-// indexWords updates the word index from what the frame's row holds to words,
-// those of the new row. isNew says that there can be no row, as the id was in no use.
+// indexWords updates the word index of a frame from its present row to words, those of the
+// new row. isNew says that there is no row, because the id is new.
 func (s *statements) indexWords(frame string, isNew bool, words []any) error {
 	key, err := s.key(frame)
 	if err != nil {
@@ -202,27 +200,25 @@ func (s *statements) indexWords(frame string, isNew bool, words []any) error {
 	return err
 }
 
-// What is deleted with a frame, by its id: first the references of the session
-// that has it as root, and of those that work in it.
+// deletions delete a frame by its id, first the references of the session that has it as
+// root, and of the sessions that work in it.
 var deletions = []string{
-	`UPDATE sessions SET root = NULL WHERE root = ` + form.KeyOf1 + ` AND key = (SELECT session FROM frames WHERE key = ` + form.KeyOf1 + `)`,
-	`UPDATE sessions SET current = NULL WHERE current = ` + form.KeyOf1,
-	`DELETE FROM frames WHERE key = ` + form.KeyOf1,
-	`DELETE FROM frames_text WHERE rowid = ` + form.KeyOf1,
+	`UPDATE sessions SET root = NULL WHERE root = ` + keyOf1 + ` AND key = (SELECT session FROM frames WHERE key = ` + keyOf1 + `)`,
+	`UPDATE sessions SET current = NULL WHERE current = ` + keyOf1,
+	`DELETE FROM frames WHERE key = ` + keyOf1,
+	`DELETE FROM frames_text WHERE rowid = ` + keyOf1,
 }
 
-// DeleteFrame removes a frame that has no children, or refuses with
-// core.ErrInvalid.
 func (t *tx) DeleteFrame(id string) error {
 	var children int
-	if _, err := t.sql.get([]any{&children}, `SELECT count(*) FROM frames WHERE parent = `+form.KeyOf, form.Clean(id)); err != nil {
+	if _, err := t.sql.get([]any{&children}, `SELECT count(*) FROM frames WHERE parent = `+keyOf, clean(id)); err != nil {
 		return err
 	}
 	if children > 0 {
 		return core.Invalidf("frame %s has %d children", id, children)
 	}
 	for _, deletion := range deletions {
-		if _, err := t.sql.exec(deletion, form.Clean(id)); err != nil {
+		if _, err := t.sql.exec(deletion, clean(id)); err != nil {
 			return err
 		}
 	}
@@ -236,19 +232,18 @@ func sumOfUsage() string {
 	return table[core.Usage]{columns: usageColumns}.each(func(column string) string { return "coalesce(sum(" + column + "), 0)" })
 }
 
-var totalUsage = form.Later(func() string { return "SELECT 0, " + sumOfUsage() + " FROM frames" })
+var totalUsage = later(func() string { return "SELECT 0, " + sumOfUsage() + " FROM frames" })
 
-// usageUnder adds up what the first frames of a subtree used. UNION ends a cycle, and
+// usageUnder adds up the usage of the first frames of a subtree. UNION ends a cycle, and
 // CROSS JOIN keeps the walk from becoming a scan.
-var usageUnder = form.Later(func() string {
+var usageUnder = later(func() string {
 	return `WITH RECURSIVE below (key) AS (
 	SELECT key FROM ids WHERE id = ?
 	UNION
-	SELECT f.key FROM below CROSS JOIN frames f ON f.parent = below.key` + form.AtMost + `
+	SELECT f.key FROM below CROSS JOIN frames f ON f.parent = below.key` + atMost + `
 ) SELECT count(*), ` + sumOfUsage() + ` FROM below CROSS JOIN frames f ON f.key = below.key`
 })
 
-// UsageUnder adds up the usage of a frame and of those below it, or of all frames.
 func (t *tx) UsageUnder(id string, most int) (u core.Usage, whole bool, err error) {
 	var counted int
 	sums := []any{&counted}
@@ -259,25 +254,108 @@ func (t *tx) UsageUnder(id string, most int) (u core.Usage, whole bool, err erro
 		_, err = t.sql.get(sums, totalUsage())
 		return u, true, err
 	}
-	_, err = t.sql.get(sums, usageUnder(), form.Clean(id), most+1)
+	_, err = t.sql.get(sums, usageUnder(), clean(id), most+1)
 	return u, counted <= most, err
 }
 
 // ancestors walks up from a frame. UNION drops repeated rows, which ends a
 // cycle; CROSS JOIN keeps the walk from becoming a scan after ANALYZE.
-var ancestors = form.Later(func() string {
+var ancestors = later(func() string {
 	return `WITH RECURSIVE up (key) AS (
-	SELECT f.key FROM frames f WHERE f.key = ` + form.KeyOf + `
+	SELECT f.key FROM frames f WHERE f.key = ` + keyOf + `
 	UNION
 	SELECT f.parent FROM up CROSS JOIN frames f ON f.key = up.key WHERE f.parent IS NOT NULL
-) SELECT ` + frameColumns() + ` FROM up CROSS JOIN frames f ON f.key = up.key` + form.AtMost + ` OFFSET 1`
+) SELECT ` + frameColumns() + ` FROM up CROSS JOIN frames f ON f.key = up.key` + atMost + ` OFFSET 1`
 })
 
-// Ancestors returns the frames above id, parent first, at most limit of them (0:
-// project.MaxLevels). It ends at a missing parent and never loops.
 func (t *tx) Ancestors(id string, limit int) ([]core.Frame, error) {
 	if limit <= 0 || limit > project.MaxLevels {
 		limit = project.MaxLevels
 	}
-	return readFrames(t, ancestors(), form.Clean(id), limit)
+	return readFrames(t, ancestors(), clean(id), limit)
 }
+
+func scanID(rows *disk.Rows) (id string, err error) { return id, rows.Scan(&id) }
+
+func scanKey(rows *disk.Rows) (key int64, err error) { return key, rows.Scan(&key) }
+
+// key returns the key of an id as the value of a column, and creates it if needed; nil for an
+// empty id.
+func (s *statements) key(id string) (any, error) {
+	if id = clean(id); id == "" {
+		return nil, nil
+	}
+	key, err := s.known(id)
+	if err == nil && key == 0 {
+		if key, err = s.insert(`INSERT INTO ids (id) VALUES (?)`, id); err == nil {
+			s.keys[id] = key
+		}
+	}
+	return key, err
+}
+
+// known returns the key of an id, or 0 if it has none. It also uses the entries in keys for
+// ids without a key.
+func (s *statements) known(id string) (key int64, err error) {
+	if key, ok := s.keys[id]; ok {
+		return key, nil
+	}
+	found, err := s.get([]any{&key}, `SELECT key FROM ids WHERE id = ?`, id)
+	if found {
+		s.keys[id] = key
+	}
+	return key, err
+}
+
+// ids returns the ids of keys, in order.
+func (s *statements) ids(keys []int64) ([]string, error) {
+	return collect(s, scanID, `SELECT ids.id FROM json_each(?) v CROSS JOIN ids ON ids.key = v.value`, jsonOf(keys))
+}
+
+// maxNames limits the ids that a connection remembers.
+const maxNames = 2000
+
+// met remembers that a row has this key and id.
+func (s *statements) met(key int64, id string) {
+	if len(s.c.Names) >= maxNames || s.c.Names == nil {
+		s.c.Names = map[int64]string{}
+	}
+	s.c.Names[key], s.keys[id] = id, key
+}
+
+// An unnamed is a place for the id of a key; key 0 has no id.
+type unnamed struct {
+	key int64
+	id  *string
+}
+
+// fill sets the ids, and looks up those that the connection does not remember.
+func (s *statements) fill(list []unnamed) error {
+	var keys []int64
+	for _, u := range list {
+		var known bool
+		if *u.id, known = s.c.Names[u.key]; !known && u.key != 0 && !slices.Contains(keys, u.key) {
+			keys = append(keys, u.key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	found := map[int64]string{}
+	err := s.each(func(rows *disk.Rows) error {
+		var key int64
+		var id string
+		err := rows.Scan(&key, &id)
+		found[key] = id
+		s.met(key, id)
+		return err
+	}, namesOf, jsonOf(keys))
+	for _, u := range list {
+		if id, is := found[u.key]; is {
+			*u.id = id
+		}
+	}
+	return err
+}
+
+const namesOf = `SELECT ids.key, ids.id FROM json_each(?) k CROSS JOIN ids ON ids.key = k.value`

@@ -9,8 +9,6 @@ import (
 	"strconv"
 
 	"flame/store/disk"
-	"flame/store/health"
-	"flame/store/schema"
 )
 
 func (s *Store) path() string { return filepath.Join(s.dir, disk.Name) }
@@ -25,8 +23,8 @@ func (s *Store) enter(wait context.Context) error {
 	return err
 }
 
-// prepareDir creates the data folder, unless the database was opened in it
-// before: then it must still exist.
+// prepareDir creates the data folder. If the Store has already opened the database, the
+// folder must still exist.
 func (s *Store) prepareDir(wait context.Context) error {
 	if err := s.enter(wait); err != nil {
 		return err
@@ -39,8 +37,7 @@ func (s *Store) prepareDir(wait context.Context) error {
 	return err
 }
 
-// ready reports whether the data folder is usable, and creates it if it is to
-// be written to.
+// ready reports whether the data folder is usable, and with write creates a missing one.
 func (s *Store) ready(wait context.Context, write bool) (there bool, err error) {
 	if s.opts.Ready != nil {
 		if there, err := s.opts.Ready(wait, write); !there || err != nil {
@@ -54,8 +51,8 @@ func (s *Store) ready(wait context.Context, write bool) (there bool, err error) 
 	return err == nil, err
 }
 
-// writer returns the open file and its connection for Update, created and
-// migrated as needed. The caller holds the lock.
+// writer returns the open file and its connection for Update. It creates and migrates the
+// file as needed. The caller holds the lock.
 func (s *Store) writer(wait context.Context) (*disk.File, *disk.Conn, error) {
 	if err := s.enter(wait); err != nil {
 		return nil, nil, err
@@ -116,9 +113,9 @@ func (s *Store) reader(wait context.Context) (*disk.Conn, error) {
 		return c, s.failed(err)
 	}
 	version, err := s.schema.Of(wait, c)
-	if errors.Is(err, schema.ErrOlder) && s.file.Immutable {
+	if errors.Is(err, disk.ErrOlder) && s.file.Immutable {
 		c.Older = true
-		return c, nil // it can only be read, which does not need the newer steps
+		return c, nil // the file can only be read, which does not need the newer schema
 	}
 	if err != nil {
 		return nil, s.failed(err)
@@ -141,8 +138,8 @@ func (s *Store) look(wait context.Context) error {
 	return s.open()
 }
 
-// failed drops a file that has not been used yet, so that the next use starts
-// over, and returns err.
+// failed returns err. It drops a file that was not used yet, so that the next use starts
+// over.
 func (s *Store) failed(err error) error {
 	if err == nil || s.file.Current {
 		return err
@@ -156,8 +153,7 @@ func (s *Store) drop() error {
 	return f.Close()
 }
 
-// nothing returns the connection to a project without data, unless err says
-// something else.
+// nothing returns the connection to a project without data, unless err is an error.
 func (s *Store) nothing(err error) (*disk.Conn, error) {
 	if err != nil || s.empty.Usable() {
 		return s.empty, err
@@ -173,11 +169,10 @@ func (s *Store) nothing(err error) (*disk.Conn, error) {
 	return c, nil
 }
 
-// create puts a complete new database into the data folder, so that nobody
+// create puts a complete new database into the data folder, so that no process
 // meets a partial one. The caller holds the lock.
 func (s *Store) create(wait context.Context) error {
-	// SQLite would undo the new file by the journal that an empty one left
-	// behind.
+	// SQLite would undo the new file with the journal that an empty file left.
 	if err := os.RemoveAll(s.path() + "-journal"); err != nil {
 		return err
 	}
@@ -198,8 +193,8 @@ func (s *Store) create(wait context.Context) error {
 func (s *Store) bringUpToDate(wait context.Context, f *disk.File, c *disk.Conn) error {
 	version, err := s.schema.Of(wait, c)
 	switch {
-	case errors.Is(err, schema.ErrOlder):
-		if err = c.CopyTo(wait, s.path()+health.BeforeMigration+strconv.Itoa(version)); err == nil {
+	case errors.Is(err, disk.ErrOlder):
+		if err = c.CopyTo(wait, s.path()+disk.BeforeMigration+strconv.Itoa(version)); err == nil {
 			err = s.migrate(wait, c, version)
 		}
 	case err == nil && version == 0:

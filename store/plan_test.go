@@ -34,7 +34,7 @@ func hotQueries() map[string]*selection {
 		"ancestors":          byID(ancestors(), "f1", 10),
 		"usage of a tree":    byID(usageUnder(), "f1", 10),
 		"surroundings":       byID(around(), "f1", 200, 20, 5, 3),
-		"outcomes":           byID(outcomes(), "[1]", 6, 3, 200, "[2]"),
+		"outcomes":           byID(outcomes(), `["f1"]`, 6, 3, 200, `["f2"]`),
 		"names of keys":      byID(namesOf, "[1, 2]"),
 		"beneath":            byID(beneath(), "f1", 6, 200),
 		"revision":           byID(revision),

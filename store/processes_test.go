@@ -22,8 +22,8 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
-	"flame/store/storetest"
 	"flame/tests/effort"
+	"flame/tests/storetest"
 )
 
 // binaries holds the child program, built at its first use: without -race, since
@@ -224,7 +224,7 @@ func TestStoppedHolderOfTheLock(t *testing.T) {
 	defer cancel()
 	unavailable(t, kept.Update(ctx, func(project.Tx) error { return nil }))
 
-	assert.Equal(t, "f-1", storetest.Found(t, kept, project.FrameQuery{}), "reading goes on")
+	assert.Equal(t, "f-1", storetest.Found(t, kept, project.FrameQuery{}), "reading still works")
 
 	findings := broken(store.Check(context.Background(), dir))
 	require.Len(t, findings, 1)

@@ -1,14 +1,16 @@
 package store
 
 import (
+	"strings"
+	"unicode"
+
+	"github.com/samber/lo"
+
 	"flame/core"
 	"flame/project"
 	"flame/store/disk"
-	"flame/store/form"
 )
 
-// FindFrames returns the frames that q describes. An After that does not exist is
-// core.ErrNotFound.
 func (t *tx) FindFrames(q project.FrameQuery) ([]core.Frame, error) {
 	var after core.Frame
 	if q.After != "" && q.Order != project.ByID {
@@ -42,8 +44,8 @@ func (t *tx) FindFrames(q project.FrameQuery) ([]core.Frame, error) {
 	return readFrames(t, list.query(), list.args...)
 }
 
-// listFrames returns the SQL of FindFrames: frames as stored, and then those
-// voided ones that q describes as they read.
+// listFrames returns the SQL of FindFrames: stored frames, and then the voided frames that q
+// describes, with the effects of their cascades.
 func listFrames(q project.FrameQuery, after core.Frame, voided []voidedSet) *selection {
 	list := &selection{}
 	for i, part := range parts(q) {
@@ -66,30 +68,28 @@ func listFrames(q project.FrameQuery, after core.Frame, voided []voidedSet) *sel
 	if inOrder, is := textOrders[q.Order]; is && q.Text != "" && len(voided) == 0 {
 		order = inOrder
 	}
-	list.add(" ORDER BY "+order+form.AtMost, form.LimitOf(q.Limit))
+	list.add(" ORDER BY "+order+atMost, limitOf(q.Limit))
 	return list
 }
 
-// after adds q's After, which is the given frame.
+// after adds the condition for q.After, the id of frame.
 func (s *selection) after(q project.FrameQuery, frame core.Frame) {
 	if q.After != "" && q.Order != project.ByID {
-		s.add(" AND (f.created_at, f.key) > (?, "+form.KeyOf+")", frame.CreatedAt, frame.ID)
+		s.add(" AND (f.created_at, f.key) > (?, "+keyOf+")", frame.CreatedAt, frame.ID)
 	}
 }
 
-// parts splits a query for several statuses by last change into one for each:
+// parts splits a query for several statuses by last change into a query for each status:
 // every part then comes in order from an index, and SQLite merges them.
 func parts(q project.FrameQuery) []project.FrameQuery {
 	if q.Order != project.RecentFirst || len(q.Statuses) < 2 {
 		return []project.FrameQuery{q}
 	}
-	statuses := form.Unique(q.Statuses)
-	list := make([]project.FrameQuery, len(statuses))
-	for i, status := range statuses {
-		list[i] = q
-		list[i].Statuses = []core.Status{status}
-	}
-	return list
+	return lo.Map(lo.Uniq(q.Statuses), func(status core.Status, _ int) project.FrameQuery {
+		part := q
+		part.Statuses = []core.Status{status}
+		return part
+	})
 }
 
 // orders is the SQL of each order of frames.
@@ -100,14 +100,13 @@ var orders = map[project.FrameOrder]string{
 	project.ByID:        "d.id",
 }
 
-// textOrders are the orders of a search: the word index returns its matches by
-// key, so that the newest of very many are found without looking at the others.
+// textOrders are the orders of a search. The word index returns its matches by key, so that
+// SQLite finds the newest of very many without looking at the others.
 var textOrders = map[project.FrameOrder]string{
 	project.OldestFirst: "d.key",
 	project.NewestFirst: "d.key DESC",
 }
 
-// CountFrames counts the frames that q describes, by status.
 func (t *tx) CountFrames(q project.FrameQuery) (map[core.Status]int, error) {
 	counts, err := t.sql.counts(q)
 	if err != nil || q.Roots || !wants(q, core.Planned) && !wants(q, core.Invalidated) {
@@ -120,7 +119,7 @@ func (t *tx) CountFrames(q project.FrameQuery) (map[core.Status]int, error) {
 	return counts, err
 }
 
-// counts is CountFrames of the frames as they are stored.
+// counts is CountFrames for stored frames, without the effects of cascades.
 func (s *statements) counts(q project.FrameQuery) (map[core.Status]int, error) {
 	if len(q.Statuses) == 0 {
 		q.Statuses = core.Statuses // so that an index by status can be used
@@ -139,9 +138,9 @@ func (s *statements) counts(q project.FrameQuery) (map[core.Status]int, error) {
 	return counts, err
 }
 
-// countFrames is the SQL of CountFrames. An index has the frames of each status side by side
-// where there may be very many: SQLite counts those in a third of the steps that it takes to
-// group them.
+// countFrames returns the SQL of CountFrames. For queries that may match very many frames, an
+// index has the frames of each status side by side: SQLite counts them in a third of the
+// steps that it needs to group them.
 func countFrames(q project.FrameQuery) *selection {
 	count := &selection{}
 	if q.Parent != "" || len(keySets(q)) > 0 {
@@ -157,6 +156,110 @@ func countFrames(q project.FrameQuery) *selection {
 	if !q.Archived {
 		count.add(" AND f.archived_at = 0")
 	}
-	count.add(") FROM json_each(?) s", form.JSONOf(core.Words(q.Statuses...)))
+	count.add(") FROM json_each(?) s", jsonOf(core.Words(q.Statuses...)))
 	return count
+}
+
+// A selection is SQL under construction, with its arguments.
+type selection struct {
+	sql  strings.Builder
+	args []any
+}
+
+func (s *selection) query() string { return s.sql.String() }
+
+func (s *selection) add(sql string, args ...any) {
+	s.sql.WriteString(sql)
+	s.args = append(s.args, args...)
+}
+
+// is adds the condition that a column has the key of an id, unless the id is empty.
+func (s *selection) is(column, id string) {
+	if id != "" {
+		s.add(" AND "+column+" = "+keyOf, clean(id))
+	}
+}
+
+// A keySet is SQL for a set of keys of frames.
+type keySet struct {
+	sql  string
+	args []any
+}
+
+// frames adds FROM and WHERE for q, within the given sets, without order, limit and After.
+// The narrowest set comes first, in a CROSS JOIN, which SQLite does not reorder.
+func (s *selection) frames(q project.FrameQuery, within ...keySet) {
+	sets := append(within, keySets(q)...)
+	if len(sets) == 0 {
+		s.add(" FROM frames f INDEXED BY " + index(q) + " WHERE true")
+	} else {
+		s.add(" FROM ("+sets[0].sql+") d CROSS JOIN frames f ON f.key = d.key WHERE true", sets[0].args...)
+		for _, set := range sets[1:] {
+			s.add(" AND f.key IN ("+set.sql+")", set.args...)
+		}
+	}
+	s.is("f.parent", q.Parent)
+	if q.Roots {
+		s.add(" AND f.parent IS NULL")
+	}
+	if len(q.Statuses) > 0 {
+		s.add(" AND f.status IN ("+placeholders(len(q.Statuses))+")", lo.ToAnySlice(q.Statuses)...)
+	}
+	if !q.Archived {
+		s.add(" AND f.archived_at = 0")
+	}
+}
+
+// index names the index for q. Without ANALYZE, SQLite does not know the shape of the tree
+// and would search the few roots among all frames of a status.
+func index(q project.FrameQuery) string {
+	below, some := q.Parent != "" || q.Roots, len(q.Statuses) > 0
+	switch {
+	case below && some:
+		return "frames_parent_status"
+	case below:
+		return "frames_parent"
+	case some:
+		return "frames_status"
+	case q.Order == project.RecentFirst:
+		return "frames_updated"
+	default:
+		return "frames_created"
+	}
+}
+
+// keySets returns the sets for q's order by id, text, subtree and prefix.
+func keySets(q project.FrameQuery) (sets []keySet) {
+	if q.Order == project.ByID {
+		sets = append(sets, keySet{"SELECT key, id FROM ids WHERE id > ?", []any{clean(q.After)}})
+	}
+	if q.Text != "" {
+		sets = append(sets, textSet(q.Text))
+	}
+	if q.Under != "" {
+		sets = append(sets, keySet{under, []any{clean(q.Under)}})
+	}
+	if q.Prefix != "" {
+		prefix := clean(q.Prefix)
+		sets = append(sets, keySet{"SELECT key FROM ids WHERE id >= ? AND id < ?",
+			[]any{prefix, prefix + string(unicode.MaxRune)}})
+	}
+	return sets
+}
+
+// under walks down from a frame, which it includes. UNION ends a cycle.
+const under = `WITH RECURSIVE down (key) AS (
+	SELECT key FROM ids WHERE id = ?
+	UNION
+	SELECT f.key FROM down CROSS JOIN frames f ON f.parent = down.key
+) SELECT key FROM down`
+
+// textSet returns the set of frames that contain every word of a user's text; an empty set if
+// the text has no words.
+func textSet(text string) keySet {
+	match := matching(text)
+	if match == "" {
+		return keySet{sql: "SELECT NULL AS key WHERE false"}
+	}
+	return keySet{"SELECT rowid AS key FROM frames_text WHERE frames_text MATCH ?", []any{match}}
 }

@@ -18,7 +18,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
-	"flame/store/storetest"
+	"flame/tests/storetest"
 )
 
 // planted makes a project with a small tree and a session, closed, and returns its
@@ -194,7 +194,7 @@ func TestIndexesThatDoNotFitAreBuiltAnew(t *testing.T) {
 	assert.Equal(t, "root .two ..leaf .one", storetest.Outlined(t, open(t, dir, store.Options{}), project.FrameQuery{}))
 }
 
-func TestWhatCannotBeMendedStaysAsItIs(t *testing.T) {
+func TestUnrepairableDataStayUnchanged(t *testing.T) {
 	t.Parallel()
 	t.Run("damaged pages", func(t *testing.T) {
 		t.Parallel()

@@ -12,7 +12,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
-	"flame/store/storetest"
+	"flame/tests/storetest"
 )
 
 func TestARunThatWritesOnAnOldSnapshotRunsAgain(t *testing.T) {

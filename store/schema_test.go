@@ -16,20 +16,19 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store/disk"
-	"flame/store/schema"
 )
 
 // next is a schema one version on, whose last step is as given.
-func next(step string) schema.Schema {
-	return schema.Schema{Version: schema.Newest.Version + 1, Step: func(version int) (string, error) {
-		if version > schema.Newest.Version {
+func next(step string) disk.Schema {
+	return disk.Schema{Version: disk.NewestSchema.Version + 1, Step: func(version int) (string, error) {
+		if version > disk.NewestSchema.Version {
 			return step, nil
 		}
-		return schema.Newest.Step(version)
+		return disk.NewestSchema.Step(version)
 	}}
 }
 
-func openWith(t testing.TB, dir string, s schema.Schema, opts Options) *Store {
+func openWith(t testing.TB, dir string, s disk.Schema, opts Options) *Store {
 	t.Helper()
 	kept := Open(dir, opts)
 	kept.schema = s
@@ -76,7 +75,7 @@ func TestMigration(t *testing.T) {
 			t.Run(name+", "+kind, func(t *testing.T) {
 				t.Parallel()
 				dir := t.TempDir()
-				old := openWith(t, dir, schema.Newest, opts) // goes on running
+				old := openWith(t, dir, disk.NewestSchema, opts) // goes on running
 				require.NoError(t, saveOne(old, "f-old"))
 
 				upgraded := openWith(t, dir, next("ALTER TABLE frames ADD COLUMN mood TEXT"), opts)
@@ -87,8 +86,8 @@ func TestMigration(t *testing.T) {
 				require.NoError(t, saveOne(old, "f-older"))
 				require.NoError(t, hasFrame(upgraded, "f-older"))
 
-				backup := openWith(t, t.TempDir(), schema.Newest, opts)
-				require.NoError(t, os.Rename(filepath.Join(dir, "flame.db.backup-"+strconv.Itoa(schema.Newest.Version)), backup.path()))
+				backup := openWith(t, t.TempDir(), disk.NewestSchema, opts)
+				require.NoError(t, os.Rename(filepath.Join(dir, "flame.db.backup-"+strconv.Itoa(disk.NewestSchema.Version)), backup.path()))
 				require.NoError(t, hasFrame(backup, "f-old"), "the file as it was is beside it")
 			})
 		}
@@ -99,13 +98,13 @@ func TestMigration(t *testing.T) {
 // that ever was, with something in it.
 func TestEveryVersionIsBroughtUpToDate(t *testing.T) {
 	t.Parallel()
-	for version := 1; version < schema.Newest.Version; version++ {
+	for version := 1; version < disk.NewestSchema.Version; version++ {
 		t.Run(strconv.Itoa(version), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			old := openWith(t, dir, schema.Schema{Version: version, Step: schema.Newest.Step}, Options{})
+			old := openWith(t, dir, disk.Schema{Version: version, Step: disk.NewestSchema.Step}, Options{})
 			require.NoError(t, saveAsOlder(old, "f-old"))
-			now := openWith(t, dir, schema.Newest, Options{})
+			now := openWith(t, dir, disk.NewestSchema, Options{})
 			require.NoError(t, hasFrame(now, "f-old"))
 			require.NoError(t, now.View(context.Background(), func(tx project.Tx) error {
 				_, err := tx.FindEvents(project.EventQuery{Below: "s"})
@@ -121,11 +120,11 @@ func TestEveryVersionIsBroughtUpToDate(t *testing.T) {
 func TestChangesByOlderFlamesAreReported(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	old := openWith(t, dir, schema.Schema{Version: 5, Step: schema.Newest.Step}, Options{})
+	old := openWith(t, dir, disk.Schema{Version: 5, Step: disk.NewestSchema.Step}, Options{})
 	for _, id := range []string{"f-1", "f-2", "f-3"} {
 		require.NoError(t, saveAsOlder(old, id))
 	}
-	now := openWith(t, dir, schema.Newest, Options{})
+	now := openWith(t, dir, disk.NewestSchema, Options{})
 	var at []int64 // the revisions after each step, the first before all
 	for _, step := range []struct {
 		save  func(*Store, string) error
@@ -168,7 +167,7 @@ func TestChangesByOlderFlamesAreReported(t *testing.T) {
 func TestSpawnsOfOlderFlamesAreFound(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	old := openWith(t, dir, schema.Schema{Version: 3, Step: schema.Newest.Step}, Options{})
+	old := openWith(t, dir, disk.Schema{Version: 3, Step: disk.NewestSchema.Step}, Options{})
 	spawn := func(kept *Store, id string) error {
 		return kept.Update(context.Background(), func(tx project.Tx) error {
 			return tx.SaveRecord("spawn", id, map[string]string{"parent": "s"})
@@ -179,7 +178,7 @@ func TestSpawnsOfOlderFlamesAreFound(t *testing.T) {
 		_, err := x.(*tx).sql.exec(saveRecord, "spawn", "damaged", `{"parent": "s`)
 		return err
 	}))
-	now := openWith(t, dir, schema.Newest, Options{})
+	now := openWith(t, dir, disk.NewestSchema, Options{})
 	require.NoError(t, spawn(now, "now"))
 	require.NoError(t, spawn(old, "then"))
 	require.NoError(t, now.View(context.Background(), func(tx project.Tx) error {
@@ -192,7 +191,7 @@ func TestSpawnsOfOlderFlamesAreFound(t *testing.T) {
 func TestMigrationThatFailsChangesNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	old := openWith(t, dir, schema.Newest, Options{})
+	old := openWith(t, dir, disk.NewestSchema, Options{})
 	require.NoError(t, saveOne(old, "f-old"))
 	upgraded := openWith(t, dir, next("ALTER TABLE frames ADD COLUMN mood TEXT; UPDATE missing SET x = 1"), Options{})
 	for range 2 {
@@ -206,9 +205,9 @@ func TestMigrationThatFailsChangesNothing(t *testing.T) {
 func TestOldestBinary(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	upgraded := openWith(t, dir, next("UPDATE meta SET value = "+strconv.Itoa(schema.Newest.Version+1)+" WHERE name = 'oldest'"), Options{})
+	upgraded := openWith(t, dir, next("UPDATE meta SET value = "+strconv.Itoa(disk.NewestSchema.Version+1)+" WHERE name = 'oldest'"), Options{})
 	require.NoError(t, saveOne(upgraded, "f-1"))
-	old := openWith(t, dir, schema.Newest, Options{})
+	old := openWith(t, dir, disk.NewestSchema, Options{})
 	err := hasFrame(old, "f-1")
 	require.ErrorIs(t, err, core.ErrUnavailable)
 	var p *core.Problem
@@ -242,7 +241,7 @@ func TestADatabaseThatIsMadeInItsPlace(t *testing.T) {
 	const rounds, readers = 6, 4
 	for range rounds {
 		dir := t.TempDir()
-		maker := openWith(t, dir, schema.Newest, Options{})
+		maker := openWith(t, dir, disk.NewestSchema, Options{})
 		require.NoError(t, os.WriteFile(maker.path(), nil, 0o600))
 		done := make(chan struct{})
 		var wg sync.WaitGroup

@@ -3,8 +3,14 @@ package store
 import (
 	"context"
 	"database/sql/driver"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"reflect"
+	"slices"
 	"strings"
+
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"flame/core"
 	"flame/store/disk"
@@ -16,7 +22,7 @@ type statements struct {
 	c        *disk.Conn
 	writable bool
 	promote  func() error     // turns a reading transaction into a writing one; nil if that is refused
-	keys     map[string]int64 // keys of ids seen in this transaction
+	keys     map[string]int64 // keys of ids seen in this transaction; 0: the id has no key
 	failed   error            // the first error of a statement; it may have ended the transaction
 }
 
@@ -40,9 +46,9 @@ func (s *statements) insert(query string, args ...any) (int64, error) {
 	return result.LastInsertId()
 }
 
-// run runs a writing statement. After an error of SQLite, or an interrupted
-// statement, none runs: if that has undone the transaction, the next write
-// would be outside it.
+// run runs a writing statement. After an error of SQLite, or an interrupted statement, it runs
+// no other: the error may have undone the transaction, and the next write would be outside
+// of it.
 func (s *statements) run(query string, args ...any) (driver.Result, error) {
 	if s.failed != nil {
 		return nil, s.failed
@@ -61,8 +67,8 @@ func (s *statements) firstWrite(query string, args ...any) (result driver.Result
 	}
 	if err = s.promote(); err == nil {
 		s.writable = true
-		if result, err = s.c.Exec(s.ctx, query, args...); stale(err) {
-			err = errWrites
+		if result, err = s.c.Exec(s.ctx, query, args...); disk.Code(err) == sqlite3.SQLITE_BUSY {
+			err = errWrites // another process has written since the snapshot
 		}
 	}
 	if s.failed == nil {
@@ -105,7 +111,7 @@ func (s *statements) each(scan func(*disk.Rows) error, query string, args ...any
 	return s.note(rows.Err())
 }
 
-// fit returns a query as a file can answer it that lacks what newer schemas have.
+// fit returns a query in a form that a file with an older schema can answer.
 func (s *statements) fit(query string) string {
 	if !s.c.Older {
 		return query
@@ -113,7 +119,7 @@ func (s *statements) fit(query string) string {
 	return strings.ReplaceAll(query, "f.machine AS machine", "'' AS machine")
 }
 
-// collect returns every row of query as scan reads it.
+// collect returns the rows of query, read by scan.
 func collect[T any](s *statements, scan func(*disk.Rows) (T, error), query string, args ...any) ([]T, error) {
 	var list []T
 	err := s.each(func(rows *disk.Rows) error {
@@ -124,10 +130,187 @@ func collect[T any](s *statements, scan func(*disk.Rows) (T, error), query strin
 	return list, err
 }
 
-// only returns what was read of the kind with this id, or core.ErrNotFound.
+// only returns the one value that was read, or core.ErrNotFound for its kind and id.
 func only[T any](list []T, err error, kind, id string) (one T, _ error) {
 	if err == nil && len(list) == 0 {
 		err = core.NotFoundf("%s %s not found", kind, id)
 	}
 	return append(list, one)[0], err
+}
+
+// A table keeps values of T, one per row. All SQL that names its columns is made from this
+// list, in its order, and so are the arguments and results of that SQL.
+type table[T any] struct {
+	name    string
+	key     string // the columns that tell rows apart
+	columns []column[T]
+}
+
+// A column is a column of a table. Its field returns a pointer to the part of a value that the
+// column keeps; see bind for the supported types.
+type column[T any] struct {
+	name  string
+	field func(*T) any
+}
+
+// An id is text outside the store and the key of that text in a column.
+type id struct{ of *string }
+
+// part returns the columns of a part of T as columns of T.
+func part[T, P any](columns []column[P], in func(*T) *P) (list []column[T]) {
+	for _, c := range columns {
+		list = append(list, column[T]{c.name, func(v *T) any { return c.field(in(v)) }})
+	}
+	return list
+}
+
+// some returns the columns with these names, or all columns without names.
+func (t table[T]) some(names []string) []column[T] {
+	if len(names) == 0 {
+		return t.columns
+	}
+	return slices.DeleteFunc(slices.Clone(t.columns), func(c column[T]) bool { return !slices.Contains(names, c.name) })
+}
+
+// but returns the columns except those with these names.
+func (t table[T]) but(names ...string) []column[T] {
+	return slices.DeleteFunc(slices.Clone(t.columns), func(c column[T]) bool { return slices.Contains(names, c.name) })
+}
+
+// each applies as to the columns with these names, and returns the results separated by
+// commas.
+func (t table[T]) each(as func(column string) string, names ...string) string {
+	var list []string
+	for _, c := range t.some(names) {
+		list = append(list, as(c.name))
+	}
+	return strings.Join(list, ", ")
+}
+
+func itself(column string) string { return column }
+
+// read returns the columns to select from the row with alias as, for scan. The given columns
+// are parameters instead.
+func (t table[T]) read(as string, given ...string) string {
+	list, row := make([]string, 0, len(t.columns)), new(T)
+	for _, c := range t.columns {
+		from := as + "." + c.name
+		_, isID := c.field(row).(id)
+		switch {
+		case slices.Contains(given, c.name):
+			list = append(list, "? AS "+c.name)
+		case isID:
+			list = append(list, "coalesce((SELECT id FROM ids WHERE ids.key = "+from+"), '')")
+		default: // with its name, by which ORDER BY finds it in all parts of a UNION
+			list = append(list, from+" AS "+c.name)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// scan returns a function that reads a row of read's SQL. It reads the columns before that
+// into first.
+func (t table[T]) scan(first ...any) func(*disk.Rows) (T, error) {
+	row := new(T)
+	into := slices.Clone(first)
+	for _, c := range t.columns {
+		into = append(into, target(c.field(row)))
+	}
+	return func(rows *disk.Rows) (T, error) {
+		var empty T
+		*row = empty
+		err := rows.Scan(into...)
+		return *row, err
+	}
+}
+
+// An own column keeps data that only the store needs, and no field of a value.
+type own struct {
+	name  string
+	value string // SQL
+}
+
+// save returns the SQL that writes a row, new or not, with these own columns.
+func (t table[T]) save(owns ...own) string {
+	names, values := t.each(itself), placeholders(len(t.columns))
+	var sets []string
+	for _, c := range t.columns {
+		if !strings.Contains(t.key, c.name) {
+			sets = append(sets, c.name+" = excluded."+c.name)
+		}
+	}
+	for _, c := range owns {
+		names, values = names+", "+c.name, values+", "+c.value
+		sets = append(sets, c.name+" = excluded."+c.name)
+	}
+	return fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s) ON CONFLICT (%s) DO UPDATE SET %s",
+		t.name, names, values, t.key, strings.Join(sets, ", "))
+}
+
+// values returns the values for the columns with these names, or for all columns without
+// names.
+func (t table[T]) values(s *statements, v *T, names ...string) ([]any, error) {
+	columns := t.some(names)
+	list := make([]any, len(columns))
+	for i, c := range columns {
+		value, err := bind(s, c.field(v))
+		if err != nil {
+			return nil, err
+		}
+		list[i] = value
+	}
+	return list, nil
+}
+
+// pick returns the values of the columns with these names, from the values of all columns.
+func (t table[T]) pick(values []any, names ...string) []any {
+	picked := make([]any, 0, len(names)+1) // callers append a key
+	for i, c := range t.columns {
+		if slices.Contains(names, c.name) {
+			picked = append(picked, values[i])
+		}
+	}
+	return picked
+}
+
+// bind returns the value of a field, a pointer or an id, in SQLite's form.
+func bind(s *statements, field any) (any, error) {
+	switch p := field.(type) {
+	case id:
+		return s.key(*p.of)
+	case *string:
+		return clean(*p), nil
+	case *core.Millis:
+		return int64(*p), nil
+	case *[]string:
+		if len(*p) == 0 {
+			return "[]", nil
+		}
+		return jsonText(cleaned(*p))
+	case *json.RawMessage:
+		if len(*p) == 0 {
+			return nil, nil
+		}
+		return clean(string(*p)), nil
+	}
+	return reflect.ValueOf(field).Elem().Interface(), nil // the driver takes it as it is
+}
+
+// target returns the destination for Scan that fills a field.
+func target(field any) any {
+	switch p := field.(type) {
+	case id:
+		return p.of
+	case *[]string:
+		return disk.ListInto{List: p}
+	case *json.RawMessage:
+		return (*[]byte)(p)
+	case *core.Status:
+		return (*string)(p)
+	case *core.SessionState:
+		return (*string)(p)
+	case *core.Millis:
+		return (*int64)(p)
+	}
+	return field
 }

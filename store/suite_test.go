@@ -7,7 +7,7 @@ import (
 
 	"flame/project"
 	"flame/store"
-	"flame/store/storetest"
+	"flame/tests/storetest"
 )
 
 func TestSQLite(t *testing.T) {

@@ -6,20 +6,18 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store/disk"
-	"flame/store/form"
 )
 
-// A frame is voided while it is stored as planned but reads as invalidated,
-// because it is below the frame of a cascade (see project.Cascades). There are
-// hardly ever cascades; without them queries are unchanged, and nothing here
-// costs anything.
+// A frame is voided while it is stored as planned but reads as invalidated, because it is
+// below the frame of a cascade (see project.Cascades). Cascades are rare. Without them
+// queries are unchanged, and the code here costs nothing.
 
-// A cascade is a project.Cascade with what only the store needs.
+// A cascade is a project.Cascade with data that only the store needs.
 type cascade struct {
 	project.Cascade
-	seq     int64 // the oldest has the lowest
+	seq     int64 // the oldest cascade has the lowest
 	key     int64 // of its frame
-	reached int64 // nothing is left to settle among the children of frames with keys up to this
+	reached int64 // the children of frames with keys up to this are settled
 }
 
 // cascadeTable keeps cascades.
@@ -35,11 +33,11 @@ var cascadeTable = table[cascade]{"cascades", "frame", []column[cascade]{
 	{"reached", func(c *cascade) any { return &c.reached }},
 }}
 
-var cascadesUnderWay = form.Later(func() string {
+var cascadesUnderWay = later(func() string {
 	return "SELECT c.frame, " + cascadeTable.read("c") + " FROM cascades c ORDER BY c.seq, c.frame"
 })
 
-// scanCascade returns what reads a cascade with its key.
+// scanCascade returns a function that reads a cascade with its key.
 func scanCascade() func(*disk.Rows) (cascade, error) {
 	var key int64
 	scan := cascadeTable.scan(&key)
@@ -55,20 +53,19 @@ func scanCascade() func(*disk.Rows) (cascade, error) {
 func (c *cascade) changes() []any {
 	f := core.Frame{Status: core.Planned}
 	c.Void(&f)
-	values, _ := frameTable.values(nil, &f, changedByCascade...) // no key of an id is looked up for them
+	values, _ := frameTable.values(nil, &f, changedByCascade...) // these columns have no ids, so no statements are needed
 	return values
 }
 
-// A voiding is what a transaction knows of the cascades in progress.
+// A voiding is what a transaction knows about the cascades in progress.
 type voiding struct {
 	sql      *statements
 	cascades []cascade          // oldest first
 	over     map[int64]*cascade // by key of a frame: the first cascade of it or of a frame above it, or nil
-	parents  []int64            // keys of all frames with planned children; nil until asked for
+	parents  []int64            // keys of all frames with planned children; nil until read
 }
 
-// voiding returns what is known of the cascades in progress, or nil if there
-// are none.
+// voiding returns the voiding of the transaction, or nil if there are no cascades.
 func (t *tx) voiding() (*voiding, error) {
 	if t.older {
 		return nil, nil
@@ -86,8 +83,8 @@ func (t *tx) voiding() (*voiding, error) {
 	return t.voids, nil
 }
 
-// underWay returns the cascades, oldest first. It asks first whether there are
-// any: that is the shorter statement, which each process has to compile.
+// underWay returns the cascades, oldest first. It first asks whether there are any: each
+// process has to compile its statements, and this one is shorter.
 func (s *statements) underWay() ([]cascade, error) {
 	var one int
 	some, err := s.get([]any{&one}, "SELECT 1 FROM cascades LIMIT 1")
@@ -97,10 +94,10 @@ func (s *statements) underWay() ([]cascade, error) {
 	return collect(s, scanCascade(), cascadesUnderWay())
 }
 
-// withCascades is the first version of the schema that has them.
+// withCascades is the first version of the schema that has cascades.
 const withCascades = 3
 
-// void turns frames from their stored form into what they read as.
+// void applies the effects of cascades to stored frames.
 func void(t *tx, frames []core.Frame) error {
 	if !slices.ContainsFunc(frames, mayBeVoided) {
 		return nil
@@ -128,7 +125,7 @@ func void(t *tx, frames []core.Frame) error {
 	return nil
 }
 
-// mayBeVoided reports whether a frame as it is stored could be voided.
+// mayBeVoided reports whether a cascade could void a stored frame.
 func mayBeVoided(f core.Frame) bool { return f.Status == core.Planned && f.Parent != "" }
 
 // Walks up from frames, whose keys are a JSON array: each visited frame, its
@@ -141,8 +138,8 @@ const (
 		SELECT f.parent FROM up CROSS JOIN frames f ON f.key = up.key WHERE f.parent IS NOT NULL
 	) SELECT f.key, coalesce(f.parent, 0), 0 FROM up CROSS JOIN frames f ON f.key = up.key`
 
-	// It ends at what a cascade in progress has settled: below that the cascade
-	// is the same. Otherwise each batch of a long chain would climb all of it.
+	// It ends at a frame that a cascade in progress has settled: that cascade applies below
+	// it. Otherwise each batch of a long chain would climb all of it.
 	climbing = `WITH RECURSIVE up (key) AS (
 		SELECT value FROM json_each(?)
 		UNION
@@ -156,8 +153,7 @@ const (
 // A climbed is a frame that a walk up met.
 type climbed struct{ key, parent, settledBy int64 }
 
-// climb lets v learn which cascades are over these frames, by keys; 0 means
-// none.
+// climb lets v learn which cascades apply to the frames with these keys; key 0 means no frame.
 func (v *voiding) climb(walk string, keys ...int64) error {
 	unknown := slices.DeleteFunc(slices.Clone(keys), func(key int64) bool {
 		_, known := v.over[key]
@@ -173,7 +169,7 @@ func (v *voiding) climb(walk string, keys ...int64) error {
 		err := rows.Scan(&c.key, &c.parent, &c.settledBy)
 		met[c.key] = c
 		return err
-	}, walk, form.JSONOf(slices.Compact(unknown)))
+	}, walk, jsonOf(slices.Compact(unknown)))
 	if err != nil {
 		return err
 	}
@@ -183,13 +179,13 @@ func (v *voiding) climb(walk string, keys ...int64) error {
 	return nil
 }
 
-// learn records the cascade over a frame and over the visited ones above it.
+// learn records the cascade over a frame and over the visited frames above it.
 func (v *voiding) learn(key int64, met map[int64]climbed) {
 	var way []int64
 	var found *cascade
 	for at := key; ; {
 		known, is := v.over[at]
-		if known == onTheWay { // a cycle: what is over one frame of it is over all
+		if known == onTheWay { // a cycle: a cascade over one of its frames is over all of them
 			for _, key := range way[slices.Index(way, at):] {
 				found = first(found, v.of(key))
 			}
@@ -203,7 +199,7 @@ func (v *voiding) learn(key int64, met map[int64]climbed) {
 		v.over[at] = onTheWay
 		way = append(way, at)
 		if frame.settledBy != 0 {
-			found = v.bySeq(frame.settledBy)
+			found = v.find(func(c cascade) bool { return c.seq == frame.settledBy })
 			break
 		}
 		at = frame.parent
@@ -214,10 +210,10 @@ func (v *voiding) learn(key int64, met map[int64]climbed) {
 	}
 }
 
-// onTheWay marks what learn does not know yet.
+// onTheWay marks frames whose cascade learn does not know yet.
 var onTheWay = &cascade{}
 
-// first returns the older of two cascades; nil is none.
+// first returns the older of two cascades; either may be nil.
 func first(a, b *cascade) *cascade {
 	if a == nil || b != nil && b.seq < a.seq {
 		return b
@@ -230,13 +226,151 @@ func (v *voiding) of(key int64) *cascade {
 	return v.find(func(c cascade) bool { return c.key == key })
 }
 
-func (v *voiding) bySeq(seq int64) *cascade {
-	return v.find(func(c cascade) bool { return c.seq == seq })
-}
-
 func (v *voiding) find(is func(cascade) bool) *cascade {
 	if i := slices.IndexFunc(v.cascades, is); i >= 0 {
 		return &v.cascades[i]
 	}
 	return nil
+}
+
+// Queries that ask for statuses, or for the latest changes, need the effects of cascades on
+// voided frames: they leave out the stored frames and add them again with these effects.
+
+// A voidedSet is all frames that one cascade voids directly below some parents.
+type voidedSet struct {
+	cascade *cascade
+	parents []int64 // keys
+}
+
+// cascadesMatter reports whether cascades affect which frames q finds, or their
+// order, and not only how each of them reads.
+func cascadesMatter(q project.FrameQuery) bool {
+	planned := wants(q, core.Planned)
+	return !q.Roots && (planned != wants(q, core.Invalidated) || planned && q.Order == project.RecentFirst)
+}
+
+// before reports whether all cascades began before the last change of any of these frames:
+// then no cascade voids one of them, or an older frame.
+func (v *voiding) before(frames []core.Frame) bool {
+	for _, f := range frames {
+		if slices.ContainsFunc(v.cascades, func(c cascade) bool { return c.At >= f.UpdatedAt }) {
+			return false
+		}
+	}
+	return true
+}
+
+// wants reports whether q asks for frames of a status.
+func wants(q project.FrameQuery, s core.Status) bool {
+	return len(q.Statuses) == 0 || slices.Contains(q.Statuses, s)
+}
+
+// voidedIn returns sets of voided frames that include all voided frames that q describes.
+func (v *voiding) voidedIn(q project.FrameQuery) (sets []voidedSet, err error) {
+	parents, err := v.parentsFor(q)
+	if err == nil {
+		err = v.climb(climbing, parents...)
+	}
+	for i := range v.cascades {
+		set := voidedSet{cascade: &v.cascades[i]}
+		for _, key := range parents {
+			if v.over[key] == set.cascade {
+				set.parents = append(set.parents, key)
+			}
+		}
+		if len(set.parents) > 0 {
+			sets = append(sets, set)
+		}
+	}
+	return sets, err
+}
+
+// plannedParents selects the keys of frames with planned children after a key. It jumps from
+// each to the next, so that the number of children does not matter.
+const plannedParents = `WITH RECURSIVE parents (key) AS (
+	SELECT min(parent) FROM frames INDEXED BY frames_planned WHERE status = 'planned' AND parent > ?
+	UNION ALL
+	SELECT (SELECT min(parent) FROM frames INDEXED BY frames_planned WHERE status = 'planned' AND parent > parents.key)
+	FROM parents WHERE parents.key IS NOT NULL
+) SELECT key FROM parents WHERE key IS NOT NULL` + atMost
+
+// parentsFor returns the keys of the frames whose planned children q may describe.
+func (v *voiding) parentsFor(q project.FrameQuery) (keys []int64, err error) {
+	if q.Parent != "" {
+		key, err := v.sql.known(clean(q.Parent))
+		return []int64{key}, err
+	}
+	if v.parents == nil {
+		v.parents, err = collect(v.sql, scanKey, plannedParents, 0, limitOf(0))
+	}
+	return v.parents, err
+}
+
+// keySet returns the frames of the set that q may describe. If q asks for a number of the
+// latest, it returns only the last ones: all frames of a set changed at the same time.
+func (set voidedSet) keySet(q project.FrameQuery) keySet {
+	keys := keySet{`SELECT f.key FROM json_each(?) v CROSS JOIN frames f INDEXED BY frames_planned
+		ON f.parent = v.value AND f.status = 'planned'`, []any{jsonOf(set.parents)}}
+	if !q.Archived {
+		keys.sql += " AND f.archived_at = 0"
+	}
+	if q.Order == project.RecentFirst && q.Limit > 0 && q.After == "" && len(keySets(q)) == 0 {
+		keys.sql += " ORDER BY f.key DESC" + atMost
+		keys.args = append(keys.args, q.Limit)
+	}
+	return keys
+}
+
+// within returns q for the frames of the set: all of them read as invalidated.
+func (set voidedSet) within(q project.FrameQuery) (project.FrameQuery, keySet) {
+	keys := set.keySet(q)
+	q.Statuses = nil
+	return q, keys
+}
+
+// without leaves the frames of these sets out.
+func (s *selection) without(sets []voidedSet) {
+	for _, set := range sets {
+		s.add(" AND NOT (f.status = 'planned' AND coalesce(f.parent, 0) IN (SELECT value FROM json_each(?)))", jsonOf(set.parents))
+	}
+}
+
+// moveVoided moves the voided frames that q describes from planned to invalidated in counts.
+func (v *voiding) moveVoided(q project.FrameQuery, counts map[core.Status]int) error {
+	q.Limit = 0
+	sets, err := v.voidedIn(q)
+	for _, set := range sets {
+		count := countVoided(q, set)
+		var n int
+		if _, err := v.sql.get([]any{&n}, count.query(), count.args...); err != nil {
+			return err
+		}
+		move(counts, q, core.Planned, -n)
+		move(counts, q, core.Invalidated, n)
+	}
+	return err
+}
+
+// countVoided returns the SQL that counts the frames of a set that q describes. An index is
+// enough if q asks only for their place in the tree.
+func countVoided(q project.FrameQuery, set voidedSet) *selection {
+	count := &selection{}
+	if len(keySets(q)) == 0 {
+		keys := set.keySet(q)
+		count.add("SELECT count(*) FROM ("+keys.sql+")", keys.args...)
+		return count
+	}
+	count.add("SELECT count(*)")
+	count.frames(set.within(q))
+	return count
+}
+
+// move adds n to the count of a status that q asks for. Counts of 0 are absent.
+func move(counts map[core.Status]int, q project.FrameQuery, s core.Status, n int) {
+	if !wants(q, s) {
+		return
+	}
+	if counts[s] += n; counts[s] == 0 {
+		delete(counts, s)
+	}
 }

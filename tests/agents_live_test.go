@@ -21,7 +21,7 @@ import (
 	"flame/tests/model"
 )
 
-// spawnRule lets Claude Code start flame's agents without asking.
+// spawnRule lets Claude Code start flame's agents without a question.
 const spawnRule = "mcp__plugin_flame_flame__spawn_agent"
 
 // spawns has the model start an agent.
@@ -87,7 +87,7 @@ func writes(client, path, content string) model.Turn {
 	return calls("Write", map[string]any{"file_path": path, "content": content})
 }
 
-// agentsIn returns the ids of agents that a request tells of, in order.
+// agentsIn returns the ids of the agents in a request, in order.
 func agentsIn(r model.Request) (ids []string) {
 	for _, id := range agentID.FindAllString(r.Everything(), -1) {
 		if !slices.Contains(ids, id) {
@@ -176,7 +176,7 @@ func TestThreeAgentsAreDelegatedToAndConverged(t *testing.T) {
 			assert.FileExists(t, file("two.txt"))
 			logged := u.tracked(client)
 			assert.Regexp(t, `^\S.*\n├── ONEWORK: write what's "due" \(@builder\) .* completed .*\n`+
-				`├── do two \(@builder\) .* completed .*\n└── do three \(@builder\) .* completed .*\nin all: .*\n$`, logged)
+				`├── do two \(@builder\) .* completed .*\n└── do three \(@builder\) .* completed .*\ntotal: .*\n$`, logged)
 
 			line = strings.Join(ids, " ") + " --strategy merge"
 			u.model.Play(model.Script{asked("converger", "flame_converge", append(finds(client, "flame_converge"), model.Turn{From: func(r model.Request) model.Turn {
@@ -196,8 +196,8 @@ func TestThreeAgentsAreDelegatedToAndConverged(t *testing.T) {
 			stream := u.must(u.flame, "agents", "review", id, "--trajectory")
 			t.Log(stream)
 			for _, part := range []string{
-				ids[1] + " started as builder: do two", file("two.txt") + "\n", ids[1] + " artifact: two.txt", ids[1] + " says: TWO-RESULT",
-				ids[1] + " ended completed", "CONFLICT file:shared.txt",
+				ids[1] + " an agent was started (builder: do two", file("two.txt") + "\n", ids[1] + " changed (artifacts: two.txt", ids[1] + " says: TWO-RESULT",
+				ids[1] + " the agent's run ended (success", "CONFLICT file:shared.txt",
 			} {
 				assert.Contains(t, stream, part)
 			}
@@ -328,10 +328,10 @@ func TestAgentsOutliveTheirServerAndNotTheirHost(t *testing.T) {
 		client, killed string
 		signal         syscall.Signal
 	}{
-		"its server is killed":    {client: claudeCode, killed: "server"},
-		"Claude Code is killed":   {claudeCode, "host", syscall.SIGKILL},
-		"OpenCode is killed":      {openCode, "host", syscall.SIGKILL},
-		"OpenCode is told to end": {openCode, "host", syscall.SIGTERM},
+		"its server is killed":  {client: claudeCode, killed: "server"},
+		"Claude Code is killed": {claudeCode, "host", syscall.SIGKILL},
+		"OpenCode is killed":    {openCode, "host", syscall.SIGKILL},
+		"OpenCode gets SIGTERM": {openCode, "host", syscall.SIGTERM},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -406,7 +406,7 @@ func TestTheEndOfAnAgentIsInTheNextContext(t *testing.T) {
 	assert.Contains(t, main[2].Everything(), "CHILD-RESULT", "the parent learns of a background child's end")
 }
 
-func TestAnAgentGoesOnInItsSession(t *testing.T) {
+func TestAnAgentResumesItsSession(t *testing.T) {
 	t.Parallel()
 	for _, client := range []string{claudeCode, openCode} {
 		t.Run(client, func(t *testing.T) {
@@ -455,7 +455,7 @@ func TestAnAgentWorksInTheOtherHost(t *testing.T) {
 	assert.Equal(t, u.frame("MAINWORK please").SessionID, u.frame("look").ParentSessionID)
 }
 
-func TestAHandoffIsResolvedWhoeverWaits(t *testing.T) {
+func TestAHandoffEscalatesWhenItsTimeIsOver(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, claudeCode)
 	u.must(u.flame, "setup", claudeCode)
@@ -468,7 +468,7 @@ func TestAHandoffIsResolvedWhoeverWaits(t *testing.T) {
 			model.Turn{Tools: []model.Tool{spawns("analyzer", "look", "CHILDWORK go", nil)}},
 			model.Turn{From: func(r model.Request) model.Turn {
 				id := agentID.FindString(r.LastResult())
-				// As another call of the same session would, while this one goes on.
+				// Another call of the same session, at the same time.
 				go func() {
 					_, _, err := u.run(u.flame, "call", "flame_handoff", `{"command": "`+id+` --transfer-control --on-failure escalate --timeout 6"}`)
 					handedOver <- err
@@ -487,8 +487,8 @@ func TestAHandoffIsResolvedWhoeverWaits(t *testing.T) {
 	t.Log(u.must(u.flame, "tree"), events)
 	main := u.model.By("main")
 	require.Len(t, main, 4)
-	assert.Contains(t, main[2].LastResult(), "changes no frames")
-	assert.Contains(t, main[3].LastResult(), "the time of the handoff is over")
+	assert.Contains(t, main[2].LastResult(), "it cannot change frames")
+	assert.Contains(t, main[3].LastResult(), "the handoff timed out")
 	assert.Equal(t, "failed", u.frame("look").Status)
 	assert.Equal(t, "blocked", u.frame("MAINWORK please").Status)
 	for _, kind := range []string{"HandoffInitiated", "HandoffComplete", "HandoffResolved", "SubagentTimeout"} {
@@ -496,7 +496,7 @@ func TestAHandoffIsResolvedWhoeverWaits(t *testing.T) {
 	}
 }
 
-func TestAHostsOwnSubagentGoesOnAsAnAgent(t *testing.T) {
+func TestAHostsOwnSubagentResumesAsAnAgent(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, claudeCode)
 	u.must(u.flame, "setup", claudeCode)
@@ -514,7 +514,7 @@ func TestAHostsOwnSubagentGoesOnAsAnAgent(t *testing.T) {
 	assert.Equal(t, child.ParentSessionID, u.frame("look natively (continued)").ParentSessionID)
 }
 
-func TestWhatACallSaysOfToolsAllowsNothing(t *testing.T) {
+func TestToolsNamedInACallAllowNothing(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, claudeCode)
 	u.must(u.flame, "setup", claudeCode)
@@ -528,12 +528,12 @@ func TestWhatACallSaysOfToolsAllowsNothing(t *testing.T) {
 	sly := u.model.By("sly")
 	require.NotEmpty(t, sly)
 	_, offered := sly[0].Offered("Bash")
-	assert.False(t, offered, "plan reads only, whatever rule the call has for Bash")
+	assert.False(t, offered, "the mode plan only reads, despite the call's rule for Bash")
 	_, offered = sly[0].Offered("Read")
 	assert.True(t, offered)
 }
 
-func TestAgentsOutliveTheirHostWhereTheyMay(t *testing.T) {
+func TestAgentsOutliveTheirHostIfSet(t *testing.T) {
 	t.Parallel()
 	for _, client := range []string{claudeCode, openCode} {
 		t.Run(client, func(t *testing.T) {
@@ -556,7 +556,7 @@ func TestAgentsOutliveTheirHostWhereTheyMay(t *testing.T) {
 	}
 }
 
-func TestAHostsOwnAgentPassesOnNoMoreThanItMay(t *testing.T) {
+func TestAHostsOwnAgentPassesOnOnlyItsOwnTools(t *testing.T) {
 	t.Parallel()
 	for client, tt := range map[string]struct {
 		file, definition string // of the host's agent that asks

@@ -16,7 +16,7 @@ const (
 	kept     = "scripts/backup.sh keeps seven archives; scripts/backup_test.sh passes"
 )
 
-// autoPrompts are of a short day at level auto.
+// autoPrompts are the prompts of a short day at level auto.
 var autoPrompts = []string{
 	"MAINWORK: add a --json flag to the list command of the inventory tool",
 	"continue",
@@ -30,10 +30,10 @@ var autoPrompts = []string{
 
 var endedFrame = regexp.MustCompile(`<frame id="([\w-]+)" status="completed"[^>]* by="autonomy"`)
 
-// doesWhatIsDue has ask send autoPrompts in one session at level auto, and looks at what
-// flame did and told. The first piece of other work is planned, with criteria that prove its
-// end; the second one flame begins itself, and so can only suggest its end; the third is
-// taken back at once. write and run are the host's tools.
+// doesWhatIsDue has ask send autoPrompts in one session at level auto, and checks flame's actions
+// and texts. The first piece of other work is planned, with criteria that prove its end. Flame
+// begins the second itself, and so can only suggest its end. The user takes the third back at
+// once. write and run are the host's tools.
 func (u *user) doesWhatIsDue(write, run func(what string) model.Tool, ask func(prompts []string)) {
 	u.t.Helper()
 	u.write("scripts/backup_test.sh", "test -e fixed || { echo FAIL: eight archives left; exit 1; }; echo ok: seven archives left; echo all 4 tests passed\n")
@@ -74,7 +74,7 @@ func (u *user) doesWhatIsDue(write, run func(what string) model.Tool, ask func(p
 	assert.Zero(u.t, told(2, `by="autonomy"`), "nothing is due before")
 	assert.Equal(u.t, 1, told(3, began), "the planned frame is begun")
 	assert.Zero(u.t, told(8, ended), "not before its end is proven")
-	assert.Equal(u.t, 1, told(9, ended), "its end is told beside the next prompt")
+	assert.Equal(u.t, 1, told(9, ended), "the next prompt reports its end")
 	assert.Zero(u.t, told(11, "[FLAME SUGGESTION"), "flame does what is due")
 	assert.Equal(u.t, 2, told(12, began), "a frame of flame's own is begun")
 	assert.Equal(u.t, 1, told(15, `popping the current frame as "completed"`), "and its end suggested: no criteria prove it")
@@ -84,7 +84,7 @@ func (u *user) doesWhatIsDue(write, run func(what string) model.Tool, ask func(p
 	assert.Equal(u.t, 2, strings.Count(u.must(u.flame, "learned", "--history"), "undone"), "an end, and a frame in which nothing was done")
 }
 
-func TestClaudeDoesWhatIsDue(t *testing.T) {
+func TestClaudePushesAndPopsAtLevelAuto(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, claudeCode)
 	u.env = append(u.env, "FLAME_AUTONOMY_LEVEL=auto")
@@ -93,7 +93,7 @@ func TestClaudeDoesWhatIsDue(t *testing.T) {
 	u.doesWhatIsDue(write, run, u.talkAllowed)
 }
 
-func TestOpenCodeDoesWhatIsDue(t *testing.T) {
+func TestOpenCodePushesAndPopsAtLevelAuto(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, openCode)
 	u.env = append(u.env, "FLAME_AUTONOMY_LEVEL=auto")

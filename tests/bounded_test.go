@@ -18,12 +18,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/git"
-	"flame/project/place"
+	"flame/local/git"
+	"flame/local/place"
 )
 
-// A bounded runs flame on data of its own, and fails its test where a run takes too
-// long, too much memory, or dies.
+// A bounded runs flame on its own data, and fails its test if a run takes too long or too much
+// memory, or crashes.
 type bounded struct {
 	t             *testing.T
 	flame         string
@@ -31,9 +31,9 @@ type bounded struct {
 	data          *place.Folder
 }
 
-// What a run may take: time on a busy machine, and resident memory in bytes. The
-// limit on what it may ask for, in bytes, keeps the machine alive where that fails;
-// Go reserves some 1.3 GB of addresses.
+// The bounds of a run: time on a busy machine, and resident memory in bytes. The limit of address
+// space, in bytes, protects the machine if the other bounds fail; Go reserves some 1.3 GB of
+// addresses.
 const (
 	boundedTime   = 30 * time.Second
 	boundedMemory = 200 << 20
@@ -50,7 +50,7 @@ func newBounded(t *testing.T) *bounded {
 	return b
 }
 
-// command is flame in the project, within no bounds.
+// command returns a command of flame in the project, without bounds.
 func (b *bounded) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, b.flame, args...)
 	cmd.Dir = b.project
@@ -58,27 +58,26 @@ func (b *bounded) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// boundedFile is the variable that makes of the test binary a program which runs
-// another within bounds. Its value is the file that it writes the peak of that
-// program's memory into, in bytes. It is a process of its own because a child's peak
-// begins with the size of the process that starts it.
+// boundedFile is the variable that makes the test binary run another program within bounds. Its
+// value is the file for the peak of that program's memory, in bytes. This needs a process of its
+// own, because a child's peak begins with the size of its parent.
 const boundedFile = "FLAME_TEST_BOUNDED"
 
 // beBounded runs a program within bounds, and returns its exit status.
 func beBounded(file string, args []string) int {
 	limit := syscall.Rlimit{Cur: askedMemory, Max: askedMemory}
-	if err := syscall.Setrlimit(syscall.RLIMIT_AS, &limit); err != nil && runtime.GOOS == "linux" { // elsewhere it may not be had
+	if err := syscall.Setrlimit(syscall.RLIMIT_AS, &limit); err != nil && runtime.GOOS == "linux" { // only Linux guarantees it
 		fmt.Fprintln(os.Stderr, err)
 		return 3
 	}
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	_ = cmd.Run() // its status tells
+	_ = cmd.Run() // the state has the status
 	if cmd.ProcessState == nil {
 		return 3
 	}
 	peak := int64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)
-	if runtime.GOOS == "linux" { // there it counts in KB (getrusage(2))
+	if runtime.GOOS == "linux" { // in KB (getrusage(2))
 		peak <<= 10
 	}
 	if err := os.WriteFile(file, strconv.AppendInt(nil, peak, 10), 0o600); err != nil {
@@ -87,8 +86,8 @@ func beBounded(file string, args []string) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// bind puts a command within bounds; peak gives the most memory that it had resident,
-// in bytes, once it has ended.
+// bind runs a command within bounds; peak returns its largest resident memory, in bytes, once it
+// has ended.
 func (b *bounded) bind(cmd *exec.Cmd) (peak func() int64) {
 	b.t.Helper()
 	own, err := os.Executable()
@@ -109,7 +108,7 @@ func (b *bounded) bind(cmd *exec.Cmd) (peak func() int64) {
 // file is the database.
 func (b *bounded) file() string { return filepath.Join(b.data.Path, "flame.db") }
 
-// run returns what a command printed and whether it worked.
+// run returns the output of a command and reports whether it succeeded.
 func (b *bounded) run(args ...string) (out string, ok bool) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), boundedTime)
@@ -131,7 +130,7 @@ func (b *bounded) run(args ...string) (out string, ok bool) {
 	return stdout.String(), err == nil
 }
 
-// must is run for a command that has to work.
+// must is run for a command that has to succeed.
 func (b *bounded) must(args ...string) string {
 	b.t.Helper()
 	out, ok := b.run(args...)
@@ -162,7 +161,7 @@ func (b *bounded) stream(cmd *exec.Cmd) stream {
 	return s
 }
 
-// ends waits for the end of a stream that is to come at once.
+// ends waits for the end of a stream that must end at once.
 func (s stream) ends() syscall.WaitStatus {
 	s.t.Helper()
 	ended := make(chan error, 1)

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// built is the program under test, made once for all tests and without the race
-// detector: tests start, kill and time it.
+// built is the program under test, made once for all tests and without the race detector: tests
+// start, kill and time it.
 var built struct {
 	once sync.Once
 	dir  string

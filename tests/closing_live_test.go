@@ -9,12 +9,11 @@ import (
 	"flame/tests/model"
 )
 
-// TestASecondSessionGoesOnFromTheClosingAlone has one session finish a root that leaves
-// work, and another begin. The model is scripted, so this cannot show that a model would
-// go on well; it shows that all it needs for that is in what the host really sends it
-// (each decision and artifact with its frame, each open end, the ids), that nothing else
-// of the first session is, and that the id given there can be taken up.
-func TestASecondSessionGoesOnFromTheClosingAlone(t *testing.T) {
+// TestASecondSessionContinuesFromTheClosingAlone has one session finish a root that leaves work,
+// and another begin. The scripted model cannot show that a real model continues well. The test
+// shows that the host sends everything needed (each decision and artifact with its frame, each
+// open end, the ids) and nothing else of the first session, and that the given id can be taken up.
+func TestASecondSessionContinuesFromTheClosingAlone(t *testing.T) {
 	t.Parallel()
 	for _, client := range []string{claudeCode, openCode} {
 		t.Run(client, func(t *testing.T) {
@@ -62,7 +61,7 @@ func TestASecondSessionGoesOnFromTheClosingAlone(t *testing.T) {
 			for _, text := range []string{"RAW-RESULTS", "RAW-PROMPT", "RAW-WORDS", "flame_push {"} {
 				assert.NotContains(t, sent, text)
 			}
-			assert.Equal(t, "completed", u.frame("Add a logout").Status, "it took up what was left")
+			assert.Equal(t, "completed", u.frame("Add a logout").Status, "it took up the remaining work")
 		})
 	}
 }

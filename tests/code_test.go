@@ -21,8 +21,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A codePackage is one package of the product, read and type-checked without its
-// tests as Linux has it.
+// A codePackage is one package of the product, parsed and type-checked for Linux without its
+// tests.
 type codePackage struct {
 	path  string // below the module; empty for its root
 	fset  *token.FileSet
@@ -43,8 +43,8 @@ var checked struct {
 	err  error
 }
 
-// productCode returns flame's packages, each after those that it imports, without
-// those that only serve tests.
+// productCode returns flame's packages, each after its imports, without packages that only serve
+// tests.
 func productCode(t *testing.T) []*codePackage {
 	t.Helper()
 	checked.once.Do(func() { checked.code, checked.err = checkCode() })
@@ -52,14 +52,14 @@ func productCode(t *testing.T) []*codePackage {
 	return checked.code
 }
 
-// A listedPackage is what the go command tells of one.
+// A listedPackage is the go command's description of a package.
 type listedPackage struct {
 	ImportPath, Dir, Export string
 	GoFiles                 []string
 }
 
-// checkCode checks flame's own packages from their sources, and takes the others
-// from what the compiler kept of them: that is quick.
+// checkCode checks flame's own packages from source. It takes other packages from the compiler's
+// export data, which is faster.
 func checkCode() (code []*codePackage, err error) {
 	cmd := exec.Command("go", "list", "-deps", "-export", "-json=ImportPath,Dir,Export,GoFiles", ".")
 	cmd.Dir = ".."
@@ -110,8 +110,7 @@ func checkPackage(fset *token.FileSet, p listedPackage, from types.Importer) (*c
 	return pkg, err
 }
 
-// ownFirst imports flame's packages as they were checked, so that a name is the
-// same object wherever it is used.
+// ownFirst imports flame's packages as checked, so that a name is the same object everywhere.
 type ownFirst struct {
 	own  map[string]*types.Package
 	kept types.Importer

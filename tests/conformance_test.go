@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// scenarios are those of the protocol's conformance suite that need no tools,
-// prompts or resources of its own, as those that subscribe do.
+// scenarios are those of the protocol's conformance suite that need no tools, prompts or resources
+// of the suite's own.
 var scenarios = []string{
 	"server-initialize",
 	"logging-set-level",
@@ -50,8 +50,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// withToken returns the URL of a proxy that adds the token to each request, and else
-// changes nothing: the suite cannot send one.
+// withToken returns the URL of a proxy that adds the token to each request and changes nothing
+// else: the suite cannot send one.
 func withToken(t *testing.T, s httpServer) string {
 	t.Helper()
 	target, err := url.Parse(s.url)

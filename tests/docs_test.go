@@ -16,29 +16,31 @@ import (
 	"flame/agents"
 	"flame/agents/converge"
 	"flame/agents/definition"
-	"flame/agents/handoff"
+	"flame/agents/record"
 	"flame/cli"
 	"flame/config"
 	"flame/core/op"
 	"flame/hosts"
-	"flame/hosts/hoststest"
 	"flame/project"
+	"flame/tests/hoststest"
 	"flame/tools"
 )
 
 var update = flag.Bool("update", false, "write the generated parts of the documents")
 
-// generated are the parts of the documents that are made from the code, by file
-// and by the name in their markers.
+// generated are the parts of the documents that are generated from code, by file and by the name
+// in their markers.
 var generated = map[string]map[string]func() string{
 	"docs/reference.md": {
 		"tools":    toolTable,
 		"commands": commandTable,
 		"settings": settingTable,
+		"rules":    ruleTable,
 	},
 	"docs/hosts.md": {
 		"claude-code events": func() string { return eventTable(hoststest.Known().Of(claudeCode).Events()) },
 		"opencode events":    func() string { return eventTable(hoststest.Known().Of(openCode).Events()) },
+		"codex events":       func() string { return eventTable(hoststest.Known().Of(codex).Events()) },
 	},
 }
 
@@ -66,15 +68,14 @@ func TestGeneratedPartsOfTheDocumentsAreUpToDate(t *testing.T) {
 	}
 }
 
-// written are the words of options, as documents and the hints of slash commands
-// write them.
+// written finds the values of options in documents and in the hints of slash commands.
 var written = regexp.MustCompile(`--([a-z-]+) (\w+(?:\|\w+)+)`)
 
-// TestOptionsInDocumentsHaveTheWordsThatThereAre holds for hosts' commands, too: of
-// what is behind a tool they know the name only.
-func TestOptionsInDocumentsHaveTheWordsThatThereAre(t *testing.T) {
+// TestOptionsInDocumentsHaveTheirValues also covers hosts' commands, which know only the name of
+// their tool.
+func TestOptionsInDocumentsHaveTheirValues(t *testing.T) {
 	words := map[string][]string{
-		"on-failure":          handoff.OnFailure("").Values(),
+		"on-failure":          record.OnFailure("").Values(),
 		"isolation":           definition.Isolation("").Values(),
 		"strategy":            converge.Strategy("").Values(),
 		"conflict-resolution": converge.Resolution("").Values(),
@@ -96,8 +97,7 @@ func TestOptionsInDocumentsHaveTheWordsThatThereAre(t *testing.T) {
 	assert.Len(t, found, len(words), "each is written somewhere")
 }
 
-// eventTable lists what hooks do with events; several rows of one event follow
-// one another.
+// eventTable lists what hooks do with each event; rows of one event follow one another.
 func eventTable(events []hosts.EventDoc) string {
 	var b strings.Builder
 	told := slices.ContainsFunc(events, func(e hosts.EventDoc) bool { return e.By != "" })
@@ -120,18 +120,52 @@ func eventTable(events []hosts.EventDoc) string {
 	return b.String()
 }
 
+// ruleTable lists what speaks for and against a push or a pop, as core/judge/words.txt has it.
+func ruleTable() string {
+	raw, err := os.ReadFile(filepath.Join("..", "core", "judge", "words.txt"))
+	if err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	b.WriteString("| rules | what speaks for it or against it | points | heuristic |\n|---|---|---|---|\n")
+	on, heuristic := "", ""
+	for line := range strings.Lines(string(raw)) {
+		if found := ruleHeading.FindStringSubmatch(line); found != nil {
+			on, heuristic = found[1], "that of the end"
+		}
+		if found := ruleLine.FindStringSubmatch(line); found != nil {
+			if found[3] != "" {
+				heuristic = "`" + found[3] + "`"
+			}
+			because, points := verb.ReplaceAllString(found[1], "…"), strings.ReplaceAll(found[2], "..", " each, to ")
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", on, cell(because), points, heuristic)
+		}
+	}
+	return b.String()
+}
+
+// What the lines of rules look like.
+var (
+	ruleHeading = regexp.MustCompile(`^\[rules on (.*)\]`)
+	ruleLine    = regexp.MustCompile(`^(.+) = ([-\d.]+)(?: (\w+))? if `)
+	verb        = regexp.MustCompile(`%[qsd]`)
+)
+
 func toolTable() string {
 	var b strings.Builder
 	b.WriteString("| tool | group | when |\n|---|---|---|\n")
 	for _, tool := range tools.All(&project.Project{}, &agents.Agents{}) {
-		name := "`" + tool.Name + "`"
+		name, group := "`"+tool.Name+"`", tool.Group
 		switch {
-		case tool.Core:
+		case tool.Always:
 			name = "**" + name + "**"
 		case tool.Direct, tool.Group == "lean":
 			name = "_" + name + "_"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", name, tool.Group, cell(tool.Description))
+		if tool.Core {
+			group += ", core"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", name, group, cell(tool.Description))
 	}
 	return b.String()
 }
@@ -158,5 +192,5 @@ func settingTable() string {
 	return b.String()
 }
 
-// cell keeps a text within a cell of a table.
+// cell escapes a text for a cell of a table.
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

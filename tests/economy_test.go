@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEconomy has both clients do the beginning of the long work that
-// `go run ./tests/economy` measures whole, with flame and without.
+// TestEconomy has both clients do the beginning of the long work that `go run ./tests/economy`
+// measures completely, with flame and without.
 func TestEconomy(t *testing.T) {
 	t.Parallel()
 	clients := []string{claudeCode, openCode}

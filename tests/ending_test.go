@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// soon is when what is to end in about 3 s must have ended on a busy machine.
+// soon is the bound, on a busy machine, for an end that should take about 3 s.
 const soon = 8 * time.Second
 
 // endsSoon waits for the end of a program.
@@ -36,7 +36,7 @@ func endsSoon(t *testing.T, cmd *exec.Cmd) error {
 	}
 }
 
-// sealed is flame with a home and a project of its own.
+// sealed returns flame with its own home and project.
 func sealed(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(flameBinary(t), args...)
@@ -45,7 +45,7 @@ func sealed(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-func TestAServerWhoseAnswersNobodyReadsEndsSoon(t *testing.T) {
+func TestAServerWithUnreadAnswersEndsSoon(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(server *exec.Cmd, in io.Closer) error{
 		"after the end of its input": func(_ *exec.Cmd, in io.Closer) error { return in.Close() },
@@ -87,13 +87,13 @@ func TestAServerWhoseAnswersNobodyReadsEndsSoon(t *testing.T) {
 	}
 }
 
-// full returns the end of a pipe that nobody reads, and that takes nothing more.
+// full returns the write end of a full pipe without a reader.
 func full(t *testing.T) *os.File {
 	t.Helper()
 	nobody, end, err := os.Pipe()
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = nobody.Close(); _ = end.Close() })
-	for refused := 0; refused < 3; refused++ { // a busy machine may let a deadline pass before it is tried
+	for refused := 0; refused < 3; refused++ { // on a busy machine a deadline may pass before the first try
 		require.NoError(t, end.SetWriteDeadline(time.Now().Add(100*time.Millisecond)))
 		if _, err = end.Write([]byte{'x'}); err == nil {
 			refused = -1
@@ -104,7 +104,7 @@ func full(t *testing.T) *os.File {
 	return end
 }
 
-func TestASignalEndsACommandThatIsStuck(t *testing.T) {
+func TestASignalEndsAStuckCommand(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
 		for _, command := range []string{"config", "tree", "events --json", "call flame_get_state"} {
@@ -114,7 +114,7 @@ func TestASignalEndsACommandThatIsStuck(t *testing.T) {
 				push := exec.Command(cmd.Path, "push", "Something to show")
 				push.Env = cmd.Env
 				require.NoError(t, push.Run())
-				// What it warns of comes before what it prints.
+				// Warnings come before the output.
 				cmd.Env = append(cmd.Env, "FLAME_TOKEN_BUDGET_TOTAL=many")
 				stderr, err := cmd.StderrPipe()
 				require.NoError(t, err)

@@ -35,8 +35,7 @@ func (b *bounded) execute(statements string) {
 	require.NoError(b.t, errors.Join(err, db.Close()))
 }
 
-// save writes frames into the data as flame does, and a session that works in the
-// last of them.
+// save writes frames into the data as flame does, and a session whose current frame is the last.
 func (b *bounded) save(frames []core.Frame) {
 	b.t.Helper()
 	kept := store.Open(b.data.Path, store.Options{Ready: b.data.Ready})
@@ -54,8 +53,8 @@ func (b *bounded) save(frames []core.Frame) {
 	require.NoError(b.t, kept.Close())
 }
 
-// bushy is a tree of n frames: each of the first has ten children, and from the last
-// one a chain of 60 hangs, so that neither a tool's tree nor a status can show it all.
+// bushy is a tree of n frames: each of the first has ten children, and a chain of 60 hangs from
+// the last one, so that neither a tool's tree nor a status can show it all.
 func bushy(n int) []core.Frame {
 	frames := make([]core.Frame, n)
 	for i := range frames {
@@ -72,14 +71,14 @@ func bushy(n int) []core.Frame {
 	return frames
 }
 
-// reads are the commands that look at a project; $ID is the frame that is worked in.
+// reads are the commands that read a project; $ID is the current frame.
 var reads = []string{
 	"tree", "tree --all --details", "tree --json", "tree $ID", "tree $ID --json", "status", "status --json",
 	"show $ID", "context $ID", "search word", "stats", "doctor", "call flame_tree", `call flame_tree {"rootID":"$ID"}`, "call flame_status",
 	"call flame_get_state", `call flame_frame_details {"frameID":"$ID"}`, `call flame_context_preview {"frameID":"$ID"}`,
 }
 
-// readAll runs every command that reads, and export.
+// readAll runs every reading command, and export.
 func (b *bounded) readAll(id string) {
 	b.t.Helper()
 	for _, line := range reads {
@@ -88,8 +87,8 @@ func (b *bounded) readAll(id string) {
 	b.run("export", filepath.Join(inMemory(b.t), "out"))
 }
 
-// inMemory returns a folder that takes many files at little cost. A disk takes long
-// for them where as many have been deleted a moment ago.
+// inMemory returns a folder where many files cost little. A disk is slow after many files were
+// deleted a moment ago.
 func inMemory(t *testing.T) string {
 	t.Helper()
 	const memory, plenty = "/dev/shm", 1 << 30 // containers may have very little of it
@@ -105,7 +104,7 @@ func inMemory(t *testing.T) string {
 	return dir
 }
 
-func TestRowsThatCannotBeAreShownCheckedAndMended(t *testing.T) {
+func TestImpossibleRowsAreShownCheckedAndRepaired(t *testing.T) {
 	t.Parallel()
 	effort.Heavy(t)
 	const n, current = 500, "f-00499"
@@ -121,10 +120,10 @@ func TestRowsThatCannotBeAreShownCheckedAndMended(t *testing.T) {
 		"all parents missing":           "UPDATE frames SET parent = key + 1000000",
 		"an empty id above the current": "UPDATE ids SET id = '' WHERE id = 'f-00498'",
 		"an empty id of a root":         "UPDATE ids SET id = '' WHERE id = 'f-00000'",
-		"no ids but one":                "DELETE FROM ids WHERE id LIKE 'f-%' AND id <> '" + current + "'",
+		"one id only":                   "DELETE FROM ids WHERE id LIKE 'f-%' AND id <> '" + current + "'",
 		"an unknown status":             "UPDATE frames SET status = 'odd' WHERE key % 2 = 0",
-		"unknown statuses alone":        "UPDATE frames SET status = 'odd' || key",
-		"a bit of all": "UPDATE frames SET parent = key WHERE key % 7 = 1; UPDATE frames SET parent = key + 3 WHERE key % 7 = 2;" +
+		"only unknown statuses":         "UPDATE frames SET status = 'odd' || key",
+		"several of these at once": "UPDATE frames SET parent = key WHERE key % 7 = 1; UPDATE frames SET parent = key + 3 WHERE key % 7 = 2;" +
 			"UPDATE frames SET parent = 4711 WHERE key % 7 = 3; UPDATE frames SET status = '' WHERE key % 7 = 4;" +
 			"DELETE FROM ids WHERE key % 7 = 5 AND id LIKE 'f-0%'; UPDATE sessions SET root = 4711, current = 4711",
 	}
@@ -154,7 +153,7 @@ func TestRowsThatCannotBeAreShownCheckedAndMended(t *testing.T) {
 	}
 }
 
-// shown returns the lines of a tree but its legend.
+// shown returns the lines of a tree without its legend.
 func (b *bounded) shown(args ...string) []string {
 	b.t.Helper()
 	lines := strings.Split(strings.TrimSuffix(b.must(args...), "\n"), "\n")
@@ -169,7 +168,7 @@ type jsonNode struct {
 	More     map[string]int
 }
 
-// countNodes returns the number of frames in a tree, those that are only counted too.
+// countNodes returns the number of frames in a tree, including those that it only counts.
 func countNodes(t *testing.T, document string) (n int) {
 	t.Helper()
 	var nodes []jsonNode
@@ -185,9 +184,8 @@ func countNodes(t *testing.T, document string) (n int) {
 	return n
 }
 
-// treePages returns the numbers of the pages of a database that belong to a tree of
-// SQLite's, by the first byte that its format gives those, and hold cells: empty ones
-// are alike.
+// treePages returns the numbers of the pages that belong to a tree of SQLite's, by the first byte
+// of their format, and hold cells: empty pages are alike.
 func treePages(t *testing.T, raw []byte) (pages []int) {
 	t.Helper()
 	for page := 2; page <= len(raw)/pageSize; page++ {
@@ -202,7 +200,7 @@ func treePages(t *testing.T, raw []byte) (pages []int) {
 
 const pageSize = 4096 // bytes
 
-func TestSwappedPagesAreFoundAndHoldNobodyUp(t *testing.T) {
+func TestSwappedPagesAreFoundAndBlockNothing(t *testing.T) {
 	t.Parallel()
 	effort.Heavy(t)
 	const n = 1000
@@ -224,7 +222,7 @@ func TestSwappedPagesAreFoundAndHoldNobodyUp(t *testing.T) {
 			copy(swapped[(other-1)*pageSize:other*pageSize], raw[(one-1)*pageSize:one*pageSize])
 
 			b := newBounded(t)
-			b.save(bushy(1)) // which makes the folder
+			b.save(bushy(1)) // this creates the folder
 			require.NoError(t, os.WriteFile(b.file(), swapped, 0o600))
 			b.readAll(fmt.Sprintf("f-%05d", n-1))
 			if drawn, ok := b.run("tree"); ok {

@@ -11,12 +11,12 @@ import (
 	"flame/tests/model"
 )
 
-// uses is a turn with one call of a tool of the host's.
+// uses returns a turn with one call of a host's tool.
 func uses(tool string, input map[string]any) model.Turn {
 	return model.Turn{Tools: []model.Tool{{Name: tool, Input: input}}}
 }
 
-// shows waits until what is known of a frame's files has a line.
+// shows waits until the files of a frame have a line.
 func (u *user) shows(goal, line string) {
 	u.t.Helper()
 	var shown string
@@ -26,7 +26,7 @@ func (u *user) shows(goal, line string) {
 	}, 20*time.Second, 200*time.Millisecond, "%s", line)
 }
 
-func TestWhatClaudeChangedShowsWithItsFrames(t *testing.T) {
+func TestFramesShowTheFilesThatClaudeChanged(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, claudeCode)
 	u.must(u.flame, "setup", claudeCode)
@@ -49,7 +49,7 @@ func TestWhatClaudeChangedShowsWithItsFrames(t *testing.T) {
 	assert.Contains(t, patches, "old.txt +2 -1\n@@ -1,3 +1,4 @@\n one\n-two\n+TWO\n+more\n three\n")
 }
 
-func TestWhatOpenCodeChangedShowsWithItsFrame(t *testing.T) {
+func TestFramesShowTheFilesThatOpenCodeChanged(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, openCode)
 	u.must(u.flame, "setup", openCode)

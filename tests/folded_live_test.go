@@ -11,9 +11,9 @@ import (
 	"flame/tests/model"
 )
 
-// TestOpenCodeShowsWhatFoldingSaved compares what flame tells with what the model got,
-// of the same work with folding and without.
-func TestOpenCodeShowsWhatFoldingSaved(t *testing.T) {
+// TestOpenCodeShowsTheSavingsOfFolding compares flame's figures with the model's requests, for the
+// same work with and without folding.
+func TestOpenCodeShowsTheSavingsOfFolding(t *testing.T) {
 	t.Parallel()
 	type told struct {
 		Requests []struct {

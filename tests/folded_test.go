@@ -12,8 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A conversation is one of OpenCode's, as flame.js tells of it, with what its requests
-// come to by their answers.
+// A conversation is one of OpenCode's, as flame.js reports it, with the sizes of its requests.
 type conversation struct {
 	*day
 	session string
@@ -33,7 +32,7 @@ func (c *conversation) say(role string, tokens int, moves ...map[string]any) {
 	c.history = append(c.history, message)
 }
 
-// request sends the history as flame has it sent.
+// request sends the history as flame folds it.
 func (c *conversation) request() {
 	c.t.Helper()
 	raw, err := json.Marshal(map[string]any{"event": "messages.transform", "session": c.session, "messages": c.history})
@@ -60,7 +59,7 @@ func (c *conversation) request() {
 	}
 }
 
-// piece is a piece of work in a frame, which its id is returned of.
+// piece does a piece of work in a frame and returns the frame's id.
 func (c *conversation) piece(goal string) string {
 	c.t.Helper()
 	var frame struct{ ID string }
@@ -75,7 +74,7 @@ func (c *conversation) piece(goal string) string {
 	return frame.ID
 }
 
-func TestWhatFoldingSavedIsTheSameWhereverItIsTold(t *testing.T) {
+func TestTheSavingsOfFoldingAreTheSameEverywhere(t *testing.T) {
 	t.Parallel()
 	d := newDay(t)
 	d.claude()
@@ -145,7 +144,7 @@ func TestWhatFoldingSavedIsTheSameWhereverItIsTold(t *testing.T) {
 	assert.Equal(t, []any{"ses_1", first, "opencode", 2, 5_100, 4},
 		[]any{event.Session, event.Frame, event.Host, event.Data.Messages, event.Data.Tokens, event.Data.Request})
 	assert.Contains(t, d.flame("", "events", "--kind", "FrameFolded", "--frame", second),
-		second+`: left out of requests from now on (2 messages: 5100 tokens, estimated) "Second"`)
+		second+`: left out of later requests (2 messages: 5100 tokens, estimated) "Second"`)
 
 	metrics := d.metrics()
 	assert.Contains(t, metrics, fmt.Sprintf(`flame_requests_total{host="opencode"} %d`, c.requests))
@@ -160,6 +159,6 @@ func TestWhatFoldingSavedIsTheSameWhereverItIsTold(t *testing.T) {
 	d.read(&stats, "stats")
 	assert.False(t, stats.Folds)
 	assert.Equal(t, []int{c.requests, c.sent, c.leftOut}, []int{stats.Requests[0].Count, stats.Requests[0].Sent, stats.Requests[0].LeftOut})
-	assert.Contains(t, d.flame("", "stats"), "folding is off (FLAME_FOLD): requests are sent whole\n")
+	assert.Contains(t, d.flame("", "stats"), "folding is off (FLAME_FOLD): hosts send whole requests\n")
 	assert.Contains(t, d.flame("", "show", second), "left out of 2 requests", "no more than before")
 }

@@ -43,8 +43,8 @@ func TestClaudeCodeRunsBehindItsGateway(t *testing.T) {
 	assert.Equal(t, alone.Error(), behind.Error())
 }
 
-// The agent's own gateway counts its side requests and its native subagents' too.
-func TestAnAgentsGatewayCountsAllThatItsModelAnswered(t *testing.T) {
+// The agent's own gateway also counts side requests and native subagents.
+func TestAnAgentsGatewayCountsAllAnswers(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, claudeCode)
 	u.must(u.flame, "setup", claudeCode)

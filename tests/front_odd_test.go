@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhereAProgramRunsWithoutAGateway(t *testing.T) {
+func TestCommandsThatRunWithoutAGateway(t *testing.T) {
 	t.Parallel()
 	const script = `printf '%s|' "$0" "$@"; echo "$ANTHROPIC_BASE_URL$FLAME_GATEWAY"; exit 5`
 	tests := map[string]struct {
@@ -28,7 +28,7 @@ func TestWhereAProgramRunsWithoutAGateway(t *testing.T) {
 		"FLAME_OFF":            {line: []string{"-p", "--settings", "{}"}, env: []string{"FLAME_OFF=1"}, says: "flame is off here", wants: "-p|--settings|{}|"},
 		"flame off":            {line: []string{"--meter", "-p"}, off: true, says: "flame is off here", wants: "-p|"},
 		"the client's command": {line: []string{"mcp", "list"}, wants: "mcp|list|"},
-		"a background session": {line: []string{"--bg", "do it"}, says: "goes on without flame's gateway", wants: "--bg|do it|"},
+		"a background session": {line: []string{"--bg", "do it"}, says: "continues without flame's gateway", wants: "--bg|do it|"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestWhereAProgramRunsWithoutAGateway(t *testing.T) {
 	}
 }
 
-func TestOddMachinesOfAFront(t *testing.T) {
+func TestAFrontOnOddMachines(t *testing.T) {
 	t.Parallel()
 	const script = tells + `exit 5`
 	tests := map[string]struct {
@@ -122,8 +122,8 @@ func TestAGatewayByHand(t *testing.T) {
 	}
 }
 
-// As sudo, su and sandboxes' launchers do.
-func TestAGatewayStaysForAProgramThatClosesWhatItInherits(t *testing.T) {
+// sudo, su and the launchers of sandboxes close inherited files.
+func TestAGatewayOutlivesClosedInheritedFiles(t *testing.T) {
 	t.Parallel()
 	onLinux(t)
 	f := newFronted(t, "exec 3>&- 4>&-\n"+tells+`read line; exit 0`)
@@ -155,7 +155,7 @@ func TestASignalEndsTheWaitForAGateway(t *testing.T) {
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
-				_ = cmd.Wait() // its status is looked at below
+				_ = cmd.Wait() // the test checks the state below
 			}()
 			program, err := strconv.Atoi(strings.TrimSpace(f.text("pid")))
 			require.NoError(t, err)
@@ -163,7 +163,7 @@ func TestASignalEndsTheWaitForAGateway(t *testing.T) {
 				if syscall.Kill(program, 0) == nil {
 					return false
 				}
-				_ = cmd.Process.Signal(s) // it may be over
+				_ = cmd.Process.Signal(s) // the process may have ended
 				select {
 				case <-ended:
 					return true
@@ -171,7 +171,7 @@ func TestASignalEndsTheWaitForAGateway(t *testing.T) {
 					return false
 				}
 			}, soon, 5*time.Millisecond)
-			assert.NoError(t, syscall.Kill(gateway, 0), "it was not waited for")
+			assert.NoError(t, syscall.Kill(gateway, 0), "flame did not wait for it")
 			assert.Equal(t, 7, cmd.ProcessState.ExitCode())
 			assert.Empty(t, f.folders())
 		})
@@ -205,7 +205,7 @@ func TestAFrontInsideOfAnotherUsesItsUpstream(t *testing.T) {
 	assert.NoError(t, endsSoon(t, cmd))
 }
 
-func TestAGatewayIsToldWhatItNeeds(t *testing.T) {
+func TestAGatewayGetsItsVariables(t *testing.T) {
 	t.Parallel()
 	onLinux(t)
 	f := newFronted(t, tells+`read line; exit 0`)

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A terminal is one with a shell in it that controls jobs.
+// A terminal has a shell with job control.
 type terminal struct {
 	t      *testing.T
 	master *os.File
@@ -39,7 +39,7 @@ func newTerminal(t *testing.T, f *fronted) *terminal {
 	return inTerminal(t, cmd)
 }
 
-// inTerminal starts a command in a terminal, which answers nothing.
+// inTerminal starts a command in a terminal that answers no queries.
 func inTerminal(t *testing.T, cmd *exec.Cmd) *terminal {
 	t.Helper()
 	onLinux(t)
@@ -56,7 +56,7 @@ func inTerminal(t *testing.T, cmd *exec.Cmd) *terminal {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // which hangs up
+		_ = cmd.Process.Kill() // this hangs up
 		_ = cmd.Wait()
 		_ = term.master.Close()
 	})
@@ -64,7 +64,7 @@ func inTerminal(t *testing.T, cmd *exec.Cmd) *terminal {
 	return term
 }
 
-// all returns what was written to the terminal so far.
+// all returns everything that was written to the terminal so far.
 func (x *terminal) all() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -90,14 +90,14 @@ func (x *terminal) enter(keys string) {
 	require.NoError(x.t, err)
 }
 
-// wait waits until the terminal shows what matches, behind what was waited for before.
+// wait waits until the terminal shows a match behind the previous one.
 func (x *terminal) wait(pattern string) {
 	x.t.Helper()
 	shows := regexp.MustCompile(pattern)
 	require.Eventually(x.t, func() bool { return x.shows(shows) }, soon, 5*time.Millisecond, "%s is not shown", pattern)
 }
 
-// shows reports whether what matches is shown, and goes behind it.
+// shows reports whether the terminal shows a match, and moves behind it.
 func (x *terminal) shows(what *regexp.Regexp) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()

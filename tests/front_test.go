@@ -23,8 +23,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A fronted is a user with a program called claude on PATH, a script, and a model that
-// notes what is asked of it.
+// A fronted is a user with a program called claude on PATH, a script, and a model that records its
+// requests.
 type fronted struct {
 	t                  *testing.T
 	home, project, bin string
@@ -33,7 +33,7 @@ type fronted struct {
 	seen               chan *http.Request
 }
 
-// newFronted has a script for claude, which finds its folder in $TOP.
+// newFronted uses script as claude; the script finds its folder in $TOP.
 func newFronted(t *testing.T, script string) *fronted {
 	t.Helper()
 	top := t.TempDir()
@@ -76,7 +76,7 @@ func (f *fronted) run(args ...string) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// text waits for a file below the folder of the test, which its program writes at once.
+// text waits for a file below the folder of the test; the test's program writes it in one step.
 func (f *fronted) text(name string) (text string) {
 	f.t.Helper()
 	path := filepath.Join(filepath.Dir(f.home), name)
@@ -88,7 +88,7 @@ func (f *fronted) text(name string) (text string) {
 	return text
 }
 
-// base is the base URL in the settings that claude was started with.
+// base returns the base URL in claude's settings.
 func (f *fronted) base(settings string) string {
 	f.t.Helper()
 	var s struct{ Env map[string]string }
@@ -96,21 +96,21 @@ func (f *fronted) base(settings string) string {
 	return s.Env["ANTHROPIC_BASE_URL"]
 }
 
-// folders are those of fronts in the project's data.
+// folders returns those of fronts in the project's data.
 func (f *fronted) folders() []string {
 	found, err := filepath.Glob(filepath.Join(f.home, ".local", "share", "flame", "*", "gateway", "*"))
 	require.NoError(f.t, err)
 	return found
 }
 
-// tells writes what a test looks at: its arguments, settings and process.
+// tells records the program's arguments, settings and process.
 const tells = `
 printf '%s\n' "$@" >$TOP/args.new; mv $TOP/args.new $TOP/args
 for word; do [ -f "$word" ] && cp "$word" $TOP/settings.new && mv $TOP/settings.new $TOP/settings; done
 echo $$ >$TOP/pid.new; mv $TOP/pid.new $TOP/pid
 `
 
-func TestAProgramBehindAGatewayIsAsIfStartedAlone(t *testing.T) {
+func TestAProgramRunsBehindAGatewayAsAlone(t *testing.T) {
 	t.Parallel()
 	f := newFronted(t, tells+`cat; echo said; echo complained >&2; exit 7`)
 	f.write(filepath.Join(f.home, "own.json"), `{"model":"opus","env":{"A":"b"}}`)
@@ -153,7 +153,7 @@ func TestRequestsOfAProgramReachItsModel(t *testing.T) {
 	end()
 	assert.NoError(t, endsSoon(t, cmd))
 	assert.Contains(t, errs.String(), "[flame] ")
-	assert.Contains(t, errs.String(), ".claude/settings.json sets ANTHROPIC_BASE_URL, which is not followed")
+	assert.Contains(t, errs.String(), ".claude/settings.json sets ANTHROPIC_BASE_URL, which flame ignores")
 	assert.Len(t, strings.Split(strings.TrimSpace(errs.String()), "\n"), 1)
 	assert.Empty(t, f.seen)
 	f.free(base)
@@ -171,7 +171,7 @@ func (f *fronted) begin(args ...string) (cmd *exec.Cmd, end func(), stderr *byte
 	return cmd, func() { _ = in.Close() }, stderr
 }
 
-// private checks that what a run has in secret is for its user alone.
+// private checks that only the user can read the files of a run.
 func (f *fronted) private(base string) {
 	f.t.Helper()
 	secret := filepath.Base(base)
@@ -209,7 +209,7 @@ func (f *fronted) private(base string) {
 	assert.Equal(f.t, 1, ours, "the program's own")
 }
 
-// free waits until nobody has the port of a base URL.
+// free waits until the port of a base URL is free.
 func (f *fronted) free(base string) {
 	f.t.Helper()
 	at, err := url.Parse(base)
@@ -235,7 +235,7 @@ func get(t *testing.T, url string) string {
 	return text.String()
 }
 
-// gatewayOf is the process of the gateway that a process started.
+// gatewayOf returns the process of the gateway that a process started.
 func gatewayOf(t *testing.T, flame int) (pid int) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -255,7 +255,7 @@ func gatewayOf(t *testing.T, flame int) (pid int) {
 	return pid
 }
 
-func TestAGatewayThatDiesIsStartedAgain(t *testing.T) {
+func TestADeadGatewayIsRestarted(t *testing.T) {
 	t.Parallel()
 	onLinux(t)
 	f := newFronted(t, tells+`read line; exit 0`)
@@ -275,7 +275,7 @@ func TestAGatewayThatDiesIsStartedAgain(t *testing.T) {
 	f.free(base)
 }
 
-// onLinux skips a test of what only Linux can.
+// onLinux skips a test on other systems.
 func onLinux(t *testing.T) {
 	t.Helper()
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
@@ -316,14 +316,14 @@ func TestSignalsAndStatusesPass(t *testing.T) {
 		signal syscall.Signal
 	}{
 		"a program that handles SIGTERM": {"trap 'exit 9' TERM", syscall.SIGTERM, 9, 0},
-		"one that handles SIGINT":        {"trap 'exit 10' INT", syscall.SIGINT, 10, 0},
-		"one that handles SIGHUP":        {"trap 'exit 11' HUP", syscall.SIGHUP, 11, 0},
-		"one that handles SIGUSR1":       {"trap 'exit 12' USR1", syscall.SIGUSR1, 12, 0},
-		"one that SIGTERM ends":          {"", syscall.SIGTERM, 0, syscall.SIGTERM},
-		"one that SIGHUP ends":           {"", syscall.SIGHUP, 0, syscall.SIGHUP},
-		"one that SIGQUIT ends":          {"ulimit -c 0", syscall.SIGQUIT, 131, 0},
-		"one that kills itself":          {"kill -KILL $$", 0, 0, syscall.SIGKILL},
-		"one that aborts":                {"ulimit -c 0; kill -ABRT $$", 0, 134, 0},
+		"a program that handles SIGINT":  {"trap 'exit 10' INT", syscall.SIGINT, 10, 0},
+		"a program that handles SIGHUP":  {"trap 'exit 11' HUP", syscall.SIGHUP, 11, 0},
+		"a program that handles SIGUSR1": {"trap 'exit 12' USR1", syscall.SIGUSR1, 12, 0},
+		"a program that SIGTERM ends":    {"", syscall.SIGTERM, 0, syscall.SIGTERM},
+		"a program that SIGHUP ends":     {"", syscall.SIGHUP, 0, syscall.SIGHUP},
+		"a program that SIGQUIT ends":    {"ulimit -c 0", syscall.SIGQUIT, 131, 0},
+		"a program that kills itself":    {"kill -KILL $$", 0, 0, syscall.SIGKILL},
+		"a program that aborts":          {"ulimit -c 0; kill -ABRT $$", 0, 134, 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

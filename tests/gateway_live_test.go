@@ -22,8 +22,8 @@ import (
 	"flame/tests/model/rules"
 )
 
-// behind is a user of Claude Code with flame, whose model binds its thinking and enforces
-// the API's rules.
+// behind returns a user of Claude Code with flame; the model binds its thinking and enforces the
+// API's rules.
 func behind(t *testing.T) (*user, *rules.Judge) {
 	t.Helper()
 	u := newUser(t, claudeCode)
@@ -39,12 +39,12 @@ func (u *user) claude(args ...string) string {
 	return u.must(u.flame, append([]string{"claude"}, printed(args...)...)...)
 }
 
-// printed are the arguments of print mode, with a model that binds its thinking.
+// printed returns the arguments of print mode, with a model that binds its thinking.
 func printed(args ...string) []string {
 	return append([]string{"-p", "--model", "claude-opus-5-5", "--permission-mode", "bypassPermissions"}, args...)
 }
 
-// piece is a frame in which so many rounds are done: their outputs say the word.
+// piece returns the turns of a frame with so many rounds, whose outputs contain the word.
 func piece(word string, rounds int) (turns []model.Turn) {
 	turns = append(turns, calls("flame_push", map[string]any{"goal": "piece " + word}))
 	for range rounds {
@@ -53,7 +53,7 @@ func piece(word string, rounds int) (turns []model.Turn) {
 	return append(turns, pop(word+"-SUMMARY"))
 }
 
-// shell is a call of Claude Code's shell that prints a word, and much else.
+// shell returns a call of Claude Code's shell that prints a word and a long text.
 func shell(word string) model.Turn {
 	return calls("Bash", map[string]any{"command": "head -c 4000 /dev/zero | tr '\\0' x; echo " + word, "description": "much output"})
 }
@@ -66,7 +66,7 @@ func inOrder(parts ...[]model.Turn) (all []model.Turn) {
 	return all
 }
 
-// newestOf is the newest request that an actor answered.
+// newestOf returns the newest request that an actor answered.
 func (u *user) newestOf(actor string) model.Request {
 	u.t.Helper()
 	requests := u.model.By(actor)
@@ -74,7 +74,7 @@ func (u *user) newestOf(actor string) model.Request {
 	return requests[len(requests)-1]
 }
 
-// counts checks that flame counted what the model did, to the token.
+// counts checks that flame's counts equal the model's, to the token.
 func (u *user) counts(judge *rules.Judge) {
 	u.t.Helper()
 	var told struct {
@@ -131,7 +131,7 @@ func TestClaudeBehindAGateway(t *testing.T) {
 	assert.NotContains(t, u.newestOf("main").Everything(), "IN-E")
 }
 
-// said is all that the messages of a request say, calls included.
+// said returns the text of a request's messages, calls included.
 func said(r model.Request) string {
 	var all strings.Builder
 	for _, m := range r.Messages {
@@ -179,7 +179,7 @@ func TestClaudePlansBehindAGateway(t *testing.T) {
 	t.Parallel()
 	u, judge := behind(t)
 	u.write("a.txt", strings.Repeat("x", 6000))
-	look := calls("Read", map[string]any{"file_path": filepath.Join(u.project, "a.txt")}) // frames cannot be moved there
+	look := calls("Read", map[string]any{"file_path": filepath.Join(u.project, "a.txt")}) // planning mode cannot move frames
 	u.model.Play(model.Script{asked("main", "FIRST", think(inOrder([]model.Turn{look, look, {Text: "planned"}},
 		piece("B", 2), []model.Turn{{Text: "done"}, {Text: "more"}})...)...)})
 	plan := []string{"-p", "--model", "claude-opus-5-5", "--permission-mode", "plan", "--allowedTools", "mcp__plugin_flame_flame"}
@@ -216,8 +216,7 @@ func TestTwoClaudesBehindGatewaysDoNotMeet(t *testing.T) {
 	assert.NotContains(t, u.newestOf("two").Everything(), "IN-B")
 }
 
-// TestClaudeDoesNotCompactBehindAGateway has a window in which the work does not fit
-// unless it is folded.
+// TestClaudeDoesNotCompactBehindAGateway uses a window that only folded work fits.
 func TestClaudeDoesNotCompactBehindAGateway(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -247,8 +246,8 @@ func TestClaudeDoesNotCompactBehindAGateway(t *testing.T) {
 	}
 }
 
-// TestAGatewayThatIsKilledIsReplaced kills it while the model thinks.
-func TestAGatewayThatIsKilledIsReplaced(t *testing.T) {
+// TestAKilledGatewayIsReplaced kills the gateway while the model thinks.
+func TestAKilledGatewayIsReplaced(t *testing.T) {
 	t.Parallel()
 	u, judge := behind(t)
 	killed := 0
@@ -283,8 +282,8 @@ func (u *user) killGateways() (killed int) {
 	return killed
 }
 
-// TestAStoreThatIsLockedOrDamagedIsNotInTheWay breaks the store while a session is folded.
-func TestAStoreThatIsLockedOrDamagedIsNotInTheWay(t *testing.T) {
+// TestALockedOrDamagedStoreBlocksNoRequest breaks the store while a session is folded.
+func TestALockedOrDamagedStoreBlocksNoRequest(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(u *user) (mend func()){
 		"locked": func(u *user) func() {
@@ -317,13 +316,13 @@ func TestAStoreThatIsLockedOrDamagedIsNotInTheWay(t *testing.T) {
 			u.fits(judge, "while it is "+name)
 			assert.NotContains(t, u.newestOf("main").Everything(), "IN-A")
 			u.claude("--resume", talkID, "SECOND")
-			assert.LessOrEqual(t, judge.Stats().Rejected, 1, "what was put back may be older: then the client heals once")
+			assert.LessOrEqual(t, judge.Stats().Rejected, 1, "the restored store may be older: then the client recovers once")
 			assert.True(t, name == "damaged" || judge.Stats().Rejected == 0, "%v", judge.Reasons())
 		})
 	}
 }
 
-func TestOutputsLeaveClaudesRequestsBehindAGateway(t *testing.T) {
+func TestAGatewayTrimsOutputsFromClaudesRequests(t *testing.T) {
 	t.Parallel()
 	u, judge := behind(t)
 	u.env = append(u.env, "FLAME_TRIM=old")

@@ -18,7 +18,7 @@ import (
 	"flame/tests/model"
 )
 
-// A screen is a terminal that a person types into.
+// A screen is a terminal with a typing person.
 type screen struct {
 	t      *testing.T
 	socket string
@@ -32,7 +32,7 @@ func (u *user) interactive(args ...string) *screen {
 	}, args...)
 }
 
-// newScreen starts a command in a terminal of a size. What makes commands makes that of the
+// newScreen starts a command in a terminal of a size. command makes both it and the command of the
 // terminal.
 func newScreen(t *testing.T, columns, lines int, command func(program string, args ...string) *exec.Cmd, args ...string) *screen {
 	t.Helper()
@@ -74,7 +74,7 @@ func (s *screen) text() string {
 	return string(out)
 }
 
-// lazily is a text that is made when it is printed.
+// lazily is a text that is made only when it is printed.
 type lazily func() string
 
 func (l lazily) String() string { return l() }
@@ -89,7 +89,7 @@ func TestClaudeInATerminalBehindAGateway(t *testing.T) {
 	u.settled()
 	term := u.interactive(u.flame, "claude", "--model", "claude-opus-5-5", "--permission-mode", "acceptEdits", "--allowedTools", "Bash,mcp__plugin_flame_flame")
 	term.shows(`accept edits on`)
-	term.say("HELLO") // its servers connect meanwhile
+	term.say("HELLO") // meanwhile its servers connect
 	term.shows("HELLO-DONE")
 	term.say("FIRST")
 	term.shows("ONE-DONE")
@@ -113,8 +113,8 @@ func TestClaudeInATerminalBehindAGateway(t *testing.T) {
 	u.counts(judge)
 }
 
-// leave ends Claude Code, which wants to be asked twice, shortly after one another.
-// What is pressed while it still ends a turn or redraws counts for that instead.
+// leave ends Claude Code, which asks for a second key press soon after the first. Keys pressed
+// while it still ends a turn or redraws have another effect.
 func (s *screen) leave() {
 	s.t.Helper()
 	ended := regexp.MustCompile(`EXIT \d`)
@@ -135,7 +135,8 @@ func (s *screen) say(text string) {
 	s.keys("Enter")
 }
 
-// rewind goes back to before one of the newest prompts, which then waits to be sent again.
+// rewind returns to the state before one of the newest prompts, which is then ready to be sent
+// again.
 func (s *screen) rewind(prompt string, back int) {
 	s.t.Helper()
 	s.keys("-l", "/rewind")
@@ -152,7 +153,7 @@ func (s *screen) rewind(prompt string, back int) {
 	s.shows(`─\n❯\W` + prompt)
 }
 
-// settled is a user who has answered what Claude Code asks at first.
+// settled returns a user who has answered Claude Code's first questions.
 func (u *user) settled() {
 	u.t.Helper()
 	file := filepath.Join(u.home, ".claude.json")

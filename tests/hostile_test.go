@@ -21,26 +21,25 @@ import (
 	"flame/tests/effort"
 )
 
-// A victim is a user who works in a repository that somebody else made. What must
-// not happen there is in check.
+// A victim is a user who works in a hostile repository. check looks for forbidden effects there.
 type victim struct {
 	t       *testing.T
 	home    string
 	repo    string
-	outside string   // a folder that nothing of the repository's concerns
-	marker  string   // made by whatever command of the repository's is run
-	calls   string   // how the host was started, a line each
-	pid     int      // of a process that is nobody's business
-	before  []string // what was in the repository and outside
+	outside string   // a folder that has nothing to do with the repository
+	marker  string   // any command of the repository's that runs creates it
+	calls   string   // the host's command lines, one a line
+	pid     int      // of an unrelated process
+	before  []string // the contents of the repository and outside, before
 	said    strings.Builder
 	server  *exec.Cmd
 	in      io.Closer // the server's
 }
 
-// foreign stands in all that a repository ships and nobody may be told.
+// foreign is in every text that a repository ships and flame must not show.
 const foreign = "FOREIGN-WORDS"
 
-// fakeClaude is a host that notes how it was started, and is done.
+// fakeClaude is a host that records its command line and ends.
 const fakeClaude = `#!/bin/sh
 printf '%%s ' "$@" >> '%s'; echo >> '%[1]s'
 [ "$1" = --version ] && { echo 1.0; exit; }
@@ -94,9 +93,9 @@ func (v *victim) links(name, target string) {
 // command is a command line that leaves the marker.
 func (v *victim) command() []string { return []string{"/bin/sh", "-c", "touch '" + v.marker + "'"} }
 
-// shipsData puts a whole data folder into one of the repository: a tree of frames,
-// an agent whose supervisor is gone and whose handoff is to be tried again, what it
-// is started from, one that a living process is said to watch over, and grants.
+// shipsData puts a whole data folder into one of the repository: a tree of frames; an agent whose
+// supervisor is gone and whose handoff is to be retried, with its start files; an agent whose
+// recorded supervisor is a living process; and grants.
 func (v *victim) shipsData(folder string) {
 	v.t.Helper()
 	from := filepath.Join(v.t.TempDir(), "attacker")
@@ -145,8 +144,8 @@ func (v *victim) shipsData(folder string) {
 	v.put(filepath.Join(folder, "agents", "agent-aaaaaaaa", "family.json"), fmt.Sprintf(`[{"pid":%d,"started":""}]`, v.pid))
 }
 
-// run is one command of flame's in the repository, whatever its status; it returns
-// all that was printed.
+// run runs one command of flame's in the repository, whatever its status, and returns all its
+// output.
 func (v *victim) run(env []string, input string, args ...string) string {
 	v.t.Helper()
 	cmd := exec.Command(flameBinary(v.t), args...)
@@ -161,13 +160,13 @@ func (v *victim) run(env []string, input string, args ...string) string {
 	return string(out)
 }
 
-// event is what Claude Code tells a hook.
+// event returns an event as Claude Code passes it to a hook.
 func (v *victim) event(name, more string) string {
 	return fmt.Sprintf(`{"hook_event_name":%q,"session_id":"s","cwd":%q,"permission_mode":"acceptEdits","prompt":"go on","prompt_id":"p"%s}`, name, v.repo, more)
 }
 
-// arrive does what a user, a host and its model do in a repository, and leaves a server
-// running there.
+// arrive acts like a user, a host and its model in a repository, and leaves a server running
+// there.
 func (v *victim) arrive() {
 	v.t.Helper()
 	v.said.WriteString(v.run(nil, v.event("SessionStart", `,"source":"startup"`), "hook", "claude-code") +
@@ -206,7 +205,7 @@ func (v *victim) serve() {
 	require.NoError(v.t, err)
 }
 
-// leave ends the server and the session, and returns all that was told there.
+// leave ends the server and the session, and returns their texts.
 func (v *victim) leave() string {
 	v.t.Helper()
 	require.NoError(v.t, v.in.Close())
@@ -214,7 +213,7 @@ func (v *victim) leave() string {
 	return v.said.String() + v.run(nil, v.event("SessionEnd", `,"reason":"other"`), "hook", "claude-code")
 }
 
-// look lists all there is in some folders, with what it holds.
+// look lists everything in some folders, with its contents.
 func look(t *testing.T, dirs ...string) (all []string) {
 	t.Helper()
 	for _, dir := range dirs {
@@ -237,7 +236,7 @@ func look(t *testing.T, dirs ...string) (all []string) {
 	return all
 }
 
-// linesWith returns the lines of a text that hold some words.
+// linesWith returns the lines of a text that contain the words.
 func linesWith(text, words string) (found []string) {
 	for line := range strings.Lines(text) {
 		if strings.Contains(line, words) {
@@ -277,7 +276,7 @@ func TestAHostileRepositoryDoesNothing(t *testing.T) {
 		"folders of agents that lead out": func(v *victim) { v.links(".opencode/agent", "/"); v.links(".claude/agents", v.outside) },
 		"a .claude that leads out":        func(v *victim) { v.links(".claude", v.outside) },
 		"definitions that lead out":       func(v *victim) { v.links(".claude/agents/leak.md", filepath.Join(v.outside, "agent.md")) },
-		"settings that lead to what is endless": func(v *victim) {
+		"settings that lead to an endless file": func(v *victim) {
 			v.links(".claude/settings.json", "/dev/zero")
 			v.links("opencode.json", "/dev/zero")
 			require.NoError(v.t, syscall.Mkfifo(filepath.Join(v.repo, ".mcp.json"), 0o600))
@@ -303,8 +302,8 @@ func TestAHostileRepositoryDoesNothing(t *testing.T) {
 		v.arrive()
 		victims[name] = v
 	}
-	// What must not happen cannot be waited for: a server waits for less than this before
-	// it looks for agents that nobody watches over.
+	// No event marks the end of this wait: a server waits for less than this before it looks for
+	// agents without a supervisor.
 	time.Sleep(3500 * time.Millisecond)
 	for name, v := range victims {
 		t.Run(name, func(t *testing.T) {
@@ -317,12 +316,12 @@ func TestAHostileRepositoryDoesNothing(t *testing.T) {
 			assert.Empty(t, linesWith(said, "SECRET-OUTSIDE"), "a file outside was told")
 			assert.NotEmpty(t, linesWith(said, "My own work"), "flame works there all the same")
 			calls, err := os.ReadFile(v.calls)
-			if !os.IsNotExist(err) { // where settings cannot be read, no agent is started
+			if !os.IsNotExist(err) { // flame starts no agent if it cannot read settings
 				require.NoError(t, err)
 			}
 			assert.NotContains(t, string(calls), "bypassPermissions")
 			assert.NotContains(t, string(calls), v.marker)
-			assert.NoError(t, syscall.Kill(v.pid, 0), "a process was ended that is nobody's business")
+			assert.NoError(t, syscall.Kill(v.pid, 0), "an unrelated process was ended")
 		})
 	}
 }

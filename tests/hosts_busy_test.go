@@ -15,8 +15,8 @@ import (
 	"flame/tests/model"
 )
 
-// trio is the work of an agent that starts three subagents at once; the first of them
-// also does something itself.
+// trio is the work of an agent that starts three subagents at once; the first of them also uses a
+// tool itself.
 func trio(inFirst model.Tool) model.Script {
 	var tasks []model.Tool
 	script := model.Script{}
@@ -31,7 +31,7 @@ func trio(inFirst model.Tool) model.Script {
 	return append(script, asked("main", "MAINWORK", model.Turn{Tools: tasks}, model.Turn{Text: "MAIN-RESULT"}))
 }
 
-// isTrio checks that the tree holds all that the three did.
+// isTrio checks that the tree holds the work of all three.
 func (u *user) isTrio() {
 	u.t.Helper()
 	u.t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events"), u.log())
@@ -46,14 +46,14 @@ func (u *user) isTrio() {
 	assert.Len(u.t, u.state().Frames, 4)
 }
 
-// On a machine that has no time the hooks' answers come too late, and still the tree has
-// all that happened. It has the machine alone, as it would slow down every test beside it.
+// On a busy machine the hooks' answers come too late, and still the tree has every event. The test
+// runs alone, because it would slow down all others.
 func TestOpenCodeLosesNothingOnABusyMachine(t *testing.T) {
 	u := newUser(t, openCode)
 	for range 6 {
 		loop := exec.CommandContext(t.Context(), "sh", "-c", "while :; do :; done")
 		require.NoError(t, loop.Start())
-		t.Cleanup(func() { _ = loop.Wait() }) // the test's context has ended it
+		t.Cleanup(func() { _ = loop.Wait() }) // the end of the test's context killed it
 	}
 	u.must(u.flame, "setup", openCode)
 	u.model.Play(trio(model.Tool{}))
@@ -100,8 +100,8 @@ func TestOpenCodeLosesNothingWhereFlameFails(t *testing.T) {
 	}
 }
 
-// A host that is stopped in the middle of its work tells nothing of that itself.
-func TestASessionWhoseHostIsStoppedEnds(t *testing.T) {
+// A host that is stopped in the middle of its work does not report that itself.
+func TestASessionEndsWithItsStoppedHost(t *testing.T) {
 	t.Parallel()
 	signals := map[string]os.Signal{"Ctrl-C": os.Interrupt, "SIGTERM": syscall.SIGTERM, "kill -9": os.Kill}
 	for name, signal := range signals {
@@ -112,7 +112,7 @@ func TestASessionWhoseHostIsStoppedEnds(t *testing.T) {
 			waiting := model.Tool{Name: "bash", Input: map[string]any{"command": "sleep 60", "description": "wait"}}
 			u.model.Play(model.Script{asked("main", "MAINWORK", model.Turn{Tools: []model.Tool{waiting}}, model.Turn{Text: "MAIN-RESULT"})})
 			cmd := u.command(t.Context(), "opencode", "run", "--format", "json", "MAINWORK please")
-			cmd.SysProcAttr.Setpgid = true // as a shell does with what it runs
+			cmd.SysProcAttr.Setpgid = true // as a shell does with its jobs
 			require.NoError(t, cmd.Start())
 			require.Eventually(t, func() bool { return strings.Contains(u.must(u.flame, "tree"), "MAINWORK please") }, time.Minute, 200*time.Millisecond)
 			require.NoError(t, syscall.Kill(-cmd.Process.Pid, signal.(syscall.Signal)))

@@ -17,8 +17,8 @@ import (
 	"flame/tests/model"
 )
 
-// watched has the user's installed flame write down each event that it is started for, and
-// the process of each server.
+// watched makes the user's installed flame record each event for which it is started, and the
+// process of each server.
 func (u *user) watched() {
 	u.t.Helper()
 	installed := filepath.Join(u.home, ".local", "bin", "flame")
@@ -35,7 +35,7 @@ esac
 	require.NoError(u.t, os.WriteFile(installed, []byte(script), 0o755))
 }
 
-// lines returns the lines of a file that watched has flame write.
+// lines returns the lines of a file that watched makes flame write.
 func (u *user) lines(name string) []string {
 	u.t.Helper()
 	text, err := os.ReadFile(filepath.Join(u.bin, name))
@@ -43,7 +43,7 @@ func (u *user) lines(name string) []string {
 	return strings.Fields(string(text))
 }
 
-// signal sends a signal to the server that was started last.
+// signal sends a signal to the newest server.
 func (u *user) signal(s syscall.Signal) {
 	u.t.Helper()
 	servers := u.lines("servers")
@@ -52,9 +52,9 @@ func (u *user) signal(s syscall.Signal) {
 	require.NoError(u.t, syscall.Kill(pid, s))
 }
 
-// A day of Claude Code with subagents starts processes for those events alone that stay
+// A day of Claude Code with subagents starts processes only for the events that still use
 // commands.
-func TestClaudeStartsNoProcessForAnEventThatItsServerTakes(t *testing.T) {
+func TestClaudeStartsNoProcessForItsServersEvents(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, claudeCode)
 	u.must(u.flame, "setup", claudeCode)
@@ -76,13 +76,13 @@ func TestClaudeStartsNoProcessForAnEventThatItsServerTakes(t *testing.T) {
 	assert.Equal(t, "completed", u.frame("DAYWORK").Status)
 }
 
-// The server is killed while it has an event: it is stopped before the client calls it, and
-// killed a moment later.
-func TestClaudeLosesNothingWithAServerThatIsKilled(t *testing.T) {
+// The server is killed while it has an event: the test stops it before the client calls it, and
+// kills it a moment later.
+func TestClaudeLosesNothingWithAKilledServer(t *testing.T) {
 	t.Parallel()
 	const file = "parser.go"
 	spawn := model.Turn{Tools: []model.Tool{agent("do one", "ONEWORK go", false)}}
-	// The turns of the session and of its subagent that the events follow.
+	// The turns of the session and of its subagent after which the events come.
 	tests := map[string]string{
 		"PreToolUse of Agent": "main 1", "PostToolUse of Write": "main 2", "Stop": "main 3", "SubagentStop": "one 2",
 	}
@@ -112,7 +112,7 @@ func TestClaudeLosesNothingWithAServerThatIsKilled(t *testing.T) {
 				root := u.frame("MAINWORK please")
 				return root.Status == "completed" && slices.Contains(root.Artifacts, file)
 			}, time.Minute, 200*time.Millisecond, "%s\n%s", u.must(u.flame, "tree"), u.log())
-			if name != "Stop" { // nothing is called after that
+			if name != "Stop" { // no call follows that one
 				assert.Len(t, u.lines("servers"), 2, "the client started another")
 			}
 			assert.Equal(t, "MAIN-RESULT", u.frame("MAINWORK please").CompactionSummary)

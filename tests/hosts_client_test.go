@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,32 +16,34 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"flame/core/op"
 	"flame/tests/clients"
 	"flame/tests/effort"
 	"flame/tests/model"
+	"flame/tools"
 )
 
-// A user is one person's machine, sealed off from this one: a home and a
-// project of their own, flame, and on PATH those of the real clients that were
-// asked for. Their model is a scripted one.
+// A user is one person's machine, isolated from this one: a home and a project, flame, and on PATH
+// the requested real clients. Their model is a scripted one.
 type user struct {
 	t             *testing.T
 	home, project string
 	flame         string
 	bin           string // folder of the clients, the first on the user's PATH
 	path          string
-	env           []string            // more than what everyone has
-	as            *syscall.Credential // who runs the commands; nil: whoever runs the tests
+	env           []string            // beyond those of every user
+	as            *syscall.Credential // who runs the commands; nil: the user who runs the tests
 	model         *model.Server
 }
 
-// The clients, under the names flame has for them.
+// The clients, by flame's names for them.
 const (
 	claudeCode = clients.ClaudeCode
 	openCode   = clients.OpenCode
+	codex      = clients.Codex
 )
 
-// newUser has the named clients installed. Names of folders need quoting.
+// newUser installs the named clients. Names of folders need quoting.
 func newUser(t *testing.T, installed ...string) *user {
 	t.Helper()
 	top := t.TempDir()
@@ -53,11 +57,34 @@ func newUser(t *testing.T, installed ...string) *user {
 	u.flame = flameBinary(t)
 	u.path = u.bin + ":/usr/local/bin:/usr/bin:/bin"
 	u.model = model.Start(t, nil)
+	u.model.Reach = reach
 	u.write("opencode.json", openCodeConfig(t, u.model.URL, nil))
 	git := exec.Command("git", "init", "--quiet")
 	git.Dir = u.project
 	require.NoError(t, git.Run())
 	return u
+}
+
+// deferred matches the names of tools that Claude Code's model finds by search.
+var deferred = regexp.MustCompile(`(?m)^mcp__\w+$`)
+
+// reach finds flame's tools as real models do: by Claude Code's search, or by flame_more.
+func reach(r model.Request, missing model.Tool) (model.Detour, bool) {
+	if _, searches := r.Offered("ToolSearch"); searches {
+		for _, name := range deferred.FindAllString(r.Everything(), -1) {
+			searched := slices.ContainsFunc(r.Messages[len(r.Messages)-2:], func(m model.Message) bool { return len(m.Calls) > 0 && m.Calls[0].Name == "ToolSearch" })
+			if strings.HasSuffix(name, "_"+missing.Name) && !searched {
+				return model.Detour{Tool: model.Tool{Name: "ToolSearch", Input: map[string]any{"query": "select:" + name}}, Again: true}, true
+			}
+		}
+	}
+	input := missing.Input
+	if given, ok := input.(map[string]any); ok && given == nil || input == nil {
+		input = map[string]any{}
+	}
+	_, more := r.Offered(string(op.More))
+	more = more && slices.Contains(tools.Names(), missing.Name)
+	return model.Detour{Tool: model.Tool{Name: string(op.More), Input: map[string]any{"tool": missing.Name, "arguments": input}}}, more
 }
 
 // clientFile finds a file of the real clients, and ends a test that lacks it.
@@ -105,14 +132,14 @@ func (u *user) write(name, text string) {
 	require.NoError(u.t, os.WriteFile(path, []byte(text), 0o644))
 }
 
-// data is the folder that flame keeps the project's data in.
+// data returns the folder of the project's data.
 func (u *user) data() string {
 	u.t.Helper()
 	return strings.TrimSpace(u.must(u.flame, "where"))
 }
 
-// run is one command of the user's, in the project. A program without a folder
-// is one of the clients.
+// run runs one command of the user's in the project. A program without a folder is one of the
+// clients.
 func (u *user) run(program string, args ...string) (stdout, stderr string, err error) {
 	u.t.Helper()
 	ctx, cancel := context.WithTimeout(u.t.Context(), 2*time.Minute)
@@ -124,7 +151,7 @@ func (u *user) run(program string, args ...string) (stdout, stderr string, err e
 	return out.String(), errs.String(), err
 }
 
-// command is run before it begins.
+// command returns a command that run would run.
 func (u *user) command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	if filepath.Base(program) == program {
 		program = filepath.Join(u.bin, program)
@@ -136,8 +163,8 @@ func (u *user) command(ctx context.Context, program string, args ...string) *exe
 	return cmd
 }
 
-// unprivileged makes the user an ordinary one, whom permissions bind, where the
-// tests run as root.
+// unprivileged makes the user an ordinary one, who is subject to permissions, if the tests run as
+// root.
 func (u *user) unprivileged() {
 	u.t.Helper()
 	if os.Getuid() != 0 {
@@ -152,7 +179,7 @@ func (u *user) unprivileged() {
 	}
 }
 
-// must runs a command that has to work and returns its stdout.
+// must runs a command that has to succeed and returns its stdout.
 func (u *user) must(program string, args ...string) string {
 	u.t.Helper()
 	stdout, stderr, err := u.run(program, args...)
@@ -160,8 +187,8 @@ func (u *user) must(program string, args ...string) string {
 	return stdout
 }
 
-// ask has the client work on a prompt until its model is done. flame's tools
-// are allowed beforehand, as headless runs cannot ask.
+// ask has the client work on a prompt until its model is done. It allows flame's tools beforehand,
+// because headless runs cannot ask.
 func (u *user) ask(client, prompt string) string {
 	u.t.Helper()
 	if client == openCode {
@@ -183,7 +210,7 @@ func slashCommand(prompt string) (command, line string, ok bool) {
 	return command, line, true
 }
 
-// state is what `flame call flame_get_state` tells, by the seeds' names.
+// state is the result of `flame call flame_get_state`, with the seeds' names.
 type state struct {
 	Frames map[string]stateFrame
 }
@@ -201,7 +228,7 @@ func (u *user) state() state {
 	return s
 }
 
-// frame finds the one frame with this goal.
+// frame returns the only frame with this goal.
 func (u *user) frame(goal string) stateFrame {
 	u.t.Helper()
 	s := u.state()

@@ -10,10 +10,10 @@ import (
 	"flame/tests/model"
 )
 
-// After a day of many short sessions and a few long ones only what is open looks open,
-// and the next session is offered that. Goals are the first lines of prompts, so what the
-// scripted model goes by stands in the second.
-func TestADayOfSessionsLeavesOpenWhatIsOpen(t *testing.T) {
+// After a day of many short sessions and a few long ones, only open work looks open, and flame
+// offers it to the next session. Goals are the first lines of prompts, so the words for the
+// scripted model are in the second lines.
+func TestADayOfSessionsLeavesOnlyOpenWorkOpen(t *testing.T) {
 	t.Parallel()
 	const short = 4
 	u := newUser(t, claudeCode, openCode)

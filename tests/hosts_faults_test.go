@@ -15,11 +15,10 @@ import (
 	"flame/tests/model"
 )
 
-// installed is the program that hosts start.
+// installed returns the program that hosts start.
 func (u *user) installed() string { return filepath.Join(u.home, ".local/bin/flame") }
 
-// replaceInstalled puts a script in the installed program's place. In it $FLAME
-// is the real one.
+// replaceInstalled puts a script in place of the installed program. In it $FLAME is the real one.
 func (u *user) replaceInstalled(script string) {
 	u.t.Helper()
 	require.NoError(u.t, os.Remove(u.installed()))
@@ -27,7 +26,7 @@ func (u *user) replaceInstalled(script string) {
 	require.NoError(u.t, os.WriteFile(u.installed(), []byte(text), 0o755))
 }
 
-func TestAHostGoesOnWhateverFlameDoes(t *testing.T) {
+func TestAHostContinuesWhateverFlameDoes(t *testing.T) {
 	t.Parallel()
 	faults := map[string]func(u *user){
 		"missing": func(u *user) { require.NoError(u.t, os.Remove(u.installed())) },
@@ -52,7 +51,7 @@ func TestAHostGoesOnWhateverFlameDoes(t *testing.T) {
 				t.Log(time.Since(started))
 				if fault == "locked" {
 					require.Eventually(t, func() bool {
-						tree, _, _ := u.run(u.flame, "tree") // fails while the lock is held
+						tree, _, _ := u.run(u.flame, "tree") // it fails while the lock is held
 						return strings.Contains(tree, "A question")
 					}, time.Minute, 200*time.Millisecond, "the prompt is taken in later")
 					t.Log(u.must(u.flame, "tree"), u.log())
@@ -62,8 +61,7 @@ func TestAHostGoesOnWhateverFlameDoes(t *testing.T) {
 	}
 }
 
-// lockStore has another process's lock on the store for a while, as a writer that
-// hangs would.
+// lockStore has another process hold the store's lock for a while, like a writer that hangs.
 func (u *user) lockStore(for_ time.Duration) {
 	u.t.Helper()
 	files, err := filepath.Glob(filepath.Join(u.data(), "*lock*"))
@@ -95,7 +93,7 @@ func TestTwoSessionsAtOnceKeepToTheirOwnFrames(t *testing.T) {
 					model.Turn{Text: word + "-RESULT"}))
 			}
 			u.model.Play(script)
-			u.ask(client, "hello") // OpenCode's first two starts at once may fail to make its own database (ran)
+			u.ask(client, "hello") // two simultaneous first starts of OpenCode may fail to create its own database (ran)
 			var both sync.WaitGroup
 			for _, word := range []string{"ALPHA", "BETA"} {
 				both.Go(func() { u.ask(client, word+" work") })

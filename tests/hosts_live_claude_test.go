@@ -30,8 +30,8 @@ func agent(description, prompt string, background bool) model.Tool {
 	}}
 }
 
-// family is the work of two subagents in parallel, the first of which has one of
-// its own; spawn is the host's way to start them.
+// family is the work of two subagents in parallel, the first of which has a subagent of its own;
+// spawn is the host's way to start them.
 func family(spawn func(description, prompt string) model.Tool) model.Script {
 	return model.Script{
 		asked("leaf", "LEAFWORK", calls("flame_add_decision", map[string]any{"decision": "leaf decides"}), model.Turn{Text: "LEAF-RESULT"}),
@@ -46,9 +46,8 @@ func family(spawn func(description, prompt string) model.Tool) model.Script {
 	}
 }
 
-// isFamily checks what the family's work left in the tree and what its models
-// were told: in their first requests, or if patient, in a later one, as a host goes on
-// where flame takes too long.
+// isFamily checks the family's tree and its models' contexts: in their first requests, or if
+// patient, in a later one, because a host goes on if flame takes too long.
 func (u *user) isFamily(patient bool) {
 	u.t.Helper()
 	require.Eventually(u.t, func() bool { return u.frame("MAINWORK please").Status == "completed" }, time.Minute, 100*time.Millisecond,
@@ -89,7 +88,7 @@ func TestClaudeSubagentsBuildTheTree(t *testing.T) {
 	u.isFamily(false)
 }
 
-// log is what flame noted of troubles.
+// log returns flame's log of warnings and errors.
 func (u *user) log() string {
 	u.t.Helper()
 	text, err := os.ReadFile(filepath.Join(u.data(), "flame.log"))
@@ -97,8 +96,8 @@ func (u *user) log() string {
 	return string(text)
 }
 
-// talk is a conversation with Claude Code over several prompts in one process,
-// each after the answer to the one before.
+// talk has a conversation with Claude Code over several prompts in one process, each after the
+// answer to the previous one.
 func (u *user) talk(args []string, prompts ...string) {
 	u.t.Helper()
 	ctx, cancel := context.WithTimeout(u.t.Context(), 2*time.Minute)
@@ -120,19 +119,18 @@ func (u *user) talk(args []string, prompts ...string) {
 		}
 	}
 	require.NoError(u.t, in.Close())
-	for lines.Scan() { // what comes after the last answer
+	for lines.Scan() { // lines after the last answer
 	}
 	require.NoError(u.t, cmd.Wait())
 }
 
 const talkID = "11111111-2222-4333-8444-555555555555"
 
-// fivePrompts are of a session in which someone else decides something while the
-// third is answered.
+// fivePrompts are the prompts of a session; during the answer to the third, another process
+// records a decision.
 var fivePrompts = []string{"MAINWORK", "PROMPT-2", "PROMPT-3", "PROMPT-4", "PROMPT-5"}
 
-// tellsOnlyWhatChanged has ask send fivePrompts in one process, and looks at what
-// stood beside each.
+// tellsOnlyWhatChanged has ask send fivePrompts in one process, and checks the text beside each.
 func (u *user) tellsOnlyWhatChanged(ask func(prompts []string)) {
 	u.t.Helper()
 	u.model.Play(model.Script{
@@ -155,7 +153,7 @@ func (u *user) tellsOnlyWhatChanged(ask func(prompts []string)) {
 	assert.Contains(u.t, requests[3].Everything(), "someone else decides")
 }
 
-func TestClaudeTellsOnlyWhatChanged(t *testing.T) {
+func TestClaudeReportsOnlyChanges(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, claudeCode)
 	u.must(u.flame, "setup", claudeCode)

@@ -41,8 +41,7 @@ var nested = map[string]any{
 
 var openCodeSession = regexp.MustCompile(`"sessionID":"(ses_\w+)"`)
 
-// converse has OpenCode work on prompts one after another in one session, each in
-// a process of its own.
+// converse has OpenCode work on prompts one after another in one session, each in its own process.
 func (u *user) converse(prompts ...string) (session string) {
 	u.t.Helper()
 	for _, prompt := range prompts {
@@ -67,7 +66,7 @@ func TestOpenCodeSubagentsBuildTheTree(t *testing.T) {
 	u.isFamily(true)
 }
 
-func TestOpenCodeFoldsWhatIsFinished(t *testing.T) {
+func TestOpenCodeFoldsFinishedFrames(t *testing.T) {
 	t.Parallel()
 	bytes := map[string]int{}
 	for _, fold := range []string{"on", "off"} {
@@ -136,7 +135,7 @@ func TestOpenCodeGetsTheContextBack(t *testing.T) {
 	assert.Contains(t, after.Everything(), `<current-frame id="`+u.frame("MAINWORK").SessionID+`"`, "and after a compaction")
 }
 
-func TestOpenCodeTellsOnlyWhatChanged(t *testing.T) {
+func TestOpenCodeReportsOnlyChanges(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, openCode)
 	u.must(u.flame, "setup", openCode)

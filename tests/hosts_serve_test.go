@@ -11,8 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A served OpenCode is one process for many prompts, driven by its HTTP API as
-// its own windows do.
+// A served OpenCode is one process for many prompts, driven by its HTTP API like its own windows.
 type served struct {
 	t   *testing.T
 	url string
@@ -27,11 +26,11 @@ func (u *user) serve() served {
 	out, err := cmd.StdoutPipe()
 	require.NoError(u.t, err)
 	require.NoError(u.t, cmd.Start())
-	u.t.Cleanup(func() { _ = cmd.Wait() }) // the test's context has ended it
+	u.t.Cleanup(func() { _ = cmd.Wait() }) // the end of the test's context killed it
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if url := listensAt.FindString(lines.Text()); url != "" {
-			go func() { // what it says later must not fill the pipe
+			go func() { // later output must not fill the pipe
 				for lines.Scan() {
 				}
 			}()
@@ -51,11 +50,11 @@ func (s served) post(path string, body any) map[string]any {
 	defer response.Body.Close()
 	require.Less(s.t, response.StatusCode, 300, path)
 	var answer map[string]any
-	_ = json.NewDecoder(response.Body).Decode(&answer) // some answer with a bare true
+	_ = json.NewDecoder(response.Body).Decode(&answer) // some answers are a bare true
 	return answer
 }
 
-// session begins a conversation and returns its id.
+// session starts a conversation and returns its id.
 func (s served) session() string {
 	s.t.Helper()
 	return s.post("/session", map[string]any{})["id"].(string)

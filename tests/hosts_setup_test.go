@@ -13,13 +13,13 @@ import (
 	"flame/tests/model"
 )
 
-// pluginFiles are what OpenCode loads flame from, by scope, below home and project.
+// pluginFiles are the files from which OpenCode loads flame, by scope, below home and project.
 var pluginFiles = map[string]string{
 	"user":    ".config/opencode/plugin/flame.js",
 	"project": ".opencode/plugin/flame.js",
 }
 
-// byHand registers flame as README says for people who want no setup.
+// byHand registers flame without a setup, as README says.
 func (u *user) byHand(client string) {
 	u.t.Helper()
 	if client == claudeCode {
@@ -90,7 +90,7 @@ func (u *user) pluginFile(scope string) string {
 	return filepath.Join(base, filepath.FromSlash(pluginFiles[scope]))
 }
 
-// snapshot returns the time of change of every file that a setup may touch.
+// snapshot returns the modification time of every file that a setup may touch.
 func (u *user) snapshot() map[string]string {
 	u.t.Helper()
 	files := map[string]string{}
@@ -123,14 +123,14 @@ func TestTheRepositoryIsAMarketplace(t *testing.T) {
 	u.must("claude", "plugin", "validate", "--strict", repository)
 	u.must("claude", "plugin", "validate", "--strict", filepath.Join(repository, "hosts/claudecode/plugin"))
 
-	// A clone's plugin expects flame on PATH.
+	// The plugin of a clone expects flame on PATH.
 	u.path = filepath.Dir(u.flame) + ":" + u.path
 	u.must("claude", "plugin", "marketplace", "add", repository)
 	u.must("claude", "plugin", "install", "flame@flame")
 	assert.Equal(t, []string{"mcp__plugin_flame_flame__flame_push"}, u.offered(claudeCode))
 }
 
-func TestSetupOfAMissingHostTellsWhatToDoByHand(t *testing.T) {
+func TestSetupOfAMissingHostPrintsManualSteps(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	tests := map[string]struct {
@@ -152,14 +152,14 @@ func TestSetupOfAMissingHostTellsWhatToDoByHand(t *testing.T) {
 	}
 }
 
-func TestSetupTellsOfADoubleRegistration(t *testing.T) {
+func TestSetupReportsADoubleRegistration(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		undo    string
 		started int
 	}{
 		claudeCode: {undo: "claude mcp remove flame", started: 2},
-		openCode:   {undo: "opencode.json", started: 1}, // our plugin gives way to the user's own entry
+		openCode:   {undo: "opencode.json", started: 1}, // our plugin yields to the user's own entry
 	}
 	for client, tt := range tests {
 		t.Run(client, func(t *testing.T) {
@@ -194,7 +194,7 @@ func TestSetupWithAReadOnlyHome(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, openCode)
 	require.NoError(t, os.Chmod(u.home, 0o555))
-	t.Cleanup(func() { _ = os.Chmod(u.home, 0o755) }) // for t.TempDir to delete it
+	t.Cleanup(func() { _ = os.Chmod(u.home, 0o755) }) // so that t.TempDir can delete it
 	u.unprivileged()
 	stdout, stderr, err := u.run(u.flame, "setup", openCode)
 	require.Error(t, err)

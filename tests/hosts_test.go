@@ -11,7 +11,7 @@ import (
 	"flame/tests/model"
 )
 
-// The work that one client begins and another ends.
+// The work that one client starts and another finishes.
 const (
 	parserGoal  = "Write the parser"
 	tokensGoal  = "Tokenise the input"
@@ -20,8 +20,7 @@ const (
 
 var planned = regexp.MustCompile(`plan-[a-z0-9]{8}`)
 
-// begins plans and activates a frame, pushes and pops another inside it, plans
-// a third, and leaves.
+// begins plans and activates a frame, pushes and pops another inside it, plans a third, and stops.
 var begins = []model.Turn{
 	calls("flame_plan_children", map[string]any{"children": []string{parserGoal}}),
 	{From: func(r model.Request) model.Turn {
@@ -34,7 +33,7 @@ var begins = []model.Turn{
 	{Text: "That is all for today."},
 }
 
-// ends takes over what begins left in progress, and what it left planned.
+// ends takes over the frame in progress and the planned frame of begins.
 func ends(parserID, writerID string) []model.Turn {
 	return []model.Turn{
 		calls("flame_activate", map[string]any{"sessionID": parserID}),
@@ -50,7 +49,7 @@ func calls(tool string, input map[string]any) model.Turn {
 	return model.Turn{Tools: []model.Tool{{Name: tool, Input: input}}}
 }
 
-func TestOneClientTakesOverWhatAnotherLeft(t *testing.T) {
+func TestOneClientTakesOverAnothersWork(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ first, second string }{
 		"OpenCode from Claude Code": {claudeCode, openCode},
@@ -100,7 +99,7 @@ func TestSlashCommandsLeadToTheTools(t *testing.T) {
 			commands := []struct {
 				prompt, tool string
 				input        map[string]any
-				line         string // of the user's, which the model must see as it is
+				line         string // the user's; the model must see it verbatim
 			}{
 				{"/flame:push fix \"the login\" bug", "flame_push", map[string]any{"goal": "fix the login bug"}, "login"},
 				{"/flame:pop completed it works again", "flame_pop", map[string]any{"status": "completed", "frameID": "?"}, "it works again"},

@@ -14,8 +14,8 @@ import (
 	"flame/tests/model/rules"
 )
 
-// bound has OpenCode speak Anthropic's API, with a model that binds its thinking, and
-// enforces the API's rules.
+// bound has OpenCode speak Anthropic's API, with a model that binds its thinking and enforces the
+// API's rules.
 func (u *user) bound() *rules.Judge {
 	u.t.Helper()
 	judge := rules.New(rules.Options{Protocol: true, Bound: true, Cache: true})
@@ -42,7 +42,7 @@ func think(turns ...model.Turn) []model.Turn {
 	return turns
 }
 
-// output is a call of the shell that prints a word, and much else.
+// output returns a call of the shell that prints a word and a long text.
 func output(word string) model.Turn { return prints(4_000, word) }
 
 func long(word string) model.Turn { return prints(24_000, word) }
@@ -104,7 +104,7 @@ func TestOpenCodeKeepsThinkingThatFits(t *testing.T) {
 	assert.NotContains(t, requests[len(requests)-1].Everything(), "IN-D")
 }
 
-// fits checks that nothing was refused or lost so far.
+// fits checks that the model has refused and lost nothing so far.
 func (u *user) fits(judge *rules.Judge, after string) {
 	u.t.Helper()
 	stats := judge.Stats()
@@ -169,7 +169,7 @@ func TestOpenCodeKeepsThinkingAfterACompaction(t *testing.T) {
 	u.fits(judge, "and later")
 }
 
-func TestOpenCodeKeepsThinkingWherePlansAreMade(t *testing.T) {
+func TestOpenCodeKeepsThinkingWhilePlanning(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, openCode)
 	u.must(u.flame, "setup", openCode)

@@ -9,13 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
-	"flame/hosts/hoststest"
+	"flame/tests/hoststest"
 	"flame/tests/model"
 )
 
-// The prices are right as long as they give what Claude Code says a session
-// cost.
-func TestClaudeCodesSessionsCostWhatItSays(t *testing.T) {
+// The prices are right if they give the costs that Claude Code reports for a session.
+func TestClaudeCodesSessionsHaveItsCosts(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
 		"claude-fable-5-2", "claude-opus-5-5", "claude-opus-4-8", "claude-sonnet-5-5", "claude-sonnet-4-5-20250929",
@@ -50,7 +49,7 @@ func TestClaudeCodesSessionsCostWhatItSays(t *testing.T) {
 	}
 }
 
-// Each answer costs what it says, in US dollars.
+// The text of each answer is its cost in US dollars.
 func TestUsageOfASessionIsThatOfItsFrames(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, claudeCode)

@@ -22,8 +22,8 @@ type httpServer struct {
 	said []string // on stderr, until it listened
 }
 
-// serveHTTP runs flame serve on a free port for an empty project, and sees it end
-// well on SIGTERM.
+// serveHTTP runs flame serve on a free port for an empty project, and checks that it ends cleanly
+// on SIGTERM.
 func serveHTTP(t *testing.T) httpServer {
 	t.Helper()
 	return serveProject(t, t.TempDir(), t.TempDir())
@@ -57,7 +57,7 @@ func serveProject(t *testing.T, home, project string, env ...string) (s httpServ
 
 var tokenAt = regexp.MustCompile(`(?m)^\[flame\] the token is in (/.*)$`)
 
-// tokenFile returns the file that the server says its token to be in.
+// tokenFile returns the file of the token, as the server prints it.
 func (s httpServer) tokenFile(t *testing.T) string {
 	t.Helper()
 	found := tokenAt.FindStringSubmatch(strings.Join(s.said, "\n"))
@@ -65,7 +65,7 @@ func (s httpServer) tokenFile(t *testing.T) string {
 	return found[1]
 }
 
-// token reads the server's token as a user does.
+// token returns the server's token from that file.
 func (s httpServer) token(t *testing.T) string {
 	t.Helper()
 	token, err := os.ReadFile(s.tokenFile(t))
@@ -89,7 +89,7 @@ func (s httpServer) status(t *testing.T, path, token string) int {
 	return response.StatusCode
 }
 
-func TestTheTokenOfHTTPIsMadeKeptAndAskedFor(t *testing.T) {
+func TestTheTokenOfHTTPIsMadeKeptAndRequired(t *testing.T) {
 	t.Parallel()
 	home, project := t.TempDir(), t.TempDir()
 	first := serveProject(t, home, project)
@@ -111,12 +111,12 @@ func TestTheTokenOfHTTPIsMadeKeptAndAskedFor(t *testing.T) {
 	}
 }
 
-func TestATokenOfTheEnvironmentIsTheOneAskedFor(t *testing.T) {
+func TestATokenOfTheEnvironmentIsRequired(t *testing.T) {
 	t.Parallel()
 	const token = "a-token-of-my-own"
 	home := t.TempDir()
 	s := serveProject(t, home, t.TempDir(), "FLAME_HTTP_TOKEN="+token)
-	assert.Equal(t, "[flame] the token is that of FLAME_HTTP_TOKEN", s.said[0])
+	assert.Equal(t, "[flame] the token is the value of FLAME_HTTP_TOKEN", s.said[0])
 	assert.Equal(t, http.StatusUnauthorized, s.status(t, "/metrics", ""))
 	assert.Equal(t, http.StatusOK, s.status(t, "/metrics", token))
 	kept, err := filepath.Glob(filepath.Join(home, ".local/share/flame/*/http-token"))

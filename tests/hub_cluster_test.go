@@ -18,7 +18,7 @@ import (
 	"flame/core"
 )
 
-// A cluster is three servers that keep what any one of them has.
+// A cluster is three servers with copies of the same data.
 type cluster struct {
 	*testing.T
 	args    map[string][]string // of each server, by its name
@@ -26,7 +26,7 @@ type cluster struct {
 	url     string
 }
 
-// freePorts returns ports of this machine that nobody listens on.
+// freePorts returns free ports of this machine.
 func freePorts(t *testing.T, count int) (ports []int) {
 	t.Helper()
 	for range count {
@@ -78,13 +78,13 @@ func (c *cluster) kill(name string) {
 	delete(c.running, name)
 }
 
-// joins joins the machine's project to a cluster, which nobody leads at first.
+// joins joins the machine's project to a cluster, which at first may have no leader.
 func (m machine) joins(c *cluster) {
 	m.Helper()
 	require.Eventually(m, func() bool { return m.command("join", c.url, "--project", "shop").Run() == nil }, hubPatience, 200*time.Millisecond)
 }
 
-// stream returns what the cluster says of a stream of the machine's project, once it has a leader.
+// stream returns the cluster's state of a stream of the machine's project, once it has a leader.
 func (m machine) stream(name string) (info *jetstream.StreamInfo) {
 	m.Helper()
 	require.Eventually(m, func() bool {
@@ -107,8 +107,8 @@ func TestAClusterOfTwoServersKeepsOneCopy(t *testing.T) {
 	assert.Equal(t, 1, desk.stream("KV_flame_shop_tree").Config.Replicas)
 }
 
-// TestAClusterLosesItsLeader has each server killed once, so that each that leads anything is,
-// while the tree changes and an agent runs.
+// TestAClusterLosesItsLeader kills each server once, so every leader dies once, while the tree
+// changes and an agent runs.
 func TestAClusterLosesItsLeader(t *testing.T) {
 	t.Parallel()
 	all := machines(t, "desk", "box")

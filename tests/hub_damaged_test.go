@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAConfigurationThatTheServerRefusesIsTold takes away the server's key, which it reads again
-// with its configuration.
-func TestAConfigurationThatTheServerRefusesIsTold(t *testing.T) {
+// TestARefusedConfigurationIsReported removes the server's key, which the server reads again with
+// its configuration.
+func TestARefusedConfigurationIsReported(t *testing.T) {
 	t.Parallel()
 	desk := machines(t, "desk")[0]
 	h := desk.hub("--listen", "127.0.0.1:0")
@@ -34,7 +34,7 @@ func TestAConfigurationThatTheServerRefusesIsTold(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(h.said.String(), "refuses the new configuration"), "once")
 }
 
-func TestLeavingWhatIsDamagedSaysThatAKeyIsLeft(t *testing.T) {
+func TestLeavingADamagedHubReportsTheRemainingKey(t *testing.T) {
 	t.Parallel()
 	all := machines(t, "desk", "couch")
 	desk, couch := all[0], all[1]
@@ -46,11 +46,11 @@ func TestLeavingWhatIsDamagedSaysThatAKeyIsLeft(t *testing.T) {
 		assert.Contains(t, m.fails("join", desk.invite()), "`flame leave` removes it")
 		said, err := m.command("leave").CombinedOutput()
 		require.NoError(t, err, "%s", said)
-		assert.Regexp(t, "hub.json cannot be used: .*key.*`flame hub remove [^` ]+` there", string(said))
+		assert.Regexp(t, "hub.json cannot be used: .*key.*`flame hub remove [^` ]+`, run there", string(said))
 		assert.Contains(t, m.flame("doctor"), "has joined no hub")
 	}
 	listed := regexp.MustCompile(`(?m)^(\S+)  joined`).FindAllStringSubmatch(desk.flame("hub", "machines"), -1)
-	require.Len(t, listed, 2, "it says so because their keys are known still")
+	require.Len(t, listed, 2, "the hub still knows their keys")
 	for _, found := range listed {
 		desk.flame("hub", "remove", found[1])
 	}

@@ -20,7 +20,7 @@ import (
 	"flame/core"
 )
 
-// answers listens, and has each connection answered.
+// answers listens and answers each connection.
 func answers(t *testing.T, answer func(net.Conn)) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -41,7 +41,7 @@ func answers(t *testing.T, answer func(net.Conn)) (address string) {
 	return l.Addr().String()
 }
 
-// saysInfo answers as a server of NATS does that only says who it is.
+// saysInfo answers like a NATS server that only introduces itself.
 func saysInfo(info string) func(net.Conn) {
 	return func(conn net.Conn) {
 		fmt.Fprintf(conn, "INFO %s\r\n", info)
@@ -53,18 +53,18 @@ func saysInfo(info string) func(net.Conn) {
 	}
 }
 
-func TestWhatIsNoHubIsNotJoined(t *testing.T) {
+func TestOtherServersAreNotJoined(t *testing.T) {
 	t.Parallel()
 	desk := machines(t, "desk")[0]
 	for name, tt := range map[string]struct {
 		answer func(net.Conn)
 		says   string
 	}{
-		"an old server":       {saysInfo(`{"server_id":"x","version":"2.9.0","headers":true,"jetstream":true,"max_payload":1048576}`), "flame needs 2.12 or newer"},
-		"a server of no kind": {saysInfo(`{"server_id":"x","version":"\u001b[2Jnew","max_payload":1048576}`), "flame needs 2.12 or newer"},
-		"another protocol":    {func(c net.Conn) { fmt.Fprint(c, "HTTP/1.1 400 Bad Request\r\n\r\n") }, "cannot be used"},
-		"a line without end":  {func(c net.Conn) { fmt.Fprint(c, "INFO "+strings.Repeat("x", 1<<16)) }, "cannot be used"},
-		"no word":             {func(net.Conn) {}, "cannot be used"},
+		"an old server":      {saysInfo(`{"server_id":"x","version":"2.9.0","headers":true,"jetstream":true,"max_payload":1048576}`), "flame needs 2.12 or newer"},
+		"an unknown server":  {saysInfo(`{"server_id":"x","version":"\u001b[2Jnew","max_payload":1048576}`), "flame needs 2.12 or newer"},
+		"another protocol":   {func(c net.Conn) { fmt.Fprint(c, "HTTP/1.1 400 Bad Request\r\n\r\n") }, "cannot be used"},
+		"a line without end": {func(c net.Conn) { fmt.Fprint(c, "INFO "+strings.Repeat("x", 1<<16)) }, "cannot be used"},
+		"no answer":          {func(net.Conn) {}, "cannot be used"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -79,12 +79,12 @@ func TestWhatIsNoHubIsNotJoined(t *testing.T) {
 	})
 }
 
-// TestGarbageOnAHub has a member of the project write nonsense wherever it may.
+// TestGarbageOnAHub has a member of the project write nonsense wherever it can.
 func TestGarbageOnAHub(t *testing.T) {
 	t.Parallel()
 	desk, box, _ := two(t)
 	box.serve()
-	box.worker() // makes all that there is
+	box.worker() // this creates everything
 	frame := frameID.FindString(desk.flame("push", "Mend the login"))
 	box.shows("tree", "Mend the login")
 	conn := box.connect()
@@ -98,7 +98,7 @@ func TestGarbageOnAHub(t *testing.T) {
 		for i, value := range garbage {
 			keys := []string{frame, fmt.Sprintf("frame-odd%05d", i), fmt.Sprintf("x%d.y", i), conn.Link().Machine}
 			if len(value) > 1000 {
-				keys = keys[:1] // large ones take their time
+				keys = keys[:1] // large ones take long
 			}
 			for _, key := range keys {
 				if _, err := conn.JetStream().Publish(t.Context(), "$KV.flame_"+project+"_"+bucket+"."+key, value); err != nil {
@@ -132,7 +132,7 @@ func TestGarbageOnAHub(t *testing.T) {
 	assert.Equal(t, core.AgentCompleted, run.State, "%+v", run.Outcome)
 }
 
-// served has the machine run a server with these lines in its configuration, at an address that stays.
+// served has the machine run a server with these lines in its configuration, at a fixed address.
 func (m machine) served(address, lines string) *exec.Cmd {
 	m.Helper()
 	file := filepath.Join(m.home, "nats.conf")
@@ -141,7 +141,7 @@ func (m machine) served(address, lines string) *exec.Cmd {
 	cmd := exec.Command(m.server, "-c", file)
 	require.NoError(m, cmd.Start())
 	m.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may be over
+		_ = cmd.Process.Kill() // it may have ended
 		_ = cmd.Wait()
 	})
 	require.Eventually(m, func() bool {
@@ -154,7 +154,7 @@ func (m machine) served(address, lines string) *exec.Cmd {
 	return cmd
 }
 
-// TestAHubWithoutRoom is one whose disk is full, and then has room again.
+// The hub's disk is full, and then has room again.
 func TestAHubWithoutRoom(t *testing.T) {
 	t.Parallel()
 	all := machines(t, "desk", "couch")
@@ -168,7 +168,7 @@ func TestAHubWithoutRoom(t *testing.T) {
 	}
 	desk.flame("push", "Small")
 	couch.shows("tree", "Small")
-	random, noise := rand.NewChaCha8([32]byte{}), make([]byte, 75_000) // nothing compresses it
+	random, noise := rand.NewChaCha8([32]byte{}), make([]byte, 75_000) // incompressible
 	for i := range 8 {
 		_, _ = random.Read(noise) // never fails
 		desk.flame("push", fmt.Sprint("Large ", i))
@@ -186,8 +186,8 @@ func TestAHubWithoutRoom(t *testing.T) {
 	couch.shows("tree", "Large 7", "Works on", "Last")
 }
 
-// TestAHubThatTakesSmallMessages is set to less than what flame may have to send.
-func TestAHubThatTakesSmallMessages(t *testing.T) {
+// The hub's limit is below the size of flame's messages.
+func TestAHubForSmallMessages(t *testing.T) {
 	t.Parallel()
 	all := machines(t, "desk", "box")
 	desk, box := all[0].withClaude(), all[1].withClaude()
@@ -205,13 +205,13 @@ func TestAHubThatTakesSmallMessages(t *testing.T) {
 	box.worker()
 	run := desk.until(desk.away(strings.Repeat("make the file. ", 3_000)), ended)
 	assert.Equal(t, core.AgentError, run.State)
-	assert.Contains(t, run.Outcome.Reason, "than its server takes")
+	assert.Contains(t, run.Outcome.Reason, "than the hub's server accepts")
 	run = desk.until(desk.away("make the file"), ended)
 	assert.Equal(t, core.AgentCompleted, run.State, "%+v", run.Outcome)
 }
 
-// TestAWorkerRefusesWhatItMayNotDo tells why.
-func TestAWorkerRefusesWhatItMayNotDo(t *testing.T) {
+// The refusals contain the reason.
+func TestAWorkerRefusesForbiddenWork(t *testing.T) {
 	t.Parallel()
 	desk, box, _ := two(t)
 	worker := box.worker("--repos", "github.com/me/*")
@@ -222,8 +222,8 @@ func TestAWorkerRefusesWhatItMayNotDo(t *testing.T) {
 	require.NoError(t, worker.Process.Kill())
 }
 
-// TestTwoMachinesThatAreOne have the same key and name, as where a home was copied.
-func TestTwoMachinesThatAreOne(t *testing.T) {
+// The two machines have the same key and name, as after a copy of a home.
+func TestTwoMachinesWithOneIdentity(t *testing.T) {
 	t.Parallel()
 	all := machines(t, "desk", "copy")
 	desk, twin := all[0], all[1]

@@ -47,12 +47,12 @@ func (h hubProcess) server(t *testing.T) *os.Process {
 	return process
 }
 
-// store is the folder of the data of the hub that the machine runs.
+// store returns the folder of the data of the machine's hub.
 func (m machine) store() string {
 	return filepath.Join(m.home, ".local", "share", "flame-hub", "jetstream")
 }
 
-// halted calls f while the hub's server does nothing.
+// halted calls f while the hub's server is stopped.
 func (h hubProcess) halted(t *testing.T, f func()) {
 	t.Helper()
 	server := h.server(t)
@@ -61,8 +61,8 @@ func (h hubProcess) halted(t *testing.T, f func()) {
 	f()
 }
 
-// TestAHubKeepsWhatItAcknowledged takes what is in the files of a server that is in the middle of
-// writing, as if it had been killed there. What a disk would have lost is not seen so.
+// TestAHubKeepsWhatItAcknowledged copies the files of a server in the middle of writing, as if it
+// had been killed there. It cannot show what a disk would have lost.
 func TestAHubKeepsWhatItAcknowledged(t *testing.T) {
 	t.Parallel()
 	desk := machines(t, "desk")[0]
@@ -120,13 +120,13 @@ func TestAHubKeepsWhatItAcknowledged(t *testing.T) {
 		assert.True(t, known, id)
 	}
 	for range kept {
-		_, job, err := q.Next(t.Context(), "gpu", 10_000)
+		_, job, err := q.Next(t.Context(), "gpu")
 		require.NoError(t, err)
 		assert.NotEmpty(t, job.ID)
 	}
 }
 
-// TestAnOlderCopyOfTheHubsDataIsFilledUp puts the data of a hub back to what it was before.
+// TestAnOlderCopyOfTheHubsDataIsFilledUp puts an older copy of a hub's data in place.
 func TestAnOlderCopyOfTheHubsDataIsFilledUp(t *testing.T) {
 	t.Parallel()
 	all := machines(t, "desk", "box", "train")
@@ -136,7 +136,7 @@ func TestAnOlderCopyOfTheHubsDataIsFilledUp(t *testing.T) {
 	box.flame("join", desk.invite())
 	desk.serve()
 	desk.flame("push", "Before the copy")
-	id := desk.away("make the file") // waits for a worker
+	id := desk.away("make the file") // it waits for a worker
 	box.serve()
 	box.shows("tree", "make the file")
 	old := filepath.Join(desk.home, "old")

@@ -29,7 +29,7 @@ import (
 func natsServer(t *testing.T) string {
 	t.Helper()
 	natsBuilt.once.Do(func() {
-		natsBuilt.path = filepath.Join(filepath.Dir(flameBinary(t)), "nats", "nats-server") // apart: tests of flame alone have none on PATH
+		natsBuilt.path = filepath.Join(filepath.Dir(flameBinary(t)), "nats", "nats-server") // in a folder of its own, so that other tests have none on PATH
 		cmd := exec.Command("go", "build", "-o", natsBuilt.path, "github.com/nats-io/nats-server/v2")
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -46,7 +46,7 @@ var natsBuilt struct {
 	path string
 }
 
-// hubPatience is how long the tests of hubs wait for what comes soon.
+// hubPatience is how long the tests of hubs wait for an expected event.
 const hubPatience = 60 * time.Second
 
 // A machine is a home with a checkout of a project.
@@ -54,7 +54,7 @@ type machine struct {
 	*testing.T
 	home, checkout string
 	server         string // path of nats-server
-	bin            string // folder of programs that this machine has alone; empty: none
+	bin            string // folder of programs that only this machine has; empty: none
 }
 
 // machines returns machines with clones of one repository. Their tests are heavy.
@@ -91,7 +91,7 @@ func (m machine) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// flame runs a command that works, and returns its answer.
+// flame runs a command that must succeed, and returns its answer.
 func (m machine) flame(args ...string) string {
 	m.Helper()
 	cmd := m.command(args...)
@@ -102,7 +102,7 @@ func (m machine) flame(args ...string) string {
 	return string(out)
 }
 
-// fails runs a command that does not, and returns what it complains of.
+// fails runs a command that must fail, and returns its complaint.
 func (m machine) fails(args ...string) string {
 	m.Helper()
 	out, err := m.command(args...).CombinedOutput()
@@ -110,15 +110,15 @@ func (m machine) fails(args ...string) string {
 	return string(out)
 }
 
-// A hubProcess is `flame hub`, which runs.
+// A hubProcess is a running `flame hub`.
 type hubProcess struct {
 	cmd     *exec.Cmd
 	address string
 	said    *heard     // on stderr
-	ended   chan error // has how it ended, then is closed
+	ended   chan error // receives how it ended, then is closed
 }
 
-// heard is what a process has said so far.
+// heard is the output of a process so far.
 type heard struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -153,11 +153,11 @@ func startHub(t *testing.T, cmd *exec.Cmd) hubProcess {
 	said, err := h.cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, h.cmd.Start())
-	t.Cleanup(func() { // its server writes until it is over
-		_ = h.cmd.Process.Signal(syscall.SIGTERM) // it may be over
+	t.Cleanup(func() { // its server writes until it ends
+		_ = h.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 		<-h.ended
 	})
-	lines := bufio.NewScanner(io.TeeReader(said, h.said)) // which may read on
+	lines := bufio.NewScanner(io.TeeReader(said, h.said)) // it may read ahead
 	var all []string
 	for h.address == "" && lines.Scan() {
 		all = append(all, lines.Text())
@@ -166,7 +166,7 @@ func startHub(t *testing.T, cmd *exec.Cmd) hubProcess {
 		}
 	}
 	go func() {
-		_, _ = io.Copy(h.said, said) // until it is over
+		_, _ = io.Copy(h.said, said) // until it ends
 		h.ended <- h.cmd.Wait()
 		close(h.ended)
 	}()
@@ -174,7 +174,7 @@ func startHub(t *testing.T, cmd *exec.Cmd) hubProcess {
 	return h
 }
 
-// end ends the hub with a signal and waits until nothing answers at its address.
+// end ends the hub with a signal and waits until its address no longer answers.
 func (h hubProcess) end(t *testing.T, by syscall.Signal) {
 	t.Helper()
 	require.NoError(t, h.cmd.Process.Signal(by))
@@ -189,7 +189,7 @@ func (h hubProcess) end(t *testing.T, by syscall.Signal) {
 	require.Eventually(t, func() bool { return !h.answers() }, hubPatience, 20*time.Millisecond, "its server goes on")
 }
 
-// answers reports whether something listens at the hub's address.
+// answers reports whether a server listens at the hub's address.
 func (h hubProcess) answers() bool {
 	conn, err := net.Dial("tcp", h.address)
 	if err == nil {
@@ -198,7 +198,7 @@ func (h hubProcess) answers() bool {
 	return err == nil
 }
 
-// joinLine matches the argument of the line that `flame hub invite` prints.
+// joinLine matches the output of `flame hub invite`; the group is the argument.
 var joinLine = regexp.MustCompile(`^flame join '(tls://[^']+)'\n$`)
 
 // invite returns the argument of the line for another machine.
@@ -254,14 +254,14 @@ func TestMachinesAnswerInJSON(t *testing.T) {
 	assert.True(t, json.Valid([]byte(answer)), answer)
 }
 
-func TestAProjectJoinsAServerThatIsThere(t *testing.T) {
+func TestAProjectJoinsAnExistingServer(t *testing.T) {
 	t.Parallel()
 	desk := machines(t, "desk")[0]
 	withJetStream, without := desk.nats("-js", "-sd", filepath.Join(desk.home, "store"), "--auth", "aSecretToken"), desk.nats()
 	assert.Contains(t, desk.fails("join", "nats://"+without), "has no JetStream")
 	for _, wrong := range []string{"nats://" + withJetStream, "nats://aWrongToken@" + withJetStream} {
 		said := desk.fails("join", wrong)
-		assert.Contains(t, said, "does not let this machine in")
+		assert.Contains(t, said, "refuses this machine")
 		assert.NotContains(t, said, "aWrongToken")
 	}
 	assert.Contains(t, desk.flame("doctor"), "has joined no hub", "nothing is kept of what failed")
@@ -270,7 +270,7 @@ func TestAProjectJoinsAServerThatIsThere(t *testing.T) {
 	assert.NotContains(t, said, "aSecretToken")
 	said = desk.flame("doctor")
 	assert.Contains(t, said, "the hub answers in")
-	assert.Contains(t, said, "flame cannot see whether that server writes to disk what it acknowledges")
+	assert.Contains(t, said, "flame cannot check whether that server writes data to disk before it acknowledges them")
 	assert.NotContains(t, said, "aSecretToken")
 	desk.flame("leave")
 }
@@ -283,7 +283,7 @@ func (m machine) nats(args ...string) (address string) {
 	require.NoError(m, err)
 	require.NoError(m, cmd.Start())
 	m.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may be over
+		_ = cmd.Process.Kill() // it may have ended
 		_ = cmd.Wait()
 	})
 	listens := regexp.MustCompile(`Listening for client connections on (\S+)`)
@@ -303,7 +303,7 @@ func (m machine) nats(args ...string) (address string) {
 	return address
 }
 
-func TestAHubThatWasKilledIsTheSameAgain(t *testing.T) {
+func TestAKilledHubRestartsUnchanged(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux ends a server with the process that started it")
@@ -322,7 +322,7 @@ func TestAHubThatWasKilledIsTheSameAgain(t *testing.T) {
 	assert.Contains(t, string(config), "max_file: 209715200 ", "and the space")
 	assert.Regexp(t, `the hub answers in \S+; nats-server 2\.`, desk.flame("doctor"))
 	again.end(t, syscall.SIGTERM)
-	assert.Regexp(t, `the disk of \S+ has \S+ GB free, and each project may have 51200.0 GB`, desk.hub("--space", "50TB").said.String())
+	assert.Regexp(t, `the disk of \S+ has \S+ GB free, and each project may use 51200.0 GB`, desk.hub("--space", "50TB").said.String())
 }
 
 func TestAHubWhoseServerDiesEnds(t *testing.T) {

@@ -26,11 +26,11 @@ func (m machine) serve(env ...string) {
 	require.NoError(m, cmd.Start())
 	m.Cleanup(func() {
 		stdin.Close()
-		_ = cmd.Wait() // however it ends
+		_ = cmd.Wait() // with any status
 	})
 }
 
-// doctor returns what `flame doctor` says, which fails where the host is a fake.
+// doctor returns the output of `flame doctor`, which fails because the host is a fake.
 func (m machine) doctor() string {
 	m.Helper()
 	said, err := m.command("doctor").CombinedOutput()
@@ -62,7 +62,7 @@ func (m machine) shows(command string, texts ...string) {
 	}
 }
 
-// TestMachinesHaveOneTree is what docs/machines.md promises: set up in three commands, two
+// TestMachinesHaveOneTree tests the promise of docs/machines.md: after three commands, two
 // machines show the frames of both, and a hub that lost its data is filled again.
 func TestMachinesHaveOneTree(t *testing.T) {
 	t.Parallel()
@@ -101,7 +101,7 @@ func TestMachinesHaveOneTree(t *testing.T) {
 	require.NotEmpty(t, was)
 	couch.flame("leave")
 	assert.Contains(t, couch.flame("tree"), "Mend the login", "what came stays")
-	couch.flame("activate", away) // there is nobody to agree with
+	couch.flame("activate", away) // without a hub that could refuse
 	couch.flame("join", desk.invite())
 	assert.Equal(t, was, machineName.FindString(couch.flame("doctor")), "it is the machine that it was")
 	desk.shows("show "+away, "\nMachine: ")

@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/cli"
-	"flame/hosts/hoststest"
+	"flame/tests/hoststest"
 )
 
-// plainOnly are the commands that print nothing of their own as JSON, and why.
+// plainOnly are the commands without JSON output of their own, and why.
 var plainOnly = map[string]string{
 	"completion":    "a script for a shell",
 	"serve":         "the protocol's messages",
@@ -35,10 +35,10 @@ var plainOnly = map[string]string{
 	"agents shared": "likewise",
 }
 
-// commandWords are the name of a command, before its arguments.
+// commandWords matches the name of a command, before its arguments.
 var commandWords = regexp.MustCompile(`^flame ((?:[a-z]+ ?)+?)(?: [^a-z].*| [a-z]+\|.*)?$`)
 
-// TestEveryCommandThatPrintsDoesSoInJSON runs each of them, in an order in which each has
+// TestEveryCommandThatPrintsDoesSoInJSON runs each command, in an order in which each has
 // something to print.
 func TestEveryCommandThatPrintsDoesSoInJSON(t *testing.T) {
 	t.Parallel()
@@ -52,7 +52,7 @@ func TestEveryCommandThatPrintsDoesSoInJSON(t *testing.T) {
 	require.NotEmpty(t, plan)
 	lines := []string{
 		"setup --dry-run", "doctor", "demo",
-		"tree", "status", "show " + frame, "context", "search Some", "events", "log abc", "sessions", "stats", "learned", "report",
+		"tree", "status", "show " + frame, "context", "search Some", "events", "log abc", "sessions", "stats", "economy " + logs, "learned", "report",
 		"push More", "plan Most", "goal Better", "artifact a.go", "decision so", "invalidate " + plan + " no", "activate " + frame,
 		"pop completed --force", "push Again", "done Done",
 		"agents spawn analyzer Look", "agents runs", "agents status " + first, "agents wait " + first, "agents result " + first, "agents cancel " + first,
@@ -81,7 +81,7 @@ func TestEveryCommandThatPrintsDoesSoInJSON(t *testing.T) {
 	}
 }
 
-// oneDocument returns what a command printed as lines of JSON: only events are several.
+// oneDocument returns the output of a command as lines of JSON: only events has several.
 func oneDocument(line, printed string) string {
 	if line == "events" {
 		return printed

@@ -17,8 +17,8 @@ import (
 	"flame/tests/effort"
 )
 
-// seed writes n frames into the data, f-00000001 and on, by SQL alone: saving a
-// million takes minutes. parent is SQL for the parent of the frame key, NULL for none.
+// seed writes n frames into the data, f-00000001 and on, by SQL: saving a million through flame
+// takes minutes. parent is SQL for the parent of the frame key, NULL for none.
 func (b *bounded) seed(n int, parent string) {
 	b.t.Helper()
 	b.save([]core.Frame{{ID: "seed", Status: core.Completed}})
@@ -41,7 +41,7 @@ func (b *bounded) seed(n int, parent string) {
 	require.NoError(b.t, db.Close())
 }
 
-func TestAChainOfAHundredThousandFramesIsATreeLikeAnother(t *testing.T) {
+func TestAChainOfAHundredThousandFramesIsAnOrdinaryTree(t *testing.T) {
 	t.Parallel()
 	effort.Heavy(t)
 	n := effort.Of(10_000, 100_000)/3*3 + 1 // the last one is in progress
@@ -62,7 +62,7 @@ func TestAChainOfAHundredThousandFramesIsATreeLikeAnother(t *testing.T) {
 	}
 }
 
-func TestManyFramesStreamPastAtOnceAndTakeLittleMemory(t *testing.T) {
+func TestManyFramesStreamAtOnceInLittleMemory(t *testing.T) {
 	effort.Heavy(t)
 	n := effort.Of(20_000, 200_000)
 	b := newBounded(t)
@@ -86,10 +86,10 @@ func TestManyFramesStreamPastAtOnceAndTakeLittleMemory(t *testing.T) {
 	for _, args := range [][]string{{"tree"}, {"tree", "--json"}} {
 		s := b.stream(b.command(context.Background(), args...))
 		require.NoError(t, s.out.Close())
-		assert.Equal(t, syscall.SIGPIPE, s.ends().Signal(), "%v ends with whoever read it", args)
+		assert.Equal(t, syscall.SIGPIPE, s.ends().Signal(), "%v ends when its reader closes the pipe", args)
 
 		s = b.stream(b.command(context.Background(), args...))
 		require.NoError(t, s.Process.Signal(syscall.SIGTERM))
-		assert.Equal(t, 1, s.ends().ExitStatus(), "%v can be ended while nobody reads", args)
+		assert.Equal(t, 1, s.ends().ExitStatus(), "%v ends on SIGTERM without a reader", args)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"flame/tests/model"
 )
 
-// names calls flame_set_goal through flame_more.
+// names returns a call of flame_set_goal through flame_more.
 func names(goal string) model.Turn {
 	return calls("flame_more", map[string]any{"tool": "flame_set_goal", "arguments": map[string]any{"goal": goal}})
 }
@@ -21,7 +21,7 @@ func TestWorkWithFewToolsAndOneCallAFrame(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		client string
-		env    string // what the user has to choose for few tools
+		env    string // the user's choice of few tools
 		child  model.Tool
 		run    func(u *user)
 	}{

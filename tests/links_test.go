@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// readmeLines is what a user reads in the first ten minutes.
+// readmeLines is the length that a user can read in ten minutes.
 const readmeLines = 200
 
 func TestDocumentsBeginWithAShortOne(t *testing.T) {
@@ -28,7 +28,7 @@ func TestLinksInDocumentsLeadSomewhere(t *testing.T) {
 	for name, text := range texts {
 		for _, match := range link.FindAllStringSubmatch(withoutCode(text), -1) {
 			if strings.Contains(match[1], "://") {
-				continue // the world's pages are theirs
+				continue // not ours
 			}
 			found++
 			target, anchor, _ := strings.Cut(match[1], "#")
@@ -43,10 +43,10 @@ func TestLinksInDocumentsLeadSomewhere(t *testing.T) {
 			}
 		}
 	}
-	assert.Greater(t, found, 5, "the links that there are were not found")
+	assert.Greater(t, found, 5, "the test found too few links")
 }
 
-// documents returns what users and contributors read, by path.
+// documents returns the documents for users and contributors, by path.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	paths, err := filepath.Glob("../*.md")
@@ -64,7 +64,7 @@ func documents(t *testing.T) map[string]string {
 	return texts
 }
 
-// anchors returns those of a document's headings, as GitHub makes them.
+// anchors returns the anchors of a document's headings, as GitHub makes them.
 func anchors(text string) (found []string) {
 	for _, line := range strings.Split(withoutCode(text), "\n") {
 		heading := strings.TrimLeft(line, "#")
@@ -77,11 +77,11 @@ func anchors(text string) (found []string) {
 	return found
 }
 
-// notInAnchors is what GitHub leaves out of them.
+// notInAnchors matches characters that GitHub drops from anchors.
 var notInAnchors = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 
-// withoutCode returns a document without its blocks of code, which may look like
-// headings and links.
+// withoutCode returns a document without its blocks of code, which may contain lines like headings
+// and links.
 func withoutCode(text string) string {
 	var kept []string
 	for i, part := range strings.Split("\n"+text, "\n```") {
@@ -92,10 +92,10 @@ func withoutCode(text string) string {
 	return strings.Join(kept, "\n")
 }
 
-// named finds what looks like a path of the repository in a document.
+// named finds paths of the repository in a document.
 var named = regexp.MustCompile("`([a-z][\\w.-]*(?:/[\\w.-]*)+|\\w+\\.go)`")
 
-func TestDocumentsOfTheCodeNameWhatIsThere(t *testing.T) {
+func TestDocumentsOfTheCodeNameExistingPaths(t *testing.T) {
 	texts := documents(t)
 	for _, name := range []string{"docs/architecture.md", "CONTRIBUTING.md"} {
 		paths := named.FindAllStringSubmatch(withoutCode(texts[name]), -1)

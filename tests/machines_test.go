@@ -13,10 +13,11 @@ import (
 	"flame/core"
 )
 
-// changing is what differs from run to run: times of now, made ids, and how long work goes on.
+// changing matches parts that differ between runs: current times, new ids, and durations.
 var changing = regexp.MustCompile(`20[2-9]\d-\d\d-\d\d[ T][\d:]+(Z| UTC)?|plan-[a-z0-9]{8}|\b[\d.]+h\b`)
 
-// TestCommandsSayWhichMachineAFrameBelongsTo shows a tree that a laptop works in too, as it is after its hub was left.
+// TestCommandsSayWhichMachineAFrameBelongsTo shows a tree with a laptop's frames after the project
+// has left its hub.
 func TestCommandsSayWhichMachineAFrameBelongsTo(t *testing.T) {
 	t.Parallel()
 	b := newBounded(t)
@@ -40,7 +41,7 @@ func TestCommandsSayWhichMachineAFrameBelongsTo(t *testing.T) {
 	} {
 		cmd := b.command(t.Context(), strings.Fields(line)...)
 		cmd.Env = append(cmd.Env, "TZ=UTC")
-		said, err := cmd.CombinedOutput() // its status is told below
+		said, err := cmd.CombinedOutput() // the test prints the status below
 		text.WriteString("$ flame " + line + "\n" + string(said))
 		if err != nil {
 			text.WriteString(err.Error() + "\n")

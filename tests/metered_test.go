@@ -18,7 +18,7 @@ import (
 	"flame/store"
 )
 
-// gateway stores what a gateway beside the commands saw of requests.
+// gateway stores the requests of a gateway beside the commands.
 func (d *day) gateway(by project.Caller, requests ...usage.Request) {
 	d.t.Helper()
 	var where struct{ Data string }
@@ -31,7 +31,7 @@ func (d *day) gateway(by project.Caller, requests ...usage.Request) {
 	require.NoError(d.t, kept.Close())
 }
 
-// A metered is what flame tells of requests that a gateway measured.
+// A metered is flame's report of requests through a gateway.
 type metered struct {
 	Host, Class         string
 	Requests, Failed    int
@@ -41,7 +41,7 @@ type metered struct {
 	Begun, FirstSum     int64
 }
 
-func TestWhatAGatewayMeasuredIsTheSameWhereverItIsTold(t *testing.T) {
+func TestAGatewaysFiguresAreTheSameEverywhere(t *testing.T) {
 	t.Parallel()
 	d := newDay(t)
 	d.hook(claudeCode, map[string]any{
@@ -62,7 +62,7 @@ func TestWhatAGatewayMeasuredIsTheSameWhereverItIsTold(t *testing.T) {
 	refused := usage.Request{Class: "main", Asked: now, Took: 50, Status: 529, Given: 1_000_000, Sent: 1_000_000}
 	d.gateway(s, answered, beside, refused)
 	log := filepath.Join(d.home, ".claude", "projects", "-project", "claude-1.jsonl")
-	d.logs(log, "", "m1") // which the log has too
+	d.logs(log, "", "m1") // the log has this one, too
 	d.hook(claudeCode, map[string]any{
 		"hook_event_name": "Stop", "session_id": "claude-1", "transcript_path": log, "last_assistant_message": "built", "background_tasks": []any{}, "cwd": d.project,
 	})
@@ -110,7 +110,7 @@ func TestWhatAGatewayMeasuredIsTheSameWhereverItIsTold(t *testing.T) {
 	d.tellsOfRequests(answered)
 }
 
-// tellsOfRequests looks at the events of the requests, and at the metrics.
+// tellsOfRequests checks the events of the requests, and the metrics.
 func (d *day) tellsOfRequests(answered usage.Request) {
 	d.t.Helper()
 	text := d.flame("", "events", "--kind", core.RequestAnswered)

@@ -13,8 +13,8 @@ import (
 // An arrow leads from a file to another of its package that it uses.
 type arrow struct{ from, to int }
 
-// arrows returns the uses between the files of a package, one for each pair of
-// files: of what stands at the package's top, of methods and of fields.
+// arrows returns the uses between the files of a package, one for each pair of files: uses of
+// top-level names, methods and fields.
 func arrows(pkg *codePackage) (files []string, found []arrow) {
 	number := map[string]int{}
 	for i, file := range pkg.files {
@@ -39,7 +39,7 @@ func arrows(pkg *codePackage) (files []string, found []arrow) {
 	return files, found
 }
 
-// declared reports whether an object is seen in all files of its package.
+// declared reports whether an object is visible in all files of its package.
 func declared(object types.Object) bool {
 	switch o := object.(type) {
 	case *types.Func:
@@ -52,10 +52,9 @@ func declared(object types.Object) bool {
 	return false
 }
 
-// bestOrder returns an order of n files in which few arrows run back up, and
-// those that do. It moves one file at a time to its best place until no move
-// helps, and does so again from orders that are shuffled in part; the same
-// arrows give the same order.
+// bestOrder returns an order of n files in which few arrows run back up, and those arrows. It
+// moves one file at a time to its best place until no move helps, and repeats that from partly
+// shuffled orders; the same arrows give the same order.
 func bestOrder(n int, all []arrow) (order []int, back []arrow) {
 	weight := make([][]int, n) // weight[a][b]: a uses b
 	for i := range weight {

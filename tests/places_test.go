@@ -22,10 +22,10 @@ import (
 	"flame/tools"
 )
 
-// A literal is a text in the product's Go, with the place where it stands.
+// A literal is a text in the product's Go code, with its position.
 type literal struct{ text, at string }
 
-// literals returns the texts of all Go files of the product but the tags of fields.
+// literals returns the texts of all Go files of the product, except the tags of fields.
 func literals(t *testing.T) (all []literal) {
 	t.Helper()
 	root, err := filepath.Abs("..")
@@ -65,8 +65,8 @@ func literals(t *testing.T) (all []literal) {
 	return all
 }
 
-// A tool's name stands where the tool is defined, or in core where texts and hosts need
-// it; texts name tools by op.Name, for each door to fill in.
+// A tool's name occurs in its definition, or in core if texts and hosts need it; texts name tools
+// by op.Name, and each door fills in its own words.
 func TestAToolIsNamedInOnePlace(t *testing.T) {
 	t.Parallel()
 	found, all := map[string][]string{}, literals(t)
@@ -88,8 +88,8 @@ func TestAToolIsNamedInOnePlace(t *testing.T) {
 	}
 }
 
-// A slash command stands in the table alone: hosts' files, the plugin and the server's
-// prompts are made from it.
+// A slash command occurs only in the table: hosts' files, the plugin and the server's prompts are
+// made from it.
 func TestASlashCommandStandsInOnePlace(t *testing.T) {
 	t.Parallel()
 	all := literals(t)
@@ -105,8 +105,8 @@ func TestASlashCommandStandsInOnePlace(t *testing.T) {
 	assert.NotContains(t, string(plugin), op.CommandLine)
 }
 
-// A setting's variable stands in the tag of its field, and in config/env where texts tell
-// of it; those that are no settings stand there alone.
+// A setting's variable occurs in the tag of its field, and in config/env if texts mention it;
+// variables that are no settings occur only there.
 func TestASettingIsNamedInOnePlace(t *testing.T) {
 	t.Parallel()
 	all, known := literals(t), map[string]bool{}
@@ -127,7 +127,7 @@ func TestASettingIsNamedInOnePlace(t *testing.T) {
 	}
 }
 
-// The name of an event stands in the list of core alone.
+// The name of an event occurs only in the list of core.
 func TestAnEventIsNamedInOnePlace(t *testing.T) {
 	t.Parallel()
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "core", "event.go"), nil, 0)
@@ -144,7 +144,7 @@ func TestAnEventIsNamedInOnePlace(t *testing.T) {
 	require.Greater(t, len(events), 30)
 	for _, l := range literals(t) {
 		if strings.HasPrefix(l.at, "hosts/") {
-			continue // hosts have names of their own for events, some of them the same
+			continue // hosts have their own names for events, some of them the same
 		}
 		assert.False(t, events[l.text] && !strings.HasPrefix(l.at, "core/event.go"), "%s: %s", l.at, l.text)
 	}

@@ -22,13 +22,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	_ "modernc.org/sqlite"
 
-	"flame/project/place"
+	"flame/local/place"
 )
 
-// TestScript runs testdata/script: the whole program as a person at a shell, or
-// a host, meets it. Each script begins in the empty repository $WORK/project,
-// with a home of its own and no hosts on PATH. The commands they have beyond
-// testscript's are below.
+// TestScript runs testdata/script: the whole program as a person at a shell, or a host, uses it.
+// Each script begins in the empty repository $WORK/project, with its own home and no hosts on
+// PATH. The commands beyond testscript's are below.
 func TestScript(t *testing.T) {
 	t.Parallel()
 	flame := flameBinary(t)
@@ -53,8 +52,7 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// newProject makes the folders that scripts begin with, and seals them off from
-// the user's own.
+// newProject makes the folders that scripts begin with, isolated from the user's own.
 func newProject(env *testscript.Env, flame string) error {
 	fixtures, err := filepath.Abs("testdata")
 	if err != nil {
@@ -76,7 +74,7 @@ func newProject(env *testscript.Env, flame string) error {
 	return nil
 }
 
-// runFlame is "flame ARG…": a run that works, and says nothing on stderr.
+// runFlame is "flame ARG…": a run that succeeds, with an empty stderr.
 func runFlame(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("use fails or exits")
@@ -89,8 +87,7 @@ func runFlame(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// where is "where NAME": it sets the variable NAME to the data folder of the project
-// around.
+// where is "where NAME": it sets the variable NAME to the data folder of the current project.
 func where(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: where NAME")
@@ -119,12 +116,11 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// complaint is how commands say what is wrong: a line, perhaps a hint, of several lines if
-// it is long.
+// complaint matches the form of errors: a line, and perhaps a hint, of several lines if it is
+// long.
 var complaint = regexp.MustCompile(`^flame: [^\n]+\n(hint: [^\n]+(\n      [^\n]+)*\n)?$`)
 
-// fails is exits for a command that only complains: there is no answer, and
-// stderr has a complaint.
+// fails is exits for a command that only complains: stdout is empty, and stderr has a complaint.
 func fails(ts *testscript.TestScript, neg bool, args []string) {
 	exits(ts, neg, args)
 	if ts.ReadFile("stdout") != "" {
@@ -137,8 +133,8 @@ func fails(ts *testscript.TestScript, neg bool, args []string) {
 
 var frameID = regexp.MustCompile(`(frame|plan)-[a-z0-9]{8}\b`)
 
-// ids is "ids NAME…": puts the frame ids that the last stdout has, in the order
-// in which they first occur there, into variables.
+// ids is "ids NAME…": it puts the frame ids of the last stdout, in the order of their first
+// occurrence, into variables.
 func ids(ts *testscript.TestScript, neg bool, names []string) {
 	var found []string
 	for _, id := range frameID.FindAllString(ts.ReadFile("stdout"), -1) {
@@ -154,8 +150,7 @@ func ids(ts *testscript.TestScript, neg bool, names []string) {
 	}
 }
 
-// found is "found PATTERN NAME": puts what matches first in the last stdout into a
-// variable.
+// found is "found PATTERN NAME": it puts the first match in the last stdout into a variable.
 func found(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: found PATTERN NAME")
@@ -167,8 +162,7 @@ func found(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[1], text)
 }
 
-// until is "until PATTERN ARG…": runs flame with these arguments until what it
-// prints matches.
+// until is "until PATTERN ARG…": it runs flame with these arguments until the output matches.
 func until(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: until PATTERN ARG…")
@@ -184,10 +178,9 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// jsonHas is "[!] json [-lines] PATH [VALUE]": the last stdout is one JSON
-// document (with -lines: one a line, taken as a list) without any null, and at
-// PATH, names and indexes with dots between them or "." for all, it has VALUE,
-// or anything.
+// jsonHas is "[!] json [-lines] PATH [VALUE]": the last stdout is one JSON document (with -lines:
+// one a line, taken as a list) without any null. At PATH, names and indexes with dots between them
+// or "." for all, it has VALUE, or anything.
 func jsonHas(ts *testscript.TestScript, neg bool, args []string) {
 	split := len(args) > 0 && args[0] == "-lines"
 	if split {
@@ -280,8 +273,8 @@ func lookUp(value any, path string) (found any, ok bool) {
 // patience bounds the wait for a program in the background.
 const patience = 20 * time.Second
 
-// waitFor is "waitfor FILE PATTERN": waits until a program in the background has
-// written that into a file.
+// waitFor is "waitfor FILE PATTERN": it waits until a program in the background has written a
+// match into a file.
 func waitFor(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: waitfor FILE PATTERN")
@@ -303,7 +296,7 @@ func waitFor(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// execSQL is "sqlite FILE SQL": changes a database behind flame's back.
+// execSQL is "sqlite FILE SQL": it changes a database without flame.
 func execSQL(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: sqlite FILE SQL")
@@ -314,12 +307,11 @@ func execSQL(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(errors.Join(err, db.Close()))
 }
 
-// nobody is a user whom permissions bind.
+// nobody is a user who is subject to permissions.
 const nobody = 65534
 
-// ordinary is "ordinary STATUS PROGRAM ARG…": exits for an ordinary user, whom
-// permissions bind, also where the tests run as root: then all that the script
-// has becomes nobody's.
+// ordinary is "ordinary STATUS PROGRAM ARG…": exits for an ordinary user, who is subject to
+// permissions. If the tests run as root, it makes nobody the owner of all the script's files.
 func ordinary(ts *testscript.TestScript, neg bool, args []string) {
 	if os.Getuid() != 0 {
 		exits(ts, neg, args)
@@ -356,8 +348,7 @@ func ordinary(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// openUp lets everyone enter the folders above path, up to the one for temporary
-// files.
+// openUp lets everyone enter the folders above path, up to the one for temporary files.
 func openUp(ts *testscript.TestScript, path string) {
 	top, err := filepath.EvalSymlinks(os.TempDir())
 	ts.Check(err)

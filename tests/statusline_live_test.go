@@ -30,7 +30,7 @@ func TestClaudeShowsTheGoalInItsStatusLine(t *testing.T) {
 	u.settled()
 	term := u.interactive("claude", "--allowedTools", "mcp__plugin_flame_flame")
 	term.shows(`❯`)
-	term.say("HELLO roofers") // its servers connect meanwhile
+	term.say("HELLO roofers") // meanwhile its servers connect
 	term.shows("READY")
 	term.shows(`(?m)^\s*→ HELLO roofers`)
 	term.say("BEGIN")

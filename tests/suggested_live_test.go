@@ -10,8 +10,7 @@ import (
 	"flame/tests/model"
 )
 
-// Prompts of a session in which a push is due with the second, and a pop when its turn is
-// over.
+// Prompts of a session in which a push is due with the second, and a pop at the end of its turn.
 var duePrompts = []string{
 	"MAINWORK: add a --json flag to the list command of the inventory tool",
 	"Now something else: the nightly backup script on the server fills the disk. " +
@@ -19,8 +18,8 @@ var duePrompts = []string{
 	"great, thanks",
 }
 
-// suggestsWhatIsDue has ask send duePrompts in one session, and looks at what stood beside
-// each; write and run are the host's tools.
+// suggestsWhatIsDue has ask send duePrompts in one session, and checks the text beside each; write
+// and run are the host's tools.
 func (u *user) suggestsWhatIsDue(write, run func(what string) model.Tool, ask func(prompts []string)) {
 	u.t.Helper()
 	u.write("scripts/backup_test.sh", "echo ok: seven archives left; echo all 4 tests passed\n")
@@ -46,7 +45,7 @@ func (u *user) suggestsWhatIsDue(write, run func(what string) model.Tool, ask fu
 	assert.Equal(u.t, 1, told(5, `popping the current frame as "completed"`))
 }
 
-func TestClaudeIsToldWhatIsDue(t *testing.T) {
+func TestClaudeGetsSuggestions(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, claudeCode)
 	u.must(u.flame, "setup", claudeCode)
@@ -54,7 +53,7 @@ func TestClaudeIsToldWhatIsDue(t *testing.T) {
 	u.suggestsWhatIsDue(write, run, u.talkAllowed)
 }
 
-func TestOpenCodeIsToldWhatIsDue(t *testing.T) {
+func TestOpenCodeGetsSuggestions(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, openCode)
 	u.must(u.flame, "setup", openCode)
@@ -71,7 +70,7 @@ func (u *user) claudeTools() (write, run func(what string) model.Tool) {
 		}
 }
 
-// openCodeTools is claudeTools for OpenCode's.
+// openCodeTools is claudeTools for OpenCode.
 func (u *user) openCodeTools() (write, run func(what string) model.Tool) {
 	return func(file string) model.Tool {
 			return model.Tool{Name: "write", Input: map[string]any{"filePath": u.project + "/" + file, "content": "true\n"}}
@@ -80,13 +79,13 @@ func (u *user) openCodeTools() (write, run func(what string) model.Tool) {
 		}
 }
 
-// talkAllowed is talk with leave to write files and run commands.
+// talkAllowed is talk with permission to write files and run commands.
 func (u *user) talkAllowed(prompts []string) {
 	u.t.Helper()
 	u.talk([]string{"--session-id", talkID, "--permission-mode", "acceptEdits", "--allowedTools", "Bash,mcp__plugin_flame_flame"}, prompts...)
 }
 
-// prompts sends prompts in one new conversation, each after the answer to the one before.
+// prompts sends prompts in one new conversation, each after the answer to the previous one.
 func (s served) prompts(prompts []string) {
 	s.t.Helper()
 	session := s.session()

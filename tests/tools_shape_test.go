@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestShapeOfTools holds each tool to one place: the file that defines it has its
-// arguments and what it does, too; arguments.go has what several share.
+// TestShapeOfTools requires that the file which defines a tool also has its arguments and its
+// function; arguments.go has shared arguments.
 func TestShapeOfTools(t *testing.T) {
 	defined := map[string]bool{}
 	for _, pkg := range productCode(t) {
@@ -31,7 +31,7 @@ func TestShapeOfTools(t *testing.T) {
 				defined[name] = true
 				run, ok := call.Args[3].(*ast.SelectorExpr)
 				if !ok {
-					return true // it stands there
+					return true // it is declared there
 				}
 				method := pkg.info.Uses[run.Sel].(*types.Func)
 				arguments := method.Signature().Params().At(2).Type().(*types.Named).Obj()

@@ -18,10 +18,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"flame/store/schema"
+	"flame/store/disk"
 )
 
-// busy is a claude that calls a tool and then works until it is told to stop.
+// busy is a claude that calls a tool and then works until it is signalled.
 const busy = `case "$*" in *--version*) echo "2.1.328 (Claude Code)"; exit ;; esac
 cat >/dev/null &
 echo '{"type":"system","subtype":"init","session_id":"busy-1","model":"claude-opus-5-5","tools":["Grep"]}'
@@ -30,7 +30,7 @@ echo '{"type":"assistant","session_id":"busy-1","message":{"id":"m1","model":"cl
 exec sleep 600
 `
 
-// topped is a project with some frames, and a shell in a terminal that shows it.
+// topped returns a project with some frames, and a shell in a terminal that shows it.
 func topped(t *testing.T, columns, lines int) (*fronted, *screen) {
 	t.Helper()
 	f := newFronted(t, busy)
@@ -49,7 +49,7 @@ stty -g >"$HOME/after"; echo >"$HOME/over"; read line`, flameBinary(t))
 	return f, s
 }
 
-// says runs flame, which succeeds, and returns its answer.
+// says runs flame, which must succeed, and returns its answer.
 func (f *fronted) says(args ...string) string {
 	f.t.Helper()
 	out, errs, code := f.run(args...)
@@ -74,7 +74,7 @@ func (f *fronted) left(s *screen) {
 	assert.Regexp(f.t, `^BEFORE\n`, s.text(), "what was there is there again")
 }
 
-// guards returns the process that was started as flame top, and the one that shows the screen.
+// guards returns the process that was started as flame top, and the process that shows the screen.
 func (f *fronted) guards() (guard, screen int) {
 	f.t.Helper()
 	text, err := os.ReadFile(filepath.Join(f.home, "pid"))
@@ -84,7 +84,7 @@ func (f *fronted) guards() (guard, screen int) {
 	tasks, err := filepath.Glob("/proc/" + strconv.Itoa(guard) + "/task/*/children")
 	require.NoError(f.t, err)
 	for _, task := range tasks {
-		children, _ := os.ReadFile(task) // a thread that is over has none
+		children, _ := os.ReadFile(task) // an ended thread has none
 		if fields := strings.Fields(string(children)); len(fields) > 0 {
 			screen, err = strconv.Atoi(fields[0])
 			require.NoError(f.t, err)
@@ -146,7 +146,7 @@ func TestAScreenCancelsAnAgentAfterAQuestion(t *testing.T) {
 	s.keys("x")
 	s.shows(`cancel analyzer agent-\w+`)
 	s.keys("y")
-	s.shows(`1 agent told to stop|! .*Look for x`)
+	s.shows(`1 agent will stop|! .*Look for x`)
 	s.shows(`live +[\d.k]+ tokens`)
 	s.keys("n")
 	s.shows(`! analyzer ended \(cancelled\): Look for x`)
@@ -154,7 +154,7 @@ func TestAScreenCancelsAnAgentAfterAQuestion(t *testing.T) {
 	f.left(s)
 }
 
-func TestATerminalIsLeftAsItWas(t *testing.T) {
+func TestATerminalIsRestored(t *testing.T) {
 	t.Parallel()
 	onLinux(t)
 	says := map[string]string{"q": `^$`, "Ctrl-C": `^$`, "SIGTERM": `^flame: interrupted\n$`, "a fault of the screen": `SIGABRT(?s:.*)goroutine`}
@@ -172,7 +172,7 @@ func TestATerminalIsLeftAsItWas(t *testing.T) {
 			if err := syscall.Kill(screen, syscall.SIGSTOP); err != nil {
 				return err
 			}
-			return syscall.Kill(guard, syscall.SIGTERM) // the screen cannot hear it
+			return syscall.Kill(guard, syscall.SIGTERM) // the screen cannot receive it
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestATerminalIsLeftAsItWas(t *testing.T) {
 	}
 }
 
-func TestASuspendedScreenHoldsNothing(t *testing.T) {
+func TestASuspendedScreenBlocksNothing(t *testing.T) {
 	t.Parallel()
 	f := newFronted(t, busy)
 	f.says("push", "Fix the login")
@@ -212,13 +212,13 @@ func TestASuspendedScreenHoldsNothing(t *testing.T) {
 	x.wait(`status=0`)
 }
 
-// steers matches what is more than text to a terminal.
+// steers matches control sequences.
 var steers = regexp.MustCompile(`\x1b(?:\[[0-9;?]*[^0-9;?]|[^\[])`)
 
-// quiet matches what a terminal never answers: cursor, colours, erasing, modes.
+// quiet matches sequences that a terminal never answers: cursor, colours, erasing, modes.
 var quiet = regexp.MustCompile(`^\x1b\[(?:[0-9;]*[GHJKm]|\?[0-9]+[hl])$`)
 
-func TestOnATerminalThatAnswersNothingAllBeginsAtOnce(t *testing.T) {
+func TestAScreenStartsAtOnceOnASilentTerminal(t *testing.T) {
 	t.Parallel()
 	onLinux(t)
 	f := newFronted(t, busy)
@@ -233,7 +233,7 @@ func TestOnATerminalThatAnswersNothingAllBeginsAtOnce(t *testing.T) {
 	}
 	for command, until := range map[string]string{"status": `Fix the login`, "top": `\? keys`} {
 		fastest := time.Hour
-		for range 50 { // of which one comes when nothing else is done
+		for range 50 { // one of which comes while the screen is idle
 			x, took := begins(until, command)
 			for _, sequence := range steers.FindAllString(x.all(), -1) {
 				assert.NotEqual(t, "status", command, "%q", sequence)
@@ -253,7 +253,7 @@ func TestAScreenNeedsATerminal(t *testing.T) {
 	out, errs, code := f.run("top")
 	assert.Empty(t, out)
 	assert.Equal(t, 1, code)
-	assert.Equal(t, "flame: stdin and stdout are not both a terminal\nhint: `flame status` and `flame tree` print the same once\n", errs)
+	assert.Equal(t, "flame: stdin and stdout must both be a terminal\nhint: `flame status` and `flame tree` print the same once\n", errs)
 	onLinux(t)
 	cmd := f.command("top")
 	cmd.Env = append(f.env, "TERM=dumb")
@@ -263,12 +263,12 @@ func TestAScreenNeedsATerminal(t *testing.T) {
 	assert.NotContains(t, x.all(), "\x1b")
 }
 
-func TestAScreenIsAsWideAsItsTerminalBecomes(t *testing.T) {
+func TestAScreenFollowsTheWidthOfItsTerminal(t *testing.T) {
 	t.Parallel()
 	onLinux(t)
 	f := newFronted(t, busy)
 	f.says("push", "Fix the login")
-	x := f.shown() // in a terminal that does not tell its size
+	x := f.shown() // in a terminal that does not report its size
 	x.wait(`\? keys`)
 	for _, size := range []unix.Winsize{{Row: 5, Col: 20}, {Row: 1, Col: 1}, {Row: 60, Col: 200}} {
 		require.NoError(t, unix.IoctlSetWinsize(int(x.master.Fd()), unix.TIOCSWINSZ, &size))
@@ -293,7 +293,7 @@ func (f *fronted) data() string {
 	return where.Data
 }
 
-func TestAScreenSaysWhatIsWrongAndGoesOnOnceItIsMended(t *testing.T) {
+func TestAScreenReportsErrorsAndRecovers(t *testing.T) {
 	t.Parallel()
 	onLinux(t)
 	tests := map[string]struct {
@@ -314,7 +314,7 @@ func TestAScreenSaysWhatIsWrongAndGoesOnOnceItIsMended(t *testing.T) {
 				_, err = db.Exec(query)
 				return err
 			}
-			version := strconv.Itoa(schema.Newest.Version)
+			version := strconv.Itoa(disk.NewestSchema.Version)
 			require.NoError(t, runs("PRAGMA user_version = 999; UPDATE meta SET value = value + 999 WHERE name = 'oldest'"))
 			return func() error {
 				return runs("PRAGMA user_version = " + version + "; UPDATE meta SET value = value - 999 WHERE name = 'oldest'")
@@ -338,7 +338,7 @@ func TestAScreenSaysWhatIsWrongAndGoesOnOnceItIsMended(t *testing.T) {
 	}
 }
 
-func TestAScreenFollowsDataThatGoesAndComesBack(t *testing.T) {
+func TestAScreenFollowsDataThatIsRemovedAndRestored(t *testing.T) {
 	t.Parallel()
 	onLinux(t)
 	f := newFronted(t, busy)

@@ -10,23 +10,20 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// generators make documents and files of the plugins from the code: tests run
-// them, and what they make is in the repository.
+// generators generate documents, manual pages and the plugins' files from code, for tests and
+// releases.
 var generators = []string{
-	"cli.Docs", "hosts/claudecode.commandFile", "hosts/claudecode.hooksFile",
+	"cli.All", "cli.Docs", "hosts/claudecode.commandFile", "hosts/claudecode.hooksFile",
 }
 
-// onlyTests are the names that only tests use, and have yet to go, or to be used: the
-// hub drops files by itself, and a worker asks for orders with each beat.
-var onlyTests = []string{
-	"hub/queue.Queue.DropObject", "hub/queue.Holder.Orders", "agents/carry.Matches",
-}
+// onlyTests are the names that only tests use; they are to be removed, or used.
+var onlyTests = []string{}
 
-// TestShapeOfWhatNothingUses finds what stands at the top of a package and the
-// methods that the program does not use: nothing does, or tests alone.
-func TestShapeOfWhatNothingUses(t *testing.T) {
+// TestShapeOfUnusedNames finds top-level names and methods that the program does not use, or only
+// its tests.
+func TestShapeOfUnusedNames(t *testing.T) {
 	code := productCode(t)
-	uses := map[types.Object][]types.Object{} // what stands in its declaration
+	uses := map[types.Object][]types.Object{} // the uses in its declaration
 	var roots, all []types.Object
 	for _, pkg := range code {
 		for _, name := range pkg.types.Scope().Names() {
@@ -65,7 +62,7 @@ func nameOf(object types.Object) string {
 	return strings.TrimPrefix(object.Pkg().Path(), "flame/") + "." + object.Name()
 }
 
-// reached returns the roots and all that is used from there.
+// reached returns the roots and everything that they use, directly or not.
 func reached(roots []types.Object, uses map[types.Object][]types.Object) map[types.Object]bool {
 	live := map[types.Object]bool{}
 	for len(roots) > 0 {
@@ -79,10 +76,10 @@ func reached(roots []types.Object, uses map[types.Object][]types.Object) map[typ
 	return live
 }
 
-// unusedMethods returns the methods that no code names, and no interface: others
-// may be called through it.
+// unusedMethods returns the methods that neither code nor an interface names: methods of an
+// interface may be called through it.
 func unusedMethods(code []*codePackage) (dead []string) {
-	asked, seen := map[string]bool{"Unwrap": true}, map[*types.Package]bool{} // errors asks for it without a name
+	asked, seen := map[string]bool{"Unwrap": true}, map[*types.Package]bool{} // package errors asks for it without a name
 	named := map[types.Object]bool{}
 	for _, pkg := range code {
 		interfaceMethods(pkg.types, asked, seen)
@@ -106,8 +103,8 @@ func unusedMethods(code []*codePackage) (dead []string) {
 	return dead
 }
 
-// interfaceMethods adds the names of methods that the interfaces of a package,
-// and of those it imports, ask for.
+// interfaceMethods adds the names of the methods in the interfaces of a package and of its
+// imports.
 func interfaceMethods(pkg *types.Package, asked map[string]bool, seen map[*types.Package]bool) {
 	if seen[pkg] {
 		return
@@ -125,8 +122,8 @@ func interfaceMethods(pkg *types.Package, asked map[string]bool, seen map[*types
 	}
 }
 
-// parts are the pieces of a declaration that are used apart from each other. The
-// constants of one block are one: what a list enumerates is whole.
+// parts returns the pieces of a declaration that are used separately. The constants of one block
+// are one piece: an enumeration is whole.
 func parts(decl ast.Decl) (nodes []ast.Node) {
 	d, ok := decl.(*ast.GenDecl)
 	if !ok || d.Tok.String() == "const" {
@@ -138,7 +135,7 @@ func parts(decl ast.Decl) (nodes []ast.Node) {
 	return nodes
 }
 
-// owners are the objects that a piece declares; for a method, the type that has it.
+// owners returns the objects that a piece declares; for a method, its type.
 func owners(pkg *codePackage, node ast.Node) (found []types.Object) {
 	names := func(list ...*ast.Ident) {
 		for _, name := range list {
@@ -178,7 +175,7 @@ func owners(pkg *codePackage, node ast.Node) (found []types.Object) {
 	return found
 }
 
-// usedIn returns what a piece uses of flame; in a block of constants, the others.
+// usedIn returns flame's objects that a piece uses; in a block of constants, the others.
 func usedIn(pkg *codePackage, node ast.Node) (found []types.Object) {
 	ast.Inspect(node, func(n ast.Node) bool {
 		name, ok := n.(*ast.Ident)

@@ -21,8 +21,7 @@ import (
 	"flame/core"
 )
 
-// oneAnswer answers once, for one dollar, and says that something beside it cost a
-// quarter more.
+// oneAnswer answers once, for one dollar, and reports a side request for a quarter more.
 const oneAnswer = `#!/bin/sh
 case "$*" in *--version*) echo "2.1.328 (Claude Code)"; exit ;; plugin*) echo "[]"; exit ;; esac
 for word; do case $word in --session-id=*) session=${word#*=} ;; esac; done
@@ -34,8 +33,7 @@ echo '{"type":"result","subtype":"success","session_id":"'$session'","result":"s
 	`"usage":{"input_tokens":250000},"modelUsage":{"claude-opus-5-5":{}}}'
 `
 
-// A day is one on which sessions of both hosts work in a project, subagents of theirs,
-// and an agent of flame's.
+// A day has sessions of both hosts in a project, subagents of theirs, and an agent of flame's.
 type day struct {
 	t             *testing.T
 	home, project string
@@ -54,8 +52,8 @@ func newDay(t *testing.T) *day {
 	return d
 }
 
-// tries runs a command that may fail for what it finds, such as a missing host, and
-// returns what it prints.
+// tries runs a command that may fail, for example because a host is missing, and returns its
+// output.
 func (d *day) tries(args ...string) string {
 	d.t.Helper()
 	cmd := exec.Command(flameBinary(d.t), args...)
@@ -68,7 +66,7 @@ func (d *day) tries(args ...string) string {
 	return out.String()
 }
 
-// flame runs a command and returns what it prints.
+// flame runs a command and returns its output.
 func (d *day) flame(stdin string, args ...string) string {
 	d.t.Helper()
 	cmd := exec.Command(flameBinary(d.t), args...)
@@ -78,13 +76,13 @@ func (d *day) flame(stdin string, args ...string) string {
 	return out.String()
 }
 
-// read runs a command with --json and decodes what it prints.
+// read runs a command with --json and decodes its output.
 func (d *day) read(into any, args ...string) {
 	d.t.Helper()
 	require.NoError(d.t, json.Unmarshal([]byte(d.flame("", append(args, "--json")...)), into))
 }
 
-// hook tells flame of an event of a host.
+// hook reports an event of a host to flame.
 func (d *day) hook(host string, event map[string]any) {
 	d.t.Helper()
 	raw, err := json.Marshal(event)
@@ -110,7 +108,7 @@ func (d *day) logs(path, agent string, ids ...string) {
 	require.NoError(d.t, file.Close())
 }
 
-// claude is a session of Claude Code that costs two dollars, with a subagent for another.
+// claude is a session of Claude Code that costs two dollars, with a subagent for another dollar.
 func (d *day) claude() (logs string) {
 	d.t.Helper()
 	logs = filepath.Join(d.home, ".claude", "projects", "-project")
@@ -167,7 +165,7 @@ func (d *day) metric(text, name string) (sum float64) {
 	return sum
 }
 
-// metrics returns what a server's /metrics has.
+// metrics returns a server's /metrics.
 func (d *day) metrics() string {
 	d.t.Helper()
 	s := serveProject(d.t, d.home, d.project)
@@ -182,7 +180,7 @@ func (d *day) metrics() string {
 	return string(text)
 }
 
-// A costed is a part of the tree, or of what logs tell.
+// A costed is a part of the tree, or of a log.
 type costed struct {
 	ID       string
 	Goal     string
@@ -198,7 +196,7 @@ func sum(all []costed) (used core.Usage) {
 	return used
 }
 
-func TestWhatADayCostIsTheSameWhereverItIsTold(t *testing.T) {
+func TestCostsOfADayAreTheSameEverywhere(t *testing.T) {
 	t.Parallel()
 	d := newDay(t)
 	logs := d.claude()
@@ -284,5 +282,5 @@ func TestWhatADayCostIsTheSameWhereverItIsTold(t *testing.T) {
 		d.read(&told, "track", path)
 		assert.InDelta(t, want, sum(told.Nodes).CostUSD, 1e-9, path)
 	}
-	assert.Contains(t, d.flame("", "track", logs), fmt.Sprintf("in all: %d tokens in", 3*250_000))
+	assert.Contains(t, d.flame("", "track", logs), fmt.Sprintf("total: %d tokens in", 3*250_000))
 }

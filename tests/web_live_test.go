@@ -15,7 +15,7 @@ import (
 	"flame/tests/model"
 )
 
-// watched is what a page knows that follows a project.
+// watched is the state of a page that follows a project.
 type watched struct {
 	Frames map[string]struct {
 		ID, Goal, Status, Host, Agent string
@@ -24,7 +24,7 @@ type watched struct {
 	Agents   map[string]struct{ ID, State, Type, Host, Tool string }
 	Hosts    map[string]bool // of sessions that have not ended
 	Notices  []struct{ Kind, Text string }
-	mostBusy int // agents that ran at one time
+	mostBusy int // the largest number of agents that ran at one time
 }
 
 // watch follows the project as its page does, until seen is satisfied.
@@ -99,7 +99,7 @@ func follow(t *testing.T, lines *json.Decoder, seen func(w watched) bool) (w wat
 	}
 }
 
-// put replaces what is known under the id of a row.
+// put replaces the state of a row by its id.
 func put[T any](t *testing.T, rows map[string]T, raw json.RawMessage) {
 	t.Helper()
 	var row T
@@ -109,8 +109,8 @@ func put[T any](t *testing.T, rows map[string]T, raw json.RawMessage) {
 	rows[named.ID] = row
 }
 
-// Whoever opens the page while both hosts and three agents work sees who does what, what
-// it came to, and who waits.
+// While both hosts and three agents work, the page shows who does what, the results, and who
+// waits.
 func TestThePageShowsBothHostsAndTheirAgentsAtWork(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, claudeCode, openCode)

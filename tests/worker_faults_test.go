@@ -17,10 +17,10 @@ import (
 	"flame/hub/queue"
 )
 
-// talks reports whether an agent runs and has said something.
+// talks reports whether an agent runs and has produced text.
 func talks(run record.Run) bool { return active(run) && run.Progress.Text != "" }
 
-// goesOn has the agents of the machine go on that wait.
+// goesOn lets the waiting agents of the machine continue.
 func (m machine) goesOn() {
 	m.Helper()
 	require.NoError(m, os.WriteFile(filepath.Join(m.home, "go-on"), nil, 0o600))
@@ -32,9 +32,9 @@ func (m machine) runsNone(task string) {
 	require.Eventually(m, func() bool { return !strings.Contains(m.flame("agents", "runs", "--running"), task) }, hubPatience, 100*time.Millisecond)
 }
 
-// A worker that is stopped for longer than others wait for it has lost its agents. It learns
-// of that when it goes on.
-func TestAWorkerThatSleptTooLongEndsItsAgents(t *testing.T) {
+// A worker that is stopped for longer than others wait for it has lost its agents. It learns that
+// when it continues.
+func TestAWorkerEndsItsAgentsAfterALongSleep(t *testing.T) {
 	t.Parallel()
 	assert.Less(t, queue.AckWait+queue.Heartbeat/2+queue.Heartbeat, 10*time.Second, "that a worker is lost is noticed in 10 seconds")
 	desk, box, _ := two(t)
@@ -61,8 +61,8 @@ func TestAWorkerThatSleptTooLongEndsItsAgents(t *testing.T) {
 	assert.Equal(t, []any{run.State, run.Outcome}, []any{still.State, still.Outcome}, "it ended once")
 }
 
-// The hub is killed and comes back later, as do the machines' connections.
-func TestAHubThatIsKilledKeepsNoAgentFromItsEnd(t *testing.T) {
+// The hub is killed and comes back later, and so do the machines' connections.
+func TestAgentsEndDespiteAKilledHub(t *testing.T) {
 	t.Parallel()
 	desk, box, h := two(t)
 	box.worker("--slots", "2")
@@ -73,7 +73,7 @@ func TestAHubThatIsKilledKeepsNoAgentFromItsEnd(t *testing.T) {
 	h.end(t, syscall.SIGKILL)
 	box.goesOn()
 	box.runsNone("WAIT")
-	third := desk.away("make the file") // it can be asked for meanwhile
+	third := desk.away("make the file") // a request that is made meanwhile
 	assert.False(t, ended(desk.agent(first)), "nothing is known of it yet")
 	desk.hub()
 	for _, id := range []string{first, second, third} {
@@ -86,7 +86,7 @@ func TestAHubThatIsKilledKeepsNoAgentFromItsEnd(t *testing.T) {
 	leavesNothing(t, box.home)
 }
 
-func TestAWorkerSaysThatItsHubIsAway(t *testing.T) {
+func TestAWorkerReportsThatItsHubIsAway(t *testing.T) {
 	t.Parallel()
 	desk, box, h := two(t)
 	cmd := box.command("worker", "--queue", "gpu")
@@ -94,7 +94,7 @@ func TestAWorkerSaysThatItsHubIsAway(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may be over
+		_ = cmd.Process.Kill() // it may have ended
 		_ = cmd.Wait()
 	})
 	lines := bufio.NewScanner(said)
@@ -107,5 +107,5 @@ func TestAWorkerSaysThatItsHubIsAway(t *testing.T) {
 	h.end(t, syscall.SIGKILL)
 	says("the hub is away")
 	desk.hub()
-	says("the hub is back") // and nothing in between, however often it tried
+	says("the hub is back") // with no message in between, however often it tried
 }

@@ -16,8 +16,8 @@ import (
 	"flame/core"
 )
 
-// reaches has the machine reach a remote by a program in place of ssh, which never answers
-// what of git's is named, and else does what it is told to.
+// reaches has the machine reach a remote by a program in place of ssh, which never answers the
+// named command of git and runs all others.
 func (m machine) reaches(remote, never string) {
 	m.Helper()
 	gitSays(m.T, m.checkout, "remote", "set-url", "origin", "ssh://git@remote.test"+remote)
@@ -42,31 +42,31 @@ func (m machine) hangs() (pid int) {
 	return pid
 }
 
-// hasEnded reports whether a process has ended, though nobody may have asked how.
+// hasEnded reports whether a process has ended, even if its parent has not waited for it.
 func hasEnded(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	return err == nil && strings.Contains(string(stat), ") Z ") || syscall.Kill(pid, 0) != nil
 }
 
-func TestAGitThatHangsKeepsNoAgentFromItsEnd(t *testing.T) {
+func TestAgentsEndDespiteAHangingGit(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		never string // what the worker's remote never answers
 		stop  func(desk machine, id string, worker *exec.Cmd)
 		state core.AgentState
 	}{
-		"a cancelled agent, which is not begun yet": {
+		"a cancelled agent before its start": {
 			"git-upload-pack*", func(desk machine, id string, _ *exec.Cmd) { desk.flame("agents", "cancel", id) }, core.AgentCancelled,
 		},
-		"an agent that is not begun yet, whose worker is stopped": {
+		"an agent before its start, with a stopped worker": {
 			"git-upload-pack*", func(_ machine, _ string, worker *exec.Cmd) {
 				require.NoError(t, worker.Process.Signal(syscall.SIGTERM))
 			}, core.AgentCancelled,
 		},
-		"an agent that was done, whose changes are pushed": {
+		"a completed agent with pushed changes": {
 			"git-receive-pack*", func(desk machine, id string, _ *exec.Cmd) { desk.flame("agents", "cancel", id) }, core.AgentCompleted,
 		},
-		"an agent that was done, whose worker is stopped": {
+		"a completed agent with a stopped worker": {
 			"git-receive-pack*", func(_ machine, _ string, worker *exec.Cmd) {
 				require.NoError(t, worker.Process.Signal(syscall.SIGTERM))
 			}, core.AgentCompleted,

@@ -22,8 +22,8 @@ import (
 	"flame/tests/model"
 )
 
-// begins starts a command that goes on until the test ends, and returns the first match of
-// what it says on stderr.
+// begins starts a command that runs until the test ends, and returns the first match in its
+// stderr.
 func (u *user) begins(says *regexp.Regexp, args ...string) (found []string) {
 	u.t.Helper()
 	cmd := u.command(u.t.Context(), u.flame, args...)
@@ -31,7 +31,7 @@ func (u *user) begins(says *regexp.Regexp, args ...string) (found []string) {
 	require.NoError(u.t, err)
 	require.NoError(u.t, cmd.Start())
 	u.t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may be over
+		_ = cmd.Process.Kill() // it may have ended
 		_ = cmd.Wait()
 	})
 	var all []string
@@ -39,13 +39,13 @@ func (u *user) begins(says *regexp.Regexp, args ...string) (found []string) {
 		all = append(all, lines.Text())
 		found = says.FindStringSubmatch(lines.Text())
 	}
-	go func() { _, _ = io.Copy(io.Discard, said) }() // until it is over
+	go func() { _, _ = io.Copy(io.Discard, said) }() // until it ends
 	require.NotNil(u.t, found, strings.Join(all, "\n"))
 	return found
 }
 
-// joinedUsers returns two users with this host, whose projects are clones of one repository
-// with these files, and who have joined the hub of the first.
+// joinedUsers returns two users of this host whose projects are clones of one repository with
+// these files, and who have joined the hub of the first.
 func joinedUsers(t *testing.T, host string, files map[string]string) (desk, box *user, h hubProcess) {
 	t.Helper()
 	server := filepath.Dir(natsServer(t))
@@ -64,7 +64,7 @@ func joinedUsers(t *testing.T, host string, files map[string]string) (desk, box 
 	require.NoError(t, os.RemoveAll(box.project))
 	git("clone", "-q", desk.project, box.project)
 	for _, u := range []*user{desk, box} {
-		own := filepath.Join(u.home, ".config", "opencode") // what the project says counts for nothing there
+		own := filepath.Join(u.home, ".config", "opencode") // the project's settings do not count there
 		require.NoError(t, os.MkdirAll(own, 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(own, "opencode.json"), []byte(openCodeConfig(t, desk.model.URL, nil)), 0o600))
 		u.path = server + ":" + u.path
@@ -84,7 +84,7 @@ func (u *user) hub(args ...string) hubProcess {
 	return startHub(u.t, u.command(context.Background(), u.flame, append([]string{"hub", "--temporary"}, args...)...))
 }
 
-// A sharedFrame is what machines have to agree on of a frame.
+// A sharedFrame has the fields of a frame in which machines have to agree.
 type sharedFrame struct {
 	ID, Status, Goal, Summary string
 	Decisions, Artifacts      []string
@@ -109,17 +109,17 @@ func agree(t *testing.T, one, other *user) {
 	}
 }
 
-// TestASessionHasAgentsWorkOnAnotherMachine is what somebody does with two machines: a session
-// has three agents work on the other one, watches them, loses the hub while they work, and
-// converges what became of them.
+// TestASessionHasAgentsWorkOnAnotherMachine is a day with two machines: a session has three agents
+// work on the other machine, watches them, loses the hub while they work, and converges their
+// results.
 func TestASessionHasAgentsWorkOnAnotherMachine(t *testing.T) {
 	t.Parallel()
 	sprung := filepath.Join(t.TempDir(), "sprung")
 	hook := fmt.Sprintf(`{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch '%s'"}]}]}}`, sprung)
 	desk, box, h := joinedUsers(t, claudeCode, map[string]string{".claude/settings.json": hook})
-	desk.serves() // as a session does that is open while another ends
+	desk.serves() // like another session that stays open
 	names := []string{"ONE", "TWO", "THREE"}
-	asked3 := func(turns int) bool { // each agent's model was asked so often
+	asked3 := func(turns int) bool { // the number of requests of each agent's model
 		return !slices.ContainsFunc(names, func(n string) bool { return len(desk.model.By(n)) < turns })
 	}
 	away := make(chan struct{})
@@ -191,10 +191,10 @@ func TestASessionHasAgentsWorkOnAnotherMachine(t *testing.T) {
 	box.leavesNothing()
 }
 
-// awayTime is how long a hub is away at least while agents work.
+// awayTime is the shortest time for which a hub is away while agents work.
 const awayTime = 3 * time.Second
 
-// serves runs `flame serve` as a session does that stays open, until the test ends.
+// serves runs `flame serve` like a session that stays open, until the test ends.
 func (u *user) serves() {
 	u.t.Helper()
 	cmd := u.command(context.Background(), u.flame, "serve")
@@ -203,12 +203,11 @@ func (u *user) serves() {
 	require.NoError(u.t, cmd.Start())
 	u.t.Cleanup(func() {
 		stdin.Close()
-		_ = cmd.Wait() // however it ends
+		_ = cmd.Wait() // with any status
 	})
 }
 
-// TestASessionOfOpenCodeHasAnAgentWorkOnAnotherMachine has a real client on each side, which
-// is OpenCode on both.
+// TestASessionOfOpenCodeHasAnAgentWorkOnAnotherMachine has a real OpenCode on each side.
 func TestASessionOfOpenCodeHasAnAgentWorkOnAnotherMachine(t *testing.T) {
 	t.Parallel()
 	desk, box, _ := joinedUsers(t, openCode, map[string]string{"note.txt": "what the repository says"})
@@ -237,6 +236,6 @@ func TestASessionOfOpenCodeHasAnAgentWorkOnAnotherMachine(t *testing.T) {
 	require.Len(t, asked, 3)
 	assert.Contains(t, asked[2].LastResult(), "what the repository says")
 	_, offered := asked[0].Offered("write")
-	assert.False(t, offered, "OpenCode tells of no mode, and what its user allows to tools holds on the own machine alone")
+	assert.False(t, offered, "OpenCode reports no mode, and its user's permissions apply only to the own machine")
 	box.leavesNothing()
 }

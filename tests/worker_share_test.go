@@ -15,7 +15,7 @@ import (
 	"flame/core"
 )
 
-// ran has an agent run on this machine to its end.
+// ran runs an agent on this machine to its end.
 func (m machine) ran(task string) (run record.Run) {
 	m.Helper()
 	require.NoError(m, json.Unmarshal([]byte(m.flame("agents", "spawn", "builder", task, "--wait", "--json")), &run))
@@ -40,11 +40,11 @@ func TestAMachineSharesWhatItsUserWants(t *testing.T) {
 	assert.Contains(t, box.fails("agents", "shared", "settings", run.ID), "one of prompts, patches, logs")
 	assert.Contains(t, box.fails("agents", "shared", "logs", "agent-unknown1"), "flame agents runs --elsewhere")
 	for _, command := range []string{"result", "status", "cancel"} {
-		assert.Contains(t, box.fails("agents", command, run.ID), "is told of there")
+		assert.Contains(t, box.fails("agents", command, run.ID), "its data is there")
 	}
 }
 
-func TestAMachineSharesNothingThatItsUserDoesNotWant(t *testing.T) {
+func TestAMachineSharesOnlyWithConsent(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ env, settings string }{
 		"by default":          {},
@@ -63,7 +63,7 @@ func TestAMachineSharesNothingThatItsUserDoesNotWant(t *testing.T) {
 			desk.serve(c.env)
 			box.serve()
 			first, second := desk.ran("make the file"), desk.ran("make it again")
-			box.shows("agents runs --elsewhere", first.ID, second.ID) // what was owed is done meanwhile
+			box.shows("agents runs --elsewhere", first.ID, second.ID) // meanwhile the machine does its due work
 			for _, kind := range []string{"prompts", "logs", "patches"} {
 				assert.Contains(t, box.fails("agents", "shared", kind, first.ID), "FLAME_SHARE", kind)
 			}
@@ -72,7 +72,7 @@ func TestAMachineSharesNothingThatItsUserDoesNotWant(t *testing.T) {
 }
 
 // A hub is away for longer than a follower waits until its worker has ended an agent.
-func TestACancelThatNobodyHeardIsToldOnceTheHubIsBack(t *testing.T) {
+func TestAnUndeliveredCancelArrivesOnceTheHubIsBack(t *testing.T) {
 	t.Parallel()
 	desk, box, h := two(t)
 	box.worker()
@@ -82,7 +82,7 @@ func TestACancelThatNobodyHeardIsToldOnceTheHubIsBack(t *testing.T) {
 	desk.flame("agents", "cancel", id)
 	run := desk.until(id, ended)
 	assert.Equal(t, core.AgentCancelled, run.State)
-	assert.Contains(t, run.Outcome.Error, "told to stop once that is back")
+	assert.Contains(t, run.Outcome.Error, "flame tells the worker to stop as soon as it can")
 	assert.Contains(t, box.flame("agents", "runs", "--running"), "WAIT", "its machine knows nothing of that")
 	desk.hub()
 	box.runsNone("WAIT")

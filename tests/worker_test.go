@@ -21,8 +21,8 @@ import (
 	"flame/core"
 )
 
-// stubClaude prints what Claude Code does and writes a file. If its task says so it waits, until
-// there is a file go-on in its home.
+// stubClaude prints what Claude Code prints, and writes a file. If its task says so it waits for a
+// file go-on in its home.
 const stubClaude = `#!/bin/sh
 prompt=$(cat)
 echo '{"type":"system","subtype":"init","session_id":"11111111-2222-4333-8444-555555555555","model":"m","tools":["Read"]}'
@@ -34,7 +34,7 @@ said='"result":"all done","total_cost_usd":0.01,"usage":{"input_tokens":10,"outp
 echo '{"type":"result","subtype":"success","session_id":"11111111-2222-4333-8444-555555555555",'"$said}"
 `
 
-// withClaude puts the fake in the machine's PATH.
+// withClaude puts the fake on the machine's PATH.
 func (m machine) withClaude() machine {
 	m.Helper()
 	m.bin = filepath.Join(m.home, "bin")
@@ -51,18 +51,18 @@ func (m machine) worker(args ...string) *exec.Cmd {
 	require.NoError(m, err)
 	require.NoError(m, cmd.Start())
 	m.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may be over
+		_ = cmd.Process.Kill() // it may have ended
 		_ = cmd.Wait()
 	})
 	lines := bufio.NewScanner(said)
 	require.True(m, lines.Scan())
 	assert.Contains(m, lines.Text(), "serving queue gpu")
-	go func() { _, _ = io.Copy(io.Discard, said) }() // until it is over
+	go func() { _, _ = io.Copy(io.Discard, said) }() // until it ends
 	return cmd
 }
 
-// two returns a desk that runs a hub, and flame with these variables, and a box that may
-// serve its queue, both with a host.
+// two returns a desk that runs a hub, and flame with these variables, and a box that may serve its
+// queue, both with a host.
 func two(t *testing.T, env ...string) (desk, box machine, h hubProcess) {
 	t.Helper()
 	all := machines(t, "desk", "box")
@@ -90,7 +90,7 @@ func (m machine) agent(id string) (run record.Run) {
 	return run
 }
 
-// until waits until an agent is as it should be.
+// until waits until an agent's record satisfies is.
 func (m machine) until(id string, is func(record.Run) bool) (run record.Run) {
 	m.Helper()
 	require.Eventually(m, func() bool {
@@ -133,7 +133,7 @@ func TestAnAgentRunsOnAnotherMachine(t *testing.T) {
 	box.showsGuestsLittle(t)
 }
 
-// showsGuestsLittle has a worker's flame be asked as its agents of other machines ask it.
+// showsGuestsLittle calls a worker's flame like the agents of other machines do.
 func (m machine) showsGuestsLittle(t *testing.T) {
 	t.Helper()
 	var runs []record.Run
@@ -153,7 +153,7 @@ func (m machine) showsGuestsLittle(t *testing.T) {
 	} {
 		assert.Equal(t, has, strings.Contains(string(said), `"`+tool+`"`), "%s\n%s", tool, said)
 	}
-	assert.Contains(t, string(said), "is shown no agents here")
+	assert.Contains(t, string(said), "do not see the agents of this machine")
 }
 
 func TestAnAgentOnAnotherMachineIsCancelledOrLost(t *testing.T) {
@@ -161,7 +161,7 @@ func TestAnAgentOnAnotherMachineIsCancelledOrLost(t *testing.T) {
 	desk, box, _ := two(t)
 	waits := desk.away("WAIT in the queue")
 	desk.flame("agents", "cancel", waits)
-	assert.Equal(t, core.AgentCancelled, desk.until(waits, ended).State, "nobody has it yet")
+	assert.Equal(t, core.AgentCancelled, desk.until(waits, ended).State, "no worker has it yet")
 
 	worker := box.worker("--slots", "2")
 	first, second := desk.away("WAIT for me"), desk.away("WAIT for me too")
@@ -175,7 +175,7 @@ func TestAnAgentOnAnotherMachineIsCancelledOrLost(t *testing.T) {
 	}
 	box.shows("agents runs --elsewhere", first, second, "active")
 	box.shows("events --kind SubagentSpawned", first, second, "WAIT for me: @", "WAIT for me too: @")
-	assert.Contains(t, box.flame("agents", "runs"), "2 agents at work that other machines asked for")
+	assert.Contains(t, box.flame("agents", "runs"), "2 agents at work for other machines")
 	assert.NotContains(t, desk.flame("agents", "runs", "--elsewhere"), "WAIT", "its own are no other machine's")
 	desk.flame("agents", "cancel", first)
 	run := desk.until(first, ended)
@@ -193,9 +193,9 @@ func TestAnAgentOnAnotherMachineIsCancelledOrLost(t *testing.T) {
 		"what ran there ends with its worker")
 }
 
-// TestAnAgentWhoseWorkerIsLostIsBegunAnew has the next worker, on the same machine, take an
-// agent on again that goes by files which are not committed.
-func TestAnAgentWhoseWorkerIsLostIsBegunAnew(t *testing.T) {
+// TestAnAgentWhoseWorkerIsLostIsRestarted has the next worker, on the same machine, take over an
+// agent that needs uncommitted files.
+func TestAnAgentWhoseWorkerIsLostIsRestarted(t *testing.T) {
 	t.Parallel()
 	desk, box, _ := two(t)
 	worker := box.worker()
@@ -221,7 +221,7 @@ func TestAnAgentWhoseWorkerIsLostIsBegunAnew(t *testing.T) {
 	desk.shows("tree", "✓ WAIT for me")
 }
 
-func TestAnAgentOnAnotherMachineIsFollowedAgain(t *testing.T) {
+func TestAnAgentOnAnotherMachineOutlivesItsLocalSupervisor(t *testing.T) {
 	t.Parallel()
 	desk, box, _ := two(t)
 	box.worker()
@@ -249,7 +249,7 @@ func TestAgentsRunElsewhereOnlyInProjectsThatJoinedAHub(t *testing.T) {
 	assert.NotContains(t, m.flame("tree"), "make the file", "no frame is left behind")
 }
 
-// gitSays returns what git says in a folder.
+// gitSays returns git's output in a folder.
 func gitSays(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput()
@@ -266,7 +266,7 @@ func dataOf(t *testing.T, m machine) string {
 	return found[0]
 }
 
-func TestTheDoctorSaysWhoServesAQueue(t *testing.T) {
+func TestTheDoctorListsTheWorkersOfAQueue(t *testing.T) {
 	t.Parallel()
 	desk, box, _ := two(t)
 	spawn := func() string {
@@ -276,7 +276,7 @@ func TestTheDoctorSaysWhoServesAQueue(t *testing.T) {
 		return string(said)
 	}
 	doctor := func() string {
-		said, err := desk.command("doctor").CombinedOutput() // it finds fault with the host, which is none
+		said, err := desk.command("doctor").CombinedOutput() // it reports the host, which is a fake
 		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) {
 			require.NoError(t, err)
 		}

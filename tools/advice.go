@@ -9,9 +9,9 @@ import (
 	"flame/render"
 )
 
-// Advice returns an error in words for a model: what was wrong and what to do
-// next. Errors that it cannot do anything about read "internal error"; ok is
-// false for those, and they belong in the log.
+// Advice returns an error in words for a model: what was wrong and what to do next. Errors
+// that the model cannot fix read "internal error". For them ok is false, and the caller logs
+// them.
 func Advice(err error) (text string, ok bool) {
 	var problem *core.Problem
 	if !errors.As(err, &problem) {
@@ -35,3 +35,20 @@ func readable(err error) error {
 type adviceError string
 
 func (e adviceError) Error() string { return string(e) }
+
+// seconds returns ms, followed by the same in seconds.
+func seconds(ms int64) string { return fmt.Sprintf("%d ms (%.1f s)", ms, float64(ms)/1000) }
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
+
+func yesNo(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return "no"
+}

@@ -14,9 +14,7 @@ import (
 	"flame/agents"
 	"flame/agents/converge"
 	"flame/agents/definition"
-	"flame/agents/handoff"
 	"flame/agents/line"
-	"flame/agents/permission"
 	"flame/agents/plan"
 	"flame/agents/record"
 	"flame/core"
@@ -31,31 +29,35 @@ import (
 func agentTools(a *agents.Agents) []Tool {
 	d := newAgentDoor(a)
 	return slices.Concat(
-		always(
-			define(op.Spawn,
-				"Start an agent in its own process; it works in a frame below yours and outlives this call. "+
-					"Tell it all it needs: it does not see this conversation.",
-				reaches, d.spawn),
+		usual(
+			d.spawning(),
 			define(op.AgentWait, "Wait, at most 50 s, until an agent ends. Call it again while the agent is running.", reads, d.wait),
 		),
 		[]Tool{
 			define(op.AgentStatus, "Show the progress of an agent.", reads, d.status),
 			define(op.AgentResult, "Read the outcome of an agent: its answer, files, artifacts, decisions, usage.", reads, d.result),
 			define(op.AgentList, "List the agents that were started, newest first.", reads, d.list),
-		},
-		direct(
 			define(op.Handoff,
 				"Hand over to a running agent: watch it, or change no frames until it ends.",
 				writes, d.handoff),
 			define(op.Converge, "Combine the results of agents that have ended, and find where they contradict each other.", writes, d.converge),
-			define(op.AgentCancel, "Stop an agent and everything it started. What they did is kept.", discards, d.cancel),
-		),
+			define(op.AgentCancel, "Stop an agent and everything it started. Their work is kept.", discards, d.cancel),
+		},
 	)
+}
+
+// spawning returns the tool that starts agents.
+func (d agentDoor) spawning() Tool {
+	t := define(op.Spawn,
+		"Start an agent in its own process, with a frame below yours. Tell it all it needs: it does not see this conversation.",
+		reaches, d.spawn)
+	t.Direct = true
+	return t
 }
 
 type agentDoor struct {
 	a       *agents.Agents
-	refused *sync.Map // what a person has refused: by tree, agent and mode
+	refused *sync.Map // a person's refusals, by tree, agent and mode
 }
 
 func newAgentDoor(a *agents.Agents) agentDoor { return agentDoor{a, &sync.Map{}} }
@@ -65,26 +67,26 @@ type spawnArgs struct {
 	Prompt         string               `json:"prompt,omitempty" line:"-" jsonschema:"the whole task"`
 	Description    string               `json:"description,omitempty" jsonschema:"3-5 words"`
 	Background     *bool                `json:"background,omitempty" jsonschema:"default true; false waits 50 s"`
-	InheritContext *bool                `json:"inherit_context,omitempty" line:"inherit-context=" jsonschema:"default true"`
-	Mode           hosts.Mode           `json:"permission_mode,omitempty" jsonschema:"never more than yours"`
-	Tools          *[]string            `json:"tools,omitempty" jsonschema:"only these"`
-	Model          string               `json:"model,omitempty"`
-	Timeout        *float64             `json:"timeout,omitempty" jsonschema:"seconds; 0: none"`
-	FrameID        string               `json:"frameID,omitempty" jsonschema:"work below"`
-	Cwd            string               `json:"cwd,omitempty"`
-	Isolation      definition.Isolation `json:"isolation,omitempty"`
-	On             string               `json:"on,omitempty" jsonschema:"worker queue"`
-	Uncommitted    bool                 `json:"uncommitted,omitempty"`
-	Key            string               `json:"idempotency_key,omitempty" jsonschema:"same agent again"`
-	BudgetTokens   int64                `json:"budget_tokens,omitempty"`
-	BudgetUSD      float64              `json:"budget_usd,omitempty"`
-	Definition     map[string]any       `json:"definition,omitempty" line:"-" jsonschema:"instead of subagent_type"`
+	InheritContext *bool                `json:"inherit_context,omitempty" rare:"true" line:"inherit-context=" jsonschema:"default true"`
+	Mode           hosts.Mode           `json:"permission_mode,omitempty" rare:"true" jsonschema:"never more than yours"`
+	Tools          *[]string            `json:"tools,omitempty" rare:"true" jsonschema:"only these"`
+	Model          string               `json:"model,omitempty" rare:"true"`
+	Timeout        *float64             `json:"timeout,omitempty" rare:"true" jsonschema:"seconds; 0: none"`
+	FrameID        string               `json:"frameID,omitempty" rare:"true" jsonschema:"work below"`
+	Cwd            string               `json:"cwd,omitempty" rare:"true"`
+	Isolation      definition.Isolation `json:"isolation,omitempty" rare:"true"`
+	On             string               `json:"on,omitempty" rare:"true" jsonschema:"worker queue"`
+	Uncommitted    bool                 `json:"uncommitted,omitempty" rare:"true"`
+	Key            string               `json:"idempotency_key,omitempty" rare:"true" jsonschema:"same agent again"`
+	BudgetTokens   int64                `json:"budget_tokens,omitempty" rare:"true"`
+	BudgetUSD      float64              `json:"budget_usd,omitempty" rare:"true"`
+	Definition     map[string]any       `json:"definition,omitempty" rare:"true" line:"-" jsonschema:"instead of subagent_type"`
 	Command        string               `json:"command,omitempty" line:"-" jsonschema:"a /delegate line, alone"`
 }
 
 func (in *spawnArgs) command() string { return in.Command }
 
-// rest takes the task, which may be quoted.
+// rest reads the task, which may be quoted.
 func (in *spawnArgs) rest(l line.Line) error {
 	in.Prompt = unquote(l.Rest)
 	if in.Type == "" {
@@ -94,7 +96,7 @@ func (in *spawnArgs) rest(l line.Line) error {
 	return nil
 }
 
-// request returns what the arguments ask for.
+// request returns the request in the arguments.
 func (in spawnArgs) request() (r plan.Request, err error) {
 	r = plan.Request{
 		Type: in.Type, Prompt: strings.TrimSpace(in.Prompt), Description: in.Description, Mode: in.Mode, Tools: in.Tools, Model: in.Model,
@@ -114,7 +116,7 @@ func (d agentDoor) spawn(ctx context.Context, by project.Caller, in spawnArgs) (
 	if err != nil {
 		return "", err
 	}
-	r.Call = callID(ctx)
+	r.Call = clientOf(ctx).callID
 	p, err := d.a.Plan(ctx, by, r)
 	if err != nil {
 		return "", err
@@ -138,9 +140,9 @@ func (d agentDoor) spawn(ctx context.Context, by project.Caller, in spawnArgs) (
 	return d.resultText(ctx, run.ID, 0)
 }
 
-// seekGrant asks the person behind the client for what an agent would not get
-// otherwise; after a refusal it asks no more for that kind of agent and mode.
-// It returns the id of the grant.
+// seekGrant asks the client's user to allow a mode that the agent would not get otherwise, and
+// returns the id of the grant. After a refusal it does not ask again for that kind of agent
+// and mode.
 func (d agentDoor) seekGrant(ctx context.Context, p plan.Plan) (string, error) {
 	run, mode, def := p.Agent, p.Agent.Mode, p.Definition
 	if p.Known || mode.CappedBy == "" || mode.Requested == "" {
@@ -158,30 +160,32 @@ func (d agentDoor) seekGrant(ctx context.Context, p plan.Plan) (string, error) {
 	case definition.Project:
 		text += "\n" + def.Origin(d.a.Dir) + ". Its instructions: " + core.OneLine(def.Prompt, 300)
 	}
-	yes, answered := question(ctx, text)
-	if !yes {
+	ask := clientOf(ctx).ask
+	if ask == nil {
+		return "", nil
+	}
+	if yes, answered := ask(ctx, text); !yes {
 		if answered {
 			d.refused.Store(key, true)
 		}
 		return "", nil
 	}
-	grant, err := d.a.Grants().Make(ctx, permission.Grant{
+	grant, err := d.a.Grants().Make(ctx, plan.Grant{
 		Mode: mode.Requested, Agent: def.Name, Digest: def.Digest(), Session: run.Tree, Once: true,
 		Reason: "allowed when the client asked: " + core.OneLine(run.Prompt, 200),
 	})
 	return grant.ID, err
 }
 
-// ready cleans up after killed processes, so that no agent counts as running
-// that is gone. If one agent cannot be recovered, the others still are.
+// ready cleans up after killed processes, so that dead agents do not count as running.
 func (d agentDoor) ready(ctx context.Context) {
 	if err := d.a.Recover(ctx); err != nil {
-		d.a.Project.Log.Warn("agents could not be recovered", "error", err)
+		d.a.Project.Log.Warn("flame could not recover all agents", "error", err)
 	}
 }
 
-// maxWait bounds one waiting call: hosts give up on a call after a minute at
-// the earliest (spec: agents §4).
+// maxWait is the time limit of a waiting call: hosts give up on a call after a minute at the
+// earliest (spec: agents §4).
 const maxWait = 50 * time.Second
 
 // progressPace is how often a waiting call shows that it is alive (spec: agents
@@ -198,7 +202,7 @@ func (d agentDoor) await(ctx context.Context, id string, most time.Duration) (re
 	return d.a.Wait(bounded, id, func(run record.Run) {
 		if time.Since(told) >= progressPace {
 			told = time.Now()
-			progress(ctx, time.Since(begun).Seconds(), d.stateLine(run))
+			clientOf(ctx).progress(ctx, time.Since(begun).Seconds(), d.stateLine(run))
 		}
 	})
 }
@@ -234,10 +238,7 @@ type agentArgs struct {
 func (d agentDoor) status(ctx context.Context, _ project.Caller, in agentArgs) (string, error) {
 	d.ready(ctx)
 	run, err := d.a.Find(ctx, in.ID)
-	if err != nil {
-		return "", err
-	}
-	return render.Agent(d.a, run), nil
+	return render.Agent(d.a, run), err
 }
 
 type resultArgs struct {
@@ -253,12 +254,12 @@ func (d agentDoor) result(ctx context.Context, _ project.Caller, in resultArgs) 
 	return d.resultText(ctx, in.ID, in.Offset)
 }
 
-// maxAnswer bounds how much of an agent's answer one reply contains, in
-// characters: Claude Code cuts what is over 25,000 tokens.
+// maxAnswer is the length limit of the part of an agent's answer in one reply, in characters:
+// Claude Code cuts replies over 25,000 tokens.
 const maxAnswer = 60_000
 
-// endText returns what an agent came to, and says so if the frame above its own has failed
-// or is blocked, as after a handoff.
+// endText returns the outcome of an agent. It mentions the frame above the agent's if that
+// has failed or is blocked, as after a handoff.
 func (d agentDoor) endText(ctx context.Context, run record.Run) (string, error) {
 	text, err := d.resultText(ctx, run.ID, 0)
 	if err != nil || run.State == core.AgentCompleted {
@@ -276,19 +277,12 @@ func (d agentDoor) endText(ctx context.Context, run record.Run) (string, error) 
 
 func (d agentDoor) resultText(ctx context.Context, id string, offset int) (string, error) {
 	r, err := d.a.Result(ctx, id)
-	if err != nil {
-		return "", err
-	}
-	return render.Result(r, d.a.Project.Now(), offset, maxAnswer), nil
+	return render.Result(r, d.a.Project.Now(), offset, maxAnswer), err
 }
 
-type agentFilter string
-
-func (agentFilter) Values() []string { return []string{"all", "running", "ended"} }
-
 type agentListArgs struct {
-	ID     string      `json:"subagent_id,omitempty" jsonschema:"only those below it"`
-	Filter agentFilter `json:"filter,omitempty" jsonschema:"default all"`
+	ID     string `json:"subagent_id,omitempty" jsonschema:"only those below it"`
+	Filter string `json:"filter,omitempty" enum:"all,running,ended" jsonschema:"default all"`
 }
 
 func (d agentDoor) list(ctx context.Context, _ project.Caller, in agentListArgs) (string, error) {
@@ -297,12 +291,12 @@ func (d agentDoor) list(ctx context.Context, _ project.Caller, in agentListArgs)
 	if err != nil {
 		return "", err
 	}
-	text := render.Agents(runs, string(in.Filter), d.a.Project.Now())
+	text := render.Agents(runs, in.Filter, d.a.Project.Now())
 	if in.ID != "" {
 		return text, nil
 	}
 	others, err := agents.Abroad(ctx, d.a.Project)
-	return text + render.AgentsElsewhere(others, string(in.Filter)), err
+	return text + render.AgentsElsewhere(others, in.Filter), err
 }
 
 func (d agentDoor) cancel(ctx context.Context, by project.Caller, in agentArgs) (string, error) {
@@ -316,11 +310,11 @@ func (d agentDoor) cancel(ctx context.Context, by project.Caller, in agentArgs) 
 }
 
 type handoffArgs struct {
-	ID        string            `json:"subagent_id,omitempty" line:"-"`
-	Transfer  bool              `json:"transfer_control,omitempty" jsonschema:"default false: only watch"`
-	Timeout   float64           `json:"timeout,omitempty" jsonschema:"seconds, default 600"`
-	OnFailure handoff.OnFailure `json:"on_failure,omitempty" jsonschema:"default escalate"`
-	Command   string            `json:"command,omitempty" line:"-" jsonschema:"a /handoff line, alone"`
+	ID        string           `json:"subagent_id,omitempty" line:"-"`
+	Transfer  bool             `json:"transfer_control,omitempty" jsonschema:"default false: only watch"`
+	Timeout   float64          `json:"timeout,omitempty" jsonschema:"seconds, default 600"`
+	OnFailure record.OnFailure `json:"on_failure,omitempty" jsonschema:"default escalate"`
+	Command   string           `json:"command,omitempty" line:"-" jsonschema:"a /handoff line, alone"`
 }
 
 func (in *handoffArgs) command() string { return in.Command }
@@ -335,14 +329,12 @@ func (in *handoffArgs) rest(l line.Line) error {
 
 func (d agentDoor) handoff(ctx context.Context, by project.Caller, in handoffArgs) (string, error) {
 	d.ready(ctx)
-	r := handoff.Request{
-		ID: in.ID, Transfer: in.Transfer, Timeout: time.Duration(in.Timeout * float64(time.Second)), OnFailure: in.OnFailure,
-	}
-	run, err := d.a.Handoff(ctx, by, r)
+	h := record.Handoff{Agent: in.ID, Transfer: in.Transfer, Timeout: core.Millis(in.Timeout * 1000), OnFailure: in.OnFailure}
+	run, err := d.a.Handoff(ctx, by, h)
 	if err != nil {
 		return "", err
 	}
-	if !r.Transfer && !run.State.Ended() {
+	if !h.Transfer && !run.State.Ended() {
 		return fmt.Sprintf("Handed over, to watch: %s\nCarry on with other work; %s waits for it to end.", d.stateLine(run), op.AgentWait), nil
 	}
 	if run, err = d.await(ctx, run.ID, maxWait); err != nil {
@@ -366,7 +358,7 @@ type convergeArgs struct {
 
 func (in *convergeArgs) command() string { return in.Command }
 
-// rest takes the agents, separated by blanks or commas.
+// rest reads the agents, separated by blanks or commas.
 func (in *convergeArgs) rest(l line.Line) error {
 	in.IDs = strings.Fields(strings.ReplaceAll(strings.Join(l.Words, " "), ",", " "))
 	return core.OneOf("--strategy", in.Strategy)

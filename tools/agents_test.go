@@ -29,10 +29,10 @@ import (
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
-	"flame/hosts/hoststest"
 	"flame/project"
 	"flame/render"
 	"flame/store"
+	"flame/tests/hoststest"
 )
 
 // TestMain lets the test binary also be an agent's supervisor, and the host that it
@@ -101,25 +101,21 @@ func act(session string) {
 // aHost runs the test binary.
 type aHost struct{ hosts.Setup }
 
-func (aHost) NewSession() string                    { return project.NewID("session") }
-func (aHost) Resumes(string) bool                   { return true }
-func (aHost) Talk(session string) ([]string, error) { return []string{"talk", session}, nil }
-
 func (aHost) Launch(c hosts.Child) (hosts.Launch, error) {
 	return hosts.Launch{Command: []string{os.Args[0], "host", c.Session}, Stdin: c.Prompt}, nil
 }
 
 func newAgents(data string, kept project.Store) *agents.Agents {
-	return &agents.Agents{
+	return &agents.Agents{Setup: plan.Setup{
 		Project: &project.Project{
 			Store: kept, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(), NewID: project.NewID,
 			Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
 			Now: func() core.Millis { return core.MillisOf(time.Now()) },
 		},
-		Data: data, Root: filepath.Dir(data), Dir: filepath.Dir(data), Program: os.Args[0], Bounds: plan.DefaultBounds(),
+		Data: data, Dir: filepath.Dir(data), Bounds: plan.DefaultBounds(),
 		Hosts: hoststest.Reached(map[string]hosts.Client{"claude-code": aHost{}}), Machine: hoststest.With("claude"),
-		Catalog: func(string) definition.Catalog { return definition.Load(hoststest.Known(), nil) }, Start: supervise.Start,
-	}
+		Catalog: func(string) definition.Catalog { return definition.Load(hoststest.Known(), nil) },
+	}, Root: filepath.Dir(data), Program: os.Args[0], Start: supervise.Start}
 }
 
 // A delegator is a client that starts agents.
@@ -139,7 +135,7 @@ func delegate(t *testing.T) delegator {
 	return d
 }
 
-// end ends what a test left running.
+// end ends processes that a test left running.
 func (d delegator) end() {
 	runs, _ := d.agents.Running(context.Background())
 	for _, run := range runs {
@@ -165,7 +161,7 @@ func (d delegator) tell(tool, id, more string) string {
 	return text
 }
 
-func TestASpawnSaysWhatWasStarted(t *testing.T) {
+func TestASpawnDescribesTheAgent(t *testing.T) {
 	t.Parallel()
 	d := delegate(t)
 	begun := time.Now()
@@ -183,7 +179,7 @@ func TestASpawnSaysWhatWasStarted(t *testing.T) {
 	assert.NotContains(t, text, "Ended")
 }
 
-func TestASpawnWithoutLimitOfTimeAndInTheModePlan(t *testing.T) {
+func TestASpawnWithoutTimeLimitInModePlan(t *testing.T) {
 	t.Parallel()
 	d := delegate(t)
 	_, text := d.spawn("hang", `, "timeout": 0, "permission_mode": "plan", "tools": ["Read", "Edit", "Bash(git *)", "Write"]`)
@@ -243,7 +239,7 @@ func frameOf(text string) string {
 	return strings.TrimSuffix(frame, ",")
 }
 
-func TestAWaitShowsItsClientThatItLives(t *testing.T) {
+func TestAWaitReportsProgressToItsClient(t *testing.T) {
 	t.Parallel()
 	d := delegate(t)
 	id, _ := d.spawn("hang", "")
@@ -275,7 +271,7 @@ func TestTheStateAndResultOfAnAgent(t *testing.T) {
 		return strings.Contains(d.tell("flame_agent_status", id, ""), "1 tool call, 7 tokens")
 	}, time.Minute, 50*time.Millisecond)
 	text := d.tell("flame_agent_status", id, "")
-	for _, says := range []string{"(active)", "last Edit", "Session: session-", "Mode: default", "Limits: 5m0s in total"} {
+	for _, says := range []string{"(active)", "last Edit", "Session: ", "Mode: default", "Limits: 5m0s in total"} {
 		assert.Contains(t, text, says)
 	}
 	text = d.tell("flame_agent_result", id, "")
@@ -291,7 +287,7 @@ func TestTheStateAndResultOfAnAgent(t *testing.T) {
 	assert.Equal(t, id+" had already ended: cancelled.", d.tell("flame_agent_cancel", id, ""))
 }
 
-func TestTheEndOfAnAgentSaysWhatBecameOfTheFrameAbove(t *testing.T) {
+func TestTheEndOfAnAgentShowsTheStatusOfTheFrameAbove(t *testing.T) {
 	t.Parallel()
 	d := delegate(t)
 	id, _ := d.spawn("hang", "")
@@ -400,7 +396,7 @@ func TestTheListOfAgents(t *testing.T) {
 	assert.NotContains(t, listed(`{"filter": "ended"}`), "agent-far")
 }
 
-func TestWhatAgentToolsRefuse(t *testing.T) {
+func TestAgentToolsRefuseInvalidCalls(t *testing.T) {
 	t.Parallel()
 	d := delegate(t)
 	tests := map[string]struct{ tool, args, says string }{
@@ -428,7 +424,7 @@ func TestWhatAgentToolsRefuse(t *testing.T) {
 	}
 }
 
-func TestSubscribersHearOfAnAgentsEnd(t *testing.T) {
+func TestSubscribersGetTheEndOfAnAgent(t *testing.T) {
 	t.Parallel()
 	d := delegate(t)
 	id, _ := d.spawn("hang", "")

@@ -20,13 +20,17 @@ func argumentsOf(t reflect.Type) (all []argument) {
 			continue
 		}
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
-		all = append(all, argument{field, name, options != "omitempty", enumOf(field.Type)})
+		values := enumOf(field.Type)
+		if words := field.Tag.Get("enum"); words != "" {
+			values = strings.Split(words, ",")
+		}
+		all = append(all, argument{field, name, options != "omitempty", values})
 	}
 	return all
 }
 
 // An enum is an argument type with a fixed set of values, most often a core.Word of
-// the operation behind the tool; schema and decoding both take them from it.
+// the operation behind the tool. A tag "enum" does the same for text.
 type enum interface{ Values() []string }
 
 // enumOf returns the values allowed for a t; nil: any.
@@ -45,7 +49,7 @@ func plain(t reflect.Type) reflect.Type {
 	return t
 }
 
-// taken lists what a tool takes, for a hint.
+// taken lists the arguments of a tool, for a hint.
 func taken(arguments []argument) string {
 	var names []string
 	for _, a := range arguments {

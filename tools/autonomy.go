@@ -17,32 +17,26 @@ func autonomyTools(p *project.Project) []Tool {
 	d := autonomyDoor{p}
 	return []Tool{
 		define("flame_autonomy_config", "Show or change how flame suggests pushes and pops. Changes hold for this project.", sets, d.config),
-		define("flame_should_push", "Ask whether a new frame is due. What you leave out is taken from the record.", writes, d.shouldPush),
-		define("flame_should_pop", "Ask whether the current frame should end, and how. What you leave out is taken from the record.", writes, d.shouldPop),
+		define("flame_should_push", "Ask whether a new frame is due. flame fills in what you leave out from its records.", writes, d.shouldPush),
+		define("flame_should_pop", "Ask whether the current frame should end, and how. flame fills in what you leave out from its records.", writes, d.shouldPop),
 		define("flame_auto_suggest", "Show pending suggestions, turn them on or off in contexts, or drop them.", sets, d.autoSuggest),
-		define("flame_autonomy_stats", "Count suggestions and what became of them.", sets, d.stats),
+		define("flame_autonomy_stats", "Count suggestions and their outcomes.", sets, d.stats),
 	}
 }
 
 type autonomyDoor struct{ p *project.Project }
 
-// An autonomyLevel is how much flame does on its own.
-type autonomyLevel string
-
-// Values returns the levels.
-func (autonomyLevel) Values() []string { return []string{"manual", "suggest", "auto"} }
-
 type autonomyConfigArgs struct {
-	Level            autonomyLevel `json:"level,omitempty"`
-	PushThreshold    *int          `json:"pushThreshold,omitempty" jsonschema:"0 to 100"`
-	PopThreshold     *int          `json:"popThreshold,omitempty" jsonschema:"0 to 100"`
-	SuggestInContext *bool         `json:"suggestInContext,omitempty"`
-	EnableHeuristic  string        `json:"enableHeuristic,omitempty"`
-	DisableHeuristic string        `json:"disableHeuristic,omitempty"`
-	Reset            bool          `json:"reset,omitempty" jsonschema:"back to the environment's settings"`
+	Level            *core.AutonomyLevel `json:"level,omitempty" enum:"manual,suggest,auto"`
+	PushThreshold    *int                `json:"pushThreshold,omitempty" jsonschema:"0 to 100"`
+	PopThreshold     *int                `json:"popThreshold,omitempty" jsonschema:"0 to 100"`
+	SuggestInContext *bool               `json:"suggestInContext,omitempty"`
+	EnableHeuristic  string              `json:"enableHeuristic,omitempty"`
+	DisableHeuristic string              `json:"disableHeuristic,omitempty"`
+	Reset            bool                `json:"reset,omitempty" jsonschema:"back to the environment's settings"`
 }
 
-// levels say what each level of autonomy means.
+// levels are the meanings of the levels of autonomy.
 var levels = map[core.AutonomyLevel]string{
 	core.AutonomyManual:  "answers when asked, suggests nothing",
 	core.AutonomySuggest: "puts suggestions into contexts",
@@ -57,31 +51,21 @@ func (d autonomyDoor) config(ctx context.Context, by project.Caller, in autonomy
 		state, err := autonomy.Reset(ctx, d.p, by, true)
 		return "Settings, counters and suggestions of this project are reset.\n" + d.settingsText(state), err
 	}
-	patch := autonomy.Patch{PushThreshold: in.PushThreshold, PopThreshold: in.PopThreshold, SuggestInContext: in.SuggestInContext}
-	if in.Level != "" {
-		level := core.AutonomyLevel(in.Level)
-		patch.Level = &level
-	}
+	patch := autonomy.Patch{Level: in.Level, PushThreshold: in.PushThreshold, PopThreshold: in.PopThreshold, SuggestInContext: in.SuggestInContext}
 	state, err := autonomy.Configure(ctx, d.p, by, patch, in.EnableHeuristic, in.DisableHeuristic)
-	if err != nil {
-		return "", err
-	}
-	return updatedLine(state.Updated) + d.settingsText(state) + countsText(state.Stats) + "The environment sets them by " + autonomyVariables + ".", nil
+	return updatedLine(state.Updated) + d.settingsText(state) + countsText(state.Stats) + setBy(autonomyVariables), err
 }
 
 func (d autonomyDoor) settingsText(state autonomy.State) string {
 	c, from := state.Config, sourcesOf(state.Changed, d.p.Autonomy, core.DefaultAutonomyConfig())
-	var b strings.Builder
-	b.WriteString(from.line("level", string(c.Level)+", "+levels[c.Level]))
-	b.WriteString(from.line("pushThreshold", thresholdText(c.PushThreshold, state.Applies.PushThreshold)))
-	b.WriteString(from.line("popThreshold", thresholdText(c.PopThreshold, state.Applies.PopThreshold)))
-	b.WriteString(from.line("suggestInContext", yesNo(c.SuggestInContext)))
-	b.WriteString(render.Field("strategy", string(c.Strategy)))
-	b.WriteString(from.line("enabledHeuristics", ""))
+	text := from.line("level", string(c.Level)+", "+levels[c.Level]) +
+		from.line("pushThreshold", thresholdText(c.PushThreshold, state.Applies.PushThreshold)) +
+		from.line("popThreshold", thresholdText(c.PopThreshold, state.Applies.PopThreshold)) +
+		from.line("suggestInContext", yesNo(c.SuggestInContext)) + render.Field("strategy", string(c.Strategy)) + from.line("enabledHeuristics", "")
 	for _, h := range core.Heuristics() {
-		fmt.Fprintf(&b, "  %s (%s): %s\n", h.Name, h.Family, onOff(c.Enabled(h.Name)))
+		text += fmt.Sprintf("  %s (%s): %s\n", h.Name, h.Family, onOff(c.Enabled(h.Name)))
 	}
-	return b.String()
+	return text
 }
 
 // thresholdText returns a threshold as it is set, and as it applies.
@@ -89,14 +73,14 @@ func thresholdText(set, applies int) string {
 	if set == applies {
 		return fmt.Sprint(set)
 	}
-	return fmt.Sprintf("%d, moved to %d by what was learned", set, applies)
+	return fmt.Sprintf("%d, moved to %d by what flame learned", set, applies)
 }
 
 func countsText(s core.AutonomyStats) string {
 	text := fmt.Sprintf("Suggestions: %d (%d push, %d pop); acted on %d, ignored %d (%d never shown), taken back %d",
 		s.TotalSuggestions, s.PushSuggestions, s.PopSuggestions, s.ActedUpon, s.Ignored, s.Unseen, s.Undone)
 	if s.TotalSuggestions > 0 {
-		text += fmt.Sprintf(", action rate %.1f %%", s.ActionRate())
+		text += fmt.Sprintf(", action rate %.1f %%", core.Percent(s.ActedUpon, s.TotalSuggestions))
 	}
 	return fmt.Sprintf("%s\nAuto actions: %d pushes, %d pops; last reset: %s\n", text, s.AutoPushes, s.AutoPops, orNever(s.LastReset))
 }
@@ -115,10 +99,7 @@ func (d autonomyDoor) shouldPush(ctx context.Context, by project.Caller, in shou
 		Frame: in.FrameID, PotentialGoal: in.PotentialGoal, Messages: in.RecentMessages, Files: in.RecentFileChanges,
 		Errors: in.ErrorCount, Tokens: in.TokenCount,
 	})
-	if err != nil {
-		return "", err
-	}
-	return adviceText("Push", advice) + render.Field("Goal", advice.Goal) + queuedText(advice), nil
+	return adviceText("Push", advice) + render.Field("Goal", advice.Goal) + queuedText(advice), err
 }
 
 type shouldPopArgs struct {
@@ -223,9 +204,6 @@ func (d autonomyDoor) stats(ctx context.Context, by project.Caller, in autonomyS
 		return "Counters, queue and history are now empty.", err
 	}
 	state, err := autonomy.StateOf(ctx, d.p, by)
-	if err != nil {
-		return "", err
-	}
 	return d.settingsText(state) + countsText(state.Stats) +
-		fmt.Sprintf("Pending here: %d; history: %d\n", len(state.Pending), len(state.History)), nil
+		fmt.Sprintf("Pending here: %d; history: %d\n", len(state.Pending), len(state.History)), err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/agents/plan"
 	"flame/core"
 	"flame/project"
 	"flame/store"
@@ -33,7 +34,7 @@ func benchmarkCall(b *testing.B, text string) {
 		Store: store.Open(dir, store.Options{}), Dir: dir,
 		Now: func() core.Millis { return 1 }, NewID: project.NewID, Log: slog.New(slog.DiscardHandler),
 	}
-	srv := NewServer(p, &agents.Agents{Project: p}, []Tool{nothing}, "test", func(context.Context) project.Caller { return project.Caller{} })
+	srv := NewServer(p, &agents.Agents{Setup: plan.Setup{Project: p}}, []Tool{nothing}, "test", func(context.Context) project.Caller { return project.Caller{} })
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()
 	ended := make(chan error, 1)

@@ -1,11 +1,13 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"unicode/utf16"
+
+	"github.com/samber/lo"
 
 	"flame/agents"
 	"flame/config/env"
@@ -21,7 +23,7 @@ func contextTools(p *project.Project, a *agents.Agents) []Tool {
 	return []Tool{
 		define("flame_context_info", "Show how the current frame's context is built: budgets, what was chosen and left out, cache.", reads, d.info),
 		define(op.Preview, "Show the context of the current frame (or frameID) as agents get it: goals above, summaries beside and below.", reads, d.preview),
-		define(op.Recall, "Read again what a call of a tool put out, where a line of flame's says that it was left out.", reads, d.recall),
+		define(op.Recall, "Read the output of an earlier tool call again, where a line by flame says that it was left out.", reads, d.recall),
 		define("flame_cache_clear", "Drop cached contexts, of one frame or all. Contexts follow every change anyway.", sets, d.clear),
 	}
 }
@@ -31,11 +33,8 @@ type contextDoor struct {
 	agents   *agents.Agents
 }
 
-// budgetVariables are the environment variables that override budgets, in the
-// order shown.
-var budgetVariables = []string{
-	env.BudgetTotal, env.BudgetAncestors, env.BudgetSiblings, env.BudgetCurrent,
-}
+// budgetVariables names the environment variables behind the budgets.
+const budgetVariables = env.BudgetTotal + ", " + env.BudgetAncestors + ", " + env.BudgetSiblings + ", " + env.BudgetCurrent
 
 func (d contextDoor) info(ctx context.Context, by project.Caller, in frameArgs) (string, error) {
 	made, err := d.contexts.Of(ctx, by, in.FrameID, 0)
@@ -49,29 +48,23 @@ func (d contextDoor) info(ctx context.Context, by project.Caller, in frameArgs) 
 		budget.Total, budget.Ancestors, budget.Siblings, budget.Current, budget.Overhead)
 	fmt.Fprintf(&b, "Used: total %d, ancestors %d, siblings %d, current %d\n",
 		meta.TotalTokens, meta.AncestorTokens, meta.SiblingTokens, meta.CurrentTokens)
-	b.WriteString(selection("Ancestors", meta.AncestorCount, meta.AncestorsTruncated))
-	b.WriteString(selection("Children", meta.ChildCount, meta.ChildrenFiltered))
-	b.WriteString(selection("Siblings", meta.SiblingCount, meta.SiblingsFiltered))
-	b.WriteString(selection("Uncles", meta.UncleCount, meta.UnclesFiltered))
+	for _, group := range []struct {
+		name    string
+		in, out int
+	}{
+		{"Ancestors", meta.AncestorCount, meta.AncestorsTruncated}, {"Children", meta.ChildCount, meta.ChildrenFiltered},
+		{"Siblings", meta.SiblingCount, meta.SiblingsFiltered}, {"Uncles", meta.UncleCount, meta.UnclesFiltered},
+	} {
+		fmt.Fprintf(&b, "%s: %d included, %d left out\n", group.name, group.in, group.out)
+	}
 	fmt.Fprintf(&b, "Truncated: %s\n", yesNo(meta.WasTruncated))
 	b.WriteString(render.Field("Shortened", strings.Join(meta.Cut, ", ")))
 	fmt.Fprintf(&b, "Cache: hit %s, kept %.0f s, %s\n", yesNo(made.CacheHit), cache.TTL.Seconds(), render.Count(cache.Entries, "entry"))
-	for _, name := range budgetVariables {
-		value := os.Getenv(name)
-		if value == "" {
-			value = "not set"
-		}
-		b.WriteString(render.Field(name, value))
-	}
-	return b.String(), nil
-}
-
-func selection(what string, in, out int) string {
-	return fmt.Sprintf("%s: %d included, %d left out\n", what, in, out)
+	return b.String() + setBy(budgetVariables), nil
 }
 
 type recallArgs struct {
-	Call string `json:"call" jsonschema:"id of the call, as that line has it"`
+	Call string `json:"call" jsonschema:"id of the call in that line"`
 }
 
 func (d contextDoor) recall(ctx context.Context, by project.Caller, in recallArgs) (string, error) {
@@ -87,10 +80,7 @@ type previewArgs struct {
 const previewLength = 2000
 
 func (d contextDoor) preview(ctx context.Context, by project.Caller, in previewArgs) (string, error) {
-	limit := previewLength
-	if in.MaxLength != nil && *in.MaxLength != 0 {
-		limit = *in.MaxLength
-	}
+	limit := cmp.Or(lo.FromPtr(in.MaxLength), previewLength)
 	if limit < 0 {
 		return "", core.Invalidf("maxLength %d is negative", limit).WithHint("give a number of characters, or leave it out for %d", previewLength)
 	}
@@ -122,11 +112,9 @@ type clearArgs struct {
 
 func (d contextDoor) clear(ctx context.Context, by project.Caller, in clearArgs) (string, error) {
 	frame, dropped, err := d.contexts.Clear(ctx, by, in.SessionID)
-	if err != nil {
-		return "", err
-	}
+	text := render.Count(dropped, "cached context") + " dropped"
 	if frame.ID != "" {
-		return fmt.Sprintf("%s: %s dropped", frame.ID, render.Count(dropped, "cached context")), nil
+		text = frame.ID + ": " + text
 	}
-	return render.Count(dropped, "cached context") + " dropped", nil
+	return text, err
 }

@@ -13,8 +13,8 @@ import (
 	"flame/project"
 )
 
-// A stamp is what hosts' hooks add to the arguments of a call to say who calls,
-// as session_id and agent_id.
+// A stamp names the caller of a call: hosts' hooks add it to the arguments, as session_id
+// and agent_id.
 type stamp struct{ session, agent string }
 
 // caller returns by, or the caller that the stamp names. A subagent is a
@@ -32,9 +32,9 @@ func (s stamp) caller(by project.Caller) project.Caller {
 	return by
 }
 
-// decode reads raw, a JSON object, into in, a pointer to a struct of these
-// arguments, and returns the stamp beside them. It reads once: a call may be as
-// large as a message. Its errors name the argument and what was expected.
+// decode reads raw, a JSON object, into in, a pointer to a struct of these arguments, and
+// returns the stamp beside them. It reads once: a call may be as large as a message. Its
+// errors name the argument and the expected value.
 func decode(raw json.RawMessage, in any, arguments []argument) (stamp, error) {
 	d := decoding{in: reflect.ValueOf(in).Elem(), arguments: arguments, given: make([]bool, len(arguments))}
 	if len(raw) > 0 && string(raw) != "null" {
@@ -139,8 +139,7 @@ func readStamp(decoder *json.Decoder, name string, to *string) error {
 	return nil
 }
 
-// explain turns an error of encoding/json into one that tells the caller which
-// argument is wrong.
+// explain turns an error of encoding/json into an error that names the wrong argument.
 func (d *decoding) explain(err error, name string) error {
 	if problem, ok := errors.AsType[*core.Problem](err); ok {
 		return problem

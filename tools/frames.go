@@ -17,17 +17,12 @@ func frameTools(p *project.Project) []Tool {
 	d := frameDoor{p}
 	return slices.Concat(
 		always(
-			define(op.Push,
-				"Start a frame below the current one and work in it. Use it before each subtask that deserves its own summary.",
-				writes, d.push),
-			define(op.Pop,
-				"End the current frame (or frameID), record what it leaves and take up next, in one call, alone in its message. "+
-					"Of an ended frame only this call may stay.",
-				writes, d.pop),
-			define(op.Status, "Show where you are: the current frame and the tree around it.", reads, d.status),
+			define(op.Push, "Start a frame below the current one, for a subtask that deserves its own summary.", writes, d.push),
+			define(op.Pop, "End the current frame and start or take up next. Only this call may stay in your context.", writes, d.pop),
 		),
+		usual(define(op.Status, "Show where you are: the current frame and the tree around it.", reads, d.status)),
 		[]Tool{define(op.SetGoal, "Change what the current frame (or frameID) is for.", sets, d.setGoal)},
-		always(
+		usual(
 			define(op.AddArtifact, "Record a file or other product of the current frame.", sets, d.addArtifact),
 			define(op.AddDecision, "Record a decision of the current frame with its reason.", sets, d.addDecision),
 			define(op.Details, "Read a whole frame: summary, results, artifacts, decisions. Use it when a context shows only a part.", reads, d.details),
@@ -47,14 +42,10 @@ type pushArgs struct {
 
 func (d frameDoor) push(ctx context.Context, by project.Caller, in pushArgs) (string, error) {
 	frame, err := stack.Push(ctx, d.p, by, in.Goal, in.Criteria)
-	if err != nil {
-		return "", err
+	if frame.Parent == "" {
+		return fmt.Sprintf("Started %s as a root.", frame.ID), err
 	}
-	parent := "It is a root."
-	if frame.Parent != "" {
-		parent = "Parent: " + frame.Parent + "."
-	}
-	return fmt.Sprintf("Started %s %s. %s\nIt is your current frame; end it with %s.", frame.ID, render.Quote(frame.Goal), parent, op.Pop), nil
+	return fmt.Sprintf("Started %s below %s.", frame.ID, frame.Parent), err
 }
 
 // An endStatus is a status that a frame can end with.
@@ -65,15 +56,15 @@ func (endStatus) Values() []string { return []string{"completed", "failed", "blo
 
 type popArgs struct {
 	Status          endStatus `json:"status"`
-	Summary         string    `json:"summary,omitempty" jsonschema:"dense: outcome, names, open ends"`
+	Summary         string    `json:"summary,omitempty" jsonschema:"outcome, names, open ends"`
 	Decisions       []string  `json:"decisions,omitempty" jsonschema:"what and why"`
 	Artifacts       []string  `json:"artifacts,omitempty" jsonschema:"paths or names"`
-	Next            string    `json:"next,omitempty" jsonschema:"id of a planned frame, or goal of a new one"`
-	GenerateSummary bool      `json:"generateSummary,omitempty" jsonschema:"wait for the next compaction's"`
+	Next            string    `json:"next,omitempty" jsonschema:"planned frame's id or new goal"`
+	GenerateSummary bool      `json:"generateSummary,omitempty" rare:"true" jsonschema:"by the next compaction"`
 	FrameID         string    `json:"frameID,omitempty" jsonschema:"needed to end a root"`
-	Results         string    `json:"results,omitempty" jsonschema:"full outcome, read on demand"`
-	Confidence      *float64  `json:"confidence,omitempty" jsonschema:"0 to 1"`
-	Force           bool      `json:"force,omitempty" jsonschema:"over children in progress"`
+	Results         string    `json:"results,omitempty" rare:"true" jsonschema:"full outcome"`
+	Confidence      *float64  `json:"confidence,omitempty" rare:"true" jsonschema:"0 to 1"`
+	Force           bool      `json:"force,omitempty" rare:"true" jsonschema:"over children in progress"`
 }
 
 func (d frameDoor) pop(ctx context.Context, by project.Caller, in popArgs) (string, error) {
@@ -97,10 +88,7 @@ const statusLimit = 60
 
 func (d frameDoor) status(ctx context.Context, by project.Caller, _ noArgs) (string, error) {
 	tree, err := view.TreeOf(ctx, d.p, by, view.TreeArgs{Limit: statusLimit})
-	if err != nil {
-		return "", err
-	}
-	return render.Status(tree, 0), nil
+	return render.Status(tree, 0), err
 }
 
 type goalArgs struct {
@@ -111,14 +99,11 @@ type goalArgs struct {
 
 func (d frameDoor) setGoal(ctx context.Context, by project.Caller, in goalArgs) (string, error) {
 	frame, err := stack.SetGoal(ctx, d.p, by, in.FrameID, in.Goal, in.Criteria)
-	if err != nil {
-		return "", err
-	}
 	text := fmt.Sprintf("%s is now for %s.", frame.ID, render.Quote(frame.Goal))
 	if in.Criteria != "" {
 		text += fmt.Sprintf(" Done means %s.", render.Quote(frame.SuccessCriteria))
 	}
-	return text, nil
+	return text, err
 }
 
 type artifactArgs struct {
@@ -128,10 +113,7 @@ type artifactArgs struct {
 
 func (d frameDoor) addArtifact(ctx context.Context, by project.Caller, in artifactArgs) (string, error) {
 	frame, added, err := stack.AddArtifact(ctx, d.p, by, in.FrameID, in.Artifact)
-	if err != nil {
-		return "", err
-	}
-	return recorded(frame, "artifact", in.Artifact, added, len(frame.Artifacts)), nil
+	return recorded(frame, "artifact", in.Artifact, added, len(frame.Artifacts)), err
 }
 
 type decisionArgs struct {
@@ -141,10 +123,7 @@ type decisionArgs struct {
 
 func (d frameDoor) addDecision(ctx context.Context, by project.Caller, in decisionArgs) (string, error) {
 	frame, added, err := stack.AddDecision(ctx, d.p, by, in.FrameID, in.Decision)
-	if err != nil {
-		return "", err
-	}
-	return recorded(frame, "decision", in.Decision, added, len(frame.Decisions)), nil
+	return recorded(frame, "decision", in.Decision, added, len(frame.Decisions)), err
 }
 
 func recorded(frame core.Frame, what, text string, added bool, n int) string {
@@ -160,10 +139,7 @@ type detailsArgs struct {
 
 func (d frameDoor) details(ctx context.Context, by project.Caller, in detailsArgs) (string, error) {
 	details, err := view.DetailsOf(ctx, d.p, by, in.FrameID)
-	if err != nil {
-		return "", err
-	}
-	return render.Details(details), nil
+	return render.Details(details), err
 }
 
 // An anyStatus is a status that a frame can have.
@@ -180,8 +156,5 @@ type searchArgs struct {
 
 func (d frameDoor) search(ctx context.Context, by project.Caller, in searchArgs) (string, error) {
 	found, err := view.Search(ctx, d.p, by, view.SearchArgs{Text: in.Query, Status: core.Status(in.Status), Limit: in.Limit})
-	if err != nil {
-		return "", err
-	}
-	return render.Found(in.Query, found), nil
+	return render.Found(in.Query, found), err
 }

@@ -10,9 +10,9 @@ import (
 	"flame/project"
 )
 
-// TestFramesOfOtherMachinesSayWhoseTheyAre plays a session in a tree that a laptop works
+// TestFramesOfOtherMachinesNameTheirMachine plays a session in a tree that a laptop works
 // in too.
-func TestFramesOfOtherMachinesSayWhoseTheyAre(t *testing.T) {
+func TestFramesOfOtherMachinesNameTheirMachine(t *testing.T) {
 	p := newProject(t)
 	before := []call{
 		{"s", "flame_set_goal", `{"goal": "Add a login"}`},

@@ -12,12 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/agents/plan"
 	"flame/core"
 	"flame/project"
 	"flame/tools"
 )
 
-func TestMetricsAreThoseOfTheEventLog(t *testing.T) {
+func TestMetricsComeFromTheEventLog(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	tell := func(kind string, data map[string]any) {
@@ -28,7 +29,7 @@ func TestMetricsAreThoseOfTheEventLog(t *testing.T) {
 			return err
 		}))
 	}
-	m := tools.NewMetrics(p, &agents.Agents{Project: p})
+	m := tools.NewMetrics(p, &agents.Agents{Setup: plan.Setup{Project: p}})
 	scrape := func() string {
 		w := httptest.NewRecorder()
 		m.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))

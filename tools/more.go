@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"flame/core"
+	"flame/core/op"
 	"flame/project"
 )
 
@@ -18,20 +19,19 @@ const lean = "lean"
 // moreTool returns flame_more for those of all tools that the profile lean leaves out.
 func moreTool(all []Tool) Tool {
 	d := moreDoor{all}
-	return defineResult("flame_more",
-		"Flame's other tools, for goals, contexts, subagents, agents' results, suggestions, settings. "+
-			"Without arguments lists them, with tool describes that one, with arguments too calls it.",
+	return defineResult(op.More,
+		"Call flame's other tools by name, such as "+string(op.Status)+". Without arguments it lists all, with tool alone it describes one.",
 		d.hints(), d.more)
 }
 
 type moreDoor struct{ all []Tool }
 
-// hidden returns the tools that are called through flame_more.
+// hidden returns the tools that clients call through flame_more.
 func (d moreDoor) hidden() []Tool {
 	return slices.DeleteFunc(slices.Clone(d.all), func(t Tool) bool { return t.inLean() })
 }
 
-// hints returns what the tools behind it may do together.
+// hints returns the combined hints of the tools behind it.
 func (d moreDoor) hints() Hints {
 	all := reads
 	for _, t := range d.hidden() {
@@ -46,7 +46,7 @@ func (d moreDoor) hints() Hints {
 // An objectArg is a JSON object, as it came.
 type objectArg struct{ json.RawMessage }
 
-func (objectArg) schema() schema { return schema{Type: "object"} }
+func (objectArg) schema() string { return `"type":"object"` }
 
 type moreArgs struct {
 	Tool      string     `json:"tool,omitempty"`
@@ -56,22 +56,22 @@ type moreArgs struct {
 func (d moreDoor) more(ctx context.Context, by project.Caller, in moreArgs) (Result, error) {
 	if in.Tool == "" {
 		if in.Arguments != nil {
-			return Result{}, core.Invalidf("argument tool is missing").WithHint("name the tool that the arguments are for")
+			return Result{}, core.Invalidf("argument tool is missing").WithHint("name the tool to call with these arguments")
 		}
 		return Result{Text: d.list()}, nil
+	}
+	if t, err := Find(d.all, in.Tool); err == nil && in.Arguments == nil {
+		return Result{Text: describe(t)}, nil
 	}
 	t, err := d.find(in.Tool)
 	if err != nil {
 		return Result{}, err
 	}
-	if in.Arguments == nil {
-		return Result{Text: describe(t)}, nil
-	}
 	c, err := t.parse(in.Arguments.RawMessage)
 	if err != nil {
 		return Result{}, err
 	}
-	return c.run(ctx, by) // a stamp within the arguments is the model's own, and names nobody
+	return c.run(ctx, by) // flame ignores a stamp within the arguments: the model wrote it
 }
 
 func (d moreDoor) find(name string) (Tool, error) {
@@ -91,7 +91,7 @@ func (d moreDoor) list() string {
 	return b.String()
 }
 
-// describe returns what a client would be told of a tool.
+// describe returns a tool as clients see it.
 func describe(t Tool) string {
 	does := "It changes state."
 	if t.Hints.ReadOnly {

@@ -10,16 +10,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/agents/plan"
 	"flame/core"
 	"flame/project"
-	"flame/project/projecttest"
+	"flame/tests/projecttest"
 	"flame/tools"
 )
 
 // hidden returns flame_more and the tools that are called through it.
 func hidden(t *testing.T, p *project.Project) (more tools.Tool, behind []tools.Tool) {
 	t.Helper()
-	all := tools.All(p, &agents.Agents{Project: p})
+	all := tools.All(p, &agents.Agents{Setup: plan.Setup{Project: p}})
 	chosen, err := tools.Select(all, "lean")
 	require.NoError(t, err)
 	direct := map[string]bool{}
@@ -65,7 +66,7 @@ func TestMoreListsDescribesAndCallsTheRest(t *testing.T) {
 	assert.NotNil(t, state.Structured)
 }
 
-func TestMoreCallsForWhoeverItsOwnStampNames(t *testing.T) {
+func TestMoreCallsToolsForTheCallerInItsOwnStamp(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	more, _ := hidden(t, p)

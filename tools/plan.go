@@ -5,14 +5,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/samber/lo"
 
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
 	"flame/project/stack"
+	"flame/project/transfer"
 	"flame/project/view"
 	"flame/render"
 )
@@ -24,13 +26,11 @@ func planTools(p *project.Project) []Tool {
 			"Plan one piece of work for later, below the current frame or parentSessionID. A goal that is open there is not planned twice.",
 			writes, d.plan)},
 		always(
-			define(op.PlanChildren,
-				"Plan several pieces of work in order; a goal open there is not planned twice. Use it to break down a larger task, then "+
-					string(op.Activate)+" the first.",
+			define(op.PlanChildren, "Break a larger task down into planned frames, in order. A goal that is open there is not planned twice.",
 				writes, d.planChildren),
-			define(op.Activate,
-				"Start a planned frame, reopen one that has ended, or take over one that an ended session left in progress.",
-				writes, d.activate),
+			define(op.Activate, "Start a planned frame, reopen an ended frame, or take over a frame that an ended session left.", writes, d.activate),
+		),
+		usual(
 			define(op.Invalidate,
 				"Mark a frame, and all planned below it, as no longer valid. Use it when its goal or basis has changed.",
 				discards, d.invalidate),
@@ -48,15 +48,7 @@ type planArgs struct {
 }
 
 func (d planDoor) plan(ctx context.Context, by project.Caller, in planArgs) (string, error) {
-	plan, err := stack.Plan(ctx, d.p, by, in.ParentSessionID, []stack.PlannedChild{{Goal: in.Goal, SuccessCriteria: in.Criteria}})
-	if err != nil {
-		return "", err
-	}
-	frame, parent := plan.Frames[0], render.Parent(plan.Parent)
-	if len(plan.There) > 0 {
-		return fmt.Sprintf("%s %s is there already (%s); nothing was planned.\n%s", frame.ID, render.Quote(frame.Goal), frame.Status, parent), nil
-	}
-	return fmt.Sprintf("Planned %s %s.\n%sStart it with %s, sessionID %s.", frame.ID, render.Quote(frame.Goal), parent, op.Activate, frame.ID), nil
+	return d.planned(ctx, by, in.ParentSessionID, []stack.PlannedChild{{Goal: in.Goal, SuccessCriteria: in.Criteria}})
 }
 
 // A childArg is a goal, or an object with goal and successCriteria.
@@ -67,9 +59,7 @@ type childObject struct {
 	SuccessCriteria string `json:"successCriteria,omitempty"`
 }
 
-func (childArg) schema() schema {
-	return schema{AnyOf: []schema{{Type: "string"}, objectOf(argumentsOf(reflect.TypeFor[childObject]()))}}
-}
+func (childArg) schema() string { return `"anyOf":[{"type":"string"},{"type":"object"}]` }
 
 // UnmarshalJSON reads either form.
 func (c *childArg) UnmarshalJSON(raw []byte) error {
@@ -86,7 +76,7 @@ func (c *childArg) UnmarshalJSON(raw []byte) error {
 }
 
 type planChildrenArgs struct {
-	Children        []childArg `json:"children" jsonschema:"goals in order"`
+	Children        []childArg `json:"children" jsonschema:"goals in order, or {goal, successCriteria}"`
 	ParentSessionID string     `json:"parentSessionID,omitempty" jsonschema:"frame to plan under"`
 }
 
@@ -95,27 +85,31 @@ func (d planDoor) planChildren(ctx context.Context, by project.Caller, in planCh
 	for i, child := range in.Children {
 		children[i] = stack.PlannedChild{Goal: child.Goal, SuccessCriteria: child.SuccessCriteria}
 	}
-	plan, err := stack.Plan(ctx, d.p, by, in.ParentSessionID, children)
+	return d.planned(ctx, by, in.ParentSessionID, children)
+}
+
+// planned plans frames below a parent and lists their ids.
+func (d planDoor) planned(ctx context.Context, by project.Caller, parent string, children []stack.PlannedChild) (string, error) {
+	plan, err := stack.Plan(ctx, d.p, by, parent, children)
 	if err != nil {
 		return "", err
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "Planned %s:\n", render.Count(len(plan.Frames)-len(plan.There), "frame"))
-	for i, f := range plan.Frames {
-		there := ""
+	ids := lo.Map(plan.Frames, func(f core.Frame, _ int) string {
 		if slices.Contains(plan.There, f.ID) {
-			there = fmt.Sprintf(" (there already, %s)", f.Status)
+			return fmt.Sprintf("%s (there already, %s)", f.ID, f.Status)
 		}
-		fmt.Fprintf(&b, "%d. %s %s%s\n", i+1, f.ID, render.Quote(f.Goal), there)
+		return f.ID
+	})
+	where := "as roots"
+	if plan.Parent != nil {
+		where = "below " + plan.Parent.ID
 	}
-	b.WriteString(render.Parent(plan.Parent))
-	fmt.Fprintf(&b, "Start the first with %s, sessionID %s.", op.Activate, plan.Frames[0].ID)
-	return b.String(), nil
+	return fmt.Sprintf("Planned %s: %s", where, strings.Join(ids, ", ")), nil
 }
 
 type activateArgs struct {
 	SessionID string `json:"sessionID" jsonschema:"id of the frame"`
-	Force     bool   `json:"force,omitempty" jsonschema:"from a session that is gone"`
+	Force     bool   `json:"force,omitempty" rare:"true" jsonschema:"from a session that is gone"`
 }
 
 func (d planDoor) activate(ctx context.Context, by project.Caller, in activateArgs) (string, error) {
@@ -124,20 +118,9 @@ func (d planDoor) activate(ctx context.Context, by project.Caller, in activateAr
 		return "", err
 	}
 	if a.Here {
-		return fmt.Sprintf("%s %s is your current frame already; end it with %s.", a.Frame.ID, render.Quote(a.Frame.Goal), op.Pop), nil
+		return fmt.Sprintf("%s %s is your current frame already.", a.Frame.ID, render.Quote(a.Frame.Goal)), nil
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s: %s -> %s.\n", a.Frame.ID, render.Quote(a.Frame.Goal), a.From, a.Frame.Status)
-	b.WriteString(render.Field("Taken over from machine", a.Machine))
-	b.WriteString(render.Field("Taken over from session", a.Taken))
-	b.WriteString(render.Field("Parent", a.Frame.Parent))
-	if a.Under != "" {
-		b.WriteString(render.UnderEnded(a) + "\n")
-	}
-	b.WriteString(render.Field("Done means", a.Frame.SuccessCriteria))
-	b.WriteString(render.Field("Summary so far", a.Frame.Summary))
-	fmt.Fprintf(&b, "It is your current frame; end it with %s.", op.Pop)
-	return b.String(), nil
+	return fmt.Sprintf("%s %s: %s -> %s.", a.Frame.ID, render.Quote(a.Frame.Goal), a.From, a.Frame.Status) + takenUp(a), nil
 }
 
 type invalidateArgs struct {
@@ -147,15 +130,12 @@ type invalidateArgs struct {
 
 func (d planDoor) invalidate(ctx context.Context, by project.Caller, in invalidateArgs) (string, error) {
 	done, err := stack.Invalidate(ctx, d.p, by, in.SessionID, in.Reason)
-	if err != nil {
-		return "", err
-	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s is invalidated: %s\n", done.Target.ID, render.Quote(done.Target.Goal), core.OneLine(in.Reason, render.MaxGoal))
 	b.WriteString(render.Tally("Invalidated with it:", done.Planned))
 	b.WriteString(render.Tally("Still in progress below it (pop or invalidate each):", done.InProgress))
 	b.WriteString(render.Current(done.Current))
-	return b.String(), nil
+	return b.String(), err
 }
 
 // treeLimit is how many frames flame_tree draws before it counts the rest;
@@ -171,8 +151,19 @@ type treeArgs struct {
 func (d planDoor) tree(ctx context.Context, by project.Caller, in treeArgs) (string, error) {
 	full := in.ShowFull == nil || *in.ShowFull
 	tree, err := view.TreeOf(ctx, d.p, by, view.TreeArgs{Root: in.RootID, Archived: full, Limit: treeLimit})
-	if err != nil {
-		return "", err
+	return render.Tree(tree, in.ShowDetails), err
+}
+
+func stateTools(p *project.Project) []Tool {
+	return []Tool{
+		defineResult("flame_get_state", "Get the whole state as JSON, for programs. To read it yourself use "+string(op.Tree)+".", reads,
+			func(ctx context.Context, by project.Caller, _ noArgs) (Result, error) {
+				state, err := transfer.Snapshot(ctx, p, by)
+				if err != nil {
+					return Result{}, err
+				}
+				raw, err := json.Marshal(state)
+				return Result{Text: string(raw), Structured: state}, err
+			}),
 	}
-	return render.Tree(tree, in.ShowDetails), nil
 }

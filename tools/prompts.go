@@ -9,15 +9,19 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+	"github.com/samber/lo"
 
+	"flame/core"
 	"flame/core/op"
+	"flame/project"
+	"flame/project/view"
 )
 
 // placeholders matches a line that consists only of OpenCode's placeholders for
 // its words.
 var placeholders = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\$1( \$\d+)*$`) })
 
-// typedLine returns what the user typed after c, as far as it arrived. OpenCode
+// typedLine returns the user's words after c, as far as they arrived. OpenCode
 // asks for the text with placeholders for the words and fills those in
 // afterwards, without quotes; its placeholder for the whole line keeps them
 // (observed).
@@ -56,7 +60,7 @@ func prompts() (all []server.ServerPrompt) {
 	return all
 }
 
-// promptOf returns the prompt of a command for what was typed.
+// promptOf returns the prompt of a command with the typed arguments.
 func promptOf(c op.Command, typed map[string]string) (*mcp.GetPromptResult, error) {
 	for _, a := range c.Arguments {
 		if a.Required && strings.TrimSpace(typed[a.Name]) == "" {
@@ -65,4 +69,35 @@ func promptOf(c op.Command, typed map[string]string) (*mcp.GetPromptResult, erro
 	}
 	text := mcp.NewTextContent(c.Prompt(typedLine(c, typed)))
 	return mcp.NewGetPromptResult(c.Description, []mcp.PromptMessage{mcp.NewPromptMessage(mcp.RoleUser, text)}), nil
+}
+
+// maxCompletions is the protocol's limit on values in one completion.
+const maxCompletions = 100
+
+// A completer completes the words of a client's user.
+type completer struct{ project *project.Project }
+
+// CompletePromptArgument offers statuses for arguments of that name; goals and
+// summaries are free text.
+func (completer) CompletePromptArgument(_ context.Context, _ string, argument mcp.CompleteArgument, _ mcp.CompleteContext) (*mcp.Completion, error) {
+	if argument.Name != "status" {
+		return completion(nil), nil
+	}
+	return completion(lo.Filter(endStatus("").Values(), func(status string, _ int) bool { return strings.HasPrefix(status, argument.Value) })), nil
+}
+
+// CompleteResourceArgument offers the ids of frames.
+func (c completer) CompleteResourceArgument(ctx context.Context, _ string, argument mcp.CompleteArgument, _ mcp.CompleteContext) (*mcp.Completion, error) {
+	frames, err := view.Frames(ctx, c.project, project.FrameQuery{Prefix: argument.Value, Order: project.NewestFirst, Limit: maxCompletions})
+	if err != nil {
+		return nil, readable(err)
+	}
+	return completion(lo.Map(frames, func(f core.Frame, _ int) string { return f.ID })), nil
+}
+
+func completion(values []string) *mcp.Completion {
+	if values == nil {
+		values = []string{}
+	}
+	return &mcp.Completion{Values: values, Total: len(values)}
 }

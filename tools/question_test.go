@@ -15,9 +15,9 @@ import (
 	"flame/agents/plan"
 	"flame/core"
 	"flame/hosts"
-	"flame/hosts/hoststest"
 	"flame/project"
 	"flame/store"
+	"flame/tests/hoststest"
 )
 
 // unlaunched is a host's program that agents are only planned for.
@@ -25,7 +25,7 @@ type unlaunched struct{ hosts.Client }
 
 func (unlaunched) NewSession() string { return "" }
 
-func TestAPersonIsAskedForWhatAnAgentWouldNotGet(t *testing.T) {
+func TestAPersonIsAskedForAWiderMode(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p := &project.Project{
@@ -34,19 +34,19 @@ func TestAPersonIsAskedForWhatAnAgentWouldNotGet(t *testing.T) {
 	}
 	none := func(string) string { return "" }
 	a := &agents.Agents{
-		Project: p, Dir: dir, Hosts: hoststest.Reached(map[string]hosts.Client{"claude-code": unlaunched{}}), Bounds: plan.DefaultBounds(),
-		Catalog: func(string) definition.Catalog {
-			return definition.Load(hoststest.Known(), definition.Dirs(hoststest.Known(), hosts.Machine{ProjectDir: dir, Getenv: none}))
-		},
+		Setup: plan.Setup{Project: p, Dir: dir, Hosts: hoststest.Reached(map[string]hosts.Client{"claude-code": unlaunched{}}), Bounds: plan.DefaultBounds(),
+			Catalog: func(string) definition.Catalog {
+				return definition.Load(hoststest.Known(), definition.Dirs(hoststest.Known(), hosts.Machine{ProjectDir: dir, Getenv: none}))
+			}},
 	}
 	door := newAgentDoor(a)
 	by := project.Caller{Session: "s", Host: "claude-code", Trust: project.Stamped}
 	var asked []string
 	answers := func(yes, answered bool) context.Context {
-		return context.WithValue(t.Context(), questionKey{}, func(_ context.Context, question string) (bool, bool) {
+		return context.WithValue(t.Context(), clientKey{}, client{ask: func(_ context.Context, question string) (bool, bool) {
 			asked = append(asked, question)
 			return yes, answered
-		})
+		}})
 	}
 	planned := func(r plan.Request) plan.Plan {
 		p, err := a.Plan(t.Context(), by, r)

@@ -10,7 +10,7 @@ import (
 	"github.com/samber/lo"
 
 	"flame/agents"
-	"flame/agents/result"
+	"flame/agents/record"
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
@@ -19,7 +19,7 @@ import (
 	"flame/render"
 )
 
-// resources are what clients can read of a project and its agents, and
+// resources are the parts of a project and its agents that clients can read, and
 // subscribe to.
 type resources struct {
 	project  *project.Project
@@ -36,66 +36,44 @@ const (
 	agentPrefix   = "flame://agent/"
 )
 
-// A resource is one of those whose URI ends with an id.
+// A resource is a kind of resource whose URI ends with an id.
 type resource struct {
 	prefix, id, name, description, mime string
 
-	read func(ctx context.Context, id string) (text string, err error)
-	find func(ctx context.Context, id string) (inFull string, err error)
+	// look returns the full id of the resource that id names, and its text.
+	look func(ctx context.Context, id string) (inFull, text string, err error)
 }
 
 func (r resources) all() []resource {
 	return []resource{
-		{contextPrefix, "frame", "context", "The context of an agent in the frame", "application/xml", r.context, r.frameID},
-		{agentPrefix, "subagent_id", "agent", "The progress and outcome of an agent", "text/plain", r.agent, r.agentID},
-		{framePrefix, "frame", "frame", "Everything about one frame", "text/plain", r.frame, r.frameID},
+		{contextPrefix, "frame", "context", "The context of an agent in the frame", "application/xml", r.context},
+		{agentPrefix, "subagent_id", "agent", "The progress and outcome of an agent", "text/plain", r.agent},
+		{framePrefix, "frame", "frame", "Everything about one frame", "text/plain", r.frame},
 	}
 }
 
-func (r resources) tree(ctx context.Context) (string, error) {
-	tree, err := view.TreeOf(ctx, r.project, r.caller(ctx), view.TreeArgs{Limit: treeLimit})
-	return render.Tree(tree, false), err
+func (r resources) context(ctx context.Context, id string) (inFull, text string, err error) {
+	made, err := r.contexts.Of(ctx, r.caller(ctx), id, 0)
+	return made.Frame.ID, made.Text, err
 }
 
-func (r resources) context(ctx context.Context, id string) (string, error) {
-	by := r.caller(ctx)
-	made, err := r.contexts.Of(ctx, by, id, 0)
-	if err == nil {
-		r.contexts.Shown(ctx, by, made.Text)
-	}
-	return made.Text, err
-}
-
-func (r resources) frame(ctx context.Context, id string) (string, error) {
+func (r resources) frame(ctx context.Context, id string) (inFull, text string, err error) {
 	details, err := view.DetailsOf(ctx, r.project, r.caller(ctx), id)
-	return render.Details(details), err
+	return details.Frame.ID, render.Details(details), err
 }
 
-func (r resources) frameID(ctx context.Context, id string) (string, error) {
-	details, err := view.DetailsOf(ctx, r.project, r.caller(ctx), id)
-	return details.Frame.ID, err
-}
-
-func (r resources) agent(ctx context.Context, id string) (string, error) {
+func (r resources) agent(ctx context.Context, id string) (inFull, text string, err error) {
 	result, err := r.result(ctx, id)
-	if err != nil {
-		return "", err
-	}
-	return render.Result(result, r.project.Now(), 0, 0), nil
+	return result.ID, render.Result(result, r.project.Now(), 0, 0), err
 }
 
-func (r resources) agentID(ctx context.Context, id string) (string, error) {
-	result, err := r.result(ctx, id)
-	return result.ID, err
-}
-
-func (r resources) result(ctx context.Context, id string) (result.Result, error) {
+func (r resources) result(ctx context.Context, id string) (record.Result, error) {
 	guest, err := agents.IsGuest(ctx, r.project.Store, r.caller(ctx).Agent)
 	if err == nil && guest {
-		err = core.Invalidf("an agent that another machine asked for is shown no agents here").WithHint("read the context of its frame")
+		err = core.Invalidf("agents that other machines asked for do not see the agents of this machine").WithHint("read the context of your own frame")
 	}
 	if err != nil {
-		return result.Result{}, err
+		return record.Result{}, err
 	}
 	return r.agents.Result(ctx, id)
 }
@@ -104,14 +82,17 @@ func (r resources) result(ctx context.Context, id string) (result.Result, error)
 func (r resources) addTo(srv *server.MCPServer) {
 	srv.AddResource(mcp.NewResource(treeURI, "tree", mcp.WithResourceDescription("The tree of frames"), mcp.WithMIMEType("text/plain")),
 		func(ctx context.Context, _ mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
-			text, err := r.tree(ctx)
-			return contents(treeURI, "text/plain", text), readable(err)
+			tree, err := view.TreeOf(ctx, r.project, r.caller(ctx), view.TreeArgs{Limit: treeLimit})
+			return contents(treeURI, "text/plain", render.Tree(tree, false)), readable(err)
 		})
 	for _, one := range r.all() {
 		template := mcp.NewResourceTemplate(one.prefix+"{"+one.id+"}", one.name,
 			mcp.WithTemplateDescription(one.description), mcp.WithTemplateMIMEType(one.mime))
 		srv.AddResourceTemplate(template, func(ctx context.Context, request mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
-			text, err := one.read(ctx, strings.TrimPrefix(request.Params.URI, one.prefix))
+			_, text, err := one.look(ctx, strings.TrimPrefix(request.Params.URI, one.prefix))
+			if err == nil && one.prefix == contextPrefix {
+				r.contexts.Shown(ctx, r.caller(ctx), text)
+			}
 			return contents(request.Params.URI, one.mime, text), readable(err)
 		})
 	}
@@ -139,14 +120,13 @@ func (r resources) find(ctx context.Context, uri string) (told string, err error
 	one, known := lo.Find(r.all(), func(one resource) bool { return one.prefix == prefix })
 	if !known || id == "" {
 		return "", core.NotFoundf("there is no resource %q", core.OneLine(uri, maxURI)).
-			WithHint("subscribe to %s, or to %sID, %sID or %sID of what there is", treeURI, framePrefix, contextPrefix, agentPrefix)
+			WithHint("subscribe to %s, or to %sID, %sID or %sID with an existing id", treeURI, framePrefix, contextPrefix, agentPrefix)
 	}
-	inFull, err := one.find(ctx, id)
+	inFull, _, err := one.look(ctx, id)
 	return prefix + inFull, err
 }
 
-// watch announces, at every tick until ctx ends, the resources that changed,
-// whichever process changed them.
+// watch announces, at every tick until ctx ends, the resources that changed, in any process.
 func (r resources) watch(ctx context.Context, tick <-chan time.Time, tell func(uri string)) {
 	known, _ := view.Revision(ctx, r.project) // if it cannot be read yet, the first tick announces everything
 	running := map[string]string{}
@@ -164,8 +144,8 @@ func (r resources) watch(ctx context.Context, tick <-chan time.Time, tell func(u
 	}
 }
 
-// tellOfAgents announces the agents that have changed since were, and returns
-// their current state.
+// tellOfAgents announces the agents whose state differs from were, and returns their current
+// state.
 func (r resources) tellOfAgents(ctx context.Context, were map[string]string, tell func(uri string)) map[string]string {
 	runs, err := r.agents.Running(ctx)
 	if err != nil {
@@ -188,10 +168,10 @@ func (r resources) tellOfAgents(ctx context.Context, were map[string]string, tel
 	return are
 }
 
-// tellOfFrames announces the tree and the frames that changed last; a client
-// hears of those it subscribed to.
+// tellOfFrames announces the tree and the frames that changed last. A client receives those to
+// which it is subscribed.
 func (r resources) tellOfFrames(ctx context.Context, tell func(uri string)) {
-	frames, err := view.Recent(ctx, r.project, 20)
+	frames, err := view.Frames(ctx, r.project, project.FrameQuery{Order: project.RecentFirst, Limit: 20})
 	if err != nil {
 		return
 	}

@@ -28,34 +28,34 @@ func (c *conversation) subscribe(method mcp.MCPMethod, uri string) (refusal stri
 	return answer.Error.Message
 }
 
-func TestOnlyWhatThereIsCanBeSubscribedTo(t *testing.T) {
+func TestClientsCanOnlySubscribeToExistingResources(t *testing.T) {
 	t.Parallel()
 	c := delegate(t)
 	_, text := c.call("flame_push", `{"goal": "work"}`)
 	frame := strings.Fields(text)[1]
 	agent, _ := c.spawn("all of it", `, "background": false`)
 	tests := map[string]struct{ uri, refusal string }{
-		"the tree":                         {"flame://tree", ""},
-		"a frame":                          {"flame://frame/" + frame, ""},
-		"a frame's context":                {"flame://context/" + frame, ""},
-		"a frame by what its id begins":    {"flame://frame/" + frame[:len(frame)-1], ""},
-		"a frame by its session":           {"flame://context/s", ""},
-		"an agent":                         {"flame://agent/" + agent, ""},
-		"no frame":                         {"flame://frame/nothing", `frame "nothing" not found (the latest are `},
-		"no frame's context":               {"flame://context/nothing", `frame "nothing" not found`},
-		"no agent":                         {"flame://agent/nothing", `there is no agent "nothing"`},
-		"a frame as an agent":              {"flame://agent/" + frame, "there is no agent"},
-		"a frame without its id":           {"flame://frame/", "there is no resource"},
-		"a frame with a blank id":          {"flame://frame/ ", "there is no resource"},
-		"what is below a frame":            {"flame://frame/" + frame + "/log", "there is no resource"},
-		"all frames":                       {"flame://frame", "there is no resource"},
-		"a kind that there is none of":     {"flame://secret/" + frame, "flame://tree, or to flame://frame/ID"},
-		"a tree in other letters":          {"FLAME://tree", "there is no resource"},
-		"a tree with a question":           {"flame://tree?x", "there is no resource"},
-		"a file":                           {"file:///etc/passwd", "there is no resource"},
-		"what steers a terminal":           {"\x1b]0;x\x07", "there is no resource"},
-		"a very long id":                   {"flame://frame/" + strings.Repeat("x", 300), "more than 256 bytes"},
-		"a frame with a very long address": {"flame://frame/" + frame + strings.Repeat(" ", 300), "more than 256 bytes"},
+		"the tree":                           {"flame://tree", ""},
+		"a frame":                            {"flame://frame/" + frame, ""},
+		"a frame's context":                  {"flame://context/" + frame, ""},
+		"a frame by the beginning of its id": {"flame://frame/" + frame[:len(frame)-1], ""},
+		"a frame by its session":             {"flame://context/s", ""},
+		"an agent":                           {"flame://agent/" + agent, ""},
+		"no frame":                           {"flame://frame/nothing", `frame "nothing" not found (the latest are `},
+		"no frame's context":                 {"flame://context/nothing", `frame "nothing" not found`},
+		"no agent":                           {"flame://agent/nothing", `there is no agent "nothing"`},
+		"a frame as an agent":                {"flame://agent/" + frame, "there is no agent"},
+		"a frame without its id":             {"flame://frame/", "there is no resource"},
+		"a frame with a blank id":            {"flame://frame/ ", "there is no resource"},
+		"what is below a frame":              {"flame://frame/" + frame + "/log", "there is no resource"},
+		"all frames":                         {"flame://frame", "there is no resource"},
+		"an unknown kind":                    {"flame://secret/" + frame, "flame://tree, or to flame://frame/ID"},
+		"a tree in other letters":            {"FLAME://tree", "there is no resource"},
+		"a tree with a question":             {"flame://tree?x", "there is no resource"},
+		"a file":                             {"file:///etc/passwd", "there is no resource"},
+		"what steers a terminal":             {"\x1b]0;x\x07", "there is no resource"},
+		"a very long id":                     {"flame://frame/" + strings.Repeat("x", 300), "more than 256 bytes"},
+		"a frame with a very long address":   {"flame://frame/" + frame + strings.Repeat(" ", 300), "more than 256 bytes"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestOnlyWhatThereIsCanBeSubscribedTo(t *testing.T) {
 	}
 }
 
-func TestSubscribersByAPartOfAnIDHearOfIt(t *testing.T) {
+func TestSubscribersByAPartOfAnIDGetChanges(t *testing.T) {
 	t.Parallel()
 	c := converse(t)
 	_, text := c.call("flame_push", `{"goal": "work"}`)

@@ -1,98 +1,83 @@
 package tools
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
 	"reflect"
+	"strings"
+
+	"github.com/samber/lo"
 )
 
-// A schema is the JSON Schema of a tool's arguments, or of one of them, with the few
-// keywords that tools use. Its fields are in the order in which models read them.
-type schema struct {
-	Type        string     `json:"type,omitempty"`
-	Properties  properties `json:"properties,omitempty"`
-	Items       *schema    `json:"items,omitempty"`
-	AnyOf       []schema   `json:"anyOf,omitempty"`
-	Description string     `json:"description,omitempty"`
-	Enum        []string   `json:"enum,omitempty"`
-	Required    []string   `json:"required,omitempty"`
-	Others      *bool      `json:"additionalProperties,omitempty"` // whether there may be other properties; nil: yes
+// schemaOf returns the closed JSON Schema of an object with these arguments, in the order
+// in which models read them. A type without a schema is a programmer's mistake and panics
+// at start-up.
+func schemaOf(arguments []argument) string {
+	return strings.TrimSuffix(openSchemaOf(arguments), "}") + `,"additionalProperties":false}`
 }
 
-// properties are those of an object, in order.
-type properties []property
-
-type property struct {
-	name string
-	schema
-}
-
-// MarshalJSON returns an object with a member for each property.
-func (list properties) MarshalJSON() ([]byte, error) {
-	b := bytes.NewBufferString("{")
-	for i, p := range list {
-		name, _ := json.Marshal(p.name) // text
-		value, err := json.Marshal(p.schema)
-		if err != nil {
-			return nil, err
-		}
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprintf(b, "%s:%s", name, value)
+// briefOf returns the schema without the arguments that are tagged as rare; it is open if there
+// are any.
+func briefOf(arguments []argument) string {
+	usual := lo.Reject(arguments, func(a argument, _ int) bool { return a.Tag.Get("rare") != "" })
+	if len(usual) == len(arguments) {
+		return schemaOf(arguments)
 	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+	return openSchemaOf(usual)
 }
 
-// schemaOf returns the closed schema of a tool's arguments. A type without one is a
-// programmer's mistake and panics at start-up.
-func schemaOf(tool string, arguments []argument) json.RawMessage {
-	raw, err := json.Marshal(objectOf(arguments))
-	if err != nil {
-		panic("schema of " + tool + ": " + err.Error())
-	}
-	return raw
-}
-
-// objectOf returns the schema of an object with these arguments and no others.
-func objectOf(arguments []argument) schema {
-	object := schema{Type: "object", Others: new(bool)}
+func openSchemaOf(arguments []argument) string {
+	var properties, required []string
 	for _, a := range arguments {
-		s := typeOf(a.Type)
-		s.Description, s.Enum = a.Tag.Get("jsonschema"), a.values
-		object.Properties = append(object.Properties, property{a.name, s})
+		members := typeOf(a.Type)
+		if description := a.Tag.Get("jsonschema"); description != "" {
+			members += `,"description":` + inJSON(description)
+		}
+		if a.values != nil {
+			members += `,"enum":` + inJSON(a.values)
+		}
+		properties = append(properties, inJSON(a.name)+":{"+members+"}")
 		if a.required {
-			object.Required = append(object.Required, a.name)
+			required = append(required, a.name)
 		}
 	}
-	return object
+	schema := `{"type":"object"`
+	if properties != nil {
+		schema += `,"properties":{` + strings.Join(properties, ",") + "}"
+	}
+	if required != nil {
+		schema += `,"required":` + inJSON(required)
+	}
+	return schema + "}"
+}
+
+// inJSON returns texts in JSON.
+func inJSON(texts any) string {
+	raw, _ := json.Marshal(texts) // texts always have a form in JSON
+	return string(raw)
 }
 
 // A described type of argument has a schema of its own.
-type described interface{ schema() schema }
+type described interface{ schema() string }
 
-// typeOf returns the schema of the values that a type of argument keeps.
-func typeOf(t reflect.Type) schema {
+// typeOf returns the members of the schema of a type of argument.
+func typeOf(t reflect.Type) string {
 	t = plain(t)
 	if own, is := reflect.Zero(t).Interface().(described); is {
 		return own.schema()
 	}
 	switch t.Kind() {
 	case reflect.String:
-		return schema{Type: "string"}
+		return `"type":"string"`
 	case reflect.Bool:
-		return schema{Type: "boolean"}
+		return `"type":"boolean"`
 	case reflect.Int, reflect.Int64:
-		return schema{Type: "integer"}
+		return `"type":"integer"`
 	case reflect.Float64:
-		return schema{Type: "number"}
+		return `"type":"number"`
 	case reflect.Map:
-		return schema{Type: "object"}
+		return `"type":"object"`
 	case reflect.Slice:
-		items := typeOf(t.Elem())
-		return schema{Type: "array", Items: &items}
+		return `"type":"array","items":{` + typeOf(t.Elem()) + "}"
 	}
 	panic("no schema of " + t.String())
 }

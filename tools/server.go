@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"flame/agents"
+	"flame/core/op"
 	"flame/project"
 	"flame/project/briefing"
 	"flame/project/children"
@@ -39,11 +41,11 @@ type Server struct {
 	log       *slog.Logger
 
 	mu     sync.Mutex
-	served map[string]project.Caller // who has called, by session
+	served map[string]project.Caller // callers, by session
 }
 
-// NewServer returns the server that offers these tools. caller names who calls
-// if no stamp does; it may look at the context's client session.
+// NewServer returns the server that offers these tools. caller names the
+// caller of a call without a stamp; it may look at the context's client session.
 func NewServer(p *project.Project, a *agents.Agents, offered []Tool, version string, caller func(context.Context) project.Caller) *Server {
 	s := &Server{
 		project: p, resources: resources{p, &briefing.Contexts{Project: p}, a, caller}, tools: offered, callIDs: a.Hosts.CallIDs(), caller: caller, log: p.Log,
@@ -54,7 +56,6 @@ func NewServer(p *project.Project, a *agents.Agents, offered []Tool, version str
 		server.WithDescription("A call stack for coding agents: frames with goals, decisions and summaries that outlive the conversation"),
 		server.WithInstructions(Instructions()),
 		server.WithToolCapabilities(true),
-		server.WithResourceCapabilities(true, true),
 		server.WithPromptCapabilities(true),
 		server.WithLogging(),
 		server.WithCompletions(),
@@ -63,17 +64,29 @@ func NewServer(p *project.Project, a *agents.Agents, offered []Tool, version str
 		server.WithToolHandlerMiddleware(transport.InOrder),
 		server.WithHooks(s.hooks()),
 	)
+	if !isLean(offered) {
+		server.WithResourceCapabilities(true, true)(s.MCP)
+		s.resources.addTo(s.MCP)
+	}
 	for _, t := range offered {
 		s.MCP.AddTool(s.tool(t), s.handler(t))
 	}
 	s.MCP.AddPrompts(prompts()...)
-	s.resources.addTo(s.MCP)
 	return s
 }
 
+// isLean reports whether clients reach most tools through flame_more. Such a client gets no
+// resources either: its host would add three tools for them to each request.
+func isLean(offered []Tool) bool {
+	offers := func(name op.Name) bool {
+		return slices.ContainsFunc(offered, func(t Tool) bool { return t.Name == string(name) })
+	}
+	return offers(op.More) && !offers(op.Tree)
+}
+
 // hooks returns hooks that let a client subscribe to existing resources, and
-// that end its session when it goes, so that others can take over what it left
-// in progress.
+// that end its session when it goes, so that other sessions can take over the frames
+// that it left in progress.
 func (s *Server) hooks() *server.Hooks {
 	hooks := &server.Hooks{}
 	hooks.AddOnRegisterSession(func(ctx context.Context, client server.ClientSession) {
@@ -90,8 +103,7 @@ func (s *Server) hooks() *server.Hooks {
 	return hooks
 }
 
-// noteServed records whose call was answered. Subagents end with the session
-// that they run in.
+// noteServed records the caller of an answered call. Subagents end with their parent session.
 func (s *Server) noteServed(by project.Caller) {
 	if by.Session == "" || by.Parent != "" {
 		return
@@ -101,9 +113,9 @@ func (s *Server) noteServed(by project.Caller) {
 	s.served[by.Session] = by
 }
 
-// EndServed ends every session that called. It is for a server with a single
-// client, the host that started it, once that is gone: a killed host reports
-// the end of its sessions in no other way.
+// EndServed ends every session that called. It is for a server whose only
+// client, the host that started it, is gone: a killed host does not report the end of its
+// sessions.
 func (s *Server) EndServed(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), transport.NoteTime)
 	defer cancel()
@@ -114,8 +126,8 @@ func (s *Server) EndServed(ctx context.Context) {
 	}
 }
 
-// Watch tells the clients, at every tick until ctx ends, which resources
-// changed, whichever process changed them.
+// Watch tells the clients, at every tick until ctx ends, which resources changed, in any
+// process.
 func (s *Server) Watch(ctx context.Context, tick <-chan time.Time) {
 	s.resources.watch(ctx, tick, func(uri string) {
 		s.MCP.SendNotificationToAllClients(mcp.MethodNotificationResourceUpdated, map[string]any{"uri": uri})
@@ -124,7 +136,7 @@ func (s *Server) Watch(ctx context.Context, tick <-chan time.Time) {
 
 func (s *Server) end(ctx context.Context, by project.Caller) {
 	if err := children.EndSession(ctx, s.project, by); err != nil {
-		s.log.Warn("a session's end was not recorded", "session", by.Session, "error", err)
+		s.log.Warn("flame could not record the end of a session", "session", by.Session, "error", err)
 	}
 }
 
@@ -148,7 +160,7 @@ func (s *Server) tool(t Tool) mcp.Tool {
 		IdempotentHint:  mcp.ToBoolPtr(t.Hints.Idempotent),
 		OpenWorldHint:   mcp.ToBoolPtr(t.Hints.OpenWorld),
 	}
-	if t.Core {
+	if t.Always {
 		// Claude Code shows such a tool at once and finds the others by search.
 		described.Meta = &mcp.Meta{AdditionalFields: map[string]any{"anthropic/alwaysLoad": true}}
 	}
@@ -171,14 +183,14 @@ func (s *Server) handler(t Tool) server.ToolHandlerFunc {
 	}
 }
 
-// call runs the tool for the client and records who called.
+// call runs the tool for the client and records the caller.
 func (s *Server) call(ctx context.Context, t Tool, request mcp.CallToolRequest) (Result, error) {
 	c, err := t.parse(request.Params.RawArguments)
 	if err != nil {
 		return Result{}, err
 	}
 	by := c.stamp.caller(s.caller(ctx))
-	ctx = withCall(withQuestions(withProgress(ctx, s.MCP, request), s.MCP), request, s.callIDs)
+	ctx = withClient(ctx, s.MCP, request, s.callIDs)
 	result, err := c.run(ctx, by)
 	if err == nil {
 		s.noteServed(by)

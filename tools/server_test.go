@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/agents/plan"
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
@@ -41,7 +42,7 @@ type conversation struct {
 
 func converse(t *testing.T) *conversation {
 	t.Helper()
-	return converseWith(t, &agents.Agents{Project: newProject(t)})
+	return converseWith(t, &agents.Agents{Setup: plan.Setup{Project: newProject(t)}})
 }
 
 // converseWith is converse with a service that can start agents.
@@ -114,11 +115,11 @@ func (s lockedStore) Update(ctx context.Context, f func(project.Tx) error) error
 	}
 }
 
-func TestALockedStoreDoesNotKeepAServerWhoseHostIsGone(t *testing.T) {
+func TestALockedStoreDoesNotKeepAServerWithoutAHost(t *testing.T) {
 	t.Parallel()
 	p, locked := newProject(t), make(chan struct{})
 	p.Store = lockedStore{p.Store, locked}
-	c := converseWith(t, &agents.Agents{Project: p})
+	c := converseWith(t, &agents.Agents{Setup: plan.Setup{Project: p}})
 	for _, session := range []string{"s", "another"} {
 		result, text := c.call("flame_push", `{"goal": "work", "session_id": "`+session+`"}`)
 		require.False(t, result.IsError, text)
@@ -142,14 +143,14 @@ func (c *conversation) call(tool, args string) (*mcp.CallToolResult, string) {
 	return result, text.Text
 }
 
-func TestToolsTellClientsWhatTheyDo(t *testing.T) {
+func TestToolsDescribeTheirEffects(t *testing.T) {
 	t.Parallel()
 	c := converse(t)
 	assert.Equal(t, tools.Instructions(), c.hello.Instructions)
 	listed, err := c.ListTools(c.ctx, mcp.ListToolsRequest{})
 	require.NoError(t, err)
 	all := map[string]tools.Tool{}
-	for _, tool := range tools.All(c.project, &agents.Agents{Project: c.project}) {
+	for _, tool := range tools.All(c.project, &agents.Agents{Setup: plan.Setup{Project: c.project}}) {
 		all[tool.Name] = tool
 	}
 	require.Len(t, listed.Tools, len(all))
@@ -166,7 +167,7 @@ func TestToolsTellClientsWhatTheyDo(t *testing.T) {
 			assert.Equal(t, hint.want, *hint.told, tool.Name)
 		}
 		always := tool.Meta != nil && tool.Meta.AdditionalFields["anthropic/alwaysLoad"] == true
-		assert.Equal(t, all[tool.Name].Core, always, tool.Name)
+		assert.Equal(t, all[tool.Name].Always, always, tool.Name)
 	}
 }
 
@@ -212,7 +213,7 @@ func TestResourcesShowTheTreeAndItsFrames(t *testing.T) {
 	assert.ErrorContains(t, err, "frame-00000002", "it offers what there is")
 }
 
-func TestSubscribersHearOfChangesWhoeverMadeThem(t *testing.T) {
+func TestSubscribersGetChangesByAllProcesses(t *testing.T) {
 	t.Parallel()
 	c := converse(t)
 	// The client's own way to subscribe is for a protocol that flame does not offer.
@@ -239,7 +240,7 @@ func TestSubscribersHearOfChangesWhoeverMadeThem(t *testing.T) {
 	assert.Empty(t, c.told)
 }
 
-func TestPromptsPlaceTheirArgumentsAsTheyAre(t *testing.T) {
+func TestPromptsInsertTheirArgumentsUnchanged(t *testing.T) {
 	t.Parallel()
 	c := converse(t)
 	get := func(name string, args map[string]string) (string, error) {

@@ -20,18 +20,17 @@ import (
 // Slashed arguments may come instead as the line typed after a slash command:
 // its options are the arguments of the same names, with hyphens. A tag "line"
 // gives an argument another name there, or "-" if it is not an option; a name with "="
-// at its end is of one that is true or false and never stands alone.
+// at its end belongs to a boolean that always has a value.
 type slashed interface {
 	// command returns the line; it is empty if the arguments came one by one.
 	command() string
 
-	// rest takes the part of the line that is not options.
+	// rest reads the part of the line without options.
 	rest(l line.Line) error
 }
 
-// fromLine reads the line of arguments, a pointer to a struct, into them. Nothing else
-// may be given beside it. Its errors name the option and what was
-// expected.
+// fromLine reads the line of arguments, a pointer to a struct, into them. No other arguments
+// may be given with it. Its errors name the option and the expected value.
 func fromLine(in slashed) error {
 	args := reflect.ValueOf(in).Elem()
 	if beside := besideLine(args); len(beside) > 0 {
@@ -68,7 +67,7 @@ func besideLine(args reflect.Value) (names []string) {
 type option struct {
 	argument
 	name   string // without the hyphens before it
-	valued bool   // it is true or false, and has to say which
+	valued bool   // it is boolean and needs its value in the line
 }
 
 // optionsOf returns the arguments that are options in a line.
@@ -86,7 +85,7 @@ func optionsOf(t reflect.Type) (options []option) {
 	return options
 }
 
-// known returns what parsing a line needs to know about an option.
+// known returns an option as the parser of lines needs it.
 func (o option) known(int) line.Option {
 	return line.Option{Name: o.name, Switch: plain(o.Type).Kind() == reflect.Bool && !o.valued}
 }

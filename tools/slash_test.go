@@ -13,8 +13,8 @@ import (
 
 	"flame/agents/converge"
 	"flame/agents/definition"
-	"flame/agents/handoff"
 	"flame/agents/plan"
+	"flame/agents/record"
 	"flame/core"
 	"flame/hosts"
 )
@@ -80,7 +80,7 @@ func TestAHandoffLineIsRead(t *testing.T) {
 	t.Parallel()
 	got, err := typed[handoffArgs]("agent-1 --transfer-control --timeout 9 --on-failure retry", "")
 	require.NoError(t, err)
-	assert.Equal(t, handoffArgs{ID: "agent-1", Transfer: true, Timeout: 9, OnFailure: handoff.Retry}, got)
+	assert.Equal(t, handoffArgs{ID: "agent-1", Transfer: true, Timeout: 9, OnFailure: record.Retry}, got)
 }
 
 func TestAConvergeLineIsRead(t *testing.T) {
@@ -94,7 +94,7 @@ func TestAConvergeLineIsRead(t *testing.T) {
 	}, got)
 }
 
-func TestALineComesInsteadOfAllOtherArguments(t *testing.T) {
+func TestALineExcludesOtherArguments(t *testing.T) {
 	t.Parallel()
 	_, err := typed[spawnArgs]("look --agent-type analyzer", `, "subagent_type": "builder", "tools": [], "timeout": 0`)
 	require.ErrorIs(t, err, core.ErrInvalid)
@@ -105,7 +105,7 @@ func TestALineComesInsteadOfAllOtherArguments(t *testing.T) {
 	assert.NoError(t, err, "an empty line is none")
 }
 
-func TestWhatALineRefuses(t *testing.T) {
+func TestInvalidLinesAreRefused(t *testing.T) {
 	t.Parallel()
 	delegate := func(line string) error { _, err := typed[spawnArgs](line, ""); return err }
 	handoff := func(line string) error { _, err := typed[handoffArgs](line, ""); return err }
@@ -114,19 +114,19 @@ func TestWhatALineRefuses(t *testing.T) {
 		err          error
 		says, advice string
 	}{
-		"a task for nobody":           {delegate("fix it"), "--agent-type is missing", "flame agents list"},
+		"a task without its type":     {delegate("fix it"), "--agent-type is missing", "flame agents list"},
 		"time in words":               {delegate("fix it --agent-type b --timeout soon"), `--timeout is "soon", not a number`, "from 0 up"},
 		"time without end":            {delegate("fix it --agent-type b --timeout Inf"), `--timeout is "Inf", not a number`, "from 0 up"},
 		"time before now":             {delegate("fix it --agent-type b --timeout -5"), `--timeout is "-5", not a number`, "from 0 up"},
 		"part of a token":             {delegate("fix it --agent-type b --budget-tokens 1.5"), `--budget-tokens is "1.5", not a whole number`, "from 0 up"},
 		"no word on the context":      {delegate("fix it --agent-type b --inherit-context maybe"), `--inherit-context is "maybe"`, "true or false"},
 		"nothing on the context":      {delegate("fix it --inherit-context --agent-type b"), "--inherit-context has no value", "--inherit-context=VALUE"},
-		"an option that is none":      {delegate("fix it --agent-type b --speed 9"), "unknown option --speed", "in quotes"},
+		"an unknown option":           {delegate("fix it --agent-type b --speed 9"), "unknown option --speed", "in quotes"},
 		"the task as an option":       {delegate("--agent-type b --prompt x"), "unknown option --prompt", "in quotes"},
 		"another line in it":          {handoff("agent-1 --command x"), "unknown option --command", "in quotes"},
 		"an unknown mode":             {delegate("fix it --agent-type b --permission_mode odd"), `--permission-mode is "odd"`, "plan, dontAsk, default, acceptEdits"},
 		"an unknown isolation":        {delegate("fix it --agent-type b --isolation remote"), `--isolation is "remote"`, "worktree, none"},
-		"a handoff to nobody":         {handoff(" "), "one subagent_id", "flame_agent_list"},
+		"a handoff without agent":     {handoff(" "), "one subagent_id", "flame_agent_list"},
 		"a handoff to two":            {handoff("agent-1 agent-2"), "not 2 words", "flame_agent_list"},
 		"an unknown end of a handoff": {handoff("agent-1 --on-failure panic"), `--on-failure is "panic"`, "retry, abort, escalate"},
 		"no strategy":                 {merge("a b"), "--strategy is missing", "merge, vote, consensus, first_success"},

@@ -12,66 +12,68 @@ import (
 	"flame/render"
 )
 
-// stub returns what remains in the conversation of a frame that has ended, beside the
-// call that ended it (DESIGN §11). Hosts parse it: the first id is that of the frame; if
-// another was taken up, a line begins with "Started" or "Activated" and its id. Text of
-// frames stands within quotes on one line, so that it cannot make such a line.
+// stub returns the text that remains of an ended frame in the conversation, beside the call
+// that ended it (DESIGN §11). It repeats nothing of that call. Hosts parse it: the first id is
+// the id of the frame. If the caller took up another frame, a line begins with "Started" or
+// "Activated" and the id of that frame. Text of frames is quoted on one line, so that it cannot
+// form such a line.
 func stub(popped stack.Popped) string {
 	frame, before := popped.Frame, popped.Before
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s is %s: %s\n", frame.ID, frame.Status, render.Quote(frame.Goal))
+	fmt.Fprintf(&b, "%s is %s: \"%s\"\n", frame.ID, frame.Status, core.OneLine(frame.Goal, maxGoal))
 	switch {
 	case popped.Below != "":
 		b.WriteString("It has no summary of its own; others see what was done below it: " + quoteWhole(popped.Below) + "\n")
 	case frame.Summary == "":
-		b.WriteString("It has no summary, so other frames learn nothing from it: next time pass summary, or generateSummary.\n")
+		b.WriteString("It has no summary, so other frames learn nothing from it.\n")
 	}
 	if before.Summary != "" {
 		b.WriteString("Its summary: " + quoteWhole(before.Summary) + "\n")
 	}
 	b.WriteString(listed("Decided before", before.Decisions) + listed("Artifacts before", before.Artifacts) + inside(popped))
-	fmt.Fprintf(&b, "More: %s %s\n", op.Details, frame.ID)
 	b.WriteString(render.Frames("Still planned below it (activate or invalidate them):", popped.Planned))
 	b.WriteString(render.Frames("Still in progress below it:", popped.Open))
 	return b.String() + goesOn(popped)
 }
 
-// goesOn says where the caller works after a pop.
+// goesOn says in which frame the caller works after a pop.
 func goesOn(popped stack.Popped) string {
-	if then := popped.Then; then != nil {
-		verb, under := "Started", ""
-		if then.From != "" {
-			verb = "Activated"
-		}
-		if from := render.TakenFrom(*then); from != "" {
-			under = "\n" + from
-		}
-		if then.Under != "" {
-			under += "\n" + render.UnderEnded(*then)
-		}
-		return fmt.Sprintf("%s %s %s, your current frame.", verb, then.Frame.ID, render.Quote(then.Frame.Goal)) + under +
-			strings.TrimSuffix("\n"+render.Field("Done means", core.OneLine(then.Frame.SuccessCriteria, 0)), "\n")
+	if then := popped.Then; then != nil && then.From == "" {
+		return fmt.Sprintf("Started %s as your current frame.", then.Frame.ID)
+	} else if then != nil {
+		return fmt.Sprintf("Activated %s %s.", then.Frame.ID, render.Quote(then.Frame.Goal)) + takenUp(*then)
 	}
 	text := ""
 	if popped.Next != nil {
-		text = render.Frames(fmt.Sprintf("Planned next (%s; as next, %s takes it up itself):", op.Activate, op.Pop), []core.Frame{*popped.Next})
+		text = fmt.Sprintf("Planned next: %s %s\n", popped.Next.ID, render.Quote(popped.Next.Goal))
 	}
 	if popped.Parent == nil || popped.Parent.ID != popped.Current {
-		return render.Parent(popped.Parent) + text + render.Current(popped.Current)
+		text = render.Parent(popped.Parent) + text
 	}
-	return text + render.Current(popped.Current) + " " + render.Quote(popped.Parent.Goal)
+	return text + render.Current(popped.Current)
 }
 
-// A stub shows so many texts of a kind, and so much of each, in characters: what it leaves
-// out has to be read again.
+// takenUp returns what to know of an activated frame, in sentences behind another one.
+func takenUp(a stack.Activated) string {
+	text := render.Field("Taken over from session", a.Taken) + render.TakenOver(a) +
+		render.Field("Done means", core.OneLine(a.Frame.SuccessCriteria, maxWhole)) + render.Field("Summary so far", core.OneLine(a.Frame.Summary, maxWhole))
+	if text == "" {
+		return ""
+	}
+	return " " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", " ")
+}
+
+// The limits of a stub: the number of texts of a kind, and the length of each in characters.
+// Models can read the rest with another call.
 const (
 	maxQuoted = 40
 	maxWhole  = 2000
+	maxGoal   = 150 // of the frame that ended: with a frame that begins the stub has 60 tokens at most
 )
 
 func quoteWhole(text string) string { return `"` + core.OneLine(text, maxWhole) + `"` }
 
-// listed returns texts on one line, after what they are; it is empty without any.
+// listed returns texts on one line after a heading; it is empty if there are no texts.
 func listed(what string, texts []string) string {
 	if len(texts) == 0 {
 		return ""
@@ -83,7 +85,7 @@ func listed(what string, texts []string) string {
 	return what + ": " + strings.Join(shown, "; ") + "\n"
 }
 
-// inside names the frames below the one that was popped that have ended.
+// inside names the ended frames below the popped one.
 func inside(popped stack.Popped) string {
 	if len(popped.Inside) == 0 {
 		return ""

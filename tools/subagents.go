@@ -1,11 +1,8 @@
 package tools
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"flame/config/env"
@@ -18,14 +15,12 @@ import (
 
 func subagentTools(p *project.Project) []Tool {
 	d := subagentDoor{p}
-	return slices.Concat([]Tool{
-		define(op.SubagentConfig, "Show or change when native subagents get frames of their own. Changes hold for this project.", sets, d.config),
+	return []Tool{
+		define(op.SubagentConfig, "Show or change when native subagents get their own frames. Changes hold for this project.", sets, d.config),
 		define("flame_subagent_stats", "Count the native subagents seen: how many got frames, were skipped, completed.", sets, d.stats),
-	}, direct(
 		define("flame_subagent_complete", "End the frame that a subagent session left open.", sets, d.complete),
-	), []Tool{
-		define(op.SubagentList, "List the subagent sessions that are tracked.", reads, d.list),
-	})
+		define(op.SubagentList, "List the tracked subagent sessions.", reads, d.list),
+	}
 }
 
 type subagentDoor struct{ p *project.Project }
@@ -42,16 +37,9 @@ type subagentConfigArgs struct {
 	PropagateSummaries  *bool  `json:"propagateSummaries,omitempty"`
 }
 
-// subagentVariables are the environment variables behind the settings, in the
-// order shown.
-var subagentVariables = []struct{ name, setting string }{
-	{env.SubagentEnabled, "enabled"},
-	{env.SubagentMinDuration, "minDuration"},
-	{env.SubagentMinMessages, "minMessageCount"},
-	{env.SubagentAutoComplete, "autoCompleteOnIdle"},
-	{env.SubagentIdleDelay, "idleCompletionDelay"},
-	{env.SubagentPatterns, "subagentPatterns"},
-}
+// subagentVariables names the environment variables behind the settings.
+const subagentVariables = env.SubagentEnabled + ", " + env.SubagentMinDuration + ", " + env.SubagentMinMessages + ", " +
+	env.SubagentAutoComplete + ", " + env.SubagentIdleDelay + ", " + env.SubagentPatterns
 
 func (d subagentDoor) config(ctx context.Context, by project.Caller, in subagentConfigArgs) (string, error) {
 	now, err := children.Configure(ctx, d.p, by, children.Patch{
@@ -62,73 +50,15 @@ func (d subagentDoor) config(ctx context.Context, by project.Caller, in subagent
 	if err != nil {
 		return "", err
 	}
-	var b strings.Builder
-	b.WriteString(updatedLine(now.Updated))
 	from := sourcesOf(now.Changed, d.p.Subagents, core.DefaultSubagentConfig())
-	for _, row := range [][2]string{
-		{"enabled", yesNo(now.Enabled)},
-		{"minDuration", seconds(now.MinDuration)},
-		{"minMessageCount", fmt.Sprint(now.MinMessageCount)},
-		{"autoCompleteOnIdle", yesNo(now.AutoCompleteOnIdle)},
-		{"idleCompletionDelay", seconds(now.IdleCompletionDelay)},
-		{"injectParentContext", yesNo(now.InjectParentContext)},
-		{"propagateSummaries", yesNo(now.PropagateSummaries)},
-	} {
-		b.WriteString(from.line(row[0], row[1]))
-	}
-	b.WriteString(from.line("subagentPatterns", ""))
+	text := updatedLine(now.Updated) + from.line("enabled", yesNo(now.Enabled)) + from.line("minDuration", seconds(now.MinDuration)) +
+		from.line("minMessageCount", fmt.Sprint(now.MinMessageCount)) + from.line("autoCompleteOnIdle", yesNo(now.AutoCompleteOnIdle)) +
+		from.line("idleCompletionDelay", seconds(now.IdleCompletionDelay)) + from.line("injectParentContext", yesNo(now.InjectParentContext)) +
+		from.line("propagateSummaries", yesNo(now.PropagateSummaries)) + from.line("subagentPatterns", "")
 	for i, pattern := range now.SubagentPatterns {
-		fmt.Fprintf(&b, "  %d. %s\n", i+1, pattern)
+		text += fmt.Sprintf("  %d. %s\n", i+1, pattern)
 	}
-	for _, v := range subagentVariables {
-		fmt.Fprintf(&b, "%s sets %s\n", v.name, v.setting)
-	}
-	return b.String(), nil
-}
-
-func updatedLine(updated bool) string {
-	if updated {
-		return "Settings updated for this project.\n"
-	}
-	return ""
-}
-
-// A sourced tells where the values of settings come from.
-type sourced struct {
-	changed     []string // names of those that a tool set for this project
-	environment map[string]bool
-}
-
-// sourcesOf returns the sources of settings: of those that no tool set, the ones that
-// differ from the defaults were set by the environment.
-func sourcesOf(changed []string, settings, defaults any) sourced {
-	fields := func(v any) (values map[string]json.RawMessage) {
-		raw, err := json.Marshal(v)
-		if err == nil {
-			err = json.Unmarshal(raw, &values)
-		}
-		if err != nil {
-			panic("settings are no JSON object: " + err.Error()) // a programmer's mistake
-		}
-		return values
-	}
-	s, usual := sourced{changed, map[string]bool{}}, fields(defaults)
-	for name, value := range fields(settings) {
-		s.environment[name] = !bytes.Equal(value, usual[name])
-	}
-	return s
-}
-
-// line shows a setting and where its value comes from.
-func (s sourced) line(name, value string) string {
-	source := "default"
-	switch {
-	case slices.Contains(s.changed, name):
-		source = "this project"
-	case s.environment[name]:
-		source = "environment"
-	}
-	return fmt.Sprintf("%s: %s (%s)\n", name, value, source)
+	return text + setBy(subagentVariables), nil
 }
 
 type statsArgs struct {
@@ -141,9 +71,6 @@ func (d subagentDoor) stats(ctx context.Context, by project.Caller, in statsArgs
 		return "Subagent counters are now zero; tracked sessions stay.", children.ResetStats(ctx, d.p, by)
 	}
 	all, err := children.Sessions(ctx, d.p, by)
-	if err != nil {
-		return "", err
-	}
 	active := 0
 	for _, s := range all.Sessions {
 		if !s.IsCompleted {
@@ -155,7 +82,9 @@ func (d subagentDoor) stats(ctx context.Context, by project.Caller, in statsArgs
 	fmt.Fprintf(&b, "Subagents: %s, active %d\n", render.Subagents(s), active)
 	if s.TotalDetected > 0 {
 		fmt.Fprintf(&b, "Rates: frames %.1f %%, skipped %.1f %% of those detected; auto-completed %.1f %%, manually completed %.1f %%, "+
-			"ended by their host %.1f %% of the frames\n", s.FrameRate(), s.SkipRate(), s.AutoCompleteRate(), s.ManualRate(), s.HostRate())
+			"ended by their host %.1f %% of the frames\n",
+			core.Percent(s.FramesCreated, s.TotalDetected), core.Percent(s.SkippedByHeuristics, s.TotalDetected),
+			core.Percent(s.AutoCompleted, s.FramesCreated), core.Percent(s.ManuallyCompleted, s.FramesCreated), core.Percent(s.EndedByHost, s.FramesCreated))
 	}
 	fmt.Fprintf(&b, "Last reset: %s; sessions tracked: %d; integration %s\n", orNever(s.LastReset), len(all.Sessions), onOff(all.Enabled))
 	if in.ShowActive == nil || *in.ShowActive {
@@ -166,7 +95,7 @@ func (d subagentDoor) stats(ctx context.Context, by project.Caller, in statsArgs
 			}
 		}
 	}
-	return b.String(), nil
+	return b.String(), err
 }
 
 func orNever(t core.Millis) string {
@@ -194,30 +123,19 @@ func (d subagentDoor) complete(ctx context.Context, by project.Caller, in comple
 		status = core.Status(in.Status)
 	}
 	done, err := children.Complete(ctx, d.p, by, in.SessionID, status, in.Summary)
-	if err != nil {
-		return "", err
-	}
 	if done.Already {
 		return fmt.Sprintf("Subagent session %s was completed before; nothing changed.", done.Session.ID), nil
 	}
 	return fmt.Sprintf("%s is %s (subagent session %s).\n%sIts parent sees the summary among its completed children.",
-		done.Frame.ID, done.Frame.Status, done.Session.ID, render.Field("Summary", core.OneLine(done.Frame.Summary, render.MaxGoal))), nil
-}
-
-// A subagentFilter says which subagents are listed.
-type subagentFilter string
-
-// Values returns the filters.
-func (subagentFilter) Values() []string {
-	return []string{"all", "active", "completed", "with-frame", "without-frame"}
+		done.Frame.ID, done.Frame.Status, done.Session.ID, render.Field("Summary", core.OneLine(done.Frame.Summary, render.MaxGoal))), err
 }
 
 type listArgs struct {
-	Filter subagentFilter `json:"filter,omitempty" jsonschema:"default all"`
+	Filter string `json:"filter,omitempty" enum:"all,active,completed,with-frame,without-frame" jsonschema:"default all"`
 }
 
 // filters says which sessions each filter keeps.
-var filters = map[subagentFilter]func(core.Session) bool{
+var filters = map[string]func(core.Session) bool{
 	"":              func(core.Session) bool { return true },
 	"all":           func(core.Session) bool { return true },
 	"active":        func(s core.Session) bool { return !s.IsCompleted },
@@ -231,9 +149,6 @@ const titleWidth = 30
 
 func (d subagentDoor) list(ctx context.Context, by project.Caller, in listArgs) (string, error) {
 	all, err := children.Sessions(ctx, d.p, by)
-	if err != nil {
-		return "", err
-	}
 	var b strings.Builder
 	n, now := 0, d.p.Now()
 	for _, s := range all.Sessions {
@@ -245,10 +160,10 @@ func (d subagentDoor) list(ctx context.Context, by project.Caller, in listArgs) 
 			yesNo(s.HasFrame()), s.MessageCount, sessionState(s), render.Duration(int64(now-s.CreatedAt)))
 	}
 	if n == 0 {
-		return "No subagent sessions match.", nil
+		return "No subagent sessions match.", err
 	}
 	const head = "| session | parent | title | frame | messages | state | age |\n|---|---|---|---|---|---|---|\n"
-	return render.Count(n, "subagent session") + "\n" + head + b.String(), nil
+	return render.Count(n, "subagent session") + "\n" + head + b.String(), err
 }
 
 func sessionState(s core.Session) string {

@@ -17,13 +17,13 @@ import (
 
 func summaryTools(p *project.Project) []Tool {
 	d := summaryDoor{p}
-	return append(
-		direct(define(op.Summarize,
+	return []Tool{
+		define(op.Summarize,
 			"Make a summary of the current frame before its history is lost: call it, write what the reply asks for, pass that as summary.",
-			writes, d.summarize)), // it ends a frame that waited for that
+			writes, d.summarize),
 		define("flame_compaction_info", "Show which frames wait for a compaction, and for what.", reads, d.info),
 		define("flame_get_summary", "Read the summary of the current frame or of another one.", reads, d.get),
-	)
+	}
 }
 
 type summaryDoor struct{ p *project.Project }
@@ -58,9 +58,6 @@ func (d summaryDoor) summarize(ctx context.Context, by project.Caller, in summar
 
 func (d summaryDoor) info(ctx context.Context, by project.Caller, in frameArgs) (string, error) {
 	info, err := stack.CompactionsOf(ctx, d.p, by, in.FrameID)
-	if err != nil {
-		return "", err
-	}
 	var b strings.Builder
 	if info.OK {
 		fmt.Fprintf(&b, "%s\nCompaction requested for: %s\n", render.Frame(info.Frame), yesNo(info.Type != ""))
@@ -76,7 +73,7 @@ func (d summaryDoor) info(ctx context.Context, by project.Caller, in frameArgs) 
 	for _, id := range slices.Sorted(maps.Keys(info.Marks)) {
 		fmt.Fprintf(&b, "- %s: %s\n", id, info.Marks[id])
 	}
-	return b.String(), nil
+	return b.String(), err
 }
 
 type summaryArgs struct {

@@ -11,15 +11,18 @@ import (
 	"flame/render"
 )
 
-// A Tool is one tool, whichever door it is called through.
+// A Tool is one tool, for every door.
 type Tool struct {
 	Name        string
 	Group       string // for FLAME_TOOLS
 	Description string // when to use it
-	Core        bool   // part of the profile "core": always visible to clients
-	Direct      bool   // always called by its own name: it starts or stops processes, or a frame may begin or end by it
+	Core        bool   // part of the profile "core"
+	Always      bool   // clients load it at once: work in frames needs it
+	Direct      bool   // the profile "lean" has it too, because it starts processes: hosts have rules for its name
 	Hints       Hints
 	Schema      func() json.RawMessage // of its arguments; built on demand
+
+	brief func() json.RawMessage // the schema without rare arguments, for lean
 
 	parse func(raw json.RawMessage) (call, error)
 }
@@ -64,7 +67,8 @@ func (t Tool) Call(ctx context.Context, by project.Caller, raw json.RawMessage) 
 }
 
 // define returns a tool from a function on typed arguments. It does what no
-// tool should do itself: it derives the schema from In and decodes strictly.
+// tool should do itself: it derives the schema from In and decodes strictly. A text that
+// comes with an error is dropped.
 func define[In any](name op.Name, description string, hints Hints, run func(ctx context.Context, by project.Caller, in In) (string, error)) Tool {
 	return defineResult(name, description, hints, func(ctx context.Context, by project.Caller, in In) (Result, error) {
 		text, err := run(ctx, by, in)
@@ -76,7 +80,8 @@ func defineResult[In any](name op.Name, description string, hints Hints, run fun
 	arguments := sync.OnceValue(func() []argument { return argumentsOf(reflect.TypeFor[In]()) })
 	return Tool{
 		Name: string(name), Description: description, Hints: hints,
-		Schema: func() json.RawMessage { return schemaOf(string(name), arguments()) },
+		Schema: func() json.RawMessage { return json.RawMessage(schemaOf(arguments())) },
+		brief:  func() json.RawMessage { return json.RawMessage(briefOf(arguments())) },
 		parse: func(raw json.RawMessage) (call, error) {
 			var in In
 			stamp, err := read(raw, &in, arguments())
@@ -85,24 +90,24 @@ func defineResult[In any](name op.Name, description string, hints Hints, run fun
 	}
 }
 
-// always marks tools as part of the profile "core".
+// always marks tools that clients load at once.
 func always(tools ...Tool) []Tool {
+	for i := range tools {
+		tools[i].Core, tools[i].Always = true, true
+	}
+	return tools
+}
+
+// usual marks tools as part of the profile "core".
+func usual(tools ...Tool) []Tool {
 	for i := range tools {
 		tools[i].Core = true
 	}
 	return tools
 }
 
-// direct marks tools that are never called through another.
-func direct(tools ...Tool) []Tool {
-	for i := range tools {
-		tools[i].Direct = true
-	}
-	return tools
-}
-
 // inLean reports whether the profile "lean" offers the tool by its name.
-func (t Tool) inLean() bool { return t.Core || t.Direct }
+func (t Tool) inLean() bool { return t.Always || t.Direct }
 
 // read reads raw into in, a pointer to a struct of these arguments, and then
 // the line that may replace them.

@@ -104,6 +104,9 @@ func Select(all []Tool, profile string) ([]Tool, error) {
 	for _, t := range all {
 		everything := (wanted["all"] || wanted[""]) && t.Group != lean
 		if everything || wanted[t.Group] || wanted["core"] && t.Core || wanted[lean] && t.inLean() {
+			if !everything && !wanted[t.Group] && !wanted["core"] {
+				t.Schema = t.brief
+			}
 			chosen = append(chosen, t)
 		}
 	}

@@ -8,8 +8,7 @@ import (
 	"flame/core"
 )
 
-// A claudeLine is what flame reads of a line of a session file, or of the
-// client's output, where a few names differ.
+// A claudeLine has the fields of a line of a session's file that flame reads.
 type claudeLine struct {
 	Type             string           `json:"type"`
 	SessionID        string           `json:"sessionId"`
@@ -26,6 +25,7 @@ type claudeLine struct {
 // A claudeBody is a message in the form of the model's API.
 type claudeBody struct {
 	ID         string        `json:"id"`
+	Role       core.Role     `json:"role"`
 	Model      string        `json:"model"`
 	Content    claudeContent `json:"content"`
 	StopReason string        `json:"stop_reason"`
@@ -49,7 +49,7 @@ type claudeUsage struct {
 		Searches int64 `json:"web_search_requests"`
 	} `json:"server_tool_use"`
 	Speed string `json:"speed"`         // "standard" or "fast"
-	Geo   string `json:"inference_geo"` // where it had to be computed; empty: anywhere
+	Geo   string `json:"inference_geo"` // place in which the model had to run; empty: any
 }
 
 // usage returns u with its price as an answer of the model.
@@ -60,7 +60,7 @@ func (u claudeUsage) usage(model string) core.Usage {
 	}
 }
 
-// claudeTime is a time that stays unset if it cannot be read.
+// claudeTime is a time that stays unset if flame cannot read it.
 type claudeTime core.Millis
 
 // UnmarshalJSON never fails.
@@ -72,9 +72,9 @@ func (t *claudeTime) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// sessionAsides are the kinds of lines, besides messages, that Claude Code
-// writes into session files: what it sent to the model and what it needs to
-// remember. Attachments and lines of type system have many kinds of their own.
+// sessionAsides are the types of the lines in session files that are not messages: they record
+// requests to the model, and Claude Code's own state. Attachments and lines of type system
+// have many kinds.
 var sessionAsides = map[string]bool{
 	"agent-color": true, "agent-name": true, "agent-setting": true, "ai-title": true, "api-request": true, "api-request-blob": true,
 	"api-request-shape": true, "atis-latch": true, "attachment": true, "content-replacement": true, "cost-state": true, "custom-title": true,
@@ -100,7 +100,7 @@ func claudeSessionLine(text []byte) core.Message {
 	m.Session, m.Agent, m.Time, m.Summary = l.SessionID, l.AgentID, core.Millis(l.Timestamp), l.IsCompactSummary
 	m.Synthetic = l.IsMeta || byClient(m)
 	if l.IsAPIError {
-		m.Error, m.Final = firstText(m), false
+		m.Error, m.Final = firstText(m.Parts), false
 	}
 	m.Notes = claudeNotes(m, speaker, l.ToolUseResult.spawned)
 	l.ToolUseResult.tell(&m)
@@ -124,16 +124,16 @@ func (b claudeBody) message(role string) core.Message {
 	return m
 }
 
-// byClient reports whether the client wrote a user's message: the outcome of a
-// task, or of one of its own commands.
+// byClient reports whether the client wrote a user's message: about the outcome of a task or
+// of one of its own commands.
 func byClient(m core.Message) bool {
-	text := firstText(m)
+	text := firstText(m.Parts)
 	return m.Role == core.RoleUser && (strings.HasPrefix(text, taskNotification) || strings.HasPrefix(text, "<local-command-"))
 }
 
 // firstText returns the first text of a message.
-func firstText(m core.Message) string {
-	for _, p := range m.Parts {
+func firstText(parts []core.Part) string {
+	for _, p := range parts {
 		if p.Type == core.PartText {
 			return p.Text
 		}
@@ -141,9 +141,8 @@ func firstText(m core.Message) string {
 	return ""
 }
 
-// A claudeContent is a message's content: a text, or a list of blocks. Other
-// content is ignored. It is decoded in place, because a line may be long and
-// each copy of it as long again.
+// A claudeContent is a message's content: a text, or a list of blocks. It ignores other content.
+// It is decoded in place, because lines may be long, and copies cost as much again.
 type claudeContent struct {
 	parts []core.Part
 	known bool
@@ -188,8 +187,8 @@ func (c *claudeContent) UnmarshalJSON(content []byte) error {
 	return nil
 }
 
-// claudeText is the text of a tool's answer: a text, or a list of blocks;
-// pictures have no text.
+// claudeText is the text of a tool's answer: a text, or a list of blocks. Pictures have no
+// text.
 type claudeText string
 
 // UnmarshalJSON never fails.

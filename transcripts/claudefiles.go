@@ -9,14 +9,14 @@ import (
 	"flame/core"
 )
 
-// A claudeAnswer is what the client stores beside a tool's answer, for those tools that
-// mean something to flame.
+// A claudeAnswer is the data that the client stores beside the answer of a tool that starts
+// agents or changes files.
 type claudeAnswer struct {
 	spawned claudeSpawned
 	files   []core.FileChange
 }
 
-// UnmarshalJSON never fails. The answers of other tools are long, and of any form.
+// UnmarshalJSON never fails. Answers of other tools may be long and have any form.
 func (a *claudeAnswer) UnmarshalJSON(text []byte) error {
 	if bytes.Contains(text, []byte(`"structuredPatch"`)) || bytes.Contains(text, []byte(`"notebook_path"`)) {
 		var e claudeEdited
@@ -26,7 +26,7 @@ func (a *claudeAnswer) UnmarshalJSON(text []byte) error {
 	return a.spawned.UnmarshalJSON(text)
 }
 
-// A claudeEdited is what Edit, MultiEdit, Write or NotebookEdit did.
+// A claudeEdited is a change of Edit, MultiEdit, Write or NotebookEdit.
 type claudeEdited struct {
 	Path     string          `json:"filePath"`
 	Type     string          `json:"type"` // of Write: create or update
@@ -43,7 +43,7 @@ type claudeEdited struct {
 	Error     string `json:"error"`
 }
 
-// A claudeHunk is one of a unified diff.
+// A claudeHunk is a hunk of a unified diff.
 type claudeHunk struct {
 	OldStart int      `json:"oldStart"`
 	OldLines int      `json:"oldLines"`
@@ -52,7 +52,7 @@ type claudeHunk struct {
 	Lines    []string `json:"lines"`
 }
 
-// changes returns what was done; nothing where a file holds what it did before.
+// changes returns the changes; none if the file has its previous content.
 func (e *claudeEdited) changes() []core.FileChange {
 	if e.Notebook != "" {
 		return e.inNotebook()
@@ -77,8 +77,8 @@ func (e *claudeEdited) changes() []core.FileChange {
 	return credible([]core.FileChange{p.of(e.Path, kind)})
 }
 
-// written returns what Write did without a patch: the client makes none of a new file,
-// and of one that it cannot compare.
+// written returns the change of Write without a patch: the client makes no patch for a new
+// file, or for a file that it cannot compare.
 func (e *claudeEdited) written() []core.FileChange {
 	var content string
 	if json.Unmarshal(e.Content, &content) != nil || bytes.Equal(e.Content, e.Original) {
@@ -91,7 +91,7 @@ func (e *claudeEdited) written() []core.FileChange {
 	return credible([]core.FileChange{change})
 }
 
-// inNotebook returns what became of a cell.
+// inNotebook returns the change of a cell.
 func (e *claudeEdited) inNotebook() []core.FileChange {
 	if e.Error != "" {
 		return nil
@@ -108,7 +108,7 @@ func (e *claudeEdited) inNotebook() []core.FileChange {
 	return credible([]core.FileChange{p.of(e.Notebook, core.FileModified)})
 }
 
-// tell adds to a message what its answers did to files.
+// tell adds the changes of files to the tool's answer in a message.
 func (a *claudeAnswer) tell(m *core.Message) {
 	answered := -1
 	for i, p := range m.Parts {
@@ -116,7 +116,7 @@ func (a *claudeAnswer) tell(m *core.Message) {
 			continue
 		}
 		if answered >= 0 {
-			return // whose it is cannot be told
+			return // flame does not know which answer the data belong to
 		}
 		answered = i
 	}
@@ -142,11 +142,11 @@ type claudeReplaced struct {
 	New string `json:"new_string"`
 }
 
-// claudeMade begins the answer of Write to a subagent, if there was no such file.
+// claudeMade begins the answer of Write to a subagent if the file is new.
 const claudeMade = "File created successfully at: "
 
-// askChanges adds to a subagent's message what its calls ask to change: of a subagent the
-// client does not keep what its tools did beside their answers.
+// askChanges adds the requested changes to the calls in a subagent's message: for subagents, the
+// client stores no data beside the answers of tools.
 func askChanges(m *core.Message) {
 	for i := range m.Parts {
 		part := &m.Parts[i]
@@ -165,7 +165,7 @@ func askChanges(m *core.Message) {
 // claudeEdits are the tools that change files.
 var claudeEdits = map[string]bool{"Edit": true, "MultiEdit": true, "Write": true, "NotebookEdit": true}
 
-// changes returns what the call asks for.
+// changes returns the changes that the call requests.
 func (in *claudeAsked) changes() []core.FileChange {
 	var change core.FileChange
 	switch {

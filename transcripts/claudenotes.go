@@ -8,8 +8,8 @@ import (
 	"flame/core"
 )
 
-// claudeStates maps Claude Code's words for the outcome of a task, in a tool's
-// answer, a notification or a line of its output.
+// claudeStates are the states of agents by Claude Code's words for the state of a task: in a
+// tool's answer, a notification, or a line of its output.
 var claudeStates = map[string]core.AgentState{
 	"pending":         core.AgentInitializing,
 	"running":         core.AgentActive,
@@ -25,8 +25,8 @@ var claudeStates = map[string]core.AgentState{
 // taskNotification begins a session's notification about a background task.
 const taskNotification = "<task-notification>"
 
-// claudeNotes returns what a message says about agents: that its speaker
-// started some, and how some have ended.
+// claudeNotes returns the notes of a message about agents: those that its speaker started, and
+// those that have ended.
 func claudeNotes(m core.Message, speaker string, answer claudeSpawned) []core.AgentNote {
 	var notes []core.AgentNote
 	for _, p := range m.Parts {
@@ -42,14 +42,16 @@ func claudeNotes(m core.Message, speaker string, answer claudeSpawned) []core.Ag
 	return notes
 }
 
-// claudeSpawn returns the note of a call of the Agent tool, which older clients
-// call Task.
+// A taskInput is the input of the tools of both hosts that start an agent.
+type taskInput struct {
+	Type        string `json:"subagent_type"`
+	Prompt      string `json:"prompt"`
+	Description string `json:"description"`
+}
+
+// claudeSpawn returns the note of a call of the tool Agent. Older clients name it Task.
 func claudeSpawn(call core.Part, at core.Millis, speaker string) core.AgentNote {
-	var in struct {
-		Type        string `json:"subagent_type"`
-		Prompt      string `json:"prompt"`
-		Description string `json:"description"`
-	}
+	var in taskInput
 	loose(call.Input, &in)
 	return core.AgentNote{
 		Call: call.CallID, Spawn: true, Parent: speaker, Type: in.Type, Prompt: in.Prompt, Description: in.Description,
@@ -57,8 +59,8 @@ func claudeSpawn(call core.Part, at core.Millis, speaker string) core.AgentNote 
 	}
 }
 
-// claudeSpawned is what the client stores beside the answer of the Agent tool.
-// Other tools' answers have no AgentID.
+// claudeSpawned is the data that the client stores beside the answer of the tool Agent. Answers
+// of other tools have no AgentID.
 type claudeSpawned struct {
 	AgentID   string `json:"agentId"`
 	AgentType string `json:"agentType"`
@@ -69,10 +71,10 @@ type claudeSpawned struct {
 	ToolCalls int64  `json:"totalToolUseCount"`
 	Content   []struct {
 		Text string `json:"text"`
-	} `json:"content"` // its outcome; the last part is its own words, the client's come before
+	} `json:"content"` // its outcome: the client's words, and in the last part the agent's
 }
 
-// UnmarshalJSON never fails. The answers of other tools are long, and of any form.
+// UnmarshalJSON never fails. Answers of other tools may be long and have any form.
 func (s *claudeSpawned) UnmarshalJSON(text []byte) error {
 	type plain claudeSpawned
 	if text[0] != '{' || !bytes.Contains(text, []byte(`"agentId"`)) {
@@ -96,8 +98,8 @@ func (s claudeSpawned) note(result core.Part, at core.Millis) core.AgentNote {
 	return n
 }
 
-// claudeNotification returns the note of a background task's end. The task's
-// own words follow the client's.
+// claudeNotification returns the note about the end of a background task. The task's own words
+// follow the client's.
 func claudeNotification(text string, at core.Millis) core.AgentNote {
 	n := core.AgentNote{
 		ID: between(text, "<task-id>", "</task-id>"), Call: between(text, "<tool-use-id>", "</tool-use-id>"),
@@ -109,7 +111,7 @@ func claudeNotification(text string, at core.Millis) core.AgentNote {
 	return n
 }
 
-// between returns the text between the first open and the next shut.
+// between returns the text between the first open and the next shut; empty without both.
 func between(text, open, shut string) string {
 	_, text, _ = strings.Cut(text, open)
 	text, _, found := strings.Cut(text, shut)
@@ -119,13 +121,13 @@ func between(text, open, shut string) string {
 	return text
 }
 
-// A claudeAttachment is what the client adds to a session's history. Two kinds
-// list tools offered to the model: all at once, or when it searches for them.
+// A claudeAttachment is an entry that the client adds to a session's history. Two kinds list
+// tools that the client offers to the model: all at once, or after a search of the model's.
 type claudeAttachment struct {
 	tools []string
 }
 
-// UnmarshalJSON never fails: attachments are of many kinds.
+// UnmarshalJSON never fails, because attachments have many kinds.
 func (a *claudeAttachment) UnmarshalJSON(text []byte) error {
 	var kind struct {
 		Type string `json:"type"`
@@ -159,8 +161,8 @@ func (a claudeAttachment) notes(speaker string) []core.AgentNote {
 	return []core.AgentNote{{ID: speaker, Tools: a.tools}}
 }
 
-// claudeMeta is the file beside a subagent's log that says what the agent is
-// for (agent-<id>.meta.json).
+// claudeMeta is the file beside a subagent's log that describes the agent
+// (agent-<id>.meta.json).
 type claudeMeta struct {
 	AgentType   string `json:"agentType"`
 	Description string `json:"description"`
@@ -172,9 +174,8 @@ type claudeMeta struct {
 	Stopped     bool   `json:"stoppedByUser"`
 }
 
-// metaEntry reads the file beside the log of the session's subagent. For a
-// subagent that has just begun it does not exist yet; one that cannot be parsed
-// is kept as is.
+// metaEntry reads the file beside the log of a session's subagent. It does not exist for the
+// first moments of a subagent. metaEntry keeps a file that it cannot parse as it is.
 func metaEntry(path, session, agent string) (core.Message, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

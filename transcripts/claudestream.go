@@ -8,18 +8,17 @@ import (
 	"flame/core"
 )
 
-// A claudeStream is the state between lines of the output of `claude -p
-// --output-format stream-json --verbose`. The tokens of an answer are those at
-// its start, so they hardly include its own words; the note of the turn's end
-// has the full count. Of agents below the first level the stream has only
-// beginning and end.
+// A claudeStream is the state between lines of the output of `claude -p --output-format
+// stream-json --verbose`. The tokens of an answer are those at its start, so they lack most of
+// its own words; the note about the end of the turn has the full number. For agents below the
+// first level, the stream has only the beginning and the end.
 type claudeStream struct {
-	compacted bool   // the next line that nobody typed is the summary
+	compacted bool   // the next synthetic line is the summary
 	model     string // of the session's own answers
-	session   string // of the last line that names one
+	session   string // of the last line with a session
 }
 
-// A claudeStreamLine is what we read of a line of the client's output.
+// A claudeStreamLine has the fields of a line of the client's output that flame reads.
 type claudeStreamLine struct {
 	Type          string       `json:"type"`
 	Subtype       string       `json:"subtype"`
@@ -34,7 +33,7 @@ type claudeStreamLine struct {
 	ToolUseResult claudeAnswer `json:"tool_use_result"`
 }
 
-// A claudeTask is what the lines of type system tell of a session or a task.
+// A claudeTask has the fields about a session or a task in the lines of type system.
 type claudeTask struct {
 	Model string   `json:"model"` // of init
 	Tools []string `json:"tools"`
@@ -73,9 +72,8 @@ type claudeResult struct {
 	} `json:"permission_denials"`
 }
 
-// streamAsides are the kinds of lines that Claude Code prints besides messages,
-// and systemAsides those of its lines of type system, that say nothing about
-// agents.
+// streamAsides are the types of the lines in Claude Code's output that are neither messages nor
+// about agents. systemAsides are the subtypes of such lines of type system.
 var (
 	streamAsides = map[string]bool{
 		"auth_status": true, "prompt_suggestion": true, "rate_limit_event": true, "stream_event": true, "tool_progress": true, "tool_use_summary": true,
@@ -89,7 +87,7 @@ var (
 func (s *claudeStream) line(text []byte) core.Message {
 	var l claudeStreamLine
 	if !loose(text, &l) || l.Type == "" {
-		return aside(other(text), true) // a hook's words, or the shell's
+		return aside(other(text), true) // output of a hook or the shell
 	}
 	s.session = cmp.Or(l.SessionID, s.session)
 	l.SessionID = s.session
@@ -122,7 +120,7 @@ func (s *claudeStream) line(text []byte) core.Message {
 	return m
 }
 
-// claudeSystem returns what a line of type system says about agents.
+// claudeSystem returns the notes about agents of a line of type system.
 func claudeSystem(text []byte, l claudeStreamLine) []core.AgentNote {
 	if l.Subtype != "init" && !strings.HasPrefix(l.Subtype, "task_") {
 		return nil
@@ -156,7 +154,7 @@ func claudeSystem(text []byte, l claudeStreamLine) []core.AgentNote {
 	return []core.AgentNote{n}
 }
 
-// result returns what the end of a turn says about the session.
+// result returns the notes about the session of the line that ends a turn.
 func (s *claudeStream) result(text []byte, l claudeStreamLine) []core.AgentNote {
 	var r claudeResult
 	if !loose(text, &r) || l.SessionID == "" {
@@ -183,8 +181,7 @@ func (s *claudeStream) result(text []byte, l claudeStreamLine) []core.AgentNote 
 	return []core.AgentNote{n}
 }
 
-// isAPIError reports whether an answer is what Claude Code writes when it gets
-// none from the model, whatever else it says about the cause.
+// isAPIError reports whether Claude Code wrote an answer because the model gave none.
 func isAPIError(answer string) bool {
 	rest, found := strings.CutPrefix(answer, "API Error: ")
 	_, err := strconv.Atoi(rest[:min(3, len(rest))])

@@ -14,33 +14,29 @@ import (
 	"flame/core/judge"
 )
 
-// A Turn is what a log shows of the turn at its end.
+// A Turn is the last turn of a log.
 type Turn struct {
-	Calls   []judge.Call // the last ones, oldest first; with the beginnings and ends of long texts
-	Said    string       // by the agent, last
-	Stopped string       // the host's words where the user stopped it; else empty
-	Over    bool         // it ended by itself: its last answer says something, and calls no tool
+	Calls   []judge.Call // the last calls, oldest first, with the beginnings and ends of long texts
+	Said    string       // the agent's last words
+	Stopped string       // the host's words if the user stopped it; else empty
+	Over    bool         // it ended by itself: its last answer has a text, and calls no tool
 	Model   string       // of the last answer; may be empty
-	Tokens  int          // in the context at the last answer; 0: not told
+	Tokens  int          // in the context at the last answer; 0: unknown
 }
 
-// maxTurnCalls is how many calls of a turn are looked for.
+// maxTurnCalls bounds the calls of a turn.
 const maxTurnCalls = 20
 
-// Of says whose lines of a file are meant: those of a session itself, or of a subagent.
+// Of selects the lines of a file: those of a session itself, or of a subagent.
 type Of struct{ Session, Agent string }
 
-// ClaudeTurn returns what the end of a session's file, or of a subagent's, shows of its
-// last turn. Lines of others are left out, and so is what cannot be read, such as a
-// first line that is cut. asked says that the turn's own prompt is the newest there may be:
-// without it, a prompt that nobody has answered yet stands behind the turn. Of long texts
-// only beginning and end are decoded: it is made for hooks, which may not take long.
+// ClaudeTurn returns the last turn from the end of a session's or subagent's file. It skips
+// lines of others and unreadable lines, such as a cut first line. With asked, the newest prompt
+// began the turn; else an unanswered prompt may follow the turn. It decodes only the beginning
+// and end of long texts: hooks must be fast.
 func ClaudeTurn(end []byte, of Of, asked bool) (t Turn) {
-	r := claudeTurn{results: map[string]claudeTurnBlock{}}
-	for len(end) > 0 && len(t.Calls) < maxTurnCalls {
-		end = bytes.TrimRight(end, "\r\n")
-		line := end[bytes.LastIndexByte(end, '\n')+1:]
-		end = end[:len(end)-len(line)]
+	r := claudeTurn{results: map[string]core.Part{}}
+	for line := range linesBackwards(end) {
 		if line = shortened(line); !of.has(line) {
 			continue
 		}
@@ -48,7 +44,7 @@ func ClaudeTurn(end []byte, of Of, asked bool) (t Turn) {
 		if !ok {
 			continue
 		}
-		if m.isPrompt() && (asked || r.answered) {
+		if len(t.Calls) >= maxTurnCalls || m.isPrompt() && (asked || r.answered) {
 			break
 		}
 		r.take(&t, m)
@@ -57,7 +53,7 @@ func ClaudeTurn(end []byte, of Of, asked bool) (t Turn) {
 	return t
 }
 
-// What a line says of itself outside of texts, where quotes are escaped.
+// Marks of a line. They cannot be in a text, where quotes are escaped.
 var (
 	aMessage  = []byte(`"message":`)
 	aSidekick = []byte(`"isSidechain":true`)
@@ -65,7 +61,7 @@ var (
 	aSummary  = []byte(`"isCompactSummary":true`)
 )
 
-// has reports whether a line is a message of those that are meant.
+// has reports whether of selects a line, and the line is a message.
 func (of Of) has(line []byte) bool {
 	if !bytes.Contains(line, aMessage) || bytes.Contains(line, anAside) || bytes.Contains(line, aSummary) {
 		return false
@@ -76,14 +72,14 @@ func (of Of) has(line []byte) bool {
 	return bytes.Contains(line, []byte(`"sessionId":"`+of.Session+`"`)) && !bytes.Contains(line, aSidekick)
 }
 
-// A Prompt is one that a log shows.
+// A Prompt is a prompt in a log.
 type Prompt struct {
 	ID, Text string
 	At       core.Millis
 }
 
-// ClaudePrompts returns the prompts of a session that a part of its file shows, oldest
-// first; of long ones the beginning and the end.
+// ClaudePrompts returns the prompts of a session in a part of its file, oldest first. Of a long
+// prompt it returns the beginning and the end.
 func ClaudePrompts(part []byte, session string) (prompts []Prompt) {
 	of := Of{Session: session}
 	for line := range bytes.Lines(part) {
@@ -96,85 +92,50 @@ func ClaudePrompts(part []byte, session string) (prompts []Prompt) {
 		}
 		m, ok := claudeTurnMessage(line)
 		if ok && m.isPrompt() && json.Unmarshal(line, &named) == nil && named.ID != "" {
-			prompts = append(prompts, Prompt{named.ID, m.text(), core.MillisOf(named.At)})
+			prompts = append(prompts, Prompt{named.ID, firstText(m.Content.parts), core.MillisOf(named.At)})
 		}
 	}
 	return prompts
 }
 
-// A claudeTurnLine is the message of a line, as far as a turn is read from it.
-type claudeTurnLine struct {
-	Role    core.Role       `json:"role"`
-	Model   string          `json:"model"`
-	Content json.RawMessage `json:"content"`
-	Usage   claudeUsage     `json:"usage"`
-
-	blocks []claudeTurnBlock
-}
-
-type claudeTurnBlock struct {
-	Type      string          `json:"type"`
-	Text      string          `json:"text"`
-	ID        string          `json:"id"`
-	Name      string          `json:"name"`
-	Input     json.RawMessage `json:"input"`
-	ToolUseID string          `json:"tool_use_id"`
-	Content   claudeText      `json:"content"`
-	IsError   bool            `json:"is_error"`
-}
-
-// claudeTurnMessage decodes the message of a line, and not what stands beside it, which
-// may be as long again.
-func claudeTurnMessage(line []byte) (m claudeTurnLine, ok bool) {
+// claudeTurnMessage decodes only the message of a line. The other fields may be as long again.
+func claudeTurnMessage(line []byte) (m claudeBody, ok bool) {
 	_, body, _ := bytes.Cut(line, aMessage)
-	if json.NewDecoder(bytes.NewReader(body)).Decode(&m) != nil || len(m.Content) == 0 {
-		return m, false
-	}
-	if m.Content[0] == '[' {
-		return m, loose(m.Content, &m.blocks)
-	}
-	text := claudeTurnBlock{Type: "text"}
-	ok = json.Unmarshal(m.Content, &text.Text) == nil
-	m.blocks = []claudeTurnBlock{text}
-	return m, ok
+	err := json.NewDecoder(bytes.NewReader(body)).Decode(&m)
+	return m, err == nil && m.Content.known
 }
 
-// text returns the first text of the message.
-func (m claudeTurnLine) text() string {
-	for _, b := range m.blocks {
-		if b.Type == "text" {
-			return b.Text
-		}
-	}
-	return ""
+// has reports whether the content has a part of a type.
+func (c claudeContent) has(kind core.PartType) bool {
+	return slices.ContainsFunc(c.parts, func(p core.Part) bool { return p.Type == kind })
 }
 
-// interrupted begins what the client writes where the user stopped it.
+// interrupted begins the text that the client writes when the user stops it.
 const interrupted = "[Request interrupted by user"
 
-// isPrompt reports whether the message begins a turn. What the host tells of a task does,
+// isPrompt reports whether the message begins a turn. A host's report on a task begins one,
 // too.
-func (m claudeTurnLine) isPrompt() bool {
-	text := m.text()
+func (m claudeBody) isPrompt() bool {
+	text := firstText(m.Content.parts)
 	return m.Role == core.RoleUser && text != "" && !strings.HasPrefix(text, interrupted) && !strings.HasPrefix(text, "<local-command-") &&
-		!slices.ContainsFunc(m.blocks, func(b claudeTurnBlock) bool { return b.Type == "tool_result" })
+		!m.Content.has(core.PartToolResult)
 }
 
-// A claudeTurn is the state between lines, which are read from the last one back.
+// A claudeTurn is the state between lines. ClaudeTurn reads them backwards.
 type claudeTurn struct {
-	results  map[string]claudeTurnBlock
-	answered bool // a line of the agent's was met
+	results  map[string]core.Part
+	answered bool // a line of the agent has been read
 }
 
-// take adds a message to what is known of the turn.
-func (r *claudeTurn) take(t *Turn, m claudeTurnLine) {
+// take adds a message to the turn.
+func (r *claudeTurn) take(t *Turn, m claudeBody) {
 	if m.Role == core.RoleUser {
-		if text := m.text(); strings.HasPrefix(text, interrupted) && !r.answered {
+		if text := firstText(m.Content.parts); strings.HasPrefix(text, interrupted) && !r.answered {
 			t.Stopped = text
 		}
-		for _, b := range m.blocks {
-			if b.Type == "tool_result" {
-				r.results[b.ToolUseID] = b
+		for _, p := range m.Content.parts {
+			if p.Type == core.PartToolResult {
+				r.results[p.CallID] = p
 			}
 		}
 		return
@@ -182,38 +143,37 @@ func (r *claudeTurn) take(t *Turn, m claudeTurnLine) {
 	if u := m.Usage; t.Tokens == 0 {
 		t.Model, t.Tokens = m.Model, int(u.Input+u.CacheRead+u.CacheWritten)
 	}
-	if text := m.text(); !r.answered {
+	if text := firstText(m.Content.parts); !r.answered {
 		t.Said = text
-		t.Over = text != "" && t.Stopped == "" && !slices.ContainsFunc(m.blocks, func(b claudeTurnBlock) bool { return b.Type == "tool_use" })
+		t.Over = text != "" && t.Stopped == "" && !m.Content.has(core.PartToolCall)
 	}
 	r.answered = true
-	for _, b := range slices.Backward(m.blocks) {
-		if result, ended := r.results[b.ID]; ended && b.Type == "tool_use" {
-			t.Calls = append(t.Calls, claudeCall(b, result))
+	for _, p := range slices.Backward(m.Content.parts) {
+		if result, ended := r.results[p.CallID]; ended && p.Type == core.PartToolCall {
+			t.Calls = append(t.Calls, claudeCall(p, result))
 		}
 	}
 }
 
-// claudeExit finds the status that the client writes before the output of a command that
-// failed.
+// claudeExit finds the status that the client writes before the output of a failed command.
 var claudeExit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:Error: )?Exit code (\d+)`) })
 
-func claudeCall(asked, result claudeTurnBlock) judge.Call {
-	call := judge.Call{Tool: asked.Name, Input: callInput(asked.Input), OK: !result.IsError, Output: string(result.Content)}
-	if asked.Name != "Bash" {
+func claudeCall(asked, result core.Part) judge.Call {
+	call := judge.Call{Tool: asked.Tool, Input: CallInput(asked.Input), OK: !result.Failed, Output: result.Text}
+	if asked.Tool != "Bash" {
 		return call
 	}
-	if found := claudeExit().FindStringSubmatch(call.Output); result.IsError && found != nil {
+	if found := claudeExit().FindStringSubmatch(call.Output); result.Failed && found != nil {
 		if status, err := strconv.Atoi(found[1]); err == nil {
 			call.Exit = &status
 		}
-	} else if !result.IsError && !bytes.Contains(asked.Input, []byte(`"run_in_background":true`)) {
+	} else if !result.Failed && !bytes.Contains(asked.Input, []byte(`"run_in_background":true`)) {
 		call.Exit = new(0)
 	}
 	return call
 }
 
-// What is kept of a string of JSON that is longer than both, in bytes.
+// The sizes in bytes of the beginning and the end that are kept of a long string of JSON.
 const (
 	keptHead = 1 << 10
 	keptTail = 2 << 10
@@ -223,8 +183,8 @@ const (
 // surrogates.
 const maxEscape = 12
 
-// shortened returns JSON without the middle of its long strings: to decode those would
-// take most of the time.
+// shortened returns JSON without the middle of its long strings: decoding them would take most
+// of the time.
 func shortened(text []byte) []byte {
 	if len(text) <= keptHead+keptTail {
 		return text
@@ -247,8 +207,8 @@ func shortened(text []byte) []byte {
 	}
 }
 
-// stringSize returns the length of the string of JSON at the beginning of text, which is
-// behind its first quote; -1 if it has no end.
+// stringSize returns the length of a string of JSON; -1 if it has no end. text begins after the
+// string's first quote.
 func stringSize(text []byte) int {
 	for at := 0; ; at++ {
 		next := bytes.IndexByte(text[at:], '"')
@@ -266,17 +226,17 @@ func stringSize(text []byte) int {
 	}
 }
 
-// beforeEscape returns the beginning of a string of JSON up to where no escape is cut.
+// beforeEscape returns the beginning of a string of JSON without a cut escape at its end.
 func beforeEscape(text []byte) []byte {
 	for cut := range maxEscape {
 		if short := text[:len(text)-cut]; isString(short) {
 			return short
 		}
 	}
-	return nil // it is no JSON
+	return nil // it is not JSON
 }
 
-// afterEscape returns the end of a string of JSON from where no escape is cut.
+// afterEscape returns the end of a string of JSON without a cut escape at its beginning.
 func afterEscape(text []byte) []byte {
 	for cut := range maxEscape {
 		if isString(text[cut:]) {
@@ -288,11 +248,11 @@ func afterEscape(text []byte) []byte {
 
 func isString(inside []byte) bool { return json.Valid(slices.Concat([]byte{'"'}, inside, []byte{'"'})) }
 
-// telling are the names of what tells most of a call, in the inputs of hosts' tools.
-var telling = []string{"command", "file_path", "filePath", "notebook_path", "path", "pattern", "description", "query", "url", "prompt"}
+// telling are the arguments of hosts' tools that tell most about a call, the best first.
+var telling = []string{"command", "file_path", "filePath", "notebook_path", "pattern", "path", "description", "query", "url", "prompt"}
 
-// callInput returns what a call of a tool is about, in a few words.
-func callInput(input json.RawMessage) string {
+// CallInput returns the argument of a call that tells most about it, else the whole input.
+func CallInput(input json.RawMessage) string {
 	var fields Entry
 	if json.Unmarshal(input, &fields) != nil {
 		return string(input)

@@ -14,7 +14,7 @@ import (
 	"flame/transcripts"
 )
 
-// The lines of a session's file, as far as a turn is read from them.
+// Lines of a session's file with the fields that ClaudeTurn reads.
 func asks(text string) string { return logLine("user", text) }
 func says(text string) string {
 	return logLine("assistant", []map[string]any{{"type": "text", "text": text}})
@@ -46,7 +46,7 @@ var (
 	reads = []string{runs("3", "Read", map[string]any{"file_path": "/p/a.go"}), gives("3", "package a", false)}
 )
 
-func TestTheTurnAtTheEndOfALogIsRead(t *testing.T) {
+func TestClaudeTurnReadsTheLastTurn(t *testing.T) {
 	t.Parallel()
 	fails := judge.Call{Tool: "Bash", Input: "go test ./...", Exit: new(1), Output: "Exit code 1\nFAIL"}
 	works := judge.Call{Tool: "Bash", Input: "go test ./...", OK: true, Exit: new(0), Output: "ok"}
@@ -59,18 +59,18 @@ func TestTheTurnAtTheEndOfALogIsRead(t *testing.T) {
 	}{
 		"with its calls alone": {[][]string{{asks("one")}, testFails, {says("first"), asks("two")}, reads, testWorks, {says("second")}}, true,
 			transcripts.Turn{Calls: []judge.Call{read, works}, Said: "second", Over: true}},
-		"without what was not answered": {[][]string{{asks("one")}, testFails, testWorks[:1], {says("first")}}, true,
+		"without unanswered calls": {[][]string{{asks("one")}, testFails, testWorks[:1], {says("first")}}, true,
 			transcripts.Turn{Calls: []judge.Call{fails}, Said: "first", Over: true}},
-		"with a call behind what it said": {[][]string{{asks("one"), logLine("assistant", []map[string]any{
+		"with a call after its text": {[][]string{{asks("one"), logLine("assistant", []map[string]any{
 			{"type": "text", "text": "I look"}, {"type": "tool_use", "id": "3", "name": "Read", "input": map[string]any{}},
 		})}}, true, transcripts.Turn{Said: "I look"}},
-		"where it said nothing":   {[][]string{{asks("one")}, reads}, true, transcripts.Turn{Calls: []judge.Call{read}}},
-		"where the log is behind": {[][]string{{asks("one")}, reads, {says("first"), asks("two")}}, true, transcripts.Turn{}},
+		"without a text":       {[][]string{{asks("one")}, reads}, true, transcripts.Turn{Calls: []judge.Call{read}}},
+		"if the log is behind": {[][]string{{asks("one")}, reads, {says("first"), asks("two")}}, true, transcripts.Turn{}},
 		"before a prompt": {[][]string{{asks("one")}, reads, {says("first"), asks("two")}}, false,
 			transcripts.Turn{Calls: []judge.Call{read}, Said: "first", Over: true}},
-		"before a prompt not yet in it": {[][]string{{asks("one")}, testFails, {says("first"), asks("two")}, reads, {says("second")}}, false,
+		"before a prompt that it lacks": {[][]string{{asks("one")}, testFails, {says("first"), asks("two")}, reads, {says("second")}}, false,
 			transcripts.Turn{Calls: []judge.Call{read}, Said: "second", Over: true}},
-		"where the user stopped it": {[][]string{{asks("one")}, reads, {logLine("user", []map[string]any{{"type": "text", "text": cut}})}, {asks("two")}}, false,
+		"stopped by the user": {[][]string{{asks("one")}, reads, {logLine("user", []map[string]any{{"type": "text", "text": cut}})}, {asks("two")}}, false,
 			transcripts.Turn{Calls: []judge.Call{read}, Stopped: cut}},
 		"between other lines": {[][]string{{asks("one"), "{torn", `{"type":"message","message":`, strings.ReplaceAll(says("not mine"), `"s"`, `"other"`)}, reads,
 			{`{"type":"attachment","message":1}`, "", says("first")}}, true, transcripts.Turn{Calls: []judge.Call{read}, Said: "first", Over: true}},
@@ -97,7 +97,7 @@ func TestTheTurnAtTheEndOfALogIsRead(t *testing.T) {
 	assert.Zero(t, transcripts.ClaudeTurn([]byte("\x00\xff\n\n"), transcripts.Of{Session: "s"}, true))
 }
 
-func TestASubagentsTurnIsReadFromItsOwnFile(t *testing.T) {
+func TestClaudeTurnReadsASubagentsFile(t *testing.T) {
 	t.Parallel()
 	line := strings.Replace(says("LEAF"), "{", `{"isSidechain":true,"agentId":"a1",`, 1)
 	assert.Equal(t, "LEAF", transcripts.ClaudeTurn([]byte(line), transcripts.Of{Agent: "a1"}, true).Said)
@@ -106,7 +106,7 @@ func TestASubagentsTurnIsReadFromItsOwnFile(t *testing.T) {
 	assert.Zero(t, transcripts.ClaudeTurn([]byte(line), transcripts.Of{Session: "s"}, true))
 }
 
-func TestPromptsOfALogAreReadWithTheirIDs(t *testing.T) {
+func TestPromptsHaveTheirIDs(t *testing.T) {
 	t.Parallel()
 	named := func(id, line string) string {
 		return strings.Replace(line, "{", `{"promptId":"`+id+`","timestamp":"2026-11-20T10:00:11.856Z",`, 1)
@@ -124,7 +124,7 @@ func TestPromptsOfALogAreReadWithTheirIDs(t *testing.T) {
 	assert.Less(t, len(prompts[1].Text), 8_000)
 }
 
-func TestOfALongTurnTheLastCallsAreRead(t *testing.T) {
+func TestALongTurnHasItsLastCalls(t *testing.T) {
 	t.Parallel()
 	lines := []string{asks("one")}
 	for i := range 50 {
@@ -136,7 +136,7 @@ func TestOfALongTurnTheLastCallsAreRead(t *testing.T) {
 	assert.Equal(t, []string{"30", "49"}, []string{got.Calls[0].Input, got.Calls[19].Input})
 }
 
-func TestOfLongTextsBeginningAndEndAreRead(t *testing.T) {
+func TestALongTextHasItsBeginningAndEnd(t *testing.T) {
 	t.Parallel()
 	for name, part := range map[string]string{
 		"plain": "some text", "lines": "one\ntwo\n", "quotes": `say "no"`, "backslashes": `a\\\`, "signs": "\U0001f600é\x01", "blanks": "\n",
@@ -166,7 +166,7 @@ func FuzzClaudeTurn(f *testing.F) {
 	})
 }
 
-// BenchmarkClaudeTurn reads a log's end as long as a hook reads one.
+// BenchmarkClaudeTurn reads the part of a log that a hook reads.
 func BenchmarkClaudeTurn(b *testing.B) {
 	lines := []string{asks("one")}
 	for i := range 16 {

@@ -1,7 +1,6 @@
 package transcripts
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -17,19 +16,19 @@ import (
 	"flame/core"
 )
 
-// How logs are found.
+// The names and sizes by which flame finds logs.
 const (
-	agentPrefix = "agent-"     // begins the names of subagents' files
-	metaSuffix  = ".meta.json" // ends that of the file beside
-	sniffed     = 1 << 20      // bytes within which a format can be recognized
+	agentPrefix = "agent-"     // of the names of subagents' logs
+	metaSuffix  = ".meta.json" // of the name of the file beside such a log
+	sniffed     = 1 << 20      // bytes by which flame recognizes a format
 )
 
 // A Log is one log of a host.
 type Log struct {
 	Format  *Format
 	Path    string // "-" is standard input
-	Session string // the session that a subagent's file belongs to; of a database the session wanted, empty for all
-	Agent   string // the subagent whose file it is, by its name; else empty
+	Session string // of a subagent's file, its session; of a database, the wanted session, empty for all
+	Agent   string // of a subagent's file, the subagent, by the file's name; else empty
 
 	input io.Reader // of "-"
 }
@@ -37,11 +36,11 @@ type Log struct {
 // Host returns the name of the host.
 func (l Log) Host() string { return l.Format.Host }
 
-// Grows reports whether the log is append-only.
+// Grows reports whether the host only appends to the log.
 func (l Log) Grows() bool { return l.Format.inLines() }
 
-// Beside returns the file that belongs to the log: a subagent's description, or
-// what SQLite has not yet put into a database.
+// Beside returns the path of the file that belongs to the log: a subagent's description, or
+// a database's write-ahead log.
 func (l Log) Beside() string {
 	if l.Format.Database != nil {
 		return l.Path + "-wal"
@@ -49,8 +48,8 @@ func (l Log) Beside() string {
 	return strings.TrimSuffix(l.Path, ".jsonl") + metaSuffix
 }
 
-// Messages returns the whole log; a subagent's follows its description. A torn
-// last line ends it with an ErrTorn.
+// Messages returns the whole log; a subagent's log follows its description. An incomplete last
+// line ends it with an ErrTorn.
 func (l Log) Messages(ctx context.Context) iter.Seq2[core.Message, error] {
 	return func(yield func(core.Message, error) bool) {
 		for entry, err := range l.Entries(ctx, core.LogPosition{}) {
@@ -61,9 +60,25 @@ func (l Log) Messages(ctx context.Context) iter.Seq2[core.Message, error] {
 	}
 }
 
-// Entries returns what the log has after position from; only logs in lines have
-// positions, others are returned whole. At the beginning comes the description
-// beside a subagent's log.
+// Complete returns the messages of logs, one log after another. It leaves out an incomplete last
+// line: a host still writes it.
+func Complete(ctx context.Context, logs ...Log) iter.Seq2[core.Message, error] {
+	return func(yield func(core.Message, error) bool) {
+		for _, log := range logs {
+			for m, err := range log.Messages(ctx) {
+				if errors.Is(err, ErrTorn) {
+					break
+				}
+				if !yield(m, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Entries returns the entries of the log after position from. Only logs with lines have
+// positions; it returns others whole. A subagent's log begins with its description.
 func (l Log) Entries(ctx context.Context, from core.LogPosition) iter.Seq2[core.LogEntry, error] {
 	return func(yield func(core.LogEntry, error) bool) {
 		if l.Agent != "" && from.Offset == 0 && !l.giveMeta(yield) {
@@ -88,7 +103,7 @@ func (l Log) giveMeta(yield func(core.LogEntry, error) bool) bool {
 	return yield(core.LogEntry{Message: m}, err) && err == nil
 }
 
-// Meta returns the current description beside a subagent's log, or
+// Meta returns the present description of a subagent's log. Without one the error is
 // fs.ErrNotExist.
 func (l Log) Meta() (core.Message, error) { return metaEntry(l.Beside(), l.Session, l.Agent) }
 
@@ -122,7 +137,7 @@ func (l Log) open(from core.LogPosition) (io.Reader, core.LogPosition, func() er
 	return file, from, file.Close, nil
 }
 
-// unplaced returns messages of a log without positions.
+// unplaced returns messages as entries without positions.
 func unplaced(messages iter.Seq2[core.Message, error]) iter.Seq2[core.LogEntry, error] {
 	return func(yield func(core.LogEntry, error) bool) {
 		for m, err := range messages {
@@ -133,10 +148,9 @@ func unplaced(messages iter.Seq2[core.Message, error]) iter.Seq2[core.LogEntry, 
 	}
 }
 
-// Detect finds the logs at path: a file, a folder of them, or "-" for input. A
-// session's file of Claude Code includes those of its subagents, a folder all
-// logs below it; parents come before children if names show them. If nothing
-// can be read the error is a core.Problem.
+// Detect finds the logs at path: a file, a folder, or "-" for input. With a session's file of
+// Claude Code it returns the files of its subagents; with a folder, all logs below it. Parents
+// come before children if names show them. If it finds no log, the error is a core.Problem.
 func (f Formats) Detect(path string, input io.Reader) ([]Log, error) {
 	if path == "-" {
 		return f.detectInput(input)
@@ -156,7 +170,7 @@ func (f Formats) Detect(path string, input io.Reader) ([]Log, error) {
 	case info.Mode().IsRegular():
 		logs, err = f.detectFile(path)
 	default:
-		err = core.Invalidf("%s is neither a file nor a folder", path).WithHint("give a pipe as the input, with - for its name")
+		err = core.Invalidf("%s is neither a file nor a folder", path).WithHint("pass a pipe as standard input, with - as its name")
 	}
 	if err == nil && len(logs) == 0 {
 		err = f.unknownLog(path)
@@ -166,44 +180,38 @@ func (f Formats) Detect(path string, input io.Reader) ([]Log, error) {
 
 func (f Formats) unknownLog(path string) error {
 	return core.Invalidf("%s is not a log that flame can read", path).WithHint(
-		"it reads %s, and folders of these", f)
+		"flame reads %s, and folders of these", f)
 }
 
 func (f Formats) detectInput(input io.Reader) ([]Log, error) {
-	r := bufio.NewReaderSize(input, sniffed)
-	format := f.sniff(firstLine(r))
+	begin, err := head(input)
+	if err != nil {
+		return nil, err
+	}
+	format := f.sniff(begin)
 	if format == nil || format.Database != nil {
 		return nil, f.unknownLog("the input")
 	}
-	return []Log{{Format: format, Path: "-", input: r}}, nil
+	return []Log{{Format: format, Path: "-", input: io.MultiReader(bytes.NewReader(begin), input)}}, nil
 }
 
-// firstLine returns a first line, or the beginning of a long one, and waits for
-// no more than that. A line with only a bracket begins a document.
-func firstLine(r *bufio.Reader) []byte {
-	for size := 1; ; size = max(size*2, r.Buffered()) {
-		text, err := r.Peek(min(size, r.Size()))
-		if oneLine(text) || err != nil || size >= r.Size() {
-			return text
-		}
-	}
-}
-
-// head is firstLine for a file. It reads no more than it must: a folder may
-// have thousands of files.
-func head(file io.Reader) ([]byte, error) {
-	var text []byte
-	for size := 4 << 10; ; size = len(text) {
-		text = slices.Grow(text, size)
-		n, err := io.ReadFull(file, text[len(text):len(text)+size])
+// head returns the first line of a log, or the beginning of a long one. It waits for no more than
+// that, and reads little: a folder may have thousands of files. A line with only a bracket begins
+// a document.
+func head(log io.Reader) (text []byte, err error) {
+	for len(text) < sniffed {
+		text = slices.Grow(text, max(4<<10, len(text)))
+		n, err := log.Read(text[len(text):cap(text)])
+		added := text[len(text) : len(text)+n]
 		text = text[:len(text)+n]
-		if oneLine(text) || len(text) >= sniffed || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		switch {
+		case errors.Is(err, io.EOF) || bytes.IndexByte(added, '\n') >= 0 && oneLine(text):
 			return text, nil
-		}
-		if err != nil {
+		case err != nil:
 			return nil, err
 		}
 	}
+	return text, nil
 }
 
 func oneLine(text []byte) bool {
@@ -211,11 +219,11 @@ func oneLine(text []byte) bool {
 	return whole && len(bytes.TrimSpace(line)) > 1
 }
 
-// ours is flame's data folder. Its agents are found in their hosts' logs.
+// ours is flame's data folder. The hosts have logs of flame's agents.
 const ours = ".flame"
 
-// detectDir finds the logs below a folder, except in flame's own. A folder that
-// cannot be read is an error: what is missing must not look like nothing.
+// detectDir finds the logs below a folder, except in flame's own folder. An unreadable folder is
+// an error: it must not look like an empty folder.
 func (f Formats) detectDir(dir string) (logs []Log, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && d.Name() == ours && path != dir {
@@ -245,7 +253,7 @@ func rank(l Log) int {
 	return 0
 }
 
-// beside adds the session whose folder dir is; its file is next to dir.
+// beside adds the session that dir belongs to. The session's file is beside dir.
 func beside(dir string, logs []Log) ([]Log, error) {
 	dir = filepath.Clean(dir)
 	if filepath.Base(dir) == "subagents" {
@@ -258,7 +266,7 @@ func beside(dir string, logs []Log) ([]Log, error) {
 	return append([]Log{root}, logs...), nil
 }
 
-// detectFile finds the log in a file, with those of its subagents.
+// detectFile finds the log in a file, and the logs of its subagents.
 func (f Formats) detectFile(path string) ([]Log, error) {
 	log, err := f.detectOne(path)
 	if err != nil || log.Format == nil {
@@ -282,7 +290,7 @@ func (f Formats) detectFile(path string) ([]Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, path := range old { // the files of all sessions are there
+	for _, path := range old { // files of all sessions
 		if l, err := f.detectOne(path); err != nil {
 			return nil, err
 		} else if l.Agent != "" && l.Session == session {
@@ -292,13 +300,12 @@ func (f Formats) detectFile(path string) ([]Log, error) {
 	return logs, nil
 }
 
-// quoteGlob returns a folder's name for use in a pattern.
+// quoteGlob returns a folder's path for use in a pattern.
 func quoteGlob(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
-// detectOne looks into a file. It returns the zero Log for a file of another
-// kind.
+// detectOne recognizes the log in a file. It returns the zero Log for another file.
 func (f Formats) detectOne(path string) (Log, error) {
 	name := filepath.Base(path)
 	if strings.HasSuffix(name, metaSuffix) || !slices.Contains([]string{".jsonl", ".ndjson", ".json", ".db", ".log", ".txt", ""}, filepath.Ext(name)) {
@@ -321,8 +328,8 @@ func (f Formats) detectOne(path string) (Log, error) {
 	return log, nil
 }
 
-// sessionOf returns the session of a subagent's file: named by its folder, or
-// in the old layout by its lines.
+// sessionOf returns the session of a subagent's file. The folder names it or, in the old layout,
+// the lines do.
 func sessionOf(path string, head []byte) string {
 	for dir := filepath.Dir(path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if filepath.Base(dir) == "subagents" {

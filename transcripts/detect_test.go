@@ -15,8 +15,8 @@ import (
 	"flame/transcripts"
 )
 
-// database makes OpenCode's database of the family, in a folder of its own. It
-// stays open, as that of a client that runs.
+// database makes OpenCode's database of the family in a folder of its own. It stays open, like
+// the database of a running client.
 func database(t *testing.T) (path string, db *sql.DB) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "opencode's #1?.db")
@@ -28,7 +28,7 @@ func database(t *testing.T) (path string, db *sql.DB) {
 	return path, db
 }
 
-func TestEachLogIsKnownByWhatIsInIt(t *testing.T) {
+func TestALogIsRecognizedByItsContent(t *testing.T) {
 	t.Parallel()
 	db, _ := database(t)
 	in := func(name string) string { return filepath.Join("testdata", name) }
@@ -36,15 +36,15 @@ func TestEachLogIsKnownByWhatIsInIt(t *testing.T) {
 		path   string
 		want   *transcripts.Format
 		host   string
-		agents int // logs of subagents that come with it
+		agents int // number of its subagents' logs
 	}{
 		"a session's file, with its subagents": {in(claudeFamily + ".jsonl"), transcripts.ClaudeSession, "claude-code", 5},
 		"a session's folder":                   {in(claudeFamily), transcripts.ClaudeSession, "claude-code", 5},
 		"its folder of subagents":              {in(claudeFamily + "/subagents"), transcripts.ClaudeSession, "claude-code", 5},
 		"a folder of sessions":                 {in("family/claude"), transcripts.ClaudeSession, "claude-code", 5},
 		"a session's file without subagents":   {in("compact.jsonl"), transcripts.ClaudeSession, "claude-code", 0},
-		"what Claude Code prints":              {in("family/stream.ndjson"), transcripts.ClaudeStream, "claude-code", 0},
-		"what OpenCode prints":                 {in("family/run.ndjson"), transcripts.OpenCodeRun, "opencode", 0},
+		"output of Claude Code":                {in("family/stream.ndjson"), transcripts.ClaudeStream, "claude-code", 0},
+		"output of OpenCode":                   {in("family/run.ndjson"), transcripts.OpenCodeRun, "opencode", 0},
 		"an export":                            {in("family/export.json"), transcripts.OpenCodeExport, "opencode", 0},
 		"OpenCode's database":                  {db, transcripts.OpenCodeStore, "opencode", 0},
 		"the folder of OpenCode's database":    {filepath.Dir(db), transcripts.OpenCodeStore, "opencode", 0},
@@ -66,7 +66,7 @@ func TestEachLogIsKnownByWhatIsInIt(t *testing.T) {
 	}
 }
 
-func TestInputIsKnownByItsFirstLine(t *testing.T) {
+func TestInputIsRecognizedByItsFirstLine(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]*transcripts.Format{
 		"family/stream.ndjson": transcripts.ClaudeStream, "family/run.ndjson": transcripts.OpenCodeRun,
@@ -90,11 +90,11 @@ func TestInputIsKnownByItsFirstLine(t *testing.T) {
 			require.NoError(t, err)
 			read = append(read, m)
 		}
-		assert.Equal(t, whole, read, "what was looked at is not lost")
+		assert.Equal(t, whole, read, "the reader returns the beginning, too")
 	}
 }
 
-func TestSubagentsOfTheOldLayoutLieBesideTheirSession(t *testing.T) {
+func TestSubagentsOfTheOldLayoutAreBesideTheirSession(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "[a] project")
 	require.NoError(t, os.MkdirAll(dir, 0o755))
@@ -114,7 +114,7 @@ func TestSubagentsOfTheOldLayoutLieBesideTheirSession(t *testing.T) {
 	assert.Len(t, logs, 4)
 }
 
-func TestFlamesOwnFolderIsPassedOver(t *testing.T) {
+func TestFlamesOwnFolderIsSkipped(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	line := []byte(`{"type":"user","sessionId":"s","message":{"content":"hello"}}` + "\n")
@@ -130,7 +130,7 @@ func TestFlamesOwnFolderIsPassedOver(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoLogIsRefused(t *testing.T) {
+func TestOtherFilesAreNoLogs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"empty.jsonl": "", "prose.txt": "Dear all,\n", "other.json": `{"info": 3}`, "list.json": "[1]"} {
@@ -148,7 +148,7 @@ func TestWhatIsNoLogIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, core.ErrInvalid)
 }
 
-func TestOpenCodesDatabaseIsReadWhileItIsWritten(t *testing.T) {
+func TestOpenCodesDatabaseIsReadDuringWrites(t *testing.T) {
 	t.Parallel()
 	path, db := database(t)
 	tx, err := db.Begin()
@@ -169,10 +169,10 @@ func TestOpenCodesDatabaseIsReadWhileItIsWritten(t *testing.T) {
 	assert.Equal(t, 20, messages, "a row of each session, and its messages")
 	after, err := os.ReadFile(path)
 	require.NoError(t, err)
-	assert.Equal(t, before, after, "nothing is written")
+	assert.Equal(t, before, after, "the reader writes nothing")
 }
 
-func TestOneSessionOfADatabaseComesWithThoseBelowIt(t *testing.T) {
+func TestASessionOfADatabaseIncludesThoseBelowIt(t *testing.T) {
 	t.Parallel()
 	path, _ := database(t)
 	var said []string
@@ -187,7 +187,7 @@ func TestOneSessionOfADatabaseComesWithThoseBelowIt(t *testing.T) {
 	assert.Equal(t, []string{"ONEWORK go", "I look", "ONE-RESULT", "LEAFWORK go", "LEAF-RESULT"}, said)
 }
 
-func TestADatabaseThatIsNotOpenCodesIsAnError(t *testing.T) {
+func TestAnotherDatabaseIsAnError(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "other.db")
 	db, err := sql.Open("sqlite", path)
@@ -199,7 +199,7 @@ func TestADatabaseThatIsNotOpenCodesIsAnError(t *testing.T) {
 		_, failed := collectDB(t, path)
 		require.ErrorContains(t, failed, "OpenCode's database")
 		_, err = os.Stat(filepath.Join(filepath.Dir(path), "none.db"))
-		require.ErrorIs(t, err, os.ErrNotExist, "none is made")
+		require.ErrorIs(t, err, os.ErrNotExist, "the reader makes no file")
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"flame/transcripts"
 )
 
-// areChanges fails if a message tells of changes of files that none can be.
+// areChanges fails the test if a message has impossible changes of files.
 func areChanges(t *testing.T, m core.Message) {
 	t.Helper()
 	for _, p := range m.Parts {
@@ -29,12 +29,12 @@ func areChanges(t *testing.T, m core.Message) {
 	}
 }
 
-// answered is a line of Claude Code's with what it keeps beside a tool's answer.
+// answered returns a line of Claude Code with the data beside a tool's answer.
 func answered(result string) string {
 	return `{"type":"user","sessionId":"s","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"ok"}]},"toolUseResult":` + result + "}\n"
 }
 
-// changed returns the changes that the only part of a line that has any tells of.
+// changed returns the changes of the only part of a line that has any.
 func changed(t *testing.T, read reader, line string) (files []core.FileChange) {
 	t.Helper()
 	messages, err := collect(read, line)
@@ -64,14 +64,14 @@ func TestChangesOfClaudeCode(t *testing.T) {
 			[]core.FileChange{{Path: "/x", Kind: core.FileModified, Added: 1, Patch: "@@ -0,0 +1,1 @@\n+a\n", Inexact: true}},
 		},
 		"a file written as it was": {answered(`{"type":"update","filePath":"/x","content":"a","originalFile":"a","structuredPatch":[]}`), nil},
-		"numbers and lines that cannot be": {
+		"impossible numbers and lines": {
 			answered(`{"filePath":"/x","structuredPatch":[{"oldStart":-9,"oldLines":-1,"newStart":7,"newLines":"x","lines":["+a\nb","c","",7]}]}`),
 			[]core.FileChange{{Path: "/x", Kind: core.FileModified, Added: 1, Patch: "@@ -0,0 +7,0 @@\n+a b\n c\n \n \n"}},
 		},
-		"no file":              {answered(`{` + hunk + `}`), nil},
-		"a name with a zero":   {answered(`{"filePath":"/x\u0000",` + hunk + `}`), nil},
-		"a name without bound": {answered(`{"filePath":"` + strings.Repeat("x", 2000) + `",` + hunk + `}`), nil},
-		"another form":         {answered(`{"filePath":["/x"],"structuredPatch":{"lines":1}}`), nil},
+		"no file":                 {answered(`{` + hunk + `}`), nil},
+		"a name with a zero":      {answered(`{"filePath":"/x\u0000",` + hunk + `}`), nil},
+		"a name that is too long": {answered(`{"filePath":"` + strings.Repeat("x", 2000) + `",` + hunk + `}`), nil},
+		"another form":            {answered(`{"filePath":["/x"],"structuredPatch":{"lines":1}}`), nil},
 		"a cell that could not be changed": {
 			answered(`{"notebook_path":"/n","old_source":"a","new_source":"b","error":"no such cell"}`), nil,
 		},
@@ -136,7 +136,7 @@ func TestChangesOfOpenCode(t *testing.T) {
 	}
 }
 
-func TestALongPatchIsCutAndCountedWhole(t *testing.T) {
+func TestALongPatchIsCutButCountedInFull(t *testing.T) {
 	t.Parallel()
 	content, err := json.Marshal(strings.Repeat("a line of a file\n", 10_000))
 	require.NoError(t, err)

@@ -11,22 +11,21 @@ import (
 	"flame/core"
 )
 
-// A parser interprets one line of a log. It may remember earlier ones.
+// A parser interprets one line of a log. It may remember earlier lines.
 type parser = func(line []byte) core.Message
 
-// A Format is one form in which a host logs its sessions: in lines, as one
-// document or in a database; one of the three is set.
+// A Format is a format of a host's logs. One of Lines, Document and Database is set.
 type Format struct {
 	Name string // for people
-	Host string // its name
-	Kept bool   // the host keeps such a log as a file during a session
+	Host string // name of the host
+	Kept bool   // the host writes such a log during a session
 
 	Lines    func() parser // returns a reader of lines
 	Document func(r io.Reader) iter.Seq2[core.Message, error]
 	Database func(ctx context.Context, path, session string) iter.Seq2[core.Message, error]
 
-	Entry func(e Entry) bool     // reports whether a JSON line belongs to such a log; may be nil
-	Head  func(head []byte) bool // reports whether such a log begins like this, if no line shows it; may be nil
+	Entry func(e Entry) bool     // reports whether a JSON value is an entry of such a log; may be nil
+	Head  func(head []byte) bool // reports whether such a log begins with head, if entries do not show it; may be nil
 }
 
 func (f *Format) inLines() bool { return f != nil && f.Lines != nil }
@@ -34,7 +33,7 @@ func (f *Format) inLines() bool { return f != nil && f.Lines != nil }
 // An Entry is a JSON object in a log, by its keys.
 type Entry map[string]json.RawMessage
 
-// Text returns the string of a key, or "".
+// Text returns the string of a key; empty for another value.
 func (e Entry) Text(key string) (text string) {
 	_ = json.Unmarshal(e[key], &text)
 	return text
@@ -43,7 +42,7 @@ func (e Entry) Text(key string) (text string) {
 // Has reports whether the key exists.
 func (e Entry) Has(key string) bool { return e[key] != nil }
 
-// Formats are the known formats, in the order in which they are tried.
+// Formats are the known formats, in the order in which flame tries them.
 type Formats []*Format
 
 // String names the formats for people.
@@ -55,7 +54,7 @@ func (f Formats) String() string {
 	return strings.Join(names, ", ")
 }
 
-// sniff recognizes a format by how a log begins; nil if it is unknown.
+// sniff recognizes a format by the beginning of a log; nil if it is unknown.
 func (f Formats) sniff(head []byte) *Format {
 	for line := range bytes.Lines(head) {
 		if format := f.ofEntry(line); format != nil {
@@ -67,10 +66,10 @@ func (f Formats) sniff(head []byte) *Format {
 			return format
 		}
 	}
-	return f.ofEntry(head) // one entry on several lines
+	return f.ofEntry(head) // an entry on several lines
 }
 
-// ofEntry returns the format that text, the first value in it, is an entry of.
+// ofEntry returns the format that has the first JSON value in text as an entry.
 func (f Formats) ofEntry(text []byte) *Format {
 	var entry Entry
 	if json.NewDecoder(bytes.NewReader(text)).Decode(&entry) != nil {
@@ -84,7 +83,7 @@ func (f Formats) ofEntry(text []byte) *Format {
 	return nil
 }
 
-// keptBy returns the format of the logs that a host keeps as files, or nil.
+// keptBy returns the format of the files that a host writes during a session; nil if none.
 func (f Formats) keptBy(host string) *Format {
 	for _, format := range f {
 		if format.Kept && format.Host == host {
@@ -92,4 +91,65 @@ func (f Formats) keptBy(host string) *Format {
 		}
 	}
 	return nil
+}
+
+// The formats of Claude Code.
+var (
+	// ClaudeSession is the JSONL file of a session or a subagent. An old file begins
+	// with the summary of another session.
+	ClaudeSession = &Format{
+		Name: "Claude Code's session files", Host: "claude-code", Kept: true,
+		Lines: func() parser { return claudeSessionLine },
+		Entry: func(e Entry) bool {
+			return e.Text("type") != "" && (e.Text("sessionId") != "" || e.Text("leafUuid") != "")
+		},
+	}
+	// ClaudeStream is the output of the client.
+	ClaudeStream = &Format{
+		Name: "Claude Code's stream-json", Host: "claude-code",
+		Lines: func() parser { return new(claudeStream).line },
+		Entry: func(e Entry) bool {
+			speaks := e.Text("type") == "user" || e.Text("type") == "assistant"
+			return e.Text("type") != "" && e.Text("session_id") != "" || speaks && e.Has("message") && !e.Has("sessionId")
+		},
+	}
+)
+
+// The formats of OpenCode.
+var (
+	// OpenCodeRun is the output of the client.
+	OpenCodeRun = &Format{
+		Name: "OpenCode's run --format json", Host: "opencode",
+		Lines: func() parser { return openCodeRunLine },
+		Entry: func(e Entry) bool {
+			return e.Text("type") != "" && e.Text("sessionID") != "" && (e.Has("part") || e.Has("error"))
+		},
+	}
+	// OpenCodeExport is one document.
+	OpenCodeExport = &Format{
+		Name: "OpenCode's export", Host: "opencode", Document: OpenCode,
+		Entry: func(e Entry) bool {
+			var info openCodeSession
+			return e.Has("messages") && loose(e["info"], &info) && info.ID != ""
+		},
+		Head: isOpenCodeExport,
+	}
+	// OpenCodeStore is its database.
+	OpenCodeStore = &Format{
+		Name: "OpenCode's database", Host: "opencode", Database: OpenCodeDB,
+		Head: func(head []byte) bool { return bytes.HasPrefix(head, []byte("SQLite format 3\x00")) },
+	}
+)
+
+// isOpenCodeExport recognizes an export that spans lines or is longer than head.
+func isOpenCodeExport(head []byte) bool {
+	d := json.NewDecoder(bytes.NewReader(head))
+	var info openCodeSession
+	if opens(d, '{') != nil {
+		return false
+	}
+	if key, err := d.Token(); err != nil || key != "info" || d.Decode(&info) != nil || !strings.HasPrefix(info.ID, "ses_") {
+		return false
+	}
+	return true
 }

@@ -10,34 +10,34 @@ import (
 	"slices"
 )
 
-// ErrTorn ends a log whose last line is incomplete: the host is still writing
-// it, or was killed meanwhile. Everything before it has been returned.
+// ErrTorn ends a log with an incomplete last line: the host still writes it, or was killed.
+// The reader has returned everything before that line.
 var ErrTorn = errors.New("the last line is not complete")
 
 const (
-	// maxLine bounds the length in bytes of a line that is read whole; hosts
-	// write whole files that a tool has read into one. Of a longer one only the
-	// beginning is kept.
+	// maxLine bounds the length in bytes of a line that is kept whole: hosts write a
+	// file that a tool has read into one line. Of a longer line, only the beginning is
+	// kept.
 	maxLine = 64 << 20
-	// keptOfLong is the number of bytes kept of such a line.
+	// keptOfLong is the number of bytes of that beginning.
 	keptOfLong = 4 << 10
-	// keptBuffer bounds in bytes the memory held for the next line.
+	// keptBuffer bounds in bytes the buffer that is kept for the next line.
 	keptBuffer = 1 << 20
 )
 
-// lines are those of a log.
+// lines are the lines of a log.
 type lines struct {
 	r      *bufio.Reader
 	buffer []byte
 	number int
-	end    int64 // where the next line begins, in bytes
+	end    int64 // position of the next line, in bytes
 	spread bool  // entries span lines
 }
 
 func newLines(r io.Reader) *lines { return &lines{r: bufio.NewReaderSize(r, 64<<10)} }
 
-// next returns the next line without surrounding blanks; it is valid until the
-// next call. A last line without a newline comes with an ErrTorn.
+// next returns the next line without surrounding blanks. The line is valid until the next call.
+// With a last line without a newline it returns an ErrTorn.
 func (l *lines) next() (text []byte, err error) {
 	l.number++
 	text, size, err := l.read()
@@ -56,8 +56,8 @@ func (l *lines) next() (text []byte, err error) {
 	return text, nil
 }
 
-// entry is next in a log whose entries may span lines, if its first one does: then an
-// entry is what comes until it is whole.
+// entry is next for a log whose entries may span lines. They do if the first one does; entry
+// then reads lines until the entry is complete.
 func (l *lines) entry() (text []byte, err error) {
 	text, err = l.next()
 	l.spread = l.spread || l.number == 1 && string(text) == "{"
@@ -74,8 +74,8 @@ func (l *lines) entry() (text []byte, err error) {
 	return whole, nil
 }
 
-// read returns a line with its newline, or the beginning of one that is too
-// long, and its size in bytes.
+// read returns a line with its newline, or the beginning of a line that is too long, and the
+// line's size in bytes.
 func (l *lines) read() (text []byte, size int64, err error) {
 	part, err := l.r.ReadSlice('\n')
 	if !errors.Is(err, bufio.ErrBufferFull) {
@@ -99,8 +99,7 @@ func (l *lines) read() (text []byte, size int64, err error) {
 	}
 }
 
-// appendDoubling is append for slices that grow to many megabytes: it copies
-// less.
+// appendDoubling is append for slices that grow to many megabytes. It copies less than append.
 func appendDoubling(to, part []byte) []byte {
 	if cap(to)-len(to) < len(part) {
 		to = slices.Grow(to, max(len(to), len(part)))

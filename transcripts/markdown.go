@@ -25,10 +25,9 @@ func JSONL(w io.Writer, messages iter.Seq[core.Message]) error {
 	return out.Flush()
 }
 
-// Markdown writes messages for people to read, under a title. What was said is
-// in fences that it cannot close, so that no text can pass for a heading, for
-// another's words, or for anything but text. Entries that no reader knows are
-// counted at the end.
+// Markdown writes messages for people, under a title. It puts all texts into fences that they
+// cannot close, so that no text can look like a heading or another speaker's words. At the end
+// it counts unknown entries.
 func Markdown(w io.Writer, title string, messages iter.Seq[core.Message]) error {
 	out := &page{w: bufio.NewWriter(w)}
 	out.printf("# %s\n", inline(title))
@@ -48,7 +47,7 @@ func Markdown(w io.Writer, title string, messages iter.Seq[core.Message]) error 
 	return out.w.Flush()
 }
 
-// A page is the output being written; its writer remembers the first error.
+// A page is the output. Its writer remembers the first error.
 type page struct {
 	w    *bufio.Writer
 	last string // heading of the previous message
@@ -73,12 +72,12 @@ func (p *page) message(m core.Message) {
 	}
 }
 
-// headingOf says who speaks: the id distinguishes answers of the same speaker.
+// headingOf names the speaker. The id distinguishes answers of the same speaker.
 func headingOf(m core.Message) string {
 	heading := "User"
 	switch {
 	case m.Summary:
-		heading = "Summary of what was before"
+		heading = "Summary of earlier messages"
 	case m.Role == core.RoleAssistant:
 		heading = "Assistant"
 	case m.Synthetic:
@@ -109,13 +108,13 @@ func (p *page) part(part core.Part) {
 	}
 }
 
-// block writes a text in a fence longer than any in it.
+// block writes a text in a fence that is longer than any fence in it.
 func (p *page) block(label, language, text string) {
 	if label != "" {
 		p.printf("\n**%s**\n", label)
 	}
-	text = strings.ToValidUTF8(printable(text), "\uFFFD")
-	fence := strings.Repeat("`", max(3, longestRun(text, '`')+1))
+	text = strings.ToValidUTF8(core.Printable(text), "\uFFFD")
+	fence := core.Ticks(text, 3)
 	p.printf("\n%s%s\n%s", fence, language, text)
 	if !strings.HasSuffix(text, "\n") {
 		p.printf("\n")
@@ -123,34 +122,9 @@ func (p *page) block(label, language, text string) {
 	p.printf("%s\n", fence)
 }
 
-// printable drops what would steer a terminal.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7F && r < 0xA0 {
-			return -1
-		}
-		return r
-	}, strings.ReplaceAll(text, "\r\n", "\n"))
-}
-
-// longestRun returns the length of the longest run of c in text.
-func longestRun(text string, c rune) (longest int) {
-	run := 0
-	for _, r := range text {
-		if r != c {
-			run = 0
-			continue
-		}
-		run++
-		longest = max(longest, run)
-	}
-	return longest
-}
-
-// inline returns a text fit for use within a line, without any meaning in
-// Markdown.
+// inline returns a text in one line without special meaning in Markdown.
 func inline(text string) string {
-	text = strings.ToValidUTF8(printable(strings.Join(strings.Fields(text), " ")), "\uFFFD")
+	text = strings.ToValidUTF8(core.Printable(strings.Join(strings.Fields(text), " ")), "\uFFFD")
 	var b strings.Builder
 	for _, r := range text {
 		if strings.ContainsRune("\\`*_[]<>&#|~!", r) {
@@ -161,7 +135,7 @@ func inline(text string) string {
 	return b.String()
 }
 
-// indented returns JSON for people; anything else stays as it is.
+// indented returns JSON with indentation, and other texts unchanged.
 func indented(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Indent(&b, raw, "", "  ") != nil {

@@ -12,9 +12,9 @@ import (
 	"flame/core"
 )
 
-// OpenCode reads the output of `opencode export` for a session: one JSON
-// document. A tool's call and its answer are parts of the same message there. A
-// truncated document ends in an ErrTorn.
+// OpenCode reads the output of `opencode export` for a session: one JSON document. In it, a
+// tool's call and its answer are parts of the same message. A truncated document ends with an
+// ErrTorn.
 func OpenCode(r io.Reader) iter.Seq2[core.Message, error] {
 	return func(yield func(core.Message, error) bool) {
 		err := openCodeDocument(json.NewDecoder(r), func(m core.Message) bool { return yield(m, nil) })
@@ -27,11 +27,10 @@ func OpenCode(r io.Reader) iter.Seq2[core.Message, error] {
 	}
 }
 
-// errEnough stops reading a document when the caller wants no more.
+// errEnough ends the reading of a document when the caller wants no more messages.
 var errEnough = errors.New("enough")
 
-// openCodeDocument reads a document value by value, so that it need not fit
-// into memory.
+// openCodeDocument reads a document value by value: it may be larger than the memory.
 func openCodeDocument(d *json.Decoder, give func(core.Message) bool) error {
 	if err := opens(d, '{'); err != nil {
 		return err
@@ -90,7 +89,7 @@ func opens(d *json.Decoder, with json.Delim) error {
 	return err
 }
 
-// An openCodeSession is what flame reads of a session.
+// An openCodeSession has the fields of a session that flame reads.
 type openCodeSession struct {
 	ID       string `json:"id"`
 	ParentID string `json:"parentID"`
@@ -109,12 +108,11 @@ type openCodeSession struct {
 	} `json:"time"`
 }
 
-// flameAgent is OpenCode's name for each agent that flame starts in it; the
-// title of its session says which of flame's agents it is.
+// flameAgent is OpenCode's name for all agents that flame starts. The title of the session
+// names the agent.
 const flameAgent = "flame-agent"
 
-// note returns what the session says about itself. Its title is also that of a
-// subagent, with the type at its end.
+// note returns the session's note about itself. A subagent's title ends with its type.
 func (s openCodeSession) note() core.AgentNote {
 	n := core.AgentNote{
 		ID: s.ID, Spawn: s.ParentID != "", Parent: s.ParentID, Type: s.Agent, Description: core.SubagentGoal(s.Title),
@@ -139,16 +137,16 @@ func openCodeInfoMessage(raw []byte) core.Message {
 	return noted(raw, s.ID, s.note())
 }
 
-// An openCodeInfo is what flame reads of a message without its parts.
+// An openCodeInfo has the fields of a message, without its parts, that flame reads.
 type openCodeInfo struct {
 	ID        string          `json:"id"`
 	SessionID string          `json:"sessionID"`
 	Role      string          `json:"role"`
 	ModelID   string          `json:"modelID"`
-	Summary   json.RawMessage `json:"summary"` // true marks a compaction's; users' messages have an object
+	Summary   json.RawMessage `json:"summary"` // true in the summary of a compaction; an object in users' messages
 	Finish    string          `json:"finish"`
 	Error     openCodeError   `json:"error"`
-	Tools     map[string]bool `json:"tools"` // offered or not
+	Tools     map[string]bool `json:"tools"` // whether they are offered
 	Cost      float64         `json:"cost"`
 	Tokens    openCodeTokens  `json:"tokens"`
 	Time      struct {
@@ -163,7 +161,7 @@ type openCodeError struct {
 	} `json:"data"`
 }
 
-// text returns the error's text, or "" if there was no error.
+// text returns the error's text; empty without an error.
 func (e openCodeError) text() string {
 	if e.Data.Message == "" {
 		return e.Name
@@ -189,7 +187,7 @@ type openCodeTokens struct {
 	} `json:"cache"`
 }
 
-// usage counts reasoning as output, since it is billed as such.
+// usage counts reasoning as output, because its price is that of output.
 func (t openCodeTokens) usage(costUSD float64) core.Usage {
 	return core.Usage{
 		TokensIn: t.Input, TokensOut: t.Output + t.Reasoning, CacheRead: t.Cache.Read, CacheWritten: t.Cache.Write, CostUSD: costUSD,
@@ -203,7 +201,7 @@ func openCodeMessage(raw []byte) core.Message {
 	}
 	known := loose(raw, &entry)
 	if entry.Info.Role == "" && len(entry.Info.Tools) > 0 {
-		entry.Info.Role = string(core.RoleUser) // only prompts say which tools are offered
+		entry.Info.Role = string(core.RoleUser) // only prompts list tools
 	}
 	if !known || !entry.Info.speaks() {
 		return other(raw)
@@ -241,15 +239,14 @@ func (i openCodeInfo) message(parts []openCodePart) core.Message {
 	return m
 }
 
-// finalReason reports whether a turn is over after an answer ended for this
-// reason.
+// finalReason reports whether an answer that ended for this reason ends the turn.
 func finalReason(reason string) bool { return reason != "" && reason != "tool-calls" }
 
 type openCodePart struct {
 	Type      string `json:"type"`
 	MessageID string `json:"messageID"`
 	Text      string `json:"text"`
-	Synthetic bool   `json:"synthetic"` // nobody wrote it
+	Synthetic bool   `json:"synthetic"` // the host wrote it
 	Tool      string `json:"tool"`
 	CallID    string `json:"callID"`
 	State     struct {
@@ -268,7 +265,7 @@ type openCodePart struct {
 	Cost   float64        `json:"cost"`
 }
 
-// addTo adds the part's content to its message; OpenCode's own marks have none.
+// addTo adds the part's content to its message. OpenCode's own marks have no content.
 func (p openCodePart) addTo(m *core.Message) {
 	switch p.Type {
 	case "text":
@@ -291,20 +288,15 @@ func (p openCodePart) addTo(m *core.Message) {
 	}
 }
 
-// openCodeStates maps the state of a task tool to that of its agent.
+// openCodeStates are the states of agents by the state of the tool task.
 var openCodeStates = map[string]core.AgentState{
 	"pending": core.AgentInitializing, "running": core.AgentActive,
 	"completed": core.AgentCompleted, "error": core.AgentError,
 }
 
-// spawn returns the note of a call of the task tool. A refused call started no
-// session.
+// spawn returns the note of a call of the tool task. A refused call started no session.
 func (p openCodePart) spawn(session string) core.AgentNote {
-	var in struct {
-		Type        string `json:"subagent_type"`
-		Prompt      string `json:"prompt"`
-		Description string `json:"description"`
-	}
+	var in taskInput
 	var meta struct {
 		SessionID  string `json:"sessionId"`
 		ParentID   string `json:"parentSessionId"`
@@ -326,20 +318,18 @@ func (p openCodePart) spawn(session string) core.AgentNote {
 	case meta.Background && n.State == core.AgentCompleted:
 		n.State = core.AgentActive // the call has ended, not the agent
 	case n.State == core.AgentCompleted:
-		n.Ended, n.Result = p.State.Time.End, taskResult(p.State.Output)
+		n.Ended, n.Result = p.State.Time.End, TaskResult(p.State.Output)
 	case n.State == core.AgentError:
 		n.Ended, n.Error = p.State.Time.End, p.State.Error
 	}
 	return n
 }
 
-// taskResult returns an agent's words without what the task tool puts around
-// them.
-func taskResult(output string) string {
+// TaskResult returns an agent's words without the text that the tool task puts around them.
+func TaskResult(output string) string {
 	_, text, found := strings.Cut(output, "<task_result>")
-	end := strings.LastIndex(text, "</task_result>")
-	if !found || end < 0 {
-		return output
+	if end := strings.LastIndex(text, "</task_result>"); found && end >= 0 {
+		output = text[:end]
 	}
-	return strings.TrimSpace(text[:end])
+	return strings.TrimSpace(output)
 }

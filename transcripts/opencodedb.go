@@ -4,19 +4,23 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"net/url"
+	"os"
+	"strings"
+	"time"
 
 	_ "modernc.org/sqlite" // the driver
 
 	"flame/core"
 )
 
-// OpenCodeDB reads the database in which OpenCode keeps all its sessions: the
-// given session and those below it, or all if it is empty, each after the one
-// that started it. It reads a snapshot and writes nothing, and OpenCode can
-// keep using the database.
+// OpenCodeDB reads OpenCode's database with all its sessions: the given session and those below
+// it, or all sessions for an empty one, each after its parent. It reads a snapshot and writes
+// nothing. OpenCode can use the database at the same time.
 func OpenCodeDB(ctx context.Context, path, session string) iter.Seq2[core.Message, error] {
 	return func(yield func(core.Message, error) bool) {
 		err := readOpenCodeDB(ctx, path, session, func(m core.Message) bool { return yield(m, nil) })
@@ -26,8 +30,28 @@ func OpenCodeDB(ctx context.Context, path, session string) iter.Seq2[core.Messag
 	}
 }
 
-// openOpenCodeDB opens read-only. A database in WAL mode is read through its
-// log, so OpenCode's latest writes are included.
+// OpenCodeNewest returns the session, no subagent's, that changed last in a folder, and when. A
+// database that does not exist has none.
+func OpenCodeNewest(ctx context.Context, path, folder string) (session string, at time.Time, err error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return "", at, nil
+	}
+	db, err := openOpenCodeDB(path)
+	if err != nil {
+		return "", at, err
+	}
+	defer db.Close()
+	var updated int64
+	err = db.QueryRowContext(ctx, `SELECT id, time_updated FROM session WHERE directory = ? AND coalesce(parent_id, '') = ''
+		ORDER BY time_updated DESC LIMIT 1`, folder).Scan(&session, &updated)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", at, nil
+	}
+	return session, time.UnixMilli(updated), err
+}
+
+// openOpenCodeDB opens a database for reading. With its write-ahead log it includes OpenCode's
+// latest writes.
 func openOpenCodeDB(path string) (*sql.DB, error) {
 	file := url.URL{Scheme: "file", OmitHost: true, Path: path}
 	return sql.Open("sqlite", file.String()+"?mode=ro&_pragma=busy_timeout(5000)&_pragma=query_only(1)")
@@ -59,8 +83,8 @@ func readOpenCodeDB(ctx context.Context, path, session string, give func(core.Me
 	return nil
 }
 
-// openCodeSessions returns what each session says about itself, oldest first.
-// Columns are looked up by name, because they differ between versions.
+// openCodeSessions returns the sessions' notes about themselves, oldest first. It finds columns
+// by name, because versions of OpenCode have different columns.
 func openCodeSessions(ctx context.Context, tx *sql.Tx, session string) (found []core.Message, err error) {
 	rows, err := tx.QueryContext(ctx, `
 		WITH RECURSIVE wanted(id) AS (
@@ -104,8 +128,8 @@ func openCodeRow(row map[string]string) core.Message {
 	return noted(raw, s.ID, s.note())
 }
 
-// openCodeMessages returns a session's messages in order of creation. A message
-// has a row for each of its parts.
+// openCodeMessages returns a session's messages in the order of their creation. A message has a
+// row for each of its parts.
 func openCodeMessages(ctx context.Context, tx *sql.Tx, session string, give func(core.Message) bool) (more bool, err error) {
 	rows, err := tx.QueryContext(ctx, `
 		SELECT m.id, m.data, coalesce(p.data, '') FROM message m LEFT JOIN part p ON p.message_id = m.id
@@ -135,7 +159,7 @@ func openCodeMessages(ctx context.Context, tx *sql.Tx, session string, give func
 	return newest.give(session, give), nil
 }
 
-// An openCodeStored is a message as stored in the database.
+// An openCodeStored is a message in the database.
 type openCodeStored struct {
 	id    string
 	data  []byte
@@ -160,4 +184,58 @@ func (s *openCodeStored) give(session string, give func(core.Message) bool) bool
 	}
 	info.ID, info.SessionID = s.id, session
 	return give(info.message(s.parts))
+}
+
+// openCodeRunLine reads one line of the output of `opencode run --format json`:
+// a part of an answer in the root session, a message here. What its subagents
+// say is not included. Tokens come at the end of the step; each step is an
+// answer of its own.
+func openCodeRunLine(text []byte) core.Message {
+	var l struct {
+		Type      string        `json:"type"`
+		Timestamp core.Millis   `json:"timestamp"`
+		SessionID string        `json:"sessionID"`
+		Part      openCodePart  `json:"part"`
+		Error     openCodeError `json:"error"`
+	}
+	if !loose(text, &l) || l.Type == "" {
+		return aside(other(text), true) // words of others in the same terminal
+	}
+	if l.SessionID == "" {
+		return other(text)
+	}
+	m := core.Message{ID: l.Part.MessageID, Role: core.RoleAssistant, Session: l.SessionID, Time: l.Timestamp}
+	switch l.Type {
+	case "text", "reasoning", "tool_use":
+		if l.Part.Tool != "" {
+			l.Part.Type = "tool" // some lines lack it
+		}
+		if l.Part.Synthetic { // the client asks the model to continue
+			m.Role = core.RoleUser
+		}
+		l.Part.addTo(&m)
+		if refused(l.Part.State.Error) {
+			m.Notes = []core.AgentNote{{ID: l.SessionID, Refused: []string{l.Part.Tool}}}
+		}
+	case "step_finish":
+		m.Final = finalReason(l.Part.Reason)
+		m.Usage = l.Part.Tokens.usage(l.Part.Cost)
+		if thought := l.Part.Tokens.Reasoning; thought > 0 {
+			m.Notes = []core.AgentNote{{ID: l.SessionID, Thinking: thought}}
+		}
+	case "error":
+		m.Error = l.Error.text()
+		m.Notes = []core.AgentNote{{ID: l.SessionID, State: l.Error.state(), Error: m.Error}}
+	case "step_start":
+		return noted(text, l.SessionID, core.AgentNote{ID: l.SessionID, State: core.AgentActive})
+	default:
+		return other(text)
+	}
+	return m
+}
+
+// refused reports whether a tool's error says that a rule or a person did not let the agent use
+// it.
+func refused(err string) bool {
+	return strings.HasPrefix(err, "The user rejected permission to use") || strings.HasPrefix(err, "The user has specified a rule which prevents")
 }

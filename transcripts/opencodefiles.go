@@ -7,8 +7,8 @@ import (
 	"flame/core"
 )
 
-// An openCodeDiff is what OpenCode says a tool did to a file. Its own numbers of lines
-// count the end of a file as one.
+// An openCodeDiff is OpenCode's data about a tool's change of a file. OpenCode's own numbers
+// count the end of the file as a line.
 type openCodeDiff struct {
 	File  string `json:"file"`     // of edit
 	Path  string `json:"filePath"` // of apply_patch
@@ -18,8 +18,8 @@ type openCodeDiff struct {
 	Diff  string `json:"diff"` // older clients' name for it
 }
 
-// OpenCodeFiles returns what a tool of OpenCode's that ended well did to files, by the
-// input of its call and what the client keeps beside the answer.
+// OpenCodeFiles returns the changes of files by a successful call of one of OpenCode's tools, from
+// the call's input and the data that the client stores beside the answer.
 func OpenCodeFiles(tool string, input, metadata []byte) []core.FileChange {
 	var in struct {
 		Path    string `json:"filePath"`
@@ -59,7 +59,7 @@ func OpenCodeFiles(tool string, input, metadata []byte) []core.FileChange {
 	return credible(changes)
 }
 
-// openCodeWritten returns what write did. What it took the place of is not told.
+// openCodeWritten returns the change of the tool write. The previous content is unknown.
 func openCodeWritten(path, content string, existed *bool) []core.FileChange {
 	change := whole(content).of(path, core.FileAdded)
 	if existed == nil || *existed {
@@ -68,7 +68,7 @@ func openCodeWritten(path, content string, existed *bool) []core.FileChange {
 	return credible([]core.FileChange{change})
 }
 
-// change returns what was done to the file.
+// change returns the change of the file.
 func (d openCodeDiff) change() core.FileChange {
 	text, path, kind := cmp.Or(d.Patch, d.Diff), cmp.Or(d.Path, d.File), core.FileModified
 	switch {
@@ -84,7 +84,7 @@ func (d openCodeDiff) change() core.FileChange {
 	return change
 }
 
-// files returns what a call that ended well did to files.
+// files returns the changes of files by a successful call.
 func (p openCodePart) files() []core.FileChange {
 	return OpenCodeFiles(p.Tool, p.State.Input, p.State.Metadata)
 }

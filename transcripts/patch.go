@@ -11,24 +11,24 @@ import (
 const (
 	// maxPatch bounds the patch of one call for one file, in bytes.
 	maxPatch = 64 << 10
-	// maxChanged bounds the files that one call is said to change.
+	// maxChanged bounds the changed files of one call.
 	maxChanged = 500
 	// maxPath bounds the path of a changed file, in bytes.
 	maxPath = 1 << 10
-	// nowhere begins a hunk of which it is not known where in the file it is.
+	// nowhere begins a hunk with an unknown place in the file.
 	nowhere = "@@ @@"
-	// noNewline follows the last line of a text without a newline at its end.
+	// noNewline follows a last line without a newline.
 	noNewline = "\\ No newline at end of file"
 )
 
-// A patch collects the hunks of one file. Past maxPatch it only counts.
+// A patch collects the hunks of one file. Beyond maxPatch it only counts lines.
 type patch struct {
 	text           strings.Builder
 	added, removed int
 	cut            bool
 }
 
-// line adds a line of a hunk, which begins with what became of it.
+// line adds a line of a hunk. It begins with its mark.
 func (p *patch) line(line string) {
 	switch {
 	case strings.HasPrefix(line, "+"):
@@ -39,14 +39,14 @@ func (p *patch) line(line string) {
 	p.write(line)
 }
 
-// write adds a line that counts for nothing.
+// write adds a line without counting it.
 func (p *patch) write(line string) {
 	if p.cut = p.cut || p.text.Len()+len(line) >= maxPatch; !p.cut {
 		p.text.WriteString(line + "\n")
 	}
 }
 
-// lines adds lines that all became of the same.
+// lines adds lines with the same mark.
 func (p *patch) lines(mark string, lines []string) {
 	for _, line := range lines {
 		p.line(mark + line)
@@ -58,7 +58,7 @@ func (p *patch) of(path string, kind core.ChangeKind) core.FileChange {
 	return core.FileChange{Path: path, Kind: kind, Added: p.added, Removed: p.removed, Patch: p.text.String(), Cut: p.cut}
 }
 
-// whole is the patch of a file that came to be with this content.
+// whole returns the patch of a new file with this content.
 func whole(content string) *patch {
 	p := &patch{}
 	if content == "" {
@@ -73,7 +73,7 @@ func whole(content string) *patch {
 	return p
 }
 
-// linesOf returns the lines of a text; the newline at its end begins no other.
+// linesOf returns the lines of a text. A newline at its end does not begin another line.
 func linesOf(text string) []string {
 	if text == "" {
 		return nil
@@ -81,10 +81,10 @@ func linesOf(text string) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// maxContext is how many lines a hunk has around what changed.
+// maxContext is how many lines a hunk has before and after the change.
 const maxContext = 3
 
-// replaced adds the hunk of a text that took the place of another.
+// replaced adds the hunk of a text that replaced another.
 func (p *patch) replaced(before, after, where string) {
 	from, to := linesOf(before), linesOf(after)
 	if slices.Equal(from, to) {
@@ -121,8 +121,7 @@ func toldPatch(diff string) *patch {
 	return p
 }
 
-// credible leaves out changes of files without a name, or with one that no file has, and
-// those beyond maxChanged.
+// credible drops changes of files with an empty or impossible path, and those beyond maxChanged.
 func credible(changes []core.FileChange) []core.FileChange {
 	known := slices.DeleteFunc(changes, func(c core.FileChange) bool {
 		return c.Path == "" || len(c.Path) > maxPath || len(c.From) > maxPath || strings.ContainsRune(c.Path+c.From, 0)

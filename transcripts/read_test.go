@@ -17,7 +17,7 @@ import (
 
 const claudeCode = "claude-code"
 
-// readOn returns what Read gives, and where it ended.
+// readOn returns the messages of Read, and its last position.
 func readOn(t *testing.T, path string, from core.LogPosition) (messages []core.Message, next core.LogPosition) {
 	t.Helper()
 	next = from
@@ -28,7 +28,7 @@ func readOn(t *testing.T, path string, from core.LogPosition) (messages []core.M
 	return messages, next
 }
 
-func TestALogReadInPiecesTellsTheSame(t *testing.T) {
+func TestALogReadInPiecesHasTheSameMessages(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"nested.jsonl", "subagent.jsonl", "compact.jsonl"} {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestALogReadInPiecesTellsTheSame(t *testing.T) {
 	}
 }
 
-func TestALogThatIsShorterThanItWasIsReadFromItsBeginning(t *testing.T) {
+func TestAShortenedLogIsReadFromItsBeginning(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log.jsonl")
 	require.NoError(t, os.WriteFile(path, []byte(`{"type":"user","message":{"content":"anew"}}`+"\n"), 0o600))
@@ -60,7 +60,7 @@ func TestALogThatIsShorterThanItWasIsReadFromItsBeginning(t *testing.T) {
 	assert.Equal(t, core.LogPosition{Offset: 45}, next)
 }
 
-func TestWhatIsNoLogIsAnError(t *testing.T) {
+func TestAnUnreadableLogIsAnError(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")
@@ -71,7 +71,7 @@ func TestWhatIsNoLogIsAnError(t *testing.T) {
 		"a file that is not there":        {claudeCode, filepath.Join(dir, "none"), "no such file"},
 		"a folder":                        {claudeCode, dir, "not a file"},
 		"a pipe, without waiting for it":  {claudeCode, pipe, "not a file"},
-		"the log of a host without files": {"opencode", file, `"opencode" keeps no log`},
+		"the log of a host without files": {"opencode", file, `"opencode" has no log`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestWhatIsNoLogIsAnError(t *testing.T) {
 	}
 }
 
-func TestAnswersArePricedAsTheClientDoes(t *testing.T) {
+func TestThePriceOfAnAnswerIsThatOfTheClient(t *testing.T) {
 	t.Parallel()
 	const all = `{"input_tokens":10000,"output_tokens":1000,"cache_read_input_tokens":30000,"cache_creation_input_tokens":20000,
 		"cache_creation":{"ephemeral_1h_input_tokens":5000}`

@@ -1,22 +1,24 @@
-// Package transcripts reads the logs that hosts keep or print of their
-// sessions, each format by its own reader, into one stream of core messages:
-// order kept, unknown lines kept, the usage of an answer counted once. It
-// leaves to others what the messages mean for frames.
+// Package transcripts reads the logs that hosts store or print, with a reader for each
+// format, as a stream of core messages. It keeps the order and unknown lines, and counts
+// the usage of an answer once. It does not know frames.
 package transcripts
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"iter"
+	"os"
 
 	"flame/core"
 )
 
-// Reader returns a function that interprets single lines of a log, for a
-// program that reads a host's output itself: call it for one line after
-// another. It is nil for a format that is not line-based.
+// Reader returns a function that interprets the lines of a log, for callers that read a
+// host's output themselves. They call it with each line in order. It is nil for a format
+// without lines.
 func (f *Format) Reader() func(line []byte) core.Message {
 	if !f.inLines() {
 		return nil
@@ -25,13 +27,12 @@ func (f *Format) Reader() func(line []byte) core.Message {
 	return func(line []byte) core.Message { return told.once(parse(bytes.TrimSpace(line))) }
 }
 
-// Messages returns the messages of a whole line-based log. An error ends the
-// stream; an ErrTorn may go away with more reading. A format that is not
-// line-based is an error.
+// Messages returns the messages of a whole log with lines. An error ends the stream. After
+// an ErrTorn, a later call may read more. A format without lines is an error.
 func Messages(r io.Reader, format *Format) iter.Seq2[core.Message, error] {
 	return func(yield func(core.Message, error) bool) {
 		if !format.inLines() {
-			yield(core.Message{}, errors.New("the log is not one of lines"))
+			yield(core.Message{}, errors.New("the log has no lines"))
 			return
 		}
 		for entry, err := range entries(r, format, core.LogPosition{}, true) {
@@ -42,8 +43,8 @@ func Messages(r io.Reader, format *Format) iter.Seq2[core.Message, error] {
 	}
 }
 
-// entries reads what r has after position from. A last line without a newline
-// is an ErrTorn; in a complete log it is accepted if it is JSON.
+// entries reads the log r, which begins at position from. A last line without a newline is an
+// ErrTorn; in a complete log, entries accepts it if it is JSON.
 func entries(r io.Reader, format *Format, from core.LogPosition, whole bool) iter.Seq2[core.LogEntry, error] {
 	return func(yield func(core.LogEntry, error) bool) {
 		parse, told, at := format.Lines(), newTold(from.Last), from
@@ -75,11 +76,11 @@ func entries(r io.Reader, format *Format, from core.LogPosition, whole bool) ite
 	}
 }
 
-// toldAnswers is how many answers are remembered as counted. The lines of one
-// answer come close together, between those of agents that run in parallel.
+// toldAnswers is how many counted answers a told remembers. The lines of one answer are close
+// together, between lines of agents that run in parallel.
 const toldAnswers = 512
 
-// told remembers the last answers whose tokens were counted: hosts repeat them
+// A told remembers the last answers whose tokens were counted, because hosts repeat the tokens
 // on each line of an answer.
 type told struct {
 	ids  map[string]bool
@@ -102,7 +103,7 @@ func (t *told) add(id string) {
 	t.next = (t.next + 1) % toldAnswers
 }
 
-// once returns m without tokens that an earlier line has reported.
+// once returns m without tokens that an earlier line reported.
 func (t *told) once(m core.Message) core.Message {
 	switch {
 	case m.ID == "" || m.Usage == core.Usage{ToolCalls: m.Usage.ToolCalls}:
@@ -114,7 +115,7 @@ func (t *told) once(m core.Message) core.Message {
 	return m
 }
 
-// other keeps a line that is not a message.
+// other returns a message of an unknown role with a line that is not a message.
 func other(text []byte) core.Message {
 	m := core.Message{Role: core.RoleOther, Raw: bytes.Clone(text)}
 	if !json.Valid(text) {
@@ -123,24 +124,71 @@ func other(text []byte) core.Message {
 	return m
 }
 
-// noted returns a line that is not a message but says something about agents.
+// noted returns a line that is not a message, with its notes about agents.
 func noted(text []byte, session string, notes ...core.AgentNote) core.Message {
 	m := other(text)
 	m.Session, m.Notes = session, notes
 	return m
 }
 
-// aside marks m, which says nothing about agents, as an entry of a known kind
-// or not. Any notes it has after all stay.
+// aside marks m as an entry of a known kind, unless it is unknown or has notes about agents.
 func aside(m core.Message, known bool) core.Message {
 	m.Aside = known && len(m.Notes) == 0
 	return m
 }
 
-// loose decodes what it can of a JSON value: a field of an unexpected type
-// stays unset, as hosts change. It returns false if text is not JSON.
+// loose decodes a JSON value, but leaves fields of an unexpected type unset, because hosts
+// change. It returns false if text is not JSON.
 func loose(text []byte, into any) bool {
 	var other *json.UnmarshalTypeError
 	err := json.Unmarshal(text, into)
 	return err == nil || errors.As(err, &other)
+}
+
+// Read returns the entries that the host added to its log at path since position from. If the
+// log is shorter than that, the host has rewritten it, and Read begins at its start. It
+// leaves an incomplete last line for the next call. An error ends the stream; it is
+// fs.ErrNotExist without such a file.
+func (f Formats) Read(host, path string, from core.LogPosition) iter.Seq2[core.LogEntry, error] {
+	return func(yield func(core.LogEntry, error) bool) {
+		file, from, err := open(path, from)
+		if err != nil {
+			yield(core.LogEntry{Next: from}, err)
+			return
+		}
+		defer file.Close()
+		format := f.keptBy(host)
+		if format == nil {
+			yield(core.LogEntry{Next: from}, fmt.Errorf("the host %q has no log that flame can read", host))
+			return
+		}
+		for entry, err := range entries(file, format, from, false) {
+			if errors.Is(err, ErrTorn) || !yield(entry, err) {
+				return
+			}
+		}
+	}
+}
+
+// open returns the log at path, and the position at which reading continues.
+func open(path string, from core.LogPosition) (*os.File, core.LogPosition, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, from, err
+	}
+	if !info.Mode().IsRegular() { // opening a pipe would wait for its writer
+		return nil, from, &fs.PathError{Op: "read", Path: path, Err: errors.New("not a file")}
+	}
+	if info.Size() < from.Offset {
+		from = core.LogPosition{}
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, from, err
+	}
+	if _, err := file.Seek(from.Offset, io.SeekStart); err != nil {
+		file.Close()
+		return nil, from, err
+	}
+	return file, from, nil
 }

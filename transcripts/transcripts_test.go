@@ -23,26 +23,29 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// A reader is one of the package's.
-// formats are all that are known.
+// A reader reads a log.
+// formats are all known formats.
 var formats = transcripts.Formats{
 	transcripts.ClaudeSession, transcripts.ClaudeStream, transcripts.OpenCodeRun, transcripts.OpenCodeExport, transcripts.OpenCodeStore,
+	transcripts.CodexRollout, transcripts.CodexRun,
 }
 
 type reader func(io.Reader) iter.Seq2[core.Message, error]
 
-// The readers of logs in lines.
+// The readers of logs with lines.
 var (
 	claudeSession = in(transcripts.ClaudeSession)
 	claudeStream  = in(transcripts.ClaudeStream)
 	openCodeRun   = in(transcripts.OpenCodeRun)
+	codexRollout  = in(transcripts.CodexRollout)
+	codexRun      = in(transcripts.CodexRun)
 )
 
 func in(format *transcripts.Format) reader {
 	return func(r io.Reader) iter.Seq2[core.Message, error] { return transcripts.Messages(r, format) }
 }
 
-// samples are shortened logs of the real hosts with their readers.
+// samples are shortened logs of real hosts, with their readers.
 var samples = map[string]reader{
 	"nested.jsonl":   claudeSession,
 	"subagent.jsonl": claudeSession,
@@ -66,20 +69,26 @@ var samples = map[string]reader{
 	"edits/stream.ndjson":                       claudeStream,
 	"edits/run.ndjson":                          openCodeRun,
 	"edits/run-patch.ndjson":                    openCodeRun,
+	"codex/session.jsonl":                       codexRollout,
+	"codex/subagent.jsonl":                      codexRollout,
+	"codex/resumed.jsonl":                       codexRollout,
+	"codex/forked.jsonl":                        codexRollout,
+	"codex/compacted.jsonl":                     codexRollout,
+	"codex/run.ndjson":                          codexRun,
 }
 
-// claudeFamily is the session of a main agent with four subagents, one of which
-// has one of its own; family/stream.ndjson is what the client printed of it. The
-// others in family are the same in OpenCode.
+// claudeFamily is a session with four subagents, one of which has a subagent of its own.
+// family/stream.ndjson is the client's output of that session. The other files of family are
+// from a similar session of OpenCode.
 //
-// delegated is that of one which had flame start two; beside it lie those of the
-// two and of one below them, and the same of OpenCode.
+// delegated is a session that made flame start two agents. Beside it are the logs of these two
+// and of one below them, and those of a similar session of OpenCode.
 const (
 	claudeFamily = "family/claude/144291fb-27bf-4ea0-995d-e20474bcc32d"
 	delegated    = "delegated/claude/-project/7b3fb223-dd55-4e29-be00-6ab28f0ae27b.jsonl"
 )
 
-func TestRealLogsReadAsTheyDid(t *testing.T) {
+func TestRealLogsMatchTheirGoldenFiles(t *testing.T) {
 	for name, read := range samples {
 		t.Run(name, func(t *testing.T) {
 			messages, err := collect(read, sample(t, name))
@@ -116,11 +125,11 @@ func TestNoLineIsLost(t *testing.T) {
 	messages, err = collect(claudeSession, "not JSON\n{\"type\":\"new\"}\n\n[]\n")
 	require.NoError(t, err)
 	require.Len(t, messages, 3)
-	assert.Equal(t, `"not JSON"`, string(messages[0].Raw), "what is no JSON is kept as a string")
+	assert.Equal(t, `"not JSON"`, string(messages[0].Raw), "a line that is not JSON becomes a string")
 	assert.Equal(t, `{"type":"new"}`, string(messages[1].Raw))
 }
 
-func TestUsageOfAnAnswerIsToldOnce(t *testing.T) {
+func TestTheUsageOfAnAnswerCountsOnce(t *testing.T) {
 	t.Parallel()
 	log := `{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"Bash"}],` +
 		`"usage":{"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":3,"cache_creation_input_tokens":2}}}` + "\n"
@@ -131,7 +140,7 @@ func TestUsageOfAnAnswerIsToldOnce(t *testing.T) {
 	assert.Equal(t, core.Usage{ToolCalls: 1}, messages[1].Usage)
 }
 
-func TestATornLastLineIsToldApart(t *testing.T) {
+func TestAnIncompleteLastLineIsErrTorn(t *testing.T) {
 	t.Parallel()
 	log := sample(t, "nested.jsonl")
 	whole, err := collect(claudeSession, log)
@@ -143,7 +152,7 @@ func TestATornLastLineIsToldApart(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestToolCallsMeetTheirResults(t *testing.T) {
+func TestToolCallsHaveTheirResults(t *testing.T) {
 	t.Parallel()
 	for name, read := range samples {
 		messages, err := collect(read, sample(t, name))
@@ -162,11 +171,11 @@ func TestToolCallsMeetTheirResults(t *testing.T) {
 	}
 }
 
-func TestALogThatHasNoLinesIsNotReadByThem(t *testing.T) {
+func TestALogWithoutLinesHasNoReader(t *testing.T) {
 	t.Parallel()
 	for _, format := range []*transcripts.Format{transcripts.OpenCodeExport, transcripts.OpenCodeStore, nil} {
 		messages, err := collect(in(format), "{}\n")
-		require.ErrorContains(t, err, "is not one of lines")
+		require.ErrorContains(t, err, "has no lines")
 		assert.Empty(t, messages)
 		assert.Nil(t, format.Reader())
 	}
@@ -176,9 +185,11 @@ func FuzzClaudeCode(f *testing.F)       { fuzz(f, claudeSession) }
 func FuzzClaudeCodeStream(f *testing.F) { fuzz(f, claudeStream) }
 func FuzzOpenCodeOutput(f *testing.F)   { fuzz(f, openCodeRun) }
 func FuzzOpenCode(f *testing.F)         { fuzz(f, transcripts.OpenCode) }
+func FuzzCodex(f *testing.F)            { fuzz(f, codexRollout) }
+func FuzzCodexOutput(f *testing.F)      { fuzz(f, codexRun) }
 
-// fuzz reads whatever comes: no panic, what is no message is kept, and all can be
-// written down again.
+// fuzz reads any input. The reader must not panic and must keep unknown lines, and all messages
+// can be written again.
 func fuzz(f *testing.F, read reader) {
 	for name := range samples {
 		raw, err := os.ReadFile(filepath.Join("testdata", name))
@@ -201,9 +212,9 @@ func fuzz(f *testing.F, read reader) {
 	})
 }
 
-// A line of a log may be as long as a file that a tool has read. What reading it
-// takes must stay in proportion.
-func TestALongLineNeedsLittleMoreMemoryThanItself(t *testing.T) {
+// A line of a log may be as long as a file that a tool has read. The memory of a reader must
+// stay in proportion.
+func TestALongLineNeedsLittleMoreThanItsOwnMemory(t *testing.T) {
 	const size = 20 << 20
 	text := bytes.Repeat([]byte("a line of a file\\n"), size/16)
 	logs := map[string]struct {
@@ -237,7 +248,7 @@ func TestALongLineNeedsLittleMoreMemoryThanItself(t *testing.T) {
 	}
 }
 
-func TestALineBeyondTheLimitIsSkippedAndTheRestRead(t *testing.T) {
+func TestALineBeyondTheLimitIsCutAndTheRestIsRead(t *testing.T) {
 	t.Parallel()
 	long := io.MultiReader(
 		strings.NewReader(`{"type":"user","message":{"content":"`), io.LimitReader(letters{}, 100<<20), strings.NewReader("\"}}\n"),
@@ -254,7 +265,7 @@ func TestALineBeyondTheLimitIsSkippedAndTheRestRead(t *testing.T) {
 	assert.Equal(t, "after", messages[1].Parts[0].Text)
 }
 
-// letters is an endless text.
+// letters is a text without an end.
 type letters struct{}
 
 func (letters) Read(p []byte) (int, error) {
@@ -269,7 +280,7 @@ func BenchmarkClaudeCodeStream(b *testing.B) { benchmark(b, "stream-background.n
 func BenchmarkOpenCodeOutput(b *testing.B)   { benchmark(b, "run-auto_compaction.ndjson", 1000) }
 func BenchmarkOpenCode(b *testing.B)         { benchmark(b, "export.json", 1) }
 
-// benchmark reads a sample that is repeated so many times.
+// benchmark reads a sample many times in a row.
 func benchmark(b *testing.B, name string, times int) {
 	raw, err := os.ReadFile(filepath.Join("testdata", name))
 	require.NoError(b, err)

@@ -11,8 +11,8 @@ import (
 	"runtime"
 )
 
-// openFile, in a project's data folder, leads a browser to the page. The address with its
-// token never stands on a command line, which other users of the machine can read.
+// openFile, in a project's data folder, leads a browser to the page. So the address with its
+// token never appears on a command line, which other users of the machine can read.
 const openFile = "open.html"
 
 // leads is that file, around the address.
@@ -42,11 +42,11 @@ func Browse(dir, base, token string) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	go cmd.Wait() // whatever it ends with, the address was printed
+	go cmd.Wait() // a failure does not matter: flame has printed the address
 	return nil
 }
 
-// opener returns the program that opens files as the person's desktop does.
+// opener returns the program with which the person's desktop opens files.
 func opener() (string, error) {
 	if runtime.GOOS == "darwin" {
 		return exec.LookPath("open")

@@ -5,31 +5,29 @@ import (
 	"net/http"
 	"time"
 
-	"flame/board"
-	"flame/board/feed"
+	"flame/render/board"
 )
 
-// A line is what the stream of a page carries: what changed on the board.
+// A line of the stream of a page is a change of the board.
 type line struct {
 	board.Change
-	Program string        `json:"program,omitempty"` // version of the server, in the first line
-	Addr    string        `json:"addr,omitempty"`    // of the server, and its secret, by which the page knows it again: in the first line
-	Secret  string        `json:"secret,omitempty"`
-	Root    string        `json:"root,omitempty"` // the project's folder, in the first line
-	Trouble *feed.Trouble `json:"trouble,omitempty"`
+	Program string         `json:"program,omitempty"` // version of the server, in the first line
+	Addr    string         `json:"addr,omitempty"`    // of the server, in the first line; with the secret, the page recognizes the server
+	Secret  string         `json:"secret,omitempty"`
+	Root    string         `json:"root,omitempty"` // the project's folder, in the first line
+	Trouble *board.Trouble `json:"trouble,omitempty"`
 }
 
 const (
-	signOfLife = 5 * time.Second  // at least so often there is a line
+	signOfLife = 5 * time.Second  // the longest time between two lines
 	slowest    = 30 * time.Second // that a page may take to read a line
 )
 
-// stream streams the board to a page: all of it, then what changes, in lines of JSON. A
-// slow page gets fewer and longer ones.
-func (s *server) stream(w http.ResponseWriter, r *http.Request, f *feed.Feed) {
-	defer f.Join()()
+// stream streams the board to a page in lines of JSON: first the whole board, then its changes. A
+// slow page gets fewer and longer lines.
+func (s *server) stream(w http.ResponseWriter, r *http.Request, f *board.Feed) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
-	w.Header().Set("X-Accel-Buffering", "no") // a proxy in between should pass each line on
+	w.Header().Set("X-Accel-Buffering", "no") // a proxy should not hold lines back
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Time{}) // it stays open for as long as the page
 	out := json.NewEncoder(w)
@@ -55,15 +53,15 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, f *feed.Feed) {
 		if out.Encode(told) != nil || control.Flush() != nil {
 			return
 		}
-		// A change that comes meanwhile waits, and goes out with those that follow it.
-		if !s.wait(r, nil, feed.Pace) || !s.wait(r, n.Next, signOfLife) {
+		// Changes in the meantime go into the next line.
+		if !s.wait(r, nil, board.Pace) || !s.wait(r, n.Next, signOfLife) {
 			return
 		}
 	}
 }
 
-// wait waits for next, for so long at most. It reports whether the page and the server
-// are still there.
+// wait waits for next, at most as long as most. It reports whether page and server are still
+// there.
 func (s *server) wait(r *http.Request, next <-chan struct{}, most time.Duration) bool {
 	select {
 	case <-r.Context().Done():

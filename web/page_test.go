@@ -17,7 +17,7 @@ var (
 )
 
 // What a module of the page exports, another one imports; what it imports, it uses.
-func TestTheModulesOfThePageHaveNothingInVain(t *testing.T) {
+func TestThePageHasNoUnusedExportsOrImports(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("page/*.js")
 	require.NoError(t, err)

@@ -2,126 +2,61 @@ package web
 
 import (
 	"encoding/json"
-	"slices"
+	"errors"
+	"net/http"
 	"strconv"
 
 	"github.com/samber/lo"
 
 	"flame/agents"
-	"flame/agents/converge"
 	"flame/core"
+	"flame/project"
 	"flame/project/briefing"
-	"flame/project/usage"
 	"flame/project/view"
+	"flame/render/board"
 )
 
-// reads are the questions that a page asks about a project, by their path.
+// A query is a request about a project.
+type query struct {
+	*http.Request
+	agents *agents.Agents
+}
+
+// by returns the caller for requests of the page: a person, as at a shell, who acts in a session;
+// empty: the most recently active session.
+func by(session string) project.Caller {
+	return project.Caller{Session: session, Host: project.CommandLine}
+}
+
+func (q query) get(name string) string { return q.URL.Query().Get(name) }
+
+// reads are the queries of a page about a project, by their path.
 var reads = map[string]func(q query) (any, error){
-	"frame":    frameOf,
-	"context":  contextOf,
-	"log":      logOf,
-	"files":    filesOf,
-	"agent":    agentOf,
-	"search":   search,
-	"cascade":  cascadeOf,
-	"conflict": conflictOf,
-	"economy":  economyOf,
+	"frame":   frameOf,
+	"context": contextOf,
+	"log":     logOf,
+	"round":   roundOf,
+	"part":    partOf,
+	"history": historyOf,
+	"files":   filesOf,
+	"agent":   agentOf,
+	"search":  search,
+	"cascade": cascadeOf,
+	"economy": economyOf,
+
+	"overview": overviewOf,
 }
 
-// A shownFrame is everything about one frame.
-type shownFrame struct {
-	core.Frame
-	Ancestors []string            `json:"ancestors"` // ids, parent first
-	Children  map[core.Status]int `json:"children"`
-	Agent     string              `json:"agent,omitempty"`
-	AgentID   string              `json:"agentID,omitempty"`
-	Composed  string              `json:"composed,omitempty"` // summary of what was done below it, if it has none of its own
-	Closing   string              `json:"closing,omitempty"`  // of a root that ended: what is needed to go on
-	LeftOut   int                 `json:"leftOut,omitempty"`  // tokens that requests went without since it was folded
-	Metered   []usage.Metered     `json:"metered,omitempty"`
-}
-
+// frameOf returns everything about one frame.
 func frameOf(q query) (any, error) {
-	d, err := view.DetailsOf(q.Context(), q.agents.Project, action{}.by(), q.get("id"))
-	if err != nil {
-		return nil, err
-	}
-	shown := shownFrame{
-		Frame: d.Frame, Ancestors: lo.Map(d.Ancestors, func(f core.Frame, _ int) string { return f.ID }), Children: d.Children,
-		Agent: d.Agent, AgentID: d.AgentID, Composed: d.Composed, Closing: d.Closing, Metered: d.Metered,
-	}
-	if d.Folded != nil {
-		shown.LeftOut = d.Folded.Tokens
-	}
-	return shown, nil
+	return view.DetailsOf(q.Context(), q.agents.Project, by(""), q.get("id"))
 }
 
-// contextOf answers with what an agent in a frame is told.
+// contextOf returns the context of an agent in a frame.
 func contextOf(q query) (any, error) {
 	contexts := briefing.Contexts{Project: q.agents.Project}
-	made, err := contexts.Of(q.Context(), action{}.by(), q.get("id"), 0)
+	made, err := contexts.Of(q.Context(), by(""), q.get("id"), 0)
 	return map[string]string{"text": made.Text}, err
-}
-
-// The most of a log that one answer has.
-const (
-	maxMessages = 500
-	maxPart     = 20_000 // characters of one part of a message
-)
-
-// A shownLog is a piece of a frame's log.
-type shownLog struct {
-	Total    int            `json:"total"` // messages in the whole log
-	From     int            `json:"from"`
-	Messages []core.Message `json:"messages"`
-	Models   []string       `json:"models"` // that answered in it
-}
-
-// logOf answers with some messages of a frame's log: count of them, from the one with
-// the number from on.
-func logOf(q query) (any, error) {
-	_, messages, err := agents.LogOf(q.Context(), q.agents, action{}.by(), q.get("id"))
-	if err != nil {
-		return nil, err
-	}
-	from, err := numberIn(q, "from", 0)
-	if err != nil {
-		return nil, err
-	}
-	count, err := numberIn(q, "count", 2)
-	if err != nil {
-		return nil, err
-	}
-	shown := shownLog{From: from, Messages: []core.Message{}, Models: []string{}}
-	for m, err := range messages {
-		if err != nil {
-			return nil, core.Unavailablef(err, "the transcript cannot be read: %v", err)
-		}
-		if m.Role == core.RoleOther || len(m.Parts) == 0 {
-			continue
-		}
-		if shown.Total >= from && len(shown.Messages) < min(count, maxMessages) {
-			shown.Messages = append(shown.Messages, shortened(m))
-		}
-		if m.Model != "" && !slices.Contains(shown.Models, m.Model) {
-			shown.Models = append(shown.Models, m.Model)
-		}
-		shown.Total++
-	}
-	return shown, nil
-}
-
-// shortened returns a message without what is too long for a page.
-func shortened(m core.Message) core.Message {
-	m.Raw, m.Notes = nil, nil
-	m.Parts = lo.Map(m.Parts, func(part core.Part, _ int) core.Part {
-		part.Text = core.Cut(part.Text, maxPart)
-		if len(part.Input) > maxPart {
-			part.Input, _ = json.Marshal(core.Cut(string(part.Input), maxPart)) // a text always has a form in JSON
-		}
-		return part
-	})
-	return m
 }
 
 func numberIn(q query, name string, otherwise int) (int, error) {
@@ -131,17 +66,17 @@ func numberIn(q query, name string, otherwise int) (int, error) {
 	}
 	n, err := strconv.Atoi(given)
 	if err != nil || n < 0 {
-		return 0, core.Invalidf("%s must be a number from 0 on, not %q", name, core.OneLine(given, 40))
+		return 0, core.Invalidf("%s must be a number, at least 0, not %q", name, core.OneLine(given, 40))
 	}
 	return n, nil
 }
 
-// filesOf answers with the files that were changed in a frame, and their patches.
+// filesOf returns the files that changed in a frame, and their patches.
 func filesOf(q query) (any, error) {
-	return agents.FilesOf(q.Context(), q.agents, action{}.by(), q.get("id"))
+	return agents.FilesOf(q.Context(), q.agents, by(""), q.get("id"))
 }
 
-// agentOf answers with all that is kept of an agent that flame started.
+// agentOf returns the record of an agent that flame started.
 func agentOf(q query) (any, error) {
 	return q.agents.Result(q.Context(), q.get("id"))
 }
@@ -150,32 +85,55 @@ func agentOf(q query) (any, error) {
 const maxFound = 100
 
 func search(q query) (any, error) {
-	found, err := view.Search(q.Context(), q.agents.Project, action{}.by(), view.SearchArgs{Text: q.get("q"), Limit: maxFound})
+	found, err := view.Search(q.Context(), q.agents.Project, by(""), view.SearchArgs{Text: q.get("q"), Limit: maxFound})
 	if err != nil {
 		return nil, err
 	}
 	return map[string]any{"ids": lo.Map(found, func(f view.Found, _ int) string { return f.ID }), "all": len(found) < maxFound}, nil
 }
 
-// cascadeOf answers with what an invalidation would come to.
+// cascadeOf returns the frames that an invalidation would affect.
 func cascadeOf(q query) (any, error) {
-	return view.CascadeOf(q.Context(), q.agents.Project, action{}.by(), q.get("id"))
+	return view.CascadeOf(q.Context(), q.agents.Project, by(""), q.get("id"))
 }
 
-// conflictOf answers with the conflicts of a convergence, with what each side says.
-func conflictOf(q query) (any, error) {
-	c, err := q.agents.Convergences().Find(q.Context(), q.get("id"))
-	if err != nil {
-		return nil, err
-	}
-	return struct {
-		ID        string              `json:"id"`
-		Rationale string              `json:"rationale"`
-		Conflicts []converge.Conflict `json:"conflicts"`
-	}{c.ID, c.Result.Rationale, append([]converge.Conflict{}, c.Result.Conflicts...)}, nil
-}
-
-// economyOf answers with what folding saved, and what gateways measured.
+// economyOf returns the savings of folding, and the measurements of gateways.
 func economyOf(q query) (any, error) {
 	return view.EconomyOf(q.Context(), q.agents.Project)
+}
+
+// overviewOf returns what the page shows of a project beside its tree.
+func overviewOf(q query) (any, error) {
+	return view.OverviewOf(q.Context(), q.agents.Project)
+}
+
+// answer returns a handler that writes the result of f as JSON.
+func answer(f func(r *http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		v, err := f(r)
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		writeJSON(w, http.StatusOK, v)
+	}
+}
+
+// refuse answers with an error.
+func refuse(w http.ResponseWriter, err error) {
+	status := http.StatusInternalServerError
+	for is, code := range map[error]int{
+		core.ErrNotFound: http.StatusNotFound, core.ErrInvalid: http.StatusBadRequest, core.ErrUnavailable: http.StatusServiceUnavailable,
+	} {
+		if errors.Is(err, is) {
+			status = code
+		}
+	}
+	writeJSON(w, status, map[string]any{"trouble": board.TroubleOf(err)})
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // the page may be gone
 }

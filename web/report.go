@@ -14,12 +14,12 @@ import (
 	"sync"
 
 	"flame/agents"
-	"flame/board"
 	"flame/core"
 	"flame/project/view"
+	"flame/render/board"
 )
 
-// A Report is a project, or the part below one of its frames, at one moment.
+// A Report holds a project, or the part below one of its frames, at one moment.
 type Report struct {
 	Root  string                `json:"root"` // name of the project's folder
 	Board board.Change          `json:"board"`
@@ -33,7 +33,7 @@ func ReportOf(ctx context.Context, a *agents.Agents, ref string) (r Report, err 
 		return r, err
 	}
 	r = Report{Root: filepath.Base(a.Root), Board: b.Since(0), Texts: map[string]core.Frame{}}
-	tree, err := view.OutlineOf(ctx, a.Project, action{}.by(), view.TreeArgs{Root: ref, Archived: true})
+	tree, err := view.OutlineOf(ctx, a.Project, by(""), view.TreeArgs{Root: ref, Archived: true})
 	if err != nil {
 		return r, err
 	}
@@ -42,7 +42,7 @@ func ReportOf(ctx context.Context, a *agents.Agents, ref string) (r Report, err 
 			return r, err
 		}
 		for _, line := range page {
-			line.Frame.LogPath = "" // it is of this machine
+			line.Frame.LogPath = "" // it is a path on this machine
 			r.Texts[line.Frame.ID] = line.Frame
 		}
 	}
@@ -50,29 +50,11 @@ func ReportOf(ctx context.Context, a *agents.Agents, ref string) (r Report, err 
 	return r, nil
 }
 
-// A ReportFormat is a format in which a report is written.
-type ReportFormat string
-
-// The formats of reports.
-const (
-	HTML       ReportFormat = "html"
-	Markdown   ReportFormat = "md"
-	Speedscope ReportFormat = "speedscope"
-)
-
-// Write writes the report: nothing of it comes from elsewhere when it is opened.
-func (r Report) Write(w io.Writer, format ReportFormat) error {
-	switch format {
-	case Markdown:
-		return r.markdown(w)
-	case Speedscope:
-		return json.NewEncoder(w).Encode(r.speedscope())
-	}
-	return r.html(w)
+// modules are the page's scripts, each after its imports.
+var modules = []string{
+	"words", "icons", "filter", "layout", "axis", "hand", "net", "address", "report", "model", "needs", "days", "search", "head", "overview",
+	"picture", "tree", "told", "around", "talk", "parts", "details", "dialogs", "app",
 }
-
-// modules are the page's scripts, each after those that it imports.
-var modules = []string{"words", "layout", "net", "address", "report", "model", "head", "picture", "tree", "parts", "details", "dialogs", "app"}
 
 var (
 	imported = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^import (\{[^}]*\}) from "\./(\w+)\.js";$`) })
@@ -81,8 +63,8 @@ var (
 	})
 )
 
-// script returns the page's modules as one script: a page from a disk may not load
-// others.
+// script returns the page's modules as one script: browsers do not let a page on a disk load
+// modules.
 func script() (string, error) {
 	var b strings.Builder
 	for _, name := range modules {
@@ -101,8 +83,7 @@ func script() (string, error) {
 	return b.String(), nil
 }
 
-// reported is the page of a report: around its policy, title, style, body, data and
-// script.
+// reported is the page of a report, with places for policy, title, style, body, data and script.
 const reported = `<!doctype html>
 <html lang="en">
 <head>
@@ -142,7 +123,7 @@ func (r Report) html(w io.Writer) error {
 	return err
 }
 
-// digest is how a policy names an inline script or style.
+// digest returns the name of an inline script or style in a policy.
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])

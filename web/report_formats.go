@@ -2,59 +2,40 @@ package web
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"flame/board"
+	"github.com/samber/lo"
+
 	"flame/core"
 	"flame/core/outline"
 	"flame/render"
+	"flame/render/board"
 )
 
-// A branch is a row with those below it.
-type branch struct {
-	board.Row
-	below []*branch
-}
+// A ReportFormat is a format in which a report is written.
+type ReportFormat string
 
-// branches returns the rows as trees. What has no parent in the report is at the top.
-func (r Report) branches() (tops []*branch) {
-	all := map[string]*branch{}
-	for _, row := range r.Board.Frames {
-		all[row.ID] = &branch{Row: row}
-	}
-	rooted := map[string]bool{}
-	for _, row := range r.Board.Frames {
-		if up := all[row.Parent]; up != nil && isRooted(row.ID, all, rooted) {
-			up.below = append(up.below, all[row.ID])
-		} else {
-			tops = append(tops, all[row.ID])
-		}
-	}
-	return tops
-}
+// The formats of reports.
+const (
+	HTML       ReportFormat = "html"
+	Markdown   ReportFormat = "md"
+	Speedscope ReportFormat = "speedscope"
+)
 
-// isRooted reports whether what is above a frame ends, unlike a cycle. It notes that of
-// each frame on the way, so that none is asked for twice.
-func isRooted(id string, all map[string]*branch, noted map[string]bool) bool {
-	var way []string
-	ends := true
-	for at := all[id]; at != nil; at = all[at.Parent] {
-		known, isNoted := noted[at.ID]
-		if isNoted {
-			ends = known
-			break
-		}
-		noted[at.ID] = false // which stays if this leads here again
-		way = append(way, at.ID)
+// Write writes the report as a self-contained file.
+func (r Report) Write(w io.Writer, format ReportFormat) error {
+	switch format {
+	case Markdown:
+		return r.markdown(w)
+	case Speedscope:
+		return json.NewEncoder(w).Encode(r.speedscope())
 	}
-	for _, id := range way {
-		noted[id] = ends
-	}
-	return ends
+	return r.html(w)
 }
 
 // markdown writes the report as nested lists.
@@ -68,18 +49,43 @@ func (r Report) markdown(w io.Writer) error {
 		used = used.Add(row.Self)
 	}
 	fmt.Fprintf(&b, "%s. %s\n\n", render.Counts(counts), render.Usage(used))
-	for _, top := range r.branches() {
+	blocked, failed := r.first(&b, "Blocked", core.Blocked), r.first(&b, "Failed", core.Failed)
+	if blocked || failed {
+		b.WriteString("All:\n\n")
+	}
+	for _, top := range board.Trees(r.Board.Frames) {
 		r.list(&b, top, 0)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// deepest is how far lists are nested: Markdown takes more for code.
+// maxFirst bounds the frames that the report names before the tree.
+const maxFirst = 10
+
+// first names the frames with a status that ended last, and reports whether there are any.
+func (r Report) first(b *strings.Builder, title string, status core.Status) bool {
+	rows := lo.Filter(r.Board.Frames, func(row board.Row, _ int) bool { return row.Status == status && !row.Archived })
+	if len(rows) == 0 {
+		return false
+	}
+	slices.SortStableFunc(rows, func(x, y board.Row) int { return cmp.Compare(y.Until, x.Until) })
+	fmt.Fprintf(b, "%s:\n\n", title)
+	for _, row := range rows[:min(len(rows), maxFirst)] {
+		fmt.Fprintf(b, "- %s **%s** (%s)\n", outline.Icon(row.Status), escaped(cmp.Or(row.Goal, row.ID)), strings.Join(r.facts(row), ", "))
+	}
+	if more := len(rows) - maxFirst; more > 0 {
+		fmt.Fprintf(b, "- and %d more\n", more)
+	}
+	b.WriteString("\n")
+	return true
+}
+
+// deepest bounds the nesting of lists: Markdown takes deeper ones for code.
 const deepest = 20
 
 // list writes a frame and those below it.
-func (r Report) list(b *strings.Builder, at *branch, depth int) {
+func (r Report) list(b *strings.Builder, at *board.Node, depth int) {
 	indent := strings.Repeat("  ", min(depth, deepest))
 	fmt.Fprintf(b, "%s- %s **%s** (%s)\n", indent, outline.Icon(at.Status), escaped(cmp.Or(at.Goal, at.ID)), strings.Join(r.facts(at.Row), ", "))
 	frame := r.Texts[at.ID]
@@ -95,12 +101,12 @@ func (r Report) list(b *strings.Builder, at *branch, depth int) {
 			}
 		}
 	}
-	for _, child := range at.below {
+	for _, child := range at.Below {
 		r.list(b, child, depth+1)
 	}
 }
 
-// facts are what is told of a frame beside its goal.
+// facts returns the facts about a frame besides its goal.
 func (r Report) facts(row board.Row) []string {
 	facts := []string{string(row.Status)}
 	if row.Agent != "" || row.Host != "" {
@@ -121,7 +127,7 @@ func (r Report) facts(row board.Row) []string {
 	return append(facts, "`"+strings.ReplaceAll(core.OneLine(row.ID, 0), "`", "")+"`")
 }
 
-// escaped returns a text that Markdown shows as it is.
+// escaped returns a text that Markdown shows unchanged.
 func escaped(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -138,12 +144,10 @@ type scope struct {
 	Schema   string    `json:"$schema"`
 	Exporter string    `json:"exporter"`
 	Name     string    `json:"name"`
-	Shared   shared    `json:"shared"`
 	Profiles []profile `json:"profiles"`
-}
-
-type shared struct {
-	Frames []named `json:"frames"`
+	Shared   struct {
+		Frames []named `json:"frames"`
+	} `json:"shared"`
 }
 
 type named struct {
@@ -169,8 +173,8 @@ type moment struct {
 	At    float64 `json:"at"` // ms
 }
 
-// speedscope returns the report for that program: by clock, a profile for each session,
-// in which one thing is done after the other, and by tokens and cost.
+// speedscope returns the report for speedscope: a profile by clock for each session, whose frames
+// do not overlap, and profiles by tokens and by cost.
 func (r Report) speedscope() scope {
 	s := scope{Schema: "https://www.speedscope.app/file-format-schema.json", Exporter: "flame", Name: filepath.Base(r.Root)}
 	s.Shared.Frames = []named{}
@@ -181,28 +185,32 @@ func (r Report) speedscope() scope {
 	}
 	tokens, cost := profile{Type: "sampled", Name: "tokens", Unit: "none"}, profile{Type: "sampled", Name: "cost (millionths of a dollar)", Unit: "none"}
 	clocks := clocks{index: index, now: r.Board.Now, of: map[string]*profile{}}
-	var walk func(at *branch, way []int)
-	walk = func(at *branch, way []int) {
+	var walk func(at *board.Node, way []int)
+	walk = func(at *board.Node, way []int) {
 		if len(way) < deepestSample {
 			way = append(way, index[at.ID])
 		}
 		tokens.sample(way, float64(at.Self.Tokens()))
 		cost.sample(way, at.Self.CostUSD*1e6)
-		for _, child := range at.below {
+		for _, child := range at.Below {
 			walk(child, way)
 		}
 	}
-	for _, top := range r.branches() {
+	for _, top := range board.Trees(r.Board.Frames) {
 		walk(top, nil)
 		clocks.begin(top)
 	}
-	s.Profiles = append(clocks.profiles(), tokens, cost)
+	for _, p := range append(clocks.all, &tokens, &cost) {
+		if p.Type == "sampled" || len(p.Events) > 0 {
+			s.Profiles = append(s.Profiles, *p)
+		}
+	}
 	return s
 }
 
-// deepestSample is how many frames a sample names at most: each names all above it, so that
-// a chain would take the square of its length. What is used further down counts for the
-// last one.
+// deepestSample is how many frames a sample names at most. Each sample names all frames above it,
+// so the size of a chain would grow with the square of its length. The usage of deeper frames
+// counts for the last frame named.
 const deepestSample = 200
 
 func (p *profile) sample(way []int, weight float64) {
@@ -212,28 +220,27 @@ func (p *profile) sample(way []int, weight float64) {
 	}
 }
 
-// clocks are the profiles by clock, by session.
+// clocks are the profiles by clock, one for each session.
 type clocks struct {
 	index map[string]int
 	now   core.Millis
-	of    map[string]*profile
-	order []string
+	of    map[string]*profile // by session
+	all   []*profile
 }
 
-// begin adds a frame that nothing of its own session is above.
-func (c *clocks) begin(at *branch) {
+// begin adds a frame whose session has no frame above it.
+func (c *clocks) begin(at *board.Node) {
 	p := c.of[at.Session]
 	if p == nil {
 		p = &profile{Type: "evented", Name: strings.TrimSpace(cmp.Or(at.Agent, at.Host, at.Machine) + " " + at.Session), Unit: "milliseconds"}
-		c.of[at.Session] = p
-		c.order = append(c.order, at.Session)
+		c.of[at.Session], c.all = p, append(c.all, p)
 	}
 	c.add(p, at, p.EndValue, float64(c.now))
 }
 
-// add adds a frame and those below it of the same session, none before from or after
-// until, nor before what is in the profile: it knows no two things at one time.
-func (c *clocks) add(p *profile, at *branch, from, until float64) {
+// add adds a frame and those below it of the same session. All their times lie between from and
+// until, and after the frames already in the profile: frames of a profile cannot overlap.
+func (c *clocks) add(p *profile, at *board.Node, from, until float64) {
 	begun := at.From != 0
 	if begun {
 		from = min(max(float64(at.From), from), until)
@@ -244,7 +251,7 @@ func (c *clocks) add(p *profile, at *branch, from, until float64) {
 		p.Events = append(p.Events, moment{"O", c.index[at.ID], from})
 		p.EndValue = from
 	}
-	for _, child := range at.below {
+	for _, child := range at.Below {
 		if child.Session == at.Session && begun {
 			c.add(p, child, max(from, p.EndValue), until)
 		} else {
@@ -256,14 +263,4 @@ func (c *clocks) add(p *profile, at *branch, from, until float64) {
 		p.Events = append(p.Events, moment{"C", c.index[at.ID], until})
 		p.EndValue = until
 	}
-}
-
-func (c *clocks) profiles() []profile {
-	all := []profile{}
-	for _, session := range c.order {
-		if p := c.of[session]; len(p.Events) > 0 {
-			all = append(all, *p)
-		}
-	}
-	return all
 }

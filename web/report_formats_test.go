@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/board"
 	"flame/core"
+	"flame/render/board"
 	"flame/web"
 )
 
@@ -23,7 +23,7 @@ func written(t *testing.T, r web.Report, format web.ReportFormat) string {
 }
 
 // Each sample names all frames above its own.
-func TestAChainDoesNotMakeAReportGrowWithItsSquare(t *testing.T) {
+func TestTheSizeOfAReportIsLinearInTheLengthOfAChain(t *testing.T) {
 	t.Parallel()
 	const length = 20_000
 	var r web.Report
@@ -57,10 +57,12 @@ func TestCyclesInAReportAreAtTheTop(t *testing.T) {
 		r.Board.Frames = append(r.Board.Frames, board.Row{ID: id, Parent: parent, Goal: id, Status: core.Completed})
 	}
 	text := written(t, r, web.Markdown)
-	for _, id := range []string{"a", "b", "c", "hangs", "top", "lost", "own"} {
+	for _, id := range []string{"a", "b", "c", "top", "lost", "own"} {
 		assert.Regexp(t, `(?m)^- .*\*\*`+id+`\*\*`, text)
 	}
-	assert.Regexp(t, `(?m)^  - .*\*\*below\*\*`, text)
+	for _, id := range []string{"below", "hangs"} {
+		assert.Regexp(t, `(?m)^  - .*\*\*`+id+`\*\*`, text)
+	}
 }
 
 func TestTheHeadingOfAReportIsOneLine(t *testing.T) {
@@ -70,4 +72,26 @@ func TestTheHeadingOfAReportIsOneLine(t *testing.T) {
 	heading, _, _ := strings.Cut(text, "\n")
 	assert.Regexp(t, `thing.*onerror`, heading)
 	assert.NotContains(t, text, "\x1b")
+}
+
+func TestAReportBeginsWithWhatIsBlockedAndWhatFailed(t *testing.T) {
+	t.Parallel()
+	var r web.Report
+	r.Board.Frames = []board.Row{{ID: "a", Goal: "Go on", Status: core.Completed}, {ID: "old", Goal: "Long ago", Status: core.Blocked, Archived: true}}
+	assert.NotContains(t, written(t, r, web.Markdown), "All:")
+	for i := range 14 {
+		row := board.Row{ID: fmt.Sprint("f", i), Goal: fmt.Sprint("*Try* ", i), Status: core.Failed, From: 1, Until: core.Millis(i + 1)}
+		r.Board.Frames = append(r.Board.Frames, row)
+	}
+	text := written(t, r, web.Markdown)
+	assert.NotContains(t, text, "Blocked:")
+	_, after, found := strings.Cut(text, "Failed:\n\n")
+	require.True(t, found)
+	first, rest, found := strings.Cut(after, "\nAll:\n\n")
+	require.True(t, found)
+	lines := strings.Split(strings.TrimSpace(first), "\n")
+	require.Len(t, lines, 11)
+	assert.Contains(t, lines[0], `**\*Try\* 13**`, "the last one first, and as text")
+	assert.Equal(t, "- and 4 more", lines[10])
+	assert.Contains(t, rest, `**\*Try\* 0**`)
 }

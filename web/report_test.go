@@ -11,10 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/agents/plan"
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
-	"flame/project/projecttest"
+	"flame/tests/projecttest"
 	"flame/web"
 )
 
@@ -40,7 +41,7 @@ func reported(t *testing.T, frame func(ids map[string]string) string, format web
 		frame.Usage = core.Usage{TokensIn: 1000, TokensOut: 200, CostUSD: 0.5, ToolCalls: 3}
 		return tx.SaveFrame(frame)
 	}))
-	report, err := web.ReportOf(f.Ctx, &agents.Agents{Project: f.Project, Root: "/home/me/thing", Hosts: hosts.Registry{}}, frame(ids))
+	report, err := web.ReportOf(f.Ctx, &agents.Agents{Setup: plan.Setup{Project: f.Project, Hosts: hosts.Registry{}}, Root: "/home/me/thing"}, frame(ids))
 	require.NoError(t, err)
 	var b bytes.Buffer
 	require.NoError(t, report.Write(&b, format))
@@ -49,7 +50,7 @@ func reported(t *testing.T, frame func(ids map[string]string) string, format web
 
 func whole(map[string]string) string { return "" }
 
-func TestAReportIsOneFileThatNeedsNothing(t *testing.T) {
+func TestAReportIsOneSelfContainedFile(t *testing.T) {
 	t.Parallel()
 	page := reported(t, whole, web.HTML)
 	assert.Contains(t, page, "The whole work")
@@ -62,11 +63,11 @@ func TestAReportIsOneFileThatNeedsNothing(t *testing.T) {
 	var report web.Report
 	require.NoError(t, json.Unmarshal([]byte(data), &report))
 	assert.Len(t, report.Texts, len(report.Board.Frames))
-	assert.Equal(t, "thing", report.Root, "its path is nobody else's business")
+	assert.Equal(t, "thing", report.Root, "a report does not contain its path")
 	assert.Nil(t, report.Board.Sessions)
 }
 
-func TestAReportOfAFrameHasWhatIsBelowIt(t *testing.T) {
+func TestAReportOfAFrameHasTheFramesBelowIt(t *testing.T) {
 	t.Parallel()
 	text := reported(t, func(ids map[string]string) string { return ids["inner"] }, web.Markdown)
 	assert.NotContains(t, text, "The whole work")
@@ -74,7 +75,7 @@ func TestAReportOfAFrameHasWhatIsBelowIt(t *testing.T) {
 	assert.Contains(t, text, "Done")
 }
 
-func TestAReportInMarkdownShowsTextsAsTheyAre(t *testing.T) {
+func TestAReportInMarkdownShowsTextsUnchanged(t *testing.T) {
 	t.Parallel()
 	text := reported(t, whole, web.Markdown)
 	assert.Contains(t, text, `\</script\>\<img src=x onerror=alert(1)\> \& \*stars\* `+"\\`ticks\\`"+` \[link\](javascript:x)`)

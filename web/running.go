@@ -15,44 +15,44 @@ import (
 	"path/filepath"
 	"time"
 
-	"flame/guard"
-	"flame/whole"
+	"flame/local/guard"
+	"flame/local/place"
 )
 
-// Keys are what a server of the page is found and known by.
+// Keys are the address and the secrets of a server of the page.
 type Keys struct {
 	Addr   string `json:"addr,omitempty"` // host:port on loopback that it listens on; empty: not for others to find
 	Token  string `json:"token"`          // that requests for data carry
-	Secret string `json:"secret"`         // by which it proves to be the one that it was (guard.Proof)
+	Secret string `json:"secret"`         // with which it proves that it is the same server (guard.Proof)
 }
 
 // Running keeps the keys of a project's server in its data folder, so that the next
-// `flame web` finds it. A server that is started soon after another's end takes its
-// address and keys over, and pages that are open go on. Later they are worth nothing: what
-// a browser has kept of them opens nothing.
+// `flame web` finds the server. A server that starts soon after another's end takes over its
+// address and keys, so that open pages continue. Later the keys are worthless, also those that a
+// browser has kept.
 type Running struct {
 	Dir string // the data folder
 }
 
 const (
 	runningFile = "web.json"
-	// inherited is for how long after its end the keys of a server are taken over.
+	maxKeys     = 1 << 10 // bytes of that file
+	// inherited is how long after a server's end another one may take over its keys.
 	inherited = 10 * time.Minute
-	// signPace is how often a running server shows that it is there.
+	// signPace is how often a running server renews the time of the file.
 	signPace = time.Minute
 )
 
 func (r Running) file() string { return filepath.Join(r.Dir, runningFile) }
 
-// Last returns the keys of the server that runs, or ran until a short while ago; zero if
-// there is none. They are believed only from a file of this user's alone, and as an
-// address only a port of this machine is.
+// Last returns the keys of the server that runs, or ended a short time ago; zero without one. It trusts only a file that belongs to this user alone, and
+// only an address on this machine.
 func (r Running) Last() (kept Keys) {
 	info, err := os.Lstat(r.file())
 	if err != nil || time.Since(info.ModTime()).Abs() > inherited {
 		return Keys{}
 	}
-	content, err := guard.ReadPrivate(r.file())
+	content, err := place.ReadSecret(r.file(), maxKeys)
 	if err != nil || json.Unmarshal(content, &kept) != nil || len(kept.Secret) < challengeSize || kept.Token == "" {
 		return Keys{}
 	}
@@ -62,8 +62,8 @@ func (r Running) Last() (kept Keys) {
 	return kept
 }
 
-// Next returns the keys for a server at an address: those of the last one, or new ones.
-// A token that the user has set is taken.
+// Next returns the keys for a server at an address: those of the last server, or new ones. The
+// user may have set the token.
 func (r Running) Next(addr net.Addr, token string) Keys {
 	last := r.Last()
 	next := Keys{Token: cmp.Or(token, last.Token, rand.Text()+rand.Text()), Secret: cmp.Or(last.Secret, rand.Text()+rand.Text())}
@@ -73,10 +73,10 @@ func (r Running) Next(addr net.Addr, token string) Keys {
 	return next
 }
 
-// Keep writes the keys of a server that begins, and shows from then on that it is there.
-// The function that it returns ends that.
+// Keep writes the keys of a starting server, and renews the time of their file until the caller
+// calls end.
 func (r Running) Keep(keys Keys) (end func(), err error) {
-	err = whole.Write(r.file(), 0o600, func(w io.Writer) error { return json.NewEncoder(w).Encode(keys) })
+	err = place.Write(r.file(), 0o600, func(w io.Writer) error { return json.NewEncoder(w).Encode(keys) })
 	if err != nil {
 		return nil, err
 	}
@@ -100,24 +100,24 @@ func (r Running) Keep(keys Keys) (end func(), err error) {
 	}, nil
 }
 
-// removeLead removes the file that led a browser to the page, some time after that.
+// removeLead removes the file that led a browser to the page, once it is older than after.
 func (r Running) removeLead(after time.Duration) {
 	file := filepath.Join(r.Dir, openFile)
 	if info, err := os.Lstat(file); err == nil && time.Since(info.ModTime()) >= after {
-		_ = os.Remove(file) // it leads to nothing once the server has ended for a while
+		_ = os.Remove(file) // it may remain: it leads nowhere after the server's end
 	}
 }
 
 const (
 	challengeSize = 32              // characters of a challenge, and of a secret, at least
-	helloTime     = 2 * time.Second // that a server on this machine may take to answer
+	helloTime     = 2 * time.Second // in which a server on this machine must answer
 )
 
-// errAnother is that what listens at an address is not the server that it should be.
+// errAnother reports that another program listens on the server's address.
 var errAnother = errors.New("another program listens there")
 
-// Answers reports whether the server of these keys listens. It does not tell the token:
-// another user's program may have taken the port.
+// Answers reports whether the server of these keys listens. It does not send the token: another
+// user's program may have the port.
 func (k Keys) Answers(ctx context.Context) bool {
 	return k.Addr != "" && k.hello(ctx) == nil
 }

@@ -4,13 +4,39 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
-	"flame/board/feed"
+	"flame/core"
+	"flame/local/guard"
+	"flame/local/place"
+	"flame/render/board"
 )
 
-// projects are those that are open.
+// Options say how to serve the page.
+type Options struct {
+	Guard   *guard.Guard // who may connect
+	Secret  string       // with which it proves that it is the same server (guard.Proof)
+	Project string       // name of the project that the page opens with
+	Logger  *slog.Logger
+	Version string        // of flame
+	Lingers time.Duration // how long a project stays open after its last use; 0: some minutes
+
+	// Open opens a project by its name for the life of the server.
+	Open func(ctx context.Context, name string) (board.Opened, error)
+	// Projects lists the projects with data, the last used first.
+	Projects func(ctx context.Context) ([]Listed, error)
+}
+
+// A Listed is a project that has data.
+type Listed struct {
+	place.Kept
+	Bytes    int64       `json:"bytes"`
+	LastUsed core.Millis `json:"lastUsed"`
+}
+
+// projects holds the open projects.
 type projects struct {
 	Options
 	life context.Context // of the server
@@ -20,21 +46,21 @@ type projects struct {
 	closing sync.WaitGroup
 }
 
-// A shown project is open for those who look at it, and a while longer.
+// A shown is a project that stays open while requests use it, and some time longer.
 type shown struct {
 	ready  chan struct{} // closed once it is open, or cannot be opened
-	feed   *feed.Feed
+	feed   *board.Feed
 	err    error
 	users  int         // streams and requests
-	closes *time.Timer // that closes it; nil: none does
+	closes *time.Timer // closes it; nil: not started
 }
 
 // lingers is how long a project stays open unless Options say otherwise.
 const lingers = 5 * time.Minute
 
-// feed returns the feed of a project, and opens that if need be: once, however many ask.
-// It is there until leave is called.
-func (p *projects) feed(ctx context.Context, name string) (f *feed.Feed, leave func(), err error) {
+// feed returns the feed of a project. It opens the project if necessary, once for all requests. The
+// feed stays open until the caller calls leave.
+func (p *projects) feed(ctx context.Context, name string) (f *board.Feed, leave func(), err error) {
 	at := p.join(name)
 	leave = func() { p.leave(name, at) }
 	select {
@@ -66,14 +92,14 @@ func (p *projects) join(name string) *shown {
 	return at
 }
 
-// open opens a project. It may take long, for which no other has to wait.
+// open opens a project. That may take long, so requests for other projects do not wait.
 func (p *projects) open(name string, at *shown) {
 	opened, err := p.Open(p.life, name)
 	if err == nil {
-		at.feed = feed.New(p.life, opened, func(ctx context.Context) (feed.Opened, error) { return p.Open(ctx, name) })
+		at.feed = board.NewFeed(p.life, opened, func(ctx context.Context) (board.Opened, error) { return p.Open(ctx, name) })
 	} else {
 		p.mu.Lock()
-		delete(p.shown, name) // the next one tries again
+		delete(p.shown, name) // the next request tries again
 		p.mu.Unlock()
 	}
 	at.err = err

@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/board/feed"
 	"flame/core"
-	"flame/project/projecttest"
+	"flame/render/board"
+	"flame/tests/projecttest"
 	"flame/web"
 )
 
@@ -31,11 +31,11 @@ func (c *counted) options(lingers time.Duration) func(*web.Options) {
 	return func(o *web.Options) {
 		open := o.Open
 		o.Lingers = lingers
-		o.Open = func(ctx context.Context, name string) (feed.Opened, error) {
+		o.Open = func(ctx context.Context, name string) (board.Opened, error) {
 			if name == "slow-1" {
 				c.opened.Add(1)
 				<-c.goOn
-				return feed.Opened{}, core.Unavailablef(nil, "it is on a disk that sleeps")
+				return board.Opened{}, core.Unavailablef(nil, "it is on a disk that sleeps")
 			}
 			opened, err := open(ctx, name)
 			if err == nil {
@@ -61,7 +61,7 @@ func (s site) follow() (stream *bufio.Reader, leave func()) {
 	return bufio.NewReader(got.Body), leave
 }
 
-func TestAProjectThatNobodyLooksAtIsClosed(t *testing.T) {
+func TestTheServerClosesAnUnusedProject(t *testing.T) {
 	t.Parallel()
 	c := &counted{}
 	s := serve(t, c.options(time.Millisecond))
@@ -81,7 +81,7 @@ func TestAProjectThatNobodyLooksAtIsClosed(t *testing.T) {
 	assert.EqualValues(t, 2, c.opened.Load())
 }
 
-func TestAProjectThatTakesLongToOpenIsOpenedOnceAndKeepsNobodyElseWaiting(t *testing.T) {
+func TestASlowProjectIsOpenedOnceAndDelaysNoOtherProject(t *testing.T) {
 	t.Parallel()
 	c := &counted{goOn: make(chan struct{})}
 	s := serve(t, c.options(0))
@@ -116,7 +116,7 @@ func TestStreamsAreLimited(t *testing.T) {
 	}
 	status, answer := s.send(http.MethodGet, "/api/thing-1/live", "", nil)
 	assert.Equal(t, 503, status)
-	assert.Contains(t, answer, "close some of them")
+	assert.Contains(t, answer, "close some of the pages")
 	status, _ = s.send(http.MethodGet, "/api/thing-1/search?q=x", "", nil)
 	assert.Equal(t, 200, status, "questions are answered")
 	for _, leave := range leaves {
@@ -140,16 +140,16 @@ func TestConnectionsAreLimited(t *testing.T) {
 		require.NoError(t, err)
 		all = append(all, conn)
 	}
-	_, err := all[0].Write([]byte("GET /start.json HTTP/1.1\r\nHost: " + addr + "\r\n\r\n"))
-	require.NoError(t, err)
-	_, err = http.ReadResponse(bufio.NewReader(all[0]), nil)
-	require.NoError(t, err, "those that are there are served")
 	more, err := net.Dial("tcp", addr)
 	require.NoError(t, err)
 	defer more.Close()
 	require.NoError(t, more.SetReadDeadline(time.Now().Add(10*time.Second)))
 	_, err = more.Read(make([]byte, 1))
 	assert.ErrorIs(t, err, io.EOF)
+	_, err = all[0].Write([]byte("GET /start.json HTTP/1.1\r\nHost: " + addr + "\r\n\r\n"))
+	require.NoError(t, err)
+	_, err = http.ReadResponse(bufio.NewReader(all[0]), nil)
+	require.NoError(t, err, "those that are there are served")
 	for _, conn := range all {
 		conn.Close()
 	}

@@ -1,6 +1,6 @@
-// Package web is the browser's door: a page that shows a project live, and lets a person
-// do some of what the command line can. What it shows is a board; what it does are
-// operations of stack and agents. The page's own files need no token, all data does.
+// Package web serves a page that shows a project live and offers a person some of the commands.
+// It shows a board, and calls operations of stack and agents. All data needs a token; the page's
+// own files do not.
 package web
 
 import (
@@ -16,10 +16,11 @@ import (
 	"time"
 
 	"flame/core"
-	"flame/guard"
+	"flame/local/guard"
+	"flame/render/board"
 )
 
-// files is the page as it is served and put into reports.
+// files has the page for the server and for reports.
 //
 //go:embed page
 var files embed.FS
@@ -35,41 +36,32 @@ type server struct {
 	conns, streams atomic.Int64
 }
 
-// The time that requests in progress get at the end.
+// grace is the time that requests in progress get at the end.
 const grace = 2 * time.Second
 
-// Serve serves the page on a listener, whose address is that of the guard, until ctx is
-// done.
+// Serve serves the page on a listener with the guard's address until ctx is done.
 func Serve(ctx context.Context, listener net.Listener, opts Options) (err error) {
 	life, stop := context.WithCancel(ctx)
 	s := &server{Options: opts, addr: listener.Addr().String(), life: life, open: &projects{Options: opts, life: life, shown: map[string]*shown{}}}
 	srv := &http.Server{
-		Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+		Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute,
 		MaxHeaderBytes: 64 << 10, ConnState: s.count, ErrorLog: slog.NewLogLogger(opts.Logger.Handler(), slog.LevelWarn),
 	}
-	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(listener) }()
-	select {
-	case err = <-failed:
-	case <-ctx.Done():
-	}
-	stop()
-	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-	defer cancel()
-	if srv.Shutdown(patience) != nil {
-		srv.Close()
-	}
+	// A browser repeats a request when a connection that it uses again ends before the answer, on a
+	// new one: should this server die, whoever takes its port would get the token.
+	srv.SetKeepAlivesEnabled(false)
+	err = guard.Serve(ctx, listener, srv, grace, func(context.Context) { stop() })
 	return errors.Join(err, s.open.close())
 }
 
-// What a server serves at once at most: each connection takes a file, of which a process
-// has about a thousand, and each stream takes work with every change.
+// The limits of a server: each connection takes a file descriptor, of which a process has about a
+// thousand, and each stream takes work with every change.
 const (
 	maxConns   = 500
 	maxStreams = 50
 )
 
-// count counts the connections, and closes those that are too many.
+// count counts the connections, and closes those above the limit.
 func (s *server) count(conn net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
@@ -81,11 +73,11 @@ func (s *server) count(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// policy is what the page may do: run its own scripts and styles, and ask its own server.
+// policy allows the page its own scripts and styles, and requests to its own server.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// handler returns what answers requests.
+// handler returns the handler of all requests.
 func (s *server) handler() http.Handler {
 	data := http.NewServeMux()
 	data.HandleFunc("GET /api/projects", answer(s.projects))
@@ -126,13 +118,13 @@ var headers = map[string]string{
 	"Cache-Control":                "no-store",
 }
 
-// start answers with what the page has to know before it has a token.
+// start returns the values that the page needs before it has a token.
 func (s *server) start(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]string{"project": s.Project, "version": s.Version})
 }
 
-// hello proves to who knows its secret that this is the server that it was: to a flame on
-// this machine, and to a page before it sends the token again.
+// hello proves that this is still the same server. A flame on this machine asks for the proof, and
+// a page does before it sends its token again. Both know the secret.
 func (s *server) hello(w http.ResponseWriter, r *http.Request) {
 	challenge := r.URL.Query().Get("challenge")
 	if len(challenge) < challengeSize || len(challenge) > 4*challengeSize || strings.ContainsFunc(challenge, func(c rune) bool { return c > '~' }) {
@@ -142,10 +134,16 @@ func (s *server) hello(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]string{"proof": guard.Proof(s.Secret, s.addr, challenge)})
 }
 
-// reads returns what answers a question about a project.
+// feedOf returns the feed of the project that a request names. It stays open until the caller
+// calls leave.
+func (s *server) feedOf(r *http.Request) (f *board.Feed, leave func(), err error) {
+	return s.open.feed(r.Context(), r.PathValue("project"))
+}
+
+// reads returns the handler of a query about a project.
 func (s *server) reads(read func(q query) (any, error)) func(*http.Request) (any, error) {
 	return func(r *http.Request) (any, error) {
-		f, leave, err := s.open.feed(r.Context(), r.PathValue("project"))
+		f, leave, err := s.feedOf(r)
 		if err != nil {
 			return nil, err
 		}
@@ -154,19 +152,24 @@ func (s *server) reads(read func(q query) (any, error)) func(*http.Request) (any
 	}
 }
 
-// does returns what does something to a project as the page asks.
-func (s *server) does(act func(q query, a action) (string, error)) func(*http.Request) (any, error) {
+// does returns the handler of an action on a project.
+func (s *server) does(act act) func(*http.Request) (any, error) {
 	return func(r *http.Request) (any, error) {
 		a, err := actionOf(r)
 		if err != nil {
 			return nil, err
 		}
-		f, leave, err := s.open.feed(r.Context(), r.PathValue("project"))
+		for what, value := range act.needs(a) {
+			if strings.TrimSpace(value) == "" {
+				return nil, core.Invalidf("the %s is missing", what)
+			}
+		}
+		f, leave, err := s.feedOf(r)
 		if err != nil {
 			return nil, err
 		}
 		defer leave()
-		said, err := act(query{Request: r, agents: f.Agents()}, a)
+		said, err := act.do(query{Request: r, agents: f.Agents()}, a)
 		return map[string]string{"said": strings.TrimSpace(said)}, err
 	}
 }
@@ -175,10 +178,10 @@ func (s *server) does(act func(q query, a action) (string, error)) func(*http.Re
 func (s *server) live(w http.ResponseWriter, r *http.Request) {
 	defer s.streams.Add(-1)
 	if s.streams.Add(1) > maxStreams {
-		refuse(w, core.Unavailablef(nil, "%d pages show projects live, and this server serves no more", maxStreams).WithHint("close some of them"))
+		refuse(w, core.Unavailablef(nil, "%d pages show projects live, and this server serves no more", maxStreams).WithHint("close some of the pages"))
 		return
 	}
-	f, leave, err := s.open.feed(r.Context(), r.PathValue("project"))
+	f, leave, err := s.feedOf(r)
 	if err != nil {
 		refuse(w, err)
 		return

@@ -18,12 +18,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
-	"flame/board/feed"
+	"flame/agents/plan"
 	"flame/core"
-	"flame/guard"
 	"flame/hosts"
+	"flame/local/guard"
+	"flame/local/place"
 	"flame/project"
-	"flame/project/projecttest"
+	"flame/render/board"
+	"flame/tests/projecttest"
 	"flame/web"
 )
 
@@ -41,7 +43,7 @@ type site struct {
 
 func serve(t *testing.T, changes ...func(*web.Options)) site {
 	f := projecttest.New(t)
-	s := site{Fixture: f, agents: &agents.Agents{Project: f.Project, Data: t.TempDir(), Root: "/home/me/thing", Hosts: hosts.Registry{}}}
+	s := site{Fixture: f, agents: &agents.Agents{Setup: plan.Setup{Project: f.Project, Data: t.TempDir(), Hosts: hosts.Registry{}}, Root: "/home/me/thing"}}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	g, err := guard.New(listener.Addr().String(), token)
@@ -52,13 +54,15 @@ func serve(t *testing.T, changes ...func(*web.Options)) site {
 	ended := make(chan error, 1)
 	opts := web.Options{
 		Guard: g, Secret: secret, Project: "thing-1", Logger: slog.New(slog.DiscardHandler), Version: "1",
-		Open: func(_ context.Context, name string) (feed.Opened, error) {
+		Open: func(_ context.Context, name string) (board.Opened, error) {
 			if name != "thing-1" {
-				return feed.Opened{}, core.NotFoundf("there is no project %q", name)
+				return board.Opened{}, core.NotFoundf("there is no project %q", name)
 			}
-			return feed.Opened{Agents: s.agents, Close: func() error { return nil }}, nil
+			return board.Opened{Agents: s.agents, Close: func() error { return nil }}, nil
 		},
-		Projects: func(context.Context) ([]web.Listed, error) { return []web.Listed{{Name: "thing-1"}}, nil },
+		Projects: func(context.Context) ([]web.Listed, error) {
+			return []web.Listed{{Kept: place.Kept{Name: "thing-1"}}}, nil
+		},
 	}
 	for _, with := range changes {
 		with(&opts)
@@ -163,7 +167,7 @@ func TestEveryAnswerHasThePolicy(t *testing.T) {
 	}
 }
 
-func TestNothingOfThePageMakesHTMLOfText(t *testing.T) {
+func TestThePageNeverMakesHTMLOfText(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob("page/*")
 	require.NoError(t, err)
@@ -177,7 +181,7 @@ func TestNothingOfThePageMakesHTMLOfText(t *testing.T) {
 	}
 }
 
-func TestWhatIsDoneOnThePage(t *testing.T) {
+func TestActionsOfThePage(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	top := s.Push(projecttest.Host("s"), "top")
@@ -227,7 +231,7 @@ func TestBadActionsChangeNothing(t *testing.T) {
 		"too long":               {"goal", `{"text":"` + strings.Repeat("x", 2<<20) + `"}`, nil, 400},
 		"starting an agent":      {"spawn", `{}`, nil, 404},
 		"a grant":                {"grant", `{}`, nil, 404},
-		"an agent that is none":  {"cancel", `{"agent":"agent-none"}`, nil, 404},
+		"an unknown agent":       {"cancel", `{"agent":"agent-none"}`, nil, 404},
 		"an unknown status":      {"pop", `{"frame":"` + top.ID + `","status":"great"}`, nil, 400},
 		"no reason":              {"invalidate", `{"frame":"` + top.ID + `"}`, nil, 400},
 	}
@@ -255,7 +259,7 @@ func (s site) lines() (next func() map[string]any) {
 	}
 }
 
-func TestAStreamTellsAllAndThenWhatChanges(t *testing.T) {
+func TestAStreamSendsTheBoardAndThenItsChanges(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	s.Push(projecttest.Host("s"), "one")
@@ -292,7 +296,7 @@ func (b *broken) View(ctx context.Context, f func(project.Tx) error) error {
 	return b.Store.View(ctx, f)
 }
 
-func TestTroubleIsToldUntilItIsOver(t *testing.T) {
+func TestAStreamReportsTroubleUntilItEnds(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	fails := make(chan bool, 1)
@@ -308,7 +312,7 @@ func TestTroubleIsToldUntilItIsOver(t *testing.T) {
 	assert.Equal(t, true, line["whole"])
 }
 
-func TestTheServerOfAProjectIsFoundWithoutTellingTheToken(t *testing.T) {
+func TestTheServerOfAProjectIsFoundWithoutSendingTheToken(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -338,7 +342,7 @@ func TestTheServerOfAProjectIsFoundWithoutTellingTheToken(t *testing.T) {
 	assert.False(t, keys.Answers(t.Context()))
 }
 
-func TestAServerThatIsStartedSoonAfterTakesTheKeysOver(t *testing.T) {
+func TestAServerStartedSoonAfterAnotherTakesOverItsKeys(t *testing.T) {
 	t.Parallel()
 	running := web.Running{Dir: t.TempDir()}
 	at := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 4711}
@@ -365,7 +369,7 @@ func TestAServerThatIsStartedSoonAfterTakesTheKeysOver(t *testing.T) {
 	assert.NotEqual(t, first.Secret, later.Secret)
 }
 
-func TestANoteOfAServerIsNotTrusted(t *testing.T) {
+func TestFlameChecksAKeyFileBeforeUse(t *testing.T) {
 	t.Parallel()
 	note := func(addr string) string {
 		return `{"addr":"` + addr + `","token":"` + token + `","secret":"` + secret + `"}`

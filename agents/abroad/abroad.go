@@ -1,52 +1,55 @@
-// Package abroad is what the machines of a project tell each other of their agents, so that
-// each can show all. It is for the eye alone: nothing that another machine tells has an
-// effect on the agents of this one.
+// Package abroad holds the documents that the machines of a project exchange about their
+// agents: the states that let each machine show all agents, and the work and reports of agents
+// that run on another machine. The states of other machines' agents never affect the agents of
+// this machine.
 package abroad
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/samber/lo"
 
-	"flame/agents/away"
 	"flame/agents/record"
 	"flame/core"
 	"flame/core/merge"
 	"flame/project"
 )
 
-// An Agent is how far an agent of a machine is. It is one that the machine asked for,
-// wherever it runs.
+// An Agent is the state of an agent of a machine. An agent belongs to the machine that asked
+// for it, wherever it runs.
 type Agent struct {
 	ID          string          `json:"id"`
-	Machine     string          `json:"machine"` // that asked for it; set by who reads it
+	Machine     string          `json:"machine"` // the machine that asked for it; set by the reader
 	Frame       string          `json:"frame,omitempty"`
 	Type        string          `json:"type"`
 	Host        string          `json:"host"`
 	Description string          `json:"description"`
 	On          string          `json:"on,omitempty"`     // queue of the worker that runs it
-	Worker      string          `json:"worker,omitempty"` // id of that one's machine
+	Worker      string          `json:"worker,omitempty"` // id of the worker's machine
 	Mode        string          `json:"mode,omitempty"`
 	State       core.AgentState `json:"state"`
 	Reason      string          `json:"reason,omitempty"`
-	Tool        string          `json:"tool,omitempty"` // that it called last
+	Tool        string          `json:"tool,omitempty"` // the last tool that it called
 	Turns       int             `json:"turns,omitempty"`
 	Used        core.Usage      `json:"used,omitzero"`
 	Asked       core.Millis     `json:"asked"`
 	Ended       core.Millis     `json:"ended,omitempty"`
-	Shared      []string        `json:"shared,omitempty"` // of Kinds, what of it others may see
-	Heard       core.Millis     `json:"heard,omitempty"`  // when its machine told this, by the clock of this one; set by who reads it
+	Shared      []string        `json:"shared,omitempty"` // of Kinds: what other machines may see of it
+	Heard       core.Millis     `json:"heard,omitempty"`  // when this state arrived, by the reader's clock; set by the reader
 }
 
-// kept has the agents of each other machine, in one record.
+// kept stores the agents of each other machine, in one record.
 const kept project.Kind[[]Agent] = "agents_abroad" // by machine
 
-// Bounds of what a machine tells: agents, the time for which ended ones are told, and
-// after which one that is not heard of is not shown, in ms; texts in characters.
+// The limits of what a machine sends: the number of agents; for how long it sends ended
+// agents, and for how long other machines show the agents of a silent machine, in ms; the
+// length of texts, in characters.
 const (
 	maxAgents = 100
 	toldFor   = core.Millis(5 * 60_000)
@@ -56,7 +59,7 @@ const (
 	maxBytes  = 256 << 10
 )
 
-// Of returns what is told of an agent.
+// Of returns the state of an agent to send to other machines.
 func Of(run record.Run) Agent {
 	a := Agent{
 		ID: run.ID, Frame: run.Frame, Type: run.Type, Host: run.Host, Description: run.Description, On: run.On, Worker: run.Worker,
@@ -80,19 +83,19 @@ func (a Agent) cut() Agent {
 	return a
 }
 
-// valid reports whether a machine can have told this.
+// valid reports whether a machine can have sent this.
 func (a Agent) valid() bool {
 	most := int64(1) << 50
 	u := a.Used
-	return away.ValidID(a.ID) && slices.Contains(core.AgentStates, a.State) && a.Turns >= 0 && a.Asked >= 0 && a.Ended >= 0 &&
+	return ValidID(a.ID) && slices.Contains(core.AgentStates, a.State) && a.Turns >= 0 && a.Asked >= 0 && a.Ended >= 0 &&
 		(a.Frame == "" || merge.ValidID(a.Frame)) && (a.Worker == "" || merge.ValidMachine(a.Worker)) &&
 		min(u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten, u.ToolCalls) >= 0 &&
 		max(u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten, u.ToolCalls) <= most &&
 		u.CostUSD >= 0 && u.CostUSD < math.MaxInt32
 }
 
-// Own returns the machine's agents that are at work, or were a few minutes ago, as JSON; nil
-// for none.
+// Own returns the machine's running agents and those that ended in the last minutes, as JSON;
+// nil if there are none.
 func Own(tx project.Tx, now core.Millis) (json.RawMessage, error) {
 	atWork, err := record.AtWork(tx)
 	if err != nil {
@@ -104,7 +107,7 @@ func Own(tx project.Tx, now core.Millis) (json.RawMessage, error) {
 	}
 	var all []Agent
 	for _, run := range append(atWork, ended...) {
-		if run.For == "" { // else its asker tells of it
+		if run.For == "" { // the asking machine sends them
 			all = append(all, Of(run))
 		}
 	}
@@ -119,8 +122,8 @@ func newestFirst(a, b Agent) int {
 	return cmp.Or(cmp.Compare(b.Asked, a.Asked), cmp.Compare(a.ID, b.ID))
 }
 
-// Take keeps what another machine tells of its agents, which anybody may have written, and
-// writes events of those that began or ended.
+// Take stores the states that another machine sends, which are untrusted, and writes events of
+// agents that began or ended.
 func Take(tx project.Tx, machine string, text json.RawMessage, now core.Millis) error {
 	var all []Agent
 	if len(text) <= maxBytes && len(text) > 0 && json.Unmarshal(text, &all) != nil {
@@ -142,7 +145,7 @@ func Take(tx project.Tx, machine string, text json.RawMessage, now core.Millis) 
 	return kept.Save(tx, machine, good)
 }
 
-// Keep forgets what machines told that are not heard of any more.
+// Keep deletes the agents of machines that have left.
 func Keep(tx project.Tx, there []string) error {
 	machines, err := kept.IDs(tx, "")
 	for _, machine := range machines {
@@ -153,7 +156,7 @@ func Keep(tx project.Tx, there []string) error {
 	return err
 }
 
-// All returns what is kept of other machines' agents, in any order.
+// All returns the stored agents of other machines, in any order.
 func All(tx project.Tx) (all []Agent, err error) {
 	err = kept.Each(tx, func(_ string, of []Agent) error {
 		all = append(all, of...)
@@ -162,11 +165,147 @@ func All(tx project.Tx) (all []Agent, err error) {
 	return all, err
 }
 
-// List returns the agents of other machines, those asked for last first. Of a machine that
-// was not heard of for some minutes none are shown.
+// List returns the agents of other machines, the newest first. It leaves out the agents of
+// machines that have been silent for some minutes.
 func List(tx project.Tx, now core.Millis) ([]Agent, error) {
 	all, err := All(tx)
 	all = slices.DeleteFunc(all, func(a Agent) bool { return now-a.Heard >= shownFor })
 	slices.SortFunc(all, newestFirst)
 	return all, err
+}
+
+// A Post sends a project's agents to other machines, and stores the agents that they send.
+// Only one goroutine may use it.
+type Post struct {
+	Project *project.Project
+}
+
+// Own returns this machine's agents as other machines get them; nil if there are none.
+func (p *Post) Own(ctx context.Context) (text json.RawMessage, err error) {
+	err = p.Project.Store.View(ctx, func(tx project.Tx) error {
+		text, err = Own(tx, p.Project.Now())
+		return err
+	})
+	return text, err
+}
+
+// Meet stores what present machines send, and forgets the agents of all absent machines.
+func (p *Post) Meet(ctx context.Context, there []string, news map[string]json.RawMessage) error {
+	return p.Project.Store.Update(ctx, func(tx project.Tx) error {
+		err := Keep(tx, there)
+		for machine, agents := range news {
+			err = errors.Join(err, Take(tx, machine, agents, p.Project.Now()))
+		}
+		return err
+	})
+}
+
+// toldOf stores the state of each machine's agents in the latest event. It outlives the other
+// records of an absent machine, which sends the same agents again when it returns.
+const toldOf project.Kind[map[string]core.AgentState] = "agents_abroad_told" // by machine
+
+// tell writes events of agents that began or ended on another machine.
+func tell(tx project.Tx, machine string, all []Agent, now core.Millis) error {
+	was, is, news := map[string]core.AgentState{}, make(map[string]core.AgentState, len(all)), false
+	if _, err := toldOf.Load(tx, machine, &was); err != nil {
+		return err
+	}
+	for _, a := range all {
+		is[a.ID] = a.State
+		before, known := was[a.ID]
+		begun, ended := !known, a.State.Ended() && !before.Ended()
+		if news = news || !known || before != a.State; !begun && !ended {
+			continue
+		}
+		_, own, err := record.Runs.Get(tx, a.ID)
+		if err != nil {
+			return err
+		}
+		if own {
+			continue // other machines cannot report on this machine's agents
+		}
+		if begun {
+			err = a.event(tx, core.SubagentSpawned, now, map[string]any{"description": a.Description})
+		}
+		if err == nil && ended {
+			err = a.event(tx, core.SubagentStop, now, map[string]any{
+				"task_description": a.Description, "state": a.State, "outcome": record.OutcomeOf(a.State), "stop_reason": a.Reason,
+				"tokens": a.Used.Tokens(), "costUSD": a.Used.CostUSD, "duration_ms": max(0, a.Ended-a.Asked),
+			})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !news {
+		return nil
+	}
+	return toldOf.Save(tx, machine, is)
+}
+
+// event writes an event of an agent of another machine.
+func (a Agent) event(tx project.Tx, kind string, now core.Millis, data map[string]any) error {
+	data["machine_id"], data["agent_type"], data["frame"] = a.Machine, a.Type, a.Frame
+	return record.Tell(tx, now, record.Run{ID: a.ID, Frame: a.Frame, Host: a.Host}, kind, data)
+}
+
+// The kinds of data that a machine may share of an ended agent (FLAME_SHARE, DESIGN §13).
+const (
+	Prompts = "prompts" // its task, as it was asked
+	Patches = "patches" // what it changed
+	Logs    = "logs"    // what its host printed
+)
+
+// Kinds lists all kinds.
+var Kinds = []string{Prompts, Patches, Logs}
+
+// MaxShared is the size limit of one kind, in bytes.
+const MaxShared = 50 << 20
+
+// SharedName returns the name under which the hub stores the shared data of the agent that
+// worked last in a frame.
+func SharedName(frame, kind string) string { return "shared-" + frame + "-" + kind }
+
+// FrameOf returns the frame of another machine's agent by the agent's id, or of any agent by
+// the id of the frame.
+func FrameOf(tx project.Tx, id string) (string, error) {
+	id = strings.TrimSpace(id)
+	if frame, err := tx.Frame(id); err == nil || !errors.Is(err, core.ErrNotFound) {
+		return frame.ID, err
+	}
+	a, known, err := find(tx, id)
+	switch {
+	case err != nil:
+		return "", err
+	case !known:
+		return "", core.NotFoundf("no agent of another machine and no frame has the id %q", id).
+			WithHint("`flame agents runs --elsewhere` shows agents, and `flame tree` frames")
+	case !merge.ValidID(a.Frame):
+		return "", core.NotFoundf("%s has no frame, so its machine shares nothing of it", a.ID)
+	}
+	return a.Frame, nil
+}
+
+// find returns an agent of another machine.
+func find(tx project.Tx, id string) (a Agent, known bool, err error) {
+	all, err := All(tx)
+	for _, one := range all {
+		if one.ID == id || one.ID == "agent-"+id {
+			return one, true, err
+		}
+	}
+	return a, false, err
+}
+
+// Explained replaces the error about an unknown agent if the agent is another machine's.
+func Explained(tx project.Tx, id string, err error) error {
+	if !errors.Is(err, core.ErrNotFound) {
+		return err
+	}
+	a, known, wrong := find(tx, strings.TrimSpace(id))
+	if wrong != nil || !known {
+		return err
+	}
+	return core.NotFoundf("%s is an agent of the machine %s: its data is there", a.ID, a.Machine).
+		WithHint("`flame agents runs --elsewhere` shows how far it is; `flame agents shared` what its machine shares of it")
 }

@@ -14,7 +14,7 @@ import (
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
-	"flame/project/projecttest"
+	"flame/tests/projecttest"
 )
 
 const minute = core.Millis(60_000)
@@ -39,14 +39,14 @@ func enrol(t *testing.T, tx project.Tx, run record.Run) {
 	require.NoError(t, record.Enrol(tx, run))
 }
 
-func TestAMachineTellsOfItsOwnAgents(t *testing.T) {
+func TestAMachineSendsItsOwnAgents(t *testing.T) {
 	t.Parallel()
 	at(t, func(tx project.Tx) {
 		enrol(t, tx, record.Run{ID: "agent-own", State: core.AgentActive, Description: "do\nit", On: "gpu", Worker: "box-1"})
 		enrol(t, tx, record.Run{ID: "agent-guest", State: core.AgentActive, For: "other-1"})
 		text, err := abroad.Own(tx, minute)
 		require.NoError(t, err)
-		assert.NotContains(t, string(text), "agent-guest", "its asker tells of it")
+		assert.NotContains(t, string(text), "agent-guest", "the asking machine sends it")
 		require.NoError(t, abroad.Take(tx, "desk-1", text, minute))
 		all, err := abroad.List(tx, minute)
 		require.NoError(t, err)
@@ -61,14 +61,14 @@ func TestAMachineTellsOfItsOwnAgents(t *testing.T) {
 		require.NoError(t, record.Leave(tx, run))
 		text, err = abroad.Own(tx, 2*minute)
 		require.NoError(t, err)
-		assert.Contains(t, string(text), "worker lost", "how it ended is told for some minutes")
+		assert.Contains(t, string(text), "worker lost", "an ended agent is sent for some minutes")
 		text, err = abroad.Own(tx, 7*minute)
 		require.NoError(t, err)
 		assert.Nil(t, text)
 	})
 }
 
-func TestWhatMachinesTellIsChecked(t *testing.T) {
+func TestReportsOfOtherMachinesAreChecked(t *testing.T) {
 	t.Parallel()
 	good := `{"id":"agent-1","type":"builder","host":"claude-code","description":"x","state":"active","asked":5}`
 	for name, c := range map[string]struct {
@@ -103,7 +103,7 @@ func TestWhatMachinesTellIsChecked(t *testing.T) {
 	}
 }
 
-func TestMachinesThatAreSilentAreForgotten(t *testing.T) {
+func TestSilentMachinesAreForgotten(t *testing.T) {
 	t.Parallel()
 	at(t, func(tx project.Tx) {
 		for i, machine := range []string{"desk-1", "box-1"} {
@@ -117,7 +117,7 @@ func TestMachinesThatAreSilentAreForgotten(t *testing.T) {
 		assert.Equal(t, "box-1", all[0].Machine)
 		all, err = abroad.List(tx, 5*minute)
 		require.NoError(t, err)
-		assert.Empty(t, all, "nobody was there to hear")
+		assert.Empty(t, all, "no machine was connected")
 	})
 }
 
@@ -134,7 +134,7 @@ func news(t *testing.T, tx project.Tx, after int64) (said []string, last int64) 
 	return said, last
 }
 
-func TestEventsTellWhenAgentsElsewhereBeginAndEnd(t *testing.T) {
+func TestAgentsElsewhereHaveEventsOfTheirBeginAndEnd(t *testing.T) {
 	t.Parallel()
 	at(t, func(tx project.Tx) {
 		enrol(t, tx, record.Run{ID: "agent-own", State: core.AgentActive})
@@ -162,6 +162,6 @@ func TestEventsTellWhenAgentsElsewhereBeginAndEnd(t *testing.T) {
 		require.NoError(t, abroad.Keep(tx, nil))
 		require.NoError(t, abroad.Take(tx, "desk-1", json.RawMessage(`[{"id":"agent-c","state":"active"}]`), minute))
 		said, _ := news(t, tx, seq)
-		assert.Empty(t, said, "a machine that is back tells nothing new")
+		assert.Empty(t, said, "a machine that returns writes no new events")
 	})
 }

@@ -1,5 +1,9 @@
-// Package changes tells what an agent did to files: by what it said that it does, and
-// by the git worktree that it had for itself.
+// Package changes handles what agents do to files: the changes in their logs, their own git
+// worktrees, and the way of work to another machine and back, by git alone. The asker gives a
+// base, through a hidden ref of the project's remote or as a bundle. A worker fetches the base
+// into a mirror, makes a worktree, and returns a patch and another hidden ref. The user's
+// branches, index and reflog stay as they are. Bases and the content of repositories are
+// untrusted.
 package changes
 
 import (
@@ -7,40 +11,34 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
+	"iter"
 	"path/filepath"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
 
-	"flame/confine"
 	"flame/core"
 	"flame/hosts"
-	"flame/transcripts"
+	"flame/local/confine"
 )
 
-// A Change is what an agent did to one file with the tools of its host. What it
-// did by other means, a shell command, is not among it unless it worked in a
-// worktree of its own.
+// A Change is what an agent did to one file with the tools of its host. It includes changes by
+// other means, such as a shell command, only if the agent had its own worktree.
 type Change struct {
-	Path    string `json:"path"`              // relative to the folder it worked in, where it lies in that
-	Hash    string `json:"hash"`              // of all it did to the file, in order; equal for the same doing
-	Existed bool   `json:"existed,omitempty"` // there was such a file before, as far as is known
-	Deleted bool   `json:"deleted,omitempty"` // there is none any more
+	Path    string `json:"path"`              // relative to the working folder if the file is in it
+	Hash    string `json:"hash"`              // of all edits of the file, in order; equal for equal edits
+	Existed bool   `json:"existed,omitempty"` // the file existed before, as far as flame knows
+	Deleted bool   `json:"deleted,omitempty"` // the file is gone
 	Excerpt string `json:"excerpt,omitempty"`
 }
 
-// MaxExcerpt bounds the excerpt of a change, in characters.
+// MaxExcerpt is the length limit of a change's excerpt, in characters.
 const MaxExcerpt = 2_000
 
-// In returns what the messages of a log did to files, by path.
-func In(log io.Reader, known hosts.Registry, host, cwd string) []Change {
-	tools := known.Tools()
+// In returns the changes to files in the messages of a log, by path.
+func In(log iter.Seq[core.Message], tools hosts.Tools, cwd string) []Change {
 	edits, failed := map[string][]edit{}, map[string]bool{}
-	for m, err := range transcripts.Messages(log, known.Of(host).Prints) {
-		if err != nil {
-			break
-		}
+	for m := range log {
 		for _, part := range m.Parts {
 			if part.Type == core.PartToolResult && part.Failed {
 				failed[part.CallID] = true
@@ -71,10 +69,10 @@ type edit struct {
 	existed           bool
 }
 
-// patched matches the files that a patch is about.
-var patched = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\*\*\* (Add|Update|Delete) File: (.+)$`) })
+// patched matches the file headers of a patch.
+var patched = core.Pattern(`(?m)^\*\*\* (Add|Update|Delete) File: (.+)$`)
 
-// editsOf returns what a call does to files.
+// editsOf returns the edits of a call.
 func editsOf(part core.Part, tools hosts.Tools) (edits []edit) {
 	if part.Type != core.PartToolCall || tools.Effect(part.Tool) != hosts.Edits {
 		return nil
@@ -109,7 +107,7 @@ func editsOf(part core.Part, tools hosts.Tools) (edits []edit) {
 	return []edit{{path, part.CallID, string(doing), !strings.EqualFold(part.Tool, "write")}}
 }
 
-// patchedFiles returns what a patch does to each of its files.
+// patchedFiles returns the edits of a patch, one for each file.
 func patchedFiles(patch, call string) (edits []edit) {
 	found := patched().FindAllStringSubmatchIndex(patch, -1)
 	for i, at := range found {
@@ -133,12 +131,12 @@ func changeOf(path string, all []edit) Change {
 	return Change{Path: path, Hash: hex.EncodeToString(sum[:]), Existed: all[0].existed, Excerpt: core.Cut(whole, MaxExcerpt)}
 }
 
-// largestHashed bounds the files that are compared by what they hold, in bytes.
+// largestHashed is the largest file that flame compares by content, in bytes.
 const largestHashed = 256 << 20
 
-// HashOf returns the hash of what a file in a folder holds, or of where a link leads;
-// empty where there is neither, where the way leads out of the folder, and of a file
-// beyond all measure.
+// HashOf returns the hash of a file's content, or of a link's target. It returns "" if there
+// is neither, if the path leads out of the folder, or if the file is larger than
+// largestHashed.
 func HashOf(dir, name string) string {
 	root, err := confine.Open(dir)
 	if err != nil {
@@ -147,7 +145,7 @@ func HashOf(dir, name string) string {
 	defer root.Close()
 	sum := sha256.New()
 	if target, err := root.Readlink(name); err == nil {
-		sum.Write([]byte(target)) // a hash takes all
+		sum.Write([]byte(target)) // a hash returns no error
 		return hex.EncodeToString(sum.Sum(nil))
 	}
 	file, err := root.Open(name)
@@ -161,11 +159,82 @@ func HashOf(dir, name string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// Paths returns the files of changes.
+// Paths returns the paths of changes.
 func Paths(changes []Change) []string {
 	all := make([]string, len(changes))
 	for i, c := range changes {
 		all[i] = c.Path
 	}
 	return all
+}
+
+// header begins the part of a git patch about one file.
+const header = "diff --git "
+
+// Split splits a git patch, as Keep writes it, into the changes of each file. A binary file
+// has no lines. If the patch was cut, the last file may lack lines.
+func Split(patch string, cut bool) (all []core.FileChange) {
+	var now *core.FileChange
+	var text strings.Builder
+	inside := false
+	end := func() {
+		if now != nil {
+			now.Patch = text.String()
+			all = append(all, *now)
+		}
+		now, inside = nil, false
+		text.Reset()
+	}
+	for line := range strings.Lines(patch) {
+		whole := strings.TrimSuffix(line, "\n")
+		switch {
+		case strings.HasPrefix(line, header):
+			end()
+			if path := pathIn(strings.TrimPrefix(whole, header)); path != "" {
+				now = &core.FileChange{Path: path, Kind: core.FileModified}
+			}
+		case now == nil:
+		case strings.HasPrefix(line, "@@ "):
+			inside = true
+			text.WriteString(whole + "\n")
+		case inside:
+			switch line[0] {
+			case '+':
+				now.Added++
+			case '-':
+				now.Removed++
+			}
+			text.WriteString(whole + "\n")
+		case strings.HasPrefix(line, "new file mode "):
+			now.Kind = core.FileAdded
+		case strings.HasPrefix(line, "deleted file mode "):
+			now.Kind = core.FileDeleted
+		}
+	}
+	if end(); cut && len(all) > 0 {
+		all[len(all)-1].Cut = true
+	}
+	return all
+}
+
+// pathIn returns the path in a header, which contains it twice, each time behind a letter; it
+// returns "" for other headers. Git quotes paths as Go does, if needed.
+func pathIn(names string) string {
+	half := len(names) / 2
+	if len(names)%2 == 0 || names[half] != ' ' {
+		return ""
+	}
+	name := names[:half]
+	if strings.HasPrefix(name, `"`) {
+		plain, err := strconv.Unquote(name)
+		if err != nil {
+			return ""
+		}
+		name = plain
+	}
+	path, found := strings.CutPrefix(name, "a/")
+	if !found {
+		return ""
+	}
+	return strings.ToValidUTF8(path, "\uFFFD")
 }

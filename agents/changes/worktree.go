@@ -2,26 +2,27 @@ package changes
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"flame/core"
-	"flame/git"
+	"flame/local/git"
 )
 
-// PatchFile, in an agent's folder, is what it changed in a worktree of its own.
+// PatchFile is the file in an agent's folder with its changes in its own worktree.
 const PatchFile = "changes.patch"
 
-// A Worktree is one of git, that an agent has for itself.
+// A Worktree is the own git worktree of an agent.
 type Worktree struct {
 	Dir  string // empty: there is none
-	Base string // commit that it began from
+	Base string // the commit that it started from
 }
 
-// Add makes the worktree for work in a folder, and returns the same folder in it. What
-// is not committed is not in it.
+// Add makes the worktree for work in a folder, and returns the same folder in the worktree.
+// The worktree lacks uncommitted changes.
 func (w Worktree) Add(ctx context.Context, dir string) (string, error) {
 	prefix, err := git.Run(ctx, dir, "rev-parse", "--show-prefix")
 	if err == nil {
@@ -34,8 +35,8 @@ func (w Worktree) Add(ctx context.Context, dir string) (string, error) {
 	return filepath.Join(w.Dir, strings.TrimSuffix(prefix, "\n")), nil
 }
 
-// Restore makes the worktree once more, where it was removed: because nothing had been
-// changed in it, or for room, which leaves the patch.
+// Restore makes the worktree again if flame removed it, because it had no changes or to free
+// disk space. In the latter case the patch is still there.
 func (w Worktree) Restore(ctx context.Context, repository, patch string) error {
 	if w.exists() || w.Dir == "" {
 		return nil
@@ -50,8 +51,8 @@ func (w Worktree) Restore(ctx context.Context, repository, patch string) error {
 	return err
 }
 
-// Keep writes the worktree's changes to a patch, and returns them; nil where it is gone.
-// A worktree that is as it was is removed.
+// Keep writes the worktree's changes to a patch and returns them; nil if the worktree is gone.
+// It removes a worktree without changes.
 func (w Worktree) Keep(ctx context.Context, patch string) ([]Change, error) {
 	if !w.exists() {
 		return nil, nil
@@ -75,14 +76,14 @@ func (w Worktree) Keep(ctx context.Context, patch string) ([]Change, error) {
 	return w.changes(names, content), nil
 }
 
-// Remove removes the worktree with all that is in it.
+// Remove removes the worktree with all its files.
 func (w Worktree) Remove(ctx context.Context, repository string) error {
 	_, err := git.Run(ctx, repository, "worktree", "remove", "--force", "--", w.Dir)
 	return err
 }
 
-// IsKept reports whether a patch has all that the worktree holds now: another agent may
-// have gone on there, or a person.
+// IsKept reports whether a patch has all current changes of the worktree: another agent or a
+// person may have continued there.
 func (w Worktree) IsKept(ctx context.Context, patch string) bool {
 	kept, err := os.ReadFile(patch)
 	if err != nil {
@@ -101,16 +102,16 @@ func (w Worktree) exists() bool {
 	return err == nil
 }
 
-// plainDiff is git's diff whatever the user's settings are.
+// plainDiff is a git diff that ignores the user's settings.
 var plainDiff = []string{"diff", "--no-color", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/"}
 
-// diff returns what a worktree holds that its base does not, as git tells it with an
+// diff returns the difference between a worktree and its base, as git prints it with an
 // option.
 func (w Worktree) diff(ctx context.Context, option ...string) (string, error) {
 	return git.Run(ctx, w.Dir, slices.Concat(plainDiff, option, []string{"--end-of-options", w.Base, "--"})...)
 }
 
-// Commit returns the commit that a folder is at; empty outside of git.
+// Commit returns the current commit of a folder; empty outside of git.
 func Commit(ctx context.Context, dir string) string {
 	base, err := git.Run(ctx, dir, "rev-parse", "--verify", "--quiet", "HEAD")
 	if err != nil {
@@ -119,8 +120,8 @@ func Commit(ctx context.Context, dir string) string {
 	return strings.TrimSpace(base)
 }
 
-// isUntouched reports whether a worktree that differs from its base by patch holds
-// just what it did at first, ignored files and submodules included.
+// isUntouched reports whether a worktree that differs from its base by patch still has its
+// first content, including ignored files and submodules.
 func (w Worktree) isUntouched(ctx context.Context, patch string) (bool, error) {
 	if patch != "" || Commit(ctx, w.Dir) != w.Base {
 		return false, nil
@@ -133,8 +134,8 @@ func (w Worktree) isUntouched(ctx context.Context, patch string) (bool, error) {
 	return !more, err
 }
 
-// inSubmodules reports whether a worktree holds anything in the folders of submodules.
-// They are empty at first, and git is not asked what is in them.
+// inSubmodules reports whether the folders of submodules in a worktree have any content. They
+// are empty at first, and git does not list their content.
 func (w Worktree) inSubmodules(ctx context.Context) (bool, error) {
 	all, err := git.Submodules(ctx, w.Dir)
 	return slices.ContainsFunc(all, func(path string) bool {
@@ -143,17 +144,17 @@ func (w Worktree) inSubmodules(ctx context.Context) (bool, error) {
 	}), err
 }
 
-// patch returns what a worktree holds that its base does not.
+// patch returns the difference between a worktree and its base.
 func (w Worktree) patch(ctx context.Context) (string, error) {
-	// Files that git does not know yet are part of a patch only once it is told.
+	// Git includes new files in a patch only after add --intent-to-add.
 	if err := git.AddIntent(ctx, w.Dir); err != nil {
 		return "", err
 	}
 	return w.diff(ctx, "--binary")
 }
 
-// changes returns the changes to files by what they hold now. told is how git lists
-// them, by status and name, and patch what it says of each, in the same order.
+// changes returns the changes with the hashes of the files' current content. told is git's
+// list of status and name, and patch its diff of each file, in the same order.
 func (w Worktree) changes(told, patch string) []Change {
 	changes := []Change{}
 	parts := strings.Split("\n"+patch, "\ndiff --git ")[1:]
@@ -167,4 +168,72 @@ func (w Worktree) changes(told, patch string) []Change {
 	}
 	slices.SortFunc(changes, func(x, y Change) int { return strings.Compare(x.Path, y.Path) })
 	return changes
+}
+
+// maxPending is the size limit of uncommitted files that go along, in bytes. Data that does
+// not belong in a repository is no part of an agent's base.
+const maxPending = 50 << 20
+
+// Pending lists the uncommitted files of a checkout, except ignored ones.
+type Pending struct {
+	Files     int
+	Untracked []string // paths of files that git does not track
+	Bytes     int64    // their current size
+	Largest   string
+}
+
+// PendingOf returns the uncommitted files in the checkout of dir.
+func PendingOf(ctx context.Context, dir string) (p Pending, err error) {
+	top, _, err := topOf(ctx, dir)
+	if err != nil {
+		return p, err
+	}
+	list, err := git.Run(ctx, top, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all")
+	largest := int64(-1)
+	for entry := range strings.SplitSeq(list, "\x00") {
+		if len(entry) < 4 {
+			continue
+		}
+		path := entry[3:]
+		p.Files++
+		if strings.HasPrefix(entry, "??") {
+			p.Untracked = append(p.Untracked, path)
+		}
+		info, err := os.Lstat(filepath.Join(top, filepath.FromSlash(path)))
+		if err != nil || !info.Mode().IsRegular() {
+			continue // deleted, a link, or a repository of its own
+		}
+		p.Bytes += info.Size()
+		if info.Size() > largest {
+			p.Largest, largest = path, info.Size()
+		}
+	}
+	return p, err
+}
+
+// Check returns an error if the files are too large to go along.
+func (p Pending) Check() error {
+	if p.Bytes <= maxPending {
+		return nil
+	}
+	return core.Invalidf("the uncommitted files have %d MB, and at most %d go along", p.Bytes>>20, int64(maxPending)>>20).
+		WithHint("commit or ignore the largest files first, such as %s", core.OneLine(p.Largest, 200))
+}
+
+// Told says which uncommitted files go along or stay behind; it is empty if all files are
+// committed.
+func (p Pending) Told(along bool) string {
+	files := fmt.Sprintf("%d files that are", p.Files)
+	if p.Files == 1 {
+		files = "1 file that is"
+	}
+	switch {
+	case p.Files == 0:
+		return ""
+	case !along:
+		return files + " not committed: the agent does not see them; uncommitted takes them along"
+	case len(p.Untracked) == 0:
+		return files + " not committed go along"
+	}
+	return files + " not committed go along, among them new ones: " + core.OneLine(strings.Join(p.Untracked, ", "), 300)
 }

@@ -6,9 +6,11 @@ import (
 	"strings"
 
 	"github.com/samber/lo"
+
+	"flame/core"
 )
 
-// A Kind is what agents contradict each other about.
+// A Kind is the kind of a contradiction between agents.
 type Kind string
 
 // The kinds of conflicts (spec: agents §6).
@@ -67,9 +69,9 @@ type claim struct {
 	part part
 	key  string // claims of one part and key must agree
 	by   *agent
-	same any    // what is compared
-	hash string // names what is compared
-	text string // shows a person what is claimed
+	same any    // the compared form of the value
+	hash string // hash of the compared form
+	text string // the claim in words for people
 	from string // of a file: the hash of what the agent found
 
 	op    string // what it does to the output,
@@ -77,11 +79,12 @@ type claim struct {
 	value any    // and with what
 }
 
-// claims returns everything that a says. With whole its answer is one claim,
-// compared with others' answers; otherwise each field of it is a claim, and a
-// text is kept beside the others'.
+// claims returns all claims of a. With whole its answer is one claim, which is compared with
+// other answers. Otherwise each field of the answer is a claim, and texts are kept beside each
+// other.
 func (a *agent) claims(whole bool) []claim {
-	all := []claim{a.outcome()}
+	done := lo.Ternary(a.completed(), "done", "not done")
+	all := []claim{{part: outcomePart, key: "outcome", same: done, text: string(a.Outcome), op: opReplace, value: a.Outcome}}
 	if a.Base != "" {
 		all = append(all, claim{part: basePart, key: "base", same: a.Base, text: a.Base, op: opReplace, value: a.Base})
 	}
@@ -100,8 +103,8 @@ func (a *agent) claims(whole bool) []claim {
 	return a.signed(all)
 }
 
-// signed returns claims with their agent, and for each key only the last one:
-// what an agent said later applies.
+// signed returns claims with their agent, and only the last claim for each key, since later
+// claims of an agent apply.
 func (a *agent) signed(all []claim) []claim {
 	slices.Reverse(all)
 	all = lo.UniqBy(all, claim.subject)
@@ -115,21 +118,16 @@ func (a *agent) signed(all []claim) []claim {
 	return all
 }
 
-// subject returns what a claim is about.
+// subject returns the subject of a claim.
 func (c claim) subject() lo.Tuple2[part, string] { return lo.T2(c.part, c.key) }
-
-func (a *agent) outcome() claim {
-	done := lo.Ternary(a.completed(), "done", "not done")
-	return claim{part: outcomePart, key: "outcome", same: done, text: string(a.Outcome), op: opReplace, value: a.Outcome}
-}
 
 func (a *agent) wholeAnswer() claim {
 	return claim{part: answerPart, key: "answer", same: a.schema.declared(a.answer.value), text: a.answer.text,
 		op: opReplace, value: a.answer.whole()}
 }
 
-// findings returns the fields of a's answer, and its words if it has any. What
-// the schema does not declare is not compared: each agent keeps its own.
+// findings returns the fields of a's answer, and its words if it has any. Fields that the
+// schema does not declare are not compared: each agent keeps its own.
 func (a *agent) findings() []claim {
 	var found []claim
 	fields := a.answer.object()
@@ -153,16 +151,14 @@ func (a *agent) findings() []claim {
 	return found
 }
 
+var decisionForm = core.Pattern(`(?s)^(.+?)(?:: | = )(.*)$`)
+
 // decision parses "key: value" or "key = value"; any other text is both key and
 // value.
 func decision(text string, _ int) claim {
 	key, value := text, text
-	colon, equals := strings.Index(text, ": "), strings.Index(text, " = ")
-	switch {
-	case colon > 0 && (equals < 0 || colon < equals):
-		key, value = text[:colon], text[colon+len(": "):]
-	case equals > 0:
-		key, value = text[:equals], text[equals+len(" = "):]
+	if m := decisionForm().FindStringSubmatch(text); m != nil {
+		key, value = m[1], m[2]
 	}
 	key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 	return claim{part: decisionPart, key: normal(key), same: normal(value), text: text,
@@ -179,17 +175,14 @@ func artifact(a Artifact, _ int) claim {
 type Change struct {
 	Base string `json:"base,omitempty"` // hash of the content that was there; empty if the file is new
 	Hash string `json:"hash,omitempty"` // hash of the content to be there; empty if the file is gone
-	Text string `json:"text,omitempty"` // what was done to it, cut where it is long
+	Text string `json:"text,omitempty"` // description of the change, cut if it is long
 }
 
 // file returns the claim about a changed file; ok is false for one that did not
 // change.
 func file(f File, _ int) (claim, bool) {
-	op, text := opReplace, f.Excerpt
-	switch {
-	case f.Base == "":
-		op = opAdd
-	case f.Hash == "":
+	op, text := lo.Ternary(f.Base == "", opAdd, opReplace), f.Excerpt
+	if f.Base != "" && f.Hash == "" {
 		op, text = opRemove, "(deleted)"
 	}
 	name := path.Clean(f.Path)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/samber/lo"
 
-	"flame/agents/converge/notation"
+	"flame/agents/converge/claims"
 	"flame/core"
 )
 
@@ -16,7 +16,7 @@ import (
 // have the full value.
 const MaxExcerpt = 2_000
 
-// A Conflict is one thing that agents say differently.
+// A Conflict is a contradiction between agents about one subject.
 type Conflict struct {
 	ID         string     `json:"id"` // "kind:key", by which Options.Choices names it
 	Kind       Kind       `json:"kind"`
@@ -24,10 +24,10 @@ type Conflict struct {
 	Sides      []Side     `json:"sides"`                // every agent that says something about it, by id
 	Resolution Resolution `json:"resolution,omitempty"` // how it was settled; empty while it waits for review
 	Winner     string     `json:"winner,omitempty"`     // subagent_id of the winning side; empty while it waits
-	Rationale  string     `json:"rationale"`            // who agrees with whom, and why the winner won or nobody did
+	Rationale  string     `json:"rationale"`            // which agents agree, and why the winner won or there is no winner
 }
 
-// A Side is what one agent says.
+// A Side is the statement of one agent.
 type Side struct {
 	SubagentID  string      `json:"subagent_id"`
 	ValueHash   string      `json:"value_hash"` // equal for values that compare as equal at tolerance 0; empty for a deleted file
@@ -39,13 +39,8 @@ type Side struct {
 // Resolved reports whether the conflict is settled.
 func (c Conflict) Resolved() bool { return c.Winner != "" }
 
-// Waiting returns the conflicts that a person has to settle.
-func (r Result) Waiting() []Conflict {
-	return lo.Reject(r.Conflicts, func(c Conflict, _ int) bool { return c.Resolved() })
-}
-
-// A subject is everything that agents claim about one thing: they agree, or it
-// is a conflict until one claim wins.
+// A subject has all claims of agents about one thing. Either they agree, or they are a
+// conflict until one claim wins.
 type subject struct {
 	claims   []claim   // at least one, by agent
 	winner   *claim    // the accepted claim; nil while it is disputed
@@ -53,42 +48,33 @@ type subject struct {
 }
 
 // newSubject checks whether claims agree.
-func newSubject(claims []claim, tolerance notation.Tolerance) *subject {
-	s := &subject{claims: claims}
-	if allAgree(claims, tolerance) {
-		first := earliest(claims)
-		s.winner = &first
+func newSubject(all []claim, tolerance claims.Tolerance) *subject {
+	s := &subject{claims: all}
+	if allAgree(all, tolerance) {
+		s.winner = lo.ToPtr(earliest(all))
 		return s
 	}
-	p := parts[claims[0].part]
-	key := claims[0].key
+	kind, key := parts[all[0].part].kind, all[0].key
+	dissent := strings.Join(lo.Map(classesOf(all, tolerance), func(class []claim, _ int) string { return authors(class) }), " against ")
+	if !strings.Contains(dissent, " against ") {
+		dissent = "each agrees with " + all[0].by.SubagentID + ", but not all with each other"
+	}
 	s.conflict = &Conflict{
-		ID:        string(p.kind) + ":" + key,
-		Kind:      p.kind,
-		Key:       key,
-		Sides:     lo.Map(claims, side),
-		Rationale: dissent(classesOf(claims, tolerance)) + builtOn(claims),
+		ID: string(kind) + ":" + key, Kind: kind, Key: key, Sides: lo.Map(all, side), Rationale: dissent + builtOn(all),
 	}
 	return s
 }
 
 func side(c claim, _ int) Side {
-	return Side{
-		SubagentID:  c.by.SubagentID,
-		ValueHash:   c.hash,
-		Excerpt:     core.Cut(c.text, MaxExcerpt),
-		Confidence:  c.by.Confidence,
-		CompletedAt: c.by.CompletedAt,
-	}
+	return Side{c.by.SubagentID, c.hash, core.Cut(c.text, MaxExcerpt), c.by.Confidence, c.by.CompletedAt}
 }
 
 // classesOf groups claims that agree with the first of their group.
-func classesOf(claims []claim, tolerance notation.Tolerance) (classes [][]claim) {
-	for _, c := range claims {
+func classesOf(all []claim, tolerance claims.Tolerance) (classes [][]claim) {
+	for _, c := range all {
 		i := slices.IndexFunc(classes, func(class []claim) bool { return agree(class[0].same, c.same, tolerance) })
 		if i < 0 {
-			classes = append(classes, []claim{c})
-			continue
+			i, classes = len(classes), append(classes, nil)
 		}
 		classes[i] = append(classes[i], c)
 	}
@@ -97,15 +83,10 @@ func classesOf(claims []claim, tolerance notation.Tolerance) (classes [][]claim)
 
 // allAgree compares every pair: within a tolerance a may agree with b and b
 // with c, but not a with c.
-func allAgree(claims []claim, tolerance notation.Tolerance) bool {
-	for i, a := range claims {
-		for _, b := range claims[i+1:] {
-			if !agree(a.same, b.same, tolerance) {
-				return false
-			}
-		}
-	}
-	return true
+func allAgree(all []claim, tolerance claims.Tolerance) bool {
+	return lo.EveryBy(all, func(a claim) bool {
+		return lo.EveryBy(all, func(b claim) bool { return agree(a.same, b.same, tolerance) })
+	})
 }
 
 // earliest returns the claim of the agent that completed first.
@@ -113,16 +94,8 @@ func earliest(claims []claim) claim {
 	return slices.MinFunc(claims, func(a, b claim) int { return byTime(a.by, b.by) })
 }
 
-// dissent says who agrees with whom: "a1, a3 against a2".
-func dissent(classes [][]claim) string {
-	if len(classes) == 1 {
-		return "each agrees with " + classes[0][0].by.SubagentID + ", but not all with each other"
-	}
-	return strings.Join(lo.Map(classes, func(class []claim, _ int) string { return authors(class) }), " against ")
-}
-
-// builtOn names sides that began from what another side had left: the later one
-// may contain both changes.
+// builtOn names sides that began from the result of another side: the later result may contain
+// both changes.
 func builtOn(claims []claim) string {
 	var b strings.Builder
 	for _, later := range claims {
@@ -139,7 +112,7 @@ func authors(claims []claim) string {
 	return strings.Join(lo.Map(claims, func(c claim, _ int) string { return c.by.SubagentID }), ", ")
 }
 
-// settle makes an agent's claim win.
+// settle makes the claim of an agent win.
 func (s *subject) settle(winner claim, how Resolution, why string) {
 	s.winner = &winner
 	s.conflict.Winner = winner.by.SubagentID
@@ -147,22 +120,36 @@ func (s *subject) settle(winner claim, how Resolution, why string) {
 	s.conflict.Rationale += "; " + why
 }
 
-// open reports whether nothing has won yet.
+// open reports whether no claim has won yet.
 func (s *subject) open() bool { return s.winner == nil }
 
-// choose makes the side win that a person chose.
-func (s *subject) choose(subagentID string) error {
-	chosen, ok := lo.Find(s.claims, func(c claim) bool { return c.by.SubagentID == subagentID })
-	if !ok {
-		return core.Invalidf("%s is not a side of conflict %q", subagentID, s.conflict.ID).WithHint("choose one of %s", authors(s.claims))
+// elect lets the largest class of answers win. An answer has the votes of all
+// that agree with it; if different groups are equally large, none wins.
+func (s *subject) elect(tolerance claims.Tolerance) {
+	most, groups := 0, map[string][]claim{}
+	for _, candidate := range s.claims {
+		votes := lo.Filter(s.claims, func(c claim, _ int) bool { return agree(candidate.same, c.same, tolerance) })
+		if len(votes) > most {
+			most = len(votes)
+			clear(groups)
+		}
+		if len(votes) == most {
+			group := authors(votes)
+			groups[group] = append(groups[group], candidate)
+		}
 	}
-	s.settle(chosen, ByReview, subagentID+" was chosen in review")
-	return nil
+	if len(groups) > 1 {
+		s.conflict.Rationale += fmt.Sprintf("; a tie of %d votes each", most)
+		return
+	}
+	for group, candidates := range groups {
+		s.settle(earliest(candidates), ByVote, fmt.Sprintf("%d of %d votes: %s", most, len(s.claims), group))
+	}
 }
 
-// byRank applies an automatic resolution: the claim whose agent ranks highest
-// wins, unless others of that rank say something else.
-func (s *subject) byRank(how Resolution, tolerance notation.Tolerance) {
+// byRank applies an automatic resolution: the claim of the highest-ranking agent wins, unless
+// agents of equal rank disagree.
+func (s *subject) byRank(how Resolution, tolerance claims.Tolerance) {
 	rank := ranks[how]
 	best := slices.MaxFunc(s.claims, func(a, b claim) int { return rank.compare(a.by, b.by) })
 	top := lo.Filter(s.claims, func(c claim, _ int) bool { return rank.compare(c.by, best.by) == 0 })

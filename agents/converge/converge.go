@@ -1,28 +1,31 @@
-// Package converge combines the results of several agents into one: it finds
-// where they contradict each other, settles what may be settled, and leaves the
-// rest to a person with every side kept (spec: agents §6). It is pure: the same
-// inputs in any order give the same bytes, so a convergence can be replayed.
+// Package converge combines the results of several agents into one: it finds where they
+// contradict each other, settles what may be settled, and leaves the rest to a person with every
+// side kept (spec: agents §6). Converge is pure: the same inputs in any order give the same
+// bytes, so a convergence can be replayed. Convergences stores the combined results and writes
+// their events, until a person has settled all conflicts.
 package converge
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/samber/lo"
 
 	"flame/core"
 )
 
-// An Input is what one agent left.
+// An Input is the result of one agent.
 type Input struct {
 	SubagentID  string          `json:"subagent_id"`
 	Tree        string          `json:"tree,omitempty"` // id of the root of its frame's tree; empty if unknown
 	Outcome     core.AgentState `json:"outcome"`        // how it ended, or its current state
-	Task        string          `json:"task,omitempty"` // what it was asked; empty if that is not known
+	Task        string          `json:"task,omitempty"` // its task; empty if unknown
 	Answer      string          `json:"answer,omitempty"`
 	Artifacts   []Artifact      `json:"artifacts,omitempty"`
 	Files       []File          `json:"files,omitempty"`
-	Decisions   []string        `json:"decisions,omitempty"`  // "key: value", "key = value", or a text that is both
+	Decisions   []string        `json:"decisions,omitempty"`  // "key: value", "key = value", or a text that is both key and value
 	Confidence  *float64        `json:"confidence,omitempty"` // 0..1; nil if it gave none
 	CompletedAt core.Millis     `json:"completed_at"`
 	Base        string          `json:"base,omitempty"`    // the git commit it began from; empty outside git
@@ -38,7 +41,7 @@ type Artifact struct {
 	Excerpt string `json:"excerpt,omitempty"`
 }
 
-// A File is one that an agent changed.
+// A File is a file that an agent changed.
 type File struct {
 	Path    string `json:"path"`
 	Base    string `json:"base,omitempty"` // hash of the content it found; empty if the file is new
@@ -46,9 +49,9 @@ type File struct {
 	Excerpt string `json:"excerpt,omitempty"`
 }
 
-// Converge combines inputs into one Result. As long as a conflict is unresolved
-// it has no output. Options or inputs that break a rule return a core.Problem
-// that names the rule and the agents.
+// Converge combines inputs into one Result. The Result has no output until all conflicts are
+// resolved. Options or inputs that break a rule return a core.Problem that names the rule and
+// the agents.
 func Converge(inputs []Input, options Options) (Result, error) {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -98,3 +101,52 @@ func id(a *agent, _ int) string { return a.SubagentID }
 
 // idAndState names an agent and its state.
 func idAndState(a *agent, _ int) string { return a.SubagentID + " (" + string(a.Outcome) + ")" }
+
+// checkInputs applies the rules common to all strategies.
+func checkInputs(inputs []Input) error {
+	ids := lo.Map(inputs, func(in Input, _ int) string { return in.SubagentID })
+	slices.Sort(ids)
+	if slices.Contains(ids, "") {
+		return core.Invalidf("an agent has no subagent_id")
+	}
+	if twice := lo.FindDuplicates(ids); len(twice) > 0 {
+		return core.Invalidf("these agents are named twice: %s", strings.Join(twice, ", ")).WithHint("name each agent once")
+	}
+	if len(ids) < 2 {
+		return core.Invalidf("converge needs at least 2 agents, not %d", len(ids)).WithHint("name the agents whose results belong together")
+	}
+	if err := checkTrees(inputs); err != nil {
+		return err
+	}
+	return checkConfidence(inputs)
+}
+
+// checkTrees refuses agents whose frames are in different trees.
+func checkTrees(inputs []Input) error {
+	trees := map[string][]string{}
+	for _, in := range inputs {
+		if in.Tree != "" {
+			trees[in.Tree] = append(trees[in.Tree], in.SubagentID)
+		}
+	}
+	if len(trees) < 2 {
+		return nil
+	}
+	var groups []string
+	for _, root := range slices.Sorted(maps.Keys(trees)) {
+		groups = append(groups, root+": "+strings.Join(slices.Sorted(slices.Values(trees[root])), ", "))
+	}
+	return core.Invalidf("the agents are not in one tree of frames (%s)", strings.Join(groups, "; ")).
+		WithHint("converge the agents of each tree separately")
+}
+
+func checkConfidence(inputs []Input) error {
+	bad := lo.FilterMap(inputs, func(in Input, _ int) (string, bool) {
+		return in.SubagentID, in.Confidence != nil && !(*in.Confidence >= 0 && *in.Confidence <= 1)
+	})
+	if len(bad) == 0 {
+		return nil
+	}
+	slices.Sort(bad)
+	return core.Invalidf("the confidence of %s is not a number from 0 to 1", strings.Join(bad, ", "))
+}

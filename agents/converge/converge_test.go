@@ -43,7 +43,7 @@ func converged(t *testing.T, inputs []converge.Input, options converge.Options) 
 	return result
 }
 
-// conflictIDs returns what agents contradict each other about.
+// conflictIDs returns the ids of conflicts between agents.
 func conflictIDs(r converge.Result) []string {
 	return lo.Map(r.Conflicts, func(c converge.Conflict, _ int) string { return c.ID })
 }
@@ -124,12 +124,12 @@ func TestMergeFindsConflicts(t *testing.T) {
 			result := converged(t, with(answering("", ""), tt.one, tt.other), converge.Options{Strategy: converge.StrategyMerge})
 			assert.ElementsMatch(t, tt.conflicts, conflictIDs(result))
 			assert.Equal(t, len(tt.conflicts), result.Unresolved)
-			assert.Equal(t, len(tt.conflicts) > 0, result.Output == nil, "no output while a conflict waits, else one")
+			assert.Equal(t, len(tt.conflicts) > 0, result.Output == nil, "there is an output exactly if no conflict waits")
 		})
 	}
 }
 
-func TestMergeTellsWhoBuiltOnWhom(t *testing.T) {
+func TestMergeNamesTheSideThatBuiltOnAnother(t *testing.T) {
 	t.Parallel()
 	result := converged(t, with(answering("", ""),
 		func(in *converge.Input) { in.Files = []converge.File{{Path: "a.go", Base: "0", Hash: "1"}} },
@@ -164,7 +164,7 @@ func TestVote(t *testing.T) {
 		"most say the same":                       {[]string{"no", "Yes", "yes"}, 0, `"Yes"`, "a2"},
 		"a text and a JSON string are alike":      {[]string{"no", "Yes", `"yes"`}, 0, `"Yes"`, "a2"},
 		"the larger class need not be a majority": {[]string{"a", "b", "c", "d", "d"}, 0, `"d"`, "a4"},
-		"nobody agrees":                           {[]string{"a", "b", "c"}, 0, "", ""},
+		"no agents agree":                         {[]string{"a", "b", "c"}, 0, "", ""},
 		"two and two":                             {[]string{"a", "b", "b", "a"}, 0, "", ""},
 		"numbers differ":                          {[]string{"1.0", "1.1", "1.2"}, 0, "", ""},
 		"numbers are near the middle one":         {[]string{"1.0", "1.1", "1.2"}, 0.1, "1.1", "a2"},
@@ -184,18 +184,18 @@ func TestVote(t *testing.T) {
 			answer := result.Output["answer"][0]
 			assert.Equal(t, tt.answer, string(answer.Value))
 			assert.Equal(t, tt.source, answer.Source)
-			assert.Len(t, result.Ignored, len(tt.answers)-1, "every other voter is told of")
+			assert.Len(t, result.Ignored, len(tt.answers)-1, "every other voter is listed as ignored")
 		})
 	}
 }
 
-func TestVoteLeavesOutWhoDidNotComplete(t *testing.T) {
+func TestVoteIgnoresAgentsThatDidNotComplete(t *testing.T) {
 	t.Parallel()
 	inputs := answering("no", "no", "yes", "yes", "yes", " ")
 	inputs[0].Outcome, inputs[1].Outcome = core.AgentError, core.AgentCancelled
 	result := converged(t, inputs, converge.Options{Strategy: converge.StrategyVote})
 	assert.Equal(t, `"yes"`, string(result.Output["answer"][0].Value))
-	assert.Empty(t, result.Conflicts, "who abstains contradicts nobody")
+	assert.Empty(t, result.Conflicts, "an abstention contradicts no answer")
 	assert.Len(t, result.Ignored, 5)
 }
 
@@ -233,7 +233,7 @@ func TestConsensus(t *testing.T) {
 				return
 			}
 			assert.Equal(t, []string{"answer:answer"}, conflictIDs(result))
-			assert.Nil(t, result.Output, "the latest answer is no consensus")
+			assert.Nil(t, result.Output, "the latest answer does not win a consensus")
 			assert.Contains(t, result.Rationale, "rejected")
 			assert.Len(t, result.Conflicts[0].Sides, len(tt.answers), "the dissent is listed")
 		})
@@ -311,7 +311,7 @@ func TestReviewSettlesConflicts(t *testing.T) {
 	assert.Len(t, done.Conflicts[0].Sides, 2, "the side that lost is kept")
 }
 
-func TestReviewGoesBeforeVoteAndConsensus(t *testing.T) {
+func TestReviewTakesPrecedenceOverVoteAndConsensus(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []converge.Strategy{converge.StrategyVote, converge.StrategyConsensus} {
 		result := converged(t, answering("no", "yes", "yes"), converge.Options{
@@ -402,10 +402,10 @@ func TestRenderRefusesUnknownFormats(t *testing.T) {
 	assert.ErrorIs(t, err, core.ErrInvalid)
 	asked, err := result.Render("")
 	require.NoError(t, err)
-	assert.True(t, strings.HasPrefix(string(asked), "# Converged"), "empty asks for the format of the options")
+	assert.True(t, strings.HasPrefix(string(asked), "# Converged"), "an empty format means the format of the options")
 }
 
-func TestWhatIsNotComparedIsNamed(t *testing.T) {
+func TestResultsNameAnswersThatWereNotCompared(t *testing.T) {
 	t.Parallel()
 	deciding := func(decisions ...string) func(*converge.Input) {
 		return func(in *converge.Input) { in.Decisions = decisions }
@@ -440,7 +440,7 @@ func TestWhatIsNotComparedIsNamed(t *testing.T) {
 	}
 }
 
-func TestADeltaOfAFileSaysWhatWasDone(t *testing.T) {
+func TestADeltaOfAFileDescribesItsChange(t *testing.T) {
 	t.Parallel()
 	inputs := answering("done", "done")
 	inputs[0].Files = []converge.File{{Path: "a.go", Hash: "h1", Excerpt: "+package a"}}
@@ -449,6 +449,6 @@ func TestADeltaOfAFileSaysWhatWasDone(t *testing.T) {
 	page, err := result.Render(converge.Markdown)
 	require.NoError(t, err)
 	assert.Contains(t, string(page), "+package a")
-	assert.NotContains(t, string(page), "completed", "that they ended well goes without saying")
+	assert.NotContains(t, string(page), "completed", "the page does not mention that all completed")
 	assert.NotContains(t, string(page), "replace by")
 }

@@ -1,14 +1,13 @@
 package converge
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
-	"slices"
-	"strings"
 
 	"github.com/samber/lo"
 
-	"flame/agents/converge/notation"
+	"flame/agents/converge/claims"
 	"flame/core"
 )
 
@@ -86,13 +85,7 @@ type Options struct {
 func (o Options) withDefaults() (Options, error) {
 	o.Resolution = Resolution(lo.CoalesceOrEmpty(string(o.Resolution), string(Manual)))
 	o.Format = Format(lo.CoalesceOrEmpty(string(o.Format), string(DeltaBatch)))
-	if err := core.OneOf("strategy", o.Strategy); err != nil {
-		return o, err
-	}
-	if err := core.OneOf("conflict_resolution", o.Resolution); err != nil {
-		return o, err
-	}
-	if err := core.OneOf("output_format", o.Format); err != nil {
+	if err := cmp.Or(core.OneOf("strategy", o.Strategy), core.OneOf("conflict_resolution", o.Resolution), core.OneOf("output_format", o.Format)); err != nil {
 		return o, err
 	}
 	if !(o.Tolerance >= 0) || math.IsInf(o.Tolerance, 0) {
@@ -105,53 +98,6 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-func (o Options) tolerance() notation.Tolerance {
-	return notation.Tolerance{Absolute: o.Tolerance, Relative: o.RelativeTolerance}
-}
-
-// checkInputs applies the rules common to all strategies.
-func checkInputs(inputs []Input) error {
-	ids := lo.Map(inputs, func(in Input, _ int) string { return in.SubagentID })
-	slices.Sort(ids)
-	if slices.Contains(ids, "") {
-		return core.Invalidf("an agent has no subagent_id")
-	}
-	if twice := lo.FindDuplicates(ids); len(twice) > 0 {
-		return core.Invalidf("named twice: %s", strings.Join(twice, ", ")).WithHint("name each agent once")
-	}
-	if len(ids) < 2 {
-		return core.Invalidf("converge needs at least 2 agents, not %d", len(ids)).WithHint("name the agents whose results belong together")
-	}
-	if err := checkTrees(inputs); err != nil {
-		return err
-	}
-	return checkConfidence(inputs)
-}
-
-// checkTrees refuses agents whose frames are in different trees.
-func checkTrees(inputs []Input) error {
-	known := lo.Filter(inputs, func(in Input, _ int) bool { return in.Tree != "" })
-	trees := lo.GroupByMap(known, func(in Input) (string, string) { return in.Tree, in.SubagentID })
-	if len(trees) < 2 {
-		return nil
-	}
-	groups := lo.MapToSlice(trees, func(root string, ids []string) string {
-		slices.Sort(ids)
-		return root + ": " + strings.Join(ids, ", ")
-	})
-	slices.Sort(groups)
-	return core.Invalidf("the agents are not in one tree of frames (%s)", strings.Join(groups, "; ")).
-		WithHint("converge the agents of each tree separately")
-}
-
-func checkConfidence(inputs []Input) error {
-	bad := lo.FilterMap(inputs, func(in Input, _ int) (string, bool) {
-		ok := in.Confidence == nil || *in.Confidence >= 0 && *in.Confidence <= 1
-		return in.SubagentID, !ok
-	})
-	if len(bad) == 0 {
-		return nil
-	}
-	slices.Sort(bad)
-	return core.Invalidf("the confidence of %s is not a number from 0 to 1", strings.Join(bad, ", "))
+func (o Options) tolerance() claims.Tolerance {
+	return claims.Tolerance{Absolute: o.Tolerance, Relative: o.RelativeTolerance}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // TestAnyOrderGivesTheSameBytes converges random agents in random orders, and
-// checks what holds for every result.
+// checks the invariants of every result.
 func TestAnyOrderGivesTheSameBytes(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(6, 4))
@@ -52,7 +52,7 @@ func written(t *testing.T, r converge.Result) string {
 		require.NoError(t, err)
 		kept, err := back.Render(format)
 		require.NoError(t, err)
-		require.Equal(t, string(got), string(kept), "a kept result is written as before")
+		require.Equal(t, string(got), string(kept), "a stored result renders to the same bytes")
 		all += string(got)
 	}
 	return all
@@ -173,7 +173,7 @@ func FuzzAnswers(f *testing.F) {
 func TestHostileAnswersAreReadQuickly(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
-	size := effort.Of(1<<16, 1<<20)
+	size := effort.Of(1<<14, 1<<20)
 	binary := make([]byte, size)
 	for i := range binary {
 		binary[i] = byte(random.IntN(256))
@@ -182,7 +182,7 @@ func TestHostileAnswersAreReadQuickly(t *testing.T) {
 	for name, text := range map[string]string{
 		"one line":            repeated("word 12 "),
 		"lines":               repeated("key: 1\n"),
-		"other keys":          strings.Join(lo.Times(effort.Of(2_500, 50_000), func(i int) string { return fmt.Sprintf("key %d: %d", i, i) }), "\n"),
+		"other keys":          strings.Join(lo.Times(effort.Of(600, 50_000), func(i int) string { return fmt.Sprintf("key %d: %d", i, i) }), "\n"),
 		"binary":              string(binary),
 		"open braces":         repeated("{"),
 		"lines of braces":     repeated("{ \"a\n"),
@@ -206,10 +206,9 @@ func TestHostileAnswersAreReadQuickly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			from := time.Now()
-			result := converged(t, answering(text, text+"\nport: 80", "port: 81"), converge.Options{Strategy: converge.StrategyMerge})
-			checkResult(t, result)
-			assert.Less(t, time.Since(from), time.Minute, "a second when the machine is idle")
+			effort.Quick(t, time.Minute, func() {
+				checkResult(t, converged(t, answering(text, text+"\nport: 80", "port: 81"), converge.Options{Strategy: converge.StrategyMerge}))
+			})
 		})
 	}
 }

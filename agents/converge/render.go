@@ -2,6 +2,11 @@ package converge
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/samber/lo"
 
 	"flame/core"
 )
@@ -23,23 +28,13 @@ func (r Result) Render(format Format) ([]byte, error) {
 	}
 	switch format {
 	case JSON:
-		return canonicalOf(r)
+		return canonical(r), nil
 	case DeltaBatch:
-		return canonicalOf(r.Deltas())
+		return canonical(r.Deltas()), nil
 	case Markdown:
 		return []byte(r.markdown()), nil
 	}
 	return nil, core.OneOf("output_format", format)
-}
-
-// canonicalOf writes anything that can be JSON in canonical form.
-func canonicalOf(value any) ([]byte, error) {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return nil, err
-	}
-	plain, _ := decode(string(raw))
-	return canonical(plain), nil
 }
 
 // Deltas returns the output as a list of changes, part by part, or none while
@@ -56,4 +51,127 @@ func (r Result) Deltas() []Delta {
 		}
 	}
 	return deltas
+}
+
+// A page is a Result in Markdown under construction. What agents wrote is only
+// in code spans and fences, so that it cannot pose as the page's own words.
+type page struct{ strings.Builder }
+
+func (r Result) markdown() string {
+	var p page
+	fmt.Fprintf(&p, "# Converged by %s: %s\n\n%s.\n", r.Strategy, spans(r.Inputs), r.Rationale)
+	for at, part := range parts {
+		if at > int(basePart) || disputed(r.Conflicts, part.kind) { // what all began from, and that they ended, says nothing
+			p.items(part.title, r.Output[part.target], part.kind)
+		}
+	}
+	for _, c := range r.Conflicts {
+		p.conflict(c)
+	}
+	if len(r.Ignored) > 0 {
+		p.WriteString("\n## Not used\n\n")
+	}
+	for _, i := range r.Ignored {
+		fmt.Fprintf(&p, "- %s (%s): %s", span(i.SubagentID), span(string(i.Outcome)), i.Reason)
+		p.value(i.Excerpt)
+	}
+	return p.String()
+}
+
+// disputed reports whether there is a conflict of a kind.
+func disputed(conflicts []Conflict, kind Kind) bool {
+	return slices.ContainsFunc(conflicts, func(c Conflict) bool { return c.Kind == kind })
+}
+
+func (p *page) items(title string, items []Item, kind Kind) {
+	if len(items) > 0 {
+		fmt.Fprintf(p, "\n## %s\n\n", title)
+	}
+	for _, item := range items {
+		head := lo.Compact([]string{lo.Ternary(item.Op == opAdd || item.Name == "", "", item.Op), span(item.Name)})
+		source := "by " + span(item.Source)
+		if len(item.AgreedBy) > 0 {
+			source += ", as " + spans(item.AgreedBy)
+		}
+		fmt.Fprintf(p, "- %s", strings.Join(append(head, source), " "))
+		p.value(shown(item.Value, kind))
+	}
+}
+
+func (p *page) conflict(c Conflict) {
+	fmt.Fprintf(p, "\n## Conflict %s\n\n", span(c.ID))
+	if c.Resolved() {
+		fmt.Fprintf(p, "Resolved by %s: %s holds. ", c.Resolution, span(c.Winner))
+	} else {
+		p.WriteString("Waits for review. ")
+	}
+	fmt.Fprintf(p, "%s.\n\n", c.Rationale)
+	for _, s := range c.Sides {
+		fmt.Fprintf(p, "- %s, %s", span(s.SubagentID), s.CompletedAt.Time().Format("2006-01-02 15:04:05.000 UTC"))
+		if s.Confidence != nil {
+			fmt.Fprintf(p, ", confidence %v", *s.Confidence)
+		}
+		fmt.Fprintf(p, ", hash %s", lo.CoalesceOrEmpty(span(lo.Substring(s.ValueHash, 0, hashShown)), "none"))
+		p.value(s.Excerpt)
+	}
+}
+
+// hashShown is how many characters of a hash suffice to tell it from others.
+const hashShown = 12
+
+// longSpan is the length in bytes from which text gets its own lines.
+const longSpan = 100
+
+// value ends the line of a list item with text, or with a fenced block below it
+// if text is long or has several lines.
+func (p *page) value(text string) {
+	text = strings.TrimSpace(core.Printable(text))
+	switch {
+	case text == "":
+		p.WriteString("\n")
+	case len(text) < longSpan && !strings.Contains(text, "\n"):
+		fmt.Fprintf(p, ": %s\n", span(text))
+	default:
+		p.block(text)
+	}
+}
+
+// block writes text into a list item as a fenced block.
+func (p *page) block(text string) {
+	fence := core.Ticks(text, 3)
+	fmt.Fprintf(p, ":\n\n  %s\n", fence)
+	for line := range strings.SplitSeq(text, "\n") {
+		p.WriteString(strings.TrimRight("  "+line, " ") + "\n")
+	}
+	fmt.Fprintf(p, "  %s\n", fence)
+}
+
+// shown returns a value for people: text as is, for a file what distinguishes
+// its content, anything else as JSON.
+func shown(value json.RawMessage, kind Kind) string {
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		return text
+	}
+	var change Change
+	if kind == KindFile && json.Unmarshal(value, &change) == nil {
+		return lo.CoalesceOrEmpty(change.Text, lo.Substring(change.Hash, 0, hashShown), "deleted")
+	}
+	return string(value)
+}
+
+// span returns text as a code span on one line, or "" for none.
+func span(text string) string {
+	if text = core.OneLine(text, 0); text == "" {
+		return ""
+	}
+	ticks := core.Ticks(text, 1)
+	if strings.HasPrefix(text, "`") || strings.HasSuffix(text, "`") {
+		text = " " + text + " "
+	}
+	return ticks + text + ticks
+}
+
+func spans(texts []string) string {
+	return strings.Join(lo.Map(texts, func(text string, _ int) string { return span(text) }), ", ")
 }

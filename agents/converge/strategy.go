@@ -3,13 +3,15 @@ package converge
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/samber/lo"
 
-	"flame/agents/converge/notation"
+	"flame/agents/converge/claims"
 	"flame/core"
+	"flame/core/op"
 )
 
 // A draft is what a strategy makes of agents before conflicts are settled.
@@ -19,7 +21,6 @@ type draft struct {
 	unanimous  bool            // only a person can replace agreement
 	everything bool            // all that agents say is compared, as far as it has names
 	agreed     map[*agent]bool // whose answers were compared by what they claim
-	alike      []string        // what these say alike
 	rationale  string          // what the strategy did
 	ignored    []Ignored       // agents whose results stay out of the output
 }
@@ -44,7 +45,8 @@ func merge(agents []*agent, o Options) (*draft, error) {
 	contradictions := r.contradictions(all)
 	return &draft{
 		subjects: append(all, contradictions...), everything: true,
-		agreed: r.agreed(append(all, contradictions...)), alike: r.alike(), rationale: "everything that any agent returned",
+		agreed:    r.agreed(append(all, contradictions...)),
+		rationale: "everything that any agent returned",
 	}, nil
 }
 
@@ -112,7 +114,7 @@ func needEnded(agents []*agent, s Strategy) error {
 }
 
 // subjects groups what agents claim by part and key.
-func subjects(agents []*agent, whole bool, tolerance notation.Tolerance) []*subject {
+func subjects(agents []*agent, whole bool, tolerance claims.Tolerance) []*subject {
 	return subjectsOf(claimsOf(agents, whole), tolerance)
 }
 
@@ -120,10 +122,76 @@ func claimsOf(agents []*agent, whole bool) []claim {
 	return lo.FlatMap(agents, func(a *agent, _ int) []claim { return a.claims(whole) })
 }
 
-func subjectsOf(all []claim, tolerance notation.Tolerance) []*subject {
+func subjectsOf(all []claim, tolerance claims.Tolerance) []*subject {
 	groups := lo.Values(lo.GroupBy(all, claim.subject))
 	slices.SortFunc(groups, func(a, b []claim) int {
 		return cmp.Or(cmp.Compare(a[0].part, b[0].part), cmp.Compare(a[0].key, b[0].key))
 	})
 	return lo.Map(groups, func(group []claim, _ int) *subject { return newSubject(group, tolerance) })
+}
+
+// resolve settles conflicts: by a person's choice, by vote, by o.Resolution.
+func (d *draft) resolve(o Options) error {
+	disputed := d.disputed()
+	if err := choose(disputed, o.Choices); err != nil {
+		return err
+	}
+	if d.election {
+		for _, s := range lo.Filter(disputed, isOpen) {
+			s.elect(o.tolerance())
+		}
+	}
+	if d.unanimous || o.Resolution == Manual {
+		return nil
+	}
+	disputed = lo.Filter(disputed, isOpen)
+	if err := needConfidence(disputed, o.Resolution); err != nil {
+		return err
+	}
+	for _, s := range disputed {
+		s.byRank(o.Resolution, o.tolerance())
+	}
+	return nil
+}
+
+func isOpen(s *subject, _ int) bool { return s.open() }
+
+// disputed returns the subjects that agents contradict each other about.
+func (d *draft) disputed() []*subject {
+	return lo.Filter(d.subjects, func(s *subject, _ int) bool { return s.conflict != nil })
+}
+
+// choose applies a person's choices. It refuses one that fits no conflict: the
+// person saw a different convergence.
+func choose(disputed []*subject, choices map[string]string) error {
+	for _, id := range slices.Sorted(maps.Keys(choices)) {
+		s, ok := lo.Find(disputed, func(s *subject) bool { return s.conflict.ID == id })
+		if !ok {
+			ids := lo.Map(disputed, func(s *subject, _ int) string { return s.conflict.ID })
+			return core.Invalidf("there is no conflict %q", id).WithHint("there are: %s", strings.Join(ids, ", "))
+		}
+		by := choices[id]
+		chosen, ok := lo.Find(s.claims, func(c claim) bool { return c.by.SubagentID == by })
+		if !ok {
+			return core.Invalidf("%s is not a side of conflict %q", by, id).WithHint("choose one of %s", authors(s.claims))
+		}
+		s.settle(chosen, ByReview, by+" was chosen in review")
+	}
+	return nil
+}
+
+// needConfidence refuses prefer_higher_confidence if a side gave no confidence.
+func needConfidence(disputed []*subject, how Resolution) error {
+	if how != PreferHigherConfidence {
+		return nil
+	}
+	without := lo.FlatMap(disputed, func(s *subject, _ int) []string {
+		return lo.FilterMap(s.claims, func(c claim, _ int) (string, bool) { return c.by.SubagentID, c.by.Confidence == nil })
+	})
+	if len(without) == 0 {
+		return nil
+	}
+	slices.Sort(without)
+	return core.Invalidf("prefer_higher_confidence needs a confidence from every side; none from %s", core.List(slices.Compact(without))).
+		WithHint("agents give one with %s; or use manual or auto_accept_latest", op.Pop)
 }

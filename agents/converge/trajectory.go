@@ -3,12 +3,15 @@ package converge
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 
 	"github.com/samber/lo"
 
+	"flame/agents/record"
 	"flame/core"
+	"flame/project"
 )
 
 // An Entry is one line of merged trajectories: an event, what an agent said, or
@@ -63,20 +66,12 @@ func inTime(a, b Entry) int {
 	x, y := lo.FromPtr(a.Event), lo.FromPtr(b.Event)
 	return cmp.Or(
 		cmp.Compare(a.TS, b.TS),
-		rank(a)-rank(b),
+		cmp.Compare(lo.Ternary(a.Event == nil, 1, 0), lo.Ternary(b.Event == nil, 1, 0)),
 		cmp.Compare(x.Seq, y.Seq),
 		cmp.Compare(a.SubagentID, b.SubagentID),
 		cmp.Compare(x.Event, y.Event),
 		bytes.Compare(x.Data, y.Data),
 	)
-}
-
-// rank sorts events before words.
-func rank(e Entry) int {
-	if e.Event == nil {
-		return 1
-	}
-	return 0
 }
 
 // lastOf returns how many entries of a stream precede the mark of c; all of
@@ -105,4 +100,49 @@ func mark(before []Entry, c Conflict) Entry {
 			Winner:      c.Winner,
 		},
 	}
+}
+
+// milestones are the events of an agent in a trajectory. The agent's own words are between
+// them.
+var milestones = []string{core.SubagentSpawned, core.SubagentRetry, core.FrameUpdated, core.SubagentStop}
+
+// Trajectory returns the words, tool calls and milestones of the agents of a convergence in
+// one stream, with a mark where each conflict arose. If the output of an agent was deleted,
+// the stream has only its events.
+func (all Convergences) Trajectory(ctx context.Context, c Convergence) ([]Entry, error) {
+	runs, told := map[string]record.Run{}, map[string][]Entry{}
+	err := all.Project.Store.View(ctx, func(tx project.Tx) error {
+		for _, id := range c.Result.Inputs {
+			run, err := record.Find(tx, id)
+			if err != nil {
+				return err
+			}
+			events, err := tx.FindEvents(project.EventQuery{SubagentID: id, Kinds: milestones})
+			if err != nil {
+				return err
+			}
+			runs[id] = run
+			told[id] = lo.Map(events, func(e core.Event, _ int) Entry { return Entry{TS: e.TS, Event: &e} })
+		}
+		return nil
+	})
+	for id, run := range runs {
+		told[id] = append(told[id], all.said(run)...)
+	}
+	return Merge(told, c.Result.Conflicts), err
+}
+
+// said returns the words and calls of an agent from its log. A message without a time gets the
+// time of the previous message.
+func (all Convergences) said(run record.Run) (entries []Entry) {
+	at := run.CreatedAt
+	for m := range record.Messages(all.Data, run, all.Hosts) {
+		at = max(at, m.Time)
+		for _, part := range m.Parts {
+			if m.Role == core.RoleAssistant && (part.Type == core.PartText || part.Type == core.PartToolCall) {
+				entries = append(entries, Entry{TS: at, Said: &part})
+			}
+		}
+	}
+	return entries
 }

@@ -80,7 +80,7 @@ func TestMergeTrajectories(t *testing.T) {
 	}
 }
 
-func TestMergedEventsKeepWhatTheySay(t *testing.T) {
+func TestMergedEventsKeepTheirContent(t *testing.T) {
 	t.Parallel()
 	said := core.Event{V: core.EventVersion, TS: 7, Event: "TranscriptEvent", Data: json.RawMessage(`{"tool":"Read"}`)}
 	merged := converge.Merge(map[string][]converge.Entry{"a1": {{TS: 7, Event: &said}}}, nil)

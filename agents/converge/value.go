@@ -7,14 +7,14 @@ import (
 	"encoding/json"
 	"io"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode"
 
-	"flame/agents/converge/notation"
+	"github.com/samber/lo"
+
+	"flame/agents/converge/claims"
 	"flame/core"
 )
 
@@ -46,16 +46,19 @@ func decode(text string) (any, bool) {
 	return value, err == io.EOF
 }
 
-// canonical writes a value in the one form shared by equal values: compact,
-// keys sorted, numbers in their shortest form. Values come from decode or are
-// made here, so they can always be written.
+// canonical writes a value in the one form shared by equal values: compact JSON,
+// keys sorted, numbers in their shortest form. Values are made here or come from
+// decode, so they can always be written.
 func canonical(value any) []byte {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		panic("converge: " + err.Error())
+	}
+	plain, _ := decode(string(raw))
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(shortNumbers(value)); err != nil {
-		panic("converge: " + err.Error())
-	}
+	_ = encoder.Encode(shortNumbers(plain)) // it was written once
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
@@ -65,17 +68,9 @@ func shortNumbers(value any) any {
 	case json.Number:
 		return shortest(v)
 	case []any:
-		out := make([]any, len(v))
-		for i, element := range v {
-			out[i] = shortNumbers(element)
-		}
-		return out
+		return lo.Map(v, func(element any, _ int) any { return shortNumbers(element) })
 	case map[string]any:
-		out := make(map[string]any, len(v))
-		for key, element := range v {
-			out[key] = shortNumbers(element)
-		}
-		return out
+		return lo.MapValues(v, func(element any, _ string) any { return shortNumbers(element) })
 	}
 	return value
 }
@@ -83,18 +78,14 @@ func shortNumbers(value any) any {
 // shortest writes 1.0 and 1e0 as 1. Whole numbers keep all their digits: a float
 // would make neighbours above 2^53 equal.
 func shortest(n json.Number) json.Number {
-	literal := n.String()
-	if !strings.ContainsAny(literal, ".eE") {
-		if literal == "-0" {
-			return "0"
-		}
-		return n
+	if !strings.ContainsAny(n.String(), ".eE") {
+		return lo.Ternary(n == "-0", "0", n)
 	}
 	f, err := n.Float64()
-	if err != nil {
+	switch {
+	case err != nil:
 		return n
-	}
-	if f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+	case f == math.Trunc(f) && math.Abs(f) < 1<<53:
 		return json.Number(strconv.FormatInt(int64(f), 10))
 	}
 	return json.Number(strconv.FormatFloat(f, 'g', -1, 64))
@@ -107,7 +98,7 @@ func hash(value any) string {
 }
 
 // agree reports whether two values are equal, numbers in them within tolerance.
-func agree(a, b any, tolerance notation.Tolerance) bool {
+func agree(a, b any, tolerance claims.Tolerance) bool {
 	switch a := a.(type) {
 	case json.Number:
 		b, ok := b.(json.Number)
@@ -117,50 +108,40 @@ func agree(a, b any, tolerance notation.Tolerance) bool {
 		return ok && slices.EqualFunc(a, b, func(x, y any) bool { return agree(x, y, tolerance) })
 	case map[string]any:
 		b, ok := b.(map[string]any)
-		return ok && agreeObjects(a, b, tolerance)
-	case statement:
-		b, ok := b.(statement)
-		return ok && a.agrees(b, tolerance)
+		return ok && len(a) == len(b) && lo.EveryBy(lo.Keys(a), func(key string) bool {
+			other, ok := b[key]
+			return ok && agree(a[key], other, tolerance)
+		})
+	case claims.Value:
+		b, ok := b.(claims.Value)
+		return ok && a.Compare(b, tolerance) != claims.Different
 	case field:
 		b, ok := b.(field)
-		return ok && a.agrees(b, tolerance)
+		return ok && a.compare(b, tolerance) != claims.Different
 	case string:
 		b, ok := b.(string)
-		return ok && (a == b || tolerance != (notation.Tolerance{}) && agreeTexts(a, b, tolerance))
+		return ok && (a == b || agreeTexts(a, b, tolerance))
 	}
 	return a == b
 }
 
 // numbers matches the numbers in a text.
-var numbers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`-?\d+(?:\.\d+)?`) })
+var numbers = core.Pattern(`-?\d+(?:\.\d+)?`)
 
 // agreeTexts reports whether two texts are equal but for their numbers, and
 // those are within tolerance.
-func agreeTexts(a, b string, tolerance notation.Tolerance) bool {
-	return numbers().ReplaceAllLiteralString(a, "0") == numbers().ReplaceAllLiteralString(b, "0") &&
+func agreeTexts(a, b string, tolerance claims.Tolerance) bool {
+	return tolerance != claims.Tolerance{} &&
+		numbers().ReplaceAllLiteralString(a, "0") == numbers().ReplaceAllLiteralString(b, "0") &&
 		slices.EqualFunc(numbers().FindAllString(a, -1), numbers().FindAllString(b, -1), func(x, y string) bool {
 			return x == y || near(json.Number(x), json.Number(y), tolerance)
 		})
 }
 
-func agreeObjects(a, b map[string]any, tolerance notation.Tolerance) bool {
-	for key, x := range a {
-		if y, ok := b[key]; !ok || !agree(x, y, tolerance) {
-			return false
-		}
-	}
-	return len(a) == len(b)
-}
-
-// slack is the share of the tolerance that binary fractions may cost: for a
-// reader 1.1 and 1.0 are 0.1 apart.
-const slack = 1e-9
-
-func near(a, b json.Number, tolerance notation.Tolerance) bool {
+func near(a, b json.Number, tolerance claims.Tolerance) bool {
 	x, errX := a.Float64()
 	y, errY := b.Float64()
-	allowed := max(tolerance.Absolute, tolerance.Relative*max(math.Abs(x), math.Abs(y)))
-	return allowed > 0 && errX == nil && errY == nil && math.Abs(x-y) <= allowed*(1+slack)
+	return tolerance != claims.Tolerance{} && errX == nil && errY == nil && tolerance.Near(x, y)
 }
 
 // A schema is the part of a JSON schema that lists properties. The zero value
@@ -181,11 +162,10 @@ func (s *schema) UnmarshalJSON(raw []byte) error {
 }
 
 func parseSchema(raw json.RawMessage) (s schema, err error) {
-	if len(bytes.TrimSpace(raw)) == 0 {
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 {
 		return s, nil
 	}
-	value, ok := decode(string(raw))
-	if _, object := value.(map[string]any); !ok || !object {
+	if raw[0] != '{' || !json.Valid(raw) {
 		return s, core.Invalidf("result_schema is not a JSON object").WithHint(`for example {"type":"object","properties":{"verdict":{"type":"string"}}}`)
 	}
 	if err := json.Unmarshal(raw, &s); err != nil {
@@ -198,25 +178,14 @@ func parseSchema(raw json.RawMessage) (s schema, err error) {
 func (s schema) declared(value any) any {
 	switch v := value.(type) {
 	case []any:
-		if s.Items == nil {
-			return v
+		if s.Items != nil {
+			return lo.Map(v, func(element any, _ int) any { return s.Items.declared(element) })
 		}
-		out := make([]any, len(v))
-		for i, element := range v {
-			out[i] = s.Items.declared(element)
-		}
-		return out
 	case map[string]any:
-		if len(s.Properties) == 0 {
-			return v
+		if len(s.Properties) > 0 {
+			shared := lo.PickByKeys(v, lo.Keys(s.Properties))
+			return lo.MapValues(shared, func(element any, key string) any { return s.Properties[key].declared(element) })
 		}
-		out := map[string]any{}
-		for key, element := range v {
-			if property, ok := s.Properties[key]; ok {
-				out[key] = property.declared(element)
-			}
-		}
-		return out
 	}
 	return value
 }
@@ -225,4 +194,33 @@ func (s schema) declared(value any) any {
 func (s schema) declares(key string) bool {
 	_, ok := s.Properties[key]
 	return ok || len(s.Properties) == 0
+}
+
+// A field is one of a JSON answer: its claims by what they are about, and its value.
+type field struct {
+	said  map[string]claims.Value
+	value any
+}
+
+// compare compares fields by their claims instead of letter by letter.
+func (f field) compare(other field, tolerance claims.Tolerance) claims.Verdict {
+	if agree(f.value, other.value, tolerance) {
+		return claims.Same
+	}
+	shared, same := 0, false
+	for about, value := range f.said {
+		if theirs, ok := other.said[about]; ok {
+			shared++
+			switch value.Compare(theirs, tolerance) {
+			case claims.Different:
+				return claims.Different
+			case claims.Same:
+				same = true
+			}
+		}
+	}
+	if same && shared == len(f.said) && shared == len(other.said) {
+		return claims.Same
+	}
+	return claims.Unknown
 }

@@ -9,7 +9,7 @@ import (
 
 	"flame/agents/definition"
 	"flame/hosts"
-	"flame/hosts/hoststest"
+	"flame/tests/hoststest"
 )
 
 func TestBuiltinAgentsHaveToolsInEachHost(t *testing.T) {
@@ -62,9 +62,9 @@ func TestToolsHaveTheNamesOfTheHost(t *testing.T) {
 			"claude-code", []string{"read", "edit", "apply_patch", "bash(git *)", "task", "log_*"},
 			[]string{"Read", "Edit", "MultiEdit", "NotebookEdit", "Bash(git *)", "Agent", "Task", "log_*"},
 		},
-		"Claude Code's own":           {"claude-code", []string{"Edit", "Bash"}, []string{"Edit", "Bash"}},
-		"OpenCode's own":              {"opencode", []string{"edit", "patch"}, []string{"edit", "apply_patch", "patch"}},
-		"in a host that nobody knows": {"emacs", []string{"Read"}, []string{"Read"}},
+		"Claude Code's own":  {"claude-code", []string{"Edit", "Bash"}, []string{"Edit", "Bash"}},
+		"OpenCode's own":     {"opencode", []string{"edit", "patch"}, []string{"edit", "apply_patch", "patch"}},
+		"in an unknown host": {"emacs", []string{"Read"}, []string{"Read"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestToolsHaveTheNamesOfTheHost(t *testing.T) {
 	assert.Nil(t, definition.Definition{}.For(hoststest.Known(), "opencode").Tools, "inherited tools stay inherited")
 }
 
-func TestWhatOneGetsOfABuiltinIsOnesOwn(t *testing.T) {
+func TestABuiltinDefinitionIsACopy(t *testing.T) {
 	t.Parallel()
 	def, err := definition.Load(hoststest.Known(), nil).Find("analyzer")
 	require.NoError(t, err)

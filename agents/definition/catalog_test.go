@@ -14,8 +14,8 @@ import (
 	"flame/agents/definition"
 	"flame/core"
 	"flame/hosts"
-	"flame/hosts/hoststest"
 	"flame/tests/effort"
+	"flame/tests/hoststest"
 	"flame/tests/repository"
 )
 
@@ -108,7 +108,7 @@ func TestALaterFolderReplacesTheWholeDefinition(t *testing.T) {
 	helper, err := catalog.Find("helper")
 	require.NoError(t, err)
 	assert.Equal(t, "the project's", helper.Prompt)
-	assert.Nil(t, helper.Tools, "nothing comes from what it replaces")
+	assert.Nil(t, helper.Tools, "a definition inherits nothing from the definition that it replaces")
 	assert.Equal(t, definition.Source{Kind: definition.Project, File: filepath.Join(project, ".flame/agents/helper.md")}, helper.Source)
 
 	builder, err := catalog.Find("builder")
@@ -134,7 +134,7 @@ func TestALaterFolderReplacesTheWholeDefinition(t *testing.T) {
 	assert.Equal(t, []string{"analyzer", "builder", "helper", "only-here", "retriever", "sub/deep", "tester"}, available)
 }
 
-func TestABadFileBlocksNoOther(t *testing.T) {
+func TestABadFileBlocksNoOtherFile(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	repository.Write(t, root, map[string]string{
@@ -169,7 +169,7 @@ func TestABadFileBlocksNoOther(t *testing.T) {
 		assert.True(t, finding.Fatal, finding)
 	}
 	_, err := catalog.Find("other")
-	assert.ErrorIs(t, err, core.ErrInvalid, "a broken file is known by the name it gives")
+	assert.ErrorIs(t, err, core.ErrInvalid, "a broken file counts for the name in it")
 }
 
 // A narrow definition that breaks must not be replaced by a wide one that it was
@@ -192,7 +192,7 @@ func TestABrokenDefinitionIsNotReplacedByTheOneItShadows(t *testing.T) {
 
 	repository.Write(t, project, map[string]string{".flame/agents/helper.md": agent("", "higher still")})
 	def, err := definition.Load(hoststest.Known(), dirs(home, project, environment())).Find("helper")
-	require.NoError(t, err, "the broken one is shadowed itself")
+	require.NoError(t, err, "the broken definition is shadowed")
 	assert.Equal(t, "higher still", def.Prompt)
 }
 
@@ -249,7 +249,7 @@ func TestAFolderThatCannotBeReadIsAFinding(t *testing.T) {
 		"DIR/file: cannot be read: not a directory", "DIR/file/agents: cannot be read: not a directory",
 		"DIR/loop: cannot be read: too many levels of symbolic links",
 	}, findings)
-	assert.Len(t, catalog.Available(), 4, "the built-in ones are there")
+	assert.Len(t, catalog.Available(), 4, "the built-in definitions are there")
 }
 
 func TestAFolderOfThousandsIsNotReadToItsEnd(t *testing.T) {
@@ -297,7 +297,7 @@ func TestOnlyTheExactNameFindsAnAgent(t *testing.T) {
 	_, err := catalog.Find("tools:helper")
 	require.NoError(t, err)
 	_, err = catalog.Find("secret")
-	require.NoError(t, err, "hidden ones can be used")
+	require.NoError(t, err, "hidden definitions are available")
 	_, err = definition.Catalog{}.Find("x")
 	assert.EqualError(t, err, `no agent found matching "x"; available agents: none; searched: no folder`)
 }

@@ -17,14 +17,15 @@ import (
 
 	"flame/agents/definition"
 	"flame/hosts"
-	"flame/hosts/hoststest"
+	"flame/tests/effort"
+	"flame/tests/hoststest"
 )
 
 // sound checks what holds for whatever was read.
 func sound(t *testing.T, def definition.Definition, findings []definition.Flaw) {
 	t.Helper()
 	fatal := slices.ContainsFunc(findings, func(f definition.Flaw) bool { return f.Fatal })
-	assert.LessOrEqual(t, len(findings), 25, "who reads more")
+	assert.LessOrEqual(t, len(findings), 25, "a longer list helps no reader")
 	for _, finding := range findings {
 		assert.NotEmpty(t, finding.Reason)
 		assert.GreaterOrEqual(t, finding.Line, 0)
@@ -109,11 +110,11 @@ func bombs() map[string]string {
 		"no number":               "options: .nan",
 		"without end":             "options: -.inf",
 		"binary":                  "options: !!binary " + repeat("QUJD", n/4),
-		"binary that is none":     "options: !!binary '*'",
+		"invalid binary":          "options: !!binary '*'",
 		"binary tools":            "tools: !!binary UmVhZA==",
 		"a set of tools":          "tools: !!set {Read}",
 		"a tag for each":          many("k#: !!binary QUJD\n"),
-		"tags of nobody":          many("k#: !<tag:x#> 1\n"),
+		"unknown tags":            many("k#: !<tag:x#> 1\n"),
 		"a directive":             "%TAG ! tag:x,2000:\n---\nx: 1",
 		"a date":                  "options: !!timestamp 2001-01-01",
 		"a line":                  "x: " + repeat("a", n),
@@ -137,18 +138,18 @@ func bombs() map[string]string {
 	}
 }
 
-func TestNoFrontMatterTakesLongOrSaysMuch(t *testing.T) {
+func TestFrontMatterOfAnyKindIsReadQuicklyWithFewFindings(t *testing.T) {
 	t.Parallel()
 	for name, bomb := range bombs() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			lines := strings.Replace("---\n"+good+"\n"+bomb+"\n---\nDo it.\n", "description: d\ndescription:", "description:", 1)
 			lines = strings.Replace(lines, "name: a\ndescription: d\nname:", "description: d\nname:", 1)
-			begun := time.Now()
-			def, findings := definition.Parse(hoststest.Known(), "a.md", []byte(lines))
-			sound(t, def, findings)
-			hosts.ToolSet{}.Only(def.Tools).Without(def.DisallowedTools...).For(hoststest.Known(), "opencode").For(hoststest.Known(), "claude-code")
-			assert.Less(t, time.Since(begun), 5*time.Second)
+			effort.Quick(t, 5*time.Second, func() {
+				def, findings := definition.Parse(hoststest.Known(), "a.md", []byte(lines))
+				sound(t, def, findings)
+				hosts.ToolSet{}.Only(def.Tools).Without(def.DisallowedTools...).For(hoststest.Known(), "opencode").For(hoststest.Known(), "claude-code")
+			})
 		})
 	}
 }

@@ -15,8 +15,8 @@ import (
 
 	"flame/agents/definition"
 	"flame/core"
-	"flame/hosts/hoststest"
 	"flame/tests/effort"
+	"flame/tests/hoststest"
 	"flame/tests/repository"
 )
 
@@ -196,7 +196,7 @@ func TestDefinitionsOfARepositoryAreReadWithoutLeavingIt(t *testing.T) {
 	}
 }
 
-func TestARepositoryOfAnySizeIsReadInTimeAndRoom(t *testing.T) {
+func TestReadingARepositoryOfAnySizeIsBoundedInTimeAndMemory(t *testing.T) {
 	t.Parallel()
 	effort.Heavy(t)
 	keys := func(format string) string {
@@ -236,7 +236,7 @@ func TestARepositoryOfAnySizeIsReadInTimeAndRoom(t *testing.T) {
 			assert.True(t, strings.Contains(said(t, catalog), tt.found), "%d findings", len(catalog.Findings))
 			assert.Equal(t, tt.some, len(catalog.Available()) > 4, "%d definitions", len(catalog.Available()))
 			_, err := catalog.Find("tester")
-			assert.NoError(t, err, "the built-in ones can be used")
+			assert.NoError(t, err, "the built-in definitions are available")
 			size, most := 0, 0
 			for _, def := range catalog.Definitions {
 				size += len(def.Prompt)
@@ -253,7 +253,7 @@ func TestARepositoryOfAnySizeIsReadInTimeAndRoom(t *testing.T) {
 	}
 }
 
-func TestNothingIsReadOnceItTookTooLong(t *testing.T) {
+func TestReadingStopsAtTheDeadline(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
 	r.files(3, ".claude/agents", agent("", "p"))
@@ -283,7 +283,7 @@ func TestLinksOfTheUsersOwnAreFollowed(t *testing.T) {
 	}
 }
 
-func TestToolsThatNobodyKnowsAreFound(t *testing.T) {
+func TestUnknownToolsAreFound(t *testing.T) {
 	t.Parallel()
 	_, findings, _ := loadedFrom(t, map[string]string{
 		"a.md": front("description: d", "tools: Read, bash, apply_patch, Telescope, mcp__x__y, MultiEdit(src/*)",

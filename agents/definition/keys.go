@@ -1,54 +1,62 @@
 package definition
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"flame/core"
+	"flame/hosts"
 )
 
-// keys are those of Claude Code, OpenCode and Wave (spec: agents §1). A value
-// that cannot be read fails the definition: the limit it was meant to set would
-// be missing.
+// keys are the keys of Claude Code, OpenCode and Wave (spec: agents §1). A value that cannot
+// be read fails the definition, because the limit that it was meant to set would be missing.
 var keys = map[string]setter{
 	"name":        text(func(d *Definition) *string { return &d.Name }),
 	"description": text(func(d *Definition) *string { return &d.Description }),
 	"prompt":      text(func(d *Definition) *string { return &d.Prompt }),
 	"effort":      text(func(d *Definition) *string { return &d.Effort }),
-	"model":       setModel,
+	"model":       value(func(d *Definition) *string { return &d.Model }, model),
 	"mode":        setRole,
 	// A request for more than a worktree must not get less.
 	"isolation":       oneOf(func(d *Definition) *string { return (*string)(&d.Isolation) }, Isolation("").Values()...),
-	"permissionMode":  setPermissionMode,
+	"permissionMode":  value(func(d *Definition) *hosts.Mode { return &d.PermissionMode }, permissionMode),
 	"tools":           setTools,
 	"disallowedTools": setDisallowedTools,
 	"permission":      setPermission,
-	"background":      setBackground,
-	"maxTurns":        positive(func(d *Definition, n int64) { d.MaxTurns = int(n) }),
-	"steps":           positive(func(d *Definition, n int64) { d.MaxTurns = int(n) }),
-	"maxSteps":        positive(func(d *Definition, n int64) { d.MaxTurns = int(n) }),
-	"hidden":          flag(func(d *Definition) *bool { return &d.Hidden }),
-	"disable":         flag(func(d *Definition) *bool { return &d.Disabled }),
+	"background":      maybe(func(d *Definition) **bool { return &d.Background }, boolean),
+	"maxTurns":        value(maxTurns, from1[int]),
+	"steps":           value(maxTurns, from1[int]),
+	"maxSteps":        value(maxTurns, from1[int]),
+	"hidden":          value(func(d *Definition) *bool { return &d.Hidden }, boolean),
+	"disable":         value(func(d *Definition) *bool { return &d.Disabled }, boolean),
 	"flame":           func(r *reader, n *yaml.Node) error { return r.fields(n, flameKeys, "flame.") },
 }
 
-// listing are keys that are for lists of agents.
+// listing has the keys that only matter in lists of agents.
 var listing = []string{"color", "tags"}
 
-// flameKeys are those of flame's own map.
+// flameKeys are the keys of flame's own map.
 var flameKeys = map[string]setter{
 	"host":            setHost,
 	"type":            oneOf(func(d *Definition) *string { return &d.Type }, "builder", "tester", "analyzer", "retriever"),
 	"context":         oneOf(func(d *Definition) *string { return &d.Context }, "none", "goal", "frame", "full"),
-	"timeout":         setTimeout,
-	"retries":         atLeast0(func(d *Definition) **int { return &d.Retries }),
-	"max_depth":       atLeast0(func(d *Definition) **int { return &d.MaxDepth }),
-	"max_children":    atLeast0(func(d *Definition) **int { return &d.MaxChildren }),
-	"budget_tokens":   positive(func(d *Definition, n int64) { d.BudgetTokens = n }),
-	"budget_usd":      setBudgetUSD,
-	"result_schema":   setResultSchema,
-	"delegate_grants": setDelegateGrants,
+	"timeout":         value(func(d *Definition) *time.Duration { return &d.Timeout }, duration),
+	"retries":         maybe(func(d *Definition) **int { return &d.Retries }, from0),
+	"max_depth":       maybe(func(d *Definition) **int { return &d.MaxDepth }, from0),
+	"max_children":    maybe(func(d *Definition) **int { return &d.MaxChildren }, from0),
+	"budget_tokens":   value(func(d *Definition) *int64 { return &d.BudgetTokens }, from1[int64]),
+	"budget_usd":      value(func(d *Definition) *float64 { return &d.BudgetUSD }, amount),
+	"result_schema":   value(func(d *Definition) *json.RawMessage { return &d.ResultSchema }, schema),
+	"delegate_grants": value(func(d *Definition) *[]string { return &d.DelegateGrants }, toolNames),
 }
 
 // read takes all fields.
@@ -89,8 +97,8 @@ func (r *reader) handsOn(key string) bool {
 	return r.known.Understands(key) || slices.Contains(listing, key) || strings.HasPrefix(key, "observer")
 }
 
-// unknown records a key that nobody knows. One that sounds as if it limited the
-// agent must not be ignored, unless tools limits it already.
+// unknown records an unknown key. Flame must not ignore a key that sounds like a limit of the
+// agent, unless tools limits the agent already.
 func (r *reader) unknown(key *yaml.Node, path string) {
 	name := strings.ToLower(key.Value)
 	if (strings.Contains(name, "tool") || strings.Contains(name, "permission")) && !r.limited {
@@ -118,3 +126,243 @@ func (r *reader) finish() (Definition, []Flaw) {
 	}
 	return r.result()
 }
+
+// field returns the value of a key, or nil.
+func field(n *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// word returns the text of a single value, or "" for a key without one.
+func word(n *yaml.Node) (string, error) {
+	switch {
+	case n.Kind != yaml.ScalarNode:
+		return "", errors.New("must be text")
+	case n.Tag == "!!null":
+		return "", nil
+	}
+	return strings.TrimSpace(n.Value), nil
+}
+
+func text(of func(*Definition) *string) setter {
+	return func(r *reader, n *yaml.Node) error {
+		value, err := word(n)
+		if err == nil && value != "" {
+			*of(&r.def) = value
+		}
+		return err
+	}
+}
+
+func oneOf(of func(*Definition) *string, values ...string) setter {
+	return func(r *reader, n *yaml.Node) error {
+		value, err := word(n)
+		if err != nil || !slices.Contains(values, value) {
+			return fmt.Errorf("must be one of %s", strings.Join(values, ", "))
+		}
+		*of(&r.def) = value
+		return nil
+	}
+}
+
+// value sets a field to the result of parse, unless parse returns an error.
+func value[T any](of func(*Definition) *T, parse func(*yaml.Node) (T, error)) setter {
+	return func(r *reader, n *yaml.Node) error {
+		v, err := parse(n)
+		if err == nil {
+			*of(&r.def) = v
+		}
+		return err
+	}
+}
+
+// maybe is value for a field that is nil if its key is missing.
+func maybe[T any](of func(*Definition) **T, parse func(*yaml.Node) (T, error)) setter {
+	return value(of, func(n *yaml.Node) (*T, error) {
+		v, err := parse(n)
+		return &v, err
+	})
+}
+
+func maxTurns(d *Definition) *int { return &d.MaxTurns }
+
+func boolean(n *yaml.Node) (bool, error) {
+	if word := strings.ToLower(n.Value); n.Kind == yaml.ScalarNode && (word == "true" || word == "false") {
+		return word == "true", nil
+	}
+	return false, errors.New("must be true or false")
+}
+
+// setRole stores in which of OpenCode's lists the agent is. It limits nothing,
+// so a value meant as a permission mode must not be accepted for it.
+func setRole(r *reader, n *yaml.Node) error {
+	var role string
+	if err := oneOf(func(*Definition) *string { return &role }, "primary", "subagent", "all")(r, n); err != nil {
+		return err
+	}
+	return r.keep("mode", n)
+}
+
+// integer parses a whole number of at least least.
+func integer[T int | int64](n *yaml.Node, least T) (T, error) {
+	value, err := strconv.ParseInt(n.Value, 10, 64)
+	if n.Kind != yaml.ScalarNode || err != nil || value < int64(least) {
+		return 0, fmt.Errorf("must be a whole number from %d", least)
+	}
+	return T(value), nil
+}
+
+func from0(n *yaml.Node) (int, error) { return integer(n, 0) }
+
+func from1[T int | int64](n *yaml.Node) (T, error) { return integer[T](n, 1) }
+
+// model returns "" for the host's choice.
+func model(n *yaml.Node) (string, error) {
+	name, err := word(n)
+	if name == "inherit" {
+		name = ""
+	}
+	return name, err
+}
+
+func permissionMode(n *yaml.Node) (hosts.Mode, error) {
+	name, err := word(n)
+	if err != nil {
+		return "", err
+	}
+	mode, err := hosts.ParseMode(name)
+	if err != nil {
+		err = fmt.Errorf("must be one of %s", strings.Join(hosts.Mode("").Values(), ", "))
+	}
+	return mode, err
+}
+
+func setHost(r *reader, n *yaml.Node) error {
+	err := oneOf(func(d *Definition) *string { return &d.Host }, append(r.known.Names(), "auto")...)(r, n)
+	if r.def.Host == "auto" {
+		r.def.Host = ""
+	}
+	return err
+}
+
+// duration accepts seconds, as the settings do, or Go's notation ("5m").
+func duration(n *yaml.Node) (time.Duration, error) {
+	timeout, err := time.ParseDuration(n.Value)
+	if seconds, numberErr := strconv.ParseFloat(n.Value, 64); numberErr == nil && seconds <= math.MaxInt32 {
+		timeout, err = time.Duration(seconds*float64(time.Second)), nil
+	}
+	if n.Kind != yaml.ScalarNode || err != nil || timeout <= 0 {
+		return 0, errors.New("must be seconds, or a duration such as 5m")
+	}
+	return timeout, nil
+}
+
+// amount parses US dollars.
+func amount(n *yaml.Node) (float64, error) {
+	value, err := strconv.ParseFloat(n.Value, 64)
+	if n.Kind != yaml.ScalarNode || err != nil || !(value > 0) || math.IsInf(value, 0) {
+		return 0, errors.New("must be an amount above 0, in USD")
+	}
+	return value, nil
+}
+
+func schema(n *yaml.Node) (json.RawMessage, error) {
+	schema, err := toJSON(n)
+	if n.Kind != yaml.MappingNode || err != nil {
+		return nil, errors.New("must be a JSON schema: a map")
+	}
+	return schema, nil
+}
+
+// A reader turns fields into a definition and records findings.
+type reader struct {
+	known    hosts.Registry
+	file     string
+	def      Definition
+	limited  bool      // the key tools exists
+	listed   *[]string // its list; "*" where it is a map
+	switched []rule    // its map
+	rules    []rule    // permission
+	findings []Flaw
+	more     int // number of findings that are not listed
+}
+
+// A setter puts the value of one key into the definition.
+type setter func(r *reader, n *yaml.Node) error
+
+// keep stores a value for a host.
+func (r *reader) keep(key string, n *yaml.Node) error {
+	value, err := toJSON(n)
+	if err != nil {
+		return errors.New("holds what JSON cannot")
+	}
+	if r.def.HostKeys == nil {
+		r.def.HostKeys = map[string]json.RawMessage{}
+	}
+	r.def.HostKeys[key] = value
+	return nil
+}
+
+// refuse replaces all findings with one fatal finding.
+func (r *reader) refuse(err error) (Definition, []Flaw) {
+	var at lineError
+	errors.As(err, &at)
+	r.fail(at.line, "%v", err)
+	return r.result()
+}
+
+func (r *reader) result() (Definition, []Flaw) {
+	slices.SortStableFunc(r.findings, func(a, b Flaw) int { return cmp.Compare(a.Line, b.Line) })
+	if r.more > 0 {
+		r.findings = append(r.findings, Flaw{File: r.file, Reason: fmt.Sprintf("and %d more findings", r.more)})
+	}
+	for i := range r.findings {
+		r.findings[i].Agent = core.OneLine(r.def.Name, maxName)
+	}
+	if slices.ContainsFunc(r.findings, isFatal) {
+		return Definition{Name: r.def.Name, Tools: &[]string{}, Source: r.def.Source}, r.findings
+	}
+	return r.def, r.findings
+}
+
+// Limits of the findings about one file: a hostile file may contain thousands of mistakes,
+// each with texts of any length.
+const (
+	mostFindings = 20
+	maxReason    = 300 // characters
+	maxName      = 200 // characters of an agent's name
+)
+
+func (r *reader) fail(line int, format string, args ...any) {
+	r.find(Flaw{File: r.file, Line: line, Reason: fmt.Sprintf(format, args...), Fatal: true})
+}
+
+func (r *reader) warn(line int, format string, args ...any) {
+	r.find(Flaw{File: r.file, Line: line, Reason: fmt.Sprintf(format, args...)})
+}
+
+// find records a finding. If there are too many, the first ones stay, and the
+// first fatal one.
+func (r *reader) find(f Flaw) {
+	f.Reason = core.OneLine(f.Reason, maxReason)
+	if len(r.findings) < mostFindings || f.Fatal && !slices.ContainsFunc(r.findings, isFatal) {
+		r.findings = append(r.findings, f)
+	} else {
+		r.more++
+	}
+}
+
+// brief cuts a wrong name for a message.
+func brief(name string) string { return core.Cut(name, 60) }
+
+func isFatal(f Flaw) bool { return f.Fatal }
+
+// names matches names of agents by Wave's rule. A plugin's agents are plugin:name, those in
+// subfolders of OpenCode's are folder/name.
+var names = core.Pattern(`^[a-zA-Z][a-zA-Z0-9-]*([:/][a-zA-Z][a-zA-Z0-9-]*)*$`)
+
+func validName(name string) bool { return len(name) <= maxName && names().MatchString(name) }

@@ -14,8 +14,8 @@ import (
 
 	"github.com/samber/lo"
 
-	"flame/confine"
 	"flame/hosts"
+	"flame/local/confine"
 )
 
 // Limits on reading definitions: every spawn reads them, and a repository may
@@ -80,11 +80,11 @@ func (l *loader) note(path, agent, reason string, fatal bool) {
 	l.catalog.Findings = append(l.catalog.Findings, Flaw{File: path, Agent: agent, Reason: reason, Fatal: fatal})
 }
 
-// finish marks what is shadowed, and what a project's definition replaces, and
-// sorts by name.
+// finish marks shadowed definitions, marks what a project's definition replaces, and sorts by
+// name.
 func (l *loader) finish() Catalog {
 	c := l.catalog
-	trusted := map[string]Source{} // those so far that are not the project's, by name
+	trusted := map[string]Source{} // definitions so far that are not the project's, by name
 	for i := range c.Definitions {
 		def := &c.Definitions[i]
 		if finding, broken := c.broken[def.Name]; broken {
@@ -260,7 +260,7 @@ func (w *walk) broken(name, agent string, err error) {
 	w.inTheWay(agent, w.catalog.Findings[len(w.catalog.Findings)-1])
 }
 
-// inTheWay keeps earlier definitions from being used by this name.
+// inTheWay blocks earlier definitions of this name.
 func (l *loader) inTheWay(agent string, why Flaw) {
 	l.catalog.broken[agent], l.catalog.doubtful[agent] = why, true
 }

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
-	"unicode"
+
+	"github.com/samber/lo"
 
 	"flame/core"
 )
@@ -40,10 +40,7 @@ func Draw(w io.Writer, g *Graph, format string) error {
 }
 
 func drawJSON(g *Graph) (string, error) {
-	raw, err := json.MarshalIndent(struct {
-		Nodes []Node `json:"nodes"`
-		Edges []Edge `json:"edges"`
-	}{append([]Node{}, g.Nodes()...), g.Edges()}, "", "  ")
+	raw, err := json.MarshalIndent(g, "", "  ")
 	return string(raw) + "\n", err
 }
 
@@ -54,80 +51,29 @@ const maxDepth = 100
 // drawTree indents nodes below those that started them; the other edges follow.
 func drawTree(g *Graph) (string, error) {
 	var b strings.Builder
-	nodes, below := g.Nodes(), g.below()
-	todo := branches(g.roots(), "", "", "")
-	for len(todo) > 0 {
-		at := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		n, children := nodes[at.place], g.children(at.place)
-		b.WriteString(at.sign + n.line() + "\n")
-		if n.Depth >= maxDepth && len(children) > 0 {
-			fmt.Fprintf(&b, "%s└── … and %d below\n", at.indent, below[at.place])
+	below, indents := g.forest.below(), make([]string, len(g.Nodes)) // of the lines below each node
+	for _, place := range g.forest.order() {
+		n, above, sign := g.Nodes[place], g.forest.parent[place], ""
+		switch {
+		case n.Depth > maxDepth:
 			continue
+		case above == none:
+		case place == lo.LastOrEmpty(g.forest.children[above]):
+			sign, indents[place] = indents[above]+"└── ", indents[above]+"    "
+		default:
+			sign, indents[place] = indents[above]+"├── ", indents[above]+"│   "
 		}
-		todo = append(todo, branches(children, at.indent, "├── ", "└── ")...)
+		b.WriteString(sign + n.line() + "\n")
+		if n.Depth == maxDepth && below[place] > 0 {
+			fmt.Fprintf(&b, "%s└── … and %d below\n", indents[place], below[place])
+		}
 	}
-	for _, l := range g.edges {
-		if l.Kind != Spawned {
-			fmt.Fprintf(&b, "[%s] -> [%s] %s\n", core.OneLine(l.From, 0), core.OneLine(l.To, 0), l.Kind)
+	for _, e := range g.Edges {
+		if e.Kind != Spawned {
+			fmt.Fprintf(&b, "[%s] -> [%s] %s\n", core.OneLine(e.From, 0), core.OneLine(e.To, 0), e.Kind)
 		}
 	}
 	return b.String(), nil
-}
-
-// below counts for each node what was started below it.
-func (g *Graph) below() []int {
-	counts := make([]int, len(g.nodes))
-	for _, place := range slices.Backward(g.order()) {
-		if above, is := g.parent(place); is {
-			counts[above] += 1 + counts[place]
-		}
-	}
-	return counts
-}
-
-// A branch is a node to be drawn.
-type branch struct {
-	place        int
-	sign, indent string // what its line begins with, and the lines below it
-}
-
-// branches returns nodes with the same parent, last first: the next one to draw
-// is at the end of the list.
-func branches(places []int, indent, sign, lastSign string) (list []branch) {
-	for i, place := range slices.Backward(places) {
-		at := branch{place, indent + sign, indent}
-		switch {
-		case sign == "":
-		case i == len(places)-1:
-			at.sign, at.indent = indent+lastSign, indent+"    "
-		default:
-			at.indent = indent + "│   "
-		}
-		list = append(list, at)
-	}
-	return list
-}
-
-// roots returns the places of the nodes without a known parent.
-func (g *Graph) roots() (places []int) {
-	for place := range g.nodes {
-		if _, is := g.parent(place); !is {
-			places = append(places, place)
-		}
-	}
-	return places
-}
-
-// children returns the places of what a node started, in order of addition.
-func (g *Graph) children(place int) (places []int) {
-	for _, e := range g.after[place] {
-		if l := g.edges[e]; l.Kind == Spawned {
-			places = append(places, l.second)
-		}
-	}
-	slices.Sort(places)
-	return places
 }
 
 // line returns a node in one line.
@@ -176,10 +122,10 @@ func (n Node) caption(apart string) string {
 func drawDot(g *Graph) (string, error) {
 	var b strings.Builder
 	b.WriteString("digraph agents {\n  node [shape=box]\n")
-	for _, n := range g.nodes {
+	for _, n := range g.Nodes {
 		fmt.Fprintf(&b, "  %s [label=%s]\n", dotQuoted(n.ID), dotQuoted(n.caption("\n")))
 	}
-	for _, l := range g.inOrder() {
+	for _, l := range g.Edges {
 		fmt.Fprintf(&b, "  %s -> %s", dotQuoted(l.From), dotQuoted(l.To))
 		if l.Kind != Spawned {
 			fmt.Fprintf(&b, " [label=%s style=dashed]", dotQuoted(string(l.Kind)))
@@ -199,7 +145,7 @@ func dotQuoted(text string) string {
 			b.WriteString(`\` + string(r))
 		case r == '\n':
 			b.WriteString(`\n`)
-		case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r):
+		case core.SteersTerminal(r):
 			fmt.Fprintf(&b, `\\u%04x`, r)
 		default:
 			b.WriteRune(r)
@@ -208,36 +154,20 @@ func dotQuoted(text string) string {
 	return `"` + b.String() + `"`
 }
 
-// inOrder returns the edges with those of Spawned first, in the order of the
-// nodes that were started: a late parent changes nothing.
-func (g *Graph) inOrder() []link {
-	edges := slices.Clone(g.edges)
-	slices.SortStableFunc(edges, func(a, b link) int {
-		switch {
-		case a.Kind == Spawned && b.Kind == Spawned:
-			return cmp.Compare(a.second, b.second)
-		case a.Kind == Spawned:
-			return -1
-		case b.Kind == Spawned:
-			return 1
-		}
-		return 0
-	})
-	return edges
-}
-
 func drawMermaid(g *Graph) (string, error) {
 	var b strings.Builder
 	b.WriteString("flowchart TD\n")
-	for place, n := range g.nodes {
+	places := map[string]int{}
+	for place, n := range g.Nodes {
+		places[n.ID] = place
 		fmt.Fprintf(&b, "  n%d[%q]\n", place, mermaidText(n.caption(", ")))
 	}
-	for _, l := range g.inOrder() {
+	for _, l := range g.Edges {
 		arrow := "-->"
 		if l.Kind != Spawned {
 			arrow = fmt.Sprintf("-.->|%q|", l.Kind)
 		}
-		fmt.Fprintf(&b, "  n%d %s n%d\n", g.places[l.From], arrow, g.places[l.To])
+		fmt.Fprintf(&b, "  n%d %s n%d\n", places[l.From], arrow, places[l.To])
 	}
 	return b.String(), nil
 }

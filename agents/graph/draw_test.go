@@ -11,11 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/samber/lo"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"flame/agents/graph"
 	"flame/core"
+	"flame/tests/effort"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -23,24 +25,17 @@ var update = flag.Bool("update", false, "write the golden files")
 // drawn is a graph with every kind of node and edge, whose texts do what they can
 // to break a drawing.
 func drawn(t *testing.T) *graph.Graph {
-	g := &graph.Graph{}
-	for _, n := range []graph.Node{
+	return build(t, []graph.Node{
 		{ID: "late", Kind: graph.KindSubagent, Parent: "s", Label: "came before its parent", Status: "completed", AgentType: "tester", Model: "m"},
 		{ID: "s", Kind: graph.KindSession, Label: "Do it", Status: "active", Started: 1, Usage: core.Usage{TokensIn: 10, TokensOut: 5, CostUSD: 0.25}},
 		{ID: `a"]` + "\n  evil\x1b --> s", Kind: graph.KindSubagent, Parent: "s", Label: "\"]; s -> x\n`</b>`\x1b[31m \\", Status: "error\nforged", AgentType: "x|y"},
 		{ID: "below", Kind: graph.KindSession, Parent: "late", Label: strings.Repeat("long ", 40), Frame: "frame-1"},
 		{ID: "c", Kind: graph.KindConvergence},
 		{ID: "lost", Kind: graph.KindSubagent, Parent: "nobody", Status: "orphaned"},
-	} {
-		require.NoError(t, g.AddNode(n))
-	}
-	for _, e := range []graph.Edge{
+	},
 		edge("late", graph.ConvergedInto, "c"), edge(`a"]`+"\n  evil\x1b --> s", graph.ConvergedInto, "c"),
 		edge("lost", graph.ResumedFrom, "late"), edge("late", graph.Handoff, "lost"), edge("s", graph.ConvergedInto, "c"),
-	} {
-		require.NoError(t, g.Link(e))
-	}
-	return g
+	)
 }
 
 func TestGraphsAreDrawn(t *testing.T) {
@@ -64,51 +59,24 @@ func TestGraphsAreDrawn(t *testing.T) {
 	assert.ErrorIs(t, graph.Draw(&bytes.Buffer{}, drawn(t), "png"), core.ErrInvalid)
 }
 
-func TestALateParentChangesNoDrawing(t *testing.T) {
-	t.Parallel()
-	drawings := map[string]bool{}
-	for _, early := range []bool{true, false} {
-		g := &graph.Graph{}
-		parents := map[string]string{"a": "", "b": "a", "c": "a"}
-		for _, id := range []string{"c", "a", "b"} {
-			n := graph.Node{ID: id, Kind: graph.KindSubagent}
-			if early {
-				n.Parent = parents[id]
-			}
-			add(t, g, n)
-		}
-		for _, id := range []string{"b", "c"} {
-			if !early {
-				require.NoError(t, g.Link(edge("a", graph.Spawned, id)))
-			}
-		}
-		var b strings.Builder
-		for _, format := range []string{"tree", "dot", "mermaid"} {
-			require.NoError(t, graph.Draw(&b, g, format))
-		}
-		drawings[b.String()] = true
-	}
-	assert.Len(t, drawings, 1)
-}
-
 func TestAnEmptyGraphIsDrawn(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	require.NoError(t, graph.Draw(&b, &graph.Graph{}, "json"))
+	require.NoError(t, graph.Draw(&b, build(t, nil), "json"))
 	assert.JSONEq(t, `{"nodes": [], "edges": []}`, b.String())
 }
 
 func TestADeepTreeIsCutAndCounted(t *testing.T) {
 	t.Parallel()
 	const n = 10_000
-	order := chainOrders["from its end"](n - 1)
+	g := build(t, chain(n, chainOrders["from its end"](n)))
 	var b strings.Builder
-	require.NoError(t, graph.Draw(&b, linkChain(t, n, order), "tree"))
+	require.NoError(t, graph.Draw(&b, g, "tree"))
 	lines := strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
 	assert.Len(t, lines, 102)
 	assert.Equal(t, fmt.Sprintf("└── … and %d below", n-101), strings.TrimSpace(lines[101]))
 	b.Reset()
-	require.NoError(t, graph.Draw(&b, linkChain(t, n, order), "json"))
+	require.NoError(t, graph.Draw(&b, g, "json"))
 	var all struct{ Nodes, Edges []json.RawMessage }
 	require.NoError(t, json.Unmarshal([]byte(b.String()), &all))
 	assert.Len(t, all.Nodes, n)
@@ -118,21 +86,12 @@ func TestADeepTreeIsCutAndCounted(t *testing.T) {
 func TestManyNodesBelowTheCutAreCountedAtOnce(t *testing.T) {
 	t.Parallel()
 	const depth, wide = 100, 10_000
-	g := &graph.Graph{}
-	add := func(id, parent string) {
-		require.NoError(t, g.AddNode(graph.Node{ID: id, Kind: graph.KindSubagent, Parent: parent}))
-	}
-	add("0", "")
-	for level := range depth - 1 {
-		add(fmt.Sprint(level+1), fmt.Sprint(level))
-	}
+	nodes := chain(depth, lo.Range(depth))
 	for i := range wide {
-		add(fmt.Sprint("leaf-", i), fmt.Sprint(depth-1))
-		add(fmt.Sprint("below-", i), fmt.Sprint("leaf-", i))
+		nodes = append(nodes, subagent(fmt.Sprint("leaf-", i), fmt.Sprint(depth-1)), subagent(fmt.Sprint("below-", i), fmt.Sprint("leaf-", i)))
 	}
-	began := time.Now()
+	g := build(t, nodes)
 	var b strings.Builder
-	require.NoError(t, graph.Draw(&b, g, "tree"))
-	assert.Less(t, time.Since(began), 10*time.Second)
+	effort.Quick(t, 10*time.Second, func() { require.NoError(t, graph.Draw(&b, g, "tree")) })
 	assert.Equal(t, wide, strings.Count(b.String(), "… and 1 below"))
 }

@@ -1,13 +1,16 @@
-// Package graph holds the rules of the graph of agents: sessions, agents and
-// convergences, and the edges between them. It has no cycles, and who started
-// whom forms a forest. Where its nodes come from, and what is done about them,
-// it leaves to others.
+// Package graph holds the graph of agents: sessions, agents and convergences, and the edges
+// between them. A graph has no cycles, and the edges from parents to the agents that they
+// started form a forest. A Trail is such a forest that is read from the logs that hosts keep
+// or print; it can be drawn, followed as the logs grow, and imported as finished frames.
+// Package transcripts parses the logs.
 package graph
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/samber/lo"
 
 	"flame/core"
 )
@@ -31,10 +34,10 @@ type Node struct {
 	AgentType  string      `json:"agentType,omitempty"`  // name of its definition
 	Model      string      `json:"model,omitempty"`      // as the host calls it
 	Frame      string      `json:"frame,omitempty"`      // id of its frame
-	Usage      core.Usage  `json:"usage"`                // its own usage and cost, excluding what it started
+	Usage      core.Usage  `json:"usage"`                // its own usage and cost, without the nodes below it
 	Started    core.Millis `json:"started,omitempty"`    //
 	Ended      core.Millis `json:"ended,omitempty"`      //
-	Parent     string      `json:"parent,omitempty"`     // id of what started it; it need not be in the graph yet
+	Parent     string      `json:"parent,omitempty"`     // id of what started it; it need not be in the graph
 	Depth      int         `json:"depth"`                // number of nodes above it; set by the graph
 	Unparented bool        `json:"unparented,omitempty"` // something unknown started it; set by the graph
 }
@@ -45,14 +48,11 @@ type EdgeKind string
 // The kinds of edges. Whether From or To comes first in time is part of the
 // meaning.
 const (
-	Spawned       EdgeKind = "spawned"        // From started To, and nothing else did
+	Spawned       EdgeKind = "spawned"        // From started To, and nothing else did: the edges to Node.Parent
 	Handoff       EdgeKind = "handoff"        // From gave its work to To
 	ConvergedInto EdgeKind = "converged_into" // the result of From went into To
 	ResumedFrom   EdgeKind = "resumed_from"   // From continues where To stopped
 )
-
-// edgeKinds lists all kinds.
-var edgeKinds = []EdgeKind{Spawned, Handoff, ConvergedInto, ResumedFrom}
 
 // An Edge runs from one node to another.
 type Edge struct {
@@ -61,53 +61,58 @@ type Edge struct {
 	Kind EdgeKind `json:"kind"`
 }
 
-// A Graph is a directed graph without cycles. The zero value is empty; it is
-// not safe for concurrent use.
+// A Graph is a directed graph without cycles.
 type Graph struct {
-	nodes  []Node           // in order of addition
-	places map[string]int   // in nodes, by id
-	parked map[string][]int // places of nodes, by the id of the missing parent
-	edges  []link
-	known  map[Edge]bool
-	before [][]int // by node: the edges from its direct predecessors
-	after  [][]int // by node: the edges to its direct successors
+	Nodes  []Node `json:"nodes"`
+	Edges  []Edge `json:"edges"` // those of Spawned first, in the order of the started nodes
+	forest forest // of the edges of Spawned
 }
 
-// A link is an edge in the order of time: first has ended, or at least begun,
-// when second begins. ResumedFrom points back in time.
-type link struct {
-	Edge
-	first, second int // places of the nodes
+// New returns the graph of nodes, each below its parent, with links between them. If parents
+// form a cycle, it leaves one of them out, and that node is unparented. It returns an error for
+// an invalid node or link, and for a cycle of edges of any kinds in the order of time: no node
+// can wait for one that begins after it.
+func New(nodes []Node, links []Edge) (*Graph, error) {
+	g := &Graph{Nodes: append([]Node{}, nodes...), Edges: []Edge{}}
+	places := map[string]int{}
+	for place, n := range nodes {
+		if err := checkNode(places, n); err != nil {
+			return nil, err
+		}
+		places[n.ID] = place
+	}
+	g.forest = forestOf(lo.Map(nodes, func(n Node, _ int) int {
+		if parent, known := places[n.Parent]; known {
+			return parent
+		}
+		return none
+	}))
+	for _, place := range g.forest.order() {
+		n, above := &g.Nodes[place], g.forest.parent[place]
+		n.Depth, n.Unparented = 0, above == none && (n.Parent != "" || n.Kind == KindSubagent)
+		if above != none {
+			n.Depth = g.Nodes[above].Depth + 1
+		}
+	}
+	for place, above := range g.forest.parent {
+		if above != none {
+			g.Edges = append(g.Edges, Edge{From: nodes[above].ID, To: nodes[place].ID, Kind: Spawned})
+		}
+	}
+	for _, link := range links {
+		if err := checkLink(places, link); err != nil {
+			return nil, err
+		}
+	}
+	if twice := lo.FindDuplicates(links); len(twice) > 0 {
+		return nil, core.Invalidf("%s exists twice", twice[0]).WithHint("link two nodes once in each way")
+	}
+	g.Edges = append(g.Edges, links...)
+	return g, g.checkTime(places)
 }
 
-// AddNode adds a node, below its Parent if it names one. A node whose parent is
-// unknown is unparented until that one is added, and stays so if the two would
-// form a cycle. An id that is blank or taken is refused.
-func (g *Graph) AddNode(n Node) error {
-	if err := g.check(n); err != nil {
-		return err
-	}
-	if g.places == nil {
-		g.places, g.parked, g.known = map[string]int{}, map[string][]int{}, map[Edge]bool{}
-	}
-	n.Depth, n.Unparented = 0, false
-	place := len(g.nodes)
-	g.places[n.ID] = place
-	g.nodes = append(g.nodes, n)
-	g.before, g.after = append(g.before, nil), append(g.after, nil)
-	if n.Parent != "" {
-		g.adopt(place)
-	}
-	waiting := g.parked[n.ID]
-	delete(g.parked, n.ID)
-	for _, child := range waiting {
-		g.adopt(child)
-	}
-	return nil
-}
-
-func (g *Graph) check(n Node) error {
-	_, taken := g.places[n.ID]
+func checkNode(places map[string]int, n Node) error {
+	_, taken := places[n.ID]
 	switch {
 	case strings.TrimSpace(n.ID) == "":
 		return core.Invalidf("a node has no id").WithHint("give each node an id of its own")
@@ -121,58 +126,13 @@ func (g *Graph) check(n Node) error {
 	return nil
 }
 
-// adopt puts a node below the parent that it names, or parks it until that
-// exists.
-func (g *Graph) adopt(place int) {
-	n := g.nodes[place]
-	parent, known := g.places[n.Parent]
-	if !known {
-		g.parked[n.Parent] = append(g.parked[n.Parent], place)
-		return
-	}
-	if !g.reaches(place, parent) {
-		g.add(link{Edge{From: n.Parent, To: n.ID, Kind: Spawned}, parent, place})
-	}
-}
-
-// Link adds an edge. It refuses one from a node to itself, to or from a missing
-// node, a duplicate, a second parent, and what would close a cycle. All kinds
-// count together for that, each in the order of time: no node can wait for one
-// that begins after it. A run that is handed over and resumed needs no
-// exception, as both edges then point the same way in time.
-func (g *Graph) Link(e Edge) error {
-	if err := g.checkEnds(e); err != nil {
-		return err
-	}
-	l := link{e, g.places[e.From], g.places[e.To]}
-	parent := &g.nodes[l.second].Parent
-	switch {
-	case g.known[e]:
-		return core.Invalidf("%s exists already", e).WithHint("link two nodes once in each way")
-	case e.Kind == Spawned && *parent != "":
-		return core.Invalidf("%q was started by %q and cannot have been started by %q", e.To, *parent, e.From).WithHint("a node has one parent")
-	case e.Kind == ResumedFrom:
-		l.first, l.second = l.second, l.first
-	}
-	if g.reaches(l.second, l.first) {
-		return core.Invalidf("%s would close a cycle: %s", e, g.way(l.second, l.first)).
-			WithHint("no node can wait for one that comes after it")
-	}
-	if e.Kind == Spawned {
-		*parent = e.From
-	}
-	g.add(l)
-	return nil
-}
-
-// checkEnds checks the edge itself, and that its nodes exist.
-func (g *Graph) checkEnds(e Edge) error {
-	if !slices.Contains(edgeKinds, e.Kind) {
-		return core.Invalidf("there are no edges of kind %q", e.Kind).WithHint("use spawned, handoff, converged_into or resumed_from")
+func checkLink(places map[string]int, e Edge) error {
+	if !slices.Contains([]EdgeKind{Handoff, ConvergedInto, ResumedFrom}, e.Kind) {
+		return core.Invalidf("there are no links of kind %q", e.Kind).WithHint("use handoff, converged_into or resumed_from")
 	}
 	for _, id := range []string{e.From, e.To} {
-		if _, known := g.places[id]; !known {
-			return core.NotFoundf("%s: there is no node %q", e, id).WithHint("add the node first")
+		if _, known := places[id]; !known {
+			return core.NotFoundf("%s: there is no node %q", e, id).WithHint("add the node")
 		}
 	}
 	if e.From == e.To {
@@ -184,59 +144,115 @@ func (g *Graph) checkEnds(e Edge) error {
 // String returns an edge as errors name it.
 func (e Edge) String() string { return fmt.Sprintf("%q -> %q (%s)", e.From, e.To, e.Kind) }
 
-func (g *Graph) add(l link) {
-	g.known[l.Edge] = true
-	g.before[l.second] = append(g.before[l.second], len(g.edges))
-	g.after[l.first] = append(g.after[l.first], len(g.edges))
-	g.edges = append(g.edges, l)
-}
+// maxWay is how many nodes of a cycle an error names.
+const maxWay = 8
 
-// Node returns one node.
-func (g *Graph) Node(id string) (n Node, ok bool) {
-	place, ok := g.places[id]
-	if !ok {
-		return n, false
-	}
-	n = g.nodes[place]
-	for above, is := g.parent(place); is; above, is = g.parent(above) {
-		n.Depth++
-	}
-	n.Unparented = n.Depth == 0 && n.hasParent()
-	return n, true
-}
-
-// Nodes returns all nodes in the order in which they came.
-func (g *Graph) Nodes() []Node {
-	nodes := slices.Clone(g.nodes)
-	for _, place := range g.order() {
-		above, is := g.parent(place)
-		if is {
-			nodes[place].Depth = nodes[above].Depth + 1
+// checkTime returns an error that names a cycle of edges in the order of time. ResumedFrom
+// points back in time.
+func (g *Graph) checkTime(places map[string]int) error {
+	before, after := make([][]int, len(g.Nodes)), make([][]int, len(g.Nodes))
+	for _, e := range g.Edges {
+		first, second := places[e.From], places[e.To]
+		if e.Kind == ResumedFrom {
+			first, second = second, first
 		}
-		nodes[place].Unparented = !is && nodes[place].hasParent()
+		before[second], after[first] = append(before[second], first), append(after[first], second)
 	}
-	return nodes
-}
-
-// hasParent reports whether something must have started it.
-func (n Node) hasParent() bool { return n.Parent != "" || n.Kind == KindSubagent }
-
-// parent returns what started a node, if that is known.
-func (g *Graph) parent(place int) (above int, is bool) {
-	for _, e := range g.before[place] {
-		if g.edges[e].Kind == Spawned {
-			return g.edges[e].first, true
+	waits := lo.Map(before, func(list []int, _ int) int { return len(list) })
+	free := lo.Filter(lo.Range(len(waits)), func(place, _ int) bool { return waits[place] == 0 })
+	for i := 0; i < len(free); i++ { // it grows during the loop
+		for _, place := range after[free[i]] {
+			if waits[place]--; waits[place] == 0 {
+				free = append(free, place)
+			}
 		}
 	}
-	return 0, false
+	if len(free) == len(waits) {
+		return nil
+	}
+	stuck := func(place int) bool { return waits[place] > 0 }
+	way := []int{slices.IndexFunc(lo.Range(len(waits)), stuck)}
+	for { // a waiting node has a waiting predecessor, so the way back reaches some node again
+		previous, _ := lo.Find(before[way[len(way)-1]], stuck)
+		begin := slices.Index(way, previous)
+		way = append(way, previous)
+		if begin >= 0 {
+			return cycle(lo.Map(way[begin:], func(place, _ int) string { return fmt.Sprintf("%q", g.Nodes[place].ID) }))
+		}
+	}
 }
 
-// Edges returns all edges in order of addition; those to late parents were
-// added when they were adopted.
-func (g *Graph) Edges() []Edge {
-	edges := make([]Edge, len(g.edges))
-	for i, l := range g.edges {
-		edges[i] = l.Edge
+// cycle returns the error for a cycle of nodes, the last first.
+func cycle(names []string) error {
+	slices.Reverse(names)
+	if more := len(names) - maxWay; more > 0 {
+		names = slices.Replace(names, maxWay/2, maxWay/2+more, fmt.Sprintf("%d more", more))
 	}
-	return edges
+	return core.Invalidf("the nodes form a cycle: %s", strings.Join(names, " before ")).WithHint("no node can wait for one that comes after it")
+}
+
+// A forest has the parents and children of nodes, by the places of the nodes in a list.
+type forest struct {
+	parent   []int
+	roots    []int
+	children [][]int
+}
+
+// none is the parent of a root.
+const none = -1
+
+// forestOf returns the forest of nodes with these parents. It leaves out a parent that would
+// close a cycle.
+func forestOf(parents []int) forest {
+	f := forest{parent: slices.Clone(parents), children: make([][]int, len(parents))}
+	tops := slices.Repeat([]int{none}, len(parents)) // by node: some node further up
+	for place, parent := range parents {
+		if parent != none && topOf(tops, parent) == place {
+			parent = none
+		}
+		if f.parent[place] = parent; parent == none {
+			f.roots = append(f.roots, place)
+			continue
+		}
+		tops[place] = parent
+		f.children[parent] = append(f.children[parent], place)
+	}
+	return f
+}
+
+// topOf returns the current root above a node. It shortens the path for the next call.
+func topOf(tops []int, place int) int {
+	top := place
+	for tops[top] != none {
+		top = tops[top]
+	}
+	for place != top {
+		place, tops[place] = tops[place], top
+	}
+	return top
+}
+
+// order returns all places, each before those below it, one tree after the other.
+func (f forest) order() (order []int) {
+	todo := slices.Clone(f.roots)
+	slices.Reverse(todo)
+	for len(todo) > 0 { // trees from logs may be too deep for recursion
+		at := todo[len(todo)-1]
+		order, todo = append(order, at), todo[:len(todo)-1]
+		for _, child := range slices.Backward(f.children[at]) {
+			todo = append(todo, child)
+		}
+	}
+	return order
+}
+
+// below returns how many nodes are below each node.
+func (f forest) below() []int {
+	counts := make([]int, len(f.children))
+	for _, place := range slices.Backward(f.order()) {
+		if above := f.parent[place]; above != none {
+			counts[above] += 1 + counts[place]
+		}
+	}
+	return counts
 }

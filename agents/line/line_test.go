@@ -78,7 +78,7 @@ func TestParse(t *testing.T) {
 		"an unpaired double quote is text":    {`a 5" disk --timeout 5`, []string{"a", `5"`, "disk"}, `a 5" disk`, values{"timeout": "5"}},
 		"an unpaired backquote is text":       {"a ` b --timeout 5", []string{"a", "`", "b"}, "a ` b", values{"timeout": "5"}},
 		"lines and blanks of text stay":       {"one\n\n  two\t three --timeout 5", []string{"one", "two", "three"}, "one\n\n  two\t three", values{"timeout": "5"}},
-		"a broken line goes on":               {"fix it \\\n  --timeout 5", []string{"fix", "it"}, "fix it", values{"timeout": "5"}},
+		"a line continues after a backslash":  {"fix it \\\n  --timeout 5", []string{"fix", "it"}, "fix it", values{"timeout": "5"}},
 		"any script is text":                  {"исправь “это” --timeout 5", []string{"исправь", "“это”"}, "исправь “это”", values{"timeout": "5"}},
 	}
 	for name, tt := range tests {

@@ -3,36 +3,38 @@ package plan
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"flame/agents/changes"
-	"flame/agents/permission"
 	"flame/agents/record"
+	"flame/agents/supervise"
 	"flame/core"
+	"flame/core/op"
 	"flame/project"
+	"flame/project/briefing"
 	"flame/project/children"
 )
 
-// Admit lets the agent of a plan in where the tree's bounds allow it: its frame is
-// made, its record, and what it is to be told. It returns one that came first under the
-// same key.
-func (pl Planner) Admit(tx project.Tx, p Plan) (run record.Run, made children.Delegated, err error) {
+// Admit admits the agent of a plan if the tree's bounds allow it: it writes the agent's frame,
+// record and assignment. If the same key has an agent already, Admit returns that agent.
+func (p Plan) Admit(tx project.Tx) (run record.Run, made children.Delegated, err error) {
 	if run, err = keyedBy(tx, p.by, p.request.Key); err != nil || run.ID != "" {
 		return run, made, err
 	}
 	bare, most := p.context()
-	made, err = children.Delegate(pl.Project, tx, p.by, children.Delegation{
+	made, err = children.Delegate(p.Project, tx, p.by, children.Delegation{
 		Agent: p.Agent.ID, Under: p.request.Frame, Goal: p.Agent.Description, Session: p.Agent.Session, Host: p.Agent.Host,
 		Title: core.SubagentTitle(p.Agent.Description, p.def.Name), Bare: bare, MaxChars: most,
-		Attempt: p.request.attempt(),
+		Attempt: briefing.Attempt{Task: likeness(p.request.Prompt), Name: likeness(p.request.Description)},
 	})
 	if err != nil {
 		return run, made, err
 	}
-	s, err := pl.situation(tx, p, made.Caller, made.Frame.ID)
+	s, err := p.situation(tx, made.Caller, made.Frame.ID)
 	if err != nil {
 		return run, made, err
 	}
-	if run, err = p.decide(s, pl.Bounds); err != nil {
+	if run, err = p.decide(s); err != nil {
 		return run, made, err
 	}
 	run.Frame, run.ParentSession, run.CreatedAt = made.Frame.ID, made.Caller.ID, s.now
@@ -43,15 +45,14 @@ func (pl Planner) Admit(tx project.Tx, p Plan) (run record.Run, made children.De
 		}
 	}
 	told := record.Assignment{Task: p.request.Prompt, Context: made.Context, Inline: p.request.Inline}
-	return run, made, errors.Join(pl.enrol(tx, run), record.Assignments.Save(tx, run.ID, told))
+	return run, made, errors.Join(p.enrol(tx, run), record.Assignments.Save(tx, run.ID, told))
 }
 
-// enrol writes a new agent's record, and the events that tell of it before
-// anything runs.
+// enrol writes a new agent's record, and its first events, before anything runs.
 func (pl Planner) enrol(tx project.Tx, run record.Run) error {
 	now := pl.Project.Now()
 	if run.Mode.Grant != "" {
-		if err := permission.Spend(tx, run.Mode.Grant); err != nil {
+		if err := spendGrant(tx, run.Mode.Grant); err != nil {
 			return err
 		}
 	}
@@ -67,20 +68,8 @@ func (pl Planner) enrol(tx project.Tx, run record.Run) error {
 		record.Tell(tx, now, run, core.TranscriptEvent, map[string]any{"event_type": core.EventSubagentStart, "task_description": run.Description}))
 }
 
-// byKey returns the agent that a caller started under an idempotency key; zero
-// without one. It spares a repeated call what a new agent must pass; what two calls
-// at one time must not both pass is in Admit.
-func (pl Planner) byKey(ctx context.Context, by project.Caller, key string) (run record.Run, err error) {
-	if key == "" {
-		return run, nil
-	}
-	err = pl.Project.Store.View(ctx, func(tx project.Tx) error {
-		run, err = keyedBy(tx, by, key)
-		return err
-	})
-	return run, err
-}
-
+// keyedBy returns the agent that a caller started under an idempotency key; zero if there is
+// none.
 func keyedBy(tx project.Tx, by project.Caller, key string) (run record.Run, err error) {
 	if key == "" {
 		return run, nil
@@ -90,4 +79,85 @@ func keyedBy(tx project.Tx, by project.Caller, key string) (run record.Run, err 
 		return run, err
 	}
 	return record.ByKey(tx, session, key)
+}
+
+// Successor returns the record of an agent that continues the work of another.
+func (pl Planner) Successor(ctx context.Context, old record.Run, prompt string) (record.Run, error) {
+	told, err := record.AssignmentOf(ctx, pl.Project.Store, old.ID)
+	if err != nil {
+		return record.Run{}, err
+	}
+	if _, err := pl.DefinitionOf(old, told); err != nil {
+		return record.Run{}, err
+	}
+	host, err := pl.Hosts.Named(old.Host)
+	if err != nil {
+		return record.Run{}, err
+	}
+	next := old
+	next.ID, next.ResumedFrom, next.Prompt = pl.Project.NewID("agent"), old.ID, core.Cut(prompt, record.MaxPrompt)
+	next.State, next.Outcome, next.Changes, next.Made, next.CancelledBy, next.Children = core.AgentInitializing, nil, nil, nil, "", 0
+	next.Progress, next.EndedAt, next.CreatedAt, next.Key = supervise.Progress{}, 0, pl.Project.Now(), ""
+	next.Resumes, next.SpentUSD, next.Spent = old.Progress.Session != "", old.Progress.SessionUSD, old.Progress.SessionUsage
+	if !next.Resumes {
+		next.Session, next.SpentUSD, next.Spent = host.SessionID(), 0, core.Usage{}
+	}
+	return next, nil
+}
+
+// Readmit is Admit for an agent that continues: it keeps its mode and tools, if the caller
+// could still give it that mode.
+func (pl Planner) Readmit(tx project.Tx, by project.Caller, old, next record.Run, under string) (record.Run, children.Delegated, error) {
+	attempt, known, err := briefing.Attempts.Get(tx, old.Frame)
+	if err != nil {
+		return next, children.Delegated{}, err
+	}
+	if known {
+		attempt.After = old.Frame
+	}
+	made, err := children.Delegate(pl.Project, tx, by, children.Delegation{
+		Agent: next.ID, Under: under, Goal: strings.TrimSuffix(old.Description, continued) + continued, Session: next.Session, Host: next.Host,
+		Title: core.SubagentTitle(old.Description, old.Type), Bare: next.Resumes, Attempt: attempt,
+	})
+	if err != nil {
+		return next, made, err
+	}
+	next.Frame, next.ParentSession = made.Frame.ID, made.Caller.ID
+	if err := pl.stillAllowed(tx, by, old, made.Caller); err != nil {
+		return next, made, err
+	}
+	t, err := record.Trees.Of(tx, next.Tree)
+	if err != nil {
+		return next, made, err
+	}
+	next.MaxDepth = min(pl.Bounds.Depth, old.MaxDepth)
+	if err := pl.Bounds.refuse(next, record.Run{}, t); err != nil {
+		return next, made, err
+	}
+	return next, made, pl.enrol(tx, next)
+}
+
+// continued is the end of the goal of a frame that continues an agent's work.
+const continued = " (continued)"
+
+// stillAllowed refuses to continue an agent in a mode that neither its grant nor the caller
+// would give it now. A person at a shell may continue any agent.
+func (pl Planner) stillAllowed(tx project.Tx, by project.Caller, old record.Run, caller core.Session) error {
+	if old.Mode.Grant != "" {
+		g, known, err := Grants.Get(tx, old.Mode.Grant)
+		if err == nil && (!known || g.ExpiresAt > 0 && g.ExpiresAt <= pl.Project.Now()) {
+			err = core.Invalidf("%s worked in the mode %s by %s, which no longer holds", old.ID, old.Mode.Effective, old.Mode.Grant).
+				WithHint("grant it again, or start another agent")
+		}
+		return err
+	}
+	if by.Session == "" && by.Agent == "" && by.Trust != project.InHost {
+		return nil
+	}
+	asks, err := pl.askerOf(tx, by, caller)
+	if err == nil && old.Mode.Effective.Exceeds(asks.mode) {
+		err = core.Invalidf("%s worked in the mode %s, which is more than this session has now", old.ID, old.Mode.Effective).
+			WithHint("start another agent with %s, or let the user change the mode", op.Spawn)
+	}
+	return err
 }

@@ -1,8 +1,12 @@
 package plan
 
 import (
+	"cmp"
+	"fmt"
+	"strings"
 	"time"
 
+	"flame/agents/definition"
 	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/config/env"
@@ -15,12 +19,12 @@ type Bounds struct {
 	Depth      int   // levels of agents below it
 	Total      int   // agents in all
 	Concurrent int   // at one time
-	Tokens     int64 // of all together; 0: no limit
+	Tokens     int64 // of all agents together; 0: no limit
 	CostUSD    float64
-	Each       supervise.Limits // of one agent, where neither call nor definition says otherwise
+	Each       supervise.Limits // of one agent, unless its call or definition sets others
 }
 
-// DefaultBounds are those of spec agents §4 and §8.
+// DefaultBounds returns the bounds of spec agents §4 and §8.
 func DefaultBounds() Bounds {
 	return Bounds{Depth: 3, Total: 32, Concurrent: 4, Each: supervise.Limits{
 		Start: time.Minute, Idle: 10 * time.Minute, Wall: 5 * time.Minute,
@@ -28,20 +32,20 @@ func DefaultBounds() Bounds {
 	}}
 }
 
-// refuse refuses an agent beyond the bounds of its tree, or beyond its parent's own.
+// refuse refuses an agent beyond the bounds of its tree or of its parent.
 func (b Bounds) refuse(run, parent record.Run, t record.Tree) error {
 	switch {
 	case run.Depth > run.MaxDepth:
 		return core.Invalidf("an agent at depth %d may start no others", run.Depth-1).
 			WithHint("do the work yourself, or hand it back to your parent; "+env.AgentMaxDepth+" is %d", b.Depth)
 	case parent.MaxChildren > 0 && parent.Children >= parent.MaxChildren:
-		return core.Invalidf("an agent of type %s may start %d others, and has", parent.Type, parent.MaxChildren).
+		return core.Invalidf("an agent of type %s may start %d others, and it has started them", parent.Type, parent.MaxChildren).
 			WithHint("do the work yourself, or hand it back to your parent")
 	case t.Total >= b.Total:
-		return core.Invalidf("%d agents were started below this session, which is all there may be", t.Total).
+		return core.Invalidf("%d agents were started below this session, and more are not allowed", t.Total).
 			WithHint("do the work yourself; " + env.AgentMaxTotal + " sets the number")
 	case len(t.Live) >= b.Concurrent:
-		return core.Invalidf("%d agents are running below this session, which is as many as may: %s", len(t.Live), core.List(t.Live)).
+		return core.Invalidf("%d agents are running below this session, and more may not run at one time: %s", len(t.Live), core.List(t.Live)).
 			WithHint("wait for one with %s, or cancel one with %s; "+env.AgentMaxConcurrent+" sets the number", op.AgentWait, op.AgentCancel)
 	}
 	return b.UsedUp(t)
@@ -58,19 +62,59 @@ func (b Bounds) UsedUp(t record.Tree) error {
 	return nil
 }
 
-// within bounds what an agent may use by what its parent has left.
+// within returns the limits of an agent, at most what its parent has left.
 func within(l supervise.Limits, parent record.Run) supervise.Limits {
+	var left supervise.Limits
 	if most := parent.Limits.Tokens; most > 0 {
-		left := max(most-parent.Progress.Tokens(), 1)
-		if l.Tokens == 0 || l.Tokens > left {
-			l.Tokens = left
-		}
+		left.Tokens = max(most-parent.Progress.Tokens(), 1)
 	}
 	if most := parent.Limits.CostUSD; most > 0 {
-		left := max(most-parent.Progress.Cost(), 0.000_001)
-		if l.CostUSD == 0 || l.CostUSD > left {
-			l.CostUSD = left
+		left.CostUSD = max(most-parent.Progress.Cost(), 0.000_001)
+	}
+	return l.Within(left)
+}
+
+// Any author of a repository can ship definitions in it. So shipped definitions only narrow
+// what the caller and the settings give: limits here, modes in ChooseMode and Grant, rules in
+// Trusted, and commands that a host would run in HandedOn.
+
+// lessened returns the definition with the limits that it may set: a shipped definition can
+// lower the settings' limits, but not raise them. told tells the caller about ignored limits,
+// and about a replaced definition.
+func (pl Planner) lessened(def definition.Definition) (less definition.Definition, told []string) {
+	if !def.Shipped() {
+		return def, nil
+	}
+	if def.Replaces != nil {
+		told = append(told, def.Origin(pl.Dir))
+	}
+	var above []string
+	note := func(key string, lowered bool) {
+		if lowered {
+			above = append(above, key)
 		}
 	}
-	return l
+	each := pl.Bounds.Each
+	note("timeout", lower(&def.Timeout, each.Wall))
+	note("budget_tokens", lower(&def.BudgetTokens, each.Tokens))
+	note("budget_usd", lower(&def.BudgetUSD, each.CostUSD))
+	if def.Retries != nil && *def.Retries > each.Retries {
+		def.Retries = &each.Retries
+		note("retries", true)
+	}
+	if len(above) > 0 {
+		told = append(told, fmt.Sprintf("%s: this project's %s asks for more than the settings allow, and gets what they allow",
+			strings.Join(above, ", "), def.File(pl.Dir)))
+	}
+	return def, told
+}
+
+// lower lowers a limit to a setting, and reports whether it was above; 0 means no limit.
+func lower[T cmp.Ordered](limit *T, setting T) bool {
+	var none T
+	if setting == none || *limit <= setting {
+		return false
+	}
+	*limit = setting
+	return true
 }

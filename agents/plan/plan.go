@@ -1,3 +1,5 @@
+// Package plan turns the request for an agent into a plan, with its mode, tools, grants and
+// bounds, and admits the agent. It starts no agent.
 package plan
 
 import (
@@ -6,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/samber/lo"
 
@@ -17,22 +18,38 @@ import (
 	"flame/project"
 )
 
-// A Plan is an agent that was asked for, as far as can be told before it is let in.
+// A Planner plans and admits the agents that callers ask for.
+type Planner Setup
+
+// A Setup is what the agents of a project share.
+type Setup struct {
+	Project *project.Project
+	Data    string                                   // the project's data folder; the folder of an agent is agents/<subagent_id> in it
+	Dir     string                                   // working folder of agents whose request names none
+	Hosts   hosts.Registry                           // in order of preference, for callers outside of any host
+	Machine hosts.Machine                            // the machine of the hosts
+	Host    string                                   // the host of all agents; empty: the host of the caller
+	Catalog func(checkout string) definition.Catalog // returns the definitions for work in a checkout of the project
+	Bounds  Bounds
+}
+
+// A Plan is a requested agent before its admission.
 type Plan struct {
-	Definition definition.Definition // as it stands in its file
-	Agent      record.Run            // what it would be, but for its frame
-	Known      bool                  // Agent is there already: it was asked for under the same key
-	Grant      string                // id of one that a person made for this agent alone
+	Definition definition.Definition // from its file
+	Agent      record.Run            // its record, without its frame
+	Known      bool                  // Agent exists already: an earlier call had the same key
+	Grant      string                // id of a grant that a person made for this agent alone
+
+	Planner // made the plan, with the definitions that it read
 
 	by      project.Caller
 	request Request
-	def     definition.Definition     // Definition with tools by the names of the agent's host
-	catalog func() definition.Catalog // read once
-	chosen  bool                      // it was a definition of the repository that chose the host
+	def     definition.Definition // Definition with the tool names of the agent's host
+	chosen  bool                  // a definition of the repository chose the host
 }
 
-// Plan returns what an agent would be, so that a person can be asked before it is
-// started, and refuses one that cannot be as things stand.
+// Plan returns the plan of an agent, so that a person can be asked before it starts. It
+// refuses an agent that cannot start now.
 func (pl Planner) Plan(ctx context.Context, by project.Caller, r Request) (Plan, error) {
 	p, err := pl.Asked(ctx, by, r)
 	if err != nil || p.Known {
@@ -43,53 +60,56 @@ func (pl Planner) Plan(ctx context.Context, by project.Caller, r Request) (Plan,
 		if err != nil {
 			return err
 		}
-		s, err := pl.situation(tx, p, caller, "")
+		s, err := p.situation(tx, caller, "")
 		if err == nil {
-			p.Agent, err = p.decide(s, pl.Bounds)
+			p.Agent, err = p.decide(s)
 		}
 		return err
 	})
 	return p, err
 }
 
-// Asked returns the plan of a request before anything is checked against the tree.
+// Asked returns the plan of a request, without any check against the tree.
 func (pl Planner) Asked(ctx context.Context, by project.Caller, r Request) (p Plan, err error) {
 	if err := r.check(); err != nil {
 		return p, err
 	}
-	p = Plan{by: by, request: r, catalog: sync.OnceValue(func() definition.Catalog { return pl.Catalog(pl.Dir) })}
-	if p.Agent, err = pl.byKey(ctx, by, r.Key); err != nil || p.Agent.ID != "" {
-		p.Known = true
-		return p, err
+	p = Plan{Planner: pl, by: by, request: r}
+	if r.Key != "" { // a repeated call need not pass what a new agent must; see Admit for two calls at one time
+		p.Agent, err = record.View(ctx, pl.Project.Store, func(tx project.Tx) (record.Run, error) { return keyedBy(tx, by, r.Key) })
+		if err != nil || p.Agent.ID != "" {
+			p.Known = true
+			return p, err
+		}
 	}
 	if len(r.Inline) > 0 {
 		p.Definition, err = definition.Inline(pl.Hosts, r.Inline)
 	} else {
-		p.Definition, err = p.catalog().Find(r.Type)
+		p.Definition, err = pl.Catalog(pl.Dir).Find(r.Type)
 	}
 	if err != nil {
 		return p, err
 	}
-	return pl.drafted(p)
+	return p.drafted()
 }
 
-// drafted returns a plan with what its definition and its request say of the agent.
-func (pl Planner) drafted(p Plan) (Plan, error) {
-	host, err := pl.host(p.Definition, p.by.Host)
+// drafted returns the plan with the agent that definition and request describe.
+func (p Plan) drafted() (Plan, error) {
+	host, err := p.host(p.Definition, p.by.Host)
 	if err != nil {
 		return p, err
 	}
-	p.def = p.Definition.For(pl.Hosts, host.Name)
-	p.chosen = p.def.Shipped() && p.def.Host == host.Name && pl.Host != host.Name
-	p.Agent, err = pl.draft(p, host)
+	p.def = p.Definition.For(p.Hosts, host.Name)
+	p.chosen = p.def.Shipped() && p.def.Host == host.Name && p.Host != host.Name
+	p.Agent, err = p.draft(host)
 	return p, err
 }
 
-// draft returns the record of a plan before anything is checked against the tree.
-func (pl Planner) draft(p Plan, host hosts.Host) (record.Run, error) {
+// draft returns the record of a plan, without any check against the tree.
+func (p Plan) draft(host hosts.Host) (record.Run, error) {
 	r := p.request
-	def, told := pl.lessened(p.def)
-	limits := pl.Bounds.Each
+	def, told := p.lessened(p.def)
+	limits := p.Bounds.Each
 	if limits.Wall = cmp.Or(r.Timeout, def.Timeout, limits.Wall); r.Unlimited {
 		limits.Wall = 0
 	}
@@ -98,16 +118,16 @@ func (pl Planner) draft(p Plan, host hosts.Host) (record.Run, error) {
 	if def.Retries != nil {
 		limits.Retries = *def.Retries
 	}
-	cwd, err := pl.workIn(r.Cwd)
+	cwd, err := p.workIn(r.Cwd)
 	if err != nil {
 		return record.Run{}, err
 	}
 	run := record.Run{
-		ID: pl.Project.NewID("agent"), Session: cmp.Or(r.session, host.On(pl.Machine).NewSession()), Host: host.Name, Type: def.Name,
+		ID: p.Project.NewID("agent"), Session: cmp.Or(r.session, host.SessionID()), Host: host.Name, Type: def.Name,
 		Description: core.OneLine(cmp.Or(r.Description, r.Prompt), 60), Prompt: core.Cut(r.Prompt, record.MaxPrompt),
 		Limits: limits, Key: r.Key, Call: r.Call, Schema: def.ResultSchema, Cwd: cwd,
 		State: core.AgentInitializing, Resumes: r.session != "",
-		Source: def.Source, Digest: p.Definition.Digest(), Checkout: pl.Dir,
+		Source: def.Source, Digest: p.Definition.Digest(), Checkout: p.Dir,
 	}
 	run.Background = lo.FromPtrOr(def.Background, true)
 	if def.MaxChildren != nil {
@@ -119,19 +139,18 @@ func (pl Planner) draft(p Plan, host hosts.Host) (record.Run, error) {
 	if run.On, run.Retries, run.Uncommitted = r.On, r.Retries, r.Uncommitted; run.Elsewhere() {
 		run.Session = "" // the worker's host has it
 	} else if cmp.Or(r.Isolation, def.Isolation) == definition.Worktree {
-		run.Worktree = filepath.Join(record.Folder(pl.Data, run.ID), "worktree")
+		run.Worktree = filepath.Join(record.Folder(p.Data, run.ID), "worktree")
 	}
 	return run, nil
 }
 
-// Continued returns the plan of an agent that goes on with what a host's own subagent of
-// a type did: in its session, if one is given, and with the tools of that type. What is
-// known of no such type only reads.
+// Continued returns the plan of an agent that continues the work of a host's own subagent:
+// in its session, if one is given, and with the tools of its type. An agent of an unknown
+// type only reads.
 func (pl Planner) Continued(by project.Caller, host hosts.Host, agentType, session, goal string, r Request) (Plan, error) {
 	r.session, r.Description = session, strings.TrimSuffix(core.OneLine(goal, 45), continued)+continued
-	catalog := sync.OnceValue(func() definition.Catalog { return pl.Catalog(pl.Dir) })
 	def := definition.Definition{Name: "continued", Host: host.Name, Source: definition.Source{Kind: definition.Call}}
-	role, known := pl.roleOf(host, project.Standing{Agent: agentType}, catalog)
+	role, known := pl.roleOf(host, project.Standing{Agent: agentType})
 	if !known {
 		def.PermissionMode = hosts.Plan
 	}
@@ -139,11 +158,11 @@ func (pl Planner) Continued(by project.Caller, host hosts.Host, agentType, sessi
 		def.Tools = &role.Allowed
 	}
 	def.DisallowedTools = role.Denied
-	return pl.drafted(Plan{by: by, request: r, catalog: catalog, Definition: def})
+	return Plan{Planner: pl, by: by, request: r, Definition: def}.drafted()
 }
 
-// context says how much of its frame's context an agent is given: whether none, and
-// how many characters at most. Goals come first in a context that is cut.
+// context reports whether the agent gets no context of its frame, and otherwise the length
+// limit of the context in characters. A cut context has the goals first.
 func (p Plan) context() (bare bool, most int) {
 	switch p.def.Context {
 	case "none":
@@ -154,4 +173,89 @@ func (p Plan) context() (bare bool, most int) {
 		most = 4_000
 	}
 	return p.request.Bare, most
+}
+
+// A situation is what one transaction reads about the caller of a request.
+type situation struct {
+	asks   asker
+	root   string      // session at the root of the caller's tree; for a shell, the root frame
+	depth  int         // levels of agents from there to the caller, including hosts' own subagents
+	tree   record.Tree // the agents below that root
+	grants []Grant
+	now    core.Millis
+}
+
+// situation reads what a plan depends on. frame is the agent's frame; it is empty until the
+// frame exists.
+func (p Plan) situation(tx project.Tx, caller core.Session, frame string) (s situation, err error) {
+	s.now = p.Project.Now()
+	if s.asks, err = p.askerOf(tx, p.by, caller); err != nil {
+		return s, err
+	}
+	if s.root, s.depth, err = above(tx, caller); err != nil {
+		return s, err
+	}
+	if p.by.Session == "" && p.by.Agent == "" { // a shell has no session of its own
+		if s.root, err = record.RootFrame(tx, frame); err != nil {
+			return s, err
+		}
+	}
+	if s.tree, err = record.Trees.Of(tx, cmp.Or(s.asks.agent.Tree, s.root)); err != nil {
+		return s, err
+	}
+	s.grants, err = ListGrants(tx)
+	return s, err
+}
+
+// decide returns the agent of a plan within a situation: its place in the tree, its mode and
+// its tools, never more than its parent has. It refuses an agent beyond the tree's bounds.
+func (p Plan) decide(s situation) (record.Run, error) {
+	run, parent := p.Agent, s.asks.agent
+	if parent.CancelledBy != "" && !parent.State.Ended() {
+		return run, core.Invalidf("%s has been told to stop, so it may start no other agents", parent.ID).WithHint("say what is done and end")
+	}
+	run.Tree, run.ParentAgent = cmp.Or(parent.Tree, s.root), parent.ID
+	run.Depth = max(s.depth, parent.Depth) + 1
+	run.MaxDepth = p.Bounds.Depth
+	if parent.ID != "" {
+		run.MaxDepth = min(parent.MaxDepth, run.MaxDepth)
+		run.Limits = within(run.Limits, parent)
+	}
+	if err := p.Bounds.refuse(run, parent, s.tree); err != nil {
+		return run, err
+	}
+	run.Mode = ChooseMode(Question{
+		Call: p.request.Mode, Definition: p.def.PermissionMode, Type: p.def.Type, Parent: s.asks.mode,
+		Grant: grantFor(s.grants, p.def, p.Grant, run.Tree, run.Depth, s.now),
+	})
+	return p.permit(run, s), nil
+}
+
+// permit returns the agent with its allowed tools.
+func (p Plan) permit(run record.Run, s situation) record.Run {
+	asks, def := s.asks, p.def
+	run.Foreign = asks.host != run.Host
+	if asks.host == project.CommandLine { // a shell has no host, so the agent is foreign only if a definition chose the host
+		run.Foreign = p.chosen
+	}
+	if !asks.known {
+		run.Warnings = append(slices.Clip(run.Warnings), "flame does not know the permissions of the calling agent, so this agent only reads")
+	}
+	asked := p.request.Tools
+	if asked != nil {
+		asked = lo.ToPtr(p.Hosts.Spell(*asked, run.Host))
+	}
+	run.Tools = asks.agent.Tools.With(asks.agent.Passes).Within(asks.role).For(p.Hosts, run.Host).
+		Only(def.Tools).Only(asked).Without(def.DisallowedTools...)
+	run.Passes = passes(s.grants, def, s.now)
+	if def.MaxDepth != nil {
+		run.MaxDepth = min(run.MaxDepth, run.Depth+*def.MaxDepth)
+	}
+	if def.MaxChildren != nil && *def.MaxChildren == 0 {
+		run.MaxDepth = run.Depth
+	}
+	if run.Depth >= run.MaxDepth {
+		run.Tools = run.Tools.Without(p.Hosts.SpawnTools()...)
+	}
+	return run
 }

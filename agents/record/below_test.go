@@ -1,6 +1,7 @@
 package record
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -53,7 +54,7 @@ func newStore(t *testing.T, f func(tx project.Tx) error) project.Store {
 	return s
 }
 
-func TestTheAgentsBelowOneAreFoundWithoutTheOthers(t *testing.T) {
+func TestTheAgentsBelowAnAgentAreFoundWithoutReadingOthers(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, func(tx project.Tx) error {
 		for i, run := range []Run{
@@ -74,25 +75,39 @@ func TestTheAgentsBelowOneAreFoundWithoutTheOthers(t *testing.T) {
 	})
 	ids, decoded := below(t, s, "agent-top")
 	assert.Equal(t, []string{"agent-aa", "agent-b", "agent-a"}, ids)
-	assert.Equal(t, 4, decoded, "only they are read")
+	assert.Equal(t, 4, decoded, "it reads only their records")
 	ids, _ = below(t, s, "agent-to")
 	assert.Equal(t, []string{"agent-t"}, ids)
 	ids, _ = below(t, s, "agent-b")
 	assert.Empty(t, ids)
 }
 
-// Agents of before have nothing that names those they started.
-func TestTheAgentsBelowAnOlderOneAreFound(t *testing.T) {
+// Agents of older versions have no list of their children.
+func TestTheAgentsBelowOlderAgentsAreFound(t *testing.T) {
 	t.Parallel()
+	const chain = 2_000
 	s := newStore(t, func(tx project.Tx) error {
-		for i, run := range []Run{{ID: "agent-top"}, {ID: "agent-a", ParentAgent: "agent-top"}, {ID: "agent-other"}} {
+		older := []Run{
+			{ID: "agent-top"}, {ID: "agent-a", ParentAgent: "agent-top"}, {ID: "agent-other"}, {ID: "agent-self", ParentAgent: "agent-self"},
+			{ID: "agent-x", ParentAgent: "agent-y"}, {ID: "agent-y", ParentAgent: "agent-x"}, {ID: "agent-0"},
+		}
+		for i := range chain {
+			older = append(older, Run{ID: fmt.Sprint("agent-", i+1), ParentAgent: fmt.Sprint("agent-", i)})
+		}
+		for i, run := range older {
 			run.CreatedAt = core.Millis(i)
 			if err := Runs.Save(tx, run.ID, run); err != nil {
 				return err
 			}
 		}
-		return Enrol(tx, Run{ID: "agent-b", ParentAgent: "agent-top", CreatedAt: 5})
+		return Enrol(tx, Run{ID: "agent-b", ParentAgent: "agent-top", CreatedAt: 2 * chain})
 	})
-	ids, _ := below(t, s, "agent-top")
-	assert.Equal(t, []string{"agent-b", "agent-a"}, ids)
+	for id, want := range map[string][]string{"agent-top": {"agent-b", "agent-a"}, "agent-self": {}, "agent-x": {"agent-y"}, "agent-other": {}} {
+		ids, _ := below(t, s, id)
+		assert.Equal(t, want, ids, id)
+	}
+	_, decoded := below(t, s, "agent-0")
+	assert.Less(t, decoded, 2*chain+10, "all records are read once")
+	ids, _ := below(t, s, "agent-0")
+	assert.Len(t, ids, chain)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/samber/lo"
 
@@ -13,79 +14,76 @@ import (
 	"flame/project"
 )
 
-// List returns all agents, those started last first.
+// List returns all agents, the newest first.
 func List(tx project.Tx) ([]Run, error) {
 	runs, err := Runs.All(tx)
 	slices.SortFunc(runs, NewestFirst)
 	return runs, err
 }
 
-// NewestFirst compares agents by when they were started.
+// NewestFirst compares agents by their start, the latest first.
 func NewestFirst(x, y Run) int {
 	return cmp.Or(cmp.Compare(y.CreatedAt, x.CreatedAt), cmp.Compare(x.ID, y.ID))
 }
 
-// Filter returns those of the agents that run, or that have ended; all for another
-// word.
+// Filter returns the running agents for "running", the ended ones for "ended", and all agents
+// for any other word.
 func Filter(all []Run, which string) []Run {
-	switch which {
-	case "running":
-		return slices.DeleteFunc(slices.Clone(all), func(run Run) bool { return run.State.Ended() })
-	case "ended":
-		return slices.DeleteFunc(slices.Clone(all), func(run Run) bool { return !run.State.Ended() })
+	if which != "running" && which != "ended" {
+		return all
 	}
-	return all
+	return lo.Filter(all, func(run Run, _ int) bool { return run.State.Ended() == (which == "ended") })
 }
 
-// AtWork returns the agents that are at work.
-func AtWork(tx project.Tx) (runs []Run, err error) {
+// AtWork returns the agents that have not ended.
+func AtWork(tx project.Tx) ([]Run, error) {
 	ids, err := Living.IDs(tx, "")
+	return those(tx, ids, err, func(run Run) bool { return !run.State.Ended() })
+}
+
+// Unsettled returns the agents that have not ended or whose end is not fully handled.
+func Unsettled(tx project.Tx) ([]Run, error) {
+	ids, err := Living.IDs(tx, "")
+	return those(tx, ids, err, func(Run) bool { return true })
+}
+
+// JustEnded returns the agents that ended within a time before now, up to a day.
+func JustEnded(tx project.Tx, now, within core.Millis) ([]Run, error) {
+	ids, err := justEnded(tx, now, within)
+	return those(tx, ids, err, func(run Run) bool { return run.State.Ended() })
+}
+
+// those returns the wanted agents among the given ids; err is the error of finding the ids.
+func those(tx project.Tx, ids []string, err error, wanted func(Run) bool) (runs []Run, _ error) {
 	if err != nil {
 		return nil, err
 	}
+	known, err := Runs.At(tx, ids)
 	for _, id := range ids {
-		var run Run
-		if known, err := Runs.Load(tx, id, &run); err != nil {
-			return nil, err
-		} else if known && !run.State.Ended() {
-			runs = append(runs, run)
-		}
-	}
-	return runs, nil
-}
-
-// JustEnded returns the agents that ended at most so long before now, up to a day.
-func JustEnded(tx project.Tx, now, within core.Millis) (runs []Run, err error) {
-	ids, err := justEnded(tx, now, within)
-	for _, id := range ids {
-		var run Run
-		if known, err := Runs.Load(tx, id, &run); err != nil {
-			return nil, err
-		} else if known && run.State.Ended() {
+		if run, is := known[id]; is && wanted(run) {
 			runs = append(runs, run)
 		}
 	}
 	return runs, err
 }
 
-// ByKey returns the agent that a session started under an idempotency key; zero
-// without one.
+// ByKey returns the agent that a session started under an idempotency key; zero if there is
+// none.
 func ByKey(tx project.Tx, session, key string) (run Run, err error) {
-	var id string
-	if known, err := Keys.Load(tx, keyOf(session, key), &id); !known || err != nil {
+	id, known, err := Keys.Get(tx, keyOf(session, key))
+	if !known || err != nil {
 		return run, err
 	}
-	_, err = Runs.Load(tx, id, &run)
-	return run, err
+	return Runs.Of(tx, id)
 }
 
 func keyOf(session, key string) string { return session + "/" + key }
 
-// Find returns the record of an agent; a prefix of its id will do where only one has
-// it.
+// Find returns the record of an agent by its id, or by a prefix that only one id has.
 func Find(tx project.Tx, id string) (run Run, err error) {
 	id = strings.TrimSpace(id)
-	if known, err := Runs.Load(tx, id, &run); known || err != nil {
+	run, known, err := Runs.Get(tx, id)
+	if known || err != nil {
 		return run, err
 	}
 	var like []string
@@ -98,36 +96,33 @@ func Find(tx project.Tx, id string) (run Run, err error) {
 	}
 	switch len(like) {
 	case 1:
-		_, err = Runs.Load(tx, like[0], &run)
-		return run, err
+		return Runs.Of(tx, like[0])
 	case 0:
 		return run, core.NotFoundf("there is no agent %q", id).WithHint("%s shows those there are", op.AgentList)
 	}
 	return run, core.Invalidf("%q could be %s", id, core.List(like)).WithHint("give the whole id")
 }
 
-// AgentOf returns the agent that a caller is; zero for a user's own session.
+// AgentOf returns the agent that makes a call; zero for a user's session.
 func AgentOf(tx project.Tx, by project.Caller, session string) (run Run, err error) {
-	id := by.Agent // what the process says goes before the call: a model can write that
+	id := by.Agent // the process takes precedence over the call, which a model can write
 	if id == "" {
-		if _, err = Sessions.Load(tx, session, &id); err != nil || id == "" {
+		if id, err = Sessions.Of(tx, session); err != nil || id == "" {
 			return run, err
 		}
 	}
-	_, err = Runs.Load(tx, id, &run)
-	return run, err
+	return Runs.Of(tx, id)
 }
 
-// AssignmentOf returns what an agent was told.
-func AssignmentOf(ctx context.Context, s project.Store, id string) (told Assignment, err error) {
-	err = s.View(ctx, func(tx project.Tx) error {
-		known, err := Assignments.Load(tx, id, &told)
+// AssignmentOf returns an agent's assignment.
+func AssignmentOf(ctx context.Context, s project.Store, id string) (Assignment, error) {
+	return View(ctx, s, func(tx project.Tx) (Assignment, error) {
+		told, known, err := Assignments.Get(tx, id)
 		if err == nil && !known {
-			err = core.NotFoundf("what %s was told is not known any more", id).WithHint("start another agent with %s", op.Spawn)
+			err = core.NotFoundf("the task of %s is gone", id).WithHint("start another agent with %s", op.Spawn)
 		}
-		return err
+		return told, err
 	})
-	return told, err
 }
 
 // RootFrame returns the root of a frame's tree.
@@ -137,4 +132,73 @@ func RootFrame(tx project.Tx, frame string) (string, error) {
 		return frame, err
 	}
 	return above[len(above)-1].ID, nil
+}
+
+// IsBelow reports whether an agent is below another, at any depth.
+func IsBelow(tx project.Tx, run Run, id string) (below bool, err error) {
+	for seen := map[string]bool{}; run.ParentAgent != "" && !seen[run.ParentAgent] && err == nil; {
+		if run.ParentAgent == id {
+			return true, nil
+		}
+		seen[run.ParentAgent] = true
+		run, err = Runs.Of(tx, run.ParentAgent)
+	}
+	return false, err
+}
+
+// MayDirect returns an error if an agent wants to direct an agent that it did not start. A
+// user's session may direct all agents.
+func MayDirect(tx project.Tx, by project.Caller, run Run) error {
+	caller, err := AgentOf(tx, by, by.Session)
+	if err != nil || caller.ID == "" {
+		return err
+	}
+	started, err := IsBelow(tx, run, caller.ID)
+	if err == nil && !started {
+		err = core.Invalidf("%s was not started by %s", run.ID, caller.ID).WithHint("only the agent that started another one may stop it or hand over to it")
+	}
+	return err
+}
+
+// Below returns the agents below an agent, at any depth, the newest first.
+func Below(tx project.Tx, id string) (below []Run, err error) {
+	top, err := Find(tx, id)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{top.ID: true} // the records may contain a cycle
+	older := sync.OnceValues(func() (map[string][]Run, error) {
+		all, err := List(tx)
+		return lo.GroupBy(all, func(run Run) string { return run.ParentAgent }), err
+	})
+	for parents := []string{top.ID}; len(parents) > 0; parents = parents[1:] {
+		children, err := childrenOf(tx, parents[0], older)
+		if err != nil {
+			return nil, err
+		}
+		for _, run := range children {
+			if !seen[run.ID] {
+				seen[run.ID] = true
+				below, parents = append(below, run), append(parents, run.ID)
+			}
+		}
+	}
+	slices.SortFunc(below, NewestFirst)
+	return below, nil
+}
+
+// childrenOf returns an agent's children. Agents of older versions have no list of their
+// children; older returns the agents by their parents, from all records.
+func childrenOf(tx project.Tx, id string, older func() (map[string][]Run, error)) ([]Run, error) {
+	own := id + "/"
+	entries, err := Children.IDs(tx, own)
+	if err != nil {
+		return nil, err
+	}
+	if len(entries) == 0 || entries[0] != own {
+		all, err := older()
+		return all[id], err
+	}
+	ids := lo.Map(entries[1:], func(entry string, _ int) string { return strings.TrimPrefix(entry, own) })
+	return those(tx, ids, nil, func(Run) bool { return true })
 }

@@ -1,50 +1,58 @@
-// Package record holds the records that agents are kept in, and finds them. It knows
-// nothing of how agents come to what stands there.
+// Package record stores and finds the records of agents, of handoffs to them and of their
+// results. It starts and ends no agents.
 package record
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
+	"os"
 	"path/filepath"
+	"slices"
 
-	"flame/agents/carry"
 	"flame/agents/changes"
 	"flame/agents/definition"
+	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
+	"flame/project/usage"
 )
 
-// The kinds of records that agents are kept in.
+// The kinds of records about agents.
 const (
 	Runs     project.Kind[Run]    = "agent"         // by subagent_id
-	Living   project.Kind[Live]   = "agent_live"    // by subagent_id; gone once all about its end is done
+	Living   project.Kind[Live]   = "agent_live"    // by subagent_id; deleted once the end of the agent is fully handled
 	Trees    project.Kind[Tree]   = "agent_tree"    // by the session at the root
 	Sessions project.Kind[string] = "agent_session" // a subagent_id, by its session
 	Keys     project.Kind[string] = "agent_key"     // a subagent_id, by parent session and idempotency key
 
-	recent project.Kind[core.Millis] = "agent_recent" // when agents ended, of the last day, by subagent_id
+	recent project.Kind[core.Millis] = "agent_recent" // end times of the last day, by subagent_id
 
-	// Children has nothing but ids, so that the agents that one started are found without
-	// reading all: "<agent>/" and "<agent>/<child>" for each of them. Older agents have none.
+	// Children has only ids: "<agent>/" and "<agent>/<child>" for each child. They let flame
+	// find the children of an agent without reading all records. Older agents have no such
+	// ids.
 	Children project.Kind[struct{}] = "agent_child"
 
 	Assignments project.Kind[Assignment] = "agent_assignment" // by subagent_id
 
-	// Untold has why an agent elsewhere is to stop whose worker could not be told, by subagent_id.
+	// Untold stores why an agent elsewhere must stop if flame could not tell its worker, by
+	// subagent_id.
 	Untold project.Kind[string] = "agent_untold"
 )
 
-// An Assignment is what an agent is told, beside what its definition says. It may
-// be long, so it is kept apart from the agent's record.
+// An Assignment is an agent's task with its context. It may be long, so it is not part of the
+// agent's record.
 type Assignment struct {
-	Task    string          `json:"task"`              // as it was asked
-	Context string          `json:"context,omitempty"` // of its frame, when it was asked
-	Inline  json.RawMessage `json:"inline,omitempty"`  // its definition, where the call brought that along
+	Task    string          `json:"task"`              // as the caller wrote it
+	Context string          `json:"context,omitempty"` // of its frame, at the time of the request
+	Inline  json.RawMessage `json:"inline,omitempty"`  // its definition, if it was part of the call
 
 	Definition *definition.Definition `json:"definition,omitempty"` // of an agent that another machine asked for
-	Base       *carry.Base            `json:"base,omitempty"`       // that an agent elsewhere begins from, once it was given
+	Base       *changes.Base          `json:"base,omitempty"`       // the state from which an agent elsewhere begins, once Give has run
 }
 
-// A Tree is what was spawned below one user's session.
+// A Tree counts the agents below one user's session.
 type Tree struct {
 	Total   int      `json:"total"`
 	Live    []string `json:"live,omitempty"` // ids of agents that are not final
@@ -55,5 +63,186 @@ type Tree struct {
 // Folder returns the path of an agent's own folder in a project's data folder.
 func Folder(data, id string) string { return filepath.Join(data, "agents", id) }
 
-// Patch returns the path of what an agent changed in a worktree of its own.
+// Patch returns the path of the patch with an agent's changes in its own worktree.
 func Patch(data, id string) string { return filepath.Join(Folder(data, id), changes.PatchFile) }
+
+// A Live is an agent that is not settled yet.
+type Live struct {
+	Starter    supervise.Process `json:"starter,omitzero"`    // process that asked for it
+	Supervisor supervise.Process `json:"supervisor,omitzero"` // zero until it has started
+	Worker     supervise.Process `json:"worker,omitzero"`     // worker that runs it for another machine and ends with it
+	Again      int               `json:"again,omitempty"`     // how often flame restarted the follower of an agent elsewhere
+	Since      core.Millis       `json:"since"`
+	Told       core.Millis       `json:"told,omitempty"`   // time of the last event about its progress
+	Warned     bool              `json:"warned,omitempty"` // the event about the nearly used budget was written
+}
+
+// How long an agent may have no supervisor after the request, in ms: while the requesting
+// process lives, and after that process was killed.
+const (
+	startPatience   = core.Millis(30_000)
+	starterPatience = core.Millis(3_000)
+)
+
+// Watched reports whether an agent has a living supervisor, or may still get one.
+func (l Live) Watched(now core.Millis) bool {
+	switch {
+	case !l.Supervisor.Here() || !l.Starter.Here():
+		return now-max(l.Since, l.Told) < elsewherePatience
+	case l.Supervisor.PID != 0:
+		return l.Supervisor.Alive()
+	case l.Starter == supervise.Self() || l.Starter.Alive():
+		return now-l.Since < startPatience
+	}
+	return now-l.Since < starterPatience
+}
+
+// elsewherePatience is how long flame leaves an agent alone that another container started:
+// this container cannot see whether its supervisor lives.
+const elsewherePatience = core.Millis(6 * 3_600_000)
+
+// View returns the result of f, which reads in one transaction.
+func View[T any](ctx context.Context, s project.Store, f func(tx project.Tx) (T, error)) (found T, err error) {
+	err = s.View(ctx, func(tx project.Tx) error {
+		found, err = f(tx)
+		return err
+	})
+	return found, err
+}
+
+// Change applies f to an agent's record in one transaction. It does not call f for a final
+// record.
+func Change(ctx context.Context, s project.Store, id string, f func(tx project.Tx, run *Run) error) (run Run, err error) {
+	err = s.Update(ctx, func(tx project.Tx) error {
+		if run, err = Find(tx, id); err != nil || run.State.Ended() {
+			return err
+		}
+		if err := f(tx, &run); err != nil {
+			return err
+		}
+		return Runs.Save(tx, run.ID, run)
+	})
+	return run, err
+}
+
+// Enrol writes the records of a new agent. From then on the agent counts in its tree.
+func Enrol(tx project.Tx, run Run) error {
+	t, err := Trees.Of(tx, run.Tree)
+	if err != nil {
+		return err
+	}
+	t.Total++
+	t.Live = append(t.Live, run.ID)
+	live := Live{Starter: supervise.Self(), Since: run.CreatedAt}
+	if run.For != "" {
+		live.Worker = live.Starter
+	}
+	err = errors.Join(
+		Trees.Save(tx, run.Tree, t),
+		Runs.Save(tx, run.ID, run),
+		Living.Save(tx, run.ID, live),
+		Children.Save(tx, run.ID+"/", struct{}{}),
+	)
+	if run.Session != "" {
+		err = errors.Join(err, Sessions.Save(tx, run.Session, run.ID))
+	}
+	if run.ParentAgent != "" {
+		err = errors.Join(err, Children.Save(tx, run.ParentAgent+"/"+run.ID, struct{}{}))
+	}
+	if run.Key != "" {
+		err = errors.Join(err, Keys.Save(tx, keyOf(run.ParentSession, run.Key), run.ID))
+	}
+	return err
+}
+
+// Leave removes an ended agent from the running agents of its tree.
+func Leave(tx project.Tx, run Run) error {
+	t, err := Trees.Of(tx, run.Tree)
+	if err != nil {
+		return err
+	}
+	t.Live = slices.DeleteFunc(t.Live, func(live string) bool { return live == run.ID })
+	if err := Trees.Save(tx, run.Tree, t); err != nil {
+		return err
+	}
+	ended, err := justEnded(tx, run.EndedAt, recentTime)
+	if err != nil {
+		return err
+	}
+	ids, err := recent.IDs(tx, "")
+	for _, id := range ids {
+		if !slices.Contains(ended, id) {
+			err = errors.Join(err, recent.Delete(tx, id))
+		}
+	}
+	return errors.Join(err, recent.Save(tx, run.ID, run.EndedAt))
+}
+
+// recentTime is how long flame keeps the ids of ended agents, in ms.
+const recentTime = core.Millis(24 * 60 * 60_000)
+
+// justEnded returns the ids of agents that ended within a time before now.
+func justEnded(tx project.Tx, now, within core.Millis) (ids []string, err error) {
+	err = recent.Each(tx, func(id string, at core.Millis) error {
+		if now-at < within && at-now < within { // a clock that jumped back must not keep ids forever
+			ids = append(ids, id)
+		}
+		return nil
+	})
+	return ids, err
+}
+
+// Spend adds the usage of an agent since its last report to its tree and to its frames. The
+// usage of its host's own subagents counts for its frame until flame knows these subagents.
+// Then they have their own frames, and Spend subtracts their usage from the agent's frame.
+func Spend(s *project.Step, run *Run, p supervise.Progress) error {
+	t, err := Trees.Of(s.Tx, run.Tree)
+	if err != nil {
+		return err
+	}
+	t.Tokens += p.Tokens() - run.Progress.Tokens()
+	t.CostUSD += p.Cost() - run.Progress.Cost()
+	if run.Elsewhere() { // its worker's machine charges the frames
+		return Trees.Save(s.Tx, run.Tree, t)
+	}
+	session := cmp.Or(run.Session, p.Session)
+	if !run.Apart && session != "" {
+		own, err := s.Tx.FindSessions(project.SessionQuery{Tracked: true, Parent: session, Limit: 1})
+		if err != nil {
+			return err
+		}
+		run.Apart = len(own) > 0
+	}
+	if run.Charged == (core.Usage{}) { // nothing was charged, or an older version of flame did not record it
+		run.Charged = run.Progress.Used()
+	}
+	charged := p.Used()
+	if run.Apart {
+		charged = p.Usage
+	}
+	used := charged.Minus(run.Charged)
+	run.Charged = charged
+	return errors.Join(Trees.Save(s.Tx, run.Tree, t), usage.AddSupervised(s, session, run.Frame, used, p.Turns-run.Progress.Turns))
+}
+
+// Tell appends an event of an agent.
+func Tell(tx project.Tx, now core.Millis, run Run, kind string, data map[string]any) error {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	_, err = tx.AppendEvent(core.Event{
+		V: core.EventVersion, TS: now, Event: kind, Session: run.Session, ParentSession: run.ParentSession,
+		Frame: run.Frame, SubagentID: run.ID, Depth: run.Depth, Host: run.Host, Data: raw,
+	})
+	return err
+}
+
+// Machine returns the name of this machine, for logs of several machines put together.
+func Machine() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "" // events may lack it
+	}
+	return name
+}

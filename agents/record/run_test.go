@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents/definition"
-	"flame/agents/permission"
 	"flame/core"
 	"flame/hosts"
 )
@@ -19,7 +18,7 @@ func TestARecordOfTheFirstVersionIsRead(t *testing.T) {
 	t.Parallel()
 	want := Run{
 		ID: "agent-a", Tree: "s", ParentSession: "s", ParentAgent: "agent-b", Session: "own", Frame: "frame-1", Depth: 2, Host: "opencode", Type: "builder",
-		Source: definition.Source{Kind: definition.Builtin}, Digest: "d1", Prompt: "build", Mode: permission.Choice{Effective: hosts.Plan, CappedBy: "parent"},
+		Source: definition.Source{Kind: definition.Builtin}, Digest: "d1", Prompt: "build", Mode: Choice{Effective: hosts.Plan, CappedBy: "parent"},
 		Passes: []string{"Bash"}, MaxDepth: 3, Call: "call-1", Key: "k", Schema: json.RawMessage(`{"type":"object"}`), State: core.AgentCompleted,
 		Made: map[string]string{"a.txt": "h"}, CreatedAt: 7,
 	}
@@ -37,5 +36,5 @@ func TestARecordOfTheFirstVersionIsRead(t *testing.T) {
 	var again Run
 	require.NoError(t, json.Unmarshal(raw, &again))
 	assert.Equal(t, want, again)
-	assert.Equal(t, []string{`"subagent_id":`}, regexp.MustCompile(`"\w+_\w+":`).FindAllString(string(raw), -1), "names are written one way")
+	assert.Equal(t, []string{`"subagent_id":`}, regexp.MustCompile(`"\w+_\w+":`).FindAllString(string(raw), -1), "Save writes only the present names")
 }

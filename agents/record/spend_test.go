@@ -10,12 +10,12 @@ import (
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
-	"flame/project/projecttest"
+	"flame/tests/projecttest"
 )
 
 // A gateway may measure what a subagent of the host's own used before flame hears of that
 // subagent, on a busy machine: then its frame has it, and the agent's must not.
-func TestWhatSubagentsUsedIsChargedOnce(t *testing.T) {
+func TestUsageOfSubagentsIsChargedOnce(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	frame := f.Push(projecttest.Host("s"), "the agent's")
@@ -36,13 +36,13 @@ func TestWhatSubagentsUsedIsChargedOnce(t *testing.T) {
 	}
 	used := func(tokens int64) core.Usage { return core.Usage{TokensIn: tokens} }
 	assert.EqualValues(t, 100, spend(supervise.Progress{Turns: 1, Usage: used(100)}))
-	assert.EqualValues(t, 110, spend(supervise.Progress{Turns: 1, Usage: used(100), Below: used(10)}), "of a subagent that nobody knows")
+	assert.EqualValues(t, 110, spend(supervise.Progress{Turns: 1, Usage: used(100), Below: used(10)}), "this is the usage of an unknown subagent")
 	require.NoError(t, f.Store.Update(f.Ctx, func(tx project.Tx) error {
 		return tx.SaveSession(core.Session{ID: "c", Parent: "a", Host: "claude-code", State: core.SessionActive, Tracked: true})
 	}))
 	assert.EqualValues(t, 200, spend(supervise.Progress{Turns: 2, Usage: used(200), Below: used(10)}))
 	require.NoError(t, f.Store.Update(f.Ctx, func(tx project.Tx) error { return tx.DeleteSession("c") }))
-	assert.EqualValues(t, 300, spend(supervise.Progress{Turns: 3, Usage: used(300), Below: used(20)}), "it was known once")
+	assert.EqualValues(t, 300, spend(supervise.Progress{Turns: 3, Usage: used(300), Below: used(20)}), "the subagent was known before")
 }
 
 func TestAnAgentOfAnOlderFlameIsNotChargedAgain(t *testing.T) {

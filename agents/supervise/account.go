@@ -1,13 +1,17 @@
 package supervise
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"hash/fnv"
+	"io"
+	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"time"
+	"sync"
+
+	"github.com/samber/lo"
 
 	"flame/core"
 	"flame/core/op"
@@ -53,7 +57,11 @@ func (a *account) note(m core.Message) {
 	case core.RoleAssistant:
 		a.listen(m)
 	case core.RoleUser:
-		a.learn(m)
+		for _, part := range m.Parts {
+			if part.Type == core.PartToolResult {
+				a.repeats.result(part)
+			}
+		}
 	}
 	if m.Error != "" {
 		a.failed, a.done = m.Error, true
@@ -99,17 +107,12 @@ func (a *account) listen(m core.Message) {
 	}
 }
 
-// learn records what tools answered.
-func (a *account) learn(m core.Message) {
-	for _, part := range m.Parts {
-		if part.Type == core.PartToolResult {
-			a.repeats.result(part)
-		}
-	}
-}
-
 // hear records what the host says about the session itself.
 func (a *account) hear(n core.AgentNote) {
+	if n.Total != (core.Usage{}) {
+		n.Turn = n.Turn.Add(n.Total.Minus(a.SessionUsage))
+		a.SessionUsage = n.Total
+	}
 	if n.Turn != (core.Usage{}) && !a.Metered {
 		calls := a.Usage.ToolCalls
 		a.sure = a.sure.Add(n.Turn)
@@ -119,7 +122,9 @@ func (a *account) hear(n core.AgentNote) {
 		a.counted += n.Thinking
 		a.Thinking = a.counted
 	}
-	a.refuse(n.Refused)
+	if len(n.Refused) > 0 {
+		a.refused = lo.Union(a.refused, n.Refused)
+	}
 	a.SessionUSD = max(a.SessionUSD, n.TreeCostUSD)
 	if !a.Metered {
 		a.TreeUSD = max(a.SessionUSD-a.spent, 0)
@@ -138,16 +143,7 @@ func (a *account) hear(n core.AgentNote) {
 	}
 }
 
-// refuse records tools that the agent was not allowed to use.
-func (a *account) refuse(tools []string) {
-	for _, tool := range tools {
-		if !slices.Contains(a.refused, tool) {
-			a.refused = append(a.refused, tool)
-		}
-	}
-}
-
-// The reasons to stop an agent for what it used.
+// The reasons to stop an agent for its usage.
 const (
 	TokenBudget = "token budget"
 	CostBudget  = "cost budget"
@@ -159,8 +155,7 @@ func OverBudget(reason string) bool {
 	return reason == TokenBudget || reason == CostBudget || reason == TreeBudget
 }
 
-// UsedUp returns the reason to stop an agent that has used its budget, or "" while there
-// is none.
+// UsedUp returns the reason to stop an agent that has used its budget, or "" if it has not.
 func (l Limits) UsedUp(p Progress) string {
 	switch {
 	case l.Tokens > 0 && p.Tokens() >= l.Tokens:
@@ -171,8 +166,7 @@ func (l Limits) UsedUp(p Progress) string {
 	return ""
 }
 
-// over returns the reason to stop the agent for exceeding a limit, or "" while
-// there is none.
+// over returns the reason to stop the agent for exceeding a limit, or "" if it exceeds none.
 func (a *account) over(l Limits) string {
 	if used := l.UsedUp(a.Progress); used != "" {
 		return used
@@ -194,13 +188,20 @@ type repeats struct {
 	seen  map[uint64]bool
 }
 
-// waiting reports whether a tool is called repeatedly for good reason.
-func waiting(tool string) bool {
-	return strings.HasSuffix(tool, string(op.AgentWait)) || strings.HasSuffix(tool, string(op.AgentStatus))
+// waiting reports whether a call is repeated for good reason. A call of another tool through
+// flame_more names that tool in its arguments.
+func waiting(part core.Part) bool {
+	called := part.Tool
+	if strings.HasSuffix(called, string(op.More)) {
+		var in struct{ Tool string }
+		_ = json.Unmarshal(part.Input, &in) // without a name it is no waiting
+		called = in.Tool
+	}
+	return strings.HasSuffix(called, string(op.AgentWait)) || strings.HasSuffix(called, string(op.AgentStatus))
 }
 
 func (r *repeats) call(part core.Part) {
-	if waiting(part.Tool) {
+	if waiting(part) {
 		return
 	}
 	key := digest(part.Tool, canonical(part.Input))
@@ -226,14 +227,12 @@ func (r *repeats) fresh(key uint64) {
 // canonical returns JSON with sorted members; anything else stays as it is.
 func canonical(raw json.RawMessage) string {
 	var v any
-	if json.Unmarshal(raw, &v) != nil {
-		return string(raw)
+	if json.Unmarshal(raw, &v) == nil {
+		if sorted, err := json.Marshal(v); err == nil {
+			return string(sorted)
+		}
 	}
-	sorted, err := json.Marshal(v)
-	if err != nil {
-		return string(raw)
-	}
-	return string(sorted)
+	return string(raw)
 }
 
 func digest(kind, text string) uint64 {
@@ -242,22 +241,104 @@ func digest(kind, text string) uint64 {
 	return h.Sum64()
 }
 
-// tick records when the host last printed.
-func (a *account) tick(now time.Time) { a.LastLine = core.MillisOf(now) }
-
 // Reread returns an agent's progress and last words from its output, in a
-// session that had cost spent USD before.
-func Reread(dir string, spent float64, read func(line []byte) core.Message) (Progress, string) {
+// session that had cost spent USD, and used that much, before.
+func Reread(dir string, spent float64, used core.Usage, read func(line []byte) core.Message) (Progress, string) {
 	output, err := newTail(filepath.Join(dir, OutputFile))
 	if err != nil {
 		return Progress{}, ""
 	}
 	defer output.close()
-	a := account{spent: spent}
+	a := account{spent: spent, Progress: Progress{SessionUsage: used}}
 	for more := true; more && err == nil; {
 		more, err = output.lines(func(line []byte) { a.note(read(line)) })
 	}
 	p := a.Progress
 	p.Text = ""
 	return p, a.Text
+}
+
+// maxLine bounds a line in bytes; longer ones are skipped. Tools' answers of
+// several MB are common.
+const maxLine = 16 << 20
+
+// maxBite bounds what one look reads, in bytes, so that a flood does not keep
+// the supervisor from its timers.
+const maxBite = 4 << 20
+
+// A tail returns the lines by which a file grows.
+type tail struct {
+	file  *os.File
+	rest  []byte // of a line without a newline yet
+	skips bool   // the line is too long: the rest of it is skipped
+}
+
+func newTail(path string) (*tail, error) {
+	file, err := Open(path)
+	return &tail{file: file}, err
+}
+
+func (t *tail) close() { _ = t.file.Close() } // it was only read
+
+// lines yields the complete lines that were added since the last call, at most about maxBite
+// bytes, and reports whether there are more.
+func (t *tail) lines(give func(line []byte)) (more bool, err error) {
+	bite, err := io.ReadAll(io.LimitReader(t.file, maxBite))
+	if err != nil {
+		return false, err
+	}
+	more = len(bite) == maxBite
+	for {
+		line, after, ended := bytes.Cut(bite, []byte{'\n'})
+		if !ended {
+			t.keep(bite)
+			return more, nil
+		}
+		if t.keep(line); !t.skips && len(bytes.TrimSpace(t.rest)) > 0 {
+			give(t.rest)
+		}
+		t.rest, t.skips, bite = nil, false, after
+	}
+}
+
+// keep appends to the incomplete line.
+func (t *tail) keep(part []byte) {
+	switch {
+	case t.skips:
+	case len(t.rest)+len(part) > maxLine:
+		t.rest, t.skips = nil, true
+	default:
+		t.rest = append(t.rest, part...)
+	}
+}
+
+// A Meter has the usage of an agent's requests as a gateway measures it. Flame then ignores
+// the usage in the agent's output.
+type Meter struct {
+	// Close ends the gateway after the host has ended; then all usage has been measured.
+	Close func()
+
+	mu         sync.Mutex
+	own, below core.Usage
+}
+
+// Add adds the usage of one request, by the agent itself or by a subagent of its host.
+func (m *Meter) Add(used core.Usage, below bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if below {
+		m.below = m.below.Add(used)
+	} else {
+		m.own = m.own.Add(used)
+	}
+}
+
+// measure adopts the usage measured so far.
+func (a *account) measure(m *Meter) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	a.Progress = a.MeteredAs(Progress{Usage: m.own, Below: m.below})
 }

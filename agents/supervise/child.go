@@ -1,16 +1,18 @@
 package supervise
 
 import (
-	"errors"
-	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"flame/core"
+	"flame/local/place"
 )
 
 // A child is one process of the host.
@@ -35,8 +37,9 @@ func (s *Supervisor) start(command []string, prompt string) (*child, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir, cmd.Env = s.Job.Cwd, s.environment()
 	cmd.Stdout, cmd.Stderr, cmd.Stdin = stdout, stderr, strings.NewReader(prompt)
-	cmd.SysProcAttr = bound()
-	cmd.WaitDelay = 5 * time.Second // something else may hold what the host was to read
+	cmd.SysProcAttr = place.Bound(syscall.SIGKILL) // elsewhere than on Linux, its keeper or the recovery ends it
+	cmd.SysProcAttr.Setpgid = true
+	cmd.WaitDelay = 5 * time.Second // another process may hold the host's stdin open
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -52,15 +55,19 @@ func appendTo(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 }
 
-// environment returns the supervisor's own environment without what the host
-// must not get, with what it must, and with the agent's mark.
+// environment returns the supervisor's own environment without the variables that the host
+// must not get, with those of the job, and with the agent's mark.
 func (s *Supervisor) environment() []string {
-	env := slices.DeleteFunc(os.Environ(), func(variable string) bool {
-		name, _, _ := strings.Cut(variable, "=")
-		return slices.Contains(s.Job.Unset, name)
-	})
 	// OpenCode takes its folder from PWD (observed).
-	return append(append(env, s.Job.Env...), "PWD="+s.Job.Cwd, core.AgentVariable+"="+s.Job.ID)
+	return append(append(environment(s.Job.Unset...), s.Job.Env...), "PWD="+s.Job.Cwd, core.AgentVariable+"="+s.Job.ID)
+}
+
+// environment returns this process's own environment without some variables.
+func environment(unset ...string) []string {
+	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return slices.Contains(unset, name)
+	})
 }
 
 // exit returns the status of a finished process, or -1 if a signal ended it.
@@ -76,31 +83,22 @@ const maxStderr = 4_000
 
 // lastErrors returns the end of what the host wrote to stderr.
 func lastErrors(dir string) string {
-	file, err := openFile(filepath.Join(dir, ErrorsFile))
+	path := filepath.Join(dir, ErrorsFile)
+	info, err := os.Stat(path)
 	if err != nil {
 		return ""
 	}
-	defer file.Close()
-	size, err := file.Seek(0, 2)
+	end, _, err := ReadFrom(path, max(info.Size()-maxStderr, 0), maxStderr)
 	if err != nil {
-		return ""
-	}
-	end := make([]byte, min(size, maxStderr))
-	if _, err := file.ReadAt(end, size-int64(len(end))); err != nil {
 		return ""
 	}
 	return strings.TrimSpace(strings.ToValidUTF8(string(end), "?"))
 }
 
-// complaints returns the first thing the host wrote to stderr: before all else
-// it says there how it understood its options.
+// complaints returns the beginning of the host's stderr, where hosts report problems with
+// their options.
 func (s *Supervisor) complaints() string {
-	file, err := openFile(filepath.Join(s.Job.Dir, ErrorsFile))
-	if err != nil {
-		return ""
-	}
-	defer file.Close()
-	begin, err := io.ReadAll(io.LimitReader(file, 16*maxStderr))
+	begin, _, err := ReadFrom(filepath.Join(s.Job.Dir, ErrorsFile), 0, 16*maxStderr)
 	if err != nil {
 		return ""
 	}
@@ -117,8 +115,45 @@ func (s *Supervisor) printed() (total int64) {
 	return total
 }
 
-// missing reports whether a command could not be started because it does not
-// exist.
-func missing(err error) bool {
-	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist)
+// passing matches transient errors: too many requests, server trouble, a broken
+// connection (spec: agents §8).
+var passing = core.Pattern(`(?i)\b(429|5\d\d)\b|overloaded|rate.?limit|too many requests|` +
+	`connection (closed|reset|error|refused)|socket hang up|ECONNRESET|ETIMEDOUT|fetch failed|network error|` +
+	`temporarily unavailable|usage limit|database is locked|SQLITE_BUSY`)
+
+// permanent matches errors that no retry fixes, whatever else they say.
+var permanent = core.Pattern(`(?i)authenticat|unauthori[sz]ed|\b40[0134]\b|invalid.{0,10}key|permission|` +
+	`credit balance|budget|context.{0,20}(length|window|limit|overflow)|prompt is too long|max.?turns`)
+
+// transient reports whether another attempt may help after this error.
+func transient(text string) bool {
+	return passing().MatchString(text) && !permanent().MatchString(text)
+}
+
+var (
+	resetAt    = core.Pattern(`\|(\d{10})\b`) // "usage limit reached|1790000000"
+	retryAfter = core.Pattern(`(?i)(?:retry.?after|try again in)\D{0,3}(\d{1,5})\s*(ms|m|s)?`)
+)
+
+// delay returns the pause before another attempt, the first being 0: it
+// doubles, with jitter so that many do not retry at once. A time named in the
+// error is respected.
+func delay(first time.Duration, attempt int, text string, now time.Time) time.Duration {
+	if m := resetAt().FindStringSubmatch(text); m != nil {
+		if at, err := strconv.ParseInt(m[1], 10, 64); err == nil {
+			return max(time.Unix(at, 0).Sub(now), 0)
+		}
+	}
+	pause := first << attempt
+	if m := retryAfter().FindStringSubmatch(text); m != nil {
+		n, err := strconv.Atoi(m[1])
+		unit := map[string]time.Duration{"ms": time.Millisecond, "m": time.Minute}[strings.ToLower(m[2])]
+		if unit == 0 {
+			unit = time.Second
+		}
+		if err == nil {
+			return max(time.Duration(n)*unit, pause)
+		}
+	}
+	return pause + rand.N(pause/4+1)
 }

@@ -1,19 +1,27 @@
 package supervise
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
+	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"flame/core"
 )
 
-// A family is every process that works for an agent: what is below root, but
-// not root itself; what bears the agent's mark; what was recorded as a member;
-// and the descendants of those. A process that bears the mark of another
-// supervised agent belongs to that one, with everything below it.
+// A family has all processes that work for an agent: the descendants of root, without root
+// itself; the processes that bear the agent's mark; the recorded members; and the descendants
+// of all these. A process that bears the mark of another supervised agent belongs to that one,
+// with everything below it.
 type family struct {
 	agent  string
 	root   int              // 0: the agent has none
@@ -36,7 +44,7 @@ func (f family) end(grace time.Duration) {
 	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		left, waited := f.living(), time.Since(begun)
 		if len(left) == 0 {
-			left = f.living() // one that was forked after the list was made, by one that ended before it was read, is not on it
+			left = f.living() // the list lacks a process that was forked after the listing by a parent that had ended before it was read
 		}
 		if len(left) == 0 || waited > grace+5*time.Second {
 			return // what survives SIGKILL hangs in the system
@@ -108,9 +116,9 @@ func (f family) reap(all []entry) []entry {
 	})
 }
 
-// reach returns the processes that are own, and those that descend from root or
-// from one of them through processes that may all be included. It never
-// includes the system's first process or this one.
+// reach returns the processes that are own, and the descendants of root and of own processes,
+// as far as all processes between them may be included. It never includes the system's first
+// process or this one.
 func reach(all []entry, root int, own, along func(entry) bool) (found []entry) {
 	within, children := map[int]bool{0: true, 1: true, root: true, os.Getpid(): true}, map[int][]entry{}
 	take := func(p entry) {
@@ -164,9 +172,8 @@ func loadFamily(dir string) (noted []member) {
 	return noted
 }
 
-// KillRest ends what a dead supervisor left of the agent of a folder. Its
-// keeper, if any, is ended last: while it lives, everything unmarked that the
-// agent left is below it.
+// KillRest ends the processes that a dead supervisor left of the agent of a folder. It ends
+// the keeper last: while the keeper lives, all unmarked processes of the agent are below it.
 func KillRest(agent, dir string) {
 	rest := family{agent: agent, noted: loadFamily(dir)}
 	rest.spares = func(p entry) bool { return keeps(commandsOf([]entry{p})[p.PID], agent) }
@@ -175,5 +182,95 @@ func KillRest(agent, dir string) {
 	rest.end(0)
 }
 
-// killGrace is the time from SIGTERM to SIGKILL for what a supervisor left.
+// killGrace is the time from SIGTERM to SIGKILL for processes that a supervisor left.
 const killGrace = 2 * time.Second
+
+// keepOption makes `supervise` the keeper of another one.
+const keepOption = "--keep"
+
+// Keep runs the supervisor of an agent, `program supervise AGENT`, and ends
+// everything it leaves. On Linux nothing escapes, however early the supervisor
+// is killed: its orphans become this process's children. Elsewhere a process
+// that removed its mark is found only if it was recorded (family.json). A
+// supervisor that ends normally leaves nothing, and agents that the agent
+// started have keepers of their own and continue. A keeper that is itself
+// killed takes nothing with it: the supervisor continues, and the process that
+// recovers the agent ends the rest.
+func Keep(seat Seat) error {
+	// The supervisor handles these. If they were ignored here, they would be
+	// ignored by everything below.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	unbound := adopt()
+	cmd := seat.command()
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmd.Start(); err != nil {
+		now := core.MillisOf(time.Now())
+		return errors.Join(unbound, err, save(filepath.Join(seat.Dir, outcomeFile), Outcome{
+			State: core.AgentError, Reason: "its supervisor could not be started", Error: err.Error(),
+			Partial: true, ExitCode: -1, StartedAt: now, EndedAt: now,
+		}))
+	}
+	_ = cmd.Wait() // however it ended
+	family{agent: seat.Agent, root: os.Getpid(), noted: loadFamily(seat.Dir)}.end(killGrace)
+	return unbound
+}
+
+// keeps reports whether a command line is that of an agent's keeper.
+func keeps(command, agent string) bool {
+	return supervises(command, agent) && slices.Contains(strings.Fields(command), keepOption)
+}
+
+// A Seat holds what is needed to start an agent's supervisor: `program
+// supervise AGENT`, with Env on top of this process's environment.
+type Seat struct {
+	Program string
+	Agent   string   // subagent_id
+	Dir     string   // the agent's folder
+	Cwd     string   // the supervisor's working folder
+	Env     []string // NAME=value
+}
+
+// Start starts a supervisor through a process that exits at once, so that no ancestor can end
+// it: OpenCode kills all descendants of its MCP servers when it exits (observed). It returns
+// the process of the supervisor's keeper, which lives at least as long; the supervisor reports
+// its own when it begins.
+func Start(ctx context.Context, seat Seat) (Process, error) {
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, seat.Program, "supervise", "--detach", seat.Agent)
+	cmd.Dir, cmd.Env = seat.Cwd, append(os.Environ(), seat.Env...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return Process{}, fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr.String()))
+	}
+	var p Process
+	return p, json.Unmarshal(stdout.Bytes(), &p)
+}
+
+// Detach starts the keeper of a supervisor (Keep) and returns its process
+// without waiting for it or for the supervisor. This process itself does not
+// bear the agent's mark: otherwise a supervisor that finishes at once would end the
+// process that started it.
+func Detach(seat Seat) (Process, error) {
+	log, err := appendTo(filepath.Join(seat.Dir, LogFile))
+	if err != nil {
+		return Process{}, err
+	}
+	defer log.Close()
+	cmd := seat.command(keepOption)
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		return Process{}, err
+	}
+	p, _ := process(cmd.Process.Pid)
+	p.PID = cmd.Process.Pid
+	return p.Process, cmd.Process.Release()
+}
+
+// command returns `program supervise OPTION… AGENT` in a session of its own,
+// without a terminal, with the agent's mark.
+func (s Seat) command(options ...string) *exec.Cmd {
+	cmd := exec.Command(s.Program, append(append([]string{"supervise"}, options...), s.Agent)...)
+	cmd.Dir, cmd.Env = s.Cwd, append(append(environment(core.AgentVariable), core.AgentVariable+"="+s.Agent), s.Env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return cmd
+}

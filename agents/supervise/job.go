@@ -10,9 +10,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"flame/core"
@@ -37,11 +40,12 @@ type Job struct {
 	Env      []string // NAME=value, on top of the supervisor's own
 	Unset    []string // names of variables that the host must not get
 	Cwd      string
-	Prompt   string  // on stdin: the task, and what the agent is told with it
-	GoOn     string  // prompt after a transient error
-	HandBack string  // prompt of the last turn, once a limit is reached
-	Fatal    string  // words on stderr that end the agent at once
-	SpentUSD float64 // earlier cost of the session, which hosts include
+	Prompt   string     // on stdin: the task and its context
+	GoOn     string     // prompt after a transient error
+	HandBack string     // prompt of the last turn, once a limit is reached
+	Fatal    string     // words on stderr that end the agent at once
+	SpentUSD float64    // earlier cost of the session, which hosts include
+	Spent    core.Usage // earlier usage of the session, which some hosts include
 	Limits   Limits
 }
 
@@ -62,6 +66,23 @@ type Limits struct {
 	Output    int64         `json:"output,omitempty"`    // bytes it may print
 }
 
+// Within returns the limits, each at most the limit in most. Retries stay: for them zero means
+// no retries.
+func (l Limits) Within(most Limits) Limits {
+	l.Start, l.Idle, l.Wall = least(l.Start, most.Start), least(l.Idle, most.Idle), least(l.Wall, most.Wall)
+	l.Tokens, l.CostUSD, l.Output = least(l.Tokens, most.Tokens), least(l.CostUSD, most.CostUSD), least(l.Output, most.Output)
+	l.SameCalls, l.Stale = least(l.SameCalls, most.SameCalls), least(l.Stale, most.Stale)
+	return l
+}
+
+// least returns the lower of two limits; 0 means no limit.
+func least[T int | int64 | float64 | time.Duration](x, y T) T {
+	if x == 0 || y == 0 {
+		return max(x, y)
+	}
+	return min(x, y)
+}
+
 // Pace holds a supervisor's intervals; tests are faster than people.
 type Pace struct {
 	Look     time.Duration // between two looks at the output
@@ -79,22 +100,23 @@ var DefaultPace = Pace{
 	HandBack: time.Minute, Retry: 2 * time.Second, Patience: time.Minute,
 }
 
-// Progress is how far an agent has got.
+// Progress is the state of an agent's work.
 type Progress struct {
-	Session    string      `json:"session,omitempty"` // of the host; empty until known
-	Text       string      `json:"text,omitempty"`    // its last words so far
-	LastTool   string      `json:"last_tool,omitempty"`
-	Model      string      `json:"model,omitempty"` // that answered last, as the host names it
-	ToolCalls  int64       `json:"tool_uses"`
-	Turns      int         `json:"turns"` // answers of the model
-	Usage      core.Usage  `json:"usage"`
-	Below      core.Usage  `json:"below,omitzero"`            // of subagents of the host's own, if a gateway measures it
-	Metered    bool        `json:"metered,omitempty"`         // Usage and Below are what a gateway measured
-	Thinking   int64       `json:"thinking_tokens,omitempty"` // as the host counts, else estimated from visible reasoning
-	TreeUSD    float64     `json:"treeUSD,omitempty"`         // including the host's own subagents, if the host reports them and no gateway measures
-	SessionUSD float64     `json:"sessionUSD,omitempty"`      // TreeUSD plus the session's earlier cost
-	Attempt    int         `json:"attempt,omitempty"`         // retries so far
-	LastLine   core.Millis `json:"lastLine,omitempty"`        // when the host last printed
+	Session      string      `json:"session,omitempty"` // of the host; empty until known
+	Text         string      `json:"text,omitempty"`    // its last words so far
+	LastTool     string      `json:"last_tool,omitempty"`
+	Model        string      `json:"model,omitempty"` // that answered last, as the host names it
+	ToolCalls    int64       `json:"tool_uses"`
+	Turns        int         `json:"turns"` // answers of the model
+	Usage        core.Usage  `json:"usage"`
+	Below        core.Usage  `json:"below,omitzero"`            // of subagents of the host's own, if a gateway measures it
+	Metered      bool        `json:"metered,omitempty"`         // Usage and Below are what a gateway measured
+	Thinking     int64       `json:"thinking_tokens,omitempty"` // as the host counts, else estimated from visible reasoning
+	TreeUSD      float64     `json:"treeUSD,omitempty"`         // including the host's own subagents, if the host reports them and no gateway measures
+	SessionUSD   float64     `json:"sessionUSD,omitempty"`      // TreeUSD plus the session's earlier cost
+	SessionUsage core.Usage  `json:"sessionUsage,omitzero"`     // of the session so far, if the host reports no less
+	Attempt      int         `json:"attempt,omitempty"`         // retries so far
+	LastLine     core.Millis `json:"lastLine,omitempty"`        // when the host last printed a line
 }
 
 // Cost returns what the agent has cost as far as is known, in US dollars.
@@ -110,8 +132,8 @@ func (p Progress) Used() core.Usage {
 // Tokens returns how many tokens the agent has used, including cached ones.
 func (p Progress) Tokens() int64 { return p.Usage.Tokens() + p.Below.Tokens() }
 
-// MeteredAs returns p with what was measured of its usage, rather than what the output
-// says. Tool calls, which only the output tells, stay.
+// MeteredAs returns p with the measured usage instead of the usage in the output. Tool calls
+// stay, since only the output has them.
 func (p Progress) MeteredAs(measured Progress) Progress {
 	calls := p.Usage.ToolCalls
 	p.Usage, p.Below, p.Metered, p.TreeUSD = measured.Usage, measured.Below, true, 0
@@ -125,7 +147,7 @@ type Outcome struct {
 	Reason   string          `json:"stop_reason"`       // in a few words
 	Text     string          `json:"text"`              // its answer, or its last words where Partial
 	Partial  bool            `json:"partial"`           // it was not finished
-	Error    string          `json:"error,omitempty"`   // the host's description of what was wrong
+	Error    string          `json:"error,omitempty"`   // the host's description of the error
 	Refused  []string        `json:"refused,omitempty"` // tools that it called but was not allowed to use, as far as the host reports
 	Stderr   string          `json:"stderr,omitempty"`  // the end of what the host wrote there, unless it completed
 	ExitCode int             `json:"exitCode"`          // of the last process; -1: a signal
@@ -134,14 +156,14 @@ type Outcome struct {
 	EndedAt   core.Millis `json:"endedAt"`
 }
 
-// A Retry is an attempt that follows one that failed.
+// A Retry is an attempt after a failed one.
 type Retry struct {
 	Attempt int           `json:"attempt"` // from 1
 	Reason  string        `json:"reason"`
 	Delay   time.Duration `json:"delayNs"`
 }
 
-// Orders are what the journal knows and the supervisor does not.
+// Orders are the decisions that the journal passes to the supervisor.
 type Orders struct {
 	Stop   core.AgentState // the agent must end like this; empty: it may continue
 	Reason string
@@ -183,8 +205,8 @@ func LoadOutcome(dir string) (o Outcome, known bool, err error) {
 	return o, true, nil
 }
 
-// maxOutcome bounds how an agent ended in its folder, in bytes; maxWritten bounds the
-// texts in it. JSON writes a byte as up to six.
+// maxOutcome is the size limit of the outcome file in an agent's folder, in bytes; maxWritten
+// is the limit of the texts in it. JSON writes a byte as up to six.
 const (
 	maxOutcome = 16 << 20
 	maxWritten = 1 << 20
@@ -195,12 +217,78 @@ const (
 func (o Outcome) Possible() bool {
 	final := []core.AgentState{core.AgentCompleted, core.AgentError, core.AgentTimeout, core.AgentCancelled, core.AgentOrphaned}
 	counts := []int64{o.ToolCalls, o.Thinking}
-	for _, u := range []core.Usage{o.Usage, o.Below} {
+	for _, u := range []core.Usage{o.Usage, o.Below, o.SessionUsage} {
 		counts = append(counts, u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten, u.ToolCalls)
 	}
-	const most = 1e12 // of whatever is counted, and in US dollars
+	const most = 1e12 // for all counts, and for US dollars
 	costs := []float64{o.Usage.CostUSD, o.Below.CostUSD, o.TreeUSD, o.SessionUSD}
 	return slices.Contains(final, o.State) &&
 		!slices.ContainsFunc(counts, func(n int64) bool { return n < 0 || n > most }) &&
 		!slices.ContainsFunc(costs, func(usd float64) bool { return usd < 0 || usd > most })
+}
+
+// An agent can write to its folder, so its content is not trusted: links are
+// not followed, pipes are not waited for, and reads are bounded.
+
+// Open opens a regular file in an agent's folder for reading.
+func Open(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", path)
+	}
+	if err != nil {
+		_ = file.Close() // it was only looked at
+		return nil, err
+	}
+	return file, nil
+}
+
+// ReadFrom reads a file in an agent's folder from an offset on, at most the given number of
+// bytes, and reports whether there are more.
+func ReadFrom(path string, offset, most int64) (text []byte, more bool, err error) {
+	file, err := Open(path)
+	if err != nil {
+		return nil, false, err
+	}
+	defer file.Close()
+	if _, err := file.Seek(offset, io.SeekStart); err != nil {
+		return nil, false, err
+	}
+	text, err = io.ReadAll(io.LimitReader(file, most+1))
+	if more = int64(len(text)) > most; more {
+		text = text[:most]
+	}
+	return text, more, err
+}
+
+// readFile reads a file, and returns an error if it is larger than most bytes.
+func readFile(path string, most int64) ([]byte, error) {
+	raw, more, err := ReadFrom(path, 0, most)
+	if err == nil && more {
+		err = fmt.Errorf("%s has over %d bytes", path, most)
+	}
+	return raw, err
+}
+
+// save writes a document atomically.
+func save(path string, v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	fresh := path + ".new"
+	_ = os.Remove(fresh) // left by a process that was killed, if any
+	file, err := os.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(raw)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(fresh, path)
 }

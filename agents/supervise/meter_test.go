@@ -32,9 +32,9 @@ func metered(t *testing.T, behaviour string, limits supervise.Limits, m *supervi
 	return outcome
 }
 
-func TestWhatAGatewayMeasuresIsWhatAnAgentUsed(t *testing.T) {
+func TestMeasuredUsageIsTheUsageOfAnAgent(t *testing.T) {
 	told, _ := supervised(t, "does its work", nil)
-	require.Positive(t, told.Usage.TokensIn, "its output tells of usage, too")
+	require.Positive(t, told.Usage.TokensIn, "its output has usage, too")
 	closed, prepared := 0, 0
 	m := &supervise.Meter{}
 	m.Close = func() {
@@ -54,7 +54,7 @@ func TestWhatAGatewayMeasuresIsWhatAnAgentUsed(t *testing.T) {
 	assert.Equal(t, told.Turns, got.Turns)
 }
 
-func TestLimitsHoldForWhatAGatewayMeasures(t *testing.T) {
+func TestLimitsApplyToMeasuredUsage(t *testing.T) {
 	tests := map[string]struct {
 		used   core.Usage
 		below  bool

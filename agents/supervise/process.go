@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// A Process is one that runs or ran. Pids are reused, so its start
-// distinguishes it from others.
+// A Process is a process that runs or ran. Pids are reused, so its start distinguishes it from
+// others.
 type Process struct {
 	PID     int    `json:"pid"`
 	Started string `json:"started"` // as the system reports it, with boot and pid namespace on systems that have those: no two processes share it
@@ -44,14 +44,14 @@ func (p Process) runs() bool {
 	return ok && !now.zombie && now.Process == p
 }
 
-// Gone reports whether the process has ended for certain. It is false for what was not
-// recorded whole, and for processes that this one cannot see.
+// Gone reports whether the process has certainly ended. It returns false for incomplete
+// records, and for processes that this one cannot see.
 func (p Process) Gone() bool {
 	return p.PID > 1 && p.Started != "" && p.Here() && !stillThere(p)
 }
 
-// Caller returns the process that runs this one: its parent, or what is above the shells
-// that were started for this one command. It is zero if that cannot be told.
+// Caller returns the process that runs this one: its parent, or the process above the shells
+// that were started for this command. It returns zero if that is unknown.
 func Caller() Process {
 	for pid, above := os.Getppid(), 0; pid > 1 && above < maxShells; above++ {
 		p, ok := process(pid)
@@ -69,8 +69,8 @@ func Caller() Process {
 // maxShells is how many shells in a row Caller looks past.
 const maxShells = 5
 
-// runsOneCommand reports whether a command line is that of a shell for a single command,
-// which ends with it.
+// runsOneCommand reports whether a command line is a shell that runs a single command and ends
+// with it.
 func runsOneCommand(line string) bool {
 	words := strings.SplitN(line, " ", 3)
 	shells := []string{"sh", "bash", "dash", "zsh", "ksh", "ash"}
@@ -118,8 +118,8 @@ func supervises(command, agent string) bool {
 	return slices.Contains(words, "supervise") && slices.ContainsFunc(words, func(word string) bool { return filepath.Base(word) == agent })
 }
 
-// supervised returns the agent that a supervisor with this command line has; empty if it
-// is that of another program.
+// supervised returns the agent of a supervisor with this command line; empty for other
+// programs.
 func supervised(command string) string {
 	words := strings.Fields(command)
 	if !slices.Contains(words, "supervise") {

@@ -1,7 +1,6 @@
 package supervise
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -21,19 +19,13 @@ import (
 // an agent started escapes.
 func adopt() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// bound makes a child die with the thread that started it.
-func bound() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-}
-
 // How much is read of what the system reports about a process, in bytes. A
 // process can make its command line and environment as long as its memory
 // (prctl(2), PR_SET_MM_MAP), so they need bounds.
 const (
 	maxStat    = 4 << 10
 	maxCommand = 16 << 10
-	maxEnviron = 2 << 20   // the limit of execve(2) with the usual stack of 8 MB
-	maxVar     = 256 << 10 // execve(2) accepts no variable of over 128 KB
+	maxEnviron = 2 << 20 // the limit of execve(2) with the usual stack of 8 MB
 )
 
 // open opens a file of a process in /proc.
@@ -91,7 +83,7 @@ func process(pid int) (entry, bool) {
 	above, err := strconv.Atoi(fields[parent])
 	others, _ := strconv.Atoi(fields[threads]) // 1 or 0 once all are over
 	return entry{
-		Process: Process{PID: pid, Started: fields[started] + place()}, parent: above, name: string(stat[open+1 : end]),
+		Process: Process{PID: pid, Started: fields[started] + here()}, parent: above, name: string(stat[open+1 : end]),
 		// A process whose first thread has ended is reported as a zombie, but
 		// the other threads run.
 		zombie: fields[state] == "X" || fields[state] == "Z" && others <= 1,
@@ -101,9 +93,9 @@ func process(pid int) (entry, bool) {
 // stillThere reports whether a process may still run.
 func stillThere(p Process) bool { return p.runs() }
 
-// place identifies this boot and pid namespace, in which a pid and its start
+// here identifies this boot and pid namespace, in which a pid and its start
 // identify a process.
-var place = sync.OnceValue(func() string {
+var here = sync.OnceValue(func() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		boot = nil
@@ -118,7 +110,7 @@ var place = sync.OnceValue(func() string {
 // elsewhere reports whether a start is from this boot but another pid
 // namespace.
 func elsewhere(started string) bool {
-	theirs, ours := strings.Split(started, "/"), strings.Split(place(), "/")
+	theirs, ours := strings.Split(started, "/"), strings.Split(here(), "/")
 	return len(theirs) == 3 && theirs[1] == ours[1] && theirs[2] != ours[2]
 }
 
@@ -143,26 +135,13 @@ func markOf(pid int) string {
 		return "" // it is gone
 	}
 	defer file.Close()
-	variables := bufio.NewScanner(io.LimitReader(file, maxEnviron))
-	variables.Buffer(nil, maxVar)
-	variables.Split(untilNUL)
-	for variables.Scan() {
-		if value, ok := bytes.CutPrefix(variables.Bytes(), []byte(core.AgentVariable+"=")); ok {
+	environ, _ := io.ReadAll(io.LimitReader(file, maxEnviron)) // of a process that ends meanwhile, what could be read
+	for variable := range bytes.SplitSeq(environ, []byte{0}) {
+		if value, ok := bytes.CutPrefix(variable, []byte(core.AgentVariable+"=")); ok {
 			return string(value)
 		}
 	}
 	return ""
-}
-
-// untilNUL splits data at NUL bytes.
-func untilNUL(data []byte, atEnd bool) (advance int, token []byte, err error) {
-	if end := bytes.IndexByte(data, 0); end >= 0 {
-		return end + 1, data[:end], nil
-	}
-	if atEnd && len(data) > 0 {
-		return len(data), data, nil
-	}
-	return 0, nil, nil
 }
 
 // commandsOf returns the words that processes were started with, by pid.

@@ -18,10 +18,6 @@ import (
 // found by its mark, or by its record.
 func adopt() error { return nil }
 
-// bound puts a child into its own group. Nothing here makes it die with its
-// parent; the keeper, or whoever recovers the agent, ends it.
-func bound() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
-
 // ps runs ps so that it prints times the same way for every user.
 func ps(args ...string) string {
 	cmd := exec.Command("ps", args...)

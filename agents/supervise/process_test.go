@@ -20,7 +20,7 @@ import (
 	"flame/core"
 )
 
-// A bystander is a process that prints each line it is given, as long as it lives.
+// A bystander is a process that prints each line of its input until it ends.
 type bystander struct {
 	t   *testing.T
 	cmd *exec.Cmd
@@ -66,7 +66,7 @@ func (b *bystander) noted() supervise.Process {
 // agent is one whose supervisor these tests play.
 const agent = "agent-process1"
 
-func TestForgedNotesOfProcessesAreNeitherAliveNorSignalled(t *testing.T) {
+func TestForgedRecordsOfProcessesAreNeitherAliveNorSignalled(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(p supervise.Process) supervise.Process{
 		"no start":             func(p supervise.Process) supervise.Process { p.Started = ""; return p },
@@ -158,7 +158,7 @@ func (b *bystander) member(change func(m map[string]any)) string {
 	return string(raw)
 }
 
-func TestOnlyWhatStillIsWhatWasNotedOfAFamilyIsEnded(t *testing.T) {
+func TestOnlyUnchangedRecordedProcessesAreEnded(t *testing.T) {
 	t.Parallel()
 	asItIs := func(map[string]any) {}
 	one := func(change func(m map[string]any)) func(b *bystander) string {
@@ -221,7 +221,7 @@ func ourselves(t *testing.T) string {
 	return string(raw)
 }
 
-func TestANotedProcessThatIsAnotherAgentsNowLives(t *testing.T) {
+func TestARecordedProcessThatNowWorksForAnotherAgentLives(t *testing.T) {
 	t.Parallel()
 	const other = "agent-elsewhere"
 	mark := []string{core.AgentVariable + "=" + other}
@@ -238,7 +238,7 @@ func TestANotedProcessThatIsAnotherAgentsNowLives(t *testing.T) {
 	assert.False(t, b.ask(), "anyone can set a mark")
 }
 
-func TestAFolderThatSetsTrapsForItsReaders(t *testing.T) {
+func TestReadersOfAHostileFolderAreSafe(t *testing.T) {
 	t.Parallel()
 	const traps = "family.json outcome.json stdout.jsonl stderr.log"
 	tests := map[string]func(path string) error{
@@ -263,7 +263,7 @@ func TestAFolderThatSetsTrapsForItsReaders(t *testing.T) {
 			_, known, err := supervise.LoadOutcome(dir)
 			assert.False(t, known)
 			assert.Error(t, err)
-			_, text := supervise.Reread(dir, 0, func([]byte) core.Message { return core.Message{} })
+			_, text := supervise.Reread(dir, 0, core.Usage{}, func([]byte) core.Message { return core.Message{} })
 			assert.Empty(t, text)
 		})
 	}
@@ -279,29 +279,29 @@ func errOf(errs ...error) error {
 	return nil
 }
 
-func TestWhatDoesNotSayHowAnAgentEndedIsNoOutcome(t *testing.T) {
+func TestInvalidOutcomeFilesAreIgnored(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		content string
 		known   bool
 	}{
-		"an end":                 {`{"state":"completed","text":"done","usage":{"tokensIn":5,"costUSD":0.5}}`, true},
-		"an end, with more":      {`{"state":"error","later":{"versions":"say"}}`, true},
-		"half of one":            {`{"state":"compl`, false},
-		"nothing":                {``, false},
-		"null":                   {`null`, false},
-		"a list":                 {`[{"state":"completed"}]`, false},
-		"no state":               {`{"text":"done"}`, false},
-		"a state that is none":   {`{"state":"victorious"}`, false},
-		"a state that goes on":   {`{"state":"active"}`, false},
-		"a state of wrong type":  {`{"state":7}`, false},
-		"a text of wrong type":   {`{"state":"completed","text":{}}`, false},
-		"tokens it gave back":    {`{"state":"completed","usage":{"tokensIn":-5000}}`, false},
-		"money it gave back":     {`{"state":"completed","treeUSD":-50}`, false},
-		"all money there is":     {`{"state":"completed","usage":{"costUSD":1e308}}`, false},
-		"more than a number can": {`{"state":"completed","usage":{"costUSD":1e999}}`, false},
-		"a time of wrong type":   {`{"state":"completed","endedAt":"now"}`, false},
-		"too long":               {`{"state":"completed","text":"` + strings.Repeat("x", 20<<20) + `"}`, false},
+		"an end":                    {`{"state":"completed","text":"done","usage":{"tokensIn":5,"costUSD":0.5}}`, true},
+		"an end, with more":         {`{"state":"error","later":{"versions":"say"}}`, true},
+		"half of one":               {`{"state":"compl`, false},
+		"nothing":                   {``, false},
+		"null":                      {`null`, false},
+		"a list":                    {`[{"state":"completed"}]`, false},
+		"no state":                  {`{"text":"done"}`, false},
+		"an unknown state":          {`{"state":"victorious"}`, false},
+		"a state that is not final": {`{"state":"active"}`, false},
+		"a state of wrong type":     {`{"state":7}`, false},
+		"a text of wrong type":      {`{"state":"completed","text":{}}`, false},
+		"tokens it gave back":       {`{"state":"completed","usage":{"tokensIn":-5000}}`, false},
+		"money it gave back":        {`{"state":"completed","treeUSD":-50}`, false},
+		"all money there is":        {`{"state":"completed","usage":{"costUSD":1e308}}`, false},
+		"more than a number can":    {`{"state":"completed","usage":{"costUSD":1e999}}`, false},
+		"a time of wrong type":      {`{"state":"completed","endedAt":"now"}`, false},
+		"too long":                  {`{"state":"completed","text":"` + strings.Repeat("x", 20<<20) + `"}`, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -318,14 +318,12 @@ func TestWhatDoesNotSayHowAnAgentEndedIsNoOutcome(t *testing.T) {
 	}
 }
 
-func TestProcessesAreFoundWhateverTheyCallThemselves(t *testing.T) {
+func TestProcessesOfAnyNameAreFound(t *testing.T) {
 	t.Parallel()
 	long := make([]string, 12)
 	for i := range long {
 		long[i] = fmt.Sprintf("LONG%d=%s", i, strings.Repeat("x", 100<<10))
 	}
-	shell, err := os.ReadFile("/bin/sh")
-	require.NoError(t, err)
 	tests := map[string]struct {
 		name string
 		env  []string
@@ -342,7 +340,7 @@ func TestProcessesAreFoundWhateverTheyCallThemselves(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			program := filepath.Join(dir, tt.name)
-			require.NoError(t, os.WriteFile(program, shell, 0o700))
+			require.NoError(t, os.Symlink("/bin/sh", program)) // a file just written may be busy
 			id := "agent-" + filepath.Base(filepath.Dir(dir))
 			b := standAs(t, program, append(tt.env, core.AgentVariable+"="+id))
 			assert.True(t, b.noted().Alive())
@@ -363,7 +361,7 @@ func TestAProcessWhoseFirstThreadIsOverIsEnded(t *testing.T) {
 	assert.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH, "its other threads run")
 }
 
-func TestOnlyAProcessThatWasSeenIsGone(t *testing.T) {
+func TestOnlyRecordedProcessesCanBeGone(t *testing.T) {
 	t.Parallel()
 	b := stand(t, nil)
 	noted := b.noted()

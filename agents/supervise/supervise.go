@@ -7,11 +7,15 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
+
+	"github.com/samber/lo"
 
 	"flame/core"
 )
@@ -57,7 +61,7 @@ func (s *Supervisor) Run(ctx context.Context) (Outcome, error) {
 	}
 	s.started = time.Now()
 	s.began = s.started
-	s.account.spent = s.Job.SpentUSD
+	s.account.spent, s.account.SessionUsage = s.Job.SpentUSD, s.Job.Spent
 	if err := s.lasting(func(ctx context.Context) error { return s.Journal.Begin(ctx, Self()) }); err != nil {
 		return Outcome{}, err
 	}
@@ -142,20 +146,17 @@ func (s *Supervisor) left(l Limits) time.Duration {
 
 func (s *Supervisor) canResume() bool { return s.account.Session != "" && len(s.Job.Resume) > 0 }
 
-func (s *Supervisor) resume() []string { return InSession(s.Job.Resume, s.account.Session) }
-
-// InSession returns a command that resumes a session.
-func InSession(resume []string, session string) []string {
-	command := slices.Clone(resume)
-	for i, word := range command {
+// resume returns the command that resumes the agent's session.
+func (s *Supervisor) resume() []string {
+	return lo.Map(s.Job.Resume, func(word string, _ int) string {
 		if option, found := strings.CutSuffix(word, Session); found {
-			command[i] = option + session
+			return option + s.account.Session
 		}
-	}
-	return command
+		return word
+	})
 }
 
-// handBack gives the agent a last turn to say what it has done.
+// handBack gives the agent a last turn to report its work.
 func (s *Supervisor) handBack(ctx context.Context) {
 	limits := Limits{Start: s.Job.Limits.Start, Output: s.Job.Limits.Output}
 	s.began, s.until, s.last = time.Now(), time.Time{}, true
@@ -190,17 +191,23 @@ func (s *Supervisor) attempt(ctx context.Context, command []string, prompt strin
 	if end.state != "" {
 		s.killAll()
 		<-c.over
-		s.readAll(&watch)
-		end.exit = c.exit()
-		return end
 	}
-	s.readAll(&watch)
-	return s.judge(c.exit())
+	for more := true; more; {
+		more = watch.read()
+	}
+	if end.state == "" {
+		return s.judge(c.exit())
+	}
+	end.exit = c.exit()
+	return end
 }
 
 func (s *Supervisor) unstarted(err error) stop {
-	end := stop{state: core.AgentError, reason: "the host could not be started", failure: err.Error(), exit: -1, transient: transientStart(err)}
-	if missing(err) {
+	end := stop{state: core.AgentError, reason: "the host could not be started", failure: err.Error(), exit: -1}
+	for _, passing := range []error{syscall.EAGAIN, syscall.ENOMEM, syscall.ETXTBSY} {
+		end.transient = end.transient || errors.Is(err, passing)
+	}
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
 		end.reason = "the host's program or the agent's folder does not exist"
 	}
 	return end
@@ -214,13 +221,6 @@ func (s *Supervisor) killAll() { s.family().end(s.Pace.Grace) }
 func (s *Supervisor) family() family {
 	keeper := os.Getppid()
 	return family{agent: s.Job.ID, root: os.Getpid(), noted: s.seen, waits: s.host, spares: func(p entry) bool { return p.PID == keeper }}
-}
-
-// readAll reads the rest of the output.
-func (s *Supervisor) readAll(w *watch) {
-	for more := true; more; {
-		more = w.read()
-	}
 }
 
 // judge returns how an agent ended whose host exited on its own.
@@ -297,4 +297,96 @@ func (s *Supervisor) outcome(end stop) Outcome {
 		o.Stderr = lastErrors(s.Job.Dir)
 	}
 	return o
+}
+
+// A watch observes one process of the host.
+type watch struct {
+	s      *Supervisor
+	limits Limits
+	begun  time.Time
+	heard  time.Time // when the last line came
+	active bool      // the journal knows that it is running
+	looks  int       // number of looks at the output so far
+}
+
+// until returns when the process is over, or with the reason why it must end.
+func (w *watch) until(ctx context.Context, c *child) stop {
+	look, tell := time.NewTicker(w.s.Pace.Look), time.NewTicker(w.s.Pace.Tell)
+	defer look.Stop()
+	defer tell.Stop()
+	for {
+		select {
+		case <-c.over:
+			return stop{}
+		case <-ctx.Done():
+			return w.s.told()
+		case <-look.C:
+			// At 1, 2, 4, …: a young family changes fast. One that has just
+			// changed may be between fork and exec.
+			if w.looks++; w.looks&(w.looks-1) == 0 || w.s.changed {
+				w.s.remember()
+			}
+			w.read()
+			if end := w.check(); end.state != "" {
+				return end
+			}
+		case <-tell.C:
+			if end := w.s.tell(ctx); end.state != "" {
+				return end
+			}
+		}
+	}
+}
+
+// read processes new lines and reports whether there are more.
+func (w *watch) read() bool {
+	s := w.s
+	s.account.measure(s.Meter)
+	more, err := s.tail.lines(func(line []byte) {
+		w.heard = time.Now()
+		s.account.LastLine = core.MillisOf(w.heard)
+		s.account.note(s.Read(line))
+	})
+	if err != nil {
+		s.Log.Warn("output", "error", err)
+		return false
+	}
+	if s.account.known && !w.active {
+		if err := s.Journal.Active(context.Background(), s.account.Progress); err != nil {
+			s.Log.Warn("journal", "error", err)
+		} else {
+			w.active = true
+		}
+	}
+	return more
+}
+
+// check returns what ends a process now: that it is over its limits, or said that it
+// is done and does not go.
+func (w *watch) check() stop {
+	a, l, s := &w.s.account, w.limits, w.s
+	silent := time.Since(w.heard)
+	timeout := func(reason string) stop {
+		return stop{state: core.AgentTimeout, reason: reason, handBack: true}
+	}
+	switch {
+	case a.settled && silent > s.Pace.Linger && a.failed != "":
+		return stop{state: core.AgentError, reason: "the host ended with an error", failure: a.failed, transient: transient(a.failed)}
+	case a.settled && silent > s.Pace.Linger:
+		return stop{state: core.AgentCompleted, reason: "done; the host did not exit by itself"}
+	case !a.known && l.Start > 0 && time.Since(w.begun) > l.Start:
+		return timeout("no line came within " + l.Start.String())
+	case a.known && l.Idle > 0 && silent > l.Idle:
+		return timeout("nothing came for " + l.Idle.String())
+	case l.Wall > 0 && s.left(l) <= 0:
+		return timeout("it took over " + l.Wall.String())
+	case w.s.Job.Fatal != "" && strings.Contains(w.s.complaints(), w.s.Job.Fatal):
+		return stop{state: core.AgentError, reason: "the host does not enforce the agent's limits", failure: w.s.Job.Fatal}
+	case l.Output > 0 && s.printed() > l.Output:
+		return stop{state: core.AgentError, reason: "it printed more than the limit"}
+	}
+	if reason := a.over(l); reason != "" {
+		return stop{state: core.AgentError, reason: reason, handBack: true}
+	}
+	return stop{}
 }

@@ -210,7 +210,7 @@ func leave(scrubbed bool) {
 	}
 }
 
-// A journal remembers what it was told.
+// A journal records all reports.
 type journal struct {
 	mu      sync.Mutex
 	told    []string
@@ -286,7 +286,7 @@ func supervised(t *testing.T, behaviour string, change func(*supervise.Job, *jou
 	}
 	outcome, err := s.Run(t.Context())
 	require.NoError(t, err)
-	require.Len(t, j.ends, 1, "the end is told once")
+	require.Len(t, j.ends, 1, "the supervisor reports the end once")
 	assert.Equal(t, outcome, j.ends[0])
 	assert.Equal(t, "end", j.told[len(j.told)-1])
 	assert.Empty(t, leftovers(t, job.ID), "processes are left")
@@ -393,19 +393,19 @@ func TestAnAgentEnds(t *testing.T) {
 func TestUsageAndSessionAreKept(t *testing.T) {
 	got, _ := supervised(t, "does its work", nil)
 	assert.Equal(t, "s1", got.Session)
-	assert.Equal(t, int64(200), got.Usage.TokensIn, "the turn's end knows better than its answers")
+	assert.Equal(t, int64(200), got.Usage.TokensIn, "the usage at the end of a turn replaces the sum of its answers")
 	assert.Equal(t, int64(50), got.Usage.TokensOut)
 	assert.Equal(t, int64(30), got.Thinking)
 	assert.InDelta(t, 0.5, got.Cost(), 1e-9)
 }
 
-func TestWhatASessionHadCostBeforeIsNotTheAgents(t *testing.T) {
+func TestTheEarlierCostOfASessionIsNotTheAgents(t *testing.T) {
 	got, _ := supervised(t, "does its work", func(j *supervise.Job, _ *journal) { j.SpentUSD = 0.3 })
 	assert.InDelta(t, 0.2, got.Cost(), 1e-9)
 	assert.InDelta(t, 0.5, got.SessionUSD, 1e-9)
 }
 
-func TestWhoeverHandsOverMayGiveMoreTime(t *testing.T) {
+func TestAHandoffMayExtendTheTimeLimit(t *testing.T) {
 	var until core.Millis
 	got, _ := supervised(t, "hangs", func(j *supervise.Job, on *journal) {
 		j.Limits.Wall, j.HandBack = 2*time.Second, "" // by then it has asked for orders, however busy the machine is
@@ -416,7 +416,7 @@ func TestWhoeverHandsOverMayGiveMoreTime(t *testing.T) {
 	assert.GreaterOrEqual(t, got.EndedAt, until)
 }
 
-func TestToolsThatWereRefusedAreTold(t *testing.T) {
+func TestRefusedToolsAreReported(t *testing.T) {
 	got, _ := supervised(t, "is refused tools", nil)
 	assert.Equal(t, core.AgentCompleted, got.State)
 	assert.Equal(t, []string{"Bash", "Write"}, got.Refused)
@@ -429,7 +429,7 @@ func TestTheHostFindsItselfInItsFolder(t *testing.T) {
 	assert.Equal(t, here, folder, "PWD and the working folder agree")
 }
 
-func TestWhatPassesIsTriedAgainInTheSameSession(t *testing.T) {
+func TestTransientErrorsAreRetriedInTheSameSession(t *testing.T) {
 	got, j := supervised(t, "fails once", nil)
 	assert.Equal(t, core.AgentCompleted, got.State)
 	assert.Equal(t, "went on with: go on resumed --session=s1", got.Text)
@@ -443,7 +443,7 @@ func TestRetriesAreCounted(t *testing.T) {
 	assert.Len(t, j.retries, 2)
 	assert.Equal(t, 2, got.Attempt)
 	_, j = supervised(t, "is not let in", nil)
-	assert.Empty(t, j.retries, "another key is needed, not another attempt")
+	assert.Empty(t, j.retries, "a wrong key is no reason for another attempt")
 }
 
 func TestAnEndIsNotLostWhileTheJournalCannotBeWritten(t *testing.T) {
@@ -451,13 +451,13 @@ func TestAnEndIsNotLostWhileTheJournalCannotBeWritten(t *testing.T) {
 	assert.Len(t, j.ends, 1)
 }
 
-func TestAProgramThatIsNotThere(t *testing.T) {
+func TestAMissingProgramEndsTheAgent(t *testing.T) {
 	got, _ := supervised(t, "", func(j *supervise.Job, _ *journal) { j.Command = []string{"/nowhere/host"} })
 	assert.Equal(t, core.AgentError, got.State)
 	assert.Contains(t, got.Reason, "does not exist")
 }
 
-func TestWhatAYoungAgentStartsIsNotedAtOnce(t *testing.T) {
+func TestProcessesOfAYoungAgentAreRecordedAtOnce(t *testing.T) {
 	dir, pace := t.TempDir(), fast
 	pace.Tell = time.Hour
 	s := supervise.Supervisor{
@@ -473,7 +473,7 @@ func TestWhatAYoungAgentStartsIsNotedAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	var noted []struct{ Command string }
 	require.NoError(t, json.Unmarshal(raw, &noted))
-	require.Len(t, noted, 3, "the host and what it left")
+	require.Len(t, noted, 3, "the host and the process that it left are gone")
 	for _, p := range noted {
 		assert.Equal(t, os.Args[0], p.Command)
 	}

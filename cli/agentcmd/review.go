@@ -1,60 +1,103 @@
 package agentcmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"flame/agents"
 	"flame/agents/converge"
-	"flame/agents/convergence"
+	"flame/agents/plan"
+	"flame/agents/supervise"
 	"flame/cli/app"
-	"flame/cli/flags"
 	"flame/core"
+	"flame/hosts"
 	"flame/render"
 )
 
-func newReview(a *app.App) *cobra.Command {
+func (c commands) converge() *cobra.Command {
+	var o converge.Options
+	var schema string
+	cmd := &cobra.Command{
+		Use: "converge ID ID...", Short: "Combine the results of several agents into one",
+		Example: "  flame agents converge agent-k3x9a1b2 agent-q7w2e4r6 --strategy merge", Args: app.Takes(2, -1),
+	}
+	app.Choose(cmd, &o.Strategy, "strategy", "how to combine them (required)", o.Strategy.Values()...)
+	app.Choose(cmd, &o.Resolution, "conflict-resolution", "what to do about conflicts (default "+string(converge.Manual)+")", o.Resolution.Values()...)
+	usage := "output format (default " + string(converge.Markdown) + "; with --json " + string(converge.DeltaBatch) + ")"
+	app.Choose(cmd, &o.Format, "output-format", usage, o.Format.Values()...)
+	cmd.Flags().Float64Var(&o.Tolerance, "tolerance", 0, "tolerance within which numbers count as equal")
+	cmd.Flags().Float64Var(&o.RelativeTolerance, "relative-tolerance", 0, "tolerance as a share of the larger number, such as 0.05 for 5 %")
+	cmd.Flags().StringVar(&schema, "result-schema", "", "a JSON schema: flame compares only the fields that it declares")
+	return c.asks(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+		o.Schema = []byte(schema)
+		if o.Format == "" && !c.app.Out.JSON {
+			o.Format = converge.Markdown
+		}
+		made, err := s.Converge(ctx, c.app.Caller(), args, o)
+		if err != nil {
+			return err
+		}
+		return c.printConvergence(ctx, s, made)
+	})
+}
+
+// printConvergence prints a convergence, with the next step in the words of the
+// shell and the texts of agents verbatim.
+func (c commands) printConvergence(ctx context.Context, s *agents.Agents, made converge.Convergence) error {
+	text, next, err := render.Converged(ctx, s, made, 0)
+	return c.app.Answer(made, text+next, err)
+}
+
+func (c commands) review() *cobra.Command {
 	var choices []string
 	var trajectory bool
 	var format converge.Format
 	cmd := &cobra.Command{
-		Use: "review [CONVERGENCE]", Short: "Look at convergences, and settle the conflicts that need a person",
-		Example: "  flame agents review converge-k3x9a1b2 --choose file:main.go=agent-q7w2e4r6", Args: flags.Takes(0, 1),
+		Use: "review [CONVERGENCE]", Short: "Show convergences, and settle the conflicts that need a person",
+		Example: "  flame agents review converge-k3x9a1b2 --choose file:main.go=agent-q7w2e4r6", Args: app.Takes(0, 1),
 	}
 	cmd.Flags().StringArrayVar(&choices, "choose", nil, "CONFLICT=ID: the agent whose side wins (repeatable)")
-	cmd.Flags().BoolVar(&trajectory, "trajectory", false, "print what its agents said and called in one stream, with the conflicts in their places")
-	usage := "output format (default " + string(converge.Markdown) + "; with --json as it was made)"
-	flags.Choose(cmd, &format, "output-format", usage, format.Values()...)
-	return asksAgents(a, cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+	cmd.Flags().BoolVar(&trajectory, "trajectory", false, "print the messages and calls of its agents in one stream, with the conflicts in place")
+	usage := "output format (default " + string(converge.Markdown) + "; with --json, the original format)"
+	app.Choose(cmd, &format, "output-format", usage, format.Values()...)
+	return c.asks(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		if len(args) == 0 {
-			return agentView{a}.listConvergences(ctx, s)
+			return c.listConvergences(ctx, s)
 		}
-		c, err := s.Convergences().Find(ctx, args[0])
+		made, err := s.Convergences().Find(ctx, args[0])
 		if err != nil {
 			return err
 		}
 		if trajectory {
-			return agentView{a}.printTrajectory(ctx, s, c)
+			entries, err := s.Convergences().Trajectory(ctx, made)
+			return c.app.Answer(entries, render.Trajectory(entries), err)
 		}
 		chosen, err := sides(choices)
 		if err != nil {
 			return err
 		}
 		if len(chosen) > 0 {
-			if c, err = s.Convergences().Review(ctx, c.ID, chosen); err != nil {
+			if made, err = s.Convergences().Review(ctx, made.ID, chosen); err != nil {
 				return err
 			}
 		}
-		if format == "" && !a.Out.JSON {
+		if format == "" && !c.app.Out.JSON {
 			format = converge.Markdown
 		}
-		if c, err = written(c, format); err != nil {
-			return err
+		if format != "" { // else it is printed as it was made
+			text, err := made.Result.Render(format)
+			if err != nil {
+				return err
+			}
+			made.Text, made.Result.Format = string(text), format
 		}
-		return agentView{a}.printConvergence(ctx, s, c)
+		return c.printConvergence(ctx, s, made)
 	})
 }
 
@@ -71,36 +114,77 @@ func sides(choices []string) (map[string]string, error) {
 	return chosen, nil
 }
 
-// written returns a convergence with its output in a format, or unchanged if
-// that is empty.
-func written(c convergence.Convergence, format converge.Format) (convergence.Convergence, error) {
-	if format == "" {
-		return c, nil
-	}
-	text, err := c.Result.Render(format)
-	c.Text, c.Result.Format = string(text), format
-	return c, err
-}
-
-func (v agentView) listConvergences(ctx context.Context, s *agents.Agents) error {
+func (c commands) listConvergences(ctx context.Context, s *agents.Agents) error {
 	all, err := s.Convergences().List(ctx)
-	if err != nil {
-		return err
-	}
 	text := ""
-	for _, c := range all {
-		text += fmt.Sprintf("%s: %s\n", c.ID, c.Result.Rationale)
+	for _, made := range all {
+		text += fmt.Sprintf("%s: %s\n", made.ID, made.Result.Rationale)
 	}
-	if text == "" {
-		text = "No convergences; `flame agents converge` makes one.\n"
-	}
-	return v.app.Out.Print(append([]convergence.Convergence{}, all...), text)
+	return c.app.Answer(all, cmp.Or(text, "No convergences yet; `flame agents converge` makes one."), err)
 }
 
-func (v agentView) printTrajectory(ctx context.Context, s *agents.Agents, c convergence.Convergence) error {
-	entries, err := s.Convergences().Trajectory(ctx, c)
-	if err != nil {
-		return err
+func (c commands) grant() *cobra.Command {
+	var g plan.Grant
+	var life time.Duration
+	cmd := &cobra.Command{
+		Use: "grant MODE", Short: "Allow agents a wider permission mode than their parent has",
+		Example: `  flame agents grant bypassPermissions --agent builder --for 1h --reason "throwaway container"`, Args: app.Takes(1, 1),
+		Long: "Allow agents a wider permission mode than their parent has. Only a person at a terminal\ncan run it, and not inside an agent's session.",
 	}
-	return v.app.Out.Print(append([]converge.Entry{}, entries...), render.Trajectory(entries))
+	cmd.Flags().StringVar(&g.Agent, "agent", "", "only for agents of this definition")
+	cmd.Flags().StringVar(&g.Session, "in", "", "only for agents below this session")
+	cmd.Flags().BoolVar(&g.Inherited, "inherited", false, "also for agents that agents start")
+	cmd.Flags().BoolVar(&g.Delegates, "delegates", false, "instead of a wider mode, allow children of --agent the tools in its delegate_grants")
+	cmd.Flags().StringVar(&g.Reason, "reason", "", "the reason, which the log keeps")
+	app.Lasts(cmd, &life, "for", "", "how long it applies (default: until you revoke it)")
+	return c.asks(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+		g.Mode = hosts.Mode(args[0])
+		if err := g.Check(); err != nil {
+			return err
+		}
+		if err := c.mustBeAPerson(); err != nil {
+			return err
+		}
+		if g.Agent != "" {
+			def, err := s.Catalog(s.Dir).Find(g.Agent)
+			if err != nil {
+				return err
+			}
+			if g.Digest = def.Digest(); def.Origin(s.Dir) != "" {
+				c.app.Note(def.Origin(s.Dir))
+			}
+		}
+		if err := c.app.Confirm(args[0], "grant it"); err != nil {
+			return err
+		}
+		if life > 0 {
+			g.ExpiresAt = s.Project.Now() + core.Millis(life.Milliseconds())
+		}
+		made, err := s.Grants().Make(ctx, g)
+		return c.app.Answer(made, fmt.Sprintf("%s: agents may have %s", made.ID, made.Mode), err)
+	})
+}
+
+func (c commands) grants() *cobra.Command {
+	cmd := &cobra.Command{Use: "grants", Short: "List the grants", Example: "  flame agents grants", Args: app.Takes(0, 0)}
+	return c.asks(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
+		all, err := s.Grants().List(ctx)
+		return c.app.Answer(all, render.Grants(all), err)
+	})
+}
+
+func (c commands) revoke() *cobra.Command {
+	cmd := &cobra.Command{Use: "revoke ID", Short: "Revoke a grant", Example: "  flame agents revoke grant-k3x9a1b2", Args: app.Takes(1, 1)}
+	return c.asks(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+		return c.app.Answer(map[string]string{"revoked": args[0]}, args[0]+" is revoked; running agents continue", s.Grants().Revoke(ctx, args[0]))
+	})
+}
+
+// mustBeAPerson returns an error without a terminal and inside a host's session: models must not
+// take such actions.
+func (c commands) mustBeAPerson() error {
+	if !c.app.AtTerminal() || os.Getenv(core.AgentVariable) != "" || c.app.Hosts.Inside(os.Getenv, supervise.Above()) {
+		return core.Invalidf("only a person can make a grant").WithHint("run this command yourself, in a terminal of your own")
+	}
+	return nil
 }

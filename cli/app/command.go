@@ -3,44 +3,90 @@ package app
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"flame/cli/flags"
+	"flame/agents"
 	"flame/core"
+	"flame/local/place"
 	"flame/project"
 	"flame/project/view"
 )
 
-// ErrSilent ends with status 1 after a command has printed what is wrong.
+// ErrSilent ends a command with status 1 after it has printed the reason.
 var ErrSilent = errors.New("silent")
 
-// Reads sets up a command that opens the project, queries it and prints the
-// answer.
-func (a *App) Reads(cmd *cobra.Command, run func(ctx context.Context, p *project.Project, args []string) error) *cobra.Command {
+// Ended is the exit status of a program that a command has run. Run does not print it as an
+// error: the program has printed the reason.
+type Ended int
+
+// Error names the status.
+func (e Ended) Error() string { return "exit status " + strconv.Itoa(int(e)) }
+
+// Answer prints v as JSON with --json, else the text; it prints neither if err is not nil.
+func (a *App) Answer(v any, text string, err error) error {
+	if err != nil {
+		return err
+	}
+	return a.Out.Print(v, text)
+}
+
+// Locates sets up a command that works with a project's folders, and returns it.
+func (a *App) Locates(cmd *cobra.Command, run func(ctx context.Context, at place.Place, args []string) error) *cobra.Command {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		at, err := a.Place()
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), at, args)
+	}
+	return cmd
+}
+
+// Opens sets up a command that works with the open project, and returns it.
+func (a *App) Opens(cmd *cobra.Command, run func(ctx context.Context, p *project.Project, args []string) error) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return a.With(cmd.Context(), func(p *project.Project) error { return run(cmd.Context(), p, args) })
 	}
 	return cmd
 }
 
-// FrameFlag defines the flag --frame and completes it.
-func (a *App) FrameFlag(cmd *cobra.Command, id *string, meaning string) {
-	cmd.Flags().Var(flags.NotBlank{Name: id, Of: "FRAME"}, "frame", meaning)
+// OpensAgents sets up a command that works with the agents of the open project, and returns it.
+func (a *App) OpensAgents(cmd *cobra.Command, run func(ctx context.Context, s *agents.Agents, args []string) error) *cobra.Command {
+	return a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+		s, err := a.AgentsOf(p)
+		if err != nil {
+			return err
+		}
+		return run(ctx, s, args)
+	})
+}
+
+// CompleteFrames completes the values of a flag that takes ids of frames.
+func (a *App) CompleteFrames(cmd *cobra.Command, flag string) {
 	// The error is for an unknown flag, which this one is not.
-	_ = cmd.RegisterFlagCompletionFunc("frame", func(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return a.FrameArgs(cmd, nil, prefix)
 	})
 }
 
-// FrameArgs offers frame ids for the first argument, with their goals.
+// FrameFlag defines the flag --frame and completes it.
+func (a *App) FrameFlag(cmd *cobra.Command, id *string, meaning string) {
+	Name(cmd, id, "frame", "FRAME", meaning)
+	a.CompleteFrames(cmd, "frame")
+}
+
+// FrameArgs completes the first argument with ids of frames and their goals.
 func (a *App) FrameArgs(cmd *cobra.Command, args []string, prefix string) (offers []cobra.Completion, directive cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	err := a.With(cmd.Context(), func(p *project.Project) error {
-		frames, err := view.Complete(cmd.Context(), p, prefix, 50)
+		frames, err := view.Frames(cmd.Context(), p, project.FrameQuery{Prefix: prefix, Order: project.NewestFirst, Limit: 50})
 		for _, f := range frames {
 			offers = append(offers, cobra.CompletionWithDesc(core.OneLine(f.ID, 0), core.OneLine(f.Goal, 40)+f.Mark()))
 		}
@@ -52,9 +98,105 @@ func (a *App) FrameArgs(cmd *cobra.Command, args []string, prefix string) (offer
 	return offers, cobra.ShellCompDirectiveNoFileComp
 }
 
-// Ended is the status of a program that a command ran to its end. As an error it says
-// nothing: the program has.
-type Ended int
+// ErrUsage marks an error in the command line itself, which is independent of the project:
+// status 2.
+var ErrUsage = errors.New("usage")
 
-// Error names the status.
-func (e Ended) Error() string { return "exit status " + strconv.Itoa(int(e)) }
+// A UsageError is an error in a command line.
+type UsageError struct{ *core.Problem }
+
+// Unwrap returns ErrUsage and the problem.
+func (e UsageError) Unwrap() []error { return []error{ErrUsage, e.Problem} }
+
+// Wrong returns an error that says why the line of cmd is wrong, and how
+// it should be.
+func Wrong(cmd *cobra.Command, format string, args ...any) error {
+	return UsageError{Problem: core.Invalidf(format, args...).
+		WithHint("usage: %s; `flame help%s` explains it", cmd.UseLine(), Topic(cmd))}
+}
+
+// Topic returns the words that follow `flame`, and `flame help`, for a command.
+func Topic(cmd *cobra.Command) string {
+	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name())
+}
+
+// Takes checks that a command gets at least needed and at most most arguments
+// that are not blank; a negative most is no limit.
+func Takes(needed, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		_, names, _ := strings.Cut(cmd.Use, " ")
+		for i := range needed {
+			if i >= len(args) || strings.TrimSpace(args[i]) == "" {
+				return Wrong(cmd, "%s needs %s", cmd.Name(), names)
+			}
+		}
+		switch {
+		case most == 0 && len(args) > 0:
+			return Wrong(cmd, "%s takes no arguments, not %q", cmd.Name(), args[0])
+		case most > 0 && len(args) > most:
+			return Wrong(cmd, "%s takes %s; %q is one argument too many", cmd.Name(), names, args[most])
+		}
+		return nil
+	}
+}
+
+// flagTypes describes the values of flags, by the names of their types.
+var flagTypes = map[string]string{
+	"bool": "true or false", "uint": "a number from 0", "seconds|duration": "seconds or a duration such as 90s, 5m or 2d",
+	"SIZE": "a size such as 500MB or 20GB",
+}
+
+// WrongFlag turns an error about a flag into a message.
+func WrongFlag(cmd *cobra.Command, err error) error {
+	var value *pflag.InvalidValueError
+	if !errors.As(err, &value) {
+		return Wrong(cmd, "%v", err)
+	}
+	flag := value.GetFlag()
+	wanted, known := flagTypes[flag.Value.Type()]
+	if !known {
+		wanted = flag.Value.Type()
+	}
+	return Wrong(cmd, "--%s takes %s, not %q", flag.Name, wanted, value.GetValue())
+}
+
+// instead has hints for commands that flame deliberately lacks.
+var instead = map[string]string{
+	"rm": "flame has no command that deletes a frame: " +
+		"`flame invalidate FRAME REASON` voids a frame and the planned frames below it, `flame prune` archives roots without work",
+	"mv": "frames stay where they were made: `flame invalidate FRAME REASON`, then `flame plan GOAL` elsewhere",
+}
+
+// NoSuchCommand checks the arguments of a command with subcommands. It takes no arguments
+// itself, so any argument is an unknown subcommand.
+func NoSuchCommand(parent *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := "`flame help" + Topic(parent) + "` lists the commands"
+	if !parent.HasSubCommands() {
+		hint = "`flame help" + Topic(parent) + "` explains that command"
+	}
+	if other, ok := instead[args[0]]; ok && !parent.HasParent() {
+		hint = other
+	} else if near := nearest(parent, args[0]); len(near) > 0 {
+		hint = "did you mean " + strings.Join(near, " or ") + "? " + hint
+	}
+	return UsageError{Problem: core.Invalidf("there is no command %q", args[0]).WithHint("%s", hint)}
+}
+
+// nearest returns the subcommands that a word may be a misspelling of. Short words resemble
+// many commands, and a wrong suggestion could change the wrong thing.
+func nearest(parent *cobra.Command, word string) []string {
+	parent.SuggestionsMinimumDistance = max(1, len(word)/3)
+	return slices.DeleteFunc(parent.SuggestionsFor(word), func(name string) bool {
+		begun, longer := strings.HasPrefix(name, word), strings.HasPrefix(word, name) && len(name) > 2
+		switch {
+		case begun:
+			return 3*len(word) < 2*len(name)
+		case longer:
+			return false
+		}
+		return word[0] != name[0] || len(name) < 4
+	})
+}

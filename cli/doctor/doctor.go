@@ -1,99 +1,294 @@
-// Package doctor checks what flame depends on: its data, the hosts, definitions
-// and grants, and every link between them. It changes nothing, but that
-// late events are reported once.
+// Package doctor checks everything that flame depends on: its data, the hosts, the hub,
+// definitions and grants, and every link between them. It changes nothing, except that it
+// reports late events only once.
 package doctor
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/samber/lo"
+	"golang.org/x/sys/unix"
 
 	"flame/agents"
 	"flame/agents/definition"
+	"flame/agents/plan"
+	"flame/cli/app"
+	"flame/cli/notify"
 	"flame/config"
+	"flame/config/env"
 	"flame/core"
 	"flame/hosts"
-	"flame/notify"
+	"flame/hosts/intake"
+	"flame/local/place"
 	"flame/project"
-	"flame/project/place"
+	"flame/project/autonomy"
 	"flame/render"
 )
 
-// A Doctor examines one project. Its caller fills it.
-type Doctor struct {
-	Version    string
-	Warnings   []config.Warning // of settings that could not be used
-	Unknown    []config.Unknown // variables that look like settings
-	Hosts      hosts.Registry
-	Notify     string       // setting FLAME_NOTIFY; empty: none
-	Candidates []place.Kept // data that may be the project's from before it was moved
-
-	Hub     func(ctx context.Context, at place.Place) []core.Finding // looks at the hub that the project has joined; nil: at none
-	Check   func(ctx context.Context, at place.Place) []core.Finding // looks at the store
-	Open    func(at place.Place, longLived bool) (*project.Project, func() error, error)
-	Agents  func(p *project.Project, at place.Place) (*agents.Agents, error)
-	Catalog func() (definition.Catalog, error)
+// A checkup collects findings about one project.
+type checkup struct {
+	app   *app.App
+	at    place.Place
+	found []core.Finding
 }
 
-// Findings returns everything worth saying about the project at a place.
-func (d Doctor) Findings(ctx context.Context, at place.Place) []core.Finding {
-	findings := []core.Finding{{What: fmt.Sprintf("flame %s, project %s", d.Version, at.Dir)}}
-	for _, w := range d.Warnings {
-		findings = append(findings, core.Finding{What: w.String(), Hint: "correct the variable or unset it", Broken: true})
-	}
-	for _, u := range d.Unknown {
-		f := core.Finding{What: u.Name + " is no setting of flame", Hint: "`flame config` lists them all"}
-		if u.Near != "" {
-			f.Hint = "it is ignored; did you mean " + u.Near + "? `flame config` lists them all"
-		}
-		findings = append(findings, f)
-	}
-	findings = append(findings, d.checkNotify(at)...)
-	findings = append(findings, d.checkData(ctx, at)...)
-	findings = append(findings, d.checkEvents(ctx, at)...)
-	findings = append(findings, d.checkLearned(ctx, at)...)
-	findings = append(findings, checkShipped(at)...)
-	if d.Hub != nil {
-		findings = append(findings, d.Hub(ctx, at)...)
-	}
+// Findings returns the findings about the project at a place. The warnings are about settings
+// that flame cannot use.
+func Findings(ctx context.Context, a *app.App, at place.Place, warnings []config.Warning) []core.Finding {
+	c := &checkup{app: a, at: at}
+	c.ok("flame %s, project %s", a.Build.Version, at.Dir)
+	c.settings(warnings)
+	c.notify()
+	c.data(ctx)
+	c.inbox()
+	p, closeProject := a.Open(at, false)
+	defer closeProject()
+	c.late(ctx, p)
+	c.learned(ctx, p)
+	c.shipped()
+	c.hub(ctx)
 	machine, err := hosts.ThisMachine(at.Worktree)
 	if err != nil {
-		findings = append(findings, problemFinding("", err))
+		c.problem("", err)
 	}
-	findings = append(findings, d.checkDefinitions()...)
-	findings = append(findings, d.checkGrants(ctx, at)...)
-	links := d.links(ctx, at)
-	for _, h := range d.Hosts {
-		findings = append(findings, checkHost(ctx, h, machine, links)...)
+	if catalog, err := a.Catalog(); err != nil {
+		c.problem("agents: ", err)
+	} else {
+		c.definitions(catalog)
 	}
-	return findings
+	c.grants(ctx, p)
+	links, _ := p.LastHooks(ctx) // data reports a store that flame cannot read
+	for _, h := range a.Hosts {
+		c.host(ctx, h, machine, links)
+	}
+	return c.found
 }
 
-// checkNotify checks the program that the user is told of things by.
-func (d Doctor) checkNotify(at place.Place) []core.Finding {
-	if d.Notify == "" {
-		return nil
+// ok adds a finding that needs no action.
+func (c *checkup) ok(format string, args ...any) { c.note("", format, args...) }
+
+// note adds a finding with a hint. Flame works in spite of it.
+func (c *checkup) note(hint, format string, args ...any) {
+	c.found = append(c.found, core.Finding{What: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// broken adds a finding that keeps flame from working.
+func (c *checkup) broken(hint, format string, args ...any) {
+	c.found = append(c.found, core.Finding{What: fmt.Sprintf(format, args...), Hint: hint, Broken: true})
+}
+
+// problem adds an error that keeps flame from working.
+func (c *checkup) problem(what string, err error) { c.broken(render.Hint(err), "%s%v", what, err) }
+
+// settings reports settings that flame does not use.
+func (c *checkup) settings(warnings []config.Warning) {
+	for _, w := range warnings {
+		c.broken("correct the variable or unset it", "%v", w)
 	}
-	program, err := notify.Chosen(d.Notify, d.Hosts, at)
+	for _, u := range config.UnknownIn(os.Environ(), append(env.Inner, core.AgentVariable)...) {
+		hint := "`flame config` lists them all"
+		if u.Near != "" {
+			hint = "flame ignores it; did you mean " + u.Near + "? " + hint
+		}
+		c.note(hint, "flame has no setting %s", u.Name)
+	}
+}
+
+// notify checks the program that the user chose for notifications.
+func (c *checkup) notify() {
+	if c.app.Settings.Notify == "" {
+		return
+	}
+	program, err := notify.Chosen(c.app.Settings.Notify, c.app.Hosts, c.at)
 	if err != nil {
-		f := problemFinding("", err)
-		f.Broken = false // all else works without
-		return []core.Finding{f}
+		c.note(render.Hint(err), "%v", err) // everything else still works
+		return
 	}
-	return []core.Finding{{What: "you are told by " + program + " when an agent ends, a conflict waits for you or a limit is reached"}}
+	c.ok("flame runs %s when an agent ends, a conflict waits for you or a limit is reached", program)
 }
 
-// problemFinding turns an error into a finding.
-func problemFinding(what string, err error) core.Finding {
-	f := core.Finding{What: what + err.Error(), Broken: true}
-	var problem *core.Problem
-	if errors.As(err, &problem) {
-		f.Hint = render.ForShell(problem.Hint)
+// learned reports counts that flame cannot learn from.
+func (c *checkup) learned(ctx context.Context, p *project.Project) {
+	if lessons, err := autonomy.Learned(ctx, p); err == nil && lessons.Damage != "" {
+		c.note("a newer flame may have written them; `flame learned --forget` starts over, and nothing else needs them",
+			"flame does not use the counts of suggestions: %s", lessons.Damage)
 	}
-	return f
 }
 
-// MayBeOurs says that data may be the project's from before it was moved.
-func MayBeOurs(kept place.Kept) string {
-	return fmt.Sprintf("the data of %s, which is gone, may be this project's from before it was moved", kept.Root)
+// maxDefinitions bounds how many findings about definitions the doctor lists.
+const maxDefinitions = 10
+
+// definitions reports mistakes in definitions of agents. Flame works in spite of them.
+func (c *checkup) definitions(catalog definition.Catalog) {
+	for i, found := range catalog.Findings {
+		if i == maxDefinitions {
+			c.note("`flame agents doctor` lists all", "agents: %d more findings", len(catalog.Findings)-i)
+			return
+		}
+		hint := "correct that file, or remove it"
+		if found.Fatal {
+			hint += ": until then it defines no agent, and flame uses no other definition of that name"
+		}
+		c.note(hint, "agents: %v", found)
+	}
+}
+
+// grants reports active grants that were made while agents ran: an agent with a shell can do
+// everything that a person can do at a terminal.
+func (c *checkup) grants(ctx context.Context, p *project.Project) {
+	grants, _ := c.app.Agents(p, c.at).Grants().List(ctx) // data reports a store that flame cannot read
+	for _, g := range grants {
+		if len(g.During) == 0 || g.ExpiresAt > 0 && g.ExpiresAt <= p.Now() {
+			continue
+		}
+		c.note("if you did not make it: `flame agents revoke "+g.ID+"`", "agents: %s, which lets %s, was made at %s while %s ran",
+			g.ID, g.Lets(), localTime(g.MadeAt), strings.Join(g.During, ", "))
+	}
+}
+
+func localTime(t core.Millis) string { return t.Time().Local().Format(time.DateTime) }
+
+// muchRoom is the size of agents' folders, in bytes, from which doctor reports it.
+const muchRoom = 1 << 30
+
+// room reports agents' folders that take much disk space.
+func (c *checkup) room() {
+	s := agents.Agents{Setup: plan.Setup{Data: c.at.Data.Path}}
+	if used := s.DiskUse(); used >= muchRoom {
+		c.note("`flame agents prune` deletes the output of those that ended over 30 days ago", "the output of agents takes %s", render.Megabytes(used))
+	}
+}
+
+// data checks the data folder and its content.
+func (c *checkup) data(ctx context.Context) {
+	there, err := c.at.Data.Ready(ctx, false)
+	if err != nil {
+		c.problem("", err)
+		return
+	}
+	if there {
+		c.found = append(c.found, c.app.Check(ctx, c.at)...)
+		c.room()
+	} else {
+		c.makable()
+	}
+	if notice := c.at.Data.Notice(); notice != "" {
+		c.note("`flame projects` lists all existing data", "%s", notice)
+	}
+	for _, kept := range c.app.Candidates(ctx, c.at) {
+		what, hint := app.MayBeOurs(kept)
+		c.note(hint, "%s", what)
+	}
+}
+
+// makable reports whether flame can make the data folder.
+func (c *checkup) makable() {
+	dir := filepath.Dir(c.at.Data.Path)
+	for parent := filepath.Dir(dir); dir != parent; dir, parent = parent, filepath.Dir(parent) {
+		if _, err := os.Stat(dir); err == nil {
+			break
+		}
+	}
+	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+		c.broken("make that folder writable, or name another one with "+env.Dir, "there is no data yet, and flame cannot make any in %s: %v", dir, err)
+		return
+	}
+	c.ok("there is no data yet; the first write makes %s", c.at.Data.Path)
+}
+
+// inbox reports waiting and lost events of hosts.
+func (c *checkup) inbox() {
+	box := intake.Inbox{Dir: c.at.Data.Path}
+	state, err := box.State()
+	if err != nil {
+		c.problem("the inbox: ", err)
+		return
+	}
+	if state.Bytes > 0 {
+		c.note("the next command stores them; if they stay, one of the findings about the data says why",
+			"%d KB of hosts' events wait in the inbox, of at most %d MB", state.Bytes>>10+1, state.Limit>>20)
+	}
+	if state.Lost > 0 {
+		c.broken("the log says why; to drop this finding, delete "+box.LostFile(),
+			"%d events of hosts are lost: flame could write neither to the store nor to the inbox", state.Lost)
+	}
+	if state.Aside != "" {
+		c.note("a newer flame may have written them; if you do not need them, delete the file", "%s holds events that flame could not read", state.Aside)
+	}
+}
+
+// late reports hosts' events that flame stored late since the last report.
+func (c *checkup) late(ctx context.Context, p *project.Project) {
+	late, _ := p.TakeLate(ctx) // data reports a store that flame cannot read
+	for _, l := range late {
+		if l.Count > 0 {
+			c.note("nothing is lost; a busy machine or a locked store delays events",
+				"since %[3]s, flame could not handle %[1]d events of %[2]s in time and stored them later", l.Count, l.Host, localTime(l.First))
+		}
+		if l.MadeUp > 0 {
+			c.note("the server of a session was killed or switched off; if that continues, `"+env.Hooks+"="+env.Commands+" flame setup` starts a process for each event",
+				"since %[3]s, %[1]d events of %[2]s never arrived, and flame rebuilt them from its files", l.MadeUp, l.Host, localTime(l.First))
+		}
+	}
+}
+
+// maxShipped is how many names a finding lists.
+const maxShipped = 5
+
+// shipped reports files in a repository's .flame that flame does not read: it reads only
+// definitions of agents there.
+func (c *checkup) shipped() {
+	for _, dir := range lo.Uniq([]string{c.at.Dir, c.at.Worktree}) {
+		dir = filepath.Join(dir, ".flame")
+		names := shippedIn(dir)
+		if len(names) == 0 {
+			continue
+		}
+		if more := len(names) - maxShipped; more > 0 {
+			names = append(names[:maxShipped], fmt.Sprintf("and %d more", more))
+		}
+		c.note("flame reads only definitions there, agents/*.md; `flame where` prints the folder with the data. If you did not add this, somebody else did",
+			"%s contains files that flame neither reads nor writes: %s", dir, strings.Join(names, ", "))
+	}
+}
+
+// shippedIn lists everything in a folder .flame except definitions. It opens no file and
+// follows no link.
+func shippedIn(dir string) (names []string) {
+	info, err := os.Lstat(dir)
+	if err == nil && !info.IsDir() {
+		return []string{"it is not a folder (" + info.Mode().Type().String() + ")"}
+	}
+	for _, entry := range entriesOf(dir) {
+		if entry.Name() != "agents" || !entry.IsDir() {
+			names = append(names, entry.Name())
+		}
+	}
+	for _, entry := range entriesOf(filepath.Join(dir, "agents")) {
+		if !strings.HasSuffix(entry.Name(), ".md") {
+			names = append(names, filepath.Join("agents", entry.Name()))
+		}
+	}
+	return names
+}
+
+// maxEntries bounds how many entries of a folder the doctor reads.
+const maxEntries = 1_000
+
+func entriesOf(dir string) []fs.DirEntry {
+	folder, err := os.Open(dir)
+	if err != nil {
+		return nil // the folder may be missing
+	}
+	defer folder.Close()
+	entries, _ := folder.ReadDir(maxEntries) // it uses the entries before an error
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries
 }

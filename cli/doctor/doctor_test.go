@@ -13,29 +13,26 @@ import (
 
 	"flame/agents"
 	"flame/agents/definition"
-	"flame/agents/permission"
 	"flame/agents/plan"
 	"flame/agents/supervise"
+	"flame/cli/app"
 	"flame/core"
 	"flame/hosts"
-	"flame/hosts/hoststest"
+	"flame/local/place"
 	"flame/project"
-	"flame/project/place"
 	"flame/render"
 	"flame/store"
+	"flame/tests/hoststest"
 )
 
 // quiet is a host whose agents never start.
 type quiet struct{ hosts.Setup }
 
-func (quiet) NewSession() string            { return project.NewID("session") }
-func (quiet) Resumes(string) bool           { return true }
-func (quiet) Talk(string) ([]string, error) { return nil, nil }
 func (quiet) Launch(hosts.Child) (hosts.Launch, error) {
 	return hosts.Launch{Command: []string{"true"}}, nil
 }
 
-func TestTheDoctorTellsOfGrantsThatWereMadeWhileAgentsRan(t *testing.T) {
+func TestTheDoctorReportsGrantsThatWereMadeWhileAgentsRan(t *testing.T) {
 	t.Parallel()
 	dir, data := t.TempDir(), t.TempDir()
 	p := &project.Project{
@@ -44,37 +41,39 @@ func TestTheDoctorTellsOfGrantsThatWereMadeWhileAgentsRan(t *testing.T) {
 		Now: func() core.Millis { return core.MillisOf(time.Now()) },
 	}
 	s := &agents.Agents{
-		Project: p, Data: data, Dir: dir, Program: "flame", Hosts: hoststest.Reached(map[string]hosts.Client{"claude-code": quiet{}}),
-		Machine: hoststest.With("claude"), Bounds: plan.DefaultBounds(),
-		Catalog: func(string) definition.Catalog { return definition.Load(hoststest.Known(), nil) },
+		Setup: plan.Setup{
+			Project: p, Data: data, Dir: dir, Hosts: hoststest.Reached(map[string]hosts.Client{"claude-code": quiet{}}),
+			Machine: hoststest.With("claude"), Bounds: plan.DefaultBounds(),
+			Catalog: func(string) definition.Catalog { return definition.Load(hoststest.Known(), nil) },
+		},
+		Program: "flame",
 		Start:   func(context.Context, supervise.Seat) (supervise.Process, error) { return supervise.Process{}, nil },
 	}
-	d := Doctor{
-		Open: func(place.Place, bool) (*project.Project, func() error, error) {
-			return p, func() error { return nil }, nil
-		},
-		Agents: func(*project.Project, place.Place) (*agents.Agents, error) { return s, nil },
+	grants := func() []core.Finding {
+		c := &checkup{app: &app.App{Agents: func(*project.Project, place.Place) *agents.Agents { return s }}}
+		c.grants(t.Context(), p)
+		return c.found
 	}
-	grant := func(g permission.Grant) permission.Grant {
+	grant := func(g plan.Grant) plan.Grant {
 		g.Reason = "r"
 		made, err := s.Grants().Make(t.Context(), g)
 		require.NoError(t, err)
 		return made
 	}
-	assert.Empty(t, d.checkGrants(t.Context(), place.At(dir)))
-	grant(permission.Grant{Mode: hosts.Bypass})
+	assert.Empty(t, grants())
+	grant(plan.Grant{Mode: hosts.Bypass})
 	run, err := s.Spawn(t.Context(), project.Caller{Session: "s", Host: "claude-code"}, plan.Request{Type: "builder", Prompt: "work"})
 	require.NoError(t, err)
-	assert.Empty(t, d.checkGrants(t.Context(), place.At(dir)), "it was made before")
-	grant(permission.Grant{Mode: hosts.Bypass, ExpiresAt: 1})
-	made := grant(permission.Grant{Mode: hosts.Bypass, Agent: "builder"})
-	findings := d.checkGrants(t.Context(), place.At(dir))
+	assert.Empty(t, grants(), "it was made before")
+	grant(plan.Grant{Mode: hosts.Bypass, ExpiresAt: 1})
+	made := grant(plan.Grant{Mode: hosts.Bypass, Agent: "builder"})
+	findings := grants()
 	require.Len(t, findings, 1, "one that is over lets nobody do anything")
 	at := made.MadeAt.Time().Local().Format(time.DateTime)
 	assert.Equal(t, "note   agents: "+made.ID+", which lets agents of type builder work in the mode bypassPermissions, was made at "+at+
 		" while "+run.ID+" ran\n       -> if you did not make it: `flame agents revoke "+made.ID+"`\n", render.Findings(findings[:1]))
 	require.NoError(t, s.Grants().Revoke(t.Context(), made.ID))
-	assert.Empty(t, d.checkGrants(t.Context(), place.At(dir)))
+	assert.Empty(t, grants())
 }
 
 func TestTheDoctorListsSomeOfManyFindings(t *testing.T) {
@@ -86,11 +85,10 @@ func TestTheDoctorListsSomeOfManyFindings(t *testing.T) {
 		require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(folder, string(rune('a'+i))+".md")))
 	}
 	machine := hosts.Machine{Home: t.TempDir(), ProjectDir: dir, Getenv: func(string) string { return "" }}
-	d := Doctor{Catalog: func() (definition.Catalog, error) {
-		return definition.Load(hoststest.Known(), definition.Dirs(hoststest.Known(), machine)), nil
-	}}
+	c := &checkup{}
+	c.definitions(definition.Load(hoststest.Known(), definition.Dirs(hoststest.Known(), machine)))
 	var theirs []core.Finding
-	for _, f := range d.checkDefinitions() {
+	for _, f := range c.found {
 		assert.False(t, f.Broken)
 		if assert.NotEmpty(t, f.Hint) {
 			theirs = append(theirs, f)
@@ -100,7 +98,7 @@ func TestTheDoctorListsSomeOfManyFindings(t *testing.T) {
 	assert.Regexp(t, `^agents: \d+ more findings$`, theirs[len(theirs)-1].What)
 }
 
-func TestTheDoctorTriesTheStream(t *testing.T) {
+func TestTheDoctorChecksTheStream(t *testing.T) {
 	t.Parallel()
 	const answers = "while read -r line; do n=${line#*:}; printf '{\"n\":%d}\\n' \"${n%%,*}\"; done"
 	tests := map[string]struct{ script, broken string }{
@@ -123,7 +121,9 @@ func TestTheDoctorTriesTheStream(t *testing.T) {
 			t.Parallel() // no script is still open for writing when one starts
 			ctx, stop := context.WithTimeout(t.Context(), 3*time.Second)
 			defer stop()
-			found := checkStream(ctx, "opencode", program)
+			c := &checkup{}
+			c.tryStream(ctx, "opencode", program)
+			found := c.found[0]
 			assert.Equal(t, tt.broken != "", found.Broken, found.What)
 			assert.Contains(t, found.What, tt.broken)
 			assert.Contains(t, found.What, "hook opencode --stream")

@@ -1,5 +1,5 @@
-// Package hubcmd has the commands about several machines: the hub where they meet, and
-// joining and leaving it.
+// Package hubcmd has the commands for several machines: the hub where they meet, joining and
+// leaving it, and workers.
 package hubcmd
 
 import (
@@ -9,196 +9,180 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"flame/agents/plan"
 	"flame/cli/app"
-	"flame/cli/flags"
 	"flame/core"
+	"flame/hosts"
 	"flame/hub"
 	"flame/hub/server"
-	"flame/project/place"
+	"flame/hub/worker"
+	"flame/local/place"
+	"flame/project"
 )
-
-// hubOptions are the flags of `flame hub`.
-type hubOptions struct {
-	listen    string
-	space     int64
-	data      dataFlags
-	printUnit bool
-}
 
 // NewHub makes `flame hub`.
 func NewHub(a *app.App) *cobra.Command {
-	var opts hubOptions
+	h := server.Hub{Now: time.Now, Say: a.Note}
+	var temporary, printUnit bool
 	cmd := &cobra.Command{
 		Use: "hub", Short: "Run the server where several machines share their trees",
 		Example: "  flame hub\n  flame hub --listen 0.0.0.0:4222\n  flame hub --print-unit > ~/.config/systemd/user/flame-hub.service",
-		Long: "Run a server where machines meet that work on the same project, so that each shows\n" +
-			"the frames of all: a nats-server, whose configuration flame writes. Unless --listen says\n" +
-			"otherwise, only this machine reaches it. Connections are encrypted, and each machine has a key of its own, for\n" +
-			"one project. `flame hub invite` prints the line with which a machine joins. The hub\n" +
-			"holds nothing that some machine does not have; it may be lost. If you have a NATS server\n" +
-			"already, you need none of this: `flame join URL`.",
-		Args: flags.Takes(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if opts.listen != "" {
-				if err := server.CheckListen(opts.listen); err != nil {
-					return flags.Wrong(cmd, "--listen: %v", err)
-				}
-			}
-			if given := cmd.Flags().Lookup("space"); given.Changed && (opts.space < server.LeastSpace || opts.space > server.MostSpace) {
-				return flags.Wrong(cmd, "--space takes 100MB to 100TB, not %q", given.Value)
-			}
-			return hubs{a}.run(cmd.Context(), opts)
-		},
+		Long: "Run a server through which machines that work on the same project share their frames:\n" +
+			"a nats-server that flame configures. By default it accepts connections only from this\n" +
+			"machine; --listen changes that. Connections are encrypted, and each machine has its own\n" +
+			"key for one project. `flame hub invite` prints the line with which a machine joins. You\n" +
+			"can lose the hub: some machine has each piece of its data. With a NATS server of your\n" +
+			"own you do not need this command: `flame join URL`.",
+		Args: app.Takes(0, 0),
 	}
-	cmd.Flags().StringVar(&opts.listen, "listen", "",
-		"listen on this address (default: the one of last time, else "+server.DefaultListen+", for this machine alone)")
-	flags.Holds(cmd, &opts.space, "space", "what each project may keep on the disk; others go on when one has it all (default: that of last time, else 5GB)")
-	opts.data.add(cmd)
-	cmd.Flags().BoolVar(&opts.data.temporary, "temporary", false, "for a trial: allow a folder that this machine empties when it restarts")
-	cmd.Flags().BoolVar(&opts.printUnit, "print-unit", false, "print a unit for systemd that runs it, and start nothing")
+	cmd.Flags().StringVar(&h.Listen, "listen", "",
+		"listen on this address (default: the previous address, else "+server.DefaultListen+", which only this machine reaches)")
+	app.Holds(cmd, &h.Space, "space", "disk space of each project; a full project does not affect the others (default: the previous value, else 5GB)")
+	data := dataFlag(cmd)
+	cmd.Flags().BoolVar(&temporary, "temporary", false, "allow a folder that this machine empties at a restart, for a trial")
+	cmd.Flags().BoolVar(&printUnit, "print-unit", false, "print a systemd unit that runs the hub, and start nothing")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		if h.Listen != "" {
+			if err := server.CheckListen(h.Listen); err != nil {
+				return app.Wrong(cmd, "--listen: %v", err)
+			}
+		}
+		if given := cmd.Flags().Lookup("space"); given.Changed && (h.Space < server.LeastSpace || h.Space > server.MostSpace) {
+			return app.Wrong(cmd, "--space takes 100MB to 100TB, not %q", given.Value)
+		}
+		if h.Folder, err = data(temporary); err != nil {
+			return err
+		}
+		return run(cmd.Context(), a, h, printUnit)
+	}
 	cmd.AddCommand(newInvite(a), newMachines(a), newRemove(a))
 	return cmd
 }
 
-// dataFlags say where a hub's data is.
-type dataFlags struct {
-	dir       string
-	temporary bool
+// dataFlag defines the flag --data, and returns a function that returns the folder. Only
+// `flame hub` decides whether it may be a temporary one.
+func dataFlag(cmd *cobra.Command) func(temporary bool) (server.Folder, error) {
+	var dir string
+	app.Name(cmd, &dir, "data", "FOLDER", "folder with the hub's data (default: ~/.local/share/flame-hub)")
+	return func(temporary bool) (server.Folder, error) {
+		if dir != "" {
+			path, err := filepath.Abs(dir)
+			return server.Folder{Path: path, Temporary: temporary}, err
+		}
+		home, err := os.UserHomeDir()
+		dataHome := os.Getenv("XDG_DATA_HOME")
+		if err != nil && !filepath.IsAbs(dataHome) {
+			return server.Folder{}, core.Invalidf("there is no home folder").WithHint("name a folder for the hub's data: --data FOLDER")
+		}
+		return server.Folder{Path: server.DefaultFolder(dataHome, home), Temporary: temporary}, nil
+	}
 }
 
-// add defines the flag --data.
-func (d *dataFlags) add(cmd *cobra.Command) {
-	cmd.Flags().Var(flags.NotBlank{Name: &d.dir, Of: "FOLDER"}, "data", "folder with the hub's data (default: ~/.local/share/flame-hub)")
-}
-
-// folder returns the folder.
-func (d dataFlags) folder() (server.Folder, error) {
-	if d.dir != "" {
-		path, err := filepath.Abs(d.dir)
-		return server.Folder{Path: path, Temporary: d.temporary}, err
-	}
-	home, err := os.UserHomeDir()
-	dataHome := os.Getenv("XDG_DATA_HOME")
-	if err != nil && !filepath.IsAbs(dataHome) {
-		return server.Folder{}, core.Invalidf("there is no home folder").WithHint("name a folder for the hub's data with --data")
-	}
-	return server.Folder{Path: server.DefaultFolder(dataHome, home), Temporary: d.temporary}, nil
-}
-
-// The hubs are those of this user's on this machine.
-type hubs struct{ app *app.App }
-
-func (c hubs) run(ctx context.Context, opts hubOptions) error {
-	folder, err := opts.data.folder()
-	if err != nil {
-		return err
-	}
-	home, _ := os.UserHomeDir() // without one, the server is on PATH or nowhere
+// run runs a hub, or prints its unit.
+func run(ctx context.Context, a *app.App, h server.Hub, printUnit bool) error {
+	home, _ := os.UserHomeDir() // without a home, flame looks for the server on PATH alone
 	program, err := server.FindProgram(ctx, home)
 	if err != nil {
 		return err
 	}
-	if opts.printUnit {
-		return c.unit(opts, folder, program)
+	h.Program = program.Path
+	if printUnit {
+		return unit(a, h)
 	}
 	if !program.Pinned() {
-		c.app.Note(fmt.Sprintf("%s is version %s; flame is tested with %s", program.Path, program.Version, hub.ServerVersion))
+		a.Note(fmt.Sprintf("%s is version %s; flame is tested with %s", program.Path, program.Version, hub.ServerVersion))
 	}
-	c.app.TakeTime() // the server writes what it has before it ends
-	return server.Hub{
-		Folder: folder, Listen: opts.listen, Space: opts.space, Program: program.Path, Now: time.Now, Say: c.app.Note,
-		Ready: func(address string) {
-			who := "every machine that reaches it and has joined"
-			if server.Local(address) {
-				who = "this machine alone; for others: --listen 0.0.0.0:4222"
-			}
-			c.app.Note(fmt.Sprintf("the hub listens on %s, for %s", address, who))
-			c.app.Note("`flame hub invite`, in a project, prints the line with which a machine joins; data: " + folder.Path)
-		},
-	}.Run(ctx)
+	a.TakeTime() // the server writes its data to the disk before it ends
+	h.Ready = func(address string) {
+		machines := "all machines that have joined and reach it"
+		if server.Local(address) {
+			machines = "this machine alone; for others: --listen 0.0.0.0:4222"
+		}
+		a.Note(fmt.Sprintf("the hub listens on %s, for %s", address, machines))
+		a.Note("`flame hub invite`, in a project, prints the line with which a machine joins; data: " + h.Folder.Path)
+	}
+	return h.Run(ctx)
 }
 
 // unit prints the unit of systemd.
-func (c hubs) unit(opts hubOptions, folder server.Folder, program server.Program) error {
-	flame, err := os.Executable()
-	if err != nil {
-		return err
+func unit(a *app.App, h server.Hub) error {
+	words := []string{a.Program(), "hub", "--data", h.Folder.Path}
+	if h.Listen != "" {
+		words = append(words, "--listen", h.Listen)
 	}
-	words := []string{flame, "hub", "--data", folder.Path}
-	if opts.listen != "" {
-		words = append(words, "--listen", opts.listen)
+	if h.Space > 0 {
+		words = append(words, "--space", fmt.Sprintf("%dMB", h.Space>>20))
 	}
-	if opts.space > 0 {
-		words = append(words, "--space", fmt.Sprintf("%dMB", opts.space>>20))
-	}
-	text := server.Unit(words, filepath.Dir(program.Path)+":/usr/local/bin:/usr/bin:/bin")
-	return c.app.Out.Print(map[string]string{"unit": text}, strings.TrimSuffix(text, "\n"))
-}
-
-// inviteOptions are the flags of `flame hub invite`.
-type inviteOptions struct {
-	project, address string
-	expires          time.Duration
-	data             dataFlags
+	text := server.Unit(words, filepath.Dir(h.Program)+":/usr/local/bin:/usr/bin:/bin")
+	return a.Out.Print(map[string]string{"unit": text}, text)
 }
 
 func newInvite(a *app.App) *cobra.Command {
-	var opts inviteOptions
+	var guest server.Guest
 	cmd := &cobra.Command{
 		Use: "invite", Short: "Print the line with which one machine joins this project",
 		Example: "  flame hub invite\n  flame hub invite --project shop-1a2b3c4d --expires 1d --address build.example.com:4222",
 		Long: "Print the line with which one machine joins this project on the hub that runs here.\n" +
-			"It works once, and for an hour; until then it is a secret: whoever has it can join.",
-		Args: flags.Takes(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return hubs{a}.invite(cmd.Context(), opts) },
+			"It works once, within an hour. Until then keep it secret: anyone who has it can join.",
+		Args: app.Takes(0, 0),
 	}
-	cmd.Flags().Var(flags.NotBlank{Name: &opts.project, Of: "NAME"}, "project",
-		"name of the project on the hub (default: this folder's name, with the beginning of its first commit)")
-	flags.Lasts(cmd, &opts.expires, "expires", time.Hour, "how long it works")
-	cmd.Flags().Var(flags.NotBlank{Name: &opts.address, Of: "HOST:PORT"}, "address", "at which that machine reaches the hub (default: where it listens)")
-	opts.data.add(cmd)
-	return cmd
+	app.Name(cmd, &guest.Project, "project", "NAME",
+		"name of the project on the hub (default: this folder's name and the beginning of its first commit)")
+	app.Lasts(cmd, &guest.For, "expires", "1h", "how long the line works")
+	app.Name(cmd, &guest.Address, "address", "HOST:PORT", "the hub's address as that machine reaches it (default: the address on which the hub listens)")
+	return asksHub(cmd, func(ctx context.Context, folder server.Folder, _ []string) error {
+		return invite(ctx, a, folder, guest)
+	})
 }
 
-func (c hubs) invite(ctx context.Context, opts inviteOptions) error {
-	opts.data.temporary = true // `flame hub` has decided that
-	folder, err := opts.data.folder()
-	if err != nil {
-		return err
-	}
-	if opts.project == "" {
-		at, err := c.app.Place()
+// asksHub sets up a command that works with the folder of the hub that runs here.
+func asksHub(cmd *cobra.Command, run func(ctx context.Context, folder server.Folder, args []string) error) *cobra.Command {
+	data := dataFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		folder, err := data(true)
 		if err != nil {
 			return err
 		}
-		opts.project = projectOf(ctx, c.app, at)
+		return run(cmd.Context(), folder, args)
 	}
-	made, err := folder.Invite(ctx, server.Guest{Project: opts.project, For: opts.expires, Address: opts.address}, time.Now())
+	return cmd
+}
+
+func invite(ctx context.Context, a *app.App, folder server.Folder, guest server.Guest) error {
+	if guest.Project == "" {
+		at, err := a.Place()
+		if err != nil {
+			return err
+		}
+		guest.Project = projectOf(ctx, a, at)
+	}
+	made, err := folder.Invite(ctx, guest, time.Now())
 	if err != nil {
 		return err
 	}
-	if err := c.awaited(ctx, folder, made); err != nil {
+	if err := awaited(ctx, a, folder, made); err != nil {
 		return err
 	}
 	switch {
-	case opts.address != "":
+	case guest.Address != "":
 	case !server.Local(made.Address):
-		c.app.Note("if other machines reach this one at another address than " + made.Address + ", name it with --address")
+		a.Note("if other machines reach this machine at another address than " + made.Address + ", give it with --address")
 	default:
-		c.app.Note(made.Address + " is reached by this machine alone; for others: `flame hub --listen 0.0.0.0:4222`, or --address if they reach it otherwise")
+		a.Note("only this machine reaches " + made.Address + "; for others: `flame hub --listen 0.0.0.0:4222`, or --address if they reach it in another way")
 	}
 	line := "flame join '" + made.String() + "'"
-	return c.app.Out.Print(map[string]string{"join": made.String(), "project": made.Project, "address": made.Address}, line)
+	return a.Out.Print(map[string]string{"join": made.String(), "project": made.Project, "address": made.Address}, line)
 }
 
-// awaited returns once a line works, if the hub runs.
-func (c hubs) awaited(ctx context.Context, folder server.Folder, made server.Invitation) error {
+// awaited waits until a line works, if the hub runs.
+func awaited(ctx context.Context, a *app.App, folder server.Folder, made server.Invitation) error {
 	if !folder.Running() {
-		c.app.Note("the hub does not run now; the line works once it does")
+		a.Note("the hub is not running; the line works once it is")
 		return nil
 	}
 	here, err := folder.Here()
@@ -208,7 +192,7 @@ func (c hubs) awaited(ctx context.Context, folder server.Folder, made server.Inv
 	return made.AwaitAt(ctx, here)
 }
 
-// projectOf returns the name that a project has on a hub if nobody chooses another: that of
+// projectOf returns the default name of a project on a hub: that of
 // its folder, with the beginning of its first commit, which is the same in every clone.
 func projectOf(ctx context.Context, a *app.App, at place.Place) string {
 	name := strings.Trim(strings.Map(func(c rune) rune {
@@ -218,7 +202,7 @@ func projectOf(ctx context.Context, a *app.App, at place.Place) string {
 		return c
 	}, filepath.Base(at.Dir)), "-_")
 	name = cmp.Or(name[:min(len(name), 40)], "project")
-	if begin := beginning(ctx, a, at); begin != "" {
+	if begin := commitOf(ctx, a, at); begin != "" {
 		name += "-" + begin
 	}
 	return name
@@ -227,9 +211,9 @@ func projectOf(ctx context.Context, a *app.App, at place.Place) string {
 // commitPart is how many characters of the first commit are in a project's name.
 const commitPart = 8
 
-// beginning returns the first characters of the id of a project's first commit; empty if it
+// commitOf returns the first characters of the id of a project's first commit; empty if it
 // has none, or git is slow.
-func beginning(ctx context.Context, a *app.App, at place.Place) string {
+func commitOf(ctx context.Context, a *app.App, at place.Place) string {
 	ctx, stop := context.WithTimeout(ctx, 10*time.Second)
 	defer stop()
 	commit, err := a.FirstCommit(ctx, at.Worktree)
@@ -237,4 +221,104 @@ func beginning(ctx context.Context, a *app.App, at place.Place) string {
 		return ""
 	}
 	return commit[:commitPart]
+}
+
+// commitIn returns the beginning of a commit that projectOf has put into a project's name;
+// empty without one.
+func commitIn(project string) string {
+	at := strings.LastIndexByte(project, '-') + 1
+	if part := project[at:]; at > 0 && len(part) == commitPart && strings.Trim(part, "0123456789abcdef") == "" {
+		return part
+	}
+	return ""
+}
+
+func newMachines(a *app.App) *cobra.Command {
+	return asksHub(&cobra.Command{
+		Use: "machines", Short: "List the machines that have joined the hub that runs here", Example: "  flame hub machines", Args: app.Takes(0, 0),
+	}, func(_ context.Context, folder server.Folder, _ []string) error {
+		known, err := folder.Machines()
+		text := ""
+		for _, m := range known {
+			text += fmt.Sprintf("%s/%s  joined %s\n", m.Project, m.ID, m.JoinedAt.Time().Format("2006-01-02 15:04"))
+		}
+		return a.Answer(known, cmp.Or(text, "No machine has joined. `flame hub invite` prints the line with which a machine joins."), err)
+	})
+}
+
+func newRemove(a *app.App) *cobra.Command {
+	return asksHub(&cobra.Command{
+		Use: "remove MACHINE", Short: "Stop a machine from connecting to the hub that runs here",
+		Example: "  flame hub remove laptop-k3x9", Args: app.Takes(1, 1),
+		Long: "Stop a machine from connecting to the hub that runs here, for example a lost machine.\nIts frames stay.",
+	}, func(ctx context.Context, folder server.Folder, args []string) error {
+		removed, err := folder.Remove(ctx, args[0])
+		text := ""
+		for _, m := range removed {
+			text += fmt.Sprintf("%s can no longer connect to project %s.\n", m.ID, m.Project)
+		}
+		return a.Answer(removed, text, err)
+	})
+}
+
+// NewWorker makes `flame worker`.
+func NewWorker(a *app.App) *cobra.Command {
+	w := worker.Worker{Most: hosts.AcceptEdits}
+	cmd := &cobra.Command{
+		Use: "worker", Short: "Run agents for other machines",
+		Example: "  flame worker --queue gpu --slots 2 --max-mode acceptEdits --repos 'github.com/me/*'",
+		Long: "Take agents from a queue of the hub that this project has joined, and run them here,\n" +
+			"with the hosts and the keys of the user who runs this command. Other machines queue\n" +
+			"them: `flame agents spawn --on QUEUE`. An agent gets the mode that the asking machine\n" +
+			"gives it, but none wider than --max-mode. Ctrl-C cancels running agents and reports\n" +
+			"that to the machines that asked for them.",
+		Args: app.Takes(0, 0),
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case !plan.ValidQueue(w.Queue):
+				return app.Wrong(cmd, "--queue: name a queue, with letters, digits, - and _")
+			case w.Slots < 1 || w.Slots > maxSlots:
+				return app.Wrong(cmd, "--slots is from 1 to %d", maxSlots)
+			}
+			return nil
+		},
+	}
+	own := cmd.Flags()
+	own.StringVar(&w.Queue, "queue", "default", "the queue to serve")
+	own.IntVar(&w.Slots, "slots", 1, "how many agents to run at a time")
+	app.Choose(cmd, &w.Most, "max-mode", "the widest mode that agents may have", w.Most.Values()...)
+	own.StringSliceVar(&w.Repos, "repos", nil, "repositories that agents may work in, such as github.com/me/* (default: this project's)")
+	return a.Locates(cmd, func(ctx context.Context, at place.Place, _ []string) error { return work(ctx, a, at, &w) })
+}
+
+// maxSlots bounds how many agents a worker runs at a time.
+const maxSlots = 64
+
+// work serves a queue until ctx ends.
+func work(ctx context.Context, a *app.App, at place.Place, w *worker.Worker) error {
+	return a.At(at, true, func(p *project.Project) error {
+		w.Agents = a.Agents(p, at)
+		p.HostProcess = nil // this process is no host
+		a.TakeTime()
+		w.Data, w.Log = at.Data.Path, p.Log
+		if len(w.Repos) == 0 {
+			w.Repos = worker.OwnRepository(ctx, at.Worktree)
+		}
+		var mu sync.Mutex
+		w.Say = func(format string, args ...any) {
+			mu.Lock()
+			defer mu.Unlock()
+			a.Note(fmt.Sprintf(format, args...))
+		}
+		// The background work continues until the last agent has ended: this may be the only
+		// process of flame on its machine.
+		lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
+		beside := a.KeepInOrder(lasting, w.Agents, at)
+		defer beside.Wait()
+		defer stop()
+		if a.KeepHub != nil {
+			beside.Go(func() { a.KeepHub(lasting, p, at) })
+		}
+		return w.Run(ctx)
+	})
 }

@@ -3,13 +3,16 @@ package top
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
-	"flame/board"
-	"flame/cli/printer"
+	"github.com/samber/lo"
+
+	"flame/cli/app"
 	"flame/core"
 	"flame/core/outline"
 	"flame/render"
+	"flame/render/board"
 )
 
 // Lines draws the screen: as many lines as it is high.
@@ -18,21 +21,20 @@ func (s *Screen) Lines() []Line {
 		return nil
 	}
 	var lines []Line
-	if s.pager != nil {
-		lines = s.page()
-	} else {
+	foot := s.footer()
+	if s.pager == nil {
 		lines = append(s.above(), s.treeLines(s.treeHeight())...)
-		var foot Line
-		s.footer(&foot)
-		lines = append(lines, foot)
+	} else {
+		lines = append([]Line{whole(s.Width, s.pager.title, bold)}, s.pager.lines(s.Width, s.pageHeight())...)
+		if s.said == "" {
+			foot = whole(s.Width, s.pager.place(s.pageHeight()), dim)
+		}
 	}
-	for len(lines) < s.Height {
-		lines = append(lines, nil)
-	}
-	return lines[:s.Height]
+	lines = append(lines, make([]Line, s.Height)...)[:s.Height-1]
+	return append(lines, foot)
 }
 
-// Settle scrolls so that what is chosen can be seen.
+// Settle scrolls until the chosen frame is on the screen.
 func (s *Screen) Settle() {
 	if s.pager != nil {
 		s.pager.settle(s.Width, s.pageHeight())
@@ -46,10 +48,10 @@ func (s *Screen) Settle() {
 	}
 }
 
-// Below so many lines the screen has no room for anything but the tree.
+// tall is the height in lines from which the screen shows more than the tree.
 const tall = 10
 
-// above draws what is above the tree.
+// above draws the lines above the tree.
 func (s *Screen) above() []Line {
 	lines := []Line{s.header()}
 	if s.trouble != nil {
@@ -72,30 +74,12 @@ func (s *Screen) treeHeight() int { return max(0, s.Height-len(s.above())-1) }
 // pageHeight is how many rows of a text are shown.
 func (s *Screen) pageHeight() int { return max(1, s.Height-2) }
 
-// page draws the text.
-func (s *Screen) page() []Line {
-	p, height := s.pager, s.pageHeight()
-	var head, foot Line
-	head.put(0, s.Width, p.title, bold)
-	lines := append([]Line{head}, p.lines(s.Width, height)...)
-	switch {
-	case s.said != "":
-		s.footer(&foot)
-	case len(p.rows) > height:
-		foot.put(0, s.Width, fmt.Sprintf("%d-%d of %d  j k PgUp PgDn g G  q back", p.first+1, min(p.first+height, len(p.rows)), len(p.rows)), dim)
-	default:
-		foot.put(0, s.Width, "q back", dim)
-	}
-	return append(lines, foot)
-}
-
 func (s *Screen) header() (line Line) {
-	count := len(s.model.atWork())
-	parts := []string{}
-	if count > 0 {
+	var parts []string
+	if count := len(s.model.atWork()); count > 0 {
 		parts = append(parts, render.Count(count, "agent"))
 	}
-	parts = append(parts, amount(s.model.used.Tokens())+" tokens", cmp.Or(money(s.model.used.CostUSD), "$0"))
+	parts = append(parts, render.Amount(s.model.used.Tokens())+" tokens", cmp.Or(money(s.model.used.CostUSD), "$0"))
 	right := strings.Join(parts, "  ")
 	if render.Columns(right) > s.Width/2 {
 		right = parts[len(parts)-1]
@@ -115,7 +99,7 @@ func (s *Screen) header() (line Line) {
 	return line
 }
 
-// troubles says what is wrong, and what to do about it, in some lines.
+// troubles draws the error of the board and its hint, in a few lines.
 func (s *Screen) troubles() (lines []Line) {
 	text := "! " + core.OneLine(s.trouble.Message, 0)
 	if s.trouble.Hint != "" {
@@ -123,43 +107,40 @@ func (s *Screen) troubles() (lines []Line) {
 	}
 	rows := wrap(text, s.Width)
 	for _, row := range rows[:min(len(rows), 1+s.Height/8)] {
-		var line Line
-		line.put(0, s.Width, row, alarm)
-		lines = append(lines, line)
+		lines = append(lines, whole(s.Width, row, alarm))
 	}
 	return lines
 }
 
-// countLine counts the frames of each status, in short where there is no room.
-func (s *Screen) countLine() Line {
-	for _, short := range []bool{false, true} {
-		var line Line
+// countLine counts the frames of each status. It leaves out the names if they do not fit.
+func (s *Screen) countLine() (line Line) {
+	for _, named := range []bool{true, false} {
 		at := 0
+		line = nil
 		for _, st := range core.Statuses {
 			n := s.model.counts[st]
 			if n == 0 {
 				continue
 			}
 			sign, text := outline.Icon(st), fmt.Sprint(n)
-			if !short {
-				text += " " + status(st)
+			if named {
+				text += " " + strings.ReplaceAll(string(st), "_", " ")
 			}
-			line.put(at, s.Width-at, sign, look{colour: printer.Colour(st)})
+			line.put(at, s.Width-at, sign, look(app.Colour(st)))
 			at += render.Columns(sign) + 1
 			line.put(at, s.Width-at, text, plain)
 			at += render.Columns(text) + 2
 		}
-		if at-2 <= s.Width || short {
-			return line
+		if at-2 <= s.Width {
+			break
 		}
 	}
-	return nil
+	return line
 }
 
-// agentLines draws the agents at work, as many as leave most of the screen to the tree.
+// agentLines draws the running agents, but leaves most of the screen to the tree.
 func (s *Screen) agentLines() (lines []Line) {
-	all := s.model.atWork()
-	most := max(1, s.Height/5)
+	all, most := s.model.atWork(), max(1, s.Height/5)
 	for i, a := range all {
 		if i == most-1 && len(all) > most {
 			var line Line
@@ -171,7 +152,7 @@ func (s *Screen) agentLines() (lines []Line) {
 	return lines
 }
 
-// agentLine draws an agent: its type, what it does now, for how long, and what it used.
+// agentLine draws an agent: its type, its work, how long it has run, and its usage.
 func (s *Screen) agentLine(a board.Agent) (line Line) {
 	sign := "▸"
 	if a.State == core.AgentSuspended {
@@ -195,31 +176,22 @@ func (s *Screen) agentLine(a board.Agent) (line Line) {
 	return line
 }
 
-// doing says what an agent does now.
+// doing returns an agent's present activity: its state unless it runs, its tool, its last words.
 func doing(a board.Agent) string {
-	var now []string
-	switch {
-	case a.State == core.AgentInitializing:
-		now = append(now, "starts")
-	case a.State == core.AgentSuspended:
-		now = append(now, "waits")
-	}
-	for _, text := range []string{a.Tool, a.Text} {
-		if text != "" {
-			now = append(now, text)
-		}
-	}
-	if len(now) == 0 || a.Text == "" {
-		now = append(now, a.Description)
-	}
-	return strings.Join(now, ": ")
+	state := map[core.AgentState]string{core.AgentInitializing: "starts", core.AgentSuspended: "waits"}[a.State]
+	return strings.Join(lo.Compact([]string{state, a.Tool, cmp.Or(a.Text, a.Description)}), ": ")
 }
 
-// waits says what waits for a person; nil if nothing does.
-func (s *Screen) waits() (line Line) {
+// waits names what needs a person, as the page does; nil if nothing does.
+func (s *Screen) waits() Line {
 	var parts []string
 	if n := len(s.model.conflicts); n > 0 {
 		parts = append(parts, render.Count(n, "conflict")+" (`flame agents review`)")
+	}
+	for _, a := range s.model.atWork() {
+		if why := a.Needs(s.now); why != "" {
+			parts = append(parts, cmp.Or(a.Type, "agent")+" "+why)
+		}
 	}
 	if idle := s.model.idle(); len(idle) > 0 {
 		text := render.Count(len(idle), "idle session")
@@ -228,29 +200,172 @@ func (s *Screen) waits() (line Line) {
 		}
 		parts = append(parts, text)
 	}
-	if len(parts) > 0 {
-		line.put(0, s.Width, "! waits for you: "+strings.Join(parts, ", "), look{colour: "33"})
+	if n := s.model.counts[core.Blocked]; n > 0 {
+		parts = append(parts, render.Count(n, "blocked frame"))
 	}
-	return line
+	if len(parts) == 0 {
+		return nil
+	}
+	return whole(s.Width, "! waits for you: "+strings.Join(parts, ", "), "33")
 }
 
-// footer draws the last line: what is asked, else what was done, else the keys.
-func (s *Screen) footer(line *Line) {
+// footer draws the last line: the question, else the outcome of the last action, else the keys.
+func (s *Screen) footer() Line {
 	switch {
 	case s.ask != nil:
 		text := s.ask.what + s.ask.typed
 		for render.Columns(text) >= s.Width && text != "" {
-			text = string([]rune(text)[1:]) // its end is where a person types
+			text = string([]rune(text)[1:]) // keep the end, where the person types
 		}
-		line.put(0, s.Width, text, bold)
-		line.put(render.Columns(text), 1, " ", look{inverse: true})
+		line := whole(s.Width, text, bold)
+		line.put(render.Columns(text), 1, " ", chosen)
+		return line
 	case s.said != "" && s.bad:
-		line.put(0, s.Width, s.said, alarm)
+		return whole(s.Width, s.said, alarm)
 	case s.said != "":
-		line.put(0, s.Width, s.said, bold)
+		return whole(s.Width, s.said, bold)
 	case s.tree.found != nil:
-		line.put(0, s.Width, "only what was found; Esc shows all", dim)
-	default:
-		line.put(0, s.Width, "? keys  Enter details  l log  / search  s by "+orders[s.tree.order].name+"  . running  x cancel  q quit", dim)
+		return whole(s.Width, "only found frames; Esc shows all", dim)
+	}
+	return whole(s.Width, "? keys  Enter details  l log  / search  s by "+orders[s.tree.order].name+"  . running  x cancel  q quit", dim)
+}
+
+// A column shows a value of each frame beside its goal.
+type column struct {
+	name string
+	wide int
+	left bool // its texts begin at its left
+	text func(s *Screen, f *board.Node) string
+}
+
+// columns are the columns of the tree, from left to right.
+var columns = []column{
+	{"who", 12, true, func(_ *Screen, f *board.Node) string { return whose(f) }},
+	{"time", 6, false, func(s *Screen, f *board.Node) string {
+		if f.From == 0 {
+			return ""
+		}
+		return lasted(f.From, cmp.Or(f.Until, s.now))
+	}},
+	{"self $", 7, false, func(_ *Screen, f *board.Node) string { return money(f.Self.CostUSD) }},
+	{"total $", 7, false, func(_ *Screen, f *board.Node) string { return money(f.Total.CostUSD) }},
+	{"tokens", 6, false, func(_ *Screen, f *board.Node) string { return tokens(f.Total) }},
+}
+
+// whose names the agent or host that works in a frame, or its machine if it is another one.
+func whose(f *board.Node) string {
+	if f.Machine != "" {
+		return "@" + f.Machine
+	}
+	return cmp.Or(f.Agent, f.Host)
+}
+
+// The screen leaves columns out, in this order, if goals would have less than leastGoal columns.
+var leftOut = []string{"who", "self $", "tokens", "time", "total $"}
+
+const leastGoal = 30
+
+// fits returns the columns that fit, and the width of goals.
+func (s *Screen) fits() (shown []column, goal int) {
+	for out := 0; ; out++ {
+		shown, goal = nil, s.Width
+		for _, c := range columns {
+			if !slices.Contains(leftOut[:out], c.name) {
+				if c.left && s.Width >= 110 {
+					c.wide += 8
+				}
+				shown, goal = append(shown, c), goal-c.wide-1
+			}
+		}
+		if goal >= leastGoal || out == len(leftOut) {
+			return shown, goal
+		}
 	}
 }
+
+// columnLine names the columns.
+func (s *Screen) columnLine() (line Line) {
+	shown, goal := s.fits()
+	line.put(0, goal, "frame", dim)
+	s.putColumns(&line, shown, goal, dim, func(c column) string { return c.name })
+	return line
+}
+
+func (s *Screen) putColumns(line *Line, shown []column, goal int, as look, text func(c column) string) {
+	at := goal
+	for _, c := range shown {
+		if c.left {
+			line.put(at+1, c.wide, text(c), as)
+		} else {
+			line.putRight(at+1+c.wide, c.wide, text(c), as)
+		}
+		at += 1 + c.wide
+	}
+}
+
+// treeLines draws the frames that fit.
+func (s *Screen) treeLines(room int) (lines []Line) {
+	shown, goal := s.fits()
+	for i := s.tree.first; i < min(s.tree.first+room, len(s.tree.entries)); i++ {
+		line := s.frameLine(s.tree.entries[i], shown, goal)
+		if i == s.tree.at {
+			line = line.chosen(s.Width)
+		}
+		lines = append(lines, line)
+	}
+	if len(s.tree.entries) == 0 && room > 0 && s.model.read {
+		lines = append(lines, whole(s.Width, "No frames yet: `flame push GOAL` starts one, `flame demo` shows how.", dim))
+	}
+	return lines
+}
+
+// frameLine draws a frame.
+func (s *Screen) frameLine(f *board.Node, shown []column, goal int) (line Line) {
+	levels := goal / 4 / 2 // deeper frames get their depth as a number instead of more indentation
+	indent := 2 * min(f.Depth, levels)
+	if f.Depth > levels {
+		text := fmt.Sprintf("%d› ", f.Depth)
+		line.put(indent, goal-indent, text, dim)
+		indent += render.Columns(text)
+	}
+	fold := " "
+	if len(f.Below) > 0 {
+		fold = "▾"
+		if s.tree.folded[f.ID] && s.tree.found == nil {
+			fold = "▸"
+		}
+	}
+	as := plain
+	if f.Archived || s.tree.found != nil && !s.tree.found[f.ID] {
+		as = dim
+	}
+	line.put(indent, goal-indent, fold, dim)
+	line.put(indent+1, goal-indent-1, outline.Icon(f.Status), bold+";"+look(app.Colour(f.Status)))
+	line.put(indent+3, goal-indent-3, cmp.Or(f.Goal, f.ID), as)
+	s.putColumns(&line, shown, goal, as, func(c column) string { return c.text(s, f) })
+	return line
+}
+
+// money returns US dollars in few characters; it is empty for 0.
+func money(usd float64) string {
+	switch {
+	case usd == 0:
+		return ""
+	case usd < 0.01:
+		return "<$0.01"
+	case usd >= 1000:
+		return fmt.Sprintf("$%.0f", usd)
+	}
+	return fmt.Sprintf("$%.2f", usd)
+}
+
+// tokens returns how many tokens were used; it is empty for 0.
+func tokens(u core.Usage) string {
+	if n := u.Tokens(); n > 0 {
+		return render.Amount(n)
+	}
+	return ""
+}
+
+// lasted returns the time between two points, as people read it.
+func lasted(from, until core.Millis) string { return render.Duration(int64(max(0, until-from))) }

@@ -12,10 +12,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/board"
-	"flame/board/feed"
 	"flame/core"
 	"flame/render"
+	"flame/render/board"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -85,7 +84,7 @@ func drawn(t *testing.T, s *Screen, width, height int) string {
 		}
 		for _, part := range line {
 			assert.NotContains(t, part.text, "\x1b", "a text steers the terminal")
-			if part.look.inverse && part.at == 0 {
+			if strings.Contains(string(part.look), string(chosen)) && part.at == 0 {
 				mark = ">"
 			}
 			x := part.at
@@ -129,7 +128,7 @@ func pressed(s *Screen, names ...string) *Screen {
 
 func TestScreens(t *testing.T) {
 	t.Parallel()
-	trouble := &feed.Trouble{Kind: "unavailable", Message: "the store is locked by another process", Hint: "end it"}
+	trouble := &board.Trouble{Kind: "unavailable", Message: "the store is locked by another process", Hint: "end it"}
 	screens := map[string]*Screen{
 		"tree":      pressed(newScreen(aProject()), "j", "j"),
 		"cost":      pressed(newScreen(aProject()), "s", "G"),
@@ -179,7 +178,7 @@ func many(n int) board.Change {
 	return c
 }
 
-func TestADrawOfManyFramesTakesLittle(t *testing.T) {
+func TestDrawingManyFramesIsFast(t *testing.T) {
 	s := newScreen(many(20_000))
 	made := testing.AllocsPerRun(3, func() {
 		s.Take(board.Change{Version: 2, Now: at, Frames: []board.Row{{ID: "frame-0", Goal: "changed", Status: core.InProgress}}}, nil)
@@ -188,4 +187,33 @@ func TestADrawOfManyFramesTakesLittle(t *testing.T) {
 		require.Len(t, lines, s.Height)
 	})
 	assert.Less(t, made, 4000.0, "nothing is made anew for most frames")
+}
+
+func TestTheScreenNamesAgentsThatNeedAPerson(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		agent board.Agent
+		want  string // empty: nothing waits
+	}{
+		"one at work":                    {board.Agent{State: core.AgentActive, Last: at - 60_000, Budget: 0.5}, ""},
+		"one near its budget":            {board.Agent{Type: "tester", State: core.AgentActive, Last: at, Budget: 0.9}, "tester has used 90 % of its budget"},
+		"a silent one":                   {board.Agent{State: core.AgentActive, Last: at - 240_000}, "agent is silent for 4.0m"},
+		"a host's own subagent":          {board.Agent{State: core.AgentActive, Last: at - 240_000, Native: true}, ""},
+		"one that waits for its turn":    {board.Agent{State: core.AgentSuspended, Last: at - 240_000}, ""},
+		"one that ended over its budget": {board.Agent{State: core.AgentCompleted, Budget: 1.2}, ""},
+		"one without output yet":         {board.Agent{State: core.AgentActive}, ""},
+		"after a clock went back":        {board.Agent{State: core.AgentActive, Last: at + 500_000}, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tt.agent.ID = "agent-1"
+			shown := drawn(t, newScreen(board.Change{Version: 1, Whole: true, Now: at, Agents: []board.Agent{tt.agent}}), 80, 24)
+			if tt.want == "" {
+				assert.NotContains(t, shown, "waits for you")
+			} else {
+				assert.Contains(t, shown, "! waits for you: "+tt.want)
+			}
+		})
+	}
 }

@@ -16,17 +16,17 @@ import (
 	"golang.org/x/term"
 )
 
-// endTime is how long a screen may take to end: one that waits for its terminal may not
-// hear that it has to.
+// endTime is how long a screen may take to end: a screen that waits for its terminal may not
+// notice the signal.
 const endTime = 2 * time.Second
 
-// aliveFD is the file by which a guarded process sees that its guard is there.
+// aliveFD is the file by which a guarded process sees that its guard is alive.
 const aliveFD = 3
 
-// Guard runs a process that shows a screen, and leaves the terminal as it was, however
-// that ends: nobody can restore anything after a SIGKILL, or a panic on any goroutine, but
-// another process. What the screen's process says on stderr is passed on afterwards. Guard
-// returns its exit status; 128 and the signal's number if a signal ended it.
+// Guard runs a process that shows a screen, and then restores the terminal: after a SIGKILL, or a
+// panic on any goroutine, only another process can do that. Afterwards Guard writes the stderr of
+// the screen's process, and returns its exit status, or 128 plus the signal's number if a signal
+// ended it.
 func Guard(ctx context.Context, screen *exec.Cmd, terminal *os.File, stderr io.Writer) (status int, err error) {
 	was, err := term.GetState(int(terminal.Fd()))
 	if err != nil {
@@ -51,7 +51,7 @@ func Guard(ctx context.Context, screen *exec.Cmd, terminal *os.File, stderr io.W
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
-		held.Close() // a signal could be the second one, which ends it at once
+		held.Close() // not a signal: a second signal would end it at once
 		select {
 		case err = <-ended:
 		case <-time.After(endTime):
@@ -72,7 +72,7 @@ func Guard(ctx context.Context, screen *exec.Cmd, terminal *os.File, stderr io.W
 	return ending.ExitStatus(), nil
 }
 
-// restore leaves a terminal as it was, where the screen did not.
+// restore restores a terminal if the screen did not.
 func restore(terminal *os.File, was *term.State) {
 	fd := int(terminal.Fd())
 	now, err := term.GetState(fd)
@@ -80,7 +80,7 @@ func restore(terminal *os.File, was *term.State) {
 		return
 	}
 	if group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP); err != nil || group != syscall.Getpgrp() {
-		return // it is another's by now
+		return // another process has it by now
 	}
 	_, _ = terminal.WriteString(giveBack)
 	_ = term.Restore(fd, was)

@@ -1,30 +1,34 @@
 package top
 
 import (
+	"regexp"
 	"strings"
 	"sync"
 	"unicode"
 	"unicode/utf8"
 )
 
-// A key is what was pressed.
+// A key is a key that was pressed.
 type key struct {
-	name string // of keys that write nothing; else the character
-	text string // that it writes; empty for none
+	name string // the character, or a name for a key that writes nothing
+	text string // the text that it writes; empty if it writes nothing
 }
 
-// pasted is the name of what is no key.
+// pasted is the name of pasted text.
 const pasted = "pasted"
 
-// A decoder turns what a terminal sends into keys. It asks the terminal nothing: which
-// sequences stand for which key is the same in all that are left.
+// maxTyped bounds the text that is typed into a line, in characters.
+const maxTyped = 200
+
+// A decoder turns the bytes of a terminal into keys. It sends the terminal no query: all terminals
+// in use send the same sequences.
 type decoder struct {
 	rest    string // the beginning of a sequence
-	pasting bool   // what comes is pasted
+	pasting bool   // the next text is pasted
 	paste   strings.Builder
 }
 
-// feed takes what was sent, and returns the keys that are complete.
+// feed adds received bytes, and returns the complete keys.
 func (d *decoder) feed(sent string) (keys []key) {
 	d.rest += sent
 	for d.rest != "" {
@@ -46,11 +50,11 @@ func (d *decoder) feed(sent string) (keys []key) {
 	return keys
 }
 
-// waits reports whether a sequence has begun: its end comes at once, or what came is the
-// key Esc.
+// waits reports whether a sequence is incomplete. If its end does not arrive at once, its
+// beginning is the key Esc.
 func (d *decoder) waits() bool { return d.rest != "" && !d.pasting }
 
-// flush returns what came as it is: no more follows.
+// flush returns an incomplete sequence as a key: nothing follows it.
 func (d *decoder) flush() (keys []key) {
 	if strings.HasPrefix(d.rest, "\x1b") {
 		keys = []key{{name: "esc"}}
@@ -61,8 +65,8 @@ func (d *decoder) flush() (keys []key) {
 
 const pasteEnd = "\x1b[201~"
 
-// takePaste takes what is pasted, and reports whether that was all. It is for lines that
-// are typed alone: pasted text presses no keys.
+// takePaste adds pasted text, and reports whether the paste is complete. Only an input line uses
+// pasted text: it presses no keys.
 func (d *decoder) takePaste(keys *[]key) bool {
 	text, rest, whole := strings.Cut(d.rest, pasteEnd)
 	if !whole {
@@ -86,8 +90,8 @@ func (d *decoder) takePaste(keys *[]key) bool {
 	return whole
 }
 
-// next returns the first key of what was sent and how many bytes it is: 0 if there is more
-// to come. A key without a name is none that is known.
+// next returns the first key of the received bytes and its size in bytes; size 0 if the key is
+// incomplete. An unknown key has no name.
 func next(sent string) (k key, size int) {
 	c := sent[0]
 	switch {
@@ -121,32 +125,24 @@ var named = sync.OnceValue(func() map[string]string {
 	}
 })
 
+// sequences matches a complete or incomplete key that begins with an escape: the letter after O,
+// or the arguments after [ and their end.
+var sequences = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\x1b(?:O([A-Z]?)|\[([ -?]*)([@-~]?))`) })
+
 // sequence returns the key that begins with an escape.
 func sequence(sent string) (k key, size int) {
-	if len(sent) == 1 {
+	m := sequences().FindStringSubmatch(sent)
+	if m == nil {
+		return key{name: "esc"}, min(1, len(sent)-1) // a slow line sends two keys at once; keys with Alt have no meaning
+	}
+	size = len(m[0])
+	switch end := m[1] + m[3]; {
+	case end == "" && size == len(sent):
 		return key{}, 0
-	}
-	switch sent[1] {
-	case 'O':
-		if len(sent) == 2 {
-			return key{}, 0
-		}
-		return key{name: named()[sent[2:3]]}, 3
-	case '[':
+	case end == "~":
+		end, _, _ = strings.Cut(m[2], ";") // the rest says whether Shift or Ctrl is held
+		return key{name: named()[end+"~"]}, size
 	default:
-		return key{name: "esc"}, 1 // a slow line sends two keys at once; no key with Alt is for anything
+		return key{name: named()[end]}, size // a sequence without an end is no key
 	}
-	for i := 2; i < len(sent); i++ {
-		switch c := sent[i]; {
-		case c >= 0x40 && c <= 0x7e:
-			arguments, _, _ := strings.Cut(sent[2:i], ";") // what follows says whether Shift or Ctrl is held
-			if c != '~' {
-				arguments = ""
-			}
-			return key{name: named()[arguments+string(rune(c))]}, i + 1
-		case c < 0x20 || c > 0x7e:
-			return key{}, i // no sequence is like this
-		}
-	}
-	return key{}, 0
 }

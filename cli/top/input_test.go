@@ -15,7 +15,7 @@ func names(keys []key) (list []string) {
 	return list
 }
 
-func TestKeysAreWhatTerminalsSend(t *testing.T) {
+func TestTheDecoderKnowsTheKeysOfTerminals(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		sent string
@@ -29,10 +29,10 @@ func TestKeysAreWhatTerminalsSend(t *testing.T) {
 		"Enter, Backspace, Ctrl":          {"\r\n\x7f\b\x03\x1a", []string{"enter", "enter", "backspace", "backspace", "ctrl-c", "ctrl-z"}},
 		"Esc before a key on a slow line": {"\x1bj\x1b\x1a\x1b\x1b[A", []string{"esc", "j", "esc", "ctrl-z", "esc", "up"}},
 		"wide characters":                 {"é世", []string{"é", "世"}},
-		"what is no text":                 {"\xff\x00\u200ej", []string{"j"}},
-		"keys that are for nothing":       {"\x1b[15~\x1b[<0;1;1M\x1b[3~j", []string{"j"}},
-		"a sequence that is none":         {"\x1b[\x03j", []string{"ctrl-c", "j"}},
-		"what a terminal answers":         {"\x1b[?62;c\x1b[1;1Rj", []string{"j"}},
+		"bytes that are not text":         {"\xff\x00\u200ej", []string{"j"}},
+		"unused keys":                     {"\x1b[15~\x1b[<0;1;1M\x1b[3~j", []string{"j"}},
+		"an invalid sequence":             {"\x1b[\x03j", []string{"ctrl-c", "j"}},
+		"answers of a terminal":           {"\x1b[?62;c\x1b[1;1Rj", []string{"j"}},
 		"pasted text presses no key":      {"\x1b[200~qx\x1b[Ay\x1b[201~j", []string{pasted, "j"}},
 	}
 	for name, tt := range tests {
@@ -62,7 +62,7 @@ func clear(list []string) (kept []string) {
 	return kept
 }
 
-func TestEscIsAKeyOnceNothingFollows(t *testing.T) {
+func TestEscIsAKeyIfNothingFollows(t *testing.T) {
 	t.Parallel()
 	var d decoder
 	assert.Empty(t, d.feed("\x1b"))
@@ -72,7 +72,7 @@ func TestEscIsAKeyOnceNothingFollows(t *testing.T) {
 	assert.Equal(t, []string{"A"}, names(d.feed("A")))
 }
 
-func TestWhatIsPastedIsBounded(t *testing.T) {
+func TestPastedTextIsBounded(t *testing.T) {
 	t.Parallel()
 	var d decoder
 	var keys []key
@@ -86,7 +86,7 @@ func TestWhatIsPastedIsBounded(t *testing.T) {
 	}
 }
 
-func TestNothingThatIsSentStopsAScreen(t *testing.T) {
+func TestTheScreenSurvivesAnyInput(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	pieces := []string{

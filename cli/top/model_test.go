@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"flame/board"
+	"flame/render/board"
 )
 
 func TestADeletedFrameLeavesTheModel(t *testing.T) {
@@ -15,11 +15,11 @@ func TestADeletedFrameLeavesTheModel(t *testing.T) {
 		{ID: "a", Status: "completed"}, {ID: "b", Parent: "a", Status: "completed"}, {ID: "c", Parent: "b", Status: "completed"},
 	}})
 	m.take(board.Change{Gone: []string{"b", "unknown"}})
-	assert.NotContains(t, m.frames, "b")
-	assert.Len(t, m.order, 2)
-	assert.Len(t, m.roots, 2, "what was below it is at the top")
+	assert.Nil(t, m.frames.Find("b"))
+	assert.Len(t, m.frames.All(), 2)
+	assert.Len(t, m.frames.Tops(), 2, "what was below it is at the top")
 	assert.Equal(t, 2, m.counts["completed"])
 	m.take(board.Change{Frames: []board.Row{{ID: "b", Parent: "a", Status: "completed"}}, Gone: []string{"a"}})
-	assert.Len(t, m.roots, 1)
-	assert.Len(t, m.roots[0].below, 1)
+	assert.Len(t, m.frames.Tops(), 1)
+	assert.Len(t, m.frames.Tops()[0].Below, 1)
 }

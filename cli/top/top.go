@@ -1,6 +1,6 @@
-// Package top shows a project live in a terminal: what its agents do, the tree of frames
-// with what each and those below it used, and the texts of one. What is shown is its
-// board's; what is drawn depends on what a Screen holds and on nothing else.
+// Package top shows a project live in a terminal: its running agents, the tree of frames with
+// their usage, and the texts of a frame. The data comes from the project's board; the picture
+// depends only on a Screen.
 package top
 
 import (
@@ -12,31 +12,30 @@ import (
 	"syscall"
 	"time"
 
-	"flame/board"
-	"flame/board/feed"
 	"flame/core"
+	"flame/render/board"
 )
 
-// Options say what to show, and where.
+// Options name the project and the terminal.
 type Options struct {
 	In, Out *os.File // of the terminal
 	Colours bool
 	Project string // its name
 
-	// Open opens the project. It is closed while the terminal is another's, so that no
-	// process that is stopped holds its lock.
-	Open func(ctx context.Context) (feed.Opened, error)
+	// Open opens the project. The project is closed while the screen is suspended, so that no
+	// stopped process holds its lock.
+	Open func(ctx context.Context) (board.Opened, error)
 }
 
 // The paces of a screen.
 const (
-	drawPace  = 250 * time.Millisecond // how often it is drawn for what changed; for keys at once
-	clockPace = time.Second            // the same, for times that go on
-	escPace   = 50 * time.Millisecond  // how soon the rest of what a key sends comes after its beginning
+	drawPace  = 250 * time.Millisecond // between drawings for changes; keys are drawn at once
+	clockPace = time.Second            // between drawings for running times
+	escPace   = 50 * time.Millisecond  // how soon the rest of a key's sequence arrives
 )
 
-// Run shows the project until a person leaves it or ctx ends. The terminal is then as it
-// was, also after a panic here; Guard sees to it where this process cannot.
+// Run shows the project until a person leaves it or ctx ends, and then restores the terminal, also
+// after a panic on this goroutine. Guard restores it in all other cases.
 func Run(ctx context.Context, opts Options) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP, syscall.SIGQUIT)
 	defer stop()
@@ -66,7 +65,7 @@ type runner struct {
 	screen  *Screen
 	keys    chan string
 	decoder decoder
-	done    chan func(*Screen) // what tasks came to
+	done    chan func(*Screen) // results of tasks
 	tasks   sync.WaitGroup
 
 	board   *board.Board // that the screen shows
@@ -74,7 +73,7 @@ type runner struct {
 	drawn   time.Time    // when the screen was drawn last
 }
 
-// listen passes on what is typed. It ends with the process: nothing else wakes it.
+// listen sends the typed bytes. It ends with the process, because nothing else wakes it.
 func (r *runner) listen(ctx context.Context) {
 	defer close(r.keys)
 	buffer := make([]byte, 4096)
@@ -91,7 +90,7 @@ func (r *runner) listen(ctx context.Context) {
 	}
 }
 
-// look shows the project until the person leaves or suspends it. It is open for that long.
+// look opens the project, shows it until the person leaves or suspends it, and closes it.
 func (r *runner) look(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	opened, err := r.Open(ctx)
@@ -99,13 +98,11 @@ func (r *runner) look(ctx context.Context) error {
 		stop()
 		return err
 	}
-	source := feed.New(ctx, opened, r.Open)
-	leave := source.Join()
+	source := board.NewFeed(ctx, opened, r.Open)
 	defer func() {
-		leave()
 		stop()
 		r.tasks.Wait()
-		_ = source.Close() // what was read is shown, and nothing was written
+		_ = source.Close() // nothing was written
 	}()
 	if err := r.term.enter(); err != nil {
 		return core.Unavailablef(err, "the terminal cannot be used: %v", err)
@@ -115,8 +112,8 @@ func (r *runner) look(ctx context.Context) error {
 	return nil
 }
 
-// follow shows what changes, and does what keys are for.
-func (r *runner) follow(ctx context.Context, source *feed.Feed) {
+// follow shows changes, and does the actions of keys.
+func (r *runner) follow(ctx context.Context, source *board.Feed) {
 	resized := make(chan os.Signal, 1)
 	signal.Notify(resized, syscall.SIGWINCH)
 	defer signal.Stop(resized)
@@ -157,8 +154,8 @@ func (r *runner) follow(ctx context.Context, source *feed.Feed) {
 	}
 }
 
-// take has the screen know what changed, and returns what tells of the next change.
-func (r *runner) take(source *feed.Feed) <-chan struct{} {
+// take applies changes to the screen, and returns a channel that reports the next change.
+func (r *runner) take(source *board.Feed) <-chan struct{} {
 	news := source.News()
 	if news.Board != r.board {
 		r.board, r.version = news.Board, 0
@@ -169,10 +166,10 @@ func (r *runner) take(source *feed.Feed) <-chan struct{} {
 	return news.Next
 }
 
-// press does what keys are for.
-func (r *runner) press(ctx context.Context, source *feed.Feed, keys []key) {
+// press does the actions of keys.
+func (r *runner) press(ctx context.Context, source *board.Feed, keys []key) {
 	for _, k := range keys {
-		r.screen.Width, r.screen.Height = r.term.size() // a key that scrolls goes by it
+		r.screen.Width, r.screen.Height = r.term.size() // a key that scrolls needs it
 		r.start(ctx, source, r.screen.Key(k))
 		r.screen.Settle()
 	}
@@ -180,7 +177,7 @@ func (r *runner) press(ctx context.Context, source *feed.Feed, keys []key) {
 }
 
 // start begins a task, if there is one.
-func (r *runner) start(ctx context.Context, source *feed.Feed, t task) {
+func (r *runner) start(ctx context.Context, source *board.Feed, t task) {
 	if t == nil {
 		return
 	}
@@ -204,11 +201,11 @@ func (r *runner) draw() {
 	r.drawn = time.Now()
 }
 
-// stopTime is how soon a process is stopped that a shell can stop.
+// stopTime is how soon a shell stops a process.
 const stopTime = 300 * time.Millisecond
 
-// suspend stops this process, and what belongs to the same command, as a Ctrl-Z does where
-// a terminal sees it. Where no shell could continue it, it goes on.
+// suspend stops this process and the others of the same command, as Ctrl-Z does in a shell. If no
+// shell can continue it, the system does not stop it, and it runs on.
 func (r *runner) suspend() {
 	r.screen.suspended = false
 	again := make(chan os.Signal, 1)

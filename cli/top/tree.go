@@ -2,132 +2,291 @@ package top
 
 import (
 	"cmp"
-	"fmt"
+	"maps"
 	"slices"
 
-	"flame/cli/printer"
-	"flame/core/outline"
-	"flame/render"
+	"github.com/samber/lo"
+
+	"flame/core"
+	"flame/render/board"
 )
 
-// A column is what is shown of a frame beside its goal.
-type column struct {
+// A model holds the state of a project, as the board reports it.
+type model struct {
+	read      bool // the board has been read
+	frames    board.Forest
+	agents    map[string]board.Agent
+	sessions  []board.Session
+	conflicts []board.Conflict
+	notices   []board.Notice
+	counts    map[core.Status]int // of frames that are not archived
+	used      core.Usage          // in all
+}
+
+func newModel() model {
+	return model{agents: map[string]board.Agent{}, counts: map[core.Status]int{}}
+}
+
+// take applies a change of the board.
+func (m *model) take(c board.Change) {
+	if c.Whole {
+		*m = newModel()
+	}
+	m.read = true
+	moved := m.frames.Put(c.Frames, c.Gone)
+	for _, a := range c.Agents {
+		m.agents[a.ID] = a
+	}
+	replace(&m.sessions, c.Sessions)
+	replace(&m.conflicts, c.Conflicts)
+	replace(&m.notices, c.Notices)
+	if moved || len(c.Frames) > 0 {
+		m.count()
+	}
+}
+
+// replace replaces a list if there is a newer one.
+func replace[T any](list, newer *[]T) {
+	if newer != nil {
+		*list = *newer
+	}
+}
+
+func (m *model) count() {
+	m.counts, m.used = map[core.Status]int{}, core.Usage{}
+	for _, f := range m.frames.All() {
+		if !f.Archived {
+			m.counts[f.Status]++
+		}
+	}
+	for _, f := range m.frames.Tops() {
+		m.used = m.used.Add(f.Total)
+	}
+}
+
+// atWork returns the agents that have not ended: running agents, then suspended ones, each in
+// the order in which they began.
+func (m *model) atWork() []board.Agent {
+	list := slices.DeleteFunc(slices.Collect(maps.Values(m.agents)), func(a board.Agent) bool { return a.State.Ended() })
+	waits := map[core.AgentState]int{core.AgentSuspended: 1}
+	slices.SortFunc(list, func(x, y board.Agent) int {
+		return cmp.Or(cmp.Compare(waits[x.State], waits[y.State]), cmp.Compare(x.Asked, y.Asked), cmp.Compare(x.ID, y.ID))
+	})
+	return list
+}
+
+// idle returns the sessions that wait for a person.
+func (m *model) idle() []board.Session {
+	return lo.Filter(m.sessions, func(s board.Session, _ int) bool { return s.State == core.SessionIdle })
+}
+
+// agentOf returns the agent that works in a frame.
+func (m *model) agentOf(f *board.Node) (working board.Agent, ok bool) {
+	for _, a := range m.agents {
+		if a.Frame == f.ID && !a.State.Ended() && (!ok || a.Asked > working.Asked) {
+			working, ok = a, true
+		}
+	}
+	return working, ok
+}
+
+// An order sorts frames with the same parent.
+type order struct {
 	name string
-	wide int
-	left bool // its texts begin at its left
-	text func(s *Screen, f *frame) string
+	less func(x, y *board.Node) int // nil: as they were made, of roots the newest first
 }
 
-// columns are those of the tree, from left to right.
-var columns = []column{
-	{"who", 12, true, func(_ *Screen, f *frame) string { return whose(f) }},
-	{"time", 6, false, func(s *Screen, f *frame) string {
-		if f.From == 0 {
-			return ""
+// orders are the orders through which a key cycles.
+var orders = []order{
+	{name: "time"},
+	{"cost", func(x, y *board.Node) int { return cmp.Compare(y.Total.CostUSD, x.Total.CostUSD) }},
+	{"tokens", func(x, y *board.Node) int { return cmp.Compare(y.Total.Tokens(), x.Total.Tokens()) }},
+}
+
+// A listing holds the frames that are shown, and the chosen one.
+type listing struct {
+	of *model
+
+	order   int // of orders
+	folded  map[string]bool
+	found   map[string]bool // frames that a search found; nil without a search
+	entries []*board.Node
+	at      int    // the chosen entry
+	chosen  string // the frame that a person chose; empty: none yet
+	first   int    // the entry at the top of the screen
+}
+
+// list lists the frames that are shown.
+func (l *listing) list() {
+	wanted := l.wanted()
+	l.entries = l.walk(l.entries[:0], func(f *board.Node) (itself, below bool) {
+		if wanted != nil {
+			return wanted[f], true
 		}
-		return lasted(f.From, cmp.Or(f.Until, s.now))
-	}},
-	{"self $", 7, false, func(_ *Screen, f *frame) string { return money(f.Self.CostUSD) }},
-	{"total $", 7, false, func(_ *Screen, f *frame) string { return money(f.Total.CostUSD) }},
-	{"tokens", 6, false, func(_ *Screen, f *frame) string { return tokens(f.Total) }},
+		return f.Up != nil || !f.Archived, !l.folded[f.ID]
+	})
+	l.find()
 }
 
-// whose names who works in a frame, or the machine if that is another than this one.
-func whose(f *frame) string {
-	if f.Machine != "" {
-		return "@" + f.Machine
+// walk appends frames in the order of the screen. wants reports whether the screen shows a frame,
+// and whether it may show those below it. It does not recurse, as chains may be very deep.
+func (l *listing) walk(list []*board.Node, wants func(f *board.Node) (itself, below bool)) []*board.Node {
+	roots := l.sorted(l.of.frames.Tops())
+	if orders[l.order].less == nil {
+		roots = slices.Clone(roots)
+		slices.Reverse(roots)
 	}
-	return cmp.Or(f.Agent, f.Host)
+	var stack []*board.Node
+	push := func(frames []*board.Node) {
+		for _, f := range slices.Backward(frames) {
+			stack = append(stack, f)
+		}
+	}
+	push(roots)
+	for len(stack) > 0 {
+		f := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		itself, below := wants(f)
+		if !itself {
+			continue
+		}
+		if list = append(list, f); below {
+			push(l.sorted(f.Below))
+		}
+	}
+	return list
 }
 
-// Columns are left out, in this order, where a goal would have less than leastGoal columns.
-var leftOut = []string{"who", "self $", "tokens", "time", "total $"}
+// sorted returns frames with the same parent in the order that was chosen.
+func (l *listing) sorted(frames []*board.Node) []*board.Node {
+	less := orders[l.order].less
+	if less == nil || len(frames) < 2 {
+		return frames
+	}
+	frames = slices.Clone(frames)
+	slices.SortStableFunc(frames, less)
+	return frames
+}
 
-const leastGoal = 30
+// wanted returns the frames that a search found and all frames above them; nil without a search.
+func (l *listing) wanted() map[*board.Node]bool {
+	if l.found == nil {
+		return nil
+	}
+	wanted := map[*board.Node]bool{}
+	for id := range l.found {
+		for f := l.of.frames.Find(id); f != nil && !wanted[f]; f = f.Up {
+			wanted[f] = true
+		}
+	}
+	return wanted
+}
 
-// fits returns the columns that fit, and how many columns of the screen goals have.
-func (s *Screen) fits() (shown []column, goal int) {
-	for out := 0; ; out++ {
-		shown, goal = nil, s.Width
-		for _, c := range columns {
-			if !slices.Contains(leftOut[:out], c.name) {
-				if c.left && s.Width >= 110 {
-					c.wide += 8
-				}
-				shown, goal = append(shown, c), goal-c.wide-1
+// find finds the chosen frame in the list: the frame itself, else the nearest frame above it, else
+// the frame that is now in its place. It chooses the first frame until a person has chosen one.
+func (l *listing) find() {
+	if l.at = min(l.at, len(l.entries)-1); l.at < 0 || l.chosen == "" {
+		l.at = 0
+		return
+	}
+	above := map[*board.Node]bool{}
+	for f := l.of.frames.Find(l.chosen); f != nil; f = f.Up {
+		above[f] = true
+	}
+	for i, f := range l.entries {
+		if above[f] {
+			l.at = i // frames above come before
+		}
+	}
+}
+
+// current returns the chosen frame; nil if there is none.
+func (l *listing) current() *board.Node {
+	if l.at >= len(l.entries) {
+		return nil
+	}
+	return l.entries[l.at]
+}
+
+// choose chooses the frame at a place in the list.
+func (l *listing) choose(at int) {
+	l.at = max(0, min(at, len(l.entries)-1))
+	if f := l.current(); f != nil {
+		l.chosen = f.ID
+	}
+}
+
+// reveal chooses a frame, and unfolds the frames above it.
+func (l *listing) reveal(f *board.Node) {
+	for up := f.Up; up != nil; up = up.Up {
+		delete(l.folded, up.ID)
+	}
+	l.chosen = f.ID
+	l.list()
+}
+
+// nextAtWork returns the next frame in progress after the chosen one that has no frame in progress
+// directly below it; nil without one.
+func (l *listing) nextAtWork() *board.Node {
+	var first *board.Node
+	passed, works := false, func(f *board.Node) bool { return f.Status == core.InProgress }
+	for _, f := range l.walk(nil, func(f *board.Node) (itself, below bool) { return !f.Archived, true }) {
+		if works(f) && !slices.ContainsFunc(f.Below, works) {
+			if passed {
+				return f
 			}
+			first = cmp.Or(first, f)
 		}
-		if goal >= leastGoal || out == len(leftOut) {
-			return shown, goal
-		}
+		passed = passed || f == l.current()
+	}
+	return first
+}
+
+// change lists the frames again after a person has changed the listing. The same frame stays chosen.
+func (l *listing) change() {
+	l.choose(l.at)
+	l.list()
+}
+
+// reorder selects the next order.
+func (l *listing) reorder() {
+	l.order = (l.order + 1) % len(orders)
+	l.change()
+}
+
+// only shows the frames that a search found, with those above them; all frames for nil.
+func (l *listing) only(found map[string]bool) {
+	l.found = found
+	l.change()
+}
+
+// toggle folds the chosen frame, or unfolds it.
+func (l *listing) toggle() {
+	if f := l.current(); f != nil && len(f.Below) > 0 {
+		l.folded[f.ID] = !l.folded[f.ID]
+		l.change()
 	}
 }
 
-// columnLine names the columns.
-func (s *Screen) columnLine() (line Line) {
-	shown, goal := s.fits()
-	line.put(0, goal, "frame", dim)
-	s.putColumns(&line, shown, goal, dim, func(c column) string { return c.name })
-	return line
-}
-
-func (s *Screen) putColumns(line *Line, shown []column, goal int, as look, text func(c column) string) {
-	at := goal
-	for _, c := range shown {
-		if c.left {
-			line.put(at+1, c.wide, text(c), as)
-		} else {
-			line.putRight(at+1+c.wide, c.wide, text(c), as)
-		}
-		at += 1 + c.wide
+func (l *listing) right() {
+	f := l.current()
+	switch {
+	case f == nil || len(f.Below) == 0:
+	case l.folded[f.ID]:
+		l.toggle()
+	default:
+		l.choose(l.at + 1)
 	}
 }
 
-// treeLines draws as many frames as there is room for.
-func (s *Screen) treeLines(room int) (lines []Line) {
-	shown, goal := s.fits()
-	for i := s.tree.first; i < min(s.tree.first+room, len(s.tree.entries)); i++ {
-		line := s.frameLine(s.tree.entries[i], shown, goal)
-		if i == s.tree.at {
-			line = line.inverse(s.Width)
-		}
-		lines = append(lines, line)
+func (l *listing) left() {
+	f := l.current()
+	switch {
+	case f == nil:
+	case len(f.Below) > 0 && !l.folded[f.ID] && l.found == nil:
+		l.toggle()
+	case f.Up != nil:
+		l.chosen = f.Up.ID
+		l.find()
 	}
-	if len(s.tree.entries) == 0 && room > 0 && s.model.read {
-		var line Line
-		line.put(0, s.Width, "No frames yet: `flame push GOAL` starts one, `flame demo` shows how.", dim)
-		lines = append(lines, line)
-	}
-	for len(lines) < room {
-		lines = append(lines, nil)
-	}
-	return lines
-}
-
-// frameLine draws a frame.
-func (s *Screen) frameLine(e entry, shown []column, goal int) (line Line) {
-	f := e.f
-	levels := goal / 4 / 2 // what is deeper is not indented further, but numbered
-	indent := 2 * min(e.depth, levels)
-	if e.depth > levels {
-		text := fmt.Sprintf("%d› ", e.depth)
-		line.put(indent, goal-indent, text, dim)
-		indent += render.Columns(text)
-	}
-	fold := " "
-	if len(f.below) > 0 {
-		fold = "▾"
-		if s.tree.folded[f.ID] && s.tree.found == nil {
-			fold = "▸"
-		}
-	}
-	as := plain
-	if f.Archived || s.tree.found != nil && !s.tree.found[f.ID] {
-		as = dim
-	}
-	line.put(indent, goal-indent, fold, dim)
-	line.put(indent+1, goal-indent-1, outline.Icon(f.Status), look{colour: printer.Colour(f.Status), bold: true})
-	line.put(indent+3, goal-indent-3, cmp.Or(f.Goal, f.ID), as)
-	s.putColumns(&line, shown, goal, as, func(c column) string { return c.text(s, f) })
-	return line
 }

@@ -1,5 +1,5 @@
-// Package env has the names of the settings that texts mention, for packages
-// that do not know their values. The settings themselves are config's.
+// Package env has the names of the settings that texts mention, for packages that must not know
+// their values. Package config has the settings.
 package env
 
 // Commands is the value of Hooks for a process for each event.
@@ -33,6 +33,7 @@ const (
 	Notify               = "FLAME_NOTIFY"
 	Share                = "FLAME_SHARE"
 	Fold                 = "FLAME_FOLD"
+	Trim                 = "FLAME_TRIM"
 	GatewayFold          = "FLAME_GATEWAY_FOLD"
 	AutonomyLevel        = "FLAME_AUTONOMY_LEVEL"
 	PushThreshold        = "FLAME_PUSH_THRESHOLD"
@@ -42,3 +43,19 @@ const (
 	Learn                = "FLAME_LEARN"
 	LearnBounds          = "FLAME_LEARN_BOUNDS"
 )
+
+// The variables with which flame's own processes communicate. They are not settings.
+const (
+	// Gateway names the gateway of the process that set it, but not its address: a project's
+	// settings could set the variable.
+	Gateway = "FLAME_GATEWAY"
+	// GatewayDepth is how many programs behind gateways are around a process.
+	GatewayDepth = "FLAME_GATEWAY_DEPTH"
+	// GatewayUpstream and GatewaySecret are only in the environment of a gateway: the base URL
+	// that it sends requests to, and the first path segment of the requests that it accepts.
+	GatewayUpstream = "FLAME_GATEWAY_UPSTREAM"
+	GatewaySecret   = "FLAME_GATEWAY_SECRET"
+)
+
+// Inner are these variables.
+var Inner = []string{Gateway, GatewayDepth, GatewayUpstream, GatewaySecret}

@@ -2,25 +2,24 @@ package fold
 
 import "flame/core"
 
-// Answers tells under which edition of the ledger each answer of a conversation was
-// made, by the times of the answers. It is fixed when an answer is first seen.
+// Answers records, by the times of a conversation's answers, the edition of the ledger under
+// which the model wrote each. The edition is fixed when flame first sees the answer.
 type Answers struct {
 	Runs []Run       `json:"runs,omitempty"` // oldest first
-	Seen core.Millis `json:"seen,omitempty"` // time of the newest answer that was noted
+	Seen core.Millis `json:"seen,omitempty"` // time of the newest recorded answer
 }
 
-// A Run is a row of answers that were made under one edition.
+// A Run is a sequence of answers written under one edition.
 type Run struct {
-	From    core.Millis `json:"from"` // time of the first
+	From    core.Millis `json:"from"` // time of the first answer
 	Edition int         `json:"edition"`
 }
 
-// Unknown is the edition of an answer to a request of which nobody knows how it was
-// sent.
+// Unknown is the edition of an answer if flame does not know how its request was sent.
 const Unknown = -1
 
-// At returns the edition of the answer of a time: 0 if it is older than all that were
-// noted, Unknown if it is newer.
+// At returns the edition of the answer with this time: 0 if it is older than all recorded
+// answers, Unknown if it is newer.
 func (a Answers) At(time core.Millis) int {
 	if time > a.Seen {
 		return Unknown
@@ -33,8 +32,8 @@ func (a Answers) At(time core.Millis) int {
 	return 0
 }
 
-// Note adds the answer of a time. One that is not newer than those known changes
-// nothing.
+// Note records the answer with this time. It ignores answers that are not newer than all
+// recorded ones.
 func (a *Answers) Note(time core.Millis, edition int) {
 	if time <= a.Seen {
 		return
@@ -45,7 +44,7 @@ func (a *Answers) Note(time core.Millis, edition int) {
 	a.Seen = time
 }
 
-// Upto forgets the answers that are newer than a time.
+// Upto forgets the answers after a time.
 func (a *Answers) Upto(time core.Millis) {
 	a.Seen = min(a.Seen, time)
 	for len(a.Runs) > 0 && a.Runs[len(a.Runs)-1].From > time {

@@ -3,29 +3,31 @@ package fold
 import (
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/samber/lo"
 
 	"flame/core"
 )
 
-// Find returns what of a history is to be left out next: what was done inside frames
-// that are over, as far as the ledger does not leave it out yet. Those are the messages
-// between the one that entered a frame and the one that left it, with the results of
-// their tools, and the one that entered, if its first call is the only move in it.
+// Find returns the messages that flame should leave out next: the work inside frames that are
+// over, unless the ledger already leaves it out. These are the messages between the one that
+// entered a frame and the one that left it, with the results of their tools; and the entering
+// message itself, if its first call is its only move.
 //
-//   - The user's words, summaries, messages with a tool still at work, everything
-//     done in an open frame, and the last round stay.
-//   - Nested frames fold with the outermost; inside an open one each folds alone.
-//   - The message that left a frame stays and says how it ended. Where there is none, a
-//     note is put in its place.
-//   - A frame that no call entered, or whose call was compacted away, begins with
-//     the first message after EnteredAt, but not before the end of what the
-//     compaction kept. One that no call left ends before the first message made
-//     after EndedAt, unless its end was taken back: the ledger knows of a call, and
-//     the history does not have it.
-//   - What costs more than it saves waits (see Prices).
+//   - The user's words, summaries, messages with a running tool, all work in an open frame,
+//     and the last round stay.
+//   - Nested frames fold with the outermost; inside an open frame each folds alone.
+//   - The message that left a frame stays and says how the frame ended. If there is none,
+//     a note stands in its place. If the message also began the next frame, its calls behind the
+//     pop belong to that frame and go with it.
+//   - A frame that no call entered, or whose call was compacted away, begins with the first
+//     message after EnteredAt, but not before the end of the messages that the compaction
+//     kept. A frame that no call left ends before the first message made after EndedAt.
+//     It does not end if its end was taken back: the ledger knows a call that the history
+//     no longer has.
+//   - Folds that cost more than they save wait (see Prices).
 //
-// The editions of the result are not set.
+// Find does not set the editions of the folds.
 func Find(history []Message, frames []Frame, known Ledger, terms Terms) []Fold {
 	f := newFolding(history, frames, known, terms)
 	f.sweep()
@@ -33,8 +35,8 @@ func Find(history []Message, frames []Frame, known Ledger, terms Terms) []Fold {
 	return f.result()
 }
 
-// claim assigns each message to the fold that contains it: inner stays come
-// after outer ones, and messages of an open frame belong to none.
+// claim assigns each message to the fold that contains it. Inner stays come
+// after outer ones; messages of an open frame belong to no fold.
 func (f *folding) claim() {
 	for _, s := range f.stays {
 		switch {
@@ -49,11 +51,6 @@ func (f *folding) claim() {
 		}
 	}
 	f.settle()
-	for i := range f.history {
-		if f.dropped(i) {
-			f.owners[f.heads[i]].folds = true
-		}
-	}
 }
 
 // closed reports whether a stay has ended, and may fold.
@@ -67,10 +64,7 @@ func (f *folding) give(from, to int, owner *stay) {
 	}
 }
 
-// dropped reports whether a message is left out.
-func (f *folding) dropped(i int) bool { return f.drops[i] }
-
-// settle decides which messages of frames that fold are left out. The last round is never.
+// settle decides which messages of folding frames are left out. The last round always stays.
 func (f *folding) settle() {
 	fixed, kept := f.fixed(), -1 // kept is the newest head that stays
 	for i := range f.history {
@@ -90,8 +84,7 @@ func (f *folding) mayGo(head int) bool {
 	return f.owners[head] != nil && !f.bound[head] && head != f.last
 }
 
-// fixed returns, for each message, the next head behind it that may not go; -1 if there is
-// none.
+// fixed returns, for each message, the next head behind it that must stay; -1 if there is none.
 func (f *folding) fixed() []int {
 	next, stays := make([]int, len(f.history)), -1
 	for i := len(f.history) - 1; i >= 0; i-- {
@@ -103,10 +96,10 @@ func (f *folding) fixed() []int {
 	return next
 }
 
-// parts reports whether a head has to stay because of the one that stays before it: what
-// the host says for the user right after an answer, or that and the next one to stay would
-// meet; and an answer after a message of role system, which has to have one behind it,
-// unless the next to stay is another answer.
+// parts reports whether a head has to stay because of the head that stays before it. A host's
+// message in the user's name stays right after an answer: otherwise two answers could meet. An
+// answer stays right after a message of role system, which needs an answer behind it, unless
+// the next head to stay is an answer too.
 func (f *folding) parts(head, before, next int) bool {
 	if before < 0 {
 		return false
@@ -120,7 +113,7 @@ func (f *folding) parts(head, before, next int) bool {
 	return false
 }
 
-// result collects the outcome, as far as it pays.
+// result returns the folds that pay.
 func (f *folding) result() (found []Fold) {
 	by := map[*stay]*Fold{}
 	var order []*stay
@@ -137,15 +130,16 @@ func (f *folding) result() (found []Fold) {
 	}
 	for _, s := range order {
 		f.note(s, by[s])
+		f.callsOf(s, by[s])
 		found = append(found, *by[s])
 	}
 	return f.pays(found)
 }
 
-// isNew reports whether a message is to be left out that the ledger does not leave out.
-func (f *folding) isNew(i int) bool { return f.dropped(i) && f.gone[i] == nil }
+// isNew reports whether a message is left out now that the ledger does not leave out yet.
+func (f *folding) isNew(i int) bool { return f.drops[i] && f.gone[i] == nil }
 
-// begin makes the fold of a stay, with nothing left out yet.
+// begin returns the fold of a stay, without any messages yet.
 func (f *folding) begin(s *stay) *Fold {
 	fold := &Fold{Frame: s.frame, EndedAt: f.frames[s.frame].EndedAt, Upto: f.history[s.left].Name}
 	if s.silent {
@@ -154,13 +148,13 @@ func (f *folding) begin(s *stay) *Fold {
 	return fold
 }
 
-// next returns the first message from i on that stays.
+// next returns the first message at or after i that stays.
 func (f *folding) next(i int) int {
 	if f.follow == nil {
 		f.follow = make([]int, len(f.history))
 		stays := len(f.history)
 		for k := len(f.history) - 1; k >= 0; k-- {
-			if !f.dropped(k) {
+			if !f.drops[k] {
 				stays = k
 			}
 			f.follow[k] = stays
@@ -169,8 +163,8 @@ func (f *folding) next(i int) int {
 	return f.follow[i]
 }
 
-// note adds to a fold what is told of the frame: before the user's messages in it, and
-// after it if no call ended it.
+// note adds the notes about the frame to a fold: one before each message of the user in the
+// frame, and one behind the frame if no call ended it.
 func (f *folding) note(s *stay, fold *Fold) {
 	for i := s.from; i < s.to; i++ {
 		m := &f.history[i]
@@ -178,12 +172,26 @@ func (f *folding) note(s *stay, fold *Fold) {
 			text := core.SaidInRemark(f.frames[s.frame].Frame, f.answered(s, i)) + m.Said
 			fold.Notes = append(fold.Notes, Note{Before: f.history[f.next(i)].Name, Text: text, Words: true})
 		}
-		if f.owners[i] == s && !f.dropped(i) && !f.noted[m.Name] && f.speaks(i) && m.Role == core.RoleUser && !m.Host && !m.Summary {
+		if f.owners[i] == s && !f.drops[i] && !f.noted[m.Name] && f.speaks(i) && m.Role == core.RoleUser && !m.Host && !m.Summary {
 			fold.Notes = append(fold.Notes, Note{Before: m.Name, Text: core.SaidInRemark(f.frames[s.frame].Frame, f.answered(s, i))})
 		}
 	}
 	if s.silent {
 		fold.Notes = append(fold.Notes, Note{Before: fold.Upto, Text: core.EndedRemark(f.frames[s.frame].Frame, f.within(s))})
+	}
+}
+
+// callsOf adds the calls of a frame in the message that began it by leaving another one.
+func (f *folding) callsOf(s *stay, fold *Fold) {
+	if s.from == 0 || f.drops[s.from-1] {
+		return
+	}
+	m := &f.history[s.from-1]
+	if len(m.Moves) == 2 && m.Moves[0].Kind == Leave && m.Moves[0].First && m.Moves[1] == (Move{Kind: Enter, Frame: s.frame}) {
+		for _, call := range m.Calls {
+			fold.Calls = append(fold.Calls, Cut{Message: m.Name, Call: call.ID, Tokens: call.Tokens})
+			fold.Tokens += call.Tokens
+		}
 	}
 }
 
@@ -198,13 +206,12 @@ func (f *folding) within(s *stay) (ids []string) {
 	return ids
 }
 
-// answered returns the end of the text that message i replied to, if that is
-// left out.
+// answered returns the end of the text that message i replies to, if that text is left out.
 func (f *folding) answered(s *stay, i int) string {
 	for j := i - 1; j >= s.from; j-- {
 		if m := &f.history[j]; m.Role == core.RoleAssistant && strings.TrimSpace(m.Text) != "" {
-			if f.dropped(j) {
-				return lastCharacters(m.Text, Quote)
+			if f.drops[j] {
+				return core.Tail(m.Text, Quote)
 			}
 			return ""
 		}
@@ -212,32 +219,13 @@ func (f *folding) answered(s *stay, i int) string {
 	return ""
 }
 
-// lastCharacters returns the last n characters of s.
-func lastCharacters(s string, n int) string {
-	start := len(s)
-	for ; n > 0 && start > 0; n-- {
-		_, size := utf8.DecodeLastRuneInString(s[:start])
-		start -= size
-	}
-	return s[start:]
-}
-
-// pays returns those of the folds that save more than they cost.
+// pays returns the folds that save more than they cost.
 func (f *folding) pays(found []Fold) []Fold {
-	at := places(f.history)
+	at := placesOf(f.history)
 	savings := make([]saving, len(found))
 	for i, fold := range found {
 		savings[i] = saving{at[fold.Drop[0]], fold.Tokens}
 	}
-	return found[f.terms.firstToPay(f.history, f.gone, savings, max(requestsToCome, f.answers())):]
-}
-
-// answers returns how many answers of the model the history has.
-func (f *folding) answers() (n int) {
-	for i := range f.history {
-		if f.history[i].Role == core.RoleAssistant {
-			n++
-		}
-	}
-	return n
+	answers := lo.CountBy(f.history, func(m Message) bool { return m.Role == core.RoleAssistant })
+	return found[f.terms.firstToPay(f.history, f.gone, savings, max(requestsToCome, answers)):]
 }

@@ -1,17 +1,17 @@
-// Package fold leaves out of the requests to a model what was done in finished frames.
-// Find says what to leave out next, a Ledger keeps it, so that it never comes back, and
-// says what a request looks like. All of it is pure.
+// Package fold leaves the work of finished frames out of requests to a model. Find decides what
+// to leave out next; a Ledger records it, so that it never comes back, and makes the requests.
+// The package is pure.
 package fold
 
 import (
 	"flame/core"
 )
 
-// A Message is the skeleton of one message of a conversation, as its host is about to
-// send it: all that folding needs to know.
+// A Message is what folding needs to know about one message of a conversation that the host is
+// about to send.
 type Message struct {
-	// Name tells it from the others, and stays the same where the conversation is
-	// resumed, cut short or branched.
+	// Name identifies the message. It stays the same when the conversation is resumed, cut
+	// short or branched.
 	Name    string
 	Role    core.Role
 	Time    core.Millis // of creation
@@ -20,24 +20,24 @@ type Message struct {
 	// results of tools that the previous message called. If the user's words
 	// stand beside them it is false, and the previous message is Open.
 	Answers bool
-	Host    bool   // the host says it, in the user's name or as a message of role system
-	Said    string // the user's words in a message of the host's; they stay if it goes
+	Host    bool   // the host wrote it, in the user's name or as a message of role system
+	Said    string // the user's words in a host's message; they stay when the message goes
 	Open    bool   // must stay: one of its tools has not ended
 	Moves   []Move // its successful calls of flame, in order
 	Text    string // an assistant's words; the last Quote characters suffice
 	Tokens  int    // estimated size; 0 counts as 1
-	Calls   []Call // of other tools, in order, where outputs may be cut
+	Calls   []Call // of other tools, in order, if outputs may be cut or a move of the message is a pop
 }
 
 // A Call is a call of a tool in a message, with its output.
 type Call struct {
 	ID     string
-	Key    string // the same for calls that ask the same; empty for outputs that are never cut
+	Key    string // equal for calls that ask the same; empty if the output is never cut
 	Tokens int    // of the output, estimated
 }
 
-// Quote is how much of an assistant's words, in characters, is quoted before the user's
-// message that answered them.
+// Quote is how many characters of an assistant's text are quoted before the user's message that
+// answered it.
 const Quote = 500
 
 // A Move is a call that entered or left a frame.
@@ -56,39 +56,40 @@ const (
 	Leave Kind = "leave" // pop
 )
 
-// A Frame is what the tree knows of a frame that the conversation names or that its
-// session worked in.
+// A Frame is what the tree knows about a frame that the conversation names or in which its
+// session worked.
 type Frame struct {
 	core.Frame
 	EnteredAt core.Millis // when the conversation's own session last entered it; 0 if it never did
-	// Foreign says that another session worked in it last: only calls in the history
-	// show when this one entered and left it.
+	// Foreign says that another session worked in the frame last: only calls in the history
+	// show when this session entered and left it.
 	Foreign bool
 }
 
-// over reports whether nobody works in the frame any more. A frame that the tree does
-// not know may still be open.
+// over reports whether work in the frame has ended. A frame that the tree does not know may
+// still be open.
 func (f *Frame) over() bool { return f != nil && (f.Status.Ended() || f.Status == core.Invalidated) }
 
-// A Note is text by flame that stands right before a message that stays: it says where
-// a message of the user was written, or how a frame that no call ended did end.
+// A Note is flame's text right before a message that stays: it says in which frame the user
+// wrote a message, or how a frame ended that no call left.
 type Note struct {
 	Before string `json:"before"` // name of the message
 	Text   string `json:"text"`
-	Words  bool   `json:"words,omitempty"` // it has words of the user's, which stay also if all around them goes
+	Words  bool   `json:"words,omitempty"` // it has words of the user, which stay even if all around them goes
 }
 
-// A Fold is what one request was the first to leave out: what was done in a frame, with
-// those within it.
+// A Fold holds the messages that one request was the first to leave out: the work in a frame and
+// in the frames within it.
 type Fold struct {
-	Edition int         `json:"edition"` // of the ledger, from which on it holds
+	Edition int         `json:"edition"` // the first edition of the ledger with this fold
 	Frame   string      `json:"frame"`   // id
 	EndedAt core.Millis `json:"endedAt"` // of the frame
-	Upto    string      `json:"upto"`    // name of the message that left the frame, or before which its end is told
+	Upto    string      `json:"upto"`    // name of the message that left the frame, or that stands behind the note about its end
 	Drop    []string    `json:"drop"`    // names of the messages left out, in order
 	Notes   []Note      `json:"notes,omitempty"`
-	Tokens  int         `json:"tokens"` // left out, estimated
+	Calls   []Cut       `json:"calls,omitempty"` // calls of the frame in a message that stays: the pop that began the frame; without texts
+	Tokens  int         `json:"tokens"`          // estimated, of the messages left out
 
-	Since    int `json:"since,omitempty"`    // number of the first request that went without it; 0 while none does
-	Requests int `json:"requests,omitempty"` // that went without it before, if it did not hold for a while
+	Since    int `json:"since,omitempty"`    // number of the first request sent without the messages; 0 while requests have them
+	Requests int `json:"requests,omitempty"` // sent without the messages earlier, if requests had them again in between
 }

@@ -12,12 +12,12 @@ import (
 type folding struct {
 	history []Message
 	frames  map[string]*Frame
-	undone  map[string]core.Millis // by frame, when it ended by a call that the history has no more
-	gone    []*Fold                // by message, the fold of the ledger that leaves it out; nil if none does
+	undone  map[string]core.Millis // by frame, when it ended by a call that the history no longer has
+	gone    []*Fold                // by message, the fold of the ledger that leaves it out; nil if there is none
 	noted   map[string]bool        // messages before which the ledger has a note
 	terms   Terms
-	heads   []int         // the message whose fate each shares: itself, or for answers the message they answer
-	bound   []bool        // by head: must stay, whatever frame it is in
+	heads   []int         // by message, the message with which it stays or goes: itself, or the caller of the tools it answers
+	bound   []bool        // by head: it must stay in any frame
 	last    int           // head of the last round
 	start   int           // end of a compaction's summary, if any
 	kept    int           // end of what the compaction kept beside it
@@ -25,9 +25,9 @@ type folding struct {
 	stays   []*stay       // in the order of entering
 	latest  map[string]*stay
 	path    []*stay             // the sweep's current position, outermost first
-	follow  []int               // by message, the first from it on that stays; made once owners are known
-	above   map[string][]string // by frame, ids of those above it that are known
-	owners  []*stay             // the fold that contains each message; nil outside any
+	follow  []int               // by message, the first at or after it that stays; made once owners are known
+	above   map[string][]string // by frame, known ids of its ancestors
+	owners  []*stay             // by message, the stay whose fold contains it; nil outside any fold
 	drops   []bool              // by message, whether it is left out; made once owners are known
 }
 
@@ -56,9 +56,10 @@ func newFolding(history []Message, frames []Frame, known Ledger, terms Terms) *f
 	return f
 }
 
-// remember takes over what the ledger leaves out, and which ends were taken back.
+// remember reads from the ledger which messages it leaves out, and which ends of frames were
+// taken back.
 func (f *folding) remember(known Ledger) {
-	at := places(f.history)
+	at := placesOf(f.history)
 	f.gone, f.noted, f.undone = known.dropped(f.history, at), map[string]bool{}, map[string]core.Millis{}
 	for i := range known.Folds {
 		fold := &known.Folds[i]
@@ -72,7 +73,7 @@ func (f *folding) remember(known Ledger) {
 	}
 }
 
-// mustStay reports whether a message stays wherever it is.
+// mustStay reports whether a message stays in any frame.
 func (f *folding) mustStay(i int) bool {
 	m := &f.history[i]
 	ofOpen := func(move Move) bool { return !f.frames[move.Frame].over() }
@@ -80,27 +81,25 @@ func (f *folding) mustStay(i int) bool {
 	return i == 0 || m.Summary || m.Open || words || slices.ContainsFunc(m.Moves, ofOpen)
 }
 
-// speaks reports whether a message is one of the user or the assistant, not
-// results of tools alone.
+// speaks reports whether a message is from the user or the assistant, and more than results of
+// tools.
 func (f *folding) speaks(i int) bool {
 	role := f.history[i].Role
 	return f.heads[i] == i && (role == core.RoleUser || role == core.RoleAssistant)
 }
 
-// A stay is the stretch of a history spent in a frame: messages from to to-1. A
-// frame that is entered again gets another stay.
+// A stay is the stretch of a history spent in a frame: messages from to to-1. Entering a frame
+// again begins another stay.
 type stay struct {
 	frame    string
 	from, to int
-	left     int  // the last message before its frame was known to be left; -1 until then
-	silent   bool // left without a call
-	folds    bool // some of it is left out
+	left     int  // the last message before the history or the tree shows the frame's end; -1 until then
+	silent   bool // no call left it
 }
 
-// compacted finds what a compaction left at the beginning of a history: its
-// summary, if no assistant's message precedes it, and the older messages after
-// it that hosts keep word for word. It returns the first message after each. A
-// summary further on belongs to a history that is whole.
+// compacted finds the remains of a compaction at the beginning of a history: the summary, if no
+// message of the assistant precedes it, and the older messages after it that hosts keep word for
+// word. It returns the first message after each. A later summary belongs to a complete history.
 func compacted(history []Message) (start, kept int) {
 	summary := slices.IndexFunc(history, func(m Message) bool { return m.Summary || m.Role == core.RoleAssistant })
 	if summary < 0 || !history[summary].Summary {
@@ -120,8 +119,8 @@ func (f *folding) firstSince(since core.Millis) int {
 	return f.start + i
 }
 
-// newestUpTo returns, for each message from the end of a compaction's summary on, the
-// time of the newest that speaks up to it.
+// newestUpTo returns, for each message after a compaction's summary, the time of the newest
+// speaking message up to it.
 func (f *folding) newestUpTo() []core.Millis {
 	times := make([]core.Millis, 0, len(f.history)-f.start)
 	newest := core.Millis(math.MinInt64)

@@ -7,9 +7,9 @@ import (
 	"flame/core"
 )
 
-// A Ledger has all by which the requests of a conversation differ from its history.
-// Entries are added under ever higher editions, and are not taken out while the history
-// has what they are about: what was sent once is sent again.
+// A Ledger holds every difference between a conversation's requests and its history. New entries
+// get higher editions. An entry stays while the history has the messages it is about: each
+// request repeats the edits of the request before.
 type Ledger struct {
 	Folds   []Fold   `json:"folds,omitempty"`
 	Inserts []Insert `json:"inserts,omitempty"`
@@ -25,25 +25,25 @@ type Insert struct {
 	Text    string `json:"text"`
 }
 
-// A Cut puts one line in the place of a tool's output.
+// A Cut puts one line in the place of a tool's output. Without a line the call goes as well.
 type Cut struct {
 	Edition int    `json:"edition"`
 	Message string `json:"message"` // name
 	Call    string `json:"call"`    // id
 	Text    string `json:"text"`    // the line
-	Tokens  int    `json:"tokens"`  // cut, estimated
+	Tokens  int    `json:"tokens"`  // estimated, that are cut
 }
 
-// A Switch is when folding and cutting were switched off, or on again.
+// A Switch records the edition at which folding and cutting were switched off, or on again.
 type Switch struct {
 	Edition int  `json:"edition"`
-	Whole   bool `json:"whole"` // nothing is left out from then on
+	Whole   bool `json:"whole"` // requests are sent whole from then on
 }
 
-// Whole reports whether nothing is left out at present.
+// Whole reports whether requests are currently sent whole.
 func (l Ledger) Whole() bool { return l.wholeAt(math.MaxInt) }
 
-// wholeAt reports whether nothing was left out under an edition.
+// wholeAt reports whether requests of an edition were sent whole.
 func (l Ledger) wholeAt(edition int) (whole bool) {
 	for _, s := range l.Switches {
 		if s.Edition <= edition {
@@ -53,8 +53,8 @@ func (l Ledger) wholeAt(edition int) (whole bool) {
 	return whole
 }
 
-// Edition returns the highest edition of an entry, 0 of an empty ledger: that of a
-// request which is sent as the ledger has it.
+// Edition returns the highest edition of all entries, 0 for an empty ledger. A request sent with
+// this ledger has that edition.
 func (l Ledger) Edition() (newest int) {
 	for _, f := range l.Folds {
 		newest = max(newest, f.Edition)
@@ -71,33 +71,35 @@ func (l Ledger) Edition() (newest int) {
 	return newest
 }
 
-// Standing returns the ledger without what the history has nothing of any more.
-func (l Ledger) Standing(history []Message) Ledger {
-	at := places(history)
+// Standing returns the ledger without entries whose messages the history no longer has.
+func (l Ledger) Standing(history []Message) Ledger { return l.standing(placesOf(history)) }
+
+func (l Ledger) standing(at places) Ledger {
 	return Ledger{
 		Folds:   slices.DeleteFunc(slices.Clone(l.Folds), func(f Fold) bool { return !f.holds(at) }),
-		Inserts: slices.DeleteFunc(slices.Clone(l.Inserts), func(i Insert) bool { _, stands := at[i.Message]; return !stands }),
-		Cuts:    slices.DeleteFunc(slices.Clone(l.Cuts), func(c Cut) bool { _, stands := at[c.Message]; return !stands }),
+		Inserts: slices.DeleteFunc(slices.Clone(l.Inserts), func(i Insert) bool { return !at.has(i.Message) }),
+		Cuts:    slices.DeleteFunc(slices.Clone(l.Cuts), func(c Cut) bool { return !at.has(c.Message) }),
 
-		Switches: l.Switches, // all, as they say how older answers were asked for
+		Switches: l.Switches, // all: they show how older answers were asked for
 	}
 }
 
-// An Amendment is what makes a request out of a history.
+// An Amendment is the list of edits that make a request out of a history.
 type Amendment struct {
-	Edition int // of the ledger, by which the answer is to be known
+	Edition int // of the ledger; the answer is recorded under it
 	Drop    []string
 	Before  []Note
 	After   []Insert
 	Cuts    []Cut
-	Stale   []string // names of the assistant's messages that go without their thinking
+	Stale   []string // names of the assistant's messages that are sent without their thinking
 }
 
-// Amend returns what the ledger makes of a history. edition gives that of the request
-// which a message of the assistant's answers.
+// Amend returns the edits that the ledger makes to a history. edition returns the edition of the
+// request that a message of the assistant answers.
 func (l Ledger) Amend(history []Message, edition func(Message) int) Amendment {
-	at := places(history)
+	at := placesOf(history)
 	a := Amendment{Edition: l.Edition()}
+	l = l.standing(at)
 	sent := l
 	if l.Whole() {
 		sent.Folds, sent.Cuts = nil, nil
@@ -109,16 +111,11 @@ func (l Ledger) Amend(history []Message, edition func(Message) int) Amendment {
 		}
 	}
 	for i := range sent.Folds {
-		if f := &sent.Folds[i]; f.holds(at) {
-			a.Before = append(a.Before, f.notes(history, at, by)...)
-		}
+		a.Before = append(a.Before, sent.Folds[i].notes(history, at, by)...)
+		sent.Cuts = slices.Concat(sent.Cuts, sent.Folds[i].Calls)
 	}
 	slices.SortStableFunc(a.Before, func(n, m Note) int { return at[n.Before] - at[m.Before] })
-	for _, insert := range l.Inserts {
-		if _, stands := at[insert.Message]; stands {
-			a.After = append(a.After, insert)
-		}
-	}
+	a.After = l.Inserts
 	for _, cut := range sent.Cuts {
 		if i, stands := at[cut.Message]; stands && by[i] == nil {
 			a.Cuts = append(a.Cuts, cut)
@@ -133,7 +130,7 @@ func (l Ledger) Amend(history []Message, edition func(Message) int) Amendment {
 }
 
 // dropped returns, for each message, the fold that leaves it out; nil if it stays.
-func (l Ledger) dropped(history []Message, at map[string]int) []*Fold {
+func (l Ledger) dropped(history []Message, at places) []*Fold {
 	by := make([]*Fold, len(history))
 	for i := range l.Folds {
 		if !l.Folds[i].holds(at) {
@@ -149,9 +146,8 @@ func (l Ledger) dropped(history []Message, at map[string]int) []*Fold {
 	return by
 }
 
-// alone leaves out what the host says in messages of role system that lost the answer
-// behind it: that was left out with it, but a compaction cut off so much that the host's
-// message has another name.
+// alone leaves out a host's message of role system without an answer behind it. The fold left
+// out both, but a compaction cut off so much that the host's message got another name.
 func alone(history []Message, by []*Fold) {
 	next := -1 // the first behind that stays
 	for i, m := range slices.Backward(history) {
@@ -164,10 +160,10 @@ func alone(history []Message, by []*Fold) {
 	}
 }
 
-// notes returns a fold's notes where they stand now: where a later fold has left out the
-// message, before the next one that stays. Those about the frame go if that fold has all
-// of this one within.
-func (f *Fold) notes(history []Message, at map[string]int, by []*Fold) (notes []Note) {
+// notes returns a fold's notes with their present places. If a later fold left out the message of
+// a note, the note moves to the next message that stays. Notes about the frame go if the later
+// fold contains all of this fold.
+func (f *Fold) notes(history []Message, at places, by []*Fold) (notes []Note) {
 	for _, note := range f.Notes {
 		i, stands := at[note.Before]
 		if enclosed := stands && by[i] != nil && at[by[i].Drop[0]] < at[f.Drop[0]]; !stands || enclosed && !note.Words {
@@ -184,8 +180,8 @@ func (f *Fold) notes(history []Message, at map[string]int, by []*Fold) (notes []
 	return notes
 }
 
-// beforeSystem returns where a text of the user's may stand that is to stand before
-// message i: not between one of role system and the answer behind that.
+// beforeSystem returns the place for a text of the user that belongs before message i: it must
+// not stand between a message of role system and the answer behind that.
 func beforeSystem(history []Message, by []*Fold, i int) int {
 	for k := i - 1; k > 0 && (by[k] != nil || history[k].Role == core.RoleOther); k-- {
 		if by[k] == nil {
@@ -195,19 +191,22 @@ func beforeSystem(history []Message, by []*Fold, i int) int {
 	return i
 }
 
-// holds reports whether a fold's end is in the history; else it was cut off.
-func (f *Fold) holds(at map[string]int) bool {
-	_, stands := at[f.Upto]
-	return stands
-}
+// holds reports whether the history still has a fold's end. A conversation that was cut short has
+// not.
+func (f *Fold) holds(at places) bool { return at.has(f.Upto) }
 
-// places returns where in a history each message stands, by name.
-func places(history []Message) map[string]int {
-	at := make(map[string]int, len(history))
-	for i, m := range history {
-		if _, twice := at[m.Name]; !twice {
-			at[m.Name] = i
-		}
+// places are the indexes of the messages of a history, by name.
+type places map[string]int
+
+func placesOf(history []Message) places {
+	at := make(places, len(history))
+	for i, m := range slices.Backward(history) {
+		at[m.Name] = i // of the first message with this name
 	}
 	return at
+}
+
+func (at places) has(name string) bool {
+	_, has := at[name]
+	return has
 }

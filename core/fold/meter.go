@@ -2,12 +2,12 @@ package fold
 
 import "unicode/utf8"
 
-// A Meter counts the requests of a conversation. Their tokens are those of the messages,
-// estimated; instructions, tools and thinking are not among them.
+// A Meter counts the requests of a conversation and estimates the tokens of their messages,
+// without instructions, tools and thinking.
 type Meter struct {
 	Requests int   `json:"count"`
-	Sent     int64 `json:"sent"`    // tokens of all of them
-	LeftOut  int64 `json:"leftOut"` // tokens that they went without
+	Sent     int64 `json:"sent"`    // tokens sent in all requests
+	LeftOut  int64 `json:"leftOut"` // tokens left out of all requests
 }
 
 // Add returns the sum of m and n.
@@ -15,8 +15,8 @@ func (m Meter) Add(n Meter) Meter {
 	return Meter{m.Requests + n.Requests, m.Sent + n.Sent, m.LeftOut + n.LeftOut}
 }
 
-// Less returns how many times less was sent than without folding; 0 if nothing was left
-// out.
+// Less returns how many times smaller the requests were than without folding; 0 if nothing was
+// left out.
 func (m Meter) Less() float64 {
 	if m.LeftOut <= 0 {
 		return 0
@@ -24,7 +24,7 @@ func (m Meter) Less() float64 {
 	return float64(m.Sent+m.LeftOut) / float64(max(1, m.Sent))
 }
 
-// Count adds the request that an amendment makes out of a history.
+// Count counts the request that an amendment makes out of a history.
 func (m *Meter) Count(history []Message, a Amendment) {
 	m.Requests++
 	gone := make(map[string]bool, len(a.Drop))
@@ -49,21 +49,21 @@ func (m *Meter) Count(history []Message, a Amendment) {
 	}
 }
 
-// leaveOut moves tokens of a request from those sent to those left out.
+// leaveOut moves tokens of a request from Sent to LeftOut.
 func (m *Meter) leaveOut(tokens int64) {
 	m.LeftOut += tokens
 	m.Sent -= tokens
 }
 
-// saved returns how many tokens less a request has by a cut.
+// saved returns how many tokens a cut saves in a request.
 func (c *Cut) saved() int64 { return int64(c.Tokens) - sizeOf(c.Text) }
 
-// sizeOf estimates the tokens of a text, as is done for messages.
+// sizeOf estimates the tokens of a text in the same way as those of messages.
 func sizeOf(text string) int64 { return int64(utf8.RuneCountInString(text)+3) / 4 }
 
-// TakeBack corrects the meter, and what its ledger tracks: the newest request did not
-// go as the ledger had it, but as of an edition before that. If that is Unknown, it
-// counts as sent whole. It reports whether anything of the ledger changed.
+// TakeBack corrects the meter and its ledger if the newest request was sent under an earlier
+// edition than the ledger's. With Unknown, the request counts as sent whole. TakeBack reports
+// whether the ledger changed.
 func (m *Meter) TakeBack(l *Ledger, edition int) (changed bool) {
 	folded := map[string]bool{}
 	for i := range l.Folds {
@@ -85,11 +85,10 @@ func (m *Meter) TakeBack(l *Ledger, edition int) (changed bool) {
 	return changed
 }
 
-// Track notes which folds begin or cease to leave something out with the request that
-// is the next to be counted; none does if it is sent whole. It reports whether anything
-// changed.
+// Track records which folds start or stop leaving messages out with the next request to be
+// counted. If that is sent whole, all stop. Track reports whether anything changed.
 func (m *Meter) Track(l *Ledger, history []Message, whole bool) (changed bool) {
-	at := places(history)
+	at := placesOf(history)
 	for i := range l.Folds {
 		f := &l.Folds[i]
 		works := !whole && f.holds(at) && f.leavesOut(at)
@@ -103,17 +102,11 @@ func (m *Meter) Track(l *Ledger, history []Message, whole bool) (changed bool) {
 	return changed
 }
 
-// leavesOut reports whether the history has what a fold leaves out: all of it, as what is
-// compacted away goes first.
-func (f *Fold) leavesOut(at map[string]int) bool {
-	if len(f.Drop) == 0 {
-		return false
-	}
-	_, stands := at[f.Drop[0]]
-	return stands
-}
+// leavesOut reports whether the history has all messages that a fold leaves out. Checking the
+// first is enough: a compaction removes the oldest first.
+func (f *Fold) leavesOut(at places) bool { return len(f.Drop) > 0 && at.has(f.Drop[0]) }
 
-// requests returns how many of the requests counted went without what a fold leaves out.
+// requests returns how many counted requests were sent without the messages of a fold.
 func (f *Fold) requests(m Meter) int {
 	if f.Since == 0 {
 		return f.Requests
@@ -121,26 +114,26 @@ func (f *Fold) requests(m Meter) int {
 	return f.Requests + max(0, m.Requests-f.Since+1)
 }
 
-// Spared is what the requests of a conversation went without because a frame was folded.
+// Spared is how much folding a frame saved in the requests of a conversation.
 type Spared struct {
 	Messages int   `json:"messages"`
 	Tokens   int   `json:"tokens"`   // of these, estimated
-	Requests int   `json:"requests"` // that went without them, or without some if it was folded bit by bit
+	Requests int   `json:"requests"` // sent without these messages, or without some if the frame was folded in steps
 	LeftOut  int64 `json:"leftOut"`  // tokens, of all these requests
 }
 
-// Spared returns what a fold has spared the requests of a meter.
+// Spared returns how much a fold saved in the requests of a meter.
 func (f *Fold) Spared(m Meter) Spared {
 	n := f.requests(m)
 	return Spared{len(f.Drop), f.Tokens, n, int64(f.Tokens) * int64(n)}
 }
 
-// With returns what s and another fold of the same frame have spared.
+// With returns the sum of s and another fold of the same frame.
 func (s Spared) With(other Spared) Spared {
 	return Spared{s.Messages + other.Messages, s.Tokens + other.Tokens, max(s.Requests, other.Requests), s.LeftOut + other.LeftOut}
 }
 
-// Reset forgets which requests went without what the folds leave out: a branch of a
+// Reset forgets which requests were sent without the messages of the folds: a new branch of a
 // conversation has sent none.
 func (l *Ledger) Reset() {
 	for i := range l.Folds {

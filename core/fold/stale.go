@@ -9,22 +9,21 @@ import (
 // A change is an edit of a conversation's past.
 type change struct {
 	edition int // the first that has it
-	from    int // the first message that has another past for it
+	from    int // the first message whose past it changes
 }
 
-// A past is what the changes before a message come to.
+// A past sums up the changes before a message.
 type past struct {
-	first, last int // lowest and highest edition that left something out; 0 if nothing did
-	put         int // highest edition that put something in
+	first, last int // lowest and highest edition that left something out; 0 if there is none
+	put         int // highest edition that inserted something
 }
 
-// stale returns the assistant's messages whose past is not what it was when the model
-// wrote them. Newer models bind their thinking to all that stood before it; what is no
-// longer so bound must not be sent, or all that comes later is lost as well. A message
-// keeps its thinking only if its edition is known, what is left out and put in before it
-// is the same now as under that edition, and no compaction has put a summary in the
-// place of its past.
-func (l Ledger) stale(history []Message, at map[string]int, edition func(Message) int) (stale []int) {
+// stale returns the assistant's messages whose past has changed since the model wrote them.
+// Newer models bind their thinking to everything before it. Thinking with another past must not
+// be sent: all later thinking would be lost with it. A message keeps its thinking only if its
+// edition is known, the same text is left out and inserted before it as under that edition, and no
+// compaction has replaced its past with a summary. The ledger has only standing entries.
+func (l Ledger) stale(history []Message, at places, edition func(Message) int) (stale []int) {
 	left, put := l.leftOut(at), l.putIn(at)
 	var now past
 	start, kept := compacted(history)
@@ -59,27 +58,21 @@ func (l Ledger) fits(now past, edition int) bool {
 	return !l.wholeAt(edition) && edition >= now.last
 }
 
-// leftOut returns the changes by what the ledger leaves out, in the order of messages.
-func (l Ledger) leftOut(at map[string]int) (all []change) {
+// leftOut returns the changes made by leaving out, in the order of messages.
+func (l Ledger) leftOut(at places) (all []change) {
 	for i := range l.Folds {
-		if f := &l.Folds[i]; f.holds(at) {
-			all = append(all, change{f.Edition, f.from(at)})
-		}
+		all = append(all, change{l.Folds[i].Edition, l.Folds[i].from(at)})
 	}
 	for _, cut := range l.Cuts {
-		if i, stands := at[cut.Message]; stands {
-			all = append(all, change{cut.Edition, i + 1})
-		}
+		all = append(all, change{cut.Edition, at[cut.Message] + 1})
 	}
 	return inOrder(all)
 }
 
-// putIn returns the changes by texts, in the order of messages.
-func (l Ledger) putIn(at map[string]int) (all []change) {
+// putIn returns the changes made by inserting texts, in the order of messages.
+func (l Ledger) putIn(at places) (all []change) {
 	for _, insert := range l.Inserts {
-		if i, stands := at[insert.Message]; stands {
-			all = append(all, change{insert.Edition, i + 1})
-		}
+		all = append(all, change{insert.Edition, at[insert.Message] + 1})
 	}
 	return inOrder(all)
 }
@@ -89,11 +82,16 @@ func inOrder(all []change) []change {
 	return all
 }
 
-// from returns the first message that has another past for a fold.
-func (f *Fold) from(at map[string]int) int {
+// from returns the first message whose past a fold changes.
+func (f *Fold) from(at places) int {
 	from := at[f.Upto]
 	for _, name := range f.Drop {
 		if i, stands := at[name]; stands {
+			from = min(from, i+1)
+		}
+	}
+	for _, call := range f.Calls {
+		if i, stands := at[call.Message]; stands {
 			from = min(from, i+1)
 		}
 	}

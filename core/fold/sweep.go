@@ -25,12 +25,12 @@ func (f *folding) sweep() {
 	}
 }
 
-// A place is where in the history a move happens: what it ends, ends before
-// message end; what it begins, begins with next. The message that calls for it, if any,
-// is end; it begins a stay if it does nothing else.
+// A place is where a move happens in the history. A stay that the move ends, ends before
+// message end; a stay that it begins, begins with message next. If a message called for the
+// move, it is end; the stay begins with that message if it does nothing else.
 type place struct {
 	end, next int
-	silent    bool // without a call
+	silent    bool // no call made the move
 }
 
 func (f *folding) move(m Move, at place) {
@@ -42,8 +42,8 @@ func (f *folding) move(m Move, at place) {
 	}
 }
 
-// enter begins a stay. A stay that is left for a frame not below its own is
-// interrupted: what follows belongs to other work.
+// enter begins a stay. It interrupts stays in frames that the new frame is not below: the next
+// messages belong to other work.
 func (f *folding) enter(frame string, at place) {
 	depth := len(f.path)
 	for f.frames[frame] != nil && depth > 0 && !f.below(frame, f.path[depth-1].frame) {
@@ -57,8 +57,8 @@ func (f *folding) enter(frame string, at place) {
 	f.stays, f.path, f.latest[frame] = append(f.stays, s), append(f.path, s), s
 }
 
-// leave ends the latest stay in a frame and the stays entered from there,
-// unless it was left before. The stay may have been interrupted.
+// leave ends the latest stay in a frame and the stays entered from there, unless that stay has
+// already ended. The stay may have been interrupted.
 func (f *folding) leave(frame string, at place) {
 	s := f.latest[frame]
 	if s == nil || s.left >= 0 {
@@ -78,11 +78,11 @@ func (f *folding) ascend(depth, end int) {
 	f.path = f.path[:depth]
 }
 
-// below reports whether a frame is known to be below another.
+// below reports whether the tree shows a frame below another.
 func (f *folding) below(frame, above string) bool { return slices.Contains(f.ancestors(frame), above) }
 
-// ancestors returns the known ids of the frames above one, parent first; it
-// walks a cycle once.
+// ancestors returns the known ids of a frame's ancestors, parent first. It walks a cycle only
+// once.
 func (f *folding) ancestors(frame string) []string {
 	if ids, known := f.above[frame]; known {
 		return ids
@@ -104,10 +104,9 @@ type silentMove struct {
 	depth  int // of its frame in the tree
 }
 
-// silentMoves returns the moves that only the tree knows of, in order; at the
-// same time, those of outer frames come first. A frame whose first call enters
-// it was entered by that call. A frame that a call has left already does not
-// end again, nor one whose end was taken back.
+// silentMoves returns the moves that only the tree shows, in order of time; at the same time,
+// moves of outer frames come first. If a frame's first call enters it, that call is the entry. A
+// frame that a call has left does not end again, nor does a frame whose end was taken back.
 func (f *folding) silentMoves() (list []silentMove) {
 	firsts := f.firstCalls()
 	for id, frame := range f.frames {
@@ -127,8 +126,8 @@ func (f *folding) silentMoves() (list []silentMove) {
 	return list
 }
 
-// endOf returns the message before which a frame ended, if no call left it. Messages
-// without a time right before that may have been made in it or behind it, so it ends before
+// endOf returns the message before which a frame ended, if no call left it. Messages without a
+// time right before that message may belong to the frame or follow it; so the frame ends before
 // them.
 func (f *folding) endOf(frame *Frame) int {
 	dated := f.firstSince(frame.EndedAt)

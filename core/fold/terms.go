@@ -2,42 +2,40 @@ package fold
 
 import "cmp"
 
-// Prices are what a model's API asks for a token of a request, relative to one that the
-// cache neither has nor gets.
+// Prices are a model's prices for a token of a request that is read from or written into the
+// cache, relative to an uncached token.
 type Prices struct {
 	Read  float64 `json:"read"`  // from the cache
 	Write float64 `json:"write"` // into it
 }
 
-// UsualPrices are those of Anthropic's models, but for the newest that ask less for
-// reading.
+// UsualPrices are the prices of Anthropic's models; the newest ask less for reading.
 var UsualPrices = Prices{Read: 0.1, Write: 1.25}
 
-// Terms are what a fold depends on, beside history and tree.
+// Terms are the conditions of a fold beside history and tree.
 type Terms struct {
 	Prices Prices
-	Cold   bool // the cache has nothing of the conversation any more
-	// Leads says that the model's API wants a round of tools that is in progress to
-	// begin with its thinking: then a frame folds once a round follows that which
-	// left it.
+	Cold   bool // the cache no longer has anything of the conversation
+	// Leads says that the model's API requires a round of tools in progress to begin with
+	// its thinking. Then a frame folds only when another round follows the one that left it.
 	Leads bool
 }
 
-// requestsToCome is how many requests a conversation is expected to send still, at
-// least; one that has sent more is expected to go on for as long again.
+// requestsToCome is the least number of further requests that flame expects of a conversation.
+// If the conversation has sent more already, flame expects as many again.
 const requestsToCome = 20
 
-// A saving is what an edit of a history leaves out of the requests to come.
+// A saving is how much an edit of a history leaves out of each later request.
 type saving struct {
-	from   int // the first message that it changes or leaves out
+	from   int // the first message that the edit changes or leaves out
 	tokens int
 }
 
-// firstToPay returns the first of the savings, which are in order, from which on they save
-// most; gone has what is left out already. Where the cache is cold, all save. Each request
-// to come reads the less from the cache; but once, all behind the first has to be written
-// into it again. As that is so for any further one behind the first, they are decided on
-// together.
+// firstToPay returns the index of the saving from which on the savings, which are in order, save
+// most; gone has the messages that are left out already. With a cold cache all of them pay. Each
+// later request reads less from the cache, but one request has to write everything behind the
+// first edit into the cache again. Edits behind the first add nothing to that cost, so the
+// function decides about them together.
 func (t Terms) firstToPay(history []Message, gone []*Fold, savings []saving, requests int) int {
 	if t.Cold {
 		return 0

@@ -118,6 +118,34 @@ func TestAnEndThatWasTakenBackFoldsNothing(t *testing.T) {
 	assert.Equal(t, []string{"1", "2"}, ledger.Amend(history, unnoted).Drop, "and brought back")
 }
 
+func TestTheCallsThatBeganAFrameGoWithIt(t *testing.T) {
+	t.Parallel()
+	reads := []fold.Call{{ID: "read", Key: "read", Tokens: 900}}
+	for script, want := range map[string][]fold.Cut{
+		"u +A a -A+B r a -B a":       {{Message: "3", Call: "read", Tokens: 900}},
+		"u +A a a-A+B r a -B a":      nil, // the call may be of A
+		"u +A a -A+B r a a":          nil, // B goes on
+		"u +C +A a -A+B r a -B -C a": nil, // the message goes whole
+	} {
+		frames := tree("A<C B<C")
+		history := talk(script)
+		for i := range history {
+			if len(history[i].Moves) == 2 {
+				history[i].Calls = reads
+			}
+		}
+		switch {
+		case strings.Contains(script, "-C"):
+			frames = append(frames, tree("C")...)
+		case !strings.Contains(script, "-B"):
+			frames = tree("A B:in_progress")
+		}
+		ledger := fold.Ledger{Folds: fold.Find(history, frames, fold.Ledger{}, fold.Terms{Cold: true})}
+		assert.Equal(t, want, ledger.Amend(history, unnoted).Cuts, script)
+		assert.Empty(t, fold.Trim(history[:6], ledger, fold.TrimOld, fold.Terms{Cold: true}), script)
+	}
+}
+
 func TestAFoldStaysWhateverBecomesOfItsFrame(t *testing.T) {
 	t.Parallel()
 	history := talk("u +A a -A a")

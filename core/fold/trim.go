@@ -14,31 +14,35 @@ type Trimming string
 // The trimmings; each cuts what those before it do.
 const (
 	TrimOff        Trimming = "off"
-	TrimSuperseded Trimming = "superseded" // outputs that a later call of the same has anew
-	TrimOld        Trimming = "old"        // and those that are older than a few rounds
+	TrimSuperseded Trimming = "superseded" // outputs that a later equal call repeats
+	TrimOld        Trimming = "old"        // these, and outputs older than a few rounds
 )
 
 const (
-	// freshRounds is how many of the newest answers keep what their tools put out, if no
-	// later call has it anew.
+	// freshRounds is how many of the newest answers keep their tools' outputs, unless a later
+	// call repeats them.
 	freshRounds = 3
-	// leastCut is the smallest output, in tokens, that is cut: it goes for a line.
+	// leastCut is the smallest output, in tokens, worth replacing with a line.
 	leastCut = 200
 )
 
-// Trim returns which outputs of a history are to be cut next. As that edits the past of
-// work in progress, its thinking goes with it (see Ledger.Amend), and all behind the first cut
-// is written into the cache again: so it waits until that pays (see Prices). The last
-// round, calls that failed to end, and what the ledger leaves out already are not cut.
-// The editions of the result are not set.
+// Trim returns the outputs of a history that flame should cut next. A cut edits the past of work
+// in progress: later messages lose their thinking (see Ledger.Amend), and all behind the first cut
+// is written into the cache again. So cuts wait until they pay (see Prices). Trim does not cut the
+// last round, unfinished calls, and messages that the ledger leaves out. It does not set the
+// editions of the cuts.
 func Trim(history []Message, known Ledger, which Trimming, terms Terms) []Cut {
 	if which == TrimOff || which == "" {
 		return nil
 	}
-	at := places(history)
+	at := placesOf(history)
 	gone, newest := known.dropped(history, at), map[string]int{}
 	cut := map[[2]string]bool{}
-	for _, c := range known.Cuts {
+	cuts := known.Cuts
+	for _, f := range known.Folds {
+		cuts = slices.Concat(cuts, f.Calls)
+	}
+	for _, c := range cuts {
 		cut[[2]string{c.Message, c.Call}] = true
 	}
 	for i, m := range history {
@@ -47,7 +51,7 @@ func Trim(history []Message, known Ledger, which Trimming, terms Terms) []Cut {
 		}
 	}
 	var found []Cut
-	rounds := 0 // that are newer
+	rounds := 0 // newer than the message at hand
 	for i, m := range slices.Backward(history) {
 		if m.Role != core.RoleAssistant || gone[i] != nil {
 			continue
@@ -69,11 +73,11 @@ func Trim(history []Message, known Ledger, which Trimming, terms Terms) []Cut {
 	return found[terms.firstToPay(history, gone, savings, requestsToCome):]
 }
 
-// inPlace returns the line in the place of an output.
+// inPlace returns the line that replaces an output.
 func inPlace(c Call, again bool) string {
 	why := "it is some rounds old"
 	if again {
-		why = "a later call of the same has it anew"
+		why = "a later equal call repeats it"
 	}
 	return fmt.Sprintf("[about %d tokens left out by flame: %s; %s with call %q shows them]", c.Tokens, why, string(op.Recall), c.ID)
 }

@@ -7,36 +7,39 @@ import (
 	"flame/core"
 )
 
-// Finished reports whether there is proof that the goal is reached and nothing of it is
-// open, so that the frame may be ended as completed without asking anybody. Words alone
-// are no proof: something was changed in the frame, tests passed in the turn after all that
-// was changed in it, and what the criteria ask for is found in what was said last and made.
+// finished is the least weight of the signs of completion at which flame ends a frame without
+// asking.
+const finished = 100
+
+// onlyChecks matches criteria that only ask for tests to pass.
+var onlyChecks = expression{pattern: `(?i)^(all |the |unit |go )*(tests?|specs?|suite)( (suite|run))?( (pass(es)?|(are|is|stay|stays) green|green))?$`}
+
+// Finished reports whether there is proof that the goal is reached with nothing left open, so
+// that flame may end the frame as completed without asking. Words alone prove nothing. The
+// frame must have changed something, tests must have passed after the turn's last change, and
+// the last words or the artifacts must mention each criterion.
 func Finished(m Moment) bool {
 	e := readEnding(m)
-	red, passed := e.lastRun()
 	switch {
-	case red != "" || !passed, e.cut != "", e.text == "", m.Frame.Open > 0, len(m.Frame.Planned) > 0, len(m.Failures) > 0:
+	case e.red != "", !e.passed, e.cut != "", e.text == "", m.Frame.Open > 0, len(m.Frame.Planned) > 0, len(m.Failures) > 0:
 		return false
 	case len(m.Frame.Files)+len(m.Turn.Files)+len(m.Frame.Artifacts) == 0, !e.tested(), e.doubts(), !e.understood(), !e.proven():
 		return false
 	}
 	sum := 0
-	for _, s := range e.completed() {
+	for _, s := range forPop(e, core.Completed) {
 		sum += s.Points
 	}
 	return sum >= finished
 }
 
-// finished is the weight that the signs of completion must have.
-const finished = 100
-
-// tested reports whether the tests passed after all that was changed in the turn, and
-// whether each run of it that failed was mended.
-func (e ending) tested() bool {
+// tested reports whether tests passed after the turn's last change, and whether each failed
+// run of the turn passed later: with the same command, or with the command for all packages.
+func (e *ending) tested() bool {
 	last := -1
 	for i, c := range e.Turn.Calls {
 		switch {
-		case c.runner() != "" && c.proves():
+		case c.proves():
 			last = i
 		case !c.onlyReads():
 			last = -1
@@ -45,101 +48,43 @@ func (e ending) tested() bool {
 	if last < 0 {
 		return false
 	}
-	line := broadest(e.Turn.Calls[last].command())
+	line := strings.TrimSpace(strings.TrimSuffix(e.Turn.Calls[last].command(), "./..."))
 	return !slices.ContainsFunc(e.Turn.Calls[:last], func(c Call) bool {
-		return c.runner() != "" && !c.passed() && !strings.HasPrefix(strings.TrimSpace(c.command()), line)
+		return c.runner() != "" && !c.passed() && !strings.HasPrefix(c.command(), line)
 	})
 }
 
-// broadest returns a command without the pattern that stands for all packages: it clears
-// what failed in one of them.
-func broadest(line string) string {
-	return strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(line), "./..."))
-}
-
-// doubts reports whether anything in the last words speaks of more to do, of a failure or
-// of a doubt, even where it might be excused.
-func (e ending) doubts() bool {
-	asks := slices.ContainsFunc(e.said, func(s statement) bool { return s.asks })
-	if asks || e.open() != "" || partOf(e.text) != "" || e.stuck() > 0 {
+// doubts reports whether the last words mention more work, a failure or a doubt, however
+// harmless it may be.
+func (e *ending) doubts() bool {
+	asks := slices.ContainsFunc(e.said, func(s sentence) bool { return s.asks })
+	if asks || e.open != "" || partOf(e.text) != "" || e.stuck > 0 {
 		return true
 	}
-	for _, l := range []*lexicon{ahead, doubtful, tries, running, red, givesUp, quits, impossible, defeated, undone, but} {
-		if e.says(l, noneLeft) != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{
+		"ahead", "doubtful", "tries", "running", "red", "gives up", "quits", "impossible", "defeated", "undone", "but",
+	}, func(name string) bool { return e.says(name, "none left") != "" })
 }
 
-// but are the words that limit what was said before.
-var but = phrases(`but, however, although, though, except, only, unless, for now, at least, rest, left, still, next, later, soon, not, n't, without
-		todo, fixme, wip, draft, apart from, aside from, skipped, skipping, as skip, disabled, mocked, mock, stub, commented out
-		hard coded, hardcoded, following, follow, follows, begin, baseline, understand, i read, before my, before the change, i think
-		i believe, i guess, i suspect, probably, presumably, likely, remain~, most, partly, partially, some of, half, progress
-		in the background, placeholder, except for`)
+// understood reports whether the last words are short and in English: flame knows how doubts
+// are expressed only there, so each sentence must contain a plain English word.
+func (e *ending) understood() bool {
+	return len(e.text) <= maxNotice*2 && !slices.ContainsFunc(e.said, func(s sentence) bool { return len(s.words) >= shortReport && !s.has("plain") })
+}
 
-// proven reports whether each criterion, or without any the goal, is found in what was
-// said and done, and its figures are reached.
-func (e ending) proven() bool {
-	if _, unmet := e.figures(); unmet != "" {
-		return false
-	}
+// proven reports whether the last words or what was made cover each criterion and reach its
+// figures; without criteria, the goal. Output of calls does not count: a call may just have
+// read the criterion.
+func (e *ending) proven() bool {
 	items := criteria(e.Frame.Criteria)
-	if len(items) == 0 {
-		return e.says(whole, nil) != "" && e.covered(e.Frame.Goal) >= 0.6
+	switch {
+	case e.unmet != "":
+		return false
+	case len(items) == 0:
+		return e.says("whole") != "" && e.covered(e.Frame.Goal) >= 0.6
 	}
+	made := strings.ToLower(strings.Join(slices.Concat([]string{e.text}, latest(e.Frame.Artifacts), latest(e.Turn.Files)), "\n"))
 	return !slices.ContainsFunc(items, func(item string) bool {
-		return e.made(item) < 0.5 && !e.shown(item) && !onlyChecks.MatchString(strings.TrimSpace(item))
+		return shareIn(made, item) < 0.5 && !e.shown(item) && !onlyChecks.re().MatchString(item)
 	})
-}
-
-// onlyChecks are criteria that ask for nothing but tests that pass.
-var onlyChecks = expressionOf(`(?i)^(all |the |unit |go )*(tests?|specs?|suite)( (suite|run))?( (pass(es)?|(are|is|stay|stays) green|green))?$`)
-
-// made returns the share of the words of a criterion that stand in what the agent said
-// last and made. What its calls say does not count: they may have read the criterion.
-func (e ending) made(item string) float64 {
-	return stemsIn(strings.ToLower(strings.Join(slices.Concat([]string{e.text}, latest(e.Frame.Artifacts), latest(e.Turn.Files)), "\n")), item)
-}
-
-// understood reports whether the last words are few, and each sentence of them has a word
-// of the language whose doubts are known.
-func (e ending) understood() bool {
-	return len(e.text) <= maxNotice*2 && !slices.ContainsFunc(e.said, func(s statement) bool {
-		return len(s.words) >= shortReport && plain.find(s.words) == ""
-	})
-}
-
-// plain are words that nearly every English sentence has one of.
-var plain = phrases(`the, a, an, is, are, was, were, has, have, had, be, been, it, its, and, or, of, to, in, on, at, for, with, by, from, as, all, both, each
-		every, now, this, that, these, those, i, we, they, none, no, nothing, everything, there, here, pass, passes, passed, fixed, done, green, works`)
-
-// shown reports whether an item has figures and all of them are reached, by what was said
-// last or by the output of tests.
-func (e ending) shown(item string) bool {
-	bounds := boundsOf(item)
-	said := []string{e.text}
-	for _, c := range e.Turn.Calls {
-		if c.proves() {
-			said = append(said, bounded(c.Output))
-		}
-	}
-	for _, b := range bounds {
-		if met, _ := b.held(said...); !met {
-			return false
-		}
-	}
-	return len(bounds) > 0
-}
-
-// criteria returns the parts of success criteria: one a line, or between semicolons and
-// commas.
-func criteria(text string) (list []string) {
-	for part := range strings.FieldsFuncSeq(bounded(text), func(r rune) bool { return r == '\n' || r == ';' || r == ',' }) {
-		if len(core.Keywords(part)) > 0 || len(boundsOf(part)) > 0 {
-			list = append(list, part)
-		}
-	}
-	return list
 }

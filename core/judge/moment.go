@@ -1,33 +1,31 @@
-// Package judge says, from what was said and done, whether a frame is due: a new one for
-// what a user asks, or the end of the current one when a turn is over. It is pure: the
-// same moment gives the same judgement.
+// Package judge decides, from a conversation and its tool calls, whether a user's prompt needs a
+// new frame, and whether the current frame should end after a turn. It is pure: the same moment
+// gives the same judgement.
 package judge
 
 import "flame/core"
 
-// A Moment is what is known when a judgement is asked for: at a user's prompt, or when
-// the agent has just stopped. Zero values mean that nothing is known.
+// A Moment is what flame knows when it judges: at a user's prompt, or when the agent has just
+// stopped. Zero values are unknown.
 type Moment struct {
 	Frame  Frame
-	Recent []Message // the last ones, oldest first; at the end of a turn the last is what the agent ended with
-	Turn   Turn      // the one that ended; at a prompt the one before it
-	Prompt string    // what the user says now; empty at the end of a turn
+	Recent []Message // the last messages, oldest first; at the end of a turn the last one is the agent's
+	Turn   Turn      // the turn that ended; at a prompt the turn before it
+	Prompt string    // the user's new message; empty at the end of a turn
 
-	// Named says that the prompt is the goal of a frame that a tool's caller thinks of, not
-	// what a user says.
+	// Named says that the prompt is not a user's message, but the goal that a tool's caller
+	// considers for a frame.
 	Named bool
 
-	// What an asker says itself, such as a tool's caller: signs of success and of
-	// failure in its own words.
+	// Signs of success and of failure, in the words of a tool's caller.
 	Successes, Failures []string
 }
 
-// A Frame is what counts of the frame in which the work is done.
+// A Frame holds the relevant facts about the frame of the work.
 type Frame struct {
 	Goal      string
-	Criteria  string   // by which it is done; may be empty
-	Root      bool     // it is the first of its session
-	Planned   []string // goals of children that nobody has begun
+	Criteria  string   // for success; may be empty
+	Planned   []string // goals of planned children
 	Open      int      // children in progress
 	Messages  int      // in the frame so far
 	Files     []string // changed in it so far
@@ -48,10 +46,10 @@ type Turn struct {
 	Errors int      // calls that failed
 	Tokens int      // in the context
 	Model  string   // its name; empty: unknown
-	Window int      // tokens that the model takes, as the host or a gateway has it; 0: what is published of the Model
+	Window int      // size of the context window in tokens by the host or a gateway; 0: the published size for Model
 
-	// WithoutProgress is the number of latest turns in a row that brought no new file,
-	// decision or result.
+	// WithoutProgress is the number of latest turns in a row without a new file, decision or
+	// result.
 	WithoutProgress int
 }
 

@@ -1,227 +1,373 @@
 package judge
 
 import (
-	"fmt"
+	"slices"
 	"strings"
+	"unicode"
 
 	"flame/core"
 )
 
-// The heuristics of core that what speaks for or against a push belongs to.
+// How a prompt turns to other work. The highest value in a prompt decides.
 const (
-	boundary   = "failure_boundary" // of the work: it is over, left, or has a fault
-	otherwise  = "context_switch"   // to something else
-	complexity = "complexity"       // of what is asked for
-	duration   = "duration"         // of the work so far
+	stays     = iota
+	goesOver  // continues with the next thing
+	first     // wants something done before the rest
+	takesNext // takes the next ticket
+	leaves    // leaves the current work
+	turnsAway // names something as separate
 )
 
-// never outweighs all that may speak for a push.
-const never = -1000
-
-// forPush returns what speaks for and against a frame for the prompt, and the goal it
-// would have.
-func forPush(m Moment) (signals []core.Signal, goal string) {
-	text := head(m.Prompt, maxPrompt)
-	goal = goalOf(text)
-	switch {
-	case strings.TrimSpace(text) == "" || core.SaysGoOn(text):
-		return nil, goal
-	case ofHost(text):
-		return []core.Signal{{Heuristic: otherwise, Points: never, Because: "the host says this itself"}}, goal
-	case begun(m):
-		return []core.Signal{{Heuristic: duration, Points: never, Because: "nothing was done in the frame before"}}, goal
-	}
-	r := read(text)
-	if child := plannedIn(r, m); child != "" {
-		return []core.Signal{{Heuristic: otherwise, Points: 100, Because: fmt.Sprintf("the prompt takes up the planned %q", core.OneLine(child, 80))}}, child
-	}
-	say := func(heuristic string, points int, because string) {
-		signals = append(signals, core.Signal{Heuristic: heuristic, Points: points, Because: because})
-	}
-	weighTurn(r, m, say)
-	weighAsk(r, m, say)
-	strange := weighWords(r, m, say)
-	weighPresent(r, m, strange, say)
-	if r.goal != "" {
-		goal = core.OneLine(r.goal, maxGoal)
-	}
-	return signals, goal
-}
-
-// say tells a signal.
-type say = func(heuristic string, points int, because string)
-
-// maxPrompt and maxMessage bound what is read of a prompt, and of each message before it,
-// in bytes.
+// How much a prompt asks for.
 const (
-	maxPrompt  = 4000
-	maxMessage = 4000
+	asksNothing = iota
+	asksSome    // something that may be a detail
+	asksNew     // a new piece of work
 )
 
-// begun reports whether the frame has only begun with the prompt.
-func begun(m Moment) bool {
-	return m.Frame.Messages <= 1 && len(m.Recent) == 0 && len(m.Turn.Calls) == 0 && len(m.Turn.Files) == 0 && len(m.Frame.Files) == 0
+// A reading holds what read found in a prompt.
+type reading struct {
+	Moment
+	facts
+	sentences []clause
+	turn, ask int
+	kind      kind   // of the requested work
+	goal      string // for a frame of the requested work
+	told      int    // number of sentences before the first request
 }
 
-// weighTurn weighs what the prompt says of turning to something else.
-func weighTurn(r reading, m Moment, say say) {
-	switch r.turn {
-	case turnsAway:
-		say(otherwise, 45, "the user turns to something else")
-	case leaves:
-		say(otherwise, 45, "the user leaves the work at hand")
-	case takesNext:
-		say(otherwise, 45, "the user takes up the next ticket")
-		if r.ticket != "" && !strings.Contains(m.Frame.Goal, r.ticket) {
-			say(otherwise, 15, "it is named")
+// A clause is a sentence of a prompt, or a part of a sentence that asks for something by itself,
+// without its introductory words.
+type clause struct {
+	sentence
+	whole   sentence // with all words
+	over    bool     // an introductory word turns to something else
+	praised bool     // introductory words close the current work
+	left    bool     // the clause leaves the current work
+}
+
+// maxSentences is how many sentences of a prompt flame reads at most.
+const maxSentences = 24
+
+var (
+	ticketTitle = expression{pattern: `^\W*([A-Z]{2,9}-\d+|#\d+)( (then|now|next|please))?\s*[:,–—-]\s`}
+	ticketName  = expression{pattern: `\b[a-zA-Z]{2,9}-\d+\b|#\d+`}
+
+	// logLine matches a line of program output.
+	logLine = expression{pattern: `^\s*(\d{4}-\d\d-\d\dT|\d\d:\d\d:\d\d|at \S+ ?\(|File ".*", line|goroutine \d|panic:|Traceback|=> ERROR|[Ee]rror:|` +
+		`(ERROR|WARN|FATAL|FAIL|FAILED)\b|--- FAIL|npm ERR|\w*(Error|Exception):|ERR_\w+|ld: |clang: |= note:|\[!\]|` +
+		`\S+\.\w+:\d+|[$+>] |\t\S)`}
+)
+
+// read reads the prompt of a moment.
+func read(m Moment) *reading {
+	r := &reading{Moment: m, facts: facts{known: map[string]any{}}}
+	prose := r.unpasted(head(m.Prompt, maxText))
+	all := sentences(prose, "")
+	for _, s := range all[:min(len(all), maxSentences)] {
+		for _, part := range parts(s) {
+			r.sentences = append(r.sentences, clauseOf(part))
 		}
-	case goesOver:
-		say(otherwise, 15, "the prompt goes over to what comes next")
-		if r.praised || r.listed || r.ask > asksNothing {
-			say(otherwise, 15, "it says what")
+	}
+	r.marks(prose)
+	r.asks()
+	r.weighWords()
+	r.conclude()
+	return r
+}
+
+// unpasted returns a prompt without pasted program output and fenced code.
+func (r *reading) unpasted(text string) string {
+	var kept []string
+	fenced := false
+	for line := range strings.Lines(text) {
+		fence := strings.HasPrefix(strings.TrimSpace(line), "```")
+		if fence {
+			fenced = !fenced
 		}
-	case first:
-		say(otherwise, 30, "something is to be done first")
+		if fence || fenced || logLine.re().MatchString(line) {
+			r.note("pasted", true)
+			continue
+		}
+		kept = append(kept, line)
 	}
-	if r.aside && r.turn == stays && r.ask > asksNothing {
-		say(otherwise, 15, "the user has only just thought of it")
-	}
-	if r.urgent {
-		say(otherwise, 15, "it is urgent")
-	}
-	if r.praised && (r.ask > asksNothing || r.turn != stays) {
-		say(boundary, 10, "after praise for the former")
-	}
-	if r.closed {
-		say(boundary, 15, "the user says that the former is done")
-	}
+	return strings.Join(kept, "")
 }
 
-// weighAsk weighs what is asked for.
-func weighAsk(r reading, m Moment, say say) {
-	switch {
-	case r.files:
-		say(complexity, -40, "it only files what was done")
-	case r.ask == asksNew:
-		say(complexity, 35, "a piece of work is asked for")
-	case r.ask == asksSome:
-		say(complexity, 25, "something is asked for")
-	case r.titled:
-		say(complexity, 25, "what is wanted has a title")
+// parts splits a sentence at commas: after a clause that leaves something, after a subordinate
+// clause, and before a clause that asks.
+func parts(s sentence) (list []sentence) {
+	for n := 1; n < len(s.words); n++ {
+		if !s.commaBefore(n) {
+			continue
+		}
+		before := s.upTo(n)
+		if before.has("leaving") || n > 1 && begins(before, "subordinate") || begins(s.from(n), "clauses") {
+			return append(append(list, before), parts(s.from(n))...)
+		}
 	}
-	if r.ask == asksSome && r.turn == stays && r.told >= 2 {
-		say(complexity, -15, "it is asked for in the middle of a report")
-	}
-	if r.listed && (r.turn != stays || r.ask == asksNew || r.titled && r.ask == asksNothing) {
-		say(complexity, 15, "what is wanted is specified")
-	}
-	if r.turn == stays && r.detail {
-		say(complexity, -20, "it is of a part that any work has")
-	}
-	if r.turn == stays && r.ask == asksSome && r.ofThat {
-		say(complexity, -10, "it is done to something that is there")
-	}
-	if m.Named {
-		say(complexity, 15, "a goal is named")
-	}
-	goal := kindOfGoal(m.Frame.Goal)
-	switch {
-	case r.kind == goal && goal != "" && goal != building:
-		say(otherwise, -20, "it is "+string(goal)+", as the work at hand is")
-	case r.kind.differs(goal), r.kind == building && goal == planning && r.ask == asksNew:
-		say(otherwise, 25, "it is "+string(r.kind)+", which the work at hand is not")
-	case r.kind.accompanies(goal) && r.turn == stays && len(r.about) < 5:
-		say(otherwise, -20, "it is "+string(r.kind)+", which goes with the work at hand")
-	}
+	return append(list, s)
 }
 
-// weighWords weighs how many of the prompt's words are those of the work at hand, and
-// reports whether it has many and none is.
-func weighWords(r reading, m Moment, say say) (strange bool) {
-	about := r.about
-	if len(about) == 0 {
-		return false
+func begins(s sentence, name string) bool { return list(name).begin(s.words) > 0 }
+
+// clauseOf removes the introductory words of a sentence.
+func clauseOf(s sentence) clause {
+	c := clause{sentence: s, whole: s, over: s.has("going over") || s.nextAtEnd()}
+	c.praised = strings.ContainsFunc(s.text, func(r rune) bool { return unicode.Is(unicode.So, r) })
+	for len(c.words) > 0 {
+		word, n := c.words[0], 1
+		switch lead := list("leads").begin(c.words); {
+		case lead > 0 && lead < len(c.words):
+			n = lead
+			c.over = c.over || list("over").has(word)
+		case list("over").has(word):
+			c.over = true
+		case list("closing").has(word) && !(word == "works" && list("pointing").has(second(c.words))):
+			c.praised = true
+			c.over = s.nextAtEnd() || c.from(1).has("going over")
+		case !list("fillers").has(word):
+			c.left = c.has("leaving")
+			return c
+		}
+		c.sentence = c.from(n)
 	}
-	shared := known(about, workWords(m))
-	all, same := weightOf(about), weightOf(shared)
-	if all >= 4 && r.favour {
-		say(complexity, 10, "somebody is asked to do it")
-	}
-	strange = len(shared) == 0 && all >= 4
-	switch part := same / all; {
-	case strange:
-		say(otherwise, 45, "the prompt has many words and shares none with the work at hand")
-	case len(shared) == 0 && all >= 3:
-		say(otherwise, 35, "the prompt has some words and shares none with the work at hand")
-	case len(shared) == 0 && all >= 2:
-		say(otherwise, 30, "the prompt shares no word with the work at hand")
-	case len(shared) == 0:
-		say(otherwise, int(15*all), "the prompt has hardly a telling word, and none of the work at hand")
-	case part <= 0.15:
-		say(otherwise, 35, "the prompt shares hardly a word with the work at hand")
-	case part <= 0.3:
-		say(otherwise, 15, "the prompt shares few words with the work at hand")
-	case part > 0.45:
-		say(otherwise, -20, "the prompt speaks of the work at hand")
-	}
-	return strange
+	return c
 }
 
-// weighPresent weighs what binds the prompt to what was just done. It is strange if it has
-// many words and shares none with the work at hand.
-func weighPresent(r reading, m Moment, strange bool, say say) {
-	turned := r.turn != stays
-	goal := kindOfGoal(m.Frame.Goal)
-	if r.pasted > 0 && !turned {
-		say(boundary, -50, "output was pasted")
-	}
-	if r.defect && (!turned || r.turn == goesOver && !r.praised) && r.ask == asksNothing {
-		say(boundary, -35, "a fault of what was done is told")
-	}
-	switch {
-	case !r.question || r.ask > asksNothing:
-	case strange && r.cause && (turned || r.praised || r.closed) && goal != investigating && goal != explaining:
-		say(complexity, 25, "the cause of something else is asked for")
-	default:
-		say(complexity, -40, "it is a question")
-	}
-	if r.goesOn && !turned && r.ask != asksNew {
-		say(otherwise, -40, "the work is to go on")
-	}
-	if r.joined {
-		say(otherwise, -25, "the prompt adds to what was said")
-	}
-	if r.pointing {
-		say(otherwise, -12, "it points to what was said")
-	}
-	if answers(m) && !turned && r.ask != asksNew {
-		say(otherwise, -15, "the agent had asked")
-	}
-}
-
-// answers reports whether the last message of the agent ends with a question.
-func answers(m Moment) bool {
-	for i := len(m.Recent) - 1; i >= 0; i-- {
-		if m.Recent[i].Role == core.RoleAssistant {
-			return strings.HasSuffix(strings.TrimSpace(m.Recent[i].Text), "?")
+// nextAtEnd reports whether the sentence ends with "next", as in "the exporter next".
+func (s sentence) nextAtEnd() bool {
+	for i, word := range s.words {
+		if i > 1 && word == "next" && (i == len(s.words)-1 || s.words[i+1] == "please" || strings.ContainsAny(s.text[s.at[i]:s.at[i+1]], ":,")) {
+			return true
 		}
 	}
 	return false
 }
 
-// ofHost reports whether a prompt is a message that a host writes by itself, or a command
-// to it.
-func ofHost(text string) bool {
-	text = strings.TrimSpace(text)
-	for _, start := range []string{"This session is being continued", "[Request interrupted", "Caveat: "} {
-		if strings.HasPrefix(text, start) {
-			return true
+// second returns the second word; empty if there is none.
+func second(words []string) string {
+	if len(words) < 2 {
+		return ""
+	}
+	return words[1]
+}
+
+// turning returns how the clause turns to other work. A clause that stands alone does not count
+// as leaving the current work.
+func (c clause) turning(alone bool) int {
+	whole := c.whole
+	switch {
+	case list("away").has(whole.words[:min(len(whole.words), 6)]...), whole.has("apart"):
+		return turnsAway
+	case c.left && !alone:
+		return leaves
+	case whole.has("next ticket"):
+		return takesNext
+	case whole.has("first"):
+		return first
+	case c.over && len(c.words) > 0:
+		return goesOver
+	}
+	return stays
+}
+
+// marks notes what the prompt says about the current work.
+func (r *reading) marks(prose string) {
+	for i, c := range r.sentences {
+		r.turn = max(r.turn, c.turning(len(r.sentences) == 1))
+		for _, name := range []string{"cause", "urgent"} {
+			r.note(name, c.whole.has(name))
+		}
+		ask, _ := c.asked()
+		r.note("as planned", ask > asksNothing && c.whole.has("as planned"))
+		r.note("closed", i < len(r.sentences)-1 && c.whole.has("closed"))
+	}
+	if len(r.sentences) == 0 {
+		return
+	}
+	start := r.sentences[0]
+	r.note("goes on", start.whole.has("going on"))
+	r.note("praised", start.praised)
+	r.note("joined", list("joining").has(start.whole.words[0]))
+	front, rest, ok := strings.Cut(prose, ":")
+	r.note("listed", ok && len(front) < 80 && strings.Count(rest, ",") >= 2 || strings.Count(prose, ",") >= 4)
+	r.note("titled", titled(prose))
+	if ticketTitle.re().MatchString(prose) {
+		r.turn = max(r.turn, takesNext)
+	}
+}
+
+// asks notes what the prompt asks for, and finds the goal of a frame for it.
+func (r *reading) asks() {
+	told, said, wanted := 0, "", 0 // number of earlier sentences, the last of them, and how much the best goal so far asks for
+	for _, c := range r.sentences {
+		if len(c.words) == 0 || c.left || list("leads").begin(c.words) == len(c.words) {
+			continue
+		}
+		ask, verb := c.asked()
+		if ask > asksNothing && r.ask == asksNothing {
+			r.told = told
+			r.note("files", c.has("filing") && len(c.words) < 12)
+		}
+		if ask > r.ask {
+			r.ask, r.kind = ask, kindAsked(verb)
+		}
+		r.note("favour", ask > asksNothing && c.whole.has("favour"))
+		r.note("question", c.asks && ask == asksNothing || list("asking").has(c.words[0]))
+		r.note("detail", ask > asksNothing && c.has("details"))
+		r.note("defect", c.has("defects"))
+		wants := ask
+		if c.over {
+			wants += 2
+		}
+		text := strings.TrimSpace(c.text)
+		if wants > wanted || r.goal == "" {
+			r.goal, wanted = text, wants
+			if told > 0 && (list("pointing").has(second(verb)) || len(stems(text)) < minGoal) {
+				r.goal = said + ". " + text
+			}
+		}
+		told, said = told+1, text
+	}
+}
+
+// weighWords notes how many of the prompt's words the current work shares. It ignores verbs and
+// clauses that leave the current work.
+func (r *reading) weighWords() {
+	var body []string
+	for _, c := range r.sentences {
+		if !c.left {
+			body = append(body, c.text)
 		}
 	}
-	if rest, ok := strings.CutPrefix(text, "<"); ok {
-		return rest != "" && 'a' <= rest[0] && rest[0] <= 'z' && strings.Contains(rest, ">")
+	about := slices.DeleteFunc(stems(ticketName.re().ReplaceAllString(strings.Join(body, ". "), " ")), list("plain work").hasStem)
+	weight := weightOf(about)
+	r.note("short", len(about) < 5)
+	r.note("many words", weight >= 4)
+	if weight == 0 {
+		return
 	}
-	command, isCommand := strings.CutPrefix(text, "/")
-	command, _, _ = strings.Cut(command, " ")
-	return isCommand && command != "" && !strings.Contains(command, "/")
+	switch part := weightOf(known(about, workWords(r.Moment))) / weight; {
+	case part == 0 && weight >= 4:
+		r.note("shares none of many", true)
+	case part == 0 && weight >= 3:
+		r.note("shares none of some", true)
+	case part == 0 && weight >= 2:
+		r.note("shares none of two", true)
+	case part == 0:
+		r.note("shares none", true)
+	case part <= 0.15:
+		r.note("shares hardly any", true)
+	case part <= 0.3:
+		r.note("shares few", true)
+	case part > 0.45:
+		r.note("shares most", true)
+	}
+}
+
+// conclude notes what follows from the other facts.
+func (r *reading) conclude() {
+	goal := kindOfGoal(r.Frame.Goal)
+	for turn, name := range []string{"stays", "goes over", "first", "takes next", "leaves", "turns away"} {
+		r.note(name, r.turn == turn)
+	}
+	r.note("asks", r.ask > asksNothing)
+	r.note("asks some", r.ask == asksSome)
+	r.note("asks new", r.ask == asksNew)
+	r.note("reported before", r.told >= 2)
+	r.note("named", r.Named)
+	r.note("agent asked", answers(r.Moment))
+	r.note("asks another cause", holds(r.known["cause"]) && holds(r.known["shares none of many"]) && goal != investigating && goal != explaining &&
+		(r.turn != stays || holds(r.known["praised"]) || holds(r.known["closed"])))
+	if r.kind.differs(goal) || r.kind == building && goal == planning && r.ask == asksNew {
+		r.known["kind differs"] = string(r.kind)
+	}
+	if r.kind.accompanies(goal) {
+		r.known["kind accompanies"] = string(r.kind)
+	}
+}
+
+// minGoal is how many telling words a goal needs to be clear by itself.
+const minGoal = 5
+
+// asked returns how much the clause asks for, and its words from the asking verb on.
+func (c clause) asked() (most int, verb []string) {
+	if len(c.words) == 0 {
+		return asksNothing, nil
+	}
+	_, wants := list("wants new").find(c.whole.words)
+	switch {
+	case c.whole.has("suggesting"):
+		return asksSome, c.words
+	case list("asking").has(c.words[0]) || c.asks && list("wondering").has(c.words[0]):
+		return asksNothing, nil
+	case wants > 0 && !list("comparing").has(c.whole.words[wants:min(wants+1, len(c.whole.words))]...):
+		return asksNew, c.words
+	case c.whole.has("favour"), c.whole.has("polite"):
+		most, verb = asksSome, c.words
+	}
+	for at, word := range c.words {
+		after := c.words[at:]
+		if most == asksNothing && list("wanting").has(word) {
+			most, verb = asksSome, after
+		}
+		switch {
+		case at > 0 && !list("before a verb").has(c.words[at-1]), at > 0 && list("negating").has(c.words[at-1]):
+		case list("new work").has(word) && (len(after) > 1 || !c.praised), list("new by words").begin(after) > 0:
+			return asksNew, after
+		case list("some work").has(word) && most == asksNothing && len(after) > 1:
+			most, verb = asksSome, after
+		}
+	}
+	return most, verb
+}
+
+// titled reports whether a prompt begins with a title: a few words without a statement, followed
+// by the request.
+func titled(prose string) bool {
+	at := titleEnd.re().FindStringIndex(head(prose, 70))
+	if at == nil || len(strings.Fields(prose[at[1]:])) < 3 {
+		return false
+	}
+	words := wordsOf(prose[:at[0]])
+	return len(stems(prose[:at[0]])) > 0 && len(words) <= 8 && !list("asking").has(words[0]) && !list("joining").has(words[0]) &&
+		!slices.ContainsFunc([]string{"defects", "pointing", "closing", "telling"}, func(name string) bool { return list(name).has(words...) })
+}
+
+// titleEnd ends a title.
+var titleEnd = expression{pattern: `:\s|!!+\s`}
+
+// answers reports whether the prompt answers a question: the agent's last message ends with one.
+func answers(m Moment) bool {
+	for _, message := range slices.Backward(m.Recent) {
+		if message.Role == core.RoleAssistant {
+			return strings.HasSuffix(strings.TrimSpace(message.Text), "?")
+		}
+	}
+	return false
+}
+
+// hosts matches the beginning of a message that a host writes itself, or of a host's command.
+var hosts = expression{pattern: `^\s*(This session is being continued|\[Request interrupted|Caveat: |<[a-z][^>]*>|/[^/\s]+(\s|$))`}
+
+// ofHost reports whether a prompt is a message that a host writes itself, or a host's command.
+func ofHost(text string) bool { return hosts.re().MatchString(text) }
+
+// workWords returns the stems of the words in the goal, the results, the messages and the calls
+// of the current work.
+func workWords(m Moment) []string {
+	texts := []string{head(m.Frame.Goal, maxText), head(m.Frame.Criteria, maxText)}
+	for _, list := range [][]string{m.Frame.Decisions, m.Frame.Artifacts, m.Frame.Files, m.Turn.Files} {
+		for _, text := range latest(list) {
+			texts = append(texts, head(text, 200))
+		}
+	}
+	for _, message := range latest(m.Recent) {
+		texts = append(texts, head(message.Text, maxText))
+	}
+	for _, call := range latest(m.Turn.Calls) {
+		texts = append(texts, head(call.Input, 200))
+	}
+	return stems(strings.Join(texts, "\n"))
 }

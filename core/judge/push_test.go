@@ -9,6 +9,7 @@ import (
 
 	"flame/core"
 	"flame/core/judge"
+	"flame/tests/effort"
 )
 
 // profiles is a moment in the middle of some work, with the prompt.
@@ -139,6 +140,9 @@ func TestAPromptThatStartsOtherWorkIsAPush(t *testing.T) {
 			"FAILED tests/test_pages.py::test_loop - RecursionError\n\nred since Friday, unrelated to this. pls find and fix, separate PR",
 			"red since Friday, unrelated to this. find and fix, separate PR",
 		},
+		"something else": {
+			"Now something else: write the release notes for 2.4 from the closed tickets", "write the release notes for 2.4 from the closed tickets",
+		},
 		"what was planned":       {"would you continue with what we had planned next?", "Public gallery of avatars"},
 		"a planned child's turn": {"sehr schön, dann jetzt gallery", "Public gallery of avatars"},
 		"a planned child":        {"now the data protection statement please", "Data protection statement"},
@@ -151,6 +155,20 @@ func TestAPromptThatStartsOtherWorkIsAPush(t *testing.T) {
 			assert.Equal(t, c.goal, e.Goal)
 			assert.NotEqual(t, core.NoReason, e.Reason)
 		})
+	}
+}
+
+func TestTheGoalNamesTheWorkAndNotTheWordsThatTurnToIt(t *testing.T) {
+	t.Parallel()
+	for _, opening := range []string{
+		"", "Please ", "Can you ", "Now something else: ", "now for something else: ", "OK, something else now: ", "Now to something else - ",
+		"Let's do something else: ", "Something completely different: ", "Great, thanks! Now something different: ", "And now something else entirely: ",
+		"Different topic. ", "New task: ", "Next task: ", "Another thing: ", "One more thing: ", "Change of plan: ", "Switching gears: ",
+		"Separately, ", "Unrelated: ", "By the way, ", "Now let's ", "Now I want you to ", "I'd like you to ",
+	} {
+		e := push(profiles(opening + "write the release notes for version 2"))
+		assert.True(t, e.Recommended, "%s%s", opening, e.Explanation)
+		assert.Equal(t, "write the release notes for version 2", e.Goal, opening)
 	}
 }
 
@@ -238,9 +256,8 @@ func TestHugeInputIsJudgedInNoTime(t *testing.T) {
 		for range 10_000 {
 			m.Frame.Files, m.Frame.Planned = append(m.Frame.Files, "src/a/b/c.ts"), append(m.Frame.Planned, "another planned child")
 		}
-		start := time.Now()
-		push(m)
-		assert.Less(t, time.Since(start), 500*time.Millisecond, name) // it takes a few ms; the machine may be busy
+		t.Log(name)
+		effort.Quick(t, 500*time.Millisecond, func() { push(m) }) // it takes a few ms
 	}
 }
 

@@ -1,144 +1,226 @@
 package judge
 
 import (
+	_ "embed"
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
-	"unicode/utf8"
 )
 
-// head returns at most max bytes from the beginning of s, with valid characters only.
-func head(s string, max int) string {
-	if len(s) > max {
-		s = s[:max]
-	}
-	return strings.ToValidUTF8(s, " ")
+// wordsFile holds all lists of words. Its head says how phrases are written.
+//
+//go:embed words.txt
+var wordsFile string
+
+// A lexicon is a list of phrases. It parses them at the first lookup: most processes of flame
+// judge nothing, and hosts wait for them.
+type lexicon struct {
+	text    string
+	once    sync.Once
+	phrases map[string][]phrase // by the first letters of their first words
+
+	stemmed sync.Once
+	stems   map[string]bool
 }
 
-// stems returns the words of s that say what it is about, each once, in order of first
-// appearance. A word is cut down to its stem, so that "deploying" and "deployment" are one.
-// Paths and identifiers come apart: "src/userList.ts" has src, user, list.
-func stems(s string) []string {
-	var list []string
-	seen := map[string]bool{}
-	for _, word := range wordsOf(s) {
-		if utf8.RuneCountInString(word) < minStem || emptyWords.has(word) || number(word) {
+// A phrase is a sequence of tokens that match words of a sentence.
+type phrase struct {
+	tokens     []token
+	start, end bool // it matches only at the start of the sentence, or at its end
+}
+
+// A token matches one word by its alternatives ("word", "wor~", "#", "_"), or up to gap words.
+type token struct {
+	words []string
+	gap   int
+}
+
+// maxGap is how many words one star matches at most, maxGaps how many two stars match.
+const (
+	maxGap  = 4
+	maxGaps = 1 << 10
+)
+
+var lists = sync.OnceValue(func() map[string]*lexicon {
+	all := map[string]*lexicon{}
+	for section := range strings.SplitSeq(wordsFile, "\n[") {
+		name, rest, found := strings.Cut(section, "]")
+		if _, text, ok := strings.Cut(rest, "\n"); found && ok {
+			text, _, _ = strings.Cut(text, "\n//")
+			all[name] = &lexicon{text: text}
+		}
+	}
+	return all
+})
+
+// list returns the list of that name. It panics if words.txt has no such list, because names
+// are constants of the program.
+func list(name string) *lexicon {
+	if l := lists()[name]; l != nil {
+		return l
+	}
+	panic("words.txt has no list " + name)
+}
+
+// entries returns the phrases as words.txt has them.
+func (l *lexicon) entries() []string {
+	return strings.FieldsFunc(l.text, func(r rune) bool { return r == ',' || r == '\n' })
+}
+
+func (l *lexicon) read() map[string][]phrase {
+	l.once.Do(func() {
+		l.phrases = map[string][]phrase{}
+		for _, entry := range l.entries() {
+			if p := readPhrase(strings.Fields(entry)); len(p.tokens) > 0 {
+				for _, word := range p.tokens[0].words {
+					l.phrases[letters(word)] = append(l.phrases[letters(word)], p)
+				}
+			}
+		}
+	})
+	return l.phrases
+}
+
+func readPhrase(fields []string) (p phrase) {
+	for _, field := range fields {
+		switch field {
+		case "^":
+			p.start = true
+		case "$":
+			p.end = true
+		case "*":
+			p.tokens = append(p.tokens, token{gap: maxGap})
+		case "**":
+			p.tokens = append(p.tokens, token{gap: maxGaps})
+		default:
+			p.tokens = append(p.tokens, readToken(field))
+		}
+	}
+	return p
+}
+
+func readToken(field string) (t token) {
+	for word := range strings.SplitSeq(field, "|") {
+		if name, ok := strings.CutPrefix(word, "@"); ok {
+			for _, entry := range list(name).entries() {
+				t.words = append(t.words, strings.TrimSpace(entry))
+			}
 			continue
 		}
-		if stem := stemOf(word); !seen[stem] {
-			seen[stem] = true
-			list = append(list, stem)
+		t.words = append(t.words, word)
+	}
+	return t
+}
+
+// letters returns the key of a word in a lexicon.
+func letters(word string) string {
+	word = strings.TrimSuffix(word, "~")
+	if word != "" && isDigit(word[0]) {
+		return "#"
+	}
+	return word[:min(3, len(word))]
+}
+
+// matches reports whether the token matches the word.
+func (t token) matches(word string) bool {
+	for _, pattern := range t.words {
+		stem, open := strings.CutSuffix(pattern, "~")
+		if pattern == word || pattern == "_" || pattern == "#" && isDigit(word[0]) || open && strings.HasPrefix(word, stem) {
+			return true
 		}
 	}
-	return list
+	return false
 }
 
-// minStem and maxStem bound a stem, in characters.
-const (
-	minStem = 3
-	maxStem = 6
-)
-
-// wordsOf returns the words of s in lower case: runs of letters and digits, which end
-// where a capital follows a small letter.
-func wordsOf(s string) []string {
-	var words []string
-	from, last := -1, ' '
-	for i, r := range s {
-		inWord := unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || r == '\'' && from >= 0
-		if from >= 0 && (!inWord || unicode.IsUpper(r) && unicode.IsLower(last)) {
-			words, from = append(words, strings.ToLower(strings.TrimRight(s[from:i], "'"))), -1
+// taken returns how many words the tokens match, starting at the first word; -1 if they do not
+// match there.
+func (p phrase) taken(words []string, tokens []token) int {
+	if len(tokens) == 0 {
+		if p.end && len(words) > 0 {
+			return -1
 		}
-		if inWord && from < 0 {
-			from = i
+		return 0
+	}
+	skip := 0
+	if tokens[0].gap == 0 {
+		if len(words) == 0 || !tokens[0].matches(words[0]) {
+			return -1
 		}
-		last = r
+		skip = 1
 	}
-	if from >= 0 {
-		words = append(words, strings.ToLower(strings.TrimRight(s[from:], "'")))
-	}
-	return words
-}
-
-// endings are what English words get at their end; the longest come first.
-var endings = []string{"ations", "ation", "ments", "ment", "ings", "ing", "ers", "ies", "ed", "er", "es", "'s", "s", "e", "y"}
-
-// stemOf returns the stem of a word in lower case: without an ending, and of a long word
-// the beginning, as other languages have other endings.
-func stemOf(word string) string {
-	for _, ending := range endings {
-		if rest, ok := strings.CutSuffix(word, ending); ok && utf8.RuneCountInString(rest) >= minStem {
-			word = rest
-			break
+	for gap := range min(tokens[0].gap, len(words)-skip) + 1 {
+		if n := p.taken(words[skip+gap:], tokens[1:]); n >= 0 {
+			return skip + gap + n
 		}
 	}
-	if n := len(word); n > 3 && word[n-1] == word[n-2] && word[n-1] < utf8.RuneSelf {
-		word = word[:n-1] // stopped, stopping: stop
+	return -1
+}
+
+// begin returns the length in words of the longest phrase at the beginning of the words; 0 if
+// there is none.
+func (l *lexicon) begin(words []string) (most int) {
+	if len(words) == 0 {
+		return 0
 	}
-	count := 0
-	for i := range word {
-		if count++; count > maxStem {
-			return word[:i]
+	phrases := l.read()
+	for _, key := range []string{letters(words[0]), "#", "_"} {
+		for _, p := range phrases[key] {
+			most = max(most, p.taken(words, p.tokens))
 		}
 	}
-	return word
+	return most
 }
 
-func number(word string) bool {
-	return !strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsDigit(r) })
-}
-
-// A words is a set of words, made when it is first asked, as expressions are.
-type words struct {
-	text string
-	as   func(word string) string // what is kept of a word; nil: the word
-	once sync.Once
-	set  map[string]bool
-}
-
-func (w *words) has(word string) bool {
-	w.once.Do(w.read)
-	return w.set[word]
-}
-
-func (w *words) read() {
-	w.set = map[string]bool{}
-	for word := range strings.FieldsSeq(w.text) {
-		if w.as != nil {
-			word = w.as(word)
-		}
-		w.set[word] = true
-	}
-}
-
-// wordSet makes a set of the words of a text.
-func wordSet(text string) *words { return &words{text: text} }
-
-// known returns those of the stems that are among others.
-func known(stems, others []string) (list []string) {
-	for _, stem := range stems {
-		if slices.Contains(others, stem) {
-			list = append(list, stem)
+// find returns where the first phrase in the words begins and ends; 0, 0 if there is none.
+func (l *lexicon) find(words []string) (from, to int) {
+	phrases := l.read()
+	for i, word := range words {
+		for _, key := range []string{letters(word), "_"} {
+			for _, p := range phrases[key] {
+				if i > 0 && p.start {
+					continue
+				}
+				if n := p.taken(words[i:], p.tokens); n > 0 {
+					return i, i + n
+				}
+			}
 		}
 	}
-	return list
+	return 0, 0
 }
 
-// emptyWords say nothing of what a text is about: those that join and point, and those
-// that any work is talked about with.
-var emptyWords = wordSet(`
-	the a an and or but nor so yet if then else than that this these those there here it its it's i'm i'd i'll i've you your you're he
-	him his she her hers they them their theirs we us our ours me my mine i who whom whose which what when where why how in on at to
-	for of off with without by from as is isn't was wasn't are aren't were be been being am have has had having do does did don't
-	doesn't didn't will won't would could couldn't should shouldn't may might must can can't cannot shall need needs needed want wants
-	wanted like let let's lets get gets got give please plz pls now next first last later again also too just only even still already
-	always never not no yes yeah yep ok okay sure good great fine nice perfect cool super thanks thank thx done well very much many
-	more most some any all each every both few less one two three other others another same such into onto out over under up down
-	about after before while until since between through during against because make makes made put take takes look looks see seems go
-	goes going work works thing things something anything nothing everything way bit lot new really quite rather instead think know
-	mean guess say says said tell show back right left today yesterday tomorrow time hour hours minute minutes day week moment und oder aber der die das den dem
-	des ein eine einen einem einer ist sind war nicht auch noch mit von für auf aus bei nach vor zum zur als wie wenn dass ich du er
-	sie wir ihr mir mich uns bitte jetzt dann schon nur mal hier haben hat kann muss soll wird werden les des une est sont pas aussi
-	avec pour dans sur par que qui quoi quand nous vous ils elle mon ton son notre votre maintenant puis oui los las una con para por
-	del está esto esta ahora que como también sí già poi con per che una adesso anche`)
+// in returns the first phrase that one of the sentences contains, as written there; empty if
+// there is none. It skips sentences with a phrase of except, which may be nil.
+func (l *lexicon) in(said []sentence, except *lexicon) string {
+	for _, s := range said {
+		if from, to := l.find(s.words); to > 0 && (except == nil || !except.has(s.words...)) {
+			return strings.Join(s.words[from:to], " ")
+		}
+	}
+	return ""
+}
+
+// has reports whether the words contain a phrase.
+func (l *lexicon) has(words ...string) bool {
+	_, to := l.find(words)
+	return to > 0
+}
+
+// hasStem reports whether the list has a word with that stem.
+func (l *lexicon) hasStem(stem string) bool {
+	l.stemmed.Do(func() {
+		l.stems = map[string]bool{}
+		for _, entry := range l.entries() {
+			l.stems[stemOf(strings.TrimSpace(entry))] = true
+		}
+	})
+	return l.stems[stem]
+}
+
+// has reports whether the sentence contains a phrase of the list.
+func (s sentence) has(name string) bool { return list(name).has(s.words...) }
+
+// anyHas reports whether one of the sentences contains a phrase of the list.
+func anyHas(said []sentence, name string) bool {
+	return slices.ContainsFunc(said, func(s sentence) bool { return s.has(name) })
+}

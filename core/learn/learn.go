@@ -1,6 +1,6 @@
-// Package learn derives from counts what a project teaches: where the thresholds of a push
-// and of a pop should be, and which titles of subagents deserve frames at once. It is
-// arithmetic on the counts alone: no model, no network, no clock.
+// Package learn derives settings from a project's counts: where the thresholds of pushes and pops
+// should be, and which titles of subagents deserve frames at once. It is arithmetic on the counts
+// alone: no model, no network, no clock.
 package learn
 
 import (
@@ -13,49 +13,48 @@ import (
 	"flame/core"
 )
 
-// Mode says what is done with what was learned.
+// Mode says how flame uses what it learns.
 type Mode string
 
 // The modes.
 const (
-	Off     Mode = "off"     // nothing is counted, nothing applies
-	Suggest Mode = "suggest" // it is counted and proposed
-	On      Mode = "on"      // it is counted and applies
+	Off     Mode = "off"     // flame counts nothing and applies nothing
+	Suggest Mode = "suggest" // flame counts and proposes changes
+	On      Mode = "on"      // flame counts and applies changes
 )
 
 // Settings say what learning may do.
 type Settings struct {
 	Mode   Mode // empty: Off
-	Bounds int  // points, 0..100, that a threshold may be from the one that is set
+	Bounds int  // points, 0..100, by which a threshold may differ from the configured one
 }
 
-// Counts reports whether anything is counted.
+// Counts reports whether flame counts.
 func (s Settings) Counts() bool { return s.Mode == Suggest || s.Mode == On }
 
 // Version is the version of Counts written today.
 const Version = 1
 
-// Limits of Counts, which keep it small whatever names occur. Beyond them the name with
-// the least behind it goes.
+// Limits that keep Counts small. Beyond them, flame drops the name with the smallest count.
 const (
 	maxHeuristics = 32
 	maxTypes      = 64
-	maxName       = 60 // characters; a longer one counts as no name
+	maxName       = 60 // characters; a longer name counts as none
 )
 
-// Counts are what became of a project's suggestions and of its subagents' frames.
+// Counts counts the outcomes of a project's suggestions and of its subagents' frames.
 type Counts struct {
 	V           int                                      `json:"v"`
-	Suggestions map[core.SuggestionType]map[string]Tally `json:"suggestions,omitempty"` // by the strongest heuristic
-	Subagents   map[string]Frames                        `json:"subagents,omitempty"`   // by type; empty: without one
+	Suggestions map[core.SuggestionType]map[string]Tally `json:"suggestions,omitempty"` // by type and strongest heuristic
+	Subagents   map[string]Frames                        `json:"subagents,omitempty"`   // by type; "" for subagents without a type
 }
 
-// A Tally counts what became of suggestions, each in one way.
+// A Tally counts suggestions by outcome.
 type Tally struct {
 	Acted   int `json:"acted"`   // the agent did it
 	Done    int `json:"done"`    // flame did it, at level auto
-	Ignored int `json:"ignored"` // shown, and nothing came of it
-	Undone  int `json:"undone"`  // followed or done, and then taken back
+	Ignored int `json:"ignored"` // shown without effect
+	Undone  int `json:"undone"`  // acted on or done, and then taken back
 }
 
 func (t Tally) sum() int { return t.Acted + t.Done + t.Ignored + t.Undone }
@@ -64,7 +63,7 @@ func (t Tally) plus(u Tally) Tally {
 	return Tally{t.Acted + u.Acted, t.Done + u.Done, t.Ignored + u.Ignored, t.Undone + u.Undone}
 }
 
-// at returns the count of an outcome; nil of one that teaches nothing.
+// at returns the count of an outcome; nil if the outcome teaches nothing.
 func (t *Tally) at(o core.Outcome) *int {
 	switch o {
 	case core.Acted:
@@ -79,17 +78,17 @@ func (t *Tally) at(o core.Outcome) *int {
 	return nil
 }
 
-// Teaches reports whether anything can be learned from suggestions of this outcome.
+// Teaches reports whether flame learns from suggestions of this outcome.
 func Teaches(o core.Outcome) bool { return new(Tally).at(o) != nil }
 
 // Frames counts the frames of subagents of one type.
 type Frames struct {
 	Kept    int   `json:"kept"`    // ended with a summary, decisions, artifacts or frames of their own
-	Empty   int   `json:"empty"`   // ended without
-	Short   int   `json:"short"`   // of Empty, those that lasted less than FLAME_SUBAGENT_MIN_DURATION
-	Skipped int   `json:"skipped"` // subagents that got no frame: too short, or with too little to say
-	KeptMs  int64 `json:"keptMs"`  // ms that the kept ones lasted in all
-	EmptyMs int64 `json:"emptyMs"` // ms that the empty ones lasted in all
+	Empty   int   `json:"empty"`   // ended without any of these
+	Short   int   `json:"short"`   // of Empty, frames that lasted less than FLAME_SUBAGENT_MIN_DURATION
+	Skipped int   `json:"skipped"` // subagents without a frame: too short, or with too few messages
+	KeptMs  int64 `json:"keptMs"`  // total duration of kept frames in ms
+	EmptyMs int64 `json:"emptyMs"` // total duration of empty frames in ms
 }
 
 func (f Frames) sum() int { return f.Kept + f.Empty + f.Skipped }
@@ -101,11 +100,11 @@ type Frame struct {
 	Duration core.Millis // less than 0 if the clock was set back
 }
 
-// maxDuration limits what one frame adds to the time of all: the machine may have slept.
+// maxDuration limits the duration of one frame: the machine may have slept.
 const maxDuration = core.Millis(24 * 60 * 60 * 1000)
 
-// Suggestion counts a suggestion of a type and heuristic whose outcome was from, empty
-// before it had any, and is to now.
+// Suggestion counts a suggestion of a type and heuristic whose outcome changed from from, which is
+// empty at first, to to.
 func (c *Counts) Suggestion(kind core.SuggestionType, heuristic string, from, to core.Outcome) {
 	of := c.Suggestions[kind]
 	if of == nil {
@@ -146,7 +145,7 @@ func (c *Counts) Ended(agentType string, f Frame) {
 	})
 }
 
-// Skipped counts a subagent that got no frame, or takes that back.
+// Skipped counts a subagent that got no frame; with back it takes that count back.
 func (c *Counts) Skipped(agentType string, back bool) {
 	c.subagent(agentType, func(n *Frames) {
 		if n.Skipped++; back {
@@ -166,7 +165,7 @@ func (c *Counts) subagent(agentType string, change func(*Frames)) {
 	keep(c.Subagents, maxTypes, name, Frames.sum)
 }
 
-// nameOf returns a name by which to count; empty for what cannot be one.
+// nameOf returns the name under which to count; empty if the name is not usable.
 func nameOf(name string) string {
 	if core.OneLine(name, maxName) != name {
 		return ""
@@ -174,8 +173,8 @@ func nameOf(name string) string {
 	return name
 }
 
-// keep drops the name with the least behind it, the first of several, if there are more
-// than most. The new one stays, or no other could ever come up.
+// keep drops the name with the smallest count, the first of several, if there are more than most.
+// The added name stays: otherwise a new name could never get in.
 func keep[N any](of map[string]N, most int, added string, sum func(N) int) {
 	if len(of) <= most {
 		return
@@ -189,7 +188,7 @@ func keep[N any](of map[string]N, most int, added string, sum func(N) int) {
 	delete(of, least)
 }
 
-// Decode reads Counts. It refuses those of another version, and those that cannot be.
+// Decode reads Counts. It refuses another version and impossible counts.
 func Decode(raw []byte) (c Counts, err error) {
 	var version struct {
 		V int `json:"v"`
@@ -204,12 +203,12 @@ func Decode(raw []byte) (c Counts, err error) {
 		return Counts{}, fmt.Errorf("it cannot be read: %w", err)
 	}
 	if !c.possible() {
-		return Counts{}, errors.New("it has counts that cannot be")
+		return Counts{}, errors.New("it has impossible counts")
 	}
 	return c, nil
 }
 
-// maxCount is more than any project counts, and few enough to compute with.
+// Limits far above the counts of any project, and low enough to compute without overflow.
 const (
 	maxCount = 1 << 40
 	maxTime  = 1 << 60 // ms

@@ -10,18 +10,17 @@ import (
 	"flame/core"
 )
 
-// The least evidence from which anything follows.
+// The least evidence for a change.
 const (
-	minMoves  = 8  // suggestions of the kind that speaks for moving a threshold
-	minFrames = 10 // frames of a type of subagent
+	minMoves  = 8  // suggestions whose outcome speaks for moving a threshold
+	minFrames = 10 // frames of one type of subagent
 )
 
-// nearly is the share that "nearly always" means, at the lower end of what is likely.
+// nearly is the share that counts as "nearly always", at the lower end of the interval.
 const nearly = 0.75
 
-// The rules, in a sentence each. What is likely is Wilson's score interval of a share, at
-// 95 % (E. B. Wilson, Probable Inference, JASA 22, 1927), which is wide while there is
-// little evidence.
+// The rules, a sentence each. They use Wilson's score interval of a share at 95 % (E. B. Wilson,
+// Probable Inference, JASA 22, 1927), which is wide while there is little evidence.
 const (
 	RuleRaise = "8 or more ignored or undone, and the share followed is below 1/2 at the upper end of Wilson's 95 % interval: " +
 		"up by the part of the bounds by which that end is below 1/2"
@@ -31,19 +30,18 @@ const (
 	RuleAdd  = "no pattern matches, 10 or more frames or skips, of which the share kept is at least 3/4 at the lower end of Wilson's 95 % interval"
 )
 
-// A Threshold is what was learned about one.
+// A Threshold is what flame learned about a threshold.
 type Threshold struct {
 	Type core.SuggestionType `json:"type"`
-	From int                 `json:"from"` // as it is set
-	To   int                 `json:"to"`   // as it should be
+	From int                 `json:"from"` // the configured value
+	To   int                 `json:"to"`   // the learned value
 	Rule string              `json:"rule,omitempty"`
 	Share
 	All Tally            `json:"all"`
 	By  map[string]Tally `json:"by,omitempty"` // heuristic
 }
 
-// A Share is the part of suggestions or frames that turned out in one way, and between
-// what it is likely to be.
+// A Share is the share of suggestions or frames with one outcome, and its likely range.
 type Share struct {
 	Part int     `json:"part"`
 	Of   int     `json:"of"`
@@ -51,35 +49,35 @@ type Share struct {
 	High float64 `json:"high"`
 }
 
-// A Change is what should be done with a pattern.
+// A Change says how to change a pattern.
 type Change string
 
 // The changes.
 const (
-	Add  Change = "add"  // titles of the type should get frames at once
-	Drop Change = "drop" // they should not, although a pattern matches them
+	Add  Change = "add"  // subagents of the type should get frames at once
+	Drop Change = "drop" // they should not, although a pattern matches their titles
 )
 
-// A Title is what was learned about the titles of subagents of one type.
+// A Title is what flame learned about the titles of subagents of one type.
 type Title struct {
 	Type    string `json:"type"`
-	Change  Change `json:"change,omitempty"`  // empty: nothing follows
-	Pattern string `json:"pattern,omitempty"` // that matches such titles and no others
+	Change  Change `json:"change,omitempty"`  // empty: no change
+	Pattern string `json:"pattern,omitempty"` // matches only titles of this type
 	Rule    string `json:"rule,omitempty"`
 	Share
 	Frames Frames `json:"frames"`
 }
 
-// Threshold returns what was learned about the threshold of pushes or of pops that is set
-// to from. It stays within bounds of that, and within 0..100; 0 is never reached by
-// learning, as everything would be recommended.
+// Threshold returns what flame learned about the threshold of pushes or pops that is configured as
+// from. The learned value stays within bounds of from and within 0..100. Learning never lowers it
+// to 0, which would recommend everything.
 func (c Counts) Threshold(kind core.SuggestionType, from, bounds int) Threshold {
 	t := Threshold{Type: kind, From: from, To: from, By: c.Suggestions[kind]}
 	for _, tally := range t.By {
 		t.All = t.All.plus(tally)
 	}
 	bad := t.All.Ignored + t.All.Undone
-	// What flame did itself is no approval, but it was not taken back either.
+	// Moves that flame made itself are no approval, but nobody took them back either.
 	followed, acted := shareOf(t.All.Acted+t.All.Done, t.All.sum()), shareOf(t.All.Acted, t.All.Acted+bad)
 	t.Share = followed
 	switch {
@@ -94,11 +92,11 @@ func (c Counts) Threshold(kind core.SuggestionType, from, bounds int) Threshold 
 	return t
 }
 
-// part returns a part, 0..1, of the bounds, in whole points.
+// part returns a share, 0..1, of the bounds in whole points.
 func part(bounds int, share float64) int { return int(math.Round(float64(max(bounds, 0)) * share)) }
 
-// Titles returns what was learned about the titles of subagents, by type. matches reports
-// whether a title gets a frame at once as patterns are set.
+// Titles returns what flame learned about the titles of subagents, by type. matches reports whether
+// a title gets a frame at once with the configured patterns.
 func (c Counts) Titles(matches func(title string) bool) (titles []Title) {
 	for _, name := range slices.Sorted(maps.Keys(c.Subagents)) {
 		f := c.Subagents[name]
@@ -115,26 +113,26 @@ func (c Counts) Titles(matches func(title string) bool) (titles []Title) {
 	return titles
 }
 
-// change has a change follow if there is enough evidence. Subagents without a type have
-// nothing that a pattern could be made of.
+// change sets the change if there is enough evidence. Subagents without a type offer nothing for a
+// pattern.
 func (t *Title) change(to Change, rule string) {
 	if t.Type != "" && t.Of >= minFrames && t.Low >= nearly {
 		t.Change, t.Rule, t.Pattern = to, rule, patternOf(t.Type)
 	}
 }
 
-// Matches reports whether something was learned of a title.
+// Matches reports whether the change applies to a title.
 func (t Title) Matches(title string) bool {
 	patterns, _ := core.CompilePatterns([]string{t.Pattern})
 	return t.Pattern != "" && patterns.Match(title)
 }
 
-// patternOf returns a pattern for the titles of subagents of a type, and for no others.
+// patternOf returns a pattern that matches only titles of subagents of a type.
 func patternOf(agentType string) string {
 	return regexp.QuoteMeta(core.SubagentTitle("", agentType)) + "$"
 }
 
-// shareOf returns Wilson's score interval of a share, at 95 %.
+// shareOf returns a share with Wilson's score interval at 95 %.
 func shareOf(some, of int) Share {
 	s := Share{Part: some, Of: of, High: 1}
 	if of == 0 {
@@ -144,7 +142,7 @@ func shareOf(some, of int) Share {
 	n, p := float64(of), float64(some)/float64(of)
 	middle := (p + z2/(2*n)) / (1 + z2/n)
 	half := math.Sqrt(z2*(p*(1-p)/n+z2/(4*n*n))) / (1 + z2/n)
-	// At the ends the sums are 0 and 1, but for the last digit.
+	// At the ends the exact results are 0 and 1; rounding could change the last digit.
 	if some > 0 {
 		s.Low = max(0, middle-half)
 	}

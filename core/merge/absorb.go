@@ -8,11 +8,11 @@ import (
 	"flame/core"
 )
 
-// Absorb returns the document of a frame as it now is in a machine's store; was is the
-// document that the store had when they last agreed, the zero Doc if there was none. What
-// differs is what this machine did since, and gets stamps of its own by tick; without a
-// difference was is returned. Only the machine that a frame belongs to can have worked in
-// it: of the others' frames the rest counts.
+// Absorb returns the document of a frame as it is now in a machine's store. was is the document
+// at the time when both agreed last, the zero Doc if there was none. This machine made all
+// differences since then; they get new stamps from tick. Without differences Absorb returns was.
+// Only the machine that a frame belongs to can have changed its work, so Absorb ignores the work
+// of frames of other machines.
 func Absorb(was Doc, f core.Frame, machine string, tick func() Stamp) Doc {
 	if was.ID == "" && f.Machine != "" {
 		was = secondHand(f)
@@ -44,8 +44,8 @@ func Absorb(was Doc, f core.Frame, machine string, tick func() Stamp) Doc {
 	return d
 }
 
-// secondHand returns the document of a frame of another machine of which none has come, or
-// none is left. It has no stamps, so that all that its machine says of it wins.
+// secondHand returns a document for a frame of another machine if that machine's document is
+// missing here. It has no stamps, so that everything its machine says wins.
 func secondHand(f core.Frame) Doc {
 	none := func() Stamp { return Stamp{} }
 	d := Doc{V: Version, ID: f.ID, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, Work: workOf(f, f.Machine)}
@@ -56,7 +56,7 @@ func secondHand(f core.Frame) Doc {
 	return d
 }
 
-// withUsage returns the document with another usage of a machine.
+// withUsage returns the document with a new usage of one machine.
 func (d Doc) withUsage(machine string, s Spent) Doc {
 	if d.Usage = maps.Clone(d.Usage); d.Usage == nil {
 		d.Usage = map[string]Spent{}
@@ -83,11 +83,11 @@ func workOf(f core.Frame, machine string) Work {
 func absorbWork(was Doc, f core.Frame, machine string, tick func() Stamp) Work {
 	w := workOf(f, machine)
 	w.Term, w.Stamp = was.Work.Term, was.Work.Stamp
-	if f.Status == core.Invalidated && was.ID != "" { // that is no work
+	if f.Status == core.Invalidated && was.ID != "" { // invalidating is not work
 		w.Status, w.EndedAt = was.Work.Status, was.Work.EndedAt
 	}
 	if was.ID != "" && was.Work.Machine != machine {
-		w.Term = min(w.Term+1, maxTerm) // from there on the latest stamp wins
+		w.Term = min(w.Term+1, maxTerm) // among documents with maxTerm the latest stamp wins
 	}
 	if was.ID == "" || !sameWork(w, was.Work) {
 		w.Stamp = tick()
@@ -104,7 +104,7 @@ func sameWork(a, b Work) bool {
 	return a == b
 }
 
-// absorbSet returns was with what list has beyond it.
+// absorbSet returns was with the additional elements of list.
 func absorbSet(was []Entry, list []string, tick func() Stamp) []Entry {
 	known := make(map[string]bool, len(was))
 	for _, e := range was {
@@ -117,12 +117,12 @@ func absorbSet(was []Entry, list []string, tick func() Stamp) []Entry {
 			set = append(set, Entry{text, tick()})
 		}
 	}
-	slices.SortStableFunc(set[len(was):], byStamp) // without stamps they are ordered as elsewhere
+	slices.SortStableFunc(set[len(was):], byStamp) // entries without stamps get the same order on every machine
 	return set
 }
 
-// sameUsage compares usages; sums of fractions of a dollar differ by their order. total is
-// what the frame cost in all.
+// sameUsage compares usages. It allows a small difference in cost, because sums of fractions
+// depend on their order; total is the cost of the frame in all.
 func sameUsage(a, b core.Usage, total float64) bool {
 	cost := math.Abs(a.CostUSD - b.CostUSD)
 	a.CostUSD, b.CostUSD = 0, 0

@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 
@@ -10,12 +11,12 @@ import (
 // Version is the version of documents written today.
 const Version = 1
 
-// A Doc is all that is known of one frame, with who wrote what.
+// A Doc holds everything known about one frame, and which machine wrote what.
 type Doc struct {
 	V         int              `json:"v"`
 	ID        string           `json:"id"` // of the frame
 	CreatedAt core.Millis      `json:"createdAt"`
-	UpdatedAt core.Millis      `json:"updatedAt"` // the newest that any machine saw
+	UpdatedAt core.Millis      `json:"updatedAt"` // the newest time that any machine saw
 	Work      Work             `json:"work"`
 	Artifacts []Entry          `json:"artifacts,omitempty"` // by stamp
 	Decisions []Entry          `json:"decisions,omitempty"`
@@ -26,15 +27,15 @@ type Doc struct {
 	Usage     map[string]Spent `json:"usage,omitempty"`  // by machine
 }
 
-// Work is what only the machine writes whose session works in the frame, or that planned
-// it.
+// Work holds the fields that only one machine writes: the machine whose session works in the
+// frame, or that planned it.
 type Work struct {
 	Machine         string      `json:"machine"`
 	Term            int64       `json:"term,omitempty"` // how often another machine took it over
 	Stamp           Stamp       `json:"stamp"`
 	Parent          string      `json:"parent,omitempty"`
 	Session         string      `json:"session,omitempty"` // of the host on that machine
-	Status          core.Status `json:"status"`            // what it is where nobody invalidated it
+	Status          core.Status `json:"status"`            // without regard to invalidations
 	Goal            string      `json:"goal"`
 	GoalIsDefault   bool        `json:"goalIsDefault,omitempty"`
 	SuccessCriteria string      `json:"successCriteria,omitempty"`
@@ -58,9 +59,9 @@ type Invalidation struct {
 	Stamp  Stamp       `json:"stamp"`
 }
 
-// Archived says whether a frame is shown on demand only.
+// Archived says since when a frame is shown only on demand.
 type Archived struct {
-	At    core.Millis `json:"at"` // 0: it is not
+	At    core.Millis `json:"at"` // 0: not archived
 	Stamp Stamp       `json:"stamp"`
 }
 
@@ -70,8 +71,8 @@ type Spent struct {
 	Stamp Stamp      `json:"stamp"`
 }
 
-// Equal reports whether two documents say the same. They are as Absorb, Merge, Join and
-// Parse return them, without empty lists.
+// Equal reports whether two documents say the same. Both come from Absorb, Merge, Join or Parse,
+// which return no empty lists.
 func (d Doc) Equal(e Doc) bool { return reflect.DeepEqual(d, e) }
 
 // Stamps returns all stamps of the document, in any order.
@@ -91,8 +92,8 @@ func (d Doc) Stamps() []Stamp {
 	return slices.DeleteFunc(all, Stamp.IsZero)
 }
 
-// Frame returns the frame that a document describes, as machine keeps it: Machine is empty
-// where it is its own.
+// Frame returns the frame that a document describes, as machine stores it: the field Machine is
+// empty if the frame is its own.
 func (d Doc) Frame(machine string) core.Frame {
 	w := d.Work
 	f := core.Frame{
@@ -116,12 +117,7 @@ func (d Doc) Frame(machine string) core.Frame {
 
 // used adds up the usage of all machines but one.
 func (d Doc) used(but string) (u core.Usage) {
-	machines := make([]string, 0, len(d.Usage))
-	for machine := range d.Usage {
-		machines = append(machines, machine)
-	}
-	slices.Sort(machines) // sums of fractions depend on their order
-	for _, machine := range machines {
+	for _, machine := range slices.Sorted(maps.Keys(d.Usage)) { // a sum of fractions depends on the order
 		if machine != but {
 			u = u.Add(d.Usage[machine].Usage)
 		}

@@ -2,13 +2,12 @@ package merge
 
 import "flame/core"
 
-// Join returns the document of a frame after another machine's came: what the store had
-// agreed on, with what this machine did since, merged with what came. was is as for Absorb;
-// f is the frame as it is in the store, the zero Frame if it is not there. The clock has
-// seen what came from then on.
+// Join returns the document of a frame after another machine's document came. It merges that
+// document with was and with this machine's changes since. was is as for Absorb; f is the frame in
+// the store, the zero Frame if there is none. Afterwards the clock has seen all stamps that came.
 //
-// A machine whose data were put back to an older copy hears here of what it had said after
-// that copy was made. What it did since comes on top.
+// If this machine's data were restored from an older copy, came may contain what this machine
+// said after that copy was made. Changes since the restore come on top of that.
 func Join(was Doc, f core.Frame, came Doc, c *Clock, now core.Millis) Doc {
 	for _, s := range came.Stamps() {
 		if s.Machine == c.Machine {
@@ -35,13 +34,13 @@ func Join(was Doc, f core.Frame, came Doc, c *Clock, now core.Millis) Doc {
 	}
 	merged := Merge(mine, came)
 	if merged.Gone() && f.Status == core.InProgress && f.Machine == "" && merged.Work.Machine == c.Machine {
-		merged.Work.Stamp = tick() // others may not take a frame from under those who work in it
+		merged.Work.Stamp = tick() // another machine must not take a frame away while someone works in it
 	}
 	return merged
 }
 
-// elsewhere returns the machine that a frame belongs to by its document; empty if that is
-// this one.
+// elsewhere returns the machine that a frame belongs to by its document; empty if it is this
+// machine.
 func elsewhere(d Doc, machine string) string {
 	if d.Work.Machine == machine {
 		return ""
@@ -49,8 +48,8 @@ func elsewhere(d Doc, machine string) string {
 	return d.Work.Machine
 }
 
-// Delete returns the document of a frame that was deleted on machine, and with it what that
-// had used: it counts elsewhere, or nowhere.
+// Delete returns the document of a frame that was deleted on machine. Usage of that machine is
+// deleted too: it counts in another frame, or not at all.
 func Delete(was Doc, machine string, tick func() Stamp) Doc {
 	d := was
 	d.Deleted = tick()
@@ -60,24 +59,23 @@ func Delete(was Doc, machine string, tick func() Stamp) Doc {
 	return d
 }
 
-// Gone reports whether the frame was deleted, and nothing was done in it that would be lost
-// with it: only empty roots are ever deleted. Where frames are below it, it stays
-// nevertheless.
+// Gone reports whether the frame was deleted and no work in it would be lost: flame only deletes
+// empty roots. A frame with children stays anyway.
 func (d Doc) Gone() bool {
 	w := d.Work
 	isEmpty := w.Parent == "" && len(d.Artifacts)+len(d.Decisions)+len(w.Summary)+len(w.Results) == 0
 	return !d.Deleted.IsZero() && d.Deleted.Machine == w.Machine && isEmpty && w.Stamp.Compare(d.Deleted) < 0
 }
 
-// onTop returns mine, what this machine says, with what it did since was on top of what it
-// had said by came, where was does not know of that.
+// onTop returns mine, this machine's document, with its changes since was on top of what came
+// says in this machine's name, if was does not have that.
 func onTop(was, mine Doc, f core.Frame, came Doc, machine string, tick func() Stamp) Doc {
 	said, before := came.Usage[machine], was.Usage[machine]
 	since := mine.Usage[machine].Usage.Minus(before.Usage)
 	switch {
 	case was.ID != "" && said.Stamp.Compare(before.Stamp) <= 0, f.Machine != "" && was.ID == "":
 		return mine
-	case was.ID == "": // the frame is known here, but no document of it: whatever is not said to be another's is this one's
+	case was.ID == "": // this machine has the frame without a document: it owns everything that came does not give to another
 		since = atLeastNone(f.Usage.Minus(came.used("")))
 		if came.Work.Machine == machine {
 			mine.Work.Term = max(mine.Work.Term, came.Work.Term)
@@ -89,7 +87,7 @@ func onTop(was, mine Doc, f core.Frame, came Doc, machine string, tick func() St
 	return mine.withUsage(machine, Spent{said.Usage.Add(since), tick()})
 }
 
-// atLeastNone returns u without what is less than nothing.
+// atLeastNone returns u with negative numbers set to 0.
 func atLeastNone(u core.Usage) core.Usage {
 	return core.Usage{
 		TokensIn: max(0, u.TokensIn), TokensOut: max(0, u.TokensOut), CacheRead: max(0, u.CacheRead),

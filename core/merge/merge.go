@@ -10,8 +10,8 @@ import (
 	"flame/core"
 )
 
-// Merge returns what two documents of one frame say together. It does not matter which is
-// a and which is b, in which order several are merged, or how often one is.
+// Merge merges two documents of one frame. The result does not depend on the order of documents,
+// or on how often one is merged.
 func Merge(a, b Doc) Doc {
 	switch {
 	case a.ID == "":
@@ -30,7 +30,7 @@ func Merge(a, b Doc) Doc {
 	}
 }
 
-// earliest returns the earlier of two times, of which each may be unset.
+// earliest returns the earlier of two times. Each may be unset.
 func earliest(a, b core.Millis) core.Millis {
 	switch {
 	case a == 0:
@@ -41,9 +41,9 @@ func earliest(a, b core.Millis) core.Millis {
 	return min(a, b)
 }
 
-// latest returns the one that comes last: by first, if that tells them apart, then by
-// stamp. Two with the same stamp that differ, as after a machine's data were put back to an
-// older copy, are ordered by their bytes.
+// latest returns the value that comes last: by first, then by stamp. Different values with the
+// same stamp are ordered by their bytes; they occur after a machine's data were restored from an
+// older copy.
 func latest[T any](a, b T, stamp func(T) Stamp, first func(a, b T) int) T {
 	order := 0
 	if first != nil {
@@ -71,8 +71,8 @@ func invalid(a, b *Invalidation) *Invalidation {
 	return &last
 }
 
-// union returns the elements of both, each with its earliest stamp, in order of stamps: the
-// first maxSet of them, so that what was merged can be read again.
+// union returns the elements of both sets, each with its earliest stamp, in order of stamps. It
+// keeps the first maxSet of them, so that Parse accepts the result.
 func union(a, b []Entry) []Entry {
 	first := make(map[string]Stamp, len(a)+len(b))
 	for _, e := range slices.Concat(a, b) {

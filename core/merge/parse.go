@@ -12,18 +12,18 @@ import (
 	"flame/core"
 )
 
-// Limits of a document from elsewhere.
+// Limits of a document from another machine.
 const (
 	maxID       = 256                             // bytes of an id
-	maxText     = 1 << 20                         // bytes of another text, as of those that are given to flame (see project.Clean)
+	maxText     = 1 << 20                         // bytes of another text: the limit of project.Clean
 	maxSet      = 10_000                          // elements of a set
 	maxTerm     = math.MaxInt32                   // of takeovers
-	maxMachines = 1000                            // that may have used something in one frame: sums stay numbers
-	maxTime     = core.Millis(1 << 53)            // of a time that a frame tells: what numbers in JSON hold
-	maxAhead    = core.Millis(365 * 24 * 3600000) // how far ahead of this machine's clock a stamp may be: a wrong clock, but no mischief
+	maxMachines = 1000                            // with usage in one frame, so that sums stay finite
+	maxTime     = core.Millis(1 << 53)            // of a time in a frame: the largest exact number in JSON
+	maxAhead    = core.Millis(365 * 24 * 3600000) // how far ahead of this machine's clock a stamp may be: room for a wrong clock, not for mischief
 )
 
-// ErrNewer is a document of a version that this program does not know.
+// ErrNewer says that this program does not know a document's version.
 var ErrNewer = core.Invalidf("it was written by a newer flame")
 
 // ValidMachine reports whether id can be the id of a machine: letters from a to z,
@@ -32,16 +32,16 @@ func ValidMachine(id string) bool {
 	return id != "" && len(id) <= 63 && id[0] != '-' && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
 
-// ValidID reports whether a document may have this id. Ids are shown to models as they are,
-// so that none may read like a text of flame's own, or be written backwards.
+// ValidID reports whether a document may have this id. Models see ids unquoted, so an id must not
+// read like flame's own text or change the direction of writing.
 func ValidID(id string) bool {
 	return id != "" && len(id) <= maxID && !strings.ContainsFunc(id, func(r rune) bool {
 		return r == utf8.RuneError || unicode.IsSpace(r) || !unicode.IsPrint(r) || unicode.Is(unicode.Bidi_Control, r)
 	})
 }
 
-// Parse reads a document that may come from anybody. It returns ErrNewer, or an error that
-// says what is wrong. now is the time of this machine.
+// Parse reads an untrusted document. Its error is ErrNewer or says what is wrong. now is the time
+// of this machine.
 func Parse(text []byte, now core.Millis) (Doc, error) {
 	var d Doc
 	var version struct{ V int }
@@ -63,23 +63,23 @@ func Parse(text []byte, now core.Millis) (Doc, error) {
 	return d.inOrder(now), nil
 }
 
-// inOrder returns the document in the form in which two that say the same are the same.
+// inOrder returns the document in normal form: documents that say the same become equal.
 func (d Doc) inOrder(now core.Millis) Doc {
 	for _, t := range []*core.Millis{&d.CreatedAt, &d.UpdatedAt} {
-		*t = min(*t, now+maxAhead) // what is later than all else would stay first in every list
+		*t = min(*t, now+maxAhead) // a later frame would stay first in every list
 	}
 	d.Artifacts, d.Decisions, d.Planned = union(d.Artifacts, nil), union(d.Decisions, nil), union(d.Planned, nil)
 	d.Usage = spent(d.Usage, nil)
 	return d
 }
 
-// check reports what no flame writes.
+// check returns an error for a document that flame cannot have written.
 func (d Doc) check(now core.Millis) error {
 	switch {
 	case d.V != Version:
 		return core.Invalidf("it has the version %d", d.V)
 	case d.ID == "" || d.Work.Parent == d.ID:
-		return core.Invalidf("its ids are not those of a frame and its parent")
+		return core.Invalidf("its id or its parent's id is not valid")
 	case !ValidMachine(d.Work.Machine):
 		return core.Invalidf("it belongs to no machine")
 	case !d.Work.Stamp.IsZero() && d.Work.Stamp.Machine != d.Work.Machine:
@@ -94,7 +94,7 @@ func (d Doc) check(now core.Millis) error {
 	return errors.Join(d.checkTexts(), d.checkTimes(now), d.checkUsage())
 }
 
-// checkTexts refuses texts that flame refuses elsewhere too, and ids that are none.
+// checkTexts refuses invalid ids, and the texts that project.Clean refuses.
 func (d Doc) checkTexts() error {
 	ids, all := []string{d.ID, d.Work.Parent, d.Work.Session}, []string{d.Work.Goal, d.Work.SuccessCriteria, d.Work.Summary, d.Work.Results}
 	for _, e := range d.Planned {
@@ -108,37 +108,37 @@ func (d Doc) checkTexts() error {
 	}
 	for _, id := range ids {
 		if id != "" && !ValidID(id) {
-			return core.Invalidf("an id in it is none")
+			return core.Invalidf("it contains an invalid id")
 		}
 	}
 	for _, text := range all {
 		if len(text) > maxText || strings.ContainsRune(text, 0) {
-			return core.Invalidf("a text in it is longer than %d bytes, or is none", maxText)
+			return core.Invalidf("it contains a text that is longer than %d bytes or not valid", maxText)
 		}
 	}
 	return nil
 }
 
-// checkTimes refuses stamps that no clock gives out, and times beyond all reckoning. Those of
-// imported frames may be odd.
+// checkTimes refuses stamps that no clock can have made, and times beyond maxTime. Other odd times
+// pass, because imported frames may have them.
 func (d Doc) checkTimes(now core.Millis) error {
 	for _, t := range d.times() {
 		if t < -maxTime || t > maxTime {
-			return core.Invalidf("it has a time, %d ms, that no clock shows", t)
+			return core.Invalidf("its time %d ms is out of range", t)
 		}
 	}
 	for _, s := range d.Stamps() {
 		switch {
 		case !ValidMachine(s.Machine) || s.Count < 0 || s.Count > maxCount:
-			return core.Invalidf("a stamp of it is of no machine")
+			return core.Invalidf("it has a stamp without a valid machine")
 		case s.At < 0 || s.At > now+maxAhead:
-			return core.Invalidf("it was written at %d ms, which no clock shows", s.At)
+			return core.Invalidf("its stamp of %d ms is out of range", s.At)
 		}
 	}
 	return nil
 }
 
-// times returns all points in time that the document tells.
+// times returns all points in time in the document, without stamps.
 func (d Doc) times() []core.Millis {
 	all := []core.Millis{d.CreatedAt, d.UpdatedAt, d.Work.StartedAt, d.Work.EndedAt, d.Archived.At}
 	if d.Invalid != nil {
@@ -147,7 +147,7 @@ func (d Doc) times() []core.Millis {
 	return all
 }
 
-// checkUsage refuses what would make sums nonsense.
+// checkUsage refuses usage that would make sums meaningless.
 func (d Doc) checkUsage() error {
 	const (
 		most        = 1 << 50
@@ -158,7 +158,7 @@ func (d Doc) checkUsage() error {
 		if !ValidMachine(machine) || math.Abs(u.CostUSD) > mostDollars ||
 			min(u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten, u.ToolCalls) < -most ||
 			max(u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten, u.ToolCalls) > most {
-			return core.Invalidf("its usage is that of no machine")
+			return core.Invalidf("it has usage without a valid machine")
 		}
 	}
 	return nil

@@ -16,8 +16,8 @@ type AgentAnswer struct {
 	Host, Session         string // empty if the answer does not name it
 }
 
-// The format of those lines, used for both writing and reading. The rest of the
-// line after the head says how far the agent has got.
+// The format of these lines, for writing and reading. The rest of the first line
+// describes the agent's progress.
 const (
 	answerHead    = `%v (%v) %v: "%v"`
 	answerFrame   = "Frame: %v"

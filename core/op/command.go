@@ -72,7 +72,7 @@ var Commands = []Command{
 		Hint:        "[completed|failed|blocked] [SUMMARY]",
 		Tool:        Pop,
 		Arguments:   []CommandArgument{{"status", "completed, failed or blocked", false}, {"summary", "the outcome of the work", false}},
-		Text: "Call the tool " + string(Pop) + " for the current frame, alone in its message. The line below may begin with its status " +
+		Text: "Call the tool " + string(Pop) + " for the current frame, as the first call of its message. The line below may begin with its status " +
 			"(completed, failed or blocked; completed if none is given); the rest is the summary. " +
 			"If there is no summary, write one: what was done, what is still open. " +
 			"Its arguments decisions and artifacts take what is not recorded yet.",

@@ -2,26 +2,47 @@ package op
 
 import (
 	"regexp"
+	"strings"
 	"sync"
+
+	"flame/core"
 )
 
-// A Move is what the answer of a call says of the frame that it entered or left.
+// A Move is what a call's answer says about the frame that the call entered or left.
 type Move struct {
 	Leaves bool
 	Frame  string // id
 }
 
-// How the answers of the calls that move between frames begin, and the line of a pop that
-// says with which frame it went on. Text of frames stands within quotes on one line, so
-// that it cannot look like that.
+// MovePatterns are the patterns of answers to calls that move between frames, for Go and JavaScript.
+// Text of frames is quoted and on one line, so that it cannot look like these.
+type MovePatterns struct {
+	Starts string `json:"starts"` // the beginning of an answer that enters a frame
+	Ends   string `json:"ends"`   // the beginning of an answer to a pop that leaves one
+	GoesOn string `json:"goesOn"` // the line of that answer that names the next frame
+}
+
+// PatternsOfMoves returns these patterns.
+func PatternsOfMoves() MovePatterns {
+	var ended []string
+	for _, s := range core.Statuses {
+		if s.Ended() {
+			ended = append(ended, string(s))
+		}
+	}
+	return MovePatterns{
+		Starts: `^(?:Started )?(\S+) `, Ends: `^(\S+) is (?:` + strings.Join(ended, "|") + `)\b`, GoesOn: `^(?:Started|Activated) (\S+) `,
+	}
+}
+
 var (
-	moveStarts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:Started )?(\S+) `) })
-	moveEnds   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\S+) is (?:completed|failed|blocked)\b`) })
-	moveGoesOn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(?:Started|Activated) (\S+) `) })
+	moveStarts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(PatternsOfMoves().Starts) })
+	moveEnds   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(PatternsOfMoves().Ends) })
+	moveGoesOn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)` + PatternsOfMoves().GoesOn) })
 )
 
-// ReadMoves returns which frames a call entered and left, by its answer: none if it failed,
-// or if it is a pop that waits for a summary.
+// ReadMoves returns the frames that a call entered and left, by its answer. There are none if the
+// call failed, or if it is a pop that waits for a summary.
 func ReadMoves(called Name, answer string) []Move {
 	switch called {
 	case Push, Activate:

@@ -28,6 +28,7 @@ const (
 	Summarize    Name = "flame_summarize"
 	Preview      Name = "flame_context_preview"
 	Recall       Name = "flame_recall"
+	More         Name = "flame_more" // calls tools that the client does not list
 
 	SubagentList   Name = "flame_subagent_list"
 	SubagentConfig Name = "flame_subagent_config"

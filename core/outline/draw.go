@@ -43,7 +43,7 @@ var statusIcons = map[core.Status]string{
 // Icon returns the sign of the status in a tree.
 func Icon(s core.Status) string { return cmp.Or(statusIcons[s], "?") }
 
-// Legend explains the signs of a tree in one line.
+// Legend returns a line that explains the signs of a tree.
 func Legend() string {
 	var parts []string
 	for _, s := range core.Statuses {
@@ -57,8 +57,8 @@ const (
 	treeGoal    = 50
 	treeReason  = 60
 	treeSummary = 80
-	treeListed  = 3   // decisions, and artifacts, of which there are many
-	treeWide    = 600 // where details take several lines
+	treeListed  = 3   // number of decisions and of artifacts shown, not a length
+	treeWide    = 600 // of details on several lines
 	minTreeText = 10
 )
 
@@ -125,8 +125,8 @@ func (d *Drawer) Draw(line Line) string {
 	return b.String()
 }
 
-// branch returns the beginning of a line, and what precedes the branches of the
-// lines below it.
+// branch returns the beginning of a line, and the text before the branches of
+// the lines below it.
 func (d *Drawer) branch(at Branch) (head, below string) {
 	depth := int(at.Depth)
 	switch {
@@ -165,7 +165,7 @@ func (d *Drawer) frame(head string, line Line) string {
 	return head + core.OneLine(f.Goal, d.fit(treeGoal, head+tail)) + tail
 }
 
-// details draws what else is to be said about a frame.
+// details draws further facts about a frame.
 func (d *Drawer) details(b *strings.Builder, indent string, f core.Frame) {
 	if f.InvalidationReason != "" {
 		d.detail(b, indent, "reason: ", f.InvalidationReason, treeReason)
@@ -177,7 +177,7 @@ func (d *Drawer) details(b *strings.Builder, indent string, f core.Frame) {
 	d.list(b, indent, "artifact", f.Artifacts)
 }
 
-// list draws the first of some details of one kind, and how many there are more.
+// list draws the first details of one kind, and the number of the others.
 func (d *Drawer) list(b *strings.Builder, indent, kind string, items []string) {
 	shown := treeListed
 	if len(items) == shown+1 {
@@ -202,7 +202,7 @@ func (d *Drawer) detail(b *strings.Builder, indent, name, text string, limit int
 	}
 }
 
-// moreText says how many frames were left out.
+// moreText returns the number of frames left out, in words.
 func moreText(counts map[core.Status]int) string {
 	total := 0
 	var parts []string
@@ -215,8 +215,8 @@ func moreText(counts map[core.Status]int) string {
 	return fmt.Sprintf("… %d more: %s", total, strings.Join(parts, ", "))
 }
 
-// fit returns how long a text may be, at most limit characters, on a line whose
-// other parts are given.
+// fit returns the length that a text may have, at most limit characters, on a line
+// with these other parts.
 func (d *Drawer) fit(limit int, others string) int {
 	if d.opt.MaxLine == 0 {
 		return limit

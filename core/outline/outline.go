@@ -1,5 +1,5 @@
-// Package outline orders frames as a tree and draws it: whatever the links between them
-// say, in time and memory that are linear in their number.
+// Package outline orders frames as a tree and draws it, even if their links are faulty. Time and
+// memory are linear in the number of frames.
 package outline
 
 import "iter"
@@ -21,13 +21,13 @@ const (
 	NoParent        // its parent is not among the frames
 	OwnParent       // it is its own parent
 	InCycle         // it is its own ancestor through others
-	TooDeep         // what is above it was left out
+	TooDeep         // its ancestors were left out
 )
 
 // faults describes each Fault.
 var faults = [...]string{
 	NoParent: "its parent is missing", OwnParent: "it is its own parent", InCycle: "it is its own ancestor",
-	TooDeep: "what is above it is not shown",
+	TooDeep: "its ancestors are not shown",
 }
 
 // String returns the fault in words, empty for NoFault.
@@ -52,10 +52,10 @@ type Place struct {
 // come first. Links must come in the order in which their frames were made, at
 // least those with the same parent.
 //
-// Whatever the links say, each Key gets one place. Frames whose parent is
-// missing and all members of a cycle are at the top, after the roots, with
-// their Fault. If a Key repeats, its first link counts. Time and memory are
-// linear in the number of links.
+// Each Key gets one place, even if links are faulty. Frames with a missing
+// parent and all members of a cycle are at the top, after the roots, with their
+// Fault. If a Key repeats, its first link counts. Time and memory are linear in
+// the number of links.
 func Of(links []Link) []Place {
 	f := newForest(links)
 	places := make([]Place, 0, len(f.above))
@@ -146,7 +146,7 @@ func (f *forest) cutCycles() {
 	}
 }
 
-// tops yields what is at the top: roots, then frames with a fault, each from
+// tops yields the frames at the top: roots, then frames with a fault, each from
 // last to first.
 func (f *forest) tops() iter.Seq[int32] {
 	return func(yield func(int32) bool) {

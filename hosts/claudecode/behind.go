@@ -2,7 +2,6 @@ package claudecode
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
@@ -123,24 +122,12 @@ func (all layers) forClient(base, mark string) map[string]string {
 	return env
 }
 
-// unfollowed tells of a base URL that the project names.
+// unfollowed reports a base URL that the project sets and flame ignores.
 func (all layers) unfollowed() (notes []string) {
 	for _, l := range all {
 		if l.rank == ofProject && l.env[baseVariable] != "" {
-			notes = append(notes, fmt.Sprintf("%s sets %s, which is not followed: a project could send your requests and your key anywhere", l.where, baseVariable))
+			notes = append(notes, fmt.Sprintf("%s sets %s, which flame ignores: a project could send your requests and your key anywhere", l.where, baseVariable))
 		}
 	}
 	return notes
-}
-
-// asText returns a value of `env` as the client takes it.
-func asText(raw json.RawMessage) (string, bool) {
-	var value any
-	if json.Unmarshal(raw, &value) != nil || value == nil {
-		return "", false
-	}
-	if s, ok := value.(string); ok {
-		return s, true
-	}
-	return strings.TrimSpace(string(raw)), true
 }

@@ -57,7 +57,7 @@ const (
 	committed = "project/.claude/settings.json"
 )
 
-func TestTheUpstreamIsThatOfTheClientAloneButForTheProject(t *testing.T) {
+func TestTheUpstreamIsTheClientsWithoutTheProjectsSettings(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		files map[string]string
@@ -112,14 +112,14 @@ func TestTheUpstreamIsThatOfTheClientAloneButForTheProject(t *testing.T) {
 			assert.Equal(t, tt.want, behind.Upstream.String())
 			assert.Len(t, behind.Notes, tt.notes)
 			for _, note := range behind.Notes {
-				assert.Contains(t, note, "not followed")
+				assert.Contains(t, note, "which flame ignores")
 				assert.NotContains(t, note, "http://")
 			}
 		})
 	}
 }
 
-func TestWhatNoGatewayWouldSeeIsRefused(t *testing.T) {
+func TestSettingsThatBypassAGatewayAreRefused(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		files map[string]string
@@ -150,7 +150,7 @@ func TestWhatNoGatewayWouldSeeIsRefused(t *testing.T) {
 		"no URL":                       {env: map[string]string{base: "api.example.com"}, says: "not the URL of a server"},
 		"the URL of a file":            {env: map[string]string{base: "file:///etc/passwd"}, says: "not the URL of a server"},
 		"settings that are no JSON":    {args: []string{"--settings", `{"env":` + `}`}, says: "not a JSON object"},
-		"settings that are a list":     {args: []string{"--settings=home.json"}, files: map[string]string{}, says: "cannot be read"},
+		"settings that are a list":     {args: []string{"--settings=home.json"}, files: map[string]string{}, says: "flame cannot read the file"},
 		"variables that are a list":    {args: []string{"--settings", `{"env":[]}`}, says: "`env` of --settings"},
 	}
 	for name, tt := range tests {
@@ -167,7 +167,7 @@ func TestWhatNoGatewayWouldSeeIsRefused(t *testing.T) {
 	}
 }
 
-func TestSettingsOfTheUserMeanTheSameInTheFileOfTheRun(t *testing.T) {
+func TestTheUsersSettingsApplyUnchangedInTheFileOfARun(t *testing.T) {
 	t.Parallel()
 	const mark = "FLAME_GATEWAY=gateway-12345678"
 	ours := `"ANTHROPIC_BASE_URL":"http://127.0.0.1:1/s","CLAUDE_CODE_GATEWAY_HINT_HEADERS":"1","FLAME_GATEWAY":"gateway-12345678"`
@@ -207,7 +207,7 @@ func TestSettingsOfTheUserMeanTheSameInTheFileOfTheRun(t *testing.T) {
 	}
 }
 
-func TestPathsInAFileOfSettingsMeanWhatTheyMeantThere(t *testing.T) {
+func TestRelativePathsOfASettingsFileAreKept(t *testing.T) {
 	t.Parallel()
 	d := at(t, map[string]string{"home/own/s.json": "\ufeff" + `{
 		"permissions":{"allow":["Read(/a/**)","Edit(//b)","Bash(/bin/ls:*)","Read(~/c)","Read(d)","WebFetch"],"deny":["Edit(/e)"],"defaultMode":"plan"},

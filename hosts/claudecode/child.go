@@ -8,8 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"flame/confine"
 	"flame/core"
+	"flame/hosts/hooks"
+	"flame/local/confine"
 	"flame/project/children"
 )
 
@@ -23,13 +24,13 @@ func (x *exchange) childAsked() error {
 	if err := x.bind(); err != nil {
 		return err
 	}
-	context, err := children.Spawn(x.ctx, x.p, x.caller(), children.Call{
+	context, err := children.Spawn(x.Ctx, x.P, x.Caller(), children.Call{
 		ID: x.Call, Description: call.Description, AgentType: call.AgentType, Prompt: call.Prompt,
 	})
 	if err != nil || context == "" || strings.Contains(call.Prompt, context) {
 		return err
 	}
-	x.answer.fields.Input, err = changed(x.Input, map[string]string{"prompt": call.Prompt + "\n\n" + context})
+	x.Answer.Fields.Input, err = hooks.Changed(x.Input, map[string]string{"prompt": call.Prompt + "\n\n" + context})
 	return err
 }
 
@@ -40,15 +41,15 @@ func (x *exchange) bind() error {
 	if x.Agent == "" {
 		return nil
 	}
-	bound, _, err := children.Bound(x.ctx, x.p, x.Agent)
-	if bound || err != nil {
+	child, err := children.SessionOf(x.Ctx, x.P, x.Agent)
+	if child.Tracked || child.HasFrame() || err != nil {
 		return err
 	}
 	asked := x.askedBy()
 	if asked.Call == "" {
 		return nil
 	}
-	known, err := children.Bind(x.ctx, x.p, x.session(), x.start(asked.Call, x.Agent))
+	known, err := children.Bind(x.Ctx, x.P, x.SessionItself(), x.start(asked.Call, x.Agent))
 	if known || err != nil || asked.Description == "" {
 		return err
 	}
@@ -57,30 +58,30 @@ func (x *exchange) bind() error {
 
 // bindMissed is bind for a subagent whose call was not seen: it is recorded now.
 func (x *exchange) bindMissed(asked asking) error {
-	by := x.session()
+	by := x.SessionItself()
 	if asked.Parent != "" {
 		by.Session, by.Parent = asked.Parent, x.Session
 	}
 	call := children.Call{ID: asked.Call, Description: asked.Description, AgentType: asked.Type}
-	if _, err := children.Spawn(x.ctx, x.p, by, call); err != nil {
+	if _, err := children.Spawn(x.Ctx, x.P, by, call); err != nil {
 		return err
 	}
-	_, err := children.Bind(x.ctx, x.p, by, x.start(asked.Call, x.Agent))
+	_, err := children.Bind(x.Ctx, x.P, by, x.start(asked.Call, x.Agent))
 	return err
 }
 
-// childAnswered learns the child's id and, for one that ran in the foreground,
-// that it is done.
+// childAnswered records the child's id and, if it ran in the foreground, ends
+// the child.
 func (x *exchange) childAnswered() error {
 	var result agentResult
 	if err := json.Unmarshal(x.Response, &result); err != nil || result.Agent == "" {
 		return err
 	}
 	if result.Status != "completed" {
-		return children.Launched(x.ctx, x.p, x.caller(), x.start(x.Call, result.Agent))
+		return children.Launched(x.Ctx, x.P, x.Caller(), x.start(x.Call, result.Agent))
 	}
 	last, all := result.text()
-	return children.End(x.ctx, x.p, x.caller(), children.Ended{
+	return children.End(x.Ctx, x.P, x.Caller(), children.Ended{
 		Session: result.Agent, Call: x.Call, End: core.ChildCompleted, Last: last, HandedOver: all, Transcript: x.agentLog(result.Agent),
 	})
 }
@@ -90,7 +91,7 @@ func (x *exchange) childFailed() error {
 	if x.Interrupted {
 		how = core.ChildCancelled
 	}
-	return children.End(x.ctx, x.p, x.caller(), children.Ended{Call: x.Call, End: how, Last: x.Error})
+	return children.End(x.Ctx, x.P, x.Caller(), children.Ended{Call: x.Call, End: how, Last: x.Error})
 }
 
 func (x *exchange) childStopped() error {
@@ -99,7 +100,7 @@ func (x *exchange) childStopped() error {
 		return err
 	}
 	child := call.Task + call.Shell
-	return children.End(x.ctx, x.p, x.caller(), children.Ended{Session: child, End: core.ChildCancelled, Transcript: x.agentLog(child)})
+	return children.End(x.Ctx, x.P, x.Caller(), children.Ended{Session: child, End: core.ChildCancelled, Transcript: x.agentLog(child)})
 }
 
 // start says that a call asked for a subagent.
@@ -107,19 +108,19 @@ func (x *exchange) start(call, agent string) children.Start {
 	return children.Start{Call: call, Session: agent, Transcript: x.agentLog(agent)}
 }
 
-// childStarted resumes a child that is already known, and learns the session of another
-// where only one can be meant: a child that uses none of the tools that flame hears of
-// would not be known before it ends.
+// childStarted resumes a known child. For an unknown child it records the session if exactly one
+// child of its type is waiting for one: a child whose tools cause no events would otherwise stay
+// unknown until it ends.
 func (x *exchange) childStarted() error {
-	bound, _, err := children.Bound(x.ctx, x.p, x.Agent)
-	if err == nil && !bound && x.AgentType != "" {
-		err = children.BindOnly(x.ctx, x.p, x.session(), x.AgentType, x.start("", x.Agent))
+	child, err := children.SessionOf(x.Ctx, x.P, x.Agent)
+	if err == nil && !child.Tracked && !child.HasFrame() && x.AgentType != "" {
+		err = children.BindOnly(x.Ctx, x.P, x.SessionItself(), x.AgentType, x.start("", x.Agent))
 	}
 	if err != nil {
 		return err
 	}
-	context, err := children.Continue(x.ctx, x.p, x.session(), x.Agent, maxInjected)
-	x.answer.fields.Context = context
+	context, err := children.Continue(x.Ctx, x.P, x.SessionItself(), x.Agent, maxInjected)
+	x.Answer.Fields.Context = context
 	return err
 }
 
@@ -137,7 +138,7 @@ func (x *exchange) childEnded() error {
 	if err != nil {
 		return err
 	}
-	return children.End(x.ctx, x.p, x.session(), children.Ended{
+	return children.End(x.Ctx, x.P, x.SessionItself(), children.Ended{
 		Session: x.Agent, End: core.ChildCompleted, Last: x.LastMessage, Transcript: log, Messages: messages,
 	})
 }
@@ -145,8 +146,8 @@ func (x *exchange) childEnded() error {
 // messages counts the messages in a subagent's log while it is undecided
 // whether that subagent is worth a frame: no earlier event reports them.
 func (x *exchange) messages(log string) (count int, err error) {
-	bound, framed, err := children.Bound(x.ctx, x.p, x.Agent)
-	if !bound || framed || err != nil {
+	child, err := children.SessionOf(x.Ctx, x.P, x.Agent)
+	if !child.Tracked || child.HasFrame() || err != nil {
 		return 0, err
 	}
 	file, err := confine.Follow("").Open(log)
@@ -189,8 +190,7 @@ type asking struct {
 	Finished    bool   `json:"finished"`
 }
 
-// askedBy returns what is noted of the subagent of the event; nothing if that cannot be
-// read.
+// askedBy returns Claude Code's record of the event's subagent, or nothing if it cannot be read.
 func (x *exchange) askedBy() (asked asking) {
 	content, err := confine.ReadFile(strings.TrimSuffix(x.agentLog(x.Agent), ".jsonl")+".meta.json", maxLog)
 	if err != nil || json.Unmarshal(content, &asked) != nil {

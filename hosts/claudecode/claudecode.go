@@ -6,8 +6,16 @@ package claudecode
 
 import (
 	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"unicode"
+
+	"github.com/google/uuid"
 
 	"flame/hosts"
 	"flame/transcripts"
@@ -25,6 +33,7 @@ func facts() hosts.Host {
 		Name: Name, Title: "Claude Code", Program: Program,
 		Adds: "our plugin", ByHand: "claude mcp add flame -- flame serve",
 		SessionVariable: "CLAUDE_CODE_SESSION_ID", FolderVariable: "CLAUDE_PROJECT_DIR", CallID: "claudecode/toolUseId",
+		Inside: "CLAUDECODE",
 		Variables: []string{
 			"CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT",
 			"CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT", "CLAUDE_ENV_FILE",
@@ -42,7 +51,11 @@ func facts() hosts.Host {
 			{Name: "autoCompactWindow"}, {Name: "skills"}, {Name: "memory"}, {Name: "omitClaudeMd"},
 		},
 		Definitions: definitions,
+		NewSession:  uuid.NewString,
+		Resumes:     func(session string) bool { return uuid.Validate(session) == nil }, // a subagent's id is no session's
+		Talk:        []string{"--resume"},
 		LogsAt:      "~/.claude/projects/my-project",
+		Newest:      newest,
 		Prints:      transcripts.ClaudeStream,
 		Logs:        transcripts.Formats{transcripts.ClaudeSession, transcripts.ClaudeStream},
 	}
@@ -70,6 +83,29 @@ func ownFolder(m hosts.Machine) string {
 	return cmp.Or(m.Getenv("CLAUDE_CONFIG_DIR"), filepath.Join(m.Home, ".claude"))
 }
 
+// newest returns the newest session that was started in the folder of a project. Claude Code
+// names the folder of its logs after that one (measured: 2.1.328).
+func newest(_ context.Context, m hosts.Machine) (past hosts.Past, err error) {
+	name := strings.Map(func(r rune) rune {
+		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			return r
+		}
+		return '-'
+	}, m.ProjectDir)
+	dir := filepath.Join(ownFolder(m), "projects", name)
+	files, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return past, nil
+	}
+	for _, file := range files {
+		info, err := file.Info()
+		if err == nil && info.Mode().IsRegular() && filepath.Ext(file.Name()) == ".jsonl" && info.ModTime().After(past.At) {
+			past = hosts.Past{Path: filepath.Join(dir, file.Name()), At: info.ModTime()}
+		}
+	}
+	return past, err
+}
+
 // definitions returns where Claude Code looks for definitions of agents. Wave's
 // definitions are read as its own.
 func definitions(m hosts.Machine) []hosts.Folder {
@@ -80,4 +116,31 @@ func definitions(m hosts.Machine) []hosts.Folder {
 		{Path: filepath.Join(m.ProjectDir, ".claude", "agents"), Scope: hosts.Project},
 		{Path: filepath.Join(m.ProjectDir, ".wave", "agents"), Scope: hosts.Project},
 	}
+}
+
+// apart are the client's commands that talk to no model, or to one in another process.
+// They are known by the first word of a command line alone, and some only there.
+var apart = []string{
+	"agents", "attach", "auth", "auto-mode", "bridge", "daemon", "doctor", "gateway", "import", "install", "kill", "logs", "mcp", "plugin", "plugins",
+	"purge", "rc", "remote", "remote-control", "respawn", "rm", "self-hosted-runner", "setup-token", "stop", "sync", "ultrareview", "update", "upgrade",
+	"--version", "-v", "--help", "-h", "--update", "--upgrade",
+}
+
+// later are the options for sessions that outlive the client, and with it the gateway.
+var later = []string{"--bg", "--background", "--cloud", "--remote", "--routine"}
+
+// runsPlain reports whether a command line needs no gateway, with a note for the person.
+func runsPlain(args []string) (note []string, plain bool) {
+	if len(args) > 0 && slices.Contains(apart, args[0]) {
+		return nil, true
+	}
+	for _, word := range args {
+		if word == "--" {
+			return nil, false
+		}
+		if slices.Contains(later, word) {
+			return []string{"a session of " + word + " continues without flame's gateway, so flame neither folds nor measures its requests"}, true
+		}
+	}
+	return nil, false
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -180,13 +181,13 @@ func TestHooksCallTheServerWhereTheClientLoadsSuchAPlugin(t *testing.T) {
 			assert.Equal(t, tt.calls, strings.Contains(string(hooks), "mcp_tool"))
 			s.Machine.Getenv = func(string) string { return "" }
 			found := status(t, s)
-			assert.True(t, found.Installed[0].Current, "whatever was chosen, it is what this flame installs")
+			assert.True(t, found.Installed[0].Current, "this flame installs it in either form")
 			assert.Empty(t, found.Refused)
 		})
 	}
 }
 
-func TestAPluginThatTheClientNoLongerLoadsIsTold(t *testing.T) {
+func TestAPluginThatTheClientNoLongerLoadsIsReported(t *testing.T) {
 	t.Parallel()
 	claude := &fakeClaude{}
 	s := claudecode.Client{Machine: machine(t, claude)}
@@ -195,7 +196,7 @@ func TestAPluginThatTheClientNoLongerLoadsIsTold(t *testing.T) {
 	claude.refuses = errors.New("unknown hook type")
 	assert.Equal(t, "unknown hook type", status(t, s).Refused)
 	install(t, s, hosts.User)
-	assert.Empty(t, status(t, s).Refused, "setup brings one that it loads")
+	assert.Empty(t, status(t, s).Refused, "setup installs a form that the client loads")
 }
 
 func TestInstallBringsBack(t *testing.T) {
@@ -247,7 +248,7 @@ func TestRemoveUndoesInstall(t *testing.T) {
 	assert.Equal(t, []string{"run claude plugin uninstall flame@flame-setup --scope project"}, remove(t, s, hosts.Project),
 		"the other scope keeps the marketplace")
 	assert.Len(t, remove(t, s, hosts.User), 3)
-	assert.Empty(t, remove(t, s, hosts.User), "twice is once")
+	assert.Empty(t, remove(t, s, hosts.User), "the second call has nothing to do")
 	assert.Empty(t, status(t, s).Installed)
 	assert.NoDirExists(t, filepath.Join(s.Machine.DataHome(), "flame"))
 }
@@ -272,7 +273,7 @@ func TestRemoveLeavesNoEmptySettings(t *testing.T) {
 	}
 }
 
-func TestStatusTellsThatThePluginIsOff(t *testing.T) {
+func TestStatusReportsThatThePluginIsOff(t *testing.T) {
 	t.Parallel()
 	claude := &fakeClaude{}
 	s := claudecode.Client{Machine: machine(t, claude)}
@@ -302,7 +303,7 @@ func TestWithoutClaudeCode(t *testing.T) {
 	require.ErrorAs(t, err, &problem)
 	assert.Contains(t, problem.Hint, claudecode.Host().ByHand)
 	assert.Empty(t, status(t, s).Program)
-	assert.Len(t, remove(t, s, hosts.User), 1, "the folder goes without Claude Code's help")
+	assert.Len(t, remove(t, s, hosts.User), 1, "flame removes the folder without Claude Code")
 }
 
 func TestFailuresSayWhatClaudeCodeSaid(t *testing.T) {
@@ -375,4 +376,25 @@ func TestAnUnreadableFileIsNamed(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(s.Machine.Home, ".claude.json"), []byte("{"), 0o600))
 	_, err := s.Status(t.Context())
 	assert.ErrorContains(t, err, ".claude.json")
+}
+
+func TestTheNewestSessionOfAProject(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	m := hosts.Machine{Home: home, ProjectDir: "/srv/My_shop.2/é", Getenv: func(string) string { return "" }}
+	past, err := claudecode.Host().Newest(t.Context(), m)
+	require.NoError(t, err)
+	assert.Zero(t, past)
+
+	dir := filepath.Join(home, ".claude", "projects", "-srv-My-shop-2--")
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "newer-folder.jsonl"), 0o700))
+	for name, minute := range map[string]int{"old.jsonl": 1, "new.jsonl": 2, "newest.json": 3} {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+		at := time.Date(2026, 11, 24, 10, minute, 0, 0, time.UTC)
+		require.NoError(t, os.Chtimes(path, at, at))
+	}
+	past, err = claudecode.Host().Newest(t.Context(), m)
+	require.NoError(t, err)
+	assert.Equal(t, filepath.Join(dir, "new.jsonl"), past.Path)
 }

@@ -1,42 +1,24 @@
 package claudecode
 
 import (
-	"encoding/json"
-	"errors"
 	"strings"
 
-	"flame/project"
+	"flame/hosts/hooks"
 	"flame/project/autonomy"
 )
 
-// An event is what Claude Code sends a hook, as far as flame reads it.
+// An event is what Claude Code sends a hook, as far as flame reads it. AgentType is empty in a
+// SubagentStop from a compaction.
 type event struct {
-	Name        string          `json:"hook_event_name"`
-	Session     string          `json:"session_id"`
-	Transcript  string          `json:"transcript_path"`
-	Folder      string          `json:"cwd"`
-	PromptID    string          `json:"prompt_id"`
-	Prompt      string          `json:"prompt"`
-	Agent       string          `json:"agent_id"`   // of the subagent it happened in; empty in the session itself
-	AgentType   string          `json:"agent_type"` // empty in a SubagentStop from a compaction
-	AgentLog    string          `json:"agent_transcript_path"`
-	Mode        string          `json:"permission_mode"`
-	Tool        string          `json:"tool_name"`
-	Call        string          `json:"tool_use_id"`
-	Input       json.RawMessage `json:"tool_input"`
-	Response    json.RawMessage `json:"tool_response"`
-	Server      mcpServer       `json:"mcp_server"`
-	Error       string          `json:"error"`
-	Interrupted bool            `json:"is_interrupt"`
-	LastMessage string          `json:"last_assistant_message"`
+	hooks.Event
+	PromptID    string    `json:"prompt_id"`
+	Server      mcpServer `json:"mcp_server"`
+	Error       string    `json:"error"`
+	Interrupted bool      `json:"is_interrupt"`
 	Background  []struct {
 		ID string `json:"id"`
 	} `json:"background_tasks"` // still running
-	Source  string `json:"source"`  // of a start: startup, resume, clear or compact
-	Trigger string `json:"trigger"` // of a compaction: manual or auto
 	Summary string `json:"compact_summary"`
-
-	agentID string // of the agent in whose process it happened; empty outside of agents
 
 	// What the log shows of the turn that ends, and at a prompt of the one before.
 	seenAtEnd, seenBefore func() autonomy.Seen
@@ -70,30 +52,10 @@ func (e event) toolOfFlame() string {
 	return ""
 }
 
-// decodeEvent reads what it can: a field of an unexpected type stays empty and
-// does not affect the others.
+// decodeEvent reads what it can of an event.
 func decodeEvent(raw []byte) (e event, err error) {
-	err = json.Unmarshal(raw, &e)
-	if wrongType := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrongType) && e.Name != "" {
-		err = nil
-	}
+	err = hooks.Decode(raw, &e, &e.Event)
 	return e, err
-}
-
-// session returns the session itself as the caller.
-func (e event) session() project.Caller {
-	return project.Caller{
-		Session: e.Session, Host: Name, Agent: e.agentID, Trust: project.Stamped, Event: e.Name, Plugin: loadedVersion(),
-	}
-}
-
-// caller returns who the event happened to: a subagent, or the session.
-func (e event) caller() project.Caller {
-	by := e.session()
-	if e.Agent != "" {
-		by.Session, by.Parent = e.Agent, e.Session
-	}
-	return by
 }
 
 // isNotification reports whether the prompt is the host's report on a child

@@ -53,7 +53,7 @@ func (g *given) read(m hosts.Machine, value string) error {
 			return err
 		}
 		if text, err = m.Files(hosts.User).Read(file); err != nil {
-			return core.Invalidf("the file of --settings cannot be read: %v", err)
+			return core.Invalidf("flame cannot read the file of --settings: %v", err)
 		}
 		if real, err := filepath.EvalSymlinks(file); err == nil {
 			file = real
@@ -182,4 +182,16 @@ func set(settings map[string]json.RawMessage, name string, value any) {
 	if _, there := settings[name]; there && err == nil && string(raw) != "null" {
 		settings[name] = raw
 	}
+}
+
+// asText returns a value of `env` as the client takes it.
+func asText(raw json.RawMessage) (string, bool) {
+	var value any
+	if json.Unmarshal(raw, &value) != nil || value == nil {
+		return "", false
+	}
+	if s, ok := value.(string); ok {
+		return s, true
+	}
+	return strings.TrimSpace(string(raw)), true
 }

@@ -27,7 +27,7 @@ func TestHooksFileIsMadeFromTheTable(t *testing.T) {
 
 // A tool that writes files has the whole file in its call, and both the old and the new one in
 // its answer: the server read them again and again, and used none of it.
-func TestCallsTellOfAWrittenFileAlone(t *testing.T) {
+func TestCallsForAWrittenFileHaveOnlyItsName(t *testing.T) {
 	t.Parallel()
 	raw, err := claudecode.HooksFile(true)
 	require.NoError(t, err)
@@ -50,5 +50,5 @@ func TestCallsTellOfAWrittenFileAlone(t *testing.T) {
 	assert.Equal(t, "${tool_response}", others["tool_response"])
 	delete(others, "tool_response")
 	others["tool_input"] = files["tool_input"]
-	assert.Equal(t, others, files, "all else is passed on")
+	assert.Equal(t, others, files, "all other fields are passed on")
 }

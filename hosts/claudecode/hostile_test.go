@@ -109,7 +109,7 @@ func TestNoAgentStartsPastDenialsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestServersOutsideOfTheProjectAreNoneOfIt(t *testing.T) {
+func TestServersOutsideOfTheProjectAreNotRegistrations(t *testing.T) {
 	t.Parallel()
 	for name, tr := range traps(".mcp.json") {
 		t.Run(".mcp.json is "+name, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestClaudeCodeWritesToNoProjectThatLeadsOut(t *testing.T) {
 					assert.Empty(t, steps)
 				}
 				_, err := s.Install(t.Context(), hosts.User)
-				assert.NoError(t, err, "the user's own is another matter")
+				assert.NoError(t, err, "links in the user's own folder are allowed")
 			})
 			assert.Empty(t, claude.ran)
 			assert.Len(t, claude.plugins, before)
@@ -161,7 +161,7 @@ func TestClaudeCodeWritesToNoProjectThatLeadsOut(t *testing.T) {
 }
 
 // One word holds all denials, so none of a repository's may take in flame's.
-func TestDenialsOfAProjectTakeInNoOthers(t *testing.T) {
+func TestADenialCannotAbsorbItsNeighbours(t *testing.T) {
 	t.Parallel()
 	l := launcher(t)
 	l.Machine.Home = t.TempDir()

@@ -8,26 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"flame/hosts"
 )
-
-// NewSession returns an id like those the client makes.
-func (h Client) NewSession() string { return uuid.NewString() }
-
-// Talk opens the client on a session.
-func (h Client) Talk(session string) ([]string, error) {
-	program, err := facts().Find(h.Machine)
-	if err != nil {
-		return nil, err
-	}
-	return []string{program, "--resume", session}, nil
-}
-
-// Resumes reports whether session is the id of a session; a subagent's id is
-// not.
-func (h Client) Resumes(session string) bool { return uuid.Validate(session) == nil }
 
 // Launch returns the command for a child: print mode, which never prompts, with
 // its output line by line. The user's settings apply to it as to its parent, so
@@ -120,7 +102,10 @@ func (h Client) permissions(c hosts.Child) ([]string, error) {
 		return nil, err
 	}
 	denied := concrete(c.Tools.Denied)
-	mode, allowed := c.Mode, []string{"mcp__flame", "mcp__plugin_flame_flame"}
+	mode, allowed := c.Mode, []string{}
+	for _, server := range servers {
+		allowed = append(allowed, strings.TrimSuffix(server.prefix, "__")) // all its tools
+	}
 	ruled := func(tool string) bool {
 		return slices.ContainsFunc(c.Trusted, func(rule string) bool { return strings.HasPrefix(rule, tool+"(") })
 	}
@@ -195,8 +180,8 @@ func concrete(denied []string) (rules []string) {
 			rules = append(rules, rule)
 			continue
 		}
-		for _, prefix := range []string{"mcp__flame__", "mcp__plugin_flame_flame__"} {
-			rules = append(rules, prefix+tool)
+		for _, server := range servers {
+			rules = append(rules, server.prefix+tool)
 		}
 	}
 	return rules
@@ -204,7 +189,7 @@ func concrete(denied []string) (rules []string) {
 
 // isForeign reports whether a rule is about another MCP server's tools.
 func isForeign(rule string) bool {
-	return strings.HasPrefix(rule, "mcp__") && !strings.HasPrefix(rule, "mcp__flame__") && !strings.HasPrefix(rule, "mcp__plugin_flame_flame__")
+	return strings.HasPrefix(rule, "mcp__") && ownTool(rule) == ""
 }
 
 // hasFlame reports whether Claude Code starts a flame server on its own: by our

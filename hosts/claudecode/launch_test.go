@@ -13,7 +13,7 @@ import (
 
 	"flame/hosts"
 	"flame/hosts/claudecode"
-	"flame/hosts/hoststest"
+	"flame/tests/hoststest"
 )
 
 func TestAChildIsStartedWithNoMoreThanItMayHave(t *testing.T) {

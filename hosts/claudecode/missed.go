@@ -6,11 +6,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/samber/lo"
 
 	"flame/core"
+	"flame/hosts/hooks"
+	"flame/project/autonomy"
 	"flame/project/children"
 	"flame/project/turns"
 	"flame/transcripts"
@@ -19,11 +22,11 @@ import (
 // maxMissed bounds how much of a log is read for events that did not come, in bytes.
 const maxMissed = 8 << 20
 
-// catchUp makes up for events of the session that did not come, as when its server was
-// killed while it had one: from the session's log, and from the files of its subagents. It
-// returns what is still missing of the turn of the event's prompt.
+// catchUp recovers events of the session that did not arrive, for example because its server was
+// killed: from the session's log, and from the files of its subagents. It returns which events of
+// the current turn are still missing.
 func (x *exchange) catchUp() (gap turns.Gap, err error) {
-	gap, err = turns.GapOf(x.ctx, x.p, x.session(), x.PromptID)
+	gap, err = turns.GapOf(x.Ctx, x.P, x.SessionItself(), x.PromptID)
 	if err != nil {
 		return gap, err
 	}
@@ -33,27 +36,28 @@ func (x *exchange) catchUp() (gap turns.Gap, err error) {
 	return gap, errors.Join(err, x.childrenMissed())
 }
 
-// promptMissed records the event's prompt, and before it the first one of a session of
-// which nothing is known, at their own times. What is no person's own text names no work.
+// promptMissed records the event's prompt, and before it the first prompt of an unknown session,
+// at their own times. Only prompts that a person wrote name work.
 func (x *exchange) promptMissed() error {
-	known, _, err := children.Known(x.ctx, x.p, x.Session)
+	known, _, err := children.Known(x.Ctx, x.P, x.Session)
 	if err != nil {
 		return err
 	}
 	var prompts []transcripts.Prompt
 	if !known {
-		prompts = lo.Slice(transcripts.ClaudePrompts(headOf(x.Transcript, maxLog), x.Session), 0, 1)
+		prompts = lo.Slice(transcripts.ClaudePrompts(hooks.Head(x.Transcript, maxLog), x.Session), 0, 1)
 	}
-	last, found := lo.Find(transcripts.ClaudePrompts(tailOf(x.Transcript, maxMissed), x.Session), func(p transcripts.Prompt) bool { return p.ID == x.PromptID })
+	late := transcripts.ClaudePrompts(hooks.Tail(x.Transcript, maxMissed), x.Session)
+	last, found := lo.Find(late, func(p transcripts.Prompt) bool { return p.ID == x.PromptID })
 	if found {
 		prompts = append(prompts, last)
 	}
 	for _, prompt := range prompts {
-		then := *x.p
-		then.Late, then.Now = true, func() core.Millis { return min(prompt.At, x.p.Now()) }
+		then := *x.P
+		then.Late, then.Now = true, func() core.Millis { return min(prompt.At, x.P.Now()) }
 		fromUser := !strings.HasPrefix(prompt.Text, "<")
-		err := turns.NotePrompt(x.ctx, &then, x.session(), turns.Prompt{ID: prompt.ID, Text: prompt.Text, FromUser: fromUser})
-		if err = errors.Join(err, x.p.NoteMadeUp(x.ctx, Name)); err != nil {
+		err := turns.NotePrompt(x.Ctx, &then, x.SessionItself(), turns.Prompt{ID: prompt.ID, Text: prompt.Text, FromUser: fromUser})
+		if err = errors.Join(err, x.P.NoteMadeUp(x.Ctx, Name)); err != nil {
 			return err
 		}
 	}
@@ -62,7 +66,7 @@ func (x *exchange) promptMissed() error {
 
 // lastTurn returns the last turn that the session's log shows.
 func (x *exchange) lastTurn() transcripts.Turn {
-	return transcripts.ClaudeTurn(tailOf(x.Transcript, maxTail), transcripts.Of{Session: x.Session}, true)
+	return transcripts.ClaudeTurn(hooks.Tail(x.Transcript, maxTail), transcripts.Of{Session: x.Session}, true)
 }
 
 // Of a session's subagents, at most maxSubagents are looked at, the newest first, and only
@@ -75,19 +79,16 @@ const (
 
 // childrenMissed ends the subagents whose end did not come.
 func (x *exchange) childrenMissed() error {
-	ids := slices.DeleteFunc(x.subagents(), func(id string) bool { return slices.Contains(x.running(), id) })
-	if len(ids) == 0 {
-		return nil
-	}
-	over, err := children.Over(x.ctx, x.p, ids)
-	if err != nil {
-		return err
-	}
 	var errs []error
-	for _, id := range ids {
-		if !over[id] {
-			errs = append(errs, x.childMissed(id))
+	for _, id := range x.subagents() {
+		if slices.Contains(x.running(), id) {
+			continue
 		}
+		child, err := children.SessionOf(x.Ctx, x.P, id)
+		if err == nil && !child.IsCompleted {
+			err = x.childMissed(id)
+		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
@@ -103,13 +104,13 @@ func (x *exchange) childMissed(id string) error {
 		return err
 	}
 	log := x.agentLog(id)
-	turn := transcripts.ClaudeTurn(tailOf(log, maxTail), transcripts.Of{Agent: id}, true)
+	turn := transcripts.ClaudeTurn(hooks.Tail(log, maxTail), transcripts.Of{Agent: id}, true)
 	if !turn.Over {
 		return nil
 	}
 	return errors.Join(
-		children.End(x.ctx, x.p, x.session(), children.Ended{Session: id, End: core.ChildCompleted, Last: turn.Said, Transcript: log}),
-		x.p.NoteMadeUp(x.ctx, Name),
+		children.End(x.Ctx, x.P, x.SessionItself(), children.Ended{Session: id, End: core.ChildCompleted, Last: turn.Said, Transcript: log}),
+		x.P.NoteMadeUp(x.Ctx, Name),
 	)
 }
 
@@ -124,7 +125,7 @@ func (x *exchange) subagents() (ids []string) {
 	if err != nil {
 		return nil // it has none
 	}
-	since := x.p.Now().Time().Add(-lookBack)
+	since := x.P.Now().Time().Add(-lookBack)
 	files := lo.FilterMap(entries, func(e os.DirEntry, _ int) (os.FileInfo, bool) {
 		info, err := e.Info()
 		return info, err == nil && strings.HasSuffix(e.Name(), ".meta.json") && info.ModTime().After(since)
@@ -134,4 +135,21 @@ func (x *exchange) subagents() (ids []string) {
 		ids = append(ids, strings.TrimSuffix(strings.TrimPrefix(f.Name(), "agent-"), ".meta.json"))
 	}
 	return ids
+}
+
+// maxTail bounds how much of the end of a session's log a hook reads, in bytes: it holds
+// the last calls of a turn, and takes about a millisecond.
+const maxTail = 128 << 10
+
+// seen returns a function that returns what the session's log shows of the turn that ended
+// last, which is read once. A log that is missing, foreign or behind makes it poorer.
+// asked is as for transcripts.ClaudeTurn.
+func (e event) seen(asked bool) func() autonomy.Seen {
+	return sync.OnceValue(func() autonomy.Seen {
+		t := transcripts.ClaudeTurn(hooks.Tail(e.Transcript, maxTail), transcripts.Of{Session: e.Session}, asked)
+		return autonomy.Seen{
+			Calls: t.Calls, Stopped: t.Stopped, Model: t.Model, Tokens: t.Tokens,
+			Whole: !asked || strings.TrimSpace(t.Said) == strings.TrimSpace(e.LastMessage),
+		}
+	})
 }

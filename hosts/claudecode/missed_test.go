@@ -170,7 +170,7 @@ func lives(t *testing.T, day []happening, lost func(i int) bool) (left string, m
 
 // Whichever event is lost with a server that was killed while it had it, and if none comes
 // at all because the user switched the server off, the work ends in the same tree.
-func TestWhatIsLostWithTheServerIsMadeUpFromTheLog(t *testing.T) {
+func TestEventsLostWithTheServerAreRecoveredFromTheLog(t *testing.T) {
 	t.Parallel()
 	for name, background := range map[string]bool{"foreground": false, "background": true} {
 		day := aDay(background)
@@ -191,7 +191,7 @@ func TestWhatIsLostWithTheServerIsMadeUpFromTheLog(t *testing.T) {
 			t.Parallel()
 			left, madeUp := lives(t, day, func(i int) bool { return slices.Contains(calledFor, day[i].event) })
 			assert.Equal(t, want, left)
-			assert.Positive(t, madeUp, "doctor tells of them")
+			assert.Positive(t, madeUp, "doctor reports them")
 		})
 	}
 }

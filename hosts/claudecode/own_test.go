@@ -66,7 +66,7 @@ func TestOurToolsAreStampedAndAllowed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSession(t)
-			require.NoError(t, s.p.SetOff(context.Background(), true), "also where hooks are off")
+			require.NoError(t, s.p.SetOff(context.Background(), true), "even if hooks are off")
 			answer := s.vouched(tt.tool, tt.server, tt.agent)
 			assert.Equal(t, tt.allowed, answer.PermissionDecision)
 			assert.JSONEq(t, tt.input, string(answer.UpdatedInput))
@@ -74,7 +74,7 @@ func TestOurToolsAreStampedAndAllowed(t *testing.T) {
 	}
 }
 
-func TestWhatOnlyLooksLikeOursGetsNothing(t *testing.T) {
+func TestToolsThatOnlyLookLikeFlamesAreNotStamped(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ tool, server string }{
 		"another server's":                      {"mcp__evil__flame_push", "evil"},

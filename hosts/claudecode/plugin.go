@@ -7,14 +7,16 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
-	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
-	"flame/confine"
+	"github.com/samber/lo"
+
 	"flame/core/op"
+	"flame/hosts"
+	"flame/hosts/hooks"
 )
 
 // plugin is also what a clone of the repository offers; there its commands run
@@ -112,23 +114,6 @@ func stampVersion(files map[string][]byte) (string, error) {
 	return version, err
 }
 
-// loadedVersion returns the version of the plugin that Claude Code runs this
-// hook for, or "" for a hook from settings.
-func loadedVersion() string {
-	dir := os.Getenv("CLAUDE_PLUGIN_ROOT")
-	if dir == "" {
-		return ""
-	}
-	manifest, err := confine.ReadFile(filepath.Join(dir, ".claude-plugin", "plugin.json"), 1<<20)
-	var fields struct {
-		Version string `json:"version"`
-	}
-	if err != nil || json.Unmarshal(manifest, &fields) != nil {
-		return ""
-	}
-	return fields.Version
-}
-
 // withBinary replaces the program "flame" by binary wherever a JSON document
 // names it as a command: one rule for servers and hooks.
 func withBinary(document []byte, binary string) ([]byte, error) {
@@ -163,12 +148,150 @@ func encode(document any) ([]byte, error) {
 
 // commandFile returns a slash command as Claude Code reads it: Markdown after a
 // YAML head. The tool may run without asking: typing the command is asking for
-// it.
+// it. The model has the tool itself, so its requests need not list the command.
 func commandFile(c op.Command) string {
 	head := []string{"---", "description: " + c.Description}
 	if c.Hint != "" {
 		head = append(head, fmt.Sprintf("argument-hint: %q", c.Hint))
 	}
-	head = append(head, "allowed-tools: mcp__plugin_flame_flame__"+string(c.Tool), "---")
+	head = append(head, "allowed-tools: mcp__plugin_flame_flame__"+string(c.Tool), "disable-model-invocation: true", "---")
 	return strings.Join(head, "\n") + "\n" + c.Prompt(op.CommandLine) + "\n"
+}
+
+// hookSeconds is how long Claude Code waits for a hook that hangs; flame itself
+// gives up earlier.
+const hookSeconds = 5
+
+// hooksFile returns the plugin's hooks.json: for each event one entry for the tools of all
+// its rows. With calling, hooks may call the server, and rows that need a process get their own
+// entry.
+func hooksFile(calling bool) ([]byte, error) {
+	entries := map[string][]hooks.Matcher{}
+	for _, r := range rows {
+		entries[r.Event] = matchersOf(r.Event, calling)
+	}
+	return encode(map[string]any{"description": "Keeps flame's frames in step with the session", "hooks": entries})
+}
+
+func matchersOf(event string, calling bool) []hooks.Matcher {
+	command := hooks.Entry{Type: "command", Command: "flame", Args: []string{"hook", Name}, Timeout: hookSeconds}
+	all := lo.Filter(rows, func(r row, _ int) bool { return r.Event == event })
+	called, started := lo.FilterReject(all, func(r row, _ int) bool { return calling && r.Alone == "" })
+	switch {
+	case len(called) == 0:
+		return []hooks.Matcher{hooks.On(hooks.ToolsOf(all), command)}
+	case len(started) == 0:
+		return callsFor(called)
+	}
+	tools := hooks.ToolsOf(started)
+	return []hooks.Matcher{hooks.On(tools, command), hooks.On("^(?!"+strings.TrimPrefix(tools, "^")+")", call(callInput()))}
+}
+
+// callsFor returns the entries of rows that all call the server: one of their own for the
+// tools that write files.
+func callsFor(called []row) (matchers []hooks.Matcher) {
+	files, others := lo.FilterReject(called, func(r row, _ int) bool { return r.Tools == fileTools })
+	if len(others) > 0 {
+		matchers = append(matchers, hooks.On(hooks.ToolsOf(others), call(callInput())))
+	}
+	if len(files) > 0 {
+		matchers = append(matchers, hooks.On(hooks.ToolsOf(files), call(fileInput())))
+	}
+	return matchers
+}
+
+func call(input map[string]any) hooks.Entry {
+	return hooks.Entry{Type: "mcp_tool", Server: pluginServer, Tool: callTool, Input: input, Timeout: hookSeconds}
+}
+
+// callTool is the tool that hooks of type mcp_tool call. No list names it, and
+// Claude Code refuses a model that guesses its name (observed).
+const callTool = "hook"
+
+// calls say how Claude Code calls that tool.
+func calls() *hosts.Calls {
+	return &hosts.Calls{Tool: callTool, Event: calledEvent, Silence: silence}
+}
+
+// A field is one field of an event.
+type field struct {
+	name string // in JSON
+	text bool   // it is a string; others come as their JSON in a string
+}
+
+// fields lists the fields of an event that flame reads. A hook of type mcp_tool must name
+// each one that it passes on.
+func fields() []field { return fieldsOf(reflect.TypeFor[event]()) }
+
+func fieldsOf(object reflect.Type) (list []field) {
+	for _, f := range reflect.VisibleFields(object) {
+		if name := f.Tag.Get("json"); name != "" {
+			list = append(list, field{name, f.Type.Kind() == reflect.String})
+		}
+	}
+	return list
+}
+
+// The fields of a tool's call and of its answer.
+const (
+	inputField    = "tool_input"
+	responseField = "tool_response"
+)
+
+// callInput is the input of such a hook: for each field a placeholder, which Claude Code replaces
+// by a string (observed): the value of a string field unchanged, other values as compact JSON, and
+// an empty string for a missing field.
+func callInput() map[string]any {
+	input := map[string]any{}
+	for _, f := range fields() {
+		input[f.name] = placeholder(f.name)
+	}
+	return input
+}
+
+// fileInput is callInput for a tool that writes a file: it passes on only the names in the call.
+// Both the call and the answer contain the whole file.
+func fileInput() map[string]any {
+	input, names := callInput(), map[string]string{}
+	for _, f := range fieldsOf(reflect.TypeFor[fileCall]()) {
+		names[f.name] = placeholder(inputField + "." + f.name)
+	}
+	input[inputField] = names
+	delete(input, responseField)
+	return input
+}
+
+func placeholder(name string) string { return "${" + name + "}" }
+
+// calledEvent returns the event of a call.
+func calledEvent(arguments json.RawMessage) (event []byte, folder string, err error) {
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(arguments, &given); err != nil {
+		return nil, "", err
+	}
+	had := map[string]json.RawMessage{}
+	for _, f := range fields() {
+		var value string
+		switch err := json.Unmarshal(given[f.name], &value); {
+		case f.name == inputField && err != nil && len(given[f.name]) > 0:
+			had[f.name] = given[f.name] // of fileInput
+		case err != nil || value == "" || value == placeholder(f.name):
+		case f.text || !json.Valid([]byte(value)):
+			had[f.name] = given[f.name]
+		default:
+			had[f.name] = json.RawMessage(value)
+		}
+	}
+	_ = json.Unmarshal(had["cwd"], &folder) // of the wrong type: not said
+	event, err = json.Marshal(had)
+	return event, folder, err
+}
+
+// silence returns an answer that says nothing. Claude Code shows the model an empty one as
+// a success, and adds any other to the instructions for a summary (observed).
+func silence(raw []byte) string {
+	if e, err := decodeEvent(raw); err == nil && e.Name == "PreCompact" {
+		return ""
+	}
+	return "{}"
 }

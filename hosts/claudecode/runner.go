@@ -3,7 +3,9 @@ package claudecode
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,10 +16,7 @@ import (
 )
 
 // A runner runs Claude Code's own command line.
-type runner struct {
-	machine hosts.Machine
-	path    string
-}
+type runner struct{ hosts.Program }
 
 // A listedPlugin is one installation listed by `claude plugin list --json`.
 type listedPlugin struct {
@@ -49,25 +48,14 @@ type listedMarketplace struct {
 
 func (r runner) plugins(ctx context.Context) ([]listedPlugin, error) {
 	var list []listedPlugin
-	err := r.ask(ctx, &list, "plugin", "list", "--json")
+	err := r.Ask(ctx, &list, "plugin", "list", "--json")
 	return list, err
 }
 
 func (r runner) marketplaces(ctx context.Context) ([]listedMarketplace, error) {
 	var list []listedMarketplace
-	err := r.ask(ctx, &list, "plugin", "marketplace", "list", "--json")
+	err := r.Ask(ctx, &list, "plugin", "marketplace", "list", "--json")
 	return list, err
-}
-
-func (r runner) ask(ctx context.Context, answer any, args ...string) error {
-	out, err := r.machine.Run(ctx, r.machine.ProjectDir, r.path, args...)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal([]byte(out), answer); err != nil {
-		return fmt.Errorf("flame cannot read the answer of %s (a version without plugins?): %w", commandLine(args...), err)
-	}
-	return nil
 }
 
 // callingSince is the first version known to have hooks that call MCP servers.
@@ -77,7 +65,7 @@ var callingSince = []int{2, 1, 328}
 // one that does not know such hooks loads nothing of the plugin (observed). The client
 // itself is asked; older versions than the known one may behave otherwise.
 func (r runner) loads(ctx context.Context, f form) bool {
-	if slices.Compare(numbers(r.machine.Version(ctx, r.path)), callingSince) < 0 {
+	if slices.Compare(numbers(r.Machine.Version(ctx, r.Path)), callingSince) < 0 {
 		return false
 	}
 	scratch, err := os.MkdirTemp("", "flame-plugin-")
@@ -91,7 +79,7 @@ func (r runner) loads(ctx context.Context, f form) bool {
 
 // refuses returns why the client does not load the plugin in a folder; empty if it does.
 func (r runner) refuses(ctx context.Context, folder string) string {
-	if _, err := r.machine.Run(ctx, r.machine.ProjectDir, r.path, "plugin", "validate", folder); err != nil {
+	if _, err := r.Machine.Run(ctx, r.Machine.ProjectDir, r.Path, "plugin", "validate", folder); err != nil {
 		return err.Error()
 	}
 	return ""
@@ -111,22 +99,70 @@ func numbers(version string) (all []int) {
 	return all
 }
 
-// step returns one Claude Code command, described as a user would type it.
-func (r runner) step(args ...string) hosts.Step {
-	return hosts.Step{Says: "run " + commandLine(args...), Do: func(ctx context.Context) error {
-		_, err := r.machine.Run(ctx, r.machine.ProjectDir, r.path, args...)
-		return err
-	}}
+// A serverList is the part of Claude Code's configuration that names MCP servers.
+type serverList struct {
+	Servers map[string]struct {
+		Command string `json:"command"`
+	} `json:"mcpServers"`
 }
 
-// commandLine returns what a user would type; it is only for display.
-func commandLine(args ...string) string {
-	line := Program
-	for _, arg := range args {
-		if strings.ContainsAny(arg, " \t\"'$\\") {
-			arg = strconv.Quote(arg)
-		}
-		line += " " + arg
+// registrations finds flame among the servers that `claude mcp add` or an
+// editor put into the user's file or the project's. The files are only read:
+// asking `claude mcp list` would start every server.
+func (h Client) registrations() ([]hosts.Registration, error) {
+	var user struct {
+		serverList
+		Projects map[string]serverList `json:"projects"`
 	}
-	return line
+	var project serverList
+	userFile, projectFile := h.userFile(), filepath.Join(h.Machine.ProjectDir, ".mcp.json")
+	err := errors.Join(h.read(hosts.User, userFile, &user), h.read(hosts.Project, projectFile, &project))
+	if err != nil {
+		return nil, err
+	}
+	found := user.registrations(userFile, "user")
+	for dir, list := range user.Projects {
+		if hosts.Same(dir, h.Machine.ProjectDir) {
+			found = append(found, list.registrations(userFile, "local")...)
+		}
+	}
+	return append(found, project.registrations(projectFile, "project")...), nil
+}
+
+// userFile returns where Claude Code keeps servers of scope user and local.
+func (h Client) userFile() string {
+	if dir := h.Machine.Getenv("CLAUDE_CONFIG_DIR"); dir != "" {
+		return filepath.Join(dir, ".claude.json")
+	}
+	return filepath.Join(h.Machine.Home, ".claude.json")
+}
+
+func (l serverList) registrations(file, scope string) []hosts.Registration {
+	var found []hosts.Registration
+	for _, name := range slices.Sorted(maps.Keys(l.Servers)) {
+		if hosts.IsFlame(name, l.Servers[name].Command) {
+			found = append(found, hosts.Registration{Name: name, File: file, Undo: hosts.Program{Name: Program}.Line("mcp", "remove", name, "--scope", scope)})
+		}
+	}
+	return found
+}
+
+// errNoJSON is returned for a settings file that Claude Code cannot read
+// either.
+var errNoJSON = errors.New("not what Claude Code writes")
+
+// read decodes a file of a scope into into, which stays empty if the file does
+// not exist.
+func (h Client) read(scope hosts.Scope, file string, into any) error {
+	content, err := h.Machine.Files(scope).Read(file)
+	if hosts.IsMissing(err) || err == nil && len(content) == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(content, into); err != nil {
+		return fmt.Errorf("look for flame in %s: %w: %w", file, errNoJSON, err)
+	}
+	return nil
 }

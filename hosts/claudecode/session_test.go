@@ -17,10 +17,10 @@ import (
 	"flame/hosts"
 	"flame/hosts/claudecode"
 	"flame/project"
-	"flame/project/projecttest"
 	"flame/project/view"
 	"flame/store"
-	"flame/store/storetest"
+	"flame/tests/projecttest"
+	"flame/tests/storetest"
 	"flame/tools"
 )
 

@@ -50,14 +50,14 @@ func (h Client) Install(ctx context.Context, scope hosts.Scope) ([]hosts.Step, e
 	}
 	steps := hosts.WriteFolder(h.folder(), offered.files)
 	if !slices.ContainsFunc(known, h.isOurs) {
-		steps = append(steps, claude.step("plugin", "marketplace", "add", h.folder()))
+		steps = append(steps, claude.Step("plugin", "marketplace", "add", h.folder()))
 	}
 	ours, found := h.installed(plugins, scope)
 	switch {
 	case !found || !ours.Enabled:
-		steps = append(steps, claude.step("plugin", "install", pluginName, "--scope", string(scope)))
+		steps = append(steps, claude.Step("plugin", "install", pluginName, "--scope", string(scope)))
 	case ours.Version != offered.version:
-		steps = append(steps, claude.step("plugin", "update", pluginName, "--scope", string(scope)))
+		steps = append(steps, claude.Step("plugin", "update", pluginName, "--scope", string(scope)))
 	}
 	return steps, nil
 }
@@ -76,7 +76,7 @@ func (h Client) Remove(ctx context.Context, scope hosts.Scope) ([]hosts.Step, er
 			return nil, err
 		}
 		if _, found := h.installed(plugins, scope); found {
-			steps = append(steps, h.tidily(scope, claude.step("plugin", "uninstall", pluginName, "--scope", string(scope))))
+			steps = append(steps, h.tidily(scope, claude.Step("plugin", "uninstall", pluginName, "--scope", string(scope))))
 		}
 		if h.usedBeside(plugins, scope) {
 			return steps, nil
@@ -86,7 +86,7 @@ func (h Client) Remove(ctx context.Context, scope hosts.Scope) ([]hosts.Step, er
 			return nil, err
 		}
 		if slices.ContainsFunc(known, func(m listedMarketplace) bool { return m.Name == marketplaceName }) {
-			steps = append(steps, claude.step("plugin", "marketplace", "remove", marketplaceName))
+			steps = append(steps, claude.Step("plugin", "marketplace", "remove", marketplaceName))
 		}
 	}
 	return append(steps, h.Machine.Files(hosts.User).Remove(h.folder(), h.Machine.DataHome())...), nil
@@ -104,7 +104,7 @@ func (h Client) Status(ctx context.Context) (hosts.Status, error) {
 	if err != nil {
 		return status, nil // not installed, which an empty Program says
 	}
-	status.Program, status.Version = claude.path, h.Machine.Version(ctx, claude.path)
+	status.Program, status.Version = claude.Path, h.Machine.Version(ctx, claude.Path)
 	plugins, err := claude.plugins(ctx)
 	if err != nil {
 		return status, err
@@ -171,7 +171,7 @@ func (h Client) tidily(scope hosts.Scope, step hosts.Step) hosts.Step {
 		raw, err := os.ReadFile(file)
 		var settings, plugins map[string]json.RawMessage
 		if err != nil || json.Unmarshal(raw, &settings) != nil {
-			return nil // there is none, or it is not for us to judge
+			return nil // the file does not exist, or is not for us to judge
 		}
 		if json.Unmarshal(settings["enabledPlugins"], &plugins) == nil && len(plugins) == 0 {
 			delete(settings, "enabledPlugins")
@@ -232,5 +232,5 @@ func (h Client) in(p listedPlugin, scope hosts.Scope) bool {
 // runner finds Claude Code; its command line works in the project's folder.
 func (h Client) runner() (runner, error) {
 	path, err := facts().Find(h.Machine)
-	return runner{machine: h.Machine, path: path}, err
+	return runner{hosts.Program{Machine: h.Machine, Name: Program, Path: path}}, err
 }

@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
+
+	"github.com/tidwall/gjson"
 
 	"flame/core"
 	"flame/hosts"
@@ -122,7 +126,7 @@ func (f lineFile) untie() ([]hosts.Step, error) {
 	}
 	_, before, err := f.read()
 	if set, there := before.member(lineMember); err != nil || !there || !same(set, own) {
-		return nil, nil // one that cannot be read is none that flame wrote
+		return nil, nil // flame did not write an unreadable one
 	}
 	return []hosts.Step{{
 		Says: fmt.Sprintf("delete %q from %s", lineMember, f.path()),
@@ -151,7 +155,7 @@ func same(set, own []byte) bool {
 	return json.Unmarshal(set, &a) == nil && json.Unmarshal(own, &b) == nil && a.Command == b.Command
 }
 
-// isFlames reports whether a status line is made by flame, whoever set it.
+// isFlames reports whether flame prints a status line, regardless of who set it.
 func isFlames(set []byte) bool {
 	var line lineSetting
 	if json.Unmarshal(set, &line) != nil {
@@ -161,7 +165,7 @@ func isFlames(set []byte) bool {
 	return is && hosts.IsFlame("", strings.Trim(program, `'"`))
 }
 
-// elsewhere tells of a status line that the project sets, which the client shows in it.
+// elsewhere reports a status line that the project sets; the client shows it in the project.
 func (f lineFile) elsewhere() string {
 	for _, dir := range projectFolders(f.machine) {
 		m := f.machine.At(dir)
@@ -174,8 +178,8 @@ func (f lineFile) elsewhere() string {
 	return ""
 }
 
-// lineOf returns the status line that a settings file sets. One that cannot be read sets
-// none, for the client neither.
+// lineOf returns the status line that a settings file sets. An unreadable file sets none, as
+// for the client.
 func lineOf(files hosts.Files, file string) ([]byte, bool) {
 	content, err := files.Read(file)
 	if err != nil {
@@ -229,7 +233,7 @@ func (f lineFile) edit(change func(object) []byte) error {
 	mode := fs.FileMode(0o600)
 	if info, err := os.Stat(target); err == nil {
 		if mode = info.Mode().Perm(); mode&0o200 == 0 {
-			return core.Invalidf("%s is not to be written", target).WithHint("it may be made by another program, in whose settings the status line belongs")
+			return core.Invalidf("flame does not write %s", target).WithHint("another program may generate it; if so, set the status line in that program's settings")
 		}
 	}
 	files := f.machine.Files(hosts.User)
@@ -253,4 +257,93 @@ func apply(steps []hosts.Step) error {
 		}
 	}
 	return nil
+}
+
+// An object is the text of a JSON object, to change single members of it: the rest keeps its form.
+type object struct {
+	text    []byte
+	open    int // where its members may begin
+	members []member
+}
+
+// A member is the place of one member in the text of an object.
+type member struct {
+	name             string
+	begin, from, end int // start of its name, start of its value, end of its value
+}
+
+// errNoObject is returned for a text that is something else.
+var errNoObject = errors.New("it is not an object")
+
+// objectOf finds the members of an object; an empty text is an empty object.
+func objectOf(text []byte) (o object, err error) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		text = []byte("{}\n")
+	}
+	body := withoutMark(text)
+	mark := len(text) - len(body)
+	if err := json.Unmarshal(body, new(any)); err != nil {
+		return o, err
+	}
+	whole := gjson.ParseBytes(body)
+	if !whole.IsObject() {
+		return o, errNoObject
+	}
+	o.text, o.open = text, mark+bytes.IndexByte(body, '{')+1
+	whole.ForEach(func(name, value gjson.Result) bool {
+		from := mark + value.Index
+		o.members = append(o.members, member{name: name.Str, begin: mark + name.Index, from: from, end: from + len(value.Raw)})
+		return true
+	})
+	return o, nil
+}
+
+// member returns the value of a member; the last one counts, as for those that read JSON.
+func (o object) member(name string) (value []byte, there bool) {
+	for _, m := range o.members {
+		if m.name == name {
+			value, there = o.text[m.from:m.end], true
+		}
+	}
+	return value, there
+}
+
+// with returns the text with a member behind all others, set as the first of them is.
+func (o object) with(name string, value []byte) []byte {
+	comma, gap, end, at := "", "\n  ", "\n", o.open
+	if n := len(o.members); n > 0 {
+		comma, gap, end, at = ",", string(o.text[o.open:o.members[0].begin]), "", o.members[n-1].end
+	} else {
+		at += bytes.IndexByte(o.text[at:], '}') // only white space stands before it
+	}
+	key, _ := json.Marshal(name) // a text always has one
+	added := bytes.NewBufferString(string(key) + ": ")
+	if last := strings.LastIndexByte(gap, '\n'); last < 0 || json.Indent(added, value, gap[last+1:], "  ") != nil {
+		added.Write(value)
+	}
+	lines := added.String()
+	if strings.Contains(gap, "\r\n") {
+		lines = strings.ReplaceAll(lines, "\n", "\r\n")
+	}
+	return bytes.Join([][]byte{o.text[:at], []byte(comma + gap + lines + end), o.text[at:]}, nil)
+}
+
+// without returns the text without a member, the last one of its name.
+func (o object) without(name string) []byte {
+	for i, m := range slices.Backward(o.members) {
+		if m.name != name {
+			continue
+		}
+		from, to := o.open, m.end
+		switch {
+		case i > 0:
+			from = o.members[i-1].end
+		case len(o.members) > 1:
+			from, to = m.begin, o.members[1].begin
+		default:
+			to += bytes.IndexByte(o.text[to:], '}')
+		}
+		return bytes.Join([][]byte{o.text[:from], o.text[to:]}, nil)
+	}
+	return o.text
 }

@@ -88,7 +88,7 @@ func TestTheStatusLineIsAddedToSettingsThatStayAsTheyAre(t *testing.T) {
 				assert.Equal(t, fs.FileMode(0o640), info.Mode().Perm())
 			}
 			said, note = d.tied(t, m)
-			assert.Empty(t, said, "twice is once")
+			assert.Empty(t, said, "the second call has nothing to do")
 			assert.Empty(t, note)
 
 			assert.Len(t, d.untied(t, m), 1)
@@ -130,7 +130,7 @@ func TestAStatusLineThatIsSetStays(t *testing.T) {
 			}
 			assert.Contains(t, note, tt.note)
 			assert.Equal(t, tt.text, read(t, filepath.Join(filepath.Dir(d.home), tt.file)))
-			assert.Len(t, d.untied(t, d.machine(nil)), tt.steps, "what flame did not set stays")
+			assert.Len(t, d.untied(t, d.machine(nil)), tt.steps, "a line that flame did not set stays")
 		})
 	}
 }
@@ -193,7 +193,7 @@ func TestTheStatusLineIsSetWhereClaudeCodeLooks(t *testing.T) {
 	assert.Contains(t, text, `it'\\''s mine/.local/bin/flame' status --line`, "a shell reads it")
 }
 
-func TestWhatClaudeCodeTellsItsStatusLine(t *testing.T) {
+func TestTheInputOfTheStatusLine(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		document string

@@ -14,7 +14,7 @@ import (
 	"flame/core/judge"
 	"flame/project"
 	"flame/project/autonomy"
-	"flame/project/projecttest"
+	"flame/tests/projecttest"
 )
 
 // A line of a session's log.
@@ -53,7 +53,7 @@ func (s *session) moment() (m judge.Moment) {
 	return m
 }
 
-func TestWhatATurnDidIsSeenInItsLog(t *testing.T) {
+func TestTheCallsOfATurnAreReadFromItsLog(t *testing.T) {
 	t.Parallel()
 	works := ran("1", "go test ./...", "ok", false)
 	want := []judge.Call{{Tool: "Bash", Input: "go test ./...", OK: true, Exit: new(0), Output: "ok"}}
@@ -94,7 +94,7 @@ func TestWhatATurnDidIsSeenInItsLog(t *testing.T) {
 				assert.Equal(t, []any{"claude-opus-5-5", 9_000}, []any{m.Turn.Model, m.Turn.Tokens})
 			}
 			s.prompt("and more")
-			assert.Empty(t, s.moment().Turn.Calls, "another turn has begun")
+			assert.Empty(t, s.moment().Turn.Calls, "another turn began")
 			s.send("SessionEnd", nil)
 			require.NoError(t, s.p.Store.View(t.Context(), func(tx project.Tx) error {
 				known, err := tx.Record("scene", "main", new(json.RawMessage))

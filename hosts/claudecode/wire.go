@@ -7,9 +7,10 @@ import (
 	"strings"
 	"sync"
 
-	"flame/core/models"
+	"flame/core"
 	"flame/core/op"
 	"flame/hosts"
+	"flame/hosts/hooks"
 	"flame/transcripts"
 )
 
@@ -41,18 +42,14 @@ func asked(h http.Header) hosts.Asked {
 	}
 	a.Class = cmp.Or(hosts.Class(h.Get(classHeader)), usual)
 	if strings.Contains(strings.Join(h.Values(betaHeader), ","), longWindow) {
-		a.Window = models.LongWindow
+		a.Window = core.LongWindow
 	}
 	return a
 }
 
+// ownTool returns flame's name of one of its tools, or "" for another tool.
 func ownTool(tool string) op.Name {
-	for _, server := range servers {
-		if name, ok := strings.CutPrefix(tool, server.prefix); ok {
-			return op.Name(name)
-		}
-	}
-	return ""
+	return op.Name(event{Event: hooks.Event{Tool: tool}}.toolOfFlame())
 }
 
 // Texts by which Claude Code's own words are known (observed).

@@ -11,26 +11,27 @@ import (
 	"flame/project/children"
 	"flame/project/turns"
 	"flame/project/usage"
+	"flame/transcripts"
 )
 
-// An event is what flame.js sends: which hook of OpenCode ran, and what flame
-// reads of it.
+// An event is a message from flame.js: the name of a hook of OpenCode that ran, and the data of
+// that hook that flame uses.
 type event struct {
 	Name    string        `json:"event"`
 	Session string        `json:"session"`
-	Parent  string        `json:"parent"` // session that started this one
+	Parent  string        `json:"parent"` // session that started this session
 	Plugin  string        `json:"plugin"` // version of flame.js
 	Usage   []answerUsage `json:"usage"`  // of answers that ended since the last event
 
 	Title      string          `json:"title"`
 	Message    string          `json:"message"`
-	Agent      string          `json:"agent"`      // that the user's message addresses
+	Agent      string          `json:"agent"`      // to which the user's message is addressed
 	Permission json.RawMessage `json:"permission"` // of that agent, as configured
 	Text       string          `json:"text"`
 	Tool       string          `json:"tool"`
 	Files      []string        `json:"files"`
-	Call       string          `json:"call"` // id of that of a tool
-	Did        struct {        // what it did to Files
+	Call       string          `json:"call"` // id of the call of the tool
+	Did        struct {        // how the call changed Files
 		Input    json.RawMessage `json:"input"`
 		Metadata json.RawMessage `json:"metadata"`
 	} `json:"did"`
@@ -41,16 +42,16 @@ type event struct {
 	Running  []string `json:"running"`  // children of the session that are still working
 	Sessions []string `json:"sessions"` // that end with the process
 
-	Calls  []judge.Call `json:"calls"`  // of tools in the turn that ended, the last ones
-	Model  string       `json:"model"`  // that the session's agent works with
-	Window int          `json:"window"` // tokens that this model takes
+	Calls  []judge.Call `json:"calls"`  // the last calls of tools in the turn that ended
+	Model  string       `json:"model"`  // of the session's agent
+	Window int          `json:"window"` // tokens that this model accepts
 
 	Compacting bool        `json:"compacting"`
 	Messages   []message   `json:"messages"`
 	Prices     fold.Prices `json:"prices"` // of the model
 	Leads      bool        `json:"leads"`  // a round of tools has to begin with thinking
-	Words      []words     `json:"words"`  // that flame may not know of
-	Tasks      []task      `json:"tasks"`  // likewise
+	Words      []words     `json:"words"`  // prompts that flame may not know
+	Tasks      []task      `json:"tasks"`  // children that flame may not know
 
 	agentID string // of the agent in whose process it happened; empty outside of agents
 }
@@ -64,31 +65,12 @@ func (e event) caller() project.Caller {
 
 // A message is the skeleton of one message of a request.
 type message struct {
-	Name    string      `json:"name"`
-	Role    core.Role   `json:"role"`
-	Time    core.Millis `json:"time"`
-	Edition *int        `json:"edition"` // of the request that it answers, where flame.js knows it
-	Summary bool        `json:"summary"`
-	Open    bool        `json:"open"`
-	Host    bool        `json:"host"` // it is the host that speaks for the user
-	Tail    string      `json:"tail"`
-	Tokens  int         `json:"tokens"`
-	Calls   []call      `json:"calls"` // where answers ask for them
-	Moves   []struct {
-		Kind  fold.Kind `json:"kind"`
-		Frame string    `json:"frame"`
-		First bool      `json:"first"`
-	} `json:"moves"`
+	fold.Message        // flame.js sends these fields by their names
+	Tail         string `json:"tail"`    // the Text
+	Edition      *int   `json:"edition"` // of the request that it answers, if flame.js knows it
 }
 
-// A call is one of a tool that is not flame's, and ended well.
-type call struct {
-	ID     string `json:"id"`
-	Key    string `json:"key"`
-	Tokens int    `json:"tokens"`
-}
-
-// words are a prompt of the user's, as a request shows it.
+// words are a prompt of the user in a request.
 type words struct {
 	Message    string          `json:"message"`
 	Agent      string          `json:"agent"`
@@ -96,7 +78,7 @@ type words struct {
 	Text       string          `json:"text"`
 }
 
-// A task is a child of the session, as a request shows it.
+// A task is a child of the session in a request.
 type task struct {
 	Child  string `json:"child"`
 	Title  string `json:"title"`
@@ -109,7 +91,7 @@ type task struct {
 func (t task) ended() *children.Ended {
 	switch t.State {
 	case "completed":
-		return &children.Ended{Session: t.Child, End: core.ChildCompleted, Last: taskResult(t.Output), HandedOver: t.Output}
+		return &children.Ended{Session: t.Child, End: core.ChildCompleted, Last: transcripts.TaskResult(t.Output), HandedOver: t.Output}
 	case "error":
 		return &children.Ended{Session: t.Child, End: core.ChildFailed, Last: t.Error}
 	case "aborted":
@@ -118,28 +100,20 @@ func (t task) ended() *children.Ended {
 	return nil
 }
 
-// request returns the skeleton of a request in the form that flame processes.
+// request returns the skeleton of a request in flame's form.
 func (e event) request() turns.Request {
 	r := turns.Request{
 		Untold: e.Compacting, Usage: e.usages(), Editions: e.editions(),
 		Terms: fold.Terms{Prices: e.Prices, Leads: e.Leads},
 	}
 	for _, m := range e.Messages {
-		skeleton := fold.Message{
-			Name: m.Name, Role: m.Role, Time: m.Time, Summary: m.Summary, Host: m.Host, Open: m.Open, Text: m.Tail, Tokens: m.Tokens,
-		}
-		for _, move := range m.Moves {
-			skeleton.Moves = append(skeleton.Moves, fold.Move{Kind: move.Kind, Frame: move.Frame, First: move.First})
-		}
-		for _, c := range m.Calls {
-			skeleton.Calls = append(skeleton.Calls, fold.Call(c))
-		}
-		r.History = append(r.History, skeleton)
+		m.Text = m.Tail
+		r.History = append(r.History, m.Message)
 	}
 	return r
 }
 
-// editions returns under which editions answers were made, by their times.
+// editions returns the editions of the requests that led to answers, by the times of the answers.
 func (e event) editions() map[core.Millis]int {
 	known := map[core.Millis]int{}
 	for _, u := range e.Usage {
@@ -155,7 +129,7 @@ func (e event) editions() map[core.Millis]int {
 	return known
 }
 
-// seen returns what the event shows of a turn that ended.
+// seen returns the event's data about the turn that ended.
 func (e event) seen() autonomy.Seen {
 	return autonomy.Seen{Calls: e.Calls, Model: e.Model, Window: e.Window, Whole: true}
 }
@@ -183,19 +157,19 @@ func (e event) usages() (all []usage.Message) {
 	return all
 }
 
-// An answer is what flame.js changes in a hook's output. Its zero value changes
+// An answer has the changes that flame.js makes to a hook's output. Its zero value changes
 // nothing.
 type answer struct {
-	Context []string `json:"context,omitempty"` // for a compaction: added to the host's prompt
-	Prompt  string   `json:"prompt,omitempty"`  // for a compaction: replaces it
+	Context []string `json:"context,omitempty"` // for a compaction: texts to add to the host's prompt
+	Prompt  string   `json:"prompt,omitempty"`  // for a compaction: replaces that prompt
 
-	Edition int      `json:"edition,omitempty"` // by which the answer to the request is to be known
+	Edition int      `json:"edition,omitempty"` // identifies the answer to the request
 	Drop    []string `json:"drop,omitempty"`    // messages to leave out
 	Before  []text   `json:"before,omitempty"`  // texts right before a message
 	After   []text   `json:"after,omitempty"`   // texts right after a message
-	Stale   []string `json:"stale,omitempty"`   // messages that go without their thinking
-	Cuts    []cut    `json:"cuts,omitempty"`    // outputs that a line takes the place of
-	Calls   bool     `json:"calls,omitempty"`   // requests are to tell of calls
+	Stale   []string `json:"stale,omitempty"`   // messages to send without their thinking
+	Cuts    []cut    `json:"cuts,omitempty"`    // outputs to replace by a line
+	Calls   bool     `json:"calls,omitempty"`   // later events should contain calls
 }
 
 type cut struct {

@@ -1,65 +1,61 @@
 // Flame for OpenCode, written by `flame setup`: the MCP server, the slash commands
-// and the hooks. The hooks tell flame of events and carry out its answers; what
-// an event means is decided there. This file has no dependency, prints nothing
-// and never fails its host.
+// and the hooks. The hooks send events to flame and carry out its answers; flame decides
+// what an event means. This file has no dependencies, prints nothing and never fails its
+// host.
 import { spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs"
 import { homedir, tmpdir } from "node:os"
 import { basename, delimiter, join } from "node:path"
 
-// Setup writes a digest in place of it, which tells what OpenCode has loaded.
-const version = "dev"
+// What setup knows, which it writes into this line: a digest as the version, which shows the
+// file that OpenCode has loaded; the names of flame's tools; the slash commands; the set of
+// tools to offer; and the patterns of answers that move between frames. The server offers
+// prompts with the names of the commands; if it answers, OpenCode takes its text instead, so
+// there is one command of each name either way.
+const given = { version: "dev", tools: [], commands: {} }
 
-// The names of flame's tools, which setup writes in place of none.
-const ownTools = []
-
-// How long OpenCode is kept waiting, in ms, and what is kept for a flame that is not
-// there.
+// How long OpenCode waits, in ms, and how much this file keeps while flame does not
+// answer.
 const limits = {
-  answer: 300, // for one answer, or for what a hook needs of flame in all
-  hold: 2_000, // for the end of an earlier call of a tool of flame's
-  silences: 3, // answers in a row that did not come in time, until none is waited for
-  pauses: [0, 0, 1_000, 5_000, 30_000], // before a flame is started, by how many ended since the last answer
+  answer: 300, // for one answer, or for all answers that a hook needs
+  hold: 2_000, // for the end of an earlier call of one of flame's tools
+  silences: 3, // late answers in a row, after which OpenCode no longer waits
+  pauses: [0, 0, 1_000, 5_000, 30_000], // before flame is started again, by the number of starts since the last answer
   open: 10_000, // events without an answer
-  size: 64 << 20, // characters of them in all
+  size: 64 << 20, // characters of all these events
   line: 4 << 20, // characters of an answer
-  words: 4_000, // characters of a prompt or result that a request tells again
-  change: 1 << 20, // characters of what is told of a change of files
-  calls: 20, // of tools that are told of at the end of a turn: the last ones
-  input: 200, // characters of what one asks for: the first ones
-  output: 300, // characters of what it gave: the last ones
+  words: 4_000, // characters of a prompt or result that a request repeats
+  change: 1 << 20, // characters of a change of files
+  calls: 20, // the last calls of tools in a turn
+  input: 200, // the first characters of the input of a call
+  output: 300, // the last characters of the output of a call
 }
 
-// The slash commands, which setup writes in place of none. The server offers prompts
-// of the same names; where it answers, its text is taken instead, so there is one
-// command of each name either way.
-const commands = {}
-
-// program is flame where setup puts it, else on PATH; undefined without one.
+// program returns the path of flame where setup puts it, else on PATH, or undefined.
 const program = () =>
   [join(homedir(), ".local", "bin"), ...(process.env.PATH ?? "").split(delimiter)]
     .map((dir) => join(dir, "flame"))
     .find((file) => existsSync(file))
 
-// within gives what a promise comes to, late if that takes longer than ms.
+// within resolves to the value of a promise, or to late after ms.
 const within = (ms, promise, late) => {
   let timer
   const over = new Promise((resolve) => (timer = setTimeout(resolve, ms, late)))
   return Promise.race([promise, over]).finally(() => clearTimeout(timer))
 }
 
-// A Stream is the flame that takes in a plugin's events, one after the other. It
-// outlives this process, to handle all that it was sent; where it ends before that,
-// another is started and told again what has no answer. Flame knows events that come
-// twice by their numbers.
+// A Stream is the flame process that handles a plugin's events, one after the other. The
+// process outlives this one until it has handled all events. If it ends before that, a
+// Stream starts another one and sends it the events without an answer. By their numbers,
+// flame recognizes events that it receives twice.
 class Stream {
   source = randomUUID()
   told = 0 // number of the last event
   open = new Map() // by number, events without an answer
   size = 0 // of those, in characters
-  sent = 0 // number of the last event that the flame of now was sent
-  full = false // the pipe to it, until it is drained
+  sent = 0 // number of the last event that was sent to the current flame
+  full = false // the pipe to it is full, until it is drained
   starts = 0 // since the last answer
   part = "" // of a line
 
@@ -67,15 +63,15 @@ class Stream {
     this.cwd = cwd
   }
 
-  // tell gives flame's answer to an event: {} for none, and undefined where there will
-  // be none. An event that passes is worth nothing later.
+  // tell resolves to flame's answer to an event: {} for an empty one, and undefined if there
+  // will be no answer. An event that passes is useless later.
   tell(event, { passes = false } = {}) {
     const flame = this.flame ? "" : program()
     if (!this.flame && !flame) return Promise.resolve({})
     if (passes && this.hangs()) return Promise.resolve()
     const n = ++this.told
     const line = JSON.stringify({ n, source: this.source, session: event.session, at: Date.now(), event }) + "\n"
-    if (line.length > limits.size) return Promise.resolve() // flame takes no such event
+    if (line.length > limits.size) return Promise.resolve() // flame accepts no such event
     const told = { line, passes, since: performance.now() }
     told.done = new Promise((answer) => (told.answer = answer))
     this.open.set(n, told)
@@ -86,13 +82,13 @@ class Stream {
     return told.done
   }
 
-  // hangs says whether flame has owed an answer for longer than anybody waits.
+  // hangs reports whether an answer is overdue for longer than OpenCode would wait.
   hangs() {
     const [oldest] = this.open.values()
     return oldest !== undefined && performance.now() - oldest.since > limits.answer * limits.silences
   }
 
-  // shed gives up what is too much to keep: first events that pass, then the oldest.
+  // shed drops events beyond the limits: first events that pass, then the oldest.
   shed() {
     for (const passing of [true, false]) {
       for (const [n, { passes }] of this.open) {
@@ -102,8 +98,8 @@ class Stream {
     }
   }
 
-  // send sends flame what it was not sent yet, no more than it reads: what lies in the
-  // pipe already cannot be given up.
+  // send sends flame the next events, but only as many as it reads: events in the pipe
+  // cannot be dropped any more.
   send() {
     const { stdin } = this.flame
     for (const [n, { line }] of this.open) {
@@ -127,8 +123,8 @@ class Stream {
     told.answer(answer)
   }
 
-  // start starts a flame and tells it all that has no answer. Where several ended
-  // without one, it waits a while.
+  // start starts flame and sends it the events without an answer. After several flames that
+  // ended without an answer, it pauses first.
   start(flame) {
     if (this.flame || this.waits) return
     const pause = limits.pauses[Math.min(this.starts++, limits.pauses.length - 1)]
@@ -137,7 +133,7 @@ class Stream {
       try {
         this.begin(flame)
       } catch {
-        this.flame = undefined // no process can be had; the next event tries again
+        this.flame = undefined // the system starts no process; the next event tries again
       }
     }
     if (!pause) return begin()
@@ -162,8 +158,8 @@ class Stream {
     this.send()
   }
 
-  // ended goes on without the flame that was: what passes has passed, and all else is
-  // told to the next.
+  // ended continues after the end of flame: it drops the events that pass, and sends the
+  // others to the next flame.
   ended() {
     const { stdin, stdout } = this.flame
     this.flame = undefined
@@ -178,33 +174,33 @@ class Stream {
     const lines = (this.part + text).split("\n")
     this.part = lines.pop()
     try {
-      if (this.part.length > limits.line) throw new Error("this is no answer")
+      if (this.part.length > limits.line) throw new Error("this is not an answer")
       for (const { n, answer, late, error } of lines.map((line) => JSON.parse(line))) {
         if (this.open.has(n)) this.starts = 0
         this.close(n, late ? { late } : error ? undefined : Object(answer))
       }
       this.send()
     } catch {
-      this.ended() // it is no flame that speaks
+      this.ended() // the program is not flame
     }
   }
 
-  // idle comes when there is an answer to all that was told.
+  // idle resolves when there is an answer to every event so far.
   idle() {
     return Promise.all([...this.open.values()].map(({ done }) => done))
   }
 
-  // end lets flame go when it has read to the end. What has no answer yet goes into a
-  // file for another one: it might be lost on its way when this process ends.
+  // end closes flame's input. Events without an answer go into a file for another flame: they
+  // could be lost in the pipe when this process ends.
   end() {
     const lines = [...this.open.values()].filter(({ passes }) => !passes).map(({ line }) => line)
     const flame = program()
     try {
       if (lines.length && flame) this.leave(flame, lines)
-    } catch {} // no file, no process: what can be done is done
+    } catch {} // without a file or a process the events are lost
     this.open.clear()
     this.size = 0
-    if (lines.length) this.flame?.stdin.destroy() // what it has not read might keep this process waiting
+    if (lines.length) this.flame?.stdin.destroy() // unread events could keep this process waiting
     else this.flame?.stdin.end()
   }
 
@@ -223,54 +219,53 @@ class Stream {
   }
 }
 
-// What tells most of a call, in the arguments of tools.
+// The arguments of tools that describe a call best.
 const aboutCall = ["command", "filePath", "path", "pattern", "description", "query", "url", "prompt"]
 
-// A Session is what must be known of a conversation while it runs; what is to
-// last, flame keeps.
+// A Session is the state of a running conversation; flame keeps the lasting state.
 class Session {
   parent // id of the session that started it
-  title // that flame was told
+  title // the last title sent to flame
   model // of the user's newest message
   busy = false
-  background = false // a child whose end its parent has not heard of
+  background = false // a child whose end was not reported to its parent
   over = false // deleted
-  compaction // "due" from its announcement, "writing" from its request on
+  compaction // "due" from its announcement on, "writing" from its request on
   said = "" // the agent's newest words in the turn
   failed = "" // why its newest answer did not end by itself: aborted, or the error
-  calls = [] // of tools in the turn, as flame is told of them
-  window // tokens that its model takes
-  usage = [] // of answers of the model that flame was not told of
-  known = new Set() // ids of messages and parts that are dealt with
-  heard = new Set() // of what its requests show, what flame has answered to: prompts and children
+  calls = [] // of tools in the turn, in the form for flame
+  window // tokens that its model accepts
+  usage = [] // of answers of the model that was not sent to flame yet
+  known = new Set() // ids of messages and parts that were handled
+  heard = new Set() // prompts and children in its requests that flame has answered to
   tools = new Map() // ids of a message's tool parts
   children = new Map() // sessions that the tool task started, by its call
-  turn = Promise.resolve() // of the next call of a tool of flame's
-  turns = new Map() // what passes the turn on, by the call that has it
-  edits = {} // of its requests, as flame answered last, and the name of the last message it knew
-  sent // edition of the newest request; -1 where nobody knows
-  editions = new Map() // of the requests that answers belong to, by the answers' ids
+  turn = Promise.resolve() // resolves when the next call of one of flame's tools may begin
+  turns = new Map() // functions that pass the turn on, by the call that has it
+  edits = {} // flame's last answer about its requests, and the last message that flame knew
+  sent // edition of the newest request; -1 if it is unknown
+  editions = new Map() // of the requests that led to answers, by the answers' ids
   sizes = new Map() // of messages, in tokens
-  terms = {} // on which its model works
-  compactionPlaced // called when one stands in the conversation
+  terms = {} // prices and rules of its model
+  compactionPlaced // called when a compaction is in the conversation
 
   constructor(id, ask) {
     Object.assign(this, { id, ask })
   }
 
-  // tell gives flame's answer to an event, undefined where there is none.
+  // tell resolves to flame's answer to an event, or undefined.
   tell(event, fields, how) {
     if (this.over) return Promise.resolve()
     return this.ask({ event, session: this.id, parent: this.parent, ...fields }, how)
   }
 
-  // tellOf is tell for an event that requests show too, by a key.
+  // tellOf is tell for an event that requests show too, and notes by a key that flame answered.
   async tellOf(key, event, fields) {
     if (await this.tell(event, fields)) this.heard.add(key)
   }
 
-  // withUsage tells what answers of the model have cost, too; once more where flame
-  // was silent, as it knows them by their ids.
+  // withUsage also sends the usage of the model's answers. Without an answer from flame, the
+  // next call sends it again: flame knows these answers by their ids.
   async withUsage(tell) {
     const usage = this.usage.splice(0)
     const answer = await tell(usage)
@@ -278,7 +273,7 @@ class Session {
     return answer
   }
 
-  // noteCall keeps a call of a tool until flame is told of the turn.
+  // noteCall keeps a call of a tool until the end of the turn.
   noteCall(tool, args, { ok, exit, output }) {
     const input = aboutCall.map((name) => args?.[name]).find((value) => typeof value === "string" && value) ?? JSON.stringify(args ?? {})
     const call = { tool, input: input.slice(0, limits.input), ok: ok && !exit, output: String(output ?? "").slice(-limits.output) }
@@ -298,9 +293,9 @@ class Session {
 // A Plugin is this file at work in one project.
 class Plugin {
   sessions = new Map()
-  silences = 0 // how often in a row an answer did not come in time
+  silences = 0 // late answers in a row
   server = "flame" // name of flame's MCP server
-  off = false // as the user has switched that server off
+  off = false // the user has switched that server off
 
   constructor({ directory, client } = {}) {
     Object.assign(this, { directory, client, stream: new Stream(directory) })
@@ -311,18 +306,18 @@ class Plugin {
     return this.sessions.get(id)
   }
 
-  // ask gives flame's answer to an event, undefined where there is none.
+  // ask resolves to flame's answer to an event, or undefined.
   async ask(event, how) {
     if (this.off) return {}
     try {
-      const answer = await this.stream.tell({ ...event, plugin: version }, how)
+      const answer = await this.stream.tell({ ...event, plugin: given.version }, how)
       if (answer) this.silences = 0
       return answer
-    } catch {} // nobody waits for most answers, so nobody would catch it
+    } catch {} // for most answers there is no caller that waits and would catch it
   }
 
-  // inTime gives what OpenCode is kept waiting for, undefined where that takes too long.
-  // A flame that has hanged several times is not waited for until it answers.
+  // inTime resolves to the value of a promise that OpenCode waits for, or undefined if that
+  // takes too long. After several late answers OpenCode no longer waits until flame answers.
   async inTime(promise) {
     const late = {}
     const result = await within(this.silences < limits.silences ? limits.answer : 0, promise, late)
@@ -330,24 +325,24 @@ class Plugin {
     this.silences++
   }
 
-  // running gives the sessions below one that are still at work.
+  // running returns the sessions below one that are still at work.
   running(id) {
     const below = (s) => s?.parent && (s.parent === id || below(this.sessions.get(s.parent)))
     return [...this.sessions.values()].filter((s) => (s.busy || s.background) && below(s)).map((s) => s.id)
   }
 
-  // isOurs knows flame's tools by their names in OpenCode, server_tool: all of it must
-  // fit, as another server's name may begin as flame's does.
+  // isOurs recognizes flame's tools by their names in OpenCode, server_tool. It compares the
+  // whole name, as the name of another server may begin like flame's.
   isOurs(tool) {
     const prefix = `${this.server.replace(/[^\w-]/g, "_")}_`
-    return tool.startsWith(prefix) && ownTools.includes(tool.slice(prefix.length))
+    return tool.startsWith(prefix) && given.tools.includes(tool.slice(prefix.length))
   }
 }
 
-// configure adds what the user has not configured: an entry for flame of their
-// own, also one that switches it off, stays as it is. The server inherits the
-// environment, and with it every FLAME_* setting, and the project as its folder. Where
-// the user has not chosen its tools, it offers few: OpenCode sends all with each request.
+// configure adds flame's server unless the user has configured it: the user's own entry for
+// flame, even one that switches it off, stays as it is. The server inherits the environment,
+// with every FLAME_* setting, and the project as its folder. Unless the user has chosen its
+// tools, it offers few: OpenCode sends all of them with each request.
 const configure = (plugin, config) => {
   const servers = Object.entries(config.mcp ?? {})
   const own = servers.find(([name, server]) => name === "flame" || basename(String(server?.command?.[0])) === "flame")
@@ -356,17 +351,17 @@ const configure = (plugin, config) => {
   if (own) plugin.server = own[0]
   plugin.off = own?.[1]?.enabled === false
   if (own ? plugin.off : !flame) return
-  const environment = { FLAME_TOOLS: process.env.FLAME_TOOLS || "lean" }
+  const environment = { FLAME_TOOLS: process.env.FLAME_TOOLS || given.profile }
   if (!own) config.mcp = { ...config.mcp, flame: { type: "local", command: [flame, "serve"], environment } }
-  config.command = { ...commands, ...config.command }
+  config.command = { ...given.commands, ...config.command }
 }
 
-// A background child's end comes to its parent as a message.
+// The message that reports the end of a background child to its parent.
 const childEnded = /^<task id="([^"]+)" state="(completed|error)">/
 
-// agentOf says which of OpenCode's agents a message is for, and what that one may do
-// by the configuration, which holds those of files too. Plugins may have added others
-// to it since it was read.
+// agentOf returns the agent of OpenCode that a message is for, and its permissions in the
+// configuration, which includes agents from files. Other plugins may have added agents since
+// the configuration was read.
 const agentOf = (plugin, { agent }) => {
   const known = plugin.config?.agent?.[agent]
   return { agent, permission: known && (known.permission ?? {}) }
@@ -387,12 +382,12 @@ const prompted = (plugin, { sessionID }, { message, parts }) => {
   if (own) s.tellOf(message.id, "chat.message", { message: message.id, ...agentOf(plugin, message), text: own })
 }
 
-// wordsOf gives what the user has written in a message; empty where that is the host's.
+// wordsOf returns the user's own words in a message; empty for a message of the host.
 const wordsOf = (parts) => parts.filter((part) => part.type === "text" && !part.ignored && !part.synthetic).map((part) => part.text).join("\n")
 
-// stamp says whose call it is, in a child also whose child. The calls of one message
-// come at once; each has its turn when the one before has ended. Flame should know of
-// all that happened before.
+// stamp adds the caller to a call of one of flame's tools, and in a child its parent. The calls
+// of one message begin at the same time; each waits until the one before it has ended, and until
+// flame has handled all earlier events.
 const stamp = async (plugin, { tool, sessionID, callID }, { args }) => {
   if (!plugin.isOurs(tool)) return
   const s = plugin.session(sessionID)
@@ -406,11 +401,11 @@ const stamp = async (plugin, { tool, sessionID, callID }, { args }) => {
   await told
 }
 
-// What flame is told of a tool that ended well: files that it wrote, a child's result.
+// The data for flame of a tool that succeeded: files that it wrote, or a child's result.
 const written = (args, metadata) => ({ files: [args.filePath], ...changed(args, metadata) })
 const patched = (args, metadata) => ({ files: metadata.files.map((file) => file.movePath ?? file.filePath), ...changed(args, metadata) })
 
-// changed is what became of the files, unless that is too long.
+// changed returns the changes of the files, unless they are too long.
 const changed = ({ filePath, content }, { filediff, diff, exists, files, results }) => {
   const patch = filediff?.patch ? { filediff: { patch: filediff.patch } } : files ? { files } : { diff, results }
   const did = { input: { filePath, content }, metadata: { ...patch, exists } }
@@ -428,13 +423,14 @@ const toolEnded = async (plugin, { tool, sessionID, callID, args }, output) => {
   if (!plugin.isOurs(tool)) s.noteCall(tool, args, { ok: true, exit: metadata.exit, output: output?.output })
   if (tool === "task" && metadata.background) plugin.session(metadata.sessionId).background = true
   else if (results[tool] && output) s.tellOf(metadata.sessionId, "tool.after", { tool, call: callID, ...results[tool](args, metadata, output) })
-  if (plugin.isOurs(tool) && tool.endsWith("_flame_summarize") && !args.summary && !args.frameID) await summarize(plugin, s)
+  const [called, given] = tool.endsWith("_flame_more") ? [`_${args.tool}`, args.arguments] : [tool, args]
+  if (plugin.isOurs(tool) && called.endsWith("_flame_summarize") && given && !given.summary && !given.frameID) await summarize(plugin, s)
 }
 
-// summarize has OpenCode compact the conversation before the turn goes on. When
-// it is idle would be too late: "opencode run" ends then. The summary itself cannot
-// be waited for, as it waits for this hook; only that it is next, since a request
-// that overtook it would miss it.
+// summarize has OpenCode compact the conversation before the turn continues. Once the session
+// is idle it would be too late: "opencode run" ends then. This hook cannot wait for the summary,
+// which waits for this hook. It only waits until the summary is next, as a request before it would
+// miss it.
 const summarize = (plugin, s) => {
   const placed = new Promise((resolve) => (s.compactionPlaced = resolve))
   plugin.client.session.summarize({ path: { id: s.id }, body: { ...s.model, auto: true } }).catch(() => {})
@@ -452,7 +448,7 @@ const partUpdated = (plugin, { part }) => {
   if (!s.known.has(part.messageID)) s.tools.set(part.messageID, (s.tools.get(part.messageID) ?? new Set()).add(part.id))
   if (part.tool === "task" && metadata?.sessionId) {
     s.children.set(part.callID, metadata.sessionId)
-    plugin.session(metadata.sessionId).parent ??= s.id // one that goes on was not created
+    plugin.session(metadata.sessionId).parent ??= s.id // a child that resumes was not created
   }
   if (status === "completed" || status === "error") s.passTurn(part.callID)
   if (status !== "error" || !s.isNew(part.id)) return
@@ -461,12 +457,12 @@ const partUpdated = (plugin, { part }) => {
   s.tellOf(child, "tool.failed", { tool: part.tool, child, error, aborted: aborted.test(error) })
 }
 
-// answered keeps what an answer of the model has cost.
+// answered keeps the usage of an answer of the model.
 const answered = (plugin, { info }) => {
   const s = plugin.session(info.sessionID)
   if (info.role !== "assistant" || !info.time.completed || !s.isNew(info.id)) return
   s.failed = !info.error ? "" : info.error.name === "MessageAbortedError" ? "aborted" : String(info.error.data?.message ?? info.error.name)
-  if (info.error?.name === "MessageAbortedError") s.background = false // its parent is not told
+  if (info.error?.name === "MessageAbortedError") s.background = false // OpenCode does not report this end to the parent
   const { input, output, reasoning, cache } = info.tokens
   s.usage.push({
     id: info.id, at: info.time.created, in: input, out: output + reasoning, cacheRead: cache.read, cacheWrite: cache.write,
@@ -475,8 +471,8 @@ const answered = (plugin, { info }) => {
   s.tools.delete(info.id)
 }
 
-// about tells of a session that was made, or whose title changed. One that has
-// none yet is called "New session - " and the time.
+// about reports a new session, or a new title of a session. Without a title, OpenCode calls it
+// "New session - " and the time.
 const about = (event) => (plugin, { info }) => {
   const s = plugin.session(info.id)
   const title = /^(New|Child) session - /.test(info.title) ? undefined : info.title
@@ -486,7 +482,7 @@ const about = (event) => (plugin, { info }) => {
   s.tell(event, { title })
 }
 
-// idle tells of the end of a turn, with what flame may judge it by.
+// idle reports the end of a turn, with the data by which flame judges it.
 const idle = (plugin, { sessionID }) => {
   const s = plugin.session(sessionID)
   const turn = { text: s.said, running: plugin.running(s.id), window: s.window, model: s.model?.modelID, ...(s.calls.length && { calls: s.calls }) }
@@ -495,7 +491,7 @@ const idle = (plugin, { sessionID }) => {
   s.withUsage((usage) => s.tell("session.idle", { ...turn, usage, ...stopped }))
 }
 
-// deleted closes a session: OpenCode tells of its other ends only after that.
+// deleted closes a session: OpenCode sends its other final events only after that.
 const deleted = (plugin, { info }) => {
   const s = plugin.session(info.id)
   s.tell("session.deleted")
@@ -527,7 +523,7 @@ const heard = (plugin, { sessionID, messageID }, { text }) => {
   else s.said = text
 }
 
-// termed keeps what the model's API asks for, and what it asks of a request.
+// termed keeps the prices of the model, and the rules of its API for requests.
 const termed = (plugin, { sessionID, agent, model }, { options }) => {
   if (/^(title|summary|compaction)$/.test(agent?.name ?? agent)) return // they have models of their own
   const { input, cache } = model?.cost ?? {}
@@ -538,13 +534,13 @@ const termed = (plugin, { sessionID, agent, model }, { options }) => {
   }
 }
 
-// attend is called for requests of agents and of compactions, never of titles. A
-// compaction's is the one right after its announcement.
+// attend handles requests of agents and of compactions; OpenCode does not call it for titles.
+// The request of a compaction is the first after its announcement.
 const attend = async (plugin, input, { messages }) => {
   if (!messages.length) return
   const s = plugin.session(messages[0].info.sessionID)
   const { sent } = s
-  s.sent = -1 // where this fails, OpenCode sends the messages as they are
+  s.sent = -1 // if this fails, OpenCode sends the messages as they are
   const history = named(messages.map((message) => unstamped(plugin, message)))
   s.compaction = s.compaction === "due" ? "writing" : undefined
   for (const { info } of history) if (info.role === "assistant" && !s.editions.has(info.id)) s.editions.set(info.id, sent)
@@ -561,12 +557,12 @@ const attend = async (plugin, input, { messages }) => {
     for (const key of [...words.map((w) => w.message), ...tasks.filter((t) => t.state).map((t) => t.child)]) s.heard.add(key)
     return answer
   }
-  await plugin.inTime(s.withUsage(answered)) // else as flame answered before
+  await plugin.inTime(s.withUsage(answered)) // without an answer the last one applies
   messages.splice(0, messages.length, ...edited(s, history))
 }
 
-// named gives messages names that a branch of the conversation has as well: OpenCode
-// copies their times, and gives them new ids.
+// named gives messages names that are the same in a branch of the conversation: OpenCode
+// copies their times and gives them new ids.
 const named = (messages) => {
   const names = new Set()
   return messages.map(({ info, parts }) => {
@@ -577,9 +573,8 @@ const named = (messages) => {
   })
 }
 
-// untold is what flame may not know of a conversation that a request shows: the first
-// and the last prompt of a session of the user's, and the children that the tool task
-// started.
+// untold returns the parts of a conversation that flame may not know: the first and the last
+// prompt of a session of the user, and the children that the tool task started.
 const untold = (plugin, s, messages) => {
   const prompts = s.parent ? [] : messages.filter(({ info, parts }) => info.role === "user" && wordsOf(parts))
   const words = [...new Set([prompts[0], prompts.at(-1)])].filter((message) => message && !s.heard.has(message.info.id))
@@ -590,7 +585,7 @@ const untold = (plugin, s, messages) => {
   }
 }
 
-// taskOf is a child as its parent's request shows it; without a state while it works.
+// taskOf returns a child in a request of its parent; it has no state while it works.
 const taskOf = ({ state: { status, input, metadata, output, error } }) => {
   const task = { child: metadata.sessionId, title: `${input?.description} (@${input?.subagent_type} subagent)` }
   if (status === "completed" && !metadata.background) return { ...task, state: status, output: String(output) }
@@ -598,8 +593,8 @@ const taskOf = ({ state: { status, input, metadata, output, error } }) => {
   return task
 }
 
-// unstamped hides from the model what stamp added: it would learn to write it.
-// The message itself may be the host's own.
+// unstamped returns a message without the arguments that stamp added: the model would learn to
+// write them. It does not change the message, which may be the host's own.
 const unstamped = (plugin, { info, parts }) => {
   const plain = (part) => {
     if (part.type !== "tool" || !plugin.isOurs(part.tool)) return part
@@ -609,8 +604,8 @@ const unstamped = (plugin, { info, parts }) => {
   return { info, parts: parts.map(plain) }
 }
 
-// answeredByUser gives the names of the answers that a user's message follows: their
-// words may be quoted.
+// answeredByUser returns the names of the answers before a message of the user: flame may quote
+// their words.
 const answeredByUser = (history) => {
   const names = new Set()
   let last
@@ -621,10 +616,11 @@ const answeredByUser = (history) => {
   return names
 }
 
-// skeleton is what flame must know of a message to decide how it is sent.
+// skeleton returns the data of a message by which flame decides how to send it.
 const skeleton = (plugin, s, { name, info, parts }, quoted) => {
   const tools = parts.filter((part) => part.type === "tool")
   const texts = quoted ? parts.filter((part) => part.type === "text") : []
+  const goesOn = tools.length > 1 && tools.some(({ tool }) => plugin.isOurs(tool) && /_flame_pop$/.test(tool))
   return {
     name, role: info.role, time: info.time.created, edition: s.editions.get(info.id), summary: info.summary === true,
     open: !info.time.completed && tools.some(({ state }) => state.status !== "completed" && state.status !== "error"),
@@ -632,19 +628,19 @@ const skeleton = (plugin, s, { name, info, parts }, quoted) => {
     moves: tools.flatMap((part, i) => (part.state.status === "completed" && plugin.isOurs(part.tool) ? moves(part, i === 0) : [])),
     tail: texts.map((part) => part.text).join("\n").slice(-500).replace(/^[\udc00-\udfff]/, ""),
     tokens: tokens(s, info, parts),
-    ...(s.edits.calls && { calls: tools.filter(({ tool, state }) => state.status === "completed" && !plugin.isOurs(tool)).map(called) }),
+    ...((s.edits.calls || goesOn) && { calls: tools.filter(({ tool, state }) => state.status === "completed" && !plugin.isOurs(tool)).map(called) }),
   }
 }
 
-// called is a call whose output may be cut: its key tells what it asks for. The same file
-// may be read again by another range.
+// called returns a call whose output may be cut. Its key contains the whole input, as the same
+// file may be read again in another range.
 const called = ({ callID, tool, state: { input, output } }) => {
   const { description, ...asked } = input ?? {}
   const key = `${tool} ${JSON.stringify(asked)}`
   return { id: callID, key: tool === "task" ? "" : key.length > limits.words ? callID : key, tokens: Math.ceil(String(output).length / 4) }
 }
 
-// tokens estimates the size of a message; once, if nothing is added to it any more.
+// tokens estimates the size of a message, only once after the message is complete.
 const tokens = (s, info, parts) => {
   const length = ({ type, text = "", state }) => (type === "reasoning" ? 0 : text.length) + (state ? JSON.stringify(state.input ?? "").length + String(state.output ?? state.error).length : 0)
   const size = s.sizes.get(info.id) ?? Math.ceil(parts.reduce((sum, part) => sum + length(part), 0) / 4)
@@ -652,26 +648,28 @@ const tokens = (s, info, parts) => {
   return size
 }
 
-// moves gives the ways that a call of flame's led, and the frames: the one with which its
-// result begins, and the one that a pop went on with. A pop that waits for a summary has
-// left nothing yet.
+// moves returns the frames that a call of flame's tools entered and left: the frame at the
+// beginning of its result, and the next frame after a pop. A pop that waits for a summary has
+// not left its frame yet.
 const moves = ({ tool, state: { output } }, first) => {
   const [, way] = /_flame_(push|activate|pop)$/.exec(tool) ?? []
-  const [, frame] = way === "pop" ? /^(\S+) is (?:completed|failed|blocked)\b/.exec(output) ?? [] : /^(?:Started )?(\S+) /.exec(output) ?? []
-  if (!way || !frame) return []
-  const [, next] = (way === "pop" && /^(?:Started|Activated) (\S+) /m.exec(output)) || []
+  if (!way) return []
+  const found = (pattern, flags) => new RegExp(pattern, flags).exec(output)?.[1]
+  const frame = found(way === "pop" ? given.moves.ends : given.moves.starts)
+  if (!frame) return []
+  const next = way === "pop" && found(given.moves.goesOn, "m")
   return [{ kind: way === "pop" ? "leave" : "enter", frame, first }, ...(next ? [{ kind: "enter", frame: next }] : [])]
 }
 
-// edited gives the messages as flame would have them sent. To the model, what it
-// adds is said by the user.
+// edited returns the messages after flame's edits. The model reads added texts as words of the
+// user.
 const edited = (s, history) => {
   const { edition = 0, drop = [], before = [], after = [], stale = [], cuts = [], last } = s.edits
   const known = history.findIndex(({ name }) => name === last)
-  const isNew = (i) => last && i > known && s.editions.get(history[i].info.id) !== edition // to flame, and made otherwise
+  const isNew = (i) => last && i > known && s.editions.get(history[i].info.id) !== edition // to flame, and from another edition
   const [dropped, past, lines] = [new Set(drop), new Set(stale), new Map(cuts.map(({ message, call, text }) => [message + call, text]))]
   const reminded = remindedOf(history)
-  s.sent = last && known < 0 ? -1 : edition // where it was cut short, some of it may hold no more
+  s.sent = last && known < 0 ? -1 : edition // if messages were removed, some edits may no longer apply
   let user
   return history.flatMap((message, i) => {
     const { name, info } = message
@@ -685,17 +683,17 @@ const edited = (s, history) => {
       user = info
       return [{ info, parts: [...ahead, ...message.parts, ...behind] }]
     }
-    if (isNew(i)) s.sent = -1 // as far as flame is concerned
+    if (isNew(i)) s.sent = -1 // flame does not know this answer
     const isStale = !s.terms.leads && (past.has(name) || reminded.has(name) || isNew(i))
     const fresh = isStale ? unthought(message.parts) : message.parts
-    const parts = lines.size ? fresh.map((part) => cut(part, lines.get(name + part.callID))) : fresh
+    const parts = lines.size ? fresh.map((part) => cut(part, lines.get(name + part.callID))).filter(Boolean) : fresh
     return [...apart(ahead, ""), ...(parts.length ? [{ info, parts }] : []), ...apart(behind, "after_")]
   })
 }
 
-// remindedOf gives the names of the answers that were made behind a reminder of the
-// host's, which it has taken away since: it puts those of its agent plan, and of the
-// change to build, into the newest message of the user's alone.
+// remindedOf returns the names of the answers that followed a reminder of the host, which has
+// removed it since: it puts the reminders of its agent plan, and of the change to build, only
+// into the newest message of the user.
 const remindedOf = (history) => {
   const newest = history.findLastIndex(({ info }) => info.role === "user")
   const names = new Set()
@@ -708,21 +706,23 @@ const remindedOf = (history) => {
   return names
 }
 
-// cut is a part with a line in the place of its output, if there is one.
+// cut returns a part with its output replaced by a line, if there is such a line, and nothing if the
+// line is empty.
 const cut = (part, line) => {
+  if (line === "") return
   if (line === undefined || part.type !== "tool" || part.state.status !== "completed") return part
   const { attachments, ...state } = part.state
   return { ...part, state: { ...state, output: line } }
 }
 
-// unthought is an answer without the thinking that is bound to its past; nothing, if
-// there is no more to it.
+// unthought returns an answer without the thinking that depends on earlier messages; nothing if
+// the answer has no other content.
 const unthought = (parts) => {
   const left = parts.filter((part) => part.type !== "reasoning" || !part.metadata?.anthropic)
   return left.some((part) => part.type === "tool" || part.type === "reasoning" || part.text) ? left : []
 }
 
-// disposed is the end of the process, and so of all its sessions.
+// disposed handles the end of the process, which ends all its sessions.
 const disposed = async (plugin) => {
   const sessions = [...plugin.sessions.values()].filter((s) => !s.over)
   if (sessions.length) plugin.ask({ event: "dispose", sessions: sessions.map((s) => s.id) })
@@ -730,7 +730,7 @@ const disposed = async (plugin) => {
   plugin.stream.end()
 }
 
-// hooks are all that flame listens to, beside the configuration.
+// hooks are the hooks of OpenCode that flame uses, besides config.
 const hooks = {
   event: (plugin, { event }) => events[event.type]?.(plugin, event.properties),
   "chat.message": prompted,
@@ -743,15 +743,15 @@ const hooks = {
   dispose: disposed,
 }
 
-// OpenCode loads this file of the user's and that of the project; for each folder
-// the one that it loaded last acts.
+// OpenCode loads both the user's and the project's copy of this file; for each folder only the
+// copy that it loaded last acts.
 const acting = (globalThis[Symbol.for("flame.opencode")] ??= new Map())
 
 export const Flame = async (input) => {
   const plugin = new Plugin(input)
   acting.get(plugin.directory)?.stream.end()
   acting.set(plugin.directory, plugin)
-  // A fault of ours must not reach the host: a hook that throws ends its turn.
+  // An error of flame's must not reach the host: a hook that throws ends the turn.
   const guarded = (name, hook) => async (...args) => {
     try {
       if (name === "config" || acting.get(plugin.directory) === plugin) await hook(plugin, ...args)

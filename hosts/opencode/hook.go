@@ -5,15 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
-	"strings"
-	"sync"
 
 	"github.com/samber/lo"
 
 	"flame/core"
-	"flame/core/compaction"
+	"flame/core/digest"
 	"flame/core/fold"
 	"flame/core/op"
 	"flame/hosts"
@@ -35,24 +32,24 @@ type row struct {
 
 // rows lists all events that flame.js sends.
 var rows = []row{
-	{"session.created", (*exchange).sessionStarted, "Gives a subagent's session a frame below that of the session that started it."},
-	{"session.updated", (*exchange).sessionStarted, "Names the root frame by the session's title, if no prompt has named it."},
-	{"chat.message", (*exchange).prompted, "Names the session's root frame by the first prompt; evaluates whether a new frame is due."},
+	{"session.created", (*exchange).sessionStarted, "Creates a frame for a subagent's session, below the frame of the session that started it."},
+	{"session.updated", (*exchange).sessionStarted, "Names the root frame after the session's title, if no prompt has named it."},
+	{"chat.message", (*exchange).prompted, "Names the session's root frame after the first prompt; evaluates whether a new frame is due."},
 	{
 		"messages.transform", (*exchange).attended,
-		"Before each request to the model: leaves out what was done in finished frames, and adds behind the newest prompt the context or what has changed since.",
+		"Before each request to the model: leaves out the work of finished frames, and adds the context, or its changes, after the newest prompt.",
 	},
 	{
 		"tool.after", (*exchange).toolEnded,
-		"Completes the frame of a subagent with its result as summary; records written files as artifacts, and what was changed in them.",
+		"Completes the frame of a subagent, with its result as the summary; records written files as artifacts, with the changes in them.",
 	},
 	{"tool.failed", (*exchange).toolFailed, "Ends the frame of a subagent that failed or was aborted; counts failures, for suggestions."},
 	{"session.idle", (*exchange).turnEnded, "Records that the session waits and what its answers cost; evaluates whether the frame should end."},
 	{"session.compacting", (*exchange).compacting, "Adds what the frame needs to the instructions for the summary."},
 	{"text.complete", (*exchange).summarized, "Stores the summary in the frame, and ends a frame whose pop waited for it."},
 	{"session.compacted", (*exchange).compacted, "Ends a frame whose pop waited for a summary that did not come."},
-	{"session.deleted", (*exchange).sessionEnded, "Ends the session, and its root frame if nothing is left to do below that."},
-	{"dispose", (*exchange).disposed, "Ends the sessions of this process likewise."},
+	{"session.deleted", (*exchange).sessionEnded, "Ends the session, and its root frame if no work is left below it."},
+	{"dispose", (*exchange).disposed, "Ends all sessions of this process in the same way."},
 }
 
 // Events says what flame does with each event of OpenCode.
@@ -86,7 +83,7 @@ func Hook(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", e.Name, err) // the answer would tell of what is not kept
+		return nil, fmt.Errorf("%s: %w", e.Name, err) // the answer would report what was not stored
 	}
 	if said.empty() {
 		return nil, nil
@@ -168,7 +165,7 @@ func (x *exchange) turnEnded() error {
 func (x *exchange) toolEnded() error {
 	if x.Child != "" {
 		return children.End(x.ctx, x.p, x.caller(), children.Ended{
-			Session: x.Child, End: core.ChildCompleted, Last: taskResult(x.Output), HandedOver: x.Output,
+			Session: x.Child, End: core.ChildCompleted, Last: transcripts.TaskResult(x.Output), HandedOver: x.Output,
 		})
 	}
 	if len(x.Files) == 0 {
@@ -178,16 +175,6 @@ func (x *exchange) toolEnded() error {
 		return err
 	}
 	return files.Note(x.ctx, x.p, x.caller(), files.Call{ID: x.Call, Files: transcripts.OpenCodeFiles(x.Tool, x.Did.Input, x.Did.Metadata)})
-}
-
-// resultOf finds a child's words in its task's answer.
-var resultOf = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)<task_result>\n?(.*?)\n?</task_result>`) })
-
-func taskResult(output string) string {
-	if found := resultOf().FindStringSubmatch(output); found != nil {
-		return strings.TrimSpace(found[1])
-	}
-	return strings.TrimSpace(output)
 }
 
 func (x *exchange) toolFailed() error {
@@ -230,7 +217,7 @@ func (x *exchange) compacting() error {
 	switch {
 	case errors.Is(err, core.ErrNotFound):
 		return nil
-	case kind == compaction.Overflow:
+	case kind == digest.Overflow:
 		x.answer.Context = []string{prompt}
 	default:
 		x.answer.Prompt = prompt

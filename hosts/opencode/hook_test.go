@@ -20,12 +20,12 @@ import (
 	"flame/project"
 	"flame/project/briefing"
 	"flame/project/files"
-	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/sweep"
 	"flame/project/view"
 	"flame/store"
-	"flame/store/storetest"
+	"flame/tests/projecttest"
+	"flame/tests/storetest"
 )
 
 // A plugin plays flame.js on a project with a real store.
@@ -134,7 +134,7 @@ func TestNoEventIsTooStrange(t *testing.T) {
 		_, err := l.raw(event)
 		require.Error(t, err, name)
 	}
-	assert.NoDirExists(t, filepath.Join(l.dir, ".flame"), "none of it makes data")
+	assert.NoDirExists(t, filepath.Join(l.dir, ".flame"), "no event creates data")
 }
 
 func TestPromptsAndTitlesNameTheRoot(t *testing.T) {
@@ -159,7 +159,7 @@ func TestADelegationNamesTheRoot(t *testing.T) {
 	assert.Equal(t, "in_progress write the \"parser\"\n", l.tree())
 }
 
-func TestChildrenEndInTheirWays(t *testing.T) {
+func TestTheEndsOfChildren(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ event, fields, want string }{
 		"with a result": {
@@ -218,7 +218,7 @@ func TestARequestIsFoldedAndToldTheNews(t *testing.T) {
 	told := l.tell("messages.transform", strings.ReplaceAll(request, "%id", frame.ID))
 	require.NoError(t, json.Unmarshal([]byte(told), &answer))
 	assert.Equal(t, []string{"a1", "a2"}, answer.Drop)
-	assert.Equal(t, []string{"a3", "a4"}, answer.Stale, "they were made with all of it before them")
+	assert.Equal(t, []string{"a3", "a4"}, answer.Stale, "these answers followed the whole past")
 	assert.Positive(t, answer.Edition)
 	require.Len(t, answer.Before, 1)
 	assert.Equal(t, "m2", answer.Before[0].Message, "what the user said in it stays, and is marked")
@@ -228,7 +228,7 @@ func TestARequestIsFoldedAndToldTheNews(t *testing.T) {
 	assert.Equal(t, told, l.tell("messages.transform", strings.ReplaceAll(request, "%id", frame.ID)), "the same bytes again")
 }
 
-func TestACompactionIsAskedForAndCaught(t *testing.T) {
+func TestACompactionIsRequestedAndItsSummaryStored(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		mark    func(l *plugin)
@@ -274,7 +274,7 @@ func (l *plugin) popLater() {
 	require.NoError(l.t, err)
 }
 
-func TestNothingIsAskedOfACompactionThatNobodyKnows(t *testing.T) {
+func TestAnUnknownCompactionIsNotChanged(t *testing.T) {
 	t.Parallel()
 	l := newPlugin(t)
 	assert.Empty(t, l.tell("session.compacting", ""))
@@ -317,7 +317,7 @@ func TestADeletedSessionsWorkStays(t *testing.T) {
 	assert.Equal(t, "blocked Main work: (its session ended before the work was done)\n", l.tree())
 	b, err := briefing.Begin(context.Background(), l.p, project.Caller{Session: "other", Host: opencode.Name}, 0)
 	require.NoError(t, err)
-	assert.Contains(t, b.Text, "Main work", "others may take it up")
+	assert.Contains(t, b.Text, "Main work", "other sessions may resume it")
 }
 
 func TestHooksThatAreOffDoNothing(t *testing.T) {
@@ -330,7 +330,7 @@ func TestHooksThatAreOffDoNothing(t *testing.T) {
 	assert.Empty(t, l.tree())
 }
 
-func TestARequestMakesUpForWhatWasNotTold(t *testing.T) {
+func TestARequestRecoversMissedEvents(t *testing.T) {
 	t.Parallel()
 	const words = `"messages": [{"id": "m1", "role": "user", "time": 1}, {"id": "m2", "role": "user", "time": 4}],
 		"words": [{"message": "m1", "text": "Main work"}, {"message": "m2", "text": "and more"}], "tasks": [%s]`

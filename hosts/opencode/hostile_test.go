@@ -114,14 +114,14 @@ func TestSetupWritesAndDeletesNothingOutsideOfTheProject(t *testing.T) {
 			require.NoError(t, err)
 			assert.Len(t, entries, 1)
 			steps, err = s.Install(t.Context(), hosts.User)
-			require.NoError(t, err, "the user's own is another matter")
+			require.NoError(t, err, "links in the user's own folder are allowed")
 			assert.NotEmpty(t, steps)
 		})
 	}
 }
 
 // What OpenCode asks about unless it is told otherwise, no list of tools allows.
-func TestToolsThatAreNoneAllowNothing(t *testing.T) {
+func TestInvalidToolsAllowNothing(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	tools := []string{"read", "external_directory", "doom_loop"}

@@ -14,21 +14,6 @@ import (
 // lives in the process and affects no other.
 const agentName = "flame-agent"
 
-// NewSession returns "": the client makes its own ids.
-func (h Client) NewSession() string { return "" }
-
-// Talk opens the client on a session.
-func (h Client) Talk(session string) ([]string, error) {
-	program, err := facts().Find(h.Machine)
-	if err != nil {
-		return nil, err
-	}
-	return []string{program, "--session", session}, nil
-}
-
-// Resumes reports whether session is the id of a session: subagents have sessions too.
-func (h Client) Resumes(session string) bool { return strings.HasPrefix(session, "ses_") }
-
 // Launch returns the command for a child: run, which never prompts and refuses
 // what would need a prompt. Its configuration adds an agent to the user's own;
 // it only takes tools and permissions away (spec: agents §2).
@@ -123,8 +108,8 @@ func (h Client) permissions(c hosts.Child) (rules permissions, err error) {
 }
 
 // within returns the tools that a child is limited to. A child from another
-// host never gets everything OpenCode has: nobody here asks for what that host
-// asked its user for, such as tools of MCP servers.
+// host never gets all tools of OpenCode: here no host asks the user before the
+// use of tools such as those of MCP servers.
 func within(c hosts.Child) (allowed []string, limited bool) {
 	if c.Tools.Limited || !strict(c) {
 		return c.Tools.Allowed, c.Tools.Limited

@@ -119,5 +119,5 @@ func TestNothingIsPutInThePlaceOfWordsInAChildsConfiguration(t *testing.T) {
 		assert.Equal(t, prompt, agent.Prompt)
 	}
 	assert.NotEmpty(t, config.Agent)
-	assert.Contains(t, launch.Env, "OPENCODE_DISABLE_PROJECT_CONFIG=1", "what a repository of another machine configures does not count")
+	assert.Contains(t, launch.Env, "OPENCODE_DISABLE_PROJECT_CONFIG=1", "settings of a repository of another machine do not count")
 }

@@ -4,6 +4,7 @@
 package opencode
 
 import (
+	"context"
 	"path/filepath"
 	"strings"
 
@@ -23,6 +24,7 @@ func facts() hosts.Host {
 		Name: Name, Title: "OpenCode", Program: Program,
 		Adds:      "one JavaScript file",
 		ByHand:    `"mcp": {"flame": {"type": "local", "command": ["flame", "serve"]}}   in opencode.json`,
+		Inside:    "OPENCODE",
 		Variables: []string{"OPENCODE", "OPENCODE_PID", "OPENCODE_CONFIG_CONTENT", "AGENT"},
 		Settings:  []string{"opencode.json", "opencode.jsonc", ".opencode"},
 		Takes:     func(model string) bool { return strings.Contains(model, "/") },
@@ -33,11 +35,20 @@ func facts() hosts.Host {
 		},
 		Keys: ownKeys, Shared: true, Rules: []string{"external_directory", "doom_loop"},
 		Definitions: definitions,
+		Resumes:     func(session string) bool { return strings.HasPrefix(session, "ses_") }, // subagents have sessions too
+		Talk:        []string{"--session"},
 		Prints:      transcripts.OpenCodeRun,
 		Logs:        transcripts.Formats{transcripts.OpenCodeRun, transcripts.OpenCodeExport, transcripts.OpenCodeStore},
-		Store:       func(m hosts.Machine) string { return filepath.Join(m.DataHome(), "opencode", "opencode.db") },
+		Store:       store,
+		Newest: func(ctx context.Context, m hosts.Machine) (hosts.Past, error) {
+			session, at, err := transcripts.OpenCodeNewest(ctx, store(m), m.ProjectDir)
+			return hosts.Past{Path: store(m), Session: session, At: at}, err
+		},
 	}
 }
+
+// store returns the database in which OpenCode keeps all sessions.
+func store(m hosts.Machine) string { return filepath.Join(m.DataHome(), "opencode", "opencode.db") }
 
 // ownKeys are the keys of a definition that only OpenCode understands.
 var ownKeys = []hosts.Key{

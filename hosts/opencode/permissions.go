@@ -81,8 +81,8 @@ func narrowed(users json.RawMessage, rules []string) json.RawMessage {
 	return raw
 }
 
-// exactly returns the effect of the entry with this name, and denies if there
-// is none.
+// exactly returns the effect of the entry with this name; without such an entry
+// it denies.
 func (p permissions) exactly(name string) json.RawMessage {
 	for _, known := range slices.Backward(p) {
 		if known.tool == name {

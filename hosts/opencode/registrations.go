@@ -1,11 +1,14 @@
 package opencode
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"sync"
 
 	"flame/hosts"
 )
@@ -39,7 +42,7 @@ type config struct {
 }
 
 // configs returns the existing files that OpenCode merges for a session in the
-// project's folder, in its order. One that cannot be read is an error: OpenCode
+// project's folder, in its order. An unreadable file is an error: OpenCode
 // itself may act on it.
 func (h Client) configs() (all []config, err error) {
 	own, projects := h.Machine.Files(hosts.User), h.Machine.Files(hosts.Project)
@@ -102,4 +105,29 @@ func flameServers(config []byte) ([]string, error) {
 		}
 	}
 	return names, nil
+}
+
+// comment matches a comment or a string: what looks like a comment in a string
+// is text.
+var comment = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/`) })
+
+// trailing matches a comma before the end of a list or object, or a string.
+var trailing = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)"(?:\\.|[^"\\])*"|,\s*[}\]]`) })
+
+// standardize turns JSON with comments and trailing commas, as OpenCode reads
+// it, into JSON.
+func standardize(jsonc []byte) []byte {
+	plain := comment().ReplaceAllFunc(jsonc, func(found []byte) []byte {
+		if found[0] == '/' {
+			return []byte(" ")
+		}
+		return found
+	})
+	plain = trailing().ReplaceAllFunc(plain, func(found []byte) []byte {
+		if found[0] == ',' {
+			return found[1:]
+		}
+		return found
+	})
+	return bytes.TrimSpace(plain)
 }

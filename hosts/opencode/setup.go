@@ -7,7 +7,6 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"path/filepath"
@@ -20,17 +19,20 @@ import (
 //go:embed flame.js
 var source []byte
 
-// The plugin's placeholders in the repository for its version, the names of
-// flame's tools and the slash commands.
-const (
-	unversioned     = `const version = "dev"`
-	withoutOwn      = `const ownTools = []`
-	withoutCommands = `const commands = {}`
-)
+// placeholder is the line of flame.js in the repository that setup replaces by what it knows.
+const placeholder = `const given = { version: "dev", tools: [], commands: {} }`
 
-// profile is what the server is asked to offer (FLAME_TOOLS) unless the user chose:
-// OpenCode cannot defer tools, so it sends all of them with each request. The plugin
-// names it too.
+// given is what setup tells flame.js.
+type given struct {
+	Version  string                  `json:"version"`
+	Tools    []string                `json:"tools"` // names of flame's
+	Commands map[string]slashCommand `json:"commands"`
+	Profile  string                  `json:"profile"`
+	Moves    op.MovePatterns         `json:"moves"`
+}
+
+// profile is the set of tools that the server offers (FLAME_TOOLS) unless the user chose one:
+// OpenCode cannot defer tools, so it sends all of them with each request.
 const profile = "lean"
 
 // A slashCommand is a slash command in OpenCode's configuration.
@@ -51,16 +53,19 @@ func slashCommands() map[string]slashCommand {
 // plugin returns flame.js as installed, and its version: a digest, which shows
 // the content that OpenCode has loaded.
 func (h Client) plugin() (content []byte, version string) {
-	names, err := json.Marshal(h.OwnTools())
-	commands, failed := json.Marshal(slashCommands())
-	if err := errors.Join(err, failed); err != nil {
+	g := given{Tools: h.OwnTools(), Commands: slashCommands(), Profile: profile, Moves: op.PatternsOfMoves()}
+	digest := sha256.Sum256(g.written())
+	g.Version = hex.EncodeToString(digest[:6])
+	return g.written(), g.Version
+}
+
+// written returns flame.js with what setup knows.
+func (g given) written() []byte {
+	known, err := json.Marshal(g)
+	if err != nil {
 		panic(err) // strings can always be encoded
 	}
-	content = bytes.Replace(source, []byte(withoutOwn), fmt.Appendf(nil, "const ownTools = %s", names), 1)
-	content = bytes.Replace(content, []byte(withoutCommands), fmt.Appendf(nil, "const commands = %s", commands), 1)
-	digest := sha256.Sum256(content)
-	version = hex.EncodeToString(digest[:6])
-	return bytes.Replace(content, []byte(unversioned), fmt.Appendf(nil, "const version = %q", version), 1), version
+	return bytes.Replace(source, []byte(placeholder), fmt.Appendf(nil, "const given = %s", known), 1)
 }
 
 // ours begins every flame.js that a setup wrote, of any version.

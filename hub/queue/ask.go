@@ -12,8 +12,8 @@ import (
 	"flame/hub"
 )
 
-// Put has a job wait for a worker. To put the same id again is no error and changes nothing;
-// so a job is put until there is no error, and again when Follow says that it is not found.
+// Put has a job wait for a worker. Putting the same id again is no error and changes nothing.
+// The caller repeats Put until it returns nil, and again after Follow has not found the job.
 func (q *Queue) Put(ctx context.Context, j Job) error {
 	j.Asker = q.conn.Link().Machine
 	text, err := j.text()
@@ -23,17 +23,18 @@ func (q *Queue) Put(ctx context.Context, j Job) error {
 	if waits, err := q.record(ctx, j); !waits || err != nil {
 		return err
 	}
-	ctx, stop := q.conn.Call(ctx, callTime)
-	defer stop()
-	_, err = q.conn.JetStream().Publish(ctx, q.subject(j.Queue, j.ID), text, jetstream.WithExpectLastSequencePerSubject(0))
+	err = q.ask(ctx, func(ctx context.Context) error {
+		_, err := q.conn.JetStream().Publish(ctx, q.subject(j.Queue, j.ID), text, jetstream.WithExpectLastSequencePerSubject(0))
+		return err
+	})
 	if hub.IsMismatch(err) {
-		return nil // it waits already
+		return nil // the job is waiting already
 	}
-	return q.conn.Told(err)
+	return err
 }
 
-// record writes that a job waits, unless there is a record of it. It returns whether the job
-// is to wait.
+// record writes the record of a waiting job, unless the job has a record. It reports whether the
+// job is waiting.
 func (q *Queue) record(ctx context.Context, j Job) (waits bool, err error) {
 	run, revision := Run{Job: j.ID, State: Queued, Queue: j.Queue, Asker: j.Asker, Retries: j.Retries}, uint64(0)
 	for range tries {
@@ -42,38 +43,30 @@ func (q *Queue) record(ctx context.Context, j Job) (waits bool, err error) {
 		}
 		is, at, err := q.find(ctx, j.ID)
 		if is.State != "" || err != nil {
-			return is.State == Queued && is.Queue == j.Queue, damaged(j.ID, err)
+			return is.State == Queued && is.Queue == j.Queue, err
 		}
 		revision = at
 	}
 	return false, busy(j.ID)
 }
 
-// damaged returns the error of a record as people should read it.
-func damaged(id string, err error) error {
-	if errors.Is(err, errDamaged) {
-		return core.Invalidf("the hub's record of job %s was not written by flame", id)
-	}
-	return err
-}
-
-// busy is the error of a record that others write again and again.
+// busy is the error for a record that other machines keep changing.
 func busy(id string) error {
-	return core.Unavailablef(nil, "the hub's record of job %s changes all the time", id).WithHint("try again")
+	return core.Unavailablef(nil, "the hub's record of job %s keeps changing", id).WithHint("try again")
 }
 
-// Find returns what is known of a job; false if nothing is.
+// Find returns the record of a job, and whether there is one.
 func (q *Queue) Find(ctx context.Context, id string) (Run, bool, error) {
 	if err := checkID(id); err != nil {
 		return Run{}, false, err
 	}
 	run, _, err := q.find(ctx, id)
-	return run, run.State != "" || errors.Is(err, errDamaged), damaged(id, err)
+	return run, run.State != "" || errors.Is(err, errDamaged), err
 }
 
-// Order tells whoever runs a job what is wanted of it. A job that is cancelled before
-// anybody began it ends at once. The order of a job that has ended has no effect; that of
-// one that the hub does not know is core.ErrNotFound.
+// Order gives the worker of a job an order. Cancelling a job that no worker has started ends
+// it at once. An order for a job that has ended has no effect. If the hub does not know the job,
+// the error is core.ErrNotFound.
 func (q *Queue) Order(ctx context.Context, id string, o Order) error {
 	run, known, err := q.Find(ctx, id)
 	if err != nil {
@@ -90,15 +83,17 @@ func (q *Queue) Order(ctx context.Context, id string, o Order) error {
 	if err != nil {
 		return err
 	}
-	call, stop := q.conn.Call(ctx, callTime)
-	defer stop()
-	if _, err := q.orders.Put(call, id, text); err != nil {
-		return q.conn.Told(err)
+	err = q.ask(ctx, func(ctx context.Context) error {
+		_, err := q.orders.Put(ctx, id, text)
+		return err
+	})
+	if err != nil {
+		return err
 	}
-	for range tries { // who claims it from now on reads the order
+	for range tries { // a worker that claims the job from now on reads the order
 		run, revision, err := q.find(ctx, id)
 		if err != nil || !o.Cancel || run.State != Queued {
-			return damaged(id, err)
+			return err
 		}
 		run.State, run.Reason = Ended, o.cancelled()
 		if _, err = q.write(ctx, run, revision); err == nil {
@@ -112,10 +107,10 @@ func (q *Queue) Order(ctx context.Context, id string, o Order) error {
 	return busy(id)
 }
 
-// Follow calls see with the state that a job has and with each that it gets, until one is
-// final, see returns an error, or ctx ends. Of states that follow each other fast, some may
-// be left out. A job that the hub does not know, or no longer, is core.ErrNotFound: put it
-// again. A job whose worker is gone, and that may not be tried again, is made lost.
+// Follow calls see with the current state of a job and with each later state, until a state is
+// final, see returns an error, or ctx ends. It may skip states in quick succession. If the hub does
+// not know the job, or has lost it, the error is core.ErrNotFound: put it again. If the worker of
+// a job is gone and no retries are left, Follow marks the job as lost.
 func (q *Queue) Follow(ctx context.Context, id string, see func(Run) error) error {
 	if err := checkID(id); err != nil {
 		return err
@@ -133,17 +128,17 @@ func (q *Queue) Follow(ctx context.Context, id string, see func(Run) error) erro
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-q.conn.Gone():
-			return q.gone()
+			return hub.ErrGone
 		case e, open := <-w.Updates():
 			switch {
 			case !open:
-				return q.gone()
+				return hub.ErrGone
 			case e != nil && e.Operation() != jetstream.KeyValuePut:
 				err = f.unknown()
 			case e != nil:
 				run, wrong := runOf(e.Value(), id)
 				done, err = f.take(run, e.Revision(), wrong)
-			case f.revision == 0: // that was all that there is
+			case f.revision == 0: // the watch has delivered all values
 				err = f.unknown()
 			}
 		case <-look.C:
@@ -160,19 +155,19 @@ type follower struct {
 	see      func(Run) error
 	run      Run
 	revision uint64
-	moved    time.Time // when the record changed last, by the clock of this machine, or it could not be seen whether it does
-	looked   time.Time // when it was looked at last
-	heard    bool      // the record changed since it was first seen: whoever runs the job has come back too, if the hub was away
+	moved    time.Time // when the record last changed, or this machine last could not see changes, by its own clock
+	looked   time.Time // when look last ran
+	heard    bool      // the record has changed since it was first seen: if the hub was away, the worker is back too
 }
 
-// take takes a record in; done means that it is final.
+// take handles a new record and reports whether it is final.
 func (f *follower) take(run Run, revision uint64, wrong error) (done bool, err error) {
 	if revision <= f.revision {
 		return false, nil
 	}
 	f.revision = revision
 	if wrong != nil {
-		f.q.Log.Warn("the record of a job cannot be read", "job", f.id)
+		f.q.Log.Warn("flame cannot read the record of a job", "job", f.id)
 		return false, nil
 	}
 	f.heard = f.heard || f.run.State != ""
@@ -182,15 +177,15 @@ func (f *follower) take(run Run, revision uint64, wrong error) (done bool, err e
 
 func (f *follower) unknown() error { return core.NotFoundf("the hub knows no job %s", f.id) }
 
-// look finds out whether the hub knows the job still, and one that runs moves while this
-// machine sees the hub.
+// look checks that the hub still knows the job, and that the record of a running job changes
+// while this machine can see the hub.
 func (f *follower) look(ctx context.Context) (done bool, err error) {
 	began := time.Now()
 	run, revision, err := f.q.find(ctx, f.id)
 	now := time.Now()
 	late := now.Sub(f.moved) > f.q.Heartbeat*3/2
 	if now.Sub(began) > f.q.Heartbeat || began.Sub(f.looked) > 3*f.q.Heartbeat || late && !f.q.whole(ctx) {
-		f.moved = time.Now() // the hub, or this process, was not there
+		f.moved = time.Now() // the hub was away, or this process did not run
 	}
 	f.looked = now
 	switch {
@@ -201,7 +196,7 @@ func (f *follower) look(ctx context.Context) (done bool, err error) {
 			return done, err
 		}
 	case err != nil:
-		f.moved = now // if the connection is gone, that is told otherwise
+		f.moved = now // Follow notices a lost connection itself
 		return false, nil
 	}
 	back := f.heard || now.Sub(f.q.opened) >= 2*f.q.AckWait
@@ -211,8 +206,8 @@ func (f *follower) look(ctx context.Context) (done bool, err error) {
 	return false, nil
 }
 
-// settle ends a job that does not move, unless a worker may try it again. The watch tells
-// what became of it.
+// settle ends a job whose record no longer changes, unless retries are left. The watch delivers
+// the outcome.
 func (f *follower) settle(ctx context.Context) {
 	run := f.run
 	o, err := f.q.order(ctx, f.id)

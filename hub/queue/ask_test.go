@@ -25,12 +25,8 @@ func TestAJobFromItsAskerToItsWorkerAndBack(t *testing.T) {
 
 	lease, job := r.next(desk)
 	assert.Equal(t, Job{ID: "job-1", Queue: "gpu", Asker: "laptop", Body: json.RawMessage(`{"task":"job-1"}`)}, job)
-	text, err := json.Marshal(lease)
-	require.NoError(t, err)
-	var elsewhere Lease
-	require.NoError(t, json.Unmarshal(text, &elsewhere))
-	h := r.queue("desk").Hold(elsewhere) // another process
-	o, err := h.Beat(r.ctx(), json.RawMessage(`{"turns":1}`))
+	desk = r.queue("desk") // another connection
+	o, err := desk.Beat(r.ctx(), &lease, json.RawMessage(`{"turns":1}`))
 	require.NoError(t, err)
 	assert.Zero(t, o)
 	run := r.becomes(runs, Running)
@@ -39,13 +35,13 @@ func TestAJobFromItsAskerToItsWorkerAndBack(t *testing.T) {
 	}
 	assert.Equal(t, []any{"desk", 1, `{"turns":1}`}, []any{run.Worker, run.Attempt, string(run.Progress)})
 	r.put(laptop, "job-1", 0)
-	require.NoError(t, h.End(r.ctx(), json.RawMessage(`{"ok":true}`)))
-	require.NoError(t, h.End(r.ctx(), json.RawMessage(`{"ok":true}`)), "again, as if the answer had been lost")
+	require.NoError(t, desk.End(r.ctx(), &lease, json.RawMessage(`{"ok":true}`)))
+	require.NoError(t, desk.End(r.ctx(), &lease, json.RawMessage(`{"ok":true}`)), "again, as if the answer had been lost")
 	run = r.becomes(runs, Ended)
 	assert.Equal(t, []string{`{"ok":true}`, `{"turns":1}`}, []string{string(run.Outcome), string(run.Progress)})
 	require.NoError(t, r.ends(done))
 	r.put(laptop, "job-1", 0)
-	assert.Zero(t, r.left(laptop), "what has ended is not done again")
+	assert.Zero(t, r.left(laptop), "a job that has ended is not run again")
 	runs, done = r.follow(laptop, "job-1")
 	r.becomes(runs, Ended)
 	require.NoError(t, r.ends(done))
@@ -57,7 +53,7 @@ func TestAJobThatIsCancelled(t *testing.T) {
 	laptop, desk := r.queue("laptop"), r.queue("desk")
 	require.ErrorIs(t, laptop.Order(r.ctx(), "job-1", Order{Cancel: true}), core.ErrNotFound)
 	r.put(laptop, "job-1", 0)
-	require.NoError(t, laptop.Order(r.ctx(), "job-1", Order{Until: 5}), "it waits still")
+	require.NoError(t, laptop.Order(r.ctx(), "job-1", Order{Reason: "hurry"}), "the job is still waiting")
 	require.Equal(t, Queued, r.run(laptop, "job-1").State)
 	require.NoError(t, laptop.Order(r.ctx(), "job-1", Order{Cancel: true, Reason: "no longer needed"}))
 	run := r.run(laptop, "job-1")
@@ -67,20 +63,16 @@ func TestAJobThatIsCancelled(t *testing.T) {
 	r.put(laptop, "job-2", 0)
 	lease, job := r.next(desk)
 	require.Equal(t, "job-2", job.ID)
-	h := desk.Hold(lease)
-	told := make(chan Order, 10)
-	go func() { _ = h.Orders(r.ctx(), func(o Order) { told <- o }) }()
 	require.NoError(t, laptop.Order(r.ctx(), "job-2", Order{Cancel: true, Reason: "too dear"}))
 	assert.Equal(t, Running, r.run(laptop, "job-2").State, "its worker ends it")
-	assert.Equal(t, Order{Cancel: true, Reason: "too dear"}, <-told)
-	o, err := h.Beat(r.ctx(), nil)
+	o, err := desk.Beat(r.ctx(), &lease, nil)
 	require.NoError(t, err)
-	assert.True(t, o.Cancel)
-	require.NoError(t, h.End(r.ctx(), json.RawMessage(`{"cancelled":true}`)))
+	assert.Equal(t, Order{Cancel: true, Reason: "too dear"}, o)
+	require.NoError(t, desk.End(r.ctx(), &lease, json.RawMessage(`{"cancelled":true}`)))
 	assert.Zero(t, r.left(laptop))
 }
 
-func TestWhatCannotBePut(t *testing.T) {
+func TestInvalidJobsAreNotPut(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, time.Second, eternal)
 	q := r.queue("laptop")
@@ -93,9 +85,9 @@ func TestWhatCannotBePut(t *testing.T) {
 		"no id":                     {Job{Queue: "gpu", Body: body}, "id of a job"},
 		"a queue with a star":       {Job{ID: "a", Queue: "*", Body: body}, "name of a queue"},
 		"a queue with a long name":  {Job{ID: "a", Queue: strings.Repeat("q", 65), Body: body}, "name of a queue"},
-		"retries without end":       {Job{ID: "a", Queue: "gpu", Retries: 1000, Body: body}, "tried again"},
-		"a body that is no JSON":    {Job{ID: "a", Queue: "gpu", Body: json.RawMessage(`{`)}, "no JSON"},
-		"a body that has a million": {Job{ID: "a", Queue: "gpu", Body: json.RawMessage(`"` + strings.Repeat("x", 1e6) + `"`)}, "has 976 KB, and the hub takes 900"},
+		"retries without end":       {Job{ID: "a", Queue: "gpu", Retries: 1000, Body: body}, "cannot have 1000 retries"},
+		"a body that is no JSON":    {Job{ID: "a", Queue: "gpu", Body: json.RawMessage(`{`)}, "is not JSON"},
+		"a body that has a million": {Job{ID: "a", Queue: "gpu", Body: json.RawMessage(`"` + strings.Repeat("x", 1e6) + `"`)}, "has 976 KB, and the hub accepts 900"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -106,9 +98,7 @@ func TestWhatCannotBePut(t *testing.T) {
 	}
 	require.ErrorIs(t, q.Follow(r.ctx(), "nobody-knows", func(Run) error { return nil }), core.ErrNotFound)
 	assert.Zero(t, r.left(q))
-	_, _, err := q.Next(r.ctx(), "a.*", 0)
-	require.ErrorIs(t, err, core.ErrInvalid)
-	_, _, err = q.Next(r.ctx(), "gpu", -1)
+	_, _, err := q.Next(r.ctx(), "a.*")
 	require.ErrorIs(t, err, core.ErrInvalid)
 }
 
@@ -130,8 +120,7 @@ func TestTheAskerNoticesThatAWorkerIsGone(t *testing.T) {
 			laptop, desk := r.queue("laptop"), r.queue("desk")
 			r.put(laptop, "job-1", tt.retries)
 			lease, _ := r.next(desk)
-			h := desk.Hold(lease)
-			_, err := h.Beat(r.ctx(), json.RawMessage(`{"turns":3}`))
+			_, err := desk.Beat(r.ctx(), &lease, json.RawMessage(`{"turns":3}`))
 			require.NoError(t, err)
 			if tt.cancel {
 				require.NoError(t, laptop.Order(r.ctx(), "job-1", Order{Cancel: true, Reason: "enough"}))
@@ -142,16 +131,16 @@ func TestTheAskerNoticesThatAWorkerIsGone(t *testing.T) {
 			assert.Equal(t, []string{"desk", `{"turns":3}`}, []string{run.Worker, string(run.Progress)})
 			require.NoError(t, r.ends(done))
 			r.emptied(laptop)
-			_, err = h.Beat(r.ctx(), nil)
+			_, err = desk.Beat(r.ctx(), &lease, nil)
 			require.ErrorIs(t, err, ErrFenced)
-			require.ErrorIs(t, h.End(r.ctx(), json.RawMessage(`{}`)), ErrFenced)
+			require.ErrorIs(t, desk.End(r.ctx(), &lease, json.RawMessage(`{}`)), ErrFenced)
 			assert.Equal(t, tt.state, r.run(laptop, "job-1").State)
 		})
 	}
 }
 
 // After a connection is made others have time to come back, unless they have.
-func TestWhoHasComeBackIsMissedAtOnce(t *testing.T) {
+func TestAWorkerThatReconnectedAndEndedIsNoticedAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 50*time.Millisecond, 200*time.Millisecond)
 	laptop, desk := r.queue("laptop"), r.queue("desk")
@@ -166,8 +155,8 @@ func TestWhoHasComeBackIsMissedAtOnce(t *testing.T) {
 	r.becomes(silent, Running)
 	runs, done := r.follow(laptop, "job-1")
 	run := r.becomes(runs, Running)
-	h := desk.Hold(Lease{Job: run.Job, Queue: run.Queue, Asker: run.Asker, Machine: run.Worker, Attempt: 1, Claim: run.Claim})
-	_, err := h.Beat(r.ctx(), nil)
+	lease := Lease{Run: run}
+	_, err := desk.Beat(r.ctx(), &lease, nil)
 	require.NoError(t, err)
 	r.becomes(runs, Lost)
 	require.NoError(t, r.ends(done))

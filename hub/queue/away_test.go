@@ -10,22 +10,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/tests/effort"
 )
 
-func TestTheHubIsToldThatAJobGoesOn(t *testing.T) {
+func TestABeatReportsToTheHubThatAJobContinues(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, time.Second, eternal)
 	laptop, desk := r.queue("laptop"), r.queue("desk")
 	r.put(laptop, "job-1", 0)
 	lease, _ := r.next(desk)
 	nc := laptop.conn.JetStream().Conn()
-	told, err := nc.SubscribeSync(lease.Reply)
+	told, err := nc.SubscribeSync(lease.reply)
 	require.NoError(t, err)
 	require.NoError(t, nc.Flush())
-	h := desk.Hold(lease)
-	_, err = h.Beat(r.ctx(), nil)
+	_, err = desk.Beat(r.ctx(), &lease, nil)
 	require.NoError(t, err)
-	require.NoError(t, h.End(r.ctx(), nil))
+	require.NoError(t, desk.End(r.ctx(), &lease, nil))
 	for _, want := range []string{"+WPI", "+ACK"} {
 		m, err := told.NextMsgWithContext(r.ctx())
 		require.NoError(t, err)
@@ -35,28 +35,28 @@ func TestTheHubIsToldThatAJobGoesOn(t *testing.T) {
 
 // The hub is away for longer than what it waits for a worker.
 func TestAHubThatIsAway(t *testing.T) {
+	effort.Heavy(t)
 	t.Parallel()
 	r := newRig(t, 200*time.Millisecond, 1500*time.Millisecond)
 	laptop, desk := r.queue("laptop"), r.queue("desk")
 	r.put(laptop, "job-1", 1)
 	lease, _ := r.next(desk)
-	h := desk.Hold(lease)
-	_, err := h.Beat(r.ctx(), nil)
+	_, err := desk.Beat(r.ctx(), &lease, nil)
 	require.NoError(t, err)
 	runs, done := r.follow(laptop, "job-1")
 	r.becomes(runs, Running)
 	waits := make(chan error, 1)
 	go func() {
-		_, _, err := desk.Next(r.ctx(), "gpu", 100)
+		_, _, err := desk.Next(r.ctx(), "gpu")
 		waits <- err
 	}()
 	r.stop()
 	gone := time.Now()
 	require.ErrorIs(t, r.ends(done), core.ErrUnavailable)
 	require.ErrorIs(t, r.ends(waits), core.ErrUnavailable)
-	_, err = h.Beat(r.ctx(), nil)
+	_, err = desk.Beat(r.ctx(), &lease, nil)
 	require.ErrorIs(t, err, core.ErrUnavailable)
-	require.ErrorIs(t, h.End(r.ctx(), nil), core.ErrUnavailable)
+	require.ErrorIs(t, desk.End(r.ctx(), &lease, nil), core.ErrUnavailable)
 	require.ErrorIs(t, laptop.Put(r.ctx(), Job{ID: "x", Queue: "gpu", Body: json.RawMessage("{}")}), core.ErrUnavailable)
 	require.ErrorIs(t, laptop.Follow(r.ctx(), "job-1", func(Run) error { return nil }), core.ErrUnavailable)
 	require.Eventually(t, func() bool { return time.Since(gone) > 2*r.wait }, patience, 50*time.Millisecond)
@@ -66,7 +66,7 @@ func TestAHubThatIsAway(t *testing.T) {
 	couch.opened = time.Now().Add(patience) // others have the time to come back, on any machine
 	runs, done = r.follow(laptop, "job-1")
 	go func() {
-		_, _, err := couch.Next(r.ctx(), "gpu", 100)
+		_, _, err := couch.Next(r.ctx(), "gpu")
 		waits <- err
 	}()
 	require.Eventually(t, func() bool { // the hub gives it to another, which looks
@@ -75,13 +75,13 @@ func TestAHubThatIsAway(t *testing.T) {
 	}, patience, 20*time.Millisecond)
 	looks := time.Now()
 	require.Eventually(t, func() bool { return time.Since(looks) > 2*r.heartbeat }, patience, 20*time.Millisecond)
-	h = r.queue("desk").Hold(h.Lease())
-	stop := r.holding(h)
+	desk = r.queue("desk")
+	stop := r.holding(desk, &lease)
 	for range 10 { // as many heartbeats
 		assert.Equal(t, 1, r.becomes(runs, Running).Attempt)
 	}
 	stop()
-	require.NoError(t, h.End(r.ctx(), json.RawMessage(`{}`)))
+	require.NoError(t, desk.End(r.ctx(), &lease, json.RawMessage(`{}`)))
 	run := r.becomes(runs, Ended)
 	assert.Equal(t, []any{1, "desk"}, []any{run.Attempt, run.Worker})
 	require.NoError(t, r.ends(done))
@@ -99,8 +99,7 @@ func TestAHubThatLostItsData(t *testing.T) {
 	laptop, desk := r.queue("laptop"), r.queue("desk")
 	r.put(laptop, "job-1", 0)
 	lease, _ := r.next(desk)
-	h := desk.Hold(lease)
-	_, err := h.Beat(r.ctx(), nil)
+	_, err := desk.Beat(r.ctx(), &lease, nil)
 	require.NoError(t, err)
 	r.stop()
 	r.options.StoreDir = t.TempDir()
@@ -110,12 +109,11 @@ func TestAHubThatLostItsData(t *testing.T) {
 	require.ErrorIs(t, laptop.Follow(r.ctx(), "job-1", func(Run) error { return nil }), core.ErrNotFound)
 	r.put(laptop, "job-2", 0) // has the place in the stream that job-1 had
 	r.put(laptop, "job-1", 0)
-	h = desk.Hold(h.Lease())
-	_, err = h.Beat(r.ctx(), nil)
+	_, err = desk.Beat(r.ctx(), &lease, nil)
 	require.NoError(t, err)
 	assert.Equal(t, "desk", r.run(laptop, "job-1").Worker)
-	require.NoError(t, h.End(r.ctx(), json.RawMessage(`{}`)))
-	assert.Equal(t, 2, r.left(laptop), "another's job stays")
+	require.NoError(t, desk.End(r.ctx(), &lease, json.RawMessage(`{}`)))
+	assert.Equal(t, 2, r.left(laptop), "the job of another worker stays")
 	r.put(laptop, "job-3", 0)
 	for _, id := range []string{"job-2", "job-3"} {
 		_, job := r.next(desk)
@@ -142,7 +140,7 @@ func TestAJobIsNotBegunTwiceAfterTheHubLostItsData(t *testing.T) {
 	waits := make(chan Lease, 1)
 	ctx, giveUp := context.WithCancel(r.ctx())
 	go func() {
-		lease, _, _ := couch.Next(ctx, "gpu", 100)
+		lease, _, _ := couch.Next(ctx, "gpu")
 		waits <- lease
 	}()
 	require.Eventually(t, func() bool { // the hub gives it to another, which looks
@@ -151,11 +149,10 @@ func TestAJobIsNotBegunTwiceAfterTheHubLostItsData(t *testing.T) {
 	}, patience, 20*time.Millisecond)
 	again := r.queue("desk")
 	again.Succeed(desk)
-	h := again.Hold(lease)
-	_, err := h.Beat(r.ctx(), nil)
-	require.NoError(t, err, "it runs the job still")
+	_, err := again.Beat(r.ctx(), &lease, nil)
+	require.NoError(t, err, "the worker still runs the job")
 	assert.Equal(t, "desk", r.run(laptop, "job-1").Worker)
-	require.NoError(t, h.End(r.ctx(), json.RawMessage(`{}`)))
+	require.NoError(t, again.End(r.ctx(), &lease, json.RawMessage(`{}`)))
 	giveUp()
 	assert.Empty(t, (<-waits).Job)
 	assert.Equal(t, Ended, r.run(laptop, "job-1").State)
@@ -172,18 +169,17 @@ func TestTheAnswerToAWriteIsLost(t *testing.T) {
 	laptop, desk := r.queue("laptop"), r.queue("desk")
 	r.put(laptop, "job-1", 0)
 	lease, _ := r.next(desk)
-	h := desk.Hold(lease)
 	for range 3 {
-		before := h.Lease()
-		_, err := h.Beat(r.ctx(), nil)
+		before := lease
+		_, err := desk.Beat(r.ctx(), &lease, nil)
 		require.NoError(t, err)
-		h = r.queue("desk").Hold(before) // it does not know what became of its heartbeat
+		desk, lease = r.queue("desk"), before // it does not know what became of its heartbeat
 	}
-	before := h.Lease()
-	require.NoError(t, h.End(r.ctx(), json.RawMessage(`1`)))
-	require.NoError(t, r.queue("desk").Hold(before).End(r.ctx(), json.RawMessage(`1`)))
-	_, err := desk.Hold(before).Beat(r.ctx(), nil)
+	again, late, other := lease, lease, lease
+	require.NoError(t, desk.End(r.ctx(), &lease, json.RawMessage(`1`)))
+	require.NoError(t, r.queue("desk").End(r.ctx(), &again, json.RawMessage(`1`)))
+	_, err := desk.Beat(r.ctx(), &late, nil)
 	require.ErrorIs(t, err, ErrFenced)
-	before.Claim = "of-the-same-machine"
-	require.ErrorIs(t, desk.Hold(before).End(r.ctx(), nil), ErrFenced)
+	other.Claim = "of-the-same-machine"
+	require.ErrorIs(t, desk.End(r.ctx(), &other, nil), ErrFenced)
 }

@@ -128,6 +128,12 @@ func (r *rig) queueAt(machine string, at ...*clusterServer) (*Queue, error) {
 	return q, err
 }
 
+// repeated calls f until it succeeds: what has just got another leader refuses calls for a moment.
+func (r *rig) repeated(f func() error) {
+	r.Helper()
+	require.Eventually(r, func() bool { return f() == nil }, patience, 100*time.Millisecond)
+}
+
 // leadElsewhere has another server than this lead what a queue is kept in.
 func (r *rig) leadElsewhere(q *Queue, than string) {
 	r.Helper()
@@ -150,22 +156,17 @@ func (r *rig) leadElsewhere(q *Queue, than string) {
 func TestAWorkerIsNotLostWithItsServer(t *testing.T) {
 	t.Parallel()
 	effort.Heavy(t)
-	r := &rig{T: t, heartbeat: 500 * time.Millisecond, wait: 1500 * time.Millisecond}
+	r := &rig{T: t, heartbeat: 500 * time.Millisecond, wait: AckWait}
 	leads, others := r.cluster()
 	var asker *Queue
-	require.Eventually(t, func() bool {
-		q, err := r.queueAt("desk", others[0])
-		asker = q
-		return err == nil
-	}, patience, 100*time.Millisecond)
+	r.repeated(func() (err error) { asker, err = r.queueAt("desk", others[0]); return err })
 	r.leadElsewhere(asker, leads.Name)
-	r.put(asker, "job-1", 0)
-	worker, err := r.queueAt("box", leads)
-	require.NoError(t, err)
-	lease, _ := r.next(worker)
-	h := worker.Hold(lease)
-	_, err = h.Beat(r.ctx(), nil)
-	require.NoError(t, err)
+	r.repeated(func() error { return asker.Put(r.ctx(), Job{ID: "job-1", Queue: "gpu"}) })
+	var worker *Queue
+	var lease Lease
+	r.repeated(func() (err error) { worker, err = r.queueAt("box", leads); return err })
+	r.repeated(func() (err error) { lease, _, err = worker.Next(r.ctx(), "gpu"); return err })
+	r.repeated(func() error { _, err := worker.Beat(r.ctx(), &lease, nil); return err })
 	runs, done := r.follow(asker, "job-1")
 	r.becomes(runs, Running)
 
@@ -175,7 +176,7 @@ func TestAWorkerIsNotLostWithItsServer(t *testing.T) {
 	go func() {
 		for ctx.Err() == nil {
 			q, err := r.queueAt("box", leads, others[0], others[1])
-			if err == nil && q.Hold(h.Lease()).End(ctx, nil) == nil {
+			if err == nil && q.End(ctx, &lease, nil) == nil {
 				return
 			}
 			time.Sleep(r.heartbeat)

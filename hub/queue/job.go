@@ -1,19 +1,19 @@
-// Package queue has machines do work that others ask for, by way of a hub. A job waits in a
-// stream until a worker claims it; the record of its run says who that is, and each write of
-// the record names the one that it replaces. So a worker that was overtaken, as the hub took
-// it for dead, learns of it before it does harm.
+// Package queue lets machines work for each other through a hub. A job waits in a stream until
+// a worker claims it. The record of its run names the worker, and each write names the version of
+// the record that it replaces. So a worker that was presumed dead, and was replaced by another
+// worker, notices that before it does harm.
 package queue
 
 import (
 	"encoding/json"
 	"errors"
-	"strings"
 
 	"flame/core"
 	"flame/core/merge"
+	"flame/hub"
 )
 
-// Limits of what goes through a hub. Bytes are those of its JSON.
+// Limits of jobs, records and orders, in bytes of JSON unless noted otherwise.
 const (
 	maxJob     = 900 << 10
 	maxRecord  = 900 << 10
@@ -21,17 +21,21 @@ const (
 	maxRetries = 10
 	maxReason  = 300 // characters
 	maxID      = 128
-	maxQueue   = 64
-	maxCap     = 10_000
+	maxQueue   = hub.MaxQueue
 )
 
-// errDamaged is a record of the hub's that flame did not write.
+// errDamaged is the error for a job or record on the hub that flame did not write.
 var errDamaged = errors.New("it cannot be read")
+
+// damaged returns errDamaged for a record in words for people.
+func damaged(id string) error {
+	return &core.Problem{Kind: core.ErrInvalid, Message: "the hub's record of job " + id + " was not written by flame", Cause: errDamaged}
+}
 
 // A Job is work that one machine asks others for.
 type Job struct {
 	ID      string          `json:"id"`    // letters, digits, - and _
-	Queue   string          `json:"queue"` // likewise
+	Queue   string          `json:"queue"` // of the same characters
 	Retries int             `json:"retries,omitempty"`
 	Asker   string          `json:"asker"` // the machine; set by Put
 	Body    json.RawMessage `json:"body"`
@@ -40,15 +44,15 @@ type Job struct {
 // A State says how far a job has come.
 type State string
 
-// The states of a job. Ended and Lost are final.
+// The states of a job. The final states are Ended and Lost.
 const (
 	Queued  State = "queued"
 	Running State = "running"
-	Ended   State = "ended" // by its worker, or because it was cancelled before one began
-	Lost    State = "lost"  // its worker is gone, and it may not be tried again
+	Ended   State = "ended" // ended by its worker, or cancelled before a worker started it
+	Lost    State = "lost"  // its worker is gone, and no retries are left
 )
 
-// A Run is what is known of a job.
+// A Run is the record of a job.
 type Run struct {
 	Job      string          `json:"job"`
 	State    State           `json:"state"`
@@ -57,111 +61,99 @@ type Run struct {
 	Retries  int             `json:"retries,omitempty"`
 	Attempt  int             `json:"attempt,omitempty"` // 1 for the first
 	Worker   string          `json:"worker,omitempty"`  // the machine of the last attempt
-	Claim    string          `json:"claim,omitempty"`   // tells apart the attempts of one machine
-	At       core.Millis     `json:"at"`                // when it was written, by the clock of who did
+	Claim    string          `json:"claim,omitempty"`   // distinguishes the attempts of one machine
+	At       core.Millis     `json:"at"`                // when it was written, by the writer's clock
 	Progress json.RawMessage `json:"progress,omitempty"`
 	Outcome  json.RawMessage `json:"outcome,omitempty"`
 	Reason   string          `json:"reason,omitempty"` // why it ended without an outcome, or is lost
 }
 
-// Final reports whether nothing more will become of the job.
+// Final reports whether the state is final.
 func (r Run) Final() bool { return r.State == Ended || r.State == Lost }
 
-// usedUp reports whether the job may not be tried again.
+// usedUp reports whether the job has no retries left.
 func (r Run) usedUp() bool { return r.Attempt > r.Retries }
 
-// lose makes r that of a job whose worker is gone.
+// lose changes r to the record of a job whose worker is gone.
 func (r *Run) lose() {
-	r.State, r.Reason = Lost, "worker lost: "+r.Worker+" was not heard of any more"
+	r.State, r.Reason = Lost, "worker lost: "+r.Worker+" stopped reporting"
 }
 
-// An Order is what the asker wants of a job that it has put.
+// An Order is the asker's order about a job that it has put.
 type Order struct {
-	Cancel bool        `json:"cancel,omitempty"`
-	Reason string      `json:"reason,omitempty"`
-	Until  core.Millis `json:"until,omitempty"` // when it has to be done; 0: no matter when
+	Cancel bool   `json:"cancel,omitempty"`
+	Reason string `json:"reason,omitempty"`
 }
 
-// isName reports whether text may be a part of a subject, at most so long.
-func isName(text string, most int) bool {
-	return text != "" && len(text) <= most && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
-}
-
-// checkID returns the advice for an id that cannot be one.
-func checkID(id string) error {
-	if !isName(id, maxID) {
-		return core.Invalidf("%q cannot be the id of a job", core.OneLine(id, maxID)).
-			WithHint("ids are letters, digits, - and _, at most %d of them", maxID)
+// checkName returns an error unless a text can be a part of a subject.
+func checkName(kind, text string, most int) error {
+	if !hub.IsName(text, most) {
+		return core.Invalidf("%q cannot be the %s", core.OneLine(text, most), kind).WithHint("use letters, digits, - and _, at most %d of them", most)
 	}
 	return nil
 }
 
-// checkQueue returns the advice for a name that cannot be a queue's.
-func checkQueue(name string) error {
-	if !isName(name, maxQueue) {
-		return core.Invalidf("%q cannot be the name of a queue", core.OneLine(name, maxQueue)).
-			WithHint("names are letters, digits, - and _, at most %d of them", maxQueue)
-	}
-	return nil
-}
+// checkID returns an error unless a text can be the id of a job.
+func checkID(id string) error { return checkName("id of a job", id, maxID) }
 
-// text returns the job as it travels.
+// text returns the job as JSON.
 func (j Job) text() ([]byte, error) {
-	if err := errors.Join(checkID(j.ID), checkQueue(j.Queue)); err != nil {
+	if err := errors.Join(checkID(j.ID), checkName("name of a queue", j.Queue, maxQueue)); err != nil {
 		return nil, err
 	}
 	if j.Retries < 0 || j.Retries > maxRetries {
-		return nil, core.Invalidf("a job cannot be tried again %d times", j.Retries).WithHint("0 to %d", maxRetries)
+		return nil, core.Invalidf("a job cannot have %d retries", j.Retries).WithHint("0 to %d", maxRetries)
 	}
 	text, err := json.Marshal(j)
 	if err != nil {
-		return nil, core.Invalidf("the body of job %s is no JSON: %v", j.ID, err)
+		return nil, core.Invalidf("the body of job %s is not JSON: %v", j.ID, err)
 	}
 	if len(text) > maxJob {
-		return nil, core.Invalidf("job %s has %d KB, and the hub takes %d", j.ID, len(text)>>10, maxJob>>10).
-			WithHint("make its task shorter, or have it name a file that is in the repository")
+		return nil, core.Invalidf("job %s has %d KB, and the hub accepts %d", j.ID, len(text)>>10, maxJob>>10).
+			WithHint("shorten its task, or name a file of the repository in it")
 	}
 	return text, nil
 }
 
-// jobOf returns the job of a message that anybody may have sent, to the subject of this
-// queue and id.
+// jobOf reads a job from a message to the subject of this queue and id. Any machine may have
+// sent it.
 func jobOf(text []byte, queue, id string) (j Job, err error) {
 	if len(text) > maxJob {
 		return j, errDamaged
 	}
 	err = json.Unmarshal(text, &j)
-	if err != nil || j.ID != id || j.Queue != queue || !isName(id, maxID) || !merge.ValidMachine(j.Asker) || j.Retries < 0 || j.Retries > maxRetries {
+	if err != nil || j.ID != id || j.Queue != queue || !hub.IsName(id, maxID) || !merge.ValidMachine(j.Asker) || j.Retries < 0 || j.Retries > maxRetries {
 		return Job{}, errDamaged
 	}
 	return j, nil
 }
 
-// runOf returns a record that anybody may have written.
+// runOf reads the record of a job. Any machine may have written it.
 func runOf(text []byte, id string) (r Run, err error) {
 	if len(text) > maxRecord {
-		return r, errDamaged
+		return r, damaged(id)
 	}
 	err = json.Unmarshal(text, &r)
 	switch {
-	case err != nil, r.Job != id, !isName(r.Queue, maxQueue), !merge.ValidMachine(r.Asker), r.Retries < 0, r.Retries > maxRetries,
-		r.Attempt < 0, r.Attempt > maxRetries+1, r.Worker != "" && !merge.ValidMachine(r.Worker), r.Claim != "" && !isName(r.Claim, maxID):
-		return Run{}, errDamaged
+	case err != nil, r.Job != id, !hub.IsName(r.Queue, maxQueue), !merge.ValidMachine(r.Asker), r.Retries < 0, r.Retries > maxRetries,
+		r.Attempt < 0, r.Attempt > maxRetries+1, r.Worker != "" && !merge.ValidMachine(r.Worker), r.Claim != "" && !hub.IsName(r.Claim, maxID):
+		return Run{}, damaged(id)
 	}
 	switch r.State {
 	case Queued, Ended, Lost:
 	case Running:
 		if r.Worker == "" || r.Claim == "" || r.Attempt == 0 {
-			return Run{}, errDamaged
+			return Run{}, damaged(id)
 		}
 	default:
-		return Run{}, errDamaged
+		return Run{}, damaged(id)
 	}
 	r.Reason = core.OneLine(r.Reason, maxReason)
 	return r, nil
 }
 
-// orderOf returns an order that anybody may have written. One that cannot be read is none.
+// orderOf reads an order, which any machine may have written. It returns an empty order for an
+// unreadable one.
 func orderOf(text []byte) Order {
 	var o Order
 	if len(text) > maxOrder || json.Unmarshal(text, &o) != nil {
@@ -171,7 +163,7 @@ func orderOf(text []byte) Order {
 	return o
 }
 
-// cancelled returns why a job ends that an order cancels.
+// cancelled returns the reason for the record of a job that the order cancels.
 func (o Order) cancelled() string {
 	if o.Reason == "" {
 		return "cancelled"

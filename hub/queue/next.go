@@ -14,32 +14,22 @@ import (
 	"flame/hub"
 )
 
-// waitTime is how long one request for a job waits.
+// waitTime bounds one request for a job.
 const waitTime = 20 * time.Second
 
-// DefaultCap is how many jobs of a queue run at once on all machines, if nothing else is said.
-const DefaultCap = 8
-
-// A Lease is one attempt of a job. It is a value that another process may be given.
+// A Lease is a worker's right to one attempt of a job.
 type Lease struct {
-	Job      string `json:"job"`
-	Queue    string `json:"queue"`
-	Asker    string `json:"asker"`
-	Retries  int    `json:"retries,omitempty"`
-	Machine  string `json:"machine"` // whose attempt it is
-	Attempt  int    `json:"attempt"`
-	Claim    string `json:"claim"`
-	Revision uint64 `json:"revision"` // of the record
-	Reply    string `json:"reply"`    // where the hub is told of the job
-	Epoch    int64  `json:"epoch"`    // which data of the hub Reply is about
+	Run
+	revision uint64 // of the record
+	reply    string // the subject for reports on the job
+	epoch    int64  // of the hub's data to which reply belongs
 }
 
-// Next waits for a job of a queue and claims it. Whoever has a free slot calls it; at
-// most atOnce of the queue run at the same time on all machines, 0 for DefaultCap. A job whose worker is gone and that
-// may not be tried again is made lost on the way. After an error other than ctx's, open
-// another Queue if the connection is gone, and wait a little.
-func (q *Queue) Next(ctx context.Context, queue string, atOnce int) (Lease, Job, error) {
-	consumer, err := q.consumer(ctx, queue, atOnce)
+// Next waits for a job of a queue and claims it. A worker calls it for each free slot. On the way
+// it marks jobs as lost whose workers are gone and that have no retries left. After an error,
+// unless ctx has ended, the caller opens another Queue if the connection is gone, and pauses.
+func (q *Queue) Next(ctx context.Context, queue string) (Lease, Job, error) {
+	consumer, err := q.consumer(ctx, queue)
 	if err != nil {
 		return Lease{}, Job{}, err
 	}
@@ -58,7 +48,7 @@ func (q *Queue) Next(ctx context.Context, queue string, atOnce int) (Lease, Job,
 		id := strings.TrimPrefix(m.Subject(), q.subject(queue, ""))
 		job, err := jobOf(m.Data(), queue, id)
 		if err != nil {
-			q.Log.Warn("a job that cannot be read is left out", "queue", queue, "job", core.OneLine(id, maxID))
+			q.Log.Warn("flame skips a job that it cannot read", "queue", queue, "job", core.OneLine(id, maxID))
 			q.done(m)
 			continue
 		}
@@ -68,72 +58,65 @@ func (q *Queue) Next(ctx context.Context, queue string, atOnce int) (Lease, Job,
 	}
 }
 
-// consumer returns that of a queue, which is made if it is not there.
-func (q *Queue) consumer(ctx context.Context, queue string, atOnce int) (jetstream.Consumer, error) {
-	if err := checkQueue(queue); err != nil {
+// consumer returns the consumer of a queue, and makes it if it does not exist.
+func (q *Queue) consumer(ctx context.Context, queue string) (c jetstream.Consumer, err error) {
+	if err := checkName("name of a queue", queue, maxQueue); err != nil {
 		return nil, err
-	}
-	if atOnce < 0 || atOnce > maxCap {
-		return nil, core.Invalidf("%d jobs of a queue cannot run at once", atOnce).WithHint("1 to %d; 0 means %d", maxCap, DefaultCap)
-	}
-	if atOnce == 0 {
-		atOnce = DefaultCap
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if c := q.consumers[queue]; c != nil {
 		return c, nil
 	}
-	ctx, stop := q.conn.Call(ctx, callTime)
-	defer stop()
-	c, err := q.jobs.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
-		Durable: "q_" + queue, FilterSubject: q.subject(queue, "*"), AckPolicy: jetstream.AckExplicitPolicy,
-		AckWait: q.AckWait, MaxDeliver: -1, MaxAckPending: atOnce,
+	err = q.ask(ctx, func(ctx context.Context) (err error) {
+		c, err = q.jobs.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
+			Durable: "q_" + queue, FilterSubject: q.subject(queue, "*"), AckPolicy: jetstream.AckExplicitPolicy,
+			AckWait: q.AckWait, MaxDeliver: -1, MaxAckPending: q.AtOnce,
+		})
+		return err
 	})
-	if err != nil {
-		return nil, q.conn.Told(err)
+	if err == nil {
+		q.consumers[queue] = c
 	}
-	q.consumers[queue] = c
-	return c, nil
+	return c, err
 }
 
-// forget has the consumer of a queue be made again, as the hub may have lost it.
+// forget drops the consumer of a queue, which the hub may have lost. Next makes it again.
 func (q *Queue) forget(queue string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.consumers, queue)
 }
 
-// receive returns a message, or nil if there is none for a while.
-func (q *Queue) receive(ctx context.Context, c jetstream.Consumer) (jetstream.Msg, error) {
-	ctx, stop := q.conn.Call(ctx, waitTime)
-	defer stop()
-	m, err := c.Next(jetstream.FetchContext(ctx))
-	select {
-	case <-q.conn.Gone():
-		return nil, q.gone()
-	default:
-	}
-	if errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) {
-		return nil, nil
-	}
-	if err != nil {
-		if told := q.conn.Told(err); told != err {
-			return nil, told
+// receive returns a message, or nil if none arrives within waitTime.
+func (q *Queue) receive(ctx context.Context, c jetstream.Consumer) (m jetstream.Msg, err error) {
+	err = q.conn.Ask(ctx, waitTime, "", func(ctx context.Context) error {
+		var err error
+		m, err = c.Next(jetstream.FetchContext(ctx))
+		select {
+		case <-q.conn.Gone():
+			return hub.ErrGone
+		default:
 		}
-		return nil, core.Unavailablef(err, "the hub gives no job: %v", err)
+		if errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) {
+			m, err = nil, nil
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, core.ErrUnavailable) && !errors.Is(err, core.ErrInvalid) {
+		err = core.Unavailablef(err, "the hub gives no job: %v", err)
 	}
-	return m, nil
+	return m, err
 }
 
-// done removes a job that needs no worker.
+// done removes the message of a job that does not need a worker.
 func (q *Queue) done(m jetstream.Msg) {
 	if err := m.Ack(); err != nil {
-		q.Log.Info("a job stays on the hub", "error", err) // it comes again
+		q.Log.Info("a job stays on the hub", "error", err) // the hub delivers it again
 	}
 }
 
-// claim claims a job, unless that has ended or another runs it.
+// claim claims a job, unless the job has ended or another worker runs it.
 func (q *Queue) claim(ctx context.Context, m jetstream.Msg, j Job) (Lease, bool, error) {
 	run, revision, err := q.find(ctx, j.ID)
 	damaged := errors.Is(err, errDamaged)
@@ -159,11 +142,11 @@ func (q *Queue) claim(ctx context.Context, m jetstream.Msg, j Job) (Lease, bool,
 		run.lose()
 	default:
 		run.State, run.Worker, run.Claim = Running, q.conn.Link().Machine, rand.Text()
-		run.Attempt, run.Progress = run.Attempt+1, nil
+		run.Attempt, run.Progress, run.Outcome, run.Reason = run.Attempt+1, nil, nil, ""
 	}
 	revision, err = q.write(ctx, run, revision)
 	switch {
-	case hub.IsMismatch(err): // another was faster
+	case hub.IsMismatch(err): // another worker was faster
 		return Lease{}, false, nil
 	case err != nil:
 		return Lease{}, false, err
@@ -171,14 +154,11 @@ func (q *Queue) claim(ctx context.Context, m jetstream.Msg, j Job) (Lease, bool,
 		q.done(m)
 		return Lease{}, false, nil
 	}
-	return Lease{
-		Job: j.ID, Queue: run.Queue, Asker: run.Asker, Retries: run.Retries, Machine: run.Worker, Attempt: run.Attempt, Claim: run.Claim,
-		Revision: revision, Reply: m.Reply(), Epoch: q.epoch,
-	}, true, nil
+	return Lease{Run: run, revision: revision, reply: m.Reply(), epoch: q.epoch}, true, nil
 }
 
-// still looks for a heartbeat and a quarter, or until the others had the time to come back
-// after the connection was lost, whether a record changes. It returns true if it does not.
+// still reports whether a record stays unchanged for 1.25 heartbeats or, after a lost connection,
+// for the time in which other workers reconnect.
 func (q *Queue) still(ctx context.Context, m jetstream.Msg, id string, revision uint64) (bool, error) {
 	until := time.Now().Add(q.Heartbeat * 5 / 4)
 	for _, others := range []time.Time{q.opened.Add(2 * q.AckWait), q.settled()} {
@@ -193,7 +173,7 @@ func (q *Queue) still(ctx context.Context, m jetstream.Msg, id string, revision 
 		case <-ctx.Done():
 			return false, context.Cause(ctx)
 		case <-q.conn.Gone():
-			return false, q.gone()
+			return false, hub.ErrGone
 		case <-look.C:
 		}
 		_, now, err := q.find(ctx, id)
@@ -203,7 +183,7 @@ func (q *Queue) still(ctx context.Context, m jetstream.Msg, id string, revision 
 		if now != revision || !q.whole(ctx) {
 			return false, nil
 		}
-		_ = m.InProgress() // if the connection is gone, the next look tells so
+		_ = m.InProgress() // the next check notices a lost connection
 	}
 	return true, nil
 }

@@ -23,19 +23,18 @@ func TestAWorkerThatIsGone(t *testing.T) {
 	laptop, desk, couch := r.queue("laptop"), r.queue("desk"), r.queue("couch")
 	r.put(laptop, "job-again", 1)
 	old, _ := r.next(desk)
-	h := desk.Hold(old)
-	_, err := h.Beat(r.ctx(), json.RawMessage(`{"turns":1}`))
+	_, err := desk.Beat(r.ctx(), &old, json.RawMessage(`{"turns":1}`))
 	require.NoError(t, err)
 
 	lease, job := r.next(couch)
-	assert.Equal(t, []any{"job-again", 2, "couch"}, []any{job.ID, lease.Attempt, lease.Machine})
-	stop := r.holding(couch.Hold(lease))
-	_, err = h.Beat(r.ctx(), nil)
+	assert.Equal(t, []any{"job-again", 2, "couch"}, []any{job.ID, lease.Attempt, lease.Worker})
+	stop := r.holding(couch, &lease)
+	_, err = desk.Beat(r.ctx(), &old, nil)
 	require.ErrorIs(t, err, ErrFenced)
-	require.ErrorIs(t, h.End(r.ctx(), json.RawMessage(`"stale"`)), ErrFenced)
-	require.ErrorIs(t, r.queue("desk").Hold(h.Lease()).End(r.ctx(), nil), ErrFenced, "another process with the same lease")
+	require.ErrorIs(t, desk.End(r.ctx(), &old, json.RawMessage(`"stale"`)), ErrFenced)
+	require.ErrorIs(t, r.queue("desk").End(r.ctx(), &old, nil), ErrFenced, "another process with the same lease")
 	run := r.run(laptop, "job-again")
-	assert.Equal(t, []any{Running, "couch", 1}, []any{run.State, run.Worker, r.left(laptop)}, "the stale one removed nothing")
+	assert.Equal(t, []any{Running, "couch", 1}, []any{run.State, run.Worker, r.left(laptop)}, "the stale worker removed nothing")
 	stop()
 
 	r.put(laptop, "job-last", 0)
@@ -43,7 +42,7 @@ func TestAWorkerThatIsGone(t *testing.T) {
 	got := make(chan string, 10)
 	go func() {
 		for {
-			lease, _, err := desk.Next(none, "gpu", 100)
+			lease, _, err := desk.Next(none, "gpu")
 			if err != nil {
 				return
 			}
@@ -61,20 +60,19 @@ func TestAWorkerThatIsGone(t *testing.T) {
 	assert.Empty(t, got)
 }
 
-func TestAWorkerThatGoesOnIsLeftAlone(t *testing.T) {
+func TestAJobOfARunningWorkerIsNotTakenOver(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 100*time.Millisecond, 500*time.Millisecond)
 	laptop, desk, couch := r.queue("laptop"), r.queue("desk"), r.queue("couch")
 	couch.opened = time.Now().Add(patience) // it looks long enough on any machine
 	r.put(laptop, "job-1", 1)
 	lease, _ := r.next(desk)
-	h := desk.Hold(lease)
-	h.lease.Reply = "" // the hub does not hear of it and gives the job to others
-	stop := r.holding(h)
+	lease.reply = "" // the hub does not hear of it and gives the job to others
+	stop := r.holding(desk, &lease)
 	ctx, cancel := context.WithCancel(r.ctx())
 	looked := make(chan error, 1)
 	go func() {
-		_, _, err := couch.Next(ctx, "gpu", 100)
+		_, _, err := couch.Next(ctx, "gpu")
 		looked <- err
 	}()
 	require.Eventually(t, func() bool { // it was delivered twice
@@ -92,6 +90,7 @@ func TestTheCapHoldsForAllWorkers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, time.Second, eternal)
 	laptop, desk, couch := r.queue("laptop"), r.queue("desk"), r.queue("couch")
+	desk.AtOnce, couch.AtOnce = 3, 3
 	for i := range 7 {
 		r.put(laptop, fmt.Sprint("job-", i), 0)
 	}
@@ -102,7 +101,7 @@ func TestTheCapHoldsForAllWorkers(t *testing.T) {
 		q := []*Queue{desk, couch}[i%2]
 		slots.Go(func() {
 			for ctx.Err() == nil {
-				if lease, _, err := q.Next(ctx, "gpu", 3); err == nil {
+				if lease, _, err := q.Next(ctx, "gpu"); err == nil {
 					leases <- lease
 				}
 			}
@@ -118,12 +117,12 @@ func TestTheCapHoldsForAllWorkers(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []int{3, left}, []int{info.CachedInfo().NumAckPending, int(info.CachedInfo().NumPending)})
 		require.Empty(t, leases)
-		require.NoError(t, desk.Hold(held[0]).End(r.ctx(), nil))
+		require.NoError(t, desk.End(r.ctx(), &held[0], nil))
 		held = append(held[1:], <-leases)
 	}
 }
 
-func TestWhatOthersWriteIsNotTrusted(t *testing.T) {
+func TestDataOfOtherMachinesIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 50*time.Millisecond, 200*time.Millisecond)
 	laptop, desk := r.queue("laptop"), r.queue("desk")
@@ -163,15 +162,14 @@ func TestWhatOthersWriteIsNotTrusted(t *testing.T) {
 	run := r.becomes(seen, Lost)
 	assert.Contains(t, run.Reason, "damaged")
 	require.NoError(t, r.ends(done))
-	h := desk.Hold(lease)
 	_, err = laptop.runs.Put(r.ctx(), "job-good", []byte("nonsense"))
 	require.NoError(t, err)
-	o, err := h.Beat(r.ctx(), nil)
-	require.NoError(t, err, "who has the job writes its record anew")
+	o, err := desk.Beat(r.ctx(), &lease, nil)
+	require.NoError(t, err, "the holder of the job writes its record again")
 	assert.Zero(t, o)
 	require.NoError(t, laptop.runs.Purge(r.ctx(), "job-good"))
 	require.NoError(t, laptop.runs.Delete(r.ctx(), "job-good"))
-	_, err = h.Beat(r.ctx(), nil)
+	_, err = desk.Beat(r.ctx(), &lease, nil)
 	require.NoError(t, err)
 	assert.Equal(t, "desk", r.run(laptop, "job-good").Worker)
 	require.NoError(t, laptop.runs.Delete(r.ctx(), "job-new"))
@@ -191,13 +189,12 @@ func TestFiles(t *testing.T) {
 		assert.True(t, bytes.Equal(content, got.Bytes()))
 	}
 	require.ErrorIs(t, desk.Object(r.ctx(), "run-1", &bytes.Buffer{}, 4), core.ErrInvalid, "too large")
-	require.NoError(t, desk.DropObject(r.ctx(), "run-1"))
-	require.NoError(t, desk.DropObject(r.ctx(), "run-1"))
+	require.NoError(t, desk.objects.Delete(r.ctx(), "run-1"))
 	require.ErrorIs(t, laptop.Object(r.ctx(), "run-1", &bytes.Buffer{}, 100), core.ErrNotFound)
 	require.ErrorIs(t, laptop.PutObject(r.ctx(), "../x", nil), core.ErrInvalid)
 	broken := errors.New("broken")
 	require.ErrorIs(t, laptop.PutObject(r.ctx(), "run-2", readerOf(func([]byte) (int, error) { return 0, broken })), broken)
-	require.ErrorIs(t, laptop.Object(r.ctx(), "run-2", &bytes.Buffer{}, 100), core.ErrNotFound, "not half of it")
+	require.ErrorIs(t, laptop.Object(r.ctx(), "run-2", &bytes.Buffer{}, 100), core.ErrNotFound, "no partial file")
 	_, err := laptop.objects.AddLink(r.ctx(), "link", must(laptop.objects.PutBytes(r.ctx(), "real", large)))
 	require.NoError(t, err)
 	require.ErrorIs(t, laptop.Object(r.ctx(), "link", &bytes.Buffer{}, 1e7), core.ErrInvalid)

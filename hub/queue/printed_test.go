@@ -13,7 +13,7 @@ import (
 	"flame/core"
 )
 
-func TestWhatAJobPrintsIsSeenWhileItRuns(t *testing.T) {
+func TestTheOutputOfARunningJobIsShown(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 100*time.Millisecond, 500*time.Millisecond)
 	asker, worker := r.queue("desk"), r.queue("box")
@@ -50,8 +50,8 @@ func TestWhatAJobPrintsIsSeenWhileItRuns(t *testing.T) {
 	}
 	require.NoError(t, worker.Print(r.ctx(), "job-1", 2, 0, []byte("of another attempt")))
 	require.NoError(t, worker.Print(r.ctx(), "job-1", 1, 21, []byte("and after")))
-	assert.Equal(t, piece{21, "and after"}, next(), "what cannot be read, and other attempts, are left out")
-	require.ErrorContains(t, worker.Print(r.ctx(), "job-1", 1, 30, []byte(strings.Repeat("x", MaxPiece+1))), "the hub takes 65536")
+	assert.Equal(t, piece{21, "and after"}, next(), "unreadable pieces and other attempts are skipped")
+	require.ErrorContains(t, worker.Print(r.ctx(), "job-1", 1, 30, []byte(strings.Repeat("x", MaxPiece+1))), "the hub accepts 65536")
 
 	stop()
 	assert.ErrorIs(t, r.ends(over), context.Canceled)

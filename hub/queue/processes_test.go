@@ -52,14 +52,13 @@ func workUntilKilled(url, machine, hangs string) {
 	for range processJobs {
 		go func() {
 			for {
-				lease, job := must2(q.Next(ctx, "gpu", 2*processJobs))
-				h := q.Hold(lease)
+				lease, job := must2(q.Next(ctx, "gpu"))
 				fmt.Println("begun", job.ID)
 				for done := false; !done; time.Sleep(processBeat / 20) {
-					_, _ = h.Beat(ctx, nil) // it is told again
+					_, _ = q.Beat(ctx, &lease, nil) // the next report repeats it
 					done = !strings.HasSuffix(job.ID, hangs)
 				}
-				if h.End(ctx, json.RawMessage(`"`+machine+`"`)) == nil {
+				if q.End(ctx, &lease, json.RawMessage(`"`+machine+`"`)) == nil {
 					fmt.Println("ended", job.ID)
 				}
 			}

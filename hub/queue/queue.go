@@ -9,19 +9,22 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"flame/core"
 	"flame/hub"
 )
 
-// Times of a queue. Whoever runs a job says so every Heartbeat; if nobody has said so for
-// AckWait, the hub gives the job to another.
+// Times of a queue. The worker of a job reports every Heartbeat; after AckWait without a
+// report the hub gives the job to another worker.
 const (
 	Heartbeat = 2 * time.Second
 	AckWait   = 6 * time.Second
 )
+
+// mostAtOnce bounds how many jobs of a queue run at a time: the slots of its workers are to
+// decide.
+const mostAtOnce = 1_000
 
 // callTime bounds a request to the hub, objectTime the way of a file.
 const (
@@ -29,35 +32,35 @@ const (
 	objectTime = 15 * time.Minute
 )
 
-// keepJobs is how long a job may wait, and orders and files are kept; keepRuns how long a
-// record is after its last change.
+// keepJobs is how long jobs wait, and orders and files are kept; keepRuns how long a record is
+// kept after its last change.
 const (
 	keepJobs = 7 * 24 * time.Hour
 	keepRuns = 30 * 24 * time.Hour
 )
 
-// tries is how often a record is written that changes under one's hands.
+// tries is how often a write is retried when the record has changed meanwhile.
 const tries = 5
 
-// A Queue is what a project's machines ask of each other, by one connection: once that is
-// gone, every call returns an error that core.ErrUnavailable matches, and whoever goes on
-// opens another. It may be used by several goroutines; the fields may be changed before.
+// A Queue has the jobs that a project's machines ask of each other, through one connection.
+// Once that is gone, every call returns a core.ErrUnavailable, and the caller opens another
+// Queue. Several goroutines may use it; change its fields only before.
 type Queue struct {
 	Heartbeat time.Duration
-	AckWait   time.Duration // the same on all machines, or the hub's changes with each
+	AckWait   time.Duration // equal on all machines; otherwise each of them changes the hub's
+	AtOnce    int           // the most jobs of a queue that run at a time on all machines; equal on all machines too
 	Log       *slog.Logger
 
 	conn    *hub.Conn
 	jobs    jetstream.Stream
-	runs    jetstream.KeyValue
-	records jetstream.Stream // that of runs
-	orders  jetstream.KeyValue
+	runs    *hub.Bucket
+	orders  *hub.Bucket
 	objects jetstream.ObjectStore
-	parts   []jetstream.Stream // all that it is kept in
+	parts   []jetstream.Stream // all its streams
 	opened  time.Time
-	epoch   int64       // when the stream was made: another if the hub lost its data
-	refills time.Time   // when the hub was seen to have lost its data; zero: it was not
-	prints  atomic.Bool // the stream of what workers print is there
+	epoch   int64       // when the stream was made; it changes when the hub loses its data
+	refills time.Time   // when flame noticed that the hub had lost its data; zero: it had not
+	prints  atomic.Bool // the stream for output exists
 
 	mu        sync.Mutex
 	consumers map[string]jetstream.Consumer // by queue
@@ -66,91 +69,85 @@ type Queue struct {
 // Open returns the queue of a connection's project.
 func Open(ctx context.Context, conn *hub.Conn) (*Queue, error) {
 	q := &Queue{
-		Heartbeat: Heartbeat, AckWait: AckWait, Log: slog.New(slog.DiscardHandler), conn: conn, opened: time.Now(), consumers: map[string]jetstream.Consumer{},
+		Heartbeat: Heartbeat, AckWait: AckWait, AtOnce: mostAtOnce, Log: slog.New(slog.DiscardHandler),
+		conn: conn, opened: time.Now(), consumers: map[string]jetstream.Consumer{},
 	}
-	ctx, stop := conn.Call(ctx, 2*callTime)
-	defer stop()
-	var err error
-	if q.jobs, err = conn.Stream(ctx, jetstream.StreamConfig{
-		Name: "FLAME_" + conn.Link().Project + "_JOBS", Subjects: []string{q.subject("", ">")}, Retention: jetstream.WorkQueuePolicy,
+	return q, conn.Ask(ctx, 2*callTime, "", q.open)
+}
+
+// open finds the streams of the queue, or makes them.
+func (q *Queue) open(ctx context.Context) (err error) {
+	if q.jobs, err = q.conn.Stream(ctx, jetstream.StreamConfig{
+		Name: "FLAME_" + q.conn.Link().Project + "_JOBS", Subjects: []string{q.subject("", ">")}, Retention: jetstream.WorkQueuePolicy,
 		Storage: jetstream.FileStorage, Compression: jetstream.S2Compression, MaxAge: keepJobs, AllowDirect: true,
 		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true,
 	}); err != nil {
-		return nil, err
+		return err
 	}
 	if info := q.jobs.CachedInfo(); info.Config.Retention != jetstream.WorkQueuePolicy {
-		return nil, otherwise(info.Config.Name, "is no work queue")
+		return hub.Otherwise(info.Config.Name, "is not a work queue")
 	}
 	q.epoch = q.jobs.CachedInfo().Created.UnixNano()
-	q.runs, q.records, err = conn.Bucket(ctx, "runs", func(s *jetstream.StreamConfig) {
+	if q.runs, err = q.conn.Bucket(ctx, "runs", func(s *jetstream.StreamConfig) {
 		s.AllowMsgTTL = true
-		s.AllowDirect = false // a cluster whose leader is gone would tell what is old, and take nothing new
-	})
-	if err != nil {
-		return nil, err
+		s.AllowDirect = false // a cluster without a leader would return old values and accept no new ones
+	}); err != nil {
+		return err
 	}
-	if config := q.records.CachedInfo().Config; !config.AllowMsgTTL {
-		return nil, otherwise(config.Name, "lets no key expire")
+	if q.orders, err = q.conn.Bucket(ctx, "orders", func(s *jetstream.StreamConfig) { s.MaxAge = keepJobs }); err != nil {
+		return err
 	}
-	var orders, objects jetstream.Stream
-	if q.orders, orders, err = conn.Bucket(ctx, "orders", func(s *jetstream.StreamConfig) { s.MaxAge = keepJobs }); err != nil {
-		return nil, err
-	}
+	var objects jetstream.Stream
 	if q.objects, objects, err = q.openObjects(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	q.parts = []jetstream.Stream{q.jobs, q.records, orders, objects}
-	return q, nil
+	q.parts = []jetstream.Stream{q.jobs, q.runs.Stream, q.orders.Stream, objects}
+	return nil
 }
 
-// whole reports whether whoever connects now is answered, and all that the queue is kept in
-// is there. A cluster that lost a server may know for some seconds what is asked of it alone,
-// and not let in those who were connected to that server.
+// ask calls f, which sends requests to the hub, with a context that bounds them.
+func (q *Queue) ask(ctx context.Context, f func(context.Context) error) error {
+	return q.conn.Ask(ctx, callTime, "", f)
+}
+
+// whole reports whether the hub answers, with all streams of the queue. For some seconds after
+// a cluster lost a server, it may answer this machine and refuse those that were connected to
+// that server.
 func (q *Queue) whole(ctx context.Context) bool {
-	ctx, stop := q.conn.Call(ctx, q.AckWait/2)
-	defer stop()
-	_, err := q.conn.JetStream().AccountInfo(ctx)
-	for _, part := range q.parts {
-		if err == nil {
-			_, err = part.Info(ctx)
+	return q.conn.Ask(ctx, q.AckWait/2, "", func(ctx context.Context) error {
+		_, err := q.conn.JetStream().AccountInfo(ctx)
+		for _, part := range q.parts {
+			if err == nil {
+				_, err = part.Info(ctx)
+			}
 		}
-	}
-	return err == nil
+		return err
+	}) == nil
 }
 
-// Succeed has q be used in place of another, whose connection was lost. If the hub has lost
-// its data since, jobs are claimed only once those who ran them had the time to say so.
+// Succeed makes q the successor of a queue whose connection was lost. If the hub has lost its
+// data since, q claims a job only after its worker has had the time to report.
 func (q *Queue) Succeed(before *Queue) {
 	if q.refills = before.refills; before.epoch != q.epoch {
 		q.refills = q.opened
 	}
 }
 
-// settled returns when all who ran jobs have had the time to come back.
+// settled returns the time by which all workers should have reconnected.
 func (q *Queue) settled() time.Time { return q.refills.Add(2 * q.AckWait) }
 
-// Serve says that a worker of this machine serves a queue, and how many slots it has free;
-// without slots, that it has ended. run tells it apart from others of the machine. Machines
-// that hear nothing for some minutes believe that it has ended.
+// Serve announces a worker of this machine, as Machines.Serve does.
 func (q *Queue) Serve(ctx context.Context, run string, s hub.Served) error {
-	ctx, stop := q.conn.Call(ctx, callTime)
-	defer stop()
-	machines, err := q.conn.Machines(ctx)
-	if err != nil {
-		return err
-	}
-	if s.Slots == 0 {
-		return machines.Unserve(ctx, run)
-	}
-	return machines.Serve(ctx, run, s)
+	return q.ask(ctx, func(ctx context.Context) error {
+		machines, err := q.conn.Machines(ctx)
+		if err != nil {
+			return err
+		}
+		return machines.Serve(ctx, run, s)
+	})
 }
 
-// otherwise returns the advice for a stream that is not as it has to be.
-func otherwise(stream, what string) error {
-	return core.Invalidf("the stream %s of the hub %s", stream, what).WithHint("delete it on the server; flame makes it again as it has to be")
-}
-
-// subject returns that of a job.
+// subject returns the subject of a job.
 func (q *Queue) subject(queue, id string) string {
 	if queue != "" {
 		id = queue + "." + id
@@ -158,80 +155,48 @@ func (q *Queue) subject(queue, id string) string {
 	return "flame." + q.conn.Link().Project + ".job." + id
 }
 
-// gone is the error of a connection that has ended.
-func (q *Queue) gone() error { return core.Unavailablef(nil, "the connection to the hub was lost") }
-
-// find returns the record of a job and its revision. A job without one has no state; the
-// revision may be that of a mark that it was removed. The error is errDamaged if flame did
-// not write the record.
+// find returns the record of a job and its revision. A job without a record has no state; the
+// revision may then be that of a deletion marker. The error is errDamaged if flame did not write
+// the record.
 func (q *Queue) find(ctx context.Context, id string) (Run, uint64, error) {
-	ctx, stop := q.conn.Call(ctx, callTime)
-	defer stop()
-	m, err := q.records.GetLastMsgForSubject(ctx, q.key(id))
-	switch {
-	case errors.Is(err, jetstream.ErrMsgNotFound):
-		return Run{}, 0, nil
-	case err != nil:
-		return Run{}, 0, q.conn.Told(err)
-	case m.Header.Get("KV-Operation") != "" || m.Header.Get(jetstream.MarkerReasonHeader) != "":
-		return Run{}, m.Sequence, nil
+	text, revision, err := q.runs.Last(ctx, id)
+	if text == nil || err != nil {
+		return Run{}, revision, err
 	}
-	run, err := runOf(m.Data, id)
-	return run, m.Sequence, err
+	run, err := runOf(text, id)
+	return run, revision, err
 }
 
-// key returns the subject of a job's record.
-func (q *Queue) key(id string) string { return "$KV." + q.runs.Bucket() + "." + id }
-
-// write replaces the record of this revision, 0 for none. The error is hub.IsMismatch if
-// another was written since.
+// write replaces the record of this revision, 0 for none. hub.IsMismatch reports true for the
+// error if another record was written since.
 func (q *Queue) write(ctx context.Context, run Run, revision uint64) (uint64, error) {
 	run.At = core.MillisOf(time.Now())
 	text, err := json.Marshal(run)
 	if err != nil {
-		return 0, core.Invalidf("what is to be told of job %s is no JSON: %v", run.Job, err)
+		return 0, core.Invalidf("the record of job %s is not JSON: %v", run.Job, err)
 	}
 	if len(text) > maxRecord {
-		return 0, core.Invalidf("what is to be told of job %s has %d KB, and the hub takes %d", run.Job, len(text)>>10, maxRecord>>10)
+		return 0, core.Invalidf("the record of job %s has %d KB, and the hub accepts %d", run.Job, len(text)>>10, maxRecord>>10)
 	}
-	ctx, stop := q.conn.Call(ctx, callTime)
-	defer stop()
-	// The client's own update of a key would drop its end.
-	m := &nats.Msg{Subject: q.key(run.Job), Data: text, Header: nats.Header{}}
-	ack, err := q.conn.JetStream().PublishMsg(ctx, m, jetstream.WithMsgTTL(keepRuns), jetstream.WithExpectLastSequencePerSubject(revision))
-	if hub.IsMismatch(err) {
-		return 0, err
-	}
-	if err != nil {
-		return 0, q.conn.Told(err)
-	}
-	return ack.Sequence, nil
+	return q.runs.Replace(ctx, run.Job, text, revision, keepRuns)
 }
 
-// order returns what the asker of a job wants; nothing if it said nothing.
+// order returns the order of a job's asker, or an empty one.
 func (q *Queue) order(ctx context.Context, id string) (Order, error) {
-	ctx, stop := q.conn.Call(ctx, callTime)
-	defer stop()
-	e, err := q.orders.Get(ctx, id)
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return Order{}, nil
-	}
-	if err != nil {
-		return Order{}, q.conn.Told(err)
-	}
-	return orderOf(e.Value()), nil
+	text, _, err := q.orders.Last(ctx, id)
+	return orderOf(text), err
 }
 
-// drop removes the job of a run that is final. If that fails, a worker does so when it
-// comes to it.
+// drop removes the job of a final run. If that fails, the worker that receives the job removes it.
 func (q *Queue) drop(ctx context.Context, run Run) {
-	ctx, stop := q.conn.Call(ctx, callTime)
-	defer stop()
-	m, err := q.jobs.GetLastMsgForSubject(ctx, q.subject(run.Queue, run.Job))
-	if err == nil {
-		err = q.jobs.DeleteMsg(ctx, m.Sequence)
-	}
+	err := q.ask(ctx, func(ctx context.Context) error {
+		m, err := q.jobs.GetLastMsgForSubject(ctx, q.subject(run.Queue, run.Job))
+		if err == nil {
+			err = q.jobs.DeleteMsg(ctx, m.Sequence)
+		}
+		return err
+	})
 	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
-		q.Log.Info("a job stays on the hub, though nothing will become of it", "job", run.Job, "error", err)
+		q.Log.Info("a job that will not run stays on the hub", "job", run.Job, "error", err)
 	}
 }

@@ -80,7 +80,7 @@ func (r *rig) put(q *Queue, id string, retries int) {
 // next claims a job.
 func (r *rig) next(q *Queue) (Lease, Job) {
 	r.Helper()
-	lease, job, err := q.Next(r.ctx(), "gpu", 100)
+	lease, job, err := q.Next(r.ctx(), "gpu")
 	require.NoError(r, err)
 	return lease, job
 }
@@ -108,16 +108,16 @@ func (r *rig) emptied(q *Queue) {
 	require.Eventually(r, func() bool { return r.left(q) == 0 }, patience, 10*time.Millisecond)
 }
 
-// holding says for a holder that its job goes on, until it is stopped.
-func (r *rig) holding(h *Holder) (stop func()) {
+// holding reports that the job of a lease continues, until it is stopped.
+func (r *rig) holding(q *Queue, lease *Lease) (stop func()) {
 	ctx, cancel := context.WithCancel(r.ctx())
 	var wait sync.WaitGroup
 	wait.Go(func() {
 		for ctx.Err() == nil {
-			_, _ = h.Beat(ctx, nil)
+			_, _ = q.Beat(ctx, lease, nil)
 			select {
 			case <-ctx.Done():
-			case <-time.After(h.q.Heartbeat):
+			case <-time.After(q.Heartbeat):
 			}
 		}
 	})
@@ -154,7 +154,7 @@ func (r *rig) ends(done chan error) error {
 	case err := <-done:
 		return err
 	case <-time.After(patience):
-		require.Fail(r, "it is followed still")
+		require.Fail(r, "Follow has not returned")
 		return nil
 	}
 }

@@ -3,11 +3,17 @@ package server
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
-	"io"
 	"io/fs"
 	"math"
+	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,9 +21,9 @@ import (
 	"time"
 
 	"flame/core"
-	"flame/project/place"
-	"flame/store/disk"
-	"flame/whole"
+	"flame/hub"
+	"flame/local/lock"
+	"flame/local/place"
 )
 
 // The files of a hub's folder.
@@ -31,14 +37,14 @@ const (
 	editLock   = "machines.lock"
 )
 
-// A Folder is where a hub keeps what it knows.
+// A Folder is the folder in which a hub keeps its data.
 type Folder struct {
 	Path string // absolute
-	// Temporary allows a folder that the machine loses when it restarts.
+	// Temporary allows a folder that the machine empties when it restarts.
 	Temporary bool
 }
 
-// DefaultFolder returns where a user's hub keeps its data: below dataHome, that is
+// DefaultFolder returns the usual folder of a user's hub: below dataHome, the value of
 // XDG_DATA_HOME, or else below home.
 func DefaultFolder(dataHome, home string) string {
 	if !filepath.IsAbs(dataHome) {
@@ -50,11 +56,11 @@ func DefaultFolder(dataHome, home string) string {
 // otherData is the hint for a folder that cannot be used.
 const otherData = "name another folder with --data"
 
-// check refuses a folder that is another's, or that loses what it holds. A folder that is
-// missing is as good as one that can be made.
+// check returns an error for a folder of another user, or one that does not survive a restart. It
+// accepts a missing folder.
 func (f Folder) check() error {
 	if strings.ContainsFunc(f.Path, func(c rune) bool { return c < ' ' || c == '"' || c == '\\' || c == 0x7f }) || !filepath.IsAbs(f.Path) {
-		return core.Invalidf("the path %q cannot be written into the server's configuration", f.Path).WithHint(otherData)
+		return core.Invalidf("the server's configuration cannot contain the path %q", f.Path).WithHint(otherData)
 	}
 	info, err := os.Lstat(f.Path)
 	switch {
@@ -62,11 +68,11 @@ func (f Folder) check() error {
 	case err != nil:
 		return core.Unavailablef(err, "%s cannot be used: %v", f.Path, err).WithHint(otherData)
 	default:
-		if err := trusted(f.Path, info, fs.ModeDir); err != nil {
-			return err
+		if err := place.Trusted(f.Path, info, fs.ModeDir); err != nil {
+			return core.Unavailablef(err, "%v", err).WithHint(notTrusted)
 		}
 		if info.Mode().Perm()&0o077 != 0 {
-			return core.Invalidf("%s can be read by others, and keys are kept in it", f.Path).WithHint("`chmod 700 %s`, or %s", f.Path, otherData)
+			return core.Invalidf("other users can read %s, and it holds keys", f.Path).WithHint("`chmod 700 %s`, or %s", f.Path, otherData)
 		}
 	}
 	if err := place.Suited(f.Path); err != nil {
@@ -79,19 +85,14 @@ func (f Folder) check() error {
 	return nil
 }
 
-// trusted refuses a file or folder that is not of this kind, or that others may change.
-func trusted(path string, info fs.FileInfo, want fs.FileMode) error {
-	if err := place.Trusted(path, info, want); err != nil {
-		return core.Unavailablef(err, "%v", err).WithHint("move it away, or make it yours alone to write; or " + otherData)
-	}
-	return nil
-}
+// notTrusted is the hint for a file or folder that other users may change.
+const notTrusted = "move it away, or make it writable only by you; or " + otherData
 
-// isTemporary reports whether what a folder holds may be gone after a restart.
+// isTemporary reports whether a restart may remove the content of a folder.
 func isTemporary(path string) bool {
 	real, err := filepath.EvalSymlinks(place.Nearest(path))
 	if err != nil {
-		return false // and nothing can be written there either
+		return false // flame cannot write there either
 	}
 	for _, temporary := range []string{"/tmp", "/dev/shm", os.TempDir()} {
 		for _, dir := range []string{path, real} {
@@ -100,10 +101,10 @@ func isTemporary(path string) bool {
 			}
 		}
 	}
-	return inMemory(real)
+	return place.InMemory(real)
 }
 
-// free returns how many bytes can still be written; false if that is not known.
+// free returns the free space of the disk in bytes, and whether it is known.
 func (f Folder) free() (bytes int64, known bool) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(f.Path, &st); err != nil {
@@ -120,58 +121,43 @@ func (f Folder) prepare() error {
 	if err := os.MkdirAll(f.Path, 0o700); err != nil {
 		return core.Unavailablef(err, "%s cannot be made: %v", f.Path, err).WithHint(otherData)
 	}
-	return f.check() // it may have been another's meanwhile
+	return f.check() // another user may have made it meanwhile
 }
 
-// isHub refuses a folder in which no hub has run.
+// isHub returns an error for a folder in which no hub has run.
 func (f Folder) isHub() error {
 	if err := f.check(); err != nil {
 		return err
 	}
 	for _, name := range []string{ledgerName, certName} {
 		if _, err := os.Lstat(f.file(name)); !errors.Is(err, fs.ErrNotExist) {
-			return nil // or one that reading it says
+			return nil // reading it reports any other error
 		}
 	}
-	return core.NotFoundf("there is no hub in %s", f.Path).WithHint("name its folder with --data; or start one: `flame hub`")
+	return core.NotFoundf("%s contains no hub", f.Path).WithHint("name its folder with --data; or start one: `flame hub`")
 }
 
 // file returns the path of a file of the folder.
 func (f Folder) file(name string) string { return filepath.Join(f.Path, name) }
 
-// maxFile is the most that is read of a file, in bytes.
+// maxFile is the greatest size of a file in bytes.
 const maxFile = 8 << 20
 
-// read returns the content of a file of the folder, if it can be trusted.
+// read returns the content of a file of the folder, unless other users may change it.
 func (f Folder) read(name string) ([]byte, error) {
-	file, err := disk.OpenOwn(f.file(name), os.O_RDONLY)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err == nil {
-		err = trusted(f.file(name), info, 0)
-	}
-	if err != nil {
-		return nil, err
-	}
-	content, err := io.ReadAll(io.LimitReader(file, maxFile+1))
-	if err == nil && len(content) > maxFile {
-		err = core.Invalidf("%s is longer than %d MB", f.file(name), maxFile>>20)
+	content, err := place.ReadOwn(f.file(name), maxFile)
+	if errors.Is(err, core.ErrUnavailable) {
+		err = core.Unavailablef(err, "%v", err).WithHint(notTrusted)
 	}
 	return content, err
 }
 
 // write replaces a file of the folder.
 func (f Folder) write(name string, content []byte) error {
-	return whole.Write(f.file(name), 0o600, func(to io.Writer) error {
-		_, err := to.Write(content)
-		return err
-	})
+	return place.WriteOwn(f.file(name), content)
 }
 
-// load reads the ledger; an empty one if there is none yet.
+// load reads the ledger, or returns an empty one if there is none.
 func (f Folder) load() (ledger, error) {
 	text, err := f.read(ledgerName)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -182,19 +168,19 @@ func (f Folder) load() (ledger, error) {
 	}
 	l, err := parseLedger(text)
 	if err != nil {
-		return l, core.Invalidf("%s cannot be used: %v", f.file(ledgerName), err).WithHint("repair it, or move it away: then machines join anew")
+		return l, core.Invalidf("%s cannot be used: %v", f.file(ledgerName), err).WithHint("repair it, or move it away: machines then join again")
 	}
 	return l, nil
 }
 
-// editPatience is how long a change of the ledger waits for another's.
+// editPatience is how long a change of the ledger waits for the change of another process.
 const editPatience = 5 * time.Second
 
-// edit changes the ledger. One process does so at a time.
+// edit changes the ledger, one process at a time. It keeps no ledger that fails its check.
 func (f Folder) edit(ctx context.Context, change func(*ledger) error) (ledger, error) {
 	wait, stop := context.WithTimeout(ctx, editPatience)
 	defer stop()
-	lock, err := disk.TakeLock(wait, f.file(editLock))
+	lock, err := lock.Take(wait, f.file(editLock))
 	if err != nil {
 		return ledger{}, core.Unavailablef(err, "%s cannot be locked: %v", f.file(ledgerName), err)
 	}
@@ -210,6 +196,9 @@ func (f Folder) edit(ctx context.Context, change func(*ledger) error) (ledger, e
 	if err := change(&l); err != nil {
 		return l, err
 	}
+	if err := l.check(); err != nil {
+		return l, err
+	}
 	if after, err := json.Marshal(l); err != nil || bytes.Equal(before, after) {
 		return l, err
 	}
@@ -218,4 +207,61 @@ func (f Folder) edit(ctx context.Context, change func(*ledger) error) (ledger, e
 		return l, err
 	}
 	return l, f.write(ledgerName, append(text, '\n'))
+}
+
+// certificateYears is the validity of a certificate. No machine checks it: machines know the
+// certificate itself.
+const certificateYears = 10
+
+// certificate returns the SHA-256 of the hub's certificate, in hex. It makes the certificate
+// and its key if they do not exist.
+func (f Folder) certificate(now time.Time) (pin string, err error) {
+	pin, err = f.pin()
+	if !errors.Is(err, fs.ErrNotExist) {
+		return pin, err
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return "", err
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return "", err
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "flame hub"}, DNSNames: []string{"localhost"},
+		NotBefore: now.Add(-24 * time.Hour), NotAfter: now.AddDate(certificateYears, 0, 0),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return "", err
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return "", err
+	}
+	// The key first: a certificate then always has a key.
+	if err := f.write(keyName, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})); err != nil {
+		return "", err
+	}
+	if err := f.write(certName, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})); err != nil {
+		return "", err
+	}
+	return f.pin()
+}
+
+// pin returns the SHA-256 of the folder's certificate. Without a certificate the error is
+// fs.ErrNotExist.
+func (f Folder) pin() (string, error) {
+	text, err := f.read(certName)
+	if err != nil {
+		return "", err
+	}
+	block, _ := pem.Decode(text)
+	if block == nil || block.Type != "CERTIFICATE" {
+		return "", core.Invalidf("%s has no certificate", f.file(certName)).WithHint("move it away: the hub then makes another, and machines join again")
+	}
+	return hub.Fingerprint(block.Bytes), nil
 }

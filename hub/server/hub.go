@@ -1,5 +1,5 @@
-// Package server is what `flame hub` runs: a nats-server, with a configuration that names
-// each machine that has joined and what it may do. It also has both ends of joining.
+// Package server implements `flame hub`: it runs a nats-server with a configuration that names
+// each machine that has joined and its permissions. It also implements both sides of joining.
 package server
 
 import (
@@ -12,50 +12,46 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"flame/core"
 	"flame/hub"
-	"flame/store/disk"
+	"flame/local/lock"
 )
 
-// A Hub is a server to be run, and what keeps its configuration up to date.
+// A Hub runs a server and keeps its configuration up to date.
 type Hub struct {
 	Folder  Folder
-	Listen  string // host:port; port 0: one that is free; empty: where it listened last, else DefaultListen
-	Space   int64  // what each project may have on the disk, in bytes; 0: as last time, else DefaultSpace
+	Listen  string // host:port; port 0: a free port; empty: the last address, else DefaultListen
+	Space   int64  // of each project on the disk, in bytes; 0: as last time, else DefaultSpace
 	Program string // path of nats-server
 	Now     func() time.Time
-	Ready   func(address string) // told once machines can connect
-	Say     func(text string)    // told of what somebody may want to know
+	Ready   func(address string) // called once machines can connect
+	Say     func(text string)    // called with news for people
 }
 
-// A running is a hub that runs.
+// A running is a running hub.
 type running struct {
 	Hub
-	admin  hub.Identity
-	public string // key of admin
-	conf   string // as the server has it
+	admin  hub.Identity // in the account of invited machines
+	system hub.Identity // in the system account
+	conf   string       // the last configuration that the server was given
 	child  *child
-	stir   chan struct{} // the ledger was changed here
-	asked  sync.Mutex    // held while a request is answered, or the server gets a configuration
+	conn   *nats.Conn // of admin
 
-	// What the server did not take last, if it was that which was given to it last.
-	refused   string
-	refusedAt time.Time
-	refusal   error
+	refusal error     // why the server did not accept conf
+	given   time.Time // when the server was given conf
 }
 
-// DefaultListen is reached by this machine alone.
+// DefaultListen is an address that only this machine can reach.
 const DefaultListen = "127.0.0.1:4222"
 
-// pace is how often a hub looks whether its ledger was changed.
+// pace is how often a hub checks whether its ledger has changed.
 const pace = 500 * time.Millisecond
 
-// startTime is how long a server may take until it answers. It reads its data first.
+// startTime is how long a server may take to start. It reads its data first.
 const startTime = time.Minute
 
 // Run runs the hub until ctx ends, or its server does.
@@ -75,59 +71,56 @@ func (h Hub) Run(ctx context.Context) error {
 	if h.Listen, err = freePort(cmp.Or(h.Listen, l.Listen, DefaultListen)); err != nil {
 		return err
 	}
-	// The kernel ends the server with the thread that started it.
+	// The kernel kills the server when the thread that started it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	r := &running{Hub: h, stir: make(chan struct{}, 1)}
+	r := &running{Hub: h}
 	if err := r.start(ctx); err != nil {
 		return err
 	}
 	defer r.child.stop()
-	conn, err := r.connect(ctx)
+	if r.conn, err = r.connect(ctx); err != nil {
+		return err
+	}
+	defer r.conn.Close()
+	requests, err := requestsTo(r.conn)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	if err := r.serve(ctx, conn); err != nil {
-		return err
-	}
 	h.Ready(h.Listen)
-	return r.keep(ctx)
+	return r.keep(ctx, requests)
 }
 
 // own takes the folder for this process.
-func (f Folder) own() (*disk.Lock, error) {
+func (f Folder) own() (*lock.Lock, error) {
 	wait, stop := context.WithTimeout(context.Background(), time.Second)
 	defer stop()
-	lock, err := disk.TakeLock(wait, f.file(hubLock))
-	if held := (disk.LockHeld{}); errors.As(err, &held) {
-		return nil, core.Invalidf("a hub runs in %s already, as process %d", f.Path, held.PID).WithHint("name another folder with --data, or end that one")
+	mine, err := lock.Take(wait, f.file(hubLock))
+	if held := (lock.Held{}); errors.As(err, &held) {
+		return nil, core.Invalidf("a hub runs in %s already, as process %d", f.Path, held.PID).WithHint("name another folder with --data, or end that process")
 	}
-	return lock, err
+	return mine, err
 }
 
 // CheckListen returns an error unless a hub can listen on an address.
-func CheckListen(address string) error {
+func CheckListen(address string) error { return checkAddress(withHost(address)) }
+
+// withHost returns an address with a host instead of none.
+func withHost(address string) string {
 	if strings.HasPrefix(address, ":") {
-		address = "0.0.0.0" + address
+		return "0.0.0.0" + address
 	}
-	return checkAddress(address)
+	return address
 }
 
-// freePort returns the address with a port instead of 0, and a host instead of none.
+// freePort returns the address with a free port instead of 0, and a host instead of none.
 func freePort(listen string) (string, error) {
 	if err := CheckListen(listen); err != nil {
 		return "", err
 	}
-	host, port, err := net.SplitHostPort(listen)
-	if err != nil {
-		return "", err
-	}
-	if host == "" {
-		host = "0.0.0.0"
-	}
-	if port != "0" {
-		return net.JoinHostPort(host, port), nil
+	host, port, err := net.SplitHostPort(withHost(listen))
+	if err != nil || port != "0" {
+		return withHost(listen), err
 	}
 	l, err := net.Listen("tcp", listen)
 	if err != nil {
@@ -143,11 +136,13 @@ func (r *running) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var seed string // of this run alone
-	if seed, r.public, err = newKey(); err != nil {
-		return err
+	for _, i := range []*hub.Identity{&r.admin, &r.system} {
+		seed, public, err := newKey() // only for this run
+		if err != nil {
+			return err
+		}
+		*i = hub.Identity{URL: scheme + "://" + reachedHere(r.Listen), Seed: seed, Pin: pin, Inbox: hub.InboxOf(public)}
 	}
-	r.admin = hub.Identity{URL: scheme + "://" + reachedHere(r.Listen), Seed: seed, Pin: pin, Inbox: hub.InboxOf(r.public)}
 	l, err := r.Folder.edit(ctx, func(l *ledger) error {
 		l.Listen, l.Space = r.Listen, cmp.Or(r.Space, l.Space, DefaultSpace)
 		l.expire(r.Now())
@@ -157,19 +152,17 @@ func (r *running) start(ctx context.Context) error {
 		return err
 	}
 	if free, known := r.Folder.free(); known && free < l.Space {
-		r.Say(fmt.Sprintf("the disk of %s has %.1f GB free, and each project may have %.1f GB (--space): once the disk is full, no project goes on",
+		r.Say(fmt.Sprintf("the disk of %s has %.1f GB free, and each project may use %.1f GB (--space): once the disk is full, all projects stop",
 			r.Folder.Path, float64(free)/(1<<30), float64(l.Space)/(1<<30)))
 	}
-	r.conf = r.text(l)
+	if r.conf, err = r.text(l); err != nil {
+		return err
+	}
 	if err := r.Folder.write(confName, []byte(r.conf)); err != nil {
 		return err
 	}
 	r.child, err = startChild(r.Program, r.Folder)
 	return err
-}
-
-func (r *running) text(l ledger) string {
-	return configuration{Dir: r.Folder.Path, Listen: r.Listen, Admin: r.public, Ledger: l}.text()
 }
 
 // connect waits for the server to answer.
@@ -199,56 +192,41 @@ func (r *running) connect(ctx context.Context) (*nats.Conn, error) {
 	}
 }
 
-// serve answers machines that join and leave.
-func (r *running) serve(ctx context.Context, conn *nats.Conn) error {
-	_, err := conn.Subscribe(joinSubject+"*", r.answering(ctx, conn, func(l *ledger, from string, q joining) error {
-		return l.accept(from, Machine{Key: q.Key, ID: q.Machine, JoinedAt: core.MillisOf(r.Now())})
-	}))
-	if err != nil {
-		return err
+// maxRequests bounds the requests of machines that wait.
+const maxRequests = 1000
+
+// requestsTo returns the requests of machines that join and leave.
+func requestsTo(conn *nats.Conn) (<-chan *nats.Msg, error) {
+	requests := make(chan *nats.Msg, maxRequests)
+	for _, subject := range []string{joinSubject, leaveSubject} {
+		if _, err := conn.ChanSubscribe(subject+"*", requests); err != nil {
+			return nil, err
+		}
 	}
-	_, err = conn.Subscribe(leaveSubject+"*", r.answering(ctx, conn, func(l *ledger, from string, _ joining) error {
-		l.remove(func(m Machine) bool { return m.Key == from })
-		return nil
-	}))
-	if err != nil {
-		return err
-	}
-	return conn.Flush()
+	return requests, conn.Flush()
 }
 
-// answering returns a handler of requests that change the ledger. The server vouches for the
-// key, from, that a request comes from.
-func (r *running) answering(ctx context.Context, conn *nats.Conn, change func(l *ledger, from string, q joining) error) nats.MsgHandler {
-	return func(m *nats.Msg) {
-		if strings.HasPrefix(m.Reply, "flame.") {
-			return // the answer would be another's request
-		}
-		r.asked.Lock() // until the answer is sent: the server closes the connection of an invitation that was used
-		defer r.asked.Unlock()
-		said := answer{Version: protocol}
-		if err := r.take(ctx, m.Subject, m.Data, change); err != nil {
-			said.Error = err.Error()
-			if problem := (*core.Problem)(nil); errors.As(err, &problem) {
-				said.Hint = problem.Hint
-			}
-		}
-		text, err := json.Marshal(said)
-		if err == nil {
-			err = errors.Join(m.Respond(text), conn.Flush())
-		}
-		if err != nil {
-			r.Say("a machine got no answer: " + err.Error())
-		}
-		select {
-		case r.stir <- struct{}{}:
-		default:
-		}
+// answer carries out a request and answers it. The server closes the connection of an invitation
+// that was used once it has the new configuration, so the answer has to be sent before that.
+func (r *running) answer(ctx context.Context, m *nats.Msg) {
+	if strings.HasPrefix(m.Reply, "flame.") {
+		return // the answer would be a request in the name of another machine
+	}
+	said := answer{Version: protocol}
+	if err := r.take(ctx, m.Subject, m.Data); err != nil {
+		said.Error, said.Hint = err.Error(), core.HintOf(err)
+	}
+	text, err := json.Marshal(said)
+	if err == nil {
+		err = errors.Join(m.Respond(text), r.conn.Flush())
+	}
+	if err != nil {
+		r.Say("a machine got no answer: " + err.Error())
 	}
 }
 
-// take does what a request asks for.
-func (r *running) take(ctx context.Context, subject string, text []byte, change func(l *ledger, from string, q joining) error) error {
+// take carries out a request. The server vouches for the key in its subject.
+func (r *running) take(ctx context.Context, subject string, text []byte) error {
 	var q joining
 	if err := json.Unmarshal(text, &q); err != nil {
 		return core.Invalidf("the request cannot be read")
@@ -261,12 +239,19 @@ func (r *running) take(ctx context.Context, subject string, text []byte, change 
 	if err := q.verify(subject, from); err != nil {
 		return err
 	}
-	_, err := r.Folder.edit(ctx, func(l *ledger) error { return change(l, from, q) })
+	_, err := r.Folder.edit(ctx, func(l *ledger) error {
+		if subject == joinSubject+from {
+			return l.accept(from, Machine{Key: q.Key, ID: q.Machine, JoinedAt: core.MillisOf(r.Now())})
+		}
+		l.remove(func(m Machine) bool { return m.Key == from })
+		return nil
+	})
 	return err
 }
 
-// keep has the server know what is in the ledger, until ctx or the server ends.
-func (r *running) keep(ctx context.Context) error {
+// keep answers machines and keeps the server up to date with the ledger, until ctx or the
+// server ends.
+func (r *running) keep(ctx context.Context, requests <-chan *nats.Msg) error {
 	tick := time.NewTicker(pace)
 	defer tick.Stop()
 	said := ""
@@ -276,14 +261,12 @@ func (r *running) keep(ctx context.Context) error {
 			return nil
 		case <-r.child.ended:
 			return r.child.problem()
+		case m := <-requests:
+			r.answer(ctx, m)
 		case <-tick.C:
-		case <-r.stir:
 		}
 		trouble := ""
-		r.asked.Lock()
-		err := r.refresh(ctx)
-		r.asked.Unlock()
-		if err != nil && ctx.Err() == nil {
+		if err := r.refresh(ctx); err != nil && ctx.Err() == nil {
 			trouble = withHint(err)
 		}
 		switch {
@@ -291,25 +274,25 @@ func (r *running) keep(ctx context.Context) error {
 		case trouble == "":
 			r.Say("the server knows all machines again")
 		default:
-			r.Say("the server goes on with the machines that it knows: " + trouble)
+			r.Say("the server continues with the machines that it knows: " + trouble)
 		}
 		said = trouble
 	}
 }
 
-// withHint returns an error and what to do about it.
+// withHint returns the text of an error with its hint.
 func withHint(err error) string {
-	if problem := (*core.Problem)(nil); errors.As(err, &problem) && problem.Hint != "" {
-		return err.Error() + "; " + problem.Hint
+	if hint := core.HintOf(err); hint != "" {
+		return err.Error() + "; " + hint
 	}
 	return err.Error()
 }
 
-// refusedWait is how long a configuration that the server refused is not tried again.
+// refusedWait is the time before another attempt with a refused configuration.
 const refusedWait = 5 * time.Second
 
-// refresh gives the server another configuration if the ledger was changed. The error says
-// why the server does not have what is in it.
+// refresh gives the server a new configuration if the ledger has changed. The error says why
+// the server did not accept it.
 func (r *running) refresh(ctx context.Context) error {
 	l, err := r.Folder.load()
 	if err != nil {
@@ -320,20 +303,52 @@ func (r *running) refresh(ctx context.Context) error {
 			return err
 		}
 	}
-	text := r.text(l)
-	if text == r.conf && r.refusal == nil || text == r.refused && time.Since(r.refusedAt) < refusedWait {
-		return r.refusal
+	text, err := r.text(l)
+	if err != nil || text == r.conf && (r.refusal == nil || time.Since(r.given) < refusedWait) {
+		return errors.Join(err, r.refusal)
 	}
 	if err := r.Folder.write(confName, []byte(text)); err != nil {
 		return err
 	}
-	if r.refusal = r.child.reload(ctx); r.refusal != nil {
-		r.refused, r.refusedAt = text, time.Now()
-		return r.refusal
+	r.refusal = r.reload(ctx)
+	r.conf, r.given = text, time.Now()
+	return r.refusal
+}
+
+// reloadTime is how long a server may take to accept or refuse a configuration.
+const reloadTime = 20 * time.Second
+
+// reload has the server read its configuration again, and returns an error unless the server
+// confirms it. A server that refuses a configuration keeps the previous one.
+func (r *running) reload(ctx context.Context) error {
+	ctx, stop := context.WithTimeout(ctx, reloadTime)
+	defer stop()
+	conn, err := r.system.Dial(ctx)
+	if err != nil {
+		return err
 	}
-	r.conf, r.refused = text, ""
+	defer conn.Close()
+	var said struct {
+		Error struct {
+			Description string `json:"description"`
+		} `json:"error"`
+	}
+	m, err := conn.RequestWithContext(ctx, fmt.Sprintf(reloadSubject, conn.ConnectedServerId()), nil)
+	if err == nil {
+		err = json.Unmarshal(m.Data, &said)
+	}
+	switch why := said.Error.Description; {
+	case err != nil:
+		return core.Unavailablef(err, "nats-server has not reported whether it accepts the new configuration: %v", err).WithHint(afterRefusal, r.Folder.file(logName))
+	case why != "":
+		return core.Unavailablef(nil, "nats-server refuses the new configuration: %s", core.OneLine(why, 500)).WithHint(afterRefusal, r.Folder.file(logName))
+	}
 	return nil
 }
+
+// afterRefusal is the hint for a server that continues with its previous configuration.
+const afterRefusal = "machines that joined since cannot connect, and those that were removed still can; " +
+	"its log, %s, may say more; to restart the server, end `flame hub` and start it again"
 
 // Machines returns the machines that a hub knows, by project and id.
 func (f Folder) Machines() ([]Machine, error) {
@@ -347,7 +362,7 @@ func (f Folder) Machines() ([]Machine, error) {
 	return l.Machines, err
 }
 
-// Remove has a hub forget machines: those with this id, or PROJECT/ID.
+// Remove removes the machines with this id, or PROJECT/ID, from a hub.
 func (f Folder) Remove(ctx context.Context, id string) (removed []Machine, err error) {
 	if err := f.isHub(); err != nil {
 		return nil, err

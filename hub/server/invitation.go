@@ -10,14 +10,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nkeys"
-
 	"flame/core"
-	"flame/store/disk"
+	"flame/hub"
+	"flame/local/lock"
 )
 
-// An Invitation lets one machine join a project of a hub. It is a secret until it was used
-// or has expired.
+// An Invitation lets one machine join a project of a hub. It is a secret until it has been
+// used or has expired.
 type Invitation struct {
 	Address string // host:port
 	Project string
@@ -39,7 +38,7 @@ func (i Invitation) server() string { return scheme + "://" + i.Address }
 // maxLine is the greatest length of an invitation in bytes.
 const maxLine = 1 << 10
 
-// IsInvitation reports whether a text is meant as an invitation, and not as the URL of a
+// IsInvitation reports whether a text is meant as an invitation rather than the URL of a
 // server.
 func IsInvitation(text string) bool {
 	rest, encrypted := strings.CutPrefix(text, scheme+"://")
@@ -47,7 +46,7 @@ func IsInvitation(text string) bool {
 	return strings.Contains(text, "#") || encrypted && path != "" // the project, and what came after it is lost
 }
 
-// ParseInvitation reads what String returned, and people have passed on.
+// ParseInvitation reads the result of String, which people have passed on.
 func ParseInvitation(text string) (Invitation, error) {
 	damaged := func(what string) error {
 		return core.Invalidf("this is not the whole line that `flame hub invite` printed: %s", what).
@@ -58,7 +57,7 @@ func ParseInvitation(text string) (Invitation, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != scheme || u.User != nil || u.RawQuery != "" {
-		return Invitation{}, damaged("it is no URL that begins with tls://")
+		return Invitation{}, damaged("it is not a URL that begins with tls://")
 	}
 	i := Invitation{Address: u.Host, Project: strings.TrimPrefix(u.Path, "/")}
 	if err := checkAddress(i.Address); err != nil {
@@ -68,15 +67,23 @@ func ParseInvitation(text string) (Invitation, error) {
 		return i, damaged(err.Error())
 	}
 	i.seed, i.pin, _ = strings.Cut(u.Fragment, ".")
-	if pair, err := nkeys.FromSeed([]byte(i.seed)); err != nil {
+	if _, err := hub.PublicOf(i.seed); err != nil {
 		return i, damaged("the key is damaged")
-	} else if public, err := pair.PublicKey(); err != nil || !nkeys.IsValidPublicUserKey(public) {
-		return i, damaged("the key is of another kind")
 	}
 	if sum, err := hex.DecodeString(i.pin); err != nil || len(sum) != 32 {
 		return i, damaged("the end is missing")
 	}
 	return i, nil
+}
+
+// CheckURL returns an error unless text names servers of NATS: one, or several with commas
+// between them.
+func CheckURL(text string) error {
+	if !hub.IsURL(text) {
+		return core.Invalidf("that is neither a line that `flame hub invite` printed nor the URL of a NATS server").
+			WithHint("a URL is such as nats://USER:PASSWORD@HOST:4222, nats://TOKEN@HOST or tls://HOST")
+	}
+	return nil
 }
 
 // checkAddress returns an error unless address is host:port.
@@ -90,12 +97,12 @@ func checkAddress(address string) error {
 		return core.Invalidf("%q is not HOST:PORT", core.OneLine(address, maxName))
 	}
 	if _, err := net.LookupPort("tcp", port); err != nil || strings.Trim(port, "0123456789") != "" {
-		return core.Invalidf("%q is no port", core.OneLine(port, maxName))
+		return core.Invalidf("%q is not a port", core.OneLine(port, maxName))
 	}
 	return nil
 }
 
-// A Guest is who is invited, and how.
+// A Guest says who is invited, and how.
 type Guest struct {
 	Project string
 	For     time.Duration // from now on
@@ -109,7 +116,7 @@ const maxInvitation = 30 * 24 * time.Hour
 func (f Folder) Invite(ctx context.Context, g Guest, now time.Time) (Invitation, error) {
 	none := Invitation{}
 	if g.For <= 0 || g.For > maxInvitation {
-		return none, core.Invalidf("an invitation lasts for more than nothing, and at most 30 days").WithHint("such as --expires 1h, or --expires 7d")
+		return none, core.Invalidf("an invitation lasts longer than 0 seconds, and at most 30 days").WithHint("such as --expires 1h, or --expires 7d")
 	}
 	if err := f.isHub(); err != nil {
 		return none, err
@@ -186,6 +193,6 @@ func Local(address string) bool {
 func (f Folder) Running() bool {
 	wait, stop := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer stop()
-	_, held := disk.HolderOf(wait, f.file(hubLock))
+	_, held := lock.HolderOf(wait, f.file(hubLock))
 	return held
 }

@@ -14,17 +14,17 @@ import (
 	"flame/hub"
 )
 
-// A joining is what a machine sends to `flame hub`.
+// A joining is a request of a machine to `flame hub`.
 type joining struct {
 	Version int    `json:"version"`
 	Machine string `json:"machine"`
 	Key     string `json:"key"` // public
-	// Signature is by the key that the request speaks for, which its subject names. The
-	// server lets nobody else publish there, but it lets answers of its own go anywhere.
+	// Signature is made with the key that the request's subject names. The server lets no other
+	// client publish to that subject, but a client can have the server send its answers there.
 	Signature []byte `json:"signature"`
 }
 
-// signed returns what is signed of a request.
+// signed returns the text of a request that is signed.
 func (q joining) signed(subject string) []byte {
 	return fmt.Appendf(nil, "%s %d %s %s", subject, q.Version, q.Machine, q.Key)
 }
@@ -36,44 +36,40 @@ func (q *joining) sign(subject, seed string) error {
 		q.Signature, err = pair.Sign(q.signed(subject))
 	}
 	if err != nil {
-		return core.Invalidf("the key is no nkey: %v", err)
+		return core.Invalidf("the key is not an nkey: %v", err)
 	}
 	return nil
 }
 
-// verify refuses a request that the owner of a public key did not sign.
+// verify returns an error unless the owner of a public key has signed the request.
 func (q joining) verify(subject, key string) error {
 	pair, err := nkeys.FromPublicKey(key)
 	if err == nil {
 		err = pair.Verify(q.signed(subject), q.Signature)
 	}
 	if err != nil {
-		return core.Invalidf("the request is not signed by who it speaks for").WithHint("use the same version of flame on both machines")
+		return core.Invalidf("the request is not signed with the key that it names").WithHint("use the same version of flame on both machines")
 	}
 	return nil
 }
 
-// An answer is that of `flame hub`.
+// An answer is the answer of `flame hub` to a request.
 type answer struct {
 	Version int    `json:"version"`
-	Error   string `json:"error,omitempty"` // empty: it is done
+	Error   string `json:"error,omitempty"` // empty: the request was carried out
 	Hint    string `json:"hint,omitempty"`
 }
 
 // protocol is the version of joinings and answers.
 const protocol = 1
 
-// askTime bounds one question to `flame hub`.
+// askTime bounds one request to `flame hub`.
 const askTime = 10 * time.Second
 
-// Accept has a machine join the project of an invitation. It returns the link, with a key
-// that is made here; the hub gets its public half. A server takes a moment to know it.
+// Accept has a machine join the project of an invitation. It makes a key, sends its public half
+// to the hub, and returns the link with the private half. The server knows the key a moment later.
 func (i Invitation) Accept(ctx context.Context, machine string, now core.Millis) (hub.Link, error) {
-	guest, err := nkeys.FromSeed([]byte(i.seed))
-	if err != nil {
-		return hub.Link{}, err
-	}
-	invited, err := guest.PublicKey()
+	invited, err := hub.PublicOf(i.seed)
 	if err != nil {
 		return hub.Link{}, err
 	}
@@ -84,7 +80,7 @@ func (i Invitation) Accept(ctx context.Context, machine string, now core.Millis)
 	by := hub.Identity{URL: i.server(), Seed: i.seed, Pin: i.pin, Inbox: hub.InboxOf(invited)}
 	link := hub.Link{URL: i.server(), Project: i.Project, Machine: machine, Seed: seed, Pin: i.pin, JoinedAt: now}
 	err = ask(ctx, by, joinSubject+invited, joining{Version: protocol, Machine: machine, Key: public})
-	if errors.Is(err, nats.ErrConnectionClosed) { // as the server does once the invitation is used; did the answer get lost?
+	if errors.Is(err, nats.ErrConnectionClosed) { // the server closes it once the invitation is used: the answer may be lost
 		if Await(ctx, link) == nil {
 			err = nil
 		}
@@ -95,34 +91,29 @@ func (i Invitation) Accept(ctx context.Context, machine string, now core.Millis)
 	return link, nil
 }
 
-// GiveBack has a hub that flame runs forget the key of a machine.
+// GiveBack removes the key of a machine from a hub that flame runs.
 func GiveBack(ctx context.Context, link hub.Link) error {
-	pair, err := nkeys.FromSeed([]byte(link.Seed))
-	if err != nil {
-		return core.Invalidf("the key of this machine is damaged")
-	}
-	public, err := pair.PublicKey()
+	public, err := hub.PublicOf(link.Seed)
 	if err != nil {
 		return err
 	}
-	by := link.Identity()
-	return ask(ctx, by, leaveSubject+public, joining{Version: protocol, Machine: link.Machine, Key: public})
+	return ask(ctx, link.Identity(), leaveSubject+public, joining{Version: protocol, Machine: link.Machine, Key: public})
 }
 
-// newcomerTime is how long a running hub's server may take to know a key.
+// newcomerTime is how long the server of a running hub may take to accept a new key.
 const newcomerTime = 10 * time.Second
 
-// Await waits until the server knows the key of a machine that has joined.
+// Await waits until the server accepts the key of a machine that has joined.
 func Await(ctx context.Context, link hub.Link) error {
 	return await(ctx, link.Identity())
 }
 
-// AwaitAt waits until the server, reached at an address of this machine, knows the invitation.
+// AwaitAt waits until the server at an address of this machine accepts the invitation.
 func (i Invitation) AwaitAt(ctx context.Context, address string) error {
 	return await(ctx, hub.Identity{URL: scheme + "://" + address, Seed: i.seed, Pin: i.pin, Inbox: hub.InboxOf(i.Project)})
 }
 
-// await connects until the server knows the key.
+// await tries to connect until the server accepts the key.
 func await(ctx context.Context, i hub.Identity) error {
 	ctx, stop := context.WithTimeout(ctx, newcomerTime)
 	defer stop()
@@ -140,7 +131,7 @@ func await(ctx context.Context, i hub.Identity) error {
 	}
 }
 
-// ask sends a question to `flame hub` and returns what it objects.
+// ask sends a request to `flame hub`. It returns the error in the answer.
 func ask(ctx context.Context, i hub.Identity, subject string, question joining) error {
 	ctx, stop := context.WithTimeout(ctx, askTime)
 	defer stop()

@@ -2,24 +2,15 @@ package server
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"flame/core"
 	"flame/hub"
-)
-
-// Versions of the server.
-const (
-	leastMajor = 2
-	leastMinor = 12 // atomic batches
 )
 
 // install is the hint that says how to get the server.
@@ -34,9 +25,6 @@ type Program struct {
 // Pinned reports whether it is the version that flame is tested with.
 func (p Program) Pinned() bool { return p.Version == hub.ServerVersion }
 
-// versionOf matches what the server says of its version. Hooks would wait while it is made.
-var versionOf = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`nats-server: v?(\d+\.\d+\.\d+[-.+0-9A-Za-z]*)`) })
-
 // FindProgram finds the server on PATH, else where `go install` puts it, and asks for its
 // version.
 func FindProgram(ctx context.Context, home string) (Program, error) {
@@ -48,7 +36,7 @@ func FindProgram(ctx context.Context, home string) (Program, error) {
 	}
 	if err != nil {
 		return Program{}, core.NotFoundf("nats-server is not on PATH; it is the program that `flame hub` runs").
-			WithHint("%s, or a package of your system with at least %d.%d", install, leastMajor, leastMinor)
+			WithHint("%s, or a package of your system with at least %s", install, hub.OldestVersion)
 	}
 	ctx, stop := context.WithTimeout(ctx, 10*time.Second)
 	defer stop()
@@ -56,27 +44,44 @@ func FindProgram(ctx context.Context, home string) (Program, error) {
 	cmd.WaitDelay = time.Second
 	said, err := cmd.Output()
 	if err != nil {
-		return Program{}, core.Unavailablef(err, "%s --version: %v", path, err).WithHint("install it anew: " + install)
+		return Program{}, core.Unavailablef(err, "%s --version: %v", path, err).WithHint("install it again: " + install)
 	}
-	found := versionOf().FindSubmatch(said)
-	if found == nil {
-		return Program{}, core.Unavailablef(nil, "%s does not say which version it is", path).WithHint("install it anew: " + install)
+	_, version, _ := strings.Cut(string(said), "nats-server: ")
+	p := Program{Path: path, Version: strings.TrimPrefix(strings.TrimSpace(version), "v")}
+	if p.Version == "" || p.Version[0] < '0' || p.Version[0] > '9' {
+		return p, core.Unavailablef(nil, "%s does not print its version", path).WithHint("install it again: " + install)
 	}
-	p := Program{Path: path, Version: string(found[1])}
-	if old(p.Version) {
-		return p, core.Invalidf("%s is version %s, and flame needs %d.%d or newer", path, p.Version, leastMajor, leastMinor).WithHint(install)
+	if !hub.Suits(p.Version) {
+		return p, core.Invalidf("%s is version %s, and flame needs %s or newer", path, p.Version, hub.OldestVersion).WithHint(install)
 	}
 	return p, nil
 }
 
-// old reports whether a server is older than flame needs. One that does not tell its version
-// is not.
-func old(version string) bool {
-	parts := strings.SplitN(version, ".", 3)
-	if len(parts) < 2 {
-		return false
+// Unit returns a unit of systemd, of a user, that runs `flame hub` with these words.
+func Unit(words []string, path string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = unitWord(strings.ReplaceAll(word, "$", "$$"))
 	}
-	major, err := strconv.Atoi(parts[0])
-	minor, err2 := strconv.Atoi(parts[1])
-	return errors.Join(err, err2) == nil && (major < leastMajor || major == leastMajor && minor < leastMinor)
+	return fmt.Sprintf(`# ~/.config/systemd/user/flame-hub.service
+#   systemctl --user enable --now flame-hub
+#   loginctl enable-linger     so that it runs while you are not logged in
+[Unit]
+Description=flame hub, where machines meet
+
+[Service]
+ExecStart=%s
+Environment=%s
+Restart=on-failure
+RestartSec=2
+TimeoutStopSec=30
+
+[Install]
+WantedBy=default.target
+`, strings.Join(quoted, " "), unitWord("PATH="+path))
+}
+
+// unitWord quotes a word as systemd reads it.
+func unitWord(word string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `%`, `%%`, "\n", `\n`).Replace(word) + `"`
 }

@@ -52,6 +52,8 @@ func newRig(t *testing.T, projects ...string) (*rig, []Invitation) {
 	require.NoError(t, err)
 	seed, public, err := newKey()
 	require.NoError(t, err)
+	system, systems, err := newKey()
+	require.NoError(t, err)
 	listen, err := freePort("127.0.0.1:0")
 	require.NoError(t, err)
 	_, err = g.folder.edit(ctx, func(l *ledger) error { l.Listen = listen; return nil })
@@ -61,10 +63,10 @@ func newRig(t *testing.T, projects ...string) (*rig, []Invitation) {
 		invitations = append(invitations, g.invite(p))
 	}
 	g.run = &running{
-		Hub:    Hub{Folder: g.folder, Listen: listen, Now: func() time.Time { return start }, Say: func(text string) { t.Log(text) }},
-		public: public, stir: make(chan struct{}, 1),
+		Hub: Hub{Folder: g.folder, Listen: listen, Now: func() time.Time { return start }, Say: func(text string) { t.Log(text) }},
 	}
 	g.admin = hub.Identity{URL: "tls://" + listen, Seed: seed, Pin: pin, Inbox: hub.InboxOf(public)}
+	g.run.admin, g.run.system = g.admin, hub.Identity{URL: g.admin.URL, Seed: system, Pin: pin, Inbox: hub.InboxOf(systems)}
 	g.start()
 	t.Cleanup(g.stop)
 	return g, invitations
@@ -94,7 +96,9 @@ func (g *rig) options() *natsserver.Options {
 	g.Helper()
 	l, err := g.folder.load()
 	require.NoError(g, err)
-	require.NoError(g, g.folder.write(confName, []byte(g.run.text(l))))
+	text, err := g.run.text(l)
+	require.NoError(g, err)
+	require.NoError(g, g.folder.write(confName, []byte(text)))
 	opts, err := natsserver.ProcessConfigFile(g.folder.file(confName))
 	require.NoError(g, err)
 	opts.NoSigs, opts.NoLog = true, true
@@ -120,7 +124,19 @@ func (g *rig) serve() {
 	conn, err := g.admin.Dial(g.ctx)
 	require.NoError(g, err)
 	g.Cleanup(conn.Close)
-	require.NoError(g, g.run.serve(g.ctx, conn))
+	g.run.conn = conn
+	requests, err := requestsTo(conn)
+	require.NoError(g, err)
+	go func() {
+		for {
+			select {
+			case m := <-requests:
+				g.run.answer(g.ctx, m)
+			case <-g.ctx.Done():
+				return
+			}
+		}
+	}()
 }
 
 // join has a machine join, and returns its link.
@@ -219,7 +235,7 @@ func TestAMachineUsesItsProject(t *testing.T) {
 	}
 }
 
-func TestFlameIsAMachineLikeThat(t *testing.T) {
+func TestFlameWorksWithThePermissionsOfAMachine(t *testing.T) {
 	t.Parallel()
 	g, lines := newRig(t, "blue", "blue", "red")
 	g.serve()
@@ -263,30 +279,26 @@ func TestMachinesWorkForEachOther(t *testing.T) {
 		require.NoError(t, desk.Put(g.ctx, queue.Job{ID: id, Queue: "gpu", Body: body}))
 	}
 	require.NoError(t, desk.Order(g.ctx, "job-1", queue.Order{Cancel: true}))
-	lease, job, err := couch.Next(g.ctx, "gpu", 1)
+	lease, job, err := couch.Next(g.ctx, "gpu")
 	require.NoError(t, err)
 	assert.Equal(t, "job-2", job.ID)
 	require.NoError(t, desk.Order(g.ctx, "job-2", queue.Order{Cancel: true}))
-	h := couch.Hold(lease)
-	ctx, stop := context.WithCancel(g.ctx)
-	require.ErrorIs(t, h.Orders(ctx, func(queue.Order) { stop() }), context.Canceled)
-	o, err := h.Beat(g.ctx, body)
+	o, err := couch.Beat(g.ctx, &lease, body)
 	require.NoError(t, err)
 	assert.True(t, o.Cancel)
 	require.NoError(t, couch.PutObject(g.ctx, "changes", strings.NewReader(strings.Repeat("x", 300_000))))
 	require.NoError(t, couch.PutObject(g.ctx, "changes", strings.NewReader("a patch")))
-	require.NoError(t, h.End(g.ctx, body))
+	require.NoError(t, couch.End(g.ctx, &lease, body))
 	require.NoError(t, desk.Follow(g.ctx, "job-2", func(run queue.Run) error { assert.Equal(t, queue.Ended, run.State); return nil }))
 	var got strings.Builder
 	require.NoError(t, desk.Object(g.ctx, "changes", &got, 100))
 	assert.Equal(t, "a patch", got.String())
-	require.NoError(t, desk.DropObject(g.ctx, "changes"))
 	info, err := g.connect(g.join(lines[2], "sofa")).Stream(g.ctx, "FLAME_blue_JOBS")
 	require.NoError(t, err)
-	assert.Zero(t, info.CachedInfo().State.Msgs, "what was cancelled was removed")
+	assert.Zero(t, info.CachedInfo().State.Msgs, "cancelled jobs were removed")
 }
 
-func TestAMachineIsKeptFromAllElse(t *testing.T) {
+func TestAMachineReachesNothingOutsideItsProject(t *testing.T) {
 	t.Parallel()
 	g, lines := newRig(t, "blue", "blue", "red")
 	g.serve()
@@ -360,7 +372,7 @@ func TestAnInvitationWorksOnce(t *testing.T) {
 	_, err := lines[0].Accept(g.ctx, "desk", 1) // the server knows the invitation still
 	require.NoError(t, err)
 	_, err = lines[0].Accept(g.ctx, "couch", 1)
-	require.ErrorContains(t, err, "used already")
+	require.ErrorContains(t, err, "already used")
 	g.reload()
 	_, err = lines[0].Accept(g.ctx, "couch", 1)
 	require.ErrorContains(t, err, "does not know this key")
@@ -391,7 +403,7 @@ func TestAGuestCanOnlyJoin(t *testing.T) {
 	c.refuses(t, "others' requests", "flame.join.*", func(context.Context) { _, _ = c.SubscribeSync("flame.join.*") })
 }
 
-func TestAMachineThatLeftIsNotLetIn(t *testing.T) {
+func TestAMachineThatLeftCannotConnect(t *testing.T) {
 	t.Parallel()
 	g, lines := newRig(t, "blue", "blue")
 	g.serve()
@@ -401,7 +413,7 @@ func TestAMachineThatLeftIsNotLetIn(t *testing.T) {
 	g.reload()
 	require.Eventually(t, leaving.IsClosed, patience, time.Millisecond)
 	_, err := staying.RTT()
-	require.NoError(t, err, "others are not disturbed")
+	require.NoError(t, err, "other machines stay connected")
 	_, err = link.Identity().Dial(g.ctx)
 	require.ErrorContains(t, err, "does not know this key")
 	g.connect(other)
@@ -412,9 +424,9 @@ func TestAMachineThatLeftIsNotLetIn(t *testing.T) {
 	require.ErrorIs(t, err, core.ErrNotFound)
 }
 
-// TestNobodyHasAnotherLeave has the server send a request for a machine: an answer of its own
-// goes wherever whoever asks wants it to go.
-func TestNobodyHasAnotherLeave(t *testing.T) {
+// TestAMachineCannotRemoveAnother has the server send a request for a machine: an answer of its own
+// goes to any subject that the sender of a request chooses.
+func TestAMachineCannotRemoveAnother(t *testing.T) {
 	t.Parallel()
 	g, lines := newRig(t, "blue", "red")
 	g.serve()
@@ -427,7 +439,7 @@ func TestNobodyHasAnotherLeave(t *testing.T) {
 	ask := &nats.Msg{Subject: "$JS.API.DIRECT.GET.KV_flame_red_tree.$KV.flame_red_tree.x", Reply: leaveSubject + publicOf(t, victim.Seed)}
 	require.NoError(t, c.Conn.PublishMsg(ask))
 	require.NoError(t, c.Conn.Flush())
-	require.NoError(t, GiveBack(g.ctx, evil), "what was sent before has been handled by now")
+	require.NoError(t, GiveBack(g.ctx, evil), "earlier requests have been handled")
 	g.reload()
 	known, err := g.folder.Machines()
 	require.NoError(t, err)
@@ -444,10 +456,10 @@ func TestAnotherServerIsNotTrusted(t *testing.T) {
 
 	own := &tls.Config{InsecureSkipVerify: true}
 	_, err = nats.Connect(g.admin.URL, nats.Secure(own))
-	require.ErrorIs(t, err, nats.ErrAuthorization, "nobody is let in without a key")
+	require.ErrorIs(t, err, nats.ErrAuthorization, "without a key there is no connection")
 }
 
-func TestNobodyAnswersWithoutFlameHub(t *testing.T) {
+func TestJoiningWithoutFlameHubReportsThat(t *testing.T) {
 	t.Parallel()
 	g, lines := newRig(t, "blue")
 	_, err := lines[0].Accept(g.ctx, "desk", 1)
@@ -458,7 +470,7 @@ func TestNobodyAnswersWithoutFlameHub(t *testing.T) {
 	require.ErrorContains(t, err, "no hub answers at "+g.admin.URL)
 }
 
-func TestRequestsThatCannotBeMet(t *testing.T) {
+func TestInvalidRequestsAreRefused(t *testing.T) {
 	t.Parallel()
 	g, lines := newRig(t, "blue", "blue")
 	g.serve()
@@ -470,20 +482,20 @@ func TestRequestsThatCannotBeMet(t *testing.T) {
 	for want, q := range map[string]joining{
 		"has version 9":        {Version: 9, Machine: "couch", Key: key},
 		"cannot be a machine":  {Version: protocol, Machine: "a.>", Key: key},
-		"is no public key":     {Version: protocol, Machine: "couch", Key: "U\" }"},
+		"is not a public key":  {Version: protocol, Machine: "couch", Key: "U\" }"},
 		"machine desk already": {Version: protocol, Machine: "desk", Key: key},
 		"a key of its own":     {Version: protocol, Machine: "couch", Key: guest},
 	} {
 		require.ErrorContains(t, ask(g.ctx, by, joinSubject+guest, q), want)
 	}
-	require.NoError(t, ask(g.ctx, by, joinSubject+guest, joining{Version: protocol, Machine: "couch", Key: key}), "nothing was used up")
+	require.NoError(t, ask(g.ctx, by, joinSubject+guest, joining{Version: protocol, Machine: "couch", Key: key}), "the invitation can still be used")
 }
 
 func TestAnInvitationIsALine(t *testing.T) {
 	t.Parallel()
 	f := Folder{Path: filepath.Join(t.TempDir(), "hub"), Temporary: true}
 	_, err := f.Invite(t.Context(), Guest{Project: "blue", For: time.Hour}, start)
-	require.ErrorContains(t, err, "there is no hub in "+f.Path)
+	require.ErrorContains(t, err, f.Path+" contains no hub")
 	require.NoError(t, f.prepare())
 	_, err = f.certificate(start)
 	require.NoError(t, err)
@@ -515,9 +527,9 @@ func TestAnInvitationIsALine(t *testing.T) {
 		assert.NotContains(t, err.Error(), made.seed, name)
 	}
 	for what, g := range map[string]Guest{
-		"lasts for more than nothing": {Project: "blue"},
+		"lasts longer than 0 seconds": {Project: "blue"},
 		"cannot be a project":         {Project: "a b", For: time.Hour},
-		"differs from BLUE in case":   {Project: "BLUE", For: time.Hour},
+		"differs from blue in case":   {Project: "BLUE", For: time.Hour},
 		"is not HOST:PORT":            {Project: "blue", For: time.Hour, Address: "host"},
 	} {
 		_, err := f.Invite(t.Context(), g, start)
@@ -525,7 +537,7 @@ func TestAnInvitationIsALine(t *testing.T) {
 	}
 }
 
-func TestAFolderWithoutAHubIsToldAsSuch(t *testing.T) {
+func TestAFolderWithoutAHubIsReported(t *testing.T) {
 	t.Parallel()
 	empty := t.TempDir()
 	require.NoError(t, os.Chmod(empty, 0o700))
@@ -570,7 +582,7 @@ func TestAFolderIsTheUsersOwn(t *testing.T) {
 	}
 	assert.ErrorContains(t, Folder{Path: f.Path}.prepare(), "is temporary")
 	require.NoError(t, os.Chmod(f.Path, 0o755))
-	assert.ErrorContains(t, f.prepare(), "can be read by others")
+	assert.ErrorContains(t, f.prepare(), "other users can read")
 	require.NoError(t, os.Chmod(f.Path, 0o700))
 	link := Folder{Path: filepath.Join(base, "link"), Temporary: true}
 	require.NoError(t, os.Symlink(f.Path, link.Path))
@@ -578,7 +590,7 @@ func TestAFolderIsTheUsersOwn(t *testing.T) {
 	require.ErrorAs(t, link.prepare(), &problem)
 	assert.Contains(t, problem.Error(), "link")
 	assert.Contains(t, problem.Hint, "--data")
-	assert.ErrorContains(t, Folder{Path: base + "/a\"b", Temporary: true}.prepare(), "cannot be written")
+	assert.ErrorContains(t, Folder{Path: base + "/a\"b", Temporary: true}.prepare(), "cannot contain the path")
 
 	lock, err := f.own()
 	require.NoError(t, err)
@@ -612,7 +624,7 @@ func TestALedgerIsChecked(t *testing.T) {
 	}
 }
 
-func TestALedgerWithDoublesIsRefused(t *testing.T) {
+func TestALedgerWithDuplicatesIsRefused(t *testing.T) {
 	t.Parallel()
 	_, key, err := newKey()
 	require.NoError(t, err)
@@ -622,9 +634,9 @@ func TestALedgerWithDoublesIsRefused(t *testing.T) {
 		"":                                     {`"p","q"`, `{"key":"K","id":"m","project":"p"},{"key":"O","id":"m","project":"q"}`, ``},
 		"p/m and p/n have the same key":        {`"p"`, `{"key":"K","id":"m","project":"p"},{"key":"K","id":"n","project":"p"}`, ``},
 		"p/m and q/m have the same key":        {`"p","q"`, `{"key":"K","id":"m","project":"p"},{"key":"K","id":"m","project":"q"}`, ``},
-		"two machines p/m":                     {`"p"`, `{"key":"K","id":"m","project":"p"},{"key":"O","id":"m","project":"p"}`, ``},
-		"an invitation to p has the key of p/": {`"p"`, `{"key":"K","id":"m","project":"p"}`, `{"key":"K","project":"p"}`},
-		"two invitations":                      {`"p"`, ``, `{"key":"K","project":"p"},{"key":"K","project":"p"}`},
+		"project p has a machine m already":    {`"p"`, `{"key":"K","id":"m","project":"p"},{"key":"O","id":"m","project":"p"}`, ``},
+		"p/m and an invitation to p have":      {`"p"`, `{"key":"K","id":"m","project":"p"}`, `{"key":"K","project":"p"}`},
+		"and an invitation to p have the same": {`"p"`, ``, `{"key":"K","project":"p"},{"key":"K","project":"p"}`},
 		"the project p twice":                  {`"p","p"`, ``, ``},
 		"differs from P in case alone":         {`"P","p"`, ``, ``},
 	} {
@@ -661,7 +673,7 @@ func TestTheServerThatIsFound(t *testing.T) {
 		"nats-server: v2.12.0":  "",
 		"nats-server: v3.0.1-x": "",
 		"nats-server: v2.11.9":  "needs 2.12 or newer",
-		"gnatsd 1":              "does not say which version",
+		"gnatsd 1":              "does not print its version",
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(place, "nats-server"), []byte("#!/bin/sh\necho '"+said+"'\n"), 0o700))
 		p, err := FindProgram(t.Context(), dir)
@@ -679,4 +691,23 @@ func TestAUnitQuotesItsWords(t *testing.T) {
 	unit := Unit([]string{"/opt/a b/flame", "hub", "--data", `/x%y/$HOME/"`}, "/bin")
 	assert.Contains(t, unit, `ExecStart="/opt/a b/flame" "hub" "--data" "/x%%y/$$HOME/\""`+"\n")
 	assert.Contains(t, unit, "Environment=\"PATH=/bin\"\n")
+}
+
+func TestTheServerReportsWhetherItAcceptsAConfiguration(t *testing.T) {
+	t.Parallel()
+	g, _ := newRig(t)
+	line := g.invite("blue")
+	_, err := hub.Identity{URL: line.server(), Seed: line.seed, Pin: line.pin, Inbox: hub.InboxOf("x")}.Dial(g.ctx)
+	require.ErrorContains(t, err, "does not know this key")
+	require.NoError(t, g.run.refresh(g.ctx))
+	require.NoError(t, Await(g.ctx, hub.Link{URL: line.server(), Seed: line.seed, Pin: line.pin, Machine: "x"}))
+
+	require.NoError(t, g.folder.write(confName, []byte("no such option: 1")))
+	err = g.run.reload(g.ctx)
+	require.ErrorIs(t, err, core.ErrUnavailable)
+	assert.ErrorContains(t, err, "refuses the new configuration")
+	assert.Contains(t, core.HintOf(err), "machines that joined since cannot connect")
+	g.stop()
+	assert.ErrorIs(t, g.run.reload(g.ctx), core.ErrUnavailable)
+	g.start()
 }

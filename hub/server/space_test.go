@@ -21,7 +21,7 @@ func filling() string {
 	return string(text)
 }
 
-func TestAProjectThatIsFullLeavesOthersTheirRoom(t *testing.T) {
+func TestAFullProjectDoesNotAffectOthers(t *testing.T) {
 	t.Parallel()
 	g, lines := newRig(t, "blue", "red")
 	_, err := g.folder.edit(g.ctx, func(l *ledger) error { l.Space = 2 << 20; return nil })
@@ -39,7 +39,7 @@ func TestAProjectThatIsFullLeavesOthersTheirRoom(t *testing.T) {
 	}
 	_, full := open(blue)
 	for i := 0; err == nil; i++ {
-		require.Less(t, i, 10, "there is no end to it")
+		require.Less(t, i, 10, "the project never becomes full")
 		err = full.PutObject(g.ctx, strings.Repeat("x", i+1), strings.NewReader(filling()))
 	}
 	require.ErrorIs(t, err, core.ErrUnavailable)
@@ -49,13 +49,15 @@ func TestAProjectThatIsFullLeavesOthersTheirRoom(t *testing.T) {
 	assert.Contains(t, problem.Hint, "`flame hub --space SIZE`")
 
 	conn, q := open(red)
-	require.NoError(t, q.PutObject(g.ctx, "changes", strings.NewReader(filling())), "the other works on")
+	require.NoError(t, q.PutObject(g.ctx, "changes", strings.NewReader(filling())), "the other project still works")
 	machines, err := conn.Machines(g.ctx)
 	require.NoError(t, err)
 	require.NoError(t, machines.Tell(g.ctx, hub.Machine{ID: red.Machine, Version: "1"}))
 
-	require.NoError(t, full.DropObject(g.ctx, "x"))
-	require.NoError(t, full.PutObject(g.ctx, "again", strings.NewReader("little")), "what is removed makes room")
+	files, err := g.connect(blue).ObjectStore(g.ctx, "flame_blue_files")
+	require.NoError(t, err)
+	require.NoError(t, files.Delete(g.ctx, "x"))
+	require.NoError(t, full.PutObject(g.ctx, "again", strings.NewReader("little")), "removing data makes room")
 	green := g.invite("green")
 	g.reload()
 	_, _ = open(g.join(green, "sofa")) // one that is added is taken, whatever the others have
@@ -69,6 +71,6 @@ func TestAProjectThatIsFullLeavesOthersTheirRoom(t *testing.T) {
 	g.restart()
 	_, full = open(blue)
 	var got strings.Builder
-	require.NoError(t, full.Object(g.ctx, "more", &got, 1<<20), "what is there is kept where there is less room now")
+	require.NoError(t, full.Object(g.ctx, "more", &got, 1<<20), "existing data stays if the limit shrinks")
 	require.ErrorContains(t, full.PutObject(g.ctx, "most", strings.NewReader(filling())), "no room left")
 }

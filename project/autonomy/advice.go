@@ -14,10 +14,10 @@ import (
 	"flame/project"
 )
 
-// PushQuestion is what a caller knows about the work. A nil field is taken from the
+// PushQuestion has what a caller knows about the work. For a nil field, flame uses the
 // recorded Activity.
 type PushQuestion struct {
-	Frame         string // which; empty: the current one
+	Frame         string // the frame; empty: the current one
 	PotentialGoal string
 	Messages      *int
 	Files         *[]string
@@ -25,16 +25,16 @@ type PushQuestion struct {
 	Tokens        *int
 }
 
-// PopQuestion is what a caller knows about the work. A nil field is taken from the
+// PopQuestion has what a caller knows about the work. For a nil field, flame uses the
 // recorded Activity.
 type PopQuestion struct {
-	Frame           string // which; empty: the current one
+	Frame           string // the frame; empty: the current one
 	SuccessSignals  []string
 	FailureSignals  []string
 	NoProgressTurns *int
 	Tokens          *int
 	ContextLimit    int // tokens; 0: the default
-	Running         int // children and jobs of the agent's host that go on
+	Running         int // children and jobs of the agent's host that still run
 }
 
 // Advice is the result of an evaluation.
@@ -45,8 +45,8 @@ type Advice struct {
 	Queued bool       // as a suggestion for the session
 	Asked  bool       // the agent asked for it
 
-	// Finished says of advice on a pop at level auto that the frame may be ended as advised
-	// without asking anybody: there is proof of what was reached.
+	// Finished is set for advice on a pop at level auto if there is proof of the result, so
+	// that flame may end the frame as advised without asking.
 	Finished bool
 }
 
@@ -77,7 +77,7 @@ func ShouldPop(ctx context.Context, p *project.Project, by project.Caller, q Pop
 		advice = seen.Pop(q)
 		advice.Asked = true
 		if seen.Frame.Parent == "" {
-			return nil // a root is ended only by its id
+			return nil // a root ends only by its id
 		}
 		return Suggest(s, &advice)
 	})
@@ -92,18 +92,19 @@ func given[T any](passed *T, recorded T) T {
 	return recorded
 }
 
-// An Observation is what a judgement about a frame goes by.
+// An Observation is the input of a judgement about a frame.
 type Observation struct {
 	Frame    core.Frame // zero if there is none
 	Config   core.AutonomyConfig
 	Activity Activity
 	Scene    Scene        // zero unless the frame is the one that its session works in
-	Planned  []core.Frame // the frame's children that nobody has begun
+	Planned  []core.Frame // the frame's children that are planned
 	Open     int          // its children in progress
 }
 
-// Observe returns what is known of the frame that ref names, or of the caller's, with the
-// settings in force. Without a frame, if ref is empty, there are only the settings.
+// Observe returns what flame knows about the frame that ref names, or about the caller's,
+// with the settings in force. If ref is empty and there is no frame, it returns only the
+// settings.
 func Observe(s *project.Step, ref string) (seen Observation, err error) {
 	if seen.Config, err = configOf(s); err != nil {
 		return seen, err
@@ -116,7 +117,7 @@ func Observe(s *project.Step, ref string) (seen Observation, err error) {
 	if err != nil || seen.Frame.ID == "" {
 		return seen, err
 	}
-	if _, err = recordActivity.Load(s.Tx, seen.Frame.ID, &seen.Activity); err != nil {
+	if seen.Activity, err = recordActivity.Of(s.Tx, seen.Frame.ID); err != nil {
 		return seen, err
 	}
 	return seen, errors.Join(seen.lookAround(s), seen.lookBelow(s))
@@ -135,11 +136,11 @@ func (o *Observation) lookAround(s *project.Step) error {
 	if err != nil || at != o.Frame.ID {
 		return err
 	}
-	o.Scene, err = sceneOf(s, session.ID)
+	o.Scene, err = recordScene.Of(s.Tx, session.ID)
 	return err
 }
 
-// maxChildren is how many children of a frame are looked at.
+// maxChildren limits the children of a frame that lookBelow reads.
 const maxChildren = 100
 
 // lookBelow adds the frame's children that are planned or in progress.
@@ -157,11 +158,11 @@ func (o *Observation) lookBelow(s *project.Step) error {
 	return err
 }
 
-// Moment returns what was observed, as a judgement takes it.
+// Moment returns the observation in the form that package judge takes.
 func (o Observation) Moment() judge.Moment {
 	return judge.Moment{
 		Frame: judge.Frame{
-			Goal: o.Frame.Goal, Criteria: o.Frame.SuccessCriteria, Root: o.Frame.Parent == "", Open: o.Open,
+			Goal: o.Frame.Goal, Criteria: o.Frame.SuccessCriteria, Open: o.Open,
 			Planned:  lo.Map(o.Planned, func(child core.Frame, _ int) string { return child.Goal }),
 			Messages: o.Activity.Messages, Files: o.Activity.Files, Decisions: o.Frame.Decisions, Artifacts: o.Frame.Artifacts,
 		},
@@ -173,8 +174,8 @@ func (o Observation) Moment() judge.Moment {
 	}
 }
 
-// push returns the advice on a new frame for the question's goal. It is named by a caller,
-// or else a prompt.
+// push returns the advice on a new frame for the question's goal. named says that a caller
+// named the goal; otherwise the goal is a prompt.
 func (o Observation) push(q PushQuestion, named bool) Advice {
 	m := o.Moment()
 	m.Prompt, m.Named = q.PotentialGoal, named
@@ -200,11 +201,11 @@ func (o Observation) Pop(q PopQuestion) Advice {
 	return advice
 }
 
-// WeighPush suggests a frame for what a prompt asks if it is worth one, or at level auto
-// starts it: a planned child of this machine with activate, where the prompt says that it is
-// to begin, anything else as a new frame. What was suggested for an earlier prompt goes, and with a
-// prompt that asks for more of the work at hand what was suggested of its end. Events that
-// are taken in late are not judged.
+// WeighPush suggests a frame for the work that a prompt asks for, if it is worth one. At level
+// auto it starts the frame: with activate if the prompt says that a planned child of this
+// machine should begin, else as a new frame. It withdraws the suggestion of an earlier prompt
+// and, if the prompt asks for more of the present work, the suggestion to end that. It does
+// not judge late events.
 func WeighPush(s *project.Step, prompt string, activate func(*project.Step, core.Frame) error) error {
 	seen, err := Observe(s, "")
 	if err != nil || s.Project.Late || seen.Config.Level == core.AutonomyManual || seen.Frame.ID == "" {
@@ -236,7 +237,7 @@ func WeighPush(s *project.Step, prompt string, activate func(*project.Step, core
 	return NoteDone(s, advice, s.Session.Current)
 }
 
-// begin makes a new child of a frame the one in which the caller's session works.
+// begin starts a new child of a frame, and makes it the caller's current frame.
 func begin(s *project.Step, parent, goal string) error {
 	child, err := s.Create(core.Frame{Parent: parent, Goal: goal, Status: core.InProgress})
 	if err == nil {
@@ -245,9 +246,9 @@ func begin(s *project.Step, parent, goal string) error {
 	return err
 }
 
-// isRoomy reports whether a frame and a prompt are of the size for which the reference's
-// scores say something: most prompts continue the present work in other words, and those
-// see a new goal in each.
+// isRoomy reports whether a frame and a prompt have the size for which the reference's
+// scores are useful: most prompts continue the present work in other words, and the scores
+// find a new goal in each.
 func (o Observation) isRoomy(prompt string) bool {
 	if o.Config.Strategy == core.Evidence {
 		return true
@@ -257,16 +258,16 @@ func (o Observation) isRoomy(prompt string) bool {
 		(o.Activity.Messages > minPushMessages || len(o.Activity.Files) >= minPushFiles || o.Scene.Errors > 0)
 }
 
-// The least that a prompt and the work in the frame must have for a push to be considered
-// by the reference's scores.
+// The smallest prompt, and the least work in the frame, for which flame considers a push by
+// the reference's scores.
 const (
 	minPushMessages = 5 // in the frame, or
 	minPushFiles    = 2 // changed in it
 	minPushKeywords = 3 // in the prompt's first line
 )
 
-// Suggest queues what advice recommends as a suggestion for the caller's session, or
-// refreshes the one that is there.
+// Suggest queues the advice as a suggestion for the caller's session, or refreshes the queued
+// one. It does nothing if the advice recommends nothing.
 func Suggest(s *project.Step, advice *Advice) error {
 	if !advice.Recommended || advice.Level == core.AutonomyManual {
 		return nil
@@ -304,8 +305,8 @@ func Suggest(s *project.Step, advice *Advice) error {
 	})
 }
 
-// Advise suggests what advice recommends, and drops what was suggested before if it does
-// not.
+// Advise queues the advice as a suggestion, or withdraws the earlier suggestion if the advice
+// recommends nothing.
 func Advise(s *project.Step, advice *Advice) error {
 	if advice.Recommended {
 		return Suggest(s, advice)
@@ -313,8 +314,8 @@ func Advise(s *project.Step, advice *Advice) error {
 	return withdraw(s, advice.Frame.ID, advice.Type)
 }
 
-// NoteDone records that flame did what it advised, at level auto: it began the frame made,
-// or with none ended the one that the advice is about.
+// NoteDone records that flame followed its own advice, at level auto: it began the frame made
+// or, if made is empty, ended the frame that the advice is about.
 func NoteDone(s *project.Step, advice Advice, made string) error {
 	live, err := takeLive(s)
 	if err != nil {

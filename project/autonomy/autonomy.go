@@ -1,15 +1,14 @@
-// Package autonomy advises when to start and end frames: it records the activity in
-// them, evaluates it by core's rules, and queues the resulting suggestions.
+// Package autonomy advises when to start and end frames: it records the activity in frames,
+// evaluates it by core's rules, and queues the resulting suggestions.
 package autonomy
 
 import (
+	"cmp"
 	"context"
-	"reflect"
-	"slices"
+	"errors"
 
 	"flame/core"
 	"flame/project"
-	"flame/project/learned"
 )
 
 // Rule is the name, in events, of the rule by which flame acts on its own at level auto.
@@ -18,13 +17,13 @@ const Rule = "autonomy"
 // State is the state of autonomy in the project and the caller's session.
 type State struct {
 	Config  core.AutonomyConfig
-	Applies core.AutonomyConfig // Config with what was learned, if that is to apply
+	Applies core.AutonomyConfig // Config with the learned changes, if they apply
 	Changed []string            // names of the settings set in the project's store
 	Updated bool                // this call changed some
 	Stats   core.AutonomyStats
 	Pending []core.Suggestion // of the caller's session
 	History []core.Suggestion // of the project, oldest first
-	Preview string            // what the caller's context shows of them; may be empty
+	Preview string            // their text in the caller's context; may be empty
 }
 
 // StateOf returns the state of autonomy.
@@ -43,7 +42,7 @@ func fill(s *project.Step, state *State) (err error) {
 	if state.Changed, err = settingAutonomy.Changed(s.Tx); err != nil {
 		return err
 	}
-	if _, err = recordAutonomyStats.Load(s.Tx, statAutonomy, &state.Stats); err != nil {
+	if state.Stats, err = recordAutonomyStats.Of(s.Tx, statAutonomy); err != nil {
 		return err
 	}
 	if state.Pending, err = liveSuggestions(s); err != nil {
@@ -68,8 +67,8 @@ type Patch struct {
 	EnabledHeuristics *[]string           `json:"enabledHeuristics,omitempty"`
 }
 
-// Configure changes the autonomy settings of the project, all as requested or none.
-// Thresholds are clamped to 0..100.
+// Configure changes the autonomy settings of the project, all of them or none. It clamps
+// thresholds to 0..100.
 func Configure(ctx context.Context, p *project.Project, by project.Caller, patch Patch, enable, disable string) (state State, err error) {
 	for _, name := range []string{enable, disable} {
 		if name != "" {
@@ -91,33 +90,20 @@ func Configure(ctx context.Context, p *project.Project, by project.Caller, patch
 		if err != nil {
 			return err
 		}
-		if enable != "" || disable != "" {
-			names := slices.DeleteFunc(slices.Clone(config.EnabledHeuristics), func(have string) bool { return have == disable })
-			if enable != "" && !slices.Contains(names, enable) {
-				names = append(names, enable)
-			}
-			if !slices.Equal(names, config.EnabledHeuristics) {
-				patch.EnabledHeuristics = &names
-			}
-		}
-		changed, err := settingAutonomy.Changed(s.Tx)
-		if err != nil {
-			return err
-		}
-		if err := settingAutonomy.Change(s.Tx, patch); err != nil {
+		patch.EnabledHeuristics = cmp.Or(project.Amended(config.EnabledHeuristics, enable, disable), patch.EnabledHeuristics)
+		if state.Updated, err = settingAutonomy.Change(s.Tx, patch); err != nil {
 			return err
 		}
 		if err := fill(s, &state); err != nil {
 			return err
 		}
-		state.Updated = !reflect.DeepEqual(config, state.Config) || !slices.Equal(changed, state.Changed)
 		return state.Config.Check()
 	})
 	return state, err
 }
 
-// Reset zeroes the counters and empties queues and history. With settings it also drops
-// the changes made by tools, so that the environment's settings are in force again.
+// Reset zeroes the counters and empties queues and history. With settings it also drops the
+// changes that tools made, so that the environment's settings are in force again.
 func Reset(ctx context.Context, p *project.Project, by project.Caller, settings bool) (state State, err error) {
 	err = p.Update(ctx, by, func(s *project.Step) error {
 		if settings {
@@ -129,15 +115,10 @@ func Reset(ctx context.Context, p *project.Project, by project.Caller, settings 
 			return err
 		}
 		sessions, err := recordSuggestions.IDs(s.Tx, "")
-		if err != nil {
-			return err
-		}
 		for _, id := range sessions {
-			if err := forgetSuggestions(s.Tx, id); err != nil {
-				return err
-			}
+			err = errors.Join(err, forgetSuggestions(s.Tx, id))
 		}
-		if err := dropHistory(s); err != nil {
+		if err := errors.Join(err, recordFollowed.Clear(s.Tx, ""), recordHistory.Clear(s.Tx, "")); err != nil {
 			return err
 		}
 		return fill(s, &state)
@@ -145,20 +126,18 @@ func Reset(ctx context.Context, p *project.Project, by project.Caller, settings 
 	return state, err
 }
 
-// Learned returns what the project teaches about thresholds and subagents.
-func Learned(ctx context.Context, p *project.Project) (l learned.Lessons, err error) {
-	err = p.View(ctx, project.Caller{}, func(s *project.Step) error {
+// Learned returns what flame learned from the project about thresholds and subagents.
+func Learned(ctx context.Context, p *project.Project) (Lessons, error) {
+	return project.ReadFor(ctx, p, project.Caller{}, func(s *project.Step) (l Lessons, err error) {
 		config, err := configured(s)
 		if err != nil {
-			return err
+			return l, err
 		}
-		l, err = learned.Of(s, config)
-		return err
+		return lessonsOf(s, config)
 	})
-	return l, err
 }
 
-// ForgetLearned drops all from which the project learned.
+// ForgetLearned drops everything that flame learned from the project.
 func ForgetLearned(ctx context.Context, p *project.Project) error {
-	return p.Store.Update(ctx, func(tx project.Tx) error { return learned.Forget(p.Step(tx, project.Caller{})) })
+	return p.Store.Update(ctx, func(tx project.Tx) error { return recordLearned.Delete(tx, "") })
 }

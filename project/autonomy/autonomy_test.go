@@ -10,10 +10,10 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/project/autonomy"
-	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/sweep"
 	"flame/project/turns"
+	"flame/tests/projecttest"
 )
 
 func autonomyNow(f *projecttest.Fixture, by project.Caller) autonomy.State {
@@ -128,7 +128,7 @@ func TestManualSuggestsNothing(t *testing.T) {
 	assert.Empty(t, autonomyNow(f, projecttest.Host("s")).Pending)
 }
 
-func TestWhatIsNotPassedComesFromWhatWasRecorded(t *testing.T) {
+func TestMissingArgumentsComeFromTheRecordedActivity(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	f.Autonomy.Strategy = core.NoisyOr

@@ -3,102 +3,136 @@ package autonomy
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 
 	"flame/core"
 	"flame/project"
-	"flame/project/learned"
 )
 
 const (
-	recordHistory project.Kind[[]core.Suggestion] = "suggestion_history" // of the project, oldest first
+	// recordHistory has the project's suggestions, one in each record. The ids of the
+	// records are numbers, the oldest first. Older versions of flame kept all suggestions
+	// in one record with an empty id.
+	recordHistory project.Kind[[]core.Suggestion] = "suggestion_history"
 
-	// recordFollowed, by frame, is the suggestion that a frame was begun by, or that flame
-	// ended it by. It is kept until it is known whether that is taken back, and no longer
-	// than in the history.
+	// recordFollowed, by frame, is the suggestion because of which the frame began, or flame
+	// ended it. Flame keeps it until it knows whether that is undone, and no longer than in
+	// the history.
 	recordFollowed project.Kind[core.Suggestion] = "suggestion_followed"
 )
 
 // maxHistory limits the history of suggestions (spec: autonomy §5).
 const maxHistory = 100
 
-// remember adds a suggestion to the project's history. When that is full, it keeps the
-// newer half.
-func remember(s *project.Step, suggestion core.Suggestion) error {
-	return changeHistory(s, func(history []core.Suggestion) []core.Suggestion { return append(history, suggestion) })
+// A page is a record of the history.
+type page struct {
+	id   string
+	list []core.Suggestion
 }
 
-// rewrite changes the newest entry of the history that is.
-func rewrite(s *project.Step, is func(core.Suggestion) bool, change func(*core.Suggestion)) error {
-	return changeHistory(s, func(history []core.Suggestion) []core.Suggestion {
-		for i := range slices.Backward(history) {
-			if is(history[i]) {
-				change(&history[i])
-				break
-			}
+// pages returns the history. An unreadable page counts as empty, so that it cannot stop an
+// operation.
+func pages(s *project.Step) (all []page, err error) {
+	err = s.Tx.Records(string(recordHistory), project.Which{}, func(id string, decode func(any) error) error {
+		p := page{id: id}
+		if err := decode(&p.list); unreadable(err) {
+			s.Project.Log.Warn("flame cannot read a part of the history of suggestions, and leaves it out", "id", id, "error", err)
+			p.list = nil
+		} else if err != nil {
+			return err
 		}
-		return history
+		all = append(all, p)
+		return nil
 	})
+	return all, err
 }
 
-func changeHistory(s *project.Step, change func([]core.Suggestion) []core.Suggestion) error {
-	history, err := suggestionHistory(s)
-	if err != nil {
-		return err
-	}
-	history = change(history)
-	if len(history) > maxHistory {
-		for _, old := range history[:len(history)-maxHistory/2] {
-			if err := forgetFollowed(s, old); err != nil {
-				return err
-			}
-		}
-		history = history[len(history)-maxHistory/2:]
-	}
-	return recordHistory.Save(s.Tx, "", history)
-}
-
-// suggestionHistory returns the history. One that cannot be read counts as empty, and is
-// begun anew with the next suggestion: it must not stop what happens.
+// suggestionHistory returns the suggestions of the history, the oldest first.
 func suggestionHistory(s *project.Step) (history []core.Suggestion, err error) {
-	_, err = recordHistory.Load(s.Tx, "", &history)
-	if unreadable(err) {
-		s.Project.Log.Warn("the history of suggestions cannot be read, and begins anew", "error", err)
-		return nil, nil
+	all, err := pages(s)
+	for _, p := range all {
+		history = append(history, p.list...)
 	}
 	return history, err
 }
 
-// unreadable reports whether an error is about what a record holds, not about the store.
+// remember adds a suggestion to the project's history.
+func remember(s *project.Step, suggestion core.Suggestion) error {
+	all, err := pages(s)
+	if err != nil {
+		return err
+	}
+	last := 0
+	if len(all) > 0 {
+		last, _ = strconv.Atoi(all[len(all)-1].id) // an empty id counts as 0
+	}
+	return errors.Join(trim(s, all), recordHistory.Save(s.Tx, fmt.Sprintf("%010d", last+1), []core.Suggestion{suggestion}))
+}
+
+// trim makes room in the history for another suggestion. If it is full, the newer half stays.
+func trim(s *project.Step, all []page) error {
+	surplus := 1
+	for _, p := range all {
+		surplus += len(p.list)
+	}
+	if surplus <= maxHistory {
+		return nil
+	}
+	surplus -= maxHistory / 2
+	for _, p := range all {
+		gone := p.list[:min(surplus, len(p.list))]
+		for _, old := range gone {
+			if err := forgetFollowed(s, old); err != nil {
+				return err
+			}
+		}
+		if surplus -= len(gone); len(gone) < len(p.list) {
+			return recordHistory.Save(s.Tx, p.id, p.list[len(gone):])
+		}
+		if err := recordHistory.Delete(s.Tx, p.id); err != nil || surplus == 0 {
+			return err
+		}
+	}
+	return nil
+}
+
+// rewrite changes the newest entry of the history for which is returns true.
+func rewrite(s *project.Step, is func(core.Suggestion) bool, change func(*core.Suggestion)) error {
+	all, err := pages(s)
+	for _, p := range slices.Backward(all) {
+		for i, h := range slices.Backward(p.list) {
+			if is(h) {
+				change(&p.list[i])
+				return recordHistory.Save(s.Tx, p.id, p.list)
+			}
+		}
+	}
+	return err
+}
+
+// unreadable reports whether an error is about the content of a record, not about the store.
 func unreadable(err error) bool {
 	_, syntax := errors.AsType[*json.SyntaxError](err)
 	_, form := errors.AsType[*json.UnmarshalTypeError](err)
 	return syntax || form
 }
 
-func dropHistory(s *project.Step) error {
-	frames, err := recordFollowed.IDs(s.Tx, "")
-	if err != nil {
-		return err
-	}
-	for _, frame := range frames {
-		if err := recordFollowed.Delete(s.Tx, frame); err != nil {
-			return err
-		}
-	}
-	return recordHistory.Delete(s.Tx, "")
+// stands returns a test for the entry of a suggestion whose outcome is unknown.
+func stands(s core.Suggestion) func(core.Suggestion) bool {
+	return func(h core.Suggestion) bool { return h.Outcome == "" && h.Same(s) }
 }
 
-// settle records what became of suggestions that stood until now: in the history, the
-// counters and what is learned from.
+// settle records the outcomes of suggestions: in the history, in the counters, and in what
+// flame learns.
 func settle(s *project.Step, ended ...core.Suggestion) error {
 	for _, e := range ended {
-		stands := func(h core.Suggestion) bool { return h.Outcome == "" && h.Same(e) }
-		if err := rewrite(s, stands, func(h *core.Suggestion) { *h = e }); err != nil {
+		if err := rewrite(s, stands(e), func(h *core.Suggestion) { *h = e }); err != nil {
 			return err
 		}
-		if err := learned.CountSuggestion(s, e, ""); err != nil {
+		if err := countSuggestion(s, e, ""); err != nil {
 			return err
 		}
 	}
@@ -120,42 +154,37 @@ func settle(s *project.Step, ended ...core.Suggestion) error {
 	})
 }
 
-// NoteEnded records that a frame ended or was invalidated. If a suggestion began it and
-// nothing came of it, that push is taken back.
-func NoteEnded(s *project.Step, frame core.Frame) error {
+// NoteEnded records that a frame ended or was invalidated. If it began because of a
+// suggestion and has no work, the push counts as undone.
+func NoteEnded(s *project.Step, frame core.Frame) error { return noteOver(s, frame, false) }
+
+// NoteLeft records that the caller's session left a frame to work in another. If flame began
+// the frame by itself and it has no work, the push counts as undone.
+func NoteLeft(s *project.Step, frame core.Frame) error { return noteOver(s, frame, true) }
+
+func noteOver(s *project.Step, frame core.Frame, left bool) error {
 	push, ok, err := followed(s, frame.ID, core.SuggestPush)
-	if err != nil || !ok {
+	if err != nil || !ok || left && (push.Outcome != core.Done || frame.Status != core.InProgress) {
 		return err
 	}
 	idle, err := nothingDone(s, frame, push)
-	if err != nil {
+	switch {
+	case err != nil || left && !idle:
 		return err
+	case idle:
+		err = takeBack(s, push)
 	}
-	return errors.Join(takeBack(s, push, idle), recordFollowed.Delete(s.Tx, frame.ID))
+	return errors.Join(err, recordFollowed.Delete(s.Tx, frame.ID))
 }
 
-// NoteLeft records that the caller's session left a frame to work in another. If flame
-// began it by itself and nothing was done in it, that push is taken back.
-func NoteLeft(s *project.Step, frame core.Frame) error {
-	push, ok, err := followed(s, frame.ID, core.SuggestPush)
-	if err != nil || !ok || push.Outcome != core.Done || frame.Status != core.InProgress {
-		return err
-	}
-	idle, err := nothingDone(s, frame, push)
-	if err != nil || !idle {
-		return err
-	}
-	return errors.Join(takeBack(s, push, true), recordFollowed.Delete(s.Tx, frame.ID))
-}
-
-// NoteTakenUp records that work goes on in a frame that had ended. If flame had ended it
-// by itself, that pop is taken back.
+// NoteTakenUp records that work continues in a frame that had ended. If flame had ended it by
+// itself, the pop counts as undone.
 func NoteTakenUp(s *project.Step, frame string) error {
 	pop, ok, err := followed(s, frame, core.SuggestPop)
 	if err != nil || !ok {
 		return err
 	}
-	return errors.Join(takeBack(s, pop, true), recordFollowed.Delete(s.Tx, frame))
+	return errors.Join(takeBack(s, pop), recordFollowed.Delete(s.Tx, frame))
 }
 
 // followed returns the suggestion of a type that led to a frame or to its end.
@@ -182,28 +211,25 @@ func forgetFollowed(s *project.Step, old core.Suggestion) error {
 	return recordFollowed.Delete(s.Tx, frame)
 }
 
-// takeBack records that a suggestion was followed and then taken back, if it was.
-func takeBack(s *project.Step, followed core.Suggestion, was bool) error {
-	if !was {
-		return nil
-	}
+// takeBack records that a suggestion was followed and then undone.
+func takeBack(s *project.Step, followed core.Suggestion) error {
 	err := rewrite(s, func(h core.Suggestion) bool {
 		return h.Outcome == followed.Outcome && h.EndedAt == followed.EndedAt && h.Made == followed.Made && h.Same(followed)
 	}, func(h *core.Suggestion) { *h = h.End(core.Undone, s.Now) })
 	if err != nil {
 		return err
 	}
-	if err := learned.CountSuggestion(s, followed.End(core.Undone, s.Now), followed.Outcome); err != nil {
+	if err := countSuggestion(s, followed.End(core.Undone, s.Now), followed.Outcome); err != nil {
 		return err
 	}
 	return UpdateStats(s, func(c *core.AutonomyStats) { c.Undone++ })
 }
 
-// hasty is how long a frame that flame began must last for a summary alone to count as
-// work: who wants to be rid of it ends it at once, and has to say something.
+// hasty is how long a frame that flame began must last for a summary alone to count as work:
+// an agent that does not want the frame ends it at once, and has to write some summary.
 const hasty = core.Millis(60_000)
 
-// nothingDone reports whether nothing came of a frame that a suggestion began.
+// nothingDone reports whether a frame that began because of a suggestion has no work.
 func nothingDone(s *project.Step, frame core.Frame, began core.Suggestion) (bool, error) {
 	summed := frame.Summary != ""
 	if age := s.Now - frame.StartedAt; began.Outcome == core.Done && 0 <= age && age < hasty {
@@ -212,15 +238,15 @@ func nothingDone(s *project.Step, frame core.Frame, began core.Suggestion) (bool
 	if summed {
 		return false, nil
 	}
-	var seen Activity
-	if _, err := recordActivity.Load(s.Tx, frame.ID, &seen); err != nil {
+	seen, err := recordActivity.Of(s.Tx, frame.ID)
+	if err != nil {
 		return false, err
 	}
-	// A turn, a prompt and tokens are no work yet.
+	// Turns, prompts and tokens are no work yet.
 	seen.Messages, seen.Tokens, seen.NoProgressTurns = 0, 0, 0
 	if !reflect.ValueOf(seen).IsZero() {
 		return false, nil
 	}
-	bore, err := learned.Bore(s, frame)
+	bore, err := bore(s, frame)
 	return !bore, err
 }

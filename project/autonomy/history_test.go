@@ -1,6 +1,7 @@
 package autonomy_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -10,10 +11,10 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/project/autonomy"
-	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/sweep"
 	"flame/project/turns"
+	"flame/tests/projecttest"
 )
 
 // suggestPop has an end of the caller's frame suggested, which no agent has seen then.
@@ -85,7 +86,7 @@ func autoPop(f *projecttest.Fixture, by project.Caller) core.Frame {
 	return frame
 }
 
-func TestTheHistoryTellsWhatBecameOfEachSuggestion(t *testing.T) {
+func TestTheHistoryShowsTheOutcomeOfEachSuggestion(t *testing.T) {
 	t.Parallel()
 	s := projecttest.Host("s")
 	tests := map[string]struct {
@@ -195,7 +196,7 @@ func TestTheHistoryTellsWhatBecameOfEachSuggestion(t *testing.T) {
 	}
 }
 
-func TestWhatFlameDidByItselfCanBeTakenBack(t *testing.T) {
+func TestFlamesOwnMovesCanBeUndone(t *testing.T) {
 	t.Parallel()
 	s := projecttest.Host("s")
 	tests := map[string]struct {
@@ -278,7 +279,7 @@ func TestTheHistoryStaysBoundedAndConsistent(t *testing.T) {
 	assert.LessOrEqual(t, followed, len(state.History), "nothing is kept that the history forgot")
 }
 
-func TestAHookPaysNothingWhereNothingIsSuggested(t *testing.T) {
+func TestAHookWithoutSuggestionsCostsNothing(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	s := projecttest.Host("s")
@@ -296,4 +297,34 @@ func TestAHookPaysNothingWhereNothingIsSuggested(t *testing.T) {
 		}
 		return nil
 	}))
+}
+
+// Older versions of flame kept the history in one record.
+func TestAHistoryOfAnOlderVersionContinues(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	s := projecttest.Host("s")
+	f.Push(s, "Implement user authentication")
+	suggestPush(f, s, "Set up database migrations")
+	standing := autonomyNow(f, s).History
+	require.Len(t, standing, 1)
+	var old []core.Suggestion
+	for i := range 99 {
+		old = append(old, core.Suggestion{Session: "past", Type: core.SuggestPop, Text: fmt.Sprint(i), Outcome: core.Ignored})
+	}
+	require.NoError(t, f.Store.Update(f.Ctx, func(tx project.Tx) error {
+		return errors.Join(tx.DeleteRecord("suggestion_history", "0000000001"), tx.SaveRecord("suggestion_history", "", append(old, standing...)))
+	}))
+	assert.Len(t, autonomyNow(f, s).History, 100)
+
+	f.Push(s, "Set up database migrations")
+	history := autonomyNow(f, s).History
+	assert.Len(t, history, 100)
+	assert.Equal(t, core.Acted, history[99].Outcome, "the entry in the old record is found")
+
+	suggestPush(f, s, "Rework the billing page")
+	history = autonomyNow(f, s).History
+	require.Len(t, history, 50, "the newer half stays, the new one included")
+	assert.Equal(t, "51", history[0].Text)
+	assert.Equal(t, "Rework the billing page", history[49].Text)
 }

@@ -2,21 +2,23 @@ package autonomy
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"slices"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 	"flame/core/judge"
-	"flame/core/models"
 	"flame/project"
 )
 
-// recordScene, by session, is what was seen of its conversation last. It goes when the
+// recordScene, by session, is the last part of its conversation. Flame deletes it when the
 // session ends.
 const recordScene project.Kind[Scene] = "scene"
 
-// A Scene is what was seen of a session's conversation last: as much as a judgement takes,
-// and no more.
+// A Scene is the last part of a session's conversation: as much as a judgement needs.
 type Scene struct {
 	Recent []judge.Message `json:"recent,omitempty"` // the last ones, oldest first
 	Calls  []judge.Call    `json:"calls,omitempty"`  // of the turn that ended last, oldest first; none while one goes on
@@ -24,12 +26,12 @@ type Scene struct {
 	Errors int             `json:"errors,omitempty"` // calls of the turn that failed
 	Model  string          `json:"model,omitempty"`  // that answered last, by its host's name for it
 	Window int             `json:"window,omitempty"` // tokens that the model takes, by its host; 0: unknown
-	Told   int             `json:"told,omitempty"`   // likewise, by its requests and their answers; for where its host says nothing
-	Red    []string        `json:"red,omitempty"`    // commands that failed, and did not pass since
-	Known  bool            `json:"known,omitempty"`  // Calls and Recent are all there was to see of the turn that ended last
+	Told   int             `json:"told,omitempty"`   // likewise, by its requests and their answers; used if its host says nothing
+	Red    []string        `json:"red,omitempty"`    // commands that failed and have not passed since
+	Known  bool            `json:"known,omitempty"`  // Calls and Recent show everything of the turn that ended last
 }
 
-// Limits of what is kept, in characters where it is text.
+// Limits of a Scene, in characters where it is text.
 const (
 	maxRecent  = 4
 	maxMessage = 2000 // its beginning and its end
@@ -42,54 +44,44 @@ const (
 // Seen is what a host shows of a turn beside the agent's last message.
 type Seen struct {
 	Calls   []judge.Call // the last ones, oldest first
-	Stopped string       // the host's own words in the conversation where the turn was stopped; empty: it was not
+	Stopped string       // the host's message at the place where the user stopped the turn; empty: the turn was not stopped
 	Tokens  int          // in the context; 0: not shown
 	Model   string       // that answered, by the host's name for it; may be empty
 	Window  int          // tokens that the model takes; 0: not shown
-	Whole   bool         // it is all there is: a log may lag behind
+	Whole   bool         // it shows everything; false if the host's log may lag behind
 }
 
 // UpdateScene applies change to the Scene of the caller's session.
 func UpdateScene(s *project.Step, change func(*Scene)) error {
-	scene, err := sceneOf(s, s.Session.ID)
-	if err != nil {
-		return err
-	}
-	change(&scene)
-	return recordScene.Save(s.Tx, s.Session.ID, scene)
+	return recordScene.Change(s.Tx, s.Session.ID, change)
 }
 
-func sceneOf(s *project.Step, session string) (scene Scene, err error) {
-	_, err = recordScene.Load(s.Tx, session, &scene)
-	return scene, err
-}
-
-// SceneKnown reports whether all was seen of the turn of the caller's session that ended
-// last.
+// SceneKnown reports whether flame saw everything of the last ended turn of the caller's
+// session.
 func SceneKnown(s *project.Step) (bool, error) {
-	scene, err := sceneOf(s, s.Session.ID)
+	scene, err := recordScene.Of(s.Tx, s.Session.ID)
 	return scene.Known, err
 }
 
-// Begin notes that a turn begins, with a prompt of the user's if there is one.
+// Begin records that a turn begins, with the user's prompt if there is one.
 func (c *Scene) Begin(prompt string) {
 	c.Calls, c.Files, c.Errors, c.Known = nil, nil, 0, false
 	c.say(core.RoleUser, prompt)
 }
 
-// Answered reports whether what was said last is the agent's.
+// Answered reports whether the last message is the agent's.
 func (c *Scene) Answered() bool {
 	return len(c.Recent) > 0 && c.Recent[len(c.Recent)-1].Role == core.RoleAssistant
 }
 
-// End notes how the turn ended, and reports whether it brought a result: a command that
-// passes and did not before.
+// End records how the turn ended, and reports whether it brought a result: a command that
+// passes and failed before.
 func (c *Scene) End(last string, seen Seen) (result bool) {
 	c.say(core.RoleAssistant, last)
 	return c.Look(seen)
 }
 
-// Look notes what a host shows of the turn that ended, and reports whether it brought a
+// Look records what a host shows of the ended turn, and reports whether the turn brought a
 // result.
 func (c *Scene) Look(seen Seen) (result bool) {
 	c.say(core.RoleUser, seen.Stopped)
@@ -104,25 +96,25 @@ func (c *Scene) Look(seen Seen) (result bool) {
 	return result
 }
 
-// name notes which model answered; empty: unknown.
+// name records which model answered; empty: unknown.
 func (c *Scene) name(model string) {
 	if model == "" || model == c.Model {
 		return
 	}
-	if c.Model != "" && models.Name(model) != models.Name(c.Model) {
+	if c.Model != "" && core.ModelName(model) != core.ModelName(c.Model) {
 		c.Told = 0
 	}
 	c.Model, c.Window = model, 0
 }
 
-// Ask notes a request of the conversation: the model that answered, empty if none did, and
-// the tokens that it takes, as the request or its refusal says; 0 if they say nothing. The
-// host's name for the model, which may say more, is kept.
+// Ask records a request of the conversation: the model that answered, empty if none did, and
+// the tokens that the model takes by the request or its refusal; 0 if unknown. It keeps the
+// host's name for the model, which may contain more.
 func (c *Scene) Ask(model string, window int) {
-	if c.Model == "" || models.Name(model) != models.Name(c.Model) {
+	if c.Model == "" || core.ModelName(model) != core.ModelName(c.Model) {
 		c.name(model)
 	}
-	switch published, known := models.Window(model); {
+	switch published, known := core.ModelWindow(model); {
 	case window > 0:
 		c.Told = window
 	case known && c.Told > published: // only a request that asks for more gets it
@@ -130,23 +122,15 @@ func (c *Scene) Ask(model string, window int) {
 	}
 }
 
-// NoteModel is Ask for the Scene of the step's session, unless that has ended.
+// NoteModel is Ask for the Scene of the step's session, unless the session has ended.
 func NoteModel(s *project.Step, model string, window int) error {
 	if s.Fresh || s.Session.State == core.SessionEnded {
 		return nil
 	}
-	scene, err := sceneOf(s, s.Session.ID)
-	if err != nil {
-		return err
-	}
-	name, known, told := scene.Model, scene.Window, scene.Told
-	if scene.Ask(model, window); scene.Model == name && scene.Window == known && scene.Told == told {
-		return nil
-	}
-	return recordScene.Save(s.Tx, s.Session.ID, scene)
+	return UpdateScene(s, func(c *Scene) { c.Ask(model, window) })
 }
 
-// ran keeps whether a command fails, and reports whether it no longer does.
+// ran records whether a command fails, and reports whether it passes after a failure.
 func (c *Scene) ran(call judge.Call) (passes bool) {
 	if call.Exit == nil {
 		return false
@@ -174,5 +158,66 @@ func (c *Scene) say(role core.Role, text string) {
 	c.Recent = append(c.Recent[max(0, len(c.Recent)+1-maxRecent):], judge.Message{Role: role, Text: text})
 }
 
-// addFile counts a file that was changed in the turn, once.
-func (c *Scene) addFile(file string) { c.Files = addOnce(c.Files, file) }
+const recordActivity project.Kind[Activity] = "activity" // by frame
+
+// Activity is the observed work in one frame. The heuristics use it where the
+// caller passes nothing.
+type Activity struct {
+	Messages        int      `json:"messages"`
+	Files           []string `json:"files,omitempty"` // changed, without repeats
+	Errors          int      `json:"errors"`          // failed tool calls
+	Tokens          int      `json:"tokens"`          // in the session's context now
+	NoProgressTurns int      `json:"noProgressTurns"` // turns in a row that changed nothing
+}
+
+// maxFiles limits the changed files recorded for one frame; the scores distinguish
+// counts up to 6.
+const maxFiles = 100
+
+// UpdateActivity applies change to the Activity of a frame.
+func UpdateActivity(s *project.Step, frame string, change func(*Activity)) error {
+	return recordActivity.Change(s.Tx, frame, change)
+}
+
+// addOnce adds changed files to a list, except those that the list has, until it is full.
+func addOnce(files []string, changed []string) []string {
+	for _, file := range changed {
+		if file != "" && !slices.Contains(files, file) && len(files) < maxFiles {
+			files = append(files, file)
+		}
+	}
+	return files
+}
+
+// NoteFailure counts a failed tool call of the caller.
+func NoteFailure(ctx context.Context, p *project.Project, by project.Caller) error {
+	return p.Update(ctx, by, func(s *project.Step) error {
+		frame, ok, err := s.Current()
+		if err != nil || !ok {
+			return err
+		}
+		return errors.Join(UpdateActivity(s, frame.ID, func(a *Activity) { a.Errors++ }), UpdateScene(s, func(c *Scene) { c.Errors++ }))
+	})
+}
+
+// NoteFiles records files that the caller's tools changed, as artifacts of its frame and
+// as signs of progress. A session without a frame gets its root.
+func NoteFiles(ctx context.Context, p *project.Project, by project.Caller, files []string) error {
+	return p.Update(ctx, by, func(s *project.Step) error {
+		if frameless, err := s.Frameless(); frameless || err != nil {
+			return err
+		}
+		frame, err := s.EnsureCurrent()
+		if err != nil {
+			return project.IgnoreMissing(err)
+		}
+		if err := s.AddArtifacts(&frame, files); err != nil {
+			return err
+		}
+		changed := lo.Map(files, func(file string, _ int) string { return p.Relative(file) })
+		return errors.Join(
+			UpdateActivity(s, frame.ID, func(a *Activity) { a.Files = addOnce(a.Files, changed) }),
+			UpdateScene(s, func(c *Scene) { c.Files = addOnce(c.Files, changed) }),
+		)
+	})
+}

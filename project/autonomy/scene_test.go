@@ -12,8 +12,8 @@ import (
 	"flame/core"
 	"flame/core/judge"
 	"flame/project/autonomy"
-	"flame/project/projecttest"
 	"flame/project/turns"
+	"flame/tests/projecttest"
 )
 
 func bash(command string, exit int) judge.Call {
@@ -44,7 +44,7 @@ func TestACommandThatPassesAgainIsAResult(t *testing.T) {
 	}
 }
 
-func TestWhatIsKeptOfAConversationIsBounded(t *testing.T) {
+func TestTheKeptPartOfAConversationIsLimited(t *testing.T) {
 	t.Parallel()
 	var scene autonomy.Scene
 	long := strings.Repeat("é\U0001f600", 5_000)
@@ -72,7 +72,7 @@ func TestWhatIsKeptOfAConversationIsBounded(t *testing.T) {
 	assert.True(t, strings.HasSuffix(scene.Calls[19].Output, "99"))
 }
 
-func TestAJudgementGoesByWhatWasSeen(t *testing.T) {
+func TestAJudgementUsesWhatFlameSaw(t *testing.T) {
 	t.Parallel()
 	f := projecttest.Working(t)
 	s := projecttest.Host("s")
@@ -90,15 +90,15 @@ func TestAJudgementGoesByWhatWasSeen(t *testing.T) {
 	assert.Equal(t, judge.Turn{
 		Calls: []judge.Call{bash("go test", 0)}, Files: []string{"a.go", "b.go"}, Errors: 1, Tokens: 7_000, Model: "m", Window: 50_000,
 	}, m.Turn)
-	assert.Equal(t, []any{"work", true, []string{"later"}, 0, []string{"a.go", "b.go"}},
-		[]any{m.Frame.Goal, m.Frame.Root, m.Frame.Planned, m.Frame.Open, m.Frame.Files})
+	assert.Equal(t, []any{"work", []string{"later"}, 0, []string{"a.go", "b.go"}},
+		[]any{m.Frame.Goal, m.Frame.Planned, m.Frame.Open, m.Frame.Files})
 	f.SpawnAll(s, "look")
 	assert.Equal(t, 1, f.Moment(s).Frame.Open)
 }
 
-// TestTheWindowIsWhatTheHostOrAGatewaySays goes by the host first, then by the gateway, and
+// TestTheHostOrAGatewayReportsTheWindow goes by the host first, then by the gateway, and
 // leaves the rest to what is published.
-func TestTheWindowIsWhatTheHostOrAGatewaySays(t *testing.T) {
+func TestTheHostOrAGatewayReportsTheWindow(t *testing.T) {
 	t.Parallel()
 	const sonnet, opus = "claude-sonnet-4-5-20250929", "claude-opus-4-1-20250805"
 	turn := func(model string, window int) func(*autonomy.Scene) {
@@ -151,7 +151,7 @@ func TestLateEventsAreNotJudged(t *testing.T) {
 	assert.Equal(t, []string{"in_progress Implement user authentication"}, f.Draw())
 }
 
-func TestASuggestionGoesWithThePromptThatItWasFor(t *testing.T) {
+func TestASuggestionEndsWithItsPrompt(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	s := projecttest.Host("s")

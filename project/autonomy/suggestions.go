@@ -3,7 +3,6 @@ package autonomy
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/samber/lo"
 
@@ -21,27 +20,34 @@ const (
 
 // liveSuggestions returns the suggestions for the caller's session that have not expired.
 func liveSuggestions(s *project.Step) ([]core.Suggestion, error) {
-	live, _, err := suggestionsNow(s)
+	all, err := recordSuggestions.Of(s.Tx, s.Session.ID)
+	live, _ := core.ExpireSuggestions(all, s.Now)
 	return live, err
 }
 
-// takeLive is liveSuggestions for a caller that saves them afterwards: it records what
-// became of the others.
+// takeLive is liveSuggestions for a caller that saves them afterwards: it records the
+// outcomes of the others.
 func takeLive(s *project.Step) ([]core.Suggestion, error) {
-	live, expired, err := suggestionsNow(s)
+	all, err := recordSuggestions.Of(s.Tx, s.Session.ID)
 	if err != nil {
 		return nil, err
 	}
+	live, expired := core.ExpireSuggestions(all, s.Now)
 	return live, settle(s, expired...)
 }
 
-func suggestionsNow(s *project.Step) (live, expired []core.Suggestion, err error) {
-	var all []core.Suggestion
-	if _, err := recordSuggestions.Load(s.Tx, s.Session.ID, &all); err != nil {
-		return nil, nil, err
+// amend removes suggestions for the caller's session, if there are any: end returns those
+// that stay, and the removed ones with their outcomes.
+func amend(s *project.Step, end func(live []core.Suggestion) (left, ended []core.Suggestion)) error {
+	if all, err := recordSuggestions.Of(s.Tx, s.Session.ID); err != nil || len(all) == 0 {
+		return err
 	}
-	live, expired = core.ExpireSuggestions(all, s.Now)
-	return live, expired, nil
+	live, err := takeLive(s)
+	if err != nil {
+		return err
+	}
+	left, ended := end(live)
+	return errors.Join(saveSuggestions(s, left), settle(s, ended...))
 }
 
 // Injectable returns the suggestions that belong in the caller's context: those about
@@ -59,6 +65,16 @@ func Injectable(s *project.Step) ([]core.Suggestion, error) {
 	return About(live, current.ID), err
 }
 
+// Standing returns the suggestions for all sessions that have not expired.
+func Standing(tx project.Tx, now core.Millis) (standing []core.Suggestion, err error) {
+	err = recordSuggestions.Each(tx, func(_ string, all []core.Suggestion) error {
+		live, _ := core.ExpireSuggestions(all, now)
+		standing = append(standing, live...)
+		return nil
+	})
+	return standing, err
+}
+
 // About returns the suggestions in list that are about a frame.
 func About(list []core.Suggestion, frame string) []core.Suggestion {
 	return lo.Filter(list, func(l core.Suggestion, _ int) bool { return frame != "" && l.Frame == frame })
@@ -66,10 +82,7 @@ func About(list []core.Suggestion, frame string) []core.Suggestion {
 
 func saveSuggestions(s *project.Step, live []core.Suggestion) error {
 	if len(live) == 0 {
-		if err := recordSuggestions.Delete(s.Tx, s.Session.ID); err != nil {
-			return err
-		}
-		return s.Tx.ClearDeadline(ExpiryDeadline, s.Session.ID)
+		return errors.Join(recordSuggestions.Delete(s.Tx, s.Session.ID), s.Tx.ClearDeadline(ExpiryDeadline, s.Session.ID))
 	}
 	if err := recordSuggestions.Save(s.Tx, s.Session.ID, live); err != nil {
 		return err
@@ -81,8 +94,8 @@ func saveSuggestions(s *project.Step, live []core.Suggestion) error {
 	return s.Tx.SetDeadline(project.Deadline{Kind: ExpiryDeadline, Subject: s.Session.ID, Due: due, Set: s.Now})
 }
 
-// NoteShown records which of the suggestions for the caller's session stand in a text
-// that its agent gets, the first time that they do.
+// NoteShown records which suggestions for the caller's session its agent sees in a text for
+// the first time.
 func NoteShown(s *project.Step, text string) error {
 	live, shown, err := shownIn(s, text)
 	if err != nil || len(shown) == 0 {
@@ -91,18 +104,16 @@ func NoteShown(s *project.Step, text string) error {
 	if err := recordSuggestions.Save(s.Tx, s.Session.ID, live); err != nil {
 		return err
 	}
-	return changeHistory(s, func(history []core.Suggestion) []core.Suggestion {
-		for i, h := range history {
-			if h.Outcome == "" && slices.ContainsFunc(shown, h.Same) {
-				history[i].ShownAt = s.Now
-			}
+	for _, one := range shown {
+		if err := rewrite(s, stands(one), func(h *core.Suggestion) { h.ShownAt = s.Now }); err != nil {
+			return err
 		}
-		return history
-	})
+	}
+	return nil
 }
 
-// shownIn returns the suggestions for the caller's session as they are once a text is
-// shown, and those that it shows for the first time.
+// shownIn returns the suggestions for the caller's session, marked as shown if text contains
+// them, and those that text shows for the first time.
 func shownIn(s *project.Step, text string) (live, shown []core.Suggestion, err error) {
 	if !core.HasSuggestions(text) {
 		return nil, nil, nil
@@ -122,75 +133,64 @@ func shownIn(s *project.Step, text string) (live, shown []core.Suggestion, err e
 // Expire drops the expired suggestions for a session and counts them as ignored.
 func Expire(s *project.Step, session string) error {
 	s.Session.ID = session
-	live, err := takeLive(s)
-	if err != nil {
-		return err
-	}
-	return saveSuggestions(s, live)
+	return amend(s, func(live []core.Suggestion) (left, ended []core.Suggestion) { return live, nil })
 }
 
-// ActOn marks the session's suggestion of this type about a frame as acted upon. A push
-// made the session's current frame.
+// ActOn marks the session's suggestion of this type about a frame as acted upon. For a push,
+// the session's current frame is the new one.
 func ActOn(s *project.Step, frame string, kind core.SuggestionType) error {
-	live, err := liveSuggestions(s)
-	if err != nil || len(live) == 0 {
+	var acted core.Suggestion
+	err := amend(s, func(live []core.Suggestion) (left, ended []core.Suggestion) {
+		left, suggested, ok := core.ActOn(live, frame, kind, s.Now)
+		if !ok {
+			return live, nil
+		}
+		if acted = suggested; kind == core.SuggestPush {
+			acted.Made = s.Session.Current
+		}
+		return left, []core.Suggestion{acted}
+	})
+	if acted.Type == "" || err != nil {
 		return err
 	}
-	if live, err = takeLive(s); err != nil {
-		return err
-	}
-	live, acted, ok := core.ActOn(live, frame, kind, s.Now)
-	if !ok {
-		return saveSuggestions(s, live)
-	}
-	if kind == core.SuggestPush {
-		acted.Made = s.Session.Current
+	if acted.Made != "" {
 		if err := recordFollowed.Save(s.Tx, acted.Made, acted); err != nil {
 			return err
 		}
 	}
-	if err := errors.Join(saveSuggestions(s, live), settle(s, acted)); err != nil {
-		return err
-	}
 	return s.Emit(core.SuggestionActed, s.Session.Current, map[string]any{"type": kind, "text": acted.Text})
 }
 
-// withdraw drops the session's suggestion of this type about a frame, as it no longer
-// holds, unless its agent asked for it. One that was shown was ignored until then.
+// withdraw drops the session's suggestion of this type about a frame, because it is no longer
+// valid, unless the agent asked for it. A suggestion that the agent saw counts as ignored.
 func withdraw(s *project.Step, frame string, kind core.SuggestionType) error {
-	live, err := liveSuggestions(s)
-	if err != nil || !slices.ContainsFunc(live, func(l core.Suggestion) bool { return l.Frame == frame && l.Type == kind && !l.Asked }) {
-		return err
-	}
-	if live, err = takeLive(s); err != nil {
-		return err
-	}
-	left, gone, _ := core.ActOn(live, frame, kind, s.Now)
-	gone.ActedAt = 0
-	if gone = gone.End(core.Unseen, s.Now); gone.ShownAt != 0 {
-		gone.Outcome = core.Ignored
-	}
-	return errors.Join(saveSuggestions(s, left), settle(s, gone))
+	return amend(s, func(live []core.Suggestion) (left, ended []core.Suggestion) {
+		left, gone, ok := core.ActOn(live, frame, kind, s.Now)
+		if !ok || gone.Asked {
+			return live, nil
+		}
+		gone.ActedAt = 0
+		if gone = gone.End(core.Unseen, s.Now); gone.ShownAt != 0 {
+			gone.Outcome = core.Ignored
+		}
+		return left, []core.Suggestion{gone}
+	})
 }
 
-// ClearSuggestions empties the queue of the caller's session and returns the number of
-// suggestions that were in it.
+// ClearSuggestions empties the queue of the caller's session and returns how many suggestions
+// were in it.
 func ClearSuggestions(ctx context.Context, p *project.Project, by project.Caller) (cleared int, err error) {
 	err = p.Update(ctx, by, func(s *project.Step) error {
-		live, err := takeLive(s)
-		cleared = len(live)
-		if err != nil {
-			return err
-		}
-		for i, l := range live {
-			live[i] = l.End(core.Dropped, s.Now)
-		}
-		return errors.Join(saveSuggestions(s, nil), settle(s, live...))
+		cleared = 0
+		return amend(s, func(live []core.Suggestion) (left, ended []core.Suggestion) {
+			cleared = len(live)
+			return nil, lo.Map(live, func(l core.Suggestion, _ int) core.Suggestion { return l.End(core.Dropped, s.Now) })
+		})
 	})
 	return cleared, err
 }
 
-// Forget drops the suggestions for a session, and what was seen of it.
+// Forget drops the suggestions for a session, and its Scene.
 func Forget(tx project.Tx, session string) error {
 	return errors.Join(forgetSuggestions(tx, session), ForgetScene(tx, session))
 }
@@ -199,5 +199,5 @@ func forgetSuggestions(tx project.Tx, session string) error {
 	return errors.Join(recordSuggestions.Delete(tx, session), tx.ClearDeadline(ExpiryDeadline, session))
 }
 
-// ForgetScene drops what was seen of a session's conversation.
+// ForgetScene drops the Scene of a session.
 func ForgetScene(tx project.Tx, session string) error { return recordScene.Delete(tx, session) }

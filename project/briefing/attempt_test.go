@@ -9,7 +9,7 @@ import (
 	"flame/core"
 	"flame/project/briefing"
 	"flame/project/children"
-	"flame/project/projecttest"
+	"flame/tests/projecttest"
 )
 
 func TestTheAnswerToTheSameTaskIsNoNews(t *testing.T) {

@@ -1,8 +1,9 @@
-// Package briefing composes what a session's agent should know: the context of its
-// frame, what others changed since its last briefing, and notices.
+// Package briefing composes the texts for a session's agent: the context of its frame, the
+// changes by others since its last briefing, and notices.
 package briefing
 
 import (
+	"context"
 	"errors"
 	"strings"
 
@@ -11,16 +12,16 @@ import (
 	"flame/project/autonomy"
 )
 
-// A Briefing is what a session's agent should read now; empty if there is nothing new.
+// A Briefing is a text for a session's agent; empty if there is nothing new.
 type Briefing struct {
 	Text string
-	Full bool // the whole context, not only what changed
+	Full bool // the whole context, not only the changes
 }
 
 // TakeGiven reports whether the session's first context came with its task, and records
 // that its agent knows that context. It reports true only once.
 func TakeGiven(s *project.Step) (bool, error) {
-	mine, err := s.PresenceOf(s.Session.ID)
+	mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
 	if err != nil || !mine.Given {
 		return false, err
 	}
@@ -28,16 +29,21 @@ func TakeGiven(s *project.Step) (bool, error) {
 	if mine.Seen, err = LastSeq(s); err != nil {
 		return false, err
 	}
-	return true, s.SavePresence(s.Session.ID, mine)
+	return true, project.RecordPresence.Save(s.Tx, s.Session.ID, mine)
 }
 
-// Whole returns the full context of the session's frame, or the frames it could take up.
-func Whole(s *project.Step, maxChars int) (Briefing, error) {
+// Whole returns the full context of the session's frame. Without a frame, it returns the
+// frames that the session could take up.
+func Whole(s *project.Step, maxChars int) (b Briefing, err error) {
 	around, err := around(s)
-	if err != nil {
-		return Briefing{}, err
+	if err == nil {
+		b = whole(s, around, maxChars)
 	}
-	return Briefing{Text: core.BuildContext(around, s.Project.Budget, maxChars).Text, Full: true}, nil
+	return b, err
+}
+
+func whole(s *project.Step, around core.Surroundings, maxChars int) Briefing {
+	return Briefing{Text: core.BuildContext(around, s.Project.Budget, maxChars).Text, Full: true}
 }
 
 // around returns the input of the session's own context, with its current suggestions.
@@ -60,21 +66,17 @@ func around(s *project.Step) (around core.Surroundings, err error) {
 	return around, err
 }
 
-// SaveTold records, in the log and in the session's presence, that its agent was told b.
+// SaveTold records, in the log and in the session's presence, that its agent received b.
 func SaveTold(s *project.Step, b Briefing) error {
-	mine, err := s.PresenceOf(s.Session.ID)
+	seen, err := LogTold(s, b)
 	if err != nil {
 		return err
 	}
-	if mine.Seen, err = LogTold(s, b); err != nil {
-		return err
-	}
-	mine.Owed = false
-	return s.SavePresence(s.Session.ID, mine)
+	return project.RecordPresence.Change(s.Tx, s.Session.ID, func(mine *project.Presence) { mine.Seen, mine.Owed = seen, false })
 }
 
-// LogTold records in the log that the session's agent was told b, and returns the last
-// event that the agent knows of then.
+// LogTold records in the log that the session's agent received b, and returns the last
+// event that the agent then knows of.
 func LogTold(s *project.Step, b Briefing) (int64, error) {
 	if b.Text != "" {
 		kind := "changes"
@@ -98,18 +100,18 @@ func LastSeq(s *project.Step) (int64, error) {
 	return last[0].Seq, nil
 }
 
-// OnFirstPrompt returns the full context, if it says more than the frame itself.
+// OnFirstPrompt returns the full context, if it contains more than the frame itself.
 func OnFirstPrompt(s *project.Step, maxChars int) (b Briefing, err error) {
 	around, err := around(s)
-	if err != nil || !around.Tells() {
-		return b, err
+	if err == nil && around.Tells() {
+		b = whole(s, around, maxChars)
 	}
-	return Briefing{Text: core.BuildContext(around, s.Project.Budget, maxChars).Text, Full: true}, nil
+	return b, err
 }
 
-// Opening returns the full context for a conversation that begins, or again resumes or
-// lost its past. One that begins gets it only if it says more than the prompt itself, a
-// subagent only if the settings let children have it.
+// Opening returns the full context for a conversation that begins, or with again for one
+// that resumes or lost its past. A conversation that begins gets the context only if it
+// contains more than the prompt itself. A subagent gets it only if the settings allow that.
 func Opening(s *project.Step, again bool) (b Briefing, err error) {
 	config, err := s.SubagentConfig()
 	if err != nil || s.Session.Parent != "" && !config.InjectParentContext {
@@ -124,14 +126,13 @@ func Opening(s *project.Step, again bool) (b Briefing, err error) {
 			return b, err
 		}
 	}
-	return Briefing{Text: core.BuildContext(around, s.Project.Budget, 0).Text, Full: true}, nil
+	return whole(s, around, 0), nil
 }
 
-// WithNotices returns a briefing that begins with the notices for the session, and
-// deletes those. brief makes the rest, in the characters that they leave; 0 is no limit.
+// WithNotices returns a briefing that begins with the notices for the session, and deletes
+// them. brief makes the rest, in the remaining characters; 0 is no limit.
 func WithNotices(s *project.Step, maxChars int, brief func(maxChars int) (Briefing, error)) (b Briefing, err error) {
-	var waiting []string
-	known, err := recordNotice.Load(s.Tx, s.Session.ID, &waiting)
+	waiting, known, err := recordNotice.Get(s.Tx, s.Session.ID)
 	if err != nil {
 		return b, err
 	}
@@ -148,4 +149,93 @@ func WithNotices(s *project.Step, maxChars int, brief func(maxChars int) (Briefi
 	b, err = brief(maxChars)
 	b.Text = strings.Trim(notices+"\n\n"+b.Text, "\n")
 	return b, err
+}
+
+// recordNotice, by session, holds the notices that its agent has not seen.
+const recordNotice project.Kind[[]string] = "notice"
+
+// maxNotices limits the notices that wait for one session; the newest stay.
+const maxNotices = 8
+
+// Notify leaves a notice, a fact in one sentence, for a session, in the transaction that
+// made the fact true. Only the session's next briefing includes it.
+func Notify(tx project.Tx, session, text string) error {
+	return recordNotice.Change(tx, session, func(waiting *[]string) {
+		*waiting = append((*waiting)[max(0, len(*waiting)+1-maxNotices):], text)
+	})
+}
+
+// ForgetNotices drops the notices of a session.
+func ForgetNotices(tx project.Tx, session string) error { return recordNotice.Delete(tx, session) }
+
+// Begin records that a session starts, or continues after a compaction, and returns the
+// briefing for its agent: the context of its frame or, for a session without one, the
+// unfinished frames of sessions that have ended. If there is nothing to say, Begin writes
+// nothing.
+func Begin(ctx context.Context, p *project.Project, by project.Caller, maxChars int) (Briefing, error) {
+	return onStart(ctx, p, by, maxChars, Whole)
+}
+
+// Resume is Begin for a session that continues with its history. The history still holds
+// what the agent read and did, so the briefing has only the changes since then.
+func Resume(ctx context.Context, p *project.Project, by project.Caller, maxChars int) (Briefing, error) {
+	return onStart(ctx, p, by, maxChars, func(s *project.Step, maxChars int) (Briefing, error) {
+		if _, ok, err := place(s); err != nil {
+			return Briefing{}, err
+		} else if !ok {
+			return Whole(s, maxChars)
+		}
+		mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
+		if err != nil {
+			return Briefing{}, err
+		}
+		return Changes(s, "", maxChars, mine.Seen)
+	})
+}
+
+func onStart(
+	ctx context.Context, p *project.Project, by project.Caller, maxChars int, brief func(*project.Step, int) (Briefing, error),
+) (b Briefing, err error) {
+	err = p.Consider(ctx, by, func(s *project.Step) (func(*project.Step) error, error) {
+		b = Briefing{}
+		if tells, err := hasNews(s); !tells || err != nil {
+			return nil, err
+		}
+		return func(s *project.Step) (err error) {
+			b, err = begin(s, maxChars, brief)
+			return err
+		}, nil
+	})
+	return b, err
+}
+
+func begin(s *project.Step, maxChars int, brief func(*project.Step, int) (Briefing, error)) (b Briefing, err error) {
+	// An agent's first context came with its task. It needs no other until its first prompt.
+	mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
+	if mine.Given || err != nil {
+		return b, err
+	}
+	if s.Project.Late {
+		mine.Owed = true
+		return b, project.RecordPresence.Save(s.Tx, s.Session.ID, mine)
+	}
+	if b, err = WithNotices(s, maxChars, func(left int) (Briefing, error) { return brief(s, left) }); err != nil || b.Text == "" {
+		return b, err
+	}
+	return b, SaveTold(s, b)
+}
+
+// hasNews reports whether Begin has anything to say: about the session's frame, about
+// unfinished frames, or in a notice.
+func hasNews(s *project.Step) (bool, error) {
+	_, ok, err := place(s)
+	if ok || err != nil {
+		return ok, err
+	}
+	if _, noted, err := recordNotice.Get(s.Tx, s.Session.ID); noted || err != nil {
+		return noted, err
+	}
+	var around core.Surroundings
+	err = offers(s, &around)
+	return around.Tells(), err
 }

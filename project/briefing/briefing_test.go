@@ -14,9 +14,9 @@ import (
 	"flame/project/autonomy"
 	"flame/project/briefing"
 	"flame/project/children"
-	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/turns"
+	"flame/tests/projecttest"
 )
 
 // begun returns what a session is told when it starts, or goes on.
@@ -27,7 +27,7 @@ func begun(f *projecttest.Fixture, by project.Caller) briefing.Briefing {
 	return b
 }
 
-func TestABeginningIsTold(t *testing.T) {
+func TestABeginningIsNews(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	assert.Empty(t, begun(f, projecttest.Host("s")).Text)
@@ -43,7 +43,7 @@ func TestABeginningIsTold(t *testing.T) {
 	assert.Empty(t, f.Prompt(projecttest.Host("s"), "a", "go on with it"), "what it was told already is no news")
 }
 
-func TestWhatEndedSessionsLeftIsOffered(t *testing.T) {
+func TestFlameOffersFramesThatEndedSessionsLeft(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	for i := range 7 {
@@ -84,7 +84,7 @@ func TestTheBestOffersComeFirst(t *testing.T) {
 	assert.Equal(t, []string{"OPEN", "PLANNED", "CUT SHORT", "HALF DONE"}, goals)
 }
 
-func TestNewsIsWhatOthersChanged(t *testing.T) {
+func TestChangesByOthersAreNews(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		change func(f *projecttest.Fixture, root, current string)
@@ -170,7 +170,7 @@ func TestNewsIsWhatOthersChanged(t *testing.T) {
 	}
 }
 
-func TestWhatTheHostHandsOverIsNotToldAgain(t *testing.T) {
+func TestABriefingLeavesOutWhatTheHostHandsOver(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		handedOver string
@@ -254,7 +254,7 @@ func TestNewsOfAFrameWithoutSummaryHasAComposedOne(t *testing.T) {
 	assert.Contains(t, f.Prompt(by, "2", "and?"), `<summary composed="true">- INNER: INNER_SUMMARY</summary>`)
 }
 
-func TestASessionThatGoesOnIsToldWhatChanged(t *testing.T) {
+func TestAResumedSessionGetsTheChanges(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	s := projecttest.Host("s")

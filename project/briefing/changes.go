@@ -11,12 +11,11 @@ import (
 	"flame/project/autonomy"
 )
 
-// maxNews limits the events that are read for one briefing.
+// maxNews limits the events that one briefing reads.
 const maxNews = 500
 
-// Changes returns what changed since the event seen, and the suggestions made since, in
-// at most maxChars characters; 0 is no limit. It leaves out summaries that known
-// contains.
+// Changes returns the changes and the suggestions since the event seen, in at most maxChars
+// characters; 0 is no limit. It leaves out summaries that known contains.
 func Changes(s *project.Step, known string, maxChars int, seen int64) (b Briefing, err error) {
 	changes, err := news(s, seen, known)
 	if err != nil {
@@ -38,13 +37,13 @@ func Changes(s *project.Step, known string, maxChars int, seen int64) (b Briefin
 	return b, nil
 }
 
-// RuleOf returns the rule by which flame did what an event records; empty if a caller
-// asked for it.
+// RuleOf returns the rule by which flame made the change that an event records; empty if a
+// caller asked for the change.
 func RuleOf(e core.Event) string { return saidIn(e).By }
 
 // news returns the changes since the event since that matter to the session's agent:
-// what others did to frames that it sees, and what flame did on its own. It leaves out
-// summaries that known contains.
+// changes that others made to frames that the agent sees, and changes that flame made on its
+// own. It leaves out summaries that known contains.
 func news(s *project.Step, since int64, known string) (told []core.Change, err error) {
 	frame, ok, err := s.Current()
 	if err != nil || !ok {
@@ -59,19 +58,17 @@ func news(s *project.Step, since int64, known string) (told []core.Change, err e
 	if err != nil {
 		return nil, err
 	}
+	changes, err = project.Filter(changes, func(c *core.Change) (bool, error) { return isNew(s, c, known) })
+	if err != nil {
+		return nil, err
+	}
 	for _, change := range changes {
-		heard, err := heard(s, change, known)
-		if err != nil {
-			return nil, err
-		}
-		if !heard {
-			told = append(told, *change)
-		}
+		told = append(told, *change)
 	}
 	return told, composeSummaries(s, told)
 }
 
-// composeSummaries gives changes whose frames ended without a summary a composed one.
+// composeSummaries adds a composed summary to changes whose frames ended without one.
 func composeSummaries(s *project.Step, changes []core.Change) error {
 	var ended []*core.Frame
 	for i := range changes {
@@ -86,8 +83,8 @@ func composeSummaries(s *project.Step, changes []core.Change) error {
 	return err
 }
 
-// changes summarizes events by frame, in the order in which frames first occur, as far
-// as they matter to an agent in frame.
+// changes summarizes the events that matter to an agent in frame, by frame, in the order in
+// which frames first occur.
 func changes(s *project.Step, events []core.Event, frame core.Frame) (list []*core.Change, err error) {
 	sight, hides, err := sight(s, frame)
 	if err != nil {
@@ -122,18 +119,18 @@ type saying struct {
 	Decision string   `json:"decisions"`
 }
 
-// saidIn returns what an event says to others.
+// saidIn returns the saying of an event.
 func saidIn(e core.Event) (said saying) {
 	_ = json.Unmarshal(e.Data, &said) // data of another form says nothing here
 	return said
 }
 
-// criteria reports whether the event is about what done means.
+// criteria reports whether the event changes success criteria.
 func (said saying) criteria() bool { return slices.Contains(said.Fields, "successCriteria") }
 
-// matters reports whether others need to know about the event: ends, decisions, goals and
-// criteria, but not every file; and the one that works in frame current, that another machine
-// took that over.
+// matters reports whether others need to know about the event: an end, a decision, a goal or
+// criteria, but not every file. The agent that works in frame current also needs to know that
+// another machine took that frame over.
 func (said saying) matters(e core.Event, current string) bool {
 	switch e.Event {
 	case core.FrameCreated:
@@ -146,8 +143,8 @@ func (said saying) matters(e core.Event, current string) bool {
 	return true
 }
 
-// addTo adds the event to the change of its frame. If flame acted for the agent itself,
-// the summary is left out: it is in the agent's own words.
+// addTo adds the event to the change of its frame. If flame acted for the agent itself, it
+// leaves out the summary: the agent wrote it.
 func (said saying) addTo(change *core.Change, e core.Event, own bool) {
 	if said.By != "" {
 		change.By = said.By
@@ -181,11 +178,11 @@ func newsOf(s *project.Step, id string, sight map[string]core.Relation, hides hi
 	return &core.Change{Frame: frame, Relation: relation}, nil
 }
 
-// below returns the key that stands in a sight for all frames with this parent.
+// below returns the key of a sight for all frames with this parent.
 func below(parent string) string { return "below " + parent }
 
 // sight returns the relations of the frames that an agent in frame sees (DESIGN §5), by
-// their ids or by below their parent's, and what of them is hidden from it.
+// their ids or by below of their parent's id, and the frames that are hidden from the agent.
 func sight(s *project.Step, frame core.Frame) (map[string]core.Relation, hiding, error) {
 	above, err := s.Tx.Ancestors(frame.ID, project.MaxAncestors)
 	if err != nil {
@@ -208,20 +205,20 @@ func sight(s *project.Step, frame core.Frame) (map[string]core.Relation, hiding,
 	return sight, hides, nil
 }
 
-// heard reports whether the agent knows of the change from its host.
-func heard(s *project.Step, change *core.Change, known string) (bool, error) {
+// isNew reports whether the agent does not know of the change from its host.
+func isNew(s *project.Step, change *core.Change, known string) (bool, error) {
 	if !change.Ended {
-		return false, nil
+		return true, nil
 	}
 	if summary := strings.TrimSpace(change.Frame.Summary); summary != "" && strings.Contains(known, summary) {
-		return true, nil
+		return false, nil
 	}
 	child, err := s.Tx.Session(change.Frame.Session)
 	if err != nil || child.Parent != s.Session.ID {
-		return false, project.IgnoreMissing(err)
+		return true, project.IgnoreMissing(err)
 	}
-	theirs, err := s.PresenceOf(child.ID)
-	return theirs.Told, err
+	theirs, err := project.RecordPresence.Of(s.Tx, child.ID)
+	return !theirs.Told, err
 }
 
 // freshSuggestions returns the current suggestions if one was made since the event since.

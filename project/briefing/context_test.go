@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
-	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/view"
+	"flame/tests/projecttest"
 )
 
 func TestContextShowsGoalsAboveAndOutcomesBesideAndBelow(t *testing.T) {

@@ -1,14 +1,15 @@
 package briefing
 
 import (
-	"container/list"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
 	"flame/core"
 	"flame/project"
 	"flame/project/autonomy"
+	"flame/project/stack"
 )
 
 // The limits of the cache (seeds, phase 1.2: 30 s, 50 entries).
@@ -25,14 +26,14 @@ type FrameContext struct {
 }
 
 // Contexts makes the contexts of a project's frames and caches the latest, for a process
-// that is asked for them repeatedly.
+// that needs them repeatedly.
 type Contexts struct {
 	Project *project.Project
 
 	cache contextCache
 }
 
-// Of assembles the context of the caller's frame, or of the one ref names.
+// Of returns the context of the caller's frame, or of the frame that ref names.
 // maxChars limits its text in characters; 0 sets no limit.
 func (c *Contexts) Of(ctx context.Context, by project.Caller, ref string, maxChars int) (fc FrameContext, err error) {
 	p := c.Project
@@ -66,8 +67,8 @@ func (c *Contexts) Of(ctx context.Context, by project.Caller, ref string, maxCha
 	return fc, err
 }
 
-// Shown records that the caller's agent got suggestions in a text that was made of a
-// context. Where that cannot be written, the text is no worse.
+// Shown records that the caller's agent received suggestions in a text made from a context.
+// If it cannot write that, it only logs the error: the text is still good.
 func (c *Contexts) Shown(ctx context.Context, by project.Caller, text string) {
 	if !core.HasSuggestions(text) {
 		return
@@ -80,34 +81,31 @@ func (c *Contexts) Shown(ctx context.Context, by project.Caller, text string) {
 		return autonomy.NoteShown(s, text)
 	})
 	if err != nil {
-		c.Project.Log.Warn("that a suggestion was shown is not recorded", "error", err)
+		c.Project.Log.Warn("flame could not record that it showed a suggestion", "error", err)
 	}
 }
 
-// CacheInfo describes the contexts that a process keeps.
+// CacheInfo describes the contexts in the cache of a process.
 type CacheInfo struct {
 	Entries int
 	TTL     time.Duration
 	Last    *core.ContextMeta // of the context made or served last; nil before the first
 }
 
-// Info describes the contexts that are kept.
+// Info describes the contexts in the cache.
 func (c *Contexts) Info() CacheInfo {
 	c.cache.mu.Lock()
 	defer c.cache.mu.Unlock()
 	return CacheInfo{Entries: len(c.cache.entries), TTL: cacheTTL, Last: c.cache.last}
 }
 
-// Clear drops the kept contexts of the frame that ref names, or all of
-// them, and returns the number.
+// Clear drops the cached contexts of the frame that ref names, or of all frames, and returns
+// how many it dropped.
 func (c *Contexts) Clear(ctx context.Context, by project.Caller, ref string) (frame core.Frame, dropped int, err error) {
 	if ref == "" {
 		return frame, c.cache.clear(""), nil
 	}
-	err = c.Project.View(ctx, by, func(s *project.Step) error {
-		frame, err = s.Resolve(ref)
-		return err
-	})
+	frame, err = project.ReadFor(ctx, c.Project, by, func(s *project.Step) (core.Frame, error) { return s.Resolve(ref) })
 	if err != nil {
 		return frame, 0, err
 	}
@@ -132,58 +130,167 @@ type contextEntry struct {
 // Its zero value is ready to use.
 type contextCache struct {
 	mu      sync.Mutex
-	entries map[contextKey]*list.Element
-	recent  list.List // of *contextEntry, last used first
+	entries []contextEntry // the least recently used first
 	last    *core.ContextMeta
 }
 
+// get returns the context under key, unless it is too old.
 func (c *contextCache) get(key contextKey, now core.Millis) (core.Context, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	element, ok := c.entries[key]
-	if !ok {
+	i := slices.IndexFunc(c.entries, func(e contextEntry) bool { return e.key == key })
+	if i < 0 {
 		return core.Context{}, false
 	}
-	entry := element.Value.(*contextEntry)
+	entry := c.entries[i]
+	c.entries = slices.Delete(c.entries, i, i+1)
 	if age := now - entry.made; age < 0 || age > core.Millis(cacheTTL.Milliseconds()) {
-		c.remove(element)
 		return core.Context{}, false
 	}
-	c.recent.MoveToFront(element)
-	c.last = &entry.context.Meta
+	c.keep(entry)
 	return entry.context, true
 }
 
+// put stores a context under a key.
 func (c *contextCache) put(key contextKey, made core.Context, now core.Millis) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.entries == nil {
-		c.entries = map[contextKey]*list.Element{}
-	}
-	if old, ok := c.entries[key]; ok {
-		c.remove(old)
-	}
-	c.entries[key] = c.recent.PushFront(&contextEntry{key, made, now})
-	c.last = &made.Meta
-	for c.recent.Len() > cacheSize {
-		c.remove(c.recent.Back())
+	c.entries = slices.DeleteFunc(c.entries, func(e contextEntry) bool { return e.key == key }) // another goroutine's
+	c.keep(contextEntry{key, made, now})
+}
+
+func (c *contextCache) keep(entry contextEntry) {
+	c.entries, c.last = append(c.entries, entry), &entry.context.Meta
+	if len(c.entries) > cacheSize {
+		c.entries = slices.Delete(c.entries, 0, 1)
 	}
 }
 
-func (c *contextCache) remove(element *list.Element) {
-	c.recent.Remove(element)
-	delete(c.entries, element.Value.(*contextEntry).key)
-}
-
-// clear drops the entries of one frame, or all of them, and returns the number.
+// clear drops the entries of one frame, or all of them, and returns how many it dropped.
 func (c *contextCache) clear(frame string) (dropped int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for key, element := range c.entries {
-		if frame == "" || key.frame == frame {
-			c.remove(element)
-			dropped++
+	before := len(c.entries)
+	c.entries = slices.DeleteFunc(c.entries, func(e contextEntry) bool { return frame == "" || e.key.frame == frame })
+	return before - len(c.entries)
+}
+
+// Limits of the uncles in a context, the latest change first.
+const (
+	maxUncles     = 5 // siblings of each ancestor
+	maxUncleTiers = 3
+)
+
+// terms are the values that the contexts of all frames depend on.
+type terms struct {
+	revision  int64
+	newest    core.Millis
+	propagate bool // contexts show the summaries of subagents
+}
+
+func termsNow(s *project.Step) (t terms, err error) {
+	if t.revision, t.newest, err = s.Tx.Revision(); err != nil {
+		return t, err
+	}
+	config, err := s.SubagentConfig()
+	t.propagate = config.PropagateSummaries
+	return t, err
+}
+
+// ContextOf returns the text of a frame's context, in at most maxChars characters; 0 is
+// no limit.
+func ContextOf(s *project.Step, frame core.Frame, maxChars int) (string, error) {
+	terms, err := termsNow(s)
+	if err != nil {
+		return "", err
+	}
+	around, err := surroundings(s, frame, terms)
+	if err != nil {
+		return "", err
+	}
+	return core.BuildContext(around, s.Project.Budget, maxChars).Text, nil
+}
+
+// surroundings returns the input of a frame's context.
+func surroundings(s *project.Step, frame core.Frame, t terms) (around core.Surroundings, err error) {
+	most := project.Most{Ancestors: project.MaxAncestors, Near: stack.MaxCandidates, Uncles: maxUncles, Tiers: maxUncleTiers}
+	if around, err = s.Tx.Surroundings(frame.ID, most); err != nil {
+		return around, err
+	}
+	around.Current, around.Now = frame, t.newest
+	if !t.propagate {
+		around.Children, err = project.Filter(around.Children, func(child core.Frame) (bool, error) {
+			session, err := s.Tx.Session(child.Session)
+			return !session.Tracked, project.IgnoreMissing(err)
+		})
+		if err != nil {
+			return around, err
 		}
 	}
-	return dropped
+	hides, err := hidden(s, frame, around.Ancestors)
+	if err != nil {
+		return around, err
+	}
+	if around.Siblings, err = hides.visible(s, around.Siblings); err != nil {
+		return around, err
+	}
+	if around.Uncles, err = hides.visible(s, around.Uncles); err != nil {
+		return around, err
+	}
+	return around, project.TellBelow(s.Tx, &around)
+}
+
+// An Attempt is the task of an agent's frame. Agents that attempt the same task below one
+// frame must find their answers independently, whenever each of them starts.
+type Attempt struct {
+	Task  string `json:"task,omitempty"`  // equal for agents with the same task
+	Name  string `json:"name,omitempty"`  // equal for agents whose tasks have the same name
+	After string `json:"after,omitempty"` // frame of the agent whose work it continues, and whose answer it does see
+}
+
+// Attempts are by the id of the agent's frame.
+const Attempts project.Kind[Attempt] = "attempt"
+
+// A hiding has the Attempts of an agent, by the parent that the agent's own frame shares with
+// frames of other agents. The agent must not see those that attempt the same.
+type hiding map[string]Attempt
+
+// hidden returns the hiding of the agent that works in frame, below these ancestors. Once
+// flame knows an agent's session, the agent's frame belongs to another session than the
+// frame above.
+func hidden(s *project.Step, frame core.Frame, ancestors []core.Frame) (hiding, error) {
+	hides := hiding{}
+	for i, above := range ancestors[:min(len(ancestors), 1+maxUncleTiers)] {
+		if i == 0 || frame.Session != above.Session {
+			mine, known, err := Attempts.Get(s.Tx, frame.ID)
+			if err != nil {
+				return nil, err
+			}
+			if known {
+				hides[above.ID] = mine
+			}
+		}
+		frame = above
+	}
+	return hides, nil
+}
+
+// hides reports whether a frame is hidden that lies beside the agent's, or beside a frame
+// above that.
+func (h hiding) hides(s *project.Step, frame core.Frame) (bool, error) {
+	mine, some := h[frame.Parent]
+	if !some {
+		return false, nil
+	}
+	theirs, known, err := Attempts.Get(s.Tx, frame.ID)
+	same := mine.Task != "" && mine.Task == theirs.Task || mine.Name != "" && mine.Name == theirs.Name
+	return known && same && frame.ID != mine.After, err
+}
+
+// visible returns the frames that are not hidden.
+func (h hiding) visible(s *project.Step, frames []core.Frame) ([]core.Frame, error) {
+	return project.Filter(frames, func(frame core.Frame) (bool, error) {
+		hides, err := h.hides(s, frame)
+		return !hides, err
+	})
 }

@@ -10,8 +10,8 @@ import (
 
 	"flame/core"
 	"flame/project"
-	"flame/project/projecttest"
 	"flame/project/turns"
+	"flame/tests/projecttest"
 )
 
 // The ways of the sessions of a day, by their turn; each leaves nothing open.

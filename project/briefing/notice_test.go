@@ -13,8 +13,8 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/project/briefing"
-	"flame/project/projecttest"
 	"flame/project/turns"
+	"flame/tests/projecttest"
 )
 
 // notify leaves a notice for a session.
@@ -26,7 +26,7 @@ func notify(f *projecttest.Fixture, session, text string) {
 // notices counts those in a text.
 func notices(text string) int { return strings.Count(text, "<notice>") }
 
-func TestANoticeStandsInTheNextBriefingAndInNoOther(t *testing.T) {
+func TestOnlyTheNextBriefingContainsANotice(t *testing.T) {
 	t.Parallel()
 	s := projecttest.Host("s")
 	begin := func(f *projecttest.Fixture, _ string) string { return begun(f, s).Text }
@@ -100,7 +100,7 @@ func TestTheSamePromptAgainTakesNoNotice(t *testing.T) {
 	assert.Equal(t, 1, notices(f.Prompt(projecttest.Host("s"), "b", "and on")))
 }
 
-func TestWhatFailsNotifiesNobody(t *testing.T) {
+func TestAFailedOperationLeavesNoNotice(t *testing.T) {
 	t.Parallel()
 	f := projecttest.Working(t)
 	full := errors.New("the disk is full")

@@ -5,33 +5,35 @@ import (
 	"slices"
 	"time"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 	"flame/project"
 	"flame/project/stack"
 )
 
-// maxOrphans is how many frames of each kind are searched for those that no session works
-// in any more.
+// maxOrphans limits the frames of each kind among which flame looks for those in which no
+// session works any more.
 const maxOrphans = 50
 
-// quiet is how long a frame must have been unchanged to be offered although its session
-// is not known to have ended: a host that was killed reports no end.
+// quiet is how long a frame must be unchanged before flame offers it although it does not
+// know that the session has ended: a host that was killed reports no end.
 const quiet = 12 * time.Hour
 
 // orphans are the frames that may be unfinished work of sessions that have ended.
 var orphans = []project.FrameQuery{
 	{Roots: true, Statuses: []core.Status{core.InProgress}},
 	{Statuses: []core.Status{core.InProgress}},
-	{Roots: true, Statuses: []core.Status{core.Blocked}}, // by the end of their sessions
+	{Roots: true, Statuses: []core.Status{core.Blocked}}, // the end of their sessions may have blocked them
 }
 
 // An offer is a frame that a new session may take up.
 type offer struct {
 	core.Frame
-	rank int // what has work left below it comes first, and whole trees before parts of them
+	rank int // frames with work left below come first, and whole trees before parts of them
 }
 
-// place returns the frame that the caller's session works in, or will with its next
+// place returns the frame in which the caller's session works, or will work after its next
 // prompt: a root that ended with the session. ok is false without one.
 func place(s *project.Step) (frame core.Frame, ok bool, err error) {
 	if frame, ok, err = s.Current(); ok || err != nil {
@@ -43,8 +45,8 @@ func place(s *project.Step) (frame core.Frame, ok bool, err error) {
 	return frame, ok, err
 }
 
-// offers adds what a new session could take up: unfinished frames, and what the root that
-// ended last leaves. There is nothing for a subagent, which takes up no frames.
+// offers adds the frames that a new session could take up: unfinished ones, and the root that
+// ended last. It adds nothing for a subagent, which takes up no frames.
 func offers(s *project.Step, around *core.Surroundings) (err error) {
 	if s.Session.Parent != "" || s.By.Parent != "" {
 		return nil
@@ -56,15 +58,14 @@ func offers(s *project.Step, around *core.Surroundings) (err error) {
 	return err
 }
 
-// How many roots that ended last are looked at for one whose session is over, and the
-// length of what is told of it, in UTF-16 code units.
+// Limits of finished.
 const (
-	maxFinished = 5
-	maxLeft     = 3000
+	maxFinished = 5    // roots among which it looks for one whose session is over
+	maxLeft     = 3000 // length of the text about that root, in UTF-16 code units
 )
 
-// finished returns the root that ended last of those that no session works in any more, if
-// it left something open.
+// finished returns, among the roots in which no session works any more, the one that ended
+// last, if it left something open.
 func finished(s *project.Step) (left core.Finished, err error) {
 	roots, err := s.Tx.FindFrames(project.FrameQuery{
 		Roots: true, Statuses: []core.Status{core.Completed, core.Failed, core.Blocked}, Order: project.RecentFirst, Limit: maxFinished,
@@ -89,9 +90,9 @@ func finished(s *project.Step) (left core.Finished, err error) {
 	return left, nil
 }
 
-// unfinished returns the frames that sessions which have ended left unfinished: first
-// those with planned or open frames below them, roots before others, then the latest
-// change. Roots without work are left out.
+// unfinished returns the frames that ended sessions left unfinished: first those with
+// planned or open frames below them, roots before others, then by the latest change. It
+// leaves out roots without work.
 func unfinished(s *project.Step) (left []core.Frame, err error) {
 	var offers []offer
 	for _, q := range orphans {
@@ -116,13 +117,10 @@ func unfinished(s *project.Step) (left []core.Frame, err error) {
 	slices.SortStableFunc(offers, func(a, b offer) int {
 		return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(b.UpdatedAt, a.UpdatedAt))
 	})
-	for _, o := range offers {
-		left = append(left, o.Frame)
-	}
-	return left, nil
+	return lo.Map(offers, func(o offer, _ int) core.Frame { return o.Frame }), nil
 }
 
-// rankOf returns the rank of a frame among the offers; 0 if it is not to be offered.
+// rankOf returns the rank of a frame among the offers; 0 if flame does not offer it.
 func rankOf(s *project.Step, frame core.Frame) (int, error) {
 	if mine := frame.Session == s.Session.ID; mine {
 		return 0, nil
@@ -131,11 +129,10 @@ func rankOf(s *project.Step, frame core.Frame) (int, error) {
 	if err != nil || !isLeft {
 		return 0, err
 	}
-	below, err := project.CountChildren(s.Tx, []string{frame.ID})
+	children, err := project.CountChildren(s.Tx, frame.ID)
 	if err != nil {
 		return 0, err
 	}
-	children := below[frame.ID]
 	root := frame.Parent == ""
 	switch work := len(frame.Artifacts)+len(frame.Decisions)+project.Total(children) > 0; {
 	case root && !work:
@@ -148,8 +145,8 @@ func rankOf(s *project.Step, frame core.Frame) (int, error) {
 	return 1, nil
 }
 
-// isLeft reports whether no session works in an unfinished frame any more. Of another
-// machine's sessions only their silence is known.
+// isLeft reports whether no session works in an unfinished frame any more. About sessions of
+// another machine, flame only knows how long they were silent.
 func isLeft(s *project.Step, frame core.Frame) (bool, error) {
 	isQuiet := s.Now-frame.UpdatedAt > core.Millis(quiet.Milliseconds())
 	if frame.Foreign() {

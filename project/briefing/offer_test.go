@@ -10,8 +10,8 @@ import (
 
 	"flame/core"
 	"flame/project/children"
-	"flame/project/projecttest"
 	"flame/project/stack"
+	"flame/tests/projecttest"
 )
 
 // leaves has a session finish its root with a decision and some parts, plan so many more
@@ -30,7 +30,7 @@ func leaves(t *testing.T, f *projecttest.Fixture, planned int) (root core.Frame)
 	return root
 }
 
-func TestANewSessionIsToldWhatAFinishedRootLeaves(t *testing.T) {
+func TestANewSessionReadsWhatAFinishedRootLeaves(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	root := leaves(t, f, 2)
@@ -57,7 +57,7 @@ func TestWorkOfAnotherMachineIsOfferedOnceItIsQuiet(t *testing.T) {
 	assert.Contains(t, text, `<frame id="`+root.ID+`" status="in_progress" machine="laptop-x7k2">`)
 }
 
-func TestWhatAnotherMachinesRootLeavesSaysWhoseItIs(t *testing.T) {
+func TestAnOfferOfAnotherMachinesRootNamesTheMachine(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	root := leaves(t, f, 2)
@@ -73,7 +73,7 @@ func TestARootThatLeavesNothingOpenIsNotOffered(t *testing.T) {
 	assert.Empty(t, begun(f, projecttest.Host("second")).Text)
 }
 
-func TestWhatAHugeRootLeavesIsBounded(t *testing.T) {
+func TestTheTextAboutAHugeRootIsLimited(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	root := leaves(t, f, 130)
@@ -81,7 +81,7 @@ func TestWhatAHugeRootLeavesIsBounded(t *testing.T) {
 	text := begun(f, projecttest.Host("second")).Text
 	assert.LessOrEqual(t, len(text), 4000)
 	assert.Contains(t, text, "DECIDED")
-	assert.Contains(t, text, "There is more below it than is told here.")
+	assert.Contains(t, text, "Some frames below it are not listed here.")
 	assert.Regexp(t, `- and \d+ others`, text)
 	assert.Equal(t, text, begun(f, projecttest.Host("third")).Text)
 	assert.NotEmpty(t, root.ID)

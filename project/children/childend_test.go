@@ -14,14 +14,14 @@ import (
 	"flame/project/autonomy"
 	"flame/project/briefing"
 	"flame/project/children"
-	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/sweep"
 	"flame/project/turns"
 	"flame/tests/effort"
+	"flame/tests/projecttest"
 )
 
-func TestEachEndOfAChildIsTold(t *testing.T) {
+func TestEachEndOfAChildHasItsEvent(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		ended children.Ended
@@ -85,7 +85,7 @@ func TestAChildThatEndsUnboundIsKnownByItsCall(t *testing.T) {
 	assert.Equal(t, []string{"in_progress work", "  failed failed at once: no", "  completed done at once: yes"}, f.Draw())
 }
 
-func TestAChildThatNobodyKnowsStaysUnknown(t *testing.T) {
+func TestAnUnknownChildStaysUnknown(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	require.NoError(t, children.End(f.Ctx, f.Project, projecttest.Host("s"), projecttest.Completed("c", "LAST")))
@@ -97,7 +97,7 @@ func TestAChildThatNobodyKnowsStaysUnknown(t *testing.T) {
 	assert.Equal(t, []string{"in_progress work"}, f.Draw())
 }
 
-func TestWhatAChildPushedEndsWithIt(t *testing.T) {
+func TestFramesThatAChildPushedEndWithIt(t *testing.T) {
 	t.Parallel()
 	f := projecttest.Working(t)
 	f.SpawnAll(projecttest.Host("s"), "look")
@@ -109,7 +109,7 @@ func TestWhatAChildPushedEndsWithIt(t *testing.T) {
 	require.NoError(t, err, "nothing below it is left open")
 }
 
-func TestWhatAChildBeginsAfterItsFrameEndsWithItToo(t *testing.T) {
+func TestFramesThatAChildBeginsAfterItsOwnEndWithItToo(t *testing.T) {
 	t.Parallel()
 	f := projecttest.Working(t)
 	f.SpawnAll(projecttest.Host("s"), "look")
@@ -150,7 +150,7 @@ func TestAFrameWaitsForOthersBelowIt(t *testing.T) {
 	}
 }
 
-func TestAFinishedChildGoesOnBesideItsFrame(t *testing.T) {
+func TestAFinishedChildContinuesBesideItsFrame(t *testing.T) {
 	t.Parallel()
 	f := projecttest.Working(t)
 	f.SpawnAll(projecttest.Host("s"), "look")
@@ -174,7 +174,7 @@ func TestAFinishedChildGoesOnBesideItsFrame(t *testing.T) {
 	assert.Empty(t, context)
 }
 
-func TestAChildGoesOnBelowWhatItsParentWorksInNow(t *testing.T) {
+func TestAChildContinuesBelowItsParentsCurrentFrame(t *testing.T) {
 	t.Parallel()
 	f := projecttest.Working(t)
 	f.SpawnAll(projecttest.Host("s"), "look")
@@ -197,7 +197,7 @@ func TestTheLastWordsOfAChildThatFellIdleAreItsSummary(t *testing.T) {
 	assert.Equal(t, "that was it", f.Get(frame).Summary)
 }
 
-func TestNobodyCompletesAChildOverTheWorkOfOthers(t *testing.T) {
+func TestAChildIsNotCompletedOverTheWorkOfOthers(t *testing.T) {
 	t.Parallel()
 	f := projecttest.Working(t)
 	f.SpawnAll(projecttest.Host("s"), "outer")

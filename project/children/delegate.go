@@ -15,12 +15,12 @@ import (
 // A Delegation asks for the frame of an agent that flame starts itself.
 type Delegation struct {
 	Agent    string // the agent's id
-	Under    string // frame to make it below; empty: the caller's current one
+	Under    string // parent of the new frame; empty: the caller's current frame
 	Goal     string
-	Session  string // of the agent in its host; empty if that is known only later (Join)
+	Session  string // of the agent in its host; empty if flame learns it later (Join)
 	Host     string
 	Title    string // of that session
-	Bare     bool   // no context is asked for
+	Bare     bool   // the caller asks for no context
 	MaxChars int    // of the context, in characters; 0: as much as fits the budget
 	Attempt  briefing.Attempt
 }
@@ -28,13 +28,13 @@ type Delegation struct {
 // Delegated is the result of Delegate.
 type Delegated struct {
 	Frame   core.Frame
-	Caller  core.Session // that asked for the agent
-	Context string       // that the agent should begin with
+	Caller  core.Session // the session that asked for the agent
+	Context string       // with which the agent should begin
 	tell    func()
 }
 
-// Log writes the events of the frame to the log. It is to be called once the transaction
-// that made the frame is durable.
+// Log writes the events of the frame to the log. Call it once the transaction that made the
+// frame is durable.
 func (d Delegated) Log() {
 	d.tell()
 }
@@ -84,9 +84,9 @@ func delegateUnder(s *project.Step, ref string) (string, error) {
 	return parent.ID, err
 }
 
-// outsideAgents returns the frame that a person at a shell works in: the one where work
-// is going on, but not one that an agent works in. Without such a frame it makes one, so
-// that agents started one after the other are in one tree.
+// outsideAgents returns the frame in which a person at a shell works: the frame of the latest
+// work, but not one in which an agent works. Without such a frame it makes one, so that
+// agents started one after the other are in one tree.
 func outsideAgents(s *project.Step) (string, error) {
 	id, err := spawnParent(s)
 	for err == nil && id != "" {
@@ -116,13 +116,13 @@ func isAgents(s *project.Step, frame core.Frame) (bool, error) {
 	return session.Parent != "", project.IgnoreMissing(err)
 }
 
-// Join records which session an agent works in. Only the first call has an effect.
+// Join records in which session an agent works. Only the first call has an effect.
 func Join(ctx context.Context, p *project.Project, by project.Caller, agent, session string) error {
 	return p.Update(ctx, by, func(s *project.Step) error { return s.Join(agent, session) })
 }
 
 // EndDelegation ends the frame of an agent in the way its run ended, and the other frames
-// of its session, if that is known. A repeated call changes nothing.
+// of its session, if flame knows that. A repeated call changes nothing.
 func EndDelegation(ctx context.Context, p *project.Project, by project.Caller, frame string, ended Ended) error {
 	return p.Update(ctx, by, func(s *project.Step) error {
 		s.Agent = ended.Agent
@@ -134,12 +134,12 @@ func EndDelegation(ctx context.Context, p *project.Project, by project.Caller, f
 		if err = project.IgnoreMissing(err); err != nil {
 			return err
 		}
-		return endSpawn(s, spawn{Frame: frame}, how)
+		return endSpawn(s, Asked{Frame: frame}, how)
 	})
 }
 
-// EndAbove ends the frame above an agent's, if it is still in progress, because the agent
-// did not do the work that was handed over to it.
+// EndAbove ends the frame above an agent's frame, if it is still in progress, because the
+// agent did not do the work that the session handed over to it.
 func EndAbove(ctx context.Context, p *project.Project, by project.Caller, frame string, status core.Status, why string) error {
 	return p.Update(ctx, by, func(s *project.Step) error {
 		f, err := s.Tx.Frame(frame)
@@ -154,9 +154,8 @@ func EndAbove(ctx context.Context, p *project.Project, by project.Caller, frame 
 	})
 }
 
-// OpenAbove returns the nearest frame in progress above another, for work that goes on
-// with that one's; empty without one. A root that ended only because its session had is
-// opened again.
+// OpenAbove returns the nearest frame in progress above a frame, for work that continues the
+// frame's; empty without one. It reopens a root that ended only because its session ended.
 func OpenAbove(ctx context.Context, p *project.Project, frame string) (open string, err error) {
 	by := project.Caller{Host: project.CommandLine, Trust: project.ByFlame}
 	err = p.Consider(ctx, by, func(s *project.Step) (func(*project.Step) error, error) {

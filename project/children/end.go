@@ -8,32 +8,32 @@ import (
 
 	"flame/core"
 	"flame/project"
-	"flame/project/learned"
+	"flame/project/autonomy"
 	"flame/project/stack"
 )
 
 // Ended says which child ended, how, and what it said last.
 type Ended struct {
-	Agent      string // id of the agent that it was; empty for a host's own child
-	Session    string // the child's; empty: the one that Call is bound to
-	Call       string // the host's id of the call that asked for it; may be empty
+	Agent      string // id of the agent; empty for a host's own child
+	Session    string // the child's; empty: the session of Call
+	Call       string // the host's id of the call that asked for the child; may be empty
 	End        core.ChildEnd
 	Last       string // its last message, or the error
 	HandedOver string // text that the host itself passes to the parent; may be empty
 	Transcript string // path of the host's log of the child; empty without one
-	Messages   int    // number that it exchanged, if the host reports it; 0: as counted
+	Messages   int    // how many it exchanged, if the host reports that; 0: as counted
 }
 
 // End ends the frame of a child session in the way its run ended. The child's own frames
-// below that end with it; while another agent still works below it, its frame waits for
-// that one. A repeated call changes nothing, but a child that was taken for lost may
-// still complete. An unknown child stays unknown.
+// below that end with it. While another agent still works below the child's frame, that
+// frame waits for the other agent. A repeated call changes nothing, except that an orphaned
+// child may still complete. An unknown child stays unknown.
 func End(ctx context.Context, p *project.Project, by project.Caller, ended Ended) error {
 	return p.IfKnown(ctx, by, func(s *project.Step) error {
 		id := ended.Session
 		if ended.Call != "" {
-			var asked spawn
-			if _, err := recordSpawn.Load(s.Tx, ended.Call, &asked); err != nil {
+			asked, err := recordSpawn.Of(s.Tx, ended.Call)
+			if err != nil {
 				return err
 			}
 			if id != "" && asked.Child == "" {
@@ -61,8 +61,8 @@ func End(ctx context.Context, p *project.Project, by project.Caller, ended Ended
 	})
 }
 
-// frameAtLast gives a child without a frame one after all, if its whole run was worth
-// it: not every host reports its children before they end.
+// frameAtLast makes a frame for a child that has none, if its whole run was worth one: not
+// every host reports its children before they end.
 func frameAtLast(s *project.Step, child string, messages int) error {
 	session, err := s.Tx.Session(child)
 	if err != nil || !session.Tracked || session.HasFrame() || session.IsCompleted {
@@ -74,7 +74,7 @@ func frameAtLast(s *project.Step, child string, messages int) error {
 	})
 }
 
-// countChildLater has the child's own log counted soon.
+// countChildLater has flame count the child's own log soon.
 func countChildLater(s *project.Step, child, path string) error {
 	session, err := s.Tx.Session(child)
 	if err != nil || path == "" {
@@ -83,8 +83,8 @@ func countChildLater(s *project.Step, child, path string) error {
 	return s.As(session, func(s *project.Step) error { return s.CountLater(path) })
 }
 
-// handedOver records that the parent has the child's summary from its host, if text
-// contains it.
+// handedOver records that the host gave the child's summary to the parent, if text contains
+// it.
 func handedOver(s *project.Step, child, text string) error {
 	session, err := s.Tx.Session(child)
 	if err != nil || text == "" || !session.HasFrame() {
@@ -94,12 +94,7 @@ func handedOver(s *project.Step, child, text string) error {
 	if err != nil || !strings.Contains(text, strings.TrimSpace(frame.Summary)) {
 		return project.IgnoreMissing(err)
 	}
-	theirs, err := s.PresenceOf(child)
-	if err != nil || theirs.Told {
-		return err
-	}
-	theirs.Told = true
-	return s.SavePresence(child, theirs)
+	return project.RecordPresence.Change(s.Tx, child, func(theirs *project.Presence) { theirs.Told = true })
 }
 
 // endChild is End for a session whose id is known.
@@ -120,7 +115,7 @@ func endChild(s *project.Step, id string, how project.Ending) error {
 		return endLater(s, id, &how)
 	}
 	if busy, err := busyItself(s, session); how.Idle && busy || err != nil {
-		return err // its silence means nothing while frames that it pushed are in progress
+		return err // a child with its own frames in progress may be silent
 	}
 	if err := endLater(s, id, nil); err != nil {
 		return err
@@ -134,7 +129,7 @@ func endChild(s *project.Step, id string, how project.Ending) error {
 	return endAbove(s, session)
 }
 
-// endHere ends the session of a child, with its frames, and learns from it the first time.
+// endHere ends the session of a child, with its frames, and learns from its first end.
 func endHere(s *project.Step, how project.Ending) error {
 	if err := tryHeuristics(s); err != nil {
 		return err
@@ -158,18 +153,18 @@ func endHere(s *project.Step, how project.Ending) error {
 	return learnFrom(s, s.Session.Title, frame, how)
 }
 
-// learnFrom counts the end of a subagent's frame. Only one that completed wrote a summary
-// that is worth something: others leave an error, or a note of flame's.
+// learnFrom counts the end of a subagent's frame. Only a completed subagent wrote a useful
+// summary: others leave an error, or flame's own note.
 func learnFrom(s *project.Step, title string, frame core.Frame, how project.Ending) error {
 	wrote := frame.Summary
 	if frame.Status != core.Completed || how.Last == "" && wrote == how.Summary() {
 		wrote = ""
 	}
-	return learned.CountFrame(s, title, frame, wrote)
+	return autonomy.CountFrame(s, title, frame, wrote)
 }
 
-// endAbove ends the children that only waited for this one: the one that asked for it,
-// and the one in whose frame its own was made.
+// endAbove ends the children that only waited for this child: the one that asked for it, and
+// the one in whose frame this child's frame lies.
 func endAbove(s *project.Step, child core.Session) error {
 	if err := endParent(s, child.Parent); err != nil || !child.HasFrame() {
 		return err
@@ -185,12 +180,12 @@ func endAbove(s *project.Step, child core.Session) error {
 	return endParent(s, parent.Session)
 }
 
-// lastWords adds the last message that was seen of the child, if its end brought none.
+// lastWords adds the last message that flame saw of the child, if its end brought none.
 func lastWords(s *project.Step, id string, how project.Ending) (project.Ending, error) {
 	if how.Last != "" {
 		return how, nil
 	}
-	theirs, err := s.PresenceOf(id)
+	theirs, err := project.RecordPresence.Of(s.Tx, id)
 	how.Last = theirs.Fallback
 	return how, err
 }
@@ -209,8 +204,8 @@ func busyItself(s *project.Step, child core.Session) (bool, error) {
 	return slices.ContainsFunc(open, func(f core.Frame) bool { return f.ID != child.Root }), err
 }
 
-// openBelow returns the frames in progress in and below the child's, oldest first. The
-// child's own is none of them if another machine took it over.
+// openBelow returns the child's frame and those below it that are in progress, oldest first.
+// It leaves out the child's own frame if another machine took it over.
 func openBelow(s *project.Step, child core.Session) ([]core.Frame, error) {
 	if !child.HasFrame() {
 		return nil, nil
@@ -219,9 +214,9 @@ func openBelow(s *project.Step, child core.Session) ([]core.Frame, error) {
 	return slices.DeleteFunc(open, func(f core.Frame) bool { return f.ID == child.Root && f.Foreign() }), err
 }
 
-// endFrames ends the frames that the child left in progress, the newest first, and
-// records its end. The summary goes to its first frame, unless the child wrote one there
-// itself and said nothing last.
+// endFrames ends the frames that the child left in progress, the newest first, and records
+// the child's end. The summary goes to the child's first frame, unless the child wrote one
+// there itself and left no last message.
 func endFrames(s *project.Step, how project.Ending) error {
 	child := s.Session
 	if !child.HasFrame() {
@@ -253,20 +248,19 @@ func endFrames(s *project.Step, how project.Ending) error {
 	return tellEnd(s, how, frame, child.ID)
 }
 
-// endLater records how a child ended until no work goes on below it; nil forgets it. A
-// child that ended is not orphaned when its host no longer runs it.
+// endLater records how a child ended, until the work below it has ended; nil forgets it. It
+// does not replace a recorded end by orphaned: the host of an ended child no longer runs it.
 func endLater(s *project.Step, id string, how *project.Ending) error {
-	theirs, err := s.PresenceOf(id)
-	if err != nil || how == nil && theirs.Ended == nil || how != nil && theirs.Ended != nil && how.End == core.ChildOrphaned {
-		return err
-	}
-	theirs.Ended = how
-	return s.SavePresence(id, theirs)
+	return project.RecordPresence.Change(s.Tx, id, func(theirs *project.Presence) {
+		if how == nil || theirs.Ended == nil || how.End != core.ChildOrphaned {
+			theirs.Ended = how
+		}
+	})
 }
 
-// endParent ends a child that only waited for those below it.
+// endParent ends a child that only waited for the children below it.
 func endParent(s *project.Step, id string) error {
-	theirs, err := s.PresenceOf(id)
+	theirs, err := project.RecordPresence.Of(s.Tx, id)
 	if err != nil || theirs.Ended == nil {
 		return err
 	}
@@ -276,9 +270,9 @@ func endParent(s *project.Step, id string) error {
 // continued is the suffix of the goal of a finished subagent's new frame.
 const continued = " (continued)"
 
-// Continue records that a child's session runs again. A finished frame stays finished:
-// the child continues in a new one beside it. Continue returns the new frame's context in
-// at most maxChars characters.
+// Continue records that a child's session runs again. A finished frame stays finished: the
+// child continues in a new frame beside it. Continue returns the context of the new frame,
+// in at most maxChars characters.
 func Continue(ctx context.Context, p *project.Project, by project.Caller, child string, maxChars int) (context string, err error) {
 	err = p.IfKnown(ctx, by, func(s *project.Step) error {
 		session, err := s.Tx.Session(child)
@@ -298,8 +292,8 @@ func Continue(ctx context.Context, p *project.Project, by project.Caller, child 
 	return context, err
 }
 
-// Resume gives the caller's session, if it is a child that had finished, a new frame to
-// continue in.
+// Resume makes a new frame for the caller's session, if it is a finished child, to continue
+// in.
 func Resume(s *project.Step) error {
 	if !s.Session.IsCompleted {
 		return nil
@@ -326,27 +320,22 @@ func Resume(s *project.Step) error {
 		return err
 	}
 	s.Session.Root, s.Session.Current = frame.ID, frame.ID
-	theirs, err := s.PresenceOf(s.Session.ID)
-	if err != nil {
-		return err
-	}
-	theirs.Told, theirs.Fallback, theirs.Ended = false, "", nil
-	return s.SavePresence(s.Session.ID, theirs)
+	return project.RecordPresence.Change(s.Tx, s.Session.ID, func(mine *project.Presence) { mine.Told, mine.Fallback, mine.Ended = false, "", nil })
 }
 
-// endCall ends a child whose session is not known, by the call that asked for it.
-func endCall(s *project.Step, call string, asked spawn, how project.Ending) error {
+// endCall ends a child whose session is unknown, by the call that asked for the child.
+func endCall(s *project.Step, call string, asked Asked, how project.Ending) error {
 	if asked.Parent == "" {
-		return nil // nobody knows the call
+		return nil // the call is not known
 	}
 	counted := countUnbound(s, asked)
 	asked.Over = true
 	return errors.Join(counted, recordSpawn.Save(s.Tx, call, asked), endSpawn(s, asked, how))
 }
 
-// countUnbound counts a child whose session is not known when it has ended: as ended, or
-// as skipped if it has no frame.
-func countUnbound(s *project.Step, asked spawn) error {
+// countUnbound counts a child that ended while its session was unknown: as ended, or as
+// skipped if it has no frame.
+func countUnbound(s *project.Step, asked Asked) error {
 	if !asked.Watched || asked.Over {
 		return nil
 	}
@@ -360,7 +349,7 @@ func countUnbound(s *project.Step, asked spawn) error {
 }
 
 // endSpawn ends the frame of a child that has no session.
-func endSpawn(s *project.Step, asked spawn, how project.Ending) error {
+func endSpawn(s *project.Step, asked Asked, how project.Ending) error {
 	if asked.Frame == "" {
 		return nil
 	}

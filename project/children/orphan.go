@@ -6,13 +6,16 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 	"flame/project"
+	"flame/project/stack"
 )
 
 // Orphan ends the caller's descendants that its host no longer runs, and gives up on
-// children that the host never started. Below a child that still runs it ends nothing:
-// that child reports its own. Orphan works in batches, each complete in itself.
+// children that the host never started. It ends nothing below a child that still runs: that
+// child reports its own children. Orphan works in batches, each complete in itself.
 func Orphan(ctx context.Context, p *project.Project, by project.Caller, running []string) error {
 	var children, calls []string
 	err := p.View(ctx, by, func(s *project.Step) (err error) {
@@ -33,8 +36,8 @@ func Orphan(ctx context.Context, p *project.Project, by project.Caller, running 
 	return p.EachFor(ctx, by, calls, dropSpawn)
 }
 
-// lost returns the session ids of the children to orphan, the latest activity first, and
-// the calls by the caller and by those children, which may be forgotten.
+// lost returns the session ids of the children to orphan, the latest activity first, and the
+// calls by the caller and by those children, which Orphan may forget.
 func lost(s *project.Step, running []string) (children, calls []string, err error) {
 	var family []core.Session
 	met := map[string]bool{s.Session.ID: true}
@@ -57,19 +60,14 @@ func lost(s *project.Step, running []string) (children, calls []string, err erro
 	}
 	slices.Sort(calls)
 	slices.SortStableFunc(family, func(a, b core.Session) int { return cmp.Compare(b.LastActivityAt, a.LastActivityAt) })
-	for _, child := range family {
-		if !child.IsCompleted {
-			children = append(children, child.ID)
-		}
-	}
+	children = lo.FilterMap(family, func(child core.Session, _ int) (string, bool) { return child.ID, !child.IsCompleted })
 	return children, calls, nil
 }
 
 // dropSpawn forgets a call, unless its child still runs. The frame made for a child that
 // its host never started becomes blocked.
 func dropSpawn(s *project.Step, call string) error {
-	var asked spawn
-	there, err := recordSpawn.Load(s.Tx, call, &asked)
+	asked, there, err := recordSpawn.Get(s.Tx, call)
 	if err != nil || !there {
 		return err
 	}
@@ -84,7 +82,7 @@ func dropSpawn(s *project.Step, call string) error {
 	return recordSpawn.Delete(s.Tx, call)
 }
 
-// neverStarted is the summary of a frame whose child was never started.
+// neverStarted is the summary of a frame whose child never started.
 const neverStarted = "(its subagent was never started)"
 
 func stillRuns(s *project.Step, child string) (bool, error) {
@@ -92,10 +90,10 @@ func stillRuns(s *project.Step, child string) (bool, error) {
 	return err == nil && !session.IsCompleted, project.IgnoreMissing(err)
 }
 
-// waiting returns the children that were asked for and watched, but whose sessions are not
-// known: their calls stand in for those.
+// waiting returns the watched children whose sessions are unknown. Their calls stand in for
+// the sessions.
 func waiting(s *project.Step) (list []core.Session, err error) {
-	err = recordSpawn.Each(s.Tx, func(call string, asked spawn) error {
+	err = recordSpawn.Each(s.Tx, func(call string, asked Asked) error {
 		if asked.Child == "" && asked.Watched && !asked.Over {
 			list = append(list, core.Session{
 				ID: call, Parent: asked.Parent, Host: asked.Host, Title: asked.Title, State: core.SessionActive, Root: asked.Frame, Current: asked.Frame,
@@ -107,19 +105,17 @@ func waiting(s *project.Step) (list []core.Session, err error) {
 	return list, err
 }
 
-// Interrupt cancels the children of the caller's session that its host ran in the
-// foreground: a person's prompt shows that the turn which waited for them is over, also
-// if the host did not say so. Children in the background go on.
-func Interrupt(s *project.Step) error { return interrupt(s, s.Session.ID) }
-
-func interrupt(s *project.Step, parent string) error {
+// Interrupt cancels the children of a session that its host ran in the foreground: a person's
+// prompt shows that the turn which waited for them is over, even if the host did not report
+// that. Children in the background continue.
+func Interrupt(s *project.Step, parent string) error {
 	calls, err := s.Tx.RecordsOf(string(recordSpawn), parent)
 	if err != nil {
 		return err
 	}
 	for _, call := range calls {
-		var asked spawn
-		if _, err := recordSpawn.Load(s.Tx, call, &asked); err != nil {
+		asked, err := recordSpawn.Of(s.Tx, call)
+		if err != nil {
 			return err
 		}
 		if asked.Background || asked.Over {
@@ -132,15 +128,40 @@ func interrupt(s *project.Step, parent string) error {
 	return nil
 }
 
-// cancel ends a child that its host ran in the foreground, those below it first.
-func cancel(s *project.Step, call string, asked spawn) error {
+// cancel ends a child that its host ran in the foreground, and first the children below it.
+func cancel(s *project.Step, call string, asked Asked) error {
 	how := project.Ending{End: core.ChildCancelled}
 	if asked.Child == "" {
 		return endCall(s, call, asked, how)
 	}
 	asked.Over = true
-	if err := errors.Join(recordSpawn.Save(s.Tx, call, asked), interrupt(s, asked.Child)); err != nil {
+	if err := errors.Join(recordSpawn.Save(s.Tx, call, asked), Interrupt(s, asked.Child)); err != nil {
 		return err
 	}
 	return endChild(s, asked.Child, how)
+}
+
+// EndElsewhere ends everything that only waited for a frame that ended on another machine:
+// children of sessions here, and a root whose session left that work below it.
+func EndElsewhere(s *project.Step, id string) error {
+	frame, err := s.Tx.Frame(id)
+	if err != nil || frame.Status == core.InProgress || frame.Status == core.Planned {
+		return project.IgnoreMissing(err)
+	}
+	if err := stack.EndRootLater(s, frame); err != nil {
+		return err
+	}
+	above, err := s.Tx.Ancestors(frame.ID, project.MaxAncestors)
+	if err != nil {
+		return err
+	}
+	for _, f := range above {
+		if f.Session == "" || !f.Open() {
+			continue
+		}
+		if err := endParent(s, f.Session); err != nil {
+			return err
+		}
+	}
+	return nil
 }

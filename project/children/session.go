@@ -21,9 +21,9 @@ import (
 // activity (spec: subagents, clean-up).
 const trackedFor = time.Hour
 
-// StartSession records that a session began, or has another title. A child of a session
-// that works in a frame is tracked as a subagent: it gets a frame below that one at once
-// if its title matches a pattern, else once the heuristics pass (seeds, phase 1.5). A
+// StartSession records that a session began, or has another title. It tracks a child of a
+// session that works in a frame as a subagent: the child gets a frame below that frame at
+// once if its title matches a pattern, else once the heuristics pass (seeds, phase 1.5). A
 // repeated call changes nothing.
 func StartSession(ctx context.Context, p *project.Project, by project.Caller, title string) (session core.Session, err error) {
 	err = p.Update(ctx, by, func(s *project.Step) error {
@@ -68,9 +68,9 @@ func Idle(s *project.Step) error {
 	return forgetOldSubagents(s)
 }
 
-// EndSession records that the caller's session has ended. Its children are orphaned, and
-// its root ends with it unless work is left below (stack.EndRoot). Other frames stay as
-// they are, so that another session can take them up.
+// EndSession records that the caller's session has ended. It orphans the session's children,
+// and ends its root unless work is left below (stack.EndRoot). Other frames stay as they
+// are, so that another session can take them up.
 func EndSession(ctx context.Context, p *project.Project, by project.Caller) error {
 	return p.Together(ctx, func(p *project.Project) error {
 		over := false
@@ -91,12 +91,10 @@ func EndSession(ctx context.Context, p *project.Project, by project.Caller) erro
 				return err
 			}
 			s.Session.State = core.SessionEnded
-			mine, err := s.PresenceOf(s.Session.ID)
-			if err != nil {
-				return err
-			}
-			mine.Over = s.Now
-			err = errors.Join(s.SavePresence(s.Session.ID, mine), s.Tx.SaveSession(s.Session), autonomy.ForgetScene(s.Tx, s.Session.ID))
+			err := errors.Join(
+				project.RecordPresence.Change(s.Tx, s.Session.ID, func(mine *project.Presence) { mine.Over = s.Now }),
+				s.Tx.SaveSession(s.Session), autonomy.ForgetScene(s.Tx, s.Session.ID),
+			)
 			if err != nil || s.Session.Parent != "" {
 				return err
 			}
@@ -124,9 +122,9 @@ func forgetOldSubagents(s *project.Step) error {
 	return nil
 }
 
-// forget deletes what is recorded about a session. Of one with a frame it keeps whose it
-// is, what was counted and how its requests were sent, in case the child goes on; it is
-// not tracked any more.
+// forget deletes the records about a session. For a session with a frame, it keeps the
+// session, the counts and the record of its requests, in case the child continues; flame no
+// longer tracks that session.
 func forget(s *project.Step, session core.Session) error {
 	err := errors.Join(
 		briefing.ForgetNotices(s.Tx, session.ID), autonomy.Forget(s.Tx, session.ID), s.Tx.ClearDeadline(IdleDeadline, session.ID),
@@ -156,8 +154,8 @@ type Tracked struct {
 	Enabled  bool
 }
 
-// Sessions returns the tracked child sessions, and the children that were asked for but
-// whose sessions are not known yet, by their calls.
+// Sessions returns the tracked child sessions, and by their calls the children whose
+// sessions are still unknown.
 func Sessions(ctx context.Context, p *project.Project, by project.Caller) (all Tracked, err error) {
 	err = p.View(ctx, by, func(s *project.Step) error {
 		config, err := s.SubagentConfig()
@@ -165,7 +163,7 @@ func Sessions(ctx context.Context, p *project.Project, by project.Caller) (all T
 			return err
 		}
 		all.Enabled = config.Enabled
-		if _, err := recordSubagentStats.Load(s.Tx, statSubagents, &all.Stats); err != nil {
+		if all.Stats, err = recordSubagentStats.Of(s.Tx, statSubagents); err != nil {
 			return err
 		}
 		if all.Sessions, err = s.Tx.FindSessions(project.SessionQuery{Tracked: true}); err != nil {
@@ -192,8 +190,8 @@ type Completion struct {
 	Already bool // it had completed before; nothing changed
 }
 
-// Complete ends the frame of a tracked child session, the caller's own unless ref names
-// another by its id or its frame's.
+// Complete ends the frame of a tracked child session: the caller's own, unless ref names
+// another by its id or by the id of its frame.
 func Complete(ctx context.Context, p *project.Project, by project.Caller, ref string, status core.Status, summary string) (done Completion, err error) {
 	args := stack.PopArgs{Status: status, Summary: summary}
 	if err := args.Check(); err != nil {
@@ -243,4 +241,53 @@ func mayComplete(s *project.Step, child core.Session) error {
 	}
 	return core.Invalidf("other agents work below %s: %s", child.Root, project.ListFrames(open)).
 		WithHint("complete those first")
+}
+
+// A Task is a child of a session, in the form in which the session's conversation shows it.
+type Task struct {
+	Session, Title string
+	Ended          *Ended // nil while it works
+}
+
+// CatchUp records the starts and ends of the caller's children that no event reported. It
+// records nothing about children that flame forgot long after their end.
+func CatchUp(ctx context.Context, p *project.Project, by project.Caller, tasks []Task) error {
+	var errs []error
+	for _, t := range tasks {
+		known, over, err := Known(ctx, p, t.Session)
+		if err == nil && !known {
+			child := by
+			child.Session, child.Parent = t.Session, by.Session
+			_, err = StartSession(ctx, p, child, t.Title)
+		}
+		if err == nil && !over && t.Ended != nil {
+			err = End(ctx, p, by, *t.Ended)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// Known reports whether a host reported a session and, for a child, whether it reported the
+// child's end.
+func Known(ctx context.Context, p *project.Project, id string) (known, over bool, err error) {
+	err = p.Store.View(ctx, func(tx project.Tx) error {
+		session, err := tx.Session(id)
+		if !errors.Is(err, core.ErrNotFound) {
+			known, over = err == nil, session.IsCompleted
+			return err
+		}
+		events, err := tx.FindEvents(project.EventQuery{Session: id, Limit: 1})
+		known, over = len(events) > 0, len(events) > 0
+		return err
+	})
+	return known, over, err
+}
+
+// SessionOf returns a session; the zero Session if flame does not know it.
+func SessionOf(ctx context.Context, p *project.Project, id string) (core.Session, error) {
+	return project.Read(ctx, p, func(tx project.Tx) (core.Session, error) {
+		session, err := tx.Session(id)
+		return session, project.IgnoreMissing(err)
+	})
 }

@@ -13,9 +13,9 @@ import (
 	"flame/project"
 	"flame/project/autonomy"
 	"flame/project/children"
-	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/turns"
+	"flame/tests/projecttest"
 )
 
 const cutShort = "(its session ended before the work was done)"
@@ -73,7 +73,7 @@ func TestASessionEndsWithItsRoot(t *testing.T) {
 	}
 }
 
-func TestATurnWhoseEndIsTakenInAfterThatOfItsSession(t *testing.T) {
+func TestATurnThatEndsAfterItsSession(t *testing.T) {
 	t.Parallel()
 	s := projecttest.Host("s")
 	s.Event = "Stop"
@@ -120,7 +120,7 @@ func TestATurnWhoseEndIsTakenInAfterThatOfItsSession(t *testing.T) {
 	}
 }
 
-func TestARootEndsWithTheLastThatWasLeftBelowIt(t *testing.T) {
+func TestARootEndsWithTheLastFrameLeftBelowIt(t *testing.T) {
 	t.Parallel()
 	s, other := projecttest.Host("s"), projecttest.Host("other")
 	tests := map[string]struct {
@@ -203,7 +203,7 @@ func count(kinds []string, kind string) (n int) {
 	return n
 }
 
-func TestOnlyWhatEndedWithASessionIsResumed(t *testing.T) {
+func TestOnlyARootThatEndedWithItsSessionIsResumed(t *testing.T) {
 	t.Parallel()
 	s := projecttest.Host("s")
 	f := projecttest.Working(t)
@@ -248,7 +248,7 @@ func TestTheEndOfASessionIsNoMoveOfItsHistory(t *testing.T) {
 	assert.Empty(t, folded())
 }
 
-func TestWhoTakesOverLeavesNoEmptyRoot(t *testing.T) {
+func TestATakeoverLeavesNoEmptyRoot(t *testing.T) {
 	t.Parallel()
 	s, other := projecttest.Host("s"), projecttest.Host("other")
 	f := projecttest.Working(t)
@@ -312,7 +312,7 @@ func took(f func()) time.Duration {
 	return time.Since(began)
 }
 
-func TestEndingSessionsNobodyKnows(t *testing.T) {
+func TestEndingUnknownSessions(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	f.End(projecttest.Host("never seen"))

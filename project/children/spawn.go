@@ -7,47 +7,46 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/autonomy"
 	"flame/project/briefing"
-	"flame/project/learned"
 	"flame/project/stack"
 )
 
 // recordSpawn, by the host's id of the call, is a child that a session asked for.
-const recordSpawn project.Kind[spawn] = "spawn"
+const recordSpawn project.Kind[Asked] = "spawn"
 
-// A spawn is a child that was asked for. Its frame is made at once; the id of its session
-// is known only later.
-type spawn struct {
+// An Asked is a child that a session asked its host for. Flame makes its frame at once, and
+// learns the id of its session later.
+type Asked struct {
 	Parent string `json:"parent"` // session that asked
 	Host   string `json:"host,omitempty"`
 	Title  string `json:"title"`           // of the child's session
-	Frame  string `json:"frame,omitempty"` // made for it; empty until the heuristics pass
+	Frame  string `json:"frame,omitempty"` // of the child; empty until the heuristics pass
 	Child  string `json:"child,omitempty"` // its session, once known
 
-	At         core.Millis `json:"at,omitempty"`         // when it was asked for
+	At         core.Millis `json:"at,omitempty"`         // when the session asked for it
 	Watched    bool        `json:"watched,omitempty"`    // it counts as detected
-	Background bool        `json:"background,omitempty"` // it runs on when its parent's turn ends
-	Over       bool        `json:"over,omitempty"`       // its parent's turn is known to have ended, so it has as well
+	Background bool        `json:"background,omitempty"` // it continues when its parent's turn ends
+	Over       bool        `json:"over,omitempty"`       // it has ended: its parent's turn is known to have ended
 }
 
 // A Call is a call by which an agent asks its host for a child.
 type Call struct {
 	ID          string // the host's, unique
-	Description string // what the child is to do, in a few words
+	Description string // the child's task, in a few words
 	AgentType   string
 	Prompt      string
 }
 
-// maxPrompt is the length in tokens to which the prompt of a child is cut in its event.
+// maxPrompt is the length in tokens to which flame cuts the prompt of a child in its event.
 const maxPrompt = 500
 
 // Spawn records that the caller asks for a child. If the child's title is that of a
-// subagent, its frame is made below the caller's current one. Spawn returns the context
-// for the child to begin with, which may be empty. The same call again changes nothing.
+// subagent, Spawn makes its frame below the caller's current frame. Spawn returns the first
+// context of the child, which may be empty. A repeated call changes nothing.
 func Spawn(ctx context.Context, p *project.Project, by project.Caller, call Call) (context string, err error) {
 	err = p.Update(ctx, by, func(s *project.Step) error {
-		var known spawn
-		there, err := recordSpawn.Load(s.Tx, call.ID, &known)
+		known, there, err := recordSpawn.Get(s.Tx, call.ID)
 		if err != nil {
 			return err
 		}
@@ -62,7 +61,7 @@ func Spawn(ctx context.Context, p *project.Project, by project.Caller, call Call
 	return context, err
 }
 
-func ask(s *project.Step, call Call) (made spawn, err error) {
+func ask(s *project.Step, call Call) (made Asked, err error) {
 	parent, err := spawnParent(s)
 	if err != nil {
 		return made, err
@@ -71,7 +70,7 @@ func ask(s *project.Step, call Call) (made spawn, err error) {
 	if err != nil {
 		return made, err
 	}
-	made = spawn{
+	made = Asked{
 		Parent: s.Session.ID, Host: s.Session.Host, At: s.Now, Watched: config.Enabled,
 		Title: core.SubagentTitle(core.OneLine(call.Description, project.MaxTitle), call.AgentType),
 	}
@@ -83,10 +82,10 @@ func ask(s *project.Step, call Call) (made spawn, err error) {
 	return made, recordSpawn.Save(s.Tx, call.ID, made)
 }
 
-// detect counts a child that was asked for, tells of it, and makes its frame if its title
-// is that of a subagent.
-func detect(s *project.Step, made *spawn, call Call, parent string, config core.SubagentConfig) error {
-	matched, err := learned.MatchesTitle(s, config, made.Title)
+// detect counts a child that a session asked for, writes its event, and makes its frame if
+// its title is that of a subagent.
+func detect(s *project.Step, made *Asked, call Call, parent string, config core.SubagentConfig) error {
+	matched, err := autonomy.MatchesTitle(s, config, made.Title)
 	if err != nil {
 		return err
 	}
@@ -106,25 +105,11 @@ func detect(s *project.Step, made *spawn, call Call, parent string, config core.
 	})
 }
 
-// An Asked is a child that a session asked its host for.
-type Asked struct {
-	Parent  string // session that asked
-	Title   string // of the child's session
-	Frame   string // made for it; may be empty
-	Session string // of the child, once known
-}
-
 // AllAsked returns the children that sessions asked their hosts for.
-func AllAsked(tx project.Tx) (all []Asked, err error) {
-	err = recordSpawn.Each(tx, func(_ string, s spawn) error {
-		all = append(all, Asked{Parent: s.Parent, Title: s.Title, Frame: s.Frame, Session: s.Child})
-		return nil
-	})
-	return all, err
-}
+func AllAsked(tx project.Tx) ([]Asked, error) { return recordSpawn.All(tx) }
 
-// spawnParent returns the id of the frame below which the caller's children get theirs.
-// The children of a child that is not worth a frame get theirs beside it.
+// spawnParent returns the id of the frame below which the caller's children get their
+// frames. If the caller is a child that is not worth a frame, that is its parent's frame.
 func spawnParent(s *project.Step) (string, error) {
 	frameless, err := s.Frameless()
 	if err != nil {
@@ -136,8 +121,8 @@ func spawnParent(s *project.Step) (string, error) {
 	return stack.PushParent(s)
 }
 
-// childContext returns the context that a child in frame begins with; empty if the
-// settings give children none.
+// childContext returns the first context of a child in frame; empty if the settings give
+// children none.
 func childContext(s *project.Step, frame string, maxChars int) (string, error) {
 	config, err := s.SubagentConfig()
 	if err != nil || frame == "" || !config.InjectParentContext {
@@ -157,24 +142,19 @@ type Start struct {
 	Transcript string // path of the host's log of the child; empty without one
 }
 
-// Bind records the session of the child that a call asked for, and reports whether the
-// call is known. The log of a child without a frame is counted, to see what it is worth.
-// A repeated call changes nothing.
-func Bind(ctx context.Context, p *project.Project, by project.Caller, child Start) (known bool, err error) {
-	err = p.Update(ctx, by, func(s *project.Step) error {
-		known, err = bind(s, child)
-		return err
-	})
-	return known, err
+// Bind records the session of the child that a call asked for, and reports whether the call
+// is known. It has flame count the log of a child without a frame, to see whether the child
+// is worth one. A repeated call changes nothing.
+func Bind(ctx context.Context, p *project.Project, by project.Caller, child Start) (bool, error) {
+	return project.Do(ctx, p, by, func(s *project.Step) (bool, error) { return bind(s, child) })
 }
 
-// BindOnly is Bind for a child of which only the type is known: it does nothing unless
-// exactly one child of that type was asked for, in the caller's session or below it, and
-// has no session yet.
+// BindOnly is Bind for a child of which flame knows only the type. It does nothing unless
+// exactly one such child, asked for in the caller's session or below it, has no session yet.
 func BindOnly(ctx context.Context, p *project.Project, by project.Caller, agentType string, child Start) error {
 	return p.Consider(ctx, by, func(s *project.Step) (func(*project.Step) error, error) {
 		var calls []string
-		err := recordSpawn.Each(s.Tx, func(call string, asked spawn) error {
+		err := recordSpawn.Each(s.Tx, func(call string, asked Asked) error {
 			if asked.Child != "" || asked.Over || core.SubagentType(asked.Title) != agentType {
 				return nil
 			}
@@ -195,7 +175,7 @@ func BindOnly(ctx context.Context, p *project.Project, by project.Caller, agentT
 	})
 }
 
-// maxNested is how deep children are nested at most.
+// maxNested limits how deep children may be nested.
 const maxNested = 32
 
 // isBelow reports whether a session is the caller's, or below it.
@@ -213,15 +193,14 @@ func isBelow(s *project.Step, id string) (bool, error) {
 	return false, nil
 }
 
-// Launched is Bind for a child that runs in the background: it runs on when the turn of
-// its parent ends, or is interrupted.
+// Launched is Bind for a child that runs in the background: it continues when the turn of its
+// parent ends or is interrupted.
 func Launched(ctx context.Context, p *project.Project, by project.Caller, child Start) error {
 	return p.Update(ctx, by, func(s *project.Step) error {
 		if _, err := bind(s, child); err != nil {
 			return err
 		}
-		var asked spawn
-		there, err := recordSpawn.Load(s.Tx, child.Call, &asked)
+		asked, there, err := recordSpawn.Get(s.Tx, child.Call)
 		if err != nil || !there || asked.Background {
 			return err
 		}
@@ -230,21 +209,8 @@ func Launched(ctx context.Context, p *project.Project, by project.Caller, child 
 	})
 }
 
-// Bound reports whether the session of a child is known, and whether it has a
-// frame.
-func Bound(ctx context.Context, p *project.Project, child string) (bound, framed bool, err error) {
-	err = p.Store.View(ctx, func(tx project.Tx) error {
-		session, err := tx.Session(child)
-		framed = session.HasFrame()
-		bound = session.Tracked || framed
-		return project.IgnoreMissing(err)
-	})
-	return bound, framed, err
-}
-
 func bind(s *project.Step, child Start) (bool, error) {
-	var asked spawn
-	there, err := recordSpawn.Load(s.Tx, child.Call, &asked)
+	asked, there, err := recordSpawn.Get(s.Tx, child.Call)
 	if err != nil || !there || asked.Child != "" || child.Session == "" {
 		return there, err
 	}
@@ -272,9 +238,9 @@ func bind(s *project.Step, child Start) (bool, error) {
 	})
 }
 
-// countedByCall notes of the caller's session what was counted of it by the call that
-// asked for it.
-func countedByCall(s *project.Step, asked spawn) error {
+// countedByCall records in the caller's session how flame counted it while it knew only the
+// call that asked for it.
+func countedByCall(s *project.Step, asked Asked) error {
 	if !asked.Watched {
 		return nil
 	}
@@ -283,8 +249,8 @@ func countedByCall(s *project.Step, asked spawn) error {
 	return errors.Join(noteCounted(s, framed, asked.Over && framed), countFramed(s))
 }
 
-// adoptFrame gives the child's session the frame that was made for it.
-func adoptFrame(s *project.Step, session *core.Session, asked spawn) error {
+// adoptFrame gives the child's session the frame that flame made for it.
+func adoptFrame(s *project.Step, session *core.Session, asked Asked) error {
 	if asked.Frame == "" {
 		return nil
 	}

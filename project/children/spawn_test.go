@@ -11,9 +11,9 @@ import (
 	"flame/project"
 	"flame/project/autonomy"
 	"flame/project/children"
-	"flame/project/projecttest"
 	"flame/project/turns"
 	"flame/project/view"
+	"flame/tests/projecttest"
 )
 
 func TestACallMakesItsChildsFrameOnce(t *testing.T) {
@@ -32,15 +32,15 @@ func TestACallMakesItsChildsFrameOnce(t *testing.T) {
 	assert.Equal(t, core.SubagentStats{TotalDetected: 1, FramesCreated: 1}, stats(f))
 }
 
-func TestACallThatNobodyMadeHasNoChild(t *testing.T) {
+func TestAnUnknownCallHasNoChild(t *testing.T) {
 	t.Parallel()
 	f := projecttest.Working(t)
 	known, err := children.Bind(f.Ctx, f.Project, projecttest.Host("s"), children.Start{Call: "unknown", Session: "c"})
 	require.NoError(t, err)
 	assert.False(t, known)
-	bound, framed, err := children.Bound(f.Ctx, f.Project, "c")
+	child, err := children.SessionOf(f.Ctx, f.Project, "c")
 	require.NoError(t, err)
-	assert.False(t, bound || framed)
+	assert.Zero(t, child)
 }
 
 func TestChildrenOfOneMessageAreToldApart(t *testing.T) {
@@ -102,7 +102,7 @@ func TestAChildThatIsNotWorthAFrameHasItsChildrenBesideIt(t *testing.T) {
 	assert.Len(t, f.Draw(), 3, "neither its files nor its messages make it a frame")
 }
 
-func TestWhatAChildDidBeforeItWasKnownMovesBelowItsFrame(t *testing.T) {
+func TestWorkOfAnUnknownChildMovesBelowItsFrame(t *testing.T) {
 	t.Parallel()
 	f := projecttest.Working(t)
 	f.Spawn(projecttest.Host("s"), "call", "look")
@@ -140,7 +140,7 @@ func TestATurnsEndGivesUpOnChildrenThatNeverCame(t *testing.T) {
 	assert.False(t, known, "its call is forgotten")
 }
 
-func TestWhatARunningChildStartedIsNotLost(t *testing.T) {
+func TestChildrenOfARunningChildAreNotLost(t *testing.T) {
 	t.Parallel()
 	f := projecttest.Working(t)
 	f.SpawnAll(projecttest.Host("s"), "runs")

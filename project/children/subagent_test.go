@@ -11,10 +11,10 @@ import (
 	"flame/core"
 	"flame/project/autonomy"
 	"flame/project/children"
-	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/sweep"
 	"flame/project/turns"
+	"flame/tests/projecttest"
 )
 
 func stats(f *projecttest.Fixture) core.SubagentStats {
@@ -82,7 +82,7 @@ func TestEachSubagentIsCountedByHowItEndedFirst(t *testing.T) {
 	require.NoError(t, children.Orphan(f.Ctx, f.Project, projecttest.Host("s"), []string{"open"}))
 	want := core.SubagentStats{TotalDetected: 5, FramesCreated: 5, AutoCompleted: 1, ManuallyCompleted: 1, EndedByHost: 2}
 	assert.Equal(t, want, stats(f))
-	assert.InDelta(t, 80, want.AutoCompleteRate()+want.ManualRate()+want.HostRate(), 1e-9, "one of five still works")
+	assert.InDelta(t, 80, core.Percent(want.AutoCompleted+want.ManuallyCompleted+want.EndedByHost, want.FramesCreated), 1e-9, "one of five still works")
 
 	_, err = children.Continue(f.Ctx, f.Project, projecttest.Host("s"), "host", 0)
 	require.NoError(t, err)
@@ -171,7 +171,7 @@ func TestWithIntegrationOffNoChildGetsAFrame(t *testing.T) {
 	assert.Equal(t, f.Current(projecttest.Host("s")), asked.Parent)
 }
 
-func TestASubagentNobodyAnnouncedWorksBelowItsParent(t *testing.T) {
+func TestAnUnannouncedSubagentWorksBelowItsParent(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	parent := f.Push(projecttest.Host("s"), "work")
@@ -204,7 +204,7 @@ func TestCompletedSubagentsAreForgottenAfterAnHour(t *testing.T) {
 	assert.Equal(t, "new", all.Sessions[0].ID)
 }
 
-func TestAForgottenSubagentGoesOnWithItsGoal(t *testing.T) {
+func TestAForgottenSubagentContinuesWithItsGoal(t *testing.T) {
 	t.Parallel()
 	f := projecttest.Working(t)
 	f.SpawnAll(projecttest.Host("s"), "old", "new")

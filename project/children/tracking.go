@@ -1,21 +1,23 @@
 package children
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"slices"
 
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
-	"flame/project/learned"
+	"flame/project/autonomy"
 )
 
 const (
 	recordSubagentStats project.Kind[core.SubagentStats] = "stats"
 	statSubagents       string                           = "subagents" // the only id
 
-	// WorthDeadline, by session, is the kind of deadline at which a child that has no frame
-	// and still works is looked at again.
+	// WorthDeadline, by session, is the kind of deadline at which flame looks again at a
+	// child that has no frame and still works.
 	WorthDeadline string = "subagent_worth"
 
 	// IdleDeadline, by session, is the kind of deadline that completes an idle
@@ -23,36 +25,35 @@ const (
 	IdleDeadline string = "subagent_idle"
 )
 
-// countSubagents changes the counters for a child that was detected at a time, unless
-// they were reset since: they are of the sessions that were detected after that.
+// countSubagents changes the counters for a child detected at a time, unless they were reset
+// since: they count only children that were detected after the reset.
 func countSubagents(s *project.Step, detected core.Millis, count func(*core.SubagentStats)) error {
-	var stats core.SubagentStats
-	if _, err := recordSubagentStats.Load(s.Tx, statSubagents, &stats); err != nil || detected < stats.LastReset {
+	stats, err := recordSubagentStats.Of(s.Tx, statSubagents)
+	if err != nil || detected < stats.LastReset {
 		return err
 	}
 	count(&stats)
 	return recordSubagentStats.Save(s.Tx, statSubagents, stats)
 }
 
-// countFramed counts that the caller's session, a tracked child, has a frame: one that was
-// made for it, or that it made itself before it ended. If it was skipped before, it no
-// longer is.
+// countFramed counts that the caller's session, a tracked child, has a frame: one that flame
+// made for it, or that it made itself before it ended. The child no longer counts as skipped.
 func countFramed(s *project.Step) error {
 	if !s.Session.Tracked || !s.Session.HasFrame() || s.Session.IsCompleted {
 		return nil
 	}
-	mine, err := s.PresenceOf(s.Session.ID)
+	mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
 	if err != nil || mine.Framed {
 		return err
 	}
 	skipped := s.Session.Skipped
 	mine.Framed, s.Session.Skipped = true, false
 	if skipped {
-		if err := learned.CountSkip(s, s.Session.Title, true); err != nil {
+		if err := autonomy.CountSkip(s, s.Session.Title, true); err != nil {
 			return err
 		}
 	}
-	return errors.Join(s.SavePresence(s.Session.ID, mine), countSubagents(s, s.Session.CreatedAt, func(c *core.SubagentStats) {
+	return errors.Join(project.RecordPresence.Save(s.Tx, s.Session.ID, mine), countSubagents(s, s.Session.CreatedAt, func(c *core.SubagentStats) {
 		c.FramesCreated++
 		if skipped {
 			c.SkippedByHeuristics--
@@ -60,25 +61,22 @@ func countFramed(s *project.Step) error {
 	}))
 }
 
-// noteCounted records what was counted of the caller's session before it was known.
+// noteCounted records how flame counted the caller's session before it knew the session.
 func noteCounted(s *project.Step, framed, ended bool) error {
-	mine, err := s.PresenceOf(s.Session.ID)
-	if err != nil {
-		return err
-	}
-	mine.Framed, mine.Counted = mine.Framed || framed, mine.Counted || ended
-	return s.SavePresence(s.Session.ID, mine)
+	return project.RecordPresence.Change(s.Tx, s.Session.ID, func(mine *project.Presence) {
+		mine.Framed, mine.Counted = mine.Framed || framed, mine.Counted || ended
+	})
 }
 
-// countEnd counts how the caller's session, a tracked child with a frame, ended first, and
-// reports whether it did so now.
+// countEnd counts the first end of the caller's session, a tracked child with a frame, and
+// reports whether this was its first end.
 func countEnd(s *project.Step, how project.Ending) (first bool, err error) {
-	theirs, err := s.PresenceOf(s.Session.ID)
+	theirs, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
 	if err != nil || !theirs.Framed || theirs.Counted {
 		return false, err
 	}
 	theirs.Counted = true
-	return true, errors.Join(s.SavePresence(s.Session.ID, theirs), countSubagents(s, s.Session.CreatedAt, func(c *core.SubagentStats) {
+	return true, errors.Join(project.RecordPresence.Save(s.Tx, s.Session.ID, theirs), countSubagents(s, s.Session.CreatedAt, func(c *core.SubagentStats) {
 		switch {
 		case how.Idle:
 			c.AutoCompleted++
@@ -90,7 +88,7 @@ func countEnd(s *project.Step, how project.Ending) (first bool, err error) {
 	}))
 }
 
-// countDetected counts a child that was seen, and its frame if it has one.
+// countDetected counts a new child, and its frame if it has one.
 func countDetected(s *project.Step, framed bool) error {
 	return countSubagents(s, s.Now, func(c *core.SubagentStats) {
 		c.TotalDetected++
@@ -100,14 +98,14 @@ func countDetected(s *project.Step, framed bool) error {
 	})
 }
 
-// watch makes the caller's session a tracked subagent, if it is to be watched.
+// watch makes the caller's session a tracked subagent, if watched is set.
 func watch(s *project.Step, watched bool) error {
 	config, err := s.SubagentConfig()
 	if err != nil || !watched || s.Session.Tracked {
 		return err
 	}
 	s.Session.Tracked = true
-	s.Session.IsSubagent, err = learned.MatchesTitle(s, config, s.Session.Title)
+	s.Session.IsSubagent, err = autonomy.MatchesTitle(s, config, s.Session.Title)
 	return err
 }
 
@@ -136,37 +134,28 @@ func track(s *project.Step, parent string) error {
 }
 
 // tryHeuristics gives a tracked session a frame if it has lasted long enough and
-// exchanged enough messages; if not, it counts as skipped, once.
+// exchanged enough messages. Otherwise it counts the session as skipped, once.
 func tryHeuristics(s *project.Step) error {
-	if !s.Session.Tracked || s.Session.HasFrame() || s.Session.IsCompleted {
+	if !isUndecided(s.Session) {
 		return countFramed(s)
 	}
-	config, err := s.SubagentConfig()
-	if err != nil {
+	if err := Weigh(s); err != nil || s.Session.HasFrame() || s.Session.Skipped {
 		return err
-	}
-	parent, err := s.ParentFrame()
-	if err != nil {
-		return err
-	}
-	age := int64(s.Now - s.Session.CreatedAt)
-	if parent != "" && core.MeetsFrameHeuristics(age, s.Session.MessageCount, config) {
-		return makeTrackedFrame(s, parent)
-	}
-	if s.Session.Skipped {
-		return nil
 	}
 	s.Session.Skipped = true
 	return errors.Join(
 		countSubagents(s, s.Session.CreatedAt, func(c *core.SubagentStats) { c.SkippedByHeuristics++ }),
-		learned.CountSkip(s, s.Session.Title, false),
+		autonomy.CountSkip(s, s.Session.Title, false),
 	)
 }
 
-// Weigh gives the caller's session a frame if it is a child that is worth one by now. One
-// that is not, or not yet, stays undecided while it works.
+// isUndecided reports whether a session is a running child that may still get a frame.
+func isUndecided(s core.Session) bool { return s.Tracked && !s.HasFrame() && !s.IsCompleted }
+
+// Weigh gives the caller's session a frame if it is a child that is worth one by now. Any
+// other child stays undecided while it works.
 func Weigh(s *project.Step) error {
-	if !s.Session.Tracked || s.Session.HasFrame() || s.Session.IsCompleted {
+	if !isUndecided(s.Session) {
 		return nil
 	}
 	config, err := s.SubagentConfig()
@@ -177,32 +166,36 @@ func Weigh(s *project.Step) error {
 	if err != nil || parent == "" {
 		return err
 	}
-	return errors.Join(makeTrackedFrame(s, parent), s.Tx.ClearDeadline(WorthDeadline, s.Session.ID))
+	if err := makeChild(s, parent); err != nil {
+		return err
+	}
+	return errors.Join(countFramed(s), s.Tx.ClearDeadline(WorthDeadline, s.Session.ID))
 }
 
-// Look is Weigh for a child that has said nothing: its host's log is counted, and it is
-// looked at again, less and less often, until it has a frame or ends.
+// Look is Weigh for a child that has reported nothing. Look has the host's log of the child
+// counted, and sets the time of the next Look, later each time, until the child has a frame
+// or ends.
 func Look(s *project.Step, id string) error {
 	child, err := s.Tx.Session(id)
 	if err != nil {
 		return project.IgnoreMissing(err)
 	}
 	return s.As(child, func(s *project.Step) error {
-		if err := Weigh(s); err != nil || !s.Session.Tracked || s.Session.HasFrame() || s.Session.IsCompleted {
+		if err := Weigh(s); err != nil || !isUndecided(s.Session) {
 			return err
 		}
 		return errors.Join(s.CountLater(""), lookAt(s, s.Now+max(lookAgain, (s.Now-s.Session.CreatedAt)/8)))
 	})
 }
 
-// lookAgain is how long it takes at least until a child is looked at again, in ms.
+// lookAgain is the shortest time between two looks at a child, in ms.
 const lookAgain = core.Millis(3_000)
 
 func lookAt(s *project.Step, due core.Millis) error {
 	return s.Tx.SetDeadline(project.Deadline{Kind: WorthDeadline, Subject: s.Session.ID, Due: due, Set: s.Now})
 }
 
-// lookLater has the caller's session, a child without a frame, looked at when it is old
+// lookLater has flame look at the caller's session, a child without a frame, when it is old
 // enough to be worth one. Its log at path is counted, if there is one.
 func lookLater(s *project.Step, path string) error {
 	if !s.Session.Tracked || s.Session.HasFrame() {
@@ -220,13 +213,6 @@ func lookLater(s *project.Step, path string) error {
 	return lookAt(s, s.Session.CreatedAt+core.Millis(config.MinDuration))
 }
 
-func makeTrackedFrame(s *project.Step, parent string) error {
-	if err := makeChild(s, parent); err != nil {
-		return err
-	}
-	return countFramed(s)
-}
-
 // makeChild gives the caller's session a frame of its own below parent.
 func makeChild(s *project.Step, parent string) error {
 	frame, err := s.Create(core.Frame{Parent: parent, Goal: core.SubagentGoal(s.Session.Title), Status: core.InProgress})
@@ -234,8 +220,8 @@ func makeChild(s *project.Step, parent string) error {
 	return err
 }
 
-// maxRunning is how many children are looked at, the latest active first, for one that
-// still runs.
+// maxRunning limits the children among which Running looks for one that still runs, the
+// latest active first.
 const maxRunning = 100
 
 // Running reports whether children of the caller's session have not ended.
@@ -246,7 +232,7 @@ func Running(s *project.Step) (bool, error) {
 	}), err
 }
 
-// trackedSession returns a tracked child session by its id or its frame's.
+// trackedSession returns a tracked child session by its id or by the id of its frame.
 func trackedSession(s *project.Step, ref string) (core.Session, error) {
 	id := ref
 	if id == "" {
@@ -266,4 +252,70 @@ func trackedSession(s *project.Step, ref string) (core.Session, error) {
 		return session, core.NotFoundf("%q is not a tracked subagent session", id).WithHint("%s shows those that are", op.SubagentList)
 	}
 	return session, nil
+}
+
+// A Patch is a change of the subagent settings; nil leaves a field unchanged.
+type Patch struct {
+	Enabled             *bool     `json:"enabled,omitempty"`
+	MinDuration         *int64    `json:"minDuration,omitempty"` // ms
+	MinMessageCount     *int      `json:"minMessageCount,omitempty"`
+	SubagentPatterns    *[]string `json:"subagentPatterns,omitempty"`
+	AutoCompleteOnIdle  *bool     `json:"autoCompleteOnIdle,omitempty"`
+	IdleCompletionDelay *int64    `json:"idleCompletionDelay,omitempty"` // ms
+	InjectParentContext *bool     `json:"injectParentContext,omitempty"`
+	PropagateSummaries  *bool     `json:"propagateSummaries,omitempty"`
+}
+
+func (c Patch) check(addPattern string) error {
+	if addPattern != "" {
+		if err := core.CheckPattern(addPattern); err != nil {
+			return err
+		}
+	}
+	for name, v := range map[string]*int64{"minDuration": c.MinDuration, "idleCompletionDelay": c.IdleCompletionDelay} {
+		if v != nil && *v < 0 {
+			return core.Invalidf("%s %d is negative", name, *v).WithHint("give a number of ms, 0 or more")
+		}
+	}
+	if c.MinMessageCount != nil && *c.MinMessageCount < 0 {
+		return core.Invalidf("minMessageCount %d is negative", *c.MinMessageCount).WithHint("give a number, 0 or more")
+	}
+	return nil
+}
+
+// Settings are the subagent settings in force.
+type Settings struct {
+	core.SubagentConfig
+	Changed []string // names of the fields set in the project's store; the others follow the environment
+	Updated bool     // this call changed some
+}
+
+// Configure changes the subagent settings of the project, all of them or none, and returns
+// the settings in force. With an empty patch and no patterns it changes nothing.
+func Configure(ctx context.Context, p *project.Project, by project.Caller, patch Patch, addPattern, removePattern string) (now Settings, err error) {
+	if err := patch.check(addPattern); err != nil {
+		return now, err
+	}
+	read := func(s *project.Step) error {
+		if now.SubagentConfig, err = s.SubagentConfig(); err != nil {
+			return err
+		}
+		now.Changed, err = project.SettingSubagents.Changed(s.Tx)
+		return err
+	}
+	if patch == (Patch{}) && addPattern == "" && removePattern == "" {
+		return now, p.View(ctx, by, read)
+	}
+	err = p.Update(ctx, by, func(s *project.Step) error {
+		config, err := s.SubagentConfig()
+		if err != nil {
+			return err
+		}
+		patch.SubagentPatterns = cmp.Or(project.Amended(config.SubagentPatterns, addPattern, removePattern), patch.SubagentPatterns)
+		if now.Updated, err = project.SettingSubagents.Change(s.Tx, patch); err != nil {
+			return err
+		}
+		return read(s)
+	})
+	return now, err
 }

@@ -13,12 +13,12 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/project/children"
-	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/sweep"
 	"flame/project/turns"
 	"flame/project/usage"
 	"flame/tests/effort"
+	"flame/tests/projecttest"
 )
 
 // unmatched is a project whose patterns match no title.
@@ -53,7 +53,7 @@ func TestALongChildGetsItsFrameWhileItWorks(t *testing.T) {
 	assert.Equal(t, core.SubagentStats{TotalDetected: 1, FramesCreated: 1}, stats(f))
 }
 
-func TestALongChildThatSaysNothingIsLookedAt(t *testing.T) {
+func TestFlameLooksAtALongSilentChild(t *testing.T) {
 	t.Parallel()
 	f := unmatched(t)
 	f.Transcripts = func(string, string, core.LogPosition) iter.Seq2[core.LogEntry, error] {
@@ -71,7 +71,7 @@ func TestALongChildThatSaysNothingIsLookedAt(t *testing.T) {
 	assert.Equal(t, []string{"in_progress work", "  in_progress Some work"}, f.Draw())
 }
 
-func TestAChildOfWhichOnlyTheTypeIsKnown(t *testing.T) {
+func TestAChildKnownOnlyByItsType(t *testing.T) {
 	t.Parallel()
 	call := func(f *projecttest.Fixture, by project.Caller, id string) {
 		_, err := children.Spawn(f.Ctx, f.Project, by, children.Call{ID: id, Description: id, AgentType: "explore"})
@@ -104,9 +104,9 @@ func TestAChildOfWhichOnlyTheTypeIsKnown(t *testing.T) {
 			f := unmatched(t)
 			tt.ask(f)
 			require.NoError(t, children.BindOnly(f.Ctx, f.Project, projecttest.Host("s"), "explore", children.Start{Session: "c"}))
-			bound, framed, err := children.Bound(f.Ctx, f.Project, "c")
+			child, err := children.SessionOf(f.Ctx, f.Project, "c")
 			require.NoError(t, err)
-			assert.Equal(t, []bool{tt.bound, false}, []bool{bound, framed})
+			assert.Equal(t, []bool{tt.bound, false}, []bool{child.Tracked, child.HasFrame()})
 		})
 	}
 }

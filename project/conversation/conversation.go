@@ -1,5 +1,6 @@
-// Package conversation keeps by what the requests of a session to its model differ from
-// the history that its host has: what was left out of them, and what was put in.
+// Package conversation keeps the differences between the requests of a session to its model
+// and the history that its host has: what flame left out of the requests, and what it
+// inserted.
 package conversation
 
 import (
@@ -8,49 +9,52 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 	"flame/core/fold"
 	"flame/project"
 )
 
-// A Conversation is what is kept of one session's. The zero value is that of a session
-// whose requests were all sent as they are.
+// A Conversation is the record of one session's requests. The zero value is the record of a
+// session whose requests were all sent unchanged.
 type Conversation struct {
 	record
 	answers answered
 	changed bool
-	told    bool        // an answer was noted, or a request counted
-	begun   []fold.Fold // that were added
+	told    bool        // flame recorded an answer, or counted a request
+	begun   []fold.Fold // new folds
 }
 
-// A record is what changes when something new is left out or put in.
+// A record is the part of a Conversation that changes when flame leaves out or inserts
+// something new.
 type record struct {
-	Prompt  string `json:"prompt"`            // name of the last message of the user's that was decided on
-	Summary string `json:"summary,omitempty"` // name of the compaction after which the context was last inserted
+	Prompt  string `json:"prompt"`            // name of the user's last message on which flame decided
+	Summary string `json:"summary,omitempty"` // name of the compaction after which flame last inserted the context
 	Newest  int    `json:"edition,omitempty"` // highest edition that the ledger has had
 	fold.Ledger
-	Past map[string]fold.Spared `json:"past,omitempty"` // by frame, what folds spared that are not in the ledger any more
+	Past map[string]fold.Spared `json:"past,omitempty"` // by frame, what folds saved that are no longer in the ledger
 }
 
-// An answered is what changes with each request.
+// An answered is the part of a Conversation that changes with each request.
 type answered struct {
 	fold.Answers
 	fold.Meter
-	Open  bool                   `json:"open,omitempty"`  // the newest request that was counted was not sent whole, and has no answer yet
-	Times map[string]core.Millis `json:"times,omitempty"` // of messages, by name, where the host tells none
+	Open  bool                   `json:"open,omitempty"`  // the newest counted request was not sent whole, and has no answer yet
+	Times map[string]core.Millis `json:"times,omitempty"` // of messages, by name, if the host reports none
 }
 
 const (
-	recordLedger  project.Kind[record]     = "inserted" // by session; called by all that it once held
-	recordAnswers project.Kind[answered]   = "answered" // likewise; changes with each request
-	recordPast    project.Kind[fold.Meter] = "requests" // by host, those of sessions that were forgotten
+	recordLedger  project.Kind[record]     = "inserted" // by session; named after its content in earlier versions
+	recordAnswers project.Kind[answered]   = "answered" // by session
+	recordPast    project.Kind[fold.Meter] = "requests" // by host: the requests of forgotten sessions
 )
 
-// Load returns the conversation of the step's session. One that was branched off another
-// session's has what is kept of that, as far as its history goes.
+// Load returns the conversation of the step's session. A conversation that branched off that
+// of another session has the record of that, as far as its history goes.
 func Load(s *project.Step, history []fold.Message) (Conversation, error) {
 	c, known, err := load(s.Tx, s.Session.ID)
-	if known || err != nil || !hasAnswers(history) {
+	if known || err != nil || lastAnswer(history) < 0 {
 		return c, err
 	}
 	origin, err := originOf(s, history)
@@ -65,11 +69,6 @@ func Load(s *project.Step, history []fold.Message) (Conversation, error) {
 	return branch, err
 }
 
-// hasAnswers reports whether a history has any.
-func hasAnswers(history []fold.Message) bool {
-	return slices.ContainsFunc(history, func(m fold.Message) bool { return m.Role == core.RoleAssistant })
-}
-
 // newestAnswer returns the time of the newest answer in a history, 0 if it has none.
 func (c *Conversation) newestAnswer(history []fold.Message) (newest core.Millis) {
 	for _, m := range history {
@@ -80,7 +79,7 @@ func (c *Conversation) newestAnswer(history []fold.Message) (newest core.Millis)
 	return newest
 }
 
-// load returns what is kept of a session's conversation, and whether anything is.
+// load returns a session's conversation, and reports whether there is a record of it.
 func load(tx project.Tx, session string) (c Conversation, known bool, err error) {
 	left, err := recordLedger.Load(tx, session, &c.record)
 	if err != nil {
@@ -90,8 +89,8 @@ func load(tx project.Tx, session string) (c Conversation, known bool, err error)
 	return c, left || answered, err
 }
 
-// originOf returns the session of whose ledger most stands in a history, which is that
-// from which it was branched off; empty if nothing of any does.
+// originOf returns the session from which a history branched off: the one with the most
+// entries of its ledger in the history; empty if no ledger has any there.
 func originOf(s *project.Step, history []fold.Message) (origin string, err error) {
 	most := 0
 	err = recordLedger.Each(s.Tx, func(session string, kept record) error {
@@ -107,7 +106,7 @@ func originOf(s *project.Step, history []fold.Message) (origin string, err error
 // Changed reports whether there is anything to save.
 func (c *Conversation) Changed() bool { return c.changed || c.told }
 
-// Save writes what has changed.
+// Save writes the changes.
 func (c *Conversation) Save(tx project.Tx, session string) (err error) {
 	if c.changed {
 		err = recordLedger.Save(tx, session, c.record)
@@ -118,8 +117,8 @@ func (c *Conversation) Save(tx project.Tx, session string) (err error) {
 	return err
 }
 
-// Note fixes under which edition each new answer in a history was made. editions has
-// those that the host knows, by the times of the answers.
+// Note records the edition of the request for each new answer in a history. editions has the
+// editions that the host knows, by the times of the answers.
 func (c *Conversation) Note(history []fold.Message, editions map[core.Millis]int) {
 	for _, m := range history {
 		if m.Role != core.RoleAssistant || m.Time <= c.answers.Seen {
@@ -133,8 +132,8 @@ func (c *Conversation) Note(history []fold.Message, editions map[core.Millis]int
 	}
 }
 
-// note fixes under which edition an answer was made. If it is the answer to the newest
-// request, that tells how this was sent.
+// note records the edition of the request for an answer. The answer to the newest request
+// shows how that request was sent.
 func (c *Conversation) note(time core.Millis, edition int) {
 	if time <= c.answers.Seen {
 		return
@@ -146,8 +145,7 @@ func (c *Conversation) note(time core.Millis, edition int) {
 	c.answers.Open, c.told = false, true
 }
 
-// NoteAnswers fixes under which editions answers were made that no request has shown
-// yet, by their times.
+// NoteAnswers records the editions of answers that no request has shown yet, by their times.
 func NoteAnswers(tx project.Tx, session string, editions map[core.Millis]int) error {
 	c, _, err := load(tx, session)
 	if err != nil || c.Newest == 0 {
@@ -159,8 +157,8 @@ func NoteAnswers(tx project.Tx, session string, editions map[core.Millis]int) er
 	return c.Save(tx, session)
 }
 
-// Decide records that the newest prompt was decided on, after the compaction of this
-// summary, if any. What stood before a compaction is forgotten.
+// Decide records that flame decided on the newest prompt, after the compaction with this
+// summary, if any. It drops entries from before a new compaction.
 func (c *Conversation) Decide(history []fold.Message, prompt, summary string) {
 	if summary != c.Summary {
 		c.retire(history)
@@ -168,13 +166,13 @@ func (c *Conversation) Decide(history []fold.Message, prompt, summary string) {
 	c.Prompt, c.Summary, c.changed = prompt, summary, true
 }
 
-// Insert puts a text behind all that was sent so far.
+// Insert puts a text behind everything that was sent so far.
 func (c *Conversation) Insert(history []fold.Message, text string) {
 	c.Inserts = append(c.Inserts, fold.Insert{Edition: c.next(), Message: history[len(history)-1].Name, Text: text})
 }
 
-// Catch puts texts that missed the request they were meant for behind all that was sent
-// since: what went out without a thing goes on without it.
+// Catch moves texts that missed their request behind everything that was sent since: a
+// message that went out without such a text stays without it.
 func (c *Conversation) Catch(history []fold.Message) {
 	first := len(c.Inserts)
 	for first > 0 && c.missed(history, c.Inserts[first-1]) {
@@ -187,8 +185,7 @@ func (c *Conversation) Catch(history []fold.Message) {
 	}
 }
 
-// missed reports whether a text was in none of the requests that were answered since it
-// was to be.
+// missed reports whether a text was in none of the answered requests since flame inserted it.
 func (c *Conversation) missed(history []fold.Message, insert fold.Insert) (missed bool) {
 	place := slices.IndexFunc(history, func(m fold.Message) bool { return m.Name == insert.Message })
 	for _, m := range history[place+1:] {
@@ -203,7 +200,7 @@ func (c *Conversation) missed(history []fold.Message, insert fold.Insert) (misse
 	return missed && place >= 0
 }
 
-// Fold adds what is to be left out from now on.
+// Fold adds folds that take effect from now on.
 func (c *Conversation) Fold(found []fold.Fold) {
 	if len(found) == 0 {
 		return
@@ -215,7 +212,7 @@ func (c *Conversation) Fold(found []fold.Fold) {
 	}
 }
 
-// Cut adds what is to be cut from now on.
+// Cut adds cuts that take effect from now on.
 func (c *Conversation) Cut(found []fold.Cut) {
 	if len(found) == 0 {
 		return
@@ -234,14 +231,113 @@ func (c *Conversation) next() int {
 	return c.Newest
 }
 
-// Switch notes whether anything is left out from now on.
+// Switch records whether flame leaves anything out from now on.
 func (c *Conversation) Switch(folds bool) {
 	if folds == c.Whole() && len(c.Folds)+len(c.Cuts) > 0 {
 		c.Switches = append(c.Switches, fold.Switch{Edition: c.next(), Whole: !folds})
 	}
 }
 
-// Amend returns what makes a request out of a history.
+// Amend returns the changes that make a request out of a history.
 func (c *Conversation) Amend(history []fold.Message) fold.Amendment {
 	return c.Ledger.Amend(history, func(m fold.Message) int { return c.answers.At(m.Time) })
+}
+
+// An Answer is an answer of the model that a gateway saw, together with its request.
+type Answer struct {
+	Name    string      // of its message, in the histories to come
+	Time    core.Millis // when it was asked for
+	Edition int         // of the request
+}
+
+// NoteSeen records the times and editions of answers of a session whose host reports no
+// times, and counts requests that were not counted when they were sent.
+func NoteSeen(tx project.Tx, session string, answers []Answer, sent fold.Meter) error {
+	c, _, err := load(tx, session)
+	if err != nil {
+		return err
+	}
+	if sent.Requests > 0 {
+		c.answers.Meter, c.told = c.answers.Add(sent), true
+	}
+	c.See(answers)
+	return c.Save(tx, session)
+}
+
+// See records answers, oldest first, of a host that reports no times.
+func (c *Conversation) See(answers []Answer) {
+	for _, a := range answers {
+		if _, known := c.answers.Times[a.Name]; known {
+			continue
+		}
+		time := max(a.Time, c.answers.Seen+1) // all times differ
+		c.keepTime(a.Name, time)
+		c.note(time, a.Edition)
+	}
+}
+
+func (c *Conversation) keepTime(name string, time core.Millis) {
+	if c.answers.Times == nil {
+		c.answers.Times = map[string]core.Millis{}
+	}
+	c.answers.Times[name], c.told = time, true
+}
+
+// Date sets the times of the messages of a history whose host reports none: the time of the
+// request that first showed them; now is the time of this request. Results of tools and
+// messages of the host get the time of the message before. An answer that flame did not see
+// gets no time: its request had the whole past. If it stands behind a new summary, it counts
+// as kept beside the summary.
+func (c *Conversation) Date(history []fold.Message, now core.Millis) {
+	c.forgetTimes(history)
+	last, compacted := lastAnswer(history), false // compacted: by a new summary
+	var before core.Millis
+	for i := range history {
+		m := &history[i]
+		time, known := c.answers.Times[m.Name]
+		switch {
+		case known:
+		case m.Role == core.RoleUser && m.Answers || m.Role == core.RoleOther:
+			time = before
+		case m.Role == core.RoleUser && (i > last || m.Summary && !compacted):
+			compacted = compacted || m.Summary
+			time = now
+			c.keepTime(m.Name, now)
+		default:
+			c.keepTime(m.Name, 0) // the request showed it without a time; a later report does not change that
+		}
+		m.Time, before = time, time
+		if m.Summary {
+			before = time - 1 // messages kept beside it are older
+		}
+	}
+}
+
+// Clone returns an independent copy.
+func (c Conversation) Clone() Conversation {
+	c.answers.Times, c.answers.Runs = maps.Clone(c.answers.Times), slices.Clone(c.answers.Runs)
+	c.record.Past, c.Folds = maps.Clone(c.record.Past), slices.Clone(c.Folds)
+	return c
+}
+
+// lastAnswer returns the index of the newest answer in a history, -1 if it has none.
+func lastAnswer(history []fold.Message) int {
+	_, i, _ := lo.FindLastIndexOf(history, func(m fold.Message) bool { return m.Role == core.RoleAssistant })
+	return i
+}
+
+// forgetTimes drops the times of messages that the history lacks, once these are the
+// majority: a compaction removed them.
+func (c *Conversation) forgetTimes(history []fold.Message) {
+	const spare = 500 // a shortened or branched conversation may return to them
+	if len(c.answers.Times) < 2*len(history)+spare {
+		return
+	}
+	kept := make(map[string]core.Millis, len(history))
+	for _, m := range history {
+		if time, known := c.answers.Times[m.Name]; known {
+			kept[m.Name] = time
+		}
+	}
+	c.answers.Times, c.told = kept, true
 }

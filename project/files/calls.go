@@ -12,19 +12,19 @@ import (
 	"flame/project"
 )
 
-// A Call is what a host tells of one call of a tool.
+// A Call is what a host reports about one call of a tool.
 type Call struct {
 	ID     string
 	At     core.Millis
 	Files  []core.FileChange
 	Below  bool // a subagent of the session made it
-	Asked  bool // it was made; how it ended is told later
+	Asked  bool // it began; the host reports its end later
 	Failed bool // it changed nothing
 }
 
-// CallsOf returns what a message tells of calls that change files.
+// CallsOf returns the calls in a message that change files.
 func CallsOf(m core.Message) (calls []Call) {
-	below := m.Agent != "" || m.SpawnCall != "" // of these, hosts tell of a result only how it ended
+	below := m.Agent != "" || m.SpawnCall != "" // for results of these, hosts report only how the call ended
 	for _, p := range m.Parts {
 		call := Call{ID: p.CallID, At: m.Time, Files: p.Files, Below: below, Failed: p.Failed}
 		switch {
@@ -39,13 +39,13 @@ func CallsOf(m core.Message) (calls []Call) {
 	return calls
 }
 
-// known is what is known of the calls of a session.
+// known is the record of a session's calls.
 type known struct {
-	Noted []string `json:"noted,omitempty"` // ids of those that were taken in, the newest last
-	Asked []asked  `json:"asked,omitempty"` // those whose end is not known, the newest last
+	Noted []string `json:"noted,omitempty"` // ids of calls that flame has recorded, the newest last
+	Asked []asked  `json:"asked,omitempty"` // calls whose end is unknown, the newest last
 }
 
-// asked is a call whose end is not known.
+// asked is a call whose end is unknown.
 type asked struct {
 	ID    string            `json:"id"`
 	Files []core.FileChange `json:"files"`
@@ -58,22 +58,22 @@ const (
 	maxAsked = 20
 )
 
-// Add takes in what is told of calls of a session, each of them once: their changes are
-// those of the frame that the session worked in at the time, by default of home. A frame
-// that was deleted takes them with it.
+// Add records reported calls of a session, each of them once: their changes belong to the
+// frame in which the session worked at the time, by default to home. It drops changes in a
+// deleted frame.
 func Add(s *project.Step, session, home string, calls []Call) error {
 	if len(calls) == 0 {
 		return nil
 	}
-	worked, err := project.TimelineOf(s.Tx, session)
+	worked, err := project.RecordWorked.Of(s.Tx, session)
 	if err != nil {
 		return err
 	}
 	return add(s, session, calls, func(at core.Millis) string { return worked.At(at, home) })
 }
 
-// Note takes in what a host tells of a call of the caller's that ended just now, once: it
-// was made in the caller's frame. Without a frame nothing is kept.
+// Note records a call of the caller that a host reports as just ended, once. The call belongs
+// to the caller's frame; without a frame Note records nothing.
 func Note(ctx context.Context, p *project.Project, by project.Caller, call Call) error {
 	if call.ID == "" || len(call.Files) == 0 {
 		return nil
@@ -87,10 +87,10 @@ func Note(ctx context.Context, p *project.Project, by project.Caller, call Call)
 	})
 }
 
-// add takes in calls, by the frames they were made in.
+// add records calls in the frames that frameAt returns.
 func add(s *project.Step, session string, calls []Call, frameAt func(core.Millis) string) error {
-	var k known
-	if _, err := recordCalls.Load(s.Tx, session, &k); err != nil {
+	k, err := recordCalls.Of(s.Tx, session)
+	if err != nil {
 		return err
 	}
 	byFrame, told := k.settle(calls, frameAt)
@@ -112,8 +112,8 @@ func add(s *project.Step, session string, calls []Call, frameAt func(core.Millis
 	return recordCalls.Save(s.Tx, session, k)
 }
 
-// artifacts records what was written as artifacts of the frame, which a host's event does
-// before, if it comes. Artifacts of a frame that another machine writes are up to that.
+// artifacts records written files as artifacts of the frame, in case no event of the host did
+// so before. It leaves a frame of another machine to that machine.
 func artifacts(s *project.Step, frame core.Frame, changes []core.FileChange) error {
 	if frame.Foreign() || frame.Status == core.Invalidated {
 		return nil
@@ -122,8 +122,8 @@ func artifacts(s *project.Step, frame core.Frame, changes []core.FileChange) err
 	return s.AddArtifacts(&frame, written)
 }
 
-// settle returns what calls that were not known changed, by the frames they were made in,
-// and reports whether it learned anything.
+// settle returns the changes by new calls, by the frames in which they were made, and reports
+// whether it learned anything.
 func (k *known) settle(calls []Call, frameAt func(core.Millis) string) (byFrame map[string][]core.FileChange, told bool) {
 	byFrame, noted := map[string][]core.FileChange{}, map[string]bool{}
 	for _, id := range k.Noted {
@@ -155,11 +155,11 @@ func (k *known) settle(calls []Call, frameAt func(core.Millis) string) (byFrame 
 	return byFrame, told
 }
 
-// newest returns the last of all, at most this many.
+// newest returns the last items of a list, at most this many.
 func newest[T any](all []T, most int) []T { return all[max(0, len(all)-most):] }
 
-// with returns what a call did, by what it asked for and what its result says. That may be
-// no more than that there was no such file.
+// with returns the changes of a call, from its arguments and its result. The result may only
+// say that the file did not exist before.
 func (a asked) with(told []core.FileChange) []core.FileChange {
 	if len(told) == 0 {
 		return a.Files
@@ -172,6 +172,5 @@ func (a asked) with(told []core.FileChange) []core.FileChange {
 	return []core.FileChange{one}
 }
 
-// Forget drops what is known of a session's calls. What they changed stays with their
-// frames.
+// Forget drops the record of a session's calls. Their changes stay in their frames.
 func Forget(tx project.Tx, session string) error { return recordCalls.Delete(tx, session) }

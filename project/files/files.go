@@ -1,6 +1,6 @@
-// Package files keeps which files were changed while a session worked in a frame, and
-// the patches of that, within limits: by what hosts tell of their tools for editing. What
-// a shell command changed, no host tells.
+// Package files keeps which files changed while a session worked in a frame, with patches,
+// within limits. It knows them from hosts' reports about their tools for editing. No host
+// reports the changes of a shell command.
 package files
 
 import (
@@ -9,57 +9,62 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 	"flame/project"
 )
 
-// What is kept of a frame at most.
+// Limits of the changes that flame keeps for a frame.
 const (
-	MaxFiles   = 500       // of changes of others, only the number
+	MaxFiles   = 500       // it only counts changes of further files
 	MaxBytes   = 256 << 10 // of patches; the newest stay
-	maxPatches = 500       // likewise
+	maxPatches = 500       // the newest stay
 )
 
-// A File is what became of a file while a session worked in a frame.
+// A File is a file that was changed while a session worked in a frame.
 type File struct {
-	Path    string          `json:"path"`           // relative to the worktree, where it lies in that
-	From    string          `json:"from,omitempty"` // where it lay before it was moved
+	Path    string          `json:"path"`           // relative to the worktree, if it lies inside
+	From    string          `json:"from,omitempty"` // its path before it was moved
 	Kind    core.ChangeKind `json:"kind"`
-	Added   int             `json:"added"`   // lines, by all changes together
-	Removed int             `json:"removed"` // likewise
+	Added   int             `json:"added"`   // lines, in all changes together
+	Removed int             `json:"removed"` // lines, in all changes together
 	Changes int             `json:"changes"` // how often a tool changed it
 
-	// Patch has the hunks of the changes that are kept, the oldest first, as
-	// core.FileChange has them.
+	// Patch has the hunks of the kept changes, the oldest first, in the form of
+	// core.FileChange.
 	Patch string `json:"patch,omitempty"`
-	// Cut says that the patch lacks something, because it was too long or is too old. The
-	// numbers of lines are exact all the same.
+	// Cut says that the patch lacks something that was too long or is too old. The numbers
+	// of lines are still exact.
 	Cut bool `json:"cut,omitempty"`
-	// Inexact says that of some change only what was written is known, not all that this
-	// took the place of.
+	// Inexact says that, for some change, flame knows the written text but not all of the
+	// text that it replaced.
 	Inexact bool `json:"inexact,omitempty"`
 }
 
-// A List is what is known of a frame.
+// A List has the files that were changed in a frame.
 type List struct {
 	Files   []File `json:"files"`             // by path
-	Dropped int    `json:"dropped,omitempty"` // patches that were dropped for room
+	Dropped int    `json:"dropped,omitempty"` // patches dropped to save space
 	More    int    `json:"more,omitempty"`    // changes of files beyond MaxFiles
-	Trouble string `json:"trouble,omitempty"` // why there is not all that there should be
+	Trouble string `json:"trouble,omitempty"` // why the list is incomplete
 }
 
-// changed is the record of a frame. The patches are records of their own, so that one
-// more does not have all of them written anew.
+// IsZero reports whether the list says nothing.
+func (l List) IsZero() bool { return len(l.Files) == 0 && l.Trouble == "" }
+
+// changed is the record of a frame. Each patch has a separate record, so that flame need not
+// write all patches again for a new one.
 type changed struct {
-	Files   []File `json:"files"` // without patches; in the order in which they were changed first
-	First   int    `json:"first"` // number of the oldest patch that is kept
+	Files   []File `json:"files"` // without patches; in the order of their first change
+	First   int    `json:"first"` // number of the oldest kept patch
 	Next    int    `json:"next"`  // number of the next patch
-	Bytes   int    `json:"bytes"` // of the patches that are kept
+	Bytes   int    `json:"bytes"` // of the kept patches
 	Dropped int    `json:"dropped"`
 	More    int    `json:"more"`
 }
 
-// A patch is what one call did to one file.
+// A patch is the change of one file by one call.
 type patch struct {
 	Path string `json:"path"`
 	Text string `json:"text"`
@@ -73,45 +78,40 @@ const (
 // patchID returns the id of a frame's patch; they sort by their numbers.
 func patchID(frame string, number int) string { return fmt.Sprintf("%s/%010d", frame, number) }
 
-// note adds changes to those of a frame, in order.
+// note adds changes to a frame, in order.
 func note(tx project.Tx, frame string, changes []core.FileChange) error {
-	var all changed
-	if _, err := recordChanged.Load(tx, frame, &all); err != nil {
+	all, err := recordChanged.Of(tx, frame)
+	if err != nil {
 		return err
 	}
-	index := map[string]int{}
-	for i, f := range all.Files {
-		index[f.Path] = i
-	}
-	kept := changes[:0:0]
-	for _, c := range changes {
-		i, known := index[c.Path]
-		if !known && len(all.Files) >= MaxFiles {
-			all.More++
-			continue
-		}
-		if !known {
-			i, index[c.Path] = len(all.Files), len(all.Files)
-			all.Files = append(all.Files, File{Path: c.Path, From: c.From, Kind: c.Kind})
-		}
-		all.Files[i].take(c)
-		if c.Patch != "" {
-			kept = append(kept, c)
-		}
-	}
+	kept := lo.Filter(changes, func(c core.FileChange, _ int) bool { return all.add(fileOf(c)) && c.Patch != "" })
 	return errors.Join(all.keep(tx, frame, kept), recordChanged.Save(tx, frame, all))
 }
 
-// take adds a change to those of the file.
-func (f *File) take(c core.FileChange) {
-	if f.Changes > 0 {
-		f.Kind = f.Kind.Then(c.Kind)
-	}
-	f.Added, f.Removed, f.Changes = f.Added+c.Added, f.Removed+c.Removed, f.Changes+1
-	f.Cut, f.Inexact = f.Cut || c.Cut, f.Inexact || c.Inexact
+// fileOf returns a file after one change, without its patch.
+func fileOf(c core.FileChange) File {
+	return File{Path: c.Path, From: c.From, Kind: c.Kind, Added: c.Added, Removed: c.Removed, Changes: 1, Cut: c.Cut, Inexact: c.Inexact}
 }
 
-// keep writes patches, and drops the oldest beyond what is kept.
+// add adds later changes of a file, and reports whether the list has room for it.
+func (all *changed) add(f File) bool {
+	i := slices.IndexFunc(all.Files, func(known File) bool { return known.Path == f.Path })
+	switch {
+	case i >= 0:
+		one := &all.Files[i]
+		one.Kind, one.Changes = one.Kind.Then(f.Kind), one.Changes+f.Changes
+		one.Added, one.Removed = one.Added+f.Added, one.Removed+f.Removed
+		one.Cut, one.Inexact = one.Cut || f.Cut, one.Inexact || f.Inexact
+		return true
+	case len(all.Files) < MaxFiles:
+		all.Files = append(all.Files, f)
+		return true
+	}
+	all.More += f.Changes
+	return false
+}
+
+// keep writes patches, and drops the oldest beyond the limits.
 func (all *changed) keep(tx project.Tx, frame string, patches []core.FileChange) error {
 	from, size := len(patches), 0
 	for from > 0 && size+len(patches[from-1].Patch) <= MaxBytes && len(patches)-from < maxPatches {
@@ -142,11 +142,10 @@ func (all *changed) keep(tx project.Tx, frame string, patches []core.FileChange)
 	return nil
 }
 
-// drop forgets the oldest patch that is kept, which has this id, and returns the path of
-// its file.
+// drop deletes the oldest kept patch, which has this id, and returns the path of its file.
 func (all *changed) drop(tx project.Tx, id string) (path string, err error) {
-	var oldest patch
-	if _, err := recordPatch.Load(tx, id, &oldest); err != nil {
+	oldest, err := recordPatch.Of(tx, id)
+	if err != nil {
 		return "", err
 	}
 	all.First, all.Bytes, all.Dropped = all.First+1, all.Bytes-len(oldest.Text), all.Dropped+1
@@ -165,7 +164,7 @@ func patchesOf(tx project.Tx, frame string, f func(patch)) error {
 	})
 }
 
-// Of returns what is known of a frame, without the patches; an empty list if nothing is.
+// Of returns the files that were changed in a frame, without the patches.
 func Of(s *project.Step, frame string) (List, error) { return of(s, frame, nil) }
 
 // WithPatches is Of with the patches.
@@ -184,8 +183,8 @@ func WithPatches(s *project.Step, frame string) (List, error) {
 }
 
 func of(s *project.Step, frame string, patches map[string]*strings.Builder) (List, error) {
-	var all changed
-	if _, err := recordChanged.Load(s.Tx, frame, &all); err != nil {
+	all, err := recordChanged.Of(s.Tx, frame)
+	if err != nil {
 		return List{}, err
 	}
 	l := List{Files: []File{}, Dropped: all.Dropped, More: all.More}
@@ -200,7 +199,7 @@ func of(s *project.Step, frame string, patches map[string]*strings.Builder) (Lis
 	return l, nil
 }
 
-// ListOf returns the list of changes that are known otherwise, one of each file.
+// ListOf returns the list of changes from another source, one for each file.
 func ListOf(changes []core.FileChange) List {
 	l := List{Files: []File{}}
 	for _, c := range changes {
@@ -208,8 +207,8 @@ func ListOf(changes []core.FileChange) List {
 			l.More++
 			continue
 		}
-		f := File{Path: c.Path, From: c.From, Kind: c.Kind, Patch: c.Patch}
-		f.take(c)
+		f := fileOf(c)
+		f.Patch = c.Patch
 		l.Files = append(l.Files, f)
 	}
 	slices.SortFunc(l.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
@@ -225,10 +224,9 @@ func (l List) Bare() List {
 	return l
 }
 
-// Move counts what was changed in frame from as changed in frame to.
+// Move moves the changes in frame from to frame to.
 func Move(tx project.Tx, from, to string) error {
-	var moved changed
-	known, err := recordChanged.Load(tx, from, &moved)
+	moved, known, err := recordChanged.Get(tx, from)
 	if !known || err != nil {
 		return err
 	}
@@ -240,40 +238,20 @@ func Move(tx project.Tx, from, to string) error {
 	return errors.Join(merge(tx, to, moved, changes), Delete(tx, from))
 }
 
-// merge adds what was moved, with its patches, to a frame.
+// merge adds moved changes, with their patches, to a frame.
 func merge(tx project.Tx, frame string, moved changed, patches []core.FileChange) error {
-	var all changed
-	if _, err := recordChanged.Load(tx, frame, &all); err != nil {
+	all, err := recordChanged.Of(tx, frame)
+	if err != nil {
 		return err
 	}
 	all.Dropped, all.More = all.Dropped+moved.Dropped, all.More+moved.More
 	for _, f := range moved.Files {
-		i := slices.IndexFunc(all.Files, func(known File) bool { return known.Path == f.Path })
-		switch {
-		case i >= 0:
-			one := &all.Files[i]
-			one.Kind, one.Changes = one.Kind.Then(f.Kind), one.Changes+f.Changes
-			one.Added, one.Removed = one.Added+f.Added, one.Removed+f.Removed
-			one.Cut, one.Inexact = one.Cut || f.Cut, one.Inexact || f.Inexact
-		case len(all.Files) < MaxFiles:
-			all.Files = append(all.Files, f)
-		default:
-			all.More += f.Changes
-		}
+		all.add(f)
 	}
 	return errors.Join(all.keep(tx, frame, patches), recordChanged.Save(tx, frame, all))
 }
 
-// Delete forgets what was changed in a frame.
+// Delete deletes the changes of files in a frame.
 func Delete(tx project.Tx, frame string) error {
-	ids, err := recordPatch.IDs(tx, frame+"/")
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		if err := recordPatch.Delete(tx, id); err != nil {
-			return err
-		}
-	}
-	return recordChanged.Delete(tx, frame)
+	return errors.Join(recordPatch.Clear(tx, frame+"/"), recordChanged.Delete(tx, frame))
 }

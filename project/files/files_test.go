@@ -15,8 +15,8 @@ import (
 	"flame/project"
 	"flame/project/autonomy"
 	"flame/project/files"
-	"flame/project/projecttest"
 	"flame/project/sweep"
+	"flame/tests/projecttest"
 )
 
 // edited is a line of a session's log: a call changed a file.
@@ -158,7 +158,7 @@ func countedAt(t *testing.T, seed uint64, nth int) (all []files.List) {
 	return all
 }
 
-func TestOldPatchesMakeRoomAndAreTold(t *testing.T) {
+func TestOldPatchesMakeRoomAndAreCounted(t *testing.T) {
 	t.Parallel()
 	f, log := projecttest.NewCounter(t)
 	frame := f.Push(projecttest.Host("s"), "work")
@@ -240,7 +240,7 @@ func removed(f *projecttest.Fixture, by project.Caller) {
 	require.NoError(f.T, files.Note(f.Ctx, f.Project, by, call))
 }
 
-func TestWhatWasWrittenIsAnArtifactThoughNoEventSaidSo(t *testing.T) {
+func TestAWrittenFileIsAnArtifactWithoutAnEvent(t *testing.T) {
 	t.Parallel()
 	f, log := projecttest.NewCounter(t)
 	s := projecttest.Host("s")
@@ -269,7 +269,7 @@ func TestChangesMoveWithTheWork(t *testing.T) {
 
 // A supervisor counts what an agent uses, and its host's log tells what it changed; the
 // log of a session that an agent's was may go on.
-func TestWhatASupervisedSessionChangedIsInItsLog(t *testing.T) {
+func TestChangesOfASupervisedSessionAreInItsLog(t *testing.T) {
 	t.Parallel()
 	f, log := projecttest.NewCounter(t)
 	s := projecttest.Host("s")

@@ -10,9 +10,9 @@ import (
 	"flame/core"
 	"flame/core/merge"
 	"flame/project"
-	"flame/project/projecttest"
 	"flame/project/shared"
 	"flame/store"
+	"flame/tests/projecttest"
 )
 
 // backup copies the data of a machine that does nothing meanwhile.
@@ -44,7 +44,7 @@ func (m *machine) use(frame string, tokens int64) {
 
 // A machine whose data are put back hears from the others what it did since, and what it
 // does then comes on top.
-func TestDataThatArePutBack(t *testing.T) {
+func TestRestoredData(t *testing.T) {
 	t.Parallel()
 	for name, lost := range map[string]bool{"the hub is there": false, "the hub is new": true} {
 		t.Run(name, func(t *testing.T) {

@@ -3,24 +3,24 @@ package shared
 import (
 	"context"
 
+	"github.com/samber/lo"
+
+	"flame/core"
 	"flame/core/merge"
 	"flame/project"
 )
 
-// Collect returns the documents of frames that were written here after a revision and
-// differ from what was agreed on, after it noted them as agreed on; and the revision up to
-// which it looked. After 0 it looks at all frames. machine is the id of this machine.
+// Collect records the work in frames that this machine wrote after a revision as agreed. It
+// returns the documents that this changed, and the revision up to which it looked. After
+// revision 0 it looks at all frames. machine is the id of this machine.
 func Collect(ctx context.Context, p *project.Project, machine string, after int64) (docs []merge.Doc, revision int64, err error) {
 	var ids []string
 	err = p.Store.View(ctx, func(tx project.Tx) error {
-		ids = nil
 		if revision, _, err = tx.Revision(); err != nil || revision == after && after > 0 {
 			return err
 		}
 		changed, err := tx.Changed(after)
-		for _, f := range changed {
-			ids = append(ids, f.ID)
-		}
+		ids = lo.Map(changed, func(f core.Frame, _ int) string { return f.ID })
 		return err
 	})
 	if err != nil {
@@ -31,7 +31,7 @@ func Collect(ctx context.Context, p *project.Project, machine string, after int6
 		return docs, after, err
 	}
 	if revision-after == int64(len(ids)) && after > 0 {
-		return docs, revision, nil // each of them was saved once, and nothing was deleted
+		return docs, revision, nil // each frame was saved once, and none was deleted
 	}
 	missing, err := missing(ctx, p, revision)
 	if err == nil {
@@ -40,19 +40,7 @@ func Collect(ctx context.Context, p *project.Project, machine string, after int6
 	return docs, revision, err
 }
 
-// recount has recordHere be what it is found to be.
-func recount(ctx context.Context, p *project.Project, off int) error {
-	return p.Store.Update(ctx, func(tx project.Tx) error {
-		var here int
-		if _, err := recordHere.Load(tx, "", &here); err != nil {
-			return err
-		}
-		return recordHere.Save(tx, "", here+off)
-	})
-}
-
-// absorb notes as agreed on what was done in frames, and returns the documents of those in
-// which something was.
+// absorb records the work in frames as agreed, and returns the documents that this changed.
 func absorb(b *batch, ids []string) (docs []merge.Doc, n int, err error) {
 	frames, err := b.frames(ids)
 	if err != nil {
@@ -66,12 +54,11 @@ func absorb(b *batch, ids []string) (docs []merge.Doc, n int, err error) {
 		if !there {
 			continue
 		}
-		if !merge.ValidID(id) { // an imported one
+		if !merge.ValidID(id) { // an imported frame
 			b.s.Project.Log.Warn("a frame stays on this machine: others refuse its id", "frame", id)
 			continue
 		}
-		var was merge.Doc
-		known, err := recordDoc.Load(b.tx, id, &was)
+		was, known, err := recordDoc.Get(b.tx, id)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -93,8 +80,8 @@ func absorb(b *batch, ids []string) (docs []merge.Doc, n int, err error) {
 	return docs, len(ids), nil
 }
 
-// missing returns the ids of agreed documents whose frames are not there, if there are any
-// that were not noted. All frames written up to a revision have a document.
+// missing returns the ids of agreed documents whose frames are gone without a record of that.
+// All frames written up to a revision have a document.
 func missing(ctx context.Context, p *project.Project, revision int64) (ids []string, err error) {
 	off := 0
 	err = p.Store.View(ctx, func(tx project.Tx) error {
@@ -103,8 +90,8 @@ func missing(ctx context.Context, p *project.Project, revision int64) (ids []str
 		if err != nil {
 			return err
 		}
-		var here int
-		if _, err := recordHere.Load(tx, "", &here); err != nil {
+		here, err := recordHere.Of(tx, "")
+		if err != nil {
 			return err
 		}
 		late, err := withoutDoc(tx, revision)
@@ -117,7 +104,9 @@ func missing(ctx context.Context, p *project.Project, revision int64) (ids []str
 		return err
 	})
 	if err == nil && off != 0 {
-		err = recount(ctx, p, off)
+		err = p.Store.Update(ctx, func(tx project.Tx) error {
+			return recordHere.Change(tx, "", func(here *int) { *here += off })
+		})
 	}
 	return ids, err
 }
@@ -125,20 +114,18 @@ func missing(ctx context.Context, p *project.Project, revision int64) (ids []str
 // withoutDoc counts the frames written after a revision that have no document yet.
 func withoutDoc(tx project.Tx, revision int64) (n int, err error) {
 	changed, err := tx.Changed(revision)
-	for _, f := range changed {
-		known, err := recordDoc.Load(tx, f.ID, new(merge.Doc))
-		if err != nil {
-			return n, err
-		}
-		if !known {
-			n++
-		}
+	if err != nil {
+		return 0, err
 	}
-	return n, err
+	changed, err = project.Filter(changed, func(f core.Frame) (bool, error) {
+		known, err := recordDoc.Load(tx, f.ID, new(merge.Doc))
+		return !known, err
+	})
+	return len(changed), err
 }
 
-// withoutFrame returns the ids of documents without a frame, and the number of all, but for
-// those noted as gone.
+// withoutFrame returns the ids of documents without a frame, and the number of all documents,
+// without those that are recorded as gone.
 func withoutFrame(tx project.Tx) (ids []string, docs int, err error) {
 	frames, err := tx.FrameIDs()
 	if err != nil {
@@ -148,30 +135,21 @@ func withoutFrame(tx project.Tx) (ids []string, docs int, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	there := make(map[string]bool, len(frames))
-	for _, id := range append(frames, gone...) {
-		there[id] = true
-	}
 	all, err := recordDoc.IDs(tx, "")
-	for _, id := range all {
-		if !there[id] {
-			ids = append(ids, id)
-		}
-	}
+	ids, _ = lo.Difference(all, append(frames, gone...))
 	return ids, len(all) - len(gone), err
 }
 
-// noteMissing notes that frames were deleted and returns their documents. Nobody deletes
-// frames in which something was done: such a one was lost, as with damaged rows of the
-// file, and is put back.
+// noteMissing records that frames were deleted, and returns their documents. Flame never
+// deletes frames with work: such a frame was lost, for example with damaged rows of the
+// file, and noteMissing restores it.
 func noteMissing(b *batch, ids []string) (docs []merge.Doc, n int, err error) {
 	frames, err := b.frames(ids)
 	if err != nil {
 		return nil, 0, err
 	}
 	for _, id := range ids {
-		var was merge.Doc
-		known, err := recordDoc.Load(b.tx, id, &was)
+		was, known, err := recordDoc.Get(b.tx, id)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -183,7 +161,7 @@ func noteMissing(b *batch, ids []string) (docs []merge.Doc, n int, err error) {
 			d = merge.Delete(was, b.clock.Machine, b.tick)
 		}
 		if !d.Gone() {
-			b.s.Project.Log.Warn("a frame was lost and is put back", "frame", id)
+			b.s.Project.Log.Warn("flame restores a lost frame", "frame", id)
 			if err := b.putBack(was); err != nil {
 				return nil, 0, err
 			}
@@ -201,7 +179,7 @@ func noteMissing(b *batch, ids []string) (docs []merge.Doc, n int, err error) {
 	return docs, len(ids), nil
 }
 
-// putBack saves a frame that was lost as its document has it.
+// putBack restores a lost frame from its document.
 func (b *batch) putBack(was merge.Doc) error {
 	f := was.Frame(b.clock.Machine)
 	if f.Parent != "" {

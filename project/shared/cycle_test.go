@@ -108,7 +108,7 @@ func TestACycleIsCutWhereItsOldestFrameIs(t *testing.T) {
 	}
 }
 
-func TestWhatWasCutIsPutBackOnceThereIsNoCycle(t *testing.T) {
+func TestACutLinkIsRestoredOnceThereIsNoCycle(t *testing.T) {
 	t.Parallel()
 	m := machines(t, 1)[0]
 	m.take(below("f-a", "f-c", 1, 1), below("f-b", "f-a", 2, 2), below("f-c", "f-b", 3, 3))
@@ -148,9 +148,9 @@ func TestALongCycleIsCut(t *testing.T) {
 	assert.Equal(t, "f-299", m.Get("f-0").Parent)
 }
 
-// TestTreesAreTheSameWhateverTheOrderOfTheirCycles has three machines take in documents that
+// TestTreesAreTheSameForAnyOrderOfTheirCycles has three machines take in documents that
 // make, move and undo cycles, some in their own names, in orders and parts of their own.
-func TestTreesAreTheSameWhateverTheOrderOfTheirCycles(t *testing.T) {
+func TestTreesAreTheSameForAnyOrderOfTheirCycles(t *testing.T) {
 	t.Parallel()
 	for seed := range effort.Seeds(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 	"flame/core"
 	"flame/core/merge"
 	"flame/project"
-	"flame/project/projecttest"
 	"flame/project/shared"
 	"flame/project/stack"
+	"flame/tests/projecttest"
 )
 
 // theirs is a document of a frame that another machine works in.
@@ -72,8 +72,8 @@ func TestARootEndsOnceItsLastPlanIsInvalidated(t *testing.T) {
 	}
 }
 
-// TestManyNewDecisionsAreToldInFewEvents and keep others waiting no longer than a few.
-func TestManyNewDecisionsAreToldInFewEvents(t *testing.T) {
+// TestManyNewDecisionsMakeFewEvents and keep others waiting no longer than a few.
+func TestManyNewDecisionsMakeFewEvents(t *testing.T) {
 	t.Parallel()
 	m := machines(t, 1)[0]
 	d := theirs("frame-other", 5)

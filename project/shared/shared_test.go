@@ -16,10 +16,10 @@ import (
 	"flame/core/merge"
 	"flame/project"
 	"flame/project/children"
-	"flame/project/projecttest"
 	"flame/project/shared"
 	"flame/project/stack"
 	"flame/project/sweep"
+	"flame/tests/projecttest"
 )
 
 const day = core.Millis(24 * 3600 * 1000)
@@ -141,7 +141,7 @@ func (m *machine) takeOver(by project.Caller, id string) {
 	require.True(m.T, err == nil || isRefusal(err), "%v", err)
 }
 
-func TestWhatAnotherMachineDidIsTold(t *testing.T) {
+func TestChangesByAnotherMachineHaveEvents(t *testing.T) {
 	t.Parallel()
 	h, m := hub{}, machines(t, 2)
 	a, b := m[0], m[1]
@@ -188,7 +188,7 @@ func TestWhatAnotherMachineDidIsTold(t *testing.T) {
 	assert.Equal(t, a.alike(), b.alike())
 }
 
-func TestNothingIsSaidTwice(t *testing.T) {
+func TestNoEventIsWrittenTwice(t *testing.T) {
 	t.Parallel()
 	h, m := hub{}, machines(t, 2)
 	a, b := m[0], m[1]
@@ -242,7 +242,7 @@ func TestAFrameTakenOverKeepsItsTextsInTheLog(t *testing.T) {
 	assert.Contains(t, log[len(log)-1], `"replacedSummary":"a's summary"`)
 }
 
-func TestWhatIsPlannedBelowAnInvalidatedFrameIsVoid(t *testing.T) {
+func TestPlannedFramesBelowAnInvalidatedFrameAreVoid(t *testing.T) {
 	t.Parallel()
 	h, m := hub{}, machines(t, 2)
 	a, b := m[0], m[1]
@@ -518,7 +518,7 @@ func (m *machine) session(id string) (s core.Session) {
 	return s
 }
 
-func TestAnAgentHearsOfWhatAnotherMachineDid(t *testing.T) {
+func TestAnAgentReadsTheChangesByAnotherMachine(t *testing.T) {
 	t.Parallel()
 	h, m := hub{}, machines(t, 2)
 	a, b := m[0], m[1]
@@ -565,7 +565,7 @@ func TestAnEndElsewhereIsDue(t *testing.T) {
 }
 
 // A cascade in progress makes frames read as what they are not stored as yet.
-func TestACascadeInProgressGoesOn(t *testing.T) {
+func TestACascadeInProgressContinues(t *testing.T) {
 	t.Parallel()
 	h, m := hub{}, machines(t, 2)
 	a, b := m[0], m[1]
@@ -603,7 +603,7 @@ func TestACascadeInProgressGoesOn(t *testing.T) {
 }
 
 // What this machine did last is what others hear last, whatever its clock says.
-func TestAClockThatIsPutBack(t *testing.T) {
+func TestAClockThatIsSetBack(t *testing.T) {
 	t.Parallel()
 	h, m := hub{}, machines(t, 2)
 	a, b := m[0], m[1]
@@ -621,7 +621,7 @@ func TestAClockThatIsPutBack(t *testing.T) {
 	}
 }
 
-func TestWhatIsOfThisMachineAloneStays(t *testing.T) {
+func TestDataOfThisMachineAloneStay(t *testing.T) {
 	t.Parallel()
 	h, m := hub{}, machines(t, 2)
 	a, b := m[0], m[1]

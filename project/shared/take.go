@@ -1,6 +1,7 @@
 package shared
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"reflect"
@@ -14,9 +15,9 @@ import (
 	"flame/project/files"
 )
 
-// Take merges documents of other machines into the tree, in transactions of at most some
-// 50 ms, and writes the events of what changed, with the machine in their data. It returns
-// the documents that say more than those that came, which their senders do not have yet.
+// Take merges documents of other machines into the tree, in transactions of at most about
+// 50 ms, and writes the events about the changes, with the machine in their data. It returns
+// the merged documents that contain more than the ones that came: the senders need them.
 func Take(ctx context.Context, p *project.Project, machine string, docs []merge.Doc) (owed []merge.Doc, err error) {
 	taken := 0
 	err = inBatches(ctx, p, machine, docs, take, func(t *taking) {
@@ -28,25 +29,21 @@ func Take(ctx context.Context, p *project.Project, machine string, docs []merge.
 	return owed, err
 }
 
-// A taking is some documents on their way into the tree.
+// A taking merges some documents into the tree.
 type taking struct {
 	*batch
-	frames  map[string]core.Frame // those that are there, by id
-	agreed  map[string]merge.Doc  // what was agreed on before, by id
-	above   map[string]bool       // ids of frames that have children, if they are new
-	parents []string              // of frames that are new
-	void    []core.Frame          // that were invalidated elsewhere
+	frames  map[string]core.Frame // existing frames, by id
+	agreed  map[string]merge.Doc  // documents agreed before, by id
+	above   map[string]bool       // ids of new frames that have children
+	parents []string              // of new frames
+	void    []core.Frame          // frames that other machines invalidated
 	owed    []merge.Doc
 	changed int
 }
 
-// take takes in some documents and returns their number.
+// take merges some documents and returns their number.
 func take(b *batch, docs []merge.Doc) (t *taking, n int, err error) {
-	ids := make([]string, len(docs))
-	for i, d := range docs {
-		ids[i] = d.ID
-	}
-	if t, err = b.taking(ids); err != nil {
+	if t, err = b.taking(lo.Map(docs, func(d merge.Doc, _ int) string { return d.ID })); err != nil {
 		return nil, 0, err
 	}
 	for n == 0 || n < len(docs) && !b.late() {
@@ -58,7 +55,7 @@ func take(b *batch, docs []merge.Doc) (t *taking, n int, err error) {
 	return t, n, errors.Join(t.bringBack(), t.voidBelow(), t.tell())
 }
 
-// taking reads what the documents of frames with these ids are joined with.
+// taking reads the data with which Take merges documents of frames with these ids.
 func (b *batch) taking(ids []string) (t *taking, err error) {
 	t = &taking{batch: b, above: map[string]bool{}}
 	if t.agreed, err = recordDoc.At(b.tx, ids); err != nil {
@@ -74,7 +71,7 @@ func (b *batch) taking(ids []string) (t *taking, err error) {
 	return t, t.findParents(lo.Filter(known, func(id string, _ int) bool { return t.frames[id].ID == "" }))
 }
 
-// findParents notes which of these ids have children.
+// findParents records which of these ids have children.
 func (t *taking) findParents(ids []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -86,7 +83,7 @@ func (t *taking) findParents(ids []string) error {
 	return err
 }
 
-// one takes in a document.
+// one merges a document.
 func (t *taking) one(came merge.Doc) error {
 	was, known := t.agreed[came.ID]
 	f, there := t.frames[came.ID]
@@ -125,8 +122,8 @@ func (t *taking) one(came merge.Doc) error {
 	return t.count(d.ID, known, false, false)
 }
 
-// count notes whether a frame is there. known says that it had a document, and counted that
-// it was there too.
+// count records whether a frame is there. known says that it had a document before, and
+// counted that it was there then.
 func (b *batch) count(id string, known, counted, is bool) error {
 	if counted && is {
 		return nil
@@ -152,8 +149,8 @@ func (b *batch) count(id string, known, counted, is bool) error {
 	return nil
 }
 
-// keep has the frame be as its document says, and tells of what changed in it. parent is
-// the one that was named for it before.
+// keep stores the frame of a document, and writes events about its changes. parent is the
+// parent that the frame's document named before.
 func (t *taking) keep(d merge.Doc, f core.Frame, parent string, there bool) error {
 	want := d.Frame(t.clock.Machine)
 	if err := t.link(&want, f, parent, there); err != nil {
@@ -184,12 +181,12 @@ func (t *taking) keep(d merge.Doc, f core.Frame, parent string, there bool) erro
 	return (&telling{b: t.batch, doc: d, was: f, is: want, here: t.clock.Machine}).tell(there)
 }
 
-// isOpen reports whether work in a frame is not over, on whatever machine.
+// isOpen reports whether work in a frame is not over, on any machine.
 func isOpen(f core.Frame) bool { return f.Status == core.Planned || f.Status == core.InProgress }
 
-// same reports whether a frame need not be written.
+// same reports whether two frames are equal, so that flame need not write.
 func same(f, g core.Frame) bool {
-	for _, f := range []*core.Frame{&f, &g} { // a list may be empty in two ways
+	for _, f := range []*core.Frame{&f, &g} { // an empty list may be nil or not
 		for _, list := range []*[]string{&f.Artifacts, &f.Decisions, &f.PlannedChildren} {
 			if len(*list) == 0 {
 				*list = nil
@@ -199,7 +196,7 @@ func same(f, g core.Frame) bool {
 	return reflect.DeepEqual(f, g)
 }
 
-// bringBack puts back frames that were deleted, below which others are new.
+// bringBack restores deleted frames below which new frames came.
 func (t *taking) bringBack() error {
 	slices.Sort(t.parents)
 	t.parents = slices.Compact(t.parents)
@@ -211,8 +208,7 @@ func (t *taking) bringBack() error {
 		if _, is := there[id]; is {
 			continue
 		}
-		var d merge.Doc
-		known, err := recordDoc.Load(t.tx, id, &d)
+		d, known, err := recordDoc.Get(t.tx, id)
 		if err != nil {
 			return err
 		}
@@ -226,8 +222,8 @@ func (t *taking) bringBack() error {
 	return nil
 }
 
-// voidBelow has what is planned below frames that were invalidated elsewhere be invalidated
-// too: what was planned here may be known to nobody else.
+// voidBelow invalidates the planned frames below frames that other machines invalidated:
+// those machines may not know what was planned here.
 func (t *taking) voidBelow() error {
 	for _, f := range t.void {
 		left, err := t.tx.FindFrames(project.FrameQuery{Under: f.ID, Statuses: []core.Status{core.Planned}, Archived: true, Limit: 1})
@@ -243,4 +239,124 @@ func (t *taking) voidBelow() error {
 		}
 	}
 	return nil
+}
+
+// recordCut has, by a frame's id, the parent that its document names although the frame is a
+// root here: the frame is the oldest of a cycle. A parent is older than its children, so the
+// link of the oldest frame is the wrong one. All machines cut a cycle there, in whatever
+// order its documents came. A cut is no work: the documents stay unchanged, and flame
+// restores the link once a document moves a frame out of the cycle.
+const recordCut project.Kind[string] = "shared_cut"
+
+// atOnce is how many ancestors one query reads.
+const atOnce = 50
+
+// parent returns the parent of a frame that its document, or the frame's machine, names; was
+// is the agreed document.
+func (b *batch) parent(f core.Frame, was merge.Doc) (parent string, err error) {
+	if parent = f.Parent; parent == "" && f.ID != "" && (was.ID == "" || was.Work.Parent != "") {
+		_, err = recordCut.Load(b.tx, f.ID, &parent)
+	}
+	return parent, err
+}
+
+// link keeps want, a frame about to be saved, out of cycles. f is the stored frame, if there
+// is one, and parent the parent that its document names.
+func (t *taking) link(want *core.Frame, f core.Frame, parent string, there bool) error {
+	switch {
+	case !there && (want.Parent == "" || !t.above[want.ID]):
+		return nil
+	case !there:
+		return t.cut(want)
+	case want.Parent == parent && want.CreatedAt == f.CreatedAt:
+		want.Parent = f.Parent
+		return nil
+	case f.Parent != parent:
+		if err := recordCut.Delete(t.tx, f.ID); err != nil {
+			return err
+		}
+	case f.Parent != "":
+		if err := t.uncut(f); err != nil {
+			return err
+		}
+	}
+	if want.Parent == "" {
+		return nil
+	}
+	return t.cut(want)
+}
+
+// cut makes a root of the oldest frame of the cycle that want would close.
+func (t *taking) cut(want *core.Frame) error {
+	way, closes, err := t.way(want.Parent, want.ID)
+	if err != nil || !closes {
+		return err
+	}
+	oldest := slices.MinFunc(append(way, *want), func(f, g core.Frame) int {
+		return cmp.Or(cmp.Compare(f.CreatedAt, g.CreatedAt), cmp.Compare(f.ID, g.ID))
+	})
+	if err := recordCut.Save(t.tx, oldest.ID, oldest.Parent); err != nil {
+		return err
+	}
+	if oldest.ID == want.ID {
+		want.Parent = ""
+		return nil
+	}
+	return t.relink(oldest, "", want.Machine)
+}
+
+// uncut restores the link that was cut in the cycle through f, because f is about to leave
+// the cycle.
+func (t *taking) uncut(f core.Frame) error {
+	up, ends, err := t.way(f.Parent, "")
+	if err != nil || !ends {
+		return err
+	}
+	root, parent := up[len(up)-1], ""
+	if cut, err := recordCut.Load(t.tx, root.ID, &parent); err != nil || !cut {
+		return err
+	}
+	cycle, _, err := t.way(parent, root.ID)
+	if err != nil || !slices.ContainsFunc(cycle, func(g core.Frame) bool { return g.ID == f.ID }) {
+		return err
+	}
+	if err := recordCut.Delete(t.tx, root.ID); err != nil {
+		return err
+	}
+	return t.relink(root, parent, f.Machine)
+}
+
+// way returns the frames from one upwards, as far as a child of end, and reports whether they
+// lead there. Roots are children of the end "".
+func (t *taking) way(from, end string) (way []core.Frame, leads bool, err error) {
+	met := map[string]bool{}
+	page, err := t.tx.FramesOf([]string{from})
+	for len(page) > 0 && err == nil {
+		for _, f := range page {
+			if met[f.ID] {
+				return nil, false, nil // a cycle from a version of flame that did not cut cycles
+			}
+			met[f.ID] = true
+			if way = append(way, f); f.Parent == end {
+				return way, true, nil
+			}
+		}
+		page, err = t.tx.Ancestors(page[len(page)-1].ID, atOnce)
+	}
+	return way, false, err
+}
+
+// relink gives a frame another parent, or none, because of a change by machine by.
+func (t *taking) relink(f core.Frame, parent, by string) error {
+	f.Parent = parent
+	if err := t.tx.SaveFrame(f); err != nil {
+		return err
+	}
+	if _, is := t.frames[f.ID]; is {
+		t.frames[f.ID] = f
+	}
+	t.changed++
+	told := telling{b: t.batch, is: f}
+	told.event(core.FrameUpdated, by, map[string]any{"fields": []string{"parent"}})
+	return told.err
 }

@@ -8,18 +8,18 @@ import (
 	"flame/core/merge"
 )
 
-// A telling writes the events of what another machine did to a frame, as the operations of
-// this one would.
+// A telling writes the events about another machine's changes of a frame, like the operations
+// of this machine.
 type telling struct {
 	b        *batch // that writes them
 	doc      merge.Doc
 	was, is  core.Frame
 	here     string            // id of this machine
-	previous map[string]string // our texts that are gone; told with the next event
+	previous map[string]string // our texts that are gone; the next event contains them
 	err      error
 }
 
-// tell writes the events. there says whether the frame was known.
+// tell writes the events. there says whether the frame existed.
 func (t *telling) tell(there bool) error {
 	by := t.doc.Work.Machine
 	if !there {
@@ -40,7 +40,7 @@ func (t *telling) tell(there bool) error {
 	return t.err
 }
 
-// event writes an event of what a machine did.
+// event writes an event about a change by a machine.
 func (t *telling) event(kind, machine string, data map[string]any) {
 	if machine != "" {
 		data["machine"] = machine
@@ -55,7 +55,7 @@ func (t *telling) event(kind, machine string, data map[string]any) {
 	}
 }
 
-// begin tells of a frame that is new here.
+// begin writes the event of a new frame.
 func (t *telling) begin(by string) {
 	kind := core.FrameCreated
 	if t.was.Status = core.InProgress; t.is.Status == core.Planned || t.doc.Work.Status == core.Planned {
@@ -65,8 +65,8 @@ func (t *telling) begin(by string) {
 	t.event(kind, by, map[string]any{"goal": t.is.Goal, "parent": t.is.Parent})
 }
 
-// note keeps the texts of a frame of ours that another machine took over and changed, or
-// that somebody wrote in our name.
+// note keeps the old texts of a frame of ours that another machine took over and changed, or
+// changed in our name.
 func (t *telling) note() {
 	if t.was.Foreign() {
 		return
@@ -82,10 +82,11 @@ func (t *telling) note() {
 	}
 }
 
-// maxTold is how many new elements of a set have events of their own; the others are counted.
+// maxTold limits the new elements of a set that get separate events; one event counts the
+// others.
 const maxTold = 20
 
-// added tells of the elements of a set that are new.
+// added writes events about the new elements of a set.
 func (t *telling) added(field string, was []string, all []merge.Entry) {
 	if len(was) == len(all) {
 		return
@@ -110,8 +111,8 @@ func (t *telling) added(field string, was []string, all []merge.Entry) {
 	}
 }
 
-// move tells of another status, or another machine, and reports whether that told of the
-// summary too.
+// move writes the event about a new status or machine, and reports whether that event also
+// covers the summary.
 func (t *telling) move(by string, there bool) (summed bool) {
 	from, to := t.was.Status, t.is.Status
 	switch {
@@ -134,8 +135,8 @@ func (t *telling) move(by string, there bool) (summed bool) {
 	return false
 }
 
-// taken returns the data of the event of a frame that was taken up, perhaps from another
-// machine.
+// taken returns the data of the event about a frame that a session took up, perhaps from
+// another machine.
 func (t *telling) taken(from core.Status) map[string]any {
 	data := map[string]any{"from": from}
 	if t.was.Machine != t.is.Machine {
@@ -147,7 +148,7 @@ func (t *telling) taken(from core.Status) map[string]any {
 	return data
 }
 
-// others tells of what else changed.
+// others writes events about all other changes.
 func (t *telling) others(by string, summed bool) {
 	if !summed && t.was.Summary != t.is.Summary {
 		data := map[string]any{}

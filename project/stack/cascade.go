@@ -13,9 +13,10 @@ import (
 )
 
 // An invalidation takes effect in one short transaction, for everything below its frame
-// (DESIGN §4). What that transaction has no time to store is left to a Cascade, which
-// makes it read as if it were stored. Batches follow, one transaction each, by the
-// process that began the cascade, or by any other if that one falls silent.
+// (DESIGN §4). The transaction leaves frames that it has no time to store to a Cascade,
+// which makes them read as if they were stored. The process that began the cascade then
+// stores them in batches, one transaction each. If it falls silent, any other process
+// continues.
 
 const (
 	settledAtOnce = 25                // frames between two looks at the clock
@@ -29,7 +30,7 @@ type Invalidated struct {
 	InProgress Tally  // frames below it in progress: unchanged, but their workers should be warned
 	Current    string // id of the caller's current frame now; empty without one
 
-	inPart bool // some of the frames below were not visited
+	inPart bool // it did not visit all frames below
 	begun  bool // a cascade continues with the rest
 }
 
@@ -39,7 +40,7 @@ type Tally struct {
 	Count int
 }
 
-// tallied is how many frames a Tally names.
+// tallied limits the frames that a Tally names.
 const tallied = 20
 
 func (t *Tally) add(f core.Frame) {
@@ -49,8 +50,8 @@ func (t *Tally) add(f core.Frame) {
 	t.Count++
 }
 
-// Invalidate marks a frame, the caller's own unless ref names one, and all planned frames
-// below it as no longer valid. That takes effect for all of them at once. Invalidate
+// Invalidate marks a frame, the caller's own unless ref names another, and all planned
+// frames below it as no longer valid. This takes effect for all of them at once. Invalidate
 // returns when all are stored; if storing fails, sweeps do the rest.
 func Invalidate(ctx context.Context, p *project.Project, by project.Caller, ref, reason string) (done Invalidated, err error) {
 	if reason, err = project.Clean("reason", reason); err != nil {
@@ -83,8 +84,8 @@ func Invalidate(ctx context.Context, p *project.Project, by project.Caller, ref,
 	return done, nil
 }
 
-// invalidate marks target as no longer valid and begins with the frames below it. Those
-// that it has no time for are left to a cascade.
+// invalidate marks target as no longer valid and begins with the frames below it. It leaves
+// frames for which it has no time to a cascade.
 func invalidate(s *project.Step, target core.Frame, reason string) (done Invalidated, err error) {
 	if err := target.Invalidate(reason, s.Now); err != nil {
 		return done, err
@@ -117,10 +118,7 @@ func invalidate(s *project.Step, target core.Frame, reason string) (done Invalid
 }
 
 func saveInvalidated(s *project.Step, f core.Frame) error {
-	if err := s.Tx.SaveFrame(f); err != nil {
-		return err
-	}
-	return s.Emit(core.FrameInvalidated, f.ID, invalidatedBy(f.InvalidationReason))
+	return errors.Join(s.Tx.SaveFrame(f), s.Emit(core.FrameInvalidated, f.ID, invalidatedBy(f.InvalidationReason)))
 }
 
 // invalidatedBy returns the data of an invalidation's event.
@@ -150,8 +148,8 @@ func childrenOf(s *project.Step, id string) iter.Seq2[core.Frame, error] {
 	}
 }
 
-// leave begins a cascade, unless one is in progress for the same frame or one above it:
-// then no frame below reads as planned.
+// leave begins a cascade, unless one is in progress for the same frame or for a frame above
+// it: then no frame below reads as planned.
 func leave(s *project.Step, c project.Cascade) (begun bool, err error) {
 	all, err := s.Tx.Cascades()
 	if err != nil {
@@ -166,7 +164,7 @@ func leave(s *project.Step, c project.Cascade) (begun bool, err error) {
 	return true, s.Tx.BeginCascade(c)
 }
 
-// turn limits the pause for others between two batches.
+// turn is the longest pause between two batches, in which others can write.
 const turn = 50 * time.Millisecond
 
 // settleAll runs the cascade of done's target to its end. After each batch it pauses as
@@ -233,7 +231,7 @@ func tallyNames(ctx context.Context, p *project.Project, t *Tally, ids []string)
 
 // SettleBatch continues the cascade of a frame for one transaction, and keeps others from
 // continuing it for the time alone. It returns the ids of the frames that it settled, and
-// the cascade as it is then: Due is 0 if it has ended.
+// the changed cascade: its Due is 0 if it has ended.
 func SettleBatch(ctx context.Context, p *project.Project, frame string, alone core.Millis) (ids []string, c project.Cascade, err error) {
 	err = p.Store.Update(ctx, func(tx project.Tx) error {
 		ids, c = nil, project.Cascade{}

@@ -10,10 +10,10 @@ import (
 
 	"flame/core"
 	"flame/project"
-	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/sweep"
 	"flame/tests/effort"
+	"flame/tests/projecttest"
 )
 
 // TestInvalidationsAmongOtherOperations plays random operations between the

@@ -13,13 +13,13 @@ import (
 
 	"flame/core"
 	"flame/project"
-	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/sweep"
 	"flame/project/view"
 	"flame/store"
-	"flame/store/storetest"
 	"flame/tests/effort"
+	"flame/tests/projecttest"
+	"flame/tests/storetest"
 )
 
 // another is the same project as another process has it, at the same time.
@@ -210,7 +210,7 @@ func TestSweepsFinishAnInvalidationThatWasLeft(t *testing.T) {
 	toldOnce(f, before)
 }
 
-func TestWhatIsDoneBelowAnInvalidationUnderWay(t *testing.T) {
+func TestWorkBelowAnInvalidationInProgress(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	top := f.Push(projecttest.Host("s"), "top")
@@ -263,7 +263,7 @@ func TestWhatIsDoneBelowAnInvalidationUnderWay(t *testing.T) {
 	}
 }
 
-func TestAnImportBelowAnInvalidationUnderWayIsInvalidatedToo(t *testing.T) {
+func TestAnImportBelowAnInvalidationInProgressIsInvalidatedToo(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	plant(f, rand.New(rand.NewPCG(2, 1)), 200)

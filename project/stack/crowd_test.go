@@ -20,12 +20,12 @@ import (
 
 	"flame/core"
 	"flame/project"
-	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/sweep"
 	"flame/project/view"
 	"flame/store"
 	"flame/tests/effort"
+	"flame/tests/projecttest"
 )
 
 // What large invalidations are to other processes, and what becomes of them when
@@ -108,9 +108,9 @@ func look(t *testing.T, p *project.Project, n, i int) {
 		require.NoError(t, err)
 		assert.Equal(t, root.Status, f.Status)
 		assert.Equal(t, root.InvalidatedAt, f.InvalidatedAt)
-		children, err := project.CountChildren(tx, []string{f.Parent})
+		children, err := project.CountChildren(tx, f.Parent)
 		require.NoError(t, err)
-		assert.Len(t, children[f.Parent], 1)
+		assert.Len(t, children, 1)
 		same, err := tx.FindFrames(project.FrameQuery{Statuses: []core.Status{root.Status}, Limit: 3, Order: project.NewestFirst})
 		require.NoError(t, err)
 		assert.Len(t, same, 3)

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"flame/core"
-	"flame/core/compaction"
+	"flame/core/digest"
 	"flame/core/op"
 	"flame/project"
 	"flame/project/autonomy"
@@ -17,12 +17,12 @@ type PopArgs struct {
 	Status          core.Status // completed, failed or blocked
 	Summary         string      // dense outcome; empty keeps the present one
 	Results         string      // full outcome; empty keeps the present one
-	Confidence      *float64    // the caller's in the result, 0..1
-	GenerateSummary bool        // end it once the host's next compaction brings a summary
-	Force           bool        // end it although children are in progress
-	Decisions       []string    // to record in it, as AddDecision does
-	Artifacts       []string    // to record in it, as AddArtifact does
-	Next            string      // to work in then: the id of a planned frame, else the goal of a new one; empty: nothing new
+	Confidence      *float64    // the caller's confidence in the result, 0..1
+	GenerateSummary bool        // end the frame once the host's next compaction brings a summary
+	Force           bool        // end the frame although children are in progress
+	Decisions       []string    // to record in the frame, as AddDecision does
+	Artifacts       []string    // to record in the frame, as AddArtifact does
+	Next            string      // frame to work in next: the id of a planned one, else the goal of a new one; may be empty
 }
 
 // maxRecorded limits the decisions, and the artifacts, of one Pop.
@@ -74,21 +74,21 @@ func cleanAll(name string, texts []string) (cleaned []string, err error) {
 
 // Popped is the result of Pop.
 type Popped struct {
-	Frame   core.Frame          // as it is now
-	Below   string              // what was done below it, if it ended without a summary
-	Parent  *core.Frame         // nil for a root
-	Current string              // id of the caller's current frame now; empty without one
-	Planned []core.Frame        // its planned children, left over
-	Open    []core.Frame        // its children still in progress, with Force
-	Next    *core.Frame         // the first planned frame beside it; nil without one
-	Then    *Activated          // what PopArgs.Next came to; From is empty for a new frame; nil without it
-	Before  Recorded            // what the frame had before the call that the call does not name
-	Inside  []string            // ids of the first frames below it that have ended
-	More    bool                // there are others
-	Pending *compaction.Pending // set if the frame waits for a summary
+	Frame   core.Frame      // as it is now
+	Below   string          // composed summary of the work below it, if it ended without a summary
+	Parent  *core.Frame     // nil for a root
+	Current string          // id of the caller's current frame now; empty without one
+	Planned []core.Frame    // its planned children, left over
+	Open    []core.Frame    // its children still in progress, with Force
+	Next    *core.Frame     // the first planned frame beside it; nil without one
+	Then    *Activated      // result of PopArgs.Next; From is empty for a new frame; nil without Next
+	Before  Recorded        // texts that the frame had before the call and that the call does not repeat
+	Inside  []string        // ids of the first frames below it that have ended
+	More    bool            // there are others
+	Pending *digest.Pending // set if the frame waits for a summary
 }
 
-// Recorded is what a frame tells others of itself.
+// Recorded has the texts of a frame that others read.
 type Recorded struct {
 	Summary              string
 	Decisions, Artifacts []string
@@ -112,7 +112,7 @@ func Finish(s *project.Step, popped *Popped, args PopArgs) error {
 	}
 	switch {
 	case inside && s.Session.Parent != "" && frame.ID == s.Session.Root:
-		s.Session.Current = "" // a subagent that is done does not work in its parent's frame
+		s.Session.Current = "" // a finished subagent does not work in its parent's frame
 	case inside:
 		if s.Session.Current, err = s.NearestOpen(frame.Parent); err != nil {
 			return err
@@ -123,7 +123,7 @@ func Finish(s *project.Step, popped *Popped, args PopArgs) error {
 }
 
 // End moves frame to status with a summary, unless that is empty, and writes the frame
-// and its event. A compaction that was asked for is no longer waited for.
+// and its event. The frame no longer waits for a requested compaction.
 func End(s *project.Step, frame *core.Frame, status core.Status, summary string) error {
 	if err := s.MayWork(*frame); err != nil {
 		return err
@@ -168,21 +168,21 @@ func Children(s *project.Step, id string, status core.Status) ([]core.Frame, err
 
 // The kinds of records and deadlines that compactions need.
 const (
-	recordPending    project.Kind[compaction.Pending] = "pending_completion" // by frame
-	recordCompaction project.Kind[compactionMark]     = "compaction"         // by frame: what its next compaction is for
-	SummaryDeadline                                   = "pending_completion" // by frame: give up waiting for a summary
+	recordPending    project.Kind[digest.Pending] = "pending_completion" // by frame
+	recordCompaction project.Kind[compactionMark] = "compaction"         // by frame: what its next compaction is for
+	SummaryDeadline                               = "pending_completion" // by frame: give up waiting for a summary
 )
 
-// The kinds of records and deadlines that roots of sessions need which have ended.
+// The kinds of records and deadlines that roots of ended sessions need.
 const (
 	recordLeft   project.Kind[string] = "left"         // by root: its session, which left work below it
-	RootDeadline string               = "session_root" // by root: end it, if that was the last of the work
+	RootDeadline string               = "session_root" // by root: end it, if no work is left below it
 )
 
 // A compactionMark says what a frame's next compaction is for.
 type compactionMark struct {
-	Type compaction.Type `json:"type"`
-	Note string          `json:"note,omitempty"`
+	Type digest.Type `json:"type"`
+	Note string      `json:"note,omitempty"`
 }
 
 // forgetCompaction drops everything that waits for a compaction of the frame.

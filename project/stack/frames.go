@@ -1,9 +1,10 @@
-// Package stack changes the tree: frames are pushed, popped, planned, activated and
-// invalidated, compactions bring their summaries, and their logs are saved.
+// Package stack changes the tree: it pushes, pops, plans, activates and invalidates frames,
+// stores the summaries that compactions bring, and saves the logs of frames.
 package stack
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -13,8 +14,8 @@ import (
 	"flame/project/autonomy"
 )
 
-// Push starts a frame below the caller's current one and makes it current. A session
-// that never had a frame gets its root first; if the root has ended, or a person begins
+// Push starts a frame below the caller's current frame and makes it current. A session
+// that never had a frame gets its root first. If the root has ended, or a person begins
 // an empty project, the new frame is a root itself.
 func Push(ctx context.Context, p *project.Project, by project.Caller, goal, criteria string) (frame core.Frame, err error) {
 	if goal, err = project.Clean("goal", goal); err != nil {
@@ -23,11 +24,7 @@ func Push(ctx context.Context, p *project.Project, by project.Caller, goal, crit
 	if criteria, err = project.CleanOptional("successCriteria", criteria); err != nil {
 		return frame, err
 	}
-	err = p.Update(ctx, by, func(s *project.Step) error {
-		frame, err = push(s, goal, criteria)
-		return err
-	})
-	return frame, err
+	return project.Do(ctx, p, by, func(s *project.Step) (core.Frame, error) { return push(s, goal, criteria) })
 }
 
 // push is Push inside a step.
@@ -47,8 +44,8 @@ func push(s *project.Step, goal, criteria string) (core.Frame, error) {
 	return frame, autonomy.ActOn(s, parent, core.SuggestPush)
 }
 
-// PushParent returns the id of the frame that a push goes below; empty for a new
-// root.
+// PushParent returns the id of the frame below which a push puts the new frame; empty for a
+// new root.
 func PushParent(s *project.Step) (string, error) {
 	current, ok, err := s.Current()
 	if ok || err != nil {
@@ -64,8 +61,8 @@ func PushParent(s *project.Step) (string, error) {
 	return root.ID, err
 }
 
-// SetGoal gives a frame another goal, other criteria, or both: those that are empty stay
-// as they are.
+// SetGoal gives a frame another goal, other criteria, or both: an empty argument leaves the
+// field unchanged.
 func SetGoal(ctx context.Context, p *project.Project, by project.Caller, ref, goal, criteria string) (frame core.Frame, err error) {
 	if criteria, err = project.CleanOptional("successCriteria", criteria); err != nil {
 		return frame, err
@@ -90,8 +87,8 @@ func SetGoal(ctx context.Context, p *project.Project, by project.Caller, ref, go
 	return frame, err
 }
 
-// AddArtifact records something a frame produced; added is false if it was recorded
-// before. A path inside the worktree is stored relative to it.
+// AddArtifact records a result of a frame; added is false if it was recorded before. A path
+// inside the worktree is stored relative to it.
 func AddArtifact(ctx context.Context, p *project.Project, by project.Caller, ref, artifact string) (frame core.Frame, added bool, err error) {
 	if artifact, err = project.Clean("artifact", artifact); err != nil {
 		return frame, false, err
@@ -113,14 +110,14 @@ func AddDecision(ctx context.Context, p *project.Project, by project.Caller, ref
 	})
 }
 
-// anybodys says that a change is made in frames of other machines too.
+// anybodys allows a change in frames of other machines too.
 const anybodys = true
 
-// edits are fields of a frame that were changed, with what they are now, or what is new in
-// them.
+// edits are the changed fields of a frame, with their new value or the new item of their
+// list.
 type edits map[string]string
 
-// edit returns one that was made, or none.
+// edit returns the edit of one field; nil unless it was made.
 func edit(field, value string, made bool) edits {
 	if !made {
 		return nil
@@ -146,15 +143,12 @@ func change(
 		if changed = len(made) > 0; !changed {
 			return nil
 		}
-		if err := s.Tx.SaveFrame(frame); err != nil {
-			return err
-		}
-		return s.Emit(core.FrameUpdated, frame.ID, updated(made))
+		return errors.Join(s.Tx.SaveFrame(frame), s.Emit(core.FrameUpdated, frame.ID, updated(made)))
 	})
 	return frame, changed, err
 }
 
-// updated returns the data of the event of changes.
+// updated returns the data of the event about edits.
 func updated(made edits) map[string]any {
 	data := map[string]any{"fields": slices.Sorted(maps.Keys(made))}
 	for field, value := range made {
@@ -174,8 +168,8 @@ func target(s *project.Step, ref string) (core.Frame, error) {
 	return s.EnsureCurrent()
 }
 
-// resolveMeant is Resolve for calls that change what they name: without a name that is the
-// frame which the caller believes to work in.
+// resolveMeant is Resolve for calls that change a frame. An empty ref names the frame in which
+// the caller believes to work.
 func resolveMeant(s *project.Step, ref string) (core.Frame, error) {
 	if strings.TrimSpace(ref) == "" {
 		if err := s.NotTaken(); err != nil {

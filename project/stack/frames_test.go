@@ -10,9 +10,9 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/project/children"
-	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/view"
+	"flame/tests/projecttest"
 )
 
 func TestFirstPushOfASessionMakesItsRootToo(t *testing.T) {
@@ -58,7 +58,7 @@ func TestPopReturnsToTheParent(t *testing.T) {
 	assert.Equal(t, outer.ID, f.Current(projecttest.Host("s")))
 }
 
-func TestPopRefusesWhatItMustNotEnd(t *testing.T) {
+func TestPopRefusesFramesThatItMustNotEnd(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		args stack.PopArgs
@@ -99,7 +99,7 @@ func TestPopRefusesWhatItMustNotEnd(t *testing.T) {
 	}
 }
 
-func TestPopByIDMovesTheCurrentFrameOnlyOutOfWhatEnded(t *testing.T) {
+func TestPopByIDMovesTheCurrentFrameOnlyOutOfTheEndedFrame(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	a := f.Push(projecttest.Host("s"), "a")
@@ -118,7 +118,7 @@ func TestPopByIDMovesTheCurrentFrameOnlyOutOfWhatEnded(t *testing.T) {
 	assert.Equal(t, current, f.Current(projecttest.Host("s")), "what lies elsewhere ends without moving it")
 }
 
-func TestPopNamesWhatIsLeftOver(t *testing.T) {
+func TestPopNamesTheFramesLeftOver(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	f.Push(projecttest.Host("s"), "work")
@@ -246,7 +246,7 @@ func TestAnUnstampedWriteInAStampedSessionIsRefused(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestAPersonAtAShellWorksWhereWorkIsGoingOn(t *testing.T) {
+func TestAPersonAtAShellWorksInTheFrameOfTheLatestWork(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	first := f.Push(projecttest.Shell, "begun by hand")

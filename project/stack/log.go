@@ -10,64 +10,45 @@ import (
 
 	"flame/core"
 	"flame/core/op"
+	"flame/local/place"
 	"flame/project"
-	"flame/whole"
 )
 
-// A Log is the part of a session's transcript that is the log of a finished frame: what
-// was said and done from its start to its end, including the work in frames below it in
-// the same session. For a reopened frame it covers the last period only.
+// A Log is the part of a session's transcript that is the log of a finished frame: everything
+// from its start to its end, including the work of the same session in frames below it. For
+// a reopened frame it covers only the last period.
 type Log struct {
 	Frame core.Frame
 	Host  string      // of the session; empty if flame did not see the session itself
-	Path  string      // of the session's transcript, as its host reported it; may be empty
+	Path  string      // of the session's transcript, from its host's report; may be empty
 	From  core.Millis // included
 	Until core.Millis // included
 }
 
-// LogOf returns the log of the frame that ref names. It refuses frames that have not
-// ended, or in which no work was done.
-func LogOf(ctx context.Context, p *project.Project, by project.Caller, ref string) (Log, error) {
-	return logOf(ctx, p, by, ref, hasEnded)
-}
-
-// LogSoFar returns the log of the frame that ref names, of one in progress too, whose log
-// goes on.
-func LogSoFar(ctx context.Context, p *project.Project, by project.Caller, ref string) (log Log, err error) {
-	if log, err = logOf(ctx, p, by, ref, nil); log.Frame.Status == core.InProgress {
-		log.Until = math.MaxInt64
-	}
-	return log, err
-}
-
-func logOf(ctx context.Context, p *project.Project, by project.Caller, ref string, check func(core.Frame) error) (log Log, err error) {
+// LogOf returns the log of the frame that ref names. It refuses frames without work and, unless
+// soFar is set, frames that have not ended, whose log continues.
+func LogOf(ctx context.Context, p *project.Project, by project.Caller, ref string, soFar bool) (log Log, err error) {
 	err = p.View(ctx, by, func(s *project.Step) error {
-		log.Frame, err = s.Resolve(ref)
-		if err == nil && check != nil {
-			err = check(log.Frame)
-		}
-		if err == nil {
-			err = hasLog(log.Frame)
-		}
-		if err != nil {
+		if log.Frame, err = s.Resolve(ref); err != nil {
 			return err
 		}
-		log.From = cmp.Or(log.Frame.StartedAt, log.Frame.CreatedAt) // imported ones may lack the former
+		if log.Frame.Open() && !soFar {
+			return core.Invalidf("%s is in progress, its log is not complete", log.Frame.ID).WithHint("%s ends it", op.Pop)
+		}
+		if err := hasLog(log.Frame); err != nil {
+			return err
+		}
+		log.From = cmp.Or(log.Frame.StartedAt, log.Frame.CreatedAt) // imported frames may lack StartedAt
 		log.Until = cmp.Or(log.Frame.EndedAt, log.Frame.UpdatedAt)
+		if log.Frame.Status == core.InProgress {
+			log.Until = math.MaxInt64
+		}
 		return findLog(s, &log)
 	})
 	return log, err
 }
 
-// hasEnded checks that nothing more will be logged of a frame.
-func hasEnded(f core.Frame) error {
-	if f.Open() {
-		return core.Invalidf("%s is in progress, its log is not complete", f.ID).WithHint("%s ends it", op.Pop)
-	}
-	return nil
-}
-
-// hasLog checks that there can be a log of a frame.
+// hasLog checks that a frame can have a log.
 func hasLog(f core.Frame) error {
 	switch {
 	case f.Foreign() && f.Status != core.Planned:
@@ -76,12 +57,12 @@ func hasLog(f core.Frame) error {
 		return core.Invalidf("%s is planned, nothing was done in it yet", f.ID).WithHint("%s takes it up", op.Activate)
 	case f.Session == "" || f.Session == project.CommandLine:
 		return core.Invalidf("no host's session worked in %s: there is no log", f.ID).
-			WithHint("what is done at a shell leaves no transcript; `flame events --frame %s` shows what happened", f.ID)
+			WithHint("work at a shell leaves no transcript; `flame events --frame %s` shows what happened", f.ID)
 	}
 	return nil
 }
 
-// findLog adds what is known about the session that worked in the frame.
+// findLog adds the data of the session that worked in the frame.
 func findLog(s *project.Step, log *Log) error {
 	id := log.Frame.Session
 	session, err := s.Tx.Session(id)
@@ -92,15 +73,14 @@ func findLog(s *project.Step, log *Log) error {
 	if session.Root == log.Frame.ID {
 		log.From = min(log.From, session.CreatedAt) // the prompt that made the root is older
 	}
-	var told project.Transcript
-	_, err = project.RecordTranscript.Load(s.Tx, id, &told)
+	told, _, err := project.RecordTranscript.Get(s.Tx, id)
 	log.Path = told.Path
 	return err
 }
 
 // Part returns the messages of a transcript that belong to the log, in their order. A
-// message without a time is as old as the one before it; one without a speaker is taken
-// for the session's. The sequence ends at an error.
+// message without a time counts as old as the message before it; a message without a speaker
+// counts as the session's. The sequence ends at an error.
 func (l Log) Part(messages iter.Seq2[core.Message, error]) iter.Seq2[core.Message, error] {
 	return func(yield func(core.Message, error) bool) {
 		var at core.Millis
@@ -123,14 +103,14 @@ func (l Log) Part(messages iter.Seq2[core.Message, error]) iter.Seq2[core.Messag
 }
 
 // SaveLog replaces file by the log of a frame, whole or not at all, and records its
-// absolute path in the frame. Only the owner can read the file. No transaction is open
-// while it is written.
+// absolute path in the frame. Only the owner can read the file. SaveLog writes it outside of
+// any transaction.
 func SaveLog(ctx context.Context, p *project.Project, by project.Caller, frame, file string, write func(io.Writer) error) (core.Frame, error) {
 	file, err := filepath.Abs(file)
 	if err != nil {
 		return core.Frame{}, err
 	}
-	if err := whole.Write(file, 0o600, write); err != nil {
+	if err := place.Write(file, 0o600, write); err != nil {
 		return core.Frame{}, err
 	}
 	saved, _, err := change(ctx, p, by, frame, !anybodys, func(f *core.Frame, now core.Millis) edits {

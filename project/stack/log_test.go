@@ -13,15 +13,15 @@ import (
 
 	"flame/core"
 	"flame/project/children"
-	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/transfer"
+	"flame/tests/projecttest"
 )
 
 // log finds the log of a frame.
 func log(f *projecttest.Fixture, frame string) stack.Log {
 	f.T.Helper()
-	log, err := stack.LogOf(f.Ctx, f.Project, projecttest.Shell, frame)
+	log, err := stack.LogOf(f.Ctx, f.Project, projecttest.Shell, frame, false)
 	require.NoError(f.T, err)
 	return log
 }
@@ -49,7 +49,7 @@ func messages(l projecttest.HostLog) iter.Seq2[core.Message, error] {
 	}
 }
 
-func TestTheLogOfAFrameIsWhatWasSaidFromItsStartToItsEnd(t *testing.T) {
+func TestTheLogOfAFrameGoesFromItsStartToItsEnd(t *testing.T) {
 	t.Parallel()
 	f, log := projecttest.NewCounter(t)
 	_, err := children.StartSession(f.Ctx, f.Project, projecttest.Host("s"), "")
@@ -126,7 +126,7 @@ func TestFramesWithoutALogSaySo(t *testing.T) {
 		"by hand":     {byHand.ID, "no host's session worked in", "flame events --frame " + byHand.ID},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := stack.LogOf(f.Ctx, f.Project, projecttest.Shell, tt.frame)
+			_, err := stack.LogOf(f.Ctx, f.Project, projecttest.Shell, tt.frame, false)
 			require.ErrorIs(t, err, core.ErrInvalid)
 			var problem *core.Problem
 			require.ErrorAs(t, err, &problem)
@@ -134,7 +134,7 @@ func TestFramesWithoutALogSaySo(t *testing.T) {
 			assert.Contains(t, problem.Hint, tt.hint)
 		})
 	}
-	_, err := stack.LogOf(f.Ctx, f.Project, projecttest.Shell, "nothing")
+	_, err := stack.LogOf(f.Ctx, f.Project, projecttest.Shell, "nothing", false)
 	assert.ErrorIs(t, err, core.ErrNotFound)
 }
 

@@ -12,9 +12,9 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/project/children"
-	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/sweep"
+	"flame/tests/projecttest"
 )
 
 // problem returns the Problem that an error is.
@@ -75,7 +75,7 @@ func TestOnlyItsMachineChangesAFrame(t *testing.T) {
 	}
 }
 
-func TestAnybodyPlansBelowDecidesAndInvalidates(t *testing.T) {
+func TestEveryMachinePlansBelowDecidesAndInvalidates(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	frame := f.Foreign("", "theirs", core.InProgress)
@@ -137,7 +137,7 @@ func TestAFrameOfAnotherMachineIsTakenOverByAClaim(t *testing.T) {
 	}
 }
 
-func TestAClaimIsAskedForOnlyIfItServes(t *testing.T) {
+func TestAClaimIsMadeOnlyIfItHelps(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	claimed := f.Grant()
@@ -170,7 +170,7 @@ func TestAFrameThatWentElsewhereDuringTheClaimStaysThere(t *testing.T) {
 	assert.Equal(t, "tower-1", f.Get(frame.ID).Machine)
 }
 
-func TestAPopGoesOnInAFrameOfAnotherMachineByAClaim(t *testing.T) {
+func TestAPopContinuesInAFrameOfAnotherMachineByAClaim(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	f.Push(projecttest.Host("s"), "first")
@@ -266,7 +266,7 @@ func TestAPersonAtAShellWorksInFramesOfThisMachine(t *testing.T) {
 	assert.Equal(t, mine.Parent, f.Current(projecttest.Shell))
 }
 
-func TestWhatWasTakenFromAPersonAtAShellIsLeftBehindToo(t *testing.T) {
+func TestAFrameTakenFromAPersonAtAShellIsLeftBehindToo(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	f.Push(projecttest.Shell, "outer")
@@ -284,7 +284,7 @@ func TestWhatWasTakenFromAPersonAtAShellIsLeftBehindToo(t *testing.T) {
 	assert.Equal(t, middle.ID, f.Current(projecttest.Shell))
 }
 
-func TestASessionTakesBackWhatAnotherMachineTook(t *testing.T) {
+func TestASessionTakesBackAFrameThatAnotherMachineTook(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	s := projecttest.Host("s")
@@ -359,7 +359,7 @@ func TestNothingEndsAFrameOfAnotherMachineByItself(t *testing.T) {
 	}
 }
 
-func TestWorkOnAnotherMachineKeepsWhatIsAboveItOpen(t *testing.T) {
+func TestWorkOnAnotherMachineKeepsTheFramesAboveOpen(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	s := projecttest.Host("s")

@@ -12,29 +12,29 @@ import (
 	"flame/project/autonomy"
 )
 
-// A PlannedChild is one piece of work to be done later.
+// A PlannedChild is one piece of later work.
 type PlannedChild struct {
 	Goal            string
 	SuccessCriteria string
 }
 
-// maxPlanned limits the frames of one Plan call: more than an agent plans at once, and
-// few enough for one short transaction.
+// maxPlanned limits the frames of one Plan call: more than an agent plans at once, and few
+// enough for one short transaction.
 const maxPlanned = 200
 
 // Planned is the result of Plan.
 type Planned struct {
 	Parent *core.Frame  // nil for roots
 	Frames []core.Frame // in the order asked for
-	There  []string     // ids of those that were planned or in progress there before
+	There  []string     // ids of the frames among them that were there before, planned or in progress
 }
 
-// maxBeside limits the frames beside which a plan is compared, the latest change first.
+// maxBeside limits the frames with which Plan compares new ones, the latest change first.
 const maxBeside = 1000
 
 // Plan makes planned frames below parentRef, or by default below the caller's current
-// frame, in the order given. A caller without a frame plans roots. A goal that is planned
-// or in progress there already is not planned again.
+// frame, in the order given. A caller without a frame plans roots. Plan does not repeat a
+// goal that is already planned or in progress there.
 func Plan(ctx context.Context, p *project.Project, by project.Caller, parentRef string, children []PlannedChild) (plan Planned, err error) {
 	if children, err = cleanPlan(children); err != nil {
 		return plan, err
@@ -52,7 +52,7 @@ func Plan(ctx context.Context, p *project.Project, by project.Caller, parentRef 
 		for _, child := range children {
 			if at := slices.IndexFunc(open, func(f core.Frame) bool { return f.Goal == child.Goal }); at >= 0 {
 				plan.Frames, plan.There = append(plan.Frames, open[at]), append(plan.There, open[at].ID)
-				open = slices.Delete(open, at, at+1) // a goal may stand in a plan twice
+				open = slices.Delete(open, at, at+1) // a plan may contain a goal twice
 				continue
 			}
 			frame := core.Frame{Goal: child.Goal, SuccessCriteria: child.SuccessCriteria, Status: core.Planned}
@@ -134,7 +134,7 @@ func planParent(s *project.Step, ref string) (*core.Frame, error) {
 	return &parent, nil
 }
 
-// invalidatedIn returns the first of these frames that is invalidated; nil without one.
+// invalidatedIn returns the first invalidated frame; nil without one.
 func invalidatedIn(frames []core.Frame) *core.Frame {
 	at := slices.IndexFunc(frames, func(f core.Frame) bool { return f.Status == core.Invalidated })
 	if at < 0 {
@@ -147,17 +147,17 @@ func invalidatedIn(frames []core.Frame) *core.Frame {
 type Activated struct {
 	Frame   core.Frame
 	From    core.Status // its status before
-	Taken   string      // session it was taken over from; empty otherwise
-	Machine string      // id of the machine it was taken over from; empty otherwise
-	Under   core.Status // of its parent, if that has ended; empty otherwise
-	Here    bool        // it was the caller's current frame already, and nothing changed
+	Taken   string      // session that had the frame; empty if Activate took it from none
+	Machine string      // id of the machine that had the frame; empty if Activate took it from none
+	Under   core.Status // of its parent, if that has ended; else empty
+	Here    bool        // it was already the caller's current frame, and nothing changed
 }
 
-// Activate takes up a frame: planned, blocked, completed or failed, or one in
-// progress whose sessions have all ended, or any with force. It becomes the caller's
-// current frame. Its parent may have ended: what a finished frame left over is still
-// work. Frames planned below an invalidated one are void. One of another machine is taken
-// over, by a claim.
+// Activate takes up a frame: a planned, blocked, completed or failed one, or one in progress
+// whose sessions have all ended, or with force any one in progress. It becomes the caller's
+// current frame. Its parent may have ended: a finished frame can leave work. Activate
+// refuses a planned frame below an invalidated one. It takes over a frame of another machine
+// by a claim.
 func Activate(ctx context.Context, p *project.Project, by project.Caller, ref string, force bool) (a Activated, err error) {
 	if ref = strings.TrimSpace(ref); ref == "" {
 		return a, core.Invalidf("sessionID is empty").WithHint("give the id of the frame to take up; %s shows them", op.Tree)
@@ -183,14 +183,13 @@ func Activate(ctx context.Context, p *project.Project, by project.Caller, ref st
 	return a, err
 }
 
-// TakeUp is Activate inside a step, for a frame of this machine that nobody works in.
+// TakeUp is Activate inside a step, for a frame of this machine in which no session works.
 func TakeUp(s *project.Step, frame core.Frame) error {
 	_, err := activate(s, frame, core.Frame{}, false)
 	return err
 }
 
-// activate is Activate inside a step; claimed is the frame of another machine that was
-// claimed for it.
+// activate is Activate inside a step; claimed is the claimed frame of another machine.
 func activate(s *project.Step, frame, claimed core.Frame, force bool) (a Activated, err error) {
 	a.From = frame.Status
 	if a.Under, err = standing(s, frame); err != nil {
@@ -223,9 +222,9 @@ func activate(s *project.Step, frame, claimed core.Frame, force bool) (a Activat
 	return a, errors.Join(autonomy.NoteLeft(s, left), autonomy.ActOn(s, left.ID, core.SuggestPush))
 }
 
-// standing returns the status of the frame's parent if that has ended. It refuses a
-// planned frame below an invalidated one, at any depth: older versions of flame could
-// leave some there.
+// standing returns the status of the frame's parent if that has ended. It refuses a planned
+// frame below an invalidated one, at any depth: older versions of flame could leave such
+// frames.
 func standing(s *project.Step, frame core.Frame) (parent core.Status, err error) {
 	above, err := s.Tx.Ancestors(frame.ID, 0)
 	if err != nil || len(above) == 0 {
@@ -242,8 +241,8 @@ func standing(s *project.Step, frame core.Frame) (parent core.Status, err error)
 	return "", nil
 }
 
-// start puts a frame into progress for the caller's session. It was taken over from a
-// machine, unless that is empty.
+// start puts a frame into progress for the caller's session. machine is the one from which
+// this machine took the frame over; empty if none.
 func start(s *project.Step, frame *core.Frame, machine string) error {
 	event := core.FrameActivated
 	if frame.Status == core.Completed || frame.Status == core.Failed {
@@ -260,7 +259,7 @@ func start(s *project.Step, frame *core.Frame, machine string) error {
 	return s.Emit(event, frame.ID, fromMachine(machine, map[string]any{"from": from}))
 }
 
-// fromMachine adds to the data of an event from which machine a frame was taken over.
+// fromMachine adds to the data of an event the machine from which this one took the frame.
 func fromMachine(machine string, data map[string]any) map[string]any {
 	if machine != "" {
 		data["fromMachine"] = machine
@@ -268,7 +267,7 @@ func fromMachine(machine string, data map[string]any) map[string]any {
 	return data
 }
 
-// takeOver gives the caller a frame in progress that no live session works in, or that was
+// takeOver gives the caller a frame in progress in which no live session works, or which was
 // claimed from another machine.
 func takeOver(s *project.Step, frame *core.Frame, force bool, a *Activated) error {
 	owner, err := LiveOwner(s, *frame)
@@ -288,4 +287,38 @@ func takeOver(s *project.Step, frame *core.Frame, force bool, a *Activated) erro
 		return err
 	}
 	return s.Emit(core.FrameActivated, frame.ID, fromMachine(a.Machine, map[string]any{"from": core.InProgress, "takenFrom": a.Taken}))
+}
+
+// claim claims the frame of another machine that find returns, before the transaction of the
+// operation that takes up the frame. It returns the frame. It returns the zero Frame if no
+// claim is needed or possible, or if find fails, because then the operation fails too.
+func claim(ctx context.Context, p *project.Project, by project.Caller, find func(*project.Step) (core.Frame, error)) (claimed core.Frame, err error) {
+	if !p.MayClaim() {
+		return claimed, nil // takeFrom refuses the frame
+	}
+	err = p.View(ctx, by, func(s *project.Step) error {
+		frame, err := find(s)
+		if err == nil && frame.Foreign() && (frame.Status == core.InProgress || frame.CanMove(core.InProgress)) {
+			claimed = frame
+		}
+		return nil
+	})
+	if err != nil || claimed.ID == "" {
+		return core.Frame{}, err
+	}
+	return claimed, p.Claim(ctx, claimed)
+}
+
+// takeFrom makes a claimed frame of another machine a frame of this machine.
+func takeFrom(frame *core.Frame, claimed core.Frame, a *Activated) error {
+	switch {
+	case !frame.Foreign() || frame.Status != core.InProgress && !frame.CanMove(core.InProgress):
+		return nil
+	case claimed.ID == "":
+		return project.Unclaimed(*frame)
+	case claimed.ID != frame.ID || claimed.Machine != frame.Machine:
+		return core.Invalidf("%s has just gone to machine %s", frame.ID, frame.Machine).WithHint("look at the work there, or try again")
+	}
+	a.Machine, frame.Machine = frame.Machine, ""
+	return nil
 }

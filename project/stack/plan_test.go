@@ -10,8 +10,8 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/project/children"
-	"flame/project/projecttest"
 	"flame/project/stack"
+	"flame/tests/projecttest"
 )
 
 func TestPlanLeavesTheCurrentFrameAlone(t *testing.T) {
@@ -62,7 +62,7 @@ func TestAPersonPlansRootsInAnEmptyProject(t *testing.T) {
 	assert.Equal(t, planned[1].ID, f.Activate(projecttest.Shell, planned[1].ID).ID)
 }
 
-func TestActivateReopensWhatHasEnded(t *testing.T) {
+func TestActivateReopensEndedFrames(t *testing.T) {
 	t.Parallel()
 	for _, status := range []core.Status{core.Completed, core.Failed, core.Blocked} {
 		t.Run(string(status), func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestInvalidateCascadesAndMovesTheCurrentFrameUp(t *testing.T) {
 	require.ErrorIs(t, err, core.ErrInvalid)
 }
 
-func TestWhatAnEndedFrameLeftOverCanBeTakenUp(t *testing.T) {
+func TestFramesLeftBelowAnEndedFrameCanBeTakenUp(t *testing.T) {
 	t.Parallel()
 	for _, status := range []core.Status{core.Completed, core.Failed, core.Blocked, core.InProgress} {
 		t.Run(string(status), func(t *testing.T) {
@@ -162,7 +162,7 @@ func TestWhatAnEndedFrameLeftOverCanBeTakenUp(t *testing.T) {
 }
 
 // An older flame left planned frames below invalidated ones.
-func TestWhatIsPlannedBelowAnInvalidatedFrameCannotBeTakenUp(t *testing.T) {
+func TestPlannedFramesBelowAnInvalidatedFrameCannotBeTakenUp(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	void := core.Frame{ID: "frame-v", Status: core.InProgress}
@@ -187,7 +187,7 @@ func TestWhatIsPlannedBelowAnInvalidatedFrameCannotBeTakenUp(t *testing.T) {
 	assert.Equal(t, core.Invalidated, done.Under)
 }
 
-func TestPopNamesWhatIsPlannedNext(t *testing.T) {
+func TestPopNamesTheNextPlannedFrame(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	s := projecttest.Host("s")

@@ -10,15 +10,15 @@ import (
 	"github.com/samber/lo"
 
 	"flame/core"
+	"flame/core/digest"
 	"flame/core/op"
-	"flame/core/outcome"
 	"flame/project"
 	"flame/project/autonomy"
 )
 
-// Pop ends a frame, with what args records in it, and takes up the next one. It refuses a
-// root unless args names it, and a frame with children in progress unless forced. What it
-// refuses changes nothing.
+// Pop ends a frame, records args in it, and takes up the next frame. It refuses a root unless
+// args names it, and a frame with children in progress unless forced. A refused call changes
+// nothing.
 func Pop(ctx context.Context, p *project.Project, by project.Caller, args PopArgs) (popped Popped, err error) {
 	if err := args.Check(); err != nil {
 		return popped, err
@@ -58,7 +58,7 @@ func Pop(ctx context.Context, p *project.Project, by project.Caller, args PopArg
 	return popped, err
 }
 
-// toEnd returns the frame that a call names to end, or the caller's.
+// toEnd returns the frame that a call asks to end; by default the caller's.
 func toEnd(s *project.Step, ref string) (core.Frame, error) {
 	frame, err := resolveMeant(s, ref)
 	if err == nil {
@@ -67,8 +67,8 @@ func toEnd(s *project.Step, ref string) (core.Frame, error) {
 	return frame, err
 }
 
-// claimNext claims the frame that a pop names as next, if another machine has it and the
-// frame to end may end.
+// claimNext claims the frame that a pop names as next, if another machine has it and the pop
+// itself is allowed.
 func claimNext(ctx context.Context, p *project.Project, by project.Caller, args PopArgs) (claimed core.Frame, err error) {
 	if args.Next == "" {
 		return claimed, nil
@@ -90,17 +90,17 @@ func claimNext(ctx context.Context, p *project.Project, by project.Caller, args 
 	})
 }
 
-// finish is Finish for a caller who is told what others read of the frame.
+// finish is Finish for a caller whose answer shows the composed summary of the frame.
 func finish(s *project.Step, popped *Popped, args PopArgs) error {
 	if err := Finish(s, popped, args); err != nil {
 		return err
 	}
 	outcomes, err := project.Outcomes(s.Tx, []core.Frame{popped.Frame})
-	popped.Below = outcomes.Compose(&popped.Frame, map[string]bool{}, outcome.Room)
+	popped.Below = outcomes.Compose(&popped.Frame, map[string]bool{}, digest.Room)
 	return err
 }
 
-// poppable checks that frame may end now and collects what the reply shows.
+// poppable checks that frame may end now and collects the data for the reply.
 func poppable(s *project.Step, frame core.Frame, args PopArgs) (popped Popped, err error) {
 	popped.Frame = frame
 	if frame.Parent == "" && args.Frame == "" {
@@ -135,7 +135,7 @@ func poppable(s *project.Step, frame core.Frame, args PopArgs) (popped Popped, e
 	return popped, err
 }
 
-// nextPlanned returns the planned frame that was made first of those beside a frame.
+// nextPlanned returns the oldest planned frame beside a frame.
 func nextPlanned(s *project.Step, frame core.Frame) (*core.Frame, error) {
 	beside, err := s.Tx.FindFrames(project.FrameQuery{Parent: frame.Parent, Statuses: []core.Status{core.Planned}, Limit: 1})
 	if err != nil || len(beside) == 0 {
@@ -144,8 +144,8 @@ func nextPlanned(s *project.Step, frame core.Frame) (*core.Frame, error) {
 	return &beside[0], nil
 }
 
-// recordLast records the decisions and artifacts of a pop in its frame, each with the
-// event that a call of its own would have, and notes what the frame had before.
+// recordLast records the decisions and artifacts of a pop in its frame, each with the event
+// of a separate call, and notes what the frame had before.
 func recordLast(s *project.Step, popped *Popped, args PopArgs) error {
 	frame := &popped.Frame
 	artifacts := lo.Map(args.Artifacts, func(a string, _ int) string { return s.Project.Relative(a) })
@@ -180,8 +180,8 @@ func recordLast(s *project.Step, popped *Popped, args PopArgs) error {
 	return nil
 }
 
-// nextOf returns the frame that a pop names as next; nil if next is a goal, or empty. What
-// looks like an id, or the beginning of one, is never taken for a goal.
+// nextOf returns the frame that a pop names as next; nil if next is a goal, or empty. A text
+// that looks like an id, or the beginning of one, never counts as a goal.
 func nextOf(s *project.Step, next string) (*core.Frame, error) {
 	frame, err := s.Tx.Frame(next) // imported frames have ids of any form
 	if looksLikeID(next) {
@@ -192,9 +192,9 @@ func nextOf(s *project.Step, next string) (*core.Frame, error) {
 	return &frame, undone(err)
 }
 
-// goOn takes up what a pop names as next, once its frame has ended: a planned frame, which
-// must lie below the frame that became current, if there is one, else a new frame for that
-// goal. claimed is the frame of another machine that was claimed for it.
+// goOn takes up the next frame of a pop, once the popped frame has ended: planned or, if that
+// is nil, a new frame for goal. planned must lie below the frame that became current, if
+// there is one. claimed is the claimed frame of another machine.
 func goOn(s *project.Step, popped *Popped, goal string, planned *core.Frame, claimed core.Frame) error {
 	if planned == nil {
 		frame, err := push(s, goal, "")
@@ -248,7 +248,7 @@ func mayFollow(s *project.Step, frame core.Frame) error {
 		WithHint("leave %s out; %s %s can take that frame up afterwards", op.ArgNext, op.Activate, frame.ID)
 }
 
-// undone says in an error about the next frame that the pop did not take place.
+// undone adds to an error about the next frame that the pop did not take place.
 func undone(err error) error {
 	problem, ok := errors.AsType[*core.Problem](err)
 	if !ok {
@@ -259,13 +259,13 @@ func undone(err error) error {
 	return &told
 }
 
-// A reply names this many frames below one that ends, and looks at so many for them.
+// Limits of endedInside.
 const (
-	maxInside  = 50
-	maxVisited = 500
+	maxInside  = 50  // ids that it returns
+	maxVisited = 500 // frames that it looks at
 )
 
-// endedInside returns the ids of frames below one that have ended, and whether there may
+// endedInside returns the ids of ended frames below a frame, and reports whether there may
 // be others.
 func endedInside(s *project.Step, id string) (ids []string, more bool, err error) {
 	visited := 0

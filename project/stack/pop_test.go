@@ -9,9 +9,9 @@ import (
 
 	"flame/core"
 	"flame/project"
-	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/view"
+	"flame/tests/projecttest"
 )
 
 // changes lists the events of the frames that a pop touches, oldest first, with the frame
@@ -26,7 +26,7 @@ func changes(f *projecttest.Fixture, after int) (told []string) {
 	return told
 }
 
-func TestOnePopRecordsEndsAndGoesOnAsSeparateCallsWould(t *testing.T) {
+func TestOnePopRecordsEndsAndContinuesLikeSeparateCalls(t *testing.T) {
 	t.Parallel()
 	s := projecttest.Host("s")
 	tests := map[string]struct {
@@ -141,7 +141,7 @@ func TestAPopThatWaitsForASummaryRecordsAtOnce(t *testing.T) {
 	assert.Equal(t, []string{"x.go"}, kept.Artifacts)
 }
 
-func TestAPopTellsWhatTheFrameHadAndWhatEndedInside(t *testing.T) {
+func TestAPopShowsWhatTheFrameHadAndTheFramesEndedInside(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	s := projecttest.Host("s")
@@ -167,7 +167,7 @@ func TestAPopTellsWhatTheFrameHadAndWhatEndedInside(t *testing.T) {
 	assert.Equal(t, core.Completed, popped.Then.Under)
 }
 
-func TestAPopNamesSoManyFramesThatEndedInside(t *testing.T) {
+func TestAPopNamesALimitedNumberOfFramesEndedInside(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	s := projecttest.Host("s")

@@ -13,12 +13,12 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/project/children"
-	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/sweep"
 	"flame/project/turns"
 	"flame/project/view"
 	"flame/tests/effort"
+	"flame/tests/projecttest"
 )
 
 // TestAnySequenceOfOperationsKeepsTheTreeWhole plays random operations of

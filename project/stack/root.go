@@ -9,12 +9,12 @@ import (
 	"flame/project/usage"
 )
 
-// cutShort is the summary of a root without one whose session ended in the middle of its
-// work.
+// cutShort is the summary of a root whose session ended in the middle of its work without
+// leaving a summary.
 const cutShort = "(its session ended before the work was done)"
 
-// EndRoots ends the root of the caller's session, which has ended, and those of earlier
-// sessions that it worked in last.
+// EndRoots ends the root of the caller's session, which has ended, and the roots of earlier
+// sessions in which it worked last.
 func EndRoots(s *project.Step) error {
 	left, err := recordLeft.IDs(s.Tx, "")
 	if err != nil {
@@ -38,10 +38,10 @@ func EndRoots(s *project.Step) error {
 	return nil
 }
 
-// EndRoot ends a root whose session has ended (DESIGN §4): as completed, with the
-// session's last message as summary, if its last turn ended by itself and left nothing
-// running; else as blocked. While work is left below the root, or another session works
-// in it, it stays in progress.
+// EndRoot ends a root whose session has ended (DESIGN §4). The root is completed, with the
+// session's last message as summary, if the session's last turn ended by itself and left
+// nothing running; else it is blocked. While work is left below the root, or another session
+// works in it, it stays in progress.
 func EndRoot(s *project.Step, id string) error {
 	root, err := s.Tx.Frame(id)
 	if err != nil || root.Parent != "" || !root.Open() {
@@ -58,7 +58,7 @@ func EndRoot(s *project.Step, id string) error {
 	if busy {
 		return recordLeft.Save(s.Tx, id, session.ID)
 	}
-	theirs, err := s.PresenceOf(session.ID)
+	theirs, err := project.RecordPresence.Of(s.Tx, session.ID)
 	if err != nil {
 		return err
 	}
@@ -77,14 +77,14 @@ func EndRoot(s *project.Step, id string) error {
 	})
 }
 
-// CorrectEnd completes the root of the caller's session, which has ended, if that was
-// blocked only because flame had not heard yet that the last turn ended by itself.
+// CorrectEnd completes the root of the caller's session, which has ended, if the root is
+// blocked only because the host had not yet reported that the last turn ended by itself.
 func CorrectEnd(s *project.Step) error {
 	root, ended, err := s.ResumableRoot()
 	if err != nil || !ended || root.Status != core.Blocked {
 		return err
 	}
-	mine, err := s.PresenceOf(s.Session.ID)
+	mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
 	if err != nil || !mine.Rested {
 		return err
 	}
@@ -97,8 +97,8 @@ func CorrectEnd(s *project.Step) error {
 	return End(s, &root, core.Completed, mine.Fallback)
 }
 
-// workBelow reports whether a root whose session has ended is still worked in: another
-// session does, or a frame below it is planned or in progress.
+// workBelow reports whether work is left in a root whose session has ended: another session
+// works in it, or a frame below it is planned or in progress.
 func workBelow(s *project.Step, session core.Session, root core.Frame) (bool, error) {
 	if owner, err := liveOwner(s, root, session.ID); owner != "" || err != nil {
 		return true, err
@@ -107,9 +107,9 @@ func workBelow(s *project.Step, session core.Session, root core.Frame) (bool, er
 	return len(left) > 1, err // the first is the root itself
 }
 
-// settleIn makes the tree of a frame that the caller's session takes up the session's
-// own: for a session that did nothing yet, and if the session that left the tree has
-// ended. A root that the session made for nothing goes.
+// settleIn makes the tree of a frame that the caller's session takes up the session's own, if
+// the session did nothing yet, or if the session that left the tree has ended. It deletes a
+// root that the session made and did not use.
 func settleIn(s *project.Step, frame core.Frame) error {
 	if s.By.Anonymous() || s.Session.Parent != "" {
 		if !s.Session.HasFrame() {
@@ -141,8 +141,8 @@ func settleIn(s *project.Step, frame core.Frame) error {
 	return err
 }
 
-// dropEmptyRoot deletes the root of the caller's session if nothing was done in it, and
-// reports whether it did. What was used there counts for frame next.
+// dropEmptyRoot deletes the root of the caller's session if it has no work, and reports
+// whether it did. Its usage then counts for frame next.
 func dropEmptyRoot(s *project.Step, next string) (gone bool, err error) {
 	if !s.Session.HasFrame() {
 		return false, nil
@@ -180,8 +180,8 @@ func LiveOwner(s *project.Step, frame core.Frame) (string, error) {
 	return liveOwner(s, frame, s.Session.ID)
 }
 
-// liveOwner returns a session other than but that still works in frame. In one of another
-// machine no session of this one does.
+// liveOwner returns a session other than but that still works in frame; empty for a frame of
+// another machine, in which no session of this machine works.
 func liveOwner(s *project.Step, frame core.Frame, but string) (string, error) {
 	if frame.Foreign() {
 		return "", nil

@@ -3,15 +3,16 @@ package stack
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"flame/core"
-	"flame/core/compaction"
+	"flame/core/digest"
 	"flame/project"
 )
 
-// byCompaction is the name, in events, of the rule by which flame ends a frame whose pop
-// waited for a summary.
+// byCompaction is the name that events have for the rule by which flame ends a frame whose
+// pop waited for a summary.
 const byCompaction = "compaction"
 
 // pendingTimeout is how long a popped frame waits for the summary from a compaction
@@ -24,7 +25,7 @@ const noSummary = "(no summary: the compaction that was to bring it did not come
 // awaitSummary leaves popped.Frame in progress until a summary comes.
 func awaitSummary(s *project.Step, popped *Popped, args PopArgs) error {
 	frame := popped.Frame
-	pending := compaction.Pending{
+	pending := digest.Pending{
 		Frame: frame.ID, Status: args.Status, Summary: args.Summary,
 		Results: args.Results, Confidence: args.Confidence,
 		RequestedAt: s.Now, Due: s.Now + core.Millis(pendingTimeout.Milliseconds()),
@@ -34,21 +35,21 @@ func awaitSummary(s *project.Step, popped *Popped, args PopArgs) error {
 	if err := recordPending.Save(s.Tx, frame.ID, pending); err != nil {
 		return err
 	}
-	if err := recordCompaction.Save(s.Tx, frame.ID, compactionMark{Type: compaction.FrameCompletion}); err != nil {
+	if err := recordCompaction.Save(s.Tx, frame.ID, compactionMark{Type: digest.FrameCompletion}); err != nil {
 		return err
 	}
 	if err := s.Tx.SetDeadline(project.Deadline{Kind: SummaryDeadline, Subject: frame.ID, Due: pending.Due, Set: s.Now}); err != nil {
 		return err
 	}
-	return s.Emit(core.CompactionRequested, frame.ID, map[string]any{"type": compaction.FrameCompletion})
+	return s.Emit(core.CompactionRequested, frame.ID, map[string]any{"type": digest.FrameCompletion})
 }
 
 // Summarized is the result of Summarize.
 type Summarized struct {
 	Frame  core.Frame
-	Stored bool   // a summary was given and is stored
-	Prompt string // otherwise: what a summary should say
-	Input  compaction.Input
+	Stored bool   // the caller gave a summary, and it is stored
+	Prompt string // otherwise: instructions for a summary
+	Input  digest.Input
 }
 
 // Summarize requests a summary from the frame's next compaction, or stores the one that
@@ -71,11 +72,11 @@ func Summarize(ctx context.Context, p *project.Project, by project.Caller, ref, 
 			done.Stored = true
 			return storeSummary(s, &done.Frame, summary)
 		}
-		mark := compactionMark{compaction.ManualSummary, note}
-		if waiting, err := recordPending.Load(s.Tx, done.Frame.ID, &compaction.Pending{}); err != nil {
+		mark := compactionMark{digest.ManualSummary, note}
+		if waiting, err := recordPending.Load(s.Tx, done.Frame.ID, &digest.Pending{}); err != nil {
 			return err
 		} else if waiting {
-			mark.Type = compaction.FrameCompletion // a pop still waits for its summary
+			mark.Type = digest.FrameCompletion // a pop still waits for its summary
 		}
 		if err := recordCompaction.Save(s.Tx, done.Frame.ID, mark); err != nil {
 			return err
@@ -84,19 +85,19 @@ func Summarize(ctx context.Context, p *project.Project, by project.Caller, ref, 
 			return err
 		}
 		done.Input, err = compactionInput(s, done.Frame)
-		done.Prompt = compaction.Prompt(done.Input)
+		done.Prompt = digest.Prompt(done.Input)
 		return err
 	})
 	return done, err
 }
 
 // compactionInput returns the input of a compaction prompt for frame.
-func compactionInput(s *project.Step, frame core.Frame) (in compaction.Input, err error) {
-	mark := compactionMark{Type: compaction.Overflow}
+func compactionInput(s *project.Step, frame core.Frame) (in digest.Input, err error) {
+	mark := compactionMark{Type: digest.Overflow}
 	if _, err = recordCompaction.Load(s.Tx, frame.ID, &mark); err != nil {
 		return in, err
 	}
-	in = compaction.Input{Type: mark.Type, Note: mark.Note, Frame: frame, Now: s.Now}
+	in = digest.Input{Type: mark.Type, Note: mark.Note, Frame: frame, Now: s.Now}
 	if frame.Parent != "" {
 		parent, err := s.Tx.Frame(frame.Parent)
 		if err != nil {
@@ -123,47 +124,48 @@ func compactionInput(s *project.Step, frame core.Frame) (in compaction.Input, er
 
 // CompactionPrompt returns the prompt for a host's compaction of the caller's frame, or
 // of the one ref names.
-func CompactionPrompt(ctx context.Context, p *project.Project, by project.Caller, ref string) (kind compaction.Type, prompt string, err error) {
-	err = p.View(ctx, by, func(s *project.Step) error {
-		frame, err := s.Resolve(ref)
-		if err != nil {
-			return err
-		}
-		in, err := compactionInput(s, frame)
-		kind, prompt = in.Type, compaction.Prompt(in)
-		return err
-	})
-	return kind, prompt, err
+func CompactionPrompt(ctx context.Context, p *project.Project, by project.Caller, ref string) (kind digest.Type, prompt string, err error) {
+	in, err := inputFor(ctx, p, by, ref)
+	if err != nil {
+		return "", "", err
+	}
+	return in.Type, digest.Prompt(in), nil
 }
 
-// CompactionNote is CompactionPrompt in at most limit UTF-16 code units. A compaction that
-// nothing asked flame for is a checkpoint if a person asked the host for it.
-func CompactionNote(ctx context.Context, p *project.Project, by project.Caller, asked bool, limit int) (note string, err error) {
-	err = p.View(ctx, by, func(s *project.Step) error {
-		frame, err := s.Resolve("")
+// inputFor returns the input of a compaction prompt for the frame that ref names.
+func inputFor(ctx context.Context, p *project.Project, by project.Caller, ref string) (digest.Input, error) {
+	return project.ReadFor(ctx, p, by, func(s *project.Step) (digest.Input, error) {
+		frame, err := s.Resolve(ref)
 		if err != nil {
-			return err
+			return digest.Input{}, err
 		}
-		in, err := compactionInput(s, frame)
-		if asked && in.Type == compaction.Overflow {
-			in.Type = compaction.ManualSummary
-		}
-		note = compaction.Note(in, limit)
-		return err
+		return compactionInput(s, frame)
 	})
-	return note, err
+}
+
+// CompactionNote is CompactionPrompt in at most limit UTF-16 code units. A compaction for
+// which flame has no request is a checkpoint if a person asked the host for it.
+func CompactionNote(ctx context.Context, p *project.Project, by project.Caller, asked bool, limit int) (note string, err error) {
+	in, err := inputFor(ctx, p, by, "")
+	if err != nil {
+		return "", err
+	}
+	if asked && in.Type == digest.Overflow {
+		in.Type = digest.ManualSummary
+	}
+	return digest.Note(in, limit), nil
 }
 
 // StoreSummary stores the result of a host's compaction of the caller's frame, or of the
-// one ref names, and ends the frame if its pop waited for that. An empty summary ends it
-// with the text of the pop, if there is one.
+// frame that ref names, and ends the frame if its pop waited for the summary. An empty
+// summary ends it with the text of the pop, if there is one.
 func StoreSummary(ctx context.Context, p *project.Project, by project.Caller, ref, summary string) (frame core.Frame, err error) {
-	if summary, err = project.CleanOptional("summary", compaction.StripAnalysis(summary)); err != nil {
+	if summary, err = project.CleanOptional("summary", digest.StripAnalysis(summary)); err != nil {
 		return frame, err
 	}
 	err = p.Update(ctx, by, func(s *project.Step) error {
 		if frame, err = resolveMeant(s, ref); ref == "" && errors.Is(err, core.ErrInvalid) {
-			return project.NoCurrent() // it is no summary of the frame above the one that was taken over
+			return project.NoCurrent() // the summary is about the frame that another machine took over, not about the one above it
 		}
 		if err != nil {
 			return err
@@ -177,13 +179,12 @@ func StoreSummary(ctx context.Context, p *project.Project, by project.Caller, re
 }
 
 func storeSummary(s *project.Step, frame *core.Frame, summary string) error {
-	var pending compaction.Pending
-	waiting, err := recordPending.Load(s.Tx, frame.ID, &pending)
+	pending, waiting, err := recordPending.Get(s.Tx, frame.ID)
 	if err != nil {
 		return err
 	}
 	if waiting && (summary != "" || pending.Summary != "") {
-		return complete(s, frame, pending, compaction.CombineSummaries(pending.Summary, summary))
+		return complete(s, frame, pending, digest.CombineSummaries(pending.Summary, summary))
 	}
 	if summary == "" {
 		return nil
@@ -196,15 +197,12 @@ func storeSummary(s *project.Step, frame *core.Frame, summary string) error {
 	if err := s.Tx.SaveFrame(*frame); err != nil {
 		return err
 	}
-	if err := forgetCompaction(s, frame.ID); err != nil {
-		return err
-	}
-	return s.Emit(core.SummaryStored, frame.ID, data)
+	return errors.Join(forgetCompaction(s, frame.ID), s.Emit(core.SummaryStored, frame.ID, data))
 }
 
-// complete ends a frame that waited for its summary; the caller's current frame
-// moves out of it.
-func complete(s *project.Step, frame *core.Frame, pending compaction.Pending, summary string) error {
+// complete ends a frame that waited for its summary, and moves the caller's current frame out
+// of it.
+func complete(s *project.Step, frame *core.Frame, pending digest.Pending, summary string) error {
 	popped := Popped{Frame: *frame}
 	s.Rule = byCompaction
 	defer func() { s.Rule = "" }()
@@ -215,8 +213,7 @@ func complete(s *project.Step, frame *core.Frame, pending compaction.Pending, su
 
 // GiveUpSummary ends a frame whose compaction did not come in time.
 func GiveUpSummary(s *project.Step, id string) error {
-	var pending compaction.Pending
-	waiting, err := recordPending.Load(s.Tx, id, &pending)
+	pending, waiting, err := recordPending.Get(s.Tx, id)
 	if err != nil || !waiting {
 		return err
 	}
@@ -236,13 +233,13 @@ func GiveUpSummary(s *project.Step, id string) error {
 
 // Compactions are the compactions requested in a project, with details for one frame.
 type Compactions struct {
-	Frame   core.Frame                 // the frame with details
-	OK      bool                       // there is such a frame
-	Type    compaction.Type            // of its next compaction; empty if none is requested
-	Note    string                     // that came with the request
-	Pending *compaction.Pending        // set if it waits for a summary
-	Marks   map[string]compaction.Type // all frames with a requested compaction
-	Waiting int                        // number of frames that wait for a summary
+	Frame   core.Frame             // the frame with details
+	OK      bool                   // there is such a frame
+	Type    digest.Type            // of its next compaction; empty if none is requested
+	Note    string                 // that came with the request
+	Pending *digest.Pending        // set if it waits for a summary
+	Marks   map[string]digest.Type // all frames with a requested compaction
+	Waiting int                    // number of frames that wait for a summary
 }
 
 // CompactionsOf returns the compactions requested and waited for, in detail for the
@@ -258,7 +255,7 @@ func CompactionsOf(ctx context.Context, p *project.Project, by project.Caller, r
 		if err != nil {
 			return err
 		}
-		info.Marks = map[string]compaction.Type{}
+		info.Marks = map[string]digest.Type{}
 		err := recordCompaction.Each(s.Tx, func(id string, mark compactionMark) error {
 			info.Marks[id] = mark.Type
 			if id == info.Frame.ID {
@@ -269,7 +266,7 @@ func CompactionsOf(ctx context.Context, p *project.Project, by project.Caller, r
 		if err != nil {
 			return err
 		}
-		return recordPending.Each(s.Tx, func(id string, pending compaction.Pending) error {
+		return recordPending.Each(s.Tx, func(id string, pending digest.Pending) error {
 			info.Waiting++
 			if id == info.Frame.ID {
 				info.Pending = &pending
@@ -278,4 +275,18 @@ func CompactionsOf(ctx context.Context, p *project.Project, by project.Caller, r
 		})
 	})
 	return info, err
+}
+
+// MaxCandidates limits the children, and the siblings, that flame considers for a context,
+// the latest change first: more than the usual budgets admit, and few enough to keep the cost
+// flat for a tree of any size.
+const MaxCandidates = 20
+
+// beside returns the finished siblings of a frame, the latest change first.
+func beside(s *project.Step, frame core.Frame) ([]core.Frame, error) {
+	found, err := s.Tx.FindFrames(project.FrameQuery{
+		Parent: frame.Parent, Roots: frame.Parent == "", Order: project.RecentFirst, Limit: MaxCandidates,
+		Statuses: []core.Status{core.Completed, core.Failed, core.Blocked},
+	})
+	return slices.DeleteFunc(found, func(f core.Frame) bool { return f.ID == frame.ID }), err
 }

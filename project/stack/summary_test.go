@@ -8,12 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
-	"flame/core/compaction"
+	"flame/core/digest"
 	"flame/project"
-	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/sweep"
 	"flame/project/view"
+	"flame/tests/projecttest"
 )
 
 // popLater pops the current frame of s once a summary has come.
@@ -43,7 +43,7 @@ func TestAPendingPopEndsWithTheSummaryOfACompaction(t *testing.T) {
 			assert.Equal(t, frame.ID, f.Current(projecttest.Host("s")))
 			kind, prompt, err := stack.CompactionPrompt(f.Ctx, f.Project, projecttest.Host("s"), "")
 			require.NoError(t, err)
-			assert.Equal(t, compaction.FrameCompletion, kind)
+			assert.Equal(t, digest.FrameCompletion, kind)
 			assert.Contains(t, prompt, "work")
 
 			_, err = stack.StoreSummary(f.Ctx, f.Project, projecttest.Host("s"), frame.ID, tt.generated)
@@ -60,7 +60,7 @@ func TestAPendingPopEndsWithTheSummaryOfACompaction(t *testing.T) {
 	}
 }
 
-func TestAPendingPopWithoutAnyTextGoesOnWaiting(t *testing.T) {
+func TestAPendingPopWithoutAnyTextKeepsWaiting(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	frame := f.Push(projecttest.Host("s"), "work")
@@ -130,7 +130,7 @@ func TestSummarizeAsksAndThenKeeps(t *testing.T) {
 	assert.Contains(t, asked.Prompt, "heed the tests")
 	info, err := stack.CompactionsOf(f.Ctx, f.Project, projecttest.Host("s"), "")
 	require.NoError(t, err)
-	assert.Equal(t, compaction.ManualSummary, info.Type)
+	assert.Equal(t, digest.ManualSummary, info.Type)
 	assert.Equal(t, "heed the tests", info.Note)
 
 	kept, err := stack.Summarize(f.Ctx, f.Project, projecttest.Host("s"), "", "", "half is done")

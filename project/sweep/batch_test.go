@@ -12,10 +12,10 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/project/children"
-	"flame/project/projecttest"
 	"flame/project/sweep"
 	"flame/project/transfer"
 	"flame/project/view"
+	"flame/tests/projecttest"
 )
 
 // longWorks are operations on many things, each on n of them, prepared by make.
@@ -115,7 +115,7 @@ var history = func() transfer.State {
 	return state
 }()
 
-func TestLongWorkIsManyTransactionsAndCanBeGoneOnWith(t *testing.T) {
+func TestLongWorkIsManyTransactionsAndCanContinue(t *testing.T) {
 	t.Parallel()
 	const n = 30
 	for name, work := range longWorks {

@@ -9,9 +9,9 @@ import (
 
 	"flame/core"
 	"flame/project"
-	"flame/project/projecttest"
 	"flame/project/sweep"
 	"flame/project/turns"
+	"flame/tests/projecttest"
 )
 
 const day = 24 * 60 * 60 * 1000
@@ -110,7 +110,7 @@ func TestClocksThatJump(t *testing.T) {
 	assert.Equal(t, core.InProgress, f.Get(f.Current(s)).Status)
 }
 
-func TestAnEndThatIsToldTwiceAndLate(t *testing.T) {
+func TestAnEndThatIsReportedTwiceAndLate(t *testing.T) {
 	t.Parallel()
 	f, _ := hosted(t)
 	s := projecttest.Host("s")

@@ -11,10 +11,10 @@ import (
 
 	"flame/core"
 	"flame/project"
-	"flame/project/projecttest"
 	"flame/project/sweep"
 	"flame/project/turns"
 	"flame/project/view"
+	"flame/tests/projecttest"
 )
 
 func TestSweepWritesNothingWithoutCause(t *testing.T) {

@@ -14,28 +14,28 @@ import (
 
 	"flame/core"
 	"flame/core/outline"
+	"flame/local/place"
 	"flame/project"
-	"flame/whole"
 )
 
 // Exported is the result of an export.
 type Exported struct {
-	Frames   int // that were written
+	Frames   int // written ones
 	Nameless int // left out because they have no id, which the format cannot represent
 }
 
-// An export is one in progress. It holds no more than a page of frames in memory; each
-// page is read in a View of its own.
+// An export is an export in progress. It holds no more than a page of frames in memory, and
+// reads each page in a separate View.
 type export struct {
 	p       *project.Project
-	dir     string // where it goes
-	folder  string // of the frames' files in it
+	dir     string // target
+	folder  string // of the frames' files in dir
 	written int
 }
 
-// Export writes the project as a folder in the seeds' format. Existing files are replaced
-// whole, and those of an earlier export whose frames are gone are deleted. The state file
-// is written after the frames and before the deletions, so it never names frames without
+// Export writes the project as a folder in the seeds' format. It replaces existing files
+// whole, and deletes files of an earlier export whose frames are gone. It writes the state
+// file after the frames and before the deletions, so the state never names frames without
 // files.
 func Export(ctx context.Context, p *project.Project, by project.Caller, dir string) (done Exported, err error) {
 	e := &export{p: p, dir: dir, folder: filepath.Join(dir, "frames")}
@@ -57,21 +57,21 @@ func Export(ctx context.Context, p *project.Project, by project.Caller, dir stri
 	if err != nil {
 		return done, err
 	}
-	err = whole.Write(filepath.Join(dir, "state.json"), 0o644, func(to io.Writer) error { return e.writeState(ctx, to, state, roots) })
+	err = place.Write(filepath.Join(dir, "state.json"), 0o644, func(to io.Writer) error { return e.writeState(ctx, to, state, roots) })
 	if err == nil {
 		err = e.dropStale(ctx)
 	}
 	return Exported{Frames: e.written, Nameless: max(0, len(all)-e.written)}, err
 }
 
-// writeState writes the state as encoding/json would with an indent of two spaces, and
+// writeState writes the state in the form of encoding/json with an indent of two spaces, and
 // at the same time a file for each frame.
 func (e *export) writeState(ctx context.Context, to io.Writer, state State, roots []outline.Link) error {
 	raw, err := json.MarshalIndent(state, "", "  ")
 	if err != nil {
 		return err
 	}
-	// Quotes in texts are escaped, so that these occur once.
+	// Each of these occurs once, because quotes in texts are escaped.
 	head, rest, _ := strings.Cut(string(raw), `"frames": {}`)
 	middle, tail, _ := strings.Cut(rest, `"rootFrameIDs": []`)
 	frames := &members{to: to, begin: head + `"frames": {`, end: "}" + middle}
@@ -226,9 +226,9 @@ func LogFile(data, frame, extension string) (string, error) {
 	return filepath.Join(dir, strings.TrimSuffix(fileName(frame), ".json")+"."+extension), nil
 }
 
-// fileName returns the name of a frame's file: lower-case letters, digits and '-' as they
-// are, every other byte as '_' and two hex digits, so that no two ids share a name.
-// Capitals are escaped because some file systems ignore case.
+// fileName returns the name of a frame's file. It keeps lower-case letters, digits and '-',
+// and writes every other byte as '_' and two hex digits, so that no two ids share a name. It
+// escapes capitals because some file systems ignore case.
 func fileName(id string) string {
 	var b strings.Builder
 	for _, c := range []byte(id) {
@@ -247,7 +247,7 @@ func fileName(id string) string {
 }
 
 func writeJSON(file string, v any) error {
-	return whole.Write(file, 0o644, func(to io.Writer) error {
+	return place.Write(file, 0o644, func(to io.Writer) error {
 		raw, err := json.MarshalIndent(v, "", "  ")
 		if err != nil {
 			return err

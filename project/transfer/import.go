@@ -18,15 +18,15 @@ import (
 
 // Imported is the result of an import.
 type Imported struct {
-	Added     int      // frames that did not exist
-	Unchanged int      // frames that existed and are the same
-	Kept      []string // ids of frames that existed and differ; ours stay
-	Repaired  []string // what was repaired, in words
+	Added     int      `json:"added"`     // frames that did not exist
+	Unchanged int      `json:"unchanged"` // frames that existed and are the same
+	Kept      []string `json:"kept"`      // ids of frames that existed and differ; ours stay
+	Repaired  []string `json:"repaired"`  // the repairs, in words
 }
 
 const stateName = "state.json"
 
-// IsState reports whether path is what Import reads, rather than a log of a host.
+// IsState reports whether Import can read path; if not, path may be a log of a host.
 func IsState(path string) bool {
 	if _, err := os.Stat(filepath.Join(path, stateName)); err == nil {
 		return true
@@ -37,9 +37,10 @@ func IsState(path string) bool {
 	return filepath.Ext(path) == ".json" && readJSON(path, &file) == nil && file.Frames != nil
 }
 
-// Import reads a folder in the seeds' format: state.json and frames/*.json, or such a
-// file, whatever its name, with the frames beside it. Frames keep their ids; importing the same again changes nothing. It works in batches, each complete
-// in itself, so an interrupted import can be repeated.
+// Import reads a folder in the seeds' format: state.json and frames/*.json. It also accepts
+// the path of such a state file, with any name, with the frames beside it. Frames keep their
+// ids; a repeated import changes nothing. Import works in batches, each complete in itself,
+// so an interrupted import can be repeated.
 func Import(ctx context.Context, p *project.Project, dir string) (done Imported, err error) {
 	state, err := readState(dir)
 	if err != nil {
@@ -48,8 +49,8 @@ func Import(ctx context.Context, p *project.Project, dir string) (done Imported,
 	return importState(ctx, p, state, importFrame)
 }
 
-// ImportHistory imports frames made from the logs of past sessions. Frames of sessions
-// that flame saw itself exist already, under other ids, and count as unchanged.
+// ImportHistory imports frames made from the logs of past sessions. Frames of sessions that
+// flame saw itself already exist, under other ids, and count as unchanged.
 func ImportHistory(ctx context.Context, p *project.Project, state State) (Imported, error) {
 	return importState(ctx, p, state, func(tx project.Tx, f StateFrame, done *Imported) error {
 		session, err := tx.Session(f.Session)
@@ -83,8 +84,8 @@ func importState(ctx context.Context, p *project.Project, state State, take func
 	return done, activate(ctx, p, state.ActiveFrameID)
 }
 
-// activate makes the frame that was active where the state comes from current for people
-// at a shell, unless work is going on elsewhere.
+// activate makes the active frame of the imported state current for people at a shell, unless
+// a session works in another frame.
 func activate(ctx context.Context, p *project.Project, active string) error {
 	return p.Store.Update(ctx, func(tx project.Tx) error {
 		frame, err := tx.Frame(active)
@@ -110,7 +111,7 @@ func activate(ctx context.Context, p *project.Project, active string) error {
 	})
 }
 
-// maxRecent is how many sessions are looked at for one that works in a frame.
+// maxRecent limits the sessions among which activate looks for one that works in a frame.
 const maxRecent = 20
 
 func importFrame(tx project.Tx, f StateFrame, done *Imported) error {
@@ -135,7 +136,7 @@ func importFrame(tx project.Tx, f StateFrame, done *Imported) error {
 	return tx.SaveFrame(fromState(f))
 }
 
-// sameState reports whether two frames agree in what flame has fields for.
+// sameState reports whether two frames agree in all fields that flame has.
 func sameState(a, b StateFrame) bool {
 	a.Extra, b.Extra = nil, nil
 	first, errA := json.Marshal(toState(fromState(a)))
@@ -143,7 +144,7 @@ func sameState(a, b StateFrame) bool {
 	return errA == nil && errB == nil && string(first) == string(second)
 }
 
-// readState reads state.json and the frame files beside it. If both have a frame,
+// readState reads state.json and the frame files beside it. If both contain a frame,
 // state.json wins, as in the reference.
 func readState(path string) (state State, err error) {
 	main, dir := filepath.Join(path, stateName), path
@@ -160,13 +161,13 @@ func readState(path string) (state State, err error) {
 	if state.Frames == nil {
 		state.Frames = map[string]StateFrame{}
 	}
-	files, err := filepath.Glob(filepath.Join(escapeGlob(dir), "frames", "*.json"))
+	files, err := fs.Glob(os.DirFS(dir), "frames/*.json")
 	if err != nil {
 		return state, err
 	}
 	for _, file := range files {
 		var f StateFrame
-		if err := readJSON(file, &f); err != nil {
+		if err := readJSON(filepath.Join(dir, file), &f); err != nil {
 			return state, err
 		}
 		if _, known := state.Frames[f.SessionID]; !known {
@@ -174,11 +175,6 @@ func readState(path string) (state State, err error) {
 		}
 	}
 	return state, nil
-}
-
-// escapeGlob returns a pattern that matches only the folder's name itself.
-func escapeGlob(dir string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
 func readJSON(file string, v any) error {
@@ -195,8 +191,8 @@ func readJSON(file string, v any) error {
 	return nil
 }
 
-// orderState returns the frames parents first, each with a parent that exists, and says
-// in words what it repaired for that.
+// orderState returns the frames, parents first and each with an existing parent, and
+// descriptions of the repairs that this needed.
 func orderState(state State) (ordered []StateFrame, repaired []string, err error) {
 	ids, err := idsByAge(state)
 	if err != nil {
@@ -204,7 +200,7 @@ func orderState(state State) (ordered []StateFrame, repaired []string, err error
 	}
 	placed := make(map[string]bool, len(ids))
 	for _, id := range ids {
-		var way []StateFrame // from the frame up to what is placed, or to a root
+		var way []StateFrame // from the frame up to a placed one, or to a root
 		for onWay := map[string]bool{}; id != "" && !placed[id]; {
 			onWay[id] = true
 			f := state.Frames[id]
@@ -244,8 +240,8 @@ func idsByAge(state State) ([]string, error) {
 	return ids, nil
 }
 
-// wrongParent returns in words why a frame cannot stay below its parent; empty if it can.
-// The set below holds the frame itself and the frames visited below it.
+// wrongParent describes why a frame cannot stay below its parent; empty if it can. The set
+// below holds the frame itself and the frames visited below it.
 func wrongParent(state State, below map[string]bool, f StateFrame) string {
 	parent := f.ParentSessionID
 	_, known := state.Frames[parent]

@@ -26,15 +26,14 @@ type State struct {
 	RootFrameIDs  []string              `json:"rootFrameIDs"`
 	UpdatedAt     core.Millis           `json:"updatedAt"`
 
-	// Requests are those to models, by host, and what they went without; not in exports.
+	// Requests are the requests to models, by host, and what they left out; not in exports.
 	Requests []conversation.HostMeter `json:"requests,omitempty"`
-	// Metered are those that gateways measured, by host and class; not in exports either.
+	// Metered are the requests that gateways measured, by host and class; not in exports.
 	Metered []usage.Metered `json:"metered,omitempty"`
 }
 
-// A StateFrame is a frame under the seeds' names; fields that the seeds lack are added
-// under flame's names. Extra holds members that neither knows; import and export keep
-// them.
+// A StateFrame is a frame under the seeds' names. Fields that the seeds lack have flame's
+// names. Extra holds members that neither of them has; import and export keep these.
 type StateFrame struct {
 	SessionID          string      `json:"sessionID"`
 	ParentSessionID    string      `json:"parentSessionID,omitempty"`
@@ -50,7 +49,7 @@ type StateFrame struct {
 	InvalidatedAt      core.Millis `json:"invalidatedAt,omitempty"`
 	PlannedChildren    []string    `json:"plannedChildren,omitempty"`
 
-	Machine         string      `json:"machine,omitempty"` // not imported: a frame is whose machine works in it
+	Machine         string      `json:"machine,omitempty"` // not imported: a frame belongs to the machine that works in it
 	Session         string      `json:"session,omitempty"`
 	GoalIsDefault   bool        `json:"goalIsDefault,omitempty"`
 	SuccessCriteria string      `json:"successCriteria,omitempty"`
@@ -82,8 +81,8 @@ func (f StateFrame) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads a frame and keeps unknown members in Extra. Frames of the later
-// reference have title, criteria and two results where the seeds have goal and
-// compactionSummary: the former fill in for the latter.
+// reference have title and resultsCompacted in place of the seeds' goal and
+// compactionSummary; UnmarshalJSON uses these if the others are empty.
 func (f *StateFrame) UnmarshalJSON(raw []byte) error {
 	var plain plainStateFrame
 	if err := json.Unmarshal(raw, &plain); err != nil {
@@ -123,8 +122,8 @@ var stateMembers = []string{
 	"goalIsDefault", "successCriteria", "results", "confidence", "startedAt", "endedAt", "archivedAt", "usage",
 }
 
-// recordImported, by frame, holds the members of an imported frame that flame has no
-// field for.
+// recordImported, by frame, holds the members of an imported frame for which flame has no
+// field.
 const recordImported project.Kind[map[string]json.RawMessage] = "imported"
 
 func toState(f core.Frame) StateFrame {
@@ -164,8 +163,8 @@ func fromState(s StateFrame) core.Frame {
 }
 
 // Snapshot returns the whole project; the active frame is the caller's current one. It
-// refuses more than view.MaxWhole frames. Frames without an id, which the format cannot
-// represent, are left out.
+// refuses more than view.MaxWhole frames. It leaves out frames without an id, which the
+// format cannot represent.
 func Snapshot(ctx context.Context, p *project.Project, by project.Caller) (state State, err error) {
 	err = p.View(ctx, by, func(s *project.Step) error {
 		if state, err = empty(s); err != nil {

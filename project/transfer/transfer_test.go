@@ -11,11 +11,11 @@ import (
 
 	"flame/core"
 	"flame/project"
-	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/sweep"
 	"flame/project/transfer"
 	"flame/project/view"
+	"flame/tests/projecttest"
 )
 
 func TestExportAndImportLoseNothing(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	"flame/project"
 	"flame/project/children"
 	"flame/project/conversation"
-	"flame/project/projecttest"
 	"flame/project/turns"
 	"flame/project/view"
+	"flame/tests/projecttest"
 )
 
 // requestsOf returns the requests counted of a host.
@@ -115,7 +115,7 @@ func TestARequestThatWentRawIsTakenBackWithItsAnswer(t *testing.T) {
 	}
 }
 
-func TestWhatWasSparedOutlastsACompaction(t *testing.T) {
+func TestSavedTokensOutlastACompaction(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	f.Fold = true

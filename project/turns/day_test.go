@@ -15,9 +15,9 @@ import (
 	"flame/core/judge"
 	"flame/project"
 	"flame/project/autonomy"
-	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/turns"
+	"flame/tests/projecttest"
 )
 
 // A moment of a day is a prompt, and the turn after it.
@@ -34,7 +34,7 @@ type dayTurn struct {
 
 // A plain day has 20 turns: what is due is suggested at the two moments where it is,
 // and nothing at any other.
-func TestOnAPlainDayWhatIsDueIsSuggestedAndNothingElse(t *testing.T) {
+func TestOnAPlainDayFlameSuggestsOnlyWhatIsDue(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../core/testdata/judgement/day.json")
 	require.NoError(t, err)

@@ -6,39 +6,36 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/children"
 	"flame/project/sweep"
 )
 
-// A Mark tells an event from all others, so that it is handled once however often it
-// comes. The events of a source are numbered in the order in which they come.
+// A Mark identifies an event, so that flame handles it once even if it comes repeatedly. The
+// events of a source have numbers in the order in which they come.
 type Mark struct {
 	Source string
 	N      int64
 }
 
-// recordTaken, by source, is the number of its last event that is known to be handled.
+// recordTaken, by source, is the number of its last event that flame has handled.
 const recordTaken project.Kind[Taken] = "taken"
 
-// Taken says how far the events of a source were taken in.
+// Taken says how many events of a source flame has handled.
 type Taken struct {
-	N  int64       `json:"n"`  // of the last event that changed something, or that SaveTaken told of
+	N  int64       `json:"n"`  // number of the last event that changed something, or that SaveTaken recorded
 	At core.Millis `json:"at"` // when that was
 }
 
-// TakenFrom returns how far the events of a source were taken in.
-func TakenFrom(ctx context.Context, p *project.Project, source string) (t Taken, err error) {
-	err = p.Store.View(ctx, func(tx project.Tx) error {
-		_, err = recordTaken.Load(tx, source, &t)
-		return err
-	})
-	return t, err
+// TakenFrom returns how many events of a source flame has handled.
+func TakenFrom(ctx context.Context, p *project.Project, source string) (Taken, error) {
+	return project.Read(ctx, p, func(tx project.Tx) (Taken, error) { return recordTaken.Of(tx, source) })
 }
 
-// SaveTaken records that the events of a source were handled up to one.
+// SaveTaken records that flame has handled the events of a source up to this one.
 func SaveTaken(ctx context.Context, p *project.Project, upTo Mark) error {
 	return p.Store.Run(ctx, func(tx project.Tx) error {
-		var t Taken
-		if _, err := recordTaken.Load(tx, upTo.Source, &t); err != nil || upTo.N <= t.N {
+		t, err := recordTaken.Of(tx, upTo.Source)
+		if err != nil || upTo.N <= t.N {
 			return err
 		}
 		return recordTaken.Save(tx, upTo.Source, Taken{N: upTo.N, At: p.Now()})
@@ -48,9 +45,7 @@ func SaveTaken(ctx context.Context, p *project.Project, upTo Mark) error {
 // ForgetSource forgets a source that sends no more events.
 func ForgetSource(ctx context.Context, p *project.Project, source string) error {
 	return p.Store.Run(ctx, func(tx project.Tx) error {
-		var t Taken
-		known, err := recordTaken.Load(tx, source, &t)
-		if err != nil || !known {
+		if _, known, err := recordTaken.Get(tx, source); err != nil || !known {
 			return err
 		}
 		return recordTaken.Delete(tx, source)
@@ -67,33 +62,29 @@ func ForgetSources(ctx context.Context, p *project.Project) error {
 			}
 			return nil
 		})
-		for _, id := range gone {
-			err = errors.Join(err, recordTaken.Delete(tx, id))
-		}
-		return err
+		return errors.Join(err, recordTaken.DeleteAll(tx, gone))
 	})
 }
 
 var errDue = errors.New("turns: something is due first")
 
-// OnEvent is Together for an f that handles an event of a host. It does nothing if hooks
-// are off for the project or the event was handled before, and first does the work that
-// is due.
+// OnEvent is Together for an f that handles an event of a host. It first does the work that
+// is due. It does not run f if hooks are off for the project, or if flame has handled the
+// event before.
 func OnEvent(ctx context.Context, p *project.Project, marks []Mark, f func(*project.Project) error) error {
 	return onEvent(ctx, p, marks, sweep.Due, f)
 }
 
-// OnStart is OnEvent for an event with which a session starts. It first ends the sessions
-// that have ended without a word, too: that takes longer than most events may, and the
-// new session is to be offered what they left.
+// OnStart is OnEvent for an event with which a session starts. It also first ends the
+// sessions that ended without a report, so that flame can offer their frames to the new
+// session. For other events that would take too long.
 func OnStart(ctx context.Context, p *project.Project, marks []Mark, f func(*project.Project) error) error {
 	return onEvent(ctx, p, marks, sweep.DueAndOver, f)
 }
 
-// A search finds work that is due.
-type search func(context.Context, *project.Project) (sweep.Work, error)
-
-func onEvent(ctx context.Context, p *project.Project, marks []Mark, due search, f func(*project.Project) error) error {
+func onEvent(
+	ctx context.Context, p *project.Project, marks []Mark, due func(context.Context, *project.Project) (sweep.Work, error), f func(*project.Project) error,
+) error {
 	var work sweep.Work
 	err := handleOnce(ctx, p, marks, f, func(p *project.Project) (err error) {
 		if work, err = due(ctx, p); err == nil && !work.Empty() {
@@ -102,13 +93,13 @@ func onEvent(ctx context.Context, p *project.Project, marks []Mark, due search, 
 		return err
 	})
 	if errors.Is(err, errDue) {
-		work.Do(ctx, p)
+		work.Do(ctx, p, 0)
 		err = handleOnce(ctx, p, marks, f, func(*project.Project) error { return nil })
 	}
 	return err
 }
 
-// handleOnce handles an event that was not handled before, once first allows it.
+// handleOnce handles a new event, if first allows it.
 func handleOnce(ctx context.Context, p *project.Project, marks []Mark, f, first func(*project.Project) error) error {
 	return p.Together(ctx, func(p *project.Project) error {
 		if off, err := p.Off(ctx); off || err != nil {
@@ -132,4 +123,42 @@ func handleOnce(ctx context.Context, p *project.Project, marks []Mark, f, first 
 		}
 		return nil
 	})
+}
+
+// CatchUp records what a conversation shows and no event reported: its prompts, and with
+// them its root frame, and its children. The caller needs to give only the first and the
+// last prompt; the first counts only if the session is unknown.
+func CatchUp(ctx context.Context, p *project.Project, by project.Caller, prompts []Prompt, tasks []children.Task) error {
+	if len(prompts)+len(tasks) == 0 {
+		return nil
+	}
+	known, _, err := children.Known(ctx, p, by.Session)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	if known && len(prompts) > 1 {
+		prompts = prompts[len(prompts)-1:]
+	}
+	for _, prompt := range prompts {
+		errs = append(errs, NotePrompt(ctx, p, by, prompt))
+	}
+	return errors.Join(append(errs, children.CatchUp(ctx, p, by, tasks))...)
+}
+
+// A Gap is the part of a turn that its host has not reported.
+type Gap struct{ Prompt, End bool }
+
+// GapOf returns the unreported part of the turn that began with a prompt, the newest of the
+// caller's session. With an empty id it returns no gap.
+func GapOf(ctx context.Context, p *project.Project, by project.Caller, id string) (gap Gap, err error) {
+	if id == "" {
+		return gap, nil
+	}
+	err = p.Store.View(ctx, func(tx project.Tx) error {
+		mine, err := project.RecordPresence.Of(tx, by.Session)
+		gap = Gap{Prompt: mine.Prompt != id, End: mine.Answered != id}
+		return err
+	})
+	return gap, err
 }

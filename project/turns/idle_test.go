@@ -9,7 +9,7 @@ import (
 
 	"flame/core"
 	"flame/project"
-	"flame/project/projecttest"
+	"flame/tests/projecttest"
 )
 
 const minute = core.Millis(60_000)

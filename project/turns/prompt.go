@@ -14,22 +14,21 @@ import (
 	"flame/project/stack"
 )
 
-// A Prompt is what a session's agent is asked to do.
+// A Prompt asks a session's agent to do something.
 type Prompt struct {
-	ID       string // the host's; the same again changes nothing
+	ID       string // the host's; a repeated prompt changes nothing
 	Text     string
 	FromUser bool             // a person's own words, not the host's
 	MaxChars int              // of the briefing; 0: no limit
 	Standing project.Standing // of the session, reported with the prompt; zero: not reported
 
-	// Seen returns what the host shows of the turn before the prompt; nil: nothing. It is
-	// only called where the end of that turn did not show it.
+	// Seen returns what the host shows of the turn before the prompt; nil: nothing. Flame
+	// calls it only if the end of that turn did not show it.
 	Seen func() autonomy.Seen
 }
 
-// Begin records a prompt: the first one makes and names the session's root, and a push
-// that is due is made or suggested. It returns what the agent should know beside the
-// prompt.
+// Begin records a prompt: the first prompt makes and names the session's root. Begin makes or
+// suggests a push that is due, and returns a briefing to go with the prompt.
 func Begin(ctx context.Context, p *project.Project, by project.Caller, prompt Prompt) (b briefing.Briefing, err error) {
 	err = prompted(ctx, p, by, prompt, func(s *project.Step, mine *project.Presence, first bool) error {
 		if p.Late {
@@ -62,14 +61,14 @@ func NotePrompt(ctx context.Context, p *project.Project, by project.Caller, prom
 	return prompted(ctx, p, by, prompt, func(*project.Step, *project.Presence, bool) error { return nil })
 }
 
-// prompted records a prompt unless it was recorded before. Then it calls then, which may
-// change the session's presence; first is true for the first prompt of the session.
+// prompted records a prompt, unless it was recorded before, and calls then, which may change
+// the session's presence; first is true for the first prompt of the session.
 func prompted(
 	ctx context.Context, p *project.Project, by project.Caller, prompt Prompt,
 	then func(s *project.Step, mine *project.Presence, first bool) error,
 ) error {
 	return p.Update(ctx, by, func(s *project.Step) error {
-		mine, err := s.PresenceOf(s.Session.ID)
+		mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
 		if err != nil || prompt.ID != "" && prompt.ID == mine.Prompt {
 			return err
 		}
@@ -78,7 +77,7 @@ func prompted(
 		}
 		// followPrompt changes the presence of a child that gets a new frame.
 		first := mine.Prompt == ""
-		if mine, err = s.PresenceOf(s.Session.ID); err != nil {
+		if mine, err = project.RecordPresence.Of(s.Tx, s.Session.ID); err != nil {
 			return err
 		}
 		if err := then(s, &mine, first); err != nil {
@@ -95,7 +94,7 @@ func prompted(
 		if mine.Turn, err = briefing.LastSeq(s); err != nil {
 			return err
 		}
-		return s.SavePresence(s.Session.ID, mine)
+		return project.RecordPresence.Save(s.Tx, s.Session.ID, mine)
 	})
 }
 
@@ -103,7 +102,7 @@ func prompted(
 func followPrompt(s *project.Step, prompt Prompt) error {
 	s.Session.MessageCount++
 	if s.Session.State == core.SessionEnded {
-		return nil // the prompt came before that, so nothing goes on
+		return nil // the prompt came before the end, so the session does not continue
 	}
 	if err := errors.Join(s.Tx.ClearDeadline(children.IdleDeadline, s.Session.ID), s.ResumeRoot()); err != nil {
 		return err
@@ -114,11 +113,12 @@ func followPrompt(s *project.Step, prompt Prompt) error {
 	case s.Session.Parent != "":
 		return errors.Join(children.Resume(s), children.Weigh(s))
 	}
-	if err := children.Interrupt(s); err != nil {
+	if err := children.Interrupt(s, s.Session.ID); err != nil {
 		return err
 	}
 	text := unquoted(strings.TrimSpace(prompt.Text))
-	frame, named, err := nameRoot(s, firstLine(text))
+	line, _, _ := strings.Cut(text, "\n")
+	frame, named, err := nameRoot(s, strings.TrimSpace(line))
 	if err != nil || frame == "" {
 		return err
 	}
@@ -131,8 +131,8 @@ func followPrompt(s *project.Step, prompt Prompt) error {
 	return autonomy.UpdateScene(s, func(c *autonomy.Scene) { c.Begin(text) })
 }
 
-// weighPrompt considers a push, unless the prompt has named the root that is there for
-// it. Before, it takes in what was not seen of the turn before.
+// weighPrompt considers a push, unless the prompt has just named its root. First it adds
+// what flame did not see of the turn before.
 func weighPrompt(s *project.Step, prompt Prompt, text string, named bool) error {
 	judged, err := autonomy.Judges(s)
 	if err != nil || named || !judged {
@@ -144,12 +144,12 @@ func weighPrompt(s *project.Step, prompt Prompt, text string, named bool) error 
 	return autonomy.WeighPush(s, core.Head(text, maxWeighed), stack.TakeUp)
 }
 
-// maxWeighed is how much of a prompt is judged, in characters.
+// maxWeighed is how much of a prompt flame judges, in characters.
 const maxWeighed = 4000
 
-// nameRoot makes the root of a session that has none, or whose root has ended, and names
-// one that only has a default goal, by the first line of a prompt. It returns the id of
-// the frame the session works in, empty without one, and reports whether the prompt has
+// nameRoot makes the root of a session that has none, or whose root has ended. It names a
+// root that has only a default goal by the first line of a prompt. It returns the id of the
+// frame in which the session works, empty without one, and reports whether the prompt has
 // named it.
 func nameRoot(s *project.Step, line string) (frame string, named bool, err error) {
 	goal := core.OneLine(workIn(line), project.MaxRootGoal)
@@ -174,8 +174,8 @@ func nameRoot(s *project.Step, line string) (frame string, named bool, err error
 	return open, at.Goal == goal, err
 }
 
-// workIn returns the work that a line asks for. A command to the host asks for none,
-// except those of flame's own that name work.
+// workIn returns the work that a line asks for. A command to the host asks for no work,
+// except those of flame's own commands that name work.
 func workIn(line string) string {
 	if !strings.HasPrefix(line, "/") {
 		return line
@@ -189,12 +189,6 @@ func workIn(line string) string {
 	return ""
 }
 
-// firstLine returns the first line of text that is not blank.
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return strings.TrimSpace(line)
-}
-
 // unquoted removes the quotes that `opencode run` puts around a prompt of several words.
 func unquoted(line string) string {
 	if inner, ok := strings.CutPrefix(line, `"`); ok && strings.HasSuffix(inner, `"`) {
@@ -203,9 +197,9 @@ func unquoted(line string) string {
 	return line
 }
 
-// briefFor returns the briefing beside a prompt: for the first one of a session the
-// context of its frame, if that says anything, and for later ones what changed and the
-// suggestions made since.
+// briefFor returns the briefing to go with a prompt: for the first prompt of a session the
+// context of its frame, if that says anything, and for later prompts the changes and the
+// suggestions since.
 func briefFor(s *project.Step, prompt Prompt, first bool, seen int64) (b briefing.Briefing, err error) {
 	if first {
 		return briefing.OnFirstPrompt(s, prompt.MaxChars)

@@ -9,9 +9,9 @@ import (
 
 	"flame/core"
 	"flame/project/autonomy"
-	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/turns"
+	"flame/tests/projecttest"
 )
 
 func TestPromptsNameTheRoot(t *testing.T) {
@@ -67,7 +67,7 @@ func TestAPromptAfterTheRootIsDoneBeginsAnother(t *testing.T) {
 	assert.Equal(t, "Next work", f.Get(f.Current(projecttest.Host("s"))).Goal)
 }
 
-func TestWhatIsNoPersonsPromptMakesNothing(t *testing.T) {
+func TestAPromptThatNoPersonWroteMakesNothing(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	_, err := turns.Begin(f.Ctx, f.Project, projecttest.Host("s"), turns.Prompt{ID: "a", Text: "<task-notification>", FromUser: false})
@@ -103,7 +103,7 @@ func TestTheSamePromptTwiceIsOnePrompt(t *testing.T) {
 	assert.Empty(t, f.Prompt(projecttest.Host("s"), "third", "and on"))
 }
 
-func TestASessionIsToldThatAnotherMachineTookItsFrame(t *testing.T) {
+func TestASessionReadsThatAnotherMachineTookItsFrame(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	s := projecttest.Host("s")

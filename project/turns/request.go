@@ -16,22 +16,22 @@ import (
 	"flame/project/usage"
 )
 
-// A Request is what a host is about to send to a session's model.
+// A Request is a request that a host is about to send to a session's model.
 type Request struct {
-	Untold   bool                // nothing new is inserted: it asks for a summary, or its host tells the agent otherwise
+	Untold   bool                // flame inserts nothing new: it asks for a summary, or its host briefs the agent otherwise
 	History  []fold.Message      // oldest first
 	Usage    []usage.Message     // of answers since the last request
 	Editions map[core.Millis]int // of the requests that these answers belong to, by the times of the answers
 	Terms    fold.Terms          // but for Cold, which Amend knows
 
-	CacheLife core.Millis // how long the model's cache keeps what nobody uses; 0: as is usual
+	CacheLife core.Millis // how long the model's cache keeps an unused entry; 0: the usual time
 
 	Undated bool                  // the messages have no times; names of the same history are the same
-	Seen    []conversation.Answer // of such a history, since the last request; those known already change nothing
+	Seen    []conversation.Answer // of such a history, since the last request; known answers change nothing
 }
 
-// prompt returns the name of the newest message of the user's, or that stands in for
-// one; empty without one.
+// prompt returns the name of the newest message of the user, or of a message that stands in
+// for one; empty without one.
 func (r Request) prompt() string {
 	return r.last(func(m fold.Message) bool { return m.Role == core.RoleUser && !m.Answers })
 }
@@ -50,8 +50,8 @@ func (r Request) last(is func(fold.Message) bool) string {
 	return ""
 }
 
-// usualLife is how long a model's cache keeps what nobody uses: Anthropic's, unless more
-// is paid for.
+// usualLife is how long a model's cache keeps an unused entry: the time of Anthropic's cache,
+// unless the user pays for more.
 const usualLife = core.Millis(5 * 60_000)
 
 // terms returns the terms of the request at a time.
@@ -66,19 +66,18 @@ func (r Request) terms(now core.Millis) fold.Terms {
 	return terms
 }
 
-// An Amended is how a request is sent.
+// An Amended says how to send a request.
 type Amended struct {
 	fold.Amendment
-	Counted bool // among the requests of its session; nothing else was to be written if not
-	// Kept is what the amendment was made by. It serves for later requests while the store
-	// is out of reach.
+	Counted bool // among the requests of its session; if false, there was nothing else to write
+	// Kept is the conversation from which flame made the amendment. It serves for later
+	// requests while the store is out of reach.
 	Kept conversation.Conversation
 }
 
-// Amend returns what to leave out of a request to the model and what to insert: finished
-// frames are folded, and what the agent should know is inserted behind the newest
-// prompt. The result for the same history and tree is identical, to the byte, because
-// each is decided on once.
+// Amend returns what to leave out of a request to the model and what to insert: it folds
+// finished frames, and inserts a briefing behind the newest prompt. The result for the same
+// history and tree is identical, to the byte, because flame decides on each once.
 func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request) (a Amended, err error) {
 	err = p.Consider(ctx, by, func(s *project.Step) (func(*project.Step) error, error) {
 		if settled, err := settle(s, r, &a); settled || err != nil {
@@ -88,7 +87,10 @@ func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request
 			if err := errors.Join(usage.Add(s, r.Usage), children.Weigh(s)); err != nil {
 				return err
 			}
-			c, err := amended(s, r)
+			c, err := loaded(s, r)
+			if err == nil {
+				err = amend(s, &c, r)
+			}
 			if err != nil {
 				return err
 			}
@@ -109,7 +111,7 @@ func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request
 	return a, err
 }
 
-// settle reports whether there is nothing to write for a request, and how it is sent then.
+// settle reports whether there is nothing to write for a request, and then sets a.
 func settle(s *project.Step, r Request, a *Amended) (settled bool, err error) {
 	if len(r.Usage) > 0 {
 		return false, nil
@@ -125,8 +127,8 @@ func settle(s *project.Step, r Request, a *Amended) (settled bool, err error) {
 	return s.Fresh || !c.Changed(), nil
 }
 
-// Recall returns how a request is sent by what was decided on for those before it. It
-// writes nothing: it is for when nothing can be written.
+// Recall returns how to send a request by the decisions for earlier requests. It writes
+// nothing: callers use it when flame cannot write.
 func Recall(ctx context.Context, p *project.Project, by project.Caller, r Request) (a Amended, err error) {
 	err = p.View(ctx, by, func(s *project.Step) error {
 		if s.Fresh {
@@ -141,7 +143,7 @@ func Recall(ctx context.Context, p *project.Project, by project.Caller, r Reques
 	return a, err
 }
 
-// Again is Recall by what an earlier one was sent by.
+// Again is Recall from the Kept of an earlier request.
 func Again(p *project.Project, kept conversation.Conversation, r Request) Amended {
 	return r.again(kept.Clone(), p.Now())
 }
@@ -151,7 +153,7 @@ func (r Request) again(c conversation.Conversation, now core.Millis) Amended {
 	return Amended{Amendment: c.Amend(r.History), Kept: c}
 }
 
-// show has a conversation know what the request shows of answers and times.
+// show adds the answers and times that the request shows to a conversation.
 func (r Request) show(c *conversation.Conversation, now core.Millis) {
 	if r.Undated {
 		c.See(r.Seen)
@@ -160,16 +162,7 @@ func (r Request) show(c *conversation.Conversation, now core.Millis) {
 	c.Note(r.History, r.Editions)
 }
 
-// amended returns the session's conversation with what a request shows, but for what
-// the agent should be told.
-func amended(s *project.Step, r Request) (c conversation.Conversation, err error) {
-	if c, err = loaded(s, r); err == nil {
-		err = amend(s, &c, r)
-	}
-	return c, err
-}
-
-// loaded returns what is kept of the session's conversation.
+// loaded returns the session's conversation.
 func loaded(s *project.Step, r Request) (c conversation.Conversation, err error) {
 	if s.Fresh || len(r.History) == 0 {
 		return c, nil
@@ -177,7 +170,7 @@ func loaded(s *project.Step, r Request) (c conversation.Conversation, err error)
 	return conversation.Load(s, r.History)
 }
 
-// amend has a conversation know what a request shows, and leaves out what is finished.
+// amend adds what a request shows to a conversation, and folds finished frames.
 func amend(s *project.Step, c *conversation.Conversation, r Request) error {
 	if s.Fresh || len(r.History) == 0 {
 		return nil
@@ -200,14 +193,14 @@ func amend(s *project.Step, c *conversation.Conversation, r Request) error {
 	return nil
 }
 
-// undecided reports whether the request has a new prompt, or follows a compaction, for
-// which nothing was decided yet.
+// undecided reports whether the request has a new prompt, or follows a compaction, on which
+// flame has not decided yet.
 func undecided(s *project.Step, c conversation.Conversation, r Request) bool {
 	return !s.Fresh && !s.Project.Late && !r.Untold && r.prompt() != "" && (c.Prompt != r.prompt() || c.Summary != r.summary())
 }
 
-// decide adds what the agent should know, behind the newest prompt: its context if the
-// conversation begins, resumes or lost its past, else what changed.
+// decide inserts a briefing behind the newest prompt: the context if the conversation begins,
+// resumes or lost its past, else the changes.
 func decide(s *project.Step, c *conversation.Conversation, r Request) error {
 	again := c.Summary != r.summary()
 	begins := c.Prompt == ""
@@ -215,7 +208,7 @@ func decide(s *project.Step, c *conversation.Conversation, r Request) error {
 	if given, err := briefing.TakeGiven(s); given || err != nil {
 		return err
 	}
-	mine, err := s.PresenceOf(s.Session.ID)
+	mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
 	if err != nil {
 		return err
 	}
@@ -234,12 +227,12 @@ func decide(s *project.Step, c *conversation.Conversation, r Request) error {
 	return briefing.SaveTold(s, b)
 }
 
-// maxFolded limits the frames that are looked up for one history, not counting those
-// that the history names.
+// maxFolded limits the frames that flame looks up for one history, not counting those that
+// the history names.
 const maxFolded = 200
 
-// foldFrames returns the frames that a history names, and those that flame started on
-// its own in its session.
+// foldFrames returns the frames that a history names, and the frames that flame started on
+// its own in the session.
 func foldFrames(s *project.Step, history []fold.Message) (frames []fold.Frame, err error) {
 	ids := map[string]bool{}
 	var order []string
@@ -275,15 +268,68 @@ func foldFrames(s *project.Step, history []fold.Message) (frames []fold.Frame, e
 		if resumes {
 			frame.Status, frame.EndedAt = core.InProgress, 0 // the end of a session is no move
 		}
-		frames = append(frames, foldFrame(s, frame))
+		f := fold.Frame{Frame: frame, Foreign: frame.Session != s.Session.ID}
+		if !f.Foreign {
+			f.EnteredAt = frame.StartedAt
+		}
+		frames = append(frames, f)
 	}
 	return frames, nil
 }
 
-// foldFrame returns the frame as folding sees it.
-func foldFrame(s *project.Step, f core.Frame) fold.Frame {
-	if f.Session != s.Session.ID {
-		return fold.Frame{Frame: f, Foreign: true}
+// A Report has the requests of a session to its model, and the answers, that a gateway saw.
+type Report struct {
+	Requests []usage.Request
+	Seen     []conversation.Answer
+	Sent     fold.Meter // of requests that Amend did not count
+}
+
+// Answered stores a report, each answer once. It returns core.ErrNotFound for a session that
+// flame does not know yet. It neither wakes nor resumes the session: a request that a gateway
+// saw is no activity of the session now.
+func Answered(ctx context.Context, p *project.Project, by project.Caller, r Report) error {
+	return r.storeFor(ctx, p, by, func(s *project.Step) error {
+		if s.Fresh {
+			return core.NotFoundf("session %s is not known yet", by.Session)
+		}
+		return nil
+	})
+}
+
+// AnsweredLate stores a report of a session that flame does not know, as its parent's report
+// if it has a parent.
+func AnsweredLate(ctx context.Context, p *project.Project, by project.Caller, r Report) error {
+	if by.Parent != "" {
+		by.Session, by.Parent, r.Seen, r.Sent = by.Parent, "", nil, fold.Meter{}
 	}
-	return fold.Frame{Frame: f, EnteredAt: f.StartedAt}
+	return r.storeFor(ctx, p, by, func(*project.Step) error { return nil })
+}
+
+// storeFor stores a report of the caller's session, unless check returns an error.
+func (r Report) storeFor(ctx context.Context, p *project.Project, by project.Caller, check func(*project.Step) error) error {
+	return p.Store.Run(ctx, func(tx project.Tx) error {
+		s := p.Step(tx, by)
+		if err := s.Enter(); err != nil {
+			return err
+		}
+		if err := check(s); err != nil {
+			return err
+		}
+		return errors.Join(
+			conversation.NoteSeen(s.Tx, s.Session.ID, r.Seen, r.Sent), usage.Meter(s, r.Requests), r.noteModel(s),
+		)
+	})
+}
+
+// noteModel records which model the session asks, for its suggestions.
+func (r Report) noteModel(s *project.Step) error {
+	for _, asked := range r.Requests {
+		if asked.Context == 0 && asked.Window == 0 {
+			continue // it is not part of the conversation, or has no answer
+		}
+		if err := autonomy.NoteModel(s, asked.Model, asked.Window); err != nil {
+			return err
+		}
+	}
+	return nil
 }

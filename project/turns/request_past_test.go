@@ -10,7 +10,7 @@ import (
 
 	"flame/core"
 	"flame/core/fold"
-	"flame/project/projecttest"
+	"flame/tests/projecttest"
 )
 
 // says is a message of ten tokens; one of the user's has a name that begins with u.
@@ -22,7 +22,7 @@ func says(name string, at core.Millis) fold.Message {
 	return m
 }
 
-func TestWhatACompactionKeptHasAnotherPast(t *testing.T) {
+func TestMessagesKeptByACompactionHaveAnotherPast(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	f.Fold = true
@@ -75,7 +75,7 @@ func TestABranchWithoutFramesHasTheTextsOfItsOrigin(t *testing.T) {
 	assert.True(t, told || slices.Contains(b.Stale, "a4"), "a4 was made with an insert behind u3: %+v", b)
 }
 
-func TestABranchOfABranchGoesOnFromThat(t *testing.T) {
+func TestABranchOfABranchContinuesFromIt(t *testing.T) {
 	t.Parallel()
 	f, h := inFrames(t)
 	a := request(f, projecttest.Host("s"), h, nil)

@@ -9,8 +9,8 @@ import (
 	"flame/core"
 	"flame/core/fold"
 	"flame/project"
-	"flame/project/projecttest"
 	"flame/project/turns"
+	"flame/tests/projecttest"
 )
 
 // answered appends an answer to a history, made now.
@@ -27,7 +27,7 @@ func request(f *projecttest.Fixture, by project.Caller, history []fold.Message, 
 	return a.Amendment
 }
 
-func TestATextThatMissedItsRequestIsToldBehindIt(t *testing.T) {
+func TestATextThatMissedItsRequestFollowsIt(t *testing.T) {
 	t.Parallel()
 	s := projecttest.Host("s")
 	for name, late := range map[string]bool{"flame was too late": true, "it was sent": false} {

@@ -12,10 +12,10 @@ import (
 	"flame/project"
 	"flame/project/briefing"
 	"flame/project/children"
-	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/turns"
 	"flame/project/usage"
+	"flame/tests/projecttest"
 )
 
 // attend asks what goes beside the newest of these prompts.
@@ -107,7 +107,7 @@ func TestUsageOfARequestIsCountedOnce(t *testing.T) {
 	assert.InDelta(t, 1, f.Spent(f.Current(projecttest.Host("s"))), 1e-9)
 }
 
-func TestARequestOfASessionThatNobodyKnowsIsLeftAlone(t *testing.T) {
+func TestARequestOfAnUnknownSessionIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	assert.Empty(t, attend(f, projecttest.Host("s"), turns.Request{History: []fold.Message{{Name: "s1", Role: core.RoleAssistant, Summary: true}}}, "m1"))

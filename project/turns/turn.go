@@ -21,22 +21,22 @@ import (
 type Turn struct {
 	Prompt      string   // the host's id of the prompt that began it; empty: the last one
 	LastMessage string   // of the agent; becomes the summary of a frame that ends with the turn
-	Failed      bool     // it was stopped, or an error ended it
-	Stopped     string   // of a turn that failed: the host's own words in its place; empty: the user stopped it
+	Failed      bool     // the user stopped it, or an error ended it
+	Stopped     string   // for a failed turn: the host's message in its place; empty: the user stopped it
 	Running     []string // session ids of the children that still run; nil: not reported
 	Transcript  string   // path of the host's log of the session; empty without one
 
-	// Seen returns what the host shows of the turn; nil: nothing. It is only called where
-	// that may matter, and takes no longer than a hook may.
+	// Seen returns what the host shows of the turn; nil: nothing. Flame calls it only if
+	// that may matter. It takes no longer than a hook may.
 	Seen func() autonomy.Seen
 
 	Usage    []usage.Message     // of answers not reported before; empty if the host does not report it
 	Editions map[core.Millis]int // of the requests that these answers belong to, by the times of the answers
 }
 
-// End records that the caller's turn is over. Children that the host no longer runs are
-// orphaned, a pop that is due is made or suggested, and the cost of the turn is counted
-// later. A session that flame never saw stays unknown.
+// End records that the caller's turn is over. It orphans children that the host no longer
+// runs, makes or suggests a pop that is due, and has flame count the cost of the turn later.
+// A session that flame never saw stays unknown.
 func End(ctx context.Context, p *project.Project, by project.Caller, turn Turn) error {
 	return p.Together(ctx, func(p *project.Project) error {
 		if turn.Running != nil {
@@ -55,7 +55,7 @@ func endTurn(s *project.Step, turn Turn) error {
 	if err := rest(s, turn); err != nil {
 		return err
 	}
-	if s.Session.State == core.SessionEnded { // the end of the turn was told after that
+	if s.Session.State == core.SessionEnded { // the host reported the end of the turn after that of the session
 		if err := stack.CorrectEnd(s); err != nil {
 			return err
 		}
@@ -72,27 +72,24 @@ func endTurn(s *project.Step, turn Turn) error {
 // rest records that the turn ended by itself, and the last message: a host may report
 // neither again when the session ends.
 func rest(s *project.Step, turn Turn) error {
-	mine, err := s.PresenceOf(s.Session.ID)
-	if err != nil {
-		return err
-	}
-	before := mine
-	mine.Fallback = cmp.Or(turn.LastMessage, mine.Fallback)
-	mine.Answered = cmp.Or(turn.Prompt, mine.Prompt)
-	if s.Session.Parent == "" {
+	rests := s.Session.Parent == "" && !turn.Failed && len(turn.Running) == 0
+	if rests {
 		busy, err := children.Running(s)
 		if err != nil {
 			return err
 		}
-		mine.Rested = !turn.Failed && len(turn.Running) == 0 && !busy
+		rests = !busy
 	}
-	if mine == before {
-		return nil
-	}
-	return s.SavePresence(s.Session.ID, mine)
+	return project.RecordPresence.Change(s.Tx, s.Session.ID, func(mine *project.Presence) {
+		mine.Fallback = cmp.Or(turn.LastMessage, mine.Fallback)
+		mine.Answered = cmp.Or(turn.Prompt, mine.Prompt)
+		if s.Session.Parent == "" {
+			mine.Rested = rests
+		}
+	})
 }
 
-// weighTurn notes what was seen of the turn, counts whether it made progress, and
+// weighTurn records what flame saw of the turn, counts whether it made progress, and
 // considers a pop.
 func weighTurn(s *project.Step, turn Turn) error {
 	frame, ok, err := s.Current()
@@ -125,8 +122,8 @@ func weighTurn(s *project.Step, turn Turn) error {
 	return weighPop(s, turn)
 }
 
-// look returns what the host shows of the turn, as far as it matters: at level manual
-// nothing is judged, and what is taken in late says what there was, not what there is.
+// look returns what the host shows of the turn, if flame judges it: flame judges nothing at
+// level manual, and no late events, because the host now shows a later state.
 func (t Turn) look(s *project.Step) (seen autonomy.Seen, err error) {
 	judged, err := autonomy.Judges(s)
 	if err == nil && judged && t.Seen != nil {
@@ -138,13 +135,13 @@ func (t Turn) look(s *project.Step) (seen autonomy.Seen, err error) {
 	return seen, err
 }
 
-// stopped is what stands in a conversation where a user stopped the agent.
+// stopped is the text in a conversation at the place where a user stopped the agent.
 const stopped = "[Request interrupted by user]"
 
-// progressed reports whether the session changed anything in the tree since its turn
-// began. Changed files count, because they are artifacts.
+// progressed reports whether the session has changed the tree since its turn began. Changed
+// files count, because they are artifacts.
 func progressed(s *project.Step) (bool, error) {
-	mine, err := s.PresenceOf(s.Session.ID)
+	mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
 	if err != nil {
 		return false, err
 	}
@@ -154,9 +151,9 @@ func progressed(s *project.Step) (bool, error) {
 	return len(made) > 0, err
 }
 
-// weighMissed takes in what a host shows of the turn before a prompt, where its end did not
-// show it: the turn did not end by itself, or the host's log was late. In the second case
-// its pop is considered now, unless the prompt asks for more of the work.
+// weighMissed records what a host shows of the turn before a prompt, if the end of that turn
+// did not show it: the turn did not end by itself, or the host's log was late. In the second
+// case it considers the pop now, unless the prompt asks for more of the work.
 func weighMissed(s *project.Step, prompt string, look func() autonomy.Seen) error {
 	known, err := autonomy.SceneKnown(s)
 	if err != nil || known || look == nil {
@@ -169,17 +166,17 @@ func weighMissed(s *project.Step, prompt string, look func() autonomy.Seen) erro
 	}); err != nil {
 		return err
 	}
-	mine, err := s.PresenceOf(s.Session.ID)
+	mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
 	if err != nil || !answered || !mine.Rested || judge.AsksForMore(prompt) {
 		return err
 	}
 	return weighPop(s, Turn{LastMessage: mine.Fallback})
 }
 
-// weighPop suggests ending the current frame if that is due, or at level auto ends it
-// with the agent's last message as its summary, if there is proof that it may (DESIGN §6).
-// It leaves alone roots, turns that did not end by themselves, and at level auto frames
-// with children in progress. Events that are taken in late are not judged.
+// weighPop suggests ending the current frame if that is due. At level auto it ends the frame
+// with the agent's last message as its summary, if there is proof of the result (DESIGN §6).
+// It leaves alone roots, turns that did not end by themselves, late events, and at level auto
+// frames with children in progress.
 func weighPop(s *project.Step, turn Turn) error {
 	seen, err := autonomy.Observe(s, "")
 	frame, level := seen.Frame, seen.Config.Level

@@ -11,8 +11,8 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/project/autonomy"
-	"flame/project/projecttest"
 	"flame/project/turns"
+	"flame/tests/projecttest"
 )
 
 // takeTurns has a session take some turns, each to the same words, and returns what it
@@ -28,7 +28,7 @@ func takeTurns(f *projecttest.Fixture, by project.Caller, n int, last string) (t
 	return told
 }
 
-func TestATurnOfASessionThatNobodyKnowsLeavesNothingBehind(t *testing.T) {
+func TestATurnOfAnUnknownSessionLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Host("s"), turns.Turn{LastMessage: "hello"}))
@@ -118,7 +118,7 @@ func TestAPopThatWasDoneIsUndoneByActivating(t *testing.T) {
 	assert.Equal(t, frame.ID, f.Current(projecttest.Host("s")))
 }
 
-func TestATurnsEndTellsWhichChildrenAreLost(t *testing.T) {
+func TestATurnsEndShowsWhichChildrenAreLost(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		running []string

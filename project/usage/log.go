@@ -10,24 +10,23 @@ import (
 	"flame/project/files"
 )
 
-// late is how much later than the log a gateway may tell of an answer, in ms: requests
-// take their time.
+// late is how much later than the log a gateway may report an answer, in ms: requests can
+// take long.
 const late = 10 * 60 * 1000
 
-// maxRead limits how much of a log is read at once, in bytes; the rest follows in the
+// maxRead limits how much of a log flame reads at once, in bytes; the rest follows in the
 // next sweep.
 const maxRead = 8 << 20
 
-// Limits of what is told of changes of files in one transaction; the rest follows
-// likewise.
+// Limits of the changes of files in one transaction; the rest follows in the next sweep.
 const (
 	maxPatches = 512 << 10 // bytes
 	maxCalls   = 1000
 )
 
-// CountLog counts the new entries in the log of session d.Subject, and charges requests
-// that waited for that. The log is read outside any transaction; if another process
-// counted meanwhile, the result is dropped.
+// CountLog counts the new entries in the log of session d.Subject, and charges requests that
+// waited for that. It reads the log outside of any transaction; if another process counted
+// meanwhile, CountLog drops its result.
 func CountLog(ctx context.Context, p *project.Project, d project.Deadline) error {
 	var c counting
 	err := p.Store.View(ctx, func(tx project.Tx) (err error) {
@@ -46,12 +45,12 @@ func CountLog(ctx context.Context, p *project.Project, d project.Deadline) error
 	})
 }
 
-// A counting is what is known of a session whose log is to be counted.
+// A counting is the state of a session whose log is to be counted.
 type counting struct {
 	session core.Session
 	log     project.Transcript
-	home    string      // empty if there is no frame that it could count for
-	begun   core.Millis // older messages are of the session that it was branched off
+	home    string      // frame that it counts for by default; empty if there is none
+	begun   core.Millis // older messages belong to the session from which it was forked
 	joined  joined
 }
 
@@ -59,10 +58,10 @@ func countingOf(s *project.Step, id string) (c counting, err error) {
 	if c.session, err = s.Tx.Session(id); err != nil {
 		return c, project.IgnoreMissing(err)
 	}
-	if _, err = project.RecordTranscript.Load(s.Tx, id, &c.log); err != nil {
+	if c.log, err = project.RecordTranscript.Of(s.Tx, id); err != nil {
 		return c, err
 	}
-	if _, err = recordJoined.Load(s.Tx, id, &c.joined); err != nil {
+	if c.joined, err = recordJoined.Of(s.Tx, id); err != nil {
 		return c, err
 	}
 	if c.home, err = homeOf(s, c.session); err != nil || c.session.Parent != "" || c.home == "" {
@@ -79,21 +78,21 @@ func countingOf(s *project.Step, id string) (c counting, err error) {
 	return c, project.IgnoreMissing(err)
 }
 
-// A telling is what was read from a log.
+// A telling has the entries read from a log.
 type telling struct {
 	spent    []spending
 	messages int // the answers, and for a child the prompts
 	next     project.Transcript
 	more     bool     // there is more than maxRead
-	old      []string // answers in the part that was to be read again
+	old      []string // answers in the part that flame had to read again
 
 	calls   []files.Call
-	begun   core.Millis // as of the counting
+	begun   core.Millis // from the counting
 	patches int         // bytes of those in calls
 }
 
-// read returns the entries of the session's log that were not counted yet, at most
-// maxRead bytes of it.
+// read returns the entries of the session's log that flame has not counted yet, at most
+// maxRead bytes.
 func (c *counting) read(p *project.Project) (told telling) {
 	told.next, told.begun = c.log, c.begun
 	if c.log.Path == "" {
@@ -105,10 +104,10 @@ func (c *counting) read(p *project.Project) (told telling) {
 	from := c.log.At
 	for entry, err := range p.Transcripts(c.session.Host, c.log.Path, from) {
 		if err != nil {
-			p.Log.Warn("a transcript cannot be read", "session", c.session.ID, "path", c.log.Path, "error", err)
+			p.Log.Warn("flame cannot read a transcript", "session", c.session.ID, "path", c.log.Path, "error", err)
 			break
 		}
-		if entry.Next.Offset < from.Offset { // it was written anew
+		if entry.Next.Offset < from.Offset { // the host wrote it anew
 			p.Log.Warn("a transcript became shorter", "session", c.session.ID, "path", c.log.Path)
 			told.next, from = c.log.Anew(c.log.Path), core.LogPosition{}
 		}
@@ -122,10 +121,10 @@ func (c *counting) read(p *project.Project) (told telling) {
 	return told
 }
 
-// change adds what one line of a log tells of changes of files.
+// change adds the changes of files that one line of a log reports.
 func (t *telling) change(m core.Message) {
 	since := t.next.Since
-	if since == t.next.From { // a supervisor counts what was used before, but not what was changed
+	if since == t.next.From { // a supervisor counts earlier usage, but not earlier changes
 		since = t.begun
 	}
 	if m.Time < since {
@@ -139,8 +138,8 @@ func (t *telling) change(m core.Message) {
 	}
 }
 
-// add adds one line of a log. Prompts to a child count as messages; those to a person's
-// own session are counted when they are made.
+// add adds one line of a log. Prompts to a child count as messages; flame counts prompts in a
+// person's own session when the person makes them.
 func (t *telling) add(entry core.LogEntry, child bool) {
 	m := entry.Message
 	if m.Role == core.RoleOther || m.Time < t.next.Since {
@@ -149,12 +148,12 @@ func (t *telling) add(entry core.LogEntry, child bool) {
 	one := spending{at: m.Time, usage: m.Usage}
 	if m.Role == core.RoleAssistant {
 		one.answer = m.ID
+		one.context = int(m.Usage.TokensIn + m.Usage.CacheRead + m.Usage.CacheWritten)
 	}
 	t.next.Until = max(t.next.Until, m.Time)
 	switch {
 	case m.Role == core.RoleAssistant && m.ID != t.next.At.Last:
 		one.messages = 1
-		one.context = int(m.Usage.TokensIn + m.Usage.CacheRead + m.Usage.CacheWritten)
 	case m.Role == core.RoleUser && child && isPrompt(m):
 		one.messages = 1
 	case one.usage == core.Usage{}:
@@ -170,11 +169,11 @@ func isPrompt(m core.Message) bool {
 	return !m.Summary && slices.ContainsFunc(m.Parts, func(p core.Part) bool { return p.Type == core.PartText })
 }
 
-// counted saves what was read from a session's log, unless another process has counted
-// it since. The deadline stays if there is more to read or it was set again.
+// counted saves the entries read from a session's log, unless another process has counted
+// them since. The deadline stays if there is more to read or it was set again.
 func (c *counting) counted(s *project.Step, d project.Deadline, told telling) error {
-	var now project.Transcript
-	if _, err := project.RecordTranscript.Load(s.Tx, d.Subject, &now); err != nil {
+	now, err := project.RecordTranscript.Of(s.Tx, d.Subject)
+	if err != nil {
 		return err
 	}
 	if now.Path != c.log.Path || now.At != c.log.At || now.Since > 0 && now.Since != c.log.Since {
@@ -194,15 +193,14 @@ func (c *counting) counted(s *project.Step, d project.Deadline, told telling) er
 	return s.Tx.ClearDeadline(d.Kind, d.Subject)
 }
 
-// keep adds what was read from a session's log to its frames, and then what waited for
-// that. It reports whether there is more to read.
+// keep adds the entries read from a session's log to its frames, and then the requests that
+// waited for that. It reports whether there is more to read.
 func (c *counting) keep(s *project.Step, told telling) (more bool, err error) {
 	session, err := s.Tx.Session(c.session.ID)
 	if err != nil {
 		return told.more, project.IgnoreMissing(err)
 	}
-	var j joined
-	metered, err := recordJoined.Load(s.Tx, session.ID, &j)
+	j, metered, err := recordJoined.Get(s.Tx, session.ID)
 	if err != nil {
 		return told.more, err
 	}
@@ -224,8 +222,8 @@ func (c *counting) keep(s *project.Step, told telling) (more bool, err error) {
 	return told.more || j.unread(), errors.Join(j.charge(s, session.ID, c.home), j.save(s.Tx, session.ID))
 }
 
-// save adds what the log tells to the session and its frames. The session's timeline
-// stays from upto on.
+// save adds the entries of the log to the session and its frames. It keeps the session's
+// timeline from upto on.
 func (c *counting) save(s *project.Step, session core.Session, told telling, upto core.Millis) error {
 	err := errors.Join(
 		spend(s, session.ID, c.home, told.spent), files.Add(s, session.ID, c.home, told.calls), forgetWorked(s, session.ID, told.spent, upto),

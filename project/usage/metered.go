@@ -6,32 +6,34 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 	"flame/project"
 )
 
-// A Request is what a gateway saw of one request to a session's model.
+// A Request is a gateway's report about one request to a session's model.
 type Request struct {
-	Answer  string      // id of the answer, as the host's log names it; empty if none came
-	Class   string      // what the host asked for: one of the classes; another word, or empty, is possible
-	Model   string      // that was asked
+	Answer  string      // id of the answer in the host's log; empty if none came
+	Class   string      // the purpose of the request: one of the classes; another word, or empty, is possible
+	Model   string      // the requested model
 	Asked   core.Millis // when it arrived at the gateway
 	First   core.Millis // ms from then to the first token; 0 if none came
 	Took    core.Millis // ms from then to the end of the answer
 	Status  int         // of HTTP; 0 if the upstream gave none
 	Usage   core.Usage  // with its cost in USD
-	Window  int         // tokens that the model takes, as the request or its refusal says; 0: they do not
-	Context int         // tokens of the session's context then; 0 for requests beside the conversation
-	Given   int64       // bytes of the body as the host sent it
-	Sent    int64       // bytes of the body as it went on
+	Window  int         // tokens that the model takes, by the request or its refusal; 0: unknown
+	Context int         // tokens of the session's context then; 0 for requests outside of the conversation
+	Given   int64       // bytes of the body that the host sent
+	Sent    int64       // bytes of the body that the gateway forwarded
 }
 
-// classes are what a host may ask a model for, and what stands for any other word.
+// classes are the purposes of requests, and a word for any other purpose.
 var classes = []string{"main", "subagent", "workflow", "compaction", "auxiliary", otherClass}
 
 const otherClass = "other"
 
-// class returns which of the classes the request is of.
+// class returns the class of the request.
 func (r *Request) class() string {
 	if slices.Contains(classes, r.Class) {
 		return r.Class
@@ -39,8 +41,8 @@ func (r *Request) class() string {
 	return otherClass
 }
 
-// answer returns the request's answer, as the gateway tells of it. One that never came
-// has a name of its own, by which the request is known again.
+// answer returns the request's answer in the gateway's report. An answer that never came gets
+// a name by which flame recognizes the request.
 func (r *Request) answer() answer {
 	if r.Answer != "" {
 		return answer{ID: r.Answer, Told: true}
@@ -51,14 +53,14 @@ func (r *Request) answer() answer {
 // failed reports whether the upstream gave no answer.
 func (r *Request) failed() bool { return r.Status == 0 || r.Status >= 400 }
 
-// usage returns what the request took; which tools were called, only the log tells.
+// usage returns the request's usage without tool calls, which only the log shows.
 func (r *Request) usage() core.Usage {
 	used := r.Usage
 	used.ToolCalls = 0
 	return used
 }
 
-// tally returns what the request alone comes to.
+// tally returns the Tally of the request alone.
 func (r *Request) tally() Tally {
 	t := Tally{Requests: 1, Usage: r.usage(), Given: r.Given, Sent: r.Sent}
 	if r.failed() {
@@ -70,7 +72,7 @@ func (r *Request) tally() Tally {
 	return t
 }
 
-// data returns what an event tells of the request.
+// data returns the data of the request's event.
 func (r *Request) data() map[string]any {
 	return map[string]any{
 		"class": r.class(), "model": core.OneLine(r.Model, 100), "status": r.Status, "first": r.First, "took": r.Took,
@@ -79,9 +81,9 @@ func (r *Request) data() map[string]any {
 	}
 }
 
-// Meter counts requests of the step's session. It changes nothing of the session itself.
-// Each answer is counted once, whether its log or the gateway tells of it first, and
-// however often. Requests of a session without a frame are charged when it has one.
+// Meter counts requests of the step's session. It does not change the session itself. It
+// counts each answer once, whether the log or the gateway reports it first, and however
+// often. It charges requests of a session without a frame once the session has one.
 func Meter(s *project.Step, requests []Request) error {
 	m, err := meterOf(s)
 	if err != nil {
@@ -112,13 +114,13 @@ type meter struct {
 	joined
 	home   string
 	worked project.Timeline
-	from   core.Millis // requests before this are counted by the supervisor of an agent
+	from   core.Millis // the supervisor of an agent counts the requests before this
 }
 
 // meterOf returns the meter of the step's session.
 func meterOf(s *project.Step) (m meter, err error) {
-	var log project.Transcript
-	if _, err = project.RecordTranscript.Load(s.Tx, s.Session.ID, &log); err != nil {
+	log, err := project.RecordTranscript.Of(s.Tx, s.Session.ID)
+	if err != nil {
 		return m, err
 	}
 	known, err := recordJoined.Load(s.Tx, s.Session.ID, &m.joined)
@@ -131,26 +133,25 @@ func meterOf(s *project.Step) (m meter, err error) {
 	if m.from, err = supervised(s, log); err != nil {
 		return m, err
 	}
-	if m.worked, err = project.TimelineOf(s.Tx, s.Session.ID); err != nil {
+	if m.worked, err = project.RecordWorked.Of(s.Tx, s.Session.ID); err != nil {
 		return m, err
 	}
 	m.home, err = homeOf(s, s.Session)
 	return m, err
 }
 
-// supervised returns until when a supervisor counts what the step's session uses: its
-// own, or for a child that nobody follows that of its parent.
+// supervised returns the time until which a supervisor counts the usage of the step's
+// session: its own supervisor or, for a child without a record of its own, that of its parent.
 func supervised(s *project.Step, log project.Transcript) (core.Millis, error) {
 	if s.Session.Parent == "" || s.Session.Tracked || s.Session.HasFrame() {
 		return log.From, nil
 	}
-	var above project.Transcript
-	_, err := project.RecordTranscript.Load(s.Tx, s.Session.Parent, &above)
+	above, _, err := project.RecordTranscript.Get(s.Tx, s.Session.Parent)
 	return max(log.From, above.From), err
 }
 
-// wait adds a request to those that are to be charged. Its usage is not, where the log
-// has shown the answer or a supervisor counts it.
+// wait adds a request to those to charge, without its usage if the log has shown the answer
+// or a supervisor counts it.
 func (m *meter) wait(r *Request, shown bool) {
 	w := waiting{Answer: r.Answer, At: r.Asked, Usage: r.usage(), Context: r.Context, Classes: tallies{r.class(): r.tally()}}
 	if shown || r.Asked < m.from {
@@ -162,11 +163,11 @@ func (m *meter) wait(r *Request, shown bool) {
 	m.Waiting = append(m.Waiting, w)
 }
 
-// patience is how long requests of a child wait for its frame, in ms: hosts tell of the
-// child after its first answer.
+// patience is how long requests of a child wait for its frame, in ms: hosts report the child
+// after its first answer.
 const patience = 10_000
 
-// settle charges what can be charged now, and has the rest charged later.
+// settle charges the requests that it can charge now, and has the rest charged later.
 func (m *meter) settle(s *project.Step) error {
 	id, due := s.Session.ID, s.Now
 	if s.Session.Parent == "" || s.Session.HasFrame() {
@@ -185,4 +186,174 @@ func (m *meter) settle(s *project.Step) error {
 		return err
 	}
 	return s.Tx.SetDeadline(project.Deadline{Kind: project.UsageDeadline, Subject: id, Due: due, Set: s.Now})
+}
+
+// A joined matches the answers of a session that a gateway reported with those in the
+// session's log. Only sessions that a gateway has metered have one.
+type joined struct {
+	Answers []answer  `json:"answers,omitempty"` // the newest last
+	Waiting []waiting `json:"waiting,omitempty"` // requests that are not charged yet, in order
+
+	// Unread is how far flame had counted the log when a gateway reported the first request.
+	// Flame does not know the answers in that part until it reads the part again.
+	Unread project.Transcript `json:"unread,omitzero"`
+}
+
+const recordJoined project.Kind[joined] = "joined" // by session
+
+// An answer is an answer of a session's model, with the sources that reported it.
+type answer struct {
+	ID    string `json:"id"`
+	Told  bool   `json:"told,omitempty"`  // a gateway reported it; flame counts its usage from there, unless the log was first
+	Shown bool   `json:"shown,omitempty"` // the log contains it
+}
+
+// A waiting is a request, or the sum of several, that waits for a frame or for the log before
+// flame can charge it.
+type waiting struct {
+	Answer  string      `json:"answer,omitempty"`
+	At      core.Millis `json:"at"`
+	Usage   core.Usage  `json:"usage,omitzero"`    // still to be counted
+	Context int         `json:"context,omitempty"` // tokens
+	Classes tallies     `json:"classes"`
+}
+
+const (
+	maxAnswers = 1000 // answers that only one source reported
+	maxSettled = 100  // answers that both reported, kept because a gateway may repeat itself
+)
+
+// see records that a gateway or the log reports an answer, and returns which of the two had
+// reported it before.
+func (j *joined) see(now answer) (before answer) {
+	i := len(j.Answers) - 1
+	for i >= 0 && j.Answers[i].ID != now.ID {
+		i--
+	}
+	if i < 0 {
+		j.Answers = append(j.Answers, now)
+		return answer{}
+	}
+	known := &j.Answers[i]
+	before = *known
+	known.Told, known.Shown = known.Told || now.Told, known.Shown || now.Shown
+	return before
+}
+
+// save writes j without the oldest answers. It sums up the requests that wait only for a frame:
+// they all go to the session's first frame.
+func (j *joined) save(tx project.Tx, session string) error {
+	alone, settled := 0, 0
+	for i := len(j.Answers) - 1; i >= 0; i-- {
+		count, most := &alone, maxAnswers
+		if a := j.Answers[i]; a.Told && a.Shown {
+			count, most = &settled, maxSettled
+		}
+		if *count++; *count > most {
+			j.Answers[i].ID = ""
+		}
+	}
+	j.Answers = slices.DeleteFunc(j.Answers, func(a answer) bool { return a.ID == "" })
+	waiting := 1
+	if j.unread() {
+		waiting = maxAnswers
+	}
+	for len(j.Waiting) > waiting {
+		j.Waiting[1] = j.Waiting[0].with(j.Waiting[1])
+		j.Waiting = j.Waiting[1:]
+	}
+	return recordJoined.Save(tx, session, *j)
+}
+
+// with returns the sum of w and a later request; neither is in the log.
+func (w waiting) with(later waiting) waiting {
+	sum := waiting{At: w.At, Usage: w.Usage.Add(later.Usage), Context: w.Context, Classes: tallies{}.add(w.Classes).add(later.Classes)}
+	if later.Context > 0 {
+		sum.Context = later.Context
+	}
+	return sum
+}
+
+// unread reports whether flame has to read part of the log again.
+func (j *joined) unread() bool { return j.Unread != project.Transcript{} }
+
+// show returns the part of a log's usage that flame has not counted. For an answer that a
+// gateway reported, that is only the tool calls, which a gateway does not know.
+func (j *joined) show(spent []spending) []spending {
+	spent = slices.Clone(spent)
+	for i := range spent {
+		one := &spent[i]
+		if one.answer == "" {
+			continue
+		}
+		before := j.see(answer{ID: one.answer, Shown: true})
+		if before.Told || before.Shown {
+			one.usage = core.Usage{ToolCalls: one.usage.ToolCalls}
+		}
+		if before.Told {
+			one.context = 0
+		}
+	}
+	return spent
+}
+
+// reread records the answers in the part of the log that flame had counted before a gateway
+// reported the first request.
+func (j *joined) reread(old []string) {
+	told := j.Answers
+	j.Answers, j.Unread = nil, project.Transcript{}
+	for _, id := range old {
+		j.see(answer{ID: id, Shown: true})
+	}
+	for _, a := range told {
+		if before := j.see(a); !before.Shown {
+			continue
+		}
+		for i := range j.Waiting {
+			if j.Waiting[i].Answer == a.ID {
+				j.Waiting[i].Usage, j.Waiting[i].Context = core.Usage{}, 0
+			}
+		}
+	}
+}
+
+// charge charges the waiting requests to the frames in which the session worked at the time,
+// by default to home. Without a home, or until flame has read the log again, they continue
+// to wait.
+func (j *joined) charge(s *project.Step, session, home string) error {
+	if home == "" || j.unread() {
+		return nil
+	}
+	spent := lo.Map(j.Waiting, func(w waiting, _ int) spending {
+		return spending{at: w.At, usage: w.Usage, context: w.Context, classes: w.Classes}
+	})
+	j.Waiting = nil
+	return spend(s, session, home, spent)
+}
+
+// isOld reports whether an entry of the log at path is in the part that flame has to read
+// again, or belongs to the log before.
+func (j *joined) isOld(path string, entry core.LogEntry) bool {
+	if path != j.Unread.Path {
+		return entry.Time <= j.Unread.Until
+	}
+	return entry.Next.Offset <= j.Unread.At.Offset || entry.Time < j.Unread.Since
+}
+
+// oldAnswers returns the ids of the answers since begun that flame counted before a gateway
+// metered the session, as far as the log at path has them.
+func (j *joined) oldAnswers(p *project.Project, host, path string, begun core.Millis) (ids []string) {
+	for entry, err := range p.Transcripts(host, path, core.LogPosition{}) {
+		if err != nil {
+			return ids // the count of the log reports the error
+		}
+		m := entry.Message
+		if m.Role != core.RoleAssistant || m.ID == "" || m.Time < begun || !j.isOld(path, entry) {
+			continue
+		}
+		if ids = append(ids, m.ID); len(ids) > 2*maxAnswers {
+			ids = slices.Clone(ids[len(ids)-maxAnswers:])
+		}
+	}
+	return ids
 }

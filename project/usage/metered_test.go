@@ -14,17 +14,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
-	"flame/hosts/hoststest"
 	"flame/project"
 	"flame/project/autonomy"
 	"flame/project/children"
-	"flame/project/projecttest"
 	"flame/project/sweep"
 	"flame/project/turns"
 	"flame/project/usage"
 	"flame/project/view"
 	"flame/store"
 	"flame/tests/effort"
+	"flame/tests/hoststest"
+	"flame/tests/projecttest"
 )
 
 // asked is a request whose answer costs one dollar, as those of HostLog do.
@@ -82,7 +82,7 @@ func metered(f *projecttest.Fixture) usage.Tally {
 	return usage.Sum(stats.Metered)
 }
 
-func TestAnAnswerCountsOnceWhoeverTellsOfItFirst(t *testing.T) {
+func TestAnAnswerCountsOnceWhicheverSourceIsFirst(t *testing.T) {
 	t.Parallel()
 	s := projecttest.Host("s")
 	gateway := func(f *projecttest.Fixture, _ projecttest.HostLog, at core.Millis, id string) {
@@ -292,7 +292,7 @@ func TestRequestsOfARootThatWasDroppedAreOfTheFrameTakenUp(t *testing.T) {
 	assert.InDelta(t, 2, details.Frame.Usage.CostUSD, 1e-9)
 }
 
-func TestRequestsOfASessionThatNobodyToldOf(t *testing.T) {
+func TestRequestsOfAnUnreportedSession(t *testing.T) {
 	t.Parallel()
 	f, _ := projecttest.NewCounter(t)
 	s, child := projecttest.Host("s"), projecttest.Child("c")
@@ -342,7 +342,7 @@ func TestRequestsOfAChildWithoutAFrameAreOfTheOneItWorksForInTheEnd(t *testing.T
 	assert.Empty(t, counting(f))
 }
 
-func TestWhatASupervisorCountsIsOnlyMetered(t *testing.T) {
+func TestUsageThatASupervisorCountsIsOnlyMetered(t *testing.T) {
 	t.Parallel()
 	f, _ := projecttest.NewCounter(t)
 	s := projecttest.Host("s")
@@ -431,7 +431,7 @@ func TestAnswersAreForgottenInTime(t *testing.T) {
 	}))
 }
 
-func TestWhatAForkCopiedIsNotMeteredAgain(t *testing.T) {
+func TestACopyInAForkIsNotMeteredAgain(t *testing.T) {
 	t.Parallel()
 	f, log := projecttest.NewCounter(t)
 	frame := f.Push(projecttest.Host("s"), "work")

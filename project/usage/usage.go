@@ -1,6 +1,6 @@
-// Package usage counts the tokens and USD that sessions used, by the frames that they
-// worked in: from hosts' events, from their logs, which are read later, and from what a
-// gateway between them and their models measures.
+// Package usage counts the tokens and USD that sessions used, by the frames in which they
+// worked: from hosts' events, from hosts' logs, which it reads later, and from the
+// measurements of a gateway between hosts and their models.
 package usage
 
 import (
@@ -15,11 +15,10 @@ import (
 	"flame/project/files"
 )
 
-const recordCounted project.Kind[string] = "counted" // by session: id of the last message whose usage the host told
+const recordCounted project.Kind[string] = "counted" // by session: id of the last message whose usage the host reported
 
-// CountLater has the host's log of the caller's session at path counted soon, by any
-// process that sweeps with a TranscriptReader. A session that flame never saw stays
-// unknown.
+// CountLater has any process that sweeps with a TranscriptReader count the host's log of the
+// caller's session at path soon. A session that flame never saw stays unknown.
 func CountLater(ctx context.Context, p *project.Project, by project.Caller, path string) error {
 	return p.IfKnown(ctx, by, func(s *project.Step) error { return s.CountLater(path) })
 }
@@ -32,16 +31,16 @@ type Message struct {
 	Context int // tokens that were in the session's context then
 }
 
-// Add counts answers that a host reports of the caller's session, each of them once.
-// Before the session has a frame, or a parent with one, nothing is counted: the host has
-// to report the answers again.
+// Add counts answers that a host reports for the caller's session, each of them once. Before
+// the session has a frame, or a parent with one, Add counts nothing: the host has to report
+// the answers again.
 func Add(s *project.Step, usages []Message) error {
 	home, err := homeOf(s, s.Session)
 	if err != nil || home == "" {
 		return err
 	}
-	var last string
-	if _, err := recordCounted.Load(s.Tx, s.Session.ID, &last); err != nil {
+	last, err := recordCounted.Of(s.Tx, s.Session.ID)
+	if err != nil {
 		return err
 	}
 	fresh := slices.DeleteFunc(slices.Clone(usages), func(u Message) bool { return u.ID <= last })
@@ -50,8 +49,8 @@ func Add(s *project.Step, usages []Message) error {
 	if len(fresh) == 0 {
 		return nil
 	}
-	var log project.Transcript
-	if _, err := project.RecordTranscript.Load(s.Tx, s.Session.ID, &log); err != nil {
+	log, err := project.RecordTranscript.Of(s.Tx, s.Session.ID)
+	if err != nil {
 		return err
 	}
 	var spent []spending
@@ -69,11 +68,11 @@ func Add(s *project.Step, usages []Message) error {
 	return recordCounted.Save(s.Tx, s.Session.ID, fresh[len(fresh)-1].ID)
 }
 
-// AddSupervised counts what the supervisor of an agent saw it use since the last call:
-// tokens, USD, tool calls and answers. It is charged to the frame that the agent's
-// session works in, or to the agent's own if the session is not known.
+// AddSupervised counts the usage that the supervisor of an agent saw since the last call:
+// tokens, USD, tool calls and answers. It charges the frame in which the agent's session
+// works, or the agent's own frame if the session is unknown.
 func AddSupervised(s *project.Step, session, own string, used core.Usage, answers int) error {
-	worked, err := project.TimelineOf(s.Tx, session)
+	worked, err := project.RecordWorked.Of(s.Tx, session)
 	if err != nil || used == (core.Usage{}) {
 		return err
 	}
@@ -83,16 +82,15 @@ func AddSupervised(s *project.Step, session, own string, used core.Usage, answer
 // A spending is the usage of some messages or requests at one time.
 type spending struct {
 	at       core.Millis
-	answer   string // id of the answer that it is of; empty for other messages
+	answer   string // id of the answer; empty for other messages
 	usage    core.Usage
 	context  int // tokens in the session's context; 0: not reported
 	messages int
-	classes  tallies // of requests that a gateway saw
+	classes  tallies // requests that a gateway saw
 }
 
-// homeOf returns the id of the frame that a session's work counts for by default: its
-// root, or for a child without a frame the one that its parent works in; empty without
-// one.
+// homeOf returns the id of the frame for which a session's work counts by default: its root,
+// or for a child without a frame the frame in which its parent works; empty without one.
 func homeOf(s *project.Step, session core.Session) (string, error) {
 	if session.HasFrame() || session.Parent == "" {
 		return session.Root, nil
@@ -105,10 +103,10 @@ func homeOf(s *project.Step, session core.Session) (string, error) {
 	return cmp.Or(open, parent.Root), err
 }
 
-// spend adds spent to the frames that a session worked in at the time. Their UpdatedAt
-// stays, because nobody changed them.
+// spend adds spent to the frames in which a session worked at the time. Their UpdatedAt
+// stays, because their content did not change.
 func spend(s *project.Step, session, home string, spent []spending) error {
-	worked, err := project.TimelineOf(s.Tx, session)
+	worked, err := project.RecordWorked.Of(s.Tx, session)
 	if err != nil {
 		return err
 	}
@@ -128,13 +126,13 @@ func spend(s *project.Step, session, home string, spent []spending) error {
 	return nil
 }
 
-// forgetWorked drops what precedes spent in the timeline of a session, but not what
-// precedes upto.
+// forgetWorked drops the part of a session's timeline before the newest of spent, but keeps
+// it from upto on.
 func forgetWorked(s *project.Step, session string, spent []spending, upto core.Millis) error {
 	if len(spent) == 0 {
 		return nil
 	}
-	worked, err := project.TimelineOf(s.Tx, session)
+	worked, err := project.RecordWorked.Of(s.Tx, session)
 	if err != nil {
 		return err
 	}
@@ -142,7 +140,7 @@ func forgetWorked(s *project.Step, session string, spent []spending, upto core.M
 	return project.ForgetBefore(s.Tx, session, worked, min(newest.at, upto))
 }
 
-// charge adds sum to one frame. If the frame was deleted, its usage is lost with it.
+// charge adds sum to one frame. The usage of a deleted frame is lost.
 func charge(s *project.Step, id string, sum spending) error {
 	frame, err := s.Tx.Frame(id)
 	if err != nil {
@@ -163,11 +161,127 @@ func charge(s *project.Step, id string, sum spending) error {
 	})
 }
 
-// Forget drops the records of how far a session's usage was counted. What its requests
-// came to stays in the sums of the project and of its frames.
+// Forget drops the records of how far flame counted a session's usage. The sums of the
+// project and of its frames still include the session's requests.
 func Forget(tx project.Tx, session string) error {
 	return errors.Join(
 		project.RecordTranscript.Delete(tx, session), recordCounted.Delete(tx, session), tx.ClearDeadline(project.UsageDeadline, session),
 		recordJoined.Delete(tx, session), recordBySession.Delete(tx, session), files.Forget(tx, session),
 	)
+}
+
+// A Tally has the totals of requests to models.
+type Tally struct {
+	Requests int         `json:"requests"`
+	Failed   int         `json:"failed"`   // requests without an answer: the upstream refused them, or gave no status
+	Usage    core.Usage  `json:"usage"`    // without tool calls, which a gateway does not count
+	Begun    int         `json:"begun"`    // requests whose answers had a first token
+	FirstSum core.Millis `json:"firstSum"` // ms to the first token, summed over these
+	FirstMax core.Millis `json:"firstMax"` // ms to the first token, of the slowest
+	Given    int64       `json:"given"`    // bytes of the bodies that the host sent
+	Sent     int64       `json:"sent"`     // bytes of the bodies that the gateway forwarded
+}
+
+// Add returns the sum of t and other.
+func (t Tally) Add(other Tally) Tally {
+	return Tally{
+		Requests: t.Requests + other.Requests, Failed: t.Failed + other.Failed, Usage: t.Usage.Add(other.Usage),
+		Begun: t.Begun + other.Begun, FirstSum: t.FirstSum + other.FirstSum, FirstMax: max(t.FirstMax, other.FirstMax),
+		Given: t.Given + other.Given, Sent: t.Sent + other.Sent,
+	}
+}
+
+// FirstMean returns the mean time to the first token in ms; 0 without one.
+func (t Tally) FirstMean() core.Millis { return t.FirstSum / core.Millis(max(1, t.Begun)) }
+
+// Spared returns how many bytes less the gateway forwarded than the host sent; negative if
+// it forwarded more.
+func (t Tally) Spared() int64 { return t.Given - t.Sent }
+
+// tallies are Tallies by class of request.
+type tallies map[string]Tally
+
+// add adds other to t, and returns t, or a new map if t is nil.
+func (t tallies) add(other tallies) tallies {
+	if t == nil {
+		t = tallies{}
+	}
+	for class, tally := range other {
+		t[class] = t[class].Add(tally)
+	}
+	return t
+}
+
+const (
+	recordByHost    project.Kind[tallies] = "requests_by_host"    // by host, of the whole project
+	recordBySession project.Kind[tallies] = "requests_by_session" // by session
+	recordByFrame   project.Kind[tallies] = "requests_by_frame"   // by frame
+)
+
+// note adds sums to a record.
+func note(tx project.Tx, kind project.Kind[tallies], id string, sums tallies) error {
+	if len(sums) == 0 {
+		return nil
+	}
+	return kind.Change(tx, id, func(kept *tallies) { *kept = kept.add(sums) })
+}
+
+// MoveRequests counts the requests made in frame from as made in frame to.
+func MoveRequests(tx project.Tx, from, to string) error {
+	moved, known, err := recordByFrame.Get(tx, from)
+	if !known || err != nil {
+		return err
+	}
+	return errors.Join(note(tx, recordByFrame, to, moved), recordByFrame.Delete(tx, from))
+}
+
+// A Metered has the totals of the requests of one class that a gateway measured.
+type Metered struct {
+	Host  string `json:"host,omitempty"` // only in lists of several hosts
+	Class string `json:"class"`
+	Tally
+	FirstMean core.Millis `json:"firstMean"` // ms to the first token, on average
+	Spared    int64       `json:"spared"`    // bytes that the gateway did not forward
+}
+
+// list returns tallies in the order of Classes.
+func (t tallies) list(host string) (all []Metered) {
+	for class, tally := range t {
+		all = append(all, Metered{host, class, tally, tally.FirstMean(), tally.Spared()})
+	}
+	slices.SortFunc(all, func(a, b Metered) int {
+		return cmp.Compare(slices.Index(classes, a.Class), slices.Index(classes, b.Class))
+	})
+	return all
+}
+
+// Sum returns the totals over several classes.
+func Sum(all []Metered) (sum Tally) {
+	for _, m := range all {
+		sum = sum.Add(m.Tally)
+	}
+	return sum
+}
+
+// ByClass returns the totals of a project's requests, by host and class; empty if no gateway
+// has seen any. They include requests of forgotten sessions.
+func ByClass(tx project.Tx) (all []Metered, err error) {
+	err = recordByHost.Each(tx, func(host string, t tallies) error {
+		all = append(all, t.list(host)...)
+		return nil
+	})
+	return all, err
+}
+
+// OfSession returns the totals of a session's requests, by class.
+func OfSession(tx project.Tx, session string) ([]Metered, error) {
+	t, err := recordBySession.Of(tx, session)
+	return t.list(""), err
+}
+
+// OfFrame returns the totals of the requests made while a session worked in a frame, by
+// class.
+func OfFrame(tx project.Tx, frame string) ([]Metered, error) {
+	t, err := recordByFrame.Of(tx, frame)
+	return t.list(""), err
 }

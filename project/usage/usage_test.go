@@ -14,16 +14,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
-	"flame/hosts/hoststest"
 	"flame/project"
 	"flame/project/autonomy"
 	"flame/project/children"
-	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/sweep"
 	"flame/project/turns"
 	"flame/project/view"
 	"flame/store"
+	"flame/tests/hoststest"
+	"flame/tests/projecttest"
 )
 
 // counting returns the sessions whose logs wait to be counted.
@@ -190,7 +190,7 @@ func TestUsageFeedsAutonomy(t *testing.T) {
 	})
 }
 
-func TestCompactionAndResumeGoOnInTheSameLog(t *testing.T) {
+func TestCompactionAndResumeContinueTheSameLog(t *testing.T) {
 	t.Parallel()
 	f, log := projecttest.NewCounter(t)
 	frame := f.Push(projecttest.Host("s"), "work")
@@ -204,7 +204,7 @@ func TestCompactionAndResumeGoOnInTheSameLog(t *testing.T) {
 	assert.InDelta(t, 2, f.Spent(frame.ID), 1e-9)
 }
 
-func TestWhatAForkCopiedIsNotCountedAgain(t *testing.T) {
+func TestACopyInAForkIsNotCountedAgain(t *testing.T) {
 	t.Parallel()
 	f, log := projecttest.NewCounter(t)
 	frame := f.Push(projecttest.Host("s"), "work")
@@ -266,7 +266,7 @@ func TestALogThatShrankIsCountedFromWhereItIsNew(t *testing.T) {
 	assert.InDelta(t, 3, f.Spent(frame.ID), 1e-9)
 }
 
-func TestALogThatIsGoneIsToldOnce(t *testing.T) {
+func TestAMissingLogIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	f, log := projecttest.NewCounter(t)
 	var told bytes.Buffer
@@ -277,7 +277,7 @@ func TestALogThatIsGoneIsToldOnce(t *testing.T) {
 	require.NoError(t, os.Rename(log.Path, log.Path+".away"))
 	f.Count(projecttest.Host("s"), log)
 	f.Sweep()
-	assert.Equal(t, 1, strings.Count(told.String(), "cannot be read"))
+	assert.Equal(t, 1, strings.Count(told.String(), "cannot read a transcript"))
 	assert.Empty(t, counting(f), "it is not tried forever")
 	require.NoError(t, os.Rename(log.Path+".away", log.Path))
 	log.Answer("m2")
@@ -323,7 +323,7 @@ func TestASessionThatFlameNeverSawIsNotCounted(t *testing.T) {
 	assert.NoDirExists(t, f.Data)
 }
 
-func TestWhatIsAskedForDuringACountIsCountedNext(t *testing.T) {
+func TestARequestDuringACountIsCountedNext(t *testing.T) {
 	t.Parallel()
 	f, log := projecttest.NewCounter(t)
 	frame := f.Push(projecttest.Host("s"), "work")

@@ -9,12 +9,12 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/project/autonomy"
-	"flame/project/projecttest"
 	"flame/project/turns"
 	"flame/project/usage"
+	"flame/tests/projecttest"
 )
 
-func TestUsageThatAHostTellsIsCountedOnce(t *testing.T) {
+func TestUsageThatAHostReportsIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	by := project.Caller{Session: "s", Host: "opencode", Trust: project.Stamped}
@@ -31,7 +31,7 @@ func TestUsageThatAHostTellsIsCountedOnce(t *testing.T) {
 	})
 }
 
-func TestUsageWithoutAFrameIsLeftToBeToldAgain(t *testing.T) {
+func TestUsageWithoutAFrameMustBeReportedAgain(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	by := project.Caller{Session: "s", Host: "opencode", Trust: project.Stamped}

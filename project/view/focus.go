@@ -11,12 +11,12 @@ import (
 	"flame/project"
 )
 
-// focusShare is how many children of each frame on the path a focused tree shows: at
-// the usual depths some 60 lines, 8 KB of text.
+// focusShare limits the children that a focused tree shows of each frame on the path: at the
+// usual depths this makes about 60 lines, 8 KB of text.
 const focusShare = 10
 
-// A focus is a focused tree in the making. The path leads from the top down to the
-// caller's frame; each level of the tree shows the frame on it and some beside that.
+// A focus builds a focused tree. The path leads from the top down to the caller's frame;
+// each level of the tree shows the frame on the path and some frames beside it.
 type focus struct {
 	tx       project.Tx
 	way      []core.Frame  // the path
@@ -24,8 +24,8 @@ type focus struct {
 	archived bool
 }
 
-// focusedTree reads the frames on the path to the caller's frame and some beside each;
-// the frames left out below each frame shown are counted.
+// focusedTree reads the frames on the path to the caller's frame and some beside each, and
+// counts the frames left out below each frame shown.
 func focusedTree(s *project.Step, tree *Tree, scope project.FrameQuery) error {
 	f := &focus{tx: s.Tx, archived: scope.Archived}
 	top, err := f.begin(tree.Current, scope)
@@ -69,8 +69,8 @@ func (f *focus) begin(current string, scope project.FrameQuery) (top project.Fra
 	return project.FrameQuery{}, err
 }
 
-// findWay reads the caller's frame and those above it, the topmost first. The path
-// begins below a frame without an id, which cannot be looked up.
+// findWay reads the caller's frame and the frames above it, the topmost first. The path
+// begins below a frame without an id, which flame cannot look up.
 func (f *focus) findWay(current string) error {
 	if current == "" {
 		return nil
@@ -110,30 +110,25 @@ func (f *focus) faultOf(first core.Frame, cut bool) (outline.Fault, error) {
 }
 
 // level returns the lines at a depth: those up to the frame on the path, below which the
-// next level follows, and those after it. Frames below the others are counted.
+// next level follows, and those after it. It counts the frames below the others.
 func (f *focus) level(q project.FrameQuery, depth int) (before, after []outline.Line, err error) {
 	shown, rest, err := f.pick(q, depth)
 	if err != nil {
 		return nil, nil, err
 	}
-	counts, err := project.CountChildren(f.tx, idsOf(shown))
-	if err != nil {
-		return nil, nil, err
-	}
 	for _, frame := range shown {
 		line := outline.Line{Branch: outline.Branch{Depth: int32(depth)}, Frame: frame}
-		if f.isOn(frame, depth) {
-			before, after = append(after, line), nil
-		} else {
-			after = appendMore(append(after, line), counts[frame.ID], depth+1)
+		if depth < len(f.way) && frame.ID == f.way[depth].ID { // it is the one on the path
+			before, after = append(before, line), nil
+			continue
 		}
+		counts, err := project.CountChildren(f.tx, frame.ID)
+		if err != nil {
+			return nil, nil, err
+		}
+		after = appendMore(append(after, line), counts, depth+1)
 	}
 	return before, appendMore(after, rest, depth), nil
-}
-
-// isOn reports whether a frame is the one on the path at a depth.
-func (f *focus) isOn(frame core.Frame, depth int) bool {
-	return depth < len(f.way) && frame.ID == f.way[depth].ID
 }
 
 // appendMore appends the line that counts frames left out, if there are any.
@@ -144,8 +139,8 @@ func appendMore(lines []outline.Line, counts map[core.Status]int, depth int) []o
 	return append(lines, outline.Line{Branch: outline.Branch{Depth: int32(depth)}, More: counts})
 }
 
-// pick reads the frames to show of those that q describes, in tree order, and counts the
-// rest. The zero query stands for the frame on the path alone.
+// pick reads some of the frames that q describes, in tree order, and counts the rest. The
+// zero query stands for the frame on the path alone.
 func (f *focus) pick(q project.FrameQuery, depth int) (shown []core.Frame, rest map[core.Status]int, err error) {
 	onWay := f.way[min(depth, len(f.way)):min(depth+1, len(f.way))]
 	if !q.Roots && q.Parent == "" {
@@ -173,9 +168,9 @@ func (f *focus) pick(q project.FrameQuery, depth int) (shown []core.Frame, rest 
 	return shown, without(counts, shown, q), nil
 }
 
-// share picks some of the frames of one level and returns them newest first: the one on
-// the path, then those in progress, then the newest. A frame on the path at another
-// level, as in a cycle, is shown only there.
+// share picks some of the frames of one level: the one on the path, then those in progress,
+// then the newest. It returns them newest first. A frame that is on the path at another
+// level, as in a cycle, appears only there.
 func (f *focus) share(onWay, open, newest []core.Frame) (shown []core.Frame) {
 	chosen := map[string]bool{}
 	for _, frame := range slices.Concat(onWay, open, newest) {
@@ -184,7 +179,7 @@ func (f *focus) share(onWay, open, newest []core.Frame) (shown []core.Frame) {
 			chosen[frame.ID] = true
 		}
 	}
-	// Frames that are not among the newest are older than those.
+	// Frames that are not among the newest are older than the newest.
 	for _, frame := range slices.Concat(newest, open, onWay) {
 		if chosen[frame.ID] {
 			shown = append(shown, frame)
@@ -195,8 +190,8 @@ func (f *focus) share(onWay, open, newest []core.Frame) (shown []core.Frame) {
 	return shown
 }
 
-// without returns counts less the frames shown. A frame that has a parent but is shown
-// among the roots was not counted.
+// without subtracts the frames shown from counts. counts does not include a frame that has a
+// parent but appears among the roots.
 func without(counts map[core.Status]int, shown []core.Frame, q project.FrameQuery) map[core.Status]int {
 	for _, frame := range shown {
 		if counts[frame.Status] > 0 && !(q.Roots && frame.Parent != "") {
@@ -205,12 +200,4 @@ func without(counts map[core.Status]int, shown []core.Frame, q project.FrameQuer
 	}
 	maps.DeleteFunc(counts, func(_ core.Status, n int) bool { return n == 0 })
 	return counts
-}
-
-func idsOf(frames []core.Frame) []string {
-	ids := make([]string, len(frames))
-	for i, f := range frames {
-		ids[i] = f.ID
-	}
-	return ids
 }

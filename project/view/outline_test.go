@@ -16,10 +16,10 @@ import (
 	"flame/core"
 	"flame/core/outline"
 	"flame/project"
-	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/transfer"
 	"flame/project/view"
+	"flame/tests/projecttest"
 )
 
 // save writes frames as they are, whatever the rules say.
@@ -159,7 +159,7 @@ func TestFramesBelowAnArchivedOneAreNoFault(t *testing.T) {
 	assert.Zero(t, linesOf(f, view.TreeArgs{Root: "new"})[0].Fault, "what lies above is out of sight, not missing")
 }
 
-func TestWhatIsDeletedWhileATreeStreamsIsLeftOut(t *testing.T) {
+func TestFramesDeletedWhileATreeStreamsAreLeftOut(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	var frames []core.Frame

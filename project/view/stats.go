@@ -1,7 +1,9 @@
 package view
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"flame/core"
 	"flame/core/fold"
@@ -17,11 +19,23 @@ type Stats struct {
 	Sessions map[string]int      `json:"sessions"` // of people in hosts, by state; neither subagents nor the shell
 	Usage    core.Usage          `json:"usage"`
 	Revision int64               `json:"revision"`
+	Totals
+}
 
-	Requests []conversation.HostMeter `json:"requests"` // to models, of hosts whose requests flame sees
-	Folds    bool                     `json:"folds"`    // they leave finished frames out
+// Totals are those of a project's requests to models.
+type Totals struct {
+	Requests []conversation.HostMeter `json:"requests"`          // from hosts whose requests flame sees
+	Folds    bool                     `json:"folds"`             // requests leave finished frames out
+	Metered  []usage.Metered          `json:"metered,omitempty"` // requests that gateways measured, by host and class
+}
 
-	Metered []usage.Metered `json:"metered,omitempty"` // requests that gateways measured, by host and class
+// totalsOf returns the totals; sessions has all existing sessions.
+func totalsOf(p *project.Project, tx project.Tx, sessions []core.Session) (r Totals, err error) {
+	r.Folds = p.Fold
+	if r.Requests, err = conversation.ByHost(tx, sessions); err == nil {
+		r.Metered, err = usage.ByClass(tx)
+	}
+	return r, err
 }
 
 // StatsOf returns the numbers of the project.
@@ -44,11 +58,7 @@ func StatsOf(ctx context.Context, p *project.Project) (stats Stats, err error) {
 				stats.Sessions[string(session.State)]++
 			}
 		}
-		stats.Folds = p.Fold
-		if stats.Requests, err = conversation.ByHost(tx, sessions); err != nil {
-			return err
-		}
-		if stats.Metered, err = usage.ByClass(tx); err != nil {
+		if stats.Totals, err = totalsOf(p, tx, sessions); err != nil {
 			return err
 		}
 		stats.Usage, _, err = tx.UsageUnder("", 0)
@@ -57,33 +67,23 @@ func StatsOf(ctx context.Context, p *project.Project) (stats Stats, err error) {
 	return stats, err
 }
 
-// MeteredOf returns what the requests of the project came to that gateways measured, by
-// host and class.
-func MeteredOf(ctx context.Context, p *project.Project) (all []usage.Metered, err error) {
-	err = p.Store.View(ctx, func(tx project.Tx) error {
-		all, err = usage.ByClass(tx)
-		return err
-	})
-	return all, err
-}
-
-// A ListedSession is a session of a person in a host, with what it is about.
+// A ListedSession is a session of a person in a host, with its goal and its usage.
 type ListedSession struct {
 	core.Session
 	Goal     string          `json:"goal,omitempty"`     // of its root
-	Usage    core.Usage      `json:"usage"`              // of its root and all below that: subagents and agents too
-	Requests *fold.Meter     `json:"requests,omitempty"` // its own ones to its model; nil if flame does not see them
-	Metered  []usage.Metered `json:"metered,omitempty"`  // its own ones that a gateway measured, by class
+	Usage    core.Usage      `json:"usage"`              // of its root and all frames below, including those of subagents and agents
+	Requests *fold.Meter     `json:"requests,omitempty"` // its own requests to its model; nil if flame does not see them
+	Metered  []usage.Metered `json:"metered,omitempty"`  // its own requests that a gateway measured, by class
 }
 
 // SessionArgs say which sessions to list.
 type SessionArgs struct {
-	Ended bool // ended ones too
+	Ended bool // also ended sessions
 	Limit int  // the greatest number; 0: all
 }
 
-// SessionsOf returns the sessions of people in hosts, the one that was heard of last
-// first, and how many more there are.
+// SessionsOf returns the sessions of people in hosts, the latest activity first, and how
+// many more there are.
 func SessionsOf(ctx context.Context, p *project.Project, args SessionArgs) (listed []ListedSession, more int, err error) {
 	listed = []ListedSession{}
 	err = p.Store.View(ctx, func(tx project.Tx) error {
@@ -109,8 +109,8 @@ func SessionsOf(ctx context.Context, p *project.Project, args SessionArgs) (list
 	return listed, more, err
 }
 
-// isPersons reports whether a person talks in the session: it is neither a subagent's
-// nor an agent's nor the shell's.
+// isPersons reports whether a person talks in the session: it is not the session of a
+// subagent, an agent or the shell.
 func isPersons(s core.Session) bool { return s.Parent == "" && s.Host != project.CommandLine }
 
 func listedSession(tx project.Tx, session core.Session) (ListedSession, error) {
@@ -140,16 +140,12 @@ func listedSession(tx project.Tx, session core.Session) (ListedSession, error) {
 }
 
 // Events returns the events that q describes, oldest first.
-func Events(ctx context.Context, p *project.Project, q project.EventQuery) (events []core.Event, err error) {
-	err = p.Store.View(ctx, func(tx project.Tx) error {
-		events, err = tx.FindEvents(q)
-		return err
-	})
-	return events, err
+func Events(ctx context.Context, p *project.Project, q project.EventQuery) ([]core.Event, error) {
+	return project.Read(ctx, p, func(tx project.Tx) ([]core.Event, error) { return tx.FindEvents(q) })
 }
 
-// Goals returns what the frames of events are for, by their ids; those that are gone are
-// absent.
+// Goals returns the goals of the frames of events, by the ids of the frames; frames that are
+// gone have an empty goal.
 func Goals(ctx context.Context, p *project.Project, events []core.Event) (goals map[string]string, err error) {
 	goals = map[string]string{}
 	err = p.Store.View(ctx, func(tx project.Tx) error {
@@ -169,10 +165,54 @@ func Goals(ctx context.Context, p *project.Project, events []core.Event) (goals 
 }
 
 // Revision returns a number that rises with every change of the tree.
-func Revision(ctx context.Context, p *project.Project) (revision int64, err error) {
-	err = p.Store.View(ctx, func(tx project.Tx) error {
+func Revision(ctx context.Context, p *project.Project) (int64, error) {
+	return project.Read(ctx, p, func(tx project.Tx) (revision int64, err error) {
 		revision, _, err = tx.Revision()
-		return err
+		return revision, err
 	})
-	return revision, err
+}
+
+// An Economy says what folding saved in a project, with the totals of its requests.
+type Economy struct {
+	Totals
+	Frames []FoldedFrame `json:"frames"` // the frame that saved most first
+}
+
+// A FoldedFrame is a frame that requests leave out.
+type FoldedFrame struct {
+	ID   string `json:"id"`
+	Goal string `json:"goal"`
+	fold.Spared
+}
+
+// EconomyOf returns what folding saved in the project.
+func EconomyOf(ctx context.Context, p *project.Project) (e Economy, err error) {
+	err = p.Store.View(ctx, func(tx project.Tx) error {
+		sessions, err := tx.FindSessions(project.SessionQuery{})
+		if err != nil {
+			return err
+		}
+		e.Frames = []FoldedFrame{}
+		if e.Totals, err = totalsOf(p, tx, sessions); err != nil {
+			return err
+		}
+		for _, session := range sessions {
+			spared, err := conversation.SparedBy(tx, session.ID)
+			if err != nil {
+				return err
+			}
+			for id, s := range spared {
+				frame, err := tx.Frame(id)
+				if project.IgnoreMissing(err) != nil {
+					return err
+				}
+				e.Frames = append(e.Frames, FoldedFrame{id, core.OneLine(frame.Goal, project.MaxTitle), s})
+			}
+		}
+		slices.SortFunc(e.Frames, func(x, y FoldedFrame) int {
+			return cmp.Or(cmp.Compare(y.LeftOut, x.LeftOut), cmp.Compare(y.Tokens, x.Tokens), cmp.Compare(x.ID, y.ID))
+		})
+		return nil
+	})
+	return e, err
 }

@@ -4,31 +4,31 @@ package view
 
 import (
 	"context"
+	"errors"
+	"iter"
+	"slices"
 
+	"github.com/samber/lo"
+
+	"flame/core"
 	"flame/core/outline"
 	"flame/project"
 )
 
-// TreeOf returns the frames of the project, or those under one of them. If they exceed
-// the limit it returns the path to the caller's frame with some frames beside it, and
-// counts the rest.
+// TreeOf returns the frames of the project, or those under one of them. If they exceed the
+// limit, it returns the path to the caller's frame with some frames beside it, and counts
+// the rest.
 func TreeOf(ctx context.Context, p *project.Project, by project.Caller, args TreeArgs) (tree Tree, err error) {
 	limit := args.Limit
 	if limit == 0 {
 		limit = MaxWhole
 	}
 	err = p.View(ctx, by, func(s *project.Step) error {
-		scope, err := scope(s, args)
+		scope, current, err := scope(s, args)
 		if err != nil {
 			return err
 		}
-		current, ok, err := s.Current()
-		if err != nil {
-			return err
-		}
-		if ok {
-			tree.Current, tree.Usage = current.ID, current.Usage
-		}
+		tree.Current, tree.Usage = current.ID, current.Usage
 		if tree.Counts, err = s.Tx.CountFrames(scope); err != nil {
 			return err
 		}
@@ -60,4 +60,188 @@ func wholeTree(s *project.Step, tree *Tree, scope project.FrameQuery, limit int)
 	}
 	tree.Lines, err = linesAt(s, outline.Of(links), revision)
 	return true, err
+}
+
+// TreeArgs say which part of the tree to return.
+type TreeArgs struct {
+	Root     string // only this frame and those below it
+	Archived bool   // also archived frames
+	Limit    int    // frames up to which TreeOf returns the whole tree; 0: MaxWhole
+}
+
+// MaxWhole is the greatest number of frames that flame holds in memory at once: about 50 MB
+// at the usual size. It reads larger trees page by page.
+const MaxWhole = 20_000
+
+// A Tree is frames in their order, ready to draw.
+type Tree struct {
+	Lines   []outline.Line
+	Current string              // id of the caller's current frame; empty without one
+	Counts  map[core.Status]int // of the project, or of Root and the frames below it
+	Usage   core.Usage          // of the caller's current frame
+}
+
+// scope returns the query for the frames that args ask for, and the caller's current frame;
+// the zero Frame without one.
+func scope(s *project.Step, args TreeArgs) (q project.FrameQuery, current core.Frame, err error) {
+	q.Archived = args.Archived
+	if args.Root != "" {
+		root, err := s.Resolve(args.Root)
+		if err != nil {
+			return q, current, err
+		}
+		q.Under, q.Archived = root.ID, args.Archived || root.ArchivedAt != 0
+	}
+	current, _, err = s.Current()
+	return q, current, err
+}
+
+// An Outline is a tree of any size. It holds the places of all frames, 16 bytes each, and
+// reads the frames themselves on demand.
+type Outline struct {
+	Current string // id of the caller's current frame; empty without one
+
+	p        *project.Project
+	places   []outline.Place
+	revision int64 // of the tree when the places were read
+}
+
+// OutlineOf returns the tree of the project, or the part under one of its frames. It
+// ignores the limit of args.
+func OutlineOf(ctx context.Context, p *project.Project, by project.Caller, args TreeArgs) (*Outline, error) {
+	o := &Outline{p: p}
+	var links []outline.Link
+	err := p.View(ctx, by, func(s *project.Step) error {
+		scope, current, err := scope(s, args)
+		if err != nil {
+			return err
+		}
+		o.Current = current.ID
+		if o.revision, _, err = s.Tx.Revision(); err != nil {
+			return err
+		}
+		links, err = s.Tx.Links(scope)
+		return err
+	})
+	o.places = outline.Of(links)
+	return o, err
+}
+
+// Empty reports whether there are no frames.
+func (o *Outline) Empty() bool { return len(o.places) == 0 }
+
+// Pages returns the lines of the tree, page by page. It reads each page in a separate View
+// that ends before it yields the page, so a slow reader blocks no writer. It leaves out
+// frames that were deleted meanwhile.
+func (o *Outline) Pages(ctx context.Context) iter.Seq2[[]outline.Line, error] {
+	return func(yield func([]outline.Line, error) bool) {
+		for places := range slices.Chunk(o.places, project.PageSize) {
+			var lines []outline.Line
+			err := o.p.Store.View(ctx, func(tx project.Tx) (err error) {
+				s := o.p.Step(tx, project.Caller{})
+				lines, err = linesAt(s, places, o.revision)
+				return err
+			})
+			if !yield(lines, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// linesAt reads the frames at places from an earlier revision. If some are missing although
+// nothing was written since, the data is damaged.
+func linesAt(s *project.Step, places []outline.Place, revision int64) ([]outline.Line, error) {
+	keys := lo.Map(places, func(place outline.Place, _ int) int64 { return place.Key })
+	frames, err := s.Tx.FramesAt(keys)
+	if err != nil {
+		return nil, err
+	}
+	if len(frames) < len(keys) {
+		if err := mayBeGone(s, revision); err != nil {
+			return nil, err
+		}
+	}
+	lines := make([]outline.Line, 0, len(places))
+	for _, place := range places {
+		frame, there := frames[place.Key]
+		if !there {
+			continue
+		}
+		line := outline.Line{Branch: place.Branch, Frame: frame}
+		if line.Fault == outline.NoParent {
+			if line.Fault, err = outside(s, frame.Parent); err != nil {
+				return nil, err
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines, markAgents(s, lines)
+}
+
+// mayBeGone returns an error unless frames may have been deleted since a revision.
+func mayBeGone(s *project.Step, revision int64) error {
+	if now, _, err := s.Tx.Revision(); err != nil || now != revision {
+		return err
+	}
+	return core.Unavailablef(errFramesLost, "the data is damaged: %v", errFramesLost).
+		WithHint("`flame doctor` says what is wrong; the file was left as it is")
+}
+
+var errFramesLost = errors.New("its index lists frames that are not there")
+
+// outside returns the fault of a frame whose parent the tree does not show: NoFault if the
+// parent exists.
+func outside(s *project.Step, parent string) (outline.Fault, error) {
+	if parent == "" {
+		return outline.NoParent, nil
+	}
+	_, err := s.Tx.Frame(parent)
+	if errors.Is(err, core.ErrNotFound) {
+		return outline.NoParent, nil
+	}
+	return outline.NoFault, err
+}
+
+// markAgents sets the agents of lines whose frames flame made for an agent.
+func markAgents(s *project.Step, lines []outline.Line) error {
+	sessions := map[string]core.Session{}
+	for i := range lines {
+		frame := &lines[i].Frame
+		if frame.Parent == "" || frame.Session == "" {
+			continue
+		}
+		session, known := sessions[frame.Session]
+		if !known {
+			var err error
+			if session, err = s.Tx.Session(frame.Session); project.IgnoreMissing(err) != nil {
+				return err
+			}
+			sessions[frame.Session] = session
+		}
+		var err error
+		if lines[i].Agent, err = agentOf(s, *frame, session); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// agentOf returns the type of the agent or subagent for which flame made a frame. The frame
+// is the root of a session whose title names the type. If flame has forgotten the session,
+// it still knows the type of agents that it started itself.
+func agentOf(s *project.Step, frame core.Frame, session core.Session) (string, error) {
+	switch session.Root {
+	case frame.ID:
+		return core.SubagentType(session.Title), nil
+	case "":
+		var id string
+		var work project.AgentWork
+		if known, err := project.RecordAgentFrame.Load(s.Tx, frame.ID, &id); err != nil || !known {
+			return "", err
+		}
+		_, err := project.RecordAgentWork.Load(s.Tx, id, &work)
+		return core.SubagentType(work.Title), err
+	}
+	return "", nil
 }

@@ -3,9 +3,11 @@ package view
 import (
 	"context"
 
+	"github.com/samber/lo"
+
 	"flame/core"
+	"flame/core/digest"
 	"flame/core/fold"
-	"flame/core/outcome"
 	"flame/project"
 	"flame/project/conversation"
 	"flame/project/files"
@@ -14,21 +16,20 @@ import (
 
 // Details is one frame with its surroundings.
 type Details struct {
-	Frame     core.Frame
-	Ancestors []core.Frame // parent first
-	Children  map[core.Status]int
-	Current   bool         // the caller works in it
-	Agent     string       // type of the agent or subagent that it was made for; empty for other frames
-	AgentID   string       // of that agent, if flame started it
-	Composed  string       // summary of what was done below it, if it ended without one
-	Closing   string       // of a root that ended: all that is needed to go on; empty if there is nothing below it
-	Folded    *fold.Spared // what the requests of its session went without; nil unless it was folded
-
-	Metered []usage.Metered // requests that a gateway measured while a session worked in it, by class
-	Files   files.List      // that were changed while a session worked in it, without patches
+	core.Frame
+	Ancestors []core.Frame        `json:"-"` // parent first
+	Children  map[core.Status]int `json:"-"`
+	Current   bool                `json:"-"`                         // the caller works in it
+	Agent     string              `json:"-"`                         // type of the agent or subagent that it was made for; empty for other frames
+	AgentID   string              `json:"-"`                         // of that agent, if flame started it
+	Composed  string              `json:"composedSummary,omitempty"` // of what was done below it, if it ended without a summary
+	Closing   string              `json:"closing,omitempty"`         // of a root that ended: all that the next session needs; empty if there is nothing below it
+	Folded    *fold.Spared        `json:"folded,omitempty"`          // the text that folding left out of its session's requests; nil unless it was folded
+	Metered   []usage.Metered     `json:"metered,omitempty"`         // requests that a gateway measured while a session worked in it, by class
+	Files     files.List          `json:"changed,omitzero"`          // changed while a session worked in it, without patches
 }
 
-// DetailsOf returns the caller's frame, or the one ref names.
+// DetailsOf returns the caller's frame, or the frame that ref names.
 func DetailsOf(ctx context.Context, p *project.Project, by project.Caller, ref string) (d Details, err error) {
 	err = p.View(ctx, by, func(s *project.Step) error {
 		if d.Frame, err = s.Resolve(ref); err != nil {
@@ -54,16 +55,16 @@ func DetailsOf(ctx context.Context, p *project.Project, by project.Caller, ref s
 		if err != nil {
 			return err
 		}
-		d.Composed = outcomes.Compose(&d.Frame, map[string]bool{}, outcome.Alone)
+		d.Composed = outcomes.Compose(&d.Frame, map[string]bool{}, digest.Alone)
 		if d.Closing, err = closingOf(s.Tx, d.Frame); err != nil {
 			return err
 		}
-		spared, err := conversation.Spared(s.Tx, d.Frame.Session, d.Frame.ID)
+		spared, err := conversation.SparedBy(s.Tx, d.Frame.Session)
 		if err != nil {
 			return err
 		}
-		if spared.Messages > 0 {
-			d.Folded = &spared
+		if folded, is := spared[d.Frame.ID]; is {
+			d.Folded = &folded
 		}
 		if d.Metered, err = usage.OfFrame(s.Tx, d.Frame.ID); err != nil {
 			return err
@@ -78,7 +79,7 @@ func DetailsOf(ctx context.Context, p *project.Project, by project.Caller, ref s
 	return d, err
 }
 
-// maxClosing is the length of a closing that is read by itself, in UTF-16 code units.
+// maxClosing limits the length of a closing in Details, in UTF-16 code units.
 const maxClosing = 8000
 
 func closingOf(tx project.Tx, f core.Frame) (string, error) {
@@ -92,7 +93,7 @@ func closingOf(tx project.Tx, f core.Frame) (string, error) {
 	return c.Text(maxClosing), nil
 }
 
-// SearchArgs say what to look for.
+// SearchArgs say which frames to find.
 type SearchArgs struct {
 	Text   string
 	Status core.Status // empty: any
@@ -105,12 +106,12 @@ const maxFound = 100
 // Found is a frame that a search found.
 type Found struct {
 	core.Frame
-	Composed string   `json:"composedSummary,omitempty"`  // of what was done below it, if it ended without a summary
+	Composed string   `json:"composedSummary,omitempty"`  // from the work below it, if it ended without a summary
 	Matched  []string `json:"matchedDecisions,omitempty"` // decisions that contain words of the search
 }
 
-// Search finds frames by the words of goal, success criteria, summary, results
-// and decisions, newest first.
+// Search finds frames by words in their goal, success criteria, summary, results and
+// decisions, newest first.
 func Search(ctx context.Context, p *project.Project, by project.Caller, args SearchArgs) (found []Found, err error) {
 	if args.Text, err = project.Clean("query", args.Text); err != nil {
 		return nil, err
@@ -137,27 +138,74 @@ func Search(ctx context.Context, p *project.Project, by project.Caller, args Sea
 		found = make([]Found, len(frames))
 		for i := range frames {
 			f := &frames[i]
-			found[i] = Found{*f, outcomes.Compose(f, map[string]bool{}, outcome.Room), core.Matching(f.Decisions, args.Text)}
+			found[i] = Found{*f, outcomes.Compose(f, map[string]bool{}, digest.Room), core.Matching(f.Decisions, args.Text)}
 		}
 		return err
 	})
 	return found, err
 }
 
-// Recent returns the frames that changed last, newest first.
-func Recent(ctx context.Context, p *project.Project, limit int) (frames []core.Frame, err error) {
-	err = p.Store.View(ctx, func(tx project.Tx) error {
-		frames, err = tx.FindFrames(project.FrameQuery{Order: project.RecentFirst, Limit: limit})
-		return err
-	})
-	return frames, err
+// Frames returns the frames that q describes.
+func Frames(ctx context.Context, p *project.Project, q project.FrameQuery) ([]core.Frame, error) {
+	return project.Read(ctx, p, func(tx project.Tx) ([]core.Frame, error) { return tx.FindFrames(q) })
 }
 
-// Complete returns frames whose id begins with prefix, newest first.
-func Complete(ctx context.Context, p *project.Project, prefix string, limit int) (frames []core.Frame, err error) {
-	err = p.Store.View(ctx, func(tx project.Tx) error {
-		frames, err = tx.FindFrames(project.FrameQuery{Prefix: prefix, Order: project.NewestFirst, Limit: limit})
+// A Cascade says what the invalidation of a frame would do.
+type Cascade struct {
+	Planned    Affected `json:"planned"`    // flame would invalidate these with it
+	InProgress Affected `json:"inProgress"` // these would continue; flame would warn the agents that work there
+}
+
+// Affected counts frames and names the first of them.
+type Affected struct {
+	Count int             `json:"count"`
+	First []AffectedFrame `json:"first"`
+}
+
+// An AffectedFrame is one of them.
+type AffectedFrame struct {
+	ID   string `json:"id"`
+	Goal string `json:"goal"`
+}
+
+// maxAffected limits the frames that Affected names.
+const maxAffected = 20
+
+// CascadeOf returns what the invalidation of the frame that ref names would do.
+func CascadeOf(ctx context.Context, p *project.Project, by project.Caller, ref string) (c Cascade, err error) {
+	err = p.View(ctx, by, func(s *project.Step) error {
+		top, err := s.Resolve(ref)
+		if err != nil {
+			return err
+		}
+		if c.Planned, err = affected(s.Tx, top, core.Planned); err != nil {
+			return err
+		}
+		c.InProgress, err = affected(s.Tx, top, core.InProgress)
 		return err
 	})
-	return frames, err
+	return c, err
+}
+
+// affected finds the frames below one that have a status.
+func affected(tx project.Tx, top core.Frame, status core.Status) (a Affected, err error) {
+	query := project.FrameQuery{Under: top.ID, Statuses: []core.Status{status}, Archived: true}
+	counts, err := tx.CountFrames(query)
+	if err != nil {
+		return a, err
+	}
+	query.Limit = maxAffected + 1 // top may be among them
+	found, err := tx.FindFrames(query)
+	if err != nil {
+		return a, err
+	}
+	a.Count = counts[status]
+	if top.Status == status {
+		a.Count--
+	}
+	below := lo.Filter(found, func(f core.Frame, _ int) bool { return f.ID != top.ID })
+	a.First = lo.Map(below[:min(len(below), maxAffected)], func(f core.Frame, _ int) AffectedFrame {
+		return AffectedFrame{f.ID, core.OneLine(f.Goal, project.MaxTitle)}
+	})
+	return a, nil
 }

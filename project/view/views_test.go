@@ -7,10 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
-	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/view"
 	"flame/render"
+	"flame/tests/projecttest"
 )
 
 // bare makes a frame that ended without a summary, above one that has a summary and

@@ -12,25 +12,27 @@ import (
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"flame/local/lock"
 )
 
-// A Conn is one connection to SQLite with the statements it has prepared. It speaks
-// with the driver itself, as it alone uses the connection: what database/sql does to
-// share one among goroutines costs as much as a short statement does.
+// A Conn is one connection to SQLite with its prepared statements. It calls the driver
+// directly, because nothing else uses the connection: database/sql shares connections among
+// goroutines, which costs as much as a short statement.
 //
-// A statement that has begun is not interrupted when its context ends: the driver would
-// start a goroutine to watch it, which costs more than most statements do, and then
-// return the context's error even if the statement was done. Begin, commit and undo,
-// whose outcome must be known, run without a context that ends; SQLite's own waiting
-// bounds them (see File.dsn).
+// The end of its context does not interrupt a running statement: the driver would start a
+// goroutine to watch the context, which costs more than most statements, and would return the
+// context's error even if the statement was done. Begin, commit and undo must have a known
+// outcome, so they run without a context that ends; SQLite's busy timeout limits them (see
+// File.dsn).
 type Conn struct {
 	// Set by its owner:
-	Older bool             // the file lacks what newer schemas have, and can only be read
-	Names map[int64]string // of keys that keep their names for ever; forgotten when a transaction is undone
+	Older bool             // the file has an older schema, and can only be read
+	Names map[int64]string // ids by their keys, which never change; dropped when a transaction is undone
 
 	conn   driver.Conn
 	stmts  map[string]*stmt
-	log    os.FileInfo // of the write-ahead log, which stays while this is open; nil if there is none
+	log    os.FileInfo // of the write-ahead log, which exists while this is open; nil if there is none
 	closed bool
 }
 
@@ -52,21 +54,21 @@ func Connect(dsn string) (*Conn, error) {
 // Usable reports whether c is open. If it is not, its owner opens another.
 func (c *Conn) Usable() bool { return c != nil && !c.closed }
 
-// Close closes the connection, which ends its transaction. It does nothing if c
-// is nil or closed.
+// Close closes the connection and ends its transaction. It does nothing if c is nil or
+// closed.
 func (c *Conn) Close() error {
 	if !c.Usable() {
 		return nil
 	}
 	c.closed = true
 	for _, stmt := range c.stmts {
-		_ = stmt.of.Close() // it repeats the error that its last run returned
+		_ = stmt.of.Close() // its error is the one of its last run
 	}
 	return c.conn.Close()
 }
 
-// prepare returns query's statement, unless ctx has ended, and caches it. The
-// queries are made of a fixed set of parts, so their number is bounded.
+// prepare returns the statement of a query, unless ctx has ended, and caches it. Queries
+// consist of a fixed set of parts, so their number is limited.
 func (c *Conn) prepare(ctx context.Context, query string) (*stmt, error) {
 	if err := c.ready(ctx); err != nil {
 		return nil, err
@@ -83,7 +85,7 @@ func (c *Conn) prepare(ctx context.Context, query string) (*stmt, error) {
 	return made, nil
 }
 
-// ready returns why nothing can be run, if so.
+// ready returns an error if c cannot run anything.
 func (c *Conn) ready(ctx context.Context) error {
 	if c.closed {
 		return errClosed
@@ -104,7 +106,7 @@ func (c *Conn) Exec(ctx context.Context, query string, args ...any) (driver.Resu
 	return stmt.of.ExecContext(context.Background(), named)
 }
 
-// Query runs a query and returns its rows, which must be closed before it runs again.
+// Query runs a query and returns its rows. Close them before the query runs again.
 func (c *Conn) Query(ctx context.Context, query string, args ...any) (*Rows, error) {
 	stmt, err := c.prepare(ctx, query)
 	if err != nil {
@@ -138,8 +140,8 @@ func (c *Conn) Run(ctx context.Context, statements string, args ...any) error {
 	return err
 }
 
-// Look runs a query that is used once and may take long. Its first row is not waited for
-// longer than ctx lasts.
+// Look runs a query that is used once and may take long. The end of ctx ends the wait for its
+// first row.
 func (c *Conn) Look(ctx context.Context, query string) (*Rows, error) {
 	if err := c.ready(ctx); err != nil {
 		return nil, err
@@ -172,13 +174,27 @@ func (c *Conn) Transact(wait context.Context, begin string, f func() error) erro
 	if err := f(); err != nil {
 		return err
 	}
-	_, err := c.Exec(context.Background(), "COMMIT")
+	err := c.commit(wait)
 	committed = err == nil
 	return err
 }
 
-// begin starts a transaction with begin, or leaves none. It takes the snapshot
-// here rather than in the first query, so that waiting for it ends here too.
+// commit ends a transaction. With the log it takes no lock; in a database that is being made,
+// SQLite can be busy for a moment, and keeps the transaction.
+func (c *Conn) commit(wait context.Context) error {
+	commit := func() error {
+		_, err := c.Exec(context.Background(), "COMMIT")
+		return err
+	}
+	err := commit() // also if f took longer than wait
+	if Code(err) == sqlite3.SQLITE_BUSY {
+		return WhileBusy(wait, commit)
+	}
+	return err
+}
+
+// begin starts a transaction with begin; after an error there is none. It takes the snapshot
+// at once, not with the first query, so that waiting for the snapshot also ends here.
 func (c *Conn) begin(begin string) error {
 	_, err := c.Exec(context.Background(), begin)
 	if err == nil {
@@ -190,24 +206,23 @@ func (c *Conn) begin(begin string) error {
 	return err
 }
 
-// undo leaves c without a transaction, whether it is in one or not. Only SQLite
-// knows which; if it does not say, the connection is closed.
+// undo leaves c without a transaction, whether it is in one or not. Only SQLite knows that; if
+// it does not say, undo closes the connection.
 func (c *Conn) undo() {
 	c.Names = nil
 	_, err := c.Exec(context.Background(), "ROLLBACK")
 	if err != nil && !strings.Contains(err.Error(), "no transaction is active") {
-		_ = c.Close() // the connection is given up in any case
+		_ = c.Close() // nothing uses the connection after this
 	}
 }
 
-// WhileBusy retries f while SQLite is busy, until wait is done: SQLite's own
-// waiting knows no context, and does not wait at all where it fears a deadlock.
+// WhileBusy retries f while SQLite is busy, until wait is done: SQLite's own wait knows no
+// context, and SQLite does not wait at all if it expects a deadlock.
 //
-// Only what looks for a snapshot can find SQLite busy: while another process
-// opens or closes the log as the first or last, or recovers the log of one that
-// was killed. Once a transaction has its snapshot, nothing in it can but its
-// first write, if it began as a View (store.Run begins again then). With the log
-// COMMIT takes no lock.
+// SQLite can be busy when a transaction takes its snapshot: another process opens the log as
+// the first or closes it as the last, or recovers the log of a killed process. After that,
+// SQLite can be busy only at the first write of a transaction that began as a View (store.Run
+// then begins again), and at the COMMIT without the log.
 func WhileBusy(wait context.Context, f func() error) error {
 	if err := wait.Err(); err != nil {
 		return err
@@ -219,14 +234,14 @@ func WhileBusy(wait context.Context, f func() error) error {
 		}
 		select {
 		case <-wait.Done():
-			return errors.Join(ErrBusy, err)
+			return errors.Join(lock.ErrBusy, err)
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
 }
 
-// UseLog switches the file to a write-ahead log, permanently. It cannot be part
-// of a transaction, and needs exclusive access to the file.
+// UseLog permanently switches the file to a write-ahead log. It cannot be part of a
+// transaction, and needs exclusive access to the file.
 func (c *Conn) UseLog(wait context.Context) error {
 	var mode string
 	err := WhileBusy(wait, func() error {
@@ -240,7 +255,7 @@ func (c *Conn) UseLog(wait context.Context) error {
 
 // CopyTo copies the database to path.
 func (c *Conn) CopyTo(ctx context.Context, path string) error {
-	return WhileBusy(ctx, func() error { // it takes a snapshot of its own
+	return WhileBusy(ctx, func() error { // VACUUM takes a separate snapshot
 		return PutWhole(path, func(unfinished string) error {
 			if err := c.Run(ctx, "VACUUM INTO ?", unfinished); err != nil {
 				return fmt.Errorf("backup to %s: %w", path, err)
@@ -248,4 +263,16 @@ func (c *Conn) CopyTo(ctx context.Context, path string) error {
 			return nil
 		})
 	})
+}
+
+// Code returns the primary result code of SQLite in err; 0 for none.
+func Code(err error) int { return ExtendedCode(err) & 0xff }
+
+// ExtendedCode returns the extended result code of SQLite in err; 0 for none.
+func ExtendedCode(err error) int {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return 0
+	}
+	return e.Code()
 }

@@ -1,3 +1,8 @@
+// Package disk is the database on disk: the data folder and who may open it, the file's
+// header and its schema, the lock that orders the writers of all processes, connections
+// to SQLite and their transactions, the write-ahead log, flame's own log, advice if any of
+// these cannot be used, and their checks for `flame doctor`. It knows only the SQL of the
+// tables; package store knows their content.
 package disk
 
 import (
@@ -7,22 +12,26 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
+	"path/filepath"
+	"time"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"flame/local/lock"
 )
 
 // A File is an open database.
 type File struct {
 	Path      string
-	Current   bool // has the newest schema version; set by its owner
-	Immutable bool // read as if nothing could change it, see Reader
+	Current   bool // it has the newest schema version; set by its owner
+	Immutable bool // SQLite reads it as if nothing could change it, see Reader
 
 	longLived bool
 	reads     url.Values // of the connection string of a separate reader
 	header    *header
 	write     *Conn // nil until needed
-	read      *Conn // nil until needed; without reads the same as write
+	read      *Conn // nil until needed; the same as write if reads is nil
 	keeper    *keeper
 }
 
@@ -54,17 +63,16 @@ func OpenReadOnly(path string) (*File, error) {
 	return &File{Path: path, header: h, reads: url.Values{"mode": {"ro"}}}, nil
 }
 
-// keepLocks chooses locks that are a descriptor's, before the first is taken. Otherwise
-// closing any descriptor of a file drops SQLite's locks on it, in all Stores of this
+// keepLocks makes SQLite use locks that belong to a descriptor, before it takes the first.
+// Otherwise closing any descriptor of a file drops SQLite's locks on it, in all Stores of this
 // process. On systems without such locks, header stays open instead.
 func keepLocks() { _, _ = sqlite.OFDLocking(true) }
 
 // New returns a File for a database to be created at path.
 func New(path string) *File { return &File{Path: path} }
 
-// Check reports whether the path still is the open file, and the log's the one
-// that writes go into. Whatever is written to a file that is no longer there is
-// lost.
+// Check returns ErrGone unless the path still names the open file, and the path of the log the
+// log to which SQLite writes. Writes to a removed file are lost.
 func (f *File) Check() error { return f.checkFor(f.write) }
 
 // checkFor is Check for the log that c has open.
@@ -77,7 +85,7 @@ func (f *File) checkFor(c *Conn) error {
 		return nil
 	}
 	log, err := os.Lstat(f.Path + "-wal")
-	if c.log == nil { // there was none when c was opened
+	if c.log == nil { // there was no log when c was opened
 		c.log = log
 		return nil
 	}
@@ -87,7 +95,7 @@ func (f *File) checkFor(c *Conn) error {
 	return nil
 }
 
-// goneUnless returns ErrGone, unless err leaves that unknown.
+// goneUnless returns ErrGone, unless err is another error than that the file does not exist.
 func goneUnless(err error) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return ErrGone
@@ -95,7 +103,7 @@ func goneUnless(err error) error {
 	return err
 }
 
-// Close closes what is open; a nil file is closed already.
+// Close closes the file and its connections. It does nothing if f is nil.
 func (f *File) Close() error {
 	if f == nil {
 		return nil
@@ -121,11 +129,11 @@ func (f *File) Writer(wait context.Context) (c *Conn, err error) {
 	return f.write, err
 }
 
-// Reader returns the connection for View. If SQLite may not create the files it
-// needs beside the database, and there is no log or journal to respect, the
-// database is read as it is.
+// Reader returns the connection for View. If SQLite may not create the files that it needs
+// beside the database, and there is no log or journal to respect, Reader opens the database
+// as immutable.
 func (f *File) Reader(wait context.Context) (c *Conn, err error) {
-	if f.Immutable { // it is not watched, so it may have changed
+	if f.Immutable { // SQLite does not watch the file, so it may have changed
 		if err := f.read.Close(); err != nil {
 			return nil, err
 		}
@@ -152,10 +160,9 @@ func deniedFiles(err error) bool {
 	return false
 }
 
-// dsn returns the connection string. It includes the pragmas so that every
-// connection has them. SQLite never creates the file; waiting for other
-// processes is left to WhileBusy, which respects the context; Tidy and the
-// keeper make checkpoints.
+// dsn returns the connection string. It includes the pragmas so that every connection has
+// them. SQLite never creates the file. WhileBusy waits for other processes, because it
+// respects the context. Tidy and the keeper make checkpoints.
 func (f *File) dsn(params url.Values) string {
 	query := url.Values{
 		"mode":          {"rw"},
@@ -163,7 +170,7 @@ func (f *File) dsn(params url.Values) string {
 		"_synchronous":  {"FULL"},
 		"_pragma":       {"temp_store(MEMORY)", "wal_autocheckpoint(0)"},
 	}
-	if f.longLived { // it has three connections, each with a cache of 2 MB otherwise; more than this makes nothing quicker
+	if f.longLived { // it has three connections, each with a cache of 2 MB by default; a larger cache than this is no faster
 		query.Add("_pragma", "cache_size(-500)") // KB
 	}
 	for key, values := range params {
@@ -172,11 +179,10 @@ func (f *File) dsn(params url.Values) string {
 	return (&url.URL{Scheme: "file", Path: f.Path, RawQuery: query.Encode()}).String()
 }
 
-// shortLog is the size in bytes of the write-ahead log from which a short
-// process checkpoints it into the database and empties it. As long as no
-// process stays, each new one reads all of the log; and because the log then
-// counts as not checkpointed, a checkpoint that leaves it full would never stop
-// its growth.
+// shortLog is the size in bytes of the write-ahead log from which a short process checkpoints
+// it into the database and empties it. If no process stays, each new process reads the whole
+// log. The log then counts as not checkpointed, so a checkpoint that leaves it full would
+// never stop its growth.
 const shortLog = 64 * (4096 + 24)
 
 // StartKeeper starts the keeper of a long-lived process, unless it is running.
@@ -186,13 +192,14 @@ func (f *File) StartKeeper(wait context.Context, logger *slog.Logger) error {
 	}
 	c, err := f.Connect(wait, f.reads)
 	if err == nil {
-		f.keeper = startKeeper(f.Path, c, logger)
+		f.keeper = &keeper{path: f.Path, logger: logger, work: make(chan struct{}, 1), done: make(chan struct{}), conn: c}
+		go f.keeper.run()
 	}
 	return err
 }
 
-// Tidy keeps the log short after a commit. The commit is safe already, so
-// trouble is left to the next one.
+// Tidy keeps the log short after a commit. It ignores errors: the commit is already safe, and
+// the next Tidy tries again.
 func (f *File) Tidy() {
 	if f.longLived {
 		f.keeper.wake()
@@ -203,15 +210,89 @@ func (f *File) Tidy() {
 	}
 }
 
-// Connect opens a connection with these parameters; it is the first to look
-// into the file.
+// Connect opens a connection with these parameters, and by that reads the file for the first
+// time.
 func (f *File) Connect(wait context.Context, params url.Values) (c *Conn, err error) {
 	err = WhileBusy(wait, func() error {
 		c, err = Connect(f.dsn(params))
 		return err
 	})
-	if err == nil { // SQLite does not replace the log from now on
+	if err == nil { // from now on SQLite does not replace the log
 		c.log, _ = os.Lstat(f.Path + "-wal")
 	}
 	return c, err
+}
+
+// Limits of the write-ahead log in pages. At a thousand pages SQLite itself would checkpoint
+// the log, and delay the write that reaches that.
+const (
+	longLog    = 1000        // pages not checkpointed, at which the keeper makes a checkpoint
+	endlessLog = 4 * longLog // pages in total, at which the keeper stops writers: its checkpoints do not catch up
+)
+
+// A keeper checkpoints the write-ahead log of a long-lived process into the
+// database, on its own connection, so that no write waits for it.
+type keeper struct {
+	path   string
+	logger *slog.Logger
+	work   chan struct{} // holds a token after a commit; closed to stop
+	done   chan struct{}
+	conn   *Conn
+}
+
+// wake notifies the keeper of a commit.
+func (k *keeper) wake() {
+	select {
+	case k.work <- struct{}{}:
+	default:
+	}
+}
+
+// stop ends the keeper after its current work. It does nothing if k is nil.
+func (k *keeper) stop() error {
+	if k == nil {
+		return nil
+	}
+	close(k.work)
+	<-k.done
+	return k.conn.Close()
+}
+
+func (k *keeper) run() {
+	defer close(k.done)
+	for range k.work {
+		if err := k.checkpoint(); err != nil {
+			k.logger.Warn("checkpoint", "file", k.path, "error", err)
+		}
+	}
+}
+
+// checkpoint checkpoints the log when it is long. Only a write that finds the whole log
+// checkpointed restarts it, which may never happen under constant writes. The writers then
+// wait while checkpoint does the rest, which is short.
+func (k *keeper) checkpoint() error {
+	pages, pending, err := k.pragma("NOOP")
+	if err == nil && pending >= longLog {
+		pages, pending, err = k.pragma("PASSIVE")
+	}
+	if err != nil || pages < endlessLog || pending == 0 {
+		return err
+	}
+	wait, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	lock, err := lock.Take(wait, filepath.Join(filepath.Dir(k.path), LockName))
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	_, _, err = k.pragma("PASSIVE")
+	return err
+}
+
+// pragma runs PRAGMA wal_checkpoint and returns how many pages the log has, and how many of
+// them are not checkpointed.
+func (k *keeper) pragma(mode string) (pages, pending int, err error) {
+	var busy, done int
+	err = k.conn.Get(context.Background(), []any{&busy, &pages, &done}, "PRAGMA wal_checkpoint("+mode+")")
+	return pages, pages - done, err
 }

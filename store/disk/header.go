@@ -9,21 +9,22 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"flame/local/place"
 )
 
 // ErrDamaged is returned for a file that is not a sound database.
 var ErrDamaged = errors.New("damaged")
 
-// A header is what the first 100 bytes of the database say, by SQLite's file
-// format.
+// A header has data from the first 100 bytes of the database, in SQLite's file format.
 type header struct {
-	// The file is kept open: on systems where locks belong to processes,
-	// closing any descriptor of it would drop SQLite's.
+	// The file stays open: on systems where locks belong to processes, closing any
+	// descriptor of it would drop SQLite's locks.
 	file *os.File
 	info os.FileInfo
 
 	pageSize int64
-	pages    int64 // as of the last checkpoint; 0 if the header does not tell
+	pages    int64 // at the last checkpoint; 0 if the header does not say
 }
 
 const (
@@ -31,14 +32,14 @@ const (
 	headerMagic = "SQLite format 3\x00"
 )
 
-// readHeader opens the database at path; it returns nil if there is none. An
-// empty file is new and counts as none, but not if its log is left.
+// readHeader opens the database at path; it returns nil if there is none. An empty file is new
+// and counts as none, unless it has a log.
 func readHeader(path string) (*header, error) {
 	h, err := openHeader(path)
 	if h != nil || err != nil || Size(path+"-wal") == 0 {
 		return h, err
 	}
-	// It may have been created between the two looks, before its log.
+	// Another process may have created it, and then its log, after the first look.
 	if h, err = openHeader(path); h == nil && err == nil {
 		err = fmt.Errorf("%w: it is missing or empty, but its log is not", ErrDamaged)
 	}
@@ -46,7 +47,7 @@ func readHeader(path string) (*header, error) {
 }
 
 func openHeader(path string) (*header, error) {
-	file, err := OpenOwn(path, os.O_RDONLY)
+	file, err := place.OpenOwn(path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -85,19 +86,19 @@ func (h *header) read() (empty bool, err error) {
 		return false, fmt.Errorf("%w: it has pages of %d bytes", ErrDamaged, h.pageSize)
 	}
 	h.pages = int64(binary.BigEndian.Uint32(b[28:]))
-	if string(b[24:28]) != string(b[92:96]) { // the number is from an older state
+	if string(b[24:28]) != string(b[92:96]) { // the number of pages is out of date
 		h.pages = 0
 	}
 	return false, nil
 }
 
-// examine compares the header, read before, with the file and with its log at
-// path. SQLite would take pages that are in neither for zeros if the log has
-// any content, and would restart a log that is not its own.
+// examine compares the header with the file and with its log at path. SQLite would read pages
+// that are in neither as zeros if the log has any content, and would restart a log that is not
+// its own.
 //
-// A checkpoint, running or killed, may have recorded pages that are still only
-// in the log. A log that restarts during this has put them into the file; hence
-// the second look at that.
+// A checkpoint, running or killed, may have recorded pages in the header that are still only
+// in the log. If the log restarts meanwhile, these pages are in the file: hence the second
+// look at the file.
 func (h *header) examine(path string) (err error) {
 	if h.info, err = h.file.Stat(); err != nil {
 		return err
@@ -120,7 +121,7 @@ func (h *header) examine(path string) (err error) {
 	return nil
 }
 
-// missing returns the number of the first page that is not in the file, or 0.
+// missing returns the number of the first page that is not in the file, or 0 if all are.
 func (h *header) missing() int64 {
 	if there := h.info.Size() / h.pageSize; there < h.pages {
 		return there + 1
@@ -136,15 +137,15 @@ const (
 
 // openLog opens the log at path; it returns nil if there is none.
 func openLog(path string) (*os.File, error) {
-	log, err := OpenOwn(path, os.O_RDONLY)
+	log, err := place.OpenOwn(path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	return log, err
 }
 
-// The log begins with one of two numbers, by the byte order of its checksums;
-// after a power cut perhaps with zeros, in which case it is empty.
+// The log begins with one of two numbers, by the byte order of its checksums. After a power
+// cut it may begin with zeros: then it is empty.
 var logMagics = []uint32{0x377f0682, 0x377f0683, 0}
 
 // checkLogHeader refuses a log that SQLite did not write.
@@ -165,8 +166,8 @@ func checkLogHeader(path string) error {
 	return nil
 }
 
-// pagesInLog returns the numbers of the pages in the log at path: those with the
-// salt of its header, up to the first without.
+// pagesInLog returns the numbers of the pages in the log at path, up to the first page that
+// does not have the salt of the log's header.
 func pagesInLog(path string, pageSize int64) (map[int64]bool, error) {
 	pages := map[int64]bool{}
 	log, err := openLog(path)

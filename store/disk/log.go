@@ -6,15 +6,17 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"flame/local/place"
 )
 
-// maxLog is how large the log grows, in bytes, before it is rotated; the
-// previous one is kept (DESIGN §4).
+// maxLog is the size in bytes at which flame rotates the log; it keeps the previous log
+// (DESIGN §4).
 const maxLog = 10 << 20
 
-// A Log writes a project's log file. It opens the file at the first line, and
-// only once the data folder exists: reading leaves no trace. What cannot be
-// logged is dropped; a log must not stop the work it describes.
+// A Log writes a project's log file. It opens the file at the first line, and only once the
+// data folder exists: reading creates no files. It drops lines that it cannot write: a log
+// must not stop the work that it describes.
 type Log struct {
 	path    string
 	isThere func() bool
@@ -24,8 +26,8 @@ type Log struct {
 	size int64
 }
 
-// NewLog returns the log of the data folder dir, which is opened once isThere
-// reports that the folder is usable; nil: whenever it exists.
+// NewLog returns the log of the data folder dir. The log opens its file once isThere reports
+// that the folder is usable; if isThere is nil, once the folder exists.
 func NewLog(dir string, isThere func() bool) *Log {
 	if isThere == nil {
 		isThere = func() bool { return true }
@@ -57,7 +59,7 @@ func (l *Log) open() error {
 	if _, err := examine(filepath.Dir(l.path), logName); err != nil {
 		return err
 	}
-	file, err := OpenOwn(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY)
+	file, err := place.OpenOwn(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY)
 	if err != nil {
 		return err
 	}
@@ -87,6 +89,6 @@ func (l *Log) rotate() error {
 }
 
 func (l *Log) close() {
-	l.file.Close() // each line was written whole; nothing can be lost
+	l.file.Close() // each line was written whole, so an error loses nothing
 	l.file, l.size = nil, 0
 }

@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// What is asked of agents and of the logs of those that others started.
+// Goals for agents, and for the logs of agents that flame did not start.
 var (
 	spawnGoal     = goal{plus: 50}
 	readLogGoal   = goal{plus: 500} // 20 MB a second
 	logMemoryGoal = goal{plus: 40}
 )
 
-// definitions is how many an agent is chosen from.
+// definitions is the number of definitions to choose from.
 const definitions = 200
 
-// fakeHost is a host that is done at once.
+// fakeHost is a host that ends at once.
 const fakeHost = `#!/bin/sh
 cat >/dev/null
 echo '{"type":"system","subtype":"init","session_id":"s","model":"m"}'
@@ -29,8 +29,8 @@ echo '{"type":"result","subtype":"success","is_error":false,"session_id":"s","re
 
 var agentID = regexp.MustCompile(`agent-[a-z0-9]{8}`)
 
-// spawning times spawn_agent in a running server, from the call to the answer: an
-// agent out of many definitions.
+// spawning times spawn_agent in a running server, from the call to the answer, with many
+// definitions.
 func (b *bench) spawning(ctx context.Context) ([]row, error) {
 	t := b.middle()
 	bin, folder := filepath.Join(b.dir, "hosts"), filepath.Join(t.dir, ".claude", "agents")
@@ -85,8 +85,8 @@ func (b *bench) spawning(ctx context.Context) ([]row, error) {
 const logLine = `{"type":"user","sessionId":"s1","timestamp":"2026-01-01T00:00:00.000Z",` +
 	`"message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_%d","content":"%s"}]}}` + "\n"
 
-// logs times and weighs flame track on a log of 10 MB, and on one four times that
-// size: its memory is to be that of the agents, not of the log.
+// logs times and weighs flame track on a log of 10 MB, and on one four times that size: its memory
+// should grow with the agents, not with the log.
 func (b *bench) logs(ctx context.Context) (rows []row, err error) {
 	t := b.middle()
 	for _, megabytes := range []int{10, 40} {

@@ -13,29 +13,29 @@ import (
 	"time"
 
 	"flame/core"
+	"flame/local/place"
 	"flame/project"
-	"flame/project/place"
 	"flame/store"
 	"flame/store/disk"
 )
 
-// A scale says how large the trees are and how often things are repeated.
+// A scale has the sizes of the trees and the numbers of runs.
 type scale struct {
 	trees     []int // frames; the smallest first
-	compared  int   // frames of the tree that contexts in the largest are compared with
+	compared  int   // frames of the tree with which contexts in the largest are compared
 	processes int   // runs of each command
 	starts    int   // of a server
 	pushes    int   // in a running server, for each tree
 	contexts  int   // of different frames, for each tree
 	statuses  int
 	crowd     int // processes that write at once
-	calls     int // of each, where they are servers
-	commands  int // in place of each, where they are commands
-	voided    int // frames that are invalidated beside them
+	calls     int // of each, if they are servers
+	commands  int // in place of each, if they are commands
+	voided    int // frames that are invalidated meanwhile
 	requests  int // through a gateway
 	rounds    int // of the real client, with each kind of hooks
 	turns     int // in each, of each tool
-	early     int // of these that do not count: the client is not warm yet
+	early     int // the first of these, which do not count: the client is not warm yet
 }
 
 var (
@@ -54,13 +54,13 @@ var (
 // A bench is one run of the benchmark.
 type bench struct {
 	scale
-	dir                string // all that it writes lies in here
+	dir                string // the folder of all its files
 	flame, hello, peak string // programs
 	trees              map[int]tree
 	tell               func(what string) // on progress
 }
 
-// measurements are the parts of the table. Those that only read come first.
+// measurements are the parts of the table. Measurements that only read come first.
 var measurements = []struct {
 	name string
 	run  func(*bench, context.Context) ([]row, error)
@@ -86,8 +86,8 @@ var measurements = []struct {
 	{"Claude Code", (*bench).claudeCode},
 }
 
-// measure makes programs and trees in a new folder in dir, measures and removes
-// the folder. What it is at goes to progress.
+// measure builds programs and trees in a new folder in dir, measures, and removes the folder. It
+// reports its steps to progress.
 func measure(ctx context.Context, size scale, dir string, progress io.Writer) (result report, err error) {
 	dir, err = os.MkdirTemp(dir, "flame-bench-")
 	if err != nil {
@@ -155,7 +155,7 @@ func (t tree) open() (*project.Project, *store.Store) {
 	}, kept
 }
 
-// data is the folder that flame keeps t in, where the folder above t is home.
+// data returns the folder of t's data; the folder above t is home.
 func (t tree) data() *place.Folder {
 	noGit := func(context.Context, string) (string, error) { return "", nil }
 	return place.FolderOf(place.At(t.dir), place.Surroundings{Home: filepath.Dir(t.dir)}, noGit)
@@ -166,5 +166,5 @@ func (t tree) caller() project.Caller {
 	return project.Caller{Session: t.session, Host: project.CommandLine}
 }
 
-// frame returns the id of a frame; those of numbers near each other lie far apart.
+// frame returns the id of a frame; neighbouring numbers give distant frames.
 func (t tree) frame(n int) string { return t.ids[n*7919%len(t.ids)] }

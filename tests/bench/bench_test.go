@@ -23,8 +23,8 @@ import (
 	"flame/tests/effort"
 )
 
-// lines are the rows that DESIGN §10 asks for, by the beginning of their names,
-// and how many there are of each.
+// lines are the rows that DESIGN §10 requires, by the beginning of their names, and the number of
+// each.
 var lines = map[string]int{
 	"package initialisation":                               1,
 	"flame show FRAME, process":                            4,
@@ -67,9 +67,9 @@ var lines = map[string]int{
 	"flame track on a log of":                              4,
 }
 
-// clientLines are those that need the real client, likewise. What one time is longer than
-// another may be less than nothing in a quick run.
-var clientLines = map[string]int{"Claude Code, Read: ": 4, "Claude Code, Write: ": 4, "Claude Code, flame_status: ": 4}
+// clientLines are the rows that need the real client. A difference of two times may be negative in
+// a quick run.
+var clientLines = map[string]int{"Claude Code, Read: ": 4, "Claude Code, Write: ": 4, "Claude Code, flame_plan_children: ": 4}
 
 // wanted are the rows of a run on this machine.
 func wanted() map[string]int {
@@ -81,8 +81,8 @@ func wanted() map[string]int {
 }
 
 func TestQuickRunHasEveryRow(t *testing.T) {
-	t.Parallel()
 	effort.Heavy(t)
+	t.Parallel()
 	dir := t.TempDir()
 	var out, progress bytes.Buffer
 	require.NoError(t, run(t.Context(), []string{"-quick", "-json", "-dir", dir}, &out, &progress), progress.String())
@@ -108,7 +108,7 @@ func TestQuickRunHasEveryRow(t *testing.T) {
 		}
 		assert.Equal(t, n, matching, "rows of %q", name)
 	}
-	assert.Len(t, found.Rows, total, "rows that nobody asked for")
+	assert.Len(t, found.Rows, total, "unexpected rows")
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	assert.Empty(t, left, "the benchmark leaves nothing behind")
@@ -123,12 +123,12 @@ func TestGoals(t *testing.T) {
 		limit         float64
 		met           bool
 	}{
-		"a multiple of the floor, just met":  {goal{times: 4}, 8, 2, "<= 4 x", 8, true},
-		"a multiple of the floor, missed":    {goal{times: 4}, 8.01, 2, "<= 4 x", 8, false},
-		"a multiple of the floor and more":   {goal{times: 4, plus: 0.5}, 8.4, 2, "<= 4 x + 0.5 ms", 8.5, true},
-		"a number, whatever the floor is":    {goal{plus: 15}, 14, 2, "<= 15 ms", 15, true},
-		"none at all, where one has been":    {goal{}, 1, 0, "<= 0 ms", 0, false},
-		"none at all, where there were none": {goal{}, 0, 0, "<= 0 ms", 0, true},
+		"a multiple of the floor, just met": {goal{times: 4}, 8, 2, "<= 4 x", 8, true},
+		"a multiple of the floor, missed":   {goal{times: 4}, 8.01, 2, "<= 4 x", 8, false},
+		"a multiple of the floor and more":  {goal{times: 4, plus: 0.5}, 8.4, 2, "<= 4 x + 0.5 ms", 8.5, true},
+		"a number, for any floor":           {goal{plus: 15}, 14, 2, "<= 15 ms", 15, true},
+		"none allowed, one found":           {goal{}, 1, 0, "<= 0 ms", 0, false},
+		"none allowed, none found":          {goal{}, 0, 0, "<= 0 ms", 0, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestGoals(t *testing.T) {
 	}
 }
 
-func TestTableTellsWhatIsMissed(t *testing.T) {
+func TestTableNamesMissedGoals(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	require.NoError(t, report{Rows: []row{
@@ -157,18 +157,18 @@ func TestTableTellsWhatIsMissed(t *testing.T) {
 	assert.Contains(t, out.String(), "1 of 2 goals met")
 }
 
-func TestHooksAreHeldAgainstTrue(t *testing.T) {
+func TestHooksAreComparedWithTrue(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		none, idle, calls []time.Duration // of /bin/true: idle
 		met               bool
 		figure            float64
 	}{
-		"less":                  {[]time.Duration{20}, []time.Duration{24}, []time.Duration{22}, true, 2},
-		"more":                  {[]time.Duration{20}, []time.Duration{24}, []time.Duration{25}, false, 5},
-		"less than nothing":     {[]time.Duration{20}, []time.Duration{24}, []time.Duration{19}, true, -1},
-		"more than what is not": {[]time.Duration{20}, []time.Duration{19}, []time.Duration{20}, false, 0},
-		"a machine that is busy for a while": {
+		"less":                    {[]time.Duration{20}, []time.Duration{24}, []time.Duration{22}, true, 2},
+		"more":                    {[]time.Duration{20}, []time.Duration{24}, []time.Duration{25}, false, 5},
+		"a negative difference":   {[]time.Duration{20}, []time.Duration{24}, []time.Duration{19}, true, -1},
+		"a difference to nothing": {[]time.Duration{20}, []time.Duration{19}, []time.Duration{20}, false, 0},
+		"a temporarily busy machine": {
 			[]time.Duration{20, 90, 91}, []time.Duration{24, 93, 95}, []time.Duration{22, 92, 93}, true, 2,
 		},
 	}
@@ -219,7 +219,7 @@ func TestClientsTakeTurns(t *testing.T) {
 	}
 }
 
-func TestNobodyWaitsForAClientThatFails(t *testing.T) {
+func TestAFailedClientBlocksNoOther(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	r := newRing(ctx, 2)
@@ -230,7 +230,7 @@ func TestNobodyWaitsForAClientThatFails(t *testing.T) {
 	}
 }
 
-func TestRealClientIsLeftOutWhereItIsMissing(t *testing.T) {
+func TestAMissingClientIsLeftOut(t *testing.T) {
 	t.Setenv("FLAME_TEST_HOSTS_DIR", t.TempDir())
 	var said []string
 	b := bench{scale: small, dir: t.TempDir(), tell: func(what string) { said = append(said, what) }}
@@ -315,7 +315,7 @@ func TestPlantedTree(t *testing.T) {
 	assert.Greater(t, summaries, 500)
 }
 
-// maximum returns the greatest number of m but for that of except.
+// maximum returns the greatest value of m, without that of except.
 func maximum(m map[string]int, except string) (n int) {
 	for key, value := range m {
 		if key != except {
@@ -325,8 +325,7 @@ func maximum(m map[string]int, except string) (n int) {
 	return n
 }
 
-// built has the programs that a benchmark runs, made once for all tests that do not run
-// a whole one.
+// built has the programs of a benchmark, built once for all tests that do not run a whole one.
 var built struct {
 	once  sync.Once
 	bench bench
@@ -341,7 +340,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// prepared returns a benchmark with its programs and a folder of its own.
+// prepared returns a benchmark with its programs and its own folder.
 func prepared(t *testing.T) *bench {
 	t.Helper()
 	built.once.Do(func() {
@@ -353,10 +352,10 @@ func prepared(t *testing.T) *bench {
 	return &bench{dir: t.TempDir(), flame: built.bench.flame, hello: built.bench.hello, peak: built.bench.peak}
 }
 
-func TestPeakIsThatOfTheCommand(t *testing.T) {
+func TestPeakIsTheCommands(t *testing.T) {
 	t.Parallel()
 	b := prepared(t)
-	ballast := bytes.Repeat([]byte{1}, 100<<20) // in this process, which must not count
+	ballast := bytes.Repeat([]byte{1}, 100<<20) // this process's memory must not count
 	small, err := b.peakOf(t.Context(), tree{dir: b.dir}, b.hello)
 	require.NoError(t, err)
 	assert.Less(t, small, 20.0, "MB, beside %s bytes here", strconv.Itoa(len(ballast)))

@@ -12,8 +12,8 @@ import (
 
 var calledGoal = goal{plus: 1.5}
 
-// calling times events for which Claude Code's hooks call the running server, from the
-// call to the answer, and durable writes beside them.
+// calling times events that Claude Code's hooks send to the running server, from the call to the
+// answer, and durable writes at the same time.
 func (b *bench) calling(ctx context.Context) (rows []row, err error) {
 	t := b.largest()
 	disk, err := newSyncer(t.dir)
@@ -43,9 +43,9 @@ func (b *bench) calling(ctx context.Context) (rows []row, err error) {
 	return rows, nil
 }
 
-// callEach calls the server with e and syncs in turn, and looks at what came of e.
+// callEach calls the server with e and syncs in turn, and checks the effect of e.
 func (b *bench) callEach(ctx context.Context, c *client, e hookEvent, disk *syncer) ([]sample, error) {
-	const later = 1_000_000 // than the events that hooks were told of
+	const later = 1_000_000 // than the events of hooks
 	before, err := b.keptBy(ctx, e)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (b *bench) callEach(ctx context.Context, c *client, e hookEvent, disk *sync
 	return samples, err
 }
 
-// hook calls the tool of hooks with e and looks at the answer.
+// hook calls the hooks' tool with e and checks the answer.
 func (c *client) hook(e hookEvent, t tree, run int) error {
 	input, err := asCalled(e.event(t, run))
 	if err != nil {
@@ -74,8 +74,8 @@ func (c *client) hook(e hookEvent, t tree, run int) error {
 	return err
 }
 
-// asCalled returns an event as Claude Code passes it on to a server: what is no string as
-// its JSON, and of a written file the name alone.
+// asCalled returns an event as Claude Code passes it to a server: other values than strings as
+// JSON, and only the name of a written file.
 func asCalled(event object) (object, error) {
 	input := object{}
 	for name, value := range event {

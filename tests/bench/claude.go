@@ -11,18 +11,18 @@ import (
 	"flame/tests/model"
 )
 
-// trueGoal is for what flame's hooks add: no more than a program that does nothing.
+// trueGoal is the goal of flame's hooks: they add no more than a program that does nothing.
 var trueGoal = goal{times: 1}
 
 // A repeated is a tool that the model calls turn after turn.
 type repeated struct {
 	tool          string
 	input         func(project string, round, turn int) object
-	before, after bool // where the hook of /bin/true stands: PreToolUse, PostToolUse
+	before, after bool // the events that have the hook of /bin/true: PreToolUse, PostToolUse
 }
 
-// repeatedTools are a tool for which flame has no hook, and those for which it has one at
-// either event. /bin/true stands where flame's hook does; for Read, where it could.
+// repeatedTools are a tool without hooks of flame's, and tools with a hook at each event.
+// /bin/true takes the place of flame's hook; for Read, the place that it could have.
 var repeatedTools = []repeated{
 	{tool: "Read", input: func(project string, _, _ int) object {
 		return object{"file_path": filepath.Join(project, readFile)}
@@ -30,14 +30,16 @@ var repeatedTools = []repeated{
 	{tool: "Write", input: func(project string, round, turn int) object {
 		return object{"file_path": filepath.Join(project, writtenFile(round, turn)), "content": "package part\n"}
 	}, after: true},
-	{tool: "flame_status", input: func(string, int, int) object { return object{} }, before: true},
+	{tool: "flame_plan_children", input: func(_ string, round, turn int) object {
+		return object{"children": []string{fmt.Sprintf("part %d of round %d", turn, round)}}
+	}, before: true},
 }
 
 const readFile = "notes.txt"
 
 func writtenFile(round, turn int) string { return fmt.Sprintf("part-%d-%d.go", round, turn) }
 
-// The kinds of hooks that Claude Code is timed with, in one run.
+// The kinds of hooks with which Claude Code is timed, in one run.
 const (
 	noHooks = iota
 	trueHooks
@@ -77,8 +79,8 @@ func (b *bench) claudeCode(ctx context.Context) (rows []row, err error) {
 	return rows, nil
 }
 
-// hookRows tells what each kind of hooks adds to the time without any. Samples are of the
-// same steps, in order.
+// hookRows returns how much each kind of hooks adds to the time without hooks. The samples are of
+// the same steps, in order.
 func hookRows(tool string, samples [kindsOfHooks]sample) []row {
 	about := "Claude Code, " + tool + ": "
 	adds := func(kind int) float64 { return samples[kind].beyond(samples[noHooks]).p50() }
@@ -90,7 +92,7 @@ func hookRows(tool string, samples [kindsOfHooks]sample) []row {
 	}
 }
 
-// sessions has the clients work at the same time, each in one session, and take turns.
+// sessions has the clients work at the same time, each in one session, in turns.
 func (b *bench) sessions(ctx context.Context, machines []*machine, round int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -108,8 +110,7 @@ func (b *bench) sessions(ctx context.Context, machines []*machine, round int) er
 	return errors.Join(failures...)
 }
 
-// session has one client make all calls, and adds how long it took from each to its next
-// request.
+// session has one client make all calls, and records the times from each call to its next request.
 func (b *bench) session(ctx context.Context, m *machine, round int, r *ring, place int) error {
 	worker := fmt.Sprintf("worker in round %d", round)
 	m.model.Play(model.Script{{Name: worker, Turns: b.steps(m, round, r, place)}})
@@ -128,8 +129,8 @@ func (b *bench) session(ctx context.Context, m *machine, round int, r *ring, pla
 	return m.check(ctx, round, b.turns)
 }
 
-// steps returns the model's turns in one session, all calls of a tool before those of the
-// next. A step begins with an answer and ends with the next request.
+// steps returns the model's turns in one session, all calls of a tool before those of the next. A
+// step begins with an answer and ends with the next request.
 func (b *bench) steps(m *machine, round int, r *ring, place int) (turns []model.Turn) {
 	first := true
 	step := func(then model.Turn) {

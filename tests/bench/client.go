@@ -11,8 +11,7 @@ import (
 	"strings"
 )
 
-// A client speaks MCP with a server on the server's stdin and stdout, one
-// request at a time.
+// A client speaks MCP with a server on the server's stdin and stdout, one request at a time.
 type client struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
@@ -52,8 +51,7 @@ func (c *client) send(message map[string]any) error {
 	return json.NewEncoder(c.in).Encode(message)
 }
 
-// call sends a request and returns its result. What the server says in between
-// is passed over.
+// call sends a request and returns its result. It skips the server's notifications.
 func (c *client) call(method string, params any) (json.RawMessage, error) {
 	c.id++
 	if err := c.send(map[string]any{"jsonrpc": "2.0", "id": c.id, "method": method, "params": params}); err != nil {
@@ -104,7 +102,7 @@ func (c *client) tool(name string, args map[string]any) (string, error) {
 	return text.String(), nil
 }
 
-// close ends the input of the server and waits for its end.
+// close ends the input of the server and waits for its exit.
 func (c *client) close() error {
 	return errors.Join(c.in.Close(), c.cmd.Wait())
 }

@@ -9,14 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/agents/plan"
 	"flame/hosts"
 	"flame/hosts/opencode"
 	"flame/project"
 	"flame/tools"
 )
 
-// Times on shared machines are noise. What is allocated is not, and grows with each
-// statement, each row and each text that is made in vain.
+// Times on shared machines are noise. Allocations are not, and they grow with each needless
+// statement, row and text.
 func TestAllocations(t *testing.T) {
 	planted, err := plant(t.Context(), t.TempDir(), 1000)
 	require.NoError(t, err)
@@ -45,7 +46,7 @@ func TestAllocations(t *testing.T) {
 }
 
 func statusOf(t *testing.T, p *project.Project, planted tree) func(int) error {
-	tool, err := tools.Find(tools.All(p, &agents.Agents{Project: p}), "flame_status")
+	tool, err := tools.Find(tools.All(p, &agents.Agents{Setup: plan.Setup{Project: p}}), "flame_status")
 	require.NoError(t, err)
 	return func(int) error {
 		_, err := tool.Call(context.Background(), planted.caller(), json.RawMessage(`{}`))

@@ -17,7 +17,7 @@ var (
 	worstGoal = goal{plus: 150}
 )
 
-// A note is a decision to be written into a frame.
+// A note is a decision for a frame.
 type note struct{ frame, text string }
 
 // crowdOfServers has servers write as fast as they can.
@@ -40,7 +40,7 @@ func (b *bench) besideInvalidation(ctx context.Context) (rows []row, err error) 
 	return rows, errors.Join(err, <-invalidated)
 }
 
-// planMany plans n frames below a new one, whose id it returns.
+// planMany plans n frames below a new one and returns its id.
 func (t tree) planMany(ctx context.Context, n int) (root string, err error) {
 	_, kept := t.open()
 	defer func() { err = errors.Join(err, kept.Close()) }()
@@ -59,7 +59,7 @@ func (t tree) planMany(ctx context.Context, n int) (root string, err error) {
 	return root, err
 }
 
-// servers has as many servers write at once as a crowd has; what says so.
+// servers has a crowd of servers write at once; what names the rows.
 func (b *bench) servers(ctx context.Context, what string) (rows []row, err error) {
 	var clients []*client
 	defer func() {
@@ -82,8 +82,8 @@ func (b *bench) servers(ctx context.Context, what string) (rows []row, err error
 	return b.crowded(ctx, what, b.calls, nil, writers)
 }
 
-// crowdOfCommands has as many commands run at once as there were servers, and
-// before that as many hello-worlds, whose worst tells what else the machine does.
+// crowdOfCommands has as many commands run at once as there were servers, and before that as many
+// hello-worlds, whose worst time shows the load of the machine.
 func (b *bench) crowdOfCommands(ctx context.Context) ([]row, error) {
 	greet := func(int) error { return b.greet(ctx) }
 	floor, err := together(b.commands, slices.Repeat([]func(int) error{greet}, b.crowd))
@@ -97,8 +97,8 @@ func (b *bench) crowdOfCommands(ctx context.Context) ([]row, error) {
 	return b.crowded(ctx, "commands writing at once", b.commands, floor, slices.Repeat([]func(note) error{write}, b.crowd))
 }
 
-// crowded lets all writers write at once, each so many notes of its own, and
-// counts those that are not there afterwards.
+// crowded lets all writers write at once, each so many notes of its own, and counts the lost
+// notes.
 func (b *bench) crowded(ctx context.Context, doing string, each int, floor sample, writers []func(note) error) ([]row, error) {
 	t := b.middle()
 	notes := notesFor(t, doing, len(writers)*each)
@@ -138,7 +138,7 @@ func together(runs int, steps []func(run int) error) (sample, error) {
 	return slices.Concat(samples...), errors.Join(errs...)
 }
 
-// notesFor makes notes that differ, for frames far apart.
+// notesFor makes distinct notes, for distant frames.
 func notesFor(t tree, who string, n int) []note {
 	notes := make([]note, n)
 	for i := range notes {

@@ -8,15 +8,14 @@ import (
 	"path/filepath"
 )
 
-// A syncer measures what one durable write costs at least: 4 KB written and
-// synced. Like SQLite's write-ahead log its file grows at first and is then
-// written anew from the start.
+// A syncer measures the minimal cost of a durable write: 4 KB written and synced. Like SQLite's
+// write-ahead log its file grows at first and is then overwritten from the start.
 type syncer struct {
 	file *os.File
 	page [4096]byte
 }
 
-// syncerPages is where the write-ahead log of a running server begins anew.
+// syncerPages is the length at which the write-ahead log of a running server restarts.
 const syncerPages = 1000
 
 func newSyncer(dir string) (*syncer, error) {

@@ -28,11 +28,11 @@ var (
 	gatewayMemoryGoal = goal{times: 1.1}
 )
 
-// gatewayBody is the size of a request, in bytes; most of it is left out.
+// gatewayBody is the size of a request, in bytes; folding leaves out most of it.
 const gatewayBody = 500_000
 
-// gateway times and weighs a gateway that leaves finished frames out of requests, beside
-// the same requests without one. Its memory after a tenth of them is what it needs.
+// gateway times and weighs a gateway that folds requests, beside the same requests without one.
+// Its memory after a tenth of them is its baseline.
 func (b *bench) gateway(ctx context.Context) (rows []row, err error) {
 	t := b.middle()
 	body, err := foldedBody(ctx, t)
@@ -41,7 +41,7 @@ func (b *bench) gateway(ctx context.Context) (rows []row, err error) {
 	}
 	var arrived atomic.Int64
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		n, _ := io.Copy(io.Discard, r.Body) // what is missing is told as the wrong size
+		n, _ := io.Copy(io.Discard, r.Body) // a short read shows as a wrong size
 		arrived.Store(n)
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.WriteString(w, "data: {\"type\":\"message_stop\"}\n\n")
@@ -103,7 +103,7 @@ func startGateway(cmd *exec.Cmd) (string, error) {
 	return base, nil
 }
 
-// gatewaySession is the session that asks.
+// gatewaySession is the session of the requests.
 const gatewaySession = "session-behind-a-gateway"
 
 func askModel(ctx context.Context, base string, body []byte) error {
@@ -137,8 +137,8 @@ func resident(ctx context.Context, pid int) (float64, error) {
 
 type object = map[string]any
 
-// foldedBody returns a request of the session with ten pieces of work behind it. The
-// frames of these are in the project of t.
+// foldedBody returns a request of the session after ten pieces of work. Their frames are in the
+// project of t.
 func foldedBody(ctx context.Context, t tree) (body []byte, err error) {
 	p, kept := t.open()
 	defer func() { err = errors.Join(err, kept.Close()) }()

@@ -23,15 +23,15 @@ type hookEvent struct {
 	host  string
 	goal  goal
 	event func(t tree, run int) map[string]any
-	// A hook never fails, so what it did is looked at: its answer holds this, or
-	// each run adds one to that.
+	// A hook never fails, so the benchmark checks its effect: its answer contains this, or each
+	// run adds one to that.
 	answer func(t tree) string
 	kept   func(tx project.Tx, t tree) (int, error)
-	called bool // the host calls its running server for it, where it can
+	called bool // the host calls its running server for it, if it can
 }
 
-// hookEvents are those that hosts send most. Of those that read, that of a compaction also
-// notes durably that the context was given, so it is one that writes.
+// hookEvents are the most frequent events. The event of a compaction reads, but also notes durably
+// that the context was given, so it counts as a write.
 var hookEvents = []hookEvent{
 	{what: "SessionStart of a compaction", host: claudecode.Name, goal: writeGoal, event: compacted, answer: currentFrame},
 	{what: "PreToolUse of a flame tool", host: claudecode.Name, goal: readGoal, event: flameCalled, answer: hookedID, called: true},
@@ -70,7 +70,7 @@ func (b *bench) timeHook(ctx context.Context, e hookEvent) ([]row, error) {
 	return rows, err
 }
 
-// hook sends e and looks at the answer.
+// hook sends e and checks the answer.
 func (b *bench) hook(ctx context.Context, e hookEvent, t tree, run int) error {
 	cmd, err := b.fed(b.command(ctx, t, "hook", e.host), e, t, run)
 	if err != nil {
@@ -83,14 +83,14 @@ func (b *bench) hook(ctx context.Context, e hookEvent, t tree, run int) error {
 	return err
 }
 
-// fed returns the event to a command's stdin.
+// fed passes the event to a command's stdin.
 func (b *bench) fed(cmd *exec.Cmd, e hookEvent, t tree, run int) (*exec.Cmd, error) {
 	event, err := json.Marshal(e.event(t, run))
 	cmd.Stdin = bytes.NewReader(event)
 	return cmd, err
 }
 
-// keptBy adds up what the runs of e left in all trees.
+// keptBy counts the stored effects of the runs of e in all trees.
 func (b *bench) keptBy(ctx context.Context, e hookEvent) (sum int, err error) {
 	if e.kept == nil {
 		return 0, nil
@@ -110,7 +110,7 @@ func (b *bench) keptBy(ctx context.Context, e hookEvent) (sum int, err error) {
 	return sum, nil
 }
 
-// claudeEvent has what all events of Claude Code have.
+// claudeEvent has the fields of all events of Claude Code.
 func claudeEvent(t tree, name string, fields map[string]any) map[string]any {
 	event := map[string]any{
 		"session_id": t.hooked, "transcript_path": filepath.Join(t.dir, t.hooked+".jsonl"), "cwd": t.dir,
@@ -156,14 +156,14 @@ func fileWritten(t tree, run int) map[string]any {
 	})
 }
 
-// The length of the conversation that a request of OpenCode holds.
+// The length of the conversation in a request of OpenCode.
 const (
-	frameVisits = 10 // frames that it went into and out of
+	frameVisits = 10 // frames that it entered and left
 	frameWork   = 4  // messages in each
 )
 
-// requested is a request of OpenCode in the middle of a turn. The first run
-// decides what belongs beside the prompt; the others find that decided.
+// requested is a request of OpenCode in the middle of a turn. The first run decides on the text
+// beside the prompt; the others find that decision.
 func requested(t tree, _ int) map[string]any { return request(t, 0) }
 
 // requestedAnew is the first request of another turn each time.
@@ -195,8 +195,8 @@ const promptFormat = "msg_prompt%d"
 
 func promptOf(turn int) string { return fmt.Sprintf(promptFormat, turn) }
 
-// promptsDecidedOn reads the turn off the prompt that was last decided on: turns
-// begin at 0 and are told in order.
+// promptsDecidedOn reads the turn from the last prompt with a decision: turns begin at 0 and come
+// in order.
 func promptsDecidedOn(tx project.Tx, t tree) (turn int, err error) {
 	var last struct{ Prompt string }
 	if there, err := tx.Record("inserted", t.opencode, &last); !there || err != nil {

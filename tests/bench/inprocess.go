@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"flame/agents"
+	"flame/agents/plan"
 	"flame/project/briefing"
 	"flame/tools"
 )
@@ -19,8 +20,7 @@ var (
 	statusTextGoal  = goal{plus: 8 << 10}
 )
 
-// contexts times contexts that no cache has, in the largest tree and in the one
-// to compare it with.
+// contexts times contexts that no cache has, in the largest tree and in the one for comparison.
 func (b *bench) contexts(ctx context.Context) (rows []row, err error) {
 	t := b.largest()
 	large, closeLarge := b.contextOf(ctx, t)
@@ -52,12 +52,12 @@ func (b *bench) contextOf(ctx context.Context, t tree) (step func(run int) error
 	return step, kept.Close
 }
 
-// status times flame_status and looks at the length of its text.
+// status times flame_status and checks the length of its text.
 func (b *bench) status(ctx context.Context) (rows []row, err error) {
 	t := b.middle()
 	p, kept := t.open()
 	defer func() { err = errors.Join(err, kept.Close()) }()
-	tool, err := tools.Find(tools.All(p, &agents.Agents{Project: p}), "flame_status")
+	tool, err := tools.Find(tools.All(p, &agents.Agents{Setup: plan.Setup{Project: p}}), "flame_status")
 	if err != nil {
 		return nil, err
 	}

@@ -16,19 +16,19 @@ import (
 	"flame/tests/model"
 )
 
-// A machine is one user's, sealed off from this one: a home and a project in git, and the
-// client with flame's plugin, all of it or its server alone.
+// A machine is one user's, isolated from this one: a home and a project in git, and the client
+// with flame's plugin or only its server.
 type machine struct {
 	home, project, bin string
 	flame              string
-	env                []string // more than what everyone has
-	notes              bool     // flame's hooks are there
+	env                []string // beyond those of every user
+	notes              bool     // it has flame's hooks
 	model              *model.Server
 	faults             []error           // calls of tools that the client did not offer
 	taken              map[string]sample // by tool, from each call to the next request
 }
 
-// machine makes one whose client has a kind of hooks.
+// machine returns a machine whose client has a kind of hooks.
 func (b *bench) machine(ctx context.Context, kind int) (*machine, error) {
 	top := filepath.Join(b.dir, fmt.Sprintf("machine-%d", kind))
 	m := &machine{
@@ -75,7 +75,7 @@ func (m *machine) furnish(ctx context.Context) error {
 	return err
 }
 
-// allTrue are hooks of /bin/true, started as flame's commands are: without a shell.
+// allTrue returns hooks of /bin/true that start like flame's commands: without a shell.
 func allTrue() object {
 	on := func(at func(repeated) bool) (matchers []object) {
 		for _, r := range repeatedTools {
@@ -94,8 +94,7 @@ func allTrue() object {
 	}
 }
 
-// hooks replaces those of the plugin, in the folder that flame wrote and in the client's
-// copy of it.
+// hooks replaces the plugin's hooks, in flame's folder and in the client's copy.
 func (m *machine) hooks(hooks object) error {
 	text, err := json.Marshal(object{"hooks": hooks})
 	if err != nil {
@@ -109,7 +108,7 @@ func (m *machine) hooks(hooks object) error {
 	})
 }
 
-// run returns what a command in the project printed.
+// run returns the output of a command in the project.
 func (m *machine) run(ctx context.Context, program string, args ...string) (string, error) {
 	path := m.bin + ":/usr/local/bin:/usr/bin:/bin"
 	if filepath.Base(program) == clients.Programs[clients.ClaudeCode].Name {
@@ -120,12 +119,12 @@ func (m *machine) run(ctx context.Context, program string, args ...string) (stri
 	cmd.Env = append(clients.Environment(m.home, path, m.model.URL), m.env...)
 	out, err := output(cmd)
 	if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // what the client started outlives it
+		err = nil // a process that the client started outlives it
 	}
 	return out, err
 }
 
-// check looks at what came of a session's calls: a hook that does nothing is not noticed.
+// check checks the effect of a session's calls: a hook that does nothing would go unnoticed.
 func (m *machine) check(ctx context.Context, round, turns int) error {
 	state, err := m.run(ctx, m.flame, "call", "flame_get_state")
 	if err != nil {

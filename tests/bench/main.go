@@ -1,7 +1,6 @@
-// Command bench measures how fast flame is and prints the table of DESIGN §10:
-// each figure beside the floor that this machine sets, in the same run, and the
-// goal. A goal that is missed is reported; the exit status tells only whether
-// the measuring itself worked.
+// Command bench measures flame's speed and prints the table of DESIGN §10: each figure beside the
+// floor of this machine, in the same run, and the goal. It reports missed goals; the exit status
+// says only whether the measurement worked.
 //
 //	go run ./tests/bench [-quick] [-json] [-dir DIR]
 package main

@@ -16,7 +16,7 @@ var (
 	serverMemoryGoal = goal{plus: 30}
 )
 
-// memory tells the most memory that a hook, a command and a server had resident.
+// memory returns the peak resident memory of a hook, a command and a server.
 func (b *bench) memory(ctx context.Context) ([]row, error) {
 	t := b.largest()
 	hello, err := b.peakOf(ctx, t, b.hello)
@@ -46,7 +46,7 @@ func (b *bench) peakOf(ctx context.Context, t tree, program string, args ...stri
 	return b.peakOfRun(b.program(ctx, t, b.peak, append([]string{b.peakFile(), program}, args...)...))
 }
 
-// hookMemory tells the peak that flame hook has with each event.
+// hookMemory returns the peak of flame hook with each event.
 func (b *bench) hookMemory(ctx context.Context, t tree, hello float64) (rows []row, err error) {
 	for i, e := range hookEvents {
 		cmd, err := b.fed(b.program(ctx, t, b.peak, b.peakFile(), b.flame, "hook", e.host), e, t, b.processes+i)
@@ -62,7 +62,7 @@ func (b *bench) hookMemory(ctx context.Context, t tree, hello float64) (rows []r
 	return rows, nil
 }
 
-// peakOfRun runs peak and returns what it found, in MB.
+// peakOfRun runs peak and returns its result, in MB.
 func (b *bench) peakOfRun(cmd *exec.Cmd) (float64, error) {
 	if _, err := output(cmd); err != nil {
 		return 0, err
@@ -70,8 +70,7 @@ func (b *bench) peakOfRun(cmd *exec.Cmd) (float64, error) {
 	return readPeak(b.peakFile())
 }
 
-// peakOfServer returns the peak in MB of a server that has done a bit of
-// everything.
+// peakOfServer returns the peak in MB of a server after some calls of each kind.
 func (b *bench) peakOfServer(ctx context.Context, t tree) (float64, error) {
 	file := b.peakFile()
 	c, err := connect(b.program(ctx, t, b.peak, file, b.flame, "serve"))
@@ -84,7 +83,7 @@ func (b *bench) peakOfServer(ctx context.Context, t tree) (float64, error) {
 	return readPeak(file)
 }
 
-// work calls the tools that agents call most, again and again.
+// work calls the most frequent tools repeatedly.
 func (b *bench) work(c *client, t tree) error {
 	if _, err := c.call("tools/list", nil); err != nil {
 		return err
@@ -114,7 +113,7 @@ func (b *bench) work(c *client, t tree) error {
 
 func (b *bench) peakFile() string { return filepath.Join(b.dir, "peak.txt") }
 
-// readPeak reads what peak wrote, in MB.
+// readPeak reads the file of peak, in MB.
 func readPeak(file string) (float64, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"flame/core/outline"
 )
 
-// command prepares a run of flame in the project of t, as a host's session there
-// would start it.
+// command returns a command of flame in the project of t, as a host's session there would start
+// it.
 func (b *bench) command(ctx context.Context, t tree, args ...string) *exec.Cmd {
 	return b.program(ctx, t, b.flame, args...)
 }
@@ -27,8 +27,7 @@ func (b *bench) program(ctx context.Context, t tree, program string, args ...str
 	return cmd
 }
 
-// output runs a command and returns what it printed; its errors tell what it
-// complained of.
+// output runs a command and returns its stdout; its errors contain stderr.
 func output(cmd *exec.Cmd) (string, error) {
 	var complaint bytes.Buffer
 	if cmd.Stderr == nil {
@@ -49,8 +48,7 @@ var (
 	initGoal  = goal{plus: 1.5}
 )
 
-// reading times flame show, a command that reads; it has the goal of a hook that
-// does.
+// reading times flame show, a command that reads; it has the goal of a hook that reads.
 func (b *bench) reading(ctx context.Context) ([]row, error) {
 	return b.everywhere(ctx, "flame show FRAME, process, p50", readGoal, func(t tree, run int) error {
 		id := t.frame(run)
@@ -62,8 +60,7 @@ func (b *bench) reading(ctx context.Context) ([]row, error) {
 	})
 }
 
-// statusLine times flame status --line, which hosts start again and again while they show
-// what it prints.
+// statusLine times flame status --line, which hosts start repeatedly while they show its output.
 func (b *bench) statusLine(ctx context.Context) ([]row, error) {
 	return b.everywhere(ctx, "flame status --line, process, p50", lineGoal, func(t tree, run int) error {
 		cmd, err := b.fed(b.command(ctx, t, "status", "--line"), hookEvent{event: lineShown}, t, run)
@@ -78,7 +75,7 @@ func (b *bench) statusLine(ctx context.Context) ([]row, error) {
 	})
 }
 
-// lineShown is what Claude Code tells its status line.
+// lineShown is Claude Code's input for its status line.
 func lineShown(t tree, _ int) map[string]any {
 	return map[string]any{
 		"session_id": t.hooked, "cwd": t.dir, "workspace": map[string]any{"current_dir": t.dir, "project_dir": t.dir},
@@ -86,8 +83,7 @@ func lineShown(t tree, _ int) map[string]any {
 	}
 }
 
-// writing times flame decision, a command that writes; it has the goal of a hook
-// that does.
+// writing times flame decision, a command that writes; it has the goal of a hook that writes.
 func (b *bench) writing(ctx context.Context) ([]row, error) {
 	return b.everywhere(ctx, "flame decision TEXT, process, p50", writeGoal, func(t tree, run int) error {
 		_, err := output(b.command(ctx, t, "decision", "--frame", t.frame(run), fmt.Sprintf("decision %d", run)))
@@ -113,8 +109,7 @@ func (b *bench) everywhere(ctx context.Context, what string, g goal, command fun
 	return append(rows, flatGoal.against(what+", against the smallest tree", b.largest().frames, unitMS, last, first)), nil
 }
 
-// initialisation adds up what the runtime says that the initialisation of
-// packages took.
+// initialisation adds up the times that the runtime reports for the initialisation of packages.
 func (b *bench) initialisation(ctx context.Context) ([]row, error) {
 	var sums sample
 	for range b.processes {
@@ -134,8 +129,8 @@ func (b *bench) initialisation(ctx context.Context) ([]row, error) {
 	return []row{initGoal.against("package initialisation, p50", 0, unitMS, sums.p50(), 0)}, nil
 }
 
-// initTime adds up lines of the form "init PACKAGE @0.5 ms, 0.02 ms clock, ...",
-// where the second time is what the package took.
+// initTime adds up lines of the form "init PACKAGE @0.5 ms, 0.02 ms clock, ...", where the second
+// time is the package's.
 func initTime(trace string) (sum time.Duration, err error) {
 	packages := 0
 	for line := range strings.Lines(trace) {

@@ -2,7 +2,7 @@ package main
 
 import "strings"
 
-// words are what texts of frames are made of.
+// words are the words of frames' texts.
 var words = strings.Fields(`
 	parser token login session cache index schema migration retry timeout queue worker
 	request header cookie import export query cursor page lock writer reader event

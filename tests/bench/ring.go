@@ -5,13 +5,13 @@ import (
 	"math/rand/v2"
 )
 
-// A ring has clients take turns: each takes a step while the others wait, so that whatever
-// else the machine does meets all of them alike. Each round is in another order, as a
-// client may have more to do after its step, beside that of the next.
+// A ring has clients take turns: each takes a step while the others wait, so that other load on
+// the machine affects all of them alike. The order changes from round to round, because a client
+// may still work after its step, during the next one's.
 type ring struct {
-	ctx    context.Context // when it is done, nobody waits
+	ctx    context.Context // when it is done, all waits end
 	places []chan struct{} // by client: it may take a step
-	order  []int           // of the clients that have yet to take a step in this round
+	order  []int           // of the clients that have not taken a step in this round
 	random *rand.Rand
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A sample is how long each of several runs of one thing took.
+// A sample has the durations of several runs of one thing.
 type sample []time.Duration
 
 // quantile returns the time, in ms, that the share q of the runs did not exceed; 0
@@ -25,7 +25,7 @@ func (s sample) p50() float64   { return s.quantile(0.50) }
 func (s sample) p99() float64   { return s.quantile(0.99) }
 func (s sample) worst() float64 { return s.quantile(1) }
 
-// beyond returns how much longer each run took than that of other beside it.
+// beyond returns how much longer each run took than the run of other beside it.
 func (s sample) beyond(other sample) (longer sample) {
 	for i := range s {
 		longer = append(longer, s[i]-other[i])
@@ -35,9 +35,8 @@ func (s sample) beyond(other sample) (longer sample) {
 
 func inMillis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// interleave runs each of steps so many times and times them. They take turns,
-// so that whatever else the machine does meets all of them alike and their
-// ratios hold.
+// interleave runs each of steps so many times and times them. They take turns, so that other load
+// on the machine affects all of them alike and their ratios hold.
 func interleave(ctx context.Context, runs int, steps ...func(run int) error) ([]sample, error) {
 	samples := make([]sample, len(steps))
 	for run := range runs {

@@ -15,22 +15,22 @@ import (
 	"flame/store"
 )
 
-// A tree is a project with frames, as many sessions left it.
+// A tree is a project with frames of many sessions.
 type tree struct {
 	dir     string   // of the project
-	frames  int      // how many there were at the start
+	frames  int      // at the start
 	ids     []string // of these
-	session string   // one that is at work in it
-	current string   // the frame that it works in
+	session string   // a session at work in it
+	current string   // that session's frame
 
-	// Others that work in the same frame: of Claude Code and of OpenCode, as their
-	// hooks tell of them, and a subagent of the first. Once hooks speak for a
-	// session, calls of others in its name are refused, so these are apart.
+	// Other sessions in the same frame: of Claude Code and of OpenCode, which their hooks report,
+	// and a subagent of the first. Once hooks vouch for a session, flame refuses other calls in
+	// its name, so these are separate.
 	hooked, child, opencode string
 }
 
-// plant makes a project of so many frames, 100 at least, in dir. The same number
-// gives the same tree.
+// plant makes a project of so many frames, 100 at least, in dir. The same number gives the same
+// tree.
 func plant(ctx context.Context, dir string, frames int) (tree, error) {
 	p := planter{
 		tree:   tree{dir: filepath.Join(dir, fmt.Sprintf("project-%d", frames)), frames: frames},
@@ -74,7 +74,7 @@ func (p *planter) plant(ctx context.Context) error {
 	return p.join(ctx)
 }
 
-// join lets sessions that have hooks take up the frame that is worked in.
+// join lets sessions with hooks enter the current frame.
 func (p *planter) join(ctx context.Context) error {
 	t := &p.tree
 	t.hooked, t.child, t.opencode = "hooked-session", "a3b4d27ed695c7882", "ses_hooked"
@@ -110,8 +110,8 @@ func (p *planter) wide(n int) []core.Frame {
 	return frames
 }
 
-// walk makes a root and frames below it as an agent does that pushes and pops:
-// each lies below the one before it, or below one above that, rather a near one.
+// walk makes a root and frames below it like an agent that pushes and pops: each lies below the
+// one before it, or below one above that, more likely a near one.
 func (p *planter) walk(n int) []core.Frame {
 	var frames, way []core.Frame
 	for parent := ""; len(frames) < n; {
@@ -129,15 +129,15 @@ func (p *planter) walk(n int) []core.Frame {
 	return frames
 }
 
-// outcomes are the statuses of frames that nobody works in, as often as they
-// are likely; the last two are those that a frame with children does not have.
+// outcomes are the statuses of closed frames, with their frequencies; frames with children do not
+// have the last two.
 var outcomes = []core.Status{
 	core.Completed, core.Completed, core.Completed, core.Completed, core.Completed, core.Completed, core.Completed,
 	core.Failed, core.Blocked, core.Invalidated, core.Planned, core.Planned,
 }
 
-// finish returns a status and a summary to the frames that are not open. A frame's
-// first child stands directly after it.
+// finish gives a status and a summary to the frames that are not open. A frame's first child is
+// directly after it.
 func (p *planter) finish(frames []core.Frame, open map[string]bool) {
 	for i := range frames {
 		f := &frames[i]
@@ -170,8 +170,7 @@ func (p *planter) grow(parent string) core.Frame {
 	}
 }
 
-// save writes the frames of one session, which goes on in the last of those in
-// progress.
+// save writes the frames of one session, which continues in the last open one.
 func (p *planter) save(ctx context.Context, frames []core.Frame) error {
 	s := core.Session{
 		ID: fmt.Sprintf("session-%d", p.grown), Host: claudecode.Name, State: core.SessionActive, Root: frames[0].ID,

@@ -44,8 +44,8 @@ func (b *bench) pushing(ctx context.Context) (rows []row, err error) {
 	return rows, nil
 }
 
-// push times syncs of 4 KB and calls of flame_push in turn. Each frame is ended
-// at once, as the next should lie beside it and not below.
+// push times syncs of 4 KB and calls of flame_push in turn. It ends each frame at once, so that
+// the next is beside it and not below.
 func (b *bench) push(ctx context.Context, t tree) (floor, push sample, err error) {
 	disk, err := newSyncer(t.dir)
 	if err != nil {

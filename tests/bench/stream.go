@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"flame/hosts/intake"
 	"flame/hosts/opencode"
-	"flame/intake/inbox"
 )
 
 var (
@@ -19,8 +19,7 @@ var (
 	inboxGoal  = goal{plus: 0.02}
 )
 
-// streams times events that go to a running flame and back, and the look into an inbox
-// that has nothing in it.
+// streams times events to a running flame and back, and the check of an empty inbox.
 func (b *bench) streams(ctx context.Context) (rows []row, err error) {
 	t := b.largest()
 	s, err := b.stream(ctx, t)
@@ -28,7 +27,7 @@ func (b *bench) streams(ctx context.Context) (rows []row, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	const later = 1_000_000 // than the turns that hooks were told of
+	const later = 1_000_000 // than the turns of hooks
 	samples, err := interleave(ctx, b.calls,
 		func(run int) error { return s.exchange(requestedAnew(t, later+run)) },
 		func(run int) error { return s.exchange(requestedAnew(t, later+run)) },
@@ -37,7 +36,7 @@ func (b *bench) streams(ctx context.Context) (rows []row, err error) {
 		return nil, err
 	}
 	const looks = 1000
-	empty := inbox.Inbox{Dir: b.dir}
+	empty := intake.Inbox{Dir: b.dir}
 	begun := time.Now()
 	for range looks {
 		if empty.Waits() {
@@ -73,7 +72,7 @@ func (b *bench) stream(ctx context.Context, t tree) (*stream, error) {
 	return &stream{in: in, answers: bufio.NewReader(out), wait: cmd.Wait}, cmd.Start()
 }
 
-// exchange tells of a request and reads the answer, which folds something.
+// exchange sends a request and reads the answer, which folds something.
 func (s *stream) exchange(event map[string]any) error {
 	s.told++
 	line, err := json.Marshal(map[string]any{"n": s.told, "source": "bench", "session": event["session"], "event": event})

@@ -7,26 +7,26 @@ import (
 	"text/tabwriter"
 )
 
-// A report is what one run found.
+// A report is the result of one run.
 type report struct {
 	Floors floors `json:"floors"`
 	Rows   []row  `json:"rows"`
 }
 
-// floors are the least that processes and durable writes cost on this machine,
-// in ms. The rows have their own, measured at the same time as their figures.
+// floors are the minimal costs of processes and durable writes on this machine, in ms. Rows have
+// floors of their own, measured at the same time as their figures.
 type floors struct {
 	Hello   float64 `json:"hello"`   // a Go hello-world process, p50
 	SyncP50 float64 `json:"syncP50"` // 4 KB written and synced
 	SyncP99 float64 `json:"syncP99"`
 }
 
-// A row is one line of the table: a figure, and what it is held against.
+// A row is one line of the table: a figure, its floor and its goal.
 type row struct {
 	What   string  `json:"what"`
 	Frames int     `json:"frames"` // in the tree
 	Unit   string  `json:"unit"`   // of floor, figure and limit
-	Floor  float64 `json:"floor"`  // the least that could be had on this machine; 0 where there is none
+	Floor  float64 `json:"floor"`  // the minimum on this machine; 0: none
 	Figure float64 `json:"figure"`
 	Ratio  float64 `json:"ratio"` // figure / floor; 0 without a floor
 	Goal   string  `json:"goal"`  // empty: none, the figure is for information
@@ -63,7 +63,7 @@ func (g goal) against(what string, frames int, unit string, figure, floor float6
 	return r
 }
 
-// told makes a row of a figure without a goal.
+// told returns a row of a figure without a goal.
 func told(what string, unit string, figure float64) row {
 	return row{What: what, Unit: unit, Figure: figure}
 }

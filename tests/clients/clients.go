@@ -1,5 +1,5 @@
-// Package clients knows the real agent clients that tests drive: where their pinned
-// versions are, and how one runs sealed off from everything but a scripted model.
+// Package clients knows the real agent clients for tests: the place of their pinned versions, and
+// an environment that isolates one from everything but a scripted model.
 package clients
 
 import (
@@ -9,23 +9,24 @@ import (
 	"path/filepath"
 )
 
-// The clients, under the names flame has for them.
+// The clients, by flame's names for them.
 const (
 	ClaudeCode = "claude-code"
 	OpenCode   = "opencode"
+	Codex      = "codex"
 )
 
-// A Program is a client's binary below node_modules (pinned in .ci/run), and what it
-// is called on PATH.
+// A Program is a client's binary below node_modules (pinned in .ci/run), and its name on PATH.
 type Program struct{ File, Name string }
 
 // Programs are the clients'.
 var Programs = map[string]Program{
 	ClaudeCode: {"@anthropic-ai/claude-code-linux-x64/claude", "claude"},
 	OpenCode:   {"opencode-linux-x64/bin/opencode", "opencode"},
+	Codex:      {"@openai/codex/vendor/x86_64-unknown-linux-musl/bin/codex", "codex"},
 }
 
-// ErrMissing is what Binary and File return for what is not there.
+// ErrMissing is returned by Binary and File for missing files.
 var ErrMissing = errors.New("it is not in FLAME_TEST_HOSTS_DIR, the folder of clients that .ci/run fills")
 
 // Binary finds a client in FLAME_TEST_HOSTS_DIR.
@@ -41,8 +42,8 @@ func File(name string) (string, error) {
 	return path, nil
 }
 
-// Environment is that of a client's process, whole: it has no model but the one at
-// url, and of the machine only what home and path name.
+// Environment returns the complete environment of a client's process: it has no model but the one
+// at url, and from the machine only home and path.
 func Environment(home, path, url string) []string {
 	return []string{
 		"HOME=" + home, "PATH=" + path, "TERM=dumb", "LANG=C.UTF-8", "NO_PROXY=127.0.0.1,localhost",
@@ -50,8 +51,8 @@ func Environment(home, path, url string) []string {
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1",
 		"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_SHARE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1",
 		"OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_CLAUDE_CODE=1", "OPENCODE_DISABLE_EXTERNAL_SKILLS=1",
-		// With any plugin OpenCode first installs a package that ours does not
-		// need; without a network that takes 74 s (ran).
+		// With any plugin OpenCode first installs a package that ours does not need; without a
+		// network that takes 74 s (ran).
 		"npm_config_offline=true",
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"flame/tests/model/rules"
 )
 
-func TestWhatRemains(t *testing.T) {
+func TestTheRemainderOfTheWork(t *testing.T) {
 	t.Parallel()
 	w := work.Work{Prompts: []work.Prompt{{Text: "do it\nwell", Pieces: []work.Piece{
 		{Goal: "first", Decisions: []string{"tabs", "spaces"}, Artifacts: []string{"a.go"}, Summary: "was easy"},
@@ -29,7 +29,7 @@ func TestWhatRemains(t *testing.T) {
 	assert.Equal(t, "1 of 3, 1 by id", got.Decisions.String())
 }
 
-func TestWhatIsToldTwice(t *testing.T) {
+func TestRepeatedTexts(t *testing.T) {
 	t.Parallel()
 	const context = "<flame-context a=\"1\">\n  <goal>the parser</goal>\n</flame-context>"
 	tests := map[string]struct {
@@ -42,8 +42,8 @@ func TestWhatIsToldTwice(t *testing.T) {
 			texts: []string{context, "<flame-changes>\n  <goal>the parser</goal>\n  <goal>more</goal>\n</flame-changes>"},
 			want:  len("  <goal>the parser</goal>\n"),
 		},
-		"by others":                   {texts: []string{"<goal>the parser</goal>", context, "<goal>the parser</goal>"}},
-		"and again in a tool's words": {texts: []string{context, "result"}},
+		"by others":          {texts: []string{"<goal>the parser</goal>", context, "<goal>the parser</goal>"}},
+		"repeated by a tool": {texts: []string{context, "result"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -10,21 +10,21 @@ import (
 	"flame/tests/model"
 )
 
-// A host is what the benchmark must know of a client.
+// A host has the benchmark's knowledge of a client.
 type host struct {
 	name   string
-	bytes  int // mean size of a tool's output, which makes the whole work as long as its goal says
+	bytes  int // mean size of a tool's output, which gives the whole work its length
 	tongue tongue
-	// first and next are the arguments with which a prompt is answered, the first one of
-	// a session and a later one, each in a process of its own, as users of a host's print
-	// mode do: so what a host and flame do at a resume counts, too.
+	// first and next are the arguments that answer a prompt, the first one of a session and a
+	// later one, each in a process of its own, like users of a host's print mode. So the work of
+	// host and flame at a resume counts, too.
 	first, next func(session, prompt string) []string
-	// session finds its id in what the first prompt's process printed.
+	// session finds the session's id in the output of the first prompt's process.
 	session *regexp.Regexp
 	config  func(url string) (file, text string)
 }
 
-// The model binds its thinking, and its window is so large that nothing compacts.
+// The model binds its thinking, and its window is so large that no host compacts.
 const (
 	modelName = "claude-opus-5-5"
 	window    = 1_000_000
@@ -80,9 +80,9 @@ func claude(prompt string, more ...string) []string {
 	return append(append(args, more...), "--", prompt)
 }
 
-// openCodeConfig has OpenCode send what it sends to a model that binds its thinking.
+// openCodeConfig has OpenCode use its format for a model that binds its thinking.
 func openCodeConfig(url string) (file, text string) {
-	config, _ := json.Marshal(object{ // of texts and numbers alone
+	config, _ := json.Marshal(object{ // it has only texts and numbers
 		"model": "anthropic/" + modelName, "small_model": "anthropic/" + modelName, "permission": object{"*": "allow"},
 		"subagent_depth": 3,
 		"agent":          object{"general": object{"permission": object{"task": "allow"}}},
@@ -98,13 +98,12 @@ func openCodeConfig(url string) (file, text string) {
 	return "opencode.json", string(config)
 }
 
-// A tongue has for each kind of call the host's tool.
+// A tongue has the host's tool for each kind of call.
 type tongue map[work.Kind]func(c work.Call) (tool string, input object)
 
 type object = map[string]any
 
-// A speaker writes calls for a host that works in this folder: its tools take whole
-// paths.
+// A speaker writes calls for a host that works in this folder: its tools take whole paths.
 type speaker struct {
 	tongue  tongue
 	project string

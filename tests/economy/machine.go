@@ -14,13 +14,13 @@ import (
 	"flame/tests/model"
 )
 
-// A machine is one user's, sealed off from this one: a home, a project in git, one
-// client whose model is scripted, and flame if it is set up there.
+// A machine is one user's, isolated from this one: a home, a project in git, one client with a
+// scripted model, and flame if it is set up there.
 type machine struct {
 	top, home, project, bin string
 	host                    host
 	model                   *model.Server
-	env                     []string // more than what everyone has
+	env                     []string // beyond those of every user
 	starts                  []string // the command that starts the client
 }
 
@@ -75,10 +75,10 @@ func (m *machine) write(name, text string) error {
 	return os.WriteFile(path, []byte(text), 0o644)
 }
 
-// longest is how long one command may take; a prompt of the whole work takes minutes.
+// longest bounds one command; a prompt of the whole work takes minutes.
 const longest = 30 * time.Minute
 
-// run returns what a command in the project printed.
+// run returns the output of a command in the project.
 func (m *machine) run(ctx context.Context, program string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
@@ -98,8 +98,8 @@ func (m *machine) run(ctx context.Context, program string, args ...string) (stri
 // tail is the end of an output, for errors.
 func tail(out []byte) []byte { return out[max(0, len(out)-2000):] }
 
-// ask has the client answer a prompt, in the session that began before if there is one,
-// and returns the session.
+// ask has the client answer a prompt, in the given session if there is one, and returns the
+// session.
 func (m *machine) ask(ctx context.Context, session, prompt string) (string, error) {
 	args := m.host.next
 	if session == "" {
@@ -116,8 +116,7 @@ func (m *machine) ask(ctx context.Context, session, prompt string) (string, erro
 	return found[1], nil
 }
 
-// close leaves nothing behind. What flame still does after a session may write while it
-// tries to.
+// close removes everything. Flame may still write after a session while close tries to.
 func (m *machine) close() error {
 	var err error
 	for range 20 {

@@ -1,7 +1,7 @@
-// Command economy measures how much a long piece of work has the real clients send to
-// their model, with and without flame: tokens, what they cost, and what of the work is
-// still there in the last request. The model is a scripted one, which enforces the
-// rules of the API (package rules) and makes the same calls in every variant.
+// Command economy measures the requests of the real clients during a long piece of work, with and
+// without flame: tokens, their cost, and how much of the work is still in the last request. The
+// scripted model enforces the rules of the API (package rules) and makes the same calls in every
+// variant.
 //
 //	go run ./tests/economy [-frames N] [-host HOST] [-only VARIANT] [-with FILE] [-check] [-write] [-json]
 //
@@ -38,7 +38,7 @@ func main() {
 	}
 }
 
-// options are what the flags say.
+// options are the values of the flags.
 type options struct {
 	pieces      int
 	host, only  string
@@ -109,7 +109,7 @@ func measureAll(ctx context.Context, o options, log io.Writer) (results, error) 
 	return found, nil
 }
 
-// read returns the results in a file; no file has none.
+// read returns the results in a file; an empty name gives none.
 func read(file string) (r results, err error) {
 	if file == "" {
 		return nil, nil
@@ -148,7 +148,7 @@ func (r results) report(o options, stdout io.Writer) error {
 	return nil
 }
 
-// Markers of the part of the document that is written.
+// Markers of the generated part of the document.
 const begin, end = "<!-- measured: go run ./tests/economy -write -->\n", "<!-- end -->"
 
 // writeInto replaces the tables in a document.

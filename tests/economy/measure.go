@@ -25,7 +25,7 @@ type bench struct {
 	log     io.Writer
 }
 
-// measure does the work as a variant says, and returns what its requests came to.
+// measure does the work of a variant and returns the sums of its requests.
 func (b bench) measure(ctx context.Context, v variant) (row result, err error) {
 	h := hostOf(v)
 	w := work.Make(b.pieces, h.bytes)
@@ -76,7 +76,7 @@ func (b bench) measure(ctx context.Context, v variant) (row result, err error) {
 	return row, faults.err()
 }
 
-// miscounted returns by how many tokens flame's count differs from the model's.
+// miscounted returns the difference between flame's count of tokens and the model's.
 func (b bench) miscounted(ctx context.Context, m *machine, counted rules.Stats) (int, error) {
 	out, err := m.run(ctx, b.flame, "stats", "--json")
 	if err != nil {
@@ -96,7 +96,7 @@ func (b bench) miscounted(ctx context.Context, m *machine, counted rules.Stats) 
 	return miss, nil
 }
 
-// faults are what a server found wrong with its script.
+// faults are a server's complaints about its script.
 type faults struct {
 	mu   sync.Mutex
 	errs []error
@@ -123,7 +123,7 @@ func hostOf(v variant) host {
 	panic("variant of an unknown host " + v.host)
 }
 
-// said is all that a request says of the conversation, calls included.
+// said returns the text of a request's conversation, calls included.
 func said(r model.Request) string {
 	var b strings.Builder
 	b.WriteString(r.System + "\n" + r.Everything())

@@ -10,15 +10,15 @@ import (
 	"flame/tests/model"
 )
 
-// A share is how many of some things a request says by their words, and how many more
-// it names by the id of their frame, with which they can be read.
+// A share counts the things that a request contains by their words, and the others that it names
+// by the id of their frame, with which an agent can read them.
 type share struct {
 	Of     int `json:"of"`
 	ByWord int `json:"byWord"`
 	ByID   int `json:"byID"`
 }
 
-// A remainder is what is left of the work in a request.
+// A remainder is the rest of the work in a request.
 type remainder struct {
 	Goals     share `json:"goals"`
 	Decisions share `json:"decisions"`
@@ -27,8 +27,8 @@ type remainder struct {
 	Words     share `json:"words"` // the user's
 }
 
-// remaining looks for all of the work in what a request says. ids are those of flame's
-// frames by their goals.
+// remaining looks for all of the work in the text of a request. ids are the ids of flame's frames
+// by their goals.
 func remaining(w work.Work, text string, ids map[string]string) remainder {
 	var r remainder
 	look := func(in *share, goal string, things ...string) {
@@ -77,17 +77,16 @@ func (b bench) frames(ctx context.Context, v variant, m *machine) (map[string]st
 	return ids, nil
 }
 
-// told are the texts that flame puts into a conversation.
+// told matches flame's texts in a conversation.
 var told = regexp.MustCompile(`(?s)<flame-(?:context|changes)\b.*?</flame-(?:context|changes)>`)
 
-// twice returns how many bytes flame told that it had told before in the same
-// conversation, line by line.
+// twice returns the number of bytes that flame repeated in the same conversation, line by line.
 func twice(r model.Request) (bytes int) {
 	known := map[string]bool{}
 	for _, text := range told.FindAllString(r.Everything(), -1) {
 		lines := strings.Split(text, "\n")
 		for _, line := range lines {
-			if known[line] && strings.Contains(strings.TrimSpace(line), " ") { // not a bare element
+			if known[line] && strings.Contains(strings.TrimSpace(line), " ") { // no bare element
 				bytes += len(line) + 1
 			}
 		}

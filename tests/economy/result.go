@@ -2,7 +2,7 @@ package main
 
 import "flame/tests/model/rules"
 
-// A result is what one variant came to.
+// A result is the outcome of one variant.
 type result struct {
 	Host    string `json:"host"`
 	Variant string `json:"variant"`
@@ -10,11 +10,11 @@ type result struct {
 	rules.Stats
 
 	Cached   float64   `json:"cachedUSD"`   // as the cache served it
-	Uncached float64   `json:"uncachedUSD"` // were there no cache
+	Uncached float64   `json:"uncachedUSD"` // if there were no cache
 	Kept     remainder `json:"kept"`        // of the work in the last request
-	Twice    int       `json:"twice"`       // bytes that flame told again
+	Twice    int       `json:"twice"`       // bytes that flame repeated
 
-	Miscounted int `json:"miscounted,omitempty"` // tokens that flame counted otherwise than the model, behind a gateway
+	Miscounted int `json:"miscounted,omitempty"` // difference of flame's count from the model's, in tokens, behind a gateway
 }
 
 // results are those of one run of the benchmark, in the order of the variants.

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// A column of a table shows one thing of a result, beside what its host sends without
-// flame, if that is known.
+// A column of a table shows one figure of a result, beside that of its host without flame, if it
+// is known.
 type column struct {
 	head string
 	cell func(r result, base *result) string
 }
 
-// costs says what variants send, and remains what they keep.
+// costs are the columns of the requests' cost, remains those of the remaining work.
 var (
 	costs = []column{
 		{"requests", func(r result, _ *result) string { return fmt.Sprint(r.Requests) }},
@@ -48,7 +48,7 @@ func compared(figure func(with, without result) float64) func(result, *result) s
 
 func millions(tokens int) string { return fmt.Sprintf("%.2f M", float64(tokens)/1e6) }
 
-// String says how many are there by word, and how many more by id.
+// String returns the number by word, and the number by id.
 func (s share) String() string {
 	text := fmt.Sprintf("%d of %d", s.ByWord, s.Of)
 	if s.ByID > 0 {

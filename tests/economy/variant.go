@@ -12,13 +12,13 @@ import (
 // A variant is one way of doing the work, a row of the table.
 type variant struct {
 	host, name string
-	flame      bool // whether it is set up
+	flame      bool // it is set up
 	way        work.Way
 	env        []string
-	gateway    bool // the host is started by flame, behind a gateway
+	gateway    bool // flame starts the host, behind a gateway
 }
 
-// Names of hosts and variants that others are compared with, or goals are for.
+// Names of hosts and variants with goals, or for comparisons.
 const (
 	openCode     = clients.OpenCode
 	claudeCode   = clients.ClaudeCode
@@ -29,10 +29,10 @@ const (
 	behindTrim   = "FLAME_TRIM=old flame claude"
 )
 
-// title is what readers call a host.
+// title is a host's name for readers.
 var title = map[string]string{openCode: "OpenCode", claudeCode: "Claude Code"}
 
-// variants are all that are measured.
+// variants are all measured variants.
 var variants = []variant{
 	{host: openCode, name: withoutFlame, way: work.Plain},
 	{host: openCode, name: withFlame, flame: true, way: work.Framed},

@@ -1,5 +1,5 @@
-// Package effort tells tests how much they may try: a little while somebody works, all
-// of it before a change is submitted.
+// Package effort tells tests how much to try: little during development, everything before a
+// change is submitted.
 package effort
 
 import (
@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// Full reports whether all tests are asked for, at full size.
+// Full reports whether all tests are requested, at full size.
 func Full() bool { return os.Getenv("FLAME_TEST") == "full" }
 
-// Heavy skips a test that starts hubs, clusters or hosts, kills by the dozen or fills
-// a machine, unless all tests are asked for.
+// Heavy skips a test that starts hubs, clusters or hosts, kills by the dozen or fills a machine,
+// unless all tests are requested.
 func Heavy(t testing.TB) {
 	t.Helper()
 	if !Full() {
@@ -19,8 +19,7 @@ func Heavy(t testing.TB) {
 	}
 }
 
-// Lacks skips a test that lacks what it runs with, or fails it where all tests are asked
-// for.
+// Lacks skips a test whose means are missing, or fails it if all tests are requested.
 func Lacks(t testing.TB, missing error) {
 	t.Helper()
 	if Full() {
@@ -29,8 +28,8 @@ func Lacks(t testing.TB, missing error) {
 	t.Skip(missing)
 }
 
-// Of returns how large a test is, or how often it is tried: usual, or full where all
-// tests are asked for.
+// Of returns the size of a test, or its number of tries: usual, or full if all tests are
+// requested.
 func Of(usual, full int) int {
 	if Full() {
 		return full

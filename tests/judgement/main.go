@@ -1,12 +1,12 @@
-// Command judgement measures how well flame judges: when it would push and pop a frame,
-// against labelled moments of sessions (core/testdata/judgement/README.md), and, with
-// --pairs, which answers contradict each other (core/testdata/judgement/PAIRS.md).
+// Command judgement measures flame's judgement: when it would push and pop a frame, against
+// labelled moments of sessions (core/testdata/judgement/README.md), and, with --pairs, which
+// answers contradict each other (core/testdata/judgement/PAIRS.md).
 //
 //	go run ./tests/judgement [--pairs] [--json] [FILE]
 //
-// Without FILE it takes the labelled data of the project, and reports on the half that
-// nothing was tuned on: that of the ids whose last digit is odd. A case that a second
-// reader labelled otherwise does not count.
+// Without FILE it uses the labelled data of the project, and reports on the half that was not used
+// for tuning: that of the ids whose last digit is odd. A case with different labels from a second
+// reader does not count.
 package main
 
 import (
@@ -82,7 +82,7 @@ type part func(id string) bool
 // whole takes all.
 func whole(string) bool { return true }
 
-// half returns the part that was tuned on, or the other one.
+// half returns the part that was used for tuning, or the other one.
 func half(tuned bool) part {
 	return func(id string) bool {
 		last := id[len(id)-1]

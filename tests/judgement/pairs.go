@@ -15,7 +15,7 @@ import (
 	"flame/core"
 )
 
-// A pair is two agents' labelled answers, as a line of the file has it
+// A pair is two agents' labelled answers, as in a line of the file
 // (core/testdata/judgement/PAIRS.md).
 type pair struct {
 	ID             string          `json:"id"`
@@ -31,14 +31,14 @@ type pair struct {
 	Hard           bool            `json:"hard"`
 }
 
-// A contradiction is one thing that a pair disagrees on, in short words.
+// A contradiction is one subject of disagreement of a pair, in short words.
 type contradiction struct {
 	About string `json:"about"`
 	A     string `json:"a"`
 	B     string `json:"b"`
 }
 
-// contradictory reports whether there is a contradiction to be told.
+// contradictory reports whether flame should find a contradiction.
 func (p pair) contradictory() bool { return p.Expected == "contradict" || p.Expected == "partial" }
 
 // readPairs returns the pairs of a file that count.
@@ -62,17 +62,17 @@ func readPairs(in io.Reader, which part) (list []pair, err error) {
 	return list, err
 }
 
-// A finding is what a comparison says of a pair.
+// A finding is the result of comparing a pair.
 type finding string
 
 const (
-	found       finding = "a contradiction"       // one of those that are there
-	mistaken    finding = "another contradiction" // only such as are not there
+	found       finding = "a contradiction"       // an existing one
+	mistaken    finding = "another contradiction" // only others
 	noConflict  finding = "no conflict"
 	notCompared finding = "not compared"
 )
 
-// A grade is how good a finding is for a pair.
+// A grade rates a finding for a pair.
 type grade int
 
 const (
@@ -96,7 +96,7 @@ func (p pair) grade(f finding) grade {
 	return right
 }
 
-// tasks returns what each agent was asked.
+// tasks returns the task of each agent.
 func (p pair) tasks() (a, b string) {
 	if own := eachItsOwn.FindStringSubmatch(p.Task); own != nil {
 		return own[1], own[2]
@@ -104,7 +104,7 @@ func (p pair) tasks() (a, b string) {
 	return p.Task, p.Task
 }
 
-// eachItsOwn matches a task that tells of two.
+// eachItsOwn matches the description of two tasks.
 var eachItsOwn = regexp.MustCompile(`(?is)^\s*one agent\b(.*?)[,;.]\s*(?:and |while )?the (?:other|second)\b(.*)$`)
 
 // compare converges the answers of a pair.
@@ -127,7 +127,7 @@ func compare(p pair) (finding, []converge.Conflict, error) {
 	return noConflict, nil, nil
 }
 
-// judged tells conflicts that are there from such as are not.
+// judged distinguishes existing conflicts from others.
 func (p pair) judged(conflicts []converge.Conflict) finding {
 	for _, c := range conflicts {
 		for _, due := range p.Contradictions {
@@ -139,8 +139,8 @@ func (p pair) judged(conflicts []converge.Conflict) finding {
 	return mistaken
 }
 
-// told reports whether a conflict is this contradiction: its key or its sides have a
-// word or number of it.
+// told reports whether a conflict is this contradiction: its key or its sides have a word or
+// number of it.
 func (c contradiction) told(as converge.Conflict) bool {
 	due := words(c.About + " " + c.A + " " + c.B)
 	said := words(as.Key)
@@ -150,19 +150,18 @@ func (c contradiction) told(as converge.Conflict) bool {
 	return lo.Some(due, said)
 }
 
-// filler are words that tell nothing of what a contradiction is about.
+// filler are words that say nothing about the subject of a contradiction.
 var filler = strings.Fields("a all an and are as at be by for from has in is it no not of on or that the to with yes true false")
 
 var wordLike = regexp.MustCompile(`[\pL\pN_]+`)
 
-// words returns the words and numbers of a text that tell what it is about.
+// words returns the words and numbers of a text that show its subject.
 func words(text string) []string {
 	all := wordLike.FindAllString(strings.ToLower(text), -1)
 	return lo.Without(all, filler...)
 }
 
-// before is what was compared before texts were read: fields of JSON objects, and texts
-// as a whole.
+// before is the former comparison, without reading texts: fields of JSON objects, and whole texts.
 func before(p pair) finding {
 	a, b := object(p.A), object(p.B)
 	if a == nil || b == nil {
@@ -179,7 +178,7 @@ func before(p pair) finding {
 	return lo.Ternary(shared, noConflict, notCompared)
 }
 
-// object returns the JSON object that a text is, or that its only fenced block is.
+// object returns the JSON object that a text, or its only fenced block, is.
 func object(text string) (fields map[string]any) {
 	if blocks := strings.Split(text, "```"); len(blocks) == 3 {
 		text = strings.TrimPrefix(blocks[1], "json")

@@ -11,7 +11,7 @@ import (
 	"flame/core"
 )
 
-// A comparison is what was found of a pair.
+// A comparison is the finding on a pair.
 type comparison struct {
 	pair
 	finding   finding
@@ -19,7 +19,7 @@ type comparison struct {
 	conflicts []converge.Conflict
 }
 
-// pairs compares the answers of the pairs, and prints how right that was.
+// pairs compares the answers of the pairs, and prints how many comparisons were right.
 func pairs(in io.Reader, which part, asJSON bool, out io.Writer) error {
 	cases, err := readPairs(in, which)
 	if err != nil {
@@ -42,7 +42,7 @@ func pairs(in io.Reader, which part, asJSON bool, out io.Writer) error {
 	return writePairs(out, all)
 }
 
-// figures are how right the comparisons of a file were, with shares from 0 to 1.
+// figures are the results of the comparisons of a file, with shares from 0 to 1.
 type figures struct {
 	ContradictionsAsAgreement int     `json:"contradictionsAsAgreement"`
 	FoundOfComparable         float64 `json:"foundOfComparable"`       // of the comparable contradictions
@@ -50,7 +50,7 @@ type figures struct {
 	NotComparedOfComparable   float64 `json:"notComparedOfComparable"` // of the comparable pairs that have a claim in common
 }
 
-// figuresOf counts what was found, now or before.
+// figuresOf counts the findings, of now or before.
 func figuresOf(all []comparison, of func(comparison) finding) (f figures) {
 	var contradictory, detected, harmless, alarms, common, silent int
 	for _, c := range all {
@@ -117,7 +117,7 @@ func writePairs(out io.Writer, all []comparison) error {
 	return nil
 }
 
-// writeFailed lists the pairs that were not compared rightly.
+// writeFailed lists the pairs with wrong findings.
 func writeFailed(out io.Writer, all []comparison) {
 	fmt.Fprintln(out, "\nNot right:")
 	for _, c := range all {

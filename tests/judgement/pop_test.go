@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// endings returns how each strategy did on the ends of turns in a part of a file.
+// endings returns the scores of each strategy on the ends of turns in a part of a file.
 func endings(t *testing.T, name string, which part) map[string]score {
 	t.Helper()
 	file, err := open("", name)
@@ -38,7 +38,7 @@ func TestEndsAreRightAndFoundInAllKinds(t *testing.T) {
 		{"moments that were tuned on", "turns.jsonl", half(true), 0.9, 0.6},
 		{"moments that were not tuned on", "turns.jsonl", half(false), 0.9, 0.6},
 		{"ends of other subjects", "endings.jsonl", whole, 0.9, 0.6},
-		{"ends by another writer", "others.jsonl", half(false), 0.8, 0.4}, // the goal is 0.9 and 0.6
+		{"ends by another writer", "others.jsonl", half(false), 0.9, 0.4}, // the goal is 0.9 and 0.6
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

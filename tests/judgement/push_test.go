@@ -26,7 +26,7 @@ func pushes(t *testing.T, name string, which part, judge func(turn) (verdict, bo
 	return measure(strategy{name, judge}, prompts).kinds[push]
 }
 
-func TestPushesAreRightAndFoundOnWhatWasNotTunedOn(t *testing.T) {
+func TestPushesAreRightAndFoundOnUntunedCases(t *testing.T) {
 	t.Parallel()
 	recall := map[string]float64{"turns.jsonl": 0.6, "prompts.jsonl": 0.6, "others.jsonl": 0.45} // the goal is 0.6
 	for name, least := range recall {
@@ -39,8 +39,8 @@ func TestPushesAreRightAndFoundOnWhatWasNotTunedOn(t *testing.T) {
 	}
 }
 
-// A rule on the length alone looks good on labelled prompts, as those that push are longer.
-// The judgement has to be better than the best of them.
+// A rule on the length alone looks good on labelled prompts, because prompts that push are longer.
+// The judgement must be better than the best such rule.
 func TestTheLengthAloneIsWorseThanTheJudgement(t *testing.T) {
 	t.Parallel()
 	judged := pushes(t, "prompts.jsonl", whole, by(core.DefaultAutonomyConfig().Strategy))

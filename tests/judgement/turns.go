@@ -10,7 +10,7 @@ import (
 	"flame/core/judge"
 )
 
-// A turn is a labelled moment, as a line of the file has it.
+// A turn is a labelled moment, as in a line of the file.
 type turn struct {
 	ID    string `json:"id"`
 	Point string `json:"point"` // prompt or turn_end
@@ -101,7 +101,7 @@ func readTurns(in io.Reader, which part) (list []turn, err error) {
 func (t turn) moment() judge.Moment {
 	m := judge.Moment{
 		Frame: judge.Frame{
-			Goal: t.Frame.Goal, Criteria: t.Frame.SuccessCriteria, Root: t.Frame.Depth == 0, Planned: t.Frame.PlannedChildren,
+			Goal: t.Frame.Goal, Criteria: t.Frame.SuccessCriteria, Planned: t.Frame.PlannedChildren,
 			Open: t.Frame.OpenChildren, Messages: t.Frame.Messages, Decisions: t.Frame.Decisions, Artifacts: t.Frame.Artifacts,
 		},
 		Recent: t.Recent,
@@ -117,7 +117,7 @@ func (t turn) moment() judge.Moment {
 	return m
 }
 
-// A verdict is what is done at a moment: nothing, a push, or a pop with a status.
+// A verdict is the action at a moment: nothing, a push, or a pop with a status.
 type verdict string
 
 const (
@@ -125,7 +125,7 @@ const (
 	push    verdict = "push"
 )
 
-// expected returns the verdict that a careful person gave.
+// expected returns the verdict of a careful person.
 func (t turn) expected() verdict {
 	switch {
 	case t.Point != "prompt":
@@ -136,14 +136,14 @@ func (t turn) expected() verdict {
 	return nothing
 }
 
-// A strategy gives a verdict on a case. finished says that flame would end the frame as
+// A strategy gives a verdict on a case. finished reports that flame would end the frame as
 // completed by itself, at level auto.
 type strategy struct {
 	name  string
 	judge func(turn) (v verdict, finished bool)
 }
 
-// strategies are those that are measured. The default is named so, whatever it is.
+// strategies are the measured ones. The default is always named "default".
 func strategies() []strategy {
 	return []strategy{
 		{"default", by(core.DefaultAutonomyConfig().Strategy)},
@@ -178,7 +178,7 @@ func by(s core.Strategy) func(turn) (verdict, bool) {
 	}
 }
 
-// A count is of verdicts of one kind, or of several.
+// A count counts verdicts of one kind, or of several.
 type count struct{ said, right, due int }
 
 func (c *count) add(other count) {
@@ -188,7 +188,7 @@ func (c *count) add(other count) {
 // precision is the share of verdicts that were right; 0 if there were none.
 func (c count) precision() float64 { return share(c.right, c.said) }
 
-// recall is the share of what was due that was found; 0 if nothing was due.
+// recall is the share of due verdicts that were found; 0 if none were due.
 func (c count) recall() float64 { return share(c.right, c.due) }
 
 func share(part, whole int) float64 {
@@ -198,11 +198,11 @@ func share(part, whole int) float64 {
 	return float64(part) / float64(whole)
 }
 
-// A score is how one strategy did.
+// A score is the result of one strategy.
 type score struct {
 	strategy   string
 	kinds      map[verdict]count // of push, and of each way to pop
-	unfinished int               // frames that level auto would end as completed, though they are not
+	unfinished int               // unfinished frames that level auto would end as completed
 	failed     []failure
 }
 

@@ -9,7 +9,7 @@ import (
 	"flame/core"
 )
 
-// turns measures all strategies on the part of the cases, and prints how they did.
+// turns measures all strategies on the part of the cases, and prints the scores.
 func turns(in io.Reader, which part, asJSON bool, out io.Writer) error {
 	cases, err := readTurns(in, which)
 	if err != nil {
@@ -48,8 +48,7 @@ func writeJSON(out io.Writer, scores []score) error {
 	return encoder.Encode(document)
 }
 
-// writeTable prints the figures of each strategy, and the cases that the default gets
-// wrong.
+// writeTable prints the figures of each strategy, and the default's wrong cases.
 func writeTable(out io.Writer, scores []score, cases int) error {
 	fmt.Fprintf(out, "%d cases; precision / recall in percent (right of said, of due). The goal is 90 / 60.\n\n", cases)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -75,7 +74,7 @@ func writeTable(out io.Writer, scores []score, cases int) error {
 	return nil
 }
 
-// String is both figures, and the numbers behind them.
+// String returns both figures, and their numbers.
 func (c count) String() string {
 	if c.said == 0 && c.due == 0 {
 		return "-"

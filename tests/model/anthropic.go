@@ -33,7 +33,7 @@ func (c *content) UnmarshalJSON(data []byte) error {
 func (c content) text() string {
 	var parts []string
 	for _, b := range c {
-		if b.Type == "text" {
+		if b.Type == "text" || b.Type == "input_text" || b.Type == "output_text" {
 			parts = append(parts, b.Text)
 		}
 	}
@@ -73,8 +73,7 @@ func parseAnthropic(body []byte) (Request, error) {
 	return req, nil
 }
 
-// thought is the block of an answer's thinking; its signature is another's if no
-// rules bind it.
+// thought returns the block of an answer's thinking. Without rules its signature is a constant.
 func (a answer) thought() object {
 	signature := a.signature
 	if signature == "" {

@@ -15,7 +15,7 @@ import (
 	"flame/tests/model"
 )
 
-// post sends body as a client does, with headers in pairs, and returns what came.
+// post sends body as a client does, with headers in pairs, and returns the answer.
 func post(t *testing.T, url, body string, headers ...string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
@@ -32,7 +32,7 @@ func post(t *testing.T, url, body string, headers ...string) (int, string) {
 	return answer.StatusCode, string(text)
 }
 
-// An api is one of the two, with what differs between them.
+// An api is one of the two, with its differences.
 type api struct {
 	path, tools, result string
 	wantCall            string // part of an answer that calls prefix_push with {"goal": "x"}
@@ -166,7 +166,7 @@ func TestAToolThatIsNotOfferedFailsTheTest(t *testing.T) {
 	assert.Equal(t, 1, recorder.count)
 }
 
-// failures counts what would have failed a test.
+// failures counts the faults that would have failed a test.
 type failures struct {
 	testing.TB
 	count int

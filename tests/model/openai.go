@@ -92,7 +92,7 @@ func (openAI) events(r Request, a answer) []event {
 	send := func(delta object, finish any) {
 		chunk := a.completion(r, "chat.completion.chunk", object{"delta": delta, "finish_reason": finish})
 		if finish == nil {
-			delete(chunk, "usage") // told once, at the end
+			delete(chunk, "usage") // reported once, at the end
 		}
 		events = append(events, event{data: chunk})
 	}

@@ -3,13 +3,14 @@ package model
 import (
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
 
-// A Request is one that a client sent for an answer.
+// A Request is a client's request for an answer.
 type Request struct {
-	Actor    string // who answered; empty: none matched
+	Actor    string // the actor that answered; empty: none matched
 	Turn     int    // which of the actor's turns, from 0
 	Kind     Kind
 	Model    string
@@ -22,30 +23,34 @@ type Request struct {
 	Session  string // as the client names it; empty if it does not
 	Agent    string // a subagent in it, for clients whose subagents have no sessions of their own
 	Refused  error  // by the rules
+	Searches bool   // the answer looks for a tool that the next answer calls
 
 	Arrived, Answered time.Time // its head; the end of its answer, zero if the client left before
 }
 
-// A Message is one of a request's, of either API in one form.
+// A Message is a message of a request, in one form for both APIs.
 type Message struct {
-	Role    string // user, assistant, tool in OpenAI's API, system for what a client says in between
+	Role    string // user, assistant, tool in OpenAI's API, system for the client's own messages in between
 	Text    string
 	Calls   []Tool   // of an assistant
 	Results []string // texts of tools' results
 }
 
-// LastResult is the newest tool result in the conversation, empty without one.
+// LastResult returns the newest tool result in the conversation that has a text, empty without
+// one. The result of a search for tools has none.
 func (r Request) LastResult() string {
-	for i := len(r.Messages) - 1; i >= 0; i-- {
-		if results := r.Messages[i].Results; len(results) > 0 {
-			return results[len(results)-1]
+	for _, m := range slices.Backward(r.Messages) {
+		for _, result := range slices.Backward(m.Results) {
+			if result != "" {
+				return result
+			}
 		}
 	}
 	return ""
 }
 
-// Everything is all text of the conversation but the system's, a line for each
-// text and each tool's result.
+// Everything returns all text of the conversation except the system's, a line for each text and
+// each tool's result.
 func (r Request) Everything() string {
 	var texts []string
 	for _, m := range r.Messages {
@@ -54,7 +59,7 @@ func (r Request) Everything() string {
 	return strings.Join(texts, "\n")
 }
 
-// FirstUser is the text of the first user message that has one.
+// FirstUser returns the text of the first user message that has one.
 func (r Request) FirstUser() string {
 	for _, m := range r.Messages {
 		if m.isUser() {
@@ -64,7 +69,7 @@ func (r Request) FirstUser() string {
 	return ""
 }
 
-// LastUser is the text of the newest user message that has one.
+// LastUser returns the text of the newest user message that has one.
 func (r Request) LastUser() string {
 	for i := len(r.Messages) - 1; i >= 0; i-- {
 		if r.Messages[i].isUser() {
@@ -74,8 +79,8 @@ func (r Request) LastUser() string {
 	return ""
 }
 
-// Offered returns the full name of the tool that the client offered as name, or
-// with a prefix before it.
+// Offered returns the full name of the tool that the client offered as name, or with a prefix
+// before it.
 func (r Request) Offered(name string) (string, bool) {
 	for _, offered := range r.Tools {
 		if offered == name || strings.HasSuffix(offered, "_"+name) {
@@ -85,8 +90,7 @@ func (r Request) Offered(name string) (string, bool) {
 	return "", false
 }
 
-// conversation names the one that a request belongs to: a session's, or that of a
-// subagent in it.
+// conversation names the conversation of a request: a session's, or that of a subagent in it.
 func (r Request) conversation() string {
 	if r.Agent == "" {
 		return r.Session
@@ -110,12 +114,13 @@ func (r Request) part(where Where) string {
 var (
 	asksTitle   = regexp.MustCompile(`(?i)title generator|generate a (brief|concise|short)[^.]* title|conversation title`)
 	asksSummary = regexp.MustCompile(
-		`(?i)anchored context summar|summarizing conversations|CRITICAL: Respond with TEXT ONLY|^# Summary of a flame frame|detailed summary of the conversation`,
+		`CONTEXT CHECKPOINT COMPACTION|(?i)anchored context summar|summarizing conversations|CRITICAL: Respond with TEXT ONLY|` +
+			`^# Summary of a flame frame|detailed summary of the conversation`,
 	)
 )
 
-// kind recognises the requests that clients make beside the conversation.
-// Claude Code asks for a summary in a user message, OpenCode in the system's.
+// kind recognises the requests that clients make beside the conversation. Claude Code asks for a
+// summary in a user message, OpenCode in the system's.
 func (r Request) kind() Kind {
 	switch {
 	case asksTitle.MatchString(r.System):

@@ -2,8 +2,8 @@ package model
 
 import "flame/tests/model/rules"
 
-// Enforce has the judge decide on the requests to Anthropic's API from now on. One
-// that it refuses is recorded, but takes no turn.
+// Enforce has the judge decide on the requests to Anthropic's API from now on. The server records
+// a refused request, but spends no turn on it.
 func (s *Server) Enforce(judge *rules.Judge) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -24,8 +24,8 @@ func (s *Server) ruledBy() *rules.Judge {
 	return s.judge
 }
 
-// count signs an answer's thinking and says in its usage what the judge counted,
-// unless the script has figures of its own.
+// count signs an answer's thinking and puts the judge's counts into its usage, unless the script
+// has figures of its own.
 func (s *Server) count(req Request, v rules.Verdict, scripted Usage, ans *answer) {
 	ans.signature = v.Signature
 	judge := s.ruledBy()

@@ -19,14 +19,19 @@ import (
 type Server struct {
 	URL string // of Anthropic's API; OpenAI's is below it at /v1
 
-	fault  func(format string, args ...any) // told of scripts that do not fit the client
+	// Reach returns how the model reaches a tool that the client does not offer; false if it
+	// cannot. Nil: the model reaches only tools that the client offers.
+	Reach func(Request, Tool) (Detour, bool)
+
+	fault  func(format string, args ...any) // called for scripts that do not fit the client
 	server *httptest.Server
 
 	mu       sync.Mutex
 	script   Script
 	steps    map[step]int
+	held     map[step]Turn // turns that wait for the answer to a search
 	requests []Request
-	texts    map[string]string // what was said so far, to keep once what each request repeats
+	texts    map[string]string // texts so far, to store repeated ones once
 	judge    *rules.Judge      // nil: no rules
 }
 
@@ -41,14 +46,15 @@ func Start(t testing.TB, script Script) *Server {
 	return s
 }
 
-// New runs a server on loopback until it is closed. It tells fault of a scripted
-// call of a tool that the client did not offer.
+// New runs a server on loopback until it is closed. It calls fault for a scripted call of a tool
+// that the client did not offer.
 func New(script Script, fault func(format string, args ...any)) *Server {
-	s := &Server{fault: fault, script: script, steps: map[step]int{}, texts: map[string]string{}}
+	s := &Server{fault: fault, script: script, steps: map[step]int{}, held: map[step]Turn{}, texts: map[string]string{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/messages", s.answer(parseAnthropic, anthropic{}))
 	mux.HandleFunc("POST /v1/messages/count_tokens", countTokens)
 	mux.HandleFunc("POST /v1/chat/completions", s.answer(parseOpenAI, openAI{}))
+	mux.HandleFunc("POST /v1/responses", s.answer(parseResponses, responses{}))
 	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, object{"object": "list", "data": []object{{"id": "scripted", "object": "model"}}})
 	})
@@ -62,26 +68,26 @@ func New(script Script, fault func(format string, args ...any)) *Server {
 // Close ends the server.
 func (s *Server) Close() { s.server.Close() }
 
-// Play replaces the script and begins it anew; what was recorded stays.
+// Play replaces the script and starts it from the beginning; records stay.
 func (s *Server) Play(script Script) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.script, s.steps = script, map[step]int{}
+	s.script, s.steps, s.held = script, map[step]int{}, map[step]Turn{}
 }
 
-// Requests returns what was recorded so far, in the order of arrival.
+// Requests returns the requests so far, in the order of arrival.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
 }
 
-// By returns the recorded requests that the actor answered.
+// By returns the recorded requests that the actor answered by its turns.
 func (s *Server) By(actor string) []Request {
-	return slices.DeleteFunc(s.Requests(), func(r Request) bool { return r.Actor != actor })
+	return slices.DeleteFunc(s.Requests(), func(r Request) bool { return r.Actor != actor || r.Searches })
 }
 
-// A dialect writes answers as one of the APIs does.
+// A dialect writes answers in one of the APIs.
 type dialect interface {
 	whole(r Request, a answer) any
 	events(r Request, a answer) []event
@@ -94,7 +100,7 @@ type event struct {
 	data any
 }
 
-// An answer is a turn as it is sent: tools by their full names, usage known.
+// An answer is a turn ready to be sent: tools by their full names, with known usage.
 type answer struct {
 	id        string
 	thinking  string
@@ -116,7 +122,7 @@ func (s *Server) answer(parse func([]byte) (Request, error), d dialect) http.Han
 		arrived := time.Now()
 		body, err := io.ReadAll(hr.Body)
 		if err != nil {
-			return // the client is gone
+			return // the client has left
 		}
 		req, err := parse(body)
 		if err != nil {
@@ -124,7 +130,7 @@ func (s *Server) answer(parse func([]byte) (Request, error), d dialect) http.Han
 			return
 		}
 		req.Arrived, req.Bytes, req.Headers = arrived, len(body), public(hr.Header)
-		req.Session = first(req.Headers, "X-Claude-Code-Session-Id", "X-Session-Id")
+		req.Session = first(req.Headers, "X-Claude-Code-Session-Id", "X-Session-Id", "Thread-Id")
 		req.Agent = first(req.Headers, "X-Claude-Code-Agent-Id")
 		verdict := s.decide(req, d, body)
 		req.Refused = verdict.Refused
@@ -149,8 +155,8 @@ func (s *Server) answer(parse func([]byte) (Request, error), d dialect) http.Han
 	}
 }
 
-// next finds the turn for req, completes req by who answers, and records it. answered
-// records when the answer ended.
+// next finds the turn for req and records it with its actor. answered records when the
+// answer ended.
 func (s *Server) next(req *Request) (turn Turn, answered func(time.Time)) {
 	req.Kind = req.kind()
 	s.mu.Lock()
@@ -162,6 +168,7 @@ func (s *Server) next(req *Request) (turn Turn, answered func(time.Time)) {
 	if turn.From != nil {
 		turn = turn.From(*req)
 	}
+	turn = s.reached(*req, turn, n)
 	return turn, func(at time.Time) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -178,6 +185,11 @@ func (s *Server) turn(req *Request) Turn {
 			continue
 		}
 		at := step{actor.Name, req.Session, req.Agent}
+		if turn, ok := s.held[at]; ok {
+			delete(s.held, at)
+			req.Actor, req.Turn = actor.Name, s.steps[at]-1
+			return turn
+		}
 		req.Actor, req.Turn = actor.Name, s.steps[at]
 		s.steps[at]++
 		if req.Turn < len(actor.Turns) {
@@ -188,8 +200,33 @@ func (s *Server) turn(req *Request) Turn {
 	return byDefault(req.Kind)
 }
 
-// once has a request share the texts that earlier ones had: each repeats the
-// conversation so far.
+// reached returns the turn with detours to the tools that the client does not offer. n is the
+// number of the request.
+func (s *Server) reached(req Request, turn Turn, n int) Turn {
+	if s.Reach == nil {
+		return turn
+	}
+	turn.Tools = slices.Clone(turn.Tools)
+	for i, tool := range turn.Tools {
+		if _, ok := req.Offered(tool.Name); ok {
+			continue
+		}
+		detour, ok := s.Reach(req, tool)
+		if ok && detour.Again {
+			s.mu.Lock()
+			s.held[step{req.Actor, req.Session, req.Agent}] = turn
+			s.requests[n].Searches = true
+			s.mu.Unlock()
+			return Turn{Tools: []Tool{detour.Tool}, Usage: turn.Usage}
+		}
+		if ok {
+			turn.Tools[i] = detour.Tool
+		}
+	}
+	return turn
+}
+
+// once has a request share the texts of earlier ones: each repeats the conversation so far.
 func (s *Server) once(req *Request) {
 	share := func(text *string) {
 		if _, known := s.texts[*text]; !known {
@@ -217,7 +254,7 @@ func byDefault(k Kind) Turn {
 	}
 }
 
-// prepare returns tools their full names and ids, and usage its missing figures.
+// prepare gives tools their full names and ids, and usage its missing figures.
 func (s *Server) prepare(req Request, turn Turn) answer {
 	ans := answer{id: rand.Text(), thinking: turn.Thinking, text: turn.Text, usage: turn.Usage}
 	for _, tool := range turn.Tools {
@@ -255,7 +292,7 @@ func countTokens(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, object{"input_tokens": tokens(int(n))})
 }
 
-// public leaves out the headers that carry credentials.
+// public removes the headers with credentials.
 func public(h http.Header) http.Header {
 	h = h.Clone()
 	for _, secret := range []string{"Authorization", "X-Api-Key", "Cookie"} {
@@ -276,7 +313,7 @@ func first(h http.Header, names ...string) string {
 func writeJSON(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // a client that went away needs no answer
+	_ = json.NewEncoder(w).Encode(body) // a client that left needs no answer
 }
 
 func stream(w http.ResponseWriter, events []event) {
@@ -285,7 +322,7 @@ func stream(w http.ResponseWriter, events []event) {
 	for _, e := range events {
 		data, isText := e.data.(string)
 		if !isText {
-			encoded, _ := json.Marshal(e.data) // made of objects, texts and numbers here
+			encoded, _ := json.Marshal(e.data) // it has only objects, texts and numbers
 			data = string(encoded)
 		}
 		if e.name != "" {

@@ -18,21 +18,23 @@ import (
 	"flame/transcripts"
 )
 
-// yonder is a host that nobody but this package has heard of.
+// yonder is a host that only this package knows.
 const yonder = "yonder"
 
-// yonderHost returns what flame knows of it: all that a host needs.
+// yonderHost returns flame's knowledge of it: everything that a host needs.
 func yonderHost() hosts.Host {
 	return hosts.Host{
 		Name: yonder, Title: "Yonder", Program: yonder, Adds: "one line", ByHand: "yonder add flame",
-		SessionVariable: "YONDER_TALK", Variables: []string{"YONDER", "YONDER_TALK"},
+		SessionVariable: "YONDER_TALK", Inside: "YONDER", Variables: []string{"YONDER", "YONDER_TALK"},
 		Tools: hosts.Tools{
 			{Name: "peek", Does: hosts.Reads, Same: []string{"Read"}}, {Name: "scribble", Does: hosts.Edits, Same: []string{"Edit", "Write"}},
 			{Name: "obey", Does: hosts.Runs, Same: []string{"Bash"}}, {Name: "fork", Does: hosts.Spawns},
 		},
 		Joint: "@", Keys: []hosts.Key{{Name: "altitude", Passed: true}},
 		Logs: transcripts.Formats{talks}, Prints: talks,
-		Hook: heard, Patience: time.Second,
+		NewSession: func() string { return project.NewID("talk") }, Talk: []string{"open"},
+		Resumes: func(session string) bool { return strings.HasPrefix(session, "talk") },
+		Hook:    heard, Patience: time.Second,
 		Events: func() []hosts.EventDoc {
 			return []hosts.EventDoc{{Event: "asked", Does: "Names the session's root frame."}}
 		},
@@ -68,7 +70,7 @@ func readLine(text []byte) core.Message {
 	return m
 }
 
-// heard takes in its only event.
+// heard handles its only event.
 func heard(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
 	var event struct{ Talk, Asked string }
 	if err := json.Unmarshal(raw, &event); err != nil {
@@ -114,17 +116,12 @@ func (c client) Status(context.Context) (status hosts.Status, err error) {
 
 func scopes() iter.Seq[hosts.Scope] { return slices.Values([]hosts.Scope{hosts.User, hosts.Project}) }
 
-func (c client) NewSession() string                    { return project.NewID("talk") }
-func (c client) Talk(session string) ([]string, error) { return []string{yonder, "open", session}, nil }
-func (c client) Resumes(session string) bool           { return strings.HasPrefix(session, "talk") }
-
 func (c client) Launch(child hosts.Child) (hosts.Launch, error) {
 	program, err := yonderHost().Find(c.Machine)
 	return hosts.Launch{Command: []string{program, "run", child.Session, child.Tools.String()}, Stdin: child.Prompt}, err
 }
 
-// beYonder is its program: it says two things, and with which tools it could have
-// worked.
+// beYonder is its program: it prints two lines, and the tools that it was offered.
 func beYonder(args []string) {
 	for _, l := range []line{{Talk: args[1], Says: "let me see"}, {Talk: args[1], Says: "it is all there", Tools: args[2], Over: true}} {
 		raw, _ := json.Marshal(l)

@@ -1,5 +1,5 @@
-// Package newhost shows that a host is one value: it makes one up, registers it beside
-// those that flame knows, and all of flame works with it.
+// Package newhost shows that a host is one value: it makes one up, registers it beside the real
+// ones, and all of flame works with it.
 package newhost
 
 import (
@@ -25,16 +25,15 @@ import (
 	"flame/cli/app"
 	"flame/config"
 	"flame/core"
-	"flame/git"
 	"flame/hosts"
-	"flame/hosts/hoststest"
+	"flame/local/git"
+	"flame/local/place"
 	"flame/project"
-	"flame/project/place"
 	"flame/store"
+	"flame/tests/hoststest"
 )
 
-// TestMain lets the test binary also be the host's program, by that name, and flame,
-// as which it supervises agents.
+// TestMain lets the test binary also be the host's program, and flame, which supervises agents.
 func TestMain(m *testing.M) {
 	switch {
 	case filepath.Base(os.Args[0]) == yonder:
@@ -46,40 +45,40 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// registry returns the hosts that flame knows, and the new one: the one line.
+// registry returns flame's hosts and the new one: the one line.
 func registry() hosts.Registry { return append(hoststest.Known(), yonderHost()) }
 
 // program wires flame with these hosts, as main does.
 func program(in io.Reader, out, errs io.Writer) *app.App {
 	settings, _ := config.Load()
+	program, _ := os.Executable()
 	return &app.App{
-		Version: "test", Settings: settings, Hosts: registry(), Stdin: in, Stdout: out, Stderr: errs, FirstCommit: git.FirstCommit, Exit: os.Exit,
-		Open: func(at place.Place, longLived bool) (*project.Project, func() error, error) {
+		Program: func() string { return program }, Build: app.Build{Version: "test"},
+		Settings: settings, Hosts: registry(), Stdin: in, Stdout: out, Stderr: errs, FirstCommit: git.FirstCommit, Exit: os.Exit,
+		Open: func(at place.Place, longLived bool) (*project.Project, func() error) {
 			kept := store.Open(at.Data.Path, store.Options{LongLived: longLived, Ready: at.Data.Ready})
 			return &project.Project{
 				Store: kept, Dir: at.Worktree, NewID: project.NewID, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(),
 				Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(), Transcripts: registry().Formats().Read,
 				Now: func() core.Millis { return core.MillisOf(time.Now()) },
-			}, kept.Close, nil
+			}, kept.Close
 		},
-		Agents: func(p *project.Project, at place.Place) (*agents.Agents, error) {
-			program, err := os.Executable()
-			if err != nil {
-				return nil, err
-			}
-			machine, err := hosts.ThisMachine(at.Worktree)
+		Agents: func(p *project.Project, at place.Place) *agents.Agents {
+			machine, _ := hosts.ThisMachine(at.Worktree)
 			return &agents.Agents{
-				Project: p, Data: at.Data.Path, Root: at.Dir, Dir: at.Worktree, Program: program, Bounds: plan.DefaultBounds(),
-				Hosts: registry(), Machine: machine, Start: supervise.Start,
-				Catalog: func(checkout string) definition.Catalog {
-					return definition.Load(registry(), definition.Dirs(registry(), machine.At(checkout)))
+				Setup: plan.Setup{
+					Project: p, Data: at.Data.Path, Dir: at.Worktree, Bounds: plan.DefaultBounds(), Hosts: registry(), Machine: machine,
+					Catalog: func(checkout string) definition.Catalog {
+						return definition.Load(registry(), definition.Dirs(registry(), machine.At(checkout)))
+					},
 				},
-			}, err
+				Root: at.Dir, Program: program, Start: supervise.Start,
+			}
 		},
 	}
 }
 
-// user makes a machine on which the host is installed, and a project.
+// user makes a machine with the host, and a project.
 func user(t *testing.T) (home, dir string) {
 	t.Helper()
 	home = t.TempDir()
@@ -98,7 +97,7 @@ func user(t *testing.T) (home, dir string) {
 	return home, dir
 }
 
-// flame runs a command and returns what it prints.
+// flame runs a command and returns its output.
 func flame(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -146,11 +145,9 @@ func spawn(t *testing.T) record.Run {
 	require.NoError(t, err)
 	at.Data = place.FolderOf(at, place.Surroundings{FlameDir: os.Getenv("FLAME_DIR"), Home: os.Getenv("HOME")}, git.FirstCommit)
 	a := program(nil, nil, nil)
-	p, closeProject, err := a.Open(at, true)
-	require.NoError(t, err)
+	p, closeProject := a.Open(at, true)
 	defer func() { assert.NoError(t, closeProject()) }()
-	service, err := a.Agents(p, at)
-	require.NoError(t, err)
+	service := a.Agents(p, at)
 	by := project.Caller{Session: "talk-1", Host: yonder, Trust: project.Stamped}
 	run, err := service.Spawn(t.Context(), by, plan.Request{Type: "analyzer", Prompt: "Look"})
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-// Package repository makes repositories that somebody else wrote, for tests.
+// Package repository makes repositories of untrusted people, for tests.
 package repository
 
 import (
@@ -21,8 +21,7 @@ func Write(t testing.TB, root string, files map[string]string) {
 	}
 }
 
-// Link lays links below a folder, "NAME -> TARGET" each; REPOSITORY in a target is that
-// folder.
+// Link makes links below a folder, "NAME -> TARGET" each; REPOSITORY in a target is that folder.
 func Link(t testing.TB, root string, links ...string) {
 	t.Helper()
 	for _, link := range links {
@@ -33,7 +32,7 @@ func Link(t testing.TB, root string, links ...string) {
 	}
 }
 
-// Pipe lays a pipe that nobody writes to.
+// Pipe makes a pipe without a writer.
 func Pipe(t testing.TB, root, name string) {
 	t.Helper()
 	path := filepath.Join(root, name)

@@ -1,5 +1,5 @@
-// Command showcase fills a project with two days of work of agents, as pictures of the
-// page show it, or changes frames of one, as busy agents do.
+// Command showcase fills a project with two days of work of agents, for the pictures of the page,
+// or changes frames of one, like busy agents.
 //
 //	go run ./tests/showcase [-touch N] DIR
 package main
@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"flame/core"
+	"flame/local/place"
 	"flame/project"
-	"flame/project/place"
 	"flame/store"
 )
 
@@ -42,8 +42,7 @@ func run(ctx context.Context, dir string, touch int) error {
 	return errors.Join(kept.Update(ctx, s.play), kept.Close())
 }
 
-// change changes so many frames, some at once: the goal and the tokens of one after the
-// other.
+// change changes count frames, some at once: the goal and the tokens of one after the other.
 func change(ctx context.Context, s *store.Store, count int) error {
 	const atOnce = 20
 	var frames []core.Frame

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
-	"flame/agents/permission"
+	"github.com/samber/lo"
+
 	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
@@ -16,9 +20,10 @@ import (
 
 // A scene is written into a project. Its times are in minutes before now.
 type scene struct {
-	now core.Millis
-	tx  project.Tx
-	err error
+	now     core.Millis
+	tx      project.Tx
+	err     error
+	decided []core.Event
 }
 
 func (s *scene) at(ago float64) core.Millis { return s.now - core.Millis(ago*60_000) }
@@ -47,6 +52,12 @@ func (s *scene) frame(w work) {
 	}
 	if w.decisions != "" {
 		f.Decisions = strings.Split(w.decisions, "\n")
+		for i, decision := range f.Decisions {
+			s.decided = append(s.decided, core.Event{
+				TS: s.at(w.from + (w.until-w.from)*float64(i+1)/float64(len(f.Decisions)+1)), Event: core.FrameUpdated, Frame: w.id, Session: w.session,
+				Data: lo.Must(json.Marshal(map[string]any{"fields": []string{"decisions"}, "decisions": decision})),
+			})
+		}
 	}
 	if w.status != core.Planned {
 		f.StartedAt = f.CreatedAt
@@ -66,7 +77,7 @@ func (s *scene) keep(err error) {
 	}
 }
 
-// session writes a session that was heard of last so many minutes ago.
+// session writes a session that was last active heard minutes ago.
 func (s *scene) session(of core.Session, from, heard float64, idle ...core.Stretch) {
 	of.CreatedAt, of.LastActivityAt, of.Stamped, of.MessageCount = s.at(from), s.at(heard), true, 40
 	s.keep(s.tx.SaveSession(of))
@@ -78,7 +89,7 @@ func (s *scene) session(of core.Session, from, heard float64, idle ...core.Stret
 // agent writes an agent that a session started.
 func (s *scene) agent(run record.Run, asked, last, ended float64, reason string) {
 	run.Tree, run.Depth, run.Background = run.ParentSession, 1, true
-	run.Mode, run.Model = permission.Choice{Effective: hosts.AcceptEdits}, "sonnet"
+	run.Mode, run.Model = record.Choice{Effective: hosts.AcceptEdits}, "sonnet"
 	run.Limits = supervise.Limits{Idle: 10 * time.Minute, Wall: time.Hour, CostUSD: 5, Retries: 3}
 	run.CreatedAt, run.Progress.LastLine = s.at(asked), s.at(last)
 	run.Progress.Session, run.Progress.Model = run.Session, "claude-sonnet-5"
@@ -109,13 +120,27 @@ const (
 
 // play writes the scene: a webhook receiver is built.
 func (s *scene) play(tx project.Tx) error {
-	s.tx, s.err = tx, nil
+	s.tx, s.err, s.decided = tx, nil, nil
 	s.sessions()
 	s.yesterday()
 	s.thisMorning()
 	s.agents()
 	s.subagents()
+	s.rest()
 	return s.err
+}
+
+// rest writes the decisions, a suggestion, and the requests that folding made shorter.
+func (s *scene) rest() {
+	slices.SortFunc(s.decided, func(x, y core.Event) int { return cmp.Compare(x.TS, y.TS) })
+	_, err := s.tx.AppendEvent(s.decided[0], s.decided[1:]...)
+	s.keep(err)
+	s.keep(s.tx.SaveRecord("suggestions", today, []core.Suggestion{{
+		Session: today, Frame: "frame-sign0005", Type: core.SuggestPush, Text: "Dead letters: a list, and a button that tries again", Reason: "a new goal",
+		Confidence: 78, CreatedAt: s.at(2), RefreshedAt: s.at(2), ExpiresAt: s.at(-20),
+	}}))
+	s.keep(s.tx.SaveRecord("answered", today, map[string]any{"count": 212, "sent": 9_400_000, "leftOut": 12_100_000}))
+	s.keep(s.tx.SaveRecord("answered", waits, map[string]any{"count": 31, "sent": 890_000, "leftOut": 240_000}))
 }
 
 func (s *scene) sessions() {
@@ -212,7 +237,7 @@ func (s *scene) agents() {
 	}, 110, 92, 92, "done")
 }
 
-// subagents are those that hosts started themselves.
+// subagents writes the agents that hosts started themselves.
 func (s *scene) subagents() {
 	for _, of := range []struct {
 		id, frame, under, parent, host, title string

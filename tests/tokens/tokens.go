@@ -1,5 +1,5 @@
-// Package tokens counts tokens without a network, as the tokenizer o200k does: the
-// models' own are not public, and this one comes near them.
+// Package tokens counts tokens without a network, with the tokenizer o200k: the models' own are
+// not public, and this one comes near them.
 package tokens
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/tiktoken-go/tokenizer"
 )
 
-// A Counter remembers what it counted: requests repeat the conversation so far.
+// A Counter remembers its counts: requests repeat the conversation so far.
 type Counter struct {
 	codec tokenizer.Codec
 

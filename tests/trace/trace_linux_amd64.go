@@ -1,5 +1,5 @@
-// Package trace counts what a process asks of the kernel. Unlike its time, that does not
-// depend on what else the machine does.
+// Package trace counts a process's requests to the kernel. Unlike its time, these do not depend on
+// other load on the machine.
 package trace
 
 import (
@@ -18,12 +18,12 @@ import (
 // Counts are those of one process, with all its threads.
 type Counts struct {
 	Faults int            // page faults that needed no disk
-	Peak   int            // most memory that it had resident, in KB
+	Peak   int            // peak resident memory, in KB
 	Calls  map[string]int // system calls, by the kinds in kinds
 }
 
-// kinds are the system calls that are counted. Those by which threads wait for each other
-// are not among them: they depend on chance.
+// kinds are the counted system calls. Calls by which threads wait for each other are not among
+// them: their number depends on chance.
 var kinds = map[uint64]string{
 	unix.SYS_STAT: "stat", unix.SYS_LSTAT: "stat", unix.SYS_FSTAT: "stat", unix.SYS_NEWFSTATAT: "stat", unix.SYS_STATX: "stat",
 	unix.SYS_OPEN: "open", unix.SYS_OPENAT: "open", unix.SYS_READLINK: "readlink", unix.SYS_READLINKAT: "readlink",
@@ -32,8 +32,8 @@ var kinds = map[uint64]string{
 	unix.SYS_CLONE: "thread", unix.SYS_CLONE3: "thread", unix.SYS_EXECVE: "program",
 }
 
-// Run runs a command to its end. It returns an error that wraps syscall.EPERM where this
-// process may not trace others.
+// Run runs a command to its end. It returns an error that wraps syscall.EPERM if this process may
+// not trace others.
 func Run(cmd *exec.Cmd) (Counts, error) {
 	runtime.LockOSThread() // the kernel knows the tracer by its thread
 	defer runtime.UnlockOSThread()
@@ -59,7 +59,7 @@ type tracer struct {
 
 const options = unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEEXIT | unix.PTRACE_O_TRACESYSGOOD | unix.PTRACE_O_EXITKILL
 
-// follow lets the process go on from stop to stop until it has ended.
+// follow continues the process from stop to stop until it has ended.
 func (t *tracer) follow() error {
 	var status syscall.WaitStatus
 	if _, err := syscall.Wait4(t.leader, &status, 0, nil); err != nil {
@@ -85,8 +85,8 @@ func (t *tracer) follow() error {
 	}
 }
 
-// next waits for the next stop of a thread. Other children of this process are in other
-// process groups.
+// next waits for the next stop of a thread. Other children of this process are in other process
+// groups.
 func (t *tracer) next(status *syscall.WaitStatus) (thread int, err error) {
 	for {
 		thread, err = syscall.Wait4(-t.leader, status, unix.WALL, nil)
@@ -96,7 +96,7 @@ func (t *tracer) next(status *syscall.WaitStatus) (thread int, err error) {
 	}
 }
 
-// ended returns an error for a process that ended otherwise than well.
+// ended returns an error for a process that did not exit with status 0.
 func ended(status syscall.WaitStatus) error {
 	if status.Exited() && status.ExitStatus() == 0 {
 		return nil
@@ -104,8 +104,7 @@ func ended(status syscall.WaitStatus) error {
 	return fmt.Errorf("the process ended with status %#x", int(status))
 }
 
-// stopped counts the system call that a thread begins, and returns the signal that it is to
-// get.
+// stopped counts the system call that a thread begins, and returns the signal for the thread.
 func (t *tracer) stopped(thread int, status syscall.WaitStatus) (signal int, err error) {
 	switch {
 	case !status.Stopped():
@@ -130,7 +129,7 @@ func (t *tracer) stopped(thread int, status syscall.WaitStatus) (signal int, err
 	return int(status.StopSignal()), nil
 }
 
-// look reads what the kernel knows of the process, which is about to end.
+// look reads the kernel's figures of the process, which is about to end.
 func (t *tracer) look() error {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", t.leader))
 	if err != nil {
@@ -144,8 +143,8 @@ func (t *tracer) look() error {
 	if err != nil {
 		return err
 	}
-	// What follows the name, which may hold spaces, begins with the third field; the tenth
-	// counts the faults.
+	// The fields after the name, which may contain spaces, begin with the third; the tenth counts
+	// the faults.
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	t.counts.Faults, err = strconv.Atoi(fields[7])
 	return err

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhoHasNoTokenSeesNoData(t *testing.T) {
+func TestWithoutATokenThereIsNoData(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	id := u.id("push", "The harvest")
@@ -36,7 +36,7 @@ func TestWhoHasNoTokenSeesNoData(t *testing.T) {
 		"a foreign name with our port":    {[]string{"Authorization", bearer, "Host", "evil.example:80"}, http.StatusForbidden},
 	}
 	of := "/api/" + s.project + "/"
-	paths := []string{"/api/projects"}
+	paths := []string{"/api/projects", of + "overview"}
 	for _, question := range []string{"frame?id=" + id, "context?id=" + id, "log?id=" + id, "agent?id=x", "search?q=harvest", "cascade?id=" + id, "economy"} {
 		paths = append(paths, of+question)
 	}

@@ -30,7 +30,7 @@ var (
 	convergenceID = regexp.MustCompile(`converge-[a-z0-9]{8}`)
 )
 
-// choose selects a frame, and waits until all about it is shown.
+// choose selects a frame, and waits until all its details are shown.
 func (tb *tab) choose(id string) {
 	tb.t.Helper()
 	tb.until(fmt.Sprintf(`document.getElementById("line-%s")`, id))
@@ -39,14 +39,14 @@ func (tb *tab) choose(id string) {
 	tb.settled()
 }
 
-// asks presses a button of the selected frame, and waits for what it asks.
+// asks presses a button of the selected frame, and waits for its question.
 func (tb *tab) asks(action string) {
 	tb.t.Helper()
 	tb.click(fmt.Sprintf(`[data-key="do %s"]`, action))
 	tb.until(`document.querySelector("dialog[open]")`)
 }
 
-// agree answers a question with yes, and waits until that is done.
+// agree answers a question with yes, and waits until the action is done.
 func (tb *tab) agree() {
 	tb.t.Helper()
 	tb.click("dialog [type=submit]:not(.close)")
@@ -70,7 +70,7 @@ func TestEveryActionOnAFrame(t *testing.T) {
 	}
 	s := u.serve()
 	tb := newTab(t)
-	tb.expect("/log?") // what is done at a shell has none
+	tb.expect("/log?") // work at a shell has no log
 	tb.open(s.address)
 
 	tb.choose(planned[0])
@@ -118,8 +118,8 @@ func TestEveryActionOnAFrame(t *testing.T) {
 	assert.Empty(t, eval[[]string](tb, "forbidden"))
 }
 
-// What the operation refuses, the dialog says, and what was typed is still there.
-func TestAnActionThatIsRefusedCanBeMended(t *testing.T) {
+// The dialog shows the operation's refusal, and keeps the typed text.
+func TestARefusedActionCanBeCorrected(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	root := u.id("push", "The harvest")
@@ -182,10 +182,12 @@ func TestAConflictIsSettled(t *testing.T) {
 	s := u.serve()
 	tb := newTab(t)
 	tb.open(s.address)
-	tb.until(`document.querySelector(".news").innerText === "1 conflict waits for you"`)
-	tb.click(".news")
-	tb.until(`document.querySelector("dialog[open] .urgent")`)
-	tb.click("dialog .urgent")
+	tb.until(`document.querySelector(".news").textContent === "1 needs you" && document.title.startsWith("(1)")`)
+	tb.choose(u.id("plan", "Pick the ripe ones"))
+	tb.click(".news") // leads from a frame to the overview
+	tb.until(`document.activeElement.id === "overview-title"`)
+	assert.Contains(t, tb.text(".needs"), "Conflict")
+	tb.click(".needs li button")
 	tb.until(`document.querySelector("dialog select")`)
 	assert.Contains(t, tb.text("dialog"), "yes, it is ripe")
 	assert.Contains(t, tb.text("dialog"), "no, it is not")
@@ -193,6 +195,6 @@ func TestAConflictIsSettled(t *testing.T) {
 	assert.Empty(t, strings.Join(eval[[]string](tb, ugly), "\n"))
 	eval[bool](tb, fmt.Sprintf(`(document.querySelector("dialog select").value = %s) !== ""`, quoted(agents[1])))
 	tb.agree()
-	tb.until(`!document.querySelector(".news").innerText.includes("conflict")`)
+	tb.until(`document.querySelector(".news").textContent === "0 need you" && document.title.startsWith("orchard")`)
 	assert.Contains(t, u.flame("agents", "review", convergence), "no, it is not")
 }

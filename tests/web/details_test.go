@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// longLog has the server tell of a log of so many messages, each a text and a call, and
-// counts in `asked` how often it is asked for what, by path.
+// longLog has the server return a log of so many rounds, each a text and a call. It counts the
+// requests by path in `asked`.
 const longLog = `
 window.asked = {};
 window.told = %d;
@@ -18,17 +18,22 @@ window.fetch = (path, ...more) => {
   const url = new URL(path, location.href);
   const name = url.pathname.split("/").pop();
   asked[name] = (asked[name] || 0) + 1;
-  if (name !== "log") return real(path, ...more);
-  const from = Number(url.searchParams.get("from") || 0);
-  const messages = [];
-  for (let i = from; i < Math.min(from + Math.min(url.searchParams.get("count") || 2, 500), told); i++) {
-    messages.push({ role: "assistant", parts: [{ type: "text", text: "words " + i }, { type: "tool_call", tool: "look", input: { at: "tree " + i } }] });
+  const give = (value) => Promise.resolve(new Response(JSON.stringify(value)));
+  const at = (name, otherwise) => Number(url.searchParams.get(name) ?? otherwise);
+  if (name === "round") {
+    const i = at("round");
+    const parts = [{ type: "text", text: "words " + i }, { type: "tool_call", tool: "look", input: { at: "tree " + i } }];
+    return give({ more: 0, messages: [{ role: "assistant", parts }] });
   }
-  return Promise.resolve(new Response(JSON.stringify({ total: told, from, messages, models: [] })));
+  if (name !== "log") return real(path, ...more);
+  const from = at("from", Math.max(told - 20, 0));
+  const rounds = [];
+  for (let i = from; i < Math.min(from + Math.min(at("count", 20), 500), told); i++) rounds.push({ role: "assistant", text: "words " + i, size: 1 });
+  return give({ total: told, from, rounds, models: [] });
 };
 `
 
-func TestWhatAReaderDidInTheDetailsStays(t *testing.T) {
+func TestAReadersStateInTheDetailsStays(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	u.id("push", "The harvest")
@@ -43,14 +48,16 @@ func TestWhatAReaderDidInTheDetailsStays(t *testing.T) {
 		t.Helper()
 		tb.until(fmt.Sprintf(`document.querySelectorAll(".log > li").length === %d`, n))
 	}
-	shown(2)
-	tb.click(`[data-key=more]`)
-	shown(10)
-	for _, n := range []int{510, 1002} {
-		tb.click(`[data-key=all]`)
+	shown(20)
+	tb.click(`[data-key=earlier]`)
+	shown(70)
+	for _, n := range []int{570, 1002} {
+		tb.click(`[data-key=first]`)
 		shown(n)
 	}
-	eval[bool](tb, `(document.querySelectorAll(".call summary")[3].click(), true)`)
+	tb.click(`[data-key="fold round 3"]`)
+	tb.until(`document.querySelector(".turn .call summary")`)
+	tb.click(`.turn .call summary`)
 	tb.until(`document.querySelector(".call[open] pre")?.innerText.includes("tree 3")`)
 	tb.click(`[data-key="fold context"]`)
 	tb.until(`[...document.querySelectorAll("#details details[open] pre")].some((el) => el.innerText.includes("Pick the apples"))`)
@@ -75,13 +82,13 @@ func TestWhatAReaderDidInTheDetailsStays(t *testing.T) {
 	tb.noNothing()
 }
 
-// noNothing fails if the page shows a value that is none.
+// noNothing fails if the page shows a missing value.
 func (tb *tab) noNothing() {
 	tb.t.Helper()
 	assert.NotRegexp(tb.t, `\b(null|undefined|NaN)\b|\[object`, tb.text("body"))
 }
 
-func TestABusyAgentIsAskedAboutInTime(t *testing.T) {
+func TestABusyAgentsDetailsAreRequestedInMeasure(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	u.host()
@@ -105,14 +112,14 @@ func TestABusyAgentIsAskedAboutInTime(t *testing.T) {
 		line = eval[string](tb, `document.querySelector(".lane text").textContent`)
 	}
 	after := eval[[]float64](tb, `[asked.agent, performance.now()]`)
-	assert.LessOrEqual(t, after[0]-before[0], (after[1]-before[1])/1000+1, "once a second, whatever it says")
+	assert.LessOrEqual(t, after[0]-before[0], (after[1]-before[1])/1000+1, "once a second, however often it changes")
 	assert.Contains(t, tb.text("#details"), "for i in $(seq", "its task stays open")
 	assert.Contains(t, tb.text("#details"), "2.00 M tokens", "a limit of tokens is no time")
 	tb.noNothing()
 	u.flame("agents", "cancel", agent)
 }
 
-func TestTheDetailsOfAFrameThatGoesAwayWhileItIsAskedAbout(t *testing.T) {
+func TestTheDetailsOfAFrameThatDisappears(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	apples := u.id("push", "Pick the apples")

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What agents write is text, whatever it looks like.
-func TestGoalsAreTextWhateverTheyHold(t *testing.T) {
+// The page shows agents' texts as text, whatever their form.
+func TestGoalsAreShownAsText(t *testing.T) {
 	t.Parallel()
 	goals := []string{
 		`<img src=x onerror="window.owned=1">`,
@@ -59,14 +59,14 @@ func TestGoalsAreTextWhateverTheyHold(t *testing.T) {
 	tb.press("?")
 	tb.until(`document.querySelector("dialog[open]")`)
 	assert.True(t, eval[bool](tb, `window.owned === undefined`), "nothing that agents wrote ran")
-	assert.Zero(t, eval[int](tb, `document.querySelectorAll("#main img, #main script, #main iframe, #main a:not([href^=http])").length`))
+	assert.Zero(t, eval[int](tb, `document.querySelectorAll("#main img, #main script, #main iframe, #main a:not([href^=http]):not([href^='#sel='])").length`))
 	assert.Empty(t, eval[[]string](tb, "forbidden"))
 	assert.Empty(t, strings.Join(eval[[]string](tb, ugly), "\n"))
-	assert.Zero(t, eval[int](tb, `document.querySelectorAll("#main a:not([rel='noopener noreferrer'])").length`))
+	assert.Zero(t, eval[int](tb, `document.querySelectorAll("#main a:not([href^='#sel=']):not([rel='noopener noreferrer'])").length`))
 }
 
-// An address is not to be trusted either.
-func TestAnAddressOfAnythingIsAView(t *testing.T) {
+// An address may be hostile too.
+func TestAnyAddressIsAView(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	u.id("push", "The harvest")
@@ -85,7 +85,7 @@ func TestAnAddressOfAnythingIsAView(t *testing.T) {
 	tb.until(`document.querySelector("#state:not([hidden])")?.innerText.includes("no such project")`)
 }
 
-func TestFilesOutsideOfThePageAreNotServed(t *testing.T) {
+func TestOnlyFilesOfThePageAreServed(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	u.id("push", "The harvest")

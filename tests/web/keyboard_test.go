@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// focused says what has the focus: its id, its key or its text.
+// focused describes the focus: its id, its key or its text.
 const focused = `(() => {
   const el = document.activeElement;
   return el.id || el.getAttribute("data-key") || el.getAttribute("aria-label") || (el.value && el.name + " " + el.value) || el.textContent || el.tagName;
@@ -17,7 +17,7 @@ const focused = `(() => {
 // chosen is the goal of the selected line of the tree.
 const chosen = `(document.querySelector("[aria-selected=true] bdi")?.innerText)`
 
-// selects waits until the line of a goal is selected, and named to programs that read aloud.
+// selects waits until the line of a goal is selected, and named to screen readers.
 func (tb *tab) selects(goal string) {
 	tb.t.Helper()
 	tb.until(fmt.Sprintf(`%s === %s`, chosen, quoted(goal)))
@@ -30,7 +30,7 @@ func (tb *tab) shift() {
 	tb.do(chromedp.KeyEvent(tabKey, chromedp.KeyModifiers(modifierShift)))
 }
 
-func TestTheWholePageIsUsedByKeys(t *testing.T) {
+func TestTheWholePageWorksByKeys(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	root := u.id("push", "The harvest")
@@ -69,7 +69,7 @@ func TestTheWholePageIsUsedByKeys(t *testing.T) {
 	tb.selects("Press them")
 	tb.press(home)
 	tb.selects("The harvest")
-	tb.press("F", "i") // a goal that begins so
+	tb.press("F", "i") // the beginning of a goal
 	tb.selects("Find a ladder")
 
 	// Zoom, and back by the browser.
@@ -106,7 +106,7 @@ func TestTheWholePageIsUsedByKeys(t *testing.T) {
 		tb.until(`!document.querySelector("dialog") && document.activeElement.id === "tree"`)
 	}
 
-	// Details, and an action on them: the focus stays where it was.
+	// Details, and an action on them: the focus stays.
 	tb.press(".")
 	tb.selects("Pick the apples")
 	tb.press(enter)
@@ -135,7 +135,7 @@ func TestTheWholePageIsUsedByKeys(t *testing.T) {
 	assert.NotEqual(t, "BODY", eval[string](tb, `document.activeElement.tagName`))
 }
 
-// While one reads on, changes come in; they take neither focus nor place.
+// Changes come in while a person reads; they take neither focus nor place.
 func TestTheFocusStaysWhileThePageChanges(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)

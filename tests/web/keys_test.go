@@ -5,7 +5,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// Keys that are no letters.
+// Keys other than letters.
 const (
 	enter      = kb.Enter
 	escape     = kb.Escape

@@ -10,7 +10,7 @@ import (
 //go:embed testdata/layout.js
 var layoutProperties string
 
-// Thousands of random trees are placed in the page's own modules, in the browser that
+// The test lays out thousands of random trees with the page's own modules, in the browser that
 // draws them.
 func TestThePictureKeepsItsPromises(t *testing.T) {
 	t.Parallel()

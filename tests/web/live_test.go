@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhatAnotherProcessDoesAppears(t *testing.T) {
+func TestChangesOfOtherProcessesAppear(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	u.id("push", "The harvest")
@@ -59,10 +59,9 @@ func (u *user) top() (shown func() string) {
 	}
 }
 
-// When a change was made is known by the time at which its goal says it began; both are by
-// this machine's clock.
+// The goal of a change contains its time; both times are by this machine's clock.
 func TestAChangeIsOnThePageWithinASecond(t *testing.T) {
-	u := newUser(t) // not in parallel: it is measured
+	u := newUser(t) // not in parallel: it measures
 	id := u.id("push", "The harvest")
 	s := u.serve()
 	tb := newTab(t)
@@ -71,7 +70,7 @@ func TestAChangeIsOnThePageWithinASecond(t *testing.T) {
 	eval[bool](tb, `(window.seen = [], new MutationObserver(() => {
   const goal = document.querySelector("[role=treeitem] bdi")?.innerText || "";
   if (/^[0-9]+$/.test(goal) && seen.at(-1)?.[0] !== goal) seen.push([goal, Date.now() - Number(goal)]);
-}).observe(document.getElementById("tree"), { subtree: true, childList: true }), true)`)
+}).observe(document.getElementById("tree"), { subtree: true, childList: true, characterData: true }), true)`)
 	const changes = 30
 	for i := range changes {
 		goal := fmt.Sprint(time.Now().UnixMilli())
@@ -85,7 +84,7 @@ func TestAChangeIsOnThePageWithinASecond(t *testing.T) {
 	assert.Less(t, late, 1000.0*slack)
 }
 
-func TestAServerThatWasKilledAndIsBackIsFound(t *testing.T) {
+func TestAPageFindsARestartedServer(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	root := u.id("push", "The harvest")
@@ -98,7 +97,7 @@ func TestAServerThatWasKilledAndIsBackIsFound(t *testing.T) {
 	s.kill()
 	tb.until(`document.querySelector(".live.is-gone")`)
 	tb.until(`document.querySelector("#state:not([hidden])")?.innerText.includes("The server is gone")`)
-	assert.Contains(t, tb.text("#tree"), "The harvest", "what was shown stays")
+	assert.Contains(t, tb.text("#tree"), "The harvest", "the shown frames stay")
 	id := u.id("push", "Meanwhile")
 	again := u.serve()
 	assert.Equal(t, s.base, again.base, "at the same address")
@@ -143,15 +142,15 @@ func TestOnlyWhatChangedIsSent(t *testing.T) {
 			break
 		}
 	}
-	for range 3 { // what was there when a page comes is one line, not a replay of all changes
+	for range 3 { // a new page gets the current state in one line, not a replay of all changes
 		u.flame("goal", "--frame", "frame-00000007", "Yet another goal")
 	}
 	latest := s.events(t)
 	assert.Len(t, latest()["frames"], 2000)
 }
 
-func TestABusyProjectIsDrawnAndAskedForInMeasure(t *testing.T) {
-	u := newUser(t) // not in parallel: it is measured
+func TestABusyProjectIsDrawnAndRequestedInMeasure(t *testing.T) {
+	u := newUser(t) // not in parallel: it measures
 	u.imported(200)
 	s := u.serve()
 	tb := newTab(t)
@@ -172,7 +171,7 @@ func TestABusyProjectIsDrawnAndAskedForInMeasure(t *testing.T) {
 	assert.LessOrEqual(t, asked, seconds+1)
 }
 
-func TestADataFolderThatIsRemovedAndMadeAnew(t *testing.T) {
+func TestADataFolderThatIsRemovedAndMadeAgain(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	u.id("push", "The harvest")
@@ -188,13 +187,13 @@ func TestADataFolderThatIsRemovedAndMadeAnew(t *testing.T) {
 	tb.until(`document.querySelector("#state").hidden && !document.getElementById("none")`)
 }
 
-// An agent's terminal, a page, another page and a slow one: none keeps the others waiting.
-func TestASlowReaderKeepsNobodyWaiting(t *testing.T) {
+// An agent's terminal, a page, another page and a slow one: none blocks the others.
+func TestASlowReaderBlocksNoOther(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	u.imported(3000)
 	s := u.serve()
-	slow := s.events(t) // which is not read any further, but once
+	slow := s.events(t) // the test reads it only once
 	tb := newTab(t)
 	tb.expect("/log?")
 	tb.fresh(s, "sel=frame-00000005")

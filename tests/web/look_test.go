@@ -9,10 +9,10 @@ import (
 )
 
 // widths are those of a phone, a half of a screen, and a screen, in pixels.
-var widths = []int64{400, 800, 1400}
+var widths = []int64{390, 768, 1440}
 
-// ugly says what is wrong with how the page looks: it runs out of the window where nobody
-// can scroll to it, stands on something else, or is a value that is none.
+// ugly finds flaws of the page's layout: parts outside of the window that cannot be scrolled to,
+// parts that cover others, and missing values.
 const ugly = `(() => {
   const found = [];
   if (document.scrollingElement.scrollWidth > innerWidth) found.push("the page scrolls sideways");
@@ -25,7 +25,7 @@ const ugly = `(() => {
     if (a.left >= b.right - 1 || b.left >= a.right - 1 || a.top >= b.bottom - slack || b.top >= a.bottom - slack) return;
     found.push("on each other: " + x.textContent.slice(0, 40) + " / " + y.textContent.slice(0, 40));
   }));
-  apart(boxes("#head > *"), 1);
+  apart(boxes("#head > *").filter(([el]) => getComputedStyle(el).position !== "absolute"), 1); // the field lies over the head of a phone while it is used
   apart(boxes(".actions > button"), 1);
   for (const svg of document.querySelectorAll("svg.picture")) {
     const edge = svg.getBoundingClientRect();
@@ -46,6 +46,7 @@ func TestThePageFitsItsWindow(t *testing.T) {
 	u := newUser(t)
 	u.showcase()
 	s := u.serve()
+	empty := newUser(t).serve()
 	for _, theme := range []string{"light", "dark"} {
 		t.Run(theme, func(t *testing.T) {
 			t.Parallel()
@@ -64,12 +65,27 @@ func TestThePageFitsItsWindow(t *testing.T) {
 				fits("page")
 				tb.fresh(s, "sel=frame-agnt0002")
 				fits("agent")
-				assert.Contains(t, tb.text("#details"), "it is not known where the transcript of session agent-session-2 is")
+				assert.Contains(t, tb.text("#details"), "flame does not know where the transcript of session agent-session-2 is")
 				tb.fresh(s, "by=cost&under=frame-recv0001&sel=frame-recv0005")
 				fits("cost")
 				tb.fresh(s, "status=failed,blocked")
 				fits("filtered")
-				if width == 800 {
+				tb.fresh(s, "q=status:fialed agent:nobody")
+				tb.until(`document.querySelector("#wrong").innerText && document.querySelector("#list .note").innerText`)
+				fits("wrong")
+				tb.focus("#search")
+				tb.press(" ")
+				tb.until(`document.querySelectorAll("[role=option]").length`)
+				fits("completions")
+				tb.fresh(s)
+				tb.click(".more")
+				tb.until(`document.querySelector("#menu:popover-open")`)
+				fits("menu")
+				tb.fresh(empty)
+				assert.Contains(t, tb.text("#none"), "flame setup", "an empty project says what to do next")
+				fits("empty")
+				tb.fresh(s)
+				if width == 768 {
 					continue // the lists are as wide as on a screen
 				}
 				for name, key := range map[string]string{"keys": "?", "news": "n", "economy": "e", "projects": "p"} {

@@ -1,5 +1,5 @@
-// Package web tests the page of `flame web` in a real browser. It is a module of its own,
-// so that nothing of a browser is among the modules that flame is made of.
+// Package web tests the page of `flame web` in a real browser. It is a module of its own, so that
+// flame's module needs nothing of a browser.
 package web
 
 import (
@@ -53,14 +53,14 @@ func run(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer stop()
-	// Tests wait for other processes most of their time; what is measured is not parallel.
+	// Tests wait for other processes most of their time; tests that measure are not parallel.
 	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
 		return 1, err
 	}
 	return m.Run(), nil
 }
 
-// build makes flame and the program that fills projects from this repository.
+// build builds flame and the program that fills projects from this repository.
 func build() error {
 	cmd := exec.Command("go", "build", "-o", built, ".", "./tests/showcase")
 	cmd.Dir = filepath.Join("..", "..")
@@ -80,7 +80,7 @@ func openBrowser(program string) (stop func(), err error) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(program), chromedp.UserDataDir(home), chromedp.DisableGPU,
 		chromedp.Env("LANG=C.UTF-8", "TZ=UTC"),
-		// Memory is measured by what is left after collecting.
+		// The memory is measured after collecting garbage.
 		chromedp.Flag("js-flags", "--expose-gc"), chromedp.Flag("enable-precise-memory-info", true),
 	)
 	if os.Getuid() == 0 {

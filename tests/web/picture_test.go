@@ -18,22 +18,35 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// maxPicture is how large a picture in the documents may be, in bytes.
+// maxPicture is the largest size of a picture in the documents, in bytes.
 const maxPicture = 200_000
 
-// The pictures in the documents are made by this test: with FLAME_TEST_PICTURES=../../docs.
+// documented are the pictures in the documents.
+var documented = []struct {
+	name, theme   string
+	width, height int64
+	view          string // in the address
+	shows         string // what is true once all is shown
+}{
+	{"web-light", "light", 1440, 900, "", `document.querySelector(".card.decisions li")`},
+	{"web-dark", "dark", 1440, 900, "sel=frame-agnt0001", `document.querySelector("#details").innerText.includes("agent-k3x9a1b2")`},
+	{"web-filter", "light", 1440, 520, "q=status:failed,blocked", `document.querySelector(".card.decisions li")`},
+	{"web-phone", "dark", 390, 844, "", `document.querySelector(".card.decisions li")`},
+}
+
+// With FLAME_TEST_PICTURES=../../docs this test makes the pictures in the documents.
 func TestThePicturesOfTheDocuments(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	u.showcase()
 	s := u.serve()
-	for _, theme := range []string{"light", "dark"} {
+	for _, of := range documented {
 		tb := newTab(t)
 		tb.expect("/log?") // the scene has no transcripts
-		tb.theme(theme)
-		tb.size(1400, 860)
-		tb.fresh(s, "sel=frame-agnt0001")
-		tb.until(`document.querySelector("#details").innerText.includes("agent-k3x9a1b2")`)
+		tb.theme(of.theme)
+		tb.size(of.width, of.height)
+		tb.fresh(s, of.view)
+		tb.until(of.shows)
 		ctx, cancel := context.WithTimeout(tb.ctx, patience)
 		raw, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
 		cancel()
@@ -45,13 +58,13 @@ func TestThePicturesOfTheDocuments(t *testing.T) {
 		require.NoError(t, encoder.Encode(&small, fewColours(picture)))
 		assert.Less(t, small.Len(), maxPicture)
 		if dir := os.Getenv("FLAME_TEST_PICTURES"); dir != "" {
-			require.NoError(t, os.WriteFile(filepath.Join(dir, "web-"+theme+".png"), small.Bytes(), 0o644))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, of.name+".png"), small.Bytes(), 0o644))
 		}
 	}
 }
 
-// fewColours returns a picture in 256 of its colours: those that it has most of, but none
-// that is almost another.
+// fewColours returns a picture in 256 of its colours: the most frequent ones that are not almost
+// equal.
 func fewColours(picture image.Image) image.Image {
 	counts := map[color.Color]int{}
 	bounds := picture.Bounds()
@@ -82,7 +95,7 @@ func fewColours(picture image.Image) image.Image {
 	return few
 }
 
-// apart returns by how much two colours differ in the channel in which they differ most.
+// apart returns the largest difference of two colours in a channel.
 func apart(a, b color.Color) (most int) {
 	ar, ag, ab, _ := a.RGBA()
 	br, bg, bb, _ := b.RGBA()

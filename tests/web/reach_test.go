@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// freePort returns an address of this machine that nothing listens on.
+// freePort returns a free address of this machine.
 func freePort(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -24,7 +24,7 @@ func freePort(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// A proxy in between, or a port that is forwarded, has another name than the server.
+// A proxy or a forwarded port has another name than the server.
 func TestThePageBehindAProxy(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
@@ -66,13 +66,13 @@ func TestThePageBehindAProxy(t *testing.T) {
 	s := &server{u: without, base: other.URL}
 	status, said, _ := s.ask(http.MethodGet, "/", "")
 	assert.Equal(t, http.StatusForbidden, status)
-	assert.Contains(t, said, "--public-url", "what helps is said")
+	assert.Contains(t, said, "--public-url", "the error has a hint")
 }
 
-// token is what the pages of a user's project know.
+// token is the token of the pages of a user's project.
 func token(t *testing.T, u *user) string {
 	t.Helper()
-	_, known, found := strings.Cut(u.flame("web", "--no-open"), "#t=") // it is served already
+	_, known, found := strings.Cut(u.flame("web", "--no-open"), "#t=") // a server runs already
 	require.True(t, found)
 	return known
 }
@@ -99,7 +99,7 @@ func TestAPortThatIsTaken(t *testing.T) {
 	assert.Contains(t, wrong.String(), "cannot listen")
 	assert.Contains(t, wrong.String(), "--http")
 
-	// Where another program has taken the port of last time, any free one is.
+	// If another program has taken the last port, the server takes any free one.
 	first := u.serve()
 	first.kill()
 	other, err := net.Listen("tcp", strings.TrimPrefix(first.base, "http://"))
@@ -111,7 +111,7 @@ func TestAPortThatIsTaken(t *testing.T) {
 	assert.Equal(t, http.StatusOK, status)
 }
 
-// A machine without a desktop shows the address, and says what to do with it.
+// On a machine without a desktop the command prints the address and how to use it.
 func TestWithoutABrowserTheAddressIsPrinted(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
@@ -126,7 +126,7 @@ func TestWithoutABrowserTheAddressIsPrinted(t *testing.T) {
 	assert.Contains(t, wrong.String(), "open the address above")
 }
 
-// What goes on is as long as by the server's clock, whatever the browser's says.
+// Durations of running work are by the server's clock, whatever the browser's says.
 func TestClocksThatDiffer(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)

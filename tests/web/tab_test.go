@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// patience is how long a test waits for what should take a moment: machines may be busy.
+// patience is how long a test waits for something that should take a moment: machines may be busy.
 const patience = 30 * time.Second
 
 // A tab is one page of the browser, as one person has it open.
@@ -31,14 +31,14 @@ type tab struct {
 
 	mu       sync.Mutex
 	messages []string // of the console: errors, and what the policy forbade
-	expected []string // parts of those that a test wants
+	expected []string // parts of messages that a test expects
 }
 
-// watch notes in each page what its policy forbids, how long it is busy at a time, and
-// when a tree was there first, in ms since the page was asked for.
+// watch records in each page violations of its policy, how long it is busy at a time, and when the
+// first tree was there, in ms since the request of the page.
 const watch = `
 window.drawn = 0;
-new MutationObserver(() => { drawn = drawn || (document.querySelector(".box") ? performance.now() : 0); })
+new MutationObserver(() => { drawn = drawn || (document.querySelector(".box, .crowd") ? performance.now() : 0); })
   .observe(document, { subtree: true, childList: true });
 window.forbidden = [];
 document.addEventListener("securitypolicyviolation", (e) => {
@@ -49,8 +49,8 @@ new PerformanceObserver((list) => { for (const e of list.getEntries()) longest =
   .observe({ type: "longtask", buffered: true });
 `
 
-// newTab opens an empty tab that shares nothing with others. At the end of the test there
-// must be nothing in its console, and nothing that the page's policy forbade.
+// newTab opens an empty tab that shares nothing with others. At the end of the test its console
+// must be empty, and the page must not have violated its policy.
 func newTab(t testing.TB) *tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
@@ -75,7 +75,7 @@ func (tb *tab) before(script string) {
 	call(tb, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
 }
 
-// hear keeps what the console says.
+// hear records the console's messages.
 func (tb *tab) hear(ev any) {
 	said := ""
 	switch e := ev.(type) {
@@ -100,7 +100,7 @@ func (tb *tab) hear(ev any) {
 	}
 }
 
-// expect has messages with this part be no complaint.
+// expect makes messages with this part no complaint.
 func (tb *tab) expect(part string) { tb.expected = append(tb.expected, part) }
 
 // complaints are the messages that no test expects.
@@ -129,7 +129,7 @@ func call[P, R any](tb *tab, command cdp.Command[P, R], params P) R {
 	return result
 }
 
-// do runs actions that must work.
+// do runs actions that must succeed.
 func (tb *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	tb.t.Helper()
 	ctx, cancel := context.WithTimeout(tb.ctx, patience)
@@ -137,7 +137,7 @@ func (tb *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	require.NoError(tb.t, chromedp.Do(ctx, steps...))
 }
 
-// eval returns what an expression comes to in the page; a promise is awaited.
+// eval returns the value of an expression in the page; it awaits a promise.
 func eval[T any](tb *tab, expression string) T {
 	tb.t.Helper()
 	value, err := try[T](tb, expression)
@@ -166,7 +166,7 @@ func (tb *tab) until(expression string) {
 	}
 }
 
-// open opens an address, and waits until the page has drawn what it was sent first.
+// open opens an address, and waits until the page has drawn the first data.
 func (tb *tab) open(address string) {
 	tb.t.Helper()
 	tb.do(chromedp.Navigate(address))
@@ -186,7 +186,7 @@ func (tb *tab) fresh(s *server, view ...string) {
 	tb.settled()
 }
 
-// settled waits until nothing on the page is still asked for, and what came is drawn.
+// settled waits until no request of the page is open, and every answer is drawn.
 func (tb *tab) settled() {
 	tb.t.Helper()
 	eval[bool](tb, `new Promise((done) => {
@@ -210,17 +210,25 @@ func (tb *tab) press(keys ...string) {
 	}
 }
 
-// click presses the mouse where the first element of a selector is by then: the page may
+// click presses the mouse at the current place of the first element of a selector: the page may
 // draw it anew at any time.
 func (tb *tab) click(selector string) {
 	tb.t.Helper()
 	tb.until("document.querySelector(" + quoted(selector) + ")")
-	at := eval[[]float64](tb, fmt.Sprintf(`(() => {
-  const el = document.querySelector(%s);
-  el.scrollIntoView({ block: "nearest" });
-  const box = el.getBoundingClientRect();
-  return [box.left + box.width / 2, box.top + box.height / 2];
-})()`, quoted(selector)))
+	at := eval[[]float64](tb, fmt.Sprintf(`new Promise((done) => {
+  let last = "";
+  let still = 0;
+  const look = () => { // what has just come to the page may move the element
+    const el = document.querySelector(%s);
+    el?.scrollIntoView({ block: "nearest" });
+    const box = el?.getBoundingClientRect();
+    const at = box && [box.left + box.width / 2, box.top + box.height / 2];
+    still = at && String(at) === last ? still + 1 : 0;
+    last = String(at);
+    still > 3 ? done(at) : requestAnimationFrame(look);
+  };
+  look();
+})`, quoted(selector)))
 	tb.do(chromedp.MouseClickXY(at[0], at[1]))
 }
 
@@ -236,7 +244,7 @@ func (tb *tab) size(width, height int64) {
 	tb.do(chromedp.EmulateViewport(width, height))
 }
 
-// theme shows the page as a person sees it who likes "light" or "dark".
+// theme shows the page in a person's preferred theme, "light" or "dark".
 func (tb *tab) theme(name string) {
 	tb.t.Helper()
 	call(tb, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
@@ -244,7 +252,7 @@ func (tb *tab) theme(name string) {
 	}})
 }
 
-// text returns what a person reads in an element.
+// text returns the visible text of an element.
 func (tb *tab) text(selector string) string {
 	tb.t.Helper()
 	return eval[string](tb, fmt.Sprintf("document.querySelector(%s).innerText", quoted(selector)))
@@ -264,7 +272,7 @@ func (tb *tab) keep(name string) {
 	}
 }
 
-// quoted returns a text as it stands in JavaScript.
+// quoted returns a text as a JavaScript literal.
 func quoted(text string) string {
 	raw, err := json.Marshal(text)
 	if err != nil {

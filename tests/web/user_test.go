@@ -25,11 +25,11 @@ import (
 type user struct {
 	t             testing.TB
 	home, project string
-	env           []string // settings beside those that all have
+	env           []string // settings beyond those of all users
 }
 
-// folder returns a new folder. At its end it is removed as often as it takes: the supervisor
-// of an agent that was cancelled still writes what became of it.
+// folder returns a new folder. At its end it retries the removal: the supervisor of a cancelled
+// agent may still write.
 func folder(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "flame-web-")
@@ -59,7 +59,7 @@ func (u *user) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// flame runs a command of flame that must work, and returns what it prints.
+// flame runs a command of flame that must succeed, and returns its output.
 func (u *user) flame(args ...string) string {
 	u.t.Helper()
 	cmd := u.command(context.Background(), args...)
@@ -86,7 +86,7 @@ type server struct {
 	u       *user
 	cmd     *exec.Cmd
 	address string // with the token
-	base    string // without
+	base    string // without the token
 	token   string
 	project string // as the server names it
 }
@@ -135,8 +135,38 @@ func (s *server) ask(method, path, body string, header ...string) (status int, a
 	return got.StatusCode, string(content), got.Header
 }
 
-// imported has a project of so many frames, in sessions of a hundred below one root each.
+// imported makes a project of so many frames, in sessions of a hundred below one root each.
 func (u *user) imported(frames int) {
+	u.t.Helper()
+	u.importOf(frames, func(i int) (status string, up int) {
+		at := i % 100
+		switch {
+		case at == 0:
+			return "completed", -1
+		case at%10 < 4 && at%10 > 0: // a chain of four below each tenth
+			return "completed", i - 1
+		}
+		return "completed", i - at
+	})
+}
+
+// broad makes a project of one frame with so many children, of which each tenth failed.
+func (u *user) broad(children int) {
+	u.t.Helper()
+	u.importOf(children+1, func(i int) (status string, up int) {
+		switch {
+		case i == 0:
+			return "completed", -1
+		case i%10 == 0:
+			return "failed", 0
+		}
+		return "completed", 0
+	})
+}
+
+// importOf makes a project of so many frames; of tells their status, and the number of the frame
+// above, -1 for a root.
+func (u *user) importOf(frames int, of func(i int) (status string, up int)) {
 	u.t.Helper()
 	type frame struct {
 		ID        string   `json:"sessionID"`
@@ -152,14 +182,11 @@ func (u *user) imported(frames int) {
 	all := map[string]frame{}
 	name := func(i int) string { return fmt.Sprintf("frame-%08d", i) }
 	for i := range frames {
-		f := frame{ID: name(i), Status: "completed", Title: fmt.Sprintf("Work %d of many", i), Artifacts: []string{}, Decisions: []string{}}
+		status, up := of(i)
+		f := frame{ID: name(i), Status: status, Title: fmt.Sprintf("Work %d of many", i), Artifacts: []string{}, Decisions: []string{}}
 		f.Created = begun + int64(i)*1000
 		f.Updated = f.Created + 900
-		if at := i % 100; at > 0 { // a chain of four below each tenth
-			up := i - at
-			if at%10 < 4 && at%10 > 0 {
-				up = i - 1
-			}
+		if up >= 0 {
 			f.Parent = name(up)
 		}
 		all[f.ID] = f
@@ -171,8 +198,7 @@ func (u *user) imported(frames int) {
 	u.flame("import", file)
 }
 
-// showcase has the user's project be two days of work of agents, or so many frames of it
-// changed.
+// showcase fills the user's project with two days of work of agents, or changes frames of it.
 func (u *user) showcase(args ...string) {
 	u.t.Helper()
 	cmd := exec.Command(filepath.Join(built, "showcase"), append(args, u.project)...)

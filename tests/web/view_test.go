@@ -22,7 +22,10 @@ func TestBackFromAnotherProjectIsTheFirstOne(t *testing.T) {
 	s := u.serve()
 	tb := newTab(t)
 	tb.expect("/log?")
-	tb.before(`window.paths = []; const real = fetch; window.fetch = (path, ...more) => { paths.push(String(path)); return real(path, ...more); };`)
+	tb.before(`window.paths = []; const real = fetch; window.fetch = (path, ...more) => {
+		if (!String(path).startsWith("hello?")) paths.push(String(path)); // that is about the server, not a project
+		return real(path, ...more);
+	};`)
 	tb.open(s.address)
 	tb.until(`document.querySelector("[role=treeitem]")?.innerText.includes("The harvest")`)
 	tb.press("p")
@@ -38,12 +41,12 @@ func TestBackFromAnotherProjectIsTheFirstOne(t *testing.T) {
 	asked := eval[[]string](tb, `paths`)
 	require.NotEmpty(t, asked)
 	for _, path := range asked {
-		assert.Contains(t, path, s.project, "what is asked is asked about what is shown")
+		assert.Contains(t, path, s.project, "requests are about the shown project")
 	}
 }
 
 // A browser has six connections to a server for all its pages.
-func TestAPageThatCannotBeSeenHoldsNoConnection(t *testing.T) {
+func TestAHiddenPageHoldsNoConnection(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	u.id("push", "The harvest")
@@ -70,7 +73,7 @@ window.hide = (is) => { isHidden = is; document.dispatchEvent(new Event("visibil
 	tb.until(fmt.Sprintf(`document.querySelector(".live.is-live") && document.getElementById("line-%s")`, id))
 }
 
-func TestAServerThatSaysNothingAnyMoreIsGone(t *testing.T) {
+func TestASilentServerCountsAsGone(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	u.id("push", "The harvest")
@@ -84,7 +87,7 @@ func TestAServerThatSaysNothingAnyMoreIsGone(t *testing.T) {
 	tb.until(`document.querySelector(".live.is-live")`)
 }
 
-func TestAReportAsksNobody(t *testing.T) {
+func TestAReportMakesNoRequests(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	u.id("push", "The harvest")
@@ -146,7 +149,7 @@ history.replaceState = function (...given) {
 	tb.until(`document.querySelector("[aria-selected=true]")?.getAttribute("aria-posinset") === "1"`)
 }
 
-func TestWhatALinkSelectsIsScrolledTo(t *testing.T) {
+func TestALinksSelectionIsScrolledIntoView(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	u.imported(2000)
@@ -161,14 +164,14 @@ func TestWhatALinkSelectsIsScrolledTo(t *testing.T) {
   return line && line.top >= box.top - 1 && line.bottom <= box.bottom + 1 && document.querySelector("#details code")?.innerText === "frame-00000013";
 })()`)
 	}
-	tb.fresh(s, "sel=frame-00000013") // among the last lines
+	tb.fresh(s, "sel=frame-00000013") // one of the last lines
 	seen()
 	tb.fresh(s, "under=frame-00001900")
-	eval[bool](tb, `(location.hash = "#sel=frame-00000013", true)`) // in lines that are made anew
+	eval[bool](tb, `(location.hash = "#sel=frame-00000013", true)`) // in newly created lines
 	seen()
 }
 
-func TestWhatIsFoundIsRenewed(t *testing.T) {
+func TestSearchResultsAreRenewed(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	u.id("push", "The harvest of apples")

@@ -7,9 +7,9 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// An Aside is a tool that stands in no list and waits for no other: a host's hooks call it
-// to report events. The host goes on once it has the answer, while another tool of the same
-// connection may wait for minutes. The zero value is no tool.
+// An Aside is a tool outside of the list of tools that never waits for other calls: a host's
+// hooks call it to report events. The host continues once it has the answer, while another
+// tool of the same connection may wait for minutes. The zero value is no tool.
 type Aside struct {
 	Tool   string // its name
 	Model  string // the key in _meta by which the host marks a model's call; such a call is refused like that of any unknown tool

@@ -48,7 +48,7 @@ func TestOnlyAHookIsAnswered(t *testing.T) {
 	}{
 		"a hook":                        {message: hookCall(`{}`, "")},
 		"with an empty _meta":           {message: hookCall(`{}`, `,"_meta":{}`)},
-		"with a _meta that is none":     {message: hookCall(`{}`, `,"_meta":7`)},
+		"with an invalid _meta":         {message: hookCall(`{}`, `,"_meta":7`)},
 		"without arguments":             {message: `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"hook"}}`},
 		"a model that guessed its name": {message: hookCall(`{}`, `,"_meta":{"host/call":"toolu_1"}`), code: mcp.INVALID_PARAMS},
 		"a model with a null for an id": {message: hookCall(`{}`, `,"_meta":{"host/call":null}`), code: mcp.INVALID_PARAMS},

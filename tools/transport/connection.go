@@ -30,7 +30,7 @@ import (
 // once. Each costs a goroutine and its message; no host comes near it.
 const maxInFlight = 1024
 
-// A backend is what all transports share: the server that answers, which tools
+// A backend is shared by all transports: the server that answers, which tools
 // change state, where faults are logged, and the tool of hooks.
 type backend struct {
 	server *server.MCPServer
@@ -60,8 +60,8 @@ type connection struct {
 // also know the caller. Requests keep ctx's values, but not its end.
 func (c backend) connect(ctx context.Context, id string) (*connection, error) {
 	questions := newQuestions()
-	base := server.NewInProcessSessionWithHandlers(id, nil, questions, questions)
-	conn := &connection{backend: c, questions: questions, session: newSession(base)}
+	base := server.NewInProcessSessionWithHandlers(id, nil, questions, nil)
+	conn := &connection{backend: c, questions: questions, session: session{InProcessSession: base, subscriptions: &subscriptions{uris: map[string]string{}}}}
 	conn.ctx, conn.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err := c.server.RegisterSession(conn.ctx, conn.session); err != nil {
 		conn.cancel()
@@ -70,9 +70,9 @@ func (c backend) connect(ctx context.Context, id string) (*connection, error) {
 	return conn, nil
 }
 
-// accept takes a message in the order of arrival, without waiting. If answered
-// is true, the answer will be the last output sent to out. For a request that
-// cannot be taken it returns the refusal to answer with.
+// accept accepts a message in the order of arrival, without waiting. If answered is true, the
+// answer will be the last output sent to out. For a request that it cannot accept, it returns
+// the error to answer with.
 func (c *connection) accept(m message, out *stream) (answered bool, refusal *mcp.JSONRPCError) {
 	switch {
 	case m.isAnswer():
@@ -99,19 +99,16 @@ func (c *connection) accept(m message, out *stream) (answered bool, refusal *mcp
 
 // slot returns the place of a request in the order.
 func (c *connection) slot(m message) *slot {
-	tool := m.tool()
-	switch {
-	case c.aside.takes(m):
+	if c.aside.takes(m) {
 		return &slot{end: func() {}}
-	case tool != "" && c.writes(tool):
-		return c.order.take()
 	}
-	return c.order.follow()
+	tool := m.tool()
+	return c.order.take(tool != "" && c.writes(tool))
 }
 
-// answer lets the server handle m and returns its encoded answer, or nil for a
-// notification. A handler's panic ends here: the client is told, the log gets
-// the stack, and the connection continues.
+// answer lets the server handle m and returns its encoded answer, or nil for a notification.
+// It recovers a handler's panic: the client gets an error, the log gets the stack, and the
+// connection continues.
 func (c *connection) answer(ctx context.Context, m message) (text []byte) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -139,7 +136,7 @@ func encode(m any) []byte {
 	return text
 }
 
-// begin counts a request in, or returns why it cannot be taken.
+// begin counts a request as in progress, or returns the error to answer with.
 func (c *connection) begin(id mcp.RequestId) *mcp.JSONRPCError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -154,7 +151,7 @@ func (c *connection) begin(id mcp.RequestId) *mcp.JSONRPCError {
 	return nil
 }
 
-// refuse answers on out a message that is not a request or cannot be taken.
+// refuse answers on out a message that is not a request or cannot be accepted.
 func (c *connection) refuse(refusal *mcp.JSONRPCError, out *stream) {
 	c.work.Go(func() { out.send(output{text: encode(refusal)}) })
 }
@@ -172,7 +169,7 @@ const (
 	// SIGKILL.
 	grace = 2 * time.Second
 
-	// obedience is how long a cancelled request may take to notice.
+	// obedience is how long a cancelled request may take to stop.
 	obedience = 200 * time.Millisecond
 )
 
@@ -183,8 +180,8 @@ func (c *connection) close(patience context.Context) {
 	c.server.UnregisterSession(context.WithoutCancel(c.ctx), c.session.SessionID())
 }
 
-// stop takes no more requests, lets those in progress finish until patience is
-// done, and cancels the rest.
+// stop accepts no more requests, lets those in progress finish until patience is done, and
+// cancels the rest.
 func (c *connection) stop(patience context.Context) {
 	c.mu.Lock()
 	c.closed = true

@@ -1,21 +1,17 @@
 package transport
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
-	"io"
 	"log/slog"
-	"mime"
 	"net"
 	"net/http"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
 	"flame/core"
-	"flame/guard"
+	"flame/local/guard"
 )
 
 // HTTPOptions say how to serve over HTTP.
@@ -31,38 +27,30 @@ type HTTPOptions struct {
 }
 
 const (
-	// A session unused for a working day belongs to a client that is gone.
+	// The client of a session that was unused for a working day has gone.
 	defaultIdleTTL = 8 * time.Hour
 	// Proxies and clients give up on a silent stream after 30 s or more.
 	defaultKeepAlive = 25 * time.Second
-	// transferTime is how long one message may take to cross the network.
-	transferTime = 30 * time.Second
 )
-
-// An httpHandler serves streamable HTTP at /mcp and, for clients older than
-// 2025, server-sent events at /sse with its /message.
-type httpHandler struct {
-	guarded http.Handler
-	open    []*httpSessions
-}
 
 // newHTTPHandler returns the handler for srv.
 func newHTTPHandler(srv *server.MCPServer, opts HTTPOptions) *httpHandler {
 	opts = opts.withDefaults()
 	shared := backend{server: srv, writes: opts.Writes, log: opts.Logger}
-	streamable := &streamable{sessions: newHTTPSessions(shared, opts), keepAlive: opts.KeepAlive}
-	events := &serverSentEvents{sessions: newHTTPSessions(shared, opts), keepAlive: opts.KeepAlive}
+	sessions := &httpSessions{backend: shared, idleTTL: opts.IdleTTL, now: opts.Now, byID: map[string]*httpSession{}}
+	h := &httpHandler{sessions: sessions, keepAlive: opts.KeepAlive}
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", methods{http.MethodPost: streamable.post, http.MethodGet: streamable.get, http.MethodDelete: streamable.delete})
-	mux.Handle("/sse", methods{http.MethodGet: events.get})
-	mux.Handle("/message", methods{http.MethodPost: events.post})
+	mux.Handle("/mcp", methods{http.MethodPost: h.post, http.MethodGet: h.get, http.MethodDelete: h.delete})
+	mux.Handle("/sse", methods{http.MethodGet: h.getSSE})
+	mux.Handle("/message", methods{http.MethodPost: h.postSSE})
 	if opts.Metrics != nil {
 		mux.Handle("/metrics", methods{http.MethodGet: opts.Metrics.ServeHTTP})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "nothing is here: MCP clients connect to /mcp (streamable HTTP) or /sse", http.StatusNotFound)
 	})
-	return &httpHandler{guarded: opts.Guard.Protect(mux), open: []*httpSessions{streamable.sessions, events.sessions}}
+	h.guarded = opts.Guard.Protect(mux)
+	return h
 }
 
 func (o HTTPOptions) withDefaults() HTTPOptions {
@@ -72,12 +60,7 @@ func (o HTTPOptions) withDefaults() HTTPOptions {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	if o.IdleTTL == 0 {
-		o.IdleTTL = defaultIdleTTL
-	}
-	if o.KeepAlive == 0 {
-		o.KeepAlive = defaultKeepAlive
-	}
+	o.IdleTTL, o.KeepAlive = cmp.Or(o.IdleTTL, defaultIdleTTL), cmp.Or(o.KeepAlive, defaultKeepAlive)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -90,14 +73,6 @@ func (o HTTPOptions) withDefaults() HTTPOptions {
 // ServeHTTP serves one request.
 func (h *httpHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.guarded.ServeHTTP(w, r)
-}
-
-// close ends all sessions and their streams. Requests in progress may finish
-// until ctx is done.
-func (h *httpHandler) close(ctx context.Context) {
-	for _, s := range h.open {
-		s.close(ctx)
-	}
 }
 
 // ServeHTTP listens on the address of the guard and serves srv there until ctx
@@ -117,21 +92,8 @@ func ServeHTTP(ctx context.Context, srv *server.MCPServer, opts HTTPOptions) err
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(opts.Logger.Handler(), slog.LevelWarn),
 	}
-	failed := make(chan error, 1)
-	go func() { failed <- httpServer.Serve(listener) }()
 	opts.Listening(listener.Addr())
-	select {
-	case err := <-failed:
-		return err
-	case <-ctx.Done():
-	}
-	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-	defer cancel()
-	handler.close(patience)
-	if err := httpServer.Shutdown(patience); err != nil {
-		return httpServer.Close()
-	}
-	return nil
+	return guard.Serve(ctx, listener, httpServer, grace, handler.sessions.close)
 }
 
 // methods holds the handlers of one path by HTTP method.
@@ -148,52 +110,4 @@ func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	handle(w, r)
-}
-
-// readMessage reads the message that r posts. If there is none, it has answered
-// and ok is false.
-func readMessage(w http.ResponseWriter, r *http.Request) (m message, ok bool) {
-	// A form in a web page can post text/plain anywhere without asking.
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		http.Error(w, "the Content-Type must be application/json", http.StatusUnsupportedMediaType)
-		return m, false
-	}
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(transferTime))
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessage))
-	_ = control.SetReadDeadline(time.Time{})
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		writeJSON(w, http.StatusRequestEntityTooLarge, tooLarge())
-		return m, false
-	case err != nil:
-		http.Error(w, "the message did not arrive whole", http.StatusBadRequest)
-		return m, false
-	}
-	m, refusal := parse(body)
-	if refusal == nil {
-		refusal = checkVersionHeader(m.ID, r)
-	}
-	if refusal != nil {
-		writeJSON(w, http.StatusBadRequest, refusal)
-		return m, false
-	}
-	return m, true
-}
-
-// checkVersionHeader refuses a protocol version that flame does not speak.
-// Clients older than 2025-06 send none.
-func checkVersionHeader(id mcp.RequestId, r *http.Request) *mcp.JSONRPCError {
-	version := r.Header.Get(mcp.HeaderProtocolVersion)
-	if version == "" || mcp.IsValidProtocolVersion(version) {
-		return checkVersion(id, version)
-	}
-	return unsupported(id, version)
-}
-
-func writeJSON(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // a client that is gone needs no answer
 }

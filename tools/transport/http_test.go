@@ -132,7 +132,7 @@ func TestHTTPTakesMessagesOfItsOwnTypeAndVersions(t *testing.T) {
 	}
 }
 
-func TestHTTPTokenIsAskedForOnEveryPath(t *testing.T) {
+func TestHTTPNeedsTheTokenOnEveryPath(t *testing.T) {
 	t.Parallel()
 	for _, addr := range []string{"127.0.0.1:0", "0.0.0.0:0"} {
 		metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
@@ -184,7 +184,7 @@ func TestHTTPSessions(t *testing.T) {
 		require.NoError(t, err, "the stream ends in order")
 		assert.Equal(t, http.StatusNotFound, ask(t, http.MethodPost, p.url, initialized, sessionHeader, p.session).StatusCode)
 	})
-	t.Run("one that nobody uses ends", func(t *testing.T) {
+	t.Run("an unused session ends", func(t *testing.T) {
 		t.Parallel()
 		var now atomic.Int64
 		web, _ := startHTTP(t, newRig(), HTTPOptions{IdleTTL: time.Hour, Now: func() time.Time { return time.UnixMilli(now.Load()) }})
@@ -216,7 +216,7 @@ func TestHTTPKeepsTheOrderOfWrites(t *testing.T) {
 	r := newRig()
 	web, handler := startHTTP(t, r, HTTPOptions{})
 	p := startStreamable(t, web)
-	session, ok := handler.open[0].use(p.session)
+	session, ok := handler.sessions.use(p.session, false)
 	require.True(t, ok)
 	newest := func() <-chan struct{} {
 		session.order.mu.Lock()
@@ -239,7 +239,7 @@ func TestHTTPKeepsTheOrderOfWrites(t *testing.T) {
 	assert.Equal(t, sent, r.noted())
 }
 
-func TestHTTPGoesOnWithACallWhoseClientLeaves(t *testing.T) {
+func TestHTTPFinishesACallWhoseClientLeaves(t *testing.T) {
 	t.Parallel()
 	r := newRig()
 	web, _ := startHTTP(t, r, HTTPOptions{})
@@ -258,7 +258,7 @@ func TestHTTPGoesOnWithACallWhoseClientLeaves(t *testing.T) {
 	assert.Equal(t, "noted", (<-p.got()).text())
 }
 
-func TestHTTPStreamOfNews(t *testing.T) {
+func TestHTTPStreamOfNotifications(t *testing.T) {
 	t.Parallel()
 	r := newRig()
 	web, _ := startHTTP(t, r, HTTPOptions{KeepAlive: 10 * time.Millisecond})

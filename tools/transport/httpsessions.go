@@ -4,12 +4,21 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"net/http"
 	"sync"
 	"time"
 )
 
-// httpSessions holds the connections of one HTTP transport by their ids, which
-// are random: whoever knows an id may use it.
+// An httpHandler serves streamable HTTP at /mcp and, for clients older than
+// 2025, server-sent events at /sse with its /message.
+type httpHandler struct {
+	guarded   http.Handler
+	sessions  *httpSessions
+	keepAlive time.Duration
+}
+
+// httpSessions holds the connections of both HTTP transports by their ids, which are
+// random: to know an id is to be allowed to use it.
 type httpSessions struct {
 	backend backend
 	idleTTL time.Duration
@@ -31,12 +40,9 @@ type httpSession struct {
 
 var errClosed = errors.New("the server is shutting down")
 
-func newHTTPSessions(b backend, opts HTTPOptions) *httpSessions {
-	return &httpSessions{backend: b, idleTTL: opts.IdleTTL, now: opts.Now, byID: map[string]*httpSession{}}
-}
-
-// start returns a new session, in use until it is released.
-func (s *httpSessions) start(ctx context.Context) (*httpSession, error) {
+// start returns a new session, with a stream for server-sent events if sse is set. It is in
+// use until it is released.
+func (s *httpSessions) start(ctx context.Context, sse bool) (*httpSession, error) {
 	id := rand.Text()
 	conn, err := s.backend.connect(ctx, id)
 	if err != nil {
@@ -49,22 +55,26 @@ func (s *httpSessions) start(ctx context.Context) (*httpSession, error) {
 		return nil, errClosed
 	}
 	s.dropIdle()
-	session := &httpSession{connection: conn, id: id, out: conn.stream(), busy: 1}
+	session := &httpSession{connection: conn, id: id, busy: 1}
+	if sse {
+		session.out = conn.stream()
+	}
 	s.byID[id] = session
 	return session, nil
 }
 
-// use returns the session with this id, in use until it is released, and
+// use returns the session with this id of one transport, in use until it is released, and
 // reports whether there is one.
-func (s *httpSessions) use(id string) (*httpSession, bool) {
+func (s *httpSessions) use(id string, sse bool) (*httpSession, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dropIdle()
-	session, ok := s.byID[id]
-	if ok {
-		session.busy++
+	session := s.byID[id]
+	if session == nil || (session.out != nil) != sse {
+		return nil, false
 	}
-	return session, ok
+	session.busy++
+	return session, true
 }
 
 func (s *httpSessions) release(session *httpSession) {

@@ -5,7 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"mime"
+	"net/http"
 	"strings"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
@@ -107,4 +111,55 @@ func fault(id mcp.RequestId, code int, text string) *mcp.JSONRPCError {
 // tooLarge returns the answer to a message that was too long to read.
 func tooLarge() *mcp.JSONRPCError {
 	return fault(mcp.RequestId{}, mcp.INVALID_REQUEST, fmt.Sprintf("a message may have %d bytes, this has more", maxMessage))
+}
+
+// transferTime is how long one message may take to cross the network.
+const transferTime = 30 * time.Second
+
+// readMessage reads the message that r posts. If there is none, it has answered
+// and ok is false.
+func readMessage(w http.ResponseWriter, r *http.Request) (m message, ok bool) {
+	// A form in a web page can post text/plain anywhere without asking.
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		http.Error(w, "the Content-Type must be application/json", http.StatusUnsupportedMediaType)
+		return m, false
+	}
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(transferTime))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessage))
+	_ = control.SetReadDeadline(time.Time{})
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		writeJSON(w, http.StatusRequestEntityTooLarge, tooLarge())
+		return m, false
+	case err != nil:
+		http.Error(w, "the message did not arrive whole", http.StatusBadRequest)
+		return m, false
+	}
+	m, refusal := parse(body)
+	if refusal == nil {
+		refusal = checkVersionHeader(m.ID, r)
+	}
+	if refusal != nil {
+		writeJSON(w, http.StatusBadRequest, refusal)
+		return m, false
+	}
+	return m, true
+}
+
+// checkVersionHeader refuses a protocol version that flame does not speak.
+// Clients older than 2025-06 send none.
+func checkVersionHeader(id mcp.RequestId, r *http.Request) *mcp.JSONRPCError {
+	version := r.Header.Get(mcp.HeaderProtocolVersion)
+	if version == "" || mcp.IsValidProtocolVersion(version) {
+		return checkVersion(id, version)
+	}
+	return unsupported(id, version)
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // a client that is gone needs no answer
 }

@@ -8,72 +8,52 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// An order decides when the calls of one connection take effect: a call waits
-// for all calls before it that change state, whether it changes state itself or
-// only reads, and so sees what they did. Handlers run concurrently, and
-// anything between a call's arrival and its handler may overtake, so each call
-// gets a slot when it arrives and waits for it where its handler begins.
+// An order decides when the calls of one connection take effect: each call, whether it writes
+// or only reads, waits for all earlier calls that change state, and so sees their changes.
+// Handlers run concurrently, and anything between a call's arrival and its handler may
+// overtake, so each call gets a slot when it arrives and waits for it where its handler
+// begins.
 type order struct {
 	mu   sync.Mutex
-	last <-chan struct{} // closed when the newest slot and all before it are over
+	last <-chan struct{} // closed when the newest slot and all before it are over; nil: there was none
 }
 
 // A slot is one call's place in the order. It must be ended on every path, or
 // the calls behind it wait forever.
 type slot struct {
-	before <-chan struct{}
-	over   chan struct{} // nil for a call that only reads
+	before <-chan struct{} // nil: nothing
 	end    func()
 }
 
-// take returns the next slot to a call that changes state.
-func (o *order) take() *slot {
+// take returns the next slot. A call that only reads waits like the others but blocks
+// none.
+func (o *order) take(writes bool) *slot {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	next := &slot{before: o.newest(), over: make(chan struct{})}
-	next.end = sync.OnceFunc(next.finish)
-	o.last = next.over
-	return next
-}
-
-// follow returns a slot to a call that only reads: it waits like the others but
-// blocks none.
-func (o *order) follow() *slot {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return &slot{before: o.newest(), end: func() {}}
-}
-
-func (o *order) newest() <-chan struct{} {
-	if o.last == nil {
-		none := make(chan struct{})
-		close(none)
-		o.last = none
+	s := &slot{before: o.last, end: func() {}}
+	if writes {
+		over := make(chan struct{})
+		o.last = over
+		// A call that stopped waiting must not let those behind it overtake.
+		s.end = sync.OnceFunc(func() {
+			go func() {
+				_ = s.wait(context.Background()) // it never ends
+				close(over)
+			}()
+		})
 	}
-	return o.last
+	return s
 }
 
 // wait returns when every earlier slot is over, or with ctx's error.
 func (s *slot) wait(ctx context.Context) error {
-	select {
-	case <-s.before:
-	case <-ctx.Done():
+	if s.before != nil {
+		select {
+		case <-s.before:
+		case <-ctx.Done():
+		}
 	}
 	return ctx.Err()
-}
-
-// finish lets the next slot begin, but not before the earlier ones are over
-// too: a call that stopped waiting must not let those behind it overtake.
-func (s *slot) finish() {
-	select {
-	case <-s.before:
-		close(s.over)
-	default:
-		go func() {
-			<-s.before
-			close(s.over)
-		}()
-	}
 }
 
 type slotKey struct{}
@@ -95,8 +75,8 @@ func InOrder(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 	}
 }
 
-// LeaveOrder lets the calls behind this one begin: they cannot overtake what it
-// waits for from now on.
+// LeaveOrder lets the calls after this one begin, before this call waits for something that they
+// cannot overtake.
 func LeaveOrder(ctx context.Context) {
 	if s, ok := ctx.Value(slotKey{}).(*slot); ok {
 		s.end()

@@ -17,22 +17,22 @@ func TestOrder(t *testing.T) {
 	t.Run("the first waits for nobody", func(t *testing.T) {
 		t.Parallel()
 		var order order
-		require.NoError(t, order.take().wait(t.Context()))
+		require.NoError(t, order.take(true).wait(t.Context()))
 	})
 	t.Run("each waits for all before it, in whatever order they end", func(t *testing.T) {
 		t.Parallel()
 		var order order
-		first, second, third := order.take(), order.take(), order.take()
+		first, second, third := order.take(true), order.take(true), order.take(true)
 		second.end()
 		assert.ErrorIs(t, third.wait(givenUp), context.Canceled)
 		assertBehind(t, third)
 		first.end()
 		require.NoError(t, third.wait(t.Context()))
 	})
-	t.Run("one that gave up lets nobody overtake", func(t *testing.T) {
+	t.Run("a call that gave up lets no other overtake", func(t *testing.T) {
 		t.Parallel()
 		var order order
-		first, second, third := order.take(), order.take(), order.take()
+		first, second, third := order.take(true), order.take(true), order.take(true)
 		require.ErrorIs(t, second.wait(givenUp), context.Canceled)
 		second.end()
 		assertBehind(t, third)
@@ -42,8 +42,8 @@ func TestOrder(t *testing.T) {
 	t.Run("a reader waits for what was before it and holds up none", func(t *testing.T) {
 		t.Parallel()
 		var order order
-		first := order.take()
-		reader, second := order.follow(), order.take()
+		first := order.take(true)
+		reader, second := order.take(false), order.take(true)
 		assertBehind(t, reader)
 		first.end()
 		require.NoError(t, reader.wait(t.Context()))
@@ -53,7 +53,7 @@ func TestOrder(t *testing.T) {
 	t.Run("ending twice is ending once", func(t *testing.T) {
 		t.Parallel()
 		var order order
-		first, second, third := order.take(), order.take(), order.take()
+		first, second, third := order.take(true), order.take(true), order.take(true)
 		first.end()
 		first.end()
 		require.NoError(t, second.wait(t.Context()))
@@ -62,7 +62,7 @@ func TestOrder(t *testing.T) {
 	t.Run("one whose time has come, but whose call is cancelled, does not begin", func(t *testing.T) {
 		t.Parallel()
 		var order order
-		assert.ErrorIs(t, order.take().wait(givenUp), context.Canceled)
+		assert.ErrorIs(t, order.take(true).wait(givenUp), context.Canceled)
 	})
 }
 
@@ -86,7 +86,7 @@ func TestInOrderEndsTheSlot(t *testing.T) {
 	t.Run("when the handler returns", func(t *testing.T) {
 		t.Parallel()
 		var order order
-		first, second := order.take(), order.take()
+		first, second := order.take(true), order.take(true)
 		_, err := InOrder(begin)(context.WithValue(t.Context(), slotKey{}, first), mcp.CallToolRequest{})
 		require.NoError(t, err)
 		require.NoError(t, second.wait(t.Context()))
@@ -94,7 +94,7 @@ func TestInOrderEndsTheSlot(t *testing.T) {
 	t.Run("when the handler panics", func(t *testing.T) {
 		t.Parallel()
 		var order order
-		first, second := order.take(), order.take()
+		first, second := order.take(true), order.take(true)
 		assert.Panics(t, func() {
 			_, _ = InOrder(explode)(context.WithValue(t.Context(), slotKey{}, first), mcp.CallToolRequest{})
 		})

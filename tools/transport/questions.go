@@ -10,12 +10,10 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// errClientGone is returned if the client was asked something and can no longer
-// answer.
-var errClientGone = errors.New("the client is gone")
+// errClientGone is the error for a question whose client can no longer answer.
+var errClientGone = errors.New("the client has disconnected")
 
-// questions are the server's own requests to one client (elicitation, roots)
-// that wait for its answer. They travel on the stream of the request that made
+// questions are the server's own requests to one client that wait for its answer. They travel on the stream of the request that made
 // them and belong to it: when it is cancelled, so are they.
 type questions struct {
 	mu      sync.Mutex
@@ -29,47 +27,37 @@ func newQuestions() *questions { return &questions{waiting: map[int64]chan messa
 
 // Elicit asks the user, through the client, and waits for the answer.
 func (q *questions) Elicit(ctx context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
-	result := new(mcp.ElicitationResult)
-	return result, q.ask(ctx, mcp.MethodElicitationCreate, request.Params, result)
-}
-
-// ListRoots asks the client for the folders it works in.
-func (q *questions) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
-	result := new(mcp.ListRootsResult)
-	return result, q.ask(ctx, mcp.MethodListRoots, nil, result)
-}
-
-func (q *questions) ask(ctx context.Context, method mcp.MCPMethod, params, result any) error {
 	out, ok := ctx.Value(streamKey{}).(*stream)
 	if !ok {
-		return fmt.Errorf("%s: not within a request of a client", method)
+		return nil, errors.New("users can only be asked within a request of their client")
 	}
 	id, answer := q.open()
 	defer q.forget(id)
 	text, err := json.Marshal(mcp.JSONRPCRequest{
 		JSONRPC: mcp.JSONRPC_VERSION,
 		ID:      mcp.NewRequestId(id),
-		Params:  params,
-		Request: mcp.Request{Method: string(method)},
+		Params:  request.Params,
+		Request: mcp.Request{Method: string(mcp.MethodElicitationCreate)},
 	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", method, err)
+		return nil, err
 	}
 	if answer == nil || !out.send(output{text: text}) {
-		return fmt.Errorf("%s: %w", method, errClientGone)
+		return nil, errClientGone
 	}
 	select {
 	case m, ok := <-answer:
 		if !ok {
-			return fmt.Errorf("%s: %w", method, errClientGone)
+			return nil, errClientGone
 		}
 		if m.Error != nil {
-			return fmt.Errorf("%s: the client answered: %s", method, m.Error.Message)
+			return nil, fmt.Errorf("the client answered: %s", m.Error.Message)
 		}
-		return json.Unmarshal(m.Result, result)
+		result := new(mcp.ElicitationResult)
+		return result, json.Unmarshal(m.Result, result)
 	case <-ctx.Done():
 		out.send(output{text: cancelled(id)})
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
 }
 
@@ -92,8 +80,8 @@ func (q *questions) forget(id int64) {
 	delete(q.waiting, id)
 }
 
-// resolve delivers the client's answer to the question that waits for it.
-// Answers that nobody waits for, such as late ones, are normal.
+// resolve delivers the client's answer to the question that waits for it. Answers without a
+// waiting question, such as late ones, are normal.
 func (q *questions) resolve(m message) {
 	id, ok := m.ID.Value().(int64)
 	if !ok {

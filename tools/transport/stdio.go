@@ -63,7 +63,7 @@ func ServeStdio(ctx context.Context, srv *server.MCPServer, writes func(tool str
 	case err := <-written:
 		return errors.Join(readErr, err)
 	default:
-		return readErr // the client does not read: what is left is not sent
+		return readErr // the client does not read: the rest is not sent
 	}
 }
 

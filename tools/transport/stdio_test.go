@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestStdioAnswersWhatIsNoCall(t *testing.T) {
+func TestStdioAnswersOtherRequests(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		line    string
@@ -29,7 +29,7 @@ func TestStdioAnswersWhatIsNoCall(t *testing.T) {
 		"half a message":                      {line: `{"jsonrpc":"2.0","id":1,`, code: mcp.PARSE_ERROR, answers: `"id":null`},
 		"a batch":                             {line: ` [{"jsonrpc":"2.0","id":1,"method":"ping"}]`, code: mcp.INVALID_REQUEST, answers: "batches"},
 		"a number":                            {line: `7`, code: mcp.INVALID_REQUEST},
-		"an id that is none":                  {line: `{"jsonrpc":"2.0","id":{},"method":"ping"}`, code: mcp.INVALID_REQUEST},
+		"an invalid id":                       {line: `{"jsonrpc":"2.0","id":{},"method":"ping"}`, code: mcp.INVALID_REQUEST},
 		"another JSON-RPC":                    {line: `{"jsonrpc":"1.0","id":5,"method":"ping"}`, code: mcp.INVALID_REQUEST, answers: `"id":5`},
 		"neither request nor answer":          {line: `{"jsonrpc":"2.0","id":5}`, code: mcp.INVALID_REQUEST, answers: `"id":5`},
 		"an unknown method":                   {line: `{"jsonrpc":"2.0","id":5,"method":"flame/burn"}`, code: mcp.METHOD_NOT_FOUND},
@@ -97,7 +97,7 @@ func TestStdioAnswersAllAfterTheInputEnds(t *testing.T) {
 
 	unanswered := <-p.got()
 	assert.EqualValues(t, 3, unanswered.ID, "nobody is left to ask")
-	assert.Contains(t, unanswered.text(), "the client is gone")
+	assert.Contains(t, unanswered.text(), "the client has disconnected")
 	close(r.release)
 	var ids []any
 	for answer := range p.got() {
@@ -230,7 +230,7 @@ func TestStdioEndsSoonAfterTheInput(t *testing.T) {
 	})
 }
 
-func TestStdioWaitsForAnAnswerThatIsWorkedAt(t *testing.T) {
+func TestStdioWaitsForAnAnswerInProgress(t *testing.T) {
 	t.Parallel()
 	p := startStdio(t.Context(), t, newRig())
 	p.send(t, call(1, "compute", (grace+time.Second).String()))
@@ -238,7 +238,7 @@ func TestStdioWaitsForAnAnswerThatIsWorkedAt(t *testing.T) {
 	assert.Equal(t, "computed", (<-p.got()).text())
 }
 
-func TestStdioReportsAClientThatIsGone(t *testing.T) {
+func TestStdioReportsADisconnectedClient(t *testing.T) {
 	t.Parallel()
 	in, toServer := io.Pipe()
 	defer toServer.Close()
@@ -261,7 +261,7 @@ func TestStdioReportsInputThatFails(t *testing.T) {
 	assert.Contains(t, out.String(), `"protocolVersion":"2025-11-25"`, "what came before is answered")
 }
 
-func TestStdioBoundsTheRequestsInWork(t *testing.T) {
+func TestStdioBoundsTheRequestsInProgress(t *testing.T) {
 	t.Parallel()
 	r := newRig()
 	p := startStdio(t.Context(), t, r)
@@ -280,7 +280,7 @@ func TestStdioBoundsTheRequestsInWork(t *testing.T) {
 	assert.Equal(t, "noted", (<-p.got()).text())
 }
 
-func TestChangesOfResourcesAreToldToSubscribers(t *testing.T) {
+func TestSubscribersGetChangesOfResources(t *testing.T) {
 	t.Parallel()
 	r := newRig()
 	p := startStdio(t.Context(), t, r)

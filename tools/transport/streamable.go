@@ -4,33 +4,28 @@ import (
 	"context"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// streamable is the streamable HTTP transport of protocol version 2025-11-25,
-// with sessions: initialize begins one, every other request names it. A POST is
-// answered with JSON, or with an event stream if anything is sent before the
-// answer. Streams cannot be resumed; a call whose client leaves continues.
-type streamable struct {
-	sessions  *httpSessions
-	keepAlive time.Duration
-}
+// This is the streamable HTTP transport of protocol version 2025-11-25, with sessions:
+// initialize begins one, every other request names it. A POST is answered with JSON, or with
+// an event stream if anything is sent before the answer. Streams cannot be resumed; a call
+// whose client leaves continues.
 
 const sessionHeader = "Mcp-Session-Id"
 
 // post takes one message.
-func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
+func (h *httpHandler) post(w http.ResponseWriter, r *http.Request) {
 	m, ok := readMessage(w, r)
 	if !ok {
 		return
 	}
-	session, ok := t.sessionFor(m, w, r)
+	session, ok := h.sessionFor(m, w, r)
 	if !ok {
 		return
 	}
-	defer t.sessions.release(session)
+	defer h.sessions.release(session)
 	out := session.reply()
 	answered, refusal := session.accept(m, out)
 	switch {
@@ -44,11 +39,11 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 }
 
 // sessionFor returns the session that m begins or belongs to, in use.
-func (t *streamable) sessionFor(m message, w http.ResponseWriter, r *http.Request) (*httpSession, bool) {
+func (h *httpHandler) sessionFor(m message, w http.ResponseWriter, r *http.Request) (*httpSession, bool) {
 	if m.Method != string(mcp.MethodInitialize) || m.ID.IsNil() {
-		return t.named(w, r)
+		return h.named(w, r)
 	}
-	session, err := t.sessions.start(r.Context())
+	session, err := h.sessions.start(r.Context(), false)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return nil, false
@@ -59,13 +54,13 @@ func (t *streamable) sessionFor(m message, w http.ResponseWriter, r *http.Reques
 
 // named returns the session that r names, in use. Clients begin a new one on
 // 404.
-func (t *streamable) named(w http.ResponseWriter, r *http.Request) (*httpSession, bool) {
+func (h *httpHandler) named(w http.ResponseWriter, r *http.Request) (*httpSession, bool) {
 	id := r.Header.Get(sessionHeader)
 	if id == "" {
 		http.Error(w, "the header "+sessionHeader+" is missing: send initialize first, then the id from its answer", http.StatusBadRequest)
 		return nil, false
 	}
-	session, ok := t.sessions.use(id)
+	session, ok := h.sessions.use(id, false)
 	if !ok {
 		http.Error(w, "there is no such session: send initialize to begin one", http.StatusNotFound)
 	}
@@ -73,29 +68,29 @@ func (t *streamable) named(w http.ResponseWriter, r *http.Request) (*httpSession
 }
 
 // get opens the stream for messages that belong to no request.
-func (t *streamable) get(w http.ResponseWriter, r *http.Request) {
-	session, ok := t.named(w, r)
+func (h *httpHandler) get(w http.ResponseWriter, r *http.Request) {
+	session, ok := h.named(w, r)
 	if !ok {
 		return
 	}
-	defer t.sessions.release(session)
+	defer h.sessions.release(session)
 	events := startEvents(w)
 	if err := events.write(": hello\n\n"); err != nil {
 		return
 	}
-	events.serve(r.Context(), session, session.stream(), t.keepAlive)
+	events.serve(r.Context(), session, session.stream(), h.keepAlive)
 }
 
 // delete ends the session.
-func (t *streamable) delete(w http.ResponseWriter, r *http.Request) {
-	session, ok := t.named(w, r)
+func (h *httpHandler) delete(w http.ResponseWriter, r *http.Request) {
+	session, ok := h.named(w, r)
 	if !ok {
 		return
 	}
-	defer t.sessions.release(session)
+	defer h.sessions.release(session)
 	patience, cancel := context.WithTimeout(r.Context(), grace)
 	defer cancel()
-	t.sessions.end(patience, session)
+	h.sessions.end(patience, session)
 	w.WriteHeader(http.StatusNoContent)
 }
 
@@ -107,13 +102,13 @@ type posted struct {
 	begun  bool
 }
 
-// serve writes what out brings until it has the answer, the client leaves or
+// serve writes the output until it has the answer, the client leaves or
 // the session ends.
 func (p *posted) serve(ctx context.Context, session *httpSession, out *stream) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(session.ctx, cancel)()
-	_ = out.pump(ctx, true, p.write) // its client is gone: there is nobody to tell
+	_ = out.pump(ctx, true, p.write) // its client is gone
 	if !p.begun {
 		http.Error(p.w, "the session ended before the answer", http.StatusServiceUnavailable)
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/guard"
+	"flame/local/guard"
 )
 
 // A rig is a server with tools that show what a transport does to calls.
@@ -290,7 +290,7 @@ func startHTTP(t *testing.T, r *rig, opts HTTPOptions) (*httptest.Server, *httpH
 	handler := newHTTPHandler(r.srv, opts)
 	web := httptest.NewServer(handler)
 	t.Cleanup(web.Close)
-	t.Cleanup(func() { handler.close(expired()) })
+	t.Cleanup(func() { handler.sessions.close(expired()) })
 	return web, handler
 }
 
@@ -370,7 +370,7 @@ var behaviours = map[string]func(*testing.T, *rig, peer){
 		}
 		assert.Equal(t, "told", (<-p.got()).text())
 	},
-	"a panic is answered and the connection goes on": func(t *testing.T, _ *rig, p peer) {
+	"a panic is answered and the connection continues": func(t *testing.T, _ *rig, p peer) {
 		p.send(t, call(1, "explode", ""))
 		answer := <-p.got()
 		require.NotNil(t, answer.Error, answer.raw)
@@ -379,7 +379,7 @@ var behaviours = map[string]func(*testing.T, *rig, peer){
 		p.send(t, call(2, "note", "after"))
 		assert.Equal(t, "noted", (<-p.got()).text())
 	},
-	"a write that waits holds up nobody but the calls behind it": func(t *testing.T, r *rig, p peer) {
+	"a waiting write only delays the calls behind it": func(t *testing.T, r *rig, p peer) {
 		p.send(t, call(1, "hold_write", ""))
 		<-r.holding
 		p.send(t, call(2, "note", "behind"))
@@ -390,7 +390,7 @@ var behaviours = map[string]func(*testing.T, *rig, peer){
 		assert.ElementsMatch(t, []any{1., 2.}, []any{(<-p.got()).ID, (<-p.got()).ID})
 		assert.Equal(t, []string{"behind"}, r.noted())
 	},
-	"a read that waits holds up nobody": func(t *testing.T, r *rig, p peer) {
+	"a waiting read delays no other call": func(t *testing.T, r *rig, p peer) {
 		p.send(t, call(1, "hold", ""))
 		<-r.holding
 		p.send(t, call(2, "note", "overtakes"))
@@ -400,7 +400,7 @@ var behaviours = map[string]func(*testing.T, *rig, peer){
 		close(r.release)
 		assert.Equal(t, "released", (<-p.got()).text())
 	},
-	"a cancelled call changes nothing and lets the next go on": func(t *testing.T, r *rig, p peer) {
+	"a cancelled call changes nothing and lets the next continue": func(t *testing.T, r *rig, p peer) {
 		p.send(t, call(1, "hold_write", ""))
 		<-r.holding
 		p.send(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)

@@ -1,6 +1,10 @@
 // What is shown stands in the address, so that a link shows the same.
 
-const names = ["project", "by", "under", "sel", "q", "status", "agent", "host", "since", "archived"];
+import { termOf } from "./filter.js";
+
+const names = ["project", "by", "under", "sel", "q", "archived", "span"];
+const older = ["status", "agent", "host", "since"]; // parts of older addresses, which are terms of the filter now
+const times = new Map([["hour", "1h"], ["day", "1d"], ["week", "7d"]]);
 const pace = 400; // ms between two changes of the address: a browser may refuse a hundred in half a minute
 
 // viewOf returns what an address shows.
@@ -8,6 +12,10 @@ export function viewOf(hash) {
   const state = new URLSearchParams(hash.slice(1));
   const view = { by: "clock" };
   for (const name of names) if (state.get(name)) view[name] = state.get(name);
+  for (const name of older) {
+    const value = state.get(name);
+    if (value) view.q = `${view.q || ""} ${name === "status" ? "status:" + value : termOf(name, times.get(value) || value)}`.trim();
+  }
   if (!["clock", "tokens", "cost"].includes(view.by)) view.by = "clock";
   return view;
 }

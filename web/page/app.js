@@ -1,7 +1,9 @@
 // The page: what is shown stands in the address, so that a link shows the same.
 
 import { h, plural } from "./words.js";
-import { Model, matcher, isFiltering } from "./model.js";
+import { Model } from "./model.js";
+import { filterOf, matcher } from "./filter.js";
+import { needsOf } from "./needs.js";
 import { takeToken, keepToken, hasToken, ask, act, follow, seen, meet, lose, isSame } from "./net.js";
 import { viewOf, keepView, keepNow, drop } from "./address.js";
 import { inlined, answer } from "./report.js";
@@ -9,6 +11,7 @@ import { Head } from "./head.js";
 import { Picture } from "./picture.js";
 import { Tree } from "./tree.js";
 import { Details } from "./details.js";
+import { Overview } from "./overview.js";
 import { asking, help, projects, economy, news } from "./dialogs.js";
 
 const drawPace = 250; // ms between two draws, at least
@@ -26,8 +29,12 @@ let drawn = 0;
 let live = "connecting";
 let revealed = ""; // the frame that the tree was last scrolled to
 
-// change shows something else, and keeps it in the address.
-function change(to, options) { show({ ...view, ...to }, options); }
+// change shows something else, and keeps it in the address. A part of one picture is none of
+// another.
+function change(to, options) {
+  const isOther = ["by", "under"].some((name) => name in to && (to[name] || "") !== (view[name] || ""));
+  show({ ...view, ...(isOther && { span: "" }), ...to }, options);
+}
 
 // show shows a view.
 function show(next, { push = false } = {}) {
@@ -37,7 +44,7 @@ function show(next, { push = false } = {}) {
 }
 
 const project = () => view.project || start.project;
-const asks = (path, query) => (report ? answer(report, path, query) : ask(`${encodeURIComponent(followed)}/${path}`, query));
+const asks = (path, query, signal) => (report ? answer(report, path, query) : ask(`${encodeURIComponent(followed)}/${path}`, query, signal));
 const acts = async (path, body) => (await act(`${encodeURIComponent(followed)}/${path}`, body)).said;
 
 function select(id, { reveal = true } = {}) {
@@ -53,16 +60,31 @@ const on = {
     return a && a.frame && model.frames.has(a.frame) ? select(a.frame) : draw();
   },
   zoom: (id) => change({ under: id }, { push: true }),
+  span: (span, draws) => {
+    if (draws) return change({ span });
+    keepView((view = { ...view, span }), false); // the picture has drawn it
+  },
   hover,
 };
-const head = new Head($("head"), {
-  change, search: searchSoon, projects: () => keys.p(), news: () => keys.n(), economy: () => keys.e(), help, isReport: Boolean(report),
+const head = new Head($("head"), $("scale"), {
+  change, search: searchSoon, projects: () => keys.p(), news: () => keys.n(), economy: () => keys.e(), overview: () => keys.o(), help, isReport: Boolean(report),
+  archived: () => change({ archived: view.archived ? "" : "1" }),
 });
 const picture = new Picture($("picture"), $("agents"), on);
 const tree = new Tree($("list"), {
   select, zoom: on.zoom, changed: () => draw(true), open: () => $("details").focus(), isKey: (key) => key in keys,
 });
-const details = new Details($("details"), { ask: asks, act: perform, zoom: on.zoom, isReport: Boolean(report) });
+const details = new Details($("details"), { ask: asks, act: perform, zoom: on.zoom, select, copy, isReport: Boolean(report) });
+
+// copy copies a text, and says whether that was possible.
+async function copy(text) {
+  const done = await navigator.clipboard.writeText(text).then(() => true, () => false);
+  say(done ? "Copied." : "The browser does not let this page copy: select the text instead.");
+}
+
+const overview = new Overview($("overview"), {
+  ask: asks, select, settle: (conflict) => perform("settle", conflict), economy: () => keys.e(), isReport: Boolean(report),
+});
 
 // perform asks a person, and then does what was asked for.
 async function perform(what, of) {
@@ -74,7 +96,7 @@ async function perform(what, of) {
     say(trouble.message);
   }
   // What was pressed may have been drawn anew since.
-  if (document.activeElement === document.body) details.focus(from);
+  if (document.activeElement === document.body) ($("details").hidden ? overview : details).focus(from);
 }
 
 let saying = 0;
@@ -107,9 +129,10 @@ function draw(now = false) { drawAt(now ? 0 : drawn + 16); }
 function drawSoon() { drawAt(drawn + drawPace); }
 
 function paint() {
-  const filters = isFiltering(view) && (!view.q || found);
-  const matches = filters ? matcher(view, model, view.q ? found : null) : null;
-  drawHead();
+  const words = wordsOf(view);
+  const filters = view.q && (!words || found);
+  const matches = filters ? matcher(view, model, words ? found : null) : null;
+  const needs = drawHead();
   const empty = model.read && model.frames.size === 0;
   $("main").classList.toggle("empty", empty);
   if (empty) drawEmpty();
@@ -117,10 +140,20 @@ function paint() {
   tree.show(model, view, matches);
   picture.show(model, view, matches);
   details.show(model, view);
+  $("details").hidden = !model.frames.has(view.sel);
+  $("overview").hidden = !$("details").hidden || !model.read;
+  if (!$("overview").hidden) overview.show(model, needs);
   document.documentElement.setAttribute("data-drawn", String(Number(document.documentElement.getAttribute("data-drawn") || 0) + 1));
 }
 
-function drawHead() { head.show(model, view, { project: project(), live }); }
+function drawHead() {
+  const needs = needsOf(model);
+  head.show(model, view, { project: project(), live, needs });
+  return needs;
+}
+
+// wordsOf returns the words that a view searches for.
+function wordsOf({ q }) { return filterOf(q).words; }
 
 function drawEmpty() {
   if ($("none")) return;
@@ -138,19 +171,20 @@ function searchSoon(text) {
 
 // search finds frames by their words; what matters is on the server.
 async function search(text) {
-  text = text.trim();
-  found = text ? found : null;
-  change({ q: text });
-  if (!text) return;
+  const words = wordsOf({ q: text });
+  const isSame = words === wordsOf(view);
+  found = words ? found : null;
+  change({ q: text.trim() });
+  if (!words || (isSame && found)) return;
   const told = await find();
   if (told) say(told.all ? plural(told.ids.length, "frame") + " found" : `the newest ${told.ids.length} are shown`);
 }
 
 // find asks which frames have the words that are searched for.
 async function find() {
-  const { q } = view;
+  const q = wordsOf(view);
   const of = followed;
-  const isOld = () => view.q !== q || followed !== of;
+  const isOld = () => wordsOf(view) !== q || followed !== of;
   try {
     const told = await asks("search", { q });
     if (isOld()) return null;
@@ -170,29 +204,38 @@ let finding = 0;
 
 // findAgain finds what came since a search.
 function findAgain() {
-  if (view.q && !finding) finding = setTimeout(() => { finding = 0; if (view.q) find(); }, 1000);
+  if (wordsOf(view) && !finding) finding = setTimeout(() => { finding = 0; if (wordsOf(view)) find(); }, 1000);
 }
 
 const goTo = (id) => { if (id && model.frames.has(id)) { change({ under: "", sel: id }); tree.reveal(id); } };
 
 const keys = {
-  "/": () => head.search.focus(),
+  "/": () => head.search.field.focus(),
   c: () => change({ by: "clock" }),
   t: () => change({ by: "tokens" }),
   d: () => change({ by: "cost" }),
   z: () => view.sel && change({ under: view.sel }, { push: true }),
   u: () => { const f = model.frames.get(view.under); if (f) change({ under: f.parent || "" }, { push: true }); },
-  0: () => change({ under: "" }, { push: true }),
+  0: () => change({ under: "", span: "" }, { push: true }),
+  "+": () => picture.hand.zoom(2),
+  "=": () => picture.hand.zoom(2),
+  "-": () => picture.hand.zoom(1 / 2),
   ".": () => {
     const agent = model.running().sort((x, y) => (y.last || y.asked) - (x.last || x.asked))[0];
     const session = model.sessions.filter((s) => s.current).sort((x, y) => y.heard - x.heard)[0];
     goTo((agent && agent.frame) || (session && session.current));
   },
+  o: () => { change({ sel: "" }); paint(); overview.focus(); },
   n: () => news(model, { goTo, settle: report ? null : (c) => perform("settle", c) }),
   e: () => economy(asks).catch((trouble) => say(trouble.message)),
   p: () => projects(ask, followed, (name) => { show({ by: view.by, project: name === start.project ? "" : name }, { push: true }); moved(); }).catch((trouble) => say(trouble.message)),
   "?": help,
-  Escape: () => { found = null; head.search.value = ""; change({ q: "", status: "", agent: "", host: "", since: "" }); },
+  Escape: () => {
+    if (!view.q && !head.search.field.value) return change({ sel: "" });
+    found = null;
+    head.search.field.value = "";
+    change({ q: "" });
+  },
 };
 
 if (report) for (const key of ["e", "p"]) delete keys[key]; // they ask a server
@@ -200,7 +243,7 @@ if (report) for (const key of ["e", "p"]) delete keys[key]; // they ask a server
 document.addEventListener("keydown", (e) => {
   if (e.ctrlKey || e.metaKey || e.altKey) return;
   const typing = e.target.closest("input[type=search], input[type=text], textarea, select");
-  if (typing && e.key === "Escape") { keys.Escape(); typing.blur(); tree.box.focus(); return; }
+  if (typing && e.key === "Escape") { if (view.q || typing.value) keys.Escape(); typing.blur(); tree.box.focus(); return; }
   if (typing || !(e.key in keys)) return;
   e.preventDefault();
   keys[e.key]();
@@ -243,6 +286,7 @@ async function connect() {
   if (connection) connection.abort();
   const own = (connection = new AbortController());
   followed = project();
+  overview.leave();
   model.clear();
   model.read = false;
   for (let failed = 0; !own.signal.aborted;) {
@@ -287,9 +331,11 @@ function tellNews(since) {
   if (since >= 0 && last && last.seq > since) say(last.text);
 }
 
-// animate keeps what is open growing while nothing else happens.
+// animate keeps what is open growing while nothing else happens, and ages right.
 function animate() {
-  if (live === "live" && !document.hidden && (model.running().length || model.sessions.some((x) => x.state === "active"))) drawSoon();
+  if (live !== "live" || document.hidden) return;
+  const grows = model.running().length || model.sessions.some((x) => x.state === "active");
+  if (grows || performance.now() - drawn > 60000) drawSoon();
 }
 
 // renew loads the page anew, once nothing can be lost that a person types in a dialog.
@@ -319,6 +365,16 @@ function moved() {
 addEventListener("hashchange", moved);
 addEventListener("popstate", moved);
 addEventListener("resize", () => draw());
+addEventListener("beforeprint", () => {
+  tree.print(true);
+  // Paper has another width: pictures shrink as a whole.
+  for (const svg of document.querySelectorAll("svg.picture[width]")) svg.setAttribute("viewBox", `0 0 ${svg.getAttribute("width")} ${svg.getAttribute("height")}`);
+});
+addEventListener("afterprint", () => {
+  tree.print(false);
+  for (const svg of document.querySelectorAll("svg.picture")) svg.removeAttribute("viewBox");
+  draw();
+});
 setInterval(animate, 1000);
 
 // beginReport shows a report, which asks no server.

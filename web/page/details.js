@@ -1,20 +1,28 @@
 // Everything about the selected frame: what is asked about it, and what of it is drawn anew.
 
-import { h } from "./words.js";
+import { h, freshen } from "./words.js";
 import { partsOf } from "./parts.js";
 
 const rest = 1000; // ms from one round of questions to the next, at least
+const share = 20; // times as long as an answer took, its question rests: a log may be long
+const mostRounds = 500; // of a log that are shown while it grows
 
 // Details draw into an element. They ask the server for what rows do not have.
 export class Details {
   constructor(box, on) {
     Object.assign(this, { box, on });
     this.leave();
+    setInterval(() => { if (this.of && !document.hidden) freshen(this.box, this.model.now()); }, 5000);
   }
 
   // leave forgets the frame that was shown, and all that was asked about it.
   leave() {
     this.of = null;
+    if (this.gone) this.gone.abort();
+    this.gone = new AbortController(); // what is asked about a frame that is shown no more is not waited for
+    clearTimeout(this.later);
+    this.rests = {}; // by question: until when it is not asked again
+    this.wants = {}; // by list: how many of it are shown
     this.told = {}; // by question: {value}, or the {trouble} with it
     this.asked = {}; // by question: what it was asked about
     this.round = null; // the questions that are asked now
@@ -24,7 +32,7 @@ export class Details {
 
   // show shows the selected frame, and asks about what changed of it.
   show(model, view) {
-    Object.assign(this, { model, now: model.now() });
+    Object.assign(this, { model, view, now: model.now() });
     const f = model.frames.get(view.sel);
     if (!f) {
       this.leave();
@@ -58,16 +66,24 @@ export class Details {
       f.from && !f.machine && { name: "log", query: { id, ...this.piece() }, about: work },
       agent && !agent.native && { name: "agent", query: { id: agent.id }, about: work },
       this.isOpen("context") && { name: "context", query: { id }, about: this.model.version },
+      this.isOpen("history") && { name: "history", query: { id }, about: work },
+      ...this.rounds().map(({ n, about }) => ({ name: "round " + n, path: "round", query: { id, round: n }, about })),
     ].filter(Boolean);
   }
 
-  // piece returns which messages of the log to ask for: the last one that is shown, which
-  // may have grown, and those after it if all are wanted.
+  // rounds returns the rounds of the log that are open, and what of each is known: the last
+  // one may grow.
+  rounds() {
+    const { from, rounds } = (this.told.log && this.told.log.value) || { from: 0, rounds: [] };
+    const open = [...this.opened].map((key) => /^round (\d+)$/.exec(key)).filter(Boolean).map((found) => Number(found[1]));
+    return open.filter((n) => rounds[n - from]).map((n) => ({ n, about: JSON.stringify(rounds[n - from]) }));
+  }
+
+  // piece returns which rounds of the log to ask for: the last ones at first, then the last
+  // one that is known, which may have grown, and those after it.
   piece() {
-    const { messages, total } = (this.told.log && this.told.log.value) || { messages: [], total: 0 };
-    const from = Math.max(messages.length - 1, 0);
-    const follows = this.opened.has("whole log") && messages.length >= total;
-    return { from, count: follows ? 500 : Math.max(2 - from, 1) };
+    const log = this.told.log && this.told.log.value;
+    return log ? { from: Math.max(log.from + log.rounds.length - 1, 0), count: mostRounds } : {};
   }
 
   // ask asks what is not known yet, in one round of questions at a time: what changes
@@ -75,41 +91,72 @@ export class Details {
   async ask() {
     if (this.round || !this.of) return;
     const due = this.questions().filter((q) => this.asked[q.name] !== q.about);
-    if (!due.length) return;
+    const now = performance.now();
+    const ready = due.filter((q) => !(this.rests[q.name] > now));
+    if (!ready.length) {
+      clearTimeout(this.later);
+      if (due.length) this.later = setTimeout(() => this.ask(), Math.min(...due.map((q) => this.rests[q.name])) - now + 1);
+      return;
+    }
     const round = (this.round = {});
-    await Promise.all([...due.map((q) => this.put(q)), new Promise((resolve) => setTimeout(resolve, rest))]);
+    await Promise.all([...ready.map((q) => this.put(q)), new Promise((resolve) => setTimeout(resolve, rest))]);
     if (round !== this.round) return;
     this.round = null;
     this.ask();
   }
 
   // put asks one question, and shows the answer if it is still about what is shown.
-  async put({ name, query, about }) {
+  async put({ name, path = name, query, about }) {
     const { told } = this;
+    const begun = performance.now();
     this.asked[name] = about;
     let answer;
     try {
-      answer = { value: await this.on.ask(name, query) };
+      answer = { value: await this.on.ask(path, query, this.gone.signal) };
     } catch (trouble) {
       answer = { trouble };
     }
     if (told !== this.told) return;
+    const now = performance.now();
+    this.rests[name] = now + share * (now - begun);
     if (name === "log" && answer.value) answer.value = joined(told.log && told.log.value, answer.value);
     told[name] = answer;
     this.draw();
   }
 
-  // more asks for more of the log.
-  more(count) {
-    const log = this.told.log.value;
-    if (log.total - log.messages.length <= count) this.opened.add("whole log");
-    this.put({ name: "log", query: { id: this.of.id, from: log.messages.length, count }, about: this.asked.log });
+  // earlier asks for so many rounds before those that are shown.
+  earlier(count) {
+    const { from } = this.told.log.value;
+    const first = Math.max(from - count, 0);
+    this.put({ name: "log", query: { id: this.of.id, from: first, count: from - first }, about: this.asked.log });
+  }
+
+  // part asks for the whole of a long part of a message.
+  async part(n, message, part) {
+    const { told } = this;
+    const name = "round " + n;
+    const key = `part ${n} ${message} ${part}`;
+    const redrawn = () => { told[name] = { ...told[name] }; this.draw(); };
+    const asking = this.put({ name: key, path: "part", query: { id: this.of.id, round: n, message, part }, about: true });
+    redrawn();
+    await asking;
+    if (told !== this.told) return;
+    const whole = told[key].value;
+    if (whole) told[name] = { value: withPart(told[name].value, message, part, whole) };
+    redrawn();
+  }
+
+  // want shows more of a list.
+  want(name, count) {
+    this.wants[name] = count;
+    this.draw();
   }
 
   // draw draws what is different. The focus stays where it was, or on what is there now.
   draw() {
     const held = this.box.contains(document.activeElement) ? document.activeElement : null;
     const top = this.box.scrollTop;
+    freshen(this.box, this.now); // so that what is made anew is the same
     arrange(this.box, partsOf(this).filter(Boolean));
     this.box.scrollTop = top;
     if (held && !this.box.contains(held)) this.focus(held.getAttribute("data-key"));
@@ -168,13 +215,22 @@ function arrange(box, elements) {
   return box;
 }
 
-// joined returns a log with a piece of it that came. Messages that are the same stay what
-// they were.
+// joined returns a log with a piece of it that came: before what is known, or from its last
+// round on. Rounds that are the same stay what they were.
 function joined(log, piece) {
-  const messages = (log ? log.messages : []).slice(0, piece.total);
-  piece.messages.forEach((m, i) => {
-    const at = piece.from + i;
-    if (at <= messages.length && JSON.stringify(messages[at]) !== JSON.stringify(m)) messages[at] = m;
+  if (!log || piece.total < log.from + log.rounds.length - 1) return piece;
+  if (piece.from < log.from) return { ...piece, rounds: [...piece.rounds.slice(0, log.from - piece.from), ...log.rounds] };
+  const rounds = [...log.rounds];
+  piece.rounds.forEach((r, i) => {
+    const at = piece.from - log.from + i;
+    if (at <= rounds.length && JSON.stringify(rounds[at]) !== JSON.stringify(r)) rounds[at] = r;
   });
-  return { ...piece, messages };
+  const over = piece.rounds.length > 1 ? Math.max(rounds.length - 4 * mostRounds, 0) : 0; // a page may be open for days
+  return { ...piece, from: log.from + over, rounds: rounds.slice(over) };
+}
+
+// withPart returns a round in which a part of a message is whole.
+function withPart(round, message, part, whole) {
+  const messages = round.messages.map((m, i) => (i !== message ? m : { ...m, parts: m.parts.map((p, j) => (j !== part ? p : whole)) }));
+  return { ...round, messages };
 }

@@ -116,10 +116,11 @@ function nameOf(model, id) {
 }
 
 const keys = [
-  ["/", "search"], ["c t d", "width by clock, tokens, dollars"], ["Enter", "details of the selected frame"], ["z", "zoom into the selected frame"],
-  ["u", "zoom out by one"], ["0", "show all frames"], [".", "go to what runs"], ["Esc", "clear search and filters"],
+  ["/", "search and filter"], ["c t d", "width by clock, tokens, dollars"], ["Enter", "details of the selected frame"], ["z", "zoom into the selected frame"],
+  ["u", "zoom out by one"], ["+ −", "more and less detail of the picture"], ["← →", "in the picture: earlier, later"], ["0", "show all frames"],
+  [".", "go to what runs"], ["Esc", "clear search and filters, then the selection"],
   ["↑ ↓ ← →", "move in the tree, open and close"], ["Home End", "first and last frame"], ["letters", "in the tree: the next frame whose goal begins so"],
-  ["n", "what waits for you, and what happened"], ["e", "economy: what folding saved"], ["p", "projects"], ["?", "these keys"],
+  ["o", "overview"], ["n", "what waits for you, and what happened"], ["e", "economy: what folding saved"], ["p", "projects"], ["?", "these keys"],
 ];
 
 export function help() {

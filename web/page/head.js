@@ -1,86 +1,90 @@
-// The head of the page: what is shown, how, and what it came to in all.
+// The head of the page: what is shown, how it stands with the server, what waits for a
+// person, what all came to, the field that filters, and the menu.
 
 import { h, amount, money, plural } from "./words.js";
+import { icon } from "./icons.js";
+import { Search } from "./search.js";
 
-const lives = { live: "● live", connecting: "○ connecting", gone: "○ server gone", report: "report" };
-const statuses = [
-  ["", "any status"], ["in_progress", "in progress"], ["planned", "planned"], ["completed", "completed"], ["blocked", "blocked"],
-  ["failed", "failed"], ["invalidated", "invalidated"], ["failed,blocked", "failed or blocked"],
-];
-const times = [["", "any time"], ["hour", "last hour"], ["day", "last day"], ["week", "last week"]];
-const recent = 3600000; // ms for which what went wrong is told in the head
+const lives = { live: "live", connecting: "connecting", gone: "server gone", report: "report" };
 
-// A Head draws into an element.
+// A Head draws into an element, and the choice of the picture's scale into another.
 export class Head {
-  constructor(box, on) {
-    const choose = (name, label, choices) => {
-      const el = h("select", { "aria-label": label, onchange: () => on.change({ [name]: el.value }) }, choices.map(([value, text]) => h("option", { value }, text)));
-      return el;
-    };
+  constructor(box, scale, on) {
     this.project = h("button", { type: "button", class: "project", title: "projects (p)", disabled: on.isReport, onclick: on.projects });
     this.live = h("span", { class: "live", role: "status" });
+    this.news = h("button", { type: "button", class: "news", onclick: on.overview });
+    this.totals = h("span", { class: "totals" }, h("span", { class: "wide" }), h("span"));
+    const home = h("button", { type: "button", class: "home", title: "overview (o)", onclick: on.overview }, "flame");
+    box.append(h("h1", {}, home), this.project, this.live, this.news);
+    this.search = new Search(box, on.search);
+    box.append(this.totals, ...this.menu(on));
     this.by = h("div", { role: "radiogroup", "aria-label": "Width of frames", class: "by" }, ["clock", "tokens", "cost"].map((by) =>
       h("label", {}, h("input", { type: "radio", name: "by", value: by, onchange: () => on.change({ by }) }), "by " + by)));
-    this.search = h("input", {
-      type: "search", placeholder: "search (/)", "aria-label": "Search goals, summaries, decisions and results", oninput: () => on.search(this.search.value),
-    });
-    this.choices = { // by the part of the view
-      status: choose("status", "Status", statuses), agent: choose("agent", "Agent", [["", "any agent"]]),
-      host: choose("host", "Host", [["", "any host"]]), since: choose("since", "Time", times),
-    };
-    this.news = h("button", { type: "button", class: "news", onclick: on.news });
-    this.totals = h("span", { class: "totals" });
-    const more = h("span", { class: "more" },
-      h("button", { type: "button", onclick: on.economy }, "Economy"), h("button", { type: "button", "aria-label": "Keys", onclick: on.help }, "?"));
-    box.append(h("h1", {}, "flame"), this.project, this.live, this.by, this.search, ...Object.values(this.choices), this.news, this.totals, more);
+    this.frames = h("h2");
+    scale.append(this.frames, this.by);
   }
 
-  // show shows a view of the model. Live says how the page stands with its server.
-  show(model, view, { project, live }) {
+  // menu makes the menu and the button that opens it.
+  menu(on) {
+    const item = (text, key, does, props) => h("button", { type: "button", role: "menuitem", tabindex: -1, onclick: () => { box.hidePopover(); does(); }, ...props },
+      h("span", {}, text), h("kbd", {}, key));
+    this.archived = item("Archived frames", "", on.archived, { role: "menuitemcheckbox", "aria-checked": "false" });
+    const items = [item("Overview", "o", on.overview), item("News", "n", on.news), !on.isReport && item("Economy", "e", on.economy),
+      !on.isReport && item("Projects", "p", on.projects), this.archived, item("Keys", "?", on.help)].filter(Boolean);
+    const box = h("div", { popover: "auto", id: "menu", role: "menu", "aria-label": "Menu" }, items);
+    const button = h("button", { type: "button", class: "more", popovertarget: "menu", "aria-label": "Menu", "aria-haspopup": "menu", "aria-expanded": "false" }, icon("menu"));
+    box.addEventListener("toggle", (e) => {
+      button.setAttribute("aria-expanded", String(e.newState === "open"));
+      if (e.newState === "open") items[0].focus();
+    });
+    box.addEventListener("keydown", (e) => {
+      const at = items.indexOf(document.activeElement);
+      const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: -1 }[e.key];
+      e.stopPropagation(); // its keys are keys of the page, too
+      if (to === undefined) return;
+      e.preventDefault();
+      items.at(to % items.length).focus();
+    });
+    return [button, box];
+  }
+
+  // show shows a view of the model. Live says how the page stands with its server, and needs
+  // what waits for a person.
+  show(model, view, { project, live, needs }) {
     const root = model.root || project;
     say(this.project, root.split("/").pop() || root);
     this.project.title = root + " – projects (p)";
-    document.title = (this.project.textContent ? this.project.textContent + " – " : "") + "flame";
     say(this.live, lives[live]);
     this.live.className = "live is-" + live;
+    this.live.title = lives[live];
+    say(this.frames, `Frames: ${model.frames.size}`);
     for (const radio of this.by.querySelectorAll("input")) radio.checked = radio.value === view.by;
-    if (document.activeElement !== this.search) this.search.value = view.q || "";
-    this.offer(model, view);
-    for (const [name, el] of Object.entries(this.choices)) el.value = view[name] || "";
-    this.sum(model);
-  }
-
-  // offer offers what can be chosen among all frames, if that may have changed.
-  offer(model, view) {
-    const of = [model.version, view.agent, view.host].join();
-    if (of === this.offered) return;
-    this.offered = of;
-    for (const name of ["agent", "host"]) {
-      const there = new Set([...model.frames.values()].map((f) => f[name]).filter(Boolean));
-      if (view[name]) there.add(view[name]);
-      options(this.choices[name], "any " + name, ["", ...[...there].sort()]);
-    }
+    this.archived.setAttribute("aria-checked", String(Boolean(view.archived)));
+    this.search.show(model, view.q || "");
+    this.sum(model, needs);
+    title((needs.length ? `(${needs.length}) ` : "") + (this.project.textContent ? this.project.textContent + " – " : "") + "flame", needs.length > 0);
   }
 
   // sum tells who is at work, what waits for a person, and what all came to.
-  sum(model) {
-    const count = (n, thing, does) => (n ? `${plural(n, thing)} ${does}` : "");
-    const sessions = (state) => model.sessions.filter((s) => s.state === state).length;
-    const waiting = model.conflicts.length;
-    const bad = model.notices.filter((n) => n.bad && model.now() - n.at < recent).length;
-    say(this.news, count(waiting, "conflict", waiting === 1 ? "waits for you" : "wait for you") || count(bad, "thing", "went wrong") || "News");
-    this.news.classList.toggle("urgent", waiting > 0);
+  sum(model, needs) {
     const all = model.total();
-    say(this.totals, [
-      count(model.running().length, "agent", "running"), count(sessions("active"), "session", "at work"), count(sessions("idle"), "session", "waiting for you"),
-      amount(all.tokens) + " tokens", money(all.usd),
-    ].filter(Boolean).join(" · "));
+    const running = model.running().length;
+    this.news.classList.toggle("urgent", needs.length > 0);
+    if (this.news.dataset.count !== String(needs.length)) {
+      this.news.dataset.count = String(needs.length);
+      this.news.replaceChildren(icon(needs.length ? "blocked" : "completed"), h("span", {}, String(needs.length)), h("span", { class: "wide" }, needs.length === 1 ? " needs you" : " need you"));
+    }
+    say(this.totals.firstChild, (running ? `${plural(running, "agent")} running · ` : "") + `${amount(all.tokens)} tokens · `);
+    say(this.totals.lastChild, money(all.usd));
   }
 }
 
-function say(el, text) { if (el.textContent !== text) el.textContent = text; }
-
-function options(el, none, wanted) {
-  if (el.options.length === wanted.length && wanted.every((v, i) => el.options[i].value === v)) return;
-  el.replaceChildren(...wanted.map((v) => h("option", { value: v }, v || none)));
+// title shows in the tab's title and icon whether something waits for a person.
+function title(text, waits) {
+  if (document.title !== text) document.title = text;
+  const link = document.querySelector("link[rel=icon]");
+  const href = waits ? "icon-waits.svg" : "icon.svg";
+  if (link && link.getAttribute("href") !== href) link.setAttribute("href", href);
 }
+
+function say(el, text) { if (el.textContent !== text) el.textContent = text; }

@@ -4,6 +4,7 @@
 // Places are {id, frame, row, from, until}; rows count from 0, the top.
 
 // hull returns from when until when a frame and all below it lasted; open ones until now.
+// Nothing lasts beyond now: where a clock was ahead, what it noted is as of now.
 function hull(frame, now, hulls) {
   const stack = [[frame, false]];
   while (stack.length) {
@@ -14,8 +15,8 @@ function hull(frame, now, hulls) {
       for (const child of f.children) stack.push([child, false]);
       continue;
     }
-    let from = f.from || Infinity;
-    let until = f.from ? Math.max(f.until || now, f.from + 1) : -Infinity;
+    let from = f.from ? Math.min(f.from, now - 1) : Infinity;
+    let until = f.from ? Math.max(Math.min(f.until || now, now), from + 1) : -Infinity;
     for (const child of f.children) {
       const inner = hulls.get(child);
       from = Math.min(from, inner.from);
@@ -119,56 +120,14 @@ export function byAmount(roots, amountOf) {
   return { places, rows, total: at };
 }
 
-// notch is the width of a folded gap, in pixels.
-const notch = 18;
-
-// scaleOf returns a function from values to pixels, with the gaps folded to notches.
-export function scaleOf(from, until, gaps, width) {
-  const inside = gaps
-    .map((g) => ({ from: Math.max(g.from, from), until: Math.min(g.until, until) }))
-    .filter((g) => g.until > g.from)
-    .sort((a, b) => a.from - b.from);
-  const fold = Math.min(notch, width / 3 / Math.max(1, inside.length));
-  const idle = inside.reduce((sum, g) => sum + g.until - g.from, 0);
-  const each = Math.max(width - inside.length * fold, 1) / Math.max(until - from - idle, 1);
-  const pieces = []; // {value, x, rate}: from value on, x grows by rate
-  let value = from;
-  let x = 0;
-  for (const g of inside) {
-    pieces.push({ value, x, rate: each });
-    x += (g.from - value) * each;
-    pieces.push({ value: g.from, x, rate: fold / (g.until - g.from), gap: g });
-    x += fold;
-    value = g.until;
+// emptyOf returns the stretches between places in which there is none.
+export function emptyOf(places) {
+  const sorted = [...places].sort((a, b) => a.from - b.from);
+  const empty = [];
+  let until = sorted.length ? sorted[0].from : 0;
+  for (const p of sorted) {
+    if (p.from > until) empty.push({ from: until, until: p.from });
+    until = Math.max(until, p.until);
   }
-  pieces.push({ value, x, rate: each });
-  const scale = (v) => {
-    let low = 0;
-    let high = pieces.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (pieces[middle].value <= v) low = middle;
-      else high = middle - 1;
-    }
-    return pieces[low].x + (v - pieces[low].value) * pieces[low].rate;
-  };
-  scale.gaps = pieces.filter((p) => p.gap).map((p) => ({ x: p.x, width: fold, ...p.gap }));
-  scale.rate = each;
-  return scale;
-}
-
-const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 2592000];
-
-// ticksOf returns the values at which an axis of time has marks, some 110 pixels apart,
-// none in a gap.
-export function ticksOf(from, until, scale, offset) {
-  const wanted = 110 / scale.rate / 1000;
-  const step = 1000 * (steps.find((n) => n >= wanted) || Math.ceil(wanted / 2592000) * 2592000);
-  const ticks = [];
-  for (let t = Math.ceil((from - offset) / step) * step + offset; t <= until && ticks.length < 200; t += step) {
-    const gap = scale.gaps.find((g) => t > g.from && t < g.until);
-    if (gap) t = Math.floor((gap.until - offset) / step) * step + offset;
-    else ticks.push(t);
-  }
-  return { ticks, step };
+  return empty;
 }

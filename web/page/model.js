@@ -1,6 +1,7 @@
 // What the page knows of a project, as the server told it, and what of that is shown.
 
-import { tokensOf, costOf } from "./words.js";
+import { tokensOf, costOf, hueOf, whoOf } from "./words.js";
+import { sinceIn } from "./filter.js";
 
 // A Model holds the frames with their children, and the agents.
 export class Model {
@@ -42,6 +43,7 @@ export class Model {
       moved = moved || !was || was.parent !== row.parent;
       row.total = row.total || {};
       row.self = row.self || {};
+      hueOf(whoOf(row)); // the first names get colours of their own
       row.children = was ? was.children : [];
       this.frames.set(row.id, was ? Object.assign(emptied(was), row) : row);
     }
@@ -106,22 +108,5 @@ function emptied(row) {
 
 export function isRunning(agent) { return agent.state === "initializing" || agent.state === "active" || agent.state === "suspended"; }
 
-const spans = { hour: 3600000, day: 86400000, week: 604800000 };
-
 // sinceOf returns from when on a view shows frames; 0: from the beginning.
-export function sinceOf(view, now) { return spans[view.since] ? now - spans[view.since] : 0; }
-
-// A filter says which frames are wanted; empty parts do not restrict.
-export function matcher(view, model, found) {
-  const statuses = view.status ? new Set(view.status.split(",")) : null;
-  const since = sinceOf(view, model.now());
-  return (f) =>
-    (!statuses || statuses.has(f.status)) &&
-    (!view.agent || (f.agent || "") === view.agent) &&
-    (!view.host || (f.host || "") === view.host) &&
-    (!since || !f.until || f.until >= since) &&
-    (!found || found.has(f.id));
-}
-
-// isFiltering reports whether a view leaves frames out.
-export function isFiltering(view) { return Boolean(view.status || view.agent || view.host || view.since || view.q); }
+export function sinceOf(view, now) { return sinceIn(view.q, now); }

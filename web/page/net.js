@@ -44,17 +44,27 @@ export function lose() { sure = !known; }
 // isSame asks the server to prove that it is the one that the page knows. Where the browser
 // has no means to check that, on a page that did not come safely, it is believed.
 export async function isSame(signal) {
-  if (sure || !crypto.subtle) return (sure = true);
+  return (sure = sure || !crypto.subtle || (await proves(signal)));
+}
+
+// proves reports whether the server that answers now knows the secret of the one that the page knows.
+async function proves(signal) {
   const challenge = hex(crypto.getRandomValues(new Uint8Array(24)));
   const answer = await fetch("hello?challenge=" + challenge, { signal, cache: "no-store" });
   const told = await answer.json();
   const bytes = (text) => new TextEncoder().encode(text);
   const key = await crypto.subtle.importKey("raw", bytes(known.secret), { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
   const proof = await crypto.subtle.sign("HMAC", key, bytes(`flame\n${known.addr}\n${challenge}`));
-  return (sure = told.proof === hex(new Uint8Array(proof)));
+  return told.proof === hex(new Uint8Array(proof));
 }
 
 function hex(bytes) { return Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join(""); }
+
+// stillSame has the server prove itself again: it may have ended a moment ago, before the stream
+// has, and another program may have its port.
+async function stillSame(signal) {
+  if (sure && known && crypto.subtle) sure = await proves(signal);
+}
 
 function headers() {
   if (!sure) throw new Trouble({ kind: "unavailable", message: "the server is gone" }, 0);
@@ -83,27 +93,30 @@ async function read(answer) {
   return told;
 }
 
-const patience = { ask: 30000, act: 300000, first: 45000, line: 15000 }; // ms that the server may take
+const patience = { ask: 30000, log: 180000, act: 300000, first: 45000, line: 15000 }; // ms that the server may take
 
-// send sends a request, and does not wait for its answer for ever.
+// send sends a request with the token, and does not wait for its answer for ever.
 async function send(path, options, most) {
   try {
-    return await read(await fetch("api/" + path, { ...options, signal: AbortSignal.timeout(most), cache: "no-store" }));
+    const signal = AbortSignal.any([AbortSignal.timeout(most), options.signal].filter(Boolean));
+    await stillSame(signal);
+    const all = { ...headers(), ...options.headers };
+    return await read(await fetch("api/" + path, { ...options, headers: all, signal, cache: "no-store" }));
   } catch (trouble) {
     if (trouble.name !== "TimeoutError") throw trouble;
     throw new Trouble({ kind: "unavailable", message: "the server does not answer", hint: "see whether flame web still runs" }, 0);
   }
 }
 
-// ask asks the server for something.
-export async function ask(path, query = {}) {
+// ask asks the server for something, until a signal says that the answer is not wanted.
+export async function ask(path, query = {}, signal = null) {
   const search = new URLSearchParams(query).toString();
-  return send(path + (search ? "?" + search : ""), { headers: headers() }, patience.ask);
+  return send(path + (search ? "?" + search : ""), { signal }, /\/(log|round|part)$/.test(path) ? patience.log : patience.ask); // a log may have hundreds of MB
 }
 
 // act has the server do something.
 export async function act(path, body) {
-  return send(path, { method: "POST", headers: { ...headers(), "Content-Type": "application/json" }, body: JSON.stringify(body) }, patience.act);
+  return send(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }, patience.act);
 }
 
 // follow calls take with each line of a stream, and ends with it. It also ends if nothing

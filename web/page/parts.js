@@ -1,44 +1,57 @@
 // What the details of a frame consist of. Each part is made of what the details know, and
 // what is in a fold is made of what they know when it is opened.
 
-import { h, duration, amount, money, moment, tokensOf, costOf, glyphs, statusNames, plural } from "./words.js";
+import { h, when, duration, amount, money, moment, tokensOf, costOf, glyphs, statusNames, plural } from "./words.js";
 import { isRunning } from "./model.js";
+import { known, wrong, linked } from "./told.js";
+import { around, shell, copier } from "./around.js";
+import { log, history } from "./talk.js";
 
-// partsOf returns the elements that show what details know of their frame, null among them.
+// partsOf returns the elements that show what details know of their frame, null among them:
+// first what it left, then its figures, then how it came about.
 export function partsOf(d) {
   const f = d.of;
   return [
-    d.kept("goal", () => h("h2", {}, h("span", { class: `glyph s-${f.status}` }, glyphs[f.status]), " ", h("bdi", {}, f.goal || f.id))),
-    facts(d, f), d.kept("actions", () => actions(d, f)), d.kept("usage", () => usage(f)), ...texts(d), agent(d), files(d), log(d), context(d)];
+    ...goal(d, f), state(d, f), d.kept("actions", () => actions(d, f)),
+    ...texts(d), answer(d), files(d), criteria(d),
+    d.kept("figures", () => h("h3", {}, "Figures")), d.kept("usage", () => usage(f)), facts(d, f), agent(d),
+    log(d), history(d), around(d, f), shell(d, f), context(d)];
 }
 
-// known returns what the server told, if it did.
-function known(d, name) { return d.told[name] && d.told[name].value; }
+// goal is the heading. Rows have only the begin of a long goal; the whole is in a fold.
+function goal(d, f) {
+  const frame = known(d, "frame");
+  const isLong = f.goal.endsWith("…") && frame && frame.goal.length > f.goal.length;
+  return [
+    d.kept("goal", () => h("h2", {}, h("span", { class: `glyph s-${f.status}` }, glyphs[f.status]), " ", h("bdi", {}, f.goal || f.id))),
+    isLong ? d.kept("whole goal", () => d.fold("whole goal", "The whole goal", () => h("p", { class: "text", dir: "auto" }, known(d, "frame").goal)), frame.goal) : null];
+}
 
-// wrong returns what to say if the server could not tell something.
-function wrong(d, name) {
-  const trouble = d.told[name] && d.told[name].trouble;
-  return trouble ? d.kept("wrong " + name, () => h("p", { class: "note" }, trouble.message, trouble.hint ? [h("br"), h("small", {}, trouble.hint)] : null)) : null;
+// state says in a line how it stands.
+function state(d, f) {
+  const session = d.model.sessions.find((x) => x.current === f.id);
+  const goesOn = f.from && !f.until;
+  const lasted = duration((f.until || d.now) - f.from);
+  const shown = d.box.querySelector(".lasted");
+  if (goesOn && shown && shown.textContent !== lasted) shown.textContent = lasted;
+  const now = session ? (session.state === "idle" ? " · a session waits here for a person" : " · a session works here now") : "";
+  return d.kept("state", () => h("p", { class: "state" },
+    h("b", {}, statusNames[f.status]), f.archived ? ", archived" : "", " ",
+    f.from ? [goesOn ? "for " : [when(f.until, d.now), ", took "], h("span", { class: "lasted" }, lasted)].flat() : f.status === "planned" ? "" : "not begun", f.agent || f.host ? " · " + [f.agent, f.host].filter(Boolean).join(", ") : "", now, h("br"), h("code", {}, f.id), " ", copier(d, f.id, "the id")));
 }
 
 function line(name, ...value) { return value.some((v) => v || v === 0) ? [h("dt", {}, name), h("dd", {}, ...value)] : []; }
 
 function facts(d, f) {
   const frame = known(d, "frame");
-  const session = d.model.sessions.find((x) => x.current === f.id);
   const models = (known(d, "log") && known(d, "log").models) || (d.agent() && d.agent().model ? [d.agent().model] : []);
-  const goesOn = f.from && !f.until;
-  const lasted = duration((f.until || d.now) - f.from);
-  const shown = d.box.querySelector(".lasted");
-  if (goesOn && shown && shown.textContent !== lasted) shown.textContent = lasted;
+  const jumped = f.from && f.until && f.until < f.from ? "it ends before it begins: a clock jumped" : f.from > d.now + 60000 ? "it begins in the future: a clock jumped" : "";
   return d.kept("facts", () => h("dl", { class: "facts" },
-    line("id", h("code", {}, f.id)),
-    line("status", statusNames[f.status] + (frame && frame.invalidationReason ? ": " + frame.invalidationReason : "") + (f.archived ? ", archived" : "")),
-    line("who", [f.agent, f.host, models.join(", ")].filter(Boolean).join(", "), session ? (session.state === "idle" ? " – waits for a person" : " – works here now") : ""),
+    line("time", f.from ? h("span", { class: "exact" }, moment(f.from, 86400000), f.until ? ` – ${moment(f.until, 86400000)}` : "") : "not begun", jumped ? h("span", { class: "wrong" }, " " + jumped) : ""),
+    line("models", models.join(", ")),
     line("machine", f.machine),
     line("session", f.session ? h("code", {}, f.session) : ""),
-    f.from ? line("time", moment(f.from), goesOn ? ", for " : ` – ${moment(f.until)}, `, h("span", { class: "lasted" }, lasted)) : line("time", "not begun"),
-    line("done means", frame && frame.successCriteria),
+    line("invalidated", frame && frame.invalidationReason),
     line("confidence", frame && frame.confidence !== undefined ? Math.round(frame.confidence * 100) + " %" : "")));
 }
 
@@ -73,22 +86,40 @@ function texts(d) {
   const frame = known(d, "frame");
   if (!frame) return [wrong(d, "frame") || d.kept("asked", () => h("p", { class: "note" }, "…"))];
   const part = (name, value, make) => (value && value.length ? d.kept(name, () => h("section", {}, h("h3", {}, name), make(value)), frame) : null);
-  const text = (value) => h("p", { class: "text" }, linked(value));
-  const list = (values) => h("ul", {}, values.map((t) => h("li", {}, linked(t))));
+  const text = (value) => h("p", { class: "text", dir: "auto" }, linked(value));
+  const list = (values) => h("ul", {}, values.map((t) => h("li", { dir: "auto" }, linked(t))));
+  const copied = (values) => h("ul", { class: "plain" }, values.map((t) => h("li", {}, h("code", {}, linked(t)), " ", copier(d, t, "the artifact"))));
   return [
-    part("Summary", frame.summary, text), part("What was done below it", frame.composed, text),
-    frame.closing ? d.kept("closing", () => d.fold("closing", "To go on from it", () => text(known(d, "frame").closing)), frame) : null,
-    part("Decisions", frame.decisions, list), part("Artifacts", frame.artifacts, list),
+    part("Summary", frame.summary, text), part("What was done below it", frame.composedSummary, text),
+    frame.closing ? d.kept("closing", () => d.fold("closing", "To continue from it", () => text(known(d, "frame").closing)), frame) : null,
+    part("Decisions", frame.decisions, list), part("Artifacts", frame.artifacts, copied),
     frame.results ? d.kept("results", () => d.fold("results", "Results", () => text(known(d, "frame").results)), frame) : null,
-    frame.leftOut ? d.kept("folded", () => h("p", { class: "note" }, `Folded: ${amount(frame.leftOut)} tokens less in each request since.`)) : null,
+    frame.folded ? d.kept("folded", () => h("p", { class: "note" }, `Folded: ${amount(frame.folded.tokens)} tokens less in each request since.`)) : null,
   ];
+}
+
+function criteria(d) {
+  const frame = known(d, "frame");
+  if (!frame || !frame.successCriteria) return null;
+  return d.kept("criteria", () => h("section", {}, h("h3", {}, "Done means"), h("p", { class: "text", dir: "auto" }, linked(frame.successCriteria))), frame.successCriteria);
+}
+
+// answer is what the agent of the frame was asked and said.
+function answer(d) {
+  const agent = d.agent();
+  const run = agent && known(d, "agent");
+  const text = (value) => h("p", { class: "text", dir: "auto" }, linked(value));
+  if (!agent || !(run && (run.prompt || run.text)) && !agent.text) return null;
+  return d.group("answer",
+    run && run.prompt ? d.kept("task", () => d.fold("task", "Task", () => text(known(d, "agent").prompt)), run.prompt) : null,
+    run && run.text ? d.kept("output", () => d.fold("output", run.partial ? "Output so far" : "Answer", () => text(known(d, "agent").text), { opened: true }), run.text, run.partial)
+      : agent.text ? d.kept("last words", () => text(agent.text)) : null);
 }
 
 function agent(d) {
   const agent = d.agent();
   if (!agent) return null;
   const run = known(d, "agent");
-  const text = (value) => h("p", { class: "text" }, linked(value));
   return d.group("agent",
     d.kept("agent title", () => h("h3", {}, agent.native ? "Native subagent" : "Agent")),
     d.kept("agent facts", () => h("dl", { class: "facts" },
@@ -96,9 +127,6 @@ function agent(d) {
       line("model", agent.model), line("mode", agent.mode), line("tools", toolsOf(run)), line("limits", limitsOf(run)),
       line("turns", agent.turns), line("retries", agent.retries), line("last tool", isRunning(agent) ? agent.tool : ""),
       line("used", `${amount(tokensOf(agent.used))} tokens, ${money(costOf(agent.used))}`))),
-    run && run.prompt ? d.kept("task", () => d.fold("task", "Task", () => text(known(d, "agent").prompt)), run.prompt) : null,
-    run && run.text ? d.kept("output", () => d.fold("output", run.partial ? "Output so far" : "Answer", () => text(known(d, "agent").text), { opened: true }), run.text, run.partial)
-      : agent.text ? d.kept("last words", () => text(agent.text)) : null,
     wrong(d, "agent"));
 }
 
@@ -142,49 +170,8 @@ function diff(file) {
   return box;
 }
 
-function log(d) {
-  if (wrong(d, "log")) return d.group("log", d.kept("log title", () => h("h3", {}, "Log")), wrong(d, "log"));
-  if (!known(d, "log")) return null;
-  const { messages, total } = known(d, "log");
-  const left = total - messages.length;
-  return d.group("log",
-    d.kept("log title", () => h("h3", {}, `Log: ${plural(total, "message")}`)),
-    d.list("log", messages.map((m, i) => d.kept("message " + i, () => message(d, m, i), m))),
-    left > 0 ? d.kept("log more", () => h("div", { class: "actions" },
-      left > 8 ? h("button", { type: "button", "data-key": "more", onclick: () => d.more(8) }, "8 more") : null,
-      h("button", { type: "button", "data-key": "all", onclick: () => d.more(500) }, left > 500 ? "500 more" : `All ${total}`))) : null);
-}
-
-// message shows one message of a log: what was said, and the calls with their outcomes
-// folded.
-function message(d, m, number) {
-  const parts = (m.parts || []).map((p, i) => {
-    const fold = (title, content, kind) => d.fold(`message ${number} ${i}`, title, content, { kind });
-    if (p.type === "text") return h("p", { class: "text" }, linked(p.text));
-    if (p.type === "reasoning") return p.text ? fold("thinking", () => h("p", { class: "text" }, p.text)) : null;
-    if (p.type === "tool_call") return fold(["calls ", h("code", {}, p.tool), " ", brief(p.input)], () => h("pre", {}, pretty(p.input)), "call");
-    if (p.type === "tool_result") return fold([p.failed ? "failed: " : "result: ", (p.text || "").trim().split("\n")[0].slice(0, 100)], () => h("pre", {}, p.text || ""), "call");
-    return null;
-  });
-  return h("li", { class: m.role }, h("b", {}, m.role), m.time ? h("time", {}, " " + moment(m.time)) : "", ...parts);
-}
-
-function brief(input) {
-  if (!input || typeof input !== "object") return "";
-  const first = Object.values(input).find((v) => typeof v === "string");
-  return first ? first.split("\n")[0].slice(0, 80) : "";
-}
-
-function pretty(input) { return typeof input === "string" ? input : JSON.stringify(input, null, 2); }
-
 function context(d) {
   if (d.on.isReport) return null;
   const content = () => wrong(d, "context") || h(known(d, "context") ? "pre" : "p", {}, known(d, "context") ? known(d, "context").text : "…");
   return d.kept("context", () => d.fold("context", "Context that it is told", content), d.told.context, d.isOpen("context"));
-}
-
-// linked makes links of addresses in a text. They are opened without telling where from.
-function linked(text) {
-  return String(text).split(/(https?:\/\/[^\s<>"'`]+[^\s<>"'`.,;:!?)\]])/u).map((part, i) =>
-    (i % 2 ? h("a", { href: part, target: "_blank", rel: "noopener noreferrer", "data-key": "link " + part }, part) : part));
 }

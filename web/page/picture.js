@@ -1,13 +1,17 @@
 // The picture: frames by clock, by tokens or by cost, and the agents on the same axis.
 
 import { h, s, duration, amount, money, moment, tokensOf, costOf, hueOf, whoOf, whoseOf, glyphs, statusNames } from "./words.js";
-import { byClock, byAmount, scaleOf, ticksOf } from "./layout.js";
+import { byClock, byAmount, emptyOf } from "./layout.js";
+import { Axis, joined, ticksOf } from "./axis.js";
+import { Hand, spanOf } from "./hand.js";
 import { isRunning, sinceOf } from "./model.js";
 
 const rowHeight = 22;
 const axisHeight = 24;
+const outside = 8; // pixels that a box goes on beyond the edges of the picture
+const mostLanes = 200; // agents that are shown
 const font = 12; // height of the letters in boxes, in pixels
-const smallest = 1; // boxes below this many pixels are left out
+const smallest = 2; // boxes below this many pixels are drawn as one with those beside them
 
 // defs are the patterns by which statuses show without colour.
 function defs() {
@@ -79,14 +83,17 @@ function fitted(text, room) {
 export class Picture {
   constructor(box, band, on) {
     this.on = on;
-    this.scroll = h("div", { class: "scroll", tabindex: -1 });
+    this.scroll = h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Picture: arrow keys move, plus and minus zoom, 0 shows all" });
     this.svg = s("svg", { "aria-hidden": "true", class: "picture" }, defs());
     this.axis = s("g", { class: "axis" });
     this.boxes = s("g");
-    this.svg.append(this.boxes, this.axis);
+    this.nothing = s("text", { class: "nothing", x: 10, y: axisHeight + 15 });
+    this.svg.append(this.boxes, this.axis, this.nothing);
     this.way = h("nav", { class: "way", "aria-label": "Zoomed into" });
     this.scroll.append(this.svg);
-    box.append(this.way, this.scroll);
+    this.hand = new Hand(this, box);
+    box.append(this.way, this.hand.bar, this.scroll);
+    this.crowds = new Pool(this.boxes, () => ({ el: s("rect") }));
     this.frames = new Pool(this.boxes, makeBox);
     this.marks = new Pool(this.axis, () => { const el = s("g", {}, s("path"), s("text")); return { el, path: el.firstChild, text: el.lastChild }; });
     this.band = band;
@@ -102,10 +109,19 @@ export class Picture {
   }
 
   listen(svg, kind) {
-    const at = (event) => event.target.closest && event.target.closest("[data-id]");
-    svg.addEventListener("click", (e) => { const el = at(e); if (el) this.on.select(kind, el.getAttribute("data-id")); });
-    svg.addEventListener("dblclick", (e) => { const el = at(e); if (el && kind === "frame") this.on.zoom(el.getAttribute("data-id")); });
-    svg.addEventListener("pointermove", (e) => { const el = at(e); this.on.hover(el ? this.told(kind, el.getAttribute("data-id")) : null, e); });
+    const at = (event) => event.target.closest && event.target.closest("[data-id], .crowd");
+    const id = (el) => el.getAttribute("data-id");
+    svg.addEventListener("click", (e) => {
+      const el = at(e);
+      if (!el || this.hand.dragged) return;
+      if (id(el)) this.on.select(kind, id(el));
+      else this.hand.show(el.crowd.from, el.crowd.until);
+    });
+    svg.addEventListener("dblclick", (e) => { const el = at(e); if (el && id(el) && kind === "frame") this.on.zoom(id(el)); });
+    svg.addEventListener("pointermove", (e) => {
+      const el = this.hand.isHolding() ? null : at(e);
+      this.on.hover(el ? (id(el) ? this.told(kind, id(el)) : crowded(el.crowd)) : null, e);
+    });
     svg.addEventListener("pointerleave", (e) => this.on.hover(null, e));
   }
 
@@ -133,14 +149,12 @@ export class Picture {
     const roots = under ? [under] : model.roots.filter((f) => view.archived || !f.archived);
     this.now = model.now();
     if (view.by === "clock") {
-      const placed = byClock(roots, this.now);
-      Object.assign(this, placed, { from: Infinity, until: -Infinity });
-      for (const p of this.places) {
-        this.from = Math.min(this.from, p.from);
-        this.until = Math.max(this.until, p.until);
-      }
-      this.from = Math.max(this.from, sinceOf(view, this.now));
-      this.gaps = model.gaps;
+      const first = sinceOf(view, this.now);
+      Object.assign(this, byClock(roots, this.now));
+      this.places = first ? this.places.filter((p) => p.until >= first) : this.places;
+      const top = new Set(roots);
+      this.gaps = joined([...model.gaps, ...emptyOf(this.places.filter((p) => top.has(p.frame)))], -Infinity, Infinity);
+      this.limit(this.places, first);
     } else {
       Object.assign(this, byAmount(roots, view.by === "cost" ? (f) => costOf(f.self) : (f) => tokensOf(f.self)), { from: 0, gaps: [] });
       this.until = this.total;
@@ -148,6 +162,23 @@ export class Picture {
     this.drawWay(under);
     this.paint();
     this.drawAgents();
+  }
+
+  // limit finds from when until when the axis goes: as long as there are places, and as long
+  // as is asked for.
+  limit(places, first) {
+    Object.assign(this, { from: Infinity, until: -Infinity });
+    for (const p of places) {
+      this.from = Math.min(this.from, p.from);
+      this.until = Math.max(this.until, p.until);
+    }
+    this.from = Math.max(this.from, first);
+    const span = spanOf(this.view.span, this.now);
+    if (!span || !span.isNamed) return;
+    this.from = Math.min(this.from, span.from);
+    this.until = Math.max(this.until, span.until);
+    // A pause that began before is two, so that the notch is as long as what is shown of it.
+    this.gaps = this.gaps.flatMap((g) => (g.from < span.from && g.until > span.from ? [{ ...g, until: span.from }, { ...g, from: span.from }] : [g]));
   }
 
   drawWay(under) {
@@ -166,23 +197,53 @@ export class Picture {
   paint() {
     if (!this.places) return;
     const width = Math.max(this.scroll.clientWidth, 100);
-    set(this.svg, "width", width);
-    set(this.svg, "height", axisHeight + this.rows * rowHeight + 2);
-    const empty = !(this.until > this.from);
-    this.scale = scaleOf(empty ? 0 : this.from, empty ? 1 : this.until, this.gaps, width - 2);
     const first = Math.floor((this.scroll.scrollTop - axisHeight) / rowHeight) - 1;
     const last = first + Math.ceil(this.scroll.clientHeight / rowHeight) + 3;
+    this.laneWidth = Math.max(this.lanes.clientWidth, 100); // what is asked after the first change has the browser lay all out
+    set(this.svg, "width", width);
+    set(this.svg, "height", axisHeight + Math.max(this.rows, 1) * rowHeight + 2);
+    const empty = !(this.until > this.from);
+    this.axisOf = new Axis(empty ? 0 : this.from, empty ? 1 : this.until, this.gaps, width - 2);
+    const span = this.hand.span();
+    this.scale = span ? this.axisOf.showing(span.from, span.until) : this.axisOf.whole();
+    this.shown = { from: this.scale.value(0), until: this.scale.value(width - 2) };
     this.frames.begin();
+    this.crowds.begin();
+    let crowd = null; // of boxes that are too small by themselves
     for (const p of this.places) {
-      if (p.row < first || p.row > last || p.until < this.from) continue;
-      const x = this.scale(Math.max(p.from, this.from)) + 1;
-      const w = this.scale(p.until) + 1 - x;
+      if (p.row < first || p.row > last || p.until < this.shown.from || p.from > this.shown.until) continue;
+      const x = Math.max(this.scale.x(p.from), -outside) + 1;
+      const w = Math.min(this.scale.x(p.until), width + outside) + 1 - x;
       const chosen = p.id === this.view.sel;
-      if (w < smallest && !chosen) continue;
-      drawBox(this.frames.next(), p, x, Math.max(w, 1), this, chosen);
+      if (w >= smallest || chosen) {
+        drawBox(this.frames.next(), p, x, Math.max(w, smallest), this, chosen, width);
+      } else if (crowd && crowd.row === p.row && x <= crowd.right + smallest) {
+        grown(crowd, p, x + w, this.matches);
+      } else {
+        if (crowd) this.drawCrowd(crowd, width);
+        crowd = grown({ row: p.row, x, right: x, from: p.from, places: [], dim: true }, p, x + w, this.matches);
+      }
     }
+    if (crowd) this.drawCrowd(crowd, width);
     this.frames.end();
+    this.crowds.end();
     this.drawAxis(width, empty);
+    const isBare = this.rows > 0 && this.frames.used + this.crowds.used === 0 && last >= this.rows;
+    say(this.nothing, empty ? "Nothing was begun yet." : isBare ? "Nothing was done at this time. 0 shows all." : "");
+    this.hand.tell(empty);
+  }
+
+  // drawCrowd draws frames that are side by side and too narrow to tell apart; one alone is
+  // drawn as it is.
+  drawCrowd(crowd, width) {
+    if (crowd.places.length === 1) return drawBox(this.frames.next(), crowd.places[0], crowd.x, smallest, this, false, width);
+    const { el } = this.crowds.next();
+    el.crowd = crowd;
+    set(el, "class", `crowd${crowd.bad ? " s-failed" : ""}${crowd.dim ? " dim" : ""}`);
+    set(el, "x", crowd.x.toFixed(1));
+    set(el, "y", axisHeight + crowd.row * rowHeight);
+    set(el, "width", Math.max(crowd.right - crowd.x, smallest).toFixed(1));
+    set(el, "height", rowHeight - 2);
   }
 
   drawAxis(width, empty) {
@@ -196,8 +257,9 @@ export class Picture {
       say(item.text, text);
     };
     if (!empty && this.view.by === "clock") {
-      const offset = new Date(this.now).getTimezoneOffset() * 60000;
-      const { ticks, step } = ticksOf(this.from, this.until, this.scale, offset);
+      const { from, until } = this.shown;
+      const offset = new Date((from + until) / 2).getTimezoneOffset() * 60000;
+      const { ticks, step } = ticksOf(from, until, this.scale, offset);
       const tall = axisHeight + this.rows * rowHeight;
       const taken = []; // by texts, from and until; those of gaps come first
       const free = (x, text) => {
@@ -206,44 +268,48 @@ export class Picture {
         taken.push({ from: x, until });
         return text;
       };
-      const gaps = () => this.scale.gaps.forEach((g) => {
+      const gaps = () => this.scale.gaps().filter((g) => g.width > 6).forEach((g) => {
         const x = g.x + g.width / 2;
         const text = duration(g.until - g.from);
         const at = Math.max(0, Math.min(x - widthOf(text) / 2, width - widthOf(text) - 8));
         mark(at, free(at, text), `M${x} ${axisHeight - 4}V${tall}M${x - 4} ${axisHeight - 6}l4 4l4 -4`, "gap");
       });
       const times = () => ticks.forEach((t) => {
-        const x = this.scale(t);
+        const x = this.scale.x(t);
         mark(x, free(x, moment(t, step * 8)), `M${x.toFixed(1)} 0V${axisHeight}`, "tick");
       });
       // Where there is little room for texts, what time it was says more.
       (width < 600 ? [times, gaps] : [gaps, times]).forEach((draw) => draw());
     } else if (!empty) {
       const tell = this.view.by === "cost" ? money : amount;
-      mark(0, `${tell(this.until)}${this.view.by === "cost" ? "" : " tokens"} in all; what no child covers is a frame's own part`, "", "tick");
+      const part = this.shown.until - this.shown.from < this.until * 0.999 ? `${tell(this.shown.until - this.shown.from)} of ` : "";
+      mark(0, `${part}${tell(this.until)}${this.view.by === "cost" ? "" : " tokens"} in all; what no child covers is a frame's own part`, "", "tick");
     }
     this.marks.end();
   }
 
   // drawAgents draws the agents below the picture, those that run first.
   drawAgents() {
-    const all = [...this.model.agents.values()].filter((a) => this.isShown(a));
+    const any = [...this.model.agents.values()];
+    const all = any.filter((a) => this.isShown(a));
     all.sort((x, y) => isRunning(y) - isRunning(x) || y.asked - x.asked || (x.id < y.id ? -1 : 1));
     const running = all.filter(isRunning).length;
-    this.band.hidden = all.length === 0;
-    say(this.heading, `Agents: ${running} running, ${all.length} in all`);
-    if (!all.length) return;
-    const most = all.slice(0, 200);
-    const width = Math.max(this.lanes.clientWidth, 100);
-    let { from, until, scale } = this;
-    if (this.view.by !== "clock" || !(until > from)) {
+    const wasHidden = this.band.hidden;
+    this.band.hidden = any.length === 0;
+    if (wasHidden && any.length) this.laneWidth = Math.max(this.lanes.clientWidth, 100); // hidden it has no width
+    say(this.heading, all.length < any.length ? `Agents: ${running} running, ${all.length} of ${any.length} at this time` : `Agents: ${running} running, ${any.length} in all`);
+    const most = all.slice(0, mostLanes);
+    const width = this.laneWidth;
+    let { scale } = this;
+    let { from, until } = this.shown;
+    if (most.length && (this.view.by !== "clock" || !(this.until > this.from))) {
       from = Math.min(...most.map((a) => a.asked));
       until = Math.max(...most.map((a) => a.ended || this.now), from + 1);
-      scale = scaleOf(from, until, this.model.gaps, width - 2);
+      scale = new Axis(from, until, this.model.gaps, width - 2).whole();
     }
     set(this.agentsSVG, "width", width);
-    set(this.agentsSVG, "height", most.length * rowHeight);
-    const within = (t) => scale(Math.min(Math.max(t, from), until)) + 1;
+    set(this.agentsSVG, "height", Math.min(any.length, mostLanes) * rowHeight); // so that it stays as it is while a person moves in time
+    const within = (t) => scale.x(Math.min(Math.max(t, from), until)) + 1;
     this.agents.begin();
     most.forEach((a, i) => drawLane(this.agents.next(), a, i * rowHeight, within, this.now, a.id === this.view.agentSel, width));
     this.agents.end();
@@ -251,38 +317,51 @@ export class Picture {
 
   isShown(agent) {
     if (this.view.by !== "clock") return true;
-    return (agent.ended || this.now) >= this.from && agent.asked <= this.until;
+    return (agent.ended || this.now) >= this.shown.from && agent.asked <= this.shown.until;
   }
 }
 
+// grown returns a crowd with another place, which ends at a pixel.
+function grown(crowd, place, right, matches) {
+  crowd.places.push(place);
+  crowd.right = Math.max(crowd.right, right);
+  crowd.until = Math.max(crowd.until || place.until, place.until);
+  crowd.bad = crowd.bad || place.frame.status === "failed";
+  crowd.dim = crowd.dim && Boolean(matches) && !matches(place.frame);
+  return crowd;
+}
+
+// crowded tells of a crowd that is pointed at.
+function crowded({ places }) {
+  return [`${places.length} frames, too narrow to show here`, ...places.slice(0, 3).map((p) => `${glyphs[p.frame.status]} ${p.frame.goal.slice(0, 80)}`), "click to see them"];
+}
+
 function makeBox() {
-  const el = s("g", {}, s("rect"), s("rect", { class: "pattern" }), s("path", { class: "edge" }), s("text"));
+  const size = { height: rowHeight - 2 };
+  const el = s("g", {}, s("rect", size), s("rect", { ...size, class: "pattern" }), s("path", { class: "edge" }), s("text", { y: 14 }));
   const [fill, pattern, edge, text] = el.childNodes;
   return { el, fill, pattern, edge, text };
 }
 
-function drawBox(item, place, x, width, picture, chosen) {
+// drawBox draws a frame. What is inside its box does not depend on where that is, so that
+// a browser has little to do while a person drags.
+function drawBox(item, place, x, width, picture, chosen, room) {
   const f = place.frame;
-  const y = axisHeight + place.row * rowHeight;
   const tall = rowHeight - 2;
   const open = picture.view.by === "clock" && f.status === "in_progress";
   const dim = picture.matches && !picture.matches(f);
   set(item.el, "class", `box h${hueOf(whoOf(f))} s-${f.status}${dim ? " dim" : ""}${chosen ? " chosen" : ""}`);
   set(item.el, "data-id", f.id);
-  for (const rect of [item.fill, item.pattern]) {
-    set(rect, "x", x.toFixed(1));
-    set(rect, "y", y);
-    set(rect, "width", Math.max(width - 0.5, 0.5).toFixed(1));
-    set(rect, "height", tall);
-  }
-  set(item.pattern, "fill", ["failed", "blocked", "invalidated"].includes(f.status) ? `url(#p-${f.status})` : "none");
-  const right = x + width - 0.5;
-  set(item.edge, "d", width < 3 ? "" : open
-    ? `M${right.toFixed(1)} ${y}H${x.toFixed(1)}V${y + tall}H${right.toFixed(1)}`
-    : `M${x.toFixed(1)} ${y}H${right.toFixed(1)}V${y + tall}H${x.toFixed(1)}Z`);
-  set(item.text, "x", (x + 4).toFixed(1));
-  set(item.text, "y", y + 14);
-  say(item.text, fitted(`${glyphs[f.status]} ${f.goal}`, width - 8));
+  set(item.el, "transform", `translate(${x.toFixed(1)} ${axisHeight + place.row * rowHeight})`);
+  const right = Math.max(width - 0.5, 0.5).toFixed(1);
+  set(item.fill, "width", right);
+  const has = ["failed", "blocked", "invalidated"].includes(f.status);
+  set(item.pattern, "fill", has ? `url(#p-${f.status})` : "none");
+  set(item.pattern, "width", has ? right : 0);
+  set(item.edge, "d", width < 3 ? "" : `M${right} 0H0V${tall}H${right}${open ? "" : "Z"}`);
+  const left = Math.max(1 - x, 0); // what begins before the picture is named at its edge
+  set(item.text, "x", (left + 4).toFixed(1));
+  say(item.text, fitted(`${glyphs[f.status]} ${f.goal.slice(0, 400)}`, Math.min(width, room - x) - left - 8));
 }
 
 function makeLane() {

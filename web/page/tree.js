@@ -1,9 +1,11 @@
 // The frames as text: a tree that only has the lines that can be seen. It is the
 // accessible form of the picture, and selects the same frame.
 
-import { h, duration, amount, money, tokensOf, costOf, hueOf, whoOf, glyphs, statusNames } from "./words.js";
+import { h, duration, amount, money, tokensOf, costOf, hueOf, whoOf, statusNames, morph } from "./words.js";
+import { icon } from "./icons.js";
 
 const lineHeight = 28;
+const printed = 2000; // lines on paper at most
 
 // A Tree draws into an element.
 export class Tree {
@@ -18,7 +20,7 @@ export class Tree {
     this.space = h("div", { class: "space", role: "presentation" });
     this.box.append(this.space);
     this.note = h("p", { class: "note", hidden: true });
-    box.append(this.columns(), this.box, this.note);
+    box.append(this.columns(), this.note, this.box);
     this.typed = { text: "", at: 0 };
     this.wanted = ""; // the frame that the next lines show
   }
@@ -63,24 +65,38 @@ export class Tree {
 
   // paint draws the lines that can be seen.
   paint() {
-    const height = this.box.clientHeight;
-    const first = Math.max(0, Math.floor(this.box.scrollTop / lineHeight) - 5);
-    const last = Math.min(this.lines.length, first + Math.ceil(height / lineHeight) + 10);
+    const first = this.whole ? 0 : Math.max(0, Math.floor(this.box.scrollTop / lineHeight) - 5);
+    const last = Math.min(this.lines.length, this.whole ? printed : first + Math.ceil(this.box.clientHeight / lineHeight) + 10);
     this.space.style.height = this.lines.length * lineHeight + "px";
     const chosen = this.lines.findIndex((l) => l.f.id === this.view.sel);
     const shown = [];
-    for (let i = first; i < last; i++) shown.push(this.line(i, i === chosen));
+    for (let i = first; i < last; i++) shown.push(this.line(i, i === chosen, this.space.children[i - first]));
     const present = this.space.children;
     for (let i = 0; i < shown.length; i++) {
       if (!present[i]) this.space.append(shown[i]);
-      else if (present[i].key !== shown[i].key) present[i].replaceWith(shown[i]);
+      else if (present[i].key !== shown[i].key && present[i].id !== shown[i].id) present[i].replaceWith(shown[i]);
+      else if (present[i].key !== shown[i].key) {
+        morph(present[i], shown[i]);
+        present[i].key = shown[i].key;
+      }
     }
     while (present.length > shown.length) present[present.length - 1].remove();
     if (chosen >= first && chosen < last) this.box.setAttribute("aria-activedescendant", "line-" + this.lines[chosen].f.id);
     else this.box.removeAttribute("aria-activedescendant");
   }
 
-  line(i, chosen) {
+  // print has all lines drawn for paper, or only those that can be seen again.
+  print(whole) {
+    if (!this.view) return;
+    this.whole = whole;
+    this.paint();
+    if (whole && this.lines.length > printed) {
+      this.note.textContent = `The first ${printed} of ${this.lines.length} frames. A filter, or flame report FRAME, prints others.`;
+      this.note.hidden = false;
+    }
+  }
+
+  line(i, chosen, old) {
     const { f, depth, of, at } = this.lines[i];
     const time = f.from ? duration((f.until || this.model.now()) - f.from) : "";
     const who = whoOf(f);
@@ -88,17 +104,14 @@ export class Tree {
     const folded = this.folded.has(f.id);
     const total = `${money(costOf(f.total))}|${amount(tokensOf(f.total))}`;
     const key = [i, f.id, depth, of, at, f.goal, f.status, who, time, total, opens, folded, chosen, f.archived].join("\u0001");
-    if (this.space.children.length) {
-      const old = this.space.children[i - Math.max(0, Math.floor(this.box.scrollTop / lineHeight) - 5)];
-      if (old && old.key === key) return old;
-    }
+    if (old && old.key === key) return old;
     const el = h("div", {
       class: `line s-${f.status}${chosen ? " chosen" : ""}${f.archived ? " archived" : ""}`, role: "treeitem", id: "line-" + f.id, "data-id": f.id,
       "aria-level": depth + 1, "aria-setsize": of, "aria-posinset": at, "aria-selected": chosen ? "true" : "false",
       "aria-expanded": opens ? String(!folded) : undefined,
     },
       h("span", { class: "goal" },
-        h("span", { class: "fold", "aria-hidden": "true" }, opens ? (folded ? "▸" : "▾") : ""), h("span", { class: `glyph s-${f.status}`, "aria-hidden": "true" }, glyphs[f.status]),
+        h("span", { class: "fold", "aria-hidden": "true" }, opens ? (folded ? "▸" : "▾") : ""), h("span", { class: `glyph s-${f.status}`, "aria-hidden": "true" }, icon(f.status)),
         " ", h("bdi", {}, f.goal || f.id), h("span", { class: "aloud" }, `, ${statusNames[f.status]}, `)),
       h("span", { class: "who" }, who ? h("i", { class: `dot h${hueOf(who)}` }) : "", who),
       h("span", {}, time),

@@ -43,10 +43,37 @@ const day = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" 
 const minute = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 const second = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
+const latest = 8.64e15; // of the times that browsers know
+
+function dateOf(t) { return new Date(Math.max(-latest, Math.min(latest, Number(t) || 0))); }
+
+// ago tells how long ago something was, in one unit; long ago, on which day.
+function ago(t, now) {
+  const ms = Math.abs(now - t);
+  if (ms < 5000) return "just now";
+  if (ms > 14 * 86400000) return day.format(dateOf(t)) + (ms > 300 * 86400000 ? " " + dateOf(t).getFullYear() : "");
+  const [size, name] = units.find(([size]) => ms >= size);
+  return t > now ? `in ${Math.floor(ms / size)} ${name}` : `${Math.floor(ms / size)} ${name} ago`;
+}
+
+// when is a time as people say it, with the exact one where it is pointed at.
+export function when(t, now) {
+  return h("time", { datetime: dateOf(t).toISOString(), title: exact.format(dateOf(t)), "data-at": t }, ago(t, now));
+}
+
+// freshen has the times in an element go on.
+export function freshen(box, now) {
+  for (const el of box.querySelectorAll("[data-at]")) {
+    const text = ago(Number(el.getAttribute("data-at")), now);
+    if (el.textContent !== text) el.textContent = text;
+  }
+}
+
 // moment tells a point in time, as exactly as the span around it needs.
 export function moment(t, span = 0) {
-  const at = new Date(t);
-  if (span > 3 * 86400000) return day.format(at);
+  const at = dateOf(t);
+  if (span > 3 * 86400000) return day.format(at) + (at.getFullYear() === new Date().getFullYear() ? "" : " " + at.getFullYear());
   if (span && span < 10 * 60000) return second.format(at);
   return (span > 20 * 3600000 || Math.abs(Date.now() - t) > 20 * 3600000 ? day.format(at) + " " : "") + minute.format(at);
 }
@@ -80,9 +107,40 @@ export function whoseOf(a) { return (a.type || "agent") + (a.machine ? " @" + a.
 // whoOf names who works in a frame, and the machine if that is another than this one.
 export function whoOf(f) { return [f.agent || f.host, f.machine && "@" + f.machine].filter(Boolean).join(" "); }
 
-// hueOf returns which of the eight colours a name has.
+const hues = new Map(); // by name
+
+// hueOf returns which of the eight colours a name has: one that no other has, while there is
+// one.
 export function hueOf(name) {
+  if (!name) return 7;
+  const known = hues.get(name);
+  if (known !== undefined) return known;
   let sum = 0;
-  for (const c of name || "") sum = (sum * 31 + c.codePointAt(0)) >>> 0;
-  return sum % 8;
+  for (const c of name) sum = (sum * 31 + c.codePointAt(0)) >>> 0;
+  let hue = sum % 8;
+  const taken = new Set(hues.values());
+  while (taken.size < 8 && taken.has(hue)) hue = (hue + 1) % 8;
+  hues.set(name, hue);
+  return hue;
+}
+
+// morph makes an element like another one, and keeps all that is alike: what a person presses,
+// marks or has the focus on stays there.
+export function morph(el, like) {
+  for (const { name } of [...el.attributes]) if (!like.hasAttribute(name)) el.removeAttribute(name);
+  for (const { name, value } of like.attributes) {
+    if (el.getAttribute(name) === value) continue;
+    if (name === "style") el.style.cssText = value; // the policy forbids the attribute
+    else el.setAttribute(name, value);
+  }
+  const old = [...el.childNodes];
+  const wanted = [...like.childNodes];
+  wanted.forEach((child, i) => {
+    const there = old[i];
+    if (!there) el.append(child);
+    else if (there.nodeName !== child.nodeName) there.replaceWith(child);
+    else if (there.nodeType !== Node.TEXT_NODE) morph(there, child);
+    else if (there.data !== child.data) there.data = child.data;
+  });
+  old.slice(wanted.length).forEach((node) => node.remove());
 }

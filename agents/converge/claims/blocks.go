@@ -1,150 +1,273 @@
 package claims
 
 import (
+	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
-	"flame/agents/converge/notation"
+	"github.com/samber/lo"
+
+	"flame/core"
 )
 
-// all reads all lines.
-func (r *reader) all() {
-	for r.at < len(r.lines) {
-		line := strings.TrimSpace(r.lines[r.at])
-		switch {
-		case line == "":
-			r.flush()
-			r.at++
-		case strings.HasPrefix(line, "```") || strings.HasPrefix(line, "~~~"):
-			r.paragraph()
-			r.fence(line)
-		case heading(line) != "":
-			r.flush()
-			r.section, r.lead, r.prefix = titled(heading(line)), title{}, ""
-			r.at++
-		case r.table(), r.diff(), r.json(), r.plainTable():
-		default:
-			r.line(r.lines[r.at])
-			r.at++
-		}
+// programs are the languages of fenced blocks with source code, which makes no claims.
+var programs = setOf("go js ts python py rust java c cpp sql rb ruby tsx typescript javascript html css")
+
+// fence reads a fenced block.
+func (r *reader) fence(open string) {
+	from := r.at + 1
+	for r.at = from; r.at < len(r.lines) && !strings.HasPrefix(strings.TrimSpace(r.lines[r.at]), open[:3]); {
+		r.at++
 	}
-	r.flush()
+	inside := r.lines[from:r.at]
+	r.at = min(r.at+1, len(r.lines))
+	items, prefix := r.items, r.prefix
+	r.items, r.prefix = nil, ""
+	rows, info := grid(inside, true), strings.ToLower(strings.TrimSpace(strings.Trim(open, "`~")))
+	switch value, _, ok := decode(strings.TrimSpace(strings.Join(inside, "\n"))); {
+	case ok:
+		r.flatten(value, nil)
+	case looksLikeDiff(inside):
+		r.hunks(inside)
+	case programs.has(info):
+		r.unread++
+	case rows != nil:
+		r.rows(rows[0], rows[1:])
+	default:
+		r.code(inside)
+	}
+	r.items, r.prefix = items, prefix
 }
 
-// heading returns the text of a heading; empty if the line is none.
-func heading(line string) string {
-	if text := strings.TrimLeft(line, "#"); text != line && strings.HasPrefix(text, " ") && len(line)-len(text) <= 6 {
-		return text
+// comments matches lines of settings and of output without content.
+var comments = core.Pattern(`^(?:\$ |#|;|//|$)`)
+
+// code reads lines of settings, or the output of a tool. A key without a value is the parent
+// of the indented keys below it.
+func (r *reader) code(inside []string) {
+	understood, other, section, nest := false, false, "", []string(nil)
+	for _, raw := range inside {
+		line, _, _ := strings.Cut(strings.TrimSpace(plain.Replace(raw)), " #")
+		nest = nest[:min((len(raw)-len(strings.TrimLeft(raw, " ")))/2, len(nest))]
+		r.prefix = strings.Join(lo.Compact(append([]string{section}, nest...)), ".")
+		key, above := strings.CutSuffix(line, ":")
+		switch {
+		case comments().MatchString(line):
+		case strings.HasPrefix(line, "[") && strings.HasSuffix(line, "]"):
+			section = strings.Trim(line, "[]")
+		case above && plainKey(key):
+			nest = append(nest, key)
+		case isPath(line):
+			r.items = append(r.items, line)
+			understood = true
+		case r.quantities(lex(line), line, false), r.named(line):
+			understood = true
+		default:
+			other = true
+		}
 	}
-	if strings.HasPrefix(line, "**") && strings.HasSuffix(line, "**") && len(line) > 4 && !strings.Contains(line[2:len(line)-2], "**") &&
-		!strings.ContainsAny(strings.TrimSuffix(line, ":**"), ":.") {
-		return strings.Trim(line, "*")
+	r.list()
+	if other && !understood {
+		r.unread++
+	}
+}
+
+// maxTries is how often the reader tries to parse JSON in a text, maxDepth how deep it reads
+// JSON.
+const (
+	maxTries = 100
+	maxDepth = 20
+)
+
+// decode parses the JSON object or list at the beginning of text; whole reports whether
+// nothing else follows.
+func decode(text string) (value any, used int, whole bool) {
+	if !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") {
+		return nil, 0, false
+	}
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	if decoder.Decode(&value) != nil {
+		return nil, 0, false
+	}
+	return value, int(decoder.InputOffset()), !decoder.More()
+}
+
+// json reads a JSON value that begins on this line, perhaps after a few words.
+func (r *reader) json() bool {
+	line := r.lines[r.at]
+	start := strings.IndexAny(line, "{[")
+	if start < 0 || start > 200 || line[start] == '[' && !strings.HasPrefix(strings.TrimSpace(line), "[") || r.tried >= maxTries {
+		return false
+	}
+	r.tried++
+	rest := line[start:] + "\n" + strings.Join(r.lines[r.at+1:min(len(r.lines), r.at+500)], "\n")
+	value, used, _ := decode(rest)
+	object, _ := value.(map[string]any)
+	if list, ok := value.([]any); used == 0 || !ok && len(object) == 0 || len(list) > 0 && strings.TrimSpace(line[:start]) != "" {
+		return false
+	}
+	r.flush()
+	if before := strings.TrimSpace(line[:start]); before != "" {
+		r.line(before)
+		r.flush()
+	}
+	r.flatten(value, nil)
+	r.at += strings.Count(rest[:used], "\n") + 1
+	return true
+}
+
+// flatten makes a claim of each leaf of a JSON value.
+func (r *reader) flatten(value any, above []string) {
+	if len(above) > maxDepth || len(r.Claims) >= maxClaims {
+		r.unread++
+		return
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if len(above) == 0 {
+				r.field = key
+			}
+			r.flatten(v[key], append(slices.Clone(above), key))
+		}
+	case []any:
+		r.jsonList(v, above)
+	default:
+		subject := strings.Join(above, ".")
+		if words := keyWords(subject); len(words) > 0 {
+			leaf := leafValue(v, words)
+			r.identify(above[len(above)-1], leaf)
+			r.add(subject, words, leaf, subject+": "+leaf.Text)
+		}
+	}
+	if len(above) == 0 {
+		r.field = ""
+	}
+}
+
+// jsonList reads a list of objects with names, or of plain values.
+func (r *reader) jsonList(list []any, above []string) {
+	if len(list) > maxMembers {
+		r.unread++
+		return
+	}
+	var members []Value
+	for _, element := range list {
+		object, ok := element.(map[string]any)
+		if !ok {
+			members = append(members, leafValue(element, nil))
+			continue
+		}
+		label := rowName(object)
+		if label == "" {
+			r.unread++
+			continue
+		}
+		for _, key := range slices.Sorted(maps.Keys(object)) {
+			if object[key] != any(label) {
+				r.flatten(object[key], append(slices.Clone(above), label, key))
+			}
+		}
+	}
+	if len(members) < len(list) {
+		return
+	}
+	v := r.set(members, true)
+	if len(list) == 0 {
+		v.Kind = Nothing
+	}
+	raw, _ := json.Marshal(list)
+	subject := strings.Join(above, ".")
+	v.Text = subject
+	if words := keyWords(subject); len(words) > 0 {
+		r.add(subject, words, v, subject+": "+string(raw))
+	} else {
+		r.addList("list", string(raw), v)
+	}
+}
+
+// rowName returns the name of an object in a list; empty if it has none.
+func rowName(object map[string]any) string {
+	for _, key := range []string{"name", "id", "key", "title", "path", "file", "module", "package", "test", "host", "service"} {
+		if text, ok := object[key].(string); ok {
+			return text
+		}
 	}
 	return ""
 }
 
-// fence reads a fenced block.
-func (r *reader) fence(open string) {
-	mark := open[:3]
-	info := strings.ToLower(strings.TrimSpace(strings.Trim(open, "`~")))
-	from := r.at + 1
-	end := from
-	for end < len(r.lines) && !strings.HasPrefix(strings.TrimSpace(r.lines[end]), mark) {
-		end++
+// leafValue returns the value of a leaf.
+func leafValue(leaf any, words []string) Value {
+	if text, ok := leaf.(string); ok {
+		return Parse(plain.Replace(text), words)
 	}
-	inside := r.lines[from:end]
-	r.block(info, inside)
-	r.at = min(end+1, len(r.lines))
+	raw, _ := json.Marshal(leaf)
+	return Parse(string(raw), words)
 }
 
-// block reads the lines of a fenced block.
-func (r *reader) block(info string, inside []string) {
-	nested := reader{lines: inside, section: r.section, lead: r.lead, units: r.units, reading: Reading{task: r.reading.task}}
-	text := strings.TrimSpace(strings.Join(inside, "\n"))
-	rows := gridIn(inside)
-	switch {
-	case nested.value(text):
-	case looksLikeDiff(inside):
-		nested.hunks(inside)
-	case slices.Contains([]string{"go", "js", "ts", "python", "py", "rust", "java", "c", "cpp", "sql", "rb", "ruby", "tsx", "typescript",
-		"javascript", "html", "css"}, info):
-		nested.reading.Unread++
-	case rows != nil:
-		nested.rows(rows[0], rows[1:])
-	default:
-		comment := slices.Contains([]string{"ini", "toml", "yaml", "yml", "conf", "properties", "env"}, info)
-		nested.code(inside, comment)
-	}
-	r.reading.Claims = append(r.reading.Claims, nested.reading.Claims...)
-	r.reading.Unread += nested.reading.Unread
-	r.units = nested.units
-	r.lists = append(r.lists, nested.lists...)
-	r.quantities = append(r.quantities, nested.quantities...)
-}
+// The marks of a patch, and of its removed and added lines.
+var diffMark = core.Pattern(`^(?:@@ |--- |\+\+\+ |diff --git )`)
 
-// code reads lines of settings, or the output of a tool.
-func (r *reader) code(inside []string, settings bool) {
-	understood, other := 0, 0
-	var nest []string // keys above, by their indentation
-	for _, raw := range inside {
-		line := strings.TrimSpace(raw)
-		switch {
-		case line == "" || strings.HasPrefix(line, "$ ") || strings.HasPrefix(line, "#") || strings.HasPrefix(line, ";") || strings.HasPrefix(line, "//"):
-		case r.tool(line), r.counts(notation.Lex(notation.Plain.Replace(line)), line):
-			understood++
-		case strings.HasPrefix(line, "[") && strings.HasSuffix(line, "]"):
-			r.prefix = strings.Trim(line, "[]")
-		case r.setting(raw, line, &nest):
-			understood++
-		case notation.IsPath(line):
-			r.items = append(r.items, item{text: line})
-			understood++
-		default:
-			other++
+// looksLikeDiff reports whether lines are a patch.
+func looksLikeDiff(lines []string) bool {
+	marks, changes := 0, map[string]int{}
+	for _, line := range lines {
+		if diffMark().MatchString(line) {
+			marks++
+		} else {
+			changes[line[:min(1, len(line))]]++
 		}
 	}
-	r.list()
-	if other > 0 && understood == 0 || settings && other > 0 {
-		r.reading.Unread++
-	}
+	removed, added := changes["-"], changes["+"]
+	return marks > 0 && removed+added > 0 || removed > 0 && added > 0 && !strings.HasPrefix(lines[0], "- ")
 }
 
-// setting reads a line of a settings file; a key without a value is above those that
-// are indented below it.
-func (r *reader) setting(raw, line string, nest *[]string) bool {
-	depth := (len(raw) - len(strings.TrimLeft(raw, " "))) / 2
-	*nest = (*nest)[:min(depth, len(*nest))]
-	if key, ok := strings.CutSuffix(line, ":"); ok && plainKey(key) {
-		*nest = append(*nest, key)
-		return true
-	}
-	key, value, ok := keyValue(line)
-	if !ok {
+// diff reads a patch that begins on this line.
+func (r *reader) diff() bool {
+	line := r.lines[r.at]
+	if !diffMark().MatchString(line) || line[0] == '+' ||
+		line[0] == '-' && (r.at+1 == len(r.lines) || !strings.HasPrefix(r.lines[r.at+1], "+++ ")) {
 		return false
 	}
-	if at := strings.Index(value, " #"); at >= 0 {
-		value = value[:at]
+	from := r.at
+	r.flush()
+	for r.at < len(r.lines) && strings.TrimSpace(r.lines[r.at]) != "" && !strings.HasPrefix(r.lines[r.at], "```") {
+		r.at++
 	}
-	path := strings.Join(append(slices.Clone(*nest), key), ".")
-	r.pair(path, value, line)
+	r.hunks(r.lines[from:r.at])
 	return true
 }
 
-// Read reads a text that answers a task; the task may be empty if it is not known.
-func Read(text, asked string) Reading {
-	r := reader{reading: Reading{task: readTask(asked)}}
-	if len(text) > maxText {
-		text = text[:strings.LastIndexByte(text[:maxText], '\n')+1]
-		r.reading.Unread++
+// hunks reads the changes of a patch. The subject of a claim is the removed lines, its value
+// the added lines.
+func (r *reader) hunks(lines []string) {
+	var removed, added []string
+	end := func() {
+		text := strings.Join(added, "\n")
+		subject := "line " + strings.Join(removed, " / ")
+		if len(removed) == 0 && len(added) > 0 {
+			subject = "added " + added[0]
+		}
+		if len(removed)+len(added) > 0 {
+			r.add(subject, []string{subject}, Value{Kind: Exact, Text: text, name: text}, text)
+		}
+		removed, added = nil, nil
 	}
-	r.lines = strings.Split(strings.ReplaceAll(strings.ToValidUTF8(text, "?"), "\r\n", "\n"), "\n")
-	for i, line := range r.lines {
-		if len(line) > maxLine && !strings.HasPrefix(strings.TrimSpace(line), "{") && !strings.HasPrefix(strings.TrimSpace(line), "[") {
-			r.lines[i] = ""
-			r.reading.Unread++
+	for _, line := range append(slices.Clone(lines), " ") {
+		mark := line[:min(1, len(line))]
+		if diffMark().MatchString(line) {
+			mark = ""
+		}
+		if mark != "+" && (mark != "-" || len(added) > 0) {
+			end()
+		}
+		switch text := strings.Join(strings.Fields(line), " "); mark {
+		case "-":
+			removed = append(removed, strings.TrimSpace(text[1:]))
+		case "+":
+			added = append(added, strings.TrimSpace(text[1:]))
 		}
 	}
-	r.all()
-	r.finish()
-	return r.reading
 }

@@ -3,322 +3,275 @@ package claims
 import (
 	"slices"
 	"strings"
-	"unicode"
 
-	"flame/agents/converge/notation"
+	"github.com/samber/lo"
+
+	"flame/core"
 )
 
-// An item is one of a list.
-type item struct {
-	text     string
-	numbered bool
-}
+var (
+	struckOut = core.Pattern(`~~.*?~~`)
+	itemForm  = core.Pattern(`^(?:[-*+•]|\d{1,3}[.)]) +(.*)$`)
+)
 
 // line reads one line outside of a block.
 func (r *reader) line(raw string) {
-	line := strings.TrimSpace(notation.Plain.Replace(dropFormer(raw)))
-	if text, numbered, ok := bullet(line); ok {
+	line := strings.TrimSpace(plain.Replace(struckOut().ReplaceAllString(raw, "")))
+	if m := itemForm().FindStringSubmatch(line); m != nil {
 		r.paragraph()
-		r.items = append(r.items, item{text, numbered})
+		r.items = append(r.items, m[1])
 		return
 	}
-	if len(r.items) > 0 && strings.HasPrefix(raw, " ") {
-		r.items[len(r.items)-1].text += " " + line
+	if n := len(r.items); n > 0 && strings.HasPrefix(raw, " ") {
+		r.items[n-1] += " " + line
 		return
 	}
-	continued := len(r.text) > 0 && !strings.ContainsAny(lastOf(r.text)[len(lastOf(r.text))-1:], ".!?:")
-	if r.tool(line) || r.mark(line) {
+	if r.outcome(line) {
 		return
 	}
-	if v := notation.Parse(strings.Trim(line, "`"), nil); v.Kind == notation.File {
+	if v := Parse(strings.Trim(line, "`"), nil); v.Kind == File {
 		r.paragraph()
-		r.values = append(r.values, Claim{Subject: line, Text: line, Value: v, unit: r.units + 1})
-		r.items = append(r.items, item{text: line})
+		r.loose = append(r.loose, Claim{Subject: line, Text: line, Value: v, unit: r.units + 1})
+		r.items = append(r.items, line)
 		return
 	}
 	r.list()
-	if members := ranking(line); members != nil && r.reading.task.ordered && !continued {
-		r.paragraph()
-		r.units++
-		v := notation.Value{Kind: notation.Set, List: members, Exact: r.reading.task.exact, Ordered: true, Text: join(members)}
-		r.lists = append(r.lists, Claim{Subject: "order", Text: line, Value: v, unit: r.units})
+	if n := len(r.text); n > 0 && !strings.ContainsAny(r.text[n-1][len(r.text[n-1])-1:], ".!?:") {
+		r.text = append(r.text, line) // it continues the sentence of the previous line
 		return
 	}
-	if key, value, ok := keyValue(line); ok && !continued && several(line) == nil {
-		r.paragraph()
-		r.pair(key, value, line)
-		return
-	}
-	if list := pairsIn(line); list != nil && !continued {
-		r.paragraph()
-		for _, one := range list {
-			r.pair(one.key, one.value, line)
+	if r.task.is["ordered"] {
+		if members := ranking(line); members != nil {
+			r.paragraph()
+			r.addList("order", line, r.set(members, r.task.is["exact"]))
+			return
 		}
-		return
 	}
-	if line != "" {
+	if !r.named(line) {
 		r.text = append(r.text, line)
 	}
 }
 
-// dropFormer takes out what is struck through.
-func dropFormer(s string) string {
-	for {
-		from := strings.Index(s, "~~")
-		if from < 0 {
-			return s
-		}
-		n := strings.Index(s[from+2:], "~~")
-		if n < 0 {
-			return s
-		}
-		s = s[:from] + s[from+n+4:]
+// named reads a line or an item of a list that names its subjects.
+func (r *reader) named(line string) bool {
+	if r.outcome(line) {
+		return true
 	}
+	list := several(line)
+	if one, ok := keyValue(line); ok && list == nil {
+		list = []keyed{one}
+	} else if one, ok := readKeyed(line, inLine); ok && list == nil && !r.task.is["ordered"] {
+		list = []keyed{one}
+	}
+	if list != nil {
+		r.paragraph()
+	}
+	for _, one := range list {
+		r.pair(one, line)
+	}
+	return list != nil
 }
 
-// bullet returns the text of a list item.
-func bullet(line string) (text string, numbered, ok bool) {
-	for _, mark := range []string{"- ", "* ", "+ ", "• "} {
-		if rest, ok := strings.CutPrefix(line, mark); ok {
-			return strings.TrimSpace(rest), false, true
-		}
-	}
-	n := 0
-	for n < len(line) && n < 3 && notation.IsDigit(line[n]) {
-		n++
-	}
-	if n > 0 && n+1 < len(line) && (line[n] == '.' || line[n] == ')') && line[n+1] == ' ' {
-		return strings.TrimSpace(line[n+2:]), true, true
-	}
-	return "", false, false
-}
-
-// mark reads a line of a checklist: "[x] it works", "✗ it does not".
-func (r *reader) mark(line string) bool {
-	for _, m := range []struct {
-		sign string
-		yes  bool
-	}{{"[x] ", true}, {"[X] ", true}, {"[ ] ", false}, {"✓ ", true}, {"✔ ", true}, {"✅ ", true}, {"☑ ", true}, {"✗ ", false}, {"✘ ", false},
-		{"❌ ", false}, {"☐ ", false}} {
-		if rest, ok := strings.CutPrefix(line, m.sign); ok {
-			r.add(rest, notation.KeyWords(rest), notation.Value{Kind: notation.Truth, Text: strings.TrimSpace(m.sign), Yes: m.yes}, line)
+// outcome reads a line of a checklist, of a test runner or of a benchmark. It ignores how long
+// tests took.
+func (r *reader) outcome(line string) bool {
+	for _, o := range outcomes {
+		if m := o.form().FindStringSubmatch(line); m != nil {
+			words := []string{"test " + m[1]}
+			if o.form().SubexpNames()[1] == "words" {
+				words = keyWords(m[1])
+			}
+			r.add(m[1], words, Value{Kind: Truth, Text: line, Yes: o.yes}, line)
 			return true
 		}
 	}
-	return false
+	if totals().MatchString(line) {
+		return r.quantities(lex(strings.Trim(line, "= ")), line, false)
+	}
+	return line == "PASS" || line == "FAIL" || r.benchmark(strings.Fields(line), line)
 }
 
-// maxMembers bounds the lists that are compared member by member.
-const maxMembers = 300
+// totals matches the lines in which test runners count outcomes.
+var totals = core.Pattern(`^(?:===|test result:|Tests:)`)
 
-// list reads the items of a list that has ended.
+// benchmark reads a line of go test -bench. It ignores the number of runs.
+func (r *reader) benchmark(fields []string, line string) bool {
+	if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
+		return false
+	}
+	label, _, _ := strings.Cut(fields[0], "-")
+	for i := 2; i+1 < len(fields); i += 2 {
+		q, n := readSigned(fields[i], 0)
+		if n == 0 || n != len(fields[i]) {
+			return false
+		}
+		q.dimension, q.unit, q.digits = fields[i+1], fields[i+1], ""
+		r.add(label+" "+fields[i+1], []string{label, fields[i+1]}, Value{Kind: Number, Text: fields[i], number: q}, line)
+	}
+	return true
+}
+
+// list reads the items of a complete list.
 func (r *reader) list() {
-	items := r.items
+	items, rest := r.items, []string(nil)
 	r.items = nil
 	if len(items) == 0 || r.lead.aside || r.section.aside {
 		return
 	}
-	var rest []item
 	for _, i := range items {
-		if r.mark(i.text) || r.tool(i.text) {
-			continue
+		if !r.named(i) {
+			rest = append(rest, i)
 		}
-		if key, value, ok := keyValue(i.text); ok {
-			r.pair(key, value, i.text)
-			continue
-		}
-		if list := pairsIn(i.text); len(list) == 1 && !r.reading.task.ordered {
-			r.pair(list[0].key, list[0].value, i.text)
-			continue
-		}
-		rest = append(rest, i)
 	}
 	if len(rest) > maxMembers {
-		r.reading.Unread++
+		r.unread++
 		return
 	}
 	members, ok := names(rest)
 	if !ok || len(members) == 0 || len(rest) < len(items) && len(rest) < 2 {
 		for _, i := range rest {
-			r.sentences(i.text)
+			r.sentences(i)
 		}
 		return
 	}
-	t := r.reading.task
-	v := notation.Value{Kind: notation.Set, List: members, Exact: t.exact, Ordered: t.ordered && (items[0].numbered || t.ordered), Text: join(members)}
-	lead := r.lead
+	v := r.set(members, r.task.is["exact"])
+	lead, before := r.lead, len(r.Claims)
 	if len(lead.words) == 0 {
 		lead = r.section
 	}
-	before := len(r.reading.Claims)
-	if len(lead.words) > 0 && len(lead.words) <= notation.MaxName {
+	if len(lead.words) <= maxName {
 		r.add(lead.text, lead.words, v, lead.text+": "+v.Text)
 	}
-	if len(r.reading.Claims) == before {
-		r.units++
+	r.units -= len(r.Claims) - before // the same list with and without its title counts once
+	r.addList("list", v.Text, v)
+}
+
+// set returns a list as a value; all says that it is complete.
+func (r *reader) set(members []Value, all bool) Value {
+	texts := lo.Map(members, func(m Value, _ int) string { return m.Text })
+	return Value{Kind: Set, list: members, all: all, Ordered: r.task.is["ordered"], Text: strings.Join(texts, ", ")}
+}
+
+var nameEnd = core.Pattern(` - |: | \(|[;,] `)
+
+// names returns the names at the beginning of items; ok is false if the items are sentences.
+func names(items []string) (members []Value, ok bool) {
+	for _, i := range items {
+		head := i
+		if at := nameEnd().FindStringIndex(head); at != nil && at[0] > 0 {
+			head = head[:at[0]]
+		}
+		head = strings.TrimSpace(unmarked.Replace(head))
+		if len(strings.Fields(head)) > 4 || strings.HasSuffix(i, ".") && len(strings.Fields(i)) > 4 {
+			return nil, false
+		}
+		members = append(members, Parse(strings.TrimRight(strings.Trim(head, "` "), "."), nil))
 	}
-	r.lists = append(r.lists, Claim{Subject: "list", Text: v.Text, Value: v, unit: r.units})
+	return members, true
 }
 
 // ranking reads an order on one line: "a > b > c", "a, then b, then c".
-func ranking(line string) []notation.Value {
-	if key, value, ok := keyValue(line); ok && !strings.Contains(key, ">") {
-		line = value
+func ranking(line string) []Value {
+	if one, ok := keyValue(line); ok && !strings.Contains(one.key, ">") {
+		line = one.value
 	}
-	for _, sign := range []string{" > ", " -> ", " < ", ", then "} {
+	for _, sign := range []string{" > ", " -> ", ", then "} {
 		parts := strings.Split(strings.TrimRight(line, "."), sign)
-		if len(parts) < 3 || len(parts) > maxMembers {
-			continue
-		}
-		if sign == " < " {
-			slices.Reverse(parts)
-		}
-		list := make([]item, len(parts))
-		for i, part := range parts {
-			list[i] = item{strings.TrimSuffix(strings.TrimSuffix(part, " first"), " last"), true}
-		}
-		if members, ok := names(list); ok {
+		members, ok := names(parts)
+		if ok && len(parts) > 2 && len(parts) <= maxMembers {
 			return members
 		}
 	}
 	return nil
 }
 
-func join(members []notation.Value) string {
-	texts := make([]string, len(members))
-	for i, m := range members {
-		texts[i] = m.Text
-	}
-	return strings.Join(texts, ", ")
-}
+// corrections are keys of lines that withdraw an earlier claim.
+var corrections = setOf("correction corrected update edit erratum sorry actually")
 
-// names returns the names that items begin with; ok is false if they are sentences.
-func names(items []item) (members []notation.Value, ok bool) {
-	for _, i := range items {
-		head := i.text
-		for _, sign := range []string{" - ", ": ", " (", "; ", ", "} {
-			if at := strings.Index(head, sign); at > 0 {
-				head = head[:at]
-			}
-		}
-		head = strings.TrimSpace(strings.NewReplacer("**", "", "__", "").Replace(head))
-		if len(strings.Fields(head)) > 4 || strings.HasSuffix(i.text, ".") && len(strings.Fields(i.text)) > 4 {
-			return nil, false
-		}
-		members = append(members, notation.Parse(strings.TrimRight(strings.Trim(head, "` "), "."), nil))
-	}
-	return members, true
-}
+// withdrawn are keys of former values and rejected options.
+var withdrawn = stemsOf("before former formerly previous previously old was alternative rejected considered discarded today currently")
 
-// maxKey is how long a key is at most, in bytes.
-const maxKey = 60
-
-// keyValue splits "key: value" and "key = value".
-func keyValue(line string) (key, value string, ok bool) {
-	line = strings.ReplaceAll(strings.ReplaceAll(line, "**", ""), "__", "")
-	at, n := strings.Index(line, ": "), 2
-	if equals := strings.Index(line, "="); equals > 0 && (at < 0 || equals < at) && !strings.HasPrefix(line[equals:], "==") &&
-		!strings.ContainsRune("<>!+-:", rune(line[equals-1])) {
-		if strings.HasPrefix(line[equals:], "= ") || !strings.Contains(line[:equals], " ") {
-			at, n = equals, 1
-		}
-	}
-	if at <= 0 {
-		return "", "", false
-	}
-	key, value = strings.Trim(strings.TrimSpace(line[:at]), "`\"*_"), strings.TrimSpace(line[at+n:])
-	return key, value, plainKey(key) && value != ""
-}
-
-// openers begin sentences rather than keys.
-var openers = notation.SetOf("so but if when while since because note therefore thus hence however also then first second finally besides " +
-	"though although i we he she they it there not")
-
-// plainKey reports whether text may name what a value is of.
-func plainKey(key string) bool {
-	fields := strings.Fields(key)
-	if len(key) > maxKey || len(fields) == 0 || len(fields) > 8 || strings.ContainsAny(key, "!?,;|") || strings.Contains(key, ". ") ||
-		strings.HasSuffix(key, "http") || strings.HasSuffix(key, "https") {
-		return false
-	}
-	return strings.IndexFunc(key, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) >= 0 &&
-		!(openers.Has(strings.ToLower(fields[0])) && len(fields) > 1)
-}
-
-// corrections are keys and beginnings of what takes something back.
-var corrections = []string{"correction", "corrected", "update", "edit", "erratum", "sorry", "actually"}
-
-// withdrawn are keys of what is not claimed.
-var withdrawn = notation.StemsOf("before former formerly previous previously old was alternative rejected considered discarded today currently")
+// sentenceEnd matches the beginning of another sentence after a value.
+var sentenceEnd = core.Pattern("^(..+?)\\. ([A-Z`].*)$")
 
 // pair reads a key with its value.
-func (r *reader) pair(key, value, line string) {
-	if r.section.aside || slices.Contains(corrections, strings.ToLower(key)) {
-		r.later = slices.Contains(corrections, strings.ToLower(key))
-		r.sentences(value)
+func (r *reader) pair(one keyed, line string) {
+	if correction := corrections.has(strings.ToLower(one.key)); correction || r.section.aside {
+		r.later = correction
+		r.sentences(one.value)
 		return
 	}
 	if r.prefix != "" {
-		key = r.prefix + "." + key
+		one.key = r.prefix + "." + one.key
 	}
-	words := notation.KeyWords(key)
-	if len(words) == 1 && withdrawn.Has(words[0]) {
+	words, rest := keyWords(one.key), ""
+	if len(words) == 1 && withdrawn.has(words[0]) {
 		return
 	}
-	value, rest := firstSentence(value)
-	main := value
-	if at := strings.Index(main, " ("); at > 0 && strings.HasSuffix(main, ")") {
-		main = main[:at]
+	if m := sentenceEnd().FindStringSubmatch(one.value); m != nil {
+		one.value, rest = m[1], m[2]
 	}
-	main = arrived(main)
-	v := notation.Parse(main, words)
-	if isMain(words) || len(words) == 1 && words[0] == "us" {
-		if c, ok := choice(value); ok {
-			v = c.Value
-		}
-	}
-	if list, ok := valuesIn(main); ok && (v.Kind == notation.Name || v.Kind == notation.Prose) {
-		v = list
-	}
-	v.Text = value
-	if v.Kind == notation.Atoms {
+	v := r.valueOf(one.value, words)
+	if v.Kind == Atoms {
 		words = append(words, "(dates)")
 	}
-	if begins(r.reading.Claims, key) {
-		r.identify(key, v)
+	if !slices.ContainsFunc(r.Claims, func(c Claim) bool { return c.key != "" && !strings.EqualFold(c.key, one.key) }) {
+		r.identify(one.key, v)
 	}
-	r.add(key, words, v, line)
+	r.add(one.key, words, v, line)
 	if rest != "" {
 		r.sentences(rest)
 	}
 }
 
-// firstSentence cuts off what follows the first sentence.
-func firstSentence(text string) (sentence, rest string) {
-	for i := 0; i+2 < len(text); i++ {
-		if text[i] == '.' && text[i+1] == ' ' && (unicode.IsUpper(rune(text[i+2])) || text[i+2] == '`') && i > 1 {
-			return text[:i], text[i+2:]
+// valueOf reads the value of a key with these words.
+func (r *reader) valueOf(text string, words []string) Value {
+	main := text
+	if at := strings.LastIndex(main, " -> "); at >= 0 { // the end of "100 -> 200"
+		from, to := Parse(main[:at], nil), Parse(main[at+4:], nil)
+		if from.Kind == to.Kind && to.plain() || from.Kind == Nothing {
+			main = main[at+4:]
 		}
 	}
-	return text, ""
+	v := Parse(main, words)
+	if isMain(words) {
+		if chosen, _, ok := choice(text); ok {
+			v = chosen
+		}
+	}
+	if dates := datesIn(main); len(dates) > 1 && (v.Kind == Name || v.Kind == Prose) {
+		v = Value{Kind: Atoms, Yes: true, list: dates}
+	}
+	v.Text = text
+	return v
 }
 
-// valuesIn returns a value that consists of several dates, as "1 May until 1 June" does.
-func valuesIn(text string) (notation.Value, bool) {
-	v := notation.Value{Kind: notation.Atoms, Text: text, Yes: true}
-	for _, t := range notation.Lex(text) {
+// datesIn returns the dates of a text without other values, such as "1 May until 1 June".
+func datesIn(text string) (dates []Value) {
+	for _, t := range lex(text) {
 		switch {
-		case t.Form == notation.ValueForm && t.Value.Kind == notation.Date:
-			v.List = append(v.List, t.Value)
-		case t.Form == notation.ValueForm:
-			return v, false
+		case t.form == valueForm && t.value.Kind == Date:
+			dates = append(dates, t.value)
+		case t.form == valueForm && t.value.Kind != File && t.stem == "":
+			return nil
 		}
 	}
-	return v, len(v.List) > 1
+	return dates
 }
 
-// flush ends a paragraph and a list.
-func (r *reader) flush() {
-	r.paragraph()
-	r.list()
+// identities are subjects that may name the thing that the whole text is about.
+var identities = stemsOf("file subject bucket zone resource service repository repo module package component platform os device day node ticket " +
+	"issue pr environment cluster customer account tenant page route endpoint document branch region host server table database project " +
+	"commit printer queue domain")
+
+// identify records the thing that the whole text is about, if a claim names it.
+func (r *reader) identify(key string, v Value) {
+	words := keyWords(key)
+	if len(words) != 1 || !identities.has(words[0]) || v.Kind == Set || v.Kind == Prose {
+		return
+	}
+	if r.identity == nil {
+		r.identity = map[string]Value{}
+	}
+	r.identity[words[0]] = v
 }

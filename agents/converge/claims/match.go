@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"flame/agents/converge/notation"
+	"github.com/samber/lo"
 )
 
-// A Match is what several texts claim about one subject.
+// A Match is the claims of several texts about one subject.
 type Match struct {
 	Subject string
 	Sides   []Side // one for each text, in order
-	Verdict notation.Verdict
+	Verdict Verdict
 }
 
 // A Side is the claim of one text.
@@ -22,112 +22,102 @@ type Side struct {
 	Claim
 }
 
-// A Comparison is what several texts say about the same subjects.
+// A Comparison is the result of comparing the claims of several texts.
 type Comparison struct {
 	Matches []Match // in the order of their subjects
-	// Agreed says of each text whether it says the same as another in what matters: it
-	// gives the same answer, or nothing of it was left that was not compared.
+	// Agreed reports for each text whether it agrees with another: both give the same answer,
+	// or all claims of one of them were compared and are equal.
 	Agreed []bool
-	Claims [][]Claim // of each text, one of a subject at most
+	Claims [][]Claim // by text, at most one for each subject
 }
 
-// Compare holds the claims of texts against each other. The order of the texts makes no
+// Compare compares the claims of texts with each other. The order of the texts makes no
 // difference but to the indexes in the result.
-func Compare(readings []Reading, tolerance notation.Tolerance) Comparison {
-	c := comparer{readings: readings, tolerance: tolerance, groups: map[string][]Side{}, ambiguous: make([]int, len(readings))}
-	result := Comparison{Agreed: make([]bool, len(readings)), Claims: make([][]Claim, len(readings))}
-	for i, r := range readings {
-		result.Claims[i] = c.unambiguous(i, r)
-		for _, claim := range result.Claims[i] {
+func Compare(readings []Reading, tolerance Tolerance) Comparison {
+	c := comparer{
+		Comparison: Comparison{Agreed: make([]bool, len(readings)), Claims: make([][]Claim, len(readings))},
+		readings:   readings, tolerance: tolerance, groups: map[string][]Side{}, ambiguous: make([]int, len(readings)),
+	}
+	for i := range readings {
+		c.Claims[i] = c.unambiguous(i)
+		for _, claim := range c.Claims[i] {
 			c.groups[claim.key] = append(c.groups[claim.key], Side{i, claim})
 		}
 	}
 	c.join()
 	for _, key := range slices.Sorted(maps.Keys(c.groups)) {
 		sides := c.groups[key]
-		if !slices.ContainsFunc(sides, func(s Side) bool { return !strings.HasPrefix(s.key, whole) }) {
-			continue
-		}
-		if m := c.match(sides); len(m.Sides) > 1 {
-			result.Matches = append(result.Matches, m)
+		lines := slices.ContainsFunc(sides, func(s Side) bool { return !strings.HasPrefix(s.key, whole) })
+		if lines && len(sides) > 1 {
+			c.Matches = append(c.Matches, c.match(sides))
 		}
 	}
-	c.agreed(result)
-	return result
+	c.agreed()
+	return c.Comparison
 }
 
 type comparer struct {
+	Comparison
 	readings  []Reading
-	tolerance notation.Tolerance
-	groups    map[string][]Side // by what they are about
-	ambiguous []int             // of each text, of how many subjects it says several things
+	tolerance Tolerance
+	groups    map[string][]Side // by key
+	ambiguous []int             // by text: the number of subjects that it claims different values for
 }
 
-// unambiguous returns the claims of a text, at most one of a subject. What it says of
-// one in several ways, in other places, is told apart by these.
-func (c *comparer) unambiguous(i int, r Reading) (list []Claim) {
-	same := map[string][]Claim{}
-	var keys []string
-	elsewhere := c.elsewhere(i)
-	for _, claim := range r.Claims {
+// unambiguous returns the claims of a text, at most one for each subject. Places and
+// conditions are part of the subject.
+func (c *comparer) unambiguous(i int) (list []Claim) {
+	same, keys, elsewhere := map[string][]Claim{}, []string(nil), c.elsewhere(i)
+	for _, claim := range c.readings[i].Claims {
 		claim.key += elsewhere
-		if claim.wide && claim.Field == "" || onlyVague(claim.words) {
+		if claim.wide && claim.Field == "" || len(claim.words) > 0 && !slices.ContainsFunc(claim.words, distinct) {
 			claim.key += c.asked(i)
 		}
 		if len(claim.scope) > 0 {
 			claim.key += " @" + strings.Join(claim.scope, " ")
 		}
-		if len(same[claim.key]) == 0 {
+		claim.Key = claim.key
+		if same[claim.key] == nil {
 			keys = append(keys, claim.key)
 		}
 		same[claim.key] = append(same[claim.key], claim)
 	}
 	for _, key := range keys {
-		claim, ok := c.one(same[key])
-		if claim.Key = key; !ok {
+		if claim, ok := c.one(same[key]); ok {
+			list = append(list, claim)
+		} else {
 			c.ambiguous[i]++
-			continue
 		}
-		list = append(list, claim)
 	}
 	return list
 }
 
-// one returns the claim that holds among several of a text about one subject.
+// one returns the claim that applies among several of a text about one subject; false if they
+// differ.
 func (c *comparer) one(list []Claim) (Claim, bool) {
-	last := list[len(list)-1]
-	if last.later {
+	if last := list[len(list)-1]; last.later {
 		return last, true
 	}
 	found := list[0]
 	for _, other := range list[1:] {
 		switch {
-		case found.Value.Kind == notation.Prose:
+		case found.Value.Kind == Prose:
 			found = other
-		case other.Value.Kind != notation.Prose && found.Value.Compare(other.Value, c.tolerance) != notation.Same:
+		case other.Value.Kind != Prose && found.Value.Compare(other.Value, c.tolerance) != Same:
 			return found, false
-		}
-		found.Main = found.Main || other.Main
-		if found.prose && !other.prose {
-			found.prose, found.unit = false, other.unit
 		}
 	}
 	return found, true
 }
 
-// onlyVague reports whether a subject is told by words that need a question to tell of what.
-func onlyVague(words []string) bool {
-	return len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return !vague.Has(word) })
-}
-
-// elsewhere returns what tells the claims of a text from those of one that is about another
-// thing; empty if all are about the same.
+// elsewhere returns a suffix for the keys of a text that is about another thing than another
+// text; empty if all texts are about the same thing.
 func (c *comparer) elsewhere(i int) string {
 	for _, subject := range slices.Sorted(maps.Keys(c.readings[i].identity)) {
 		v := c.readings[i].identity[subject]
 		for j, other := range c.readings {
 			w, ok := other.identity[subject]
-			if ok && v.Compare(w, notation.Tolerance{}) == notation.Different && c.alike(i, j, subject) {
+			if ok && v.Compare(w, Tolerance{}) == Different && c.overlap(i, j, subject) {
 				return " @" + subject + "=" + strings.ToLower(v.Text)
 			}
 		}
@@ -135,98 +125,79 @@ func (c *comparer) elsewhere(i int) string {
 	return ""
 }
 
-// alike reports whether two texts have claims about the same subjects, besides this one.
-func (c *comparer) alike(i, j int, subject string) bool {
+// overlap reports whether two texts share subjects other than this one.
+func (c *comparer) overlap(i, j int, subject string) bool {
 	keys := map[string]bool{}
 	for _, claim := range c.readings[i].Claims {
 		keys[claim.key] = claim.words != nil && claim.key != subject
 	}
-	for _, claim := range c.readings[j].Claims {
-		if keys[claim.key] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.readings[j].Claims, func(claim Claim) bool { return keys[claim.key] })
 }
 
-// asked returns what tells the answers to one question from those to another.
+// asked returns a suffix for the keys of answers if the texts answer different questions.
 func (c *comparer) asked(i int) string {
-	for j, other := range c.readings {
-		if !c.readings[i].task.sameAs(other.task) && i != j {
-			return " ?" + c.readings[i].task.text
-		}
+	t := c.readings[i].task
+	if slices.ContainsFunc(c.readings, func(other Reading) bool { return !t.sameAs(other.task) }) {
+		return " ?" + t.text
 	}
 	return ""
 }
 
-// vague are words of a subject that tell it from no other.
-var vague = notation.StemsOf("final recommended chosen current new default suggested proposed selected overall expected actual result " +
-	"answer count number amount name " +
-	"max min limit size rate id version setting release needed required migrate")
+// vague are words that do not distinguish a subject from others.
+var vague = stemsOf("final recommended chosen current new default suggested proposed selected overall expected actual result answer count number " +
+	"amount name max min limit size rate id version setting release needed required migrate")
 
-// join puts claims together whose subjects are told more or less closely: "plan" and
-// "plan chosen", if there is no other that it could be.
+func distinct(word string) bool { return !vague.has(word) }
+
+const (
+	// maxLone is how many subjects join compares word by word at most.
+	maxLone = 400
+	// enoughProof is how many pairs of subjects with equal values must differ by the same
+	// words before these words count as meaningless, such as the header of a table whose
+	// rows are the keys of a list.
+	enoughProof = 2
+)
+
+// join merges claims whose subjects differ only in detail, such as "plan" and "plan chosen",
+// if no other subject fits.
 func (c *comparer) join() {
-	type lone struct {
-		key string
-		Side
-	}
-	var alone []lone
+	var alone []string
 	for _, key := range slices.Sorted(maps.Keys(c.groups)) {
-		if sides := c.groups[key]; len(sides) == 1 && len(sides[0].words) > 0 && !kindless(sides[0].Value) {
-			alone = append(alone, lone{key, sides[0]})
+		sides := c.groups[key]
+		if v := sides[0].Value; len(sides) == 1 && len(sides[0].words) > 0 && v.Kind != Prose && (v.Kind != Atoms || len(v.list) > 0) {
+			alone = append(alone, key)
 		}
 	}
 	if len(alone) > maxLone {
 		return
 	}
-	partners := map[string][]string{}
-	var doubtful [][2]lone
-	proven := map[string]int{} // how often words that only one of two subjects has told nothing apart
+	type couple struct {
+		x, y, extra string
+		is          relation
+	}
+	var couples []couple
+	proven, partners := map[string]int{}, map[string][]string{}
 	for i, x := range alone {
 		for _, y := range alone[i+1:] {
-			if x.Reading == y.Reading {
-				continue
-			}
-			extra, related := c.closely(x.Claim, y.Claim)
-			switch {
-			case related == apart:
-				continue
-			case related == perhaps:
-				doubtful = append(doubtful, [2]lone{x, y})
-				continue
-			case x.Value.Compare(y.Value, c.tolerance) == notation.Same:
+			extra, is := c.related(c.groups[x][0], c.groups[y][0])
+			couples = append(couples, couple{x, y, extra, is})
+			if is == equal {
 				proven[extra]++
 			}
-			partners[x.key] = append(partners[x.key], y.key)
-			partners[y.key] = append(partners[y.key], x.key)
 		}
 	}
-	for _, both := range doubtful {
-		x, y := both[0], both[1]
-		if extra, _ := c.closely(x.Claim, y.Claim); proven[extra] >= enoughProof {
-			partners[x.key] = append(partners[x.key], y.key)
-			partners[y.key] = append(partners[y.key], x.key)
+	for _, of := range couples {
+		if of.is >= single || of.is == perhaps && proven[of.extra] >= enoughProof {
+			partners[of.x] = append(partners[of.x], of.y)
+			partners[of.y] = append(partners[of.y], of.x)
 		}
 	}
 	for _, x := range alone {
-		if list := partners[x.key]; len(list) == 1 && len(partners[list[0]]) == 1 && x.key < list[0] {
-			c.groups[x.key] = append(c.groups[x.key], c.groups[list[0]]...)
+		if list := partners[x]; len(list) == 1 && len(partners[list[0]]) == 1 && x < list[0] {
+			c.groups[x] = append(c.groups[x], c.groups[list[0]]...)
 			delete(c.groups, list[0])
 		}
 	}
-}
-
-// enoughProof is how many subjects must be told alike but for the same words, until these
-// tell no other one apart either: the header of a table whose rows are the keys of a list.
-const enoughProof = 2
-
-// maxLone bounds how many subjects are compared word by word.
-const maxLone = 400
-
-// kindless reports whether a value says nothing that could be compared.
-func kindless(v notation.Value) bool {
-	return v.Kind == notation.Prose || v.Kind == notation.Atoms && len(v.List) == 0
 }
 
 // A relation says whether two subjects may be one.
@@ -234,39 +205,40 @@ type relation int
 
 const (
 	apart   relation = iota
-	perhaps          // if others show that the words that one has more mean nothing
+	perhaps          // if other pairs show that the additional words of one mean nothing
 	single
+	equal // and their values are equal
 )
 
-// closely reports whether one of two subjects is the other, told more closely, and by
-// which words. Only values that agree prove that if these could tell it apart.
-func (c *comparer) closely(x, y Claim) (extra string, related relation) {
+// related reports whether two subjects may be one, written with and without additional words,
+// and returns these words. If the words could distinguish subjects, only equal values prove that
+// they do not.
+func (c *comparer) related(x, y Side) (extra string, is relation) {
 	if len(x.words) > len(y.words) {
 		x, y = y, x
 	}
-	if len(x.words) == len(y.words) || len(y.words)-len(x.words) > 3 || suffix(x.key) != suffix(y.key) ||
-		strings.HasPrefix(x.key, whole) || strings.HasPrefix(y.key, whole) && len(x.words) < 2 {
+	if x.Reading == y.Reading || len(x.words) == len(y.words) || len(y.words)-len(x.words) > 3 || condition(x.key) != condition(y.key) ||
+		strings.HasPrefix(x.key, whole) || strings.HasPrefix(y.key, whole) && len(x.words) < 2 || lacks(y.words, x.words) {
 		return "", apart
 	}
-	for _, word := range x.words {
-		if !slices.Contains(y.words, word) {
-			return "", apart
-		}
+	asks := func(word string) bool {
+		return slices.ContainsFunc(c.readings, func(r Reading) bool { return slices.Contains(r.task.words, word) })
 	}
 	safe := true
 	for _, word := range y.words {
-		if !slices.Contains(x.words, word) {
-			safe = safe && (vague.Has(word) || c.asks(word))
-			extra += " " + word
-			if notation.Scopes()[word] != "" && !c.asks(word) {
-				return "", apart
-			}
+		if slices.Contains(x.words, word) {
+			continue
+		}
+		extra += " " + word
+		safe = safe && (vague.has(word) || asks(word))
+		if scopes.has(word) && !asks(word) {
+			return "", apart
 		}
 	}
 	switch x.Value.Compare(y.Value, c.tolerance) {
-	case notation.Same:
-		return extra, single
-	case notation.Different:
+	case Same:
+		return extra, equal
+	case Different:
 		if safe || len(x.words) > 1 || slices.Equal(x.words, []string{"recommend"}) {
 			return extra, single
 		}
@@ -275,106 +247,72 @@ func (c *comparer) closely(x, y Claim) (extra string, related relation) {
 	return "", apart
 }
 
-// asks reports whether a word is in a task: it tells nothing apart.
-func (c *comparer) asks(word string) bool {
-	return slices.ContainsFunc(c.readings, func(r Reading) bool { return slices.Contains(r.task.words, word) })
-}
-
-// suffix returns what tells a key from equal ones about another thing.
-func suffix(key string) string {
-	at := strings.IndexAny(key, "@?")
-	if at < 0 {
-		return ""
+// condition returns the suffix that distinguishes a key from the same key about another thing.
+func condition(key string) string {
+	if at := strings.IndexAny(key, "@?"); at >= 0 {
+		return key[at:]
 	}
-	return key[at:]
+	return ""
 }
 
 // match compares the claims about one subject.
 func (c *comparer) match(sides []Side) Match {
 	slices.SortFunc(sides, func(x, y Side) int { return cmp.Compare(x.Reading, y.Reading) })
-	m := Match{Sides: sides, Subject: sides[0].Subject, Verdict: notation.Same}
-	for _, s := range sides {
-		m.Subject = min(m.Subject, s.Subject)
-	}
+	m := Match{Sides: sides, Subject: sides[0].Subject, Verdict: Same}
 	for i, x := range sides {
+		m.Subject = min(m.Subject, x.Subject)
 		for _, y := range sides[i+1:] {
 			switch x.Value.Compare(y.Value, c.tolerance) {
-			case notation.Different:
-				m.Verdict = notation.Different
-				return m
-			case notation.Unknown:
-				m.Verdict = notation.Unknown
+			case Different:
+				m.Verdict = Different
+			case Unknown:
+				if m.Verdict == Same {
+					m.Verdict = Unknown
+				}
 			}
 		}
 	}
 	return m
 }
 
-// agreed finds the texts of which what matters was compared and found the same.
-func (c *comparer) agreed(result Comparison) {
-	type both struct{ i, j int }
-	shared := map[both]*common{}
-	for _, m := range result.Matches {
-		if m.Verdict != notation.Same {
-			continue
-		}
-		for a, x := range m.Sides {
-			for _, y := range m.Sides[a+1:] {
-				pair := both{x.Reading, y.Reading}
-				if shared[pair] == nil {
-					shared[pair] = &common{one: map[int]bool{}, other: map[int]bool{}}
-				}
-				shared[pair].one[x.unit] = true
-				shared[pair].other[y.unit] = true
-				shared[pair].main = shared[pair].main || x.Main && y.Main
+// agreed records which texts agree with another.
+func (c *comparer) agreed() {
+	for i := range c.readings {
+		for j := range i {
+			if c.enough(i, j) {
+				c.Agreed[i], c.Agreed[j] = true, true
 			}
 		}
 	}
-	for pair, found := range shared {
-		if c.enough(pair.i, pair.j, found, result) {
-			result.Agreed[pair.i], result.Agreed[pair.j] = true, true
-		}
-	}
 }
 
-// common is what two texts say alike: the lines and sentences of each.
-type common struct {
-	one, other map[int]bool
-	main       bool // both give the same answer
-}
-
-// mostLeft is how many sentences may be left beside the answer itself.
+// mostLeft is how many sentences beside the answer itself the other text may lack.
 const mostLeft = 2
 
-// enough reports whether what two texts say alike is what matters: nothing of one is left
-// to compare, or they have the same answer to the one question that was asked. Where both
-// say more in lines with names, that must be little: other names may be for the same.
-func (c *comparer) enough(i, j int, found *common, result Comparison) bool {
-	words, lines := c.left(i, found.one, result.Claims[i])
-	otherWords, otherLines := c.left(j, found.other, result.Claims[j])
-	switch several := c.readings[i].task.several || c.readings[j].task.several; {
-	case words+lines == 0 || otherWords+otherLines == 0:
-		return true
-	case found.main && !several:
-		return min(words, otherWords) <= mostLeft
+// enough reports whether two texts agree: one has all claims of the other, or all but a few
+// beside the same answer to the only question.
+func (c *comparer) enough(i, j int) bool {
+	one, other, main := map[int]bool{}, map[int]bool{}, false // the lines and sentences of each that the other has
+	for _, m := range c.Matches {
+		x := slices.IndexFunc(m.Sides, func(s Side) bool { return s.Reading == i })
+		y := slices.IndexFunc(m.Sides, func(s Side) bool { return s.Reading == j })
+		if m.Verdict == Same && x >= 0 && y >= 0 {
+			one[m.Sides[x].unit], other[m.Sides[y].unit] = true, true
+			main = main || m.Sides[x].main && m.Sides[y].main
+		}
 	}
-	return words+otherWords == 0 && min(lines, otherLines)*3 <= len(found.one)
+	left, otherLeft := c.left(i, one), c.left(j, other)
+	several := c.readings[i].task.is["several"] || c.readings[j].task.is["several"]
+	return len(one) > 0 && min(left, otherLeft) <= lo.Ternary(main && !several, mostLeft, 0)
 }
 
-// left counts the sentences and the lines of a text that were not found in the other.
-func (c *comparer) left(i int, found map[int]bool, list []Claim) (words, lines int) {
-	words = c.readings[i].Unread + c.ambiguous[i]
-	seen := map[int]bool{}
-	for _, claim := range list {
-		if seen[claim.unit] || found[claim.unit] || claim.extra {
-			continue
-		}
-		seen[claim.unit] = true
-		if claim.prose {
-			words++
-		} else {
-			lines++
+// left counts the sentences and lines of a text that the other text lacks.
+func (c *comparer) left(i int, found map[int]bool) int {
+	missed := map[int]bool{}
+	for _, claim := range c.Claims[i] {
+		if !found[claim.unit] && !claim.extra {
+			missed[claim.unit] = true
 		}
 	}
-	return words, lines
+	return c.readings[i].unread + c.ambiguous[i] + len(missed)
 }

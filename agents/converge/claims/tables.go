@@ -1,53 +1,128 @@
 package claims
 
 import (
+	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
-	"flame/agents/converge/notation"
+	"github.com/samber/lo"
+
+	"flame/core"
 )
 
-// table reads a table that begins on this line.
-func (r *reader) table() bool {
-	if r.at+1 >= len(r.lines) || !strings.Contains(r.lines[r.at], "|") || !separator(r.lines[r.at+1]) {
-		return false
-	}
-	r.flush()
-	header := cells(r.lines[r.at])
-	r.at += 2
-	var rows [][]string
-	for ; r.at < len(r.lines) && (strings.Contains(r.lines[r.at], "|") || separator(r.lines[r.at])); r.at++ {
-		if !separator(r.lines[r.at]) {
-			rows = append(rows, cells(r.lines[r.at]))
-		}
-	}
-	if !r.section.aside && !r.lead.aside {
-		r.rows(header, rows)
-	}
-	return true
+// A layout is a way to write a table: the separator of the cells, and the least number of
+// cells.
+type layout struct {
+	cells func() *regexp.Regexp
+	least int
+	bare  bool // ordinary text may look like it, so it needs a header in words and a column of numbers
 }
 
-// plainTable reads a table that begins on this line and has only commas or wide blanks
-// between its columns, and numbers in one of them.
-func (r *reader) plainTable() bool {
-	line := r.lines[r.at]
-	if len(r.text) > 0 || !strings.ContainsAny(line, ",;\t") && !strings.Contains(line, "  ") {
-		return false
-	}
-	end := r.at
-	for end < len(r.lines) && strings.TrimSpace(r.lines[end]) != "" {
-		if end++; end-r.at > maxMembers {
-			return false
+// layouts are the layouts in the order in which grid tries them.
+var layouts = []layout{
+	{core.Pattern(` *\| *`), 1, false}, {core.Pattern(` *, *`), 2, true}, {core.Pattern(` *; *`), 2, true},
+	{core.Pattern(` +`), 3, true}, {core.Pattern(`  +`), 3, true},
+}
+
+// blanks is the index of the layout with single blanks between the cells.
+const blanks = 3
+
+// grid returns the header and the rows of a table; nil if the lines are not a table. A table
+// outside of a fenced block has more than one blank between its columns.
+func grid(lines []string, fenced bool) [][]string {
+	for i, l := range layouts {
+		rows := l.rows(lines)
+		if len(rows) > 1 && (!l.bare || titledFigures(rows) || fenced && i < blanks && !strings.Contains(rows[0][0], " ")) && (fenced || i != blanks) {
+			return rows
 		}
 	}
-	lines := r.lines[r.at:end]
-	rows := separated(lines)
-	if rows != nil && !titledFigures(rows) {
+	return nil
+}
+
+// rows splits lines into equal numbers of cells; nil if the lines have another layout.
+func (l layout) rows(lines []string) (rows [][]string) {
+	drawn := false
+	for _, line := range lines {
+		line = strings.TrimSpace(struckOut().ReplaceAllString(strings.ReplaceAll(line, "\t", "  "), ""))
+		switch {
+		case ruled(line):
+			drawn = true
+			continue
+		case line == "" || strings.HasPrefix(line, "$ "):
+			continue
+		case !l.bare:
+			if !strings.Contains(line, "|") {
+				return nil
+			}
+			line = strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(line, "|"), "|"), `\|`, "/")
+		}
+		row := l.cells().Split(plain.Replace(line), -1)
+		if len(row) < l.least || l.bare && len(rows) > 0 && len(row) != len(rows[0]) {
+			return nil
+		}
+		for i, cell := range row {
+			row[i] = strings.Trim(strings.TrimSpace(cell), `"`)
+		}
+		rows = append(rows, row)
+	}
+	if !l.bare && !drawn {
+		return nil
+	}
+	return rows
+}
+
+// ruled reports whether a line is only the border of a row.
+func ruled(line string) bool {
+	line = strings.TrimSpace(line)
+	return strings.Contains(line, "-") && len(line) > 2 && strings.Trim(line, "|+-=: ") == ""
+}
+
+// titledFigures reports whether rows have a header in words, and a column of numbers below it.
+func titledFigures(rows [][]string) bool {
+	if len(rows) < 2 || slices.ContainsFunc(rows[0], func(cell string) bool {
+		return numeric(cell) || cell != "#" && strings.IndexFunc(cell, unicode.IsLetter) < 0
+	}) {
 		return false
 	}
-	if rows == nil {
-		rows = aligned(lines, wide)
+	for i := range rows[0] {
+		if figures(rows[1:], i) {
+			return true
+		}
 	}
+	return false
+}
+
+// figures reports whether a column holds numbers only.
+func figures(rows [][]string, column int) bool {
+	return !slices.ContainsFunc(rows, func(row []string) bool { return !numeric(row[column]) })
+}
+
+// numeric reports whether a cell begins with a digit, perhaps after a sign.
+func numeric(cell string) bool {
+	cell = strings.TrimLeft(cell, "+-~<>=$€")
+	return cell != "" && isDigit(cell[0])
+}
+
+// table reads a table that begins on this line: a Markdown table, or columns that commas or
+// wide blanks separate, one of them with numbers.
+func (r *reader) table() bool {
+	line, end := r.lines[r.at], r.at
+	switch {
+	case r.at+1 < len(r.lines) && strings.Contains(line, "|") && strings.Contains(r.lines[r.at+1], "-") && ruled(r.lines[r.at+1]):
+		for end < len(r.lines) && (strings.Contains(r.lines[end], "|") || ruled(r.lines[end])) {
+			end++
+		}
+	case len(r.text) == 0 && (strings.ContainsAny(line, ",;\t") || strings.Contains(line, "  ")):
+		for end < len(r.lines) && strings.TrimSpace(r.lines[end]) != "" {
+			if end++; end-r.at > maxMembers {
+				return false
+			}
+		}
+	default:
+		return false
+	}
+	rows := grid(r.lines[r.at:end], false)
 	if rows == nil {
 		return false
 	}
@@ -59,172 +134,89 @@ func (r *reader) plainTable() bool {
 	return true
 }
 
-// gridIn returns the header and the rows of a table without the signs of Markdown; nil if
-// lines are none.
-func gridIn(lines []string) [][]string {
-	for _, read := range []func([]string) [][]string{separated, boxed, columns} {
-		if rows := read(lines); rows != nil {
-			return rows
-		}
-	}
-	return nil
-}
-
-// boxed reads a table that is drawn with lines.
-func boxed(lines []string) (rows [][]string) {
-	drawn := false
-	for _, line := range lines {
-		switch {
-		case strings.TrimSpace(line) == "" || strings.HasPrefix(line, "$ "):
-		case separator(line):
-			drawn = true
-		case !strings.Contains(line, "|"):
-			return nil
-		default:
-			rows = append(rows, cells(line))
-		}
-	}
-	if !drawn || len(rows) < 2 {
-		return nil
-	}
-	return rows
-}
-
-// separator reports whether a line is that below the header of a table.
-func separator(line string) bool {
-	line = strings.TrimSpace(line)
-	return strings.Contains(line, "-") && strings.ContainsAny(line, "|+") && strings.Trim(line, "|+-=: ") == ""
-}
-
-// cells returns the cells of a row.
-func cells(line string) []string {
-	line = strings.TrimSpace(notation.Plain.Replace(dropFormer(line)))
-	line = strings.TrimSuffix(strings.TrimPrefix(line, "|"), "|")
-	all := strings.Split(strings.ReplaceAll(line, `\|`, "/"), "|")
-	for i, cell := range all {
-		all[i] = strings.TrimSpace(cell)
-	}
-	return all
-}
-
-// separated reads lines of values with commas between.
-func separated(lines []string) (rows [][]string) {
-	for _, line := range lines {
-		if line = strings.TrimSpace(line); line == "" {
-			continue
-		}
-		sign := ","
-		if strings.Count(line, ";") > strings.Count(line, ",") {
-			sign = ";"
-		}
-		rows = append(rows, strings.Split(line, sign))
-		if n := len(rows); len(rows[n-1]) < 2 || len(rows[n-1]) != len(rows[0]) || strings.Contains(rows[0][0], " ") {
-			return nil
-		}
-	}
-	if len(rows) < 2 {
-		return nil
-	}
-	for _, row := range rows {
-		for i := range row {
-			row[i] = strings.Trim(strings.TrimSpace(row[i]), `"`)
-		}
-	}
-	return rows
-}
-
-// Headers that only number the rows, and that mean whatever the row says.
+// Headers of columns that only number the rows, that take their meaning from the row, that
+// show the time of the report, and that show former, present and proposed values.
 var (
-	ranks    = notation.SetOf("# rank no no. nr pos place position")
-	generics = notation.SetOf("value setting answer result state status")
+	ranks    = setOf("# rank no no. nr pos place position")
+	generics = setOf("value setting answer result state status")
+	fleeting = setOf("age pid time started start elapsed uptime")
+	tenses   = dictionaryOf(`1: before old previous previously former formerly was earlier
+		2: today current currently now present is
+		3: after new proposed recommended recommendation target suggested proposal planned`)
 )
 
-// rows reads the rows of a table, each by the name in its first cell.
-func (r *reader) rows(header []string, rows [][]string) {
-	nameAt := 0
-	if len(header) > 1 && ranks.Has(strings.ToLower(header[0])) {
-		nameAt = 1
-		r.ranked(header, rows)
+// tenseOf reports whether a column shows former (1), present (2) or proposed (3) values; empty
+// if its header does not say.
+func tenseOf(header string) string {
+	if words := splitWords(header); len(words) > 0 && len(words) < 4 {
+		return tenses.of(words[0])
 	}
-	roles := rolesOf(header)
+	return ""
+}
+
+// rows reads the rows of a table, each by its name. Among columns with former, present and
+// proposed values, it reads only the last.
+func (r *reader) rows(header []string, rows [][]string) {
+	nameAt, latest, several := 0, "", false
+	if len(header) > 1 && ranks.has(strings.ToLower(header[0])) {
+		nameAt = 1
+		r.ranked(rows)
+	} else if last := len(header) - 1; last > 1 && titledFigures(append([][]string{header}, rows...)) && figures(rows, 0) && !figures(rows, last) {
+		nameAt = last
+	}
+	for _, h := range header {
+		tense := tenseOf(h)
+		several = several || tense != "" && latest != "" && tense != latest
+		latest = max(latest, tense)
+	}
 	for _, row := range rows {
-		if len(row) <= nameAt || row[nameAt] == "" || len(r.reading.Claims) >= maxClaims {
+		if len(row) <= nameAt || row[nameAt] == "" || len(r.Claims) >= maxClaims {
 			continue
 		}
-		label := strings.NewReplacer("**", "", "`", "").Replace(row[nameAt])
-		if strings.IndexFunc(label, func(c rune) bool { return c < '0' || c > '9' }) < 0 {
+		label := uncoded.Replace(row[nameAt])
+		if strings.Trim(label, "0123456789") == "" {
 			label = header[nameAt] + " " + label
 		}
-		whole := notation.Value{Kind: notation.Atoms, Yes: true, Text: strings.Join(row[nameAt+1:], ", ")}
-		for i, cell := range row {
-			if i <= nameAt || i >= len(header) || cell == "" || roles.former(i) {
+		var values []Value
+		for i, h := range header[:min(len(row), len(header))] {
+			tense := tenseOf(h)
+			if i == nameAt || i == 0 && nameAt == 1 || row[i] == "" || tense != "" && tense < latest || fleeting.has(strings.ToLower(h)) {
 				continue
 			}
-			h := header[i]
-			if roles.latter(i) || len(row) == nameAt+2 && generics.Has(strings.ToLower(h)) {
+			if tense == "3" || tense != "" && several || len(row) == nameAt+2 && generics.has(strings.ToLower(h)) {
 				h = ""
 			}
-			v := r.cell(label, h, cell)
-			whole.List = append(whole.List, v)
+			values = append(values, r.cell(label, h, row[i]))
 		}
-		if len(whole.List) > 1 && !slices.ContainsFunc(whole.List, func(v notation.Value) bool {
-			return v.Kind != whole.List[0].Kind ||
-				v.Kind != notation.Date
-		}) {
-			r.add(label, append(notation.KeyWords(label), "(dates)"), whole, label+": "+whole.Text)
-			lastClaim(r.reading.Claims).extra = true
+		if len(values) > 1 && !slices.ContainsFunc(values, func(v Value) bool { return v.Kind != Date }) {
+			whole, before := Value{Kind: Atoms, Yes: true, Text: strings.Join(row[nameAt+1:], ", "), list: values}, len(r.Claims)
+			r.add(label, append(keyWords(label), "(dates)"), whole, label+": "+whole.Text)
+			for i := range r.Claims[before:] {
+				r.Claims[before+i].extra = true
+			}
 		}
 	}
 }
 
-// cell reads one cell: its subject is the row with the header above.
-func (r *reader) cell(label, header, cell string) notation.Value {
-	column := notation.KeyWords(header)
-	words := slices.Compact(slices.Sorted(slices.Values(slices.Concat(notation.KeyWords(label), headed(column, header)))))
-	v := notation.Parse(cell, words)
-	if v.Kind == notation.Number && v.Quantity.Dimension == "" && !v.Quantity.Ratio {
-		if open := strings.IndexAny(header, "(["); open > 0 {
-			v.Quantity.Apply(notation.LookUnit(strings.Trim(header[open:], "()[]")))
-		}
+// cell reads one cell, whose subject is the row with the header of the column.
+func (r *reader) cell(label, header, cell string) Value {
+	words, column := keyWords(label), []string(nil)
+	if strings.TrimSpace(header) != "" {
+		column = keyWords(header)
 	}
-	if len(column) > 0 && r.reading.task.work(column) {
-		return v
+	words = slices.Compact(slices.Sorted(slices.Values(slices.Concat(words, column))))
+	v := Parse(cell, words)
+	if len(column) == 0 || !r.task.work(column) {
+		r.add(strings.TrimSpace(label+" "+header), words, v, label+" | "+cell)
 	}
-	if v.Kind == notation.Prose {
-		v.Text = cell
-	}
-	r.add(strings.TrimSpace(label+" "+header), words, v, label+" | "+cell)
 	return v
 }
 
-// ranked notes the place of each row, where the task asks for an order.
-func (r *reader) ranked(header []string, rows [][]string) {
-	if !r.reading.task.ordered {
+// ranked adds the order of the rows if the task asks for an order.
+func (r *reader) ranked(rows [][]string) {
+	if !r.task.is["ordered"] {
 		return
 	}
-	v := notation.Value{Kind: notation.Set, Ordered: true, Exact: true}
-	for _, row := range rows {
-		if len(row) > 1 {
-			v.List = append(v.List, notation.Parse(row[1], nil))
-		}
-	}
-	v.Text = join(v.List)
-	r.units++
-	r.lists = append(r.lists, Claim{Subject: "order", Text: v.Text, Value: v, unit: r.units})
-}
-
-// lastClaim returns the claim that was added last.
-func lastClaim(list []Claim) *Claim {
-	if len(list) == 0 {
-		return &Claim{}
-	}
-	return &list[len(list)-1]
-}
-
-// headed returns the words of a column; none if it has no header.
-func headed(column []string, header string) []string {
-	if strings.TrimSpace(header) == "" {
-		return nil
-	}
-	return column
+	v := r.set(lo.FilterMap(rows, func(row []string, _ int) (Value, bool) { return Parse(lo.NthOrEmpty(row, 1), nil), len(row) > 1 }), true)
+	r.addList("order", v.Text, v)
 }

@@ -1,110 +1,88 @@
 package claims
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
-	"flame/agents/converge/notation"
+	"flame/core"
 )
 
-// A task is what was asked, as far as that says how the answers are to be compared.
+// A task is the question, as far as it says how to compare the answers.
 type task struct {
-	text     string // in one notation
-	words    []string
-	counted  []string      // "how many X": the words of X
-	counting string        // the same, as written
-	wanted   notation.Kind // of the value asked for: version, date or file; 0 if that is not clear
-	long     bool          // it asks how long something takes
-	ordered  bool          // the order of lists counts
-	exact    bool          // it asks for all there are
-	named    string        // "which X": the stem of X
-	amount   bool          // it asks how much of something there is, or how long it takes
-	past     bool          // it asks what was
-	several  bool          // it asks more than one thing
-	again    bool          // it has another agent's answer checked, so both have the same task
+	text    string // in one notation
+	words   []string
+	is      map[string]bool // the marks that fit
+	wanted  Kind            // of the value that it asks for; 0 if that is not clear
+	counted []string        // "how many X": the words of X
+	counts  string          // the same, as written
+	named   string          // "which X": the stem of X
 }
 
-// readTask reads what a task asks for.
+// marks are the things a task may ask for, with patterns of its text in lower case.
+var marks = map[string]func() *regexp.Regexp{
+	"long": core.Pattern(`how long|duration|run time|how fast|speed|benchmark|latency|time does|time did`),
+	"ordered": core.Pattern(`\brank|in (the )?order|(which|what) order|sorted|sequence|by priority|prioriti|from best|best first|fastest first|` +
+		`first to last`),
+	"unordered": core.Pattern(`order does ?n[o']t matter|order does not matter|(any|no) order`),
+	"exact":     core.Pattern(`\b(which|list|name|enumerate|all) |\bwhat are|\bfind all|\bwhat files`),
+	"amount": core.Pattern(`how (long|much|big|large|fast|often|far|high|old)|(what|which) share|what (percentage|fraction|part)|what is the|` +
+		`estimate`),
+	"past":    core.Pattern(` (was|were|did) `),
+	"several": core.Pattern(`\?.*\?| and |:`),
+	"again": core.Pattern(`repeat|second opinion|the same|again|independent|verif|confirm|check the first|re-measur|other asked|other tried|` +
+		`asked the running`),
+	"version":   core.Pattern(`(which|what) (version|release)`),
+	"date":      core.Pattern(` when |^when |(which|what) (date|day)`),
+	"commit":    core.Pattern(`(which|what) (commit|revision)|which hash`),
+	"file":      core.Pattern(`(which|what) file|which path|which folder|where (is|does|are)`),
+	"yes or no": core.Pattern(`^(is|are|was|were|does|do|did|can|could|may|must|should|has|have|will) [^?]*\?$`),
+}
+
+var (
+	countForm = core.Pattern(`how many (\S+(?: \S+){0,2})`)
+	namedForm = core.Pattern(`(?:which|what) (\S+)`)
+)
+
+// nounEnds are words that end the noun after "how many".
+var nounEnds = setOf("does do did is are was were has have had can could will would should must may of in on at to for with that which " +
+	"from per there we carry")
+
+// readTask finds what a task asks for.
 func readTask(text string) task {
 	lower := strings.ToLower(strings.Join(strings.Fields(text), " "))
-	has := func(parts ...string) bool {
-		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(" "+lower, part) })
+	t := task{text: lower, words: keyWords(plain.Replace(lower)), is: map[string]bool{}}
+	for mark, form := range marks {
+		t.is[mark] = form().MatchString(lower)
 	}
-	t := task{text: lower, words: notation.KeyWords(notation.Plain.Replace(lower))}
-	t.long = has("how long", "duration", "run time", "how fast", "speed", "benchmark", "latency", "time does", "time did")
-	t.ordered = has(" rank", "in the order", "in order", "which order", "what order", "sorted", "sequence", "by priority", "prioriti",
-		"from best", "best first", "fastest first", "first to last") &&
-		!has("order does not matter", "any order", "no order", "order doesn't matter")
-	t.exact = has(" which ", " list ", " name ", " what are", " find all", " all ", " enumerate", " what files")
-	t.amount = has("how long", "how much", "how big", "how large", "how fast", "how often", "how far", "how high", "how old", "what share", "which share",
-		"what percentage", "what fraction", "what is the", "estimate", "what part")
-	t.past = has(" was ", " were ", " did ")
-	for _, which := range []string{"which ", "what "} {
-		if _, what, ok := strings.Cut(lower, which); ok && t.named == "" {
-			t.named = strings.Join(first(notation.KeyWords(strings.Join(first(strings.Fields(what), 1), " ")), 1), "")
+	t.is["ordered"] = t.is["ordered"] && !t.is["unordered"]
+	t.is["yes or no"] = t.is["yes or no"] && !strings.Contains(lower, " or ")
+	for _, kind := range []struct {
+		mark string
+		kind Kind
+	}{{"version", Version}, {"date", Date}, {"commit", Commit}, {"file", File}} {
+		if t.wanted == Prose && t.is[kind.mark] {
+			t.wanted = kind.kind
 		}
 	}
-	t.several = strings.Count(lower, "?") > 1 || has(" and ", ":")
-	t.again = has("repeat", "second opinion", "the same", "again", "independent", "verif", "confirm", "check the first", "re-measur",
-		"other asked", "other tried", "asked the running")
-	if _, what, ok := strings.Cut(lower, "how many "); ok {
-		nouns := strings.Fields(what)
-		if end := slices.IndexFunc(nouns, func(word string) bool { return nounEnds.Has(strings.Trim(word, "?,.")) }); end > 0 {
+	if m := namedForm().FindStringSubmatch(lower); m != nil {
+		t.named = keyWords(m[1] + " -")[0]
+	}
+	if m := countForm().FindStringSubmatch(lower); m != nil {
+		nouns := strings.Fields(m[1])
+		if end := slices.IndexFunc(nouns, func(word string) bool { return nounEnds.has(strings.Trim(word, "?,.")) }); end > 0 {
 			nouns = nouns[:end]
 		}
-		nouns = first(nouns, 3)
-		t.counting = strings.Trim(strings.Join(nouns, " "), "?,.")
-		t.counted = first(notation.KeyWords(strings.Trim(lastOf(nouns), "?,.")), 1)
-	}
-	switch {
-	case has("which version", "what version", "which release"):
-		t.wanted = notation.Version
-	case has(" when ", "which date", "what date", "which day", "what day"):
-		t.wanted = notation.Date
-	case has("which commit", "what commit", "which revision", "what revision", "which hash"):
-		t.wanted = notation.Commit
-	case has("which file", "what file", "which path", "in which folder", "which folder", "where is", "where does", "where are"):
-		t.wanted = notation.File
+		t.counts = strings.Trim(strings.Join(nouns, " "), "?,.")
+		t.counted = keyWords(nouns[len(nouns)-1])
 	}
 	return t
 }
 
-// tellsApart reports whether a task gives each agent a thing of its own, which a word names.
-func (t task) tellsApart(stem string) bool {
-	list := notation.SplitWords(t.text)
-	for i, word := range list {
-		if (word == "another" || word == "own" || word == "other" || word == "different") && i+1 < len(list) && notation.Stem(list[i+1]) == stem {
-			return slices.Contains(list, "each")
-		}
-	}
-	return false
-}
-
-// nounEnds are words that end what "how many" asks for.
-var nounEnds = notation.SetOf("does do did is are was were has have had can could will would should must may of in on at to for with that which " +
-	"from per there we carry")
-
-// asksYesOrNo reports whether a task is a question for yes or no.
-func asksYesOrNo(text string) bool {
-	verb, _, _ := strings.Cut(text, " ")
-	return strings.HasSuffix(text, "?") && strings.Count(text, "?") == 1 && yesOrNo.Has(verb) && !strings.Contains(text, " or ")
-}
-
-var yesOrNo = notation.SetOf("is are was were does do did can could may must should has have will")
-
-func lastOf(list []string) string {
-	if len(list) == 0 {
-		return ""
-	}
-	return list[len(list)-1]
-}
-
-func first(list []string, n int) []string { return list[:min(n, len(list))] }
-
-// sameAs reports whether two agents were asked the same, as far as is known: in other
-// words perhaps, but mostly in the same.
+// sameAs reports whether two tasks ask the same question: they share most words, or one asks to
+// repeat the work of another. An unknown task may be any.
 func (t task) sameAs(other task) bool {
-	if t.text == "" || other.text == "" || t.text == other.text || t.again || other.again {
+	if t.text == "" || other.text == "" || t.text == other.text || t.is["again"] || other.is["again"] {
 		return true
 	}
 	shared := 0
@@ -114,4 +92,41 @@ func (t task) sameAs(other task) bool {
 		}
 	}
 	return 2*shared > len(t.words)+len(other.words)-shared
+}
+
+// works are words that are subjects of an agent's own work: how and when it found its answer.
+// moments make a subject one of these even beside other words.
+var (
+	works = stemsOf("took elapsed taken method source confidence iteration sample checked check measured ran run rerun repeated note comment " +
+		"evidence generated scanned timestamp author reviewer machine seed wall detail reason background caveat remark command reference seen " +
+		"duration time runtime date when at")
+	moments = stemsOf("checked check measured scanned generated elapsed timestamp sample iteration")
+)
+
+// work reports whether a subject is the agent's own work and the task does not ask for it.
+func (t task) work(words []string) bool {
+	if len(words) == 1 {
+		return works.has(words[0]) && !slices.Contains(t.words, words[0]) && !t.is["long"]
+	}
+	return len(words) <= 3 && slices.ContainsFunc(words, func(word string) bool { return moments.has(word) && !slices.Contains(t.words, word) })
+}
+
+// asideWords are words of titles above lines without claims: reasons, steps, former values.
+var asideWords = stemsOf("reason why note step alternative considered rejected background history timeline today current present before former " +
+	"previous old outdated example appendix discarded open next todo evidence method context option pro con")
+
+// A title says what the lines below it are about.
+type title struct {
+	text  string
+	words []string
+	aside bool // the lines below it make no claims
+}
+
+func titled(text string) title {
+	text = strings.TrimSpace(strings.Trim(strings.TrimSpace(text), "#*_: "))
+	t := title{text: text, words: keyWords(plain.Replace(text))}
+	if all := splitWords(text); len(all) > 0 && len(t.words) <= 4 {
+		t.aside = asideWords.has(stem(all[0])) || len(t.words) <= 2 && slices.ContainsFunc(t.words, asideWords.has)
+	}
+	return t
 }

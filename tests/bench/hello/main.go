@@ -1,4 +1,4 @@
-// Command hello is the floor for processes: what starting any Go program costs.
+// Command hello is the floor for processes: the cost of starting any Go program.
 package main
 
 import "fmt"

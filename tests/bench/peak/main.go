@@ -1,8 +1,8 @@
-// Command peak runs a command with its own stdin, stdout and stderr and then
-// writes the most memory that the command had resident, in bytes, into a file.
+// Command peak runs a command with its own stdin, stdout and stderr and then writes the command's
+// peak resident memory, in bytes, into a file.
 //
-// It exists because it is small: a child's peak begins with the size of the
-// process that starts it, so the benchmark cannot tell it by itself.
+// It exists because it is small: a child's peak begins with the size of its parent, so the
+// benchmark cannot measure it itself.
 package main
 
 import (
@@ -43,7 +43,7 @@ func run(args []string) error {
 	return os.WriteFile(args[0], strconv.AppendInt(nil, usage.Maxrss*maxrssUnit(), 10), 0o600)
 }
 
-// maxrssUnit is what Rusage.Maxrss counts, in bytes (getrusage(2)).
+// maxrssUnit returns the unit of Rusage.Maxrss, in bytes (getrusage(2)).
 func maxrssUnit() int64 {
 	if runtime.GOOS == "darwin" {
 		return 1

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// plan is what a piece does, round by round, and again from its second kind on where
-// it is longer: it reads files, runs commands, changes what it has read and looks at it
-// again, so that of two outputs of one file the newer says all.
+// plan has the rounds of a piece, repeated from its second kind on if the piece is longer: it
+// reads files, runs commands, changes the files and reads them again, so that the newer of two
+// outputs of a file has everything.
 var plan = []struct {
 	kind Kind
-	same bool // of the file that was read last, or the command that was run last
+	same bool // of the last file that was read, or the last command that was run
 }{
 	{kind: Read}, {kind: Run}, {kind: Read}, {kind: Edit, same: true}, {kind: Read, same: true}, {kind: Run, same: true}, {kind: Read}, {kind: Run},
 }
@@ -36,8 +36,8 @@ func (m *maker) rounds(folder string, count int) []Round {
 	return rounds
 }
 
-// text is what a file holds: its state, which edits change, then prose. It has random
-// numbers of its own, so that the work is the same whatever sizes files have.
+// text returns the contents of a file: its state, which edits change, then prose. It has its own
+// random numbers, so that the work is the same for all sizes of files.
 func (m *maker) text(file string) string {
 	m = &maker{rand: rand.New(rand.NewPCG(seed, uint64(len(m.files)))), bytes: m.bytes}
 	var b strings.Builder
@@ -54,7 +54,7 @@ func (m *maker) thought() string {
 	return fmt.Sprintf("First %s. But %s, so %s.", m.sentence(), m.sentence(), m.sentence())
 }
 
-// sentence is one of many, so that hardly any comes twice.
+// sentence returns one of many sentences, so that repetitions are rare.
 func (m *maker) sentence() string {
 	return fmt.Sprintf("the %s %s the %s before each %s of the %s", m.word(), m.verb(), m.word(), m.word(), m.word())
 }

@@ -9,12 +9,12 @@ import (
 	"flame/tests/model"
 )
 
-// A Way is how the pieces are kept apart.
+// A Way separates the pieces.
 type Way string
 
 // The ways.
 const (
-	Plain    Way = "one conversation" // nothing keeps them apart
+	Plain    Way = "one conversation" // without separation
 	Framed   Way = "frames"           // each in a frame of flame's
 	Natively Way = "native subagents" // each in a subagent of the host's
 )
@@ -27,23 +27,20 @@ type Tongue interface {
 // Main is the actor that answers the session itself.
 const Main = "main"
 
-// Script has the model do the work. The calls are the same in every way, but for those
-// of the way itself.
+// Script has the model do the work. The calls are the same in every way, except those of the way
+// itself.
 func (w Work) Script(way Way, tongue Tongue) model.Script {
 	s := script{tongue: tongue}
 	var turns []model.Turn
 	for i, prompt := range w.Prompts {
-		for j, piece := range prompt.Pieces {
-			next := ""
-			if j+1 < len(prompt.Pieces) {
-				next = prompt.Pieces[j+1].Goal
-			}
+		if way == Framed {
+			turns = append(turns, s.framed(prompt.Pieces)...)
+		}
+		for _, piece := range prompt.Pieces {
 			switch way {
-			case Framed:
-				turns = append(turns, s.framed(piece, j == 0, next)...)
 			case Natively:
 				turns = append(turns, s.natively(piece))
-			default:
+			case Plain:
 				turns = append(turns, s.rounds(piece.Rounds)...)
 			}
 		}
@@ -57,7 +54,7 @@ func asked(name, word string, turns []model.Turn) model.Actor {
 	return model.Actor{Name: name, Kind: model.Work, Where: model.FirstUser, Match: regexp.MustCompile(word), Turns: turns}
 }
 
-// script is one in the making.
+// A script is a script under construction.
 type script struct {
 	tongue   Tongue
 	children model.Script
@@ -78,27 +75,28 @@ func (s *script) child(c Child) {
 	s.children = append(s.children, asked(c.Key, c.Key, turns))
 }
 
-// framed does a piece in a frame. The first of a prompt is begun beside its first call.
-// The call that ends a piece stands alone in its message, says all that is to last, and
-// begins the next one, if the prompt has another.
-func (s *script) framed(p Piece, first bool, next string) []model.Turn {
-	turns := s.rounds(p.Rounds)
-	if first {
-		begin := call(p.Opening+" "+turns[0].Thinking, "flame_push", map[string]any{"goal": p.Goal})
-		turns[0].Thinking, turns[0].Tools = begin.Thinking, append(begin.Tools, turns[0].Tools...)
+// framed does the pieces of a prompt in frames. A piece begins together with its first call: by a
+// push, or by the call that ends the piece before and records everything of it that is to last.
+func (s *script) framed(pieces []Piece) (turns []model.Turn) {
+	begin := call(pieces[0].Opening, "flame_push", map[string]any{"goal": pieces[0].Goal})
+	for i, p := range pieces {
+		rounds := s.rounds(p.Rounds)
+		rounds[0].Thinking, rounds[0].Tools = begin.Thinking+" "+rounds[0].Thinking, append(begin.Tools, rounds[0].Tools...)
+		turns = append(turns, rounds...)
+		pop := map[string]any{"status": "completed", "summary": p.Summary, "decisions": p.Decisions, "artifacts": p.Artifacts}
+		if i+1 < len(pieces) {
+			pop["next"] = pieces[i+1].Goal
+		}
+		begin = call(p.Closing, "flame_pop", pop)
 	}
-	pop := map[string]any{"status": "completed", "summary": p.Summary, "decisions": p.Decisions, "artifacts": p.Artifacts}
-	if next != "" {
-		pop["next"] = next
-	}
-	return append(turns, call(p.Closing, "flame_pop", pop))
+	return append(turns, begin)
 }
 
 func call(thinking, name string, input map[string]any) model.Turn {
 	return model.Turn{Thinking: thinking, Tools: []model.Tool{{Name: name, Input: input}}}
 }
 
-// natively has a subagent do a piece. Its answer says all that is to last.
+// natively has a subagent do a piece. Its answer has everything that is to last.
 func (s *script) natively(p Piece) model.Turn {
 	key := "PIECEKEY" + p.Goal[len("Piece "):][:2]
 	c := Child{

@@ -1,6 +1,6 @@
-// Package work makes the long piece of work that the benchmark of context economy has
-// agents do: pieces of 8 to 15 rounds with tools under a few prompts of the user,
-// some rounds with a subagent. It is the same whenever it is made.
+// Package work makes the long piece of work for the benchmark of context economy: pieces of 8 to
+// 15 rounds with tools under a few prompts of the user, some rounds with a subagent. The work is
+// always the same.
 package work
 
 import (
@@ -8,13 +8,13 @@ import (
 	"math/rand/v2"
 )
 
-// A Work is all that is to be done.
+// A Work is the whole work.
 type Work struct {
 	Prompts []Prompt
 	Files   map[string]string // of the project, by path
 }
 
-// A Prompt is the user's, and the pieces of work that it leads to.
+// A Prompt is a prompt of the user, with its pieces of work.
 type Prompt struct {
 	Text     string
 	Pieces   []Piece
@@ -26,19 +26,19 @@ type Piece struct {
 	Goal, Summary        string
 	Decisions, Artifacts []string
 	Rounds               []Round
-	Opening, Closing     string // thinking before what begins and ends it, where that takes calls of their own
+	Opening, Closing     string // thinking before its begin and end, if these have calls of their own
 }
 
-// A Round is one answer of the model: it thinks, says something and calls one tool.
+// A Round is one answer of the model: thinking, text and one tool call.
 type Round struct {
 	Thinking, Text string
 	Call           Call
 }
 
-// A Call is of one of the tools that every host has.
+// A Call calls one of the tools that every host has.
 type Call struct {
 	Kind     Kind
-	File     string // that is read or edited, or printed by a command
+	File     string // a file that is read or edited, or printed by a command
 	Old, New string // of an edit
 	Child    *Child // of Delegate
 }
@@ -56,7 +56,7 @@ const (
 
 // A Child is a native subagent at work.
 type Child struct {
-	Key    string // word that only its prompt has
+	Key    string // a word that only its prompt has
 	Task   string // in a few words
 	Rounds []Round
 	Answer string
@@ -71,11 +71,11 @@ const (
 	childRounds               = 4
 )
 
-// Pieces is how many the whole work has.
+// Pieces is the number of pieces of the whole work.
 const Pieces = pieces
 
-// Make returns the work, or its first so many pieces. The outputs of its tools have a
-// mean of so many bytes.
+// Make returns the work, or its first count pieces. The outputs of its tools have a mean of so
+// many bytes.
 func Make(count, bytes int) Work {
 	count = min(max(count, 1), pieces)
 	m := maker{rand: rand.New(rand.NewPCG(seed, seed)), bytes: bytes, files: map[string]string{}}
@@ -98,10 +98,10 @@ func (w Work) All() (all []Piece) {
 	return all
 }
 
-// seed makes the work what it is.
+// seed determines the work.
 const seed = 20
 
-// A maker makes the work, piece by piece, from one row of random numbers.
+// A maker makes the work, piece by piece, from one sequence of random numbers.
 type maker struct {
 	rand  *rand.Rand
 	bytes int
@@ -131,8 +131,8 @@ func (m *maker) piece(n int) Piece {
 	return p
 }
 
-// tell has the agent say aloud what it does: what its goal is at the start, what it
-// decided under way, what came of it at the end. The edited files are the artifacts.
+// tell has the agent report its work: the goal at the start, decisions on the way, the result at
+// the end. The edited files are the artifacts.
 func (p *Piece) tell() {
 	for _, r := range p.Rounds {
 		if r.Call.Kind == Edit {

@@ -15,7 +15,7 @@ type plainly struct{}
 
 func (plainly) Tool(c work.Call) model.Tool { return model.Tool{Name: string(c.Kind), Input: c.File} }
 
-func TestTheWorkIsAsLongAsItIsSaidToBe(t *testing.T) {
+func TestTheWorkHasItsStatedLength(t *testing.T) {
 	t.Parallel()
 	w := work.Make(work.Pieces, 1000)
 	assert.Equal(t, w, work.Make(work.Pieces, 1000))
@@ -56,8 +56,7 @@ func TestOutputsHaveTheirMean(t *testing.T) {
 	}
 }
 
-// The model makes the same calls whatever the sizes and the way, but for those of the way
-// itself.
+// The model makes the same calls for all sizes and ways, except those of the way itself.
 func TestTheCallsAreTheSameInEveryWay(t *testing.T) {
 	t.Parallel()
 	calls := func(way work.Way, bytes int) map[string]int {

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// A Body is what the rules look at in a request.
+// A Body has the parts of a request that the rules check.
 type Body struct {
 	Model     string
-	System    []Block // without a billing header, which is part of no prompt
+	System    []Block // without a billing header, which is no part of a prompt
 	Tools     []Block
 	Messages  []Message
 	Thinking  string // type of thinking asked for: adaptive, enabled, disabled or empty
-	DropBlock bool   // whether thinking that does not fit is to be dropped rather than refused
+	DropBlock bool   // drop thinking that does not fit, instead of refusing the request
 }
 
-// A Message is one of a conversation's.
+// A Message is a message of a conversation.
 type Message struct {
 	Role   string // user, assistant, system
 	Blocks []Block
@@ -37,7 +37,7 @@ type Block struct {
 	plain string // its JSON in one spelling, without cache_control
 }
 
-// ErrNotARequest is what Parse returns for a body without a list of messages.
+// ErrNotARequest is returned by Parse for a body without a list of messages.
 var ErrNotARequest = errors.New("messages: Field required")
 
 // Lifetimes of entries in the cache.
@@ -46,8 +46,8 @@ const (
 	longLife  = time.Hour
 )
 
-// Parse reads a request. Whatever has another form than the rules know is kept as
-// a block of unknown type, so that only a body without messages is an error.
+// Parse reads a request. It keeps an unknown form as a block of unknown type, so that only a body
+// without messages is an error.
 func Parse(raw []byte) (Body, error) {
 	var in struct {
 		Model, System, Tools, Thinking, Messages json.RawMessage
@@ -118,8 +118,8 @@ func block(raw json.RawMessage) Block {
 	return b
 }
 
-// plain writes fields in the order of their names; within them the order is the
-// client's, who sends a block again as it sent it before.
+// plain writes fields in the order of their names. Within them the order is the client's, which
+// repeats a block as it sent it before.
 func plain(fields map[string]json.RawMessage) string {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

@@ -2,18 +2,17 @@ package rules
 
 import "time"
 
-// What the API's cache does.
+// Limits of the API's cache.
 const (
 	lookBack = 20  // blocks before a mark at which it still finds an entry
 	shortest = 512 // tokens of an entry
 )
 
-// A cache remembers the beginnings of requests at their marks, each until it was
-// not used for its lifetime.
+// A cache remembers the beginnings of requests at their marks, each until it was unused for its
+// lifetime.
 type cache map[string]time.Time // by digest: when it ends
 
-// A size is what a request has of tokens: those found in the cache, those put into
-// it, all.
+// A size is the tokens of a request: found in the cache, put into it, all.
 type size struct{ all, read, written int }
 
 // count looks a request's blocks up, and leaves entries at its marks.
@@ -53,7 +52,7 @@ func (c cache) count(model string, blocks []Block, tokens func(string) int, now 
 	return s
 }
 
-// keep never shortens a life.
+// keep never shortens a lifetime.
 func (c cache) keep(entry string, until time.Time) {
 	if until.After(c[entry]) {
 		c[entry] = until

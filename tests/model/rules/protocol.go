@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// mostMarks is how many blocks of a request may have a cache_control.
+// mostMarks is the number of blocks of a request that may have a cache_control.
 const mostMarks = 4
 
 // Obeys returns an error in the API's words for the first rule that a request
@@ -24,8 +24,8 @@ func (b Body) Obeys() error {
 	return nil
 }
 
-// Obeys returns an error for the first rule that a list of messages breaks: which
-// may follow which, that calls and results are pairs, that nothing is empty.
+// Obeys returns an error for the first rule that a list of messages breaks: the order of roles,
+// pairs of calls and results, no empty content.
 func Obeys(messages []Message) error {
 	if len(messages) == 0 {
 		return fmt.Errorf("messages: at least one message is required")
@@ -48,7 +48,7 @@ func Obeys(messages []Message) error {
 	return nil
 }
 
-// A turn is a message, or consecutive ones of the user: to the API they are one.
+// A turn is a message, or consecutive ones of the user, which are one message to the API.
 type turn struct {
 	Message
 	index int // of the first in the request
@@ -73,12 +73,12 @@ const (
 	system    = "system"
 )
 
-// neighbours are a turn and those beside it; the first has none before it, the
-// last none after it: their role is empty.
+// neighbours are a turn and those beside it. The first has none before it, the last none after it:
+// their role is empty.
 type neighbours struct{ before, at, after turn }
 
-// protocol has the rules for one turn, in the order in which they are checked. Each
-// returns what is wrong, or nothing.
+// protocol has the rules for one turn, in the order in which they are checked. Each returns the
+// violation, or nothing.
 var protocol = []func(neighbours) string{
 	knownRole, notEmpty, noEmptyText, systemFollowsUser, systemPrecedesAssistant, assistantsApart, callsAnswered, resultsAsked, resultsFirst,
 }
@@ -90,7 +90,7 @@ func knownRole(n neighbours) string {
 	return fmt.Sprintf("unexpected role %q", n.at.Role)
 }
 
-// notEmpty lets a system message of no content pass: Claude Code may send one.
+// notEmpty accepts an empty system message: Claude Code may send one.
 func notEmpty(n neighbours) string {
 	if len(n.at.Blocks) > 0 || n.at.Role == system {
 		return ""
@@ -119,7 +119,7 @@ func systemPrecedesAssistant(n neighbours) string {
 	return ""
 }
 
-// assistantsApart is stricter than the API, which makes one of them.
+// assistantsApart is stricter than the API, which joins them.
 func assistantsApart(n neighbours) string {
 	if n.at.Role == assistant && n.before.Role == assistant {
 		return "roles must alternate, found 'assistant' after 'assistant'"
@@ -179,8 +179,8 @@ func ids(blocks []Block, kind string, id func(Block) string) (out []string) {
 	return out
 }
 
-// thoughtFirst is for models that always think: in a round of tools that is under
-// way they must have thought before they called.
+// thoughtFirst is for models that always think: in a current round of tools they must have thought
+// before they called.
 func (b Body) thoughtFirst() error {
 	if b.Thinking != "enabled" {
 		return nil

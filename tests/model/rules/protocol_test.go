@@ -11,8 +11,8 @@ import (
 	"flame/tests/model/rules"
 )
 
-// A conversation is written as its messages: the role's letter, then blocks. A block
-// is a text, call:ID, result:ID, think, or empty.
+// A conversation is written as its messages: the role's letter, then blocks. A block is a text,
+// call:ID, result:ID, think, or empty.
 func conversation(t *testing.T, messages string) []rules.Message {
 	t.Helper()
 	body, err := rules.Parse(request(messages, ""))
@@ -38,7 +38,7 @@ func request(messages, more string) []byte {
 	return []byte(`{"model": "m", ` + more + `"messages": [` + strings.Join(list, ",") + `]}`)
 }
 
-// written is a block; a star behind it is a cache mark.
+// written returns a block; a star behind it is a cache mark.
 func written(word string) string {
 	word, marked := strings.CutSuffix(word, "*")
 	kind, id, _ := strings.Cut(word, ":")
@@ -141,7 +141,7 @@ func TestProtocolOfARequest(t *testing.T) {
 	}
 }
 
-// Whatever a client sends, the rules say something about it.
+// The rules have a verdict on every input.
 func FuzzJudge(f *testing.F) {
 	for _, seed := range []string{
 		``, `null`, `[]`, `{"messages": null}`, `{"messages": [null, 1, "x", {"role": 7, "content": {"a": 1}}]}`,

@@ -1,6 +1,6 @@
-// Package rules holds what the Messages API asks of a request and does with it:
-// the protocol of messages, thinking that is bound to its past, the prompt cache.
-// Package model enforces it on clients; Obeys is for whoever makes messages.
+// Package rules models how the Messages API treats a request: the protocol of messages, thinking
+// that is bound to its past, the prompt cache. Package model enforces it on clients; Obeys is for
+// code that makes messages.
 package rules
 
 import (
@@ -10,12 +10,11 @@ import (
 	"time"
 )
 
-// Options say which rules hold. The zero Options refuse nothing and count tokens
-// as four bytes each.
+// Options choose the rules. The zero Options refuse nothing and count tokens as four bytes each.
 type Options struct {
-	Protocol bool // requests that break it are refused
-	// Bound signs thinking; a request that sends it back after another past is
-	// refused, or where it asks for that, loses this block and all later ones.
+	Protocol bool // refuse requests that break it
+	// Bound signs thinking. The API refuses a request that sends it back after another past, or if
+	// the request asks for that, drops this block and all later ones.
 	Bound     bool
 	BindTools bool // to the tools as well
 	Cache     bool
@@ -28,7 +27,7 @@ type Stats struct {
 	Requests int `json:"requests"`
 	Rejected int `json:"rejected"`
 	Thinking int `json:"thinking"` // blocks of thinking that were sent
-	Dropped  int `json:"dropped"`  // those of them that did not fit; a block sent five times counts five times
+	Dropped  int `json:"dropped"`  // blocks that did not fit; a block sent five times counts five times
 	Tokens   int `json:"tokens"`   // of requests that were not rejected: Read, Written and Uncached
 	Read     int `json:"read"`
 	Written  int `json:"written"`
@@ -58,11 +57,11 @@ func New(o Options) *Judge {
 	return &Judge{options: o, cache: cache{}, sessions: map[string]*Stats{}, reasons: map[string]int{}}
 }
 
-// A Verdict is what becomes of one request.
+// A Verdict is the decision on one request.
 type Verdict struct {
 	Refused   error  // nil: it is answered
-	Signature string // for thinking in the answer; empty where thinking is not bound
-	Cached    bool   // whether the figures below are known
+	Signature string // for thinking in the answer; empty if thinking is not bound
+	Cached    bool   // the figures below are known
 	Read      int    // tokens found in the cache
 	Written   int    // tokens put into it
 	Uncached  int
@@ -121,7 +120,7 @@ func (j *Judge) decide(body Body, stats *Stats) (Verdict, error) {
 	return v, nil
 }
 
-// without leaves out all thinking but the first so many blocks.
+// without removes all thinking except the first keep blocks.
 func without(blocks []Block, keep int) []Block {
 	out := make([]Block, 0, len(blocks))
 	for _, b := range blocks {

@@ -13,7 +13,7 @@ import (
 
 const drop = `"thinking": {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}, `
 
-// thoughtTwice is a conversation whose two answers thought, signed by the judge.
+// thoughtTwice returns a conversation whose two answers thought, signed by the judge.
 func thoughtTwice(t *testing.T, judge *rules.Judge, more string) string {
 	t.Helper()
 	messages := "u hi"
@@ -41,8 +41,8 @@ func TestThinkingIsBoundToItsPast(t *testing.T) {
 	tests := map[string]struct {
 		edit    func(messages string) string
 		more    string // instead of tools
-		refused string // where it is refused
-		dropped int    // where it asks for that instead
+		refused string // if the API refuses it
+		dropped int    // if the request asks for dropping instead
 	}{
 		"as it was":                       {},
 		"with another text before":        {edit: replaced("u hi", "u ho"), refused: "messages.1.content.0", dropped: 2},
@@ -107,7 +107,7 @@ func TestUserMessagesCountAsOneForThinking(t *testing.T) {
 	assert.NoError(t, judge.Judge("s", request("u hi|u there|a think:"+signed+" yes|u and", "")).Refused)
 }
 
-// words counts those that the conversations above are made of.
+// words counts the words of the conversations above.
 func words(text string) int { return 1000 * strings.Count(text, "output") }
 
 func TestCache(t *testing.T) {
@@ -120,15 +120,15 @@ func TestCache(t *testing.T) {
 		read, written, rest int
 	}
 	tests := map[string][]request{
-		"nothing is marked": {
+		"without marks": {
 			{messages: "u hi" + round, rest: 1000},
 			{messages: "u hi" + round, rest: 1000},
 		},
-		"what was marked is read, what follows is written": {
+		"marked blocks are read, later ones are written": {
 			{messages: "u hi" + round + "*", written: 1000},
 			{messages: "u hi" + round + round + "*", read: 1000, written: 1000},
 		},
-		"what stands behind the last mark is neither": {
+		"blocks behind the last mark are neither": {
 			{messages: "u hi" + round + "*", written: 1000},
 			{messages: "u hi" + round + "*" + round, read: 1000, rest: 1000},
 		},
@@ -153,7 +153,7 @@ func TestCache(t *testing.T) {
 			{messages: "u hi" + round + "*", after: 4 * time.Minute, read: 1000},
 			{messages: "u hi" + round + "*", after: 4 * time.Minute, read: 1000},
 		},
-		"the short are not kept": {
+		"short entries are not kept": {
 			{messages: "u hi*" + round, rest: 1000},
 			{messages: "u hi*" + round, rest: 1000},
 		},

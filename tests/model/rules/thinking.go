@@ -7,30 +7,30 @@ import (
 	"strings"
 )
 
-// A signature binds a thinking block to its past: it names all that stood before
-// the block, and the thinking block before it.
+// A signature binds a thinking block to its past: it names everything before the block, and the
+// thinking block before it.
 type signature struct{ past, previous string }
 
 const signaturePrefix = "sig_"
 
 func (s signature) String() string { return signaturePrefix + s.past + "_" + s.previous }
 
-// fits reports whether written is this signature. A block with none before it fits
-// whatever stood there once: a client may leave out its oldest.
+// fits reports whether written is this signature. The first block fits any past: a client may
+// leave out its oldest ones.
 func (s signature) fits(written string, first bool) bool {
 	past, previous, _ := strings.Cut(strings.TrimPrefix(written, signaturePrefix), "_")
 	return past == s.past && (first || previous == s.previous)
 }
 
-// thoughts is what a request has of thinking.
+// thoughts describe the thinking in a request.
 type thoughts struct {
 	total, good int    // blocks, and those before the first that does not fit
-	bad         string // where that one stands; empty: all fit
+	bad         string // the position of that one; empty: all fit
 	next        string // signature for thinking that answers the request
 }
 
-// look checks the thinking of a request. The tools belong to what it is bound to if
-// bindTools; cache_control and how the user's messages are split do not.
+// look checks the thinking of a request. With bindTools, thinking is also bound to the tools; it
+// is never bound to cache_control or to the way in which the user's messages are split.
 func look(b Body, bindTools bool) thoughts {
 	past := digest("")
 	if bindTools {

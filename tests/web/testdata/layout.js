@@ -1,6 +1,8 @@
-// The promises of web/page/layout.js, kept for random trees: comes to what is broken.
+// Checks the promises of web/page/layout.js and web/page/axis.js on random trees and axes, and
+// returns the broken ones.
 (async () => {
-  const { byClock, byAmount, scaleOf, ticksOf } = await import("./layout.js");
+  const { byClock, byAmount, emptyOf } = await import("./layout.js");
+  const { Axis, ticksOf } = await import("./axis.js");
   const broken = [];
   let seed = 0;
   let random = () => 0;
@@ -15,8 +17,8 @@
   const check = (is, what) => { if (!is && broken.length < 20) broken.push(`seed ${seed}: ${what}`); };
   const now = 1e6;
 
-  // A forest as agents leave it: children begin within their parent's time or before it
-  // was taken up, end in it or after, or go on; some were never begun.
+  // A forest like those of agents: children begin within their parent's time or before it
+  // was activated, end in it or later, or continue; some never began.
   const forest = (size) => {
     const all = [];
     const roots = [];
@@ -68,7 +70,7 @@
       const p = at.get(f.id);
       if (p && f.from) check(p.from <= f.from && p.until >= (f.until || now), `by clock: ${f.id} is shorter than it lasted`);
     }
-    // A subtree has its rows for itself, as long as it lasts.
+    // While a subtree lasts, no other frame uses its rows.
     for (const p of places.slice(0, 30)) {
       const own = new Set();
       const gather = (f) => { own.add(f.id); f.children.forEach(gather); };
@@ -119,26 +121,65 @@
       at = begins + 1 + below((until - from) / 3 + 1);
       gaps.push({ from: begins, until: at });
     }
-    const scale = scaleOf(from, until, gaps, width);
-    check(Math.abs(scale(from)) < 1e-6, `scale: begins at ${scale(from)}`);
-    check(scale(until) <= width + 1e-3 * width && scale(until) >= 0, `scale: ends at ${scale(until)} of ${width}`);
-    let last = -1;
-    for (let i = 0; i <= 50; i++) {
-      const x = scale(from + ((until - from) * i) / 50);
-      check(x >= last - 1e-6, "scale: runs back");
-      last = x;
+    const axis = new Axis(from, until, gaps, width);
+    const whole = axis.whole();
+    const near = (a, b, what, most = 0.01) => check(Math.abs(a - b) <= most, `${what}: ${a}, not ${b}`);
+    near(whole.x(from), 0, "axis: its begin");
+    near(whole.x(until), width, "axis: its end");
+    check(whole.gaps().reduce((sum, g) => sum + g.width, 0) <= width / 3 + 0.01, "axis: gaps have more than a third");
+    // Moves in a row: what is held comes to where it is held, unless an edge is in the way.
+    let scale = whole;
+    for (let i = 0; i < 12; i++) {
+      const x = random() * width;
+      const to = i % 3 ? x : random() * width;
+      const times = i % 3 === 0 ? 1 : 0.4 + random() * 3;
+      const held = scale.value(x);
+      const part = axis.held(scale, x, to, times);
+      if (part) check(part.from >= from - 1 && part.until <= until + 1 && part.from < part.until, `hand: it shows ${part.from}..${part.until}`);
+      const next = part ? axis.showing(part.from, part.until) : whole;
+      check(next.rate >= axis.rate * (1 - 1e-9) && next.rate <= axis.most * (1 + 1e-9), "hand: it zooms too far");
+      const isFree = part && next.left > 0.5 && next.left + width < next.width - 0.5;
+      if (isFree && next.rate < axis.most * 0.999) near(next.x(held), to, "hand: what was held", 0.5);
+      if (part) near(next.value(0), part.from, "hand: the left edge", 1 + (part.until - part.from) / width);
+      scale = next;
+      check(scale.value(width) - scale.value(0) > 0, "axis: nothing is shown");
+      let last = -Infinity;
+      for (let n = 0; n <= 50; n++) {
+        const value = from + ((until - from) * n) / 50;
+        const at = scale.x(value);
+        check(at >= last - 1e-6, "axis: it runs back");
+        near(scale.value(at), value, "axis: there and back", 1 + (until - from) * 1e-9);
+        last = at;
+      }
+      for (const g of scale.gaps()) check(g.width <= 40.001, "axis: a folded gap is too wide");
     }
-    for (const g of scale.gaps) check(g.width <= 18 && g.x >= -1e-6 && g.x + g.width <= width * 1.001, "scale: a gap is too wide");
+    // On the way in, no gap becomes narrower.
+    for (let rate = axis.rate, was = 0; rate < axis.most; rate *= 1.7) {
+      check(axis.notchAt(rate) >= was, "axis: zooming in folds a gap more");
+      was = axis.notchAt(rate);
+    }
     const offset = (below(48) - 24) * 1800000;
-    const { ticks, step } = ticksOf(from, until, scale, offset);
+    const seen = { from: scale.value(0), until: scale.value(width) };
+    const { ticks, step } = ticksOf(seen.from, seen.until, scale, offset);
     check(ticks.length < 200, `ticks: ${ticks.length}`);
     ticks.forEach((t, i) => {
-      check(t >= from && t <= until, "ticks: one is outside");
+      check(t >= seen.from && t <= seen.until, "ticks: one is outside");
       check((t - offset) % step === 0, "ticks: one is not round");
-      check(!scale.gaps.some((g) => t > g.from && t < g.until), "ticks: one is in a gap");
+      check(!scale.gaps().some((g) => t > g.from && t < g.until), "ticks: one is in a gap");
       if (i) check(t > ticks[i - 1], "ticks: they run back");
-      if (i && !scale.gaps.some((g) => g.from >= ticks[i - 1] && g.until <= t)) check(scale(t) - scale(ticks[i - 1]) >= 60, `ticks: two are ${scale(t) - scale(ticks[i - 1])} apart`);
+      if (i && !scale.gaps().some((g) => g.from >= ticks[i - 1] && g.until <= t)) check(scale.x(t) - scale.x(ticks[i - 1]) >= 60, `ticks: two are ${scale.x(t) - scale.x(ticks[i - 1])} apart`);
     });
+  };
+
+  // Where clocks jumped, frames end before they begin, begin in the future, or at the very first.
+  const jumps = ({ all, roots }) => {
+    const odd = () => [1, now + 1, now + 1e12, below(now)][below(4)];
+    for (const f of all) if (f.from && random() < 0.4) Object.assign(f, { from: odd(), until: below(2) ? odd() : 0 });
+    const { places } = byClock(roots, now);
+    apart(places, "clocks that jump");
+    within(places, parentsOf(all), "clocks that jump");
+    for (const p of places) check(p.from < p.until && p.until <= Math.max(now, p.from + 1) && p.from < now, `clocks that jump: ${p.id} is at ${p.from}..${p.until}`);
+    for (const e of emptyOf(places)) check(!places.some((p) => p.from < e.until && p.until > e.from), "empty stretches: there is a frame");
   };
 
   for (seed = 1; seed <= 4000; seed++) {
@@ -147,6 +188,7 @@
     clock(trees);
     amounts(trees);
     scales();
+    jumps(trees);
   }
   return broken;
 })()

@@ -1,0 +1,283 @@
+package changes
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"flame/core"
+	"flame/local/git"
+)
+
+// A Returned is the result of Return: the changes of an agent.
+type Returned struct {
+	Ref, Commit string // empty: nothing changed
+	Changes     []Change
+}
+
+// Take makes a worktree of a base at dir, which must not exist, and returns the working folder
+// in it. bundle writes the base's bundle. Worktree.Remove removes the worktree. Take leaves a
+// damaged mirror to the worktrees that it has, and makes another one.
+func (m Mirrors) Take(ctx context.Context, dir string, b Base, bundle func(io.Writer) error) (workdir string, err error) {
+	if err := b.check(); err != nil {
+		return "", err
+	}
+	remote, err := b.remote(m.Allowed)
+	if err != nil {
+		return "", err
+	}
+	t := taking{Mirrors: m, base: b, remote: remote, bundle: bundle, dir: dir}
+	kept, err := m.of(b)
+	if err != nil {
+		return "", err
+	}
+	newest := ""
+	if len(kept) > 0 {
+		newest = kept[0]
+		if workdir, err = t.from(ctx, newest); !byGit(ctx, err) {
+			return workdir, err
+		}
+	}
+	mirror, others, err := t.fresh(ctx, newest)
+	if err != nil {
+		return "", err
+	}
+	if others {
+		return t.from(ctx, mirror)
+	}
+	if workdir, err = t.worktree(ctx, mirror); err != nil && !inUse(mirror) {
+		err = errors.Join(err, os.RemoveAll(mirror))
+	}
+	return workdir, err
+}
+
+// byGit reports whether git failed before the deadline in a way that a damaged mirror may
+// cause.
+func byGit(ctx context.Context, err error) bool {
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded)
+}
+
+// A taking makes a worktree of a base.
+type taking struct {
+	Mirrors
+	base   Base
+	remote git.Remote
+	bundle func(io.Writer) error
+	dir    string // of the worktree
+}
+
+// from makes the worktree from an existing mirror.
+func (t taking) from(ctx context.Context, mirror string) (workdir string, err error) {
+	now := time.Now()
+	_ = os.Chtimes(mirror, now, now) // marks the mirror as used; if that fails, flame only makes it again some day
+	if err := t.fill(ctx, mirror); err != nil {
+		return "", err
+	}
+	return t.worktree(ctx, mirror)
+}
+
+// fresh makes a mirror with the base, whose name follows the newest mirror. If another process
+// has made one meanwhile, fresh returns that mirror, which may lack the base.
+func (t taking) fresh(ctx context.Context, newest string) (mirror string, others bool, err error) {
+	made, err := os.MkdirTemp(t.Dir, newMark+"*")
+	if err != nil {
+		return "", false, err
+	}
+	defer os.RemoveAll(made)
+	format := "sha1"
+	if len(t.base.Commit) == 64 {
+		format = "sha256"
+	}
+	if err := git.Skeleton(made, format, false); err != nil {
+		return "", false, err
+	}
+	if err := t.fill(ctx, made); err != nil {
+		return "", false, err
+	}
+	_, number := keyOf(newest)
+	mirror = filepath.Join(t.Dir, t.base.key()+"-"+strconv.Itoa(number+1))
+	if err = os.Rename(made, mirror); errors.Is(err, fs.ErrExist) {
+		return mirror, true, nil
+	}
+	return mirror, false, err
+}
+
+// fill fetches the base into a mirror, at its ref.
+func (t taking) fill(ctx context.Context, mirror string) (err error) {
+	b := t.base
+	var got string
+	if b.Bundle {
+		got, err = t.unpack(ctx, mirror, b, t.bundle)
+	} else {
+		got, err = git.Fetch(ctx, mirror, t.remote, b.Ref)
+	}
+	if err != nil {
+		return core.Unavailablef(err, "the base could not be fetched: %v", err).
+			WithHint("see that it was pushed, and that git fetch works on this machine without being asked for a password")
+	}
+	if got != b.Commit {
+		return core.Invalidf("%s is %s, not the requested commit %s", b.Ref, core.OneLine(got, 64), b.Commit).
+			WithHint("ask again: the base was replaced")
+	}
+	_, err = git.Run(ctx, mirror, "update-ref", b.Ref, b.Commit)
+	return err
+}
+
+// worktree makes the worktree from a mirror that has the base.
+func (t taking) worktree(ctx context.Context, mirror string) (workdir string, err error) {
+	if _, err := git.Run(ctx, mirror, "worktree", "prune"); err != nil {
+		return "", err
+	}
+	if err := t.fits(ctx, mirror, t.base); err != nil {
+		return "", err
+	}
+	if err := git.AddWorktree(ctx, mirror, t.dir, t.base.Commit); err != nil {
+		return "", err
+	}
+	workdir, err = folderIn(t.dir, t.base)
+	if err != nil {
+		err = errors.Join(err, Worktree{Dir: t.dir}.Remove(context.WithoutCancel(ctx), mirror))
+	}
+	return workdir, err
+}
+
+// folderIn returns the folder of a worktree that a base names. Its path contains no link.
+func folderIn(dir string, b Base) (string, error) {
+	top, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", err
+	}
+	want := filepath.Join(top, filepath.FromSlash(b.Prefix))
+	info, err := os.Stat(want)
+	if real, _ := filepath.EvalSymlinks(want); err != nil || !info.IsDir() || real != want {
+		return "", core.Invalidf("the base has no folder %s", core.OneLine(b.Prefix, 200)).WithHint("commit something in it first")
+	}
+	return filepath.Join(dir, filepath.FromSlash(b.Prefix)), nil
+}
+
+// Return stores the changes of the worktree at dir against its base: as a patch in a file, and
+// as a commit at a hidden ref, in the mirror and at the remote. It always writes the patch: if
+// only the push fails, or ctx ends, it returns the result with the error. It removes a
+// worktree without changes.
+func (m Mirrors) Return(ctx context.Context, dir string, b Base, id string, attempt int, patch string) (Returned, error) {
+	if err := errors.Join(b.check(), checkID(id)); err != nil {
+		return Returned{}, err
+	}
+	remote, err := b.remote(m.Allowed)
+	if err != nil {
+		return Returned{}, err
+	}
+	mirror, err := m.mirrorOf(ctx, dir, b)
+	if err != nil {
+		return Returned{}, err
+	}
+	all, err := Worktree{Dir: dir, Base: b.Commit}.Keep(context.WithoutCancel(ctx), patch)
+	if err != nil {
+		return Returned{}, err
+	}
+	if _, gone := os.Lstat(dir); gone != nil {
+		return Returned{}, nil
+	}
+	commit, err := snapshot(ctx, dir, b.Commit, runRef(id, attempt))
+	if err != nil {
+		return Returned{Changes: all}, err
+	}
+	if commit == b.Commit {
+		return Returned{}, nil
+	}
+	result := Returned{Ref: runRef(id, attempt), Commit: commit, Changes: all}
+	if _, err := git.Run(ctx, mirror, "update-ref", result.Ref, commit); err != nil || b.Bundle {
+		return result, err
+	}
+	if err := git.Push(ctx, mirror, remote, git.Update{Ref: result.Ref, Commit: commit}); err != nil {
+		return result, core.Unavailablef(err, "the changes could not be pushed to %s: %v", remote.Name(), err).
+			WithHint("the patch has them; see that git push works on the worker's machine")
+	}
+	return result, nil
+}
+
+// snapshot commits the content of a worktree on top of its last commit. It leaves out a
+// history that does not descend from the base, since that could be the history of any
+// repository here.
+func snapshot(ctx context.Context, dir, base, ref string) (string, error) {
+	parent := Commit(ctx, dir)
+	if parent == "" {
+		parent = base
+	} else if more, err := git.Run(ctx, dir, "rev-list", "--max-count=1", base, "--not", parent, "--"); err != nil || more != "" {
+		parent = base
+	}
+	return git.Snapshot(ctx, dir, parent, "flame: "+strings.TrimPrefix(ref, "refs/flame/"))
+}
+
+// unpack fetches a bundle into a mirror, and returns its commit.
+func (m Mirrors) unpack(ctx context.Context, mirror string, b Base, bundle func(io.Writer) error) (string, error) {
+	file, err := os.CreateTemp(m.Dir, ".bundle-*")
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(file.Name())
+	if err := errors.Join(bundle(&limited{file, MaxBundle}), file.Close()); err != nil {
+		return "", err
+	}
+	return git.Unbundle(ctx, mirror, file.Name(), b.Ref)
+}
+
+// A limited is a writer that accepts a limited number of bytes.
+type limited struct {
+	to   io.Writer
+	left int
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.left -= len(p); l.left < 0 {
+		return 0, core.Invalidf("the bundle is larger than %d MB", MaxBundle>>20).WithHint("give the repository a remote")
+	}
+	return l.to.Write(p)
+}
+
+// newMark begins the name of an unfinished mirror.
+const newMark = ".new-"
+
+// RemoveIdle removes unfinished mirrors, and mirrors without worktrees that were not used
+// since a time. If a worker needs such a mirror at that moment, it makes another one.
+func (m Mirrors) RemoveIdle(ctx context.Context, since time.Time) (removed int, err error) {
+	entries, err := os.ReadDir(m.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	for _, entry := range entries {
+		_, number := keyOf(entry.Name())
+		half := strings.HasPrefix(entry.Name(), newMark)
+		info, wrong := entry.Info()
+		if number == 0 && !half || wrong != nil || !info.IsDir() || !info.ModTime().Before(since) {
+			continue
+		}
+		mirror := filepath.Join(m.Dir, entry.Name())
+		if !half {
+			_, _ = git.Run(ctx, mirror, "worktree", "prune") // of deleted folders; a damaged mirror is useless anyway
+		}
+		if inUse(mirror) {
+			continue
+		}
+		gone := mirror
+		if !half { // a mirror is complete until it is removed
+			gone = filepath.Join(m.Dir, newMark+entry.Name())
+			wrong = os.Rename(mirror, gone)
+		}
+		if wrong == nil {
+			wrong = os.RemoveAll(gone)
+		}
+		if err = errors.Join(err, wrong); wrong == nil {
+			removed++
+		}
+	}
+	return removed, err
+}

@@ -1,0 +1,334 @@
+package claims
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+
+	"flame/core"
+)
+
+// A Tolerance is how far apart two equal numbers may be. The larger of both fields applies.
+type Tolerance struct {
+	Absolute float64 // only for numbers without a unit
+	Relative float64 // a share of the larger number
+}
+
+// slack is the relative error of binary fractions that a tolerance allows: for a reader 1.1
+// and 1.0 are 0.1 apart.
+const slack = 1e-9
+
+// gap returns how far apart x and y may be.
+func (t Tolerance) gap(x, y float64) float64 {
+	return max(max(t.Relative, 1e-12)*max(math.Abs(x), math.Abs(y)), t.Absolute) * (1 + slack)
+}
+
+// Near reports whether x and y are equal within the tolerance.
+func (t Tolerance) Near(x, y float64) bool { return math.Abs(x-y) <= t.gap(x, y) }
+
+// A quantity is a number with its unit, or a range of numbers. "At least 5" is the range
+// from 5 to infinity, "about 5" that from 10 % below to 10 % above.
+type quantity struct {
+	lo, hi    float64 // in the base unit of the dimension
+	half      float64 // half of the last digit shown, in the same unit
+	dimension string  // time, bytes, ratio …; empty for a bare number
+	unit      string  // as written
+	digits    string  // all digits of a whole number without a unit
+	of        float64 // the second number of a ratio; otherwise 0
+	about     bool
+}
+
+// A unit is a factor of the base unit of its dimension.
+type unit struct {
+	dimension string
+	factor    float64
+}
+
+// units are the units that flame converts, by name; names are case-sensitive.
+var units = sync.OnceValue(func() map[string]unit {
+	m := map[string]unit{}
+	for line := range strings.Lines(`time ns=1e-9 nanosecond=1e-9 us=1e-6 microsecond=1e-6 ms=1e-3 msec=1e-3 millis=1e-3 millisecond=1e-3
+		time s=1 sec=1 second=1 min=60 minute=60 h=3600 hr=3600 hour=3600 d=86400 day=86400 week=604800
+		months month=1 year=12
+		bytes B=1 byte=1 bit=0.125 kB=1e3 KB=1e3 kb=1e3 MB=1e6 GB=1e9 TB=1e12 PB=1e15 Kb=125 kbit=125 Kbit=125 kbps=125 Kbps=125
+		bytes Mb=125e3 Mbit=125e3 Mbps=125e3 Gb=125e6 Gbit=125e6 Gbps=125e6 Tb=125e9 Tbit=125e9 Tbps=125e9
+		bytes KiB=1024 Ki=1024 MiB=1048576 Mi=1048576 GiB=1073741824 Gi=1073741824 TiB=1099511627776 Ti=1099511627776
+		length mm=1e-3 cm=1e-2 metre=1 meter=1 km=1e3 kilometre=1e3 kilometer=1e3 mile=1609.344 mi=1609.344
+		hertz Hz=1 kHz=1e3 MHz=1e6 GHz=1e9
+		weight g=1 gram=1 kg=1e3
+		celsius °C=1
+		fahrenheit °F=1
+		ratio %=0.01 percent=0.01 pct=0.01 ‰=0.001
+		EUR EUR=1 €=1 euro=1
+		USD USD=1 $=1 dollar=1
+		GBP GBP=1 £=1
+		CHF CHF=1
+		- k=1e3 K=1e3 thousand=1e3 M=1e6 million=1e6 G=1e9 billion=1e9
+		milli m=1`) {
+		fields := strings.Fields(line)
+		for _, field := range fields[1:] {
+			name, factor, _ := strings.Cut(field, "=")
+			x, _ := strconv.ParseFloat(factor, 64)
+			m[name] = unit{strings.Trim(fields[0], "-"), x}
+			if len(name) > 2 {
+				m[name+"s"] = m[name]
+			}
+		}
+	}
+	return m
+})
+
+// knownUnit reports whether flame converts the unit that a word names.
+func knownUnit(word string) bool {
+	_, ok := units()[word]
+	return ok
+}
+
+// lasts reports whether a word is a unit of time, as in the denominator of a rate.
+func lasts(word string) bool {
+	return units()[word].dimension == "time" || units()[word].dimension == "months"
+}
+
+// numberInWords returns the small number that a word names.
+func numberInWords(word string) (quantity, bool) {
+	digits := numberWords.of(strings.ToLower(word))
+	x, err := strconv.ParseFloat(digits, 64)
+	return quantity{lo: x, hi: x, half: 0.5, digits: digits}, err == nil
+}
+
+var numberWords = dictionaryOf("0: zero\n1: one\n2: two\n3: three\n4: four\n5: five\n6: six\n7: seven\n8: eight\n9: nine\n10: ten\n11: eleven\n" +
+	"12: twelve dozen\n20: twenty")
+
+// The forms of numbers and units. No digit follows a number, so "1,2345" is 1.
+var (
+	numberForm = core.Pattern(`^((?:(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?: \d{3})+|\d{1,3}(?:'\d{3})+|\d{1,3}(?:_\d{3})+)|(\d+))(\.\d+)?([eE][+-]?\d{1,3})?)(?:\D|$)`)
+	signedForm = core.Pattern(`^([+-])?([$€£])?\d`)
+	unitForm   = core.Pattern(`^(?:( per )([a-z]+)| ?(%|[A-Za-z°‰$€£]*)(?:(/| per | a )([A-Za-z]+))?)`)
+	rangeForm  = core.Pattern(`^(?: - |-| to |\.\.| until )`)
+	wholeForm  = core.Pattern(`^(?: of the | of |/| / | out of )`)
+)
+
+// window returns the beginning of a text, as long as the longest number, date or version.
+func window(s string) string { return s[:min(len(s), 64)] }
+
+var ungrouped = strings.NewReplacer(",", "", " ", "", "'", "", "_", "")
+
+// readNumber reads a number without sign and unit at the beginning of s; n is its length, or 0
+// if there is none.
+func readNumber(s string) (q quantity, n int) {
+	if s == "" || !isDigit(s[0]) {
+		return q, 0
+	}
+	m := numberForm().FindStringSubmatch(window(s))
+	if m == nil || len(m[1]) > 40 {
+		return q, 0
+	}
+	text := ungrouped.Replace(m[1])
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return q, 0
+	}
+	exponent, _ := strconv.Atoi(strings.TrimLeft(m[4], "eE+"))
+	q = quantity{lo: x, hi: x, half: 0.5 * math.Pow(10, float64(exponent-max(0, len(m[3])-1)))}
+	if m[3]+m[4] == "" {
+		q.digits = strings.TrimLeft(text, "0")
+	}
+	return q, len(m[1])
+}
+
+// readSigned reads a number with its sign and unit at s[i:].
+func readSigned(s string, i int) (q quantity, n int) {
+	m := signedForm().FindStringSubmatch(window(s[i:]))
+	if m == nil || m[1] != "" && i > 0 && !strings.ContainsRune(" (|:=[,", rune(s[i-1])) {
+		return q, 0
+	}
+	at := i + len(m[1]) + len(m[2])
+	q, n = readNumber(s[at:])
+	if n == 0 {
+		return q, 0
+	}
+	at += n
+	if m[1] == "-" {
+		q.lo, q.hi, q.digits = -q.lo, -q.hi, "-"+q.digits
+	}
+	name, n := m[2], 0
+	if name == "" {
+		name, n = readUnit(s[at:])
+	}
+	if n == 0 && !boundary(s, at) && s[at] != 'x' {
+		return q, 0
+	}
+	q.apply(name)
+	return q, at + n - i
+}
+
+// readUnit returns the unit at the beginning of s, perhaps after a blank: MB, ns/op, % or "per
+// hour".
+func readUnit(s string) (name string, n int) {
+	m := unitForm().FindStringSubmatch(window(s))
+	above, per, below := m[3], m[4], m[5]
+	switch known := knownUnit(above); {
+	case m[1] != "" && lasts(m[2]):
+		return "/" + m[2], len(m[0])
+	case !known && (per != "/" || len(above) > 7 || !knownUnit(below) && below != "op"):
+		return "", 0
+	case s[0] == ' ' && len(above) == 1 && !strings.Contains("sShBd€%", above):
+		return "", 0
+	case per == "/" || per != "" && lasts(below):
+		return above + "/" + below, len(m[0])
+	}
+	return above, len(m[0]) - len(per) - len(below)
+}
+
+// apply adds its unit to a bare number.
+func (q *quantity) apply(name string) {
+	if name == "" {
+		return
+	}
+	above, below, rate := strings.Cut(name, "/")
+	u, ok := units()[above]
+	if !ok {
+		u = unit{above, 1}
+	}
+	if rate {
+		per, ok := units()[below]
+		if !ok {
+			per = unit{below, 1}
+		}
+		u = unit{u.dimension + "/" + per.dimension, u.factor / per.factor}
+	}
+	*q = q.times(u.factor, u.dimension)
+	q.unit, q.digits = name, ""
+}
+
+func (q quantity) times(factor float64, dimension string) quantity {
+	q.lo, q.hi, q.half, q.dimension = q.lo*factor, q.hi*factor, q.half*factor, dimension
+	return q
+}
+
+// readQuantity reads at s[i:] a number with its sign and unit, a range of them, or the ratio
+// of two; n is its length, or 0 if there is none.
+func readQuantity(s string, i int) (q quantity, n int) {
+	q, n = readSigned(s, i)
+	if n == 0 {
+		return q, 0
+	}
+	if sign := rangeForm().FindString(window(s[i+n:])); sign != "" {
+		at := i + n + len(sign)
+		if to, m := readSigned(s, at); m > 0 && s[at] != '-' && boundary(s, at+m) {
+			if q.unit == "" {
+				q.apply(to.unit)
+			}
+			to.lo, to.hi, to.digits = min(q.lo, to.hi), max(q.lo, to.hi), ""
+			return to, at + m - i
+		}
+	}
+	if sign := wholeForm().FindString(window(s[i+n:])); sign != "" && q.dimension == "" {
+		rest := s[i+n+len(sign):]
+		whole, m := readNumber(rest)
+		if word := rest[:runLength(rest)]; m == 0 && sign != "/" {
+			whole, _ = numberInWords(word)
+			m = len(word)
+		}
+		if whole.lo > 0 && boundary(rest, m) {
+			return quantity{lo: q.lo / whole.lo, hi: q.lo / whole.lo, dimension: "ratio", of: whole.lo}, n + len(sign) + m
+		}
+	}
+	return q, n
+}
+
+// bounded returns the range that a word before a number makes of it: about, least or most.
+func (q quantity) bounded(how string) quantity {
+	switch how {
+	case "about":
+		q.about = true
+	case "least":
+		q.hi = math.Inf(1)
+	case "most":
+		q.lo = math.Inf(-1)
+	}
+	return q
+}
+
+// roughly is the relative error of a number after "about".
+const roughly = 0.1
+
+// compare compares two quantities.
+func (q quantity) compare(r quantity, t Tolerance) Verdict {
+	q, r = q.milliOf(r), r.milliOf(q)
+	switch {
+	case q.dimension != r.dimension && q.dimension == "":
+		return verdictOf(q.equalsBare(r, t))
+	case q.dimension != r.dimension && r.dimension == "":
+		return verdictOf(r.equalsBare(q, t))
+	case q.dimension != r.dimension || q.of > 0 && r.of > 0 && !t.Near(q.of, r.of):
+		return Different
+	case q.digits != "" && q.digits == r.digits && q.hi == r.hi:
+		return Same
+	}
+	if q.about || r.about {
+		t.Relative = max(t.Relative, roughly)
+	}
+	if q.dimension != "" {
+		t.Absolute = 0
+	}
+	if point := q.lo == q.hi && r.lo == r.hi; point && q.digits != "" && r.digits != "" && t == (Tolerance{}) {
+		return Different // they may be equal as floats
+	}
+	return compareSpans([2]float64{q.lo, q.hi}, [2]float64{r.lo, r.hi}, [2]float64{math.Inf(-1), math.Inf(1)}, func(x, y float64) int {
+		if x == y || !math.IsInf(x, 0) && !math.IsInf(y, 0) && math.Abs(x-y) <= q.gap(r, x, y, t) {
+			return 0
+		} else if x < y {
+			return -1
+		}
+		return 1
+	})
+}
+
+// gap returns how far apart two equal quantities may be. Quantities in different notations
+// only need to agree in the digits shown.
+func (q quantity) gap(r quantity, x, y float64, t Tolerance) float64 {
+	if q.unit != r.unit || (q.of > 0) != (r.of > 0) {
+		return max(t.gap(x, y), q.half*(1+slack), r.half*(1+slack))
+	}
+	return t.gap(x, y)
+}
+
+// milliOf decides from the other quantity whether "m" means minutes, metres or thousandths.
+func (q quantity) milliOf(other quantity) quantity {
+	switch {
+	case q.dimension != "milli" || other.dimension == "milli":
+		return q
+	case other.dimension == "time":
+		return q.times(60, "time")
+	case other.dimension == "length":
+		return q.times(1, "length")
+	}
+	return q.times(0.001, other.dimension)
+}
+
+// equalsBare reports whether a number without a unit may equal a number with a unit: a share
+// without a sign is a fraction, and texts may omit other units.
+func (q quantity) equalsBare(r quantity, t Tolerance) bool {
+	dimension, _, _ := strings.Cut(r.dimension, "/")
+	switch {
+	case r.dimension == "ratio" && q.lo > 1 && r.of > 0:
+		return math.Abs(q.lo-r.lo*r.of) < 0.5
+	case r.dimension == "ratio" && q.lo > 1:
+		q = q.times(0.01, "ratio")
+		fallthrough
+	case r.dimension == "ratio":
+		return math.Abs(q.lo-r.lo) <= q.gap(r, q.lo, r.lo, t)
+	}
+	known := false
+	for _, u := range units() {
+		if u.dimension == dimension {
+			known = true
+			if t.Near(q.lo*u.factor, r.lo) {
+				return true
+			}
+		}
+	}
+	return !known && t.Near(q.lo, r.lo)
+}

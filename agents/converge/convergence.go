@@ -1,0 +1,196 @@
+package converge
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/samber/lo"
+
+	"flame/agents/record"
+	"flame/core"
+	"flame/hosts"
+	"flame/project"
+)
+
+// Records are convergences, by id.
+const Records project.Kind[Convergence] = "convergence"
+
+// Open lists the convergences with conflicts that wait for a person, by id, so that flame
+// finds them without reading all convergences.
+const Open project.Kind[Waiting] = "convergence_open"
+
+// A Waiting is the number of conflicts of a convergence that wait for a person.
+type Waiting struct {
+	Person    string `json:"person"` // session at the root of the tree of agents that asked for it
+	Conflicts int    `json:"conflicts"`
+}
+
+// A Convergence is the combined result of several agents, with all inputs: equal inputs give
+// an equal result.
+type Convergence struct {
+	ID        string      `json:"id"`
+	Session   string      `json:"session"` // session that asked for it
+	Inputs    []Input     `json:"inputs"`
+	Options   Options     `json:"options"`
+	Result    Result      `json:"result"`
+	Text      string      `json:"text"` // the output in its format
+	CreatedAt core.Millis `json:"createdAt"`
+	UpdatedAt core.Millis `json:"updatedAt"`
+}
+
+// tell appends an event of a convergence; the event belongs to no agent.
+func (c Convergence) tell(tx project.Tx, kind string, data map[string]any) error {
+	return record.Tell(tx, c.UpdatedAt, record.Run{ParentSession: c.Session}, kind, data)
+}
+
+// converge makes the result and replaces an earlier result.
+func (c *Convergence) converge(now core.Millis) (err error) {
+	if c.Result, err = Converge(c.Inputs, c.Options); err != nil {
+		return err
+	}
+	text, err := c.Result.Render("")
+	c.Text, c.UpdatedAt = string(text), now
+	return err
+}
+
+// keep stores a convergence, with events for the changes since the previous result.
+func (c Convergence) keep(tx project.Tx, before Result) error {
+	if err := Records.Save(tx, c.ID, c); err != nil {
+		return err
+	}
+	waiting := c.Result.Waiting()
+	for _, conflict := range c.Result.Conflicts {
+		if err := c.tellConflict(tx, before, conflict); err != nil {
+			return err
+		}
+	}
+	if err := c.noteOpen(tx, len(waiting)); err != nil {
+		return err
+	}
+	if len(waiting) > 0 {
+		return errors.Join(
+			c.tell(tx, core.ManualReviewRequired, map[string]any{"convergence": c.ID, "conflicts": waiting}),
+			c.tell(tx, core.ConflictReviewRequest, map[string]any{"convergence": c.ID}))
+	}
+	return c.tell(tx, core.ConvergenceComplete, map[string]any{
+		"convergence": c.ID, "conflict_count": len(c.Result.Conflicts), "resolution_count": c.Result.Resolved, "output_size": len(c.Text),
+	})
+}
+
+// noteOpen stores the number of conflicts that wait for a person.
+func (c Convergence) noteOpen(tx project.Tx, conflicts int) error {
+	if conflicts == 0 {
+		return Open.Delete(tx, c.ID)
+	}
+	asked, err := record.AgentOf(tx, project.Caller{}, c.Session)
+	if err != nil {
+		return err
+	}
+	return Open.Save(tx, c.ID, Waiting{Person: cmp.Or(asked.Tree, c.Session), Conflicts: conflicts})
+}
+
+// tellConflict appends an event for a new conflict, and for a new winner of a conflict.
+func (c Convergence) tellConflict(tx project.Tx, before Result, conflict Conflict) error {
+	was, known := lo.Find(before.Conflicts, func(was Conflict) bool { return was.ID == conflict.ID })
+	tell := func(kind string) error {
+		return c.tell(tx, core.TranscriptEvent, map[string]any{"event_type": kind, "convergence": c.ID, "conflict": conflict})
+	}
+	var err error
+	if !known {
+		err = tell(core.EventConflictDetected)
+	}
+	if !known && conflict.Kind == KindFile {
+		err = errors.Join(err, c.tell(tx, core.FileConflictDetected, map[string]any{
+			"convergence": c.ID, "path": conflict.Key, "subagent_ids": lo.Map(conflict.Sides, func(side Side, _ int) string { return side.SubagentID }),
+		}))
+	}
+	if conflict.Resolved() && conflict.Winner != was.Winner {
+		err = errors.Join(err, tell(core.EventConflictResolved))
+	}
+	return err
+}
+
+// Convergences are the convergences of a project.
+type Convergences struct {
+	Project *project.Project
+	Data    string         // the project's data folder
+	Hosts   hosts.Registry // read the logs of agents
+}
+
+// Make combines the results of several agents. The caller must be allowed to end the agents
+// that are still running.
+func (all Convergences) Make(ctx context.Context, by project.Caller, ids []string, o Options) (c Convergence, err error) {
+	p := all.Project
+	c = Convergence{ID: p.NewID("converge"), Session: cmp.Or(by.Session, project.CommandLine), Options: o, CreatedAt: p.Now()}
+	err = p.Store.Update(ctx, func(tx project.Tx) error {
+		if c.Inputs, c.Options.Schema, err = all.inputs(tx, ids, o.Schema); err != nil {
+			return err
+		}
+		if err := mayEnd(tx, by, c.Inputs); err != nil {
+			return err
+		}
+		if err := c.converge(p.Now()); err != nil {
+			return err
+		}
+		return errors.Join(
+			c.tell(tx, core.ConvergenceInitiated, map[string]any{"convergence": c.ID, "subagent_ids": c.Result.Inputs, "strategy": o.Strategy}),
+			c.keep(tx, Result{}))
+	})
+	return c, err
+}
+
+// Review settles conflicts of a convergence by a person's choices: the ids of the winning
+// sides, by the ids of the conflicts.
+func (all Convergences) Review(ctx context.Context, id string, choices map[string]string) (c Convergence, err error) {
+	err = all.Project.Store.Update(ctx, func(tx project.Tx) error {
+		if c, err = find(tx, id); err != nil {
+			return err
+		}
+		before := c.Result
+		c.Options.Choices = lo.Assign(c.Options.Choices, choices)
+		if err := c.converge(all.Project.Now()); err != nil {
+			return err
+		}
+		return c.keep(tx, before)
+	})
+	return c, err
+}
+
+// Find returns a convergence by its id.
+func (all Convergences) Find(ctx context.Context, id string) (Convergence, error) {
+	return record.View(ctx, all.Project.Store, func(tx project.Tx) (Convergence, error) { return find(tx, id) })
+}
+
+func find(tx project.Tx, id string) (c Convergence, err error) {
+	c, known, err := Records.Get(tx, strings.TrimSpace(id))
+	if err == nil && !known {
+		err = core.NotFoundf("there is no convergence %q", id).WithHint("`flame agents review` lists all convergences")
+	}
+	return c, err
+}
+
+// List returns all convergences, the newest first.
+func (all Convergences) List(ctx context.Context) ([]Convergence, error) {
+	list, err := record.View(ctx, all.Project.Store, func(tx project.Tx) ([]Convergence, error) { return Records.All(tx) })
+	slices.SortFunc(list, func(x, y Convergence) int {
+		return cmp.Or(cmp.Compare(y.CreatedAt, x.CreatedAt), cmp.Compare(x.ID, y.ID))
+	})
+	return list, err
+}
+
+// mayEnd returns an error if a convergence would stop agents that the caller may not direct.
+func mayEnd(tx project.Tx, by project.Caller, inputs []Input) error {
+	for _, in := range inputs {
+		run, err := record.Find(tx, in.SubagentID)
+		if err == nil && !run.State.Ended() {
+			err = record.MayDirect(tx, by, run)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,193 @@
+package agents
+
+import (
+	"context"
+	"encoding/json"
+
+	"flame/agents/converge"
+	"flame/agents/record"
+	"flame/agents/supervise"
+	"flame/core"
+	"flame/project"
+)
+
+// A Glance is the work of a session for the status line of a host. The host shows it all the
+// time, so reading it must be cheap and change nothing.
+type Glance struct {
+	Frame  core.Frame `json:"-"` // in which the session works
+	Plan   PlanPlace  `json:"plan,omitzero"`
+	Agents int        `json:"agents"` // running agents of the session, at any depth
+	Cost   Cost       `json:"cost"`
+	Waits  Waits      `json:"waits"`
+}
+
+// A PlanPlace is the position of work in a plan: the number of the current planned frame,
+// counted from 1, or between two planned frames the number of ended ones. Invalidated frames
+// do not count.
+type PlanPlace struct {
+	At int `json:"at"`
+	Of int `json:"of"` // 0: there is no plan
+}
+
+// A Cost is the cost so far of a session's root and all frames below it.
+type Cost struct {
+	USD   float64 `json:"usd"`
+	Whole bool    `json:"whole"` // false: the tree has more frames than flame adds up here
+}
+
+// Waits counts the things that a person should look at.
+type Waits struct {
+	Conflicts int `json:"conflicts"` // between agents' results, that only a person can settle
+	Limits    int `json:"limits"`    // agents that a time limit or a budget ended since the last prompt
+	Failed    int `json:"failed"`    // agents that failed for other reasons since then
+}
+
+// The limits of reading for a glance.
+const (
+	maxCounted = 400 // frames whose cost is added up
+	maxPlanned = 100 // planned frames beside each other; a longer plan has no PlanPlace
+	maxClimb   = 8   // levels above a frame that flame searches for its plan
+	maxEnds    = 20  // agents that ended since the last prompt
+)
+
+// GlanceAt returns a glance at the caller's work. ok is false if the caller has no frame, or
+// flame is off.
+func GlanceAt(ctx context.Context, p *project.Project, by project.Caller) (g Glance, ok bool, err error) {
+	err = p.View(ctx, by, func(s *project.Step) error {
+		if off, err := s.Off(); off || err != nil {
+			return err
+		}
+		if g.Frame, ok, err = s.Current(); !ok || err != nil {
+			return err
+		}
+		session := s.Session.ID
+		if by.Anonymous() {
+			session = g.Frame.Session
+		}
+		if g.Plan, err = placeOf(s.Tx, g.Frame); err != nil {
+			return err
+		}
+		if g.Cost, err = costOf(s, session, g.Frame); err != nil {
+			return err
+		}
+		tree, err := record.Trees.Of(s.Tx, session)
+		if err != nil {
+			return err
+		}
+		g.Agents = len(tree.Live)
+		if err := g.Waits.since(s, session); err != nil {
+			return err
+		}
+		g.Waits.Conflicts, err = conflicts(s.Tx, by, session)
+		return err
+	})
+	return g, ok, err
+}
+
+// placeOf returns the place of a frame in the nearest plan.
+func placeOf(tx project.Tx, frame core.Frame) (PlanPlace, error) {
+	if len(frame.PlannedChildren) > 0 {
+		return placeIn(tx, frame.PlannedChildren, "")
+	}
+	above, err := tx.Ancestors(frame.ID, maxClimb)
+	if err != nil {
+		return PlanPlace{}, err
+	}
+	for id := frame.ID; len(above) > 0; id, above = above[0].ID, above[1:] {
+		if planned := above[0].PlannedChildren; len(planned) > 0 {
+			return placeIn(tx, planned, id)
+		}
+	}
+	return PlanPlace{}, nil
+}
+
+// placeIn returns the place of frame id among planned frames or, for another frame, the number
+// of ended ones.
+func placeIn(tx project.Tx, planned []string, id string) (place PlanPlace, err error) {
+	if len(planned) > maxPlanned {
+		return place, nil
+	}
+	frames, err := tx.FramesOf(planned)
+	statuses := map[string]core.Status{}
+	for _, frame := range frames {
+		statuses[frame.ID] = frame.Status
+	}
+	ended, at := 0, 0
+	for _, one := range planned {
+		status, there := statuses[one]
+		if !there || status == core.Invalidated {
+			continue
+		}
+		place.Of++
+		if status.Ended() {
+			ended++
+		}
+		if one == id {
+			at = place.Of
+		}
+	}
+	if place.At = at; at == 0 {
+		place.At = ended
+	}
+	return place, err
+}
+
+// costOf adds up the tree that a session began or, if it began none, the tree of its frame.
+func costOf(s *project.Step, session string, frame core.Frame) (Cost, error) {
+	root, begun := "", s.Session
+	if begun.ID != session {
+		var err error
+		if begun, err = s.Tx.Session(session); project.IgnoreMissing(err) != nil {
+			return Cost{}, err
+		}
+	}
+	if root = begun.Root; root == "" {
+		top, err := s.Top(frame)
+		if err != nil {
+			return Cost{}, err
+		}
+		root = top.ID
+	}
+	used, whole, err := s.Tx.UsageUnder(root, maxCounted)
+	return Cost{USD: used.CostUSD, Whole: whole}, err
+}
+
+// since counts the agents of a session that ended badly since its last prompt. With a prompt,
+// the person has seen the earlier ones.
+func (w *Waits) since(s *project.Step, session string) error {
+	presence, err := project.RecordPresence.Of(s.Tx, session)
+	if err != nil || session == "" {
+		return err
+	}
+	ends, err := s.Tx.FindEvents(project.EventQuery{
+		Below: session, AfterSeq: presence.Turn, Kinds: []string{core.SubagentStop}, Limit: maxEnds, Last: true,
+	})
+	for _, end := range ends {
+		var told struct {
+			State  core.AgentState `json:"state"`
+			Reason string          `json:"stop_reason"`
+		}
+		if json.Unmarshal(end.Data, &told) != nil {
+			continue // imported events may have any content
+		}
+		switch {
+		case told.State == core.AgentTimeout || supervise.OverBudget(told.Reason):
+			w.Limits++
+		case told.State == core.AgentError || told.State == core.AgentOrphaned:
+			w.Failed++
+		}
+	}
+	return err
+}
+
+// conflicts counts the conflicts that wait for the person of a session, or for a person at a
+// shell.
+func conflicts(tx project.Tx, by project.Caller, session string) (n int, err error) {
+	err = converge.Open.Each(tx, func(_ string, c converge.Waiting) error {
+		if by.Anonymous() || c.Person == session || c.Person == project.CommandLine {
+			n += c.Conflicts
+		}
+		return nil
+	})
+	return n, err
+}

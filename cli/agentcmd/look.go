@@ -1,0 +1,205 @@
+package agentcmd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/samber/lo"
+	"github.com/spf13/cobra"
+
+	"flame/agents"
+	"flame/agents/abroad"
+	"flame/agents/definition"
+	"flame/agents/graph"
+	"flame/agents/record"
+	"flame/cli/app"
+	"flame/config/env"
+	"flame/core"
+	"flame/render"
+)
+
+func (c commands) runs() *cobra.Command {
+	var running, elsewhere bool
+	cmd := &cobra.Command{
+		Use: "runs [ID]", Short: "List the started agents, or those that an agent started",
+		Example: "  flame agents runs --running", Args: app.Takes(0, 1),
+	}
+	cmd.Flags().BoolVar(&running, "running", false, "list only running agents")
+	cmd.Flags().BoolVar(&elsewhere, "elsewhere", false, "list agents of the project's other machines, as last reported")
+	return c.asks(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+		others, err := agents.Abroad(ctx, s.Project)
+		if err != nil {
+			return err
+		}
+		if elsewhere {
+			return c.app.Out.Print(others, render.AgentsAbroad(others, s.Project.Now(), c.app.Out.Width()))
+		}
+		runs, err := s.Below(ctx, strings.Join(args, ""))
+		which := lo.Ternary(running, "running", "all")
+		return c.app.Answer(record.Filter(runs, which), render.AgentsTable(runs, which, s.Project.Now(), c.app.Out.Width())+render.AtWorkAbroad(others), err)
+	})
+}
+
+func (c commands) shared() *cobra.Command {
+	var to string
+	cmd := &cobra.Command{
+		Use: "shared prompts|patches|logs ID", Short: "Print what another machine shares about an ended agent",
+		Long: "Print what another machine of the project shares about an ended agent; " + env.Share + " selects that there.\n" +
+			"ID is the id of the agent or of its frame. The hub keeps the data for a week.",
+		Example: "  flame agents shared patches frame-x7k2m9q1", Args: app.Takes(2, 2), ValidArgs: abroad.Kinds,
+	}
+	cmd.Flags().StringVar(&to, "to", "", "write the raw data to this file, for example a patch for git apply")
+	return c.asks(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+		text, err := agents.Shared(ctx, s, args[1], args[0])
+		if err == nil && to != "" {
+			return os.WriteFile(to, text, 0o600)
+		}
+		return c.app.Answer(map[string]string{"id": args[1], "what": args[0], "text": string(text)}, string(text), err)
+	})
+}
+
+func (c commands) graph() *cobra.Command {
+	format := "tree"
+	cmd := &cobra.Command{
+		Use: "graph", Short: "Draw agents and subagents, who started them, and who used their results",
+		Example: "  flame agents graph --format mermaid", Args: app.Takes(0, 0),
+	}
+	app.Choose(cmd, &format, "format", "output format", graph.Formats()...)
+	return c.asks(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
+		g, err := s.Graph(ctx)
+		if err != nil {
+			return err
+		}
+		if c.app.Out.JSON {
+			format = "json"
+		}
+		if format == "tree" && len(g.Nodes) == 0 {
+			return c.app.Out.Print(nil, "No agents or subagents yet; `flame agents spawn` starts an agent.\n")
+		}
+		return graph.Draw(c.app.Stdout, g, format)
+	})
+}
+
+// asksCatalog sets up a command that reads the definitions.
+func (c commands) asksCatalog(cmd *cobra.Command, run func(catalog definition.Catalog) error) *cobra.Command {
+	cmd.RunE = func(*cobra.Command, []string) error {
+		catalog, err := c.app.Catalog()
+		if err != nil {
+			return err
+		}
+		return run(catalog)
+	}
+	return cmd
+}
+
+func (c commands) list() *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{Use: "list", Short: "List the available agents", Example: "  flame agents list --all", Args: app.Takes(0, 0)}
+	cmd.Flags().BoolVar(&all, "all", false, "include replaced, hidden and disabled agents")
+	return c.asksCatalog(cmd, func(catalog definition.Catalog) error {
+		var shown []definition.Definition
+		var b strings.Builder
+		for _, def := range catalog.Definitions {
+			// Always list a definition that replaces another: a repository must not
+			// be able to hide that.
+			if !all && (def.ShadowedBy != "" || (def.Disabled || def.Hidden) && def.Replaces == nil) {
+				continue
+			}
+			shown = append(shown, def)
+			fmt.Fprintf(&b, "%s (%s)%s\n  %s\n", def.Name, render.DefinitionSource(def), render.DefinitionRemarks(def), core.OneLine(def.Description, 200))
+		}
+		if broken := len(catalog.Findings); broken > 0 {
+			fmt.Fprintf(&b, "%s; `flame agents doctor` shows what is wrong\n", render.Count(broken, "finding"))
+		}
+		return c.app.Out.Print(shown, b.String())
+	})
+}
+
+func (c commands) doctor() *cobra.Command {
+	return c.asksCatalog(&cobra.Command{
+		Use: "doctor", Short: "Check the definitions of agents", Example: "  flame agents doctor", Args: app.Takes(0, 0),
+		Long: "Check every definition of an agent, and report file, line and reason of each problem.\nThe exit status is 1 if a file defines no agent.",
+	}, func(catalog definition.Catalog) error {
+		text, broken := "", error(nil)
+		for _, f := range catalog.Findings {
+			sign := "note  "
+			if f.Fatal {
+				sign, broken = "BROKEN", app.ErrSilent
+			}
+			text += sign + " " + f.String() + "\n"
+		}
+		if text == "" {
+			text = "ok     " + render.Count(len(catalog.Definitions), "definition")
+		}
+		return cmp.Or(c.app.Out.Print(catalog.Findings, text), broken)
+	})
+}
+
+func (c commands) show() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show NAME|ID", Short: "Show the definition of an agent, or the record of a started one",
+		Example: "  flame agents show tester", Args: app.Takes(1, 1),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+			if catalog, err := c.app.Catalog(); err == nil && len(args) == 0 {
+				for _, def := range catalog.Available() {
+					names = append(names, cobra.CompletionWithDesc(def.Name, core.OneLine(def.Description, 80)))
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	showRun := c.asks(cmd, c.showRun).RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if strings.HasPrefix(args[0], "agent-") {
+			return showRun(cmd, args)
+		}
+		catalog, err := c.app.Catalog()
+		if err != nil {
+			return err
+		}
+		def, err := catalog.Find(args[0])
+		return c.app.Answer(def, render.Definition(def), err)
+	}
+	return cmd
+}
+
+// A shownRun holds all data about a started agent.
+type shownRun struct {
+	record.Result
+	Kept []string `json:"kept"` // its files
+}
+
+// showRun shows all data about a started agent.
+func (c commands) showRun(ctx context.Context, s *agents.Agents, args []string) error {
+	r, err := s.Result(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	shown := shownRun{r, filesIn(r.Folder)}
+	text := render.Agent(s, r.Run) + "Task: " + r.Prompt + "\n"
+	if len(shown.Kept) > 0 {
+		text += "Kept in " + r.Folder + ":\n  " + strings.Join(shown.Kept, "\n  ") + "\n"
+	}
+	if o := r.Outcome; o != nil && o.Stderr != "" {
+		text += "The end of its stderr:\n" + o.Stderr + "\n"
+	}
+	return c.app.Out.Print(shown, text+"\n"+render.Work(r, 0, 0))
+}
+
+// filesIn lists the files directly in a folder.
+func filesIn(dir string) []string {
+	names := []string{}
+	entries, _ := os.ReadDir(dir) // sorted; an unreadable folder counts as empty
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, filepath.Join(e.Name(), "…"))
+		} else if info, err := e.Info(); err == nil {
+			names = append(names, fmt.Sprintf("%s (%s)", e.Name(), render.Count(info.Size(), "byte")))
+		}
+	}
+	return names
+}

@@ -1,0 +1,216 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/samber/lo"
+	"github.com/spf13/cobra"
+
+	"flame/cli/app"
+	"flame/core"
+	"flame/hosts"
+	"flame/local/place"
+	"flame/project"
+	"flame/project/sweep"
+	"flame/project/transfer"
+	"flame/render"
+	"flame/web"
+)
+
+func newWhere(a *app.App) *cobra.Command {
+	var old string
+	cmd := &cobra.Command{
+		Use: "where", Short: "Print the folder with this project's data",
+		Example: "  flame where\n  flame where --adopt ~/code/old-name", Args: app.Takes(0, 0),
+		Long: "Print the folder with this project's data. It is never inside the project.\n" +
+			"When a project is moved or renamed, its data stays under the old name; --adopt takes\n" +
+			"it over. Flame then sets aside the data that this project already has; nothing is lost.",
+	}
+	cmd.Flags().StringVar(&old, "adopt", "", "take over the data of a project that was moved: its old path, or its name in `flame projects`")
+	return a.Locates(cmd, func(ctx context.Context, at place.Place, _ []string) error {
+		if old != "" {
+			return adopt(ctx, a, at, old)
+		}
+		return printWhere(ctx, a, at)
+	})
+}
+
+// A whereabouts is what `flame where --json` prints.
+type whereabouts struct {
+	Project    string       `json:"project"`
+	Worktree   string       `json:"worktree"`
+	Data       string       `json:"data"`
+	Exists     bool         `json:"exists"`
+	Candidates []place.Kept `json:"candidates"` // data that this project may have had before it was moved
+}
+
+func printWhere(ctx context.Context, a *app.App, at place.Place) error {
+	there, err := at.Data.Ready(ctx, false)
+	candidates := append([]place.Kept{}, a.Candidates(ctx, at)...)
+	if err := a.Answer(whereabouts{at.Dir, at.Worktree, at.Data.Path, there, candidates}, at.Data.Path, err); err != nil {
+		return err
+	}
+	a.NoteOf(at)
+	for _, kept := range candidates {
+		what, hint := app.MayBeOurs(kept)
+		a.Note(what + "; " + hint)
+	}
+	return nil
+}
+
+func adopt(ctx context.Context, a *app.App, at place.Place, old string) error {
+	kept, err := at.Data.Find(old)
+	if err != nil {
+		return err
+	}
+	if err := at.Data.Adopt(ctx, kept); err != nil {
+		return err
+	}
+	a.NoteOf(at)
+	return a.Out.Print(map[string]string{"adopted": kept.Root, "data": at.Data.Path},
+		fmt.Sprintf("The data of %s now belongs to this project, in %s.", kept.Root, at.Data.Path))
+}
+
+func newProjects(a *app.App) *cobra.Command {
+	var name string
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "projects", Short: "List all projects that have data",
+		Example: "  flame projects\n  flame projects --delete old-name-1f2e3d4c5b", Args: app.Takes(0, 0),
+		Long: "List all projects that have data, with its size, when it was last used, and whether\n" +
+			"the project's folder still exists. --delete deletes one project's data for good.",
+	}
+	cmd.Flags().StringVar(&name, "delete", "", "delete the data of this project, by its name in the list or its path")
+	cmd.Flags().BoolVar(&yes, "yes", false, "delete without asking")
+	return a.Locates(cmd, func(ctx context.Context, at place.Place, _ []string) error {
+		if name == "" {
+			return listProjects(ctx, a, at)
+		}
+		kept, err := at.Data.Find(name)
+		if err != nil {
+			return err
+		}
+		refusal := core.Invalidf("this deletes all frames of %s for good", kept.Root).
+			WithHint("run it in a terminal, or with --yes; `flame export`, run in that project, saves them first")
+		if err := a.Agreed(yes, refusal, kept.Name, "delete all frames of "+kept.Root); err != nil {
+			return err
+		}
+		text := "The data of " + kept.Root + " has been deleted."
+		return a.Answer(map[string]string{"deleted": kept.Name, "root": kept.Root}, text, at.Data.Delete(ctx, kept))
+	})
+}
+
+// projectsOf lists the projects that have data, by name.
+func projectsOf(ctx context.Context, at place.Place) (listed []web.Listed, err error) {
+	all, err := at.Data.List()
+	for _, kept := range all {
+		bytes, last, err := kept.Size(ctx)
+		if err != nil {
+			return nil, err
+		}
+		listed = append(listed, web.Listed{Kept: kept, Bytes: bytes, LastUsed: core.MillisOf(last)})
+	}
+	return listed, err
+}
+
+func listProjects(ctx context.Context, a *app.App, at place.Place) error {
+	listed, err := projectsOf(ctx, at)
+	var b strings.Builder
+	for _, one := range listed {
+		used := one.LastUsed.Time().Local().Format(time.DateTime)
+		fmt.Fprintf(&b, "%s\n  %s (%s), %s, used %s\n", one.Name, one.Root, one.State, render.Megabytes(one.Bytes), used)
+	}
+	return a.Answer(listed, cmp.Or(b.String(), "No project has data yet."), err)
+}
+
+func newExport(a *app.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "export PATH", Short: "Write all frames as a folder of state.json and frames/*.json",
+		Example: "  flame export /tmp/frames", Args: app.Takes(1, 1), ValidArgsFunction: folders,
+	}
+	return a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+		done, err := transfer.Export(ctx, p, a.Caller(), args[0])
+		answer := map[string]any{"frames": done.Frames, "path": args[0]}
+		text := render.Count(done.Frames, "frame") + " written to " + args[0]
+		if done.Nameless > 0 {
+			answer["nameless"] = done.Nameless
+			text += fmt.Sprintf("\n%d left out because they have no id; `flame doctor --repair` gives them one", done.Nameless)
+		}
+		return a.Answer(answer, text, err)
+	})
+}
+
+// folders completes an argument that names a folder.
+func folders(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+func newImport(a *app.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "import PATH", Short: "Import exported frames, or past sessions from a host's logs",
+		Example: "  flame import exported/flame\n  flame import " + a.Hosts.LogsOf(),
+		Long: "Import a folder of state.json and frames/*.json, as written by the original plugin or\n" +
+			"flame export: frames keep their ids. Or import logs of " + a.Hosts.Titles("or") + ":\n" +
+			"each past session and each agent in it becomes a finished frame with its cost.\nA second import of the same data changes nothing.",
+		Args: app.Takes(1, 1), ValidArgsFunction: folders,
+	}
+	return a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+		done, err := importPath(ctx, a.Hosts, p, args[0])
+		text := fmt.Sprintf("%s added, %d were there already", render.Count(done.Added, "frame"), done.Unchanged)
+		if len(done.Kept) > 0 {
+			text += fmt.Sprintf("\n%d differ from ours, which stay: %s", len(done.Kept), strings.Join(done.Kept, ", "))
+		}
+		for _, repair := range done.Repaired {
+			text += "\nrepaired " + repair
+		}
+		done.Kept, done.Repaired = append([]string{}, done.Kept...), append([]string{}, done.Repaired...)
+		return a.Answer(done, text, err)
+	})
+}
+
+// importPath imports exported frames, or else the logs of hosts.
+func importPath(ctx context.Context, known hosts.Registry, p *project.Project, path string) (transfer.Imported, error) {
+	if _, err := os.Stat(path); err != nil || transfer.IsState(path) {
+		return transfer.Import(ctx, p, path) // it reports what is missing
+	}
+	told, err := readTrail(ctx, known, path, nil)
+	if err != nil {
+		return transfer.Imported{}, err
+	}
+	return transfer.ImportHistory(ctx, p, told.History())
+}
+
+func newPrune(a *app.App) *cobra.Command {
+	var remove bool
+	cmd := &cobra.Command{
+		Use: "prune", Short: "Archive roots older than a week in which no work was done", Example: "  flame prune --delete", Args: app.Takes(0, 0),
+	}
+	cmd.Flags().BoolVar(&remove, "delete", false, "delete them instead, also those already archived")
+	return a.Opens(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
+		pruned, err := sweep.Prune(ctx, p, remove)
+		done := lo.Ternary(remove, "deleted", "archived")
+		return a.Answer(pruned, render.Count(len(pruned), "frame")+" "+done+"\n"+render.ShortFrames(pruned), err)
+	})
+}
+
+func newOff(a *app.App) *cobra.Command {
+	return switches(a, "off", "Turn hooks and injection off for this project")
+}
+
+func newOn(a *app.App) *cobra.Command {
+	return switches(a, "on", "Turn hooks and injection on again for this project")
+}
+
+func switches(a *app.App, name, short string) *cobra.Command {
+	cmd := &cobra.Command{Use: name, Short: short, Example: "  flame " + name, Args: app.Takes(0, 0)}
+	return a.Opens(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
+		off := name == "off"
+		text := "hooks and injection are " + name + " for this project; tools and commands still work"
+		return a.Answer(map[string]bool{"off": off}, text, p.SetOff(ctx, off))
+	})
+}

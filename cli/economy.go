@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"flame/cli/app"
+	"flame/core"
+	"flame/render"
+	"flame/transcripts"
+	"flame/transcripts/economy"
+)
+
+func newEconomy(a *app.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "economy [FILE|DIR]", Short: "Show where the tokens of a past session went, and what folding would have saved",
+		Example: "  flame economy\n  flame economy " + a.Hosts.LogsOf(),
+		Long: "Read the log of a session of " + a.Hosts.Titles("or") + ", by default the newest one of this\n" +
+			"project, or all logs of a folder, and show what its requests were made of, what folding\n" +
+			"would have left out, and what to do about the rest. The session need not have used flame.",
+		Args: app.Takes(0, 1), ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveDefault
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			logs, err := pastLogs(cmd.Context(), a, args)
+			if err != nil {
+				return err
+			}
+			report, err := economy.Of(transcripts.Complete(cmd.Context(), logs...))
+			if err == nil && report.Requests == 0 {
+				err = core.NotFoundf("%s has no answer that says how many tokens were sent", logs[0].Path).
+					WithHint("name the log of another session: flame economy FILE")
+			}
+			return a.Answer(report, render.Economy(report), problemOf(err, logs[0].Path, a.Hosts))
+		},
+	}
+}
+
+// pastLogs returns the logs at the path of a command line, or of the project's newest session.
+func pastLogs(ctx context.Context, a *app.App, args []string) ([]transcripts.Log, error) {
+	if len(args) > 0 {
+		logs, err := a.Hosts.Formats().Detect(args[0], a.Stdin)
+		return logs, problemOf(err, args[0], a.Hosts)
+	}
+	machine, err := a.Machine()
+	if err != nil {
+		return nil, err
+	}
+	return a.Hosts.NewestLogs(ctx, machine)
+}

@@ -1,0 +1,293 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/samber/lo"
+	"github.com/spf13/cobra"
+
+	"flame/agents"
+	"flame/cli/app"
+	"flame/config/env"
+	"flame/core"
+	"flame/local/place"
+	"flame/project"
+	"flame/project/autonomy"
+	"flame/project/briefing"
+	"flame/project/usage"
+	"flame/project/view"
+	"flame/render"
+	"flame/web"
+)
+
+func newTree(a *app.App) *cobra.Command {
+	var all, details bool
+	cmd := &cobra.Command{
+		Use: "tree [FRAME]", Aliases: []string{"ls", "list"}, Short: "Draw the frames of this project", Example: "  flame tree --details",
+		Args: app.Takes(0, 1), ValidArgsFunction: a.FrameArgs,
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "include archived frames")
+	cmd.Flags().BoolVar(&details, "details", false, "show summaries, reasons, decisions and artifacts")
+	return a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+		tree, err := view.OutlineOf(ctx, p, a.Caller(), view.TreeArgs{Root: lo.FirstOrEmpty(args), Archived: all})
+		switch {
+		case err != nil:
+			return err
+		case tree.Empty():
+			return a.Out.Print([]core.Frame{}, a.NoFrames(ctx))
+		}
+		return a.Out.Tree(ctx, tree, details)
+	})
+}
+
+func newStatus(a *app.App) *cobra.Command {
+	var short bool
+	cmd := &cobra.Command{
+		Use: "status", Short: "Show the current frame and the tree around it", Example: "  flame status --line", Args: app.Takes(0, 0),
+	}
+	cmd.Flags().BoolVar(&short, "line", false, "one line of at most 80 columns, for a host's status line")
+	cmd.PersistentPreRun = func(*cobra.Command, []string) {
+		if !short {
+			a.Warn()
+		}
+	}
+	whole := a.Opens(cmd, func(ctx context.Context, p *project.Project, _ []string) error { return printStatus(ctx, a, p) }).RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if short {
+			return statusLine(cmd.Context(), a)
+		}
+		return whole(cmd, args)
+	}
+	return cmd
+}
+
+// A status is what `flame status --json` prints.
+type status struct {
+	Current string              `json:"current,omitempty"`
+	Counts  map[core.Status]int `json:"counts"`
+	Tree    json.RawMessage     `json:"tree"`
+	More    map[core.Status]int `json:"more,omitempty"`    // roots left out
+	Metered []usage.Metered     `json:"metered,omitempty"` // requests of the project that gateways measured
+}
+
+// statusLimit is how many frames a status shows before it counts the rest.
+const statusLimit = 60
+
+func printStatus(ctx context.Context, a *app.App, p *project.Project) error {
+	tree, err := view.TreeOf(ctx, p, a.Caller(), view.TreeArgs{Limit: statusLimit})
+	if err != nil {
+		return err
+	}
+	metered, err := project.Read(ctx, p, usage.ByClass)
+	if err != nil {
+		return err
+	}
+	nodes, more, err := app.TreeJSON(tree.Lines, tree.Current)
+	if err != nil {
+		return err
+	}
+	text := render.Status(tree, a.Out.Width()) + render.MeteredLine(metered)
+	if len(tree.Lines) == 0 {
+		text = a.NoFrames(ctx)
+	}
+	return a.Out.Draw(status{tree.Current, tree.Counts, nodes, more, metered}, text)
+}
+
+// The bounds of the document that a host writes to the command of its status line. It is small and arrives at once.
+const (
+	maxLineDocument = 1 << 20 // bytes
+	linePatience    = 300 * time.Millisecond
+)
+
+// statusLine prints the current work in one line, or nothing (null in JSON) without any. A host
+// would show an error as the status, so it gets no errors; the next call may succeed.
+func statusLine(ctx context.Context, a *app.App) error {
+	g, ok, err := lineOf(ctx, a)
+	switch {
+	case err != nil && !a.Out.JSON && !a.Out.OnTerminal():
+		return nil
+	case err != nil || ok:
+		return a.Answer(g, render.Glance(g), err)
+	case a.Out.JSON:
+		return a.Out.Print(nil, "")
+	}
+	return nil
+}
+
+// lineOf returns the content of the status line; ok is false if there is no work.
+func lineOf(ctx context.Context, a *app.App) (g agents.Glance, ok bool, err error) {
+	if a.Settings.Off {
+		return g, false, nil
+	}
+	if !a.AtTerminal() {
+		// It waits only for the document, and not for long.
+		document, _ := within(linePatience, "document", func() (document json.RawMessage, err error) {
+			err = json.NewDecoder(io.LimitReader(a.Stdin, maxLineDocument)).Decode(&document)
+			return document, err
+		})
+		shown := a.Hosts.Shown(document)
+		a.Folder, a.Session = shown.Folder, cmp.Or(a.Session, shown.Session)
+	}
+	at, err := hurriedPlace(a)
+	if err != nil {
+		return g, false, err
+	}
+	// It stores no waiting events and does no due work, because the host asks again and again.
+	p, closeProject := a.Open(at, false)
+	defer func() { _ = closeProject() }() // it only read
+	return agents.GlanceAt(ctx, p, a.Caller())
+}
+
+func newShow(a *app.App) *cobra.Command {
+	var diff bool
+	cmd := &cobra.Command{
+		Use: "show FRAME", Short: "Show everything about one frame", Example: "  flame show frame-k3x9\n  flame show frame-k3x9 --diff",
+		Args: app.Takes(1, 1), ValidArgsFunction: a.FrameArgs,
+	}
+	cmd.Flags().BoolVar(&diff, "diff", false, "print the patches of the files that changed in it")
+	return a.OpensAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+		details, err := view.DetailsOf(ctx, s.Project, a.Caller(), args[0])
+		if err != nil {
+			return err
+		}
+		details.Files, err = agents.FilesOf(ctx, s, a.Caller(), details.Frame.ID)
+		if diff {
+			return a.Answer(details, render.Patches(details.Files), err)
+		}
+		details.Files = details.Files.Bare()
+		return a.Answer(details, render.Details(details), err)
+	})
+}
+
+func newContext(a *app.App) *cobra.Command {
+	var chars uint
+	cmd := &cobra.Command{
+		Use: "context [FRAME]", Short: "Show the context that an agent in a frame gets", Example: "  flame context frame-k3x9",
+		Args: app.Takes(0, 1), ValidArgsFunction: a.FrameArgs,
+	}
+	cmd.Flags().UintVar(&chars, "chars", 0, "limit in characters (0: none)")
+	return a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+		contexts, by := briefing.Contexts{Project: p}, a.Caller()
+		made, err := contexts.Of(ctx, by, lo.FirstOrEmpty(args), int(chars))
+		if err != nil {
+			return err
+		}
+		if made.Text == "" {
+			return core.Invalidf("no context fits in %d characters", chars).WithHint("allow about 500 or more")
+		}
+		contexts.Shown(ctx, by, made.Text) // models run this command in their shells, too
+		return a.Out.Print(map[string]any{"frame": made.Frame.ID, "text": made.Text, "meta": made.Meta}, made.Text)
+	})
+}
+
+func newSearch(a *app.App) *cobra.Command {
+	var search view.SearchArgs
+	var limit uint
+	cmd := &cobra.Command{
+		Use: "search TEXT", Short: "Find frames by words in goals, summaries, results and decisions", Example: "  flame search login --status completed",
+		Args: app.Takes(1, -1),
+	}
+	app.Choose(cmd, &search.Status, "status", "only frames of this status", core.Words(core.Statuses...)...)
+	cmd.Flags().UintVar(&limit, "limit", 20, "at most this many, up to 100")
+	return a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+		search.Text, search.Limit = strings.Join(args, " "), int(limit)
+		found, err := view.Search(ctx, p, a.Caller(), search)
+		return a.Answer(found, render.FoundShort(search.Text, found), err)
+	})
+}
+
+func newSessions(a *app.App) *cobra.Command {
+	var args view.SessionArgs
+	var limit uint
+	cmd := &cobra.Command{
+		Use: "sessions", Short: "List the hosts' sessions that work in this project", Example: "  flame sessions\n  flame sessions --all --json",
+		Args: app.Takes(0, 0),
+		Long: "List the hosts' sessions that work in this project, the most recent first: id, host,\n" +
+			"state, current work, and usage with that of subagents and agents.",
+	}
+	cmd.Flags().BoolVar(&args.Ended, "all", false, "include ended sessions")
+	cmd.Flags().UintVar(&limit, "limit", 20, "at most this many (0: all)")
+	return a.Opens(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
+		args.Limit = int(limit)
+		listed, more, err := view.SessionsOf(ctx, p, args)
+		return a.Answer(listed, render.Sessions(listed, more, p.Now(), a.Out.Width()), err)
+	})
+}
+
+func newStats(a *app.App) *cobra.Command {
+	cmd := &cobra.Command{Use: "stats", Short: "Count frames and sessions, and sum up their usage", Example: "  flame stats --json", Args: app.Takes(0, 0)}
+	return a.OpensAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
+		stats, err := s.Stats(ctx)
+		return a.Answer(stats, render.Stats(stats), err)
+	})
+}
+
+func newLearned(a *app.App) *cobra.Command {
+	var history, forget, yes bool
+	cmd := &cobra.Command{
+		Use: "learned", Short: "Show the lessons of this project about suggestions and subagents", Args: app.Takes(0, 0),
+		Example: "  flame learned\n  flame learned --history\n  flame learned --forget",
+		Long: "Show the outcomes of suggestions and of subagents' frames, and the resulting changes to\n" +
+			"the thresholds of pushes and pops and to the titles of subagents, each with its evidence\n" +
+			"and its rule. " + env.Learn + " says whether flame only proposes or applies them. --forget drops\n" +
+			"all counts and so all changes.",
+	}
+	cmd.Flags().BoolVar(&history, "history", false, "list the last suggestions with their times and outcomes")
+	cmd.Flags().BoolVar(&forget, "forget", false, "forget all counts")
+	cmd.Flags().BoolVar(&yes, "yes", false, "with --forget: do not ask")
+	cmd.MarkFlagsMutuallyExclusive("history", "forget")
+	return a.Opens(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
+		switch {
+		case forget:
+			refusal := core.Invalidf("this drops all counts of this project for good").WithHint("run it in a terminal, or with --yes")
+			if err := a.Agreed(yes, refusal, "forget", "drop all counts of this project"); err != nil {
+				return err
+			}
+			return a.Answer(map[string]bool{"forgotten": true}, "All counts are dropped.", autonomy.ForgetLearned(ctx, p))
+		case yes:
+			return app.Wrong(cmd, "--yes needs --forget")
+		case history:
+			state, err := autonomy.StateOf(ctx, p, a.Caller())
+			return a.Answer(state.History, render.History(state.History, len(state.History), p.Now()), err)
+		}
+		lessons, err := autonomy.Learned(ctx, p)
+		return a.Answer(lessons, render.Learned(lessons), err)
+	})
+}
+
+func newReport(a *app.App) *cobra.Command {
+	format, file := web.HTML, ""
+	cmd := &cobra.Command{
+		Use: "report [FRAME]", Short: "Write a report with the picture and the tree into one file",
+		Example: "  flame report -o report.html\n  flame report frame-k3x9 --format md",
+		Long: "Write the frames of this project, or those below one frame, into one self-contained\n" +
+			"file: a page (html), a text (md), or a profile for speedscope. It contains\n" +
+			"goals, summaries, results, decisions, artifacts and agents' last words, but no logs.\n" +
+			"An output of - is standard output.",
+		Args: app.Takes(0, 1), ValidArgsFunction: a.FrameArgs,
+	}
+	app.Choose(cmd, &format, "format", "format of the file", string(web.HTML), string(web.Markdown), string(web.Speedscope))
+	cmd.Flags().StringVarP(&file, "output", "o", "", "write to this file (default: standard output)")
+	return a.OpensAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+		report, err := web.ReportOf(ctx, s, lo.FirstOrEmpty(args))
+		switch {
+		case err != nil:
+			return err
+		case file == "" && a.Out.JSON:
+			return a.Out.Print(report, "")
+		case file == "" || file == "-":
+			return report.Write(a.Stdout, format)
+		}
+		path, err := filepath.Abs(file)
+		if err == nil {
+			err = place.Save(path, 0o600, func(w io.Writer) error { return report.Write(w, format) })
+		}
+		return a.Answer(map[string]string{"path": path}, path, err)
+	})
+}

@@ -1,0 +1,248 @@
+package digest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"flame/core"
+)
+
+// A Closing is a root with the frames below it.
+type Closing struct {
+	Root  core.Frame
+	Below []core.Frame // of any status but invalidated, in any order
+	More  bool         // Below lacks some frames
+}
+
+// Lengths of the texts in a closing, in characters.
+const (
+	maxLine  = 300 // a goal, a decision, or the summary of a frame that is not done
+	maxWhole = 4000
+)
+
+// maxArtifacts is how many artifacts of one frame are named at most.
+const maxArtifacts = 200
+
+// Open returns the frames below that are not done: planned, in progress, blocked and failed ones,
+// in this order, each the oldest first.
+func (c Closing) Open() (open []core.Frame) {
+	for _, status := range []core.Status{core.Planned, core.InProgress, core.Blocked, core.Failed} {
+		for _, f := range c.made() {
+			if f.Status == status {
+				open = append(open, f)
+			}
+		}
+	}
+	return open
+}
+
+// made returns the frames below, each once, the oldest first.
+func (c Closing) made() []core.Frame {
+	below := slices.Clone(c.Below)
+	slices.SortFunc(below, func(a, b core.Frame) int {
+		return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))
+	})
+	return slices.CompactFunc(below, func(a, b core.Frame) bool { return a.ID == b.ID })
+}
+
+// Text returns what an agent needs to continue, in at most room UTF-16 code units: the goal, the
+// outcome, artifacts and decisions with their frames, open work and next steps. If there is not
+// room for all, the parts share it (core.Share); each counts the lines that it leaves out, the
+// later ones, or the earlier ones of artifacts and decisions. Every text of a frame stands on one
+// line, so that it cannot pose as another part. The same frames in any order give the same text.
+func (c Closing) Text(room int) string {
+	parts := []part{
+		{lines: c.head()},
+		c.outcome(room),
+		{title: "Made:", lines: c.artifacts(), late: true},
+		{title: "Decided:", lines: c.decisions(), late: true},
+		{title: "Left open:", lines: c.leftOpen()},
+		{title: "Next steps:", lines: c.next()},
+	}
+	needs, texts := make([]int, len(parts)), make([]string, len(parts))
+	for i, p := range parts {
+		needs[i] = p.need()
+	}
+	core.Share(needs, room, func(i, share int) int {
+		texts[i] = parts[i].text(share)
+		return share
+	})
+	return strings.TrimSuffix(strings.Join(texts, ""), "\n")
+}
+
+// head returns the lines about the root itself.
+func (c Closing) head() []string {
+	lines := []string{fmt.Sprintf("%s (%s): %s", core.OneLine(c.Root.ID, 0), c.Root.Status, core.OneLine(c.Root.Goal, maxLine)) + c.Root.Mark()}
+	if c.Root.SuccessCriteria != "" {
+		lines = append(lines, "Done means: "+core.OneLine(c.Root.SuccessCriteria, maxLine))
+	}
+	if c.More {
+		lines = append(lines, "Some frames below it are not listed here.")
+	}
+	return lines
+}
+
+// outcome returns the root's summary and a line for each of its children.
+func (c Closing) outcome(room int) part {
+	p := part{title: "Outcome:"}
+	if c.Root.Summary != "" {
+		p.lines = []string{core.OneLine(c.Root.Summary, min(maxWhole, max(maxLine, room/3)))}
+	}
+	ended, told := Below{}, map[string]bool{}
+	for _, f := range append(c.made(), c.Root) {
+		core.Tell(told, f.Decisions) // decisions have a part of their own
+		if f.ID != c.Root.ID && f.Status.Ended() {
+			ended[f.Parent] = append(ended[f.Parent], f)
+		}
+	}
+	if below := ended.Known(c.Root.ID, told, max(maxLine, room/3)); below != "" {
+		p.lines = append(p.lines, strings.Split(strings.TrimSuffix(below, "\n"), "\n")...)
+	}
+	return p
+}
+
+// artifacts returns a line for each frame that has artifacts, each artifact once.
+func (c Closing) artifacts() (lines []string) {
+	seen := map[string]bool{}
+	for _, f := range append([]core.Frame{c.Root}, c.made()...) {
+		var fresh []string
+		for _, artifact := range f.Artifacts {
+			if line := core.OneLine(artifact, maxLine); !seen[line] && len(fresh) < maxArtifacts {
+				seen[line] = true
+				fresh = append(fresh, line)
+			}
+		}
+		if len(fresh) > 0 {
+			lines = append(lines, "- "+core.OneLine(strings.Join(fresh, ", "), maxWhole)+c.origin(f))
+		}
+	}
+	return lines
+}
+
+// decisions returns the decisions, each once.
+func (c Closing) decisions() (lines []string) {
+	seen := map[string]bool{}
+	for _, f := range append([]core.Frame{c.Root}, c.made()...) {
+		for _, decision := range f.Decisions {
+			if line := core.OneLine(decision, maxLine); !seen[line] {
+				seen[line] = true
+				lines = append(lines, "- "+line+c.origin(f))
+			}
+		}
+	}
+	return lines
+}
+
+// origin names the frame of an artifact or decision, unless that is the root.
+func (c Closing) origin(f core.Frame) string {
+	if f.ID == c.Root.ID {
+		return ""
+	}
+	return fmt.Sprintf(" [%s %s]", core.OneLine(f.ID, 0), core.OneLine(f.Goal, maxGoal))
+}
+
+// leftOpen returns a line, with the summary, for each frame that was begun and is not done.
+func (c Closing) leftOpen() (lines []string) {
+	for _, f := range c.Open() {
+		if f.Status == core.Planned {
+			continue
+		}
+		line := fmt.Sprintf("- %s (%s) %s", core.OneLine(f.ID, 0), f.Status, core.OneLine(f.Goal, maxLine)) + f.Mark()
+		if f.Summary != "" {
+			line += ": " + core.OneLine(f.Summary, maxLine)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// next returns a line for each planned frame, or one that says that there is none.
+func (c Closing) next() (lines []string) {
+	for _, f := range c.Open() {
+		if f.Status != core.Planned {
+			continue
+		}
+		line := fmt.Sprintf("- take up %s: %s", core.OneLine(f.ID, 0), core.OneLine(f.Goal, maxLine)) + f.Mark()
+		if f.SuccessCriteria != "" {
+			line += " (done means: " + core.OneLine(f.SuccessCriteria, maxLine) + ")"
+		}
+		lines = append(lines, line)
+	}
+	switch open := c.Open(); {
+	case len(lines) > 0:
+	case len(open) > 0:
+		lines = []string{"- nothing is planned; settle what is left open"}
+	default:
+		lines = []string{"- nothing is planned, and nothing is left open"}
+	}
+	return lines
+}
+
+// A part is a titled list of lines in a closing.
+type part struct {
+	title string
+	lines []string
+	late  bool // the last lines matter most
+}
+
+// need returns the room for the whole part.
+func (p part) need() int {
+	if len(p.lines) == 0 {
+		return 0
+	}
+	need := 0
+	if p.title != "" {
+		need = length(p.title)
+	}
+	for _, line := range p.lines {
+		need += length(line)
+	}
+	return need
+}
+
+// text returns as many lines as fit within room, and the number of the others.
+func (p part) text(room int) string {
+	if len(p.lines) == 0 {
+		return ""
+	}
+	lines, title := slices.Clone(p.lines), ""
+	if p.title != "" {
+		title = p.title + "\n"
+	}
+	whole := p.need() <= room
+	left := room - len(title)
+	if !whole {
+		left -= length("- and 100000 others")
+	}
+	if p.late {
+		slices.Reverse(lines)
+	}
+	n := 0
+	for n < len(lines) && left >= length(lines[n]) {
+		left -= length(lines[n])
+		n++
+	}
+	shown := lines[:n]
+	if p.late {
+		slices.Reverse(shown)
+	}
+	others := ""
+	if more := len(lines) - n; more > 0 {
+		if others = fmt.Sprintf("- and %d others\n", more); length(others) > room {
+			return ""
+		}
+	}
+	if len(shown) == 0 && others == "" || len(title) > room-len(others) {
+		return ""
+	}
+	text := strings.Join(append(shown, ""), "\n")
+	if p.late {
+		return title + others + text
+	}
+	return title + text + others
+}
+
+// length returns the UTF-16 code units of a line with its end.
+func length(line string) int { return core.Units(line) + len("\n") }

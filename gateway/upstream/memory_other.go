@@ -1,7 +1,0 @@
-//go:build !linux
-
-package upstream
-
-// keepMemory does nothing: elsewhere only a limit prevents core files, and whatever this
-// process starts would have it too.
-func keepMemory() {}

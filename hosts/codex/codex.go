@@ -1,0 +1,125 @@
+// Package codex is what flame knows of Codex CLI. It is set up by our plugin, which Codex's own
+// command line installs from a marketplace folder that we write. No file of Codex's is edited.
+package codex
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"flame/hosts"
+	"flame/hosts/hooks"
+	"flame/transcripts"
+)
+
+// Name is the host's name in flame, Program that of its binary.
+const (
+	Name    = "codex"
+	Program = "codex"
+)
+
+// The tools whose calls mean something to flame.
+const (
+	spawnTool  = hooks.SpawnTool // Codex's own has this name; flame's has the prefix of its server
+	closeTool  = "close_agent"
+	closeTools = "(multi_agent_v1)?" + closeTool
+	patchTool  = "apply_patch"
+)
+
+// facts returns what does not depend on the machine.
+func facts() hosts.Host {
+	return hosts.Host{
+		Name: Name, Title: "Codex CLI", Program: Program,
+		Adds: "a plugin", ByHand: "codex mcp add flame -- flame serve",
+		ClientName: "codex-mcp-client", SessionVariable: "CODEX_THREAD_ID", Inside: "CODEX_THREAD_ID",
+		Variables: []string{"CODEX_THREAD_ID", "CODEX_SESSION_ID", "CODEX_TOOL_CALL_ID", "CODEX_VERSION", "CODEX_CI"},
+		Settings:  []string{".codex", ".agents"},
+		Takes:     func(model string) bool { return !strings.Contains(model, "/") },
+		Tools:     tools, Joint: "mcp__",
+		Agents:  map[string][]string{"default": nil, "explorer": nil, "worker": nil},
+		LogsAt:  "~/.codex/sessions",
+		Newest:  newest,
+		Logs:    transcripts.Formats{transcripts.CodexRollout, transcripts.CodexRun},
+		Prints:  transcripts.CodexRun,
+		Resumes: func(session string) bool { return uuid.Validate(session) == nil }, // a subagent is a thread of its own
+		Talk:    []string{"resume"},
+	}
+}
+
+// tools are Codex's own, by the names that hooks see or, if they see none, that the model uses.
+var tools = hosts.Tools{
+	{Name: "Bash", Does: hosts.Runs, Same: []string{"Bash"}}, {Name: "exec_command", Does: hosts.Runs, Same: []string{"Bash"}},
+	{Name: "write_stdin", Does: hosts.Runs}, {Name: patchTool, Does: hosts.Edits, Same: []string{"Edit", "MultiEdit", "NotebookEdit"}},
+	{Name: "view_image", Does: hosts.Reads, Same: []string{"Read"}}, {Name: "web_search", Does: hosts.Fetches, Same: []string{"WebSearch", "WebFetch"}},
+	{Name: spawnTool, Does: hosts.Spawns, Same: []string{"Agent", "Task"}},
+	{Name: "update_plan", Does: hosts.Notes, Same: []string{"TodoWrite"}}, {Name: "tool_search", Does: hosts.Notes}, {Name: "request_user_input"},
+	{Name: "wait_agent"}, {Name: "send_input"}, {Name: "resume_agent"}, {Name: closeTool},
+	{Name: "list_mcp_resources"}, {Name: "list_mcp_resource_templates"}, {Name: "read_mcp_resource"},
+	{Name: "get_goal"}, {Name: "create_goal"}, {Name: "update_goal"},
+}
+
+// ownFolder returns where Codex keeps the user's settings and logs.
+func ownFolder(m hosts.Machine) string {
+	return cmp.Or(m.Getenv("CODEX_HOME"), filepath.Join(m.Home, ".codex"))
+}
+
+// maxDays bounds how many days of logs are searched for the newest session of a project, and
+// maxLogs how many logs of a day.
+const (
+	maxDays = 30
+	maxLogs = 500
+)
+
+// newest returns the newest session that was started in the folder of a project. Codex sorts its
+// logs by day alone, so their first lines tell.
+func newest(ctx context.Context, m hosts.Machine) (past hosts.Past, err error) {
+	days, err := filepath.Glob(filepath.Join(ownFolder(m), "sessions", "[0-9]*", "[0-9]*", "[0-9]*"))
+	for n := len(days) - 1; err == nil && n >= max(0, len(days)-maxDays) && past.Path == ""; n-- {
+		past, err = newestOf(ctx, days[n], m.ProjectDir)
+	}
+	return past, err
+}
+
+// newestOf returns the newest session of a project among a day's logs.
+func newestOf(ctx context.Context, day, project string) (past hosts.Past, err error) {
+	files, err := os.ReadDir(day)
+	if errors.Is(err, fs.ErrNotExist) {
+		return past, nil
+	}
+	for _, file := range files[max(0, len(files)-maxLogs):] {
+		info, err := file.Info()
+		if ctx.Err() != nil {
+			return past, ctx.Err()
+		}
+		path := filepath.Join(day, file.Name())
+		if err != nil || !info.Mode().IsRegular() || filepath.Ext(path) != ".jsonl" || !info.ModTime().After(past.At) {
+			continue
+		}
+		if folder, parent := transcripts.CodexBegun(hooks.Head(path, maxTail)); folder == project && parent == "" {
+			past = hosts.Past{Path: path, At: info.ModTime()}
+		}
+	}
+	return past, err
+}
+
+// escaped matches what may hide a name in TOML.
+var escaped = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\[uUx]`) })
+
+// setsVariable returns the project's file that may set a variable for Codex's processes: one that
+// has the variable's name, or may hide it.
+func setsVariable(m hosts.Machine, name string) string {
+	file := filepath.Join(m.ProjectDir, ".codex", "config.toml")
+	content, err := m.Files(hosts.Project).Read(file)
+	if hosts.IsMissing(err) || err == nil && !strings.Contains(string(content), name) && !escaped().Match(content) {
+		return ""
+	}
+	return file
+}

@@ -1,0 +1,239 @@
+package codex
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"flame/core"
+	"flame/hosts"
+	"flame/hosts/hooks"
+	"flame/project"
+	"flame/project/autonomy"
+	"flame/project/children"
+	"flame/project/turns"
+	"flame/project/usage"
+	"flame/transcripts"
+)
+
+// maxInjected bounds an injected text, in characters: Codex moves one of over 2,500 tokens to a
+// file.
+const maxInjected = 9_500
+
+// A row says what one event of Codex means to flame.
+type row = hooks.Row[*exchange]
+
+// rows lists the events that flame handles; the first row that fits an event applies. The plugin's
+// hooks.json is generated from them.
+var rows = []row{
+	{
+		Event: "SessionStart", Means: (*exchange).sessionStarted,
+		Does: "After a compaction, stores its summary in the frame and restores the context; after a resume, reports what changed since; " +
+			"offers a new session the unfinished frames of other sessions, and the results of the root that ended last.",
+	},
+	{
+		Event: "UserPromptSubmit", Means: (*exchange).prompted,
+		Does: "Names the session's root frame after the first prompt; reports what others have changed in the tree since the last prompt.",
+	},
+	{Event: "PreToolUse", Tools: spawnTool, Means: (*exchange).childAsked, Does: "Creates the subagent's frame and adds its context to the subagent's prompt."},
+	{
+		Event: "PreToolUse", Tools: hooks.FlameTools, Means: (*exchange).flameCalled,
+		Does: "Adds the calling session or subagent to calls of flame's own tools, and allows them.",
+	},
+	{
+		Event: "PreToolUse", Tools: hooks.SpawnTools, Means: (*exchange).agentAsked,
+		Does: "Adds the calling session or subagent to calls of flame's " + hooks.SpawnTool + ", and records what its sandbox lets it do. " +
+			"Whether the call is allowed is up to Codex.",
+	},
+	{Event: "PostToolUse", Tools: spawnTool, Means: (*exchange).childAnswered, Does: "Records the subagent's id."},
+	{Event: "PostToolUse", Tools: closeTools, Means: (*exchange).childClosed, Does: "Blocks the frame of a subagent that was closed while it worked."},
+	{Event: "PostToolUse", Tools: patchTool, Means: (*exchange).fileWritten, Does: "Records the files of the patch as artifacts of the frame."},
+	{Event: "SubagentStart", Means: (*exchange).childStarted, Does: "Creates a new frame for a finished subagent that resumes."},
+	{Event: "SubagentStop", Means: (*exchange).childEnded, Does: "Completes the subagent's frame, with its last message as the summary."},
+	{
+		Event: "Stop", Means: (*exchange).turnEnded,
+		Does: "Records that the session waits; evaluates, with the last calls in the session's log, whether the frame should end.",
+	},
+	{
+		Event: "SessionEnd", Means: (*exchange).sessionEnded,
+		Does: "Ends the session's root frame if no work is left below it; other frames stay as they are.",
+	},
+}
+
+// Events says what flame does with each event of Codex.
+func Events() []hosts.EventDoc { return hooks.Docs(rows, func(row) string { return "" }) }
+
+// Hook handles one event of Codex (a hosts.Hook).
+func Hook(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
+	var e event
+	if err := hooks.Decode(raw, &e, &e.Event); err != nil {
+		return nil, fmt.Errorf("event: %w", err)
+	}
+	from := hooks.Source{Host: Name, Plugin: hooks.PluginVersion("PLUGIN_ROOT", manifest)}
+	return hooks.Handle(ctx, flame, &e.Event, from, rows, func(x *hooks.Exchange) *exchange {
+		return &exchange{x, e, sync.OnceValue(func() []byte { return hooks.Tail(e.Transcript, maxTail) })}
+	})
+}
+
+// An exchange is one event and the answer to it.
+type exchange struct {
+	*hooks.Exchange
+	event
+	tail func() []byte // returns the end of the session's log, which is read once
+}
+
+// sessionStarted handles the start of a session, and the end of a compaction: no event has the
+// summary, but the log does.
+func (x *exchange) sessionStarted() error {
+	if x.Source == "compact" {
+		if summary := transcripts.CodexSummary(x.tail()); summary != "" {
+			if err := x.Compacted(summary); err != nil {
+				return err
+			}
+		}
+	}
+	return x.SessionStarted(maxInjected)
+}
+
+// prompted handles a prompt of a person. The prompt of a subagent is its task, which is known.
+func (x *exchange) prompted() error {
+	if x.Agent != "" {
+		return nil
+	}
+	return x.Prompted(turns.Prompt{ID: x.Turn, Text: x.Prompt, FromUser: true, MaxChars: maxInjected, Standing: x.standing(), Seen: x.seen(false)})
+}
+
+// mode returns what the session may do without asking. Codex calls a session that asks for nothing
+// unlimited, whatever its sandbox keeps it from, so the sandbox decides: its name is in the log.
+func (x *exchange) mode() hosts.Mode {
+	if hosts.Mode(x.Mode) == hosts.Plan {
+		return hosts.Plan
+	}
+	switch transcripts.CodexSandbox(x.tail()) {
+	case "danger-full-access":
+		return hosts.Mode(x.Mode)
+	case "workspace-write":
+		return hosts.AcceptEdits
+	}
+	return hosts.Plan
+}
+
+// standing returns the limits of the agents that are requested.
+func (x *exchange) standing() project.Standing {
+	return project.Standing{Mode: string(x.mode()), Agent: x.AgentType}
+}
+
+func (x *exchange) flameCalled() error { return x.Vouch(x.toolOfFlame(), nothing) }
+
+// agentAsked vouches for the caller of flame's spawn_agent. Codex takes changed arguments only with
+// an allowance, and asks the user all the same, or refuses the call if it may not ask (observed).
+func (x *exchange) agentAsked() error {
+	err := x.VouchSpawn(x.toolOfFlame(), x.standing(), nothing)
+	if x.Answer.Fields.Input != nil {
+		x.Answer.Fields.Permission = "allow"
+	}
+	return err
+}
+
+// nothing is left to do for a call of flame's: a subagent has its session since its start.
+func nothing() error { return nil }
+
+// maxTask is the length in characters of the task in a frame's goal: Codex has no shorter name for a
+// subagent than its whole task.
+const maxTask = 60
+
+// childAsked makes the frame of a subagent and puts its context into the prompt.
+func (x *exchange) childAsked() error {
+	var call spawnCall
+	if err := json.Unmarshal(x.Input, &call); err != nil || call.Message == "" {
+		return err
+	}
+	context, err := children.Spawn(x.Ctx, x.P, x.Caller(), children.Call{
+		ID: x.Call, Description: core.OneLine(call.Message, maxTask), AgentType: cmp.Or(call.Type, "default"), Prompt: call.Message,
+	})
+	if err != nil || context == "" || strings.Contains(call.Message, context) {
+		return err
+	}
+	x.Answer.Fields.Input, err = hooks.Changed(x.Input, map[string]string{"message": call.Message + "\n\n" + context})
+	x.Answer.Fields.Permission = "allow" // Codex takes changed arguments only with it
+	return err
+}
+
+// childAnswered records the child's id: its end is an event of its own.
+func (x *exchange) childAnswered() error {
+	agent := x.answered().Agent
+	if agent == "" {
+		return children.End(x.Ctx, x.P, x.Caller(), children.Ended{Call: x.Call, End: core.ChildFailed, Last: string(x.Response)})
+	}
+	return children.Launched(x.Ctx, x.P, x.Caller(), children.Start{Call: x.Call, Session: agent, Transcript: x.beside(agent)})
+}
+
+func (x *exchange) childClosed() error {
+	var call struct {
+		Target string `json:"target"`
+		ID     string `json:"id"`
+	}
+	if err := json.Unmarshal(x.Input, &call); err != nil || call.Target+call.ID == "" {
+		return err
+	}
+	child := cmp.Or(call.Target, call.ID)
+	return children.End(x.Ctx, x.P, x.SessionItself(), children.Ended{Session: child, End: core.ChildCancelled, Transcript: x.beside(child)})
+}
+
+// beside returns the path of a subagent's log. Codex keeps it with that of its parent, with the time
+// of its start in the name. The path is empty if there is not exactly one such log.
+func (x *exchange) beside(agent string) string {
+	if agent == "" || agent != filepath.Base(agent) || strings.ContainsAny(agent, `*?[\`) || x.Transcript == "" {
+		return ""
+	}
+	logs, err := filepath.Glob(filepath.Join(filepath.Dir(x.Transcript), "rollout-*-"+agent+".jsonl"))
+	if err != nil || len(logs) != 1 {
+		return ""
+	}
+	return logs[0]
+}
+
+func (x *exchange) childStarted() error {
+	context, err := children.Continue(x.Ctx, x.P, x.SessionItself(), x.Agent, maxInjected)
+	x.Answer.Fields.Context = context
+	return err
+}
+
+func (x *exchange) childEnded() error {
+	return children.End(x.Ctx, x.P, x.SessionItself(), children.Ended{
+		Session: x.Agent, End: core.ChildCompleted, Last: x.LastMessage, Transcript: x.AgentLog,
+	})
+}
+
+func (x *exchange) fileWritten() error {
+	files := x.files()
+	if len(files) == 0 {
+		return nil
+	}
+	return autonomy.NoteFiles(x.Ctx, x.P, x.Caller(), files)
+}
+
+func (x *exchange) turnEnded() error {
+	return turns.End(x.Ctx, x.P, x.SessionItself(), turns.Turn{
+		Prompt: x.Turn, LastMessage: x.LastMessage, Transcript: x.Transcript, Seen: x.seen(true),
+	})
+}
+
+// seen returns a function that returns what the session's log shows of the turn that ended last,
+// which is read once.
+func (x *exchange) seen(ended bool) func() autonomy.Seen {
+	return sync.OnceValue(func() autonomy.Seen {
+		t := transcripts.CodexTurn(x.tail())
+		whole := !ended || strings.TrimSpace(t.Said) == strings.TrimSpace(x.LastMessage)
+		return autonomy.Seen{Calls: t.Calls, Stopped: t.Stopped, Model: t.Model, Tokens: t.Tokens, Whole: whole}
+	})
+}
+
+func (x *exchange) sessionEnded() error {
+	return errors.Join(usage.CountLater(x.Ctx, x.P, x.SessionItself(), x.Transcript), children.EndSession(x.Ctx, x.P, x.SessionItself()))
+}

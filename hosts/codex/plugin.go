@@ -1,0 +1,120 @@
+package codex
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"flame/core"
+	"flame/core/op"
+	"flame/hosts"
+	"flame/hosts/hooks"
+)
+
+// hookSeconds is how long Codex waits for a hook that hangs; flame itself gives up earlier. At the
+// end of a session Codex waits no longer, and tells the user so of a hook that asks for more.
+const hookSeconds = 3
+
+// offered returns the marketplace with our plugin, and the plugin's version: it ends in a digest of
+// the content, so it changes with the content. Codex asks the user again about hooks of a plugin
+// that changed in any file.
+func (h Client) offered() (files map[string][]byte, version string, err error) {
+	binary := h.Machine.Binary()
+	files = map[string][]byte{}
+	add := func(name string, document any) {
+		content, wrong := json.MarshalIndent(document, "", "  ")
+		files[name], err = append(content, '\n'), firstOf(err, wrong)
+	}
+	server := map[string]any{"command": binary, "args": []string{"serve"}, "env_vars": h.passed()}
+	add("plugin/.mcp.json", map[string]any{"mcpServers": map[string]any{"flame": server}})
+	add("plugin/hooks/hooks.json", map[string]any{"hooks": hooksOf(quoted(binary) + " hook " + Name)})
+	for _, c := range op.Commands {
+		files["plugin/skills/"+skillName(c)+"/SKILL.md"] = []byte(skill(c))
+	}
+	version = "1.0.0+" + digest(files)
+	add("plugin/"+manifest, map[string]any{
+		"name": "flame", "version": version, "description": "Keeps the work of agents as a tree of frames",
+		"skills": "./skills/", "mcpServers": "./.mcp.json", "hooks": "./hooks/hooks.json",
+	})
+	add(".agents/plugins/marketplace.json", map[string]any{
+		"name": marketplaceName, "interface": map[string]string{"displayName": "Flame"},
+		"plugins": []any{map[string]any{
+			"name": "flame", "source": map[string]string{"source": "local", "path": "./plugin"}, "category": "Productivity",
+			"policy": map[string]string{"installation": "AVAILABLE", "authentication": "ON_INSTALL"},
+		}},
+	})
+	return files, version, err
+}
+
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func digest(files map[string][]byte) string {
+	sum := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(sum, "%s %d\n%s", name, len(files[name]), files[name])
+	}
+	return fmt.Sprintf("%x", sum.Sum(nil)[:4])
+}
+
+// passed returns the variables that the server needs from its environment, and the agents that it
+// starts: Codex passes on no others.
+func (h Client) passed() []string {
+	names := append(h.Settings(), core.AgentVariable, "XDG_DATA_HOME", "XDG_CONFIG_HOME", "CODEX_HOME", "CODEX_API_KEY", "OPENAI_API_KEY",
+		"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// hooksOf returns the hooks that run a command, by their events.
+func hooksOf(command string) map[string][]hooks.Matcher {
+	all := map[string][]row{}
+	for _, r := range rows {
+		all[r.Event] = append(all[r.Event], r)
+	}
+	entries := map[string][]hooks.Matcher{}
+	for event, rows := range all {
+		entries[event] = []hooks.Matcher{hooks.On(hooks.ToolsOf(rows), hooks.Entry{Type: "command", Command: command, Timeout: hookSeconds})}
+	}
+	return entries
+}
+
+// quoted returns a path as one word of a shell, which Codex starts for a hook's command.
+func quoted(path string) string {
+	if strings.ContainsFunc(path, func(c rune) bool { return strings.ContainsRune(" \t\n'\"\\$`*?[]{}()<>|&;~#!", c) }) {
+		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	}
+	return path
+}
+
+// skillName returns the name of the skill that stands for a slash command: Codex has no other form
+// of commands in a plugin.
+func skillName(c op.Command) string { return "flame-" + c.Name }
+
+// skill returns a slash command as a skill. The user names it as $flame-NAME and may add a line.
+func skill(c op.Command) string {
+	line := ""
+	if c.Hint != "" {
+		line = "\n\nThe line is what follows $" + skillName(c) + " in the user's message (" + c.Hint + ")."
+	}
+	return "---\nname: " + skillName(c) + "\ndescription: " + c.Description + ". Only if the user names this skill.\n---\n" + c.Text + line + "\n"
+}
+
+// folder returns the marketplace's folder; it must outlast this process and any checkout.
+func (h Client) folder() string { return filepath.Join(h.Machine.DataHome(), "flame", "codex") }
+
+// A Client is Codex on a machine (a hosts.Client).
+type Client struct {
+	Machine  hosts.Machine
+	Settings func() []string // names of the variables that flame's server reads
+}

@@ -1,0 +1,257 @@
+package codex
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"flame/core"
+	"flame/hosts"
+)
+
+const (
+	marketplaceName = "flame-setup"
+	pluginName      = "flame@" + marketplaceName
+)
+
+// A listedPlugin is a plugin of `codex plugin list --json`.
+type listedPlugin struct {
+	ID      string `json:"pluginId"`
+	Version string `json:"version"`
+	Enabled bool   `json:"enabled"`
+	Source  struct {
+		Path string `json:"path"`
+	} `json:"source"`
+}
+
+// A listedServer is a server of `codex mcp list --json`, those of plugins included.
+type listedServer struct {
+	Name      string `json:"name"`
+	Enabled   bool   `json:"enabled"`
+	Transport struct {
+		Command string   `json:"command"`
+		Args    []string `json:"args"`
+	} `json:"transport"`
+}
+
+// errProject says that Codex has nothing to set up in a project, so that other hosts are set up.
+func errProject() error {
+	return core.NotFoundf("Codex CLI keeps its plugins for all projects of the user, so flame cannot be set up for one project").
+		WithHint("run `flame setup codex`; `flame off` silences flame in a project")
+}
+
+// Install plans the marketplace folder, its registration and the plugin. A plugin that is outdated
+// or switched off is restored.
+func (h Client) Install(ctx context.Context, scope hosts.Scope) ([]hosts.Step, error) {
+	codex, err := h.program()
+	switch {
+	case err != nil:
+		return nil, err
+	case scope == hosts.Project:
+		return nil, errProject()
+	}
+	files, version, err := h.offered()
+	if err != nil {
+		return nil, err
+	}
+	known, err := h.registered(ctx, codex)
+	if err != nil {
+		return nil, err
+	}
+	ours, err := h.installed(ctx, codex)
+	if err != nil {
+		return nil, err
+	}
+	steps := hosts.WriteFolder(h.folder(), files)
+	if known != h.folder() {
+		if known != "" {
+			steps = append(steps, codex.Step("plugin", "marketplace", "remove", marketplaceName))
+		}
+		steps = append(steps, codex.Step("plugin", "marketplace", "add", h.folder()))
+	}
+	if ours.ID == "" || !ours.Enabled || ours.Version != version {
+		steps = append(steps, codex.Step("plugin", "add", pluginName))
+	}
+	return steps, nil
+}
+
+// Remove plans to remove the plugin, its marketplace and the folder. If Codex itself is gone, only
+// the folder is left to delete.
+func (h Client) Remove(ctx context.Context, scope hosts.Scope) (steps []hosts.Step, err error) {
+	if scope == hosts.Project {
+		return nil, nil // nothing is ever installed there
+	}
+	if codex, err := h.program(); err == nil {
+		ours, err := h.installed(ctx, codex)
+		if err != nil {
+			return nil, err
+		}
+		if ours.ID != "" {
+			steps = append(steps, codex.Step("plugin", "remove", pluginName))
+		}
+		known, err := h.registered(ctx, codex)
+		if err != nil {
+			return nil, err
+		}
+		if known != "" {
+			steps = append(steps, codex.Step("plugin", "marketplace", "remove", marketplaceName))
+		}
+	}
+	return append(steps, h.Machine.Files(hosts.User).Remove(h.folder(), h.Machine.DataHome())...), nil
+}
+
+// Status asks Codex for its plugins, its servers and the user's trust in our hooks.
+func (h Client) Status(ctx context.Context) (status hosts.Status, err error) {
+	codex, err := h.program()
+	if err != nil {
+		return status, nil // not installed, which an empty Program says
+	}
+	status.Program, status.Version = codex.Path, h.Machine.Version(ctx, codex.Path)
+	files, version, err := h.offered()
+	if err != nil {
+		return status, err
+	}
+	status.Offers = version
+	ours, err := h.installed(ctx, codex)
+	if err != nil {
+		return status, err
+	}
+	if status.ByHand, err = h.byHand(ctx, codex); err != nil {
+		return status, err
+	}
+	if ours.ID == "" {
+		return status, nil
+	}
+	current := ours.Version == version && len(hosts.WriteFolder(h.folder(), files)) == 0
+	status.Installed = []hosts.Installation{{Scope: hosts.User, Where: h.folder(), Current: current, Off: !ours.Enabled}}
+	if ours.Enabled {
+		status.Consent = h.consent(ctx, codex)
+	}
+	return status, nil
+}
+
+// installed returns our plugin; zero if it is not installed.
+func (h Client) installed(ctx context.Context, codex hosts.Program) (listedPlugin, error) {
+	var list struct {
+		Installed []listedPlugin `json:"installed"`
+	}
+	err := codex.Ask(ctx, &list, "plugin", "list", "--json")
+	i := slices.IndexFunc(list.Installed, func(p listedPlugin) bool { return p.ID == pluginName })
+	if err != nil || i < 0 {
+		return listedPlugin{}, err
+	}
+	return list.Installed[i], nil
+}
+
+// registered returns the folder that Codex knows as our marketplace; empty if it knows none.
+func (h Client) registered(ctx context.Context, codex hosts.Program) (string, error) {
+	var list struct {
+		Marketplaces []struct {
+			Name string `json:"name"`
+			Root string `json:"root"`
+		} `json:"marketplaces"`
+	}
+	err := codex.Ask(ctx, &list, "plugin", "marketplace", "list", "--json")
+	for _, m := range list.Marketplaces {
+		if m.Name == marketplaceName {
+			return m.Root, err
+		}
+	}
+	return "", err
+}
+
+// byHand returns the servers of flame's that are not our plugin's: a server of a plugin has the
+// plugin's own arguments, and one by hand of the same name takes its place.
+func (h Client) byHand(ctx context.Context, codex hosts.Program) (found []hosts.Registration, err error) {
+	var list []listedServer
+	if err := codex.Ask(ctx, &list, "mcp", "list", "--json"); err != nil {
+		return nil, err
+	}
+	for _, s := range list {
+		ours := s.Name == "flame" && s.Transport.Command == h.Machine.Binary() && slices.Equal(s.Transport.Args, []string{"serve"})
+		if !ours && s.Enabled && hosts.IsFlame(s.Name, s.Transport.Command) {
+			found = append(found, hosts.Registration{Name: s.Name, File: "Codex's configuration", Undo: codex.Line("mcp", "remove", s.Name)})
+		}
+	}
+	return found, nil
+}
+
+// program finds Codex; its command line works in the project's folder.
+func (h Client) program() (hosts.Program, error) {
+	path, err := facts().Find(h.Machine)
+	return hosts.Program{Machine: h.Machine, Name: Program, Path: path}, err
+}
+
+// unreviewed returns the finding for hooks that Codex does not run.
+func unreviewed(what string) core.Finding {
+	return core.Finding{What: what, Broken: true, Hint: "start `codex` and choose \"Trust all and continue\" where it says \"Hooks need review\""}
+}
+
+func toReview() core.Finding {
+	return unreviewed("Codex runs flame's hooks only after you have reviewed them")
+}
+
+func toReread() core.Finding {
+	return unreviewed("flame's plugin has changed since you reviewed its hooks, so Codex does not run them")
+}
+
+func turnedOff() core.Finding {
+	return core.Finding{What: "some of flame's hooks are turned off in Codex", Hint: "start `codex` and turn them on under /hooks"}
+}
+
+func unknown() core.Finding {
+	return core.Finding{
+		What: "flame cannot find out whether you have reviewed its hooks",
+		Hint: "start `codex`; if it says \"Hooks need review\", choose \"Trust all and continue\"",
+	}
+}
+
+// consent returns what the user must still do before our hooks run. Only Codex's app server tells:
+// the configuration has hashes that flame cannot check.
+func (h Client) consent(ctx context.Context, codex hosts.Program) core.Finding {
+	const asked = 1
+	requests := []string{
+		`{"id":0,"method":"initialize","params":{"clientInfo":{"name":"flame","title":"flame","version":"1"}}}`, `{"method":"initialized"}`,
+	}
+	list, err := json.Marshal(map[string]any{"id": asked, "method": "hooks/list", "params": map[string]any{"cwds": []string{h.Machine.ProjectDir}}})
+	if err != nil || h.Machine.Converse == nil {
+		return unknown()
+	}
+	var answer struct {
+		ID     *int `json:"id"`
+		Result struct {
+			Data []struct {
+				Hooks []struct {
+					Plugin  string `json:"pluginId"`
+					Trust   string `json:"trustStatus"`
+					Enabled bool   `json:"enabled"`
+				} `json:"hooks"`
+			} `json:"data"`
+		} `json:"result"`
+	}
+	isAnswer := func(line string) bool {
+		return json.Unmarshal([]byte(line), &answer) == nil && answer.ID != nil && *answer.ID == asked
+	}
+	input := strings.Join(append(requests, string(list)), "\n") + "\n"
+	if err := h.Machine.Converse(ctx, h.Machine.ProjectDir, input, isAnswer, codex.Path, "app-server"); err != nil {
+		return unknown()
+	}
+	says := unknown()
+	for _, folder := range answer.Result.Data {
+		for _, hook := range folder.Hooks {
+			switch {
+			case hook.Plugin != pluginName:
+			case hook.Trust == "untrusted":
+				return toReview()
+			case hook.Trust == "modified":
+				return toReread()
+			case !hook.Enabled:
+				return turnedOff()
+			default:
+				says = core.Finding{}
+			}
+		}
+	}
+	return says
+}

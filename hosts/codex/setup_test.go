@@ -1,0 +1,259 @@
+package codex_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/hosts"
+	"flame/hosts/codex"
+)
+
+// A fakeCodex is Codex's command line, as far as setup uses it.
+type fakeCodex struct {
+	market  string // folder of our marketplace
+	version string // of the installed plugin
+	off     bool
+	servers []any
+	trust   string // that its app server reports
+	broken  bool
+}
+
+func (f *fakeCodex) run(_ context.Context, _, _ string, args ...string) (string, error) {
+	if f.broken {
+		return "", errors.New("codex: invalid configuration")
+	}
+	var answer any
+	switch line := strings.Join(args, " "); {
+	case line == "--version":
+		return "codex-cli 0.169.0\n", nil
+	case line == "plugin marketplace list --json":
+		markets := []any{}
+		if f.market != "" {
+			markets = append(markets, map[string]any{"name": "flame-setup", "root": f.market})
+		}
+		answer = map[string]any{"marketplaces": markets}
+	case line == "plugin list --json":
+		installed := []any{}
+		if f.version != "" {
+			installed = append(installed, map[string]any{"pluginId": "flame@flame-setup", "version": f.version, "enabled": !f.off})
+		}
+		answer = map[string]any{"installed": installed}
+	case line == "mcp list --json":
+		answer = append([]any{}, f.servers...)
+	case line == "mcp list --json -c mcp_servers.docs.enabled=false":
+		answer = []any{map[string]any{"name": "docs", "enabled": false}}
+	case line == `mcp list --json -c mcp_servers.ofplugin={command="true",enabled=false}`:
+		answer = []any{map[string]any{"name": "ofplugin", "enabled": false}}
+	case strings.HasPrefix(line, "plugin marketplace add "):
+		f.market = args[3]
+	case line == "plugin marketplace remove flame-setup":
+		f.market = ""
+	case line == "plugin add flame@flame-setup":
+		manifest, err := os.ReadFile(filepath.Join(f.market, "plugin", ".codex-plugin", "plugin.json"))
+		if err != nil {
+			return "", err
+		}
+		var plugin struct{ Version string }
+		f.off, err = false, json.Unmarshal(manifest, &plugin)
+		f.version = plugin.Version
+		return "", err
+	case line == "plugin remove flame@flame-setup":
+		f.version = ""
+	default:
+		return "", errors.New("codex does not know " + line)
+	}
+	raw, err := json.Marshal(answer)
+	return string(raw), err
+}
+
+// converse is its app server.
+func (f *fakeCodex) converse(_ context.Context, _, input string, isLast func(string) bool, _ string, _ ...string) error {
+	if !strings.Contains(input, "hooks/list") || f.trust == "" {
+		return errors.New("no answer")
+	}
+	hook := `{"pluginId":"flame@flame-setup","enabled":true,"trustStatus":"` + f.trust + `"}`
+	list := `{"id":1,"result":{"data":[{"hooks":[{"pluginId":"other@x","trustStatus":"untrusted"},` + hook + `]}]}}`
+	for _, line := range []string{`{"id":0,"result":{}}`, "noise", list} {
+		if isLast(line) {
+			return nil
+		}
+	}
+	return errors.New("no answer")
+}
+
+func client(t *testing.T, f *fakeCodex) codex.Client {
+	t.Helper()
+	home := filepath.Join(t.TempDir(), "it's home")
+	require.NoError(t, os.MkdirAll(filepath.Join(home, "project"), 0o755))
+	return codex.Client{Settings: func() []string { return []string{"FLAME_DIR"} }, Machine: hosts.Machine{
+		Home: home, ProjectDir: filepath.Join(home, "project"), Run: f.run, Converse: f.converse,
+		Getenv:   func(string) string { return "" },
+		LookPath: func(name string) (string, error) { return "/usr/bin/" + name, nil },
+	}}
+}
+
+// did returns what a plan did.
+func did(t *testing.T, steps []hosts.Step, err error) (said []string) {
+	t.Helper()
+	require.NoError(t, err)
+	require.NoError(t, hosts.Apply(t.Context(), steps, func(s hosts.Step) { said = append(said, s.Says) }))
+	return said
+}
+
+func TestInstallTwiceIsOnceAndRemoveLeavesNothing(t *testing.T) {
+	t.Parallel()
+	f := &fakeCodex{}
+	c := client(t, f)
+	install := func() []string {
+		steps, err := c.Install(t.Context(), hosts.User)
+		return did(t, steps, err)
+	}
+	folder := filepath.Join(c.Machine.DataHome(), "flame", "codex")
+	assert.Len(t, install(), 3)
+	assert.Equal(t, folder, f.market)
+	assert.Empty(t, install())
+
+	f.off = true
+	assert.Equal(t, []string{"run codex plugin add flame@flame-setup"}, install(), "switched on again")
+	f.version = "0.9.0+old"
+	assert.Equal(t, []string{"run codex plugin add flame@flame-setup"}, install(), "updated")
+	f.market = "/elsewhere"
+	assert.Len(t, install(), 2, "a marketplace in another folder is replaced")
+
+	hooksFile, err := os.ReadFile(filepath.Join(folder, "plugin", "hooks", "hooks.json"))
+	require.NoError(t, err)
+	assert.Contains(t, string(hooksFile), `it'\\''s home/.local/bin/flame' hook codex`, "the path is one word of a shell")
+	server, err := os.ReadFile(filepath.Join(folder, "plugin", ".mcp.json"))
+	require.NoError(t, err)
+	assert.Contains(t, string(server), "FLAME_AGENT")
+	assert.Contains(t, string(server), "FLAME_DIR")
+
+	steps, err := c.Remove(t.Context(), hosts.User)
+	assert.Len(t, did(t, steps, err), 3)
+	assert.NoDirExists(t, folder)
+	steps, err = c.Remove(t.Context(), hosts.User)
+	assert.Empty(t, did(t, steps, err))
+}
+
+func TestAProjectAloneCannotBeSetUp(t *testing.T) {
+	t.Parallel()
+	_, err := client(t, &fakeCodex{}).Install(t.Context(), hosts.Project)
+	assert.ErrorIs(t, err, core.ErrNotFound, "other hosts are set up all the same")
+}
+
+func TestABrokenConfigurationIsToldAndNotTouched(t *testing.T) {
+	t.Parallel()
+	c := client(t, &fakeCodex{broken: true})
+	_, err := c.Install(t.Context(), hosts.User)
+	require.ErrorContains(t, err, "invalid configuration")
+	_, err = c.Status(t.Context())
+	require.ErrorContains(t, err, "invalid configuration")
+	assert.NoDirExists(t, filepath.Join(c.Machine.Home, ".local"))
+}
+
+func TestTheStatusSaysWhetherHooksWereReviewed(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		trust, says string
+		broken      bool
+	}{
+		"reviewed":     {"trusted", "", false},
+		"managed":      {"managed", "", false},
+		"not reviewed": {"untrusted", "only after you have reviewed them", true},
+		"changed":      {"modified", "has changed since you reviewed", true},
+		"no answer":    {"", "cannot find out", false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &fakeCodex{trust: tt.trust}
+			c := client(t, f)
+			steps, err := c.Install(t.Context(), hosts.User)
+			did(t, steps, err)
+			status, err := c.Status(t.Context())
+			require.NoError(t, err)
+			assert.Contains(t, status.Consent.What, tt.says)
+			assert.Equal(t, tt.says == "", status.Consent.What == "")
+			assert.Equal(t, tt.broken, status.Consent.Broken)
+			require.Len(t, status.Installed, 1)
+			assert.True(t, status.Installed[0].Current)
+			assert.Empty(t, status.ByHand)
+		})
+	}
+}
+
+func server(name, command string, args ...string) any {
+	return map[string]any{"name": name, "enabled": true, "transport": map[string]any{"type": "stdio", "command": command, "args": args}}
+}
+
+func TestServersByHandAreFound(t *testing.T) {
+	t.Parallel()
+	f := &fakeCodex{servers: []any{server("docs", "/usr/bin/docs"), server("mine", "/opt/flame", "serve")}}
+	status, err := client(t, f).Status(t.Context())
+	require.NoError(t, err)
+	require.Len(t, status.ByHand, 1)
+	assert.Equal(t, "codex mcp remove mine", status.ByHand[0].Undo)
+}
+
+func TestTheSandboxOfAnAgentFollowsFromItsModeAndTools(t *testing.T) {
+	t.Parallel()
+	only := func(names ...string) hosts.ToolSet { return hosts.ToolSet{Limited: true, Allowed: names} }
+	tests := map[string]struct {
+		child   hosts.Child
+		sandbox string
+		says    []string
+		not     []string
+	}{
+		"plan":             {hosts.Child{Mode: hosts.Plan}, "read-only", []string{`web_search="disabled"`}, nil},
+		"default":          {hosts.Child{Mode: hosts.Default}, "read-only", nil, []string{"features.multi_agent"}},
+		"acceptEdits":      {hosts.Child{Mode: hosts.AcceptEdits}, "workspace-write", nil, []string{"web_search"}},
+		"bypass":           {hosts.Child{Mode: hosts.Bypass}, "danger-full-access", nil, nil},
+		"without edits":    {hosts.Child{Mode: hosts.Bypass, Tools: hosts.ToolSet{Denied: []string{"apply_patch"}}}, "read-only", nil, nil},
+		"without commands": {hosts.Child{Mode: hosts.Bypass, Tools: only("apply_patch")}, "read-only", nil, nil},
+		"without subagents": {
+			hosts.Child{Mode: hosts.Bypass, Tools: hosts.ToolSet{Denied: []string{"*spawn_agent"}}},
+			"danger-full-access", []string{"features.multi_agent=false"}, nil,
+		},
+		"limited tools": {
+			hosts.Child{Mode: hosts.AcceptEdits, Tools: only("exec_command", "apply_patch")},
+			"workspace-write", []string{"mcp_servers.docs.enabled=false", `mcp_servers.ofplugin={command="true",enabled=false}`}, nil,
+		},
+		"an odd prompt": {
+			hosts.Child{Mode: hosts.Plan, System: "say \"hi\"\nand ${X}", Model: `m"x`, Effort: "high"}, "read-only",
+			[]string{`developer_instructions="say \"hi\"\nand ${X}"`, `model="m\"x"`, `model_reasoning_effort="high"`}, nil,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &fakeCodex{servers: []any{server("docs", "docs"), server("ofplugin", "ofplugin")}}
+			tt.child.Flame, tt.child.Prompt = "/opt/flame", "do it"
+			launch, err := client(t, f).Launch(tt.child)
+			require.NoError(t, err)
+			assert.Equal(t, "do it", launch.Stdin)
+			line := strings.Join(launch.Command, " ")
+			for _, says := range append(tt.says, `approval_policy="never"`, `sandbox_mode="`+tt.sandbox+`"`, `mcp_servers.flame.command="/opt/flame"`) {
+				assert.Contains(t, launch.Command, says)
+			}
+			for _, not := range tt.not {
+				assert.NotContains(t, line, not)
+			}
+		})
+	}
+	_, err := client(t, &fakeCodex{}).Launch(hosts.Child{Mode: hosts.Bypass, Tools: only("Bash(git *)", "apply_patch")})
+	assert.ErrorIs(t, err, core.ErrInvalid, "Codex cannot keep to a rule")
+	_, err = client(t, &fakeCodex{servers: []any{server("odd.name", "odd")}}).Launch(hosts.Child{Tools: only("apply_patch")})
+	assert.ErrorIs(t, err, core.ErrInvalid, "Codex cannot leave the server out")
+	launch, err := client(t, &fakeCodex{}).Launch(hosts.Child{Mode: hosts.Plan, Resume: true, Session: "an-id"})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"an-id", "-"}, launch.Command[len(launch.Command)-2:])
+}

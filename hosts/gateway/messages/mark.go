@@ -1,0 +1,108 @@
+package messages
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"flame/core"
+	"flame/core/fold"
+)
+
+// Limits of the API's cache (documented): the marks in a request, and the blocks between a mark
+// and the end of the cached entry that the API finds from it.
+const (
+	maxMarks = 4
+	reach    = 20
+)
+
+const markKey = `"cache_control":`
+
+// A mark has the cache keep the messages before an open frame, so that they are still cached
+// when the frame is left out. None of the host's own marks is that far back.
+type mark struct {
+	at    int    // index of the message; -1: no mark
+	value string // of cache_control
+}
+
+// markFor returns where to put a mark: only if the request has fewer marks than allowed, and the
+// host's own marks are too far away from the place.
+func (r *Request) markFor(history []fold.Message, dropped map[string]bool) mark {
+	value, none := r.newestMark(), mark{at: -1}
+	if value == "" || strings.Count(r.raw, markKey) >= maxMarks {
+		return none
+	}
+	at := openSince(history) - 1
+	for at >= 0 && dropped[history[at].Name] {
+		at--
+	}
+	if at < 0 || history[at].Role == core.RoleAssistant || !r.messages[at].canBeMarked() {
+		return none
+	}
+	behind := 0
+	for i := at + 1; i < len(history); i++ {
+		if !dropped[history[i].Name] {
+			behind += len(r.messages[i].blocks)
+		}
+	}
+	if behind <= reach {
+		return none
+	}
+	return mark{at, value}
+}
+
+// canBeMarked reports whether the message has a block that can have a mark, and no mark yet.
+func (m *message) canBeMarked() bool {
+	return len(m.blocks) > 0 && m.isKnown() && !strings.Contains(m.raw, markKey)
+}
+
+// KeepsHour reports whether the request asks for an hour in the cache.
+func (r *Request) KeepsHour() bool { return gjson.Get(r.newestMark(), "ttl").Str == "1h" }
+
+// newestMark returns the value of the last mark in the messages; empty without a mark.
+func (r *Request) newestMark() string {
+	for _, m := range slices.Backward(r.messages) {
+		if !strings.Contains(m.raw, markKey) {
+			continue
+		}
+		for _, b := range slices.Backward(m.blocks) {
+			if value := gjson.Get(b.raw, "cache_control"); value.IsObject() {
+				return value.Raw
+			}
+		}
+	}
+	return ""
+}
+
+// openSince returns the index of the message that entered the innermost open frame, or 0.
+func openSince(history []fold.Message) int {
+	type entered struct {
+		frame string
+		at    int
+	}
+	var path []entered
+	for i, m := range history {
+		for _, move := range m.Moves {
+			path = slices.DeleteFunc(path, func(e entered) bool { return e.frame == move.Frame })
+			if move.Kind == fold.Enter {
+				path = append(path, entered{move.Frame, i})
+			}
+		}
+	}
+	if len(path) == 0 {
+		return 0
+	}
+	return path[len(path)-1].at
+}
+
+// marked returns the text of a message with a mark on its last block.
+func (m *message) marked(raw string, value string) string {
+	if !m.listed {
+		text := gjson.Get(raw, "content")
+		return raw[:text.Index] + `[{"type":"text","text":` + text.Raw + `,` + markKey + value + `}]` + raw[text.Index+len(text.Raw):]
+	}
+	list := gjson.Get(raw, "content")
+	at := strings.LastIndexByte(raw[:list.Index+len(list.Raw)], '}') // the end of the last block
+	return raw[:at] + `,` + markKey + value + raw[at:]
+}

@@ -1,0 +1,297 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"flame/core"
+	"flame/core/fold"
+	"flame/hosts"
+	"flame/hosts/gateway/messages"
+	"flame/project"
+	"flame/project/conversation"
+	"flame/project/turns"
+	"flame/project/usage"
+)
+
+// notNoted is the edition of an unchanged request: flame does not note its answer, which
+// therefore counts as an answer to the whole past.
+const notNoted = fold.Unknown
+
+const (
+	patience     = 450 * time.Millisecond // that a request waits for the decision what to leave out
+	patienceRead = 50 * time.Millisecond  // that it then waits for the previous decision
+	maxRefused   = 2                      // refused edited requests in a row, after which flame edits no more of a session's
+)
+
+// hourLife is how long the API's cache keeps unused content, if a request asks for an hour.
+const hourLife = core.Millis(60 * 60_000)
+
+// A session is the gateway's memory of a session that sends requests.
+type session struct {
+	mu      sync.Mutex
+	kept    *conversation.Conversation // the state after the last decision; nil: there was none
+	seen    []conversation.Answer      // the answers since, oldest first
+	refused int                        // edited requests in a row that the API refused
+}
+
+// sessionOf returns the session or subagent that sends a request; nil if the request does not
+// name one.
+func (g *Gateway) sessionOf(asked hosts.Asked) *session {
+	if asked.Session == "" {
+		return nil
+	}
+	id := asked.Session + "/" + asked.Agent
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.sessions[id] == nil {
+		g.sessions[id] = &session{}
+	}
+	return g.sessions[id]
+}
+
+// fold leaves the finished frames out of a request.
+func (s *session) fold(ctx context.Context, x *exchange, request *messages.Request) {
+	history := request.History(x.g.Wire)
+	x.sent.names = request.Names()
+	a, ok := s.decide(ctx, x, request, history)
+	if !a.Counted {
+		x.sent.uncounted.Count(history, a.Amendment)
+	}
+	if !ok {
+		return
+	}
+	x.sent.edition, x.sent.body = a.Edition, request.Amended(history, a.Amendment)
+}
+
+// decide returns what to leave out; ok is false if that is unknown. If the store is unavailable,
+// decide leaves out the same as before, as the rest may not fit the model's window.
+func (s *session) decide(ctx context.Context, x *exchange, request *messages.Request, history []fold.Message) (a turns.Amended, ok bool) {
+	r := turns.Request{Untold: true, Undated: true, History: history}
+	hour := request.KeepsHour()
+	if hour {
+		r.CacheLife = hourLife
+	}
+	read, write := x.g.Wire.Prices(request.Model, hour)
+	r.Terms = fold.Terms{Prices: fold.Prices{Read: read, Write: write}, Leads: request.Thinking == "enabled"}
+	s.mu.Lock()
+	kept := s.kept
+	r.Seen = slices.Clone(s.seen)
+	s.mu.Unlock()
+	soon, cancel := context.WithDeadline(ctx, x.due)
+	defer cancel()
+	a, err := turns.Amend(soon, x.g.Project, x.caller(), r)
+	if err == nil {
+		s.keep(a.Kept, r.Seen)
+		return a, true
+	}
+	x.g.Log.Warn("flame could not decide what to leave out of a request", "session", x.asked.Session, "error", err)
+	if kept != nil {
+		a = turns.Again(x.g.Project, *kept, r)
+		s.keep(a.Kept, nil)
+		return a, true
+	}
+	soon, cancel = context.WithDeadline(ctx, x.due.Add(patienceRead))
+	defer cancel()
+	if a, err = turns.Recall(soon, x.g.Project, x.caller(), r); err != nil {
+		x.g.Log.Warn("flame sends a request unchanged", "session", x.asked.Session, "error", err)
+		return a, false
+	}
+	s.keep(a.Kept, nil)
+	return a, true
+}
+
+// keep keeps the state after a decision, and forgets answers that are stored.
+func (s *session) keep(kept conversation.Conversation, stored []conversation.Answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept = &kept
+	s.seen = slices.DeleteFunc(s.seen, func(a conversation.Answer) bool { return slices.Contains(stored, a) })
+}
+
+// stopped reports whether flame no longer edits requests of a class. It still edits those for a
+// summary, which may otherwise not fit the window.
+func (s *session) stopped(class hosts.Class) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refused >= maxRefused && class != hosts.Compaction
+}
+
+// answered notes the answer to a request.
+func (s *session) answered(x *exchange) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case x.refused() && x.sent.edited:
+		if s.refused++; s.refused == maxRefused {
+			x.g.Log.Warn("the API refused edited requests repeatedly: flame stops editing requests of this session", "session", x.asked.Session)
+		}
+	case x.metered.Status == 200 && x.sent.edited:
+		s.refused = 0
+	}
+	if answer := x.answer(); answer != nil {
+		s.seen = append(s.seen, *answer)
+	}
+}
+
+// answer returns the note of an answer; nil if there is nothing to note, or for a summary, which
+// comes back in a message of role user.
+func (x *exchange) answer() *conversation.Answer {
+	if x.name == "" || x.sent.edition == notNoted || x.asked.Class == hosts.Compaction {
+		return nil
+	}
+	return &conversation.Answer{Name: x.name, Time: x.metered.Asked, Edition: x.sent.edition}
+}
+
+// A Metered is the measurement of one request.
+type Metered = usage.Request
+
+// A telling is the data of a request that flame stores.
+type telling struct {
+	by      project.Caller
+	metered Metered
+	answer  *conversation.Answer // nil: there is nothing to note
+	sent    fold.Meter
+}
+
+// A teller stores measurements in order. No request waits for it.
+type teller struct {
+	g     *Gateway
+	ready chan struct{}
+	ended chan struct{}
+	stop  context.CancelFunc
+
+	mu    sync.Mutex
+	queue []telling
+}
+
+const (
+	maxQueue     = 10_000          // tellings; further ones are lost
+	tellIn       = 2 * time.Second // for the store, for one batch
+	leastPause   = 100 * time.Millisecond
+	longestPause = 5 * time.Second  // between two attempts
+	lastTry      = 5 * time.Second  // to store the rest at the end
+	toldIn       = 30 * time.Second // for hooks, to report a session
+)
+
+func newTeller(g *Gateway) *teller {
+	ctx, stop := context.WithCancel(context.Background())
+	t := &teller{g: g, ready: make(chan struct{}, 1), ended: make(chan struct{}), stop: stop}
+	go t.run(ctx)
+	return t
+}
+
+func (t *teller) tell(one telling) {
+	t.mu.Lock()
+	if t.g.Metered != nil {
+		t.g.Metered(one.metered)
+	}
+	if len(t.queue) < maxQueue {
+		t.queue = append(t.queue, one)
+	} else {
+		t.g.Log.Error("the usage of a request is lost: the store was unavailable for too long")
+	}
+	t.mu.Unlock()
+	select {
+	case t.ready <- struct{}{}:
+	default: // it is awake already
+	}
+}
+
+// close stores the rest, if that takes little time.
+func (t *teller) close() {
+	t.stop()
+	<-t.ended
+}
+
+func (t *teller) run(ctx context.Context) {
+	defer close(t.ended)
+	tick := time.NewTicker(toldIn)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-t.ready:
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+		for pause := leastPause; ctx.Err() == nil && !t.store(ctx, turns.Answered); pause = min(2*pause, longestPause) {
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+			}
+		}
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTry)
+	defer cancel()
+	_ = t.store(last, turns.Answered) && t.store(last, turns.AnsweredLate)
+}
+
+// store stores the waiting usage, and reports whether the store was available. Usage of unknown
+// sessions waits for the next call, but not for long: flame may not be set up in the host.
+func (t *teller) store(ctx context.Context, how func(context.Context, *project.Project, project.Caller, turns.Report) error) bool {
+	for _, batch := range t.batches() {
+		soon, cancel := context.WithTimeout(ctx, tellIn)
+		err := how(soon, t.g.Project, batch[0].by, reportOf(batch))
+		if errors.Is(err, core.ErrNotFound) && t.waited(batch[0]) {
+			err = turns.AnsweredLate(soon, t.g.Project, batch[0].by, reportOf(batch))
+		}
+		cancel()
+		switch {
+		case errors.Is(err, core.ErrNotFound):
+		case err != nil:
+			t.g.Log.Warn("the usage of requests is not stored yet", "error", err)
+			return false
+		default:
+			t.done(batch)
+		}
+	}
+	return true
+}
+
+// waited reports whether usage has waited too long for its session to become known.
+func (t *teller) waited(one telling) bool {
+	return t.g.Project.Now()-one.metered.Asked-one.metered.Took >= core.Millis(toldIn.Milliseconds())
+}
+
+// batches returns the waiting tellings, grouped by caller.
+func (t *teller) batches() (batches [][]telling) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at := map[project.Caller]int{}
+	for _, one := range t.queue {
+		i, known := at[one.by]
+		if !known {
+			i, batches = len(batches), append(batches, nil)
+			at[one.by] = i
+		}
+		batches[i] = append(batches[i], one)
+	}
+	return batches
+}
+
+// done takes the oldest tellings of a caller, which are stored, out of the queue.
+func (t *teller) done(batch []telling) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	left, by := len(batch), batch[0].by
+	t.queue = slices.DeleteFunc(t.queue, func(one telling) bool {
+		if one.by != by || left == 0 {
+			return false
+		}
+		left--
+		return true
+	})
+}
+
+func reportOf(batch []telling) (r turns.Report) {
+	for _, one := range batch {
+		r.Requests, r.Sent = append(r.Requests, one.metered), r.Sent.Add(one.sent)
+		if one.answer != nil {
+			r.Seen = append(r.Seen, *one.answer)
+		}
+	}
+	return r
+}

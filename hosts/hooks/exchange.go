@@ -1,0 +1,113 @@
+package hooks
+
+import (
+	"context"
+	"errors"
+
+	"flame/core"
+	"flame/project"
+	"flame/project/briefing"
+	"flame/project/stack"
+	"flame/project/turns"
+)
+
+// An Exchange is one event and the answer to it, as far as all hosts are alike. A host's own
+// exchange embeds it.
+type Exchange struct {
+	Ctx     context.Context
+	P       *project.Project
+	OwnTool func(name string) bool // as in hosts.Flame
+	Answer  Answer
+
+	from Source
+	of   *Event
+}
+
+// SessionItself returns the session as the caller.
+func (x *Exchange) SessionItself() project.Caller {
+	return project.Caller{
+		Session: x.of.Session, Host: x.from.Host, Agent: x.from.Agent, Trust: project.Stamped, Event: x.of.Name, Plugin: x.from.Plugin,
+	}
+}
+
+// Caller returns the caller that the event happened to: a subagent, or the session.
+func (x *Exchange) Caller() project.Caller {
+	by := x.SessionItself()
+	if x.of.Agent != "" {
+		by.Session, by.Parent = x.of.Agent, x.of.Session
+	}
+	return by
+}
+
+// SessionStarted handles the start of a session; maxChars bounds what it tells.
+func (x *Exchange) SessionStarted(maxChars int) error {
+	begin := briefing.Begin
+	if x.of.Source == "resume" {
+		begin = briefing.Resume
+	}
+	b, err := begin(x.Ctx, x.P, x.SessionItself(), maxChars)
+	x.Answer.Fields.Context = b.Text
+	return err
+}
+
+// Standing returns the limits of the agents that are requested.
+func (x *Exchange) Standing() project.Standing {
+	return project.Standing{Mode: x.of.Mode, Agent: x.of.AgentType}
+}
+
+// Vouch vouches for the caller of one of flame's own tools, by its bare name, and spares the user
+// the question whether it may run. In the session itself it needs no store. bind is called for
+// calls that are flame's.
+func (x *Exchange) Vouch(tool string, bind func() error) error {
+	if tool == SpawnTool || !x.OwnTool(tool) {
+		return nil
+	}
+	x.Answer.Fields.Permission = "allow"
+	x.Answer.Fields.Reason = "flame's own tools only work on its frames"
+	return x.stamp(bind)
+}
+
+// VouchSpawn vouches for the caller of spawn_agent, and records the limits on what the agent may
+// do. Whether it may be started is up to the user's rules.
+func (x *Exchange) VouchSpawn(tool string, standing project.Standing, bind func() error) error {
+	if tool != SpawnTool {
+		return nil
+	}
+	return errors.Join(x.stamp(bind), x.P.NoteStanding(x.Ctx, x.Caller(), standing))
+}
+
+// stamp adds the caller to a tool's arguments.
+func (x *Exchange) stamp(bind func() error) (err error) {
+	stamp := map[string]string{"session_id": x.of.Session}
+	if x.of.Agent != "" {
+		stamp["agent_id"] = x.of.Agent
+	}
+	x.Answer.Fields.Input, err = Changed(x.of.Input, stamp)
+	return errors.Join(err, bind())
+}
+
+// Prompted handles a prompt in the session itself.
+func (x *Exchange) Prompted(p turns.Prompt) error {
+	b, err := turns.Begin(x.Ctx, x.P, x.SessionItself(), p)
+	x.Answer.Fields.Context = b.Text
+	return err
+}
+
+// Compacting returns what the frame needs in a summary, at most max UTF-16 code units; empty
+// without a frame.
+func (x *Exchange) Compacting(max int) (string, error) {
+	note, err := stack.CompactionNote(x.Ctx, x.P, x.Caller(), x.of.Trigger == "manual", max)
+	if errors.Is(err, core.ErrNotFound) {
+		return "", nil
+	}
+	return note, err
+}
+
+// Compacted stores the summary of a compaction in the caller's frame, if there is one.
+func (x *Exchange) Compacted(summary string) error {
+	_, err := stack.StoreSummary(x.Ctx, x.P, x.Caller(), "", summary)
+	if errors.Is(err, core.ErrNotFound) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,129 @@
+package hooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"flame/core/op"
+	"flame/hosts"
+	"flame/project"
+	"flame/project/turns"
+)
+
+// Patterns of flame's own tools, in any host.
+const (
+	FlameTools = "(.*__)?flame_[a-z][a-z_]*" // of any server: a later check finds flame's own
+	SpawnTools = "(.*__)?" + SpawnTool
+	SpawnTool  = string(op.Spawn)
+)
+
+// A Row says what one event of a host means to flame; X is the host's exchange.
+type Row[X any] struct {
+	Event string
+	Tools string // regular expression that must match the whole name of the tool; empty: any
+	Means func(X) error
+	Does  string // in one sentence, for the documentation
+	// Alone says, for the documentation too, why a host that calls the session's server for its
+	// events starts flame hook for this one.
+	Alone string
+}
+
+// fits reports whether the row applies to e.
+func (r Row[X]) fits(e *Event) bool {
+	if r.Event != e.Name || r.Tools == "" {
+		return r.Event == e.Name
+	}
+	whole, err := regexp.MatchString("^(?:"+r.Tools+")$", e.Tool)
+	return whole && err == nil
+}
+
+// vouches reports whether the answer only says who calls one of flame's tools.
+func (r Row[X]) vouches() bool { return r.Tools == FlameTools || r.Tools == SpawnTools }
+
+// Docs documents the rows; by says how each reaches flame.
+func Docs[X any](rows []Row[X], by func(Row[X]) string) (docs []hosts.EventDoc) {
+	for _, r := range rows {
+		docs = append(docs, hosts.EventDoc{Event: r.Event, Tools: r.Tools, Does: r.Does, By: by(r)})
+	}
+	return docs
+}
+
+// ToolsOf joins what rows match; a row for any tool matches everything.
+func ToolsOf[X any](rows []Row[X]) string {
+	var tools []string
+	for _, r := range rows {
+		if r.Tools == "" {
+			return ""
+		}
+		tools = append(tools, r.Tools)
+	}
+	return "^(" + strings.Join(tools, "|") + ")$"
+}
+
+// An Entry is what a host does for an event: it starts a program, or calls a tool of an MCP
+// server.
+type Entry struct {
+	Type    string         `json:"type"`
+	Command string         `json:"command,omitempty"`
+	Args    []string       `json:"args,omitempty"` // without a shell
+	Server  string         `json:"server,omitempty"`
+	Tool    string         `json:"tool,omitempty"`
+	Input   map[string]any `json:"input,omitempty"`
+	Timeout int            `json:"timeout"`
+}
+
+// A Matcher says for which tools, or which causes of an event, hooks run.
+type Matcher struct {
+	Matcher string  `json:"matcher,omitempty"`
+	Hooks   []Entry `json:"hooks"`
+}
+
+// Handle handles one event by the first row that fits it, in one transaction. open returns the
+// host's exchange around what all hosts share.
+func Handle[X any](ctx context.Context, flame hosts.Flame, e *Event, from Source, rows []Row[X], open func(*Exchange) X) ([]byte, error) {
+	i := slices.IndexFunc(rows, func(r Row[X]) bool { return r.fits(e) })
+	if i < 0 || e.Session == "" {
+		return nil, nil
+	}
+	from.Agent = flame.Agent
+	var said Answer
+	err := transaction(rows[i], e, flame)(ctx, func(p *project.Project) error {
+		x := &Exchange{Ctx: ctx, P: p, OwnTool: flame.OwnTool, from: from, of: e}
+		err := rows[i].Means(open(x))
+		said = x.Answer
+		return err
+	})
+	if err != nil {
+		err = fmt.Errorf("%s: %w", e.Name, err)
+		if !rows[i].vouches() {
+			return nil, err // the answer would report what was not stored
+		}
+	}
+	answer, wrong := said.encode(e.Name)
+	return answer, errors.Join(err, wrong)
+}
+
+// transaction returns the function in whose transaction the event is handled.
+// With hooks turned off for the project nothing is handled, but flame's own
+// tools still work and are vouched for.
+func transaction[X any](r Row[X], e *Event, flame hosts.Flame) func(context.Context, func(*project.Project) error) error {
+	p := flame.Project
+	switch {
+	case !r.vouches():
+		on := turns.OnEvent
+		if e.Name == "SessionStart" {
+			on = turns.OnStart
+		}
+		return func(ctx context.Context, f func(*project.Project) error) error { return on(ctx, p, flame.Marks, f) }
+	case r.Tools == FlameTools && e.Agent == "":
+		return func(_ context.Context, f func(*project.Project) error) error { return f(p) } // it needs no store
+	}
+	return p.Together
+}
+
+// On returns the matcher that runs one hook for tools.
+func On(tools string, hook Entry) Matcher { return Matcher{Matcher: tools, Hooks: []Entry{hook}} }

@@ -1,0 +1,121 @@
+package intake_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/hosts/intake"
+	"flame/project"
+)
+
+// caller is what takes in calls of the server by Claude Code's hooks.
+func (s *station) caller() intake.Caller {
+	return intake.Caller{Desk: s.Desk, Host: s.host("claude-code"), Worktree: func(string) string { return "/work" }}
+}
+
+// filled is the input of a hook as the client fills it in: every field is a string.
+func filled(t *testing.T, fields map[string]string) json.RawMessage {
+	t.Helper()
+	raw, err := json.Marshal(fields)
+	require.NoError(t, err)
+	return raw
+}
+
+func TestACallIsTakenInAsTheEventOfAProcess(t *testing.T) {
+	t.Parallel()
+	s := newStation(t)
+	c := s.caller()
+	prompt := map[string]string{"hook_event_name": "UserPromptSubmit", "session_id": "c", "prompt_id": "p", "prompt": `Say "${session_id}" {}`, "tool_input": ""}
+	assert.Equal(t, "{}", c.Answer(t.Context(), filled(t, prompt)), "silence is not an empty answer, which the model would read")
+	assert.Equal(t, []string{`in_progress Say "${session_id}" {}`}, s.tree())
+
+	stamp := c.Answer(t.Context(), filled(t, map[string]string{
+		"hook_event_name": "PreToolUse", "session_id": "c", "tool_name": "mcp__plugin_flame_flame__flame_push", "tool_use_id": "t", "tool_input": `{"goal":"x"}`,
+	}))
+	assert.JSONEq(t, `{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow",
+		"permissionDecisionReason": "flame's own tools only work on its frames", "updatedInput": {"goal": "x", "session_id": "c"}}}`, stamp)
+
+	c.Answer(t.Context(), filled(t, map[string]string{
+		"hook_event_name": "Stop", "session_id": "c", "prompt_id": "p", "last_assistant_message": "done", "background_tasks": "[]",
+	}))
+	c.Answer(t.Context(), filled(t, map[string]string{"hook_event_name": "SessionEnd", "session_id": "c", "prompt_id": "p", "reason": "clear"}))
+	assert.Equal(t, []string{`completed Say "${session_id}" {}`}, s.tree())
+}
+
+func TestACallTellsOfAFile(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ input, want string }{
+		"by its name":                         {`{"file_path": "/work/a.go", "notebook_path": ""}`, "a.go"},
+		"as a notebook":                       {`{"file_path": "", "notebook_path": "/work/a.ipynb"}`, "a.ipynb"},
+		"with all of the call, as JSON":       {`"{\"file_path\":\"/work/a.go\",\"content\":\"package a\"}"`, "a.go"},
+		"by none":                             {`{"file_path": "", "notebook_path": ""}`, ""},
+		"by something else":                   {`{"file_path": {"a": 1}}`, ""},
+		"in a list, where an object is usual": {`["/work/a.go"]`, ""},
+		"by a number":                         {`7`, ""},
+		"by nothing":                          {`null`, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStation(t)
+			c := s.caller()
+			c.Answer(t.Context(), filled(t, map[string]string{"hook_event_name": "UserPromptSubmit", "session_id": "c", "prompt_id": "p", "prompt": "Work"}))
+			assert.Equal(t, "{}", c.Answer(t.Context(), json.RawMessage(
+				`{"hook_event_name": "PostToolUse", "session_id": "c", "tool_name": "Write", "tool_use_id": "t", "cwd": "/work", "tool_input": `+tt.input+`}`)))
+			require.NoError(t, s.Project.Store.View(t.Context(), func(tx project.Tx) error {
+				frames, err := tx.FindFrames(project.FrameQuery{})
+				require.Len(t, frames, 1)
+				assert.Equal(t, tt.want, strings.Join(frames[0].Artifacts, " "))
+				return err
+			}))
+		})
+	}
+}
+
+func TestACallThatMeetsALockIsTakenInLater(t *testing.T) {
+	t.Parallel()
+	s := newStation(t)
+	s.locked(func() {
+		event := map[string]string{"hook_event_name": "UserPromptSubmit", "session_id": "c", "prompt_id": "p", "prompt": "Work"}
+		assert.Equal(t, "{}", s.caller().Answer(t.Context(), filled(t, event)))
+	})
+	assert.Empty(t, s.tree())
+	require.NoError(t, s.TakeIn(t.Context()))
+	assert.Equal(t, []string{"in_progress Work"}, s.tree())
+}
+
+func TestACallOfBadInputIsSilent(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 3<<20)
+	tests := map[string]struct {
+		arguments string
+		off       bool
+		want      string
+	}{
+		"nothing":                  {"", false, "{}"},
+		"no object":                {`"x"`, false, "{}"},
+		"an empty object":          {`{}`, false, "{}"},
+		"fields that are no text":  {`{"hook_event_name": 7, "session_id": {"a": 1}, "prompt": ["x"]}`, false, "{}"},
+		"nothing filled in":        {`{"hook_event_name": "${hook_event_name}", "session_id": "${session_id}"}`, false, "{}"},
+		"an unknown event":         {`{"hook_event_name": "Flood", "session_id": "c"}`, false, "{}"},
+		"an unknown field":         {`{"hook_event_name": "Stop", "session_id": "c", "later": "x"}`, false, "{}"},
+		"a call that is no object": {`{"hook_event_name": "PreToolUse", "session_id": "c", "tool_name": "Agent", "tool_input": "[1"}`, false, "{}"},
+		"much":                     {`{"hook_event_name": "Stop", "session_id": "c", "last_assistant_message": "` + long + `"}`, false, "{}"},
+		"before a compaction":      {`{"hook_event_name": "PreCompact", "session_id": "c"}`, false, ""},
+		"while flame is off":       {`{"hook_event_name": "UserPromptSubmit", "session_id": "c", "prompt_id": "p", "prompt": "Work"}`, true, "{}"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStation(t)
+			c := s.caller()
+			c.Off = tt.off
+			assert.Equal(t, tt.want, c.Answer(t.Context(), json.RawMessage(tt.arguments)))
+			assert.Empty(t, s.tree())
+		})
+	}
+}

@@ -1,0 +1,197 @@
+// Package worker runs agents on other machines: an asker puts their tasks into a queue of the hub,
+// and a worker takes them out.
+package worker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"slices"
+	"time"
+
+	"flame/agents"
+	"flame/agents/abroad"
+	"flame/agents/changes"
+	"flame/core"
+	"flame/hub"
+	"flame/hub/queue"
+)
+
+// An Asker has workers elsewhere run agents (an agents.Elsewhere).
+type Asker struct {
+	Data string // data folder of the project, whose hub.json says where the hub is
+}
+
+var _ agents.Elsewhere = Asker{}
+
+// Ready returns an error unless the project has joined a hub.
+func (a Asker) Ready() error {
+	_, err := a.link()
+	return err
+}
+
+func (a Asker) link() (hub.Link, error) {
+	link, err := hub.Load(a.Data)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = agents.NotJoined()
+	}
+	return link, err
+}
+
+// Unserved says that no worker serves a queue, by the latest status of the connection.
+func (a Asker) Unserved(name string) string {
+	status, err := hub.LoadStatus(a.Data)
+	if err != nil {
+		return "" // not known
+	}
+	return status.Unserved(name, core.MillisOf(time.Now()))
+}
+
+// Run puts work into a queue and calls see with its progress.
+func (a Asker) Run(ctx context.Context, e agents.Errand, see func(agents.Sight)) error {
+	link, err := a.link()
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(e.Work)
+	if err != nil {
+		return err
+	}
+	job := queue.Job{ID: e.Work.ID, Queue: e.Queue, Retries: e.Retries, Asker: link.Machine, Body: body}
+	line := &line{Data: a.Data}
+	defer line.close()
+	return line.lasting(ctx, func(q *queue.Queue) error {
+		if err := q.Put(ctx, job); err != nil {
+			return err
+		}
+		out := reader{q: q, job: job.ID, print: e.Print}
+		defer out.end()
+		err := q.Follow(ctx, job.ID, func(r queue.Run) error {
+			out.end(r.Attempt)
+			see(sightOf(r))
+			out.begin(ctx, r.Attempt)
+			return nil
+		})
+		if errors.Is(err, core.ErrNotFound) {
+			err = core.Unavailablef(err, "the hub has lost its data: %v", err) // lasting puts it again
+		}
+		return err
+	})
+}
+
+// A reader passes on the output of the attempts of a job, one after the other.
+type reader struct {
+	q     *queue.Queue
+	job   string
+	print func(agents.Piece)
+
+	attempt int // that is read
+	stop    context.CancelFunc
+	over    chan struct{}
+}
+
+// begin starts to read the output of an attempt, unless it already does or no attempt has started.
+func (r *reader) begin(ctx context.Context, attempt int) {
+	if r.print == nil || attempt == 0 || attempt == r.attempt {
+		return
+	}
+	ctx, stop := context.WithCancel(ctx)
+	over := make(chan struct{})
+	r.attempt, r.stop, r.over = attempt, stop, over
+	go func() {
+		defer close(over)
+		// If this fails, the output shows at the end.
+		_ = r.q.Printed(ctx, r.job, attempt, func(offset int64, piece []byte) { r.print(agents.Piece{Offset: offset, Text: piece}) })
+	}()
+}
+
+// end stops reading, unless it reads this attempt.
+func (r *reader) end(but ...int) {
+	if r.attempt == 0 || slices.Contains(but, r.attempt) {
+		return
+	}
+	r.stop()
+	<-r.over
+	r.attempt = 0
+}
+
+// sightOf returns the progress of a run in the form of package agents.
+func sightOf(r queue.Run) (s agents.Sight) {
+	s.Attempt, s.Begun, s.Over = r.Attempt, r.Worker != "", r.State == queue.Ended || r.State == queue.Lost
+	body := r.Progress
+	if len(r.Outcome) > 0 {
+		body = r.Outcome
+	}
+	if len(body) > 0 {
+		report, err := abroad.ReadReport(body)
+		if err != nil && s.Over {
+			s.Lost = err.Error()
+		}
+		s.Report = report
+	}
+	s.Report.Machine = r.Worker
+	if s.Over && s.Report.Outcome == nil && s.Lost == "" {
+		s.Lost = core.OneLine(r.Reason, 500)
+	}
+	return s
+}
+
+// Cancel has the worker stop an agent, or takes it out of its queue.
+func (a Asker) Cancel(ctx context.Context, id, why string) error {
+	return a.once(ctx, func(q *queue.Queue) error {
+		return q.Order(ctx, id, queue.Order{Cancel: true, Reason: why})
+	})
+}
+
+// Leave keeps a file for the worker, under a name.
+func (a Asker) Leave(ctx context.Context, name string, from io.Reader) error {
+	text, err := io.ReadAll(io.LimitReader(from, maxLeft+1))
+	if err == nil && len(text) > maxLeft {
+		err = core.Invalidf("the file for the worker has over %d MB", maxLeft>>20)
+	}
+	if err != nil {
+		return err
+	}
+	return a.inTime(ctx, func(q *queue.Queue) error { return q.PutObject(ctx, name, bytes.NewReader(text)) })
+}
+
+// Fetch writes a file that a worker left under a name.
+func (a Asker) Fetch(ctx context.Context, name string, to io.Writer, most int64) error {
+	return a.inTime(ctx, func(q *queue.Queue) error {
+		var text bytes.Buffer // each connection begins the file anew
+		if err := q.Object(ctx, name, &text, most); err != nil {
+			return err
+		}
+		_, err := text.WriteTo(to)
+		return err
+	})
+}
+
+// maxLeft bounds the file that an asker leaves for a worker, in bytes.
+const maxLeft = changes.MaxBundle
+
+// fileTime bounds the retries of sending or fetching a file while no hub answers.
+const fileTime = 10 * time.Minute
+
+// inTime calls f, with one connection after the other, until it succeeds or fileTime is over.
+func (a Asker) inTime(ctx context.Context, f func(*queue.Queue) error) error {
+	ctx, stop := context.WithTimeout(ctx, fileTime)
+	defer stop()
+	line := &line{Data: a.Data}
+	defer line.close()
+	return line.lasting(ctx, f)
+}
+
+// once calls f with a connection of its own.
+func (a Asker) once(ctx context.Context, f func(*queue.Queue) error) error {
+	line := &line{Data: a.Data}
+	defer line.close()
+	q, err := line.queue(ctx)
+	if err != nil {
+		return err
+	}
+	return f(q)
+}

@@ -1,0 +1,222 @@
+package git_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/local/git"
+	"flame/tests/effort"
+)
+
+// bare makes a bare repository beside the repository.
+func (r *repo) bare(name string) git.Remote {
+	r.t.Helper()
+	dir := filepath.Join(filepath.Dir(r.dir), name)
+	r.plain("init", "--quiet", "--bare", "--template=", dir)
+	remote, err := git.ParseRemote(dir)
+	require.NoError(r.t, err)
+	return remote
+}
+
+// transport does everything that connects to a remote.
+func transport(r *repo, to git.Remote, head string) (errs []error) {
+	t := r.t
+	ref := "refs/flame/base/a"
+	errs = append(errs, git.Push(t.Context(), r.dir, to, git.Update{Ref: ref, Commit: head}))
+	_, err := git.Refs(t.Context(), r.dir, to, "refs/flame/")
+	errs = append(errs, err)
+	_, err = git.Fetch(t.Context(), r.dir, to, ref)
+	errs = append(errs, err, git.Push(t.Context(), r.dir, to, git.Update{Ref: ref}))
+	_, _, err = git.Remotes(t.Context(), r.dir)
+	errs = append(errs, err)
+	var bundle bytes.Buffer
+	errs = append(errs, git.Bundle(t.Context(), r.dir, head, ref, &bundle, 1<<20))
+	file := filepath.Join(filepath.Dir(r.dir), "bundle")
+	require.NoError(t, os.WriteFile(file, bundle.Bytes(), 0o600))
+	_, err = git.Unbundle(t.Context(), r.dir, file, ref)
+	errs = append(errs, err)
+	_, err = git.Snapshot(t.Context(), r.dir, head, "all")
+	return append(errs, err)
+}
+
+func TestTheSettingsOfARemoteRunNoPrograms(t *testing.T) {
+	t.Parallel()
+	push := []string{"push", "origin", "HEAD:refs/flame/base/a"}
+	fetch := []string{"fetch", "origin"}
+	own := map[string]trap{
+		"the hook pre-push":            {set: hooks(".git/hooks", "pre-push"), springs: push},
+		"a receive-pack":               {set: config("remote.origin.receivepack", "TRAP"), springs: push},
+		"an upload-pack":               {set: config("remote.origin.uploadpack", "TRAP"), springs: fetch},
+		"a helper":                     {set: config("remote.origin.vcs", "ext"), springs: fetch, screen: true},
+		"a command for ssh":            {set: config("remote.origin.url", "ssh://localhost:1/x", "core.sshCommand", "TRAP"), springs: fetch},
+		"what is put instead":          {set: config("url.ext::TRAP .insteadOf", "/", "protocol.ext.allow", "always"), springs: fetch},
+		"the remote's hooks":           {set: remoteHooks("pre-receive", "update", "post-receive", "post-update"), springs: push},
+		"the remote's reference hook":  {set: remoteHooks("reference-transaction"), springs: push},
+		"the remote's alternates":      {set: remoteSetting("core.alternateRefsCommand", "TRAP"), springs: push},
+		"the remote's fsmonitor":       {set: remoteSetting("core.fsmonitor", "TRAP"), springs: push, screen: true},
+		"every hook of the repository": {set: hooks(".git/hooks", everyHook...), springs: push},
+	}
+	for name, tt := range own {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			arm := func() (*repo, git.Remote) {
+				r := newRepo(t)
+				remote := r.bare("remote.git")
+				r.plain("remote", "add", "origin", remote.URL())
+				if strings.Contains(name, "ssh") || strings.Contains(name, "instead") {
+					r.plain("config", "--unset-all", "remote.origin.url")
+					r.plain("config", "remote.origin.url", strings.TrimPrefix(remote.URL(), "file://"))
+				}
+				if strings.Contains(name, "ssh") {
+					r.plain("config", "--unset-all", "remote.origin.url")
+				}
+				tt.set(r)
+				require.NoError(t, os.RemoveAll(r.mark))
+				return r, remote
+			}
+			control, _ := arm()
+			out, _ := control.try("git", tt.springs...)
+			if !tt.screen { // present versions of git ignore the others
+				require.FileExists(t, control.mark, "the trap is broken: plain git says %s", out)
+			}
+			r, remote := arm()
+			for _, err := range transport(r, remote, r.plain("rev-parse", "HEAD")) {
+				require.NoError(t, err)
+			}
+			told, _ := os.ReadFile(r.mark)
+			assert.Empty(t, string(told), "the trap ran")
+		})
+	}
+}
+
+func TestARepositoryCannotMakeATransportRunPrograms(t *testing.T) {
+	t.Parallel()
+	effort.Heavy(t)
+	for name, tt := range traps {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRepo(t)
+			remote, head := r.bare("remote.git"), r.plain("rev-parse", "HEAD")
+			tt.set(r)
+			require.NoError(t, os.RemoveAll(r.mark))
+			transport(r, remote, head)
+			told, _ := os.ReadFile(r.mark)
+			assert.Empty(t, string(told), "the trap ran")
+		})
+	}
+}
+
+func remoteHooks(names ...string) func(*repo) {
+	return hooks("../remote.git/hooks", names...)
+}
+
+func remoteSetting(name, value string) func(*repo) {
+	return func(r *repo) {
+		alternates(r)
+		r.plain("-C", "../remote.git", "config", name, r.filled(value))
+		r.write("../remote.git/objects/info/alternates", filepath.Join(r.dir, ".git", "objects")+"\n")
+	}
+}
+
+// Transports use the credentials, the ssh and the addresses of the user's own configuration.
+func TestTransportsUseTheUsersConfiguration(t *testing.T) {
+	r := newRepo(t)
+	user := filepath.Join(filepath.Dir(r.dir), "user")
+	ssh := filepath.Join(filepath.Dir(r.dir), "ssh")
+	require.NoError(t, os.WriteFile(ssh, []byte("#!/bin/sh\necho \"$*\" >>"+r.mark+"\nexit 1\n"), 0o700))
+	require.NoError(t, os.WriteFile(user, []byte("[core]\nsshCommand = "+ssh+" -i key\n[url \"ssh://example.test/\"]\ninsteadOf = https://short.test/\n"), 0o600))
+	t.Setenv("GIT_CONFIG_GLOBAL", user)
+	for _, raw := range []string{"git@example.test:me/x", "https://short.test/me/x"} {
+		require.NoError(t, os.RemoveAll(r.mark))
+		remote, err := git.ParseRemote(raw)
+		require.NoError(t, err)
+		_, err = git.Fetch(t.Context(), r.dir, remote, "refs/flame/base/a")
+		isProblem(t, err)
+		told, err := os.ReadFile(r.mark)
+		require.NoError(t, err)
+		assert.Contains(t, string(told), "-i key -oBatchMode=yes")
+		assert.Contains(t, string(told), "example.test")
+	}
+}
+
+func TestErrorsContainNoPassword(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	remote, err := git.ParseRemote("https://me:secret@127.0.0.1:1/me/x.git")
+	require.NoError(t, err)
+	_, err = git.Fetch(t.Context(), r.dir, remote, "refs/flame/base/a")
+	assert.NotContains(t, isProblem(t, err).Message, "secret")
+	assert.NotContains(t, remote.URL()+remote.Name(), "secret")
+	_, err = git.ParseRemote("https://me:secret@x y/z")
+	assert.NotContains(t, isProblem(t, err).Message, "secret")
+}
+
+func TestRemotesHaveOneMeaning(t *testing.T) {
+	t.Parallel()
+	good := map[string][2]string{ // URL, name
+		"https://github.com/me/x.git":          {"https://github.com/me/x.git", "github.com/me/x"},
+		"https://token@GitHub.com:443/me/x/":   {"https://GitHub.com:443/me/x/", "github.com/me/x"},
+		"https://a@b.test@github.com/me/x":     {"https://github.com/me/x", "github.com/me/x"},
+		"https://dev.test/me/My%20Project/x":   {"https://dev.test/me/My%20Project/x", "dev.test/me/My Project/x"},
+		"ssh://git@github.com:22/me/x.git":     {"ssh://git@github.com:22/me/x.git", "github.com/me/x"},
+		"ssh://me@nas.test:2222/srv/x.git":     {"ssh://nas.test:2222/srv/x.git", "nas.test:2222/srv/x"},
+		"git@github.com:me/x.git":              {"git@github.com:me/x.git", "github.com/me/x"},
+		"nas:/srv/x":                           {"nas:/srv/x", "nas/srv/x"},
+		"https://[::1]:8443/me/x":              {"https://[::1]:8443/me/x", "[::1]:8443/me/x"},
+		"/srv/x.git":                           {"file:///srv/x.git", "file:/srv/x"},
+		"file:///srv/x.git":                    {"file:///srv/x.git", "file:/srv/x"},
+		"https://github.com/me/x.git.git":      {"https://github.com/me/x.git.git", "github.com/me/x.git"},
+		"ssh://git@github.com/~me/x":           {"ssh://git@github.com/~me/x", "github.com/~me/x"},
+		"org-1@github.com:me/x":                {"github.com:me/x", "github.com/me/x"},
+		"https://x:y%40z@github.com/me/x.git/": {"https://github.com/me/x.git/", "github.com/me/x"},
+	}
+	for raw, want := range good {
+		r, err := git.ParseRemote(raw)
+		if assert.NoError(t, err, raw) {
+			assert.Equal(t, want, [2]string{r.URL(), r.Name()}, raw)
+		}
+	}
+	for _, raw := range []string{
+		"", "x", "./x", "../x", "ext::sh -c true", "ext::https://github.com/me/x", "git://github.com/me/x", "http://github.com/me/x",
+		"--upload-pack=true", "-oProxyCommand=x:y", "ssh://-oProxyCommand=x/y", "git@-x:y", "-x@github.com:y", "ssh://-x@github.com/y", "https://github.com",
+		"https://github.com/", "https://github.com/me/../you", "https://github.com/me/%2e%2e/you", "https://github.com/me/..%2fyou", "https://github.com//x",
+		"https://github.com/me/x?token=y", "https://github.com/me/x#y", "https://github.com/me/x\n", "https://github.com\\@evil.test/x", "fd::17",
+		"https://git hub.com/me/x", "file://host/x", "/srv/../etc", "/srv/x\n", "C:\\x", "github.com::x", "host:-x", "https://x/%zz", "ssh://x/-y",
+	} {
+		_, err := git.ParseRemote(raw)
+		assert.Error(t, err, "%q", raw)
+	}
+}
+
+func TestATransportRefusesOptionsAndOddRefs(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	remote, head := r.bare("remote.git"), r.plain("rev-parse", "HEAD")
+	for _, ref := range []string{
+		"", "main", "--all", "refs", "refs/../x", "refs/x:refs/heads/main", "refs/x*", "refs/-x", "refs/x.lock", "+refs/x", "refs/x\n", "refs//x",
+	} {
+		_, err := git.Fetch(t.Context(), r.dir, remote, ref)
+		isProblem(t, err)
+		isProblem(t, git.Push(t.Context(), r.dir, remote, git.Update{Ref: ref, Commit: head}))
+		isProblem(t, git.Bundle(t.Context(), r.dir, head, ref, &bytes.Buffer{}, 1<<20))
+		_, err = git.Unbundle(t.Context(), r.dir, "x", ref)
+		isProblem(t, err)
+	}
+	for _, id := range []string{"HEAD", "main", "--all", head[:12], strings.ToUpper(head), head + "\n", head + "~1"} {
+		isProblem(t, git.Push(t.Context(), r.dir, remote, git.Update{Ref: "refs/flame/x", Commit: id}))
+		isProblem(t, git.Bundle(t.Context(), r.dir, id, "refs/flame/x", &bytes.Buffer{}, 1<<20))
+		_, err := git.Snapshot(t.Context(), r.dir, id, "x")
+		isProblem(t, err)
+	}
+	// A file that looks like a bundle may lead to another repository.
+	file := filepath.Join(filepath.Dir(r.dir), "bundle")
+	require.NoError(t, os.WriteFile(file, []byte("gitdir: "+r.dir+"/.git\n"), 0o600))
+	_, err := git.Unbundle(t.Context(), r.dir, file, "refs/heads/main")
+	isProblem(t, err)
+}

@@ -1,0 +1,147 @@
+package place_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/local/place"
+)
+
+// A site is the folder of a test.
+type site struct {
+	t    *testing.T
+	base string
+}
+
+func newSite(t *testing.T) site {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	return site{t, base}
+}
+
+func (s site) path(name string) string { return filepath.Join(s.base, name) }
+
+func (s site) dir(name string) string {
+	require.NoError(s.t, os.MkdirAll(s.path(name), 0o755))
+	return s.path(name)
+}
+
+func (s site) write(name, text string) {
+	s.dir(filepath.Dir(name))
+	require.NoError(s.t, os.WriteFile(s.path(name), []byte(text), 0o600))
+}
+
+func (s site) link(name, target string) { require.NoError(s.t, os.Symlink(target, s.path(name))) }
+
+func (s site) git(in string, args ...string) {
+	cmd := exec.Command("git", args...)
+	cmd.Dir = s.dir(in)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
+	out, err := cmd.CombinedOutput()
+	require.NoError(s.t, err, string(out))
+}
+
+// repository makes a repository with a commit of its own.
+func (s site) repository(name string) {
+	s.git(name, "init", "-q", "-b", "main")
+	s.git(name, "commit", "-q", "--allow-empty", "-m", name)
+}
+
+func TestLocateFindsTheProject(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.dir("home/.flame")
+	s.repository("home/repo")
+	s.git("home/repo", "worktree", "add", "-q", s.path("home/tree"))
+	s.git(".", "clone", "-q", "--bare", s.path("home/repo"), s.path("bare.git"))
+	s.git("bare.git", "worktree", "add", "-q", s.path("of-bare"), "-b", "other")
+	s.dir("home/plain/.flame")
+	s.write("home/repo/sub/.git", "gitdir: ../.git/modules/sub")
+	s.write("home/repo/poser/.git", "gitdir: "+s.path("home/repo/.git/worktrees/tree"))
+	s.write("home/lost/.git", "gitdir: /nowhere/at/all")
+	s.write("home/odd/.git", "\x00\xff not a git file")
+	s.dir("home/linked")
+	s.link("home/linked/.flame", s.path("home"))
+	s.dir("home/pipe")
+	require.NoError(t, syscall.Mkfifo(s.path("home/pipe/.git"), 0o600))
+
+	alone := []string{"home/linked/x", "home/nothing/x", "else/x"} // nothing marks these as projects
+	tests := map[string]struct{ start, dir, worktree string }{
+		"a repository":   {"home/repo", "home/repo", "home/repo"},
+		"a folder in it": {"home/repo/a/b", "home/repo", "home/repo"},
+		"a worktree belongs to its main checkout":      {"home/tree/a", "home/repo", "home/tree"},
+		"a worktree of a bare repository":              {"of-bare", "bare.git", "of-bare"},
+		"a submodule is its own":                       {"home/repo/sub", "home/repo/sub", "home/repo/sub"},
+		"a folder that poses as a worktree is its own": {"home/repo/poser", "home/repo/poser", "home/repo/poser"},
+		"a .git file that points nowhere":              {"home/lost/x", "home/lost", "home/lost"},
+		"a .git file with other text":                  {"home/odd", "home/odd", "home/odd"},
+		"a .git that is a pipe":                        {"home/pipe/x", "home/pipe", "home/pipe"},
+		"a folder with .flame":                         {"home/plain/x", "home/plain", "home/plain"},
+		"a .flame that is a link makes no project":     {"home/linked/x", "home/linked/x", "home/linked/x"},
+		"home is not found from below":                 {"home/nothing/x", "home/nothing/x", "home/nothing/x"},
+		"home, if started there":                       {"home", "home", "home"},
+		"outside home, without a mark":                 {"else/x", "else/x", "else/x"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			found, err := place.Locate(s.dir(tt.start), s.path("home"))
+			require.NoError(t, err)
+			assert.Equal(t, place.Place{Dir: s.path(tt.dir), Worktree: s.path(tt.worktree), Alone: slices.Contains(alone, tt.dir)}, found)
+		})
+	}
+	_, err := place.Locate(s.path("missing"), s.path("home"))
+	require.ErrorIs(t, err, core.ErrNotFound)
+}
+
+func TestLocateIgnoresRepositoriesOfOtherUsers(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("only root can give a folder away")
+	}
+	for _, marker := range []string{".git", ".flame"} {
+		s := newSite(t)
+		s.dir("shared/" + marker)
+		require.NoError(t, os.Chown(s.path("shared/"+marker), 12345, 12345))
+		found, err := place.Locate(s.dir("shared/mine"), s.path("home"))
+		require.NoError(t, err)
+		mine := s.path("shared/mine")
+		assert.Equal(t, place.Place{Dir: mine, Worktree: mine, Alone: true}, found, marker)
+	}
+}
+
+func TestAGivenProjectIsSeenFromThePresentWorktree(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.repository("repo")
+	s.git("repo", "worktree", "add", "-q", s.path("tree"))
+	s.repository("repo/nested")
+	tests := map[string]struct{ start, worktree string }{
+		"from a worktree of it":     {"tree/sub", "tree"},
+		"from itself":               {"repo/sub", "repo"},
+		"from a repository in it":   {"repo/nested", "repo"},
+		"from somewhere else":       {"else", "repo"},
+		"from a folder that is not": {"", "repo"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			start := s.path("gone")
+			if tt.start != "" {
+				start = s.dir(tt.start)
+			}
+			found, err := place.Given(s.path("repo"), start, s.path("home"))
+			require.NoError(t, err)
+			assert.Equal(t, place.Place{Dir: s.path("repo"), Worktree: s.path(tt.worktree)}, found)
+		})
+	}
+	_, err := place.Given(s.path("gone"), s.base, s.path("home"))
+	require.ErrorIs(t, err, core.ErrNotFound)
+	assert.Contains(t, err.Error(), "FLAME_PROJECT_DIR")
+}

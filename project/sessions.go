@@ -1,0 +1,255 @@
+package project
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"flame/core"
+	"flame/core/op"
+)
+
+// RecordPresence, by session, is what its hooks must remember from one call to the next; zero if
+// they never called.
+const RecordPresence Kind[Presence] = "presence"
+
+// A Presence is what the hooks of a session remember about the session.
+type Presence struct {
+	Seen     int64       `json:"seen"`               // the last event that its agent knows of
+	Prompt   string      `json:"prompt,omitempty"`   // id of the last prompt
+	Answered string      `json:"answered,omitempty"` // id of the last prompt whose turn is known to have ended
+	Turn     int64       `json:"turn,omitempty"`     // the last event before its turn began
+	Told     bool        `json:"told,omitempty"`     // a child: the host gave its summary to the parent
+	Fallback string      `json:"fallback,omitempty"` // its last message so far
+	Rested   bool        `json:"rested,omitempty"`   // its last turn ended by itself, and left nothing running
+	Ended    *Ending     `json:"ended,omitempty"`    // a child: it has ended, but work below it continues
+	Framed   bool        `json:"framed,omitempty"`   // a child: flame has counted its frame
+	Counted  bool        `json:"counted,omitempty"`  // a child: flame has counted its first end
+	Given    bool        `json:"given,omitempty"`    // of an agent: its first context came with its task
+	Process  Process     `json:"process,omitzero"`   // of its host; zero if not known
+	Over     core.Millis `json:"over,omitempty"`     // when the session ended; 0: it never did
+	Owed     bool        `json:"owed,omitempty"`     // its context was due when its host no longer waited
+	Standing
+}
+
+// noteFirst records the host's process at the first call of a session.
+func noteFirst(s *Step) error {
+	if !s.Fresh || !s.hasProcess() {
+		return nil
+	}
+	return RecordPresence.Change(s.Tx, s.Session.ID, func(mine *Presence) { mine.NoteProcess(s) })
+}
+
+// hasProcess reports whether the caller's session lives in a process of its host. A child
+// ends with its parent, whatever process it lives in.
+func (s *Step) hasProcess() bool {
+	return s.Project.HostProcess != nil && s.Session.Parent == "" && !s.By.Anonymous() && s.By.Host != CommandLine
+}
+
+// NoteProcess records the host's process that the caller's session lives in.
+func (p *Presence) NoteProcess(s *Step) {
+	if s.hasProcess() {
+		p.Process = cmp.Or(s.Project.HostProcess(), p.Process)
+	}
+}
+
+// An Ending is how a child's run ended, and its last message.
+type Ending struct {
+	End   core.ChildEnd `json:"end"`
+	Last  string        `json:"last,omitempty"`
+	Idle  bool          `json:"idle,omitempty"`  // flame concluded it from the child's silence
+	Hand  bool          `json:"hand,omitempty"`  // an agent or a person completed it with a tool
+	Agent bool          `json:"agent,omitempty"` // the child is an agent that flame started; events of its run report the end
+}
+
+// Summary returns the summary for the child's frame.
+func (e Ending) Summary() string {
+	switch {
+	case e.Last != "":
+		return e.Last
+	case e.Idle:
+		return autoCompleted
+	}
+	return e.End.Note()
+}
+
+// autoCompleted is the summary of a subagent that fell idle without leaving one.
+const autoCompleted = "(completed automatically when the subagent fell idle)"
+
+// A Standing is what a host reports about the permissions of a session that may ask for
+// agents. It limits the permissions of those agents.
+type Standing struct {
+	Mode  string `json:"mode,omitempty"`       // permission mode; empty: not reported
+	Agent string `json:"host_agent,omitempty"` // name of the host's own agent that works in it; empty: not reported, or the default
+	Rules string `json:"rules,omitempty"`      // that agent's permissions in OpenCode's form, in JSON; empty: not reported
+}
+
+// NoteStanding records the Standing that the caller's host reports.
+func (p *Project) NoteStanding(ctx context.Context, by Caller, told Standing) error {
+	return p.Consider(ctx, by, func(s *Step) (func(*Step) error, error) {
+		mine, err := RecordPresence.Of(s.Tx, s.Session.ID)
+		if err != nil || mine.Standing == told {
+			return nil, err
+		}
+		return func(s *Step) error {
+			return RecordPresence.Change(s.Tx, s.Session.ID, func(mine *Presence) { mine.Standing = told })
+		}, nil
+	})
+}
+
+// StandingOf returns the last Standing reported for a session; zero without one.
+func StandingOf(tx Tx, session string) (Standing, error) {
+	p, err := RecordPresence.Of(tx, session)
+	return p.Standing, err
+}
+
+// Forget deletes a session, its Presence, its Timeline and its idle times.
+func Forget(tx Tx, id string) error {
+	return errors.Join(RecordPresence.Delete(tx, id), RecordWorked.Delete(tx, id), RecordIdle.Delete(tx, id), tx.DeleteSession(id))
+}
+
+// RecordIdle, by session, lists the stretches of more than ten minutes in which it did not
+// work, oldest first: from the last report about its turn, or about its end, until the next
+// report. Flame keeps the newest 500.
+const RecordIdle Kind[[]core.Stretch] = "idle"
+
+const (
+	longIdle = core.Millis(10 * 60 * 1000)
+	maxIdle  = 500
+)
+
+// noteIdle records, when a session reports again, how long it was not at work, if that was
+// long.
+func noteIdle(tx Tx, session core.Session, now core.Millis) error {
+	from := session.LastActivityAt
+	if session.State == core.SessionActive || from == 0 || now-from <= longIdle {
+		return nil
+	}
+	idle, err := RecordIdle.Of(tx, session.ID)
+	if err != nil {
+		return err
+	}
+	return RecordIdle.Save(tx, session.ID, addIdle(idle, core.Stretch{From: from, Until: now}))
+}
+
+// addIdle adds one to stretches, in order. A stretch that touches the last one lengthens it:
+// the end of a session is reported after its last turn, or the clock was set back meanwhile.
+func addIdle(idle []core.Stretch, one core.Stretch) []core.Stretch {
+	if n := len(idle); n > 0 && one.From <= idle[n-1].Until {
+		idle[n-1].Until = max(idle[n-1].Until, one.Until)
+		return idle
+	}
+	if idle = append(idle, one); len(idle) > maxIdle {
+		idle = idle[len(idle)-maxIdle:]
+	}
+	return idle
+}
+
+// RecordEnded, by root, is when the root ended only because its session ended (DESIGN §4).
+const RecordEnded Kind[core.Millis] = "ended"
+
+// EndedWithSession reports whether a frame is a root that ended only because its session
+// ended. A resumed session continues in it.
+func EndedWithSession(tx Tx, root core.Frame) (bool, error) {
+	if root.Parent != "" || !root.Status.Ended() || root.Foreign() {
+		return false, nil
+	}
+	at, known, err := RecordEnded.Get(tx, root.ID)
+	return known && at == root.EndedAt, err
+}
+
+// ResumableRoot returns the root that the caller's session continues in once it works
+// again; ok is false unless the root ended with the session.
+func (s *Step) ResumableRoot() (root core.Frame, ok bool, err error) {
+	if s.Session.Root == "" || s.Session.Parent != "" {
+		return root, false, nil
+	}
+	if root, err = s.Tx.Frame(s.Session.Root); err != nil {
+		return root, false, IgnoreMissing(err)
+	}
+	ok, err = EndedWithSession(s.Tx, root)
+	return root, ok, err
+}
+
+// ResumeRoot reopens the root of the caller's session, if it ended with the session.
+func (s *Step) ResumeRoot() error {
+	root, ok, err := s.ResumableRoot()
+	if !ok || err != nil {
+		return err
+	}
+	from := root.Status
+	if err := root.Reopen(s.Now); err != nil {
+		return err
+	}
+	root.Session, s.Session.Current = s.Session.ID, root.ID
+	if err := errors.Join(s.Tx.SaveFrame(root), RecordEnded.Delete(s.Tx, root.ID)); err != nil {
+		return err
+	}
+	return s.Emit(core.FrameReopened, root.ID, map[string]any{"from": from})
+}
+
+// resumeByCall is ResumeRoot for calls. A host's event does not show that the session works
+// again, except for a prompt (see package turns). A call from a shell, or at the end of an
+// agent, does not show it either.
+func resumeByCall(s *Step) error {
+	if s.By.Event != "" || s.By.Host == CommandLine || s.By.Trust == ByFlame {
+		return nil
+	}
+	return s.ResumeRoot()
+}
+
+// RecordSuspended, by session, is the id of the agent to which it handed control.
+const RecordSuspended Kind[string] = "suspended"
+
+// Suspend keeps a session from changing frames until Resume, because it handed control
+// to an agent (spec: agents §5).
+func Suspend(tx Tx, session, agent string) error {
+	return errors.Join(setState(tx, session, core.SessionSuspended), RecordSuspended.Save(tx, session, agent))
+}
+
+// Resume lets a suspended session continue.
+func (p *Project) Resume(ctx context.Context, session string) error {
+	return p.Store.Update(ctx, func(tx Tx) error {
+		known, err := tx.Session(session)
+		if IgnoreMissing(err) != nil {
+			return err
+		}
+		return errors.Join(noteIdle(tx, known, p.Now()), setState(tx, session, core.SessionActive), RecordSuspended.Delete(tx, session))
+	})
+}
+
+// Suspended returns the agents to which sessions handed control, by session.
+func (p *Project) Suspended(ctx context.Context) (agents map[string]string, err error) {
+	agents = map[string]string{}
+	err = p.Store.View(ctx, func(tx Tx) error {
+		return RecordSuspended.Each(tx, func(session, agent string) error {
+			agents[session] = agent
+			return nil
+		})
+	})
+	return agents, err
+}
+
+// setState sets the state of a session, unless it is unknown or has ended.
+func setState(tx Tx, id string, state core.SessionState) error {
+	session, err := tx.Session(id)
+	if err != nil || session.State == core.SessionEnded {
+		return IgnoreMissing(err)
+	}
+	session.State = state
+	return tx.SaveSession(session)
+}
+
+// mayChange refuses changes by the agent of a suspended session, including those from a
+// shell in that session. It accepts events of the host and of flame itself.
+func mayChange(s *Step) error {
+	if s.Session.State != core.SessionSuspended || s.By.Event != "" || s.By.Trust == ByFlame {
+		return nil
+	}
+	agent, err := RecordSuspended.Of(s.Tx, s.Session.ID)
+	if err != nil {
+		return err
+	}
+	return core.Invalidf("this session handed control to %s, so it cannot change frames until that agent ends", agent).
+		WithHint("%s waits for it, %s shows how far it is, %s stops it", op.AgentWait, op.AgentStatus, op.AgentCancel)
+}

@@ -1,0 +1,257 @@
+package board
+
+import (
+	"cmp"
+	"slices"
+
+	"flame/core"
+)
+
+// A Row is one frame in lists and pictures.
+type Row struct {
+	ID       string      `json:"id"`
+	Parent   string      `json:"parent,omitempty"`
+	Goal     string      `json:"goal"` // in one line, cut
+	Status   core.Status `json:"status"`
+	Machine  string      `json:"machine,omitempty"` // id of the machine that owns it, if it is another one
+	Session  string      `json:"session,omitempty"` // that works, or worked last, in it
+	Host     string      `json:"host,omitempty"`    // that it runs in
+	Agent    string      `json:"agent,omitempty"`   // type of the agent or subagent that the frame was made for
+	AgentID  string      `json:"agentID,omitempty"` // of that agent, or subagent's session
+	Created  core.Millis `json:"created"`
+	From     core.Millis `json:"from,omitempty"`  // when work in it began; 0 while planned
+	Until    core.Millis `json:"until,omitempty"` // when work in it ended; 0 before that
+	Updated  core.Millis `json:"updated"`
+	Archived bool        `json:"archived,omitempty"`
+	Self     core.Usage  `json:"self,omitzero"`  // of the work in it
+	Total    core.Usage  `json:"total,omitzero"` // with all below it
+}
+
+// maxGoal bounds the goal of a row, in characters.
+const maxGoal = 200
+
+// rowOf returns the row of a frame, without its total.
+func rowOf(f core.Frame) Row {
+	r := Row{
+		ID: f.ID, Parent: f.Parent, Goal: core.OneLine(f.Goal, maxGoal), Status: f.Status, Machine: f.Machine, Session: f.Session,
+		Created: f.CreatedAt, Updated: f.UpdatedAt, Archived: f.ArchivedAt != 0, Self: f.Usage,
+	}
+	// An imported frame may lack its start. Frames that were invalidated while planned never
+	// began.
+	if f.Status != core.Planned && (f.Status != core.Invalidated || f.StartedAt != 0 || f.Session != "") {
+		r.From = cmp.Or(f.StartedAt, f.CreatedAt)
+	}
+	if f.Status != core.Planned && f.Status != core.InProgress && r.From != 0 {
+		r.Until = max(cmp.Or(f.EndedAt, f.UpdatedAt), r.From)
+	}
+	return r
+}
+
+// A Forest holds frames as trees. Its zero value is empty.
+type Forest struct {
+	byID   map[string]*Node
+	all    []*Node   // in the order in which they were made
+	levels [][]*Node // by depth
+}
+
+// A Node is a frame in its tree.
+type Node struct {
+	Row
+	Up    *Node // the frame above; nil at the top
+	Below []*Node
+	Depth int
+
+	at int64 // version of the board in which the row changed last
+}
+
+// Find returns the node of a frame; nil if there is none.
+func (f *Forest) Find(id string) *Node { return f.byID[id] }
+
+// All returns the nodes in the order in which they were added.
+func (f *Forest) All() []*Node { return f.all }
+
+// Tops returns the nodes at the top, in the order in which they were added: frames without a
+// parent, frames whose parent is missing, and all members of a cycle.
+func (f *Forest) Tops() []*Node {
+	if len(f.levels) == 0 {
+		return nil
+	}
+	return f.levels[0]
+}
+
+// Trees returns rows as trees.
+func Trees(rows []Row) (tops []*Node) {
+	var f Forest
+	f.Put(rows, nil)
+	return f.Tops()
+}
+
+// Put adds rows or replaces them, and removes deleted frames. It reports whether the form of
+// the trees changed.
+func (f *Forest) Put(rows []Row, gone []string) (moved bool) {
+	if f.byID == nil {
+		f.byID = map[string]*Node{}
+	}
+	moved = len(gone) > 0
+	for _, row := range rows {
+		n := f.byID[row.ID]
+		if n == nil {
+			n = &Node{}
+			f.byID[row.ID], f.all, moved = n, append(f.all, n), true
+		}
+		moved = moved || n.Parent != row.Parent
+		n.Row = row
+	}
+	if len(gone) > 0 {
+		for _, id := range gone {
+			delete(f.byID, id)
+		}
+		f.all = slices.DeleteFunc(f.all, func(n *Node) bool { return f.byID[n.ID] != n })
+	}
+	if moved {
+		f.link()
+	}
+	return moved
+}
+
+// A summed is a forest with the total of each frame and the changes since a version.
+type summed struct {
+	Forest
+	begun int64       // oldest version of the board since which it knows all deleted frames
+	gone  []tombstone // in the order of their deletion
+}
+
+// A tombstone is a frame that was deleted.
+type tombstone struct {
+	id string
+	at int64 // version of the board in which it was deleted
+}
+
+// maxGone bounds the tombstones: a view older than the first of them gets the whole board again.
+const maxGone = 10_000
+
+// manyRows is the number of changed rows above which put adds up all totals, instead of those above each row.
+const manyRows = 100
+
+// put adds rows or replaces them, removes deleted frames, and adds up the totals. It sets the
+// totals of the rows that it gets.
+func (f *summed) put(rows []Row, gone []string, version int64) {
+	for i := range rows {
+		if n := f.byID[rows[i].ID]; n != nil {
+			rows[i].Total = n.Total
+		}
+	}
+	moved := f.Put(rows, gone)
+	for _, row := range rows {
+		if n := f.byID[row.ID]; n != nil {
+			n.at = version
+		}
+	}
+	f.bury(gone, version)
+	if moved || len(rows) > manyRows {
+		for _, level := range slices.Backward(f.levels) {
+			for _, n := range level {
+				n.addUp(version)
+			}
+		}
+		return
+	}
+	for _, row := range rows {
+		for n := f.byID[row.ID]; n != nil; n = n.Up {
+			n.addUp(version)
+		}
+	}
+}
+
+// bury keeps the ids of deleted frames for views that still show them.
+func (f *summed) bury(gone []string, version int64) {
+	for _, id := range gone {
+		f.gone = append(f.gone, tombstone{id, version})
+	}
+	if extra := len(f.gone) - maxGone; extra > 0 {
+		f.begun = f.gone[extra-1].at
+		f.gone = slices.Delete(f.gone, 0, extra)
+	}
+}
+
+// Depths of nodes that have none yet.
+const (
+	unknown  = -1
+	onTheWay = -2
+)
+
+// link finds the frame above each one. Frames whose parent is missing and all members of a
+// cycle are at the top.
+func (f *Forest) link() {
+	for _, n := range f.all {
+		n.Up, n.Below, n.Depth = f.byID[n.Parent], nil, unknown
+	}
+	var way []*Node
+	for _, n := range f.all {
+		way = way[:0]
+		for ; n != nil && n.Depth == unknown; n = n.Up {
+			n.Depth = onTheWay
+			way = append(way, n)
+		}
+		if n != nil && n.Depth == onTheWay {
+			first := slices.Index(way, n)
+			for _, member := range way[first:] {
+				member.Up, member.Depth = nil, 0
+			}
+			way = way[:first]
+		}
+		for _, below := range slices.Backward(way) {
+			if below.Depth = 0; below.Up != nil {
+				below.Depth = below.Up.Depth + 1
+			}
+		}
+	}
+	f.levels = nil
+	for _, n := range f.all {
+		for len(f.levels) <= n.Depth {
+			f.levels = append(f.levels, nil)
+		}
+		f.levels[n.Depth] = append(f.levels[n.Depth], n)
+		if n.Up != nil {
+			n.Up.Below = append(n.Up.Below, n)
+		}
+	}
+}
+
+// addUp adds up the total of a frame from those below it.
+func (n *Node) addUp(version int64) {
+	sum := n.Self
+	for _, child := range n.Below {
+		sum = sum.Add(child.Total)
+	}
+	if sum != n.Total {
+		n.Total, n.at = sum, version
+	}
+}
+
+// since returns the rows that changed after a version, in the order in which the frames
+// were made.
+func (f *summed) since(version int64) (rows []Row) {
+	for _, n := range f.all {
+		if n.at > version {
+			rows = append(rows, n.Row)
+		}
+	}
+	slices.SortStableFunc(rows, func(x, y Row) int { return cmp.Compare(x.Created, y.Created) })
+	return rows
+}
+
+// goneSince returns the ids of the frames that were deleted after a version and are not
+// back.
+func (f *summed) goneSince(version int64) (ids []string) {
+	for _, t := range slices.Backward(f.gone) {
+		if t.at <= version {
+			break
+		}
+		if f.byID[t.id] == nil {
+			ids = append(ids, t.id)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}

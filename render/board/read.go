@@ -1,0 +1,333 @@
+package board
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/samber/lo"
+
+	"flame/agents/abroad"
+	"flame/agents/converge"
+	"flame/agents/record"
+	"flame/core"
+	"flame/project"
+)
+
+// Read reads the changes that the project's processes made since the last call. It reports
+// whether there are any. After an error the board is as it was.
+func (b *Board) Read(ctx context.Context) (changed bool, err error) {
+	b.reads.Lock()
+	defer b.reads.Unlock()
+	var r reading
+	if err := b.store.View(ctx, func(tx project.Tx) error {
+		r = reading{seen: b.seen, board: b}
+		return r.read(tx)
+	}); err != nil {
+		return false, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if r.begins {
+		b.forget()
+	}
+	before := b.version
+	b.take(r)
+	return b.version > before || r.begins, nil
+}
+
+// noticed is how many new events a reading handles; with more, the board starts over.
+const noticed = 5000
+
+// A reading is the result of one transaction.
+type reading struct {
+	seen
+	begins bool // it read everything
+
+	board *Board // before the reading; empty if it reads everything
+
+	frames      []core.Frame
+	gone        []string       // ids of frames that were deleted
+	sessions    []core.Session // of the frames, and native subagents
+	live        []core.Session
+	runs        []record.Run
+	abroad      []abroad.Agent
+	events      []core.Event
+	idle        map[string][]core.Stretch // nil: as before
+	conflicting []Conflict                // nil: as before
+}
+
+// read reads the changes after r.seen.
+func (r *reading) read(tx project.Tx) error {
+	revision, _, err := tx.Revision()
+	if err != nil {
+		return err
+	}
+	if err := r.readEvents(tx, revision < r.revision); err != nil {
+		return err
+	}
+	if revision != r.revision || !r.begun {
+		if err := r.readFrames(tx, revision); err != nil {
+			return err
+		}
+	}
+	r.revision, r.begun = revision, true
+	if err := r.readGone(tx); err != nil {
+		return err
+	}
+	if err := r.readSessions(tx); err != nil {
+		return err
+	}
+	if err := r.readAgents(tx); err != nil {
+		return err
+	}
+	return r.readWaiting(tx)
+}
+
+// readEvents reads the new events. If there are too many, or the store is an older copy, it
+// starts a reading of everything.
+func (r *reading) readEvents(tx project.Tx, isOlder bool) error {
+	if !r.begun || isOlder {
+		return r.begin(tx)
+	}
+	// Read the last known event again, to check that this is the same store.
+	events, err := tx.FindEvents(project.EventQuery{AfterSeq: max(0, r.last.seq-1), Limit: noticed})
+	if err != nil {
+		return err
+	}
+	if r.last.seq > 0 {
+		if len(events) == 0 || markOf(events[0]) != r.last {
+			return r.begin(tx)
+		}
+		events = events[1:]
+	}
+	if len(events) >= noticed-1 {
+		return r.begin(tx)
+	}
+	if r.events = events; len(events) > 0 {
+		r.last = markOf(events[len(events)-1])
+	}
+	return nil
+}
+
+// begin starts a reading of everything.
+func (r *reading) begin(tx project.Tx) error {
+	last, err := tx.FindEvents(project.EventQuery{Last: true, Limit: 1})
+	if err != nil {
+		return err
+	}
+	*r = reading{begins: true, board: New(nil, nil)}
+	if len(last) > 0 {
+		r.last = markOf(last[0])
+	}
+	for _, kinds := range [][]string{slices.Sorted(maps.Keys(told)), {core.SubagentRetry}} {
+		some, err := tx.FindEvents(project.EventQuery{Kinds: kinds, Last: true, Limit: noticed})
+		if err != nil {
+			return err
+		}
+		r.events = append(r.events, some...)
+	}
+	return nil
+}
+
+// readFrames reads the changed frames. Each save raises the revision by one. If the revision rose
+// by more, frames were saved twice, settled together or deleted.
+func (r *reading) readFrames(tx project.Tx, revision int64) (err error) {
+	if r.frames, err = tx.Changed(r.revision); err != nil {
+		return err
+	}
+	isPlain := revision-r.revision == int64(len(r.frames)) &&
+		!slices.ContainsFunc(r.frames, func(f core.Frame) bool { return f.Status == core.Invalidated })
+	r.inDoubt = r.inDoubt || !isPlain
+	return nil
+}
+
+// With many frames, the search for deleted ones takes long, so it runs less often.
+const (
+	few      = 5000
+	patience = 2000 // in ms
+)
+
+// readGone finds deleted frames, if there may be any.
+func (r *reading) readGone(tx project.Tx) error {
+	if r.inDoubt = r.inDoubt && !r.begins; !r.inDoubt {
+		return nil
+	}
+	now, known := r.board.now(), len(r.board.frames.byID)
+	if known > few && r.counted <= now && now-r.counted < patience {
+		return nil
+	}
+	r.inDoubt, r.counted = false, now
+	counts, err := tx.CountFrames(project.FrameQuery{Archived: true})
+	if err != nil {
+		return err
+	}
+	isNew := lo.CountBy(r.frames, func(f core.Frame) bool { return r.board.frames.byID[f.ID] == nil })
+	if project.Total(counts) == known+isNew {
+		return nil
+	}
+	ids, err := tx.FrameIDs()
+	there := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		there[id] = true
+	}
+	for id := range r.board.frames.byID {
+		if !there[id] {
+			r.gone = append(r.gone, id)
+		}
+	}
+	slices.Sort(r.gone)
+	return err
+}
+
+// readSessions reads open sessions, sessions of changed frames, and native subagents.
+func (r *reading) readSessions(tx project.Tx) (err error) {
+	if r.begins {
+		if r.sessions, err = tx.FindSessions(project.SessionQuery{}); err != nil {
+			return err
+		}
+		r.idle, err = idleOf(tx)
+		for _, session := range r.sessions {
+			if session.Parent == "" && session.State != core.SessionEnded {
+				r.live = append(r.live, session)
+			}
+		}
+		return err
+	}
+	if r.live, err = tx.FindSessions(project.SessionQuery{Live: true}); err != nil {
+		return err
+	}
+	for limit := 32; ; limit *= 4 {
+		if r.sessions, err = tx.FindSessions(project.SessionQuery{Tracked: true, Limit: limit}); err != nil {
+			return err
+		}
+		if len(r.sessions) < limit || r.board.sessions[r.sessions[limit-1].ID].LastActivityAt == r.sessions[limit-1].LastActivityAt {
+			break
+		}
+	}
+	if err := r.readOthers(tx); err != nil {
+		return err
+	}
+	if r.woke() {
+		r.idle, err = idleOf(tx)
+	}
+	return err
+}
+
+// readOthers reads changed sessions that may be missing in those lists: sessions of changed frames,
+// sessions that were live, and some of the running native subagents at each reading. The end of a
+// session counts as no activity, and clocks can go back.
+func (r *reading) readOthers(tx project.Tx) error {
+	var wanted []string
+	for _, f := range r.frames {
+		wanted = append(wanted, f.Session)
+	}
+	for id, s := range r.board.sessions {
+		if s.Parent == "" && s.State != core.SessionEnded {
+			wanted = append(wanted, id)
+		}
+	}
+	wanted = append(wanted, r.someNatives()...)
+	met := map[string]bool{"": true}
+	for _, s := range slices.Concat(r.sessions, r.live) {
+		met[s.ID] = true
+	}
+	for _, id := range wanted {
+		if met[id] {
+			continue
+		}
+		met[id] = true
+		session, err := tx.Session(id)
+		if project.IgnoreMissing(err) != nil {
+			return err
+		}
+		if err == nil {
+			r.sessions = append(r.sessions, session)
+		} else if was, known := r.board.sessions[id]; known { // flame deletes sessions that ended long ago
+			was.State = core.SessionEnded
+			r.sessions = append(r.sessions, was)
+		}
+	}
+	return nil
+}
+
+// someNatives returns some of the running native subagents, the next ones at each reading.
+func (r *reading) someNatives() []string {
+	const some = 32
+	all := r.board.atWork(func(a Agent) bool { return a.Native })
+	from, _ := slices.BinarySearch(all, r.asked)
+	all = append(all[from:], all[:from]...)
+	if len(all) > some {
+		r.asked = all[some]
+		return all[:some]
+	}
+	return all
+}
+
+// woke reports whether a session works again.
+func (r *reading) woke() bool {
+	return slices.ContainsFunc(r.live, func(s core.Session) bool {
+		return s.LastActivityAt-r.board.sessions[s.ID].LastActivityAt > gap
+	})
+}
+
+// readAgents reads agents that flame started: all of them at first, later the running ones and
+// those that were running.
+func (r *reading) readAgents(tx project.Tx) (err error) {
+	if r.abroad, err = abroad.All(tx); err != nil {
+		return err
+	}
+	if r.begins {
+		r.runs, err = record.List(tx)
+		return err
+	}
+	if r.runs, err = record.AtWork(tx); err != nil {
+		return err
+	}
+	met := map[string]bool{"": true}
+	for _, run := range r.runs {
+		met[run.ID] = true
+	}
+	ended := r.board.atWork(func(a Agent) bool { return !a.Native && a.Machine == "" && !met[a.ID] })
+	for _, e := range r.events {
+		if e.Event == core.SubagentStop { // it may have started and ended between two readings
+			ended = append(ended, e.SubagentID)
+		}
+	}
+	for _, id := range ended {
+		if met[id] {
+			continue
+		}
+		met[id] = true
+		var run record.Run
+		known, err := record.Runs.Load(tx, id, &run)
+		if err != nil {
+			return err
+		}
+		if known {
+			r.runs = append(r.runs, run)
+		}
+	}
+	return nil
+}
+
+// readWaiting reads the conflicts that wait for a person, if they may have changed.
+func (r *reading) readWaiting(tx project.Tx) error {
+	if !r.begins && !slices.ContainsFunc(r.events, func(e core.Event) bool {
+		return e.Event == core.ManualReviewRequired || e.Event == core.ConvergenceComplete
+	}) {
+		return nil
+	}
+	all, err := converge.Records.All(tx)
+	r.conflicting = conflictsOf(all)
+	return err
+}
+
+// idleOf returns the long idle stretches of each session.
+func idleOf(tx project.Tx) (map[string][]core.Stretch, error) {
+	idle := map[string][]core.Stretch{}
+	return idle, project.RecordIdle.Each(tx, func(session string, stretches []core.Stretch) error {
+		idle[session] = stretches
+		return nil
+	})
+}

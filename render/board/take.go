@@ -1,0 +1,146 @@
+package board
+
+import (
+	"cmp"
+	"slices"
+
+	"flame/core"
+)
+
+// take puts a reading onto the board, as a new version if anything is different.
+func (b *Board) take(r reading) {
+	next := b.version + 1
+	if r.begins {
+		b.frames.begun = next
+	}
+	b.seen = r.seen
+	changed := r.begins
+	b.takeSessions(r)
+	changed = b.takeAgents(r, next) || changed
+	changed = b.takeFrames(r, next) || changed
+	open := []Session{}
+	for _, s := range r.live {
+		if s.HasFrame() || s.State == core.SessionActive {
+			open = append(open, sessionOf(s))
+		}
+	}
+	slices.SortFunc(open, func(x, y Session) int { return cmp.Compare(x.ID, y.ID) })
+	changed = b.open.set(open, next) || changed
+	if r.conflicting != nil {
+		changed = b.waiting.set(r.conflicting, next) || changed
+	}
+	changed = b.told.set(b.notices(r.events), next) || changed
+	if r.idle != nil {
+		b.idle = r.idle
+	}
+	changed = b.takeGaps(changed, next) || changed
+	if changed {
+		b.version = next
+	}
+}
+
+func (b *Board) takeSessions(r reading) {
+	for _, s := range slices.Concat(r.sessions, r.live) {
+		b.sessions[s.ID] = s
+	}
+}
+
+func (b *Board) takeAgents(r reading, version int64) (changed bool) {
+	for _, run := range r.runs {
+		a := agentOf(run)
+		if r.begins && a.First == 0 && a.Turns > 1 {
+			a.First = a.Asked // the time of its first line is unknown, but long ago
+		}
+		changed = b.putAgent(a, version) || changed
+	}
+	changed = b.takeAbroad(r, version) || changed
+	for _, s := range r.sessions {
+		if at, worked := b.agents[b.working[s.Root]]; s.Parent == "" || !s.HasFrame() || worked && !at.value.Native {
+			continue // the session of a person or of an agent that flame started, or one without a frame
+		}
+		changed = b.putAgent(nativeOf(s), version) || changed
+	}
+	for _, e := range r.events {
+		if was, known := b.agents[e.SubagentID]; known && e.Event == core.SubagentRetry && !slices.Contains(was.value.Retried, e.TS) {
+			was.value.Retried, was.at = append(slices.Clip(was.value.Retried), e.TS), version
+			b.agents[e.SubagentID], changed = was, true
+		}
+	}
+	return changed
+}
+
+// takeAbroad adds the agents of other machines. An agent is lost if its machine no longer reports
+// it.
+func (b *Board) takeAbroad(r reading, version int64) (changed bool) {
+	heard := map[string]bool{}
+	for _, told := range r.abroad {
+		a := abroadOf(told)
+		if at, own := b.agents[a.ID]; own && at.value.Machine == "" {
+			continue // an agent of this machine has that id
+		}
+		heard[a.ID] = true
+		changed = b.putAgent(a, version) || changed
+	}
+	for _, id := range b.atWork(func(a Agent) bool { return a.Machine != "" && !heard[a.ID] }) {
+		a := b.agents[id].value
+		a.State, a.Reason = core.AgentOrphaned, "its machine no longer reports it"
+		changed = b.putAgent(a, version) || changed
+	}
+	return changed
+}
+
+// atWork returns the ids of wanted agents that have not ended, sorted.
+func (b *Board) atWork(wanted func(a Agent) bool) (ids []string) {
+	for id, a := range b.agents {
+		if !a.value.State.Ended() && wanted(a.value) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// putAgent puts an agent onto the board. The record has the time of its first line only after its
+// end; until then the board uses the first output that it has read.
+func (b *Board) putAgent(a Agent, version int64) (changed bool) {
+	was := b.agents[a.ID]
+	if a.First == 0 {
+		a.First = cmp.Or(was.value.First, a.Last)
+	}
+	a.Retried = was.value.Retried
+	changed = was.set(a, version)
+	b.agents[a.ID] = was
+	if at, worked := b.agents[b.working[a.Frame]]; !worked || at.value.Native && !a.Native || at.value.Native == a.Native && at.value.Asked <= a.Asked {
+		b.working[a.Frame] = a.ID
+	}
+	return changed
+}
+
+func (b *Board) takeFrames(r reading, version int64) (changed bool) {
+	rows := make([]Row, len(r.frames))
+	for i, f := range r.frames {
+		rows[i] = rowOf(f)
+		rows[i].Host = b.sessions[f.Session].Host
+		if at, worked := b.agents[b.working[f.ID]]; worked {
+			a := at.value
+			rows[i].Agent, rows[i].AgentID, rows[i].Host = a.Type, a.ID, cmp.Or(a.Host, rows[i].Host)
+		}
+	}
+	slices.SortStableFunc(rows, func(x, y Row) int { return cmp.Compare(x.Created, y.Created) })
+	if len(rows)+len(r.gone) == 0 {
+		return false
+	}
+	b.frames.put(rows, r.gone, version)
+	return true
+}
+
+// notices returns the last notices, with those of new events.
+func (b *Board) notices(events []core.Event) []Notice {
+	all := slices.Clone(b.told.value)
+	for _, e := range events {
+		if n, ok := noticeOf(e, b.agents[e.SubagentID].value); ok {
+			all = append(all, n)
+		}
+	}
+	return append([]Notice{}, all[max(0, len(all)-maxNotices):]...)
+}

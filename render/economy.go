@@ -1,0 +1,130 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/samber/lo"
+
+	"flame/config/env"
+	"flame/core"
+	"flame/transcripts/economy"
+)
+
+// kinds names what requests are made of, in the order in which people see it.
+var kinds = []struct {
+	kind economy.Kind
+	name string
+}{
+	{economy.Fixed, "system prompt and descriptions of tools"},
+	{economy.Words, "your words"},
+	{economy.Answers, "answers of the model"},
+	{economy.Calls, "calls of tools"},
+	{economy.Outputs, "outputs of tools"},
+	{economy.Added, "added by the host"},
+}
+
+// Economy shows where the tokens of a session went, what folding would have saved, and what to
+// do about the rest.
+func Economy(r economy.Report) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s in %s, %s to %s: %s tokens sent, %s written", Count(r.Requests, "request"), Count(r.Talks, "conversation"),
+		When(r.From), When(r.To), Amount(r.Sent), Amount(r.Written))
+	if r.CostUSD > 0 {
+		fmt.Fprintf(&b, ", $%.2f", r.CostUSD)
+	}
+	fmt.Fprintf(&b, "\nlargest request: %s tokens; %s\n\nWhere they went\n", Amount(r.Largest), Count(r.Compactions, "compaction"))
+	rows := []string{}
+	row := func(name string, sent int64) {
+		if sent > 0 {
+			rows = append(rows, fmt.Sprintf("  %s\t%s\t%s", name, Amount(sent), portion(sent, r.Sent)))
+		}
+	}
+	for _, k := range kinds {
+		row(k.name, r.Kinds[k.kind])
+		if k.kind == economy.Outputs {
+			for _, tool := range r.Tools[:min(economy.Most, len(r.Tools))] {
+				row("  "+Count(tool.Calls, "call")+" of "+oneWord(tool.Tool), tool.Sent)
+			}
+		}
+	}
+	row("of the outputs: sent after their last use", r.Unused)
+	row("of the outputs: sent after the same call was made again", r.Again)
+	b.WriteString(table(0, rows))
+	if len(r.Top) > 0 {
+		b.WriteString("\nThe outputs that cost most\n")
+		b.WriteString(table(0, lo.Map(r.Top, func(o economy.Output, _ int) string {
+			return fmt.Sprintf("  %s\t%s in %s\t%s %s", Amount(o.Sent), Amount(o.Tokens), Count(o.Requests, "request"), oneWord(o.Tool), Short(o.Of))
+		})))
+	}
+	return b.String() + "\n" + folded(r) + advice(r)
+}
+
+// folded says what folding would have changed.
+func folded(r economy.Report) string {
+	f := r.Folding
+	switch {
+	case f.Frames == 0:
+		return "Folding: no work under one prompt was finished before a later prompt, so there was nothing to fold.\n"
+	case f.LeftOut == 0:
+		return fmt.Sprintf("Folding, with a frame for each prompt (%s): would have left out less than flame's own tools and calls add.\n", Count(f.Frames, "frame"))
+	}
+	return fmt.Sprintf("Folding, with a frame for each prompt (%s): %s tokens sent instead of %s, %.1fx less; largest request %s\n",
+		Count(f.Frames, "frame"), Amount(f.Sent), Amount(r.Sent), float64(r.Sent)/float64(f.Sent), Amount(f.Largest))
+}
+
+// An advised says what to do when a part of all tokens is at least so large.
+type advised struct {
+	part  func(r economy.Report) int64
+	least float64
+	text  string
+}
+
+var advices = []advised{
+	{
+		func(r economy.Report) int64 { return r.Folding.LeftOut }, 0.1,
+		"fold finished work: `flame setup` in a host whose plugin can, or start the host behind flame's gateway (docs/economy.md)",
+	},
+	{
+		func(r economy.Report) int64 { return r.Unused }, 0.2,
+		"split long work into frames: flame folds a frame that has ended, with the outputs that nothing uses any more",
+	},
+	{
+		func(r economy.Report) int64 { return r.Again }, 0.05,
+		"leave out outputs that a later call repeats: " + env.Trim + "=superseded",
+	},
+	{
+		func(r economy.Report) int64 { return r.Kinds[economy.Fixed] }, 0.3,
+		"turn off MCP servers, plugins and skills that this project does not need: each request carries their descriptions",
+	},
+	{
+		largestOutput, 0.05,
+		"ask for parts of large outputs: lines of a file, a filter behind a command",
+	},
+}
+
+func largestOutput(r economy.Report) int64 {
+	if len(r.Top) == 0 {
+		return 0
+	}
+	return r.Top[0].Sent
+}
+
+// advice says what to do, the largest part first.
+func advice(r economy.Report) string {
+	useful := lo.Filter(advices, func(a advised, _ int) bool { return float64(a.part(r)) >= a.least*float64(r.Sent) })
+	if len(useful) == 0 {
+		return ""
+	}
+	slices.SortStableFunc(useful, func(a, b advised) int { return cmp.Compare(b.part(r), a.part(r)) })
+	return "\nWhat to do\n" + strings.Join(lo.Map(useful, func(a advised, _ int) string {
+		return fmt.Sprintf("- %s (%s of all tokens)\n", a.text, portion(a.part(r), r.Sent))
+	}), "")
+}
+
+func portion(part, all int64) string { return fmt.Sprintf("%.0f %%", 100*float64(part)/float64(all)) }
+
+// oneWord cuts a name that a log gives to the length of a name.
+func oneWord(name string) string { return core.OneLine(name, 40) }

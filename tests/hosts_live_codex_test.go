@@ -1,0 +1,278 @@
+package tests
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/tests/model"
+)
+
+// newCodexUser installs Codex, whose model is the scripted one.
+func newCodexUser(t *testing.T) *user {
+	t.Helper()
+	u := newUser(t, codex)
+	u.env = append(u.env, "OPENAI_API_KEY=dummy")
+	folder := filepath.Join(u.home, ".codex")
+	require.NoError(t, os.MkdirAll(folder, 0o755))
+	config := fmt.Sprintf(`# mine
+model = "scripted"
+model_provider = "scripted"
+approval_policy = "never"
+
+[model_providers.scripted]
+name = "scripted"
+base_url = %q
+wire_api = "responses"
+env_key = "OPENAI_API_KEY"
+`, u.model.URL+"/v1")
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "config.toml"), []byte(config), 0o644))
+	return u
+}
+
+// trust does what the user's "Trust all and continue" does: it asks Codex's app server for the
+// hooks, and has it write that they were reviewed.
+func (u *user) trust() {
+	u.t.Helper()
+	ctx, cancel := context.WithTimeout(u.t.Context(), time.Minute)
+	defer cancel()
+	cmd := u.command(ctx, "codex", "app-server")
+	in, err := cmd.StdinPipe()
+	require.NoError(u.t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(u.t, err)
+	require.NoError(u.t, cmd.Start())
+	defer func() { cancel(); _ = cmd.Wait() }()
+	lines := bufio.NewReader(out)
+	ask := func(id int, method string, params any) (result json.RawMessage) {
+		require.NoError(u.t, json.NewEncoder(in).Encode(map[string]any{"id": id, "method": method, "params": params}))
+		for {
+			line, err := lines.ReadBytes('\n')
+			require.NoError(u.t, err, method)
+			var answer struct {
+				ID            *int
+				Result, Error json.RawMessage
+			}
+			if json.Unmarshal(line, &answer) == nil && answer.ID != nil && *answer.ID == id {
+				require.Nil(u.t, answer.Error, "%s", answer.Error)
+				return answer.Result
+			}
+		}
+	}
+	ask(0, "initialize", map[string]any{"clientInfo": map[string]string{"name": "test", "title": "test", "version": "1"}})
+	_, err = io.WriteString(in, `{"method":"initialized"}`+"\n")
+	require.NoError(u.t, err)
+	var list struct {
+		Data []struct {
+			Hooks []struct{ Key, CurrentHash string }
+		}
+	}
+	require.NoError(u.t, json.Unmarshal(ask(1, "hooks/list", map[string]any{"cwds": []string{u.project}}), &list))
+	reviewed := map[string]any{}
+	for _, folder := range list.Data {
+		for _, hook := range folder.Hooks {
+			reviewed[hook.Key] = map[string]string{"trusted_hash": hook.CurrentHash}
+		}
+	}
+	require.NotEmpty(u.t, reviewed)
+	edit := map[string]any{"keyPath": "hooks.state", "mergeStrategy": "upsert", "value": reviewed}
+	ask(2, "config/batchWrite", map[string]any{"edits": []any{edit}})
+}
+
+// thread finds the id of the session in the output of codex exec.
+var thread = regexp.MustCompile(`"thread_id":"([0-9a-f-]+)"`)
+
+// exec has Codex work on a prompt, and returns the id of the session.
+func (u *user) exec(args ...string) (session string) {
+	u.t.Helper()
+	out := u.must("codex", append([]string{"exec", "--json", "--skip-git-repo-check", "-c", `sandbox_mode="workspace-write"`}, args...)...)
+	found := thread.FindStringSubmatch(out)
+	require.NotNil(u.t, found, out)
+	return found[1]
+}
+
+// sub has Codex's model start a subagent.
+func sub(message string) model.Tool {
+	return model.Tool{Name: "multi_agent_v1__spawn_agent", Input: map[string]any{"message": message}}
+}
+
+func mcpTool(name string, input map[string]any) model.Tool {
+	return model.Tool{Name: "mcp__flame__" + name, Input: input}
+}
+
+// codexFamily is a session with two subagents at once, each of which works in a frame of its own.
+func codexFamily() model.Script {
+	child := func(name string) model.Actor {
+		return model.Actor{Name: name, Match: regexp.MustCompile(name), Where: model.FirstUser, Turns: []model.Turn{
+			{Tools: []model.Tool{mcpTool("flame_push", map[string]any{"goal": "inside " + name})}},
+			{Tools: []model.Tool{mcpTool("flame_pop", map[string]any{"status": "completed", "summary": name + " is clear"})}},
+			{Text: name + " is over"},
+		}}
+	}
+	return model.Script{
+		child("SUBONE"), child("SUBTWO"),
+		{Name: "main", Match: regexp.MustCompile("MAINWORK"), Where: model.FirstUser, Turns: []model.Turn{
+			{Tools: []model.Tool{mcpTool("flame_push", map[string]any{"goal": "a piece"})}, Usage: model.Usage{Input: 1000, Output: 7, CacheRead: 400}},
+			{Tools: []model.Tool{sub("SUBONE: look at one"), sub("SUBTWO: look at two"), {Name: "exec_command", Input: map[string]any{"cmd": "sleep 2"}}}},
+			{Tools: []model.Tool{mcpTool("flame_pop", map[string]any{"status": "completed", "summary": "all seen"})}},
+			{Text: "it is done", Usage: model.Usage{Input: 500, Output: 3}},
+		}},
+	}
+}
+
+func TestCodexSubagentsBuildTheTree(t *testing.T) {
+	t.Parallel()
+	u := newCodexUser(t)
+	said := u.must(u.flame, "setup", codex)
+	assert.Contains(t, said, "Hooks need review")
+	u.trust()
+	assert.NotContains(t, u.must(u.flame, "setup", codex), "Hooks need review")
+	u.model.Play(codexFamily())
+	session := u.exec("MAINWORK please")
+
+	root, piece := u.frame("MAINWORK please"), u.frame("a piece")
+	assert.Equal(t, root.SessionID, piece.ParentSessionID)
+	assert.Equal(t, session, piece.Session)
+	assert.Equal(t, "all seen", piece.CompactionSummary)
+	for _, name := range []string{"ONE", "TWO"} {
+		child := u.frame("SUB" + name + ": look at " + strings.ToLower(name))
+		assert.Equal(t, piece.SessionID, child.ParentSessionID)
+		assert.Equal(t, "SUB"+name+" is over", child.CompactionSummary)
+		assert.NotEqual(t, session, child.Session)
+		inside := u.frame("inside SUB" + name)
+		assert.Equal(t, child.SessionID, inside.ParentSessionID, "the two do not mix up their frames")
+		assert.Contains(t, u.model.By("SUB" + name)[0].FirstUser(), "<flame-context")
+	}
+	for goal, f := range u.state().Frames {
+		assert.Equal(t, "completed", f.Status, goal)
+	}
+	u.must(u.flame, "tree") // counts what is due
+	assert.Regexp(t, `1100 tokens in, 10 out, 400 cache read`, u.must(u.flame, "show", root.SessionID))
+}
+
+func TestCodexRestoresTheContextAfterACompaction(t *testing.T) {
+	t.Parallel()
+	u := newCodexUser(t)
+	u.must(u.flame, "setup", codex)
+	u.trust()
+	u.model.Play(model.Script{
+		{Name: "summary", Kind: model.Compaction, Turns: []model.Turn{{Text: "WE-STOPPED-HERE"}}},
+		{Name: "main", Turns: []model.Turn{
+			{Tools: []model.Tool{mcpTool("flame_push", map[string]any{"goal": "a long piece"})}, Usage: model.Usage{Input: 60_000, Output: 5}},
+			{Text: "it goes on"},
+		}},
+	})
+	u.exec("-c", "model_auto_compact_token_limit=50000", "LONGWORK please")
+	assert.Equal(t, "WE-STOPPED-HERE", u.frame("a long piece").CompactionSummary)
+	last := u.model.By("main")[1]
+	assert.Contains(t, last.Everything(), "WE-STOPPED-HERE")
+	assert.Contains(t, last.Everything(), "<flame-context", "a session's context comes again after a compaction")
+}
+
+func TestCodexRunsAgentsAndResumesThem(t *testing.T) {
+	t.Parallel()
+	u := newCodexUser(t)
+	u.env = append(u.env, "FLAME_AGENT_HOST=codex")
+	u.must(u.flame, "setup", codex)
+	u.trust()
+	u.model.Play(model.Script{{Name: "agent", Turns: []model.Turn{
+		{Tools: []model.Tool{mcpTool("flame_push", map[string]any{"goal": "the agent's piece"})}, Usage: model.Usage{Input: 1000, Output: 10}},
+		{Tools: []model.Tool{{Name: "exec_command", Input: map[string]any{"cmd": "echo x > made-by-agent"}}}, Usage: model.Usage{Input: 1000, Output: 10}},
+		{Tools: []model.Tool{mcpTool("flame_pop", map[string]any{"status": "completed", "summary": "done"})}, Usage: model.Usage{Input: 1000, Output: 10}},
+		{Text: "AGENT-ANSWER", Usage: model.Usage{Input: 1000, Output: 10}},
+		{Text: "SECOND-ANSWER", Usage: model.Usage{Input: 500, Output: 5}},
+	}}})
+	said := u.must(u.flame, "agents", "spawn", "builder", "BUILD it", "--wait")
+	assert.Contains(t, said, "AGENT-ANSWER")
+	id := regexp.MustCompile(`agent-\w+`).FindString(said)
+	require.NotEmpty(t, id, said)
+	assert.Contains(t, u.must(u.flame, "agents", "result", id), "4000 tokens in, 40 out")
+	assert.NoFileExists(t, filepath.Join(u.project, "made-by-agent"), "nobody allowed it to write")
+	assert.NotEmpty(t, u.frame("the agent's piece").ParentSessionID)
+
+	again := u.must(u.flame, "agents", "attach", id, "and more", "--wait")
+	assert.Contains(t, again, "SECOND-ANSWER")
+	next := regexp.MustCompile(`agent-\w+`).FindString(again)
+	assert.Contains(t, u.must(u.flame, "agents", "result", next), "500 tokens in, 5 out", "what the session used before is not counted again")
+}
+
+func TestCodexIsSetUpAndLeftAsItWas(t *testing.T) {
+	t.Parallel()
+	u := newCodexUser(t)
+	file := filepath.Join(u.home, ".codex", "config.toml")
+	before, err := os.ReadFile(file)
+	require.NoError(t, err)
+	plan := u.must(u.flame, "setup", codex, "--dry-run")
+	assert.Contains(t, plan, "codex plugin add flame@flame-setup")
+	u.must(u.flame, "setup", codex)
+	report, _, err := u.run(u.flame, "doctor")
+	require.Error(t, err, "hooks that nobody reviewed do not run")
+	assert.Contains(t, report, "only after you have reviewed them")
+	u.trust()
+	assert.NotContains(t, u.must(u.flame, "doctor"), "reviewed")
+	assert.Contains(t, u.must(u.flame, "setup", codex), "already set up")
+	_, refusal, err := u.run(u.flame, "setup", codex, "--scope", "project")
+	require.Error(t, err)
+	assert.Contains(t, refusal, "cannot be set up for one project")
+	u.must(u.flame, "setup", codex, "--remove")
+	after, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Contains(t, string(after), strings.TrimSpace(string(before)))
+	assert.NotContains(t, string(after), "[plugins")
+	assert.NotContains(t, string(after), "[marketplaces")
+	assert.NoDirExists(t, filepath.Join(u.home, ".local", "share", "flame", "codex"))
+	assert.NoFileExists(t, filepath.Join(u.home, ".local", "bin", "flame"))
+}
+
+// An agent of a session may do what the sandbox of that session allows, whatever the model asks for.
+func TestCodexSessionsStartAgentsWithinTheirSandbox(t *testing.T) {
+	t.Parallel()
+	for sandbox, made := range map[string]bool{"workspace-write": true, "read-only": false} {
+		t.Run(sandbox, func(t *testing.T) {
+			t.Parallel()
+			u := newCodexUser(t)
+			u.env = append(u.env, "FLAME_AGENT_HOST=codex")
+			u.must(u.flame, "setup", codex)
+			u.trust()
+			u.allowSpawn()
+			u.model.Play(model.Script{
+				{Name: "agent", Match: regexp.MustCompile("BUILDIT"), Where: model.FirstUser, Turns: []model.Turn{
+					{Tools: []model.Tool{{Name: "exec_command", Input: map[string]any{"cmd": "echo x > made-by-agent"}}}},
+					{Text: "AGENT-ANSWER"},
+				}},
+				{Name: "main", Match: regexp.MustCompile("MAINWORK"), Where: model.FirstUser, Turns: []model.Turn{
+					{Tools: []model.Tool{mcpTool("spawn_agent", map[string]any{
+						"subagent_type": "builder", "prompt": "BUILDIT", "permission_mode": "bypassPermissions", "background": false,
+					})}},
+					{Text: "it is done"},
+				}},
+			})
+			u.exec("-c", "sandbox_mode="+`"`+sandbox+`"`, "MAINWORK please")
+			require.Len(t, u.model.By("main"), 2)
+			assert.Contains(t, u.model.By("main")[1].LastResult(), "AGENT-ANSWER")
+			_, err := os.Stat(filepath.Join(u.project, "made-by-agent"))
+			assert.Equal(t, made, err == nil)
+		})
+	}
+}
+
+// allowSpawn has Codex allow flame's spawn_agent, as the documents say.
+func (u *user) allowSpawn() {
+	u.t.Helper()
+	file, err := os.OpenFile(filepath.Join(u.home, ".codex", "config.toml"), os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(u.t, err)
+	_, err = file.WriteString("\n[plugins.\"flame@flame-setup\".mcp_servers.flame.tools.spawn_agent]\napproval_mode = \"approve\"\n")
+	require.NoError(u.t, errors.Join(err, file.Close()))
+}

@@ -1,0 +1,313 @@
+// Package projecttest helps to test operations on a project: it has a fixture on a real store, and
+// short forms of frequent steps.
+package projecttest
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/core/judge"
+	"flame/core/learn"
+	"flame/project"
+	"flame/project/autonomy"
+	"flame/project/briefing"
+	"flame/project/children"
+	"flame/project/stack"
+	"flame/project/turns"
+	"flame/project/view"
+	"flame/store"
+	"flame/tests/storetest"
+)
+
+// A Fixture is a project on a real store, with a clock and ids of its own.
+type Fixture struct {
+	*project.Project
+	T        *testing.T
+	Ctx      context.Context
+	Clock    core.Millis
+	Data     string // folder
+	Contexts *briefing.Contexts
+}
+
+// start is when the clock of a fixture begins.
+const start = core.Millis(1_766_600_000_000)
+
+// New returns a project without data.
+func New(t *testing.T) *Fixture {
+	t.Helper()
+	data := filepath.Join(t.TempDir(), ".flame")
+	kept := store.Open(data, store.Options{})
+	t.Cleanup(func() { assert.NoError(t, kept.Close()) })
+	f := &Fixture{T: t, Ctx: context.Background(), Clock: start, Data: data}
+	ids := 0
+	again := func() func() { before := ids; return func() { ids = before } }
+	f.Project = &project.Project{
+		Store: storetest.Twice{Store: kept, Begin: again}, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(),
+		Subagents: core.DefaultSubagentConfig(), Autonomy: ByScores(), Learn: learn.Settings{Mode: learn.Suggest, Bounds: 10}, EventDays: 90,
+		Now: func() core.Millis { return core.Millis(atomic.AddInt64((*int64)(&f.Clock), 1)) }, // a board is read beside the test
+		NewID: func(kind string) string {
+			ids++
+			return fmt.Sprintf("%s-%08d", kind, ids)
+		},
+	}
+	f.Contexts = &briefing.Contexts{Project: f.Project}
+	return f
+}
+
+// Host returns a session that a hook vouches for.
+func Host(session string) project.Caller {
+	return project.Caller{Session: session, Host: "claude-code", Trust: project.Stamped}
+}
+
+// Shell is a person at a shell.
+var Shell = project.Caller{Host: project.CommandLine}
+
+// ByScores returns the default settings with a strategy whose results tests can compute.
+func ByScores() core.AutonomyConfig {
+	c := core.DefaultAutonomyConfig()
+	c.Strategy = core.NoisyOr
+	return c
+}
+
+// Strong is a question whose answer is to push.
+var Strong = autonomy.PushQuestion{PotentialGoal: "Set up database migrations", Errors: new(4), Tokens: new(60_000)}
+
+// Prompt sends a person's prompt to a session and returns the briefing beside it.
+func (f *Fixture) Prompt(by project.Caller, id, text string) string {
+	f.T.Helper()
+	b, err := turns.Begin(f.Ctx, f.Project, by, turns.Prompt{ID: id, Text: text, FromUser: true})
+	require.NoError(f.T, err)
+	return b.Text
+}
+
+// Rest reports that a session's turn ended by itself, with a last message.
+func (f *Fixture) Rest(by project.Caller, last string) {
+	f.T.Helper()
+	require.NoError(f.T, turns.End(f.Ctx, f.Project, by, turns.Turn{LastMessage: last, Running: []string{}}))
+}
+
+// End reports the end of a session.
+func (f *Fixture) End(by project.Caller) {
+	f.T.Helper()
+	require.NoError(f.T, children.EndSession(f.Ctx, f.Project, by))
+}
+
+// Push starts a frame below the caller's.
+func (f *Fixture) Push(by project.Caller, goal string) core.Frame {
+	f.T.Helper()
+	frame, err := stack.Push(f.Ctx, f.Project, by, goal, "")
+	require.NoError(f.T, err)
+	return frame
+}
+
+// Pop completes the caller's frame.
+func (f *Fixture) Pop(by project.Caller, summary string) stack.Popped {
+	f.T.Helper()
+	popped, err := stack.Pop(f.Ctx, f.Project, by, stack.PopArgs{Status: core.Completed, Summary: summary})
+	require.NoError(f.T, err)
+	return popped
+}
+
+// Plan plans a frame for each goal.
+func (f *Fixture) Plan(by project.Caller, under string, goals ...string) []core.Frame {
+	f.T.Helper()
+	var children []stack.PlannedChild
+	for _, goal := range goals {
+		children = append(children, stack.PlannedChild{Goal: goal})
+	}
+	plan, err := stack.Plan(f.Ctx, f.Project, by, under, children)
+	require.NoError(f.T, err)
+	return plan.Frames
+}
+
+// Activate activates a frame.
+func (f *Fixture) Activate(by project.Caller, id string) core.Frame {
+	f.T.Helper()
+	done, err := stack.Activate(f.Ctx, f.Project, by, id, false)
+	require.NoError(f.T, err)
+	return done.Frame
+}
+
+// Delegate makes the frame of an agent.
+func (f *Fixture) Delegate(by project.Caller, d children.Delegation) (made children.Delegated, err error) {
+	err = f.Store.Update(f.Ctx, func(tx project.Tx) error {
+		made, err = children.Delegate(f.Project, tx, by, d)
+		return err
+	})
+	return made, err
+}
+
+// Get reads a frame by its id.
+func (f *Fixture) Get(id string) core.Frame {
+	f.T.Helper()
+	details, err := view.DetailsOf(f.Ctx, f.Project, Shell, id)
+	require.NoError(f.T, err)
+	return details.Frame
+}
+
+// Current returns the id of the caller's current frame; empty without one.
+func (f *Fixture) Current(by project.Caller) string {
+	f.T.Helper()
+	frame, _, err := Current(f.Ctx, f.Project, by)
+	require.NoError(f.T, err)
+	return frame.ID
+}
+
+// Kinds lists the events of a frame, oldest first.
+func (f *Fixture) Kinds(frame string) (kinds []string) {
+	f.T.Helper()
+	events, err := view.Events(f.Ctx, f.Project, project.EventQuery{Frame: frame})
+	require.NoError(f.T, err)
+	for _, e := range events {
+		kinds = append(kinds, e.Event)
+	}
+	return kinds
+}
+
+// Tick lets time pass.
+func (f *Fixture) Tick() core.Millis {
+	f.Clock += 10
+	return f.Clock
+}
+
+// Context returns a frame's context.
+func (f *Fixture) Context(by project.Caller, ref string) briefing.FrameContext {
+	f.T.Helper()
+	made, err := f.Contexts.Of(f.Ctx, by, ref, 0)
+	require.NoError(f.T, err)
+	return made
+}
+
+// All returns all frames, archived ones too.
+func (f *Fixture) All() (frames []core.Frame) {
+	f.T.Helper()
+	require.NoError(f.T, f.Store.View(f.Ctx, func(tx project.Tx) (err error) {
+		frames, err = tx.FindFrames(project.FrameQuery{Archived: true})
+		return err
+	}))
+	return frames
+}
+
+// Walk returns the ids shown in a tree and the number of frames that it left out.
+func Walk(tree view.Tree) (shown []string, left int) {
+	for _, line := range tree.Lines {
+		if line.More == nil {
+			shown = append(shown, line.Frame.ID)
+		}
+		left += Sum(line.More)
+	}
+	return shown, left
+}
+
+// IDs returns the ids of frames.
+func IDs(frames []core.Frame) (list []string) {
+	for _, f := range frames {
+		list = append(list, f.ID)
+	}
+	return list
+}
+
+// Draw returns the trees without ids, the oldest first, one line a frame: status,
+// goal, summary.
+func (f *Fixture) Draw() []string {
+	f.T.Helper()
+	tree, err := view.TreeOf(f.Ctx, f.Project, Shell, view.TreeArgs{})
+	require.NoError(f.T, err)
+	var trees [][]string
+	for _, l := range tree.Lines {
+		line := strings.Repeat("  ", int(l.Depth)) + string(l.Frame.Status) + " " + l.Frame.Goal
+		if l.Frame.Summary != "" {
+			line += ": " + l.Frame.Summary
+		}
+		if l.Depth == 0 {
+			trees = append(trees, nil)
+		}
+		trees[len(trees)-1] = append(trees[len(trees)-1], line)
+	}
+	slices.Reverse(trees)
+	return slices.Concat(trees...)
+}
+
+// Sum adds up counts.
+func Sum(counts map[core.Status]int) (n int) {
+	for _, count := range counts {
+		n += count
+	}
+	return n
+}
+
+// ReadActivity calls look with the recorded activity of a frame.
+func (f *Fixture) ReadActivity(frame string, look func(autonomy.Activity)) {
+	f.T.Helper()
+	var a autonomy.Activity
+	require.NoError(f.T, f.Store.View(f.Ctx, func(tx project.Tx) error {
+		_, err := tx.Record("activity", frame, &a)
+		return err
+	}))
+	look(a)
+}
+
+// Moment returns the input of a judgement about a session's current frame.
+func (f *Fixture) Moment(by project.Caller) (m judge.Moment) {
+	f.T.Helper()
+	require.NoError(f.T, f.View(f.Ctx, by, func(s *project.Step) error {
+		seen, err := autonomy.Observe(s, "")
+		m = seen.Moment()
+		return err
+	}))
+	return m
+}
+
+// Spent returns the cost of the work in a frame, in dollars: one for each answer.
+func (f *Fixture) Spent(frame string) float64 {
+	f.T.Helper()
+	return f.Get(frame).Usage.CostUSD
+}
+
+// Decide records a decision.
+func (f *Fixture) Decide(by project.Caller, frame, decision string) {
+	f.T.Helper()
+	_, _, err := stack.AddDecision(f.Ctx, f.Project, by, frame, decision)
+	require.NoError(f.T, err)
+}
+
+// Frames are all frames of a project, by their ids.
+type Frames map[string]core.Frame
+
+// ByID returns all frames by their ids.
+func (f *Fixture) ByID() Frames {
+	f.T.Helper()
+	all := Frames{}
+	for _, frame := range f.All() {
+		all[frame.ID] = frame
+	}
+	return all
+}
+
+// CountOf counts frames by status.
+func CountOf(all Frames) map[core.Status]int {
+	counts := map[core.Status]int{}
+	for _, f := range all {
+		counts[f.Status]++
+	}
+	return counts
+}
+
+// Current returns the caller's current frame; ok is false without one.
+func Current(ctx context.Context, p *project.Project, by project.Caller) (frame core.Frame, ok bool, err error) {
+	err = p.View(ctx, by, func(s *project.Step) error {
+		frame, ok, err = s.Current()
+		return err
+	})
+	return frame, ok, err
+}

@@ -1,0 +1,303 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+)
+
+func frameRoundTrip(t *testing.T, kept project.Store) {
+	confidence := 0.75
+	full := core.Frame{
+		ID: "frame-abcdefgh", Parent: "frame-missing", Session: "session", Status: core.Invalidated,
+		Goal: "goal", GoalIsDefault: true, SuccessCriteria: "criteria", Summary: "summary", Results: "results",
+		Artifacts: []string{"a/b.go", "<&>\"\\\n\u2028"}, Decisions: []string{"x"}, PlannedChildren: []string{"plan-1", "plan-2"},
+		Confidence: &confidence, InvalidationReason: "reason", InvalidatedAt: 1, LogPath: "log",
+		CreatedAt: 2, StartedAt: 3, EndedAt: 4, UpdatedAt: 5, ArchivedAt: 6,
+		Usage: core.Usage{TokensIn: 7, TokensOut: 8, CacheRead: 9, CacheWritten: 10, CostUSD: 0.5, ToolCalls: 11},
+	}
+	bare := core.Frame{ID: "frame-bare", Status: core.Planned}
+	changed := core.Frame{ID: full.ID, Status: core.Completed, Goal: "other"}
+	for _, f := range []core.Frame{full, bare, changed} {
+		Save(t, kept, f)
+		View(t, kept, func(tx project.Tx) {
+			got, err := tx.Frame(f.ID)
+			require.NoError(t, err)
+			assert.Equal(t, f, got)
+		})
+	}
+	View(t, kept, func(tx project.Tx) {
+		got, err := tx.FramesOf([]string{bare.ID, "frame-missing", "nul \x00 \xff", full.ID})
+		require.NoError(t, err)
+		assert.ElementsMatch(t, []core.Frame{bare, changed}, got)
+		got, err = tx.FramesOf(nil)
+		require.NoError(t, err)
+		assert.Empty(t, got)
+	})
+}
+
+func anyText(t *testing.T, kept project.Store) {
+	for text, want := range map[string]string{
+		"bad \xff\xfe bytes": "bad \uFFFD bytes",
+		"nul \x00 inside":    "nul \x00 inside",
+		"日本語 🔥 é":            "日本語 🔥 é",
+		"'; DROP TABLE x;--": "'; DROP TABLE x;--",
+	} {
+		Save(t, kept, core.Frame{ID: "frame-x", Goal: text, Summary: text, Decisions: []string{text}})
+		View(t, kept, func(tx project.Tx) {
+			f, err := tx.Frame("frame-x")
+			require.NoError(t, err)
+			assert.Equal(t, want, f.Goal)
+			assert.Equal(t, want, f.Summary)
+			assert.Equal(t, []string{want}, f.Decisions)
+		})
+	}
+}
+
+func hugeText(t *testing.T, kept project.Store) {
+	huge := strings.Repeat("many words of text ", 10<<20/19) + "needle"
+	Save(t, kept, core.Frame{ID: "frame-huge", Results: huge})
+	View(t, kept, func(tx project.Tx) {
+		f, err := tx.Frame("frame-huge")
+		require.NoError(t, err)
+		assert.True(t, f.Results == huge)
+	})
+	assert.Equal(t, "frame-huge", Found(t, kept, project.FrameQuery{Text: "needle"}))
+}
+
+func refusedFrames(t *testing.T, kept project.Store) {
+	for _, f := range []core.Frame{{Status: core.Planned}, {ID: "frame-x"}, {ID: "frame-x", Status: "sleeping"}} {
+		err := kept.Update(context.Background(), func(tx project.Tx) error { return tx.SaveFrame(f) })
+		assert.ErrorIs(t, err, core.ErrInvalid, "%+v", f)
+	}
+}
+
+// A small tree: r(a(c, d), b) and a root q, which is archived.
+func smallTree(t *testing.T, kept project.Store) {
+	Save(t, kept,
+		core.Frame{ID: "f-r", CreatedAt: 1, UpdatedAt: 50, Goal: "red root"},
+		core.Frame{ID: "f-b", CreatedAt: 3, UpdatedAt: 40, Parent: "f-r", Status: core.Completed, Goal: "red bird"},
+		core.Frame{ID: "f-a", CreatedAt: 2, UpdatedAt: 10, Parent: "f-r", Status: core.Failed, Goal: "red apple"},
+		core.Frame{ID: "f-d", CreatedAt: 4, UpdatedAt: 20, Parent: "f-a", Status: core.Completed, Goal: "door"},
+		core.Frame{ID: "f-c", CreatedAt: 4, UpdatedAt: 20, Parent: "f-a", Status: core.Planned, Goal: "cat"},
+		core.Frame{ID: "g-q", CreatedAt: 6, UpdatedAt: 60, ArchivedAt: 1, Goal: "quiet"},
+	)
+}
+
+func frameOrders(t *testing.T, kept project.Store) {
+	smallTree(t, kept)
+	assert.Equal(t, "f-r f-a f-b f-d f-c", Found(t, kept, project.FrameQuery{}))
+	assert.Equal(t, "f-c f-d f-b f-a f-r", Found(t, kept, project.FrameQuery{Order: project.NewestFirst}))
+	assert.Equal(t, "f-r f-b f-c f-d f-a", Found(t, kept, project.FrameQuery{Order: project.RecentFirst}))
+	assert.Equal(t, "f-r f-a", Found(t, kept, project.FrameQuery{Limit: 2}))
+	assert.Equal(t, "g-q f-r", Found(t, kept, project.FrameQuery{Archived: true, Order: project.RecentFirst, Limit: 2}))
+}
+
+func narrowing(t *testing.T, kept project.Store) {
+	smallTree(t, kept)
+	done := []core.Status{core.Completed, core.Failed, core.Completed}
+	for want, q := range map[string]project.FrameQuery{
+		"f-a f-b":     {Parent: "f-r"},
+		"f-b f-a":     {Parent: "f-r", Statuses: done, Order: project.RecentFirst},
+		"f-b":         {Parent: "f-r", Statuses: done, Order: project.NewestFirst, Limit: 1},
+		"f-r":         {Roots: true},
+		"f-r g-q":     {Roots: true, Archived: true},
+		"f-a f-d f-c": {Under: "f-a"},
+		"f-a f-d":     {Under: "f-a", Statuses: done},
+		"f-d f-a":     {Under: "f-a", Statuses: done, Order: project.RecentFirst},
+		"g-q":         {Prefix: "g-", Archived: true},
+		"f-b f-d f-a": {Statuses: done, Order: project.RecentFirst},
+		"f-c":         {Under: "f-a", Prefix: "f-c"},
+		"f-a f-r":     {Text: "red", Under: "f-r", Prefix: "f-", Statuses: []core.Status{core.InProgress, core.Failed}, Order: project.NewestFirst},
+		"":            {Parent: "f-r", Roots: true},
+		"f-d f-c":     {After: "f-b", Limit: 5},
+	} {
+		assert.Equal(t, want, Found(t, kept, q), "%+v", q)
+	}
+	for _, q := range []project.FrameQuery{{Parent: "none"}, {Under: "none"}, {Prefix: "none"}, {Prefix: "f-%"}, {Text: "none"}} {
+		assert.Empty(t, Found(t, kept, q), "%+v", q)
+	}
+}
+
+func paging(t *testing.T, kept project.Store) {
+	var want []string
+	Update(t, kept, func(tx project.Tx) {
+		for i := range 25 {
+			id := fmt.Sprintf("f-%02d", i)
+			want = append(want, id)
+			require.NoError(t, tx.SaveFrame(core.Frame{ID: id, Status: core.Planned, CreatedAt: core.Millis(i / 10)}))
+		}
+	})
+	var got []string
+	for after := ""; ; after = got[len(got)-1] {
+		page := Found(t, kept, project.FrameQuery{After: after, Limit: 4})
+		if page == "" {
+			break
+		}
+		got = append(got, strings.Fields(page)...)
+	}
+	assert.Equal(t, want, got)
+	View(t, kept, func(tx project.Tx) {
+		_, err := tx.FindFrames(project.FrameQuery{After: "none"})
+		assert.ErrorIs(t, err, core.ErrNotFound)
+	})
+}
+
+func ancestors(t *testing.T, kept project.Store) {
+	smallTree(t, kept)
+	Save(t, kept,
+		core.Frame{ID: "l-1", Parent: "l-3"}, core.Frame{ID: "l-2", Parent: "l-1"}, core.Frame{ID: "l-3", Parent: "l-2"},
+		core.Frame{ID: "self", Parent: "self"}, core.Frame{ID: "orphan", Parent: "gone"})
+	View(t, kept, func(tx project.Tx) {
+		for _, tt := range []struct {
+			id    string
+			limit int
+			want  string
+		}{
+			{"f-c", 0, "f-a f-r"}, {"f-c", 1, "f-a"}, {"f-r", 0, ""}, {"none", 0, ""},
+			{"l-1", 0, "l-3 l-2"}, {"self", 0, ""}, {"orphan", 0, ""},
+		} {
+			above, err := tx.Ancestors(tt.id, tt.limit)
+			require.NoError(t, err)
+			assert.Equal(t, tt.want, idsOf(above), "%s, limit %d", tt.id, tt.limit)
+		}
+	})
+}
+
+func subtree(t *testing.T, kept project.Store) {
+	spent := func(usd float64) core.Usage { return core.Usage{TokensIn: int64(usd), CostUSD: usd} }
+	Save(t, kept, core.Frame{ID: "l-1", Parent: "l-2", Usage: spent(1)}, core.Frame{ID: "l-2", Parent: "l-1", Usage: spent(2)},
+		core.Frame{ID: "l-3", Parent: "l-2", Usage: spent(4), ArchivedAt: 1}, core.Frame{ID: "other", Usage: spent(8)})
+	assert.Equal(t, "l-1 l-2", Found(t, kept, project.FrameQuery{Under: "l-2"}))
+	View(t, kept, func(tx project.Tx) {
+		for _, tt := range []struct {
+			id    string
+			most  int
+			want  float64
+			whole bool
+		}{{"l-2", 3, 7, true}, {"l-3", 1, 4, true}, {"other", 1, 8, true}, {"none", 1, 0, true}, {"l-3", 0, 4, false}} {
+			used, whole, err := tx.UsageUnder(tt.id, tt.most)
+			require.NoError(t, err)
+			assert.Equal(t, spent(tt.want), used, "%s, at most %d", tt.id, tt.most)
+			assert.Equal(t, tt.whole, whole, "%s, at most %d", tt.id, tt.most)
+		}
+	})
+}
+
+func counts(t *testing.T, kept project.Store) {
+	smallTree(t, kept)
+	View(t, kept, func(tx project.Tx) {
+		for _, tt := range []struct {
+			q    project.FrameQuery
+			want map[core.Status]int
+		}{
+			{project.FrameQuery{}, map[core.Status]int{core.InProgress: 1, core.Completed: 2, core.Failed: 1, core.Planned: 1}},
+			{project.FrameQuery{Archived: true, Statuses: []core.Status{core.InProgress}}, map[core.Status]int{core.InProgress: 2}},
+			{project.FrameQuery{Under: "f-a", Order: project.RecentFirst, Limit: 1}, map[core.Status]int{core.Failed: 1, core.Completed: 1, core.Planned: 1}},
+			{project.FrameQuery{Parent: "f-r"}, map[core.Status]int{core.Failed: 1, core.Completed: 1}},
+			{project.FrameQuery{Parent: "f-a"}, map[core.Status]int{core.Completed: 1, core.Planned: 1}},
+			{project.FrameQuery{Parent: "f-c"}, map[core.Status]int{}},
+			{project.FrameQuery{Parent: "none"}, map[core.Status]int{}},
+			{project.FrameQuery{Text: "red"}, map[core.Status]int{core.InProgress: 1, core.Failed: 1, core.Completed: 1}},
+			{project.FrameQuery{Text: "---"}, map[core.Status]int{}},
+		} {
+			got, err := tx.CountFrames(tt.q)
+			require.NoError(t, err)
+			assert.Equal(t, tt.want, got, "%+v", tt.q)
+		}
+	})
+}
+
+func search(t *testing.T, kept project.Store) {
+	Save(t, kept,
+		core.Frame{ID: "f-1", Goal: "Parse the config-file", CreatedAt: 9},
+		core.Frame{ID: "f-2", SuccessCriteria: "the parser is quick", Summary: "Café über naïve"},
+		core.Frame{ID: "f-3", Results: `she said "stop" AND left`},
+		core.Frame{ID: "f-4", Decisions: []string{"first\nsecond", "x < y"}, LogPath: "unsearched"})
+	newest := func(text string) string {
+		return Found(t, kept, project.FrameQuery{Text: text, Order: project.NewestFirst})
+	}
+	for text, want := range map[string]string{
+		"the":              "f-2 f-1",
+		"CONFIG":           "f-1",
+		"config-file":      "f-1",
+		"file config":      "f-1",
+		"config parser":    "",
+		"cafe":             "f-2",
+		"second":           "f-4",
+		"unsearched":       "",
+		`"stop"`:           "f-3",
+		"stop AND left":    "f-3",
+		"stop NOT left":    "",
+		"goal:Parse":       "",
+		"par*":             "",
+		"NEAR(the parser)": "",
+		"- the":            "f-2 f-1",
+		`"`:                "",
+		"()*:^-+":          "",
+		" ":                "",
+		"\x00":             "",
+		"the\x00parser":    "f-2",
+	} {
+		if text == " " {
+			text = "\t"
+		}
+		assert.Equal(t, want, newest(text), "%q", text)
+	}
+	assert.NotPanics(t, func() { newest(strings.Repeat("word ", 5000)) })
+}
+
+func searchFollows(t *testing.T, kept project.Store) {
+	f := core.Frame{ID: "f-1", Goal: "old goal"}
+	Save(t, kept, f, core.Frame{ID: "f-2", Goal: "old goal"})
+	f.Goal = "new goal"
+	Save(t, kept, f)
+	assert.Equal(t, "f-2", Found(t, kept, project.FrameQuery{Text: "old"}))
+	assert.Equal(t, "f-1", Found(t, kept, project.FrameQuery{Text: "new"}))
+	Update(t, kept, func(tx project.Tx) { require.NoError(t, tx.DeleteFrame("f-1")) })
+	assert.Empty(t, Found(t, kept, project.FrameQuery{Text: "new"}))
+}
+
+func deletion(t *testing.T, kept project.Store) {
+	smallTree(t, kept)
+	err := kept.Update(context.Background(), func(tx project.Tx) error { return tx.DeleteFrame("f-a") })
+	assert.ErrorIs(t, err, core.ErrInvalid)
+	Update(t, kept, func(tx project.Tx) {
+		for _, id := range []string{"f-c", "f-d", "f-a", "none"} {
+			require.NoError(t, tx.DeleteFrame(id))
+		}
+	})
+	assert.Equal(t, "f-r f-b", Found(t, kept, project.FrameQuery{}))
+}
+
+func revision(t *testing.T, kept project.Store) {
+	read := func() (number int64, newest core.Millis) {
+		View(t, kept, func(tx project.Tx) {
+			var err error
+			number, newest, err = tx.Revision()
+			require.NoError(t, err)
+		})
+		return number, newest
+	}
+	Save(t, kept, core.Frame{ID: "f-1", UpdatedAt: 5}, core.Frame{ID: "f-2", UpdatedAt: 9})
+	first, newest := read()
+	assert.EqualValues(t, 9, newest)
+	Update(t, kept, func(tx project.Tx) { require.NoError(t, tx.SaveRecord("k", "i", 1)) })
+	same, _ := read()
+	assert.Equal(t, first, same)
+	Save(t, kept, core.Frame{ID: "f-2", UpdatedAt: 3})
+	second, newest := read()
+	assert.Greater(t, second, first)
+	assert.EqualValues(t, 5, newest)
+	Update(t, kept, func(tx project.Tx) { require.NoError(t, tx.DeleteFrame("f-1")) })
+	third, newest := read()
+	assert.Greater(t, third, second)
+	assert.EqualValues(t, 3, newest)
+}

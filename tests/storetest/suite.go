@@ -1,0 +1,141 @@
+// Package storetest is the suite that any project.Store passes, and shared helpers for tests of
+// Stores and their users.
+package storetest
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+)
+
+// Run tests the behaviour of every Store. open returns the Store of an empty project for the test
+// that it is given.
+func Run(t *testing.T, open func(t *testing.T) project.Store) {
+	for name, test := range map[string]func(*testing.T, project.Store){
+		"a project without data is empty":                  emptyProject,
+		"a frame comes back with all its fields":           frameRoundTrip,
+		"any text is kept, as valid UTF-8":                 anyText,
+		"ten megabytes of text are kept and found":         hugeText,
+		"frames are refused without id or status":          refusedFrames,
+		"frames are listed in each order":                  frameOrders,
+		"queries narrow each other":                        narrowing,
+		"paging goes through all frames once":              paging,
+		"ancestors come parent first and never loop":       ancestors,
+		"surroundings agree with single queries":           surroundings,
+		"outcomes agree with single queries":               outcomes,
+		"links have the shape of the tree":                 links,
+		"parents are found among ids":                      withChildren,
+		"paging by id goes through all frames once":        byID,
+		"a subtree ends where it began to loop":            subtree,
+		"counts go by status":                              counts,
+		"a search finds every word and no syntax":          search,
+		"a search follows changes":                         searchFollows,
+		"only leaves are deleted":                          deletion,
+		"every write of a frame raises the revision":       revision,
+		"changes after any revision are found":             changed,
+		"a cascade's settled frames count as changes":      changedByCascade,
+		"sessions are kept, found and forgotten":           sessions,
+		"events are numbered, found and forgotten":         events,
+		"many events are written at once":                  manyEvents,
+		"deadlines come in order of time":                  deadlines,
+		"records are kept by kind":                         records,
+		"a failure leaves nothing":                         rollback,
+		"a panic leaves nothing and blocks nothing":        panics,
+		"a View writes nothing":                            viewWrites,
+		"a Run writes only if necessary":                   runs,
+		"a View or Update inside another is an error":      nesting,
+		"a View sees one moment":                           snapshot,
+		"the end of a context ends the transaction":        canceled,
+		"many goroutines lose nothing":                     goroutines,
+		"random operations agree with a model":             randomOperations,
+		"a cascade reads as done from its beginning":       randomCascades,
+		"a cascade reaches frames that move below its own": movedBelow,
+		"a cascade reaches all of a cycle":                 cascadeInCycle,
+		"a cascade goes with its frame":                    cascadeOfDeleted,
+		"frames in progress below one are found by parts":  openBelow,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, open(t))
+		})
+	}
+}
+
+// Update runs f in an Update that must succeed.
+func Update(t testing.TB, kept project.Store, f func(project.Tx)) {
+	t.Helper()
+	require.NoError(t, kept.Update(context.Background(), func(tx project.Tx) error { f(tx); return nil }))
+}
+
+// View runs f in a View that must succeed.
+func View(t testing.TB, kept project.Store, f func(project.Tx)) {
+	t.Helper()
+	require.NoError(t, kept.View(context.Background(), func(tx project.Tx) error { f(tx); return nil }))
+}
+
+// Save saves frames, and sets the fields that every frame needs.
+func Save(t testing.TB, kept project.Store, frames ...core.Frame) {
+	t.Helper()
+	Update(t, kept, func(tx project.Tx) {
+		for _, f := range frames {
+			require.NoError(t, tx.SaveFrame(started(f)))
+		}
+	})
+}
+
+func started(f core.Frame) core.Frame {
+	if f.Status == "" {
+		f.Status = core.InProgress
+	}
+	return f
+}
+
+// Found returns the ids that a query finds, with a space between.
+func Found(t testing.TB, kept project.Store, q project.FrameQuery) (ids string) {
+	t.Helper()
+	View(t, kept, func(tx project.Tx) {
+		frames, err := tx.FindFrames(q)
+		require.NoError(t, err)
+		ids = idsOf(frames)
+	})
+	return ids
+}
+
+func idsOf(frames []core.Frame) string {
+	ids := make([]string, len(frames))
+	for i, f := range frames {
+		ids[i] = f.ID
+	}
+	return strings.Join(ids, " ")
+}
+
+func emptyProject(t *testing.T, kept project.Store) {
+	View(t, kept, func(tx project.Tx) {
+		_, err := tx.Frame("frame-00000000")
+		assert.ErrorIs(t, err, core.ErrNotFound)
+		_, err = tx.Session("s")
+		assert.ErrorIs(t, err, core.ErrNotFound)
+		frames, err := tx.FindFrames(project.FrameQuery{Text: "word"})
+		assert.NoError(t, err)
+		assert.Empty(t, frames)
+		counts, err := tx.CountFrames(project.FrameQuery{})
+		assert.NoError(t, err)
+		assert.Empty(t, counts)
+		_, due, err := tx.Deadline("kind", "subject")
+		assert.NoError(t, err)
+		assert.False(t, due)
+		revision, newest, err := tx.Revision()
+		assert.NoError(t, err)
+		assert.Zero(t, revision)
+		assert.Zero(t, newest)
+		there, err := tx.Record("kind", "id", nil)
+		assert.NoError(t, err)
+		assert.False(t, there)
+	})
+}

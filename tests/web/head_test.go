@@ -1,0 +1,155 @@
+package web
+
+import (
+	_ "embed"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+//go:embed testdata/filter.js
+var filterTables string
+
+func TestTheFilterUnderstandsItsLanguage(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.id("push", "The harvest")
+	s := u.serve()
+	tb := newTab(t)
+	tb.open(s.address)
+	assert.Empty(t, eval[[]string](tb, filterTables))
+}
+
+// shown are the goals of the lines of the tree.
+const shown = `[...document.querySelectorAll("[role=treeitem] bdi")].map((el) => el.innerText).join("; ")`
+
+// active is the text of the completion that is named to screen readers.
+const active = `document.getElementById(document.querySelector("#search").getAttribute("aria-activedescendant"))?.textContent`
+
+func TestTheFieldCompletesTerms(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.showcase()
+	s := u.serve()
+	tb := newTab(t)
+	tb.fresh(s)
+	tb.focus("#search")
+	tb.until(`document.querySelector("#search").getAttribute("aria-expanded") === "true" && document.querySelectorAll("[role=option]").length === 7`)
+	tb.keep("completion-keys")
+	tb.press("stat")
+	tb.press(arrowDown)
+	tb.until(active + `?.startsWith("status:")`)
+	tb.press(enter)
+	tb.until(`document.querySelector("#search").value === "status:"`)
+	tb.press("fa")
+	tb.press(arrowDown)
+	tb.until(active + `?.startsWith("failed")`)
+	tb.keep("completion-values")
+	tb.press(enter)
+	tb.until(`document.querySelector("#search").value === "status:failed "`)
+	tb.until(`document.querySelector("#search").getAttribute("aria-expanded") === "false" && document.activeElement.id === "search"`)
+	tb.until(`document.querySelectorAll("[role=treeitem]").length === 6`)
+	assert.Contains(t, eval[string](tb, shown), "Measure what verifying costs")
+	tb.until(`location.hash.includes("status%3Afailed")`)
+
+	// By the mouse, together with words; the server finds those.
+	tb.press("analy")
+	tb.until(`document.querySelector("[role=option]")?.innerText.startsWith("agent:analyzer")`)
+	tb.click("[role=option]")
+	tb.until(`document.querySelector("#search").value === "status:failed agent:analyzer " && document.activeElement.id === "search"`)
+	tb.press("cgo")
+	tb.until(`document.querySelector("#said").innerText === "1 frame found"`)
+	tb.until(shown + ` === "Signatures by Ed25519, and retries that do not pile up; Verify signatures over the raw body; Measure what verifying costs"`)
+
+	// A link shows the same; Esc first closes the completions, and then clears.
+	tb.until(`location.hash.includes("cgo")`)
+	hash := eval[string](tb, "location.hash")
+	tb.fresh(s, hash[1:])
+	tb.until(`document.querySelectorAll("[role=treeitem]").length === 3`)
+	tb.focus("#search")
+	tb.press(end, " st")
+	tb.until(`document.querySelector("#search").getAttribute("aria-expanded") === "true"`)
+	tb.press(escape)
+	tb.until(`document.querySelector("#search").getAttribute("aria-expanded") === "false" && document.querySelector("#search").value.includes("cgo")`)
+	tb.press(escape)
+	tb.until(`document.querySelector("#search").value === "" && document.activeElement.id === "tree" && !location.hash.includes("q=")`)
+}
+
+func TestAWrongTermIsNamedInPlace(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.showcase()
+	s := u.serve()
+	tb := newTab(t)
+	tb.fresh(s, "q=status:fialed")
+	tb.until(`document.querySelector("#wrong").innerText.includes("there is no status “fialed”")`)
+	assert.Equal(t, "true", eval[string](tb, `document.querySelector("#search").getAttribute("aria-invalid")`))
+	assert.Greater(t, eval[int](tb, `document.querySelectorAll("[role=treeitem]").length`), 10, "it hides nothing")
+	tb.keep("wrong-term")
+	tb.focus("#search")
+	tb.press(end)
+	tb.until(`document.querySelector("#wrong").innerText === ""`) // while a person types there
+	tb.press(" agent:nobody ")
+	tb.until(`document.querySelector("#wrong").innerText.includes("“fialed”")`)
+	assert.Contains(t, tb.text("#wrong"), "no frame here has the agent “nobody”")
+	tb.until(`document.querySelector("#list .note").innerText.includes("No frame matches")`)
+	tb.fresh(s, "status=failed&since=week")
+	tb.until(`document.querySelector("#search").value === "status:failed since:7d"`)
+	tb.until(`document.querySelectorAll("[role=treeitem]").length === 6`)
+}
+
+func TestTheHeadIsOneRow(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.showcase()
+	s := u.serve()
+	tb := newTab(t)
+	for _, width := range []int64{320, 390, 768, 1440} {
+		tb.size(width, 800)
+		tb.fresh(s)
+		assert.Equal(t, 48, eval[int](tb, `document.querySelector("#head").offsetHeight`), width)
+		assert.Empty(t, eval[[]string](tb, `[...document.querySelectorAll("#head > *")].filter((el) => el.offsetWidth).filter((el) => {
+  const box = el.getBoundingClientRect();
+  return box.top < 0 || box.bottom > 48 || box.left < 0 || box.right > innerWidth;
+}).map((el) => el.className)`), width)
+		assert.LessOrEqual(t, eval[int](tb, `document.scrollingElement.scrollWidth`), int(width))
+		assert.Equal(t, "(2) orchard – flame", eval[string](tb, `document.title`))
+		assert.Equal(t, "icon-waits.svg", eval[string](tb, `document.querySelector("link[rel=icon]").getAttribute("href")`))
+	}
+	status, _, _ := s.ask("GET", "/icon-waits.svg", "")
+	assert.Equal(t, 200, status)
+}
+
+func TestTheMenuWorksByKeys(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	root := u.id("push", "The harvest")
+	s := u.serve()
+	tb := newTab(t)
+	tb.expect("/log?")
+	tb.open(s.address)
+	tb.choose(root)
+	tb.focus(".more")
+	tb.press(enter)
+	tb.until(`document.activeElement.textContent === "Overviewo" && document.querySelector(".more").getAttribute("aria-expanded") === "true"`)
+	tb.press(arrowUp)
+	tb.until(`document.activeElement.textContent === "Keys?"`)
+	tb.press(arrowDown, arrowDown)
+	tb.until(`document.activeElement.textContent === "Newsn"`)
+	tb.press("z") // a letter is no key of the page here
+	tb.press(escape)
+	tb.until(`!document.querySelector("#menu:popover-open") && document.activeElement.className === "more"`)
+	assert.NotContains(t, eval[string](tb, "location.hash"), "under")
+	tb.press(enter)
+	tb.until(`document.activeElement.textContent === "Overviewo"`)
+	tb.press(enter)
+	tb.until(`document.activeElement.id === "overview-title" && !location.hash.includes("sel=")`)
+	tb.focus(".more")
+	tb.press(enter)
+	tb.until(`document.activeElement.textContent === "Overviewo"`)
+	for range 4 {
+		tb.press(arrowDown)
+	}
+	tb.press(enter)
+	tb.until(`location.hash.includes("archived=1") && document.querySelector("[role=menuitemcheckbox]").getAttribute("aria-checked") === "true"`)
+}

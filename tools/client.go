@@ -1,0 +1,74 @@
+package tools
+
+import (
+	"context"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+// A client is the client of a call, as its tool knows it. The zero value shows no
+// progress and asks nothing.
+type client struct {
+	srv    *server.MCPServer
+	token  mcp.ProgressToken // nil: the client wants no progress
+	callID string            // the host's id of the call; empty: the host sends none
+
+	// ask asks the client's user a yes-or-no question; answered is false if the user could
+	// not be asked. nil: the client cannot ask.
+	ask func(ctx context.Context, text string) (yes, answered bool)
+}
+
+type clientKey struct{}
+
+// withClient returns the context of a call, for clientOf. Hosts send the ids of calls under
+// one of these keys.
+func withClient(ctx context.Context, srv *server.MCPServer, request mcp.CallToolRequest, callIDs []string) context.Context {
+	c := client{srv: srv}
+	if meta := request.Params.Meta; meta != nil {
+		c.token = meta.ProgressToken
+		for _, key := range callIDs {
+			if id, sent := meta.AdditionalFields[key].(string); sent && c.callID == "" {
+				c.callID = id
+			}
+		}
+	}
+	session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo)
+	if ok && session.GetClientCapabilities().Elicitation != nil {
+		c.ask = c.elicit
+	}
+	return context.WithValue(ctx, clientKey{}, c)
+}
+
+// clientOf returns the client of a call; zero outside of one.
+func clientOf(ctx context.Context) client {
+	c, _ := ctx.Value(clientKey{}).(client)
+	return c
+}
+
+// progress tells the client how far its call is; done only grows.
+func (c client) progress(ctx context.Context, done float64, says string) {
+	if c.token != nil { // a disconnected client needs no progress
+		_ = c.srv.SendNotificationToClient(ctx, "notifications/progress", map[string]any{"progressToken": c.token, "progress": done, "message": says})
+	}
+}
+
+// patience is how long a person has to answer a question.
+const patience = 2 * time.Minute
+
+func (c client) elicit(ctx context.Context, text string) (yes, answered bool) {
+	ctx, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	answer, err := c.srv.RequestElicitation(ctx, mcp.ElicitationRequest{Params: mcp.ElicitationParams{
+		Message: text,
+		RequestedSchema: map[string]any{"type": "object", "required": []string{"allow"}, "properties": map[string]any{
+			"allow": map[string]any{"type": "boolean", "title": "Allow it, this once"},
+		}},
+	}})
+	if err != nil {
+		return false, false
+	}
+	content, _ := answer.Content.(map[string]any)
+	return answer.Action == mcp.ElicitationResponseActionAccept && content["allow"] == true, true
+}

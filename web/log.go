@@ -1,0 +1,264 @@
+package web
+
+import (
+	"encoding/json"
+	"iter"
+	"slices"
+	"unicode/utf8"
+
+	"flame/agents"
+	"flame/core"
+	"flame/project"
+	"flame/project/view"
+	"flame/render"
+	"flame/transcripts"
+)
+
+// The limits of a log in one answer.
+const (
+	defaultRounds  = 20
+	maxRounds      = 500
+	maxHead        = 200     // characters of a text or an input in the head of a round
+	maxHeadCalls   = 4       // in the head of a round
+	maxRoundLength = 200     // messages of a round
+	maxPart        = 4_000   // characters of a part of a message
+	maxWholePart   = 400_000 // the same of a part that a person asks for
+)
+
+// A shownLog is a piece of a frame's log: the heads of its rounds.
+type shownLog struct {
+	Total  int      `json:"total"` // rounds in the whole log
+	From   int      `json:"from"`  // number of the first one here
+	Rounds []round  `json:"rounds"`
+	Models []string `json:"models"` // that answered in the whole log
+}
+
+// A round is a prompt, or an answer of the model with its calls and their outputs, in short.
+type round struct {
+	Role   core.Role   `json:"role"`
+	Host   bool        `json:"host,omitempty"` // the host wrote the prompt
+	At     core.Millis `json:"at,omitempty"`
+	Text   string      `json:"text,omitempty"` // the beginning
+	Calls  []call      `json:"calls,omitempty"`
+	More   int         `json:"more,omitempty"`   // calls beyond those
+	Failed int         `json:"failed,omitempty"` // calls
+	Size   int         `json:"size"`             // messages
+}
+
+// A call is a call of a tool in the head of a round.
+type call struct {
+	Tool  string `json:"tool"`
+	Input string `json:"input,omitempty"`
+}
+
+// roundsOf returns the rounds of the log of the frame that a query names.
+func roundsOf(q query) (iter.Seq2[[]core.Message, error], error) {
+	_, messages, err := agents.LogOf(q.Context(), q.agents, by(""), q.get("id"))
+	if err != nil {
+		return nil, err
+	}
+	return func(yield func([]core.Message, error) bool) {
+		var current []core.Message
+		for m, err := range messages {
+			if err != nil {
+				yield(nil, core.Unavailablef(err, "flame cannot read the transcript: %v", err))
+				return
+			}
+			if m.Role == core.RoleOther || len(m.Parts) == 0 {
+				continue
+			}
+			if begins(m, current) && len(current) > 0 {
+				if !yield(current, nil) {
+					return
+				}
+				current = nil
+			}
+			current = append(current, m)
+		}
+		if len(current) > 0 {
+			yield(current, nil)
+		}
+	}, nil
+}
+
+// begins reports whether a message begins another round than that of the messages before.
+func begins(m core.Message, before []core.Message) bool {
+	if m.Role == core.RoleUser { // or else it has the outputs of calls
+		return slices.ContainsFunc(m.Parts, func(p core.Part) bool { return p.Type == core.PartText })
+	}
+	last := len(before) - 1
+	if m.ID == "" {
+		return last < 0 || before[last].Role != core.RoleAssistant
+	}
+	return !slices.ContainsFunc(before, func(b core.Message) bool { return b.Role == core.RoleAssistant && b.ID == m.ID })
+}
+
+// logOf returns count rounds of a frame's log in short, from round number from on; without that
+// number, the last ones.
+func logOf(q query) (any, error) {
+	rounds, err := roundsOf(q)
+	if err != nil {
+		return nil, err
+	}
+	from, err := numberIn(q, "from", -1)
+	if err != nil {
+		return nil, err
+	}
+	count, err := numberIn(q, "count", defaultRounds)
+	if err != nil {
+		return nil, err
+	}
+	count = min(count, maxRounds)
+	shown := shownLog{From: from, Rounds: []round{}, Models: []string{}}
+	for messages, err := range rounds {
+		if err != nil {
+			return nil, err
+		}
+		if from < 0 || shown.Total >= from && len(shown.Rounds) < count {
+			shown.Rounds = append(shown.Rounds, headOf(messages))
+		}
+		shown.Rounds = shown.Rounds[max(len(shown.Rounds)-count, 0):]
+		for _, m := range messages {
+			if m.Model != "" && !slices.Contains(shown.Models, m.Model) {
+				shown.Models = append(shown.Models, m.Model)
+			}
+		}
+		shown.Total++
+	}
+	if from < 0 {
+		shown.From = shown.Total - len(shown.Rounds)
+	}
+	return shown, nil
+}
+
+// headOf returns a round in short.
+func headOf(messages []core.Message) round {
+	r := round{Role: messages[0].Role, Host: messages[0].Synthetic, At: messages[0].Time, Size: len(messages)}
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			switch {
+			case p.Type == core.PartText && r.Text == "":
+				r.Text = core.OneLine(p.Text, maxHead)
+			case p.Type == core.PartToolCall && len(r.Calls) < maxHeadCalls:
+				r.Calls = append(r.Calls, call{core.OneLine(p.Tool, maxHead), core.OneLine(transcripts.CallInput(p.Input), maxHead)})
+			case p.Type == core.PartToolCall:
+				r.More++
+			case p.Type == core.PartToolResult && p.Failed:
+				r.Failed++
+			}
+		}
+	}
+	return r
+}
+
+// A shownMessage is a message of a round with parts that are short enough for a page.
+type shownMessage struct {
+	Role  core.Role   `json:"role"`
+	Time  core.Millis `json:"time,omitempty"`
+	Parts []shownPart `json:"parts"`
+}
+
+// A shownPart is a part of a message.
+type shownPart struct {
+	core.Part
+	Length int `json:"length,omitempty"` // characters of the whole part; 0 if this is the whole
+}
+
+// roundOf returns the messages of one round.
+func roundOf(q query) (any, error) {
+	messages, err := oneRound(q)
+	if err != nil {
+		return nil, err
+	}
+	shown := []shownMessage{}
+	for _, m := range messages[:min(len(messages), maxRoundLength)] {
+		of := shownMessage{m.Role, m.Time, []shownPart{}}
+		for _, p := range m.Parts {
+			of.Parts = append(of.Parts, cutPart(p, maxPart))
+		}
+		shown = append(shown, of)
+	}
+	return map[string]any{"messages": shown, "more": len(messages) - len(shown)}, nil
+}
+
+// partOf returns one part of a message of a round.
+func partOf(q query) (any, error) {
+	messages, err := oneRound(q)
+	if err != nil {
+		return nil, err
+	}
+	message, err := numberIn(q, "message", 0)
+	if err != nil {
+		return nil, err
+	}
+	part, err := numberIn(q, "part", 0)
+	if err != nil {
+		return nil, err
+	}
+	if message >= len(messages) || part >= len(messages[message].Parts) {
+		return nil, core.NotFoundf("the log has no such part any more")
+	}
+	return cutPart(messages[message].Parts[part], maxWholePart), nil
+}
+
+func oneRound(q query) ([]core.Message, error) {
+	rounds, err := roundsOf(q)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := numberIn(q, "round", 0)
+	if err != nil {
+		return nil, err
+	}
+	at := 0
+	for messages, err := range rounds {
+		if err != nil || at == wanted {
+			return messages, err
+		}
+		at++
+	}
+	return nil, core.NotFoundf("the log has only %d rounds", at)
+}
+
+// cutPart returns a part with at most so many characters.
+func cutPart(p core.Part, most int) shownPart {
+	p.Files = nil // the frame's files have them
+	shown := shownPart{Part: p}
+	if n := utf8.RuneCountInString(p.Text); n > most {
+		shown.Text, shown.Length = core.Cut(p.Text, most), n
+	}
+	if n := utf8.RuneCount(p.Input); n > most {
+		shown.Length = n
+		shown.Input, _ = json.Marshal(core.Cut(string(p.Input), most)) // JSON can encode every text
+	}
+	return shown
+}
+
+// maxHistory is how many events of a frame a page gets: the last ones.
+const maxHistory = 200
+
+// A happening is an event of a frame in words.
+type happening struct {
+	Seq   int64       `json:"seq"`
+	At    core.Millis `json:"at"`
+	Text  string      `json:"text"`
+	Agent string      `json:"agent,omitempty"` // subagent_id that it is about
+}
+
+// historyOf returns the events of a frame, oldest first.
+func historyOf(q query) (any, error) {
+	query := project.EventQuery{Frame: q.get("id"), Last: true, Limit: maxHistory + 1}
+	if query.Frame == "" {
+		return nil, core.Invalidf("the id of the frame is missing")
+	}
+	events, err := view.Events(q.Context(), q.agents.Project, query)
+	if err != nil {
+		return nil, err
+	}
+	all := len(events) <= maxHistory
+	shown := []happening{}
+	for _, e := range events[max(len(events)-maxHistory, 0):] {
+		shown = append(shown, happening{e.Seq, e.TS, render.EventWords(e), e.SubagentID})
+	}
+	return map[string]any{"events": shown, "all": all}, nil
+}
