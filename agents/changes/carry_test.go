@@ -257,6 +257,21 @@ func advice(t *testing.T, err error) string {
 	return p.Message + "; " + p.Hint
 }
 
+// An agent that begins leaves alone the worktree that git has begun to make for another one.
+func TestAnAgentLeavesABegunWorktreeAlone(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	b, _ := s.give("a", changes.GiveOptions{})
+	s.take("first", b)
+	folders, err := filepath.Glob(filepath.Join(s.worker.Dir, "*", ".git", "worktrees"))
+	require.NoError(t, err)
+	require.Len(t, folders, 1)
+	begun := filepath.Join(folders[0], "begun")
+	require.NoError(t, os.Mkdir(begun, 0o700))
+	s.take("second", b)
+	assert.DirExists(t, begun)
+}
+
 func TestManyAgentsOfOneRepositoryBeginAtOnce(t *testing.T) {
 	t.Parallel()
 	effort.Heavy(t)

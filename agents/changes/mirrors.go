@@ -133,9 +133,6 @@ func (t taking) fill(ctx context.Context, mirror string) (err error) {
 
 // worktree makes the worktree from a mirror that has the base.
 func (t taking) worktree(ctx context.Context, mirror string) (workdir string, err error) {
-	if _, err := git.Run(ctx, mirror, "worktree", "prune"); err != nil {
-		return "", err
-	}
 	if err := t.fits(ctx, mirror, t.base); err != nil {
 		return "", err
 	}

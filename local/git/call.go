@@ -72,16 +72,18 @@ func (c call) run(ctx context.Context) (string, error) {
 	}
 }
 
-// meetsHalfWorktree reports whether git failed only because another git was making a worktree
-// of the repository at that moment. Any command that looks at all worktrees, as most do, dies
-// (git 2.55 too) if the file commondir of one is still empty, on which errno then says that all
-// is well, or if its HEAD is still the null id.
+// meetsHalfWorktree reports whether git failed only because another git was making or removing a
+// worktree of the repository at that moment. Any command that looks at all worktrees, as most do,
+// dies (git 2.55 too) if the file commondir of one is still empty, on which errno then says that
+// all is well, or if its HEAD is still the null id. And a git that prunes, as `git gc` does, or
+// that removes the last worktree, takes away the folder in which another one begins a worktree.
 func meetsHalfWorktree(err error) bool {
 	return halfWorktree().MatchString(err.Error())
 }
 
 var halfWorktree = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`failed to read .*worktrees/[^/]+/commondir: (Success|Undefined error: 0)|bad object worktrees/[^/]+/HEAD`)
+	return regexp.MustCompile(`failed to read .*worktrees/[^/]+/commondir: (Success|Undefined error: 0)|bad object worktrees/[^/]+/HEAD|` +
+		`could not (open|create|write).*/worktrees/[^/']+(/\w+)?'.*: No such file or directory`)
 })
 
 // execute runs git with the settings in a file, and returns its output.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -183,6 +184,36 @@ func TestAWorktreeThatIsBeingMadeIsWaitedFor(t *testing.T) {
 			_, err = git.Run(t.Context(), r.dir, list...)
 			assert.NoError(t, err)
 		})
+	}
+}
+
+// A worktree whose folder was deleted is replaced, and one that another git has begun to make stays.
+func TestADeletedWorktreeIsReplaced(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	tree := filepath.Join(r.dir, "..", "tree")
+	require.NoError(t, git.AddWorktree(t.Context(), r.dir, tree, "HEAD"))
+	require.NoError(t, os.RemoveAll(tree))
+	begun := filepath.Join(r.dir, ".git", "worktrees", "begun") // git's first step
+	require.NoError(t, os.Mkdir(begun, 0o700))
+	require.NoError(t, git.AddWorktree(t.Context(), r.dir, tree, "HEAD"))
+	assert.FileExists(t, filepath.Join(tree, ".git"))
+	assert.DirExists(t, begun)
+}
+
+// While git makes a worktree, others prune, which removes a worktree at any step of its making.
+func TestAWorktreeThatIsPrunedIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	for i := range 40 {
+		var prunes sync.WaitGroup
+		prunes.Go(func() {
+			for range 4 { // fewer than the tries of a command
+				_ = exec.Command("git", "-C", r.dir, "worktree", "prune").Run()
+			}
+		})
+		assert.NoError(t, git.AddWorktree(t.Context(), r.dir, filepath.Join(r.dir, "..", "tree"+strconv.Itoa(i)), "HEAD"))
+		prunes.Wait()
 	}
 }
 

@@ -8,9 +8,12 @@ import (
 )
 
 // AddWorktree makes a worktree of dir's repository at an absolute path, with the files of a
-// commit and without a branch.
+// commit and without a branch. If the repository still knows a worktree there whose folder was
+// deleted, the new one takes its place.
 func AddWorktree(ctx context.Context, dir, path, commit string) error {
-	if _, err := Run(ctx, dir, "worktree", "add", "--detach", "--", path, commit); err != nil {
+	// Without --force, only a prune makes git forget a deleted folder, and a prune also removes
+	// the worktrees that other processes have begun to make.
+	if _, err := Run(ctx, dir, "worktree", "add", "--force", "--detach", "--", path, commit); err != nil {
 		return err
 	}
 	// With includeIf, the configuration can name other commands for the worktree. So a
