@@ -142,7 +142,7 @@ func (u *user) data() string {
 // clients.
 func (u *user) run(program string, args ...string) (stdout, stderr string, err error) {
 	u.t.Helper()
-	ctx, cancel := context.WithTimeout(u.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(u.t.Context(), 6*time.Minute)
 	defer cancel()
 	var out, errs strings.Builder
 	cmd := u.command(ctx, program, args...)

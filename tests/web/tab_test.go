@@ -22,7 +22,7 @@ import (
 )
 
 // patience is how long a test waits for something that should take a moment: machines may be busy.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // A tab is one page of the browser, as one person has it open.
 type tab struct {
