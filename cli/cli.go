@@ -83,7 +83,7 @@ func groups(known hosts.Registry) []group {
 			{"stats", newStats}, {"economy", newEconomy}, {"learned", newLearned},
 		}},
 		{"Work:", []entry{
-			{"push", newPush}, {"pop", newPop}, {"done", newDone}, {"plan", newPlan}, {"activate", newActivate},
+			{"push", newPush}, {"pop", newPop}, {"done", newDone}, {"plan", newPlan}, {"activate", newActivate}, {"continue", newContinue},
 			{"invalidate", newInvalidate}, {"goal", newGoal}, {"artifact", newArtifact}, {"decision", newDecision},
 		}},
 		{"Agents:", []entry{{"agents", agentcmd.New}, {"track", newTrack}}},

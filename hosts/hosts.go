@@ -61,6 +61,7 @@ type Host struct {
 	// hosts does not hold for the host's own subagents.
 	Resumes func(session string) bool
 	Talk    []string // the program's arguments before a session's id with which a person resumes it
+	Begins  []string // the program's arguments before the first prompt with which a person begins a session
 
 	Hook         Hook                      // handles its events
 	Calls        *Calls                    // how its events reach a running server; nil: none does
@@ -122,6 +123,15 @@ func (h Host) TalkTo(m Machine, session string) ([]string, error) {
 		return nil, err
 	}
 	return slices.Concat([]string{program}, h.Talk, []string{session}), nil
+}
+
+// BeginWith returns the command with which a person begins a session with a prompt.
+func (h Host) BeginWith(m Machine, prompt string) ([]string, error) {
+	program, err := h.Find(m)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat([]string{program}, h.Begins, []string{prompt}), nil
 }
 
 // RunsModel reports whether the host accepts a model's name.

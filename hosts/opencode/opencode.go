@@ -37,6 +37,7 @@ func facts() hosts.Host {
 		Definitions: definitions,
 		Resumes:     func(session string) bool { return strings.HasPrefix(session, "ses_") }, // subagents have sessions too
 		Talk:        []string{"--session"},
+		Begins:      []string{"--prompt"},
 		Prints:      transcripts.OpenCodeRun,
 		Logs:        transcripts.Formats{transcripts.OpenCodeRun, transcripts.OpenCodeExport, transcripts.OpenCodeStore},
 		Store:       store,
