@@ -144,7 +144,7 @@ func TestRequestsOfAProgramReachItsModel(t *testing.T) {
 	assert.Equal(t, "/v1/models?after=x", got.URL.String())
 	outside := strings.TrimSuffix(base, filepath.Base(base))
 	for _, wrong := range []string{outside, outside + "v1/models", base + "x/v1/models"} {
-		answer, err := http.Get(wrong)
+		answer, err := httpClient.Get(wrong)
 		require.NoError(t, err)
 		assert.Equal(t, http.StatusNotFound, answer.StatusCode, wrong)
 		require.NoError(t, answer.Body.Close())

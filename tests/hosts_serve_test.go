@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"net/http"
 	"regexp"
 	"testing"
 
@@ -45,7 +44,7 @@ func (s served) post(path string, body any) map[string]any {
 	s.t.Helper()
 	raw, err := json.Marshal(body)
 	require.NoError(s.t, err)
-	response, err := http.Post(s.url+path, "application/json", bytes.NewReader(raw))
+	response, err := httpClient.Post(s.url+path, "application/json", bytes.NewReader(raw))
 	require.NoError(s.t, err)
 	defer response.Body.Close()
 	require.Less(s.t, response.StatusCode, 300, path)

@@ -16,6 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// httpClient sends the requests of tests. The end of any httptest.Server breaks those of http.DefaultClient.
+var httpClient = &http.Client{Transport: &http.Transport{}}
+
 // An httpServer is flame serve over HTTP.
 type httpServer struct {
 	url  string   // of streamable HTTP
@@ -81,7 +84,7 @@ func (s httpServer) status(t *testing.T, path, token string) int {
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := httpClient.Do(request)
 	require.NoError(t, err)
 	defer response.Body.Close()
 	_, err = io.Copy(io.Discard, response.Body)

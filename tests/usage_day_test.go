@@ -172,7 +172,7 @@ func (d *day) metrics() string {
 	request, err := http.NewRequestWithContext(d.t.Context(), http.MethodGet, strings.TrimSuffix(s.url, "/mcp")+"/metrics", nil)
 	require.NoError(d.t, err)
 	request.Header.Set("Authorization", "Bearer "+s.token(d.t))
-	response, err := http.DefaultClient.Do(request)
+	response, err := httpClient.Do(request)
 	require.NoError(d.t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)

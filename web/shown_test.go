@@ -55,7 +55,7 @@ func (s site) follow() (stream *bufio.Reader, leave func()) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+"/api/thing-1/live", nil)
 	require.NoError(s.T, err)
 	req.Header.Set("Authorization", "Bearer "+token)
-	got, err := http.DefaultClient.Do(req)
+	got, err := httpClient.Do(req)
 	require.NoError(s.T, err)
 	s.T.Cleanup(func() { got.Body.Close() })
 	return bufio.NewReader(got.Body), leave
@@ -154,7 +154,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 		conn.Close()
 	}
 	require.Eventually(t, func() bool {
-		got, err := http.Get(s.base + "/start.json")
+		got, err := httpClient.Get(s.base + "/start.json")
 		if err == nil {
 			got.Body.Close()
 		}

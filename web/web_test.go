@@ -29,6 +29,9 @@ import (
 	"flame/web"
 )
 
+// httpClient sends the requests of tests. The end of any httptest.Server breaks those of http.DefaultClient.
+var httpClient = &http.Client{Transport: &http.Transport{}}
+
 const (
 	token  = "0123456789abcdef0123"
 	secret = "a secret that is as random as none is"
@@ -88,7 +91,7 @@ func (s site) send(method, path, body string, change func(*http.Request)) (statu
 	if change != nil {
 		change(req)
 	}
-	got, err := http.DefaultClient.Do(req)
+	got, err := httpClient.Do(req)
 	require.NoError(s.T, err)
 	defer got.Body.Close()
 	content, err := io.ReadAll(got.Body)
@@ -154,7 +157,7 @@ func TestEveryAnswerHasThePolicy(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	for _, path := range []string{"/", "/app.js", "/api/projects", "/nothing"} {
-		got, err := http.Get(s.base + path)
+		got, err := httpClient.Get(s.base + path)
 		require.NoError(t, err)
 		got.Body.Close()
 		policy := got.Header.Get("Content-Security-Policy")
@@ -323,7 +326,7 @@ func TestTheServerOfAProjectIsFoundWithoutSendingTheToken(t *testing.T) {
 		_ = r.Write(&all)
 		seen <- all.String()
 		// It asks the true server: the proof is for another address.
-		got, err := http.Get(s.base + r.URL.String())
+		got, err := httpClient.Get(s.base + r.URL.String())
 		if err == nil {
 			defer got.Body.Close()
 			_, _ = io.Copy(w, got.Body)

@@ -31,6 +31,9 @@ import (
 	"flame/tests/projecttest"
 )
 
+// httpClient sends the requests of tests. The end of any httptest.Server breaks those of http.DefaultClient.
+var httpClient = &http.Client{Transport: &http.Transport{}}
+
 const secret = "secret-path"
 
 // A talk is a conversation of a client, which keeps its whole history, with a model behind
@@ -158,7 +161,7 @@ func (c *talk) post(path string, body []byte, header http.Header) *http.Response
 	for name, values := range header {
 		r.Header[name] = values
 	}
-	response, err := http.DefaultClient.Do(r)
+	response, err := httpClient.Do(r)
 	require.NoError(c.t, err)
 	return response
 }

@@ -230,7 +230,7 @@ func TestNoContentIsInDumps(t *testing.T) {
 				r, _ := http.NewRequest(http.MethodPost, strings.TrimSpace(base)+"/v1/messages", strings.NewReader(body(prompt))) // it is an URL
 				r.Header.Set("X-Claude-Code-Session-Id", "s")
 				r.Header.Set("Authorization", "Bearer "+key)
-				if response, err := http.DefaultClient.Do(r); err == nil {
+				if response, err := httpClient.Do(r); err == nil {
 					_ = response.Body.Close()
 				}
 			}()

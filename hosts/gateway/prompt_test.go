@@ -25,7 +25,7 @@ func forward(t *testing.T, base string, r *http.Request) *http.Response {
 	on, err := http.NewRequestWithContext(t.Context(), r.Method, base+r.URL.RequestURI(), r.Body)
 	require.NoError(t, err)
 	on.Header = r.Header
-	response, err := http.DefaultClient.Do(on)
+	response, err := httpClient.Do(on)
 	require.NoError(t, err)
 	return response
 }

@@ -113,7 +113,7 @@ func (s *server) events(t *testing.T) (next func() map[string]any) {
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.base+"/api/"+s.project+"/live", nil)
 	require.NoError(t, err)
 	r.Header.Set("Authorization", "Bearer "+s.token)
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := httpClient.Do(r)
 	require.NoError(t, err)
 	t.Cleanup(func() { answer.Body.Close() })
 	require.Equal(t, http.StatusOK, answer.StatusCode)

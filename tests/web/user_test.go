@@ -21,6 +21,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// httpClient sends the requests of tests. The end of any httptest.Server breaks those of http.DefaultClient.
+var httpClient = &http.Client{Transport: &http.Transport{}}
+
 // A user has a home and a project of their own.
 type user struct {
 	t             testing.TB
@@ -127,7 +130,7 @@ func (s *server) ask(method, path, body string, header ...string) (status int, a
 			r.Host = header[i+1]
 		}
 	}
-	got, err := http.DefaultClient.Do(r)
+	got, err := httpClient.Do(r)
 	require.NoError(s.u.t, err)
 	defer got.Body.Close()
 	content, err := io.ReadAll(io.LimitReader(got.Body, 1<<20))

@@ -38,7 +38,7 @@ func ask(t *testing.T, method, url, body string, header ...string) *http.Respons
 		}
 		request.Header[http.CanonicalHeaderKey(header[i])] = strings.Split(header[i+1], "\n")
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := httpClient.Do(request)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = response.Body.Close() })
 	return response

@@ -24,6 +24,9 @@ import (
 	"flame/local/guard"
 )
 
+// httpClient sends the requests of tests. The end of any httptest.Server breaks those of http.DefaultClient.
+var httpClient = &http.Client{Transport: &http.Transport{}}
+
 // A rig is a server with tools that show what a transport does to calls.
 type rig struct {
 	srv     *server.MCPServer
@@ -245,7 +248,7 @@ func (p *httpPeer) post(ctx context.Context, message string) (*http.Response, er
 	if p.session != "" {
 		request.Header.Set(sessionHeader, p.session)
 	}
-	return http.DefaultClient.Do(request)
+	return httpClient.Do(request)
 }
 
 func (p *httpPeer) receive(t *testing.T, response *http.Response) {
@@ -313,7 +316,7 @@ func startSSE(t *testing.T, web *httptest.Server) *httpPeer {
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, web.URL+"/sse", nil)
 	require.NoError(t, err)
 	request.Header.Set("Authorization", authorization)
-	response, err := http.DefaultClient.Do(request)
+	response, err := httpClient.Do(request)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, response.StatusCode)
 	endpoint := make(chan string, 1)
