@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"flame/config/env"
 )
 
 // Tools of others, which go run downloads.
@@ -45,14 +47,12 @@ arch: %s
 platform: linux
 version: %q
 section: devel
-maintainer: The maintainers of flame <maintainers@flame.invalid>
-description: |
-  A call stack for coding agents.
-  Keeps the work of coding agents as a tree of frames that outlives compaction and restarts.
+maintainer: %q
+description: %q
 license: MIT
 recommends: [git]
 contents:
-`, s.arch, r.version)
+`, s.arch, r.version, env.Maintainer, env.Summary)
 	for _, file := range [][2]string{
 		{"flame", "/usr/bin/flame"}, {"completions/flame.bash", "/usr/share/bash-completion/completions/flame"},
 		{"completions/_flame", "/usr/share/zsh/vendor-completions/_flame"}, {"completions/flame.fish", "/usr/share/fish/vendor_completions.d/flame.fish"},
