@@ -86,6 +86,7 @@ recommends: [git]
 mtime: %q
 rpm: {buildhost: flame.invalid, group: Development/Tools}
 contents:
+  - {dst: /usr/share/doc/flame, type: dir, file_info: {mode: 0755}}
 `, s.arch, r.version, env.Maintainer, env.Summary, r.made.Format(time.RFC3339))
 	for _, file := range [][2]string{
 		{"flame", "/usr/bin/flame"}, {"completions/flame.bash", "/usr/share/bash-completion/completions/flame"},
