@@ -206,6 +206,7 @@ func npmRegistry(t *testing.T, dist string) (url string) {
 		about[manifest["name"].(string)] = manifest
 		mux.HandleFunc(at, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(raw) })
 	}
+	mux.HandleFunc("/-/", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }) // no advisories
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		manifest, known := about[strings.TrimPrefix(r.URL.Path, "/")]
 		if !known {
