@@ -7,7 +7,7 @@ COPY . /src
 WORKDIR /src
 RUN CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o /flame . && \
     CGO_ENABLED=0 GOBIN=/ go install github.com/nats-io/nats-server/v2@v2.15.2 && \
-    mkdir -p /empty/data /empty/tmp && chmod 1777 /empty/tmp && chown 65532:65532 /empty/data
+    mkdir -p /empty/data /empty/tmp && chmod 700 /empty/data && chmod 1777 /empty/tmp && chown 65532:65532 /empty/data
 
 FROM scratch AS base
 COPY --from=build /empty/ /
