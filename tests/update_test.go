@@ -65,6 +65,8 @@ func TestUpdateUnderARunningServer(t *testing.T) {
 	assert.Equal(t, "{\"version\": \"v9.0.0\"}\n", u.must(u.flame))
 	u.flame += ".previous"
 	assert.Contains(t, u.must(u.flame, "tree"), "after the update")
+	stdout, _, _ := u.run(u.flame, "doctor")
+	assert.Contains(t, stdout, "which is version 9.0.0", "hosts start another flame than this one")
 }
 
 func TestUpdateInAFolderThatIsNotTheUsers(t *testing.T) {
