@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -44,6 +45,8 @@ func newServe(a *app.App) *cobra.Command {
 			switch {
 			case to.noToken && to.addr == "":
 				return app.Wrong(cmd, "--no-token needs --http")
+			case to.check && to.addr == "":
+				return app.Wrong(cmd, "--check needs --http")
 			case to.host != "" && to.addr != "":
 				return app.Wrong(cmd, "--host needs a server on stdin and stdout, not --http")
 			}
@@ -53,14 +56,40 @@ func newServe(a *app.App) *cobra.Command {
 	cmd.Flags().StringVar(&to.addr, "http", "", "listen on this address instead of stdin and stdout")
 	calling := lo.Filter(a.Hosts, func(h hosts.Host, _ int) bool { return h.Calls != nil })
 	app.Choose(cmd, &to.host, "host", "also handle the events that this host's hooks report by calling the server", calling.Names()...)
+	cmd.Flags().BoolVar(&to.check, "check", false, "serve nothing: only ask whether a server answers at the address of --http")
 	cmd.Flags().BoolVar(&to.noToken, "no-token", false, "require no token (only on loopback): other users of this machine can then connect")
-	return a.Locates(cmd, func(ctx context.Context, at place.Place, _ []string) error { return serve(ctx, a, at, to) })
+	return a.Locates(cmd, func(ctx context.Context, at place.Place, _ []string) error {
+		if to.check {
+			return answers(ctx, to.addr)
+		}
+		return serve(ctx, a, at, to)
+	})
+}
+
+// answers asks a server over HTTP for anything: what it refuses without a token is an answer, too.
+func answers(ctx context.Context, addr string) error {
+	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
+	defer stop()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/", nil)
+	if err != nil {
+		return core.Invalidf("%s is no address", addr)
+	}
+	answer, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		return core.Unavailablef(err, "no server answers at %s", addr)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode >= http.StatusInternalServerError {
+		return core.Unavailablef(nil, "the server at %s answers %s", addr, answer.Status)
+	}
+	return nil
 }
 
 // listenAt says where to serve.
 type listenAt struct {
 	addr    string // empty: stdin and stdout
 	noToken bool
+	check   bool   // only ask whether somebody listens there
 	host    string // its hooks call the server; empty: no hooks do
 }
 

@@ -228,7 +228,7 @@ func (c *installation) warn(ctx context.Context) {
 		}
 		for _, entry := range status.ByHand {
 			fmt.Fprintf(c.app.Stderr, "flame: %s: %s also registers flame by hand, as %q: %s\nhint: %s\n",
-				h.Name, entry.File, entry.Name, doctor.Doubly(status), entry.Undo)
+				h.Name, entry.File, entry.Name, doctor.Doubly(status, entry), entry.Undo)
 		}
 	}
 }

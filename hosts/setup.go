@@ -83,9 +83,10 @@ type Installation struct {
 
 // A Registration is an entry for flame that no setup made.
 type Registration struct {
-	Name string // the entry's name in the host
-	File string // the file that holds it
-	Undo string // what removes it: a command, or what to delete
+	Name   string // the entry's name in the host
+	File   string // the file that holds it
+	Undo   string // what removes it: a command, or what to delete
+	Plugin bool   // it is a plugin with hooks, as setup installs one, from a marketplace or from npm
 }
 
 // IsFlame reports whether a server is flame's, according to the host's name for it or the

@@ -54,8 +54,10 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
-	if built.dir != "" {
-		_ = os.RemoveAll(built.dir) // a leftover harms no later run
+	for _, dir := range []string{built.dir, released.dir} {
+		if dir != "" {
+			_ = os.RemoveAll(dir) // a leftover harms no later run
+		}
 	}
 	os.Exit(code)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"flame/config/env"
 	"flame/tests/model"
 )
 
@@ -123,11 +124,25 @@ func TestTheRepositoryIsAMarketplace(t *testing.T) {
 	u.must("claude", "plugin", "validate", "--strict", repository)
 	u.must("claude", "plugin", "validate", "--strict", filepath.Join(repository, "hosts/claudecode/plugin"))
 
-	// The plugin of a clone expects flame on PATH.
-	u.path = filepath.Dir(u.flame) + ":" + u.path
 	u.must("claude", "plugin", "marketplace", "add", repository)
 	u.must("claude", "plugin", "install", "flame@flame")
+	u.model.Play(model.Script{{Name: "look", Turns: []model.Turn{{Text: "I see."}}}})
+	said := u.must("claude", "-p", "--verbose", "--output-format", "stream-json", "--", "What is there?")
+	assert.Contains(t, said, "npm install -g "+env.NPM, "the plugin says what it needs")
+
+	u.path = filepath.Dir(u.flame) + ":" + u.path
 	assert.Equal(t, []string{"mcp__plugin_flame_flame__flame_push"}, u.offered(claudeCode))
+	u.model.Play(model.Script{asked("main", "MAINWORK", model.Turn{Text: "done"})})
+	u.ask(claudeCode, "MAINWORK please")
+	u.frame("MAINWORK please")
+	assert.Contains(t, u.must(u.flame, "doctor"), `claude-code: plugin "flame@flame" in `)
+
+	u.must(u.flame, "setup", claudeCode)
+	stdout, _, err := u.run(u.flame, "doctor")
+	require.Error(t, err, "flame is there twice")
+	assert.Contains(t, stdout, "claude plugin uninstall flame@flame --scope user")
+	u.must("claude", "plugin", "uninstall", "flame@flame", "--scope", "user")
+	u.must(u.flame, "doctor")
 }
 
 func TestSetupOfAMissingHostPrintsManualSteps(t *testing.T) {

@@ -126,3 +126,18 @@ func TestATokenOfTheEnvironmentIsRequired(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, kept)
 }
+
+// A container asks so whether its server is alive; it has no token.
+func TestServeCheckAsksAServer(t *testing.T) {
+	t.Parallel()
+	s := serveHTTP(t)
+	addr := strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/mcp")
+	check := func(args ...string) error {
+		cmd := exec.Command(flameBinary(t), append([]string{"serve", "--check"}, args...)...)
+		cmd.Dir, cmd.Env = t.TempDir(), []string{"HOME=" + t.TempDir()}
+		return cmd.Run()
+	}
+	assert.NoError(t, check("--http", addr))
+	assert.Error(t, check("--http", "127.0.0.1:1"))
+	assert.Error(t, check())
+}

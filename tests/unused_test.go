@@ -13,7 +13,7 @@ import (
 // generators generate documents, manual pages and the plugins' files from code, for tests and
 // releases.
 var generators = []string{
-	"cli.All", "cli.Docs", "hosts/claudecode.commandFile", "hosts/claudecode.hooksFile",
+	"cli.All", "cli.Docs", "hosts/claudecode.commandFile", "hosts/claudecode.hooksFile", "hosts/opencode.Package",
 }
 
 // onlyTests are the names that only tests use; they are to be removed, or used.

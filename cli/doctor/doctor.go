@@ -21,6 +21,7 @@ import (
 	"flame/agents/plan"
 	"flame/cli/app"
 	"flame/cli/notify"
+	"flame/cli/update"
 	"flame/config"
 	"flame/config/env"
 	"flame/core"
@@ -58,6 +59,7 @@ func Findings(ctx context.Context, a *app.App, at place.Place, warnings []config
 	if err != nil {
 		c.problem("", err)
 	}
+	c.program(ctx, machine)
 	if catalog, err := a.Catalog(); err != nil {
 		c.problem("agents: ", err)
 	} else {
@@ -86,6 +88,17 @@ func (c *checkup) broken(hint, format string, args ...any) {
 
 // problem adds an error that keeps flame from working.
 func (c *checkup) problem(what string, err error) { c.broken(render.Hint(err), "%s%v", what, err) }
+
+// program reports another version of flame in the place where hosts start it.
+func (c *checkup) program(ctx context.Context, machine hosts.Machine) {
+	path, own := machine.Binary(), strings.TrimPrefix(c.app.Build.Version, "v")
+	if hosts.Same(path, c.app.Program()) {
+		return
+	}
+	if version, err := update.VersionOf(ctx, path); err == nil && version != own {
+		c.note("`flame setup` copies this program there", "hosts start %s, which is version %s", path, version)
+	}
+}
 
 // settings reports settings that flame does not use.
 func (c *checkup) settings(warnings []config.Warning) {

@@ -79,20 +79,26 @@ func (c *checkup) host(ctx context.Context, h hosts.Host, machine hosts.Machine,
 func (c *checkup) byHand(host string, status hosts.Status) {
 	for _, entry := range status.ByHand {
 		what := fmt.Sprintf("%s: registered by hand as %q in %s", host, entry.Name, entry.File)
+		if entry.Plugin {
+			what = fmt.Sprintf("%s: plugin %q in %s", host, entry.Name, entry.File)
+		}
 		switch {
 		case !status.Double():
 			c.ok("%s", what)
 		case status.GivesWay:
-			c.note(entry.Undo, "%s, and set up as well: %s", what, Doubly(status))
+			c.note(entry.Undo, "%s, and set up as well: %s", what, Doubly(status, entry))
 		default:
-			c.broken(entry.Undo, "%s, and set up as well: %s", what, Doubly(status))
+			c.broken(entry.Undo, "%s, and set up as well: %s", what, Doubly(status, entry))
 		}
 	}
 }
 
-// Doubly describes the effect of a double registration.
-func Doubly(status hosts.Status) string {
-	if status.GivesWay {
+// Doubly describes the effect of a registration beside the one of setup.
+func Doubly(status hosts.Status, entry hosts.Registration) string {
+	switch {
+	case status.GivesWay && entry.Plugin:
+		return "the one that it loads last is in use"
+	case status.GivesWay:
 		return "the entry by hand is the one in use"
 	}
 	return "it starts flame twice"

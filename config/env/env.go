@@ -1,5 +1,5 @@
-// Package env has the names of the settings that texts mention, for packages that must not know
-// their values. Package config has the settings.
+// Package env has names that texts mention: of the settings, for packages that must not know their
+// values, and those under which flame is published. Package config has the settings.
 package env
 
 // Commands is the value of Hooks for a process for each event.

@@ -364,7 +364,7 @@ func TestStatusSeesThePluginOfAClone(t *testing.T) {
 	claude := &fakeClaude{}
 	s := claudecode.Client{Machine: machine(t, claude)}
 	install(t, s, hosts.User)
-	claude.plugins = append(claude.plugins, map[string]any{"id": "flame@flame", "scope": "user"})
+	claude.plugins = append(claude.plugins, map[string]any{"id": "flame@flame", "scope": "user", "enabled": true})
 	found := status(t, s)
 	require.True(t, found.Double())
 	assert.Equal(t, "claude plugin uninstall flame@flame --scope user", found.ByHand[0].Undo)

@@ -14,16 +14,23 @@ import (
 
 	"github.com/samber/lo"
 
+	"flame/config/env"
 	"flame/core/op"
 	"flame/hosts"
 	"flame/hosts/hooks"
 )
 
-// plugin is also what a clone of the repository offers; there its commands run
-// the flame on PATH.
+// plugin is also what the repository offers as a marketplace; there its commands run a script
+// that finds flame, or says how to install it.
 //
 //go:embed all:plugin
 var plugin embed.FS
+
+// The script of the plugin, and what its commands call it.
+const (
+	script  = "plugin/start"
+	starter = "${CLAUDE_PLUGIN_ROOT}/start"
+)
 
 // pluginVersion is the member of plugin.json that Claude Code compares to see
 // whether its copy is outdated.
@@ -34,7 +41,7 @@ const pluginVersion = "version"
 func pluginFiles(binary string, calling bool) (files map[string][]byte, err error) {
 	files = map[string][]byte{}
 	err = fs.WalkDir(plugin, "plugin", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		if err != nil || d.IsDir() || name == script {
 			return err
 		}
 		content, err := plugin.ReadFile(name)
@@ -61,7 +68,7 @@ func asCalling(name string, content []byte) ([]byte, error) {
 	case "hooks.json":
 		return hooksFile(true)
 	case ".mcp.json":
-		server := map[string]any{"command": "flame", "args": servesHooks()}
+		server := map[string]any{"command": starter, "args": servesHooks()}
 		return encode(map[string]any{"mcpServers": map[string]any{"flame": server}})
 	}
 	return content, nil
@@ -86,13 +93,21 @@ func formOf(binary string, calling bool) (f form, err error) {
 	if f.version, err = stampVersion(f.files); err != nil {
 		return f, err
 	}
-	f.files[".claude-plugin/marketplace.json"], err = encode(map[string]any{
-		"name":        marketplaceName,
-		"description": "Flame, written by flame setup",
-		"owner":       map[string]any{"name": "flame"},
-		"plugins":     []any{map[string]any{"name": "flame", "source": "./plugin"}},
-	})
+	f.files[marketplaceFile], err = marketplace(marketplaceName, "Flame, written by flame setup", "./plugin")
 	return f, err
+}
+
+// marketplaceFile is the file of a marketplace, in its folder.
+const marketplaceFile = ".claude-plugin/marketplace.json"
+
+// marketplace returns the file of a marketplace that offers the plugin in a folder.
+func marketplace(name, description, folder string) ([]byte, error) {
+	return encode(map[string]any{
+		"name":        name,
+		"description": description,
+		"owner":       map[string]any{"name": "flame"},
+		"plugins":     []any{map[string]any{"name": "flame", "source": folder, "description": env.Summary}},
+	})
 }
 
 // stampVersion adds the digest to the version in plugin.json and returns the
@@ -114,8 +129,8 @@ func stampVersion(files map[string][]byte) (string, error) {
 	return version, err
 }
 
-// withBinary replaces the program "flame" by binary wherever a JSON document
-// names it as a command: one rule for servers and hooks.
+// withBinary replaces the script by binary wherever a JSON document names it as a
+// command: one rule for servers and hooks.
 func withBinary(document []byte, binary string) ([]byte, error) {
 	var root any
 	if err := json.Unmarshal(document, &root); err != nil {
@@ -132,7 +147,7 @@ func replaceCommand(node any, binary string) {
 			replaceCommand(element, binary)
 		}
 	case map[string]any:
-		if node["command"] == "flame" {
+		if node["command"] == starter {
 			node["command"] = binary
 		}
 		for _, member := range node {
@@ -174,7 +189,7 @@ func hooksFile(calling bool) ([]byte, error) {
 }
 
 func matchersOf(event string, calling bool) []hooks.Matcher {
-	command := hooks.Entry{Type: "command", Command: "flame", Args: []string{"hook", Name}, Timeout: hookSeconds}
+	command := hooks.Entry{Type: "command", Command: starter, Args: []string{"hook", Name}, Timeout: hookSeconds}
 	all := lo.Filter(rows, func(r row, _ int) bool { return r.Event == event })
 	called, started := lo.FilterReject(all, func(r row, _ int) bool { return calling && r.Alone == "" })
 	switch {

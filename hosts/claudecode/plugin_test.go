@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"flag"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"flame/config/env"
 	"flame/core/op"
 	"flame/hosts/claudecode"
 )
@@ -43,13 +46,59 @@ func TestPluginHasTheCommandsOfTheTable(t *testing.T) {
 
 func TestRepositoryIsAMarketplaceOfTheSamePlugin(t *testing.T) {
 	t.Parallel()
-	content, err := os.ReadFile("../../.claude-plugin/marketplace.json")
+	file := filepath.Join("../..", claudecode.MarketplaceFile)
+	want, err := claudecode.Marketplace("flame", "Flame, from its repository", "./hosts/claudecode/plugin")
 	require.NoError(t, err)
-	var marketplace struct {
-		Plugins []struct{ Name, Source string }
+	if *update {
+		require.NoError(t, os.WriteFile(file, want, 0o644))
 	}
-	require.NoError(t, json.Unmarshal(content, &marketplace))
-	require.Len(t, marketplace.Plugins, 1)
-	assert.Equal(t, "flame", marketplace.Plugins[0].Name)
-	assert.FileExists(t, filepath.Join("../..", marketplace.Plugins[0].Source, ".claude-plugin", "plugin.json"))
+	content, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), string(content), "go test ./hosts/claudecode -update writes it anew")
+	manifest, err := os.ReadFile("plugin/.claude-plugin/plugin.json")
+	require.NoError(t, err)
+	var plugin struct{ Name, Description string }
+	require.NoError(t, json.Unmarshal(manifest, &plugin))
+	assert.Equal(t, "flame", plugin.Name)
+	assert.Equal(t, env.Summary, plugin.Description)
+}
+
+// A person who installs the plugin before flame has to hear of it once in a session, and a session
+// must not break.
+func TestThePluginsScriptFindsFlameOrSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	const echo = "#!/bin/sh\necho \"$0 $*\"\n"
+	tests := map[string]struct {
+		installed []string // below the home
+		args      []string
+		event     string
+		says      string // on stdout; HOME stands for the home
+	}{
+		"the program of setup comes first": {[]string{".local/bin/flame", "path/flame"}, []string{"serve"}, "", "HOME/.local/bin/flame serve\n"},
+		"the program on PATH":              {[]string{"path/flame"}, []string{"hook", "claude-code"}, "", "HOME/path/flame hook claude-code\n"},
+		"none, at the start of a session": {nil, []string{"hook", "claude-code"}, `{"session_id":"s","hook_event_name":"SessionStart"}`,
+			"{\"systemMessage\": \"The flame plugin needs the program flame: npm install -g " + env.NPM + "\"}\n"},
+		"none, later": {nil, []string{"hook", "claude-code"}, `{"session_id":"s","hook_event_name":"Stop"}`, ""},
+		"none for serving: a server without tools": {nil, []string{"serve"},
+			`{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}` + "\n" + `{"jsonrpc":"2.0","method":"x"}` + "\n",
+			`{"jsonrpc": "2.0", "id": 7, "result": {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": ` +
+				`{"name": "The flame plugin needs the program flame: npm install -g ` + env.NPM + `", "version": "0"}}}` + "\n"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			home := filepath.Join(t.TempDir(), "it's home")
+			for _, program := range tt.installed {
+				file := filepath.Join(home, program)
+				require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+				require.NoError(t, os.WriteFile(file, []byte(echo), 0o755))
+			}
+			cmd := exec.Command("plugin/start", tt.args...)
+			cmd.Env = []string{"HOME=" + home, "PATH=" + filepath.Join(home, "path") + ":/usr/bin:/bin"}
+			cmd.Stdin = strings.NewReader(tt.event)
+			said, err := cmd.Output()
+			require.NoError(t, err)
+			assert.Equal(t, strings.ReplaceAll(tt.says, "HOME", home), string(said))
+		})
+	}
 }

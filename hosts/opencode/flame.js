@@ -5,12 +5,14 @@
 import { spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs"
+import { createRequire } from "node:module"
 import { homedir, tmpdir } from "node:os"
 import { basename, delimiter, join } from "node:path"
 
 // What setup knows, which it writes into this line: a digest as the version, which shows the
 // file that OpenCode has loaded; the names of flame's tools; the slash commands; the set of
-// tools to offer; and the patterns of answers that move between frames. The server offers
+// tools to offer; the patterns of answers that move between frames; and in an npm package, how the
+// names of the packages with the program begin. The server offers
 // prompts with the names of the commands; if it answers, OpenCode takes its text instead, so
 // there is one command of each name either way.
 const given = { version: "dev", tools: [], commands: {} }
@@ -32,10 +34,19 @@ const limits = {
   output: 300, // the last characters of the output of a call
 }
 
-// program returns the path of flame where setup puts it, else on PATH, or undefined.
+// beside returns the path of flame in the npm packages that came with this file, or "".
+const beside = () => {
+  try {
+    return given.parts ? createRequire(import.meta.url).resolve(`${given.parts}-${process.platform}-${process.arch}/flame`) : ""
+  } catch {
+    return "" // npm left it out
+  }
+}
+
+// program returns the path of flame: the one that came with this file, else where setup puts it,
+// else on PATH, or undefined.
 const program = () =>
-  [join(homedir(), ".local", "bin"), ...(process.env.PATH ?? "").split(delimiter)]
-    .map((dir) => join(dir, "flame"))
+  [beside(), ...[join(homedir(), ".local", "bin"), ...(process.env.PATH ?? "").split(delimiter)].map((dir) => join(dir, "flame"))]
     .find((file) => existsSync(file))
 
 // within resolves to the value of a promise, or to late after ms.

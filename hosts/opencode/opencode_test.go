@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"flame/config/env"
 	"flame/core"
 	"flame/core/op"
 	"flame/hosts"
@@ -117,8 +118,10 @@ func TestStatusSeesWhatWasRegisteredByHand(t *testing.T) {
 		"under another name":      {"a project/opencode.json", `{"mcp": {"frames": {"command": ["/opt/flame", "serve"]}}}`, []string{"frames"}},
 		"as a remote server":      {"a project/opencode.json", `{"mcp": {"flame": {"type": "remote", "url": "http://127.0.0.1:1/mcp"}}}`, []string{"flame"}},
 		"but switched off":        {"a project/opencode.json", `{"mcp": {"flame": {"command": ["flame"], "enabled": false}}}`, nil},
-		"not at all":              {"a project/opencode.json", `{"mcp": {"other": {"command": ["x"]}}}`, nil},
-		"an empty file":           {"a project/opencode.json", "", nil},
+		"as a plugin from npm": {"a project/opencode.json", `{"plugin": ["other", "` + env.NPM + `@1.2.3", ["` + env.NPM + `", {"a": 1}], ["x"], 7]}`,
+			[]string{env.NPM + "@1.2.3", env.NPM}},
+		"not at all":    {"a project/opencode.json", `{"mcp": {"other": {"command": ["x"]}}}`, nil},
+		"an empty file": {"a project/opencode.json", "", nil},
 		"with comments and commas": {"a project/opencode.jsonc", `{
 			// "mcp": {"commented": {"command": ["flame"]}},
 			"theme": "https://x/*y*/", /* "mcp": {} */

@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 
+	"flame/config/env"
 	"flame/hosts"
 )
 
@@ -22,13 +24,18 @@ func (h Client) registrations() ([]hosts.Registration, error) {
 	}
 	var found []hosts.Registration
 	for _, config := range configs {
-		names, err := flameServers(config.content)
+		servers, plugins, err := flamesOf(config.content)
 		if err != nil {
 			return nil, fmt.Errorf("look for flame in %s: %w", config.file, err)
 		}
-		for _, name := range names {
+		for _, name := range servers {
 			found = append(found, hosts.Registration{
 				Name: name, File: config.file, Undo: fmt.Sprintf("delete %q from \"mcp\" in %s", name, config.file),
+			})
+		}
+		for _, name := range plugins {
+			found = append(found, hosts.Registration{
+				Name: name, File: config.file, Undo: fmt.Sprintf("delete %q from \"plugin\" in %s", name, config.file), Plugin: true,
 			})
 		}
 	}
@@ -82,29 +89,38 @@ func setsVariable(m hosts.Machine, name string) string {
 	return m.Naming(projectConfigs(m), standardize, name)
 }
 
-// flameServers returns the names of flame's server in a configuration. An entry
+// flamesOf returns the names of flame's servers and plugins in a configuration. A server
 // that is switched off starts nothing and does not count.
-func flameServers(config []byte) ([]string, error) {
+func flamesOf(config []byte) (servers, plugins []string, err error) {
 	var document struct {
 		MCP map[string]struct {
 			Command []string `json:"command"`
 			Enabled *bool    `json:"enabled"`
 		} `json:"mcp"`
+		Plugin []json.RawMessage `json:"plugin"` // each a name, or a list of a name and options
 	}
 	if plain := standardize(config); len(plain) > 0 {
 		if err := json.Unmarshal(plain, &document); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	var names []string
+	for _, entry := range document.Plugin {
+		var name string
+		if json.Unmarshal(entry, &name) != nil {
+			_ = json.Unmarshal(entry, &[]any{&name}) // otherwise it is none that OpenCode knows
+		}
+		if base, _, _ := strings.Cut(name, "@"); base == env.NPM {
+			plugins = append(plugins, name)
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(document.MCP)) {
 		server := document.MCP[name]
 		off := server.Enabled != nil && !*server.Enabled
 		if !off && hosts.IsFlame(name, append(server.Command, "")[0]) {
-			names = append(names, name)
+			servers = append(servers, name)
 		}
 	}
-	return names, nil
+	return servers, plugins, nil
 }
 
 // comment matches a comment or a string: what looks like a comment in a string

@@ -29,6 +29,7 @@ type given struct {
 	Commands map[string]slashCommand `json:"commands"`
 	Profile  string                  `json:"profile"`
 	Moves    op.MovePatterns         `json:"moves"`
+	Parts    string                  `json:"parts,omitempty"` // in an npm package: how the names of the packages with the program begin
 }
 
 // profile is the set of tools that the server offers (FLAME_TOOLS) unless the user chose one:
@@ -52,11 +53,20 @@ func slashCommands() map[string]slashCommand {
 
 // plugin returns flame.js as installed, and its version: a digest, which shows
 // the content that OpenCode has loaded.
-func (h Client) plugin() (content []byte, version string) {
-	g := given{Tools: h.OwnTools(), Commands: slashCommands(), Profile: profile, Moves: op.PatternsOfMoves()}
+func (h Client) plugin() (content []byte, version string) { return pluginOf(h.OwnTools(), "") }
+
+func pluginOf(ownTools []string, parts string) (content []byte, version string) {
+	g := given{Tools: ownTools, Commands: slashCommands(), Profile: profile, Moves: op.PatternsOfMoves(), Parts: parts}
 	digest := sha256.Sum256(g.written())
 	g.Version = hex.EncodeToString(digest[:6])
 	return g.written(), g.Version
+}
+
+// Package returns flame.js for an npm package. The program is in other packages, whose names begin
+// with that of the package and end in a system.
+func Package(ownTools func() []string, name string) []byte {
+	content, _ := pluginOf(ownTools(), name)
+	return content
 }
 
 // written returns flame.js with what setup knows.

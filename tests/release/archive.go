@@ -2,6 +2,7 @@ package main
 
 import (
 	"archive/tar"
+	"archive/zip"
 	"compress/gzip"
 	"crypto/sha256"
 	"errors"
@@ -14,42 +15,83 @@ import (
 	"time"
 )
 
-// archive packs a folder, in the order of names and without what differs from machine to machine.
-func archive(file, folder string, made time.Time) (err error) {
+// archive packs a folder as one named top, in the order of names and without what differs from
+// machine to machine.
+func archive(file, folder, top string, made time.Time) (err error) {
 	out, err := os.Create(file)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	zipped, err := gzip.NewWriterLevel(out, gzip.BestCompression)
+	pressed, err := gzip.NewWriterLevel(out, gzip.BestCompression)
 	if err != nil {
 		return err
 	}
-	packed := tar.NewWriter(zipped)
-	top := strings.TrimSuffix(filepath.Base(file), ".tar.gz")
+	packed := tar.NewWriter(pressed)
 	err = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		raw, err := os.ReadFile(path)
+		name, raw, mode, err := packedFile(folder, path)
 		if err != nil {
 			return err
 		}
-		name, err := filepath.Rel(folder, path)
-		if err != nil {
-			return err
-		}
-		header := &tar.Header{Name: top + "/" + filepath.ToSlash(name), Size: int64(len(raw)), Mode: 0o644, ModTime: made, Format: tar.FormatPAX}
-		if name == "flame" {
-			header.Mode = 0o755
-		}
+		header := &tar.Header{Name: top + "/" + name, Size: int64(len(raw)), Mode: int64(mode), ModTime: made, Format: tar.FormatPAX}
 		if err := packed.WriteHeader(header); err != nil {
 			return err
 		}
 		_, err = packed.Write(raw)
 		return err
 	})
-	return errors.Join(err, packed.Close(), zipped.Close())
+	return errors.Join(err, packed.Close(), pressed.Close())
+}
+
+// packedFile returns the name of a file in a folder, its content, and the mode that it is packed
+// with: whether somebody may run it is all that counts.
+func packedFile(folder, path string) (name string, raw []byte, mode fs.FileMode, err error) {
+	if raw, err = os.ReadFile(path); err != nil {
+		return "", nil, 0, err
+	}
+	if name, err = filepath.Rel(folder, path); err != nil {
+		return "", nil, 0, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", nil, 0, err
+	}
+	mode = 0o644
+	if info.Mode()&0o111 != 0 {
+		mode = 0o755
+	}
+	return filepath.ToSlash(name), raw, mode, nil
+}
+
+// zipped packs a folder as a zip file, as archive does.
+func zipped(file, folder string, made time.Time) (err error) {
+	out, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	packed := zip.NewWriter(out)
+	err = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		name, raw, mode, err := packedFile(folder, path)
+		if err != nil {
+			return err
+		}
+		header := &zip.FileHeader{Name: name, Method: zip.Deflate, Modified: made}
+		header.SetMode(mode)
+		to, err := packed.CreateHeader(header)
+		if err != nil {
+			return err
+		}
+		_, err = to.Write(raw)
+		return err
+	})
+	return errors.Join(err, packed.Close())
 }
 
 // sums writes the SHA-256 sums of all files in a folder, as sha256sum --check reads them.

@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"flame/config/env"
 )
 
 // Tools of others, which go run downloads.
@@ -20,7 +23,10 @@ const (
 func (r *releaser) pack(ctx context.Context, s system) error {
 	bill := filepath.Join(r.dist, fmt.Sprintf("flame_%s_%s.sbom.json", r.version, s))
 	_, err := run(ctx, r.source, nil, "go", "run", cyclonedx, "bin", "-json", "-licenses", "-noserial", "-output", bill, filepath.Join(r.root, "flame"))
-	if err != nil || s.os != "linux" {
+	if err != nil {
+		return err
+	}
+	if err := r.settle(bill); err != nil || s.os != "linux" {
 		return err
 	}
 	config := filepath.Join(filepath.Dir(r.root), s.String()+".yaml")
@@ -37,6 +43,34 @@ func (r *releaser) pack(ctx context.Context, s system) error {
 	return nil
 }
 
+// settle gives a bill of materials the time of the commit, and leaves out the sums of the tool that
+// wrote it, which differ from machine to machine.
+func (r *releaser) settle(bill string) error {
+	raw, err := os.ReadFile(bill)
+	if err != nil {
+		return err
+	}
+	var document map[string]any
+	if err := json.Unmarshal(raw, &document); err != nil {
+		return err
+	}
+	about, ok := document["metadata"].(map[string]any)
+	if !ok {
+		return fmt.Errorf("%s has no metadata", bill)
+	}
+	about["timestamp"] = r.made.Format(time.RFC3339)
+	tools, _ := about["tools"].([]any)
+	for _, tool := range tools {
+		if tool, ok := tool.(map[string]any); ok {
+			delete(tool, "hashes")
+		}
+	}
+	if raw, err = encode(document); err != nil {
+		return err
+	}
+	return write(bill, raw)
+}
+
 // packageOf describes the package of a system to nfpm.
 func (r *releaser) packageOf(s system) string {
 	var b strings.Builder
@@ -45,14 +79,15 @@ arch: %s
 platform: linux
 version: %q
 section: devel
-maintainer: The maintainers of flame <maintainers@flame.invalid>
-description: |
-  A call stack for coding agents.
-  Keeps the work of coding agents as a tree of frames that outlives compaction and restarts.
+maintainer: %q
+description: %q
 license: MIT
 recommends: [git]
+mtime: %q
+rpm: {buildhost: flame.invalid, group: Development/Tools}
 contents:
-`, s.arch, r.version)
+  - {dst: /usr/share/doc/flame, type: dir, file_info: {mode: 0755}}
+`, s.arch, r.version, env.Maintainer, env.Summary, r.made.Format(time.RFC3339))
 	for _, file := range [][2]string{
 		{"flame", "/usr/bin/flame"}, {"completions/flame.bash", "/usr/share/bash-completion/completions/flame"},
 		{"completions/_flame", "/usr/share/zsh/vendor-completions/_flame"}, {"completions/flame.fish", "/usr/share/fish/vendor_completions.d/flame.fish"},

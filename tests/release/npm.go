@@ -1,0 +1,112 @@
+package main
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"flame/config/env"
+	"flame/hosts/opencode"
+	"flame/tools"
+)
+
+// starter is what the package for all systems has in it, apart from the plugin.
+//
+//go:embed npm
+var starter embed.FS
+
+// cpus are Node's names of processors.
+var cpus = map[string]string{"amd64": "x64", "arm64": "arm64"}
+
+// part is the name of the npm package with the program of a system.
+func (s system) part() string { return env.NPM + "-" + s.os + "-" + cpus[s.arch] }
+
+// A packageJSON describes a package to npm.
+type packageJSON struct {
+	Name        string            `json:"name"`
+	Version     string            `json:"version"`
+	Description string            `json:"description"`
+	Licence     string            `json:"license"`
+	Author      string            `json:"author"`
+	MCPName     string            `json:"mcpName,omitempty"`
+	Type        string            `json:"type,omitempty"`
+	Main        string            `json:"main,omitempty"`
+	Bin         map[string]string `json:"bin,omitempty"`
+	Engines     map[string]string `json:"engines,omitempty"`
+	OS          []string          `json:"os,omitempty"`
+	CPU         []string          `json:"cpu,omitempty"`
+	Parts       map[string]string `json:"optionalDependencies,omitempty"`
+}
+
+// npmPart packs the program of the system that was built last for npm.
+func (r *releaser) npmPart(s system) error {
+	content := map[string][]byte{}
+	for _, name := range []string{"flame", "LICENSE", "NOTICES"} {
+		raw, err := os.ReadFile(filepath.Join(r.root, name))
+		if err != nil {
+			return err
+		}
+		content[name] = raw
+	}
+	content["README.md"] = fmt.Appendf(nil, "The program of %s for %s on %s.\n", env.NPM, s.os, cpus[s.arch])
+	return r.npmPack(packageJSON{
+		Name: s.part(), Description: "The program of " + env.NPM + " for one system", OS: []string{s.os}, CPU: []string{cpus[s.arch]},
+	}, content)
+}
+
+// npm packs the package that starts the program of the machine's system, and is a plugin for
+// OpenCode.
+func (r *releaser) npm() error {
+	content := map[string][]byte{"opencode.js": opencode.Package(tools.Names, env.NPM)}
+	for _, name := range []string{"flame.js", "README.md"} {
+		raw, err := starter.ReadFile("npm/" + name)
+		if err != nil {
+			return err
+		}
+		content[name] = []byte(strings.ReplaceAll(string(raw), "PACKAGE", env.NPM))
+	}
+	licence, err := os.ReadFile(filepath.Join(r.source, "LICENSE"))
+	if err != nil {
+		return err
+	}
+	content["LICENSE"] = licence
+	parts := map[string]string{}
+	for _, s := range systems {
+		parts[s.part()] = r.version
+	}
+	return r.npmPack(packageJSON{
+		Name: env.NPM, Description: env.Summary, MCPName: env.MCPName, Type: "module", Main: "opencode.js",
+		Bin: map[string]string{"flame": "flame.js"}, Engines: map[string]string{"node": ">=18"}, Parts: parts,
+	}, content)
+}
+
+// npmPack writes a package as `npm pack` names it.
+func (r *releaser) npmPack(about packageJSON, content map[string][]byte) error {
+	about.Version, about.Licence, about.Author = r.version, "MIT", env.Maintainer
+	manifest, err := encode(about)
+	if err != nil {
+		return err
+	}
+	content["package.json"] = manifest
+	folder := filepath.Join(filepath.Dir(r.source), "npm-"+about.Name)
+	for name, raw := range content {
+		if err := write(filepath.Join(folder, name), raw); err != nil {
+			return err
+		}
+		if name == "flame" || name == about.Bin["flame"] {
+			if err := os.Chmod(filepath.Join(folder, name), 0o755); err != nil {
+				return err
+			}
+		}
+	}
+	return archive(filepath.Join(r.dist, about.Name+"-"+r.version+".tgz"), folder, "package", r.made)
+}
+
+// encode returns a document for people to read, too.
+func encode(document any) ([]byte, error) {
+	raw, err := json.MarshalIndent(document, "", "  ")
+	return append(raw, '\n'), err
+}
