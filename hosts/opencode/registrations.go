@@ -1,14 +1,11 @@
 package opencode
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"sync"
 
 	"flame/hosts"
 )
@@ -79,7 +76,7 @@ func projectConfigs(m hosts.Machine) (files []string) {
 
 // setsVariable returns the project's file that sets a variable for a server of OpenCode's.
 func setsVariable(m hosts.Machine, name string) string {
-	return m.Naming(projectConfigs(m), standardize, name)
+	return m.Naming(projectConfigs(m), hosts.PlainJSON, name)
 }
 
 // flameServers returns the names of flame's server in a configuration. An entry
@@ -91,7 +88,7 @@ func flameServers(config []byte) ([]string, error) {
 			Enabled *bool    `json:"enabled"`
 		} `json:"mcp"`
 	}
-	if plain := standardize(config); len(plain) > 0 {
+	if plain := hosts.PlainJSON(config); len(plain) > 0 {
 		if err := json.Unmarshal(plain, &document); err != nil {
 			return nil, err
 		}
@@ -105,29 +102,4 @@ func flameServers(config []byte) ([]string, error) {
 		}
 	}
 	return names, nil
-}
-
-// comment matches a comment or a string: what looks like a comment in a string
-// is text.
-var comment = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/`) })
-
-// trailing matches a comma before the end of a list or object, or a string.
-var trailing = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)"(?:\\.|[^"\\])*"|,\s*[}\]]`) })
-
-// standardize turns JSON with comments and trailing commas, as OpenCode reads
-// it, into JSON.
-func standardize(jsonc []byte) []byte {
-	plain := comment().ReplaceAllFunc(jsonc, func(found []byte) []byte {
-		if found[0] == '/' {
-			return []byte(" ")
-		}
-		return found
-	})
-	plain = trailing().ReplaceAllFunc(plain, func(found []byte) []byte {
-		if found[0] == ',' {
-			return found[1:]
-		}
-		return found
-	})
-	return bytes.TrimSpace(plain)
 }

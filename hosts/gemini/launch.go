@@ -1,0 +1,159 @@
+package gemini
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"flame/core"
+	"flame/hosts"
+	"flame/hosts/hooks"
+)
+
+// approvals are Gemini CLI's names for the modes. A child has no person to ask: what it would have to
+// ask for is refused.
+var approvals = map[hosts.Mode]string{
+	hosts.Plan: "plan", hosts.DontAsk: "default", hosts.Default: "default", hosts.AcceptEdits: "auto_edit", hosts.Bypass: "yolo",
+}
+
+// Launch returns the command for a child, which prints its output line by line. The user's settings
+// apply to it as to its parent; our rules only take away, except for flame's own tools.
+func (h Client) Launch(c hosts.Child) (hosts.Launch, error) {
+	gemini, err := h.program()
+	if err != nil {
+		return hosts.Launch{}, err
+	}
+	if c.Strange {
+		return hosts.Launch{}, core.Invalidf("Gemini CLI starts no servers in a folder that is not trusted, and this repository's settings are not to be trusted").
+			WithHint("choose another host")
+	}
+	rules, err := h.rules(c)
+	if err != nil {
+		return hosts.Launch{}, err
+	}
+	files := map[string][]byte{"rules.toml": []byte(rules)}
+	dir := filepath.Join(c.Dir, Name)
+	args := []string{
+		gemini.Path, "--output-format", "stream-json", "--approval-mode", approvals[c.Mode], "--skip-trust", "--admin-policy", filepath.Join(dir, "rules.toml"),
+	}
+	launch := hosts.Launch{Stdin: c.Prompt}
+	if c.System != "" {
+		launch.Stdin = c.System + "\n\n" + c.Prompt
+	}
+	if c.Model != "" {
+		args = append(args, "--model="+c.Model)
+	}
+	switch {
+	case c.Resume:
+		args = append(args, "--resume="+c.Session)
+	case c.Session != "":
+		args = append(args, "--session-id="+c.Session)
+	}
+	if !h.hasFlame() {
+		server := map[string]any{"command": c.Flame, "args": []string{"serve"}}
+		settings, err := json.Marshal(map[string]any{"mcpServers": map[string]any{extensionName: server}})
+		if err != nil {
+			return hosts.Launch{}, err
+		}
+		files["settings.json"] = settings
+		launch.Env = append(launch.Env, "GEMINI_CLI_SYSTEM_DEFAULTS_PATH="+filepath.Join(dir, "settings.json"))
+	}
+	launch.Command = args
+	return launch, hosts.Apply(context.Background(), hosts.WriteFolder(dir, files), func(hosts.Step) {})
+}
+
+// hasFlame reports whether Gemini CLI starts a flame server on its own.
+func (h Client) hasFlame() bool {
+	if found, err := h.byHand(hosts.Program{}); err == nil && len(found) > 0 {
+		return true
+	}
+	return h.linked() != "" && h.enabled()
+}
+
+// The priorities of our rules, the strongest first.
+const (
+	forbids  = 960
+	ofFlame  = 950
+	permits  = 940
+	forbids2 = 930 // what the rules above do not permit
+)
+
+// rules returns the rules of a child.
+func (h Client) rules(c hosts.Child) (string, error) {
+	p := &policy{}
+	p.rule("allow", ofFlame, `mcpName = "`+extensionName+`"`, "toolName = ["+strings.Join(h.frameTools(), ", ")+"]")
+	if c.Tools.Limited {
+		p.rule("deny", forbids2, `toolName = "mcp_*"`)
+	}
+	for _, tool := range tools {
+		if tool.Does == hosts.Runs {
+			continue
+		}
+		if !c.Tools.Permits(tool.Name) && tool.Name != "complete_task" {
+			p.rule("deny", forbids, "toolName = "+hooks.TOML(tool.Name))
+		}
+	}
+	for _, entry := range slices.Concat(c.Tools.Allowed, c.Tools.Denied) {
+		if name, rule := hosts.SplitRule(entry); rule != "" && tools.Effect(name) != 0 && tools.Effect(name) != hosts.Runs {
+			return "", core.Invalidf("Gemini CLI knows rules for the arguments of commands only, not as in %q", entry).
+				WithHint("name the tool without a rule, or choose another host")
+		}
+	}
+	for _, entry := range c.Tools.Denied {
+		if name, _ := hosts.SplitRule(entry); strings.HasPrefix(name, "mcp_") {
+			p.rule("deny", forbids, "toolName = "+hooks.TOML(serverTool(name)))
+		}
+	}
+	p.commands(c)
+	return p.text.String(), nil
+}
+
+// serverTool returns Gemini CLI's name for a tool of an MCP server.
+func serverTool(name string) string {
+	rest, common := strings.CutPrefix(name, "mcp__")
+	if !common {
+		return name
+	}
+	return "mcp_" + strings.Replace(rest, "__", "_", 1)
+}
+
+// commands adds the rules for commands.
+func (p *policy) commands(c hosts.Child) {
+	for _, tool := range tools.Names(hosts.Runs) {
+		name := "toolName = " + hooks.TOML(tool)
+		if !c.Tools.Permits(tool) {
+			p.rule("deny", forbids, name)
+			continue
+		}
+		for _, rule := range rulesFor(tool, c.Tools.Denied) {
+			p.rule("deny", forbids, name, "commandPrefix = "+hooks.TOML(rule))
+		}
+		only := rulesFor(tool, c.Tools.Allowed)
+		for _, rule := range only {
+			decision := "ask_user" // which is refused, unless the user's own rules allow it
+			if c.Mode == hosts.Bypass || slices.Contains(rulesFor(tool, c.Trusted), rule) {
+				decision = "allow"
+			}
+			p.rule(decision, permits, name, "commandPrefix = "+hooks.TOML(rule))
+		}
+		if len(only) > 0 && !slices.Contains(only, "") {
+			p.rule("deny", forbids2, name)
+		}
+	}
+}
+
+// rulesFor returns the beginnings of commands that entries name for a tool; an entry without a rule
+// names none.
+func rulesFor(tool string, entries []string) (beginnings []string) {
+	for _, entry := range entries {
+		name, rule := hosts.SplitRule(entry)
+		if rule == "" || !strings.EqualFold(name, tool) {
+			continue
+		}
+		beginning := strings.TrimSuffix(strings.TrimPrefix(rule, "("), ")")
+		beginnings = append(beginnings, strings.TrimRight(strings.TrimRight(beginning, "*"), ": "))
+	}
+	return beginnings
+}
