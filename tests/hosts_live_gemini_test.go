@@ -211,6 +211,35 @@ func TestGeminiRunsAgentsAndResumesThem(t *testing.T) {
 	assert.Contains(t, u.must(u.flame, "agents", "result", next), "500 tokens in, 5 out", "what the session used before is not counted again")
 }
 
+func TestGeminiRestoresTheContextAfterACompaction(t *testing.T) {
+	t.Parallel()
+	u := newGeminiUser(t)
+	u.must(u.flame, "setup", gemini)
+	u.trustFolder()
+	u.model.Play(model.Script{
+		{Name: "summary", Kind: model.Compaction, Turns: []model.Turn{
+			{Text: "<state_snapshot>FIRST</state_snapshot>"}, {Text: "<state_snapshot>WE-STOPPED-HERE</state_snapshot>"},
+		}},
+		{Name: "main", Turns: []model.Turn{
+			{Tools: []model.Tool{flameTool("flame_push", map[string]any{"goal": "a long piece"})}},
+			{Tools: []model.Tool{{Name: "list_directory", Input: map[string]any{"dir_path": u.project}}}, Usage: model.Usage{Input: 900_000, Output: 5}},
+			{Tools: []model.Tool{{Name: "list_directory", Input: map[string]any{"dir_path": u.project}}}},
+			{Text: "it goes on"},
+		}},
+	})
+	session := u.gemini("LONGWORK please")
+	assert.Equal(t, "WE-STOPPED-HERE", u.frame("a long piece").CompactionSummary)
+	requests := u.model.By("main")
+	require.Len(t, requests, 4)
+	assert.NotContains(t, requests[2].Everything(), "flame-context")
+	assert.Contains(t, requests[3].Everything(), "flame-context", "a session's context comes again after a compaction")
+	log := u.must("sh", "-c", "ls "+quoted(filepath.Join(u.home, ".gemini", "tmp"))+"/*/chats/*.jsonl")
+	log = strings.TrimSpace(log)
+	assert.Contains(t, u.must(u.flame, "import", log, "--dry-run"), "")
+	assert.Contains(t, u.must(u.flame, "economy", log), session[:8])
+	assert.Contains(t, u.must(u.flame, "track", log), "")
+}
+
 func TestGeminiKilledWithItsWorkIsNoticed(t *testing.T) {
 	t.Parallel()
 	u := newGeminiUser(t)

@@ -80,6 +80,9 @@ var samples = map[string]reader{
 	"codex/compacted.jsonl":                     codexRollout,
 	"codex/run.ndjson":                          codexRun,
 	"gemini/session.jsonl":                      geminiChat,
+	"gemini/family.jsonl":                       geminiChat,
+	"gemini/subagent.jsonl":                     geminiChat,
+	"gemini/run.ndjson":                         geminiRun,
 }
 
 // claudeFamily is a session with four subagents, one of which has a subagent of its own.

@@ -34,6 +34,7 @@ type call struct {
 			} `json:"response"`
 		} `json:"functionResponse"`
 	} `json:"result"`
+	Agent   string  `json:"agentId"`       // of the subagent that it started
 	Status  string  `json:"status"`        // success, error or cancelled
 	Display display `json:"resultDisplay"` // a text stays unset
 }
@@ -102,6 +103,55 @@ type Child struct {
 	Prompt string
 	Result string // its last message, or why it failed
 	End    core.ChildEnd
+
+	kind, session, call string // name and id of the subagent, and id of the call
+}
+
+// states are the states of subagents, by how they ended.
+var states = map[core.ChildEnd]core.AgentState{
+	core.ChildCompleted: core.AgentCompleted, core.ChildFailed: core.AgentError, core.ChildCancelled: core.AgentCancelled,
+}
+
+// note returns what the call says about the subagent.
+func (c Child) note(parent string) core.AgentNote {
+	n := core.AgentNote{ID: c.session, Call: c.call, Spawn: true, Parent: parent, Type: c.kind, Prompt: c.Prompt, State: states[c.End]}
+	if c.End == core.ChildCompleted {
+		n.Result = c.Result
+	} else {
+		n.Error = c.Result
+	}
+	return n
+}
+
+// child returns the subagent that the call started; zero for another call.
+func (c call) child() (child Child) {
+	var args struct {
+		Agent  string `json:"agent_name"`
+		Prompt string `json:"prompt"`
+	}
+	if c.Name != InvokeTool || !transcripts.Loose(c.Args, &args) {
+		return child
+	}
+	child.Prompt, child.kind, child.session, child.call = args.Prompt, args.Agent, c.Agent, c.ID
+	if child.End, child.Result = endOf(c.output()); c.Status == "cancelled" {
+		child.End = core.ChildCancelled
+	}
+	return child
+}
+
+// completes returns the result with which the call ends a subagent; empty for another call.
+func (c call) completes() string {
+	var args struct {
+		Result json.RawMessage `json:"result"`
+	}
+	if c.Name != "complete_task" || c.failed() || !transcripts.Loose(c.Args, &args) {
+		return ""
+	}
+	var text string
+	if json.Unmarshal(args.Result, &text) != nil {
+		text = unwrapped(string(args.Result))
+	}
+	return text
 }
 
 // reason finds why a subagent stopped, and what it said last, in the answer of the tool that started
@@ -165,17 +215,9 @@ func Children(end []byte) (ended []Child) {
 			continue
 		}
 		for _, c := range slices.Backward(r.Calls) {
-			var args struct {
-				Prompt string `json:"prompt"`
+			if child := c.child(); child.Prompt != "" {
+				ended = append(ended, child)
 			}
-			if c.Name != InvokeTool || !transcripts.Loose(c.Args, &args) {
-				continue
-			}
-			child := Child{Prompt: args.Prompt}
-			if child.End, child.Result = endOf(c.output()); c.Status == "cancelled" {
-				child.End = core.ChildCancelled
-			}
-			ended = append(ended, child)
 		}
 	}
 	return ended

@@ -2,6 +2,8 @@
 package gemini
 
 import (
+	"cmp"
+	"encoding/json"
 	"regexp"
 	"strings"
 	"sync"
@@ -31,9 +33,11 @@ var (
 
 // A chat is the state between the lines of a session's file.
 type chat struct {
-	session string
-	answer  string          // id of the last answer whose text was read
-	calls   map[string]bool // calls of that answer that were read
+	session  string
+	subagent bool
+	asked    bool            // a subagent: its task was read
+	answer   string          // id of the last answer whose text was read
+	calls    map[string]bool // calls of that answer that were read
 }
 
 // A record is a line of a chat.
@@ -58,7 +62,7 @@ type message struct {
 	ID       string           `json:"id"`
 	Time     transcripts.Time `json:"timestamp"`
 	Type     string           `json:"type"`
-	Content  transcripts.Text `json:"content"`
+	Content  content          `json:"content"`
 	Thoughts []struct {
 		Subject string `json:"subject"`
 		Text    string `json:"description"`
@@ -107,9 +111,9 @@ func (c *chat) line(text []byte) core.Message {
 	case r.Type == "gemini":
 		return c.answered(r.message)
 	case r.Session != "" && r.Project != "":
-		c.session = r.Session
+		c.session, c.subagent = r.Session, r.Kind == "subagent"
 		return transcripts.Noted(text, c.session, core.AgentNote{
-			ID: c.session, Spawn: r.Kind == "subagent", Started: core.Millis(r.Started), State: core.AgentActive,
+			ID: c.session, Spawn: c.subagent, Started: core.Millis(r.Started), // a resume writes this line to a new file, and goes on in the old one
 		})
 	}
 	return transcripts.Aside(transcripts.Noted(text, c.session), r.RewindTo != "" || chatAsides[r.Type])
@@ -136,36 +140,47 @@ var snapshots = sync.OnceValue(func() *regexp.Regexp {
 // snapshot returns the summary with which the new messages begin, if a compaction made them.
 func (s change) snapshot() (summary string, at core.Millis) {
 	for _, m := range s.Messages[:min(len(s.Messages), 2)] { // the client's own words may come first
-		if found := snapshots().FindStringSubmatch(string(m.Content)); m.Type == "user" && found != nil {
+		if found := snapshots().FindStringSubmatch(m.Content.String()); m.Type == "user" && found != nil {
 			return found[1], core.Millis(m.Time)
 		}
 	}
 	return "", 0
 }
 
-// said reads a message of the user's, or the results of calls, which their answer has too.
+// said reads a message of the user's, or the results of calls, which their answer has too. In a
+// subagent's file the first message is its task.
 func (c *chat) said(text []byte, m message) core.Message {
-	words := WithoutContext(string(m.Content))
-	if words == "" && m.Content == "" {
+	if len(m.Content) == 0 {
 		return transcripts.Aside(transcripts.Noted(text, c.session), true)
 	}
-	return core.Message{
-		Session: c.session, Time: core.Millis(m.Time), Role: core.RoleUser, Synthetic: words == "" || strings.HasPrefix(words, "<session_context>"),
-		Parts: []core.Part{{Type: core.PartText, Text: string(m.Content)}},
+	words := m.Content.words()
+	read := core.Message{
+		Session: c.session, Time: core.Millis(m.Time), Role: core.RoleUser, Synthetic: words == "",
+		Parts: []core.Part{{Type: core.PartText, Text: cmp.Or(words, m.Content.String())}},
 	}
+	if c.subagent && !c.asked && words != "" {
+		c.asked = true
+		read.Notes = []core.AgentNote{{ID: c.session, Prompt: words}}
+	}
+	return read
 }
 
-// answered reads an answer: its text the first time, then its calls, each with its result.
+// answered reads an answer: its text the first time, then its calls, each with its result. An answer
+// without calls ends a turn, unless a later line has calls of it.
 func (c *chat) answered(m message) core.Message {
 	read := core.Message{Session: c.session, ID: m.ID, Time: core.Millis(m.Time), Role: core.RoleAssistant, Model: m.Model, Usage: m.Tokens.usage()}
+	state := core.AgentNote{ID: c.session, State: core.AgentActive}
+	if said := m.Content.String(); len(m.Calls) == 0 && said != "" {
+		state.State, state.Result = core.AgentCompleted, said
+	}
 	if m.ID == "" || m.ID != c.answer {
 		c.answer = m.ID
 		clear(c.calls)
 		for _, t := range m.Thoughts {
 			read.Parts = append(read.Parts, core.Part{Type: core.PartReasoning, Text: strings.TrimSpace(t.Subject + "\n" + t.Text)})
 		}
-		if m.Content != "" {
-			read.Parts = append(read.Parts, core.Part{Type: core.PartText, Text: string(m.Content)})
+		if said := m.Content.String(); said != "" {
+			read.Parts = append(read.Parts, core.Part{Type: core.PartText, Text: said})
 		}
 	}
 	for _, call := range m.Calls {
@@ -177,8 +192,55 @@ func (c *chat) answered(m message) core.Message {
 		}
 		read.Usage.ToolCalls++
 		read.Parts = append(read.Parts, call.asked(), call.result())
+		if child := call.child(); child.Prompt != "" {
+			read.Notes = append(read.Notes, child.note(c.session))
+		}
+		if result := call.completes(); result != "" {
+			state.State, state.Result = core.AgentCompleted, result
+		}
+	}
+	if c.session != "" { // without it, the reading began behind the first line
+		read.Notes = append(read.Notes, state)
 	}
 	return read
+}
+
+// A content is the texts of a message: one, or those of a list of parts.
+type content []string
+
+// UnmarshalJSON never fails.
+func (c *content) UnmarshalJSON(raw []byte) error {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		if *c = nil; text != "" {
+			*c = content{text}
+		}
+		return nil
+	}
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	transcripts.Loose(raw, &parts)
+	for _, p := range parts {
+		if p.Text != "" {
+			*c = append(*c, p.Text)
+		}
+	}
+	return nil
+}
+
+func (c content) String() string { return strings.Join(c, "") }
+
+// words returns what a person wrote, or the agent that started a subagent.
+func (c content) words() string {
+	var words []string
+	for _, text := range c {
+		text = WithoutContext(text)
+		if text != "" && !strings.HasPrefix(text, "<session_context>") && !strings.HasPrefix(text, "<loaded_context>") {
+			words = append(words, text)
+		}
+	}
+	return strings.Join(words, "\n")
 }
 
 // contexts finds what hooks added to a prompt.

@@ -54,9 +54,9 @@ func (r *run) line(text []byte) core.Message {
 		r.session, r.model = cmp.Or(l.Session, r.session), l.Model
 		return transcripts.Noted(text, r.session, core.AgentNote{ID: r.session, Model: l.Model, State: core.AgentActive})
 	case "message":
-		m.Role, m.Parts = core.RoleUser, []core.Part{{Type: core.PartText, Text: l.Content}}
+		m.Role, m.Parts = core.RoleUser, []core.Part{{Type: core.PartText, Text: WithoutContext(l.Content)}}
 		if l.Role != "user" {
-			m.Role, m.ID = core.RoleAssistant, r.id()
+			m.Role, m.ID, m.Parts[0].Text = core.RoleAssistant, r.id(), l.Content
 			r.answer += l.Content
 		}
 		return m

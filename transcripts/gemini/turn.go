@@ -26,7 +26,7 @@ func LastTurn(end []byte) (t transcripts.Turn) {
 		if !transcripts.Loose(transcripts.Shortened(line), &r) || r.Set != nil {
 			continue
 		}
-		if r.Type == "user" && WithoutContext(string(r.Content)) != "" {
+		if r.Type == "user" && r.Content.words() != "" {
 			break
 		}
 		if r.Type != "gemini" || read[r.ID] { // a later line of the same answer has more
@@ -34,7 +34,7 @@ func LastTurn(end []byte) (t transcripts.Turn) {
 		}
 		read[r.ID] = true
 		if !answered {
-			t.Said, t.Model = strings.TrimSpace(string(r.Content)), r.Model
+			t.Said, t.Model = strings.TrimSpace(r.Content.String()), r.Model
 			t.Over = t.Said != "" && len(r.Calls) == 0
 		}
 		if t.Tokens == 0 && r.Tokens != nil {
