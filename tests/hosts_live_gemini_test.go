@@ -155,6 +155,13 @@ func TestGeminiSubagentsBuildTheTree(t *testing.T) {
 	for goal, f := range u.state().Frames {
 		assert.Equal(t, "completed", f.Status, goal)
 	}
+	logs, err := filepath.Glob(filepath.Join(u.home, ".gemini", "tmp", "*", "chats"))
+	require.NoError(t, err)
+	require.Len(t, logs, 1)
+	assert.Regexp(t, `MAINWORK please \[`+session+`\] completed.*\n├── SUB\w+: look at \w+ \(@generalist\)`, u.must(u.flame, "track", logs[0]))
+	assert.Contains(t, u.must(u.flame, "economy"), "mcp_flame_flame_push", "the newest session of the project")
+	u.project = t.TempDir()
+	assert.Contains(t, u.must(u.flame, "import", logs[0]), "3 frames added")
 }
 
 func TestGeminiIsSetUpAndLeftAsItWas(t *testing.T) {
@@ -216,28 +223,27 @@ func TestGeminiRestoresTheContextAfterACompaction(t *testing.T) {
 	u := newGeminiUser(t)
 	u.must(u.flame, "setup", gemini)
 	u.trustFolder()
+	look := model.Tool{Name: "list_directory", Input: map[string]any{"dir_path": u.project}}
 	u.model.Play(model.Script{
 		{Name: "summary", Kind: model.Compaction, Turns: []model.Turn{
 			{Text: "<state_snapshot>FIRST</state_snapshot>"}, {Text: "<state_snapshot>WE-STOPPED-HERE</state_snapshot>"},
 		}},
 		{Name: "main", Turns: []model.Turn{
 			{Tools: []model.Tool{flameTool("flame_push", map[string]any{"goal": "a long piece"})}},
-			{Tools: []model.Tool{{Name: "list_directory", Input: map[string]any{"dir_path": u.project}}}, Usage: model.Usage{Input: 900_000, Output: 5}},
-			{Tools: []model.Tool{{Name: "list_directory", Input: map[string]any{"dir_path": u.project}}}},
+			{Text: "the first part"},
+			{Tools: []model.Tool{look}, Usage: model.Usage{Input: 900_000, Output: 5}},
+			{Tools: []model.Tool{look}},
 			{Text: "it goes on"},
 		}},
 	})
 	session := u.gemini("LONGWORK please")
+	u.gemini("and more", "--resume", session)
 	assert.Equal(t, "WE-STOPPED-HERE", u.frame("a long piece").CompactionSummary)
 	requests := u.model.By("main")
-	require.Len(t, requests, 4)
-	assert.NotContains(t, requests[2].Everything(), "flame-context")
-	assert.Contains(t, requests[3].Everything(), "flame-context", "a session's context comes again after a compaction")
-	log := u.must("sh", "-c", "ls "+quoted(filepath.Join(u.home, ".gemini", "tmp"))+"/*/chats/*.jsonl")
-	log = strings.TrimSpace(log)
-	assert.Contains(t, u.must(u.flame, "import", log, "--dry-run"), "")
-	assert.Contains(t, u.must(u.flame, "economy", log), session[:8])
-	assert.Contains(t, u.must(u.flame, "track", log), "")
+	require.Len(t, requests, 5)
+	assert.Contains(t, requests[3].Everything(), "WE-STOPPED-HERE", "it was compressed")
+	assert.NotContains(t, requests[3].Everything(), "flame-context")
+	assert.Contains(t, requests[4].Everything(), "flame-context", "a session's context comes again after a compaction")
 }
 
 func TestGeminiKilledWithItsWorkIsNoticed(t *testing.T) {
@@ -260,4 +266,41 @@ func TestGeminiKilledWithItsWorkIsNoticed(t *testing.T) {
 		return !strings.Contains(u.must(u.flame, "sessions"), " active")
 	}, time.Minute, 200*time.Millisecond)
 	assert.Equal(t, "in_progress", u.frame("a piece").Status, "others can take it up")
+}
+
+// An agent of a session may do no more than a session whose approval mode is not known.
+func TestGeminiSessionsStartAgents(t *testing.T) {
+	t.Parallel()
+	u := newGeminiUser(t)
+	u.env = append(u.env, "FLAME_AGENT_HOST=gemini")
+	u.must(u.flame, "setup", gemini)
+	u.trustFolder()
+	u.model.Play(model.Script{
+		{Name: "agent", Match: regexp.MustCompile("BUILDIT"), Where: model.FirstUser, Turns: []model.Turn{{Text: "AGENT-ANSWER"}}},
+		{Name: "main", Match: regexp.MustCompile("MAINWORK"), Where: model.FirstUser, Turns: []model.Turn{
+			{Tools: []model.Tool{flameTool("spawn_agent", map[string]any{
+				"subagent_type": "builder", "prompt": "BUILDIT", "permission_mode": "bypassPermissions", "background": false,
+			})}},
+			{Text: "it is done"},
+		}},
+	})
+	u.gemini("MAINWORK please", "--approval-mode", "yolo")
+	require.Len(t, u.model.By("main"), 2)
+	assert.Contains(t, u.model.By("main")[1].LastResult(), "AGENT-ANSWER")
+	require.NotEmpty(t, u.model.By("agent"))
+	assert.NotContains(t, u.model.By("agent")[0].Tools, "write_file")
+}
+
+func TestGeminiAgentsHaveFlameWithoutASetup(t *testing.T) {
+	t.Parallel()
+	u := newGeminiUser(t)
+	u.env = append(u.env, "FLAME_AGENT_HOST=gemini")
+	u.model.Play(model.Script{{Name: "agent", Match: regexp.MustCompile("BUILD"), Where: model.FirstUser, Turns: []model.Turn{
+		{Tools: []model.Tool{flameTool("flame_push", map[string]any{"goal": "the agent's piece"})}},
+		{Tools: []model.Tool{flameTool("flame_pop", map[string]any{"status": "completed", "summary": "done"})}},
+		{Text: "AGENT-ANSWER"},
+	}}})
+	assert.Contains(t, u.must(u.flame, "agents", "spawn", "analyzer", "BUILD it", "--wait"), "AGENT-ANSWER")
+	assert.NotEmpty(t, u.frame("the agent's piece").ParentSessionID)
+	assert.NotContains(t, u.model.By("agent")[0].Tools, "write_file", "an analyzer reads")
 }
