@@ -290,17 +290,3 @@ func TestGeminiSessionsStartAgents(t *testing.T) {
 	require.NotEmpty(t, u.model.By("agent"))
 	assert.NotContains(t, u.model.By("agent")[0].Tools, "write_file")
 }
-
-func TestGeminiAgentsHaveFlameWithoutASetup(t *testing.T) {
-	t.Parallel()
-	u := newGeminiUser(t)
-	u.env = append(u.env, "FLAME_AGENT_HOST=gemini")
-	u.model.Play(model.Script{{Name: "agent", Match: regexp.MustCompile("BUILD"), Where: model.FirstUser, Turns: []model.Turn{
-		{Tools: []model.Tool{flameTool("flame_push", map[string]any{"goal": "the agent's piece"})}},
-		{Tools: []model.Tool{flameTool("flame_pop", map[string]any{"status": "completed", "summary": "done"})}},
-		{Text: "AGENT-ANSWER"},
-	}}})
-	assert.Contains(t, u.must(u.flame, "agents", "spawn", "analyzer", "BUILD it", "--wait"), "AGENT-ANSWER")
-	assert.NotEmpty(t, u.frame("the agent's piece").ParentSessionID)
-	assert.NotContains(t, u.model.By("agent")[0].Tools, "write_file", "an analyzer reads")
-}

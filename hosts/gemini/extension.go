@@ -42,7 +42,7 @@ func (h Client) offered() (files map[string][]byte, version string, err error) {
 		files["commands/flame/"+c.Name+".toml"] = []byte(command(c))
 	}
 	version = "1.0.0+" + hooks.Digest(files)
-	server := map[string]any{"command": binary, "args": []string{"serve"}}
+	server := map[string]any{"command": binary, "args": []string{"serve"}, "env": passed()}
 	add(manifest, map[string]any{
 		"name": extensionName, "version": version, "description": "Keeps the work of agents as a tree of frames",
 		"mcpServers": map[string]any{extensionName: server},
@@ -63,6 +63,18 @@ type policy struct{ text strings.Builder }
 func (p *policy) rule(decision string, priority int, conditions ...string) {
 	lines := append([]string{"[[rule]]"}, conditions...)
 	p.text.WriteString(strings.Join(append(lines, "decision = "+hooks.TOML(decision), "priority = "+strconv.Itoa(priority)), "\n") + "\n\n")
+}
+
+// passed returns the variables that agents which the server starts in Gemini CLI need, and that
+// Gemini CLI keeps from servers unless they are named. One that is not set becomes empty.
+func passed() map[string]string {
+	variables := map[string]string{}
+	for _, name := range []string{
+		"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION",
+	} {
+		variables[name] = "${" + name + ":-}"
+	}
+	return variables
 }
 
 // frameTools returns the names of flame's tools that only work on its frames, in TOML.

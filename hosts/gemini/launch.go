@@ -2,7 +2,6 @@ package gemini
 
 import (
 	"context"
-	"encoding/json"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,7 +18,8 @@ var approvals = map[hosts.Mode]string{
 }
 
 // Launch returns the command for a child, which prints its output line by line. The user's settings
-// apply to it as to its parent; our rules only take away, except for flame's own tools.
+// apply to it as to its parent; our rules only take away, except for flame's own tools. These it has
+// from our extension: Gemini CLI takes servers from settings files alone.
 func (h Client) Launch(c hosts.Child) (hosts.Launch, error) {
 	gemini, err := h.program()
 	if err != nil {
@@ -51,25 +51,8 @@ func (h Client) Launch(c hosts.Child) (hosts.Launch, error) {
 	case c.Session != "":
 		args = append(args, "--session-id="+c.Session)
 	}
-	if !h.hasFlame() {
-		server := map[string]any{"command": c.Flame, "args": []string{"serve"}}
-		settings, err := json.Marshal(map[string]any{"mcpServers": map[string]any{extensionName: server}})
-		if err != nil {
-			return hosts.Launch{}, err
-		}
-		files["settings.json"] = settings
-		launch.Env = append(launch.Env, "GEMINI_CLI_SYSTEM_DEFAULTS_PATH="+filepath.Join(dir, "settings.json"))
-	}
 	launch.Command = args
 	return launch, hosts.Apply(context.Background(), hosts.WriteFolder(dir, files), func(hosts.Step) {})
-}
-
-// hasFlame reports whether Gemini CLI starts a flame server on its own.
-func (h Client) hasFlame() bool {
-	if found, err := h.byHand(hosts.Program{}); err == nil && len(found) > 0 {
-		return true
-	}
-	return h.linked() != "" && h.enabled()
 }
 
 // The priorities of our rules, the strongest first.
