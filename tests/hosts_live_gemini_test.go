@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"flame/core/op"
 	"flame/tests/model"
 )
 
@@ -102,7 +103,10 @@ func TestGeminiTellsTheStoryOfASession(t *testing.T) {
 	for _, r := range u.model.By("main") {
 		assert.NotContains(t, r.Everything(), "modified by a hook", "flame changes no arguments of its own tools")
 	}
-	assert.Equal(t, session, u.gemini("and more", "--resume", session))
+	assert.Equal(t, session, u.gemini("/flame:push more of it", "--resume", session))
+	last := u.model.Requests()[len(u.model.Requests())-1].LastUser()
+	assert.Contains(t, last, string(op.Push), "a slash command of the extension")
+	assert.Contains(t, last, "more of it")
 	u.must(u.flame, "tree") // handles events that were late on a busy machine
 	assert.Equal(t, "completed", u.frame("MAINWORK please").Status)
 	assert.Len(t, u.state().Frames, 2, "a resumed session goes on in its root")

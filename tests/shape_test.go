@@ -51,7 +51,7 @@ func TestShapeOfPackages(t *testing.T) {
 // tests: a room that outgrows its limit has a concept too many.
 var roomLines = map[string]int{
 	"agents": 17_003, "cli": 8_090, "config": 410, "core": 9_460, "hosts": 11_640, "hub": 5_900, "local": 3_045, "project": 14_045,
-	"render": 3_234, "store": 5_250, "tools": 4_820, "transcripts": 4_690, "web": 1_530, ".": 380,
+	"render": 3_234, "store": 5_250, "tools": 4_830, "transcripts": 4_690, "web": 1_530, ".": 380,
 }
 
 // productLines is the same of all together. It rises by what a new host or feature brings, and

@@ -206,6 +206,9 @@ func (s *Server) call(ctx context.Context, t Tool, request mcp.CallToolRequest) 
 	return result, err
 }
 
+// maxUsed bounds the announcements that a server remembers.
+const maxUsed = 10_000
+
 // announced returns the caller of a call that hooks announced. Without hooks it returns by.
 func (s *Server) announced(ctx context.Context, by project.Caller, call mcp.CallToolParams) (project.Caller, error) {
 	s.mu.Lock()
@@ -219,6 +222,9 @@ func (s *Server) announced(ctx context.Context, by project.Caller, call mcp.Call
 			WithHint("make the call again; `flame doctor` says whether the hook works")
 	case found.ID == "":
 		return by, nil
+	}
+	if len(s.used) >= maxUsed {
+		clear(s.used) // announcements of old calls no longer hold
 	}
 	s.used[found.ID] = true
 	if found.Session == "" {
