@@ -57,10 +57,10 @@ func (h Client) Launch(c hosts.Child) (hosts.Launch, error) {
 
 // The priorities of our rules, the strongest first.
 const (
-	forbids  = 960
-	ofFlame  = 950
-	permits  = 940
-	forbids2 = 930 // what the rules above do not permit
+	forbids   = 960
+	ofFlame   = 950
+	permits   = 940
+	otherwise = 930 // for what the rules above do not permit
 )
 
 // rules returns the rules of a child.
@@ -68,7 +68,7 @@ func (h Client) rules(c hosts.Child) (string, error) {
 	p := &policy{}
 	p.rule("allow", ofFlame, `mcpName = "`+extensionName+`"`, "toolName = ["+strings.Join(h.frameTools(), ", ")+"]")
 	if c.Tools.Limited {
-		p.rule("deny", forbids2, `toolName = "mcp_*"`)
+		p.rule("deny", otherwise, `toolName = "mcp_*"`)
 	}
 	for _, tool := range tools {
 		if tool.Does == hosts.Runs {
@@ -84,22 +84,37 @@ func (h Client) rules(c hosts.Child) (string, error) {
 				WithHint("name the tool without a rule, or choose another host")
 		}
 	}
-	for _, entry := range c.Tools.Denied {
-		if name, _ := hosts.SplitRule(entry); strings.HasPrefix(name, "mcp_") {
-			p.rule("deny", forbids, "toolName = "+hooks.TOML(serverTool(name)))
-		}
+	for _, name := range ofServers(c.Tools.Allowed) {
+		p.rule(decision(c, slices.Contains(ofServers(c.Trusted), name)), permits, "toolName = "+hooks.TOML(name))
+	}
+	for _, name := range ofServers(c.Tools.Denied) {
+		p.rule("deny", forbids, "toolName = "+hooks.TOML(name))
 	}
 	p.commands(c)
 	return p.text.String(), nil
 }
 
-// serverTool returns Gemini CLI's name for a tool of an MCP server.
-func serverTool(name string) string {
-	rest, common := strings.CutPrefix(name, "mcp__")
-	if !common {
-		return name
+// decision returns what a rule says of a call that a child may make: without trust Gemini CLI would
+// ask, and as there is nobody to ask it refuses, unless the mode or the user's own rules allow it.
+func decision(c hosts.Child, trusted bool) string {
+	if c.Mode == hosts.Bypass || trusted {
+		return "allow"
 	}
-	return "mcp_" + strings.Replace(rest, "__", "_", 1)
+	return "ask_user"
+}
+
+// ofServers returns Gemini CLI's names for those of the entries that are tools of MCP servers.
+func ofServers(entries []string) (names []string) {
+	for _, entry := range entries {
+		name, _ := hosts.SplitRule(entry)
+		if rest, common := strings.CutPrefix(name, "mcp__"); common {
+			name = "mcp_" + strings.Replace(rest, "__", "_", 1)
+		}
+		if strings.HasPrefix(name, "mcp_") {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // commands adds the rules for commands.
@@ -115,14 +130,10 @@ func (p *policy) commands(c hosts.Child) {
 		}
 		only := rulesFor(tool, c.Tools.Allowed)
 		for _, rule := range only {
-			decision := "ask_user" // which is refused, unless the user's own rules allow it
-			if c.Mode == hosts.Bypass || slices.Contains(rulesFor(tool, c.Trusted), rule) {
-				decision = "allow"
-			}
-			p.rule(decision, permits, name, "commandPrefix = "+hooks.TOML(rule))
+			p.rule(decision(c, slices.Contains(rulesFor(tool, c.Trusted), rule)), permits, name, "commandPrefix = "+hooks.TOML(rule))
 		}
 		if len(only) > 0 && !slices.Contains(only, "") {
-			p.rule("deny", forbids2, name)
+			p.rule("deny", otherwise, name)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"flame/core"
@@ -78,6 +79,7 @@ func (h Client) Status(ctx context.Context) (status hosts.Status, err error) {
 	if status.ByHand, err = h.byHand(gemini); err != nil {
 		return status, err
 	}
+	status.GivesWay = !slices.ContainsFunc(status.ByHand, func(r hosts.Registration) bool { return r.Name != extensionName })
 	linked := h.linked()
 	if linked == "" {
 		return status, nil

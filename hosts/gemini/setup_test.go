@@ -175,6 +175,10 @@ func TestTheRulesOfAnAgentFollowFromItsModeAndTools(t *testing.T) {
 		"some commands that ask": {
 			hosts.Child{Mode: hosts.Default, Tools: only("run_shell_command(git *)")}, "default", []string{`commandPrefix = "git"` + "\ndecision = \"ask_user\""}, nil,
 		},
+		"tools of a server": {
+			hosts.Child{Mode: hosts.Bypass, Tools: only("read_file", "mcp__docs__*")}, "yolo",
+			[]string{`toolName = "mcp_docs_*"` + "\ndecision = \"allow\""}, nil,
+		},
 		"a server that is not allowed": {
 			hosts.Child{Mode: hosts.Bypass, Tools: hosts.ToolSet{Denied: []string{"mcp__docs__*"}}}, "yolo", []string{`toolName = "mcp_docs_*"`}, nil,
 		},
