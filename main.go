@@ -34,6 +34,7 @@ import (
 	"flame/hosts"
 	"flame/hosts/claudecode"
 	"flame/hosts/codex"
+	"flame/hosts/gemini"
 	"flame/hosts/opencode"
 	"flame/hub"
 	"flame/hub/worker"
@@ -52,6 +53,7 @@ func main() {
 		claudecode.Host(),
 		opencode.Host(tools.Names),
 		codex.Host(settings.Names),
+		gemini.Host(tools.Names),
 	}}
 	a := &app.App{
 		Program: w.program, Build: build(), Settings: settings, Warnings: warnings, Hosts: w.known,

@@ -125,5 +125,5 @@ func TestEachHostIsKnown(t *testing.T) {
 		assert.True(t, hoststest.Known().Inside(func(asked string) string { return map[string]string{variable: "1"}[asked] }, nil), variable)
 	}
 	_, err := definition.Inline(hoststest.Known(), json.RawMessage(`{"description":"d","prompt":"p","flame":{"host":"emacs"}}`))
-	assert.ErrorContains(t, err, "must be one of claude-code, opencode, codex, auto")
+	assert.ErrorContains(t, err, "must be one of claude-code, opencode, codex, gemini, auto")
 }

@@ -36,6 +36,7 @@ type Host struct {
 	Variables       []string // set for processes inside of it; in an agent they would be mistaken for its own session
 	ClientName      string   // by which its MCP client introduces itself to servers; empty: Name
 	CallID          string   // the key under which a tool call sends its id to the server
+	Announces       bool     // its hook announces who makes a call of flame's tools: neither the call nor an argument can say so
 
 	Settings    []string                 // files and folders that give a folder its own settings
 	Takes       func(model string) bool  // nil: any

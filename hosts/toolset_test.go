@@ -40,7 +40,7 @@ func TestToolSetsNarrow(t *testing.T) {
 		"at the deepest level": {
 			all.Without(hoststest.Known().SpawnTools()...), []string{"Read"},
 			[]string{"Agent", "Task", "mcp__plugin_flame_flame__spawn_agent", "flame_spawn_agent"},
-			"all of the host's; not Agent, Task, Workflow, task, call_omo_agent, spawn_agent, *spawn_agent",
+			"all of the host's; not Agent, Task, Workflow, task, call_omo_agent, spawn_agent, invoke_agent, *spawn_agent",
 		},
 	}
 	for name, tt := range tests {

@@ -28,7 +28,9 @@ type Presence struct {
 	Given    bool        `json:"given,omitempty"`    // of an agent: its first context came with its task
 	Process  Process     `json:"process,omitzero"`   // of its host; zero if not known
 	Over     core.Millis `json:"over,omitempty"`     // when the session ended; 0: it never did
-	Owed     bool        `json:"owed,omitempty"`     // its context was due when its host no longer waited
+	Owed     bool        `json:"owed,omitempty"`     // its context was due when its host no longer waited, or a compaction dropped it
+
+	Compacted core.Millis `json:"compacted,omitempty"` // the last compaction that flame found in its log
 	Standing
 }
 

@@ -41,6 +41,7 @@ var generated = map[string]map[string]func() string{
 		"claude-code events": func() string { return eventTable(hoststest.Known().Of(claudeCode).Events()) },
 		"opencode events":    func() string { return eventTable(hoststest.Known().Of(openCode).Events()) },
 		"codex events":       func() string { return eventTable(hoststest.Known().Of(codex).Events()) },
+		"gemini events":      func() string { return eventTable(hoststest.Known().Of(gemini).Events()) },
 	},
 }
 

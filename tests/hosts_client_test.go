@@ -41,6 +41,7 @@ const (
 	claudeCode = clients.ClaudeCode
 	openCode   = clients.OpenCode
 	codex      = clients.Codex
+	gemini     = clients.Gemini
 )
 
 // newUser installs the named clients. Names of folders need quoting.

@@ -13,6 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"flame/agents"
+	"flame/core"
 	"flame/core/op"
 	"flame/project"
 	"flame/project/briefing"
@@ -38,10 +39,12 @@ type Server struct {
 	tools     []Tool
 	callIDs   []string // keys under which hosts send the ids of calls
 	caller    func(context.Context) project.Caller
+	announces func(host string) bool // reports whether a host's hooks announce calls
 	log       *slog.Logger
 
 	mu     sync.Mutex
 	served map[string]project.Caller // callers, by session
+	used   map[string]bool           // announcements whose calls came
 }
 
 // NewServer returns the server that offers these tools. caller names the
@@ -49,7 +52,7 @@ type Server struct {
 func NewServer(p *project.Project, a *agents.Agents, offered []Tool, version string, caller func(context.Context) project.Caller) *Server {
 	s := &Server{
 		project: p, resources: resources{p, &briefing.Contexts{Project: p}, a, caller}, tools: offered, callIDs: a.Hosts.CallIDs(), caller: caller, log: p.Log,
-		served: map[string]project.Caller{},
+		served: map[string]project.Caller{}, used: map[string]bool{}, announces: func(host string) bool { return a.Hosts.Of(host).Announces },
 	}
 	s.MCP = server.NewMCPServer("flame", version,
 		server.WithTitle("Flame"),
@@ -190,10 +193,44 @@ func (s *Server) call(ctx context.Context, t Tool, request mcp.CallToolRequest) 
 		return Result{}, err
 	}
 	by := c.stamp.caller(s.caller(ctx))
+	if by.Trust != project.Stamped && s.announces(by.Host) {
+		if by, err = s.announced(ctx, by, request.Params); err != nil {
+			return Result{}, err
+		}
+	}
 	ctx = withClient(ctx, s.MCP, request, s.callIDs)
 	result, err := c.run(ctx, by)
 	if err == nil {
 		s.noteServed(by)
 	}
 	return result, err
+}
+
+// maxUsed bounds the announcements that a server remembers.
+const maxUsed = 10_000
+
+// announced returns the caller of a call that hooks announced. Without hooks it returns by.
+func (s *Server) announced(ctx context.Context, by project.Caller, call mcp.CallToolParams) (project.Caller, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found, hooked, err := s.project.FindAnnounced(ctx, project.CallKey(call.Name, call.RawArguments), func(id string) bool { return s.used[id] })
+	switch {
+	case err != nil:
+		return by, err
+	case found.ID == "" && (hooked || len(s.used) > 0):
+		return by, core.Invalidf("flame's hook did not say which agent makes this call").
+			WithHint("make the call again; `flame doctor` says whether the hook works")
+	case found.ID == "":
+		return by, nil
+	}
+	if len(s.used) >= maxUsed {
+		clear(s.used) // announcements of old calls no longer hold
+	}
+	s.used[found.ID] = true
+	if found.Session == "" {
+		return by, core.Invalidf("several agents of this session call tools at this moment, and the host does not say which of them makes this call").
+			WithHint("make the call again, alone in its message")
+	}
+	by.Session, by.Parent, by.Trust = found.Session, found.Parent, project.Stamped
+	return by, nil
 }

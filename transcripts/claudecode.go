@@ -13,7 +13,7 @@ type claudeLine struct {
 	Type             string           `json:"type"`
 	SessionID        string           `json:"sessionId"`
 	AgentID          string           `json:"agentId"`
-	Timestamp        claudeTime       `json:"timestamp"`
+	Timestamp        Time             `json:"timestamp"`
 	IsCompactSummary bool             `json:"isCompactSummary"`
 	IsAPIError       bool             `json:"isApiErrorMessage"`
 	IsMeta           bool             `json:"isMeta"`
@@ -60,14 +60,14 @@ func (u claudeUsage) usage(model string) core.Usage {
 	}
 }
 
-// claudeTime is a time that stays unset if flame cannot read it.
-type claudeTime core.Millis
+// Time is a time that stays unset if flame cannot read it.
+type Time core.Millis
 
 // UnmarshalJSON never fails.
-func (t *claudeTime) UnmarshalJSON(text []byte) error {
+func (t *Time) UnmarshalJSON(text []byte) error {
 	var at time.Time
 	if json.Unmarshal(text, &at) == nil && !at.IsZero() {
-		*t = claudeTime(core.MillisOf(at))
+		*t = Time(core.MillisOf(at))
 	}
 	return nil
 }
@@ -86,15 +86,15 @@ var sessionAsides = map[string]bool{
 // (projects/<slug>/<session>.jsonl, <session>/subagents/agent-<id>.jsonl).
 func claudeSessionLine(text []byte) core.Message {
 	var l claudeLine
-	if !loose(text, &l) {
-		return other(text)
+	if !Loose(text, &l) {
+		return Other(text)
 	}
 	speaker := l.AgentID
 	if speaker == "" {
 		speaker = l.SessionID
 	}
 	if l.Type != "user" && l.Type != "assistant" || !l.Message.Content.known {
-		return aside(noted(text, l.SessionID, l.Attachment.notes(speaker)...), sessionAsides[l.Type])
+		return Aside(Noted(text, l.SessionID, l.Attachment.notes(speaker)...), sessionAsides[l.Type])
 	}
 	m := l.Message.message(l.Type)
 	m.Session, m.Agent, m.Time, m.Summary = l.SessionID, l.AgentID, core.Millis(l.Timestamp), l.IsCompactSummary
@@ -157,7 +157,7 @@ type claudeBlock struct {
 	Name      string          `json:"name"`
 	Input     json.RawMessage `json:"input"`
 	ToolUseID string          `json:"tool_use_id"`
-	Content   claudeText      `json:"content"`
+	Content   Text            `json:"content"`
 	IsError   bool            `json:"is_error"`
 }
 
@@ -170,7 +170,7 @@ func (c *claudeContent) UnmarshalJSON(content []byte) error {
 		c.known = json.Unmarshal(content, &text) == nil
 		c.parts = []core.Part{{Type: core.PartText, Text: text}}
 	case '[':
-		c.known = loose(content, &blocks)
+		c.known = Loose(content, &blocks)
 	}
 	for _, b := range blocks {
 		switch b.Type {
@@ -187,21 +187,21 @@ func (c *claudeContent) UnmarshalJSON(content []byte) error {
 	return nil
 }
 
-// claudeText is the text of a tool's answer: a text, or a list of blocks. Pictures have no
+// Text is the text of a tool's answer: a text, or a list of blocks. Pictures have no
 // text.
-type claudeText string
+type Text string
 
 // UnmarshalJSON never fails.
-func (t *claudeText) UnmarshalJSON(content []byte) error {
+func (t *Text) UnmarshalJSON(content []byte) error {
 	if content[0] == '"' {
 		return json.Unmarshal(content, (*string)(t))
 	}
 	var blocks []struct {
 		Text string `json:"text"`
 	}
-	if loose(content, &blocks) {
+	if Loose(content, &blocks) {
 		for _, b := range blocks {
-			*t += claudeText(b.Text)
+			*t += Text(b.Text)
 		}
 	}
 	return nil

@@ -20,7 +20,7 @@ type claudeAnswer struct {
 func (a *claudeAnswer) UnmarshalJSON(text []byte) error {
 	if bytes.Contains(text, []byte(`"structuredPatch"`)) || bytes.Contains(text, []byte(`"notebook_path"`)) {
 		var e claudeEdited
-		loose(text, &e)
+		Loose(text, &e)
 		a.files = e.changes()
 	}
 	return a.spawned.UnmarshalJSON(text)
@@ -60,7 +60,7 @@ func (e *claudeEdited) changes() []core.FileChange {
 	if len(e.Hunks) == 0 {
 		return e.written()
 	}
-	p := &patch{}
+	p := &Patch{}
 	for _, h := range e.Hunks {
 		p.write(fmt.Sprintf("@@ -%d,%d +%d,%d @@", max(0, h.OldStart), max(0, h.OldLines), max(0, h.NewStart), max(0, h.NewLines)))
 		for _, line := range h.Lines {
@@ -74,7 +74,7 @@ func (e *claudeEdited) changes() []core.FileChange {
 	if string(e.Original) == "null" || e.Type == "create" || e.Type == "" && e.Old == "" && string(e.Original) == `""` {
 		kind = core.FileAdded
 	}
-	return credible([]core.FileChange{p.of(e.Path, kind)})
+	return Credible([]core.FileChange{p.Of(e.Path, kind)})
 }
 
 // written returns the change of Write without a patch: the client makes no patch for a new
@@ -84,11 +84,11 @@ func (e *claudeEdited) written() []core.FileChange {
 	if json.Unmarshal(e.Content, &content) != nil || bytes.Equal(e.Content, e.Original) {
 		return nil
 	}
-	change := whole(content).of(e.Path, core.FileAdded)
+	change := Whole(content).Of(e.Path, core.FileAdded)
 	if e.Type != "create" {
 		change.Kind, change.Inexact = core.FileModified, true
 	}
-	return credible([]core.FileChange{change})
+	return Credible([]core.FileChange{change})
 }
 
 // inNotebook returns the change of a cell.
@@ -103,9 +103,9 @@ func (e *claudeEdited) inNotebook() []core.FileChange {
 	case "delete":
 		after = ""
 	}
-	p := &patch{}
+	p := &Patch{}
 	p.replaced(before, after, strings.TrimRight("cell "+core.OneLine(e.Cell, 100), " "))
-	return credible([]core.FileChange{p.of(e.Notebook, core.FileModified)})
+	return Credible([]core.FileChange{p.Of(e.Notebook, core.FileModified)})
 }
 
 // tell adds the changes of files to the tool's answer in a message.
@@ -153,11 +153,11 @@ func askChanges(m *core.Message) {
 		switch {
 		case part.Type == core.PartToolCall && claudeEdits[part.Tool]:
 			var in claudeAsked
-			loose(part.Input, &in)
+			Loose(part.Input, &in)
 			part.Files = in.changes()
 		case part.Type == core.PartToolResult && part.Files == nil && !part.Failed && strings.HasPrefix(part.Text, claudeMade):
 			path, _, _ := strings.Cut(strings.TrimPrefix(part.Text, claudeMade), " (file state")
-			part.Files = credible([]core.FileChange{{Path: strings.TrimSpace(path), Kind: core.FileAdded}})
+			part.Files = Credible([]core.FileChange{{Path: strings.TrimSpace(path), Kind: core.FileAdded}})
 		}
 	}
 }
@@ -175,14 +175,14 @@ func (in *claudeAsked) changes() []core.FileChange {
 			change = all[0]
 		}
 	case in.Content != nil:
-		change = whole(*in.Content).of(in.Path, core.FileModified)
+		change = Whole(*in.Content).Of(in.Path, core.FileModified)
 	default:
-		p := &patch{}
+		p := &Patch{}
 		for _, edit := range append(in.Edits, in.claudeReplaced) {
 			p.replaced(edit.Old, edit.New, "")
 		}
-		change = p.of(in.Path, core.FileModified)
+		change = p.Of(in.Path, core.FileModified)
 	}
 	change.Inexact = true
-	return credible([]core.FileChange{change})
+	return Credible([]core.FileChange{change})
 }

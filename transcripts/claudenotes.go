@@ -52,7 +52,7 @@ type taskInput struct {
 // claudeSpawn returns the note of a call of the tool Agent. Older clients name it Task.
 func claudeSpawn(call core.Part, at core.Millis, speaker string) core.AgentNote {
 	var in taskInput
-	loose(call.Input, &in)
+	Loose(call.Input, &in)
 	return core.AgentNote{
 		Call: call.CallID, Spawn: true, Parent: speaker, Type: in.Type, Prompt: in.Prompt, Description: in.Description,
 		State: core.AgentInitializing, Started: at,
@@ -80,7 +80,7 @@ func (s *claudeSpawned) UnmarshalJSON(text []byte) error {
 	if text[0] != '{' || !bytes.Contains(text, []byte(`"agentId"`)) {
 		return nil
 	}
-	loose(text, (*plain)(s))
+	Loose(text, (*plain)(s))
 	return nil
 }
 
@@ -132,7 +132,7 @@ func (a *claudeAttachment) UnmarshalJSON(text []byte) error {
 	var kind struct {
 		Type string `json:"type"`
 	}
-	loose(text, &kind)
+	Loose(text, &kind)
 	switch kind.Type {
 	case "prompt_snapshot":
 		var snapshot struct {
@@ -140,7 +140,7 @@ func (a *claudeAttachment) UnmarshalJSON(text []byte) error {
 				Name string `json:"name"`
 			} `json:"tools"`
 		}
-		loose(text, &snapshot)
+		Loose(text, &snapshot)
 		for _, tool := range snapshot.Tools {
 			a.tools = append(a.tools, tool.Name)
 		}
@@ -148,7 +148,7 @@ func (a *claudeAttachment) UnmarshalJSON(text []byte) error {
 		var delta struct {
 			Added []string `json:"addedNames"`
 		}
-		loose(text, &delta)
+		Loose(text, &delta)
 		a.tools = delta.Added
 	}
 	return nil
@@ -182,8 +182,8 @@ func metaEntry(path, session, agent string) (core.Message, error) {
 		return core.Message{}, err
 	}
 	var meta claudeMeta
-	if !loose(text, &meta) {
-		return other(text), nil
+	if !Loose(text, &meta) {
+		return Other(text), nil
 	}
 	n := core.AgentNote{
 		ID: agent, Call: meta.ToolUseID, Spawn: true, Parent: meta.ParentAgent, Type: meta.AgentType,
@@ -198,5 +198,5 @@ func metaEntry(path, session, agent string) (core.Message, error) {
 	if n.Parent == "" && meta.Depth == 1 {
 		n.Parent = session
 	}
-	return noted(text, session, n), nil
+	return Noted(text, session, n), nil
 }

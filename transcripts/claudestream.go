@@ -27,7 +27,7 @@ type claudeStreamLine struct {
 	ParentCall    string       `json:"parent_tool_use_id"`
 	AgentType     string       `json:"subagent_type"`
 	Described     string       `json:"task_description"`
-	Timestamp     claudeTime   `json:"timestamp"`
+	Timestamp     Time         `json:"timestamp"`
 	IsSynthetic   bool         `json:"isSynthetic"`
 	Message       claudeBody   `json:"message"`
 	ToolUseResult claudeAnswer `json:"tool_use_result"`
@@ -86,19 +86,19 @@ var (
 
 func (s *claudeStream) line(text []byte) core.Message {
 	var l claudeStreamLine
-	if !loose(text, &l) || l.Type == "" {
-		return aside(other(text), true) // output of a hook or the shell
+	if !Loose(text, &l) || l.Type == "" {
+		return Aside(Other(text), true) // output of a hook or the shell
 	}
 	s.session = cmp.Or(l.SessionID, s.session)
 	l.SessionID = s.session
 	switch {
 	case l.Type == "system":
 		s.compacted = s.compacted || l.Subtype == "compact_boundary"
-		return aside(noted(text, l.SessionID, claudeSystem(text, l)...), systemAsides[l.Subtype])
+		return Aside(Noted(text, l.SessionID, claudeSystem(text, l)...), systemAsides[l.Subtype])
 	case l.Type == "result":
-		return noted(text, l.SessionID, s.result(text, l)...)
+		return Noted(text, l.SessionID, s.result(text, l)...)
 	case l.Type != "user" && l.Type != "assistant" || !l.Message.Content.known:
-		return aside(other(text), streamAsides[l.Type])
+		return Aside(Other(text), streamAsides[l.Type])
 	}
 	m := l.Message.message(l.Type)
 	m.Session, m.Agent, m.SpawnCall, m.Time = l.SessionID, l.AgentID, l.ParentCall, core.Millis(l.Timestamp)
@@ -126,7 +126,7 @@ func claudeSystem(text []byte, l claudeStreamLine) []core.AgentNote {
 		return nil
 	}
 	var t claudeTask
-	if !loose(text, &t) {
+	if !Loose(text, &t) {
 		return nil
 	}
 	n := core.AgentNote{ID: t.TaskID, Call: t.ToolUseID, Tokens: t.Usage.Tokens, ToolCalls: t.Usage.ToolCalls, State: core.AgentActive}
@@ -157,7 +157,7 @@ func claudeSystem(text []byte, l claudeStreamLine) []core.AgentNote {
 // result returns the notes about the session of the line that ends a turn.
 func (s *claudeStream) result(text []byte, l claudeStreamLine) []core.AgentNote {
 	var r claudeResult
-	if !loose(text, &r) || l.SessionID == "" {
+	if !Loose(text, &r) || l.SessionID == "" {
 		return nil
 	}
 	model := s.model

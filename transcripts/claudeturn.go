@@ -3,6 +3,7 @@ package transcripts
 import (
 	"bytes"
 	"encoding/json"
+	"iter"
 	"regexp"
 	"slices"
 	"strconv"
@@ -24,8 +25,8 @@ type Turn struct {
 	Tokens  int          // in the context at the last answer; 0: unknown
 }
 
-// maxTurnCalls bounds the calls of a turn.
-const maxTurnCalls = 20
+// MaxTurnCalls bounds the calls of a turn.
+const MaxTurnCalls = 20
 
 // Of selects the lines of a file: those of a session itself, or of a subagent.
 type Of struct{ Session, Agent string }
@@ -36,15 +37,15 @@ type Of struct{ Session, Agent string }
 // and end of long texts: hooks must be fast.
 func ClaudeTurn(end []byte, of Of, asked bool) (t Turn) {
 	r := claudeTurn{results: map[string]core.Part{}}
-	for line := range linesBackwards(end) {
-		if line = shortened(line); !of.has(line) {
+	for line := range Backwards(end) {
+		if line = Shortened(line); !of.has(line) {
 			continue
 		}
 		m, ok := claudeTurnMessage(line)
 		if !ok {
 			continue
 		}
-		if len(t.Calls) >= maxTurnCalls || m.isPrompt() && (asked || r.answered) {
+		if len(t.Calls) >= MaxTurnCalls || m.isPrompt() && (asked || r.answered) {
 			break
 		}
 		r.take(&t, m)
@@ -83,7 +84,7 @@ type Prompt struct {
 func ClaudePrompts(part []byte, session string) (prompts []Prompt) {
 	of := Of{Session: session}
 	for line := range bytes.Lines(part) {
-		if line = shortened(line); !of.has(line) {
+		if line = Shortened(line); !of.has(line) {
 			continue
 		}
 		var named struct {
@@ -173,6 +174,20 @@ func claudeCall(asked, result core.Part) judge.Call {
 	return call
 }
 
+// Backwards returns the lines of the end of a log, the last one first.
+func Backwards(end []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for len(end) > 0 {
+			end = bytes.TrimRight(end, "\r\n")
+			line := end[bytes.LastIndexByte(end, '\n')+1:]
+			end = end[:len(end)-len(line)]
+			if !yield(line) {
+				return
+			}
+		}
+	}
+}
+
 // The sizes in bytes of the beginning and the end that are kept of a long string of JSON.
 const (
 	keptHead = 1 << 10
@@ -183,9 +198,9 @@ const (
 // surrogates.
 const maxEscape = 12
 
-// shortened returns JSON without the middle of its long strings: decoding them would take most
+// Shortened returns JSON without the middle of its long strings: decoding them would take most
 // of the time.
-func shortened(text []byte) []byte {
+func Shortened(text []byte) []byte {
 	if len(text) <= keptHead+keptTail {
 		return text
 	}

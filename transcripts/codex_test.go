@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
-	"flame/transcripts"
+	"flame/transcripts/codex"
 )
 
 // Codex prints the usage of each answer once. A resumed session goes on in its file, and a fork's
@@ -51,7 +51,7 @@ func TestTheEndOfACodexLogShowsTheLastTurn(t *testing.T) {
 	raw, err := os.ReadFile("testdata/codex/compacted.jsonl")
 	require.NoError(t, err)
 	for _, log := range []string{string(raw), strings.Repeat("x", 100) + "\n" + string(raw) + `{"timestamp":"2026`} {
-		turn := transcripts.CodexTurn([]byte(log))
+		turn := codex.LastTurn([]byte(log))
 		assert.Equal(t, "over", turn.Said)
 		assert.True(t, turn.Over)
 		assert.Equal(t, "gpt-6-sol", turn.Model)
@@ -59,11 +59,11 @@ func TestTheEndOfACodexLogShowsTheLastTurn(t *testing.T) {
 		require.Len(t, turn.Calls, 4)
 		assert.False(t, turn.Calls[1].OK, "cat of a missing file")
 		assert.Equal(t, 3, *turn.Calls[1].Exit)
-		assert.Equal(t, "workspace-write", transcripts.CodexSandbox([]byte(log)))
-		assert.Empty(t, transcripts.CodexSummary([]byte(log)), "of the last compaction, whose model said nothing")
+		assert.Equal(t, "workspace-write", codex.Sandbox([]byte(log)))
+		assert.Empty(t, codex.Summary([]byte(log)), "of the last compaction, whose model said nothing")
 		first, _, _ := strings.Cut(log, `"ordinal":39,`)
-		assert.Equal(t, "I push", transcripts.CodexSummary([]byte(first)))
-		folder, parent := transcripts.CodexBegun(raw)
+		assert.Equal(t, "I push", codex.Summary([]byte(first)))
+		folder, parent := codex.Begun(raw)
 		assert.Equal(t, "/home/u/shop", folder)
 		assert.Empty(t, parent)
 	}
@@ -75,9 +75,9 @@ func FuzzCodexTurn(f *testing.F) {
 	f.Add(raw)
 	f.Add([]byte(`{"type":"response_item","payload":{"type":"custom_tool_call","call_id":"c","input":"` + strings.Repeat(`\"`, 5_000)))
 	f.Fuzz(func(t *testing.T, log []byte) {
-		transcripts.CodexTurn(log)
-		transcripts.CodexSandbox(log)
-		transcripts.CodexSummary(log)
-		transcripts.CodexBegun(log)
+		codex.LastTurn(log)
+		codex.Sandbox(log)
+		codex.Summary(log)
+		codex.Begun(log)
 	})
 }

@@ -110,7 +110,8 @@ var (
 		Lines: func() parser { return new(claudeStream).line },
 		Entry: func(e Entry) bool {
 			speaks := e.Text("type") == "user" || e.Text("type") == "assistant"
-			return e.Text("type") != "" && e.Text("session_id") != "" || speaks && e.Has("message") && !e.Has("sessionId")
+			known := e.Text("type") != "" && e.Text("type") != "init" // as the output of another client begins
+			return known && e.Text("session_id") != "" || speaks && e.Has("message") && !e.Has("sessionId")
 		},
 	}
 )
@@ -130,7 +131,7 @@ var (
 		Name: "OpenCode's export", Host: "opencode", Document: OpenCode,
 		Entry: func(e Entry) bool {
 			var info openCodeSession
-			return e.Has("messages") && loose(e["info"], &info) && info.ID != ""
+			return e.Has("messages") && Loose(e["info"], &info) && info.ID != ""
 		},
 		Head: isOpenCodeExport,
 	}

@@ -46,7 +46,7 @@ func openCodeDocument(d *json.Decoder, give func(core.Message) bool) error {
 		case "messages":
 			err = openCodeList(d, give)
 		default:
-			err = openCodeValue(d, other, give)
+			err = openCodeValue(d, Other, give)
 		}
 		if err != nil {
 			return err
@@ -131,10 +131,10 @@ func (s openCodeSession) note() core.AgentNote {
 
 func openCodeInfoMessage(raw []byte) core.Message {
 	var s openCodeSession
-	if !loose(raw, &s) || s.ID == "" {
-		return other(raw)
+	if !Loose(raw, &s) || s.ID == "" {
+		return Other(raw)
 	}
-	return noted(raw, s.ID, s.note())
+	return Noted(raw, s.ID, s.note())
 }
 
 // An openCodeInfo has the fields of a message, without its parts, that flame reads.
@@ -199,12 +199,12 @@ func openCodeMessage(raw []byte) core.Message {
 		Info  openCodeInfo   `json:"info"`
 		Parts []openCodePart `json:"parts"`
 	}
-	known := loose(raw, &entry)
+	known := Loose(raw, &entry)
 	if entry.Info.Role == "" && len(entry.Info.Tools) > 0 {
 		entry.Info.Role = string(core.RoleUser) // only prompts list tools
 	}
 	if !known || !entry.Info.speaks() {
-		return other(raw)
+		return Other(raw)
 	}
 	return entry.Info.message(entry.Parts)
 }
@@ -305,8 +305,8 @@ func (p openCodePart) spawn(session string) core.AgentNote {
 			ID string `json:"modelID"`
 		} `json:"model"`
 	}
-	loose(p.State.Input, &in)
-	loose(p.State.Metadata, &meta)
+	Loose(p.State.Input, &in)
+	Loose(p.State.Metadata, &meta)
 	n := core.AgentNote{
 		ID: meta.SessionID, Call: p.CallID, Spawn: true, Parent: meta.ParentID, Type: in.Type, Prompt: in.Prompt,
 		Description: in.Description, Model: meta.Model.ID, State: openCodeStates[p.State.Status], Started: p.State.Time.Start,

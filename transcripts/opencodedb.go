@@ -122,10 +122,10 @@ func openCodeRow(row map[string]string) core.Message {
 	s := openCodeSession{ID: row["id"], ParentID: row["parent_id"], Title: row["title"], Agent: row["agent"]}
 	for column, into := range map[string]any{"permission": &s.Permission, "model": &s.Model, "time_created": &s.Time.Created} {
 		if row[column] != "" {
-			loose([]byte(row[column]), into)
+			Loose([]byte(row[column]), into)
 		}
 	}
-	return noted(raw, s.ID, s.note())
+	return Noted(raw, s.ID, s.note())
 }
 
 // openCodeMessages returns a session's messages in the order of their creation. A message has a
@@ -168,7 +168,7 @@ type openCodeStored struct {
 
 func (s *openCodeStored) add(part []byte) {
 	var p openCodePart
-	if len(part) > 0 && loose(part, &p) {
+	if len(part) > 0 && Loose(part, &p) {
 		s.parts = append(s.parts, p)
 	}
 }
@@ -179,8 +179,8 @@ func (s *openCodeStored) give(session string, give func(core.Message) bool) bool
 		return true
 	}
 	var info openCodeInfo
-	if !loose(s.data, &info) || !info.speaks() {
-		return give(other(s.data))
+	if !Loose(s.data, &info) || !info.speaks() {
+		return give(Other(s.data))
 	}
 	info.ID, info.SessionID = s.id, session
 	return give(info.message(s.parts))
@@ -198,11 +198,11 @@ func openCodeRunLine(text []byte) core.Message {
 		Part      openCodePart  `json:"part"`
 		Error     openCodeError `json:"error"`
 	}
-	if !loose(text, &l) || l.Type == "" {
-		return aside(other(text), true) // words of others in the same terminal
+	if !Loose(text, &l) || l.Type == "" {
+		return Aside(Other(text), true) // words of others in the same terminal
 	}
 	if l.SessionID == "" {
-		return other(text)
+		return Other(text)
 	}
 	m := core.Message{ID: l.Part.MessageID, Role: core.RoleAssistant, Session: l.SessionID, Time: l.Timestamp}
 	switch l.Type {
@@ -227,9 +227,9 @@ func openCodeRunLine(text []byte) core.Message {
 		m.Error = l.Error.text()
 		m.Notes = []core.AgentNote{{ID: l.SessionID, State: l.Error.state(), Error: m.Error}}
 	case "step_start":
-		return noted(text, l.SessionID, core.AgentNote{ID: l.SessionID, State: core.AgentActive})
+		return Noted(text, l.SessionID, core.AgentNote{ID: l.SessionID, State: core.AgentActive})
 	default:
-		return other(text)
+		return Other(text)
 	}
 	return m
 }

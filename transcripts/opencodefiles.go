@@ -37,15 +37,15 @@ func OpenCodeFiles(tool string, input, metadata []byte) []core.FileChange {
 	}
 	switch tool {
 	case "write", "edit", "multiedit", "patch", "apply_patch":
-		loose(input, &in)
-		loose(metadata, &did)
+		Loose(input, &in)
+		Loose(metadata, &did)
 	}
 	switch tool {
 	case "write":
 		return openCodeWritten(in.Path, in.Content, did.Exists)
 	case "edit":
 		did.File.Path, did.File.Diff = in.Path, did.Diff
-		return credible([]core.FileChange{did.File.change()})
+		return Credible([]core.FileChange{did.File.change()})
 	case "multiedit":
 		for _, r := range did.Results {
 			r.File.Path, r.File.Diff = in.Path, r.Diff
@@ -56,16 +56,16 @@ func OpenCodeFiles(tool string, input, metadata []byte) []core.FileChange {
 	for _, d := range did.Files[:min(len(did.Files), maxChanged)] {
 		changes = append(changes, d.change())
 	}
-	return credible(changes)
+	return Credible(changes)
 }
 
 // openCodeWritten returns the change of the tool write. The previous content is unknown.
 func openCodeWritten(path, content string, existed *bool) []core.FileChange {
-	change := whole(content).of(path, core.FileAdded)
+	change := Whole(content).Of(path, core.FileAdded)
 	if existed == nil || *existed {
 		change.Kind, change.Inexact = core.FileModified, true
 	}
-	return credible([]core.FileChange{change})
+	return Credible([]core.FileChange{change})
 }
 
 // change returns the change of the file.
@@ -77,7 +77,7 @@ func (d openCodeDiff) change() core.FileChange {
 	case d.Type == "delete":
 		kind = core.FileDeleted
 	}
-	change := toldPatch(text).of(path, kind)
+	change := Told(text).Of(path, kind)
 	if d.Moved != "" && d.Moved != path {
 		change.Path, change.From = d.Moved, path
 	}

@@ -22,14 +22,14 @@ const (
 )
 
 // A patch collects the hunks of one file. Beyond maxPatch it only counts lines.
-type patch struct {
+type Patch struct {
 	text           strings.Builder
 	added, removed int
 	cut            bool
 }
 
 // line adds a line of a hunk. It begins with its mark.
-func (p *patch) line(line string) {
+func (p *Patch) line(line string) {
 	switch {
 	case strings.HasPrefix(line, "+"):
 		p.added++
@@ -40,27 +40,27 @@ func (p *patch) line(line string) {
 }
 
 // write adds a line without counting it.
-func (p *patch) write(line string) {
+func (p *Patch) write(line string) {
 	if p.cut = p.cut || p.text.Len()+len(line) >= maxPatch; !p.cut {
 		p.text.WriteString(line + "\n")
 	}
 }
 
 // lines adds lines with the same mark.
-func (p *patch) lines(mark string, lines []string) {
+func (p *Patch) lines(mark string, lines []string) {
 	for _, line := range lines {
 		p.line(mark + line)
 	}
 }
 
-// of returns the change of the file at path.
-func (p *patch) of(path string, kind core.ChangeKind) core.FileChange {
+// Of returns the change of the file at path.
+func (p *Patch) Of(path string, kind core.ChangeKind) core.FileChange {
 	return core.FileChange{Path: path, Kind: kind, Added: p.added, Removed: p.removed, Patch: p.text.String(), Cut: p.cut}
 }
 
-// whole returns the patch of a new file with this content.
-func whole(content string) *patch {
-	p := &patch{}
+// Whole returns the patch of a new file with this content.
+func Whole(content string) *Patch {
+	p := &Patch{}
 	if content == "" {
 		return p
 	}
@@ -70,6 +70,13 @@ func whole(content string) *patch {
 	if !strings.HasSuffix(content, "\n") {
 		p.write(noNewline)
 	}
+	return p
+}
+
+// Gone returns the patch of a file with this content that was deleted.
+func Gone(content string) *Patch {
+	p := &Patch{}
+	p.lines("-", linesOf(content))
 	return p
 }
 
@@ -85,7 +92,7 @@ func linesOf(text string) []string {
 const maxContext = 3
 
 // replaced adds the hunk of a text that replaced another.
-func (p *patch) replaced(before, after, where string) {
+func (p *Patch) replaced(before, after, where string) {
 	from, to := linesOf(before), linesOf(after)
 	if slices.Equal(from, to) {
 		return
@@ -105,9 +112,9 @@ func (p *patch) replaced(before, after, where string) {
 	p.lines(" ", from[len(from)-behind:][:min(behind, maxContext)])
 }
 
-// toldPatch reads the hunks of a unified diff of one file.
-func toldPatch(diff string) *patch {
-	p := &patch{}
+// Told reads the hunks of a unified diff of one file.
+func Told(diff string) *Patch {
+	p := &Patch{}
 	inside := false
 	for line := range strings.Lines(diff) {
 		line = strings.TrimSuffix(line, "\n")
@@ -121,8 +128,8 @@ func toldPatch(diff string) *patch {
 	return p
 }
 
-// credible drops changes of files with an empty or impossible path, and those beyond maxChanged.
-func credible(changes []core.FileChange) []core.FileChange {
+// Credible drops changes of files with an empty or impossible path, and those beyond maxChanged.
+func Credible(changes []core.FileChange) []core.FileChange {
 	known := slices.DeleteFunc(changes, func(c core.FileChange) bool {
 		return c.Path == "" || len(c.Path) > maxPath || len(c.From) > maxPath || strings.ContainsRune(c.Path+c.From, 0)
 	})

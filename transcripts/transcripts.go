@@ -115,8 +115,8 @@ func (t *told) once(m core.Message) core.Message {
 	return m
 }
 
-// other returns a message of an unknown role with a line that is not a message.
-func other(text []byte) core.Message {
+// Other returns a message of an unknown role with a line that is not a message.
+func Other(text []byte) core.Message {
 	m := core.Message{Role: core.RoleOther, Raw: bytes.Clone(text)}
 	if !json.Valid(text) {
 		m.Raw, _ = json.Marshal(string(text)) // a string can always be encoded
@@ -124,22 +124,22 @@ func other(text []byte) core.Message {
 	return m
 }
 
-// noted returns a line that is not a message, with its notes about agents.
-func noted(text []byte, session string, notes ...core.AgentNote) core.Message {
-	m := other(text)
+// Noted returns a line that is not a message, with its notes about agents.
+func Noted(text []byte, session string, notes ...core.AgentNote) core.Message {
+	m := Other(text)
 	m.Session, m.Notes = session, notes
 	return m
 }
 
-// aside marks m as an entry of a known kind, unless it is unknown or has notes about agents.
-func aside(m core.Message, known bool) core.Message {
+// Aside marks m as an entry of a known kind, unless it is unknown or has notes about agents.
+func Aside(m core.Message, known bool) core.Message {
 	m.Aside = known && len(m.Notes) == 0
 	return m
 }
 
-// loose decodes a JSON value, but leaves fields of an unexpected type unset, because hosts
+// Loose decodes a JSON value, but leaves fields of an unexpected type unset, because hosts
 // change. It returns false if text is not JSON.
-func loose(text []byte, into any) bool {
+func Loose(text []byte, into any) bool {
 	var other *json.UnmarshalTypeError
 	err := json.Unmarshal(text, into)
 	return err == nil || errors.As(err, &other)

@@ -19,6 +19,8 @@ import (
 
 	"flame/core"
 	"flame/transcripts"
+	"flame/transcripts/codex"
+	"flame/transcripts/gemini"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -27,7 +29,7 @@ var update = flag.Bool("update", false, "write the golden files")
 // formats are all known formats.
 var formats = transcripts.Formats{
 	transcripts.ClaudeSession, transcripts.ClaudeStream, transcripts.OpenCodeRun, transcripts.OpenCodeExport, transcripts.OpenCodeStore,
-	transcripts.CodexRollout, transcripts.CodexRun,
+	codex.Rollout, codex.Run, gemini.Chat, gemini.Run,
 }
 
 type reader func(io.Reader) iter.Seq2[core.Message, error]
@@ -37,8 +39,10 @@ var (
 	claudeSession = in(transcripts.ClaudeSession)
 	claudeStream  = in(transcripts.ClaudeStream)
 	openCodeRun   = in(transcripts.OpenCodeRun)
-	codexRollout  = in(transcripts.CodexRollout)
-	codexRun      = in(transcripts.CodexRun)
+	codexRollout  = in(codex.Rollout)
+	codexRun      = in(codex.Run)
+	geminiChat    = in(gemini.Chat)
+	geminiRun     = in(gemini.Run)
 )
 
 func in(format *transcripts.Format) reader {
@@ -75,6 +79,10 @@ var samples = map[string]reader{
 	"codex/forked.jsonl":                        codexRollout,
 	"codex/compacted.jsonl":                     codexRollout,
 	"codex/run.ndjson":                          codexRun,
+	"gemini/session.jsonl":                      geminiChat,
+	"gemini/family.jsonl":                       geminiChat,
+	"gemini/subagent.jsonl":                     geminiChat,
+	"gemini/run.ndjson":                         geminiRun,
 }
 
 // claudeFamily is a session with four subagents, one of which has a subagent of its own.
@@ -187,6 +195,8 @@ func FuzzOpenCodeOutput(f *testing.F)   { fuzz(f, openCodeRun) }
 func FuzzOpenCode(f *testing.F)         { fuzz(f, transcripts.OpenCode) }
 func FuzzCodex(f *testing.F)            { fuzz(f, codexRollout) }
 func FuzzCodexOutput(f *testing.F)      { fuzz(f, codexRun) }
+func FuzzGemini(f *testing.F)           { fuzz(f, geminiChat) }
+func FuzzGeminiOutput(f *testing.F)     { fuzz(f, geminiRun) }
 
 // fuzz reads any input. The reader must not panic and must keep unknown lines, and all messages
 // can be written again.

@@ -134,7 +134,7 @@ func TestBadFilesAreReportedWithTheirLine(t *testing.T) {
 		"background in words":        {front(good, "background: maybe"), "a.md:4: background: must be true or false"},
 		"a model that is a list":     {front(good, "model: [a]"), "a.md:4: model: must be text"},
 		"flame's keys as text":       {front(good, "flame: fast"), "a.md:4: flame: must be a map of keys to values"},
-		"an unknown host":            {front(good, "flame: {host: emacs}"), "a.md:4: flame.host: must be one of claude-code, opencode, codex, auto"},
+		"an unknown host":            {front(good, "flame: {host: emacs}"), "a.md:4: flame.host: must be one of claude-code, opencode, codex, gemini, auto"},
 		"an unknown type":            {front(good, "flame: {type: wizard}"), "a.md:4: flame.type: must be one of builder, tester, analyzer, retriever"},
 		"time that runs backwards":   {front(good, "flame: {timeout: -5m}"), "a.md:4: flame.timeout: must be seconds, or a duration such as 5m"},
 		"depth below none":           {front(good, "flame: {max_depth: -1}"), "a.md:4: flame.max_depth: must be a whole number from 0"},

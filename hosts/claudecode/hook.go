@@ -57,11 +57,11 @@ var rows = []row{
 		Does: "Names the session's root frame after the first prompt; reports what others have changed in the tree since the last prompt.",
 	},
 	{
-		Event: "PreToolUse", Tools: hooks.FlameTools, Means: func(x *exchange) error { return x.Vouch(x.toolOfFlame(), x.bind) },
+		Event: "PreToolUse", Tools: hooks.FlameTools, Vouches: true, Means: func(x *exchange) error { return x.Vouch(x.toolOfFlame(), x.bind) },
 		Does: "Adds the calling session or subagent to calls of flame's own tools, and allows them.",
 	},
 	{
-		Event: "PreToolUse", Tools: hooks.SpawnTools, Means: func(x *exchange) error { return x.VouchSpawn(x.toolOfFlame(), x.Standing(), x.bind) },
+		Event: "PreToolUse", Tools: hooks.SpawnTools, Vouches: true, Means: func(x *exchange) error { return x.VouchSpawn(x.toolOfFlame(), x.Standing(), x.bind) },
 		Does: "Adds the calling session or subagent to calls of " + hooks.SpawnTool + ", and records its permission mode. Does not allow the call.",
 	},
 	{

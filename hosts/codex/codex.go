@@ -18,6 +18,7 @@ import (
 	"flame/hosts"
 	"flame/hosts/hooks"
 	"flame/transcripts"
+	logs "flame/transcripts/codex"
 )
 
 // Name is the host's name in flame, Program that of its binary.
@@ -47,8 +48,8 @@ func facts() hosts.Host {
 		Agents:  map[string][]string{"default": nil, "explorer": nil, "worker": nil},
 		LogsAt:  "~/.codex/sessions",
 		Newest:  newest,
-		Logs:    transcripts.Formats{transcripts.CodexRollout, transcripts.CodexRun},
-		Prints:  transcripts.CodexRun,
+		Logs:    transcripts.Formats{logs.Rollout, logs.Run},
+		Prints:  logs.Run,
 		Resumes: func(session string) bool { return uuid.Validate(session) == nil }, // a subagent is a thread of its own
 		Talk:    []string{"resume"},
 	}
@@ -103,7 +104,7 @@ func newestOf(ctx context.Context, day, project string) (past hosts.Past, err er
 		if err != nil || !info.Mode().IsRegular() || filepath.Ext(path) != ".jsonl" || !info.ModTime().After(past.At) {
 			continue
 		}
-		if folder, parent := transcripts.CodexBegun(hooks.Head(path, maxTail)); folder == project && parent == "" {
+		if folder, parent := logs.Begun(hooks.Head(path, maxTail)); folder == project && parent == "" {
 			past = hosts.Past{Path: path, At: info.ModTime()}
 		}
 	}

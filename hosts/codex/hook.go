@@ -18,7 +18,7 @@ import (
 	"flame/project/children"
 	"flame/project/turns"
 	"flame/project/usage"
-	"flame/transcripts"
+	logs "flame/transcripts/codex"
 )
 
 // maxInjected bounds an injected text, in characters: Codex moves one of over 2,500 tokens to a
@@ -42,11 +42,11 @@ var rows = []row{
 	},
 	{Event: "PreToolUse", Tools: spawnTool, Means: (*exchange).childAsked, Does: "Creates the subagent's frame and adds its context to the subagent's prompt."},
 	{
-		Event: "PreToolUse", Tools: hooks.FlameTools, Means: (*exchange).flameCalled,
+		Event: "PreToolUse", Tools: hooks.FlameTools, Vouches: true, Means: (*exchange).flameCalled,
 		Does: "Adds the calling session or subagent to calls of flame's own tools, and allows them.",
 	},
 	{
-		Event: "PreToolUse", Tools: hooks.SpawnTools, Means: (*exchange).agentAsked,
+		Event: "PreToolUse", Tools: hooks.SpawnTools, Vouches: true, Means: (*exchange).agentAsked,
 		Does: "Adds the calling session or subagent to calls of flame's " + hooks.SpawnTool + ", and records what its sandbox lets it do. " +
 			"Whether the call is allowed is up to Codex.",
 	},
@@ -91,7 +91,7 @@ type exchange struct {
 // summary, but the log does.
 func (x *exchange) sessionStarted() error {
 	if x.Source == "compact" {
-		if summary := transcripts.CodexSummary(x.tail()); summary != "" {
+		if summary := logs.Summary(x.tail()); summary != "" {
 			if err := x.Compacted(summary); err != nil {
 				return err
 			}
@@ -114,7 +114,7 @@ func (x *exchange) mode() hosts.Mode {
 	if hosts.Mode(x.Mode) == hosts.Plan {
 		return hosts.Plan
 	}
-	switch transcripts.CodexSandbox(x.tail()) {
+	switch logs.Sandbox(x.tail()) {
 	case "danger-full-access":
 		return hosts.Mode(x.Mode)
 	case "workspace-write":
@@ -228,7 +228,7 @@ func (x *exchange) turnEnded() error {
 // which is read once.
 func (x *exchange) seen(ended bool) func() autonomy.Seen {
 	return sync.OnceValue(func() autonomy.Seen {
-		t := transcripts.CodexTurn(x.tail())
+		t := logs.LastTurn(x.tail())
 		whole := !ended || strings.TrimSpace(t.Said) == strings.TrimSpace(x.LastMessage)
 		return autonomy.Seen{Calls: t.Calls, Stopped: t.Stopped, Model: t.Model, Tokens: t.Tokens, Whole: whole}
 	})

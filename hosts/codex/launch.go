@@ -2,7 +2,6 @@ package codex
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"flame/core"
 	"flame/hosts"
+	"flame/hosts/hooks"
 )
 
 // Launch returns the command for a child: exec, which never asks, with its output line by line. Its
@@ -56,11 +56,7 @@ func literal(text string) string {
 	if text == "true" || text == "false" {
 		return text
 	}
-	raw, err := json.Marshal(text) // its escapes are TOML's, but for one character
-	if err != nil {
-		return `""`
-	}
-	return strings.ReplaceAll(string(raw), "\x7f", `\u007f`)
+	return hooks.TOML(text)
 }
 
 // The names of Codex's sandboxes for commands and patches.

@@ -1,13 +1,9 @@
 package codex
 
 import (
-	"crypto/sha256"
 	"encoding/json"
-	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"flame/core"
 	"flame/core/op"
@@ -31,11 +27,12 @@ func (h Client) offered() (files map[string][]byte, version string, err error) {
 	}
 	server := map[string]any{"command": binary, "args": []string{"serve"}, "env_vars": h.passed()}
 	add("plugin/.mcp.json", map[string]any{"mcpServers": map[string]any{"flame": server}})
-	add("plugin/hooks/hooks.json", map[string]any{"hooks": hooksOf(quoted(binary) + " hook " + Name)})
+	hook := hooks.Entry{Type: "command", Command: hooks.ShellWord(binary) + " hook " + Name, Timeout: hookSeconds}
+	add("plugin/hooks/hooks.json", map[string]any{"hooks": hooks.ByEvent(rows, hook)})
 	for _, c := range op.Commands {
 		files["plugin/skills/"+skillName(c)+"/SKILL.md"] = []byte(skill(c))
 	}
-	version = "1.0.0+" + digest(files)
+	version = "1.0.0+" + hooks.Digest(files)
 	add("plugin/"+manifest, map[string]any{
 		"name": "flame", "version": version, "description": "Keeps the work of agents as a tree of frames",
 		"skills": "./skills/", "mcpServers": "./.mcp.json", "hooks": "./hooks/hooks.json",
@@ -59,14 +56,6 @@ func firstOf(errs ...error) error {
 	return nil
 }
 
-func digest(files map[string][]byte) string {
-	sum := sha256.New()
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		fmt.Fprintf(sum, "%s %d\n%s", name, len(files[name]), files[name])
-	}
-	return fmt.Sprintf("%x", sum.Sum(nil)[:4])
-}
-
 // passed returns the variables that the server needs from its environment, and the agents that it
 // starts: Codex passes on no others.
 func (h Client) passed() []string {
@@ -74,27 +63,6 @@ func (h Client) passed() []string {
 		"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-// hooksOf returns the hooks that run a command, by their events.
-func hooksOf(command string) map[string][]hooks.Matcher {
-	all := map[string][]row{}
-	for _, r := range rows {
-		all[r.Event] = append(all[r.Event], r)
-	}
-	entries := map[string][]hooks.Matcher{}
-	for event, rows := range all {
-		entries[event] = []hooks.Matcher{hooks.On(hooks.ToolsOf(rows), hooks.Entry{Type: "command", Command: command, Timeout: hookSeconds})}
-	}
-	return entries
-}
-
-// quoted returns a path as one word of a shell, which Codex starts for a hook's command.
-func quoted(path string) string {
-	if strings.ContainsFunc(path, func(c rune) bool { return strings.ContainsRune(" \t\n'\"\\$`*?[]{}()<>|&;~#!", c) }) {
-		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-	}
-	return path
 }
 
 // skillName returns the name of the skill that stands for a slash command: Codex has no other form

@@ -59,6 +59,7 @@ type Output struct {
 	Permission string                     `json:"permissionDecision,omitempty"`
 	Reason     string                     `json:"permissionDecisionReason,omitempty"`
 	Input      map[string]json.RawMessage `json:"updatedInput,omitempty"`
+	Instead    map[string]json.RawMessage `json:"tool_input,omitempty"` // the same by another name
 }
 
 // encode returns the bytes for stdout, or nil if there is nothing to say.
@@ -67,7 +68,7 @@ func (a Answer) encode(event string) ([]byte, error) {
 	switch {
 	case a.Text != "":
 		return []byte(a.Text), nil
-	case out.Context == "" && out.Permission == "" && out.Input == nil:
+	case out.Context == "" && out.Permission == "" && out.Input == nil && out.Instead == nil:
 		return nil, nil
 	}
 	out.Event = event

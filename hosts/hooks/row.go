@@ -27,6 +27,9 @@ type Row[X any] struct {
 	Tools string // regular expression that must match the whole name of the tool; empty: any
 	Means func(X) error
 	Does  string // in one sentence, for the documentation
+	// Vouches says that the event is about a call of one of flame's tools, and handling it only says
+	// who calls: that works with hooks turned off, too.
+	Vouches bool
 	// Alone says, for the documentation too, why a host that calls the session's server for its
 	// events starts flame hook for this one.
 	Alone string
@@ -40,9 +43,6 @@ func (r Row[X]) fits(e *Event) bool {
 	whole, err := regexp.MatchString("^(?:"+r.Tools+")$", e.Tool)
 	return whole && err == nil
 }
-
-// vouches reports whether the answer only says who calls one of flame's tools.
-func (r Row[X]) vouches() bool { return r.Tools == FlameTools || r.Tools == SpawnTools }
 
 // Docs documents the rows; by says how each reaches flame.
 func Docs[X any](rows []Row[X], by func(Row[X]) string) (docs []hosts.EventDoc) {
@@ -67,13 +67,14 @@ func ToolsOf[X any](rows []Row[X]) string {
 // An Entry is what a host does for an event: it starts a program, or calls a tool of an MCP
 // server.
 type Entry struct {
-	Type    string         `json:"type"`
-	Command string         `json:"command,omitempty"`
-	Args    []string       `json:"args,omitempty"` // without a shell
-	Server  string         `json:"server,omitempty"`
-	Tool    string         `json:"tool,omitempty"`
-	Input   map[string]any `json:"input,omitempty"`
-	Timeout int            `json:"timeout"`
+	Type    string            `json:"type"`
+	Command string            `json:"command,omitempty"`
+	Args    []string          `json:"args,omitempty"` // without a shell
+	Server  string            `json:"server,omitempty"`
+	Tool    string            `json:"tool,omitempty"`
+	Input   map[string]any    `json:"input,omitempty"`
+	Timeout int               `json:"timeout"`
+	Env     map[string]string `json:"env,omitempty"`
 }
 
 // A Matcher says for which tools, or which causes of an event, hooks run.
@@ -99,7 +100,7 @@ func Handle[X any](ctx context.Context, flame hosts.Flame, e *Event, from Source
 	})
 	if err != nil {
 		err = fmt.Errorf("%s: %w", e.Name, err)
-		if !rows[i].vouches() {
+		if !rows[i].Vouches {
 			return nil, err // the answer would report what was not stored
 		}
 	}
@@ -113,7 +114,7 @@ func Handle[X any](ctx context.Context, flame hosts.Flame, e *Event, from Source
 func transaction[X any](r Row[X], e *Event, flame hosts.Flame) func(context.Context, func(*project.Project) error) error {
 	p := flame.Project
 	switch {
-	case !r.vouches():
+	case !r.Vouches:
 		on := turns.OnEvent
 		if e.Name == "SessionStart" {
 			on = turns.OnStart

@@ -161,7 +161,7 @@ func (h Client) usersPermissions() (permissions, error) {
 		var document struct {
 			Permission permissions `json:"permission"`
 		}
-		if plain := standardize(config.content); len(plain) > 0 && json.Unmarshal(plain, &document) == nil {
+		if plain := hosts.PlainJSON(config.content); len(plain) > 0 && json.Unmarshal(plain, &document) == nil {
 			all = append(all, document.Permission...)
 		}
 	}

@@ -1,15 +1,12 @@
 package opencode
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"flame/config/env"
 	"flame/hosts"
@@ -86,7 +83,7 @@ func projectConfigs(m hosts.Machine) (files []string) {
 
 // setsVariable returns the project's file that sets a variable for a server of OpenCode's.
 func setsVariable(m hosts.Machine, name string) string {
-	return m.Naming(projectConfigs(m), standardize, name)
+	return m.Naming(projectConfigs(m), hosts.PlainJSON, name)
 }
 
 // flamesOf returns the names of flame's servers and plugins in a configuration. A server
@@ -99,7 +96,7 @@ func flamesOf(config []byte) (servers, plugins []string, err error) {
 		} `json:"mcp"`
 		Plugin []json.RawMessage `json:"plugin"` // each a name, or a list of a name and options
 	}
-	if plain := standardize(config); len(plain) > 0 {
+	if plain := hosts.PlainJSON(config); len(plain) > 0 {
 		if err := json.Unmarshal(plain, &document); err != nil {
 			return nil, nil, err
 		}
@@ -121,29 +118,4 @@ func flamesOf(config []byte) (servers, plugins []string, err error) {
 		}
 	}
 	return servers, plugins, nil
-}
-
-// comment matches a comment or a string: what looks like a comment in a string
-// is text.
-var comment = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/`) })
-
-// trailing matches a comma before the end of a list or object, or a string.
-var trailing = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)"(?:\\.|[^"\\])*"|,\s*[}\]]`) })
-
-// standardize turns JSON with comments and trailing commas, as OpenCode reads
-// it, into JSON.
-func standardize(jsonc []byte) []byte {
-	plain := comment().ReplaceAllFunc(jsonc, func(found []byte) []byte {
-		if found[0] == '/' {
-			return []byte(" ")
-		}
-		return found
-	})
-	plain = trailing().ReplaceAllFunc(plain, func(found []byte) []byte {
-		if found[0] == ',' {
-			return found[1:]
-		}
-		return found
-	})
-	return bytes.TrimSpace(plain)
 }

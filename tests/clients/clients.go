@@ -14,6 +14,7 @@ const (
 	ClaudeCode = "claude-code"
 	OpenCode   = "opencode"
 	Codex      = "codex"
+	Gemini     = "gemini"
 )
 
 // A Program is a client's binary below node_modules (pinned in .ci/run), and its name on PATH.
@@ -24,6 +25,7 @@ var Programs = map[string]Program{
 	ClaudeCode: {"@anthropic-ai/claude-code-linux-x64/claude", "claude"},
 	OpenCode:   {"opencode-linux-x64/bin/opencode", "opencode"},
 	Codex:      {"@openai/codex/vendor/x86_64-unknown-linux-musl/bin/codex", "codex"},
+	Gemini:     {"@google/gemini-cli/bundle/gemini.js", "gemini"}, // with Node on PATH
 }
 
 // ErrMissing is returned by Binary and File for missing files.

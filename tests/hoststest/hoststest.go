@@ -8,12 +8,14 @@ import (
 	"flame/hosts"
 	"flame/hosts/claudecode"
 	"flame/hosts/codex"
+	"flame/hosts/gemini"
 	"flame/hosts/opencode"
 )
 
 // Known returns the hosts that the program knows.
 func Known() hosts.Registry {
-	return hosts.Registry{claudecode.Host(), opencode.Host(func() []string { return nil }), codex.Host(func() []string { return nil })}
+	none := func() []string { return nil }
+	return hosts.Registry{claudecode.Host(), opencode.Host(none), codex.Host(none), gemini.Host(none)}
 }
 
 // Reached returns those hosts with the test's clients instead of real ones, by the names of the

@@ -115,7 +115,7 @@ var (
 	asksTitle   = regexp.MustCompile(`(?i)title generator|generate a (brief|concise|short)[^.]* title|conversation title`)
 	asksSummary = regexp.MustCompile(
 		`CONTEXT CHECKPOINT COMPACTION|(?i)anchored context summar|summarizing conversations|CRITICAL: Respond with TEXT ONLY|` +
-			`^# Summary of a flame frame|detailed summary of the conversation`,
+			`^# Summary of a flame frame|distilling chat history|detailed summary of the conversation`,
 	)
 )
 

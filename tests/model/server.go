@@ -55,6 +55,7 @@ func New(script Script, fault func(format string, args ...any)) *Server {
 	mux.HandleFunc("POST /v1/messages/count_tokens", countTokens)
 	mux.HandleFunc("POST /v1/chat/completions", s.answer(parseOpenAI, openAI{}))
 	mux.HandleFunc("POST /v1/responses", s.answer(parseResponses, responses{}))
+	mux.HandleFunc("POST /v1beta/models/{call}", s.gemini)
 	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, object{"object": "list", "data": []object{{"id": "scripted", "object": "model"}}})
 	})

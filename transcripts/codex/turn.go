@@ -1,39 +1,24 @@
-package transcripts
+package codex
 
 import (
-	"bytes"
-	"iter"
 	"slices"
 	"strconv"
 
 	"flame/core"
 	"flame/core/judge"
+	"flame/transcripts"
 )
 
-// linesBackwards returns the lines of the end of a log, the last one first.
-func linesBackwards(end []byte) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		for len(end) > 0 {
-			end = bytes.TrimRight(end, "\r\n")
-			line := end[bytes.LastIndexByte(end, '\n')+1:]
-			end = end[:len(end)-len(line)]
-			if !yield(line) {
-				return
-			}
-		}
-	}
-}
-
-// CodexTurn returns the last turn from the end of a thread's file. It decodes only the beginning and
+// LastTurn returns the last turn from the end of a thread's file. It decodes only the beginning and
 // end of long texts, and skips unreadable lines.
-func CodexTurn(end []byte) (t Turn) {
+func LastTurn(end []byte) (t transcripts.Turn) {
 	results := map[string]string{}
-	for line := range linesBackwards(end) {
-		var l codexLine
-		if len(t.Calls) >= maxTurnCalls {
+	for line := range transcripts.Backwards(end) {
+		var l entry
+		if len(t.Calls) >= transcripts.MaxTurnCalls {
 			break
 		}
-		if !loose(shortened(line), &l) {
+		if !transcripts.Loose(transcripts.Shortened(line), &l) {
 			continue
 		}
 		p := l.Payload
@@ -55,7 +40,7 @@ func CodexTurn(end []byte) (t Turn) {
 			t.Said = string(p.Content)
 		case l.Type == "response_item" && p.Call != "":
 			if output, ended := results[p.Call]; ended {
-				t.Calls = append(t.Calls, codexCall(p, output))
+				t.Calls = append(t.Calls, callOf(p, output))
 			}
 		}
 	}
@@ -63,9 +48,9 @@ func CodexTurn(end []byte) (t Turn) {
 	return t
 }
 
-func codexCall(p codexPayload, output string) judge.Call {
-	call := judge.Call{Tool: p.tool(), Input: CallInput(asJSON(p.Arguments + p.Input)), OK: !codexFailed(output), Output: output}
-	if status, err := strconv.Atoi(codexStatus(output)); err == nil {
+func callOf(p payload, output string) judge.Call {
+	call := judge.Call{Tool: p.tool(), Input: transcripts.CallInput(asJSON(p.Arguments + p.Input)), OK: !failed(output), Output: output}
+	if status, err := strconv.Atoi(statusOf(output)); err == nil {
 		call.Exit = &status
 	}
 	return call

@@ -1,4 +1,5 @@
-package transcripts
+// Package codex reads the logs that Codex CLI keeps of its threads, and what it prints.
+package codex
 
 import (
 	"bytes"
@@ -11,28 +12,29 @@ import (
 	"sync"
 
 	"flame/core"
+	"flame/transcripts"
 )
 
 // The formats of Codex.
 var (
-	// CodexRollout is the JSONL file of a thread: a session, or a subagent, which is a thread of its
+	// Rollout is the JSONL file of a thread: a session, or a subagent, which is a thread of its
 	// own. A fork names the file that it goes on from and copies nothing.
-	CodexRollout = &Format{
+	Rollout = &transcripts.Format{
 		Name: "Codex's rollout files", Host: "codex", Kept: true,
-		Lines: func() parser { return (&codexRollout{files: map[string][]core.FileChange{}}).line },
-		Entry: func(e Entry) bool { return e.Text("type") == "session_meta" && e.Has("payload") },
+		Lines: func() func([]byte) core.Message { return (&rollout{files: map[string][]core.FileChange{}}).line },
+		Entry: func(e transcripts.Entry) bool { return e.Text("type") == "session_meta" && e.Has("payload") },
 	}
-	// CodexRun is the output of the client.
-	CodexRun = &Format{
+	// Run is the output of the client.
+	Run = &transcripts.Format{
 		Name: "Codex's exec --json", Host: "codex",
-		Lines: func() parser { return (&codexRun{}).line },
-		Entry: func(e Entry) bool { return e.Text("type") == "thread.started" && e.Text("thread_id") != "" },
+		Lines: func() func([]byte) core.Message { return (&run{}).line },
+		Entry: func(e transcripts.Entry) bool { return e.Text("type") == "thread.started" && e.Text("thread_id") != "" },
 	}
 )
 
-// A codexRollout is the state between the lines of a thread's file. Its items come before the usage
+// A rollout is the state between the lines of a thread's file. Its items come before the usage
 // of their answer; they share the id of the first one.
-type codexRollout struct {
+type rollout struct {
 	thread string
 	model  string
 	answer string                       // id of the answer whose usage is still to come
@@ -42,15 +44,15 @@ type codexRollout struct {
 // maxOpenCalls bounds the calls whose changes of files are remembered.
 const maxOpenCalls = 64
 
-// A codexLine is a line of a rollout.
-type codexLine struct {
-	Time    claudeTime   `json:"timestamp"`
-	Type    string       `json:"type"`
-	Payload codexPayload `json:"payload"`
+// An entry is a line of a rollout.
+type entry struct {
+	Time    transcripts.Time `json:"timestamp"`
+	Type    string           `json:"type"`
+	Payload payload          `json:"payload"`
 }
 
-// A codexPayload has the fields of all kinds of lines that flame reads.
-type codexPayload struct {
+// A payload has the fields of all kinds of lines that flame reads.
+type payload struct {
 	Type string `json:"type"`
 	ID   string `json:"id"`
 
@@ -58,47 +60,47 @@ type codexPayload struct {
 	Folder string `json:"cwd"`
 	Role   string `json:"agent_role"`
 
-	Speaker   core.Role  `json:"role"` // of a message
-	Content   claudeText `json:"content"`
-	Summary   claudeText `json:"summary"` // of reasoning
-	Name      string     `json:"name"`
-	Space     string     `json:"namespace"`
-	Arguments string     `json:"arguments"` // JSON
-	Input     string     `json:"input"`     // of a tool that takes a text
-	Call      string     `json:"call_id"`
-	Output    claudeText `json:"output"`
+	Speaker   core.Role        `json:"role"` // of a message
+	Content   transcripts.Text `json:"content"`
+	Summary   transcripts.Text `json:"summary"` // of reasoning
+	Name      string           `json:"name"`
+	Space     string           `json:"namespace"`
+	Arguments string           `json:"arguments"` // JSON
+	Input     string           `json:"input"`     // of a tool that takes a text
+	Call      string           `json:"call_id"`
+	Output    transcripts.Text `json:"output"`
 
-	Model    string     `json:"model"`
-	Usage    codexUsage `json:"usage"`
-	Response string     `json:"response_id"`
-	Message  string     `json:"message"` // of a compaction, and of an error
-	Last     string     `json:"last_agent_message"`
-	Reason   string     `json:"reason"`
-	Item     codexItem  `json:"item"`
+	Model    string `json:"model"`
+	Usage    tokens `json:"usage"`
+	Response string `json:"response_id"`
+	Message  string `json:"message"` // of a compaction, and of an error
+	Last     string `json:"last_agent_message"`
+	Reason   string `json:"reason"`
+	Item     piece  `json:"item"`
 	Sandbox  struct {
 		Type string `json:"type"`
 	} `json:"sandbox_policy"`
 }
 
-// A codexItem is a part of a turn, as Codex shows it to people.
-type codexItem struct {
-	Type    string                 `json:"type"`
-	ID      string                 `json:"id"`
-	Changes map[string]codexChange `json:"changes"` // by file
-	Status  string                 `json:"status"`
+// A piece is a part of a turn, as Codex shows it to people.
+type piece struct {
+	Type    string          `json:"type"`
+	ID      string          `json:"id"`
+	Changes map[string]edit `json:"changes"` // by file
+	Status  string          `json:"status"`
 }
 
-// A codexChange is the change of one file.
-type codexChange struct {
+// An edit is the change of one file.
+type edit struct {
 	Type    string `json:"type"`
 	Content string `json:"content"`
 	Diff    string `json:"unified_diff"`
 	MovedTo string `json:"move_path"`
 }
 
-// A codexUsage is the usage of an answer. What is read from the cache and written to it is part of
+// tokens are the usage of an answer. What is read from the cache and written to it is part of
 // the input.
-type codexUsage struct {
+type tokens struct {
 	Input        int64 `json:"input_tokens"`
 	CacheRead    int64 `json:"cached_input_tokens"`
 	CacheWritten int64 `json:"cache_write_input_tokens"`
@@ -106,7 +108,7 @@ type codexUsage struct {
 	Reasoning    int64 `json:"reasoning_output_tokens"`
 }
 
-func (u codexUsage) usage() core.Usage {
+func (u tokens) usage() core.Usage {
 	return core.Usage{
 		TokensIn: max(0, u.Input-u.CacheRead-u.CacheWritten), TokensOut: max(0, u.Output),
 		CacheRead: max(0, u.CacheRead), CacheWritten: max(0, u.CacheWritten),
@@ -117,10 +119,10 @@ func (u codexUsage) usage() core.Usage {
 var rolloutAsides = map[string]bool{"turn_context": true, "world_state": true, "event_msg": true, "response_item": true, "session_meta": true}
 
 // line reads a line of a thread's file.
-func (r *codexRollout) line(text []byte) core.Message {
-	var l codexLine
-	if !loose(text, &l) {
-		return other(text)
+func (r *rollout) line(text []byte) core.Message {
+	var l entry
+	if !transcripts.Loose(text, &l) {
+		return transcripts.Other(text)
 	}
 	p := l.Payload
 	m := core.Message{Session: r.thread, Time: core.Millis(l.Time)}
@@ -129,7 +131,7 @@ func (r *codexRollout) line(text []byte) core.Message {
 		if r.thread == "" {
 			r.thread = p.ID
 		}
-		return noted(text, r.thread, core.AgentNote{
+		return transcripts.Noted(text, r.thread, core.AgentNote{
 			ID: r.thread, Parent: p.Parent, Spawn: p.Parent != "", Type: p.Role, Started: core.Millis(l.Time), State: core.AgentActive,
 		})
 	case "turn_context":
@@ -137,7 +139,7 @@ func (r *codexRollout) line(text []byte) core.Message {
 	case "event_msg":
 		return r.event(text, p)
 	case "compacted":
-		m.Role, m.Summary, m.Parts = core.RoleUser, true, []core.Part{{Type: core.PartText, Text: codexSummary(p.Message)}}
+		m.Role, m.Summary, m.Parts = core.RoleUser, true, []core.Part{{Type: core.PartText, Text: summaryOf(p.Message)}}
 		return m
 	case "token_usage_record":
 		m.Role, m.ID, m.Model, m.Usage = core.RoleAssistant, cmp.Or(r.answer, p.Response), r.model, p.Usage.usage()
@@ -148,11 +150,11 @@ func (r *codexRollout) line(text []byte) core.Message {
 			return m
 		}
 	}
-	return aside(noted(text, r.thread), rolloutAsides[l.Type])
+	return transcripts.Aside(transcripts.Noted(text, r.thread), rolloutAsides[l.Type])
 }
 
 // event reads what Codex says about a turn.
-func (r *codexRollout) event(text []byte, p codexPayload) core.Message {
+func (r *rollout) event(text []byte, p payload) core.Message {
 	n := core.AgentNote{ID: r.thread}
 	switch p.Type {
 	case "task_started":
@@ -169,13 +171,13 @@ func (r *codexRollout) event(text []byte, p codexPayload) core.Message {
 		}
 	}
 	if r.thread == "" || n.State == "" { // without a thread, the reading began behind the first line
-		return aside(noted(text, r.thread), true)
+		return transcripts.Aside(transcripts.Noted(text, r.thread), true)
 	}
-	return noted(text, r.thread, n)
+	return transcripts.Noted(text, r.thread, n)
 }
 
 // item returns m as the message of an item of the conversation; without a role if it is none.
-func (r *codexRollout) item(m core.Message, p codexPayload) core.Message {
+func (r *rollout) item(m core.Message, p payload) core.Message {
 	part := core.Part{CallID: p.Call, Tool: p.tool()}
 	switch p.Type {
 	case "message":
@@ -183,8 +185,8 @@ func (r *codexRollout) item(m core.Message, p codexPayload) core.Message {
 			return m
 		}
 		m.Role, part = p.Speaker, core.Part{Type: core.PartText, Text: string(p.Content)}
-		m.Synthetic = m.Role == core.RoleUser && codexOwn(part.Text)
-		m.Notes = codexNotified(part.Text, m.Synthetic)
+		m.Synthetic = m.Role == core.RoleUser && isOwn(part.Text)
+		m.Notes = notified(part.Text, m.Synthetic)
 	case "reasoning":
 		m.Role, part = core.RoleAssistant, core.Part{Type: core.PartReasoning, Text: string(p.Summary)}
 	case "function_call":
@@ -193,12 +195,12 @@ func (r *codexRollout) item(m core.Message, p codexPayload) core.Message {
 		m.Role, part.Type, part.Input = core.RoleAssistant, core.PartToolCall, asJSON(p.Input)
 	case "function_call_output", "custom_tool_call_output":
 		m.Role, part.Type, part.Tool, part.Text = core.RoleUser, core.PartToolResult, "", string(p.Output)
-		part.Failed, part.Files = codexFailed(part.Text), r.files[p.Call]
+		part.Failed, part.Files = failed(part.Text), r.files[p.Call]
 		delete(r.files, p.Call)
 		var made struct {
 			Agent string `json:"agent_id"`
 		}
-		if strings.HasPrefix(part.Text, `{"agent_id":`) && loose([]byte(part.Text), &made) && made.Agent != "" {
+		if strings.HasPrefix(part.Text, `{"agent_id":`) && transcripts.Loose([]byte(part.Text), &made) && made.Agent != "" {
 			m.Notes = []core.AgentNote{{ID: made.Agent, Call: p.Call, Spawn: true, Parent: r.thread}}
 		}
 	default:
@@ -216,7 +218,7 @@ func (r *codexRollout) item(m core.Message, p codexPayload) core.Message {
 }
 
 // tool returns the name of a call's tool as hooks see it.
-func (p codexPayload) tool() string {
+func (p payload) tool() string {
 	if strings.HasPrefix(p.Space, "mcp__") {
 		return p.Space + "__" + p.Name
 	}
@@ -232,53 +234,53 @@ func asJSON(text string) json.RawMessage {
 	return raw
 }
 
-// codexOwn reports whether Codex wrote a text of the user's: it puts its own into tags.
-func codexOwn(text string) bool {
+// isOwn reports whether Codex wrote a text of the user's: it puts its own into tags.
+func isOwn(text string) bool {
 	text = strings.TrimSpace(text)
 	return strings.HasPrefix(text, "<") && strings.HasSuffix(text, ">") || strings.HasPrefix(text, "# AGENTS.md instructions")
 }
 
-// codexNotified returns what a message of Codex's own says about the end of a subagent.
-func codexNotified(text string, own bool) []core.AgentNote {
+// notified returns what a message of Codex's own says about the end of a subagent.
+func notified(text string, own bool) []core.AgentNote {
 	text, found := strings.CutPrefix(strings.TrimSuffix(strings.TrimSpace(text), "</subagent_notification>"), "<subagent_notification>")
 	var told struct {
 		Agent  string            `json:"agent_path"`
 		Status map[string]string `json:"status"`
 	}
-	if !own || !found || !loose([]byte(text), &told) || told.Agent == "" {
+	if !own || !found || !transcripts.Loose([]byte(text), &told) || told.Agent == "" {
 		return nil
 	}
 	n := core.AgentNote{ID: told.Agent}
 	for status, last := range told.Status {
-		if n.State = codexStates[status]; n.State == core.AgentCompleted {
+		if n.State = states[status]; n.State == core.AgentCompleted {
 			n.Result = last
 		}
 	}
 	return []core.AgentNote{n}
 }
 
-// codexExit finds the status of a command that has ended.
-var codexExit = sync.OnceValue(func() *regexp.Regexp {
+// exit finds the status of a command that has ended.
+var exit = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:[^\n]*\n){0,4}?(?:Process exited with code|Exit code:) (-?\d+)\n`)
 })
 
-// codexStatus returns the status with which a command ended; empty if the output names none.
-func codexStatus(output string) string {
-	if found := codexExit().FindStringSubmatch(output[:min(len(output), 1<<10)]); found != nil {
+// statusOf returns the status with which a command ended; empty if the output names none.
+func statusOf(output string) string {
+	if found := exit().FindStringSubmatch(output[:min(len(output), 1<<10)]); found != nil {
 		return found[1]
 	}
 	return ""
 }
 
-// codexFailed reports whether a tool's output says that the call failed.
-func codexFailed(output string) bool {
-	status := codexStatus(output)
+// failed reports whether a tool's output says that the call failed.
+func failed(output string) bool {
+	status := statusOf(output)
 	return status != "" && status != "0" || strings.HasPrefix(output, "unsupported ") ||
 		strings.HasPrefix(output, "apply_patch verification failed")
 }
 
 // files returns the changes of an item's files.
-func (i codexItem) files() (changes []core.FileChange) {
+func (i piece) files() (changes []core.FileChange) {
 	if i.Type != "FileChange" || i.Status != "completed" {
 		return nil
 	}
@@ -286,59 +288,56 @@ func (i codexItem) files() (changes []core.FileChange) {
 		c := i.Changes[path]
 		switch c.Type {
 		case "add":
-			p := whole(c.Content)
-			changes = append(changes, p.of(path, core.FileAdded))
+			changes = append(changes, transcripts.Whole(c.Content).Of(path, core.FileAdded))
 		case "delete":
-			p := new(patch)
-			p.lines("-", linesOf(c.Content))
-			changes = append(changes, p.of(path, core.FileDeleted))
+			changes = append(changes, transcripts.Gone(c.Content).Of(path, core.FileDeleted))
 		case "update":
-			change := toldPatch(c.Diff).of(path, core.FileModified)
+			change := transcripts.Told(c.Diff).Of(path, core.FileModified)
 			if c.MovedTo != "" {
 				change.Path, change.From = c.MovedTo, path
 			}
 			changes = append(changes, change)
 		}
 	}
-	return credible(changes)
+	return transcripts.Credible(changes)
 }
 
-// codexSummary returns the summary of a compaction without Codex's words before it.
-func codexSummary(message string) string {
+// summaryOf returns the summary of a compaction without Codex's words before it.
+func summaryOf(message string) string {
 	if before, summary, found := strings.Cut(message, ":\n"); found && strings.HasPrefix(before, "Another language model") {
 		return summary
 	}
 	return message
 }
 
-// CodexBegun returns the folder in which a thread was started, and the thread that started it, empty
+// Begun returns the folder in which a thread was started, and the thread that started it, empty
 // for a session, by the beginning of its file.
-func CodexBegun(head []byte) (folder, parent string) {
+func Begun(head []byte) (folder, parent string) {
 	head, _, _ = bytes.Cut(head, []byte("\n"))
-	if l := new(codexLine); loose(head, l) && l.Type == "session_meta" {
+	if l := new(entry); transcripts.Loose(head, l) && l.Type == "session_meta" {
 		return l.Payload.Folder, l.Payload.Parent
 	}
 	return "", ""
 }
 
-// CodexSandbox returns the name of the sandbox of the last turn in the end of a thread's file; empty
+// Sandbox returns the name of the sandbox of the last turn in the end of a thread's file; empty
 // if it does not say.
-func CodexSandbox(end []byte) string {
-	return codexLast(end, `"type":"turn_context"`).Sandbox.Type
+func Sandbox(end []byte) string {
+	return last(end, `"type":"turn_context"`).Sandbox.Type
 }
 
-// CodexSummary returns the summary of the last compaction in the end of a thread's file; empty if it
+// Summary returns the summary of the last compaction in the end of a thread's file; empty if it
 // has none.
-func CodexSummary(end []byte) string {
-	return codexSummary(codexLast(end, `"type":"compacted"`).Message)
+func Summary(end []byte) string {
+	return summaryOf(last(end, `"type":"compacted"`).Message)
 }
 
-// codexLast returns the last payload of a kind that a mark of its line names.
-func codexLast(end []byte, mark string) codexPayload {
-	for line := range linesBackwards(end) {
-		if l := new(codexLine); bytes.Contains(line[:min(len(line), 256)], []byte(mark)) && loose(line, l) {
+// last returns the last payload of a kind that a mark of its line names.
+func last(end []byte, mark string) payload {
+	for line := range transcripts.Backwards(end) {
+		if l := new(entry); bytes.Contains(line[:min(len(line), 256)], []byte(mark)) && transcripts.Loose(line, l) {
 			return l.Payload
 		}
 	}
-	return codexPayload{}
+	return payload{}
 }

@@ -1,4 +1,4 @@
-package transcripts
+package codex
 
 import (
 	"cmp"
@@ -8,28 +8,29 @@ import (
 
 	"flame/core"
 	"flame/core/op"
+	"flame/transcripts"
 )
 
-// A codexRun is the state between the lines of the output of `codex exec --json`.
-type codexRun struct{ thread string }
+// A run is the state between the lines of the output of `codex exec --json`.
+type run struct{ thread string }
 
-// A codexRunLine is a line of that output.
-type codexRunLine struct {
-	Type    string      `json:"type"`
-	Thread  string      `json:"thread_id"`
-	Item    codexDone   `json:"item"`
-	Usage   codexUsage  `json:"usage"` // of the thread so far, without subagents
-	Message string      `json:"message"`
-	Error   codexReason `json:"error"`
+// A runLine is a line of that output.
+type runLine struct {
+	Type    string `json:"type"`
+	Thread  string `json:"thread_id"`
+	Item    done   `json:"item"`
+	Usage   tokens `json:"usage"` // of the thread so far, without subagents
+	Message string `json:"message"`
+	Error   reason `json:"error"`
 }
 
-// A codexReason says why something failed.
-type codexReason struct {
+// A reason says why something failed.
+type reason struct {
 	Message string `json:"message"`
 }
 
-// A codexDone is an item of the output.
-type codexDone struct {
+// A done is an item of the output.
+type done struct {
 	ID        string          `json:"id"`
 	Type      string          `json:"type"`
 	Text      string          `json:"text"`
@@ -40,38 +41,38 @@ type codexDone struct {
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments"`
 	Result    struct {
-		Content claudeText `json:"content"`
+		Content transcripts.Text `json:"content"`
 	} `json:"result"`
-	Error   codexReason `json:"error"`
-	Status  string      `json:"status"`
-	Message string      `json:"message"`
-	Query   string      `json:"query"`
+	Error   reason `json:"error"`
+	Status  string `json:"status"`
+	Message string `json:"message"`
+	Query   string `json:"query"`
 	Changes []struct {
 		Path string `json:"path"`
 		Kind string `json:"kind"`
 	} `json:"changes"`
-	Sender string                `json:"sender_thread_id"`
-	Agents []string              `json:"receiver_thread_ids"`
-	Prompt string                `json:"prompt"`
-	States map[string]codexState `json:"agents_states"` // by thread
+	Sender string           `json:"sender_thread_id"`
+	Agents []string         `json:"receiver_thread_ids"`
+	Prompt string           `json:"prompt"`
+	States map[string]state `json:"agents_states"` // by thread
 }
 
-// A codexState is the state of a subagent.
-type codexState struct {
+// A state is the state of a subagent.
+type state struct {
 	Status  string `json:"status"`
 	Message string `json:"message"` // its last words
 }
 
-// codexStates are the states of subagents, by Codex's names.
-var codexStates = map[string]core.AgentState{
+// states are the states of subagents, by Codex's names.
+var states = map[string]core.AgentState{
 	"pending_init": core.AgentActive, "running": core.AgentActive, "interrupted": core.AgentCancelled, "completed": core.AgentCompleted,
 	"errored": core.AgentError, "shutdown": core.AgentCancelled,
 }
 
-func (r *codexRun) line(text []byte) core.Message {
-	var l codexRunLine
-	if !loose(text, &l) || l.Type == "" {
-		return aside(other(text), true) // output of a hook or the shell
+func (r *run) line(text []byte) core.Message {
+	var l runLine
+	if !transcripts.Loose(text, &l) || l.Type == "" {
+		return transcripts.Aside(transcripts.Other(text), true) // output of a hook or the shell
 	}
 	n := core.AgentNote{ID: r.thread}
 	switch l.Type {
@@ -85,16 +86,16 @@ func (r *codexRun) line(text []byte) core.Message {
 	case "item.started", "item.completed":
 		return r.item(text, l.Item, l.Type == "item.completed")
 	default:
-		return aside(noted(text, r.thread), l.Type == "turn.started" || l.Type == "item.updated" || l.Type == "error")
+		return transcripts.Aside(transcripts.Noted(text, r.thread), l.Type == "turn.started" || l.Type == "item.updated" || l.Type == "error")
 	}
 	if n.ID == "" {
-		return other(text)
+		return transcripts.Other(text)
 	}
-	return noted(text, r.thread, n)
+	return transcripts.Noted(text, r.thread, n)
 }
 
 // item reads an item that has begun or ended.
-func (r *codexRun) item(text []byte, i codexDone, ended bool) core.Message {
+func (r *run) item(text []byte, i done, ended bool) core.Message {
 	m := core.Message{Session: r.thread, ID: i.ID, Role: core.RoleAssistant}
 	switch i.Type {
 	case "agent_message":
@@ -112,11 +113,11 @@ func (r *codexRun) item(text []byte, i codexDone, ended bool) core.Message {
 		m.Parts, m.Usage.ToolCalls = []core.Part{i.call()}, 1
 		return m
 	}
-	return aside(noted(text, r.thread), i.Type == "error" || i.Type == "todo_list")
+	return transcripts.Aside(transcripts.Noted(text, r.thread), i.Type == "error" || i.Type == "todo_list")
 }
 
 // call returns the call that an item is about.
-func (i codexDone) call() core.Part {
+func (i done) call() core.Part {
 	part := core.Part{Type: core.PartToolCall, CallID: i.ID, Tool: i.Tool, Input: i.Arguments}
 	input := map[string]any{}
 	switch i.Type {
@@ -137,14 +138,14 @@ func (i codexDone) call() core.Part {
 }
 
 // result returns the result of that call.
-func (i codexDone) result() core.Part {
+func (i done) result() core.Part {
 	part := core.Part{Type: core.PartToolResult, CallID: i.ID, Failed: i.Status == "failed" || i.Status == "declined" || i.Error.Message != ""}
 	part.Text = cmp.Or(i.Error.Message, i.Output, string(i.Result.Content), i.Text)
 	return part
 }
 
 // notes returns what an item says about subagents.
-func (i codexDone) notes(thread string, ended bool) (notes []core.AgentNote) {
+func (i done) notes(thread string, ended bool) (notes []core.AgentNote) {
 	if i.Type != "collab_tool_call" || !ended {
 		return nil
 	}
@@ -155,7 +156,7 @@ func (i codexDone) notes(thread string, ended bool) (notes []core.AgentNote) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(i.States)) {
 		s := i.States[id]
-		n := core.AgentNote{ID: id, State: codexStates[s.Status]}
+		n := core.AgentNote{ID: id, State: states[s.Status]}
 		switch n.State {
 		case core.AgentCompleted:
 			n.Result = s.Message

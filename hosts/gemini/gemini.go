@@ -1,0 +1,132 @@
+// Package gemini is what flame knows of Gemini CLI. It is set up by our extension, which Gemini
+// CLI's own command line links to a folder that we write. No file of Gemini CLI's is edited.
+package gemini
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"flame/hosts"
+	"flame/hosts/hooks"
+	"flame/transcripts"
+	logs "flame/transcripts/gemini"
+)
+
+// Name is the host's name in flame, Program that of its binary.
+const (
+	Name    = "gemini"
+	Program = "gemini"
+)
+
+// The tools whose calls mean something to flame.
+const (
+	invokeTool = logs.InvokeTool
+	editTools  = logs.WriteTool + "|" + logs.ReplaceTool
+	flameTools = "mcp_.*_flame_[a-z][a-z_]*"
+	spawnTools = "mcp_.*_" + hooks.SpawnTool
+)
+
+// facts returns what does not depend on the machine.
+func facts() hosts.Host {
+	return hosts.Host{
+		Name: Name, Title: "Gemini CLI", Program: Program,
+		Adds: "an extension", ByHand: "gemini mcp add --scope user flame flame serve",
+		ClientName: "gemini-cli-mcp-client", Inside: "GEMINI_CLI", Announces: true,
+		Variables: []string{"GEMINI_CLI", "GEMINI_PROJECT_DIR", "GEMINI_SESSION_ID", "GEMINI_CWD", "GEMINI_PLANS_DIR"},
+		Settings:  []string{".gemini", "GEMINI.md"},
+		Takes:     func(model string) bool { return !strings.Contains(model, "/") },
+		Tools:     tools, Joint: "mcp_",
+		Agents:     map[string][]string{"generalist": nil, "codebase_investigator": nil, "cli_help": nil},
+		LogsAt:     "~/.gemini/tmp",
+		Newest:     newest,
+		Logs:       transcripts.Formats{logs.Chat, logs.Run},
+		Prints:     logs.Run,
+		NewSession: uuid.NewString,
+		Resumes:    func(session string) bool { return uuid.Validate(session) == nil }, // that of a subagent looks the same
+		Talk:       []string{"--resume"},
+		Begins:     []string{"--prompt-interactive"},
+	}
+}
+
+// tools are Gemini CLI's own.
+var tools = hosts.Tools{
+	{Name: "run_shell_command", Does: hosts.Runs, Same: []string{"Bash"}},
+	{Name: logs.WriteTool, Does: hosts.Edits, Same: []string{"Write"}},
+	{Name: logs.ReplaceTool, Does: hosts.Edits, Same: []string{"Edit", "MultiEdit"}},
+	{Name: "read_file", Does: hosts.Reads, Same: []string{"Read"}}, {Name: "read_many_files", Does: hosts.Reads},
+	{Name: "list_directory", Does: hosts.Reads, Same: []string{"LS"}}, {Name: "glob", Does: hosts.Reads, Same: []string{"Glob"}},
+	{Name: "grep_search", Does: hosts.Reads, Same: []string{"Grep"}},
+	{Name: "google_web_search", Does: hosts.Fetches, Same: []string{"WebSearch"}}, {Name: "web_fetch", Does: hosts.Fetches, Same: []string{"WebFetch"}},
+	{Name: invokeTool, Does: hosts.Spawns, Same: []string{"Agent", "Task"}},
+	{Name: "write_todos", Does: hosts.Notes, Same: []string{"TodoWrite"}}, {Name: "update_topic", Does: hosts.Notes},
+	{Name: "activate_skill", Does: hosts.Notes, Same: []string{"Skill"}}, {Name: "save_memory", Does: hosts.Edits},
+	{Name: "ask_user"}, {Name: "enter_plan_mode"}, {Name: "exit_plan_mode"}, {Name: "complete_task"},
+}
+
+// ownFolder returns where Gemini CLI keeps the user's settings and logs.
+func ownFolder(m hosts.Machine) string {
+	return filepath.Join(cmp.Or(m.Getenv("GEMINI_CLI_HOME"), m.Home), ".gemini")
+}
+
+// maxLogs bounds how many logs of a project are searched for the newest session.
+const maxLogs = 500
+
+// newest returns the newest session of the project: its folder of logs names the project in a file.
+func newest(ctx context.Context, m hosts.Machine) (past hosts.Past, err error) {
+	folders, err := os.ReadDir(filepath.Join(ownFolder(m), "tmp"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return past, nil
+	}
+	for _, folder := range folders {
+		dir := filepath.Join(ownFolder(m), "tmp", folder.Name())
+		root := strings.TrimSpace(string(hooks.Head(filepath.Join(dir, ".project_root"), maxRoot)))
+		if ctx.Err() != nil {
+			return past, ctx.Err()
+		}
+		if root == "" || !hosts.Same(root, m.ProjectDir) {
+			continue
+		}
+		if found := newestOf(filepath.Join(dir, "chats")); found.At.After(past.At) {
+			past = found
+		}
+	}
+	return past, err
+}
+
+// maxRoot bounds the path of a project in bytes.
+const maxRoot = 4 << 10
+
+// newestOf returns the newest session in a folder of logs.
+func newestOf(chats string) (past hosts.Past) {
+	files, err := os.ReadDir(chats)
+	if err != nil {
+		return past
+	}
+	for _, file := range files[max(0, len(files)-maxLogs):] {
+		info, err := file.Info()
+		if err == nil && info.Mode().IsRegular() && strings.HasSuffix(file.Name(), ".jsonl") && info.ModTime().After(past.At) {
+			past = hosts.Past{Path: filepath.Join(chats, file.Name()), At: info.ModTime()}
+		}
+	}
+	return past
+}
+
+// setsVariable returns the project's file that may set a variable for Gemini CLI's processes: one that
+// has the variable's name.
+func setsVariable(m hosts.Machine, name string) string {
+	for _, file := range []string{".gemini/.env", ".env", ".gemini/settings.json"} {
+		path := filepath.Join(m.ProjectDir, filepath.FromSlash(file))
+		content, err := m.Files(hosts.Project).Read(path)
+		if !hosts.IsMissing(err) && (err != nil || strings.Contains(string(content), name)) {
+			return path
+		}
+	}
+	return ""
+}

@@ -1,0 +1,244 @@
+package gemini
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"flame/core"
+	"flame/hosts"
+	"flame/hosts/hooks"
+	"flame/project"
+	"flame/project/autonomy"
+	"flame/project/children"
+	"flame/project/turns"
+	"flame/project/usage"
+	logs "flame/transcripts/gemini"
+)
+
+// maxInjected bounds an injected text, in characters.
+const maxInjected = 9_500
+
+// A row says what one event of Gemini CLI means to flame.
+type row = hooks.Row[*exchange]
+
+// rows lists the events that flame handles; the first row that fits an event applies. The
+// extension's hooks.json is generated from them.
+var rows = []row{
+	{
+		Event: "SessionStart", Means: (*exchange).sessionStarted,
+		Does: "After a resume, reports what changed since; " +
+			"offers a new session the unfinished frames of other sessions, and the results of the root that ended last.",
+	},
+	{
+		Event: "BeforeAgent", Means: (*exchange).prompted,
+		Does: "Names the session's root frame after the first prompt; reports what others have changed in the tree since the last prompt. " +
+			"After a compaction, stores its summary in the frame and restores the context.",
+	},
+	{Event: "BeforeTool", Tools: invokeTool, Means: (*exchange).childAsked, Does: "Creates the subagent's frame and adds its context to the subagent's prompt."},
+	{
+		Event: "BeforeTool", Tools: flameTools, Means: (*exchange).flameCalled, Vouches: true,
+		Does: "Tells the session's server which session or subagent makes this call.",
+	},
+	{
+		Event: "BeforeTool", Tools: spawnTools, Means: (*exchange).flameCalled, Vouches: true,
+		Does: "The same for calls of flame's " + hooks.SpawnTool + ". Whether the call is allowed is up to Gemini CLI.",
+	},
+	{Event: "AfterTool", Tools: invokeTool, Means: (*exchange).childEnded, Does: "Completes the subagent's frame, with its last message as the summary."},
+	{Event: "AfterTool", Tools: editTools, Means: (*exchange).fileWritten, Does: "Records the file as an artifact of the frame."},
+	{
+		Event: "AfterTool", Means: (*exchange).toolUsed,
+		Does: "After a compaction within a turn, stores its summary in the frame and restores the context.",
+	},
+	{
+		Event: "AfterAgent", Means: (*exchange).turnEnded,
+		Does: "Ends the frames of subagents that failed or were cancelled; records that the session waits; " +
+			"evaluates, with the last calls in the session's log, whether the frame should end.",
+	},
+	{
+		Event: "SessionEnd", Means: (*exchange).sessionEnded,
+		Does: "Ends the session's root frame if no work is left below it; other frames stay as they are.",
+	},
+}
+
+// Events says what flame does with each event of Gemini CLI.
+func Events() []hosts.EventDoc { return hooks.Docs(rows, func(row) string { return "" }) }
+
+// Hook handles one event of Gemini CLI (a hosts.Hook).
+func Hook(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
+	e := &event{}
+	if err := hooks.Decode(raw, e, &e.Event); err != nil {
+		return nil, fmt.Errorf("event: %w", err)
+	}
+	from := hooks.Source{Host: Name, Plugin: hooks.PluginVersion(folderVariable, manifest)}
+	return hooks.Handle(ctx, flame, &e.Event, from, rows, func(x *hooks.Exchange) *exchange {
+		e.Agent = "" // known only after a look at the logs
+		return &exchange{x, e, sync.OnceValue(func() []byte { return hooks.Tail(e.Transcript, maxTail) })}
+	})
+}
+
+// An exchange is one event and the answer to it.
+type exchange struct {
+	*hooks.Exchange
+	*event
+	tail func() []byte // returns the end of the session's log, which is read once
+}
+
+func (x *exchange) sessionStarted() error { return x.SessionStarted(maxInjected) }
+
+// prompted handles a prompt. It has no id, so its time stands for that.
+func (x *exchange) prompted() error {
+	_, err := x.compacted()
+	if err := errors.Join(err, x.childrenLost()); err != nil {
+		return err
+	}
+	return x.Prompted(turns.Prompt{ID: x.At, Text: x.words(), FromUser: true, MaxChars: maxInjected, Seen: x.seen(false)})
+}
+
+// compacted stores the summary of a compaction that the session's log shows and no event reported,
+// and reports whether there is one. The session is then owed its context.
+func (x *exchange) compacted() (news bool, err error) {
+	summary, at := logs.Snapshot(x.tail())
+	if summary == "" {
+		return false, nil
+	}
+	news, err = turns.NoteCompaction(x.Ctx, x.P, x.SessionItself(), at)
+	if err != nil || !news {
+		return false, err
+	}
+	return true, x.Compacted(summary)
+}
+
+// toolUsed handles the end of a call.
+func (x *exchange) toolUsed() error {
+	x.Agent = ""
+	if news, err := x.compacted(); err != nil || !news {
+		return err
+	}
+	return x.SessionStarted(maxInjected)
+}
+
+// flameCalled tells the session's server who makes a call of one of flame's tools: in a call itself
+// Gemini CLI names nobody, and it would tell the model of an argument that a hook adds.
+func (x *exchange) flameCalled() error {
+	if !x.OwnTool(x.Server.Tool) {
+		return nil
+	}
+	unsure, err := x.findAgent()
+	if err != nil {
+		return err
+	}
+	return x.P.Announce(x.Ctx, x.Caller(), project.CallKey(x.Server.Tool, x.Input), unsure)
+}
+
+// maxTask is the length in characters of the task in a frame's goal: a subagent has no title.
+const maxTask = 60
+
+// childAsked makes the frame of a subagent and puts its context into the prompt.
+func (x *exchange) childAsked() error {
+	call := x.invoked()
+	if call.Prompt == "" {
+		return nil
+	}
+	id := x.callID()
+	context, err := children.Spawn(x.Ctx, x.P, x.SessionItself(), children.Call{
+		ID: id, Description: core.OneLine(call.Prompt, maxTask), AgentType: call.Agent, Prompt: call.Prompt,
+	})
+	if err != nil {
+		return err
+	}
+	prompt := call.Prompt
+	if context != "" {
+		prompt += "\n\n" + context
+	}
+	x.Answer.Fields.Instead, err = hooks.Changed(x.Input, map[string]string{"prompt": prompt + "\n\n" + mark(id)})
+	return err
+}
+
+func (x *exchange) childEnded() error {
+	if call := marked(x.invoked().Prompt); call != "" {
+		end, last := x.answered()
+		if err := x.endChild(call, end, last); err != nil {
+			return err
+		}
+	}
+	return x.toolUsed()
+}
+
+// endChild ends the frame of the subagent that a call started. The files that it wrote are in its
+// log.
+func (x *exchange) endChild(call string, end core.ChildEnd, last string) error {
+	path, session := x.logOf(call)
+	if session != "" {
+		known, err := children.Bind(x.Ctx, x.P, x.SessionItself(), children.Start{Call: call, Session: session, Transcript: path})
+		if err != nil || !known {
+			return err
+		}
+		child := x.SessionItself()
+		child.Session, child.Parent = session, x.Session
+		if err := autonomy.NoteFiles(x.Ctx, x.P, child, x.written(path)); err != nil {
+			return err
+		}
+	}
+	return children.End(x.Ctx, x.P, x.SessionItself(), children.Ended{Call: call, Session: session, End: end, Last: last, Transcript: path})
+}
+
+// childrenLost ends the frames of subagents whose calls failed or were cancelled: no event says so,
+// but the session's log does.
+func (x *exchange) childrenLost() error {
+	for _, child := range logs.Children(x.tail()) {
+		call := marked(child.Prompt)
+		if call == "" || child.End == core.ChildCompleted {
+			continue
+		}
+		if err := x.endChild(call, child.End, child.Result); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *exchange) fileWritten() error {
+	file := x.file()
+	unsure, err := x.findAgent()
+	if err == nil && !unsure && file != "" { // of subagents that work at once, the logs tell when they end
+		err = autonomy.NoteFiles(x.Ctx, x.P, x.Caller(), []string{file})
+	}
+	if err != nil {
+		return err
+	}
+	return x.toolUsed()
+}
+
+func (x *exchange) turnEnded() error {
+	if err := x.childrenLost(); err != nil {
+		return err
+	}
+	return turns.End(x.Ctx, x.P, x.SessionItself(), turns.Turn{
+		LastMessage: x.lastMessage(), Transcript: x.Transcript, Running: []string{}, Seen: x.seen(true),
+	})
+}
+
+// lastMessage returns the last message of a turn: the event has all of them in one text.
+func (x *exchange) lastMessage() string {
+	if said := logs.LastTurn(x.tail()).Said; said != "" && strings.HasSuffix(strings.TrimSpace(x.Said), said) {
+		return said
+	}
+	return x.Said
+}
+
+// seen returns a function that returns what the session's log shows of the turn that ended last,
+// which is read once.
+func (x *exchange) seen(ended bool) func() autonomy.Seen {
+	return sync.OnceValue(func() autonomy.Seen {
+		t := logs.LastTurn(x.tail())
+		whole := !ended || strings.HasSuffix(strings.TrimSpace(x.Said), t.Said)
+		return autonomy.Seen{Calls: t.Calls, Stopped: t.Stopped, Model: t.Model, Tokens: t.Tokens, Whole: whole}
+	})
+}
+
+func (x *exchange) sessionEnded() error {
+	return errors.Join(usage.CountLater(x.Ctx, x.P, x.SessionItself(), x.Transcript), children.EndSession(x.Ctx, x.P, x.SessionItself()))
+}

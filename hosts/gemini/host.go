@@ -1,0 +1,16 @@
+package gemini
+
+import (
+	"time"
+
+	"flame/hosts"
+)
+
+// Host returns what flame knows of Gemini CLI. ownTools lists the names of flame's tools.
+func Host(ownTools func() []string) hosts.Host {
+	h := facts()
+	h.Hook, h.Events, h.Patience = Hook, Events, time.Second
+	h.SetsVariable = setsVariable
+	h.On = func(m hosts.Machine) hosts.Client { return Client{Machine: m, OwnTools: ownTools} }
+	return h
+}

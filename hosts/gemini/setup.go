@@ -1,0 +1,143 @@
+package gemini
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"flame/core"
+	"flame/hosts"
+)
+
+// errProject says that flame sets Gemini CLI up for all projects, so that other hosts are set up.
+func errProject() error {
+	return core.NotFoundf("Gemini CLI keeps its extensions for all projects of the user, so flame cannot be set up for one project").
+		WithHint("run `flame setup gemini`; `gemini extensions disable flame --scope workspace` or `flame off` silences flame in a project")
+}
+
+// Install plans the extension's folder, our rules for its tools and the link. An extension that is
+// switched off is restored.
+func (h Client) Install(_ context.Context, scope hosts.Scope) ([]hosts.Step, error) {
+	gemini, err := h.program()
+	switch {
+	case err != nil:
+		return nil, err
+	case scope == hosts.Project:
+		return nil, errProject()
+	}
+	files, _, err := h.offered()
+	if err != nil {
+		return nil, err
+	}
+	steps := hosts.WriteFolder(h.folder(), files)
+	rules, err := h.Machine.Files(hosts.User).Write(h.policyFile(), []byte(h.policy()), 0o644)
+	if err != nil {
+		return nil, err
+	}
+	steps = append(steps, rules...)
+	linked := h.linked()
+	if linked != "" && linked != h.folder() {
+		steps = append(steps, h.step(gemini, "extensions", "uninstall", extensionName))
+	}
+	if linked != h.folder() {
+		return append(steps, h.step(gemini, "extensions", "link", h.folder(), "--consent")), nil
+	}
+	if !h.enabled() {
+		steps = append(steps, h.step(gemini, "extensions", "enable", extensionName))
+	}
+	return steps, nil
+}
+
+// Remove plans to remove the link, the rules and the folder. If Gemini CLI itself is gone, the files
+// are left to delete.
+func (h Client) Remove(_ context.Context, scope hosts.Scope) (steps []hosts.Step, err error) {
+	if scope == hosts.Project {
+		return nil, nil // nothing is ever installed there
+	}
+	if gemini, err := h.program(); err == nil && h.linked() != "" {
+		steps = append(steps, h.step(gemini, "extensions", "uninstall", extensionName))
+	}
+	own := h.Machine.Files(hosts.User)
+	steps = append(steps, own.Remove(h.policyFile(), ownFolder(h.Machine))...)
+	return append(steps, own.Remove(h.folder(), h.Machine.DataHome())...), nil
+}
+
+// Status returns what Gemini CLI has of flame's, by the files that its own command line writes.
+func (h Client) Status(ctx context.Context) (status hosts.Status, err error) {
+	gemini, err := h.program()
+	if err != nil {
+		return status, nil // not installed, which an empty Program says
+	}
+	status.Program, status.Version = gemini.Path, h.Machine.Version(ctx, gemini.Path)
+	files, version, err := h.offered()
+	if err != nil {
+		return status, err
+	}
+	status.Offers = version
+	if status.ByHand, err = h.byHand(gemini); err != nil {
+		return status, err
+	}
+	status.GivesWay = !slices.ContainsFunc(status.ByHand, func(r hosts.Registration) bool { return r.Name != extensionName })
+	linked := h.linked()
+	if linked == "" {
+		return status, nil
+	}
+	rules, err := h.Machine.Files(hosts.User).Write(h.policyFile(), []byte(h.policy()), 0o644)
+	if err != nil {
+		return status, err
+	}
+	current := linked == h.folder() && len(hosts.WriteFolder(h.folder(), files)) == 0 && len(rules) == 0
+	status.Installed = []hosts.Installation{{Scope: hosts.User, Where: linked, Current: current, Off: !h.enabled()}}
+	status.Consent = h.consent()
+	return status, nil
+}
+
+// step returns the step that runs a command in our own data folder. There Gemini CLI reads no settings
+// of a project. It would note its working folder as trusted with any other consent, unless the process
+// trusts it already.
+func (h Client) step(gemini hosts.Program, args ...string) hosts.Step {
+	return hosts.Step{Says: "run " + gemini.Line(args...), Do: func(ctx context.Context) error {
+		_, err := h.Machine.Run(ctx, filepath.Dir(h.folder()), "env", append([]string{"GEMINI_CLI_TRUST_WORKSPACE=true", gemini.Path}, args...)...)
+		return err
+	}}
+}
+
+// linked returns the folder that Gemini CLI links to as our extension; empty if it has none.
+func (h Client) linked() string {
+	var installed struct {
+		Source string `json:"source"`
+	}
+	h.read(&installed, "extensions", extensionName, ".gemini-extension-install.json")
+	return installed.Source
+}
+
+// read decodes a file of Gemini CLI's own folder; without such a file, into stays as it is.
+func (h Client) read(into any, path ...string) {
+	h.readFile(into, filepath.Join(append([]string{ownFolder(h.Machine)}, path...)...))
+}
+
+func (h Client) readFile(into any, path string) {
+	if content, err := h.Machine.Files(hosts.User).Read(path); err == nil {
+		_ = json.Unmarshal(hosts.PlainJSON(content), into) // what another version writes stays unknown
+	}
+}
+
+// enabled reports whether the extension is on in the project. The last rule that fits decides.
+func (h Client) enabled() bool {
+	var all map[string]struct {
+		Overrides []string `json:"overrides"`
+	}
+	h.read(&all, "extensions", "extension-enablement.json")
+	on := true
+	for _, rule := range all[extensionName].Overrides {
+		folder, off := strings.CutPrefix(rule, "!")
+		folder, below := strings.CutSuffix(folder, "*")
+		here := filepath.ToSlash(h.Machine.ProjectDir) + "/"
+		if here == folder || below && strings.HasPrefix(here, folder) {
+			on = !off
+		}
+	}
+	return on
+}

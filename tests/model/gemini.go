@@ -1,0 +1,154 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// gemini is Google's generateContent API, as Gemini CLI uses it.
+type gemini struct{}
+
+// A geminiPart is a part of a message.
+type geminiPart struct {
+	Text         string
+	FunctionCall *struct {
+		Name string
+		Args json.RawMessage
+	}
+	FunctionResponse *struct {
+		Response struct{ Output, Error string }
+	}
+}
+
+// geminiBody is a request.
+type geminiBody struct {
+	Contents []struct {
+		Role  string
+		Parts []geminiPart
+	}
+	SystemInstruction struct{ Parts []geminiPart }
+	Tools             []struct {
+		FunctionDeclarations []struct{ Name string }
+	}
+	GenerationConfig struct{ ResponseJSONSchema, ResponseSchema schema }
+}
+
+// A schema says which JSON a client asks for.
+type schema struct {
+	Type       string
+	Enum       []any
+	Properties map[string]schema
+}
+
+// example returns something that fits.
+func (s schema) example() any {
+	switch kind := strings.ToLower(s.Type); {
+	case len(s.Enum) > 0:
+		return s.Enum[0]
+	case kind == "object":
+		made := object{}
+		for name, property := range s.Properties {
+			made[name] = property.example()
+		}
+		return made
+	case kind == "array":
+		return []any{}
+	case kind == "integer" || kind == "number":
+		return 1
+	case kind == "boolean":
+		return false
+	}
+	return "x"
+}
+
+// gemini answers a call of a model, MODEL:METHOD. Questions of the client's own, whose answer has a
+// schema, are not recorded.
+func (s *Server) gemini(w http.ResponseWriter, r *http.Request) {
+	name, method, _ := strings.Cut(r.PathValue("call"), ":")
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the client has left
+	}
+	var in geminiBody
+	_ = json.Unmarshal(body, &in) // the parser reports what is wrong
+	asked := in.GenerationConfig.ResponseJSONSchema
+	if asked.Type == "" {
+		asked = in.GenerationConfig.ResponseSchema
+	}
+	switch {
+	case method == "countTokens":
+		writeJSON(w, http.StatusOK, object{"totalTokens": tokens(len(body))})
+	case asked.Type != "":
+		text, _ := json.Marshal(asked.example())
+		writeJSON(w, http.StatusOK, gemini{}.whole(Request{Model: name}, answer{id: "schema", text: string(text)}))
+	default:
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		s.answer(func(body []byte) (Request, error) {
+			req, err := parseGemini(body)
+			req.Model, req.Stream = name, method == "streamGenerateContent"
+			return req, err
+		}, gemini{})(w, r)
+	}
+}
+
+func parseGemini(body []byte) (req Request, err error) {
+	var in geminiBody
+	if err := json.Unmarshal(body, &in); err != nil {
+		return req, err
+	}
+	for _, p := range in.SystemInstruction.Parts {
+		req.System += p.Text
+	}
+	for _, c := range in.Contents {
+		message := Message{Role: strings.Replace(c.Role, "model", "assistant", 1)}
+		for _, p := range c.Parts {
+			switch {
+			case p.FunctionCall != nil:
+				message.Calls = append(message.Calls, Tool{Name: p.FunctionCall.Name, Input: p.FunctionCall.Args})
+			case p.FunctionResponse != nil:
+				message.Results = append(message.Results, p.FunctionResponse.Response.Output+p.FunctionResponse.Response.Error)
+			case strings.HasPrefix(p.Text, "<session_context>"): // the client's own words
+				req.Messages = append(req.Messages, Message{Role: "system", Text: p.Text})
+			default:
+				message.Text += p.Text
+			}
+		}
+		req.Messages = append(req.Messages, message)
+	}
+	for _, t := range in.Tools {
+		for _, f := range t.FunctionDeclarations {
+			req.Tools = append(req.Tools, f.Name)
+		}
+	}
+	return req, nil
+}
+
+func (gemini) whole(r Request, a answer) any {
+	var parts []object
+	if a.thinking != "" {
+		parts = append(parts, object{"text": a.thinking, "thought": true})
+	}
+	if a.text != "" {
+		parts = append(parts, object{"text": a.text})
+	}
+	for _, c := range a.calls {
+		parts = append(parts, object{"functionCall": object{"id": c.id, "name": c.name, "args": c.input}})
+	}
+	return object{
+		"modelVersion": r.Model, "responseId": a.id,
+		"candidates": []object{{"index": 0, "content": object{"role": "model", "parts": parts}, "finishReason": "STOP"}},
+		"usageMetadata": object{
+			"promptTokenCount": a.usage.Input + a.usage.CacheRead, "cachedContentTokenCount": a.usage.CacheRead,
+			"candidatesTokenCount": a.usage.Output, "totalTokenCount": a.usage.Input + a.usage.CacheRead + a.usage.Output,
+		},
+	}
+}
+
+func (d gemini) events(r Request, a answer) []event { return []event{{data: d.whole(r, a)}} }
+
+func (gemini) failure(e Error) any {
+	return object{"error": object{"code": e.Status, "message": e.Message, "status": e.Type}}
+}

@@ -1,0 +1,255 @@
+// Package gemini reads the logs that Gemini CLI keeps of its sessions, and what it prints.
+package gemini
+
+import (
+	"cmp"
+	"encoding/json"
+	"regexp"
+	"strings"
+	"sync"
+
+	"flame/core"
+	"flame/transcripts"
+)
+
+// The formats of Gemini CLI.
+var (
+	// Chat is the JSONL file of a session or of a subagent, which is a session of its own in a
+	// folder with the name of its parent. Lines repeat a message when there is more of it.
+	Chat = &transcripts.Format{
+		Name: "Gemini CLI's chat files", Host: "gemini", Kept: true,
+		Lines: func() func([]byte) core.Message { return (&chat{calls: map[string]bool{}}).line },
+		Entry: func(e transcripts.Entry) bool { return e.Text("sessionId") != "" && e.Text("projectHash") != "" },
+	}
+	// Run is the output of the client.
+	Run = &transcripts.Format{
+		Name: "Gemini CLI's stream-json", Host: "gemini",
+		Lines: func() func([]byte) core.Message { return (&run{}).line },
+		Entry: func(e transcripts.Entry) bool {
+			return e.Text("type") == "init" && e.Text("session_id") != "" && e.Has("model")
+		},
+	}
+)
+
+// A chat is the state between the lines of a session's file.
+type chat struct {
+	session  string
+	subagent bool
+	asked    bool            // a subagent: its task was read
+	answer   string          // id of the last answer whose text was read
+	calls    map[string]bool // calls of that answer that were read
+}
+
+// A record is a line of a chat.
+type record struct {
+	Session  string           `json:"sessionId"`
+	Project  string           `json:"projectHash"`
+	Kind     string           `json:"kind"` // of the session: main or subagent
+	Started  transcripts.Time `json:"startTime"`
+	Set      *change          `json:"$set"`
+	RewindTo string           `json:"$rewindTo"`
+	message
+}
+
+// A change sets fields of the session.
+type change struct {
+	Messages []message `json:"messages"` // that take the place of all messages before
+	Summary  string    `json:"summary"`  // of a subagent that has ended
+}
+
+// A message is one of the user's, of the model's or of the client's.
+type message struct {
+	ID       string           `json:"id"`
+	Time     transcripts.Time `json:"timestamp"`
+	Type     string           `json:"type"`
+	Content  content          `json:"content"`
+	Thoughts []struct {
+		Subject string `json:"subject"`
+		Text    string `json:"description"`
+	} `json:"thoughts"`
+	Tokens *tokens `json:"tokens"`
+	Model  string  `json:"model"`
+	Calls  []call  `json:"toolCalls"`
+}
+
+// tokens are the usage of an answer. What is read from the cache is part of the input; the tokens of
+// thoughts are not part of the output.
+type tokens struct {
+	Input    int64 `json:"input"`
+	Output   int64 `json:"output"`
+	Cached   int64 `json:"cached"`
+	Thoughts int64 `json:"thoughts"`
+	Tool     int64 `json:"tool"`
+}
+
+func (t *tokens) usage() core.Usage {
+	if t == nil {
+		return core.Usage{}
+	}
+	return core.Usage{
+		TokensIn: max(0, t.Input-t.Cached) + max(0, t.Tool), TokensOut: max(0, t.Output) + max(0, t.Thoughts), CacheRead: max(0, t.Cached),
+	}
+}
+
+// chatAsides are the types of messages that the client shows to people and not to the model.
+var chatAsides = map[string]bool{"info": true, "error": true, "warning": true}
+
+// maxCalls bounds the calls of an answer that are remembered.
+const maxCalls = 1024
+
+// line reads a line of a session's file.
+func (c *chat) line(text []byte) core.Message {
+	var r record
+	if !transcripts.Loose(text, &r) {
+		return transcripts.Other(text)
+	}
+	switch {
+	case r.Set != nil:
+		return c.changed(text, *r.Set)
+	case r.Type == "user":
+		return c.said(text, r.message)
+	case r.Type == "gemini":
+		return c.answered(r.message)
+	case r.Session != "" && r.Project != "":
+		c.session, c.subagent = r.Session, r.Kind == "subagent"
+		return transcripts.Noted(text, c.session, core.AgentNote{
+			ID: c.session, Spawn: c.subagent, Started: core.Millis(r.Started), // a resume writes this line to a new file, and goes on in the old one
+		})
+	}
+	return transcripts.Aside(transcripts.Noted(text, c.session), r.RewindTo != "" || chatAsides[r.Type])
+}
+
+// changed reads a line that changes fields of the session.
+func (c *chat) changed(text []byte, set change) core.Message {
+	if summary, at := set.snapshot(); summary != "" {
+		return core.Message{
+			Session: c.session, Time: at, Role: core.RoleUser, Summary: true, Parts: []core.Part{{Type: core.PartText, Text: summary}},
+		}
+	}
+	if set.Summary != "" && c.session != "" {
+		return transcripts.Noted(text, c.session, core.AgentNote{ID: c.session, State: core.AgentCompleted, Result: set.Summary})
+	}
+	return transcripts.Aside(transcripts.Noted(text, c.session), true)
+}
+
+// snapshots finds the summary of a compaction.
+var snapshots = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?s)<state_snapshot>\s*(.*?)\s*</state_snapshot>`)
+})
+
+// snapshot returns the summary with which the new messages begin, if a compaction made them.
+func (s change) snapshot() (summary string, at core.Millis) {
+	for _, m := range s.Messages[:min(len(s.Messages), 2)] { // the client's own words may come first
+		if found := snapshots().FindStringSubmatch(m.Content.String()); m.Type == "user" && found != nil {
+			return found[1], core.Millis(m.Time)
+		}
+	}
+	return "", 0
+}
+
+// said reads a message of the user's, or the results of calls, which their answer has too. In a
+// subagent's file the first message is its task.
+func (c *chat) said(text []byte, m message) core.Message {
+	if len(m.Content) == 0 {
+		return transcripts.Aside(transcripts.Noted(text, c.session), true)
+	}
+	words := m.Content.words()
+	read := core.Message{
+		Session: c.session, Time: core.Millis(m.Time), Role: core.RoleUser, Synthetic: words == "",
+		Parts: []core.Part{{Type: core.PartText, Text: cmp.Or(words, m.Content.String())}},
+	}
+	if c.subagent && !c.asked && words != "" {
+		c.asked = true
+		read.Notes = []core.AgentNote{{ID: c.session, Prompt: words}}
+	}
+	return read
+}
+
+// answered reads an answer: its text the first time, then its calls, each with its result. An answer
+// without calls ends a turn, unless a later line has calls of it.
+func (c *chat) answered(m message) core.Message {
+	read := core.Message{Session: c.session, ID: m.ID, Time: core.Millis(m.Time), Role: core.RoleAssistant, Model: m.Model, Usage: m.Tokens.usage()}
+	state := core.AgentNote{ID: c.session, State: core.AgentActive}
+	if said := m.Content.String(); len(m.Calls) == 0 && said != "" {
+		state.State, state.Result = core.AgentCompleted, said
+	}
+	if m.ID == "" || m.ID != c.answer {
+		c.answer = m.ID
+		clear(c.calls)
+		for _, t := range m.Thoughts {
+			read.Parts = append(read.Parts, core.Part{Type: core.PartReasoning, Text: strings.TrimSpace(t.Subject + "\n" + t.Text)})
+		}
+		if said := m.Content.String(); said != "" {
+			read.Parts = append(read.Parts, core.Part{Type: core.PartText, Text: said})
+		}
+	}
+	for _, call := range m.Calls {
+		if c.calls[call.ID] {
+			continue
+		}
+		if len(c.calls) < maxCalls {
+			c.calls[call.ID] = true
+		}
+		read.Usage.ToolCalls++
+		read.Parts = append(read.Parts, call.asked(), call.result())
+		if child := call.child(); child.Prompt != "" {
+			read.Notes = append(read.Notes, child.note(c.session))
+		}
+		if result := call.completes(); result != "" {
+			state.State, state.Result = core.AgentCompleted, result
+		}
+	}
+	if c.session != "" { // without it, the reading began behind the first line
+		read.Notes = append(read.Notes, state)
+	}
+	return read
+}
+
+// A content is the texts of a message: one, or those of a list of parts.
+type content []string
+
+// UnmarshalJSON never fails.
+func (c *content) UnmarshalJSON(raw []byte) error {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		if *c = nil; text != "" {
+			*c = content{text}
+		}
+		return nil
+	}
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	transcripts.Loose(raw, &parts)
+	for _, p := range parts {
+		if p.Text != "" {
+			*c = append(*c, p.Text)
+		}
+	}
+	return nil
+}
+
+func (c content) String() string { return strings.Join(c, "") }
+
+// words returns what a person wrote, or the agent that started a subagent.
+func (c content) words() string {
+	var words []string
+	for _, text := range c {
+		text = WithoutContext(text)
+		if text != "" && !strings.HasPrefix(text, "<session_context>") && !strings.HasPrefix(text, "<loaded_context>") {
+			words = append(words, text)
+		}
+	}
+	return strings.Join(words, "\n")
+}
+
+// contexts finds what hooks added to a prompt.
+var contexts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)<hook_context>.*?</hook_context>`) })
+
+// WithoutContext returns a prompt without what hooks added to it.
+func WithoutContext(prompt string) string {
+	if !strings.Contains(prompt, "<hook_context>") {
+		return strings.TrimSpace(prompt)
+	}
+	return strings.TrimSpace(contexts().ReplaceAllString(prompt, ""))
+}

@@ -1,0 +1,96 @@
+package gemini
+
+import (
+	"cmp"
+	"encoding/json"
+	"strconv"
+
+	"flame/core"
+	"flame/transcripts"
+)
+
+// A run is the state between the lines of the output of `gemini --output-format stream-json`.
+type run struct {
+	session, model string
+	answer         string // what the answer has said so far; its lines are parts of it
+	answers        int
+}
+
+// A runLine is a line of that output.
+type runLine struct {
+	Type    string           `json:"type"`
+	Time    transcripts.Time `json:"timestamp"`
+	Session string           `json:"session_id"`
+	Model   string           `json:"model"`
+	Role    string           `json:"role"`
+	Content string           `json:"content"`
+	Tool    string           `json:"tool_name"`
+	Call    string           `json:"tool_id"`
+	Input   json.RawMessage  `json:"parameters"`
+	Status  string           `json:"status"`
+	Output  string           `json:"output"`
+	Message string           `json:"message"`
+	Error   struct {
+		Message string `json:"message"`
+	} `json:"error"`
+	Stats struct {
+		Input  int64 `json:"input_tokens"`
+		Output int64 `json:"output_tokens"`
+		Total  int64 `json:"total_tokens"`
+		Cached int64 `json:"cached"`
+		Calls  int64 `json:"tool_calls"`
+	} `json:"stats"` // of the process, subagents and questions of the client's own included
+}
+
+// line reads a line of the output.
+func (r *run) line(text []byte) core.Message {
+	var l runLine
+	if !transcripts.Loose(text, &l) || l.Type == "" {
+		return transcripts.Aside(transcripts.Other(text), true) // words of the client beside the output
+	}
+	m := core.Message{Session: r.session, Time: core.Millis(l.Time), Model: r.model}
+	switch l.Type {
+	case "init":
+		r.session, r.model = cmp.Or(l.Session, r.session), l.Model
+		return transcripts.Noted(text, r.session, core.AgentNote{ID: r.session, Model: l.Model, State: core.AgentActive})
+	case "message":
+		m.Role, m.Parts = core.RoleUser, []core.Part{{Type: core.PartText, Text: WithoutContext(l.Content)}}
+		if l.Role != "user" {
+			m.Role, m.ID, m.Parts[0].Text = core.RoleAssistant, r.id(), l.Content
+			r.answer += l.Content
+		}
+		return m
+	case "tool_use":
+		m.Role, m.ID, m.Usage.ToolCalls = core.RoleAssistant, r.id(), 1
+		m.Parts = []core.Part{{Type: core.PartToolCall, CallID: l.Call, Tool: l.Tool, Input: l.Input}}
+		return m
+	case "tool_result":
+		r.answers, r.answer = r.answers+1, ""
+		m.Role, m.Parts = core.RoleUser, []core.Part{{
+			Type: core.PartToolResult, CallID: l.Call, Text: cmp.Or(l.Error.Message, l.Output), Failed: l.Status == "error",
+		}}
+		return m
+	case "result":
+		return r.ended(text, l)
+	}
+	return transcripts.Aside(transcripts.Noted(text, r.session), l.Type == "error")
+}
+
+// id returns a name for the answer that the lines are parts of.
+func (r *run) id() string { return "answer-" + strconv.Itoa(r.answers) }
+
+// ended reads the last line.
+func (r *run) ended(text []byte, l runLine) core.Message {
+	s := l.Stats
+	n := core.AgentNote{ID: r.session, State: core.AgentCompleted, Result: r.answer}
+	n.Turn = core.Usage{
+		TokensIn: max(0, s.Input-s.Cached), TokensOut: max(0, s.Output, s.Total-s.Input), CacheRead: max(0, s.Cached), ToolCalls: max(0, s.Calls),
+	}
+	if l.Status != "success" {
+		n.State, n.Error, n.Result = core.AgentError, cmp.Or(l.Error.Message, l.Message, l.Status), ""
+	}
+	if n.ID == "" {
+		return transcripts.Aside(transcripts.Other(text), true)
+	}
+	return transcripts.Noted(text, r.session, n)
+}
