@@ -10,11 +10,11 @@ import (
 	"flame/core"
 )
 
-// recordAnnounced, under one id, lists the latest calls that hooks announced, oldest first.
-const (
-	recordAnnounced Kind[[]Announced] = "announced"
-	announcedCalls                    = "calls"
-)
+// recordAnnounced lists, under the id announcedCalls, the latest calls that hooks announced, oldest
+// first.
+const recordAnnounced Kind[[]Announced] = "announced"
+
+const announcedCalls = "calls"
 
 // An Announced is a call of one of flame's tools, of which a hook said who makes it: not every
 // host says so in the call itself.

@@ -2,15 +2,12 @@ package tests
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/tests/clients"
 	"flame/tests/model"
 )
 
@@ -18,7 +15,7 @@ import (
 func TestWorkGoesOnInAnotherHost(t *testing.T) {
 	t.Parallel()
 	u := newCodexUser(t)
-	require.NoError(t, os.Symlink(clientBinary(t, claudeCode), filepath.Join(u.bin, clients.Programs[claudeCode].Name)))
+	u.installs(claudeCode)
 	u.must(u.flame, "setup", codex, claudeCode)
 	u.trust()
 

@@ -52,9 +52,7 @@ func newUser(t *testing.T, installed ...string) *user {
 	for _, dir := range []string{u.home, u.project, u.bin} {
 		require.NoError(t, os.MkdirAll(dir, 0o755))
 	}
-	for _, client := range installed {
-		require.NoError(t, os.Symlink(clientBinary(t, client), filepath.Join(u.bin, clients.Programs[client].Name)))
-	}
+	u.installs(installed...)
 	u.flame = flameBinary(t)
 	u.path = u.bin + ":/usr/local/bin:/usr/bin:/bin"
 	u.model = model.Start(t, nil)
@@ -64,6 +62,14 @@ func newUser(t *testing.T, installed ...string) *user {
 	git.Dir = u.project
 	require.NoError(t, git.Run())
 	return u
+}
+
+// installs puts clients on the user's PATH.
+func (u *user) installs(programs ...string) {
+	u.t.Helper()
+	for _, client := range programs {
+		require.NoError(u.t, os.Symlink(clientBinary(u.t, client), filepath.Join(u.bin, clients.Programs[client].Name)))
+	}
 }
 
 // deferred matches the names of tools that Claude Code's model finds by search.

