@@ -153,10 +153,12 @@ func TestNoContentIsStored(t *testing.T) {
 	for i, answer := range privateAnswers {
 		for _, path := range []string{"/v1/messages?q=" + prompt, "/v1/" + prompt} {
 			next <- answer
-			response, err := s.post(path, strings.NewReader(body(fmt.Sprint(prompt, i))), "Authorization", "Bearer "+key)
-			if err == nil {
-				_, _ = io.Copy(io.Discard, response.Body) // some are cut
-				require.NoError(t, response.Body.Close())
+			for len(next) > 0 { // again, if the gateway used a connection that the upstream was about to close
+				response, err := s.post(path, strings.NewReader(body(fmt.Sprint(prompt, i))), "Authorization", "Bearer "+key)
+				if err == nil {
+					_, _ = io.Copy(io.Discard, response.Body) // some are cut
+					require.NoError(t, response.Body.Close())
+				}
 			}
 		}
 	}
