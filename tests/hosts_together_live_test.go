@@ -30,7 +30,8 @@ func TestSessionsOfAllHostsShareATree(t *testing.T) {
 	}
 	script := model.Script{}
 	for name := range begin {
-		script = append(script, asked(name, name, calls("flame_push", map[string]any{"goal": "piece of " + name}),
+		prompt := `(?m)^"?` + name + ` please"?$` // contexts name the others' prompts within lines
+		script = append(script, asked(name, prompt, calls("flame_push", map[string]any{"goal": "piece of " + name}),
 			calls("flame_push", map[string]any{"goal": "part of " + name}),
 			calls("flame_pop", map[string]any{"status": "completed", "summary": "SUMMARY-" + name}), model.Turn{Text: "it is done"}))
 	}
