@@ -48,7 +48,7 @@ func Serve(ctx context.Context, listener net.Listener, opts Options) (err error)
 		MaxHeaderBytes: 64 << 10, ConnState: s.count, ErrorLog: slog.NewLogLogger(opts.Logger.Handler(), slog.LevelWarn),
 	}
 	// A browser repeats a request when a connection that it uses again ends before the answer, on a
-	// new one: should this server die, whoever takes its port would get the token.
+	// new one: should this server die, another program that takes its port would get the token.
 	srv.SetKeepAlivesEnabled(false)
 	err = guard.Serve(ctx, listener, srv, grace, func(context.Context) { stop() })
 	return errors.Join(err, s.open.close())

@@ -1,8 +1,8 @@
 package env
 
 // Where flame is published, and under which names. Releases, packages, installers and documents
-// take them from here alone. Flame has no public address yet: the domain is one that nobody can
-// own, and the names are only used in files that a person installs from.
+// take them from here alone. Flame has no public address yet: the domain is one that cannot be
+// owned, and the names are only used in files that a person installs from.
 const (
 	// Releases is the URL of a folder with the files of the newest release; empty: there is none.
 	Releases = ""

@@ -9,7 +9,7 @@ import (
 	"flame/hosts"
 )
 
-// A setting is the user's settings file, as far as flame reads it.
+// settings is the user's settings file, as far as flame reads it.
 type settings struct {
 	Servers map[string]struct {
 		Command string `json:"command"`

@@ -121,7 +121,7 @@ func (x *exchange) toolUsed() error {
 }
 
 // flameCalled tells the session's server who makes a call of one of flame's tools: in a call itself
-// Gemini CLI names nobody, and it would tell the model of an argument that a hook adds.
+// Gemini CLI does not name the caller, and it would tell the model of an argument that a hook adds.
 func (x *exchange) flameCalled() error {
 	if !x.OwnTool(x.Server.Tool) {
 		return nil

@@ -95,7 +95,7 @@ func (h Client) rules(c hosts.Child) (string, error) {
 }
 
 // decision returns what a rule says of a call that a child may make: without trust Gemini CLI would
-// ask, and as there is nobody to ask it refuses, unless the mode or the user's own rules allow it.
+// ask, and as no person is there it refuses, unless the mode or the user's own rules allow it.
 func decision(c hosts.Child, trusted bool) string {
 	if c.Mode == hosts.Bypass || trusted {
 		return "allow"
