@@ -36,8 +36,7 @@ func TestAHookIsAnsweredWhileAnotherToolWaits(t *testing.T) {
 	assert.Equal(t, `heard {"a":1}`, (<-p.got()).text(), "before those that came before it")
 	assert.Empty(t, r.noted())
 	close(r.release)
-	<-p.got()
-	assert.Equal(t, "noted", (<-p.got()).text())
+	assert.ElementsMatch(t, []string{"released", "noted"}, []string{(<-p.got()).text(), (<-p.got()).text()})
 }
 
 func TestOnlyAHookIsAnswered(t *testing.T) {

@@ -375,7 +375,7 @@ function makeLane() {
 function drawLane(item, a, y, within, now, chosen, width) {
   const end = a.ended || now;
   const first = a.first || end;
-  const last = Math.max(a.last || first, first);
+  const last = Math.max(Math.min(a.last || first, end), first); // a clock may have jumped back
   const bad = !isRunning(a) && a.state !== "completed";
   set(item.el, "class", `lane h${hueOf(a.type || a.host)} ${isRunning(a) ? "runs" : bad ? "s-failed" : "ended"}${chosen ? " chosen" : ""}`);
   set(item.el, "data-id", a.id);
