@@ -27,5 +27,5 @@ CMD ["hub", "--data", "/data", "--listen", "0.0.0.0:4222"]
 FROM base AS serve
 WORKDIR /project
 EXPOSE 7070
-HEALTHCHECK CMD ["/flame", "serve", "--http", "127.0.0.1:7070", "--check"]
+HEALTHCHECK --interval=30s --timeout=5s CMD ["/flame", "serve", "--http", "127.0.0.1:7070", "--check"]
 CMD ["serve", "--http", "0.0.0.0:7070"]
