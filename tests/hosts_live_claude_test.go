@@ -100,7 +100,7 @@ func (u *user) log() string {
 // answer to the previous one.
 func (u *user) talk(args []string, prompts ...string) {
 	u.t.Helper()
-	ctx, cancel := context.WithTimeout(u.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(u.t.Context(), clientTime)
 	defer cancel()
 	cmd := u.command(ctx, "claude", append([]string{"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"}, args...)...)
 	in, err := cmd.StdinPipe()
@@ -229,7 +229,7 @@ func TestClaudeChildrenThatDoNotFinish(t *testing.T) {
 	agentID := regexp.MustCompile(`agentId: (\w+)`)
 	u.model.Play(model.Script{
 		asked("fails", "FAILWORK", fault, fault, fault, fault, fault, fault, fault, fault),
-		asked("slow", "SLOWWORK", model.Turn{Text: "too late", Delay: time.Minute}),
+		asked("slow", "SLOWWORK", model.Turn{Text: "too late", Delay: time.Hour}),
 		asked("main", "MAINWORK",
 			model.Turn{Tools: []model.Tool{agent("it fails", "FAILWORK go", false)}},
 			model.Turn{Tools: []model.Tool{agent("it is slow", "SLOWWORK go", true)}},

@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -51,7 +50,7 @@ env_key = "OPENAI_API_KEY"
 // hooks, and has it write that they were reviewed.
 func (u *user) trust() {
 	u.t.Helper()
-	ctx, cancel := context.WithTimeout(u.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(u.t.Context(), clientTime)
 	defer cancel()
 	cmd := u.command(ctx, "codex", "app-server")
 	in, err := cmd.StdinPipe()
