@@ -251,3 +251,17 @@ func (u *user) frame(goal string) stateFrame {
 	u.t.FailNow()
 	return stateFrame{}
 }
+
+// completes waits until the frames with these goals are completed.
+func (u *user) completes(goals ...string) {
+	u.t.Helper()
+	assert.Eventually(u.t, func() bool {
+		completed := 0
+		for _, f := range u.state().Frames {
+			if f.Status == "completed" && slices.Contains(goals, f.Goal) {
+				completed++
+			}
+		}
+		return completed == len(goals)
+	}, time.Minute, 100*time.Millisecond, "%v", goals)
+}
