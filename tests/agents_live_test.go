@@ -237,7 +237,7 @@ func leavesNothing(t *testing.T, home string) {
 			}
 		}
 		return len(left) == 0
-	}, 15*time.Second, 100*time.Millisecond)
+	}, time.Minute, 100*time.Millisecond)
 	assert.Empty(t, left, "processes of agents are left")
 }
 
@@ -355,7 +355,7 @@ func TestAgentsOutliveTheirServerAndNotTheirHost(t *testing.T) {
 				require.NoError(t, cmd.Process.Signal(tt.signal))
 				_ = cmd.Wait()
 				// Its server sees its end, and with it that of the session.
-				u.must(u.flame, "agents", "wait", id, "--timeout", "30s")
+				u.must(u.flame, "agents", "wait", id, "--timeout", "2m")
 				assert.Contains(t, u.must(u.flame, "agents", "status", id), "(cancelled)")
 				assert.Equal(t, "blocked", u.frame("look").Status)
 				assert.Equal(t, []string{"half way"}, u.frame("look").Decisions, "what it did is kept")
@@ -363,7 +363,7 @@ func TestAgentsOutliveTheirServerAndNotTheirHost(t *testing.T) {
 			} else {
 				u.killServer(cmd.Process.Pid)
 				close(release)
-				assert.Contains(t, u.must(u.flame, "agents", "wait", id, "--timeout", "30s"), "CHILD-RESULT")
+				assert.Contains(t, u.must(u.flame, "agents", "wait", id, "--timeout", "2m"), "CHILD-RESULT")
 				assert.Equal(t, "completed", u.frame("look").Status)
 				_ = cmd.Process.Kill()
 				_ = cmd.Wait()
@@ -470,7 +470,7 @@ func TestAHandoffEscalatesWhenItsTimeIsOver(t *testing.T) {
 				id := agentID.FindString(r.LastResult())
 				// Another call of the same session, at the same time.
 				go func() {
-					_, _, err := u.run(u.flame, "call", "flame_handoff", `{"command": "`+id+` --transfer-control --on-failure escalate --timeout 6"}`)
+					_, _, err := u.run(u.flame, "call", "flame_handoff", `{"command": "`+id+` --transfer-control --on-failure escalate --timeout 25"}`)
 					handedOver <- err
 				}()
 				assert.Eventually(t, func() bool {
@@ -549,7 +549,7 @@ func TestAgentsOutliveTheirHostIfSet(t *testing.T) {
 			u.ask(client, "MAINWORK please") // which ends all processes below the host that it finds
 			close(release)
 			id := agentID.FindString(u.must(u.flame, "agents", "runs"))
-			assert.Contains(t, u.must(u.flame, "agents", "wait", id, "--timeout", "60s"), "CHILD-RESULT")
+			assert.Contains(t, u.must(u.flame, "agents", "wait", id, "--timeout", "2m"), "CHILD-RESULT")
 			assert.Equal(t, "completed", u.frame("look").Status)
 			u.leavesNothing()
 		})

@@ -35,7 +35,7 @@ type bounded struct {
 // space, in bytes, protects the machine if the other bounds fail; Go reserves some 1.3 GB of
 // addresses.
 const (
-	boundedTime   = 30 * time.Second
+	boundedTime   = 90 * time.Second
 	boundedMemory = 200 << 20
 	askedMemory   = 3 << 30
 )

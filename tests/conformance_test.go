@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"regexp"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -36,7 +35,7 @@ func TestConformance(t *testing.T) {
 	url := withToken(t, serveHTTP(t))
 	for _, scenario := range scenarios {
 		t.Run(scenario, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), clientTime)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, node, suite, "server", "--url", url, "--scenario", scenario)
 			cmd.Dir = t.TempDir() // where it may leave its results

@@ -149,6 +149,7 @@ func TestRequestsOfAProgramReachItsModel(t *testing.T) {
 		assert.Equal(t, http.StatusNotFound, answer.StatusCode, wrong)
 		require.NoError(t, answer.Body.Close())
 	}
+	f.text("pid") // the program starts no more children, which at first have its command line
 	f.private(base)
 	end()
 	assert.NoError(t, endsSoon(t, cmd))

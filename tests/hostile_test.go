@@ -151,8 +151,8 @@ func (v *victim) run(env []string, input string, args ...string) string {
 	cmd := exec.Command(flameBinary(v.t), args...)
 	cmd.Dir, cmd.Stdin = v.repo, strings.NewReader(input)
 	cmd.Env = append([]string{"HOME=" + v.home, "PATH=" + filepath.Join(filepath.Dir(v.home), "bin") + ":/usr/bin:/bin"}, env...)
-	cmd.WaitDelay = time.Second
-	kill := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
+	cmd.WaitDelay = 20 * time.Second
+	kill := time.AfterFunc(2*time.Minute, func() { _ = cmd.Process.Kill() })
 	out, err := cmd.CombinedOutput()
 	if !assert.True(v.t, kill.Stop(), "flame %s hangs", args) {
 		v.t.Log(err)

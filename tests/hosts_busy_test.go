@@ -34,6 +34,7 @@ func trio(inFirst model.Tool) model.Script {
 // isTrio checks that the tree holds the work of all three.
 func (u *user) isTrio() {
 	u.t.Helper()
+	u.completes("do ONE", "do TWO", "do THREE")
 	u.t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events"), u.log())
 	root := u.frame("MAINWORK please")
 	assert.Empty(u.t, root.ParentSessionID)

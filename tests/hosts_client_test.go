@@ -145,11 +145,14 @@ func (u *user) data() string {
 	return strings.TrimSpace(u.must(u.flame, "where"))
 }
 
+// clientTime is how long a client may take: machines may be busy.
+const clientTime = 6 * time.Minute
+
 // run runs one command of the user's in the project. A program without a folder is one of the
 // clients.
 func (u *user) run(program string, args ...string) (stdout, stderr string, err error) {
 	u.t.Helper()
-	ctx, cancel := context.WithTimeout(u.t.Context(), 6*time.Minute)
+	ctx, cancel := context.WithTimeout(u.t.Context(), clientTime)
 	defer cancel()
 	var out, errs strings.Builder
 	cmd := u.command(ctx, program, args...)
@@ -166,7 +169,7 @@ func (u *user) command(ctx context.Context, program string, args ...string) *exe
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = u.project
 	cmd.Env = append(clients.Environment(u.home, u.path, u.model.URL), u.env...)
-	cmd.SysProcAttr, cmd.WaitDelay = &syscall.SysProcAttr{Credential: u.as}, time.Second
+	cmd.SysProcAttr, cmd.WaitDelay = &syscall.SysProcAttr{Credential: u.as}, 20*time.Second
 	return cmd
 }
 
@@ -247,4 +250,18 @@ func (u *user) frame(goal string) stateFrame {
 	assert.Failf(u.t, "no such frame", "%q is not among %v", goal, s.Frames)
 	u.t.FailNow()
 	return stateFrame{}
+}
+
+// completes waits until the frames with these goals are completed.
+func (u *user) completes(goals ...string) {
+	u.t.Helper()
+	assert.Eventually(u.t, func() bool {
+		completed := 0
+		for _, f := range u.state().Frames {
+			if f.Status == "completed" && slices.Contains(goals, f.Goal) {
+				completed++
+			}
+		}
+		return completed == len(goals)
+	}, time.Minute, 100*time.Millisecond, "%v", goals)
 }

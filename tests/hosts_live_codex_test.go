@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -51,7 +50,7 @@ env_key = "OPENAI_API_KEY"
 // hooks, and has it write that they were reviewed.
 func (u *user) trust() {
 	u.t.Helper()
-	ctx, cancel := context.WithTimeout(u.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(u.t.Context(), clientTime)
 	defer cancel()
 	cmd := u.command(ctx, "codex", "app-server")
 	in, err := cmd.StdinPipe()
@@ -118,7 +117,7 @@ func mcpTool(name string, input map[string]any) model.Tool {
 }
 
 // codexFamily is a session with two subagents at once, each of which works in a frame of its own.
-func codexFamily() model.Script {
+func codexFamily(u *user) model.Script {
 	child := func(name string) model.Actor {
 		return model.Actor{Name: name, Match: regexp.MustCompile(name), Where: model.FirstUser, Turns: []model.Turn{
 			{Tools: []model.Tool{mcpTool("flame_push", map[string]any{"goal": "inside " + name})}},
@@ -130,8 +129,11 @@ func codexFamily() model.Script {
 		child("SUBONE"), child("SUBTWO"),
 		{Name: "main", Match: regexp.MustCompile("MAINWORK"), Where: model.FirstUser, Turns: []model.Turn{
 			{Tools: []model.Tool{mcpTool("flame_push", map[string]any{"goal": "a piece"})}, Usage: model.Usage{Input: 1000, Output: 7, CacheRead: 400}},
-			{Tools: []model.Tool{sub("SUBONE: look at one"), sub("SUBTWO: look at two"), {Name: "exec_command", Input: map[string]any{"cmd": "sleep 2"}}}},
-			{Tools: []model.Tool{mcpTool("flame_pop", map[string]any{"status": "completed", "summary": "all seen"})}},
+			{Tools: []model.Tool{sub("SUBONE: look at one"), sub("SUBTWO: look at two")}},
+			{From: func(model.Request) model.Turn {
+				u.completes("SUBONE: look at one", "SUBTWO: look at two")
+				return model.Turn{Tools: []model.Tool{mcpTool("flame_pop", map[string]any{"status": "completed", "summary": "all seen"})}}
+			}},
 			{Text: "it is done", Usage: model.Usage{Input: 500, Output: 3}},
 		}},
 	}
@@ -144,7 +146,7 @@ func TestCodexSubagentsBuildTheTree(t *testing.T) {
 	assert.Contains(t, said, "Hooks need review")
 	u.trust()
 	assert.NotContains(t, u.must(u.flame, "setup", codex), "Hooks need review")
-	u.model.Play(codexFamily())
+	u.model.Play(codexFamily(u))
 	session := u.exec("MAINWORK please")
 
 	root, piece := u.frame("MAINWORK please"), u.frame("a piece")

@@ -183,7 +183,7 @@ func TestOpenCodeChildrenThatDoNotFinish(t *testing.T) {
 	fault := model.Turn{Error: &model.Error{Status: 400, Type: "invalid_request_error", Message: "no such thing"}}
 	u.model.Play(model.Script{
 		asked("fails", "FAILWORK", fault, fault, fault, fault),
-		asked("slow", "SLOWWORK", model.Turn{Text: "too late", Delay: time.Minute}),
+		asked("slow", "SLOWWORK", model.Turn{Text: "too late", Delay: time.Hour}),
 		asked("main", "MAINWORK",
 			model.Turn{Tools: []model.Tool{task("it fails", "FAILWORK go")}},
 			model.Turn{Tools: []model.Tool{task("it is slow", "SLOWWORK go")}},

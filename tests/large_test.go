@@ -68,20 +68,26 @@ func TestManyFramesStreamAtOnceInLittleMemory(t *testing.T) {
 	b := newBounded(t)
 	b.seed(n, "CASE WHEN key % 100 = 1 THEN NULL ELSE key - 1 - key * 7919 % min(7, (key - 1) % 100) END")
 
-	cmd := b.command(context.Background(), "tree")
-	peak := b.bind(cmd)
-	s := b.stream(cmd)
-	first := time.Since(s.began)
-	lines := 1
-	for scanner := bufio.NewScanner(s.out); scanner.Scan(); {
-		lines++
+	least := 1.0 // the share of the time until the first line; in one of the runs the machine may have stood still
+	for range 5 {
+		cmd := b.command(context.Background(), "tree")
+		peak := b.bind(cmd)
+		s := b.stream(cmd)
+		first := time.Since(s.began)
+		lines := 1
+		for scanner := bufio.NewScanner(s.out); scanner.Scan(); {
+			lines++
+		}
+		require.NoError(t, s.Wait())
+		took := time.Since(s.began)
+		assert.Equal(t, n+1, lines)
+		assert.Less(t, peak(), int64(64<<20))
+		t.Logf("first line after %v, all after %v, %d MB", first, took, peak()>>20)
+		if least = min(least, first.Seconds()/took.Seconds()); least < 0.5 {
+			break
+		}
 	}
-	require.NoError(t, s.Wait())
-	took := time.Since(s.began)
-	assert.Equal(t, n+1, lines)
-	assert.Less(t, first, took/2, "the first line comes long before the last")
-	assert.Less(t, peak(), int64(64<<20))
-	t.Logf("first line after %v, all after %v, %d MB", first, took, peak()>>20)
+	assert.Less(t, least, 0.5, "the first line comes long before the last")
 
 	for _, args := range [][]string{{"tree"}, {"tree", "--json"}} {
 		s := b.stream(b.command(context.Background(), args...))

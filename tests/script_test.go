@@ -271,7 +271,7 @@ func lookUp(value any, path string) (found any, ok bool) {
 }
 
 // patience bounds the wait for a program in the background.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // waitFor is "waitfor FILE PATTERN": it waits until a program in the background has written a
 // match into a file.

@@ -223,6 +223,7 @@ func TestAScreenStartsAtOnceOnASilentTerminal(t *testing.T) {
 	onLinux(t)
 	f := newFronted(t, busy)
 	f.says("push", "Fix the login")
+	const atOnce = 300 * time.Millisecond // on a busy machine; libraries wait for seconds for an answer
 	begins := func(until string, args ...string) (*terminal, time.Duration) {
 		cmd := f.command(args...)
 		cmd.Env = append(f.env, "TERM=xterm-256color", "NO_COLOR=1")
@@ -239,11 +240,11 @@ func TestAScreenStartsAtOnceOnASilentTerminal(t *testing.T) {
 				assert.NotEqual(t, "status", command, "%q", sequence)
 				assert.Regexp(t, quiet, sequence)
 			}
-			if fastest = min(fastest, took); fastest < 100*time.Millisecond {
+			if fastest = min(fastest, took); fastest < atOnce {
 				break
 			}
 		}
-		assert.Less(t, fastest, 100*time.Millisecond, command)
+		assert.Less(t, fastest, atOnce, command)
 	}
 }
 
