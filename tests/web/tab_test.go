@@ -34,9 +34,19 @@ type tab struct {
 	expected []string // parts of messages that a test expects
 }
 
-// watch records in each page violations of its policy, how long it is busy at a time, and when the
-// first tree was there, in ms since the request of the page.
+// watch records in each page violations of its policy, how long it is busy at a time, how many
+// requests wait for their answers, and when the first tree was there, in ms since the request of
+// the page.
 const watch = `
+window.asking = 0;
+{
+  const counted = (call) => function (...given) {
+    asking++;
+    return call.apply(this, given).finally(() => { asking--; });
+  };
+  window.fetch = counted(window.fetch);
+  for (const form of ["text", "json"]) Response.prototype[form] = counted(Response.prototype[form]);
+}
 window.drawn = 0;
 new MutationObserver(() => { drawn = drawn || (document.querySelector(".box, .crowd") ? performance.now() : 0); })
   .observe(document, { subtree: true, childList: true });
@@ -194,7 +204,7 @@ func (tb *tab) settled() {
   let calm = 0;
   const look = () => {
     const now = document.body.innerHTML.length + " " + performance.getEntriesByType("resource").length;
-    calm = now === last ? calm + 1 : 0;
+    calm = now === last && !asking ? calm + 1 : 0;
     last = now;
     calm > 5 ? done(true) : requestAnimationFrame(look);
   };
