@@ -185,7 +185,7 @@ func (h *acting) do(verb, object string) {
 		status, _ := strconv.Atoi(object)
 		os.Exit(status)
 	case "hang":
-		time.Sleep(time.Minute)
+		time.Sleep(10 * time.Minute)
 	}
 }
 

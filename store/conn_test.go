@@ -37,7 +37,7 @@ func TestAConnectionIsFreeAfterEveryFailure(t *testing.T) {
 				t.Parallel()
 				dir := t.TempDir()
 				kept := openWith(t, dir, disk.NewestSchema, opts)
-				other := openWith(t, dir, disk.NewestSchema, Options{LockTimeout: 2 * time.Second})
+				other := openWith(t, dir, disk.NewestSchema, Options{LockTimeout: 30 * time.Second})
 				require.NoError(t, saveOne(kept, "f-1"))
 				for what, run := range map[string]func(context.Context, func(project.Tx) error) error{"Update": kept.Update, "View": kept.View} {
 					var err error
@@ -61,7 +61,7 @@ func TestAFailedBeginLeavesNoTransaction(t *testing.T) {
 	for _, opts := range []Options{{}, {LongLived: true}} {
 		dir := t.TempDir()
 		kept := openWith(t, dir, disk.NewestSchema, opts)
-		other := openWith(t, dir, disk.NewestSchema, Options{LockTimeout: 2 * time.Second})
+		other := openWith(t, dir, disk.NewestSchema, Options{LockTimeout: 30 * time.Second})
 		require.NoError(t, saveOne(kept, "f-1"))
 		c, err := kept.file.Writer(context.Background())
 		require.NoError(t, err)
@@ -78,7 +78,7 @@ func TestAFailedBeginLeavesNoTransaction(t *testing.T) {
 func TestAMigrationThatIsCalledOffChangesNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	old := openWith(t, dir, disk.NewestSchema, Options{LockTimeout: 2 * time.Second})
+	old := openWith(t, dir, disk.NewestSchema, Options{LockTimeout: 30 * time.Second})
 	require.NoError(t, saveOne(old, "f-old"))
 	numbers := "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) INSERT INTO mood SELECT i FROM n"
 	s := next("CREATE TABLE mood (x); " + numbers + "; CREATE INDEX moods ON mood (x)")

@@ -2,6 +2,7 @@ package tests
 
 import (
 	"context"
+	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
@@ -55,7 +56,7 @@ func withToken(t *testing.T, s httpServer) string {
 	t.Helper()
 	target, err := url.Parse(s.url)
 	require.NoError(t, err)
-	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+	proxy := httptest.NewServer(&httputil.ReverseProxy{Transport: &http.Transport{}, Rewrite: func(r *httputil.ProxyRequest) {
 		r.Out.URL.Scheme, r.Out.URL.Host = target.Scheme, target.Host
 		r.Out.Header.Set("Authorization", "Bearer "+s.token(t))
 	}})

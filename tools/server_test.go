@@ -127,7 +127,7 @@ func TestALockedStoreDoesNotKeepAServerWithoutAHost(t *testing.T) {
 	close(locked)
 	left := time.Now()
 	c.leave()
-	assert.Less(t, time.Since(left), 5*time.Second)
+	assert.Less(t, time.Since(left), 30*time.Second)
 }
 
 // call calls a tool and returns its answer and text.

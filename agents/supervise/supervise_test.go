@@ -259,8 +259,8 @@ func (j *journal) End(_ context.Context, o supervise.Outcome) error {
 }
 
 var fast = supervise.Pace{
-	Look: 5 * time.Millisecond, Tell: 20 * time.Millisecond, Grace: 150 * time.Millisecond, Linger: 100 * time.Millisecond,
-	HandBack: 3 * time.Second, Retry: 10 * time.Millisecond, Patience: time.Second,
+	Look: 5 * time.Millisecond, Tell: 20 * time.Millisecond, Grace: 150 * time.Millisecond, Linger: 20 * time.Second,
+	HandBack: 30 * time.Second, Retry: 10 * time.Millisecond, Patience: time.Second,
 }
 
 // supervised runs a fake host under a supervisor and returns what came of it. A process
@@ -281,8 +281,11 @@ func supervised(t *testing.T, behaviour string, change func(*supervise.Job, *jou
 	s := supervise.Supervisor{
 		Job: job, Read: transcripts.ClaudeStream.Reader(), Journal: j, Log: slog.New(slog.DiscardHandler), Pace: fast,
 	}
-	if behaviour == "never hands back" {
-		s.Pace.HandBack = fast.Grace // however long it is given
+	switch behaviour { // however long they are given
+	case "never hands back":
+		s.Pace.HandBack = fast.Grace
+	case "stays after its result":
+		s.Pace.Linger = fast.Grace
 	}
 	outcome, err := s.Run(t.Context())
 	require.NoError(t, err)
@@ -338,12 +341,12 @@ func TestAnAgentEnds(t *testing.T) {
 		"stays after its result": {want: want{state: core.AgentCompleted, reason: "did not exit", text: "all of it is done"}},
 		"leaves children":        {want: want{state: core.AgentCompleted, reason: "done", text: "all of it is done"}},
 		"hangs": {
-			change: func(j *supervise.Job, _ *journal) { j.Limits.Idle = 500 * time.Millisecond },
-			want:   want{state: core.AgentTimeout, reason: "nothing came for 500ms", text: "handed back: half of it", partial: true},
+			change: func(j *supervise.Job, _ *journal) { j.Limits.Idle = 3 * time.Second },
+			want:   want{state: core.AgentTimeout, reason: "nothing came for 3s", text: "handed back: half of it", partial: true},
 		},
 		"never hands back": {
-			change: func(j *supervise.Job, _ *journal) { j.Limits.Idle = 500 * time.Millisecond },
-			want:   want{state: core.AgentTimeout, reason: "nothing came for 500ms", text: half, partial: true},
+			change: func(j *supervise.Job, _ *journal) { j.Limits.Idle = 3 * time.Second },
+			want:   want{state: core.AgentTimeout, reason: "nothing came for 3s", text: half, partial: true},
 		},
 		"passes an error for an answer": {
 			want: want{state: core.AgentError, reason: "ended with an error", error: "401", partial: true},
@@ -357,7 +360,7 @@ func TestAnAgentEnds(t *testing.T) {
 			want:   want{state: core.AgentError, reason: "printed more", partial: true},
 		},
 		"ignores SIGTERM": {
-			change: func(j *supervise.Job, _ *journal) { j.Limits.Wall, j.HandBack = 1500*time.Millisecond, "" },
+			change: func(j *supervise.Job, _ *journal) { j.Limits.Wall, j.HandBack = 5*time.Second, "" },
 			want:   want{state: core.AgentTimeout, reason: "it took over", text: half, partial: true},
 		},
 		"leaves children and hangs": {
@@ -463,7 +466,7 @@ func TestProcessesOfAYoungAgentAreRecordedAtOnce(t *testing.T) {
 	s := supervise.Supervisor{
 		Job: supervise.Job{
 			ID: "agent-young", Dir: dir, Cwd: dir, Command: []string{os.Args[0]}, Env: []string{fakeHost + "=leaves children and hangs"},
-			Limits: supervise.Limits{Idle: 300 * time.Millisecond},
+			Limits: supervise.Limits{Idle: 3 * time.Second},
 		},
 		Read: transcripts.ClaudeStream.Reader(), Journal: &journal{}, Log: slog.New(slog.DiscardHandler), Pace: pace,
 	}

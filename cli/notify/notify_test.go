@@ -52,8 +52,8 @@ func TestAProgramThatTakesTooLongIsKilledWithItsGroup(t *testing.T) {
 	dir := t.TempDir()
 	slow := program(t, filepath.Join(dir, "slow"), "(sleep 300; touch "+dir+"/late) &\necho $! > "+dir+"/pid\nwait\n")
 	begun := time.Now()
-	err := notify.Run(t.Context(), slow, nil, 2*time.Second)
-	require.ErrorContains(t, err, "was killed after 2s")
+	err := notify.Run(t.Context(), slow, nil, 5*time.Second)
+	require.ErrorContains(t, err, "was killed after 5s")
 	assert.Less(t, time.Since(begun), time.Minute)
 	raw, err := os.ReadFile(filepath.Join(dir, "pid"))
 	require.NoError(t, err)
@@ -61,7 +61,7 @@ func TestAProgramThatTakesTooLongIsKilledWithItsGroup(t *testing.T) {
 	assert.Eventually(t, func() bool {
 		stat, err := os.ReadFile("/proc/" + pid + "/stat")
 		return err != nil || strings.Contains(string(stat), ") Z ")
-	}, 10*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 
 	require.ErrorContains(t, notify.Run(t.Context(), program(t, filepath.Join(dir, "bad"), "exit 3\n"), nil, time.Minute), "exit status 3")
 	require.Error(t, notify.Run(t.Context(), filepath.Join(dir, "none"), nil, time.Minute))

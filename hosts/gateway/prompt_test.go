@@ -114,7 +114,7 @@ func TestRequestsAtOnceDoNotWaitForEachOther(t *testing.T) {
 		t.Cleanup(upstream.Close)
 		base, err := url.Parse(upstream.URL)
 		require.NoError(t, err)
-		c.start(gateway.Options{Folding: gateway.On, Upstream: base})
+		c.start(gateway.Options{Folding: gateway.On, Upstream: base, Patience: 2 * time.Second})
 		c.faults.set(locked)
 		begun := time.Now()
 		var all sync.WaitGroup
@@ -123,7 +123,7 @@ func TestRequestsAtOnceDoNotWaitForEachOther(t *testing.T) {
 			all.Go(func() { _ = c.post("/v1/messages", body, nil).Body.Close() })
 		}
 		all.Wait()
-		assert.Less(t, time.Since(begun), 4*time.Second, "one after the other they would have waited for 9 seconds")
+		assert.Less(t, time.Since(begun), 30*time.Second, "one after the other they would have waited for 40 seconds")
 		c.faults.set(fine)
 	}
 }

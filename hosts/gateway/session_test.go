@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -60,7 +61,12 @@ func TestAFoldHolds(t *testing.T) {
 	tests := map[string]func(c *talk){
 		"in the next round":           func(*talk) {},
 		"when the gateway is another": func(c *talk) { c.start(gateway.Options{Folding: gateway.On}) },
-		"when nothing can be written": func(c *talk) { c.faults.set(locked) },
+		"when nothing can be written": func(c *talk) {
+			c.start(gateway.Options{Folding: gateway.On, Patience: 2 * time.Second})
+			c.say("with little patience")
+			c.round()
+			c.faults.set(locked)
+		},
 		"in another gateway that cannot write": func(c *talk) {
 			c.faults.set(locked)
 			c.start(gateway.Options{Folding: gateway.On})

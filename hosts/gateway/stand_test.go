@@ -40,7 +40,7 @@ type stand struct {
 }
 
 // soon is how long a test waits for what must come.
-const soon = 20 * time.Second
+const soon = time.Minute
 
 // newStand starts a gateway before an upstream. Each change changes its options.
 func newStand(t *testing.T, upstream string, changes ...func(*gateway.Options)) *stand {

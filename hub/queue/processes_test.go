@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 // The times of these processes, which are many for two processors.
 const (
 	processBeat = 500 * time.Millisecond
-	processWait = 4 * time.Second
+	processWait = 12 * time.Second
 	processJobs = 10 // at a time, each
 )
 

@@ -33,6 +33,9 @@ func serve(t *testing.T, g *guard.Guard) (url string) {
 	return web.URL
 }
 
+// httpClient sends the requests of tests. The end of any httptest.Server breaks those of http.DefaultClient.
+var httpClient = &http.Client{Transport: &http.Transport{}}
+
 // ask sends one request with the token. header has names and values in turn; a value with
 // several lines stands for several headers. No answer may let a page of another origin read
 // it.
@@ -48,7 +51,7 @@ func ask(t *testing.T, url, path string, header ...string) *http.Response {
 		}
 		request.Header[http.CanonicalHeaderKey(header[i])] = strings.Split(header[i+1], "\n")
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := httpClient.Do(request)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = response.Body.Close() })
 	for name := range response.Header {

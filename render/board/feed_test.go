@@ -46,7 +46,7 @@ func saved(t *testing.T, data, id string) {
 // shown waits until a feed shows one frame alone, without trouble.
 func shown(t *testing.T, f *board.Feed, id string) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		n := f.News()
 		if rows := n.Board.Since(0).Frames; n.Trouble == nil && len(rows) == 1 && rows[0].ID == id {

@@ -15,6 +15,9 @@ import (
 	"flame/tests/model"
 )
 
+// httpClient sends the requests of tests. The end of any httptest.Server breaks those of http.DefaultClient.
+var httpClient = &http.Client{Transport: &http.Transport{}}
+
 // post sends body as a client does, with headers in pairs, and returns the answer.
 func post(t *testing.T, url, body string, headers ...string) (int, string) {
 	t.Helper()
@@ -24,7 +27,7 @@ func post(t *testing.T, url, body string, headers ...string) (int, string) {
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
-	answer, err := http.DefaultClient.Do(req)
+	answer, err := httpClient.Do(req)
 	require.NoError(t, err)
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
@@ -179,7 +182,7 @@ func TestSmallEndpoints(t *testing.T) {
 	server := model.Start(t, nil)
 	_, counted := post(t, server.URL+"/v1/messages/count_tokens", strings.Repeat("x", 400))
 	assert.JSONEq(t, `{"input_tokens": 101}`, counted)
-	answer, err := http.Get(server.URL + "/v1/models")
+	answer, err := httpClient.Get(server.URL + "/v1/models")
 	require.NoError(t, err)
 	defer answer.Body.Close()
 	assert.Equal(t, http.StatusOK, answer.StatusCode)

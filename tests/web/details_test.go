@@ -93,7 +93,7 @@ func TestABusyAgentsDetailsAreRequestedInMeasure(t *testing.T) {
 	u := newUser(t)
 	u.host()
 	u.id("push", "The harvest")
-	work := "for i in $(seq 1 600); do say line $i; sleep 0.05; done"
+	work := "for i in $(seq 1 6000); do say line $i; sleep 0.05; done"
 	agent := agentID.FindString(u.flame("agents", "spawn", "builder", work, "--description", "Build the press", "--budget-tokens", "2000000"))
 	require.NotEmpty(t, agent)
 	s := u.serve()

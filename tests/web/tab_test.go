@@ -34,29 +34,18 @@ type tab struct {
 	expected []string // parts of messages that a test expects
 }
 
-// watch records in each page violations of its policy, how long it is busy at a time, when the
-// first tree was there, in ms since the request of the page, and how many of its requests have
-// no answer yet that it has read, without the stream of changes.
+// watch records in each page violations of its policy, how long it is busy at a time, how many
+// requests wait for their answers, and when the first tree was there, in ms since the request of
+// the page.
 const watch = `
-window.awaited = 0;
+window.asking = 0;
 {
-  const { fetch } = window;
-  window.fetch = async (...asked) => {
-    if (/\/live$/.test(asked[0])) return fetch(...asked);
-    awaited++;
-    let over = () => { awaited--; over = () => {}; };
-    try {
-      const answer = await fetch(...asked);
-      for (const way of ["text", "json"]) {
-        const read = answer[way].bind(answer);
-        answer[way] = () => read().finally(() => over());
-      }
-      return answer;
-    } catch (trouble) {
-      over();
-      throw trouble;
-    }
+  const counted = (call) => function (...given) {
+    asking++;
+    return call.apply(this, given).finally(() => { asking--; });
   };
+  window.fetch = counted(window.fetch);
+  for (const form of ["text", "json"]) Response.prototype[form] = counted(Response.prototype[form]);
 }
 window.drawn = 0;
 new MutationObserver(() => { drawn = drawn || (document.querySelector(".box, .crowd") ? performance.now() : 0); })
@@ -214,8 +203,8 @@ func (tb *tab) settled() {
   let last = "";
   let calm = 0;
   const look = () => {
-    const now = document.body.innerHTML.length;
-    calm = now === last && !awaited ? calm + 1 : 0;
+    const now = document.body.innerHTML.length + " " + performance.getEntriesByType("resource").length;
+    calm = now === last && !asking ? calm + 1 : 0;
     last = now;
     calm > 5 ? done(true) : requestAnimationFrame(look);
   };

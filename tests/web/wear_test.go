@@ -2,8 +2,10 @@ package web
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/page"
 	"github.com/stretchr/testify/assert"
@@ -46,17 +48,21 @@ func TestAnyGoalFits(t *testing.T) {
 func TestTheOverviewOfTenThousandChildren(t *testing.T) {
 	u := newUser(t) // not in parallel: it measures
 	u.broad(10_000)
-	s := u.serve()
 	tb := newTab(t)
-	tb.first(s, 10_001)
+	tb.first(u, 10_001, slack*time.Second)
 	tb.settled()
 	draws := eval[[]float64](tb, timed)
 	t.Logf("10,000 children of one frame: the draws take %.0f ms", draws)
 	sum := 0.0
-	for _, ms := range draws {
-		sum += ms
+	for by := range 3 { // the median of each picture: during some draws the machine may stand still
+		var of []float64
+		for i := by; i < len(draws); i += 3 {
+			of = append(of, draws[i])
+		}
+		slices.Sort(of)
+		sum += of[len(of)/2]
 	}
-	assert.Less(t, sum/float64(len(draws)), 100.0*slack)
+	assert.Less(t, sum/3, 100.0*slack)
 	assert.Less(t, eval[int](tb, `document.querySelectorAll("*").length`), 6000)
 	tb.until(`document.querySelectorAll(".card.failures li").length === 5`)
 	tb.focus("#search")
@@ -79,7 +85,7 @@ func TestAClockThatJumps(t *testing.T) {
 		eval[bool](tb, fmt.Sprintf(`(window.ahead = %d, true)`, ahead))
 		u.id("plan", fmt.Sprint("After ", ahead)) // the next line tells the server's time
 		tb.until(fmt.Sprintf(`document.querySelector("#tree").innerText.includes("After %d")`, ahead))
-		tb.until(`/^<1 m ago$/.test(document.querySelector(".card.needs .side").innerText)`)
+		tb.until(`/^(<1|\d+) m ago$/.test(document.querySelector(".card.needs .side").innerText)`)
 		tb.until(`/^(<1|\d+) s$|^\d m/.test(document.querySelector("[role=treeitem] > span:nth-child(3)").innerText)`)
 		assert.Empty(t, strings.Join(eval[[]string](tb, ugly), "\n"), ahead)
 	}

@@ -24,7 +24,7 @@ import (
 
 func main() {
 	signal.Ignore(syscall.SIGXFSZ) // a limit on the size of files is to be an error
-	kept := store.Open(os.Args[1], store.Options{LockTimeout: 10 * time.Second})
+	kept := store.Open(os.Args[1], store.Options{LockTimeout: 30 * time.Second})
 	if err := roles[os.Args[2]](context.Background(), kept, os.Args[3:]); err != nil {
 		fmt.Println("error:", err)
 		os.Exit(1)
@@ -76,7 +76,7 @@ func read(ctx context.Context, kept *store.Store, _ []string) error {
 func echo(ctx context.Context, kept *store.Store, _ []string) error {
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
-		soon, cancel := context.WithTimeout(ctx, 2*time.Second)
+		soon, cancel := context.WithTimeout(ctx, 20*time.Second)
 		err := kept.Update(soon, func(tx project.Tx) error {
 			return tx.SaveFrame(core.Frame{ID: lines.Text(), Status: core.Planned})
 		})

@@ -69,8 +69,12 @@
     wrongsOf(text, model, random(9));
     for (const o of offersOf(text, random(text.length + 1), model).list) if (!o.whole) broken.push("an empty offer for " + text);
   }
-  const begun = performance.now();
-  filterOf('"'.repeat(1999) + "status:".repeat(100) + ",".repeat(2000));
-  if (performance.now() - begun > 500) broken.push("a long text takes " + (performance.now() - begun) + " ms");
+  let fastest = Infinity; // during one the machine may stand still
+  for (let i = 0; i < 3; i++) {
+    const begun = performance.now();
+    filterOf('"'.repeat(1999) + "status:".repeat(100) + ",".repeat(2000));
+    fastest = Math.min(fastest, performance.now() - begun);
+  }
+  if (fastest > 500) broken.push("a long text takes " + fastest + " ms");
   return broken.slice(0, 20);
 })()
