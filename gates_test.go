@@ -24,7 +24,7 @@ import (
 func TestAnAgentsGatewayReachesTheNetworkAsThatOfItsSession(t *testing.T) {
 	home := t.TempDir()
 	root := filepath.Join(home, "project")
-	require.NoError(t, os.MkdirAll(filepath.Join(root, ".git"), 0o755))
+	require.NoError(t, os.MkdirAll(filepath.Join(root, ".flame"), 0o755))
 	at := place.At(root)
 	at.Data = place.FolderOf(at, place.Surroundings{Home: home}, nil)
 	_, err := at.Data.Ready(t.Context(), true)

@@ -45,7 +45,7 @@ func newBounded(t *testing.T) *bounded {
 	top := t.TempDir()
 	b := &bounded{t: t, flame: flameBinary(t), home: filepath.Join(top, "home"), project: filepath.Join(top, "project")}
 	require.NoError(t, os.Mkdir(b.home, 0o700))
-	require.NoError(t, os.MkdirAll(filepath.Join(b.project, ".git"), 0o755))
+	require.NoError(t, os.MkdirAll(filepath.Join(b.project, ".flame"), 0o755))
 	b.data = place.FolderOf(place.At(b.project), place.Surroundings{Home: b.home}, git.FirstCommit)
 	return b
 }

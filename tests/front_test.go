@@ -40,7 +40,7 @@ func newFronted(t *testing.T, script string) *fronted {
 	f := &fronted{
 		t: t, home: filepath.Join(top, "home"), project: filepath.Join(top, "project"), bin: filepath.Join(top, "bin"), seen: make(chan *http.Request, 100),
 	}
-	for _, dir := range []string{f.home, filepath.Join(f.project, ".git"), f.bin} {
+	for _, dir := range []string{f.home, filepath.Join(f.project, ".flame"), f.bin} {
 		require.NoError(t, os.MkdirAll(dir, 0o755))
 	}
 	f.upstream = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -58,6 +58,7 @@ func newVictim(t *testing.T) *victim {
 	for _, dir := range []string{v.home, filepath.Join(v.repo, ".git"), v.outside, filepath.Join(top, "bin")} {
 		require.NoError(t, os.MkdirAll(dir, 0o755))
 	}
+	v.put(filepath.Join(v.repo, ".git", "HEAD"), headOfMain)
 	for _, name := range []string{"bashrc", "authorized_keys", "agent.md"} {
 		v.put(filepath.Join(v.outside, name), "---\ndescription: SECRET-OUTSIDE\n---\n"+name+"\n")
 	}

@@ -52,6 +52,9 @@ func TestScript(t *testing.T) {
 	})
 }
 
+// headOfMain is the HEAD of a repository; a .git without one is none.
+const headOfMain = "ref: refs/heads/main\n"
+
 // newProject makes the folders that scripts begin with, isolated from the user's own.
 func newProject(env *testscript.Env, flame string) error {
 	fixtures, err := filepath.Abs("testdata")
@@ -63,6 +66,9 @@ func newProject(env *testscript.Env, flame string) error {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
+	}
+	if err := os.WriteFile(filepath.Join(project, ".git", "HEAD"), []byte(headOfMain), 0o644); err != nil {
+		return err
 	}
 	env.Cd = project
 	env.Setenv("HOME", home)

@@ -44,7 +44,7 @@ func newDay(t *testing.T) *day {
 	t.Helper()
 	home := t.TempDir()
 	d := &day{t: t, home: home, project: filepath.Join(home, "project")}
-	require.NoError(t, os.MkdirAll(filepath.Join(d.project, ".git"), 0o755))
+	require.NoError(t, os.MkdirAll(filepath.Join(d.project, ".flame"), 0o755))
 	bin := filepath.Join(home, "bin")
 	require.NoError(t, os.Mkdir(bin, 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "claude"), []byte(oneAnswer), 0o755))

@@ -88,8 +88,8 @@ func TestSettingsDetermineTheDataFolder(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.dir("project")
-	s.dir("home/dotfiles/.git")
-	s.dir("repo/.git")
+	s.repository("home/dotfiles")
+	s.repository("repo")
 	s.link("into", s.path("project"))
 	tests := map[string]struct {
 		in   place.Surroundings

@@ -5,7 +5,9 @@ package place
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -85,18 +87,34 @@ func within(path, dir string) bool {
 
 // placeAt returns the place of the project in dir, if dir is one.
 func placeAt(dir string) (place Place, found bool) {
-	git := filepath.Join(dir, ".git")
-	if info, err := os.Stat(git); err == nil && isOwn(info) {
+	if info := gitIn(dir); info != nil && isOwn(info) {
 		if info.IsDir() {
 			return At(dir), true
 		}
-		return placeOfGitFile(dir, git), true
+		return placeOfGitFile(dir, filepath.Join(dir, ".git")), true
 	}
 	info, err := os.Lstat(filepath.Join(dir, ".flame"))
 	if err == nil && info.IsDir() && isOwn(info) {
 		return At(dir), true
 	}
 	return Place{}, false
+}
+
+// gitIn returns the file or folder .git of a checkout in dir; nil without one. Git takes no folder
+// without a HEAD for a repository: while Codex runs a command, its sandbox has an empty .git in each
+// folder that the command may write to.
+func gitIn(dir string) fs.FileInfo {
+	git := filepath.Join(dir, ".git")
+	info, err := os.Stat(git)
+	if err != nil {
+		return nil
+	}
+	if info.IsDir() {
+		if _, err := os.Lstat(filepath.Join(git, "HEAD")); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	return info
 }
 
 // placeOfGitFile follows the .git file of a worktree to the main checkout. It does not follow
@@ -168,7 +186,7 @@ func (s Surroundings) base() (string, error) {
 	}
 	base = filepath.Clean(base)
 	for dir := range upwards(base, s.Home) {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+		if gitIn(dir) != nil {
 			return "", core.Invalidf("%[2]s would put the data in the checkout %[1]s", dir, from).
 				WithHint("set " + env.Dir + " to a folder outside all checkouts: flame never uses data from a repository")
 		}

@@ -66,6 +66,7 @@ func TestLocateFindsTheProject(t *testing.T) {
 	s.dir("home/plain/.flame")
 	s.write("home/repo/sub/.git", "gitdir: ../.git/modules/sub")
 	s.write("home/repo/poser/.git", "gitdir: "+s.path("home/repo/.git/worktrees/tree"))
+	s.dir("home/repo/boxed/.git")
 	s.write("home/lost/.git", "gitdir: /nowhere/at/all")
 	s.write("home/odd/.git", "\x00\xff not a git file")
 	s.dir("home/linked")
@@ -83,6 +84,7 @@ func TestLocateFindsTheProject(t *testing.T) {
 		"a folder that poses as a worktree is its own": {"home/repo/poser", "home/repo/poser", "home/repo/poser"},
 		"a .git file that points nowhere":              {"home/lost/x", "home/lost", "home/lost"},
 		"a .git file with other text":                  {"home/odd", "home/odd", "home/odd"},
+		"an empty .git, as sandboxes make":             {"home/repo/boxed/x", "home/repo", "home/repo"},
 		"a .git that is a pipe":                        {"home/pipe/x", "home/pipe", "home/pipe"},
 		"a folder with .flame":                         {"home/plain/x", "home/plain", "home/plain"},
 		"a .flame that is a link makes no project":     {"home/linked/x", "home/linked/x", "home/linked/x"},
@@ -108,7 +110,7 @@ func TestLocateIgnoresRepositoriesOfOtherUsers(t *testing.T) {
 	}
 	for _, marker := range []string{".git", ".flame"} {
 		s := newSite(t)
-		s.dir("shared/" + marker)
+		s.write("shared/"+marker+"/HEAD", "ref: refs/heads/main\n")
 		require.NoError(t, os.Chown(s.path("shared/"+marker), 12345, 12345))
 		found, err := place.Locate(s.dir("shared/mine"), s.path("home"))
 		require.NoError(t, err)

@@ -84,7 +84,7 @@ func user(t *testing.T) (home, dir string) {
 	home = t.TempDir()
 	dir = filepath.Join(home, "project")
 	bin := filepath.Join(home, "bin")
-	require.NoError(t, os.MkdirAll(filepath.Join(dir, ".git"), 0o755))
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, ".flame"), 0o755))
 	require.NoError(t, os.Mkdir(bin, 0o755))
 	program, err := os.Executable()
 	require.NoError(t, err)

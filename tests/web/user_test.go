@@ -47,7 +47,7 @@ func newUser(t testing.TB) *user {
 	t.Helper()
 	dir := folder(t)
 	u := &user{t: t, home: filepath.Join(dir, "home"), project: filepath.Join(dir, "orchard")}
-	require.NoError(t, os.MkdirAll(filepath.Join(u.project, ".git"), 0o755))
+	require.NoError(t, os.MkdirAll(filepath.Join(u.project, ".flame"), 0o755))
 	require.NoError(t, os.MkdirAll(filepath.Join(u.home, "bin"), 0o755))
 	return u
 }

@@ -17,7 +17,7 @@ func TestBackFromAnotherProjectIsTheFirstOne(t *testing.T) {
 	u.id("push", "The harvest")
 	other := *u
 	other.project = filepath.Join(filepath.Dir(u.project), "cellar")
-	require.NoError(t, os.MkdirAll(filepath.Join(other.project, ".git"), 0o755))
+	require.NoError(t, os.MkdirAll(filepath.Join(other.project, ".flame"), 0o755))
 	other.id("push", "The cider")
 	s := u.serve()
 	tb := newTab(t)
