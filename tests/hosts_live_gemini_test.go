@@ -118,33 +118,27 @@ func TestGeminiTellsTheStoryOfASession(t *testing.T) {
 }
 
 // geminiFamily is a session with two subagents at once, each of which works in a frame of its own.
-// They take turns: where several call at the same time, flame asks their models to repeat the calls.
+// The second is answered some time after the first has ended its work: where both called within a
+// second, flame would ask their models to repeat the calls.
 func geminiFamily(u *user) model.Script {
-	child := func(name string, mayGoOn func(turn int)) model.Actor {
+	child := func(name string) model.Actor {
 		file := filepath.Join(u.project, name+".txt")
-		turns := []model.Turn{
+		return model.Actor{Name: name, Match: regexp.MustCompile(name), Where: model.FirstUser, Turns: []model.Turn{
 			{Tools: []model.Tool{flameTool("flame_push", map[string]any{"goal": "inside " + name})}},
 			{Tools: []model.Tool{writesFile(file, "x\n")}},
 			{Tools: []model.Tool{flameTool("flame_pop", map[string]any{"status": "completed", "summary": name + " is clear"})}},
 			completes(name + " is over"),
-		}
-		for i, turn := range turns {
-			turns[i] = model.Turn{From: func(model.Request) model.Turn { mayGoOn(i); return turn }}
-		}
-		return model.Actor{Name: name, Match: regexp.MustCompile(name), Where: model.FirstUser, Turns: turns}
+		}}
 	}
-	asks := func(name string, turn int) { // its calls before this turn have ended
-		assert.Eventually(u.t, func() bool { return len(u.model.By(name)) > turn }, time.Minute, 20*time.Millisecond, name)
-	}
+	one, two := child("SUBONE"), child("SUBTWO")
+	first := two.Turns[0]
+	first.Delay = 3 * time.Second
+	two.Turns[0] = model.Turn{From: func(model.Request) model.Turn {
+		assert.Eventually(u.t, func() bool { return len(u.model.By(one.Name)) >= len(one.Turns) }, 2*time.Minute, 20*time.Millisecond)
+		return first
+	}}
 	return model.Script{
-		child("SUBONE", func(turn int) { asks("SUBTWO", turn) }),
-		child("SUBTWO", func(turn int) {
-			if turn == 3 {
-				u.completes("SUBONE: look at one")
-				return
-			}
-			asks("SUBONE", turn+1)
-		}),
+		one, two,
 		{Name: "main", Match: regexp.MustCompile("MAINWORK"), Where: model.FirstUser, Turns: []model.Turn{
 			{Tools: []model.Tool{flameTool("flame_push", map[string]any{"goal": "a piece"})}},
 			{Tools: []model.Tool{invoke("SUBONE: look at one"), invoke("SUBTWO: look at two")}},

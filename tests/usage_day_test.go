@@ -48,7 +48,9 @@ func newDay(t *testing.T) *day {
 	bin := filepath.Join(home, "bin")
 	require.NoError(t, os.Mkdir(bin, 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "claude"), []byte(oneAnswer), 0o755))
-	d.env = []string{"HOME=" + home, "PATH=" + bin + ":/usr/bin:/bin", "TERM=dumb", "GIT_CONFIG_NOSYSTEM=1"}
+	d.env = []string{"HOME=" + home, "PATH=" + bin + ":/usr/bin:/bin", "TERM=dumb", "GIT_CONFIG_NOSYSTEM=1",
+		"FLAME_SUBAGENT_IDLE_DELAY=600000", // a host ends its subagents, however long that takes here
+	}
 	return d
 }
 

@@ -51,6 +51,10 @@ func Environment(home, path, url string) []string {
 		"HOME=" + home, "PATH=" + path, "TERM=dumb", "LANG=C.UTF-8", "NO_PROXY=127.0.0.1,localhost",
 		"ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=dummy", "IS_SANDBOX=1",
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1",
+		// On a machine that stands still for some seconds, the first requests would lack the tools of
+		// servers that are starting, and a session's end would not be reported: Claude Code waits 5 s
+		// and 1.5 s for these.
+		"MCP_TIMEOUT=120000", "MCP_CONNECT_TIMEOUT_MS=60000", "CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS=60000",
 		"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_SHARE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1",
 		"OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_CLAUDE_CODE=1", "OPENCODE_DISABLE_EXTERNAL_SKILLS=1",
 		// With any plugin OpenCode first installs a package that ours does not need; without a
