@@ -30,11 +30,11 @@ const (
 const endTime = 3 * time.Second
 
 // endSoon ends the process after endTime, if it still runs then.
-func endSoon(a *app.App) { time.AfterFunc(endTime, func() { a.Exit(exitError) }) }
+func endSoon(a *app.App, status int) { time.AfterFunc(endTime, func() { a.Exit(status) }) }
 
 // Run runs one command line and returns the exit code. The process ends soon after ctx.
 func Run(ctx context.Context, a *app.App, args []string) int {
-	a.TakeTime = context.AfterFunc(ctx, func() { endSoon(a) })
+	a.TakeTime = context.AfterFunc(ctx, func() { endSoon(a, exitError) })
 	root := root(a, args)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

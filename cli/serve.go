@@ -125,7 +125,11 @@ func serve(ctx context.Context, a *app.App, at place.Place, to listenAt) (err er
 		return serveHTTP(ctx, a, srv, at.Data, to, transport.HTTPOptions{Writes: srv.Writes, Logger: p.Log, Metrics: tools.NewMetrics(p, service)})
 	}
 	err = transport.ServeStdio(ctx, srv.MCP, srv.Writes, aside(a, p, at, to.host), a.Stdin, a.Stdout)
-	endSoon(a)
+	status := exitOK // the client has its answers, however long the end takes
+	if err != nil {
+		status = exitError
+	}
+	endSoon(a, status)
 	srv.EndServed(ctx)
 	return err
 }
