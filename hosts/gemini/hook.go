@@ -100,11 +100,12 @@ func (x *exchange) prompted() error {
 // compacted stores the summary of a compaction that the session's log shows and no event reported,
 // and reports whether there is one. The session is then owed its context.
 func (x *exchange) compacted() (news bool, err error) {
-	summary, at := logs.Snapshot(x.tail())
-	if summary == "" {
-		return false, nil
-	}
-	news, err = turns.NoteCompaction(x.Ctx, x.P, x.SessionItself(), at)
+	var summary string
+	news, err = turns.FindCompaction(x.Ctx, x.P, x.SessionItself(), x.Transcript, func(from int64) (at core.Millis, upTo int64) {
+		part, upTo := hooks.Since(x.Transcript, from, maxTail)
+		summary, at = logs.Snapshot(part)
+		return at, upTo
+	})
 	if err != nil || !news {
 		return false, err
 	}
