@@ -173,10 +173,10 @@ func (s *session) who(goal string) string {
 	})
 	raw, err := json.Marshal(input)
 	require.NoError(s.t, err)
-	found, hooked, err := s.p.FindAnnounced(context.Background(), project.CallKey("flame_push", raw), func(string) bool { return false })
+	found, hooked, err := s.p.TakeAnnounced(context.Background(), project.CallKey("flame_push", raw))
 	require.NoError(s.t, err)
 	assert.True(s.t, hooked)
-	require.NotEmpty(s.t, found.ID)
+	require.NotNil(s.t, found)
 	return found.Session
 }
 
