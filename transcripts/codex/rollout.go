@@ -142,7 +142,7 @@ func (r *rollout) line(text []byte) core.Message {
 		m.Role, m.Summary, m.Parts = core.RoleUser, true, []core.Part{{Type: core.PartText, Text: summaryOf(p.Message)}}
 		return m
 	case "token_usage_record":
-		m.Role, m.ID, m.Model, m.Usage = core.RoleAssistant, cmp.Or(r.answer, p.Response), r.model, p.Usage.usage()
+		m.Role, m.ID, m.Model, m.Usage = core.RoleAssistant, cmp.Or(r.answer, p.Response), r.model, transcripts.Priced(r.model, p.Usage.usage())
 		r.answer = ""
 		return m
 	case "response_item":

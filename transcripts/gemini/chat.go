@@ -168,7 +168,7 @@ func (c *chat) said(text []byte, m message) core.Message {
 // answered reads an answer: its text the first time, then its calls, each with its result. An answer
 // without calls ends a turn, unless a later line has calls of it.
 func (c *chat) answered(m message) core.Message {
-	read := core.Message{Session: c.session, ID: m.ID, Time: core.Millis(m.Time), Role: core.RoleAssistant, Model: m.Model, Usage: m.Tokens.usage()}
+	read := core.Message{Session: c.session, ID: m.ID, Time: core.Millis(m.Time), Role: core.RoleAssistant, Model: m.Model, Usage: transcripts.Priced(m.Model, m.Tokens.usage())}
 	state := core.AgentNote{ID: c.session, State: core.AgentActive}
 	if said := m.Content.String(); len(m.Calls) == 0 && said != "" {
 		state.State, state.Result = core.AgentCompleted, said
