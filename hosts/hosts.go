@@ -279,9 +279,17 @@ func (r Registry) Shown(document []byte) Shown {
 	return Shown{}
 }
 
-// A Wire is how a host speaks with its model, by the Messages API, so that a gateway can
-// stand between them.
+// An API is the form in which a model takes requests and answers them.
+type API string
+
+// The APIs that gateways know.
+const (
+	MessagesAPI API = "messages" // Anthropic's Messages API
+)
+
+// A Wire is how a host speaks with its model, so that a gateway can stand between them.
 type Wire struct {
+	API API // of the requests to the model
 	// Asked returns what the headers of a request say about it.
 	Asked func(http.Header) Asked
 	// Own returns which of flame's operations a tool is; empty for the tools of others.
