@@ -17,7 +17,7 @@ import (
 // wire is how Claude Code speaks with its model.
 func wire() *hosts.Wire {
 	return &hosts.Wire{
-		API: hosts.MessagesAPI, Asked: asked, Own: ownTool, Said: said, IsSummary: isSummary,
+		API: hosts.MessagesAPI, Folds: true, Asked: asked, Own: ownTool, Said: said, IsSummary: isSummary,
 		Usage: transcripts.ClaudeUsage, Prices: transcripts.ClaudePrices,
 	}
 }

@@ -35,6 +35,7 @@ type Folding string
 
 // The ways of folding.
 const (
+	Auto Folding = "auto" // On if the host's Wire says that it Folds, else Off
 	On   Folding = "on"   // finished frames
 	Edit Folding = "edit" // nothing: the API's own context editing clears old results of tools
 	Off  Folding = "off"  // nothing
@@ -85,6 +86,12 @@ func New(o Options) *Gateway {
 	o.Grace = cmp.Or(o.Grace, grace)
 	o.Patience = cmp.Or(o.Patience, patience)
 	o.Transport = cmp.Or[http.RoundTripper](o.Transport, transport(o.Log))
+	if o.Folding == Auto {
+		o.Folding = Off
+		if o.Wire.Folds {
+			o.Folding = On
+		}
+	}
 	o.Project.Fold = o.Project.Fold && o.Folding == On
 	g := &Gateway{Options: o, api: dialects[o.Wire.API](), sessions: map[string]*session{}}
 	g.teller = newTeller(g)
