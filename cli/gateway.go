@@ -129,16 +129,19 @@ func (c fronting) fronted(ctx context.Context, at place.Place, behind hosts.Behi
 	}
 	defer func() { err = cmp.Or(err, folder.Remove()) }()
 	secret := front.NewSecret()
-	to := front.Address{Base: front.Base(port.Addr, secret), Upstream: behind.Upstream.String(), Folding: folding, Network: behind.Network}
+	to := front.Address{Base: front.Base(port.Addr, secret), Host: c.host.Name, Upstream: behind.Upstream.String(), Folding: folding, Network: behind.Network}
 	if outer, _ := front.Find(at.Data.Path, os.Getenv(env.Gateway)); outer.IsAt(to.Upstream) {
 		to.Upstream, to.Network = outer.Upstream, outer.Network // no chain
 	}
-	file, err := settingsFile(folder, behind, to)
+	if err := folder.Note(to); err != nil {
+		return end, err
+	}
+	args, environ, err := behind.Start(to.Base, env.Gateway+"="+folder.ID, folder.WriteSettings)
 	if err != nil {
 		return end, err
 	}
 	cmd := &exec.Cmd{
-		Path: program, Args: append([]string{c.host.Program}, behind.Args(file)...), Env: append(os.Environ(), deeper),
+		Path: program, Args: append([]string{c.host.Program}, args...), Env: append(append(os.Environ(), deeper), environ...),
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 	}
 	c.app.TakeTime() // the program decides when it ends
@@ -168,23 +171,11 @@ func (c fronting) deeper() (string, error) {
 // orders returns the variables that configure a gateway. They are secret, so they never
 // appear on a command line.
 func orders(to front.Address, secret string) []string {
-	environ := []string{env.GatewayUpstream + "=" + to.Upstream, env.GatewaySecret + "=" + secret, env.GatewayFold + "=" + to.Folding}
+	environ := []string{env.GatewayHost + "=" + to.Host, env.GatewayUpstream + "=" + to.Upstream, env.GatewaySecret + "=" + secret, env.GatewayFold + "=" + to.Folding}
 	for name, value := range to.Network { // an empty one is not set
 		environ = append(environ, name+"="+value)
 	}
 	return environ
-}
-
-// settingsFile writes the settings of a run, and where its gateway is.
-func settingsFile(folder *front.Folder, behind hosts.Behind, to front.Address) (string, error) {
-	if err := folder.Note(to); err != nil {
-		return "", err
-	}
-	settings, err := behind.Settings(to.Base, env.Gateway+"="+folder.ID)
-	if err != nil {
-		return "", err
-	}
-	return folder.WriteSettings(settings)
 }
 
 // folder makes a private folder: in the project's data or, without that, a temporary one.
@@ -208,22 +199,28 @@ const inheritedFlag = "inherited"
 func newGateway(a *app.App) *cobra.Command {
 	var upstream string
 	var inherited bool
+	names := lo.Map(fronted(a.Hosts), func(h hosts.Host, _ int) string { return h.Name })
+	usual := lo.FirstOrEmpty(names)
 	fronts := lo.Map(fronted(a.Hosts), func(h hosts.Host, _ int) string { return "`flame " + h.Program + "`" })
 	cmd := &cobra.Command{
-		Use: "gateway", Args: app.Takes(0, 0), Example: "  flame gateway --upstream https://api.example.com",
+		Use: "gateway [HOST]", Args: app.Takes(0, 1), Example: "  flame gateway --upstream https://api.example.com",
 		Short: "Run a proxy between a host and its model (used by " + strings.Join(fronts, " and ") + ")",
-		Long: "Listen on a free port of 127.0.0.1, print the base URL for a host's requests to its model, and pass them on without the work of " +
+		Long: "HOST is one of " + strings.Join(names, ", ") + "; without it, it is " + usual + ".\n\nListen on a free port of 127.0.0.1, print the base URL for a host's requests to its model, and pass them on without the work of " +
 			"finished frames of this project, unless " + env.GatewayFold + " says otherwise. Ctrl-C ends it. Everyone who knows the URL can send " +
 			"requests with their own key. " + strings.Join(fronts, " or ") + " starts one by itself.",
 	}
 	cmd.Flags().StringVar(&upstream, "upstream", "", "base URL of the model's API (default: the host's own, as the user's settings or the environment name it)")
 	cmd.Flags().BoolVar(&inherited, inheritedFlag, false, "use the port that the process inherited")
 	_ = cmd.Flags().MarkHidden(inheritedFlag) // the error is for an unknown flag
-	return a.Locates(cmd, func(ctx context.Context, at place.Place, _ []string) error {
-		h, found := lo.Find(a.Hosts, func(h hosts.Host) bool { return h.Wire != nil })
+	return a.Locates(cmd, func(ctx context.Context, at place.Place, args []string) error {
+		name := cmp.Or(os.Getenv(env.GatewayHost), usual)
+		if !inherited {
+			name = lo.FirstOr(args, usual)
+		}
+		h, found := lo.Find(fronted(a.Hosts), func(h hosts.Host) bool { return h.Name == name })
 		switch {
 		case !found:
-			return core.NotFoundf("no host has a gateway")
+			return core.Invalidf("flame has no gateway for %q", name).WithHint("name one of %s", strings.Join(names, ", "))
 		case inherited:
 			return inheritGateway(ctx, a, h, at)
 		}

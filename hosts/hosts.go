@@ -238,10 +238,32 @@ type Behind struct {
 
 	// Settings returns the content of a settings file with which the program
 	// sends its requests to a base URL, and with a mark (NAME=value) for the
-	// processes below it.
+	// processes below it; nil: the program needs no file.
 	Settings func(base, mark string) ([]byte, error)
-	// Args returns the command line with that file in it.
-	Args func(file string) []string
+	// Args returns the command line with that file, or the base URL, in it.
+	Args func(file, base string) []string
+	// Env returns variables of the program, NAME=value, for the same; nil: the file
+	// has all.
+	Env func(base, mark string) []string
+}
+
+// Start writes the settings file, if there is one, and returns the command line and the
+// variables with which the program sends its requests to a base URL.
+func (b Behind) Start(base, mark string, write func(settings []byte) (file string, err error)) (args, env []string, err error) {
+	file := ""
+	if b.Settings != nil {
+		settings, err := b.Settings(base, mark)
+		if err != nil {
+			return nil, nil, err
+		}
+		if file, err = write(settings); err != nil {
+			return nil, nil, err
+		}
+	}
+	if b.Env != nil {
+		env = b.Env(base, mark)
+	}
+	return b.Args(file, base), env, nil
 }
 
 // Fronted returns how a command line of a host's program runs behind a gateway.
@@ -279,9 +301,18 @@ func (r Registry) Shown(document []byte) Shown {
 	return Shown{}
 }
 
-// A Wire is how a host speaks with its model, by the Messages API, so that a gateway can
-// stand between them.
+// An API is the form in which a model takes requests and answers them.
+type API string
+
+// The APIs that gateways know.
+const (
+	MessagesAPI API = "messages" // Anthropic's Messages API
+)
+
+// A Wire is how a host speaks with its model, so that a gateway can stand between them.
 type Wire struct {
+	API   API  // of the requests to the model
+	Folds bool // the API documents what a changed past means: gateways fold unless the user says otherwise
 	// Asked returns what the headers of a request say about it.
 	Asked func(http.Header) Asked
 	// Own returns which of flame's operations a tool is; empty for the tools of others.

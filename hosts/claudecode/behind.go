@@ -60,7 +60,7 @@ func behind(m hosts.Machine, managed string, args []string) (hosts.Behind, error
 	return hosts.Behind{
 		Upstream: upstream, Network: all.network(), Notes: all.unfollowed(),
 		Settings: func(base, mark string) ([]byte, error) { return given.with(all.forClient(base, mark)) },
-		Args:     given.args,
+		Args:     func(file, _ string) []string { return given.args(file) },
 	}, nil
 }
 

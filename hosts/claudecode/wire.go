@@ -16,7 +16,10 @@ import (
 
 // wire is how Claude Code speaks with its model.
 func wire() *hosts.Wire {
-	return &hosts.Wire{Asked: asked, Own: ownTool, Said: said, IsSummary: isSummary, Usage: transcripts.ClaudeUsage, Prices: transcripts.ClaudePrices}
+	return &hosts.Wire{
+		API: hosts.MessagesAPI, Folds: true, Asked: asked, Own: ownTool, Said: said, IsSummary: isSummary,
+		Usage: transcripts.ClaudeUsage, Prices: transcripts.ClaudePrices,
+	}
 }
 
 // The headers of a request. All but the first two come only with HintVariable set.

@@ -57,8 +57,8 @@ func (m *message) canBeMarked() bool {
 	return len(m.blocks) > 0 && m.isKnown() && !strings.Contains(m.raw, markKey)
 }
 
-// KeepsHour reports whether the request asks for an hour in the cache.
-func (r *Request) KeepsHour() bool { return gjson.Get(r.newestMark(), "ttl").Str == "1h" }
+// keepsHour reports whether the request asks for an hour in the cache.
+func (r *Request) keepsHour() bool { return gjson.Get(r.newestMark(), "ttl").Str == "1h" }
 
 // newestMark returns the value of the last mark in the messages; empty without a mark.
 func (r *Request) newestMark() string {
