@@ -46,7 +46,7 @@ func (g gates) open(host hosts.Host, agent string, metered func(used core.Usage,
 	p, closeProject := g.wiring.open(g.at, true)
 	p.HostProcess = nil // this process is not the host
 	served := serve(at, gateway.Options{
-		Project: p, Host: host.Name, Agent: agent, Wire: host.Wire, Upstream: at.upstream, Secret: at.secret, Log: p.Log,
+		Project: p, Host: host.Name, Agent: agent, Wire: host.Wire, Name: at.folder.ID, Upstream: at.upstream, Secret: at.secret, Log: p.Log,
 		Folding: gateway.Folding(cmp.Or(around.Folding, string(g.settings.GatewayFold))),
 		Metered: func(r usage.Request) {
 			metered(r.Usage, r.Class == string(hosts.Subagent) || r.Class == string(hosts.Workflow))

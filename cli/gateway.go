@@ -149,7 +149,7 @@ func (c fronting) fronted(ctx context.Context, at place.Place, behind hosts.Behi
 		Port: port, Program: cmd, Log: c.app.Log(at), Pace: front.DefaultPace,
 		Gateway: func(ctx context.Context) *exec.Cmd {
 			gateway := exec.CommandContext(ctx, c.app.Program(), "gateway", "--"+inheritedFlag)
-			gateway.Env = append(os.Environ(), orders(to, secret)...)
+			gateway.Env = append(append(os.Environ(), orders(to, secret)...), env.Gateway+"="+folder.ID)
 			return gateway
 		},
 	}.Run()
@@ -243,7 +243,7 @@ func startGateway(ctx context.Context, a *app.App, h hosts.Host, at place.Place,
 		return core.Unavailablef(err, "the gateway cannot listen on 127.0.0.1: %v", err)
 	}
 	secret := front.NewSecret()
-	return serveGateway(ctx, a, h, at, l, upstream, secret, func() error {
+	return serveGateway(ctx, a, h, at, l, upstream, gateway.Options{Secret: secret}, func() error {
 		_, err := fmt.Fprintf(a.Stdout, "%s=%s\n", h.BaseVariable, front.Base(l.Addr().String(), secret))
 		return err
 	})
@@ -261,25 +261,25 @@ func inheritGateway(ctx context.Context, a *app.App, h hosts.Host, at place.Plac
 		defer stop()
 		_, _ = io.Copy(io.Discard, a.Stdin) // ends when the processes that need the gateway are gone
 	}()
-	return serveGateway(ctx, a, h, at, l, os.Getenv(env.GatewayUpstream), os.Getenv(env.GatewaySecret), func() error { return nil })
+	o := gateway.Options{Name: os.Getenv(env.Gateway), Secret: os.Getenv(env.GatewaySecret)}
+	return serveGateway(ctx, a, h, at, l, os.Getenv(env.GatewayUpstream), o, func() error { return nil })
 }
 
 func serveGateway(
-	ctx context.Context, a *app.App, h hosts.Host, at place.Place, l net.Listener, base, secret string, ready func() error,
+	ctx context.Context, a *app.App, h hosts.Host, at place.Place, l net.Listener, base string, o gateway.Options, ready func() error,
 ) (err error) {
 	a.TakeTime() // it stores the usage that it has measured
 	upstream, err := url.Parse(base)
-	if err != nil || upstream.Host == "" || upstream.Scheme != "http" && upstream.Scheme != "https" || secret == "" {
+	if err != nil || upstream.Host == "" || upstream.Scheme != "http" && upstream.Scheme != "https" || o.Secret == "" {
 		return core.Invalidf("the gateway needs the base URL of the model's API").WithHint("--upstream https://HOST")
 	}
 	p, closeProject := a.Open(at, true)
 	defer func() { err = errors.Join(err, closeProject()) }()
 	p.HostProcess = nil // the process that runs it is not the host
 	leaveNoCore()
-	g := gateway.New(gateway.Options{
-		Project: p, Host: h.Name, Agent: os.Getenv(core.AgentVariable), Wire: h.Wire, Upstream: upstream, Secret: secret,
-		Folding: gateway.Folding(a.Settings.GatewayFold), Log: p.Log,
-	})
+	o.Project, o.Host, o.Agent, o.Wire, o.Upstream = p, h.Name, os.Getenv(core.AgentVariable), h.Wire, upstream
+	o.Folding, o.Log = gateway.Folding(a.Settings.GatewayFold), p.Log
+	g := gateway.New(o)
 	if err := ready(); err != nil {
 		return err
 	}

@@ -307,19 +307,28 @@ type API string
 // The APIs that gateways know.
 const (
 	MessagesAPI API = "messages" // Anthropic's Messages API
+	ContentsAPI API = "contents" // Google's Gemini API
 )
 
 // A Wire is how a host speaks with its model, so that a gateway can stand between them.
 type Wire struct {
 	API   API  // of the requests to the model
 	Folds bool // the API documents what a changed past means: gateways fold unless the user says otherwise
-	// Asked returns what the headers of a request say about it.
-	Asked func(http.Header) Asked
+	// Nameless says that requests do not name their session: it is the one whose hooks run behind the
+	// gateway. Nor do answers have the ids that they have in the host's log. Flame counts the answers
+	// of conversations there, and only the others as the gateway reports them.
+	Nameless bool
+	// Asked returns what the headers and the body of a request say about it; the body is nil if it is
+	// too long.
+	Asked func(h http.Header, body []byte) Asked
 	// Own returns which of flame's operations a tool is; empty for the tools of others.
 	Own func(tool string) op.Name
 	// Said returns the user's words in a text that the host sends in a message of the
 	// user's or of role system; empty if all of it is the host's own.
 	Said func(text string, system bool) string
+	// Unwrapped returns the text of a result of one of flame's tools, without what the host puts
+	// around it.
+	Unwrapped func(result string) string
 	// IsSummary reports whether a text of the user's is the result of a compaction.
 	IsSummary func(text string) bool
 	// Usage returns what an answer used, with its price: usage is from its message, final from

@@ -3,7 +3,6 @@ package project
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -65,7 +64,7 @@ func (p *Project) Announce(ctx context.Context, by Caller, call string, unsure b
 		made.Session, made.Parent = by.Session, by.Parent
 	}
 	return p.Store.Update(ctx, func(tx Tx) error {
-		if err := forgetAnnouncers(tx, made.At); err != nil {
+		if err := recordAnnounced.Forget(tx, func(a announcements) bool { return a.At+Day < made.At }); err != nil {
 			return err
 		}
 		return recordAnnounced.Change(tx, host.id(), func(a *announcements) {
@@ -73,18 +72,6 @@ func (p *Project) Announce(ctx context.Context, by Caller, call string, unsure b
 			a.Calls, a.At = a.Calls[max(0, len(a.Calls)-maxAnnounced):], made.At
 		})
 	})
-}
-
-// forgetAnnouncers forgets the processes whose hooks announced nothing for a day.
-func forgetAnnouncers(tx Tx, now core.Millis) error {
-	var gone []string
-	err := recordAnnounced.Each(tx, func(id string, a announcements) error {
-		if a.At+Day < now {
-			gone = append(gone, id)
-		}
-		return nil
-	})
-	return errors.Join(err, recordAnnounced.DeleteAll(tx, gone))
 }
 
 // TakeAnnounced returns the oldest announcement of a call by this process's host, which is then taken;

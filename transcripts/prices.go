@@ -186,10 +186,9 @@ func ClaudeUsage(model string, usage, final []byte) core.Usage {
 	return u.usage(model)
 }
 
-// ClaudePrices returns the prices of a token that a model of Anthropic's reads from its cache, and
-// of one that it writes to the cache for an hour or 5 minutes, as multiples of the price of another
-// token; 0 if unknown.
-func ClaudePrices(model string, hour bool) (read, write float64) {
+// CachePrices returns the prices of a token that a model reads from its cache, and of one that it writes
+// to the cache for an hour or the usual time, as multiples of the price of another token; 0 if unknown.
+func CachePrices(model string, hour bool) (read, write float64) {
 	p, known := prices()[core.ModelName(model)]
 	if !known || p.in == 0 {
 		return 0, 0

@@ -18,7 +18,7 @@ import (
 func wire() *hosts.Wire {
 	return &hosts.Wire{
 		API: hosts.MessagesAPI, Folds: true, Asked: asked, Own: ownTool, Said: said, IsSummary: isSummary,
-		Usage: transcripts.ClaudeUsage, Prices: transcripts.ClaudePrices,
+		Usage: transcripts.ClaudeUsage, Prices: transcripts.CachePrices,
 	}
 }
 
@@ -37,7 +37,7 @@ const (
 
 // asked reads the headers. A client that tells no class sends the conversation, as far
 // as anyone knows.
-func asked(h http.Header) hosts.Asked {
+func asked(h http.Header, _ []byte) hosts.Asked {
 	a := hosts.Asked{Session: h.Get(sessionHeader), Agent: h.Get(agentHeader)}
 	usual := hosts.Main
 	if a.Agent != "" {

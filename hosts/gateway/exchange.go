@@ -55,13 +55,16 @@ func exchangeOf(ctx context.Context) *exchange {
 // serveAnswer passes on a request for an answer, to a path below the base URL.
 func (g *Gateway) serveAnswer(w http.ResponseWriter, r *http.Request, path string) {
 	x := &exchange{g: g, path: path, at: time.Now()}
-	g.guarded("the headers of a request", func() { x.asked = g.Wire.Asked(r.Header) })
-	x.session = g.sessionOf(x.asked)
 	body, rest, err := readBody(r)
 	if err != nil {
 		panic(http.ErrAbortHandler) // the host is gone, or does not obey HTTP
 	}
-	x.metered = Metered{Asked: g.Project.Now(), Class: string(x.asked.Class), Given: int64(len(body))}
+	g.guarded("what a request says about itself", func() { x.ask(r, body, rest == nil) })
+	x.session = g.sessionOf(x.asked)
+	x.metered = Metered{
+		Asked: g.Project.Now(), Class: string(x.asked.Class), Given: int64(len(body)),
+		Logged: g.Wire.Nameless && (x.asked.Class == hosts.Main || x.asked.Class == hosts.Subagent),
+	}
 	x.sent = sent{body: body, edition: notNoted}
 	if rest == nil && r.Header.Get("Content-Encoding") == "" {
 		x.fold(r.Context(), r.Header)
@@ -75,6 +78,24 @@ func (g *Gateway) serveAnswer(w http.ResponseWriter, r *http.Request, path strin
 	setBody(r, x.sent.body, rest)
 	defer func() { g.guarded("an answer", x.finish) }()
 	g.proxy.ServeHTTP(w, r)
+}
+
+// ask finds out what the request says about itself.
+func (x *exchange) ask(r *http.Request, body []byte, whole bool) {
+	if !whole {
+		body = nil
+	}
+	x.asked = x.g.Wire.Asked(r.Header, body)
+	if !x.g.Wire.Nameless {
+		return
+	}
+	soon, cancel := context.WithTimeout(r.Context(), x.g.Patience)
+	defer cancel()
+	session, err := x.g.Project.SessionBehind(soon, x.g.Name)
+	if err != nil {
+		x.g.Log.Warn("flame cannot find out which session sends a request", "error", err)
+	}
+	x.asked.Session = session
 }
 
 // guarded calls f, and reports whether it finished. A fault in f must not stop the request.
@@ -191,8 +212,11 @@ func (x *exchange) finish() {
 	if x.reader != nil {
 		x.g.guarded("an answer", x.read)
 	}
-	if x.session == nil {
-		return // its session is not known
+	if x.session == nil { // its session is not known
+		if x.g.Wire.Nameless {
+			x.g.teller.count(*m)
+		}
+		return
 	}
 	x.note()
 	x.g.teller.tell(telling{by: x.caller(), metered: *m, answer: x.answer(), sent: x.sent.uncounted})
@@ -223,7 +247,8 @@ func (x *exchange) read() {
 		m.Status = x.reader.Failed
 	}
 	m.Usage = x.g.Wire.Usage(m.Model, x.reader.Usage, x.reader.Final)
-	if x.asked.Class != hosts.Compaction && x.asked.Class != hosts.Auxiliary {
+	ofAnother := x.asked.Class == hosts.Subagent && x.asked.Agent == "" // than the session
+	if x.asked.Class != hosts.Compaction && x.asked.Class != hosts.Auxiliary && !ofAnother {
 		m.Context = int(m.Usage.TokensIn + m.Usage.CacheRead + m.Usage.CacheWritten)
 		if m.Window = x.reader.Window; m.Status == http.StatusOK {
 			m.Window = x.asked.Window

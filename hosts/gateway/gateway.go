@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"flame/hosts"
+	"flame/hosts/gateway/contents"
 	"flame/hosts/gateway/dialect"
 	"flame/hosts/gateway/messages"
 	"flame/local/guard"
@@ -47,6 +48,7 @@ type Options struct {
 	Host     string           // name of the host
 	Agent    string           // id of the agent whose host asks; empty outside of agents
 	Wire     *hosts.Wire
+	Name     string   // of the gateway, as env.Gateway has it for the processes behind it; may be empty
 	Upstream *url.URL // base URL of the model's API
 	Secret   string   // first segment of the path of each request; the gateway refuses others
 	Folding  Folding
@@ -77,7 +79,7 @@ type Gateway struct {
 }
 
 // dialects are the APIs that gateways read.
-var dialects = map[hosts.API]func() *dialect.Dialect{hosts.MessagesAPI: messages.Dialect}
+var dialects = map[hosts.API]func() *dialect.Dialect{hosts.MessagesAPI: messages.Dialect, hosts.ContentsAPI: contents.Dialect}
 
 // New returns a gateway. It alone must use the project that it is given. From then on this
 // process writes nothing to the standard log, and on Linux no core file.

@@ -184,11 +184,18 @@ func newTeller(g *Gateway) *teller {
 	return t
 }
 
-func (t *teller) tell(one telling) {
+// count passes a measurement on.
+func (t *teller) count(m Metered) {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	if t.g.Metered != nil {
-		t.g.Metered(one.metered)
+		t.g.Metered(m)
 	}
+}
+
+func (t *teller) tell(one telling) {
+	t.count(one.metered)
+	t.mu.Lock()
 	if len(t.queue) < maxQueue {
 		t.queue = append(t.queue, one)
 	} else {

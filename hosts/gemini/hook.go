@@ -86,12 +86,14 @@ type exchange struct {
 	tail func() []byte // returns the end of the session's log, which is read once
 }
 
-func (x *exchange) sessionStarted() error { return x.SessionStarted(maxInjected) }
+func (x *exchange) sessionStarted() error {
+	return errors.Join(x.P.NoteBehind(x.Ctx, x.SessionItself()), x.SessionStarted(maxInjected))
+}
 
 // prompted handles a prompt. It has no id, so its time stands for that.
 func (x *exchange) prompted() error {
 	_, err := x.compacted()
-	if err := errors.Join(err, x.childrenLost()); err != nil {
+	if err := errors.Join(err, x.childrenLost(), x.P.NoteBehind(x.Ctx, x.SessionItself())); err != nil {
 		return err
 	}
 	return x.Prompted(turns.Prompt{ID: x.At, Text: x.words(), FromUser: true, MaxChars: maxInjected, Seen: x.seen(false)})

@@ -10,10 +10,13 @@ func (s *Server) Enforce(judge *rules.Judge) {
 	s.judge = judge
 }
 
-// decide asks the judge, if there is one for this API.
+// decide asks the judge, if there is one for this API. The rules of Google's always hold.
 func (s *Server) decide(req Request, d dialect, body []byte) rules.Verdict {
 	if judge := s.ruledBy(); judge != nil && d == (anthropic{}) {
 		return judge.Judge(req.conversation(), body)
+	}
+	if d == (gemini{}) {
+		return rules.Verdict{Refused: refusedByGoogle(body)}
 	}
 	return rules.Verdict{}
 }
