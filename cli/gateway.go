@@ -244,7 +244,7 @@ func startGateway(ctx context.Context, a *app.App, h hosts.Host, at place.Place,
 	}
 	secret := front.NewSecret()
 	return serveGateway(ctx, a, h, at, l, upstream, secret, func() error {
-		_, err := fmt.Fprintf(a.Stdout, "%s=%s\n", h.BaseVariable, front.Base(l.Addr().String(), secret))
+		_, err := fmt.Fprintf(a.Stdout, "%s=%s\n", cmp.Or(h.BaseVariable, h.BaseSetting), front.Base(l.Addr().String(), secret))
 		return err
 	})
 }
