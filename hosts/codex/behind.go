@@ -14,12 +14,12 @@ import (
 	"flame/hosts"
 )
 
-// Where Codex sends its requests to OpenAI, by the kind of its login.
+// Where Codex sends its requests to OpenAI with an API key. With a login by ChatGPT it asks a server
+// where to send them.
 const (
-	openAI       = "openai" // the provider
-	baseSetting  = "openai_base_url"
-	platformBase = "https://api.openai.com/v1"
-	chatBase     = "https://chatgpt.com/backend-api/codex"
+	openAI      = "openai" // the provider
+	baseSetting = "openai_base_url"
+	keyedBase   = "https://api.openai.com/v1"
 )
 
 // keyVariable holds an API key for `codex exec`, whatever the login.
@@ -38,7 +38,7 @@ func (h Client) behind(args []string) (hosts.Behind, error) {
 		return hosts.Behind{Plain: true}, nil
 	}
 	if line.elsewhere != "" {
-		return hosts.Behind{}, core.Invalidf("with %s, requests go where flame's gateway does not serve", line.elsewhere).WithHint(plainly)
+		return hosts.Behind{}, core.Invalidf("with %s, flame does not know where Codex sends its requests", line.elsewhere).WithHint(plainly)
 	}
 	codex, err := h.program()
 	if err != nil {
@@ -63,7 +63,7 @@ func (h Client) behind(args []string) (hosts.Behind, error) {
 
 // A config is what Codex says of its configuration and login.
 type config struct {
-	Settings struct {
+	Settings *struct {
 		Provider  string                     `json:"model_provider"`
 		Base      string                     `json:"openai_base_url"`
 		Providers map[string]json.RawMessage `json:"model_providers"`
@@ -85,8 +85,8 @@ func (h Client) configured(ctx context.Context, codex hosts.Program, options []s
 	err = h.ask(ctx, codex, options,
 		question{"config/read", map[string]any{"includeLayers": false, "cwd": h.Machine.ProjectDir}, &c},
 		question{"account/read", map[string]any{"refreshToken": false}, &c.Account})
-	if err != nil {
-		return c, core.Unavailablef(err, "Codex does not say where its requests go: %v", err).WithHint(plainly)
+	if err != nil || c.Settings == nil {
+		return c, core.Unavailablef(err, "Codex does not say where its requests go").WithHint(plainly)
 	}
 	return c, nil
 }
@@ -146,12 +146,10 @@ func (c config) login(keyed bool) (string, error) {
 	case c.Settings.Base != "":
 		return c.Settings.Base, nil
 	case keyed || account != nil && account.Type == "apiKey":
-		return platformBase, nil
-	case account != nil && account.Type == "chatgpt":
-		return chatBase, nil
+		return keyedBase, nil
 	}
-	return "", core.Invalidf("Codex is not logged in, so flame does not know where its requests will go").
-		WithHint("run `" + Program + " login` first, or plain `" + Program + "`")
+	return "", core.Invalidf("Codex has no API key: flame's gateway does not serve a login with ChatGPT").
+		WithHint("%s; or log in with an API key (`%s login --with-api-key`)", plainly, Program)
 }
 
 // A line is a command line of Codex.
@@ -159,14 +157,14 @@ type line struct {
 	args      []string
 	command   string   // empty: a session in the terminal
 	options   []string // that change settings
-	elsewhere string   // an option that leads elsewhere
+	elsewhere string   // an option with which its app server does not say where requests go
 }
 
 // plain are the commands whose requests to a model, if they send any, pass no gateway: a server has
 // sessions of its own.
 var plain = map[string]bool{
 	"login": true, "logout": true, "mcp": true, "plugin": true, "mcp-server": true, "app-server": true, "exec-server": true, "app": true,
-	"completion": true, "update": true, "doctor": true, "sandbox": true, "debug": true, "apply": true, "a": true, "archive": true,
+	"completion": true, "update": true, "queue": true, "agents": true, "migrate-rollouts": true, "migrate-nfs-db": true, "doctor": true, "sandbox": true, "debug": true, "apply": true, "a": true, "archive": true,
 	"unarchive": true, "delete": true, "cloud": true, "features": true, "help": true, "remote-control": true, "execpolicy": true,
 	"--help": true, "-h": true, "--version": true, "-V": true,
 }
@@ -176,8 +174,8 @@ var same = map[string]string{"e": "exec"}
 
 // Options of Codex that take a value, by what they mean here.
 var (
-	settingOptions   = []string{"-c", "--config", "--enable", "--disable", "-p", "--profile"}
-	elsewhereOptions = []string{"--oss", "--local-provider", "--remote"}
+	settingOptions   = []string{"-c", "--config", "--enable", "--disable"}
+	elsewhereOptions = []string{"--oss", "--local-provider", "--remote", "-p", "--profile"}
 	valueOptions     = []string{
 		"-m", "--model", "-s", "--sandbox", "-a", "--ask-for-approval", "-C", "--cd", "-i", "--image", "--add-dir", "--remote-auth-token-env",
 		"--color", "--output-schema", "-o", "--output-last-message",

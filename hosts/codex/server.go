@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	"flame/hosts"
@@ -14,7 +13,7 @@ import (
 type question struct {
 	method string
 	params any
-	answer any // decoded from the result
+	answer any // decoded from the result; it stays as it is if there is none
 }
 
 // ask has an app server, started with options, answer questions.
@@ -32,7 +31,7 @@ func (h Client) ask(ctx context.Context, codex hosts.Program, options []string, 
 		}
 		lines = append(lines, string(line))
 	}
-	left, failed := len(questions), error(nil)
+	left := len(questions)
 	isLast := func(line string) bool {
 		var said struct {
 			ID     *int            `json:"id"`
@@ -42,12 +41,11 @@ func (h Client) ask(ctx context.Context, codex hosts.Program, options []string, 
 			return false
 		}
 		q := questions[*said.ID-1]
-		if err := json.Unmarshal(said.Result, q.answer); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s app-server does not answer %s", Program, q.method))
+		if len(said.Result) > 0 && json.Unmarshal(said.Result, q.answer) != nil {
+			return false
 		}
 		left--
 		return left == 0
 	}
-	err := h.Machine.Converse(ctx, h.Machine.ProjectDir, strings.Join(lines, "\n")+"\n", isLast, codex.Path, append([]string{"app-server"}, options...)...)
-	return errors.Join(err, failed)
+	return h.Machine.Converse(ctx, h.Machine.ProjectDir, strings.Join(lines, "\n")+"\n", isLast, codex.Path, append([]string{"app-server"}, options...)...)
 }
