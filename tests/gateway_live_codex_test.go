@@ -98,7 +98,9 @@ func TestCodexSubagentsAndAgentsPassAGateway(t *testing.T) {
 	u.model.Play(model.Script{
 		of("child", "CHILDWORK", inOrder(codexPiece("CHILD", 3), []model.Turn{codexShell("AFTER"), {Text: "CHILD-RESULT"}})...),
 		of("agent", "BUILDIT", inOrder(codexPiece("AGENT", 3), []model.Turn{codexShell("AFTER"), {Text: "AGENT-RESULT"}})...),
-		of("main", "FIRST", inOrder(codexPiece("A", 3), []model.Turn{{Tools: []model.Tool{sub("CHILDWORK: look")}}, {Tools: []model.Tool{spawn}}, {Text: "done"}})...),
+		of("main", "FIRST", inOrder(codexPiece("A", 3), []model.Turn{
+			{Tools: []model.Tool{sub("CHILDWORK: look")}}, {Tools: []model.Tool{spawn}}, {Text: "done"},
+		})...),
 	})
 	u.codex("FIRST please")
 	for _, r := range u.model.Requests() {

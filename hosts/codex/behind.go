@@ -93,9 +93,9 @@ func (h Client) configured(ctx context.Context, codex hosts.Program, options []s
 
 // A provider is a model provider of the user's own.
 type provider struct {
-	Base  string          `json:"base_url"`
-	API   string          `json:"wire_api"`
-	Cloud json.RawMessage `json:"aws"`
+	Base string    `json:"base_url"`
+	API  string    `json:"wire_api"`
+	AWS  *struct{} `json:"aws"`
 }
 
 // named matches names that need no quotes in a key of a setting.
@@ -121,8 +121,7 @@ func (c config) route(keyed bool) (upstream *url.URL, settings func(base string)
 		}
 	case own != nil && named().MatchString(name):
 		var p provider
-		if json.Unmarshal(own, &p) != nil || p.Base == "" || p.API != "" && p.API != "responses" || len(p.Cloud) > 0 && string(p.Cloud) != "null" ||
-			azure().MatchString(p.Base) {
+		if json.Unmarshal(own, &p) != nil || p.Base == "" || cmp.Or(p.API, "responses") != "responses" || p.AWS != nil || azure().MatchString(p.Base) {
 			return nil, nil, core.Invalidf("flame's gateway does not serve the model provider %q", name).WithHint(plainly)
 		}
 		base, setting = p.Base, "model_providers."+name+".base_url"
@@ -164,8 +163,8 @@ type line struct {
 // sessions of its own.
 var plain = map[string]bool{
 	"login": true, "logout": true, "mcp": true, "plugin": true, "mcp-server": true, "app-server": true, "exec-server": true, "app": true,
-	"completion": true, "update": true, "queue": true, "agents": true, "migrate-rollouts": true, "migrate-nfs-db": true, "doctor": true, "sandbox": true, "debug": true, "apply": true, "a": true, "archive": true,
-	"unarchive": true, "delete": true, "cloud": true, "features": true, "help": true, "remote-control": true, "execpolicy": true,
+	"completion": true, "update": true, "queue": true, "agents": true, "migrate-rollouts": true, "migrate-nfs-db": true, "doctor": true,
+	"sandbox": true, "debug": true, "apply": true, "a": true, "archive": true, "unarchive": true, "delete": true, "cloud": true, "features": true, "help": true, "remote-control": true, "execpolicy": true,
 	"--help": true, "-h": true, "--version": true, "-V": true,
 }
 
