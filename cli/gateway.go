@@ -35,14 +35,28 @@ func fronted(known hosts.Registry) []hosts.Host {
 // meterOption, as the first word, turns folding off for one run.
 const meterOption = "--meter"
 
+// What a gateway does if the user does not choose, in a host where it folds and in another one.
+var (
+	gatewayFolds = struct{ short, long string }{
+		", leave finished frames out of its requests, and record its usage",
+		"the work of finished frames leaves the requests to the model, and flame records the usage of each request.",
+	}
+	gatewayMeters = struct{ short, long string }{
+		" and record the usage of its requests",
+		"flame records the usage of each request. With " + env.GatewayFold + "=on, the work of finished frames leaves the requests to the model.",
+	}
+)
+
 // newFront makes the command that runs a host's program behind a gateway. The command has the
 // program's name.
 func newFront(a *app.App, h hosts.Host) *cobra.Command {
-	name := "flame " + h.Program
+	name, does := "flame "+h.Program, gatewayMeters
+	if h.Wire.Folds {
+		does = gatewayFolds
+	}
 	return &cobra.Command{
-		Use: h.Program + " ARGS...", Short: "Run " + h.Title + ", leave finished frames out of its requests, and record its usage",
-		Long: "Run " + h.Title + " with ARGS, behind a gateway of its own on this machine: the work of finished frames " +
-			"leaves the requests to the model, and flame records the usage of each request. It changes no settings; plain `" + h.Program +
+		Use: h.Program + " ARGS...", Short: "Run " + h.Title + does.short,
+		Long: "Run " + h.Title + " with ARGS, behind a gateway of its own on this machine: " + does.long + " It changes no settings; plain `" + h.Program +
 			"` can resume the same sessions.\n\nAll words go to " + h.Program + ", `--help` too, except " + meterOption +
 			" as the first word: flame then counts requests but sends them whole, as with " + env.GatewayFold + "=off.",
 		Example:            "  " + name + "\n  " + name + " --resume\n  " + name + " " + meterOption + " -p \"Fix the login\"",
@@ -171,7 +185,8 @@ func (c fronting) deeper() (string, error) {
 // orders returns the variables that configure a gateway. They are secret, so they never
 // appear on a command line.
 func orders(to front.Address, secret string) []string {
-	environ := []string{env.GatewayHost + "=" + to.Host, env.GatewayUpstream + "=" + to.Upstream, env.GatewaySecret + "=" + secret, env.GatewayFold + "=" + to.Folding}
+	environ := []string{env.GatewayHost + "=" + to.Host, env.GatewayUpstream + "=" + to.Upstream}
+	environ = append(environ, env.GatewaySecret+"="+secret, env.GatewayFold+"="+to.Folding)
 	for name, value := range to.Network { // an empty one is not set
 		environ = append(environ, name+"="+value)
 	}
@@ -205,7 +220,8 @@ func newGateway(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "gateway [HOST]", Args: app.Takes(0, 1), Example: "  flame gateway --upstream https://api.example.com",
 		Short: "Run a proxy between a host and its model (used by " + strings.Join(fronts, " and ") + ")",
-		Long: "HOST is one of " + strings.Join(names, ", ") + "; without it, it is " + usual + ".\n\nListen on a free port of 127.0.0.1, print the base URL for a host's requests to its model, and pass them on without the work of " +
+		Long: "HOST is " + strings.Join(names, " or ") + "; without it, " + usual + ".\n\n" +
+			"Listen on a free port of 127.0.0.1, print the base URL for a host's requests to its model, and pass them on without the work of " +
 			"finished frames of this project, unless " + env.GatewayFold + " says otherwise. Ctrl-C ends it. Everyone who knows the URL can send " +
 			"requests with their own key. " + strings.Join(fronts, " or ") + " starts one by itself.",
 	}
@@ -244,7 +260,7 @@ func startGateway(ctx context.Context, a *app.App, h hosts.Host, at place.Place,
 	}
 	secret := front.NewSecret()
 	return serveGateway(ctx, a, h, at, l, upstream, gateway.Options{Secret: secret}, func() error {
-		_, err := fmt.Fprintf(a.Stdout, "%s=%s\n", h.BaseVariable, front.Base(l.Addr().String(), secret))
+		_, err := fmt.Fprintf(a.Stdout, "%s=%s\n", cmp.Or(h.BaseVariable, h.BaseSetting), front.Base(l.Addr().String(), secret))
 		return err
 	})
 }

@@ -74,6 +74,7 @@ type Host struct {
 	On           func(m Machine) Client    // returns its program on a machine
 	Wire         *Wire                     // how it speaks with its model; nil: flame has no gateway for it
 	BaseVariable string                    // the environment variable that holds the base URL of its model's API
+	BaseSetting  string                    // its setting that holds that URL, if no variable does
 	// SetsVariable returns a file among the project's own settings that may set an
 	// environment variable for the host's processes; empty if none does. nil: a project
 	// cannot set any.
@@ -306,8 +307,9 @@ type API string
 
 // The APIs that gateways know.
 const (
-	MessagesAPI API = "messages" // Anthropic's Messages API
-	ContentsAPI API = "contents" // Google's Gemini API
+	MessagesAPI  API = "messages"  // Anthropic's Messages API
+	ResponsesAPI API = "responses" // OpenAI's Responses API
+	ContentsAPI  API = "contents"  // Google's Gemini API
 )
 
 // A Wire is how a host speaks with its model, so that a gateway can stand between them.
@@ -326,9 +328,12 @@ type Wire struct {
 	// Said returns the user's words in a text that the host sends in a message of the
 	// user's or of role system; empty if all of it is the host's own.
 	Said func(text string, system bool) string
-	// Unwrapped returns the text of a result of one of flame's tools, without what the host puts
-	// around it.
-	Unwrapped func(result string) string
+	// Lasts reports whether one of the host's own texts stays in requests when the work
+	// around it goes; nil: none does.
+	Lasts func(text string) bool
+	// Answer returns the answer of one of flame's tools in a text that the host made of
+	// it; nil: it is the whole text.
+	Answer func(text string) string
 	// IsSummary reports whether a text of the user's is the result of a compaction.
 	IsSummary func(text string) bool
 	// Usage returns what an answer used, with its price: usage is from its message, final from

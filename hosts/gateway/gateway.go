@@ -27,6 +27,7 @@ import (
 	"flame/hosts/gateway/contents"
 	"flame/hosts/gateway/dialect"
 	"flame/hosts/gateway/messages"
+	"flame/hosts/gateway/responses"
 	"flame/local/guard"
 	"flame/project"
 )
@@ -79,7 +80,9 @@ type Gateway struct {
 }
 
 // dialects are the APIs that gateways read.
-var dialects = map[hosts.API]func() *dialect.Dialect{hosts.MessagesAPI: messages.Dialect, hosts.ContentsAPI: contents.Dialect}
+var dialects = map[hosts.API]func() *dialect.Dialect{
+	hosts.MessagesAPI: messages.Dialect, hosts.ResponsesAPI: responses.Dialect, hosts.ContentsAPI: contents.Dialect,
+}
 
 // New returns a gateway. It alone must use the project that it is given. From then on this
 // process writes nothing to the standard log, and on Linux no core file.
@@ -158,6 +161,10 @@ func (g *Gateway) handler() http.Handler {
 		defer g.asking.RUnlock()
 		// Unless the upstream says so, the answer has none of these.
 		w.Header()["Date"], w.Header()["Content-Type"] = nil, nil
+		if r.Header.Get("Upgrade") != "" && g.api.Answers(rest) {
+			w.WriteHeader(http.StatusUpgradeRequired) // to HTTP: the gateway reads nothing else
+			return
+		}
 		if r.Method == http.MethodPost && g.api.Answers(rest) {
 			g.serveAnswer(w, r, rest)
 			return

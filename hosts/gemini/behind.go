@@ -32,13 +32,6 @@ var elsewhere = map[string]string{
 // switches are the variables that choose such a way if the settings choose none.
 var switches = []struct{ variable, kind string }{{"GOOGLE_GENAI_USE_GCA", "oauth-personal"}, {"GOOGLE_GENAI_USE_VERTEXAI", "vertex-ai"}}
 
-// Variables by which requests reach the network; the first that is set applies.
-var (
-	proxies      = []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"}
-	direct       = []string{"NO_PROXY", "no_proxy"}
-	certificates = []string{"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR"}
-)
-
 // apart are the words and options with which the program asks no model.
 var apart = []string{
 	"mcp", "extensions", "extension", "skills", "skill", "hooks", "hook", "--help", "-h", "--version", "-v", "--list-extensions", "-l", "--list-sessions",
@@ -60,18 +53,12 @@ func behind(m hosts.Machine, args []string) (hosts.Behind, error) {
 	if err != nil || upstream.Scheme != "http" && upstream.Scheme != "https" || upstream.Host == "" {
 		return hosts.Behind{}, core.Invalidf("%s is not the URL of a server", baseVariable).WithHint("it must begin with https:// or http:// and a host")
 	}
-	b := hosts.Behind{Upstream: upstream, Network: map[string]string{}, Args: func(_, _ string) []string { return args }}
-	for _, name := range slices.Concat(proxies, direct, certificates) {
-		b.Network[name] = m.Getenv(name)
-	}
-	b.Env = func(base, mark string) []string {
-		env := []string{baseVariable + "=" + base, mark}
-		for _, name := range direct { // the client's own way to the gateway
-			if value := m.Getenv(name); value != "" || name == direct[0] {
-				env = append(env, name+"="+strings.TrimPrefix(value+",127.0.0.1", ","))
-			}
-		}
-		return env
+	b := hosts.Behind{
+		Upstream: upstream, Network: hosts.NetworkOf(m.Getenv),
+		Args: func(_, _ string) []string { return args },
+		Env: func(base, mark string) []string {
+			return append(hosts.PastProxies(m.Getenv), baseVariable+"="+base, mark)
+		},
 	}
 	if file := setsVariable(m, baseVariable); file != "" {
 		b.Notes = append(b.Notes, fmt.Sprintf("%s sets %s, which flame ignores: a project could send your requests and your key anywhere", file, baseVariable))

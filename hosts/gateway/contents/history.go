@@ -47,7 +47,7 @@ func (r *request) after(i int) map[string]*part {
 
 // describeAnswer fills in the calls and moves of an answer.
 func (c *content) describeAnswer(f *fold.Message, results map[string]*part, w *hosts.Wire, names *dialect.Names) {
-	calls, first, made := c.calls(results, w), "", map[string]bool{}
+	calls, first, made := c.calls(results), "", map[string]bool{}
 	if len(calls) > 0 {
 		first = calls[0].ID
 	}
@@ -61,11 +61,11 @@ func (c *content) describeAnswer(f *fold.Message, results map[string]*part, w *h
 }
 
 // calls returns the calls of a message.
-func (c *content) calls(results map[string]*part, w *hosts.Wire) (calls []dialect.Call) {
+func (c *content) calls(results map[string]*part) (calls []dialect.Call) {
 	for _, p := range c.of(call) {
 		one := dialect.Call{ID: p.id, Tool: p.tool, Input: p.input}
 		if r := results[p.id]; r != nil {
-			one.Result = &dialect.Result{Failed: r.failed(), Tokens: dialect.Tokens(len(r.raw)), Said: func() string { return w.Unwrapped(r.said()) }}
+			one.Result = &dialect.Result{Failed: r.failed(), Tokens: dialect.Tokens(len(r.raw)), Said: r.said}
 		}
 		calls = append(calls, one)
 	}

@@ -31,7 +31,7 @@ func Describe(f *fold.Message, calls []Call, w *hosts.Wire) {
 		}
 		if own := w.Own(call.Tool); own != "" {
 			if !call.Result.Failed {
-				f.Moves = append(f.Moves, movesOf(own, call.Result.Said(), n == 0)...)
+				f.Moves = append(f.Moves, movesOf(own, said(call.Result, w), n == 0)...)
 			}
 			continue
 		}
@@ -39,6 +39,14 @@ func Describe(f *fold.Message, calls []Call, w *hosts.Wire) {
 			f.Calls = append(f.Calls, fold.Call{ID: call.ID, Key: call.key(), Tokens: call.Result.Tokens})
 		}
 	}
+}
+
+// said returns the text of a result of one of flame's tools.
+func said(r *Result, w *hosts.Wire) string {
+	if w.Answer == nil {
+		return r.Said()
+	}
+	return w.Answer(r.Said())
 }
 
 func movesOf(own op.Name, answer string, first bool) (moves []fold.Move) {

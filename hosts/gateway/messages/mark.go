@@ -8,6 +8,7 @@ import (
 
 	"flame/core"
 	"flame/core/fold"
+	"flame/hosts/gateway/dialect"
 )
 
 // Limits of the API's cache (documented): the marks in a request, and the blocks between a mark
@@ -55,6 +56,11 @@ func (r *Request) markFor(history []fold.Message, dropped map[string]bool) mark 
 // canBeMarked reports whether the message has a block that can have a mark, and no mark yet.
 func (m *message) canBeMarked() bool {
 	return len(m.blocks) > 0 && m.isKnown() && !strings.Contains(m.raw, markKey)
+}
+
+// Asks returns what the request asks for beside its messages.
+func (r *Request) Asks() dialect.Asks {
+	return dialect.Asks{Model: r.model, Hour: r.keepsHour(), Leads: r.thinking == "enabled"}
 }
 
 // keepsHour reports whether the request asks for an hour in the cache.

@@ -12,15 +12,6 @@ import (
 	"flame/hosts/gateway/dialect"
 )
 
-// Dialect returns the API.
-func Dialect() *dialect.Dialect {
-	return &dialect.Dialect{
-		Answers: func(path string) bool { return path == "v1/messages" },
-		Parse:   func(_ string, body []byte) (dialect.Request, error) { return Parse(body) },
-		Event:   event, Whole: whole, Failure: failure,
-	}
-}
-
 // A Request is the body of a request (a dialect.Request).
 type Request struct {
 	model    string
@@ -33,11 +24,6 @@ type Request struct {
 	messages []message
 	edits    gjson.Result // context_management, if there is one
 	end      int          // position of the last brace
-}
-
-// Asks returns what the request asks for beside its messages.
-func (r *Request) Asks() dialect.Asks {
-	return dialect.Asks{Model: r.model, Hour: r.keepsHour(), Leads: r.thinking == "enabled"}
 }
 
 // A message is one message of a request.
