@@ -186,7 +186,7 @@ func (c fronting) deeper() (string, error) {
 // appear on a command line.
 func orders(to front.Address, secret string) []string {
 	environ := []string{env.GatewayHost + "=" + to.Host, env.GatewayUpstream + "=" + to.Upstream}
-	environ = append(environ, env.GatewaySecret + "=" + secret, env.GatewayFold+"="+to.Folding)
+	environ = append(environ, env.GatewaySecret+"="+secret, env.GatewayFold+"="+to.Folding)
 	for name, value := range to.Network { // an empty one is not set
 		environ = append(environ, name+"="+value)
 	}
