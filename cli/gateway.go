@@ -219,11 +219,11 @@ func newGateway(a *app.App) *cobra.Command {
 	fronts := lo.Map(fronted(a.Hosts), func(h hosts.Host, _ int) string { return "`flame " + h.Program + "`" })
 	cmd := &cobra.Command{
 		Use: "gateway [HOST]", Args: app.Takes(0, 1), Example: "  flame gateway --upstream https://api.example.com",
-		Short: "Run a proxy between a host and its model (used by " + strings.Join(fronts, " and ") + ")",
-		Long: "HOST is " + strings.Join(names, " or ") + "; without it, " + usual + ".\n\n" +
+		Short: "Run a proxy between a host and its model (used by " + strings.Join(fronts, ", ") + ")",
+		Long: "HOST is one of " + strings.Join(names, ", ") + "; without it, it is " + usual + ".\n\n" +
 			"Listen on a free port of 127.0.0.1, print the base URL for a host's requests to its model, and pass them on without the work of " +
 			"finished frames of this project, unless " + env.GatewayFold + " says otherwise. Ctrl-C ends it. Everyone who knows the URL can send " +
-			"requests with their own key. " + strings.Join(fronts, " or ") + " starts one by itself.",
+			"requests with their own key. " + "The commands " + strings.Join(fronts, ", ") + " start one by themselves.",
 	}
 	cmd.Flags().StringVar(&upstream, "upstream", "", "base URL of the model's API (default: the host's own, as the user's settings or the environment name it)")
 	cmd.Flags().BoolVar(&inherited, inheritedFlag, false, "use the port that the process inherited")

@@ -24,7 +24,7 @@ func behindCodex(t *testing.T) *user {
 // codex has Codex work on a prompt behind a gateway, and returns the id of the session.
 func (u *user) codex(args ...string) (session string) {
 	u.t.Helper()
-	out := u.must(u.flame, append([]string{"codex", "exec", "--json", "--skip-git-repo-check", "-c", `sandbox_mode="workspace-write"`}, args...)...)
+	out := u.must(u.flame, append([]string{"codex", "exec", "--json", "--skip-git-repo-check"}, args...)...)
 	found := thread.FindStringSubmatch(out)
 	require.NotNil(u.t, found, out)
 	return found[1]
@@ -110,6 +110,35 @@ func TestCodexSubagentsAndAgentsPassAGateway(t *testing.T) {
 		assert.NotContains(t, u.newestOf(actor).Everything(), word)
 	}
 	assert.Contains(t, u.newestOf("main").Everything(), "AGENT-RESULT")
+	u.countsCodex()
+}
+
+func TestCodexCompactsBehindAGateway(t *testing.T) {
+	t.Parallel()
+	u := behindCodex(t)
+	u.env = append(u.env, "FLAME_GATEWAY_FOLD=on")
+	full := model.Turn{Text: "one", Usage: model.Usage{Input: 60_000, Output: 5}}
+	u.model.Play(model.Script{
+		{Name: "summary", Kind: model.Compaction, Turns: []model.Turn{{Text: "WHAT-WAS-DONE"}}},
+		{Name: "main", Turns: thinking(inOrder(
+			codexPiece("A", 3), []model.Turn{full}, // FIRST
+			codexPiece("B", 3), []model.Turn{{Text: "two"}}, // SECOND, after a compaction
+			[]model.Turn{{Text: "three"}},
+		))},
+	})
+	limited := []string{"-c", "model_auto_compact_token_limit=50000"}
+	session := u.codex(append(limited, "FIRST please")...)
+	u.codex(append([]string{"resume", session, "SECOND please"}, limited...)...)
+	u.codex("resume", session, "THIRD please")
+	for _, r := range u.model.Requests() {
+		require.NoError(t, r.Refused)
+	}
+	assert.NotContains(t, u.newestOf("summary").Everything(), "IN-A", "the request for a summary is folded as well")
+	last := u.newestOf("main").Everything()
+	for _, words := range []string{"WHAT-WAS-DONE", "FIRST please", "SECOND please", "THIRD please"} {
+		assert.Contains(t, last, words)
+	}
+	assert.NotContains(t, last, "IN-B")
 	u.countsCodex()
 }
 

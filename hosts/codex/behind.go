@@ -164,7 +164,8 @@ type line struct {
 var plain = map[string]bool{
 	"login": true, "logout": true, "mcp": true, "plugin": true, "mcp-server": true, "app-server": true, "exec-server": true, "app": true,
 	"completion": true, "update": true, "queue": true, "agents": true, "migrate-rollouts": true, "migrate-nfs-db": true, "doctor": true,
-	"sandbox": true, "debug": true, "apply": true, "a": true, "archive": true, "unarchive": true, "delete": true, "cloud": true, "features": true, "help": true, "remote-control": true, "execpolicy": true,
+	"sandbox": true, "debug": true, "apply": true, "a": true, "archive": true, "unarchive": true,
+	"delete": true, "cloud": true, "features": true, "help": true, "remote-control": true, "execpolicy": true,
 	"--help": true, "-h": true, "--version": true, "-V": true,
 }
 

@@ -61,7 +61,8 @@ func behind(m hosts.Machine, args []string) (hosts.Behind, error) {
 		},
 	}
 	if file := setsVariable(m, baseVariable); file != "" {
-		b.Notes = append(b.Notes, fmt.Sprintf("%s sets %s, which flame ignores: a project could send your requests and your key anywhere", file, baseVariable))
+		const note = "%s sets %s, which flame ignores: a project could send your requests and your key anywhere"
+		b.Notes = append(b.Notes, fmt.Sprintf(note, file, baseVariable))
 	}
 	return b, nil
 }
@@ -71,7 +72,7 @@ func refusal(m hosts.Machine, args []string) error {
 	kind, where := authentication(m)
 	switch {
 	case kind == "":
-		return core.Invalidf("flame's gateway serves Gemini CLI with an API key, and %s is not set", keyVariable).WithHint("set it, or choose another way: " + plainly)
+		return core.Invalidf("flame's gateway serves Gemini CLI with an API key, and %s is not set", keyVariable).WithHint("set it; " + plainly)
 	case !slices.Contains(withKey, kind):
 		return core.Invalidf("%s chooses %s: such requests go elsewhere, and flame's gateway serves those with an API key", where, cmp.Or(elsewhere[kind], kind)).
 			WithHint(plainly)

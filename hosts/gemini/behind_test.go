@@ -32,10 +32,14 @@ func TestWhereRequestsGo(t *testing.T) {
 		"a key of the environment":      {environ: values{"GEMINI_API_KEY": "k"}, upstream: "https://generativelanguage.googleapis.com"},
 		"a key in the user's file":      {env: "# mine\nexport GEMINI_API_KEY='k'\n", upstream: "https://generativelanguage.googleapis.com"},
 		"a chosen key":                  {own: chosen("gemini-api-key"), args: []string{"--prompt", "x"}, upstream: "https://generativelanguage.googleapis.com"},
-		"an address of the environment": {own: chosen("gateway"), environ: values{"GOOGLE_GEMINI_BASE_URL": "http://proxy.example"}, upstream: "http://proxy.example"},
+		"an address of the environment": {
+			own: chosen("gateway"), environ: values{"GOOGLE_GEMINI_BASE_URL": "http://proxy.example"}, upstream: "http://proxy.example",
+		},
 		"an address in the user's file": {own: chosen("gemini-api-key"), env: "GOOGLE_GEMINI_BASE_URL=https://mine.example\n", upstream: "https://mine.example"},
 		"an address that is none":       {own: chosen("gemini-api-key"), environ: values{"GOOGLE_GEMINI_BASE_URL": "mine"}, refusal: "not the URL of a server"},
-		"a project's address":           {own: chosen("gemini-api-key"), project: `{"x": "GOOGLE_GEMINI_BASE_URL"}`, upstream: "https://generativelanguage.googleapis.com", notes: 1},
+		"a project's address":           {
+			own: chosen("gemini-api-key"), project: `{"x": "GOOGLE_GEMINI_BASE_URL"}`, upstream: "https://generativelanguage.googleapis.com", notes: 1,
+		},
 		"no key":                        {refusal: "GEMINI_API_KEY is not set"},
 		"a login with Google":           {own: chosen("oauth-personal"), environ: values{"GEMINI_API_KEY": "k"}, refusal: "a login with Google"},
 		"the project's choice":          {own: chosen("gemini-api-key"), project: chosen("vertex-ai"), refusal: "Vertex AI"},
@@ -85,7 +89,9 @@ func TestWhatARequestIsFor(t *testing.T) {
 		want hosts.Class
 	}{
 		"the conversation": {`{"contents":[{"role":"user","parts":[{"text":"<session_context>"},{"text":"x"}]}],` + tools + `}`, hosts.Main},
-		"a subagent":       {`{"contents":[{"role":"user","parts":[{"text":"<session_context>"},{"text":"x\n\n[flame: call-00112233]"}]}],` + tools + `}`, hosts.Subagent},
+		"a subagent": {
+			`{"contents":[{"role":"user","parts":[{"text":"<session_context>"},{"text":"x\n\n[flame: call-00112233]"}]}],` + tools + `}`, hosts.Subagent,
+		},
 		"a later mention": {
 			`{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"model","parts":[{"text":"y"}]},` +
 				`{"role":"user","parts":[{"text":"[flame: call-00112233]"}]}],` + tools + `}`, hosts.Main,

@@ -78,7 +78,8 @@ func TestAConversationIsRead(t *testing.T) {
 	assert.Equal(t, "2", history[3].Calls[0].ID)
 	assert.Empty(t, history[9].Calls, "a failed one")
 
-	cut := parse(t, strings.Replace(talk, `{"role":"user","parts":[{"text":"<context>"},{"text":"Build it"}]},`, `{"role":"user","parts":[{"text":"<snapshot>"}]},`, 1)).History(wire())
+	compacted := strings.Replace(talk, `[{"text":"<context>"},{"text":"Build it"}]`, `[{"text":"<snapshot>"}]`, 1)
+	cut := parse(t, compacted).History(wire())
 	assert.True(t, cut[0].Summary && cut[0].Host)
 	for i := 1; i < 8; i++ {
 		assert.Equal(t, history[i].Name, cut[i].Name, "names outlast a compaction")
@@ -144,7 +145,8 @@ func TestACallWithoutAnIDIsOfItsMessage(t *testing.T) {
 	t.Parallel()
 	r := parse(t, `{"contents":[{"role":"user","parts":[{"text":"a"}]},
 		{"role":"model","parts":[{"functionCall":{"name":"read","args":{}}},{"functionCall":{"name":"flame_push","args":{}}}]},
-		{"role":"function","parts":[{"functionResponse":{"name":"read","response":{"output":"x"}}},{"functionResponse":{"name":"flame_push","response":{"output":"Started frame-b \"y\"."}}}]}]}`)
+		{"role":"function","parts":[{"functionResponse":{"name":"read","response":{"output":"x"}}},
+			{"functionResponse":{"name":"flame_push","response":{"output":"Started frame-b \"y\"."}}}]}]}`)
 	history := r.History(wire())
 	assert.Equal(t, []fold.Move{{Kind: fold.Enter, Frame: "frame-b"}}, history[1].Moves)
 	assert.Empty(t, history[1].Calls, "another message may have a call of the same name")
@@ -170,7 +172,8 @@ func TestAnAnswerIsReadAsItPasses(t *testing.T) {
 	chunks := []string{
 		`{"responseId":"r","modelVersion":"gemini-2.5-pro","candidates":[{"content":{"role":"model","parts":[{"thought":true,"text":"hm"},{"text":"I "}]}}],` +
 			`"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":1}}`,
-		`{"candidates":[{"content":{"role":"model","parts":[{"text":"read"},{"functionCall":{"id":"4","name":"read","args":{}},"thoughtSignature":"S5"}]},"finishReason":"STOP"}],` +
+		`{"candidates":[{"content":{"role":"model","parts":[{"text":"read"},{"functionCall":{"id":"4","name":"read","args":{}},` +
+			`"thoughtSignature":"S5"}]},"finishReason":"STOP"}],` +
 			`"usageMetadata":{"promptTokenCount":10,"cachedContentTokenCount":4,"candidatesTokenCount":7,"thoughtsTokenCount":3}}`,
 	}
 	forms := map[string]struct{ kind, body string }{
@@ -178,7 +181,8 @@ func TestAnAnswerIsReadAsItPasses(t *testing.T) {
 		"a list":   {"application/json; charset=UTF-8", "[" + chunks[0] + ",\n" + chunks[1] + "]"},
 		"a whole":  {"application/json", strings.Replace(chunks[1], `{"candidates"`, `{"responseId":"r","modelVersion":"gemini-2.5-pro","candidates"`, 1)},
 		"a bit":    {"text/event-stream", "data: " + chunks[0] + "\n\n"},
-		"too many": {"application/json", `{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."}}`},
+		"too many": {"application/json", `{"error":{"code":400,"status":"INVALID_ARGUMENT","message":` +
+			`"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."}}`},
 		"a form":   {"application/json", `[{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"Function call is missing a thought_signature"}}]`},
 		"a limit":  {"application/json", `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"turn"}}`},
 	}
