@@ -32,27 +32,28 @@ type gates struct {
 // no gateway.
 func (g gates) open(host hosts.Host, agent string, metered func(used core.Usage, below bool)) (*agents.Gate, error) {
 	around, inside, err := g.around()
-	switch {
-	case !inside || err != nil:
+	if !inside || err != nil {
 		return nil, err
-	case host.Wire == nil || host.Behind == nil:
-		return &agents.Gate{Upstream: around.Upstream, Close: func() {}}, nil
 	}
-	at, err := g.stand(around)
+	none := agents.Gate{Env: g.beyond(around), Close: func() {}}
+	if host.Wire == nil || host.Behind == nil {
+		return &none, nil
+	}
+	at, err := g.stand(around, host)
 	if err != nil {
-		return nil, err
+		return &none, err
 	}
 	p, closeProject := g.wiring.open(g.at, true)
 	p.HostProcess = nil // this process is not the host
 	served := serve(at, gateway.Options{
-		Project: p, Host: host.Name, Agent: agent, Wire: host.Wire, Upstream: at.upstream, Secret: at.secret, Log: p.Log,
+		Project: p, Host: host.Name, Agent: agent, Wire: host.Wire, Name: at.folder.ID, Upstream: at.upstream, Secret: at.secret, Log: p.Log,
 		Folding: gateway.Folding(cmp.Or(around.Folding, string(g.settings.GatewayFold))),
 		Metered: func(r usage.Request) {
 			metered(r.Usage, r.Class == string(hosts.Subagent) || r.Class == string(hosts.Workflow))
 		},
 	})
 	return &agents.Gate{
-		Upstream: around.Upstream, Base: at.base, Mark: env.Gateway + "=" + at.folder.ID, Write: at.folder.WriteSettings,
+		Env: none.Env, Base: at.base, Mark: env.Gateway + "=" + at.folder.ID, Write: at.folder.WriteSettings,
 		Close: sync.OnceFunc(func() {
 			if err := errors.Join(served(), closeProject(), at.folder.Remove()); err != nil {
 				p.Log.Warn("an agent's gateway did not end in order", "agent", agent, "error", err)
@@ -87,9 +88,29 @@ type stand struct {
 	base, secret string
 }
 
+// beyond returns the variables with which a host does not use the gateway of the session around
+// the agent.
+func (g gates) beyond(around front.Address) []string {
+	if of := g.known.Of(around.Host); of.BaseVariable != "" {
+		return []string{of.BaseVariable + "=" + around.Upstream}
+	}
+	return nil
+}
+
+// upstream returns the base URL of the model of an agent's host. That of another host than the
+// session's is its own.
+func (g gates) upstream(around front.Address, host hosts.Host) (*url.URL, error) {
+	if host.Name == around.Host {
+		return url.Parse(around.Upstream)
+	}
+	machine, _ := hosts.ThisMachine(g.at.Worktree) // without a home there are no settings of the user's
+	behind, err := host.Behind(machine, nil)
+	return behind.Upstream, err
+}
+
 // stand makes the stand of an agent's gateway.
-func (g gates) stand(around front.Address) (s stand, err error) {
-	if s.upstream, err = url.Parse(around.Upstream); err != nil {
+func (g gates) stand(around front.Address, host hosts.Host) (s stand, err error) {
+	if s.upstream, err = g.upstream(around, host); err != nil {
 		return s, err
 	}
 	if s.Listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
@@ -101,7 +122,7 @@ func (g gates) stand(around front.Address) (s stand, err error) {
 	s.secret = front.NewSecret()
 	s.base = front.Base(s.Addr().String(), s.secret)
 	own := around // of the agent's agents
-	own.Base = s.base
+	own.Base, own.Host, own.Upstream = s.base, host.Name, s.upstream.String()
 	if err := s.folder.Note(own); err != nil {
 		return s, errors.Join(err, s.Close(), s.folder.Remove())
 	}

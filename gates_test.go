@@ -41,7 +41,7 @@ func TestAnAgentsGatewayReachesTheNetworkAsThatOfItsSession(t *testing.T) {
 	session, err := front.MakeFolder(at.Data.Path, "gateway-11111111")
 	require.NoError(t, err)
 	require.NoError(t, session.Note(front.Address{
-		Base: "http://127.0.0.1:1/s", Upstream: "http://up", Folding: "off", Network: network,
+		Base: "http://127.0.0.1:1/s", Host: claudecode.Name, Upstream: "http://up", Folding: "off", Network: network,
 	}))
 	t.Setenv(env.Gateway, "gateway-11111111")
 	t.Setenv("HTTPS_PROXY", "http://evil")
@@ -50,19 +50,19 @@ func TestAnAgentsGatewayReachesTheNetworkAsThatOfItsSession(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "http://mine", os.Getenv("HTTPS_PROXY"))
 	assert.Empty(t, os.Getenv("SSL_CERT_FILE"))
-	assert.Equal(t, "http://up", gate.Upstream)
+	assert.Equal(t, []string{"ANTHROPIC_BASE_URL=http://up"}, gate.Env)
 	assert.Regexp(t, `^http://127\.0\.0\.1:\d+/\w{26}$`, gate.Base)
 	own := filepath.Join(at.Data.Path, "gateway", gate.Mark[len(env.Gateway)+1:])
 	below, found := front.Find(at.Data.Path, filepath.Base(own))
 	assert.True(t, found)
-	assert.Equal(t, front.Address{Base: gate.Base, Upstream: "http://up", Folding: "off", Network: network}, below)
+	assert.Equal(t, front.Address{Base: gate.Base, Host: claudecode.Name, Upstream: "http://up", Folding: "off", Network: network}, below)
 	gate.Close()
 	gate.Close()
 	assert.NoDirExists(t, own)
 
 	other, err := g.open(opencode.Host(tools.Names), "agent-1", metered)
 	require.NoError(t, err)
-	assert.Equal(t, "http://up", other.Upstream)
+	assert.Equal(t, gate.Env, other.Env)
 	assert.Empty(t, other.Base)
 }
 

@@ -122,6 +122,7 @@ func (w wiring) open(at place.Place, longLived bool) (*project.Project, func() e
 		Learn:     learn.Settings{Mode: learn.Mode(settings.Learn), Bounds: int(settings.LearnBounds)},
 		EventDays: int(settings.EventsDays), Transcripts: w.known.Formats().Read,
 		Fold: settings.Fold == "on", Trim: fold.Trimming(settings.Trim),
+		Gateway:     os.Getenv(env.Gateway),
 		HostProcess: sync.OnceValue(func() project.Process { return project.Process(supervise.Caller()) }),
 		Gone:        func(host project.Process) bool { return supervise.Process(host).Gone() },
 	}

@@ -63,9 +63,9 @@ type Notifier func(kind, text, id string)
 
 // A Gate is the gateway of one agent, between its host and the model.
 type Gate struct {
-	Upstream string // base URL of the model's API
-	Base     string // the base URL for the host; empty: there is no gateway, and only Close is set
-	Mark     string // NAME=value, for processes of the host
+	Env  []string // NAME=value, for any host: the gateway of the session around the agent may end before the agent
+	Base string   // the base URL for the host; empty: there is no gateway, and of the rest only Close is set
+	Mark string   // NAME=value, for processes of the host
 
 	Write func(settings []byte) (file string, err error) // writes a settings file that only this user can read
 	Close func()                                         // stores the measured usage and ends the gateway; it may be called again

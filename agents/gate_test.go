@@ -24,18 +24,19 @@ func fronted(_ hosts.Machine, args []string) (hosts.Behind, error) {
 		Upstream: &url.URL{},
 		Plain:    args[0] == "plain",
 		Settings: func(base, mark string) ([]byte, error) { return []byte(base + " " + mark), nil },
-		Args:     func(file string) []string { return append([]string{file}, args...) },
+		Args:     func(file, _ string) []string { return append([]string{file}, args...) },
+		Env:      func(base, _ string) []string { return []string{"AT=" + base} },
 	}, nil
 }
 
 func TestAnAgentHasTheGatewayOfItsSession(t *testing.T) {
 	t.Parallel()
-	known := hosts.Registry{{Name: "one", BaseVariable: "BASE", Behind: fronted}, {Name: "two"}}
-	refused := hosts.Registry{{Name: "one", BaseVariable: "BASE", Behind: func(hosts.Machine, []string) (hosts.Behind, error) {
+	known := hosts.Registry{{Name: "one", Behind: fronted}, {Name: "two"}}
+	refused := hosts.Registry{{Name: "one", Behind: func(hosts.Machine, []string) (hosts.Behind, error) {
 		return hosts.Behind{}, errors.New("another service")
 	}}}
-	own := func() *Gate { return &Gate{Upstream: "http://up", Base: "http://here", Mark: "M=1"} }
 	behind := []string{"BASE=http://up"}
+	own := func() *Gate { return &Gate{Env: behind, Base: "http://here", Mark: "M=1"} }
 	tests := map[string]struct {
 		hosts   hosts.Registry
 		host    string
@@ -47,10 +48,10 @@ func TestAnAgentHasTheGatewayOfItsSession(t *testing.T) {
 		closed  int
 		logs    string
 	}{
-		"a gateway":               {known, "one", "go", own(), nil, "prog FILE go", behind, 1, ""},
+		"a gateway":               {known, "one", "go", own(), nil, "prog FILE go", append(behind, "AT=http://here"), 1, ""},
 		"none around":             {known, "one", "go", nil, nil, "prog go", nil, 0, ""},
 		"one that does not open":  {known, "one", "go", nil, errors.New("no port"), "prog go", nil, 0, "no port"},
-		"a host that has none":    {known, "two", "go", &Gate{Upstream: "http://up"}, nil, "prog go", behind, 1, ""},
+		"a host that has none":    {known, "two", "go", &Gate{Env: behind}, nil, "prog go", behind, 1, ""},
 		"a host that refuses one": {refused, "one", "go", own(), nil, "prog go", behind, 1, "another service"},
 		"a command without place": {known, "one", "plain", own(), nil, "prog plain", behind, 1, "no place"},
 	}

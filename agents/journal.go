@@ -210,14 +210,10 @@ func (a *Agents) gated(run record.Run, s *supervise.Supervisor) (closeGate func(
 	if err != nil {
 		s.Log.Warn("the agent has no gateway", "error", err)
 	}
-	if gate == nil || err != nil {
+	if gate == nil {
 		return nothing
 	}
-	for _, h := range a.Hosts { // that session's gateway may end before the agent
-		if h.BaseVariable != "" {
-			s.Job.Env = append(s.Job.Env, h.BaseVariable+"="+gate.Upstream)
-		}
-	}
+	s.Job.Env = append(s.Job.Env, gate.Env...)
 	if gate.Base == "" {
 		return gate.Close
 	}
@@ -233,8 +229,8 @@ func (a *Agents) gated(run record.Run, s *supervise.Supervisor) (closeGate func(
 // guard makes the host of a supervised agent send its requests to the gateway. The agent could
 // change the settings file, so guard writes it again before each process of the host.
 func (g *Gate) guard(host hosts.Host, m hosts.Machine, s *supervise.Supervisor) error {
-	var settings []byte
-	commands := [][]string{s.Job.Command, s.Job.Resume}
+	var starts hosts.Behind
+	commands, env := [][]string{s.Job.Command, s.Job.Resume}, []string(nil)
 	for i, command := range commands {
 		behind, err := host.Behind(m, command[1:])
 		if err != nil {
@@ -243,18 +239,15 @@ func (g *Gate) guard(host hosts.Host, m hosts.Machine, s *supervise.Supervisor) 
 		if behind.Plain {
 			return errors.New("its command line leaves no place for one")
 		}
-		if settings, err = behind.Settings(g.Base, g.Mark); err != nil {
+		var args []string
+		if args, env, err = behind.Start(g.Base, g.Mark, g.Write); err != nil {
 			return err
 		}
-		file, err := g.Write(settings)
-		if err != nil {
-			return err
-		}
-		commands[i] = append(command[:1:1], behind.Args(file)...)
+		commands[i], starts = append(command[:1:1], args...), behind
 	}
-	s.Job.Command, s.Job.Resume = commands[0], commands[1]
+	s.Job.Command, s.Job.Resume, s.Job.Env = commands[0], commands[1], append(s.Job.Env, env...)
 	s.Prepare = func() error {
-		_, err := g.Write(settings)
+		_, _, err := starts.Start(g.Base, g.Mark, g.Write)
 		return err
 	}
 	return nil

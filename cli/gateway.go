@@ -35,14 +35,28 @@ func fronted(known hosts.Registry) []hosts.Host {
 // meterOption, as the first word, turns folding off for one run.
 const meterOption = "--meter"
 
+// What a gateway does if the user does not choose, in a host where it folds and in another one.
+var (
+	gatewayFolds = struct{ short, long string }{
+		", leave finished frames out of its requests, and record its usage",
+		"the work of finished frames leaves the requests to the model, and flame records the usage of each request.",
+	}
+	gatewayMeters = struct{ short, long string }{
+		" and record the usage of its requests",
+		"flame records the usage of each request. With " + env.GatewayFold + "=on, the work of finished frames leaves the requests to the model.",
+	}
+)
+
 // newFront makes the command that runs a host's program behind a gateway. The command has the
 // program's name.
 func newFront(a *app.App, h hosts.Host) *cobra.Command {
-	name := "flame " + h.Program
+	name, does := "flame "+h.Program, gatewayMeters
+	if h.Wire.Folds {
+		does = gatewayFolds
+	}
 	return &cobra.Command{
-		Use: h.Program + " ARGS...", Short: "Run " + h.Title + ", leave finished frames out of its requests, and record its usage",
-		Long: "Run " + h.Title + " with ARGS, behind a gateway of its own on this machine: the work of finished frames " +
-			"leaves the requests to the model, and flame records the usage of each request. It changes no settings; plain `" + h.Program +
+		Use: h.Program + " ARGS...", Short: "Run " + h.Title + does.short,
+		Long: "Run " + h.Title + " with ARGS, behind a gateway of its own on this machine: " + does.long + " It changes no settings; plain `" + h.Program +
 			"` can resume the same sessions.\n\nAll words go to " + h.Program + ", `--help` too, except " + meterOption +
 			" as the first word: flame then counts requests but sends them whole, as with " + env.GatewayFold + "=off.",
 		Example:            "  " + name + "\n  " + name + " --resume\n  " + name + " " + meterOption + " -p \"Fix the login\"",
@@ -129,16 +143,19 @@ func (c fronting) fronted(ctx context.Context, at place.Place, behind hosts.Behi
 	}
 	defer func() { err = cmp.Or(err, folder.Remove()) }()
 	secret := front.NewSecret()
-	to := front.Address{Base: front.Base(port.Addr, secret), Upstream: behind.Upstream.String(), Folding: folding, Network: behind.Network}
+	to := front.Address{Base: front.Base(port.Addr, secret), Host: c.host.Name, Upstream: behind.Upstream.String(), Folding: folding, Network: behind.Network}
 	if outer, _ := front.Find(at.Data.Path, os.Getenv(env.Gateway)); outer.IsAt(to.Upstream) {
 		to.Upstream, to.Network = outer.Upstream, outer.Network // no chain
 	}
-	file, err := settingsFile(folder, behind, to)
+	if err := folder.Note(to); err != nil {
+		return end, err
+	}
+	args, environ, err := behind.Start(to.Base, env.Gateway+"="+folder.ID, folder.WriteSettings)
 	if err != nil {
 		return end, err
 	}
 	cmd := &exec.Cmd{
-		Path: program, Args: append([]string{c.host.Program}, behind.Args(file)...), Env: append(os.Environ(), deeper),
+		Path: program, Args: append([]string{c.host.Program}, args...), Env: append(append(os.Environ(), deeper), environ...),
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 	}
 	c.app.TakeTime() // the program decides when it ends
@@ -146,7 +163,7 @@ func (c fronting) fronted(ctx context.Context, at place.Place, behind hosts.Behi
 		Port: port, Program: cmd, Log: c.app.Log(at), Pace: front.DefaultPace,
 		Gateway: func(ctx context.Context) *exec.Cmd {
 			gateway := exec.CommandContext(ctx, c.app.Program(), "gateway", "--"+inheritedFlag)
-			gateway.Env = append(os.Environ(), orders(to, secret)...)
+			gateway.Env = append(append(os.Environ(), orders(to, secret)...), env.Gateway+"="+folder.ID)
 			return gateway
 		},
 	}.Run()
@@ -168,23 +185,12 @@ func (c fronting) deeper() (string, error) {
 // orders returns the variables that configure a gateway. They are secret, so they never
 // appear on a command line.
 func orders(to front.Address, secret string) []string {
-	environ := []string{env.GatewayUpstream + "=" + to.Upstream, env.GatewaySecret + "=" + secret, env.GatewayFold + "=" + to.Folding}
+	environ := []string{env.GatewayHost + "=" + to.Host, env.GatewayUpstream + "=" + to.Upstream}
+	environ = append(environ, env.GatewaySecret+"="+secret, env.GatewayFold+"="+to.Folding)
 	for name, value := range to.Network { // an empty one is not set
 		environ = append(environ, name+"="+value)
 	}
 	return environ
-}
-
-// settingsFile writes the settings of a run, and where its gateway is.
-func settingsFile(folder *front.Folder, behind hosts.Behind, to front.Address) (string, error) {
-	if err := folder.Note(to); err != nil {
-		return "", err
-	}
-	settings, err := behind.Settings(to.Base, env.Gateway+"="+folder.ID)
-	if err != nil {
-		return "", err
-	}
-	return folder.WriteSettings(settings)
 }
 
 // folder makes a private folder: in the project's data or, without that, a temporary one.
@@ -208,22 +214,29 @@ const inheritedFlag = "inherited"
 func newGateway(a *app.App) *cobra.Command {
 	var upstream string
 	var inherited bool
+	names := lo.Map(fronted(a.Hosts), func(h hosts.Host, _ int) string { return h.Name })
+	usual := lo.FirstOrEmpty(names)
 	fronts := lo.Map(fronted(a.Hosts), func(h hosts.Host, _ int) string { return "`flame " + h.Program + "`" })
 	cmd := &cobra.Command{
-		Use: "gateway", Args: app.Takes(0, 0), Example: "  flame gateway --upstream https://api.example.com",
-		Short: "Run a proxy between a host and its model (used by " + strings.Join(fronts, " and ") + ")",
-		Long: "Listen on a free port of 127.0.0.1, print the base URL for a host's requests to its model, and pass them on without the work of " +
+		Use: "gateway [HOST]", Args: app.Takes(0, 1), Example: "  flame gateway --upstream https://api.example.com",
+		Short: "Run a proxy between a host and its model (used by " + strings.Join(fronts, ", ") + ")",
+		Long: "HOST is one of " + strings.Join(names, ", ") + "; without it, it is " + usual + ".\n\n" +
+			"Listen on a free port of 127.0.0.1, print the base URL for a host's requests to its model, and pass them on without the work of " +
 			"finished frames of this project, unless " + env.GatewayFold + " says otherwise. Ctrl-C ends it. Everyone who knows the URL can send " +
-			"requests with their own key. " + strings.Join(fronts, " or ") + " starts one by itself.",
+			"requests with their own key. " + "The commands " + strings.Join(fronts, ", ") + " start one by themselves.",
 	}
 	cmd.Flags().StringVar(&upstream, "upstream", "", "base URL of the model's API (default: the host's own, as the user's settings or the environment name it)")
 	cmd.Flags().BoolVar(&inherited, inheritedFlag, false, "use the port that the process inherited")
 	_ = cmd.Flags().MarkHidden(inheritedFlag) // the error is for an unknown flag
-	return a.Locates(cmd, func(ctx context.Context, at place.Place, _ []string) error {
-		h, found := lo.Find(a.Hosts, func(h hosts.Host) bool { return h.Wire != nil })
+	return a.Locates(cmd, func(ctx context.Context, at place.Place, args []string) error {
+		name := cmp.Or(os.Getenv(env.GatewayHost), usual)
+		if !inherited {
+			name = lo.FirstOr(args, usual)
+		}
+		h, found := lo.Find(fronted(a.Hosts), func(h hosts.Host) bool { return h.Name == name })
 		switch {
 		case !found:
-			return core.NotFoundf("no host has a gateway")
+			return core.Invalidf("flame has no gateway for %q", name).WithHint("name one of %s", strings.Join(names, ", "))
 		case inherited:
 			return inheritGateway(ctx, a, h, at)
 		}
@@ -246,8 +259,8 @@ func startGateway(ctx context.Context, a *app.App, h hosts.Host, at place.Place,
 		return core.Unavailablef(err, "the gateway cannot listen on 127.0.0.1: %v", err)
 	}
 	secret := front.NewSecret()
-	return serveGateway(ctx, a, h, at, l, upstream, secret, func() error {
-		_, err := fmt.Fprintf(a.Stdout, "%s=%s\n", h.BaseVariable, front.Base(l.Addr().String(), secret))
+	return serveGateway(ctx, a, h, at, l, upstream, gateway.Options{Secret: secret}, func() error {
+		_, err := fmt.Fprintf(a.Stdout, "%s=%s\n", cmp.Or(h.BaseVariable, h.BaseSetting), front.Base(l.Addr().String(), secret))
 		return err
 	})
 }
@@ -264,25 +277,25 @@ func inheritGateway(ctx context.Context, a *app.App, h hosts.Host, at place.Plac
 		defer stop()
 		_, _ = io.Copy(io.Discard, a.Stdin) // ends when the processes that need the gateway are gone
 	}()
-	return serveGateway(ctx, a, h, at, l, os.Getenv(env.GatewayUpstream), os.Getenv(env.GatewaySecret), func() error { return nil })
+	o := gateway.Options{Name: os.Getenv(env.Gateway), Secret: os.Getenv(env.GatewaySecret)}
+	return serveGateway(ctx, a, h, at, l, os.Getenv(env.GatewayUpstream), o, func() error { return nil })
 }
 
 func serveGateway(
-	ctx context.Context, a *app.App, h hosts.Host, at place.Place, l net.Listener, base, secret string, ready func() error,
+	ctx context.Context, a *app.App, h hosts.Host, at place.Place, l net.Listener, base string, o gateway.Options, ready func() error,
 ) (err error) {
 	a.TakeTime() // it stores the usage that it has measured
 	upstream, err := url.Parse(base)
-	if err != nil || upstream.Host == "" || upstream.Scheme != "http" && upstream.Scheme != "https" || secret == "" {
+	if err != nil || upstream.Host == "" || upstream.Scheme != "http" && upstream.Scheme != "https" || o.Secret == "" {
 		return core.Invalidf("the gateway needs the base URL of the model's API").WithHint("--upstream https://HOST")
 	}
 	p, closeProject := a.Open(at, true)
 	defer func() { err = errors.Join(err, closeProject()) }()
 	p.HostProcess = nil // the process that runs it is not the host
 	leaveNoCore()
-	g := gateway.New(gateway.Options{
-		Project: p, Host: h.Name, Agent: os.Getenv(core.AgentVariable), Wire: h.Wire, Upstream: upstream, Secret: secret,
-		Folding: gateway.Folding(a.Settings.GatewayFold), Log: p.Log,
-	})
+	o.Project, o.Host, o.Agent, o.Wire, o.Upstream = p, h.Name, os.Getenv(core.AgentVariable), h.Wire, upstream
+	o.Folding, o.Log = gateway.Folding(a.Settings.GatewayFold), p.Log
+	g := gateway.New(o)
 	if err := ready(); err != nil {
 		return err
 	}

@@ -74,6 +74,7 @@ type Host struct {
 	On           func(m Machine) Client    // returns its program on a machine
 	Wire         *Wire                     // how it speaks with its model; nil: flame has no gateway for it
 	BaseVariable string                    // the environment variable that holds the base URL of its model's API
+	BaseSetting  string                    // its setting that holds that URL, if no variable does
 	// SetsVariable returns a file among the project's own settings that may set an
 	// environment variable for the host's processes; empty if none does. nil: a project
 	// cannot set any.
@@ -238,10 +239,32 @@ type Behind struct {
 
 	// Settings returns the content of a settings file with which the program
 	// sends its requests to a base URL, and with a mark (NAME=value) for the
-	// processes below it.
+	// processes below it; nil: the program needs no file.
 	Settings func(base, mark string) ([]byte, error)
-	// Args returns the command line with that file in it.
-	Args func(file string) []string
+	// Args returns the command line with that file, or the base URL, in it.
+	Args func(file, base string) []string
+	// Env returns variables of the program, NAME=value, for the same; nil: the file
+	// has all.
+	Env func(base, mark string) []string
+}
+
+// Start writes the settings file, if there is one, and returns the command line and the
+// variables with which the program sends its requests to a base URL.
+func (b Behind) Start(base, mark string, write func(settings []byte) (file string, err error)) (args, env []string, err error) {
+	file := ""
+	if b.Settings != nil {
+		settings, err := b.Settings(base, mark)
+		if err != nil {
+			return nil, nil, err
+		}
+		if file, err = write(settings); err != nil {
+			return nil, nil, err
+		}
+	}
+	if b.Env != nil {
+		env = b.Env(base, mark)
+	}
+	return b.Args(file, base), env, nil
 }
 
 // Fronted returns how a command line of a host's program runs behind a gateway.
@@ -279,16 +302,38 @@ func (r Registry) Shown(document []byte) Shown {
 	return Shown{}
 }
 
-// A Wire is how a host speaks with its model, by the Messages API, so that a gateway can
-// stand between them.
+// An API is the form in which a model takes requests and answers them.
+type API string
+
+// The APIs that gateways know.
+const (
+	MessagesAPI  API = "messages"  // Anthropic's Messages API
+	ResponsesAPI API = "responses" // OpenAI's Responses API
+	ContentsAPI  API = "contents"  // Google's Gemini API
+)
+
+// A Wire is how a host speaks with its model, so that a gateway can stand between them.
 type Wire struct {
-	// Asked returns what the headers of a request say about it.
-	Asked func(http.Header) Asked
+	API   API  // of the requests to the model
+	Folds bool // the API documents what a changed past means: gateways fold unless the user says otherwise
+	// Nameless says that requests do not name their session: it is the one whose hooks run behind the
+	// gateway. Nor do answers have the ids that they have in the host's log. Flame counts the answers
+	// of conversations there, and only the others as the gateway reports them.
+	Nameless bool
+	// Asked returns what the headers and the body of a request say about it; the body is nil if it is
+	// too long.
+	Asked func(h http.Header, body []byte) Asked
 	// Own returns which of flame's operations a tool is; empty for the tools of others.
 	Own func(tool string) op.Name
 	// Said returns the user's words in a text that the host sends in a message of the
 	// user's or of role system; empty if all of it is the host's own.
 	Said func(text string, system bool) string
+	// Lasts reports whether one of the host's own texts stays in requests when the work
+	// around it goes; nil: none does.
+	Lasts func(text string) bool
+	// Answer returns the answer of one of flame's tools in a text that the host made of
+	// it; nil: it is the whole text.
+	Answer func(text string) string
 	// IsSummary reports whether a text of the user's is the result of a compaction.
 	IsSummary func(text string) bool
 	// Usage returns what an answer used, with its price: usage is from its message, final from

@@ -10,17 +10,20 @@ import (
 	"flame/core"
 )
 
-// recordAnnounced lists, under the id announcedCalls, the latest calls that hooks announced, oldest
-// first.
-const recordAnnounced Kind[[]Announced] = "announced"
+// recordAnnounced, by process of a host, lists the calls that its hooks announced and no server has
+// taken yet, oldest first.
+const recordAnnounced Kind[announcements] = "announcements"
 
-const announcedCalls = "calls"
+// Announcements are those of one process of a host. They stay, without calls, so that a server knows
+// that hooks announce its calls.
+type announcements struct {
+	Calls []Announced `json:"calls"`
+	At    core.Millis `json:"at"` // of the last one
+}
 
 // An Announced is a call of one of flame's tools, of which a hook said who makes it: not every
 // host says so in the call itself.
 type Announced struct {
-	ID      string      `json:"id"`
-	Process Process     `json:"process"`           // of the host, which its hooks and its servers share
 	Call    string      `json:"call"`              // as CallKey returns it
 	Session string      `json:"session,omitempty"` // empty: the hook could not tell which agent of the host's process calls
 	Parent  string      `json:"parent,omitempty"`
@@ -32,6 +35,9 @@ const (
 	announcedFor = core.Millis(60_000)
 	maxAnnounced = 256
 )
+
+// id returns the process as the id of a record.
+func (p Process) id() string { return fmt.Sprint(p.PID, " ", p.Started) }
 
 // CallKey returns what a call of a tool has in common with the announcement of it.
 func CallKey(tool string, arguments json.RawMessage) string {
@@ -49,37 +55,53 @@ func CallKey(tool string, arguments json.RawMessage) string {
 // Announce records that the caller is about to make a call. With unsure it records only that one of
 // the agents in the host's process is.
 func (p *Project) Announce(ctx context.Context, by Caller, call string, unsure bool) error {
-	if p.HostProcess == nil { // the call is over
+	host := p.announcer()
+	if host == (Process{}) { // the call is over
 		return nil
 	}
-	made := Announced{ID: p.NewID("call"), Process: p.HostProcess(), Call: call, At: p.Now()}
+	made := Announced{Call: call, At: p.Now()}
 	if !unsure {
 		made.Session, made.Parent = by.Session, by.Parent
 	}
 	return p.Store.Update(ctx, func(tx Tx) error {
-		return recordAnnounced.Change(tx, announcedCalls, func(all *[]Announced) {
-			*all = slices.DeleteFunc(append(*all, made), func(a Announced) bool { return a.At+announcedFor < made.At })
-			*all = (*all)[max(0, len(*all)-maxAnnounced):]
+		if err := recordAnnounced.Forget(tx, func(a announcements) bool { return a.At+Day < made.At }); err != nil {
+			return err
+		}
+		return recordAnnounced.Change(tx, host.id(), func(a *announcements) {
+			a.Calls = slices.DeleteFunc(append(a.Calls, made), func(a Announced) bool { return a.At+announcedFor < made.At })
+			a.Calls, a.At = a.Calls[max(0, len(a.Calls)-maxAnnounced):], made.At
 		})
 	})
 }
 
-// FindAnnounced returns the oldest announcement of a call by this process's host that is not used
-// yet; hooked reports whether that host announced any call lately.
-func (p *Project) FindAnnounced(ctx context.Context, call string, used func(id string) bool) (found Announced, hooked bool, err error) {
-	if p.HostProcess == nil {
-		return found, false, nil
+// TakeAnnounced returns the oldest announcement of a call by this process's host, which is then taken;
+// nil if there is none. hooked reports whether hooks announce the calls of that host.
+func (p *Project) TakeAnnounced(ctx context.Context, call string) (found *Announced, hooked bool, err error) {
+	host := p.announcer()
+	if host == (Process{}) {
+		return nil, false, nil
 	}
-	host := p.HostProcess()
-	all, err := Read(ctx, p, func(tx Tx) ([]Announced, error) { return recordAnnounced.Of(tx, announcedCalls) })
-	for _, a := range all {
-		if a.Process != host || host == (Process{}) || a.At+announcedFor < p.Now() {
-			continue
+	err = p.Store.Run(ctx, func(tx Tx) error {
+		found = nil
+		var a announcements
+		if hooked, err = recordAnnounced.Load(tx, host.id(), &a); err != nil {
+			return err
 		}
-		hooked = true
-		if a.Call == call && !used(a.ID) {
-			return a, true, err
+		i := slices.IndexFunc(a.Calls, func(a Announced) bool { return a.Call == call && a.At+announcedFor >= p.Now() })
+		if i < 0 {
+			return nil
 		}
-	}
+		found = &a.Calls[i]
+		return recordAnnounced.Save(tx, host.id(), announcements{Calls: slices.Concat(a.Calls[:i], a.Calls[i+1:]), At: a.At})
+	})
 	return found, hooked, err
+}
+
+// announcer returns the process of the host, which its hooks and its servers share; zero if it is not
+// known.
+func (p *Project) announcer() (host Process) {
+	if p.HostProcess != nil {
+		host = p.HostProcess()
+	}
+	return host
 }

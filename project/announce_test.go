@@ -17,38 +17,47 @@ func TestAnAnnouncementSaysWhoCalls(t *testing.T) {
 	at, host := core.Millis(1_000_000), project.Process{PID: 7, Started: "then"}
 	f.Now = func() core.Millis { return at }
 	f.HostProcess = func() project.Process { return host }
-	used := map[string]bool{}
-	find := func(call string) (who string, hooked bool) {
-		found, hooked, err := f.FindAnnounced(f.Ctx, call, func(id string) bool { return used[id] })
+	take := func(call string) (who string, hooked bool) {
+		found, hooked, err := f.TakeAnnounced(f.Ctx, call)
 		require.NoError(t, err)
-		used[found.ID] = true
-		return found.Session, hooked
+		if found != nil {
+			who = found.Session
+		}
+		return who, hooked
 	}
-	who, hooked := find("push")
+	who, hooked := take("push")
 	assert.Empty(t, who)
 	assert.False(t, hooked, "no hook has called")
 
 	require.NoError(t, f.Announce(f.Ctx, project.Caller{Session: "s"}, "push", false))
 	require.NoError(t, f.Announce(f.Ctx, project.Caller{Session: "child", Parent: "s"}, "push", false))
 	require.NoError(t, f.Announce(f.Ctx, project.Caller{Session: "s"}, "unsure", true))
-	who, _ = find("push")
+	who, _ = take("push")
 	assert.Equal(t, "s", who)
-	who, _ = find("push")
+	who, _ = take("push")
 	assert.Equal(t, "child", who, "each announcement is of one call")
-	who, hooked = find("push")
+	who, hooked = take("push")
 	assert.Empty(t, who)
 	assert.True(t, hooked)
-	who, _ = find("unsure")
+	who, _ = take("unsure")
 	assert.Empty(t, who)
 
 	require.NoError(t, f.Announce(f.Ctx, project.Caller{Session: "s"}, "pop", false))
 	host.PID = 8
-	_, hooked = find("pop")
+	_, hooked = take("pop")
 	assert.False(t, hooked, "of another process")
 	host.PID = 7
 	at += 61_000
-	_, hooked = find("pop")
-	assert.False(t, hooked, "of a call that never came")
+	who, hooked = take("pop")
+	assert.Empty(t, who, "of a call that never came")
+	assert.True(t, hooked, "the hooks work")
+
+	at += project.Day
+	host.PID = 9
+	require.NoError(t, f.Announce(f.Ctx, project.Caller{Session: "s"}, "pop", false))
+	host.PID = 7
+	_, hooked = take("pop")
+	assert.False(t, hooked, "a process that announces nothing for a day is forgotten")
 }
 
 func TestACallIsTheSameInAnyOrder(t *testing.T) {

@@ -25,7 +25,7 @@ import (
 const CommandLine = "cli"
 
 // A Project is one tree of frames and everything that operations on it need. All fields
-// but Dir, Learn, EventDays, Fold, Trim, Late, Transcripts, Claim, HostProcess and Gone must be
+// but Dir, Learn, EventDays, Fold, Trim, Late, Transcripts, Claim, Gateway, HostProcess and Gone must be
 // set.
 type Project struct {
 	Store     Store
@@ -54,6 +54,8 @@ type Project struct {
 	// a connection to the hub: in hooks, and if this machine has joined no hub.
 	Claim func(ctx context.Context, frame core.Frame) error
 
+	// Gateway names the gateway of flame's around this process, by env.Gateway; empty: there is none.
+	Gateway string
 	// HostProcess returns the process of the host whose events and calls this process
 	// handles; zero if it is not known. Gone reports whether a process has certainly
 	// ended. Without them sessions end only by their hosts' events and by silence.

@@ -66,6 +66,18 @@ func (k Kind[T]) DeleteAll(from Records, ids []string) error {
 	return errors.Join(lo.Map(ids, func(id string, _ int) error { return k.Delete(from, id) })...)
 }
 
+// Forget removes the records that are old.
+func (k Kind[T]) Forget(from Records, old func(T) bool) error {
+	var gone []string
+	err := k.Each(from, func(id string, record T) error {
+		if old(record) {
+			gone = append(gone, id)
+		}
+		return nil
+	})
+	return errors.Join(err, k.DeleteAll(from, gone))
+}
+
 // Clear removes the records whose ids begin with prefix.
 func (k Kind[T]) Clear(from Records, prefix string) error {
 	ids, err := k.IDs(from, prefix)

@@ -31,7 +31,14 @@ type Presence struct {
 	Owed     bool        `json:"owed,omitempty"`     // its context was due when its host no longer waited, or a compaction dropped it
 
 	Compacted core.Millis `json:"compacted,omitempty"` // the last compaction that flame found in its log
+	Searched  Searched    `json:"searched,omitzero"`   // where flame has looked for one
 	Standing
+}
+
+// A Searched is the part of a session's log in which flame has looked for compactions.
+type Searched struct {
+	Path string `json:"path"`
+	UpTo int64  `json:"upTo"` // in bytes
 }
 
 // noteFirst records the host's process at the first call of a session.

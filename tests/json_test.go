@@ -19,6 +19,7 @@ var plainOnly = map[string]string{
 	"serve":         "the protocol's messages",
 	"hook":          "what the host expects",
 	"claude":        "what Claude Code prints",
+	"codex":         "what Codex CLI prints",
 	"gateway":       "runs until it is ended",
 	"web":           "runs until it is ended",
 	"top":           "a screen for a person at a terminal",

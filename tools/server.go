@@ -44,7 +44,6 @@ type Server struct {
 
 	mu     sync.Mutex
 	served map[string]project.Caller // callers, by session
-	used   map[string]bool           // announcements whose calls came
 }
 
 // NewServer returns the server that offers these tools. caller names the
@@ -52,7 +51,7 @@ type Server struct {
 func NewServer(p *project.Project, a *agents.Agents, offered []Tool, version string, caller func(context.Context) project.Caller) *Server {
 	s := &Server{
 		project: p, resources: resources{p, &briefing.Contexts{Project: p}, a, caller}, tools: offered, callIDs: a.Hosts.CallIDs(), caller: caller, log: p.Log,
-		served: map[string]project.Caller{}, used: map[string]bool{}, announces: func(host string) bool { return a.Hosts.Of(host).Announces },
+		served: map[string]project.Caller{}, announces: func(host string) bool { return a.Hosts.Of(host).Announces },
 	}
 	s.MCP = server.NewMCPServer("flame", version,
 		server.WithTitle("Flame"),
@@ -206,28 +205,18 @@ func (s *Server) call(ctx context.Context, t Tool, request mcp.CallToolRequest) 
 	return result, err
 }
 
-// maxUsed bounds the announcements that a server remembers.
-const maxUsed = 10_000
-
 // announced returns the caller of a call that hooks announced. Without hooks it returns by.
 func (s *Server) announced(ctx context.Context, by project.Caller, call mcp.CallToolParams) (project.Caller, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	found, hooked, err := s.project.FindAnnounced(ctx, project.CallKey(call.Name, call.RawArguments), func(id string) bool { return s.used[id] })
+	found, hooked, err := s.project.TakeAnnounced(ctx, project.CallKey(call.Name, call.RawArguments))
 	switch {
 	case err != nil:
 		return by, err
-	case found.ID == "" && (hooked || len(s.used) > 0):
+	case found == nil && hooked:
 		return by, core.Invalidf("flame's hook did not say which agent makes this call").
 			WithHint("make the call again; `flame doctor` says whether the hook works")
-	case found.ID == "":
+	case found == nil:
 		return by, nil
-	}
-	if len(s.used) >= maxUsed {
-		clear(s.used) // announcements of old calls no longer hold
-	}
-	s.used[found.ID] = true
-	if found.Session == "" {
+	case found.Session == "":
 		return by, core.Invalidf("several agents of this session call tools at this moment, and the host does not say which of them makes this call").
 			WithHint("make the call again, alone in its message")
 	}

@@ -17,8 +17,8 @@ import (
 func TestCodexAnswersCountOnce(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]core.Usage{
-		"codex/resumed.jsonl": {TokensIn: 42_636, TokensOut: 80, ToolCalls: 2},
-		"codex/forked.jsonl":  {TokensIn: 33_009, TokensOut: 60, ToolCalls: 2},
+		"codex/resumed.jsonl": {TokensIn: 42_636, TokensOut: 80, ToolCalls: 2, CostUSD: 0.21558},
+		"codex/forked.jsonl":  {TokensIn: 33_009, TokensOut: 60, ToolCalls: 2, CostUSD: 0.166845},
 	} {
 		messages, err := collect(samples[name], sample(t, name))
 		require.NoError(t, err)
@@ -26,6 +26,8 @@ func TestCodexAnswersCountOnce(t *testing.T) {
 		for _, m := range messages {
 			sum = sum.Add(m.Usage)
 		}
+		assert.InDelta(t, want.CostUSD, sum.CostUSD, 1e-9, name)
+		sum.CostUSD = want.CostUSD
 		assert.Equal(t, want, sum, name)
 	}
 }

@@ -51,11 +51,13 @@ const (
 	Gateway = "FLAME_GATEWAY"
 	// GatewayDepth is how many programs behind gateways are around a process.
 	GatewayDepth = "FLAME_GATEWAY_DEPTH"
-	// GatewayUpstream and GatewaySecret are only in the environment of a gateway: the base URL
-	// that it sends requests to, and the first path segment of the requests that it accepts.
+	// GatewayHost, GatewayUpstream and GatewaySecret are only in the environment of a gateway: the
+	// host whose requests it takes, the base URL that it sends them to, and the first path segment
+	// of those that it accepts.
+	GatewayHost     = "FLAME_GATEWAY_HOST"
 	GatewayUpstream = "FLAME_GATEWAY_UPSTREAM"
 	GatewaySecret   = "FLAME_GATEWAY_SECRET"
 )
 
 // Inner are these variables.
-var Inner = []string{Gateway, GatewayDepth, GatewayUpstream, GatewaySecret}
+var Inner = []string{Gateway, GatewayDepth, GatewayHost, GatewayUpstream, GatewaySecret}

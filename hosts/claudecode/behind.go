@@ -31,14 +31,6 @@ var elsewhere = []struct{ variable, service string }{
 // URL is.
 const socketVariable = "ANTHROPIC_UNIX_SOCKET"
 
-// Variables by which requests reach the network; what the user's settings say of them
-// holds for the gateway.
-var (
-	proxies      = []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"}
-	direct       = []string{"NO_PROXY", "no_proxy"}
-	certificates = []string{"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR"}
-)
-
 // behind returns how a command line of the client runs behind a gateway. Settings of an
 // administrator are in the folder managed.
 func behind(m hosts.Machine, managed string, args []string) (hosts.Behind, error) {
@@ -60,7 +52,7 @@ func behind(m hosts.Machine, managed string, args []string) (hosts.Behind, error
 	return hosts.Behind{
 		Upstream: upstream, Network: all.network(), Notes: all.unfollowed(),
 		Settings: func(base, mark string) ([]byte, error) { return given.with(all.forClient(base, mark)) },
-		Args:     given.args,
+		Args:     func(file, _ string) []string { return given.args(file) },
 	}, nil
 }
 
@@ -94,30 +86,17 @@ func (all layers) upstream() (*url.URL, error) {
 	return upstream, nil
 }
 
-// network returns the variables by which the gateway reaches the network.
-func (all layers) network() map[string]string {
-	network, trusted := map[string]string{}, all.trusted()
-	for _, name := range slices.Concat(proxies, direct, certificates) {
-		network[name], _ = trusted.value(name)
-	}
-	return network
-}
+// network returns the variables by which the gateway reaches the network: what the user's settings
+// say of them holds for it.
+func (all layers) network() map[string]string { return hosts.NetworkOf(all.trusted().only) }
 
 // forClient returns the variables that the client needs to send its requests to a base
 // URL of this machine's own.
 func (all layers) forClient(base, mark string) map[string]string {
 	env := map[string]string{baseVariable: base, hintsVariable: "1"}
-	name, value, _ := strings.Cut(mark, "=")
-	env[name] = value
-	if !slices.ContainsFunc(proxies, func(name string) bool { value, _ := all.value(name); return value != "" }) {
-		return env
-	}
-	for _, name := range direct {
-		value, where := all.value(name)
-		if where == "" && name != direct[0] || strings.TrimSpace(value) == "*" {
-			continue
-		}
-		env[name] = strings.TrimPrefix(value+",127.0.0.1", ",")
+	for _, variable := range append(hosts.PastProxies(all.only), mark) {
+		name, value, _ := strings.Cut(variable, "=")
+		env[name] = value
 	}
 	return env
 }

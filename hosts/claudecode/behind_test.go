@@ -245,7 +245,7 @@ func TestOtherArgumentsStayAsTheyAre(t *testing.T) {
 			behind, err := at(t, nil).behind(nil, tt.args...)
 			require.NoError(t, err)
 			assert.False(t, behind.Plain)
-			assert.Equal(t, tt.want, behind.Args("F"))
+			assert.Equal(t, tt.want, behind.Args("F", ""))
 		})
 	}
 }

@@ -3,6 +3,7 @@ package claudecode
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,6 +44,12 @@ func (all layers) value(name string) (value, where string) {
 	return "", ""
 }
 
+// only returns what a variable is set to.
+func (all layers) only(name string) string {
+	value, _ := all.value(name)
+	return value
+}
+
 // trusted returns the layers without those that came with a project.
 func (all layers) trusted() layers {
 	return slices.DeleteFunc(slices.Clone(all), func(l layer) bool { return l.rank == ofProject })
@@ -77,7 +84,7 @@ func layersOf(m hosts.Machine, managed string, given given) layers {
 // ofProcess returns the variables of this process that matter here.
 func ofProcess(m hosts.Machine) map[string]string {
 	env := map[string]string{}
-	for _, name := range slices.Concat([]string{baseVariable, socketVariable}, proxies, direct, certificates) {
+	for _, name := range slices.AppendSeq([]string{baseVariable, socketVariable}, maps.Keys(hosts.NetworkOf(m.Getenv))) {
 		if value := m.Getenv(name); value != "" {
 			env[name] = value
 		}

@@ -16,7 +16,10 @@ import (
 
 // wire is how Claude Code speaks with its model.
 func wire() *hosts.Wire {
-	return &hosts.Wire{Asked: asked, Own: ownTool, Said: said, IsSummary: isSummary, Usage: transcripts.ClaudeUsage, Prices: transcripts.ClaudePrices}
+	return &hosts.Wire{
+		API: hosts.MessagesAPI, Folds: true, Asked: asked, Own: ownTool, Said: said, IsSummary: isSummary,
+		Usage: transcripts.ClaudeUsage, Prices: transcripts.CachePrices,
+	}
 }
 
 // The headers of a request. All but the first two come only with HintVariable set.
@@ -34,7 +37,7 @@ const (
 
 // asked reads the headers. A client that tells no class sends the conversation, as far
 // as anyone knows.
-func asked(h http.Header) hosts.Asked {
+func asked(h http.Header, _ []byte) hosts.Asked {
 	a := hosts.Asked{Session: h.Get(sessionHeader), Agent: h.Get(agentHeader)}
 	usual := hosts.Main
 	if a.Agent != "" {

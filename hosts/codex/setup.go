@@ -2,9 +2,7 @@ package codex
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
-	"strings"
 
 	"flame/core"
 	"flame/hosts"
@@ -210,35 +208,21 @@ func unknown() core.Finding {
 // consent returns what the user must still do before our hooks run. Only Codex's app server tells:
 // the configuration has hashes that flame cannot check.
 func (h Client) consent(ctx context.Context, codex hosts.Program) core.Finding {
-	const asked = 1
-	requests := []string{
-		`{"id":0,"method":"initialize","params":{"clientInfo":{"name":"flame","title":"flame","version":"1"}}}`, `{"method":"initialized"}`,
-	}
-	list, err := json.Marshal(map[string]any{"id": asked, "method": "hooks/list", "params": map[string]any{"cwds": []string{h.Machine.ProjectDir}}})
-	if err != nil || h.Machine.Converse == nil {
-		return unknown()
-	}
 	var answer struct {
-		ID     *int `json:"id"`
-		Result struct {
-			Data []struct {
-				Hooks []struct {
-					Plugin  string `json:"pluginId"`
-					Trust   string `json:"trustStatus"`
-					Enabled bool   `json:"enabled"`
-				} `json:"hooks"`
-			} `json:"data"`
-		} `json:"result"`
+		Data []struct {
+			Hooks []struct {
+				Plugin  string `json:"pluginId"`
+				Trust   string `json:"trustStatus"`
+				Enabled bool   `json:"enabled"`
+			} `json:"hooks"`
+		} `json:"data"`
 	}
-	isAnswer := func(line string) bool {
-		return json.Unmarshal([]byte(line), &answer) == nil && answer.ID != nil && *answer.ID == asked
-	}
-	input := strings.Join(append(requests, string(list)), "\n") + "\n"
-	if err := h.Machine.Converse(ctx, h.Machine.ProjectDir, input, isAnswer, codex.Path, "app-server"); err != nil {
+	folders := map[string]any{"cwds": []string{h.Machine.ProjectDir}}
+	if h.ask(ctx, codex, nil, question{"hooks/list", folders, &answer}) != nil {
 		return unknown()
 	}
 	says := unknown()
-	for _, folder := range answer.Result.Data {
+	for _, folder := range answer.Data {
 		for _, hook := range folder.Hooks {
 			switch {
 			case hook.Plugin != pluginName:

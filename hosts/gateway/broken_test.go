@@ -334,7 +334,7 @@ func TestInternalErrorsDoNotStopRequests(t *testing.T) {
 	t.Parallel()
 	wrong := func() { panic(errors.New(prompt + key)) }
 	tests := map[string]func(*hosts.Wire){
-		"headers":  func(w *hosts.Wire) { w.Asked = func(h http.Header) hosts.Asked { panic(h) } },
+		"headers":  func(w *hosts.Wire) { w.Asked = func(h http.Header, _ []byte) hosts.Asked { panic(h) } },
 		"words":    func(w *hosts.Wire) { w.Said = func(text string, _ bool) string { panic(text) } },
 		"summary":  func(w *hosts.Wire) { w.IsSummary = func(text string) bool { panic(text) } },
 		"prices":   func(w *hosts.Wire) { w.Prices = func(string, bool) (float64, float64) { wrong(); return 0, 0 } },

@@ -2,19 +2,17 @@ package gateway
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"flame/core"
 	"flame/core/fold"
 	"flame/hosts"
-	"flame/hosts/gateway/messages"
+	"flame/hosts/gateway/dialect"
 	"flame/project"
 )
 
@@ -24,6 +22,7 @@ const maxBody = 64 << 20
 // An exchange is a request to the model and its answer.
 type exchange struct {
 	g       *Gateway
+	path    string // of the request, below the base URL
 	asked   hosts.Asked
 	session *session // nil: the request does not name one
 	at      time.Time
@@ -31,17 +30,17 @@ type exchange struct {
 	sent    sent
 
 	metered Metered
-	reader  *messages.Reader // of the answer; nil: flame cannot read it
-	noted   bool             // the session knows the answer
-	name    string           // of the answer, once it is noted; empty without a name
+	reader  *dialect.Reader // of the answer; nil: flame cannot read it
+	noted   bool            // the session knows the answer
+	name    string          // of the answer, once it is noted; empty without a name
 }
 
 // A sent is a request as flame sends it.
 type sent struct {
 	body    []byte
-	edition int            // of the ledger; Unknown for an unchanged request
-	edited  bool           // flame changed the body
-	names   messages.Names // of the messages that came
+	edition int           // of the ledger; Unknown for an unchanged request
+	edited  bool          // flame changed the body
+	names   dialect.Names // of the messages that came
 
 	uncounted fold.Meter // its size, if that was not counted yet
 }
@@ -53,16 +52,19 @@ func exchangeOf(ctx context.Context) *exchange {
 	return x
 }
 
-// serveMessages passes on a request for an answer.
-func (g *Gateway) serveMessages(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{g: g, at: time.Now()}
-	g.guarded("the headers of a request", func() { x.asked = g.Wire.Asked(r.Header) })
-	x.session = g.sessionOf(x.asked)
+// serveAnswer passes on a request for an answer, to a path below the base URL.
+func (g *Gateway) serveAnswer(w http.ResponseWriter, r *http.Request, path string) {
+	x := &exchange{g: g, path: path, at: time.Now()}
 	body, rest, err := readBody(r)
 	if err != nil {
 		panic(http.ErrAbortHandler) // the host is gone, or does not obey HTTP
 	}
-	x.metered = Metered{Asked: g.Project.Now(), Class: string(x.asked.Class), Given: int64(len(body))}
+	g.guarded("what a request says about itself", func() { x.ask(r, body, rest == nil) })
+	x.session = g.sessionOf(x.asked)
+	x.metered = Metered{
+		Asked: g.Project.Now(), Class: string(x.asked.Class), Given: int64(len(body)),
+		Logged: g.Wire.Nameless && (x.asked.Class == hosts.Main || x.asked.Class == hosts.Subagent),
+	}
 	x.sent = sent{body: body, edition: notNoted}
 	if rest == nil && r.Header.Get("Content-Encoding") == "" {
 		x.fold(r.Context(), r.Header)
@@ -76,6 +78,24 @@ func (g *Gateway) serveMessages(w http.ResponseWriter, r *http.Request) {
 	setBody(r, x.sent.body, rest)
 	defer func() { g.guarded("an answer", x.finish) }()
 	g.proxy.ServeHTTP(w, r)
+}
+
+// ask finds out what the request says about itself.
+func (x *exchange) ask(r *http.Request, body []byte, whole bool) {
+	if !whole {
+		body = nil
+	}
+	x.asked = x.g.Wire.Asked(r.Header, body)
+	if !x.g.Wire.Nameless {
+		return
+	}
+	soon, cancel := context.WithTimeout(r.Context(), x.g.Patience)
+	defer cancel()
+	session, err := x.g.Project.SessionBehind(soon, x.g.Name)
+	if err != nil {
+		x.g.Log.Warn("flame cannot find out which session sends a request", "error", err)
+	}
+	x.asked.Session = session
 }
 
 // guarded calls f, and reports whether it finished. A fault in f must not stop the request.
@@ -148,21 +168,18 @@ func (x *exchange) fold(ctx context.Context, headers http.Header) {
 	x.sent.edited = !bytes.Equal(x.sent.body, came.body)
 }
 
-// clearing is a part of the header of requests for which the API can edit contexts.
-const clearing = "context-management-"
-
 func (x *exchange) edit(ctx context.Context, headers http.Header) {
-	request, err := messages.Parse(x.sent.body)
+	request, err := x.g.api.Parse(x.path, x.sent.body)
 	if err != nil {
 		x.g.Log.Debug("flame sends a request unchanged", "error", err)
 		return
 	}
 	switch off, err := x.off(ctx); {
 	case err == nil && off:
-	case x.g.Folding != Edit:
+	case x.g.Folding == Edit:
+		x.sent.body = request.Cleared(headers, x.g.Wire)
+	default:
 		x.session.fold(ctx, x, request)
-	case strings.Contains(strings.Join(headers.Values("Anthropic-Beta"), ","), clearing):
-		x.sent.body = request.Cleared(x.g.Wire)
 	}
 }
 
@@ -179,7 +196,7 @@ func (x *exchange) answered(response *http.Response) {
 	if response.Header.Get("Content-Encoding") != "" {
 		return
 	}
-	if x.reader = messages.NewReader(response.Header.Get("Content-Type")); x.reader == nil {
+	if x.reader = x.g.api.NewReader(response.Header.Get("Content-Type")); x.reader == nil {
 		return
 	}
 	x.reader.First = func() { x.metered.First = x.since() }
@@ -195,8 +212,11 @@ func (x *exchange) finish() {
 	if x.reader != nil {
 		x.g.guarded("an answer", x.read)
 	}
-	if x.session == nil {
-		return // its session is not known
+	if x.session == nil { // its session is not known
+		if x.g.Wire.Nameless {
+			x.g.teller.count(*m)
+		}
+		return
 	}
 	x.note()
 	x.g.teller.tell(telling{by: x.caller(), metered: *m, answer: x.answer(), sent: x.sent.uncounted})
@@ -218,19 +238,17 @@ func (x *exchange) refused() bool {
 	return x.metered.Status == http.StatusBadRequest && x.reader != nil && x.reader.Malformed
 }
 
-// statuses are the HTTP statuses of errors that the API reports after an answer has begun.
-var statuses = map[string]int{"overloaded_error": 529, "rate_limit_error": http.StatusTooManyRequests}
-
 // read copies the figures of the answer.
 func (x *exchange) read() {
 	x.reader.Close()
 	m := &x.metered
 	m.Answer, m.Model = x.reader.ID, x.reader.Model
-	if x.reader.Failed != "" && m.Status == http.StatusOK {
-		m.Status = cmp.Or(statuses[x.reader.Failed], http.StatusInternalServerError)
+	if x.reader.Failed != 0 && m.Status == http.StatusOK {
+		m.Status = x.reader.Failed
 	}
 	m.Usage = x.g.Wire.Usage(m.Model, x.reader.Usage, x.reader.Final)
-	if x.asked.Class != hosts.Compaction && x.asked.Class != hosts.Auxiliary {
+	ofAnother := x.asked.Class == hosts.Subagent && x.asked.Agent == "" // than the session
+	if x.asked.Class != hosts.Compaction && x.asked.Class != hosts.Auxiliary && !ofAnother {
 		m.Context = int(m.Usage.TokensIn + m.Usage.CacheRead + m.Usage.CacheWritten)
 		if m.Window = x.reader.Window; m.Status == http.StatusOK {
 			m.Window = x.asked.Window

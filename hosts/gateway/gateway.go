@@ -24,6 +24,10 @@ import (
 	"time"
 
 	"flame/hosts"
+	"flame/hosts/gateway/contents"
+	"flame/hosts/gateway/dialect"
+	"flame/hosts/gateway/messages"
+	"flame/hosts/gateway/responses"
 	"flame/local/guard"
 	"flame/project"
 )
@@ -33,6 +37,7 @@ type Folding string
 
 // The ways of folding.
 const (
+	Auto Folding = "auto" // On if the host's Wire says that it Folds, else Off
 	On   Folding = "on"   // finished frames
 	Edit Folding = "edit" // nothing: the API's own context editing clears old results of tools
 	Off  Folding = "off"  // nothing
@@ -44,6 +49,7 @@ type Options struct {
 	Host     string           // name of the host
 	Agent    string           // id of the agent whose host asks; empty outside of agents
 	Wire     *hosts.Wire
+	Name     string   // of the gateway, as env.Gateway has it for the processes behind it; may be empty
 	Upstream *url.URL // base URL of the model's API
 	Secret   string   // first segment of the path of each request; the gateway refuses others
 	Folding  Folding
@@ -63,6 +69,7 @@ type Options struct {
 // A Gateway is the proxy between a host and its model.
 type Gateway struct {
 	Options
+	api    *dialect.Dialect
 	proxy  *httputil.ReverseProxy
 	teller *teller
 
@@ -72,6 +79,11 @@ type Gateway struct {
 	sessions map[string]*session // by the ids of session and subagent
 }
 
+// dialects are the APIs that gateways read.
+var dialects = map[hosts.API]func() *dialect.Dialect{
+	hosts.MessagesAPI: messages.Dialect, hosts.ResponsesAPI: responses.Dialect, hosts.ContentsAPI: contents.Dialect,
+}
+
 // New returns a gateway. It alone must use the project that it is given. From then on this
 // process writes nothing to the standard log, and on Linux no core file.
 func New(o Options) *Gateway {
@@ -79,8 +91,14 @@ func New(o Options) *Gateway {
 	o.Grace = cmp.Or(o.Grace, grace)
 	o.Patience = cmp.Or(o.Patience, patience)
 	o.Transport = cmp.Or[http.RoundTripper](o.Transport, transport(o.Log))
+	if o.Folding == Auto {
+		o.Folding = Off
+		if o.Wire.Folds {
+			o.Folding = On
+		}
+	}
 	o.Project.Fold = o.Project.Fold && o.Folding == On
-	g := &Gateway{Options: o, sessions: map[string]*session{}}
+	g := &Gateway{Options: o, api: dialects[o.Wire.API](), sessions: map[string]*session{}}
 	g.teller = newTeller(g)
 	g.proxy = g.newProxy()
 	return g
@@ -143,8 +161,12 @@ func (g *Gateway) handler() http.Handler {
 		defer g.asking.RUnlock()
 		// Unless the upstream says so, the answer has none of these.
 		w.Header()["Date"], w.Header()["Content-Type"] = nil, nil
-		if r.Method == http.MethodPost && rest == "v1/messages" {
-			g.serveMessages(w, r)
+		if r.Header.Get("Upgrade") != "" && g.api.Answers(rest) {
+			w.WriteHeader(http.StatusUpgradeRequired) // to HTTP: the gateway reads nothing else
+			return
+		}
+		if r.Method == http.MethodPost && g.api.Answers(rest) {
+			g.serveAnswer(w, r, rest)
 			return
 		}
 		if keep(r) != nil {
@@ -223,9 +245,7 @@ func (g *Gateway) unreachable(w http.ResponseWriter, r *http.Request, err error)
 		return
 	}
 	g.Log.Warn("the model's API does not answer", "host", g.Upstream.Host, "error", causeOf(err))
-	body, _ := json.Marshal(map[string]any{"type": "error", "error": map[string]string{ // of texts alone
-		"type": "api_error", "message": fmt.Sprintf("flame's gateway got no answer from %s: %s", g.Upstream.Host, causeOf(err)),
-	}})
+	body, _ := json.Marshal(g.api.Failure(fmt.Sprintf("flame's gateway got no answer from %s: %s", g.Upstream.Host, causeOf(err)))) // of texts alone
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusBadGateway)
 	_, _ = w.Write(body)

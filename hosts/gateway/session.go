@@ -10,7 +10,7 @@ import (
 	"flame/core"
 	"flame/core/fold"
 	"flame/hosts"
-	"flame/hosts/gateway/messages"
+	"flame/hosts/gateway/dialect"
 	"flame/project"
 	"flame/project/conversation"
 	"flame/project/turns"
@@ -54,7 +54,7 @@ func (g *Gateway) sessionOf(asked hosts.Asked) *session {
 }
 
 // fold leaves the finished frames out of a request.
-func (s *session) fold(ctx context.Context, x *exchange, request *messages.Request) {
+func (s *session) fold(ctx context.Context, x *exchange, request dialect.Request) {
 	history := request.History(x.g.Wire)
 	x.sent.names = request.Names()
 	a, ok := s.decide(ctx, x, request, history)
@@ -69,14 +69,14 @@ func (s *session) fold(ctx context.Context, x *exchange, request *messages.Reque
 
 // decide returns what to leave out; ok is false if that is unknown. If the store is unavailable,
 // decide leaves out the same as before, as the rest may not fit the model's window.
-func (s *session) decide(ctx context.Context, x *exchange, request *messages.Request, history []fold.Message) (a turns.Amended, ok bool) {
+func (s *session) decide(ctx context.Context, x *exchange, request dialect.Request, history []fold.Message) (a turns.Amended, ok bool) {
 	r := turns.Request{Untold: true, Undated: true, History: history}
-	hour := request.KeepsHour()
-	if hour {
+	asks := request.Asks()
+	if asks.Hour {
 		r.CacheLife = hourLife
 	}
-	read, write := x.g.Wire.Prices(request.Model, hour)
-	r.Terms = fold.Terms{Prices: fold.Prices{Read: read, Write: write}, Leads: request.Thinking == "enabled"}
+	read, write := x.g.Wire.Prices(asks.Model, asks.Hour)
+	r.Terms = fold.Terms{Prices: fold.Prices{Read: read, Write: write}, Leads: asks.Leads}
 	s.mu.Lock()
 	kept := s.kept
 	r.Seen = slices.Clone(s.seen)
@@ -184,11 +184,18 @@ func newTeller(g *Gateway) *teller {
 	return t
 }
 
-func (t *teller) tell(one telling) {
+// count passes a measurement on.
+func (t *teller) count(m Metered) {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	if t.g.Metered != nil {
-		t.g.Metered(one.metered)
+		t.g.Metered(m)
 	}
+}
+
+func (t *teller) tell(one telling) {
+	t.count(one.metered)
+	t.mu.Lock()
 	if len(t.queue) < maxQueue {
 		t.queue = append(t.queue, one)
 	} else {

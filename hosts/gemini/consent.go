@@ -9,7 +9,7 @@ import (
 	"flame/hosts"
 )
 
-// settings is the user's settings file, as far as flame reads it.
+// settings are a settings file, as far as flame reads it.
 type settings struct {
 	Servers map[string]struct {
 		Command string `json:"command"`
@@ -22,6 +22,9 @@ type settings struct {
 		FolderTrust struct {
 			Enabled *bool `json:"enabled"`
 		} `json:"folderTrust"`
+		Auth struct {
+			Type string `json:"selectedType"`
+		} `json:"auth"`
 	} `json:"security"`
 }
 

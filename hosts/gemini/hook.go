@@ -86,12 +86,14 @@ type exchange struct {
 	tail func() []byte // returns the end of the session's log, which is read once
 }
 
-func (x *exchange) sessionStarted() error { return x.SessionStarted(maxInjected) }
+func (x *exchange) sessionStarted() error {
+	return errors.Join(x.P.NoteBehind(x.Ctx, x.SessionItself()), x.SessionStarted(maxInjected))
+}
 
 // prompted handles a prompt. It has no id, so its time stands for that.
 func (x *exchange) prompted() error {
 	_, err := x.compacted()
-	if err := errors.Join(err, x.childrenLost()); err != nil {
+	if err := errors.Join(err, x.childrenLost(), x.P.NoteBehind(x.Ctx, x.SessionItself())); err != nil {
 		return err
 	}
 	return x.Prompted(turns.Prompt{ID: x.At, Text: x.words(), FromUser: true, MaxChars: maxInjected, Seen: x.seen(false)})
@@ -100,11 +102,12 @@ func (x *exchange) prompted() error {
 // compacted stores the summary of a compaction that the session's log shows and no event reported,
 // and reports whether there is one. The session is then owed its context.
 func (x *exchange) compacted() (news bool, err error) {
-	summary, at := logs.Snapshot(x.tail())
-	if summary == "" {
-		return false, nil
-	}
-	news, err = turns.NoteCompaction(x.Ctx, x.P, x.SessionItself(), at)
+	var summary string
+	news, err = turns.FindCompaction(x.Ctx, x.P, x.SessionItself(), x.Transcript, func(from int64) (at core.Millis, upTo int64) {
+		part, upTo := hooks.Since(x.Transcript, from, maxTail)
+		summary, at = logs.Snapshot(part)
+		return at, upTo
+	})
 	if err != nil || !news {
 		return false, err
 	}

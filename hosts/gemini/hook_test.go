@@ -173,10 +173,10 @@ func (s *session) who(goal string) string {
 	})
 	raw, err := json.Marshal(input)
 	require.NoError(s.t, err)
-	found, hooked, err := s.p.FindAnnounced(context.Background(), project.CallKey("flame_push", raw), func(string) bool { return false })
+	found, hooked, err := s.p.TakeAnnounced(context.Background(), project.CallKey("flame_push", raw))
 	require.NoError(s.t, err)
 	assert.True(s.t, hooked)
-	require.NotEmpty(s.t, found.ID)
+	require.NotNil(s.t, found)
 	return found.Session
 }
 
@@ -257,15 +257,64 @@ func TestACompactionIsToldOnce(t *testing.T) {
 	s.send("BeforeAgent", map[string]any{"prompt": "Build it"})
 	read := map[string]any{"tool_name": "read_file", "tool_input": map[string]any{}}
 	assert.Empty(t, s.send("AfterTool", read))
-	at := s.clock + 1
-	s.clock += 10
-	s.write(s.log(), map[string]any{"$set": map[string]any{"messages": []any{map[string]any{
-		"id": "m", "type": "user", "timestamp": at.Time().UTC().Format("2006-01-02T15:04:05.000Z"),
-		"content": []any{map[string]string{"text": "<state_snapshot>\nWE-STOPPED-HERE\n</state_snapshot>"}},
-	}}}})
+	s.write(s.log(), s.compacts("WE-STOPPED-HERE"))
 	assert.Contains(t, s.send("AfterTool", read), "WE-STOPPED-HERE")
 	assert.Equal(t, "in_progress Build it: WE-STOPPED-HERE\n", s.tree())
 	assert.Empty(t, s.send("AfterTool", read), "once")
+}
+
+// compacts returns the line of a log that shows a compaction.
+func (s *session) compacts(summary string) map[string]any {
+	at := s.clock + 1
+	s.clock += 10
+	return map[string]any{"$set": map[string]any{"messages": []any{map[string]any{
+		"id": "m", "type": "user", "timestamp": at.Time().UTC().Format("2006-01-02T15:04:05.000Z"),
+		"content": []any{map[string]string{"text": "<state_snapshot>\n" + summary + "\n</state_snapshot>"}},
+	}}}}
+}
+
+func TestAnEventReadsWhatIsNewInTheLog(t *testing.T) {
+	t.Parallel()
+	s := newSession(t)
+	s.send("BeforeAgent", map[string]any{"prompt": "Build it"})
+	used := func() string {
+		return s.send("AfterTool", map[string]any{"tool_name": "read_file", "tool_input": map[string]any{}})
+	}
+	s.write(s.log(), strings.Repeat("x", 100_000))
+	assert.Empty(t, used())
+
+	old := filepath.Join(s.dir, "old.jsonl")
+	s.write(old, s.compacts("READ-AGAIN"))
+	line, err := os.ReadFile(old)
+	require.NoError(t, err)
+	log, err := os.ReadFile(s.log())
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(s.log(), append(line, log[len(line):]...), 0o644))
+	assert.Empty(t, used(), "what it has read before, it does not read again")
+
+	s.write(s.log(), s.compacts("AT-THE-END"))
+	assert.Contains(t, used(), "AT-THE-END")
+	require.NoError(t, os.Remove(s.log()))
+	s.write(s.log(), s.compacts("WRITTEN-ANEW"))
+	assert.Contains(t, used(), "WRITTEN-ANEW")
+	assert.Empty(t, used())
+
+	torn, err := json.Marshal(s.compacts("IN-TWO-PARTS"))
+	require.NoError(t, err)
+	s.tear(torn[:50])
+	assert.Empty(t, used())
+	s.tear(append(torn[50:], '\n'))
+	assert.Contains(t, used(), "IN-TWO-PARTS")
+}
+
+// tear adds part of a line to the session's log.
+func (s *session) tear(part []byte) {
+	s.t.Helper()
+	file, err := os.OpenFile(s.log(), os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(s.t, err)
+	defer file.Close()
+	_, err = file.Write(part)
+	require.NoError(s.t, err)
 }
 
 // markers finds flame's marks in a prompt.

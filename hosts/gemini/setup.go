@@ -118,8 +118,10 @@ func (h Client) read(into any, path ...string) {
 	h.readFile(into, filepath.Join(append([]string{ownFolder(h.Machine)}, path...)...))
 }
 
-func (h Client) readFile(into any, path string) {
-	if content, err := h.Machine.Files(hosts.User).Read(path); err == nil {
+func (h Client) readFile(into any, path string) { readFile(h.Machine.Files(hosts.User), into, path) }
+
+func readFile(files hosts.Files, into any, path string) {
+	if content, err := files.Read(path); err == nil {
 		_ = json.Unmarshal(hosts.PlainJSON(content), into) // what another version writes stays unknown
 	}
 }

@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"os"
@@ -16,23 +17,56 @@ func Tail(path string, size int64) []byte { return partOf(path, size, true) }
 // Head returns the beginning of a file, as Tail returns its end.
 func Head(path string, size int64) []byte { return partOf(path, size, false) }
 
-func partOf(path string, size int64, end bool) []byte {
+func partOf(path string, size int64, end bool) (part []byte) {
+	read(path, func(file *os.File, length int64) {
+		from := int64(0)
+		if end {
+			from = max(0, length-size)
+		}
+		part = section(file, from, size)
+	})
+	return part
+}
+
+// Since returns the whole lines of a file that are behind a position, and the position behind them.
+// It reads at most the last size bytes, and nothing if nothing is new. A file that is shorter was
+// written anew: all of it is new.
+func Since(path string, from, size int64) (part []byte, next int64) {
+	next = from
+	read(path, func(file *os.File, length int64) {
+		if length == from {
+			return
+		}
+		if length < from {
+			from, next = 0, 0
+		}
+		from = max(from, length-size)
+		part = section(file, from, length-from)
+		part = part[:bytes.LastIndexByte(part, '\n')+1]
+		if len(part) > 0 {
+			next = from + int64(len(part))
+		}
+	})
+	return part, next
+}
+
+// read calls f with a regular file of the user's own and its length, if flame can read it.
+func read(path string, f func(file *os.File, length int64)) {
 	if path == "" {
-		return nil
+		return
 	}
 	file, err := confine.Follow("").Open(path)
 	if err != nil {
-		return nil
+		return
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return nil
+	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
+		f(file, info.Size())
 	}
-	from := int64(0)
-	if end {
-		from = max(0, info.Size()-size)
-	}
+}
+
+// section returns size bytes of a file, or fewer at its end; nil if flame cannot read them.
+func section(file *os.File, from, size int64) []byte {
 	part, err := io.ReadAll(io.NewSectionReader(file, from, size))
 	if err != nil {
 		return nil

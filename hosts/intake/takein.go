@@ -135,7 +135,7 @@ func (t *taking) save(ctx context.Context) {
 // then returns the project as it was when the event of a letter happened.
 func (d Desk) then(letter Letter) *project.Project {
 	p := *d.Project
-	p.Late, p.Dir, p.HostProcess = true, letter.Dir, nil
+	p.Late, p.Dir, p.Gateway, p.HostProcess = true, letter.Dir, "", nil
 	p.Now = func() core.Millis { return min(letter.At, d.Project.Now()) }
 	return &p
 }

@@ -7,17 +7,37 @@ import (
 	"flame/project"
 )
 
-// NoteCompaction records that a host compacted the session's conversation, and that the session is
+// maxUnnoted bounds in bytes how much of a log FindCompaction may look at again. To read that much
+// costs less than to record, by a durable write, that it has been read.
+const maxUnnoted = 64 << 10
+
+// FindCompaction finds a compaction that only the log at path shows, and records that the session is
 // owed its context. It reports false if that is known, and for a compaction before the session was.
-func NoteCompaction(ctx context.Context, p *project.Project, by project.Caller, at core.Millis) (news bool, err error) {
+// find looks at the log behind a position; it returns when the last compaction there was, 0 without
+// one, and how far it has read.
+func FindCompaction(
+	ctx context.Context, p *project.Project, by project.Caller, path string, find func(from int64) (at core.Millis, upTo int64),
+) (news bool, err error) {
 	err = p.Consider(ctx, by, func(s *project.Step) (func(*project.Step) error, error) {
 		mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
-		news = err == nil && !s.Fresh && at >= s.Session.CreatedAt && at > mine.Compacted
-		if !news {
+		if err != nil || s.Fresh {
 			return nil, err
 		}
+		before := mine.Searched
+		if before.Path != path {
+			before = project.Searched{Path: path}
+		}
+		at, upTo := find(before.UpTo)
+		news = at >= s.Session.CreatedAt && at > mine.Compacted
+		if since := upTo - before.UpTo; !news && (since == 0 || since > 0 && since < maxUnnoted && !p.Changed()) {
+			return nil, nil
+		}
 		return func(s *project.Step) error {
-			return project.RecordPresence.Change(s.Tx, s.Session.ID, func(mine *project.Presence) { mine.Compacted, mine.Owed = at, true })
+			return project.RecordPresence.Change(s.Tx, s.Session.ID, func(mine *project.Presence) {
+				if mine.Searched = (project.Searched{Path: path, UpTo: upTo}); news {
+					mine.Compacted, mine.Owed = at, true
+				}
+			})
 		}, nil
 	})
 	return news, err

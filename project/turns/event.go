@@ -55,14 +55,7 @@ func ForgetSource(ctx context.Context, p *project.Project, source string) error 
 // ForgetSources forgets the sources that sent nothing for a day.
 func ForgetSources(ctx context.Context, p *project.Project) error {
 	return p.Store.Run(ctx, func(tx project.Tx) error {
-		var gone []string
-		err := recordTaken.Each(tx, func(id string, t Taken) error {
-			if p.Now()-t.At > project.Day {
-				gone = append(gone, id)
-			}
-			return nil
-		})
-		return errors.Join(err, recordTaken.DeleteAll(tx, gone))
+		return recordTaken.Forget(tx, func(t Taken) bool { return p.Now()-t.At > project.Day })
 	})
 }
 

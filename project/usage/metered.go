@@ -26,6 +26,7 @@ type Request struct {
 	Context int         // tokens of the session's context then; 0 for requests outside of the conversation
 	Given   int64       // bytes of the body that the host sent
 	Sent    int64       // bytes of the body that the gateway forwarded
+	Logged  bool        // the host's log has the answer by another id, and flame counts its usage from there
 }
 
 // classes are the purposes of requests, and a word for any other purpose.
@@ -154,10 +155,10 @@ func supervised(s *project.Step, log project.Transcript) (core.Millis, error) {
 // or a supervisor counts it.
 func (m *meter) wait(r *Request, shown bool) {
 	w := waiting{Answer: r.Answer, At: r.Asked, Usage: r.usage(), Context: r.Context, Classes: tallies{r.class(): r.tally()}}
-	if shown || r.Asked < m.from {
+	if shown || r.Logged || r.Asked < m.from {
 		w.Usage = core.Usage{}
 	}
-	if shown {
+	if shown || r.Logged {
 		w.Context = 0
 	}
 	m.Waiting = append(m.Waiting, w)

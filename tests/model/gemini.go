@@ -13,12 +13,14 @@ type gemini struct{}
 
 // A geminiPart is a part of a message.
 type geminiPart struct {
-	Text         string
-	FunctionCall *struct {
-		Name string
-		Args json.RawMessage
+	Text             string
+	ThoughtSignature string
+	FunctionCall     *struct {
+		ID, Name string
+		Args     json.RawMessage
 	}
 	FunctionResponse *struct {
+		ID, Name string
 		Response struct{ Output, Error string }
 	}
 }
@@ -134,8 +136,12 @@ func (gemini) whole(r Request, a answer) any {
 	if a.text != "" {
 		parts = append(parts, object{"text": a.text})
 	}
-	for _, c := range a.calls {
-		parts = append(parts, object{"functionCall": object{"id": c.id, "name": c.name, "args": c.input}})
+	for i, c := range a.calls {
+		part := object{"functionCall": object{"id": c.id, "name": c.name, "args": c.input}}
+		if i == 0 {
+			part["thoughtSignature"] = signs + a.id
+		}
+		parts = append(parts, part)
 	}
 	return object{
 		"modelVersion": r.Model, "responseId": a.id,

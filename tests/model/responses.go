@@ -3,6 +3,8 @@ package model
 import (
 	"encoding/json"
 	"strings"
+
+	"flame/tests/model/rules"
 )
 
 // responses is OpenAI's Responses API, as Codex uses it: tools of servers are in namespaces.
@@ -53,6 +55,10 @@ func parseResponses(body []byte) (Request, error) {
 }
 
 func (responses) items(a answer) (items []object) {
+	if a.thinking != "" {
+		summary := object{"type": "summary_text", "text": a.thinking}
+		items = append(items, object{"type": "reasoning", "id": "rs_" + a.id, "summary": []object{summary}, "encrypted_content": "sealed-" + a.id})
+	}
 	if a.text != "" {
 		text := object{"type": "output_text", "text": a.text, "annotations": []any{}}
 		items = append(items, object{"type": "message", "id": "msg_" + a.id, "role": "assistant", "status": "completed", "content": []object{text}})
@@ -63,6 +69,17 @@ func (responses) items(a answer) (items []object) {
 			item["namespace"], item["name"] = c.name[:i], c.name[i+len(parted):]
 		}
 		items = append(items, item)
+	}
+	return items
+}
+
+// itemsOf returns the items of an answer, as rules read them.
+func itemsOf(a answer) (items []rules.Item) {
+	text := func(value any) string { s, _ := value.(string); return s }
+	for _, i := range (responses{}).items(a) {
+		items = append(items, rules.Item{
+			Type: text(i["type"]), Role: text(i["role"]), ID: text(i["id"]), Call: text(i["call_id"]), Sealed: text(i["encrypted_content"]),
+		})
 	}
 	return items
 }

@@ -10,10 +10,17 @@ func (s *Server) Enforce(judge *rules.Judge) {
 	s.judge = judge
 }
 
-// decide asks the judge, if there is one for this API.
+// decide asks the judge, if there is one for this API. The rules of OpenAI for items, and those of Google,
+// always hold.
 func (s *Server) decide(req Request, d dialect, body []byte) rules.Verdict {
+	if d == (responses{}) {
+		return rules.Verdict{Refused: s.items.Judge(body)}
+	}
 	if judge := s.ruledBy(); judge != nil && d == (anthropic{}) {
 		return judge.Judge(req.conversation(), body)
+	}
+	if d == (gemini{}) {
+		return rules.Verdict{Refused: refusedByGoogle(body)}
 	}
 	return rules.Verdict{}
 }
@@ -26,8 +33,11 @@ func (s *Server) ruledBy() *rules.Judge {
 
 // count signs an answer's thinking and puts the judge's counts into its usage, unless the script
 // has figures of its own.
-func (s *Server) count(req Request, v rules.Verdict, scripted Usage, ans *answer) {
+func (s *Server) count(req Request, d dialect, v rules.Verdict, scripted Usage, ans *answer) {
 	ans.signature = v.Signature
+	if d == (responses{}) {
+		s.items.Answered(itemsOf(*ans))
+	}
 	judge := s.ruledBy()
 	if judge == nil {
 		return

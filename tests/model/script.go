@@ -24,7 +24,7 @@ type Actor struct {
 
 // A Turn is one answer. The zero Turn says "ok".
 type Turn struct {
-	Thinking string // before all else; only in Anthropic's API
+	Thinking string // before all else; in Anthropic's API and the Responses API
 	Text     string
 	Tools    []Tool
 	Usage    Usage

@@ -33,6 +33,7 @@ type Server struct {
 	requests []Request
 	texts    map[string]string // texts so far, to store repeated ones once
 	judge    *rules.Judge      // nil: no rules
+	items    rules.Items
 }
 
 // step is the count of one actor's turns in one agent's conversation.
@@ -146,7 +147,7 @@ func (s *Server) answer(parse func([]byte) (Request, error), d dialect) http.Han
 			return
 		}
 		ans := s.prepare(req, turn)
-		s.count(req, verdict, turn.Usage, &ans)
+		s.count(req, d, verdict, turn.Usage, &ans)
 		if req.Stream {
 			stream(w, d.events(req, ans))
 		} else {

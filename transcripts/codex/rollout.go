@@ -108,10 +108,13 @@ type tokens struct {
 	Reasoning    int64 `json:"reasoning_output_tokens"`
 }
 
-func (u tokens) usage() core.Usage {
+func (u tokens) usage() core.Usage { return Usage(u.Input, u.CacheRead, u.CacheWritten, u.Output) }
+
+// Usage returns the usage of an answer, without a price. Read and written tokens of the cache are
+// part of the input.
+func Usage(input, read, written, output int64) core.Usage {
 	return core.Usage{
-		TokensIn: max(0, u.Input-u.CacheRead-u.CacheWritten), TokensOut: max(0, u.Output),
-		CacheRead: max(0, u.CacheRead), CacheWritten: max(0, u.CacheWritten),
+		TokensIn: max(0, input-read-written), TokensOut: max(0, output), CacheRead: max(0, read), CacheWritten: max(0, written),
 	}
 }
 
@@ -142,7 +145,7 @@ func (r *rollout) line(text []byte) core.Message {
 		m.Role, m.Summary, m.Parts = core.RoleUser, true, []core.Part{{Type: core.PartText, Text: summaryOf(p.Message)}}
 		return m
 	case "token_usage_record":
-		m.Role, m.ID, m.Model, m.Usage = core.RoleAssistant, cmp.Or(r.answer, p.Response), r.model, p.Usage.usage()
+		m.Role, m.ID, m.Model, m.Usage = core.RoleAssistant, cmp.Or(r.answer, p.Response), r.model, transcripts.Priced(r.model, p.Usage.usage())
 		r.answer = ""
 		return m
 	case "response_item":
@@ -185,7 +188,7 @@ func (r *rollout) item(m core.Message, p payload) core.Message {
 			return m
 		}
 		m.Role, part = p.Speaker, core.Part{Type: core.PartText, Text: string(p.Content)}
-		m.Synthetic = m.Role == core.RoleUser && isOwn(part.Text)
+		m.Synthetic = m.Role == core.RoleUser && IsOwn(part.Text)
 		m.Notes = notified(part.Text, m.Synthetic)
 	case "reasoning":
 		m.Role, part = core.RoleAssistant, core.Part{Type: core.PartReasoning, Text: string(p.Summary)}
@@ -234,8 +237,8 @@ func asJSON(text string) json.RawMessage {
 	return raw
 }
 
-// isOwn reports whether Codex wrote a text of the user's: it puts its own into tags.
-func isOwn(text string) bool {
+// IsOwn reports whether Codex wrote a text of the user's: it puts its own into tags.
+func IsOwn(text string) bool {
 	text = strings.TrimSpace(text)
 	return strings.HasPrefix(text, "<") && strings.HasSuffix(text, ">") || strings.HasPrefix(text, "# AGENTS.md instructions")
 }
@@ -302,9 +305,15 @@ func (i piece) files() (changes []core.FileChange) {
 	return transcripts.Credible(changes)
 }
 
+// summarized begins the words that Codex puts before the summary of a compaction.
+const summarized = "Another language model"
+
+// IsSummary reports whether a text is the summary of a compaction, as Codex sends it to the model.
+func IsSummary(text string) bool { return strings.HasPrefix(text, summarized) }
+
 // summaryOf returns the summary of a compaction without Codex's words before it.
 func summaryOf(message string) string {
-	if before, summary, found := strings.Cut(message, ":\n"); found && strings.HasPrefix(before, "Another language model") {
+	if before, summary, found := strings.Cut(message, ":\n"); found && IsSummary(before) {
 		return summary
 	}
 	return message

@@ -168,7 +168,10 @@ func (c *chat) said(text []byte, m message) core.Message {
 // answered reads an answer: its text the first time, then its calls, each with its result. An answer
 // without calls ends a turn, unless a later line has calls of it.
 func (c *chat) answered(m message) core.Message {
-	read := core.Message{Session: c.session, ID: m.ID, Time: core.Millis(m.Time), Role: core.RoleAssistant, Model: m.Model, Usage: m.Tokens.usage()}
+	read := core.Message{
+		Session: c.session, ID: m.ID, Time: core.Millis(m.Time), Role: core.RoleAssistant, Model: m.Model,
+		Usage: transcripts.Priced(m.Model, m.Tokens.usage()),
+	}
 	state := core.AgentNote{ID: c.session, State: core.AgentActive}
 	if said := m.Content.String(); len(m.Calls) == 0 && said != "" {
 		state.State, state.Result = core.AgentCompleted, said
@@ -235,13 +238,25 @@ func (c content) String() string { return strings.Join(c, "") }
 func (c content) words() string {
 	var words []string
 	for _, text := range c {
-		text = WithoutContext(text)
-		if text != "" && !strings.HasPrefix(text, "<session_context>") && !strings.HasPrefix(text, "<loaded_context>") {
+		if text = Words(text); text != "" {
 			words = append(words, text)
 		}
 	}
 	return strings.Join(words, "\n")
 }
+
+// Words returns what a person, or the agent that started a subagent, wrote in a text of the user's; empty
+// if all of it is the client's own.
+func Words(text string) string {
+	text = WithoutContext(text)
+	if strings.HasPrefix(text, "<session_context>") || strings.HasPrefix(text, "<loaded_context>") {
+		return ""
+	}
+	return text
+}
+
+// IsSummary reports whether a text of the user's is the result of a compaction.
+func IsSummary(text string) bool { return snapshots().MatchString(text) }
 
 // contexts finds what hooks added to a prompt.
 var contexts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)<hook_context>.*?</hook_context>`) })
@@ -252,4 +267,17 @@ func WithoutContext(prompt string) string {
 		return strings.TrimSpace(prompt)
 	}
 	return strings.TrimSpace(contexts().ReplaceAllString(prompt, ""))
+}
+
+// untrusted finds what the client puts around the results of servers' tools.
+var untrusted = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?s)^\s*<untrusted_context[^>]*>\s*(.*?)\s*</untrusted_context>`)
+})
+
+// Unwrapped returns the result of a server's tool without what the client puts around it.
+func Unwrapped(result string) string {
+	if found := untrusted().FindStringSubmatch(result); found != nil {
+		return found[1]
+	}
+	return result
 }

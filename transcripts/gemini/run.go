@@ -34,12 +34,35 @@ type runLine struct {
 		Message string `json:"message"`
 	} `json:"error"`
 	Stats struct {
-		Input  int64 `json:"input_tokens"`
-		Output int64 `json:"output_tokens"`
-		Total  int64 `json:"total_tokens"`
-		Cached int64 `json:"cached"`
-		Calls  int64 `json:"tool_calls"`
+		spent
+		Calls  int64            `json:"tool_calls"`
+		Models map[string]spent `json:"models"`
 	} `json:"stats"` // of the process, subagents and questions of the client's own included
+}
+
+// A spent is the usage of a process, or of one model in it. The output has the thoughts only in the
+// total.
+type spent struct {
+	Input  int64 `json:"input_tokens"`
+	Output int64 `json:"output_tokens"`
+	Total  int64 `json:"total_tokens"`
+	Cached int64 `json:"cached"`
+}
+
+func (s spent) usage() core.Usage {
+	return core.Usage{TokensIn: max(0, s.Input-s.Cached), TokensOut: max(0, s.Output, s.Total-s.Input), CacheRead: max(0, s.Cached)}
+}
+
+// cost returns the least that the answers of all models can have cost; 0 if a price is unknown.
+func cost(models map[string]spent) (usd float64) {
+	for model, s := range models {
+		one := transcripts.PricedSum(model, s.usage())
+		if one.CostUSD == 0 && one.Tokens() > 0 {
+			return 0
+		}
+		usd += one.CostUSD
+	}
+	return usd
 }
 
 // line reads a line of the output.
@@ -83,9 +106,8 @@ func (r *run) id() string { return "answer-" + strconv.Itoa(r.answers) }
 func (r *run) ended(text []byte, l runLine) core.Message {
 	s := l.Stats
 	n := core.AgentNote{ID: r.session, State: core.AgentCompleted, Result: r.answer}
-	n.Turn = core.Usage{
-		TokensIn: max(0, s.Input-s.Cached), TokensOut: max(0, s.Output, s.Total-s.Input), CacheRead: max(0, s.Cached), ToolCalls: max(0, s.Calls),
-	}
+	n.Turn = s.usage()
+	n.Turn.ToolCalls, n.Turn.CostUSD = max(0, s.Calls), cost(s.Models)
 	if l.Status != "success" {
 		n.State, n.Error, n.Result = core.AgentError, cmp.Or(l.Error.Message, l.Message, l.Status), ""
 	}

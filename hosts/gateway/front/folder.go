@@ -32,6 +32,7 @@ const addressFile = "address.json"
 // An Address is where a gateway is, and what is behind it.
 type Address struct {
 	Base     string `json:"base"`     // the base URL that its program uses
+	Host     string `json:"host"`     // name of the host that it is for
 	Upstream string `json:"upstream"` // the base URL of the model's API
 	Folding  string `json:"folding"`  // what the gateway does to requests
 

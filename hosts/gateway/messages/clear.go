@@ -2,6 +2,7 @@ package messages
 
 import (
 	"encoding/json"
+	"net/http"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -17,18 +18,24 @@ const (
 	clearKeep  = 6      // newest calls
 )
 
-// Cleared returns the body with a request that the API itself clears old results of tools.
-// Results of flame's tools stay: they report the states of frames. A body that already has such
-// a request stays as it is.
-func (r *Request) Cleared(w *hosts.Wire) []byte {
+// clearing is a part of the header of requests for which the API can edit contexts.
+const clearing = "context-management-"
+
+// Cleared returns the body with a request that the API itself clears old results of tools, if
+// the headers allow that. Results of flame's tools stay: they report the states of frames. A body
+// that already has such a request stays as it is.
+func (r *Request) Cleared(headers http.Header, w *hosts.Wire) []byte {
 	const kind = "clear_tool_uses_20250919"
+	if !strings.Contains(strings.Join(headers.Values("Anthropic-Beta"), ","), clearing) {
+		return []byte(r.raw)
+	}
 	for _, edit := range r.edits.Get("edits").Array() {
 		if edit.Get("type").Str == kind {
 			return []byte(r.raw)
 		}
 	}
 	own := []string{}
-	for _, tool := range r.Tools {
+	for _, tool := range r.tools {
 		if w.Own(tool) != "" {
 			own = append(own, tool)
 		}

@@ -1,21 +1,20 @@
 package messages
 
 import (
-	"maps"
 	"strings"
 
 	"github.com/tidwall/gjson"
 
 	"flame/core"
 	"flame/core/fold"
-	"flame/core/op"
 	"flame/hosts"
+	"flame/hosts/gateway/dialect"
 )
 
 // History returns the request's messages in the form that folding reads. They have no times.
 func (r *Request) History(w *hosts.Wire) []fold.Message {
 	history := make([]fold.Message, len(r.messages))
-	r.names = Names{}
+	r.names = dialect.Names{}
 	for i := range r.messages {
 		m := &r.messages[i]
 		f := fold.Message{Role: m.role, Tokens: m.tokens()}
@@ -26,7 +25,7 @@ func (r *Request) History(w *hosts.Wire) []fold.Message {
 			m.describeUser(&f, w, &r.names)
 		default:
 			f.Host, f.Said = true, m.said(w, true)
-			f.Name = r.names.next("h", digest(m.texts()))
+			f.Name = r.names.Next("h", dialect.Digest(m.texts()))
 		}
 		f.Open = f.Open || !m.isKnown()
 		history[i] = f
@@ -39,12 +38,8 @@ func (r *Request) History(w *hosts.Wire) []fold.Message {
 	return history
 }
 
-// Names returns the names that History gave; the name of the answer continues them.
-func (r *Request) Names() Names {
-	names := r.names
-	names.given, names.ids = maps.Clone(names.given), nil
-	return names
-}
+// Names returns the names that History gave.
+func (r *Request) Names() dialect.Names { return r.names.Kept() }
 
 // after returns the results of the calls of message i, by their ids.
 func (r *Request) after(i int) map[string]*block {
@@ -59,74 +54,42 @@ func (r *Request) after(i int) map[string]*block {
 }
 
 // describeAnswer fills in the calls and moves of an assistant's message.
-func (m *message) describeAnswer(f *fold.Message, results map[string]*block, w *hosts.Wire, names *Names) {
-	calls := m.of("tool_use")
+func (m *message) describeAnswer(f *fold.Message, results map[string]*block, w *hosts.Wire, names *dialect.Names) {
+	calls := m.calls(results)
 	first := ""
 	if len(calls) > 0 {
-		first = calls[0].id
+		first = calls[0].ID
 	}
-	f.Name = names.answer(len(calls) > 0, first, digest(m.texts()), digest(m.signatures()))
+	f.Name = names.Answer(len(calls) > 0, first, dialect.Digest(m.texts()), dialect.Digest(m.signatures()))
 	for _, text := range m.of("text") {
 		f.Text = text.text
 	}
-	for n, call := range calls {
-		result := results[call.id]
-		if result == nil {
-			f.Open = true
-			continue
-		}
-		if own := w.Own(call.tool); own != "" {
-			if !result.failed {
-				f.Moves = append(f.Moves, movesOf(own, result.said(), n == 0)...)
-			}
-			continue
-		}
-		if !result.failed {
-			f.Calls = append(f.Calls, fold.Call{ID: call.id, Key: keyOf(call), Tokens: tokensOf(result)})
-		}
-	}
+	dialect.Describe(f, calls, w)
 }
 
-func movesOf(own op.Name, answer string, first bool) (moves []fold.Move) {
-	for _, m := range op.ReadMoves(own, answer) {
-		kind := fold.Enter
-		if m.Leaves {
-			kind = fold.Leave
+// calls returns the calls of a message.
+func (m *message) calls(results map[string]*block) (calls []dialect.Call) {
+	for _, b := range m.of("tool_use") {
+		call := dialect.Call{ID: b.id, Tool: b.tool, Input: b.input}
+		if result := results[b.id]; result != nil {
+			call.Result = &dialect.Result{Failed: result.failed, Tokens: tokensOf(result), Said: result.said}
 		}
-		moves = append(moves, fold.Move{Kind: kind, Frame: m.Frame, First: first && len(moves) == 0})
+		calls = append(calls, call)
 	}
-	return moves
-}
-
-// maxKey bounds the input of a call that is compared with the inputs of other calls, in characters.
-const maxKey = 2000
-
-// keyOf returns a text that is equal for calls with the same input, ignoring their descriptions.
-func keyOf(call *block) string {
-	if len(call.input.Raw) > maxKey {
-		return call.id
-	}
-	key := call.tool
-	call.input.ForEach(func(name, value gjson.Result) bool {
-		if name.Str != "description" {
-			key += "\x00" + name.Str + "\x00" + value.Raw
-		}
-		return true
-	})
-	return key
+	return calls
 }
 
 // describeUser fills in who speaks in a message of role user.
-func (m *message) describeUser(f *fold.Message, w *hosts.Wire, names *Names) {
+func (m *message) describeUser(f *fold.Message, w *hosts.Wire, names *dialect.Names) {
 	words := m.said(w, false)
 	results := m.of("tool_result")
 	switch {
 	case len(results) > 0:
-		f.Name, f.Answers = names.call("r", results[0].id), words == "" && !m.shows()
+		f.Name, f.Answers = names.Call("r", results[0].id), words == "" && !m.shows()
 	case words != "":
-		f.Name = names.next("u", digest(words))
+		f.Name = names.Next("u", dialect.Digest(words))
 	default:
-		f.Name, f.Host = names.next("u", digest(m.texts())), !m.shows()
+		f.Name, f.Host = names.Next("u", dialect.Digest(m.texts())), !m.shows()
 	}
 	if texts := m.of("text"); len(results) == 0 && len(texts) > 0 {
 		f.Summary = w.IsSummary(texts[0].text)
@@ -178,11 +141,6 @@ func (b *block) said() string {
 	return all.String()
 }
 
-const (
-	charsPerToken = 4    // the same estimate as everywhere in flame
-	pictureTokens = 1600 // about the most that a picture takes, regardless of the size of its file
-)
-
 // tokens estimates the tokens of a message, without its thinking.
 func (m *message) tokens() (tokens int) {
 	for i := range m.blocks {
@@ -190,27 +148,21 @@ func (m *message) tokens() (tokens int) {
 		case b.thinks():
 		case b.kind == "tool_result":
 			tokens += tokensOf(b)
-		case b.kind == "image":
-			tokens += pictureTokens
+		case isPicture(b.kind):
+			tokens += dialect.PictureTokens
 		default:
-			tokens += max(len(b.raw), len(b.text)) / charsPerToken
+			tokens += dialect.Tokens(max(len(b.raw), len(b.text)))
 		}
 	}
 	return max(1, tokens)
 }
 
 // tokensOf estimates the tokens of a result.
-func tokensOf(b *block) (tokens int) {
+func tokensOf(b *block) int {
 	if !b.content.IsArray() {
-		return len(b.raw) / charsPerToken
+		return dialect.Tokens(len(b.raw))
 	}
-	b.content.ForEach(func(_, part gjson.Result) bool {
-		if part.Get("type").Str == "image" {
-			tokens += pictureTokens
-		} else {
-			tokens += len(part.Raw) / charsPerToken
-		}
-		return true
-	})
-	return tokens
+	return dialect.TokensOf(b.content, isPicture)
 }
+
+func isPicture(kind string) bool { return kind == "image" }

@@ -11,6 +11,7 @@ import (
 	"flame/core"
 	"flame/core/fold"
 	"flame/hosts/claudecode"
+	"flame/hosts/gateway/dialect"
 	"flame/hosts/gateway/messages"
 )
 
@@ -201,7 +202,7 @@ func TestUnexpectedBodiesAreNotRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := messages.Parse([]byte(body))
-			assert.ErrorIs(t, err, messages.ErrUnread)
+			assert.ErrorIs(t, err, dialect.ErrUnread)
 		})
 	}
 }
@@ -233,7 +234,7 @@ func TestCleared(t *testing.T) {
 					}
 				} `json:"context_management"`
 			}
-			require.NoError(t, json.Unmarshal(r.Cleared(claudecode.Host().Wire), &got))
+			require.NoError(t, json.Unmarshal(r.Cleared(allowed, claudecode.Host().Wire), &got))
 			var types []string
 			for _, e := range got.Context.Edits {
 				types = append(types, e.Type)

@@ -8,6 +8,7 @@ import (
 
 	"flame/core"
 	"flame/core/fold"
+	"flame/hosts/gateway/dialect"
 )
 
 // Limits of the API's cache (documented): the marks in a request, and the blocks between a mark
@@ -57,8 +58,13 @@ func (m *message) canBeMarked() bool {
 	return len(m.blocks) > 0 && m.isKnown() && !strings.Contains(m.raw, markKey)
 }
 
-// KeepsHour reports whether the request asks for an hour in the cache.
-func (r *Request) KeepsHour() bool { return gjson.Get(r.newestMark(), "ttl").Str == "1h" }
+// Asks returns what the request asks for beside its messages.
+func (r *Request) Asks() dialect.Asks {
+	return dialect.Asks{Model: r.model, Hour: r.keepsHour(), Leads: r.thinking == "enabled"}
+}
+
+// keepsHour reports whether the request asks for an hour in the cache.
+func (r *Request) keepsHour() bool { return gjson.Get(r.newestMark(), "ttl").Str == "1h" }
 
 // newestMark returns the value of the last mark in the messages; empty without a mark.
 func (r *Request) newestMark() string {

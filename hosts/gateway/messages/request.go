@@ -3,101 +3,60 @@
 package messages
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
 
 	"flame/core"
+	"flame/hosts/gateway/dialect"
 )
 
-// A Request is the body of a request, as it came.
+// A Request is the body of a request (a dialect.Request).
 type Request struct {
-	Model    string
-	Thinking string   // the type of thinking that it asks for; empty: none is named
-	Tools    []string // names, in order
+	model    string
+	thinking string   // the type of thinking that it asks for; empty: none is named
+	tools    []string // names, in order
 
 	raw      string
-	names    Names // of the messages, after History
-	list     span  // of the list of messages
+	names    dialect.Names // of the messages, after History
+	list     dialect.Span  // of the list of messages
 	messages []message
 	edits    gjson.Result // context_management, if there is one
 	end      int          // position of the last brace
 }
-
-// A span is a part of a text.
-type span struct{ from, to int }
 
 // A message is one message of a request.
 type message struct {
 	raw    string
 	role   core.Role
 	blocks []block
-	listed bool // its content is a list of blocks rather than a text
-	list   span // of that list, in raw
+	listed bool         // its content is a list of blocks rather than a text
+	list   dialect.Span // of that list, in raw
 }
 
-// ErrUnread is returned for a body that does not follow the API, or has parts that flame cannot
-// edit.
-var ErrUnread = errors.New("the body of the request is not as expected")
-
-// Parse reads a body.
+// Parse reads a body. It returns dialect.ErrUnread for a body that does not follow the API.
 func Parse(body []byte) (*Request, error) {
 	r := &Request{raw: string(body)}
-	if !isValid(r.raw) {
-		return nil, ErrUnread
+	found, ok := dialect.Members(r.raw)
+	list := found["messages"]
+	if !ok || !list.IsArray() {
+		return nil, dialect.ErrUnread
 	}
-	top, found := gjson.Parse(r.raw), map[string]gjson.Result{}
-	wrong := !top.IsObject()
-	top.ForEach(func(key, value gjson.Result) bool {
-		_, twice := found[key.Str]
-		found[key.Str], wrong = value, wrong || twice
-		return true
-	})
-	if wrong || !found["messages"].IsArray() {
-		return nil, ErrUnread
-	}
-	r.Model, r.Thinking, r.edits = found["model"].Str, found["thinking"].Get("type").Str, found["context_management"]
+	r.model, r.thinking, r.edits = found["model"].Str, found["thinking"].Get("type").Str, found["context_management"]
 	for _, tool := range found["tools"].Array() {
-		r.Tools = append(r.Tools, tool.Get("name").Str)
+		r.tools = append(r.tools, tool.Get("name").Str)
 	}
 	r.end = strings.LastIndexByte(r.raw, '}')
-	list := found["messages"]
-	r.list = span{list.Index, list.Index + len(list.Raw)}
+	r.list = dialect.SpanOf(list)
 	for _, value := range list.Array() {
 		m, ok := readMessage(value)
 		if !ok {
-			return nil, ErrUnread
+			return nil, dialect.ErrUnread
 		}
 		r.messages = append(r.messages, m)
 	}
 	return r, nil
-}
-
-// maxDepth bounds how deep lists and objects may be nested.
-const maxDepth = 1000
-
-// isValid reports whether a text is JSON that is not nested so deep that reading it could
-// exhaust the stack.
-func isValid(text string) bool {
-	depth, quoted := 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '[' || c == '{':
-			if depth++; depth > maxDepth {
-				return false
-			}
-		case c == ']' || c == '}':
-			depth--
-		}
-	}
-	return gjson.Valid(text)
 }
 
 // roles are the roles of the API.
@@ -121,7 +80,7 @@ func readMessage(value gjson.Result) (m message, ok bool) {
 	case keys != 2: // one is missing, or is there twice
 		return m, false
 	case content.IsArray():
-		m.listed, m.list = true, span{content.Index, content.Index + len(content.Raw)}
+		m.listed, m.list = true, dialect.SpanOf(content)
 		content.ForEach(func(_, value gjson.Result) bool {
 			m.blocks = append(m.blocks, readBlock(value))
 			return true

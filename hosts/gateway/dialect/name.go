@@ -1,8 +1,9 @@
-package messages
+package dialect
 
 import (
 	"hash"
 	"hash/fnv"
+	"maps"
 	"strconv"
 )
 
@@ -16,8 +17,14 @@ type Names struct {
 	ids    map[string]bool // the names of calls and results so far
 }
 
-// next returns the name of the next message: kind is one letter, words is the digest of its words.
-func (n *Names) next(kind, words string) string {
+// Kept returns the names for the answer to the messages so far.
+func (n Names) Kept() Names {
+	n.given, n.ids = maps.Clone(n.given), nil
+	return n
+}
+
+// Next returns the name of the next message: kind is one letter, words is the digest of its words.
+func (n *Names) Next(kind, words string) string {
 	name := kind + ":" + words + "@" + n.behind
 	if n.given == nil {
 		n.given = map[string]int{}
@@ -28,11 +35,11 @@ func (n *Names) next(kind, words string) string {
 	return name
 }
 
-// call returns the name of the next message, which has a call with this id, or its result.
-func (n *Names) call(kind, id string) string {
+// Call returns the name of the next message, which has a call with this id, or its result.
+func (n *Names) Call(kind, id string) string {
 	name := kind + ":" + id
 	if n.ids[name] { // the id occurs twice
-		return n.next(kind, id)
+		return n.Next(kind, id)
 	}
 	if n.ids == nil {
 		n.ids = map[string]bool{}
@@ -41,20 +48,20 @@ func (n *Names) call(kind, id string) string {
 	return name
 }
 
-// answer returns the name of the next message, an answer: words and signatures are digests.
-func (n *Names) answer(calls bool, first, words, signatures string) string {
+// Answer returns the name of the next message, an answer: words and signatures are digests.
+func (n *Names) Answer(calls bool, first, words, signatures string) string {
 	switch {
 	case calls:
-		return n.call("c", first)
+		return n.Call("c", first)
 	case words != "":
-		return n.next("t", words)
+		return n.Next("t", words)
 	}
-	return n.next("s", signatures)
+	return n.Next("s", signatures)
 }
 
-// digest returns a short text that is equal for texts that differ only in white space, which a
+// Digest returns a short text that is equal for texts that differ only in white space, which a
 // host may remove; empty for a text of white space only.
-func digest(text string) string {
+func Digest(text string) string {
 	d := newDigester()
 	d.add(text)
 	return d.sum()

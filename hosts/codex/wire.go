@@ -1,0 +1,107 @@
+package codex
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"flame/core"
+	"flame/core/op"
+	"flame/hosts"
+	"flame/transcripts"
+	logs "flame/transcripts/codex"
+)
+
+// wire is how Codex speaks with its model. OpenAI does not document whether reasoning holds after a
+// change of its past.
+func wire() *hosts.Wire {
+	return &hosts.Wire{
+		API: hosts.ResponsesAPI, Asked: asked, Own: ownTool, Said: said, Lasts: lasts, Answer: answerOf, IsSummary: logs.IsSummary,
+		Usage: usageOf, Prices: func(string, bool) (read, write float64) { return cacheRead, cacheWrite },
+	}
+}
+
+// Prices of tokens that are read from OpenAI's cache or written to it, relative to others: most
+// models have these.
+const (
+	cacheRead  = 0.1
+	cacheWrite = 1
+)
+
+// The headers of a request.
+const (
+	sessionHeader = "Session-Id" // the root's, in subagents too
+	threadHeader  = "Thread-Id"
+	turnHeader    = "X-Codex-Turn-Metadata" // JSON
+)
+
+// kinds are the classes of requests, by what Codex calls them; the others are beside the
+// conversation.
+var kinds = map[string]hosts.Class{"": hosts.Main, "turn": hosts.Main, "compaction": hosts.Compaction}
+
+// asked reads the headers. Each subagent is a thread of its own.
+func asked(h http.Header, _ []byte) hosts.Asked {
+	var turn struct {
+		Kind string `json:"request_kind"`
+	}
+	if json.Unmarshal([]byte(h.Get(turnHeader)), &turn) != nil {
+		turn.Kind = "" // it sends the conversation, as far as anyone knows
+	}
+	class, known := kinds[turn.Kind]
+	if !known {
+		class = hosts.Auxiliary
+	}
+	a := hosts.Asked{Session: h.Get(sessionHeader), Agent: h.Get(threadHeader), Class: class}
+	switch {
+	case a.Agent == a.Session:
+		a.Agent = ""
+	case a.Agent != "" && class == hosts.Main:
+		a.Class = hosts.Subagent
+	}
+	return a
+}
+
+// ownTool returns flame's name of one of its tools, or "" for another tool.
+func ownTool(tool string) op.Name {
+	name, ours := strings.CutPrefix(tool, serverPrefix)
+	if !ours {
+		return ""
+	}
+	return op.Name(name)
+}
+
+// said returns the user's words in a message. The developer's are Codex's and its hooks'.
+func said(text string, system bool) string {
+	if system || logs.IsOwn(text) || logs.IsSummary(text) {
+		return ""
+	}
+	return text
+}
+
+// lasts reports whether a text of Codex's own stays: it may change what the model may do. Contexts of
+// flame's go with the work that they introduce.
+func lasts(text string) bool { return !strings.HasPrefix(strings.TrimSpace(text), "<flame-") }
+
+// answerOf returns what a tool answered, without the time that it took, which Codex writes before it.
+func answerOf(text string) string {
+	if before, answer, found := strings.Cut(text, "\nOutput:\n"); found && strings.HasPrefix(before, "Wall time:") {
+		return answer
+	}
+	return text
+}
+
+// usageOf returns what an answer used, with its list price.
+func usageOf(model string, usage, _ []byte) core.Usage {
+	var u struct {
+		Input   int64 `json:"input_tokens"`
+		Details struct {
+			Read    int64 `json:"cached_tokens"`
+			Written int64 `json:"cache_write_tokens"`
+		} `json:"input_tokens_details"`
+		Output int64 `json:"output_tokens"` // reasoning included
+	}
+	if json.Unmarshal(usage, &u) != nil {
+		return core.Usage{}
+	}
+	return transcripts.Priced(model, logs.Usage(u.Input, u.Details.Read, u.Details.Written, u.Output))
+}

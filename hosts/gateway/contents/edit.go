@@ -1,0 +1,101 @@
+package contents
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"flame/core"
+	"flame/core/fold"
+	"flame/hosts/gateway/dialect"
+)
+
+// Amended returns the body after an amendment; history is the result of History. Other messages keep
+// their bytes.
+func (r *request) Amended(history []fold.Message, a fold.Amendment) []byte {
+	e, turn := dialect.NewEdit(a), r.turn()
+	all, same := make([]string, 0, len(r.contents)), true
+	for i := range r.contents {
+		c, name := &r.contents[i], history[i].Name
+		notes := e.Before[name]
+		within := !e.Dropped[name] && len(c.of(result)) > 0 // nothing may stand between a call and its result
+		if len(notes) > 0 && !within {
+			all, same = append(all, userSays(notes)), false
+		}
+		if e.Dropped[name] {
+			same = false
+			continue
+		}
+		sent := c.edited(e, e.Stale[name] && i < turn)
+		all, same = append(all, sent), same && sent == c.raw
+		if len(notes) > 0 && within {
+			all, same = append(all, userSays(notes)), false
+		}
+	}
+	if same {
+		return []byte(r.raw)
+	}
+	return []byte(r.list.With(r.raw, all))
+}
+
+// turn returns the index of the message that began the current turn, as Google defines it: the user's
+// last one that is no result. From there on the API requires signatures (documented), so all stay.
+func (r *request) turn() int {
+	for i := len(r.contents) - 1; i >= 0; i-- {
+		if c := &r.contents[i]; c.role == core.RoleUser && len(c.of(words)) > 0 && len(c.of(result)) == 0 {
+			return i
+		}
+	}
+	return 0
+}
+
+// userSays returns a message of the user.
+func userSays(texts []string) string {
+	parts := make([]string, len(texts))
+	for i, text := range texts {
+		parts[i] = `{"text":` + dialect.Quoted(text) + `}`
+	}
+	return `{"role":"user","parts":[` + strings.Join(parts, ",") + `]}`
+}
+
+// edited returns a message as it is sent; with stale, without its thoughts and their signatures.
+func (c *content) edited(e dialect.Edit, stale bool) string {
+	changed, parts := false, make([]string, 0, len(c.parts))
+	for i := range c.parts {
+		p := &c.parts[i]
+		line, cut := e.Lines[p.id]
+		cut = cut && !p.made
+		switch {
+		case stale && (p.kind == thought || p.signature != "" && p.kind == words && p.text == ""), cut && line == "":
+			changed = true
+		case cut && p.kind == result && p.response.Exists():
+			parts, changed = append(parts, p.answering(line)), true
+		case stale && p.signature != "":
+			parts, changed = append(parts, without(p.raw, "thoughtSignature")), true
+		default:
+			parts = append(parts, p.raw)
+		}
+	}
+	if !changed || len(parts) == 0 {
+		return c.raw
+	}
+	return c.list.With(c.raw, parts)
+}
+
+// answering returns a result with another text.
+func (p *part) answering(text string) string {
+	response := gjson.Get(p.raw, "functionResponse.response")
+	return p.raw[:response.Index] + `{"output":` + dialect.Quoted(text) + `}` + p.raw[response.Index+len(response.Raw):]
+}
+
+// without returns an object without a member.
+func without(object, name string) string {
+	var members []string
+	gjson.Parse(object).ForEach(func(key, value gjson.Result) bool {
+		if key.Str != name {
+			members = append(members, key.Raw+":"+value.Raw)
+		}
+		return true
+	})
+	return "{" + strings.Join(members, ",") + "}"
+}

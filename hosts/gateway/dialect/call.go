@@ -1,0 +1,100 @@
+package dialect
+
+import (
+	"github.com/tidwall/gjson"
+
+	"flame/core/fold"
+	"flame/core/op"
+	"flame/hosts"
+)
+
+// A Call is a call of a tool in an answer.
+type Call struct {
+	ID, Tool string
+	Input    gjson.Result // an object; else all of it counts as one
+	Result   *Result      // nil: the tool has not ended
+}
+
+// A Result is the result of a call.
+type Result struct {
+	Failed bool
+	Tokens int           // estimated
+	Said   func() string // returns its text
+}
+
+// Describe fills in the calls and moves of an answer.
+func Describe(f *fold.Message, calls []Call, w *hosts.Wire) {
+	for n, call := range calls {
+		if call.Result == nil {
+			f.Open = true
+			continue
+		}
+		if own := w.Own(call.Tool); own != "" {
+			if !call.Result.Failed {
+				f.Moves = append(f.Moves, movesOf(own, said(call.Result, w), n == 0)...)
+			}
+			continue
+		}
+		if !call.Result.Failed {
+			f.Calls = append(f.Calls, fold.Call{ID: call.ID, Key: call.key(), Tokens: call.Result.Tokens})
+		}
+	}
+}
+
+// said returns the text of a result of one of flame's tools.
+func said(r *Result, w *hosts.Wire) string {
+	if w.Answer == nil {
+		return r.Said()
+	}
+	return w.Answer(r.Said())
+}
+
+func movesOf(own op.Name, answer string, first bool) (moves []fold.Move) {
+	for _, m := range op.ReadMoves(own, answer) {
+		kind := fold.Enter
+		if m.Leaves {
+			kind = fold.Leave
+		}
+		moves = append(moves, fold.Move{Kind: kind, Frame: m.Frame, First: first && len(moves) == 0})
+	}
+	return moves
+}
+
+// maxKey bounds the input of a call that is compared with the inputs of other calls, in characters.
+const maxKey = 2000
+
+// key returns a text that is equal for calls with the same input, ignoring their descriptions.
+func (c Call) key() string {
+	if len(c.Input.Raw) > maxKey {
+		return c.ID
+	}
+	key := c.Tool
+	c.Input.ForEach(func(name, value gjson.Result) bool {
+		if name.Str != "description" {
+			key += "\x00" + name.Str + "\x00" + value.Raw
+		}
+		return true
+	})
+	return key
+}
+
+const charsPerToken = 4 // the same estimate as everywhere in flame
+
+// PictureTokens are about the most that a picture takes, regardless of the size of its file.
+const PictureTokens = 1600
+
+// Tokens estimates the tokens of a text of so many bytes.
+func Tokens(bytes int) int { return bytes / charsPerToken }
+
+// TokensOf estimates the tokens of a list of parts, of which some are pictures.
+func TokensOf(parts gjson.Result, isPicture func(kind string) bool) (tokens int) {
+	parts.ForEach(func(_, part gjson.Result) bool {
+		if isPicture(part.Get("type").Str) {
+			tokens += PictureTokens
+		} else {
+			tokens += Tokens(len(part.Raw))
+		}
+		return true
+	})
+	return tokens
+}

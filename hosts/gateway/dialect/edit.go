@@ -1,0 +1,28 @@
+package dialect
+
+import "flame/core/fold"
+
+// An Edit is an amendment, by the names of messages and the ids of calls.
+type Edit struct {
+	Dropped, Stale map[string]bool
+	Before         map[string][]string // texts of the user's that stand before a message
+	Lines          map[string]string   // that replace outputs, by call; an empty one removes the call, too
+}
+
+// NewEdit returns an amendment as an edit.
+func NewEdit(a fold.Amendment) Edit {
+	e := Edit{Dropped: map[string]bool{}, Stale: map[string]bool{}, Before: map[string][]string{}, Lines: map[string]string{}}
+	for _, name := range a.Drop {
+		e.Dropped[name] = true
+	}
+	for _, name := range a.Stale {
+		e.Stale[name] = true
+	}
+	for _, note := range a.Before {
+		e.Before[note.Before] = append(e.Before[note.Before], note.Text)
+	}
+	for _, cut := range a.Cuts {
+		e.Lines[cut.Call] = cut.Text
+	}
+	return e
+}

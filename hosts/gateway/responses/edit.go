@@ -1,0 +1,97 @@
+package responses
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/samber/lo"
+	"github.com/tidwall/gjson"
+
+	"flame/core/fold"
+	"flame/hosts/gateway/dialect"
+)
+
+// Amended returns the body after an amendment; history is the result of History. Other items
+// keep their bytes.
+func (r *Request) Amended(history []fold.Message, a fold.Amendment) []byte {
+	e, same := edit{dialect.NewEdit(a)}, true
+	var all []string
+	for n := range r.messages {
+		m := &r.messages[n]
+		sent := e.sent(m, history[n].Name)
+		same = same && slices.Equal(sent, m.raws())
+		all = append(all, sent...)
+	}
+	if same {
+		return []byte(r.raw)
+	}
+	return []byte(r.list.With(r.raw, all))
+}
+
+// An edit makes items as they are sent.
+type edit struct{ dialect.Edit }
+
+func (m *message) raws() []string {
+	return lo.Map(m.items, func(i item, _ int) string { return i.raw })
+}
+
+// userSays returns a message of the user.
+func userSays(text string) string {
+	return `{"type":"message","role":"user","content":[{"type":"input_text","text":` + dialect.Quoted(text) + `}]}`
+}
+
+// sent returns the items to send for a message, with the notes before it. Notes before outputs
+// follow these: nothing is to stand between a call and its output.
+func (e *edit) sent(m *message, name string) []string {
+	notes := lo.Map(e.Before[name], func(text string, _ int) string { return userSays(text) })
+	if e.Dropped[name] {
+		return notes
+	}
+	if !m.results {
+		return append(notes, e.items(m, name)...)
+	}
+	items := e.items(m, name)
+	return append(items, notes...)
+}
+
+// items returns the items of a message as they are sent. Reasoning goes without the items that it
+// led to, and these lose their ids without it: the API would look for the reasoning by them.
+func (e *edit) items(m *message, name string) (all []string) {
+	rest := slices.DeleteFunc(slices.Clone(m.items), func(i item) bool {
+		line, cut := e.Lines[i.call]
+		return cut && line == "" && i.call != ""
+	})
+	stale := e.Stale[name] && len(m.of(thought)) > 0 && len(m.of(unknown)) == 0
+	for n, i := range rest {
+		line, cut := e.Lines[i.call]
+		switch {
+		case i.sort() == thought && (stale || len(rest) < len(m.items) && !slices.ContainsFunc(rest[n:], isWord)):
+		case i.sort() == output && cut && i.output.Exists():
+			at := i.output.Index
+			all = append(all, i.raw[:at]+dialect.Quoted(line)+i.raw[at+len(i.output.Raw):])
+		case stale && i.ofModel():
+			all = append(all, withoutID(i))
+		default:
+			all = append(all, i.raw)
+		}
+	}
+	return all
+}
+
+// isWord reports whether the model said or called something with an item.
+func isWord(i item) bool { return i.ofModel() && i.sort() != thought }
+
+// withoutID returns an item without its id, unless the API requires one.
+func withoutID(i item) string {
+	if i.kind == "local_shell_call" {
+		return i.raw
+	}
+	var members []string
+	gjson.Parse(i.raw).ForEach(func(key, value gjson.Result) bool {
+		if key.Str != "id" {
+			members = append(members, key.Raw+":"+value.Raw)
+		}
+		return true
+	})
+	return "{" + strings.Join(members, ",") + "}"
+}

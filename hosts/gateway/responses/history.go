@@ -1,0 +1,189 @@
+package responses
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"flame/core"
+	"flame/core/fold"
+	"flame/hosts"
+	"flame/hosts/gateway/dialect"
+)
+
+// History returns the messages in the form that folding reads. They have no times.
+func (r *Request) History(w *hosts.Wire) []fold.Message {
+	history, ends := make([]fold.Message, len(r.messages)), r.ends()
+	r.names = dialect.Names{}
+	for i := range r.messages {
+		m := &r.messages[i]
+		f := fold.Message{Role: m.role, Tokens: m.tokens(), Open: !m.isWhole(i, ends)}
+		if m.role == core.RoleAssistant {
+			m.describeAnswer(&f, r.after(i), w, &r.names)
+		} else {
+			m.describeOther(&f, w, &r.names)
+		}
+		history[i] = f
+		if m.results && !f.Answers && i > 0 { // words of the user beside outputs bind the calls
+			history[i-1].Open = true
+		}
+	}
+	return history
+}
+
+// ends are the messages that have the two ends of a call, by its id.
+type ends struct{ calls, outputs []int }
+
+func (r *Request) ends() map[string]ends {
+	all := map[string]ends{}
+	for n := range r.messages {
+		for _, i := range r.messages[n].items {
+			e := all[i.call]
+			switch i.sort() {
+			case call:
+				e.calls = append(e.calls, n)
+			case output:
+				e.outputs = append(e.outputs, n)
+			default:
+				continue
+			}
+			all[i.call] = e
+		}
+	}
+	return all
+}
+
+// isWhole reports whether flame knows all items of message n, and the next message answers its
+// calls, or the one before made the calls that it answers: both stay or go together.
+func (m *message) isWhole(n int, all map[string]ends) bool {
+	for _, i := range m.items {
+		e := all[i.call]
+		switch i.sort() {
+		case unknown:
+			return false
+		case call, output:
+			if i.call == "" || len(e.calls) != 1 || len(e.outputs) != 1 || e.outputs[0] != e.calls[0]+1 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// after returns the outputs of the calls of message i, by their ids.
+func (r *Request) after(i int) map[string]*item {
+	outputs := map[string]*item{}
+	if i+1 < len(r.messages) {
+		for _, o := range r.messages[i+1].of(output) {
+			outputs[o.call] = o
+		}
+	}
+	return outputs
+}
+
+// describeAnswer fills in the calls and moves of an answer.
+func (m *message) describeAnswer(f *fold.Message, outputs map[string]*item, w *hosts.Wire, names *dialect.Names) {
+	var calls []dialect.Call
+	for _, c := range m.of(call) {
+		made := dialect.Call{ID: c.call, Tool: c.tool, Input: gjson.Result{Type: gjson.String, Raw: c.input, Str: c.input}}
+		if dialect.IsValid(c.input) {
+			made.Input = gjson.Parse(c.input)
+		}
+		if o := outputs[c.call]; o != nil {
+			made.Result = &dialect.Result{Tokens: tokensOf(o), Said: func() string { return textOf(o.output) }}
+		}
+		calls = append(calls, made)
+	}
+	first := ""
+	if len(calls) > 0 {
+		first = calls[0].ID
+	}
+	var words, seals strings.Builder
+	for _, i := range m.items {
+		seals.WriteString(i.sealed)
+		if i.ofModel() && i.sort() == speech {
+			f.Text = textOf(i.content)
+			words.WriteString(f.Text)
+		}
+	}
+	f.Name = names.Answer(len(calls) > 0, first, dialect.Digest(words.String()), dialect.Digest(seals.String()))
+	dialect.Describe(f, calls, w)
+}
+
+// describeOther fills in who speaks in a message that the model did not make.
+func (m *message) describeOther(f *fold.Message, w *hosts.Wire, names *dialect.Names) {
+	said, texts, shows, lasts := "", "", false, false
+	for _, i := range m.of(speech) {
+		text, system := textOf(i.content), i.role != string(core.RoleUser)
+		texts += text
+		words := w.Said(text, system)
+		said += words
+		shows = shows || !system && hasPicture(i.content)
+		f.Summary = f.Summary || !system && w.IsSummary(text)
+		lasts = lasts || w.Lasts != nil && w.Lasts(text)
+	}
+	f.Summary = f.Summary || len(m.of(summary)) > 0
+	switch outputs := m.of(output); {
+	case len(outputs) > 0:
+		f.Name, f.Answers = names.Call("r", outputs[0].call), said == "" && !shows
+	case said != "" || shows:
+		f.Name = names.Next("u", dialect.Digest(said))
+	default:
+		f.Name, f.Host = names.Next("h", dialect.Digest(texts+m.items[0].sealed)), true
+		f.Open = f.Open || lasts
+	}
+}
+
+// textOf returns the text of a content or an output: a text, or a list of parts.
+func textOf(value gjson.Result) string {
+	if !value.IsArray() {
+		return value.Str
+	}
+	var all []string
+	value.ForEach(func(_, part gjson.Result) bool {
+		all = append(all, part.Get("text").Str)
+		return true
+	})
+	return strings.Join(all, "\n")
+}
+
+func isPicture(kind string) bool { return kind == "input_image" }
+
+func hasPicture(content gjson.Result) (has bool) {
+	if content.IsArray() {
+		content.ForEach(func(_, part gjson.Result) bool {
+			kind := part.Get("type").Str
+			has = has || isPicture(kind) || kind == "input_file"
+			return true
+		})
+	}
+	return has
+}
+
+// tokens estimates the tokens of a message, without its reasoning.
+func (m *message) tokens() (tokens int) {
+	for n := range m.items {
+		switch i := &m.items[n]; i.sort() {
+		case thought:
+		case output:
+			tokens += tokensOf(i)
+		case speech:
+			if i.content.IsArray() {
+				tokens += dialect.TokensOf(i.content, isPicture)
+			} else {
+				tokens += dialect.Tokens(len(i.raw))
+			}
+		default:
+			tokens += dialect.Tokens(len(i.raw))
+		}
+	}
+	return max(1, tokens)
+}
+
+// tokensOf estimates the tokens of an output.
+func tokensOf(o *item) int {
+	if o.output.IsArray() {
+		return dialect.TokensOf(o.output, isPicture)
+	}
+	return dialect.Tokens(len(o.raw))
+}

@@ -1,0 +1,67 @@
+package gemini
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/tidwall/gjson"
+
+	"flame/core/op"
+	"flame/hosts"
+	"flame/hosts/hooks"
+	"flame/transcripts"
+	logs "flame/transcripts/gemini"
+)
+
+// wire is how Gemini CLI speaks with its model. The API says which signatures a request needs, but not
+// what it does with those of another past.
+func wire() *hosts.Wire {
+	return &hosts.Wire{
+		API: hosts.ContentsAPI, Nameless: true, Asked: asked, Own: ownTool, IsSummary: logs.IsSummary, Answer: logs.Unwrapped,
+		Said:  func(text string, system bool) string { return logs.Words(text) },
+		Usage: logs.Usage, Prices: transcripts.CachePrices,
+	}
+}
+
+// summarizes is a word of the system prompt of a request for a summary.
+const summarizes = "<state_snapshot>"
+
+// asked reads what a request is for. Conversations have tools. The first message of a subagent has the mark
+// that flame put into its prompt.
+func asked(_ http.Header, body []byte) hosts.Asked {
+	request := gjson.ParseBytes(body)
+	switch {
+	case body == nil:
+		return hosts.Asked{Class: hosts.Main}
+	case strings.Contains(request.Get("systemInstruction.parts.0.text").Str, summarizes):
+		return hosts.Asked{Class: hosts.Compaction}
+	case !request.Get("tools.0").Exists():
+		return hosts.Asked{Class: hosts.Auxiliary}
+	}
+	for _, first := range request.Get("contents").Array() {
+		for _, part := range first.Get("parts").Array() {
+			if marked(part.Get("text").Str) != "" {
+				return hosts.Asked{Class: hosts.Subagent}
+			}
+		}
+		if first.Get("role").Str == "model" {
+			break
+		}
+	}
+	return hosts.Asked{Class: hosts.Main}
+}
+
+// ownName finds flame's name of one of its tools in the name that Gemini CLI gives it.
+var ownName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^mcp_.+?_(flame_[a-z][a-z_]*|` + hooks.SpawnTool + `)$`)
+})
+
+// ownTool returns flame's name of one of its tools, or "" for another tool.
+func ownTool(tool string) op.Name {
+	if found := ownName().FindStringSubmatch(tool); found != nil {
+		return op.Name(found[1])
+	}
+	return ""
+}

@@ -1,0 +1,162 @@
+package tests
+
+import (
+	"encoding/json"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/tests/model"
+)
+
+// behindCodex returns a user of Codex with flame, whose hooks run.
+func behindCodex(t *testing.T) *user {
+	t.Helper()
+	u := newCodexUser(t)
+	u.must(u.flame, "setup", codex)
+	u.trust()
+	return u
+}
+
+// codex has Codex work on a prompt behind a gateway, and returns the id of the session.
+func (u *user) codex(args ...string) (session string) {
+	u.t.Helper()
+	out := u.must(u.flame, append([]string{"codex", "exec", "--json", "--skip-git-repo-check"}, args...)...)
+	found := thread.FindStringSubmatch(out)
+	require.NotNil(u.t, found, out)
+	return found[1]
+}
+
+// codexPiece returns the turns of a frame with so many rounds, whose outputs contain the word.
+func codexPiece(word string, rounds int) (turns []model.Turn) {
+	turns = append(turns, model.Turn{Tools: []model.Tool{mcpTool("flame_push", map[string]any{"goal": "piece " + word})}})
+	for range rounds {
+		turns = append(turns, codexShell("IN-"+word))
+	}
+	return append(turns, model.Turn{Tools: []model.Tool{mcpTool("flame_pop", map[string]any{"status": "completed", "summary": word + "-SUMMARY"})}})
+}
+
+// codexShell returns two calls at once of Codex's shell, which print a word and a long text.
+func codexShell(word string) model.Turn {
+	prints := model.Tool{Name: "exec_command", Input: map[string]any{"cmd": "head -c 4000 /dev/zero | tr '\\0' x; echo " + word}}
+	return model.Turn{Tools: []model.Tool{prints, prints}}
+}
+
+// thinking has each turn think.
+func thinking(turns []model.Turn) []model.Turn {
+	for i := range turns {
+		turns[i].Thinking = "let me see"
+	}
+	return turns
+}
+
+func TestCodexBehindAGateway(t *testing.T) {
+	t.Parallel()
+	for fold, folds := range map[string]bool{"on": true, "auto": false} {
+		t.Run(fold, func(t *testing.T) {
+			t.Parallel()
+			u := behindCodex(t)
+			u.env = append(u.env, "FLAME_GATEWAY_FOLD="+fold)
+			say := func(text string) []model.Turn { return []model.Turn{{Text: text}} }
+			u.model.Play(model.Script{{Name: "main", Match: regexp.MustCompile("FIRST"), Where: model.FirstUser, Turns: thinking(inOrder(
+				codexPiece("A", 3), codexPiece("B", 3), say("one"), // FIRST
+				codexPiece("C", 3), say("two"), // SECOND, resumed
+				say("three"), // THIRD
+			))}})
+			session := u.codex("FIRST please")
+			u.codex("resume", session, "SECOND please")
+			u.codex("resume", session, "THIRD please")
+			require.Len(t, u.model.By("main"), 18)
+			for _, r := range u.model.Requests() {
+				assert.NoError(t, r.Refused)
+			}
+			last := u.newestOf("main")
+			for _, word := range []string{"A", "B", "C"} {
+				assert.Equal(t, !folds, regexp.MustCompile("IN-"+word).MatchString(last.Everything()), word)
+				assert.Contains(t, said(last), word+"-SUMMARY")
+			}
+			for _, words := range []string{"FIRST please", "SECOND please", "THIRD please"} {
+				assert.Contains(t, last.Everything(), words)
+			}
+			u.countsCodex()
+		})
+	}
+}
+
+func TestCodexSubagentsAndAgentsPassAGateway(t *testing.T) {
+	t.Parallel()
+	u := behindCodex(t)
+	u.env = append(u.env, "FLAME_GATEWAY_FOLD=on", "FLAME_AGENT_HOST=codex")
+	u.allowSpawn()
+	of := func(name, words string, turns ...model.Turn) model.Actor {
+		return model.Actor{Name: name, Match: regexp.MustCompile(words), Where: model.FirstUser, Turns: thinking(turns)}
+	}
+	spawn := mcpTool("spawn_agent", map[string]any{"subagent_type": "builder", "prompt": "BUILDIT", "background": false})
+	u.model.Play(model.Script{
+		of("child", "CHILDWORK", inOrder(codexPiece("CHILD", 3), []model.Turn{codexShell("AFTER"), {Text: "CHILD-RESULT"}})...),
+		of("agent", "BUILDIT", inOrder(codexPiece("AGENT", 3), []model.Turn{codexShell("AFTER"), {Text: "AGENT-RESULT"}})...),
+		of("main", "FIRST", inOrder(codexPiece("A", 3), []model.Turn{
+			{Tools: []model.Tool{sub("CHILDWORK: look")}}, {Tools: []model.Tool{spawn}}, {Text: "done"},
+		})...),
+	})
+	u.codex("FIRST please")
+	for _, r := range u.model.Requests() {
+		require.NoError(t, r.Refused)
+	}
+	for actor, word := range map[string]string{"main": "IN-A", "child": "IN-CHILD", "agent": "IN-AGENT"} {
+		assert.NotContains(t, u.newestOf(actor).Everything(), word)
+	}
+	assert.Contains(t, u.newestOf("main").Everything(), "AGENT-RESULT")
+	u.countsCodex()
+}
+
+func TestCodexCompactsBehindAGateway(t *testing.T) {
+	t.Parallel()
+	u := behindCodex(t)
+	u.env = append(u.env, "FLAME_GATEWAY_FOLD=on")
+	full := model.Turn{Text: "one", Usage: model.Usage{Input: 60_000, Output: 5}}
+	u.model.Play(model.Script{
+		{Name: "summary", Kind: model.Compaction, Turns: []model.Turn{{Text: "WHAT-WAS-DONE"}}},
+		{Name: "main", Turns: thinking(inOrder(
+			codexPiece("A", 3), []model.Turn{full}, // FIRST
+			codexPiece("B", 3), []model.Turn{{Text: "two"}}, // SECOND, after a compaction
+			[]model.Turn{{Text: "three"}},
+		))},
+	})
+	limited := []string{"-c", "model_auto_compact_token_limit=50000"}
+	session := u.codex(append(limited, "FIRST please")...)
+	u.codex(append([]string{"resume", session, "SECOND please"}, limited...)...)
+	u.codex("resume", session, "THIRD please")
+	for _, r := range u.model.Requests() {
+		require.NoError(t, r.Refused)
+	}
+	assert.NotContains(t, u.newestOf("summary").Everything(), "IN-A", "the request for a summary is folded as well")
+	last := u.newestOf("main").Everything()
+	for _, words := range []string{"WHAT-WAS-DONE", "FIRST please", "SECOND please", "THIRD please"} {
+		assert.Contains(t, last, words)
+	}
+	assert.NotContains(t, last, "IN-B")
+	u.countsCodex()
+}
+
+// countsCodex checks that flame counts each answer once, as the model did: in the log and in the
+// gateway.
+func (u *user) countsCodex() {
+	u.t.Helper()
+	var told struct {
+		Usage   core.Usage
+		Metered []metered
+	}
+	require.NoError(u.t, json.Unmarshal([]byte(u.must(u.flame, "stats", "--json")), &told))
+	measured, requests := core.Usage{}, 0
+	for _, m := range told.Metered {
+		measured, requests = measured.Add(m.Usage), requests+m.Requests
+	}
+	assert.Equal(u.t, len(u.model.Requests()), requests)
+	assert.Positive(u.t, measured.TokensIn)
+	told.Usage.ToolCalls = 0
+	assert.Equal(u.t, measured, told.Usage, "each answer once")
+}

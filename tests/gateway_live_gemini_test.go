@@ -1,0 +1,114 @@
+package tests
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/tests/model"
+	"flame/transcripts"
+)
+
+// behindGemini returns a user of Gemini CLI with flame, whose script has three frames under two prompts.
+func behindGemini(t *testing.T) (*user, model.Script) {
+	t.Helper()
+	u := newGeminiUser(t)
+	u.must(u.flame, "setup", gemini)
+	u.trustFolder()
+	work := func(word string) []model.Turn {
+		print := "head -c 4000 /dev/zero | tr '\\0' x; echo IN-" + word
+		return []model.Turn{
+			{Tools: []model.Tool{flameTool("flame_push", map[string]any{"goal": "piece " + word})}},
+			{Tools: []model.Tool{{Name: "run_shell_command", Input: map[string]any{"command": print, "description": "x"}}}},
+			{Tools: []model.Tool{{Name: "run_shell_command", Input: map[string]any{"command": print, "description": "y"}}}},
+			{Tools: []model.Tool{flameTool("flame_pop", map[string]any{"status": "completed", "summary": word + "-SUMMARY"})}},
+		}
+	}
+	say := func(text string) []model.Turn { return []model.Turn{{Text: text}} }
+	script := model.Script{asked("main", "FIRST", inOrder(work("A"), work("B"), say("one"), work("C"), say("two"))...)}
+	for i := range script[0].Turns {
+		script[0].Turns[i].Usage = model.Usage{Input: 1000 + i, Output: 20 + i, CacheRead: 300 * i}
+	}
+	u.model.Play(script)
+	return u, script
+}
+
+// fronted has Gemini CLI work on a prompt behind a gateway, and returns the id of the session.
+func (u *user) fronted(prompt string, args ...string) (session string) {
+	u.t.Helper()
+	args = append([]string{"gemini", "--prompt", prompt, "--output-format", "stream-json", "--model", "gemini-2.5-pro", "--approval-mode", "yolo"}, args...)
+	found := geminiSession.FindStringSubmatch(u.must(u.flame, args...))
+	require.NotNil(u.t, found)
+	return found[1]
+}
+
+// refusals returns the requests that the model's API refused.
+func (u *user) refusals() (refused []error) {
+	for _, r := range u.model.Requests() {
+		if r.Refused != nil {
+			refused = append(refused, r.Refused)
+		}
+	}
+	return refused
+}
+
+// costs checks that flame's figures are those of the model: each answer counts once, in its frame and as
+// a request.
+func (u *user) costs(script model.Script) {
+	u.t.Helper()
+	want := core.Usage{}
+	for _, r := range u.model.By("main") {
+		said := script[0].Turns[r.Turn].Usage
+		want = want.Add(core.Usage{TokensIn: int64(said.Input), TokensOut: int64(said.Output), CacheRead: int64(said.CacheRead)})
+	}
+	var told struct {
+		Usage   core.Usage
+		Metered []metered
+	}
+	require.Eventually(u.t, func() bool { // flame counts the log after the session
+		require.NoError(u.t, json.Unmarshal([]byte(u.must(u.flame, "stats", "--json")), &told))
+		return told.Usage.ToolCalls == 12
+	}, time.Minute, 100*time.Millisecond)
+	require.NotEmpty(u.t, told.Metered)
+	assert.Equal(u.t, []any{"main", 14}, []any{told.Metered[0].Class, told.Metered[0].Requests})
+	for _, figures := range []core.Usage{told.Usage, told.Metered[0].Usage} {
+		assert.InDelta(u.t, transcripts.Priced("gemini-2.5-pro", want).CostUSD, figures.CostUSD, 1e-9)
+		figures.CostUSD, figures.ToolCalls = 0, 0
+		assert.Equal(u.t, want, figures)
+	}
+}
+
+func TestGeminiBehindAGateway(t *testing.T) {
+	t.Parallel()
+	t.Run("folded", func(t *testing.T) {
+		t.Parallel()
+		u, _ := behindGemini(t)
+		u.env = append(u.env, "FLAME_GATEWAY_FOLD=on")
+		session := u.fronted("FIRST please")
+		assert.Equal(t, session, u.fronted("SECOND please", "--resume", session))
+		assert.Empty(t, u.refusals())
+		last := u.newestOf("main")
+		for _, word := range []string{"A", "B", "C"} {
+			assert.NotContains(t, last.Everything(), "IN-"+word)
+			assert.Contains(t, said(last), word+"-SUMMARY")
+		}
+		assert.Contains(t, last.Everything(), "FIRST please")
+		assert.Contains(t, last.Everything(), "SECOND please")
+	})
+	t.Run("metered", func(t *testing.T) {
+		t.Parallel()
+		u, script := behindGemini(t)
+		session := u.fronted("FIRST please")
+		u.fronted("SECOND please", "--resume", session)
+		assert.Empty(t, u.refusals())
+		last := u.newestOf("main")
+		for _, word := range []string{"A", "B", "C"} {
+			assert.Contains(t, last.Everything(), "IN-"+word, "nothing is left out")
+		}
+		u.costs(script)
+	})
+}

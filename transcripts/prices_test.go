@@ -1,0 +1,75 @@
+package transcripts_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/transcripts"
+)
+
+func TestAnswersHaveTheirListPrice(t *testing.T) {
+	t.Parallel()
+	const million = 1_000_000
+	tests := map[string]struct {
+		model string
+		usage core.Usage
+		usd   float64
+	}{
+		"prompt, answer and cache":       {"gpt-5.1-codex", core.Usage{TokensIn: 100_000, TokensOut: 10_000, CacheRead: 100_000}, 0.125 + 0.1 + 0.0125},
+		"written to the cache":           {"gpt-6.1-sol", core.Usage{TokensIn: 10_000, CacheRead: 100_000, CacheWritten: 20_000}, 0.02 + 0.01 + 0.05},
+		"a dated name":                   {"gpt-5-mini-2025-08-07", core.Usage{TokensIn: 100_000}, 0.025},
+		"the name of a provider":         {"openai/gpt-5.5", core.Usage{TokensIn: 100_000}, 0.5},
+		"the longest usual prompt":       {"gpt-5.5", core.Usage{TokensIn: 72_000, TokensOut: 10_000, CacheRead: 200_000}, 0.36 + 0.3 + 0.1},
+		"a long prompt, most of it read": {"gpt-5.5", core.Usage{TokensIn: 72_001, TokensOut: 10_000, CacheRead: 200_000}, 2*(0.360005+0.1) + 0.45},
+		"Google's longest usual prompt":  {"gemini-2.5-pro", core.Usage{TokensIn: 200_000, TokensOut: 10_000}, 0.25 + 0.1},
+		"Google's long prompt":           {"gemini-2.5-pro", core.Usage{TokensIn: 201_000, TokensOut: 10_000}, 2*0.25125 + 0.15},
+		"one price for all lengths":      {"gemini-2.5-flash", core.Usage{TokensIn: million, CacheRead: million}, 0.33},
+		"a cache without a known price":  {"gemini-2.5-flash-lite", core.Usage{TokensIn: million, CacheRead: 1}, 0},
+		"the same model without a cache": {"gemini-2.5-flash-lite", core.Usage{TokensIn: million, TokensOut: million}, 0.5},
+		"a write that has no price":      {"gpt-5", core.Usage{CacheWritten: 1}, 0},
+		"an unknown model":               {"gpt-99", core.Usage{TokensIn: million}, 0},
+		"a relative of a known model":    {"gpt-5.4-pro", core.Usage{TokensIn: million}, 0},
+		"no model":                       {"", core.Usage{TokensIn: million}, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			priced := transcripts.Priced(tt.model, tt.usage)
+			assert.InDelta(t, tt.usd, priced.CostUSD, 1e-9)
+			priced.CostUSD = 0
+			assert.Equal(t, tt.usage, priced)
+		})
+	}
+	sum := transcripts.PricedSum("gemini-2.5-pro", core.Usage{TokensIn: million})
+	assert.InDelta(t, 1.25, sum.CostUSD, 1e-9, "of a sum no prompt is known to be long")
+}
+
+func TestAProcessOfGeminiCostsWhatItsModelsDo(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		models string
+		usd    float64
+	}{
+		"two models": {`"gemini-2.5-pro": {"input_tokens": 1000000, "total_tokens": 1100000, "output_tokens": 50000, "cached": 200000},
+			"gemini-2.5-flash": {"input_tokens": 1000000, "total_tokens": 1000000}`, 1 + 0.025 + 1 + 0.3},
+		"one of them unknown":   {`"gemini-2.5-pro": {"input_tokens": 1000}, "fake": {"input_tokens": 7}`, 0},
+		"one that was not used": {`"gemini-2.5-pro": {"input_tokens": 1000000}, "fake": {}`, 1.25},
+		"none":                  {``, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			log := `{"type":"init","session_id":"s","model":"auto"}` + "\n" +
+				strings.ReplaceAll(`{"type":"result","status":"success","stats":{"input_tokens":9,"models":{`+tt.models+`}}}`, "\n", "") + "\n"
+			messages, err := collect(samples["gemini/run.ndjson"], log)
+			require.NoError(t, err)
+			require.NotEmpty(t, messages)
+			last := messages[len(messages)-1].Notes
+			assert.InDelta(t, tt.usd, last[len(last)-1].Turn.CostUSD, 1e-9)
+		})
+	}
+}
