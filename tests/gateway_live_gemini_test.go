@@ -2,9 +2,13 @@ package tests
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/samber/lo"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -111,4 +115,56 @@ func TestGeminiBehindAGateway(t *testing.T) {
 		}
 		u.costs(script)
 	})
+}
+
+func TestGeminiSubagentsAndAgentsPassAGateway(t *testing.T) {
+	t.Parallel()
+	u := newGeminiUser(t)
+	u.env = append(u.env, "FLAME_GATEWAY_FOLD=on", "FLAME_AGENT_HOST=gemini")
+	u.must(u.flame, "setup", gemini)
+	u.trustFolder()
+	file := filepath.Join(u.project, "long.txt")
+	require.NoError(t, os.WriteFile(file, []byte(strings.Repeat("much to read\n", 400)), 0o644))
+	reads := model.Turn{Tools: []model.Tool{{Name: "read_file", Input: map[string]any{"file_path": file}}}}
+	work := func(word string) []model.Turn {
+		return []model.Turn{
+			{Tools: []model.Tool{flameTool("flame_push", map[string]any{"goal": "piece " + word})}}, reads, reads,
+			{Tools: []model.Tool{flameTool("flame_pop", map[string]any{"status": "completed", "summary": word + "-SUMMARY"})}},
+		}
+	}
+	spawn := flameTool("spawn_agent", map[string]any{"subagent_type": "builder", "prompt": "BUILDIT", "background": false})
+	script := model.Script{
+		asked("agent", "BUILDIT", inOrder(work("AGENT"), []model.Turn{reads, {Text: "AGENT-RESULT"}})...),
+		asked("child", "SUBONE", inOrder(work("CHILD"), []model.Turn{completes("CHILD-RESULT")})...),
+		asked("main", "FIRST", inOrder(work("A"), []model.Turn{{Tools: []model.Tool{invoke("SUBONE: look")}}, {Tools: []model.Tool{spawn}}, {Text: "done"}})...),
+	}
+	u.model.Play(script)
+	u.fronted("FIRST please")
+	assert.Empty(t, u.refusals())
+	assert.NotContains(t, u.newestOf("main").Everything(), "much to read")
+	assert.Contains(t, u.newestOf("main").Everything(), "AGENT-RESULT")
+	assert.Contains(t, u.newestOf("child").Everything(), "much to read", "a subagent's requests stay whole")
+	results := lo.CountBy(u.newestOf("agent").Messages, func(m model.Message) bool { return strings.Contains(strings.Join(m.Results, ""), "much to read") })
+	assert.Equal(t, 1, results, "the work of its finished frame is left out")
+
+	want := map[string]int{"main": len(u.model.By("main")) + len(u.model.By("agent")), "subagent": len(u.model.By("child"))}
+	var told struct {
+		Usage   core.Usage
+		Metered []metered
+	}
+	require.Eventually(t, func() bool { // flame counts the logs after the session
+		require.NoError(t, json.Unmarshal([]byte(u.must(u.flame, "stats", "--json")), &told))
+		used := core.Usage{}
+		for _, m := range told.Metered {
+			used = used.Add(m.Usage)
+		}
+		return told.Usage.TokensIn == used.TokensIn && told.Usage.TokensOut == used.TokensOut
+	}, time.Minute, 200*time.Millisecond, "each answer once")
+	got := map[string]int{}
+	for _, m := range told.Metered {
+		got[m.Class] = m.Requests
+	}
+	assert.Positive(t, got["auxiliary"], "the client's own question, which model the agent should have")
+	delete(got, "auxiliary")
+	assert.Equal(t, want, got)
 }

@@ -20,6 +20,7 @@ var plainOnly = map[string]string{
 	"hook":          "what the host expects",
 	"claude":        "what Claude Code prints",
 	"codex":         "what Codex CLI prints",
+	"gemini":        "what Gemini CLI prints",
 	"gateway":       "runs until it is ended",
 	"web":           "runs until it is ended",
 	"top":           "a screen for a person at a terminal",

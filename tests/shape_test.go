@@ -56,7 +56,7 @@ var roomLines = map[string]int{
 
 // productLines is the same of all together. It rises by what a new host or feature brings, and
 // falls by everything else.
-const productLines = 91_270
+const productLines = 92_500
 
 func TestShapeOfTheWhole(t *testing.T) {
 	rooms, whole := map[string]int{}, 0

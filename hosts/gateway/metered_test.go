@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/hosts/gateway"
+	"flame/project"
 )
 
 // Parts of streams.
@@ -201,4 +203,24 @@ func TestTheCallerOfARequest(t *testing.T) {
 	readAll(t, response)
 	assert.Equal(t, "auxiliary", s.meter().Class, "of the other, which says no session, nothing is told")
 	assert.Empty(t, s.metered)
+}
+
+func TestASessionThatRequestsDoNotName(t *testing.T) {
+	t.Parallel()
+	var p *project.Project
+	s := before(t, func(http.ResponseWriter, *http.Request) {}, func(o *gateway.Options) {
+		o.Wire.Nameless, o.Name, p = true, "gateway-1", o.Project
+	})
+	ask := func(class string) gateway.Metered {
+		response, err := s.post("/v1/messages", strings.NewReader(body("hi")), "X-Claude-Code-Session-Id", "other", "X-Claude-Code-Request-Class", class)
+		require.NoError(t, err)
+		readAll(t, response)
+		return s.meter()
+	}
+	assert.True(t, ask("main").Logged, "it is measured before a hook names its session")
+	hook := *p
+	hook.Gateway = "gateway-1"
+	require.NoError(t, hook.NoteBehind(t.Context(), project.Caller{Session: "s"}))
+	assert.True(t, ask("subagent").Logged)
+	assert.False(t, ask("auxiliary").Logged, "the host's log does not have it")
 }

@@ -29,26 +29,26 @@ func TestWhereRequestsGo(t *testing.T) {
 		refusal      string
 		notes        int
 	}{
-		"a key of the environment":      {environ: values{"GEMINI_API_KEY": "k"}, upstream: "https://generativelanguage.googleapis.com"},
-		"a key in the user's file":      {env: "# mine\nexport GEMINI_API_KEY='k'\n", upstream: "https://generativelanguage.googleapis.com"},
-		"a chosen key":                  {own: chosen("gemini-api-key"), args: []string{"--prompt", "x"}, upstream: "https://generativelanguage.googleapis.com"},
+		"a key of the environment": {environ: values{"GEMINI_API_KEY": "k"}, upstream: "https://generativelanguage.googleapis.com"},
+		"a key in the user's file": {env: "# mine\nexport GEMINI_API_KEY='k'\n", upstream: "https://generativelanguage.googleapis.com"},
+		"a chosen key":             {own: chosen("gemini-api-key"), args: []string{"--prompt", "x"}, upstream: "https://generativelanguage.googleapis.com"},
 		"an address of the environment": {
 			own: chosen("gateway"), environ: values{"GOOGLE_GEMINI_BASE_URL": "http://proxy.example"}, upstream: "http://proxy.example",
 		},
 		"an address in the user's file": {own: chosen("gemini-api-key"), env: "GOOGLE_GEMINI_BASE_URL=https://mine.example\n", upstream: "https://mine.example"},
 		"an address that is none":       {own: chosen("gemini-api-key"), environ: values{"GOOGLE_GEMINI_BASE_URL": "mine"}, refusal: "not the URL of a server"},
-		"a project's address":           {
+		"a project's address": {
 			own: chosen("gemini-api-key"), project: `{"x": "GOOGLE_GEMINI_BASE_URL"}`, upstream: "https://generativelanguage.googleapis.com", notes: 1,
 		},
-		"no key":                        {refusal: "GEMINI_API_KEY is not set"},
-		"a login with Google":           {own: chosen("oauth-personal"), environ: values{"GEMINI_API_KEY": "k"}, refusal: "a login with Google"},
-		"the project's choice":          {own: chosen("gemini-api-key"), project: chosen("vertex-ai"), refusal: "Vertex AI"},
-		"Vertex by a variable":          {environ: values{"GEMINI_API_KEY": "k", "GOOGLE_GENAI_USE_VERTEXAI": "true"}, refusal: "Vertex AI"},
-		"a way of a later version":      {own: chosen("carrier-pigeon"), refusal: "carrier-pigeon"},
-		"a sandbox":                     {own: chosen("gemini-api-key"), args: []string{"-s"}, refusal: "sandbox"},
-		"a sandbox by a variable":       {own: chosen("gemini-api-key"), environ: values{"GEMINI_SANDBOX": "docker"}, refusal: "sandbox"},
-		"no sandbox":                    {own: chosen("gemini-api-key"), args: []string{"--sandbox=false"}, upstream: "https://generativelanguage.googleapis.com"},
-		"a command without a model":     {args: []string{"extensions", "list"}, plain: true},
+		"no key":                    {refusal: "GEMINI_API_KEY is not set"},
+		"a login with Google":       {own: chosen("oauth-personal"), environ: values{"GEMINI_API_KEY": "k"}, refusal: "a login with Google"},
+		"the project's choice":      {own: chosen("gemini-api-key"), project: chosen("vertex-ai"), refusal: "Vertex AI"},
+		"Vertex by a variable":      {environ: values{"GEMINI_API_KEY": "k", "GOOGLE_GENAI_USE_VERTEXAI": "true"}, refusal: "Vertex AI"},
+		"a way of a later version":  {own: chosen("carrier-pigeon"), refusal: "carrier-pigeon"},
+		"a sandbox":                 {own: chosen("gemini-api-key"), args: []string{"-s"}, refusal: "sandbox"},
+		"a sandbox by a variable":   {own: chosen("gemini-api-key"), environ: values{"GEMINI_SANDBOX": "docker"}, refusal: "sandbox"},
+		"no sandbox":                {own: chosen("gemini-api-key"), args: []string{"--sandbox=false"}, upstream: "https://generativelanguage.googleapis.com"},
+		"a command without a model": {args: []string{"extensions", "list"}, plain: true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -70,6 +70,28 @@ func TestSuggestionsGoByTheModelThatAGatewaySees(t *testing.T) {
 	}))
 }
 
+// TestAnAnswerThatOnlyTheLogNamesCountsOnce is for a host whose requests name neither sessions nor answers
+// as its log does.
+func TestAnAnswerThatOnlyTheLogNamesCountsOnce(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	s := projecttest.Host("s")
+	f.Prompt(s, "first", "Implement user authentication")
+	logged, beside := asked(f.Clock, "a"), asked(f.Clock+1, "b")
+	logged.Logged, beside.Class = true, "auxiliary"
+	tell(f, s, logged, beside)
+	root := ""
+	require.NoError(t, f.Store.View(f.Ctx, func(tx project.Tx) error {
+		session, err := tx.Session("s")
+		require.NoError(t, err)
+		root = session.Root
+		sums, err := usage.OfSession(tx, "s")
+		assert.InDelta(t, 2, usage.Sum(sums).Usage.CostUSD, 1e-9)
+		return err
+	}))
+	assert.InDelta(t, 1, f.Spent(root), 1e-9, "the log will have the other one")
+}
+
 // called is the line of an answer that calls one tool.
 func called(at core.Millis, id string) string {
 	return strings.Replace(projecttest.AnswerAt(at, id), `"content":[]`, `"content":[{"type":"tool_use","id":"t","name":"Read","input":{}}]`, 1)

@@ -177,14 +177,14 @@ func TestAnAnswerIsReadAsItPasses(t *testing.T) {
 			`"usageMetadata":{"promptTokenCount":10,"cachedContentTokenCount":4,"candidatesTokenCount":7,"thoughtsTokenCount":3}}`,
 	}
 	forms := map[string]struct{ kind, body string }{
-		"events":   {"text/event-stream", "data: " + chunks[0] + "\r\n\r\ndata: " + chunks[1] + "\r\n\r\n"},
-		"a list":   {"application/json; charset=UTF-8", "[" + chunks[0] + ",\n" + chunks[1] + "]"},
-		"a whole":  {"application/json", strings.Replace(chunks[1], `{"candidates"`, `{"responseId":"r","modelVersion":"gemini-2.5-pro","candidates"`, 1)},
-		"a bit":    {"text/event-stream", "data: " + chunks[0] + "\n\n"},
+		"events":  {"text/event-stream", "data: " + chunks[0] + "\r\n\r\ndata: " + chunks[1] + "\r\n\r\n"},
+		"a list":  {"application/json; charset=UTF-8", "[" + chunks[0] + ",\n" + chunks[1] + "]"},
+		"a whole": {"application/json", strings.Replace(chunks[1], `{"candidates"`, `{"responseId":"r","modelVersion":"gemini-2.5-pro","candidates"`, 1)},
+		"a bit":   {"text/event-stream", "data: " + chunks[0] + "\n\n"},
 		"too many": {"application/json", `{"error":{"code":400,"status":"INVALID_ARGUMENT","message":` +
 			`"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."}}`},
-		"a form":   {"application/json", `[{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"Function call is missing a thought_signature"}}]`},
-		"a limit":  {"application/json", `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"turn"}}`},
+		"a form":  {"application/json", `[{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"Function call is missing a thought_signature"}}]`},
+		"a limit": {"application/json", `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"turn"}}`},
 	}
 	for name, form := range forms {
 		t.Run(name, func(t *testing.T) {

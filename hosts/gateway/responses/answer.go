@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"regexp"
+	"strings"
 	"sync"
 
 	"github.com/tidwall/gjson"
@@ -75,7 +76,8 @@ func add(r *dialect.Reader, value gjson.Result) {
 
 // end notes the end of an answer.
 func end(r *dialect.Reader, answer gjson.Result) {
-	r.Begin(cmp.Or(r.ID, answer.Get("id").Str), cmp.Or(answer.Get("model").Str, r.Model), answer.Get("usage"))
+	r.Alone = strings.Clone(answer.Get("id").Str)
+	r.Begin(cmp.Or(r.ID, r.Alone), cmp.Or(answer.Get("model").Str, r.Model), answer.Get("usage"))
 	r.Whole = true
 }
 
