@@ -50,8 +50,8 @@ func TestShapeOfPackages(t *testing.T) {
 // roomLines are the most lines that the folders at the top level may have in Go, without
 // tests: a room that outgrows its limit has a concept too many.
 var roomLines = map[string]int{
-	"agents": 17_003, "cli": 8_670, "config": 430, "core": 9_460, "hosts": 12_913, "hub": 5_900, "local": 3_055, "project": 14_106,
-	"render": 3_234, "store": 5_250, "tools": 4_823, "transcripts": 4_690, "web": 1_530, ".": 395,
+	"agents": 17_003, "cli": 8_670, "config": 430, "core": 9_460, "hosts": 12_908, "hub": 5_900, "local": 3_055, "project": 14_106,
+	"render": 3_234, "store": 5_250, "tools": 4_823, "transcripts": 4_694, "web": 1_530, ".": 395,
 }
 
 // productLines is the same of all together. It rises by what a new host or feature brings, and
