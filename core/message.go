@@ -27,7 +27,7 @@ type Message struct {
 	Parts     []Part          `json:"parts,omitempty"`
 	Usage     Usage           `json:"usage,omitzero"`      // of the answer; on the first line that has its ID
 	Final     bool            `json:"final,omitempty"`     // the answer ends the turn: it calls no tool
-	Synthetic bool            `json:"synthetic,omitempty"` // a user's message that the host wrote
+	Synthetic bool            `json:"synthetic,omitempty"` // the host wrote it: a message of the user, or a report of usage beside the answer
 	Aside     bool            `json:"aside,omitempty"`     // of RoleOther: of a kind known not to concern agents
 	Error     string          `json:"error,omitempty"`     // why there is no answer
 	Summary   bool            `json:"summary,omitempty"`   // the result of a compaction

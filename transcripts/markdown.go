@@ -57,6 +57,9 @@ func (p *page) printf(format string, args ...any) { fmt.Fprintf(p.w, format, arg
 
 // message writes one message. The lines of one answer share a heading.
 func (p *page) message(m core.Message) {
+	if m.Synthetic && len(m.Parts) == 0 {
+		return // it only reports usage
+	}
 	if heading := headingOf(m); heading != p.last || m.ID == "" {
 		p.last = heading
 		p.printf("\n## %s\n", heading)

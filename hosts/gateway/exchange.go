@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -244,9 +243,6 @@ func (x *exchange) read() {
 	x.reader.Close()
 	m := &x.metered
 	m.Answer, m.Model = x.reader.ID, x.reader.Model
-	if x.asked.Class == hosts.Compaction {
-		m.Answer = cmp.Or(x.reader.Alone, m.Answer) // its host keeps the summary in another form
-	}
 	if x.reader.Failed != 0 && m.Status == http.StatusOK {
 		m.Status = x.reader.Failed
 	}

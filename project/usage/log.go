@@ -152,7 +152,7 @@ func (t *telling) add(entry core.LogEntry, child bool) {
 	}
 	t.next.Until = max(t.next.Until, m.Time)
 	switch {
-	case m.Role == core.RoleAssistant && m.ID != t.next.At.Last:
+	case m.Role == core.RoleAssistant && m.ID != t.next.At.Last && !m.Synthetic:
 		one.messages = 1
 	case m.Role == core.RoleUser && child && isPrompt(m):
 		one.messages = 1

@@ -32,8 +32,9 @@ var (
 	}
 )
 
-// A rollout is the state between the lines of a thread's file. Its items come before the usage
-// of their answer; they share the id of the first one.
+// A rollout is the state between the lines of a thread's file. The items of an answer share the id
+// of the first one. Its usage comes behind them, with the id that the API gave to all: a reading may
+// begin in between.
 type rollout struct {
 	thread string
 	model  string
@@ -145,8 +146,8 @@ func (r *rollout) line(text []byte) core.Message {
 		m.Role, m.Summary, m.Parts = core.RoleUser, true, []core.Part{{Type: core.PartText, Text: summaryOf(p.Message)}}
 		return m
 	case "token_usage_record":
-		m.Role, m.ID, m.Model, m.Usage = core.RoleAssistant, cmp.Or(r.answer, p.Response), r.model, transcripts.Priced(r.model, p.Usage.usage())
-		r.answer = ""
+		m.Role, m.ID, m.Model, m.Usage = core.RoleAssistant, cmp.Or(p.Response, r.answer), r.model, transcripts.Priced(r.model, p.Usage.usage())
+		r.answer, m.Synthetic = "", true
 		return m
 	case "response_item":
 		if m = r.item(m, p); m.Role != "" {

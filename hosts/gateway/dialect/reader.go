@@ -11,7 +11,6 @@ import (
 // An Answer has the parts of a model's answer that a gateway needs.
 type Answer struct {
 	ID    string // of the message; may be empty
-	Alone string // the id if no item of the answer is kept, where ID is that of its first item; else empty
 	Model string
 	Usage []byte // as the answer reports it; nil if it does not
 	Final []byte // the usage at the end of a streamed answer, if the API reports both

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/http"
 	"regexp"
-	"strings"
 	"sync"
 
 	"github.com/tidwall/gjson"
@@ -56,15 +55,11 @@ func whole(r *dialect.Reader, answer gjson.Result) {
 	end(r, answer)
 }
 
-// add notes an item of the answer. The answer has the id of its first item, as in logs, which know
-// no other of most items.
+// add notes an item of the answer.
 func add(r *dialect.Reader, value gjson.Result) {
 	i, ok := readItem(value)
 	if !ok || !i.ofModel() {
 		return
-	}
-	if r.ID == "" {
-		r.Begin(cmp.Or(value.Get("id").Str, i.call), r.Model, gjson.Result{})
 	}
 	if i.sort() == call {
 		r.AddCall(i.call)
@@ -76,14 +71,19 @@ func add(r *dialect.Reader, value gjson.Result) {
 
 // end notes the end of an answer.
 func end(r *dialect.Reader, answer gjson.Result) {
-	r.Alone = strings.Clone(answer.Get("id").Str)
-	r.Begin(cmp.Or(r.ID, r.Alone), cmp.Or(answer.Get("model").Str, r.Model), answer.Get("usage"))
+	begin(r, answer)
 	r.Whole = true
+}
+
+func begin(r *dialect.Reader, answer gjson.Result) {
+	r.Begin(answer.Get("id").Str, answer.Get("model").Str, answer.Get("usage"))
 }
 
 // event reads an event of a streamed answer.
 func event(r *dialect.Reader, event gjson.Result) {
 	switch event.Get("type").Str {
+	case "response.created":
+		begin(r, event.Get("response"))
 	case "response.output_item.added":
 		r.Started()
 	case "response.output_item.done":

@@ -154,16 +154,16 @@ func TestAnswers(t *testing.T) {
 		want dialect.Answer
 		name string // its beginning
 	}{
-		"a stream":      {stream, dialect.Answer{ID: "rs_1", Alone: "resp_1", Model: "m", Usage: usage, Whole: true}, "c:c7"},
-		"at once":       {done, dialect.Answer{ID: "msg_1", Alone: "resp_1", Model: "m", Usage: usage, Whole: true}, "t:"},
-		"half a stream": {stream[:strings.Index(stream, "data: {\"type\":\"response.completed")], dialect.Answer{ID: "rs_1"}, "c:c7"},
+		"a stream":      {stream, dialect.Answer{ID: "resp_1", Model: "m", Usage: usage, Whole: true}, "c:c7"},
+		"at once":       {done, dialect.Answer{ID: "resp_1", Model: "m", Usage: usage, Whole: true}, "t:"},
+		"half a stream": {stream[:strings.Index(stream, "data: {\"type\":\"response.completed")], dialect.Answer{ID: "resp_1", Model: "m"}, "c:c7"},
 		"an error": {
 			`{"error":{"type":"invalid_request_error","message":"No tool output found for function call c1"}}`, dialect.Answer{Failed: 500, Malformed: true}, "",
 		},
 		"an error of ChatGPT": {`{"detail":"Unauthorized"}`, dialect.Answer{Failed: 500}, ""},
 		"too many requests": {
 			"data: {\"type\":\"response.failed\",\"response\":{\"id\":\"r\",\"error\":{\"code\":\"rate_limit_exceeded\"}}}\n",
-			dialect.Answer{ID: "r", Alone: "r", Failed: 429, Whole: true}, "",
+			dialect.Answer{ID: "r", Failed: 429, Whole: true}, "",
 		},
 		"an error in between": {"data: {\"type\":\"error\",\"code\":\"server_error\",\"message\":\"x\"}\n", dialect.Answer{Failed: 500}, ""},
 		"something else":      {`{"object":"list"}`, dialect.Answer{}, ""},
