@@ -25,7 +25,6 @@ import (
 	"flame/agents/supervise"
 	"flame/cli"
 	"flame/cli/app"
-	"flame/cli/notify"
 	"flame/config"
 	"flame/config/env"
 	"flame/core"
@@ -175,15 +174,15 @@ func sharing(a *agents.Agents, kinds []string, at place.Place) {
 
 // notifying has agents run the user's program for events that a person may want to know.
 func notifying(a *agents.Agents, setting string, at place.Place) {
-	program, err := notify.Chosen(setting, a.Hosts, at)
+	program, err := app.NotifyProgram(setting, a.Hosts, at)
 	if err != nil {
 		a.Project.Log.Warn("notify", "error", err)
 		// Only this process can tell the source of the variable; processes that it starts must not use it.
 		os.Unsetenv(env.Notify)
 		return
 	}
-	teller := &notify.Teller{Flame: a.Program, Program: program, Log: a.Project.Log}
-	a.Notify, a.Notified = teller.Tell, teller.Wait
+	notifier := &app.Notifier{Flame: a.Program, Program: program, Log: a.Project.Log}
+	a.Notify, a.Notified = notifier.Tell, notifier.Wait
 }
 
 // keepHub keeps a project connected to the hub that it has joined, if any.

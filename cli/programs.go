@@ -14,7 +14,6 @@ import (
 	"flame/agents"
 	"flame/agents/supervise"
 	"flame/cli/app"
-	"flame/cli/notify"
 	"flame/core/op"
 	"flame/local/place"
 	"flame/project"
@@ -100,7 +99,7 @@ func newNotify(a *app.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			// It outlasts the process that started it, and ends by its own limit.
 			a.TakeTime()
-			err := notify.Run(context.WithoutCancel(cmd.Context()), args[0], args[1:], notify.Limit)
+			err := app.Notify(context.WithoutCancel(cmd.Context()), args[0], args[1:], app.NotifyLimit)
 			if at, unplaced := a.Place(); err != nil && unplaced == nil {
 				a.Log(at).Warn("notify", "error", err)
 			}

@@ -20,7 +20,6 @@ import (
 	"flame/agents/definition"
 	"flame/agents/plan"
 	"flame/cli/app"
-	"flame/cli/notify"
 	"flame/cli/update"
 	"flame/config"
 	"flame/config/env"
@@ -119,7 +118,7 @@ func (c *checkup) notify() {
 	if c.app.Settings.Notify == "" {
 		return
 	}
-	program, err := notify.Chosen(c.app.Settings.Notify, c.app.Hosts, c.at)
+	program, err := app.NotifyProgram(c.app.Settings.Notify, c.app.Hosts, c.at)
 	if err != nil {
 		c.note(render.Hint(err), "%v", err) // everything else still works
 		return

@@ -1,6 +1,4 @@
-// Package notify runs the user's program for events that a person may want to know at once. It
-// checks whether the program may run, and runs it; its callers choose the events.
-package notify
+package app
 
 import (
 	"context"
@@ -20,9 +18,10 @@ import (
 	"flame/local/place"
 )
 
-// Chosen returns the path of the program that a setting names by a path or a name on PATH. Only
-// the user may choose it, not a project; the error gives the reason.
-func Chosen(setting string, known hosts.Registry, at place.Place) (program string, err error) {
+// NotifyProgram returns the path of the program that a setting names, by a path or a name on PATH, for
+// events that a person may want to know at once. Only the user may choose it, not a project; the error
+// gives the reason.
+func NotifyProgram(setting string, known hosts.Registry, at place.Place) (program string, err error) {
 	machine, err := hosts.ThisMachine(at.Worktree)
 	if err != nil {
 		return "", err
@@ -38,11 +37,11 @@ func Chosen(setting string, known hosts.Registry, at place.Place) (program strin
 				WithHint("a project could make you run any program; remove it there, and set %s in your own environment", env.Notify)
 		}
 	}
-	return found(setting, machine.LookPath, projects)
+	return outside(setting, machine.LookPath, projects)
 }
 
-// found looks up a program, which must not be in any of these projects.
-func found(setting string, lookPath func(string) (string, error), projects []string) (string, error) {
+// outside looks up a program, which must not be in any of these projects.
+func outside(setting string, lookPath func(string) (string, error), projects []string) (string, error) {
 	refuse := func(format string, args ...any) (string, error) {
 		return "", core.Invalidf("flame does not use %s=%q: %s", env.Notify, core.OneLine(setting, 200), fmt.Sprintf(format, args...)).
 			WithHint("name a program outside the project by an absolute path, or by its name on PATH")
@@ -74,12 +73,12 @@ func found(setting string, lookPath func(string) (string, error), projects []str
 	return path, nil
 }
 
-// Limit is how long a program may run.
-const Limit = 10 * time.Second
+// NotifyLimit is how long a program may run.
+const NotifyLimit = 10 * time.Second
 
-// Run runs a program without a shell, a terminal, input or output. Its arguments are the words,
-// made harmless. After the limit, Run kills the program and its process group.
-func Run(ctx context.Context, program string, words []string, limit time.Duration) error {
+// Notify runs a program without a shell, a terminal, input or output. Its arguments are the words,
+// made harmless. After the limit, Notify kills the program and its process group.
+func Notify(ctx context.Context, program string, words []string, limit time.Duration) error {
 	ctx, stop := context.WithTimeout(ctx, limit)
 	defer stop()
 	cmd := exec.CommandContext(ctx, program)
@@ -126,9 +125,9 @@ func unmarked() (environ []string) {
 	return environ
 }
 
-// A Teller runs a program for each notification without waiting for it. A process of its own,
+// A Notifier runs a program for each notification without waiting for it. A process of its own,
 // `flame notify`, ends a program that takes too long.
-type Teller struct {
+type Notifier struct {
 	Flame   string // path of flame's program
 	Program string // path of the user's
 	Log     *slog.Logger
@@ -137,15 +136,15 @@ type Teller struct {
 }
 
 // Tell begins a notification: its kind, a short sentence and an id.
-func (t *Teller) Tell(kind, text, id string) {
-	cmd := exec.Command(t.Flame, "notify", "--", t.Program, harmless(kind), harmless(text), harmless(id))
+func (n *Notifier) Tell(kind, text, id string) {
+	cmd := exec.Command(n.Flame, "notify", "--", n.Program, harmless(kind), harmless(text), harmless(id))
 	cmd.Env, cmd.SysProcAttr = unmarked(), &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
-		t.Log.Warn("notify", "error", err)
+		n.Log.Warn("notify", "error", err)
 		return
 	}
-	t.running.Go(func() { _ = cmd.Wait() }) // it logs its own failure
+	n.running.Go(func() { _ = cmd.Wait() }) // it logs its own failure
 }
 
-// Wait waits until all started notifications have ended, for at most Limit.
-func (t *Teller) Wait() { t.running.Wait() }
+// Wait waits until all started notifications have ended, for at most NotifyLimit.
+func (n *Notifier) Wait() { n.running.Wait() }

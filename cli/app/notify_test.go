@@ -1,4 +1,4 @@
-package notify_test
+package app_test
 
 import (
 	"log/slog"
@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/cli/notify"
+	"flame/cli/app"
 	"flame/core"
 	"flame/local/place"
 	"flame/tests/hoststest"
@@ -36,7 +36,7 @@ func TestAProgramGetsHarmlessWords(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "told")
 	text := "$(touch " + dir + "/x) `touch " + dir + "/x`;\nsecond\x1b[31m\x00 \u202eline " + strings.Repeat("y", 500)
-	require.NoError(t, notify.Run(t.Context(), recorder(t, dir, file), []string{"agent-ended", text, "--help"}, time.Minute))
+	require.NoError(t, app.Notify(t.Context(), recorder(t, dir, file), []string{"agent-ended", text, "--help"}, time.Minute))
 	told, err := os.ReadFile(file)
 	require.NoError(t, err)
 	home, err := os.UserHomeDir()
@@ -52,7 +52,7 @@ func TestAProgramThatTakesTooLongIsKilledWithItsGroup(t *testing.T) {
 	dir := t.TempDir()
 	slow := program(t, filepath.Join(dir, "slow"), "(sleep 300; touch "+dir+"/late) &\necho $! > "+dir+"/pid\nwait\n")
 	begun := time.Now()
-	err := notify.Run(t.Context(), slow, nil, 5*time.Second)
+	err := app.Notify(t.Context(), slow, nil, 5*time.Second)
 	require.ErrorContains(t, err, "was killed after 5s")
 	assert.Less(t, time.Since(begun), time.Minute)
 	raw, err := os.ReadFile(filepath.Join(dir, "pid"))
@@ -63,8 +63,8 @@ func TestAProgramThatTakesTooLongIsKilledWithItsGroup(t *testing.T) {
 		return err != nil || strings.Contains(string(stat), ") Z ")
 	}, time.Minute, 10*time.Millisecond)
 
-	require.ErrorContains(t, notify.Run(t.Context(), program(t, filepath.Join(dir, "bad"), "exit 3\n"), nil, time.Minute), "exit status 3")
-	require.Error(t, notify.Run(t.Context(), filepath.Join(dir, "none"), nil, time.Minute))
+	require.ErrorContains(t, app.Notify(t.Context(), program(t, filepath.Join(dir, "bad"), "exit 3\n"), nil, time.Minute), "exit status 3")
+	require.Error(t, app.Notify(t.Context(), filepath.Join(dir, "none"), nil, time.Minute))
 }
 
 func TestANotificationRunsWithoutTheMarkOfAnAgent(t *testing.T) {
@@ -72,7 +72,7 @@ func TestANotificationRunsWithoutTheMarkOfAnAgent(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "told")
 	flame := program(t, filepath.Join(dir, "flame"), `printf '[%s]' "$@" "${`+core.AgentVariable+`-none}" >> `+file+"\n")
-	teller := notify.Teller{Flame: flame, Program: "/opt/tell", Log: slog.New(slog.DiscardHandler)}
+	teller := app.Notifier{Flame: flame, Program: "/opt/tell", Log: slog.New(slog.DiscardHandler)}
 	teller.Tell("limit", "-rf /", "agent-bbbbbbbb")
 	teller.Wait()
 	told, err := os.ReadFile(file)
@@ -126,7 +126,7 @@ func TestAProjectDoesNotChooseTheProgram(t *testing.T) {
 				t.Setenv("PATH", strings.ReplaceAll(tt.path, "PROJECT", project))
 			}
 			t.Setenv("CLAUDE_PROJECT_DIR", filepath.Join(project, "sub/below"))
-			got, err := notify.Chosen(strings.ReplaceAll(tt.setting, "PROJECT", project), hoststest.Known(), place.At(project))
+			got, err := app.NotifyProgram(strings.ReplaceAll(tt.setting, "PROJECT", project), hoststest.Known(), place.At(project))
 			if tt.refused == "" {
 				require.NoError(t, err)
 				assert.Equal(t, chosen, got)
