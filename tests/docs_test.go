@@ -1,8 +1,11 @@
 package tests
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"flag"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,6 +22,7 @@ import (
 	"flame/agents/record"
 	"flame/cli"
 	"flame/config"
+	"flame/config/env"
 	"flame/core/op"
 	"flame/hosts"
 	"flame/project"
@@ -43,6 +47,7 @@ var generated = map[string]map[string]func() string{
 		"codex events":       func() string { return eventTable(hoststest.Known().Of(codex).Events()) },
 		"gemini events":      func() string { return eventTable(hoststest.Known().Of(gemini).Events()) },
 	},
+	"docs/install.md": {"links": installLinks},
 }
 
 func TestGeneratedPartsOfTheDocumentsAreUpToDate(t *testing.T) {
@@ -67,6 +72,20 @@ func TestGeneratedPartsOfTheDocumentsAreUpToDate(t *testing.T) {
 			assert.Equal(t, text, string(raw), "go test ./tests -run Documents -update brings it up to date")
 		})
 	}
+}
+
+// installLinks returns the links by which other clients take flame's package: VS Code's by its
+// redirect for web pages, and Cursor's, each in the form that its maker documents.
+func installLinks() string {
+	config := map[string]any{
+		"command": "npx", "args": []string{"-y", env.NPM, "serve"}, "env": map[string]string{env.ProjectDir: "${workspaceFolder}"},
+	}
+	server, _ := json.Marshal(config) // maps of texts can always be encoded
+	config["name"] = "flame"
+	named, _ := json.Marshal(config)
+	code := "https://insiders.vscode.dev/redirect?url=" + url.QueryEscape("vscode:mcp/install?"+url.QueryEscape(string(named)))
+	cursor := "cursor://anysphere.cursor-deeplink/mcp/install?name=flame&config=" + url.QueryEscape(base64.StdEncoding.EncodeToString(server))
+	return "- [Install in VS Code](" + code + ")\n- [Install in Cursor](" + cursor + ")\n"
 }
 
 // written finds the values of options in documents and in the hints of slash commands.
