@@ -53,7 +53,7 @@ func (g gates) open(host hosts.Host, agent string, metered func(used core.Usage,
 		},
 	})
 	return &agents.Gate{
-		Env: none.Env, Base: at.base, Mark: env.Gateway + "=" + at.folder.ID, Write: at.folder.WriteSettings,
+		Env: none.Env, Base: at.base, For: []string{at.upstream.String(), around.Base}, Mark: env.Gateway + "=" + at.folder.ID, Write: at.folder.WriteSettings,
 		Close: sync.OnceFunc(func() {
 			if err := errors.Join(served(), closeProject(), at.folder.Remove()); err != nil {
 				p.Log.Warn("an agent's gateway did not end in order", "agent", agent, "error", err)
@@ -73,6 +73,9 @@ func (g gates) around() (a front.Address, inside bool, err error) {
 	a, found := front.Find(g.at.Data.Path, name)
 	if !found {
 		return a, true, errors.Join(core.NotFoundf("the gateway of the session around the agent is gone"), g.leaveGone())
+	}
+	if a.Host == "" { // an older flame noted it
+		a.Host = lo.FirstOrEmpty(lo.FilterMap(g.known, func(h hosts.Host, _ int) (string, bool) { return h.Name, h.Behind != nil && h.Wire != nil }))
 	}
 	for name, value := range a.Network {
 		err = errors.Join(err, os.Setenv(name, value))
@@ -104,6 +107,12 @@ func (g gates) upstream(around front.Address, host hosts.Host) (*url.URL, error)
 		return url.Parse(around.Upstream)
 	}
 	machine, _ := hosts.ThisMachine(g.at.Worktree) // without a home there are no settings of the user's
+	if variable := host.BaseVariable; variable != "" {
+		projects := g.known.Foreign(machine, g.at.Worktree, g.at.Dir)
+		if file := g.known.SetByProject(machine, projects, variable); file != "" {
+			return nil, core.Invalidf("%s, which came with the project, sets %s: the agent's key could go anywhere", file, variable)
+		}
+	}
 	behind, err := host.Behind(machine, nil)
 	return behind.Upstream, err
 }

@@ -66,6 +66,9 @@ type Gate struct {
 	Env  []string // NAME=value, for any host: the gateway of the session around the agent may end before the agent
 	Base string   // the base URL for the host; empty: there is no gateway, and of the rest only Close is set
 	Mark string   // NAME=value, for processes of the host
+	// For are the base URLs for which the gateway stands: requests that the host would send elsewhere
+	// do not pass it, as they have the key of another provider.
+	For []string
 
 	Write func(settings []byte) (file string, err error) // writes a settings file that only this user can read
 	Close func()                                         // stores the measured usage and ends the gateway; it may be called again

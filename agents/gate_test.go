@@ -21,7 +21,7 @@ import (
 // fronted is how a host runs behind a gateway whose settings stand in front of its options.
 func fronted(_ hosts.Machine, args []string) (hosts.Behind, error) {
 	return hosts.Behind{
-		Upstream: &url.URL{},
+		Upstream: &url.URL{Scheme: "http", Host: "up"},
 		Plain:    args[0] == "plain",
 		Settings: func(base, mark string) ([]byte, error) { return []byte(base + " " + mark), nil },
 		Args:     func(file, _ string) []string { return append([]string{file}, args...) },
@@ -36,7 +36,7 @@ func TestAnAgentHasTheGatewayOfItsSession(t *testing.T) {
 		return hosts.Behind{}, errors.New("another service")
 	}}}
 	behind := []string{"BASE=http://up"}
-	own := func() *Gate { return &Gate{Env: behind, Base: "http://here", Mark: "M=1"} }
+	own := func() *Gate { return &Gate{Env: behind, Base: "http://here", Mark: "M=1", For: []string{"http://up"}} }
 	tests := map[string]struct {
 		hosts   hosts.Registry
 		host    string
@@ -53,6 +53,9 @@ func TestAnAgentHasTheGatewayOfItsSession(t *testing.T) {
 		"one that does not open":  {known, "one", "go", nil, errors.New("no port"), "prog go", nil, 0, "no port"},
 		"a host that has none":    {known, "two", "go", &Gate{Env: behind}, nil, "prog go", behind, 1, ""},
 		"a host that refuses one": {refused, "one", "go", own(), nil, "prog go", behind, 1, "another service"},
+		"requests to another server": {
+			known, "one", "go", &Gate{Env: behind, Base: "http://here", For: []string{"http://other"}}, nil, "prog go", behind, 1, "another server",
+		},
 		"a command without place": {known, "one", "plain", own(), nil, "prog plain", behind, 1, "no place"},
 	}
 	for name, tt := range tests {

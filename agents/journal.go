@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -238,6 +239,9 @@ func (g *Gate) guard(host hosts.Host, m hosts.Machine, s *supervise.Supervisor) 
 		}
 		if behind.Plain {
 			return errors.New("its command line leaves no place for one")
+		}
+		if behind.Upstream == nil || !slices.Contains(g.For, behind.Upstream.String()) {
+			return errors.New("its requests go to another server than those of the gateway")
 		}
 		var args []string
 		if args, env, err = behind.Start(g.Base, g.Mark, g.Write); err != nil {

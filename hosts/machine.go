@@ -215,6 +215,9 @@ func PastProxies(getenv func(string) string) (environ []string) {
 	}
 	for i, name := range NoProxies {
 		value := strings.TrimSpace(getenv(name))
+		if value == "" && i == 0 { // programs that find this one do not look for the other
+			value = strings.TrimSpace(getenv(NoProxies[1]))
+		}
 		if proxied && value != "*" && (value != "" || i == 0) {
 			environ = append(environ, name+"="+strings.TrimPrefix(value+",127.0.0.1", ","))
 		}

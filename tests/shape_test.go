@@ -51,7 +51,7 @@ func TestShapeOfPackages(t *testing.T) {
 // tests: a room that outgrows its limit has a concept too many.
 var roomLines = map[string]int{
 	"agents": 17_003, "cli": 8_675, "config": 430, "core": 9_460, "hosts": 13_760, "hub": 5_900, "local": 3_068, "project": 14_230,
-	"render": 3_234, "store": 5_250, "tools": 4_823, "transcripts": 4_870, "web": 1_530, ".": 396,
+	"render": 3_234, "store": 5_250, "tools": 4_823, "transcripts": 4_870, "web": 1_530, ".": 404,
 }
 
 // productLines is the same of all together. It rises by what a new host or feature brings, and

@@ -182,7 +182,7 @@ func TestTheUsersSettingsApplyUnchangedInTheFileOfARun(t *testing.T) {
 		"a proxy":            {`{"env":{"HTTPS_PROXY":"http://p"}}`, `{"env":{"HTTPS_PROXY":"http://p","NO_PROXY":"127.0.0.1",` + ours + `}}`},
 		"a proxy, with others": {
 			`{"env":{"https_proxy":"http://p","no_proxy":"corp"}}`,
-			`{"env":{"https_proxy":"http://p","no_proxy":"corp,127.0.0.1","NO_PROXY":"127.0.0.1",` + ours + `}}`,
+			`{"env":{"https_proxy":"http://p","no_proxy":"corp,127.0.0.1","NO_PROXY":"corp,127.0.0.1",` + ours + `}}`,
 		},
 		"no proxy for any": {`{"env":{"HTTPS_PROXY":"http://p","NO_PROXY":"*"}}`, `{"env":{"HTTPS_PROXY":"http://p","NO_PROXY":"*",` + ours + `}}`},
 		"no variables":     {`{"env":null}`, `{"env":{` + ours + `}}`},

@@ -188,8 +188,10 @@ func read(args []string) line {
 	for i := 0; i < len(args) && args[i] != "--"; i++ {
 		name, _, joined := strings.Cut(args[i], "=")
 		switch {
-		case slices.Contains(elsewhereOptions, name):
+		case slices.Contains(elsewhereOptions, name), strings.HasPrefix(name, "-p"):
 			l.elsewhere = name
+		case strings.HasPrefix(name, "-c") && name != "-c": // with its value
+			l.options = append(l.options, args[i])
 		case slices.Contains(settingOptions, name):
 			if l.options = append(l.options, args[i]); !joined && i+1 < len(args) {
 				i++

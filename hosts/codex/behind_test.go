@@ -76,6 +76,7 @@ func TestWhereRequestsGo(t *testing.T) {
 		"no URL":                   {config: config(`"openai_base_url":"file:///x"`), account: key, refusal: "not the URL of a server"},
 		"a local model":            {args: []string{"exec", "--oss", "x"}, refusal: "with --oss"},
 		"a profile":                {args: []string{"-p", "work"}, refusal: "with -p"},
+		"a profile in one word":    {args: []string{"-pwork"}, refusal: "with -pwork"},
 		"a server elsewhere":       {args: []string{"--remote=ws://x"}, refusal: "with --remote"},
 		"an app server of silence": {config: `"error":{}`, account: key, refusal: "does not say where"},
 	}
@@ -102,13 +103,16 @@ func TestWhereRequestsGo(t *testing.T) {
 
 func TestSettingsOfTheCommandLineAreAsked(t *testing.T) {
 	t.Parallel()
-	_, asked, err := behind(t, config(``), key, nil, "-m", "exec", "--config=a=1", "exec", "-c", "b=2", "--enable", "x", "--", "-c", "c=3")
+	_, asked, err := behind(t, config(``), key, nil, "-m", "exec", "--config=a=1", "exec", "-c", "b=2", "-cd=4", "--enable", "x", "--", "-c", "c=3")
 	require.NoError(t, err)
-	assert.Equal(t, "app-server --config=a=1 -c b=2 --enable x", asked)
+	assert.Equal(t, "app-server --config=a=1 -c b=2 -cd=4 --enable x", asked)
 }
 
 func TestCommandsWithoutAModelRunPlainly(t *testing.T) {
 	t.Parallel()
+	b, _, err := behind(t, config(``), key, map[string]string{"HTTP_PROXY": "http://p", "no_proxy": "in.example"})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"NO_PROXY=in.example,127.0.0.1", "no_proxy=in.example,127.0.0.1", "M=1"}, b.Env("", "M=1"))
 	for line, plain := range map[string]bool{
 		"mcp list": true, "-c a=1 login": true, "--help": true, "exec --help": false, "-m mcp": false, "fix the mcp": false, "": false, "e x": false, "-- mcp": false,
 	} {

@@ -161,7 +161,7 @@ func (g *Gateway) handler() http.Handler {
 		defer g.asking.RUnlock()
 		// Unless the upstream says so, the answer has none of these.
 		w.Header()["Date"], w.Header()["Content-Type"] = nil, nil
-		if r.Header.Get("Upgrade") != "" && g.api.Answers(rest) {
+		if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") && g.api.Answers(rest) {
 			w.WriteHeader(http.StatusUpgradeRequired) // to HTTP: the gateway reads nothing else
 			return
 		}

@@ -20,6 +20,9 @@ const (
 	defaultBase  = "https://generativelanguage.googleapis.com"
 )
 
+// administrators is the file of an administrator's settings on Linux.
+const administrators = "/etc/gemini-cli/settings.json"
+
 // The ways of authentication whose requests go to the base URL: with a key, and the one that the client
 // uses for a base URL if the settings choose none.
 var withKey = []string{"gemini-api-key", "gateway"}
@@ -77,7 +80,7 @@ func refusal(m hosts.Machine, args []string) error {
 		return core.Invalidf("%s chooses %s: such requests go elsewhere, and flame's gateway serves those with an API key", where, cmp.Or(elsewhere[kind], kind)).
 			WithHint(plainly)
 	}
-	if isIn(args, m.Getenv("GEMINI_SANDBOX")) {
+	if isIn(args, cmp.Or(m.Getenv("GEMINI_SANDBOX"), sandboxOf(m))) {
 		return core.Invalidf("Gemini CLI works in a sandbox, from which it may not reach a gateway on this machine").WithHint(plainly)
 	}
 	return nil
@@ -91,21 +94,45 @@ func isIn(args []string, variable string) bool {
 	return asked || !slices.Contains([]string{"", "0", "false", "sandbox-exec"}, strings.ToLower(variable))
 }
 
-// authentication returns the way that the client chooses, and where that is set: an administrator's
-// settings come before the project's, and these before the user's.
-func authentication(m hosts.Machine) (kind, where string) {
-	own := filepath.Join(ownFolder(m), "settings.json")
+// A layer is a file of settings.
+type layer struct {
+	settings
+	path string
+}
+
+// layers returns the client's settings: an administrator's come before the project's, and these before
+// the user's.
+func layers(m hosts.Machine) (all []layer) {
 	for _, file := range []struct {
 		path string
 		of   hosts.Scope
 	}{
-		{cmp.Or(m.Getenv("GEMINI_CLI_SYSTEM_SETTINGS_PATH"), "/etc/gemini-cli/settings.json"), hosts.User},
+		{cmp.Or(m.Getenv("GEMINI_CLI_SYSTEM_SETTINGS_PATH"), administrators), hosts.User},
 		{filepath.Join(m.ProjectDir, ".gemini", "settings.json"), hosts.Project},
-		{own, hosts.User},
+		{filepath.Join(ownFolder(m), "settings.json"), hosts.User},
 	} {
-		var s settings
-		if readFile(m.Files(file.of), &s, file.path); s.Security.Auth.Type != "" {
-			return s.Security.Auth.Type, file.path
+		l := layer{path: file.path}
+		readFile(m.Files(file.of), &l.settings, file.path)
+		all = append(all, l)
+	}
+	return all
+}
+
+// sandboxOf returns the sandbox that the settings choose; empty without one.
+func sandboxOf(m hosts.Machine) string {
+	for _, l := range layers(m) {
+		if chosen := l.Tools.Sandbox; chosen != nil {
+			return fmt.Sprint(chosen)
+		}
+	}
+	return ""
+}
+
+// authentication returns the way that the client chooses, and where that is set.
+func authentication(m hosts.Machine) (kind, where string) {
+	for _, l := range layers(m) {
+		if l.Security.Auth.Type != "" {
+			return l.Security.Auth.Type, l.path
 		}
 	}
 	for _, s := range switches {
@@ -116,7 +143,7 @@ func authentication(m hosts.Machine) (kind, where string) {
 	if m.Getenv(keyVariable) != "" || ofUser(m, keyVariable) != "" {
 		return withKey[0], keyVariable
 	}
-	return "", own
+	return "", ""
 }
 
 // maxVariables bounds the user's file of variables in bytes.

@@ -47,6 +47,7 @@ func TestWhereRequestsGo(t *testing.T) {
 		"a way of a later version":  {own: chosen("carrier-pigeon"), refusal: "carrier-pigeon"},
 		"a sandbox":                 {own: chosen("gemini-api-key"), args: []string{"-s"}, refusal: "sandbox"},
 		"a sandbox by a variable":   {own: chosen("gemini-api-key"), environ: values{"GEMINI_SANDBOX": "docker"}, refusal: "sandbox"},
+		"a sandbox of the settings": {own: `{"security": {"auth": {"selectedType": "gemini-api-key"}}, "tools": {"sandbox": true}}`, refusal: "sandbox"},
 		"no sandbox":                {own: chosen("gemini-api-key"), args: []string{"--sandbox=false"}, upstream: "https://generativelanguage.googleapis.com"},
 		"a command without a model": {args: []string{"extensions", "list"}, plain: true},
 	}
@@ -83,7 +84,7 @@ func TestWhereRequestsGo(t *testing.T) {
 
 func TestWhatARequestIsFor(t *testing.T) {
 	t.Parallel()
-	const tools = `"tools":[{"functionDeclarations":[]}]`
+	const tools = `"tools":[{"googleSearch":{}},{"functionDeclarations":[{"name":"x"}]}]`
 	tests := map[string]struct {
 		body string
 		want hosts.Class
@@ -96,7 +97,11 @@ func TestWhatARequestIsFor(t *testing.T) {
 			`{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"model","parts":[{"text":"y"}]},` +
 				`{"role":"user","parts":[{"text":"[flame: call-00112233]"}]}],` + tools + `}`, hosts.Main,
 		},
-		"a summary":           {`{"systemInstruction":{"parts":[{"text":"write a <state_snapshot>"}]},"contents":[]}`, hosts.Compaction},
+		"a summary": {`{"systemInstruction":{"parts":[{"text":"write a <state_snapshot>"}]},"contents":[]}`, hosts.Compaction},
+		"a talk about summaries": {
+			`{"systemInstruction":{"parts":[{"text":"<state_snapshot> is a tag"}]},"contents":[],` + tools + `}`, hosts.Main,
+		},
+		"a search":            {`{"contents":[{"role":"user","parts":[{"text":"x"}]}],"tools":[{"googleSearch":{}}]}`, hosts.Auxiliary},
 		"a question":          {`{"contents":[],"generationConfig":{"responseJsonSchema":{}}}`, hosts.Auxiliary},
 		"one that is no JSON": {`{"contents":`, hosts.Auxiliary},
 	}

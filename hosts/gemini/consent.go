@@ -26,6 +26,9 @@ type settings struct {
 			Type string `json:"selectedType"`
 		} `json:"auth"`
 	} `json:"security"`
+	Tools struct {
+		Sandbox any `json:"sandbox"` // true, or what kind
+	} `json:"tools"`
 }
 
 func (h Client) settings() (s settings) {

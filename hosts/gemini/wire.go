@@ -28,16 +28,18 @@ func wire() *hosts.Wire {
 // summarizes is a word of the system prompt of a request for a summary.
 const summarizes = "<state_snapshot>"
 
-// asked reads what a request is for. Conversations have tools. The first message of a subagent has the mark
+// asked reads what a request is for. Conversations have functions; the client's own searches
+// have tools of the API alone. The first message of a subagent has the mark
 // that flame put into its prompt.
 func asked(_ http.Header, body []byte) hosts.Asked {
 	request := gjson.ParseBytes(body)
+	converses := request.Get("tools.#.functionDeclarations|0").Exists()
 	switch {
 	case body == nil:
 		return hosts.Asked{Class: hosts.Main}
-	case strings.Contains(request.Get("systemInstruction.parts.0.text").Str, summarizes):
+	case !converses && strings.Contains(request.Get("systemInstruction.parts.0.text").Str, summarizes):
 		return hosts.Asked{Class: hosts.Compaction}
-	case !request.Get("tools.0").Exists():
+	case !converses:
 		return hosts.Asked{Class: hosts.Auxiliary}
 	}
 	for _, first := range request.Get("contents").Array() {

@@ -24,7 +24,7 @@ func (r *Request) History(w *hosts.Wire) []fold.Message {
 			m.describeOther(&f, w, &r.names)
 		}
 		history[i] = f
-		if m.results && !f.Answers && i > 0 { // words of the user beside outputs bind the calls
+		if m.results && (f.Open || !f.Answers) && i > 0 { // what stays beside outputs binds the calls
 			history[i-1].Open = true
 		}
 	}
@@ -105,6 +105,10 @@ func (m *message) describeAnswer(f *fold.Message, outputs map[string]*item, w *h
 			f.Text = textOf(i.content)
 			words.WriteString(f.Text)
 		}
+		if !i.ofModel() && i.sort() == speech { // of others, within the answer
+			text, system := textOf(i.content), i.role != string(core.RoleUser)
+			f.Open = f.Open || w.Said(text, system) != "" || !system && hasPicture(i.content) || w.Lasts != nil && w.Lasts(text)
+		}
 	}
 	f.Name = names.Answer(len(calls) > 0, first, dialect.Digest(words.String()), dialect.Digest(seals.String()))
 	dialect.Describe(f, calls, w)
@@ -130,8 +134,8 @@ func (m *message) describeOther(f *fold.Message, w *hosts.Wire, names *dialect.N
 		f.Name = names.Next("u", dialect.Digest(said))
 	default:
 		f.Name, f.Host = names.Next("h", dialect.Digest(texts+m.items[0].sealed)), true
-		f.Open = f.Open || lasts
 	}
+	f.Open = f.Open || lasts && (f.Answers || f.Host)
 }
 
 // textOf returns the text of a content or an output: a text, or a list of parts.

@@ -87,6 +87,7 @@ func TestTheSpeakerOfAMessage(t *testing.T) {
 	}{
 		"an output":                   {ran, fold.Message{Role: core.RoleUser, Answers: true}, false},
 		"an output, after a hook":     {hook + "," + ran, fold.Message{Role: core.RoleUser, Answers: true}, false},
+		"an output, after rules":      {rules + "," + ran, fold.Message{Role: core.RoleUser, Answers: true, Open: true}, true},
 		"an output, after the user":   {please + "," + ran, fold.Message{Role: core.RoleUser}, true},
 		"no output":                   {please, fold.Message{Role: core.RoleUser}, true},
 		"another output":              {strings.Replace(ran, "c2", "c9", 1), fold.Message{Role: core.RoleUser, Answers: true, Open: true}, true},
@@ -105,6 +106,15 @@ func TestTheSpeakerOfAMessage(t *testing.T) {
 			assert.Equal(t, test.bound, history[0].Open)
 		})
 	}
+}
+
+// The user may speak between two calls of an answer.
+func TestWordsWithinAnAnswerStay(t *testing.T) {
+	t.Parallel()
+	_, history := parse(t, in(runs, please, patches, ran, patched))
+	assert.True(t, history[0].Open)
+	_, history = parse(t, in(runs, hook, patches, ran, patched))
+	assert.False(t, history[0].Open)
 }
 
 func TestOtherSpeakers(t *testing.T) {
