@@ -64,6 +64,7 @@ func TestAServerWithOtherKeysNeedsItsNewAddress(t *testing.T) {
 	tb.expect("ERR_")
 	tb.open(s.address)
 	tb.until(`document.querySelector(".live.is-live")`)
+	tb.settled() // as above
 	s.kill()
 	long := time.Now().Add(-time.Hour)
 	require.NoError(t, os.Chtimes(filepath.Join(u.flame("where"), "web.json"), long, long))
