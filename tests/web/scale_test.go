@@ -145,6 +145,7 @@ func (tb *tab) first(u *user, frames int, most time.Duration) time.Duration {
 			break
 		}
 		tb.do(chromedp.Navigate("about:blank"))
+		tb.expect("ERR_") // of the stream of the page before, which the browser may keep for a while
 		s.kill()
 	}
 	return fastest
