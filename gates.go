@@ -36,7 +36,7 @@ func (g gates) open(host hosts.Host, agent string, metered func(used core.Usage,
 		return nil, err
 	}
 	none := agents.Gate{Env: g.beyond(around), Close: func() {}}
-	if host.Wire == nil || host.Behind == nil {
+	if !host.HasGateway() {
 		return &none, nil
 	}
 	at, err := g.stand(around, host)
@@ -75,7 +75,7 @@ func (g gates) around() (a front.Address, inside bool, err error) {
 		return a, true, errors.Join(core.NotFoundf("the gateway of the session around the agent is gone"), g.leaveGone())
 	}
 	if a.Host == "" { // an older flame noted it
-		a.Host = lo.FirstOrEmpty(lo.FilterMap(g.known, func(h hosts.Host, _ int) (string, bool) { return h.Name, h.Behind != nil && h.Wire != nil }))
+		a.Host = lo.FirstOrEmpty(g.known.Fronted().Names())
 	}
 	for name, value := range a.Network {
 		err = errors.Join(err, os.Setenv(name, value))

@@ -72,7 +72,7 @@ const beginning = "Begin:" // help is in this group too
 
 // groups lists every command but help.
 func groups(known hosts.Registry) []group {
-	fronts := lo.Map(fronted(known), func(h hosts.Host, _ int) entry {
+	fronts := lo.Map(known.Fronted(), func(h hosts.Host, _ int) entry {
 		return entry{h.Program, func(a *app.App) *cobra.Command { return newFront(a, h) }}
 	})
 	return []group{

@@ -27,11 +27,6 @@ import (
 	"flame/project"
 )
 
-// fronted returns the hosts that can have a gateway.
-func fronted(known hosts.Registry) []hosts.Host {
-	return lo.Filter(known, func(h hosts.Host, _ int) bool { return h.Behind != nil && h.Wire != nil })
-}
-
 // meterOption, as the first word, turns folding off for one run.
 const meterOption = "--meter"
 
@@ -214,16 +209,17 @@ const inheritedFlag = "inherited"
 func newGateway(a *app.App) *cobra.Command {
 	var upstream string
 	var inherited bool
-	names := lo.Map(fronted(a.Hosts), func(h hosts.Host, _ int) string { return h.Name })
+	known := a.Hosts.Fronted()
+	names := known.Names()
 	usual := lo.FirstOrEmpty(names)
-	fronts := lo.Map(fronted(a.Hosts), func(h hosts.Host, _ int) string { return "`flame " + h.Program + "`" })
+	fronts := lo.Map(known, func(h hosts.Host, _ int) string { return "`flame " + h.Program + "`" })
 	cmd := &cobra.Command{
 		Use: "gateway [HOST]", Args: app.Takes(0, 1), Example: "  flame gateway --upstream https://api.example.com",
 		Short: "Run a proxy between a host and its model (used by " + strings.Join(fronts, ", ") + ")",
 		Long: "HOST is one of " + strings.Join(names, ", ") + "; without it, it is " + usual + ".\n\n" +
 			"Listen on a free port of 127.0.0.1, print the base URL for a host's requests to its model, and pass them on without the work of " +
 			"finished frames of this project, unless " + env.GatewayFold + " says otherwise. Ctrl-C ends it. Everyone who knows the URL can send " +
-			"requests with their own key. " + "The commands " + strings.Join(fronts, ", ") + " start one by themselves.",
+			"requests with their own key. The commands " + strings.Join(fronts, ", ") + " start one by themselves.",
 	}
 	cmd.Flags().StringVar(&upstream, "upstream", "", "base URL of the model's API (default: the host's own, as the user's settings or the environment name it)")
 	cmd.Flags().BoolVar(&inherited, inheritedFlag, false, "use the port that the process inherited")
@@ -233,7 +229,7 @@ func newGateway(a *app.App) *cobra.Command {
 		if !inherited {
 			name = lo.FirstOr(args, usual)
 		}
-		h, found := lo.Find(fronted(a.Hosts), func(h hosts.Host) bool { return h.Name == name })
+		h, found := known.Find(name)
 		switch {
 		case !found:
 			return core.Invalidf("flame has no gateway for %q", name).WithHint("name one of %s", strings.Join(names, ", "))

@@ -96,6 +96,9 @@ type Client interface {
 	Launcher
 }
 
+// HasGateway reports whether a gateway can stand between the host and its model.
+func (h Host) HasGateway() bool { return h.Wire != nil && h.Behind != nil }
+
 // Installed reports whether the host is on PATH.
 func (h Host) Installed(m Machine) bool { _, err := m.LookPath(h.Program); return err == nil }
 

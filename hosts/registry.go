@@ -62,6 +62,11 @@ func (r Registry) Hooked() Registry {
 	return lo.Filter(r, func(h Host, _ int) bool { return h.Hook != nil })
 }
 
+// Fronted returns the hosts that can have a gateway.
+func (r Registry) Fronted() Registry {
+	return lo.Filter(r, func(h Host, _ int) bool { return h.HasGateway() })
+}
+
 // Names returns the names of the hosts.
 func (r Registry) Names() []string { return lo.Map(r, func(h Host, _ int) string { return h.Name }) }
 

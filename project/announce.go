@@ -75,7 +75,7 @@ func (p *Project) Announce(ctx context.Context, by Caller, call string, unsure b
 }
 
 // TakeAnnounced returns the oldest announcement of a call by this process's host, which is then taken;
-// nil if there is none. hooked reports whether hooks announce the calls of that host.
+// nil if no hook announced it. hooked reports whether hooks announce the calls of that host.
 func (p *Project) TakeAnnounced(ctx context.Context, call string) (found *Announced, hooked bool, err error) {
 	host := p.announcer()
 	if host == (Process{}) {

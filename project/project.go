@@ -54,7 +54,7 @@ type Project struct {
 	// a connection to the hub: in hooks, and if this machine has joined no hub.
 	Claim func(ctx context.Context, frame core.Frame) error
 
-	// Gateway names the gateway of flame's around this process, by env.Gateway; empty: there is none.
+	// Gateway names the gateway of flame's around this process, by env.Gateway; empty without a gateway.
 	Gateway string
 	// HostProcess returns the process of the host whose events and calls this process
 	// handles; zero if it is not known. Gone reports whether a process has certainly

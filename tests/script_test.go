@@ -52,7 +52,7 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// headOfMain is the HEAD of a repository; a .git without one is none.
+// headOfMain is the HEAD of a repository. Git takes no folder without a HEAD for a repository.
 const headOfMain = "ref: refs/heads/main\n"
 
 // newProject makes the folders that scripts begin with, isolated from the user's own.

@@ -5,10 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"flame/core"
 	"flame/hosts"
@@ -99,10 +97,10 @@ type provider struct {
 }
 
 // named matches names that need no quotes in a key of a setting.
-var named = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]+$`) })
+var named = core.Pattern(`^[A-Za-z0-9_-]+$`)
 
 // azure matches base URLs by which Codex knows Azure, to which it speaks otherwise.
-var azure = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)azure|windows\.net`) })
+var azure = core.Pattern(`(?i)azure|windows\.net`)
 
 // route returns the base URL that Codex would use, and the settings that replace it. keyed says that
 // it uses an API key, whatever its login.

@@ -13,7 +13,7 @@ import (
 type question struct {
 	method string
 	params any
-	answer any // decoded from the result; it stays as it is if there is none
+	answer any // decoded from the result; unchanged if the server sends no result
 }
 
 // ask has an app server, started with options, answer questions.

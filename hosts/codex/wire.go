@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -17,16 +18,16 @@ import (
 func wire() *hosts.Wire {
 	return &hosts.Wire{
 		API: hosts.ResponsesAPI, Asked: asked, Own: ownTool, Said: said, Lasts: lasts, Answer: answerOf, IsSummary: logs.IsSummary,
-		Usage: usageOf, Prices: func(string, bool) (read, write float64) { return cacheRead, cacheWrite },
+		Usage: usageOf, Prices: cachePrices,
 	}
 }
 
-// Prices of tokens that are read from OpenAI's cache or written to it, relative to others: most
-// models have these.
-const (
-	cacheRead  = 0.1
-	cacheWrite = 1
-)
+// cachePrices returns the list prices. Where they say nothing, reading costs a tenth, and writing
+// nothing more, as with most models of OpenAI's.
+func cachePrices(model string, hour bool) (read, write float64) {
+	read, write = transcripts.CachePrices(model, hour)
+	return cmp.Or(read, 0.1), cmp.Or(write, 1)
+}
 
 // The headers of a request.
 const (

@@ -57,6 +57,18 @@ func TestAnotherAPI(t *testing.T) {
 	assert.Equal(t, "main", m.Class)
 }
 
+func TestAnAPIThatClearsNothingGetsRequestsUnchanged(t *testing.T) {
+	t.Parallel()
+	const asked = `{"model":"m", "input":[{"type":"message","role":"user","content":"hi"}]}`
+	s := before(t, func(w http.ResponseWriter, r *http.Request) {
+		got, err := io.ReadAll(r.Body)
+		assert.NoError(t, err)
+		assert.Equal(t, asked, string(got))
+	}, ofCodex(gateway.Edit))
+	status, _ := s.askAs("s", asked)
+	assert.Equal(t, 200, status)
+}
+
 func TestASocketForAnswersIsRefused(t *testing.T) {
 	t.Parallel()
 	s := before(t, func(w http.ResponseWriter, r *http.Request) { assert.Fail(t, "it went on") }, ofCodex(gateway.Off))

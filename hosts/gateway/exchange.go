@@ -177,7 +177,9 @@ func (x *exchange) edit(ctx context.Context, headers http.Header) {
 	switch off, err := x.off(ctx); {
 	case err == nil && off:
 	case x.g.Folding == Edit:
-		x.sent.body = request.Cleared(headers, x.g.Wire)
+		if r, ok := request.(dialect.Clearer); ok {
+			x.sent.body = r.Cleared(headers, x.g.Wire)
+		}
 	default:
 		x.session.fold(ctx, x, request)
 	}

@@ -36,7 +36,7 @@ func TestWhereRequestsGo(t *testing.T) {
 			own: chosen("gateway"), environ: values{"GOOGLE_GEMINI_BASE_URL": "http://proxy.example"}, upstream: "http://proxy.example",
 		},
 		"an address in the user's file": {own: chosen("gemini-api-key"), env: "GOOGLE_GEMINI_BASE_URL=https://mine.example\n", upstream: "https://mine.example"},
-		"an address that is none":       {own: chosen("gemini-api-key"), environ: values{"GOOGLE_GEMINI_BASE_URL": "mine"}, refusal: "not the URL of a server"},
+		"an address without a scheme":   {own: chosen("gemini-api-key"), environ: values{"GOOGLE_GEMINI_BASE_URL": "mine"}, refusal: "not the URL of a server"},
 		"a project's address": {
 			own: chosen("gemini-api-key"), project: `{"x": "GOOGLE_GEMINI_BASE_URL"}`, upstream: "https://generativelanguage.googleapis.com", notes: 1,
 		},

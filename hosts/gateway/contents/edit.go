@@ -71,7 +71,7 @@ func (c *content) edited(e dialect.Edit, stale bool) string {
 		case cut && p.kind == result && p.response.Exists():
 			parts, changed = append(parts, p.answering(line)), true
 		case stale && p.signature != "":
-			parts, changed = append(parts, without(p.raw, "thoughtSignature")), true
+			parts, changed = append(parts, dialect.Without(p.raw, "thoughtSignature")), true
 		default:
 			parts = append(parts, p.raw)
 		}
@@ -86,16 +86,4 @@ func (c *content) edited(e dialect.Edit, stale bool) string {
 func (p *part) answering(text string) string {
 	response := gjson.Get(p.raw, "functionResponse.response")
 	return p.raw[:response.Index] + `{"output":` + dialect.Quoted(text) + `}` + p.raw[response.Index+len(response.Raw):]
-}
-
-// without returns an object without a member.
-func without(object, name string) string {
-	var members []string
-	gjson.Parse(object).ForEach(func(key, value gjson.Result) bool {
-		if key.Str != name {
-			members = append(members, key.Raw+":"+value.Raw)
-		}
-		return true
-	})
-	return "{" + strings.Join(members, ",") + "}"
 }

@@ -3,14 +3,12 @@
 package contents
 
 import (
-	"net/http"
 	"strconv"
 	"strings"
 
 	"github.com/tidwall/gjson"
 
 	"flame/core"
-	"flame/hosts"
 	"flame/hosts/gateway/dialect"
 )
 
@@ -40,9 +38,6 @@ func (r *request) Asks() dialect.Asks { return dialect.Asks{Model: r.model} }
 
 // Names returns the names that History gave.
 func (r *request) Names() dialect.Names { return r.names.Kept() }
-
-// Cleared returns the body as it is: the API clears nothing by itself.
-func (r *request) Cleared(http.Header, *hosts.Wire) []byte { return []byte(r.raw) }
 
 // A content is one message of a request.
 type content struct {

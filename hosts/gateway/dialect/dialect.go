@@ -40,8 +40,12 @@ type Request interface {
 	Names() Names
 	// Amended returns the body after an amendment; history is the result of History.
 	Amended(history []fold.Message, a fold.Amendment) []byte
-	// Cleared returns the body with a request that the API itself clears old results of tools, if
-	// the API can do that for a request with these headers.
+}
+
+// A Clearer is a Request of an API that can itself clear old results of tools.
+type Clearer interface {
+	// Cleared returns the body with a request that the API does so, if it can for a request with these
+	// headers.
 	Cleared(headers http.Header, w *hosts.Wire) []byte
 }
 
@@ -55,7 +59,7 @@ type Asks struct {
 // ErrUnread is returned for a body that flame cannot read.
 var ErrUnread = errors.New("the body of the request is not as expected")
 
-// Members returns the members of a JSON object; ok is false if the text is none, or has one twice.
+// Members returns the members of a JSON object; ok is false if the text is not an object or repeats a member.
 func Members(text string) (members map[string]gjson.Result, ok bool) {
 	if !IsValid(text) {
 		return nil, false
@@ -109,6 +113,18 @@ type Span struct{ From, To int }
 
 // SpanOf returns the part of a text that a value of it is.
 func SpanOf(value gjson.Result) Span { return Span{value.Index, value.Index + len(value.Raw)} }
+
+// Without returns a JSON object without a member.
+func Without(object, name string) string {
+	var members []string
+	gjson.Parse(object).ForEach(func(key, value gjson.Result) bool {
+		if key.Str != name {
+			members = append(members, key.Raw+":"+value.Raw)
+		}
+		return true
+	})
+	return "{" + strings.Join(members, ",") + "}"
+}
 
 // With returns a text with a list of these elements in place of the part.
 func (s Span) With(text string, elements []string) string {

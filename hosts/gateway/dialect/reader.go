@@ -108,7 +108,7 @@ func (r *Reader) Begin(id, model string, usage gjson.Result) {
 	r.ID, r.Model, r.Usage = strings.Clone(id), strings.Clone(model), UsageOf(usage)
 }
 
-// UsageOf returns a report of usage, or nil if the value is none.
+// UsageOf returns a report of usage, or nil if the value is not an object.
 func UsageOf(usage gjson.Result) []byte {
 	if !usage.IsObject() {
 		return nil

@@ -3,18 +3,15 @@ package responses
 import (
 	"cmp"
 	"net/http"
-	"regexp"
-	"sync"
 
 	"github.com/tidwall/gjson"
 
+	"flame/core"
 	"flame/hosts/gateway/dialect"
 )
 
 // form matches the API's errors about items that do not fit together.
-var form = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)reasoning|encrypted|function_call|function call|tool call|tool output|input\[|following item|item_id`)
-})
+var form = core.Pattern(`(?i)reasoning|encrypted|function_call|function call|tool call|tool output|input\[|following item|item_id`)
 
 // statuses are the HTTP statuses of errors that the API reports after an answer has begun, by
 // their codes.

@@ -2,10 +2,8 @@ package responses
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/samber/lo"
-	"github.com/tidwall/gjson"
 
 	"flame/core/fold"
 	"flame/hosts/gateway/dialect"
@@ -86,12 +84,5 @@ func withoutID(i item) string {
 	if i.kind == "local_shell_call" {
 		return i.raw
 	}
-	var members []string
-	gjson.Parse(i.raw).ForEach(func(key, value gjson.Result) bool {
-		if key.Str != "id" {
-			members = append(members, key.Raw+":"+value.Raw)
-		}
-		return true
-	})
-	return "{" + strings.Join(members, ",") + "}"
+	return dialect.Without(i.raw, "id")
 }

@@ -3,13 +3,11 @@
 package responses
 
 import (
-	"net/http"
 	"strings"
 
 	"github.com/tidwall/gjson"
 
 	"flame/core"
-	"flame/hosts"
 	"flame/hosts/gateway/dialect"
 )
 
@@ -36,9 +34,6 @@ func (r *Request) Asks() dialect.Asks { return dialect.Asks{Model: r.model} }
 
 // Names returns the names that History gave.
 func (r *Request) Names() dialect.Names { return r.names.Kept() }
-
-// Cleared returns the body as it came: the API clears no results of tools.
-func (r *Request) Cleared(http.Header, *hosts.Wire) []byte { return []byte(r.raw) }
 
 // A message is what folding takes for one: all that the model said in an answer; the outputs of its
 // calls; or an item on its own.
