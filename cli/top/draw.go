@@ -224,7 +224,7 @@ func (s *Screen) footer() Line {
 		return whole(s.Width, s.said, alarm)
 	case s.said != "":
 		return whole(s.Width, s.said, bold)
-	case s.tree.found != nil:
+	case s.tree.filter != nil:
 		return whole(s.Width, "only found frames; Esc shows all", dim)
 	}
 	return whole(s.Width, "? keys  Enter details  l log  / search  s by "+orders[s.tree.order].name+"  . running  x cancel  q quit", dim)
@@ -331,12 +331,12 @@ func (s *Screen) frameLine(f *board.Node, shown []column, goal int) (line Line) 
 	fold := " "
 	if len(f.Below) > 0 {
 		fold = "▾"
-		if s.tree.folded[f.ID] && s.tree.found == nil {
+		if s.tree.folded[f.ID] && s.tree.filter == nil {
 			fold = "▸"
 		}
 	}
 	as := plain
-	if f.Archived || s.tree.found != nil && !s.tree.found[f.ID] {
+	if f.Archived || s.tree.filter != nil && !s.tree.filter(f) {
 		as = dim
 	}
 	line.put(indent, goal-indent, fold, dim)

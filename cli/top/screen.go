@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/samber/lo"
+
 	"flame/agents"
 	"flame/core"
 	"flame/project"
@@ -143,7 +145,8 @@ const helpText = `j k, arrows     move; PgUp PgDn g G go further
 Enter           details of the frame
 l               its log; the view follows it while the frame is in progress
 space, ← →      fold and unfold
-/               search; Esc shows all frames again
+/               search for words, and filter by terms such as status:failed;
+                Esc shows all frames again
 s               sort frames with the same parent by time, cost or tokens
 .               go to the next frame in progress
 n               the latest notices
@@ -210,19 +213,34 @@ func (s *Screen) goToWork() {
 		s.tell(nil, "nothing is in progress")
 		return
 	}
-	s.tree.found = nil
+	s.tree.filter = nil
 	s.tree.reveal(f)
 }
 
+// search asks for a filter, and shows the frames that match it.
 func (s *Screen) search() {
 	s.ask = &ask{what: "/", whole: true, then: func(s *Screen, text string) task {
-		if text == "" {
+		filter, err := board.ParseFilter(text, s.Zone)
+		switch {
+		case err != nil:
+			s.tell(err, "")
+			return nil
+		case text == "":
 			s.tree.only(nil)
+			return nil
+		case filter.Words == "":
+			s.show(text, filter, nil)
 			return nil
 		}
 		return func(ctx context.Context, a *agents.Agents) func(*Screen) {
-			found, err := view.Search(ctx, a.Project, by, view.SearchArgs{Text: text, Limit: maxFound})
-			return func(s *Screen) { s.show(text, found, err) }
+			found, err := view.Search(ctx, a.Project, by, view.SearchArgs{Text: filter.Words, Limit: maxFound})
+			return func(s *Screen) {
+				if err != nil {
+					s.tell(err, "")
+					return
+				}
+				s.show(text, filter, lo.SliceToMap(found, func(f view.Found) (string, bool) { return f.ID, true }))
+			}
 		}
 	}}
 }
@@ -233,29 +251,27 @@ const maxFound = 100
 // by is the caller of all operations: a person at a shell.
 var by = project.Caller{Host: project.CommandLine}
 
-// show shows the frames that a search found.
-func (s *Screen) show(text string, found []view.Found, err error) {
-	switch {
-	case err != nil:
-		s.tell(err, "")
+// show shows the frames that match a filter, and chooses the newest. found are the frames with the
+// words of the filter; nil if it has none.
+func (s *Screen) show(text string, filter board.Filter, found map[string]bool) {
+	wants := func(f *board.Node) bool {
+		if found == nil && f.Archived || found != nil && !found[f.ID] {
+			return false
+		}
+		return filter.Wants(&f.Row, s.now)
+	}
+	matching := lo.Filter(s.model.frames.All(), func(f *board.Node, _ int) bool { return wants(f) })
+	if len(matching) == 0 {
+		s.tell(nil, "no frame matches %q", core.OneLine(text, 60))
 		return
-	case len(found) == 0:
-		s.tell(nil, "no frame contains all the words of %q", core.OneLine(text, 60))
-		return
 	}
-	only := map[string]bool{}
-	for _, f := range found {
-		only[f.ID] = true
-	}
-	s.tree.only(only)
-	if f := s.model.frames.Find(found[0].ID); f != nil {
-		s.tree.reveal(f)
-	}
+	s.tree.only(wants)
+	s.tree.reveal(matching[len(matching)-1])
 	most := ""
 	if len(found) == maxFound {
-		most = ", the newest"
+		most = ", of the newest"
 	}
-	s.tell(nil, "%s%s found with %q; Esc shows all", render.Count(len(found), "frame"), most, core.OneLine(text, 60))
+	s.tell(nil, "%s%s found with %q; Esc shows all", render.Count(len(matching), "frame"), most, core.OneLine(text, 60))
 }
 
 func (s *Screen) cancel() {

@@ -14,7 +14,6 @@ import (
 
 	"flame/agents"
 	"flame/core"
-	"flame/project/view"
 	"flame/render"
 	"flame/render/board"
 	"flame/tests/effort"
@@ -94,15 +93,37 @@ func TestASearchShowsTheFoundFramesAndThoseAboveThem(t *testing.T) {
 	t.Parallel()
 	s := pressed(some(row("a", "", 0), row("b", "a", 0), row("c", "a", 0), row("d", "", 0)), "j", " ")
 	require.Equal(t, []string{"d", "a"}, goals(s))
-	s.show("c", []view.Found{{Frame: core.Frame{ID: "c"}}, {Frame: core.Frame{ID: "unknown"}}}, nil)
+	s.show("c", board.Filter{Words: "c"}, map[string]bool{"c": true, "unknown": true})
 	assert.Equal(t, []string{"a", " c"}, goals(s), "folds do not hide it")
 	assert.Equal(t, "c", s.tree.current().ID)
 	pressed(s, "esc")
 	assert.Equal(t, []string{"d", "a", " b", " c"}, goals(s))
-	s.show("x", nil, nil)
+	s.show("x", board.Filter{Words: "x"}, map[string]bool{})
 	assert.Contains(t, s.said, `no frame`)
-	s.show("x", nil, core.Invalidf("no").WithHint("try"))
-	assert.Equal(t, "no (try)", s.said)
+}
+
+func TestTermsShowTheFramesThatMatchNowAndLater(t *testing.T) {
+	t.Parallel()
+	failed := row("b", "a", 0)
+	failed.Status = core.Failed
+	s := typed(some(row("a", "", 0), failed, row("c", "a", 0), row("d", "", 0)), "/status:failed")
+	assert.Equal(t, []string{"a", " b"}, goals(s))
+	assert.Equal(t, "1 frame found with \"status:failed\"; Esc shows all", s.said)
+	failed.ID = "e"
+	s.Take(board.Change{Version: 2, Now: at, Frames: []board.Row{failed}}, nil)
+	assert.Equal(t, []string{"a", " b", " e"}, goals(s))
+	typed(s, "/status:fialed")
+	assert.Equal(t, `there is no status "fialed" (one of in_progress, planned, completed, blocked, failed, invalidated)`, s.said)
+	assert.Len(t, goals(s), 3, "the last filter stays")
+	typed(s, "/cost:>5")
+	assert.Equal(t, `no frame matches "cost:>5"`, s.said)
+	typed(s, "/")
+	assert.Len(t, goals(s), 5)
+}
+
+// typed types a line into a screen.
+func typed(s *Screen, line string) *Screen {
+	return pressed(s, append(strings.Split(line, ""), "enter")...)
 }
 
 func TestTheKeyDotVisitsFramesInProgress(t *testing.T) {

@@ -109,7 +109,7 @@ type listing struct {
 
 	order   int // of orders
 	folded  map[string]bool
-	found   map[string]bool // frames that a search found; nil without a search
+	filter  func(f *board.Node) bool // nil: a person wants all frames
 	entries []*board.Node
 	at      int    // the chosen entry
 	chosen  string // the frame that a person chose; empty: none yet
@@ -168,14 +168,17 @@ func (l *listing) sorted(frames []*board.Node) []*board.Node {
 	return frames
 }
 
-// wanted returns the frames that a search found and all frames above them; nil without a search.
+// wanted returns the frames that match the filter and all frames above them; nil without a filter.
 func (l *listing) wanted() map[*board.Node]bool {
-	if l.found == nil {
+	if l.filter == nil {
 		return nil
 	}
 	wanted := map[*board.Node]bool{}
-	for id := range l.found {
-		for f := l.of.frames.Find(id); f != nil && !wanted[f]; f = f.Up {
+	for _, f := range l.of.frames.All() {
+		if !l.filter(f) {
+			continue
+		}
+		for ; f != nil && !wanted[f]; f = f.Up {
 			wanted[f] = true
 		}
 	}
@@ -254,9 +257,9 @@ func (l *listing) reorder() {
 	l.change()
 }
 
-// only shows the frames that a search found, with those above them; all frames for nil.
-func (l *listing) only(found map[string]bool) {
-	l.found = found
+// only shows the frames that match a filter, with those above them; all frames for nil.
+func (l *listing) only(filter func(f *board.Node) bool) {
+	l.filter = filter
 	l.change()
 }
 
@@ -283,7 +286,7 @@ func (l *listing) left() {
 	f := l.current()
 	switch {
 	case f == nil:
-	case len(f.Below) > 0 && !l.folded[f.ID] && l.found == nil:
+	case len(f.Below) > 0 && !l.folded[f.ID] && l.filter == nil:
 		l.toggle()
 	case f.Up != nil:
 		l.chosen = f.Up.ID
