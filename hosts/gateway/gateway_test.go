@@ -87,7 +87,7 @@ func (c *talk) start(o gateway.Options) {
 	p := *c.f.Project
 	p.Store, p.Fold = c.faults, true
 	o.Project, o.Host, o.Wire, o.Secret = &p, claudecode.Name, claudecode.Host().Wire, secret
-	if o.Patience == 0 && c.faults.mode.Load() != locked {
+	if o.Patience == 0 {
 		o.Patience = soon // a busy machine must not change what is folded
 	}
 	if o.Upstream == nil {

@@ -68,7 +68,7 @@ func TestAFoldHolds(t *testing.T) {
 			c.faults.set(locked)
 		},
 		"in another gateway that cannot write": func(c *talk) {
-			c.faults.set(locked)
+			c.faults.set(busy)
 			c.start(gateway.Options{Folding: gateway.On})
 		},
 		"when the store is gone": func(c *talk) { c.faults.set(gone) },
@@ -107,6 +107,7 @@ type faulty struct {
 const (
 	fine   = iota
 	locked // others write without end
+	busy   // the same, and the time to wait is over
 	full   // nothing can be written
 	gone   // nothing can be read
 )
@@ -122,6 +123,8 @@ func (f *faulty) fault(ctx context.Context, reads bool) error {
 	case mode == locked && !reads:
 		<-ctx.Done()
 		return ctx.Err()
+	case mode == busy && !reads:
+		return context.DeadlineExceeded
 	}
 	return nil
 }
