@@ -30,7 +30,7 @@ var documented = []struct {
 }{
 	{"web-light", "light", 1440, 900, "", `document.querySelector(".card.decisions li")`},
 	{"web-dark", "dark", 1440, 900, "sel=frame-agnt0001", `document.querySelector("#details").innerText.includes("agent-k3x9a1b2")`},
-	{"web-filter", "light", 1440, 520, "q=status:failed,blocked", `document.querySelector(".card.decisions li")`},
+	{"web-filter", "light", 1440, 900, "q=status:failed,blocked", `document.querySelector(".card.decisions li")`},
 	{"web-phone", "dark", 390, 844, "", `document.querySelector(".card.decisions li")`},
 }
 
@@ -57,14 +57,18 @@ func TestThePicturesOfTheDocuments(t *testing.T) {
 		encoder := png.Encoder{CompressionLevel: png.BestCompression}
 		require.NoError(t, encoder.Encode(&small, fewColours(picture)))
 		assert.Less(t, small.Len(), maxPicture)
+		assert.Greater(t, small.Len(), maxPicture/10, "the picture shows almost nothing")
 		if dir := os.Getenv("FLAME_TEST_PICTURES"); dir != "" {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, of.name+".png"), small.Bytes(), 0o644))
 		}
 	}
 }
 
-// fewColours returns a picture in 256 of its colours: the most frequent ones that are not almost
-// equal.
+// areaPixels is how often a picture has the colour of a button or a bar at least.
+const areaPixels = 400
+
+// fewColours returns a picture in 256 of its colours: those of areas, and the most frequent others
+// that are not almost equal.
 func fewColours(picture image.Image) image.Image {
 	counts := map[color.Color]int{}
 	bounds := picture.Bounds()
@@ -74,9 +78,9 @@ func fewColours(picture image.Image) image.Image {
 		}
 	}
 	all := slices.SortedFunc(maps.Keys(counts), func(a, b color.Color) int { return cmp.Compare(counts[b], counts[a]) })
-	few := image.NewPaletted(bounds, all[:1])
-	for _, c := range all {
-		if len(few.Palette) < 256 && apart(c, few.Palette.Convert(c)) > 12 {
+	few := image.NewPaletted(bounds, all[:1:1])
+	for _, c := range all[1:] {
+		if len(few.Palette) < 256 && (counts[c] > areaPixels || apart(c, few.Palette.Convert(c)) > 12) {
 			few.Palette = append(few.Palette, c)
 		}
 	}

@@ -274,9 +274,12 @@ export class Picture {
         const at = Math.max(0, Math.min(x - widthOf(text) / 2, width - widthOf(text) - 8));
         mark(at, free(at, text), `M${x} ${axisHeight - 4}V${tall}M${x - 4} ${axisHeight - 6}l4 4l4 -4`, "gap");
       });
+      let told = 0;
       const times = () => ticks.forEach((t) => {
         const x = this.scale.x(t);
-        mark(x, free(x, moment(t, step * 8)), `M${x.toFixed(1)} 0V${axisHeight}`, "tick");
+        const text = free(x, moment(t, step * 8, told));
+        if (text) told = t;
+        mark(x, text, `M${x.toFixed(1)} 0V${axisHeight}`, "tick");
       });
       // Where there is little room for texts, what time it was says more.
       (width < 600 ? [times, gaps] : [gaps, times]).forEach((draw) => draw());

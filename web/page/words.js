@@ -70,12 +70,14 @@ export function freshen(box, now) {
   }
 }
 
-// moment tells a point in time, as exactly as the span around it needs.
-export function moment(t, span = 0) {
+// moment tells a point in time, as exactly as the span around it needs. A moment of the same day,
+// before, has told the date.
+export function moment(t, span = 0, before = 0) {
   const at = dateOf(t);
+  const isDated = before && dateOf(before).toDateString() === at.toDateString();
   if (span > 3 * 86400000) return day.format(at) + (at.getFullYear() === new Date().getFullYear() ? "" : " " + at.getFullYear());
   if (span && span < 10 * 60000) return second.format(at);
-  return (span > 20 * 3600000 || Math.abs(Date.now() - t) > 20 * 3600000 ? day.format(at) + " " : "") + minute.format(at);
+  return (!isDated && (span > 20 * 3600000 || Math.abs(Date.now() - t) > 20 * 3600000) ? day.format(at) + " " : "") + minute.format(at);
 }
 
 export function plural(n, thing) { return `${n} ${thing}${n === 1 ? "" : "s"}`; }
