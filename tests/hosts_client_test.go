@@ -49,7 +49,8 @@ func newUser(t *testing.T, installed ...string) *user {
 	t.Helper()
 	top := t.TempDir()
 	u := &user{t: t, home: filepath.Join(top, "it's home"), project: filepath.Join(top, "my project"), bin: filepath.Join(top, "bin")}
-	for _, dir := range []string{u.home, u.project, u.bin} {
+	require.NoError(t, clients.Furnish(u.home))
+	for _, dir := range []string{u.project, u.bin} {
 		require.NoError(t, os.MkdirAll(dir, 0o755))
 	}
 	u.installs(installed...)

@@ -66,39 +66,6 @@ func TestOpenCodeSubagentsBuildTheTree(t *testing.T) {
 	u.isFamily(true)
 }
 
-func TestOpenCodeFoldsFinishedFrames(t *testing.T) {
-	t.Parallel()
-	bytes := map[string]int{}
-	for _, fold := range []string{"on", "off"} {
-		u := newUser(t, openCode)
-		u.env = append(u.env, "FLAME_FOLD="+fold)
-		u.must(u.flame, "setup", openCode)
-		turns := []model.Turn{calls("flame_push", map[string]any{"goal": parserGoal})}
-		for range 5 {
-			turns = append(turns, model.Turn{Text: "SAID-INSIDE", Tools: []model.Tool{{Name: "bash", Input: map[string]any{
-				"command": "head -c 4000 /dev/zero | tr '\\0' x; echo OUTPUT-INSIDE", "description": "much output",
-			}}}})
-		}
-		turns = append(turns,
-			calls("flame_pop", map[string]any{"status": "completed", "summary": "PARSER-SUMMARY"}),
-			model.Turn{Text: "first"}, model.Turn{Text: "second"})
-		u.model.Play(model.Script{asked("main", "MAINWORK", turns...)})
-		u.converse("MAINWORK", "PROMPT-2")
-		requests := u.model.By("main")
-		last := requests[len(requests)-1]
-		bytes[fold] = last.Bytes
-		text := last.Everything()
-		assert.Contains(t, text, "MAINWORK")
-		assert.Equal(t, fold == "off", strings.Contains(text, "OUTPUT-INSIDE"), fold)
-		assert.Equal(t, fold == "off", strings.Contains(text, "SAID-INSIDE"), fold)
-		for _, r := range requests[:6] {
-			assert.Equal(t, r.Turn > 1, strings.Contains(r.Everything(), "OUTPUT-INSIDE"), "an open frame is whole")
-		}
-	}
-	t.Logf("folded: %d bytes, %d without folding: %.0f %% smaller", bytes["on"], bytes["off"], 100*(1-float64(bytes["on"])/float64(bytes["off"])))
-	assert.Less(t, bytes["on"], bytes["off"]-15_000)
-}
-
 func TestOpenCodeGetsTheContextBack(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, openCode)

@@ -45,7 +45,10 @@ func (m *machine) furnish(files map[string]string) error {
 	if err != nil {
 		return err
 	}
-	for _, dir := range []string{m.home, m.project, m.bin} {
+	if err := clients.Furnish(m.home); err != nil {
+		return err
+	}
+	for _, dir := range []string{m.project, m.bin} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err
 		}
