@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("economy", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.IntVar(&o.pieces, "frames", work.Pieces, "do the first `N` pieces of the work; 6 show that it works")
-	flags.StringVar(&o.host, "host", "", "measure `HOST` alone: opencode or claude-code")
+	flags.StringVar(&o.host, "host", "", "measure `HOST` alone: opencode, claude-code, codex or gemini")
 	flags.StringVar(&o.only, "only", "", "measure the variants of these names, separated by commas")
 	flags.StringVar(&o.flame, "flame", "", "measure the program `FILE` instead of building one")
 	flags.StringVar(&o.with, "with", "", "tell also of what an earlier run wrote into `FILE` with -json")

@@ -70,7 +70,7 @@ func (r results) write(w io.Writer) {
 			if without, ok := r.find(one.Host, withoutFlame); ok {
 				base = &without
 			}
-			cells := []string{title[one.Host] + ", " + one.Variant}
+			cells := []string{hostOf(one.Host).title + ", " + one.Variant}
 			for _, c := range columns {
 				cells = append(cells, c.cell(one, base))
 			}
