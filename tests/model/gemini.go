@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -89,7 +90,7 @@ func (s *Server) gemini(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusOK, object{"totalTokens": tokens(len(body))})
 	case asked.Type != "":
 		text, _ := json.Marshal(asked.example())
-		req, d, ans := Request{Model: name}, gemini{}, answer{id: "schema", text: string(text)}
+		req, d, ans := Request{Model: name}, gemini{}, answer{id: rand.Text(), text: string(text)}
 		s.count(req, d, s.tally(req, rules.Contents(body), nil), Usage{}, &ans)
 		writeJSON(w, http.StatusOK, d.whole(req, ans))
 	default:
