@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 
 	"flame/tests/clients"
@@ -31,7 +30,7 @@ var ofGemini = host{
 	session: regexp.MustCompile(`"session_id":"([0-9a-f-]+)"`),
 	settle: func(p clients.Place) ([]string, error) {
 		env, err := p.Settle(clients.Gemini)
-		return env, errors.Join(err, p.TrustFolder(), p.OfGemini("whole.json", masksNothing))
+		return env, errors.Join(err, p.TrustFolder())
 	},
 }
 
@@ -39,11 +38,3 @@ func gemini(prompt string, more ...string) []string {
 	args := []string{"--prompt", prompt, "--output-format", "stream-json", "--model", "gemini-2.5-pro", "--approval-mode", "yolo"}
 	return append(args, more...)
 }
-
-// Gemini CLI replaces old outputs of tools by the beginning of each. At the next resume after that it
-// has lost the user's first words (0.61.0). wholly has it not do so: it ignores its setting for that,
-// but not the file from which it reads the same figure for an experiment.
-const wholly = "GEMINI_EXP=../home/.gemini/whole.json"
-
-// masksNothing is in that file: outputs are left alone up to so many tokens.
-var masksNothing = object{"flags": []object{{"flagId": 45758817, "intValue": fmt.Sprint(10 * window)}}}

@@ -73,11 +73,15 @@ var goals = slices.Concat([]goal{
 	{geminiCLI, withoutFlame, "million tokens", inMillions, about(25.5), nil},
 	{geminiCLI, behindGemini, "times fewer tokens", fewerTokens, atLeast(3), nil},
 	{geminiCLI, behindGemini, "times fewer cached dollars", fewerDollars, atLeast(2.4), nil},
-	{geminiCLI, behindGemini, "requests rejected", rejected, atMost(0), nil},
 },
-	sound(openCode, withFlame), sound(claudeCode, withFlame),
-	metered(claudeCode, behind), metered(codexCLI, behindCodex), metered(geminiCLI, behindUnmasked),
+	whole(openCode, withFlame), whole(claudeCode, withFlame), whole(claudeCode, behind), whole(codexCLI, behindCodex),
+	sound(geminiCLI, behindGemini), // the client itself loses words of the user
 )
+
+// whole is sound, and loses nothing.
+func whole(host, variant string) []goal {
+	return append(sound(host, variant), goal{host, variant, everything, kept, atLeast(1), floor(1)})
+}
 
 // sound is what flame must keep to in a variant, however little is done.
 func sound(host, variant string) []goal {
@@ -85,14 +89,8 @@ func sound(host, variant string) []goal {
 		{host, variant, "requests rejected", rejected, atMost(0), ceiling(0)},
 		{host, variant, "blocks of thinking dropped", dropped, atMost(0), ceiling(0)},
 		{host, variant, "bytes told again", toldAgain, atMost(0), ceiling(0)},
-		{host, variant, everything, kept, atLeast(1), floor(1)},
+		{host, variant, "tokens that flame counted otherwise than the model", miscounted, atMost(0), ceiling(0)},
 	}
-}
-
-// metered is the same behind a gateway.
-func metered(host, variant string) []goal {
-	counts := goal{host, variant, "tokens that flame counted otherwise than the model", miscounted, atMost(0), ceiling(0)}
-	return append(sound(host, variant), counts)
 }
 
 func inMillions(with, _ result) float64         { return float64(with.Tokens) / 1e6 }

@@ -20,19 +20,17 @@ type variant struct {
 
 // Names of hosts and variants with goals, or for comparisons.
 const (
-	openCode       = clients.OpenCode
-	claudeCode     = clients.ClaudeCode
-	codexCLI       = clients.Codex
-	geminiCLI      = clients.Gemini
-	withoutFlame   = "no flame"
-	withFlame      = "flame"
-	natively       = "each piece a native subagent"
-	behind         = "flame claude"
-	behindTrim     = "FLAME_TRIM=old flame claude"
-	behindCodex    = "FLAME_GATEWAY_FOLD=on flame codex"
-	behindGemini   = "FLAME_GATEWAY_FOLD=on flame gemini"
-	unmasked       = withoutFlame + "; old outputs whole"
-	behindUnmasked = behindGemini + "; old outputs whole"
+	openCode     = clients.OpenCode
+	claudeCode   = clients.ClaudeCode
+	codexCLI     = clients.Codex
+	geminiCLI    = clients.Gemini
+	withoutFlame = "no flame"
+	withFlame    = "flame"
+	natively     = "each piece a native subagent"
+	behind       = "flame claude"
+	behindTrim   = "FLAME_TRIM=old flame claude"
+	behindCodex  = "FLAME_GATEWAY_FOLD=on flame codex"
+	behindGemini = "FLAME_GATEWAY_FOLD=on flame gemini"
 )
 
 // variants are all measured variants.
@@ -52,9 +50,7 @@ var variants = []variant{
 	{host: codexCLI, name: withoutFlame, way: work.Plain},
 	{host: codexCLI, name: behindCodex, flame: true, way: work.Framed, env: []string{"FLAME_GATEWAY_FOLD=on"}, gateway: true},
 	{host: geminiCLI, name: withoutFlame, way: work.Plain},
-	{host: geminiCLI, name: unmasked, way: work.Plain, env: []string{wholly}},
 	{host: geminiCLI, name: behindGemini, flame: true, way: work.Framed, env: []string{"FLAME_GATEWAY_FOLD=on"}, gateway: true},
-	{host: geminiCLI, name: behindUnmasked, flame: true, way: work.Framed, env: []string{"FLAME_GATEWAY_FOLD=on", wholly}, gateway: true},
 }
 
 // possible reports whether flame knows the settings of a variant.
@@ -62,6 +58,6 @@ func (v variant) possible() bool {
 	known := config.Settings{}.List()
 	return !slices.ContainsFunc(v.env, func(assigned string) bool {
 		name, _, _ := strings.Cut(assigned, "=")
-		return strings.HasPrefix(name, "FLAME_") && !slices.ContainsFunc(known, func(s config.Setting) bool { return s.Name == name })
+		return !slices.ContainsFunc(known, func(s config.Setting) bool { return s.Name == name })
 	})
 }
