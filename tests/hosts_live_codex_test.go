@@ -1,12 +1,8 @@
 package tests
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"flame/tests/clients"
 	"flame/tests/model"
 )
 
@@ -27,72 +24,14 @@ func newCodexUser(t *testing.T) *user {
 }
 
 // configureCodex makes the scripted model that of Codex.
-func (u *user) configureCodex() {
-	u.t.Helper()
-	u.env = append(u.env, "OPENAI_API_KEY=dummy")
-	folder := filepath.Join(u.home, ".codex")
-	require.NoError(u.t, os.MkdirAll(folder, 0o755))
-	config := fmt.Sprintf(`# mine
-model = "scripted"
-model_provider = "scripted"
-approval_policy = "never"
+func (u *user) configureCodex() { u.settle(codex) }
 
-[model_providers.scripted]
-name = "scripted"
-base_url = %q
-wire_api = "responses"
-env_key = "OPENAI_API_KEY"
-`, u.model.URL+"/v1")
-	require.NoError(u.t, os.WriteFile(filepath.Join(folder, "config.toml"), []byte(config), 0o644))
-}
-
-// trust does what the user's "Trust all and continue" does: it asks Codex's app server for the
-// hooks, and has it write that they were reviewed.
+// trust does what the user's "Trust all and continue" does.
 func (u *user) trust() {
 	u.t.Helper()
 	ctx, cancel := context.WithTimeout(u.t.Context(), clientTime)
 	defer cancel()
-	cmd := u.command(ctx, "codex", "app-server")
-	in, err := cmd.StdinPipe()
-	require.NoError(u.t, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(u.t, err)
-	require.NoError(u.t, cmd.Start())
-	defer func() { cancel(); _ = cmd.Wait() }()
-	lines := bufio.NewReader(out)
-	ask := func(id int, method string, params any) (result json.RawMessage) {
-		require.NoError(u.t, json.NewEncoder(in).Encode(map[string]any{"id": id, "method": method, "params": params}))
-		for {
-			line, err := lines.ReadBytes('\n')
-			require.NoError(u.t, err, method)
-			var answer struct {
-				ID            *int
-				Result, Error json.RawMessage
-			}
-			if json.Unmarshal(line, &answer) == nil && answer.ID != nil && *answer.ID == id {
-				require.Nil(u.t, answer.Error, "%s", answer.Error)
-				return answer.Result
-			}
-		}
-	}
-	ask(0, "initialize", map[string]any{"clientInfo": map[string]string{"name": "test", "title": "test", "version": "1"}})
-	_, err = io.WriteString(in, `{"method":"initialized"}`+"\n")
-	require.NoError(u.t, err)
-	var list struct {
-		Data []struct {
-			Hooks []struct{ Key, CurrentHash string }
-		}
-	}
-	require.NoError(u.t, json.Unmarshal(ask(1, "hooks/list", map[string]any{"cwds": []string{u.project}}), &list))
-	reviewed := map[string]any{}
-	for _, folder := range list.Data {
-		for _, hook := range folder.Hooks {
-			reviewed[hook.Key] = map[string]string{"trusted_hash": hook.CurrentHash}
-		}
-	}
-	require.NotEmpty(u.t, reviewed)
-	edit := map[string]any{"keyPath": "hooks.state", "mergeStrategy": "upsert", "value": reviewed}
-	ask(2, "config/batchWrite", map[string]any{"edits": []any{edit}})
+	require.NoError(u.t, clients.TrustHooks(u.command(ctx, "codex", "app-server"), u.project))
 }
 
 // thread finds the id of the session in the output of codex exec.
@@ -128,7 +67,7 @@ func codexFamily(u *user) model.Script {
 	return model.Script{
 		child("SUBONE"), child("SUBTWO"),
 		{Name: "main", Match: regexp.MustCompile("MAINWORK"), Where: model.FirstUser, Turns: []model.Turn{
-			{Tools: []model.Tool{mcpTool("flame_push", map[string]any{"goal": "a piece"})}, Usage: model.Usage{Input: 1000, Output: 7, CacheRead: 400}},
+			{Tools: []model.Tool{mcpTool("flame_push", map[string]any{"goal": "a piece"})}, Usage: model.Usage{Input: 600, Output: 7, CacheRead: 400}},
 			{Tools: []model.Tool{sub("SUBONE: look at one"), sub("SUBTWO: look at two")}},
 			{From: func(model.Request) model.Turn {
 				u.completes("SUBONE: look at one", "SUBTWO: look at two")

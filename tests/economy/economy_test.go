@@ -77,9 +77,11 @@ func TestTablesAreWrittenIntoTheirPlace(t *testing.T) {
 	}
 	for range 2 {
 		require.NoError(t, r.writeInto(file))
+		require.NoError(t, results{{Host: openCode, Variant: natively, Twice: 77}}.writeInto(file), "the others stay")
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		assert.Contains(t, string(text), "| OpenCode, flame | 0 | 1.00 M | 9.00x | 2.00 | 1.50x |")
+		assert.Regexp(t, `(?s)cached.*OpenCode, each piece .*told again.*OpenCode, flame .*OpenCode, each piece .* 77 \|`, string(text))
 		assert.NotContains(t, string(text), "OUTDATED")
 		assert.Regexp(t, `(?s)^before\n.*after\n$`, string(text))
 	}

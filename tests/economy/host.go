@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"regexp"
 
@@ -13,7 +12,8 @@ import (
 // A host has the benchmark's knowledge of a client.
 type host struct {
 	name   string
-	bytes  int // mean size of a tool's output, which gives the whole work its length
+	title  string // for readers
+	bytes  int    // mean size of a tool's output, which gives the whole work its length
 	tongue tongue
 	// first and next are the arguments that answer a prompt, the first one of a session and a
 	// later one, each in a process of its own, like users of a host's print mode. So the work of
@@ -21,7 +21,10 @@ type host struct {
 	first, next func(session, prompt string) []string
 	// session finds the session's id in the output of the first prompt's process.
 	session *regexp.Regexp
-	config  func(url string) (file, text string)
+	// settle has the client ask the model and trust the project, and returns the variables that it
+	// needs for that beyond those of all clients.
+	settle func(p clients.Place) (env []string, err error)
+	trusts bool // it runs hooks only after a review
 }
 
 // The model binds its thinking, and its window is so large that no host compacts.
@@ -30,73 +33,7 @@ const (
 	window    = 1_000_000
 )
 
-var hosts = []host{
-	{
-		name: clients.OpenCode, bytes: 9400,
-		tongue: tongue{
-			work.Read: func(c work.Call) (string, object) { return "read", object{"filePath": c.File} },
-			work.Run: func(c work.Call) (string, object) {
-				return "bash", object{"command": "cat " + c.File, "description": "print it"}
-			},
-			work.Edit: func(c work.Call) (string, object) {
-				return "edit", object{"filePath": c.File, "oldString": c.Old, "newString": c.New}
-			},
-			work.Delegate: func(c work.Call) (string, object) {
-				return "task", object{"description": c.Child.Task, "prompt": prompt(c.Child), "subagent_type": "general"}
-			},
-		},
-		first: func(_, prompt string) []string { return []string{"run", "--format", "json", prompt} },
-		next: func(session, prompt string) []string {
-			return []string{"run", "--format", "json", "--session", session, prompt}
-		},
-		session: regexp.MustCompile(`"sessionID":"(ses_\w+)"`),
-		config:  openCodeConfig,
-	},
-	{
-		name: clients.ClaudeCode, bytes: 8550,
-		tongue: tongue{
-			work.Read: func(c work.Call) (string, object) { return "Read", object{"file_path": c.File} },
-			work.Run: func(c work.Call) (string, object) {
-				return "Bash", object{"command": "cat " + c.File, "description": "print it"}
-			},
-			work.Edit: func(c work.Call) (string, object) {
-				return "Edit", object{"file_path": c.File, "old_string": c.Old, "new_string": c.New}
-			},
-			work.Delegate: func(c work.Call) (string, object) {
-				return "Agent", object{
-					"description": c.Child.Task, "prompt": prompt(c.Child), "subagent_type": "general-purpose", "run_in_background": false,
-				}
-			},
-		},
-		first:   func(_, prompt string) []string { return claude(prompt) },
-		next:    func(session, prompt string) []string { return claude(prompt, "--resume", session) },
-		session: regexp.MustCompile(`"session_id":"([\w-]+)"`),
-		config:  func(string) (string, string) { return ".claude/settings.json", "{}" },
-	},
-}
-
-func claude(prompt string, more ...string) []string {
-	args := []string{"-p", "--output-format", "json", "--model", modelName, "--permission-mode", "bypassPermissions"}
-	return append(append(args, more...), "--", prompt)
-}
-
-// openCodeConfig has OpenCode use its format for a model that binds its thinking.
-func openCodeConfig(url string) (file, text string) {
-	config, _ := json.Marshal(object{ // it has only texts and numbers
-		"model": "anthropic/" + modelName, "small_model": "anthropic/" + modelName, "permission": object{"*": "allow"},
-		"subagent_depth": 3,
-		"agent":          object{"general": object{"permission": object{"task": "allow"}}},
-		"provider": object{"anthropic": object{
-			"npm": "@ai-sdk/anthropic", "options": object{"baseURL": url + "/v1", "apiKey": "dummy"},
-			"models": object{modelName: object{
-				"name": "Scripted", "reasoning": true, "tool_call": true,
-				"limit":   object{"context": window, "output": 32_000},
-				"options": object{"thinking": object{"type": "adaptive"}},
-			}},
-		}},
-	})
-	return "opencode.json", string(config)
-}
+var hosts = []host{ofOpenCode, ofClaudeCode, ofCodex, ofGemini}
 
 // A tongue has the host's tool for each kind of call.
 type tongue map[work.Kind]func(c work.Call) (tool string, input object)
@@ -110,10 +47,14 @@ type speaker struct {
 }
 
 // Tool writes a call as the host's tool takes it.
-func (s speaker) Tool(c work.Call) model.Tool {
+func (s speaker) Tool(c work.Call) (model.Tool, bool) {
 	c.File = filepath.Join(s.project, c.File)
-	tool, input := s.tongue[c.Kind](c)
-	return model.Tool{Name: tool, Input: input}
+	say, ok := s.tongue[c.Kind]
+	if !ok {
+		return model.Tool{}, false
+	}
+	tool, input := say(c)
+	return model.Tool{Name: tool, Input: input}, true
 }
 
 func prompt(c *work.Child) string { return c.Key + ": " + c.Task + "." }

@@ -17,11 +17,11 @@ import (
 // A machine is one user's, isolated from this one: a home, a project in git, one client with a
 // scripted model, and flame if it is set up there.
 type machine struct {
-	top, home, project, bin string
-	host                    host
-	model                   *model.Server
-	env                     []string // beyond those of every user
-	starts                  []string // the command that starts the client
+	clients.Place
+	top    string
+	host   host
+	env    []string // beyond those of every user
+	starts []string // the command that starts the client
 }
 
 func newMachine(h host, server *model.Server, files map[string]string, env []string) (*machine, error) {
@@ -30,52 +30,55 @@ func newMachine(h host, server *model.Server, files map[string]string, env []str
 		return nil, err
 	}
 	m := &machine{
-		top: top, home: filepath.Join(top, "home"), project: filepath.Join(top, "project"), bin: filepath.Join(top, "bin"),
-		host: h, model: server, env: env,
+		Place: clients.Place{
+			Home: filepath.Join(top, "home"), Project: filepath.Join(top, "project"), Bin: filepath.Join(top, "bin"), URL: server.URL,
+		},
+		top: top, host: h,
 	}
-	m.starts = []string{m.client()}
+	m.starts = []string{filepath.Join(m.Bin, clients.Programs[h.name].Name)}
 	if err := m.furnish(files); err != nil {
 		return nil, errors.Join(err, m.close())
 	}
+	m.env = append(m.env, env...)
 	return m, nil
 }
 
 func (m *machine) furnish(files map[string]string) error {
-	binary, err := clients.Binary(m.host.name)
-	if err != nil {
+	if err := clients.Furnish(m.Home); err != nil {
 		return err
 	}
-	if err := clients.Furnish(m.home); err != nil {
-		return err
-	}
-	for _, dir := range []string{m.project, m.bin} {
+	for _, dir := range []string{m.Project, m.Bin} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err
 		}
 	}
-	if err := os.Symlink(binary, m.client()); err != nil {
+	if err := m.Link(m.host.name); err != nil {
 		return err
 	}
 	for name, text := range files {
-		if err := m.write(name, text); err != nil {
+		path := filepath.Join(m.Project, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			return err
 		}
 	}
-	if err := m.write(m.host.config(m.model.URL)); err != nil {
+	env, err := m.host.settle(m.Place)
+	if err != nil {
 		return err
 	}
+	m.env = env
 	_, err = m.run(context.Background(), "git", "init", "--quiet")
 	return err
 }
 
-func (m *machine) client() string { return filepath.Join(m.bin, clients.Programs[m.host.name].Name) }
-
-func (m *machine) write(name, text string) error {
-	path := filepath.Join(m.project, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+// setUp sets flame up for the client, as its user does.
+func (m *machine) setUp(ctx context.Context, flame string) error {
+	if _, err := m.run(ctx, flame, "setup", m.host.name); err != nil || !m.host.trusts {
 		return err
 	}
-	return os.WriteFile(path, []byte(text), 0o644)
+	return clients.TrustHooks(m.command(ctx, m.starts[0], "app-server"), m.Project)
 }
 
 // longest bounds one command; a prompt of the whole work takes minutes.
@@ -85,10 +88,7 @@ const longest = 30 * time.Minute
 func (m *machine) run(ctx context.Context, program string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir = m.project
-	cmd.Env = append(clients.Environment(m.home, m.bin+":/usr/local/bin:/usr/bin:/bin", m.model.URL), m.env...)
-	cmd.WaitDelay = time.Second
+	cmd := m.command(ctx, program, args...)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
@@ -96,6 +96,14 @@ func (m *machine) run(ctx context.Context, program string, args ...string) (stri
 		return string(out), fmt.Errorf("%s %s: %w\n%s%s", filepath.Base(program), args[0], err, tail(out), tail(errs.Bytes()))
 	}
 	return string(out), nil
+}
+
+func (m *machine) command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir = m.Project
+	cmd.Env = append(clients.Environment(m.Home, m.Bin+":/usr/local/bin:/usr/bin:/bin", m.URL), m.env...)
+	cmd.WaitDelay = time.Second
+	return cmd
 }
 
 // tail is the end of an output, for errors.

@@ -53,12 +53,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("economy", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.IntVar(&o.pieces, "frames", work.Pieces, "do the first `N` pieces of the work; 6 show that it works")
-	flags.StringVar(&o.host, "host", "", "measure `HOST` alone: opencode or claude-code")
+	flags.StringVar(&o.host, "host", "", "measure `HOST` alone: opencode, claude-code, codex or gemini")
 	flags.StringVar(&o.only, "only", "", "measure the variants of these names, separated by commas")
 	flags.StringVar(&o.flame, "flame", "", "measure the program `FILE` instead of building one")
 	flags.StringVar(&o.with, "with", "", "tell also of what an earlier run wrote into `FILE` with -json")
 	flags.BoolVar(&o.check, "check", false, "fail where a goal is missed that is met otherwise")
-	flags.BoolVar(&o.write, "write", false, "write the tables into docs/economy.md")
+	flags.BoolVar(&o.write, "write", false, "write the measured rows into docs/economy.md")
 	flags.BoolVar(&o.json, "json", false, "print JSON instead of tables")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -135,7 +135,7 @@ func (r results) report(o options, stdout io.Writer) error {
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(r)
 	}
-	r.write(stdout)
+	r.write(stdout, "")
 	broken := r.judge(stdout, o.pieces)
 	if o.write {
 		if err := r.writeInto("docs/economy.md"); err != nil {
@@ -151,18 +151,18 @@ func (r results) report(o options, stdout io.Writer) error {
 // Markers of the generated part of the document.
 const begin, end = "<!-- measured: go run ./tests/economy -write -->\n", "<!-- end -->"
 
-// writeInto replaces the tables in a document.
+// writeInto writes the rows that were measured into the tables of a document.
 func (r results) writeInto(file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
 	before, rest, ok := strings.Cut(string(text), begin)
-	_, after, ended := strings.Cut(rest, end)
+	known, after, ended := strings.Cut(rest, end)
 	if !ok || !ended {
 		return fmt.Errorf("%s has no place for the tables", file)
 	}
 	var tables strings.Builder
-	r.write(&tables)
+	r.write(&tables, known)
 	return os.WriteFile(file, []byte(before+begin+tables.String()+end+after), 0o644)
 }

@@ -27,7 +27,7 @@ type bench struct {
 
 // measure does the work of a variant and returns the sums of its requests.
 func (b bench) measure(ctx context.Context, v variant) (row result, err error) {
-	h := hostOf(v)
+	h := hostOf(v.host)
 	w := work.Make(b.pieces, h.bytes)
 	var faults faults
 	server := model.New(nil, faults.add)
@@ -40,14 +40,14 @@ func (b bench) measure(ctx context.Context, v variant) (row result, err error) {
 	}
 	defer func() { err = errors.Join(err, m.close()) }()
 	if v.flame {
-		if _, err := m.run(ctx, b.flame, "setup", h.name); err != nil {
+		if err := m.setUp(ctx, b.flame); err != nil {
 			return row, err
 		}
 	}
 	if v.gateway {
 		m.starts = []string{b.flame, clients.Programs[h.name].Name}
 	}
-	server.Play(w.Script(v.way, speaker{h.tongue, m.project}))
+	server.Play(w.Script(v.way, speaker{h.tongue, m.Project}))
 	session := ""
 	for _, p := range w.Prompts {
 		if session, err = m.ask(ctx, session, p.Text); err != nil {
@@ -114,13 +114,13 @@ func (f *faults) err() error {
 	return errors.Join(f.errs...)
 }
 
-func hostOf(v variant) host {
+func hostOf(name string) host {
 	for _, h := range hosts {
-		if h.name == v.host {
+		if h.name == name {
 			return h
 		}
 	}
-	panic("variant of an unknown host " + v.host)
+	panic("unknown host " + name)
 }
 
 // said returns the text of a request's conversation, calls included.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -57,25 +58,40 @@ func (s share) String() string {
 	return text
 }
 
-// write prints the results as two tables of Markdown.
-func (r results) write(w io.Writer) {
-	for _, columns := range [][]column{costs, remains} {
+// write prints the results as two tables of Markdown. Rows that were not measured stay as they are in
+// the tables before.
+func (r results) write(w io.Writer, before string) {
+	tables := strings.Split(before, "\n\n")
+	for i, columns := range [][]column{costs, remains} {
 		heads, rule := "| |", "|---|"
 		for _, c := range columns {
 			heads, rule = heads+" "+c.head+" |", rule+"---|"
 		}
 		fmt.Fprintf(w, "%s\n%s\n", heads, rule)
-		for _, one := range r {
-			var base *result
-			if without, ok := r.find(one.Host, withoutFlame); ok {
-				base = &without
+		var known []string
+		if i < len(tables) {
+			known = strings.Split(tables[i], "\n")
+		}
+		for _, v := range variants {
+			begins := "| " + hostOf(v.host).title + ", " + v.name + " |"
+			if one, ok := r.find(v.host, v.name); ok {
+				fmt.Fprintln(w, begins+r.cells(one, columns))
+			} else if at := slices.IndexFunc(known, func(row string) bool { return strings.HasPrefix(row, begins) }); at >= 0 {
+				fmt.Fprintln(w, known[at])
 			}
-			cells := []string{title[one.Host] + ", " + one.Variant}
-			for _, c := range columns {
-				cells = append(cells, c.cell(one, base))
-			}
-			fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | "))
 		}
 		fmt.Fprintln(w)
 	}
+}
+
+// cells returns the figures of a row.
+func (r results) cells(one result, columns []column) (row string) {
+	var base *result
+	if without, ok := r.find(one.Host, withoutFlame); ok {
+		base = &without
+	}
+	for _, c := range columns {
+		row += " " + c.cell(one, base) + " |"
+	}
+	return row
 }

@@ -22,15 +22,16 @@ type variant struct {
 const (
 	openCode     = clients.OpenCode
 	claudeCode   = clients.ClaudeCode
+	codexCLI     = clients.Codex
+	geminiCLI    = clients.Gemini
 	withoutFlame = "no flame"
 	withFlame    = "flame"
 	natively     = "each piece a native subagent"
 	behind       = "flame claude"
 	behindTrim   = "FLAME_TRIM=old flame claude"
+	behindCodex  = "FLAME_GATEWAY_FOLD=on flame codex"
+	behindGemini = "FLAME_GATEWAY_FOLD=on flame gemini"
 )
-
-// title is a host's name for readers.
-var title = map[string]string{openCode: "OpenCode", claudeCode: "Claude Code"}
 
 // variants are all measured variants.
 var variants = []variant{
@@ -46,6 +47,10 @@ var variants = []variant{
 	{host: claudeCode, name: behind, flame: true, way: work.Framed, gateway: true},
 	{host: claudeCode, name: behindTrim, flame: true, way: work.Framed, env: []string{"FLAME_TRIM=old"}, gateway: true},
 	{host: claudeCode, name: natively, flame: true, way: work.Natively},
+	{host: codexCLI, name: withoutFlame, way: work.Plain},
+	{host: codexCLI, name: behindCodex, flame: true, way: work.Framed, env: []string{"FLAME_GATEWAY_FOLD=on"}, gateway: true},
+	{host: geminiCLI, name: withoutFlame, way: work.Plain},
+	{host: geminiCLI, name: behindGemini, flame: true, way: work.Framed, env: []string{"FLAME_GATEWAY_FOLD=on"}, gateway: true},
 }
 
 // possible reports whether flame knows the settings of a variant.

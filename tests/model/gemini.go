@@ -2,10 +2,13 @@ package model
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
+
+	"flame/tests/model/rules"
 )
 
 // gemini is Google's generateContent API, as Gemini CLI uses it.
@@ -58,8 +61,10 @@ func (s schema) example() any {
 		return made
 	case kind == "array":
 		return []any{}
-	case kind == "integer" || kind == "number":
+	case kind == "integer":
 		return 1
+	case kind == "number": // such as how sure a client can be that the model goes round in circles
+		return 0
 	case kind == "boolean":
 		return false
 	}
@@ -67,7 +72,7 @@ func (s schema) example() any {
 }
 
 // gemini answers a call of a model, MODEL:METHOD. Questions of the client's own, whose answer has a
-// schema, are not recorded.
+// schema, are counted, but not recorded and never refused: they are about a part of the conversation.
 func (s *Server) gemini(w http.ResponseWriter, r *http.Request) {
 	name, method, _ := strings.Cut(r.PathValue("call"), ":")
 	body, err := io.ReadAll(r.Body)
@@ -85,7 +90,9 @@ func (s *Server) gemini(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusOK, object{"totalTokens": tokens(len(body))})
 	case asked.Type != "":
 		text, _ := json.Marshal(asked.example())
-		writeJSON(w, http.StatusOK, gemini{}.whole(Request{Model: name}, answer{id: "schema", text: string(text)}))
+		req, d, ans := Request{Model: name}, gemini{}, answer{id: rand.Text(), text: string(text)}
+		s.count(req, d, s.tally(req, rules.Contents(body), nil), Usage{}, &ans)
+		writeJSON(w, http.StatusOK, d.whole(req, ans))
 	default:
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		s.answer(func(body []byte) (Request, error) {

@@ -85,12 +85,14 @@ func itemsOf(a answer) (items []rules.Item) {
 }
 
 func (d responses) whole(r Request, a answer) any {
+	prompt := a.usage.Input + a.usage.CacheRead + a.usage.Cached5m
 	return object{
 		"id": "resp_" + a.id, "object": "response", "model": r.Model, "status": "completed", "output": d.items(a),
 		"usage": object{
-			"input_tokens": a.usage.Input, "input_tokens_details": object{"cached_tokens": a.usage.CacheRead},
-			"output_tokens": a.usage.Output, "output_tokens_details": object{"reasoning_tokens": 0},
-			"total_tokens": a.usage.Input + a.usage.Output,
+			"input_tokens":         prompt,
+			"input_tokens_details": object{"cached_tokens": a.usage.CacheRead, "cache_write_tokens": a.usage.Cached5m},
+			"output_tokens":        a.usage.Output, "output_tokens_details": object{"reasoning_tokens": 0},
+			"total_tokens": prompt + a.usage.Output,
 		},
 	}
 }

@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -51,4 +52,33 @@ func TestRulesDecideAndCount(t *testing.T) {
 	assert.Len(t, server.By("main"), 2)
 	assert.Equal(t, 2, judge.Stats().Rejected)
 	assert.Positive(t, judge.Stats().Read)
+}
+
+func TestTheJudgeCountsWhatOtherAPIsCache(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("word ", 1000)
+	tests := map[string]struct{ path, body, read string }{
+		"OpenAI": {"/v1/responses", `{"model": "m", "input": [{"role": "user", "content": "` + long + `"}]}`, `"cached_tokens":(\d+)`},
+		"Google": {"/v1beta/models/m:generateContent", `{"contents": [{"role": "user", "parts": [{"text": "` + long + `"}]}]}`,
+			`"cachedContentTokenCount":(\d+)`},
+		"Google, with a schema": {"/v1beta/models/m:generateContent",
+			`{"generationConfig": {"responseSchema": {"type": "object"}}, "contents": [{"role": "user", "parts": [{"text": "` + long + `"}]}]}`,
+			`"cachedContentTokenCount":(\d+)`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := model.Start(t, nil)
+			judge := rules.New(rules.Options{Cache: true})
+			server.Enforce(judge)
+			for _, cached := range []bool{false, true} {
+				_, answer := post(t, server.URL+tt.path, tt.body)
+				found := regexp.MustCompile(tt.read).FindStringSubmatch(answer)
+				require.NotNil(t, found, answer)
+				assert.Equal(t, cached, found[1] != "0", answer)
+			}
+			assert.Equal(t, 2, judge.Stats().Requests)
+			assert.Positive(t, judge.Stats().Out)
+		})
+	}
 }

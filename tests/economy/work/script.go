@@ -21,7 +21,8 @@ const (
 
 // A Tongue writes calls as a host's tools take them.
 type Tongue interface {
-	Tool(Call) model.Tool
+	// Tool returns false if the host needs no such call.
+	Tool(Call) (model.Tool, bool)
 }
 
 // Main is the actor that answers the session itself.
@@ -39,14 +40,14 @@ func (w Work) Script(way Way, tongue Tongue) model.Script {
 		for _, piece := range prompt.Pieces {
 			switch way {
 			case Natively:
-				turns = append(turns, s.natively(piece))
+				turns = append(turns, s.natively(piece)...)
 			case Plain:
 				turns = append(turns, s.rounds(piece.Rounds)...)
 			}
 		}
 		turns = append(turns, model.Turn{Thinking: prompt.Thinking, Text: fmt.Sprintf("Part %d is done.", i+1)})
 	}
-	return append(s.children, asked(Main, "MAINWORK part 1", turns))
+	return append(s.children, asked(Main, `MAINWORK part \d`, turns))
 }
 
 // asked answers the conversation that began with this word.
@@ -62,17 +63,41 @@ type script struct {
 
 func (s *script) rounds(rounds []Round) (turns []model.Turn) {
 	for _, r := range rounds {
+		turns = append(turns, s.calls(r.Thinking, r.Text, r.Call)...)
 		if c := r.Call.Child; c != nil {
 			s.child(*c)
+			turns = append(turns, s.awaited(*c)...)
 		}
-		turns = append(turns, model.Turn{Thinking: r.Thinking, Text: r.Text, Tools: []model.Tool{s.tongue.Tool(r.Call)}})
+	}
+	return turns
+}
+
+// calls returns the turn that makes a call; none if the host needs no such call.
+func (s *script) calls(thinking, text string, c Call) []model.Turn {
+	tool, ok := s.tongue.Tool(c)
+	if !ok {
+		return nil
+	}
+	return []model.Turn{{Thinking: thinking, Text: text, Tools: []model.Tool{tool}}}
+}
+
+// awaited waits for a subagent, in a host that needs it: for the one that the host's answer names.
+func (s *script) awaited(c Child) []model.Turn {
+	turns := s.calls(c.Thinking, "", Call{Kind: Await})
+	for i := range turns {
+		turns[i].From = func(r model.Request) model.Turn {
+			return s.calls(c.Thinking, "", Call{Kind: Await, Text: r.LastResult()})[0]
+		}
 	}
 	return turns
 }
 
 func (s *script) child(c Child) {
-	turns := append(s.rounds(c.Rounds), model.Turn{Thinking: c.Thinking, Text: c.Answer})
-	s.children = append(s.children, asked(c.Key, c.Key, turns))
+	last := s.calls(c.Thinking, "", Call{Kind: Finish, Text: c.Answer})
+	if last == nil {
+		last = []model.Turn{{Thinking: c.Thinking, Text: c.Answer}}
+	}
+	s.children = append(s.children, asked(c.Key, c.Key, append(s.rounds(c.Rounds), last...)))
 }
 
 // framed does the pieces of a prompt in frames. A piece begins together with its first call: by a
@@ -97,11 +122,11 @@ func call(thinking, name string, input map[string]any) model.Turn {
 }
 
 // natively has a subagent do a piece. Its answer has everything that is to last.
-func (s *script) natively(p Piece) model.Turn {
+func (s *script) natively(p Piece) []model.Turn {
 	key := "PIECEKEY" + p.Goal[len("Piece "):][:2]
 	c := Child{
 		Key: key, Task: p.Goal, Rounds: p.Rounds, Thinking: p.Closing,
 		Answer: strings.Join(slices.Concat([]string{p.Summary}, p.Decisions, p.Artifacts), "\n"),
 	}
-	return s.rounds([]Round{{Thinking: p.Opening, Call: Call{Kind: Delegate, Child: &c}}})[0]
+	return s.rounds([]Round{{Thinking: p.Opening, Call: Call{Kind: Delegate, Child: &c}}})
 }

@@ -35,12 +35,13 @@ type Round struct {
 	Call           Call
 }
 
-// A Call calls one of the tools that every host has.
+// A Call calls one of the tools that every host has, except those of Await and Finish.
 type Call struct {
 	Kind     Kind
 	File     string // a file that is read or edited, or printed by a command
 	Old, New string // of an edit
 	Child    *Child // of Delegate
+	Text     string // an answer: the host's to Delegate, which Await reads; the subagent's, which Finish gives
 }
 
 // A Kind is what a call does.
@@ -52,6 +53,9 @@ const (
 	Run      Kind = "run"
 	Edit     Kind = "edit"
 	Delegate Kind = "delegate"
+
+	Await  Kind = "await"  // what was delegated, in hosts whose subagents work in the background
+	Finish Kind = "finish" // a subagent's work, in hosts that do not take its words for its answer
 )
 
 // A Child is a native subagent at work.

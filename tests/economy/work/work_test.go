@@ -13,7 +13,9 @@ import (
 // plainly names calls by their kinds.
 type plainly struct{}
 
-func (plainly) Tool(c work.Call) model.Tool { return model.Tool{Name: string(c.Kind), Input: c.File} }
+func (plainly) Tool(c work.Call) (model.Tool, bool) {
+	return model.Tool{Name: string(c.Kind), Input: c.File}, c.Kind != work.Await && c.Kind != work.Finish
+}
 
 func TestTheWorkHasItsStatedLength(t *testing.T) {
 	t.Parallel()

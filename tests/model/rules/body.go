@@ -16,6 +16,7 @@ type Body struct {
 	Messages  []Message
 	Thinking  string // type of thinking asked for: adaptive, enabled, disabled or empty
 	DropBlock bool   // drop thinking that does not fit, instead of refusing the request
+	Paid      bool   // the API asks a price for all that it puts into its cache
 }
 
 // A Message is a message of a conversation.
@@ -30,7 +31,7 @@ type Block struct {
 	Text      string
 	ID        string // of a tool_use
 	CallID    string // of a tool_result: the id of its tool_use
-	Signature string // of thinking
+	Signature string // of thinking, or of a part of Google's API that thinking led to
 	Marked    bool   // whether it has a cache_control
 	Life      time.Duration
 
@@ -104,8 +105,11 @@ func block(raw json.RawMessage) Block {
 		Type: text(fields["type"]), Text: text(fields["text"]), ID: text(fields["id"]), CallID: text(fields["tool_use_id"]),
 		Signature: text(fields["signature"]),
 	}
-	if b.Type == "redacted_thinking" {
+	switch {
+	case b.Type == "redacted_thinking":
 		b.Signature = text(fields["data"])
+	case b.Signature == "":
+		b.Signature = text(fields["thoughtSignature"])
 	}
 	if mark, ok := fields["cache_control"]; ok {
 		b.Marked, b.Life = true, shortLife

@@ -1,5 +1,6 @@
 // Package rules models how the Messages API treats a request: the protocol of messages, thinking
-// that is bound to its past, the prompt cache. Package model enforces it on clients; Obeys is for
+// that is bound to its past, the prompt cache. It also has the items and the caches of the other
+// APIs. Package model enforces it on clients; Obeys is for
 // code that makes messages.
 package rules
 
@@ -79,11 +80,15 @@ func (j *Judge) Judge(session string, raw []byte) Verdict {
 		v, err = j.decide(body, stats)
 	}
 	if err != nil {
-		stats.Rejected++
-		j.reasons[err.Error()]++
-		return Verdict{Refused: err}
+		return j.refuse(stats, err)
 	}
 	return v
+}
+
+func (j *Judge) refuse(stats *Stats, err error) Verdict {
+	stats.Rejected++
+	j.reasons[err.Error()]++
+	return Verdict{Refused: err}
 }
 
 func (j *Judge) decide(body Body, stats *Stats) (Verdict, error) {
@@ -92,7 +97,7 @@ func (j *Judge) decide(body Body, stats *Stats) (Verdict, error) {
 			return Verdict{}, err
 		}
 	}
-	v, sent := Verdict{Cached: j.options.Cache}, body.all()
+	signature, sent := "", body.all()
 	if j.options.Bound {
 		thinking := look(body, j.options.BindTools)
 		stats.Thinking += thinking.total
@@ -101,7 +106,7 @@ func (j *Judge) decide(body Body, stats *Stats) (Verdict, error) {
 				"Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to \"drop_block\"", thinking.bad)
 		}
 		stats.Dropped += thinking.total - thinking.good
-		v.Signature, sent = thinking.next, without(sent, thinking.good)
+		signature, sent = thinking.next, without(sent, thinking.good)
 	}
 	used := j.cache
 	if !j.options.Cache {
@@ -111,13 +116,20 @@ func (j *Judge) decide(body Body, stats *Stats) (Verdict, error) {
 	if !j.options.Cache {
 		s.read, s.written = 0, 0
 	}
-	v.Read, v.Written, v.Uncached = s.read, s.written, s.all-s.read-s.written
+	v := j.sum(stats, s)
+	v.Signature = signature
+	return v, nil
+}
+
+// sum adds the size of an accepted request.
+func (j *Judge) sum(stats *Stats, s size) Verdict {
+	v := Verdict{Cached: j.options.Cache, Read: s.read, Written: s.written, Uncached: s.all - s.read - s.written}
 	stats.Tokens += s.all
 	stats.Read += v.Read
 	stats.Written += v.Written
 	stats.Uncached += v.Uncached
 	stats.Peak = max(stats.Peak, s.all)
-	return v, nil
+	return v
 }
 
 // without removes all thinking except the first keep blocks.
