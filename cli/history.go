@@ -17,6 +17,7 @@ import (
 	"flame/cli/app"
 	"flame/core"
 	"flame/hosts"
+	"flame/local/pace"
 	"flame/project"
 	"flame/project/stack"
 	"flame/project/transfer"
@@ -63,18 +64,12 @@ func newEvents(a *app.App) *cobra.Command {
 			return err
 		}
 		query.Last, query.Limit = false, 0
-		tick := time.NewTicker(followPace)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-tick.C:
-			}
+		for range pace.After(ctx, followPace, followPace) {
 			if err := printEvents(ctx, a, p, &query); err != nil {
 				return err
 			}
 		}
+		return nil
 	})
 }
 
