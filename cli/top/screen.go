@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/samber/lo"
+
 	"flame/agents"
 	"flame/core"
 	"flame/project"
@@ -243,11 +245,7 @@ func (s *Screen) show(text string, found []view.Found, err error) {
 		s.tell(nil, "no frame contains all the words of %q", core.OneLine(text, 60))
 		return
 	}
-	only := map[string]bool{}
-	for _, f := range found {
-		only[f.ID] = true
-	}
-	s.tree.only(only)
+	s.tree.only(lo.SliceToMap(found, func(f view.Found) (string, bool) { return f.ID, true }))
 	if f := s.model.frames.Find(found[0].ID); f != nil {
 		s.tree.reveal(f)
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 )
 
@@ -245,12 +247,9 @@ func shareIn(trace, text string) float64 {
 	if len(words) == 0 {
 		return 0
 	}
-	found := 0
-	for _, word := range words {
-		if strings.Contains(trace, strings.ToValidUTF8(word[:min(len(word), 5)], "")) {
-			found++
-		}
-	}
+	found := lo.CountBy(words, func(word string) bool {
+		return strings.Contains(trace, strings.ToValidUTF8(word[:min(len(word), 5)], ""))
+	})
 	return float64(found) / float64(len(words))
 }
 
