@@ -16,7 +16,6 @@ import (
 	"flame/agents/supervise"
 	"flame/config/env"
 	"flame/core"
-	"flame/local/pace"
 	"flame/project"
 )
 
@@ -110,7 +109,7 @@ const (
 // tells workers to stop that it could not reach before.
 func Owe(ctx context.Context, a *Agents) {
 	tried := map[string]bool{} // by the ids of agents
-	for range pace.Now(ctx, oweTime) {
+	for range project.Steadily(ctx, oweTime) {
 		err := errors.Join(tellCancelled(ctx, a), shareEnded(ctx, a, tried))
 		if err != nil && ctx.Err() == nil {
 			a.Project.Log.Warn("could not share work with other machines or stop their workers", "error", err)

@@ -15,7 +15,6 @@ import (
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
-	"flame/local/pace"
 	"flame/local/place"
 	"flame/project"
 	"flame/project/stack"
@@ -186,7 +185,7 @@ func (g guest) takeFrame(ctx context.Context, run record.Run) (string, error) {
 func awaitFrame(ctx context.Context, store project.Store, id string) (frame core.Frame, err error) {
 	ctx, stop := context.WithTimeout(ctx, frameTime)
 	defer stop()
-	for range pace.Now(ctx, waitPace) {
+	for range project.Steadily(ctx, waitPace) {
 		frame, err = record.View(context.WithoutCancel(ctx), store, func(tx project.Tx) (core.Frame, error) { return tx.Frame(id) })
 		if id == "" || !errors.Is(err, core.ErrNotFound) {
 			break

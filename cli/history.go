@@ -17,7 +17,6 @@ import (
 	"flame/cli/app"
 	"flame/core"
 	"flame/hosts"
-	"flame/local/pace"
 	"flame/project"
 	"flame/project/stack"
 	"flame/project/transfer"
@@ -64,7 +63,7 @@ func newEvents(a *app.App) *cobra.Command {
 			return err
 		}
 		query.Last, query.Limit = false, 0
-		for range pace.After(ctx, followPace, followPace) {
+		for range project.SteadilyAfter(ctx, followPace, followPace) {
 			if err := printEvents(ctx, a, p, &query); err != nil {
 				return err
 			}

@@ -26,7 +26,6 @@ import (
 	"flame/hosts"
 	"flame/hosts/intake"
 	"flame/local/guard"
-	"flame/local/pace"
 	"flame/local/place"
 	"flame/project"
 	"flame/render/board"
@@ -231,7 +230,7 @@ const (
 )
 
 func keepKnown(ctx context.Context, data *place.Folder, log *slog.Logger) {
-	for range pace.After(ctx, knownFirst, knownPace) {
+	for range project.SteadilyAfter(ctx, knownFirst, knownPace) {
 		if err := data.NoteFirstCommit(ctx); err != nil && ctx.Err() == nil {
 			log.Warn("the repository's first commit was not recorded", "error", err)
 		}

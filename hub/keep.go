@@ -14,7 +14,7 @@ import (
 
 	"flame/core"
 	"flame/local/lock"
-	"flame/local/pace"
+	"flame/project"
 )
 
 // lockName is a file in a project's data folder. The process that keeps the project connected
@@ -81,7 +81,7 @@ type Station struct {
 // connects. While the project has no hub, Keep checks once a second whether it has joined one.
 func Keep(ctx context.Context, s Station) {
 	k := &keeper{Station: s}
-	for range pace.Now(ctx, watchTime) {
+	for range project.Steadily(ctx, watchTime) {
 		if _, err := os.Lstat(filepath.Join(k.Data, linkName)); err == nil {
 			held, err := k.lock(ctx)
 			switch {
@@ -151,7 +151,7 @@ func (k *keeper) fail(err error) {
 func (k *keeper) untilChanged(ctx context.Context, link Link) (context.Context, func()) {
 	ctx, stop := context.WithCancelCause(ctx)
 	go func() {
-		for range pace.After(ctx, watchTime, watchTime) {
+		for range project.SteadilyAfter(ctx, watchTime, watchTime) {
 			now, err := Load(k.Data)
 			if now != link && !errors.Is(err, core.ErrUnavailable) || errors.Is(err, fs.ErrNotExist) {
 				stop(errLinkChanged)

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"flame/local/guard"
-	"flame/local/pace"
 	"flame/local/place"
+	"flame/project"
 )
 
 // Keys are the address and the secrets of a server of the page.
@@ -83,7 +83,7 @@ func (r Running) Keep(keys Keys) (end func(), err error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	go func() {
-		for range pace.After(ctx, signPace, signPace) {
+		for range project.SteadilyAfter(ctx, signPace, signPace) {
 			now := time.Now()
 			_ = os.Chtimes(r.file(), now, now) // at worst the next server has keys of its own
 			r.removeLead(signPace)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"flame/core"
-	"flame/local/pace"
+	"flame/project"
 	"flame/transcripts"
 )
 
@@ -138,7 +138,7 @@ func FollowLogs(ctx context.Context, formats transcripts.Formats, path string, i
 	}
 	f := &follower{formats: formats, path: path}
 	first := true
-	for range pace.Now(ctx, every) {
+	for range project.Steadily(ctx, every) {
 		changed, err := f.step(ctx)
 		if err == nil && (changed || first) {
 			err = show(f.tracker.Trail())

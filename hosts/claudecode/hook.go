@@ -227,5 +227,5 @@ func (x *exchange) sessionEnded() error {
 			return err
 		}
 	}
-	return x.SessionEnded(x.Transcript)
+	return hooks.EndSession(x.Exchange, x.Transcript)
 }

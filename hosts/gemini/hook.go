@@ -57,7 +57,7 @@ var rows = []row{
 			"evaluates, with the last calls in the session's log, whether the frame should end.",
 	},
 	{
-		Event: "SessionEnd", Means: func(x *exchange) error { return x.SessionEnded(x.Transcript) },
+		Event: "SessionEnd", Means: func(x *exchange) error { return hooks.EndSession(x.Exchange, x.Transcript) },
 		Does: "Ends the session's root frame if no work is left below it; other frames stay as they are.",
 	},
 }

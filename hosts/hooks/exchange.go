@@ -52,8 +52,8 @@ func (x *Exchange) SessionStarted(maxChars int) error {
 	return err
 }
 
-// SessionEnded handles the end of a session with this log.
-func (x *Exchange) SessionEnded(transcript string) error {
+// EndSession handles the end of a session with this log.
+func EndSession(x *Exchange, transcript string) error {
 	return errors.Join(usage.CountLater(x.Ctx, x.P, x.SessionItself(), transcript), children.EndSession(x.Ctx, x.P, x.SessionItself()))
 }
 

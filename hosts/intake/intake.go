@@ -14,7 +14,6 @@ import (
 
 	"flame/core"
 	"flame/hosts"
-	"flame/local/pace"
 	"flame/project"
 	"flame/project/turns"
 )
@@ -159,7 +158,7 @@ const lookPace = time.Second
 // Keep handles the events in the inbox until ctx is done.
 func Keep(ctx context.Context, d Desk) {
 	var r rhythm
-	for range pace.After(ctx, lookPace, lookPace) {
+	for range project.SteadilyAfter(ctx, lookPace, lookPace) {
 		r.beat(func() bool { return d.TakeWaiting(ctx) })
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"flame/core"
 	"flame/hub"
-	"flame/local/pace"
+	"flame/project"
 )
 
 // A joining is a request of a machine to `flame hub`.
@@ -118,7 +118,7 @@ func (i Invitation) AwaitAt(ctx context.Context, address string) error {
 func await(ctx context.Context, i hub.Identity) (err error) {
 	ctx, stop := context.WithTimeout(ctx, newcomerTime)
 	defer stop()
-	for range pace.Now(ctx, 100*time.Millisecond) {
+	for range project.Steadily(ctx, 100*time.Millisecond) {
 		conn, refused := i.Dial(ctx)
 		if err = refused; err == nil {
 			conn.Close()

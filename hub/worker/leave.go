@@ -19,7 +19,7 @@ import (
 	"flame/core"
 	"flame/hub/queue"
 	"flame/local/git"
-	"flame/local/pace"
+	"flame/project"
 )
 
 // Bounds of an agent's results: bytes, files, and characters of texts in a report.
@@ -40,7 +40,7 @@ const (
 // else.
 func (h *held) print(ctx context.Context, id string, attempt int) {
 	told := int64(0)
-	for range pace.Now(ctx, lookPace) {
+	for range project.Steadily(ctx, lookPace) {
 		text, err := agents.PrintedBy(h.Agents, h.agent, told, maxAtOnce)
 		for piece := range slices.Chunk(text, queue.MaxPiece) {
 			var q *queue.Queue

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"flame/local/pace"
+	"flame/project"
 )
 
 // getSSE opens the event stream of protocol version 2024-11-05: one stream for all answers,
@@ -98,7 +98,7 @@ func (e *eventStream) serve(ctx context.Context, session *httpSession, out *stre
 	defer context.AfterFunc(session.ctx, cancel)()
 	var alive sync.WaitGroup
 	alive.Go(func() {
-		for range pace.After(ctx, interval, interval) {
+		for range project.SteadilyAfter(ctx, interval, interval) {
 			_ = e.write(": alive\n\n") // pump meets the same error and ends
 		}
 	})
