@@ -109,17 +109,10 @@ const (
 // tells workers to stop that it could not reach before.
 func Owe(ctx context.Context, a *Agents) {
 	tried := map[string]bool{} // by the ids of agents
-	look := time.NewTicker(oweTime)
-	defer look.Stop()
-	for {
+	for range project.Steadily(ctx, oweTime) {
 		err := errors.Join(tellCancelled(ctx, a), shareEnded(ctx, a, tried))
 		if err != nil && ctx.Err() == nil {
 			a.Project.Log.Warn("could not share work with other machines or stop their workers", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-look.C:
 		}
 	}
 }

@@ -330,18 +330,15 @@ const waitPace = 100 * time.Millisecond
 
 // Wait returns the record of an agent once the agent and its frame have ended and a handoff to
 // it is resolved, or the current record when ctx ends. It calls progress at each check.
-func (a *Agents) Wait(ctx context.Context, id string, progress func(record.Run)) (record.Run, error) {
-	tick := time.NewTicker(waitPace)
-	defer tick.Stop()
-	settling := false
-	for looks := 1; ; looks++ {
-		if looks%20 == 0 { // the supervisor may have been killed meanwhile
+func (a *Agents) Wait(ctx context.Context, id string, progress func(record.Run)) (run record.Run, err error) {
+	settling, looks := false, 0
+	for range project.Steadily(ctx, waitPace) {
+		if looks++; looks%20 == 0 { // the supervisor may have been killed meanwhile
 			if err := a.Recover(context.WithoutCancel(ctx)); err != nil {
 				a.Project.Log.Warn("could not recover agents", "error", err)
 			}
 		}
-		run, err := a.Find(context.WithoutCancel(ctx), id)
-		if err != nil {
+		if run, err = a.Find(context.WithoutCancel(ctx), id); err != nil {
 			return run, err
 		}
 		if !run.State.Ended() {
@@ -351,12 +348,8 @@ func (a *Agents) Wait(ctx context.Context, id string, progress func(record.Run))
 		} else {
 			settling = true
 		}
-		select {
-		case <-ctx.Done():
-			return run, nil
-		case <-tick.C:
-		}
 	}
+	return run, nil
 }
 
 // settle does the remaining work for an ended agent, unless begun says that this process tried

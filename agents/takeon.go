@@ -182,22 +182,16 @@ func (g guest) takeFrame(ctx context.Context, run record.Run) (string, error) {
 }
 
 // awaitFrame returns a frame, and waits for one that has not arrived yet.
-func awaitFrame(ctx context.Context, store project.Store, id string) (core.Frame, error) {
+func awaitFrame(ctx context.Context, store project.Store, id string) (frame core.Frame, err error) {
 	ctx, stop := context.WithTimeout(ctx, frameTime)
 	defer stop()
-	tick := time.NewTicker(waitPace)
-	defer tick.Stop()
-	for {
-		frame, err := record.View(context.WithoutCancel(ctx), store, func(tx project.Tx) (core.Frame, error) { return tx.Frame(id) })
+	for range project.Steadily(ctx, waitPace) {
+		frame, err = record.View(context.WithoutCancel(ctx), store, func(tx project.Tx) (core.Frame, error) { return tx.Frame(id) })
 		if id == "" || !errors.Is(err, core.ErrNotFound) {
-			return frame, err
-		}
-		select {
-		case <-ctx.Done():
-			return frame, err
-		case <-tick.C:
+			break
 		}
 	}
+	return frame, err
 }
 
 // ReportOf returns the state of an agent that another machine asked for, and the report to

@@ -63,18 +63,12 @@ func newEvents(a *app.App) *cobra.Command {
 			return err
 		}
 		query.Last, query.Limit = false, 0
-		tick := time.NewTicker(followPace)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-tick.C:
-			}
+		for range project.SteadilyAfter(ctx, followPace, followPace) {
 			if err := printEvents(ctx, a, p, &query); err != nil {
 				return err
 			}
 		}
+		return nil
 	})
 }
 

@@ -230,11 +230,11 @@ const (
 )
 
 func keepKnown(ctx context.Context, data *place.Folder, log *slog.Logger) {
-	app.Every(ctx, knownFirst, knownPace, func() {
+	for range project.SteadilyAfter(ctx, knownFirst, knownPace) {
 		if err := data.NoteFirstCommit(ctx); err != nil && ctx.Err() == nil {
 			log.Warn("the repository's first commit was not recorded", "error", err)
 		}
-	})
+	}
 }
 
 // callers returns the function that names the caller if no hook does: the session of an HTTP

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"strings"
 	"unicode"
+
+	"github.com/samber/lo"
 )
 
 // PushInput holds the facts for or against a child frame. Zero values have no
@@ -129,13 +131,7 @@ func portion(words []string, match func(string) bool) float64 {
 	if len(words) == 0 {
 		return 0
 	}
-	hits := 0
-	for _, word := range words {
-		if match(word) {
-			hits++
-		}
-	}
-	return float64(hits) / float64(len(words))
+	return float64(lo.CountBy(words, match)) / float64(len(words))
 }
 
 // goOnWords are texts that ask to continue with the current work. politeFillers are words around

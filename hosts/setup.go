@@ -9,8 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
-	"sync"
 	"syscall"
 
 	"flame/core"
@@ -336,10 +334,10 @@ func holds(dir string, files map[string][]byte) bool {
 
 // comment matches a comment or a string: what looks like a comment in a string
 // is text.
-var comment = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/`) })
+var comment = core.Pattern(`(?s)"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/`)
 
 // trailing matches a comma before the end of a list or object, or a string.
-var trailing = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)"(?:\\.|[^"\\])*"|,\s*[}\]]`) })
+var trailing = core.Pattern(`(?s)"(?:\\.|[^"\\])*"|,\s*[}\]]`)
 
 // PlainJSON turns JSON with comments and trailing commas, as some hosts read it, into JSON.
 func PlainJSON(jsonc []byte) []byte {

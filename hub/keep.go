@@ -14,6 +14,7 @@ import (
 
 	"flame/core"
 	"flame/local/lock"
+	"flame/project"
 )
 
 // lockName is a file in a project's data folder. The process that keeps the project connected
@@ -80,9 +81,7 @@ type Station struct {
 // connects. While the project has no hub, Keep checks once a second whether it has joined one.
 func Keep(ctx context.Context, s Station) {
 	k := &keeper{Station: s}
-	look := time.NewTicker(watchTime)
-	defer look.Stop()
-	for {
+	for range project.Steadily(ctx, watchTime) {
 		if _, err := os.Lstat(filepath.Join(k.Data, linkName)); err == nil {
 			held, err := k.lock(ctx)
 			switch {
@@ -92,11 +91,6 @@ func Keep(ctx context.Context, s Station) {
 			case !errors.Is(err, lock.ErrBusy):
 				k.tell(err)
 			}
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-look.C:
 		}
 	}
 }
@@ -157,17 +151,10 @@ func (k *keeper) fail(err error) {
 func (k *keeper) untilChanged(ctx context.Context, link Link) (context.Context, func()) {
 	ctx, stop := context.WithCancelCause(ctx)
 	go func() {
-		look := time.NewTicker(watchTime)
-		defer look.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-look.C:
-				now, err := Load(k.Data)
-				if now != link && !errors.Is(err, core.ErrUnavailable) || errors.Is(err, fs.ErrNotExist) {
-					stop(errLinkChanged)
-				}
+		for range project.SteadilyAfter(ctx, watchTime, watchTime) {
+			now, err := Load(k.Data)
+			if now != link && !errors.Is(err, core.ErrUnavailable) || errors.Is(err, fs.ErrNotExist) {
+				stop(errLinkChanged)
 			}
 		}
 	}()

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/samber/lo"
+
 	"flame/agents/converge"
 	"flame/core"
 	"flame/transcripts"
@@ -124,11 +126,7 @@ func eventValue(v any) string {
 	case nil, map[string]any:
 		return ""
 	case []any:
-		var texts []string
-		for _, one := range v {
-			texts = append(texts, eventValue(one))
-		}
-		return strings.Join(texts, ", ")
+		return strings.Join(lo.Map(v, func(one any, _ int) string { return eventValue(one) }), ", ")
 	case float64:
 		return strconv.FormatFloat(math.Round(v*1e4)/1e4, 'f', -1, 64)
 	default:

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/samber/lo"
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"flame/core"
@@ -180,11 +181,7 @@ func (t table[T]) but(names ...string) []column[T] {
 // each applies as to the columns with these names, and returns the results separated by
 // commas.
 func (t table[T]) each(as func(column string) string, names ...string) string {
-	var list []string
-	for _, c := range t.some(names) {
-		list = append(list, as(c.name))
-	}
-	return strings.Join(list, ", ")
+	return strings.Join(lo.Map(t.some(names), func(c column[T], _ int) string { return as(c.name) }), ", ")
 }
 
 func itself(column string) string { return column }

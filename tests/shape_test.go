@@ -50,13 +50,13 @@ func TestShapeOfPackages(t *testing.T) {
 // roomLines are the most lines that the folders at the top level may have in Go, without
 // tests: a room that outgrows its limit has a concept too many.
 var roomLines = map[string]int{
-	"agents": 17_003, "cli": 8_687, "config": 430, "core": 9_460, "hosts": 13_760, "hub": 5_900, "local": 3_068, "project": 14_230,
-	"render": 3_370, "store": 5_250, "tools": 4_823, "transcripts": 4_870, "web": 1_530, ".": 404,
+	"agents": 16_972, "cli": 8_670, "config": 428, "core": 9_441, "hosts": 13_681, "hub": 5_879, "local": 3_058, "project": 14_244,
+	"render": 3_349, "store": 5_077, "tools": 4_802, "transcripts": 4_832, "web": 1_521, ".": 404,
 }
 
 // productLines is the same of all together. It rises by what a new host or feature brings, and
 // falls by everything else.
-const productLines = 92_720
+const productLines = 92_361
 
 func TestShapeOfTheWhole(t *testing.T) {
 	rooms, whole := map[string]int{}, 0

@@ -3,9 +3,7 @@ package tools
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -19,7 +17,7 @@ import (
 
 // placeholders matches a line that consists only of OpenCode's placeholders for
 // its words.
-var placeholders = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\$1( \$\d+)*$`) })
+var placeholders = core.Pattern(`^\$1( \$\d+)*$`)
 
 // typedLine returns the user's words after c, as far as they arrived. OpenCode
 // asks for the text with placeholders for the words and fills those in

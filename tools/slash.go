@@ -133,7 +133,7 @@ var slash = sync.OnceValue(func() *regexp.Regexp {
 
 // wrapped matches a line in one pair of quotes, options and all, as `opencode
 // run --command` passes it on (observed).
-var wrapped = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*"((?:[^"\\]|\\.)*\s--\w(?:[^"\\]|\\.)*)"\s*$`) })
+var wrapped = core.Pattern(`^\s*"((?:[^"\\]|\\.)*\s--\w(?:[^"\\]|\\.)*)"\s*$`)
 
 func unwrap(text string) string {
 	found := wrapped().FindStringSubmatch(text)

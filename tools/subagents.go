@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/config/env"
 	"flame/core"
 	"flame/core/op"
@@ -71,12 +73,7 @@ func (d subagentDoor) stats(ctx context.Context, by project.Caller, in statsArgs
 		return "Subagent counters are now zero; tracked sessions stay.", children.ResetStats(ctx, d.p, by)
 	}
 	all, err := children.Sessions(ctx, d.p, by)
-	active := 0
-	for _, s := range all.Sessions {
-		if !s.IsCompleted {
-			active++
-		}
-	}
+	active := lo.CountBy(all.Sessions, func(s core.Session) bool { return !s.IsCompleted })
 	s := all.Stats
 	var b strings.Builder
 	fmt.Fprintf(&b, "Subagents: %s, active %d\n", render.Subagents(s), active)

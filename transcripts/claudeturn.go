@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"iter"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"flame/core"
@@ -157,7 +155,7 @@ func (r *claudeTurn) take(t *Turn, m claudeBody) {
 }
 
 // claudeExit finds the status that the client writes before the output of a failed command.
-var claudeExit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:Error: )?Exit code (\d+)`) })
+var claudeExit = core.Pattern(`^(?:Error: )?Exit code (\d+)`)
 
 func claudeCall(asked, result core.Part) judge.Call {
 	call := judge.Call{Tool: asked.Tool, Input: CallInput(asked.Input), OK: !result.Failed, Output: result.Text}

@@ -8,6 +8,8 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 )
 
@@ -47,11 +49,7 @@ type Formats []*Format
 
 // String names the formats for people.
 func (f Formats) String() string {
-	var names []string
-	for _, format := range f {
-		names = append(names, format.Name)
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(lo.Map(f, func(format *Format, _ int) string { return format.Name }), ", ")
 }
 
 // sniff recognizes a format by the beginning of a log; nil if it is unknown.

@@ -9,9 +9,7 @@ import (
 	"html"
 	"io"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 
 	"flame/agents"
 	"flame/core"
@@ -57,10 +55,8 @@ var modules = []string{
 }
 
 var (
-	imported = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^import (\{[^}]*\}) from "\./(\w+)\.js";$`) })
-	exported = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?m)^export (?:async )?(?:const|function|class) (\w+)`)
-	})
+	imported = core.Pattern(`(?m)^import (\{[^}]*\}) from "\./(\w+)\.js";$`)
+	exported = core.Pattern(`(?m)^export (?:async )?(?:const|function|class) (\w+)`)
 )
 
 // script returns the page's modules as one script: browsers do not let a page on a disk load

@@ -17,6 +17,7 @@ import (
 
 	"flame/local/guard"
 	"flame/local/place"
+	"flame/project"
 )
 
 // Keys are the address and the secrets of a server of the page.
@@ -80,22 +81,16 @@ func (r Running) Keep(keys Keys) (end func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	done := make(chan struct{})
+	ctx, stop := context.WithCancel(context.Background())
 	go func() {
-		tick := time.NewTicker(signPace)
-		defer tick.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case now := <-tick.C:
-				_ = os.Chtimes(r.file(), now, now) // at worst the next server has keys of its own
-				r.removeLead(signPace)
-			}
+		for range project.SteadilyAfter(ctx, signPace, signPace) {
+			now := time.Now()
+			_ = os.Chtimes(r.file(), now, now) // at worst the next server has keys of its own
+			r.removeLead(signPace)
 		}
 	}()
 	return func() {
-		close(done)
+		stop()
 		r.removeLead(0)
 	}, nil
 }

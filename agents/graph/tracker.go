@@ -311,10 +311,7 @@ const maxSummary = 2_000
 // host, so the same log gives the same frames.
 func (t Trail) History() transfer.State {
 	state := transfer.State{Version: transfer.StateVersion, Frames: map[string]transfer.StateFrame{}}
-	known := map[string]bool{}
-	for _, n := range t.Nodes {
-		known[n.ID] = true
-	}
+	known := lo.SliceToMap(t.Nodes, func(n LogNode) (string, bool) { return n.ID, true })
 	for _, n := range t.Nodes {
 		f := n.frame()
 		if known[n.Parent] {

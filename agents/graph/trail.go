@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"flame/core"
+	"flame/project"
 	"flame/transcripts"
 )
 
@@ -136,24 +137,18 @@ func FollowLogs(ctx context.Context, formats transcripts.Formats, path string, i
 		return followInput(ctx, formats, input, every, show)
 	}
 	f := &follower{formats: formats, path: path}
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for first := true; ; first = false {
+	first := true
+	for range project.Steadily(ctx, every) {
 		changed, err := f.step(ctx)
+		if err == nil && (changed || first) {
+			err = show(f.tracker.Trail())
+		}
 		if err != nil {
 			return err
 		}
-		if changed || first {
-			if err := show(f.tracker.Trail()); err != nil {
-				return err
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
+		first = false
 	}
+	return ctx.Err()
 }
 
 // A follower knows how far it has read the logs at path.

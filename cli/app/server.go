@@ -12,6 +12,7 @@ import (
 	"flame/agents"
 	"flame/hosts/intake"
 	"flame/local/place"
+	"flame/project"
 	"flame/project/sweep"
 )
 
@@ -33,25 +34,13 @@ func (a *App) KeepInOrder(ctx context.Context, s *agents.Agents, at place.Place)
 	})
 	background.Go(func() { intake.Keep(ctx, a.Desk(s.Project, at)) })
 	background.Go(func() {
-		Every(ctx, recoverPace, recoverPace, func() {
+		for range project.SteadilyAfter(ctx, recoverPace, recoverPace) {
 			if err := s.Recover(ctx); err != nil && ctx.Err() == nil {
 				s.Project.Log.Warn("agents could not be recovered", "error", err)
 			}
-		})
+		}
 	})
 	return &background
-}
-
-// Every calls f after first, then each time after pace, until ctx ends.
-func Every(ctx context.Context, first, pace time.Duration, f func()) {
-	for pause := time.After(first); ; pause = time.After(pace) {
-		select {
-		case <-ctx.Done():
-			return
-		case <-pause:
-			f()
-		}
-	}
 }
 
 // StartServer starts `program serve` with these variables added to the environment

@@ -1,11 +1,12 @@
 package top
 
 import (
-	"regexp"
 	"strings"
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"flame/core"
 )
 
 // A key is a key that was pressed.
@@ -127,7 +128,7 @@ var named = sync.OnceValue(func() map[string]string {
 
 // sequences matches a complete or incomplete key that begins with an escape: the letter after O,
 // or the arguments after [ and their end.
-var sequences = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\x1b(?:O([A-Z]?)|\[([ -?]*)([@-~]?))`) })
+var sequences = core.Pattern(`^\x1b(?:O([A-Z]?)|\[([ -?]*)([@-~]?))`)
 
 // sequence returns the key that begins with an escape.
 func sequence(sent string) (k key, size int) {

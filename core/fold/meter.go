@@ -1,6 +1,10 @@
 package fold
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
+
+	"github.com/samber/lo"
+)
 
 // A Meter counts the requests of a conversation and estimates the tokens of their messages,
 // without instructions, tools and thinking.
@@ -27,10 +31,7 @@ func (m Meter) Less() float64 {
 // Count counts the request that an amendment makes out of a history.
 func (m *Meter) Count(history []Message, a Amendment) {
 	m.Requests++
-	gone := make(map[string]bool, len(a.Drop))
-	for _, name := range a.Drop {
-		gone[name] = true
-	}
+	gone := lo.SliceToMap(a.Drop, func(name string) (string, bool) { return name, true })
 	for i := range history {
 		if gone[history[i].Name] {
 			m.LeftOut += int64(history[i].tokens())

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"flame/core"
 )
 
 // A run is a call of a checking program, such as a test runner.
@@ -34,25 +36,25 @@ const (
 
 // Expressions for commands and their outputs.
 var (
-	between  = expression{pattern: `&&|\|\||[;|\n]`}
-	setting  = expression{pattern: `^\w+=\S*$`}
-	filtered = expression{pattern: `\|\s*(grep|rg|egrep)\b[^|]*$`} // the exit status is that of a search in the output of a check
+	between  = core.Pattern(`&&|\|\||[;|\n]`)
+	setting  = core.Pattern(`^\w+=\S*$`)
+	filtered = core.Pattern(`\|\s*(grep|rg|egrep)\b[^|]*$`) // the exit status is that of a search in the output of a check
 
 	// checkWords matches the name of a script or target that checks something.
-	checkWords = expression{pattern: `(?i)check|verify|lint|validat|` +
-		`(^|[^a-z])(tests?|specs?|e2e|smoke|ci|build|compile|sim|replay|soak|chaos|eval)([^a-z]|$)`}
+	checkWords = core.Pattern(`(?i)check|verify|lint|validat|` +
+		`(^|[^a-z])(tests?|specs?|e2e|smoke|ci|build|compile|sim|replay|soak|chaos|eval)([^a-z]|$)`)
 
-	failedCount = expression{pattern: `(?i)\b(\d+(?:,\d{3})*) (?:tests? |specs? |examples? )?` +
+	failedCount = core.Pattern(`(?i)\b(\d+(?:,\d{3})*) (?:tests? |specs? |examples? )?` +
 		`(?:failed|failing|failures?|fail|errors?|errored|broken|problems?|mismatch(?:es)?|missing)\b([=:])?|` +
-		`\b(?:failed|failures?|errors?|mismatch(?:es)?|missing|critical|high) ?[:=] *(\d+)`}
-	failedMark = expression{pattern: `(?m)^(--- FAIL|FAIL\b|FAILED\b|\[ERROR\]|` +
-		`error(\[\w+\])?:|Error:|ERROR:|BUILD FAILED|X )|test result: FAILED|BUILD FAILURE`}
+		`\b(?:failed|failures?|errors?|mismatch(?:es)?|missing|critical|high) ?[:=] *(\d+)`)
+	failedMark = core.Pattern(`(?m)^(--- FAIL|FAIL\b|FAILED\b|\[ERROR\]|` +
+		`error(\[\w+\])?:|Error:|ERROR:|BUILD FAILED|X )|test result: FAILED|BUILD FAILURE`)
 
 	// tests matches commands that run tests. Builds, formatters and linters prove less.
-	tests = expression{pattern: `(?i)(^|[^a-z])(tests?|specs?|e2e|pytest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|nextest|unittest|` +
-		`verify|check|playwright|cypress)([^a-z]|$)`}
-	dryRun  = expression{pattern: `(^|\s)(-n|--dry-run|--dryrun|--help|-h|--list|-l|--no-run|--collect-only|--version)(\s|=|$)`}
-	noTests = expression{pattern: `(?i)no tests? (to run|found|ran|files? found|were)|\b0 (tests?|passed|passing|examples?|specs?)\b|collected 0|ran 0 `}
+	tests = core.Pattern(`(?i)(^|[^a-z])(tests?|specs?|e2e|pytest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|nextest|unittest|` +
+		`verify|check|playwright|cypress)([^a-z]|$)`)
+	dryRun  = core.Pattern(`(^|\s)(-n|--dry-run|--dryrun|--help|-h|--list|-l|--no-run|--collect-only|--version)(\s|=|$)`)
+	noTests = core.Pattern(`(?i)no tests? (to run|found|ran|files? found|were)|\b0 (tests?|passed|passing|examples?|specs?)\b|collected 0|ran 0 `)
 )
 
 // command returns the command that the call runs; empty if it runs none.
@@ -67,9 +69,9 @@ func (c Call) command() string {
 // programs returns the commands of a line, each as its words: without environment variables,
 // programs that only start others, and folders of program names.
 func programs(line string) (found [][]string) {
-	for _, part := range between.re().Split(line, maxParts) {
+	for _, part := range between().Split(line, maxParts) {
 		words := strings.Fields(strings.ToLower(part))
-		for len(words) > 1 && (setting.re().MatchString(words[0]) || list("starters").has(words[0])) {
+		for len(words) > 1 && (setting().MatchString(words[0]) || list("starters").has(words[0])) {
 			words = words[1:]
 		}
 		if len(words) > 0 {
@@ -83,7 +85,7 @@ func programs(line string) (found [][]string) {
 // runner returns the name of the checking program in the call; empty if there is none.
 func (c Call) runner() (named string) {
 	line := c.command()
-	if line == "" || c.refused() || c.Output == "" && filtered.re().MatchString(line) {
+	if line == "" || c.refused() || c.Output == "" && filtered().MatchString(line) {
 		return ""
 	}
 	for _, words := range programs(line) {
@@ -92,7 +94,7 @@ func (c Call) runner() (named string) {
 		case list("runners").begin(words) > 0:
 			return first
 		case list("searchers").begin(words) > 0, list("readers").begin(words) > 0:
-		case checkWords.re().MatchString(strings.Join(words, " ")):
+		case checkWords().MatchString(strings.Join(words, " ")):
 			named = first
 		}
 	}
@@ -117,13 +119,13 @@ func (c Call) passed() bool {
 		return false
 	}
 	output := bounded(c.Output)
-	for _, count := range failedCount.re().FindAllStringSubmatch(output, maxCounts) {
+	for _, count := range failedCount().FindAllStringSubmatch(output, maxCounts) {
 		n, _ := strconv.Atoi(strings.ReplaceAll(count[1]+count[3], ",", ""))
 		if n > 0 && count[2] == "" { // in "8 failed=0" the 8 counts something else
 			return false
 		}
 	}
-	return !failedMark.re().MatchString(output)
+	return !failedMark().MatchString(output)
 }
 
 // proves reports whether the call is a run of tests whose outcome nothing can hide: the tests are
@@ -133,10 +135,10 @@ func (c Call) proves() bool {
 	if len(line) > maxProof || c.runner() == "" || !c.passed() || c.Exit == nil && c.Output == "" {
 		return false
 	}
-	if strings.ContainsAny(strings.ReplaceAll(line, "&&", " "), "|;&\n`$<>") || dryRun.re().MatchString(line) || noTests.re().MatchString(c.Output) {
+	if strings.ContainsAny(strings.ReplaceAll(line, "&&", " "), "|;&\n`$<>") || dryRun().MatchString(line) || noTests().MatchString(c.Output) {
 		return false
 	}
-	return tests.re().MatchString(strings.TrimPrefix(line[strings.LastIndex(line, "&&")+1:], "&"))
+	return tests().MatchString(strings.TrimPrefix(line[strings.LastIndex(line, "&&")+1:], "&"))
 }
 
 // onlyReads reports whether the call certainly changes nothing that tests could check.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"flame/core"
 )
 
 // A bound is a limit that a criterion sets for a figure: below 12 MB, 0 warnings.
@@ -32,23 +34,23 @@ const (
 )
 
 var (
-	limited = expression{pattern: `(?i)([a-zA-Z]\w*)?(?:\s+(?:is|be|of|on))*\s*(<=|>=|≤|≥|<|>|=|\bbelow|\bunder|\bless than|` +
-		`\bfewer than|\bat most|\bno more than|\bup to|\bat least|\babove|\bover|\bmore than|\bmin(?:imum)?\.?|\bmax(?:imum)?\.?)\s*` + figure + unit}
-	counted = expression{pattern: `(?i)\b(0|no|zero)\s+([a-zA-Z-]+ )?` +
-		`(warnings?|errors?|findings?|failures?|problems?|issues?|vulnerabilities|violations?|leaks?|todos?)\b`}
-	measured = expression{pattern: figure + unit}
-	shares   = expression{pattern: `(?i)\b(\d[\d,]*|` + spelled + `) (?:of|out of) (?:the |all |our |its )?(\d[\d,]*|` + spelled + `)\b`}
-	portions = expression{pattern: `(?i)(?:\(|\b)(\d+(?:\.\d+)?)\s?(?:%|percent)\s*` +
-		`(?:(?:is |are )?(?:of the|done|complete|finished|migrated|through|converted|translated|ready|,? the rest|so far))`}
+	limited = core.Pattern(`(?i)([a-zA-Z]\w*)?(?:\s+(?:is|be|of|on))*\s*(<=|>=|≤|≥|<|>|=|\bbelow|\bunder|\bless than|` +
+		`\bfewer than|\bat most|\bno more than|\bup to|\bat least|\babove|\bover|\bmore than|\bmin(?:imum)?\.?|\bmax(?:imum)?\.?)\s*` + figure + unit)
+	counted = core.Pattern(`(?i)\b(0|no|zero)\s+([a-zA-Z-]+ )?` +
+		`(warnings?|errors?|findings?|failures?|problems?|issues?|vulnerabilities|violations?|leaks?|todos?)\b`)
+	measured = core.Pattern(figure + unit)
+	shares   = core.Pattern(`(?i)\b(\d[\d,]*|` + spelled + `) (?:of|out of) (?:the |all |our |its )?(\d[\d,]*|` + spelled + `)\b`)
+	portions = core.Pattern(`(?i)(?:\(|\b)(\d+(?:\.\d+)?)\s?(?:%|percent)\s*` +
+		`(?:(?:is |are )?(?:of the|done|complete|finished|migrated|through|converted|translated|ready|,? the rest|so far))`)
 
 	// forbids matches the words before a bound that negate it.
-	forbids = expression{pattern: `(?i)\b(no|not|never|none|nothing)\b[^,;]*$`}
+	forbids = core.Pattern(`(?i)\b(no|not|never|none|nothing)\b[^,;]*$`)
 
 	// former matches the words before an outdated figure, or before a part of another figure;
 	// present matches the words before a figure that has been reached.
-	former = expression{pattern: `(?i)\b(from|was|were|another|saved?|saves|by|of|removed|brought|` +
-		`costs?|than|below|under|limit|goal|target|instead of|old)[ :]*[^\w]*$`}
-	present = expression{pattern: `(?i)(\b(now|is|are|to|at|takes|only|just|largest|peak|stays)|→|->)[ :]*(about |only |just )?[^\w]*$`}
+	former = core.Pattern(`(?i)\b(from|was|were|another|saved?|saves|by|of|removed|brought|` +
+		`costs?|than|below|under|limit|goal|target|instead of|old)[ :]*[^\w]*$`)
+	present = core.Pattern(`(?i)(\b(now|is|are|to|at|takes|only|just|largest|peak|stays)|→|->)[ :]*(about |only |just )?[^\w]*$`)
 )
 
 // signOf returns the sign that a word of a criterion stands for.
@@ -77,10 +79,10 @@ func boundsOf(criterion string) (list []bound) {
 	if !strings.ContainsAny(criterion, digits) && !strings.Contains(criterion, "no ") && !strings.Contains(criterion, "zero") {
 		return nil // most criteria: no expression is compiled for them
 	}
-	for _, at := range limited.re().FindAllStringSubmatchIndex(criterion, maxCounts) {
+	for _, at := range limited().FindAllStringSubmatchIndex(criterion, maxCounts) {
 		group := func(i int) string { return criterion[max(0, at[2*i]):max(0, at[2*i+1])] }
 		b := bound{float(group(3)), unitOf(group(4)), signOf(group(2)), strings.TrimSpace(group(0))}
-		if b.sign != "=" && forbids.re().MatchString(criterion[max(0, at[0]-nearby):at[4]]) {
+		if b.sign != "=" && forbids().MatchString(criterion[max(0, at[0]-nearby):at[4]]) {
 			b.sign = map[string]string{"<": ">=", ">": "<=", "<=": ">", ">=": "<"}[b.sign]
 		}
 		if b.of == "" {
@@ -88,7 +90,7 @@ func boundsOf(criterion string) (list []bound) {
 		}
 		list = append(list, b)
 	}
-	for _, m := range counted.re().FindAllStringSubmatch(criterion, maxCounts) {
+	for _, m := range counted().FindAllStringSubmatch(criterion, maxCounts) {
 		list = append(list, bound{0, unitOf(m[3]), "<=", m[0]})
 	}
 	return list
@@ -101,14 +103,14 @@ func measuresOf(text, of string) (reached []float64) {
 		return measuresAfter(strings.ToLower(text), name)
 	}
 	var said []float64
-	for _, at := range measured.re().FindAllStringSubmatchIndex(text, maxMeasures) {
+	for _, at := range measured().FindAllStringSubmatchIndex(text, maxMeasures) {
 		if at[4] < 0 || unitOf(text[at[4]:at[5]]) != of {
 			continue
 		}
 		before, value := text[max(0, at[0]-nearby):at[0]], float(text[at[2]:at[3]])
 		switch {
-		case former.re().MatchString(before):
-		case present.re().MatchString(before):
+		case former().MatchString(before):
+		case present().MatchString(before):
 			reached = append(reached, value)
 		default:
 			said = append(said, value)
@@ -126,7 +128,7 @@ func measuresAfter(text, name string) (list []float64) {
 		return nil
 	}
 	for _, after := range strings.Split(text, name)[1:] {
-		if m := measured.re().FindStringSubmatch(head(after, nearby)); m != nil {
+		if m := measured().FindStringSubmatch(head(after, nearby)); m != nil {
 			list = append(list, float(m[1]))
 		}
 	}
@@ -183,14 +185,14 @@ func (b bound) held(texts []string) (met, unmet bool) {
 // partOf returns the first incomplete amount in a text, such as "14 of 37"; empty if there is none.
 func partOf(text string) string {
 	if strings.Contains(text, "of ") {
-		for _, m := range shares.re().FindAllStringSubmatch(text, maxCounts) {
+		for _, m := range shares().FindAllStringSubmatch(text, maxCounts) {
 			if amount(m[1]) < amount(m[2]) {
 				return m[0]
 			}
 		}
 	}
 	if strings.ContainsAny(text, digits) {
-		for _, m := range portions.re().FindAllStringSubmatch(text, maxCounts) {
+		for _, m := range portions().FindAllStringSubmatch(text, maxCounts) {
 			if float(m[1]) < 100 {
 				return m[0]
 			}

@@ -12,7 +12,7 @@ import (
 const finished = 100
 
 // onlyChecks matches criteria that only ask for tests to pass.
-var onlyChecks = expression{pattern: `(?i)^(all |the |unit |go )*(tests?|specs?|suite)( (suite|run))?( (pass(es)?|(are|is|stay|stays) green|green))?$`}
+var onlyChecks = core.Pattern(`(?i)^(all |the |unit |go )*(tests?|specs?|suite)( (suite|run))?( (pass(es)?|(are|is|stay|stays) green|green))?$`)
 
 // Finished reports whether there is proof that the goal is reached with nothing left open, so
 // that flame may end the frame as completed without asking. Words alone prove nothing. The
@@ -85,6 +85,6 @@ func (e *ending) proven() bool {
 	}
 	made := strings.ToLower(strings.Join(slices.Concat([]string{e.text}, latest(e.Frame.Artifacts), latest(e.Turn.Files)), "\n"))
 	return !slices.ContainsFunc(items, func(item string) bool {
-		return shareIn(made, item) < 0.5 && !e.shown(item) && !onlyChecks.re().MatchString(item)
+		return shareIn(made, item) < 0.5 && !e.shown(item) && !onlyChecks().MatchString(item)
 	})
 }

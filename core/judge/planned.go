@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 )
 
@@ -16,10 +18,7 @@ func (r *reading) takesUp() (best string) {
 	if holds(r.known["as planned"]) {
 		return planned[0]
 	}
-	var orders []order
-	for _, c := range r.sentences {
-		orders = append(orders, c.orders()...)
-	}
+	orders := lo.FlatMap(r.sentences, func(c clause, _ int) []order { return c.orders() })
 	goal, most := stems(r.Frame.Goal), 0.0
 	for _, child := range latest(planned) {
 		own := slices.DeleteFunc(stems(head(child, maxText)), func(stem string) bool { return slices.Contains(goal, stem) })

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 )
 
@@ -44,9 +46,9 @@ const (
 )
 
 // notices matches texts with which a host ends a turn when the agent cannot.
-var notices = expression{pattern: `(?i)^\W*(API error|.{0,20}usage limit reached|(you've|you have) (hit|reached) your|.{0,20}limit reached|` +
+var notices = core.Pattern(`(?i)^\W*(API error|.{0,20}usage limit reached|(you've|you have) (hit|reached) your|.{0,20}limit reached|` +
 	`prompt is too long|credit balance|request timed out|connection error|execution error|overloaded|internal server error|error: \d{3}\b|` +
-	`\d{3} \{|MessageAborted|aborted|.{0,40}output token maximum|max(imum)? turns|context (window|length) (is )?exceeded|input is too long)`}
+	`\d{3} \{|MessageAborted|aborted|.{0,40}output token maximum|max(imum)? turns|context (window|length) (is )?exceeded|input is too long)`)
 
 // readEnding reads a moment.
 func readEnding(m Moment) *ending {
@@ -80,7 +82,7 @@ func (e *ending) readText() {
 				e.cut = "the user interrupted"
 			}
 			e.text = ""
-		case len(e.text) < maxNotice && notices.re().MatchString(e.text):
+		case len(e.text) < maxNotice && notices().MatchString(e.text):
 			e.cut, e.text = "an error or a limit of the model's service ended the turn", ""
 		}
 	}
@@ -245,12 +247,9 @@ func shareIn(trace, text string) float64 {
 	if len(words) == 0 {
 		return 0
 	}
-	found := 0
-	for _, word := range words {
-		if strings.Contains(trace, strings.ToValidUTF8(word[:min(len(word), 5)], "")) {
-			found++
-		}
-	}
+	found := lo.CountBy(words, func(word string) bool {
+		return strings.Contains(trace, strings.ToValidUTF8(word[:min(len(word), 5)], ""))
+	})
 	return float64(found) / float64(len(words))
 }
 

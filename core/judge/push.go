@@ -50,13 +50,13 @@ type clause struct {
 const maxSentences = 24
 
 var (
-	ticketTitle = expression{pattern: `^\W*([A-Z]{2,9}-\d+|#\d+)( (then|now|next|please))?\s*[:,–—-]\s`}
-	ticketName  = expression{pattern: `\b[a-zA-Z]{2,9}-\d+\b|#\d+`}
+	ticketTitle = core.Pattern(`^\W*([A-Z]{2,9}-\d+|#\d+)( (then|now|next|please))?\s*[:,–—-]\s`)
+	ticketName  = core.Pattern(`\b[a-zA-Z]{2,9}-\d+\b|#\d+`)
 
 	// logLine matches a line of program output.
-	logLine = expression{pattern: `^\s*(\d{4}-\d\d-\d\dT|\d\d:\d\d:\d\d|at \S+ ?\(|File ".*", line|goroutine \d|panic:|Traceback|=> ERROR|[Ee]rror:|` +
+	logLine = core.Pattern(`^\s*(\d{4}-\d\d-\d\dT|\d\d:\d\d:\d\d|at \S+ ?\(|File ".*", line|goroutine \d|panic:|Traceback|=> ERROR|[Ee]rror:|` +
 		`(ERROR|WARN|FATAL|FAIL|FAILED)\b|--- FAIL|npm ERR|\w*(Error|Exception):|ERR_\w+|ld: |clang: |= note:|\[!\]|` +
-		`\S+\.\w+:\d+|[$+>] |\t\S)`}
+		`\S+\.\w+:\d+|[$+>] |\t\S)`)
 )
 
 // read reads the prompt of a moment.
@@ -85,7 +85,7 @@ func (r *reading) unpasted(text string) string {
 		if fence {
 			fenced = !fenced
 		}
-		if fence || fenced || logLine.re().MatchString(line) {
+		if fence || fenced || logLine().MatchString(line) {
 			r.note("pasted", true)
 			continue
 		}
@@ -193,7 +193,7 @@ func (r *reading) marks(prose string) {
 	front, rest, ok := strings.Cut(prose, ":")
 	r.note("listed", ok && len(front) < 80 && strings.Count(rest, ",") >= 2 || strings.Count(prose, ",") >= 4)
 	r.note("titled", titled(prose))
-	if ticketTitle.re().MatchString(prose) {
+	if ticketTitle().MatchString(prose) {
 		r.turn = max(r.turn, takesNext)
 	}
 }
@@ -241,7 +241,7 @@ func (r *reading) weighWords() {
 			body = append(body, c.text)
 		}
 	}
-	about := slices.DeleteFunc(stems(ticketName.re().ReplaceAllString(strings.Join(body, ". "), " ")), list("plain work").hasStem)
+	about := slices.DeleteFunc(stems(ticketName().ReplaceAllString(strings.Join(body, ". "), " ")), list("plain work").hasStem)
 	weight := weightOf(about)
 	r.note("short", len(about) < 5)
 	r.note("many words", weight >= 4)
@@ -326,7 +326,7 @@ func (c clause) asked() (most int, verb []string) {
 // titled reports whether a prompt begins with a title: a few words without a statement, followed
 // by the request.
 func titled(prose string) bool {
-	at := titleEnd.re().FindStringIndex(head(prose, 70))
+	at := titleEnd().FindStringIndex(head(prose, 70))
 	if at == nil || len(strings.Fields(prose[at[1]:])) < 3 {
 		return false
 	}
@@ -336,7 +336,7 @@ func titled(prose string) bool {
 }
 
 // titleEnd ends a title.
-var titleEnd = expression{pattern: `:\s|!!+\s`}
+var titleEnd = core.Pattern(`:\s|!!+\s`)
 
 // answers reports whether the prompt answers a question: the agent's last message ends with one.
 func answers(m Moment) bool {
@@ -349,10 +349,10 @@ func answers(m Moment) bool {
 }
 
 // hosts matches the beginning of a message that a host writes itself, or of a host's command.
-var hosts = expression{pattern: `^\s*(This session is being continued|\[Request interrupted|Caveat: |<[a-z][^>]*>|/[^/\s]+(\s|$))`}
+var hosts = core.Pattern(`^\s*(This session is being continued|\[Request interrupted|Caveat: |<[a-z][^>]*>|/[^/\s]+(\s|$))`)
 
 // ofHost reports whether a prompt is a message that a host writes itself, or a host's command.
-func ofHost(text string) bool { return hosts.re().MatchString(text) }
+func ofHost(text string) bool { return hosts().MatchString(text) }
 
 // workWords returns the stems of the words in the goal, the results, the messages and the calls
 // of the current work.

@@ -1,10 +1,8 @@
 package judge
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -207,15 +205,3 @@ func weightOf(stems []string) (sum float64) {
 
 // latest returns the last ones of a list, at most 40.
 func latest[T any](list []T) []T { return list[max(0, len(list)-40):] }
-
-// An expression is a regular expression that is compiled at its first use.
-type expression struct {
-	pattern string
-	once    sync.Once
-	regex   *regexp.Regexp
-}
-
-func (e *expression) re() *regexp.Regexp {
-	e.once.Do(func() { e.regex = regexp.MustCompile(e.pattern) })
-	return e.regex
-}

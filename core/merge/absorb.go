@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 )
 
@@ -106,10 +108,7 @@ func sameWork(a, b Work) bool {
 
 // absorbSet returns was with the additional elements of list.
 func absorbSet(was []Entry, list []string, tick func() Stamp) []Entry {
-	known := make(map[string]bool, len(was))
-	for _, e := range was {
-		known[e.Text] = true
-	}
+	known := lo.SliceToMap(was, func(e Entry) (string, bool) { return e.Text, true })
 	set := was[:len(was):len(was)]
 	for _, text := range list {
 		if !known[text] {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 )
 
@@ -45,11 +47,7 @@ func Icon(s core.Status) string { return cmp.Or(statusIcons[s], "?") }
 
 // Legend returns a line that explains the signs of a tree.
 func Legend() string {
-	var parts []string
-	for _, s := range core.Statuses {
-		parts = append(parts, Icon(s)+" "+string(s))
-	}
-	return strings.Join(parts, "  ")
+	return strings.Join(lo.Map(core.Statuses, func(s core.Status, _ int) string { return Icon(s) + " " + string(s) }), "  ")
 }
 
 // Lengths in characters to which a tree cuts texts (spec: tools, flame_tree).

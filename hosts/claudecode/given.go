@@ -5,10 +5,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"flame/core"
 	"flame/hosts"
@@ -128,9 +126,7 @@ func (g given) args(file string) []string {
 }
 
 // fileRule matches a rule for a file below the folder of the settings that hold it.
-var fileRule = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(Read|Edit|Write|MultiEdit|NotebookEdit|Glob|Grep|LS)\(/([^/].*)\)$`)
-})
+var fileRule = core.Pattern(`^(Read|Edit|Write|MultiEdit|NotebookEdit|Glob|Grep|LS)\(/([^/].*)\)$`)
 
 // root makes paths absolute that mean something below dir, the folder of the file that the
 // settings are from: they are to mean the same from another file.

@@ -12,7 +12,6 @@ import (
 	"flame/project/autonomy"
 	"flame/project/children"
 	"flame/project/turns"
-	"flame/project/usage"
 )
 
 // maxInjected bounds an injected text, in characters: Claude Code moves one of
@@ -228,5 +227,5 @@ func (x *exchange) sessionEnded() error {
 			return err
 		}
 	}
-	return errors.Join(usage.CountLater(x.Ctx, x.P, x.SessionItself(), x.Transcript), children.EndSession(x.Ctx, x.P, x.SessionItself()))
+	return hooks.EndSession(x.Exchange, x.Transcript)
 }

@@ -3,9 +3,7 @@ package claudecode
 import (
 	"cmp"
 	"net/http"
-	"regexp"
 	"strings"
-	"sync"
 
 	"flame/core"
 	"flame/core/op"
@@ -63,10 +61,8 @@ const (
 
 // byClient matches the beginning of what the client says in the user's name. What it puts
 // in tags about the user's own commands is the user's.
-var byClient = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^\s*(?:<(?:system-reminder|task-notification|local-command-caveat|local-command-stdout|local-command-stderr)>` +
-		`|\[Request interrupted by user[^\]]*\]\s*$)`)
-})
+var byClient = core.Pattern(`^\s*(?:<(?:system-reminder|task-notification|local-command-caveat|local-command-stdout|local-command-stderr)>` +
+	`|\[Request interrupted by user[^\]]*\]\s*$)`)
 
 func said(text string, system bool) string {
 	if system {

@@ -9,12 +9,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/google/uuid"
 
+	"flame/core"
 	"flame/hosts"
 	"flame/hosts/hooks"
 	"flame/transcripts"
@@ -112,7 +111,7 @@ func newestOf(ctx context.Context, day, project string) (past hosts.Past, err er
 }
 
 // escaped matches what may hide a name in TOML.
-var escaped = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\[uUx]`) })
+var escaped = core.Pattern(`\\[uUx]`)
 
 // setsVariable returns the project's file that may set a variable for Codex's processes: one that
 // has the variable's name, or may hide it.

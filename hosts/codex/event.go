@@ -3,10 +3,9 @@ package codex
 import (
 	"encoding/json"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 
+	"flame/core"
 	"flame/hosts/hooks"
 )
 
@@ -50,9 +49,7 @@ func (e event) answered() (result spawnResult) {
 }
 
 // patched matches the lines of a patch that name a file.
-var patched = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+)$`)
-})
+var patched = core.Pattern(`(?m)^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+)$`)
 
 // maxFiles bounds how many files of one patch are recorded.
 const maxFiles = 500

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -17,7 +16,6 @@ import (
 	"flame/project/autonomy"
 	"flame/project/children"
 	"flame/project/turns"
-	"flame/project/usage"
 	logs "flame/transcripts/codex"
 )
 
@@ -60,7 +58,7 @@ var rows = []row{
 		Does: "Records that the session waits; evaluates, with the last calls in the session's log, whether the frame should end.",
 	},
 	{
-		Event: "SessionEnd", Means: (*exchange).sessionEnded,
+		Event: "SessionEnd", Means: func(x *exchange) error { return hooks.EndSession(x.Exchange, x.Transcript) },
 		Does: "Ends the session's root frame if no work is left below it; other frames stay as they are.",
 	},
 }
@@ -232,8 +230,4 @@ func (x *exchange) seen(ended bool) func() autonomy.Seen {
 		whole := !ended || strings.TrimSpace(t.Said) == strings.TrimSpace(x.LastMessage)
 		return autonomy.Seen{Calls: t.Calls, Stopped: t.Stopped, Model: t.Model, Tokens: t.Tokens, Whole: whole}
 	})
-}
-
-func (x *exchange) sessionEnded() error {
-	return errors.Join(usage.CountLater(x.Ctx, x.P, x.SessionItself(), x.Transcript), children.EndSession(x.Ctx, x.P, x.SessionItself()))
 }

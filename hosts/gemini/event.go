@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	"flame/core"
@@ -105,7 +103,7 @@ func (e *event) callID() string {
 func mark(call string) string { return "[flame: " + call + "]" }
 
 // marks finds the mark in a prompt.
-var marks = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[flame: (call-[0-9a-f]{8})\]`) })
+var marks = core.Pattern(`\[flame: (call-[0-9a-f]{8})\]`)
 
 // marked returns the call whose mark a text has; empty if it has none.
 func marked(text string) string {

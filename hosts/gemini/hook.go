@@ -14,7 +14,6 @@ import (
 	"flame/project/autonomy"
 	"flame/project/children"
 	"flame/project/turns"
-	"flame/project/usage"
 	logs "flame/transcripts/gemini"
 )
 
@@ -58,7 +57,7 @@ var rows = []row{
 			"evaluates, with the last calls in the session's log, whether the frame should end.",
 	},
 	{
-		Event: "SessionEnd", Means: (*exchange).sessionEnded,
+		Event: "SessionEnd", Means: func(x *exchange) error { return hooks.EndSession(x.Exchange, x.Transcript) },
 		Does: "Ends the session's root frame if no work is left below it; other frames stay as they are.",
 	},
 }
@@ -240,8 +239,4 @@ func (x *exchange) seen(ended bool) func() autonomy.Seen {
 		whole := !ended || strings.HasSuffix(strings.TrimSpace(x.Said), t.Said)
 		return autonomy.Seen{Calls: t.Calls, Stopped: t.Stopped, Model: t.Model, Tokens: t.Tokens, Whole: whole}
 	})
-}
-
-func (x *exchange) sessionEnded() error {
-	return errors.Join(usage.CountLater(x.Ctx, x.P, x.SessionItself(), x.Transcript), children.EndSession(x.Ctx, x.P, x.SessionItself()))
 }

@@ -2,12 +2,11 @@ package gemini
 
 import (
 	"net/http"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/tidwall/gjson"
 
+	"flame/core"
 	"flame/core/op"
 	"flame/hosts"
 	"flame/hosts/hooks"
@@ -56,9 +55,7 @@ func asked(_ http.Header, body []byte) hosts.Asked {
 }
 
 // ownName finds flame's name of one of its tools in the name that Gemini CLI gives it.
-var ownName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^mcp_.+?_(flame_[a-z][a-z_]*|` + hooks.SpawnTool + `)$`)
-})
+var ownName = core.Pattern(`^mcp_.+?_(flame_[a-z][a-z_]*|` + hooks.SpawnTool + `)$`)
 
 // ownTool returns flame's name of one of its tools, or "" for another tool.
 func ownTool(tool string) op.Name {

@@ -7,8 +7,10 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/project/briefing"
+	"flame/project/children"
 	"flame/project/stack"
 	"flame/project/turns"
+	"flame/project/usage"
 )
 
 // An Exchange is one event and the answer to it, as far as all hosts are alike. A host's own
@@ -48,6 +50,11 @@ func (x *Exchange) SessionStarted(maxChars int) error {
 	b, err := begin(x.Ctx, x.P, x.SessionItself(), maxChars)
 	x.Answer.Fields.Context = b.Text
 	return err
+}
+
+// EndSession handles the end of a session with this log.
+func EndSession(x *Exchange, transcript string) error {
+	return errors.Join(usage.CountLater(x.Ctx, x.P, x.SessionItself(), transcript), children.EndSession(x.Ctx, x.P, x.SessionItself()))
 }
 
 // Standing returns the limits of the agents that are requested.

@@ -152,21 +152,14 @@ func (d Desk) handle(ctx context.Context, p *project.Project, hook hosts.Hook, l
 	return hook(ctx, hosts.Flame{Project: p, OwnTool: d.OwnTool, Agent: letter.Agent, Marks: marks}, letter.Event)
 }
 
-// pace is how often a process that lives long looks into the inbox.
-const pace = time.Second
+// lookPace is how often a process that lives long looks into the inbox.
+const lookPace = time.Second
 
 // Keep handles the events in the inbox until ctx is done.
 func Keep(ctx context.Context, d Desk) {
-	tick := time.NewTicker(pace)
-	defer tick.Stop()
 	var r rhythm
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			r.beat(func() bool { return d.TakeWaiting(ctx) })
-		}
+	for range project.SteadilyAfter(ctx, lookPace, lookPace) {
+		r.beat(func() bool { return d.TakeWaiting(ctx) })
 	}
 }
 
@@ -182,7 +175,7 @@ func (r *rhythm) beat(try func() (ok bool)) {
 	case try():
 		r.pause = 0
 	default:
-		r.pause = min(2*r.pause+1, int(time.Minute/pace))
+		r.pause = min(2*r.pause+1, int(time.Minute/lookPace))
 		r.rest = r.pause
 	}
 }

@@ -68,7 +68,7 @@ func (s *Stream) Run(ctx context.Context) error {
 		failed = eachLine(s.In, lines)
 	}()
 	s.sessions = map[string]bool{}
-	tick := time.NewTicker(pace)
+	tick := time.NewTicker(lookPace)
 	defer tick.Stop()
 	var r rhythm
 	for {

@@ -48,8 +48,8 @@ type running struct {
 // DefaultListen is an address that only this machine can reach.
 const DefaultListen = "127.0.0.1:4222"
 
-// pace is how often a hub checks whether its ledger has changed.
-const pace = 500 * time.Millisecond
+// upkeepPace is how often a hub checks whether its ledger has changed.
+const upkeepPace = 500 * time.Millisecond
 
 // startTime is how long a server may take to start. It reads its data first.
 const startTime = time.Minute
@@ -169,7 +169,7 @@ func (r *running) start(ctx context.Context) error {
 func (r *running) connect(ctx context.Context) (*nats.Conn, error) {
 	deadline := time.Now().Add(startTime)
 	for {
-		conn, err := r.admin.Dial(ctx, nats.MaxReconnects(-1), nats.ReconnectWait(pace), func(o *nats.Options) error {
+		conn, err := r.admin.Dial(ctx, nats.MaxReconnects(-1), nats.ReconnectWait(upkeepPace), func(o *nats.Options) error {
 			o.AllowReconnect = true
 			return nil
 		})
@@ -252,7 +252,7 @@ func (r *running) take(ctx context.Context, subject string, text []byte) error {
 // keep answers machines and keeps the server up to date with the ledger, until ctx or the
 // server ends.
 func (r *running) keep(ctx context.Context, requests <-chan *nats.Msg) error {
-	tick := time.NewTicker(pace)
+	tick := time.NewTicker(upkeepPace)
 	defer tick.Stop()
 	said := ""
 	for {

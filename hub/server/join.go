@@ -12,6 +12,7 @@ import (
 
 	"flame/core"
 	"flame/hub"
+	"flame/project"
 )
 
 // A joining is a request of a machine to `flame hub`.
@@ -114,21 +115,17 @@ func (i Invitation) AwaitAt(ctx context.Context, address string) error {
 }
 
 // await tries to connect until the server accepts the key.
-func await(ctx context.Context, i hub.Identity) error {
+func await(ctx context.Context, i hub.Identity) (err error) {
 	ctx, stop := context.WithTimeout(ctx, newcomerTime)
 	defer stop()
-	for {
-		conn, err := i.Dial(ctx)
-		if err == nil {
+	for range project.Steadily(ctx, 100*time.Millisecond) {
+		conn, refused := i.Dial(ctx)
+		if err = refused; err == nil {
 			conn.Close()
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(100 * time.Millisecond):
-		}
 	}
+	return err
 }
 
 // ask sends a request to `flame hub`. It returns the error in the answer.

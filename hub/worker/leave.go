@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"flame/agents"
 	"flame/agents/abroad"
@@ -20,6 +19,7 @@ import (
 	"flame/core"
 	"flame/hub/queue"
 	"flame/local/git"
+	"flame/project"
 )
 
 // Bounds of an agent's results: bytes, files, and characters of texts in a report.
@@ -39,9 +39,8 @@ const (
 // print sends the output of an attempt's agent until ctx ends. A slow hub delays nothing
 // else.
 func (h *held) print(ctx context.Context, id string, attempt int) {
-	look := time.NewTicker(lookPace)
-	defer look.Stop()
-	for told := int64(0); told < maxPrinted; {
+	told := int64(0)
+	for range project.Steadily(ctx, lookPace) {
 		text, err := agents.PrintedBy(h.Agents, h.agent, told, maxAtOnce)
 		for piece := range slices.Chunk(text, queue.MaxPiece) {
 			var q *queue.Queue
@@ -57,10 +56,8 @@ func (h *held) print(ctx context.Context, id string, attempt int) {
 			h.Log.Warn("the output of an agent is reported only at its end", "agent", h.agent, "error", err)
 			return
 		}
-		select {
-		case <-ctx.Done():
+		if told >= maxPrinted {
 			return
-		case <-look.C:
 		}
 	}
 }

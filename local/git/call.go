@@ -7,9 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -81,10 +79,8 @@ func meetsHalfWorktree(err error) bool {
 	return halfWorktree().MatchString(err.Error())
 }
 
-var halfWorktree = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`failed to read .*worktrees/[^/]+/commondir: (Success|Undefined error: 0)|bad object worktrees/[^/]+/HEAD|` +
-		`could not (open|create|write).*/worktrees/[^/']+(/\w+)?'.*: No such file or directory`)
-})
+var halfWorktree = core.Pattern(`failed to read .*worktrees/[^/]+/commondir: (Success|Undefined error: 0)|bad object worktrees/[^/]+/HEAD|` +
+	`could not (open|create|write).*/worktrees/[^/']+(/\w+)?'.*: No such file or directory`)
 
 // execute runs git with the settings in a file, and returns its output.
 func execute(ctx context.Context, c call, settings string) (string, error) {

@@ -4,10 +4,8 @@ import (
 	"context"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"flame/core"
 )
@@ -22,10 +20,8 @@ type Remote struct {
 }
 
 // addresses matches the valid forms of a remote: scheme, user, host, port, path.
-var addresses = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(?:(https|ssh)://(?:([^/]*)@)?([A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9a-fA-F:]+\])(:[0-9]{1,5})?/|` +
-		`(?:([A-Za-z0-9_][A-Za-z0-9._-]*)@)?([A-Za-z0-9][A-Za-z0-9.-]*):)(.+)$`)
-})
+var addresses = core.Pattern(`^(?:(https|ssh)://(?:([^/]*)@)?([A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9a-fA-F:]+\])(:[0-9]{1,5})?/|` +
+	`(?:([A-Za-z0-9_][A-Za-z0-9._-]*)@)?([A-Za-z0-9][A-Za-z0-9.-]*):)(.+)$`)
 
 // ParseRemote parses the address of a remote: an https or ssh URL, host:path, an absolute
 // path, or a file URL. It refuses all others, such as addresses that make git run a program

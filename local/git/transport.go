@@ -7,9 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	"flame/core"
@@ -113,7 +111,7 @@ func Unbundle(ctx context.Context, dir, file, ref string) (id string, err error)
 }
 
 // refs matches names of refs that are safe in all arguments.
-var refs = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^refs(/[A-Za-z0-9][A-Za-z0-9_-]*)+/?$`) })
+var refs = core.Pattern(`^refs(/[A-Za-z0-9][A-Za-z0-9_-]*)+/?$`)
 
 func checkRef(ref string) error {
 	if len(ref) > 300 || !refs().MatchString(ref) {
@@ -123,7 +121,7 @@ func checkRef(ref string) error {
 }
 
 // ids matches ids of objects.
-var ids = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`) })
+var ids = core.Pattern(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
 func checkID(id string) error {
 	if !ids().MatchString(id) {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 	"flame/core/merge"
 )
@@ -91,10 +93,7 @@ func (t *telling) added(field string, was []string, all []merge.Entry) {
 	if len(was) == len(all) {
 		return
 	}
-	known := make(map[string]bool, len(was))
-	for _, text := range was {
-		known[text] = true
-	}
+	known := lo.SliceToMap(was, func(text string) (string, bool) { return text, true })
 	told, more := 0, 0
 	for _, e := range all {
 		switch {

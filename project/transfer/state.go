@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"reflect"
+	"strings"
 
 	"flame/core"
 	"flame/core/op"
@@ -106,20 +108,14 @@ func (f *StateFrame) UnmarshalJSON(raw []byte) error {
 	if f.CompactionSummary == "" {
 		f.CompactionSummary = later.ResultsCompacted
 	}
-	for _, known := range stateMembers {
-		delete(members, known)
+	for _, known := range reflect.VisibleFields(reflect.TypeFor[StateFrame]()) {
+		name, _, _ := strings.Cut(known.Tag.Get("json"), ",")
+		delete(members, name)
 	}
 	if len(members) > 0 {
 		f.Extra = members
 	}
 	return nil
-}
-
-// stateMembers are the JSON members that StateFrame has fields for.
-var stateMembers = []string{
-	"sessionID", "parentSessionID", "status", "goal", "createdAt", "updatedAt", "artifacts", "decisions",
-	"compactionSummary", "logPath", "invalidationReason", "invalidatedAt", "plannedChildren", "machine", "session",
-	"goalIsDefault", "successCriteria", "results", "confidence", "startedAt", "endedAt", "archivedAt", "usage",
 }
 
 // recordImported, by frame, holds the members of an imported frame for which flame has no

@@ -141,10 +141,7 @@ func (b *Board) Since(version int64) Change {
 func (c Change) Only(wanted func(frame string) bool) Change {
 	c.Frames = lo.Filter(c.Frames, func(r Row, _ int) bool { return wanted(r.ID) })
 	c.Agents = lo.Filter(c.Agents, func(a Agent, _ int) bool { return wanted(a.Frame) })
-	in := map[string]bool{}
-	for _, a := range c.Agents {
-		in[a.ID] = true
-	}
+	in := lo.SliceToMap(c.Agents, func(a Agent) (string, bool) { return a.ID, true })
 	c.Sessions = nil
 	if c.Conflicts != nil {
 		c.Conflicts = new(lo.Filter(*c.Conflicts, func(conflict Conflict, _ int) bool {

@@ -1,11 +1,9 @@
 package board
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/samber/lo"
@@ -30,12 +28,10 @@ func (f Filter) Wants(r *Row, now core.Millis) bool {
 }
 
 // filterParts matches the parts of a filter: a term with its sign, key and values, or a word.
-var filterParts = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(-?)(\p{L}+):((?:"[^"]*"?|[^\s"])*)|-?(?:"[^"]*"?|[^\s"])+`)
-})
+var filterParts = core.Pattern(`(-?)(\p{L}+):((?:"[^"]*"?|[^\s"])*)|-?(?:"[^"]*"?|[^\s"])+`)
 
 // termValues matches the values of a term, between the commas outside of quotes.
-var termValues = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:"[^"]*"?|[^,"])+`) })
+var termValues = core.Pattern(`(?:"[^"]*"?|[^,"])+`)
 
 // ParseFilter parses a filter. Its dates are in a time zone. Errors name the term that is wrong.
 // A term without a value wants all frames.
@@ -96,7 +92,7 @@ func termOf(key, value string, zone *time.Location) (term, error) {
 		WithHint("use status, agent, host, machine, since, cost or tokens; quotes search for the text itself")
 }
 
-var filterSpans = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\d{1,6})([mhdw])$`) })
+var filterSpans = core.Pattern(`^(\d{1,6})([mhdw])$`)
 
 // sinceTerm wants frames that are in progress, or ended since a date or a span before now.
 func sinceTerm(value string, zone *time.Location) (term, error) {
@@ -119,7 +115,7 @@ func sinceTerm(value string, zone *time.Location) (term, error) {
 	}, nil
 }
 
-var filterBounds = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([<>])\$?(\d+(?:\.\d+)?)([kmgKMG]?)$`) })
+var filterBounds = core.Pattern(`^([<>])\$?(\d+(?:\.\d+)?)([kmgKMG]?)$`)
 
 // boundTerm wants frames whose usage, with all frames below them, is above or below a number.
 func boundTerm(value, example string, of func(u core.Usage) float64) (term, error) {

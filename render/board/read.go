@@ -167,16 +167,7 @@ func (r *reading) readGone(tx project.Tx) error {
 		return nil
 	}
 	ids, err := tx.FrameIDs()
-	there := make(map[string]bool, len(ids))
-	for _, id := range ids {
-		there[id] = true
-	}
-	for id := range r.board.frames.byID {
-		if !there[id] {
-			r.gone = append(r.gone, id)
-		}
-	}
-	slices.Sort(r.gone)
+	_, r.gone = lo.Difference(ids, slices.Sorted(maps.Keys(r.board.frames.byID)))
 	return err
 }
 
@@ -218,10 +209,7 @@ func (r *reading) readSessions(tx project.Tx) (err error) {
 // sessions that were live, and some of the running native subagents at each reading. The end of a
 // session counts as no activity, and clocks can go back.
 func (r *reading) readOthers(tx project.Tx) error {
-	var wanted []string
-	for _, f := range r.frames {
-		wanted = append(wanted, f.Session)
-	}
+	wanted := lo.Map(r.frames, func(f core.Frame, _ int) string { return f.Session })
 	for id, s := range r.board.sessions {
 		if s.Parent == "" && s.State != core.SessionEnded {
 			wanted = append(wanted, id)

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"flame/project"
 )
 
 // getSSE opens the event stream of protocol version 2024-11-05: one stream for all answers,
@@ -96,15 +98,8 @@ func (e *eventStream) serve(ctx context.Context, session *httpSession, out *stre
 	defer context.AfterFunc(session.ctx, cancel)()
 	var alive sync.WaitGroup
 	alive.Go(func() {
-		ticker := time.NewTicker(interval)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-				_ = e.write(": alive\n\n") // pump meets the same error and ends
-			case <-ctx.Done():
-				return
-			}
+		for range project.SteadilyAfter(ctx, interval, interval) {
+			_ = e.write(": alive\n\n") // pump meets the same error and ends
 		}
 	})
 	_ = out.pump(ctx, false, e.message) // its client is gone

@@ -6,10 +6,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"flame/core"
 	"flame/transcripts"
@@ -264,9 +262,7 @@ func notified(text string, own bool) []core.AgentNote {
 }
 
 // exit finds the status of a command that has ended.
-var exit = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(?:[^\n]*\n){0,4}?(?:Process exited with code|Exit code:) (-?\d+)\n`)
-})
+var exit = core.Pattern(`^(?:[^\n]*\n){0,4}?(?:Process exited with code|Exit code:) (-?\d+)\n`)
 
 // statusOf returns the status with which a command ended; empty if the output names none.
 func statusOf(output string) string {

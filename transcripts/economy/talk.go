@@ -5,6 +5,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 )
 
@@ -181,10 +183,7 @@ func callOf(p core.Part) call {
 // fixed returns what each request has besides the conversation: the median of the first five
 // requests, as a session may begin with a request of another kind.
 func (t *talk) fixed() int64 {
-	var rest []int64
-	for _, r := range t.requests[:min(5, len(t.requests))] {
-		rest = append(rest, max(0, r.sent-int64(r.size)))
-	}
+	rest := lo.Map(t.requests[:min(5, len(t.requests))], func(r request, _ int) int64 { return max(0, r.sent-int64(r.size)) })
 	slices.Sort(rest)
 	return rest[(len(rest)-1)/2]
 }

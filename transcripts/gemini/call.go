@@ -3,10 +3,8 @@ package gemini
 import (
 	"encoding/json"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"flame/core"
 	"flame/transcripts"
@@ -156,9 +154,7 @@ func (c call) completes() string {
 
 // reason finds why a subagent stopped, and what it said last, in the answer of the tool that started
 // it.
-var reason = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?s)Termination Reason: (\w+)\s*Result:\s*(.*)`)
-})
+var reason = core.Pattern(`(?s)Termination Reason: (\w+)\s*Result:\s*(.*)`)
 
 // Ended returns how a subagent ended, and its last message or why it failed, from the answer of the
 // tool that started it: a text, or a list of parts.

@@ -4,9 +4,7 @@ package gemini
 import (
 	"cmp"
 	"encoding/json"
-	"regexp"
 	"strings"
-	"sync"
 
 	"flame/core"
 	"flame/transcripts"
@@ -133,9 +131,7 @@ func (c *chat) changed(text []byte, set change) core.Message {
 }
 
 // snapshots finds the summary of a compaction.
-var snapshots = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?s)<state_snapshot>\s*(.*?)\s*</state_snapshot>`)
-})
+var snapshots = core.Pattern(`(?s)<state_snapshot>\s*(.*?)\s*</state_snapshot>`)
 
 // snapshot returns the summary with which the new messages begin, if a compaction made them.
 func (s change) snapshot() (summary string, at core.Millis) {
@@ -259,7 +255,7 @@ func Words(text string) string {
 func IsSummary(text string) bool { return snapshots().MatchString(text) }
 
 // contexts finds what hooks added to a prompt.
-var contexts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)<hook_context>.*?</hook_context>`) })
+var contexts = core.Pattern(`(?s)<hook_context>.*?</hook_context>`)
 
 // WithoutContext returns a prompt without what hooks added to it.
 func WithoutContext(prompt string) string {
@@ -270,9 +266,7 @@ func WithoutContext(prompt string) string {
 }
 
 // untrusted finds what the client puts around the results of servers' tools.
-var untrusted = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?s)^\s*<untrusted_context[^>]*>\s*(.*?)\s*</untrusted_context>`)
-})
+var untrusted = core.Pattern(`(?s)^\s*<untrusted_context[^>]*>\s*(.*?)\s*</untrusted_context>`)
 
 // Unwrapped returns the result of a server's tool without what the client puts around it.
 func Unwrapped(result string) string {

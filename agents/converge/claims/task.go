@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 )
 
@@ -85,12 +87,7 @@ func (t task) sameAs(other task) bool {
 	if t.text == "" || other.text == "" || t.text == other.text || t.is["again"] || other.is["again"] {
 		return true
 	}
-	shared := 0
-	for _, word := range t.words {
-		if slices.Contains(other.words, word) {
-			shared++
-		}
-	}
+	shared := lo.CountBy(t.words, func(word string) bool { return slices.Contains(other.words, word) })
 	return 2*shared > len(t.words)+len(other.words)-shared
 }
 

@@ -5,15 +5,15 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
+
+	"flame/core"
 )
 
 // id matches what env.Gateway may hold.
-var id = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^gateway-[a-z0-9]{8}$`) })
+var id = core.Pattern(`^gateway-[a-z0-9]{8}$`)
 
 // A Folder has the files of one front. Other users may not read them.
 type Folder struct {

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"regexp"
-	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"flame/core"
 )
 
 // A Port is an open port of 127.0.0.1 that several processes share.
@@ -27,7 +27,7 @@ func NewSecret() string { return rand.Text() }
 func Base(addr, secret string) string { return "http://" + addr + "/" + secret }
 
 // bases matches the base URLs of gateways.
-var bases = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^http://(127\.0\.0\.1:\d+)/[A-Z2-7]{26}$`) })
+var bases = core.Pattern(`^http://(127\.0\.0\.1:\d+)/[A-Z2-7]{26}$`)
 
 // IsGone reports whether a base URL is that of a gateway where nothing listens any more.
 func IsGone(base string) bool {

@@ -3,24 +3,19 @@ package messages
 import (
 	"cmp"
 	"net/http"
-	"regexp"
 	"strconv"
-	"sync"
 
 	"github.com/tidwall/gjson"
 
+	"flame/core"
 	"flame/hosts/gateway/dialect"
 )
 
 // form matches the API's errors about messages, or their thinking, that do not fit together.
-var form = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("thinking|signature|tool_use|tool_result|role|cache_control|non-empty|context_management")
-})
+var form = core.Pattern("thinking|signature|tool_use|tool_result|role|cache_control|non-empty|context_management")
 
 // tooMany matches the API's errors about more tokens than the model accepts.
-var tooMany = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?:prompt is too long|exceed context limit): [0-9]+[^>]{0,20}> ([0-9]{4,9})\b`)
-})
+var tooMany = core.Pattern(`(?:prompt is too long|exceed context limit): [0-9]+[^>]{0,20}> ([0-9]{4,9})\b`)
 
 // statuses are the HTTP statuses of errors that the API reports after an answer has begun.
 var statuses = map[string]int{"overloaded_error": 529, "rate_limit_error": http.StatusTooManyRequests}
