@@ -32,12 +32,6 @@ func (u *user) configureGemini() {
 	u.settle(gemini)
 }
 
-// ofGemini writes a file of Gemini CLI's own folder.
-func (u *user) ofGemini(name string, document any) {
-	u.t.Helper()
-	require.NoError(u.t, u.place().OfGemini(name, document))
-}
-
 // trustFolder does what the user's "Trust folder" does.
 func (u *user) trustFolder() {
 	u.t.Helper()
