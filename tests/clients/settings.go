@@ -49,7 +49,7 @@ func (p Place) Settle(client string, more ...string) (env []string, err error) {
 			"general":  map[string]any{"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
 		}
 		env := []string{"GEMINI_API_KEY=dummy", "GOOGLE_GEMINI_BASE_URL=" + p.URL, "GEMINI_CLI_NO_RELAUNCH=true"}
-		return env, p.OfGemini("settings.json", settings)
+		return env, p.ofGemini("settings.json", settings)
 	}
 	return nil, errors.New(client + " has its settings in the project")
 }
@@ -66,8 +66,8 @@ wire_api = "responses"
 env_key = "OPENAI_API_KEY"
 `
 
-// OfGemini writes a file of Gemini CLI's own folder.
-func (p Place) OfGemini(name string, document any) error {
+// ofGemini writes a file of Gemini CLI's own folder.
+func (p Place) ofGemini(name string, document any) error {
 	raw, err := json.MarshalIndent(document, "", "  ")
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (p Place) OfGemini(name string, document any) error {
 
 // TrustFolder does what "Trust folder" of Gemini CLI does.
 func (p Place) TrustFolder() error {
-	return p.OfGemini("trustedFolders.json", map[string]string{p.Project: "TRUST_FOLDER"})
+	return p.ofGemini("trustedFolders.json", map[string]string{p.Project: "TRUST_FOLDER"})
 }
 
 // write writes a file of the home.
