@@ -179,6 +179,7 @@ func TestADataFolderThatIsRemovedAndMadeAgain(t *testing.T) {
 	tb := newTab(t)
 	tb.open(s.address)
 	tb.until(`document.querySelectorAll("[role=treeitem]").length === 1`)
+	tb.expect("503 (Service Unavailable)") // of a request while the folder is removed
 	require.NoError(t, os.RemoveAll(u.flame("where")))
 	tb.until(`document.querySelectorAll("[role=treeitem]").length === 0`)
 	tb.until(`document.body.innerText.includes("No frames yet")`)

@@ -148,5 +148,6 @@ func (tb *tab) first(u *user, frames int, most time.Duration) time.Duration {
 		tb.expect("ERR_") // of the stream of the page before, which the browser may keep for a while
 		s.kill()
 	}
+	tb.t.Cleanup(tb.close)
 	return fastest
 }

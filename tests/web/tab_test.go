@@ -26,8 +26,9 @@ const patience = 2 * time.Minute
 
 // A tab is one page of the browser, as one person has it open.
 type tab struct {
-	t   testing.TB
-	ctx context.Context
+	t     testing.TB
+	ctx   context.Context
+	close func() // checks the console; a test whose server is newer than its tab has it called before the server ends
 
 	mu       sync.Mutex
 	messages []string // of the console: errors, and what the policy forbade
@@ -66,13 +67,14 @@ func newTab(t testing.TB) *tab {
 	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
 	tb := &tab{t: t, ctx: ctx}
 	require.NoError(t, chromedp.Listen(ctx, tb.hear))
-	t.Cleanup(func() {
+	tb.close = sync.OnceFunc(func() {
 		if t.Failed() {
 			tb.keep(strings.ReplaceAll(t.Name(), "/", "_"))
 		}
 		assert.Empty(t, tb.complaints(), "the console")
 		cancel()
 	})
+	t.Cleanup(tb.close)
 	tb.before(watch)
 	call(tb, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 	tb.size(1400, 900)
