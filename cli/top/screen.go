@@ -269,9 +269,9 @@ func (s *Screen) show(text string, filter board.Filter, found map[string]bool) {
 	s.tree.reveal(matching[len(matching)-1])
 	most := ""
 	if len(found) == maxFound {
-		most = ", of the newest"
+		most = fmt.Sprintf(" among the newest %d", maxFound)
 	}
-	s.tell(nil, "%s%s found with %q; Esc shows all", render.Count(len(matching), "frame"), most, core.OneLine(text, 60))
+	s.tell(nil, "%s found%s with %q; Esc shows all", render.Count(len(matching), "frame"), most, core.OneLine(text, 60))
 }
 
 func (s *Screen) cancel() {
