@@ -103,7 +103,8 @@ func TestFollowingALogThatIsReplaced(t *testing.T) {
 	require.NoError(t, os.Rename(other, path))
 	until(t, next, "session  \"moved in\" initializing\nsession  \"longer than before\" initializing\n")
 	require.NoError(t, os.Rename(path, filepath.Join(dir, "renamed.jsonl")))
-	until(t, next, "session  \"moved in\" initializing\nsession  \"longer than before\" initializing\n")
+	require.NoError(t, os.WriteFile(path, line("new"), 0o644))
+	until(t, next, "session  \"moved in\" initializing\nsession  \"longer than before\" initializing\nsession  \"new\" initializing\n")
 }
 
 func TestFollowingADatabase(t *testing.T) {

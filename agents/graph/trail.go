@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"reflect"
 	"sync"
 	"time"
 
@@ -137,16 +138,21 @@ func FollowLogs(ctx context.Context, formats transcripts.Formats, path string, i
 		return followInput(ctx, formats, input, every, show)
 	}
 	f := &follower{formats: formats, path: path}
-	first := true
+	var shown *Trail
 	for range project.Steadily(ctx, every) {
 		changed, err := f.step(ctx)
-		if err == nil && (changed || first) {
-			err = show(f.tracker.Trail())
-		}
 		if err != nil {
 			return err
 		}
-		first = false
+		if shown != nil && !changed {
+			continue
+		}
+		if told := f.tracker.Trail(); shown == nil || !reflect.DeepEqual(told, *shown) {
+			if err := show(told); err != nil {
+				return err
+			}
+			shown = &told
+		}
 	}
 	return ctx.Err()
 }
@@ -164,7 +170,12 @@ type followed struct {
 	at     core.LogPosition
 	file   os.FileInfo
 	beside time.Time // when the file beside, or SQLite's log, last changed
+	young  bool      // it had changed less than settling before it was read
 }
+
+// settling is the time in which a database may get content that no change of its files tells of: SQLite
+// writes its log first, waits for the disk, and then lets others see what it wrote.
+const settling = 2 * time.Second
 
 // step reads what is new. A known log may be missing or empty for a moment
 // while a host rewrites it; it is looked for again.
@@ -203,7 +214,7 @@ func (f *follower) rewritten(logs []transcripts.Log) bool {
 		if err != nil || !os.SameFile(known.file, now) || now.Size() < known.file.Size() {
 			return true
 		}
-		if !log.Grows() && (now.Size() != known.file.Size() || !now.ModTime().Equal(known.file.ModTime()) || !changedAt(log.Beside()).Equal(known.beside)) {
+		if !log.Grows() && (known.young || now.Size() != known.file.Size() || !now.ModTime().Equal(known.file.ModTime()) || !changedAt(log.Beside()).Equal(known.beside)) {
 			return true
 		}
 	}
@@ -245,7 +256,7 @@ func (f *follower) read(ctx context.Context, log transcripts.Log) error {
 			f.tracker.Add(log.Host(), m)
 		}
 	}
-	known.file = now
+	known.file, known.young = now, time.Since(now.ModTime()).Abs() < settling || time.Since(beside).Abs() < settling
 	for entry, err := range log.Entries(ctx, known.at) {
 		switch {
 		case errors.Is(err, transcripts.ErrTorn):
