@@ -37,7 +37,6 @@ func build() (string, error) {
 	}
 	cmd := exec.Command("go", "build", "-o", filepath.Join(dir, "flame"), ".")
 	cmd.Dir = ".."
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return dir, fmt.Errorf("build flame: %w\n%s", err, out)
 	}

@@ -63,7 +63,7 @@ type listedPackage struct {
 func checkCode() (code []*codePackage, err error) {
 	cmd := exec.Command("go", "list", "-deps", "-export", "-json=ImportPath,Dir,Export,GoFiles", ".")
 	cmd.Dir = ".."
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
+	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

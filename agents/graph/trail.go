@@ -144,15 +144,14 @@ func FollowLogs(ctx context.Context, formats transcripts.Formats, path string, i
 		if err != nil {
 			return err
 		}
-		if shown != nil && !changed {
+		told := f.tracker.Trail()
+		if shown != nil && (!changed || reflect.DeepEqual(told, *shown)) {
 			continue
 		}
-		if told := f.tracker.Trail(); shown == nil || !reflect.DeepEqual(told, *shown) {
-			if err := show(told); err != nil {
-				return err
-			}
-			shown = &told
+		if err := show(told); err != nil {
+			return err
 		}
+		shown = &told
 	}
 	return ctx.Err()
 }
@@ -214,7 +213,8 @@ func (f *follower) rewritten(logs []transcripts.Log) bool {
 		if err != nil || !os.SameFile(known.file, now) || now.Size() < known.file.Size() {
 			return true
 		}
-		if !log.Grows() && (known.young || now.Size() != known.file.Size() || !now.ModTime().Equal(known.file.ModTime()) || !changedAt(log.Beside()).Equal(known.beside)) {
+		same := now.Size() == known.file.Size() && now.ModTime().Equal(known.file.ModTime()) && changedAt(log.Beside()).Equal(known.beside)
+		if !log.Grows() && (known.young || !same) {
 			return true
 		}
 	}
