@@ -82,7 +82,7 @@ func (s *station) locked(f func()) {
 	require.NoError(s.t, err)
 	require.NoError(s.t, syscall.Flock(int(file.Fd()), syscall.LOCK_EX))
 	defer func(patience time.Duration) { s.patience = patience; file.Close() }(s.patience)
-	s.patience = 500 * time.Millisecond
+	s.patience = 2 * time.Second
 	f()
 }
 
