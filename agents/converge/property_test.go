@@ -23,7 +23,7 @@ import (
 func TestAnyOrderGivesTheSameBytes(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(6, 4))
-	for range 400 {
+	for range effort.Of(100, 400) {
 		inputs := randomTeam(random)
 		options := converge.Options{Strategy: pick(random, strategies...), Resolution: pick(random, resolutions...), Tolerance: pick(random, 0, 1.0)}
 		result, err := converge.Converge(inputs, options)
@@ -98,7 +98,7 @@ var someLines = []string{
 func TestTextsInAnyOrderGiveTheSameBytes(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(7, 5))
-	for range 400 {
+	for range effort.Of(100, 400) {
 		task := pick(random, "", "Which port is it?", "Rank a, b and c.", "Does it work?")
 		inputs := answering(lo.Times(2+random.IntN(3), func(int) string {
 			return strings.Join(lo.Times(1+random.IntN(4), func(int) string { return pick(random, someLines...) }), "\n\n")
@@ -119,7 +119,7 @@ func TestTextsInAnyOrderGiveTheSameBytes(t *testing.T) {
 func TestAnAnswerAgreesWithItself(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(8, 6))
-	for range 400 {
+	for range effort.Of(100, 400) {
 		lines := lo.Times(1+random.IntN(6), func(int) string { return pick(random, lo.Without(someLines, "Yes.", "No, never.")...) })
 		text := strings.Join(lines, "\n\n")
 		slices.Reverse(lines)
@@ -173,7 +173,7 @@ func FuzzAnswers(f *testing.F) {
 func TestHostileAnswersAreReadQuickly(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
-	size := effort.Of(1<<14, 1<<20)
+	size := effort.Of(1<<12, 1<<20)
 	binary := make([]byte, size)
 	for i := range binary {
 		binary[i] = byte(random.IntN(256))
