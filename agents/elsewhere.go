@@ -123,7 +123,7 @@ func shareEnded(ctx context.Context, a *Agents, tried map[string]bool) error {
 	if len(a.Share) == 0 {
 		return nil
 	}
-	ended, err := record.View(ctx, a.Project.Store, func(tx project.Tx) ([]record.Run, error) {
+	ended, err := project.Read(ctx, a.Project, func(tx project.Tx) ([]record.Run, error) {
 		return record.JustEnded(tx, a.Project.Now(), sharedFor)
 	})
 	for _, run := range ended {
@@ -171,7 +171,7 @@ func shareable(ctx context.Context, a *Agents, run record.Run, kind string) (tex
 	more := false
 	switch kind {
 	case abroad.Prompts:
-		told, err := record.AssignmentOf(ctx, a.Project.Store, run.ID)
+		told, err := record.AssignmentOf(ctx, a.Project, run.ID)
 		return []byte(told.Task), err
 	case abroad.Logs: // only the beginning of a very long log
 		text, _, err = supervise.ReadFrom(filepath.Join(a.Folder(run.ID), supervise.OutputFile), 0, abroad.MaxShared)
@@ -197,7 +197,7 @@ func Shared(ctx context.Context, a *Agents, id, kind string) ([]byte, error) {
 	if err := reach(a.Elsewhere); err != nil {
 		return nil, err
 	}
-	frame, err := record.View(ctx, a.Project.Store, func(tx project.Tx) (string, error) { return abroad.FrameOf(tx, id) })
+	frame, err := project.Read(ctx, a.Project, func(tx project.Tx) (string, error) { return abroad.FrameOf(tx, id) })
 	if err != nil {
 		return nil, err
 	}

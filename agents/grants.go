@@ -102,7 +102,7 @@ func (all Grants) Revoke(ctx context.Context, id string) error {
 
 // List returns all grants, the newest first.
 func (all Grants) List(ctx context.Context) ([]plan.Grant, error) {
-	return record.View(ctx, all.a.Project.Store, plan.ListGrants)
+	return project.Read(ctx, all.a.Project, plan.ListGrants)
 }
 
 // The kinds of notices for a person.

@@ -368,7 +368,7 @@ func (a *Agents) settle(ctx context.Context, run record.Run, begun bool) (left b
 
 // isUnsettled reports whether an ended agent still needs work.
 func (a *Agents) isUnsettled(ctx context.Context, run record.Run) (left bool, err error) {
-	return record.View(ctx, a.Project.Store, func(tx project.Tx) (bool, error) {
+	return project.Read(ctx, a.Project, func(tx project.Tx) (bool, error) {
 		_, left, err := record.Living.Get(tx, run.ID)
 		return left, err
 	})

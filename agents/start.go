@@ -308,7 +308,7 @@ func jobOf(ctx context.Context, a *Agents, planner plan.Planner, run record.Run)
 	if err != nil {
 		return job, err
 	}
-	told, err := record.AssignmentOf(ctx, a.Project.Store, run.ID)
+	told, err := record.AssignmentOf(ctx, a.Project, run.ID)
 	if err != nil {
 		return job, err
 	}

@@ -181,12 +181,10 @@ type Post struct {
 }
 
 // Own returns this machine's agents as other machines get them; nil if there are none.
-func (p *Post) Own(ctx context.Context) (text json.RawMessage, err error) {
-	err = p.Project.Store.View(ctx, func(tx project.Tx) error {
-		text, err = Own(tx, p.Project.Now())
-		return err
+func (p *Post) Own(ctx context.Context) (json.RawMessage, error) {
+	return project.Read(ctx, p.Project, func(tx project.Tx) (json.RawMessage, error) {
+		return Own(tx, p.Project.Now())
 	})
-	return text, err
 }
 
 // Meet stores what present machines send, and forgets the agents of all absent machines.

@@ -76,7 +76,7 @@ func (pl Planner) Asked(ctx context.Context, by project.Caller, r Request) (p Pl
 	}
 	p = Plan{Planner: pl, by: by, request: r}
 	if r.Key != "" { // a repeated call need not pass what a new agent must; see Admit for two calls at one time
-		p.Agent, err = record.View(ctx, pl.Project.Store, func(tx project.Tx) (record.Run, error) { return keyedBy(tx, by, r.Key) })
+		p.Agent, err = project.Read(ctx, pl.Project, func(tx project.Tx) (record.Run, error) { return keyedBy(tx, by, r.Key) })
 		if err != nil || p.Agent.ID != "" {
 			p.Known = true
 			return p, err

@@ -124,7 +124,7 @@ func ReleaseSessions(ctx context.Context, p *project.Project, running map[string
 		if _, runs := running[agent]; runs {
 			continue
 		}
-		run, err := View(ctx, p.Store, func(tx project.Tx) (Run, error) { return Find(tx, agent) })
+		run, err := project.Read(ctx, p, func(tx project.Tx) (Run, error) { return Find(tx, agent) })
 		if err == nil && (!run.State.Ended() || p.Now()-run.EndedAt < claimTime) {
 			continue // a process may be about to resolve the handoff
 		}
