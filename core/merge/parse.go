@@ -154,10 +154,7 @@ func (d Doc) checkUsage() error {
 		mostDollars = 1e9
 	)
 	for machine, s := range d.Usage {
-		u := s.Usage
-		if !ValidMachine(machine) || math.Abs(u.CostUSD) > mostDollars ||
-			min(u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten, u.ToolCalls) < -most ||
-			max(u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten, u.ToolCalls) > most {
+		if !ValidMachine(machine) || math.Abs(s.Usage.CostUSD) > mostDollars || !s.Usage.Within(-most, most) {
 			return core.Invalidf("it has usage without a valid machine")
 		}
 	}
