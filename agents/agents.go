@@ -177,14 +177,3 @@ func (a *Agents) Result(ctx context.Context, id string) (record.Result, error) {
 func Abroad(ctx context.Context, p *project.Project) ([]abroad.Agent, error) {
 	return project.Read(ctx, p, func(tx project.Tx) ([]abroad.Agent, error) { return abroad.List(tx, p.Now()) })
 }
-
-// eachOf returns the records of a kind, by their ids.
-func eachOf[T any](ctx context.Context, a *Agents, kind project.Kind[T]) (map[string]T, error) {
-	return project.Read(ctx, a.Project, func(tx project.Tx) (map[string]T, error) {
-		all := map[string]T{}
-		return all, kind.Each(tx, func(id string, one T) error {
-			all[id] = one
-			return nil
-		})
-	})
-}

@@ -116,7 +116,7 @@ func ClaimHandoff(tx project.Tx, now core.Millis, run Run) (h Handoff, due bool,
 // ReleaseSessions resumes sessions that handed control to agents that have ended, if the
 // process that should have resolved the handoff was killed.
 func ReleaseSessions(ctx context.Context, p *project.Project, running map[string]Live) error {
-	suspended, err := p.Suspended(ctx)
+	suspended, err := project.Read(ctx, p, func(tx project.Tx) (map[string]string, error) { return project.RecordSuspended.ByID(tx) })
 	if err != nil {
 		return err
 	}

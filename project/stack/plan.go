@@ -217,7 +217,7 @@ func activate(s *project.Step, frame, claimed core.Frame, force bool) (a Activat
 		a.Here = a.Taken == "" && a.Machine == ""
 		return a, nil // nothing was started
 	}
-	return a, errors.Join(autonomy.NoteLeft(s, left), autonomy.ActOn(s, left.ID, core.SuggestPush))
+	return a, errors.Join(autonomy.NoteOver(s, left, true), autonomy.ActOn(s, left.ID, core.SuggestPush))
 }
 
 // standing returns the status of the frame's parent if that has ended. It refuses a planned
