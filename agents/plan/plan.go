@@ -55,16 +55,12 @@ func (pl Planner) Plan(ctx context.Context, by project.Caller, r Request) (Plan,
 	if err != nil || p.Known {
 		return p, err
 	}
-	err = pl.Project.Store.View(ctx, func(tx project.Tx) error {
-		caller, err := callerOf(tx, by)
+	p.Agent, err = project.ReadFor(ctx, pl.Project, by, func(s *project.Step) (record.Run, error) {
+		now, err := p.situation(s.Tx, s.Session, "")
 		if err != nil {
-			return err
+			return p.Agent, err
 		}
-		s, err := p.situation(tx, caller, "")
-		if err == nil {
-			p.Agent, err = p.decide(s)
-		}
-		return err
+		return p.decide(now)
 	})
 	return p, err
 }
