@@ -126,10 +126,9 @@ func checkTrees(inputs []Input) error {
 	if len(trees) < 2 {
 		return nil
 	}
-	var groups []string
-	for _, root := range slices.Sorted(maps.Keys(trees)) {
-		groups = append(groups, root+": "+strings.Join(slices.Sorted(slices.Values(trees[root])), ", "))
-	}
+	groups := lo.Map(slices.Sorted(maps.Keys(trees)), func(root string, _ int) string {
+		return root + ": " + strings.Join(slices.Sorted(slices.Values(trees[root])), ", ")
+	})
 	return core.Invalidf("the agents are not in one tree of frames (%s)", strings.Join(groups, "; ")).
 		WithHint("converge the agents of each tree separately")
 }

@@ -97,12 +97,7 @@ func (d Doc) check(now core.Millis) error {
 // checkTexts refuses invalid ids, and the texts that project.Clean refuses.
 func (d Doc) checkTexts() error {
 	ids, all := []string{d.ID, d.Work.Parent, d.Work.Session}, []string{d.Work.Goal, d.Work.SuccessCriteria, d.Work.Summary, d.Work.Results}
-	for _, e := range d.Planned {
-		ids = append(ids, e.Text)
-	}
-	for _, e := range slices.Concat(d.Artifacts, d.Decisions) {
-		all = append(all, e.Text)
-	}
+	ids, all = append(ids, texts(d.Planned)...), slices.Concat(all, texts(d.Artifacts), texts(d.Decisions))
 	if d.Invalid != nil {
 		all = append(all, d.Invalid.Reason)
 	}
