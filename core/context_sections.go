@@ -177,7 +177,7 @@ func (c *composer) printAncestors(limit int) {
 		}
 		return price
 	})
-	slices.SortStableFunc(taken, func(a, b *candidate) int { return cmp.Compare(b.rank, a.rank) })
+	rootFirst(taken)
 	c.parts[partAncestors] = c.listing("  ", "ancestors", "omitted", taken, len(ranked)-len(taken))
 	c.parts[partAncestors].room = limit
 }
@@ -200,7 +200,7 @@ func (c *composer) printFinished(limit int) {
 		}
 		return price
 	})
-	slices.SortStableFunc(taken, func(a, b *candidate) int { return cmp.Compare(b.frame.UpdatedAt, a.frame.UpdatedAt) })
+	recentFirst(taken)
 	for i, tag := range finishedTags {
 		own := slices.DeleteFunc(slices.Clone(taken), func(f *candidate) bool { return f.rank != i })
 		s := &c.parts[int(partChildren)+i]

@@ -118,3 +118,11 @@ func take(ranked []*candidate, room int, price func(c *candidate, left int) int)
 func bestFirst(list []*candidate) {
 	slices.SortStableFunc(list, func(a, b *candidate) int { return cmp.Compare(b.score, a.score) })
 }
+
+func rootFirst(list []*candidate) {
+	slices.SortStableFunc(list, func(a, b *candidate) int { return cmp.Compare(b.rank, a.rank) })
+}
+
+func recentFirst(list []*candidate) {
+	slices.SortStableFunc(list, func(a, b *candidate) int { return cmp.Compare(b.frame.UpdatedAt, a.frame.UpdatedAt) })
+}
