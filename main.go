@@ -5,6 +5,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -187,12 +188,16 @@ func notifying(a *agents.Agents, setting string, at place.Place) {
 
 // keepHub keeps a project connected to the hub that it has joined, if any.
 func (w wiring) keepHub(ctx context.Context, p *project.Project, at place.Place) {
-	post := &abroad.Post{Project: p}
 	hub.Keep(ctx, hub.Station{
 		Data: at.Data.Path, Version: build().Version, Log: p.Log, Now: now,
-		Tree:   func(machine string) hub.Tree { return hub.TreeOf(p, machine) },
-		Held:   func(ctx context.Context) ([]string, error) { return shared.Held(ctx, p) },
-		Agents: post.Own, Meet: post.Meet,
+		Tree: func(machine string) hub.Tree { return shared.Tree{Project: p, Machine: machine} },
+		Held: func(ctx context.Context) ([]string, error) { return shared.Held(ctx, p) },
+		Agents: func(ctx context.Context) (json.RawMessage, error) {
+			return project.Read(ctx, p, func(tx project.Tx) (json.RawMessage, error) { return abroad.Own(tx, p.Now()) })
+		},
+		Meet: func(ctx context.Context, there []string, news map[string]json.RawMessage) error {
+			return abroad.Meet(ctx, p, there, news)
+		},
 		Beside: func(ctx context.Context) { agents.Owe(ctx, w.service(p, at)) },
 	})
 }

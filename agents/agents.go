@@ -139,7 +139,7 @@ func reach(e Elsewhere) error {
 
 // Find returns the record of an agent by its id, or by a prefix that only one id has.
 func (a *Agents) Find(ctx context.Context, id string) (record.Run, error) {
-	return record.View(ctx, a.Project.Store, func(tx project.Tx) (record.Run, error) { return find(tx, id) })
+	return project.Read(ctx, a.Project, func(tx project.Tx) (record.Run, error) { return find(tx, id) })
 }
 
 // find is record.Find; for an agent of another machine, its error names that machine.
@@ -151,7 +151,7 @@ func find(tx project.Tx, id string) (record.Run, error) {
 // Below returns the agents below an agent, at any depth, the newest first. For an empty id it
 // returns all agents of the project.
 func (a *Agents) Below(ctx context.Context, id string) ([]record.Run, error) {
-	return record.View(ctx, a.Project.Store, func(tx project.Tx) ([]record.Run, error) {
+	return project.Read(ctx, a.Project, func(tx project.Tx) ([]record.Run, error) {
 		if id == "" {
 			return record.List(tx)
 		}
@@ -161,12 +161,12 @@ func (a *Agents) Below(ctx context.Context, id string) ([]record.Run, error) {
 
 // Running returns the agents that are not settled yet.
 func (a *Agents) Running(ctx context.Context) ([]record.Run, error) {
-	return record.View(ctx, a.Project.Store, record.Unsettled)
+	return project.Read(ctx, a.Project, record.Unsettled)
 }
 
 // Result returns the result of an agent.
 func (a *Agents) Result(ctx context.Context, id string) (record.Result, error) {
-	return record.View(ctx, a.Project.Store, func(tx project.Tx) (record.Result, error) {
+	return project.Read(ctx, a.Project, func(tx project.Tx) (record.Result, error) {
 		r, err := record.ResultOf(tx, a.Data, id)
 		return r, abroad.Explained(tx, id, err)
 	})
@@ -175,16 +175,5 @@ func (a *Agents) Result(ctx context.Context, id string) (record.Result, error) {
 // Abroad returns the agents of the project's other machines, from the last reports of those
 // machines.
 func Abroad(ctx context.Context, p *project.Project) ([]abroad.Agent, error) {
-	return record.View(ctx, p.Store, func(tx project.Tx) ([]abroad.Agent, error) { return abroad.List(tx, p.Now()) })
-}
-
-// eachOf returns the records of a kind, by their ids.
-func eachOf[T any](ctx context.Context, a *Agents, kind project.Kind[T]) (map[string]T, error) {
-	return record.View(ctx, a.Project.Store, func(tx project.Tx) (map[string]T, error) {
-		all := map[string]T{}
-		return all, kind.Each(tx, func(id string, one T) error {
-			all[id] = one
-			return nil
-		})
-	})
+	return project.Read(ctx, p, func(tx project.Tx) ([]abroad.Agent, error) { return abroad.List(tx, p.Now()) })
 }

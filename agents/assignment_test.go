@@ -144,7 +144,7 @@ func (s *service) define(file, definition string) {
 func TestAChangedDefinitionLosesItsGrant(t *testing.T) {
 	t.Parallel()
 	s := newService(t, "name: helper\ndescription: Helps.\npermissionMode: bypassPermissions")
-	_, err := s.Grants().Make(s.ctx, plan.Grant{Mode: hosts.Bypass, Agent: "helper", Reason: "a test"})
+	_, err := s.Grant(s.ctx, plan.Grant{Mode: hosts.Bypass, Agent: "helper", Reason: "a test"})
 	require.NoError(t, err)
 	run := s.over(s.request(user, plan.Request{Type: "helper", Prompt: "done"}).ID, core.AgentCompleted, core.Completed)
 	require.Equal(t, hosts.Bypass, run.Mode.Effective)

@@ -16,7 +16,7 @@ import (
 // contextOf returns the context in an agent's prompt.
 func (s *service) contextOf(run record.Run) string {
 	s.t.Helper()
-	told, err := record.AssignmentOf(s.ctx, s.Project.Store, run.ID)
+	told, err := record.AssignmentOf(s.ctx, s.Project, run.ID)
 	require.NoError(s.t, err)
 	return told.Context
 }

@@ -62,30 +62,25 @@ func followAgain(ctx context.Context, a *Agents, run record.Run, was supervise.P
 	case following:
 		return true, nil
 	}
-	if err := tellOrOwe(ctx, a, run.ID, "its follower was killed"); err != nil {
+	why := "its follower was killed"
+	err = a.Elsewhere.Cancel(ctx, run.ID, why)
+	if errors.Is(err, core.ErrUnavailable) {
+		err = errors.Join(owe(ctx, a, run.ID, why), err)
+	}
+	if err != nil {
 		a.Project.Log.Warn("could not stop the worker of an agent that has lost its follower", "agent", run.ID, "error", err)
 	}
 	return false, nil
 }
 
-// tellOrOwe tells the worker of an agent to stop. If the hub cannot be reached, Owe does so
-// later.
-func tellOrOwe(ctx context.Context, a *Agents, id, why string) error {
-	err := a.Elsewhere.Cancel(ctx, id, why)
-	if !errors.Is(err, core.ErrUnavailable) {
-		return err
-	}
-	return errors.Join(owe(ctx, a, id, why), err)
-}
-
-// owe records that flame must still tell a worker to stop an agent.
+// owe records that flame must still tell a worker to stop an agent; Owe does so later.
 func owe(ctx context.Context, a *Agents, id, why string) error {
 	return a.Project.Store.Update(ctx, func(tx project.Tx) error { return record.Untold.Save(tx, id, why) })
 }
 
 // tellCancelled tells workers to stop that could not be reached before.
 func tellCancelled(ctx context.Context, a *Agents) error {
-	untold, err := eachOf(ctx, a, record.Untold)
+	untold, err := project.Read(ctx, a.Project, func(tx project.Tx) (map[string]string, error) { return record.Untold.ByID(tx) })
 	for id, why := range untold {
 		told := a.Elsewhere.Cancel(ctx, id, why)
 		if told != nil && !errors.Is(told, core.ErrNotFound) {
@@ -123,7 +118,7 @@ func shareEnded(ctx context.Context, a *Agents, tried map[string]bool) error {
 	if len(a.Share) == 0 {
 		return nil
 	}
-	ended, err := record.View(ctx, a.Project.Store, func(tx project.Tx) ([]record.Run, error) {
+	ended, err := project.Read(ctx, a.Project, func(tx project.Tx) ([]record.Run, error) {
 		return record.JustEnded(tx, a.Project.Now(), sharedFor)
 	})
 	for _, run := range ended {
@@ -171,7 +166,7 @@ func shareable(ctx context.Context, a *Agents, run record.Run, kind string) (tex
 	more := false
 	switch kind {
 	case abroad.Prompts:
-		told, err := record.AssignmentOf(ctx, a.Project.Store, run.ID)
+		told, err := record.AssignmentOf(ctx, a.Project, run.ID)
 		return []byte(told.Task), err
 	case abroad.Logs: // only the beginning of a very long log
 		text, _, err = supervise.ReadFrom(filepath.Join(a.Folder(run.ID), supervise.OutputFile), 0, abroad.MaxShared)
@@ -197,7 +192,7 @@ func Shared(ctx context.Context, a *Agents, id, kind string) ([]byte, error) {
 	if err := reach(a.Elsewhere); err != nil {
 		return nil, err
 	}
-	frame, err := record.View(ctx, a.Project.Store, func(tx project.Tx) (string, error) { return abroad.FrameOf(tx, id) })
+	frame, err := project.Read(ctx, a.Project, func(tx project.Tx) (string, error) { return abroad.FrameOf(tx, id) })
 	if err != nil {
 		return nil, err
 	}

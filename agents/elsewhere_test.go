@@ -371,7 +371,7 @@ func TestAWorkerTrustsNoDefinitionOfAnotherMachine(t *testing.T) {
 	run, err := agents.TakeOn(s.ctx, s.Agents, w, agents.Terms{Asker: "desk-1", Most: hosts.AcceptEdits, Prepare: s.here})
 	require.NoError(t, err)
 	assert.Equal(t, "machine", run.Source.Kind)
-	told, err := record.AssignmentOf(s.ctx, s.Project.Store, run.ID)
+	told, err := record.AssignmentOf(s.ctx, s.Project, run.ID)
 	require.NoError(t, err)
 	assert.Empty(t, told.Definition.HostKeys)
 	s.ended(run.ID)

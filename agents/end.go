@@ -207,7 +207,7 @@ func (a *Agents) Cancel(ctx context.Context, by project.Caller, id string) (stop
 
 // directed returns an agent if the caller may direct it.
 func (a *Agents) directed(ctx context.Context, by project.Caller, id string) (record.Run, error) {
-	return record.View(ctx, a.Project.Store, func(tx project.Tx) (record.Run, error) {
+	return project.Read(ctx, a.Project, func(tx project.Tx) (record.Run, error) {
 		run, err := find(tx, id)
 		if err == nil {
 			err = record.MayDirect(tx, by, run)
@@ -241,7 +241,7 @@ func (a *Agents) cancel(ctx context.Context, id, who string) (record.Run, error)
 
 // cancelBelow asks all agents below an agent to stop, at any depth.
 func (a *Agents) cancelBelow(ctx context.Context, id, who string) (stopped []record.Run, err error) {
-	below, err := record.View(ctx, a.Project.Store, func(tx project.Tx) ([]record.Run, error) { return record.Below(tx, id) })
+	below, err := project.Read(ctx, a.Project, func(tx project.Tx) ([]record.Run, error) { return record.Below(tx, id) })
 	below = record.Filter(below, "running")
 	slices.SortStableFunc(below, func(x, y record.Run) int { return cmp.Compare(x.Depth, y.Depth) })
 	for _, target := range below {
@@ -343,7 +343,7 @@ func retryHandoff(ctx context.Context, a *Agents, run record.Run, h *record.Hand
 	again := record.Handoff{
 		Transfer: h.Transfer, OnFailure: h.OnFailure, Timeout: h.Timeout, Retries: h.Retries + 1, First: cmp.Or(h.First, run.ID),
 	}
-	told, err := record.AssignmentOf(ctx, a.Project.Store, again.First)
+	told, err := record.AssignmentOf(ctx, a.Project, again.First)
 	if err != nil {
 		return err
 	}

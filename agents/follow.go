@@ -111,7 +111,7 @@ func (f *follower) until(ctx context.Context, done <-chan struct{}, over func() 
 
 // work returns the agent's work.
 func (f *follower) work(ctx context.Context) (abroad.Work, error) {
-	told, err := record.AssignmentOf(ctx, f.a.Project.Store, f.run.ID)
+	told, err := record.AssignmentOf(ctx, f.a.Project, f.run.ID)
 	if err != nil {
 		return abroad.Work{}, err
 	}

@@ -18,28 +18,22 @@ import (
 	"flame/project/briefing"
 )
 
-// Grants are the permissions that people gave to the agents of a project.
-type Grants struct{ a *Agents }
-
-// Grants returns the grants of the project.
-func (a *Agents) Grants() Grants { return Grants{a} }
-
-// Make stores a person's permission that children may get more than their parent has. Only
+// Grant stores a person's permission that children may get more than their parent has. Only
 // doors for people call it. An agent with a shell can use such a door too, so flame notifies
 // sessions with running agents of each new grant.
-func (all Grants) Make(ctx context.Context, g plan.Grant) (plan.Grant, error) {
+func (a *Agents) Grant(ctx context.Context, g plan.Grant) (plan.Grant, error) {
 	if err := g.Check(); err != nil {
 		return g, err
 	}
 	if g.Agent != "" && g.Digest == "" {
-		def, err := all.a.Catalog(all.a.Dir).Find(g.Agent)
+		def, err := a.Catalog(a.Dir).Find(g.Agent)
 		if err != nil {
 			return g, err
 		}
 		g.Digest = def.Digest()
 	}
-	g.ID, g.MadeAt = all.a.Project.NewID("grant"), all.a.Project.Now()
-	err := all.a.Project.Store.Update(ctx, func(tx project.Tx) error {
+	g.ID, g.MadeAt = a.Project.NewID("grant"), a.Project.Now()
+	err := a.Project.Store.Update(ctx, func(tx project.Tx) error {
 		ran, err := record.AtWork(tx)
 		if err != nil {
 			return err
@@ -91,8 +85,8 @@ func notify(tx project.Tx, tree string, g plan.Grant, ran []record.Run) error {
 const maxRan = 5
 
 // Revoke withdraws a grant. Agents that run under it continue.
-func (all Grants) Revoke(ctx context.Context, id string) error {
-	return all.a.Project.Store.Update(ctx, func(tx project.Tx) error {
+func (a *Agents) Revoke(ctx context.Context, id string) error {
+	return a.Project.Store.Update(ctx, func(tx project.Tx) error {
 		if _, known, err := plan.Grants.Get(tx, id); err != nil || !known {
 			return cmp.Or[error](err, core.NotFoundf("there is no grant %q", id).WithHint("`flame agents grants` shows those there are"))
 		}
@@ -100,9 +94,9 @@ func (all Grants) Revoke(ctx context.Context, id string) error {
 	})
 }
 
-// List returns all grants, the newest first.
-func (all Grants) List(ctx context.Context) ([]plan.Grant, error) {
-	return record.View(ctx, all.a.Project.Store, plan.ListGrants)
+// Grants returns all grants, the newest first.
+func (a *Agents) Grants(ctx context.Context) ([]plan.Grant, error) {
+	return project.Read(ctx, a.Project, plan.ListGrants)
 }
 
 // The kinds of notices for a person.
@@ -132,20 +126,15 @@ func (tell Notifier) end(run record.Run) {
 	tell(NoticeEnd, fmt.Sprintf("Agent %s ended, %s: %s", run.Type, how, work), run.ID)
 }
 
-// conflicts notifies a person of conflicts that wait for a decision.
-func (tell Notifier) conflicts(c converge.Convergence) {
-	if c.Result.Unresolved > 0 && tell != nil {
-		tell(NoticeConflict, fmt.Sprintf("%d results of agents conflict and wait for your decision: flame agents review %s", c.Result.Unresolved, c.ID), c.ID)
-	}
-}
-
-// Converge merges the results of several agents into one. It cancels the agents that
-// first_success no longer needs.
+// Converge merges the results of several agents into one, and notifies a person of conflicts that
+// wait for a decision. It cancels the agents that first_success no longer needs.
 func (a *Agents) Converge(ctx context.Context, by project.Caller, ids []string, o converge.Options) (c converge.Convergence, err error) {
 	if c, err = a.Convergences().Make(ctx, by, ids, o); err != nil {
 		return c, err
 	}
-	a.Notify.conflicts(c)
+	if c.Result.Unresolved > 0 && a.Notify != nil {
+		a.Notify(NoticeConflict, fmt.Sprintf("%d results of agents conflict and wait for your decision: flame agents review %s", c.Result.Unresolved, c.ID), c.ID)
+	}
 	for _, ignored := range c.Result.Ignored {
 		if ignored.Outcome.Ended() {
 			continue

@@ -40,10 +40,10 @@ func TestSessionsWithRunningAgentsGetANoticeOfANewGrant(t *testing.T) {
 	inner := s.request(as(outer), plan.Request{Type: "tester", Prompt: "hang"})
 	theirs := s.request(other, plan.Request{Type: "builder", Prompt: "hang"})
 
-	grant, err := s.Grants().Make(s.ctx, bypass)
+	grant, err := s.Grant(s.ctx, bypass)
 	require.NoError(t, err)
 	assert.ElementsMatch(t, []string{outer.ID, inner.ID, theirs.ID}, grant.During)
-	kept, err := s.Grants().List(s.ctx)
+	kept, err := s.Grants(s.ctx)
 	require.NoError(t, err)
 	assert.Equal(t, []plan.Grant{grant}, kept)
 	assert.Len(t, data(t, s.events("", core.PermissionGranted)[0])["grant"].(map[string]any)["during"], 3)
@@ -66,7 +66,7 @@ func TestAGrantMadeWhileNoAgentRunsGivesNoNotice(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	s.ended(s.spawn("done").ID)
-	grant, err := s.Grants().Make(s.ctx, bypass)
+	grant, err := s.Grant(s.ctx, bypass)
 	require.NoError(t, err)
 	assert.Empty(t, grant.During)
 	assert.NotContains(t, s.next("user"), "<notice>")
@@ -78,7 +78,7 @@ func TestTheSessionAboveAgentsOfAShellGetsANoticeOfANewGrant(t *testing.T) {
 	s := newService(t)
 	run := s.request(project.Caller{Host: project.CommandLine}, plan.Request{Type: "builder", Prompt: "hang"})
 	require.NotEqual(t, "user", run.Tree)
-	_, err := s.Grants().Make(s.ctx, plan.Grant{Mode: hosts.Plan, Agent: "builder", Delegates: true, Reason: "r"})
+	_, err := s.Grant(s.ctx, plan.Grant{Mode: hosts.Plan, Agent: "builder", Delegates: true, Reason: "r"})
 	require.NoError(t, err)
 	assert.Contains(t, s.next("user"), "It lets those that agents of type builder start have tools that these lack.")
 }
@@ -90,7 +90,7 @@ func TestANoticeNamesOnlySomeAgents(t *testing.T) {
 	for range 8 {
 		s.spawn("hang")
 	}
-	grant, err := s.Grants().Make(s.ctx, bypass)
+	grant, err := s.Grant(s.ctx, bypass)
 	require.NoError(t, err)
 	assert.Len(t, grant.During, 8)
 	told := s.next("user")
@@ -122,10 +122,10 @@ func TestAGrantAndItsNoticeAreMadeTogetherOrNotAtAll(t *testing.T) {
 	s.spawn("hang")
 	disk := &fullStore{Store: s.Project.Store, full: true}
 	s.Project.Store = disk
-	_, err := s.Grants().Make(s.ctx, bypass)
+	_, err := s.Grant(s.ctx, bypass)
 	s.Project.Store = disk.Store
 	require.ErrorIs(t, err, errFull)
-	kept, err := s.Grants().List(s.ctx)
+	kept, err := s.Grants(s.ctx)
 	require.NoError(t, err)
 	assert.Empty(t, kept)
 	assert.Empty(t, s.events("", core.PermissionGranted))

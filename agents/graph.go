@@ -36,7 +36,7 @@ const maxNative = 500
 // are sessions, agents and convergences. Its edges are starts, handoffs, continued work, and
 // results that went into a convergence.
 func (a *Agents) Graph(ctx context.Context) (*graph.Graph, error) {
-	return record.View(ctx, a.Project.Store, func(tx project.Tx) (*graph.Graph, error) {
+	return project.Read(ctx, a.Project, func(tx project.Tx) (*graph.Graph, error) {
 		runs, err := record.List(tx)
 		if err != nil {
 			return nil, err

@@ -16,7 +16,6 @@ import (
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
-	"flame/project/children"
 )
 
 // Supervise runs an agent to its end. `flame supervise` calls it.
@@ -87,7 +86,7 @@ func (j journal) Active(ctx context.Context, p supervise.Progress) error {
 	if err != nil || run.Session == "" {
 		return err
 	}
-	return children.Join(ctx, j.a.Project, parentOf(run), run.ID, run.Session)
+	return j.a.Project.Update(ctx, parentOf(run), func(s *project.Step) error { return s.Join(run.ID, run.Session) })
 }
 
 // warnAt is the share of a budget at which flame writes a warning.
@@ -261,7 +260,7 @@ func (g *Gate) guard(host hosts.Host, m hosts.Machine, s *supervise.Supervisor) 
 // outcome that it recorded, or as orphaned. Recover also ends their remaining processes and
 // the frames of ended agents. If no agent is running, it only reads.
 func (a *Agents) Recover(ctx context.Context) error {
-	all, err := eachOf(ctx, a, record.Living)
+	all, err := project.Read(ctx, a.Project, func(tx project.Tx) (map[string]record.Live, error) { return record.Living.ByID(tx) })
 	if err != nil {
 		return err
 	}
@@ -368,7 +367,7 @@ func (a *Agents) settle(ctx context.Context, run record.Run, begun bool) (left b
 
 // isUnsettled reports whether an ended agent still needs work.
 func (a *Agents) isUnsettled(ctx context.Context, run record.Run) (left bool, err error) {
-	return record.View(ctx, a.Project.Store, func(tx project.Tx) (bool, error) {
+	return project.Read(ctx, a.Project, func(tx project.Tx) (bool, error) {
 		_, left, err := record.Living.Get(tx, run.ID)
 		return left, err
 	})

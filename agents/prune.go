@@ -112,7 +112,7 @@ func discard(ctx context.Context, a *Agents, run record.Run, paths []string) err
 			err = os.Remove(path)
 		} else {
 			var running []record.Run
-			running, err = record.View(ctx, a.Project.Store, record.AtWork)
+			running, err = project.Read(ctx, a.Project, record.AtWork)
 			used := slices.ContainsFunc(running, func(other record.Run) bool { return other.Worktree == path })
 			repository := a.Dir
 			if run.For != "" {

@@ -110,7 +110,7 @@ func TestARepositorysDefinitionNeverWidensItsAgent(t *testing.T) {
 			_, err := turns.Begin(s.ctx, s.Project, by, turns.Prompt{ID: "p", Text: "Work", FromUser: true})
 			require.NoError(t, err)
 			require.NoError(t, s.Project.NoteStanding(s.ctx, by, project.Standing{Mode: "default"}))
-			_, err = s.Grants().Make(s.ctx, plan.Grant{Mode: hosts.Bypass, Reason: "for mine", Inherited: true})
+			_, err = s.Grant(s.ctx, plan.Grant{Mode: hosts.Bypass, Reason: "for mine", Inherited: true})
 			require.NoError(t, err)
 			s.ship("name: plain\ndescription: d")
 			request := plan.Request{Type: "plain", Prompt: "work", Description: "work", Bare: true}
@@ -263,7 +263,7 @@ func TestAGrantForOneAgentIsForTheDefinitionThatWasShown(t *testing.T) {
 	request := plan.Request{Type: "theirs", Prompt: "done"}
 	shown, err := s.Plan(s.ctx, user, request)
 	require.NoError(t, err)
-	grant, err := s.Grants().Make(s.ctx, plan.Grant{
+	grant, err := s.Grant(s.ctx, plan.Grant{
 		Mode: hosts.Bypass, Agent: "theirs", Digest: shown.Definition.Digest(), Session: shown.Agent.Tree, Once: true, Reason: "asked",
 	})
 	require.NoError(t, err)
@@ -281,7 +281,7 @@ func TestAGrantForOneAgentIsForTheDefinitionThatWasShown(t *testing.T) {
 	_, err = s.Begin(s.ctx, shown)
 	require.ErrorContains(t, err, "has changed since it was granted the mode bypassPermissions")
 	grant.ID, grant.MadeAt = "", 0
-	grant, err = s.Grants().Make(s.ctx, grant)
+	grant, err = s.Grant(s.ctx, grant)
 	require.NoError(t, err)
 	s.ship("name: theirs\ndescription: tame\npermissionMode: bypassPermissions")
 	assert.Equal(t, hosts.Bypass, mode())
@@ -294,7 +294,7 @@ func TestAGrantForADefinitionHoldsInEitherHost(t *testing.T) {
 	s, _ := witnessed(t)
 	s.ship("name: theirs\ndescription: d\ntools: Read, Edit, Bash\npermissionMode: bypassPermissions")
 	for _, name := range []string{"theirs", "builder"} {
-		_, err := s.Grants().Make(s.ctx, plan.Grant{Mode: hosts.Bypass, Agent: name, Reason: "r"})
+		_, err := s.Grant(s.ctx, plan.Grant{Mode: hosts.Bypass, Agent: name, Reason: "r"})
 		require.NoError(t, err)
 		for _, host := range []string{"claude-code", "opencode"} {
 			s.Host = host

@@ -308,7 +308,7 @@ func jobOf(ctx context.Context, a *Agents, planner plan.Planner, run record.Run)
 	if err != nil {
 		return job, err
 	}
-	told, err := record.AssignmentOf(ctx, a.Project.Store, run.ID)
+	told, err := record.AssignmentOf(ctx, a.Project, run.ID)
 	if err != nil {
 		return job, err
 	}
@@ -325,7 +325,7 @@ func jobOf(ctx context.Context, a *Agents, planner plan.Planner, run record.Run)
 	resume, err := client.Launch(child)
 	return supervise.Job{
 		ID: run.ID, Dir: child.Dir, Command: launch.Command, Resume: resume.Command,
-		Env: append(launch.Env, ofProject(a)), Unset: a.Hosts.Variables(), Cwd: run.Cwd,
+		Env: append(launch.Env, ofProject(a)), Unset: a.Hosts.Each(func(h hosts.Host) []string { return h.Variables }), Cwd: run.Cwd,
 		Prompt: launch.Stdin, Fatal: launch.Fatal, GoOn: afterOutage, HandBack: handBack, Limits: run.Limits, SpentUSD: run.SpentUSD, Spent: run.Spent,
 	}, err
 }

@@ -67,11 +67,11 @@ func TakeOn(ctx context.Context, a *Agents, w abroad.Work, t Terms) (record.Run,
 
 // IsGuest reports whether another machine asked for an agent of this machine. It returns false
 // if the agent's record is gone.
-func IsGuest(ctx context.Context, store project.Store, id string) (bool, error) {
+func IsGuest(ctx context.Context, p *project.Project, id string) (bool, error) {
 	if id == "" {
 		return false, nil
 	}
-	return record.View(ctx, store, func(tx project.Tx) (bool, error) {
+	return project.Read(ctx, p, func(tx project.Tx) (bool, error) {
 		run, err := record.Runs.Of(tx, id)
 		return run.For != "", err
 	})
@@ -138,7 +138,7 @@ func (g guest) record(host hosts.Host) (record.Run, record.Assignment) {
 // arrive in time.
 func (g guest) takeFrame(ctx context.Context, run record.Run) (string, error) {
 	a := g.a
-	frame, err := awaitFrame(ctx, a.Project.Store, run.Frame)
+	frame, err := awaitFrame(ctx, a.Project, run.Frame)
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
@@ -182,11 +182,11 @@ func (g guest) takeFrame(ctx context.Context, run record.Run) (string, error) {
 }
 
 // awaitFrame returns a frame, and waits for one that has not arrived yet.
-func awaitFrame(ctx context.Context, store project.Store, id string) (frame core.Frame, err error) {
+func awaitFrame(ctx context.Context, p *project.Project, id string) (frame core.Frame, err error) {
 	ctx, stop := context.WithTimeout(ctx, frameTime)
 	defer stop()
 	for range project.Steadily(ctx, waitPace) {
-		frame, err = record.View(context.WithoutCancel(ctx), store, func(tx project.Tx) (core.Frame, error) { return tx.Frame(id) })
+		frame, err = project.Read(context.WithoutCancel(ctx), p, func(tx project.Tx) (core.Frame, error) { return tx.Frame(id) })
 		if id == "" || !errors.Is(err, core.ErrNotFound) {
 			break
 		}

@@ -129,11 +129,10 @@ func listProjects(ctx context.Context, a *app.App, at place.Place) error {
 }
 
 func newExport(a *app.App) *cobra.Command {
-	cmd := &cobra.Command{
+	return a.Opens(&cobra.Command{
 		Use: "export PATH", Short: "Write all frames as a folder of state.json and frames/*.json",
 		Example: "  flame export /tmp/frames", Args: app.Takes(1, 1), ValidArgsFunction: folders,
-	}
-	return a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+	}, func(ctx context.Context, p *project.Project, args []string) error {
 		done, err := transfer.Export(ctx, p, a.Caller(), args[0])
 		answer := map[string]any{"frames": done.Frames, "path": args[0]}
 		text := render.Count(done.Frames, "frame") + " written to " + args[0]
@@ -151,15 +150,14 @@ func folders(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellC
 }
 
 func newImport(a *app.App) *cobra.Command {
-	cmd := &cobra.Command{
+	return a.Opens(&cobra.Command{
 		Use: "import PATH", Short: "Import exported frames, or past sessions from a host's logs",
 		Example: "  flame import exported/flame\n  flame import " + a.Hosts.LogsOf(),
 		Long: "Import a folder of state.json and frames/*.json, as written by the original plugin or\n" +
 			"flame export: frames keep their ids. Or import logs of " + a.Hosts.Titles("or") + ":\n" +
 			"each past session and each agent in it becomes a finished frame with its cost.\nA second import of the same data changes nothing.",
 		Args: app.Takes(1, 1), ValidArgsFunction: folders,
-	}
-	return a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+	}, func(ctx context.Context, p *project.Project, args []string) error {
 		done, err := importPath(ctx, a.Hosts, p, args[0])
 		text := fmt.Sprintf("%s added, %d were there already", render.Count(done.Added, "frame"), done.Unchanged)
 		if len(done.Kept) > 0 {

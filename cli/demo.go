@@ -17,6 +17,7 @@ import (
 	"flame/cli/app"
 	"flame/config/env"
 	"flame/core/op"
+	"flame/hosts"
 )
 
 func newDemo(a *app.App) *cobra.Command {
@@ -94,7 +95,7 @@ func play(ctx context.Context, a *app.App) (calls []demoCall, err error) {
 	}
 	// Neither the user's own settings nor a host's variables may point the demo to a real project.
 	variables := []string{env.ProjectDir + "=" + work, env.Dir + "=" + filepath.Join(dir, "data"), env.Tools + "="}
-	for _, variable := range a.Hosts.SessionVariables() {
+	for _, variable := range a.Hosts.Each(func(h hosts.Host) []string { return []string{h.SessionVariable} }) {
 		variables = append(variables, variable+"=")
 	}
 	c, err := app.StartServer(ctx, a.Program(), variables, "flame demo")

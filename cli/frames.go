@@ -108,11 +108,10 @@ func newActivate(a *app.App) *cobra.Command {
 }
 
 func newInvalidate(a *app.App) *cobra.Command {
-	cmd := &cobra.Command{
+	return a.Opens(&cobra.Command{
 		Use: "invalidate FRAME REASON", Short: "Mark a frame and the planned frames below it as no longer valid",
 		Example: `  flame invalidate frame-k3x9 "The API changed"`, Args: app.Takes(2, -1), ValidArgsFunction: a.FrameArgs,
-	}
-	return a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+	}, func(ctx context.Context, p *project.Project, args []string) error {
 		done, err := stack.Invalidate(ctx, p, a.Caller(), args[0], strings.Join(args[1:], " "))
 		return a.Answer(done.Target, render.InvalidatedShort(done), err)
 	})

@@ -21,7 +21,7 @@ import (
 )
 
 func newCall(a *app.App) *cobra.Command {
-	cmd := &cobra.Command{
+	return a.OpensAgents(&cobra.Command{
 		Use: "call TOOL [JSON]", Short: "Call any tool as an agent would", Example: `  flame call ` + string(op.Push) + ` '{"goal": "Fix the login"}'`,
 		Args: app.Takes(1, 2),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
@@ -32,8 +32,7 @@ func newCall(a *app.App) *cobra.Command {
 			}
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
-	}
-	return a.OpensAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+	}, func(ctx context.Context, s *agents.Agents, args []string) error {
 		tool, err := tools.Find(toolsOf(ctx, s), args[0])
 		if err != nil {
 			return err

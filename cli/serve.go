@@ -187,7 +187,7 @@ func guardOf(ctx context.Context, a *app.App, data *place.Folder, to listenAt) (
 
 // toolsOf returns the tools that the caller of this process may use.
 func toolsOf(ctx context.Context, s *agents.Agents) []tools.Tool {
-	guest, err := agents.IsGuest(ctx, s.Project.Store, os.Getenv(core.AgentVariable))
+	guest, err := agents.IsGuest(ctx, s.Project, os.Getenv(core.AgentVariable))
 	if err != nil {
 		s.Project.Log.Warn("an agent's record could not be read; it gets the tools of agents from other machines", "error", err)
 	}

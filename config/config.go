@@ -324,10 +324,7 @@ const farthest = 3
 // UnknownIn returns the unknown variables of an environment, sorted. It also knows the variables in
 // others.
 func UnknownIn(environ []string, others ...string) (unknown []Unknown) {
-	known := slices.Clone(others)
-	for _, setting := range list(Settings{}) {
-		known = append(known, setting.Name)
-	}
+	known := slices.Concat(others, Settings{}.Names())
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
 		if !strings.HasPrefix(strings.ToUpper(name), "FLAME") || value == "" || slices.Contains(known, name) {

@@ -65,20 +65,31 @@ type Usage struct {
 
 // Add returns the sum of u and v.
 func (u Usage) Add(v Usage) Usage {
-	return Usage{
-		TokensIn: u.TokensIn + v.TokensIn, TokensOut: u.TokensOut + v.TokensOut,
-		CacheRead: u.CacheRead + v.CacheRead, CacheWritten: u.CacheWritten + v.CacheWritten,
-		CostUSD: u.CostUSD + v.CostUSD, ToolCalls: u.ToolCalls + v.ToolCalls,
-	}
+	return u.with(v, func(x, y int64) int64 { return x + y }, func(x, y float64) float64 { return x + y })
 }
 
 // Minus returns the difference of u and v.
 func (u Usage) Minus(v Usage) Usage {
+	return u.with(v, func(x, y int64) int64 { return x - y }, func(x, y float64) float64 { return x - y })
+}
+
+// Max returns the larger value of each field.
+func (u Usage) Max(v Usage) Usage {
+	return u.with(v, func(x, y int64) int64 { return max(x, y) }, func(x, y float64) float64 { return max(x, y) })
+}
+
+// with combines each field of u with that of v.
+func (u Usage) with(v Usage, count func(x, y int64) int64, cost func(x, y float64) float64) Usage {
 	return Usage{
-		TokensIn: u.TokensIn - v.TokensIn, TokensOut: u.TokensOut - v.TokensOut,
-		CacheRead: u.CacheRead - v.CacheRead, CacheWritten: u.CacheWritten - v.CacheWritten,
-		CostUSD: u.CostUSD - v.CostUSD, ToolCalls: u.ToolCalls - v.ToolCalls,
+		TokensIn: count(u.TokensIn, v.TokensIn), TokensOut: count(u.TokensOut, v.TokensOut), CacheRead: count(u.CacheRead, v.CacheRead),
+		CacheWritten: count(u.CacheWritten, v.CacheWritten), CostUSD: cost(u.CostUSD, v.CostUSD), ToolCalls: count(u.ToolCalls, v.ToolCalls),
 	}
+}
+
+// Within reports whether no count is less than least or more than most.
+func (u Usage) Within(least, most int64) bool {
+	return min(u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten, u.ToolCalls) >= least &&
+		max(u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten, u.ToolCalls) <= most
 }
 
 // Tokens returns how many tokens were used, including cached ones.

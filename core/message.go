@@ -47,6 +47,19 @@ func (m Message) Speaker() string {
 	return m.Session
 }
 
+// Voice says who speaks, for people to read.
+func (m Message) Voice() string {
+	switch {
+	case m.Summary:
+		return "summary of earlier messages"
+	case m.Role == RoleAssistant:
+		return "assistant"
+	case m.Synthetic:
+		return "host"
+	}
+	return "user"
+}
+
 // PartType is the type of a part of a message.
 type PartType string
 

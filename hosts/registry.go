@@ -100,12 +100,6 @@ func (r Registry) Folder(getenv func(string) string) string {
 	return r.told(getenv, func(h Host) string { return h.FolderVariable })
 }
 
-// SessionVariables returns the environment variables in which hosts pass their
-// session to processes inside them.
-func (r Registry) SessionVariables() []string {
-	return lo.FilterMap(r, func(h Host, _ int) (string, bool) { return h.SessionVariable, h.SessionVariable != "" })
-}
-
 // LogsOf returns an example of a folder with the logs of a project.
 func (r Registry) LogsOf() string {
 	h, _ := lo.Find(r, func(h Host) bool { return h.LogsAt != "" })
@@ -120,11 +114,6 @@ func (r Registry) told(getenv func(string) string, variable func(Host) string) s
 		}
 	}
 	return ""
-}
-
-// CallIDs returns the keys under which tool calls send their ids.
-func (r Registry) CallIDs() []string {
-	return lo.FilterMap(r, func(h Host, _ int) (string, bool) { return h.CallID, h.CallID != "" })
 }
 
 // Formats returns the formats of all hosts' logs.
@@ -150,16 +139,9 @@ func (r Registry) Inside(getenv func(string) string, above []string) bool {
 	})
 }
 
-// Variables returns the environment variables that any of the hosts sets for
-// processes inside it.
-func (r Registry) Variables() []string {
-	return lo.FlatMap(r, func(h Host, _ int) []string { return h.Variables })
-}
-
-// Settings returns the files and folders with which a folder can have settings of its
-// own for any of the hosts.
-func (r Registry) Settings() []string {
-	return lo.FlatMap(r, func(h Host, _ int) []string { return h.Settings })
+// Each returns the texts of a kind that the hosts have, such as the files of their settings.
+func (r Registry) Each(texts func(Host) []string) []string {
+	return lo.Compact(lo.FlatMap(r, func(h Host, _ int) []string { return texts(h) }))
 }
 
 // HowToInstall returns advice for a user who has none of the hosts.

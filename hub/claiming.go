@@ -72,7 +72,7 @@ func (c *Conn) unheard(ctx context.Context, p *project.Project, id string) error
 	if w := known.Work; both.Machine == w.Machine && both.Term == w.Term && both.Stamp == w.Stamp && (came.Invalid == nil || known.Invalid != nil) {
 		return nil
 	}
-	if _, err := shared.Take(ctx, p, c.link.Machine, []merge.Doc{came}); err != nil {
+	if _, err := (shared.Tree{Project: p, Machine: c.link.Machine}).Take(ctx, []merge.Doc{came}); err != nil {
 		return err
 	}
 	return core.Invalidf("%s has changed on machine %s meanwhile; flame has stored these changes", id, came.Work.Machine).

@@ -14,6 +14,7 @@ import (
 
 	"flame/core"
 	"flame/local/lock"
+	"flame/local/place"
 	"flame/project"
 )
 
@@ -60,7 +61,7 @@ var errLinkChanged = errors.New("hub.json has changed")
 // otherwise.
 type Station struct {
 	Data    string                                      // its data folder
-	Tree    func(machine string) Tree                   // its part in the tree, as machine (see TreeOf)
+	Tree    func(machine string) Tree                   // its part in the tree, as machine
 	Held    func(ctx context.Context) ([]string, error) // ids of the frames in progress whose sessions are live on this machine
 	Version string                                      // of this flame
 
@@ -144,7 +145,7 @@ func (k *keeper) keep(ctx context.Context) {
 // fail writes into the status that the project is not connected, and why.
 func (k *keeper) fail(err error) {
 	k.tell(err)
-	k.tell(writeOwn(filepath.Join(k.Data, statusName), Status{At: k.Now(), PID: os.Getpid(), Error: err.Error(), Hint: core.HintOf(err)}))
+	k.tell(place.WriteJSON(filepath.Join(k.Data, statusName), Status{At: k.Now(), PID: os.Getpid(), Error: err.Error(), Hint: core.HintOf(err)}))
 }
 
 // untilChanged returns a context that ends when hub.json has another link.

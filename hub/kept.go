@@ -46,16 +46,7 @@ func Load(data string) (l Link, err error) {
 
 // Save keeps the link of a project in its data folder, which must exist.
 func Save(data string, l Link) error {
-	return writeOwn(filepath.Join(data, linkName), l)
-}
-
-// writeOwn writes a document to a file of the data folder.
-func writeOwn(path string, document any) error {
-	text, err := json.MarshalIndent(document, "", "  ")
-	if err != nil {
-		return err
-	}
-	return place.WriteOwn(path, append(text, '\n'))
+	return place.WriteJSON(filepath.Join(data, linkName), l)
 }
 
 // Remove removes the link of a project to its hub.

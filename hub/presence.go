@@ -15,6 +15,7 @@ import (
 
 	"flame/core"
 	"flame/core/merge"
+	"flame/local/place"
 )
 
 // agentsTime is how often a machine looks for news of its own agents, or of those of other
@@ -211,7 +212,7 @@ func (p *presence) write(err error) {
 	}
 	s.At = now
 	p.status = s
-	if err := writeOwn(filepath.Join(p.Data, statusName), s); err != nil {
+	if err := place.WriteJSON(filepath.Join(p.Data, statusName), s); err != nil {
 		p.Log.Warn("flame cannot write the status of the hub", "error", err)
 	}
 }

@@ -57,7 +57,7 @@ func TestTwoProjectsOnTwoMachines(t *testing.T) {
 	ended := make(chan struct{}, 2)
 	for data, p := range map[string]*project.Project{dataA: a, dataB: b} {
 		s := Station{
-			Data: data, Version: "1", Log: p.Log, Now: p.Now, Tree: func(machine string) Tree { return TreeOf(p, machine) },
+			Data: data, Version: "1", Log: p.Log, Now: p.Now, Tree: func(machine string) Tree { return shared.Tree{Project: p, Machine: machine} },
 			Held: func(ctx context.Context) ([]string, error) { return shared.Held(ctx, p) },
 		}
 		go func() { Keep(ctx, s); ended <- struct{}{} }()
@@ -79,7 +79,7 @@ func TestAClaimOfAFrameThatChangedMeanwhile(t *testing.T) {
 	p, data := realProject(t)
 	others := h.mate("laptop")
 	others.write("frame-1", func(f *core.Frame) { f.Status, f.StartedAt = core.Planned, 0 })
-	_, err := shared.Take(h.ctx(), p, "desk", []merge.Doc{others.all()["frame-1"]})
+	_, err := shared.Tree{Project: p, Machine: "desk"}.Take(h.ctx(), []merge.Doc{others.all()["frame-1"]})
 	require.NoError(t, err)
 	old := frames(h.ctx(), t, p)["frame-1"]
 	require.NoError(t, Claim(h.ctx(), p, data, old), "without a hub every claim is granted")

@@ -11,8 +11,6 @@ import (
 
 	"flame/core"
 	"flame/core/merge"
-	"flame/project"
-	"flame/project/shared"
 )
 
 // The times of a round.
@@ -35,8 +33,7 @@ var errAnew = errors.New("flame reads the hub's tree again")
 // ErrGone is the end of a connection.
 var ErrGone = core.Unavailablef(nats.ErrConnectionClosed, "the connection to the hub is lost")
 
-// A Tree is a project's part in the tree of several machines. Package project/shared
-// documents its methods, and TreeOf makes one of that package's functions.
+// A Tree is a project's part in the tree of several machines, as a shared.Tree.
 type Tree interface {
 	Collect(ctx context.Context, after int64) (docs []merge.Doc, revision int64, err error)
 	Take(ctx context.Context, docs []merge.Doc) (owed []merge.Doc, err error)
@@ -143,24 +140,4 @@ func (s *Syncer) round(ctx context.Context, c *Conn) (err error) {
 	}
 	s.change(func(p *Progress) { p.Complete = true })
 	return r.follow(ctx, w)
-}
-
-// TreeOf returns that of a project on a machine.
-func TreeOf(p *project.Project, machine string) Tree { return projectTree{p, machine} }
-
-type projectTree struct {
-	project *project.Project
-	machine string
-}
-
-func (t projectTree) Collect(ctx context.Context, after int64) (docs []merge.Doc, revision int64, err error) {
-	return shared.Collect(ctx, t.project, t.machine, after)
-}
-
-func (t projectTree) Take(ctx context.Context, docs []merge.Doc) (owed []merge.Doc, err error) {
-	return shared.Take(ctx, t.project, t.machine, docs)
-}
-
-func (t projectTree) Known(ctx context.Context, f func(merge.Doc) error) error {
-	return shared.Known(ctx, t.project, f)
 }

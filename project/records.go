@@ -121,6 +121,15 @@ func (k Kind[T]) All(from Records) (all []T, err error) {
 	return all, err
 }
 
+// ByID returns every record, by id.
+func (k Kind[T]) ByID(from Records) (map[string]T, error) {
+	all := map[string]T{}
+	return all, k.Each(from, func(id string, record T) error {
+		all[id] = record
+		return nil
+	})
+}
+
 // IDs returns the ids that begin with prefix, in order, without decoding the records.
 func (k Kind[T]) IDs(from Records, prefix string) (ids []string, err error) {
 	err = from.Records(string(k), Which{Prefix: prefix}, func(id string, _ func(any) error) error {

@@ -227,18 +227,6 @@ func (p *Project) Resume(ctx context.Context, session string) error {
 	})
 }
 
-// Suspended returns the agents to which sessions handed control, by session.
-func (p *Project) Suspended(ctx context.Context) (agents map[string]string, err error) {
-	agents = map[string]string{}
-	err = p.Store.View(ctx, func(tx Tx) error {
-		return RecordSuspended.Each(tx, func(session, agent string) error {
-			agents[session] = agent
-			return nil
-		})
-	})
-	return agents, err
-}
-
 // setState sets the state of a session, unless it is unknown or has ended.
 func setState(tx Tx, id string, state core.SessionState) error {
 	session, err := tx.Session(id)

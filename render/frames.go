@@ -57,18 +57,11 @@ func Tally(heading string, t stack.Tally) string {
 
 // Counts returns the number of frames of each status.
 func Counts(counts map[core.Status]int) string {
-	total := 0
-	var parts []string
-	for _, status := range core.Statuses {
-		if n := counts[status]; n > 0 {
-			total += n
-			parts = append(parts, fmt.Sprintf("%d %s", n, status))
-		}
-	}
+	total, each := outline.Counted(counts)
 	if total == 0 {
 		return "0 frames"
 	}
-	return Count(total, "frame") + ": " + strings.Join(parts, ", ")
+	return Count(total, "frame") + ": " + each
 }
 
 const noFrames = "No frames yet. " + string(op.Push) + " starts one; " + string(op.PlanChildren) + " plans several."

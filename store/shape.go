@@ -26,7 +26,7 @@ func (t *tx) Links(q project.FrameQuery) (links []outline.Link, err error) {
 		if err := rows.Scan(&row.key, &parent, &row.group, &row.created); err != nil {
 			return err
 		}
-		if last.compare(row) >= 0 {
+		if cmp.Or(cmp.Compare(last.group, row.group), cmp.Compare(last.created, row.created), cmp.Compare(last.key, row.key)) >= 0 {
 			return fmt.Errorf("%w: its index of frames is out of order", disk.ErrDamaged)
 		}
 		last = row
@@ -38,10 +38,6 @@ func (t *tx) Links(q project.FrameQuery) (links []outline.Link, err error) {
 
 // A linkRow is the sort position of a row of Links.
 type linkRow struct{ group, created, key int64 }
-
-func (r linkRow) compare(other linkRow) int {
-	return cmp.Or(cmp.Compare(r.group, other.group), cmp.Compare(r.created, other.created), cmp.Compare(r.key, other.key))
-}
 
 // listLinks returns the SQL of Links. Without a subtree an index alone
 // suffices; roots come first in it.

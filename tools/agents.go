@@ -27,7 +27,7 @@ import (
 )
 
 func agentTools(a *agents.Agents) []Tool {
-	d := newAgentDoor(a)
+	d := agentDoor{a, &sync.Map{}}
 	return slices.Concat(
 		usual(
 			d.spawning(),
@@ -59,8 +59,6 @@ type agentDoor struct {
 	a       *agents.Agents
 	refused *sync.Map // a person's refusals, by tree, agent and mode
 }
-
-func newAgentDoor(a *agents.Agents) agentDoor { return agentDoor{a, &sync.Map{}} }
 
 type spawnArgs struct {
 	Type           string               `json:"subagent_type,omitempty" line:"agent-type" jsonschema:"builder, tester, analyzer, retriever or another by name"`
@@ -170,7 +168,7 @@ func (d agentDoor) seekGrant(ctx context.Context, p plan.Plan) (string, error) {
 		}
 		return "", nil
 	}
-	grant, err := d.a.Grants().Make(ctx, plan.Grant{
+	grant, err := d.a.Grant(ctx, plan.Grant{
 		Mode: mode.Requested, Agent: def.Name, Digest: def.Digest(), Session: run.Tree, Once: true,
 		Reason: "allowed when the client asked: " + core.OneLine(run.Prompt, 200),
 	})

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -39,7 +40,7 @@ func TestAPersonIsAskedForAWiderMode(t *testing.T) {
 				return definition.Load(hoststest.Known(), definition.Dirs(hoststest.Known(), hosts.Machine{ProjectDir: dir, Getenv: none}))
 			}},
 	}
-	door := newAgentDoor(a)
+	door := agentDoor{a, &sync.Map{}}
 	by := project.Caller{Session: "s", Host: "claude-code", Trust: project.Stamped}
 	var asked []string
 	answers := func(yes, answered bool) context.Context {
@@ -72,7 +73,7 @@ func TestAPersonIsAskedForAWiderMode(t *testing.T) {
 	all := plan.Request{Type: "builder", Prompt: "change it", Mode: hosts.Bypass}
 	granted := seek(answers(true, true), all)
 	assert.Equal(t, hosts.Default, foresee(all), "it is for one agent")
-	grants, err := a.Grants().List(t.Context())
+	grants, err := a.Grants(t.Context())
 	require.NoError(t, err)
 	require.Len(t, grants, 1)
 	assert.Equal(t, granted, grants[0].ID)

@@ -68,7 +68,7 @@ func (r resources) agent(ctx context.Context, id string) (inFull, text string, e
 }
 
 func (r resources) result(ctx context.Context, id string) (record.Result, error) {
-	guest, err := agents.IsGuest(ctx, r.project.Store, r.caller(ctx).Agent)
+	guest, err := agents.IsGuest(ctx, r.project, r.caller(ctx).Agent)
 	if err == nil && guest {
 		err = core.Invalidf("agents that other machines asked for do not see the agents of this machine").WithHint("read the context of your own frame")
 	}

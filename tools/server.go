@@ -15,6 +15,7 @@ import (
 	"flame/agents"
 	"flame/core"
 	"flame/core/op"
+	"flame/hosts"
 	"flame/project"
 	"flame/project/briefing"
 	"flame/project/children"
@@ -50,8 +51,9 @@ type Server struct {
 // caller of a call without a stamp; it may look at the context's client session.
 func NewServer(p *project.Project, a *agents.Agents, offered []Tool, version string, caller func(context.Context) project.Caller) *Server {
 	s := &Server{
-		project: p, resources: resources{p, &briefing.Contexts{Project: p}, a, caller}, tools: offered, callIDs: a.Hosts.CallIDs(), caller: caller, log: p.Log,
-		served: map[string]project.Caller{}, announces: func(host string) bool { return a.Hosts.Of(host).Announces },
+		project: p, resources: resources{p, &briefing.Contexts{Project: p}, a, caller}, tools: offered, caller: caller, log: p.Log,
+		callIDs: a.Hosts.Each(func(h hosts.Host) []string { return []string{h.CallID} }),
+		served:  map[string]project.Caller{}, announces: func(host string) bool { return a.Hosts.Of(host).Announces },
 	}
 	s.MCP = server.NewMCPServer("flame", version,
 		server.WithTitle("Flame"),

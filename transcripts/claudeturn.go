@@ -13,14 +13,16 @@ import (
 	"flame/core/judge"
 )
 
-// A Turn is the last turn of a log.
+// A Turn is the last turn of a session, as far as its log or its host shows it.
 type Turn struct {
 	Calls   []judge.Call // the last calls, oldest first, with the beginnings and ends of long texts
 	Said    string       // the agent's last words
 	Stopped string       // the host's words if the user stopped it; else empty
 	Over    bool         // it ended by itself: its last answer has a text, and calls no tool
-	Model   string       // of the last answer; may be empty
+	Model   string       // of the last answer, by the host's name for it; may be empty
 	Tokens  int          // in the context at the last answer; 0: unknown
+	Window  int          // tokens that the model takes; 0: not shown
+	Whole   bool         // nothing is missing; false if the host's log may lag behind
 }
 
 // MaxTurnCalls bounds the calls of a turn.

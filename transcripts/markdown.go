@@ -77,15 +77,8 @@ func (p *page) message(m core.Message) {
 
 // headingOf names the speaker. The id distinguishes answers of the same speaker.
 func headingOf(m core.Message) string {
-	heading := "User"
-	switch {
-	case m.Summary:
-		heading = "Summary of earlier messages"
-	case m.Role == core.RoleAssistant:
-		heading = "Assistant"
-	case m.Synthetic:
-		heading = "Host"
-	}
+	voice := m.Voice()
+	heading := strings.ToUpper(voice[:1]) + voice[1:]
 	for _, of := range []struct{ what, is string }{{"agent", m.Agent}, {"model", m.Model}, {"answer", m.ID}} {
 		if of.is != "" {
 			heading += fmt.Sprintf(" · %s %s", of.what, inline(of.is))

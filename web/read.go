@@ -32,24 +32,19 @@ func (q query) get(name string) string { return q.URL.Query().Get(name) }
 
 // reads are the queries of a page about a project, by their path.
 var reads = map[string]func(q query) (any, error){
-	"frame":   frameOf,
+	"frame":   func(q query) (any, error) { return view.DetailsOf(q.Context(), q.agents.Project, by(""), q.get("id")) },
 	"context": contextOf,
 	"log":     logOf,
 	"round":   roundOf,
 	"part":    partOf,
 	"history": historyOf,
-	"files":   filesOf,
-	"agent":   agentOf,
+	"files":   func(q query) (any, error) { return agents.FilesOf(q.Context(), q.agents, by(""), q.get("id")) },
+	"agent":   func(q query) (any, error) { return q.agents.Result(q.Context(), q.get("id")) },
 	"search":  search,
-	"cascade": cascadeOf,
-	"economy": economyOf,
+	"cascade": func(q query) (any, error) { return view.CascadeOf(q.Context(), q.agents.Project, by(""), q.get("id")) },
+	"economy": func(q query) (any, error) { return view.EconomyOf(q.Context(), q.agents.Project) },
 
-	"overview": overviewOf,
-}
-
-// frameOf returns everything about one frame.
-func frameOf(q query) (any, error) {
-	return view.DetailsOf(q.Context(), q.agents.Project, by(""), q.get("id"))
+	"overview": func(q query) (any, error) { return view.OverviewOf(q.Context(), q.agents.Project) },
 }
 
 // contextOf returns the context of an agent in a frame.
@@ -71,16 +66,6 @@ func numberIn(q query, name string, otherwise int) (int, error) {
 	return n, nil
 }
 
-// filesOf returns the files that changed in a frame, and their patches.
-func filesOf(q query) (any, error) {
-	return agents.FilesOf(q.Context(), q.agents, by(""), q.get("id"))
-}
-
-// agentOf returns the record of an agent that flame started.
-func agentOf(q query) (any, error) {
-	return q.agents.Result(q.Context(), q.get("id"))
-}
-
 // maxFound is how many frames a search on the page finds at most.
 const maxFound = 100
 
@@ -90,21 +75,6 @@ func search(q query) (any, error) {
 		return nil, err
 	}
 	return map[string]any{"ids": lo.Map(found, func(f view.Found, _ int) string { return f.ID }), "all": len(found) < maxFound}, nil
-}
-
-// cascadeOf returns the frames that an invalidation would affect.
-func cascadeOf(q query) (any, error) {
-	return view.CascadeOf(q.Context(), q.agents.Project, by(""), q.get("id"))
-}
-
-// economyOf returns the savings of folding, and the measurements of gateways.
-func economyOf(q query) (any, error) {
-	return view.EconomyOf(q.Context(), q.agents.Project)
-}
-
-// overviewOf returns what the page shows of a project beside its tree.
-func overviewOf(q query) (any, error) {
-	return view.OverviewOf(q.Context(), q.agents.Project)
 }
 
 // answer returns a handler that writes the result of f as JSON.

@@ -85,13 +85,9 @@ func (a Agent) cut() Agent {
 
 // valid reports whether a machine can have sent this.
 func (a Agent) valid() bool {
-	most := int64(1) << 50
-	u := a.Used
 	return ValidID(a.ID) && slices.Contains(core.AgentStates, a.State) && a.Turns >= 0 && a.Asked >= 0 && a.Ended >= 0 &&
 		(a.Frame == "" || merge.ValidID(a.Frame)) && (a.Worker == "" || merge.ValidMachine(a.Worker)) &&
-		min(u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten, u.ToolCalls) >= 0 &&
-		max(u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten, u.ToolCalls) <= most &&
-		u.CostUSD >= 0 && u.CostUSD < math.MaxInt32
+		a.Used.Within(0, 1<<50) && a.Used.CostUSD >= 0 && a.Used.CostUSD < math.MaxInt32
 }
 
 // Own returns the machine's running agents and those that ended in the last minutes, as JSON;
@@ -174,27 +170,12 @@ func List(tx project.Tx, now core.Millis) ([]Agent, error) {
 	return all, err
 }
 
-// A Post sends a project's agents to other machines, and stores the agents that they send.
-// Only one goroutine may use it.
-type Post struct {
-	Project *project.Project
-}
-
-// Own returns this machine's agents as other machines get them; nil if there are none.
-func (p *Post) Own(ctx context.Context) (text json.RawMessage, err error) {
-	err = p.Project.Store.View(ctx, func(tx project.Tx) error {
-		text, err = Own(tx, p.Project.Now())
-		return err
-	})
-	return text, err
-}
-
 // Meet stores what present machines send, and forgets the agents of all absent machines.
-func (p *Post) Meet(ctx context.Context, there []string, news map[string]json.RawMessage) error {
-	return p.Project.Store.Update(ctx, func(tx project.Tx) error {
+func Meet(ctx context.Context, p *project.Project, there []string, news map[string]json.RawMessage) error {
+	return p.Store.Update(ctx, func(tx project.Tx) error {
 		err := Keep(tx, there)
 		for machine, agents := range news {
-			err = errors.Join(err, Take(tx, machine, agents, p.Project.Now()))
+			err = errors.Join(err, Take(tx, machine, agents, p.Now()))
 		}
 		return err
 	})

@@ -95,7 +95,7 @@ func (w Work) flaw() string {
 		return "it has no task"
 	case len(w.Task)+len(w.Context)+len(w.Definition.Prompt) > maxTask:
 		return "it is too long"
-	case len(longest(w.Definition.Name, w.Description, w.Model, w.Frame, w.Bundle, w.Digest)) > maxWorkName:
+	case max(len(w.Definition.Name), len(w.Description), len(w.Model), len(w.Frame), len(w.Bundle), len(w.Digest)) > maxWorkName:
 		return "a name in it is too long"
 	case strings.HasPrefix(w.Model, "-"):
 		return "it names no model"
@@ -112,16 +112,10 @@ func (w Work) flaw() string {
 	return ""
 }
 
-// longest returns the longest of the texts.
-func longest(texts ...string) string {
-	return slices.MaxFunc(texts, func(x, y string) int { return len(x) - len(y) })
-}
-
 // ValidID reports whether an id is valid for an agent. The id becomes the name of a folder.
-func ValidID(id string) bool {
-	rest, is := strings.CutPrefix(id, "agent-")
-	return is && rest != "" && len(rest) <= 40 && strings.Trim(rest, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
-}
+func ValidID(id string) bool { return ids().MatchString(id) }
+
+var ids = core.Pattern(`^agent-[a-z0-9]{1,40}\z`)
 
 // Narrowed returns the mode of an agent whose worker allows at most the given mode.
 func Narrowed(asked record.Choice, most hosts.Mode) record.Choice {

@@ -64,7 +64,7 @@ func Converge(inputs []Input, options Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	agents := lo.Map(inputs, func(in Input, _ int) *agent { return newAgent(in, schema) })
+	agents := lo.Map(inputs, func(in Input, _ int) *agent { return &agent{Input: in, answer: readAnswer(in.Answer), schema: schema} })
 	slices.SortFunc(agents, func(a, b *agent) int { return cmp.Compare(a.SubagentID, b.SubagentID) })
 	draft, err := strategies[options.Strategy](agents, options)
 	if err != nil {
@@ -83,13 +83,7 @@ type agent struct {
 	schema schema
 }
 
-func newAgent(in Input, s schema) *agent {
-	return &agent{Input: in, answer: readAnswer(in.Answer), schema: s}
-}
-
 func (a *agent) completed() bool { return a.Outcome == core.AgentCompleted }
-
-func (a *agent) ended() bool { return a.Outcome.Ended() }
 
 // byTime orders agents by when they ended, and by id on a tie.
 func byTime(a, b *agent) int {
@@ -132,10 +126,9 @@ func checkTrees(inputs []Input) error {
 	if len(trees) < 2 {
 		return nil
 	}
-	var groups []string
-	for _, root := range slices.Sorted(maps.Keys(trees)) {
-		groups = append(groups, root+": "+strings.Join(slices.Sorted(slices.Values(trees[root])), ", "))
-	}
+	groups := lo.Map(slices.Sorted(maps.Keys(trees)), func(root string, _ int) string {
+		return root + ": " + strings.Join(slices.Sorted(slices.Values(trees[root])), ", ")
+	})
 	return core.Invalidf("the agents are not in one tree of frames (%s)", strings.Join(groups, "; ")).
 		WithHint("converge the agents of each tree separately")
 }

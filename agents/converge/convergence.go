@@ -161,7 +161,7 @@ func (all Convergences) Review(ctx context.Context, id string, choices map[strin
 
 // Find returns a convergence by its id.
 func (all Convergences) Find(ctx context.Context, id string) (Convergence, error) {
-	return record.View(ctx, all.Project.Store, func(tx project.Tx) (Convergence, error) { return find(tx, id) })
+	return project.Read(ctx, all.Project, func(tx project.Tx) (Convergence, error) { return find(tx, id) })
 }
 
 func find(tx project.Tx, id string) (c Convergence, err error) {
@@ -174,7 +174,7 @@ func find(tx project.Tx, id string) (c Convergence, err error) {
 
 // List returns all convergences, the newest first.
 func (all Convergences) List(ctx context.Context) ([]Convergence, error) {
-	list, err := record.View(ctx, all.Project.Store, func(tx project.Tx) ([]Convergence, error) { return Records.All(tx) })
+	list, err := project.Read(ctx, all.Project, func(tx project.Tx) ([]Convergence, error) { return Records.All(tx) })
 	slices.SortFunc(list, func(x, y Convergence) int {
 		return cmp.Or(cmp.Compare(y.CreatedAt, x.CreatedAt), cmp.Compare(x.ID, y.ID))
 	})

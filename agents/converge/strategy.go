@@ -105,7 +105,7 @@ func firstSuccess(agents []*agent, o Options) (*draft, error) {
 
 // needEnded refuses agents that are still working.
 func needEnded(agents []*agent, s Strategy) error {
-	running := lo.Reject(agents, func(a *agent, _ int) bool { return a.ended() })
+	running := lo.Reject(agents, func(a *agent, _ int) bool { return a.Outcome.Ended() })
 	if len(running) == 0 {
 		return nil
 	}

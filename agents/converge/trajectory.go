@@ -51,7 +51,10 @@ func Merge(told map[string][]Entry, conflicts []Conflict) []Entry {
 	marks := map[int][]Entry{} // by the number of entries before them
 	for _, c := range conflicts {
 		at := lastOf(stream, c)
-		marks[at] = append(marks[at], mark(stream[:at], c))
+		marks[at] = append(marks[at], Entry{TS: lo.LastOrEmpty(stream[:at]).TS, Conflict: &Mark{
+			ID: c.ID, Kind: c.Kind, Key: c.Key, Resolution: c.Resolution, Winner: c.Winner,
+			SubagentIDs: lo.Map(c.Sides, func(s Side, _ int) string { return s.SubagentID }),
+		}})
 	}
 	merged := slices.Clone(marks[0])
 	for i, entry := range stream {
@@ -84,22 +87,6 @@ func lastOf(stream []Entry, c Conflict) int {
 		return len(stream)
 	}
 	return at + 1
-}
-
-// mark returns the mark of c after the entries before it, at the time of the
-// last.
-func mark(before []Entry, c Conflict) Entry {
-	return Entry{
-		TS: lo.LastOrEmpty(before).TS,
-		Conflict: &Mark{
-			ID:          c.ID,
-			Kind:        c.Kind,
-			Key:         c.Key,
-			SubagentIDs: lo.Map(c.Sides, func(s Side, _ int) string { return s.SubagentID }),
-			Resolution:  c.Resolution,
-			Winner:      c.Winner,
-		},
-	}
 }
 
 // milestones are the events of an agent in a trajectory. The agent's own words are between

@@ -104,11 +104,8 @@ func (r rule) named(tool string) string {
 }
 
 // names returns the tools that the rule covers.
-func (r rule) names() (names []string) {
-	for _, tool := range r.about {
-		names = append(names, r.named(tool))
-	}
-	return names
+func (r rule) names() []string {
+	return lo.Map(r.about, func(tool string, _ int) string { return r.named(tool) })
 }
 
 // switches reads OpenCode's map of tools, true or false.

@@ -82,7 +82,7 @@ func (n Node) line() string {
 	if n.Status != "" {
 		parts = append(parts, n.status())
 	}
-	if tokens := n.Usage.TokensIn + n.Usage.TokensOut + n.Usage.CacheRead + n.Usage.CacheWritten; tokens > 0 {
+	if tokens := n.Usage.Tokens(); tokens > 0 {
 		parts = append(parts, fmt.Sprintf("%d tokens", tokens))
 	}
 	if n.Usage.CostUSD > 0 {

@@ -165,19 +165,10 @@ func (s *sighting) spend(id string, usage core.Usage) {
 	}
 	before := s.answers[id]
 	if id != "" {
-		usage = fullest(before, usage)
+		usage = before.Max(usage)
 		s.answers[id] = usage
 	}
 	s.spent = s.spent.Add(usage.Minus(before))
-}
-
-// fullest returns the larger value of each field.
-func fullest(a, b core.Usage) core.Usage {
-	return core.Usage{
-		TokensIn: max(a.TokensIn, b.TokensIn), TokensOut: max(a.TokensOut, b.TokensOut),
-		CacheRead: max(a.CacheRead, b.CacheRead), CacheWritten: max(a.CacheWritten, b.CacheWritten),
-		CostUSD: max(a.CostUSD, b.CostUSD), ToolCalls: max(a.ToolCalls, b.ToolCalls),
-	}
 }
 
 // isNode reports whether it is a session or an agent; notes may be about
@@ -189,7 +180,7 @@ func (s *sighting) isChild() bool { return s.spawned || s.parent != "" }
 
 // node returns everything known except its place.
 func (s *sighting) node() LogNode {
-	usage := fullest(s.spent, s.turns)
+	usage := s.spent.Max(s.turns)
 	usage.ToolCalls = max(int64(len(s.calls)), s.note.ToolCalls)
 	n := LogNode{
 		ID: cmp.Or(s.id, s.agent, s.call), Kind: KindSession, Agent: s.agent, Frame: s.frame, Host: s.host, Session: s.session, Call: s.call,
@@ -231,7 +222,8 @@ func (s *sighting) state() core.AgentState {
 // Trail returns what is known so far. Agents whose parent no log has named yet
 // are roots until one does, as are those whose parents form a cycle.
 func (t *Tracker) Trail() Trail {
-	trail := Trail{Torn: slices.Clone(t.torn), Unread: slices.Clone(t.unread), Messages: t.messages, Aside: t.aside, Unknown: t.unknown}
+	trail := t.logs
+	trail.Torn, trail.Unread = slices.Clone(trail.Torn), slices.Clone(trail.Unread)
 	nodes := lo.Filter(t.inTime(), func(s *sighting, _ int) bool { return s.isNode() })
 	places := map[*sighting]int{}
 	for place, s := range nodes {

@@ -21,14 +21,10 @@ import (
 // order they come: an agent may appear by its id before the call that started
 // it, and by that before its parent.
 type Tracker struct {
-	names    map[string]*sighting // by idName, callName and frame
-	asked    map[string]bool      // calls of flame's tools, by callName: whether they start an agent
-	order    []*sighting          // as they were met
-	torn     []string
-	unread   []UnreadLog
-	messages int
-	unknown  int
-	aside    int
+	names map[string]*sighting // by idName, callName and frame
+	asked map[string]bool      // calls of flame's tools, by callName: whether they start an agent
+	order []*sighting          // as they were met
+	logs  Trail                // without nodes
 }
 
 // NewTracker returns a tracker that has seen nothing.
@@ -36,13 +32,13 @@ func NewTracker() *Tracker { return &Tracker{names: map[string]*sighting{}, aske
 
 // Add records a message of one of the host's logs.
 func (t *Tracker) Add(host string, m core.Message) {
-	t.messages++
+	t.logs.Messages++
 	switch {
 	case m.Unknown():
-		t.unknown++
+		t.logs.Unknown++
 		return
 	case m.Aside:
-		t.aside++
+		t.logs.Aside++
 		return
 	}
 	for _, n := range m.Notes {
@@ -75,9 +71,9 @@ func (t *Tracker) read(ctx context.Context, log transcripts.Log) error {
 	for m, err := range log.Messages(ctx) {
 		switch {
 		case errors.Is(err, transcripts.ErrTorn):
-			t.torn = append(t.torn, log.Path)
+			t.logs.Torn = append(t.logs.Torn, log.Path)
 		case err != nil:
-			t.unread = append(t.unread, UnreadLog{Path: log.Path, Reason: err.Error()})
+			t.logs.Unread = append(t.logs.Unread, UnreadLog{Path: log.Path, Reason: err.Error()})
 			return err
 		default:
 			t.Add(log.Host(), m)

@@ -189,14 +189,14 @@ func (f *follower) step(ctx context.Context) (changed bool, err error) {
 	if f.tracker == nil || f.rewritten(logs) {
 		f.tracker, f.logs, changed = NewTracker(), map[string]*followed{}, true
 	}
-	before := f.tracker.messages
-	f.tracker.torn, f.tracker.unread = nil, nil
+	before := f.tracker.logs.Messages
+	f.tracker.logs.Torn, f.tracker.logs.Unread = nil, nil
 	for _, log := range logs {
 		if err := f.read(ctx, log); err != nil {
 			return false, err
 		}
 	}
-	return changed || f.tracker.messages != before, ctx.Err()
+	return changed || f.tracker.logs.Messages != before, ctx.Err()
 }
 
 // rewritten reports whether what was read of a log may no longer be its
@@ -260,9 +260,9 @@ func (f *follower) read(ctx context.Context, log transcripts.Log) error {
 	for entry, err := range log.Entries(ctx, known.at) {
 		switch {
 		case errors.Is(err, transcripts.ErrTorn):
-			f.tracker.torn = append(f.tracker.torn, log.Path)
+			f.tracker.logs.Torn = append(f.tracker.logs.Torn, log.Path)
 		case err != nil:
-			f.tracker.unread = append(f.tracker.unread, UnreadLog{Path: log.Path, Reason: err.Error()})
+			f.tracker.logs.Unread = append(f.tracker.logs.Unread, UnreadLog{Path: log.Path, Reason: err.Error()})
 		default:
 			f.tracker.Add(log.Host(), entry.Message)
 			known.at = entry.Next

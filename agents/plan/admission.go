@@ -83,7 +83,7 @@ func keyedBy(tx project.Tx, by project.Caller, key string) (run record.Run, err 
 
 // Successor returns the record of an agent that continues the work of another.
 func (pl Planner) Successor(ctx context.Context, old record.Run, prompt string) (record.Run, error) {
-	told, err := record.AssignmentOf(ctx, pl.Project.Store, old.ID)
+	told, err := record.AssignmentOf(ctx, pl.Project, old.ID)
 	if err != nil {
 		return record.Run{}, err
 	}

@@ -168,22 +168,6 @@ func above(tx project.Tx, caller core.Session) (root string, depth int, err erro
 	return root, depth, nil
 }
 
-// callerOf returns the session that makes a call, or a new one if it is not stored yet.
-func callerOf(tx project.Tx, by project.Caller) (core.Session, error) {
-	id, err := project.SessionOf(tx, by)
-	if err != nil {
-		return core.Session{}, err
-	}
-	session, err := tx.Session(id)
-	if errors.Is(err, core.ErrNotFound) {
-		session, err = core.Session{ID: id, Parent: by.Parent}, nil
-	}
-	if by.Host != "" && (session.Host == "" || by.Host != project.CommandLine) {
-		session.Host = by.Host
-	}
-	return session, err
-}
-
 // An asker is the caller of a request, with everything that bounds the new agent.
 type asker struct {
 	agent record.Run    // the caller's own agent record; zero for a user's session

@@ -55,16 +55,12 @@ func (pl Planner) Plan(ctx context.Context, by project.Caller, r Request) (Plan,
 	if err != nil || p.Known {
 		return p, err
 	}
-	err = pl.Project.Store.View(ctx, func(tx project.Tx) error {
-		caller, err := callerOf(tx, by)
+	p.Agent, err = project.ReadFor(ctx, pl.Project, by, func(s *project.Step) (record.Run, error) {
+		now, err := p.situation(s.Tx, s.Session, "")
 		if err != nil {
-			return err
+			return p.Agent, err
 		}
-		s, err := p.situation(tx, caller, "")
-		if err == nil {
-			p.Agent, err = p.decide(s)
-		}
-		return err
+		return p.decide(now)
 	})
 	return p, err
 }
@@ -76,7 +72,7 @@ func (pl Planner) Asked(ctx context.Context, by project.Caller, r Request) (p Pl
 	}
 	p = Plan{Planner: pl, by: by, request: r}
 	if r.Key != "" { // a repeated call need not pass what a new agent must; see Admit for two calls at one time
-		p.Agent, err = record.View(ctx, pl.Project.Store, func(tx project.Tx) (record.Run, error) { return keyedBy(tx, by, r.Key) })
+		p.Agent, err = project.Read(ctx, pl.Project, func(tx project.Tx) (record.Run, error) { return keyedBy(tx, by, r.Key) })
 		if err != nil || p.Agent.ID != "" {
 			p.Known = true
 			return p, err

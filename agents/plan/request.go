@@ -51,11 +51,9 @@ type Request struct {
 }
 
 // ValidQueue reports whether a name is valid for a queue of workers.
-func ValidQueue(name string) bool {
-	return name != "" && len(name) <= 63 && !strings.ContainsFunc(name, func(c rune) bool {
-		return !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_')
-	})
-}
+func ValidQueue(name string) bool { return queues().MatchString(name) }
+
+var queues = core.Pattern(`^[A-Za-z0-9_-]{1,63}\z`)
 
 // MaxRetries is how often other workers may restart a lost agent at most.
 const MaxRetries = 10
@@ -214,7 +212,7 @@ func (pl Planner) workIn(dir string) (string, error) {
 		return "", core.NotFoundf("cwd %s is not a folder", dir).WithHint("name a folder that exists, or leave cwd out for the project's")
 	}
 	for folder := inside; folder != "."; folder = path.Dir(folder) {
-		if found := settingsIn(root, folder, pl.Hosts.Settings()); found != "" {
+		if found := settingsIn(root, folder, pl.Hosts.Each(func(h hosts.Host) []string { return h.Settings })); found != "" {
 			return "", core.Invalidf("cwd %s has settings of its own (%s)", dir, found).
 				WithHint("name another folder of the project: those settings could allow the agent more")
 		}

@@ -115,8 +115,8 @@ func AgentOf(tx project.Tx, by project.Caller, session string) (run Run, err err
 }
 
 // AssignmentOf returns an agent's assignment.
-func AssignmentOf(ctx context.Context, s project.Store, id string) (Assignment, error) {
-	return View(ctx, s, func(tx project.Tx) (Assignment, error) {
+func AssignmentOf(ctx context.Context, p *project.Project, id string) (Assignment, error) {
+	return project.Read(ctx, p, func(tx project.Tx) (Assignment, error) {
 		told, known, err := Assignments.Get(tx, id)
 		if err == nil && !known {
 			err = core.NotFoundf("the task of %s is gone", id).WithHint("start another agent with %s", op.Spawn)

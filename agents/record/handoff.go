@@ -116,7 +116,7 @@ func ClaimHandoff(tx project.Tx, now core.Millis, run Run) (h Handoff, due bool,
 // ReleaseSessions resumes sessions that handed control to agents that have ended, if the
 // process that should have resolved the handoff was killed.
 func ReleaseSessions(ctx context.Context, p *project.Project, running map[string]Live) error {
-	suspended, err := p.Suspended(ctx)
+	suspended, err := project.Read(ctx, p, func(tx project.Tx) (map[string]string, error) { return project.RecordSuspended.ByID(tx) })
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func ReleaseSessions(ctx context.Context, p *project.Project, running map[string
 		if _, runs := running[agent]; runs {
 			continue
 		}
-		run, err := View(ctx, p.Store, func(tx project.Tx) (Run, error) { return Find(tx, agent) })
+		run, err := project.Read(ctx, p, func(tx project.Tx) (Run, error) { return Find(tx, agent) })
 		if err == nil && (!run.State.Ended() || p.Now()-run.EndedAt < claimTime) {
 			continue // a process may be about to resolve the handoff
 		}

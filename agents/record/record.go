@@ -101,15 +101,6 @@ func (l Live) Watched(now core.Millis) bool {
 // this container cannot see whether its supervisor lives.
 const elsewherePatience = core.Millis(6 * 3_600_000)
 
-// View returns the result of f, which reads in one transaction.
-func View[T any](ctx context.Context, s project.Store, f func(tx project.Tx) (T, error)) (found T, err error) {
-	err = s.View(ctx, func(tx project.Tx) error {
-		found, err = f(tx)
-		return err
-	})
-	return found, err
-}
-
 // Change applies f to an agent's record in one transaction. It does not call f for a final
 // record.
 func Change(ctx context.Context, s project.Store, id string, f func(tx project.Tx, run *Run) error) (run Run, err error) {

@@ -248,7 +248,7 @@ func Reread(dir string, spent float64, used core.Usage, read func(line []byte) c
 	if err != nil {
 		return Progress{}, ""
 	}
-	defer output.close()
+	defer output.file.Close()
 	a := account{spent: spent, Progress: Progress{SessionUsage: used}}
 	for more := true; more && err == nil; {
 		more, err = output.lines(func(line []byte) { a.note(read(line)) })
@@ -277,8 +277,6 @@ func newTail(path string) (*tail, error) {
 	file, err := Open(path)
 	return &tail{file: file}, err
 }
-
-func (t *tail) close() { _ = t.file.Close() } // it was only read
 
 // lines yields the complete lines that were added since the last call, at most about maxBite
 // bytes, and reports whether there are more.

@@ -35,7 +35,8 @@ func (s *Supervisor) start(command []string, prompt string) (*child, error) {
 	}
 	defer stderr.Close()
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Dir, cmd.Env = s.Job.Cwd, s.environment()
+	// OpenCode takes its folder from PWD (observed); the variable with the id is the agent's mark.
+	cmd.Dir, cmd.Env = s.Job.Cwd, append(append(environment(s.Job.Unset...), s.Job.Env...), "PWD="+s.Job.Cwd, core.AgentVariable+"="+s.Job.ID)
 	cmd.Stdout, cmd.Stderr, cmd.Stdin = stdout, stderr, strings.NewReader(prompt)
 	cmd.SysProcAttr = place.Bound(syscall.SIGKILL) // elsewhere than on Linux, its keeper or the recovery ends it
 	cmd.SysProcAttr.Setpgid = true
@@ -53,13 +54,6 @@ func (s *Supervisor) start(command []string, prompt string) (*child, error) {
 
 func appendTo(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-}
-
-// environment returns the supervisor's own environment without the variables that the host
-// must not get, with those of the job, and with the agent's mark.
-func (s *Supervisor) environment() []string {
-	// OpenCode takes its folder from PWD (observed).
-	return append(append(environment(s.Job.Unset...), s.Job.Env...), "PWD="+s.Job.Cwd, core.AgentVariable+"="+s.Job.ID)
 }
 
 // environment returns this process's own environment without some variables.

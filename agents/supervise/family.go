@@ -176,7 +176,10 @@ func loadFamily(dir string) (noted []member) {
 // the keeper last: while the keeper lives, all unmarked processes of the agent are below it.
 func KillRest(agent, dir string) {
 	rest := family{agent: agent, noted: loadFamily(dir)}
-	rest.spares = func(p entry) bool { return keeps(commandsOf([]entry{p})[p.PID], agent) }
+	rest.spares = func(p entry) bool {
+		command := commandsOf([]entry{p})[p.PID]
+		return supervises(command, agent) && slices.Contains(strings.Fields(command), keepOption)
+	}
 	rest.end(killGrace)
 	rest.spares = nil
 	rest.end(0)
@@ -213,11 +216,6 @@ func Keep(seat Seat) error {
 	_ = cmd.Wait() // however it ended
 	family{agent: seat.Agent, root: os.Getpid(), noted: loadFamily(seat.Dir)}.end(killGrace)
 	return unbound
-}
-
-// keeps reports whether a command line is that of an agent's keeper.
-func keeps(command, agent string) bool {
-	return supervises(command, agent) && slices.Contains(strings.Fields(command), keepOption)
 }
 
 // A Seat holds what is needed to start an agent's supervisor: `program

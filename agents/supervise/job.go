@@ -216,14 +216,10 @@ const (
 // write to its folder, too.
 func (o Outcome) Possible() bool {
 	final := []core.AgentState{core.AgentCompleted, core.AgentError, core.AgentTimeout, core.AgentCancelled, core.AgentOrphaned}
-	counts := []int64{o.ToolCalls, o.Thinking}
-	for _, u := range []core.Usage{o.Usage, o.Below, o.SessionUsage} {
-		counts = append(counts, u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten, u.ToolCalls)
-	}
 	const most = 1e12 // for all counts, and for US dollars
 	costs := []float64{o.Usage.CostUSD, o.Below.CostUSD, o.TreeUSD, o.SessionUSD}
-	return slices.Contains(final, o.State) &&
-		!slices.ContainsFunc(counts, func(n int64) bool { return n < 0 || n > most }) &&
+	return slices.Contains(final, o.State) && min(o.ToolCalls, o.Thinking) >= 0 && max(o.ToolCalls, o.Thinking) <= most &&
+		o.Usage.Within(0, most) && o.Below.Within(0, most) && o.SessionUsage.Within(0, most) &&
 		!slices.ContainsFunc(costs, func(usd float64) bool { return usd < 0 || usd > most })
 }
 

@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"errors"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,17 +54,25 @@ func (p Process) Gone() bool {
 // Caller returns the process that runs this one: its parent, or the process above the shells
 // that were started for this command. It returns zero if that is unknown.
 func Caller() Process {
-	for pid, above := os.Getppid(), 0; pid > 1 && above < maxShells; above++ {
-		p, ok := process(pid)
-		if !ok {
-			break
-		}
-		if !runsOneCommand(commandsOf([]entry{p})[pid]) {
+	for p := range above(maxShells) {
+		if !runsOneCommand(commandsOf([]entry{p})[p.PID]) {
 			return p.Process
 		}
-		pid = p.parent
 	}
 	return Process{}
+}
+
+// above yields this process's ancestors, the nearest first.
+func above(most int) iter.Seq[entry] {
+	return func(yield func(entry) bool) {
+		for pid := os.Getppid(); pid > 1 && most > 0; most-- {
+			p, ok := process(pid)
+			if !ok || !yield(p) {
+				return
+			}
+			pid = p.parent
+		}
+	}
 }
 
 // maxShells is how many shells in a row Caller looks past.
@@ -138,12 +147,8 @@ type entry struct {
 
 // Above returns the names of this process's ancestors, the nearest first.
 func Above() (names []string) {
-	for pid := os.Getppid(); pid > 1 && len(names) < 100; {
-		p, ok := process(pid)
-		if !ok {
-			break
-		}
-		names, pid = append(names, p.name), p.parent
+	for p := range above(100) {
+		names = append(names, p.name)
 	}
 	return names
 }

@@ -158,11 +158,10 @@ func (c commands) wait() *cobra.Command {
 }
 
 func (c commands) cancel() *cobra.Command {
-	cmd := &cobra.Command{
+	return c.asks(&cobra.Command{
 		Use: "cancel ID", Short: "Stop an agent and everything it started",
 		Example: "  flame agents cancel agent-k3x9a1b2", Args: app.Takes(1, 1),
-	}
-	return c.asks(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+	}, func(ctx context.Context, s *agents.Agents, args []string) error {
 		stopped, err := s.Cancel(ctx, c.app.Caller(), args[0])
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/samber/lo"
 	"github.com/spf13/cobra"
 
 	"flame/agents"
@@ -116,10 +117,7 @@ func sides(choices []string) (map[string]string, error) {
 
 func (c commands) listConvergences(ctx context.Context, s *agents.Agents) error {
 	all, err := s.Convergences().List(ctx)
-	text := ""
-	for _, made := range all {
-		text += fmt.Sprintf("%s: %s\n", made.ID, made.Result.Rationale)
-	}
+	text := strings.Join(lo.Map(all, func(made converge.Convergence, _ int) string { return made.ID + ": " + made.Result.Rationale + "\n" }), "")
 	return c.app.Answer(all, cmp.Or(text, "No convergences yet; `flame agents converge` makes one."), err)
 }
 
@@ -160,7 +158,7 @@ func (c commands) grant() *cobra.Command {
 		if life > 0 {
 			g.ExpiresAt = s.Project.Now() + core.Millis(life.Milliseconds())
 		}
-		made, err := s.Grants().Make(ctx, g)
+		made, err := s.Grant(ctx, g)
 		return c.app.Answer(made, fmt.Sprintf("%s: agents may have %s", made.ID, made.Mode), err)
 	})
 }
@@ -168,7 +166,7 @@ func (c commands) grant() *cobra.Command {
 func (c commands) grants() *cobra.Command {
 	cmd := &cobra.Command{Use: "grants", Short: "List the grants", Example: "  flame agents grants", Args: app.Takes(0, 0)}
 	return c.asks(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
-		all, err := s.Grants().List(ctx)
+		all, err := s.Grants(ctx)
 		return c.app.Answer(all, render.Grants(all), err)
 	})
 }
@@ -176,7 +174,7 @@ func (c commands) grants() *cobra.Command {
 func (c commands) revoke() *cobra.Command {
 	cmd := &cobra.Command{Use: "revoke ID", Short: "Revoke a grant", Example: "  flame agents revoke grant-k3x9a1b2", Args: app.Takes(1, 1)}
 	return c.asks(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
-		return c.app.Answer(map[string]string{"revoked": args[0]}, args[0]+" is revoked; running agents continue", s.Grants().Revoke(ctx, args[0]))
+		return c.app.Answer(map[string]string{"revoked": args[0]}, args[0]+" is revoked; running agents continue", s.Revoke(ctx, args[0]))
 	})
 }
 

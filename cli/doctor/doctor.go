@@ -155,7 +155,7 @@ func (c *checkup) definitions(catalog definition.Catalog) {
 // grants reports active grants that were made while agents ran: an agent with a shell can do
 // everything that a person can do at a terminal.
 func (c *checkup) grants(ctx context.Context, p *project.Project) {
-	grants, _ := c.app.Agents(p, c.at).Grants().List(ctx) // data reports a store that flame cannot read
+	grants, _ := c.app.Agents(p, c.at).Grants(ctx) // data reports a store that flame cannot read
 	for _, g := range grants {
 		if len(g.During) == 0 || g.ExpiresAt > 0 && g.ExpiresAt <= p.Now() {
 			continue

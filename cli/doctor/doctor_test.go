@@ -56,7 +56,7 @@ func TestTheDoctorReportsGrantsThatWereMadeWhileAgentsRan(t *testing.T) {
 	}
 	grant := func(g plan.Grant) plan.Grant {
 		g.Reason = "r"
-		made, err := s.Grants().Make(t.Context(), g)
+		made, err := s.Grant(t.Context(), g)
 		require.NoError(t, err)
 		return made
 	}
@@ -72,7 +72,7 @@ func TestTheDoctorReportsGrantsThatWereMadeWhileAgentsRan(t *testing.T) {
 	at := made.MadeAt.Time().Local().Format(time.DateTime)
 	assert.Equal(t, "note   agents: "+made.ID+", which lets agents of type builder work in the mode bypassPermissions, was made at "+at+
 		" while "+run.ID+" ran\n       -> if you did not make it: `flame agents revoke "+made.ID+"`\n", render.Findings(findings[:1]))
-	require.NoError(t, s.Grants().Revoke(t.Context(), made.ID))
+	require.NoError(t, s.Revoke(t.Context(), made.ID))
 	assert.Empty(t, grants())
 }
 

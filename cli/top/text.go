@@ -260,15 +260,7 @@ func messageText(m core.Message, zone *time.Location) string {
 	if m.Role == core.RoleOther || len(m.Parts) == 0 && m.Error == "" {
 		return ""
 	}
-	who := "user"
-	switch {
-	case m.Summary:
-		who = "summary of earlier messages"
-	case m.Role == core.RoleAssistant:
-		who = "assistant"
-	case m.Synthetic:
-		who = "host"
-	}
+	who := m.Voice()
 	for _, more := range []string{m.Agent, m.Model} {
 		if more != "" {
 			who += " · " + core.OneLine(more, 60)

@@ -117,7 +117,7 @@ func (c Counts) Titles(matches func(title string) bool) (titles []Title) {
 // pattern.
 func (t *Title) change(to Change, rule string) {
 	if t.Type != "" && t.Of >= minFrames && t.Low >= nearly {
-		t.Change, t.Rule, t.Pattern = to, rule, patternOf(t.Type)
+		t.Change, t.Rule, t.Pattern = to, rule, regexp.QuoteMeta(core.SubagentTitle("", t.Type))+"$"
 	}
 }
 
@@ -125,11 +125,6 @@ func (t *Title) change(to Change, rule string) {
 func (t Title) Matches(title string) bool {
 	patterns, _ := core.CompilePatterns([]string{t.Pattern})
 	return t.Pattern != "" && patterns.Match(title)
-}
-
-// patternOf returns a pattern that matches only titles of subagents of a type.
-func patternOf(agentType string) string {
-	return regexp.QuoteMeta(core.SubagentTitle("", agentType)) + "$"
 }
 
 // shareOf returns a share with Wilson's score interval at 95 %.

@@ -76,7 +76,7 @@ func onTop(was, mine Doc, f core.Frame, came Doc, machine string, tick func() St
 	case was.ID != "" && said.Stamp.Compare(before.Stamp) <= 0, f.Machine != "" && was.ID == "":
 		return mine
 	case was.ID == "": // this machine has the frame without a document: it owns everything that came does not give to another
-		since = atLeastNone(f.Usage.Minus(came.used("")))
+		since = f.Usage.Minus(came.used("")).Max(core.Usage{})
 		if came.Work.Machine == machine {
 			mine.Work.Term = max(mine.Work.Term, came.Work.Term)
 		}
@@ -85,12 +85,4 @@ func onTop(was, mine Doc, f core.Frame, came Doc, machine string, tick func() St
 		return mine.withUsage(machine, said)
 	}
 	return mine.withUsage(machine, Spent{said.Usage.Add(since), tick()})
-}
-
-// atLeastNone returns u with negative numbers set to 0.
-func atLeastNone(u core.Usage) core.Usage {
-	return core.Usage{
-		TokensIn: max(0, u.TokensIn), TokensOut: max(0, u.TokensOut), CacheRead: max(0, u.CacheRead),
-		CacheWritten: max(0, u.CacheWritten), CostUSD: max(0, u.CostUSD), ToolCalls: max(0, u.ToolCalls),
-	}
 }

@@ -97,12 +97,7 @@ func (d Doc) check(now core.Millis) error {
 // checkTexts refuses invalid ids, and the texts that project.Clean refuses.
 func (d Doc) checkTexts() error {
 	ids, all := []string{d.ID, d.Work.Parent, d.Work.Session}, []string{d.Work.Goal, d.Work.SuccessCriteria, d.Work.Summary, d.Work.Results}
-	for _, e := range d.Planned {
-		ids = append(ids, e.Text)
-	}
-	for _, e := range slices.Concat(d.Artifacts, d.Decisions) {
-		all = append(all, e.Text)
-	}
+	ids, all = append(ids, texts(d.Planned)...), slices.Concat(all, texts(d.Artifacts), texts(d.Decisions))
 	if d.Invalid != nil {
 		all = append(all, d.Invalid.Reason)
 	}
@@ -154,10 +149,7 @@ func (d Doc) checkUsage() error {
 		mostDollars = 1e9
 	)
 	for machine, s := range d.Usage {
-		u := s.Usage
-		if !ValidMachine(machine) || math.Abs(u.CostUSD) > mostDollars ||
-			min(u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten, u.ToolCalls) < -most ||
-			max(u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten, u.ToolCalls) > most {
+		if !ValidMachine(machine) || math.Abs(s.Usage.CostUSD) > mostDollars || !s.Usage.Within(-most, most) {
 			return core.Invalidf("it has usage without a valid machine")
 		}
 	}

@@ -108,7 +108,8 @@ func NewDrawer(opt DrawOptions) *Drawer {
 func (d *Drawer) Draw(line Line) string {
 	head, below := d.branch(line.Branch)
 	if line.More != nil {
-		return head + moreText(line.More) + "\n"
+		total, each := Counted(line.More)
+		return fmt.Sprintf("%s… %d more: %s\n", head, total, each)
 	}
 	var b strings.Builder
 	b.WriteString(d.frame(head, line) + "\n")
@@ -200,9 +201,8 @@ func (d *Drawer) detail(b *strings.Builder, indent, name, text string, limit int
 	}
 }
 
-// moreText returns the number of frames left out, in words.
-func moreText(counts map[core.Status]int) string {
-	total := 0
+// Counted returns how many frames there are, and how many of each status, in words.
+func Counted(counts map[core.Status]int) (total int, each string) {
 	var parts []string
 	for _, s := range core.Statuses {
 		if n := counts[s]; n > 0 {
@@ -210,7 +210,7 @@ func moreText(counts map[core.Status]int) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s))
 		}
 	}
-	return fmt.Sprintf("… %d more: %s", total, strings.Join(parts, ", "))
+	return total, strings.Join(parts, ", ")
 }
 
 // fit returns the length that a text may have, at most limit characters, on a line

@@ -147,9 +147,7 @@ const maxTail = 128 << 10
 func (e event) seen(asked bool) func() autonomy.Seen {
 	return sync.OnceValue(func() autonomy.Seen {
 		t := transcripts.ClaudeTurn(hooks.Tail(e.Transcript, maxTail), transcripts.Of{Session: e.Session}, asked)
-		return autonomy.Seen{
-			Calls: t.Calls, Stopped: t.Stopped, Model: t.Model, Tokens: t.Tokens,
-			Whole: !asked || strings.TrimSpace(t.Said) == strings.TrimSpace(e.LastMessage),
-		}
+		t.Whole = !asked || strings.TrimSpace(t.Said) == strings.TrimSpace(e.LastMessage)
+		return t
 	})
 }

@@ -1,15 +1,12 @@
 package claudecode
 
 import (
-	"crypto/sha256"
 	"embed"
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/samber/lo"
@@ -113,16 +110,13 @@ func marketplace(name, description, folder string) ([]byte, error) {
 // stampVersion adds the digest to the version in plugin.json and returns the
 // full version.
 func stampVersion(files map[string][]byte) (string, error) {
-	digest := sha256.New()
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		fmt.Fprintf(digest, "%s %d\n%s", name, len(files[name]), files[name])
-	}
+	digest := hooks.Digest(files)
 	const manifest = "plugin/.claude-plugin/plugin.json"
 	var fields map[string]any
 	if err := json.Unmarshal(files[manifest], &fields); err != nil {
 		return "", fmt.Errorf("the plugin inside this program: %w", err)
 	}
-	version := fmt.Sprintf("%v+%x", fields[pluginVersion], digest.Sum(nil)[:4])
+	version := fmt.Sprintf("%v+%s", fields[pluginVersion], digest)
 	fields[pluginVersion] = version
 	content, err := encode(fields)
 	files[manifest] = content

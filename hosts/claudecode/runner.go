@@ -35,11 +35,6 @@ func (p listedPlugin) where() string {
 	return p.InstallPath
 }
 
-// isFlame reports whether this is flame's plugin, from whatever marketplace.
-func (p listedPlugin) isFlame() bool {
-	return strings.HasPrefix(p.ID, "flame@")
-}
-
 // A listedMarketplace is one listed by `claude plugin marketplace list --json`.
 type listedMarketplace struct {
 	Name string `json:"name"`

@@ -120,7 +120,7 @@ func (h Client) Status(ctx context.Context) (hosts.Status, error) {
 			status.Installed = append(status.Installed, hosts.Installation{
 				Scope: p.Scope, Where: p.where(), Current: written && p.Version == there.version, Off: !p.Enabled,
 			})
-		case p.isFlame() && p.Enabled:
+		case strings.HasPrefix(p.ID, "flame@") && p.Enabled: // from another marketplace
 			status.ByHand = append(status.ByHand, hosts.Registration{
 				Name: p.ID, File: p.InstallPath, Undo: fmt.Sprintf("claude plugin uninstall %s --scope %s", p.ID, p.Scope), Plugin: true,
 			})

@@ -237,7 +237,7 @@ func (f lineFile) edit(change func(object) []byte) error {
 		}
 	}
 	files := f.machine.Files(hosts.User)
-	if isEmpty(after) && target == f.path() {
+	if string(bytes.TrimSpace(after)) == "{}" && target == f.path() {
 		return apply(files.Remove(target, filepath.Dir(target)))
 	}
 	steps, err := files.Write(target, after, mode)
@@ -246,9 +246,6 @@ func (f lineFile) edit(change func(object) []byte) error {
 	}
 	return apply(steps)
 }
-
-// isEmpty reports whether nothing is set.
-func isEmpty(settings []byte) bool { return string(bytes.TrimSpace(settings)) == "{}" }
 
 func apply(steps []hosts.Step) error {
 	for _, step := range steps {

@@ -227,7 +227,7 @@ func (x *exchange) turnEnded() error {
 func (x *exchange) seen(ended bool) func() autonomy.Seen {
 	return sync.OnceValue(func() autonomy.Seen {
 		t := logs.LastTurn(x.tail())
-		whole := !ended || strings.TrimSpace(t.Said) == strings.TrimSpace(x.LastMessage)
-		return autonomy.Seen{Calls: t.Calls, Stopped: t.Stopped, Model: t.Model, Tokens: t.Tokens, Whole: whole}
+		t.Whole = !ended || strings.TrimSpace(t.Said) == strings.TrimSpace(x.LastMessage)
+		return t
 	})
 }

@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"slices"
 
@@ -19,13 +18,10 @@ const hookSeconds = 3
 // offered returns the marketplace with our plugin, and the plugin's version: it ends in a digest of
 // the content, so it changes with the content. Codex asks the user again about hooks of a plugin
 // that changed in any file.
-func (h Client) offered() (files map[string][]byte, version string, err error) {
+func (h Client) offered() (files map[string][]byte, version string) {
 	binary := h.Machine.Binary()
 	files = map[string][]byte{}
-	add := func(name string, document any) {
-		content, wrong := json.MarshalIndent(document, "", "  ")
-		files[name], err = append(content, '\n'), firstOf(err, wrong)
-	}
+	add := func(name string, document any) { files[name] = hooks.Document(document) }
 	server := map[string]any{"command": binary, "args": []string{"serve"}, "env_vars": h.passed()}
 	add("plugin/.mcp.json", map[string]any{"mcpServers": map[string]any{"flame": server}})
 	hook := hooks.Entry{Type: "command", Command: hooks.ShellWord(binary) + " hook " + Name, Timeout: hookSeconds}
@@ -45,16 +41,7 @@ func (h Client) offered() (files map[string][]byte, version string, err error) {
 			"policy": map[string]string{"installation": "AVAILABLE", "authentication": "ON_INSTALL"},
 		}},
 	})
-	return files, version, err
-}
-
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return files, version
 }
 
 // passed returns the variables that the server needs from its environment, and the agents that it

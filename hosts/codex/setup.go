@@ -33,12 +33,6 @@ type listedServer struct {
 	} `json:"transport"`
 }
 
-// errProject says that Codex has nothing to set up in a project, so that other hosts are set up.
-func errProject() error {
-	return core.NotFoundf("Codex CLI keeps its plugins for all projects of the user, so flame cannot be set up for one project").
-		WithHint("run `flame setup codex`; `flame off` silences flame in a project")
-}
-
 // Install plans the marketplace folder, its registration and the plugin. A plugin that is outdated
 // or switched off is restored.
 func (h Client) Install(ctx context.Context, scope hosts.Scope) ([]hosts.Step, error) {
@@ -47,12 +41,11 @@ func (h Client) Install(ctx context.Context, scope hosts.Scope) ([]hosts.Step, e
 	case err != nil:
 		return nil, err
 	case scope == hosts.Project:
-		return nil, errProject()
+		// It is not found, so that other hosts are set up.
+		return nil, core.NotFoundf("Codex CLI keeps its plugins for all projects of the user, so flame cannot be set up for one project").
+			WithHint("run `flame setup codex`; `flame off` silences flame in a project")
 	}
-	files, version, err := h.offered()
-	if err != nil {
-		return nil, err
-	}
+	files, version := h.offered()
 	known, err := h.registered(ctx, codex)
 	if err != nil {
 		return nil, err
@@ -106,10 +99,7 @@ func (h Client) Status(ctx context.Context) (status hosts.Status, err error) {
 		return status, nil // not installed, which an empty Program says
 	}
 	status.Program, status.Version = codex.Path, h.Machine.Version(ctx, codex.Path)
-	files, version, err := h.offered()
-	if err != nil {
-		return status, err
-	}
+	files, version := h.offered()
 	status.Offers = version
 	ours, err := h.installed(ctx, codex)
 	if err != nil {
@@ -186,18 +176,6 @@ func unreviewed(what string) core.Finding {
 	return core.Finding{What: what, Broken: true, Hint: "start `codex` and choose \"Trust all and continue\" where it says \"Hooks need review\""}
 }
 
-func toReview() core.Finding {
-	return unreviewed("Codex runs flame's hooks only after you have reviewed them")
-}
-
-func toReread() core.Finding {
-	return unreviewed("flame's plugin has changed since you reviewed its hooks, so Codex does not run them")
-}
-
-func turnedOff() core.Finding {
-	return core.Finding{What: "some of flame's hooks are turned off in Codex", Hint: "start `codex` and turn them on under /hooks"}
-}
-
 func unknown() core.Finding {
 	return core.Finding{
 		What: "flame cannot find out whether you have reviewed its hooks",
@@ -227,11 +205,11 @@ func (h Client) consent(ctx context.Context, codex hosts.Program) core.Finding {
 			switch {
 			case hook.Plugin != pluginName:
 			case hook.Trust == "untrusted":
-				return toReview()
+				return unreviewed("Codex runs flame's hooks only after you have reviewed them")
 			case hook.Trust == "modified":
-				return toReread()
+				return unreviewed("flame's plugin has changed since you reviewed its hooks, so Codex does not run them")
 			case !hook.Enabled:
-				return turnedOff()
+				return core.Finding{What: "some of flame's hooks are turned off in Codex", Hint: "start `codex` and turn them on under /hooks"}
 			default:
 				says = core.Finding{}
 			}

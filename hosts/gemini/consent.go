@@ -61,30 +61,12 @@ const (
 	noTrust     = "DO_NOT_TRUST"
 )
 
-func untrusted() core.Finding {
-	return core.Finding{
-		What: "Gemini CLI starts no servers and reads no commands in this project: you have not said that you trust the folder", Broken: true,
-		Hint: "start `gemini` in it and choose \"Trust folder\" where it asks \"Do you trust the files in this folder?\"; later, /permissions asks again",
-	}
-}
-
-func distrusted() core.Finding {
-	return core.Finding{
-		What: "Gemini CLI starts no servers and reads no commands in this project: you said that you do not trust the folder", Broken: true,
-		Hint: "start `gemini` in it, type /permissions and choose \"Trust folder\", if you have changed your mind",
-	}
-}
-
-func hooksOff() core.Finding {
-	return core.Finding{What: "hooks are turned off in Gemini CLI, so flame hears nothing of its sessions", Broken: true,
-		Hint: "turn them on under /settings (\"Enable Hooks\"), or with /hooks enable-all"}
-}
-
 // consent returns what the user must still allow before all of the extension works in the project.
 func (h Client) consent() core.Finding {
 	s := h.settings()
 	if s.Hooks.Enabled != nil && !*s.Hooks.Enabled {
-		return hooksOff()
+		return core.Finding{What: "hooks are turned off in Gemini CLI, so flame hears nothing of its sessions", Broken: true,
+			Hint: "turn them on under /settings (\"Enable Hooks\"), or with /hooks enable-all"}
 	}
 	if s.Security.FolderTrust.Enabled != nil && !*s.Security.FolderTrust.Enabled {
 		return core.Finding{}
@@ -93,9 +75,15 @@ func (h Client) consent() core.Finding {
 	case trustFolder:
 		return core.Finding{}
 	case noTrust:
-		return distrusted()
+		return core.Finding{
+			What: "Gemini CLI starts no servers and reads no commands in this project: you said that you do not trust the folder", Broken: true,
+			Hint: "start `gemini` in it, type /permissions and choose \"Trust folder\", if you have changed your mind",
+		}
 	}
-	return untrusted()
+	return core.Finding{
+		What: "Gemini CLI starts no servers and reads no commands in this project: you have not said that you trust the folder", Broken: true,
+		Hint: "start `gemini` in it and choose \"Trust folder\" where it asks \"Do you trust the files in this folder?\"; later, /permissions asks again",
+	}
 }
 
 // trust returns what the user said about the project's folder, or one above it; empty if nothing.

@@ -47,9 +47,6 @@ func (e *event) at() core.Millis {
 	return core.MillisOf(at)
 }
 
-// words returns the user's own words in a prompt.
-func (e *event) words() string { return logs.WithoutContext(e.Prompt) }
-
 // A result is the answer of a tool.
 type result struct {
 	Text  json.RawMessage `json:"llmContent"` // a text, or a list of parts

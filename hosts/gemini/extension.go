@@ -1,8 +1,6 @@
 package gemini
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -27,13 +25,10 @@ type Client struct {
 
 // offered returns the extension's files, and its version: it ends in a digest of the content, so it
 // changes with the content.
-func (h Client) offered() (files map[string][]byte, version string, err error) {
+func (h Client) offered() (files map[string][]byte, version string) {
 	binary := h.Machine.Binary()
 	files = map[string][]byte{}
-	add := func(name string, document any) {
-		content, wrong := json.MarshalIndent(document, "", "  ")
-		files[name], err = append(content, '\n'), errors.Join(err, wrong)
-	}
+	add := func(name string, document any) { files[name] = hooks.Document(document) }
 	add("hooks/hooks.json", map[string]any{"hooks": hooks.ByEvent(rows, hooks.Entry{
 		Type: "command", Command: hooks.ShellWord(binary) + " hook " + Name, Timeout: hookTime,
 		Env: map[string]string{folderVariable: "${extensionPath}"},
@@ -47,7 +42,7 @@ func (h Client) offered() (files map[string][]byte, version string, err error) {
 		"name": extensionName, "version": version, "description": "Keeps the work of agents as a tree of frames",
 		"mcpServers": map[string]any{extensionName: server},
 	})
-	return files, version, err
+	return files, version
 }
 
 // command returns a slash command as Gemini CLI reads it. Its name is that of its file in the folder

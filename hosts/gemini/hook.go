@@ -95,7 +95,7 @@ func (x *exchange) prompted() error {
 	if err := errors.Join(err, x.childrenLost(), x.P.NoteBehind(x.Ctx, x.SessionItself())); err != nil {
 		return err
 	}
-	return x.Prompted(turns.Prompt{ID: x.At, Text: x.words(), FromUser: true, MaxChars: maxInjected, Seen: x.seen(false)})
+	return x.Prompted(turns.Prompt{ID: x.At, Text: logs.WithoutContext(x.Prompt), FromUser: true, MaxChars: maxInjected, Seen: x.seen(false)})
 }
 
 // compacted stores the summary of a compaction that the session's log shows and no event reported,
@@ -236,7 +236,7 @@ func (x *exchange) lastMessage() string {
 func (x *exchange) seen(ended bool) func() autonomy.Seen {
 	return sync.OnceValue(func() autonomy.Seen {
 		t := logs.LastTurn(x.tail())
-		whole := !ended || strings.HasSuffix(strings.TrimSpace(x.Said), t.Said)
-		return autonomy.Seen{Calls: t.Calls, Stopped: t.Stopped, Model: t.Model, Tokens: t.Tokens, Whole: whole}
+		t.Whole = !ended || strings.HasSuffix(strings.TrimSpace(x.Said), t.Said)
+		return t
 	})
 }

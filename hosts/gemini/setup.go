@@ -11,12 +11,6 @@ import (
 	"flame/hosts"
 )
 
-// errProject says that flame sets Gemini CLI up for all projects, so that other hosts are set up.
-func errProject() error {
-	return core.NotFoundf("Gemini CLI keeps its extensions for all projects of the user, so flame cannot be set up for one project").
-		WithHint("run `flame setup gemini`; `gemini extensions disable flame --scope workspace` or `flame off` silences flame in a project")
-}
-
 // Install plans the extension's folder, our rules for its tools and the link. An extension that is
 // switched off is restored.
 func (h Client) Install(_ context.Context, scope hosts.Scope) ([]hosts.Step, error) {
@@ -25,12 +19,11 @@ func (h Client) Install(_ context.Context, scope hosts.Scope) ([]hosts.Step, err
 	case err != nil:
 		return nil, err
 	case scope == hosts.Project:
-		return nil, errProject()
+		// It is not found, so that other hosts are set up.
+		return nil, core.NotFoundf("Gemini CLI keeps its extensions for all projects of the user, so flame cannot be set up for one project").
+			WithHint("run `flame setup gemini`; `gemini extensions disable flame --scope workspace` or `flame off` silences flame in a project")
 	}
-	files, _, err := h.offered()
-	if err != nil {
-		return nil, err
-	}
+	files, _ := h.offered()
 	steps := hosts.WriteFolder(h.folder(), files)
 	rules, err := h.Machine.Files(hosts.User).Write(h.policyFile(), []byte(h.policy()), 0o644)
 	if err != nil {
@@ -71,10 +64,7 @@ func (h Client) Status(ctx context.Context) (status hosts.Status, err error) {
 		return status, nil // not installed, which an empty Program says
 	}
 	status.Program, status.Version = gemini.Path, h.Machine.Version(ctx, gemini.Path)
-	files, version, err := h.offered()
-	if err != nil {
-		return status, err
-	}
+	files, version := h.offered()
 	status.Offers = version
 	if status.ByHand, err = h.byHand(gemini); err != nil {
 		return status, err

@@ -9,6 +9,12 @@ import (
 	"strings"
 )
 
+// Document returns a file of a plugin with a JSON document of texts and numbers.
+func Document(document any) []byte {
+	content, _ := json.MarshalIndent(document, "", "  ") // such a document always has a form in JSON
+	return append(content, '\n')
+}
+
 // Digest returns a short digest of a plugin's files, by their paths in it, for its version: hosts keep
 // a plugin whose version stays the same.
 func Digest(files map[string][]byte) string {

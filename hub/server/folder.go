@@ -202,11 +202,7 @@ func (f Folder) edit(ctx context.Context, change func(*ledger) error) (ledger, e
 	if after, err := json.Marshal(l); err != nil || bytes.Equal(before, after) {
 		return l, err
 	}
-	text, err := json.MarshalIndent(l, "", "  ")
-	if err != nil {
-		return l, err
-	}
-	return l, f.write(ledgerName, append(text, '\n'))
+	return l, place.WriteJSON(f.file(ledgerName), l)
 }
 
 // certificateYears is the validity of a certificate. No machine checks it: machines know the

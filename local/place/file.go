@@ -1,6 +1,7 @@
 package place
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -131,6 +132,15 @@ func readOwn(path string, max int64, barred fs.FileMode) ([]byte, error) {
 		return nil, core.Invalidf("%s has more than %d KB", path, max>>10).WithHint("flame did not write that: move it away")
 	}
 	return content, nil
+}
+
+// WriteJSON replaces a file of the data folder with a document, in lines for people.
+func WriteJSON(path string, document any) error {
+	text, err := json.MarshalIndent(document, "", "  ")
+	if err != nil {
+		return err
+	}
+	return WriteOwn(path, append(text, '\n'))
 }
 
 // WriteOwn replaces a file of the data folder, as Write does.

@@ -154,15 +154,10 @@ func settle(s *project.Step, ended ...core.Suggestion) error {
 	})
 }
 
-// NoteEnded records that a frame ended or was invalidated. If it began because of a
-// suggestion and has no work, the push counts as undone.
-func NoteEnded(s *project.Step, frame core.Frame) error { return noteOver(s, frame, false) }
-
-// NoteLeft records that the caller's session left a frame to work in another. If flame began
-// the frame by itself and it has no work, the push counts as undone.
-func NoteLeft(s *project.Step, frame core.Frame) error { return noteOver(s, frame, true) }
-
-func noteOver(s *project.Step, frame core.Frame, left bool) error {
+// NoteOver records that a frame ended or was invalidated or, with left, that the caller's
+// session left it to work in another. If the frame has no work, the push that began it counts
+// as undone: any suggested push or, with left, only a push that flame made by itself.
+func NoteOver(s *project.Step, frame core.Frame, left bool) error {
 	push, ok, err := followed(s, frame.ID, core.SuggestPush)
 	if err != nil || !ok || left && (push.Outcome != core.Done || frame.Status != core.InProgress) {
 		return err

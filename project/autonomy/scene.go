@@ -12,6 +12,7 @@ import (
 	"flame/core"
 	"flame/core/judge"
 	"flame/project"
+	"flame/transcripts"
 )
 
 // recordScene, by session, is the last part of its conversation. Flame deletes it when the
@@ -41,15 +42,8 @@ const (
 	maxRed     = 20
 )
 
-// Seen is what a host shows of a turn beside the agent's last message.
-type Seen struct {
-	Calls   []judge.Call // the last ones, oldest first
-	Stopped string       // the host's message at the place where the user stopped the turn; empty: the turn was not stopped
-	Tokens  int          // in the context; 0: not shown
-	Model   string       // that answered, by the host's name for it; may be empty
-	Window  int          // tokens that the model takes; 0: not shown
-	Whole   bool         // it shows everything; false if the host's log may lag behind
-}
+// Seen is what a host shows of a turn. The agent's last message comes with the event.
+type Seen = transcripts.Turn
 
 // UpdateScene applies change to the Scene of the caller's session.
 func UpdateScene(s *project.Step, change func(*Scene)) error {

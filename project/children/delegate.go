@@ -116,11 +116,6 @@ func isAgents(s *project.Step, frame core.Frame) (bool, error) {
 	return session.Parent != "", project.IgnoreMissing(err)
 }
 
-// Join records in which session an agent works. Only the first call has an effect.
-func Join(ctx context.Context, p *project.Project, by project.Caller, agent, session string) error {
-	return p.Update(ctx, by, func(s *project.Step) error { return s.Join(agent, session) })
-}
-
 // EndDelegation ends the frame of an agent in the way its run ended, and the other frames
 // of its session, if flame knows that. A repeated call changes nothing.
 func EndDelegation(ctx context.Context, p *project.Project, by project.Caller, frame string, ended Ended) error {

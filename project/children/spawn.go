@@ -44,21 +44,19 @@ const maxPrompt = 500
 // Spawn records that the caller asks for a child. If the child's title is that of a
 // subagent, Spawn makes its frame below the caller's current frame. Spawn returns the first
 // context of the child, which may be empty. A repeated call changes nothing.
-func Spawn(ctx context.Context, p *project.Project, by project.Caller, call Call) (context string, err error) {
-	err = p.Update(ctx, by, func(s *project.Step) error {
+func Spawn(ctx context.Context, p *project.Project, by project.Caller, call Call) (string, error) {
+	return project.Do(ctx, p, by, func(s *project.Step) (string, error) {
 		known, there, err := recordSpawn.Get(s.Tx, call.ID)
 		if err != nil {
-			return err
+			return "", err
 		}
 		if !there {
 			if known, err = ask(s, call); err != nil {
-				return err
+				return "", err
 			}
 		}
-		context, err = childContext(s, known.Frame, 0)
-		return err
+		return childContext(s, known.Frame, 0)
 	})
-	return context, err
 }
 
 func ask(s *project.Step, call Call) (made Asked, err error) {

@@ -75,7 +75,7 @@ func TestRestoredData(t *testing.T) {
 			a.use(inner.ID, 5)
 			if lost {
 				clear(h)
-				require.NoError(t, shared.Known(b.Ctx, b.Project, func(d merge.Doc) error {
+				require.NoError(t, shared.Tree{Project: b.Project}.Known(b.Ctx, func(d merge.Doc) error {
 					h.put(t, d)
 					return nil
 				}))

@@ -59,11 +59,11 @@ func BenchmarkTake(b *testing.B) {
 				b.StopTimer()
 				p := fresh(b)
 				for range before {
-					_, err := shared.Take(context.Background(), p, "b", docs)
+					_, err := shared.Tree{Project: p, Machine: "b"}.Take(context.Background(), docs)
 					require.NoError(b, err)
 				}
 				b.StartTimer()
-				owed, err := shared.Take(context.Background(), p, "b", docs)
+				owed, err := shared.Tree{Project: p, Machine: "b"}.Take(context.Background(), docs)
 				require.NoError(b, err)
 				require.Empty(b, owed)
 			}
@@ -81,13 +81,13 @@ func BenchmarkCollect(b *testing.B) {
 				b.StopTimer()
 				p := fresh(b)
 				if known {
-					_, err := shared.Take(context.Background(), p, "b", docs)
+					_, err := shared.Tree{Project: p, Machine: "b"}.Take(context.Background(), docs)
 					require.NoError(b, err)
 				} else {
 					save(b, p, docs)
 				}
 				b.StartTimer()
-				_, _, err := shared.Collect(context.Background(), p, "b", 0)
+				_, _, err := shared.Tree{Project: p, Machine: "b"}.Collect(context.Background(), 0)
 				require.NoError(b, err)
 			}
 		})

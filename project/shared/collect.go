@@ -12,8 +12,9 @@ import (
 
 // Collect records the work in frames that this machine wrote after a revision as agreed. It
 // returns the documents that this changed, and the revision up to which it looked. After
-// revision 0 it looks at all frames. machine is the id of this machine.
-func Collect(ctx context.Context, p *project.Project, machine string, after int64) (docs []merge.Doc, revision int64, err error) {
+// revision 0 it looks at all frames.
+func (t Tree) Collect(ctx context.Context, after int64) (docs []merge.Doc, revision int64, err error) {
+	p, machine := t.Project, t.Machine
 	var ids []string
 	err = p.Store.View(ctx, func(tx project.Tx) error {
 		if revision, _, err = tx.Revision(); err != nil || revision == after && after > 0 {

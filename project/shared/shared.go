@@ -15,6 +15,12 @@ import (
 	"flame/project"
 )
 
+// A Tree is the project's part in the tree, as one of the machines.
+type Tree struct {
+	Project *project.Project
+	Machine string // id of this machine
+}
+
 // recordDoc, by a frame's id, is the document on which this machine and the others last
 // agreed.
 const recordDoc project.Kind[merge.Doc] = "shared"
@@ -116,7 +122,8 @@ func inBatches[T, R any](
 }
 
 // Known calls f for each agreed document, outside of transactions.
-func Known(ctx context.Context, p *project.Project, f func(merge.Doc) error) error {
+func (t Tree) Known(ctx context.Context, f func(merge.Doc) error) error {
+	p := t.Project
 	ids, err := project.Read(ctx, p, func(tx project.Tx) ([]string, error) {
 		all, err := tx.FrameIDs()
 		if err != nil {

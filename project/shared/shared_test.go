@@ -49,7 +49,7 @@ func machines(t *testing.T, n int) (list []*machine) {
 // send brings what was done here to the hub.
 func (m *machine) send(h hub) (sent int) {
 	m.T.Helper()
-	docs, revision, err := shared.Collect(m.Ctx, m.Project, m.id, m.seen)
+	docs, revision, err := shared.Tree{Project: m.Project, Machine: m.id}.Collect(m.Ctx, m.seen)
 	require.NoError(m.T, err)
 	m.seen = revision
 	for _, d := range docs {
@@ -73,7 +73,7 @@ func (m *machine) receive(h hub) {
 	for _, d := range h { // in any order
 		docs = append(docs, d)
 	}
-	owed, err := shared.Take(m.Ctx, m.Project, m.id, docs)
+	owed, err := shared.Tree{Project: m.Project, Machine: m.id}.Take(m.Ctx, docs)
 	require.NoError(m.T, err)
 	for _, d := range owed {
 		h.put(m.T, d)
@@ -208,7 +208,7 @@ func TestNoEventIsWrittenTwice(t *testing.T) {
 	assert.Zero(t, b.send(h), "not even if all is looked at")
 	assert.Zero(t, a.send(h))
 	known := 0
-	require.NoError(t, shared.Known(b.Ctx, b.Project, func(d merge.Doc) error {
+	require.NoError(t, shared.Tree{Project: b.Project}.Known(b.Ctx, func(d merge.Doc) error {
 		known++
 		assert.True(t, d.Equal(h[d.ID]))
 		return nil
@@ -284,14 +284,14 @@ func TestDeletedFrames(t *testing.T) {
 		meet(h, a, b)
 		assert.NotContains(t, a.ByID(), f.ID)
 		assert.NotContains(t, b.ByID(), f.ID)
-		_, err := shared.Take(b.Ctx, b.Project, "b", []merge.Doc{old})
+		_, err := shared.Tree{Project: b.Project, Machine: "b"}.Take(b.Ctx, []merge.Doc{old})
 		require.NoError(t, err)
 		assert.NotContains(t, b.ByID(), f.ID)
 		before := a.state()
 		a.seen = 0
 		assert.Zero(t, a.send(h))
 		assert.Equal(t, before, a.state())
-		require.NoError(t, shared.Known(a.Ctx, a.Project, func(d merge.Doc) error {
+		require.NoError(t, shared.Tree{Project: a.Project}.Known(a.Ctx, func(d merge.Doc) error {
 			assert.True(t, d.Gone())
 			return nil
 		}))
@@ -308,7 +308,7 @@ func TestDeletedFrames(t *testing.T) {
 		require.True(t, h[f.ID].Gone())
 		b.send(h)
 		for range 2 {
-			_, err := shared.Take(a.Ctx, a.Project, "a", []merge.Doc{h[plan.ID]})
+			_, err := shared.Tree{Project: a.Project, Machine: "a"}.Take(a.Ctx, []merge.Doc{h[plan.ID]})
 			require.NoError(t, err)
 			assert.Contains(t, a.ByID(), f.ID, "it is there again")
 		}
@@ -317,7 +317,7 @@ func TestDeletedFrames(t *testing.T) {
 			assert.Contains(t, m.ByID(), plan.ID, m.id)
 			assert.Contains(t, m.ByID(), f.ID, m.id)
 			met := map[string]bool{}
-			require.NoError(t, shared.Known(m.Ctx, m.Project, func(d merge.Doc) error {
+			require.NoError(t, shared.Tree{Project: m.Project}.Known(m.Ctx, func(d merge.Doc) error {
 				assert.False(t, met[d.ID], "%s: %s", m.id, d.ID)
 				met[d.ID] = true
 				return nil
@@ -360,7 +360,7 @@ func TestFramesBeforeTheirParents(t *testing.T) {
 	plan := a.Plan(projecttest.Host("s-a"), root.ID, "Inner")[0]
 	a.send(h)
 	for _, id := range []string{plan.ID, root.ID, root.Parent} {
-		_, err := shared.Take(b.Ctx, b.Project, "b", []merge.Doc{h[id]})
+		_, err := shared.Tree{Project: b.Project, Machine: "b"}.Take(b.Ctx, []merge.Doc{h[id]})
 		require.NoError(t, err)
 	}
 	assert.Equal(t, a.alike(), b.alike())
@@ -431,14 +431,14 @@ func TestTreesOfThreeMachinesConverge(t *testing.T) {
 					one.receive(h)
 				case r.IntN(4) == 0:
 					clear(h)
-					require.NoError(t, shared.Known(one.Ctx, one.Project, func(d merge.Doc) error {
+					require.NoError(t, shared.Tree{Project: one.Project}.Known(one.Ctx, func(d merge.Doc) error {
 						h.put(t, d)
 						return nil
 					}))
 				}
 			}
 			for _, one := range m {
-				require.NoError(t, shared.Known(one.Ctx, one.Project, func(d merge.Doc) error {
+				require.NoError(t, shared.Tree{Project: one.Project}.Known(one.Ctx, func(d merge.Doc) error {
 					h.put(t, d)
 					return nil
 				}))

@@ -18,13 +18,13 @@ import (
 // Take merges documents of other machines into the tree, in transactions of at most about
 // 50 ms, and writes the events about the changes, with the machine in their data. It returns
 // the merged documents that contain more than the ones that came: the senders need them.
-func Take(ctx context.Context, p *project.Project, machine string, docs []merge.Doc) (owed []merge.Doc, err error) {
+func (t Tree) Take(ctx context.Context, docs []merge.Doc) (owed []merge.Doc, err error) {
 	taken := 0
-	err = inBatches(ctx, p, machine, docs, take, func(t *taking) {
+	err = inBatches(ctx, t.Project, t.Machine, docs, take, func(t *taking) {
 		owed, taken = append(owed, t.owed...), taken+t.changed
 	})
 	if taken > 0 {
-		p.Log.Info("frames of other machines changed", "frames", taken)
+		t.Project.Log.Info("frames of other machines changed", "frames", taken)
 	}
 	return owed, err
 }

@@ -91,7 +91,7 @@ func invalidate(s *project.Step, target core.Frame, reason string) (done Invalid
 		return done, err
 	}
 	done.Target = target
-	if err := errors.Join(saveInvalidated(s, target), EndRootLater(s, target), autonomy.NoteEnded(s, target)); err != nil {
+	if err := errors.Join(saveInvalidated(s, target), EndRootLater(s, target), autonomy.NoteOver(s, target, false)); err != nil {
 		return done, err
 	}
 	cascade := core.CascadeOf(target)

@@ -141,7 +141,7 @@ func End(s *project.Step, frame *core.Frame, status core.Status, summary string)
 	if err := s.Tx.SaveFrame(*frame); err != nil {
 		return err
 	}
-	if err := errors.Join(forgetCompaction(s, frame.ID), EndRootLater(s, *frame), autonomy.NoteEnded(s, *frame)); err != nil {
+	if err := errors.Join(forgetCompaction(s, frame.ID), EndRootLater(s, *frame), autonomy.NoteOver(s, *frame, false)); err != nil {
 		return err
 	}
 	return s.Emit(core.FrameCompleted, frame.ID, data)

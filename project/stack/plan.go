@@ -172,15 +172,13 @@ func Activate(ctx context.Context, p *project.Project, by project.Caller, ref st
 	if err != nil {
 		return a, err
 	}
-	err = p.Update(ctx, by, func(s *project.Step) error {
+	return project.Do(ctx, p, by, func(s *project.Step) (Activated, error) {
 		frame, err := s.Resolve(ref)
 		if err != nil {
-			return err
+			return a, err
 		}
-		a, err = activate(s, frame, claimed, force)
-		return err
+		return activate(s, frame, claimed, force)
 	})
-	return a, err
 }
 
 // TakeUp is Activate inside a step, for a frame of this machine in which no session works.
@@ -219,7 +217,7 @@ func activate(s *project.Step, frame, claimed core.Frame, force bool) (a Activat
 		a.Here = a.Taken == "" && a.Machine == ""
 		return a, nil // nothing was started
 	}
-	return a, errors.Join(autonomy.NoteLeft(s, left), autonomy.ActOn(s, left.ID, core.SuggestPush))
+	return a, errors.Join(autonomy.NoteOver(s, left, true), autonomy.ActOn(s, left.ID, core.SuggestPush))
 }
 
 // standing returns the status of the frame's parent if that has ended. It refuses a planned

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/samber/lo"
 
@@ -184,7 +183,7 @@ func recordLast(s *project.Step, popped *Popped, args PopArgs) error {
 // that looks like an id, or the beginning of one, never counts as a goal.
 func nextOf(s *project.Step, next string) (*core.Frame, error) {
 	frame, err := s.Tx.Frame(next) // imported frames have ids of any form
-	if looksLikeID(next) {
+	if likeID().MatchString(next) {
 		frame, err = s.Resolve(next)
 	} else if errors.Is(err, core.ErrNotFound) {
 		return nil, nil
@@ -213,12 +212,8 @@ func goOn(s *project.Step, popped *Popped, goal string, planned *core.Frame, cla
 	return nil
 }
 
-// looksLikeID reports whether a text begins as ids do and has nothing else in it.
-func looksLikeID(text string) bool {
-	kind, rest, ok := strings.Cut(text, "-")
-	return ok && (kind == "frame" || kind == "plan") &&
-		strings.Trim(rest, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
-}
+// likeID matches a text that begins as ids do and has nothing else in it.
+var likeID = core.Pattern(`^(frame|plan)-[a-z0-9]*\z`)
 
 // mayFollow refuses a frame that a pop cannot take up as the next one.
 func mayFollow(s *project.Step, frame core.Frame) error {

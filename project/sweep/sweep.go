@@ -149,29 +149,23 @@ func meetOnce(ctx context.Context, p *project.Project, d project.Deadline) error
 		if err := s.Tx.ClearDeadline(d.Kind, d.Subject); err != nil {
 			return err
 		}
-		return act(s, d)
+		act := acts[d.Kind]
+		if act == nil {
+			return core.Invalidf("no rule for deadlines of kind %q", d.Kind)
+		}
+		return act(s, d.Subject)
 	})
 }
 
-// act does the work of a deadline, by its kind.
-func act(s *project.Step, d project.Deadline) error {
-	switch d.Kind {
-	case children.IdleDeadline:
-		return children.CompleteIdle(s, d.Subject)
-	case children.WorthDeadline:
-		return children.Look(s, d.Subject)
-	case stack.SummaryDeadline:
-		return stack.GiveUpSummary(s, d.Subject)
-	case autonomy.ExpiryDeadline:
-		return autonomy.Expire(s, d.Subject)
-	case stack.RootDeadline:
-		return stack.EndRoot(s, d.Subject)
-	case project.ElsewhereDeadline:
-		return children.EndElsewhere(s, d.Subject)
-	case project.EventsDeadline:
-		return errors.Join(dropOldEvents(s), endOldRoots(s))
-	}
-	return core.Invalidf("no rule for deadlines of kind %q", d.Kind)
+// acts do the work of deadlines, by their kind.
+var acts = map[string]func(s *project.Step, subject string) error{
+	children.IdleDeadline:     children.CompleteIdle,
+	children.WorthDeadline:    children.Look,
+	stack.SummaryDeadline:     stack.GiveUpSummary,
+	autonomy.ExpiryDeadline:   autonomy.Expire,
+	stack.RootDeadline:        stack.EndRoot,
+	project.ElsewhereDeadline: children.EndElsewhere,
+	project.EventsDeadline:    func(s *project.Step, _ string) error { return errors.Join(dropOldEvents(s), endOldRoots(s)) },
 }
 
 const minute = core.Millis(60_000)

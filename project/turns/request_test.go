@@ -176,7 +176,8 @@ func TestTheFirstSessionOfAnAgentsProcessIsTheAgents(t *testing.T) {
 	a, err := turns.Amend(f.Ctx, f.Project, inside, turns.Request{History: projecttest.Asked("m1")})
 	require.NoError(t, err)
 	assert.Empty(t, a.After, "its context came with its task")
-	require.NoError(t, children.Join(f.Ctx, f.Project, projecttest.Host("s"), "agent-1", "ses_1"), "telling it again changes nothing")
+	again := func(s *project.Step) error { return s.Join("agent-1", "ses_1") }
+	require.NoError(t, f.Project.Update(f.Ctx, projecttest.Host("s"), again), "telling it again changes nothing")
 
 	other := f.Push(project.Caller{Session: "ses_2", Host: "opencode", Agent: "agent-1"}, "of another conversation")
 	assert.NotEqual(t, made.Frame.ID, other.Parent, "a second conversation in the same process is not the agent's own")

@@ -28,11 +28,7 @@ const (
 // waited for that. It reads the log outside of any transaction; if another process counted
 // meanwhile, CountLog drops its result.
 func CountLog(ctx context.Context, p *project.Project, d project.Deadline) error {
-	var c counting
-	err := p.Store.View(ctx, func(tx project.Tx) (err error) {
-		c, err = countingOf(p.Step(tx, project.Caller{}), d.Subject)
-		return err
-	})
+	c, err := project.Read(ctx, p, func(tx project.Tx) (counting, error) { return countingOf(p.Step(tx, project.Caller{}), d.Subject) })
 	if err != nil {
 		return err
 	}

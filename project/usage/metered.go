@@ -51,9 +51,6 @@ func (r *Request) answer() answer {
 	return answer{ID: fmt.Sprint("none ", r.Asked, " ", r.Took, " ", r.Given), Told: true, Shown: true}
 }
 
-// failed reports whether the upstream gave no answer.
-func (r *Request) failed() bool { return r.Status == 0 || r.Status >= 400 }
-
 // usage returns the request's usage without tool calls, which only the log shows.
 func (r *Request) usage() core.Usage {
 	used := r.Usage
@@ -64,7 +61,7 @@ func (r *Request) usage() core.Usage {
 // tally returns the Tally of the request alone.
 func (r *Request) tally() Tally {
 	t := Tally{Requests: 1, Usage: r.usage(), Given: r.Given, Sent: r.Sent}
-	if r.failed() {
+	if r.Status == 0 || r.Status >= 400 { // the upstream gave no answer
 		t.Failed = 1
 	}
 	if r.First > 0 {

@@ -136,11 +136,8 @@ func (o *Outline) Empty() bool { return len(o.places) == 0 }
 func (o *Outline) Pages(ctx context.Context) iter.Seq2[[]outline.Line, error] {
 	return func(yield func([]outline.Line, error) bool) {
 		for places := range slices.Chunk(o.places, project.PageSize) {
-			var lines []outline.Line
-			err := o.p.Store.View(ctx, func(tx project.Tx) (err error) {
-				s := o.p.Step(tx, project.Caller{})
-				lines, err = linesAt(s, places, o.revision)
-				return err
+			lines, err := project.Read(ctx, o.p, func(tx project.Tx) ([]outline.Line, error) {
+				return linesAt(o.p.Step(tx, project.Caller{}), places, o.revision)
 			})
 			if !yield(lines, err) || err != nil {
 				return

@@ -177,7 +177,7 @@ func (r *reading) readSessions(tx project.Tx) (err error) {
 		if r.sessions, err = tx.FindSessions(project.SessionQuery{}); err != nil {
 			return err
 		}
-		r.idle, err = idleOf(tx)
+		r.idle, err = project.RecordIdle.ByID(tx)
 		for _, session := range r.sessions {
 			if session.Parent == "" && session.State != core.SessionEnded {
 				r.live = append(r.live, session)
@@ -200,7 +200,7 @@ func (r *reading) readSessions(tx project.Tx) (err error) {
 		return err
 	}
 	if r.woke() {
-		r.idle, err = idleOf(tx)
+		r.idle, err = project.RecordIdle.ByID(tx)
 	}
 	return err
 }
@@ -309,13 +309,4 @@ func (r *reading) readWaiting(tx project.Tx) error {
 	all, err := converge.Records.All(tx)
 	r.conflicting = conflictsOf(all)
 	return err
-}
-
-// idleOf returns the long idle stretches of each session.
-func idleOf(tx project.Tx) (map[string][]core.Stretch, error) {
-	idle := map[string][]core.Stretch{}
-	return idle, project.RecordIdle.Each(tx, func(session string, stretches []core.Stretch) error {
-		idle[session] = stretches
-		return nil
-	})
 }

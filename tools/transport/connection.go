@@ -59,7 +59,7 @@ type connection struct {
 // connect begins a connection whose session has the given id, by which tools
 // also know the caller. Requests keep ctx's values, but not its end.
 func (c backend) connect(ctx context.Context, id string) (*connection, error) {
-	questions := newQuestions()
+	questions := &questions{waiting: map[int64]chan message{}}
 	base := server.NewInProcessSessionWithHandlers(id, nil, questions, nil)
 	conn := &connection{backend: c, questions: questions, session: session{InProcessSession: base, subscriptions: &subscriptions{uris: map[string]string{}}}}
 	conn.ctx, conn.cancel = context.WithCancel(context.WithoutCancel(ctx))

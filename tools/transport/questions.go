@@ -23,8 +23,6 @@ type questions struct {
 
 type streamKey struct{}
 
-func newQuestions() *questions { return &questions{waiting: map[int64]chan message{}} }
-
 // Elicit asks the user, through the client, and waits for the answer.
 func (q *questions) Elicit(ctx context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
 	out, ok := ctx.Value(streamKey{}).(*stream)

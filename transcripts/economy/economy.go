@@ -96,7 +96,7 @@ func Of(messages iter.Seq2[core.Message, error]) (Report, error) {
 			if m.Role == core.RoleOther {
 				continue
 			}
-			t = newTalk(m)
+			t = &talk{session: m.Session, from: m.Time, calls: map[string]call{}, newest: map[string]int{}, words: newWords()}
 			talks[key] = t
 			order = append(order, t)
 		}

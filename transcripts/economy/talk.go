@@ -60,10 +60,6 @@ type turn struct {
 	last   int // the item of the last text of an answer; the prompt if there is none
 }
 
-func newTalk(m core.Message) *talk {
-	return &talk{session: m.Session, from: m.Time, calls: map[string]call{}, newest: map[string]int{}, words: newWords()}
-}
-
 // take takes in the next entry of the log.
 func (t *talk) take(m core.Message) {
 	t.to = max(t.to, m.Time)

@@ -44,11 +44,6 @@ type display struct {
 	New  bool   `json:"isNewFile"`
 }
 
-// asked returns the call as a part of an answer.
-func (c call) asked() core.Part {
-	return core.Part{Type: core.PartToolCall, CallID: c.ID, Tool: c.Name, Input: c.Args}
-}
-
 // result returns the result of the call.
 func (c call) result() core.Part {
 	part := core.Part{Type: core.PartToolResult, CallID: c.ID, Tool: c.Name, Failed: c.failed(), Text: c.output()}

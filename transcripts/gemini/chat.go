@@ -190,7 +190,7 @@ func (c *chat) answered(m message) core.Message {
 			c.calls[call.ID] = true
 		}
 		read.Usage.ToolCalls++
-		read.Parts = append(read.Parts, call.asked(), call.result())
+		read.Parts = append(read.Parts, core.Part{Type: core.PartToolCall, CallID: call.ID, Tool: call.Name, Input: call.Args}, call.result())
 		if child := call.child(); child.Prompt != "" {
 			read.Notes = append(read.Notes, child.note(c.session))
 		}
