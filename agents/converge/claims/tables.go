@@ -95,7 +95,7 @@ func titledFigures(rows [][]string) bool {
 
 // figures reports whether a column holds numbers only.
 func figures(rows [][]string, column int) bool {
-	return !slices.ContainsFunc(rows, func(row []string) bool { return !numeric(row[column]) })
+	return !slices.ContainsFunc(rows, func(row []string) bool { return column >= len(row) || !numeric(row[column]) })
 }
 
 // numeric reports whether a cell begins with a digit, perhaps after a sign.
