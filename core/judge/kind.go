@@ -21,7 +21,7 @@ const (
 func kindOf(words ...string) kind {
 	for _, word := range words {
 		for _, k := range []kind{explaining, investigating, reviewing, building, checking, documenting, deploying, planning, reporting} {
-			if list(string(k)).has(word) {
+			if list(string(k)).Has(word) {
 				return k
 			}
 		}
@@ -31,11 +31,11 @@ func kindOf(words ...string) kind {
 
 // kindOfGoal returns the kind of work that a goal names, at its beginning or later.
 func kindOfGoal(goal string) kind {
-	words := wordsOf(head(goal, maxText))
-	if k := kindOf(words[:min(1, len(words))]...); k != "" {
+	all := Split(head(goal, maxText))
+	if k := kindOf(all[:min(1, len(all))]...); k != "" {
 		return k
 	}
-	for _, word := range words {
+	for _, word := range all {
 		if k := kindOf(word); k != building && k != planning && k != "" {
 			return k
 		}
@@ -47,9 +47,9 @@ func kindOfGoal(goal string) kind {
 func kindAsked(words []string) kind {
 	k := kindOf(words...)
 	switch {
-	case len(words) == 0, k == building && list("small work").has(words[0]):
+	case len(words) == 0, k == building && list("small work").Has(words[0]):
 		return ""
-	case k == "" && list("making").has(words[0]) && !list("pointing").has(second(words)):
+	case k == "" && list("making").Has(words[0]) && !list("pointing").Has(second(words)):
 		return building
 	}
 	return k

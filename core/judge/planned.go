@@ -91,10 +91,10 @@ func Begins(prompt, goal string) bool {
 			return false
 		}
 		words := s.words
-		for len(words) > 1 && slices.ContainsFunc([]string{"closing", "over", "fillers", "leading"}, func(name string) bool { return list(name).has(words[0]) }) {
+		for len(words) > 1 && slices.ContainsFunc([]string{"closing", "over", "fillers", "leading"}, func(name string) bool { return list(name).Has(words[0]) }) {
 			words = words[1:]
 		}
-		return slices.ContainsFunc(words, isOwn) && (list("starting").has(words[0]) || isOwn(words[0]) && len(words) <= maxOrder)
+		return slices.ContainsFunc(words, isOwn) && (list("starting").Has(words[0]) || isOwn(words[0]) && len(words) <= maxOrder)
 	})
 }
 
@@ -113,9 +113,9 @@ func AsksForMore(prompt string) bool {
 	if anyHas(said, "defects") || anyHas(said, "taking back") {
 		return true
 	}
-	if len(said) > 0 && list("closing").has(said[0].words[0]) && !slices.ContainsFunc(said, func(s sentence) bool { return s.asks || s.has("turning") }) {
+	if len(said) > 0 && list("closing").Has(said[0].words[0]) && !slices.ContainsFunc(said, func(s sentence) bool { return s.asks || s.has("turning") }) {
 		return false
 	}
-	wish := slices.DeleteFunc(core.Keywords(prompt), func(word string) bool { return list("closing").has(word) || list("keeping").has(word) })
+	wish := slices.DeleteFunc(core.Keywords(prompt), func(word string) bool { return list("closing").Has(word) || list("keeping").Has(word) })
 	return len(wish) >= minMore || len(wish) > 0 && strings.Contains(prompt, "?")
 }

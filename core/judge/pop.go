@@ -94,7 +94,7 @@ func (e *ending) readText() {
 // readGoal reads what kind of goal the frame has.
 func (e *ending) readGoal() {
 	goal, asked := statements(e.Frame.Goal), statements(e.Frame.Criteria)
-	e.question = len(goal) > 0 && list("to find out").begin(goal[0].words) > 0 || anyHas(asked, "found out") ||
+	e.question = len(goal) > 0 && list("to find out").Begin(goal[0].words) > 0 || anyHas(asked, "found out") ||
 		slices.ContainsFunc(goal, func(s sentence) bool { return s.asks })
 	e.question = e.question && !anyHas(goal, "also mending")
 	for _, s := range goal {
@@ -194,7 +194,7 @@ func (e *ending) atWork() string {
 		return ""
 	}
 	words := e.said[len(e.said)-1].words
-	if len(words) < 3 || !strings.HasSuffix(words[0], "ing") || list("determiners").begin(words[1:]) == 0 || list("ends").begin(words) > 0 {
+	if len(words) < 3 || !strings.HasSuffix(words[0], "ing") || list("determiners").Begin(words[1:]) == 0 || list("ends").Begin(words) > 0 {
 		return ""
 	}
 	return strings.Join(words[:2], " ")
@@ -285,7 +285,7 @@ func (e *ending) unspoken() string {
 	}
 	for _, item := range criteria(e.Frame.Criteria) {
 		said := statements(item)
-		if (len(said) == 0 || list("negative").begin(said[0].words) == 0) && !anyHas(said, "checks") && e.covered(item) == 0 && !e.shown(item) {
+		if (len(said) == 0 || list("negative").Begin(said[0].words) == 0) && !anyHas(said, "checks") && e.covered(item) == 0 && !e.shown(item) {
 			return item
 		}
 	}
@@ -315,7 +315,7 @@ func (e *ending) userConfirms() bool {
 		return false
 	}
 	text := e.Recent[n-2].Text
-	return len(text) < maxNotice && !strings.Contains(text, "?") && list("confirmed").in(statements(text), list("unconfirmed")) != ""
+	return len(text) < maxNotice && !strings.Contains(text, "?") && (&facts{said: statements(text)}).says("confirmed", "unconfirmed") != ""
 }
 
 // takenBack returns the words or the command that took the work back; empty if there is none.
@@ -325,7 +325,7 @@ func (e *ending) takenBack() string {
 	}
 	for _, c := range e.Turn.Calls {
 		for _, words := range programs(c.command()) {
-			if list("takes back").begin(words) > 0 {
+			if list("takes back").Begin(words) > 0 {
 				return strings.Join(words[:min(2, len(words))], " ")
 			}
 		}
@@ -340,7 +340,7 @@ func (e *ending) obstacle() string {
 		return words
 	}
 	for _, c := range e.calls() {
-		if found := list("refusals").in(statements(c.Output), nil); found != "" && !c.OK {
+		if found := (&facts{said: statements(c.Output)}).says("refusals"); found != "" && !c.OK {
 			return found
 		}
 	}

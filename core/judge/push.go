@@ -109,7 +109,7 @@ func parts(s sentence) (list []sentence) {
 	return append(list, s)
 }
 
-func begins(s sentence, name string) bool { return list(name).begin(s.words) > 0 }
+func begins(s sentence, name string) bool { return list(name).Begin(s.words) > 0 }
 
 // clauseOf removes the introductory words of a sentence.
 func clauseOf(s sentence) clause {
@@ -117,16 +117,16 @@ func clauseOf(s sentence) clause {
 	c.praised = strings.ContainsFunc(s.text, func(r rune) bool { return unicode.Is(unicode.So, r) })
 	for len(c.words) > 0 {
 		word, n := c.words[0], 1
-		switch lead := list("leads").begin(c.words); {
+		switch lead := list("leads").Begin(c.words); {
 		case lead > 0 && lead < len(c.words):
 			n = lead
-			c.over = c.over || list("over").has(word)
-		case list("over").has(word):
+			c.over = c.over || list("over").Has(word)
+		case list("over").Has(word):
 			c.over = true
-		case list("closing").has(word) && !(word == "works" && list("pointing").has(second(c.words))):
+		case list("closing").Has(word) && !(word == "works" && list("pointing").Has(second(c.words))):
 			c.praised = true
 			c.over = s.nextAtEnd() || c.from(1).has("going over")
-		case !list("fillers").has(word):
+		case !list("fillers").Has(word):
 			c.left = c.has("leaving")
 			return c
 		}
@@ -158,7 +158,7 @@ func second(words []string) string {
 func (c clause) turning(alone bool) int {
 	whole := c.whole
 	switch {
-	case list("away").has(whole.words[:min(len(whole.words), 6)]...), whole.has("apart"):
+	case list("away").Has(whole.words[:min(len(whole.words), 6)]...), whole.has("apart"):
 		return turnsAway
 	case c.left && !alone:
 		return leaves
@@ -189,7 +189,7 @@ func (r *reading) marks(prose string) {
 	start := r.sentences[0]
 	r.note("goes on", start.whole.has("going on"))
 	r.note("praised", start.praised)
-	r.note("joined", list("joining").has(start.whole.words[0]))
+	r.note("joined", list("joining").Has(start.whole.words[0]))
 	front, rest, ok := strings.Cut(prose, ":")
 	r.note("listed", ok && len(front) < 80 && strings.Count(rest, ",") >= 2 || strings.Count(prose, ",") >= 4)
 	r.note("titled", titled(prose))
@@ -202,7 +202,7 @@ func (r *reading) marks(prose string) {
 func (r *reading) asks() {
 	told, said, wanted := 0, "", 0 // number of earlier sentences, the last of them, and how much the best goal so far asks for
 	for _, c := range r.sentences {
-		if len(c.words) == 0 || c.left || list("leads").begin(c.words) == len(c.words) {
+		if len(c.words) == 0 || c.left || list("leads").Begin(c.words) == len(c.words) {
 			continue
 		}
 		ask, verb := c.asked()
@@ -214,7 +214,7 @@ func (r *reading) asks() {
 			r.ask, r.kind = ask, kindAsked(verb)
 		}
 		r.note("favour", ask > asksNothing && c.whole.has("favour"))
-		r.note("question", c.asks && ask == asksNothing || list("asking").has(c.words[0]))
+		r.note("question", c.asks && ask == asksNothing || list("asking").Has(c.words[0]))
 		r.note("detail", ask > asksNothing && c.has("details"))
 		r.note("defect", c.has("defects"))
 		wants := ask
@@ -224,7 +224,7 @@ func (r *reading) asks() {
 		text := strings.TrimSpace(c.text)
 		if wants > wanted || r.goal == "" {
 			r.goal, wanted = text, wants
-			if told > 0 && (list("pointing").has(second(verb)) || len(stems(text)) < minGoal) {
+			if told > 0 && (list("pointing").Has(second(verb)) || len(stems(text)) < minGoal) {
 				r.goal = said + ". " + text
 			}
 		}
@@ -241,7 +241,7 @@ func (r *reading) weighWords() {
 			body = append(body, c.text)
 		}
 	}
-	about := slices.DeleteFunc(stems(ticketName().ReplaceAllString(strings.Join(body, ". "), " ")), list("plain work").hasStem)
+	about := slices.DeleteFunc(stems(ticketName().ReplaceAllString(strings.Join(body, ". "), " ")), stemIn("plain work"))
 	weight := weightOf(about)
 	r.note("short", len(about) < 5)
 	r.note("many words", weight >= 4)
@@ -296,27 +296,27 @@ func (c clause) asked() (most int, verb []string) {
 	if len(c.words) == 0 {
 		return asksNothing, nil
 	}
-	_, wants := list("wants new").find(c.whole.words)
+	_, wants := list("wants new").Find(c.whole.words)
 	switch {
 	case c.whole.has("suggesting"):
 		return asksSome, c.words
-	case list("asking").has(c.words[0]) || c.asks && list("wondering").has(c.words[0]):
+	case list("asking").Has(c.words[0]) || c.asks && list("wondering").Has(c.words[0]):
 		return asksNothing, nil
-	case wants > 0 && !list("comparing").has(c.whole.words[wants:min(wants+1, len(c.whole.words))]...):
+	case wants > 0 && !list("comparing").Has(c.whole.words[wants:min(wants+1, len(c.whole.words))]...):
 		return asksNew, c.words
 	case c.whole.has("favour"), c.whole.has("polite"):
 		most, verb = asksSome, c.words
 	}
 	for at, word := range c.words {
 		after := c.words[at:]
-		if most == asksNothing && list("wanting").has(word) {
+		if most == asksNothing && list("wanting").Has(word) {
 			most, verb = asksSome, after
 		}
 		switch {
-		case at > 0 && !list("before a verb").has(c.words[at-1]), at > 0 && list("negating").has(c.words[at-1]):
-		case list("new work").has(word) && (len(after) > 1 || !c.praised), list("new by words").begin(after) > 0:
+		case at > 0 && !list("before a verb").Has(c.words[at-1]), at > 0 && list("negating").Has(c.words[at-1]):
+		case list("new work").Has(word) && (len(after) > 1 || !c.praised), list("new by words").Begin(after) > 0:
 			return asksNew, after
-		case list("some work").has(word) && most == asksNothing && len(after) > 1:
+		case list("some work").Has(word) && most == asksNothing && len(after) > 1:
 			most, verb = asksSome, after
 		}
 	}
@@ -330,9 +330,9 @@ func titled(prose string) bool {
 	if at == nil || len(strings.Fields(prose[at[1]:])) < 3 {
 		return false
 	}
-	words := wordsOf(prose[:at[0]])
-	return len(stems(prose[:at[0]])) > 0 && len(words) <= 8 && !list("asking").has(words[0]) && !list("joining").has(words[0]) &&
-		!slices.ContainsFunc([]string{"defects", "pointing", "closing", "telling"}, func(name string) bool { return list(name).has(words...) })
+	said := Split(prose[:at[0]])
+	return len(stems(prose[:at[0]])) > 0 && len(said) <= 8 && !list("asking").Has(said[0]) && !list("joining").Has(said[0]) &&
+		!slices.ContainsFunc([]string{"defects", "pointing", "closing", "telling"}, func(name string) bool { return list(name).Has(said...) })
 }
 
 // titleEnd ends a title.

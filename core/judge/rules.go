@@ -41,7 +41,7 @@ func (f *facts) note(name string, there bool) { f.known[name] = there || holds(f
 func (f *facts) says(name string, without ...string) string {
 	phrases := list(name)
 	for _, s := range f.said {
-		from, to := phrases.find(s.words)
+		from, to := phrases.Find(s.words)
 		if found := strings.Join(s.words[from:to], " "); to > 0 && !slices.ContainsFunc(without, s.has) && !slices.Contains(f.subject, found) {
 			return found
 		}
@@ -58,10 +58,10 @@ var allRules = sync.OnceValue(func() map[string][]rule {
 	for name, l := range lists() {
 		on, ok := strings.CutPrefix(name, "rules on ")
 		heuristic := "" // of the line before
-		for line := range strings.SplitSeq(strings.TrimSpace(l.text), "\n") {
-			if !ok {
-				break
-			}
+		if !ok {
+			continue
+		}
+		for _, line := range l.Lines() {
 			r, err := readRule(line, heuristic)
 			if err != nil {
 				panic(fmt.Sprintf("words.txt: %q: %v", line, err))

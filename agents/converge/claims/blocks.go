@@ -11,9 +11,6 @@ import (
 	"flame/core"
 )
 
-// programs are the languages of fenced blocks with source code, which makes no claims.
-var programs = setOf("go js ts python py rust java c cpp sql rb ruby tsx typescript javascript html css")
-
 // fence reads a fenced block.
 func (r *reader) fence(open string) {
 	from := r.at + 1
@@ -30,7 +27,7 @@ func (r *reader) fence(open string) {
 		r.flatten(value, nil)
 	case looksLikeDiff(inside):
 		r.hunks(inside)
-	case programs.has(info):
+	case wordIn("programs")(info):
 		r.unread++
 	case rows != nil:
 		r.rows(rows[0], rows[1:])
@@ -190,7 +187,7 @@ func (r *reader) jsonList(list []any, above []string) {
 
 // rowName returns the name of an object in a list; empty if it has none.
 func rowName(object map[string]any) string {
-	for _, key := range []string{"name", "id", "key", "title", "path", "file", "module", "package", "test", "host", "service"} {
+	for _, key := range lists.Of("names").Entries() {
 		if text, ok := object[key].(string); ok {
 			return text
 		}

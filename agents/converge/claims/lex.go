@@ -62,10 +62,7 @@ func lex(s string) (list []token) {
 	return list
 }
 
-// versioned are words of a sentence whose numbers are versions, at most maxApart tokens after
-// them.
-var versioned = stemsOf("version release php python node go golang java ruby rust toolchain compiler runtime")
-
+// maxApart is how many tokens a number stands at most after the word that makes it a version.
 const maxApart = 3
 
 // tokenAt returns the token at s[i:] and its length, which is never 0; before has the tokens
@@ -73,7 +70,7 @@ const maxApart = 3
 func tokenAt(s string, i int, before []token) (t token, n int) {
 	v, n := valueAt(s, i)
 	near := before[max(0, len(before)-maxApart):]
-	if v.Kind == Number && v.number.unit == "" && v.number.of == 0 && slices.ContainsFunc(near, func(t token) bool { return versioned.has(t.stem) }) {
+	if v.Kind == Number && v.number.unit == "" && v.number.of == 0 && slices.ContainsFunc(near, func(t token) bool { return stemIn("versioned")(t.stem) }) {
 		if version, m := readVersion(s[i:], true); m == n && strings.Contains(s[i:i+n], ".") {
 			v = Value{Kind: Version, Text: s[i : i+n], span: [2]string{version, version}}
 		}

@@ -185,18 +185,12 @@ func ranking(line string) []Value {
 	return nil
 }
 
-// corrections are keys of lines that withdraw an earlier claim.
-var corrections = setOf("correction corrected update edit erratum sorry actually")
-
-// withdrawn are keys of former values and rejected options.
-var withdrawn = stemsOf("before former formerly previous previously old was alternative rejected considered discarded today currently")
-
 // sentenceEnd matches the beginning of another sentence after a value.
 var sentenceEnd = core.Pattern("^(..+?)\\. ([A-Z`].*)$")
 
 // pair reads a key with its value.
 func (r *reader) pair(one keyed, line string) {
-	if correction := corrections.has(strings.ToLower(one.key)); correction || r.section.aside {
+	if correction := wordIn("corrections")(strings.ToLower(one.key)); correction || r.section.aside {
 		r.later = correction
 		r.sentences(one.value)
 		return
@@ -205,7 +199,7 @@ func (r *reader) pair(one keyed, line string) {
 		one.key = r.prefix + "." + one.key
 	}
 	words, rest := keyWords(one.key), ""
-	if len(words) == 1 && withdrawn.has(words[0]) {
+	if len(words) == 1 && stemIn("withdrawn")(words[0]) {
 		return
 	}
 	if m := sentenceEnd().FindStringSubmatch(one.value); m != nil {
@@ -259,15 +253,10 @@ func datesIn(text string) (dates []Value) {
 	return dates
 }
 
-// identities are subjects that may name the thing that the whole text is about.
-var identities = stemsOf("file subject bucket zone resource service repository repo module package component platform os device day node ticket " +
-	"issue pr environment cluster customer account tenant page route endpoint document branch region host server table database project " +
-	"commit printer queue domain")
-
 // identify records the thing that the whole text is about, if a claim names it.
 func (r *reader) identify(key string, v Value) {
 	words := keyWords(key)
-	if len(words) != 1 || !identities.has(words[0]) || v.Kind == Set || v.Kind == Prose {
+	if len(words) != 1 || !stemIn("identities")(words[0]) || v.Kind == Set || v.Kind == Prose {
 		return
 	}
 	if r.identity == nil {

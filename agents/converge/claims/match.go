@@ -143,11 +143,7 @@ func (c *comparer) asked(i int) string {
 	return ""
 }
 
-// vague are words that do not distinguish a subject from others.
-var vague = stemsOf("final recommended chosen current new default suggested proposed selected overall expected actual result answer count number " +
-	"amount name max min limit size rate id version setting release needed required migrate")
-
-func distinct(word string) bool { return !vague.has(word) }
+func distinct(word string) bool { return !stemIn("vague")(word) }
 
 const (
 	// maxLone is how many subjects join compares word by word at most.
@@ -230,8 +226,8 @@ func (c *comparer) related(x, y Side) (extra string, is relation) {
 			continue
 		}
 		extra += " " + word
-		safe = safe && (vague.has(word) || asks(word))
-		if scopes.has(word) && !asks(word) {
+		safe = safe && (stemIn("vague")(word) || asks(word))
+		if stemIn("scopes")(word) && !asks(word) {
 			return "", apart
 		}
 	}

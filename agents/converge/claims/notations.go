@@ -70,14 +70,8 @@ func readKeyed(text string, where place) (one keyed, ok bool) {
 func governs(key string) bool {
 	fields := strings.Fields(strings.ToLower(key))
 	last := fields[len(fields)-1]
-	return slices.ContainsFunc(fields, verbs.has) || fillers.has(last) || rough.of(last) != "" || labels.has(strings.ToLower(key))
+	return slices.ContainsFunc(fields, wordIn("verbs")) || wordIn("fillers")(last) || meaning("rough", last) != "" || wordIn("labels")(strings.ToLower(key))
 }
-
-// verbs connect a subject with a value.
-var verbs = setOf("is are takes take lasts costs needs holds allows expires ends uses gets weighs returns equals")
-
-// labels are words whose number names a thing, as in "step 3".
-var labels = setOf("node step line section table run round phase test case issue figure item chapter part page level")
 
 // keyValue splits "key: value" and "key = value".
 func keyValue(line string) (one keyed, ok bool) {
@@ -94,10 +88,6 @@ func keyValue(line string) (one keyed, ok bool) {
 	return one, plainKey(one.key) && one.value != ""
 }
 
-// openers are words that begin sentences rather than keys.
-var openers = setOf("so but if when while since because note therefore thus hence however also then first second finally besides " +
-	"though although i we he she they it there not")
-
 // maxKey is the length limit of a key, in bytes.
 const maxKey = 60
 
@@ -107,7 +97,7 @@ func plainKey(key string) bool {
 	switch {
 	case len(key) > maxKey || len(fields) == 0 || len(fields) > 8 || strings.ContainsAny(key, "!?,;|") || strings.Contains(key, ". "):
 		return false
-	case strings.HasSuffix(key, "http") || strings.HasSuffix(key, "https") || openers.has(strings.ToLower(fields[0])) && len(fields) > 1:
+	case strings.HasSuffix(key, "http") || strings.HasSuffix(key, "https") || wordIn("openers")(strings.ToLower(fields[0])) && len(fields) > 1:
 		return false
 	}
 	return strings.IndexFunc(key, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) >= 0

@@ -48,32 +48,12 @@ type unit struct {
 // units are the units that flame converts, by name; names are case-sensitive.
 var units = sync.OnceValue(func() map[string]unit {
 	m := map[string]unit{}
-	for line := range strings.Lines(`time ns=1e-9 nanosecond=1e-9 us=1e-6 microsecond=1e-6 ms=1e-3 msec=1e-3 millis=1e-3 millisecond=1e-3
-		time s=1 sec=1 second=1 min=60 minute=60 h=3600 hr=3600 hour=3600 d=86400 day=86400 week=604800
-		months month=1 year=12
-		bytes B=1 byte=1 bit=0.125 kB=1e3 KB=1e3 kb=1e3 MB=1e6 GB=1e9 TB=1e12 PB=1e15 Kb=125 kbit=125 Kbit=125 kbps=125 Kbps=125
-		bytes Mb=125e3 Mbit=125e3 Mbps=125e3 Gb=125e6 Gbit=125e6 Gbps=125e6 Tb=125e9 Tbit=125e9 Tbps=125e9
-		bytes KiB=1024 Ki=1024 MiB=1048576 Mi=1048576 GiB=1073741824 Gi=1073741824 TiB=1099511627776 Ti=1099511627776
-		length mm=1e-3 cm=1e-2 metre=1 meter=1 km=1e3 kilometre=1e3 kilometer=1e3 mile=1609.344 mi=1609.344
-		hertz Hz=1 kHz=1e3 MHz=1e6 GHz=1e9
-		weight g=1 gram=1 kg=1e3
-		celsius °C=1
-		fahrenheit °F=1
-		ratio %=0.01 percent=0.01 pct=0.01 ‰=0.001
-		EUR EUR=1 €=1 euro=1
-		USD USD=1 $=1 dollar=1
-		GBP GBP=1 £=1
-		CHF CHF=1
-		- k=1e3 K=1e3 thousand=1e3 M=1e6 million=1e6 G=1e9 billion=1e9
-		milli m=1`) {
-		fields := strings.Fields(line)
-		for _, field := range fields[1:] {
-			name, factor, _ := strings.Cut(field, "=")
-			x, _ := strconv.ParseFloat(factor, 64)
-			m[name] = unit{strings.Trim(fields[0], "-"), x}
-			if len(name) > 2 {
-				m[name+"s"] = m[name]
-			}
+	for entry, dimension := range lists.Of("units").Meanings() {
+		name, factor, _ := strings.Cut(entry, "=")
+		x, _ := strconv.ParseFloat(factor, 64)
+		m[name] = unit{strings.Trim(dimension, "-"), x}
+		if len(name) > 2 {
+			m[name+"s"] = m[name]
 		}
 	}
 	return m
@@ -92,13 +72,10 @@ func lasts(word string) bool {
 
 // numberInWords returns the small number that a word names.
 func numberInWords(word string) (quantity, bool) {
-	digits := numberWords.of(strings.ToLower(word))
+	digits := meaning("numbers", strings.ToLower(word))
 	x, err := strconv.ParseFloat(digits, 64)
 	return quantity{lo: x, hi: x, half: 0.5, digits: digits}, err == nil
 }
-
-var numberWords = dictionaryOf("0: zero\n1: one\n2: two\n3: three\n4: four\n5: five\n6: six\n7: seven\n8: eight\n9: nine\n10: ten\n11: eleven\n" +
-	"12: twelve dozen\n20: twenty")
 
 // The forms of numbers and units. No digit follows a number, so "1,2345" is 1.
 var (

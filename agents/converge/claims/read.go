@@ -107,15 +107,14 @@ func (r *reader) addList(subject, text string, v Value) {
 	r.lists = append(r.lists, Claim{Subject: subject, Text: text, Value: v, unit: r.units})
 }
 
-// mains are words of subjects that mean the answer itself.
-var mains = stemsOf("recommendation verdict conclusion answer decision result choice approval")
-
-func isMain(words []string) bool { return len(words) <= 2 && slices.ContainsFunc(words, mains.has) }
+func isMain(words []string) bool {
+	return len(words) <= 2 && slices.ContainsFunc(words, stemIn("mains"))
+}
 
 // scope returns the words of the current headings that say where something holds.
 func (r *reader) scope() (list []string) {
 	for _, word := range slices.Concat(r.section.words, r.lead.words) {
-		if scopes.has(word) {
+		if stemIn("scopes")(word) {
 			list = append(list, word)
 		}
 	}

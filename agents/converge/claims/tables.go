@@ -134,22 +134,11 @@ func (r *reader) table() bool {
 	return true
 }
 
-// Headers of columns that only number the rows, that take their meaning from the row, that
-// show the time of the report, and that show former, present and proposed values.
-var (
-	ranks    = setOf("# rank no no. nr pos place position")
-	generics = setOf("value setting answer result state status")
-	fleeting = setOf("age pid time started start elapsed uptime")
-	tenses   = dictionaryOf(`1: before old previous previously former formerly was earlier
-		2: today current currently now present is
-		3: after new proposed recommended recommendation target suggested proposal planned`)
-)
-
 // tenseOf reports whether a column shows former (1), present (2) or proposed (3) values; empty
 // if its header does not say.
 func tenseOf(header string) string {
 	if words := splitWords(header); len(words) > 0 && len(words) < 4 {
-		return tenses.of(words[0])
+		return meaning("tenses", words[0])
 	}
 	return ""
 }
@@ -158,7 +147,7 @@ func tenseOf(header string) string {
 // proposed values, it reads only the last.
 func (r *reader) rows(header []string, rows [][]string) {
 	nameAt, latest, several := 0, "", false
-	if len(header) > 1 && ranks.has(strings.ToLower(header[0])) {
+	if len(header) > 1 && meaning("headers", strings.ToLower(header[0])) == "rank" {
 		nameAt = 1
 		r.ranked(rows)
 	} else if last := len(header) - 1; last > 1 && titledFigures(append([][]string{header}, rows...)) && figures(rows, 0) && !figures(rows, last) {
@@ -180,10 +169,10 @@ func (r *reader) rows(header []string, rows [][]string) {
 		var values []Value
 		for i, h := range header[:min(len(row), len(header))] {
 			tense := tenseOf(h)
-			if i == nameAt || i == 0 && nameAt == 1 || row[i] == "" || tense != "" && tense < latest || fleeting.has(strings.ToLower(h)) {
+			if i == nameAt || i == 0 && nameAt == 1 || row[i] == "" || tense != "" && tense < latest || meaning("headers", strings.ToLower(h)) == "fleeting" {
 				continue
 			}
-			if tense == "3" || tense != "" && several || len(row) == nameAt+2 && generics.has(strings.ToLower(h)) {
+			if tense == "3" || tense != "" && several || len(row) == nameAt+2 && meaning("headers", strings.ToLower(h)) == "generic" {
 				h = ""
 			}
 			values = append(values, r.cell(label, h, row[i]))

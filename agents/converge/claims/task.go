@@ -46,10 +46,6 @@ var (
 	namedForm = core.Pattern(`(?:which|what) (\S+)`)
 )
 
-// nounEnds are words that end the noun after "how many".
-var nounEnds = setOf("does do did is are was were has have had can could will would should must may of in on at to for with that which " +
-	"from per there we carry")
-
 // readTask finds what a task asks for.
 func readTask(text string) task {
 	lower := strings.ToLower(strings.Join(strings.Fields(text), " "))
@@ -72,7 +68,7 @@ func readTask(text string) task {
 	}
 	if m := countForm().FindStringSubmatch(lower); m != nil {
 		nouns := strings.Fields(m[1])
-		if end := slices.IndexFunc(nouns, func(word string) bool { return nounEnds.has(strings.Trim(word, "?,.")) }); end > 0 {
+		if end := slices.IndexFunc(nouns, func(word string) bool { return wordIn("noun ends")(strings.Trim(word, "?,.")) }); end > 0 {
 			nouns = nouns[:end]
 		}
 		t.counts = strings.Trim(strings.Join(nouns, " "), "?,.")
@@ -91,26 +87,13 @@ func (t task) sameAs(other task) bool {
 	return 2*shared > len(t.words)+len(other.words)-shared
 }
 
-// works are words that are subjects of an agent's own work: how and when it found its answer.
-// moments make a subject one of these even beside other words.
-var (
-	works = stemsOf("took elapsed taken method source confidence iteration sample checked check measured ran run rerun repeated note comment " +
-		"evidence generated scanned timestamp author reviewer machine seed wall detail reason background caveat remark command reference seen " +
-		"duration time runtime date when at")
-	moments = stemsOf("checked check measured scanned generated elapsed timestamp sample iteration")
-)
-
 // work reports whether a subject is the agent's own work and the task does not ask for it.
 func (t task) work(words []string) bool {
 	if len(words) == 1 {
-		return works.has(words[0]) && !slices.Contains(t.words, words[0]) && !t.is["long"]
+		return stemIn("own work")(words[0]) && !slices.Contains(t.words, words[0]) && !t.is["long"]
 	}
-	return len(words) <= 3 && slices.ContainsFunc(words, func(word string) bool { return moments.has(word) && !slices.Contains(t.words, word) })
+	return len(words) <= 3 && slices.ContainsFunc(words, func(word string) bool { return stemIn("moments")(word) && !slices.Contains(t.words, word) })
 }
-
-// asideWords are words of titles above lines without claims: reasons, steps, former values.
-var asideWords = stemsOf("reason why note step alternative considered rejected background history timeline today current present before former " +
-	"previous old outdated example appendix discarded open next todo evidence method context option pro con")
 
 // A title says what the lines below it are about.
 type title struct {
@@ -123,7 +106,7 @@ func titled(text string) title {
 	text = strings.TrimSpace(strings.Trim(strings.TrimSpace(text), "#*_: "))
 	t := title{text: text, words: keyWords(plain.Replace(text))}
 	if all := splitWords(text); len(all) > 0 && len(t.words) <= 4 {
-		t.aside = asideWords.has(stem(all[0])) || len(t.words) <= 2 && slices.ContainsFunc(t.words, asideWords.has)
+		t.aside = stemIn("asides")(stem(all[0])) || len(t.words) <= 2 && slices.ContainsFunc(t.words, stemIn("asides"))
 	}
 	return t
 }

@@ -1,0 +1,32 @@
+package claims
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestEachListIsUsedAndThere finds names of lists that are misspelt, in words.txt or in the source.
+func TestEachListIsUsedAndThere(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	used := map[string]bool{}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, m := range regexp.MustCompile(`(?:wordIn|stemIn|meaning|lists\.Of)\("([^"]+)"`).FindAllStringSubmatch(string(raw), -1) {
+			used[m[1]] = true
+			assert.Contains(t, lists(), m[1], file)
+		}
+	}
+	for name, l := range lists() {
+		assert.True(t, used[name], "the list %q is not used", name)
+		assert.NotEmpty(t, strings.Join(l.Entries(), ""), name)
+	}
+}
