@@ -72,22 +72,9 @@ func keyWords(text string) (list []string) {
 	return slices.Compact(list)
 }
 
-// splitWords returns the words of a text in lower case, with names split.
-func splitWords(text string) (list []string) {
-	var word strings.Builder
-	before := ' '
-	for _, r := range text + " " {
-		letter := unicode.IsLetter(r) || unicode.IsDigit(r)
-		if word.Len() > 0 && (!letter || unicode.IsUpper(r) && unicode.IsLower(before)) {
-			list = append(list, strings.ToLower(word.String()))
-			word.Reset()
-		}
-		if letter {
-			word.WriteRune(r)
-		}
-		before = r
-	}
-	return list
+// splitWords returns the words of a text in lower case, with names and numbers split.
+func splitWords(text string) []string {
+	return strings.FieldsFunc(strings.Join(judge.Split(text), " "), func(r rune) bool { return strings.ContainsRune(" .,'", r) })
 }
 
 // An opposite is one word of a pair of opposites.
