@@ -237,34 +237,25 @@ func (r *reader) diff() bool {
 	return true
 }
 
+// change matches lines that a patch removes and those that it adds in their place.
+var change = core.Pattern(`(?m)((?:^-.*\n)+)((?:^\+.*\n)*)|((?:^\+.*\n)+)`)
+
 // hunks reads the changes of a patch. The subject of a claim is the removed lines, its value
 // the added lines.
 func (r *reader) hunks(lines []string) {
-	var removed, added []string
-	end := func() {
-		text := strings.Join(added, "\n")
-		subject := "line " + strings.Join(removed, " / ")
-		if len(removed) == 0 && len(added) > 0 {
+	unmarked := lo.Map(lines, func(line string, _ int) string { return lo.Ternary(diffMark().MatchString(line), "", line) })
+	bare := func(block string) (list []string) {
+		for line := range strings.Lines(block) {
+			list = append(list, strings.Join(strings.Fields(line[1:]), " "))
+		}
+		return list
+	}
+	for _, m := range change().FindAllStringSubmatch(strings.Join(unmarked, "\n")+"\n", -1) {
+		removed, added := bare(m[1]), bare(m[2]+m[3])
+		subject, text := "line "+strings.Join(removed, " / "), strings.Join(added, "\n")
+		if len(removed) == 0 {
 			subject = "added " + added[0]
 		}
-		if len(removed)+len(added) > 0 {
-			r.add(subject, []string{subject}, Value{Kind: Exact, Text: text, name: text}, text)
-		}
-		removed, added = nil, nil
-	}
-	for _, line := range append(slices.Clone(lines), " ") {
-		mark := line[:min(1, len(line))]
-		if diffMark().MatchString(line) {
-			mark = ""
-		}
-		if mark != "+" && (mark != "-" || len(added) > 0) {
-			end()
-		}
-		switch text := strings.Join(strings.Fields(line), " "); mark {
-		case "-":
-			removed = append(removed, strings.TrimSpace(text[1:]))
-		case "+":
-			added = append(added, strings.TrimSpace(text[1:]))
-		}
+		r.add(subject, []string{subject}, Value{Kind: Exact, Text: text, name: text}, text)
 	}
 }

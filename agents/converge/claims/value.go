@@ -63,12 +63,13 @@ func (v Value) Compare(w Value, t Tolerance) Verdict {
 	if v.Kind > w.Kind {
 		v, w = w, v
 	}
+	if v.Kind == Nothing && slices.Contains([]Kind{Nothing, Truth, Number, Name, Set}, w.Kind) {
+		return verdictOf(!w.Yes && len(w.list) == 0 && w.number.lo == 0 && w.number.hi == 0 && w.Kind != Name)
+	}
 	if v.Kind != w.Kind {
-		return v.compareKinds(w)
+		return Unknown
 	}
 	switch v.Kind {
-	case Nothing:
-		return Same
 	case Truth:
 		return verdictOf(v.Yes == w.Yes)
 	case Number:
@@ -83,7 +84,7 @@ func (v Value) Compare(w Value, t Tolerance) Verdict {
 		if v.name == w.name && len(v.words) > 0 && len(w.words) > 0 && v.words[0] != w.words[0] {
 			return Unknown // the same file, at other lines
 		}
-		return verdictOf(v.name == w.name)
+		fallthrough
 	case Exact:
 		return verdictOf(v.name == w.name)
 	case Name:
@@ -95,21 +96,6 @@ func (v Value) Compare(w Value, t Tolerance) Verdict {
 	}
 	if v.name == w.name && v.name != "" {
 		return Same
-	}
-	return Unknown
-}
-
-// compareKinds compares values of two kinds; the kind of v is the lower one.
-func (v Value) compareKinds(w Value) Verdict {
-	switch {
-	case v.Kind == Nothing && w.Kind == Set:
-		return verdictOf(len(w.list) == 0)
-	case v.Kind == Nothing && w.Kind == Number:
-		return verdictOf(w.number.lo == 0 && w.number.hi == 0)
-	case v.Kind == Nothing && w.Kind == Truth:
-		return verdictOf(!w.Yes)
-	case v.Kind == Nothing && w.Kind == Name:
-		return Different
 	}
 	return Unknown
 }
