@@ -31,7 +31,7 @@ type reading struct {
 	facts
 	sentences []clause
 	turn, ask int
-	kind      kind   // of the requested work
+	kind      string // of the requested work
 	goal      string // for a frame of the requested work
 	told      int    // number of sentences before the first request
 }
@@ -280,11 +280,11 @@ func (r *reading) conclude() {
 	r.note("agent asked", answers(r.Moment))
 	r.note("asks another cause", holds(r.known["cause"]) && holds(r.known["shares none of many"]) && goal != investigating && goal != explaining &&
 		(r.turn != stays || holds(r.known["praised"]) || holds(r.known["closed"])))
-	if r.kind.differs(goal) || r.kind == building && goal == planning && r.ask == asksNew {
-		r.known["kind differs"] = string(r.kind)
+	if separate(r.kind, goal) || r.kind == building && goal == planning && r.ask == asksNew {
+		r.known["kind differs"] = r.kind
 	}
-	if r.kind.accompanies(goal) {
-		r.known["kind accompanies"] = string(r.kind)
+	if accompanies(r.kind, goal) {
+		r.known["kind accompanies"] = r.kind
 	}
 }
 

@@ -49,6 +49,7 @@ func TestEachListAndEachFactIsUsedAndThere(t *testing.T) {
 		}
 		assert.NotEmpty(t, l.Entries(), name)
 	}
+	assert.Len(t, lists(), strings.Count(wordsFile, "\n["), "each list has its own name")
 	for name := range lists() {
 		assert.True(t, used[name] || strings.HasPrefix(name, "rules on "), "the list %q is not used", name)
 	}

@@ -25,6 +25,7 @@ func TestEachListIsUsedAndThere(t *testing.T) {
 			assert.Contains(t, lists(), m[1], file)
 		}
 	}
+	assert.Len(t, lists(), strings.Count(wordsFile, "\n["), "each list has its own name")
 	for name, l := range lists() {
 		assert.True(t, used[name], "the list %q is not used", name)
 		assert.NotEmpty(t, strings.Join(l.Entries(), ""), name)
