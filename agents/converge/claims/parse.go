@@ -73,18 +73,10 @@ func readVersion(s string, named bool) (version string, n int) {
 	if !named && (m[1] == "" && dots < 2 || m[1] == "r" && dots == 0) {
 		return "", 0
 	}
-	parts := strings.Split(m[2], ".")
-	for i, part := range parts {
-		parts[i] = strings.TrimLeft(part, "0")
+	if strings.HasPrefix(m[3], "+") { // a build of the same version
+		m[3] = ""
 	}
-	for len(parts) > 1 && parts[len(parts)-1] == "" {
-		parts = parts[:len(parts)-1]
-	}
-	version = strings.Join(parts, ".")
-	if strings.HasPrefix(m[3], "-") { // a pre-release; a build after "+" is the same version
-		version += strings.ToLower(m[3])
-	}
-	return version, len(m[0])
+	return m[2] + strings.ToLower(m[3]), len(m[0])
 }
 
 // valueAt reads a value other than a word at s[i:]: a date, a colour, a commit, a path, a

@@ -35,7 +35,7 @@ type Value struct {
 
 	number quantity
 	name   string    // of a path, a colour, a date or prose in one notation
-	span   [2]string // of a version: the first and the last, equal for one; without prefix and zeros at the end
+	span   [2]string // of a version: the first and the last, equal for one; without prefix
 	words  []string  // of a name: its stems; of a path: the line, if it has one
 	list   []Value
 	all    bool // of a set: it is complete
