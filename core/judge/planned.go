@@ -12,15 +12,15 @@ import (
 // takesUp returns the goal of the planned child that the prompt takes up; empty if there is none.
 func (r *reading) takesUp() (best string) {
 	planned := r.Frame.Planned
-	if len(planned) == 0 || holds(r.known["pasted"]) || holds(r.known["question"]) && r.ask == asksNothing {
+	if len(planned) == 0 || r.is("pasted") || r.is("question") && r.ask == asksNothing {
 		return ""
 	}
-	if holds(r.known["as planned"]) {
+	if r.is("as planned") {
 		return planned[0]
 	}
 	orders := lo.FlatMap(r.sentences, func(c clause, _ int) []order { return c.orders() })
 	goal, most := stems(r.Frame.Goal), 0.0
-	for _, child := range latest(planned) {
+	for _, child := range latest(planned, maxLatest) {
 		own := slices.DeleteFunc(stems(head(child, maxText)), func(stem string) bool { return slices.Contains(goal, stem) })
 		for _, o := range orders {
 			if named := o.names(own, r.turn != stays); named > most {

@@ -278,8 +278,8 @@ func (r *reading) conclude() {
 	r.note("reported before", r.told >= 2)
 	r.note("named", r.Named)
 	r.note("agent asked", answers(r.Moment))
-	r.note("asks another cause", holds(r.known["cause"]) && holds(r.known["shares none of many"]) && goal != investigating && goal != explaining &&
-		(r.turn != stays || holds(r.known["praised"]) || holds(r.known["closed"])))
+	r.note("asks another cause", r.is("cause") && r.is("shares none of many") && goal != investigating && goal != explaining &&
+		(r.turn != stays || r.is("praised") || r.is("closed")))
 	if separate(r.kind, goal) || r.kind == building && goal == planning && r.ask == asksNew {
 		r.known["kind differs"] = r.kind
 	}
@@ -359,14 +359,14 @@ func ofHost(text string) bool { return hosts().MatchString(text) }
 func workWords(m Moment) []string {
 	texts := []string{head(m.Frame.Goal, maxText), head(m.Frame.Criteria, maxText)}
 	for _, list := range [][]string{m.Frame.Decisions, m.Frame.Artifacts, m.Frame.Files, m.Turn.Files} {
-		for _, text := range latest(list) {
+		for _, text := range latest(list, maxLatest) {
 			texts = append(texts, head(text, 200))
 		}
 	}
-	for _, message := range latest(m.Recent) {
+	for _, message := range latest(m.Recent, maxLatest) {
 		texts = append(texts, head(message.Text, maxText))
 	}
-	for _, call := range latest(m.Turn.Calls) {
+	for _, call := range latest(m.Turn.Calls, maxLatest) {
 		texts = append(texts, head(call.Input, 200))
 	}
 	return stems(strings.Join(texts, "\n"))

@@ -33,8 +33,11 @@ type facts struct {
 	subject []string   // words of the goal, which prove nothing when they stand alone
 }
 
+// is reports whether a fact holds.
+func (f *facts) is(name string) bool { return holds(f.known[name]) }
+
 // note makes a fact hold if there is true, or if the fact holds already.
-func (f *facts) note(name string, there bool) { f.known[name] = there || holds(f.known[name]) }
+func (f *facts) note(name string, there bool) { f.known[name] = there || f.is(name) }
 
 // says returns the first phrase of the list that the agent uses; empty if there is none. It skips
 // sentences with a phrase of the lists without, and phrases that are words of the goal.

@@ -186,5 +186,8 @@ func weightOf(stems []string) (sum float64) {
 	return sum
 }
 
-// latest returns the last ones of a list, at most 40.
-func latest[T any](list []T) []T { return list[max(0, len(list)-40):] }
+// maxLatest is how many of the latest items of a list flame compares a text with.
+const maxLatest = 40
+
+// latest returns the last ones of a list.
+func latest[T any](list []T, most int) []T { return list[max(0, len(list)-most):] }

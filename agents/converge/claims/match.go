@@ -69,13 +69,14 @@ type comparer struct {
 func (c *comparer) unambiguous(i int) (list []Claim) {
 	same, keys, elsewhere := map[string][]Claim{}, []string(nil), c.elsewhere(i)
 	for _, claim := range c.readings[i].Claims {
-		claim.key += elsewhere
+		claim.where = elsewhere
 		if claim.wide && claim.Field == "" || len(claim.words) > 0 && !slices.ContainsFunc(claim.words, distinct) {
-			claim.key += c.asked(i)
+			claim.where += c.asked(i)
 		}
 		if len(claim.scope) > 0 {
-			claim.key += " @" + strings.Join(claim.scope, " ")
+			claim.where += " @" + strings.Join(claim.scope, " ")
 		}
+		claim.key += claim.where
 		claim.Key = claim.key
 		if same[claim.key] == nil {
 			keys = append(keys, claim.key)
@@ -157,35 +158,34 @@ const (
 // join merges claims whose subjects differ only in detail, such as "plan" and "plan chosen",
 // if no other subject fits.
 func (c *comparer) join() {
-	var alone []string
-	for _, key := range slices.Sorted(maps.Keys(c.groups)) {
+	alone := lo.Filter(slices.Sorted(maps.Keys(c.groups)), func(key string, _ int) bool {
 		sides := c.groups[key]
-		if v := sides[0].Value; len(sides) == 1 && len(sides[0].words) > 0 && v.Kind != Prose && (v.Kind != Atoms || len(v.list) > 0) {
-			alone = append(alone, key)
-		}
-	}
+		v := sides[0].Value
+		return len(sides) == 1 && len(sides[0].words) > 0 && v.Kind != Prose && (v.Kind != Atoms || len(v.list) > 0)
+	})
 	if len(alone) > maxLone {
 		return
 	}
-	type couple struct {
-		x, y, extra string
-		is          relation
-	}
-	var couples []couple
-	proven, partners := map[string]int{}, map[string][]string{}
+	proven, unproven, partners := map[string]int{}, map[string][][2]string{}, map[string][]string{}
+	pair := func(x, y string) { partners[x], partners[y] = append(partners[x], y), append(partners[y], x) }
 	for i, x := range alone {
 		for _, y := range alone[i+1:] {
-			extra, is := c.related(c.groups[x][0], c.groups[y][0])
-			couples = append(couples, couple{x, y, extra, is})
-			if is == equal {
+			switch extra, is := c.related(c.groups[x][0], c.groups[y][0]); is {
+			case equal:
 				proven[extra]++
+				pair(x, y)
+			case single:
+				pair(x, y)
+			case perhaps:
+				unproven[extra] = append(unproven[extra], [2]string{x, y})
 			}
 		}
 	}
-	for _, of := range couples {
-		if of.is >= single || of.is == perhaps && proven[of.extra] >= enoughProof {
-			partners[of.x] = append(partners[of.x], of.y)
-			partners[of.y] = append(partners[of.y], of.x)
+	for extra, pairs := range unproven {
+		for _, of := range pairs {
+			if proven[extra] >= enoughProof {
+				pair(of[0], of[1])
+			}
 		}
 	}
 	for _, x := range alone {
@@ -213,7 +213,7 @@ func (c *comparer) related(x, y Side) (extra string, is relation) {
 	if len(x.words) > len(y.words) {
 		x, y = y, x
 	}
-	if x.Reading == y.Reading || len(x.words) == len(y.words) || len(y.words)-len(x.words) > 3 || condition(x.key) != condition(y.key) ||
+	if x.Reading == y.Reading || len(x.words) == len(y.words) || len(y.words)-len(x.words) > 3 || x.where != y.where ||
 		strings.HasPrefix(x.key, whole) || strings.HasPrefix(y.key, whole) && len(x.words) < 2 || lacks(y.words, x.words) {
 		return "", apart
 	}
@@ -241,14 +241,6 @@ func (c *comparer) related(x, y Side) (extra string, is relation) {
 		return extra, perhaps
 	}
 	return "", apart
-}
-
-// condition returns the suffix that distinguishes a key from the same key about another thing.
-func condition(key string) string {
-	if at := strings.IndexAny(key, "@?"); at >= 0 {
-		return key[at:]
-	}
-	return ""
 }
 
 // match compares the claims about one subject.

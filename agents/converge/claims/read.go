@@ -23,6 +23,7 @@ type Claim struct {
 	key   string   // equal for claims about the same subject
 	words []string // words of the subject; nil if the claim matches only by key
 	scope []string // words that say where it holds or for whom
+	where string   // the end of its key, which tells its subject from that of another place, text or question
 	main  bool     // it answers the question, as verdicts and recommendations do
 	wide  bool     // answers to different questions would have the same key
 	later bool     // it corrects an earlier claim
