@@ -1,13 +1,13 @@
 package claims
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/samber/lo"
 
 	"flame/core"
+	"flame/core/judge"
 )
 
 // A task is the question, as far as it says how to compare the answers.
@@ -21,40 +21,27 @@ type task struct {
 	named   string          // "which X": the stem of X
 }
 
-// marks are the things a task may ask for, with patterns of its text in lower case.
-var marks = map[string]func() *regexp.Regexp{
-	"long": core.Pattern(`how long|duration|run time|how fast|speed|benchmark|latency|time does|time did`),
-	"ordered": core.Pattern(`\brank|in (the )?order|(which|what) order|sorted|sequence|by priority|prioriti|from best|best first|fastest first|` +
-		`first to last`),
-	"unordered": core.Pattern(`order does ?n[o']t matter|order does not matter|(any|no) order`),
-	"exact":     core.Pattern(`\b(which|list|name|enumerate|all) |\bwhat are|\bfind all|\bwhat files`),
-	"amount": core.Pattern(`how (long|much|big|large|fast|often|far|high|old)|(what|which) share|what (percentage|fraction|part)|what is the|` +
-		`estimate`),
-	"past":    core.Pattern(` (was|were|did) `),
-	"several": core.Pattern(`\?.*\?| and |:`),
-	"again": core.Pattern(`repeat|second opinion|the same|again|independent|verif|confirm|check the first|re-measur|other asked|other tried|` +
-		`asked the running`),
-	"version":   core.Pattern(`(which|what) (version|release)`),
-	"date":      core.Pattern(` when |^when |(which|what) (date|day)`),
-	"commit":    core.Pattern(`(which|what) (commit|revision)|which hash`),
-	"file":      core.Pattern(`(which|what) file|which path|which folder|where (is|does|are)`),
-	"yes or no": core.Pattern(`^(is|are|was|were|does|do|did|can|could|may|must|should|has|have|will) [^?]*\?$`),
-}
-
 var (
 	countForm = core.Pattern(`how many (\S+(?: \S+){0,2})`)
 	namedForm = core.Pattern(`(?:which|what) (\S+)`)
+
+	severalForm = core.Pattern(`\?.*\?| and |:`)
+	truthForm   = core.Pattern(`^(?:is|are|was|were|does|do|did|can|could|may|must|should|has|have|will) [^?]*\?$`)
 )
 
 // readTask finds what a task asks for.
 func readTask(text string) task {
 	lower := strings.ToLower(strings.Join(strings.Fields(text), " "))
 	t := task{text: lower, words: keyWords(plain.Replace(lower)), is: map[string]bool{}}
-	for mark, form := range marks {
-		t.is[mark] = form().MatchString(lower)
+	said := judge.Split(lower)
+	for name, list := range lists() {
+		if mark, ok := strings.CutPrefix(name, "task "); ok {
+			t.is[mark] = list.Has(said...)
+		}
 	}
+	t.is["several"] = severalForm().MatchString(lower)
 	t.is["ordered"] = t.is["ordered"] && !t.is["unordered"]
-	t.is["yes or no"] = t.is["yes or no"] && !strings.Contains(lower, " or ")
+	t.is["yes or no"] = truthForm().MatchString(lower) && !strings.Contains(lower, " or ")
 	for _, kind := range []struct {
 		mark string
 		kind Kind
