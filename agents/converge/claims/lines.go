@@ -58,9 +58,7 @@ func (r *reader) named(line string) bool {
 		return true
 	}
 	list := several(line)
-	if one, ok := keyValue(line); ok && list == nil {
-		list = []keyed{one}
-	} else if one, ok := readKeyed(line, inLine); ok && list == nil && !r.task.is["ordered"] {
+	if one, ok := readKeyed(line, lo.Ternary(r.task.is["ordered"], signed, signed|inLine)); ok && list == nil {
 		list = []keyed{one}
 	}
 	if list != nil {
@@ -75,13 +73,11 @@ func (r *reader) named(line string) bool {
 // outcome reads a line of a checklist, of a test runner or of a benchmark. It ignores how long
 // tests took.
 func (r *reader) outcome(line string) bool {
-	for _, o := range outcomes {
-		if m := o.form().FindStringSubmatch(line); m != nil {
-			words := []string{"test " + m[1]}
-			if o.form().SubexpNames()[1] == "words" {
-				words = keyWords(m[1])
-			}
-			r.add(m[1], words, Value{Kind: Truth, Text: line, Yes: o.yes}, line)
+	for i, form := range outcomes {
+		if form().MatchString(line) {
+			says, subject, _ := strings.Cut(form().ReplaceAllString(line, "${says}\x00${of}"), "\x00")
+			words := lo.Ternary(i == 0, keyWords(subject), []string{"test " + subject})
+			r.add(subject, words, Value{Kind: Truth, Text: line, Yes: meaning("outcomes", says) == "yes"}, line)
 			return true
 		}
 	}
@@ -172,7 +168,7 @@ func names(items []string) (members []Value, ok bool) {
 
 // ranking reads an order on one line: "a > b > c", "a, then b, then c".
 func ranking(line string) []Value {
-	if one, ok := keyValue(line); ok && !strings.Contains(one.key, ">") {
+	if one, ok := readKeyed(line, signed); ok && !strings.Contains(one.key, ">") {
 		line = one.value
 	}
 	for _, sign := range []string{" > ", " -> ", ", then "} {

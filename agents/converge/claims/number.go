@@ -79,11 +79,11 @@ func numberInWords(word string) (quantity, bool) {
 
 // The forms of numbers and units. No digit follows a number, so "1,2345" is 1.
 var (
-	numberForm = core.Pattern(`^((?:(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?: \d{3})+|\d{1,3}(?:'\d{3})+|\d{1,3}(?:_\d{3})+)|(\d+))(\.\d+)?([eE][+-]?\d{1,3})?)(?:\D|$)`)
-	signedForm = core.Pattern(`^([+-])?([$€£])?\d`)
-	unitForm   = core.Pattern(`^(?:( per )([a-z]+)| ?(%|[A-Za-z°‰$€£]*)(?:(/| per | a )([A-Za-z]+))?)`)
-	rangeForm  = core.Pattern(`^(?: - |-| to |\.\.| until )`)
-	wholeForm  = core.Pattern(`^(?: of the | of |/| / | out of )`)
+	numberForm = core.Pattern(`^([+-])?([$€£])?((?:(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?: \d{3})+|\d{1,3}(?:'\d{3})+|\d{1,3}(?:_\d{3})+)|(\d+))` +
+		`(\.\d+)?([eE][+-]?\d{1,3})?)(?:\D|$)`)
+	unitForm  = core.Pattern(`^(?:( per )([a-z]+)| ?(%|[A-Za-z°‰$€£]*)(?:(/| per | a )([A-Za-z]+))?)`)
+	rangeForm = core.Pattern(`^(?: - |-| to |\.\.| until )`)
+	wholeForm = core.Pattern(`^(?: of the | of |/| / | out of )`)
 )
 
 // window returns the beginning of a text, as long as the longest number, date or version.
@@ -91,41 +91,24 @@ func window(s string) string { return s[:min(len(s), 64)] }
 
 var ungrouped = strings.NewReplacer(",", "", " ", "", "'", "", "_", "")
 
-// readNumber reads a number without sign and unit at the beginning of s; n is its length, or 0
-// if there is none.
-func readNumber(s string) (q quantity, n int) {
-	if s == "" || !isDigit(s[0]) {
+// readSigned reads a number with its sign and unit at s[i:]; n is its length, or 0 if there is
+// none.
+func readSigned(s string, i int) (q quantity, n int) {
+	m := numberForm().FindStringSubmatch(window(s[i:]))
+	if m == nil || len(m[3]) > 40 || m[1] != "" && i > 0 && !strings.ContainsRune(" (|:=[,", rune(s[i-1])) {
 		return q, 0
 	}
-	m := numberForm().FindStringSubmatch(window(s))
-	if m == nil || len(m[1]) > 40 {
-		return q, 0
-	}
-	text := ungrouped.Replace(m[1])
+	text := ungrouped.Replace(m[3])
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		return q, 0
 	}
-	exponent, _ := strconv.Atoi(strings.TrimLeft(m[4], "eE+"))
-	q = quantity{lo: x, hi: x, half: 0.5 * math.Pow(10, float64(exponent-max(0, len(m[3])-1)))}
-	if m[3]+m[4] == "" {
+	exponent, _ := strconv.Atoi(strings.TrimLeft(m[6], "eE+"))
+	q = quantity{lo: x, hi: x, half: 0.5 * math.Pow(10, float64(exponent-max(0, len(m[5])-1)))}
+	if m[5]+m[6] == "" {
 		q.digits = strings.TrimLeft(text, "0")
 	}
-	return q, len(m[1])
-}
-
-// readSigned reads a number with its sign and unit at s[i:].
-func readSigned(s string, i int) (q quantity, n int) {
-	m := signedForm().FindStringSubmatch(window(s[i:]))
-	if m == nil || m[1] != "" && i > 0 && !strings.ContainsRune(" (|:=[,", rune(s[i-1])) {
-		return q, 0
-	}
-	at := i + len(m[1]) + len(m[2])
-	q, n = readNumber(s[at:])
-	if n == 0 {
-		return q, 0
-	}
-	at += n
+	at := i + len(m[1]+m[2]+m[3])
 	if m[1] == "-" {
 		q.lo, q.hi, q.digits = -q.lo, -q.hi, "-"+q.digits
 	}
@@ -203,12 +186,12 @@ func readQuantity(s string, i int) (q quantity, n int) {
 	}
 	if sign := wholeForm().FindString(window(s[i+n:])); sign != "" && q.dimension == "" {
 		rest := s[i+n+len(sign):]
-		whole, m := readNumber(rest)
+		whole, m := readSigned(rest, 0)
 		if word := rest[:runLength(rest)]; m == 0 && sign != "/" {
 			whole, _ = numberInWords(word)
 			m = len(word)
 		}
-		if whole.lo > 0 && boundary(rest, m) {
+		if whole.lo > 0 && whole.dimension == "" && boundary(rest, m) {
 			return quantity{lo: q.lo / whole.lo, hi: q.lo / whole.lo, dimension: "ratio", of: whole.lo}, n + len(sign) + m
 		}
 	}

@@ -300,17 +300,10 @@ func nameValue(text string) Value {
 	}
 	all, words := splitWords(main), keyWords(main)
 	if !strings.Contains(strings.TrimSpace(main), " ") {
-		words = nil
-		for _, word := range all {
-			words = append(words, stem(word))
-		}
-		slices.Sort(words)
-		words = slices.Compact(words)
+		words = stems(all)
 	}
 	v := Value{Kind: Name, Text: text, name: strings.Join(strings.Fields(strings.ToLower(text)), " "), Yes: true}
-	for _, word := range all {
-		v.Yes = v.Yes != wordIn("negations")(word)
-	}
+	v.Yes = lo.CountBy(all, wordIn("negations"))%2 == 0
 	v.words = slices.DeleteFunc(words, wordIn("negations"))
 	if len(v.words) == 0 {
 		v.words = all

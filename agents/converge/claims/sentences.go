@@ -46,7 +46,7 @@ func (r *reader) sentence(s string) {
 		r.first = true
 		s = r.opening(s)
 	}
-	if one, ok := keyValue(s); ok && strings.Count(one.key, " ") < 3 {
+	if one, ok := readKeyed(s, signed); ok && strings.Count(one.key, " ") < 3 {
 		r.pair(one, s)
 		return
 	}

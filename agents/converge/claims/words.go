@@ -56,20 +56,21 @@ func stem(word string) string {
 	return word
 }
 
-// keyWords returns the stems of a subject, sorted, without duplicates. It splits names:
-// maxConns, max_conns and "max conns" are equal.
-func keyWords(text string) (list []string) {
-	all := splitWords(text)
-	for _, word := range all {
-		if !wordIn("fillers")(word) {
-			list = append(list, stem(word))
-		}
-	}
-	if len(list) == 0 {
-		list = all
-	}
+// stems returns the stems of words, sorted, without duplicates.
+func stems(words []string) []string {
+	list := lo.Map(words, func(word string, _ int) string { return stem(word) })
 	slices.Sort(list)
 	return slices.Compact(list)
+}
+
+// keyWords returns the stems of a subject. It splits names: maxConns, max_conns and "max conns"
+// are equal.
+func keyWords(text string) []string {
+	all := splitWords(text)
+	if telling := slices.DeleteFunc(slices.Clone(all), wordIn("fillers")); len(telling) > 0 {
+		return stems(telling)
+	}
+	return stems(all)
 }
 
 // splitWords returns the words of a text in lower case, with names and numbers split.
