@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 )
 
@@ -15,13 +17,11 @@ type run struct {
 }
 
 // runsOf returns the runs among the calls, oldest first.
-func runsOf(calls []Call) (list []run) {
-	for _, c := range calls {
-		if name := c.runner(); name != "" {
-			list = append(list, run{name, c.passed()})
-		}
-	}
-	return list
+func runsOf(calls []Call) []run {
+	return lo.FilterMap(calls, func(c Call, _ int) (run, bool) {
+		name := c.runner()
+		return run{name, name != "" && c.passed()}, name != ""
+	})
 }
 
 // Bounds on reading a call: the bytes of its command, the commands of one line, and the counts in

@@ -3,6 +3,8 @@ package judge
 import (
 	"slices"
 	"strings"
+
+	"github.com/samber/lo"
 )
 
 // The kinds of work with a meaning of their own. words.txt has the words for these and others.
@@ -40,7 +42,7 @@ func kindAsked(words []string) string {
 	switch {
 	case len(words) == 0, kind == building && list("small work").Has(words[0]):
 		return ""
-	case kind == "" && list("making").Has(words[0]) && !list("pointing").Has(second(words)):
+	case kind == "" && list("making").Has(words[0]) && !list("pointing").Has(lo.NthOrEmpty(words, 1)):
 		return building
 	}
 	return kind

@@ -63,7 +63,7 @@ func (c clause) last() clause {
 // names returns the weight of a planned child's own words in the order; 0 if the order does not
 // begin that child.
 func (o order) names(own []string, turned bool) float64 {
-	both := known(o.about, own)
+	both := lo.Intersect(o.about, own)
 	if len(both) == 0 {
 		return 0
 	}

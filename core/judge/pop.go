@@ -72,7 +72,7 @@ func (e *ending) readText() {
 			cut, e.text = "an error or a limit of the model's service ended the turn", ""
 		}
 	}
-	if last, _ := e.last(); last.refused() {
+	if lo.LastOrEmpty(e.Turn.Calls).refused() {
 		cut = "the user interrupted"
 	}
 	e.known["cut"] = cut
@@ -110,7 +110,7 @@ func (e *ending) readGoal() {
 
 // noteDone notes facts about what happened.
 func (e *ending) noteDone() {
-	last, called := e.last()
+	last, called := lo.Last(e.Turn.Calls)
 	for name, value := range map[string]any{
 		"open children": e.Frame.Open, "planned children": len(e.Frame.Planned),
 		"command succeeds": last.OK && last.command() != "", "command fails": last.failed(), "calls": called,
@@ -149,14 +149,6 @@ func (e *ending) asksUser() bool {
 	return slices.ContainsFunc(latest(e.said, 2), func(s sentence) bool { return s.asks && !s.has("offering") })
 }
 
-// last returns the last call; ok is false without one.
-func (e *ending) last() (c Call, ok bool) {
-	if n := len(e.Turn.Calls); n > 0 {
-		return e.Turn.Calls[n-1], true
-	}
-	return c, false
-}
-
 // leftOpen returns the part of the goal that the last words leave open; empty if there is none.
 func (e *ending) leftOpen() string {
 	for _, found := range []string{
@@ -193,7 +185,7 @@ func (e *ending) atWork() string {
 // rehearsed returns "dry run" if the last command only rehearsed what the goal asks for, and
 // "" otherwise.
 func (e *ending) rehearsed() string {
-	c, _ := e.last()
+	c := lo.LastOrEmpty(e.Turn.Calls)
 	line := c.command()
 	if !strings.Contains(line, "--dry-run") && !strings.Contains(line, "--dryrun") || !anyHas(e.said, "dry") ||
 		strings.Contains(strings.ToLower(e.Frame.Goal+e.Frame.Criteria), "dry") {

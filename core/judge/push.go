@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 )
 
@@ -123,7 +125,7 @@ func clauseOf(s sentence) clause {
 			c.over = c.over || list("over").Has(word)
 		case list("over").Has(word):
 			c.over = true
-		case list("closing").Has(word) && !(word == "works" && list("pointing").Has(second(c.words))):
+		case list("closing").Has(word) && !(word == "works" && list("pointing").Has(lo.NthOrEmpty(c.words, 1))):
 			c.praised = true
 			c.over = s.nextAtEnd() || c.from(1).has("going over")
 		case !list("fillers").Has(word):
@@ -143,14 +145,6 @@ func (s sentence) nextAtEnd() bool {
 		}
 	}
 	return false
-}
-
-// second returns the second word; empty if there is none.
-func second(words []string) string {
-	if len(words) < 2 {
-		return ""
-	}
-	return words[1]
 }
 
 // turning returns how the clause turns to other work. A clause that stands alone does not count
@@ -224,7 +218,7 @@ func (r *reading) asks() {
 		text := strings.TrimSpace(c.text)
 		if wants > wanted || r.goal == "" {
 			r.goal, wanted = text, wants
-			if told > 0 && (list("pointing").Has(second(verb)) || len(stems(text)) < minGoal) {
+			if told > 0 && (list("pointing").Has(lo.NthOrEmpty(verb, 1)) || len(stems(text)) < minGoal) {
 				r.goal = said + ". " + text
 			}
 		}
@@ -248,21 +242,19 @@ func (r *reading) weighWords() {
 	if weight == 0 {
 		return
 	}
-	switch part := weightOf(known(about, workWords(r.Moment))) / weight; {
-	case part == 0 && weight >= 4:
-		r.note("shares none of many", true)
-	case part == 0 && weight >= 3:
-		r.note("shares none of some", true)
-	case part == 0 && weight >= 2:
-		r.note("shares none of two", true)
-	case part == 0:
-		r.note("shares none", true)
-	case part <= 0.15:
-		r.note("shares hardly any", true)
-	case part <= 0.3:
-		r.note("shares few", true)
-	case part > 0.45:
-		r.note("shares most", true)
+	part := weightOf(lo.Intersect(about, workWords(r.Moment))) / weight
+	for _, fact := range []struct {
+		name  string
+		there bool
+	}{
+		{"shares none of many", part == 0 && weight >= 4}, {"shares none of some", part == 0 && weight >= 3},
+		{"shares none of two", part == 0 && weight >= 2}, {"shares none", part == 0},
+		{"shares hardly any", part <= 0.15}, {"shares few", part <= 0.3}, {"shares most", part > 0.45},
+	} {
+		if fact.there {
+			r.note(fact.name, true)
+			return
+		}
 	}
 }
 
@@ -340,12 +332,8 @@ var titleEnd = core.Pattern(`:\s|!!+\s`)
 
 // answers reports whether the prompt answers a question: the agent's last message ends with one.
 func answers(m Moment) bool {
-	for _, message := range slices.Backward(m.Recent) {
-		if message.Role == core.RoleAssistant {
-			return strings.HasSuffix(strings.TrimSpace(message.Text), "?")
-		}
-	}
-	return false
+	last, _, _ := lo.FindLastIndexOf(m.Recent, func(message Message) bool { return message.Role == core.RoleAssistant })
+	return strings.HasSuffix(strings.TrimSpace(last.Text), "?")
 }
 
 // hosts matches the beginning of a message that a host writes itself, or of a host's command.

@@ -7,8 +7,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/samber/lo"
-
 	"flame/core"
 )
 
@@ -166,11 +164,6 @@ func stemOf(word string) string {
 		word = word[:n-1] // stopped, stopping: stop
 	}
 	return core.Head(word, maxStem)
-}
-
-// known returns the stems that are also among others.
-func known(stems, others []string) []string {
-	return lo.Filter(stems, func(stem string, _ int) bool { return slices.Contains(others, stem) })
 }
 
 // weightOf adds up how much the stems say about a text's subject. Words common to all projects

@@ -1,6 +1,10 @@
 package claims
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/samber/lo"
+)
 
 // finish adds the claims that need the whole text: its only list, and its only value of the
 // kind that the task asks for.
@@ -51,7 +55,7 @@ func (r *reader) affirm() {
 		if c.key == "answer" {
 			return
 		}
-		if c.Value.Kind == Truth && len(c.words) > 0 && len(c.scope) == 0 && !lacks(r.task.words, c.words) {
+		if c.Value.Kind == Truth && len(c.words) > 0 && len(c.scope) == 0 && lo.Every(r.task.words, c.words) {
 			found = append(found, c)
 		}
 	}

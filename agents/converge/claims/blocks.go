@@ -150,13 +150,11 @@ func (r *reader) jsonList(list []any, above []string) {
 		r.unread++
 		return
 	}
-	var members []Value
-	for _, element := range list {
+	objects := lo.FilterMap(list, func(element any, _ int) (map[string]any, bool) {
 		object, ok := element.(map[string]any)
-		if !ok {
-			members = append(members, leafValue(element, nil))
-			continue
-		}
+		return object, ok
+	})
+	for _, object := range objects {
 		label := rowName(object)
 		if label == "" {
 			r.unread++
@@ -168,10 +166,10 @@ func (r *reader) jsonList(list []any, above []string) {
 			}
 		}
 	}
-	if len(members) < len(list) {
+	if len(objects) > 0 {
 		return
 	}
-	v := r.set(members, true)
+	v := r.set(lo.Map(list, func(element any, _ int) Value { return leafValue(element, nil) }), true)
 	if len(list) == 0 {
 		v.Kind = Nothing
 	}

@@ -214,7 +214,7 @@ func (c *comparer) related(x, y Side) (extra string, is relation) {
 		x, y = y, x
 	}
 	if x.Reading == y.Reading || len(x.words) == len(y.words) || len(y.words)-len(x.words) > 3 || x.where != y.where ||
-		strings.HasPrefix(x.key, whole) || strings.HasPrefix(y.key, whole) && len(x.words) < 2 || lacks(y.words, x.words) {
+		strings.HasPrefix(x.key, whole) || strings.HasPrefix(y.key, whole) && len(x.words) < 2 || !lo.Every(y.words, x.words) {
 		return "", apart
 	}
 	asks := func(word string) bool {

@@ -113,12 +113,8 @@ func isMain(words []string) bool {
 }
 
 // scope returns the words of the current headings that say where something holds.
-func (r *reader) scope() (list []string) {
-	for _, word := range slices.Concat(r.section.words, r.lead.words) {
-		if stemIn("scopes")(word) {
-			list = append(list, word)
-		}
-	}
+func (r *reader) scope() []string {
+	list := slices.DeleteFunc(slices.Concat(r.section.words, r.lead.words), func(word string) bool { return !stemIn("scopes")(word) })
 	slices.Sort(list)
 	return slices.Compact(list)
 }

@@ -107,20 +107,18 @@ func numeric(cell string) bool {
 // table reads a table that begins on this line: a Markdown table, or columns that commas or
 // wide blanks separate, one of them with numbers.
 func (r *reader) table() bool {
-	line, end := r.lines[r.at], r.at
-	switch {
-	case r.at+1 < len(r.lines) && strings.Contains(line, "|") && strings.Contains(r.lines[r.at+1], "-") && ruled(r.lines[r.at+1]):
-		for end < len(r.lines) && (strings.Contains(r.lines[end], "|") || ruled(r.lines[end])) {
-			end++
-		}
-	case len(r.text) == 0 && (strings.ContainsAny(line, ",;\t") || strings.Contains(line, "  ")):
-		for end < len(r.lines) && strings.TrimSpace(r.lines[end]) != "" {
-			if end++; end-r.at > maxMembers {
-				return false
-			}
-		}
-	default:
+	line, next, end := r.lines[r.at], lo.NthOrEmpty(r.lines, r.at+1), r.at
+	drawn := strings.Contains(line, "|") && ruled(next)
+	if !drawn && (len(r.text) > 0 || !strings.ContainsAny(line, ",;\t") && !strings.Contains(line, "  ")) {
 		return false
+	}
+	goesOn := func(line string) bool {
+		return strings.TrimSpace(line) != "" && (!drawn || strings.Contains(line, "|") || ruled(line))
+	}
+	for end < len(r.lines) && goesOn(r.lines[end]) {
+		if end++; !drawn && end-r.at > maxMembers {
+			return false
+		}
 	}
 	rows := grid(r.lines[r.at:end], false)
 	if rows == nil {

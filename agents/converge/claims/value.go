@@ -160,7 +160,7 @@ func (v Value) compareNames(w Value) Verdict {
 	if len(w.words) < len(v.words) {
 		v, w = w, v
 	}
-	switch subset := !lacks(w.words, v.words); {
+	switch subset := lo.Every(w.words, v.words); {
 	case subset:
 		return verdictOf(v.Yes == w.Yes)
 	case !v.loose && !w.loose:
@@ -174,11 +174,6 @@ func (v Value) compareNames(w Value) Verdict {
 		return Different
 	}
 	return Unknown
-}
-
-// lacks reports whether a list lacks any of the words.
-func lacks(list, words []string) bool {
-	return slices.ContainsFunc(words, func(word string) bool { return !slices.Contains(list, word) })
 }
 
 // compareSets compares lists member by member, in any order unless the order counts.
