@@ -7,6 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 )
 
@@ -168,15 +170,8 @@ func stemOf(word string) string {
 
 // weightOf adds up how much the stems say about a text's subject. Words common to all projects
 // count less.
-func weightOf(stems []string) (sum float64) {
-	for _, stem := range stems {
-		if stemIn("everyday")(stem) {
-			sum += 0.4
-		} else {
-			sum++
-		}
-	}
-	return sum
+func weightOf(stems []string) float64 {
+	return lo.SumBy(stems, func(stem string) float64 { return lo.Ternary(stemIn("everyday")(stem), 0.4, 1) })
 }
 
 // maxLatest is how many of the latest items of a list flame compares a text with.

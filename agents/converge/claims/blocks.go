@@ -207,16 +207,10 @@ var diffMark = core.Pattern(`^(?:@@ |--- |\+\+\+ |diff --git )`)
 
 // looksLikeDiff reports whether lines are a patch.
 func looksLikeDiff(lines []string) bool {
-	marks, changes := 0, map[string]int{}
-	for _, line := range lines {
-		if diffMark().MatchString(line) {
-			marks++
-		} else {
-			changes[line[:min(1, len(line))]]++
-		}
-	}
-	removed, added := changes["-"], changes["+"]
-	return marks > 0 && removed+added > 0 || removed > 0 && added > 0 && !strings.HasPrefix(lines[0], "- ")
+	marks, others := lo.FilterReject(lines, func(line string, _ int) bool { return diffMark().MatchString(line) })
+	signs := lo.Map(others, func(line string, _ int) string { return line[:min(1, len(line))] })
+	removed, added := slices.Contains(signs, "-"), slices.Contains(signs, "+")
+	return len(marks) > 0 && (removed || added) || removed && added && !strings.HasPrefix(lines[0], "- ")
 }
 
 // diff reads a patch that begins on this line.

@@ -94,7 +94,7 @@ func wordToken(run string) token {
 	if q, ok := numberInWords(lower); ok {
 		return token{form: valueForm, text: lower, stem: lower, value: Value{Kind: Number, Text: run, number: q}}
 	}
-	if identifier(run) {
+	if identifier().MatchString(run) {
 		return token{form: nameForm, text: run, stem: stem(lower), value: nameValue(run)}
 	}
 	return token{text: lower, stem: stem(lower)}
@@ -109,21 +109,9 @@ func codeToken(inside string) token {
 	return token{form: nameForm, text: inside, stem: stem(strings.ToLower(inside)), value: nameValue(inside)}
 }
 
-// identifier reports whether a run is an identifier rather than a word.
-func identifier(run string) bool {
-	upper, digit := 0, false
-	for i, r := range run {
-		switch {
-		case r == '_' || r == '.' && i > 0:
-			return true
-		case unicode.IsUpper(r) && i > 0:
-			upper++
-		case unicode.IsDigit(r):
-			digit = true
-		}
-	}
-	return digit || upper > 0 && upper+1 < len(run)
-}
+// identifier matches a run that is an identifier rather than a word: it has a digit, an inner
+// dot, an underscore, or capitals and small letters after its first letter.
+var identifier = core.Pattern(`_|\p{Nd}|.\.|^.(?:.*\p{Lu}.*\P{Lu}|.*\P{Lu}.*\p{Lu})`)
 
 // The forms of words: addresses and paths, which have a slash, and all others.
 var runForm = core.Pattern(`^(?:[a-z]+://[^\s<>"` + "`" + `)]+|[\pL\pN_~@.*-]*/[\pL\pN_~@./:=?&*%+-]*|[\pL\pN_@]+(?:(?:[.-]|\.\.+|')[\pL\pN_@]+)*(?:\+\+)?)`)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 )
 
@@ -281,14 +283,6 @@ func (q quantity) equalsBare(r quantity, t Tolerance) bool {
 	case r.dimension == "ratio":
 		return math.Abs(q.lo-r.lo) <= q.gap(r, q.lo, r.lo, t)
 	}
-	known := false
-	for _, u := range units() {
-		if u.dimension == dimension {
-			known = true
-			if t.Near(q.lo*u.factor, r.lo) {
-				return true
-			}
-		}
-	}
-	return !known && t.Near(q.lo, r.lo)
+	same := lo.Filter(lo.Values(units()), func(u unit, _ int) bool { return u.dimension == dimension })
+	return len(same) == 0 && t.Near(q.lo, r.lo) || lo.SomeBy(same, func(u unit) bool { return t.Near(q.lo*u.factor, r.lo) })
 }

@@ -144,17 +144,13 @@ func tenseOf(header string) string {
 // rows reads the rows of a table, each by its name. Among columns with former, present and
 // proposed values, it reads only the last.
 func (r *reader) rows(header []string, rows [][]string) {
-	nameAt, latest, several := 0, "", false
+	nameAt, tenses := 0, lo.Map(header, func(h string, _ int) string { return tenseOf(h) })
+	latest, several := slices.Max(tenses), len(lo.Uniq(lo.Compact(tenses))) > 1
 	if len(header) > 1 && meaning("headers", strings.ToLower(header[0])) == "rank" {
 		nameAt = 1
 		r.ranked(rows)
 	} else if last := len(header) - 1; last > 1 && titledFigures(append([][]string{header}, rows...)) && figures(rows, 0) && !figures(rows, last) {
 		nameAt = last
-	}
-	for _, h := range header {
-		tense := tenseOf(h)
-		several = several || tense != "" && latest != "" && tense != latest
-		latest = max(latest, tense)
 	}
 	for _, row := range rows {
 		if len(row) <= nameAt || row[nameAt] == "" || len(r.Claims) >= maxClaims {
@@ -166,7 +162,7 @@ func (r *reader) rows(header []string, rows [][]string) {
 		}
 		var values []Value
 		for i, h := range header[:min(len(row), len(header))] {
-			tense := tenseOf(h)
+			tense := tenses[i]
 			if i == nameAt || i == 0 && nameAt == 1 || row[i] == "" || tense != "" && tense < latest || meaning("headers", strings.ToLower(h)) == "fleeting" {
 				continue
 			}
@@ -187,11 +183,8 @@ func (r *reader) rows(header []string, rows [][]string) {
 
 // cell reads one cell, whose subject is the row with the header of the column.
 func (r *reader) cell(label, header, cell string) Value {
-	words, column := keyWords(label), []string(nil)
-	if strings.TrimSpace(header) != "" {
-		column = keyWords(header)
-	}
-	words = slices.Compact(slices.Sorted(slices.Values(slices.Concat(words, column))))
+	column := keyWords(header)
+	words := slices.Compact(slices.Sorted(slices.Values(slices.Concat(keyWords(label), column))))
 	v := Parse(cell, words)
 	if len(column) == 0 || !r.task.work(column) {
 		r.add(strings.TrimSpace(label+" "+header), words, v, label+" | "+cell)
