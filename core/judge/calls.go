@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 )
 
@@ -15,13 +17,11 @@ type run struct {
 }
 
 // runsOf returns the runs among the calls, oldest first.
-func runsOf(calls []Call) (list []run) {
-	for _, c := range calls {
-		if name := c.runner(); name != "" {
-			list = append(list, run{name, c.passed()})
-		}
-	}
-	return list
+func runsOf(calls []Call) []run {
+	return lo.FilterMap(calls, func(c Call, _ int) (run, bool) {
+		name := c.runner()
+		return run{name, name != "" && c.passed()}, name != ""
+	})
 }
 
 // Bounds on reading a call: the bytes of its command, the commands of one line, and the counts in
@@ -71,7 +71,7 @@ func (c Call) command() string {
 func programs(line string) (found [][]string) {
 	for _, part := range between().Split(line, maxParts) {
 		words := strings.Fields(strings.ToLower(part))
-		for len(words) > 1 && (setting().MatchString(words[0]) || list("starters").has(words[0])) {
+		for len(words) > 1 && (setting().MatchString(words[0]) || list("starters").Has(words[0])) {
 			words = words[1:]
 		}
 		if len(words) > 0 {
@@ -91,9 +91,9 @@ func (c Call) runner() (named string) {
 	for _, words := range programs(line) {
 		first := strings.Join(words[:min(2, len(words))], " ")
 		switch {
-		case list("runners").begin(words) > 0:
+		case list("runners").Begin(words) > 0:
 			return first
-		case list("searchers").begin(words) > 0, list("readers").begin(words) > 0:
+		case list("searchers").Begin(words) > 0, list("readers").Begin(words) > 0:
 		case checkWords().MatchString(strings.Join(words, " ")):
 			named = first
 		}
@@ -104,7 +104,7 @@ func (c Call) runner() (named string) {
 // failed reports whether the call is a command that failed. A search without results did not fail.
 func (c Call) failed() bool {
 	all := programs(c.command())
-	return !c.OK && len(all) > 0 && list("searchers").begin(all[len(all)-1]) == 0
+	return !c.OK && len(all) > 0 && list("searchers").Begin(all[len(all)-1]) == 0
 }
 
 // refused reports whether the user or the host refused the call.
@@ -147,12 +147,12 @@ func (c Call) onlyReads() bool {
 	if i := strings.LastIndex(tool, "__"); i >= 0 {
 		tool = tool[i+len("__"):]
 	}
-	if strings.HasPrefix(tool, "flame_") || tool != "" && list("harmless").has(tool) {
+	if strings.HasPrefix(tool, "flame_") || tool != "" && list("harmless").Has(tool) {
 		return true
 	}
 	line := c.command()
 	if line == "" || len(line) > maxProof || strings.ContainsAny(strings.ReplaceAll(line, "&&", ""), "<>$`&") {
 		return false
 	}
-	return !slices.ContainsFunc(programs(line), func(words []string) bool { return list("keeps").begin(words) == 0 })
+	return !slices.ContainsFunc(programs(line), func(words []string) bool { return list("keeps").Begin(words) == 0 })
 }

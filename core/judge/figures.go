@@ -55,17 +55,7 @@ var (
 
 // signOf returns the sign that a word of a criterion stands for.
 func signOf(word string) string {
-	switch strings.TrimSuffix(strings.ToLower(word), ".") {
-	case "<", "below", "under", "less than", "fewer than":
-		return "<"
-	case "<=", "≤", "at most", "no more than", "up to", "max", "maximum":
-		return "<="
-	case ">", "above", "over", "more than":
-		return ">"
-	case ">=", "≥", "at least", "min", "minimum":
-		return ">="
-	}
-	return "="
+	return cmp.Or(list("signs").Meanings()[strings.TrimSuffix(strings.ToLower(word), ".")], "=")
 }
 
 // met reports whether the value satisfies the bound.
@@ -138,23 +128,7 @@ func measuresAfter(text, name string) (list []float64) {
 // unitOf returns a unit in normal form.
 func unitOf(unit string) string {
 	unit = strings.ToLower(unit)
-	switch unit {
-	case "s", "ms", "us":
-		return unit
-	case "sec", "secs", "second", "seconds":
-		return "s"
-	case "minutes", "minute", "mins":
-		return "min"
-	case "kib":
-		return "kb"
-	case "mib", "m":
-		return "mb"
-	case "gib", "g":
-		return "gb"
-	case "percent":
-		return "%"
-	}
-	return strings.TrimSuffix(unit, "s")
+	return cmp.Or(list("units").Meanings()[unit], strings.TrimSuffix(unit, "s"))
 }
 
 // amount returns a number written in digits or as a word.

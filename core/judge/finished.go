@@ -21,7 +21,7 @@ var onlyChecks = core.Pattern(`(?i)^(all |the |unit |go )*(tests?|specs?|suite)(
 func Finished(m Moment) bool {
 	e := readEnding(m)
 	switch {
-	case e.red != "", !e.passed, e.cut != "", e.text == "", m.Frame.Open > 0, len(m.Frame.Planned) > 0, len(m.Failures) > 0:
+	case e.is("red"), !e.is("passed"), e.is("cut"), e.text == "", m.Frame.Open > 0, len(m.Frame.Planned) > 0, len(m.Failures) > 0:
 		return false
 	case len(m.Frame.Files)+len(m.Turn.Files)+len(m.Frame.Artifacts) == 0, !e.tested(), e.doubts(), !e.understood(), !e.proven():
 		return false
@@ -58,7 +58,7 @@ func (e *ending) tested() bool {
 // harmless it may be.
 func (e *ending) doubts() bool {
 	asks := slices.ContainsFunc(e.said, func(s sentence) bool { return s.asks })
-	if asks || e.open != "" || partOf(e.text) != "" || e.stuck > 0 {
+	if asks || e.is("open") || partOf(e.text) != "" || e.stuck > 0 {
 		return true
 	}
 	return slices.ContainsFunc([]string{
@@ -78,12 +78,12 @@ func (e *ending) understood() bool {
 func (e *ending) proven() bool {
 	items := criteria(e.Frame.Criteria)
 	switch {
-	case e.unmet != "":
+	case e.is("unmet"):
 		return false
 	case len(items) == 0:
 		return e.says("whole") != "" && e.covered(e.Frame.Goal) >= 0.6
 	}
-	made := strings.ToLower(strings.Join(slices.Concat([]string{e.text}, latest(e.Frame.Artifacts), latest(e.Turn.Files)), "\n"))
+	made := strings.ToLower(strings.Join(slices.Concat([]string{e.text}, latest(e.Frame.Artifacts, maxLatest), latest(e.Turn.Files, maxLatest)), "\n"))
 	return !slices.ContainsFunc(items, func(item string) bool {
 		return shareIn(made, item) < 0.5 && !e.shown(item) && !onlyChecks().MatchString(item)
 	})

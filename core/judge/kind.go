@@ -1,71 +1,59 @@
 package judge
 
-import "slices"
+import (
+	"slices"
+	"strings"
 
-// A kind is a kind of work, in words. words.txt has a list of words for each kind.
-type kind string
+	"github.com/samber/lo"
+)
 
+// The kinds of work with a meaning of their own. words.txt has the words for these and others.
 const (
-	explaining    kind = "an explanation"
-	investigating kind = "an investigation"
-	reviewing     kind = "a review"
-	building      kind = "building"
-	checking      kind = "testing"
-	documenting   kind = "documentation"
-	deploying     kind = "deployment"
-	planning      kind = "planning"
-	reporting     kind = "a report"
+	explaining    = "an explanation"
+	investigating = "an investigation"
+	building      = "building"
+	checking      = "testing"
+	documenting   = "documentation"
+	planning      = "planning"
 )
 
 // kindOf returns the kind of work of the first word that names one; empty if no word does.
-func kindOf(words ...string) kind {
+func kindOf(words []string) string {
 	for _, word := range words {
-		for _, k := range []kind{explaining, investigating, reviewing, building, checking, documenting, deploying, planning, reporting} {
-			if list(string(k)).has(word) {
-				return k
-			}
+		if kind := list("kinds of work").Meanings()[word]; kind != "" {
+			return kind
 		}
 	}
 	return ""
 }
 
 // kindOfGoal returns the kind of work that a goal names, at its beginning or later.
-func kindOfGoal(goal string) kind {
-	words := wordsOf(head(goal, maxText))
-	if k := kindOf(words[:min(1, len(words))]...); k != "" {
-		return k
-	}
-	for _, word := range words {
-		if k := kindOf(word); k != building && k != planning && k != "" {
-			return k
-		}
-	}
-	return ""
+func kindOfGoal(goal string) string {
+	words := Split(head(goal, maxText))
+	return kindOf(slices.DeleteFunc(words, func(word string) bool {
+		kind := kindOf([]string{word})
+		return (kind == building || kind == planning) && word != words[0]
+	}))
 }
 
 // kindAsked returns the kind of work that these words of a request name, the verb first.
-func kindAsked(words []string) kind {
-	k := kindOf(words...)
+func kindAsked(words []string) string {
+	kind := kindOf(words)
 	switch {
-	case len(words) == 0, k == building && list("small work").has(words[0]):
+	case len(words) == 0, kind == building && list("small work").Has(words[0]):
 		return ""
-	case k == "" && list("making").has(words[0]) && !list("pointing").has(second(words)):
+	case kind == "" && list("making").Has(words[0]) && !list("pointing").Has(lo.NthOrEmpty(words, 1)):
 		return building
 	}
-	return k
+	return kind
 }
 
-// differs reports whether work of this kind is separate from work of the goal's kind.
-func (k kind) differs(goal kind) bool {
-	others := map[kind][]kind{
-		building:      {explaining, reviewing, investigating, documenting},
-		documenting:   {reviewing, investigating},
-		investigating: {explaining, reviewing, building, checking, documenting, deploying, planning, reporting},
-	}
-	return k != goal && (k == deploying || k == reviewing || slices.Contains(others[k], goal))
+// separate reports whether work of a kind is separate from work of the goal's kind.
+func separate(kind, goal string) bool {
+	return kind != goal && list("separate kinds").Has(strings.Fields(kind+" "+goal)...)
 }
 
-// accompanies reports whether work of this kind is usually part of work of the goal's kind.
-func (k kind) accompanies(goal kind) bool {
-	return k != goal && (k == checking || k == documenting) && (goal == building || goal == "")
+// accompanies reports whether work of a kind is usually part of work of the goal's kind.
+func accompanies(kind, goal string) bool {
+	return kind != goal && (kind == checking || kind == documenting) && (goal == building || goal == "")
 }

@@ -12,15 +12,15 @@ import (
 // takesUp returns the goal of the planned child that the prompt takes up; empty if there is none.
 func (r *reading) takesUp() (best string) {
 	planned := r.Frame.Planned
-	if len(planned) == 0 || holds(r.known["pasted"]) || holds(r.known["question"]) && r.ask == asksNothing {
+	if len(planned) == 0 || r.is("pasted") || r.is("question") && r.ask == asksNothing {
 		return ""
 	}
-	if holds(r.known["as planned"]) {
+	if r.is("as planned") {
 		return planned[0]
 	}
 	orders := lo.FlatMap(r.sentences, func(c clause, _ int) []order { return c.orders() })
 	goal, most := stems(r.Frame.Goal), 0.0
-	for _, child := range latest(planned) {
+	for _, child := range latest(planned, maxLatest) {
 		own := slices.DeleteFunc(stems(head(child, maxText)), func(stem string) bool { return slices.Contains(goal, stem) })
 		for _, o := range orders {
 			if named := o.names(own, r.turn != stays); named > most {
@@ -63,7 +63,7 @@ func (c clause) last() clause {
 // names returns the weight of a planned child's own words in the order; 0 if the order does not
 // begin that child.
 func (o order) names(own []string, turned bool) float64 {
-	both := known(o.about, own)
+	both := lo.Intersect(o.about, own)
 	if len(both) == 0 {
 		return 0
 	}
@@ -91,10 +91,10 @@ func Begins(prompt, goal string) bool {
 			return false
 		}
 		words := s.words
-		for len(words) > 1 && slices.ContainsFunc([]string{"closing", "over", "fillers", "leading"}, func(name string) bool { return list(name).has(words[0]) }) {
+		for len(words) > 1 && slices.ContainsFunc([]string{"closing", "over", "fillers", "leading"}, func(name string) bool { return list(name).Has(words[0]) }) {
 			words = words[1:]
 		}
-		return slices.ContainsFunc(words, isOwn) && (list("starting").has(words[0]) || isOwn(words[0]) && len(words) <= maxOrder)
+		return slices.ContainsFunc(words, isOwn) && (list("starting").Has(words[0]) || isOwn(words[0]) && len(words) <= maxOrder)
 	})
 }
 
@@ -113,9 +113,9 @@ func AsksForMore(prompt string) bool {
 	if anyHas(said, "defects") || anyHas(said, "taking back") {
 		return true
 	}
-	if len(said) > 0 && list("closing").has(said[0].words[0]) && !slices.ContainsFunc(said, func(s sentence) bool { return s.asks || s.has("turning") }) {
+	if len(said) > 0 && list("closing").Has(said[0].words[0]) && !slices.ContainsFunc(said, func(s sentence) bool { return s.asks || s.has("turning") }) {
 		return false
 	}
-	wish := slices.DeleteFunc(core.Keywords(prompt), func(word string) bool { return list("closing").has(word) || list("keeping").has(word) })
+	wish := slices.DeleteFunc(core.Keywords(prompt), func(word string) bool { return list("closing").Has(word) || list("keeping").Has(word) })
 	return len(wish) >= minMore || len(wish) > 0 && strings.Contains(prompt, "?")
 }

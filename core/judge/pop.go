@@ -15,17 +15,7 @@ type ending struct {
 	facts
 	text  string // the agent's last words; empty if it said nothing
 	trace string // what the agent said, did and made, in lower case
-	cut   string // why the agent was interrupted; empty if it was not
-
-	runs   []run
-	red    string // name of the last failed run that no later run repaired; empty if there is none
-	passed bool   // the very last run passed
-
-	question bool   // the goal is to find something out
-	met      int    // how many figures of the criteria are reached
-	unmet    string // the first figure that is not
-	open     string // the part of the goal that the last words leave open; empty if there is none
-	stuck    int    // weight of the signs of waiting; 0 unless the agent waits for something outside
+	stuck int    // weight of the signs of waiting; 0 unless the agent waits for something outside
 }
 
 // Bounds on reading a moment: the number of latest calls, the number of latest items of a
@@ -52,21 +42,16 @@ var notices = core.Pattern(`(?i)^\W*(API error|.{0,20}usage limit reached|(you'v
 
 // readEnding reads a moment.
 func readEnding(m Moment) *ending {
-	e := &ending{Moment: m, runs: runsOf(m.Turn.Calls), facts: facts{known: map[string]any{}}}
+	e := &ending{Moment: m, facts: facts{known: map[string]any{}}}
 	e.readText()
 	e.said, e.trace = statements(e.text), m.traced(e.text)
 	for _, words := range m.Failures {
 		e.said = append(e.said, statements(words)...)
 	}
-	for i, r := range e.runs {
-		later := slices.ContainsFunc(e.runs[i+1:], func(other run) bool { return other.name == r.name })
-		if e.passed = r.passed; !r.passed && !later {
-			e.red = r.name
-		}
-	}
-	e.met, e.unmet = e.measured()
+	e.readRuns()
+	e.known["met"], e.known["unmet"] = e.measured()
 	e.readGoal()
-	e.open = e.leftOpen()
+	e.known["open"] = e.leftOpen()
 	e.noteDone()
 	e.noteSaid()
 	return e
@@ -74,55 +59,68 @@ func readEnding(m Moment) *ending {
 
 // readText reads how the turn ended.
 func (e *ending) readText() {
+	cut := ""
 	if n := len(e.Recent); n > 0 {
 		e.text = bounded(strings.TrimSpace(e.Recent[n-1].Text))
 		switch {
 		case e.Recent[n-1].Role == core.RoleUser:
 			if strings.HasPrefix(e.text, "[Request interrupted") {
-				e.cut = "the user interrupted"
+				cut = "the user interrupted"
 			}
 			e.text = ""
 		case len(e.text) < maxNotice && notices().MatchString(e.text):
-			e.cut, e.text = "an error or a limit of the model's service ended the turn", ""
+			cut, e.text = "an error or a limit of the model's service ended the turn", ""
 		}
 	}
-	if n := len(e.Turn.Calls); n > 0 && e.Turn.Calls[n-1].refused() {
-		e.cut = "the user interrupted"
+	if lo.LastOrEmpty(e.Turn.Calls).refused() {
+		cut = "the user interrupted"
+	}
+	e.known["cut"] = cut
+}
+
+// readRuns notes whether the very last run of a check passed, and which failed run no later run
+// repaired.
+func (e *ending) readRuns() {
+	runs := runsOf(e.Turn.Calls)
+	for i, r := range runs {
+		later := slices.ContainsFunc(runs[i+1:], func(other run) bool { return other.name == r.name })
+		if e.known["passed"] = r.passed; !r.passed && !later {
+			e.known["red"] = r.name
+		}
+	}
+	if e.known["runs"] = len(runs); !e.is("red") && e.is("passed") {
+		e.known["green"] = runs[len(runs)-1].name
 	}
 }
 
 // readGoal reads what kind of goal the frame has.
 func (e *ending) readGoal() {
 	goal, asked := statements(e.Frame.Goal), statements(e.Frame.Criteria)
-	e.question = len(goal) > 0 && list("to find out").begin(goal[0].words) > 0 || anyHas(asked, "found out") ||
+	question := len(goal) > 0 && list("to find out").Begin(goal[0].words) > 0 || anyHas(asked, "found out") ||
 		slices.ContainsFunc(goal, func(s sentence) bool { return s.asks })
-	e.question = e.question && !anyHas(goal, "also mending")
 	for _, s := range goal {
 		e.subject = append(e.subject, s.words...)
 	}
 	both := slices.Concat(goal, asked)
-	e.note("question", e.question)
+	e.note("question", question && !anyHas(goal, "also mending"))
 	e.note("asks check", anyHas(asked, "checks"))
 	e.note("wants red", anyHas(both, "wanted red"))
-	e.note("reached", e.red == "" && (e.met > 0 && e.unmet == "" || e.passed && anyHas(both, "failing")))
+	e.note("reached", !e.is("red") && (e.is("met") && !e.is("unmet") || e.is("passed") && anyHas(both, "failing")))
 }
 
 // noteDone notes facts about what happened.
 func (e *ending) noteDone() {
-	last, called := e.last()
+	last, called := lo.Last(e.Turn.Calls)
 	for name, value := range map[string]any{
-		"cut": e.cut, "open children": e.Frame.Open, "planned children": len(e.Frame.Planned), "red": e.red, "passed": e.passed, "runs": len(e.runs),
+		"open children": e.Frame.Open, "planned children": len(e.Frame.Planned),
 		"command succeeds": last.OK && last.command() != "", "command fails": last.failed(), "calls": called,
-		"met": e.met, "unmet": e.unmet, "changed in turn": len(e.Turn.Files),
-		"made": len(e.Frame.Artifacts) + len(e.Turn.Files), "successes": len(e.Successes), "failures": len(e.Failures),
+		"changed in turn": len(e.Turn.Files),
+		"made":            len(e.Frame.Artifacts) + len(e.Turn.Files), "successes": len(e.Successes), "failures": len(e.Failures),
 		"has criteria": e.Frame.Criteria, "covers goal": e.covered(e.Frame.Goal) >= 0.5, "covers criteria": e.covered(e.Frame.Criteria) >= 0.6,
 		"unspoken": e.unspoken(), "full": e.Turn.window() > 0 && float64(e.Turn.Tokens) > fullContext*float64(e.Turn.window()),
-		"red before": anyHas(e.said, "red before") && !holds(e.known["asks check"]),
+		"red before": anyHas(e.said, "red before") && !e.is("asks check"),
 	} {
 		e.known[name] = value
-	}
-	if e.red == "" && e.passed {
-		e.known["green"] = e.runs[len(e.runs)-1].name
 	}
 	if e.Turn.WithoutProgress > 1 {
 		e.known["turns without progress"] = e.Turn.WithoutProgress
@@ -132,39 +130,23 @@ func (e *ending) noteDone() {
 // noteSaid notes facts about what the agent and the user say, in addition to the lists that
 // rules name.
 func (e *ending) noteSaid() {
-	question, _ := e.asked()
 	e.known["obstacle"] = e.obstacle()
 	e.stuck = e.waiting()
 	for name, value := range map[string]any{
-		"silent": e.text == "", "asks the user": question, "open": e.open, "user confirms": e.userConfirms(), "taken back": e.takenBack(),
+		"silent": e.text == "", "asks the user": e.asksUser(), "user confirms": e.userConfirms(), "taken back": e.takenBack(),
 		"reports":  slices.ContainsFunc(e.said, func(s sentence) bool { return len(s.words) >= shortReport }),
 		"answered": len(e.text) >= shortAnswer && e.says("answer") != "",
 		"stuck":    e.stuck, "stuck fast": e.stuck >= 80,
-		"halted": e.stuck >= 80 && (!holds(e.known["green"]) || e.says("stopped") != ""),
+		"halted": e.stuck >= 80 && (!e.is("green") || e.says("stopped") != ""),
 	} {
 		e.known[name] = value
 	}
 }
 
-// asked reports whether the agent ends with a question on which the result depends, or with
-// an offer to do more.
-func (e *ending) asked() (question, offer bool) {
-	for _, s := range e.said[max(0, len(e.said)-2):] {
-		offer = offer || s.asks && s.has("offering")
-		question = question || s.asks && !s.has("offering")
-	}
-	return question, offer
-}
-
-// calls returns the latest calls.
-func (e *ending) calls() []Call { return e.Turn.Calls[max(0, len(e.Turn.Calls)-maxCalls):] }
-
-// last returns the last call; ok is false without one.
-func (e *ending) last() (c Call, ok bool) {
-	if n := len(e.Turn.Calls); n > 0 {
-		return e.Turn.Calls[n-1], true
-	}
-	return c, false
+// asksUser reports whether the agent ends with a question on which the result depends, rather
+// than with an offer to do more.
+func (e *ending) asksUser() bool {
+	return slices.ContainsFunc(latest(e.said, 2), func(s sentence) bool { return s.asks && !s.has("offering") })
 }
 
 // leftOpen returns the part of the goal that the last words leave open; empty if there is none.
@@ -176,12 +158,12 @@ func (e *ending) leftOpen() string {
 			return found
 		}
 	}
-	for _, c := range e.calls() {
+	for _, c := range latest(e.Turn.Calls, maxCalls) {
 		if output := bounded(c.Output); strings.Contains(output, "running in background") || strings.Contains(output, "running in the background") {
 			return "running in the background"
 		}
 	}
-	if e.question {
+	if e.is("question") {
 		return "" // the answer itself may be about parts of a whole
 	}
 	return partOf(e.text)
@@ -194,7 +176,7 @@ func (e *ending) atWork() string {
 		return ""
 	}
 	words := e.said[len(e.said)-1].words
-	if len(words) < 3 || !strings.HasSuffix(words[0], "ing") || list("determiners").begin(words[1:]) == 0 || list("ends").begin(words) > 0 {
+	if len(words) < 3 || !strings.HasSuffix(words[0], "ing") || list("determiners").Begin(words[1:]) == 0 || list("ends").Begin(words) > 0 {
 		return ""
 	}
 	return strings.Join(words[:2], " ")
@@ -203,7 +185,7 @@ func (e *ending) atWork() string {
 // rehearsed returns "dry run" if the last command only rehearsed what the goal asks for, and
 // "" otherwise.
 func (e *ending) rehearsed() string {
-	c, _ := e.last()
+	c := lo.LastOrEmpty(e.Turn.Calls)
 	line := c.command()
 	if !strings.Contains(line, "--dry-run") && !strings.Contains(line, "--dryrun") || !anyHas(e.said, "dry") ||
 		strings.Contains(strings.ToLower(e.Frame.Goal+e.Frame.Criteria), "dry") {
@@ -256,11 +238,11 @@ func shareIn(trace, text string) float64 {
 // traced returns what the agent said, did and made, in lower case.
 func (m Moment) traced(said string) string {
 	parts := []string{said}
-	for _, c := range m.Turn.Calls[max(0, len(m.Turn.Calls)-maxCalls):] {
+	for _, c := range latest(m.Turn.Calls, maxCalls) {
 		parts = append(parts, bounded(c.Input), bounded(c.Output))
 	}
 	for _, list := range [][]string{m.Frame.Artifacts, m.Turn.Files, m.Frame.Decisions, m.Successes} {
-		for _, item := range list[max(0, len(list)-maxItems):] {
+		for _, item := range latest(list, maxItems) {
 			parts = append(parts, bounded(item))
 		}
 	}
@@ -280,12 +262,12 @@ func criteria(text string) (list []string) {
 // unspoken returns the first criterion without any trace in what the agent said and did; empty
 // if there is none. Criteria that forbid something and criteria that name checks need no trace.
 func (e *ending) unspoken() string {
-	if e.text == "" || e.question {
+	if e.text == "" || e.is("question") {
 		return ""
 	}
 	for _, item := range criteria(e.Frame.Criteria) {
 		said := statements(item)
-		if (len(said) == 0 || list("negative").begin(said[0].words) == 0) && !anyHas(said, "checks") && e.covered(item) == 0 && !e.shown(item) {
+		if (len(said) == 0 || list("negative").Begin(said[0].words) == 0) && !anyHas(said, "checks") && e.covered(item) == 0 && !e.shown(item) {
 			return item
 		}
 	}
@@ -315,7 +297,7 @@ func (e *ending) userConfirms() bool {
 		return false
 	}
 	text := e.Recent[n-2].Text
-	return len(text) < maxNotice && !strings.Contains(text, "?") && list("confirmed").in(statements(text), list("unconfirmed")) != ""
+	return len(text) < maxNotice && !strings.Contains(text, "?") && (&facts{said: statements(text)}).says("confirmed", "unconfirmed") != ""
 }
 
 // takenBack returns the words or the command that took the work back; empty if there is none.
@@ -325,7 +307,7 @@ func (e *ending) takenBack() string {
 	}
 	for _, c := range e.Turn.Calls {
 		for _, words := range programs(c.command()) {
-			if list("takes back").begin(words) > 0 {
+			if list("takes back").Begin(words) > 0 {
 				return strings.Join(words[:min(2, len(words))], " ")
 			}
 		}
@@ -339,8 +321,8 @@ func (e *ending) obstacle() string {
 	if words := e.says("obstacles"); words != "" {
 		return words
 	}
-	for _, c := range e.calls() {
-		if found := list("refusals").in(statements(c.Output), nil); found != "" && !c.OK {
+	for _, c := range latest(e.Turn.Calls, maxCalls) {
+		if found := (&facts{said: statements(c.Output)}).says("refusals"); found != "" && !c.OK {
 			return found
 		}
 	}
@@ -350,7 +332,7 @@ func (e *ending) obstacle() string {
 // waiting returns the weight of the signs of waiting. It is 0 unless the agent names something
 // to wait for and says that it waits or has stopped.
 func (e *ending) waiting() (points int) {
-	if e.says("outsiders") == "" && !holds(e.known["obstacle"]) || e.says("waits") == "" && e.says("stopped") == "" {
+	if e.says("outsiders") == "" && !e.is("obstacle") || e.says("waits") == "" && e.says("stopped") == "" {
 		return 0
 	}
 	for _, s := range weigh(rules("waiting"), &e.facts) {

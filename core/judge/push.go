@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 )
 
@@ -31,7 +33,7 @@ type reading struct {
 	facts
 	sentences []clause
 	turn, ask int
-	kind      kind   // of the requested work
+	kind      string // of the requested work
 	goal      string // for a frame of the requested work
 	told      int    // number of sentences before the first request
 }
@@ -109,7 +111,7 @@ func parts(s sentence) (list []sentence) {
 	return append(list, s)
 }
 
-func begins(s sentence, name string) bool { return list(name).begin(s.words) > 0 }
+func begins(s sentence, name string) bool { return list(name).Begin(s.words) > 0 }
 
 // clauseOf removes the introductory words of a sentence.
 func clauseOf(s sentence) clause {
@@ -117,16 +119,16 @@ func clauseOf(s sentence) clause {
 	c.praised = strings.ContainsFunc(s.text, func(r rune) bool { return unicode.Is(unicode.So, r) })
 	for len(c.words) > 0 {
 		word, n := c.words[0], 1
-		switch lead := list("leads").begin(c.words); {
+		switch lead := list("leads").Begin(c.words); {
 		case lead > 0 && lead < len(c.words):
 			n = lead
-			c.over = c.over || list("over").has(word)
-		case list("over").has(word):
+			c.over = c.over || list("over").Has(word)
+		case list("over").Has(word):
 			c.over = true
-		case list("closing").has(word) && !(word == "works" && list("pointing").has(second(c.words))):
+		case list("closing").Has(word) && !(word == "works" && list("pointing").Has(lo.NthOrEmpty(c.words, 1))):
 			c.praised = true
 			c.over = s.nextAtEnd() || c.from(1).has("going over")
-		case !list("fillers").has(word):
+		case !list("fillers").Has(word):
 			c.left = c.has("leaving")
 			return c
 		}
@@ -145,20 +147,12 @@ func (s sentence) nextAtEnd() bool {
 	return false
 }
 
-// second returns the second word; empty if there is none.
-func second(words []string) string {
-	if len(words) < 2 {
-		return ""
-	}
-	return words[1]
-}
-
 // turning returns how the clause turns to other work. A clause that stands alone does not count
 // as leaving the current work.
 func (c clause) turning(alone bool) int {
 	whole := c.whole
 	switch {
-	case list("away").has(whole.words[:min(len(whole.words), 6)]...), whole.has("apart"):
+	case list("away").Has(whole.words[:min(len(whole.words), 6)]...), whole.has("apart"):
 		return turnsAway
 	case c.left && !alone:
 		return leaves
@@ -189,7 +183,7 @@ func (r *reading) marks(prose string) {
 	start := r.sentences[0]
 	r.note("goes on", start.whole.has("going on"))
 	r.note("praised", start.praised)
-	r.note("joined", list("joining").has(start.whole.words[0]))
+	r.note("joined", list("joining").Has(start.whole.words[0]))
 	front, rest, ok := strings.Cut(prose, ":")
 	r.note("listed", ok && len(front) < 80 && strings.Count(rest, ",") >= 2 || strings.Count(prose, ",") >= 4)
 	r.note("titled", titled(prose))
@@ -202,7 +196,7 @@ func (r *reading) marks(prose string) {
 func (r *reading) asks() {
 	told, said, wanted := 0, "", 0 // number of earlier sentences, the last of them, and how much the best goal so far asks for
 	for _, c := range r.sentences {
-		if len(c.words) == 0 || c.left || list("leads").begin(c.words) == len(c.words) {
+		if len(c.words) == 0 || c.left || list("leads").Begin(c.words) == len(c.words) {
 			continue
 		}
 		ask, verb := c.asked()
@@ -214,7 +208,7 @@ func (r *reading) asks() {
 			r.ask, r.kind = ask, kindAsked(verb)
 		}
 		r.note("favour", ask > asksNothing && c.whole.has("favour"))
-		r.note("question", c.asks && ask == asksNothing || list("asking").has(c.words[0]))
+		r.note("question", c.asks && ask == asksNothing || list("asking").Has(c.words[0]))
 		r.note("detail", ask > asksNothing && c.has("details"))
 		r.note("defect", c.has("defects"))
 		wants := ask
@@ -224,7 +218,7 @@ func (r *reading) asks() {
 		text := strings.TrimSpace(c.text)
 		if wants > wanted || r.goal == "" {
 			r.goal, wanted = text, wants
-			if told > 0 && (list("pointing").has(second(verb)) || len(stems(text)) < minGoal) {
+			if told > 0 && (list("pointing").Has(lo.NthOrEmpty(verb, 1)) || len(stems(text)) < minGoal) {
 				r.goal = said + ". " + text
 			}
 		}
@@ -241,28 +235,26 @@ func (r *reading) weighWords() {
 			body = append(body, c.text)
 		}
 	}
-	about := slices.DeleteFunc(stems(ticketName().ReplaceAllString(strings.Join(body, ". "), " ")), list("plain work").hasStem)
+	about := slices.DeleteFunc(stems(ticketName().ReplaceAllString(strings.Join(body, ". "), " ")), stemIn("plain work"))
 	weight := weightOf(about)
 	r.note("short", len(about) < 5)
 	r.note("many words", weight >= 4)
 	if weight == 0 {
 		return
 	}
-	switch part := weightOf(known(about, workWords(r.Moment))) / weight; {
-	case part == 0 && weight >= 4:
-		r.note("shares none of many", true)
-	case part == 0 && weight >= 3:
-		r.note("shares none of some", true)
-	case part == 0 && weight >= 2:
-		r.note("shares none of two", true)
-	case part == 0:
-		r.note("shares none", true)
-	case part <= 0.15:
-		r.note("shares hardly any", true)
-	case part <= 0.3:
-		r.note("shares few", true)
-	case part > 0.45:
-		r.note("shares most", true)
+	part := weightOf(lo.Intersect(about, workWords(r.Moment))) / weight
+	for _, fact := range []struct {
+		name  string
+		there bool
+	}{
+		{"shares none of many", part == 0 && weight >= 4}, {"shares none of some", part == 0 && weight >= 3},
+		{"shares none of two", part == 0 && weight >= 2}, {"shares none", part == 0},
+		{"shares hardly any", part <= 0.15}, {"shares few", part <= 0.3}, {"shares most", part > 0.45},
+	} {
+		if fact.there {
+			r.note(fact.name, true)
+			return
+		}
 	}
 }
 
@@ -278,13 +270,13 @@ func (r *reading) conclude() {
 	r.note("reported before", r.told >= 2)
 	r.note("named", r.Named)
 	r.note("agent asked", answers(r.Moment))
-	r.note("asks another cause", holds(r.known["cause"]) && holds(r.known["shares none of many"]) && goal != investigating && goal != explaining &&
-		(r.turn != stays || holds(r.known["praised"]) || holds(r.known["closed"])))
-	if r.kind.differs(goal) || r.kind == building && goal == planning && r.ask == asksNew {
-		r.known["kind differs"] = string(r.kind)
+	r.note("asks another cause", r.is("cause") && r.is("shares none of many") && goal != investigating && goal != explaining &&
+		(r.turn != stays || r.is("praised") || r.is("closed")))
+	if separate(r.kind, goal) || r.kind == building && goal == planning && r.ask == asksNew {
+		r.known["kind differs"] = r.kind
 	}
-	if r.kind.accompanies(goal) {
-		r.known["kind accompanies"] = string(r.kind)
+	if accompanies(r.kind, goal) {
+		r.known["kind accompanies"] = r.kind
 	}
 }
 
@@ -296,27 +288,27 @@ func (c clause) asked() (most int, verb []string) {
 	if len(c.words) == 0 {
 		return asksNothing, nil
 	}
-	_, wants := list("wants new").find(c.whole.words)
+	_, wants := list("wants new").Find(c.whole.words)
 	switch {
 	case c.whole.has("suggesting"):
 		return asksSome, c.words
-	case list("asking").has(c.words[0]) || c.asks && list("wondering").has(c.words[0]):
+	case list("asking").Has(c.words[0]) || c.asks && list("wondering").Has(c.words[0]):
 		return asksNothing, nil
-	case wants > 0 && !list("comparing").has(c.whole.words[wants:min(wants+1, len(c.whole.words))]...):
+	case wants > 0 && !list("comparing").Has(c.whole.words[wants:min(wants+1, len(c.whole.words))]...):
 		return asksNew, c.words
 	case c.whole.has("favour"), c.whole.has("polite"):
 		most, verb = asksSome, c.words
 	}
 	for at, word := range c.words {
 		after := c.words[at:]
-		if most == asksNothing && list("wanting").has(word) {
+		if most == asksNothing && list("wanting").Has(word) {
 			most, verb = asksSome, after
 		}
 		switch {
-		case at > 0 && !list("before a verb").has(c.words[at-1]), at > 0 && list("negating").has(c.words[at-1]):
-		case list("new work").has(word) && (len(after) > 1 || !c.praised), list("new by words").begin(after) > 0:
+		case at > 0 && !list("before a verb").Has(c.words[at-1]), at > 0 && list("negating").Has(c.words[at-1]):
+		case list("new work").Has(word) && (len(after) > 1 || !c.praised), list("new by words").Begin(after) > 0:
 			return asksNew, after
-		case list("some work").has(word) && most == asksNothing && len(after) > 1:
+		case list("some work").Has(word) && most == asksNothing && len(after) > 1:
 			most, verb = asksSome, after
 		}
 	}
@@ -330,9 +322,9 @@ func titled(prose string) bool {
 	if at == nil || len(strings.Fields(prose[at[1]:])) < 3 {
 		return false
 	}
-	words := wordsOf(prose[:at[0]])
-	return len(stems(prose[:at[0]])) > 0 && len(words) <= 8 && !list("asking").has(words[0]) && !list("joining").has(words[0]) &&
-		!slices.ContainsFunc([]string{"defects", "pointing", "closing", "telling"}, func(name string) bool { return list(name).has(words...) })
+	said := Split(prose[:at[0]])
+	return len(stems(prose[:at[0]])) > 0 && len(said) <= 8 && !list("asking").Has(said[0]) && !list("joining").Has(said[0]) &&
+		!slices.ContainsFunc([]string{"defects", "pointing", "closing", "telling"}, func(name string) bool { return list(name).Has(said...) })
 }
 
 // titleEnd ends a title.
@@ -340,12 +332,8 @@ var titleEnd = core.Pattern(`:\s|!!+\s`)
 
 // answers reports whether the prompt answers a question: the agent's last message ends with one.
 func answers(m Moment) bool {
-	for _, message := range slices.Backward(m.Recent) {
-		if message.Role == core.RoleAssistant {
-			return strings.HasSuffix(strings.TrimSpace(message.Text), "?")
-		}
-	}
-	return false
+	last, _, _ := lo.FindLastIndexOf(m.Recent, func(message Message) bool { return message.Role == core.RoleAssistant })
+	return strings.HasSuffix(strings.TrimSpace(last.Text), "?")
 }
 
 // hosts matches the beginning of a message that a host writes itself, or of a host's command.
@@ -359,14 +347,14 @@ func ofHost(text string) bool { return hosts().MatchString(text) }
 func workWords(m Moment) []string {
 	texts := []string{head(m.Frame.Goal, maxText), head(m.Frame.Criteria, maxText)}
 	for _, list := range [][]string{m.Frame.Decisions, m.Frame.Artifacts, m.Frame.Files, m.Turn.Files} {
-		for _, text := range latest(list) {
+		for _, text := range latest(list, maxLatest) {
 			texts = append(texts, head(text, 200))
 		}
 	}
-	for _, message := range latest(m.Recent) {
+	for _, message := range latest(m.Recent, maxLatest) {
 		texts = append(texts, head(message.Text, maxText))
 	}
-	for _, call := range latest(m.Turn.Calls) {
+	for _, call := range latest(m.Turn.Calls, maxLatest) {
 		texts = append(texts, head(call.Input, 200))
 	}
 	return stems(strings.Join(texts, "\n"))

@@ -33,15 +33,18 @@ type facts struct {
 	subject []string   // words of the goal, which prove nothing when they stand alone
 }
 
+// is reports whether a fact holds.
+func (f *facts) is(name string) bool { return holds(f.known[name]) }
+
 // note makes a fact hold if there is true, or if the fact holds already.
-func (f *facts) note(name string, there bool) { f.known[name] = there || holds(f.known[name]) }
+func (f *facts) note(name string, there bool) { f.known[name] = there || f.is(name) }
 
 // says returns the first phrase of the list that the agent uses; empty if there is none. It skips
 // sentences with a phrase of the lists without, and phrases that are words of the goal.
 func (f *facts) says(name string, without ...string) string {
 	phrases := list(name)
 	for _, s := range f.said {
-		from, to := phrases.find(s.words)
+		from, to := phrases.Find(s.words)
 		if found := strings.Join(s.words[from:to], " "); to > 0 && !slices.ContainsFunc(without, s.has) && !slices.Contains(f.subject, found) {
 			return found
 		}
@@ -58,10 +61,10 @@ var allRules = sync.OnceValue(func() map[string][]rule {
 	for name, l := range lists() {
 		on, ok := strings.CutPrefix(name, "rules on ")
 		heuristic := "" // of the line before
-		for line := range strings.SplitSeq(strings.TrimSpace(l.text), "\n") {
-			if !ok {
-				break
-			}
+		if !ok {
+			continue
+		}
+		for _, line := range l.Lines() {
 			r, err := readRule(line, heuristic)
 			if err != nil {
 				panic(fmt.Sprintf("words.txt: %q: %v", line, err))

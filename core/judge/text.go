@@ -1,6 +1,7 @@
 package judge
 
 import (
+	_ "embed"
 	"slices"
 	"strings"
 	"unicode"
@@ -10,6 +11,29 @@ import (
 
 	"flame/core"
 )
+
+// wordsFile holds all lists of words. Its head says how phrases are written.
+//
+//go:embed words.txt
+var wordsFile string
+
+var lists = ReadLists(wordsFile)
+
+// list returns the list of that name in words.txt.
+func list(name string) *List { return lists.Of(name) }
+
+// stemIn returns whether a list has a word with a stem.
+func stemIn(name string) func(stem string) bool {
+	return func(stem string) bool { return list(name).HasStem(stem, stemOf) }
+}
+
+// has reports whether the sentence contains a phrase of the list.
+func (s sentence) has(name string) bool { return list(name).Has(s.words...) }
+
+// anyHas reports whether one of the sentences contains a phrase of the list.
+func anyHas(said []sentence, name string) bool {
+	return slices.ContainsFunc(said, func(s sentence) bool { return s.has(name) })
+}
 
 // How much flame reads, in bytes: the beginning and the end of a long text, because its outcome
 // stands first or last; of a prompt and the messages before it, the beginning.
@@ -55,7 +79,7 @@ func sentences(text, marks string) (list []sentence) {
 	}
 	for i := 0; i < len(text); {
 		if size := wordSize(text[i:]); size > 0 {
-			s.words = append(s.words, strings.ToLower(strings.ReplaceAll(text[i:i+size], "’", "'")))
+			s.words = append(s.words, lower(text[i:i+size]))
 			s.at = append(s.at, i-from)
 			i += size
 			continue
@@ -99,61 +123,20 @@ func (s sentence) commaBefore(n int) bool {
 	return n > 0 && n < len(s.words) && strings.Contains(s.text[s.at[n-1]:s.at[n]], ", ")
 }
 
-// wordSize returns the length in bytes of the word or number with which the text begins; 0
-// if it begins with none. A word ends where a capital follows a small letter.
-func wordSize(text string) int {
-	size, last := 0, ' '
-	for i, r := range text {
-		inner := size > 0 && i == size
-		next := i + utf8.RuneLen(r)
-		switch {
-		case unicode.IsUpper(r) && unicode.IsLower(last):
-			return size
-		case unicode.IsLetter(r), unicode.IsDigit(r), unicode.IsMark(r):
-			size = next
-		case inner && (r == '\'' || r == '’') && next < len(text) && isLetter(text[next]),
-			inner && (r == '.' || r == ',') && isDigit(text[i-1]) && next < len(text) && isDigit(text[next]):
-			size = next
-		default:
-			return size
-		}
-		last = r
-	}
-	return size
-}
+// inBackquotes matches code between backquotes.
+var inBackquotes = core.Pattern("`[^`]*`")
 
-func isDigit(b byte) bool { return '0' <= b && b <= '9' }
-
-func isLetter(b byte) bool { return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' }
-
-// withoutCode replaces code between backticks with spaces.
+// withoutCode replaces code between backquotes with spaces.
 func withoutCode(text string) string {
-	parts := strings.Split(text, "`")
-	if len(parts)%2 == 0 { // the last backtick has no partner
-		parts[len(parts)-2] += " " + parts[len(parts)-1]
-		parts = parts[:len(parts)-1]
-	}
-	var b strings.Builder
-	for i := 0; i < len(parts); i += 2 {
-		b.WriteString(parts[i] + "  ")
-	}
-	return b.String()
-}
-
-// wordsOf returns the words of a text in lower case.
-func wordsOf(text string) (words []string) {
-	for _, s := range sentences(text, "") {
-		words = append(words, s.words...)
-	}
-	return words
+	return strings.ReplaceAll(inBackquotes().ReplaceAllString(text, "  "), "`", " ")
 }
 
 // stems returns the stems of the words that say what a text is about, each once, in order of
 // first appearance. "deploying" and "deployment" have one stem.
 func stems(text string) (found []string) {
 	seen := map[string]bool{}
-	for _, word := range wordsOf(text) {
-		if stem := stemOf(word); utf8.RuneCountInString(word) >= minStem && strings.ContainsFunc(word, unicode.IsLetter) && !seen[stem] && !list("empty").has(word) {
+	for _, word := range Split(text) {
+		if stem := stemOf(word); utf8.RuneCountInString(word) >= minStem && strings.ContainsFunc(word, unicode.IsLetter) && !seen[stem] && !list("empty").Has(word) {
 			seen[stem] = true
 			found = append(found, stem)
 		}
@@ -185,23 +168,14 @@ func stemOf(word string) string {
 	return core.Head(word, maxStem)
 }
 
-// known returns the stems that are also among others.
-func known(stems, others []string) []string {
-	return lo.Filter(stems, func(stem string, _ int) bool { return slices.Contains(others, stem) })
-}
-
 // weightOf adds up how much the stems say about a text's subject. Words common to all projects
 // count less.
-func weightOf(stems []string) (sum float64) {
-	for _, stem := range stems {
-		if list("everyday").hasStem(stem) {
-			sum += 0.4
-		} else {
-			sum++
-		}
-	}
-	return sum
+func weightOf(stems []string) float64 {
+	return lo.SumBy(stems, func(stem string) float64 { return lo.Ternary(stemIn("everyday")(stem), 0.4, 1) })
 }
 
-// latest returns the last ones of a list, at most 40.
-func latest[T any](list []T) []T { return list[max(0, len(list)-40):] }
+// maxLatest is how many of the latest items of a list flame compares a text with.
+const maxLatest = 40
+
+// latest returns the last ones of a list.
+func latest[T any](list []T, most int) []T { return list[max(0, len(list)-most):] }

@@ -1,226 +1,132 @@
 package judge
 
 import (
-	_ "embed"
-	"slices"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 )
 
-// wordsFile holds all lists of words. Its head says how phrases are written.
-//
-//go:embed words.txt
-var wordsFile string
+// Lists are the lists of words and phrases of a file by their names. This package and
+// agents/converge/claims each have one. A list begins with its name in brackets, after
+// which the line may say what it is for; a line that begins with // ends it.
+type Lists func() map[string]*List
 
-// A lexicon is a list of phrases. It parses them at the first lookup: most processes of flame
-// judge nothing, and hosts wait for them.
-type lexicon struct {
+// A List is a list of phrases, or of words with their meanings. It parses them at the first
+// lookup: most processes of flame judge and compare nothing, and hosts wait for them.
+type List struct {
 	text    string
-	once    sync.Once
-	phrases map[string][]phrase // by the first letters of their first words
+	file    Lists // with the lists that its phrases name
+	phrases func() map[string][]phrase
+	stems   sync.Once
+	stemmed map[string]bool
 
-	stemmed sync.Once
-	stems   map[string]bool
+	// Meanings returns the meanings of the words in lines of the form "meaning: word, word".
+	Meanings func() map[string]string
 }
 
-// A phrase is a sequence of tokens that match words of a sentence.
-type phrase struct {
-	tokens     []token
-	start, end bool // it matches only at the start of the sentence, or at its end
-}
-
-// A token matches one word by its alternatives ("word", "wor~", "#", "_"), or up to gap words.
-type token struct {
-	words []string
-	gap   int
-}
-
-// maxGap is how many words one star matches at most, maxGaps how many two stars match.
-const (
-	maxGap  = 4
-	maxGaps = 1 << 10
-)
-
-var lists = sync.OnceValue(func() map[string]*lexicon {
-	all := map[string]*lexicon{}
-	for section := range strings.SplitSeq(wordsFile, "\n[") {
-		name, rest, found := strings.Cut(section, "]")
-		if _, text, ok := strings.Cut(rest, "\n"); found && ok {
-			text, _, _ = strings.Cut(text, "\n//")
-			all[name] = &lexicon{text: text}
+// ReadLists returns the lists of a file.
+func ReadLists(file string) (lists Lists) {
+	lists = sync.OnceValue(func() map[string]*List {
+		all := map[string]*List{}
+		for section := range strings.SplitSeq(file, "\n[") {
+			name, rest, found := strings.Cut(section, "]")
+			if _, text, ok := strings.Cut(rest, "\n"); found && ok {
+				text, _, _ = strings.Cut(text, "\n//")
+				l := &List{text: strings.TrimSpace(text), file: lists}
+				l.phrases, l.Meanings = sync.OnceValue(l.readPhrases), sync.OnceValue(l.readMeanings)
+				all[name] = l
+			}
 		}
-	}
-	return all
-})
+		return all
+	})
+	return lists
+}
 
-// list returns the list of that name. It panics if words.txt has no such list, because names
-// are constants of the program.
-func list(name string) *lexicon {
+// Of returns the list of that name. It panics if the file has no such list, because names are
+// constants of the program.
+func (lists Lists) Of(name string) *List {
 	if l := lists()[name]; l != nil {
 		return l
 	}
-	panic("words.txt has no list " + name)
+	panic("there is no list of words " + name)
 }
 
-// entries returns the phrases as words.txt has them.
-func (l *lexicon) entries() []string {
-	return strings.FieldsFunc(l.text, func(r rune) bool { return r == ',' || r == '\n' })
+// Lines returns the lines of the list.
+func (l *List) Lines() []string { return strings.Split(l.text, "\n") }
+
+// Entries returns the phrases as the file has them.
+func (l *List) Entries() []string {
+	all := strings.FieldsFunc(l.text, func(r rune) bool { return r == ',' || r == '\n' })
+	for i, entry := range all {
+		all[i] = strings.TrimSpace(entry)
+	}
+	return all
 }
 
-func (l *lexicon) read() map[string][]phrase {
-	l.once.Do(func() {
-		l.phrases = map[string][]phrase{}
-		for _, entry := range l.entries() {
-			if p := readPhrase(strings.Fields(entry)); len(p.tokens) > 0 {
-				for _, word := range p.tokens[0].words {
-					l.phrases[letters(word)] = append(l.phrases[letters(word)], p)
-				}
-			}
+func (l *List) readMeanings() map[string]string {
+	all := map[string]string{}
+	for _, line := range l.Lines() {
+		meaning, words, _ := strings.Cut(line, ": ")
+		for word := range strings.SplitSeq(words, ",") {
+			all[strings.TrimSpace(word)] = meaning
+		}
+	}
+	return all
+}
+
+// HasStem reports whether the list has a word with that stem. stem must be the same function
+// in all calls.
+func (l *List) HasStem(stemmed string, stem func(word string) string) bool {
+	l.stems.Do(func() {
+		l.stemmed = map[string]bool{}
+		for _, entry := range l.Entries() {
+			l.stemmed[stem(entry)] = true
 		}
 	})
-	return l.phrases
+	return l.stemmed[stemmed]
 }
 
-func readPhrase(fields []string) (p phrase) {
-	for _, field := range fields {
-		switch field {
-		case "^":
-			p.start = true
-		case "$":
-			p.end = true
-		case "*":
-			p.tokens = append(p.tokens, token{gap: maxGap})
-		case "**":
-			p.tokens = append(p.tokens, token{gap: maxGaps})
+// Split returns the words of a text in lower case.
+func Split(text string) (words []string) {
+	for text != "" {
+		size := wordSize(text)
+		if size > 0 {
+			words = append(words, lower(text[:size]))
+		} else {
+			_, size = utf8.DecodeRuneInString(text)
+		}
+		text = text[size:]
+	}
+	return words
+}
+
+// lower returns a word in lower case, with a plain apostrophe.
+func lower(word string) string { return strings.ToLower(strings.ReplaceAll(word, "’", "'")) }
+
+// wordSize returns the length in bytes of the word or number with which the text begins; 0 if it
+// begins with none. A word ends where a capital follows a small letter.
+func wordSize(text string) int {
+	size, last := 0, ' '
+	for i, r := range text {
+		inner := size > 0 && i == size
+		next := i + utf8.RuneLen(r)
+		switch {
+		case unicode.IsUpper(r) && unicode.IsLower(last):
+			return size
+		case unicode.IsLetter(r), unicode.IsDigit(r), unicode.IsMark(r):
+			size = next
+		case inner && (r == '\'' || r == '’') && next < len(text) && isLetter(text[next]),
+			inner && (r == '.' || r == ',') && isDigit(text[i-1]) && next < len(text) && isDigit(text[next]):
+			size = next
 		default:
-			p.tokens = append(p.tokens, readToken(field))
+			return size
 		}
+		last = r
 	}
-	return p
+	return size
 }
 
-func readToken(field string) (t token) {
-	for word := range strings.SplitSeq(field, "|") {
-		if name, ok := strings.CutPrefix(word, "@"); ok {
-			for _, entry := range list(name).entries() {
-				t.words = append(t.words, strings.TrimSpace(entry))
-			}
-			continue
-		}
-		t.words = append(t.words, word)
-	}
-	return t
-}
+func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
-// letters returns the key of a word in a lexicon.
-func letters(word string) string {
-	word = strings.TrimSuffix(word, "~")
-	if word != "" && isDigit(word[0]) {
-		return "#"
-	}
-	return word[:min(3, len(word))]
-}
-
-// matches reports whether the token matches the word.
-func (t token) matches(word string) bool {
-	for _, pattern := range t.words {
-		stem, open := strings.CutSuffix(pattern, "~")
-		if pattern == word || pattern == "_" || pattern == "#" && isDigit(word[0]) || open && strings.HasPrefix(word, stem) {
-			return true
-		}
-	}
-	return false
-}
-
-// taken returns how many words the tokens match, starting at the first word; -1 if they do not
-// match there.
-func (p phrase) taken(words []string, tokens []token) int {
-	if len(tokens) == 0 {
-		if p.end && len(words) > 0 {
-			return -1
-		}
-		return 0
-	}
-	skip := 0
-	if tokens[0].gap == 0 {
-		if len(words) == 0 || !tokens[0].matches(words[0]) {
-			return -1
-		}
-		skip = 1
-	}
-	for gap := range min(tokens[0].gap, len(words)-skip) + 1 {
-		if n := p.taken(words[skip+gap:], tokens[1:]); n >= 0 {
-			return skip + gap + n
-		}
-	}
-	return -1
-}
-
-// begin returns the length in words of the longest phrase at the beginning of the words; 0 if
-// there is none.
-func (l *lexicon) begin(words []string) (most int) {
-	if len(words) == 0 {
-		return 0
-	}
-	phrases := l.read()
-	for _, key := range []string{letters(words[0]), "#", "_"} {
-		for _, p := range phrases[key] {
-			most = max(most, p.taken(words, p.tokens))
-		}
-	}
-	return most
-}
-
-// find returns where the first phrase in the words begins and ends; 0, 0 if there is none.
-func (l *lexicon) find(words []string) (from, to int) {
-	phrases := l.read()
-	for i, word := range words {
-		for _, key := range []string{letters(word), "_"} {
-			for _, p := range phrases[key] {
-				if i > 0 && p.start {
-					continue
-				}
-				if n := p.taken(words[i:], p.tokens); n > 0 {
-					return i, i + n
-				}
-			}
-		}
-	}
-	return 0, 0
-}
-
-// in returns the first phrase that one of the sentences contains, as written there; empty if
-// there is none. It skips sentences with a phrase of except, which may be nil.
-func (l *lexicon) in(said []sentence, except *lexicon) string {
-	for _, s := range said {
-		if from, to := l.find(s.words); to > 0 && (except == nil || !except.has(s.words...)) {
-			return strings.Join(s.words[from:to], " ")
-		}
-	}
-	return ""
-}
-
-// has reports whether the words contain a phrase.
-func (l *lexicon) has(words ...string) bool {
-	_, to := l.find(words)
-	return to > 0
-}
-
-// hasStem reports whether the list has a word with that stem.
-func (l *lexicon) hasStem(stem string) bool {
-	l.stemmed.Do(func() {
-		l.stems = map[string]bool{}
-		for _, entry := range l.entries() {
-			l.stems[stemOf(strings.TrimSpace(entry))] = true
-		}
-	})
-	return l.stems[stem]
-}
-
-// has reports whether the sentence contains a phrase of the list.
-func (s sentence) has(name string) bool { return list(name).has(s.words...) }
-
-// anyHas reports whether one of the sentences contains a phrase of the list.
-func anyHas(said []sentence, name string) bool {
-	return slices.ContainsFunc(said, func(s sentence) bool { return s.has(name) })
-}
+func isLetter(b byte) bool { return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' }

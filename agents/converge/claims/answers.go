@@ -1,6 +1,10 @@
 package claims
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/samber/lo"
+)
 
 // finish adds the claims that need the whole text: its only list, and its only value of the
 // kind that the task asks for.
@@ -33,7 +37,11 @@ func (r *reader) finish() {
 	case len(t.counted) > 0:
 		r.answer(about(t.counted[0]), "number of "+t.counts)
 	case t.is["amount"] && !t.is["several"]:
-		r.amount()
+		// the only quantity, or the only number of a thing that the task names
+		numbers := lo.Filter(slices.Concat(r.Claims, r.loose), func(c Claim, _ int) bool { return number(c) })
+		if dimensions := lo.UniqMap(numbers, func(c Claim, _ int) string { return c.Value.number.dimension }); len(dimensions) == 1 {
+			r.answer(func(c Claim) bool { return number(c) && (dimensions[0] != "" || lo.Some(c.words, t.words)) }, "")
+		}
 	case t.wanted == Prose && t.named != "" && !t.is["several"]:
 		r.answer(about(t.named), "")
 	case t.wanted != Prose:
@@ -51,7 +59,7 @@ func (r *reader) affirm() {
 		if c.key == "answer" {
 			return
 		}
-		if c.Value.Kind == Truth && len(c.words) > 0 && len(c.scope) == 0 && !lacks(r.task.words, c.words) {
+		if c.Value.Kind == Truth && len(c.words) > 0 && len(c.scope) == 0 && lo.Every(r.task.words, c.words) {
 			found = append(found, c)
 		}
 	}
@@ -85,22 +93,4 @@ func (r *reader) answer(fits func(Claim) bool, subject string) {
 		c.Subject = subject
 	}
 	r.Claims = append(r.Claims, c)
-}
-
-// amount adds the only quantity, or the only number of a thing that the task names, if the task
-// asks for a quantity.
-func (r *reader) amount() {
-	dimensions := map[string]bool{}
-	for _, c := range slices.Concat(r.Claims, r.loose) {
-		if c.Value.Kind == Number {
-			dimensions[c.Value.number.dimension] = true
-		}
-	}
-	if len(dimensions) != 1 {
-		return
-	}
-	r.answer(func(c Claim) bool {
-		named := slices.ContainsFunc(c.words, func(word string) bool { return slices.Contains(r.task.words, word) })
-		return c.Value.Kind == Number && (named || !dimensions[""])
-	}, "")
 }

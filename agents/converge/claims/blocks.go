@@ -11,9 +11,6 @@ import (
 	"flame/core"
 )
 
-// programs are the languages of fenced blocks with source code, which makes no claims.
-var programs = setOf("go js ts python py rust java c cpp sql rb ruby tsx typescript javascript html css")
-
 // fence reads a fenced block.
 func (r *reader) fence(open string) {
 	from := r.at + 1
@@ -30,7 +27,7 @@ func (r *reader) fence(open string) {
 		r.flatten(value, nil)
 	case looksLikeDiff(inside):
 		r.hunks(inside)
-	case programs.has(info):
+	case wordIn("programs")(info):
 		r.unread++
 	case rows != nil:
 		r.rows(rows[0], rows[1:])
@@ -153,13 +150,11 @@ func (r *reader) jsonList(list []any, above []string) {
 		r.unread++
 		return
 	}
-	var members []Value
-	for _, element := range list {
+	objects := lo.FilterMap(list, func(element any, _ int) (map[string]any, bool) {
 		object, ok := element.(map[string]any)
-		if !ok {
-			members = append(members, leafValue(element, nil))
-			continue
-		}
+		return object, ok
+	})
+	for _, object := range objects {
 		label := rowName(object)
 		if label == "" {
 			r.unread++
@@ -171,10 +166,10 @@ func (r *reader) jsonList(list []any, above []string) {
 			}
 		}
 	}
-	if len(members) < len(list) {
+	if len(objects) > 0 {
 		return
 	}
-	v := r.set(members, true)
+	v := r.set(lo.Map(list, func(element any, _ int) Value { return leafValue(element, nil) }), true)
 	if len(list) == 0 {
 		v.Kind = Nothing
 	}
@@ -190,7 +185,7 @@ func (r *reader) jsonList(list []any, above []string) {
 
 // rowName returns the name of an object in a list; empty if it has none.
 func rowName(object map[string]any) string {
-	for _, key := range []string{"name", "id", "key", "title", "path", "file", "module", "package", "test", "host", "service"} {
+	for _, key := range lists.Of("names").Entries() {
 		if text, ok := object[key].(string); ok {
 			return text
 		}
@@ -212,16 +207,10 @@ var diffMark = core.Pattern(`^(?:@@ |--- |\+\+\+ |diff --git )`)
 
 // looksLikeDiff reports whether lines are a patch.
 func looksLikeDiff(lines []string) bool {
-	marks, changes := 0, map[string]int{}
-	for _, line := range lines {
-		if diffMark().MatchString(line) {
-			marks++
-		} else {
-			changes[line[:min(1, len(line))]]++
-		}
-	}
-	removed, added := changes["-"], changes["+"]
-	return marks > 0 && removed+added > 0 || removed > 0 && added > 0 && !strings.HasPrefix(lines[0], "- ")
+	marks, others := lo.FilterReject(lines, func(line string, _ int) bool { return diffMark().MatchString(line) })
+	signs := lo.Map(others, func(line string, _ int) string { return line[:min(1, len(line))] })
+	removed, added := slices.Contains(signs, "-"), slices.Contains(signs, "+")
+	return len(marks) > 0 && (removed || added) || removed && added && !strings.HasPrefix(lines[0], "- ")
 }
 
 // diff reads a patch that begins on this line.
@@ -240,34 +229,25 @@ func (r *reader) diff() bool {
 	return true
 }
 
+// change matches lines that a patch removes and those that it adds in their place.
+var change = core.Pattern(`(?m)((?:^-.*\n)+)((?:^\+.*\n)*)|((?:^\+.*\n)+)`)
+
 // hunks reads the changes of a patch. The subject of a claim is the removed lines, its value
 // the added lines.
 func (r *reader) hunks(lines []string) {
-	var removed, added []string
-	end := func() {
-		text := strings.Join(added, "\n")
-		subject := "line " + strings.Join(removed, " / ")
-		if len(removed) == 0 && len(added) > 0 {
+	unmarked := lo.Map(lines, func(line string, _ int) string { return lo.Ternary(diffMark().MatchString(line), "", line) })
+	bare := func(block string) (list []string) {
+		for line := range strings.Lines(block) {
+			list = append(list, strings.Join(strings.Fields(line[1:]), " "))
+		}
+		return list
+	}
+	for _, m := range change().FindAllStringSubmatch(strings.Join(unmarked, "\n")+"\n", -1) {
+		removed, added := bare(m[1]), bare(m[2]+m[3])
+		subject, text := "line "+strings.Join(removed, " / "), strings.Join(added, "\n")
+		if len(removed) == 0 {
 			subject = "added " + added[0]
 		}
-		if len(removed)+len(added) > 0 {
-			r.add(subject, []string{subject}, Value{Kind: Exact, Text: text, name: text}, text)
-		}
-		removed, added = nil, nil
-	}
-	for _, line := range append(slices.Clone(lines), " ") {
-		mark := line[:min(1, len(line))]
-		if diffMark().MatchString(line) {
-			mark = ""
-		}
-		if mark != "+" && (mark != "-" || len(added) > 0) {
-			end()
-		}
-		switch text := strings.Join(strings.Fields(line), " "); mark {
-		case "-":
-			removed = append(removed, strings.TrimSpace(text[1:]))
-		case "+":
-			added = append(added, strings.TrimSpace(text[1:]))
-		}
+		r.add(subject, []string{subject}, Value{Kind: Exact, Text: text, name: text}, text)
 	}
 }

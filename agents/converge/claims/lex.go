@@ -62,10 +62,7 @@ func lex(s string) (list []token) {
 	return list
 }
 
-// versioned are words of a sentence whose numbers are versions, at most maxApart tokens after
-// them.
-var versioned = stemsOf("version release php python node go golang java ruby rust toolchain compiler runtime")
-
+// maxApart is how many tokens a number stands at most after the word that makes it a version.
 const maxApart = 3
 
 // tokenAt returns the token at s[i:] and its length, which is never 0; before has the tokens
@@ -73,7 +70,7 @@ const maxApart = 3
 func tokenAt(s string, i int, before []token) (t token, n int) {
 	v, n := valueAt(s, i)
 	near := before[max(0, len(before)-maxApart):]
-	if v.Kind == Number && v.number.unit == "" && v.number.of == 0 && slices.ContainsFunc(near, func(t token) bool { return versioned.has(t.stem) }) {
+	if v.Kind == Number && v.number.unit == "" && v.number.of == 0 && slices.ContainsFunc(near, func(t token) bool { return stemIn("versioned")(t.stem) }) {
 		if version, m := readVersion(s[i:], true); m == n && strings.Contains(s[i:i+n], ".") {
 			v = Value{Kind: Version, Text: s[i : i+n], span: [2]string{version, version}}
 		}
@@ -97,7 +94,7 @@ func wordToken(run string) token {
 	if q, ok := numberInWords(lower); ok {
 		return token{form: valueForm, text: lower, stem: lower, value: Value{Kind: Number, Text: run, number: q}}
 	}
-	if identifier(run) {
+	if identifier().MatchString(run) {
 		return token{form: nameForm, text: run, stem: stem(lower), value: nameValue(run)}
 	}
 	return token{text: lower, stem: stem(lower)}
@@ -112,21 +109,9 @@ func codeToken(inside string) token {
 	return token{form: nameForm, text: inside, stem: stem(strings.ToLower(inside)), value: nameValue(inside)}
 }
 
-// identifier reports whether a run is an identifier rather than a word.
-func identifier(run string) bool {
-	upper, digit := 0, false
-	for i, r := range run {
-		switch {
-		case r == '_' || r == '.' && i > 0:
-			return true
-		case unicode.IsUpper(r) && i > 0:
-			upper++
-		case unicode.IsDigit(r):
-			digit = true
-		}
-	}
-	return digit || upper > 0 && upper+1 < len(run)
-}
+// identifier matches a run that is an identifier rather than a word: it has a digit, an inner
+// dot, an underscore, or capitals and small letters after its first letter.
+var identifier = core.Pattern(`_|\p{Nd}|.\.|^.(?:.*\p{Lu}.*\P{Lu}|.*\P{Lu}.*\p{Lu})`)
 
 // The forms of words: addresses and paths, which have a slash, and all others.
 var runForm = core.Pattern(`^(?:[a-z]+://[^\s<>"` + "`" + `)]+|[\pL\pN_~@.*-]*/[\pL\pN_~@./:=?&*%+-]*|[\pL\pN_@]+(?:(?:[.-]|\.\.+|')[\pL\pN_@]+)*(?:\+\+)?)`)

@@ -58,9 +58,7 @@ func (r *reader) named(line string) bool {
 		return true
 	}
 	list := several(line)
-	if one, ok := keyValue(line); ok && list == nil {
-		list = []keyed{one}
-	} else if one, ok := readKeyed(line, inLine); ok && list == nil && !r.task.is["ordered"] {
+	if one, ok := readKeyed(line, lo.Ternary(r.task.is["ordered"], signed, signed|inLine)); ok && list == nil {
 		list = []keyed{one}
 	}
 	if list != nil {
@@ -75,13 +73,11 @@ func (r *reader) named(line string) bool {
 // outcome reads a line of a checklist, of a test runner or of a benchmark. It ignores how long
 // tests took.
 func (r *reader) outcome(line string) bool {
-	for _, o := range outcomes {
-		if m := o.form().FindStringSubmatch(line); m != nil {
-			words := []string{"test " + m[1]}
-			if o.form().SubexpNames()[1] == "words" {
-				words = keyWords(m[1])
-			}
-			r.add(m[1], words, Value{Kind: Truth, Text: line, Yes: o.yes}, line)
+	for i, form := range outcomes {
+		if form().MatchString(line) {
+			says, subject, _ := strings.Cut(form().ReplaceAllString(line, "${says}\x00${of}"), "\x00")
+			words := lo.Ternary(i == 0, keyWords(subject), []string{"test " + subject})
+			r.add(subject, words, Value{Kind: Truth, Text: line, Yes: meaning("outcomes", says) == "yes"}, line)
 			return true
 		}
 	}
@@ -172,7 +168,7 @@ func names(items []string) (members []Value, ok bool) {
 
 // ranking reads an order on one line: "a > b > c", "a, then b, then c".
 func ranking(line string) []Value {
-	if one, ok := keyValue(line); ok && !strings.Contains(one.key, ">") {
+	if one, ok := readKeyed(line, signed); ok && !strings.Contains(one.key, ">") {
 		line = one.value
 	}
 	for _, sign := range []string{" > ", " -> ", ", then "} {
@@ -185,18 +181,12 @@ func ranking(line string) []Value {
 	return nil
 }
 
-// corrections are keys of lines that withdraw an earlier claim.
-var corrections = setOf("correction corrected update edit erratum sorry actually")
-
-// withdrawn are keys of former values and rejected options.
-var withdrawn = stemsOf("before former formerly previous previously old was alternative rejected considered discarded today currently")
-
 // sentenceEnd matches the beginning of another sentence after a value.
 var sentenceEnd = core.Pattern("^(..+?)\\. ([A-Z`].*)$")
 
 // pair reads a key with its value.
 func (r *reader) pair(one keyed, line string) {
-	if correction := corrections.has(strings.ToLower(one.key)); correction || r.section.aside {
+	if correction := wordIn("corrections")(strings.ToLower(one.key)); correction || r.section.aside {
 		r.later = correction
 		r.sentences(one.value)
 		return
@@ -205,7 +195,7 @@ func (r *reader) pair(one keyed, line string) {
 		one.key = r.prefix + "." + one.key
 	}
 	words, rest := keyWords(one.key), ""
-	if len(words) == 1 && withdrawn.has(words[0]) {
+	if len(words) == 1 && stemIn("withdrawn")(words[0]) {
 		return
 	}
 	if m := sentenceEnd().FindStringSubmatch(one.value); m != nil {
@@ -259,15 +249,10 @@ func datesIn(text string) (dates []Value) {
 	return dates
 }
 
-// identities are subjects that may name the thing that the whole text is about.
-var identities = stemsOf("file subject bucket zone resource service repository repo module package component platform os device day node ticket " +
-	"issue pr environment cluster customer account tenant page route endpoint document branch region host server table database project " +
-	"commit printer queue domain")
-
 // identify records the thing that the whole text is about, if a claim names it.
 func (r *reader) identify(key string, v Value) {
 	words := keyWords(key)
-	if len(words) != 1 || !identities.has(words[0]) || v.Kind == Set || v.Kind == Prose {
+	if len(words) != 1 || !stemIn("identities")(words[0]) || v.Kind == Set || v.Kind == Prose {
 		return
 	}
 	if r.identity == nil {

@@ -69,13 +69,14 @@ type comparer struct {
 func (c *comparer) unambiguous(i int) (list []Claim) {
 	same, keys, elsewhere := map[string][]Claim{}, []string(nil), c.elsewhere(i)
 	for _, claim := range c.readings[i].Claims {
-		claim.key += elsewhere
+		claim.where = elsewhere
 		if claim.wide && claim.Field == "" || len(claim.words) > 0 && !slices.ContainsFunc(claim.words, distinct) {
-			claim.key += c.asked(i)
+			claim.where += c.asked(i)
 		}
 		if len(claim.scope) > 0 {
-			claim.key += " @" + strings.Join(claim.scope, " ")
+			claim.where += " @" + strings.Join(claim.scope, " ")
 		}
+		claim.key += claim.where
 		claim.Key = claim.key
 		if same[claim.key] == nil {
 			keys = append(keys, claim.key)
@@ -143,11 +144,7 @@ func (c *comparer) asked(i int) string {
 	return ""
 }
 
-// vague are words that do not distinguish a subject from others.
-var vague = stemsOf("final recommended chosen current new default suggested proposed selected overall expected actual result answer count number " +
-	"amount name max min limit size rate id version setting release needed required migrate")
-
-func distinct(word string) bool { return !vague.has(word) }
+func distinct(word string) bool { return !stemIn("vague")(word) }
 
 const (
 	// maxLone is how many subjects join compares word by word at most.
@@ -161,35 +158,34 @@ const (
 // join merges claims whose subjects differ only in detail, such as "plan" and "plan chosen",
 // if no other subject fits.
 func (c *comparer) join() {
-	var alone []string
-	for _, key := range slices.Sorted(maps.Keys(c.groups)) {
+	alone := lo.Filter(slices.Sorted(maps.Keys(c.groups)), func(key string, _ int) bool {
 		sides := c.groups[key]
-		if v := sides[0].Value; len(sides) == 1 && len(sides[0].words) > 0 && v.Kind != Prose && (v.Kind != Atoms || len(v.list) > 0) {
-			alone = append(alone, key)
-		}
-	}
+		v := sides[0].Value
+		return len(sides) == 1 && len(sides[0].words) > 0 && v.Kind != Prose && (v.Kind != Atoms || len(v.list) > 0)
+	})
 	if len(alone) > maxLone {
 		return
 	}
-	type couple struct {
-		x, y, extra string
-		is          relation
-	}
-	var couples []couple
-	proven, partners := map[string]int{}, map[string][]string{}
+	proven, unproven, partners := map[string]int{}, map[string][][2]string{}, map[string][]string{}
+	pair := func(x, y string) { partners[x], partners[y] = append(partners[x], y), append(partners[y], x) }
 	for i, x := range alone {
 		for _, y := range alone[i+1:] {
-			extra, is := c.related(c.groups[x][0], c.groups[y][0])
-			couples = append(couples, couple{x, y, extra, is})
-			if is == equal {
+			switch extra, is := c.related(c.groups[x][0], c.groups[y][0]); is {
+			case equal:
 				proven[extra]++
+				pair(x, y)
+			case single:
+				pair(x, y)
+			case perhaps:
+				unproven[extra] = append(unproven[extra], [2]string{x, y})
 			}
 		}
 	}
-	for _, of := range couples {
-		if of.is >= single || of.is == perhaps && proven[of.extra] >= enoughProof {
-			partners[of.x] = append(partners[of.x], of.y)
-			partners[of.y] = append(partners[of.y], of.x)
+	for extra, pairs := range unproven {
+		for _, of := range pairs {
+			if proven[extra] >= enoughProof {
+				pair(of[0], of[1])
+			}
 		}
 	}
 	for _, x := range alone {
@@ -217,8 +213,8 @@ func (c *comparer) related(x, y Side) (extra string, is relation) {
 	if len(x.words) > len(y.words) {
 		x, y = y, x
 	}
-	if x.Reading == y.Reading || len(x.words) == len(y.words) || len(y.words)-len(x.words) > 3 || condition(x.key) != condition(y.key) ||
-		strings.HasPrefix(x.key, whole) || strings.HasPrefix(y.key, whole) && len(x.words) < 2 || lacks(y.words, x.words) {
+	if x.Reading == y.Reading || len(x.words) == len(y.words) || len(y.words)-len(x.words) > 3 || x.where != y.where ||
+		strings.HasPrefix(x.key, whole) || strings.HasPrefix(y.key, whole) && len(x.words) < 2 || !lo.Every(y.words, x.words) {
 		return "", apart
 	}
 	asks := func(word string) bool {
@@ -230,8 +226,8 @@ func (c *comparer) related(x, y Side) (extra string, is relation) {
 			continue
 		}
 		extra += " " + word
-		safe = safe && (vague.has(word) || asks(word))
-		if scopes.has(word) && !asks(word) {
+		safe = safe && (stemIn("vague")(word) || asks(word))
+		if stemIn("scopes")(word) && !asks(word) {
 			return "", apart
 		}
 	}
@@ -245,14 +241,6 @@ func (c *comparer) related(x, y Side) (extra string, is relation) {
 		return extra, perhaps
 	}
 	return "", apart
-}
-
-// condition returns the suffix that distinguishes a key from the same key about another thing.
-func condition(key string) string {
-	if at := strings.IndexAny(key, "@?"); at >= 0 {
-		return key[at:]
-	}
-	return ""
 }
 
 // match compares the claims about one subject.

@@ -6,15 +6,17 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 )
 
-// A notation is a way to write a subject with its value. The two groups of its form are the
-// subject and the value.
+// A notation is a way to write a subject with its value. The groups of its form are the subject
+// and the value, perhaps in several places.
 type notation struct {
 	form  func() *regexp.Regexp
 	words int                // of the subject, at most
-	value func(v Value) bool // reports whether a value is clearly a value, not words
+	value func(v Value) bool // reports whether a value is clearly a value, not words; nil if any may follow
 	place place
 }
 
@@ -24,10 +26,12 @@ type place int
 const (
 	inLine place = 1 << iota // as the whole line
 	inPart                   // as one of several on a line
+	signed                   // anywhere, because of its sign
 )
 
-// notations are all notations except "key: value" and "key = value".
+// notations are all notations, first "key: value" and "key = value".
 var notations = []notation{
+	{core.Pattern(`^(?:([^=]+?): (.*)|([^= ]*[^= <>!+\-:])=([^=].*)|([^=]*[^=<>!+\-:])= (.*)|(.+?): (.*))$`), 8, nil, signed},
 	{core.Pattern(`^(.+?) \(([^()]+)\)$`), 2, func(v Value) bool { return v.Kind == Number }, inPart},
 	{core.Pattern(`^(?:[Tt]he )?(.+?) is (.+)$`), 3, Value.plain, inPart},
 	{core.Pattern(`^(.+?) -> ([^>]+)$`), 4, Value.plain, inLine},
@@ -51,15 +55,19 @@ func (v Value) plain() bool { return v.Kind == Nothing || v.Kind >= Truth && v.K
 
 // readKeyed reads a text that consists of a subject and its value in one of the notations.
 func readKeyed(text string, where place) (one keyed, ok bool) {
-	text = uncoded.Replace(text)
 	for _, n := range notations {
-		m := n.form().FindStringSubmatch(text)
-		if n.place&where == 0 || m == nil {
+		if n.place&where == 0 {
 			continue
 		}
-		key, value := strings.TrimSpace(m[1]), strings.TrimSpace(m[2])
-		if plainKey(key) && !numeric(key) && len(strings.Fields(key)) <= n.words && n.value(Parse(value, nil)) && !governs(key) {
-			return keyed{key, value}, true
+		one = keyed{}
+		m := n.form().FindStringSubmatch(lo.Ternary(n.value == nil, unmarked, uncoded).Replace(text))
+		for i := 1; i < len(m); i += 2 {
+			one.key, one.value = one.key+m[i], one.value+m[i+1]
+		}
+		one.key, one.value = strings.Trim(strings.TrimSpace(one.key), "`\"*_"), strings.TrimSpace(one.value)
+		if plainKey(one.key) && one.value != "" && (n.value == nil || !numeric(one.key) &&
+			len(strings.Fields(one.key)) <= n.words && n.value(Parse(one.value, nil)) && !governs(one.key)) {
+			return one, true
 		}
 	}
 	return one, false
@@ -70,33 +78,8 @@ func readKeyed(text string, where place) (one keyed, ok bool) {
 func governs(key string) bool {
 	fields := strings.Fields(strings.ToLower(key))
 	last := fields[len(fields)-1]
-	return slices.ContainsFunc(fields, verbs.has) || fillers.has(last) || rough.of(last) != "" || labels.has(strings.ToLower(key))
+	return slices.ContainsFunc(fields, wordIn("verbs")) || wordIn("fillers")(last) || meaning("rough", last) != "" || wordIn("labels")(strings.ToLower(key))
 }
-
-// verbs connect a subject with a value.
-var verbs = setOf("is are takes take lasts costs needs holds allows expires ends uses gets weighs returns equals")
-
-// labels are words whose number names a thing, as in "step 3".
-var labels = setOf("node step line section table run round phase test case issue figure item chapter part page level")
-
-// keyValue splits "key: value" and "key = value".
-func keyValue(line string) (one keyed, ok bool) {
-	line = unmarked.Replace(line)
-	at, n := strings.Index(line, ": "), 2
-	if equals := strings.Index(line, "="); equals > 0 && (at < 0 || equals < at) && !strings.HasPrefix(line[equals:], "==") &&
-		!strings.ContainsRune("<>!+-:", rune(line[equals-1])) && (strings.HasPrefix(line[equals:], "= ") || !strings.Contains(line[:equals], " ")) {
-		at, n = equals, 1
-	}
-	if at <= 0 {
-		return one, false
-	}
-	one = keyed{strings.Trim(strings.TrimSpace(line[:at]), "`\"*_"), strings.TrimSpace(line[at+n:])}
-	return one, plainKey(one.key) && one.value != ""
-}
-
-// openers are words that begin sentences rather than keys.
-var openers = setOf("so but if when while since because note therefore thus hence however also then first second finally besides " +
-	"though although i we he she they it there not")
 
 // maxKey is the length limit of a key, in bytes.
 const maxKey = 60
@@ -107,7 +90,7 @@ func plainKey(key string) bool {
 	switch {
 	case len(key) > maxKey || len(fields) == 0 || len(fields) > 8 || strings.ContainsAny(key, "!?,;|") || strings.Contains(key, ". "):
 		return false
-	case strings.HasSuffix(key, "http") || strings.HasSuffix(key, "https") || openers.has(strings.ToLower(fields[0])) && len(fields) > 1:
+	case strings.HasSuffix(key, "http") || strings.HasSuffix(key, "https") || wordIn("openers")(strings.ToLower(fields[0])) && len(fields) > 1:
 		return false
 	}
 	return strings.IndexFunc(key, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) >= 0
@@ -121,7 +104,7 @@ func several(line string) []keyed {
 		var list []keyed
 		for _, part := range parts {
 			part = strings.TrimPrefix(strings.TrimSpace(part), "and ")
-			one, ok := keyValue(part)
+			one, ok := readKeyed(part, signed)
 			if !ok || len(strings.Fields(one.key)) > 4 || len(strings.Fields(one.value)) > 4 {
 				one, ok = readKeyed(part, inPart)
 			}
@@ -137,19 +120,13 @@ func several(line string) []keyed {
 	return nil
 }
 
-// outcomes are the forms of lines that say yes or no about an item of a checklist or a test.
-// The group of a form is the subject: "test" or "words".
-var outcomes = []struct {
-	form func() *regexp.Regexp
-	yes  bool
-}{
-	{core.Pattern(`^(?:\[[xX]\]|[✓✔✅☑]) (?P<words>.+)$`), true},
-	{core.Pattern(`^(?:\[ \]|[✗✘❌☐]) (?P<words>.+)$`), false},
-	{core.Pattern(`^ok\s+(?P<test>\S+)\s+\S.*$`), true},
-	{core.Pattern(`^(?:PASS(?:ED)?|--- PASS:)\s+(?P<test>\S+?),?(?:\s.*)?$`), true},
-	{core.Pattern(`^(?:FAIL(?:ED)?|--- FAIL:)\s+(?P<test>\S+?),?(?:\s.*)?$`), false},
-	{core.Pattern(`^test (?P<test>\S+) \.\.\. ok.*$`), true},
-	{core.Pattern(`^test (?P<test>\S+) \.\.\. .*$`), false},
-	{core.Pattern(`^(?P<test>\S+) (?:.* )?PASSED$`), true},
-	{core.Pattern(`^(?P<test>\S+) (?:.* )?FAILED$`), false},
+// outcomes are the forms of lines that say yes or no of an item of a checklist (the first one)
+// or of a test.
+var outcomes = []func() *regexp.Regexp{
+	core.Pattern(`^(?P<says>\[[ xX]\]|[✓✔✅☑✗✘❌☐]) (?P<of>.+)$`),
+	core.Pattern(`^(?P<says>ok)\s+(?P<of>\S+)\s+\S.*$`),
+	core.Pattern(`^(?P<says>PASS|FAIL)(?:ED)?\s+(?P<of>\S+?),?(?:\s.*)?$`),
+	core.Pattern(`^--- (?P<says>PASS|FAIL):\s+(?P<of>\S+?),?(?:\s.*)?$`),
+	core.Pattern(`^test (?P<of>\S+) \.\.\. (?P<says>ok|).*$`),
+	core.Pattern(`^(?P<of>\S+) (?:.* )?(?P<says>PASS|FAIL)ED$`),
 }

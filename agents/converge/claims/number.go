@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 )
 
@@ -48,32 +50,12 @@ type unit struct {
 // units are the units that flame converts, by name; names are case-sensitive.
 var units = sync.OnceValue(func() map[string]unit {
 	m := map[string]unit{}
-	for line := range strings.Lines(`time ns=1e-9 nanosecond=1e-9 us=1e-6 microsecond=1e-6 ms=1e-3 msec=1e-3 millis=1e-3 millisecond=1e-3
-		time s=1 sec=1 second=1 min=60 minute=60 h=3600 hr=3600 hour=3600 d=86400 day=86400 week=604800
-		months month=1 year=12
-		bytes B=1 byte=1 bit=0.125 kB=1e3 KB=1e3 kb=1e3 MB=1e6 GB=1e9 TB=1e12 PB=1e15 Kb=125 kbit=125 Kbit=125 kbps=125 Kbps=125
-		bytes Mb=125e3 Mbit=125e3 Mbps=125e3 Gb=125e6 Gbit=125e6 Gbps=125e6 Tb=125e9 Tbit=125e9 Tbps=125e9
-		bytes KiB=1024 Ki=1024 MiB=1048576 Mi=1048576 GiB=1073741824 Gi=1073741824 TiB=1099511627776 Ti=1099511627776
-		length mm=1e-3 cm=1e-2 metre=1 meter=1 km=1e3 kilometre=1e3 kilometer=1e3 mile=1609.344 mi=1609.344
-		hertz Hz=1 kHz=1e3 MHz=1e6 GHz=1e9
-		weight g=1 gram=1 kg=1e3
-		celsius °C=1
-		fahrenheit °F=1
-		ratio %=0.01 percent=0.01 pct=0.01 ‰=0.001
-		EUR EUR=1 €=1 euro=1
-		USD USD=1 $=1 dollar=1
-		GBP GBP=1 £=1
-		CHF CHF=1
-		- k=1e3 K=1e3 thousand=1e3 M=1e6 million=1e6 G=1e9 billion=1e9
-		milli m=1`) {
-		fields := strings.Fields(line)
-		for _, field := range fields[1:] {
-			name, factor, _ := strings.Cut(field, "=")
-			x, _ := strconv.ParseFloat(factor, 64)
-			m[name] = unit{strings.Trim(fields[0], "-"), x}
-			if len(name) > 2 {
-				m[name+"s"] = m[name]
-			}
+	for entry, dimension := range lists.Of("units").Meanings() {
+		name, factor, _ := strings.Cut(entry, "=")
+		x, _ := strconv.ParseFloat(factor, 64)
+		m[name] = unit{strings.Trim(dimension, "-"), x}
+		if len(name) > 2 {
+			m[name+"s"] = m[name]
 		}
 	}
 	return m
@@ -92,21 +74,18 @@ func lasts(word string) bool {
 
 // numberInWords returns the small number that a word names.
 func numberInWords(word string) (quantity, bool) {
-	digits := numberWords.of(strings.ToLower(word))
+	digits := meaning("numbers", strings.ToLower(word))
 	x, err := strconv.ParseFloat(digits, 64)
 	return quantity{lo: x, hi: x, half: 0.5, digits: digits}, err == nil
 }
 
-var numberWords = dictionaryOf("0: zero\n1: one\n2: two\n3: three\n4: four\n5: five\n6: six\n7: seven\n8: eight\n9: nine\n10: ten\n11: eleven\n" +
-	"12: twelve dozen\n20: twenty")
-
 // The forms of numbers and units. No digit follows a number, so "1,2345" is 1.
 var (
-	numberForm = core.Pattern(`^((?:(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?: \d{3})+|\d{1,3}(?:'\d{3})+|\d{1,3}(?:_\d{3})+)|(\d+))(\.\d+)?([eE][+-]?\d{1,3})?)(?:\D|$)`)
-	signedForm = core.Pattern(`^([+-])?([$€£])?\d`)
-	unitForm   = core.Pattern(`^(?:( per )([a-z]+)| ?(%|[A-Za-z°‰$€£]*)(?:(/| per | a )([A-Za-z]+))?)`)
-	rangeForm  = core.Pattern(`^(?: - |-| to |\.\.| until )`)
-	wholeForm  = core.Pattern(`^(?: of the | of |/| / | out of )`)
+	numberForm = core.Pattern(`^([+-])?([$€£])?((?:(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?: \d{3})+|\d{1,3}(?:'\d{3})+|\d{1,3}(?:_\d{3})+)|(\d+))` +
+		`(\.\d+)?([eE][+-]?\d{1,3})?)(?:\D|$)`)
+	unitForm  = core.Pattern(`^(?:( per )([a-z]+)| ?(%|[A-Za-z°‰$€£]*)(?:(/| per | a )([A-Za-z]+))?)`)
+	rangeForm = core.Pattern(`^(?: - |-| to |\.\.| until )`)
+	wholeForm = core.Pattern(`^(?: of the | of |/| / | out of )`)
 )
 
 // window returns the beginning of a text, as long as the longest number, date or version.
@@ -114,41 +93,24 @@ func window(s string) string { return s[:min(len(s), 64)] }
 
 var ungrouped = strings.NewReplacer(",", "", " ", "", "'", "", "_", "")
 
-// readNumber reads a number without sign and unit at the beginning of s; n is its length, or 0
-// if there is none.
-func readNumber(s string) (q quantity, n int) {
-	if s == "" || !isDigit(s[0]) {
+// readSigned reads a number with its sign and unit at s[i:]; n is its length, or 0 if there is
+// none.
+func readSigned(s string, i int) (q quantity, n int) {
+	m := numberForm().FindStringSubmatch(window(s[i:]))
+	if m == nil || len(m[3]) > 40 || m[1] != "" && i > 0 && !strings.ContainsRune(" (|:=[,", rune(s[i-1])) {
 		return q, 0
 	}
-	m := numberForm().FindStringSubmatch(window(s))
-	if m == nil || len(m[1]) > 40 {
-		return q, 0
-	}
-	text := ungrouped.Replace(m[1])
+	text := ungrouped.Replace(m[3])
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		return q, 0
 	}
-	exponent, _ := strconv.Atoi(strings.TrimLeft(m[4], "eE+"))
-	q = quantity{lo: x, hi: x, half: 0.5 * math.Pow(10, float64(exponent-max(0, len(m[3])-1)))}
-	if m[3]+m[4] == "" {
+	exponent, _ := strconv.Atoi(strings.TrimLeft(m[6], "eE+"))
+	q = quantity{lo: x, hi: x, half: 0.5 * math.Pow(10, float64(exponent-max(0, len(m[5])-1)))}
+	if m[5]+m[6] == "" {
 		q.digits = strings.TrimLeft(text, "0")
 	}
-	return q, len(m[1])
-}
-
-// readSigned reads a number with its sign and unit at s[i:].
-func readSigned(s string, i int) (q quantity, n int) {
-	m := signedForm().FindStringSubmatch(window(s[i:]))
-	if m == nil || m[1] != "" && i > 0 && !strings.ContainsRune(" (|:=[,", rune(s[i-1])) {
-		return q, 0
-	}
-	at := i + len(m[1]) + len(m[2])
-	q, n = readNumber(s[at:])
-	if n == 0 {
-		return q, 0
-	}
-	at += n
+	at := i + len(m[1]+m[2]+m[3])
 	if m[1] == "-" {
 		q.lo, q.hi, q.digits = -q.lo, -q.hi, "-"+q.digits
 	}
@@ -226,12 +188,12 @@ func readQuantity(s string, i int) (q quantity, n int) {
 	}
 	if sign := wholeForm().FindString(window(s[i+n:])); sign != "" && q.dimension == "" {
 		rest := s[i+n+len(sign):]
-		whole, m := readNumber(rest)
+		whole, m := readSigned(rest, 0)
 		if word := rest[:runLength(rest)]; m == 0 && sign != "/" {
 			whole, _ = numberInWords(word)
 			m = len(word)
 		}
-		if whole.lo > 0 && boundary(rest, m) {
+		if whole.lo > 0 && whole.dimension == "" && boundary(rest, m) {
 			return quantity{lo: q.lo / whole.lo, hi: q.lo / whole.lo, dimension: "ratio", of: whole.lo}, n + len(sign) + m
 		}
 	}
@@ -321,14 +283,6 @@ func (q quantity) equalsBare(r quantity, t Tolerance) bool {
 	case r.dimension == "ratio":
 		return math.Abs(q.lo-r.lo) <= q.gap(r, q.lo, r.lo, t)
 	}
-	known := false
-	for _, u := range units() {
-		if u.dimension == dimension {
-			known = true
-			if t.Near(q.lo*u.factor, r.lo) {
-				return true
-			}
-		}
-	}
-	return !known && t.Near(q.lo, r.lo)
+	same := lo.Filter(lo.Values(units()), func(u unit, _ int) bool { return u.dimension == dimension })
+	return len(same) == 0 && t.Near(q.lo, r.lo) || lo.SomeBy(same, func(u unit) bool { return t.Near(q.lo*u.factor, r.lo) })
 }

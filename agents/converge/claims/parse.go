@@ -73,23 +73,11 @@ func readVersion(s string, named bool) (version string, n int) {
 	if !named && (m[1] == "" && dots < 2 || m[1] == "r" && dots == 0) {
 		return "", 0
 	}
-	parts := strings.Split(m[2], ".")
-	for i, part := range parts {
-		parts[i] = strings.TrimLeft(part, "0")
+	if strings.HasPrefix(m[3], "+") { // a build of the same version
+		m[3] = ""
 	}
-	for len(parts) > 1 && parts[len(parts)-1] == "" {
-		parts = parts[:len(parts)-1]
-	}
-	version = strings.Join(parts, ".")
-	if strings.HasPrefix(m[3], "-") { // a pre-release; a build after "+" is the same version
-		version += strings.ToLower(m[3])
-	}
-	return version, len(m[0])
+	return m[2] + strings.ToLower(m[3]), len(m[0])
 }
-
-// versionKeys are words of keys whose numbers are versions, so that 1.10 is not 1.1.
-var versionKeys = stemsOf("version release php python node go java ruby rust since compiler toolchain runtime newest latest have installed " +
-	"required minor major tag")
 
 // valueAt reads a value other than a word at s[i:]: a date, a colour, a commit, a path, a
 // version or a number; n is its length, or 0 if there is none.
@@ -137,10 +125,6 @@ func isHash(word string) bool {
 	return hashForm().MatchString(word) && strings.ContainsAny(word, "0123456789") && strings.ContainsAny(word, "abcdf")
 }
 
-// extensions are the file extensions by which a word without a folder counts as a file.
-var extensions = setOf("go py js ts tsx jsx rs c h cc cpp java rb php sh sql md txt json yaml yml toml ini cfg conf html css xml csv log " +
-	"lock mod sum proto tmpl vue kt swift cs env golden tf")
-
 var pathForm = core.Pattern(`^(?:(?:\.{0,2}|~)/[^/].*|[\pL_@.][^/]*/.*[/._-].*|[\pL_@.][^/]*[._-][^/]*/.+|[_.][^/]*/.+)$`)
 
 // isPath reports whether a word is the path of a file or an address.
@@ -151,7 +135,7 @@ func isPath(word string) bool {
 	above, below, slash := strings.Cut(word, "/")
 	if !slash {
 		dot := strings.LastIndexByte(word, '.')
-		return dot > 0 && extensions.has(strings.ToLower(word[dot+1:]))
+		return dot > 0 && wordIn("extensions")(strings.ToLower(word[dot+1:]))
 	}
 	rate := knownUnit(below) && (knownUnit(above) || len(above) < 4)
 	return !(rate && above != "") && strings.IndexFunc(word, unicode.IsLetter) >= 0 && pathForm().MatchString(word)
@@ -172,22 +156,17 @@ func pathValue(text string) Value {
 	return v
 }
 
-var nones = setOf("none nothing null nil empty n/a - -- n.a. [] {}")
-
-// ids are keys whose values are names, not numbers: 007 is not 7.
-var ids = stemsOf("id sha commit hash zip phone serial pin")
-
 // Parse reads the value of a key. The words of the key determine the meaning of numbers.
 func Parse(text string, key []string) Value {
 	text = strings.TrimSpace(text)
 	bare := strings.TrimSpace(strings.Trim(strings.TrimRight(text, ".;,"), "*_`\"'"))
 	lower := strings.ToLower(bare)
-	switch truth := truths.of(lower); {
-	case lower == "" || nones.has(lower):
+	switch truth := meaning("truths", lower); {
+	case lower == "" || truth == "nothing":
 		return Value{Kind: Nothing, Text: text}
 	case truth != "":
 		return Value{Kind: Truth, Text: text, Yes: truth == "yes"}
-	case len(key) > 0 && ids.has(key[len(key)-1]) && !strings.Contains(bare, " ") && !isHash(bare):
+	case len(key) > 0 && stemIn("ids")(key[len(key)-1]) && !strings.Contains(bare, " ") && !isHash(bare):
 		return Value{Kind: Name, Text: text, words: []string{lower}}
 	}
 	v, ok := parseVersion(bare, key)
@@ -215,7 +194,7 @@ func Parse(text string, key []string) Value {
 // parseVersion reads a value that is a version or a range of versions.
 func parseVersion(text string, key []string) (v Value, ok bool) {
 	text, how := cutRough(text)
-	named := slices.ContainsFunc(key, versionKeys.has)
+	named := slices.ContainsFunc(key, stemIn("versions"))
 	version, n := readVersion(text, named)
 	if n == 0 {
 		return v, false
@@ -270,13 +249,10 @@ func parseQuantity(text string, key []string) (v Value, ok bool) {
 	return Value{Kind: Number, number: q.bounded(how)}, true
 }
 
-// keyUnits maps words of a key to units.
-var keyUnits = dictionaryOf("ms: ms\ns: sec second\nmin: minut\nh: hour\nbyte: byt\nkB: kb\nMB: mb\nGB: gb\nKiB: kib\nMiB: mib\n%: percent")
-
 // unitOfKey returns the unit in a key such as timeout_ms.
 func unitOfKey(key []string) string {
 	for _, word := range key {
-		if name := keyUnits.of(word); name != "" && len(key) > 1 {
+		if name := meaning("key units", word); name != "" && len(key) > 1 {
 			return name
 		}
 	}
@@ -289,8 +265,8 @@ func leadingTruth(text string) (v Value, ok bool) {
 	if end < 2 {
 		return v, false
 	}
-	truth, rest := truths.of(strings.ToLower(text[:end])), strings.TrimLeft(text[end:], " ")
-	return Value{Kind: Truth, Yes: truth == "yes"}, truth != "" && strings.ContainsAny(rest[:1], "-,;(")
+	truth, rest := meaning("truths", strings.ToLower(text[:end])), strings.TrimLeft(text[end:], " ")
+	return Value{Kind: Truth, Yes: truth == "yes"}, (truth == "yes" || truth == "no") && strings.ContainsAny(rest[:1], "-,;(")
 }
 
 // inlineList reads a list on one line: "a, b and c", "[a, b]".
@@ -324,18 +300,11 @@ func nameValue(text string) Value {
 	}
 	all, words := splitWords(main), keyWords(main)
 	if !strings.Contains(strings.TrimSpace(main), " ") {
-		words = nil
-		for _, word := range all {
-			words = append(words, stem(word))
-		}
-		slices.Sort(words)
-		words = slices.Compact(words)
+		words = stems(all)
 	}
 	v := Value{Kind: Name, Text: text, name: strings.Join(strings.Fields(strings.ToLower(text)), " "), Yes: true}
-	for _, word := range all {
-		v.Yes = v.Yes != negations.has(word)
-	}
-	v.words = slices.DeleteFunc(words, negations.has)
+	v.Yes = lo.CountBy(all, wordIn("negations"))%2 == 0
+	v.words = slices.DeleteFunc(words, wordIn("negations"))
 	if len(v.words) == 0 {
 		v.words = all
 	}

@@ -23,6 +23,7 @@ type Claim struct {
 	key   string   // equal for claims about the same subject
 	words []string // words of the subject; nil if the claim matches only by key
 	scope []string // words that say where it holds or for whom
+	where string   // the end of its key, which tells its subject from that of another place, text or question
 	main  bool     // it answers the question, as verdicts and recommendations do
 	wide  bool     // answers to different questions would have the same key
 	later bool     // it corrects an earlier claim
@@ -107,18 +108,13 @@ func (r *reader) addList(subject, text string, v Value) {
 	r.lists = append(r.lists, Claim{Subject: subject, Text: text, Value: v, unit: r.units})
 }
 
-// mains are words of subjects that mean the answer itself.
-var mains = stemsOf("recommendation verdict conclusion answer decision result choice approval")
-
-func isMain(words []string) bool { return len(words) <= 2 && slices.ContainsFunc(words, mains.has) }
+func isMain(words []string) bool {
+	return len(words) <= 2 && slices.ContainsFunc(words, stemIn("mains"))
+}
 
 // scope returns the words of the current headings that say where something holds.
-func (r *reader) scope() (list []string) {
-	for _, word := range slices.Concat(r.section.words, r.lead.words) {
-		if scopes.has(word) {
-			list = append(list, word)
-		}
-	}
+func (r *reader) scope() []string {
+	list := slices.DeleteFunc(slices.Concat(r.section.words, r.lead.words), func(word string) bool { return !stemIn("scopes")(word) })
 	slices.Sort(list)
 	return slices.Compact(list)
 }

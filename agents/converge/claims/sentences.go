@@ -46,7 +46,7 @@ func (r *reader) sentence(s string) {
 		r.first = true
 		s = r.opening(s)
 	}
-	if one, ok := keyValue(s); ok && strings.Count(one.key, " ") < 3 {
+	if one, ok := readKeyed(s, signed); ok && strings.Count(one.key, " ") < 3 {
 		r.pair(one, s)
 		return
 	}
@@ -111,9 +111,6 @@ func ownWork(s string) bool {
 	return m != nil && m[1] == "" && !strings.Contains(s, " that ") && !strings.Contains(s, ": ")
 }
 
-// counted are stems of words whose counts are compared in any sentence.
-var counted = setOf("pass fail skip error warn ignor problem vulnerability")
-
 // quantities reads the counts in "2 passed, 1 failed" and "41 of 43 tests pass". With keep it
 // keeps all values with the words around them, for a question that asks for one.
 func (r *reader) quantities(list []token, s string, keep bool) (found bool) {
@@ -128,7 +125,7 @@ func (r *reader) quantities(list []token, s string, keep bool) (found bool) {
 			}
 			c.words = append(c.words, after.stem)
 		}
-		at := slices.IndexFunc(c.words, counted.has)
+		at := slices.IndexFunc(c.words, wordIn("counted"))
 		if at >= 0 && t.value.Kind == Number && (t.value.number.dimension == "" || t.value.number.of > 0) {
 			r.add(list[i+1+at].text, c.words[at:at+1:at+1], t.value, s)
 			found = true
@@ -140,7 +137,7 @@ func (r *reader) quantities(list []token, s string, keep bool) (found bool) {
 			c.words = append(c.words, list[i-1].stem)
 		}
 		if i > 0 && t.value.Kind == Number {
-			c.Value.number = t.value.number.bounded(rough.of(list[i-1].text))
+			c.Value.number = t.value.number.bounded(meaning("rough", list[i-1].text))
 		}
 		r.loose = append(r.loose, c)
 	}
@@ -178,13 +175,8 @@ func (r *reader) statement(s string) {
 	}
 }
 
-// auxiliaries are words that often appear only in one of a sentence and its negation.
-var auxiliaries = setOf("do does did a an the always will would")
-
 // whole begins the keys of whole sentences; a line with yes or no may have such a subject.
 const whole = "~ "
-
-var fillerStems = stemsOf("a an the of for in on at to by is are was were be it its this that and or as with from")
 
 // same adds a claim whose value is all values in a sentence and whose subject is the rest:
 // sentences that differ only in their numbers are about the same thing.
@@ -194,8 +186,8 @@ func (r *reader) same(list []token, s string) {
 	content := 0
 	for i, t := range list {
 		switch {
-		case t.form == valueForm && !(i > 0 && i < 3 && labels.has(list[i-1].text)):
-			if i > 0 && rough.of(list[i-1].text) == "about" && t.value.Kind == Number {
+		case t.form == valueForm && !(i > 0 && i < 3 && wordIn("labels")(list[i-1].text)):
+			if i > 0 && meaning("rough", list[i-1].text) == "about" && t.value.Kind == Number {
 				t.value.number.about = true
 				if list[i-1].form == wordForm && len(key) > 0 {
 					key = key[:len(key)-1]
@@ -203,8 +195,8 @@ func (r *reader) same(list []token, s string) {
 			}
 			v.list = append(v.list, t.value)
 			key = append(key, "#")
-		case t.form == signForm || auxiliaries.has(t.text):
-		case negations.has(t.text):
+		case t.form == signForm || wordIn("auxiliaries")(t.text):
+		case wordIn("negations")(t.text):
 			v.Yes = !v.Yes
 		default:
 			word := t.stem
@@ -215,7 +207,7 @@ func (r *reader) same(list []token, s string) {
 			if word == "" {
 				word = strings.ToLower(t.text)
 			}
-			if !fillers.has(t.text) {
+			if !wordIn("fillers")(t.text) {
 				content++
 			}
 			key = append(key, word)
@@ -231,7 +223,7 @@ func (r *reader) same(list []token, s string) {
 	c := Claim{Subject: strings.Join(subject, " "), Text: s, Value: v, key: "= " + strings.Join(key, " ")}
 	r.Claims = append(r.Claims, c)
 	if len(v.list) == 0 && content <= maxName {
-		words := slices.DeleteFunc(key, fillerStems.has)
+		words := slices.DeleteFunc(key, stemIn("joints"))
 		slices.Sort(words)
 		c.key, c.words, c.extra = whole+strings.Join(words, " "), slices.Compact(words), true
 		c.Value = Value{Kind: Truth, Text: s, Yes: v.Yes}

@@ -95,7 +95,7 @@ func titledFigures(rows [][]string) bool {
 
 // figures reports whether a column holds numbers only.
 func figures(rows [][]string, column int) bool {
-	return !slices.ContainsFunc(rows, func(row []string) bool { return !numeric(row[column]) })
+	return !slices.ContainsFunc(rows, func(row []string) bool { return column >= len(row) || !numeric(row[column]) })
 }
 
 // numeric reports whether a cell begins with a digit, perhaps after a sign.
@@ -107,20 +107,18 @@ func numeric(cell string) bool {
 // table reads a table that begins on this line: a Markdown table, or columns that commas or
 // wide blanks separate, one of them with numbers.
 func (r *reader) table() bool {
-	line, end := r.lines[r.at], r.at
-	switch {
-	case r.at+1 < len(r.lines) && strings.Contains(line, "|") && strings.Contains(r.lines[r.at+1], "-") && ruled(r.lines[r.at+1]):
-		for end < len(r.lines) && (strings.Contains(r.lines[end], "|") || ruled(r.lines[end])) {
-			end++
-		}
-	case len(r.text) == 0 && (strings.ContainsAny(line, ",;\t") || strings.Contains(line, "  ")):
-		for end < len(r.lines) && strings.TrimSpace(r.lines[end]) != "" {
-			if end++; end-r.at > maxMembers {
-				return false
-			}
-		}
-	default:
+	line, next, end := r.lines[r.at], lo.NthOrEmpty(r.lines, r.at+1), r.at
+	drawn := strings.Contains(line, "|") && ruled(next)
+	if !drawn && (len(r.text) > 0 || !strings.ContainsAny(line, ",;\t") && !strings.Contains(line, "  ")) {
 		return false
+	}
+	goesOn := func(line string) bool {
+		return strings.TrimSpace(line) != "" && (!drawn || strings.Contains(line, "|") || ruled(line))
+	}
+	for end < len(r.lines) && goesOn(r.lines[end]) {
+		if end++; !drawn && end-r.at > maxMembers {
+			return false
+		}
 	}
 	rows := grid(r.lines[r.at:end], false)
 	if rows == nil {
@@ -134,22 +132,11 @@ func (r *reader) table() bool {
 	return true
 }
 
-// Headers of columns that only number the rows, that take their meaning from the row, that
-// show the time of the report, and that show former, present and proposed values.
-var (
-	ranks    = setOf("# rank no no. nr pos place position")
-	generics = setOf("value setting answer result state status")
-	fleeting = setOf("age pid time started start elapsed uptime")
-	tenses   = dictionaryOf(`1: before old previous previously former formerly was earlier
-		2: today current currently now present is
-		3: after new proposed recommended recommendation target suggested proposal planned`)
-)
-
 // tenseOf reports whether a column shows former (1), present (2) or proposed (3) values; empty
 // if its header does not say.
 func tenseOf(header string) string {
 	if words := splitWords(header); len(words) > 0 && len(words) < 4 {
-		return tenses.of(words[0])
+		return meaning("tenses", words[0])
 	}
 	return ""
 }
@@ -157,17 +144,13 @@ func tenseOf(header string) string {
 // rows reads the rows of a table, each by its name. Among columns with former, present and
 // proposed values, it reads only the last.
 func (r *reader) rows(header []string, rows [][]string) {
-	nameAt, latest, several := 0, "", false
-	if len(header) > 1 && ranks.has(strings.ToLower(header[0])) {
+	nameAt, tenses := 0, lo.Map(header, func(h string, _ int) string { return tenseOf(h) })
+	latest, several := slices.Max(tenses), len(lo.Uniq(lo.Compact(tenses))) > 1
+	if len(header) > 1 && meaning("headers", strings.ToLower(header[0])) == "rank" {
 		nameAt = 1
 		r.ranked(rows)
 	} else if last := len(header) - 1; last > 1 && titledFigures(append([][]string{header}, rows...)) && figures(rows, 0) && !figures(rows, last) {
 		nameAt = last
-	}
-	for _, h := range header {
-		tense := tenseOf(h)
-		several = several || tense != "" && latest != "" && tense != latest
-		latest = max(latest, tense)
 	}
 	for _, row := range rows {
 		if len(row) <= nameAt || row[nameAt] == "" || len(r.Claims) >= maxClaims {
@@ -179,11 +162,11 @@ func (r *reader) rows(header []string, rows [][]string) {
 		}
 		var values []Value
 		for i, h := range header[:min(len(row), len(header))] {
-			tense := tenseOf(h)
-			if i == nameAt || i == 0 && nameAt == 1 || row[i] == "" || tense != "" && tense < latest || fleeting.has(strings.ToLower(h)) {
+			tense := tenses[i]
+			if i == nameAt || i == 0 && nameAt == 1 || row[i] == "" || tense != "" && tense < latest || meaning("headers", strings.ToLower(h)) == "fleeting" {
 				continue
 			}
-			if tense == "3" || tense != "" && several || len(row) == nameAt+2 && generics.has(strings.ToLower(h)) {
+			if tense == "3" || tense != "" && several || len(row) == nameAt+2 && meaning("headers", strings.ToLower(h)) == "generic" {
 				h = ""
 			}
 			values = append(values, r.cell(label, h, row[i]))
@@ -200,11 +183,8 @@ func (r *reader) rows(header []string, rows [][]string) {
 
 // cell reads one cell, whose subject is the row with the header of the column.
 func (r *reader) cell(label, header, cell string) Value {
-	words, column := keyWords(label), []string(nil)
-	if strings.TrimSpace(header) != "" {
-		column = keyWords(header)
-	}
-	words = slices.Compact(slices.Sorted(slices.Values(slices.Concat(words, column))))
+	column := keyWords(header)
+	words := slices.Compact(slices.Sorted(slices.Values(slices.Concat(keyWords(label), column))))
 	v := Parse(cell, words)
 	if len(column) == 0 || !r.task.work(column) {
 		r.add(strings.TrimSpace(label+" "+header), words, v, label+" | "+cell)

@@ -1,13 +1,13 @@
 package claims
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/samber/lo"
 
 	"flame/core"
+	"flame/core/judge"
 )
 
 // A task is the question, as far as it says how to compare the answers.
@@ -21,44 +21,27 @@ type task struct {
 	named   string          // "which X": the stem of X
 }
 
-// marks are the things a task may ask for, with patterns of its text in lower case.
-var marks = map[string]func() *regexp.Regexp{
-	"long": core.Pattern(`how long|duration|run time|how fast|speed|benchmark|latency|time does|time did`),
-	"ordered": core.Pattern(`\brank|in (the )?order|(which|what) order|sorted|sequence|by priority|prioriti|from best|best first|fastest first|` +
-		`first to last`),
-	"unordered": core.Pattern(`order does ?n[o']t matter|order does not matter|(any|no) order`),
-	"exact":     core.Pattern(`\b(which|list|name|enumerate|all) |\bwhat are|\bfind all|\bwhat files`),
-	"amount": core.Pattern(`how (long|much|big|large|fast|often|far|high|old)|(what|which) share|what (percentage|fraction|part)|what is the|` +
-		`estimate`),
-	"past":    core.Pattern(` (was|were|did) `),
-	"several": core.Pattern(`\?.*\?| and |:`),
-	"again": core.Pattern(`repeat|second opinion|the same|again|independent|verif|confirm|check the first|re-measur|other asked|other tried|` +
-		`asked the running`),
-	"version":   core.Pattern(`(which|what) (version|release)`),
-	"date":      core.Pattern(` when |^when |(which|what) (date|day)`),
-	"commit":    core.Pattern(`(which|what) (commit|revision)|which hash`),
-	"file":      core.Pattern(`(which|what) file|which path|which folder|where (is|does|are)`),
-	"yes or no": core.Pattern(`^(is|are|was|were|does|do|did|can|could|may|must|should|has|have|will) [^?]*\?$`),
-}
-
 var (
 	countForm = core.Pattern(`how many (\S+(?: \S+){0,2})`)
 	namedForm = core.Pattern(`(?:which|what) (\S+)`)
-)
 
-// nounEnds are words that end the noun after "how many".
-var nounEnds = setOf("does do did is are was were has have had can could will would should must may of in on at to for with that which " +
-	"from per there we carry")
+	severalForm = core.Pattern(`\?.*\?| and |:`)
+	truthForm   = core.Pattern(`^(?:is|are|was|were|does|do|did|can|could|may|must|should|has|have|will) [^?]*\?$`)
+)
 
 // readTask finds what a task asks for.
 func readTask(text string) task {
 	lower := strings.ToLower(strings.Join(strings.Fields(text), " "))
 	t := task{text: lower, words: keyWords(plain.Replace(lower)), is: map[string]bool{}}
-	for mark, form := range marks {
-		t.is[mark] = form().MatchString(lower)
+	said := judge.Split(lower)
+	for name, list := range lists() {
+		if mark, ok := strings.CutPrefix(name, "task "); ok {
+			t.is[mark] = list.Has(said...)
+		}
 	}
+	t.is["several"] = severalForm().MatchString(lower)
 	t.is["ordered"] = t.is["ordered"] && !t.is["unordered"]
-	t.is["yes or no"] = t.is["yes or no"] && !strings.Contains(lower, " or ")
+	t.is["yes or no"] = truthForm().MatchString(lower) && !strings.Contains(lower, " or ")
 	for _, kind := range []struct {
 		mark string
 		kind Kind
@@ -72,7 +55,7 @@ func readTask(text string) task {
 	}
 	if m := countForm().FindStringSubmatch(lower); m != nil {
 		nouns := strings.Fields(m[1])
-		if end := slices.IndexFunc(nouns, func(word string) bool { return nounEnds.has(strings.Trim(word, "?,.")) }); end > 0 {
+		if end := slices.IndexFunc(nouns, func(word string) bool { return wordIn("noun ends")(strings.Trim(word, "?,.")) }); end > 0 {
 			nouns = nouns[:end]
 		}
 		t.counts = strings.Trim(strings.Join(nouns, " "), "?,.")
@@ -91,26 +74,13 @@ func (t task) sameAs(other task) bool {
 	return 2*shared > len(t.words)+len(other.words)-shared
 }
 
-// works are words that are subjects of an agent's own work: how and when it found its answer.
-// moments make a subject one of these even beside other words.
-var (
-	works = stemsOf("took elapsed taken method source confidence iteration sample checked check measured ran run rerun repeated note comment " +
-		"evidence generated scanned timestamp author reviewer machine seed wall detail reason background caveat remark command reference seen " +
-		"duration time runtime date when at")
-	moments = stemsOf("checked check measured scanned generated elapsed timestamp sample iteration")
-)
-
 // work reports whether a subject is the agent's own work and the task does not ask for it.
 func (t task) work(words []string) bool {
 	if len(words) == 1 {
-		return works.has(words[0]) && !slices.Contains(t.words, words[0]) && !t.is["long"]
+		return stemIn("own work")(words[0]) && !slices.Contains(t.words, words[0]) && !t.is["long"]
 	}
-	return len(words) <= 3 && slices.ContainsFunc(words, func(word string) bool { return moments.has(word) && !slices.Contains(t.words, word) })
+	return len(words) <= 3 && slices.ContainsFunc(words, func(word string) bool { return stemIn("moments")(word) && !slices.Contains(t.words, word) })
 }
-
-// asideWords are words of titles above lines without claims: reasons, steps, former values.
-var asideWords = stemsOf("reason why note step alternative considered rejected background history timeline today current present before former " +
-	"previous old outdated example appendix discarded open next todo evidence method context option pro con")
 
 // A title says what the lines below it are about.
 type title struct {
@@ -123,7 +93,7 @@ func titled(text string) title {
 	text = strings.TrimSpace(strings.Trim(strings.TrimSpace(text), "#*_: "))
 	t := title{text: text, words: keyWords(plain.Replace(text))}
 	if all := splitWords(text); len(all) > 0 && len(t.words) <= 4 {
-		t.aside = asideWords.has(stem(all[0])) || len(t.words) <= 2 && slices.ContainsFunc(t.words, asideWords.has)
+		t.aside = stemIn("asides")(stem(all[0])) || len(t.words) <= 2 && slices.ContainsFunc(t.words, stemIn("asides"))
 	}
 	return t
 }

@@ -35,7 +35,7 @@ type Value struct {
 
 	number quantity
 	name   string    // of a path, a colour, a date or prose in one notation
-	span   [2]string // of a version: the first and the last, equal for one; without prefix and zeros at the end
+	span   [2]string // of a version: the first and the last, equal for one; without prefix
 	words  []string  // of a name: its stems; of a path: the line, if it has one
 	list   []Value
 	all    bool // of a set: it is complete
@@ -63,12 +63,13 @@ func (v Value) Compare(w Value, t Tolerance) Verdict {
 	if v.Kind > w.Kind {
 		v, w = w, v
 	}
+	if v.Kind == Nothing && slices.Contains([]Kind{Nothing, Truth, Number, Name, Set}, w.Kind) {
+		return verdictOf(!w.Yes && len(w.list) == 0 && w.number.lo == 0 && w.number.hi == 0 && w.Kind != Name)
+	}
 	if v.Kind != w.Kind {
-		return v.compareKinds(w)
+		return Unknown
 	}
 	switch v.Kind {
-	case Nothing:
-		return Same
 	case Truth:
 		return verdictOf(v.Yes == w.Yes)
 	case Number:
@@ -83,7 +84,7 @@ func (v Value) Compare(w Value, t Tolerance) Verdict {
 		if v.name == w.name && len(v.words) > 0 && len(w.words) > 0 && v.words[0] != w.words[0] {
 			return Unknown // the same file, at other lines
 		}
-		return verdictOf(v.name == w.name)
+		fallthrough
 	case Exact:
 		return verdictOf(v.name == w.name)
 	case Name:
@@ -95,21 +96,6 @@ func (v Value) Compare(w Value, t Tolerance) Verdict {
 	}
 	if v.name == w.name && v.name != "" {
 		return Same
-	}
-	return Unknown
-}
-
-// compareKinds compares values of two kinds; the kind of v is the lower one.
-func (v Value) compareKinds(w Value) Verdict {
-	switch {
-	case v.Kind == Nothing && w.Kind == Set:
-		return verdictOf(len(w.list) == 0)
-	case v.Kind == Nothing && w.Kind == Number:
-		return verdictOf(w.number.lo == 0 && w.number.hi == 0)
-	case v.Kind == Nothing && w.Kind == Truth:
-		return verdictOf(!w.Yes)
-	case v.Kind == Nothing && w.Kind == Name:
-		return Different
 	}
 	return Unknown
 }
@@ -174,7 +160,7 @@ func (v Value) compareNames(w Value) Verdict {
 	if len(w.words) < len(v.words) {
 		v, w = w, v
 	}
-	switch subset := !lacks(w.words, v.words); {
+	switch subset := lo.Every(w.words, v.words); {
 	case subset:
 		return verdictOf(v.Yes == w.Yes)
 	case !v.loose && !w.loose:
@@ -188,11 +174,6 @@ func (v Value) compareNames(w Value) Verdict {
 		return Different
 	}
 	return Unknown
-}
-
-// lacks reports whether a list lacks any of the words.
-func lacks(list, words []string) bool {
-	return slices.ContainsFunc(words, func(word string) bool { return !slices.Contains(list, word) })
 }
 
 // compareSets compares lists member by member, in any order unless the order counts.

@@ -1,78 +1,36 @@
 package claims
 
 import (
+	_ "embed"
 	"slices"
 	"strings"
 	"sync"
 	"unicode"
+
+	"github.com/samber/lo"
+
+	"flame/core/judge"
 )
 
-// A wordSet is a set of words, made at its first use: most processes of flame compare no
-// texts, and hosts wait for each process to start.
-type wordSet func() map[string]bool
+// wordsFile holds all lists of words.
+//
+//go:embed words.txt
+var wordsFile string
 
-func (w wordSet) has(word string) bool { return w()[word] }
+var lists = judge.ReadLists(wordsFile)
 
-// setOf returns the words of a text as a set.
-func setOf(words string) wordSet { return formsOf(words, func(word string) string { return word }) }
-
-// stemsOf returns the stems of the words of a text as a set.
-func stemsOf(words string) wordSet { return formsOf(words, stem) }
-
-func formsOf(words string, form func(string) string) wordSet {
-	return sync.OnceValue(func() map[string]bool {
-		set := map[string]bool{}
-		for word := range strings.FieldsSeq(words) {
-			set[form(word)] = true
-		}
-		return set
-	})
+// wordIn returns whether a list has a word.
+func wordIn(list string) func(word string) bool {
+	return func(word string) bool { return lists.Of(list).Has(word) }
 }
 
-// A dictionary maps words to meanings. It is made at its first use.
-type dictionary func() map[string]string
-
-func (d dictionary) of(word string) string { return d()[word] }
-
-// dictionaryOf reads lines of the form "meaning: word word". A blank in a word is written as
-// "_".
-func dictionaryOf(lines string) dictionary {
-	return sync.OnceValue(func() map[string]string {
-		m := map[string]string{}
-		for line := range strings.Lines(lines) {
-			meaning, words, _ := strings.Cut(strings.TrimSpace(line), ": ")
-			for word := range strings.FieldsSeq(words) {
-				m[strings.ReplaceAll(word, "_", " ")] = meaning
-			}
-		}
-		return m
-	})
+// stemIn returns whether a list has a word with a stem.
+func stemIn(list string) func(stem string) bool {
+	return func(stemmed string) bool { return lists.Of(list).HasStem(stemmed, stem) }
 }
 
-// fillers are words that say nothing about the subject of a claim.
-var fillers = setOf("a an the of for in on at to by is are was were be been has have it its this that these those our my your their with and or as " +
-	"value values total overall there from per via will should must would can")
-
-// synonyms are stems of equal meaning, by the stem that replaces them.
-var synonyms = dictionaryOf(`pass: ok succe success succeed green
-	fail: failure
-	max: maximum
-	min: minimum
-	approv: approval
-	recommend: recommendation
-	mem: memory
-	avg: average mean
-	db: database
-	repo: repository
-	config: configuration
-	postgr: postgresql postgre
-	js: javascript
-	ts: typescript
-	k8: kubernete
-	go: golang
-	env: environment
-	folder: directory dir
-	percent: pct`)
+// meaning returns what a list says that a word means; empty if it does not have the word.
+func meaning(list, word string) string { return lists.Of(list).Meanings()[word] }
 
 // stem returns the part of a lower-case word that its inflected forms share.
 func stem(word string) string {
@@ -92,49 +50,33 @@ func stem(word string) string {
 	if len(word) > 3 {
 		word = strings.TrimSuffix(word, "e")
 	}
-	if other := synonyms.of(word); other != "" {
+	if other := meaning("synonyms", word); other != "" {
 		return other
 	}
 	return word
 }
 
-// keyWords returns the stems of a subject, sorted, without duplicates. It splits names:
-// maxConns, max_conns and "max conns" are equal.
-func keyWords(text string) (list []string) {
-	all := splitWords(text)
-	for _, word := range all {
-		if !fillers.has(word) {
-			list = append(list, stem(word))
-		}
-	}
-	if len(list) == 0 {
-		list = all
-	}
+// stems returns the stems of words, sorted, without duplicates.
+func stems(words []string) []string {
+	list := lo.Map(words, func(word string, _ int) string { return stem(word) })
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-// splitWords returns the words of a text in lower case, with names split.
-func splitWords(text string) (list []string) {
-	var word strings.Builder
-	before := ' '
-	for _, r := range text + " " {
-		letter := unicode.IsLetter(r) || unicode.IsDigit(r)
-		if word.Len() > 0 && (!letter || unicode.IsUpper(r) && unicode.IsLower(before)) {
-			list = append(list, strings.ToLower(word.String()))
-			word.Reset()
-		}
-		if letter {
-			word.WriteRune(r)
-		}
-		before = r
+// keyWords returns the stems of a subject. It splits names: maxConns, max_conns and "max conns"
+// are equal.
+func keyWords(text string) []string {
+	all := splitWords(text)
+	if telling := slices.DeleteFunc(slices.Clone(all), wordIn("fillers")); len(telling) > 0 {
+		return stems(telling)
 	}
-	return list
+	return stems(all)
 }
 
-// truths are the words for yes and no.
-var truths = dictionaryOf(`yes: yes true on enabled y ✓ ✔ ✅ ☑ x
-	no: no false off disabled n ✗ ✘ ❌ ☐`)
+// splitWords returns the words of a text in lower case, with names and numbers split.
+func splitWords(text string) []string {
+	return strings.FieldsFunc(strings.Join(judge.Split(text), " "), func(r rune) bool { return strings.ContainsRune(" .,'", r) })
+}
 
 // An opposite is one word of a pair of opposites.
 type opposite struct {
@@ -145,15 +87,9 @@ type opposite struct {
 // opposites maps stems to their opposites.
 var opposites = sync.OnceValue(func() map[string]opposite {
 	m := map[string]opposite{}
-	words := strings.Fields("enabled disabled enable disable on off safe unsafe supported unsupported pass fail passes fails passed failed " +
-		"passing failing valid invalid allowed forbidden accepted rejected accepts rejects possible impossible always never " +
-		"present missing present absent open closed correct incorrect secure insecure stable unstable required optional " +
-		"reachable unreachable complete incomplete used unused up down increases decreases increased decreased faster slower " +
-		"higher lower ascending descending synchronous asynchronous public private blocking non-blocking compatible incompatible " +
-		"changed unchanged works broken mutable immutable sensitive insensitive affected unaffected encrypted unencrypted " +
-		"available unavailable known unknown before after more less inclusive exclusive succeeds fails succeeded failed")
-	for pair := range slices.Chunk(words, 2) {
-		yes, no := stem(pair[0]), stem(pair[1])
+	for _, pair := range lists.Of("opposites").Entries() {
+		one, other, _ := strings.Cut(pair, " ")
+		yes, no := stem(one), stem(other)
 		if _, known := m[yes]; !known {
 			m[yes] = opposite{yes, true}
 		}
@@ -164,39 +100,15 @@ var opposites = sync.OnceValue(func() map[string]opposite {
 	return m
 })
 
-// negations turn a statement into its opposite.
-var negations = setOf("not no never cannot without none neither nor nothing")
-
-// scales are groups of words that exclude each other.
+// scales maps stems to the groups of words that exclude each other.
 var scales = sync.OnceValue(func() map[string]string {
-	m := map[string]string{}
-	for word, scale := range dictionaryOf(`severity: critical high medium moderate low info informational negligible
-		colour: red green yellow blue black white orange amber grey gray
-		size: small large tiny huge
-		day: monday tuesday wednesday thursday friday saturday sunday
-		month: january february march april may june july august september october november december
-		time: hourly daily weekly monthly yearly`)() {
-		m[stem(word)] = scale
-	}
-	return m
+	return lo.MapKeys(lists.Of("scales").Meanings(), func(_, word string) string { return stem(word) })
 })
-
-// scopes are words that say where or for whom something holds. Claims of different scopes have
-// different subjects.
-var scopes = stemsOf("production prod staging dev development qa local canary preview linux windows macos darwin android ios freebsd amd64 arm64 " +
-	"x86 arm chrome firefox safari edge primary secondary replica standby master leader follower monday tuesday wednesday thursday friday " +
-	"saturday sunday weekend weekday admin admins administrator user users guest guests anonymous owner viewer editor client server frontend " +
-	"backend soft hard min max minimum maximum p50 p90 p95 p99 median mean average")
-
-// rough are words before a number that make it approximate or a bound.
-var rough = dictionaryOf(`about: about ~ around roughly approximately approx approx. circa ca. some nearly almost
-	least: >= at_least more_than > over min. from since
-	most: <= at_most up_to < under less_than below max. until`)
 
 // cutRough removes a word such as "about" before a number.
 func cutRough(text string) (rest, how string) {
 	lower := strings.ToLower(text)
-	for word, how := range rough() {
+	for word, how := range lists.Of("rough").Meanings() {
 		rest, ok := strings.CutPrefix(lower, word)
 		if ok && (strings.HasPrefix(rest, " ") || !unicode.IsLetter(rune(word[0]))) && !strings.HasPrefix(rest, "=") {
 			return strings.TrimSpace(text[len(word):]), how
