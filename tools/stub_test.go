@@ -104,9 +104,9 @@ func TestThePopOfAFrameLeavesOutTheGoalThatTheConversationSays(t *testing.T) {
 		ends    call
 		want    string // the beginning of its answer
 	}{
-		"said by the pop before":  {nil, of("s", "pop", ends), "frame-00000003 is completed.\n"},
-		"changed since":           {[]call{of("s", "set_goal", `{"goal": "third"}`)}, of("s", "pop", ends), `frame-00000003 is completed: "third"`},
-		"compacted since":         {[]call{of("s", "summarize", `{"summary": "all of it"}`)}, of("s", "pop", ends), `frame-00000003 is completed: "second"`},
+		"said by the pop before": {nil, of("s", "pop", ends), "frame-00000003 is completed.\n"},
+		"changed since":          {[]call{of("s", "set_goal", `{"goal": "third"}`)}, of("s", "pop", ends), `frame-00000003 is completed: "third"`},
+		"compacted since":        {[]call{of("s", "summarize", `{"summary": "all of it"}`)}, of("s", "pop", ends), `frame-00000003 is completed: "second"`},
 		"said in another session": {
 			[]call{of("t", "activate", `{"sessionID": "frame-00000003", "force": true}`)}, of("t", "pop", ends), `frame-00000003 is completed: "second"`,
 		},
