@@ -111,14 +111,6 @@ func waitsForAll(count int) (turns []model.Turn) {
 	return turns
 }
 
-// finds has Claude Code's model look up a tool of flame's that is not in view.
-func finds(client, tool string) []model.Turn {
-	if client == openCode {
-		return nil
-	}
-	return []model.Turn{{Tools: []model.Tool{{Name: "ToolSearch", Input: map[string]any{"query": "select:mcp__plugin_flame_flame__" + tool}}}}}
-}
-
 // lineIn returns the line that the text of a slash command carries.
 func lineIn(r model.Request) string {
 	text := r.FirstUser()
@@ -179,9 +171,9 @@ func TestThreeAgentsAreDelegatedToAndConverged(t *testing.T) {
 				`├── do two \(@builder\) .* completed .*\n└── do three \(@builder\) .* completed .*\ntotal: .*\n$`, logged)
 
 			line = strings.Join(ids, " ") + " --strategy merge"
-			u.model.Play(model.Script{asked("converger", "flame_converge", append(finds(client, "flame_converge"), model.Turn{From: func(r model.Request) model.Turn {
+			u.model.Play(model.Script{asked("converger", "flame_converge", model.Turn{From: func(r model.Request) model.Turn {
 				return calls("flame_converge", map[string]any{"command": lineIn(r)})
-			}}, model.Turn{Text: "CONVERGED"})...)})
+			}}, model.Turn{Text: "CONVERGED"})})
 			u.works(client, "/flame:converge "+line)
 			converger := u.model.By("converger")
 			require.NotEmpty(t, converger)

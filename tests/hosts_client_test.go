@@ -76,12 +76,15 @@ func (u *user) installs(programs ...string) {
 // deferred matches the names of tools that Claude Code's model finds by search.
 var deferred = regexp.MustCompile(`(?m)^mcp__\w+$`)
 
-// reach finds flame's tools as real models do: by Claude Code's search, or by flame_more.
+// reach finds flame's tools as real models do: by Claude Code's search, or by flame_more, which that
+// search may have to find.
 func reach(r model.Request, missing model.Tool) (model.Detour, bool) {
-	if _, searches := r.Offered("ToolSearch"); searches {
+	_, searches := r.Offered("ToolSearch")
+	_, more := r.Offered(string(op.More))
+	for _, tool := range []string{missing.Name, string(op.More)} {
 		for _, name := range deferred.FindAllString(r.Everything(), -1) {
 			searched := slices.ContainsFunc(r.Messages[len(r.Messages)-2:], func(m model.Message) bool { return len(m.Calls) > 0 && m.Calls[0].Name == "ToolSearch" })
-			if strings.HasSuffix(name, "_"+missing.Name) && !searched {
+			if searches && strings.HasSuffix(name, "_"+tool) && !searched && (tool == missing.Name || !more) {
 				return model.Detour{Tool: model.Tool{Name: "ToolSearch", Input: map[string]any{"query": "select:" + name}}, Again: true}, true
 			}
 		}
@@ -90,7 +93,6 @@ func reach(r model.Request, missing model.Tool) (model.Detour, bool) {
 	if given, ok := input.(map[string]any); ok && given == nil || input == nil {
 		input = map[string]any{}
 	}
-	_, more := r.Offered(string(op.More))
 	more = more && slices.Contains(tools.Names(), missing.Name)
 	return model.Detour{Tool: model.Tool{Name: string(op.More), Input: map[string]any{"tool": missing.Name, "arguments": input}}}, more
 }

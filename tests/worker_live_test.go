@@ -159,7 +159,7 @@ func TestASessionHasAgentsWorkOnAnotherMachine(t *testing.T) {
 			tree, _, err := desk.run(desk.flame, "tree")
 			return err == nil && strings.Count(tree, "✓ do ") == 3
 		}, hubPatience, 100*time.Millisecond, "what they did meanwhile comes")
-		return model.Turn{Tools: []model.Tool{{Name: "ToolSearch", Input: map[string]any{"query": "select:mcp__plugin_flame_flame__flame_converge"}}}}
+		return model.Turn{Tools: []model.Tool{{Name: "ToolSearch", Input: map[string]any{"query": "select:mcp__plugin_flame_flame__flame_more"}}}}
 	}}}, waitsForAll(3)...)
 	turns = append(turns, model.Turn{From: func(model.Request) model.Turn {
 		return calls("flame_converge", map[string]any{"subagent_ids": ids, "strategy": "merge"})

@@ -13,14 +13,18 @@ import (
 )
 
 // stub returns the text that remains of an ended frame in the conversation, beside the call
-// that ended it (DESIGN §11). It repeats nothing of that call. Hosts parse it: the first id is
-// the id of the frame. If the caller took up another frame, a line begins with "Started" or
-// "Activated" and the id of that frame. Text of frames is quoted on one line, so that it cannot
-// form such a line.
+// that ended it (DESIGN §11). It repeats nothing of that call, nor the goal if the pop before says
+// it. Hosts parse it: the first id is the id of the frame. If the caller took up another frame, a
+// line begins with "Started" or "Activated" and the id of that frame. Text of frames is quoted on
+// one line, so that it cannot form such a line.
 func stub(popped stack.Popped) string {
 	frame, before := popped.Frame, popped.Before
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s is %s: \"%s\"\n", frame.ID, frame.Status, core.OneLine(frame.Goal, maxGoal))
+	if fmt.Fprintf(&b, "%s is %s", frame.ID, frame.Status); popped.Said {
+		b.WriteString(".\n")
+	} else {
+		fmt.Fprintf(&b, ": \"%s\"\n", core.OneLine(frame.Goal, maxGoal))
+	}
 	switch {
 	case popped.Below != "":
 		b.WriteString("It has no summary of its own; others see what was done below it: " + quoteWhole(popped.Below) + "\n")

@@ -73,11 +73,11 @@ func TestAnswersSayNothingThatTheirCallsSay(t *testing.T) {
 	}{
 		{call{"s", "flame_push", `{"goal": "` + goal + `", "successCriteria": "CRITERIA"}`}, "Started frame-00000002 below frame-00000001."},
 		{call{"s", "flame_pop", pop(goal + "too")}, "frame-00000002 is completed: "},
-		{call{"s", "flame_pop", pop(goal + "again")}, "frame-00000003 is completed: "},
+		{call{"s", "flame_pop", pop(goal + "again")}, "frame-00000003 is completed.\n"},
 		{call{"s", "flame_plan_children", `{"children": ["GOAL", "OTHER"]}`}, "Planned below frame-00000004: plan-00000005, plan-00000006"},
 		{call{"s", "flame_activate", `{"sessionID": "plan-00000005"}`}, `plan-00000005 "GOAL": planned -> in_progress.`},
 		{call{"s", "flame_pop", pop("plan-00000006")}, "plan-00000005 is completed: "},
-		{call{"s", "flame_pop", `{"status": "failed", "summary": "SUMMARY"}`}, "plan-00000006 is failed: "},
+		{call{"s", "flame_pop", `{"status": "failed", "summary": "SUMMARY"}`}, "plan-00000006 is failed.\n"},
 	} {
 		_, answer, _ := strings.Cut(play(t, p, []call{c.call}), "\n")
 		answer = strings.TrimSpace(answer)
@@ -91,5 +91,36 @@ func TestAnswersSayNothingThatTheirCallsSay(t *testing.T) {
 				assert.NotContains(t, answer, said)
 			}
 		}
+	}
+}
+
+func TestThePopOfAFrameLeavesOutTheGoalThatTheConversationSays(t *testing.T) {
+	t.Parallel()
+	const next = `{"status": "completed", "summary": "x", "next": "second"}`
+	const ends = `{"status": "completed", "summary": "x", "frameID": "frame-00000003"}`
+	of := func(session, tool, args string) call { return call{session, "flame_" + tool, args} }
+	for name, tt := range map[string]struct {
+		between []call
+		ends    call
+		want    string // the beginning of its answer
+	}{
+		"said by the pop before": {nil, of("s", "pop", ends), "frame-00000003 is completed.\n"},
+		"changed since":          {[]call{of("s", "set_goal", `{"goal": "third"}`)}, of("s", "pop", ends), `frame-00000003 is completed: "third"`},
+		"compacted since":        {[]call{of("s", "summarize", `{"summary": "all of it"}`)}, of("s", "pop", ends), `frame-00000003 is completed: "second"`},
+		"said in another session": {
+			[]call{of("t", "activate", `{"sessionID": "frame-00000003", "force": true}`)}, of("t", "pop", ends), `frame-00000003 is completed: "second"`,
+		},
+		"with a frame inside": {
+			[]call{of("s", "push", `{"goal": "inside"}`), of("s", "pop", `{"status": "completed", "summary": "x"}`)}, of("s", "pop", ends),
+			"frame-00000003 is completed.\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t)
+			play(t, p, append([]call{{"s", "flame_push", `{"goal": "first"}`}, {"s", "flame_pop", next}}, tt.between...))
+			_, answer, _ := strings.Cut(play(t, p, []call{tt.ends}), "\n")
+			assert.True(t, strings.HasPrefix(answer, tt.want), answer)
+		})
 	}
 }

@@ -104,7 +104,7 @@ func Select(all []Tool, profile string) ([]Tool, error) {
 	for _, t := range all {
 		everything := (wanted["all"] || wanted[""]) && t.Group != lean
 		if everything || wanted[t.Group] || wanted["core"] && t.Core || wanted[lean] && t.inLean() {
-			if !everything && !wanted[t.Group] && !wanted["core"] {
+			if wanted[lean] && !everything && !wanted[t.Group] {
 				t.Schema = t.brief
 			}
 			chosen = append(chosen, t)

@@ -18,8 +18,8 @@ import (
 //     and the last round stay.
 //   - Nested frames fold with the outermost; inside an open frame each folds alone.
 //   - The message that left a frame stays and says how the frame ended. If there is none,
-//     a note stands in its place. If the message also began the next frame, its calls behind the
-//     pop belong to that frame and go with it.
+//     a note stands in its place. If the message also began the next frame, its words and its
+//     calls behind the pop go with that frame.
 //   - A frame that no call entered, or whose call was compacted away, begins with the first
 //     message after EnteredAt, but not before the end of the messages that the compaction
 //     kept. A frame that no call left ends before the first message made after EndedAt.
@@ -130,7 +130,7 @@ func (f *folding) result() (found []Fold) {
 	}
 	for _, s := range order {
 		f.note(s, by[s])
-		f.callsOf(s, by[s])
+		f.beginningOf(s, by[s])
 		found = append(found, *by[s])
 	}
 	return f.pays(found)
@@ -181,18 +181,31 @@ func (f *folding) note(s *stay, fold *Fold) {
 	}
 }
 
-// callsOf adds the calls of a frame in the message that began it by leaving another one.
-func (f *folding) callsOf(s *stay, fold *Fold) {
-	if s.from == 0 || f.drops[s.from-1] {
+// beginningOf adds what belongs to a frame in the message that began it by leaving another one.
+func (f *folding) beginningOf(s *stay, fold *Fold) {
+	m := f.begunBy(s)
+	if m == nil {
 		return
+	}
+	for _, call := range m.Calls {
+		fold.Calls = append(fold.Calls, Cut{Message: m.Name, Call: call.ID, Tokens: call.Tokens})
+		fold.Tokens += call.Tokens
+	}
+	words := Cut{Message: m.Name, Tokens: int(sizeOf(m.Text))}
+	fold.Words, fold.Tokens = []Cut{words}, fold.Tokens+words.Tokens
+}
+
+// begunBy returns the message that began a stay by leaving another frame; nil if there is none that
+// stays.
+func (f *folding) begunBy(s *stay) *Message {
+	if s.from == 0 || f.drops[s.from-1] {
+		return nil
 	}
 	m := &f.history[s.from-1]
 	if len(m.Moves) == 2 && m.Moves[0].Kind == Leave && m.Moves[0].First && m.Moves[1] == (Move{Kind: Enter, Frame: s.frame}) {
-		for _, call := range m.Calls {
-			fold.Calls = append(fold.Calls, Cut{Message: m.Name, Call: call.ID, Tokens: call.Tokens})
-			fold.Tokens += call.Tokens
-		}
+		return m
 	}
+	return nil
 }
 
 // within returns the ids of the frames that ended inside a stay.
@@ -215,6 +228,9 @@ func (f *folding) answered(s *stay, i int) string {
 			}
 			return ""
 		}
+	}
+	if m := f.begunBy(s); m != nil {
+		return core.Tail(m.Text, Quote)
 	}
 	return ""
 }

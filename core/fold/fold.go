@@ -88,6 +88,7 @@ type Fold struct {
 	Drop    []string    `json:"drop"`    // names of the messages left out, in order
 	Notes   []Note      `json:"notes,omitempty"`
 	Calls   []Cut       `json:"calls,omitempty"` // calls of the frame in a message that stays: the pop that began the frame; without texts
+	Words   []Cut       `json:"words,omitempty"` // the assistant's words in that message; without calls and texts
 	Tokens  int         `json:"tokens"`          // estimated, of the messages left out
 
 	Since    int `json:"since,omitempty"`    // number of the first request sent without the messages; 0 while requests have them

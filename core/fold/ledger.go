@@ -91,6 +91,7 @@ type Amendment struct {
 	Before  []Note
 	After   []Insert
 	Cuts    []Cut
+	Words   []Cut    // of the assistant, that go from messages that stay
 	Stale   []string // names of the assistant's messages that are sent without their thinking
 }
 
@@ -113,14 +114,12 @@ func (l Ledger) Amend(history []Message, edition func(Message) int) Amendment {
 	for i := range sent.Folds {
 		a.Before = append(a.Before, sent.Folds[i].notes(history, at, by)...)
 		sent.Cuts = slices.Concat(sent.Cuts, sent.Folds[i].Calls)
+		a.Words = append(a.Words, sent.Folds[i].Words...)
 	}
 	slices.SortStableFunc(a.Before, func(n, m Note) int { return at[n.Before] - at[m.Before] })
 	a.After = l.Inserts
-	for _, cut := range sent.Cuts {
-		if i, stands := at[cut.Message]; stands && by[i] == nil {
-			a.Cuts = append(a.Cuts, cut)
-		}
-	}
+	gone := func(cut Cut) bool { i, stands := at[cut.Message]; return !stands || by[i] != nil }
+	a.Cuts, a.Words = slices.DeleteFunc(slices.Clone(sent.Cuts), gone), slices.DeleteFunc(a.Words, gone)
 	for _, i := range l.stale(history, at, edition) {
 		if by[i] == nil {
 			a.Stale = append(a.Stale, history[i].Name)

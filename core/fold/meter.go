@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"slices"
 	"unicode/utf8"
 
 	"github.com/samber/lo"
@@ -45,8 +46,8 @@ func (m *Meter) Count(history []Message, a Amendment) {
 	for _, insert := range a.After {
 		m.Sent += sizeOf(insert.Text)
 	}
-	for i := range a.Cuts {
-		m.leaveOut(a.Cuts[i].saved())
+	for _, cut := range slices.Concat(a.Cuts, a.Words) {
+		m.leaveOut(cut.saved())
 	}
 }
 

@@ -90,8 +90,8 @@ func (f *Fold) from(at places) int {
 			from = min(from, i+1)
 		}
 	}
-	for _, call := range f.Calls {
-		if i, stands := at[call.Message]; stands {
+	for _, cut := range slices.Concat(f.Calls, f.Words) {
+		if i, stands := at[cut.Message]; stands {
 			from = min(from, i+1)
 		}
 	}

@@ -131,7 +131,7 @@ func TestTheCallsThatBeganAFrameGoWithIt(t *testing.T) {
 		history := talk(script)
 		for i := range history {
 			if len(history[i].Moves) == 2 {
-				history[i].Calls = reads
+				history[i].Calls, history[i].Text = reads, "Next: B"
 			}
 		}
 		switch {
@@ -141,9 +141,34 @@ func TestTheCallsThatBeganAFrameGoWithIt(t *testing.T) {
 			frames = tree("A B:in_progress")
 		}
 		ledger := fold.Ledger{Folds: fold.Find(history, frames, fold.Ledger{}, fold.Terms{Cold: true})}
-		assert.Equal(t, want, ledger.Amend(history, unnoted).Cuts, script)
+		a := ledger.Amend(history, unnoted)
+		assert.Equal(t, want, a.Cuts, script)
+		assert.Len(t, a.Words, len(want), script)
 		assert.Empty(t, fold.Trim(history[:6], ledger, fold.TrimOld, fold.Terms{Cold: true}), script)
 	}
+}
+
+func TestTheWordsBesideAPopGoWithTheFrameThatItBegan(t *testing.T) {
+	t.Parallel()
+	history := talk("u +A a -A+B u a -B a")
+	for i := range history {
+		if len(history[i].Moves) == 2 {
+			history[i].Text = "A is done. Which one next?"
+		}
+	}
+	open := fold.Ledger{Folds: fold.Find(history[:6], tree("A B:in_progress"), fold.Ledger{}, fold.Terms{Cold: true})}
+	assert.Empty(t, open.Amend(history[:6], unnoted).Words, "B goes on")
+
+	ledger := fold.Ledger{Folds: fold.Find(history, tree("A B"), fold.Ledger{}, fold.Terms{Cold: true})}
+	a := ledger.Amend(history, unnoted)
+	assert.Equal(t, []fold.Cut{{Message: "3", Tokens: 7}}, a.Words)
+	require.Len(t, a.Before, 1)
+	assert.Equal(t, "4", a.Before[0].Before)
+	assert.Contains(t, a.Before[0].Text, "Which one next?", "the user's words answer it")
+	ledger.Folds = []fold.Fold{{Edition: 1, Frame: "B", Upto: "6", Words: a.Words}}
+	assert.Equal(t, []string{"5", "6", "7"}, ledger.Amend(history, func(fold.Message) int { return 0 }).Stale, "thinking behind them has another past")
+	ledger.Switches = []fold.Switch{{Edition: 1, Whole: true}}
+	assert.Empty(t, ledger.Amend(history, unnoted).Words, "folding is off")
 }
 
 func TestAFoldStaysWhateverBecomesOfItsFrame(t *testing.T) {

@@ -152,8 +152,11 @@ func TestPluginRunsTheInstalledBinary(t *testing.T) {
 	install(t, s, hosts.User)
 	content, err := os.ReadFile(filepath.Join(s.Machine.DataHome(), "flame/claude-code/plugin/.mcp.json"))
 	require.NoError(t, err)
-	assert.JSONEq(t, `{"mcpServers": {"flame": {"command": "`+strings.ReplaceAll(s.Machine.Binary(), `"`, `\"`)+`", "args": ["serve", "--host", "claude-code"]}}}`,
-		string(content))
+	assert.JSONEq(t, `{"mcpServers": {"flame": {"command": "`+strings.ReplaceAll(s.Machine.Binary(), `"`, `\"`)+`", "args": ["serve", "--host", "claude-code"],
+		"env": {"FLAME_TOOLS": "${FLAME_TOOLS:-core,lean}"}}}}`, string(content))
+	byCommands, err := os.ReadFile("plugin/.mcp.json")
+	require.NoError(t, err)
+	assert.Contains(t, string(byCommands), `"env": {"FLAME_TOOLS": "${FLAME_TOOLS:-core,lean}"}`)
 }
 
 func TestHooksCallTheServerWhereTheClientLoadsSuchAPlugin(t *testing.T) {

@@ -65,11 +65,15 @@ func asCalling(name string, content []byte) ([]byte, error) {
 	case "hooks.json":
 		return hooksFile(true)
 	case ".mcp.json":
-		server := map[string]any{"command": starter, "args": servesHooks()}
+		server := map[string]any{"command": starter, "args": servesHooks(), "env": map[string]string{env.Tools: "${" + env.Tools + ":-" + profile + "}"}}
 		return encode(map[string]any{"mcpServers": map[string]any{"flame": server}})
 	}
 	return content, nil
 }
+
+// profile is the set of tools that the server offers (FLAME_TOOLS) unless the user chose one: each
+// request names them all.
+const profile = "core,lean"
 
 // servesHooks returns the arguments of flame as the server that hooks call.
 func servesHooks() []string { return []string{"serve", "--host", Name} }

@@ -113,7 +113,7 @@ func (h Client) Status(ctx context.Context) (hosts.Status, error) {
 	if err != nil {
 		return status, err
 	}
-	status.Offers = there.version
+	status.Offers, status.Tools = there.version, profile
 	for _, p := range plugins {
 		switch {
 		case p.ID == pluginName:

@@ -639,6 +639,17 @@ func TestPluginLeavesOutACallWhoseLineIsEmpty(t *testing.T) {
 	assert.Contains(t, fmt.Sprint(h.heard()), "id:c-r", "flame knows the call")
 }
 
+func TestPluginLeavesOutTheWordsOfItsMessageAlone(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.write("answer", `{"edition": 3, "mute": ["a2"]}`)
+	got := h.plays(`
+		const says = (id, said) => message(id, "assistant", [text(said), tool("bash", "completed", { output: "OUT-" + id }, id)])
+		const sent = await request(message("u1", "user", [text("Go")]), says("a2", "MUTE"), says("a3", "LOUD"))
+		return sent.flatMap(({ parts }) => parts.map((p) => p.text ?? p.state.output)).join(" ")`)
+	assert.Equal(t, `"Go OUT-a2 LOUD OUT-a3"`, got)
+}
+
 func TestPluginCountsNoThinking(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)

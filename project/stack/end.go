@@ -75,6 +75,7 @@ func cleanAll(name string, texts []string) (cleaned []string, err error) {
 // Popped is the result of Pop.
 type Popped struct {
 	Frame   core.Frame      // as it is now
+	Said    bool            // the pop that took the frame up says its goal in the caller's conversation
 	Below   string          // composed summary of the work below it, if it ended without a summary
 	Parent  *core.Frame     // nil for a root
 	Current string          // id of the caller's current frame now; empty without one
@@ -170,6 +171,7 @@ func Children(s *project.Step, id string, status core.Status) ([]core.Frame, err
 const (
 	recordPending    project.Kind[digest.Pending] = "pending_completion" // by frame
 	recordCompaction project.Kind[compactionMark] = "compaction"         // by frame: what its next compaction is for
+	recordSaid       project.Kind[said]           = "said"               // by frame that a pop took up, until a compaction
 	SummaryDeadline                               = "pending_completion" // by frame: give up waiting for a summary
 )
 
@@ -185,11 +187,18 @@ type compactionMark struct {
 	Note string      `json:"note,omitempty"`
 }
 
+// said is the goal of a frame as a session's conversation says it.
+type said struct {
+	Session string `json:"session"`
+	Goal    string `json:"goal"`
+}
+
 // forgetCompaction drops everything that waits for a compaction of the frame.
 func forgetCompaction(s *project.Step, frame string) error {
 	return errors.Join(
 		recordPending.Delete(s.Tx, frame),
 		recordCompaction.Delete(s.Tx, frame),
+		recordSaid.Delete(s.Tx, frame),
 		s.Tx.ClearDeadline(SummaryDeadline, frame),
 	)
 }

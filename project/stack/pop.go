@@ -122,6 +122,10 @@ func poppable(s *project.Step, frame core.Frame, args PopArgs) (popped Popped, e
 	if popped.Inside, popped.More, err = endedInside(s, frame.ID); err != nil {
 		return popped, err
 	}
+	goal, _, err := recordSaid.Get(s.Tx, frame.ID)
+	if popped.Said = goal == (said{s.Session.ID, frame.Goal}); err != nil {
+		return popped, err
+	}
 	if frame.Parent == "" {
 		return popped, nil
 	}
@@ -198,7 +202,7 @@ func goOn(s *project.Step, popped *Popped, goal string, planned *core.Frame, cla
 	if planned == nil {
 		frame, err := push(s, goal, "")
 		popped.Then, popped.Current = &Activated{Frame: frame}, frame.ID
-		return err
+		return errors.Join(err, recordSaid.Save(s.Tx, frame.ID, said{s.Session.ID, frame.Goal}))
 	}
 	if err := mayFollow(s, *planned); err != nil {
 		return undone(err)
@@ -208,6 +212,9 @@ func goOn(s *project.Step, popped *Popped, goal string, planned *core.Frame, cla
 		return undone(err)
 	}
 	popped.Then, popped.Current = &done, planned.ID
+	if err := recordSaid.Save(s.Tx, planned.ID, said{s.Session.ID, planned.Goal}); err != nil {
+		return err
+	}
 	popped.Planned = slices.DeleteFunc(popped.Planned, func(f core.Frame) bool { return f.ID == planned.ID })
 	return nil
 }

@@ -140,6 +140,25 @@ func TestAnAmendedConversationKeepsTheRules(t *testing.T) {
 	assert.NotImplements(t, (*dialect.Clearer)(nil), r, "the API clears nothing by itself")
 }
 
+func TestWordsGoUnlessTheirSignatureStays(t *testing.T) {
+	t.Parallel()
+	const pop = `{"functionCall":{"id":"3","name":"flame_pop","args":{}},"thoughtSignature":"S3"}`
+	const bare, signed = `{"functionCall":{"id":"3","name":"flame_pop","args":{}}}`, `{"text":"next","thoughtSignature":"S3w"}`
+	for words, want := range map[string][2]string{ // in an earlier turn, and in the current one
+		`{"text":"next"}`: {"[" + bare + "]", "[" + pop + "]"},
+		signed:            {"[" + bare + "]", "[" + signed + "," + pop + "]"},
+	} {
+		spoken := strings.Replace(talk, pop, words+","+pop, 1)
+		for i, body := range []string{spoken, strings.Replace(spoken, `[{"text":"go on"}]`, `[{"text":"<x>","thought":true}]`, 1)} {
+			r := parse(t, body)
+			history := r.History(wire())
+			name := history[5].Name
+			got := r.Amended(history, fold.Amendment{Stale: []string{name}, Words: []fold.Cut{{Message: name}}})
+			assert.JSONEq(t, want[i], gjson.GetBytes(got, "contents.5.parts").Raw)
+		}
+	}
+}
+
 func TestACallWithoutAnIDIsOfItsMessage(t *testing.T) {
 	t.Parallel()
 	r := parse(t, `{"contents":[{"role":"user","parts":[{"text":"a"}]},

@@ -26,7 +26,7 @@ func (r *request) Amended(history []fold.Message, a fold.Amendment) []byte {
 			same = false
 			continue
 		}
-		sent := c.edited(e, e.Stale[name] && i < turn)
+		sent := c.edited(e, e.Stale[name] && i < turn, e.Mute[name])
 		all, same = append(all, sent), same && sent == c.raw
 		if len(notes) > 0 && within {
 			all, same = append(all, userSays(notes)), false
@@ -58,15 +58,17 @@ func userSays(texts []string) string {
 	return `{"role":"user","parts":[` + strings.Join(parts, ",") + `]}`
 }
 
-// edited returns a message as it is sent; with stale, without its thoughts and their signatures.
-func (c *content) edited(e dialect.Edit, stale bool) string {
+// edited returns a message as it is sent; with stale, without its thoughts and their signatures, with
+// mute, without its words, unless they have a signature that stays.
+func (c *content) edited(e dialect.Edit, stale, mute bool) string {
 	changed, parts := false, make([]string, 0, len(c.parts))
 	for i := range c.parts {
 		p := &c.parts[i]
 		line, cut := e.Lines[p.id]
 		cut = cut && !p.made
 		switch {
-		case stale && (p.kind == thought || p.signature != "" && p.kind == words && p.text == ""), cut && line == "":
+		case stale && (p.kind == thought || p.signature != "" && p.kind == words && p.text == ""), cut && line == "",
+			mute && p.kind == words && (stale || p.signature == ""):
 			changed = true
 		case cut && p.kind == result && p.response.Exists():
 			parts, changed = append(parts, p.answering(line)), true

@@ -5,13 +5,16 @@ import "flame/core/fold"
 // An Edit is an amendment, by the names of messages and the ids of calls.
 type Edit struct {
 	Dropped, Stale map[string]bool
+	Mute           map[string]bool     // messages without the assistant's words
 	Before         map[string][]string // texts of the user's that stand before a message
 	Lines          map[string]string   // that replace outputs, by call; an empty one removes the call, too
 }
 
 // NewEdit returns an amendment as an edit.
 func NewEdit(a fold.Amendment) Edit {
-	e := Edit{Dropped: map[string]bool{}, Stale: map[string]bool{}, Before: map[string][]string{}, Lines: map[string]string{}}
+	e := Edit{
+		Dropped: map[string]bool{}, Stale: map[string]bool{}, Mute: map[string]bool{}, Before: map[string][]string{}, Lines: map[string]string{},
+	}
 	for _, name := range a.Drop {
 		e.Dropped[name] = true
 	}
@@ -23,6 +26,9 @@ func NewEdit(a fold.Amendment) Edit {
 	}
 	for _, cut := range a.Cuts {
 		e.Lines[cut.Call] = cut.Text
+	}
+	for _, words := range a.Words {
+		e.Mute[words.Message] = true
 	}
 	return e
 }

@@ -73,7 +73,7 @@ func (e *edit) message(m *message, name string, notesWithin bool) string {
 		b := &m.blocks[i]
 		line, cut := e.Lines[b.id]
 		switch {
-		case b.thinks() && e.Stale[name], cut && line == "":
+		case b.thinks() && e.Stale[name], b.kind == "text" && e.Mute[name], cut && line == "":
 			edited = true
 			continue
 		case b.kind == "tool_result" && cut && b.content.Exists():

@@ -184,6 +184,14 @@ func TestACallGoesWithItsResultWhereTheLineIsEmpty(t *testing.T) {
 	assert.JSONEq(t, in(asks, pops, popped, answers), got)
 }
 
+func TestWordsOfAMessageGoAlone(t *testing.T) {
+	t.Parallel()
+	words := strings.Replace(pops, `"content":[`, `"content":[{"type":"text","text":"now the next"},`, 1)
+	r, history := parse(t, in(asks, words, popped, answers))
+	got := string(r.Amended(history, fold.Amendment{Words: []fold.Cut{{Message: "c:t3"}}}))
+	assert.JSONEq(t, in(asks, pops, popped, answers), got)
+}
+
 func TestAMessageOfThinkingAloneDoesNotBecomeEmpty(t *testing.T) {
 	t.Parallel()
 	r, history := parse(t, in(asks, `{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"}]}`))

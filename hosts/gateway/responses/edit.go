@@ -53,13 +53,15 @@ func (e *edit) sent(m *message, name string) []string {
 }
 
 // items returns the items of a message as they are sent. Reasoning goes without the items that it
-// led to, and these lose their ids without it: the API would look for the reasoning by them.
+// led to, and these lose their ids without it: the API would look for the reasoning by them. Words
+// stay with reasoning that stays.
 func (e *edit) items(m *message, name string) (all []string) {
+	stale := e.Stale[name] && len(m.of(thought)) > 0 && len(m.of(unknown)) == 0
+	mute := e.Mute[name] && (stale || len(m.of(thought)) == 0)
 	rest := slices.DeleteFunc(slices.Clone(m.items), func(i item) bool {
 		line, cut := e.Lines[i.call]
-		return cut && line == "" && i.call != ""
+		return cut && line == "" && i.call != "" || mute && i.ofModel() && i.sort() == speech
 	})
-	stale := e.Stale[name] && len(m.of(thought)) > 0 && len(m.of(unknown)) == 0
 	for n, i := range rest {
 		line, cut := e.Lines[i.call]
 		switch {

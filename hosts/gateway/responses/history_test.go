@@ -196,6 +196,24 @@ func TestAmended(t *testing.T) {
 	}
 }
 
+func TestWordsGoUnlessReasoningStaysThatLedToThem(t *testing.T) {
+	t.Parallel()
+	spoken := strings.Replace(answers, "all done", "now the next", 1)
+	next := strings.Replace(pops, `"id":"fc_4",`, "", 1)
+	for name, tt := range map[string]struct {
+		items, want []string
+		stale       []string
+	}{
+		"without reasoning":      {[]string{please, spoken, pops, popped}, []string{please, pops, popped}, nil},
+		"with stale reasoning":   {[]string{please, thinks, spoken, pops, popped}, []string{please, next, popped}, []string{"c:c4"}},
+		"with reasoning to keep": {[]string{please, thinks, spoken, pops, popped}, []string{please, thinks, spoken, pops, popped}, nil},
+	} {
+		r, history := parse(t, in(tt.items...))
+		got := string(r.Amended(history, fold.Amendment{Stale: tt.stale, Words: []fold.Cut{{Message: "c:c4"}}}))
+		assert.JSONEq(t, in(tt.want...), got, name)
+	}
+}
+
 func TestAnAnswerWithASearchOfTheAPIsOwnKeepsItsReasoning(t *testing.T) {
 	t.Parallel()
 	body := in(please, thinks, `{"type":"web_search_call","id":"ws_1"}`, answers)
