@@ -214,7 +214,8 @@ func (f *follower) rewritten(logs []transcripts.Log) bool {
 		if err != nil || !os.SameFile(known.file, now) || now.Size() < known.file.Size() {
 			return true
 		}
-		if !log.Grows() && (known.young || now.Size() != known.file.Size() || !now.ModTime().Equal(known.file.ModTime()) || !changedAt(log.Beside()).Equal(known.beside)) {
+		if !log.Grows() && (known.young || now.Size() != known.file.Size() ||
+			!now.ModTime().Equal(known.file.ModTime()) || !changedAt(log.Beside()).Equal(known.beside)) {
 			return true
 		}
 	}
