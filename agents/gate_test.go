@@ -81,7 +81,7 @@ func TestAnAgentHasTheGatewayOfItsSession(t *testing.T) {
 				Job: supervise.Job{Command: []string{"prog", tt.command}, Resume: []string{"prog", tt.command, "again"}},
 				Log: slog.New(slog.NewTextHandler(&logs, nil)),
 			}
-			end := a.gated(record.Run{ID: "agent-1", Host: tt.host}, s)
+			end := gated(a, record.Run{ID: "agent-1", Host: tt.host}, s)
 			assert.Equal(t, tt.ran, strings.Join(s.Job.Command, " "))
 			assert.Equal(t, tt.ran+" again", strings.Join(s.Job.Resume, " "))
 			assert.Equal(t, tt.env, s.Job.Env)
@@ -100,5 +100,5 @@ func TestAnAgentHasTheGatewayOfItsSession(t *testing.T) {
 			}
 		})
 	}
-	assert.NotPanics(t, (&Agents{}).gated(record.Run{}, &supervise.Supervisor{}))
+	assert.NotPanics(t, gated(&Agents{}, record.Run{}, &supervise.Supervisor{}))
 }

@@ -39,7 +39,7 @@ func (a *Agents) Supervise(ctx context.Context, id string, log *slog.Logger) err
 	s := supervise.Supervisor{
 		Job: job, Read: a.Hosts.Of(run.Host).Prints.Reader(), Journal: journal{a, job.ID}, Log: log, Pace: supervise.DefaultPace,
 	}
-	defer a.gated(run, &s)()
+	defer gated(a, run, &s)()
 	_, err = s.Run(ctx)
 	return err
 }
@@ -200,7 +200,7 @@ func (j journal) End(ctx context.Context, o supervise.Outcome) error { return j.
 // gated puts a gateway between the host of an agent and its model if the session that asked
 // for the agent has one. It returns a function that closes the gateway. An agent works without
 // a gateway too, so gated only logs errors.
-func (a *Agents) gated(run record.Run, s *supervise.Supervisor) (closeGate func()) {
+func gated(a *Agents, run record.Run, s *supervise.Supervisor) (closeGate func()) {
 	nothing := func() {}
 	if a.OpenGate == nil {
 		return nothing

@@ -78,10 +78,8 @@ func (d Doc) Equal(e Doc) bool { return reflect.DeepEqual(d, e) }
 // Stamps returns all stamps of the document, in any order.
 func (d Doc) Stamps() []Stamp {
 	all := []Stamp{d.Work.Stamp, d.Archived.Stamp, d.Deleted}
-	for _, set := range [][]Entry{d.Artifacts, d.Decisions, d.Planned} {
-		for _, e := range set {
-			all = append(all, e.Stamp)
-		}
+	for _, e := range slices.Concat(d.Artifacts, d.Decisions, d.Planned) {
+		all = append(all, e.Stamp)
 	}
 	if d.Invalid != nil {
 		all = append(all, d.Invalid.Stamp)
