@@ -50,13 +50,13 @@ func TestShapeOfPackages(t *testing.T) {
 // roomLines are the most lines that the folders at the top level may have in Go, without
 // tests: a room that outgrows its limit has a concept too many.
 var roomLines = map[string]int{
-	"agents": 16_972, "cli": 8_670, "config": 428, "core": 9_441, "hosts": 13_681, "hub": 5_879, "local": 3_058, "project": 14_244,
+	"agents": 16_626, "cli": 8_670, "config": 428, "core": 9_390, "hosts": 13_681, "hub": 5_879, "local": 3_058, "project": 14_244,
 	"render": 3_349, "store": 5_077, "tools": 4_802, "transcripts": 4_832, "web": 1_521, ".": 404,
 }
 
 // productLines is the same of all together. It rises by what a new host or feature brings, and
 // falls by everything else.
-const productLines = 92_361
+const productLines = 91_964
 
 func TestShapeOfTheWhole(t *testing.T) {
 	rooms, whole := map[string]int{}, 0
