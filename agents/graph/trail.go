@@ -210,7 +210,7 @@ func (f *follower) rewritten(logs []transcripts.Log) bool {
 			continue
 		}
 		now, err := os.Stat(log.Path)
-		if err != nil || !os.SameFile(known.file, now) || now.Size() < known.file.Size() {
+		if err != nil || replaced(known.file, now) {
 			return true
 		}
 		same := now.Size() == known.file.Size() && now.ModTime().Equal(known.file.ModTime()) && changedAt(log.Beside()).Equal(known.beside)
@@ -224,6 +224,11 @@ func (f *follower) rewritten(logs []transcripts.Log) bool {
 		}
 	}
 	return false
+}
+
+// replaced reports whether a file is another one than before, or was cut.
+func replaced(before, now os.FileInfo) bool {
+	return !os.SameFile(before, now) || now.Size() < before.Size()
 }
 
 // changedAt returns when a file last changed, or zero if there is none.
@@ -242,8 +247,8 @@ func (f *follower) read(ctx context.Context, log transcripts.Log) error {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil // it disappeared after it was found; the next look will miss it
 	}
-	if err != nil || ok && !log.Grows() {
-		return err
+	if err != nil || ok && (!log.Grows() || replaced(known.file, now)) {
+		return err // the next look reads all again if it was replaced after this one began
 	}
 	beside := changedAt(log.Beside())
 	if !ok {

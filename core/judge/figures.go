@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 )
 
@@ -106,10 +108,7 @@ func measuresOf(text, of string) (reached []float64) {
 			said = append(said, value)
 		}
 	}
-	if len(reached) > 0 {
-		return reached
-	}
-	return said
+	return lo.Ternary(len(reached) > 0, reached, said)
 }
 
 // measuresAfter returns the figures right after a name.

@@ -185,12 +185,11 @@ func (r *reader) jsonList(list []any, above []string) {
 
 // rowName returns the name of an object in a list; empty if it has none.
 func rowName(object map[string]any) string {
-	for _, key := range lists.Of("names").Entries() {
-		if text, ok := object[key].(string); ok {
-			return text
-		}
-	}
-	return ""
+	named := lo.FilterMap(lists.Of("names").Entries(), func(key string, _ int) (string, bool) {
+		text, ok := object[key].(string)
+		return text, ok
+	})
+	return lo.FirstOrEmpty(named)
 }
 
 // leafValue returns the value of a leaf.

@@ -246,20 +246,15 @@ func (c *comparer) related(x, y Side) (extra string, is relation) {
 // match compares the claims about one subject.
 func (c *comparer) match(sides []Side) Match {
 	slices.SortFunc(sides, func(x, y Side) int { return cmp.Compare(x.Reading, y.Reading) })
-	m := Match{Sides: sides, Subject: sides[0].Subject, Verdict: Same}
+	m := Match{Sides: sides, Subject: sides[0].Subject}
+	var verdicts []Verdict
 	for i, x := range sides {
 		m.Subject = min(m.Subject, x.Subject)
 		for _, y := range sides[i+1:] {
-			switch x.Value.Compare(y.Value, c.tolerance) {
-			case Different:
-				m.Verdict = Different
-			case Unknown:
-				if m.Verdict == Same {
-					m.Verdict = Unknown
-				}
-			}
+			verdicts = append(verdicts, x.Value.Compare(y.Value, c.tolerance))
 		}
 	}
+	m.Verdict = overall(verdicts)
 	return m
 }
 

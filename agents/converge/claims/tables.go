@@ -85,12 +85,7 @@ func titledFigures(rows [][]string) bool {
 	}) {
 		return false
 	}
-	for i := range rows[0] {
-		if figures(rows[1:], i) {
-			return true
-		}
-	}
-	return false
+	return lo.SomeBy(lo.Range(len(rows[0])), func(column int) bool { return figures(rows[1:], column) })
 }
 
 // figures reports whether a column holds numbers only.

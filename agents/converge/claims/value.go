@@ -58,6 +58,17 @@ func verdictOf(same bool) Verdict {
 	return Different
 }
 
+// overall returns Different or Unknown if one of the verdicts is, in this order; otherwise Same.
+func overall(all []Verdict) Verdict {
+	switch {
+	case slices.Contains(all, Different):
+		return Different
+	case slices.Contains(all, Unknown):
+		return Unknown
+	}
+	return Same
+}
+
 // Compare compares two values. The tolerance applies to numbers.
 func (v Value) Compare(w Value, t Tolerance) Verdict {
 	if v.Kind > w.Kind {
@@ -208,19 +219,6 @@ func (v Value) compareAtoms(w Value, t Tolerance) Verdict {
 	if len(v.list) != len(w.list) {
 		return Unknown
 	}
-	result := Same
-	for i, x := range v.list {
-		switch x.Compare(w.list[i], t) {
-		case Different:
-			return Different
-		case Unknown:
-			result = Unknown
-		}
-	}
-	if v.Yes != w.Yes && result == Same {
-		return Different
-	} else if v.Yes != w.Yes {
-		return Unknown
-	}
-	return result
+	result := overall(lo.Map(v.list, func(x Value, i int) Verdict { return x.Compare(w.list[i], t) }))
+	return lo.Ternary(result == Same, verdictOf(v.Yes == w.Yes), result)
 }
