@@ -191,12 +191,14 @@ func (f *folding) beginningOf(s *stay, fold *Fold) {
 		fold.Calls = append(fold.Calls, Cut{Message: m.Name, Call: call.ID, Tokens: call.Tokens})
 		fold.Tokens += call.Tokens
 	}
-	words := Cut{Message: m.Name, Tokens: int(sizeOf(m.Text))}
-	fold.Words, fold.Tokens = []Cut{words}, fold.Tokens+words.Tokens
+	if m.Text != "" {
+		words := Cut{Message: m.Name, Tokens: int(sizeOf(m.Text))}
+		fold.Words, fold.Tokens = []Cut{words}, fold.Tokens+words.Tokens
+	}
 }
 
-// begunBy returns the message that began a stay by leaving another frame; nil if there is none that
-// stays.
+// begunBy returns the message whose pop of another frame began a stay; nil without such a message, or
+// if it is left out itself.
 func (f *folding) begunBy(s *stay) *Message {
 	if s.from == 0 || f.drops[s.from-1] {
 		return nil

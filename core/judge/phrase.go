@@ -96,8 +96,8 @@ func (p phrase) taken(words []string, tokens []token) int {
 	return -1
 }
 
-// Begin returns the length in words of the longest phrase at the beginning of the words; 0 if
-// there is none.
+// Begin returns the number of words of the longest phrase that begins with the first word; 0 without
+// such a phrase.
 func (l *List) Begin(words []string) (most int) {
 	if len(words) == 0 {
 		return 0
@@ -110,7 +110,8 @@ func (l *List) Begin(words []string) (most int) {
 	return most
 }
 
-// Find returns where the first phrase in the words begins and ends; 0, 0 if there is none.
+// Find returns the indexes of the first word of the first phrase and of the word behind it; 0, 0
+// without a phrase.
 func (l *List) Find(words []string) (from, to int) {
 	phrases := l.phrases()
 	for i, word := range words {

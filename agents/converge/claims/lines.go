@@ -74,8 +74,8 @@ func (r *reader) named(line string) bool {
 // tests took.
 func (r *reader) outcome(line string) bool {
 	for i, form := range outcomes {
-		if form().MatchString(line) {
-			says, subject, _ := strings.Cut(form().ReplaceAllString(line, "${says}\x00${of}"), "\x00")
+		if m := form().FindStringSubmatch(line); m != nil {
+			says, subject := m[form().SubexpIndex("says")], m[form().SubexpIndex("of")]
 			words := lo.Ternary(i == 0, keyWords(subject), []string{"test " + subject})
 			r.add(subject, words, Value{Kind: Truth, Text: line, Yes: meaning("outcomes", says) == "yes"}, line)
 			return true
