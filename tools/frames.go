@@ -56,7 +56,7 @@ func (endStatus) Values() []string { return []string{"completed", "failed", "blo
 
 type popArgs struct {
 	Status          endStatus `json:"status"`
-	Summary         string    `json:"summary,omitempty" jsonschema:"outcome, names, open ends"`
+	Summary         string    `json:"summary,omitempty" jsonschema:"outcome, names, paths, open ends"`
 	Decisions       []string  `json:"decisions,omitempty" jsonschema:"what and why"`
 	Artifacts       []string  `json:"artifacts,omitempty" jsonschema:"paths or names"`
 	Next            string    `json:"next,omitempty" jsonschema:"planned frame's id or new goal"`

@@ -139,7 +139,11 @@ func (c *conversation) call(kind fold.Kind, frame string) {
 	if len(m.Moves) == 0 || c.roll(4) > 0 {
 		m = c.say("a")
 	}
-	m.Moves = append(m.Moves, fold.Move{Kind: kind, Frame: frame, First: len(m.Moves) == 0 && c.roll(3) > 0})
+	move := fold.Move{Kind: kind, Frame: frame, First: len(m.Moves) == 0 && c.roll(3) > 0}
+	if kind == fold.Leave && c.roll(3) > 0 {
+		move.Call, move.Rest = "move-"+m.Name, frame+" is completed."
+	}
+	m.Moves = append(m.Moves, move)
 	c.now++
 	if c.roll(3) == 0 {
 		c.say("r")

@@ -18,8 +18,8 @@ import (
 //     and the last round stay.
 //   - Nested frames fold with the outermost; inside an open frame each folds alone.
 //   - The message that left a frame stays and says how the frame ended. If there is none,
-//     a note stands in its place. If the message also began the next frame, its words and its
-//     calls behind the pop go with that frame.
+//     a note stands in its place. If the message also began the next frame, its words, its
+//     calls behind the pop and the line that names the next frame go with that frame.
 //   - A frame that no call entered, or whose call was compacted away, begins with the first
 //     message after EnteredAt, but not before the end of the messages that the compaction
 //     kept. A frame that no call left ends before the first message made after EndedAt.
@@ -181,6 +181,9 @@ func (f *folding) note(s *stay, fold *Fold) {
 	}
 }
 
+// beganTokens are the tokens of the line of a pop's answer that names the new frame.
+const beganTokens = 12
+
 // beginningOf adds what belongs to a frame in the message that began it by leaving another one.
 func (f *folding) beginningOf(s *stay, fold *Fold) {
 	m := f.begunBy(s)
@@ -190,6 +193,10 @@ func (f *folding) beginningOf(s *stay, fold *Fold) {
 	for _, call := range m.Calls {
 		fold.Calls = append(fold.Calls, Cut{Message: m.Name, Call: call.ID, Tokens: call.Tokens})
 		fold.Tokens += call.Tokens
+	}
+	if pop := m.Moves[0]; pop.Rest != "" {
+		answer := Cut{Message: m.Name, Call: pop.Call, Text: pop.Rest, Tokens: int(sizeOf(pop.Rest)) + beganTokens}
+		fold.Calls, fold.Tokens = append(fold.Calls, answer), fold.Tokens+beganTokens
 	}
 	if m.Text != "" {
 		words := Cut{Message: m.Name, Tokens: int(sizeOf(m.Text))}

@@ -45,6 +45,8 @@ type Move struct {
 	Kind  Kind
 	Frame string // id
 	First bool   // no other call stands before it in its message
+	Call  string // id of the call, if there is a rest
+	Rest  string // the answer of a pop without the line that names the new frame that it began
 }
 
 // Kind is the direction of a move.
@@ -87,7 +89,7 @@ type Fold struct {
 	Upto    string      `json:"upto"`    // name of the message that left the frame, or that stands behind the note about its end
 	Drop    []string    `json:"drop"`    // names of the messages left out, in order
 	Notes   []Note      `json:"notes,omitempty"`
-	Calls   []Cut       `json:"calls,omitempty"` // calls of the frame in a message that stays: the pop that began the frame; without texts
+	Calls   []Cut       `json:"calls,omitempty"` // in a message that stays, the pop that began the frame: calls of the frame, without texts, and the rest of the pop's answer
 	Words   []Cut       `json:"words,omitempty"` // the assistant's words in that message; without calls and texts
 	Tokens  int         `json:"tokens"`          // estimated, of the messages left out
 

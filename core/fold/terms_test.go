@@ -171,6 +171,22 @@ func TestTheWordsBesideAPopGoWithTheFrameThatItBegan(t *testing.T) {
 	assert.Empty(t, ledger.Amend(history, unnoted).Words, "folding is off")
 }
 
+func TestTheLineThatNamesTheNextFrameGoesWithThatFrame(t *testing.T) {
+	t.Parallel()
+	history := talk("u +A a -A+B a -B a")
+	pop := &history[3].Moves[0]
+	require.Equal(t, fold.Leave, pop.Kind)
+	pop.Call, pop.Rest = "pop", "A is completed."
+	open := fold.Ledger{Folds: fold.Find(history[:5], tree("A B:in_progress"), fold.Ledger{}, fold.Terms{Cold: true})}
+	assert.Empty(t, open.Amend(history[:5], unnoted).Cuts, "B goes on")
+
+	folds := fold.Find(history, tree("A B"), fold.Ledger{}, fold.Terms{Cold: true})
+	cuts := fold.Ledger{Folds: folds}.Amend(history, unnoted).Cuts
+	require.Len(t, cuts, 1)
+	assert.Equal(t, fold.Cut{Message: "3", Call: "pop", Text: "A is completed.", Tokens: cuts[0].Tokens}, cuts[0])
+	assert.Greater(t, cuts[0].Tokens, len(cuts[0].Text)/4)
+}
+
 func TestAFoldStaysWhateverBecomesOfItsFrame(t *testing.T) {
 	t.Parallel()
 	history := talk("u +A a -A a")

@@ -12,6 +12,7 @@ import (
 type Move struct {
 	Leaves bool
 	Frame  string // id
+	Rest   string // of a pop's answer that says which new frame it began: the answer without that line
 }
 
 // MovePatterns are the patterns of answers to calls that move between frames, for Go and JavaScript.
@@ -20,6 +21,7 @@ type MovePatterns struct {
 	Starts string `json:"starts"` // the beginning of an answer that enters a frame
 	Ends   string `json:"ends"`   // the beginning of an answer to a pop that leaves one
 	GoesOn string `json:"goesOn"` // the line of that answer that names the next frame
+	Began  string `json:"began"`  // the same, with the line break before it, if that frame is new
 }
 
 // PatternsOfMoves returns these patterns.
@@ -32,6 +34,7 @@ func PatternsOfMoves() MovePatterns {
 	}
 	return MovePatterns{
 		Starts: `^(?:Started )?(\S+) `, Ends: `^(\S+) is (?:` + strings.Join(ended, "|") + `)\b`, GoesOn: `^(?:Started|Activated) (\S+) `,
+		Began: `\nStarted \S+ as your current frame\.$`,
 	}
 }
 
@@ -39,6 +42,7 @@ var (
 	moveStarts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(PatternsOfMoves().Starts) })
 	moveEnds   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(PatternsOfMoves().Ends) })
 	moveGoesOn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)` + PatternsOfMoves().GoesOn) })
+	moveBegan  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)` + PatternsOfMoves().Began) })
 )
 
 // ReadMoves returns the frames that a call entered and left, by its answer. There are none if the
@@ -57,6 +61,9 @@ func ReadMoves(called Name, answer string) []Move {
 		moves := []Move{{Leaves: true, Frame: found[1]}}
 		if next := moveGoesOn().FindStringSubmatch(answer); next != nil {
 			moves = append(moves, Move{Frame: next[1]})
+		}
+		if rest := moveBegan().ReplaceAllString(answer, ""); rest != answer {
+			moves[0].Rest = rest
 		}
 		return moves
 	}

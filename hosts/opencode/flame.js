@@ -630,8 +630,8 @@ const answeredByUser = (history) => {
 // skeleton returns the data of a message by which flame decides how to send it.
 const skeleton = (plugin, s, { name, info, parts }, quoted) => {
   const tools = parts.filter((part) => part.type === "tool")
-  const texts = quoted ? parts.filter((part) => part.type === "text") : []
-  const goesOn = tools.length > 1 && tools.some(({ tool }) => plugin.isOurs(tool) && /_flame_pop$/.test(tool))
+  const pops = tools.some(({ tool }) => plugin.isOurs(tool) && /_flame_pop$/.test(tool))
+  const texts = quoted || pops ? parts.filter((part) => part.type === "text") : []
   return {
     name, role: info.role, time: info.time.created, edition: s.editions.get(info.id), summary: info.summary === true,
     open: !info.time.completed && tools.some(({ state }) => state.status !== "completed" && state.status !== "error"),
@@ -639,7 +639,7 @@ const skeleton = (plugin, s, { name, info, parts }, quoted) => {
     moves: tools.flatMap((part, i) => (part.state.status === "completed" && plugin.isOurs(part.tool) ? moves(part, i === 0) : [])),
     tail: texts.map((part) => part.text).join("\n").slice(-500).replace(/^[\udc00-\udfff]/, ""),
     tokens: tokens(s, info, parts),
-    ...((s.edits.calls || goesOn) && { calls: tools.filter(({ tool, state }) => state.status === "completed" && !plugin.isOurs(tool)).map(called) }),
+    ...((s.edits.calls || pops) && { calls: tools.filter(({ tool, state }) => state.status === "completed" && !plugin.isOurs(tool)).map(called) }),
   }
 }
 
@@ -662,14 +662,16 @@ const tokens = (s, info, parts) => {
 // moves returns the frames that a call of flame's tools entered and left: the frame at the
 // beginning of its result, and the next frame after a pop. A pop that waits for a summary has
 // not left its frame yet.
-const moves = ({ tool, state: { output } }, first) => {
+const moves = ({ tool, callID, state: { output } }, first) => {
   const [, way] = /_flame_(push|activate|pop)$/.exec(tool) ?? []
   if (!way) return []
   const found = (pattern, flags) => new RegExp(pattern, flags).exec(output)?.[1]
   const frame = found(way === "pop" ? given.moves.ends : given.moves.starts)
   if (!frame) return []
-  const next = way === "pop" && found(given.moves.goesOn, "m")
-  return [{ kind: way === "pop" ? "leave" : "enter", frame, first }, ...(next ? [{ kind: "enter", frame: next }] : [])]
+  if (way !== "pop") return [{ kind: "enter", frame, first }]
+  const next = found(given.moves.goesOn, "m")
+  const rest = output.replace(new RegExp(given.moves.began, "m"), "")
+  return [{ kind: "leave", frame, first, ...(rest !== output && { call: callID, rest }) }, ...(next ? [{ kind: "enter", frame: next }] : [])]
 }
 
 // edited returns the messages after flame's edits. The model reads added texts as words of the

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -192,7 +193,8 @@ func TestPluginEditsRequestsAsFlameAnswers(t *testing.T) {
 		{"name": "a2", "tokens": 12, "role": "assistant", "time": 2, "summary": false, "open": true, "moves": [], "tail": ""},
 		{"name": "u2", "tokens": 3, "role": "user", "time": 2, "summary": false, "open": false, "moves": [], "tail": ""},
 		{"name": "a3", "tokens": 17, "role": "assistant", "time": 3, "summary": true, "open": false,
-		 "moves": [{"kind": "leave", "frame": "frame-abcdefgh", "first": true}, {"kind": "enter", "frame": "plan-abcdefgh"}], "tail": ""}]`,
+		 "moves": [{"kind": "leave", "frame": "frame-abcdefgh", "first": true}, {"kind": "enter", "frame": "plan-abcdefgh"}], "tail": "",
+		 "calls": []}]`,
 		string(skeleton))
 }
 
@@ -648,6 +650,25 @@ func TestPluginLeavesOutTheWordsOfItsMessageAlone(t *testing.T) {
 		const sent = await request(message("u1", "user", [text("Go")]), says("a2", "MUTE"), says("a3", "LOUD"))
 		return sent.flatMap(({ parts }) => parts.map((p) => p.text ?? p.state.output)).join(" ")`)
 	assert.Equal(t, `"Go OUT-a2 LOUD OUT-a3"`, got)
+}
+
+// Flame leaves both out with the frame that the pop began.
+func TestPluginTellsOfTheWordsBesideAPopAndOfTheLineAboutItsNextFrame(t *testing.T) {
+	t.Parallel()
+	for output, want := range map[string]any{
+		"frame-aaaaaaaa is completed.\nStarted frame-bbbbbbbb as your current frame.": "frame-aaaaaaaa is completed.",
+		"frame-aaaaaaaa is completed.\nActivated frame-bbbbbbbb \"b\".":               nil, // only this line has the goal
+		"frame-aaaaaaaa is completed.\nCurrent frame: frame-bbbbbbbb":                 nil,
+		"frame-aaaaaaaa is completed: \"Started frame-c as your current frame.\"":     nil,
+	} {
+		h := newHost(t)
+		h.plays(`await request(message("u1", "user", [text("Go")]), message("a2", "assistant", [
+			text("Next comes b."), tool("flame_flame_pop", "completed", { output: ` + strconv.Quote(output) + ` }, "p")]))`)
+		messages := h.heard()[0]["messages"].([]any)
+		pop := messages[1].(map[string]any)
+		assert.Equal(t, "Next comes b.", pop["tail"])
+		assert.Equal(t, want, pop["moves"].([]any)[0].(map[string]any)["rest"], output)
+	}
 }
 
 func TestPluginCountsNoThinking(t *testing.T) {

@@ -31,7 +31,7 @@ func Describe(f *fold.Message, calls []Call, w *hosts.Wire) {
 		}
 		if own := w.Own(call.Tool); own != "" {
 			if !call.Result.Failed {
-				f.Moves = append(f.Moves, movesOf(own, said(call.Result, w), n == 0)...)
+				f.Moves = append(f.Moves, movesOf(own, call.ID, said(call.Result, w), n == 0)...)
 			}
 			continue
 		}
@@ -49,13 +49,16 @@ func said(r *Result, w *hosts.Wire) string {
 	return w.Answer(r.Said())
 }
 
-func movesOf(own op.Name, answer string, first bool) (moves []fold.Move) {
+func movesOf(own op.Name, call, answer string, first bool) (moves []fold.Move) {
 	for _, m := range op.ReadMoves(own, answer) {
-		kind := fold.Enter
+		move := fold.Move{Kind: fold.Enter, Frame: m.Frame, First: first && len(moves) == 0, Rest: m.Rest}
 		if m.Leaves {
-			kind = fold.Leave
+			move.Kind = fold.Leave
 		}
-		moves = append(moves, fold.Move{Kind: kind, Frame: m.Frame, First: first && len(moves) == 0})
+		if m.Rest != "" {
+			move.Call = call
+		}
+		moves = append(moves, move)
 	}
 	return moves
 }

@@ -37,7 +37,7 @@ const (
 	reads   = `{"role":"assistant","content":[{"type":"text","text":"I read"},` + call + `]}`
 	result  = `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t2","content":"out"}]}`
 	pops    = `{"role":"assistant","content":[{"type":"tool_use","id":"t3","name":"mcp__plugin_flame_flame__flame_pop","input":{}}]}`
-	ended   = `"frame-aaaaaaaa is completed: \"g\"\nStarted frame-bbbbbbbb \"h\", your current frame."`
+	ended   = `"frame-aaaaaaaa is completed: \"g\"\nStarted frame-bbbbbbbb as your current frame."`
 	popped  = `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t3","content":` + ended + `}]}`
 	answers = `{"role":"assistant","content":[{"type":"text","text":"all done"}]}`
 )
@@ -57,7 +57,8 @@ func TestHistory(t *testing.T) {
 	assert.Equal(t, []string{"c:t1", "r:t1", "c:t2", "r:t2", "c:t3", "r:t3"}, names[2:8])
 	assert.Equal(t, []core.Role{core.RoleUser, core.RoleOther, core.RoleAssistant}, roles[:3])
 	assert.Equal(t, []fold.Move{
-		{Kind: fold.Enter, Frame: "frame-aaaaaaaa", First: true}, {Kind: fold.Leave, Frame: "frame-aaaaaaaa", First: true},
+		{Kind: fold.Enter, Frame: "frame-aaaaaaaa", First: true},
+		{Kind: fold.Leave, Frame: "frame-aaaaaaaa", First: true, Call: "t3", Rest: `frame-aaaaaaaa is completed: "g"`},
 		{Kind: fold.Enter, Frame: "frame-bbbbbbbb"},
 	}, moves)
 	require.Len(t, calls, 1)
