@@ -184,23 +184,23 @@ func (f *folding) note(s *stay, fold *Fold) {
 // beganTokens are the tokens of the line of a pop's answer that names the new frame.
 const beganTokens = 12
 
-// beginningOf adds what belongs to a frame in the message that began it by leaving another one.
+// beginningOf cuts what belongs to a frame in the message that began it by leaving another one.
 func (f *folding) beginningOf(s *stay, fold *Fold) {
 	m := f.begunBy(s)
 	if m == nil {
 		return
 	}
 	for _, call := range m.Calls {
-		fold.Calls = append(fold.Calls, Cut{Message: m.Name, Call: call.ID, Tokens: call.Tokens})
-		fold.Tokens += call.Tokens
+		fold.Cuts = append(fold.Cuts, Cut{Message: m.Name, Call: call.ID, Tokens: call.Tokens})
 	}
 	if pop := m.Moves[0]; pop.Rest != "" {
-		answer := Cut{Message: m.Name, Call: pop.Call, Text: pop.Rest, Tokens: int(sizeOf(pop.Rest)) + beganTokens}
-		fold.Calls, fold.Tokens = append(fold.Calls, answer), fold.Tokens+beganTokens
+		fold.Cuts = append(fold.Cuts, Cut{Message: m.Name, Call: pop.Call, Text: pop.Rest, Tokens: int(sizeOf(pop.Rest)) + beganTokens})
 	}
 	if m.Text != "" {
-		words := Cut{Message: m.Name, Tokens: int(sizeOf(m.Text))}
-		fold.Words, fold.Tokens = []Cut{words}, fold.Tokens+words.Tokens
+		fold.Cuts = append(fold.Cuts, Cut{Message: m.Name, Tokens: int(sizeOf(m.Text))})
+	}
+	for _, cut := range fold.Cuts {
+		fold.Tokens += int(cut.saved())
 	}
 }
 

@@ -89,8 +89,7 @@ type Fold struct {
 	Upto    string      `json:"upto"`    // name of the message that left the frame, or that stands behind the note about its end
 	Drop    []string    `json:"drop"`    // names of the messages left out, in order
 	Notes   []Note      `json:"notes,omitempty"`
-	Calls   []Cut       `json:"calls,omitempty"` // in a message that stays, the pop that began the frame: calls of the frame, without texts, and the rest of the pop's answer
-	Words   []Cut       `json:"words,omitempty"` // the assistant's words in that message; without calls and texts
+	Cuts    []Cut       `json:"calls,omitempty"` // in a message that stays, the pop that began the frame: its words, the frame's calls, the answer of the pop
 	Tokens  int         `json:"tokens"`          // estimated, of the messages left out
 
 	Since    int `json:"since,omitempty"`    // number of the first request sent without the messages; 0 while requests have them

@@ -25,7 +25,8 @@ type Insert struct {
 	Text    string `json:"text"`
 }
 
-// A Cut puts one line in the place of a tool's output. Without a line the call goes as well.
+// A Cut puts one line in the place of a tool's output. Without a line the call goes as well, and
+// without a call the assistant's words in the message.
 type Cut struct {
 	Edition int    `json:"edition"`
 	Message string `json:"message"` // name
@@ -91,7 +92,6 @@ type Amendment struct {
 	Before  []Note
 	After   []Insert
 	Cuts    []Cut
-	Words   []Cut    // of the assistant, that go from messages that stay
 	Stale   []string // names of the assistant's messages that are sent without their thinking
 }
 
@@ -113,13 +113,11 @@ func (l Ledger) Amend(history []Message, edition func(Message) int) Amendment {
 	}
 	for i := range sent.Folds {
 		a.Before = append(a.Before, sent.Folds[i].notes(history, at, by)...)
-		sent.Cuts = slices.Concat(sent.Cuts, sent.Folds[i].Calls)
-		a.Words = append(a.Words, sent.Folds[i].Words...)
+		sent.Cuts = slices.Concat(sent.Cuts, sent.Folds[i].Cuts)
 	}
 	slices.SortStableFunc(a.Before, func(n, m Note) int { return at[n.Before] - at[m.Before] })
 	a.After = l.Inserts
-	gone := func(cut Cut) bool { i, stands := at[cut.Message]; return !stands || by[i] != nil }
-	a.Cuts, a.Words = slices.DeleteFunc(slices.Clone(sent.Cuts), gone), slices.DeleteFunc(a.Words, gone)
+	a.Cuts = slices.DeleteFunc(slices.Clone(sent.Cuts), func(cut Cut) bool { i, stands := at[cut.Message]; return !stands || by[i] != nil })
 	for _, i := range l.stale(history, at, edition) {
 		if by[i] == nil {
 			a.Stale = append(a.Stale, history[i].Name)

@@ -1,7 +1,6 @@
 package fold
 
 import (
-	"slices"
 	"unicode/utf8"
 
 	"github.com/samber/lo"
@@ -46,7 +45,7 @@ func (m *Meter) Count(history []Message, a Amendment) {
 	for _, insert := range a.After {
 		m.Sent += sizeOf(insert.Text)
 	}
-	for _, cut := range slices.Concat(a.Cuts, a.Words) {
+	for _, cut := range a.Cuts {
 		m.leaveOut(cut.saved())
 	}
 }

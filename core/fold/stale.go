@@ -90,7 +90,7 @@ func (f *Fold) from(at places) int {
 			from = min(from, i+1)
 		}
 	}
-	for _, cut := range slices.Concat(f.Calls, f.Words) {
+	for _, cut := range f.Cuts {
 		if i, stands := at[cut.Message]; stands {
 			from = min(from, i+1)
 		}

@@ -122,7 +122,7 @@ func TestTheCallsThatBeganAFrameGoWithIt(t *testing.T) {
 	t.Parallel()
 	reads := []fold.Call{{ID: "read", Key: "read", Tokens: 900}}
 	for script, want := range map[string][]fold.Cut{
-		"u +A a -A+B r a -B a":       {{Message: "3", Call: "read", Tokens: 900}},
+		"u +A a -A+B r a -B a":       {{Message: "3", Call: "read", Tokens: 900}, {Message: "3", Tokens: 2}},
 		"u +A a a-A+B r a -B a":      nil, // the call may be of A
 		"u +A a -A+B r a a":          nil, // B goes on
 		"u +C +A a -A+B r a -B -C a": nil, // the message goes whole
@@ -143,7 +143,6 @@ func TestTheCallsThatBeganAFrameGoWithIt(t *testing.T) {
 		ledger := fold.Ledger{Folds: fold.Find(history, frames, fold.Ledger{}, fold.Terms{Cold: true})}
 		a := ledger.Amend(history, unnoted)
 		assert.Equal(t, want, a.Cuts, script)
-		assert.Len(t, a.Words, len(want), script)
 		assert.Empty(t, fold.Trim(history[:6], ledger, fold.TrimOld, fold.Terms{Cold: true}), script)
 	}
 }
@@ -157,18 +156,18 @@ func TestTheWordsBesideAPopGoWithTheFrameThatItBegan(t *testing.T) {
 		}
 	}
 	open := fold.Ledger{Folds: fold.Find(history[:6], tree("A B:in_progress"), fold.Ledger{}, fold.Terms{Cold: true})}
-	assert.Empty(t, open.Amend(history[:6], unnoted).Words, "B goes on")
+	assert.Empty(t, open.Amend(history[:6], unnoted).Cuts, "B goes on")
 
 	ledger := fold.Ledger{Folds: fold.Find(history, tree("A B"), fold.Ledger{}, fold.Terms{Cold: true})}
 	a := ledger.Amend(history, unnoted)
-	assert.Equal(t, []fold.Cut{{Message: "3", Tokens: 7}}, a.Words)
+	assert.Equal(t, []fold.Cut{{Message: "3", Tokens: 7}}, a.Cuts)
 	require.Len(t, a.Before, 1)
 	assert.Equal(t, "4", a.Before[0].Before)
 	assert.Contains(t, a.Before[0].Text, "Which one next?", "the user's words answer it")
-	ledger.Folds = []fold.Fold{{Edition: 1, Frame: "B", Upto: "6", Words: a.Words}}
+	ledger.Folds = []fold.Fold{{Edition: 1, Frame: "B", Upto: "6", Cuts: a.Cuts}}
 	assert.Equal(t, []string{"5", "6", "7"}, ledger.Amend(history, func(fold.Message) int { return 0 }).Stale, "thinking behind them has another past")
 	ledger.Switches = []fold.Switch{{Edition: 1, Whole: true}}
-	assert.Empty(t, ledger.Amend(history, unnoted).Words, "folding is off")
+	assert.Empty(t, ledger.Amend(history, unnoted).Cuts, "folding is off")
 }
 
 func TestTheLineThatNamesTheNextFrameGoesWithThatFrame(t *testing.T) {

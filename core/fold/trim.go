@@ -40,7 +40,7 @@ func Trim(history []Message, known Ledger, which Trimming, terms Terms) []Cut {
 	cut := map[[2]string]bool{}
 	cuts := known.Cuts
 	for _, f := range known.Folds {
-		cuts = slices.Concat(cuts, f.Calls)
+		cuts = slices.Concat(cuts, f.Cuts)
 	}
 	for _, c := range cuts {
 		cut[[2]string{c.Message, c.Call}] = true

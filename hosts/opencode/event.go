@@ -168,8 +168,7 @@ type answer struct {
 	Before  []text   `json:"before,omitempty"`  // texts right before a message
 	After   []text   `json:"after,omitempty"`   // texts right after a message
 	Stale   []string `json:"stale,omitempty"`   // messages to send without their thinking
-	Mute    []string `json:"mute,omitempty"`    // messages to send without the assistant's words
-	Cuts    []cut    `json:"cuts,omitempty"`    // outputs to replace by a line
+	Cuts    []cut    `json:"cuts,omitempty"`    // outputs to replace by a line; without a call, words to leave out
 	Calls   bool     `json:"calls,omitempty"`   // later events should contain calls
 }
 

@@ -677,7 +677,7 @@ const moves = ({ tool, callID, state: { output } }, first) => {
 // edited returns the messages after flame's edits. The model reads added texts as words of the
 // user.
 const edited = (s, history) => {
-  const { edition = 0, drop = [], before = [], after = [], stale = [], mute = [], cuts = [], last } = s.edits
+  const { edition = 0, drop = [], before = [], after = [], stale = [], cuts = [], last } = s.edits
   const known = history.findIndex(({ name }) => name === last)
   const isNew = (i) => last && i > known && s.editions.get(history[i].info.id) !== edition // to flame, and from another edition
   const [dropped, past, lines] = [new Set(drop), new Set(stale), new Map(cuts.map(({ message, call, text }) => [message + call, text]))]
@@ -698,7 +698,7 @@ const edited = (s, history) => {
     }
     if (isNew(i)) s.sent = -1 // flame does not know this answer
     const isStale = !s.terms.leads && (past.has(name) || reminded.has(name) || isNew(i))
-    const said = mute.includes(name) ? message.parts.filter((part) => part.type !== "text") : message.parts
+    const said = lines.has(name) ? message.parts.filter((part) => part.type !== "text") : message.parts
     const fresh = isStale ? unthought(said) : said
     const parts = lines.size ? fresh.map((part) => cut(part, lines.get(name + part.callID))).filter(Boolean) : fresh
     return [...apart(ahead, ""), ...(parts.length ? [{ info, parts }] : []), ...apart(behind, "after_")]

@@ -203,9 +203,6 @@ func (x *exchange) attended() error {
 	for _, insert := range a.After {
 		x.answer.After = append(x.answer.After, text{insert.Message, insert.Text})
 	}
-	for _, words := range a.Words {
-		x.answer.Mute = append(x.answer.Mute, words.Message)
-	}
 	for _, c := range a.Cuts {
 		x.answer.Cuts = append(x.answer.Cuts, cut{c.Message, c.Call, c.Text})
 	}

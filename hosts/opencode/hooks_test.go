@@ -644,7 +644,7 @@ func TestPluginLeavesOutACallWhoseLineIsEmpty(t *testing.T) {
 func TestPluginLeavesOutTheWordsOfItsMessageAlone(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	h.write("answer", `{"edition": 3, "mute": ["a2"]}`)
+	h.write("answer", `{"edition": 3, "cuts": [{"message": "a2", "call": "", "text": ""}]}`)
 	got := h.plays(`
 		const says = (id, said) => message(id, "assistant", [text(said), tool("bash", "completed", { output: "OUT-" + id }, id)])
 		const sent = await request(message("u1", "user", [text("Go")]), says("a2", "MUTE"), says("a3", "LOUD"))

@@ -153,7 +153,7 @@ func TestWordsGoUnlessTheirSignatureStays(t *testing.T) {
 			r := parse(t, body)
 			history := r.History(wire())
 			name := history[5].Name
-			got := r.Amended(history, fold.Amendment{Stale: []string{name}, Words: []fold.Cut{{Message: name}}})
+			got := r.Amended(history, fold.Amendment{Stale: []string{name}, Cuts: []fold.Cut{{Message: name}}})
 			assert.JSONEq(t, want[i], gjson.GetBytes(got, "contents.5.parts").Raw)
 		}
 	}

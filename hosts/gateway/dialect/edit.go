@@ -25,10 +25,11 @@ func NewEdit(a fold.Amendment) Edit {
 		e.Before[note.Before] = append(e.Before[note.Before], note.Text)
 	}
 	for _, cut := range a.Cuts {
-		e.Lines[cut.Call] = cut.Text
-	}
-	for _, words := range a.Words {
-		e.Mute[words.Message] = true
+		if cut.Call == "" {
+			e.Mute[cut.Message] = true
+		} else {
+			e.Lines[cut.Call] = cut.Text
+		}
 	}
 	return e
 }

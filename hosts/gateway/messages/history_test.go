@@ -189,7 +189,7 @@ func TestWordsOfAMessageGoAlone(t *testing.T) {
 	t.Parallel()
 	words := strings.Replace(pops, `"content":[`, `"content":[{"type":"text","text":"now the next"},`, 1)
 	r, history := parse(t, in(asks, words, popped, answers))
-	got := string(r.Amended(history, fold.Amendment{Words: []fold.Cut{{Message: "c:t3"}}}))
+	got := string(r.Amended(history, fold.Amendment{Cuts: []fold.Cut{{Message: "c:t3"}}}))
 	assert.JSONEq(t, in(asks, pops, popped, answers), got)
 }
 

@@ -53,13 +53,13 @@ func amendments(history []fold.Message, what byte) []fold.Amendment {
 		for _, call := range m.Calls {
 			all.Cuts = append(all.Cuts, fold.Cut{Call: call.ID, Text: "cut \x00\"\xff<>"})
 		}
-		all.Drop, all.Stale, all.Words = append(all.Drop, m.Name), append(all.Stale, m.Name), append(all.Words, fold.Cut{Message: m.Name})
+		all.Drop, all.Stale, all.Cuts = append(all.Drop, m.Name), append(all.Stale, m.Name), append(all.Cuts, fold.Cut{Message: m.Name})
 	}
 	some := whole(history, what)
 	if len(history) > 0 {
 		some.Before = []fold.Note{{Before: history[len(history)-1].Name, Text: "a note \u2028\xff"}}
 	}
-	return []fold.Amendment{all, some, {Stale: all.Stale, Cuts: all.Cuts, Words: all.Words}}
+	return []fold.Amendment{all, some, {Stale: all.Stale, Cuts: all.Cuts}}
 }
 
 // whole returns an amendment that drops answers with their outputs, as folding does, but none that

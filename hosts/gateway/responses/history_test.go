@@ -209,7 +209,7 @@ func TestWordsGoUnlessReasoningStaysThatLedToThem(t *testing.T) {
 		"with reasoning to keep": {[]string{please, thinks, spoken, pops, popped}, []string{please, thinks, spoken, pops, popped}, nil},
 	} {
 		r, history := parse(t, in(tt.items...))
-		got := string(r.Amended(history, fold.Amendment{Stale: tt.stale, Words: []fold.Cut{{Message: "c:c4"}}}))
+		got := string(r.Amended(history, fold.Amendment{Stale: tt.stale, Cuts: []fold.Cut{{Message: "c:c4"}}}))
 		assert.JSONEq(t, in(tt.want...), got, name)
 	}
 }
