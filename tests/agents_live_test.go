@@ -229,7 +229,7 @@ func leavesNothing(t *testing.T, home string) {
 			}
 		}
 		return len(left) == 0
-	}, time.Minute, 100*time.Millisecond)
+	}, patience, 100*time.Millisecond)
 	assert.Empty(t, left, "processes of agents are left")
 }
 
@@ -306,7 +306,7 @@ func (u *user) startsIn(actor, program string, args ...string) *exec.Cmd {
 	u.t.Helper()
 	cmd := u.command(context.Background(), program, args...)
 	require.NoError(u.t, cmd.Start())
-	require.Eventually(u.t, func() bool { return len(u.model.By(actor)) > 0 }, time.Minute, 50*time.Millisecond, "%s was never asked", actor)
+	require.Eventually(u.t, func() bool { return len(u.model.By(actor)) > 0 }, patience, 50*time.Millisecond, "%s was never asked", actor)
 	return cmd
 }
 
@@ -340,7 +340,7 @@ func TestAgentsOutliveTheirServerAndNotTheirHost(t *testing.T) {
 				asked("main", "MAINWORK", model.Turn{Tools: []model.Tool{spawns("analyzer", "look", "CHILDWORK go", nil)}}, waitsFor(), model.Turn{Text: "MAIN-RESULT"}),
 			})
 			cmd := u.startsIn("child", starts[tt.client][0], starts[tt.client][1:]...)
-			require.Eventually(t, func() bool { return len(u.model.By("child")) > 1 }, time.Minute, 50*time.Millisecond)
+			require.Eventually(t, func() bool { return len(u.model.By("child")) > 1 }, patience, 50*time.Millisecond)
 			id := agentID.FindString(u.must(u.flame, "agents", "runs", "--running"))
 			require.NotEmpty(t, id)
 			if tt.killed == "host" {
@@ -467,7 +467,7 @@ func TestAHandoffEscalatesWhenItsTimeIsOver(t *testing.T) {
 				}()
 				assert.Eventually(t, func() bool {
 					return strings.Contains(u.must(u.flame, "events", "--limit", "0", "--json"), "HandoffInitiated")
-				}, time.Minute, 50*time.Millisecond)
+				}, patience, 50*time.Millisecond)
 				return calls("flame_push", map[string]any{"goal": "meanwhile"})
 			}},
 			waitsFor(),

@@ -170,7 +170,7 @@ func (s stream) ends() syscall.WaitStatus {
 	case err := <-ended:
 		var exit *exec.ExitError
 		require.True(s.t, err == nil || errors.As(err, &exit), "%v", err)
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		_ = s.Process.Kill()
 		s.t.Fatal("it goes on")
 	}

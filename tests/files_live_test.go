@@ -23,7 +23,7 @@ func (u *user) shows(goal, line string) {
 	require.Eventually(u.t, func() bool {
 		shown = u.must(u.flame, "show", u.frame(goal).SessionID)
 		return strings.Contains(shown, line+"\n")
-	}, time.Minute, 200*time.Millisecond, "%s", line)
+	}, patience, 200*time.Millisecond, "%s", line)
 }
 
 func TestFramesShowTheFilesThatClaudeChanged(t *testing.T) {

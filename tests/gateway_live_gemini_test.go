@@ -76,7 +76,7 @@ func (u *user) costs(script model.Script) {
 	require.Eventually(u.t, func() bool { // flame counts the log after the session
 		require.NoError(u.t, json.Unmarshal([]byte(u.must(u.flame, "stats", "--json")), &told))
 		return told.Usage.ToolCalls == 12
-	}, time.Minute, 100*time.Millisecond)
+	}, patience, 100*time.Millisecond)
 	require.NotEmpty(u.t, told.Metered)
 	assert.Equal(u.t, []any{"main", 14}, []any{told.Metered[0].Class, told.Metered[0].Requests})
 	for _, figures := range []core.Usage{told.Usage, told.Metered[0].Usage} {
@@ -159,7 +159,7 @@ func TestGeminiSubagentsAndAgentsPassAGateway(t *testing.T) {
 			used = used.Add(m.Usage)
 		}
 		return told.Usage.TokensIn == used.TokensIn && told.Usage.TokensOut == used.TokensOut
-	}, time.Minute, 200*time.Millisecond, "each answer once")
+	}, patience, 200*time.Millisecond, "each answer once")
 	got := map[string]int{}
 	for _, m := range told.Metered {
 		got[m.Class] = m.Requests

@@ -65,7 +65,7 @@ func (s *screen) keys(keys ...string) { s.tmux(append([]string{"send-keys"}, key
 // shows waits until the screen shows what a pattern matches.
 func (s *screen) shows(pattern string) {
 	s.t.Helper()
-	require.Eventually(s.t, func() bool { return regexp.MustCompile(pattern).MatchString(s.text()) }, time.Minute, 200*time.Millisecond,
+	require.Eventually(s.t, func() bool { return regexp.MustCompile(pattern).MatchString(s.text()) }, patience, 200*time.Millisecond,
 		"%s in:\n%s", pattern, lazily(s.text))
 }
 
@@ -124,7 +124,7 @@ func (s *screen) leave() {
 		}
 		s.keys("C-c")
 		return false
-	}, time.Minute, 300*time.Millisecond, "%s", lazily(s.text))
+	}, patience, 300*time.Millisecond, "%s", lazily(s.text))
 }
 
 // say types a prompt.

@@ -91,7 +91,7 @@ func TestOpenCodeLosesNothingWhereFlameFails(t *testing.T) {
 				require.NotEmpty(t, requests)
 				require.Contains(t, requests[len(requests)-1].Everything(), "KILLED-IT")
 			}
-			require.Eventually(t, func() bool { return !strings.Contains(u.must(u.flame, "tree"), "in_progress do ") }, time.Minute, 200*time.Millisecond)
+			require.Eventually(t, func() bool { return !strings.Contains(u.must(u.flame, "tree"), "in_progress do ") }, patience, 200*time.Millisecond)
 			if fault == "locked out" {
 				assert.Len(t, u.state().Frames, 5)
 				return
@@ -115,10 +115,10 @@ func TestASessionEndsWithItsStoppedHost(t *testing.T) {
 			cmd := u.command(t.Context(), "opencode", "run", "--format", "json", "MAINWORK please")
 			cmd.SysProcAttr.Setpgid = true // as a shell does with its jobs
 			require.NoError(t, cmd.Start())
-			require.Eventually(t, func() bool { return strings.Contains(u.must(u.flame, "tree"), "MAINWORK please") }, time.Minute, 200*time.Millisecond)
+			require.Eventually(t, func() bool { return strings.Contains(u.must(u.flame, "tree"), "MAINWORK please") }, patience, 200*time.Millisecond)
 			require.NoError(t, syscall.Kill(-cmd.Process.Pid, signal.(syscall.Signal)))
 			_ = cmd.Wait() // it was stopped
-			require.Eventually(t, func() bool { return u.frame("MAINWORK please").Status == "blocked" }, time.Minute, 200*time.Millisecond)
+			require.Eventually(t, func() bool { return u.frame("MAINWORK please").Status == "blocked" }, patience, 200*time.Millisecond)
 		})
 	}
 }

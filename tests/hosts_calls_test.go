@@ -111,7 +111,7 @@ func TestClaudeLosesNothingWithAKilledServer(t *testing.T) {
 				u.must(u.flame, "tree")
 				root := u.frame("MAINWORK please")
 				return root.Status == "completed" && slices.Contains(root.Artifacts, file)
-			}, time.Minute, 200*time.Millisecond, "%s\n%s", u.must(u.flame, "tree"), u.log())
+			}, patience, 200*time.Millisecond, "%s\n%s", u.must(u.flame, "tree"), u.log())
 			if name != "Stop" { // no call follows that one
 				assert.Len(t, u.lines("servers"), 2, "the client started another")
 			}

@@ -278,5 +278,5 @@ func (u *user) completes(goals ...string) {
 			}
 		}
 		return completed == len(goals)
-	}, time.Minute, 100*time.Millisecond, "%v", goals)
+	}, patience, 100*time.Millisecond, "%v", goals)
 }

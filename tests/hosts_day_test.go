@@ -43,7 +43,7 @@ func TestADayOfSessionsLeavesOnlyOpenWorkOpen(t *testing.T) {
 		}
 		return open
 	}
-	if !assert.Eventually(t, func() bool { return open() == 6 }, time.Minute, 200*time.Millisecond) {
+	if !assert.Eventually(t, func() bool { return open() == 6 }, patience, 200*time.Millisecond) {
 		t.Log(u.must(u.flame, "tree"), u.must(u.flame, "sessions", "--all"), u.log())
 	}
 	for i := range short {

@@ -53,7 +53,7 @@ func TestAHostContinuesWhateverFlameDoes(t *testing.T) {
 					require.Eventually(t, func() bool {
 						tree, _, _ := u.run(u.flame, "tree") // it fails while the lock is held
 						return strings.Contains(tree, "A question")
-					}, time.Minute, 200*time.Millisecond, "the prompt is taken in later")
+					}, patience, 200*time.Millisecond, "the prompt is taken in later")
 					t.Log(u.must(u.flame, "tree"), u.log())
 				}
 			})

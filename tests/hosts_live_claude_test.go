@@ -51,7 +51,7 @@ func family(spawn func(description, prompt string) model.Tool) model.Script {
 // if flame says that it was late: the machine may have stood still.
 func (u *user) isFamily(patient bool) {
 	u.t.Helper()
-	require.Eventually(u.t, func() bool { return u.frame("MAINWORK please").Status == "completed" }, time.Minute, 100*time.Millisecond,
+	require.Eventually(u.t, func() bool { return u.frame("MAINWORK please").Status == "completed" }, patience, 100*time.Millisecond,
 		"the session's end ends its root")
 	u.t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events"), u.log())
 	patient = patient || strings.Contains(u.log(), "an event waits in the inbox")

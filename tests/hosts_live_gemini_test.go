@@ -120,7 +120,7 @@ func geminiFamily(u *user) model.Script {
 	first := two.Turns[0]
 	first.Delay = 3 * time.Second
 	two.Turns[0] = model.Turn{From: func(model.Request) model.Turn {
-		assert.Eventually(u.t, func() bool { return len(u.model.By(one.Name)) >= len(one.Turns) }, 2*time.Minute, 20*time.Millisecond)
+		assert.Eventually(u.t, func() bool { return len(u.model.By(one.Name)) >= len(one.Turns) }, patience, 20*time.Millisecond)
 		return first
 	}}
 	return model.Script{
@@ -262,13 +262,13 @@ func TestGeminiKilledWithItsWorkIsNoticed(t *testing.T) {
 	ctx, kill := context.WithCancel(t.Context())
 	cmd := u.command(ctx, "gemini", "--prompt", "MAINWORK please", "--output-format", "stream-json", "--model", "gemini-2.5-pro")
 	require.NoError(t, cmd.Start())
-	require.Eventually(t, func() bool { return len(u.model.By("main")) == 2 }, time.Minute, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return len(u.model.By("main")) == 2 }, patience, 50*time.Millisecond)
 	kill()
 	_ = cmd.Wait()
 	require.Eventually(t, func() bool {
 		u.must(u.flame, "tree")
 		return !strings.Contains(u.must(u.flame, "sessions"), " active")
-	}, time.Minute, 200*time.Millisecond)
+	}, patience, 200*time.Millisecond)
 	assert.Equal(t, "in_progress", u.frame("a piece").Status, "others can take it up")
 }
 

@@ -88,7 +88,7 @@ func TestOpenCodeGetsTheContextBack(t *testing.T) {
 	resumed := u.model.By("main")[3]
 	assert.Contains(t, resumed.Everything(), frame.SessionID, "its history holds what it knew")
 	assert.NotContains(t, resumed.Everything(), "<current-frame", "so that is not told again")
-	require.Eventually(t, func() bool { return u.frame(parserGoal).Status == "completed" }, time.Minute, 100*time.Millisecond,
+	require.Eventually(t, func() bool { return u.frame(parserGoal).Status == "completed" }, patience, 100*time.Millisecond,
 		"flame_summarize has the host make a summary, and that finishes the pop that waited for it")
 	t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events"), u.log())
 	summaries := u.model.By("summary")
@@ -132,8 +132,8 @@ func TestOpenCodeHearsOfABackgroundChildOnce(t *testing.T) {
 	})
 	session := serve.session()
 	serve.message(session, "MAINWORK")
-	require.Eventually(t, func() bool { return u.frame("a child").Status == "completed" }, time.Minute, 100*time.Millisecond)
-	require.Eventually(t, func() bool { return len(u.model.By("main")) >= 3 }, time.Minute, 100*time.Millisecond, "the host tells the parent")
+	require.Eventually(t, func() bool { return u.frame("a child").Status == "completed" }, patience, 100*time.Millisecond)
+	require.Eventually(t, func() bool { return len(u.model.By("main")) >= 3 }, patience, 100*time.Millisecond, "the host tells the parent")
 	serve.message(session, "PROMPT-LATER")
 	t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events"))
 	requests := u.model.By("main")
@@ -158,9 +158,9 @@ func TestOpenCodeChildrenThatDoNotFinish(t *testing.T) {
 	})
 	session := serve.session()
 	serve.start(session, "MAINWORK")
-	require.Eventually(t, func() bool { return len(u.model.By("slow")) > 0 }, time.Minute, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return len(u.model.By("slow")) > 0 }, patience, 20*time.Millisecond)
 	serve.abort(session)
-	require.Eventually(t, func() bool { return u.frame("it is slow").Status != "in_progress" }, time.Minute, 100*time.Millisecond)
+	require.Eventually(t, func() bool { return u.frame("it is slow").Status != "in_progress" }, patience, 100*time.Millisecond)
 	t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events"), u.log())
 	assert.Equal(t, "failed", u.frame("it fails").Status)
 	assert.Equal(t, "blocked", u.frame("it is slow").Status)

@@ -42,7 +42,7 @@ func TestClaudeBehindAGatewayCostsWhatItsModelCounted(t *testing.T) {
 		told = stats{}
 		require.NoError(t, json.Unmarshal([]byte(u.must(u.flame, "stats", "--json")), &told))
 		return told.Usage.ToolCalls == int64(calls)
-	}, time.Minute, 100*time.Millisecond)
+	}, patience, 100*time.Millisecond)
 	t.Log(u.must(u.flame, "stats"))
 	requests, sent, used, conversation := 0, int64(0), core.Usage{}, core.Usage{}
 	for _, m := range told.Metered {

@@ -36,7 +36,7 @@ func TestTheUsersProgramReportsTheEndOfAnAgent(t *testing.T) {
 	id := agentID.FindString(u.must(u.flame, "agents", "spawn", "analyzer", "CHILDWORK go", "--description", "$(touch $HOME/ran)\n--help", "--wait"))
 	assert.NoFileExists(t, file, "flame does not wait for the program")
 	goOn()
-	require.Eventually(t, func() bool { _, err := os.Stat(file); return err == nil }, time.Minute, 50*time.Millisecond, "%s", lazily(u.log))
+	require.Eventually(t, func() bool { _, err := os.Stat(file); return err == nil }, patience, 50*time.Millisecond, "%s", lazily(u.log))
 	u.leavesNothing() // the supervisor has ended, and flame notified once
 	told, err := os.ReadFile(file)
 	require.NoError(t, err)

@@ -276,8 +276,8 @@ func lookUp(value any, path string) (found any, ok bool) {
 	return value, true
 }
 
-// patience bounds the wait for a program in the background.
-const patience = time.Minute
+// patience bounds each wait for a program. On a busy machine a client may need more than a minute to start.
+const patience = 5 * time.Minute
 
 // waitFor is "waitfor FILE PATTERN": it waits until a program in the background has written a
 // match into a file.
