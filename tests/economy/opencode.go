@@ -36,8 +36,8 @@ var ofOpenCode = host{
 func settleOpenCode(p clients.Place) ([]string, error) {
 	config, err := json.Marshal(object{
 		"model": "anthropic/" + modelName, "small_model": "anthropic/" + modelName, "permission": object{"*": "allow"},
-		"subagent_depth": 3,
-		"agent":          object{"general": object{"permission": object{"task": "allow"}}},
+		"subagent_depth": 3, "snapshot": false, // of all files before and after each answer
+		"agent": object{"general": object{"permission": object{"task": "allow"}}},
 		"provider": object{"anthropic": object{
 			"npm": "@ai-sdk/anthropic", "options": object{"baseURL": p.URL + "/v1", "apiKey": "dummy"},
 			"models": object{modelName: object{
