@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/samber/lo"
 )
 
 // AutonomyLevel says how much flame does on its own.
@@ -94,12 +96,9 @@ func Heuristics() (list []Heuristic) {
 
 // CheckHeuristic returns an error unless there is a heuristic of this name.
 func CheckHeuristic(name string) error {
-	var names []string
-	for _, h := range Heuristics() {
-		if h.Name == name {
-			return nil
-		}
-		names = append(names, h.Name)
+	names := lo.Map(Heuristics(), func(h Heuristic, _ int) string { return h.Name })
+	if slices.Contains(names, name) {
+		return nil
 	}
 	return Invalidf("there is no heuristic %q", name).WithHint("use one of %s", strings.Join(names, ", "))
 }
@@ -200,11 +199,7 @@ func mean(scores []HeuristicScore) int {
 	if len(scores) == 0 {
 		return 0
 	}
-	sum := 0
-	for _, s := range scores {
-		sum += s.Score
-	}
-	return rounded(float64(sum) / float64(len(scores)))
+	return rounded(float64(lo.SumBy(scores, func(s HeuristicScore) int { return s.Score })) / float64(len(scores)))
 }
 
 func noisyOr(scores []HeuristicScore) int {
@@ -216,14 +211,9 @@ func noisyOr(scores []HeuristicScore) int {
 }
 
 // strongest returns the name of the highest score, the first on a tie; empty if all are 0.
-func strongest(scores []HeuristicScore) (name string) {
-	best := 0
-	for _, s := range scores {
-		if s.Score > best {
-			best, name = s.Score, s.Name
-		}
-	}
-	return name
+func strongest(scores []HeuristicScore) string {
+	none := []HeuristicScore{{}}
+	return lo.MaxBy(append(none, scores...), func(s, best HeuristicScore) bool { return s.Score > best.Score }).Name
 }
 
 // Strongest returns the name of the heuristic that counts most for the recommendation; empty if
@@ -249,25 +239,19 @@ func explain(e Evaluation) string {
 
 // conclude returns the verdict in a sentence. signals are in words.
 func conclude(e Evaluation, signals []string) string {
-	why := NoReason
-	if len(signals) > 0 {
-		why = strings.Join(signals, ", ")
-	}
 	verdict := "stays below"
 	if e.Recommended {
 		verdict = "reaches"
 	}
-	return fmt.Sprintf("Confidence %d %s the threshold %d for a %s: %s.", e.Confidence, verdict, e.Threshold, e.Type, why)
+	return fmt.Sprintf("Confidence %d %s the threshold %d for a %s: %s.", e.Confidence, verdict, e.Threshold, e.Type,
+		cmp.Or(strings.Join(signals, ", "), NoReason))
 }
 
 // popStatus returns the status with which a frame should end. Stagnation
 // outranks success; without that heuristic the status is always completed (spec:
 // autonomy §3).
 func popStatus(in PopInput, e Evaluation) Status {
-	points := map[string]int{}
-	for _, s := range e.Scores {
-		points[s.Name] = s.Score
-	}
+	points := lo.SliceToMap(e.Scores, func(s HeuristicScore) (string, int) { return s.Name, s.Score })
 	stagnation, watched := points[stagnationName]
 	failures := len(in.FailureSignals)
 	switch {

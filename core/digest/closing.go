@@ -1,7 +1,6 @@
 package digest
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,9 +40,7 @@ func (c Closing) Open() (open []core.Frame) {
 // made returns the frames below, each once, the oldest first.
 func (c Closing) made() []core.Frame {
 	below := slices.Clone(c.Below)
-	slices.SortFunc(below, func(a, b core.Frame) int {
-		return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))
-	})
+	slices.SortFunc(below, func(a, b core.Frame) int { return core.MadeBefore(&a, &b) })
 	return slices.CompactFunc(below, func(a, b core.Frame) bool { return a.ID == b.ID })
 }
 
