@@ -248,12 +248,8 @@ type Words []string
 
 // Decode splits the words. It drops empty words and repetitions.
 func (l *Words) Decode(value string) error {
-	*l = Words{}
-	for word := range strings.SplitSeq(value, ",") {
-		if word = strings.TrimSpace(word); word != "" && !slices.Contains(*l, word) {
-			*l = append(*l, word)
-		}
-	}
+	words := lo.Map(strings.Split(value, ","), func(word string, _ int) string { return strings.TrimSpace(word) })
+	*l = lo.Uniq(lo.Compact(words))
 	return nil
 }
 

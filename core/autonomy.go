@@ -43,13 +43,10 @@ type AutonomyConfig struct {
 // DefaultAutonomyConfig returns the seeds' defaults, with the strategy
 // evidence. Each call returns fresh lists.
 func DefaultAutonomyConfig() AutonomyConfig {
-	c := AutonomyConfig{
+	return AutonomyConfig{
 		Level: AutonomySuggest, PushThreshold: 70, PopThreshold: 80, SuggestInContext: true, Strategy: Evidence,
+		EnabledHeuristics: lo.Map(Heuristics(), func(h Heuristic, _ int) string { return h.Name }),
 	}
-	for _, h := range Heuristics() {
-		c.EnabledHeuristics = append(c.EnabledHeuristics, h.Name)
-	}
-	return c
 }
 
 // Check reports what is wrong with the settings and how a user can fix it.
@@ -84,14 +81,10 @@ type Heuristic struct {
 }
 
 // Heuristics lists the seven heuristics in the order in which scores are shown.
-func Heuristics() (list []Heuristic) {
-	for _, r := range pushRules {
-		list = append(list, Heuristic{r.name, SuggestPush})
-	}
-	for _, r := range popRules {
-		list = append(list, Heuristic{r.name, SuggestPop})
-	}
-	return list
+func Heuristics() []Heuristic {
+	pushes := lo.Map(pushRules, func(r rule[PushInput], _ int) Heuristic { return Heuristic{r.name, SuggestPush} })
+	pops := lo.Map(popRules, func(r rule[PopInput], _ int) Heuristic { return Heuristic{r.name, SuggestPop} })
+	return append(pushes, pops...)
 }
 
 // CheckHeuristic returns an error unless there is a heuristic of this name.
@@ -155,13 +148,9 @@ func EvaluatePop(in PopInput, cfg AutonomyConfig) Evaluation {
 
 // score runs the enabled heuristics of a family.
 func score[In any](rules []rule[In], in In, cfg AutonomyConfig) []HeuristicScore {
-	scores := []HeuristicScore{}
-	for _, r := range rules {
-		if cfg.Enabled(r.name) {
-			scores = append(scores, HeuristicScore{r.name, r.points(in)})
-		}
-	}
-	return scores
+	return lo.FilterMap(rules, func(r rule[In], _ int) (HeuristicScore, bool) {
+		return HeuristicScore{r.name, r.points(in)}, cfg.Enabled(r.name)
+	})
 }
 
 func weigh(family SuggestionType, scores []HeuristicScore, threshold int, strategy Strategy) Evaluation {
@@ -228,13 +217,9 @@ func (e Evaluation) Strongest() string {
 func inWords(heuristic string) string { return strings.ReplaceAll(heuristic, "_", " ") }
 
 func explain(e Evaluation) string {
-	var signals []string
-	for _, s := range e.Scores {
-		if s.Score > 0 {
-			signals = append(signals, fmt.Sprintf("%s %d", inWords(s.Name), s.Score))
-		}
-	}
-	return conclude(e, signals)
+	return conclude(e, lo.FilterMap(e.Scores, func(s HeuristicScore, _ int) (string, bool) {
+		return fmt.Sprintf("%s %d", inWords(s.Name), s.Score), s.Score > 0
+	}))
 }
 
 // conclude returns the verdict in a sentence. signals are in words.

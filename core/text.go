@@ -127,15 +127,12 @@ func hasWord(text, word string) bool {
 }
 
 // Matching returns the texts that contain one of the words of a query.
-func Matching(texts []string, query string) (list []string) {
+func Matching(texts []string, query string) []string {
 	words := strings.FieldsFunc(strings.ToLower(query), func(r rune) bool { return !inWord(r) })
-	for _, text := range texts {
+	return lo.Filter(texts, func(text string, _ int) bool {
 		lower := strings.ToLower(text)
-		if slices.ContainsFunc(words, func(word string) bool { return hasWord(lower, word) }) {
-			list = append(list, text)
-		}
-	}
-	return list
+		return slices.ContainsFunc(words, func(word string) bool { return hasWord(lower, word) })
+	})
 }
 
 var xmlEntities = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&apos;")

@@ -3,6 +3,8 @@ package store
 import (
 	"slices"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 	"flame/project"
 	"flame/store/disk"
@@ -247,12 +249,9 @@ func cascadesMatter(q project.FrameQuery) bool {
 // before reports whether all cascades began before the last change of any of these frames:
 // then no cascade voids one of them, or an older frame.
 func (v *voiding) before(frames []core.Frame) bool {
-	for _, f := range frames {
-		if slices.ContainsFunc(v.cascades, func(c cascade) bool { return c.At >= f.UpdatedAt }) {
-			return false
-		}
-	}
-	return true
+	return lo.EveryBy(frames, func(f core.Frame) bool {
+		return lo.EveryBy(v.cascades, func(c cascade) bool { return c.At < f.UpdatedAt })
+	})
 }
 
 // wants reports whether q asks for frames of a status.
@@ -267,14 +266,9 @@ func (v *voiding) voidedIn(q project.FrameQuery) (sets []voidedSet, err error) {
 		err = v.climb(climbing, parents...)
 	}
 	for i := range v.cascades {
-		set := voidedSet{cascade: &v.cascades[i]}
-		for _, key := range parents {
-			if v.over[key] == set.cascade {
-				set.parents = append(set.parents, key)
-			}
-		}
-		if len(set.parents) > 0 {
-			sets = append(sets, set)
+		c := &v.cascades[i]
+		if below := lo.Filter(parents, func(key int64, _ int) bool { return v.over[key] == c }); len(below) > 0 {
+			sets = append(sets, voidedSet{c, below})
 		}
 	}
 	return sets, err

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 )
 
@@ -189,12 +191,9 @@ func (p part) need() int {
 	if len(p.lines) == 0 {
 		return 0
 	}
-	need := 0
+	need := lo.SumBy(p.lines, length)
 	if p.title != "" {
-		need = length(p.title)
-	}
-	for _, line := range p.lines {
-		need += length(line)
+		need += length(p.title)
 	}
 	return need
 }
