@@ -103,14 +103,9 @@ func groups(known hosts.Registry) []group {
 // it begins with, else all. Making all of them takes as long as reading a frame.
 func groupsFor(known hosts.Registry, args []string) []group {
 	all := groups(known)
-	if len(args) == 0 {
-		return all
-	}
 	for _, g := range all {
-		for _, e := range g.commands {
-			if e.name == args[0] {
-				return []group{{g.title, []entry{e}}}
-			}
+		if e, is := lo.Find(g.commands, func(e entry) bool { return len(args) > 0 && e.name == args[0] }); is {
+			return []group{{g.title, []entry{e}}}
 		}
 	}
 	return all

@@ -131,7 +131,7 @@ func listProjects(ctx context.Context, a *app.App, at place.Place) error {
 func newExport(a *app.App) *cobra.Command {
 	return a.Opens(&cobra.Command{
 		Use: "export PATH", Short: "Write all frames as a folder of state.json and frames/*.json",
-		Example: "  flame export /tmp/frames", Args: app.Takes(1, 1), ValidArgsFunction: folders,
+		Example: "  flame export /tmp/frames", Args: app.Takes(1, 1), ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 	}, func(ctx context.Context, p *project.Project, args []string) error {
 		done, err := transfer.Export(ctx, p, a.Caller(), args[0])
 		answer := map[string]any{"frames": done.Frames, "path": args[0]}
@@ -144,11 +144,6 @@ func newExport(a *app.App) *cobra.Command {
 	})
 }
 
-// folders completes an argument that names a folder.
-func folders(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return nil, cobra.ShellCompDirectiveFilterDirs
-}
-
 func newImport(a *app.App) *cobra.Command {
 	return a.Opens(&cobra.Command{
 		Use: "import PATH", Short: "Import exported frames, or past sessions from a host's logs",
@@ -156,7 +151,7 @@ func newImport(a *app.App) *cobra.Command {
 		Long: "Import a folder of state.json and frames/*.json, as written by the original plugin or\n" +
 			"flame export: frames keep their ids. Or import logs of " + a.Hosts.Titles("or") + ":\n" +
 			"each past session and each agent in it becomes a finished frame with its cost.\nA second import of the same data changes nothing.",
-		Args: app.Takes(1, 1), ValidArgsFunction: folders,
+		Args: app.Takes(1, 1), ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 	}, func(ctx context.Context, p *project.Project, args []string) error {
 		done, err := importPath(ctx, a.Hosts, p, args[0])
 		text := fmt.Sprintf("%s added, %d were there already", render.Count(done.Added, "frame"), done.Unchanged)

@@ -19,9 +19,7 @@ func newEconomy(a *app.App) *cobra.Command {
 		Long: "Read the log of a session of " + a.Hosts.Titles("or") + ", by default the newest one of this\n" +
 			"project, or all logs of a folder, and show what its requests were made of, what folding\n" +
 			"would have left out, and what to do about the rest. The session need not have used flame.",
-		Args: app.Takes(0, 1), ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveDefault
-		},
+		Args: app.Takes(0, 1), ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			logs, err := pastLogs(cmd.Context(), a, args)
 			if err != nil {

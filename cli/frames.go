@@ -19,15 +19,11 @@ func newPush(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "push GOAL", Short: "Start a frame below the current one", Example: `  flame push "Fix the login"`, Args: app.Takes(1, -1),
 	}
-	criteriaFlag(cmd, &criteria, "success criteria: when the frame is done")
+	cmd.Flags().StringVar(&criteria, "criteria", "", "success criteria: when the frame is done")
 	return a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		frame, err := stack.Push(ctx, p, a.Caller(), strings.Join(args, " "), criteria)
 		return a.Answer(frame, frame.ID+" started: "+render.Short(frame.Goal), err)
 	})
-}
-
-func criteriaFlag(cmd *cobra.Command, criteria *string, meaning string) {
-	cmd.Flags().StringVar(criteria, "criteria", "", meaning)
 }
 
 func newPop(a *app.App) *cobra.Command {
@@ -82,7 +78,7 @@ func newPlan(a *app.App) *cobra.Command {
 		Args: app.Takes(1, -1),
 	}
 	a.FrameFlag(cmd, &frame, "plan below this frame (default: the current one)")
-	criteriaFlag(cmd, &criteria, "success criteria of each frame")
+	cmd.Flags().StringVar(&criteria, "criteria", "", "success criteria of each frame")
 	return a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		plan, err := stack.Plan(ctx, p, a.Caller(), frame, lo.Map(args, func(goal string, _ int) stack.PlannedChild {
 			return stack.PlannedChild{Goal: goal, SuccessCriteria: criteria}
@@ -129,7 +125,7 @@ func newGoal(a *app.App) *cobra.Command {
 		},
 	}
 	frameFlag(a, cmd, &frame)
-	criteriaFlag(cmd, &criteria, "success criteria: when the frame is done")
+	cmd.Flags().StringVar(&criteria, "criteria", "", "success criteria: when the frame is done")
 	return a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		changed, err := stack.SetGoal(ctx, p, a.Caller(), frame, strings.Join(args, " "), criteria)
 		return a.Answer(changed, render.ShortFrame(changed), err)

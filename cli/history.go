@@ -13,6 +13,7 @@ import (
 	"github.com/samber/lo"
 	"github.com/spf13/cobra"
 
+	"flame/agents"
 	"flame/agents/graph"
 	"flame/cli/app"
 	"flame/core"
@@ -43,7 +44,8 @@ func newEvents(a *app.App) *cobra.Command {
 	cmd.Flags().UintVar(&after, "after", 0, "only events after this number")
 	cmd.Flags().UintVar(&limit, "limit", 50, "only this many of the latest events (0: all)")
 	cmd.Flags().BoolVar(&follow, "follow", false, "keep printing new events")
-	return a.Opens(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
+	return a.OpensAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
+		p := s.Project
 		query.Below = query.Session
 		query.AfterSeq, query.Limit, query.Since = int64(after), int(limit), since(p.Now())
 		if query.Since != 0 && !cmd.Flags().Changed("limit") {
@@ -56,7 +58,7 @@ func newEvents(a *app.App) *cobra.Command {
 			}
 			query.Frame = details.Frame.ID
 		}
-		if err := errors.Join(knownKinds(query.Kinds), findAgent(ctx, a, p, &query.SubagentID)); err != nil {
+		if err := errors.Join(knownKinds(query.Kinds), findAgent(ctx, s, &query.SubagentID)); err != nil {
 			return err
 		}
 		if err := printEvents(ctx, a, p, &query); err != nil || !follow {
@@ -94,20 +96,16 @@ func knownKinds(kinds []string) error {
 
 // findAgent replaces the beginning of an agent's id by the full id. Flame knows the host's own
 // agents only by their events.
-func findAgent(ctx context.Context, a *app.App, p *project.Project, id *string) error {
+func findAgent(ctx context.Context, s *agents.Agents, id *string) error {
 	if *id == "" {
 		return nil
-	}
-	s, err := a.AgentsOf(p)
-	if err != nil {
-		return err
 	}
 	run, err := s.Find(ctx, *id)
 	if err == nil {
 		*id = run.ID
 		return nil
 	}
-	if events, failed := view.Events(ctx, p, project.EventQuery{SubagentID: *id, Limit: 1}); failed != nil || len(events) > 0 {
+	if events, failed := view.Events(ctx, s.Project, project.EventQuery{SubagentID: *id, Limit: 1}); failed != nil || len(events) > 0 {
 		return failed
 	}
 	return err
@@ -231,9 +229,7 @@ func newTrack(a *app.App) *cobra.Command {
 		Long: "Read logs of " + a.Hosts.Titles("or") + " and show their sessions and agents, with " +
 			"the prompt, outcome and usage of each. Session files, folders of them,\n" +
 			"output of hosts, exports and databases are recognized by their content; - reads standard input.",
-		Args: app.Takes(1, 1), ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveDefault
-		},
+		Args: app.Takes(1, 1), ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if a.Out.JSON {
 				format = "json"

@@ -15,6 +15,7 @@ import (
 
 	"github.com/agnivade/levenshtein"
 	"github.com/kelseyhightower/envconfig"
+	"github.com/samber/lo"
 )
 
 // Settings are all settings of flame.
@@ -101,7 +102,7 @@ func Load() (settings Settings, warnings []Warning) {
 			os.Setenv(name, value)
 		}
 	}()
-	for _, row := range list(Settings{}) {
+	for _, row := range (Settings{}).List() {
 		if value, set := os.LookupEnv(row.Name); set && value == "" {
 			hide(row.Name) // envconfig takes an empty variable for a value
 		}
@@ -117,11 +118,8 @@ func Load() (settings Settings, warnings []Warning) {
 			panic(err) // a tag above is wrong
 		}
 		w := Warning{Variable: parse.KeyName, Value: hide(parse.KeyName), Err: reason(parse.Err)}
-		for _, row := range list(Settings{}) {
-			if row.Name == w.Variable {
-				w.Default = row.Default
-			}
-		}
+		row, _ := lo.Find(Settings{}.List(), func(row Setting) bool { return row.Name == w.Variable })
+		w.Default = row.Default
 		warnings = append(warnings, w)
 	}
 }
@@ -193,17 +191,12 @@ type Setting struct {
 }
 
 // Names returns the names of all settings.
-func (s Settings) Names() (names []string) {
-	for _, setting := range list(s) {
-		names = append(names, setting.Name)
-	}
-	return names
+func (s Settings) Names() []string {
+	return lo.Map(s.List(), func(row Setting, _ int) string { return row.Name })
 }
 
 // List returns all settings with their values and the sources of these. It hides secrets.
-func (s Settings) List() []Setting { return list(s) }
-
-func list(s Settings) []Setting {
+func (s Settings) List() []Setting {
 	v := reflect.ValueOf(s)
 	settings := make([]Setting, 0, v.NumField())
 	for i := range v.NumField() {
@@ -255,12 +248,8 @@ type Words []string
 
 // Decode splits the words. It drops empty words and repetitions.
 func (l *Words) Decode(value string) error {
-	*l = Words{}
-	for word := range strings.SplitSeq(value, ",") {
-		if word = strings.TrimSpace(word); word != "" && !slices.Contains(*l, word) {
-			*l = append(*l, word)
-		}
-	}
+	words := lo.Map(strings.Split(value, ","), func(word string, _ int) string { return strings.TrimSpace(word) })
+	*l = lo.Uniq(lo.Compact(words))
 	return nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/samber/lo"
 )
 
 // AutonomyLevel says how much flame does on its own.
@@ -41,13 +43,10 @@ type AutonomyConfig struct {
 // DefaultAutonomyConfig returns the seeds' defaults, with the strategy
 // evidence. Each call returns fresh lists.
 func DefaultAutonomyConfig() AutonomyConfig {
-	c := AutonomyConfig{
+	return AutonomyConfig{
 		Level: AutonomySuggest, PushThreshold: 70, PopThreshold: 80, SuggestInContext: true, Strategy: Evidence,
+		EnabledHeuristics: lo.Map(Heuristics(), func(h Heuristic, _ int) string { return h.Name }),
 	}
-	for _, h := range Heuristics() {
-		c.EnabledHeuristics = append(c.EnabledHeuristics, h.Name)
-	}
-	return c
 }
 
 // Check reports what is wrong with the settings and how a user can fix it.
@@ -82,24 +81,17 @@ type Heuristic struct {
 }
 
 // Heuristics lists the seven heuristics in the order in which scores are shown.
-func Heuristics() (list []Heuristic) {
-	for _, r := range pushRules {
-		list = append(list, Heuristic{r.name, SuggestPush})
-	}
-	for _, r := range popRules {
-		list = append(list, Heuristic{r.name, SuggestPop})
-	}
-	return list
+func Heuristics() []Heuristic {
+	pushes := lo.Map(pushRules, func(r rule[PushInput], _ int) Heuristic { return Heuristic{r.name, SuggestPush} })
+	pops := lo.Map(popRules, func(r rule[PopInput], _ int) Heuristic { return Heuristic{r.name, SuggestPop} })
+	return append(pushes, pops...)
 }
 
 // CheckHeuristic returns an error unless there is a heuristic of this name.
 func CheckHeuristic(name string) error {
-	var names []string
-	for _, h := range Heuristics() {
-		if h.Name == name {
-			return nil
-		}
-		names = append(names, h.Name)
+	names := lo.Map(Heuristics(), func(h Heuristic, _ int) string { return h.Name })
+	if slices.Contains(names, name) {
+		return nil
 	}
 	return Invalidf("there is no heuristic %q", name).WithHint("use one of %s", strings.Join(names, ", "))
 }
@@ -156,13 +148,9 @@ func EvaluatePop(in PopInput, cfg AutonomyConfig) Evaluation {
 
 // score runs the enabled heuristics of a family.
 func score[In any](rules []rule[In], in In, cfg AutonomyConfig) []HeuristicScore {
-	scores := []HeuristicScore{}
-	for _, r := range rules {
-		if cfg.Enabled(r.name) {
-			scores = append(scores, HeuristicScore{r.name, r.points(in)})
-		}
-	}
-	return scores
+	return lo.FilterMap(rules, func(r rule[In], _ int) (HeuristicScore, bool) {
+		return HeuristicScore{r.name, r.points(in)}, cfg.Enabled(r.name)
+	})
 }
 
 func weigh(family SuggestionType, scores []HeuristicScore, threshold int, strategy Strategy) Evaluation {
@@ -200,11 +188,7 @@ func mean(scores []HeuristicScore) int {
 	if len(scores) == 0 {
 		return 0
 	}
-	sum := 0
-	for _, s := range scores {
-		sum += s.Score
-	}
-	return rounded(float64(sum) / float64(len(scores)))
+	return rounded(float64(lo.SumBy(scores, func(s HeuristicScore) int { return s.Score })) / float64(len(scores)))
 }
 
 func noisyOr(scores []HeuristicScore) int {
@@ -216,14 +200,9 @@ func noisyOr(scores []HeuristicScore) int {
 }
 
 // strongest returns the name of the highest score, the first on a tie; empty if all are 0.
-func strongest(scores []HeuristicScore) (name string) {
-	best := 0
-	for _, s := range scores {
-		if s.Score > best {
-			best, name = s.Score, s.Name
-		}
-	}
-	return name
+func strongest(scores []HeuristicScore) string {
+	none := []HeuristicScore{{}}
+	return lo.MaxBy(append(none, scores...), func(s, best HeuristicScore) bool { return s.Score > best.Score }).Name
 }
 
 // Strongest returns the name of the heuristic that counts most for the recommendation; empty if
@@ -238,36 +217,26 @@ func (e Evaluation) Strongest() string {
 func inWords(heuristic string) string { return strings.ReplaceAll(heuristic, "_", " ") }
 
 func explain(e Evaluation) string {
-	var signals []string
-	for _, s := range e.Scores {
-		if s.Score > 0 {
-			signals = append(signals, fmt.Sprintf("%s %d", inWords(s.Name), s.Score))
-		}
-	}
-	return conclude(e, signals)
+	return conclude(e, lo.FilterMap(e.Scores, func(s HeuristicScore, _ int) (string, bool) {
+		return fmt.Sprintf("%s %d", inWords(s.Name), s.Score), s.Score > 0
+	}))
 }
 
 // conclude returns the verdict in a sentence. signals are in words.
 func conclude(e Evaluation, signals []string) string {
-	why := NoReason
-	if len(signals) > 0 {
-		why = strings.Join(signals, ", ")
-	}
 	verdict := "stays below"
 	if e.Recommended {
 		verdict = "reaches"
 	}
-	return fmt.Sprintf("Confidence %d %s the threshold %d for a %s: %s.", e.Confidence, verdict, e.Threshold, e.Type, why)
+	return fmt.Sprintf("Confidence %d %s the threshold %d for a %s: %s.", e.Confidence, verdict, e.Threshold, e.Type,
+		cmp.Or(strings.Join(signals, ", "), NoReason))
 }
 
 // popStatus returns the status with which a frame should end. Stagnation
 // outranks success; without that heuristic the status is always completed (spec:
 // autonomy §3).
 func popStatus(in PopInput, e Evaluation) Status {
-	points := map[string]int{}
-	for _, s := range e.Scores {
-		points[s.Name] = s.Score
-	}
+	points := lo.SliceToMap(e.Scores, func(s HeuristicScore) (string, int) { return s.Name, s.Score })
 	stagnation, watched := points[stagnationName]
 	failures := len(in.FailureSignals)
 	switch {

@@ -3,6 +3,8 @@ package core
 import (
 	"cmp"
 	"slices"
+
+	"github.com/samber/lo"
 )
 
 // maxBinding is how many frames an open frame's element names for their decisions: more would
@@ -20,10 +22,7 @@ const originGoal = 80
 // decisions and those made below it.
 func (c *composer) bind() {
 	c.binding, c.makers = map[string][]*Frame{}, map[string][]*Frame{}
-	way := []*Frame{&c.Current}
-	for i := range c.Ancestors {
-		way = append(way, &c.Ancestors[i])
-	}
+	way := append([]*Frame{&c.Current}, lo.ToSlicePtr(c.Ancestors)...)
 	seen := c.workedIn()
 	for _, f := range slices.Concat(c.finished[:]...) {
 		seen[f.ID] = true
@@ -59,12 +58,8 @@ func nearestOpen(way []*Frame, from int) *Frame {
 	if from < 0 {
 		return nil
 	}
-	for _, f := range way[min(from, len(way)):] {
-		if f.ID != "" && (f.Status == InProgress || f.Status == Planned) {
-			return f
-		}
-	}
-	return nil
+	open, _ := lo.Find(way[min(from, len(way)):], func(f *Frame) bool { return f.ID != "" && (f.Status == InProgress || f.Status == Planned) })
+	return open
 }
 
 // makersIn returns f and the frames below it, as far as they made decisions, the oldest first.

@@ -3,6 +3,8 @@ package core
 import (
 	"iter"
 	"slices"
+
+	"github.com/samber/lo"
 )
 
 // cascadeReason begins the reason of a frame that was invalidated with an
@@ -60,13 +62,6 @@ func Below(top string, children func(id string) iter.Seq2[Frame, error]) iter.Se
 // NearestOpen returns the id of the frame in which work continues: current if it is in
 // progress on this machine, else the nearest ancestor that is, else "".
 func NearestOpen(current Frame, ancestorsParentFirst []Frame) (id string) {
-	if current.Open() {
-		return current.ID
-	}
-	for _, f := range ancestorsParentFirst {
-		if f.Open() {
-			return f.ID
-		}
-	}
-	return ""
+	open, _ := lo.Find(append([]Frame{current}, ancestorsParentFirst...), Frame.Open)
+	return open.ID
 }

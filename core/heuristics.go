@@ -151,11 +151,6 @@ var (
 // SaysGoOn reports whether a text that is not blank asks only to continue.
 func SaysGoOn(text string) bool {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
-	var rest []string
-	for _, word := range words {
-		if !politeFillers[word] {
-			rest = append(rest, word)
-		}
-	}
+	rest := lo.Reject(words, func(word string, _ int) bool { return politeFillers[word] })
 	return len(words) > 0 && goOnWords[strings.Join(rest, " ")]
 }

@@ -1,6 +1,9 @@
 package core
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // Role is the speaker of a message.
 type Role string
@@ -104,11 +107,7 @@ var AgentStates = []AgentState{
 
 // Ended reports whether an agent in this state has stopped for good.
 func (s AgentState) Ended() bool {
-	switch s {
-	case "", AgentInitializing, AgentActive, AgentSuspended:
-		return false
-	}
-	return true
+	return !slices.Contains([]AgentState{"", AgentInitializing, AgentActive, AgentSuspended}, s)
 }
 
 // An AgentNote is what an entry of a log says about a session or an agent. ID

@@ -3,6 +3,7 @@ package core
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -65,12 +66,7 @@ func CheckPattern(pattern string) error {
 
 // Match reports whether a pattern occurs anywhere in title, ignoring case.
 func (p Patterns) Match(title string) bool {
-	for _, re := range p {
-		if re.MatchString(title) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p, func(re *regexp.Regexp) bool { return re.MatchString(title) })
 }
 
 // MeetsFrameHeuristics reports whether a session whose title matches no pattern

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/samber/lo"
 )
 
 // SuggestionType is the move that a suggestion asks for.
@@ -169,11 +171,7 @@ func FormatSuggestions(list []Suggestion) string {
 	if len(list) == 0 {
 		return ""
 	}
-	lines := []string{suggestionHeader}
-	for _, s := range list {
-		lines = append(lines, s.line())
-	}
-	return strings.Join(lines, "\n")
+	return suggestionHeader + strings.Join(lo.Map(list, func(s Suggestion, _ int) string { return "\n" + s.line() }), "")
 }
 
 // HasSuggestions reports whether a text may contain suggestions written by FormatSuggestions. Text

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/samber/lo"
 )
 
 // unitsPerToken is how many UTF-16 code units count as one token (seeds, phase
@@ -76,15 +78,9 @@ func wholeWords(s string, limit float64, width func(rune) int) string {
 }
 
 // stopWords carry no meaning of their own (spec: context §5).
-var stopWords = func() map[string]bool {
-	set := map[string]bool{}
-	for _, word := range strings.Fields(`the a an and or but in on at to for of with by from as is was
+var stopWords = lo.Keyify(strings.Fields(`the a an and or but in on at to for of with by from as is was
 		are were been be have has had do does did will would could should may might must shall can
-		need this that these those it its i you he she we they`) {
-		set[word] = true
-	}
-	return set
-}()
+		need this that these those it its i you he she we they`))
 
 // minKeyword is the length in characters of the shortest keyword.
 const minKeyword = 3
@@ -96,7 +92,7 @@ func Keywords(s string) []string {
 	keywords := []string{}
 	seen := map[string]bool{}
 	for word := range strings.FieldsFuncSeq(strings.ToLower(s), func(r rune) bool { return !inWord(r) }) {
-		if utf8.RuneCountInString(word) >= minKeyword && !stopWords[word] && !seen[word] {
+		if _, stop := stopWords[word]; !stop && utf8.RuneCountInString(word) >= minKeyword && !seen[word] {
 			seen[word] = true
 			keywords = append(keywords, word)
 		}
@@ -131,15 +127,12 @@ func hasWord(text, word string) bool {
 }
 
 // Matching returns the texts that contain one of the words of a query.
-func Matching(texts []string, query string) (list []string) {
+func Matching(texts []string, query string) []string {
 	words := strings.FieldsFunc(strings.ToLower(query), func(r rune) bool { return !inWord(r) })
-	for _, text := range texts {
+	return lo.Filter(texts, func(text string, _ int) bool {
 		lower := strings.ToLower(text)
-		if slices.ContainsFunc(words, func(word string) bool { return hasWord(lower, word) }) {
-			list = append(list, text)
-		}
-	}
-	return list
+		return slices.ContainsFunc(words, func(word string) bool { return hasWord(lower, word) })
+	})
 }
 
 var xmlEntities = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&apos;")

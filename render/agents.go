@@ -1,11 +1,14 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/samber/lo"
 
 	"flame/agents"
 	"flame/agents/definition"
@@ -16,11 +19,6 @@ import (
 	"flame/core/op"
 	"flame/hosts"
 )
-
-// runLine returns an agent in one line.
-func runLine(run record.Run) string {
-	return answerOf(run).Head()
-}
 
 // answerOf returns the facts in the first lines of an answer about an agent.
 func answerOf(run record.Run) op.AgentAnswer {
@@ -45,7 +43,7 @@ const maxSilence = core.Millis(10_000)
 // AgentLine returns the progress of an agent at a time.
 func AgentLine(run record.Run, now core.Millis) string {
 	p := run.Progress
-	line := fmt.Sprintf("%s: %s, %s, %s", runLine(run), Count(p.ToolCalls, "tool call"), Count(p.Tokens(), "token"), Took(run, now))
+	line := fmt.Sprintf("%s: %s, %s, %s", answerOf(run).Head(), Count(p.ToolCalls, "tool call"), Count(p.Tokens(), "token"), Took(run, now))
 	if p.Cost() > 0 {
 		line += ", " + Money(p.Cost())
 	}
@@ -163,10 +161,7 @@ func limitsText(l supervise.Limits) string {
 	if l.CostUSD > 0 {
 		parts = append(parts, Money(l.CostUSD))
 	}
-	if len(parts) == 0 {
-		return "none"
-	}
-	return strings.Join(parts, ", ")
+	return cmp.Or(strings.Join(parts, ", "), "none")
 }
 
 // Result returns everything an agent has produced by a time, with at most most
@@ -259,13 +254,8 @@ func Cancelled(run record.Run, stopped []record.Run) string {
 	if len(stopped) == 0 {
 		return fmt.Sprintf("%s had already ended: %s.", run.ID, run.State)
 	}
-	var b strings.Builder
-	b.WriteString("Told to stop:\n")
-	for _, run := range stopped {
-		b.WriteString("- " + runLine(run) + "\n")
-	}
-	fmt.Fprintf(&b, "What they did is kept; their frames become blocked. %s shows how far they got.", op.AgentResult)
-	return b.String()
+	return Bullets("Told to stop:", lo.Map(stopped, func(run record.Run, _ int) string { return answerOf(run).Head() })) +
+		fmt.Sprintf("What they did is kept; their frames become blocked. %s shows how far they got.", op.AgentResult)
 }
 
 // AgentsTable returns the agents that match a filter, one per line of a terminal

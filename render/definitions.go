@@ -12,16 +12,10 @@ import (
 	"flame/hosts"
 )
 
-// DefinitionSource returns where a definition comes from, for people.
-func DefinitionSource(def definition.Definition) string {
-	if def.Source.File == "" {
-		return def.Source.Kind
-	}
-	return def.Source.File
-}
-
-// DefinitionRemarks says which definition def replaces, and why def has no effect.
-func DefinitionRemarks(def definition.Definition) (text string) {
+// DefinitionHead returns a line with the name of a definition, where it comes from, which
+// definition it replaces, and why it has no effect.
+func DefinitionHead(def definition.Definition) string {
+	text := fmt.Sprintf("%s (%s)", def.Name, cmp.Or(def.Source.File, def.Source.Kind))
 	if def.Replaces != nil {
 		text += ", replacing " + cmp.Or(def.Replaces.File, "the built-in one")
 	}
@@ -34,26 +28,18 @@ func DefinitionRemarks(def definition.Definition) (text string) {
 	if def.Hidden {
 		text += ", hidden"
 	}
-	return text
+	return text + "\n"
 }
 
 // Definition returns a definition for people.
 func Definition(def definition.Definition) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s)%s\n%s\n", def.Name, DefinitionSource(def), DefinitionRemarks(def), def.Description)
 	tools := "the caller's"
 	if def.Tools != nil {
 		tools = hosts.ToolSet{}.Only(def.Tools).String()
 	}
-	for _, line := range []struct{ name, value string }{
-		{"Host", def.Host}, {"Model", def.Model}, {"Mode", string(def.PermissionMode)}, {"Tools", tools},
-		{"Not", strings.Join(def.DisallowedTools, ", ")},
-	} {
-		if line.value != "" {
-			fmt.Fprintf(&b, "%s: %s\n", line.name, line.value)
-		}
-	}
-	return b.String() + "\n" + def.Prompt
+	return DefinitionHead(def) + def.Description + "\n" + Field("Host", def.Host) + Field("Model", def.Model) +
+		Field("Mode", string(def.PermissionMode)) + Field("Tools", tools) + Field("Not", strings.Join(def.DisallowedTools, ", ")) +
+		"\n" + def.Prompt
 }
 
 // Grants lists grants, one per line.

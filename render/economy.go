@@ -100,16 +100,9 @@ var advices = []advised{
 		"turn off MCP servers, plugins and skills that this project does not need: each request carries their descriptions",
 	},
 	{
-		largestOutput, 0.05,
+		func(r economy.Report) int64 { return lo.FirstOrEmpty(r.Top).Sent }, 0.05,
 		"ask for parts of large outputs: lines of a file, a filter behind a command",
 	},
-}
-
-func largestOutput(r economy.Report) int64 {
-	if len(r.Top) == 0 {
-		return 0
-	}
-	return r.Top[0].Sent
 }
 
 // advice says what to do, the largest part first.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 	"flame/project/files"
 )
@@ -14,10 +16,7 @@ func Files(l files.List) string {
 	if len(l.Files) == 0 {
 		return Field("Files", l.Trouble)
 	}
-	var all []string
-	for _, f := range l.Files[:min(len(l.Files), maxListed)] {
-		all = append(all, f.Path+changed(f))
-	}
+	all := lo.Map(l.Files[:min(len(l.Files), maxListed)], func(f files.File, _ int) string { return f.Path + changed(f) })
 	text := "Files: " + strings.Join(all, ", ")
 	if more := len(l.Files) - maxListed; more > 0 {
 		text += fmt.Sprintf(", and %d more", more)

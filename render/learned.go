@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,12 +50,9 @@ func History(history []core.Suggestion, most int, now core.Millis) string {
 	var b strings.Builder
 	b.WriteString("| made | type | what | confidence | shown | outcome |\n|---|---|---|---|---|---|\n")
 	for _, s := range slices.Backward(history[max(0, len(history)-most):]) {
-		shown := When(s.ShownAt)
-		if shown == "" {
-			shown = "no"
-		}
 		what := strings.ReplaceAll(core.OneLine(Suggested(s), maxSuggested), "|", "/")
-		fmt.Fprintf(&b, "| %s | %s | %s | %d | %s | %s |\n", When(s.CreatedAt), s.Type, what, s.Confidence, shown, became(s, now))
+		fmt.Fprintf(&b, "| %s | %s | %s | %d | %s | %s |\n", When(s.CreatedAt), s.Type, what, s.Confidence,
+			cmp.Or(When(s.ShownAt), "no"), became(s, now))
 	}
 	return b.String()
 }
@@ -95,18 +93,11 @@ func threshold(t learn.Threshold, state string) string {
 	}
 	fmt.Fprintf(&b, "  suggestions: %s\n", tally(t.All))
 	for _, name := range t.Heuristics() {
-		fmt.Fprintf(&b, "    %s: %s\n", heuristic(name), tally(t.By[name]))
+		fmt.Fprintf(&b, "    %s: %s\n", cmp.Or(strings.ReplaceAll(name, "_", " "), "of no heuristic"), tally(t.By[name]))
 	}
 	fmt.Fprintf(&b, "  followed: %s\n", share(t.Share))
 	b.WriteString(ruleOf(t.Rule))
 	return b.String()
-}
-
-func heuristic(name string) string {
-	if name == "" {
-		return "of no heuristic"
-	}
-	return strings.ReplaceAll(name, "_", " ")
 }
 
 func tally(t learn.Tally) string {

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"errors"
 	"sync"
 
 	"flame/core"
@@ -35,13 +34,7 @@ func ForShell(text string) string {
 }
 
 // Hint returns the hint of an error in the words of the shell; empty if it has none.
-func Hint(err error) string {
-	var problem *core.Problem
-	if errors.As(err, &problem) {
-		return ForShell(problem.Hint)
-	}
-	return ""
-}
+func Hint(err error) string { return ForShell(core.HintOf(err)) }
 
 // ForTools replaces commands of the shell by names of tools.
 func ForTools(text string) string {

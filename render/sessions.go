@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -16,17 +17,13 @@ func Sessions(listed []view.ListedSession, more int, now core.Millis, width int)
 	}
 	var b strings.Builder
 	for _, s := range listed {
-		goal := s.Goal
-		if goal == "" {
-			goal = "(no frame yet)"
-		}
 		fmt.Fprintf(&b, "%s  %s  %s, heard of %s\n", core.OneLine(s.ID, 0), core.OneLine(s.Host, 30), s.State, Ago(now, s.LastActivityAt))
 		usage := ShortUsage(s.Usage) + lessSent(s.Requests) + shortMetered(s.Metered)
 		room := 100
 		if width > 0 {
 			room = max(20, width-len("  …")-len(usage))
 		}
-		fmt.Fprintf(&b, "  %s%s\n", core.OneLine(goal, room), usage)
+		fmt.Fprintf(&b, "  %s%s\n", core.OneLine(cmp.Or(s.Goal, "(no frame yet)"), room), usage)
 	}
 	if more > 0 {
 		fmt.Fprintf(&b, "and %d more; --limit 0 lists all\n", more)

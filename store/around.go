@@ -201,11 +201,7 @@ func (t *tx) Outcomes(of project.Ended) (digest.Below, error) {
 	}
 	near, err := t.sql.near(outcomeTable, outcomes(), jsonOf(cleaned(of.Below)), of.Each, digest.Levels,
 		of.Limit+len(of.Below)+len(of.Summarized), jsonOf(cleaned(of.Summarized)))
-	found := digest.Below{}
-	for _, n := range near {
-		found[n.frame.Parent] = append(found[n.frame.Parent], n.frame)
-	}
-	return found, err
+	return lo.GroupByMap(near, func(n *nearFrame) (string, core.Frame) { return n.frame.Parent, n.frame }), err
 }
 
 // beneath reads the frames below a frame, level by level: for each parent the latest ended
@@ -227,12 +223,8 @@ func allBeneath(t *tx, of project.Ended) (digest.Below, error) {
 	if err != nil {
 		return nil, err
 	}
-	frames, found := lo.Map(near, func(n *nearFrame, _ int) core.Frame { return n.frame }), digest.Below{}
+	frames := lo.Map(near, func(n *nearFrame, _ int) core.Frame { return n.frame })
 	err = void(t, frames)
-	for _, f := range frames {
-		if f.Status != core.Invalidated {
-			found[f.Parent] = append(found[f.Parent], f)
-		}
-	}
-	return found, err
+	frames = lo.Reject(frames, func(f core.Frame, _ int) bool { return f.Status == core.Invalidated })
+	return lo.GroupBy(frames, func(f core.Frame) string { return f.Parent }), err
 }

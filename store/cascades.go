@@ -215,11 +215,5 @@ func (s *statements) below(top string, keys, parents []int64) ([]string, error) 
 	if err := all.climb(climbingAll, parents...); err != nil {
 		return nil, err
 	}
-	var below []int64
-	for i, key := range keys {
-		if all.over[parents[i]] != nil {
-			below = append(below, key)
-		}
-	}
-	return s.ids(below)
+	return s.ids(lo.Filter(keys, func(_ int64, i int) bool { return all.over[parents[i]] != nil }))
 }

@@ -142,14 +142,13 @@ func (s *statements) counts(q project.FrameQuery) (map[core.Status]int, error) {
 // index has the frames of each status side by side: SQLite counts them in a third of the
 // steps that it needs to group them.
 func countFrames(q project.FrameQuery) *selection {
-	count := &selection{}
 	if q.Parent != "" || len(keySets(q)) > 0 {
-		count.add("SELECT f.status, count(*)")
+		count := selected("SELECT f.status, count(*)")
 		count.frames(q)
 		count.add(" GROUP BY f.status")
 		return count
 	}
-	count.add("SELECT s.value, (SELECT count(*) FROM frames f INDEXED BY " + index(q) + " WHERE f.status = s.value")
+	count := selected("SELECT s.value, (SELECT count(*) FROM frames f INDEXED BY " + index(q) + " WHERE f.status = s.value")
 	if q.Roots {
 		count.add(" AND f.parent IS NULL")
 	}
@@ -166,6 +165,13 @@ type selection struct {
 	args []any
 }
 
+// selected returns a selection that begins with this SQL.
+func selected(sql string, args ...any) *selection {
+	s := &selection{args: args}
+	s.sql.WriteString(sql)
+	return s
+}
+
 func (s *selection) query() string { return s.sql.String() }
 
 func (s *selection) add(sql string, args ...any) {
@@ -180,22 +186,16 @@ func (s *selection) is(column, id string) {
 	}
 }
 
-// A keySet is SQL for a set of keys of frames.
-type keySet struct {
-	sql  string
-	args []any
-}
-
-// frames adds FROM and WHERE for q, within the given sets, without order, limit and After.
+// frames adds FROM and WHERE for q, within the given sets of keys of frames, without order, limit and After.
 // The narrowest set comes first, in a CROSS JOIN, which SQLite does not reorder.
-func (s *selection) frames(q project.FrameQuery, within ...keySet) {
+func (s *selection) frames(q project.FrameQuery, within ...*selection) {
 	sets := append(within, keySets(q)...)
 	if len(sets) == 0 {
 		s.add(" FROM frames f INDEXED BY " + index(q) + " WHERE true")
 	} else {
-		s.add(" FROM ("+sets[0].sql+") d CROSS JOIN frames f ON f.key = d.key WHERE true", sets[0].args...)
+		s.add(" FROM ("+sets[0].query()+") d CROSS JOIN frames f ON f.key = d.key WHERE true", sets[0].args...)
 		for _, set := range sets[1:] {
-			s.add(" AND f.key IN ("+set.sql+")", set.args...)
+			s.add(" AND f.key IN ("+set.query()+")", set.args...)
 		}
 	}
 	s.is("f.parent", q.Parent)
@@ -229,20 +229,19 @@ func index(q project.FrameQuery) string {
 }
 
 // keySets returns the sets for q's order by id, text, subtree and prefix.
-func keySets(q project.FrameQuery) (sets []keySet) {
+func keySets(q project.FrameQuery) (sets []*selection) {
 	if q.Order == project.ByID {
-		sets = append(sets, keySet{"SELECT key, id FROM ids WHERE id > ?", []any{clean(q.After)}})
+		sets = append(sets, selected("SELECT key, id FROM ids WHERE id > ?", clean(q.After)))
 	}
 	if q.Text != "" {
 		sets = append(sets, textSet(q.Text))
 	}
 	if q.Under != "" {
-		sets = append(sets, keySet{under, []any{clean(q.Under)}})
+		sets = append(sets, selected(under, clean(q.Under)))
 	}
 	if q.Prefix != "" {
 		prefix := clean(q.Prefix)
-		sets = append(sets, keySet{"SELECT key FROM ids WHERE id >= ? AND id < ?",
-			[]any{prefix, prefix + string(unicode.MaxRune)}})
+		sets = append(sets, selected("SELECT key FROM ids WHERE id >= ? AND id < ?", prefix, prefix+string(unicode.MaxRune)))
 	}
 	return sets
 }
@@ -256,10 +255,10 @@ const under = `WITH RECURSIVE down (key) AS (
 
 // textSet returns the set of frames that contain every word of a user's text; an empty set if
 // the text has no words.
-func textSet(text string) keySet {
+func textSet(text string) *selection {
 	match := matching(text)
 	if match == "" {
-		return keySet{sql: "SELECT NULL AS key WHERE false"}
+		return selected("SELECT NULL AS key WHERE false")
 	}
-	return keySet{"SELECT rowid AS key FROM frames_text WHERE frames_text MATCH ?", []any{match}}
+	return selected("SELECT rowid AS key FROM frames_text WHERE frames_text MATCH ?", match)
 }

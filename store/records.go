@@ -192,8 +192,7 @@ func (t *tx) FindSessions(q project.SessionQuery) ([]core.Session, error) {
 
 // listSessions is the SQL of FindSessions.
 func listSessions(q project.SessionQuery) *selection {
-	list := &selection{}
-	list.add("SELECT " + sessionColumns() + " FROM sessions s WHERE true")
+	list := selected("SELECT " + sessionColumns() + " FROM sessions s WHERE true")
 	if q.Tracked {
 		list.add(" AND s.tracked")
 	}

@@ -158,11 +158,10 @@ type column[T any] struct {
 type id struct{ of *string }
 
 // part returns the columns of a part of T as columns of T.
-func part[T, P any](columns []column[P], in func(*T) *P) (list []column[T]) {
-	for _, c := range columns {
-		list = append(list, column[T]{c.name, func(v *T) any { return c.field(in(v)) }})
-	}
-	return list
+func part[T, P any](columns []column[P], in func(*T) *P) []column[T] {
+	return lo.Map(columns, func(c column[P], _ int) column[T] {
+		return column[T]{c.name, func(v *T) any { return c.field(in(v)) }}
+	})
 }
 
 // some returns the columns with these names, or all columns without names.

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/samber/lo"
+
 	"flame/local/lock"
 	"flame/project"
 	"flame/store/disk"
@@ -197,7 +199,7 @@ func (s *Store) Waited() time.Duration { return time.Duration(s.waited.Load()) }
 
 // Close ends the Store after the running View and Update. Later calls fail.
 func (s *Store) Close() error {
-	for _, t := range s.turns() {
+	for _, t := range lo.Uniq([]lock.Turn{s.writing, s.reading, s.opening}) { // in the order in which they may be held together
 		if err := t.Take(context.Background()); err != nil {
 			return err
 		}
@@ -206,14 +208,6 @@ func (s *Store) Close() error {
 	err := errors.Join(s.file.Close(), s.empty.Close())
 	s.file, s.empty, s.closed = nil, nil, true
 	return err
-}
-
-// turns lists each turn once, in the order in which they may be held together.
-func (s *Store) turns() []lock.Turn {
-	if s.opts.LongLived {
-		return []lock.Turn{s.writing, s.reading, s.opening}
-	}
-	return []lock.Turn{s.writing, s.opening}
 }
 
 // A tx is a project.Tx, which documents its methods.

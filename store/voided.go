@@ -3,6 +3,8 @@ package store
 import (
 	"slices"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 	"flame/project"
 	"flame/store/disk"
@@ -36,17 +38,6 @@ var cascadeTable = table[cascade]{"cascades", "frame", []column[cascade]{
 var cascadesUnderWay = later(func() string {
 	return "SELECT c.frame, " + cascadeTable.read("c") + " FROM cascades c ORDER BY c.seq, c.frame"
 })
-
-// scanCascade returns a function that reads a cascade with its key.
-func scanCascade() func(*disk.Rows) (cascade, error) {
-	var key int64
-	scan := cascadeTable.scan(&key)
-	return func(rows *disk.Rows) (cascade, error) {
-		c, err := scan(rows)
-		c.key = key
-		return c, err
-	}
-}
 
 // changes returns the values that the cascade gives a planned frame, in the
 // columns that it changes.
@@ -91,7 +82,13 @@ func (s *statements) underWay() ([]cascade, error) {
 	if err != nil || !some {
 		return nil, err
 	}
-	return collect(s, scanCascade(), cascadesUnderWay())
+	var key int64
+	scan := cascadeTable.scan(&key)
+	return collect(s, func(rows *disk.Rows) (cascade, error) {
+		c, err := scan(rows)
+		c.key = key
+		return c, err
+	}, cascadesUnderWay())
 }
 
 // withCascades is the first version of the schema that has cascades.
@@ -252,12 +249,9 @@ func cascadesMatter(q project.FrameQuery) bool {
 // before reports whether all cascades began before the last change of any of these frames:
 // then no cascade voids one of them, or an older frame.
 func (v *voiding) before(frames []core.Frame) bool {
-	for _, f := range frames {
-		if slices.ContainsFunc(v.cascades, func(c cascade) bool { return c.At >= f.UpdatedAt }) {
-			return false
-		}
-	}
-	return true
+	return lo.EveryBy(frames, func(f core.Frame) bool {
+		return lo.EveryBy(v.cascades, func(c cascade) bool { return c.At < f.UpdatedAt })
+	})
 }
 
 // wants reports whether q asks for frames of a status.
@@ -272,14 +266,9 @@ func (v *voiding) voidedIn(q project.FrameQuery) (sets []voidedSet, err error) {
 		err = v.climb(climbing, parents...)
 	}
 	for i := range v.cascades {
-		set := voidedSet{cascade: &v.cascades[i]}
-		for _, key := range parents {
-			if v.over[key] == set.cascade {
-				set.parents = append(set.parents, key)
-			}
-		}
-		if len(set.parents) > 0 {
-			sets = append(sets, set)
+		c := &v.cascades[i]
+		if below := lo.Filter(parents, func(key int64, _ int) bool { return v.over[key] == c }); len(below) > 0 {
+			sets = append(sets, voidedSet{c, below})
 		}
 	}
 	return sets, err
@@ -308,21 +297,20 @@ func (v *voiding) parentsFor(q project.FrameQuery) (keys []int64, err error) {
 
 // keySet returns the frames of the set that q may describe. If q asks for a number of the
 // latest, it returns only the last ones: all frames of a set changed at the same time.
-func (set voidedSet) keySet(q project.FrameQuery) keySet {
-	keys := keySet{`SELECT f.key FROM json_each(?) v CROSS JOIN frames f INDEXED BY frames_planned
-		ON f.parent = v.value AND f.status = 'planned'`, []any{jsonOf(set.parents)}}
+func (set voidedSet) keySet(q project.FrameQuery) *selection {
+	keys := selected(`SELECT f.key FROM json_each(?) v CROSS JOIN frames f INDEXED BY frames_planned
+		ON f.parent = v.value AND f.status = 'planned'`, jsonOf(set.parents))
 	if !q.Archived {
-		keys.sql += " AND f.archived_at = 0"
+		keys.add(" AND f.archived_at = 0")
 	}
 	if q.Order == project.RecentFirst && q.Limit > 0 && q.After == "" && len(keySets(q)) == 0 {
-		keys.sql += " ORDER BY f.key DESC" + atMost
-		keys.args = append(keys.args, q.Limit)
+		keys.add(" ORDER BY f.key DESC"+atMost, q.Limit)
 	}
 	return keys
 }
 
 // within returns q for the frames of the set: all of them read as invalidated.
-func (set voidedSet) within(q project.FrameQuery) (project.FrameQuery, keySet) {
+func (set voidedSet) within(q project.FrameQuery) (project.FrameQuery, *selection) {
 	keys := set.keySet(q)
 	q.Statuses = nil
 	return q, keys
@@ -354,13 +342,11 @@ func (v *voiding) moveVoided(q project.FrameQuery, counts map[core.Status]int) e
 // countVoided returns the SQL that counts the frames of a set that q describes. An index is
 // enough if q asks only for their place in the tree.
 func countVoided(q project.FrameQuery, set voidedSet) *selection {
-	count := &selection{}
 	if len(keySets(q)) == 0 {
 		keys := set.keySet(q)
-		count.add("SELECT count(*) FROM ("+keys.sql+")", keys.args...)
-		return count
+		return selected("SELECT count(*) FROM ("+keys.query()+")", keys.args...)
 	}
-	count.add("SELECT count(*)")
+	count := selected("SELECT count(*)")
 	count.frames(set.within(q))
 	return count
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/samber/lo"
+
 	"flame/agents"
 	"flame/core"
 	"flame/project"
@@ -170,14 +172,9 @@ func roundOf(q query) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := []shownMessage{}
-	for _, m := range messages[:min(len(messages), maxRoundLength)] {
-		of := shownMessage{m.Role, m.Time, []shownPart{}}
-		for _, p := range m.Parts {
-			of.Parts = append(of.Parts, cutPart(p, maxPart))
-		}
-		shown = append(shown, of)
-	}
+	shown := lo.Map(messages[:min(len(messages), maxRoundLength)], func(m core.Message, _ int) shownMessage {
+		return shownMessage{m.Role, m.Time, lo.Map(m.Parts, func(p core.Part, _ int) shownPart { return cutPart(p, maxPart) })}
+	})
 	return map[string]any{"messages": shown, "more": len(messages) - len(shown)}, nil
 }
 
@@ -256,9 +253,8 @@ func historyOf(q query) (any, error) {
 		return nil, err
 	}
 	all := len(events) <= maxHistory
-	shown := []happening{}
-	for _, e := range events[max(len(events)-maxHistory, 0):] {
-		shown = append(shown, happening{e.Seq, e.TS, render.EventWords(e), e.SubagentID})
-	}
+	shown := lo.Map(events[max(len(events)-maxHistory, 0):], func(e core.Event, _ int) happening {
+		return happening{e.Seq, e.TS, render.EventWords(e), e.SubagentID}
+	})
 	return map[string]any{"events": shown, "all": all}, nil
 }

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/agents"
 	"flame/core"
 	"flame/project/view"
@@ -68,10 +70,7 @@ func script() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		var names []string
-		for _, found := range exported().FindAllStringSubmatch(string(source), -1) {
-			names = append(names, found[1])
-		}
+		names := lo.Map(exported().FindAllStringSubmatch(string(source), -1), func(found []string, _ int) string { return found[1] })
 		text := imported().ReplaceAllString(string(source), "const $1 = ${2}_js;")
 		text = strings.ReplaceAll("\n"+text, "\nexport ", "\n")
 		fmt.Fprintf(&b, "const %s_js = (() => {%s\nreturn { %s };\n})();\n", name, text, strings.Join(names, ", "))

@@ -72,7 +72,7 @@ func (r Report) first(b *strings.Builder, title string, status core.Status) bool
 	slices.SortStableFunc(rows, func(x, y board.Row) int { return cmp.Compare(y.Until, x.Until) })
 	fmt.Fprintf(b, "%s:\n\n", title)
 	for _, row := range rows[:min(len(rows), maxFirst)] {
-		fmt.Fprintf(b, "- %s **%s** (%s)\n", outline.Icon(row.Status), escaped(cmp.Or(row.Goal, row.ID)), strings.Join(r.facts(row), ", "))
+		b.WriteString(r.entry(row))
 	}
 	if more := len(rows) - maxFirst; more > 0 {
 		fmt.Fprintf(b, "- and %d more\n", more)
@@ -87,7 +87,7 @@ const deepest = 20
 // list writes a frame and those below it.
 func (r Report) list(b *strings.Builder, at *board.Node, depth int) {
 	indent := strings.Repeat("  ", min(depth, deepest))
-	fmt.Fprintf(b, "%s- %s **%s** (%s)\n", indent, outline.Icon(at.Status), escaped(cmp.Or(at.Goal, at.ID)), strings.Join(r.facts(at.Row), ", "))
+	b.WriteString(indent + r.entry(at.Row))
 	frame := r.Texts[at.ID]
 	for _, part := range []struct {
 		name  string
@@ -106,8 +106,8 @@ func (r Report) list(b *strings.Builder, at *board.Node, depth int) {
 	}
 }
 
-// facts returns the facts about a frame besides its goal.
-func (r Report) facts(row board.Row) []string {
+// entry returns the goal of a frame and the other facts about it as an entry of a list.
+func (r Report) entry(row board.Row) string {
 	facts := []string{string(row.Status)}
 	if row.Agent != "" || row.Host != "" {
 		facts = append(facts, escaped(cmp.Or(row.Agent, row.Host)))
@@ -124,7 +124,8 @@ func (r Report) facts(row board.Row) []string {
 	if n := row.Total.Tokens(); n > 0 {
 		facts = append(facts, render.Count(n, "token"))
 	}
-	return append(facts, "`"+strings.ReplaceAll(core.OneLine(row.ID, 0), "`", "")+"`")
+	facts = append(facts, "`"+strings.ReplaceAll(core.OneLine(row.ID, 0), "`", "")+"`")
+	return fmt.Sprintf("- %s **%s** (%s)\n", outline.Icon(row.Status), escaped(cmp.Or(row.Goal, row.ID)), strings.Join(facts, ", "))
 }
 
 // escaped returns a text that Markdown shows unchanged.

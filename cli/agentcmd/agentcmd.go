@@ -66,10 +66,7 @@ func (c commands) started(ctx context.Context, s *agents.Agents, run record.Run,
 }
 
 func (c commands) answerRun(s *agents.Agents, run record.Run, err error) error {
-	if err != nil {
-		return err
-	}
-	return c.app.Out.Print(run, render.Agent(s, run))
+	return c.app.Answer(run, render.Agent(s, run), err)
 }
 
 // awaitResult waits until an agent ends and prints its outcome.
@@ -83,10 +80,7 @@ func (c commands) awaitResult(ctx context.Context, s *agents.Agents, id string) 
 
 func (c commands) printResult(ctx context.Context, s *agents.Agents, id string) error {
 	r, err := s.Result(ctx, id)
-	if err != nil {
-		return err
-	}
-	return c.app.Out.Print(r, render.Result(r, s.Project.Now(), 0, 0))
+	return c.app.Answer(r, render.Result(r, s.Project.Now(), 0, 0), err)
 }
 
 func (c commands) spawn() *cobra.Command {

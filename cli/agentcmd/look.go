@@ -110,7 +110,7 @@ func (c commands) list() *cobra.Command {
 				continue
 			}
 			shown = append(shown, def)
-			fmt.Fprintf(&b, "%s (%s)%s\n  %s\n", def.Name, render.DefinitionSource(def), render.DefinitionRemarks(def), core.OneLine(def.Description, 200))
+			b.WriteString(render.DefinitionHead(def) + "  " + core.OneLine(def.Description, 200) + "\n")
 		}
 		if broken := len(catalog.Findings); broken > 0 {
 			fmt.Fprintf(&b, "%s; `flame agents doctor` shows what is wrong\n", render.Count(broken, "finding"))

@@ -158,10 +158,7 @@ func (a *App) Confirm(word, to string) error {
 
 // Caller returns on whose behalf commands run.
 func (a *App) Caller() project.Caller {
-	session := a.Session
-	if session == "" {
-		session = a.Hosts.Session(os.Getenv)
-	}
+	session := cmp.Or(a.Session, a.Hosts.Session(os.Getenv))
 	return project.Caller{Session: session, Agent: os.Getenv(core.AgentVariable), Host: project.CommandLine}
 }
 
@@ -217,15 +214,6 @@ func (a *App) NoteOf(at place.Place) {
 func (a *App) there(at place.Place) bool {
 	there, err := at.Data.Ready(context.Background(), false)
 	return there && err == nil
-}
-
-// AgentsOf returns the agents of an open project.
-func (a *App) AgentsOf(p *project.Project) (*agents.Agents, error) {
-	at, err := a.Place()
-	if err != nil {
-		return nil, err
-	}
-	return a.Agents(p, at), nil
 }
 
 // Place finds the project that the command works on, and where its data lies.

@@ -58,11 +58,11 @@ func (a *App) Opens(cmd *cobra.Command, run func(ctx context.Context, p *project
 // OpensAgents sets up a command that works with the agents of the open project, and returns it.
 func (a *App) OpensAgents(cmd *cobra.Command, run func(ctx context.Context, s *agents.Agents, args []string) error) *cobra.Command {
 	return a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
-		s, err := a.AgentsOf(p)
+		at, err := a.Place()
 		if err != nil {
 			return err
 		}
-		return run(ctx, s, args)
+		return run(ctx, a.Agents(p, at), args)
 	})
 }
 

@@ -7,10 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/samber/lo"
 
 	"flame/config/env"
 	"flame/core"
@@ -81,10 +84,7 @@ const NotifyLimit = 10 * time.Second
 func Notify(ctx context.Context, program string, words []string, limit time.Duration) error {
 	ctx, stop := context.WithTimeout(ctx, limit)
 	defer stop()
-	cmd := exec.CommandContext(ctx, program)
-	for _, word := range words {
-		cmd.Args = append(cmd.Args, harmless(word))
-	}
+	cmd := exec.CommandContext(ctx, program, lo.Map(words, func(word string, _ int) string { return harmless(word) })...)
 	cmd.Dir = "/" // the project's folder could hold files that the program would load
 	if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
 		cmd.Dir = home
@@ -116,13 +116,8 @@ func harmless(word string) string {
 
 // unmarked returns the environment without an agent's mark: flame ends marked processes with the
 // agent, and the user's program must not end with it.
-func unmarked() (environ []string) {
-	for _, variable := range os.Environ() {
-		if !strings.HasPrefix(variable, core.AgentVariable+"=") {
-			environ = append(environ, variable)
-		}
-	}
-	return environ
+func unmarked() []string {
+	return slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, core.AgentVariable+"=") })
 }
 
 // A Notifier runs a program for each notification without waiting for it. A process of its own,

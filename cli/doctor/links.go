@@ -284,12 +284,9 @@ func (c *checkup) sharing(s hub.Status, link hub.Link) {
 	if len(s.TooLarge) > 0 {
 		c.note("shorten their results, or raise max_payload of the server", "these frames are too large for the hub: %s", named(s.TooLarge))
 	}
-	var others []string
-	for _, m := range s.Machines {
-		if m.ID != link.Machine {
-			others = append(others, m.ID+" (flame "+m.Version+")")
-		}
-	}
+	others := lo.FilterMap(s.Machines, func(m hub.Machine, _ int) (string, bool) {
+		return m.ID + " (flame " + m.Version + ")", m.ID != link.Machine
+	})
 	if len(others) > 0 {
 		c.ok("connected in the last minutes: %s", named(others))
 	} else {

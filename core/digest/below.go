@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 )
 
@@ -47,12 +49,9 @@ func (o Below) Compose(f *core.Frame, told map[string]bool, room int) string {
 }
 
 // Ended returns the children of frame id that flame considers, the weightiest first.
-func (o Below) Ended(id string) (frames []core.Frame) {
+func (o Below) Ended(id string) []core.Frame {
 	ranked, _ := o.ranked(id, 0, map[string]bool{})
-	for _, e := range ranked {
-		frames = append(frames, *e.frame)
-	}
-	return frames
+	return lo.Map(ranked, func(e *outcome, _ int) core.Frame { return *e.frame })
 }
 
 // Known describes the children of frame id as Compose does, even if that frame has a summary.

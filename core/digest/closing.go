@@ -1,10 +1,11 @@
 package digest
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/samber/lo"
 
 	"flame/core"
 )
@@ -41,9 +42,7 @@ func (c Closing) Open() (open []core.Frame) {
 // made returns the frames below, each once, the oldest first.
 func (c Closing) made() []core.Frame {
 	below := slices.Clone(c.Below)
-	slices.SortFunc(below, func(a, b core.Frame) int {
-		return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))
-	})
+	slices.SortFunc(below, func(a, b core.Frame) int { return core.MadeBefore(&a, &b) })
 	return slices.CompactFunc(below, func(a, b core.Frame) bool { return a.ID == b.ID })
 }
 
@@ -192,12 +191,9 @@ func (p part) need() int {
 	if len(p.lines) == 0 {
 		return 0
 	}
-	need := 0
+	need := lo.SumBy(p.lines, length)
 	if p.title != "" {
-		need = length(p.title)
-	}
-	for _, line := range p.lines {
-		need += length(line)
+		need += length(p.title)
 	}
 	return need
 }

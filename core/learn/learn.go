@@ -4,6 +4,7 @@
 package learn
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -179,13 +180,8 @@ func keep[N any](of map[string]N, most int, added string, sum func(N) int) {
 	if len(of) <= most {
 		return
 	}
-	least := ""
-	for i, name := range slices.DeleteFunc(slices.Sorted(maps.Keys(of)), func(n string) bool { return n == added }) {
-		if i == 0 || sum(of[name]) < sum(of[least]) {
-			least = name
-		}
-	}
-	delete(of, least)
+	others := slices.DeleteFunc(slices.Sorted(maps.Keys(of)), func(n string) bool { return n == added })
+	delete(of, slices.MinFunc(others, func(a, b string) int { return cmp.Compare(sum(of[a]), sum(of[b])) }))
 }
 
 // Decode reads Counts. It refuses another version and impossible counts.

@@ -21,35 +21,28 @@ func Merge(a, b Doc) Doc {
 	}
 	return Doc{
 		V: max(a.V, b.V), ID: a.ID, CreatedAt: earliest(a.CreatedAt, b.CreatedAt), UpdatedAt: max(a.UpdatedAt, b.UpdatedAt),
-		Work:      latest(a.Work, b.Work, func(w Work) Stamp { return w.Stamp }, func(v, w Work) int { return cmp.Compare(v.Term, w.Term) }),
+		Work:      latest(a.Work, b.Work, cmp.Or(cmp.Compare(a.Work.Term, b.Work.Term), a.Work.Stamp.Compare(b.Work.Stamp))),
 		Artifacts: union(a.Artifacts, b.Artifacts), Decisions: union(a.Decisions, b.Decisions), Planned: union(a.Planned, b.Planned),
 		Invalid:  invalid(a.Invalid, b.Invalid),
-		Archived: latest(a.Archived, b.Archived, func(x Archived) Stamp { return x.Stamp }, nil),
-		Deleted:  latest(a.Deleted, b.Deleted, func(s Stamp) Stamp { return s }, nil),
+		Archived: latest(a.Archived, b.Archived, a.Archived.Stamp.Compare(b.Archived.Stamp)),
+		Deleted:  latest(a.Deleted, b.Deleted, a.Deleted.Compare(b.Deleted)),
 		Usage:    spent(a.Usage, b.Usage),
 	}
 }
 
 // earliest returns the earlier of two times. Each may be unset.
 func earliest(a, b core.Millis) core.Millis {
-	switch {
-	case a == 0:
-		return b
-	case b == 0:
-		return a
+	if a == 0 || b == 0 {
+		return cmp.Or(a, b)
 	}
 	return min(a, b)
 }
 
-// latest returns the value that comes last: by first, then by stamp. Different values with the
-// same stamp are ordered by their bytes; they occur after a machine's data were restored from an
-// older copy.
-func latest[T any](a, b T, stamp func(T) Stamp, first func(a, b T) int) T {
-	order := 0
-	if first != nil {
-		order = first(a, b)
-	}
-	if order = cmp.Or(order, stamp(a).Compare(stamp(b))); order == 0 {
+// latest returns the value that comes last. order compares a with b, by their stamps at least.
+// Different values with the same stamp are ordered by their bytes; they occur after a machine's data
+// were restored from an older copy.
+func latest[T any](a, b T, order int) T {
+	if order == 0 {
 		x, _ := json.Marshal(a)
 		y, _ := json.Marshal(b)
 		order = bytes.Compare(x, y)
@@ -61,14 +54,10 @@ func latest[T any](a, b T, stamp func(T) Stamp, first func(a, b T) int) T {
 }
 
 func invalid(a, b *Invalidation) *Invalidation {
-	switch {
-	case a == nil:
-		return b
-	case b == nil:
-		return a
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
 	}
-	last := latest(*a, *b, func(i Invalidation) Stamp { return i.Stamp }, nil)
-	return &last
+	return new(latest(*a, *b, a.Stamp.Compare(b.Stamp)))
 }
 
 // union returns the elements of both sets, each with its earliest stamp, in order of stamps. It
@@ -101,7 +90,7 @@ func spent(a, b map[string]Spent) map[string]Spent {
 	for _, each := range []map[string]Spent{a, b} {
 		for machine, s := range each {
 			if was, known := all[machine]; known {
-				s = latest(was, s, func(s Spent) Stamp { return s.Stamp }, nil)
+				s = latest(was, s, was.Stamp.Compare(s.Stamp))
 			}
 			all[machine] = s
 		}

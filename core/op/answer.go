@@ -3,7 +3,10 @@ package op
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"sync"
+
+	"flame/core"
 )
 
 // An AgentAnswer is what the first lines of a tool's answer say about an agent.
@@ -45,7 +48,7 @@ func (a AgentAnswer) Place() string {
 // answerLines match what Head and Place write.
 var answerLines = sync.OnceValue(func() *regexp.Regexp {
 	pattern := func(format string, values ...any) string { return fmt.Sprintf(regexp.QuoteMeta(format), values...) }
-	state := `(initializing|active|suspended|completed|error|timeout|cancelled|orphaned)`
+	state := `(` + strings.Join(core.Words(core.AgentStates...), "|") + `)`
 	return regexp.MustCompile(`^` + pattern(answerHead, `(agent-[a-z0-9]+)`, state, `(.+?)`, `(.*)`) + `: \d.*\n` +
 		pattern(answerFrame, `([a-z]+-[a-z0-9]+)`) +
 		`(?:` + pattern(answerPlace, `\d+`, `([a-z-]+)`) + `)?(?:` + pattern(answerSession, `([\w-]+)`) + `\n)?`)

@@ -2,7 +2,10 @@
 // memory are linear in the number of frames.
 package outline
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
 
 // A Link says which frame is above another. Frames are numbers here, so that a
 // million of them take 16 MB.
@@ -83,21 +86,13 @@ func newForest(links []Link) *forest {
 	f := &forest{above: make([]int32, n), fault: make([]Fault, n)}
 	f.link(links)
 	f.cutCycles()
-	f.first, f.next = filled(n), filled(n)
+	f.first, f.next = slices.Repeat([]int32{none}, n), slices.Repeat([]int32{none}, n)
 	for i := n - 1; i >= 0; i-- {
 		if up := f.above[i]; up >= 0 {
 			f.next[i], f.first[up] = f.first[up], int32(i)
 		}
 	}
 	return f
-}
-
-func filled(n int) []int32 {
-	list := make([]int32, n)
-	for i := range list {
-		list[i] = none
-	}
-	return list
 }
 
 // link finds the frame above each one.

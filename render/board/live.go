@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/samber/lo"
+
 	"flame/agents/abroad"
 	"flame/agents/converge"
 	"flame/agents/record"
@@ -133,12 +135,9 @@ type Conflict struct {
 }
 
 func conflictsOf(all []converge.Convergence) []Conflict {
-	waiting := []Conflict{}
-	for _, c := range all {
-		for _, conflict := range c.Result.Waiting() {
-			waiting = append(waiting, Conflict{c.ID, conflict})
-		}
-	}
+	waiting := lo.FlatMap(all, func(c converge.Convergence, _ int) []Conflict {
+		return lo.Map(c.Result.Waiting(), func(conflict converge.Conflict, _ int) Conflict { return Conflict{c.ID, conflict} })
+	})
 	slices.SortFunc(waiting, func(x, y Conflict) int {
 		return cmp.Or(cmp.Compare(x.Convergence, y.Convergence), cmp.Compare(x.ID, y.ID))
 	})

@@ -178,11 +178,7 @@ func (r *reading) readSessions(tx project.Tx) (err error) {
 			return err
 		}
 		r.idle, err = project.RecordIdle.ByID(tx)
-		for _, session := range r.sessions {
-			if session.Parent == "" && session.State != core.SessionEnded {
-				r.live = append(r.live, session)
-			}
-		}
+		r.live = lo.Filter(r.sessions, func(s core.Session, _ int) bool { return s.Parent == "" && s.State != core.SessionEnded })
 		return err
 	}
 	if r.live, err = tx.FindSessions(project.SessionQuery{Live: true}); err != nil {
@@ -216,15 +212,8 @@ func (r *reading) readOthers(tx project.Tx) error {
 		}
 	}
 	wanted = append(wanted, r.someNatives()...)
-	met := map[string]bool{"": true}
-	for _, s := range slices.Concat(r.sessions, r.live) {
-		met[s.ID] = true
-	}
-	for _, id := range wanted {
-		if met[id] {
-			continue
-		}
-		met[id] = true
+	met := lo.Map(slices.Concat(r.sessions, r.live), func(s core.Session, _ int) string { return s.ID })
+	for _, id := range lo.Without(lo.Uniq(wanted), append(met, "")...) {
 		session, err := tx.Session(id)
 		if project.IgnoreMissing(err) != nil {
 			return err
@@ -272,21 +261,14 @@ func (r *reading) readAgents(tx project.Tx) (err error) {
 	if r.runs, err = record.AtWork(tx); err != nil {
 		return err
 	}
-	met := map[string]bool{"": true}
-	for _, run := range r.runs {
-		met[run.ID] = true
-	}
-	ended := r.board.atWork(func(a Agent) bool { return !a.Native && a.Machine == "" && !met[a.ID] })
+	met := lo.Map(r.runs, func(run record.Run, _ int) string { return run.ID })
+	ended := r.board.atWork(func(a Agent) bool { return !a.Native && a.Machine == "" })
 	for _, e := range r.events {
 		if e.Event == core.SubagentStop { // it may have started and ended between two readings
 			ended = append(ended, e.SubagentID)
 		}
 	}
-	for _, id := range ended {
-		if met[id] {
-			continue
-		}
-		met[id] = true
+	for _, id := range lo.Without(lo.Uniq(ended), append(met, "")...) {
 		var run record.Run
 		known, err := record.Runs.Load(tx, id, &run)
 		if err != nil {

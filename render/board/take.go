@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 )
 
@@ -15,15 +17,14 @@ func (b *Board) take(r reading) {
 	}
 	b.seen = r.seen
 	changed := r.begins
-	b.takeSessions(r)
+	for _, s := range slices.Concat(r.sessions, r.live) {
+		b.sessions[s.ID] = s
+	}
 	changed = b.takeAgents(r, next) || changed
 	changed = b.takeFrames(r, next) || changed
-	open := []Session{}
-	for _, s := range r.live {
-		if s.HasFrame() || s.State == core.SessionActive {
-			open = append(open, sessionOf(s))
-		}
-	}
+	open := lo.FilterMap(r.live, func(s core.Session, _ int) (Session, bool) {
+		return sessionOf(s), s.HasFrame() || s.State == core.SessionActive
+	})
 	slices.SortFunc(open, func(x, y Session) int { return cmp.Compare(x.ID, y.ID) })
 	changed = b.open.set(open, next) || changed
 	if r.conflicting != nil {
@@ -36,12 +37,6 @@ func (b *Board) take(r reading) {
 	changed = b.takeGaps(changed, next) || changed
 	if changed {
 		b.version = next
-	}
-}
-
-func (b *Board) takeSessions(r reading) {
-	for _, s := range slices.Concat(r.sessions, r.live) {
-		b.sessions[s.ID] = s
 	}
 }
 

@@ -67,22 +67,24 @@ func (c *Conn) Close() error {
 	return c.conn.Close()
 }
 
-// prepare returns the statement of a query, unless ctx has ended, and caches it. Queries
-// consist of a fixed set of parts, so their number is limited.
-func (c *Conn) prepare(ctx context.Context, query string) (*stmt, error) {
+// prepare returns the statement of a query and its arguments in the driver's form, unless ctx
+// has ended. It caches the statement: queries consist of a fixed set of parts, so their number is
+// limited.
+func (c *Conn) prepare(ctx context.Context, query string, args []any) (s *stmt, named []driver.NamedValue, err error) {
 	if err := c.ready(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if known, ok := c.stmts[query]; ok {
-		return known, nil
+	s, known := c.stmts[query]
+	if !known {
+		prepared, err := c.conn.Prepare(query)
+		if err != nil {
+			return nil, nil, err
+		}
+		s = &stmt{of: prepared.(preparedStmt)}
+		c.stmts[query] = s
 	}
-	prepared, err := c.conn.Prepare(query)
-	if err != nil {
-		return nil, err
-	}
-	made := &stmt{of: prepared.(preparedStmt)}
-	c.stmts[query] = made
-	return made, nil
+	s.args, err = appendNamed(s.args[:0], args)
+	return s, s.args, err
 }
 
 // ready returns an error if c cannot run anything.
@@ -95,11 +97,7 @@ func (c *Conn) ready(ctx context.Context) error {
 
 // Exec runs a query that returns no rows.
 func (c *Conn) Exec(ctx context.Context, query string, args ...any) (driver.Result, error) {
-	stmt, err := c.prepare(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	named, err := stmt.named(args)
+	stmt, named, err := c.prepare(ctx, query, args)
 	if err != nil {
 		return nil, err
 	}
@@ -108,11 +106,15 @@ func (c *Conn) Exec(ctx context.Context, query string, args ...any) (driver.Resu
 
 // Query runs a query and returns its rows. Close them before the query runs again.
 func (c *Conn) Query(ctx context.Context, query string, args ...any) (*Rows, error) {
-	stmt, err := c.prepare(ctx, query)
+	stmt, named, err := c.prepare(ctx, query, args)
 	if err != nil {
 		return nil, err
 	}
-	return stmt.query(args)
+	found, err := stmt.of.QueryContext(context.Background(), named)
+	if err != nil {
+		return nil, err
+	}
+	return stmt.rows.begin(found), nil
 }
 
 // Get scans the one row of query into dest, or returns ErrNoRow.

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"modernc.org/sqlite"
@@ -153,11 +154,7 @@ func (f *File) Reader(wait context.Context) (c *Conn, err error) {
 
 // deniedFiles reports whether SQLite could not make or open a file.
 func deniedFiles(err error) bool {
-	switch Code(err) {
-	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY:
-		return true
-	}
-	return false
+	return slices.Contains([]int{sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}, Code(err))
 }
 
 // dsn returns the connection string. It includes the pragmas so that every connection has

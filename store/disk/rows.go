@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"context"
 	"database/sql"
 	"database/sql/driver"
 	"encoding/json"
@@ -31,13 +30,7 @@ type stmt struct {
 	rows Rows
 }
 
-// named returns args in the driver's form.
-func (s *stmt) named(args []any) (named []driver.NamedValue, err error) {
-	named, err = appendNamed(s.args[:0], args)
-	s.args = named
-	return named, err
-}
-
+// appendNamed appends args in the driver's form.
 func appendNamed(named []driver.NamedValue, args []any) ([]driver.NamedValue, error) {
 	for i, arg := range args {
 		switch arg.(type) {
@@ -51,18 +44,6 @@ func appendNamed(named []driver.NamedValue, args []any) ([]driver.NamedValue, er
 		named = append(named, driver.NamedValue{Ordinal: i + 1, Value: arg})
 	}
 	return named, nil
-}
-
-func (s *stmt) query(args []any) (*Rows, error) {
-	named, err := s.named(args)
-	if err != nil {
-		return nil, err
-	}
-	found, err := s.of.QueryContext(context.Background(), named)
-	if err != nil {
-		return nil, err
-	}
-	return s.rows.begin(found), nil
 }
 
 // Rows are the rows of a query. They are valid until the query runs again.
