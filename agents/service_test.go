@@ -30,6 +30,7 @@ import (
 	"flame/project/view"
 	"flame/store"
 	"flame/tests/hoststest"
+	"flame/tests/projecttest"
 	"flame/tests/repository"
 	"flame/tests/storetest"
 )
@@ -92,7 +93,7 @@ func newAgents(data string, shared kept) (*agents.Agents, error) {
 	dir := filepath.Dir(data)
 	return &agents.Agents{Setup: plan.Setup{
 		Project: &project.Project{
-			Store: twice(store.Open(data, store.Options{})), Dir: dir, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(),
+			Store: twice(store.Open(data, projecttest.Copied(data, store.Options{}))), Dir: dir, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(),
 			Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
 			Now: func() core.Millis { return core.MillisOf(time.Now()) }, NewID: project.NewID,
 		},
