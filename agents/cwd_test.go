@@ -14,7 +14,7 @@ import (
 func TestAnAgentWorksOnlyInFoldersOfTheProject(t *testing.T) {
 	t.Parallel()
 	s := newServiceWith(t, func(k *kept) { k.Bounds.Concurrent = 100 })
-	s.Start = noStart
+	s.startNone()
 	repository.Write(t, s.Dir, map[string]string{
 		"plain/a/x": "", "claude/.claude/settings.local.json": "{}", "servers/.mcp.json": "{}", "open/opencode.jsonc": "{}", "file/.claude": "",
 	})

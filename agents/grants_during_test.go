@@ -86,7 +86,7 @@ func TestTheSessionAboveAgentsOfAShellGetsANoticeOfANewGrant(t *testing.T) {
 func TestANoticeNamesOnlySomeAgents(t *testing.T) {
 	t.Parallel()
 	s := newServiceWith(t, func(k *kept) { k.Bounds.Concurrent = 20 })
-	s.Start = noStart
+	s.startNone()
 	for range 8 {
 		s.spawn("hang")
 	}

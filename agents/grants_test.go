@@ -62,6 +62,7 @@ func TestAnAgentsModeIsNeverAboveItsParents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t, "name: bold\ndescription: d\npermissionMode: bypassPermissions", "name: free\ndescription: d")
+			s.startNone()
 			by := project.Caller{Session: "theirs", Host: "claude-code", Trust: project.Stamped}
 			_, err := turns.Begin(s.ctx, s.Project, by, turns.Prompt{ID: "p", Text: "Work", FromUser: true})
 			require.NoError(t, err)
@@ -126,6 +127,7 @@ func TestAHostsOwnAgentPassesOnOnlyItsOwnTools(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t, careful)
+			s.startNone()
 			by := project.Caller{Session: "child", Parent: user.Session, Host: tt.host, Trust: project.Stamped}
 			_, err := children.StartSession(s.ctx, s.Project, by, "Look (@x subagent)")
 			require.NoError(t, err)
@@ -189,6 +191,7 @@ func TestWhatAGrantIsFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t, "name: bold\ndescription: d\npermissionMode: bypassPermissions")
+			s.startNone()
 			s.ship("name: theirs\ndescription: d\npermissionMode: bypassPermissions")
 			tt.grant.Reason = "a throw-away container"
 			if tt.grant.ExpiresAt > 0 {

@@ -275,7 +275,7 @@ func TestAnAgentContinuesOnlyAgentsThatItStarted(t *testing.T) {
 func TestASessionThatNeverBeganIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	s.Start = noStart
+	s.startNone()
 	run := s.spawn("done")
 	s.shift.Store(60_000)
 	require.NoError(t, s.Recover(s.ctx))

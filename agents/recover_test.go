@@ -160,7 +160,7 @@ func TestARecordedOutcomeHolds(t *testing.T) {
 func TestAnAgentWhoseSupervisorNeverBegan(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	s.Start = noStart
+	s.startNone()
 	run := s.spawn("done")
 	require.NoError(t, s.Recover(s.ctx))
 	found, err := s.Find(s.ctx, run.ID)
@@ -180,7 +180,7 @@ func TestAnAgentWhoseSupervisorNeverBegan(t *testing.T) {
 func TestRecoverEndsTheFrameAfterACrashInBetween(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	s.Start = noStart
+	s.startNone()
 	run := s.spawn("done")
 	require.NoError(t, s.Project.Store.Update(s.ctx, func(tx project.Tx) error {
 		run.State, run.EndedAt = core.AgentCompleted, s.Project.Now()

@@ -30,6 +30,7 @@ import (
 	"flame/project/view"
 	"flame/store"
 	"flame/tests/hoststest"
+	"flame/tests/projecttest"
 	"flame/tests/repository"
 	"flame/tests/storetest"
 )
@@ -41,6 +42,7 @@ type service struct {
 	t     *testing.T
 	ctx   context.Context
 	shift atomic.Int64 // ms that this process's clock is ahead
+	idle  bool         // its agents have no processes
 }
 
 // user is a session of a person, which hooks vouch for.
@@ -92,7 +94,7 @@ func newAgents(data string, shared kept) (*agents.Agents, error) {
 	dir := filepath.Dir(data)
 	return &agents.Agents{Setup: plan.Setup{
 		Project: &project.Project{
-			Store: twice(store.Open(data, store.Options{})), Dir: dir, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(),
+			Store: twice(store.Open(data, projecttest.Copied(data, store.Options{}))), Dir: dir, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(),
 			Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
 			Now: func() core.Millis { return core.MillisOf(time.Now()) }, NewID: project.NewID,
 		},
@@ -107,6 +109,9 @@ func newAgents(data string, shared kept) (*agents.Agents, error) {
 	}, Root: dir, Program: program, Keep: shared.Keep, Start: supervise.Start, Notify: noticesIn(data).add}, err
 }
 
+// startNone lets agents be admitted whose processes the test does not need.
+func (s *service) startNone() { s.Start, s.idle = noStart, true }
+
 // close ends agents that a test has left running.
 func (s *service) close() {
 	runs, err := s.Running(s.ctx)
@@ -116,7 +121,9 @@ func (s *service) close() {
 		assert.NoError(s.t, err)
 	}
 	for _, run := range runs {
-		supervise.KillRest(run.ID, "")
+		if !s.idle {
+			supervise.KillRest(run.ID, "")
+		}
 	}
 	closer, ok := s.Project.Store.(interface{ Close() error })
 	require.True(s.t, ok)

@@ -57,7 +57,7 @@ func (w *witness) lines() string {
 func witnessed(t *testing.T) (*service, map[string]*witness) {
 	t.Helper()
 	s := newService(t)
-	s.Start = noStart
+	s.startNone()
 	machine := hosts.Machine{
 		Home: t.TempDir(), ProjectDir: s.Dir, Getenv: func(string) string { return "" },
 		LookPath: func(name string) (string, error) { return "/opt/" + name, nil },

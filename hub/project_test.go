@@ -15,13 +15,13 @@ import (
 	"flame/project/shared"
 	"flame/project/stack"
 	"flame/store"
+	"flame/tests/projecttest"
 )
 
 // realProject returns a project without data, on a store as processes have it.
 func realProject(t *testing.T) (p *project.Project, data string) {
 	data = t.TempDir()
-	kept := store.Open(data, store.Options{LongLived: true})
-	t.Cleanup(func() { assert.NoError(t, kept.Close()) })
+	kept := projecttest.Open(t, data, store.Options{LongLived: true})
 	return &project.Project{
 		Store: kept, Log: slog.New(slog.DiscardHandler), NewID: project.NewID, EventDays: 90,
 		Now: func() core.Millis { return core.MillisOf(time.Now()) },

@@ -19,6 +19,7 @@ import (
 	"flame/project"
 	"flame/store"
 	"flame/store/disk"
+	"flame/tests/projecttest"
 	"flame/tests/storetest"
 )
 
@@ -131,7 +132,7 @@ func assertRefused(t *testing.T, dir, path, why string) {
 func small(t *testing.T) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "data")
-	kept := store.Open(dir, store.Options{})
+	kept := store.Open(dir, projecttest.Copied(dir, store.Options{}))
 	storetest.Save(t, kept, core.Frame{ID: "f-1"})
 	require.NoError(t, kept.Close())
 	return dir

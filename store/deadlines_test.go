@@ -105,7 +105,7 @@ var contextsThatEnd = map[string]func(time.Duration) (context.Context, context.C
 // SQLite begins, in the middle, at its commit.
 func TestNoTransactionIsLeftBehindByAContextThatEnds(t *testing.T) {
 	t.Parallel()
-	rounds := effort.Of(30, 150)
+	rounds := effort.Of(8, 150)
 	for kind, opts := range map[string]store.Options{"short process": {}, "server": {LongLived: true}} {
 		for how, ending := range contextsThatEnd {
 			t.Run(kind+", "+how, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestAnUpdateThatIsCalledOffLeavesNothing(t *testing.T) {
 	other := newNeighbour(t, dir)
 	other.write(t)
 	huge := strings.Repeat("text ", 1<<16)
-	for range 20 {
+	for range effort.Of(5, 20) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rand.IntN(20_000))*time.Microsecond)
 		err := kept.Update(ctx, func(tx project.Tx) error {
 			for ctx.Err() == nil {
@@ -163,7 +163,7 @@ func TestAnUpdateThatIsCalledOffLeavesNothing(t *testing.T) {
 
 func TestManyGoroutinesWithContextsThatEnd(t *testing.T) {
 	t.Parallel()
-	goroutines, each := 8, effort.Of(10, 40)
+	goroutines, each := 8, effort.Of(4, 40)
 	for kind, opts := range map[string]store.Options{"short process": {}, "server": {LongLived: true}} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

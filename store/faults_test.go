@@ -19,6 +19,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
+	"flame/tests/projecttest"
 	"flame/tests/storetest"
 )
 
@@ -26,7 +27,7 @@ import (
 func filled(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
-	kept := store.Open(dir, store.Options{})
+	kept := store.Open(dir, projecttest.Copied(dir, store.Options{}))
 	fill(t, kept, 300)
 	require.NoError(t, kept.Close())
 	return dir

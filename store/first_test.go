@@ -28,7 +28,7 @@ import (
 func TestFirstUseByManyProcessesAtOnce(t *testing.T) {
 	t.Parallel()
 	const watchers, writers, writes = 8, 4, 3
-	rounds := effort.Of(2, 8)
+	rounds := effort.Of(1, 8)
 	for range rounds {
 		dir := filepath.Join(t.TempDir(), "not", "there", "data")
 		cmds := make([]*exec.Cmd, 0, watchers+writers)
@@ -69,7 +69,7 @@ func atOnce(t *testing.T, cmds []*exec.Cmd) {
 
 func TestKilledWhileMakingTheDatabase(t *testing.T) {
 	t.Parallel()
-	kills := effort.Of(5, 25)
+	kills := effort.Of(2, 25)
 	for k := range kills {
 		dir := filepath.Join(t.TempDir(), "data")
 		cmd := child(t, dir, "write", "killed", "1")

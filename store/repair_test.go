@@ -18,6 +18,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
+	"flame/tests/projecttest"
 	"flame/tests/storetest"
 )
 
@@ -26,7 +27,7 @@ import (
 func planted(t *testing.T) (dir, db string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "data")
-	kept := store.Open(dir, store.Options{})
+	kept := store.Open(dir, projecttest.Copied(dir, store.Options{}))
 	storetest.Save(t, kept,
 		core.Frame{ID: "root", Session: "s", Goal: "word root", PlannedChildren: []string{"one", "two"}, CreatedAt: 1, UpdatedAt: 1},
 		core.Frame{ID: "one", Parent: "root", Goal: "word one", Status: core.Planned, CreatedAt: 2, UpdatedAt: 2},

@@ -3,10 +3,9 @@ package store_test
 import (
 	"testing"
 
-	"github.com/stretchr/testify/assert"
-
 	"flame/project"
 	"flame/store"
+	"flame/tests/projecttest"
 	"flame/tests/storetest"
 )
 
@@ -15,9 +14,7 @@ func TestSQLite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			storetest.Run(t, func(t *testing.T) project.Store {
-				kept := store.Open(t.TempDir()+"/data", opts)
-				t.Cleanup(func() { assert.NoError(t, kept.Close()) })
-				return kept
+				return projecttest.Open(t, t.TempDir()+"/data", opts)
 			})
 		})
 	}

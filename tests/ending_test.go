@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"flame/tests/effort"
 )
 
 // soon is the bound, on a machine that stands still for seconds, for an end that should take about 3 s.
@@ -106,6 +108,7 @@ func full(t *testing.T) *os.File {
 
 func TestASignalEndsAStuckCommand(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
 		for _, command := range []string{"config", "tree", "events --json", "call flame_get_state"} {
 			t.Run(fmt.Sprintf("%s, %v", command, signal), func(t *testing.T) {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"flame/tests/effort"
 )
 
 func TestCommandsThatRunWithoutAGateway(t *testing.T) {
@@ -54,6 +56,7 @@ func TestCommandsThatRunWithoutAGateway(t *testing.T) {
 
 func TestAFrontOnOddMachines(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	const script = tells + `exit 5`
 	tests := map[string]struct {
 		change func(f *fronted)
@@ -125,6 +128,7 @@ func TestAGatewayByHand(t *testing.T) {
 // sudo, su and the launchers of sandboxes close inherited files.
 func TestAGatewayOutlivesClosedInheritedFiles(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	onLinux(t)
 	f := newFronted(t, "exec 3>&- 4>&-\n"+tells+`read line; exit 0`)
 	cmd, end, _ := f.begin("claude")
@@ -141,6 +145,7 @@ func TestAGatewayOutlivesClosedInheritedFiles(t *testing.T) {
 
 func TestASignalEndsTheWaitForAGateway(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	onLinux(t)
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(s.String(), func(t *testing.T) {
@@ -180,6 +185,7 @@ func TestASignalEndsTheWaitForAGateway(t *testing.T) {
 
 func TestAFrontInsideOfAnotherUsesItsUpstream(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	f := newFronted(t, `case "$3" in
 	inner) `+tells+`read line;;
 	*) cp "$2" $TOP/outer
@@ -207,6 +213,7 @@ func TestAFrontInsideOfAnotherUsesItsUpstream(t *testing.T) {
 
 func TestAGatewayGetsItsVariables(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	onLinux(t)
 	f := newFronted(t, tells+`read line; exit 0`)
 	f.env = append(f.env, "SSL_CERT_DIR=/mine", "FLAME_GATEWAY_FOLD=edit")

@@ -23,6 +23,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"flame/local/place"
+	"flame/tests/effort"
 )
 
 // TestScript runs testdata/script: the whole program as a person at a shell, or a host, uses it.
@@ -35,6 +36,7 @@ func TestScript(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Condition:           func(string) (bool, error) { return effort.Full(), nil }, // the only one is [full]
 		Setup:               func(env *testscript.Env) error { return newProject(env, flame) },
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"flame":    runFlame,

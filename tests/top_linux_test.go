@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"flame/store/disk"
+	"flame/tests/effort"
 )
 
 // busy is a claude that calls a tool and then works until it is signalled.
@@ -156,6 +157,7 @@ func TestAScreenCancelsAnAgentAfterAQuestion(t *testing.T) {
 
 func TestATerminalIsRestored(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	onLinux(t)
 	says := map[string]string{"q": `^$`, "Ctrl-C": `^$`, "SIGTERM": `^flame: interrupted\n$`, "a fault of the screen": `SIGABRT(?s:.*)goroutine`}
 	for name, end := range map[string]func(t *testing.T, s *screen, guard, screen int) error{
@@ -191,6 +193,7 @@ func TestATerminalIsRestored(t *testing.T) {
 
 func TestASuspendedScreenBlocksNothing(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	f := newFronted(t, busy)
 	f.says("push", "Fix the login")
 	x := newTerminal(t, f)
@@ -220,6 +223,7 @@ var quiet = regexp.MustCompile(`^\x1b\[(?:[0-9;]*[GHJKm]|\?[0-9]+[hl])$`)
 
 func TestAScreenStartsAtOnceOnASilentTerminal(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	onLinux(t)
 	f := newFronted(t, busy)
 	f.says("push", "Fix the login")
@@ -266,6 +270,7 @@ func TestAScreenNeedsATerminal(t *testing.T) {
 
 func TestAScreenFollowsTheWidthOfItsTerminal(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	onLinux(t)
 	f := newFronted(t, busy)
 	f.says("push", "Fix the login")
@@ -296,6 +301,7 @@ func (f *fronted) data() string {
 
 func TestAScreenReportsErrorsAndRecovers(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	onLinux(t)
 	tests := map[string]struct {
 		breaks func(t *testing.T, database string) (mend func() error)
@@ -341,6 +347,7 @@ func TestAScreenReportsErrorsAndRecovers(t *testing.T) {
 
 func TestAScreenFollowsDataThatIsRemovedAndRestored(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	onLinux(t)
 	f := newFronted(t, busy)
 	f.says("push", "Fix the login")
@@ -361,6 +368,7 @@ func TestAScreenFollowsDataThatIsRemovedAndRestored(t *testing.T) {
 
 func TestAScreenAnswersWhileTheStoreIsLocked(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	onLinux(t)
 	f := newFronted(t, busy)
 	f.says("push", "Fix the login")

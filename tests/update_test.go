@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	replacing "flame/cli/update"
+	"flame/tests/effort"
 )
 
 // fakeRelease writes a folder with a release, whose program prints its version and nothing else.
@@ -49,6 +50,7 @@ func updatable(t *testing.T) *user {
 
 func TestUpdateUnderARunningServer(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	u, from := updatable(t), fakeRelease(t, "9.0.0")
 	assert.Contains(t, u.must(u.flame, "update", "--check", "--from", from), "version 9.0.0 is there")
 	var said struct {
@@ -71,6 +73,7 @@ func TestUpdateUnderARunningServer(t *testing.T) {
 
 func TestUpdateInAFolderThatIsNotTheUsers(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	u, from := updatable(t), fakeRelease(t, "9.0.0")
 	dir := filepath.Dir(u.flame)
 	require.NoError(t, os.Chmod(dir, 0o555))

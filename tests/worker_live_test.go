@@ -48,8 +48,8 @@ func (u *user) begins(says *regexp.Regexp, args ...string) (found []string) {
 // these files, and who have joined the hub of the first.
 func joinedUsers(t *testing.T, host string, files map[string]string) (desk, box *user, h hubProcess) {
 	t.Helper()
-	server := filepath.Dir(natsServer(t))
 	desk, box = newUser(t, host), newUser(t, host)
+	server := filepath.Dir(natsServer(t))
 	box.model.Close()
 	box.model = desk.model
 	for name, text := range files {

@@ -33,6 +33,7 @@ import (
 	"flame/render"
 	"flame/store"
 	"flame/tests/hoststest"
+	"flame/tests/projecttest"
 )
 
 // TestMain lets the test binary also be an agent's supervisor, and the host that it
@@ -127,8 +128,7 @@ type delegator struct {
 func delegate(t *testing.T) delegator {
 	t.Helper()
 	data := filepath.Join(t.TempDir(), ".data")
-	kept := store.Open(data, store.Options{LongLived: true})
-	t.Cleanup(func() { assert.NoError(t, kept.Close()) })
+	kept := projecttest.Open(t, data, store.Options{LongLived: true})
 	d := delegator{agents: newAgents(data, kept)}
 	t.Cleanup(d.end)
 	d.conversation = converseWith(t, d.agents)

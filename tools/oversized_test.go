@@ -16,6 +16,7 @@ import (
 	"flame/project"
 	"flame/store"
 	"flame/tests/effort"
+	"flame/tests/projecttest"
 	"flame/tools"
 )
 
@@ -112,8 +113,7 @@ func oversized(t *testing.T, tool tools.Tool) (calls []map[string]any) {
 func TestNoErrorQuotesAnArgumentWhole(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), ".data")
-	kept := store.Open(data, store.Options{LongLived: true})
-	t.Cleanup(func() { assert.NoError(t, kept.Close()) })
+	kept := projecttest.Open(t, data, store.Options{LongLived: true})
 	a := newAgents(data, kept)
 	a.Start = func(context.Context, supervise.Seat) (supervise.Process, error) {
 		return supervise.Process{}, errors.New("none is to start")

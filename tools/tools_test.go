@@ -35,8 +35,7 @@ var update = flag.Bool("update", false, "write the golden files")
 // newProject is a project on a real store, with a clock and ids of its own.
 func newProject(t *testing.T) *project.Project {
 	t.Helper()
-	kept := store.Open(filepath.Join(t.TempDir(), ".flame"), store.Options{LongLived: true})
-	t.Cleanup(func() { assert.NoError(t, kept.Close()) })
+	kept := projecttest.Open(t, filepath.Join(t.TempDir(), ".flame"), store.Options{LongLived: true})
 	clock, ids := core.Millis(1_766_600_000_000), 0
 	again := func() func() { at, made := clock, ids; return func() { clock, ids = at, made } }
 	return &project.Project{

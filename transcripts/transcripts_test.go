@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/tests/effort"
 	"flame/transcripts"
 	"flame/transcripts/codex"
 	"flame/transcripts/gemini"
@@ -225,7 +226,7 @@ func fuzz(f *testing.F, read reader) {
 // A line of a log may be as long as a file that a tool has read. The memory of a reader must
 // stay in proportion.
 func TestALongLineNeedsLittleMoreThanItsOwnMemory(t *testing.T) {
-	const size = 20 << 20
+	size := effort.Of(4, 20) << 20
 	text := bytes.Repeat([]byte("a line of a file\\n"), size/16)
 	logs := map[string]struct {
 		read reader

@@ -12,6 +12,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
+	"flame/tests/projecttest"
 )
 
 // counting counts the records of agents that are decoded.
@@ -48,8 +49,7 @@ func below(t *testing.T, s project.Store, id string) (ids []string, decoded int)
 
 func newStore(t *testing.T, f func(tx project.Tx) error) project.Store {
 	t.Helper()
-	s := store.Open(filepath.Join(t.TempDir(), ".flame"), store.Options{})
-	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	s := projecttest.Open(t, filepath.Join(t.TempDir(), ".flame"), store.Options{})
 	require.NoError(t, s.Update(t.Context(), f))
 	return s
 }

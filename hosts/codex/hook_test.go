@@ -36,8 +36,7 @@ type session struct {
 func newSession(t *testing.T) *session {
 	t.Helper()
 	s := &session{t: t, dir: t.TempDir(), clock: 1_766_600_000_000}
-	kept := store.Open(filepath.Join(s.dir, ".flame"), store.Options{})
-	t.Cleanup(func() { assert.NoError(t, kept.Close()) })
+	kept := projecttest.Open(t, filepath.Join(s.dir, ".flame"), store.Options{})
 	s.p = &project.Project{
 		Store: kept, Dir: s.dir, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(), EventDays: 90,
 		Subagents: core.DefaultSubagentConfig(), Autonomy: projecttest.ByScores(),

@@ -27,6 +27,7 @@ import (
 	"flame/project"
 	"flame/project/view"
 	"flame/store"
+	"flame/tests/projecttest"
 	"flame/tools"
 )
 
@@ -50,8 +51,7 @@ func newStation(t *testing.T) *station {
 func newStationWith(t *testing.T, longLived bool) *station {
 	t.Helper()
 	s := &station{t: t, data: filepath.Join(t.TempDir(), "data"), clock: start, patience: time.Minute}
-	kept := store.Open(s.data, store.Options{LongLived: longLived})
-	t.Cleanup(func() { assert.NoError(t, kept.Close()) })
+	kept := projecttest.Open(t, s.data, store.Options{LongLived: longLived})
 	s.Desk = intake.Desk{
 		Inbox: intake.Inbox{Dir: s.data}, Hosts: hosts.Registry{claudecode.Host(), opencode.Host(tools.Names)},
 		OwnTool: func(name string) bool { return strings.HasPrefix(name, "flame_") },

@@ -40,8 +40,7 @@ type plugin struct {
 func newPlugin(t *testing.T) *plugin {
 	t.Helper()
 	l := &plugin{t: t, dir: t.TempDir(), clock: 1_766_600_000_000}
-	kept := store.Open(filepath.Join(l.dir, ".flame"), store.Options{})
-	t.Cleanup(func() { assert.NoError(t, kept.Close()) })
+	kept := projecttest.Open(t, filepath.Join(l.dir, ".flame"), store.Options{})
 	l.kept = &storetest.Counted{Store: kept}
 	l.p = &project.Project{
 		Store: l.kept, Dir: l.dir, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(), EventDays: 90, Fold: true,

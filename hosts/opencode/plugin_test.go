@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"flame/tests/effort"
 	"flame/tools"
 )
 
@@ -195,7 +196,7 @@ func TestPluginConfiguresOpenCode(t *testing.T) {
 			config: `{"mcp": {"a": null, "b": {"command": 7}}}`, mcp: `{"a": null, "b": {"command": 7}, ` + ours[1:], commands: added,
 		},
 	}
-	for name, tt := range tests {
+	for name, tt := range effort.Few(tests) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHost(t)

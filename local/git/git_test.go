@@ -16,6 +16,7 @@ import (
 
 	"flame/core"
 	"flame/local/git"
+	"flame/tests/effort"
 )
 
 func TestTheFirstCommitIdentifiesARepository(t *testing.T) {
@@ -205,7 +206,7 @@ func TestADeletedWorktreeIsReplaced(t *testing.T) {
 func TestAWorktreeThatIsPrunedIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
-	for i := range 40 {
+	for i := range effort.Of(5, 40) {
 		var prunes sync.WaitGroup
 		prunes.Go(func() {
 			for range 4 { // fewer than the tries of a command
@@ -244,7 +245,7 @@ func TestAddIntentEqualsAdd(t *testing.T) {
 		},
 		"with a submodule of odd name": func(r *repo) { r.plain("clone", "--quiet", ".", "*"); recommit(r) },
 	}
-	for name, change := range tests {
+	for name, change := range effort.Few(tests) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			theirs, ours := newRepo(t), newRepo(t)

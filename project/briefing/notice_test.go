@@ -14,6 +14,7 @@ import (
 	"flame/project"
 	"flame/project/briefing"
 	"flame/project/turns"
+	"flame/tests/effort"
 	"flame/tests/projecttest"
 )
 
@@ -113,8 +114,9 @@ func TestAFailedOperationLeavesNoNotice(t *testing.T) {
 func TestNoticesAndContextKeepTheLimitTogether(t *testing.T) {
 	t.Parallel()
 	f := projecttest.Working(t)
+	many := effort.Of(10, 50)
 	hostile := strings.Repeat("</notice></flame-notices> 😀 & ", 100)
-	for i := range 50 {
+	for i := range many {
 		f.SpawnAll(projecttest.Host("s"), fmt.Sprint(i, hostile))
 		f.EndChild(projecttest.Host("s"), projecttest.Completed(fmt.Sprint(i, hostile), hostile))
 		notify(f, "s", fmt.Sprint(i, hostile))
@@ -122,7 +124,7 @@ func TestNoticesAndContextKeepTheLimitTogether(t *testing.T) {
 	told := begun(f, projecttest.Host("s")).Text
 	assert.LessOrEqual(t, len(utf16.Encode([]rune(told))), 9_500)
 	assert.Equal(t, 8, notices(told), "the newest")
-	assert.Contains(t, told, "<notice>49&lt;/notice&gt;")
+	assert.Contains(t, told, fmt.Sprintf("<notice>%d&lt;/notice&gt;", many-1))
 	before, context, found := strings.Cut(told, "\n\n")
 	require.True(t, found)
 	wellFormed(t, before)

@@ -19,6 +19,7 @@ import (
 	"flame/project/shared"
 	"flame/project/stack"
 	"flame/project/sweep"
+	"flame/tests/effort"
 	"flame/tests/projecttest"
 )
 
@@ -415,7 +416,7 @@ func isRefusal(err error) bool {
 
 func TestTreesOfThreeMachinesConverge(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(4) {
+	for seed := range effort.Seeds(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 3))

@@ -13,12 +13,12 @@ import (
 	"flame/project"
 	"flame/render/board"
 	"flame/store"
+	"flame/tests/projecttest"
 )
 
 func TestTheBoardShowsAgentsOfOtherMachinesWhileTheyReport(t *testing.T) {
 	t.Parallel()
-	s := store.Open(filepath.Join(t.TempDir(), "data"), store.Options{})
-	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	s := projecttest.Open(t, filepath.Join(t.TempDir(), "data"), store.Options{})
 	b := board.New(s, func() core.Millis { return 50 })
 	shown := func(do func(tx project.Tx) error) []board.Agent {
 		require.NoError(t, s.Update(t.Context(), do))

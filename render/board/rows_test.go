@@ -11,12 +11,12 @@ import (
 	"flame/project"
 	"flame/render/board"
 	"flame/store"
+	"flame/tests/projecttest"
 )
 
 func TestARowNamesTheMachineOfItsFrame(t *testing.T) {
 	t.Parallel()
-	s := store.Open(filepath.Join(t.TempDir(), "data"), store.Options{})
-	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	s := projecttest.Open(t, filepath.Join(t.TempDir(), "data"), store.Options{})
 	b := board.New(s, func() core.Millis { return 50 })
 	for _, machine := range []string{"laptop-x7k2", ""} { // it is taken over
 		f := core.Frame{ID: "frame-aaaaaaaa", Machine: machine, Goal: "work", Status: core.InProgress, CreatedAt: 10, UpdatedAt: 40}
@@ -47,8 +47,7 @@ func TestARowHasTheStartAndEndOfWork(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := store.Open(filepath.Join(t.TempDir(), "data"), store.Options{})
-			t.Cleanup(func() { assert.NoError(t, s.Close()) })
+			s := projecttest.Open(t, filepath.Join(t.TempDir(), "data"), store.Options{})
 			f := tt.frame
 			f.ID, f.Goal, f.CreatedAt, f.UpdatedAt = "frame-aaaaaaaa", "work", 10, 40
 			require.NoError(t, s.Update(t.Context(), func(tx project.Tx) error { return tx.SaveFrame(f) }))

@@ -354,6 +354,7 @@ func prepared(t *testing.T) *bench {
 
 func TestPeakIsTheCommands(t *testing.T) {
 	t.Parallel()
+	effort.Heavy(t)
 	b := prepared(t)
 	ballast := bytes.Repeat([]byte{1}, 100<<20) // this process's memory must not count
 	small, err := b.peakOf(t.Context(), tree{dir: b.dir}, b.hello)

@@ -3,7 +3,9 @@
 package effort
 
 import (
+	"maps"
 	"os"
+	"slices"
 	"testing"
 )
 
@@ -37,5 +39,15 @@ func Of(usual, full int) int {
 	return usual
 }
 
-// Seeds returns how many of full random cases are tried, usually three at most.
-func Seeds(full int) uint64 { return uint64(Of(min(full, 3), full)) }
+// Seeds returns how many of full random cases are tried, usually one.
+func Seeds(full int) uint64 { return uint64(Of(1, full)) }
+
+// Few returns the cases of a table of which each starts processes: usually three, the first by
+// their names, or all if all tests are requested.
+func Few[V any](cases map[string]V) map[string]V {
+	few := map[string]V{}
+	for _, name := range slices.Sorted(maps.Keys(cases))[:Of(min(len(cases), 3), len(cases))] {
+		few[name] = cases[name]
+	}
+	return few
+}

@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
@@ -46,8 +45,7 @@ const start = core.Millis(1_766_600_000_000)
 func New(t *testing.T) *Fixture {
 	t.Helper()
 	data := filepath.Join(t.TempDir(), ".flame")
-	kept := store.Open(data, store.Options{})
-	t.Cleanup(func() { assert.NoError(t, kept.Close()) })
+	kept := Open(t, data, store.Options{})
 	f := &Fixture{T: t, Ctx: context.Background(), Clock: start, Data: data}
 	ids := 0
 	again := func() func() { before := ids; return func() { ids = before } }
