@@ -50,13 +50,13 @@ func TestShapeOfPackages(t *testing.T) {
 // roomLines are the most lines that the folders at the top level may have in Go, without
 // tests: a room that outgrows its limit has a concept too many.
 var roomLines = map[string]int{
-	"agents": 16_503, "cli": 8_610, "config": 414, "core": 9_329, "hosts": 13_605, "hub": 5_845, "local": 3_068, "project": 14_223,
+	"agents": 16_503, "cli": 8_610, "config": 414, "core": 9_341, "hosts": 13_605, "hub": 5_845, "local": 3_068, "project": 14_223,
 	"render": 3_258, "store": 5_016, "tools": 4_804, "transcripts": 4_818, "web": 1_487, ".": 409,
 }
 
 // productLines is the same of all together. It rises by what a new host or feature brings, and
 // falls by everything else.
-const productLines = 91_389
+const productLines = 91_401
 
 func TestShapeOfTheWhole(t *testing.T) {
 	rooms, whole := map[string]int{}, 0
