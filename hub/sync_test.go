@@ -20,6 +20,7 @@ import (
 
 	"flame/core"
 	"flame/core/merge"
+	"flame/tests/effort"
 )
 
 // A memory is a Tree that keeps documents and nothing else.
@@ -386,23 +387,24 @@ func TestResultsThatAreTooLargeForTheHub(t *testing.T) {
 	assert.Equal(t, results, again.all()["frame-1"].Work.Results)
 }
 
-func TestTenThousandDocuments(t *testing.T) {
+func TestManyDocuments(t *testing.T) {
 	t.Parallel()
+	n := effort.Of(1_000, 10_000)
 	h := startHub(t)
 	a := h.mate("laptop")
-	for i := range 10_000 {
+	for i := range n {
 		a.write(fmt.Sprintf("frame-%06d", i), func(f *core.Frame) { f.Summary = strings.Repeat("It reads all of it now. ", 40) })
 	}
 	began := time.Now()
 	h.run(a)
 	require.Eventually(t, func() bool { return a.sync.Progress().Complete }, patience, 5*time.Millisecond)
 	t.Log("sent after", time.Since(began))
-	assert.Equal(t, 10_000, a.sync.Progress().Sent)
+	assert.Equal(t, n, a.sync.Progress().Sent)
 	began = time.Now()
 	b := h.run(h.mate("desk"))
 	require.Eventually(t, func() bool { return b.sync.Progress().Complete }, patience, 5*time.Millisecond)
 	t.Log("pulled after", time.Since(began))
-	assert.Equal(t, 10_000, b.sync.Progress().Taken)
+	assert.Equal(t, n, b.sync.Progress().Taken)
 	assert.Zero(t, b.sync.Progress().Sent)
-	alike(t, 10_000, a, b)
+	alike(t, n, a, b)
 }
