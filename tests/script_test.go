@@ -36,8 +36,13 @@ func TestScript(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Condition:           func(string) (bool, error) { return effort.Full(), nil }, // the only one is [full]
-		Setup:               func(env *testscript.Env) error { return newProject(env, flame) },
+		Condition: func(name string) (bool, error) {
+			if name != "full" {
+				return false, fmt.Errorf("there is no condition %q, only full", name)
+			}
+			return effort.Full(), nil
+		},
+		Setup: func(env *testscript.Env) error { return newProject(env, flame) },
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"flame":    runFlame,
 			"exits":    exits,

@@ -22,6 +22,7 @@ import (
 	"flame/agents"
 	"flame/agents/plan"
 	"flame/core"
+	"flame/core/op"
 	"flame/project"
 	"flame/project/stack"
 	"flame/store"
@@ -430,6 +431,12 @@ func TestSettingsSayWhereTheyComeFromAndWhetherTheyChanged(t *testing.T) {
 		assert.NotContains(t, play(t, p, []call{{"s", tool, args}}), updated, "the same again changes nothing")
 	}
 	assert.Contains(t, play(t, p, []call{{"s", "flame_autonomy_config", `{}`}}), "popThreshold: 75 (this project)")
+}
+
+func TestFoldingKnowsTheLineThatNamesTheNextFrame(t *testing.T) {
+	t.Parallel()
+	text := play(t, newProject(t), []call{{"s", "flame_push", `{"goal": "a"}`}, {"s", "flame_pop", `{"status": "completed", "summary": "done", "next": "b"}`}})
+	assert.Regexp(t, "(?m)"+op.PatternsOfMoves().Began, text)
 }
 
 func TestAnswersOfToolsEqualTheirGoldenFiles(t *testing.T) {

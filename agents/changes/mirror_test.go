@@ -149,11 +149,11 @@ func TestAMirrorIsNotReplacedForFaultsOfABaseOrRemote(t *testing.T) {
 	b, _ := s.give("a", changes.GiveOptions{})
 	s.take("one", b)
 	before := s.mirrors()
-	for name, change := range effort.Few(map[string]func(*changes.Base){
+	for name, change := range map[string]func(*changes.Base){
 		"a base that was not pushed": func(b *changes.Base) { b.Ref = "refs/flame/base/none" },
 		"a commit that is another":   func(b *changes.Base) { b.Commit = strings.Repeat("a", 40) },
 		"a folder that is not there": func(b *changes.Base) { b.Prefix = "none" },
-	}) {
+	} {
 		bad := b
 		change(&bad)
 		_, err := s.worker.Take(t.Context(), s.dir("bad"), bad, nil)

@@ -86,7 +86,7 @@ func play(d dice, request func(*conversation)) *conversation {
 
 func (c *conversation) step() {
 	c.now += core.Millis(c.roll(3))
-	switch silent := c.roll(4) == 0; c.roll(9) {
+	switch silent := c.roll(4) == 0; c.roll(12) {
 	case 0:
 		c.say("u")
 	case 1, 2:
@@ -103,7 +103,24 @@ func (c *conversation) step() {
 		if c.roll(4) == 0 {
 			c.undo(1 + c.roll(6))
 		}
+	case 9, 10, 11:
+		c.passOn(c.current)
 	}
+}
+
+// passOn leaves a frame and enters the next one in the same call.
+func (c *conversation) passOn(id string) {
+	if c.find(id).Status != core.InProgress {
+		return
+	}
+	c.leave(id, false)
+	m := &c.history[len(c.history)-1]
+	if m.Answers {
+		m = &c.history[len(c.history)-2]
+	}
+	next := c.child()
+	m.Moves = append(m.Moves, fold.Move{Kind: fold.Enter, Frame: next})
+	c.enter(next, true)
 }
 
 // undo cuts the last messages off; the tree stays as it is.

@@ -193,7 +193,7 @@ func (f *folding) beginningOf(s *stay, fold *Fold) {
 	for _, call := range m.Calls {
 		fold.Cuts = append(fold.Cuts, Cut{Message: m.Name, Call: call.ID, Tokens: call.Tokens})
 	}
-	if pop := m.Moves[0]; pop.Rest != "" {
+	if pop := m.Moves[0]; pop.Call != "" {
 		fold.Cuts = append(fold.Cuts, Cut{Message: m.Name, Call: pop.Call, Text: pop.Rest, Tokens: int(sizeOf(pop.Rest)) + beganTokens})
 	}
 	if m.Text != "" {

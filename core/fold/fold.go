@@ -45,7 +45,7 @@ type Move struct {
 	Kind  Kind
 	Frame string // id
 	First bool   // no other call stands before it in its message
-	Call  string // id of the call, if there is a rest
+	Call  string // id of the call, if it has a rest; without an id the answer stays whole
 	Rest  string // the answer of a pop without the line that names the new frame that it began
 }
 
@@ -89,7 +89,7 @@ type Fold struct {
 	Upto    string      `json:"upto"`    // name of the message that left the frame, or that stands behind the note about its end
 	Drop    []string    `json:"drop"`    // names of the messages left out, in order
 	Notes   []Note      `json:"notes,omitempty"`
-	Cuts    []Cut       `json:"calls,omitempty"` // in a message that stays, the pop that began the frame: its words, the frame's calls, the answer of the pop
+	Cuts    []Cut       `json:"calls,omitempty"` // in the pop that began the frame, which stays: its words, the frame's calls, the pop's answer
 	Tokens  int         `json:"tokens"`          // estimated, of the messages left out
 
 	Since    int `json:"since,omitempty"`    // number of the first request sent without the messages; 0 while requests have them

@@ -25,13 +25,13 @@ type Insert struct {
 	Text    string `json:"text"`
 }
 
-// A Cut puts one line in the place of a tool's output. Without a line the call goes as well, and
+// A Cut puts a text in the place of a tool's output. Without a text the call goes as well, and
 // without a call the assistant's words in the message.
 type Cut struct {
 	Edition int    `json:"edition"`
 	Message string `json:"message"` // name
 	Call    string `json:"call"`    // id
-	Text    string `json:"text"`    // the line
+	Text    string `json:"text"`    // instead of the output
 	Tokens  int    `json:"tokens"`  // estimated, that are cut
 }
 
@@ -113,7 +113,7 @@ func (l Ledger) Amend(history []Message, edition func(Message) int) Amendment {
 	}
 	for i := range sent.Folds {
 		a.Before = append(a.Before, sent.Folds[i].notes(history, at, by)...)
-		sent.Cuts = slices.Concat(sent.Cuts, sent.Folds[i].Cuts)
+		sent.Cuts = slices.Concat(sent.Cuts, sent.Folds[i].Cuts) // of two cuts of a call the last one holds
 	}
 	slices.SortStableFunc(a.Before, func(n, m Note) int { return at[n.Before] - at[m.Before] })
 	a.After = l.Inserts

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/samber/lo"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -243,7 +244,7 @@ func TestAnyHistory(t *testing.T) {
 
 func TestThinkingFitsInGrowingConversations(t *testing.T) {
 	t.Parallel()
-	folds, cuts, kept, lost := 0, 0, 0, 0
+	folds, cuts, words, rests, kept, lost := 0, 0, 0, 0, 0, 0
 	for seed := range uint64(600) {
 		s := newSender(t)
 		play(randomBytes(seed, 200), s.request)
@@ -251,7 +252,13 @@ func TestThinkingFitsInGrowingConversations(t *testing.T) {
 			t.Fatalf("seed %d", seed)
 		}
 		folds, cuts, kept, lost = folds+len(s.ledger.Folds), cuts+len(s.ledger.Cuts), kept+s.kept, lost+s.lost
+		for _, f := range s.ledger.Folds {
+			words += lo.CountBy(f.Cuts, func(cut fold.Cut) bool { return cut.Call == "" })
+			rests += lo.CountBy(f.Cuts, func(cut fold.Cut) bool { return cut.Text != "" })
+		}
 	}
+	assert.Positive(t, words)
+	assert.Positive(t, rests)
 	assert.Positive(t, folds)
 	assert.Positive(t, cuts)
 	assert.Greater(t, kept, lost, "of %d folds, %d cuts", folds, cuts)

@@ -168,7 +168,7 @@ type answer struct {
 	Before  []text   `json:"before,omitempty"`  // texts right before a message
 	After   []text   `json:"after,omitempty"`   // texts right after a message
 	Stale   []string `json:"stale,omitempty"`   // messages to send without their thinking
-	Cuts    []cut    `json:"cuts,omitempty"`    // outputs to replace by a line; without a call, words to leave out
+	Cuts    []cut    `json:"cuts,omitempty"`    // outputs to replace by a text; without a call, words to leave out
 	Calls   bool     `json:"calls,omitempty"`   // later events should contain calls
 }
 

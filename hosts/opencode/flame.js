@@ -700,7 +700,7 @@ const edited = (s, history) => {
     const isStale = !s.terms.leads && (past.has(name) || reminded.has(name) || isNew(i))
     const said = lines.has(name) ? message.parts.filter((part) => part.type !== "text") : message.parts
     const fresh = isStale ? unthought(said) : said
-    const parts = lines.size ? fresh.map((part) => cut(part, lines.get(name + part.callID))).filter(Boolean) : fresh
+    const parts = lines.size ? fresh.map((part) => cut(part, part.callID && lines.get(name + part.callID))).filter(Boolean) : fresh
     return [...apart(ahead, ""), ...(parts.length ? [{ info, parts }] : []), ...apart(behind, "after_")]
   })
 }

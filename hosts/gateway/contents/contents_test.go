@@ -258,3 +258,25 @@ func FuzzContents(f *testing.F) {
 		reader.Close()
 	})
 }
+
+func TestWhatTheHostPutsAroundAPopsAnswerStaysAroundItsRest(t *testing.T) {
+	t.Parallel()
+	const answer = `[frame-a is completed.\nStarted frame-b as your current frame.]HOOK`
+	const pop = `{"contents": [
+		{"role":"user","parts":[{"text":"Build it"}]},
+		{"role":"model","parts":[{"functionCall":{"ID""name":"flame_pop","args":{}}}]},
+		{"role":"user","parts":[{"functionResponse":{"ID""name":"flame_pop","response":{"output":"` + answer + `"}}}]},
+		{"role":"model","parts":[{"text":"done"}]},
+		{"role":"user","parts":[{"text":"go on"}]}]}`
+	w := wire()
+	w.Answer = func(text string) string { return strings.TrimSuffix(strings.TrimPrefix(text, "["), "]HOOK") }
+	r := parse(t, strings.ReplaceAll(pop, `"ID"`, `"id":"7",`))
+	history := r.History(w)
+	move := history[1].Moves[0]
+	assert.Equal(t, fold.Move{Kind: fold.Leave, Frame: "frame-a", First: true, Call: "7", Rest: "[frame-a is completed.]HOOK"}, move)
+	sent := string(r.Amended(history, fold.Amendment{Cuts: []fold.Cut{{Message: history[1].Name, Call: move.Call, Text: move.Rest}}}))
+	assert.Contains(t, sent, `{"output":"[frame-a is completed.]HOOK"}`)
+
+	history = parse(t, strings.ReplaceAll(pop, `"ID"`, "")).History(w)
+	assert.Empty(t, history[1].Moves[0].Call, "an id that flame made is the same in other messages")
+}

@@ -47,17 +47,17 @@ func (r *request) after(i int) map[string]*part {
 
 // describeAnswer fills in the calls and moves of an answer.
 func (c *content) describeAnswer(f *fold.Message, results map[string]*part, w *hosts.Wire, names *dialect.Names) {
-	calls, first, made := c.calls(results), "", map[string]bool{}
+	calls, first := c.calls(results), ""
 	if len(calls) > 0 {
 		first = calls[0].ID
 	}
 	f.Name, f.Text = names.Answer(first != "", first, dialect.Digest(c.texts()), dialect.Digest(c.signatures())), c.texts()
-	dialect.Describe(f, calls, w)
-	for _, p := range c.of(call) {
-		made[p.id] = p.made
+	for i, p := range c.of(call) {
+		if p.made {
+			calls[i].ID = "" // it is the same in other messages
+		}
 	}
-	// An id that flame made is the same in other messages: an output is not cut by it.
-	f.Calls = slices.DeleteFunc(f.Calls, func(c fold.Call) bool { return made[c.ID] })
+	dialect.Describe(f, calls, w)
 }
 
 // calls returns the calls of a message.

@@ -1,6 +1,8 @@
 package dialect
 
 import (
+	"strings"
+
 	"github.com/tidwall/gjson"
 
 	"flame/core/fold"
@@ -10,7 +12,7 @@ import (
 
 // A Call is a call of a tool in an answer.
 type Call struct {
-	ID, Tool string
+	ID, Tool string       // without an id its output is never cut
 	Input    gjson.Result // an object; else all of it counts as one
 	Result   *Result      // nil: the tool has not ended
 }
@@ -31,32 +33,30 @@ func Describe(f *fold.Message, calls []Call, w *hosts.Wire) {
 		}
 		if own := w.Own(call.Tool); own != "" {
 			if !call.Result.Failed {
-				f.Moves = append(f.Moves, movesOf(own, call.ID, said(call.Result, w), n == 0)...)
+				f.Moves = append(f.Moves, call.moves(own, n == 0, w)...)
 			}
 			continue
 		}
-		if !call.Result.Failed {
+		if !call.Result.Failed && call.ID != "" {
 			f.Calls = append(f.Calls, fold.Call{ID: call.ID, Key: call.key(), Tokens: call.Result.Tokens})
 		}
 	}
 }
 
-// said returns the text of a result of one of flame's tools.
-func said(r *Result, w *hosts.Wire) string {
-	if w.Answer == nil {
-		return r.Said()
+// moves returns the moves of a call of one of flame's tools. The host's text around an answer stays.
+func (c Call) moves(own op.Name, first bool, w *hosts.Wire) (moves []fold.Move) {
+	text := c.Result.Said()
+	answer := text
+	if w.Answer != nil {
+		answer = w.Answer(text)
 	}
-	return w.Answer(r.Said())
-}
-
-func movesOf(own op.Name, call, answer string, first bool) (moves []fold.Move) {
 	for _, m := range op.ReadMoves(own, answer) {
-		move := fold.Move{Kind: fold.Enter, Frame: m.Frame, First: first && len(moves) == 0, Rest: m.Rest}
+		move := fold.Move{Kind: fold.Enter, Frame: m.Frame, First: first && len(moves) == 0}
 		if m.Leaves {
 			move.Kind = fold.Leave
 		}
 		if m.Rest != "" {
-			move.Call = call
+			move.Call, move.Rest = c.ID, strings.Replace(text, answer, m.Rest, 1)
 		}
 		moves = append(moves, move)
 	}

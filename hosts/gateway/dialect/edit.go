@@ -7,7 +7,7 @@ type Edit struct {
 	Dropped, Stale map[string]bool
 	Mute           map[string]bool     // messages without the assistant's words
 	Before         map[string][]string // texts of the user's that stand before a message
-	Lines          map[string]string   // that replace outputs, by call; an empty one removes the call, too
+	Lines          map[string]string   // that replace outputs, by call, of one line or more; an empty one removes the call, too
 }
 
 // NewEdit returns an amendment as an edit.

@@ -77,6 +77,11 @@ func amendments(history []fold.Message, what byte) []fold.Amendment {
 		for _, call := range m.Calls {
 			all.Cuts = append(all.Cuts, fold.Cut{Call: call.ID, Text: "cut \x00\"\xff<>"})
 		}
+		for _, move := range m.Moves {
+			if move.Call != "" {
+				all.Cuts = append(all.Cuts, fold.Cut{Call: move.Call, Text: move.Rest})
+			}
+		}
 		all.Drop, all.Stale, all.Cuts = append(all.Drop, m.Name), append(all.Stale, m.Name), append(all.Cuts, fold.Cut{Message: m.Name})
 		if what>>(i%8)&1 == 0 {
 			a.Drop = append(a.Drop, m.Name)
