@@ -75,6 +75,26 @@ func TestTheFieldCompletesTerms(t *testing.T) {
 	tb.until(`document.querySelector("#search").value === "" && document.activeElement.id === "tree" && !location.hash.includes("q=")`)
 }
 
+// What was typed last is searched for after a pause, but not if Esc has cleared it.
+func TestEscEndsASearchThatHasNotBegun(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.showcase()
+	s := u.serve()
+	tb := newTab(t)
+	tb.fresh(s)
+	assert.Empty(t, eval[string](tb, `new Promise((done) => {
+  const field = document.querySelector("#search");
+  const escape = () => field.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true, cancelable: true }));
+  field.focus();
+  field.value = "cgo";
+  field.dispatchEvent(new Event("input"));
+  escape();
+  escape();
+  setTimeout(() => done(field.value), 500); // behind the timer of the search, and a draw
+})`))
+}
+
 func TestAWrongTermIsNamedInPlace(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)

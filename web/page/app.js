@@ -232,6 +232,7 @@ const keys = {
   "?": help,
   Escape: () => {
     if (!view.q && !head.search.field.value) return change({ sel: "" });
+    clearTimeout(searching);
     found = null;
     head.search.field.value = "";
     change({ q: "" });
@@ -351,6 +352,7 @@ function moved() {
   const state = new URLSearchParams(location.hash.slice(1));
   if (state.get("t") && !report) { takeToken(state); connect(); return; }
   drop();
+  clearTimeout(searching);
   const { q } = view;
   view = viewOf(location.hash);
   const isOther = !report && project() !== followed;
