@@ -303,7 +303,10 @@ func TestAProgramEndsWithTheFlameThatStartedIt(t *testing.T) {
 	require.NoError(t, os.Chtimes(left[0], long, long))
 	_ = cmd.Wait()
 	_, end, _ := f.begin("claude")
-	require.Eventually(t, func() bool { return len(f.folders()) == 1 && f.folders()[0] != left[0] }, soon, 5*time.Millisecond, "what it left is removed")
+	require.Eventually(t, func() bool {
+		now := f.folders()
+		return len(now) == 1 && now[0] != left[0]
+	}, soon, 5*time.Millisecond, "what it left is removed")
 	end()
 }
 
