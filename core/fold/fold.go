@@ -89,7 +89,7 @@ type Fold struct {
 	Upto    string      `json:"upto"`    // name of the message that left the frame, or that stands behind the note about its end
 	Drop    []string    `json:"drop"`    // names of the messages left out, in order
 	Notes   []Note      `json:"notes,omitempty"`
-	Cuts    []Cut       `json:"calls,omitempty"` // in the pop that began the frame, which stays: its words, the frame's calls, the pop's answer
+	Cuts    []Cut       `json:"calls,omitempty"` // of the pop that began the frame, which stays: its words, the frame's calls, its answer; stored as calls
 	Tokens  int         `json:"tokens"`          // estimated, of the messages left out
 
 	Since    int `json:"since,omitempty"`    // number of the first request sent without the messages; 0 while requests have them
