@@ -17,7 +17,6 @@ import (
 	"flame/agents/definition"
 	"flame/agents/plan"
 	"flame/core"
-	"flame/tests/effort"
 )
 
 // A fileCall is a tool call as a log has it.
@@ -94,7 +93,7 @@ func TestChangesAreReadFromAnAgentsLog(t *testing.T) {
 		},
 		"not a call without a path": {[]fileCall{{tool: "Edit", input: `{}`}, {tool: "Edit", input: `"odd"`}}, nil},
 	}
-	for name, tt := range effort.Few(tests) {
+	for name, tt := range tests {
 		for _, host := range []string{"claude-code", "opencode"} {
 			t.Run(name+" in "+host, func(t *testing.T) {
 				t.Parallel()

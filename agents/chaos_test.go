@@ -24,7 +24,7 @@ import (
 func TestAgentsKilledAtRandomAreRecovered(t *testing.T) {
 	t.Parallel()
 	effort.Heavy(t)
-	count := effort.Of(12, 100)
+	const count = 100
 	s := newServiceWith(t, func(k *kept) { k.Bounds.Concurrent, k.Bounds.Total = count, count })
 	random := rand.New(rand.NewPCG(7, 8))
 	type victim struct {

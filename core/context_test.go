@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
-	"flame/tests/effort"
 )
 
 const now core.Millis = 1_766_600_000_000
@@ -446,7 +445,7 @@ func randomTree(random *rand.Rand) (s core.Surroundings, b core.Budget, maxChars
 
 func TestContextOfHostileTrees(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(effort.Of(200, 1500)) {
+	for seed := range uint64(400) {
 		s, b, maxChars := randomTree(rand.New(rand.NewPCG(seed, 7)))
 		checkContext(t, s, b, maxChars, core.BuildContext(s, b, maxChars))
 		if t.Failed() {

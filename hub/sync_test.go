@@ -20,7 +20,6 @@ import (
 
 	"flame/core"
 	"flame/core/merge"
-	"flame/tests/effort"
 )
 
 // A memory is a Tree that keeps documents and nothing else.
@@ -389,7 +388,7 @@ func TestResultsThatAreTooLargeForTheHub(t *testing.T) {
 
 func TestManyDocuments(t *testing.T) {
 	t.Parallel()
-	n := effort.Of(1_000, 10_000)
+	const n = 2_000
 	h := startHub(t)
 	a := h.mate("laptop")
 	for i := range n {

@@ -19,7 +19,6 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
-	"flame/tests/effort"
 	"flame/tests/storetest"
 )
 
@@ -105,7 +104,7 @@ var contextsThatEnd = map[string]func(time.Duration) (context.Context, context.C
 // SQLite begins, in the middle, at its commit.
 func TestNoTransactionIsLeftBehindByAContextThatEnds(t *testing.T) {
 	t.Parallel()
-	rounds := effort.Of(8, 150)
+	const rounds = 20
 	for kind, opts := range map[string]store.Options{"short process": {}, "server": {LongLived: true}} {
 		for how, ending := range contextsThatEnd {
 			t.Run(kind+", "+how, func(t *testing.T) {
@@ -144,7 +143,7 @@ func TestAnUpdateThatIsCalledOffLeavesNothing(t *testing.T) {
 	other := newNeighbour(t, dir)
 	other.write(t)
 	huge := strings.Repeat("text ", 1<<16)
-	for range effort.Of(5, 20) {
+	for range 10 {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rand.IntN(20_000))*time.Microsecond)
 		err := kept.Update(ctx, func(tx project.Tx) error {
 			for ctx.Err() == nil {
@@ -163,7 +162,7 @@ func TestAnUpdateThatIsCalledOffLeavesNothing(t *testing.T) {
 
 func TestManyGoroutinesWithContextsThatEnd(t *testing.T) {
 	t.Parallel()
-	goroutines, each := 8, effort.Of(4, 40)
+	const goroutines, each = 8, 10
 	for kind, opts := range map[string]store.Options{"short process": {}, "server": {LongLived: true}} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

@@ -19,7 +19,6 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
-	"flame/tests/effort"
 	"flame/tests/storetest"
 )
 
@@ -28,8 +27,7 @@ import (
 func TestFirstUseByManyProcessesAtOnce(t *testing.T) {
 	t.Parallel()
 	const watchers, writers, writes = 8, 4, 3
-	rounds := effort.Of(1, 8)
-	for range rounds {
+	for range 3 {
 		dir := filepath.Join(t.TempDir(), "not", "there", "data")
 		cmds := make([]*exec.Cmd, 0, watchers+writers)
 		for w := range watchers {
@@ -69,7 +67,7 @@ func atOnce(t *testing.T, cmds []*exec.Cmd) {
 
 func TestKilledWhileMakingTheDatabase(t *testing.T) {
 	t.Parallel()
-	kills := effort.Of(2, 25)
+	const kills = 10
 	for k := range kills {
 		dir := filepath.Join(t.TempDir(), "data")
 		cmd := child(t, dir, "write", "killed", "1")

@@ -91,7 +91,7 @@ func holder(t *testing.T, dir string) *exec.Cmd {
 
 func TestManyProcessesLoseNothing(t *testing.T) {
 	t.Parallel()
-	processes, writes := 8, effort.Of(10, 200)
+	const processes, writes = 8, 50
 	dir := filepath.Join(t.TempDir(), "data")
 	var wg sync.WaitGroup
 	for p := range processes {
@@ -117,7 +117,7 @@ func TestManyProcessesLoseNothing(t *testing.T) {
 
 func TestKillsLoseNoAcknowledgedWrite(t *testing.T) {
 	t.Parallel()
-	kills := effort.Of(3, 50)
+	const kills = 12
 	dir := filepath.Join(t.TempDir(), "data")
 	random := rand.New(rand.NewPCG(1, 2))
 	var acknowledged []string

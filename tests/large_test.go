@@ -44,7 +44,7 @@ func (b *bounded) seed(n int, parent string) {
 func TestAChainOfAHundredThousandFramesIsAnOrdinaryTree(t *testing.T) {
 	t.Parallel()
 	effort.Heavy(t)
-	n := effort.Of(10_000, 100_000)/3*3 + 1 // the last one is in progress
+	const n = 100_000/3*3 + 1 // the last one is in progress
 	b := newBounded(t)
 	b.seed(n, "iif(key = 1, NULL, key - 1)")
 	for _, line := range reads {
@@ -64,7 +64,7 @@ func TestAChainOfAHundredThousandFramesIsAnOrdinaryTree(t *testing.T) {
 
 func TestManyFramesStreamAtOnceInLittleMemory(t *testing.T) {
 	effort.Heavy(t)
-	n := effort.Of(20_000, 200_000)
+	const n = 200_000
 	b := newBounded(t)
 	b.seed(n, "CASE WHEN key % 100 = 1 THEN NULL ELSE key - 1 - key * 7919 % min(7, (key - 1) % 100) END")
 

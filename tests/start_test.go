@@ -72,9 +72,11 @@ func TestFlameLinksNoMoreThanItNeeds(t *testing.T) {
 	require.NoError(t, err)
 	packages := strings.Fields(string(list))
 	assert.LessOrEqual(t, len(packages), maxLinked, "packages")
-	if !effort.Full() {
-		return // the rest links flame once more
-	}
+}
+
+func TestTheLinkerLeavesOutWhatFlameDoesNotCall(t *testing.T) {
+	t.Parallel()
+	effort.Heavy(t) // it links flame once more
 	// With templates the linker cannot tell which methods are called by name, and keeps all.
 	dump := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-dumpdep", "-o", os.DevNull, ".")
 	dump.Dir, dump.Env = "..", append(os.Environ(), "CGO_ENABLED=0")

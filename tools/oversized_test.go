@@ -15,7 +15,6 @@ import (
 	"flame/agents/supervise"
 	"flame/project"
 	"flame/store"
-	"flame/tests/effort"
 	"flame/tests/projecttest"
 	"flame/tools"
 )
@@ -77,7 +76,7 @@ func (p property) plain() map[string]any {
 // must have, and as the name of one.
 func oversized(t *testing.T, tool tools.Tool) (calls []map[string]any) {
 	t.Helper()
-	huge := strings.Repeat("a", effort.Of(32<<10, 1<<20)) // a file instead of its name
+	huge := strings.Repeat("a", 128<<10) // a file instead of its name
 	var schema property
 	require.NoError(t, json.Unmarshal(tool.Schema(), &schema))
 	with := func(name string, value any) {

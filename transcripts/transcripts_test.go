@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
-	"flame/tests/effort"
 	"flame/transcripts"
 	"flame/transcripts/codex"
 	"flame/transcripts/gemini"
@@ -226,7 +225,7 @@ func fuzz(f *testing.F, read reader) {
 // A line of a log may be as long as a file that a tool has read. The memory of a reader must
 // stay in proportion.
 func TestALongLineNeedsLittleMoreThanItsOwnMemory(t *testing.T) {
-	size := effort.Of(4, 20) << 20
+	const size = 8 << 20
 	text := bytes.Repeat([]byte("a line of a file\\n"), size/16)
 	logs := map[string]struct {
 		read reader

@@ -99,7 +99,7 @@ func TestGiveAcceptsCheckoutsOfEveryKind(t *testing.T) {
 
 func TestErrorsOfGiveSayWhatToDo(t *testing.T) {
 	t.Parallel()
-	for name, tt := range effort.Few(map[string]struct {
+	for name, tt := range map[string]struct {
 		prepare func(s *scene)
 		id      string
 		says    string
@@ -118,7 +118,7 @@ func TestErrorsOfGiveSayWhatToDo(t *testing.T) {
 		"with an id that leads elsewhere":          {func(*scene) {}, "../../heads/main", "letters"},
 		"with an id that says where to":            {func(*scene) {}, "a:refs/heads/main", "letters"},
 		"without an id":                            {func(*scene) {}, "", "letters"},
-	}) {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)

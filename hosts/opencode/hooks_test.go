@@ -134,7 +134,7 @@ func TestPluginTellsFlame(t *testing.T) {
 			`[{"event": "session.created", "session": "s", "title": "Work"}]`,
 		},
 	}
-	for name, tt := range effort.Few(tests) {
+	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHost(t)
@@ -243,7 +243,7 @@ func TestPluginStampsFlamesCalls(t *testing.T) {
 		"nothing":                              {`{}`, "", plain},
 		"a tool of the host's":                 {`{}`, "bash", plain},
 	}
-	for name, tt := range effort.Few(tests) {
+	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			assert.JSONEq(t, tt.args, newHost(t).plays(`await hooks.config(`+tt.config+`); return before("`+tt.tool+`", "1", `+plain+`)`))
@@ -321,7 +321,7 @@ func TestPluginContinuesWithoutFlame(t *testing.T) {
 		"that reads nothing":             "#!/bin/sh\nexec <&-",
 		"that is no program":             "not one",
 	}
-	for name, script := range effort.Few(tests) {
+	for name, script := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHost(t)

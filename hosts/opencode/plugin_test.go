@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/tests/effort"
 	"flame/tools"
 )
 
@@ -196,7 +195,7 @@ func TestPluginConfiguresOpenCode(t *testing.T) {
 			config: `{"mcp": {"a": null, "b": {"command": 7}}}`, mcp: `{"a": null, "b": {"command": 7}, ` + ours[1:], commands: added,
 		},
 	}
-	for name, tt := range effort.Few(tests) {
+	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHost(t)

@@ -16,7 +16,6 @@ import (
 
 	"flame/core"
 	"flame/local/git"
-	"flame/tests/effort"
 )
 
 func TestTheFirstCommitIdentifiesARepository(t *testing.T) {
@@ -206,7 +205,7 @@ func TestADeletedWorktreeIsReplaced(t *testing.T) {
 func TestAWorktreeThatIsPrunedIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
-	for i := range effort.Of(5, 40) {
+	for i := range 8 {
 		var prunes sync.WaitGroup
 		prunes.Go(func() {
 			for range 4 { // fewer than the tries of a command
@@ -245,7 +244,7 @@ func TestAddIntentEqualsAdd(t *testing.T) {
 		},
 		"with a submodule of odd name": func(r *repo) { r.plain("clone", "--quiet", ".", "*"); recommit(r) },
 	}
-	for name, change := range effort.Few(tests) {
+	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			theirs, ours := newRepo(t), newRepo(t)

@@ -62,7 +62,7 @@ func TestTheSettingsOfARemoteRunNoPrograms(t *testing.T) {
 		"the remote's fsmonitor":       {set: remoteSetting("core.fsmonitor", "TRAP"), springs: push, screen: true},
 		"every hook of the repository": {set: hooks(".git/hooks", everyHook...), springs: push},
 	}
-	for name, tt := range effort.Few(own) {
+	for name, tt := range own {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			arm := func() (*repo, git.Remote) {

@@ -14,7 +14,6 @@ import (
 	"flame/project"
 	"flame/project/briefing"
 	"flame/project/turns"
-	"flame/tests/effort"
 	"flame/tests/projecttest"
 )
 
@@ -114,7 +113,7 @@ func TestAFailedOperationLeavesNoNotice(t *testing.T) {
 func TestNoticesAndContextKeepTheLimitTogether(t *testing.T) {
 	t.Parallel()
 	f := projecttest.Working(t)
-	many := effort.Of(10, 50)
+	const many = 12
 	hostile := strings.Repeat("</notice></flame-notices> 😀 & ", 100)
 	for i := range many {
 		f.SpawnAll(projecttest.Host("s"), fmt.Sprint(i, hostile))

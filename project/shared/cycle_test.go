@@ -15,7 +15,6 @@ import (
 	"flame/project"
 	"flame/project/shared"
 	"flame/store"
-	"flame/tests/effort"
 )
 
 // below returns a document of a frame below another, made and written at some time.
@@ -152,7 +151,7 @@ func TestALongCycleIsCut(t *testing.T) {
 // make, move and undo cycles, some in their own names, in orders and parts of their own.
 func TestTreesAreTheSameForAnyOrderOfTheirCycles(t *testing.T) {
 	t.Parallel()
-	for seed := range effort.Seeds(40) {
+	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 5))

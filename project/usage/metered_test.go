@@ -22,7 +22,6 @@ import (
 	"flame/project/usage"
 	"flame/project/view"
 	"flame/store"
-	"flame/tests/effort"
 	"flame/tests/hoststest"
 	"flame/tests/projecttest"
 )
@@ -594,7 +593,7 @@ func (l *life) step() {
 
 func TestAnyOrderOfLogAndGatewayCountsEachAnswerOnce(t *testing.T) {
 	t.Parallel()
-	for seed := range effort.Seeds(24) {
+	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			f, log := projecttest.NewCounter(t)

@@ -19,7 +19,6 @@ import (
 	"flame/project/stack"
 	"flame/project/transfer"
 	"flame/project/view"
-	"flame/tests/effort"
 	"flame/tests/projecttest"
 )
 
@@ -100,7 +99,7 @@ func idsOf(t *testing.T, lines []outline.Line) (ids []string) {
 
 func TestAnyForestIsShownWholeAndInPart(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(effort.Of(8, 40)) {
+	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 5))
@@ -206,7 +205,7 @@ func TestTheWayUpIsFoundHoweverLong(t *testing.T) {
 func TestAnExportIsTheStateInManyFiles(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
-	frames := make([]core.Frame, effort.Of(160, 640))
+	frames := make([]core.Frame, 320)
 	for i := range frames {
 		frames[i] = core.Frame{
 			ID: fmt.Sprintf("F <%d>", i*7919%len(frames)), Status: core.Planned, Goal: "a & b", CreatedAt: core.Millis(i / 3), UpdatedAt: core.Millis(i),

@@ -13,14 +13,13 @@ import (
 	"flame/core"
 	"flame/core/digest"
 	"flame/project"
-	"flame/tests/effort"
 )
 
 // surroundings compares Surroundings of every frame of random trees, in which frames may also lie
 // below themselves or below missing ones, with the results of Ancestors and FindFrames.
 func surroundings(t *testing.T, kept project.Store) {
 	random := rand.New(rand.NewPCG(1, 2))
-	frames := effort.Of(60, 120)
+	const frames = 80
 	id := func(n int) string { return fmt.Sprintf("f-%03d", n) }
 	Update(t, kept, func(tx project.Tx) {
 		for i := range frames {
