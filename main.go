@@ -142,7 +142,7 @@ func (w wiring) service(p *project.Project, at place.Place) *agents.Agents {
 	bounds := plan.DefaultBounds()
 	bounds.Depth, bounds.Total, bounds.Concurrent = int(s.AgentMaxDepth), int(s.AgentMaxTotal), int(s.AgentMaxConcurrent)
 	bounds.Tokens, bounds.CostUSD = int64(s.AgentBudgetTokens), float64(s.AgentBudgetUSD)
-	bounds.Each.Wall, bounds.Each.Idle, bounds.Each.Start = seconds(s.AgentTimeout), seconds(s.AgentIdle), seconds(s.AgentStart)
+	bounds.Each.Wall, bounds.Each.Idle = seconds(s.AgentTimeout), seconds(s.AgentIdle)
 	a := &agents.Agents{
 		Setup: plan.Setup{
 			Project: p, Data: at.Data.Path, Dir: at.Worktree, Hosts: w.known, Machine: machine, Host: s.AgentHost, Bounds: bounds,
@@ -152,9 +152,6 @@ func (w wiring) service(p *project.Project, at place.Place) *agents.Agents {
 		},
 		Root: at.Dir, Program: w.program(), Keep: s.AgentOnSessionEnd == "keep", Start: supervise.Start, OpenGate: gates{w, at}.open,
 		Elsewhere: worker.Asker{Data: at.Data.Path},
-	}
-	if s.Notify != "" {
-		notifying(a, s.Notify, at)
 	}
 	if kinds := lo.Without(s.Share, "none"); len(kinds) > 0 {
 		sharing(a, kinds, at)
@@ -167,23 +164,10 @@ func sharing(a *agents.Agents, kinds []string, at place.Place) {
 	foreign := a.Hosts.Foreign(a.Machine, at.Worktree, at.Dir)
 	if file := a.Hosts.SetByProject(a.Machine, foreign, env.Share); file != "" {
 		a.Project.Log.Warn("flame does not share the work of agents: the project sets the variable, or its file is unreadable", "file", file, "variable", env.Share)
-		os.Unsetenv(env.Share) // as in notifying
+		os.Unsetenv(env.Share) // Only this process can tell the source of the variable; processes that it starts must not use it.
 		return
 	}
 	a.Share = kinds
-}
-
-// notifying has agents run the user's program for events that a person may want to know.
-func notifying(a *agents.Agents, setting string, at place.Place) {
-	program, err := app.NotifyProgram(setting, a.Hosts, at)
-	if err != nil {
-		a.Project.Log.Warn("notify", "error", err)
-		// Only this process can tell the source of the variable; processes that it starts must not use it.
-		os.Unsetenv(env.Notify)
-		return
-	}
-	notifier := &app.Notifier{Flame: a.Program, Program: program, Log: a.Project.Log}
-	a.Notify, a.Notified = notifier.Tell, notifier.Wait
 }
 
 // keepHub keeps a project connected to the hub that it has joined, if any.

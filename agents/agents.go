@@ -25,11 +25,6 @@ type Agents struct {
 	Program    string // flame itself: it supervises agents, and is their MCP server
 	Keep       bool   // agents continue when the session that asked for them ends
 
-	Notify Notifier // tells a person about ended agents, reached limits and conflicts
-	// Notified waits until all notifications have been sent; nil: there is nothing to wait
-	// for.
-	Notified func()
-
 	OpenGate OpenGate // nil: agents have no gateways
 
 	Elsewhere Elsewhere // nil: agents run on this machine alone
@@ -56,10 +51,6 @@ func (a *Agents) planner() plan.Planner {
 
 // Folder returns the path of an agent's own folder.
 func (a *Agents) Folder(id string) string { return record.Folder(a.Data, id) }
-
-// A Notifier notifies a person: it takes the kind of the notice, a short sentence and an id,
-// and returns at once. A nil Notifier notifies no person.
-type Notifier func(kind, text, id string)
 
 // A Gate is the gateway of one agent, between its host and the model.
 type Gate struct {

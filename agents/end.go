@@ -64,9 +64,6 @@ func (a *Agents) end(ctx context.Context, id string, o supervise.Outcome) error 
 	if err != nil {
 		return err
 	}
-	if run.Outcome == &o { // otherwise another process recorded the end, and notifies
-		a.Notify.end(run)
-	}
 	return a.finish(ctx, run)
 }
 

@@ -12,7 +12,6 @@ import (
 	"flame/agents/converge"
 	"flame/agents/plan"
 	"flame/agents/record"
-	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
 	"flame/project/briefing"
@@ -99,41 +98,11 @@ func (a *Agents) Grants(ctx context.Context) ([]plan.Grant, error) {
 	return project.Read(ctx, a.Project, plan.ListGrants)
 }
 
-// The kinds of notices for a person.
-const (
-	NoticeEnd      = "agent-ended" // with the agent's id
-	NoticeLimit    = "limit"       // likewise
-	NoticeConflict = "conflict"    // with the convergence's id
-)
-
-// noticeWork is the length to which a notice cuts an agent's task, in characters.
-const noticeWork = 100
-
-// end notifies a person of the end of an agent, and of a limit that it reached. The process
-// that recorded the end calls it.
-func (tell Notifier) end(run record.Run) {
-	if tell == nil {
-		return
-	}
-	work := core.OneLine(run.Description, noticeWork)
-	if run.State == core.AgentTimeout || supervise.OverBudget(run.Outcome.Reason) {
-		tell(NoticeLimit, fmt.Sprintf("Agent %s reached a limit (%s): %s", run.Type, run.Outcome.Reason, work), run.ID)
-	}
-	how := string(run.State)
-	if run.State != core.AgentCompleted {
-		how += " (" + core.OneLine(run.Outcome.Reason, noticeWork) + ")"
-	}
-	tell(NoticeEnd, fmt.Sprintf("Agent %s ended, %s: %s", run.Type, how, work), run.ID)
-}
-
-// Converge merges the results of several agents into one, and notifies a person of conflicts that
-// wait for a decision. It cancels the agents that first_success no longer needs.
+// Converge merges the results of several agents into one, and cancels the agents that
+// first_success no longer needs.
 func (a *Agents) Converge(ctx context.Context, by project.Caller, ids []string, o converge.Options) (c converge.Convergence, err error) {
 	if c, err = a.Convergences().Make(ctx, by, ids, o); err != nil {
 		return c, err
-	}
-	if c.Result.Unresolved > 0 && a.Notify != nil {
-		a.Notify(NoticeConflict, fmt.Sprintf("%d results of agents conflict and wait for your decision: flame agents review %s", c.Result.Unresolved, c.ID), c.ID)
 	}
 	for _, ignored := range c.Result.Ignored {
 		if ignored.Outcome.Ended() {

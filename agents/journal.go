@@ -20,9 +20,6 @@ import (
 
 // Supervise runs an agent to its end. `flame supervise` calls it.
 func (a *Agents) Supervise(ctx context.Context, id string, log *slog.Logger) error {
-	if a.Notified != nil {
-		defer a.Notified() // the keeper ends all processes that the supervisor leaves behind
-	}
 	// Cancelling an agent that has not started ends it properly, too.
 	lasting := context.WithoutCancel(ctx)
 	run, err := a.Find(lasting, id)

@@ -106,7 +106,7 @@ func newAgents(data string, shared kept) (*agents.Agents, error) {
 				{Path: filepath.Join(dir, "shipped"), Kind: definition.Project, Within: dir},
 			})
 		},
-	}, Root: dir, Program: program, Keep: shared.Keep, Start: supervise.Start, Notify: noticesIn(data).add}, err
+	}, Root: dir, Program: program, Keep: shared.Keep, Start: supervise.Start}, err
 }
 
 // startNone lets agents be admitted whose processes the test does not need.

@@ -90,11 +90,11 @@ func groups(known hosts.Registry) []group {
 		{"Several machines:", []entry{{"hub", hubcmd.NewHub}, {"join", hubcmd.NewJoin}, {"leave", hubcmd.NewLeave}, {"worker", hubcmd.NewWorker}}},
 		{"Maintenance:", []entry{
 			{"where", newWhere}, {"projects", newProjects}, {"import", newImport}, {"export", newExport}, {"prune", newPrune},
-			{"off", newOff}, {"on", newOn}, {"config", newConfig}, {"update", newUpdate}, {"version", newVersion},
+			{"off", newOff}, {"on", newOn}, {"config", newConfig}, {"version", newVersion},
 		}},
 		{"For programs:", []entry{
 			{"serve", newServe}, {hookName, newHook}, {"call", newCall}, {"gateway", newGateway}, {"supervise", newSupervise},
-			{"notify", newNotify}, {"completion", newCompletion},
+			{"completion", newCompletion},
 		}},
 	}
 }

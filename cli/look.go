@@ -131,7 +131,7 @@ func lineOf(ctx context.Context, a *app.App) (g agents.Glance, ok bool, err erro
 			err = json.NewDecoder(io.LimitReader(a.Stdin, maxLineDocument)).Decode(&document)
 			return document, err
 		})
-		shown := a.Hosts.Shown(document)
+		shown := a.Hosts.LinePlace(document)
 		a.Folder, a.Session = shown.Folder, cmp.Or(a.Session, shown.Session)
 	}
 	at, err := hurriedPlace(a)

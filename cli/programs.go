@@ -89,20 +89,3 @@ func newSupervise(a *app.App) *cobra.Command {
 		})
 	})
 }
-
-func newNotify(a *app.App) *cobra.Command {
-	return &cobra.Command{
-		Use: "notify PROGRAM KIND TEXT ID", Short: "Run a program of the user's (flame starts this command itself)",
-		Example: "  flame notify /usr/bin/logger agent-ended 'It is done' agent-k3x9a1b2", Hidden: true, Args: app.Takes(4, 4),
-		PersistentPreRun: func(*cobra.Command, []string) {},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			// It outlasts the process that started it, and ends by its own limit.
-			a.TakeTime()
-			err := app.Notify(context.WithoutCancel(cmd.Context()), args[0], args[1:], app.NotifyLimit)
-			if at, unplaced := a.Place(); err != nil && unplaced == nil {
-				a.Log(at).Warn("notify", "error", err)
-			}
-			return err
-		},
-	}
-}

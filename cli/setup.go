@@ -23,9 +23,9 @@ func newSetup(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     strings.Join(append([]string{"setup"}, lo.Map(names, func(name string, _ int) string { return "[" + name + "]" })...), " "),
 		Short:   "Connect flame to " + a.Hosts.Titles("and"),
-		Example: "  flame setup\n  flame setup " + lo.LastOrEmpty(names) + " --scope project\n  flame setup --statusline\n  flame setup --remove",
+		Example: "  flame setup\n  flame setup " + lo.LastOrEmpty(names) + " --scope project\n  flame setup --remove",
 		Long: "Install flame in all hosts on PATH, or in the named ones: the program as\n~/.local/bin/flame, " + a.Hosts.Additions() + ".\n" +
-			"Only --statusline edits a config file. Run it again to update everything.",
+			"It edits no config file. Run it again to update everything.",
 		ValidArgs: names,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if unknown := lo.Without(args, names...); len(unknown) > 0 {
@@ -37,16 +37,15 @@ func newSetup(a *app.App) *cobra.Command {
 	}
 	app.Choose(cmd, &c.scope, "scope", "set flame up for all projects of the user or for this project", string(hosts.User), string(hosts.Project))
 	cmd.Flags().BoolVar(&c.dryRun, "dry-run", false, "print the steps, and take none")
-	cmd.Flags().BoolVar(&c.remove, "remove", false, "undo the setup; with --statusline, only the status line")
-	cmd.Flags().BoolVar(&c.statusLine, "statusline", false, "also show the goal in the host's status line, unless it has one; edits the host's settings")
+	cmd.Flags().BoolVar(&c.remove, "remove", false, "undo the setup")
 	return cmd
 }
 
 // An installation sets hosts up for flame, or undoes that.
 type installation struct {
-	app                        *app.App
-	scope                      hosts.Scope
-	dryRun, remove, statusLine bool
+	app            *app.App
+	scope          hosts.Scope
+	dryRun, remove bool
 
 	machine hosts.Machine
 	chosen  hosts.Registry
@@ -80,12 +79,9 @@ func (c *installation) setup(ctx context.Context, names []string) (err error) {
 	}
 	c.notes, c.named = []setupNote{}, len(names) > 0
 	c.chosen = lo.Filter(c.app.Hosts, func(h hosts.Host, _ int) bool { return !c.named || slices.Contains(names, h.Name) })
-	switch {
-	case c.remove && c.statusLine:
-		err = c.untie(ctx)
-	case c.remove:
+	if c.remove {
 		err = c.uninstall(ctx)
-	default:
+	} else {
 		err = c.install(ctx)
 	}
 	if c.app.Out.JSON && (err == nil || errors.Is(err, app.ErrSilent)) {
@@ -99,7 +95,7 @@ func (c *installation) setup(ctx context.Context, names []string) (err error) {
 // named is missing, and does nothing if all are missing.
 func (c *installation) install(ctx context.Context) error {
 	missing := false
-	plans, err := c.plan(func(h hosts.Host) ([]hosts.Step, string, error) { return c.installSteps(ctx, h) },
+	plans, err := c.plan(func(h hosts.Host) ([]hosts.Step, error) { return h.On(c.machine).Install(ctx, c.scope) },
 		func(_ hosts.Host, err error) { missing = true; c.app.Complain(err) })
 	if err != nil {
 		return err
@@ -134,7 +130,6 @@ func (c *installation) install(ctx context.Context) error {
 type hostPlan struct {
 	host  string
 	steps []hosts.Step
-	note  string // a remark beside the steps; may be empty
 }
 
 // takePlans takes the steps of each plan. For a plan without steps it prints idle.
@@ -148,71 +143,24 @@ func (c *installation) takePlans(ctx context.Context, plans []hostPlan, idle str
 				return err
 			}
 		}
-		if plan.note != "" {
-			c.note(plan.host, plan.host+": ", plan.note)
-		}
 	}
 	return nil
 }
 
-// plan plans the chosen hosts: steps returns the steps of a host and a note. It calls missing for
-// a host that is not installed.
-func (c *installation) plan(steps func(h hosts.Host) ([]hosts.Step, string, error), missing func(h hosts.Host, err error)) (plans []hostPlan, err error) {
+// plan plans the chosen hosts. It calls missing for a host that is not installed.
+func (c *installation) plan(steps func(h hosts.Host) ([]hosts.Step, error), missing func(h hosts.Host, err error)) (plans []hostPlan, err error) {
 	for _, h := range c.chosen {
-		steps, note, err := steps(h)
+		steps, err := steps(h)
 		switch {
 		case errors.Is(err, core.ErrNotFound):
 			missing(h, err)
 		case err != nil:
 			return nil, err
 		default:
-			plans = append(plans, hostPlan{h.Name, steps, note})
+			plans = append(plans, hostPlan{h.Name, steps})
 		}
 	}
 	return plans, nil
-}
-
-func (c *installation) noteMissing(h hosts.Host, err error) { c.note(h.Name, h.Name+": ", err.Error()) }
-
-// installSteps returns the steps that set a host up.
-func (c *installation) installSteps(ctx context.Context, h hosts.Host) (steps []hosts.Step, note string, err error) {
-	steps, err = h.On(c.machine).Install(ctx, c.scope)
-	switch {
-	case err != nil || !c.statusLine:
-		return steps, "", err
-	case h.StatusLine == nil:
-		return steps, h.Title + " has no status line", nil
-	}
-	line, note, err := h.StatusLine.Tie(c.machine)
-	return append(steps, line...), note, err
-}
-
-// removeSteps returns the steps that undo the setup of a host.
-func (c *installation) removeSteps(ctx context.Context, h hosts.Host) (steps []hosts.Step, note string, err error) {
-	steps, err = h.On(c.machine).Remove(ctx, c.scope)
-	if err != nil || c.scope != hosts.User {
-		return steps, "", err
-	}
-	line, note, err := c.untieSteps(h)
-	return append(steps, line...), note, err
-}
-
-// untieSteps returns the steps that remove flame's status line from a host.
-func (c *installation) untieSteps(h hosts.Host) (steps []hosts.Step, note string, err error) {
-	if h.StatusLine != nil {
-		steps, err = h.StatusLine.Untie(c.machine)
-	}
-	return steps, "", err
-}
-
-// untie removes flame's status line from the chosen hosts that can show one.
-func (c *installation) untie(ctx context.Context) error {
-	c.chosen = lo.Filter(c.chosen, func(h hosts.Host, _ int) bool { return h.StatusLine != nil })
-	plans, err := c.plan(c.untieSteps, c.noteMissing)
-	if err != nil {
-		return err
-	}
-	return c.takePlans(ctx, plans, "no status line of flame's to remove")
 }
 
 // warn warns of hosts in which flame is registered by hand as well, and notes what the user must
@@ -236,7 +184,8 @@ func (c *installation) warn(ctx context.Context) {
 // uninstall undoes the setup, all of it or nothing. The program is removed with the last
 // host that uses it.
 func (c *installation) uninstall(ctx context.Context) error {
-	plans, err := c.plan(func(h hosts.Host) ([]hosts.Step, string, error) { return c.removeSteps(ctx, h) }, c.noteMissing)
+	plans, err := c.plan(func(h hosts.Host) ([]hosts.Step, error) { return h.On(c.machine).Remove(ctx, c.scope) },
+		func(h hosts.Host, err error) { c.note(h.Name, h.Name+": ", err.Error()) })
 	if err != nil {
 		return err
 	}
@@ -269,9 +218,8 @@ func (c *installation) stillUsed(ctx context.Context) (bool, error) {
 		if err != nil && !errors.Is(err, core.ErrNotFound) {
 			return true, err
 		}
-		line, _, err := c.untieSteps(h)
-		if len(status.Installed) > 0 || len(line) > 0 || err != nil {
-			return true, err
+		if len(status.Installed) > 0 {
+			return true, nil
 		}
 	}
 	return false, nil

@@ -49,12 +49,9 @@ type Settings struct {
 	AgentMaxConcurrent Count   `envconfig:"FLAME_AGENT_MAX_CONCURRENT" default:"4" desc:"agents that may run below a session at the same time"`
 	AgentTimeout       Count   `envconfig:"FLAME_AGENT_TIMEOUT" default:"300" desc:"seconds that an agent may run; 0: no limit"`
 	AgentIdle          Count   `envconfig:"FLAME_AGENT_IDLE" default:"600" desc:"seconds that an agent may be silent; 0: no limit"`
-	AgentStart         Count   `envconfig:"FLAME_AGENT_START" default:"60" desc:"seconds until an agent must print its first line; 0: no limit"`
 	AgentBudgetTokens  Count   `envconfig:"FLAME_AGENT_BUDGET_TOKENS" default:"0" desc:"tokens that all agents below a session may use together, including cached tokens; 0: no limit"`
 	AgentBudgetUSD     Dollars `envconfig:"FLAME_AGENT_BUDGET_USD" default:"0" desc:"US dollars that all agents below a session may cost together; 0: no limit"`
 	AgentOnSessionEnd  string  `envconfig:"FLAME_AGENT_ON_SESSION_END" oneof:"cancel,keep" default:"cancel" desc:"cancel or keep: what flame does with running agents when the session that started them ends"`
-
-	Notify string `envconfig:"FLAME_NOTIFY" desc:"program that flame runs when an agent ends, a conflict waits for you or a limit is reached: an absolute path, or a name on PATH; its three arguments are agent-ended, conflict or limit; a short sentence; and an id; ignored if the project's own settings set it"`
 
 	Share Words `envconfig:"FLAME_SHARE" oneof:"prompts,patches,logs,none" default:"none" desc:"which data of ended agents flame sends to the project's hub for its other machines, in addition to the tree: none, or any of prompts, patches and logs, comma-separated; ignored if the project's own settings set it"`
 
@@ -299,6 +296,12 @@ func (d *Dollars) Decode(value string) error {
 	}
 	*d = Dollars(amount)
 	return err
+}
+
+// Gone says what took the place of settings that flame no longer has.
+var Gone = map[string]string{
+	"FLAME_AGENT_START": "an agent must print its first line within a minute",
+	"FLAME_NOTIFY":      "the hosts notify you, and `flame status --line` shows what waits for you",
 }
 
 // An Unknown is an environment variable that only looks like a setting.

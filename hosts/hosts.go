@@ -79,8 +79,8 @@ type Host struct {
 	// environment variable for the host's processes; empty if none does. nil: a project
 	// cannot set any.
 	SetsVariable func(m Machine, name string) (file string)
-	StatusLine   *StatusLine // that it shows; nil: it shows none
-	Behind       Fronted     // how a command line of its program runs behind a gateway; nil: none does
+	Shown        Shown   // reads where its status line is shown; nil: it has none
+	Behind       Fronted // how a command line of its program runs behind a gateway; nil: none does
 }
 
 // A Past is a session in a host's logs.
@@ -273,36 +273,28 @@ func (b Behind) Start(base, mark string, write func(settings []byte) (file strin
 // Fronted returns how a command line of a host's program runs behind a gateway.
 type Fronted func(m Machine, args []string) (Behind, error)
 
-// A StatusLine is the line that a host shows from the output of a command.
-type StatusLine struct {
-	// Shown returns what the host tells the command about where the line is shown; ok is
-	// false if the document is not of this host.
-	Shown func(document []byte) (s Shown, ok bool)
-	// Tie plans to have the host show flame's line. If another one is set, no step is
-	// planned, and note says where it is set.
-	Tie func(m Machine) (steps []Step, note string, err error)
-	// Untie plans to undo that. A line that is not flame's stays.
-	Untie func(m Machine) ([]Step, error)
-}
+// Shown reads what a host tells the command of its status line about where the line is shown;
+// ok is false if the document is not of this host.
+type Shown func(document []byte) (at LinePlace, ok bool)
 
-// A Shown is where a status line is shown.
-type Shown struct {
+// A LinePlace is where a status line is shown.
+type LinePlace struct {
 	Session string // of the host
 	Folder  string // that the session was started in; an absolute path
 }
 
-// Shown returns what a host tells in a document to the command of its status line; it is
+// LinePlace returns what a host tells in a document to the command of its status line; it is
 // zero if the document is of none of them.
-func (r Registry) Shown(document []byte) Shown {
+func (r Registry) LinePlace(document []byte) LinePlace {
 	for _, h := range r {
-		if h.StatusLine == nil || len(document) == 0 {
+		if h.Shown == nil || len(document) == 0 {
 			continue
 		}
-		if shown, ok := h.StatusLine.Shown(document); ok {
-			return shown
+		if at, ok := h.Shown(document); ok {
+			return at
 		}
 	}
-	return Shown{}
+	return LinePlace{}
 }
 
 // An API is the form in which a model takes requests and answers them.

@@ -148,6 +148,12 @@ var flagTypes = map[string]string{
 
 // WrongFlag turns an error about a flag into a message.
 func WrongFlag(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		if other, gone := instead[strings.TrimSpace(Topic(cmd)+" --"+unknown.GetSpecifiedName())]; gone {
+			return UsageError{Problem: core.Invalidf("%v", err).WithHint("%s", other)}
+		}
+	}
 	var value *pflag.InvalidValueError
 	if !errors.As(err, &value) {
 		return Wrong(cmd, "%v", err)
@@ -160,11 +166,15 @@ func WrongFlag(cmd *cobra.Command, err error) error {
 	return Wrong(cmd, "--%s takes %s, not %q", flag.Name, wanted, value.GetValue())
 }
 
-// instead has hints for commands that flame deliberately lacks.
+// instead has hints for commands and flags that flame deliberately lacks, or no longer has. Its keys
+// are what follows "flame" on the line.
 var instead = map[string]string{
 	"rm": "flame has no command that deletes a frame: " +
 		"`flame invalidate FRAME REASON` voids a frame and the planned frames below it, `flame prune` archives roots without work",
-	"mv": "frames stay where they were made: `flame invalidate FRAME REASON`, then `flame plan GOAL` elsewhere",
+	"mv":                 "frames stay where they were made: `flame invalidate FRAME REASON`, then `flame plan GOAL` elsewhere",
+	"top":                "`flame tree --follow` draws the tree again when it changes, `flame web` shows everything live",
+	"update":             "update flame with the package manager that installed it, or unpack the new release, then run `flame setup`",
+	"setup --statusline": "set the command `flame status --line` as status line in the host's settings; docs/hosts.md has the line to paste",
 }
 
 // NoSuchCommand checks the arguments of a command with subcommands. It takes no arguments
@@ -177,7 +187,7 @@ func NoSuchCommand(parent *cobra.Command, args []string) error {
 	if !parent.HasSubCommands() {
 		hint = "`flame help" + Topic(parent) + "` explains that command"
 	}
-	if other, ok := instead[args[0]]; ok && !parent.HasParent() {
+	if other, ok := instead[strings.TrimSpace(Topic(parent)+" "+args[0])]; ok {
 		hint = other
 	} else if near := nearest(parent, args[0]); len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, " or ") + "? " + hint

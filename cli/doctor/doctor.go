@@ -5,9 +5,11 @@ package doctor
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,7 +22,6 @@ import (
 	"flame/agents/definition"
 	"flame/agents/plan"
 	"flame/cli/app"
-	"flame/cli/update"
 	"flame/config"
 	"flame/config/env"
 	"flame/core"
@@ -45,7 +46,6 @@ func Findings(ctx context.Context, a *app.App, at place.Place, warnings []config
 	c := &checkup{app: a, at: at}
 	c.ok("flame %s, project %s", a.Build.Version, at.Dir)
 	c.settings(warnings)
-	c.notify()
 	c.data(ctx)
 	c.inbox()
 	p, closeProject := a.Open(at, false)
@@ -94,9 +94,27 @@ func (c *checkup) program(ctx context.Context, machine hosts.Machine) {
 	if hosts.Same(path, c.app.Program()) {
 		return
 	}
-	if version, err := update.VersionOf(ctx, path); err == nil && version != own {
+	if version, err := versionOf(ctx, path); err == nil && version != own {
 		c.note("`flame setup` copies this program there", "hosts start %s, which is version %s", path, version)
 	}
+}
+
+// versionTime is how long a program may take to print its version.
+const versionTime = 10 * time.Second
+
+// versionOf runs a flame for its version, as names of archives have it.
+func versionOf(ctx context.Context, program string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, versionTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, "version", "--json")
+	cmd.WaitDelay = time.Second
+	said, err := cmd.Output()
+	if err != nil {
+		return "", err
+	}
+	var build app.Build
+	err = json.Unmarshal(said, &build)
+	return strings.TrimPrefix(build.Version, "v"), err
 }
 
 // settings reports settings that flame does not use.
@@ -106,24 +124,13 @@ func (c *checkup) settings(warnings []config.Warning) {
 	}
 	for _, u := range config.UnknownIn(os.Environ(), append(env.Inner, core.AgentVariable)...) {
 		hint := "`flame config` lists them all"
-		if u.Near != "" {
+		if instead, gone := config.Gone[u.Name]; gone {
+			hint = instead + "; unset it"
+		} else if u.Near != "" {
 			hint = "flame ignores it; did you mean " + u.Near + "? " + hint
 		}
 		c.note(hint, "flame has no setting %s", u.Name)
 	}
-}
-
-// notify checks the program that the user chose for notifications.
-func (c *checkup) notify() {
-	if c.app.Settings.Notify == "" {
-		return
-	}
-	program, err := app.NotifyProgram(c.app.Settings.Notify, c.app.Hosts, c.at)
-	if err != nil {
-		c.note(render.Hint(err), "%v", err) // everything else still works
-		return
-	}
-	c.ok("flame runs %s when an agent ends, a conflict waits for you or a limit is reached", program)
 }
 
 // learned reports counts that flame cannot learn from.

@@ -4,8 +4,6 @@ package env
 // take them from here alone. Flame has no public address yet: the domain is one that cannot be
 // owned, and the names are only used in files that a person installs from.
 const (
-	// Releases is the URL of a folder with the files of the newest release; empty: there is none.
-	Releases = ""
 	// NPM is flame's package in the npm registry. The packages with the program for one system
 	// have longer names: NPM-linux-x64.
 	NPM = "flame-frames"

@@ -1,7 +1,6 @@
 // Package claudecode is what flame knows of Claude Code. It is set up by our
 // plugin, which Claude Code's own command line installs from a marketplace
-// folder that we write. The only file of
-// Claude Code's that is edited here is the user's settings, for the status line.
+// folder that we write. No file of Claude Code's is edited here.
 package claudecode
 
 import (

@@ -1,7 +1,5 @@
 package claudecode
 
-import "flame/hosts"
-
 // CommandFile is what the golden files of the plugin are made with.
 var CommandFile = commandFile
 
@@ -16,12 +14,3 @@ const MarketplaceFile = marketplaceFile
 
 // BehindIn is the host's Behind with another folder for an administrator's settings.
 var BehindIn = behind
-
-// TieIn and UntieIn are those of the host's StatusLine with another folder for an
-// administrator's settings.
-func TieIn(m hosts.Machine, managed string) ([]hosts.Step, string, error) {
-	return lineFile{m, managed}.tie()
-}
-
-// UntieIn undoes TieIn.
-func UntieIn(m hosts.Machine) ([]hosts.Step, error) { return lineFile{m, ""}.untie() }

@@ -14,7 +14,7 @@ func Host() hosts.Host {
 	h.Calls = calls()
 	h.Wire = wire()
 	h.BaseVariable = baseVariable
-	h.StatusLine = statusLine()
+	h.Shown = shown
 	h.SetsVariable = setsVariable
 	h.Behind = func(m hosts.Machine, args []string) (hosts.Behind, error) {
 		return behind(m, managedFolder(runtime.GOOS), args)

@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"flame/cli/update"
 )
 
 // A system is what a program runs on.
@@ -68,7 +66,7 @@ func (r *releaser) build(ctx context.Context, s system) error {
 	if err := r.accompany(ctx, built); err != nil {
 		return err
 	}
-	name := update.Archive(r.version, s.os, s.arch)
+	name := fmt.Sprintf("flame_%s_%s_%s.tar.gz", r.version, s.os, s.arch)
 	if err := archive(filepath.Join(r.dist, name), r.root, strings.TrimSuffix(name, ".tar.gz"), r.made); err != nil {
 		return err
 	}
