@@ -14,7 +14,7 @@ func TestEconomy(t *testing.T) {
 	t.Parallel()
 	const gateway = "FLAME_GATEWAY_FOLD=on flame "
 	clients := map[string]string{ // with the measured variants, beside that without flame
-		claudeCode: "flame,flame claude", openCode: "flame", codex: gateway + codex, gemini: gateway + gemini,
+		claudeCode: "flame claude", openCode: "flame", codex: gateway + codex, gemini: gateway + gemini,
 	}
 	for client := range clients {
 		clientBinary(t, client)

@@ -29,8 +29,7 @@ type scale struct {
 	contexts  int   // of different frames, for each tree
 	statuses  int
 	crowd     int // processes that write at once
-	calls     int // of each, if they are servers
-	commands  int // in place of each, if they are commands
+	calls     int // of each
 	voided    int // frames that are invalidated meanwhile
 	requests  int // through a gateway
 	rounds    int // of the real client, with each kind of hooks
@@ -41,12 +40,12 @@ type scale struct {
 var (
 	full = scale{
 		trees: []int{100, 10_000, 100_000}, compared: 1_000,
-		processes: 200, starts: 50, pushes: 1000, contexts: 2000, statuses: 300, crowd: 8, calls: 200, commands: 50, voided: 100_000,
+		processes: 200, starts: 50, pushes: 1000, contexts: 2000, statuses: 300, crowd: 8, calls: 200, voided: 100_000,
 		requests: 1000, rounds: 3, turns: 40, early: 3,
 	}
 	small = scale{
 		trees: []int{100, 200, 400}, compared: 150,
-		processes: 3, starts: 2, pushes: 5, contexts: 20, statuses: 5, crowd: 8, calls: 4, commands: 2, voided: 500,
+		processes: 3, starts: 2, pushes: 5, contexts: 20, statuses: 5, crowd: 8, calls: 4, voided: 500,
 		requests: 20, rounds: 1, turns: 2,
 	}
 )
@@ -75,10 +74,8 @@ var measurements = []struct {
 	{"streams of events", (*bench).streams},
 	{"events that a server takes", (*bench).calling},
 	{"logs of hosts", (*bench).logs},
-	{"commands that write", (*bench).writing},
 	{"writes in a running server", (*bench).pushing},
 	{"servers that write at once", (*bench).crowdOfServers},
-	{"commands that write at once", (*bench).crowdOfCommands},
 	{"memory", (*bench).memory},
 	{"servers that write beside an invalidation", (*bench).besideInvalidation},
 	{"a gateway", (*bench).gateway},

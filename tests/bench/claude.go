@@ -44,7 +44,6 @@ const (
 	noHooks = iota
 	trueHooks
 	callingHooks
-	commandHooks
 	kindsOfHooks
 )
 
@@ -87,8 +86,7 @@ func hookRows(tool string, samples [kindsOfHooks]sample) []row {
 	return []row{
 		told(about+"from answer to request without hooks, p50", unitMS, samples[noHooks].p50()),
 		told(about+"what /bin/true as a hook adds, p50", unitMS, adds(trueHooks)),
-		trueGoal.against(about+"what flame's hooks add, by calls, p50", 0, unitMS, adds(callingHooks), adds(trueHooks)),
-		told(about+"what flame's hooks add, by commands, p50", unitMS, adds(commandHooks)),
+		trueGoal.against(about+"what flame's hooks add, p50", 0, unitMS, adds(callingHooks), adds(trueHooks)),
 	}
 }
 
@@ -101,7 +99,7 @@ func (b *bench) sessions(ctx context.Context, machines []*machine, round int) er
 	for kind, m := range machines {
 		working.Go(func() {
 			if err := b.session(ctx, m, round, r, kind); err != nil {
-				failures[kind] = fmt.Errorf("in %s: %w", m.home, err)
+				failures[kind] = fmt.Errorf("in %s: %w", m.Home, err)
 				cancel() // the others would wait for it
 			}
 		})
@@ -114,7 +112,7 @@ func (b *bench) sessions(ctx context.Context, machines []*machine, round int) er
 func (b *bench) session(ctx context.Context, m *machine, round int, r *ring, place int) error {
 	worker := fmt.Sprintf("worker in round %d", round)
 	m.model.Play(model.Script{{Name: worker, Turns: b.steps(m, round, r, place)}})
-	if _, err := m.run(ctx, "claude", "-p", "--output-format", "json", "--permission-mode", "bypassPermissions", "--", "Do the work."); err != nil {
+	if _, err := m.Run(ctx, m.Program(), "-p", "--output-format", "json", "--permission-mode", "bypassPermissions", "--", "Do the work."); err != nil {
 		return err
 	}
 	requests := m.model.By(worker)
@@ -148,7 +146,7 @@ func (b *bench) steps(m *machine, round int, r *ring, place int) (turns []model.
 	}
 	for _, tool := range repeatedTools {
 		for turn := range b.turns {
-			step(model.Turn{Tools: []model.Tool{{Name: tool.tool, Input: tool.input(m.project, round, turn)}}})
+			step(model.Turn{Tools: []model.Tool{{Name: tool.tool, Input: tool.input(m.Project, round, turn)}}})
 		}
 	}
 	step(model.Turn{Text: "done"})

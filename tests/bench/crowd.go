@@ -79,28 +79,13 @@ func (b *bench) servers(ctx context.Context, what string) (rows []row, err error
 			return err
 		})
 	}
-	return b.crowded(ctx, what, b.calls, nil, writers)
+	return b.crowded(ctx, what, writers)
 }
 
-// crowdOfCommands has as many commands run at once as there were servers, and before that as many
-// hello-worlds, whose worst time shows the load of the machine.
-func (b *bench) crowdOfCommands(ctx context.Context) ([]row, error) {
-	greet := func(int) error { return b.greet(ctx) }
-	floor, err := together(b.commands, slices.Repeat([]func(int) error{greet}, b.crowd))
-	if err != nil {
-		return nil, err
-	}
-	write := func(n note) error {
-		_, err := output(b.command(ctx, b.middle(), "decision", "--frame", n.frame, n.text))
-		return err
-	}
-	return b.crowded(ctx, "commands writing at once", b.commands, floor, slices.Repeat([]func(note) error{write}, b.crowd))
-}
-
-// crowded lets all writers write at once, each so many notes of its own, and counts the lost
+// crowded lets all writers write at once, each its own notes, and counts the lost
 // notes.
-func (b *bench) crowded(ctx context.Context, doing string, each int, floor sample, writers []func(note) error) ([]row, error) {
-	t := b.middle()
+func (b *bench) crowded(ctx context.Context, doing string, writers []func(note) error) ([]row, error) {
+	t, each := b.middle(), b.calls
 	notes := notesFor(t, doing, len(writers)*each)
 	steps := make([]func(int) error, len(writers))
 	for i, write := range writers {
@@ -117,7 +102,7 @@ func (b *bench) crowded(ctx context.Context, doing string, each int, floor sampl
 	what := fmt.Sprintf("%d %s, ", len(writers), doing)
 	return []row{
 		lostGoal.against(what+"lost", t.frames, unitWrites, float64(lost), 0),
-		worstGoal.against(fmt.Sprintf("%sworst of %d", what, len(took)), t.frames, unitMS, took.worst(), floor.worst()),
+		worstGoal.against(fmt.Sprintf("%sworst of %d", what, len(took)), t.frames, unitMS, took.worst(), 0),
 	}, nil
 }
 

@@ -3,43 +3,32 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"flame/tests/clients"
 	"flame/tests/model"
 )
 
-// A machine is one user's, isolated from this one: a home and a project in git, and the client
-// with flame's plugin or only its server.
+// A machine has Claude Code with flame's plugin or only its server.
 type machine struct {
-	home, project, bin string
-	flame              string
-	env                []string // beyond those of every user
-	notes              bool     // it has flame's hooks
-	model              *model.Server
-	faults             []error           // calls of tools that the client did not offer
-	taken              map[string]sample // by tool, from each call to the next request
+	*clients.Machine
+	flame  string
+	notes  bool // it has flame's hooks
+	model  *model.Server
+	faults []error           // calls of tools that the client did not offer
+	taken  map[string]sample // by tool, from each call to the next request
 }
 
 // machine returns a machine whose client has a kind of hooks.
 func (b *bench) machine(ctx context.Context, kind int) (*machine, error) {
 	top := filepath.Join(b.dir, fmt.Sprintf("machine-%d", kind))
-	m := &machine{
-		home: filepath.Join(top, "home"), project: filepath.Join(top, "project"), bin: filepath.Join(top, "bin"),
-		flame: b.flame, notes: kind == callingHooks || kind == commandHooks, taken: map[string]sample{},
-	}
-	if kind == commandHooks {
-		m.env = []string{"FLAME_HOOKS=command"}
-	}
+	m := &machine{flame: b.flame, notes: kind == callingHooks, taken: map[string]sample{}}
 	m.model = model.New(nil, func(format string, args ...any) { m.faults = append(m.faults, fmt.Errorf(format, args...)) })
-	if err := m.furnish(ctx); err != nil {
+	if err := m.furnish(ctx, top); err != nil {
 		m.model.Close()
 		return nil, err
 	}
@@ -52,26 +41,15 @@ func (b *bench) machine(ctx context.Context, kind int) (*machine, error) {
 	return m, nil
 }
 
-func (m *machine) furnish(ctx context.Context) error {
-	for _, dir := range []string{m.home, m.project, m.bin} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
-	}
-	binary, err := clients.Binary(clients.ClaudeCode)
-	if err != nil {
+func (m *machine) furnish(ctx context.Context, top string) (err error) {
+	if err := os.Mkdir(top, 0o755); err != nil {
 		return err
 	}
-	if err := errors.Join(
-		os.Symlink(binary, filepath.Join(m.bin, clients.Programs[clients.ClaudeCode].Name)),
-		os.WriteFile(filepath.Join(m.project, readFile), []byte(strings.Repeat("a line of notes\n", 20)), 0o644),
-	); err != nil {
+	files := map[string]string{readFile: strings.Repeat("a line of notes\n", 20)}
+	if m.Machine, err = clients.NewMachine(ctx, top, clients.ClaudeCode, m.model.URL, files); err != nil {
 		return err
 	}
-	if _, err := m.run(ctx, "git", "init", "--quiet"); err != nil {
-		return err
-	}
-	_, err = m.run(ctx, m.flame, "setup", clients.ClaudeCode)
+	_, err = m.Run(ctx, m.flame, "setup", clients.ClaudeCode)
 	return err
 }
 
@@ -100,7 +78,7 @@ func (m *machine) hooks(hooks object) error {
 	if err != nil {
 		return err
 	}
-	return filepath.WalkDir(m.home, func(path string, entry fs.DirEntry, err error) error {
+	return filepath.WalkDir(m.Home, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.Name() != "hooks.json" {
 			return err
 		}
@@ -108,31 +86,15 @@ func (m *machine) hooks(hooks object) error {
 	})
 }
 
-// run returns the output of a command in the project.
-func (m *machine) run(ctx context.Context, program string, args ...string) (string, error) {
-	path := m.bin + ":/usr/local/bin:/usr/bin:/bin"
-	if filepath.Base(program) == clients.Programs[clients.ClaudeCode].Name {
-		program = filepath.Join(m.bin, program)
-	}
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir, cmd.WaitDelay = m.project, time.Second
-	cmd.Env = append(clients.Environment(m.home, path, m.model.URL), m.env...)
-	out, err := output(cmd)
-	if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // a process that the client started outlives it
-	}
-	return out, err
-}
-
 // check checks the effect of a session's calls: a hook that does nothing would go unnoticed.
 func (m *machine) check(ctx context.Context, round, turns int) error {
-	state, err := m.run(ctx, m.flame, "call", "flame_get_state")
+	state, err := m.Run(ctx, m.flame, "call", "flame_get_state")
 	if err != nil {
 		return err
 	}
 	for turn := range turns {
 		file := writtenFile(round, turn)
-		if _, err := os.Stat(filepath.Join(m.project, file)); err != nil {
+		if _, err := os.Stat(filepath.Join(m.Project, file)); err != nil {
 			return fmt.Errorf("the client has not written a file: %w", err)
 		}
 		if strings.Contains(state, `"`+file+`"`) != m.notes {

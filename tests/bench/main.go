@@ -2,7 +2,7 @@
 // floor of this machine, in the same run, and the goal. It reports missed goals; the exit status
 // says only whether the measurement worked.
 //
-//	go run ./tests/bench [-quick] [-json] [-dir DIR]
+//	go run ./tests/bench [-quick] [-dir DIR]
 package main
 
 import (
@@ -32,7 +32,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	quick := flags.Bool("quick", false, "small trees and few repetitions: shows that it works, not how fast flame is")
-	asJSON := flags.Bool("json", false, "print JSON instead of a table")
 	dir := flags.String("dir", os.TempDir(), "measure in a new folder in `DIR`, on whose disk all durable writes go")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -47,9 +46,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	result, err := measure(ctx, size, *dir, stderr)
 	if err != nil {
 		return err
-	}
-	if *asJSON {
-		return result.writeJSON(stdout)
 	}
 	return result.writeTable(stdout)
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"flame/hosts/claudecode"
 )
 
 var (
@@ -23,7 +25,11 @@ func (b *bench) memory(ctx context.Context) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	hooks, err := b.hookMemory(ctx, t, hello)
+	cmd, err := b.fed(b.program(ctx, t, b.peak, b.peakFile(), b.flame, "hook", claudecode.Name), hookEvents[0], t, b.processes)
+	if err != nil {
+		return nil, err
+	}
+	hook, err := b.peakOfRun(cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -35,31 +41,16 @@ func (b *bench) memory(ctx context.Context) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(hooks,
+	return []row{
+		hookMemoryGoal.against("flame hook, "+hookEvents[0].what+", peak memory", t.frames, unitMB, hook, hello),
 		hookMemoryGoal.against("flame show FRAME, peak memory", t.frames, unitMB, show, hello),
 		serverMemoryGoal.against("flame serve at work, peak memory", t.frames, unitMB, server, hello),
-	), nil
+	}, nil
 }
 
 // peakOf returns the peak of a program in MB.
 func (b *bench) peakOf(ctx context.Context, t tree, program string, args ...string) (float64, error) {
 	return b.peakOfRun(b.program(ctx, t, b.peak, append([]string{b.peakFile(), program}, args...)...))
-}
-
-// hookMemory returns the peak of flame hook with each event.
-func (b *bench) hookMemory(ctx context.Context, t tree, hello float64) (rows []row, err error) {
-	for i, e := range hookEvents {
-		cmd, err := b.fed(b.program(ctx, t, b.peak, b.peakFile(), b.flame, "hook", e.host), e, t, b.processes+i)
-		if err != nil {
-			return nil, err
-		}
-		peak, err := b.peakOfRun(cmd)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, hookMemoryGoal.against("flame hook, "+e.what+", peak memory", t.frames, unitMB, peak, hello))
-	}
-	return rows, nil
 }
 
 // peakOfRun runs peak and returns its result, in MB.

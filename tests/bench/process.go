@@ -83,14 +83,6 @@ func lineShown(t tree, _ int) map[string]any {
 	}
 }
 
-// writing times flame decision, a command that writes; it has the goal of a hook that writes.
-func (b *bench) writing(ctx context.Context) ([]row, error) {
-	return b.everywhere(ctx, "flame decision TEXT, process, p50", writeGoal, func(t tree, run int) error {
-		_, err := output(b.command(ctx, t, "decision", "--frame", t.frame(run), fmt.Sprintf("decision %d", run)))
-		return err
-	})
-}
-
 // everywhere times a command on every tree, and hello beside it.
 func (b *bench) everywhere(ctx context.Context, what string, g goal, command func(t tree, run int) error) (rows []row, err error) {
 	steps := []func(int) error{func(int) error { return b.greet(ctx) }}

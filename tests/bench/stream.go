@@ -8,18 +8,13 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
-	"flame/hosts/intake"
 	"flame/hosts/opencode"
 )
 
-var (
-	streamGoal = goal{plus: 2}
-	inboxGoal  = goal{plus: 0.02}
-)
+var streamGoal = goal{plus: 2}
 
-// streams times events to a running flame and back, and the check of an empty inbox.
+// streams times events to a running flame and back.
 func (b *bench) streams(ctx context.Context) (rows []row, err error) {
 	t := b.largest()
 	s, err := b.stream(ctx, t)
@@ -35,19 +30,9 @@ func (b *bench) streams(ctx context.Context) (rows []row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	const looks = 1000
-	empty := intake.Inbox{Dir: b.dir}
-	begun := time.Now()
-	for range looks {
-		if empty.Waits() {
-			return nil, errors.New("the inbox is not empty")
-		}
-	}
-	look := inMillis(time.Since(begun)) / looks
 	return []row{
 		streamGoal.against("flame hook --stream, messages.transform of a new prompt, p50", t.frames, unitMS, samples[0].p50(), 0),
 		streamGoal.against("flame hook --stream, messages.transform, p50", t.frames, unitMS, samples[1].p50(), 0),
-		inboxGoal.against("a look into an empty inbox", t.frames, unitMS, look, 0),
 	}, nil
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -9,29 +8,29 @@ import (
 
 // A report is the result of one run.
 type report struct {
-	Floors floors `json:"floors"`
-	Rows   []row  `json:"rows"`
+	Floors floors
+	Rows   []row
 }
 
 // floors are the minimal costs of processes and durable writes on this machine, in ms. Rows have
 // floors of their own, measured at the same time as their figures.
 type floors struct {
-	Hello   float64 `json:"hello"`   // a Go hello-world process, p50
-	SyncP50 float64 `json:"syncP50"` // 4 KB written and synced
-	SyncP99 float64 `json:"syncP99"`
+	Hello   float64 // a Go hello-world process, p50
+	SyncP50 float64 // 4 KB written and synced
+	SyncP99 float64
 }
 
 // A row is one line of the table: a figure, its floor and its goal.
 type row struct {
-	What   string  `json:"what"`
-	Frames int     `json:"frames"` // in the tree
-	Unit   string  `json:"unit"`   // of floor, figure and limit
-	Floor  float64 `json:"floor"`  // the minimum on this machine; 0: none
-	Figure float64 `json:"figure"`
-	Ratio  float64 `json:"ratio"` // figure / floor; 0 without a floor
-	Goal   string  `json:"goal"`  // empty: none, the figure is for information
-	Limit  float64 `json:"limit"` // the goal as a number
-	Met    bool    `json:"met"`
+	What   string
+	Frames int     // in the tree
+	Unit   string  // of floor, figure and limit
+	Floor  float64 // the minimum on this machine; 0: none
+	Figure float64
+	Ratio  float64 // figure / floor; 0 without a floor
+	Goal   string  // empty: none, the figure is for information
+	Limit  float64 // the goal as a number
+	Met    bool
 }
 
 // Units of figures.
@@ -66,13 +65,6 @@ func (g goal) against(what string, frames int, unit string, figure, floor float6
 // told returns a row of a figure without a goal.
 func told(what string, unit string, figure float64) row {
 	return row{What: what, Unit: unit, Figure: figure}
-}
-
-func (r report) writeJSON(w io.Writer) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(r)
 }
 
 func (r report) writeTable(w io.Writer) error {

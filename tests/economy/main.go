@@ -3,14 +3,13 @@
 // scripted model enforces the rules of the API (package rules) and makes the same calls in every
 // variant.
 //
-//	go run ./tests/economy [-frames N] [-host HOST] [-only VARIANT] [-with FILE] [-check] [-write] [-json]
+//	go run ./tests/economy [-frames N] [-host HOST] [-only VARIANT] [-check] [-write]
 //
 // It needs the clients (see CONTRIBUTING.md) and about ten minutes for each variant.
 package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -40,12 +39,10 @@ func main() {
 
 // options are the values of the flags.
 type options struct {
-	pieces      int
-	host, only  string
-	flame       string
-	with        string
-	check, json bool
-	write       bool
+	pieces       int
+	host, only   string
+	flame        string
+	check, write bool
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -56,25 +53,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.StringVar(&o.host, "host", "", "measure `HOST` alone: opencode, claude-code, codex or gemini")
 	flags.StringVar(&o.only, "only", "", "measure the variants of these names, separated by commas")
 	flags.StringVar(&o.flame, "flame", "", "measure the program `FILE` instead of building one")
-	flags.StringVar(&o.with, "with", "", "tell also of what an earlier run wrote into `FILE` with -json")
 	flags.BoolVar(&o.check, "check", false, "fail where a goal is missed that is met otherwise")
 	flags.BoolVar(&o.write, "write", false, "write the measured rows into docs/economy.md")
-	flags.BoolVar(&o.json, "json", false, "print JSON instead of tables")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if flags.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	known, err := read(o.with)
-	if err != nil {
-		return err
-	}
 	found, err := measureAll(ctx, o, stderr)
 	if err != nil {
 		return err
 	}
-	return known.with(found).report(o, stdout)
+	return found.report(o, stdout)
 }
 
 func measureAll(ctx context.Context, o options, log io.Writer) (results, error) {
@@ -109,18 +100,6 @@ func measureAll(ctx context.Context, o options, log io.Writer) (results, error) 
 	return found, nil
 }
 
-// read returns the results in a file; an empty name gives none.
-func read(file string) (r results, err error) {
-	if file == "" {
-		return nil, nil
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	return r, json.Unmarshal(text, &r)
-}
-
 func (o options) wants(v variant) bool {
 	named := o.only == ""
 	for name := range strings.SplitSeq(o.only, ",") {
@@ -130,11 +109,6 @@ func (o options) wants(v variant) bool {
 }
 
 func (r results) report(o options, stdout io.Writer) error {
-	if o.json {
-		encoder := json.NewEncoder(stdout)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(r)
-	}
 	r.write(stdout, "")
 	broken := r.judge(stdout, o.pieces)
 	if o.write {

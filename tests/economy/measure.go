@@ -34,7 +34,7 @@ func (b bench) measure(ctx context.Context, v variant) (row result, err error) {
 	defer server.Close()
 	judge := rules.New(rules.Options{Protocol: true, Bound: true, Cache: true, Tokens: b.counter.Count})
 	server.Enforce(judge)
-	m, err := newMachine(h, server, w.Files, v.env)
+	m, err := newMachine(ctx, h, server, w.Files, v.env)
 	if err != nil {
 		return row, err
 	}
@@ -78,7 +78,7 @@ func (b bench) measure(ctx context.Context, v variant) (row result, err error) {
 
 // miscounted returns the difference between flame's count of tokens and the model's.
 func (b bench) miscounted(ctx context.Context, m *machine, counted rules.Stats) (int, error) {
-	out, err := m.run(ctx, b.flame, "stats", "--json")
+	out, err := m.Run(ctx, b.flame, "stats", "--json")
 	if err != nil {
 		return 0, err
 	}

@@ -13,18 +13,13 @@ import (
 // A share counts the things that a request contains by their words, and the others that it names
 // by the id of their frame, with which an agent can read them.
 type share struct {
-	Of     int `json:"of"`
-	ByWord int `json:"byWord"`
-	ByID   int `json:"byID"`
+	Of, ByWord, ByID int
 }
 
 // A remainder is the rest of the work in a request.
 type remainder struct {
-	Goals     share `json:"goals"`
-	Decisions share `json:"decisions"`
-	Artifacts share `json:"artifacts"`
-	Summaries share `json:"summaries"`
-	Words     share `json:"words"` // the user's
+	Goals, Decisions, Artifacts, Summaries share
+	Words                                  share // the user's
 }
 
 // remaining looks for all of the work in the text of a request. ids are the ids of flame's frames
@@ -61,7 +56,7 @@ func (b bench) frames(ctx context.Context, v variant, m *machine) (map[string]st
 	if !v.flame {
 		return ids, nil
 	}
-	out, err := m.run(ctx, b.flame, "call", "flame_get_state")
+	out, err := m.Run(ctx, b.flame, "call", "flame_get_state")
 	if err != nil {
 		return nil, err
 	}

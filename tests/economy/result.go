@@ -4,17 +4,16 @@ import "flame/tests/model/rules"
 
 // A result is the outcome of one variant.
 type result struct {
-	Host    string `json:"host"`
-	Variant string `json:"variant"`
+	Host, Variant string
 
 	rules.Stats
 
-	Cached   float64   `json:"cachedUSD"`   // as the cache served it
-	Uncached float64   `json:"uncachedUSD"` // if there were no cache
-	Kept     remainder `json:"kept"`        // of the work in the last request
-	Twice    int       `json:"twice"`       // bytes that flame repeated
+	Cached   float64   // as the cache served it
+	Uncached float64   // if there were no cache
+	Kept     remainder // of the work in the last request
+	Twice    int       // bytes that flame repeated
 
-	Miscounted int `json:"miscounted,omitempty"` // difference of flame's count from the model's, in tokens, behind a gateway
+	Miscounted int // difference of flame's count from the model's, in tokens, behind a gateway
 }
 
 // results are those of one run of the benchmark, in the order of the variants.
@@ -27,18 +26,6 @@ func (r results) find(host, variant string) (result, bool) {
 		}
 	}
 	return result{}, false
-}
-
-// with adds newer results, which replace those of the same variants.
-func (r results) with(newer results) (all results) {
-	for _, v := range variants {
-		if one, ok := newer.find(v.host, v.name); ok {
-			all = append(all, one)
-		} else if one, ok := r.find(v.host, v.name); ok {
-			all = append(all, one)
-		}
-	}
-	return all
 }
 
 // Prices in USD for a million tokens.

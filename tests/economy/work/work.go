@@ -94,14 +94,6 @@ func Make(count, bytes int) Work {
 	return w
 }
 
-// All returns the pieces of all prompts.
-func (w Work) All() (all []Piece) {
-	for _, p := range w.Prompts {
-		all = append(all, p.Pieces...)
-	}
-	return all
-}
-
 // seed determines the work.
 const seed = 20
 
