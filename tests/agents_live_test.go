@@ -42,21 +42,34 @@ func waitsFor() model.Turn {
 	}}
 }
 
-func TestAnAgentWorksBelowItsCaller(t *testing.T) {
+// Three agents of one session, in the mode "default", which edits nothing unasked: one that reads,
+// one that wants all, and one for which the call names tools.
+func TestAgentsWorkBelowTheirCallerWithinItsLimits(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, claudeCode)
 	u.must(u.flame, "setup", claudeCode)
+	u.write(".claude/settings.json", `{"permissions": {"deny": ["WebFetch"]}}`)
+	u.write(".claude/agents/greedy.md", "---\ndescription: wants all\ntools: Bash, Write, WebFetch\npermissionMode: bypassPermissions\n---\nTake it.")
+	starts := func(kind, description, prompt string, more map[string]any) model.Turn {
+		return model.Turn{Tools: []model.Tool{spawns(kind, description, prompt, more)}}
+	}
 	u.model.Play(model.Script{
 		asked("child", "CHILDWORK", calls("flame_add_decision", map[string]any{"decision": "the child decides"}), model.Turn{Text: "CHILD-RESULT\nConfidence: 0.9"}),
+		asked("greedy", "GREEDY", writes(claudeCode, filepath.Join(u.project, "stolen.txt"), "x"),
+			calls("Bash", map[string]any{"command": "touch " + filepath.Join(u.project, "touched.txt")}), model.Turn{Text: "TRIED"}),
+		asked("sly", "SLYWORK", model.Turn{Text: "TRIED"}),
 		asked("main", "MAINWORK",
-			model.Turn{Tools: []model.Tool{spawns("analyzer", "look at it", "CHILDWORK go", nil)}},
-			waitsFor(),
+			starts("analyzer", "look at it", "CHILDWORK go", nil), waitsFor(),
+			starts("greedy", "take it", "GREEDY go", map[string]any{"permission_mode": "bypassPermissions"}), waitsFor(),
+			starts("builder", "do it slyly", "SLYWORK go", map[string]any{
+				"permission_mode": "plan", "tools": []string{"Bash(*)", "Read"}, "model": "claude-opus-5-5",
+			}), waitsFor(),
 			model.Turn{Text: "MAIN-RESULT"}),
 	})
-	u.must("claude", "-p", "--output-format", "json", "--allowedTools", spawnRule, "--", "MAINWORK please")
+	u.ask(claudeCode, "MAINWORK please")
 	t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events"), u.log())
 	main := u.model.By("main")
-	require.Len(t, main, 3)
+	require.Len(t, main, 7)
 	for _, part := range []string{"CHILD-RESULT", "the child decides", "Confidence: 0.90"} {
 		assert.Contains(t, main[2].LastResult(), part)
 	}
@@ -68,6 +81,20 @@ func TestAnAgentWorksBelowItsCaller(t *testing.T) {
 	request := u.model.By("child")[0]
 	assert.Contains(t, request.Everything(), `<current-frame id="`+child.SessionID+`"`)
 	isOfferedNoneOf(t, request, "Write", "Edit", "Bash")
+
+	assert.Contains(t, main[3].LastResult(), "Mode: default (bypassPermissions was requested; the parent allows no more)")
+	greedy := u.model.By("greedy")
+	require.Len(t, greedy, 3)
+	isOfferedNoneOf(t, greedy[0], "WebFetch") // the user's denial binds the child
+	assert.NoFileExists(t, filepath.Join(u.project, "stolen.txt"))
+	assert.NoFileExists(t, filepath.Join(u.project, "touched.txt"))
+	assert.Contains(t, u.must(u.flame, "events", "--kind", "PermissionDecision", "--json"), "bypassPermissions")
+
+	sly := u.model.By("sly")
+	require.NotEmpty(t, sly)
+	isOfferedNoneOf(t, sly[0], "Bash") // the mode plan only reads, despite the call's rule
+	_, offered := sly[0].Offered("Read")
+	assert.True(t, offered)
 }
 
 // isOfferedNoneOf checks what a client did not offer its model.
@@ -235,69 +262,35 @@ func leavesNothing(t *testing.T, home string) {
 
 func TestAgentsBelowAgentsHaveADepth(t *testing.T) {
 	t.Parallel()
-	for depth, settings := range map[int][]string{3: nil, 4: {"FLAME_AGENT_MAX_DEPTH=4"}} {
-		t.Run(fmt.Sprint(depth), func(t *testing.T) {
-			t.Parallel()
-			u := newUser(t, claudeCode)
-			u.env = settings
-			u.must(u.flame, "setup", claudeCode)
-			u.write(".claude/agents/worker.md", "---\ndescription: works\nflame:\n  type: builder\n---\nWork.")
-			var script model.Script
-			for level := 1; level <= depth; level++ {
-				turns := []model.Turn{{Text: fmt.Sprintf("RESULT-%d", level)}}
-				if level < depth {
-					turns = append([]model.Turn{
-						{Tools: []model.Tool{spawns("worker", fmt.Sprintf("level %d", level+1), fmt.Sprintf("LEVEL%d go", level+1), nil)}}, waitsFor(),
-					}, turns...)
-				}
-				script = append(script, asked(fmt.Sprintf("level%d", level), fmt.Sprintf("LEVEL%d go", level), turns...))
-			}
-			u.model.Play(append(script, asked("main", "MAINWORK",
-				model.Turn{Tools: []model.Tool{spawns("worker", "level 1", "LEVEL1 go", nil)}}, waitsFor(), model.Turn{Text: "MAIN-RESULT"})))
-			u.ask(claudeCode, "MAINWORK please")
-			t.Log(u.must(u.flame, "tree"), u.must(u.flame, "agents", "runs"))
-			for level := 1; level <= depth; level++ {
-				requests := u.model.By(fmt.Sprintf("level%d", level))
-				require.NotEmpty(t, requests, "level %d", level)
-				_, offered := requests[0].Offered("spawn_agent")
-				assert.Equal(t, level < depth, offered, "level %d is offered spawn_agent", level)
-				_, native := requests[0].Offered("Agent")
-				assert.Equal(t, level < depth, native, "level %d is offered the host's own Agent", level)
-				if level > 1 {
-					assert.Equal(t, u.frame(fmt.Sprintf("level %d", level-1)).SessionID, u.frame(fmt.Sprintf("level %d", level)).ParentSessionID)
-				}
-			}
-			u.leavesNothing()
-		})
-	}
-}
-
-func TestAnAgentCannotReachMoreThanItsParent(t *testing.T) {
-	t.Parallel()
+	const depth = 3
 	u := newUser(t, claudeCode)
 	u.must(u.flame, "setup", claudeCode)
-	u.write(".claude/settings.json", `{"permissions": {"deny": ["WebFetch"]}}`)
-	u.write(".claude/agents/greedy.md", "---\ndescription: wants all\ntools: Bash, Write, WebFetch\npermissionMode: bypassPermissions\n---\nTake it.")
-	u.model.Play(model.Script{
-		asked("greedy", "GREEDY", writes(claudeCode, filepath.Join(u.project, "stolen.txt"), "x"),
-			calls("Bash", map[string]any{"command": "touch " + filepath.Join(u.project, "touched.txt")}), model.Turn{Text: "TRIED"}),
-		asked(
-			"main", "MAINWORK",
-			model.Turn{Tools: []model.Tool{spawns("greedy", "take it", "GREEDY go", map[string]any{"permission_mode": "bypassPermissions"})}},
-			waitsFor(), model.Turn{Text: "DONE"},
-		),
-	})
-	u.ask(claudeCode, "MAINWORK please") // in the mode "default", which edits nothing unasked
-	main := u.model.By("main")
-	require.Len(t, main, 3)
-	assert.Contains(t, main[1].LastResult(), "Mode: default (bypassPermissions was requested; the parent allows no more)")
-	greedy := u.model.By("greedy")
-	require.Len(t, greedy, 3)
-	_, offered := greedy[0].Offered("WebFetch")
-	assert.False(t, offered, "the user's denial binds the child")
-	assert.NoFileExists(t, filepath.Join(u.project, "stolen.txt"))
-	assert.NoFileExists(t, filepath.Join(u.project, "touched.txt"))
-	assert.Contains(t, u.must(u.flame, "events", "--kind", "PermissionDecision", "--json"), "bypassPermissions")
+	u.write(".claude/agents/worker.md", "---\ndescription: works\nflame:\n  type: builder\n---\nWork.")
+	var script model.Script
+	for level := 0; level <= depth; level++ {
+		turns := []model.Turn{{Text: fmt.Sprintf("RESULT-%d", level)}}
+		if level < depth {
+			turns = append([]model.Turn{
+				{Tools: []model.Tool{spawns("worker", fmt.Sprintf("level %d", level+1), fmt.Sprintf("LEVEL%d go", level+1), nil)}}, waitsFor(),
+			}, turns...)
+		}
+		script = append(script, asked(fmt.Sprintf("level%d", level), fmt.Sprintf("LEVEL%d go", level), turns...))
+	}
+	u.model.Play(script)
+	u.ask(claudeCode, "LEVEL0 go")
+	t.Log(u.must(u.flame, "tree"), u.must(u.flame, "agents", "runs"))
+	for level := 1; level <= depth; level++ {
+		requests := u.model.By(fmt.Sprintf("level%d", level))
+		require.NotEmpty(t, requests, "level %d", level)
+		for _, tool := range []string{"spawn_agent", "Agent"} { // flame's and the host's own
+			_, offered := requests[0].Offered(tool)
+			assert.Equal(t, level < depth, offered, "level %d is offered %s", level, tool)
+		}
+		if level > 1 {
+			assert.Equal(t, u.frame(fmt.Sprintf("level %d", level-1)).SessionID, u.frame(fmt.Sprintf("level %d", level)).ParentSessionID)
+		}
+	}
+	u.leavesNothing()
 }
 
 // startsIn runs a client until its model has been asked by the actor, then gives
@@ -322,7 +315,6 @@ func TestAgentsOutliveTheirServerAndNotTheirHost(t *testing.T) {
 	}{
 		"its server is killed":  {client: claudeCode, killed: "server"},
 		"Claude Code is killed": {claudeCode, "host", syscall.SIGKILL},
-		"OpenCode is killed":    {openCode, "host", syscall.SIGKILL},
 		"OpenCode gets SIGTERM": {openCode, "host", syscall.SIGTERM},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -447,47 +439,6 @@ func TestAnAgentWorksInTheOtherHost(t *testing.T) {
 	assert.Equal(t, u.frame("MAINWORK please").SessionID, u.frame("look").ParentSessionID)
 }
 
-func TestAHandoffEscalatesWhenItsTimeIsOver(t *testing.T) {
-	t.Parallel()
-	u := newUser(t, claudeCode)
-	u.must(u.flame, "setup", claudeCode)
-	release := make(chan struct{})
-	defer close(release)
-	handedOver := make(chan error, 1)
-	u.model.Play(model.Script{
-		asked("child", "CHILDWORK", model.Turn{From: func(model.Request) model.Turn { <-release; return model.Turn{Text: "late"} }}),
-		asked("main", "MAINWORK",
-			model.Turn{Tools: []model.Tool{spawns("analyzer", "look", "CHILDWORK go", nil)}},
-			model.Turn{From: func(r model.Request) model.Turn {
-				id := agentID.FindString(r.LastResult())
-				// Another call of the same session, at the same time.
-				go func() {
-					_, _, err := u.run(u.flame, "call", "flame_handoff", `{"command": "`+id+` --transfer-control --on-failure escalate --timeout 25"}`)
-					handedOver <- err
-				}()
-				assert.Eventually(t, func() bool {
-					return strings.Contains(u.must(u.flame, "events", "--limit", "0", "--json"), "HandoffInitiated")
-				}, patience, 50*time.Millisecond)
-				return calls("flame_push", map[string]any{"goal": "meanwhile"})
-			}},
-			waitsFor(),
-			model.Turn{Text: "MAIN-RESULT"}),
-	})
-	u.ask(claudeCode, "MAINWORK please")
-	require.NoError(t, <-handedOver)
-	events := u.must(u.flame, "events", "--limit", "0", "--json")
-	t.Log(u.must(u.flame, "tree"), events)
-	main := u.model.By("main")
-	require.Len(t, main, 4)
-	assert.Contains(t, main[2].LastResult(), "it cannot change frames")
-	assert.Contains(t, main[3].LastResult(), "the handoff timed out")
-	assert.Equal(t, "failed", u.frame("look").Status)
-	assert.Equal(t, "blocked", u.frame("MAINWORK please").Status)
-	for _, kind := range []string{"HandoffInitiated", "HandoffComplete", "HandoffResolved", "SubagentTimeout"} {
-		assert.Contains(t, events, kind)
-	}
-}
-
 func TestAHostsOwnSubagentResumesAsAnAgent(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, claudeCode)
@@ -504,25 +455,6 @@ func TestAHostsOwnSubagentResumesAsAnAgent(t *testing.T) {
 	require.NotEmpty(t, requests)
 	assert.Contains(t, requests[0].Everything(), "NATIVE-RESULT", "it begins with what the first one came to")
 	assert.Equal(t, child.ParentSessionID, u.frame("look natively (continued)").ParentSessionID)
-}
-
-func TestToolsNamedInACallAllowNothing(t *testing.T) {
-	t.Parallel()
-	u := newUser(t, claudeCode)
-	u.must(u.flame, "setup", claudeCode)
-	u.model.Play(model.Script{
-		asked("sly", "SLYWORK", model.Turn{Text: "TRIED"}),
-		asked("main", "MAINWORK", model.Turn{Tools: []model.Tool{spawns("builder", "do it slyly", "SLYWORK go", map[string]any{
-			"permission_mode": "plan", "tools": []string{"Bash(*)", "Read"}, "model": "claude-opus-5-5",
-		})}}, waitsFor(), model.Turn{Text: "DONE"}),
-	})
-	u.ask(claudeCode, "MAINWORK please")
-	sly := u.model.By("sly")
-	require.NotEmpty(t, sly)
-	_, offered := sly[0].Offered("Bash")
-	assert.False(t, offered, "the mode plan only reads, despite the call's rule for Bash")
-	_, offered = sly[0].Offered("Read")
-	assert.True(t, offered)
 }
 
 func TestAgentsOutliveTheirHostIfSet(t *testing.T) {

@@ -10,16 +10,16 @@ import (
 )
 
 // TestASecondSessionContinuesFromTheClosingAlone has one session finish a root that leaves work,
-// and another begin. The scripted model cannot show that a real model continues well. The test
+// and another begin, in another host. The scripted model cannot show that a real model continues well. The test
 // shows that the host sends everything needed (each decision and artifact with its frame, each
 // open end, the ids) and nothing else of the first session, and that the given id can be taken up.
 func TestASecondSessionContinuesFromTheClosingAlone(t *testing.T) {
 	t.Parallel()
-	for _, client := range []string{claudeCode, openCode} {
+	for client, other := range map[string]string{claudeCode: openCode, openCode: claudeCode} {
 		t.Run(client, func(t *testing.T) {
 			t.Parallel()
 			u := newUser(t, claudeCode, openCode)
-			u.must(u.flame, "setup", client)
+			u.must(u.flame, "setup")
 			pops := func(more map[string]any) model.Turn { return calls("flame_pop", more) }
 			u.model.Play(model.Script{
 				asked("second", "SECONDWORK",
@@ -45,7 +45,7 @@ func TestASecondSessionContinuesFromTheClosingAlone(t *testing.T) {
 			u.ask(client, "MAINWORK please\nRAW-PROMPT")
 			users, inner, mail, logout := u.frame("Store users"), u.frame("Inner question"), u.frame("Mail the link"), u.frame("Add a logout")
 			shown := u.must(u.flame, "show", users.ParentSessionID)
-			u.ask(client, "SECONDWORK please")
+			u.ask(other, "SECONDWORK please")
 
 			requests := u.model.By("second")
 			require.NotEmpty(t, requests)

@@ -12,15 +12,6 @@ import (
 	"flame/tests/model"
 )
 
-// behindCodex returns a user of Codex with flame, whose hooks run.
-func behindCodex(t *testing.T) *user {
-	t.Helper()
-	u := newCodexUser(t)
-	u.must(u.flame, "setup", codex)
-	u.trust()
-	return u
-}
-
 // codex has Codex work on a prompt behind a gateway, and returns the id of the session.
 func (u *user) codex(args ...string) (session string) {
 	u.t.Helper()
@@ -55,40 +46,33 @@ func thinking(turns []model.Turn) []model.Turn {
 
 func TestCodexBehindAGateway(t *testing.T) {
 	t.Parallel()
-	for fold, folds := range map[string]bool{"on": true, "auto": false} {
-		t.Run(fold, func(t *testing.T) {
-			t.Parallel()
-			u := behindCodex(t)
-			u.env = append(u.env, "FLAME_GATEWAY_FOLD="+fold)
-			say := func(text string) []model.Turn { return []model.Turn{{Text: text}} }
-			u.model.Play(model.Script{{Name: "main", Match: regexp.MustCompile("FIRST"), Where: model.FirstUser, Turns: thinking(inOrder(
-				codexPiece("A", 3), codexPiece("B", 3), say("one"), // FIRST
-				codexPiece("C", 3), say("two"), // SECOND, resumed
-				say("three"), // THIRD
-			))}})
-			session := u.codex("FIRST please")
-			u.codex("resume", session, "SECOND please")
-			u.codex("resume", session, "THIRD please")
-			require.Len(t, u.model.By("main"), 18)
-			for _, r := range u.model.Requests() {
-				assert.NoError(t, r.Refused)
-			}
-			last := u.newestOf("main")
-			for _, word := range []string{"A", "B", "C"} {
-				assert.Equal(t, !folds, regexp.MustCompile("IN-"+word).MatchString(last.Everything()), word)
-				assert.Contains(t, said(last), word+"-SUMMARY")
-			}
-			for _, words := range []string{"FIRST please", "SECOND please", "THIRD please"} {
-				assert.Contains(t, last.Everything(), words)
-			}
-			u.countsCodex()
-		})
+	u := readyCodex(t)
+	u.env = append(u.env, "FLAME_GATEWAY_FOLD=on")
+	say := func(text string) []model.Turn { return []model.Turn{{Text: text}} }
+	u.model.Play(model.Script{{Name: "main", Match: regexp.MustCompile("FIRST"), Where: model.FirstUser, Turns: thinking(inOrder(
+		codexPiece("A", 3), codexPiece("B", 3), say("one"), // FIRST
+		codexPiece("C", 3), say("two"), // SECOND, resumed
+		say("three"), // THIRD
+	))}})
+	session := u.codex("FIRST please")
+	u.codex("resume", session, "SECOND please")
+	u.codex("resume", session, "THIRD please")
+	require.Len(t, u.model.By("main"), 18)
+	assert.Empty(t, u.refusals())
+	last := u.newestOf("main")
+	for _, word := range []string{"A", "B", "C"} {
+		assert.NotContains(t, last.Everything(), "IN-"+word)
+		assert.Contains(t, said(last), word+"-SUMMARY")
 	}
+	for _, words := range []string{"FIRST please", "SECOND please", "THIRD please"} {
+		assert.Contains(t, last.Everything(), words)
+	}
+	u.countsCodex()
 }
 
 func TestCodexSubagentsAndAgentsPassAGateway(t *testing.T) {
 	t.Parallel()
-	u := behindCodex(t)
+	u := readyCodex(t)
 	u.env = append(u.env, "FLAME_GATEWAY_FOLD=on", "FLAME_AGENT_HOST=codex")
 	u.allowSpawn()
 	of := func(name, words string, turns ...model.Turn) model.Actor {
@@ -103,9 +87,7 @@ func TestCodexSubagentsAndAgentsPassAGateway(t *testing.T) {
 		})...),
 	})
 	u.codex("FIRST please")
-	for _, r := range u.model.Requests() {
-		require.NoError(t, r.Refused)
-	}
+	assert.Empty(t, u.refusals())
 	for actor, word := range map[string]string{"main": "IN-A", "child": "IN-CHILD", "agent": "IN-AGENT"} {
 		assert.NotContains(t, u.newestOf(actor).Everything(), word)
 	}
@@ -115,7 +97,7 @@ func TestCodexSubagentsAndAgentsPassAGateway(t *testing.T) {
 
 func TestCodexCompactsBehindAGateway(t *testing.T) {
 	t.Parallel()
-	u := behindCodex(t)
+	u := readyCodex(t)
 	u.env = append(u.env, "FLAME_GATEWAY_FOLD=on")
 	full := model.Turn{Text: "one", Usage: model.Usage{Input: 60_000, Output: 5}}
 	u.model.Play(model.Script{
@@ -130,9 +112,7 @@ func TestCodexCompactsBehindAGateway(t *testing.T) {
 	session := u.codex(append(limited, "FIRST please")...)
 	u.codex(append([]string{"resume", session, "SECOND please"}, limited...)...)
 	u.codex("resume", session, "THIRD please")
-	for _, r := range u.model.Requests() {
-		require.NoError(t, r.Refused)
-	}
+	assert.Empty(t, u.refusals())
 	assert.NotContains(t, u.newestOf("summary").Everything(), "IN-A", "the request for a summary is folded as well")
 	last := u.newestOf("main").Everything()
 	for _, words := range []string{"WHAT-WAS-DONE", "FIRST please", "SECOND please", "THIRD please"} {

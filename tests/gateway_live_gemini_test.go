@@ -20,9 +20,7 @@ import (
 // behindGemini returns a user of Gemini CLI with flame, whose script has three frames under two prompts.
 func behindGemini(t *testing.T) (*user, model.Script) {
 	t.Helper()
-	u := newGeminiUser(t)
-	u.must(u.flame, "setup", gemini)
-	u.trustFolder()
+	u := readyGemini(t)
 	work := func(word string) []model.Turn {
 		print := "head -c 4000 /dev/zero | tr '\\0' x; echo IN-" + word
 		return []model.Turn{
@@ -119,10 +117,8 @@ func TestGeminiBehindAGateway(t *testing.T) {
 
 func TestGeminiSubagentsAndAgentsPassAGateway(t *testing.T) {
 	t.Parallel()
-	u := newGeminiUser(t)
+	u := readyGemini(t)
 	u.env = append(u.env, "FLAME_GATEWAY_FOLD=on", "FLAME_AGENT_HOST=gemini")
-	u.must(u.flame, "setup", gemini)
-	u.trustFolder()
 	file := filepath.Join(u.project, "long.txt")
 	require.NoError(t, os.WriteFile(file, []byte(strings.Repeat("much to read\n", 400)), 0o644))
 	reads := model.Turn{Tools: []model.Tool{{Name: "read_file", Input: map[string]any{"file_path": file}}}}

@@ -143,36 +143,25 @@ func said(r model.Request) string {
 	return all.String()
 }
 
-func TestClaudesSubagentsAndParallelCallsPassAGateway(t *testing.T) {
-	t.Parallel()
-	u, judge := behind(t)
-	several := model.Turn{Tools: []model.Tool{shell("IN-A").Tools[0], shell("IN-A").Tools[0], agent("dig", "CHILDWORK", false)}}
-	u.model.Play(model.Script{
-		asked("child", "CHILDWORK", think(inOrder(piece("CHILD", 2), []model.Turn{shell("AFTER"), {Text: "CHILD-RESULT"}})...)...),
-		asked("main", "FIRST", think(calls("flame_push", map[string]any{"goal": "piece A"}), several, several, pop("A-SUMMARY"), shell("AFTER"),
-			model.Turn{Text: "done"}, model.Turn{Text: "more"})...),
-	})
-	u.claude("--session-id", talkID, "FIRST")
-	u.claude("--resume", talkID, "SECOND")
-	u.fits(judge, "with subagents")
-	u.counts(judge)
-	assert.NotContains(t, u.newestOf("main").Everything(), "IN-A")
-	assert.NotContains(t, u.newestOf("child").Everything(), "IN-CHILD", "what a subagent has finished leaves its requests")
-}
-
-func TestClaudeReadsPicturesBehindAGateway(t *testing.T) {
+func TestClaudesSubagentsPicturesAndParallelCallsPassAGateway(t *testing.T) {
 	t.Parallel()
 	u, judge := behind(t)
 	var picture bytes.Buffer
 	require.NoError(t, png.Encode(&picture, image.NewGray(image.Rect(0, 0, 64, 64))))
 	u.write("dot.png", picture.String())
 	look := calls("Read", map[string]any{"file_path": filepath.Join(u.project, "dot.png")})
-	u.model.Play(model.Script{asked("main", "FIRST", think(
-		calls("flame_push", map[string]any{"goal": "look"}), look, pop("seen"), look, model.Turn{Text: "done"}, model.Turn{Text: "more"})...)})
+	several := model.Turn{Tools: []model.Tool{shell("IN-A").Tools[0], shell("IN-A").Tools[0], agent("dig", "CHILDWORK", false)}}
+	u.model.Play(model.Script{
+		asked("child", "CHILDWORK", think(inOrder(piece("CHILD", 2), []model.Turn{shell("AFTER"), {Text: "CHILD-RESULT"}})...)...),
+		asked("main", "FIRST", think(calls("flame_push", map[string]any{"goal": "piece A"}), several, look, several, pop("A-SUMMARY"), shell("AFTER"), look,
+			model.Turn{Text: "done"}, model.Turn{Text: "more"})...),
+	})
 	u.claude("--session-id", talkID, "FIRST")
 	u.claude("--resume", talkID, "SECOND")
-	u.fits(judge, "with pictures")
+	u.fits(judge, "with subagents and pictures")
 	u.counts(judge)
+	assert.NotContains(t, u.newestOf("main").Everything(), "IN-A")
+	assert.NotContains(t, u.newestOf("child").Everything(), "IN-CHILD", "what a subagent has finished leaves its requests")
 }
 
 func TestClaudePlansBehindAGateway(t *testing.T) {
@@ -195,20 +184,18 @@ func TestTwoClaudesBehindGatewaysDoNotMeet(t *testing.T) {
 	t.Parallel()
 	u, judge := behind(t)
 	u.model.Play(model.Script{
-		asked("one", "FIRST-ONE", think(inOrder(piece("A", 4), []model.Turn{{Text: "one"}, {Text: "more"}})...)...),
-		asked("two", "FIRST-TWO", think(inOrder(piece("B", 4), []model.Turn{{Text: "two"}, {Text: "more"}})...)...),
+		asked("one", "FIRST-ONE", think(inOrder(piece("A", 4), []model.Turn{shell("AFTER"), {Text: "one"}})...)...),
+		asked("two", "FIRST-TWO", think(inOrder(piece("B", 4), []model.Turn{shell("AFTER"), {Text: "two"}})...)...),
 	})
 	ids := map[string]string{"ONE": talkID, "TWO": strings.Replace(talkID, "1", "2", 1)}
-	for _, flags := range []string{"--session-id", "--resume"} {
-		var done []*exec.Cmd
-		for name, id := range ids {
-			cmd := u.command(t.Context(), u.flame, append([]string{"claude"}, printed(flags, id, "FIRST-"+name)...)...)
-			require.NoError(t, cmd.Start())
-			done = append(done, cmd)
-		}
-		for _, cmd := range done {
-			require.NoError(t, cmd.Wait())
-		}
+	var done []*exec.Cmd
+	for name, id := range ids {
+		cmd := u.command(t.Context(), u.flame, append([]string{"claude"}, printed("--session-id", id, "FIRST-"+name)...)...)
+		require.NoError(t, cmd.Start())
+		done = append(done, cmd)
+	}
+	for _, cmd := range done {
+		require.NoError(t, cmd.Wait())
 	}
 	u.fits(judge, "two sessions at once")
 	u.counts(judge)
@@ -330,9 +317,8 @@ func TestAGatewayTrimsOutputsFromClaudesRequests(t *testing.T) {
 	for i := range 10 {
 		turns = append(turns, calls("Bash", map[string]any{"command": fmt.Sprintf("head -c 20000 /dev/zero | tr '\\0' x; echo OUT-%d", i), "description": "much"}))
 	}
-	u.model.Play(model.Script{asked("main", "FIRST", think(append(turns, model.Turn{Text: "done"}, model.Turn{Text: "more"})...)...)})
+	u.model.Play(model.Script{asked("main", "FIRST", think(append(turns, model.Turn{Text: "done"})...)...)})
 	u.claude("--session-id", talkID, "FIRST")
-	u.claude("--resume", talkID, "SECOND")
 	u.fits(judge, "with old outputs cut")
 	u.counts(judge)
 	last := u.newestOf("main").Everything()

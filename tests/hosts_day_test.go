@@ -10,16 +10,16 @@ import (
 	"flame/tests/model"
 )
 
-// After a day of many short sessions and a few long ones, only open work looks open, and flame
+// After a day of short sessions and long ones, only open work looks open, and flame
 // offers it to the next session. Goals are the first lines of prompts, so the words for the
 // scripted model are in the second lines.
 func TestADayOfSessionsLeavesOnlyOpenWorkOpen(t *testing.T) {
 	t.Parallel()
-	const short = 4
+	const long, short = 2, 2
 	u := newUser(t, claudeCode, openCode)
 	u.must(u.flame, "setup")
 	var script model.Script
-	for i := range 3 {
+	for i := range long {
 		key := fmt.Sprint("KEY-LONG-", i)
 		script = append(script, asked(key, key, calls("flame_push", map[string]any{"goal": fmt.Sprint("Part ", i)}), model.Turn{Text: "so far"}))
 	}
@@ -29,7 +29,7 @@ func TestADayOfSessionsLeavesOnlyOpenWorkOpen(t *testing.T) {
 	}
 	u.model.Play(append(script, asked("next", "KEY-NEXT", model.Turn{Text: "well"})))
 	clients := []string{claudeCode, openCode}
-	for i := range 3 {
+	for i := range long {
 		u.ask(clients[i%2], fmt.Sprintf("Long work %d\nKEY-LONG-%[1]d", i))
 	}
 	for i := range short {
@@ -43,7 +43,7 @@ func TestADayOfSessionsLeavesOnlyOpenWorkOpen(t *testing.T) {
 		}
 		return open
 	}
-	if !assert.Eventually(t, func() bool { return open() == 6 }, patience, 200*time.Millisecond) {
+	if !assert.Eventually(t, func() bool { return open() == 2*long }, patience, 200*time.Millisecond) {
 		t.Log(u.must(u.flame, "tree"), u.must(u.flame, "sessions", "--all"), u.log())
 	}
 	for i := range short {
@@ -53,7 +53,7 @@ func TestADayOfSessionsLeavesOnlyOpenWorkOpen(t *testing.T) {
 	}
 	u.ask(claudeCode, "What next?\nKEY-NEXT")
 	told := u.model.By("next")[0].Everything()
-	for i := range 3 {
+	for i := range long {
 		assert.Equal(t, "in_progress", u.frame(fmt.Sprint("Part ", i)).Status)
 		assert.Contains(t, told, u.frame(fmt.Sprint("Long work ", i)).SessionID, "the next session is offered it")
 	}

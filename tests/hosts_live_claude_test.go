@@ -81,15 +81,6 @@ func (u *user) isFamily(patient bool) {
 	}
 }
 
-func TestClaudeSubagentsBuildTheTree(t *testing.T) {
-	t.Parallel()
-	u := newUser(t, claudeCode)
-	u.must(u.flame, "setup", claudeCode)
-	u.model.Play(family(func(description, prompt string) model.Tool { return agent(description, prompt, false) }))
-	u.must("claude", "-p", "--output-format", "json", "MAINWORK please")
-	u.isFamily(false)
-}
-
 // log returns flame's log of warnings and errors.
 func (u *user) log() string {
 	u.t.Helper()

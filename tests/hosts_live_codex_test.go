@@ -23,6 +23,15 @@ func newCodexUser(t *testing.T) *user {
 	return u
 }
 
+// readyCodex returns a user of Codex who has set flame up and trusts its hooks.
+func readyCodex(t *testing.T) *user {
+	t.Helper()
+	u := newCodexUser(t)
+	u.must(u.flame, "setup", codex)
+	u.trust()
+	return u
+}
+
 // configureCodex makes the scripted model that of Codex.
 func (u *user) configureCodex() { u.settle(codex) }
 
@@ -110,9 +119,7 @@ func TestCodexSubagentsBuildTheTree(t *testing.T) {
 
 func TestCodexRestoresTheContextAfterACompaction(t *testing.T) {
 	t.Parallel()
-	u := newCodexUser(t)
-	u.must(u.flame, "setup", codex)
-	u.trust()
+	u := readyCodex(t)
 	u.model.Play(model.Script{
 		{Name: "summary", Kind: model.Compaction, Turns: []model.Turn{{Text: "WE-STOPPED-HERE"}}},
 		{Name: "main", Turns: []model.Turn{
@@ -129,10 +136,8 @@ func TestCodexRestoresTheContextAfterACompaction(t *testing.T) {
 
 func TestCodexRunsAgentsAndResumesThem(t *testing.T) {
 	t.Parallel()
-	u := newCodexUser(t)
+	u := readyCodex(t)
 	u.env = append(u.env, "FLAME_AGENT_HOST=codex")
-	u.must(u.flame, "setup", codex)
-	u.trust()
 	u.model.Play(model.Script{{Name: "agent", Turns: []model.Turn{
 		{Tools: []model.Tool{mcpTool("flame_push", map[string]any{"goal": "the agent's piece"})}, Usage: model.Usage{Input: 1000, Output: 10}},
 		{Tools: []model.Tool{{Name: "exec_command", Input: map[string]any{"cmd": "echo x > made-by-agent"}}}, Usage: model.Usage{Input: 1000, Output: 10}},
@@ -188,10 +193,8 @@ func TestCodexSessionsStartAgentsWithinTheirSandbox(t *testing.T) {
 	for sandbox, made := range map[string]bool{"workspace-write": true, "read-only": false} {
 		t.Run(sandbox, func(t *testing.T) {
 			t.Parallel()
-			u := newCodexUser(t)
+			u := readyCodex(t)
 			u.env = append(u.env, "FLAME_AGENT_HOST=codex")
-			u.must(u.flame, "setup", codex)
-			u.trust()
 			u.allowSpawn()
 			u.model.Play(model.Script{
 				{Name: "agent", Match: regexp.MustCompile("BUILDIT"), Where: model.FirstUser, Turns: []model.Turn{

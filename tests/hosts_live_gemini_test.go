@@ -24,6 +24,15 @@ func newGeminiUser(t *testing.T) *user {
 	return u
 }
 
+// readyGemini returns a user of Gemini CLI who has set flame up.
+func readyGemini(t *testing.T) *user {
+	t.Helper()
+	u := newGeminiUser(t)
+	u.must(u.flame, "setup", gemini)
+	u.trustFolder()
+	return u
+}
+
 // configureGemini makes the scripted model that of Gemini CLI, and installs the Node that runs it.
 func (u *user) configureGemini() {
 	u.t.Helper()
@@ -69,9 +78,7 @@ func completes(result string) model.Turn {
 
 func TestGeminiTellsTheStoryOfASession(t *testing.T) {
 	t.Parallel()
-	u := newGeminiUser(t)
-	u.must(u.flame, "setup", gemini)
-	u.trustFolder()
+	u := readyGemini(t)
 	u.model.Play(model.Script{{Name: "main", Match: regexp.MustCompile("MAINWORK"), Where: model.FirstUser, Turns: []model.Turn{
 		{Tools: []model.Tool{flameTool("flame_push", map[string]any{"goal": "a piece"})}, Usage: model.Usage{Input: 600, Output: 7, CacheRead: 400}},
 		{Tools: []model.Tool{writesFile(filepath.Join(u.project, "a.txt"), "hello\n")}, Usage: model.Usage{Input: 100, Output: 1}},
@@ -136,9 +143,7 @@ func geminiFamily(u *user) model.Script {
 
 func TestGeminiSubagentsBuildTheTree(t *testing.T) {
 	t.Parallel()
-	u := newGeminiUser(t)
-	u.must(u.flame, "setup", gemini)
-	u.trustFolder()
+	u := readyGemini(t)
 	u.model.Play(geminiFamily(u))
 	session := u.gemini("MAINWORK please", "--approval-mode", "yolo")
 	root, piece := u.frame("MAINWORK please"), u.frame("a piece")
@@ -197,11 +202,23 @@ func TestGeminiIsSetUpAndLeftAsItWas(t *testing.T) {
 	assert.NoFileExists(t, filepath.Join(u.home, ".local", "bin", "flame"))
 }
 
+// An agent of a session may do no more than a session whose approval mode is not known.
 func TestGeminiRunsAgentsAndResumesThem(t *testing.T) {
 	t.Parallel()
-	u := newGeminiUser(t)
+	u := readyGemini(t)
 	u.env = append(u.env, "FLAME_AGENT_HOST=gemini")
-	u.must(u.flame, "setup", gemini)
+	spawn := flameTool("spawn_agent", map[string]any{
+		"subagent_type": "builder", "prompt": "ASKEDIT", "permission_mode": "bypassPermissions", "background": false,
+	})
+	u.model.Play(model.Script{
+		asked("of a session", "ASKEDIT", model.Turn{Text: "ITS-ANSWER"}), asked("main", "MAINWORK", model.Turn{Tools: []model.Tool{spawn}}, model.Turn{Text: "it is done"}),
+	})
+	u.gemini("MAINWORK please", "--approval-mode", "yolo")
+	require.Len(t, u.model.By("main"), 2)
+	assert.Contains(t, u.model.By("main")[1].LastResult(), "ITS-ANSWER")
+	require.NotEmpty(t, u.model.By("of a session"))
+	assert.NotContains(t, u.model.By("of a session")[0].Tools, "write_file")
+
 	u.model.Play(model.Script{{Name: "agent", Match: regexp.MustCompile("BUILD"), Where: model.FirstUser, Turns: []model.Turn{
 		{Tools: []model.Tool{flameTool("flame_push", map[string]any{"goal": "the agent's piece"})}, Usage: model.Usage{Input: 1000, Output: 10}},
 		{Tools: []model.Tool{flameTool("flame_pop", map[string]any{"status": "completed", "summary": "done"})}, Usage: model.Usage{Input: 1000, Output: 10}},
@@ -224,9 +241,7 @@ func TestGeminiRunsAgentsAndResumesThem(t *testing.T) {
 
 func TestGeminiRestoresTheContextAfterACompaction(t *testing.T) {
 	t.Parallel()
-	u := newGeminiUser(t)
-	u.must(u.flame, "setup", gemini)
-	u.trustFolder()
+	u := readyGemini(t)
 	look := model.Tool{Name: "list_directory", Input: map[string]any{"dir_path": u.project}}
 	u.model.Play(model.Script{
 		{Name: "summary", Kind: model.Compaction, Turns: []model.Turn{
@@ -252,9 +267,7 @@ func TestGeminiRestoresTheContextAfterACompaction(t *testing.T) {
 
 func TestGeminiKilledWithItsWorkIsNoticed(t *testing.T) {
 	t.Parallel()
-	u := newGeminiUser(t)
-	u.must(u.flame, "setup", gemini)
-	u.trustFolder()
+	u := readyGemini(t)
 	u.model.Play(model.Script{{Name: "main", Match: regexp.MustCompile("MAINWORK"), Where: model.FirstUser, Turns: []model.Turn{
 		{Tools: []model.Tool{flameTool("flame_push", map[string]any{"goal": "a piece"})}},
 		{Text: "never said", Delay: time.Hour},
@@ -270,27 +283,4 @@ func TestGeminiKilledWithItsWorkIsNoticed(t *testing.T) {
 		return !strings.Contains(u.must(u.flame, "sessions"), " active")
 	}, patience, 200*time.Millisecond)
 	assert.Equal(t, "in_progress", u.frame("a piece").Status, "others can take it up")
-}
-
-// An agent of a session may do no more than a session whose approval mode is not known.
-func TestGeminiSessionsStartAgents(t *testing.T) {
-	t.Parallel()
-	u := newGeminiUser(t)
-	u.env = append(u.env, "FLAME_AGENT_HOST=gemini")
-	u.must(u.flame, "setup", gemini)
-	u.trustFolder()
-	u.model.Play(model.Script{
-		{Name: "agent", Match: regexp.MustCompile("BUILDIT"), Where: model.FirstUser, Turns: []model.Turn{{Text: "AGENT-ANSWER"}}},
-		{Name: "main", Match: regexp.MustCompile("MAINWORK"), Where: model.FirstUser, Turns: []model.Turn{
-			{Tools: []model.Tool{flameTool("spawn_agent", map[string]any{
-				"subagent_type": "builder", "prompt": "BUILDIT", "permission_mode": "bypassPermissions", "background": false,
-			})}},
-			{Text: "it is done"},
-		}},
-	})
-	u.gemini("MAINWORK please", "--approval-mode", "yolo")
-	require.Len(t, u.model.By("main"), 2)
-	assert.Contains(t, u.model.By("main")[1].LastResult(), "AGENT-ANSWER")
-	require.NotEmpty(t, u.model.By("agent"))
-	assert.NotContains(t, u.model.By("agent")[0].Tools, "write_file")
 }

@@ -72,6 +72,7 @@ func TestOpenCodeKeepsThinkingThatFits(t *testing.T) {
 	})
 	session := u.converse("FIRST", "SECOND", "THIRD")
 	u.fits(judge, "three prompts, each by a process of its own")
+	u.countsRequests()
 	requests := u.model.By("main")
 	last := requests[len(requests)-1].Everything()
 	for _, gone := range []string{"IN-A", "IN-B", "IN-C"} {
@@ -102,6 +103,27 @@ func TestOpenCodeKeepsThinkingThatFits(t *testing.T) {
 	u.fits(judge, "what was taken back")
 	requests = u.model.By("main")
 	assert.NotContains(t, requests[len(requests)-1].Everything(), "IN-D")
+}
+
+// countsRequests checks that flame knows each request and what it left out, subagents' too.
+func (u *user) countsRequests() {
+	u.t.Helper()
+	var told struct {
+		Requests []struct{ Count, Sent, LeftOut int }
+	}
+	require.NoError(u.t, json.Unmarshal([]byte(u.must(u.flame, "stats", "--json")), &told))
+	require.Len(u.t, told.Requests, 1)
+	requests, sent := append(u.model.By("main"), u.model.By("child")...), 0
+	for _, r := range requests {
+		raw, err := json.Marshal(r.Messages)
+		require.NoError(u.t, err)
+		sent += len(raw) / 4
+	}
+	assert.InDelta(u.t, len(requests), told.Requests[0].Count, 1)
+	assert.InEpsilon(u.t, sent, told.Requests[0].Sent, 0.2)
+	assert.Positive(u.t, told.Requests[0].LeftOut)
+	assert.Contains(u.t, u.must(u.flame, "show", u.frame("piece A").SessionID), "Folded: ")
+	assert.Contains(u.t, u.must(u.flame, "events", "--kind", "FrameFolded"), "piece B")
 }
 
 // fits checks that the model has refused and lost nothing so far.
@@ -145,7 +167,8 @@ func TestOpenCodeTrimsOutputsThatCanBeReadAgain(t *testing.T) {
 	assert.Regexp(t, line, before.Everything())
 	assert.Contains(t, last.LastResult(), "THE-FIRST")
 }
-func TestOpenCodeKeepsThinkingAfterACompaction(t *testing.T) {
+
+func TestOpenCodeKeepsThinkingWhilePlanningAndAfterACompaction(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, openCode)
 	u.must(u.flame, "setup", openCode)
@@ -157,32 +180,15 @@ func TestOpenCodeKeepsThinkingAfterACompaction(t *testing.T) {
 		output("IN-3"), output("IN-3b"), model.Turn{Text: "three"},
 		output("IN-4"), model.Turn{Text: "four"})...)})
 	serve := u.serve()
-	session := serve.post("/session", map[string]any{})["id"].(string)
-	serve.post("/session/"+session+"/message", prompt("FIRST"))
-	serve.post("/session/"+session+"/message", prompt("SECOND"))
-	u.fits(judge, "before")
-	serve.post("/session/"+session+"/summarize", map[string]any{"providerID": "anthropic", "modelID": "claude-opus-5-5"})
-	u.fits(judge, "compacted")
-	serve.post("/session/"+session+"/message", prompt("THIRD"))
-	u.fits(judge, "after the compaction")
-	serve.post("/session/"+session+"/message", prompt("FOURTH"))
-	u.fits(judge, "and later")
-}
-
-func TestOpenCodeKeepsThinkingWhilePlanning(t *testing.T) {
-	t.Parallel()
-	u := newUser(t, openCode)
-	u.must(u.flame, "setup", openCode)
-	judge := u.bound()
-	u.model.Play(model.Script{asked("main", ".", think(
-		output("IN-1"), model.Turn{Text: "one"}, output("IN-2"), model.Turn{Text: "two"}, output("IN-3"), model.Turn{Text: "three"},
-		output("IN-4"), model.Turn{Text: "four"})...)})
-	serve := u.serve()
-	session := serve.post("/session", map[string]any{})["id"].(string)
-	for _, agent := range []string{"plan", "plan", "build", "build"} {
-		p := prompt("DO " + agent)
-		p["agent"] = agent
-		serve.post("/session/"+session+"/message", p)
+	session := serve.session()
+	for _, agent := range []string{"plan", "build", "summarize", "plan", "build"} {
+		if agent == "summarize" {
+			serve.post("/session/"+session+"/summarize", map[string]any{"providerID": "anthropic", "modelID": "claude-opus-5-5"})
+		} else {
+			p := prompt("DO " + agent)
+			p["agent"] = agent
+			serve.post("/session/"+session+"/message", p)
+		}
 		u.fits(judge, agent)
 	}
 }

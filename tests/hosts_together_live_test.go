@@ -11,8 +11,8 @@ import (
 	"flame/tests/model"
 )
 
-// Sessions of all hosts work in one folder at the same time, two of them in each host that does not
-// say which session calls a tool.
+// Sessions of all hosts work in one folder at the same time, two of them in Claude Code, and
+// in the host that does not say which session calls a tool.
 func TestSessionsOfAllHostsShareATree(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, claudeCode, openCode, codex, gemini)
@@ -26,6 +26,7 @@ func TestSessionsOfAllHostsShareATree(t *testing.T) {
 		"BRAVO": {"opencode", "run", "--format", "json"},
 		"CECIL": {"codex", "exec", "--json", "--skip-git-repo-check"},
 		"DELTA": {"gemini", "--output-format", "stream-json", "--model", "gemini-2.5-pro", "--prompt"},
+		"FOXES": {"claude", "-p", "--output-format", "json", "--allowedTools", "mcp__plugin_flame_flame,mcp__flame", "--"},
 		"EAGLE": {"gemini", "--output-format", "stream-json", "--model", "gemini-2.5-pro", "--prompt"},
 	}
 	script := model.Script{}
