@@ -2,7 +2,6 @@ package claudecode_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -18,7 +17,6 @@ import (
 	"flame/hosts/claudecode"
 	"flame/project"
 	"flame/project/sweep"
-	"flame/project/view"
 )
 
 type fields = map[string]any
@@ -36,36 +34,28 @@ var calledFor = []string{"UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"
 
 // logged adds lines to the log of the session, or with an agent's id to that subagent's.
 func (s *session) logged(agent string, lines ...fields) {
-	s.t.Helper()
-	file := filepath.Join(s.dir, "logs", "main.jsonl")
+	s.T.Helper()
+	file := "logs/main.jsonl"
 	if agent != "" {
-		file = filepath.Join(s.dir, "logs", "main", "subagents", "agent-"+agent+".jsonl")
+		file = "logs/main/subagents/agent-" + agent + ".jsonl"
 	}
-	require.NoError(s.t, os.MkdirAll(filepath.Dir(file), 0o755))
-	out, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	require.NoError(s.t, err)
-	defer out.Close()
 	for _, line := range lines {
 		s.calls++
 		line["sessionId"], line["uuid"] = "main", fmt.Sprint("u", s.calls)
-		line["timestamp"] = s.p.Now().Time().UTC().Format("2006-01-02T15:04:05.000Z")
+		line["timestamp"] = s.P.Now().Time().UTC().Format("2006-01-02T15:04:05.000Z")
 		if agent != "" {
 			line["agentId"], line["isSidechain"] = agent, true
 		}
-		raw, err := json.Marshal(line)
-		require.NoError(s.t, err)
-		_, err = out.Write(append(raw, '\n'))
-		require.NoError(s.t, err)
+		s.Lines(file, line)
 	}
 }
 
+// notes has the client note of a subagent what it knows.
 func (s *session) notes(agent string, meta fields) {
-	s.t.Helper()
-	file := filepath.Join(s.dir, "logs", "main", "subagents", "agent-"+agent+".meta.json")
-	require.NoError(s.t, os.MkdirAll(filepath.Dir(file), 0o755))
-	raw, err := json.Marshal(meta)
-	require.NoError(s.t, err)
-	require.NoError(s.t, os.WriteFile(file, raw, 0o644))
+	s.T.Helper()
+	file := "logs/main/subagents/agent-" + agent + ".meta.json"
+	_ = os.Remove(filepath.Join(s.Dir, file)) // there may be none
+	s.Lines(file, meta)
 }
 
 func userLine(prompt string, content any) fields {
@@ -155,17 +145,16 @@ func lives(t *testing.T, day []happening, lost func(i int) bool) (left string, m
 			s.send(h.event, h.says)
 		}
 	}
-	s.p.Transcripts = claudecode.Host().Logs.Read
-	require.NoError(t, sweep.Once(context.Background(), s.p))
-	tree, err := view.TreeOf(context.Background(), s.p, project.Caller{Host: project.CommandLine}, view.TreeArgs{})
-	require.NoError(t, err)
+	s.P.Transcripts = claudecode.Host().Logs.Read
+	require.NoError(t, sweep.Once(context.Background(), s.P))
 	var files []string
-	for _, line := range tree.Lines {
-		files = append(files, line.Frame.Goal+" "+strings.Join(line.Frame.Artifacts, " "))
+	frames, _ := s.Frames()
+	for _, f := range frames {
+		files = append(files, f.Goal+" "+strings.Join(f.Artifacts, " "))
 	}
-	late, err := s.p.TakeLate(context.Background())
+	late, err := s.P.TakeLate(context.Background())
 	require.NoError(t, err)
-	return s.tree() + strings.Join(files, "\n"), lo.SumBy(late, func(l project.LateEvents) int { return l.MadeUp })
+	return s.Tree() + strings.Join(files, "\n"), lo.SumBy(late, func(l project.LateEvents) int { return l.MadeUp })
 }
 
 // Whichever event is lost with a server that was killed while it had it, and if none comes

@@ -31,7 +31,7 @@ type vouching struct {
 // vouched returns the answer to a call of a tool with the arguments of a model that poses
 // as another session.
 func (s *session) vouched(tool, server, agent string) (v vouching) {
-	s.t.Helper()
+	s.T.Helper()
 	input := map[string]any{"goal": "x", "session_id": "the model's own"}
 	fields := map[string]any{"tool_name": tool, "tool_use_id": "t", "agent_id": agent, "tool_input": input}
 	if server != unnamed {
@@ -42,7 +42,7 @@ func (s *session) vouched(tool, server, agent string) (v vouching) {
 		return v
 	}
 	answer := struct{ HookSpecificOutput *vouching }{&v}
-	require.NoError(s.t, json.Unmarshal([]byte(raw), &answer))
+	require.NoError(s.T, json.Unmarshal([]byte(raw), &answer))
 	return v
 }
 
@@ -66,7 +66,7 @@ func TestOurToolsAreStampedAndAllowed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSession(t)
-			require.NoError(t, s.p.SetOff(context.Background(), true), "even if hooks are off")
+			require.NoError(t, s.P.SetOff(context.Background(), true), "even if hooks are off")
 			answer := s.vouched(tt.tool, tt.server, tt.agent)
 			assert.Equal(t, tt.allowed, answer.PermissionDecision)
 			assert.JSONEq(t, tt.input, string(answer.UpdatedInput))

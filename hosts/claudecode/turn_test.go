@@ -2,8 +2,6 @@ package claudecode_test
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -34,18 +32,10 @@ func ran(id, command, output string, failed bool) string {
 		logged("user", []map[string]any{{"type": "tool_result", "tool_use_id": id, "content": output, "is_error": failed}})
 }
 
-// logs writes the session's log.
-func (s *session) logs(lines ...string) {
-	s.t.Helper()
-	path := filepath.Join(s.dir, "logs", "main.jsonl")
-	require.NoError(s.t, os.MkdirAll(filepath.Dir(path), 0o755))
-	require.NoError(s.t, os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
-}
-
 // moment returns what a judgement about the session goes by.
 func (s *session) moment() (m judge.Moment) {
-	s.t.Helper()
-	require.NoError(s.t, s.p.View(s.t.Context(), projecttest.Host("main"), func(step *project.Step) error {
+	s.T.Helper()
+	require.NoError(s.T, s.P.View(s.T.Context(), projecttest.Host("main"), func(step *project.Step) error {
 		seen, err := autonomy.Observe(step, "")
 		m = seen.Moment()
 		return err
@@ -64,16 +54,16 @@ func TestTheCallsOfATurnAreReadFromItsLog(t *testing.T) {
 		recent []string
 	}{
 		"when it ends": {func(s *session) {
-			s.logs(logged("user", "main work"), works, logged("assistant", "All green."))
+			s.Write("logs/main.jsonl", strings.Join([]string{logged("user", "main work"), works, logged("assistant", "All green.")}, "\n")+"\n")
 			s.send("Stop", end)
 		}, want, []string{"main work", "All green."}},
 		"and not without a log": {func(s *session) { s.send("Stop", end) }, nil, []string{"main work", "All green."}},
 		"nor in one of something else": {func(s *session) {
-			s.logs("\x00\x01", strings.Repeat("{", 300_000), `{"type":"user","sessionId":"main","message":7}`)
+			s.Write("logs/main.jsonl", strings.Join([]string{"\x00\x01", strings.Repeat("{", 300_000), `{"type":"user","sessionId":"main","message":7}`}, "\n")+"\n")
 			s.send("Stop", end)
 		}, nil, []string{"main work", "All green."}},
 		"where an error ended it": {func(s *session) {
-			s.logs(logged("user", "main work"), works)
+			s.Write("logs/main.jsonl", strings.Join([]string{logged("user", "main work"), works}, "\n")+"\n")
 			s.send("StopFailure", map[string]any{"error": "API Error: 529 Overloaded"})
 		}, want, []string{"main work", "API Error: 529 Overloaded"}},
 	}
@@ -81,7 +71,7 @@ func TestTheCallsOfATurnAreReadFromItsLog(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSession(t)
-			s.prompt("main work")
+			s.Once("prompt", "main work")
 			tt.play(s)
 			m := s.moment()
 			assert.Equal(t, tt.calls, m.Turn.Calls)
@@ -93,10 +83,10 @@ func TestTheCallsOfATurnAreReadFromItsLog(t *testing.T) {
 			if tt.calls != nil {
 				assert.Equal(t, []any{"claude-opus-5-5", 9_000}, []any{m.Turn.Model, m.Turn.Tokens})
 			}
-			s.prompt("and more")
+			s.Once("prompt", "and more")
 			assert.Empty(t, s.moment().Turn.Calls, "another turn began")
 			s.send("SessionEnd", nil)
-			require.NoError(t, s.p.Store.View(t.Context(), func(tx project.Tx) error {
+			require.NoError(t, s.P.Store.View(t.Context(), func(tx project.Tx) error {
 				known, err := tx.Record("scene", "main", new(json.RawMessage))
 				assert.False(t, known, "it goes with the session")
 				return err
@@ -108,10 +98,10 @@ func TestTheCallsOfATurnAreReadFromItsLog(t *testing.T) {
 func TestATurnThatDidNotEndByItselfIsSeenWithTheNextPrompt(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
-	s.p.Autonomy.Level = core.AutonomySuggest
-	s.prompt("main work")
-	s.logs(logged("user", "main work"), ran("1", "make", "Exit code 2\nno rule", true), logged("user", "[Request interrupted by user]"))
-	s.prompt("wait, not that")
+	s.P.Autonomy.Level = core.AutonomySuggest
+	s.Once("prompt", "main work")
+	s.Write("logs/main.jsonl", strings.Join([]string{logged("user", "main work"), ran("1", "make", "Exit code 2\nno rule", true), logged("user", "[Request interrupted by user]")}, "\n")+"\n")
+	s.Once("prompt", "wait, not that")
 	m := s.moment()
 	require.Len(t, m.Recent, 3)
 	assert.Equal(t, judge.Message{Role: core.RoleUser, Text: "[Request interrupted by user]"}, m.Recent[1])

@@ -1,10 +1,8 @@
 package opencode_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,7 +13,6 @@ import (
 
 	"flame/core"
 	"flame/core/op"
-	"flame/hosts"
 	"flame/hosts/opencode"
 	"flame/project"
 	"flame/project/briefing"
@@ -23,59 +20,33 @@ import (
 	"flame/project/stack"
 	"flame/project/sweep"
 	"flame/project/view"
-	"flame/store"
-	"flame/tests/projecttest"
-	"flame/tests/storetest"
+	"flame/tests/hooktest"
 )
 
+func TestHook(t *testing.T) { hooktest.Run(t, opencode.Host(nil), "testdata") }
+
 // A plugin plays flame.js on a project with a real store.
-type plugin struct {
-	t     *testing.T
-	p     *project.Project
-	dir   string
-	kept  *storetest.Counted
-	clock core.Millis
-}
+type plugin struct{ *hooktest.Session }
 
 func newPlugin(t *testing.T) *plugin {
 	t.Helper()
-	l := &plugin{t: t, dir: t.TempDir(), clock: 1_766_600_000_000}
-	kept := projecttest.Open(t, filepath.Join(l.dir, ".flame"), store.Options{})
-	l.kept = &storetest.Counted{Store: kept}
-	l.p = &project.Project{
-		Store: l.kept, Dir: l.dir, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(), EventDays: 90, Fold: true,
-		Subagents: core.DefaultSubagentConfig(), Autonomy: projecttest.ByScores(),
-		Now: func() core.Millis { l.clock++; return l.clock }, NewID: project.NewID,
-	}
-	return l
+	return &plugin{hooktest.Of(t, opencode.Host(nil), "testdata").New(t)}
 }
 
-// raw takes in one event, in one transaction at most, and returns the answer.
-func (l *plugin) raw(event string) (string, error) {
-	before := l.kept.Transactions.Load()
-	answer, err := opencode.Hook(context.Background(), hosts.Flame{Project: l.p}, []byte(event))
-	assert.LessOrEqual(l.t, l.kept.Transactions.Load()-before, int64(1), "%.300s", event)
-	return string(answer), err
-}
-
-// tell tells an event of session "s", unless fields say otherwise, twice, and
-// gives the first answer. The second time changes nothing.
+// tell tells an event of the session, unless fields say otherwise, twice, and gives the first answer.
+// The second time changes nothing.
 func (l *plugin) tell(name, fields string) string {
-	l.t.Helper()
-	event := map[string]any{"event": name, "session": "s"}
-	require.NoError(l.t, json.Unmarshal([]byte("{"+fields+"}"), &event))
-	text, err := json.Marshal(event)
-	require.NoError(l.t, err)
-	first, err := l.raw(string(text))
-	require.NoError(l.t, err)
-	tree := l.tree()
-	_, err = l.raw(string(text))
-	require.NoError(l.t, err)
-	require.Equal(l.t, tree, l.tree(), "%s again", name)
+	l.T.Helper()
+	event := map[string]any{"event": name}
+	require.NoError(l.T, json.Unmarshal([]byte("{"+fields+"}"), &event))
+	first := l.Send(event)
+	tree := l.Tree()
+	l.Send(event)
+	require.Equal(l.T, tree, l.Tree(), "%s again", name)
 	return first
 }
 
-// working has session s work on something.
+// working has the session work on something.
 func working(t *testing.T) *plugin {
 	t.Helper()
 	l := newPlugin(t)
@@ -83,68 +54,15 @@ func working(t *testing.T) *plugin {
 	return l
 }
 
-// tree draws the frames, one line each: status, goal and summary.
-func (l *plugin) tree() string {
-	l.t.Helper()
-	tree, err := view.TreeOf(context.Background(), l.p, project.Caller{Host: project.CommandLine}, view.TreeArgs{})
-	require.NoError(l.t, err)
-	var b strings.Builder
-	for _, line := range tree.Lines {
-		f := line.Frame
-		b.WriteString(strings.Repeat("  ", int(line.Depth)) + strings.TrimSuffix(string(f.Status)+" "+f.Goal+": "+f.Summary, ": ") + "\n")
-	}
-	return b.String()
-}
-
-func (l *plugin) caller() project.Caller {
-	return project.Caller{Session: "s", Host: opencode.Name, Trust: project.Stamped}
-}
-
-func (l *plugin) current() core.Frame {
-	l.t.Helper()
-	frame, _, err := projecttest.Current(context.Background(), l.p, l.caller())
-	require.NoError(l.t, err)
-	return frame
-}
-
-func (l *plugin) push(goal string) core.Frame {
-	l.t.Helper()
-	frame, err := stack.Push(context.Background(), l.p, l.caller(), goal, "")
-	require.NoError(l.t, err)
-	return frame
-}
-
-func TestNoEventIsTooStrange(t *testing.T) {
-	t.Parallel()
-	l := newPlugin(t)
-	for name, event := range map[string]string{
-		"one that nobody knows": `{"event": "moon.phase", "session": "s"}`,
-		"one of no session":     `{"event": "chat.message", "text": "hello"}`,
-		"one that says nothing": `{"event": "session.created", "session": "s"}`,
-		"the end of no session": `{"event": "session.deleted", "session": "s"}`,
-		"a turn of no session":  `{"event": "session.idle", "session": "s", "text": "hello", "future": {}}`,
-		"a child of no session": `{"event": "tool.after", "session": "s", "child": "c", "output": "done"}`,
-	} {
-		answer, err := l.raw(event)
-		require.NoError(t, err, name)
-		assert.Empty(t, answer, name)
-	}
-	for name, event := range map[string]string{"nothing": "", "no JSON": "\x00\xff{", "a list": "[]", "another type": `{"event": 7}`} {
-		_, err := l.raw(event)
-		require.Error(t, err, name)
-	}
-	assert.NoDirExists(t, filepath.Join(l.dir, ".flame"), "no event creates data")
-}
-
 func TestPromptsAndTitlesNameTheRoot(t *testing.T) {
 	t.Parallel()
 	l := newPlugin(t)
 	l.tell("chat.message", `"message": "m1", "text": "/init"`)
 	l.tell("session.updated", `"title": "A title by a model"`)
-	assert.Equal(t, "in_progress A title by a model\n", l.tree())
+	assert.Equal(t, "in_progress A title by a model\n", l.Tree())
 	l.tell("chat.message", `"message": "m2", "text": "\"Fix the login\""`)
 	l.tell("session.updated", `"title": "Another title"`)
-	assert.Equal(t, "in_progress Fix the login\n", l.tree())
+	assert.Equal(t, "in_progress Fix the login\n", l.Tree())
 }
 
 func TestADelegationNamesTheRoot(t *testing.T) {
@@ -155,54 +73,26 @@ func TestADelegationNamesTheRoot(t *testing.T) {
 	require.NoError(t, err)
 	l := newPlugin(t)
 	l.tell("chat.message", `"message": "m1", "text": `+string(text))
-	assert.Equal(t, "in_progress write the \"parser\"\n", l.tree())
-}
-
-func TestTheEndsOfChildren(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct{ event, fields, want string }{
-		"with a result": {
-			"tool.after", `"tool": "task", "child": "c", "output": "<task id=\"c\">\n<task_result>\nFOUND\n</task_result>"`, "completed Dig: FOUND",
-		},
-		"with words":        {"tool.after", `"tool": "task", "child": "c", "output": " FOUND "`, "completed Dig: FOUND"},
-		"by an error":       {"tool.failed", `"tool": "task", "child": "c", "error": "no"`, "failed Dig: no"},
-		"by its user":       {"tool.failed", `"tool": "task", "child": "c", "error": "Task cancelled", "aborted": true`, "blocked Dig: Task cancelled"},
-		"unseen":            {"session.idle", `"running": []`, "blocked Dig: (its host no longer runs it)"},
-		"with the host":     {"dispose", `"session": "", "sessions": ["s", "c"]`, "blocked Dig: (its host no longer runs it)"},
-		"not by work":       {"tool.after", `"tool": "write", "files": ["a.go"]`, "in_progress Dig"},
-		"not while it runs": {"session.idle", `"running": ["c"]`, "in_progress Dig"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			l := working(t)
-			l.tell("session.created", `"session": "c", "parent": "s", "title": "Dig (@general subagent)"`)
-			l.tell("chat.message", `"session": "c", "parent": "s", "message": "c1", "text": "Please dig"`)
-			assert.Equal(t, "in_progress Main work\n  in_progress Dig\n", l.tree())
-			l.tell(tt.event, tt.fields)
-			_, below, _ := strings.Cut(l.tree(), "\n")
-			assert.Equal(t, "  "+tt.want+"\n", below)
-		})
-	}
+	assert.Equal(t, "in_progress write the \"parser\"\n", l.Tree())
 }
 
 func TestAnIdleChildLeavesItsLastWords(t *testing.T) {
 	t.Parallel()
 	l := working(t)
-	l.tell("session.created", `"session": "c", "parent": "s", "title": "Dig (@general subagent)"`)
-	l.tell("session.idle", `"session": "c", "parent": "s", "text": "FOUND"`)
-	l.clock += 6_000
-	require.NoError(t, sweep.Once(context.Background(), l.p))
-	assert.Equal(t, "in_progress Main work\n  completed Dig: FOUND\n", l.tree())
-	l.tell("chat.message", `"session": "c", "parent": "s", "message": "c2", "text": "Dig on"`)
-	assert.Equal(t, "in_progress Main work\n  completed Dig: FOUND\n  in_progress Dig (continued)\n", l.tree())
+	l.tell("session.created", `"session": "c", "parent": "main", "title": "Dig (@general subagent)"`)
+	l.tell("session.idle", `"session": "c", "parent": "main", "text": "FOUND"`)
+	*l.Clock += 6_000
+	require.NoError(t, sweep.Once(l.T.Context(), l.P))
+	assert.Equal(t, "in_progress Main work\n  completed Dig: FOUND\n", l.Tree())
+	l.tell("chat.message", `"session": "c", "parent": "main", "message": "c2", "text": "Dig on"`)
+	assert.Equal(t, "in_progress Main work\n  completed Dig: FOUND\n  in_progress Dig (continued)\n", l.Tree())
 }
 
 func TestARequestIsFoldedAndToldTheNews(t *testing.T) {
 	t.Parallel()
 	l := working(t)
-	frame := l.push("piece")
-	_, err := stack.Pop(context.Background(), l.p, l.caller(), stack.PopArgs{Status: core.Completed, Summary: "done"})
+	frame := l.Push("piece")
+	_, err := stack.Pop(l.T.Context(), l.P, l.By(), stack.PopArgs{Status: core.Completed, Summary: "done"})
 	require.NoError(t, err)
 	const request = `"messages": [
 		{"name": "m1", "role": "user", "time": 1}, {"name": "a1", "role": "assistant", "time": 2, "moves": [{"kind": "enter", "frame": "%id", "first": true}]},
@@ -227,7 +117,7 @@ func TestARequestIsFoldedAndToldTheNews(t *testing.T) {
 	assert.Equal(t, told, l.tell("messages.transform", strings.ReplaceAll(request, "%id", frame.ID)), "the same bytes again")
 }
 
-func TestACompactionIsRequestedAndItsSummaryStored(t *testing.T) {
+func TestACompactionIsRequested(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		mark    func(l *plugin)
@@ -235,20 +125,18 @@ func TestACompactionIsRequestedAndItsSummaryStored(t *testing.T) {
 		summary string
 		want    string
 	}{
-		"of a full context": {func(*plugin) {}, false, "<analysis>a</analysis>SUMMARY", "in_progress Main work\n  in_progress piece: SUMMARY\n"},
-		"that says nothing": {func(*plugin) {}, false, " ", "in_progress Main work\n  in_progress piece\n"},
+		"of a full context": {func(*plugin) {}, false, "SUMMARY", "in_progress Main work\n  in_progress piece: SUMMARY\n"},
 		"that was asked for": {
-			func(l *plugin) { _, _ = stack.Summarize(context.Background(), l.p, l.caller(), "", "", "") }, true, "SUMMARY",
+			func(l *plugin) { _, _ = stack.Summarize(l.T.Context(), l.P, l.By(), "", "", "") }, true, "SUMMARY",
 			"in_progress Main work\n  in_progress piece: SUMMARY\n",
 		},
-		"that a pop waits for": {func(l *plugin) { l.popLater() }, true, "SUMMARY", "in_progress Main work\n  completed piece: mine\n\n---\n\nSUMMARY\n"},
-		"that never came":      {func(l *plugin) { l.popLater() }, true, "", "in_progress Main work\n  completed piece: mine\n"},
+		"that never came": {func(l *plugin) { l.Pop("mine", true) }, true, "", "in_progress Main work\n  completed piece: mine\n"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := working(t)
-			l.push("piece")
+			l.Push("piece")
 			tt.mark(l)
 			var answer struct {
 				Context []string
@@ -258,35 +146,21 @@ func TestACompactionIsRequestedAndItsSummaryStored(t *testing.T) {
 			assert.Equal(t, tt.replace, answer.Prompt != "")
 			assert.Equal(t, tt.replace, len(answer.Context) == 0)
 			if tt.summary != "" {
-				_, err := l.raw(`{"event": "text.complete", "session": "s", "text": "` + tt.summary + `"}`)
-				require.NoError(t, err)
+				l.Send(map[string]any{"event": "text.complete", "text": tt.summary})
 			}
 			l.tell("session.compacted", "")
-			assert.Equal(t, tt.want, l.tree())
+			assert.Equal(t, tt.want, l.Tree())
 		})
 	}
-}
-
-func (l *plugin) popLater() {
-	l.t.Helper()
-	_, err := stack.Pop(context.Background(), l.p, l.caller(), stack.PopArgs{Status: core.Completed, Summary: "mine", GenerateSummary: true})
-	require.NoError(l.t, err)
-}
-
-func TestAnUnknownCompactionIsNotChanged(t *testing.T) {
-	t.Parallel()
-	l := newPlugin(t)
-	assert.Empty(t, l.tell("session.compacting", ""))
-	assert.Empty(t, l.tell("text.complete", `"text": "SUMMARY"`))
-	assert.Empty(t, l.tree())
+	assert.Empty(t, newPlugin(t).tell("session.compacting", ""), "of a session that flame does not know")
 }
 
 func TestFilesAndCostsAreKeptOnce(t *testing.T) {
 	t.Parallel()
 	l := working(t)
-	l.tell("tool.after", `"tool": "write", "files": ["a.go", "`+filepath.Join(l.dir, "b", "c.go")+`"]`)
+	l.tell("tool.after", `"tool": "write", "files": ["a.go", "`+filepath.Join(l.Dir, "b", "c.go")+`"]`)
 	l.tell("session.idle", `"usage": [{"id": "a1", "at": 1, "in": 2, "out": 3, "cacheRead": 4, "cacheWrite": 5, "cost": 0.5, "tools": 1}]`)
-	frame := l.current()
+	frame := l.Current("")
 	assert.Equal(t, []string{"a.go", "b/c.go"}, frame.Artifacts)
 	assert.Equal(t, core.Usage{TokensIn: 2, TokensOut: 3, CacheRead: 4, CacheWritten: 5, CostUSD: 0.5, ToolCalls: 1}, frame.Usage)
 }
@@ -294,14 +168,14 @@ func TestFilesAndCostsAreKeptOnce(t *testing.T) {
 func TestWhatAToolDidToFilesIsKeptOnce(t *testing.T) {
 	t.Parallel()
 	l := working(t)
-	edit := `"tool": "edit", "call": "c1", "files": ["a.go"], "did": {"input": {"filePath": "` + filepath.Join(l.dir, "a.go") +
+	edit := `"tool": "edit", "call": "c1", "files": ["a.go"], "did": {"input": {"filePath": "` + filepath.Join(l.Dir, "a.go") +
 		`"}, "metadata": {"filediff": {"patch": "--- a\n+++ b\n@@ -1,1 +1,1 @@\n-a\n+b\n"}}}`
 	l.tell("tool.after", edit)
 	l.tell("tool.after", edit)
 	l.tell("tool.after", `"tool": "write", "call": "c2", "files": ["b.go"], `+
 		`"did": {"input": {"filePath": "b.go", "content": "b\n"}, "metadata": {"exists": false}}`)
 	l.tell("tool.after", `"tool": "write", "call": "c3", "files": ["c.go"], "did": {"input": [], "metadata": 7}`)
-	details, err := view.DetailsOf(context.Background(), l.p, project.Caller{Session: "s", Host: opencode.Name}, "")
+	details, err := view.DetailsOf(l.T.Context(), l.P, project.Caller{Session: "main", Host: opencode.Name}, "")
 	require.NoError(t, err)
 	assert.Equal(t, []files.File{
 		{Path: "a.go", Kind: core.FileModified, Added: 1, Removed: 1, Changes: 1}, {Path: "b.go", Kind: core.FileAdded, Added: 1, Changes: 1},
@@ -313,20 +187,10 @@ func TestADeletedSessionsWorkStays(t *testing.T) {
 	l := working(t)
 	l.tell("tool.after", `"tool": "write", "files": ["a.go"]`)
 	l.tell("session.deleted", "")
-	assert.Equal(t, "blocked Main work: (its session ended before the work was done)\n", l.tree())
-	b, err := briefing.Begin(context.Background(), l.p, project.Caller{Session: "other", Host: opencode.Name}, 0)
+	assert.Equal(t, "blocked Main work: (its session ended before the work was done)\n", l.Tree())
+	b, err := briefing.Begin(l.T.Context(), l.P, project.Caller{Session: "other", Host: opencode.Name}, 0)
 	require.NoError(t, err)
 	assert.Contains(t, b.Text, "Main work", "other sessions may resume it")
-}
-
-func TestHooksThatAreOffDoNothing(t *testing.T) {
-	t.Parallel()
-	l := newPlugin(t)
-	require.NoError(t, l.p.SetOff(context.Background(), true))
-	for _, event := range []string{"chat.message", "session.created", "messages.transform", "session.compacting", "session.idle"} {
-		assert.Empty(t, l.tell(event, `"parent": "p", "message": "m1", "text": "Work", "messages": [{"id": "m1", "role": "user"}]`), event)
-	}
-	assert.Empty(t, l.tree())
 }
 
 func TestARequestRecoversMissedEvents(t *testing.T) {
@@ -341,7 +205,7 @@ func TestARequestRecoversMissedEvents(t *testing.T) {
 	)
 	created := func(l *plugin) {
 		l.tell("chat.message", `"message": "m1", "text": "Main work"`)
-		l.tell("session.created", `"session": "c1", "parent": "s", "title": "look (@general subagent)"`)
+		l.tell("session.created", `"session": "c1", "parent": "main", "title": "look (@general subagent)"`)
 	}
 	tests := map[string]struct {
 		before func(l *plugin)
@@ -362,7 +226,7 @@ func TestARequestRecoversMissedEvents(t *testing.T) {
 			l := newPlugin(t)
 			tt.before(l)
 			l.tell("messages.transform", fmt.Sprintf(words, strings.Join(tt.tasks, ",")))
-			assert.Equal(t, tt.want, l.tree())
+			assert.Equal(t, tt.want, l.Tree())
 		})
 	}
 }
@@ -370,8 +234,8 @@ func TestARequestRecoversMissedEvents(t *testing.T) {
 func TestTheFirstRequestOfAChildThatWasNotToldOfIsNoRoot(t *testing.T) {
 	t.Parallel()
 	l := working(t)
-	l.tell("messages.transform", `"session": "c1", "parent": "s", "messages": [{"id": "u", "role": "user", "time": 1}]`)
-	assert.Equal(t, "in_progress Main work\n", l.tree())
-	l.tell("session.created", `"session": "c1", "parent": "s", "title": "look (@general subagent)"`)
-	assert.Equal(t, "in_progress Main work\n  in_progress look\n", l.tree())
+	l.tell("messages.transform", `"session": "c1", "parent": "main", "messages": [{"id": "u", "role": "user", "time": 1}]`)
+	assert.Equal(t, "in_progress Main work\n", l.Tree())
+	l.tell("session.created", `"session": "c1", "parent": "main", "title": "look (@general subagent)"`)
+	assert.Equal(t, "in_progress Main work\n  in_progress look\n", l.Tree())
 }

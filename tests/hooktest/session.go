@@ -43,6 +43,7 @@ import (
 type Fixture struct {
 	Host     hosts.Host
 	meanings map[string][]string // lines
+	ends     map[string]string   // what becomes of a subagent's frame, by meaning
 	folder   string
 }
 
@@ -51,10 +52,14 @@ func Of(t *testing.T, host hosts.Host, folder string) Fixture {
 	t.Helper()
 	archive, err := txtar.ParseFile(filepath.Join(folder, "hook.txtar"))
 	require.NoError(t, err)
-	f := Fixture{host, map[string][]string{}, folder}
+	f := Fixture{host, map[string][]string{}, map[string]string{}, folder}
 	for _, file := range archive.Files {
 		for name := range strings.SplitSeq(file.Name, ", ") {
-			f.meanings[name] = slices.DeleteFunc(strings.Split(string(file.Data), "\n"), func(line string) bool { return line == "" })
+			lines := slices.DeleteFunc(strings.Split(string(file.Data), "\n"), func(line string) bool { return line == "" })
+			if strings.Contains(name, ": ") {
+				f.ends[name], lines = lines[0], lines[1:]
+			}
+			f.meanings[name] = lines
 		}
 	}
 	return f

@@ -2,11 +2,9 @@ package hooktest
 
 import (
 	"bytes"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -27,35 +25,24 @@ func Run(t *testing.T, host hosts.Host, folder string) {
 			play(f.New(t))
 		})
 	}
-	for _, name := range slices.Sorted(maps.Keys(f.meanings)) {
-		if kind, _, isEnd := strings.Cut(name, ": "); isEnd {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				f.ends(t, name, kind == "never began")
-			})
-		}
+	for name, want := range f.ends {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := f.New(t)
+			s.Do("prompt", "main work")
+			s.Do("child asked", "t1", "first")
+			if strings.HasPrefix(name, "ended: ") {
+				s.Do("child begins", "t1", "a1", "first")
+			}
+			s.Do(name)
+			_, below, _ := strings.Cut(s.Tree(), "\n")
+			assert.Equal(t, "  "+want+"\n", below)
+		})
 	}
 	t.Run("recorded events", func(t *testing.T) {
 		t.Parallel()
 		f.recorded(t)
 	})
-}
-
-// ends plays an end of a subagent, which has begun or not. Its first line is what becomes of the
-// subagent's frame.
-func (f Fixture) ends(t *testing.T, name string, unbegun bool) {
-	s := f.New(t)
-	s.Do("prompt", "main work")
-	s.Do("child asked", "t1", "first")
-	if !unbegun {
-		s.Do("child begins", "t1", "a1", "first")
-	}
-	want, lines := f.meanings[name][0], f.meanings[name][1:]
-	s.meanings = maps.Clone(f.meanings)
-	s.meanings[name] = lines
-	s.Do(name)
-	_, below, _ := strings.Cut(s.Tree(), "\n")
-	assert.Equal(t, "  "+want+"\n", below)
 }
 
 // recorded plays what was recorded: one session in events.ndjson, whose tree at the end is "recorded",
@@ -80,9 +67,7 @@ func (f Fixture) recorded(t *testing.T) {
 	}
 	s = f.New(t)
 	s.Do("prompt", "main work")
-	for _, event := range f.meanings["odd"] {
-		samples = append(samples, event)
-	}
+	samples = append(samples, f.meanings["odd"]...)
 	dice := rand.New(rand.NewPCG(1, 2))
 	for range 500 {
 		damaged := []byte(samples[dice.IntN(len(samples))])

@@ -71,16 +71,20 @@ func readLine(text []byte) core.Message {
 }
 
 // heard handles its only event.
-func heard(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
-	var event struct{ Talk, Asked string }
-	if err := json.Unmarshal(raw, &event); err != nil {
+func heard(ctx context.Context, flame hosts.Flame, raw []byte) (answer []byte, err error) {
+	var event struct{ Talk, Asked, N string }
+	if err := json.Unmarshal(raw, &event); err != nil || event.Talk == "" {
 		return nil, err
 	}
 	by := project.Caller{Session: event.Talk, Host: yonder, Trust: project.Stamped, Event: "asked"}
-	_, err := turns.Begin(ctx, flame.Project, by, turns.Prompt{
-		ID: "p1", Text: event.Asked, FromUser: true, Standing: project.Standing{Mode: string(hosts.AcceptEdits)},
+	err = turns.OnEvent(ctx, flame.Project, flame.Marks, func(p *project.Project) error {
+		answer = []byte("noted")
+		_, err := turns.Begin(ctx, p, by, turns.Prompt{
+			ID: event.N, Text: event.Asked, FromUser: true, Standing: project.Standing{Mode: string(hosts.AcceptEdits)},
+		})
+		return err
 	})
-	return []byte("noted"), err
+	return answer, err
 }
 
 // A client is its program on a machine.

@@ -30,6 +30,7 @@ import (
 	"flame/local/place"
 	"flame/project"
 	"flame/store"
+	"flame/tests/hooktest"
 	"flame/tests/hoststest"
 )
 
@@ -114,7 +115,7 @@ func TestAHostIsOneValue(t *testing.T) {
 	assert.Contains(t, string(set), "flame hook yonder")
 	assert.Contains(t, flame(t, "", "setup", yonder), "already set up")
 
-	assert.Equal(t, "noted", flame(t, `{"talk": "talk-1", "asked": "Look over there"}`, "hook", yonder))
+	assert.Equal(t, "noted", flame(t, `{"talk": "talk-1", "asked": "Look over there", "n": "1"}`, "hook", yonder))
 	assert.Contains(t, flame(t, "", "tree"), "Look over there")
 
 	t.Setenv("YONDER_TALK", "talk-1")
@@ -137,6 +138,9 @@ func TestAHostIsOneValue(t *testing.T) {
 	assert.NoFileExists(t, filepath.Join(home, ".yonder"))
 	assert.DirExists(t, dir)
 }
+
+// Its events are tested as those of all hosts are, by what they look like.
+func TestHook(t *testing.T) { hooktest.Run(t, yonderHost(), "testdata") }
 
 // spawn has an agent work for the session, under a real supervisor, until its end.
 func spawn(t *testing.T) record.Run {
