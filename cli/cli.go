@@ -78,7 +78,7 @@ func groups(known hosts.Registry) []group {
 	return []group{
 		{beginning, append([]entry{{"setup", newSetup}, {"doctor", newDoctor}, {"demo", newDemo}}, fronts...)},
 		{"Look:", []entry{
-			{"web", newWeb}, {"top", newTop}, {"report", newReport}, {"tree", newTree}, {"status", newStatus}, {"show", newShow},
+			{"web", newWeb}, {"report", newReport}, {"tree", newTree}, {"status", newStatus}, {"show", newShow},
 			{"context", newContext}, {"search", newSearch}, {"events", newEvents}, {"log", newLog}, {"sessions", newSessions},
 			{"stats", newStats}, {"economy", newEconomy}, {"learned", newLearned},
 		}},

@@ -5,7 +5,6 @@ import (
 	"context"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/cli/app"
-	"flame/cli/top"
 	"flame/core"
 	"flame/local/guard"
 	"flame/local/place"
@@ -151,51 +149,4 @@ func (c pages) projects(ctx context.Context) ([]web.Listed, error) {
 		return cmp.Or(cmp.Compare(y.LastUsed, x.LastUsed), cmp.Compare(x.Name, y.Name))
 	})
 	return listed, err
-}
-
-func newTop(a *app.App) *cobra.Command {
-	var guarded bool
-	cmd := &cobra.Command{
-		Use: "top", Short: "Show this project live in the terminal", Example: "  flame top",
-		Long: "Show the frames and agents of this project live in the terminal: the running agents, and\n" +
-			"the tree with the time, cost and tokens of each frame, alone and with all frames below\n" +
-			"it. The key ? lists the keys.",
-		Args: app.Takes(0, 0),
-	}
-	cmd.Flags().BoolVar(&guarded, "guarded", false, "be the process that shows the screen")
-	_ = cmd.Flags().MarkHidden("guarded") // the error is for an unknown flag
-	return a.Locates(cmd, func(ctx context.Context, at place.Place, _ []string) error {
-		in, out, err := terminal(a)
-		if err != nil {
-			return err
-		}
-		if guarded {
-			return top.Run(top.Guarded(ctx), top.Options{
-				In: in, Out: out, Colours: os.Getenv("NO_COLOR") == "", Project: filepath.Base(at.Dir),
-				Open: func(ctx context.Context) (board.Opened, error) { return openLive(ctx, a, at), nil },
-			})
-		}
-		// Another process shows the screen. This process restores the terminal, also
-		// after that process was killed.
-		screen := exec.Command(a.Program(), append(os.Args[1:], "--guarded")...)
-		screen.Stdin, screen.Stdout = in, out
-		status, err := top.Guard(ctx, screen, in, a.Stderr)
-		if err != nil || status == 0 {
-			return err
-		}
-		return app.Ended(status)
-	})
-}
-
-// terminal returns the person's terminal.
-func terminal(a *app.App) (in, out *os.File, err error) {
-	const hint = "`flame status` and `flame tree` print the same once"
-	out, isFile := a.Stdout.(*os.File)
-	switch {
-	case !isFile || !a.AtTerminal() || !a.Out.OnTerminal():
-		return nil, nil, core.Invalidf("stdin and stdout must both be a terminal").WithHint(hint)
-	case os.Getenv("TERM") == "dumb":
-		return nil, nil, core.Invalidf("TERM is dumb: this terminal can show lines, but no screen").WithHint(hint)
-	}
-	return a.Stdin.(*os.File), out, nil
 }

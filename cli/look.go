@@ -27,14 +27,15 @@ import (
 )
 
 func newTree(a *app.App) *cobra.Command {
-	var all, details bool
+	var all, details, follow bool
 	cmd := &cobra.Command{
-		Use: "tree [FRAME]", Aliases: []string{"ls", "list"}, Short: "Draw the frames of this project", Example: "  flame tree --details",
+		Use: "tree [FRAME]", Aliases: []string{"ls", "list"}, Short: "Draw the frames of this project", Example: "  flame tree --details\n  flame tree --follow",
 		Args: app.Takes(0, 1), ValidArgsFunction: a.FrameArgs,
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "include archived frames")
 	cmd.Flags().BoolVar(&details, "details", false, "show summaries, reasons, decisions and artifacts")
-	return a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+	cmd.Flags().BoolVar(&follow, "follow", false, "draw the tree again whenever it changes, until Ctrl-C")
+	once := a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		tree, err := view.OutlineOf(ctx, p, a.Caller(), view.TreeArgs{Root: lo.FirstOrEmpty(args), Archived: all})
 		switch {
 		case err != nil:
@@ -43,7 +44,17 @@ func newTree(a *app.App) *cobra.Command {
 			return a.Out.Print([]core.Frame{}, a.NoFrames(ctx))
 		}
 		return a.Out.Tree(ctx, tree, details)
-	})
+	}).RunE
+	following := a.Locates(cmd, func(ctx context.Context, at place.Place, args []string) error {
+		return followTree(ctx, a, at, view.TreeArgs{Root: lo.FirstOrEmpty(args), Archived: all}, details)
+	}).RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if follow {
+			return following(cmd, args)
+		}
+		return once(cmd, args)
+	}
+	return cmd
 }
 
 func newStatus(a *app.App) *cobra.Command {
@@ -267,12 +278,12 @@ func newReport(a *app.App) *cobra.Command {
 		Use: "report [FRAME]", Short: "Write a report with the picture and the tree into one file",
 		Example: "  flame report -o report.html\n  flame report frame-k3x9 --format md",
 		Long: "Write the frames of this project, or those below one frame, into one self-contained\n" +
-			"file: a page (html), a text (md), or a profile for speedscope. It contains\n" +
-			"goals, summaries, results, decisions, artifacts and agents' last words, but no logs.\n" +
+			"file: a page (html) or a text (md). It contains goals, summaries, results, decisions,\n" +
+			"artifacts and agents' last words, but no logs.\n" +
 			"An output of - is standard output.",
 		Args: app.Takes(0, 1), ValidArgsFunction: a.FrameArgs,
 	}
-	app.Choose(cmd, &format, "format", "format of the file", string(web.HTML), string(web.Markdown), string(web.Speedscope))
+	app.Choose(cmd, &format, "format", "format of the file", string(web.HTML), string(web.Markdown))
 	cmd.Flags().StringVarP(&file, "output", "o", "", "write to this file (default: standard output)")
 	return a.OpensAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		report, err := web.ReportOf(ctx, s, lo.FirstOrEmpty(args))

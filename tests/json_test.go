@@ -23,7 +23,6 @@ var plainOnly = map[string]string{
 	"gemini":        "what Gemini CLI prints",
 	"gateway":       "runs until it is ended",
 	"web":           "runs until it is ended",
-	"top":           "a screen for a person at a terminal",
 	"agents attach": "opens a host at the terminal",
 	"agents grant":  "only for a person at a terminal",
 	"agents revoke": "needs a grant",
@@ -34,7 +33,6 @@ var plainOnly = map[string]string{
 	"hub remove":    "likewise",
 	"join":          "likewise",
 	"leave":         "likewise",
-	"update":        "needs a release; see TestUpdateUnderARunningServer",
 	"agents shared": "likewise",
 }
 

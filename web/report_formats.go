@@ -2,7 +2,6 @@ package web
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -22,18 +21,14 @@ type ReportFormat string
 
 // The formats of reports.
 const (
-	HTML       ReportFormat = "html"
-	Markdown   ReportFormat = "md"
-	Speedscope ReportFormat = "speedscope"
+	HTML     ReportFormat = "html"
+	Markdown ReportFormat = "md"
 )
 
 // Write writes the report as a self-contained file.
 func (r Report) Write(w io.Writer, format ReportFormat) error {
-	switch format {
-	case Markdown:
+	if format == Markdown {
 		return r.markdown(w)
-	case Speedscope:
-		return json.NewEncoder(w).Encode(r.speedscope())
 	}
 	return r.html(w)
 }
@@ -138,130 +133,4 @@ func escaped(text string) string {
 		b.WriteRune(r)
 	}
 	return b.String()
-}
-
-// A scope is a file of speedscope (its file-format-schema.json).
-type scope struct {
-	Schema   string    `json:"$schema"`
-	Exporter string    `json:"exporter"`
-	Name     string    `json:"name"`
-	Profiles []profile `json:"profiles"`
-	Shared   struct {
-		Frames []named `json:"frames"`
-	} `json:"shared"`
-}
-
-type named struct {
-	Name string `json:"name"`
-}
-
-// A profile is by clock, with events, or by amounts, with samples and their weights.
-type profile struct {
-	Type       string    `json:"type"`
-	Name       string    `json:"name"`
-	Unit       string    `json:"unit"`
-	StartValue float64   `json:"startValue"`
-	EndValue   float64   `json:"endValue"`
-	Events     []moment  `json:"events,omitempty"`
-	Samples    [][]int   `json:"samples,omitempty"`
-	Weights    []float64 `json:"weights,omitempty"`
-}
-
-// A moment opens a frame or closes it.
-type moment struct {
-	Type  string  `json:"type"` // O or C
-	Frame int     `json:"frame"`
-	At    float64 `json:"at"` // ms
-}
-
-// speedscope returns the report for speedscope: a profile by clock for each session, whose frames
-// do not overlap, and profiles by tokens and by cost.
-func (r Report) speedscope() scope {
-	s := scope{Schema: "https://www.speedscope.app/file-format-schema.json", Exporter: "flame", Name: filepath.Base(r.Root)}
-	s.Shared.Frames = []named{}
-	index := map[string]int{}
-	for i, row := range r.Board.Frames {
-		index[row.ID] = i
-		s.Shared.Frames = append(s.Shared.Frames, named{cmp.Or(row.Goal, row.ID)})
-	}
-	tokens, cost := profile{Type: "sampled", Name: "tokens", Unit: "none"}, profile{Type: "sampled", Name: "cost (millionths of a dollar)", Unit: "none"}
-	clocks := clocks{index: index, now: r.Board.Now, of: map[string]*profile{}}
-	var walk func(at *board.Node, way []int)
-	walk = func(at *board.Node, way []int) {
-		if len(way) < deepestSample {
-			way = append(way, index[at.ID])
-		}
-		tokens.sample(way, float64(at.Self.Tokens()))
-		cost.sample(way, at.Self.CostUSD*1e6)
-		for _, child := range at.Below {
-			walk(child, way)
-		}
-	}
-	for _, top := range board.Trees(r.Board.Frames) {
-		walk(top, nil)
-		clocks.begin(top)
-	}
-	for _, p := range append(clocks.all, &tokens, &cost) {
-		if p.Type == "sampled" || len(p.Events) > 0 {
-			s.Profiles = append(s.Profiles, *p)
-		}
-	}
-	return s
-}
-
-// deepestSample is how many frames a sample names at most. Each sample names all frames above it,
-// so the size of a chain would grow with the square of its length. The usage of deeper frames
-// counts for the last frame named.
-const deepestSample = 200
-
-func (p *profile) sample(way []int, weight float64) {
-	if weight > 0 {
-		p.Samples, p.Weights = append(p.Samples, slices.Clone(way)), append(p.Weights, weight)
-		p.EndValue += weight
-	}
-}
-
-// clocks are the profiles by clock, one for each session.
-type clocks struct {
-	index map[string]int
-	now   core.Millis
-	of    map[string]*profile // by session
-	all   []*profile
-}
-
-// begin adds a frame whose session has no frame above it.
-func (c *clocks) begin(at *board.Node) {
-	p := c.of[at.Session]
-	if p == nil {
-		p = &profile{Type: "evented", Name: strings.TrimSpace(cmp.Or(at.Agent, at.Host, at.Machine) + " " + at.Session), Unit: "milliseconds"}
-		c.of[at.Session], c.all = p, append(c.all, p)
-	}
-	c.add(p, at, p.EndValue, float64(c.now))
-}
-
-// add adds a frame and those below it of the same session. All their times lie between from and
-// until, and after the frames already in the profile: frames of a profile cannot overlap.
-func (c *clocks) add(p *profile, at *board.Node, from, until float64) {
-	begun := at.From != 0
-	if begun {
-		from = min(max(float64(at.From), from), until)
-		until = max(from, min(float64(cmp.Or(at.Until, c.now)), until))
-		if len(p.Events) == 0 {
-			p.StartValue = from
-		}
-		p.Events = append(p.Events, moment{"O", c.index[at.ID], from})
-		p.EndValue = from
-	}
-	for _, child := range at.Below {
-		if child.Session == at.Session && begun {
-			c.add(p, child, max(from, p.EndValue), until)
-		} else {
-			c.begin(child)
-		}
-	}
-	if begun {
-		until = max(until, p.EndValue)
-		p.Events = append(p.Events, moment{"C", c.index[at.ID], until})
-		p.EndValue = until
-	}
 }

@@ -2,7 +2,6 @@ package web_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -20,34 +19,6 @@ func written(t *testing.T, r web.Report, format web.ReportFormat) string {
 	var b bytes.Buffer
 	require.NoError(t, r.Write(&b, format))
 	return b.String()
-}
-
-// Each sample names all frames above its own.
-func TestTheSizeOfAReportIsLinearInTheLengthOfAChain(t *testing.T) {
-	t.Parallel()
-	const length = 20_000
-	var r web.Report
-	for i := range length {
-		row := board.Row{ID: fmt.Sprint("f-", i), Goal: "a step", Status: core.Completed, From: 1, Until: 2, Self: core.Usage{TokensIn: 1}}
-		if i > 0 {
-			row.Parent = fmt.Sprint("f-", i-1)
-		}
-		r.Board.Frames = append(r.Board.Frames, row)
-	}
-	text := written(t, r, web.Speedscope)
-	assert.Less(t, len(text), 50<<20)
-	var file struct {
-		Profiles []struct {
-			Name     string
-			EndValue float64
-			Samples  [][]int
-		}
-	}
-	require.NoError(t, json.Unmarshal([]byte(text), &file))
-	tokens := file.Profiles[len(file.Profiles)-2]
-	assert.EqualValues(t, length, tokens.EndValue, "what is used further down counts")
-	assert.Equal(t, []int{0, 1}, tokens.Samples[1])
-	assert.Less(t, len(tokens.Samples[length-1]), 1000)
 }
 
 func TestCyclesInAReportAreAtTheTop(t *testing.T) {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/mattn/go-isatty"
 	"github.com/samber/lo"
-	"golang.org/x/sys/unix"
 
 	"flame/agents"
 	"flame/core"
@@ -125,9 +125,6 @@ var colours = map[core.Status]string{
 	core.Completed: "32", core.InProgress: "36", core.Blocked: "33", core.Failed: "31", core.Invalidated: "90",
 }
 
-// Colour returns the colour of the sign of a status, as terminals know it; empty for none.
-func Colour(s core.Status) string { return colours[s] }
-
 // coloured colours the signs of a drawn tree, on a terminal only.
 func (p *Printer) coloured(drawn string) string {
 	if !p.wantsColours() {
@@ -162,13 +159,8 @@ func (p *Printer) Width() int {
 	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
 		return columns
 	}
-	out, ok := p.Out.(*os.File)
-	if !ok || !p.OnTerminal() {
+	if !p.OnTerminal() {
 		return 0
 	}
-	size, err := unix.IoctlGetWinsize(int(out.Fd()), unix.TIOCGWINSZ)
-	if err != nil || size.Col == 0 {
-		return UsualWidth
-	}
-	return int(size.Col)
+	return cmp.Or(int(p.size().Col), UsualWidth)
 }

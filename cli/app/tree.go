@@ -14,6 +14,17 @@ import (
 
 // Tree prints a tree of any size while reading it, as one JSON document or as text.
 func (p *Printer) Tree(ctx context.Context, tree *view.Outline, details bool) error {
+	return p.writeTree(ctx, p.Out, tree, details, p.coloured)
+}
+
+// DrawnTree returns what Tree prints, without colours.
+func (p *Printer) DrawnTree(ctx context.Context, tree *view.Outline, details bool) (string, error) {
+	var text strings.Builder
+	err := p.writeTree(ctx, &text, tree, details, func(drawn string) string { return drawn })
+	return text.String(), err
+}
+
+func (p *Printer) writeTree(ctx context.Context, to io.Writer, tree *view.Outline, details bool, paint func(string) string) error {
 	document := newJSONTree(tree.Current)
 	drawer := outline.NewDrawer(outline.DrawOptions{Current: tree.Current, Details: details, MaxLine: p.Width(), Wide: p.Width() > 0})
 	for lines, err := range tree.Pages(ctx) {
@@ -29,21 +40,21 @@ func (p *Printer) Tree(ctx context.Context, tree *view.Outline, details bool) er
 			for _, line := range lines {
 				text.WriteString(drawer.Draw(line))
 			}
-			page = []byte(p.coloured(core.Printable(text.String())))
+			page = []byte(paint(core.Printable(text.String())))
 		}
 		if err == nil {
-			_, err = p.Out.Write(page)
+			_, err = to.Write(page)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	end := p.coloured(outline.Legend())
+	end := paint(outline.Legend())
 	if p.JSON {
 		document.end()
 		end = string(document.take())
 	}
-	_, err := io.WriteString(p.Out, end+"\n")
+	_, err := io.WriteString(to, end+"\n")
 	return err
 }
 

@@ -64,12 +64,6 @@ type Node struct {
 	at int64 // version of the board in which the row changed last
 }
 
-// Find returns the node of a frame; nil if there is none.
-func (f *Forest) Find(id string) *Node { return f.byID[id] }
-
-// All returns the nodes in the order in which they were added.
-func (f *Forest) All() []*Node { return f.all }
-
 // Tops returns the nodes at the top, in the order in which they were added: frames without a
 // parent, frames whose parent is missing, and all members of a cycle.
 func (f *Forest) Tops() []*Node {

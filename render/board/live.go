@@ -3,7 +3,6 @@ package board
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"github.com/samber/lo"
@@ -12,7 +11,6 @@ import (
 	"flame/agents/converge"
 	"flame/agents/record"
 	"flame/core"
-	"flame/render"
 )
 
 // An Agent is an agent that flame started, or a native subagent of a host.
@@ -66,25 +64,6 @@ func agentOf(run record.Run) Agent {
 		a.Text = core.OneLine(run.Outcome.Text, maxText)
 	}
 	return a
-}
-
-// The signs that an agent needs a person.
-const (
-	lowBudget  = 0.8                  // share of its budget that it has used
-	silentFrom = core.Millis(180_000) // ms without output
-)
-
-// Needs says why a running agent needs a person at a time; empty if it does not.
-func (a Agent) Needs(now core.Millis) string {
-	switch silent := now - a.Last; {
-	case a.State.Ended() || a.Native:
-		return ""
-	case a.Budget >= lowBudget:
-		return fmt.Sprintf("has used %.0f %% of its budget", a.Budget*100)
-	case a.State == core.AgentActive && a.Last > 0 && silent >= silentFrom:
-		return "is silent for " + render.Duration(int64(silent))
-	}
-	return ""
 }
 
 // abroadOf returns the agent of another machine.

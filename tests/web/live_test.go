@@ -1,15 +1,11 @@
 package web
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -22,7 +18,6 @@ func TestChangesOfOtherProcessesAppear(t *testing.T) {
 	u := newUser(t)
 	u.id("push", "The harvest")
 	s := u.serve()
-	shown := u.top()
 	tb, other := newTab(t), newTab(t)
 	for _, each := range []*tab{tb, other} {
 		each.open(s.address)
@@ -33,30 +28,9 @@ func TestChangesOfOtherProcessesAppear(t *testing.T) {
 		each.until(fmt.Sprintf(`document.getElementById("line-%s")`, id))
 		each.until(fmt.Sprintf(`document.querySelector('.box[data-id="%s"]')`, id))
 	}
-	assert.Eventually(t, func() bool { return strings.Contains(shown(), "Pick the apples") }, patience, 20*time.Millisecond, "flame top shows it, too")
 	u.flame("pop", "completed", "picked")
 	tb.until(fmt.Sprintf(`document.querySelector("#line-%s .s-completed")`, id))
 	assert.Contains(t, tb.text(".live"), "live")
-}
-
-// top has `flame top` run in a terminal of its own until the end of the test.
-func (u *user) top() (shown func() string) {
-	u.t.Helper()
-	file := filepath.Join(u.t.TempDir(), "terminal")
-	cmd := exec.Command("script", "--quiet", "--flush", "--return", "--command", filepath.Join(built, "flame")+" top", file)
-	cmd.Dir, cmd.Env = u.project, u.command(context.Background()).Env
-	keys, err := cmd.StdinPipe()
-	require.NoError(u.t, err)
-	require.NoError(u.t, cmd.Start())
-	u.t.Cleanup(func() {
-		_, _ = keys.Write([]byte("q"))
-		assert.NoError(u.t, cmd.Wait())
-	})
-	return func() string {
-		content, err := os.ReadFile(file)
-		require.NoError(u.t, err)
-		return string(content)
-	}
 }
 
 // The goal of a change contains its time; both times are by this machine's clock.
