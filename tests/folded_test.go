@@ -106,49 +106,17 @@ func TestTheSavingsOfFoldingAreTheSameEverywhere(t *testing.T) {
 	assert.Equal(t, want, stats.Requests, "of Claude Code flame sees none, and claims nothing")
 	assert.True(t, stats.Folds)
 	assert.Contains(t, d.flame("", "stats"), "requests of opencode: "+said)
-	var state struct{ Requests []meter }
-	require.NoError(t, json.Unmarshal([]byte(d.flame("", "call", "flame_get_state")), &state))
-	assert.Equal(t, want, state.Requests)
-
-	var sessions []struct {
-		ID       string
-		Requests *meter
-	}
-	d.read(&sessions, "sessions")
-	require.Len(t, sessions, 2)
-	assert.Equal(t, &meter{Count: c.requests, Sent: c.sent, LeftOut: c.leftOut}, sessions[0].Requests)
-	assert.Nil(t, sessions[1].Requests)
 	assert.Contains(t, d.flame("", "sessions"), fmt.Sprintf("8 requests, about %.1fx less by folding", less))
-
-	leftOut := 0
 	for frame, requests := range map[string]int{first: 5, second: 2} {
-		var shown struct {
-			Folded struct{ Messages, Tokens, Requests, LeftOut int }
-		}
-		d.read(&shown, "show", frame)
-		assert.Equal(t, 2, shown.Folded.Messages)
-		assert.Equal(t, 5_100, shown.Folded.Tokens)
-		assert.Equal(t, requests, shown.Folded.Requests)
-		leftOut += shown.Folded.LeftOut
 		folded := fmt.Sprintf("Folded: 2 messages, about 5100 tokens, left out of %d requests", requests)
 		assert.Contains(t, d.flame("", "show", frame), folded)
 		assert.Contains(t, d.flame("", "call", "flame_frame_details", `{"frameID": "`+frame+`"}`), folded)
 	}
-	assert.Equal(t, c.leftOut, leftOut)
-
-	var event struct {
-		Session, Frame, Host string
-		Data                 struct{ Messages, Tokens, Request int }
-	}
-	require.NoError(t, json.Unmarshal([]byte(d.flame("", "events", "--kind", "FrameFolded", "--frame", first, "--json")), &event))
-	assert.Equal(t, []any{"ses_1", first, "opencode", 2, 5_100, 4},
-		[]any{event.Session, event.Frame, event.Host, event.Data.Messages, event.Data.Tokens, event.Data.Request})
 	assert.Contains(t, d.flame("", "events", "--kind", "FrameFolded", "--frame", second),
 		second+`: left out of later requests (2 messages: 5100 tokens, estimated) "Second"`)
 
 	metrics := d.metrics()
 	assert.Contains(t, metrics, fmt.Sprintf(`flame_requests_total{host="opencode"} %d`, c.requests))
-	assert.Contains(t, metrics, fmt.Sprintf(`flame_request_tokens_total{host="opencode",kind="sent"} %d`, c.sent))
 	assert.Contains(t, metrics, fmt.Sprintf(`flame_request_tokens_total{host="opencode",kind="left_out"} %d`, c.leftOut))
 	assert.Contains(t, metrics, `flame_frames_folded_total{host="opencode"} 2`)
 
@@ -158,7 +126,6 @@ func TestTheSavingsOfFoldingAreTheSameEverywhere(t *testing.T) {
 	assert.Equal(t, 5*5_100+2*5_100, c.leftOut, "sent whole")
 	d.read(&stats, "stats")
 	assert.False(t, stats.Folds)
-	assert.Equal(t, []int{c.requests, c.sent, c.leftOut}, []int{stats.Requests[0].Count, stats.Requests[0].Sent, stats.Requests[0].LeftOut})
 	assert.Contains(t, d.flame("", "stats"), "folding is off (FLAME_FOLD): hosts send whole requests\n")
 	assert.Contains(t, d.flame("", "show", second), "left out of 2 requests", "no more than before")
 }

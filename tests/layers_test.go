@@ -4,10 +4,8 @@ package tests
 import (
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -104,43 +102,21 @@ func folderOf(pkg string) string {
 // that its non-test files import.
 func imports(t *testing.T) map[string][]string {
 	t.Helper()
-	root, err := filepath.Abs("..")
-	require.NoError(t, err)
 	found := map[string][]string{}
-	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+	walkCode(t, func(path string, text []byte) {
+		if strings.HasSuffix(path, "_test.go") {
+			return
 		}
-		name := d.Name()
-		if d.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "third_party") {
-			return filepath.SkipDir
-		}
-		if d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
-			return nil
-		}
-		pkg, err := filepath.Rel(root, filepath.Dir(path))
-		if err != nil {
-			return err
-		}
-		pkg = strings.TrimPrefix(filepath.ToSlash(pkg), ".")
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
-		if err != nil {
-			return err
-		}
-		if _, ok := found[pkg]; !ok {
-			found[pkg] = nil
-		}
+		pkg := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), ".")
+		file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.ImportsOnly)
+		require.NoError(t, err)
+		own := found[pkg]
 		for _, spec := range file.Imports {
-			imported, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				return err
-			}
-			if own, ok := strings.CutPrefix(imported, "flame/"); ok {
-				found[pkg] = append(found[pkg], own)
+			if imported, ok := strings.CutPrefix(spec.Path.Value, `"flame/`); ok {
+				own = append(own, strings.TrimSuffix(imported, `"`))
 			}
 		}
-		return nil
+		found[pkg] = own
 	})
-	require.NoError(t, err)
 	return found
 }

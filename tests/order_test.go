@@ -5,9 +5,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"testing"
-
-	"github.com/stretchr/testify/assert"
 )
 
 // An arrow leads from a file to another of its package that it uses.
@@ -124,23 +121,4 @@ func upwards(order []int, weight [][]int) (count int) {
 		}
 	}
 	return count
-}
-
-func TestShapeOfAnOrder(t *testing.T) {
-	tests := map[string]struct {
-		arrows []arrow
-		back   int
-	}{
-		"a chain":                 {[]arrow{{2, 1}, {1, 0}, {0, 3}}, 0},
-		"two that use each other": {[]arrow{{0, 1}, {1, 0}, {1, 2}}, 1},
-		"a cycle":                 {[]arrow{{0, 1}, {1, 2}, {2, 3}, {3, 0}}, 1},
-		"two cycles through one":  {[]arrow{{0, 1}, {1, 2}, {2, 0}, {0, 3}, {3, 1}}, 1},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			order, back := bestOrder(4, tt.arrows)
-			assert.Len(t, back, tt.back, "%v", order)
-			assert.ElementsMatch(t, []int{0, 1, 2, 3}, order)
-		})
-	}
 }

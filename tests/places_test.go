@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -28,24 +27,13 @@ type literal struct{ text, at string }
 // literals returns the texts of all Go files of the product, except the tags of fields.
 func literals(t *testing.T) (all []literal) {
 	t.Helper()
-	root, err := filepath.Abs("..")
-	require.NoError(t, err)
-	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name := d.Name()
-		if d.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "third_party" || name == "tests") {
-			return filepath.SkipDir
-		}
-		if d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
-			return nil
+	walkCode(t, func(path string, text []byte) {
+		if strings.HasPrefix(path, "tests/") || strings.HasSuffix(path, "_test.go") {
+			return
 		}
 		files := token.NewFileSet()
-		file, err := parser.ParseFile(files, path, nil, 0)
-		if err != nil {
-			return err
-		}
+		file, err := parser.ParseFile(files, path, text, 0)
+		require.NoError(t, err)
 		ast.Inspect(file, func(n ast.Node) bool {
 			if field, is := n.(*ast.Field); is {
 				field.Tag = nil
@@ -53,15 +41,11 @@ func literals(t *testing.T) (all []literal) {
 			if lit, is := n.(*ast.BasicLit); is && lit.Kind == token.STRING {
 				text, err := strconv.Unquote(lit.Value)
 				require.NoError(t, err)
-				at, err := filepath.Rel(root, path)
-				require.NoError(t, err)
-				all = append(all, literal{text, filepath.ToSlash(at) + ":" + strconv.Itoa(files.Position(lit.Pos()).Line)})
+				all = append(all, literal{text, path + ":" + strconv.Itoa(files.Position(lit.Pos()).Line)})
 			}
 			return true
 		})
-		return nil
 	})
-	require.NoError(t, err)
 	return all
 }
 

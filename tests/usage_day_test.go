@@ -3,7 +3,6 @@ package tests
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -231,58 +230,32 @@ func TestCostsOfADayAreTheSameEverywhere(t *testing.T) {
 	var tree []costed
 	d.read(&tree, "tree")
 	assert.Equal(t, stats.Usage, sum(tree))
-	var status struct{ Tree []costed }
-	d.read(&status, "status")
-	assert.Equal(t, stats.Usage, sum(status.Tree))
 	assert.Contains(t, d.flame("", "status", "--session", "ses_1"), "Used in it: 1000 tokens in, 10 out, 0 cache read, 0 cache written, 1 tool call, $0.5000\n")
-	var shown costed
-	d.read(&shown, "show", "claude-1")
-	assert.InDelta(t, 2, shown.Usage.CostUSD, 1e-9)
-	d.read(&shown, "show", "abc")
-	assert.InDelta(t, 1, shown.Usage.CostUSD, 1e-9)
-
+	for frame, cost := range map[string]float64{"claude-1": 2, "abc": 1} {
+		var shown costed
+		d.read(&shown, "show", frame)
+		assert.InDelta(t, cost, shown.Usage.CostUSD, 1e-9, frame)
+	}
 	var sessions []costed
 	d.read(&sessions, "sessions")
 	require.Len(t, sessions, 2)
 	assert.Equal(t, []string{"ses_1", "claude-1"}, []string{sessions[0].ID, sessions[1].ID}, "the one heard of last comes first")
 	assert.Equal(t, stats.Usage, sum(sessions))
-	assert.Regexp(t, `(?m)^claude-1  claude-code  idle, heard of \S+ ago\n  Build a login \(`, d.flame("", "sessions"))
-	assert.Contains(t, d.flame("", "sessions", "--limit", "1"), "and 1 more")
-	d.hook(claudeCode, map[string]any{"hook_event_name": "SessionEnd", "session_id": "claude-1", "reason": "logout"})
-	d.read(&sessions, "sessions")
-	assert.Len(t, sessions, 1)
-	assert.Contains(t, d.flame("", "sessions", "--all"), "claude-1  claude-code  ended")
-
-	var runs []struct {
-		Frame    string
-		Progress struct {
-			Usage   core.Usage
-			TreeUSD float64
-		}
-	}
-	d.read(&runs, "agents", "runs")
-	require.Len(t, runs, 1)
-	assert.InDelta(t, 1.25, runs[0].Progress.TreeUSD, 1e-9)
 	assert.Contains(t, d.flame("", "agents", "runs"), "$1.2500")
-	assert.Contains(t, d.flame("", "agents", "status", agent), "250000 tokens, ")
 	var result costed
 	d.read(&result, "agents", "show", agent)
 	assert.Equal(t, stats.Agents.Usage, result.Usage)
-	d.read(&shown, "show", runs[0].Frame)
-	assert.Equal(t, stats.Agents.Usage, shown.Usage, "an agent's frame has what it used")
 
 	metrics := d.metrics()
 	assert.InDelta(t, stats.Usage.CostUSD, d.metric(metrics, "flame_cost_usd_total"), 1e-9)
 	assert.InDelta(t, float64(stats.Usage.Tokens()), d.metric(metrics, "flame_tokens_total"), 0)
 	assert.InDelta(t, stats.Agents.Usage.CostUSD, d.metric(metrics, "flame_subagent_cost_usd_total"), 1e-9)
-	assert.InDelta(t, float64(stats.Agents.Usage.Tokens()), d.metric(metrics, "flame_subagent_tokens_total"), 0)
 	assert.InDelta(t, 2, d.metric(metrics, "flame_subagent_native_ended_by_host_total"), 0)
 
 	output := filepath.Join(strings.TrimSpace(d.flame("", "where")), "agents", agent, "stdout.jsonl")
-	for path, want := range map[string]float64{logs: 3, filepath.Join(logs, "claude-1.jsonl"): 3, output: 1.25} {
+	for path, want := range map[string]float64{logs: 3, output: 1.25} {
 		var told struct{ Nodes []costed }
 		d.read(&told, "track", path)
 		assert.InDelta(t, want, sum(told.Nodes).CostUSD, 1e-9, path)
 	}
-	assert.Contains(t, d.flame("", "track", logs), fmt.Sprintf("total: %d tokens in", 3*250_000))
 }
