@@ -101,3 +101,36 @@ func TestOpenCodePushesAndPopsAtLevelAuto(t *testing.T) {
 	write, run := u.openCodeTools()
 	u.doesWhatIsDue(write, run, u.serve().prompts)
 }
+
+// claudeTools returns the calls by which Claude Code's model writes a file and runs a command.
+func (u *user) claudeTools() (write, run func(what string) model.Tool) {
+	return func(file string) model.Tool {
+			return model.Tool{Name: "Write", Input: map[string]any{"file_path": u.project + "/" + file, "content": "true\n"}}
+		}, func(command string) model.Tool {
+			return model.Tool{Name: "Bash", Input: map[string]any{"command": command, "description": "test"}}
+		}
+}
+
+// openCodeTools is claudeTools for OpenCode.
+func (u *user) openCodeTools() (write, run func(what string) model.Tool) {
+	return func(file string) model.Tool {
+			return model.Tool{Name: "write", Input: map[string]any{"filePath": u.project + "/" + file, "content": "true\n"}}
+		}, func(command string) model.Tool {
+			return model.Tool{Name: "bash", Input: map[string]any{"command": command, "description": "test"}}
+		}
+}
+
+// talkAllowed is talk with permission to write files and run commands.
+func (u *user) talkAllowed(prompts []string) {
+	u.t.Helper()
+	u.talk([]string{"--session-id", talkID, "--permission-mode", "acceptEdits", "--allowedTools", "Bash,mcp__plugin_flame_flame"}, prompts...)
+}
+
+// prompts sends prompts in one new conversation, each after the answer to the previous one.
+func (s served) prompts(prompts []string) {
+	s.t.Helper()
+	session := s.session()
+	for _, prompt := range prompts {
+		s.message(session, prompt)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -59,4 +60,56 @@ func TestMain(m *testing.M) {
 		}
 	}
 	os.Exit(code)
+}
+
+// A sealed is flame with a home, a project and programs of its own, and nothing of the user's.
+type sealed struct {
+	t                  testing.TB
+	home, project, bin string
+	env                []string
+}
+
+func newSealed(t testing.TB) *sealed {
+	t.Helper()
+	top := t.TempDir()
+	s := &sealed{t: t, home: filepath.Join(top, "home"), project: filepath.Join(top, "project"), bin: filepath.Join(top, "bin")}
+	for _, dir := range []string{s.home, filepath.Join(s.project, ".flame"), s.bin} {
+		require.NoError(t, os.MkdirAll(dir, 0o755))
+	}
+	s.env = []string{"HOME=" + s.home, "PATH=" + s.bin + ":/usr/bin:/bin", "TERM=dumb", "GIT_CONFIG_NOSYSTEM=1"}
+	return s
+}
+
+// write makes a file, which may be a program.
+func (s *sealed) write(path, text string) {
+	s.t.Helper()
+	require.NoError(s.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(s.t, os.WriteFile(path, []byte(text), 0o755))
+}
+
+func (s *sealed) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(flameBinary(s.t), args...)
+	cmd.Dir, cmd.Env = s.project, s.env
+	return cmd
+}
+
+// run runs flame to its end.
+func (s *sealed) run(args ...string) (stdout, stderr string, code int) {
+	s.t.Helper()
+	var out, errs strings.Builder
+	cmd := s.command(args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	require.NoError(s.t, cmd.Start())
+	_ = endsSoon(s.t, cmd)
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// flame runs a command that has to succeed, and returns its output.
+func (s *sealed) flame(stdin string, args ...string) string {
+	s.t.Helper()
+	cmd := s.command(args...)
+	var out, errs strings.Builder
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errs
+	require.NoError(s.t, cmd.Run(), "flame %v: %s", args, &errs)
+	return out.String()
 }

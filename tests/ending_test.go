@@ -23,7 +23,7 @@ import (
 const soon = 25 * time.Second
 
 // endsSoon waits for the end of a program.
-func endsSoon(t *testing.T, cmd *exec.Cmd) error {
+func endsSoon(t testing.TB, cmd *exec.Cmd) error {
 	t.Helper()
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
@@ -38,15 +38,6 @@ func endsSoon(t *testing.T, cmd *exec.Cmd) error {
 	}
 }
 
-// sealed returns flame with its own home and project.
-func sealed(t *testing.T, args ...string) *exec.Cmd {
-	t.Helper()
-	cmd := exec.Command(flameBinary(t), args...)
-	cmd.Dir = t.TempDir()
-	cmd.Env = []string{"HOME=" + t.TempDir(), "FLAME_PROJECT_DIR=" + cmd.Dir, "PATH=" + os.Getenv("PATH")}
-	return cmd
-}
-
 func TestAServerWithUnreadAnswersEndsSoon(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(server *exec.Cmd, in io.Closer) error{
@@ -57,7 +48,7 @@ func TestAServerWithUnreadAnswersEndsSoon(t *testing.T) {
 	for name, end := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server := sealed(t, "serve")
+			server := newSealed(t).command("serve")
 			in, err := server.StdinPipe()
 			require.NoError(t, err)
 			out, err := server.StdoutPipe()
@@ -82,7 +73,7 @@ func TestAServerWithUnreadAnswersEndsSoon(t *testing.T) {
 			assert.NoError(t, endsSoon(t, server), "that is a good end")
 
 			taken := exec.Command(server.Path, "activate", frame[1], "--session", "another")
-			taken.Env = server.Env
+			taken.Dir, taken.Env = server.Dir, server.Env
 			said, err := taken.CombinedOutput()
 			assert.NoError(t, err, "its session has ended, so that others may take its frame: %s", said)
 		})
@@ -113,9 +104,9 @@ func TestASignalEndsAStuckCommand(t *testing.T) {
 		for _, command := range []string{"config", "tree", "events --json", "call flame_get_state"} {
 			t.Run(fmt.Sprintf("%s, %v", command, signal), func(t *testing.T) {
 				t.Parallel()
-				cmd := sealed(t, strings.Fields(command)...)
+				cmd := newSealed(t).command(strings.Fields(command)...)
 				push := exec.Command(cmd.Path, "push", "Something to show")
-				push.Env = cmd.Env
+				push.Dir, push.Env = cmd.Dir, cmd.Env
 				require.NoError(t, push.Run())
 				// Warnings come before the output.
 				cmd.Env = append(cmd.Env, "FLAME_TOKEN_BUDGET_TOTAL=many")

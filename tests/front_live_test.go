@@ -12,37 +12,6 @@ import (
 	"flame/tests/model"
 )
 
-func TestClaudeCodeRunsBehindItsGateway(t *testing.T) {
-	t.Parallel()
-	u := newUser(t, claudeCode)
-	u.must(u.flame, "setup", claudeCode)
-	u.model.Play(model.Script{asked("main", "MAINWORK", model.Turn{
-		Tools: []model.Tool{{Name: "Bash", Input: map[string]any{
-			"command": "echo at $ANTHROPIC_BASE_URL $FLAME_GATEWAY; ls -l /proc/$PPID/fd | grep -c '[34] -> \\(socket\\|pipe\\)'", "description": "look",
-		}}},
-	}, model.Turn{Text: "DONE"})})
-	stdout, stderr, err := u.run(u.flame, "claude", "-p", "--output-format", "json", "--allowedTools", "Bash", "--", "MAINWORK")
-	require.NoError(t, err, stderr)
-	assert.Empty(t, stderr)
-	var said struct{ Result string }
-	require.NoError(t, json.Unmarshal([]byte(stdout), &said), stdout)
-	assert.Equal(t, "DONE", said.Result)
-	requests := u.model.By("main")
-	require.Len(t, requests, 2)
-	for _, r := range requests {
-		assert.Equal(t, "main", r.Headers.Get("X-Claude-Code-Request-Class"))
-		assert.Equal(t, "identity", r.Headers.Get("Accept-Encoding"))
-	}
-	assert.Regexp(t, `at http://127\.0\.0\.1:\d+/\w{26} gateway-\w{8}`, requests[1].LastResult())
-	u.must(u.flame, "stats")
-
-	_, _, alone := u.run("claude", "-p", "--resume", "nothing", "MAINWORK")
-	_, _, behind := u.run(u.flame, "claude", "-p", "--resume", "nothing", "MAINWORK")
-	require.Error(t, alone)
-	require.Error(t, behind)
-	assert.Equal(t, alone.Error(), behind.Error())
-}
-
 // The agent's own gateway also counts side requests and native subagents.
 func TestAnAgentsGatewayCountsAllAnswers(t *testing.T) {
 	t.Parallel()

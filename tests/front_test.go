@@ -26,54 +26,24 @@ import (
 // A fronted is a user with a program called claude on PATH, a script, and a model that records its
 // requests.
 type fronted struct {
-	t                  *testing.T
-	home, project, bin string
-	env                []string
-	upstream           *httptest.Server
-	seen               chan *http.Request
+	*sealed
+	t        *testing.T
+	upstream *httptest.Server
+	seen     chan *http.Request
 }
 
 // newFronted uses script as claude; the script finds its folder in $TOP.
 func newFronted(t *testing.T, script string) *fronted {
 	t.Helper()
-	top := t.TempDir()
-	f := &fronted{
-		t: t, home: filepath.Join(top, "home"), project: filepath.Join(top, "project"), bin: filepath.Join(top, "bin"), seen: make(chan *http.Request, 100),
-	}
-	for _, dir := range []string{f.home, filepath.Join(f.project, ".flame"), f.bin} {
-		require.NoError(t, os.MkdirAll(dir, 0o755))
-	}
+	f := &fronted{sealed: newSealed(t), t: t, seen: make(chan *http.Request, 100)}
 	f.upstream = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.seen <- r
 		fmt.Fprint(w, "from the model")
 	}))
 	t.Cleanup(f.upstream.Close)
-	f.write(filepath.Join(f.bin, "claude"), "#!/bin/sh\nTOP='"+top+"'\n"+script)
-	f.env = []string{"HOME=" + f.home, "PATH=" + f.bin + ":/usr/bin:/bin", "ANTHROPIC_BASE_URL=" + f.upstream.URL}
+	f.write(filepath.Join(f.bin, "claude"), "#!/bin/sh\nTOP='"+filepath.Dir(f.home)+"'\n"+script)
+	f.env = append(f.env, "ANTHROPIC_BASE_URL="+f.upstream.URL)
 	return f
-}
-
-func (f *fronted) write(path, text string) {
-	f.t.Helper()
-	require.NoError(f.t, os.MkdirAll(filepath.Dir(path), 0o755))
-	require.NoError(f.t, os.WriteFile(path, []byte(text), 0o755))
-}
-
-func (f *fronted) command(args ...string) *exec.Cmd {
-	cmd := exec.Command(flameBinary(f.t), args...)
-	cmd.Dir, cmd.Env = f.project, f.env
-	return cmd
-}
-
-// run runs flame to its end.
-func (f *fronted) run(args ...string) (stdout, stderr string, code int) {
-	f.t.Helper()
-	var out, errs strings.Builder
-	cmd := f.command(args...)
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	require.NoError(f.t, cmd.Start())
-	_ = endsSoon(f.t, cmd)
-	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
 // text waits for a file below the folder of the test; the test's program writes it in one step.

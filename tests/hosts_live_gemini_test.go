@@ -211,7 +211,8 @@ func TestGeminiRunsAgentsAndResumesThem(t *testing.T) {
 		"subagent_type": "builder", "prompt": "ASKEDIT", "permission_mode": "bypassPermissions", "background": false,
 	})
 	u.model.Play(model.Script{
-		asked("of a session", "ASKEDIT", model.Turn{Text: "ITS-ANSWER"}), asked("main", "MAINWORK", model.Turn{Tools: []model.Tool{spawn}}, model.Turn{Text: "it is done"}),
+		asked("of a session", "ASKEDIT", model.Turn{Text: "ITS-ANSWER"}),
+		asked("main", "MAINWORK", model.Turn{Tools: []model.Tool{spawn}}, model.Turn{Text: "it is done"}),
 	})
 	u.gemini("MAINWORK please", "--approval-mode", "yolo")
 	require.Len(t, u.model.By("main"), 2)

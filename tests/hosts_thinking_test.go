@@ -181,7 +181,7 @@ func TestOpenCodeKeepsThinkingWhilePlanningAndAfterACompaction(t *testing.T) {
 		output("IN-4"), model.Turn{Text: "four"})...)})
 	serve := u.serve()
 	session := serve.session()
-	for _, agent := range []string{"plan", "build", "summarize", "plan", "build"} {
+	for _, agent := range []string{"plan", "build", "summarize", "build", "build"} {
 		if agent == "summarize" {
 			serve.post("/session/"+session+"/summarize", map[string]any{"providerID": "anthropic", "modelID": "claude-opus-5-5"})
 		} else {

@@ -1,12 +1,10 @@
 package tests
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -34,22 +32,15 @@ echo '{"type":"result","subtype":"success","session_id":"'$session'","result":"s
 
 // A day has sessions of both hosts in a project, subagents of theirs, and an agent of flame's.
 type day struct {
-	t             *testing.T
-	home, project string
-	env           []string
+	*sealed
+	t *testing.T
 }
 
 func newDay(t *testing.T) *day {
 	t.Helper()
-	home := t.TempDir()
-	d := &day{t: t, home: home, project: filepath.Join(home, "project")}
-	require.NoError(t, os.MkdirAll(filepath.Join(d.project, ".flame"), 0o755))
-	bin := filepath.Join(home, "bin")
-	require.NoError(t, os.Mkdir(bin, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(bin, "claude"), []byte(oneAnswer), 0o755))
-	d.env = []string{"HOME=" + home, "PATH=" + bin + ":/usr/bin:/bin", "TERM=dumb", "GIT_CONFIG_NOSYSTEM=1",
-		"FLAME_SUBAGENT_IDLE_DELAY=600000", // a host ends its subagents, however long that takes here
-	}
+	d := &day{newSealed(t), t}
+	d.write(filepath.Join(d.bin, "claude"), oneAnswer)
+	d.env = append(d.env, "FLAME_SUBAGENT_IDLE_DELAY=600000") // a host ends its subagents, however long that takes here
 	return d
 }
 
@@ -57,24 +48,9 @@ func newDay(t *testing.T) *day {
 // output.
 func (d *day) tries(args ...string) string {
 	d.t.Helper()
-	cmd := exec.Command(flameBinary(d.t), args...)
-	cmd.Dir, cmd.Env = d.project, d.env
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); out.Len() == 0 {
-		assert.NoError(d.t, err, "flame %v: %s", args, &errs)
-	}
-	return out.String()
-}
-
-// flame runs a command and returns its output.
-func (d *day) flame(stdin string, args ...string) string {
-	d.t.Helper()
-	cmd := exec.Command(flameBinary(d.t), args...)
-	var out, errs bytes.Buffer
-	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = d.project, d.env, strings.NewReader(stdin), &out, &errs
-	require.NoError(d.t, cmd.Run(), "flame %v: %s", args, &errs)
-	return out.String()
+	out, errs, code := d.run(args...)
+	assert.False(d.t, out == "" && code != 0, "flame %v: %s", args, errs)
+	return out
 }
 
 // read runs a command with --json and decodes its output.
