@@ -10,6 +10,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"flame/hosts"
+	"flame/hosts/opencode"
+	"flame/project"
 )
 
 // A conversation is one of OpenCode's, as flame.js reports it, with the sizes of its requests.
@@ -18,7 +22,8 @@ type conversation struct {
 	session string
 	history []map[string]any
 	clock   int64
-	edition int // of the newest request
+	edition int  // of the newest request
+	whole   bool // requests are not folded
 
 	requests, sent, leftOut int
 }
@@ -42,9 +47,14 @@ func (c *conversation) request() {
 		Drop          []string
 		Before, After []struct{ Text string }
 	}
-	if said := c.flame(string(raw), "hook", openCode); said != "" {
-		require.NoError(c.t, json.Unmarshal([]byte(said), &answer))
-	}
+	c.within(func(p *project.Project) error {
+		p.Fold = !c.whole
+		said, err := opencode.Hook(c.t.Context(), hosts.Flame{Project: p}, raw)
+		if len(said) > 0 {
+			require.NoError(c.t, json.Unmarshal(said, &answer))
+		}
+		return err
+	})
 	c.edition = answer.Edition
 	c.requests++
 	for _, message := range c.history {
@@ -120,7 +130,7 @@ func TestTheSavingsOfFoldingAreTheSameEverywhere(t *testing.T) {
 	assert.Contains(t, metrics, fmt.Sprintf(`flame_request_tokens_total{host="opencode",kind="left_out"} %d`, c.leftOut))
 	assert.Contains(t, metrics, `flame_frames_folded_total{host="opencode"} 2`)
 
-	d.env = append(d.env, "FLAME_FOLD=off")
+	d.env, c.whole = append(d.env, "FLAME_FOLD=off"), true
 	c.say("assistant", 20)
 	c.request()
 	assert.Equal(t, 5*5_100+2*5_100, c.leftOut, "sent whole")

@@ -2,6 +2,7 @@ package tests
 
 import (
 	"bufio"
+	"cmp"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,73 +18,48 @@ import (
 	"flame/tests/effort"
 )
 
-func TestCommandsThatRunWithoutAGateway(t *testing.T) {
-	t.Parallel()
-	const script = `printf '%s|' "$0" "$@"; echo "$ANTHROPIC_BASE_URL$FLAME_GATEWAY"; exit 5`
-	tests := map[string]struct {
-		line  []string
-		env   []string
-		off   bool
-		says  string // on stderr; empty: nothing
-		wants string
-	}{
-		"FLAME_OFF":            {line: []string{"-p", "--settings", "{}"}, env: []string{"FLAME_OFF=1"}, says: "flame is off here", wants: "-p|--settings|{}|"},
-		"flame off":            {line: []string{"--meter", "-p"}, off: true, says: "flame is off here", wants: "-p|"},
-		"the client's command": {line: []string{"mcp", "list"}, wants: "mcp|list|"},
-		"a background session": {line: []string{"--bg", "do it"}, says: "continues without flame's gateway", wants: "--bg|do it|"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newFronted(t, script)
-			f.env = append(f.env, tt.env...)
-			if tt.off {
-				_, _, code := f.run("off")
-				require.Zero(t, code)
-			}
-			out, errs, code := f.run(append([]string{"claude"}, tt.line...)...)
-			assert.Equal(t, 5, code)
-			assert.Equal(t, filepath.Join(f.bin, "claude")+"|"+tt.wants+f.upstream.URL+"\n", out)
-			if tt.says == "" {
-				assert.Empty(t, errs)
-				return
-			}
-			assert.Contains(t, errs, tt.says)
-			assert.Equal(t, 1, strings.Count(errs, "\n"))
-		})
-	}
-}
-
 func TestAFrontOnOddMachines(t *testing.T) {
 	t.Parallel()
-	effort.Heavy(t)
-	const script = tells + `exit 5`
+	adds := func(variable string) func(f *fronted) { return func(f *fronted) { f.env = append(f.env, variable) } }
+	claude := func(text string) func(f *fronted) {
+		return func(f *fronted) { f.write(filepath.Join(f.bin, "claude"), text) }
+	}
+	const unwritten = "[flame] the project's data cannot be written"
 	tests := map[string]struct {
 		change func(f *fronted)
-		code   int
+		line   string // -p if empty
+		code   int    // 5: the program's own
+		behind bool   // a gateway
 		says   string // on stderr; empty: nothing
 	}{
-		"no claude":  {func(f *fronted) { require.NoError(f.t, os.Remove(filepath.Join(f.bin, "claude"))) }, 1, `claude-code is not installed: no "claude" on PATH`},
-		"no home":    {func(f *fronted) { f.env = f.env[1:] }, 5, "[flame] the project's data cannot be written, so nothing is folded or counted"},
-		"Bedrock":    {func(f *fronted) { f.env = append(f.env, "CLAUDE_CODE_USE_BEDROCK=1") }, 1, "hint: use plain `claude` here"},
-		"a bad fold": {func(f *fronted) { f.env = append(f.env, "FLAME_GATEWAY_FOLD=much") }, 5, "[flame] FLAME_GATEWAY_FOLD="},
+		"FLAME_OFF":            {change: adds("FLAME_OFF=1"), code: 5, says: "flame is off here"},
+		"flame off":            {change: func(f *fronted) { f.flame("", "off") }, line: "--meter -p", code: 5, says: "flame is off here"},
+		"the client's command": {line: "mcp list", code: 5},
+		"a background session": {line: "--bg do", code: 5, says: "continues without flame's gateway"},
+		"no claude": {
+			change: func(f *fronted) { require.NoError(f.t, os.Remove(filepath.Join(f.bin, "claude"))) }, code: 1,
+			says: `claude-code is not installed: no "claude" on PATH`,
+		},
+		"no home":    {change: func(f *fronted) { f.env = f.env[1:] }, code: 5, behind: true, says: unwritten + ", so nothing is folded or counted"},
+		"Bedrock":    {change: adds("CLAUDE_CODE_USE_BEDROCK=1"), code: 1, says: "hint: use plain `claude` here"},
+		"a bad fold": {change: adds("FLAME_GATEWAY_FOLD=much"), code: 5, behind: true, says: "[flame] FLAME_GATEWAY_FOLD="},
 		"no place for data": {
-			func(f *fronted) { f.write(filepath.Join(f.home, ".local", "share", "flame"), "a file") }, 5, "[flame] the project's data cannot be written",
+			change: func(f *fronted) { f.write(filepath.Join(f.home, ".local", "share", "flame"), "a file") }, code: 5, behind: true, says: unwritten,
 		},
-		"a project that cannot be written": {func(f *fronted) { require.NoError(f.t, os.Chmod(f.project, 0o555)) }, 5, ""},
+		"a project that cannot be written": {change: func(f *fronted) { require.NoError(f.t, os.Chmod(f.project, 0o555)) }, code: 5, behind: true},
 		"a claude that is flame": {
-			func(f *fronted) {
-				f.write(filepath.Join(f.bin, "claude"), "#!/bin/sh\n'"+flameBinary(f.t)+"' claude \"$@\"\n")
-			}, 1, "the claude on PATH seems to start flame again",
+			change: claude("#!/bin/sh\n'" + flameBinary(t) + "' claude \"$@\"\n"), code: 1, says: "the claude on PATH seems to start flame again",
 		},
-		"a program that cannot run": {func(f *fronted) { f.write(filepath.Join(f.bin, "claude"), "#!/nonexistent\n") }, 1, "flame: "},
+		"a program that cannot run": {change: claude("#!/nonexistent\n"), code: 1, says: "flame: "},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newFronted(t, script)
-			tt.change(f)
-			out, errs, code := f.run("claude", "-p")
+			f := newFronted(t, tells+`echo "$ANTHROPIC_BASE_URL$FLAME_GATEWAY" >$TOP/asks; exit 5`)
+			if tt.change != nil {
+				tt.change(f)
+			}
+			out, errs, code := f.run(append([]string{"claude"}, strings.Fields(cmp.Or(tt.line, "-p"))...)...)
 			assert.Equal(t, tt.code, code, errs)
 			assert.Empty(t, out)
 			if tt.says == "" {
@@ -92,9 +68,11 @@ func TestAFrontOnOddMachines(t *testing.T) {
 				assert.Contains(t, errs, tt.says)
 			}
 			assert.Empty(t, f.folders())
-			if tt.code == 5 {
-				base := f.base(f.text("settings"))
-				assert.Regexp(t, `^http://127\.0\.0\.1:\d+/\w{26}$`, base)
+			switch {
+			case tt.behind:
+				assert.Regexp(t, `^http://127\.0\.0\.1:\d+/\w{26}$`, f.base(f.text("settings")))
+			case code == 5:
+				assert.Equal(t, f.upstream.URL+"\n", f.text("asks"), "without a gateway")
 			}
 		})
 	}
@@ -123,24 +101,6 @@ func TestAGatewayByHand(t *testing.T) {
 		assert.Equal(t, 1, code)
 		assert.Contains(t, errs, "base URL of the model's API", wrong)
 	}
-}
-
-// sudo, su and the launchers of sandboxes close inherited files.
-func TestAGatewayOutlivesClosedInheritedFiles(t *testing.T) {
-	t.Parallel()
-	effort.Heavy(t)
-	onLinux(t)
-	f := newFronted(t, "exec 3>&- 4>&-\n"+tells+`read line; exit 0`)
-	cmd, end, _ := f.begin("claude")
-	base := f.base(f.text("settings"))
-	first := gatewayOf(t, cmd.Process.Pid)
-	for range 3 {
-		assert.Equal(t, "from the model", get(t, base+"/v1/models"))
-	}
-	assert.Equal(t, first, gatewayOf(t, cmd.Process.Pid))
-	end()
-	assert.NoError(t, endsSoon(t, cmd))
-	f.free(base)
 }
 
 func TestASignalEndsTheWaitForAGateway(t *testing.T) {

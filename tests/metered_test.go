@@ -2,6 +2,7 @@ package tests
 
 import (
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -18,17 +19,18 @@ import (
 	"flame/store"
 )
 
-// gateway stores the requests of a gateway beside the commands.
-func (d *day) gateway(by project.Caller, requests ...usage.Request) {
+// within uses the project in this process, which waits for a busy machine as a hook does not.
+func (d *day) within(use func(p *project.Project) error) {
 	d.t.Helper()
 	var where struct{ Data string }
 	d.read(&where, "where")
 	kept := store.Open(where.Data, store.Options{})
 	p := &project.Project{
-		Store: kept, Log: slog.New(slog.DiscardHandler), NewID: project.NewID, Now: func() core.Millis { return core.MillisOf(time.Now()) },
+		Store: kept, Dir: d.project, Log: slog.New(slog.DiscardHandler), NewID: project.NewID,
+		Budget: core.DefaultBudget(), Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
+		Now: func() core.Millis { return core.MillisOf(time.Now()) },
 	}
-	require.NoError(d.t, turns.Answered(d.t.Context(), p, by, turns.Report{Requests: requests}))
-	require.NoError(d.t, kept.Close())
+	require.NoError(d.t, errors.Join(use(p), kept.Close()))
 }
 
 // A metered is flame's report of requests through a gateway.
@@ -54,7 +56,10 @@ func TestAGatewaysFiguresAreTheSameEverywhere(t *testing.T) {
 		Answer: "m1", Class: "main", Model: "claude-opus-5-5", Asked: now, First: 1_200, Took: 3_000, Status: 200, Context: 250_000,
 		Usage: core.Usage{TokensIn: 250_000, TokensOut: 10, CostUSD: 1}, Given: 3_000_000, Sent: 1_000_000,
 	}
-	d.gateway(s, answered, usage.Request{Class: "main", Asked: now, Took: 50, Status: 529, Given: 1_000_000, Sent: 1_000_000})
+	refused := usage.Request{Class: "main", Asked: now, Took: 50, Status: 529, Given: 1_000_000, Sent: 1_000_000}
+	d.within(func(p *project.Project) error {
+		return turns.Answered(t.Context(), p, s, turns.Report{Requests: []usage.Request{answered, refused}})
+	})
 	log := filepath.Join(d.home, ".claude", "projects", "-project", "claude-1.jsonl")
 	d.logs(log, "", "m1") // the log has this one, too
 	d.hook(claudeCode, map[string]any{
