@@ -16,8 +16,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/samber/lo"
-
 	"flame/agents"
 	"flame/agents/abroad"
 	"flame/agents/definition"
@@ -143,7 +141,7 @@ func (w wiring) service(p *project.Project, at place.Place) *agents.Agents {
 	bounds.Depth, bounds.Total, bounds.Concurrent = int(s.AgentMaxDepth), int(s.AgentMaxTotal), int(s.AgentMaxConcurrent)
 	bounds.Tokens, bounds.CostUSD = int64(s.AgentBudgetTokens), float64(s.AgentBudgetUSD)
 	bounds.Each.Wall, bounds.Each.Idle = seconds(s.AgentTimeout), seconds(s.AgentIdle)
-	a := &agents.Agents{
+	return &agents.Agents{
 		Setup: plan.Setup{
 			Project: p, Data: at.Data.Path, Dir: at.Worktree, Hosts: w.known, Machine: machine, Host: s.AgentHost, Bounds: bounds,
 			Catalog: func(checkout string) definition.Catalog {
@@ -153,21 +151,6 @@ func (w wiring) service(p *project.Project, at place.Place) *agents.Agents {
 		Root: at.Dir, Program: w.program(), Keep: s.AgentOnSessionEnd == "keep", Start: supervise.Start, OpenGate: gates{w, at}.open,
 		Elsewhere: worker.Asker{Data: at.Data.Path},
 	}
-	if kinds := lo.Without(s.Share, "none"); len(kinds) > 0 {
-		sharing(a, kinds, at)
-	}
-	return a
-}
-
-// sharing shares data of agents with other machines: the kinds that the user chose.
-func sharing(a *agents.Agents, kinds []string, at place.Place) {
-	foreign := a.Hosts.Foreign(a.Machine, at.Worktree, at.Dir)
-	if file := a.Hosts.SetByProject(a.Machine, foreign, env.Share); file != "" {
-		a.Project.Log.Warn("flame does not share the work of agents: the project sets the variable, or its file is unreadable", "file", file, "variable", env.Share)
-		os.Unsetenv(env.Share) // Only this process can tell the source of the variable; processes that it starts must not use it.
-		return
-	}
-	a.Share = kinds
 }
 
 // keepHub keeps a project connected to the hub that it has joined, if any.

@@ -28,7 +28,6 @@ type Agents struct {
 	OpenGate OpenGate // nil: agents have no gateways
 
 	Elsewhere Elsewhere // nil: agents run on this machine alone
-	Share     []string  // of abroad.Kinds: what other machines may see of ended agents
 
 	// Start starts the supervisor of an agent, as supervise.Start does.
 	Start func(ctx context.Context, seat supervise.Seat) (supervise.Process, error)

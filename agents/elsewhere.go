@@ -1,20 +1,12 @@
 package agents
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
-	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
-	"flame/agents/abroad"
 	"flame/agents/record"
 	"flame/agents/supervise"
-	"flame/config/env"
 	"flame/core"
 	"flame/project"
 )
@@ -91,118 +83,15 @@ func tellCancelled(ctx context.Context, a *Agents) error {
 	return err
 }
 
-// Owe checks every oweTime. shareTime bounds one attempt to share the work of an agent, and
-// flame makes such attempts for sharedFor after the agent's end.
-const (
-	oweTime   = 2 * time.Second
-	shareTime = time.Minute
-	sharedFor = core.Millis(24 * 60 * 60_000)
-)
+// oweTime is how often Owe checks.
+const oweTime = 2 * time.Second
 
-// Owe does what this machine still owes to the project's other machines, while the hub is
-// connected and until ctx ends: it shares the work of agents as far as the user allows, and
-// tells workers to stop that it could not reach before.
+// Owe tells workers to stop that could not be reached before, while the hub is connected and
+// until ctx ends.
 func Owe(ctx context.Context, a *Agents) {
-	tried := map[string]bool{} // by the ids of agents
 	for range project.Steadily(ctx, oweTime) {
-		err := errors.Join(tellCancelled(ctx, a), shareEnded(ctx, a, tried))
-		if err != nil && ctx.Err() == nil {
-			a.Project.Log.Warn("could not share work with other machines or stop their workers", "error", err)
+		if err := tellCancelled(ctx, a); err != nil && ctx.Err() == nil {
+			a.Project.Log.Warn("could not stop workers of other machines", "error", err)
 		}
 	}
-}
-
-// shareEnded shares the work of ended agents of which nothing was shared yet. It skips the
-// agents in tried.
-func shareEnded(ctx context.Context, a *Agents, tried map[string]bool) error {
-	if len(a.Share) == 0 {
-		return nil
-	}
-	ended, err := project.Read(ctx, a.Project, func(tx project.Tx) ([]record.Run, error) {
-		return record.JustEnded(tx, a.Project.Now(), sharedFor)
-	})
-	for _, run := range ended {
-		if run.Frame != "" && run.For == "" && len(run.Shared) == 0 && !tried[run.ID] { // the asker shares its own
-			tried[run.ID] = true
-			err = errors.Join(err, share(ctx, a, run))
-		}
-	}
-	return err
-}
-
-// share stores on the hub what other machines may see of an agent.
-func share(ctx context.Context, a *Agents, run record.Run) error {
-	ctx, stop := context.WithTimeout(ctx, shareTime)
-	defer stop()
-	var shared []string
-	for _, kind := range a.Share {
-		text, err := shareable(ctx, a, run, kind)
-		if err == nil && len(text) > 0 {
-			err = a.Elsewhere.Leave(ctx, abroad.SharedName(run.Frame, kind), bytes.NewReader(text))
-		}
-		if err != nil {
-			return fmt.Errorf("%s of %s are not shared: %w", kind, run.ID, err)
-		}
-		if len(text) > 0 {
-			shared = append(shared, kind)
-		}
-	}
-	if len(shared) == 0 {
-		return nil
-	}
-	return a.Project.Store.Update(ctx, func(tx project.Tx) error {
-		run, known, err := record.Runs.Get(tx, run.ID)
-		if !known || err != nil {
-			return err
-		}
-		run.Shared = shared
-		return record.Runs.Save(tx, run.ID, run)
-	})
-}
-
-// shareable returns the content of one kind that an agent shares, or nothing if the agent has
-// none.
-func shareable(ctx context.Context, a *Agents, run record.Run, kind string) (text []byte, err error) {
-	more := false
-	switch kind {
-	case abroad.Prompts:
-		told, err := record.AssignmentOf(ctx, a.Project, run.ID)
-		return []byte(told.Task), err
-	case abroad.Logs: // only the beginning of a very long log
-		text, _, err = supervise.ReadFrom(filepath.Join(a.Folder(run.ID), supervise.OutputFile), 0, abroad.MaxShared)
-	case abroad.Patches:
-		text, more, err = supervise.ReadFrom(record.Patch(a.Data, run.ID), 0, abroad.MaxShared)
-	}
-	if more {
-		err = core.Invalidf("it has over %d MB", abroad.MaxShared>>20)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return text, err
-}
-
-// Shared returns what another machine shares of an agent, by the id of the agent or of its
-// frame. It asks the hub. If that machine shares nothing of the kind, the error is
-// core.ErrNotFound.
-func Shared(ctx context.Context, a *Agents, id, kind string) ([]byte, error) {
-	if !slices.Contains(abroad.Kinds, kind) {
-		return nil, core.Invalidf("%q is nothing that is shared of agents", core.OneLine(kind, 40)).WithHint("one of %s", strings.Join(abroad.Kinds, ", "))
-	}
-	if err := reach(a.Elsewhere); err != nil {
-		return nil, err
-	}
-	frame, err := project.Read(ctx, a.Project, func(tx project.Tx) (string, error) { return abroad.FrameOf(tx, id) })
-	if err != nil {
-		return nil, err
-	}
-	ctx, stop := context.WithTimeout(ctx, shareTime)
-	defer stop()
-	var got bytes.Buffer
-	err = a.Elsewhere.Fetch(ctx, abroad.SharedName(frame, kind), &got, abroad.MaxShared)
-	if errors.Is(err, core.ErrNotFound) {
-		err = core.NotFoundf("no %s of %s are shared", kind, id).
-			WithHint("%s on the machine of the agent says what is shared once it has ended; the hub keeps that for a week", env.Share)
-	}
-	return got.Bytes(), err
 }

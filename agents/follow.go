@@ -147,12 +147,9 @@ func (f *follower) give(ctx context.Context) (*changes.Base, error) {
 	}
 	defer os.Remove(path)
 	defer bundle.Close()
-	base, left, err := changes.Give(ctx, f.run.Cwd, f.run.ID, changes.GiveOptions{Bundle: bundle, Uncommitted: f.run.Uncommitted})
+	base, err := changes.Give(ctx, f.run.Cwd, f.run.ID, changes.GiveOptions{Bundle: bundle})
 	if err != nil {
 		return nil, err
-	}
-	if left > 0 {
-		f.log.Info("uncommitted files stay on this machine", "files", left)
 	}
 	if !base.Bundle {
 		return &base, nil

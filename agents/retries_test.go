@@ -90,10 +90,9 @@ func TestOptionsForOtherMachinesAreRefusedHere(t *testing.T) {
 	t.Parallel()
 	s, _ := joined(t, nil)
 	for name, r := range map[string]plan.Request{
-		"retries":     {Retries: 1},
-		"uncommitted": {Uncommitted: true},
-		"too often":   {On: "gpu", Retries: 11},
-		"less often":  {On: "gpu", Retries: -1},
+		"retries":    {Retries: 1},
+		"too often":  {On: "gpu", Retries: 11},
+		"less often": {On: "gpu", Retries: -1},
 	} {
 		r.Type, r.Prompt = "builder", "done"
 		_, err := s.Spawn(s.ctx, user, r)

@@ -78,12 +78,12 @@ func pack(ctx context.Context, e Elsewhere, run *record.Run) error {
 	if run.Base == "" {
 		return nil
 	}
-	pending, err := changes.PendingOf(ctx, run.Cwd)
-	if err == nil && run.Uncommitted {
-		err = pending.Check()
-	}
-	if told := pending.Told(run.Uncommitted); err == nil && told != "" {
-		run.Warnings = append(run.Warnings, told)
+	left, err := changes.Uncommitted(ctx, run.Cwd)
+	switch {
+	case left == 1:
+		run.Warnings = append(run.Warnings, "1 file that is not committed: the agent does not see it")
+	case left > 1:
+		run.Warnings = append(run.Warnings, fmt.Sprintf("%d files that are not committed: the agent does not see them", left))
 	}
 	return err
 }

@@ -53,8 +53,6 @@ type Settings struct {
 	AgentBudgetUSD     Dollars `envconfig:"FLAME_AGENT_BUDGET_USD" default:"0" desc:"US dollars that all agents below a session may cost together; 0: no limit"`
 	AgentOnSessionEnd  string  `envconfig:"FLAME_AGENT_ON_SESSION_END" oneof:"cancel,keep" default:"cancel" desc:"cancel or keep: what flame does with running agents when the session that started them ends"`
 
-	Share Words `envconfig:"FLAME_SHARE" oneof:"prompts,patches,logs,none" default:"none" desc:"which data of ended agents flame sends to the project's hub for its other machines, in addition to the tree: none, or any of prompts, patches and logs, comma-separated; ignored if the project's own settings set it"`
-
 	Fold        string `envconfig:"FLAME_FOLD" oneof:"on,off" default:"on" desc:"on or off: leave the work of finished frames out of requests to the model, in hosts that support it"`
 	Trim        string `envconfig:"FLAME_TRIM" oneof:"off,superseded,old" default:"off" desc:"which tool outputs of open frames flame also leaves out of requests: off, none; superseded, outputs that a later call repeats; old, these and outputs older than a few rounds; flame_recall shows them again"`
 	GatewayFold string `envconfig:"FLAME_GATEWAY_FOLD" oneof:"auto,on,edit,off" default:"auto" desc:"what flame's gateway does to requests: auto, the same as on in a host whose model's API documents what a changed past means, else the same as off; on, leave out the work of finished frames (as FLAME_FOLD and FLAME_TRIM say); edit, have the model's API clear old tool results instead; off, only count usage"`
@@ -302,6 +300,7 @@ func (d *Dollars) Decode(value string) error {
 var Gone = map[string]string{
 	"FLAME_AGENT_START": "an agent must print its first line within a minute",
 	"FLAME_NOTIFY":      "the hosts notify you, and `flame status --line` shows what waits for you",
+	"FLAME_SHARE":       "machines share the tree, jobs and their results",
 }
 
 // An Unknown is an environment variable that only looks like a setting.

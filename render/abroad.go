@@ -1,10 +1,8 @@
 package render
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/samber/lo"
@@ -19,11 +17,11 @@ func AgentsAbroad(all []abroad.Agent, now core.Millis, width int) string {
 	if len(all) == 0 {
 		return "No other machine reports an agent.\n"
 	}
-	rows := []string{"ID\tMACHINE\tSTATE\tTYPE\tSTARTED\tCOST\tHEARD\tSHARED\tTASK"}
+	rows := []string{"ID\tMACHINE\tSTATE\tTYPE\tSTARTED\tCOST\tHEARD\tTASK"}
 	for _, a := range all {
 		heard := (time.Duration(now-a.Heard) * time.Millisecond).Round(time.Second)
-		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s ago\t%s\t%s", a.ID, a.Machine, a.State, core.OneLine(a.Type, 30),
-			started(a.Asked), costOf(a.Used.CostUSD), heard, cmp.Or(strings.Join(a.Shared, ","), "-"), Short(a.Description)))
+		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s ago\t%s", a.ID, a.Machine, a.State, core.OneLine(a.Type, 30),
+			started(a.Asked), costOf(a.Used.CostUSD), heard, Short(a.Description)))
 	}
 	return table(width, rows)
 }

@@ -172,7 +172,8 @@ func TestThreeAgentsAreDelegatedToAndConverged(t *testing.T) {
 			u.model.Play(model.Script{
 				asked("main", "spawn_agent", append(append([]model.Turn{
 					{From: func(r model.Request) model.Turn {
-						return calls("spawn_agent", map[string]any{"command": lineIn(r)})
+						assert.Equal(t, line, lineIn(r))
+						return calls("spawn_agent", map[string]any{"subagent_type": "builder", "prompt": `ONEWORK: write what's "due"`})
 					}},
 					{Tools: []model.Tool{spawns("builder", "do two", "TWOWORK go", nil), spawns("builder", "do three", "THREEWORK go", nil)}},
 				}, waitsForAll(3)...), model.Turn{Text: "MAIN-RESULT"})...),
@@ -199,7 +200,8 @@ func TestThreeAgentsAreDelegatedToAndConverged(t *testing.T) {
 
 			line = strings.Join(ids, " ") + " --strategy merge"
 			u.model.Play(model.Script{asked("converger", "flame_converge", model.Turn{From: func(r model.Request) model.Turn {
-				return calls("flame_converge", map[string]any{"command": lineIn(r)})
+				assert.Equal(t, line, lineIn(r))
+				return calls("flame_converge", map[string]any{"subagent_ids": ids, "strategy": "merge"})
 			}}, model.Turn{Text: "CONVERGED"})})
 			u.works(client, "/flame:converge "+line)
 			converger := u.model.By("converger")

@@ -33,7 +33,6 @@ var plainOnly = map[string]string{
 	"hub remove":    "likewise",
 	"join":          "likewise",
 	"leave":         "likewise",
-	"agents shared": "likewise",
 }
 
 // commandWords matches the name of a command, before its arguments.

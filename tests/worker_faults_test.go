@@ -109,3 +109,21 @@ func TestAWorkerReportsThatItsHubIsAway(t *testing.T) {
 	desk.hub()
 	says("the hub is back") // with no message in between, however often it tried
 }
+
+// A hub is away for longer than a follower waits until its worker has ended an agent.
+func TestAnUndeliveredCancelArrivesOnceTheHubIsBack(t *testing.T) {
+	t.Parallel()
+	desk, box, h := two(t)
+	box.worker()
+	id := desk.away("WAIT for me")
+	desk.until(id, talks)
+	h.end(t, syscall.SIGKILL)
+	desk.flame("agents", "cancel", id)
+	run := desk.until(id, ended)
+	assert.Equal(t, core.AgentCancelled, run.State)
+	assert.Contains(t, run.Outcome.Error, "flame tells the worker to stop as soon as it can")
+	assert.Contains(t, box.flame("agents", "runs", "--running"), "WAIT", "its machine knows nothing of that")
+	desk.hub()
+	box.runsNone("WAIT")
+	assert.Contains(t, box.flame("agents", "runs"), "cancelled")
+}

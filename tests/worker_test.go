@@ -194,14 +194,14 @@ func TestAnAgentOnAnotherMachineIsCancelledOrLost(t *testing.T) {
 }
 
 // TestAnAgentWhoseWorkerIsLostIsRestarted has the next worker, on the same machine, take over an
-// agent that needs uncommitted files.
+// agent.
 func TestAnAgentWhoseWorkerIsLostIsRestarted(t *testing.T) {
 	t.Parallel()
 	desk, box, _ := two(t)
 	worker := box.worker()
 	require.NoError(t, os.WriteFile(filepath.Join(desk.checkout, "made.txt"), []byte("before\n"), 0o600))
-	said := desk.flame("agents", "spawn", "builder", "WAIT for me", "--on", "gpu", "--retries", "1", "--uncommitted")
-	assert.Contains(t, said, "made.txt", "whoever asks sees which new files go along")
+	said := desk.flame("agents", "spawn", "builder", "WAIT for me", "--on", "gpu", "--retries", "1")
+	assert.Contains(t, said, "1 file that is not committed")
 	var runs []record.Run
 	require.NoError(t, json.Unmarshal([]byte(desk.flame("agents", "runs", "--json")), &runs))
 	id := runs[0].ID
@@ -216,7 +216,8 @@ func TestAnAgentWhoseWorkerIsLostIsRestarted(t *testing.T) {
 	assert.Greater(t, run.Outcome.Tokens(), run.Lost.Tokens())
 	patch, err := os.ReadFile(filepath.Join(dataOf(t, desk), "agents", id, "changes.patch"))
 	require.NoError(t, err)
-	assert.Contains(t, string(patch), "-before", "it saw what was not committed")
+	assert.NotContains(t, string(patch), "-before", "it did not see what was not committed")
+	require.NoError(t, os.Remove(filepath.Join(desk.checkout, "made.txt")))
 	gitSays(t, desk.checkout, "apply", "--check", filepath.Join(dataOf(t, desk), "agents", id, "changes.patch"))
 	desk.shows("tree", "✓ WAIT for me")
 }

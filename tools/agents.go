@@ -14,7 +14,6 @@ import (
 	"flame/agents"
 	"flame/agents/converge"
 	"flame/agents/definition"
-	"flame/agents/line"
 	"flame/agents/plan"
 	"flame/agents/record"
 	"flame/core"
@@ -61,11 +60,11 @@ type agentDoor struct {
 }
 
 type spawnArgs struct {
-	Type           string               `json:"subagent_type,omitempty" line:"agent-type" jsonschema:"builder, tester, analyzer, retriever or another by name"`
-	Prompt         string               `json:"prompt,omitempty" line:"-" jsonschema:"the whole task"`
+	Type           string               `json:"subagent_type,omitempty" jsonschema:"builder, tester, analyzer, retriever or another by name"`
+	Prompt         string               `json:"prompt,omitempty" jsonschema:"the whole task"`
 	Description    string               `json:"description,omitempty" jsonschema:"3-5 words"`
 	Background     *bool                `json:"background,omitempty" jsonschema:"default true; false waits 50 s"`
-	InheritContext *bool                `json:"inherit_context,omitempty" rare:"true" line:"inherit-context=" jsonschema:"default true"`
+	InheritContext *bool                `json:"inherit_context,omitempty" rare:"true" jsonschema:"default true"`
 	Mode           hosts.Mode           `json:"permission_mode,omitempty" rare:"true" jsonschema:"never more than yours"`
 	Tools          *[]string            `json:"tools,omitempty" rare:"true" jsonschema:"only these"`
 	Model          string               `json:"model,omitempty" rare:"true"`
@@ -74,24 +73,10 @@ type spawnArgs struct {
 	Cwd            string               `json:"cwd,omitempty" rare:"true"`
 	Isolation      definition.Isolation `json:"isolation,omitempty" rare:"true"`
 	On             string               `json:"on,omitempty" rare:"true" jsonschema:"worker queue"`
-	Uncommitted    bool                 `json:"uncommitted,omitempty" rare:"true"`
 	Key            string               `json:"idempotency_key,omitempty" rare:"true" jsonschema:"same agent again"`
 	BudgetTokens   int64                `json:"budget_tokens,omitempty" rare:"true"`
 	BudgetUSD      float64              `json:"budget_usd,omitempty" rare:"true"`
-	Definition     map[string]any       `json:"definition,omitempty" rare:"true" line:"-" jsonschema:"instead of subagent_type"`
-	Command        string               `json:"command,omitempty" line:"-" jsonschema:"a /delegate line, alone"`
-}
-
-func (in *spawnArgs) command() string { return in.Command }
-
-// rest reads the task, which may be quoted.
-func (in *spawnArgs) rest(l line.Line) error {
-	in.Prompt = unquote(l.Rest)
-	if in.Type == "" {
-		return core.Invalidf("--agent-type is missing").
-			WithHint("add --agent-type builder, tester, analyzer, retriever or another definition's name; `flame agents list` shows all")
-	}
-	return nil
+	Definition     map[string]any       `json:"definition,omitempty" rare:"true" jsonschema:"instead of subagent_type"`
 }
 
 // request returns the request in the arguments.
@@ -99,7 +84,7 @@ func (in spawnArgs) request() (r plan.Request, err error) {
 	r = plan.Request{
 		Type: in.Type, Prompt: strings.TrimSpace(in.Prompt), Description: in.Description, Mode: in.Mode, Tools: in.Tools, Model: in.Model,
 		Timeout: time.Duration(lo.FromPtr(in.Timeout) * float64(time.Second)), Unlimited: in.Timeout != nil && *in.Timeout == 0,
-		Frame: in.FrameID, Cwd: in.Cwd, Isolation: in.Isolation, On: in.On, Uncommitted: in.Uncommitted,
+		Frame: in.FrameID, Cwd: in.Cwd, Isolation: in.Isolation, On: in.On,
 		Bare: in.InheritContext != nil && !*in.InheritContext, Key: in.Key, BudgetTokens: in.BudgetTokens, BudgetUSD: in.BudgetUSD,
 	}
 	if in.Definition != nil {
@@ -308,21 +293,10 @@ func (d agentDoor) cancel(ctx context.Context, by project.Caller, in agentArgs) 
 }
 
 type handoffArgs struct {
-	ID        string           `json:"subagent_id,omitempty" line:"-"`
+	ID        string           `json:"subagent_id,omitempty"`
 	Transfer  bool             `json:"transfer_control,omitempty" jsonschema:"default false: only watch"`
 	Timeout   float64          `json:"timeout,omitempty" jsonschema:"seconds, default 600"`
 	OnFailure record.OnFailure `json:"on_failure,omitempty" jsonschema:"default escalate"`
-	Command   string           `json:"command,omitempty" line:"-" jsonschema:"a /handoff line, alone"`
-}
-
-func (in *handoffArgs) command() string { return in.Command }
-
-func (in *handoffArgs) rest(l line.Line) error {
-	if len(l.Words) != 1 {
-		return core.Invalidf("a handoff takes one subagent_id, not %d words", len(l.Words)).WithHint("%s shows the agents there are", op.AgentList)
-	}
-	in.ID = l.Words[0]
-	return nil
 }
 
 func (d agentDoor) handoff(ctx context.Context, by project.Caller, in handoffArgs) (string, error) {
@@ -345,21 +319,12 @@ func (d agentDoor) handoff(ctx context.Context, by project.Caller, in handoffArg
 }
 
 type convergeArgs struct {
-	IDs        []string            `json:"subagent_ids,omitempty" line:"-" jsonschema:"two or more"`
+	IDs        []string            `json:"subagent_ids,omitempty" jsonschema:"two or more"`
 	Strategy   converge.Strategy   `json:"strategy,omitempty"`
 	Resolution converge.Resolution `json:"conflict_resolution,omitempty" jsonschema:"default manual"`
 	Format     converge.Format     `json:"output_format,omitempty" jsonschema:"default delta_batch"`
 	Tolerance  float64             `json:"tolerance,omitempty" jsonschema:"between numbers that count as equal"`
-	Schema     map[string]any      `json:"result_schema,omitempty" line:"-" jsonschema:"compare only what it declares"`
-	Command    string              `json:"command,omitempty" line:"-" jsonschema:"a /converge line, alone"`
-}
-
-func (in *convergeArgs) command() string { return in.Command }
-
-// rest reads the agents, separated by blanks or commas.
-func (in *convergeArgs) rest(l line.Line) error {
-	in.IDs = strings.Fields(strings.ReplaceAll(strings.Join(l.Words, " "), ",", " "))
-	return core.OneOf("--strategy", in.Strategy)
+	Schema     map[string]any      `json:"result_schema,omitempty" jsonschema:"compare only what it declares"`
 }
 
 func (d agentDoor) converge(ctx context.Context, by project.Caller, in convergeArgs) (string, error) {

@@ -206,14 +206,6 @@ func TestASpawnMayWait(t *testing.T) {
 	assert.Contains(t, text, "(completed)", "as its definition says")
 }
 
-func TestALineOfTheDelegateCommandStartsAnAgent(t *testing.T) {
-	t.Parallel()
-	d := delegate(t)
-	result, text := d.call("spawn_agent", `{"command": "\"do the form\" --agent-type builder"}`)
-	require.False(t, result.IsError, text)
-	assert.Contains(t, text, "builder")
-}
-
 func TestWaitingForAnAgent(t *testing.T) {
 	t.Parallel()
 	d := delegate(t)

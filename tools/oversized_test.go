@@ -81,7 +81,7 @@ func oversized(t *testing.T, tool tools.Tool) (calls []map[string]any) {
 	require.NoError(t, json.Unmarshal(tool.Schema(), &schema))
 	with := func(name string, value any) {
 		args := schema.plain()
-		if tool.Name == "spawn_agent" && name != "command" {
+		if tool.Name == "spawn_agent" {
 			maps.Copy(args, map[string]any{"prompt": "x", "subagent_type": "builder"})
 		}
 		args[name] = value
@@ -95,14 +95,6 @@ func oversized(t *testing.T, tool tools.Tool) (calls []map[string]any) {
 		}
 		with(name, json.RawMessage(strings.Repeat("1", len(huge))))
 		with(name, map[string]any{huge: 1})
-	}
-	if schema.Properties["command"].Type == "string" {
-		for _, line := range []string{
-			"--" + huge, "--" + huge + "=x", "x --agent-type " + huge, "x --permission-mode " + huge, `"` + huge,
-			"a b --strategy " + huge, "--timeout " + huge,
-		} {
-			with("command", line)
-		}
 	}
 	return calls
 }

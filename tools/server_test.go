@@ -268,9 +268,9 @@ func TestPromptsInsertTheirArgumentsUnchanged(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, command.Prompt(op.CommandLine), text, "OpenCode takes either, and fills in the line afterwards")
 	}
-	text, err := get("delegate", map[string]string{"command": `"say $1" --agent-type builder`})
+	text, err := get("delegate", map[string]string{"line": `"say $1" --agent-type builder`})
 	require.NoError(t, err)
-	assert.True(t, strings.HasSuffix(text, "\n\n\"say $1\" --agent-type builder"), "the line is the tool's to parse: %s", text)
+	assert.True(t, strings.HasSuffix(text, "\n\n\"say $1\" --agent-type builder"), "the line is the model's to read: %s", text)
 	text, err = get("pop", map[string]string{"status": "failed", "summary": "it broke"})
 	require.NoError(t, err)
 	assert.True(t, strings.HasSuffix(text, "\n\nfailed it broke"), text)
@@ -278,7 +278,7 @@ func TestPromptsInsertTheirArgumentsUnchanged(t *testing.T) {
 	require.NoError(t, err, "status and summary are optional, as its text says")
 	assert.Equal(t, installed[slices.IndexFunc(installed, func(c op.Command) bool { return c.Name == "pop" })].Prompt(""), text)
 	_, err = get("delegate", nil)
-	require.ErrorContains(t, err, "command is missing")
+	require.ErrorContains(t, err, "line is missing")
 }
 
 func TestCompletionOffersFramesAndStatuses(t *testing.T) {

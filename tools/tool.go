@@ -84,7 +84,7 @@ func defineResult[In any](name op.Name, description string, hints Hints, run fun
 		brief:  func() json.RawMessage { return json.RawMessage(briefOf(arguments())) },
 		parse: func(raw json.RawMessage) (call, error) {
 			var in In
-			stamp, err := read(raw, &in, arguments())
+			stamp, err := decode(raw, &in, arguments())
 			return call{stamp, func(ctx context.Context, by project.Caller) (Result, error) { return run(ctx, by, in) }}, err
 		},
 	}
@@ -108,16 +108,3 @@ func usual(tools ...Tool) []Tool {
 
 // inLean reports whether the profile "lean" offers the tool by its name.
 func (t Tool) inLean() bool { return t.Always || t.Direct }
-
-// read reads raw into in, a pointer to a struct of these arguments, and then
-// the line that may replace them.
-func read(raw json.RawMessage, in any, arguments []argument) (stamp, error) {
-	who, err := decode(raw, in, arguments)
-	if err != nil {
-		return stamp{}, err
-	}
-	if typed, ok := in.(slashed); ok && typed.command() != "" {
-		return who, fromLine(typed)
-	}
-	return who, nil
-}

@@ -140,12 +140,12 @@ func TestToolsHaveTheSeedsArguments(t *testing.T) {
 
 func TestAgentToolsHaveTheSeedsArguments(t *testing.T) {
 	t.Parallel()
-	// Seed 004 and spec agents §§4-6; what must be given may come in command instead.
+	// Seed 004 and spec agents §§4-6.
 	arguments := map[string]string{
-		"spawn_agent": "subagent_type prompt description background inherit_context permission_mode tools model timeout frameID cwd isolation on uncommitted " +
-			"idempotency_key budget_tokens budget_usd definition command",
-		"flame_handoff":      "subagent_id transfer_control timeout on_failure command",
-		"flame_converge":     "subagent_ids strategy conflict_resolution output_format tolerance result_schema command",
+		"spawn_agent": "subagent_type prompt description background inherit_context permission_mode tools model timeout frameID cwd isolation on " +
+			"idempotency_key budget_tokens budget_usd definition",
+		"flame_handoff":      "subagent_id transfer_control timeout on_failure",
+		"flame_converge":     "subagent_ids strategy conflict_resolution output_format tolerance result_schema",
 		"flame_agent_status": "subagent_id", "flame_agent_result": "subagent_id offset", "flame_agent_cancel": "subagent_id",
 		"flame_agent_wait": "subagent_id timeout", "flame_agent_list": "subagent_id filter",
 	}
@@ -158,6 +158,43 @@ func TestAgentToolsHaveTheSeedsArguments(t *testing.T) {
 		delete(arguments, tool.Name)
 	}
 	assert.Empty(t, arguments)
+}
+
+// The commands' texts say which argument each option of the seeds' lines is (seed 004): the
+// reader of the line is a model.
+func TestCommandsNameTheArgumentsOfTheSeedsOptions(t *testing.T) {
+	t.Parallel()
+	seeds := map[string]map[string]string{ // the values of each option
+		"delegate": {
+			"agent-type": "", "inherit-context": "", "permission-mode": "plan acceptEdits bypassPermissions", "timeout": "", "tools": "",
+		},
+		"handoff": {"transfer-control": "", "timeout": "", "on-failure": "retry abort escalate"},
+		"converge": {
+			"strategy": "merge vote consensus first_success", "conflict-resolution": "manual auto_accept_latest prefer_higher_confidence",
+			"output-format": "json markdown delta_batch",
+		},
+	}
+	words := map[string]string{"delegate": "prompt", "handoff": "subagent_id", "converge": "subagent_ids"}
+	all := tools.All(&project.Project{}, &agents.Agents{})
+	for _, c := range op.Commands {
+		tool, err := tools.Find(all, string(c.Tool))
+		require.NoError(t, err)
+		arguments := schemaOf(t, tool).Properties
+		require.Contains(t, c.Text, tool.Name)
+		assert.ElementsMatch(t, slices.Collect(maps.Keys(seeds[c.Name])), lo.Map(c.Options, func(o op.CommandOption, _ int) string { return o.Name }), c.Name)
+		for _, o := range c.Options {
+			assert.Contains(t, c.Text, fmt.Sprintf(" --%s is %s (%s)", o.Name, o.Field, o.Value))
+			require.Contains(t, arguments, o.Field, c.Name)
+			for _, value := range strings.Fields(seeds[c.Name][o.Name]) {
+				assert.Contains(t, o.Value, value)
+				assert.Contains(t, arguments[o.Field].Enum, value)
+			}
+		}
+		if name := words[c.Name]; name != "" {
+			assert.Contains(t, c.Text, ". "+name+" is ")
+			assert.Contains(t, arguments, name)
+		}
+	}
 }
 
 // The costs that DESIGN §7 sets, in tokens of 4 characters.

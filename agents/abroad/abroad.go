@@ -13,8 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/samber/lo"
-
 	"flame/agents/record"
 	"flame/core"
 	"flame/core/merge"
@@ -40,8 +38,7 @@ type Agent struct {
 	Used        core.Usage      `json:"used,omitzero"`
 	Asked       core.Millis     `json:"asked"`
 	Ended       core.Millis     `json:"ended,omitempty"`
-	Shared      []string        `json:"shared,omitempty"` // of Kinds: what other machines may see of it
-	Heard       core.Millis     `json:"heard,omitempty"`  // when this state arrived, by the reader's clock; set by the reader
+	Heard       core.Millis     `json:"heard,omitempty"` // when this state arrived, by the reader's clock; set by the reader
 }
 
 // kept stores the agents of each other machine, in one record.
@@ -64,7 +61,7 @@ func Of(run record.Run) Agent {
 	a := Agent{
 		ID: run.ID, Frame: run.Frame, Type: run.Type, Host: run.Host, Description: run.Description, On: run.On, Worker: run.Worker,
 		Mode: string(run.Mode.Effective), State: run.State, Tool: run.Progress.LastTool, Turns: run.Progress.Turns, Used: run.Progress.Used(),
-		Asked: run.CreatedAt, Ended: run.EndedAt, Shared: run.Shared,
+		Asked: run.CreatedAt, Ended: run.EndedAt,
 	}
 	if run.Outcome != nil {
 		a.Reason = run.Outcome.Reason
@@ -76,7 +73,6 @@ func (a Agent) cut() Agent {
 	for _, text := range []*string{&a.Description, &a.Reason} {
 		*text = core.OneLine(*text, maxText)
 	}
-	a.Shared = lo.Intersect(Kinds, a.Shared)
 	for _, name := range []*string{&a.Frame, &a.Type, &a.Host, &a.On, &a.Worker, &a.Mode, &a.Tool} {
 		*name = core.OneLine(*name, maxName)
 	}
@@ -230,43 +226,6 @@ func (a Agent) event(tx project.Tx, kind string, now core.Millis, data map[strin
 	return record.Tell(tx, now, record.Run{ID: a.ID, Frame: a.Frame, Host: a.Host}, kind, data)
 }
 
-// The kinds of data that a machine may share of an ended agent (FLAME_SHARE, DESIGN §13).
-const (
-	Prompts = "prompts" // its task, as it was asked
-	Patches = "patches" // what it changed
-	Logs    = "logs"    // what its host printed
-)
-
-// Kinds lists all kinds.
-var Kinds = []string{Prompts, Patches, Logs}
-
-// MaxShared is the size limit of one kind, in bytes.
-const MaxShared = 50 << 20
-
-// SharedName returns the name under which the hub stores the shared data of the agent that
-// worked last in a frame.
-func SharedName(frame, kind string) string { return "shared-" + frame + "-" + kind }
-
-// FrameOf returns the frame of another machine's agent by the agent's id, or of any agent by
-// the id of the frame.
-func FrameOf(tx project.Tx, id string) (string, error) {
-	id = strings.TrimSpace(id)
-	if frame, err := tx.Frame(id); err == nil || !errors.Is(err, core.ErrNotFound) {
-		return frame.ID, err
-	}
-	a, known, err := find(tx, id)
-	switch {
-	case err != nil:
-		return "", err
-	case !known:
-		return "", core.NotFoundf("no agent of another machine and no frame has the id %q", id).
-			WithHint("`flame agents runs --elsewhere` shows agents, and `flame tree` frames")
-	case !merge.ValidID(a.Frame):
-		return "", core.NotFoundf("%s has no frame, so its machine shares nothing of it", a.ID)
-	}
-	return a.Frame, nil
-}
-
 // find returns an agent of another machine.
 func find(tx project.Tx, id string) (a Agent, known bool, err error) {
 	all, err := All(tx)
@@ -288,5 +247,5 @@ func Explained(tx project.Tx, id string, err error) error {
 		return err
 	}
 	return core.NotFoundf("%s is an agent of the machine %s: its data is there", a.ID, a.Machine).
-		WithHint("`flame agents runs --elsewhere` shows how far it is; `flame agents shared` what its machine shares of it")
+		WithHint("`flame agents runs --elsewhere` shows how far it is")
 }

@@ -76,6 +76,7 @@ func TestReportsOfOtherMachinesAreChecked(t *testing.T) {
 		kept int
 	}{
 		"good":         {`[` + good + `]`, 1},
+		"an older one": {`[` + strings.Replace(good, `"asked"`, `"shared":["logs","x"],"asked"`, 1) + `]`, 1},
 		"nothing":      {``, 0},
 		"garbage":      {`[{"id":`, 0},
 		"no list":      {good, 0},
@@ -94,6 +95,13 @@ func TestReportsOfOtherMachinesAreChecked(t *testing.T) {
 				all, err := abroad.List(tx, minute)
 				require.NoError(t, err)
 				assert.Len(t, all, c.kept)
+				if c.kept > 0 {
+					missing := core.NotFoundf("there is no agent %q", "1")
+					explained := abroad.Explained(tx, "1", missing)
+					require.ErrorIs(t, explained, core.ErrNotFound)
+					assert.ErrorContains(t, explained, "agent-1 is an agent of the machine desk-1: its data is there")
+					assert.Equal(t, missing, abroad.Explained(tx, "2", missing))
+				}
 				for _, a := range all {
 					assert.Equal(t, "desk-1", a.Machine)
 					assert.Equal(t, minute, a.Heard)

@@ -148,7 +148,7 @@ func TestTreesOfABaseRunNothingAndWriteNothingOutside(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
-			good, _ := s.give("a", changes.GiveOptions{})
+			good := s.give("a", changes.GiveOptions{})
 			s.take("good", good)
 			config := fmt.Sprintf("[core]\n\tfsmonitor = %s\n\thooksPath = hooks\n[filter \"lfs\"]\n\tsmudge = %s\n\tclean = %s\n", s.trap, s.trap, s.trap)
 			bad := s.pushed(good, s.tree(tt.tree(s, config, "#!/bin/sh\n"+s.trap+"\n")))
@@ -174,7 +174,7 @@ func TestTheUsersOwnFiltersAreNotRunForABase(t *testing.T) {
 	s := newScene(t)
 	settings := fmt.Sprintf("[filter \"lfs\"]\n\tsmudge = %[1]s\n\tclean = %[1]s\n\tprocess = %[1]s\n\trequired = true\n[core]\n\tfsmonitor = %[1]s\n", s.trap)
 	s.writeAt(filepath.Join(s.base, "gitconfig"), settings)
-	good, _ := s.give("a", changes.GiveOptions{})
+	good := s.give("a", changes.GiveOptions{})
 	bad := s.pushed(good, s.tree([]entry{file(".gitattributes", "* filter=lfs\n"), file("a", "pointer\n")}))
 	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(s.base, "gitconfig"))
 	_, _ = s.try(s.checkout, "checkout", "--quiet", bad.Commit)
@@ -216,11 +216,12 @@ func TestABaseThatIsTooLargeIsNotCheckedOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
-			small, _ := s.give("small", changes.GiveOptions{})
+			small := s.give("small", changes.GiveOptions{})
 			tt.prepare(s)
 			s.take("small", small)
 			before := s.mirrors()
-			b, _ := s.give("a", changes.GiveOptions{Uncommitted: true})
+			s.commit()
+			b := s.give("a", changes.GiveOptions{})
 			_, err := s.worker.Take(t.Context(), s.dir("one"), b, nil)
 			assert.Contains(t, advice(t, err), tt.says)
 			assert.NoDirExists(t, s.dir("one"))
@@ -234,7 +235,7 @@ func TestATreeThatUnpacksWithoutEndIsNotCheckedOut(t *testing.T) {
 	t.Parallel()
 	effort.Heavy(t)
 	s := newScene(t)
-	good, _ := s.give("a", changes.GiveOptions{})
+	good := s.give("a", changes.GiveOptions{})
 	tree := []entry{file("x", "x")}
 	id := s.tree(tree)
 	for range 10 {

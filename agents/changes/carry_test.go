@@ -87,12 +87,19 @@ func (s *scene) try(dir string, args ...string) (string, error) {
 	return string(out), err
 }
 
-func (s *scene) give(id string, o changes.GiveOptions) (changes.Base, int) {
+func (s *scene) give(id string, o changes.GiveOptions) changes.Base {
 	s.t.Helper()
 	o.Folders = s.folders
-	b, left, err := changes.Give(s.t.Context(), s.checkout, id, o)
+	b, err := changes.Give(s.t.Context(), s.checkout, id, o)
 	require.NoError(s.t, err)
-	return b, left
+	return b
+}
+
+// commit commits all that is in the checkout.
+func (s *scene) commit() {
+	s.t.Helper()
+	s.git(s.checkout, "add", "--all")
+	s.git(s.checkout, "commit", "--quiet", "--allow-empty", "--message", "more")
 }
 
 func (s *scene) dir(name string) string { return filepath.Join(s.base, "worker", name) }
@@ -128,25 +135,23 @@ func TestWorkGoesToAnotherMachineAndComesBack(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.write("sub/new", "not committed\n")
-	s.write("changed", "one\ntwo\nthree\n")
 	s.write("ignored.log", "ignored\n")
-	s.git(s.checkout, "add", "sub/new")
-	s.write("sub/new", "not even staged\n")
 	later := time.Now().Add(time.Minute) // plain git would note in the index that it has looked
 	require.NoError(t, os.Chtimes(filepath.Join(s.checkout, ".gitignore"), later, later))
 	before := s.state()
 
-	b, left := s.give("ag-1", changes.GiveOptions{})
-	assert.Equal(t, 2, left)
+	left, err := changes.Uncommitted(t.Context(), s.checkout)
+	require.NoError(t, err)
+	assert.Equal(t, 1, left)
+	b := s.give("ag-1", changes.GiveOptions{})
 	assert.Equal(t, changes.Base{
 		Repository: s.git(s.checkout, "rev-list", "--max-parents=0", "HEAD"), Remote: "file://" + s.remote,
 		Commit: s.git(s.checkout, "rev-parse", "HEAD"), Ref: "refs/flame/base/ag-1",
 	}, b)
-
-	all, left := s.give("ag-2", changes.GiveOptions{Uncommitted: true})
-	assert.Zero(t, left)
-	assert.NotEqual(t, b.Commit, all.Commit)
 	assert.Equal(t, before, s.state(), "the user's index, HEAD, branches, reflog and files stay as they were")
+	s.commit()
+	all := s.give("ag-2", changes.GiveOptions{})
+	assert.NotEqual(t, b.Commit, all.Commit)
 	assert.Equal(t, "refs/flame/base/ag-1\nrefs/flame/base/ag-2", s.refs(s.remote))
 
 	assert.Equal(t, s.dir("one"), s.take("one", b))
@@ -154,7 +159,7 @@ func TestWorkGoesToAnotherMachineAndComesBack(t *testing.T) {
 	workdir := s.take("two", all)
 	text, err := os.ReadFile(filepath.Join(workdir, "sub/new"))
 	require.NoError(t, err)
-	assert.Equal(t, "not even staged\n", string(text))
+	assert.Equal(t, "not committed\n", string(text))
 	assert.NoFileExists(t, filepath.Join(workdir, "ignored.log"))
 
 	s.writeAt(filepath.Join(workdir, "made"), "by the agent\n")
@@ -168,7 +173,7 @@ func TestWorkGoesToAnotherMachineAndComesBack(t *testing.T) {
 	assert.Equal(t, "refs/flame/run/ag-2/1", result.Ref)
 	assert.Equal(t, []string{"changed", "made", "sub/file"}, changes.Paths(result.Changes))
 	assert.Equal(t, result.Commit, s.git(s.remote, "rev-parse", result.Ref))
-	assert.Equal(t, "flame: run/ag-2/1\nthe agent's own\nflame: base ag-2", s.git(s.remote, "log", "-3", "--format=%s", result.Ref))
+	assert.Equal(t, "flame: run/ag-2/1\nthe agent's own\nmore", s.git(s.remote, "log", "-3", "--format=%s", result.Ref))
 	assert.Equal(t, "flame", s.git(s.remote, "log", "-1", "--format=%an", result.Ref))
 
 	s.git(s.checkout, "apply", patch)
@@ -190,8 +195,7 @@ func TestWorkGoesToAnotherMachineAndComesBack(t *testing.T) {
 func TestAWorktreeWithoutChangesIsRemoved(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	b, _ := s.give("a", changes.GiveOptions{Uncommitted: true})
-	assert.Equal(t, s.git(s.checkout, "rev-parse", "HEAD"), b.Commit, "nothing was uncommitted")
+	b := s.give("a", changes.GiveOptions{})
 	s.take("one", b)
 	result, err := s.worker.Return(t.Context(), s.dir("one"), b, "a", 1, filepath.Join(s.base, "patch"))
 	require.NoError(t, err)
@@ -207,7 +211,8 @@ func TestAnAgentWorksInTheFolderOfItsAsker(t *testing.T) {
 	top := s.checkout
 	s.checkout = filepath.Join(top, "sub")
 	s.writeAt(filepath.Join(top, "above"), "new\n")
-	b, _ := s.give("a", changes.GiveOptions{Uncommitted: true})
+	s.commit()
+	b := s.give("a", changes.GiveOptions{})
 	assert.Equal(t, "sub", b.Prefix)
 	assert.Equal(t, filepath.Join(s.dir("one"), "sub"), s.take("one", b))
 	assert.FileExists(t, filepath.Join(s.dir("one"), "above"), "the whole checkout goes along, not only the folder")
@@ -218,9 +223,10 @@ func TestARepositoryWithoutARemoteGoesAsABundle(t *testing.T) {
 	s := newScene(t)
 	s.git(s.checkout, "remote", "remove", "origin")
 	s.write("new", "new\n")
+	s.commit()
 	before := s.state()
 	var bundle bytes.Buffer
-	b, _ := s.give("a", changes.GiveOptions{Uncommitted: true, Bundle: &bundle})
+	b := s.give("a", changes.GiveOptions{Bundle: &bundle})
 	assert.True(t, b.Bundle)
 	assert.Empty(t, b.Remote)
 	assert.Equal(t, before, s.state())
@@ -239,9 +245,9 @@ func TestARepositoryWithoutARemoteGoesAsABundle(t *testing.T) {
 	assert.Equal(t, []string{"new"}, changes.Paths(result.Changes))
 	s.git(s.checkout, "apply", patch)
 
-	_, _, err = changes.Give(t.Context(), s.checkout, "a", changes.GiveOptions{Bundle: io.Discard, MaxBundle: 100})
+	_, err = changes.Give(t.Context(), s.checkout, "a", changes.GiveOptions{Bundle: io.Discard, MaxBundle: 100})
 	assert.Contains(t, advice(t, err), "git remote add")
-	_, _, err = changes.Give(t.Context(), s.checkout, "a", changes.GiveOptions{})
+	_, err = changes.Give(t.Context(), s.checkout, "a", changes.GiveOptions{})
 	assert.Contains(t, advice(t, err), "git remote add")
 	left, err := os.ReadDir(s.worker.Dir)
 	require.NoError(t, err)
@@ -261,7 +267,7 @@ func advice(t *testing.T, err error) string {
 func TestAnAgentLeavesABegunWorktreeAlone(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	b, _ := s.give("a", changes.GiveOptions{})
+	b := s.give("a", changes.GiveOptions{})
 	s.take("first", b)
 	folders, err := filepath.Glob(filepath.Join(s.worker.Dir, "*", ".git", "worktrees"))
 	require.NoError(t, err)
@@ -280,7 +286,8 @@ func TestManyAgentsOfOneRepositoryBeginAtOnce(t *testing.T) {
 	bases, errs := make([]changes.Base, agents), make(chan error, agents)
 	for i := range agents {
 		s.write("new", strconv.Itoa(i))
-		bases[i], _ = s.give("a"+strconv.Itoa(i), changes.GiveOptions{Uncommitted: true})
+		s.commit()
+		bases[i] = s.give("a"+strconv.Itoa(i), changes.GiveOptions{})
 	}
 	for i, b := range bases {
 		go func() {

@@ -17,21 +17,10 @@ func TestGiveAcceptsCheckoutsOfEveryKind(t *testing.T) {
 	t.Parallel()
 	effort.Heavy(t)
 	for name, prepare := range map[string]func(s *scene){
-		"plain":             func(*scene) {},
-		"with a file added": func(s *scene) { s.git(s.checkout, "add", "new") },
-		"with a file meant to be": func(s *scene) {
-			s.git(s.checkout, "add", "--intent-to-add", "new")
-		},
+		"plain":              func(*scene) {},
 		"with a split index": func(s *scene) { s.git(s.checkout, "update-index", "--split-index") },
 		"with an untracked cache": func(s *scene) {
 			s.git(s.checkout, "update-index", "--force-untracked-cache")
-		},
-		"without an index": func(s *scene) { require.NoError(s.t, os.Remove(filepath.Join(s.checkout, ".git", "index"))) },
-		"in a conflict": func(s *scene) {
-			s.git(s.checkout, "checkout", "--quiet", "-b", "other", "HEAD~1")
-			s.write("changed", "another\n")
-			s.git(s.checkout, "commit", "--quiet", "--all", "--message", "other")
-			_, _ = s.try(s.checkout, "merge", "main")
 		},
 		"in a linked worktree": func(s *scene) {
 			s.git(s.checkout, "worktree", "add", "--quiet", "-b", "linked", "../linked")
@@ -71,10 +60,10 @@ func TestGiveAcceptsCheckoutsOfEveryKind(t *testing.T) {
 			prepare(s)
 			s.write("new", "newer\n")
 			require.NoError(t, os.RemoveAll(filepath.Join(s.checkout, ".gitignore")))
+			s.commit()
 			status, before := s.git(s.checkout, "-c", "core.fsmonitor=", "--no-optional-locks", "status"), s.state()
 			head := s.git(s.checkout, "reflog", "--all")
-			b, left := s.give("a", changes.GiveOptions{Uncommitted: true})
-			assert.Zero(t, left)
+			b := s.give("a", changes.GiveOptions{})
 			assert.Equal(t, before, s.state())
 			assert.Equal(t, head, s.git(s.checkout, "reflog", "--all"))
 			assert.Equal(t, status, s.git(s.checkout, "--no-optional-locks", "status"))
@@ -123,7 +112,7 @@ func TestErrorsOfGiveSayWhatToDo(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
 			tt.prepare(s)
-			_, _, err := changes.Give(t.Context(), s.checkout, tt.id, changes.GiveOptions{Folders: s.folders})
+			_, err := changes.Give(t.Context(), s.checkout, tt.id, changes.GiveOptions{Folders: s.folders})
 			assert.Contains(t, advice(t, err), tt.says)
 			assert.NoFileExists(t, s.mark)
 		})
@@ -135,7 +124,7 @@ func TestABaseHasNoPassword(t *testing.T) {
 	s := newScene(t)
 	s.git(s.checkout, "config", "remote.origin.url", "https://me:secret@github.com/me/x.git")
 	s.git(s.checkout, "config", "remote.origin.pushurl", s.remote)
-	b, _ := s.give("a", changes.GiveOptions{})
+	b := s.give("a", changes.GiveOptions{})
 	assert.Equal(t, "https://github.com/me/x.git", b.Remote)
 }
 
@@ -154,7 +143,8 @@ func TestTwoUsersHaveTheirOwnConfigurations(t *testing.T) {
 	s.write(".gitattributes", "*.bin filter=lfs\n")
 	s.write("large.bin", "content\n")
 	home("asker", "[commit]\ngpgSign = true\n[push]\ngpgSign = true\n[core]\nhooksPath = "+s.base+"\n")
-	b, _ := s.give("a", changes.GiveOptions{Uncommitted: true})
+	s.commit()
+	b := s.give("a", changes.GiveOptions{})
 	home("worker", "[fetch]\nprune = true\n[transfer]\nfsckObjects = true\n[init]\ndefaultBranch = x\n")
 	s.take("one", b)
 	s.writeAt(filepath.Join(s.dir("one"), "large.bin"), "larger\n")
@@ -167,7 +157,7 @@ func TestTwoUsersHaveTheirOwnConfigurations(t *testing.T) {
 func TestThePatchIsWrittenEvenIfThePushFails(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	b, _ := s.give("a", changes.GiveOptions{})
+	b := s.give("a", changes.GiveOptions{})
 	s.take("one", b)
 	s.writeAt(filepath.Join(s.dir("one"), "changed"), "by the agent\n")
 	require.NoError(t, os.RemoveAll(s.remote))

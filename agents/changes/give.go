@@ -96,45 +96,33 @@ const MaxBundle = 50 << 20
 
 // GiveOptions say what Give sends.
 type GiveOptions struct {
-	Uncommitted bool      // uncommitted files too, except ignored ones
-	Bundle      io.Writer // receives the bundle if there is no remote, invalid after an error; nil: no bundle
-	MaxBundle   int64     // 0: the constant
-	Folders     []string  // patterns of allowed remotes that are folders: file:/path/*
+	Bundle    io.Writer // receives the bundle if there is no remote, invalid after an error; nil: no bundle
+	MaxBundle int64     // 0: the constant
+	Folders   []string  // patterns of allowed remotes that are folders: file:/path/*
 }
 
-// Give puts the state of a checkout where another machine can fetch it, under an id. It
-// returns the base and the number of uncommitted files that stay behind. It refuses shallow
-// clones, whose history has no beginning, and sends of a partial clone what is there. Files of
-// git-lfs and other filters go as committed or, if changed, as they are now.
-func Give(ctx context.Context, checkout, id string, o GiveOptions) (b Base, left int, err error) {
+// Give puts the commit of a checkout where another machine can fetch it, under an id.
+// Uncommitted files stay behind. It refuses shallow clones, whose history has no beginning, and
+// sends of a partial clone what is there. Files of git-lfs and other filters go as committed.
+func Give(ctx context.Context, checkout, id string, o GiveOptions) (b Base, err error) {
 	if err := checkID(id); err != nil {
-		return Base{}, 0, err
+		return Base{}, err
 	}
 	top, prefix, err := topOf(ctx, checkout)
 	if err != nil {
-		return Base{}, 0, err
+		return Base{}, err
 	}
 	b = Base{Ref: baseRefs + id, Prefix: prefix}
 	if b.Commit = Commit(ctx, top); b.Commit == "" {
-		return Base{}, 0, core.Invalidf("the repository has no commit yet").WithHint("commit something first")
+		return Base{}, core.Invalidf("the repository has no commit yet").WithHint("commit something first")
 	}
 	if b.Repository, err = git.FirstCommit(ctx, top); err != nil {
-		return Base{}, 0, err
+		return Base{}, err
 	}
 	if b.Repository == "" {
-		return Base{}, 0, core.Invalidf("a shallow clone cannot go to another machine").WithHint("run git fetch --unshallow first")
+		return Base{}, core.Invalidf("a shallow clone cannot go to another machine").WithHint("run git fetch --unshallow first")
 	}
-	pending, err := PendingOf(ctx, top)
-	if err == nil && o.Uncommitted {
-		if err = pending.Check(); err == nil {
-			pending.Files = 0
-			b.Commit, err = git.Snapshot(ctx, top, b.Commit, "flame: base "+id)
-		}
-	}
-	if err != nil {
-		return Base{}, 0, err
-	}
-	return b, pending.Files, b.send(ctx, top, o)
+	return b, b.send(ctx, top, o)
 }
 
 // send pushes the base to the checkout's remote and records that, or writes the bundle.

@@ -68,7 +68,7 @@ func TestAnInvalidBaseIsRefused(t *testing.T) {
 	require.NoError(t, os.Symlink("/etc", filepath.Join(s.checkout, "link")))
 	s.git(s.checkout, "add", "link")
 	s.git(s.checkout, "commit", "--quiet", "--message", "link")
-	good, _ := s.give("a", changes.GiveOptions{})
+	good := s.give("a", changes.GiveOptions{})
 	s.git(s.checkout, "push", "--quiet", "origin", "HEAD~1:refs/flame/base/replaced")
 	for name, tt := range map[string]struct {
 		change func(*changes.Base)
@@ -116,7 +116,7 @@ func TestAnInvalidBundleIsRefused(t *testing.T) {
 	s := newScene(t)
 	s.git(s.checkout, "remote", "remove", "origin")
 	var bundle bytes.Buffer
-	b, _ := s.give("a", changes.GiveOptions{Bundle: &bundle})
+	b := s.give("a", changes.GiveOptions{Bundle: &bundle})
 	s.worker.Allowed = []string{changes.Bundles}
 	whole := bundle.Bytes()
 	for name, send := range map[string]func(w io.Writer) error{
@@ -162,14 +162,15 @@ func (s *scene) arm(repository string) {
 func TestNothingOfARepositoryRunsOnEitherMachine(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
+	s.write("new", "new\n")
+	s.commit()
 	s.arm(s.checkout)
 	_, _ = s.try(s.checkout, "status")
 	require.FileExists(t, s.mark, "the traps are broken")
 	require.NoError(t, os.Remove(s.mark))
 
-	s.write("new", "new\n")
 	before := s.state()
-	b, _ := s.give("a", changes.GiveOptions{Uncommitted: true})
+	b := s.give("a", changes.GiveOptions{})
 	s.take("one", b)
 	mirrors, err := filepath.Glob(filepath.Join(s.worker.Dir, "*"))
 	require.NoError(t, err)
@@ -181,8 +182,9 @@ func TestNothingOfARepositoryRunsOnEitherMachine(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, result.Changes, 2)
 	s.take("two", b)
-	_, left := s.give("b", changes.GiveOptions{})
-	assert.Equal(t, 1, left)
+	s.give("b", changes.GiveOptions{})
+	_, err = changes.Uncommitted(t.Context(), s.checkout)
+	require.NoError(t, err)
 	require.NoError(t, changes.Forget(t.Context(), s.checkout, []string{"a", "b"}, s.folders))
 	assert.Equal(t, before, s.state())
 	told, _ := os.ReadFile(s.mark)
@@ -192,7 +194,7 @@ func TestNothingOfARepositoryRunsOnEitherMachine(t *testing.T) {
 func TestAWorktreeThatLeadsElsewhereIsNotReturned(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	b, _ := s.give("a", changes.GiveOptions{})
+	b := s.give("a", changes.GiveOptions{})
 	private := filepath.Join(s.base, "private")
 	s.git(s.base, "clone", "--quiet", s.checkout, private)
 	for name, change := range map[string]func(dir string){
@@ -229,7 +231,7 @@ func TestAWorktreeThatLeadsElsewhereIsNotReturned(t *testing.T) {
 func TestAHistoryOutsideOfTheBaseIsNotReturned(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	b, _ := s.give("a", changes.GiveOptions{})
+	b := s.give("a", changes.GiveOptions{})
 	s.take("one", b)
 	s.writeAt(filepath.Join(s.dir("one"), "secret"), "of another\n")
 	s.git(s.dir("one"), "checkout", "--quiet", "--orphan", "other")
@@ -248,7 +250,7 @@ func TestACheckoutWhoseFilesAreElsewhereIsNotGiven(t *testing.T) {
 	s.writeAt(filepath.Join(s.base, "key"), "secret\n")
 	for _, elsewhere := range []string{s.base, filepath.Join(s.checkout, "sub")} {
 		s.git(s.base, "config", "--file", filepath.Join(s.checkout, ".git", "config"), "core.worktree", elsewhere)
-		_, _, err := changes.Give(t.Context(), s.checkout, "a", changes.GiveOptions{Uncommitted: true, Folders: s.folders})
+		_, err := changes.Give(t.Context(), s.checkout, "a", changes.GiveOptions{Folders: s.folders})
 		assert.Error(t, err, elsewhere)
 	}
 	assert.Empty(t, s.refs(s.remote))

@@ -26,7 +26,7 @@ func (s *scene) mirrors() []string {
 func TestABaseOfAnotherFormatDoesNotBlockOtherBases(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	good, _ := s.give("a", changes.GiveOptions{})
+	good := s.give("a", changes.GiveOptions{})
 	long := strings.Repeat("a", 64)
 	for name, tt := range map[string]struct {
 		change func(*changes.Base)
@@ -106,13 +106,14 @@ func TestADamagedMirrorIsReplaced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
-			first, _ := s.give("a", changes.GiveOptions{})
+			first := s.give("a", changes.GiveOptions{})
 			s.take("one", first)
 			require.Len(t, s.mirrors(), 1)
 			damage(s, filepath.Join(s.mirrors()[0], ".git"))
 
 			s.write("changed", "one\ntwo\nthree\n")
-			second, _ := s.give("b", changes.GiveOptions{Uncommitted: true})
+			s.commit()
+			second := s.give("b", changes.GiveOptions{})
 			for _, dir := range []string{"two", "three"} { // the second time from what was made
 				s.take(dir, second)
 				s.writeAt(filepath.Join(s.dir(dir), "changed"), "by the agent\n")
@@ -128,11 +129,11 @@ func TestADamagedMirrorIsReplaced(t *testing.T) {
 func TestAnAgentReturnsFromAMirrorThatWasReplaced(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	b, _ := s.give("a", changes.GiveOptions{})
+	b := s.give("a", changes.GiveOptions{})
 	s.take("one", b)
 	lock := filepath.Join(s.mirrors()[0], ".git", "refs", "flame", "base", "b.lock")
 	s.writeAt(lock, "")
-	other, _ := s.give("b", changes.GiveOptions{})
+	other := s.give("b", changes.GiveOptions{})
 	s.take("two", other)
 	require.Len(t, s.mirrors(), 2)
 	for id, base := range map[string]changes.Base{"one": b, "two": other} {
@@ -146,7 +147,7 @@ func TestAnAgentReturnsFromAMirrorThatWasReplaced(t *testing.T) {
 func TestAMirrorIsNotReplacedForFaultsOfABaseOrRemote(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	b, _ := s.give("a", changes.GiveOptions{})
+	b := s.give("a", changes.GiveOptions{})
 	s.take("one", b)
 	before := s.mirrors()
 	for name, change := range map[string]func(*changes.Base){
@@ -172,7 +173,7 @@ func TestAMirrorIsNotReplacedForFaultsOfABaseOrRemote(t *testing.T) {
 func TestUnusedMirrorsAreRemoved(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	b, _ := s.give("a", changes.GiveOptions{})
+	b := s.give("a", changes.GiveOptions{})
 	s.take("one", b)
 	mirror := s.mirrors()[0]
 	half := filepath.Join(s.worker.Dir, ".new-1")

@@ -2,7 +2,6 @@ package changes
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -170,70 +169,13 @@ func (w Worktree) changes(told, patch string) []Change {
 	return changes
 }
 
-// maxPending is the size limit of uncommitted files that go along, in bytes. Data that does
-// not belong in a repository is no part of an agent's base.
-const maxPending = 50 << 20
-
-// Pending lists the uncommitted files of a checkout, except ignored ones.
-type Pending struct {
-	Files     int
-	Untracked []string // paths of files that git does not track
-	Bytes     int64    // their current size
-	Largest   string
-}
-
-// PendingOf returns the uncommitted files in the checkout of dir.
-func PendingOf(ctx context.Context, dir string) (p Pending, err error) {
+// Uncommitted returns the number of uncommitted files in the checkout of dir, except ignored
+// ones.
+func Uncommitted(ctx context.Context, dir string) (files int, err error) {
 	top, _, err := topOf(ctx, dir)
 	if err != nil {
-		return p, err
+		return 0, err
 	}
 	list, err := git.Run(ctx, top, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all")
-	largest := int64(-1)
-	for entry := range strings.SplitSeq(list, "\x00") {
-		if len(entry) < 4 {
-			continue
-		}
-		path := entry[3:]
-		p.Files++
-		if strings.HasPrefix(entry, "??") {
-			p.Untracked = append(p.Untracked, path)
-		}
-		info, err := os.Lstat(filepath.Join(top, filepath.FromSlash(path)))
-		if err != nil || !info.Mode().IsRegular() {
-			continue // deleted, a link, or a repository of its own
-		}
-		p.Bytes += info.Size()
-		if info.Size() > largest {
-			p.Largest, largest = path, info.Size()
-		}
-	}
-	return p, err
-}
-
-// Check returns an error if the files are too large to go along.
-func (p Pending) Check() error {
-	if p.Bytes <= maxPending {
-		return nil
-	}
-	return core.Invalidf("the uncommitted files have %d MB, and at most %d go along", p.Bytes>>20, int64(maxPending)>>20).
-		WithHint("commit or ignore the largest files first, such as %s", core.OneLine(p.Largest, 200))
-}
-
-// Told says which uncommitted files go along or stay behind; it is empty if all files are
-// committed.
-func (p Pending) Told(along bool) string {
-	files := fmt.Sprintf("%d files that are", p.Files)
-	if p.Files == 1 {
-		files = "1 file that is"
-	}
-	switch {
-	case p.Files == 0:
-		return ""
-	case !along:
-		return files + " not committed: the agent does not see them; uncommitted takes them along"
-	case len(p.Untracked) == 0:
-		return files + " not committed go along"
-	}
-	return files + " not committed go along, among them new ones: " + core.OneLine(strings.Join(p.Untracked, ", "), 300)
+	return strings.Count(list, "\x00"), err
 }

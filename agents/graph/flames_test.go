@@ -99,7 +99,7 @@ func TestAnAgentIsKnownByItsFrameInAnotherHostToo(t *testing.T) {
 	messages := []heard{
 		{"claude-code", said("root", core.RoleUser, text("go"))},
 		{"claude-code", said("root", core.RoleAssistant, spawning(
-			"mcp__flame__spawn_agent", "c1", `{"command":"\"do it --agent-type builder\""}`, started("agent-1", "frame-1", ""),
+			"mcp__flame__spawn_agent", "c1", `{"prompt":"do it","subagent_type":"builder"}`, started("agent-1", "frame-1", ""),
 		)...)},
 		{"opencode", said("child", core.RoleUser, prompt("do it well", "frame-1"))},
 		{
@@ -132,7 +132,7 @@ func TestAnAgentOfFlamesWithoutALogIsANode(t *testing.T) {
 	tracker := graph.NewTracker()
 	tracker.Add(
 		"opencode",
-		said("root", core.RoleAssistant, spawning("flame_spawn_agent", "c1", `{"command":"do it --agent-type builder"}`, started("agent-1", "frame-1", ""))...),
+		said("root", core.RoleAssistant, spawning("flame_spawn_agent", "c1", `{"prompt":"do it","subagent_type":"builder"}`, started("agent-1", "frame-1", ""))...),
 	)
 	told := tracker.Trail()
 	require.Len(t, told.Nodes, 2)

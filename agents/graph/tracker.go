@@ -204,20 +204,12 @@ func wish(input json.RawMessage, speaker string, at core.Millis) core.AgentNote 
 		Type        string `json:"subagent_type"`
 		Prompt      string `json:"prompt"`
 		Description string `json:"description"`
-		Command     string `json:"command"` // all of it in one line
 	}
 	_ = json.Unmarshal(input, &in) // whatever cannot be read stays unknown
 	return core.AgentNote{
-		Spawn: true, Parent: speaker, Type: in.Type, Prompt: cmp.Or(in.Prompt, task(in.Command)), Description: in.Description,
+		Spawn: true, Parent: speaker, Type: in.Type, Prompt: in.Prompt, Description: in.Description,
 		State: core.AgentInitializing, Started: at,
 	}
-}
-
-// task returns a line without the options after it. The agent's own log has it
-// as it was parsed.
-func task(command string) string {
-	text, _, _ := strings.Cut(strings.Trim(strings.TrimSpace(command), `"`), " --")
-	return text
 }
 
 // answered records what one of flame's tools said about an agent. The text is untrusted:

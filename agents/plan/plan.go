@@ -132,7 +132,7 @@ func (p Plan) draft(host hosts.Host) (record.Run, error) {
 	run.Model, run.Warnings = definition.Model(host, cmp.Or(r.Model, def.Model))
 	_, unheeded := def.HandedOn(host)
 	run.Warnings = slices.Concat(told, run.Warnings, definition.UnknownTools(host, def.Tools), definition.UnknownTools(host, r.Tools), unheeded)
-	if run.On, run.Retries, run.Uncommitted = r.On, r.Retries, r.Uncommitted; run.Elsewhere() {
+	if run.On, run.Retries = r.On, r.Retries; run.Elsewhere() {
 		run.Session = "" // the worker's host has it
 	} else if cmp.Or(r.Isolation, def.Isolation) == definition.Worktree {
 		run.Worktree = filepath.Join(record.Folder(p.Data, run.ID), "worktree")

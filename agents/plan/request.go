@@ -40,7 +40,6 @@ type Request struct {
 	Isolation    definition.Isolation // empty: from the definition
 	On           string               // queue of workers on other machines; empty: this machine
 	Retries      int                  // how often another worker may restart it if its worker is lost; with On
-	Uncommitted  bool                 // uncommitted files go along; with On
 	Bare         bool                 // without the context of its frame
 	Key          string               // a second call with the same key returns the first agent
 	BudgetTokens int64
@@ -61,8 +60,8 @@ const MaxRetries = 10
 // checkElsewhere refuses options that do not fit the place where the agent runs.
 func (r Request) checkElsewhere() error {
 	switch {
-	case r.On == "" && (r.Retries != 0 || r.Uncommitted):
-		return core.Invalidf("retries and uncommitted are only for agents on other machines").WithHint("name the queue of a worker with on")
+	case r.On == "" && r.Retries != 0:
+		return core.Invalidf("retries are only for agents on other machines").WithHint("name the queue of a worker with on")
 	case r.On == "":
 		return nil
 	case !ValidQueue(r.On):

@@ -48,16 +48,14 @@ type Run struct {
 	SpentUSD      float64           `json:"spentUSD,omitempty"` // earlier cost of Session, which hosts include
 	Spent         core.Usage        `json:"spent,omitzero"`     // earlier usage of Session, which some hosts include
 	Warnings      []string          `json:"warnings,omitempty"`
-	On            string            `json:"on,omitempty"`          // queue of the worker that runs it on another machine; empty: it runs on this machine
-	Retries       int               `json:"retries,omitempty"`     // how often another worker may restart it if its worker is lost
-	Uncommitted   bool              `json:"uncommitted,omitempty"` // uncommitted files went along
-	Worker        string            `json:"worker,omitempty"`      // id of the worker's machine, once it has begun
-	Attempt       int               `json:"attempt,omitempty"`     // 1 for the first worker
-	Lost          core.Usage        `json:"lost,omitzero"`         // usage of attempts whose workers were lost
-	Shared        []string          `json:"shared,omitempty"`      // what other machines may see of it
-	Printed       int64             `json:"printed,omitempty"`     // bytes of output from lost attempts
-	For           string            `json:"for,omitempty"`         // id of the machine that asked for it, if this one is its worker
-	Asked         string            `json:"asked,omitempty"`       // its id on that machine
+	On            string            `json:"on,omitempty"`      // queue of the worker that runs it on another machine; empty: it runs on this machine
+	Retries       int               `json:"retries,omitempty"` // how often another worker may restart it if its worker is lost
+	Worker        string            `json:"worker,omitempty"`  // id of the worker's machine, once it has begun
+	Attempt       int               `json:"attempt,omitempty"` // 1 for the first worker
+	Lost          core.Usage        `json:"lost,omitzero"`     // usage of attempts whose workers were lost
+	Printed       int64             `json:"printed,omitempty"` // bytes of output from lost attempts
+	For           string            `json:"for,omitempty"`     // id of the machine that asked for it, if this one is its worker
+	Asked         string            `json:"asked,omitempty"`   // its id on that machine
 
 	Charged core.Usage `json:"charged,omitzero"` // usage that its frames have been charged with so far
 	Apart   bool       `json:"apart,omitempty"`  // its host's own subagents have frames that count their usage

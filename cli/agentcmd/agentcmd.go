@@ -33,7 +33,7 @@ func New(a *app.App) *cobra.Command {
 	}
 	c := commands{a}
 	cmd.AddCommand(
-		c.spawn(), c.runs(), c.status(), c.wait(), c.result(), c.shared(), c.cancel(), c.prune(),
+		c.spawn(), c.runs(), c.status(), c.wait(), c.result(), c.cancel(), c.prune(),
 		c.handoff(), c.converge(), c.review(), c.attach(), c.graph(),
 		c.list(), c.show(), c.doctor(),
 		c.grant(), c.grants(), c.revoke(),
@@ -102,7 +102,6 @@ func (c commands) spawn() *cobra.Command {
 	app.Choose(cmd, &r.Isolation, "isolation", "worktree: a git worktree of its own", r.Isolation.Values()...)
 	own.StringVar(&r.On, "on", "", "run it on another machine, whose worker serves this queue")
 	own.IntVar(&r.Retries, "retries", 0, "with --on: how often another worker may start it again after a worker was lost")
-	own.BoolVar(&r.Uncommitted, "uncommitted", false, "with --on: send uncommitted changes, too")
 	own.StringVar(&r.Key, "key", "", "a second spawn with the same key returns the same agent")
 	own.Int64Var(&r.BudgetTokens, "budget-tokens", 0, "token budget")
 	own.Float64Var(&r.BudgetUSD, "budget-usd", 0, "cost limit in US dollars")

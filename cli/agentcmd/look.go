@@ -12,12 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/agents"
-	"flame/agents/abroad"
 	"flame/agents/definition"
 	"flame/agents/graph"
 	"flame/agents/record"
 	"flame/cli/app"
-	"flame/config/env"
 	"flame/core"
 	"flame/render"
 )
@@ -41,24 +39,6 @@ func (c commands) runs() *cobra.Command {
 		runs, err := s.Below(ctx, strings.Join(args, ""))
 		which := lo.Ternary(running, "running", "all")
 		return c.app.Answer(record.Filter(runs, which), render.AgentsTable(runs, which, s.Project.Now(), c.app.Out.Width())+render.AtWorkAbroad(others), err)
-	})
-}
-
-func (c commands) shared() *cobra.Command {
-	var to string
-	cmd := &cobra.Command{
-		Use: "shared prompts|patches|logs ID", Short: "Print what another machine shares about an ended agent",
-		Long: "Print what another machine of the project shares about an ended agent; " + env.Share + " selects that there.\n" +
-			"ID is the id of the agent or of its frame. The hub keeps the data for a week.",
-		Example: "  flame agents shared patches frame-x7k2m9q1", Args: app.Takes(2, 2), ValidArgs: abroad.Kinds,
-	}
-	cmd.Flags().StringVar(&to, "to", "", "write the raw data to this file, for example a patch for git apply")
-	return c.asks(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
-		text, err := agents.Shared(ctx, s, args[1], args[0])
-		if err == nil && to != "" {
-			return os.WriteFile(to, text, 0o600)
-		}
-		return c.app.Answer(map[string]string{"id": args[1], "what": args[0], "text": string(text)}, string(text), err)
 	})
 }
 

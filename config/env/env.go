@@ -30,7 +30,6 @@ const (
 	AgentBudgetTokens    = "FLAME_AGENT_BUDGET_TOKENS"
 	AgentBudgetUSD       = "FLAME_AGENT_BUDGET_USD"
 	AgentOnSessionEnd    = "FLAME_AGENT_ON_SESSION_END"
-	Share                = "FLAME_SHARE"
 	Fold                 = "FLAME_FOLD"
 	Trim                 = "FLAME_TRIM"
 	GatewayFold          = "FLAME_GATEWAY_FOLD"

@@ -1,24 +1,34 @@
 package op
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // A Command is a slash command, /flame:NAME in any host. It inserts the user's
-// line and names the tool; understanding the line is left to the model and that
-// tool.
+// line and says which tool it calls and what of the line its arguments are; the
+// model reads the line.
 type Command struct {
 	Name        string
 	Description string
 	Hint        string            // what may follow the name; empty: it takes no line
 	Tool        Name              // the tool it calls
 	Work        bool              // the line describes work for which no frame of its own is made below the session's root
-	OneArgument bool              // the tool takes the whole line in one argument and parses it itself
 	Arguments   []CommandArgument // of the server's prompt; together, in this order, they make the line
+	Options     []CommandOption   // that the line may have
 	Text        string            // what the model reads before the line
 }
 
+// A CommandOption is an option of a command's line.
+type CommandOption struct {
+	Name  string // without the hyphens before it
+	Field string // the argument of the tool that it sets
+	Value string // its values, unit and default
+}
+
 // A CommandArgument is an argument of the server's prompt for a command. A
-// prompt only inserts arguments: any parsing is left to the tool, since hosts
-// may fill them in after the server has answered (OpenCode sends "$1").
+// prompt only inserts arguments: hosts may fill them in after the server has
+// answered (OpenCode sends "$1").
 type CommandArgument struct {
 	Name, Description string
 	Required          bool
@@ -54,6 +64,22 @@ func CommandOf(prompt string) (c Command, line string, ok bool) {
 	return c, "", false
 }
 
+// lined returns a command whose line has options. Its text begins with what the words of the
+// line are, names the argument of each option, and ends with the rest.
+func lined(c Command, words, rest string) Command {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Call the tool %s for the line below. %s Options are --name VALUE or --name=VALUE, anywhere in the line:", c.Tool, words)
+	for i, o := range c.Options {
+		if i > 0 {
+			b.WriteByte(';')
+		}
+		fmt.Fprintf(&b, " --%s is %s (%s)", o.Name, o.Field, o.Value)
+	}
+	b.WriteString(". Another option is the argument of that name, with _ for -, if the tool has it. Set no argument that the line does not give. ")
+	c.Text = b.String() + rest
+	return c
+}
+
 // Commands lists all commands (DESIGN §7, prompts), for the hosts' files and
 // for the server's prompts of the same names, which replace them in some hosts.
 var Commands = []Command{
@@ -83,35 +109,49 @@ var Commands = []Command{
 		Tool:        Status,
 		Text:        "Call the tool " + string(Status) + " and show its answer as it is.",
 	},
-	{
+	lined(Command{
 		Name:        "delegate",
 		Description: "Delegate a task to an agent in its own process",
 		Hint:        "TASK --agent-type TYPE [--inherit-context=false] [--permission-mode MODE] [--timeout SECONDS] [--tools A,B]",
 		Tool:        Spawn,
 		Work:        true,
-		OneArgument: true,
-		Arguments:   []CommandArgument{{"command", "TASK --agent-type TYPE, and options", true}},
-		Text: "Call the tool " + string(Spawn) + " with one argument, command: the line below, word for word. " +
-			"Then tell me the id of the agent and carry on; do not do its work yourself.",
+		Arguments:   []CommandArgument{{"line", "TASK --agent-type TYPE, and options", true}},
+		Options: []CommandOption{
+			{"agent-type", "subagent_type", "builder, tester, analyzer, retriever or another by name; required"},
+			{"inherit-context", "inherit_context", "true or false, default true"},
+			{"permission-mode", "permission_mode", "plan, acceptEdits or bypassPermissions, never more than yours; default: that of the type"},
+			{"timeout", "timeout", "a number of seconds, default 300; 0: none"},
+			{"tools", "tools", "a list, comma-separated; default: those of the type"},
+		},
 	},
-	{
+		"prompt is its text without the options and quotes around all of it, word for word.",
+		"Then tell me the id of the agent and carry on; do not do its work yourself."),
+	lined(Command{
 		Name:        "handoff",
 		Description: "Hand over to an agent until it ends",
 		Hint:        "SUBAGENT_ID [--transfer-control] [--timeout SECONDS] [--on-failure retry|abort|escalate]",
 		Tool:        Handoff,
-		OneArgument: true,
-		Arguments:   []CommandArgument{{"command", "SUBAGENT_ID, and options", true}},
-		Text: "Call the tool " + string(Handoff) + " with one argument, command: the line below, word for word. " +
-			"While its answer says that the agent is still running, call " + string(AgentWait) + ". Then tell me the outcome.",
+		Arguments:   []CommandArgument{{"line", "SUBAGENT_ID, and options", true}},
+		Options: []CommandOption{
+			{"transfer-control", "transfer_control", "true where it stands alone, default false"},
+			{"timeout", "timeout", "a number of seconds, default 600"},
+			{"on-failure", "on_failure", "retry, abort or escalate; default escalate"},
+		},
 	},
-	{
+		"subagent_id is the id in it.",
+		"While its answer says that the agent is still running, call "+string(AgentWait)+". Then tell me the outcome."),
+	lined(Command{
 		Name:        "converge",
 		Description: "Combine the results of several agents into one",
 		Hint:        "SUBAGENT_ID SUBAGENT_ID… --strategy merge|vote|consensus|first_success [--conflict-resolution METHOD] [--output-format FORMAT]",
 		Tool:        Converge,
-		OneArgument: true,
-		Arguments:   []CommandArgument{{"command", "two or more SUBAGENT_IDs, --strategy, and options", true}},
-		Text: "Call the tool " + string(Converge) + " with one argument, command: the line below, word for word. " +
-			"Then show me its answer, including every conflict.",
+		Arguments:   []CommandArgument{{"line", "two or more SUBAGENT_IDs, --strategy, and options", true}},
+		Options: []CommandOption{
+			{"strategy", "strategy", "merge, vote, consensus or first_success; required"},
+			{"conflict-resolution", "conflict_resolution", "manual, auto_accept_latest or prefer_higher_confidence; default manual"},
+			{"output-format", "output_format", "json, markdown or delta_batch; default delta_batch"},
+		},
 	},
+		"subagent_ids is the list of the ids in it.",
+		"Then show me its answer, including every conflict."),
 }
