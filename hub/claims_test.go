@@ -112,7 +112,9 @@ func TestMachinesAnnounceThemselves(t *testing.T) {
 	copied, err := h.connect("laptop").Machines(h.ctx())
 	require.NoError(t, err)
 	require.NoError(t, copied.Tell(h.ctx(), Machine{ID: "laptop", Run: "three"}), "it may be the machine's next process")
-	require.ErrorIs(t, a.Tell(h.ctx(), me), core.ErrInvalid, "two processes at the same time are an error")
+	err = a.Tell(h.ctx(), me)
+	require.ErrorIs(t, err, core.ErrInvalid, "two processes at the same time are an error")
+	assert.Contains(t, core.HintOf(err), "was the data folder copied?")
 }
 
 func TestMachinesAnnounceTheQueuesThatTheyServe(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -186,13 +187,32 @@ func TestTwoMachinesHaveOneTree(t *testing.T) {
 	alike(t, 702, a, b, late)
 	require.Eventually(t, func() bool { return late.sync.Progress().Taken == 702 }, patience, 20*time.Millisecond)
 	p := late.sync.Progress()
-	assert.Zero(t, p.Waiting+p.Skipped)
+	assert.Zero(t, p.Waiting+p.Skipped+p.Sent)
 }
 
 func TestAHubThatLostItsDataIsFilledAgain(t *testing.T) {
 	t.Parallel()
+	for name, old := range map[string]bool{"all of it": false, "since a copy was made": true} {
+		t.Run(name, func(t *testing.T) { t.Parallel(); fillAgain(t, old) })
+	}
+}
+
+func fillAgain(t *testing.T, old bool) {
+	t.Helper()
 	h := startHub(t)
 	a, b := h.run(h.mate("laptop")), h.run(h.mate("desk"))
+	left := t.TempDir()
+	if old {
+		a.decide("frame-0", "known to the copy")
+		alike(t, 1, a, b)
+		a.stop()
+		b.stop()
+		h.stop()
+		require.NoError(t, os.CopyFS(left, os.DirFS(h.options.StoreDir)))
+		h.start()
+		h.run(a)
+		h.run(b)
+	}
 	for i := range 30 {
 		a.decide(fmt.Sprint("frame-", i), "one")
 	}
@@ -204,12 +224,12 @@ func TestAHubThatLostItsDataIsFilledAgain(t *testing.T) {
 		m.done <- err
 	}
 	a.decide("frame-0", "while the hub was away")
-	h.options.StoreDir = t.TempDir()
+	h.options.StoreDir = left
 	h.start()
 	h.run(a)
 	h.run(b)
 	alike(t, 30, a, b)
-	assert.Len(t, b.all()["frame-0"].Decisions, 2)
+	assert.Len(t, b.all()["frame-0"].Decisions, map[bool]int{false: 2, true: 3}[old])
 	fresh := h.run(h.mate("fresh"))
 	alike(t, 30, a, b, fresh)
 }
@@ -312,6 +332,9 @@ func TestAFailedRoundIsRepeatedAfterAPause(t *testing.T) {
 	require.Eventually(t, func() bool { return a.sync.Progress().Sent == 2 }, patience, 5*time.Millisecond)
 	require.NoError(t, tr.KeyValue.Delete(h.ctx(), "frame-1"))
 	require.Eventually(t, func() bool { return a.sync.Progress().Sent == 3 }, patience, 5*time.Millisecond)
+	e, err := tr.KeyValue.Get(h.ctx(), "frame-1")
+	require.NoError(t, err, "a frame that was deleted on the hub is restored")
+	assert.NotEmpty(t, e.Value())
 	a.stop()
 	assert.Equal(t, 2*a.sync.Retry, a.sync.retry, "the second pause is longer")
 
@@ -321,21 +344,6 @@ func TestAFailedRoundIsRepeatedAfterAPause(t *testing.T) {
 	}
 	a.stop()
 	assert.Zero(t, a.sync.retry, "this round has lasted")
-}
-
-func TestAFrameThatWasDeletedOnTheHubIsRestored(t *testing.T) {
-	t.Parallel()
-	h := startHub(t)
-	a := h.run(h.mate("laptop"))
-	a.decide("frame-1", "one")
-	tr, err := h.connect("somebody").tree(h.ctx())
-	require.NoError(t, err)
-	require.Eventually(t, func() bool { return a.sync.Progress().Sent == 1 }, patience, 20*time.Millisecond)
-	require.NoError(t, tr.KeyValue.Delete(h.ctx(), "frame-1"))
-	require.Eventually(t, func() bool {
-		e, err := tr.KeyValue.Get(h.ctx(), "frame-1")
-		return err == nil && len(e.Value()) > 0
-	}, patience, 20*time.Millisecond)
 }
 
 func TestAStreamWithoutBatches(t *testing.T) {
@@ -384,26 +392,4 @@ func TestResultsThatAreTooLargeForTheHub(t *testing.T) {
 	h.run(again)
 	require.Eventually(t, func() bool { return len(b.all()["frame-1"].Decisions) == 2 }, patience, 20*time.Millisecond)
 	assert.Equal(t, results, again.all()["frame-1"].Work.Results)
-}
-
-func TestManyDocuments(t *testing.T) {
-	t.Parallel()
-	const n = 2_000
-	h := startHub(t)
-	a := h.mate("laptop")
-	for i := range n {
-		a.write(fmt.Sprintf("frame-%06d", i), func(f *core.Frame) { f.Summary = strings.Repeat("It reads all of it now. ", 40) })
-	}
-	began := time.Now()
-	h.run(a)
-	require.Eventually(t, func() bool { return a.sync.Progress().Complete }, patience, 5*time.Millisecond)
-	t.Log("sent after", time.Since(began))
-	assert.Equal(t, n, a.sync.Progress().Sent)
-	began = time.Now()
-	b := h.run(h.mate("desk"))
-	require.Eventually(t, func() bool { return b.sync.Progress().Complete }, patience, 5*time.Millisecond)
-	t.Log("pulled after", time.Since(began))
-	assert.Equal(t, n, b.sync.Progress().Taken)
-	assert.Zero(t, b.sync.Progress().Sent)
-	alike(t, n, a, b)
 }

@@ -1,18 +1,14 @@
 package tests
 
 import (
-	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
-	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -110,12 +106,37 @@ func (m machine) fails(args ...string) string {
 	return string(out)
 }
 
-// A hubProcess is a running `flame hub`.
-type hubProcess struct {
-	cmd     *exec.Cmd
-	address string
-	said    *heard     // on stderr
-	ended   chan error // receives how it ended, then is closed
+// A process runs until the test ends.
+type process struct {
+	cmd   *exec.Cmd
+	said  *heard     // on stderr
+	ended chan error // receives how it ended, then is closed
+}
+
+// begin starts a process that the test ends with a signal, and returns once its stderr matches,
+// with the last group of the match.
+func begin(t *testing.T, cmd *exec.Cmd, by syscall.Signal, says string) (p process, found string) {
+	t.Helper()
+	p = process{cmd: cmd, said: &heard{}, ended: make(chan error, 1)}
+	cmd.Stderr, cmd.WaitDelay = p.said, time.Second
+	require.NoError(t, cmd.Start())
+	go func() {
+		p.ended <- cmd.Wait()
+		close(p.ended)
+	}()
+	t.Cleanup(func() { // it writes until it ends
+		_ = cmd.Process.Signal(by) // it may have ended
+		<-p.ended
+	})
+	pattern := regexp.MustCompile(says)
+	require.Eventually(t, func() bool {
+		match := pattern.FindStringSubmatch(p.said.String())
+		if match != nil {
+			found = match[len(match)-1]
+		}
+		return match != nil
+	}, hubPatience, 10*time.Millisecond, "%s", p.said)
+	return p, found
 }
 
 // heard is the output of a process so far.
@@ -138,7 +159,11 @@ func (h *heard) String() string {
 	return h.text.String()
 }
 
-var listensOn = regexp.MustCompile(`the hub listens on (\S+),`)
+// A hubProcess is a running `flame hub`.
+type hubProcess struct {
+	process
+	address string
+}
 
 // hub starts a hub, and returns once machines can connect.
 func (m machine) hub(args ...string) hubProcess {
@@ -149,29 +174,8 @@ func (m machine) hub(args ...string) hubProcess {
 // startHub starts a hub by its command.
 func startHub(t *testing.T, cmd *exec.Cmd) hubProcess {
 	t.Helper()
-	h := hubProcess{cmd: cmd, said: &heard{}, ended: make(chan error, 1)}
-	said, err := h.cmd.StderrPipe()
-	require.NoError(t, err)
-	require.NoError(t, h.cmd.Start())
-	t.Cleanup(func() { // its server writes until it ends
-		_ = h.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
-		<-h.ended
-	})
-	lines := bufio.NewScanner(io.TeeReader(said, h.said)) // it may read ahead
-	var all []string
-	for h.address == "" && lines.Scan() {
-		all = append(all, lines.Text())
-		if found := listensOn.FindStringSubmatch(lines.Text()); found != nil {
-			h.address = found[1]
-		}
-	}
-	go func() {
-		_, _ = io.Copy(h.said, said) // until it ends
-		h.ended <- h.cmd.Wait()
-		close(h.ended)
-	}()
-	require.NotEmpty(t, h.address, strings.Join(all, "\n"))
-	return h
+	p, address := begin(t, cmd, syscall.SIGTERM, `the hub listens on (\S+),`)
+	return hubProcess{p, address}
 }
 
 // end ends the hub with a signal and waits until its address no longer answers.
@@ -233,74 +237,31 @@ func TestMachinesJoinAndLeaveAHub(t *testing.T) {
 	assert.Contains(t, couch.flame("doctor"), "this project has joined no hub")
 	name := regexp.MustCompile(`as machine (\S+)`).FindStringSubmatch(train.flame("doctor"))
 	require.NotNil(t, name)
-	desk.flame("hub", "remove", name[1])
+	for _, line := range []string{"leave", "join", "hub invite", "hub machines", "hub remove " + name[1]} {
+		answer := desk.flame(append(strings.Fields(line), "--json")...)
+		assert.True(t, json.Valid([]byte(answer)), "flame %s --json: %s", line, answer)
+	}
 	require.Eventually(t, func() bool { return strings.Contains(train.flame("doctor"), "does not know this key") }, hubPatience, 100*time.Millisecond)
 	h.end(t, syscall.SIGTERM)
 	assert.Contains(t, train.flame("doctor"), "no hub answers at")
 }
 
-func TestMachinesAnswerInJSON(t *testing.T) {
-	t.Parallel()
-	desk := machines(t, "desk")[0]
-	desk.hub("--listen", "127.0.0.1:0")
-	for _, line := range []string{"join", "hub invite", "hub machines", "leave"} {
-		answer := desk.flame(append(strings.Fields(line), "--json")...)
-		assert.True(t, json.Valid([]byte(answer)), "flame %s --json: %s", line, answer)
-	}
-	desk.flame("join")
-	name := regexp.MustCompile(`as machine (\S+)`).FindStringSubmatch(desk.flame("doctor"))
-	require.NotNil(t, name)
-	answer := desk.flame("hub", "remove", name[1], "--json")
-	assert.True(t, json.Valid([]byte(answer)), answer)
-}
-
 func TestAProjectJoinsAnExistingServer(t *testing.T) {
 	t.Parallel()
 	desk := machines(t, "desk")[0]
-	withJetStream, without := desk.nats("-js", "-sd", filepath.Join(desk.home, "store"), "--auth", "aSecretToken"), desk.nats()
-	assert.Contains(t, desk.fails("join", "nats://"+without), "has no JetStream")
-	for _, wrong := range []string{"nats://" + withJetStream, "nats://aWrongToken@" + withJetStream} {
-		said := desk.fails("join", wrong)
-		assert.Contains(t, said, "refuses this machine")
-		assert.NotContains(t, said, "aWrongToken")
-	}
+	_, address := begin(t, exec.Command(desk.server, "-a", "127.0.0.1", "-p", "-1", "-js", "-sd", filepath.Join(desk.home, "store"), "--auth", "aSecretToken"),
+		syscall.SIGKILL, `Listening for client connections on (\S+)`)
+	said := desk.fails("join", "nats://aWrongToken@"+address)
+	assert.Contains(t, said, "refuses this machine")
+	assert.NotContains(t, said, "aWrongToken")
 	assert.Contains(t, desk.flame("doctor"), "has joined no hub", "nothing is kept of what failed")
-	said := desk.flame("join", "nats://aSecretToken@"+withJetStream, "--project", "shop")
-	assert.Contains(t, said, "Joined project shop at nats://"+withJetStream)
-	assert.NotContains(t, said, "aSecretToken")
-	said = desk.flame("doctor")
+	said = desk.flame("join", "nats://aSecretToken@"+address, "--project", "shop")
+	assert.Contains(t, said, "Joined project shop at nats://"+address)
+	said += desk.flame("doctor")
 	assert.Contains(t, said, "the hub answers in")
 	assert.Contains(t, said, "flame cannot check whether that server writes data to disk before it acknowledges them")
 	assert.NotContains(t, said, "aSecretToken")
 	desk.flame("leave")
-}
-
-// nats starts a server without flame, and returns its address.
-func (m machine) nats(args ...string) (address string) {
-	m.Helper()
-	cmd := exec.Command(m.server, append([]string{"-a", "127.0.0.1", "-p", "-1"}, args...)...)
-	said, err := cmd.StderrPipe()
-	require.NoError(m, err)
-	require.NoError(m, cmd.Start())
-	m.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended
-		_ = cmd.Wait()
-	})
-	listens := regexp.MustCompile(`Listening for client connections on (\S+)`)
-	ready := make(chan string, 1)
-	go func() {
-		for lines := bufio.NewScanner(said); lines.Scan(); {
-			if found := listens.FindStringSubmatch(lines.Text()); found != nil {
-				ready <- found[1]
-			}
-		}
-	}()
-	select {
-	case address = <-ready:
-	case <-time.After(hubPatience):
-		require.Fail(m, "nats-server does not listen")
-	}
-	return address
 }
 
 func TestAKilledHubRestartsUnchanged(t *testing.T) {
@@ -319,6 +280,7 @@ func TestAKilledHubRestartsUnchanged(t *testing.T) {
 	assert.Equal(t, h.address, again.address, "the address of last time")
 	config, err := os.ReadFile(filepath.Join(filepath.Dir(desk.store()), "nats.conf"))
 	require.NoError(t, err)
+	assert.Contains(t, string(config), "sync_interval: always")
 	assert.Contains(t, string(config), "max_file: 209715200 ", "and the space")
 	assert.Regexp(t, `the hub answers in \S+; nats-server 2\.`, desk.flame("doctor"))
 	again.end(t, syscall.SIGTERM)
@@ -329,21 +291,56 @@ func TestAHubWhoseServerDiesEnds(t *testing.T) {
 	t.Parallel()
 	desk := machines(t, "desk")[0]
 	h := desk.hub("--listen", "127.0.0.1:0")
-	pids, err := exec.Command("pgrep", "-P", strconv.Itoa(h.cmd.Process.Pid)).Output()
-	if err != nil {
-		t.Skip("pgrep is not installed")
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(pids)))
-	require.NoError(t, err)
-	child, err := os.FindProcess(pid)
-	require.NoError(t, err)
-	require.NoError(t, child.Kill())
-	ctx, stop := context.WithTimeout(t.Context(), hubPatience)
-	defer stop()
+	require.NoError(t, h.server(t).Kill())
 	select {
 	case err := <-h.ended:
 		require.Error(t, err)
-	case <-ctx.Done():
+	case <-time.After(hubPatience):
 		require.Fail(t, "it goes on")
 	}
+}
+
+// TestARefusedConfigurationIsReported removes the server's key, which the server reads again with
+// its configuration.
+func TestARefusedConfigurationIsReported(t *testing.T) {
+	t.Parallel()
+	desk := machines(t, "desk")[0]
+	h := desk.hub("--listen", "127.0.0.1:0")
+	desk.flame("join")
+	key := filepath.Join(filepath.Dir(desk.store()), "key.pem")
+	require.NoError(t, os.Rename(key, key+".away"))
+	desk.flame("hub", "remove", regexp.MustCompile(`as machine (\S+)`).FindStringSubmatch(desk.flame("doctor"))[1])
+	says := func(want string) {
+		require.Eventually(t, func() bool { return strings.Contains(h.said.String(), want) }, hubPatience, 20*time.Millisecond, want)
+	}
+	says("nats-server refuses the new configuration: ")
+	says("those that were removed still can")
+	assert.Contains(t, desk.flame("doctor"), "the hub answers in")
+	require.NoError(t, os.Rename(key+".away", key))
+	says("the server knows all machines again")
+	require.Eventually(t, func() bool { return strings.Contains(desk.flame("doctor"), "does not know this key") }, hubPatience, 100*time.Millisecond)
+	assert.Equal(t, 1, strings.Count(h.said.String(), "refuses the new configuration"), "once")
+}
+
+func TestLeavingADamagedHubReportsTheRemainingKey(t *testing.T) {
+	t.Parallel()
+	all := machines(t, "desk", "couch")
+	desk, couch := all[0], all[1]
+	desk.hub("--listen", "127.0.0.1:0")
+	for i, text := range []string{`{"url":"tls://host`, `{"url":"tls://host:4222","project":"shop","machine":"desk-1","seed":"SUAx"}`} {
+		m := all[i]
+		m.flame("join", desk.invite())
+		require.NoError(t, os.WriteFile(filepath.Join(dataOf(t, m), "hub.json"), []byte(text), 0o600))
+		assert.Contains(t, m.fails("join", desk.invite()), "`flame leave` removes it")
+		said, err := m.command("leave").CombinedOutput()
+		require.NoError(t, err, "%s", said)
+		assert.Regexp(t, "hub.json cannot be used: .*key.*`flame hub remove [^` ]+`, run there", string(said))
+		assert.Contains(t, m.flame("doctor"), "has joined no hub")
+	}
+	listed := regexp.MustCompile(`(?m)^(\S+)  joined`).FindAllStringSubmatch(desk.flame("hub", "machines"), -1)
+	require.Len(t, listed, 2, "the hub still knows their keys")
+	for _, found := range listed {
+		desk.flame("hub", "remove", found[1])
+	}
+	couch.flame("join", desk.invite())
 }

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,19 +13,25 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"flame/hub"
 )
 
 var machineName = regexp.MustCompile(`as machine \S+`)
 
 // serve runs `flame serve` on the machine as a host does, until the test ends.
-func (m machine) serve(env ...string) {
+func (m machine) serve() {
 	m.Helper()
-	cmd := m.command("serve")
-	cmd.Env = append(cmd.Env, env...)
+	keepOpen(m.T, m.command("serve"))
+}
+
+// keepOpen starts a command that ends with its stdin, and leaves that open until the test ends.
+func keepOpen(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
 	stdin, err := cmd.StdinPipe()
-	require.NoError(m, err)
-	require.NoError(m, cmd.Start())
-	m.Cleanup(func() {
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
 		stdin.Close()
 		_ = cmd.Wait() // with any status
 	})
@@ -108,4 +115,34 @@ func TestMachinesHaveOneTree(t *testing.T) {
 	couch.flame("leave")
 	couch.flame("join", desk.invite(), "--new-id")
 	assert.NotEqual(t, was, machineName.FindString(couch.flame("doctor")))
+}
+
+// connect connects to the hub as the machine does.
+func (m machine) connect() *hub.Conn {
+	m.Helper()
+	link, err := hub.Load(dataOf(m.T, m))
+	require.NoError(m, err)
+	conn, err := hub.Connect(m.Context(), link)
+	require.NoError(m, err)
+	m.Cleanup(conn.Close)
+	return conn
+}
+
+// server returns the process of the hub's server.
+func (h hubProcess) server(t *testing.T) *os.Process {
+	t.Helper()
+	pids, err := exec.Command("pgrep", "-P", strconv.Itoa(h.cmd.Process.Pid)).Output()
+	if err != nil {
+		t.Skip("pgrep is not installed")
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(pids)))
+	require.NoError(t, err)
+	process, err := os.FindProcess(pid)
+	require.NoError(t, err)
+	return process
+}
+
+// store returns the folder of the data of the machine's hub.
+func (m machine) store() string {
+	return filepath.Join(m.home, ".local", "share", "flame-hub", "jetstream")
 }

@@ -28,7 +28,7 @@ var plainOnly = map[string]string{
 	"agents revoke": "needs a grant",
 	"hub":           "runs until it is ended",
 	"worker":        "runs until it is ended",
-	"hub invite":    "needs a hub; see TestMachinesAnswerInJSON",
+	"hub invite":    "needs a hub; see TestMachinesJoinAndLeaveAHub",
 	"hub machines":  "likewise",
 	"hub remove":    "likewise",
 	"join":          "likewise",

@@ -1,9 +1,9 @@
 package tests
 
 import (
-	"bufio"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -41,7 +41,7 @@ func TestAWorkerEndsItsAgentsAfterALongSleep(t *testing.T) {
 	worker := box.worker()
 	id := desk.away("WAIT for me")
 	desk.until(id, talks)
-	require.NoError(t, worker.Process.Signal(syscall.SIGSTOP))
+	require.NoError(t, worker.cmd.Process.Signal(syscall.SIGSTOP))
 	slept := time.Now()
 	run := desk.until(id, ended)
 	t.Logf("noticed after %v", time.Since(slept))
@@ -50,7 +50,7 @@ func TestAWorkerEndsItsAgentsAfterALongSleep(t *testing.T) {
 	assert.Equal(t, "at work", run.Outcome.Text, "what it said is kept")
 	assert.Contains(t, box.flame("agents", "runs", "--running"), "WAIT", "it goes on beside its worker")
 
-	require.NoError(t, worker.Process.Signal(syscall.SIGCONT))
+	require.NoError(t, worker.cmd.Process.Signal(syscall.SIGCONT))
 	box.runsNone("WAIT")
 	assert.Contains(t, box.flame("agents", "runs"), "cancelled")
 	leavesNothing(t, box.home)
@@ -65,7 +65,7 @@ func TestAWorkerEndsItsAgentsAfterALongSleep(t *testing.T) {
 func TestAgentsEndDespiteAKilledHub(t *testing.T) {
 	t.Parallel()
 	desk, box, h := two(t)
-	box.worker("--slots", "2")
+	worker := box.worker("--slots", "2")
 	first, second := desk.away("WAIT for me"), desk.away("WAIT for me too")
 	for _, id := range []string{first, second} {
 		desk.until(id, talks)
@@ -83,31 +83,8 @@ func TestAgentsEndDespiteAKilledHub(t *testing.T) {
 		assert.FileExists(t, filepath.Join(dataOf(t, desk), "agents", id, "changes.patch"))
 	}
 	assert.Equal(t, 3, strings.Count(box.flame("agents", "runs"), "completed"), "none was run twice")
+	assert.Regexp(t, `serving queue gpu.*\n.*the hub is away.*\n.*the hub is back.*\n$`, worker.said, "no message comes in between, however often it tried")
 	leavesNothing(t, box.home)
-}
-
-func TestAWorkerReportsThatItsHubIsAway(t *testing.T) {
-	t.Parallel()
-	desk, box, h := two(t)
-	cmd := box.command("worker", "--queue", "gpu")
-	said, err := cmd.StderrPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended
-		_ = cmd.Wait()
-	})
-	lines := bufio.NewScanner(said)
-	says := func(want string) {
-		t.Helper()
-		require.True(t, lines.Scan())
-		assert.Contains(t, lines.Text(), want)
-	}
-	says("serving queue gpu")
-	h.end(t, syscall.SIGKILL)
-	says("the hub is away")
-	desk.hub()
-	says("the hub is back") // with no message in between, however often it tried
 }
 
 // A hub is away for longer than a follower waits until its worker has ended an agent.
@@ -126,4 +103,80 @@ func TestAnUndeliveredCancelArrivesOnceTheHubIsBack(t *testing.T) {
 	desk.hub()
 	box.runsNone("WAIT")
 	assert.Contains(t, box.flame("agents", "runs"), "cancelled")
+}
+
+// reaches has the machine reach a remote by a program in place of ssh, which never answers the
+// named command of git and runs all others.
+func (m machine) reaches(remote, never string) {
+	m.Helper()
+	gitSays(m.T, m.checkout, "remote", "set-url", "origin", "ssh://git@remote.test"+remote)
+	ssh := filepath.Join(m.home, "reach")
+	text := "#!/bin/sh\nfor last; do :; done\ncase \"$last\" in " + never + ") echo $$ > " + m.home + "/hangs.new; mv " + m.home + "/hangs.new " + m.home +
+		"/hangs; exec sleep 1000;; esac\nexec sh -c \"$last\"\n"
+	require.NoError(m, os.WriteFile(ssh, []byte(text), 0o700))
+	require.NoError(m, os.WriteFile(filepath.Join(m.home, ".gitconfig"), []byte("[core]\n\tsshCommand = "+ssh+"\n"), 0o600))
+}
+
+// hangs waits until git hangs, and returns its process.
+func (m machine) hangs() (pid int) {
+	m.Helper()
+	var told []byte
+	require.Eventually(m, func() (hangs bool) {
+		var err error
+		told, err = os.ReadFile(filepath.Join(m.home, "hangs"))
+		return err == nil
+	}, hubPatience, 20*time.Millisecond)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(told)))
+	require.NoError(m, err)
+	return pid
+}
+
+// hasEnded reports whether a process has ended, even if its parent has not waited for it.
+func hasEnded(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	return err == nil && strings.Contains(string(stat), ") Z ") || syscall.Kill(pid, 0) != nil
+}
+
+func TestAgentsEndDespiteAHangingGit(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		never string // what the worker's remote never answers
+		stop  func(desk machine, id string, worker process)
+		state core.AgentState
+	}{
+		"a cancelled agent before its start": {
+			"git-upload-pack*", func(desk machine, id string, _ process) { desk.flame("agents", "cancel", id) }, core.AgentCancelled,
+		},
+		"a completed agent with a stopped worker": {
+			"git-receive-pack*", func(_ machine, _ string, worker process) {
+				require.NoError(t, worker.cmd.Process.Signal(syscall.SIGTERM))
+			}, core.AgentCompleted,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			desk, box, _ := two(t)
+			remote := filepath.Join(t.TempDir(), "project.git")
+			gitSays(t, desk.checkout, "init", "-q", "--bare", "--template=", remote)
+			desk.reaches(remote, "nothing")
+			box.reaches(remote, tt.never)
+			worker := box.worker()
+			id := desk.away("make the file")
+			git := box.hangs()
+			tt.stop(desk, id, worker)
+			began := time.Now()
+			run := desk.until(id, ended)
+			t.Logf("ended after %v", time.Since(began))
+			assert.Equal(t, tt.state, run.State, "%+v", run.Outcome)
+			require.Eventually(t, func() bool { return hasEnded(git) }, hubPatience, 20*time.Millisecond, "git goes on")
+			patch := filepath.Join(dataOf(t, desk), "agents", id, "changes.patch")
+			if tt.state == core.AgentCompleted {
+				require.Len(t, run.Changes, 1)
+				gitSays(t, desk.checkout, "apply", "--check", patch)
+			} else {
+				assert.NoFileExists(t, patch)
+				assert.NotContains(t, box.flame("agents", "runs"), "make the file", "nothing is left of it")
+			}
+		})
+	}
 }

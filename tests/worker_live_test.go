@@ -1,15 +1,12 @@
 package tests
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -21,28 +18,6 @@ import (
 
 	"flame/tests/model"
 )
-
-// begins starts a command that runs until the test ends, and returns the first match in its
-// stderr.
-func (u *user) begins(says *regexp.Regexp, args ...string) (found []string) {
-	u.t.Helper()
-	cmd := u.command(u.t.Context(), u.flame, args...)
-	said, err := cmd.StderrPipe()
-	require.NoError(u.t, err)
-	require.NoError(u.t, cmd.Start())
-	u.t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended
-		_ = cmd.Wait()
-	})
-	var all []string
-	for lines := bufio.NewScanner(said); found == nil && lines.Scan(); {
-		all = append(all, lines.Text())
-		found = says.FindStringSubmatch(lines.Text())
-	}
-	go func() { _, _ = io.Copy(io.Discard, said) }() // until it ends
-	require.NotNil(u.t, found, strings.Join(all, "\n"))
-	return found
-}
 
 // joinedUsers returns two users of this host whose projects are clones of one repository with
 // these files, and who have joined the hub of the first.
@@ -117,7 +92,7 @@ func TestASessionHasAgentsWorkOnAnotherMachine(t *testing.T) {
 	sprung := filepath.Join(t.TempDir(), "sprung")
 	hook := fmt.Sprintf(`{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch '%s'"}]}]}}`, sprung)
 	desk, box, h := joinedUsers(t, claudeCode, map[string]string{".claude/settings.json": hook})
-	desk.serves() // like another session that stays open
+	keepOpen(t, desk.command(context.Background(), desk.flame, "serve")) // like another session that stays open
 	names := []string{"ONE", "TWO", "THREE"}
 	asked3 := func(turns int) bool { // the number of requests of each agent's model
 		return !slices.ContainsFunc(names, func(n string) bool { return len(desk.model.By(n)) < turns })
@@ -165,7 +140,7 @@ func TestASessionHasAgentsWorkOnAnotherMachine(t *testing.T) {
 		return calls("flame_converge", map[string]any{"subagent_ids": ids, "strategy": "merge"})
 	}}, model.Turn{Text: "MAIN-RESULT"})
 	desk.model.Play(append(script, asked("main", "MAINWORK", turns...)))
-	box.begins(regexp.MustCompile("serving queue gpu"), "worker", "--queue", "gpu", "--slots", "3")
+	begin(t, box.command(context.Background(), box.flame, "worker", "--queue", "gpu", "--slots", "3"), syscall.SIGKILL, "serving queue gpu")
 	desk.must("claude", "-p", "--output-format", "json", "--permission-mode", "acceptEdits", "--allowedTools", "mcp__plugin_flame_flame", "--", "MAINWORK please")
 	t.Log(desk.must(desk.flame, "tree"), desk.must(desk.flame, "agents", "runs"), box.must(box.flame, "agents", "runs"))
 	main := desk.model.By("main")
@@ -194,19 +169,6 @@ func TestASessionHasAgentsWorkOnAnotherMachine(t *testing.T) {
 // awayTime is the shortest time for which a hub is away while agents work.
 const awayTime = 3 * time.Second
 
-// serves runs `flame serve` like a session that stays open, until the test ends.
-func (u *user) serves() {
-	u.t.Helper()
-	cmd := u.command(context.Background(), u.flame, "serve")
-	stdin, err := cmd.StdinPipe()
-	require.NoError(u.t, err)
-	require.NoError(u.t, cmd.Start())
-	u.t.Cleanup(func() {
-		stdin.Close()
-		_ = cmd.Wait() // with any status
-	})
-}
-
 // TestASessionOfOpenCodeHasAnAgentWorkOnAnotherMachine has a real OpenCode on each side.
 func TestASessionOfOpenCodeHasAnAgentWorkOnAnotherMachine(t *testing.T) {
 	t.Parallel()
@@ -220,8 +182,8 @@ func TestASessionOfOpenCodeHasAnAgentWorkOnAnotherMachine(t *testing.T) {
 			model.Turn{Tools: []model.Tool{spawns("builder", "make it", "CHILDWORK go", map[string]any{"on": "gpu"})}},
 			waitsFor(), model.Turn{Text: "MAIN-RESULT"}),
 	})
-	desk.serves()
-	box.begins(regexp.MustCompile("serving queue gpu"), "worker", "--queue", "gpu")
+	keepOpen(t, desk.command(context.Background(), desk.flame, "serve"))
+	begin(t, box.command(context.Background(), box.flame, "worker", "--queue", "gpu"), syscall.SIGKILL, "serving queue gpu")
 	desk.ask(openCode, "MAINWORK please")
 	t.Log(desk.must(desk.flame, "tree"), desk.must(desk.flame, "agents", "runs"), box.must(box.flame, "agents", "runs"))
 	main := desk.model.By("main")

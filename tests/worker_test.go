@@ -1,10 +1,7 @@
 package tests
 
 import (
-	"bufio"
 	"encoding/json"
-	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,33 +41,22 @@ func (m machine) withClaude() machine {
 }
 
 // worker starts a worker, and returns once it serves its queue.
-func (m machine) worker(args ...string) *exec.Cmd {
+func (m machine) worker(args ...string) process {
 	m.Helper()
-	cmd := m.command(append([]string{"worker", "--queue", "gpu"}, args...)...)
-	said, err := cmd.StderrPipe()
-	require.NoError(m, err)
-	require.NoError(m, cmd.Start())
-	m.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended
-		_ = cmd.Wait()
-	})
-	lines := bufio.NewScanner(said)
-	require.True(m, lines.Scan())
-	assert.Contains(m, lines.Text(), "serving queue gpu")
-	go func() { _, _ = io.Copy(io.Discard, said) }() // until it ends
-	return cmd
+	p, _ := begin(m.T, m.command(append([]string{"worker", "--queue", "gpu"}, args...)...), syscall.SIGKILL, "^[^\n]*serving queue gpu")
+	return p
 }
 
-// two returns a desk that runs a hub, and flame with these variables, and a box that may serve its
-// queue, both with a host.
-func two(t *testing.T, env ...string) (desk, box machine, h hubProcess) {
+// two returns a desk that runs a hub and flame, and a box that may serve its queue, both with a
+// host.
+func two(t *testing.T) (desk, box machine, h hubProcess) {
 	t.Helper()
 	all := machines(t, "desk", "box")
 	desk, box = all[0].withClaude(), all[1].withClaude()
 	h = desk.hub("--listen", "127.0.0.1:0")
 	desk.flame("join")
 	box.flame("join", desk.invite())
-	desk.serve(env...)
+	desk.serve()
 	return desk, box, h
 }
 
@@ -166,7 +152,7 @@ func TestAnAgentOnAnotherMachineIsCancelledOrLost(t *testing.T) {
 	worker := box.worker("--slots", "2")
 	first, second := desk.away("WAIT for me"), desk.away("WAIT for me too")
 	for _, id := range []string{first, second} {
-		run := desk.until(id, func(run record.Run) bool { return active(run) && run.Progress.Text != "" })
+		run := desk.until(id, talks)
 		assert.Equal(t, "at work", run.Progress.Text)
 		require.Eventually(t, func() bool {
 			out, err := os.ReadFile(filepath.Join(dataOf(t, desk), "agents", id, supervise.OutputFile))
@@ -182,7 +168,7 @@ func TestAnAgentOnAnotherMachineIsCancelledOrLost(t *testing.T) {
 	assert.Equal(t, core.AgentCancelled, run.State)
 	assert.Equal(t, "at work", run.Outcome.Text, "what it said is kept")
 
-	require.NoError(t, worker.Process.Signal(syscall.SIGKILL))
+	require.NoError(t, worker.cmd.Process.Signal(syscall.SIGKILL))
 	run = desk.until(second, ended)
 	assert.Equal(t, core.AgentError, run.State)
 	assert.Contains(t, run.Outcome.Reason, "worker lost")
@@ -205,18 +191,15 @@ func TestAnAgentWhoseWorkerIsLostIsRestarted(t *testing.T) {
 	var runs []record.Run
 	require.NoError(t, json.Unmarshal([]byte(desk.flame("agents", "runs", "--json")), &runs))
 	id := runs[0].ID
-	desk.until(id, func(run record.Run) bool { return active(run) && run.Progress.Text != "" })
-	require.NoError(t, worker.Process.Signal(syscall.SIGKILL))
+	desk.until(id, talks)
+	require.NoError(t, worker.cmd.Process.Signal(syscall.SIGKILL))
 	box.worker()
 	desk.until(id, func(run record.Run) bool { return run.Attempt == 2 })
-	require.NoError(t, os.WriteFile(filepath.Join(box.home, "go-on"), nil, 0o600))
+	box.goesOn()
 	run := desk.until(id, ended)
 	assert.Equal(t, core.AgentCompleted, run.State, "%+v", run.Outcome)
 	assert.Equal(t, int64(15), run.Lost.Tokens(), "what the lost one used counts")
 	assert.Greater(t, run.Outcome.Tokens(), run.Lost.Tokens())
-	patch, err := os.ReadFile(filepath.Join(dataOf(t, desk), "agents", id, "changes.patch"))
-	require.NoError(t, err)
-	assert.NotContains(t, string(patch), "-before", "it did not see what was not committed")
 	require.NoError(t, os.Remove(filepath.Join(desk.checkout, "made.txt")))
 	gitSays(t, desk.checkout, "apply", "--check", filepath.Join(dataOf(t, desk), "agents", id, "changes.patch"))
 	desk.shows("tree", "✓ WAIT for me")
@@ -227,12 +210,12 @@ func TestAnAgentOnAnotherMachineOutlivesItsLocalSupervisor(t *testing.T) {
 	desk, box, _ := two(t)
 	box.worker()
 	id := desk.away("WAIT for me")
-	desk.until(id, func(run record.Run) bool { return active(run) && run.Progress.Text != "" })
+	desk.until(id, talks)
 	gitSays(t, desk.checkout, "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-q", "--allow-empty", "-m", "meanwhile")
 	found, err := exec.Command("pgrep", "-f", "flame supervise "+id+"$").Output()
 	require.NoError(t, err)
 	require.NoError(t, exec.Command("kill", append([]string{"-9"}, strings.Fields(string(found))...)...).Run())
-	require.NoError(t, os.WriteFile(filepath.Join(box.home, "go-on"), nil, 0o600))
+	box.goesOn()
 	run := desk.until(id, ended)
 	assert.Equal(t, core.AgentCompleted, run.State, "%+v", run.Outcome)
 	assert.Equal(t, "all done", run.Outcome.Text)
@@ -270,31 +253,27 @@ func dataOf(t *testing.T, m machine) string {
 func TestTheDoctorListsTheWorkersOfAQueue(t *testing.T) {
 	t.Parallel()
 	desk, box, _ := two(t)
-	spawn := func() string {
-		cmd := desk.command("agents", "spawn", "builder", "look", "--on", "typo")
-		said, err := cmd.CombinedOutput()
-		require.NoError(t, err, string(said))
-		return string(said)
-	}
-	doctor := func() string {
-		said, err := desk.command("doctor").CombinedOutput() // it reports the host, which is a fake
-		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) {
-			require.NoError(t, err)
-		}
-		return string(said)
-	}
-	shows := func(text string) {
-		require.Eventually(t, func() bool { return strings.Contains(doctor(), text) }, hubPatience, 100*time.Millisecond, "%s", text)
-	}
-	shows("is connected")
+	spawn := func() string { return desk.flame("agents", "spawn", "builder", "look", "--on", "typo") }
+	desk.shows("doctor", "is connected")
 	assert.Contains(t, spawn(), "no worker serves the queue typo now; the agent waits for one")
 	worker := box.worker("--slots", "2")
-	shows("queues: gpu by ")
-	shows("(2 of 2 slots free)")
+	desk.shows("doctor", "queues: gpu by ")
+	desk.shows("doctor", "(2 of 2 slots free)")
 	assert.Contains(t, spawn(), "no worker serves the queue typo now; gpu is served by ")
 	id := desk.away("WAIT")
 	desk.until(id, active)
-	shows("(1 of 2 slots free)")
-	require.NoError(t, worker.Process.Signal(syscall.SIGTERM))
-	require.Eventually(t, func() bool { return !strings.Contains(doctor(), "queues: ") }, hubPatience, 100*time.Millisecond)
+	desk.shows("doctor", "(1 of 2 slots free)")
+	require.NoError(t, worker.cmd.Process.Signal(syscall.SIGTERM))
+	require.Eventually(t, func() bool { return !strings.Contains(desk.doctor(), "queues: ") }, hubPatience, 100*time.Millisecond)
+}
+
+// The refusals contain the reason.
+func TestAWorkerRefusesForbiddenWork(t *testing.T) {
+	t.Parallel()
+	desk, box, _ := two(t)
+	box.worker("--repos", "github.com/me/*")
+	run := desk.until(desk.away("make the file"), ended)
+	assert.Equal(t, core.AgentError, run.State)
+	assert.Contains(t, run.Outcome.Error, "--repos")
+	assert.Empty(t, run.Changes)
 }

@@ -191,50 +191,6 @@ func bucketOf(name string) jetstream.KeyValueConfig {
 	return jetstream.KeyValueConfig{Bucket: name, History: 1, Storage: jetstream.FileStorage, LimitMarkerTTL: time.Minute}
 }
 
-func TestAMachineUsesItsProject(t *testing.T) {
-	t.Parallel()
-	g, lines := newRig(t, "blue-1")
-	g.serve()
-	c := g.connect(g.join(lines[0], "desk-1"))
-	for _, name := range buckets {
-		kv, err := c.CreateKeyValue(g.ctx, bucketOf("flame_blue-1_"+name))
-		require.NoError(t, err, name)
-		watch, err := kv.WatchAll(g.ctx)
-		require.NoError(t, err, name)
-		first, err := kv.Create(g.ctx, "frame-1", []byte("one"))
-		require.NoError(t, err, name)
-		_, err = kv.Update(g.ctx, "frame-1", []byte("two"), first)
-		require.NoError(t, err, name)
-		_, err = kv.Create(g.ctx, "frame-1", []byte("three"))
-		require.ErrorIs(t, err, jetstream.ErrKeyExists, name)
-		_, err = kv.Create(g.ctx, "frame-2", nil, jetstream.KeyTTL(time.Minute))
-		require.NoError(t, err, name)
-		got, err := kv.Get(g.ctx, "frame-1")
-		require.NoError(t, err, name)
-		assert.Equal(t, "two", string(got.Value()), name)
-		keys, err := kv.Keys(g.ctx)
-		require.NoError(t, err, name)
-		assert.Equal(t, []string{"frame-1", "frame-2"}, keys, name)
-		assert.Eventually(t, func() bool {
-			e := <-watch.Updates()
-			return e != nil && string(e.Value()) == "two"
-		}, patience, time.Millisecond, name)
-		require.NoError(t, watch.Stop(), name)
-		_, err = c.KeyValue(g.ctx, "flame_blue-1_"+name)
-		require.NoError(t, err, name)
-		_, err = kv.Status(g.ctx)
-		require.NoError(t, err, name)
-	}
-	info, err := c.AccountInfo(g.ctx)
-	require.NoError(t, err)
-	assert.Equal(t, len(buckets), info.Streams)
-	select {
-	case err := <-c.refused:
-		assert.NoError(t, err)
-	default:
-	}
-}
-
 func TestFlameWorksWithThePermissionsOfAMachine(t *testing.T) {
 	t.Parallel()
 	g, lines := newRig(t, "blue", "blue", "red")
