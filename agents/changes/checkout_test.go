@@ -142,8 +142,8 @@ func TestTwoUsersHaveTheirOwnConfigurations(t *testing.T) {
 	}
 	s.write(".gitattributes", "*.bin filter=lfs\n")
 	s.write("large.bin", "content\n")
-	home("asker", "[commit]\ngpgSign = true\n[push]\ngpgSign = true\n[core]\nhooksPath = "+s.base+"\n")
 	s.commit()
+	home("asker", "[commit]\ngpgSign = true\n[push]\ngpgSign = true\n[core]\nhooksPath = "+s.base+"\n")
 	b := s.give("a", changes.GiveOptions{})
 	home("worker", "[fetch]\nprune = true\n[transfer]\nfsckObjects = true\n[init]\ndefaultBranch = x\n")
 	s.take("one", b)
