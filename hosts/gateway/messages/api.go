@@ -6,7 +6,7 @@ import "flame/hosts/gateway/dialect"
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Answers: func(path string) bool { return path == "v1/messages" },
-		Parse:   func(_ string, body []byte) (dialect.Request, error) { return Parse(body) },
+		Parse:   func(_ string, body []byte) (dialect.Request, error) { return parse(body) },
 		Event:   event, Whole: whole, Failure: failure,
 	}
 }

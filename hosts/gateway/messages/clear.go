@@ -24,7 +24,7 @@ const clearing = "context-management-"
 // Cleared returns the body with a request that the API itself clears old results of tools, if
 // the headers allow that. Results of flame's tools stay: they report the states of frames. A body
 // that already has such a request stays as it is.
-func (r *Request) Cleared(headers http.Header, w *hosts.Wire) []byte {
+func (r *request) Cleared(headers http.Header, w *hosts.Wire) []byte {
 	const kind = "clear_tool_uses_20250919"
 	if !strings.Contains(strings.Join(headers.Values("Anthropic-Beta"), ","), clearing) {
 		return []byte(r.raw)
@@ -54,7 +54,7 @@ func amount(of string, n int) map[string]any { return map[string]any{"type": of,
 
 // withEdit returns the body with one more edit of the context, after its own: the API requires
 // the edit of thinking to be the first.
-func (r *Request) withEdit(edit string) string {
+func (r *request) withEdit(edit string) string {
 	edits := r.edits.Get("edits")
 	switch {
 	case edits.IsArray():

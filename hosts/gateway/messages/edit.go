@@ -13,7 +13,7 @@ import (
 
 // Amended returns the body after an amendment; history is the result of History. Other messages
 // keep their bytes, except that one may get a mark for the cache.
-func (r *Request) Amended(history []fold.Message, a fold.Amendment) []byte {
+func (r *request) Amended(history []fold.Message, a fold.Amendment) []byte {
 	e := edit{dialect.NewEdit(a)}
 	mark := r.markFor(history, e.Dropped)
 	all, same := make([]string, 0, len(r.messages)), true

@@ -12,7 +12,7 @@ import (
 )
 
 // History returns the request's messages in the form that folding reads. They have no times.
-func (r *Request) History(w *hosts.Wire) []fold.Message {
+func (r *request) History(w *hosts.Wire) []fold.Message {
 	history := make([]fold.Message, len(r.messages))
 	r.names = dialect.Names{}
 	for i := range r.messages {
@@ -39,10 +39,10 @@ func (r *Request) History(w *hosts.Wire) []fold.Message {
 }
 
 // Names returns the names that History gave.
-func (r *Request) Names() dialect.Names { return r.names.Kept() }
+func (r *request) Names() dialect.Names { return r.names.Kept() }
 
 // after returns the results of the calls of message i, by their ids.
-func (r *Request) after(i int) map[string]*block {
+func (r *request) after(i int) map[string]*block {
 	if i+1 == len(r.messages) {
 		return nil
 	}

@@ -29,7 +29,7 @@ type mark struct {
 
 // markFor returns where to put a mark: only if the request has fewer marks than allowed, and the
 // host's own marks are too far away from the place.
-func (r *Request) markFor(history []fold.Message, dropped map[string]bool) mark {
+func (r *request) markFor(history []fold.Message, dropped map[string]bool) mark {
 	value, none := r.newestMark(), mark{at: -1}
 	if value == "" || strings.Count(r.raw, markKey) >= maxMarks {
 		return none
@@ -59,15 +59,15 @@ func (m *message) canBeMarked() bool {
 }
 
 // Asks returns what the request asks for beside its messages.
-func (r *Request) Asks() dialect.Asks {
+func (r *request) Asks() dialect.Asks {
 	return dialect.Asks{Model: r.model, Hour: r.keepsHour(), Leads: r.thinking == "enabled"}
 }
 
 // keepsHour reports whether the request asks for an hour in the cache.
-func (r *Request) keepsHour() bool { return gjson.Get(r.newestMark(), "ttl").Str == "1h" }
+func (r *request) keepsHour() bool { return gjson.Get(r.newestMark(), "ttl").Str == "1h" }
 
 // newestMark returns the value of the last mark in the messages; empty without a mark.
-func (r *Request) newestMark() string {
+func (r *request) newestMark() string {
 	for _, m := range slices.Backward(r.messages) {
 		if !strings.Contains(m.raw, markKey) {
 			continue

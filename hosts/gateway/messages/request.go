@@ -12,8 +12,8 @@ import (
 	"flame/hosts/gateway/dialect"
 )
 
-// A Request is the body of a request (a dialect.Request).
-type Request struct {
+// A request is the body of a request (a dialect.Request).
+type request struct {
 	model    string
 	thinking string   // the type of thinking that it asks for; empty: none is named
 	tools    []string // names, in order
@@ -35,9 +35,9 @@ type message struct {
 	list   dialect.Span // of that list, in raw
 }
 
-// Parse reads a body. It returns dialect.ErrUnread for a body that does not follow the API.
-func Parse(body []byte) (*Request, error) {
-	r := &Request{raw: string(body)}
+// parse reads a body. It returns dialect.ErrUnread for a body that does not follow the API.
+func parse(body []byte) (*request, error) {
+	r := &request{raw: string(body)}
 	found, ok := dialect.Members(r.raw)
 	list := found["messages"]
 	if !ok || !list.IsArray() {

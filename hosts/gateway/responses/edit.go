@@ -11,7 +11,7 @@ import (
 
 // Amended returns the body after an amendment; history is the result of History. Other items
 // keep their bytes.
-func (r *Request) Amended(history []fold.Message, a fold.Amendment) []byte {
+func (r *request) Amended(history []fold.Message, a fold.Amendment) []byte {
 	e, same := edit{dialect.NewEdit(a)}, true
 	var all []string
 	for n := range r.messages {

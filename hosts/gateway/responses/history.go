@@ -12,7 +12,7 @@ import (
 )
 
 // History returns the messages in the form that folding reads. They have no times.
-func (r *Request) History(w *hosts.Wire) []fold.Message {
+func (r *request) History(w *hosts.Wire) []fold.Message {
 	history, ends := make([]fold.Message, len(r.messages)), r.ends()
 	r.names = dialect.Names{}
 	for i := range r.messages {
@@ -34,7 +34,7 @@ func (r *Request) History(w *hosts.Wire) []fold.Message {
 // ends are the messages that have the two ends of a call, by its id.
 type ends struct{ calls, outputs []int }
 
-func (r *Request) ends() map[string]ends {
+func (r *request) ends() map[string]ends {
 	all := map[string]ends{}
 	for n := range r.messages {
 		for _, i := range r.messages[n].items {
@@ -71,7 +71,7 @@ func (m *message) isWhole(n int, all map[string]ends) bool {
 }
 
 // after returns the outputs of the calls of message i, by their ids.
-func (r *Request) after(i int) map[string]*item {
+func (r *request) after(i int) map[string]*item {
 	outputs := map[string]*item{}
 	if i+1 < len(r.messages) {
 		for _, o := range r.messages[i+1].of(output) {

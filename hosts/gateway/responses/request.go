@@ -15,13 +15,13 @@ import (
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Answers: func(path string) bool { return path == "responses" || strings.HasSuffix(path, "/responses") },
-		Parse:   func(_ string, body []byte) (dialect.Request, error) { return Parse(body) },
+		Parse:   func(_ string, body []byte) (dialect.Request, error) { return parse(body) },
 		Event:   event, Whole: whole, Failure: failure,
 	}
 }
 
-// A Request is the body of a request (a dialect.Request).
-type Request struct {
+// A request is the body of a request (a dialect.Request).
+type request struct {
 	model    string
 	raw      string
 	names    dialect.Names // of the messages, after History
@@ -30,10 +30,10 @@ type Request struct {
 }
 
 // Asks returns what the request asks for beside its messages.
-func (r *Request) Asks() dialect.Asks { return dialect.Asks{Model: r.model} }
+func (r *request) Asks() dialect.Asks { return dialect.Asks{Model: r.model} }
 
 // Names returns the names that History gave.
-func (r *Request) Names() dialect.Names { return r.names.Kept() }
+func (r *request) Names() dialect.Names { return r.names.Kept() }
 
 // A message is what folding takes for one: all that the model said in an answer; the outputs of its
 // calls; or an item on its own.
@@ -83,10 +83,10 @@ func (i *item) ofModel() bool {
 	return s == thought || s == call || s == speech && i.role == string(core.RoleAssistant) || s == unknown && strings.HasSuffix(i.kind, "_call")
 }
 
-// Parse reads a body. It returns dialect.ErrUnread for a body that does not follow the API, and
+// parse reads a body. It returns dialect.ErrUnread for a body that does not follow the API, and
 // for one that continues a conversation which the API keeps.
-func Parse(body []byte) (*Request, error) {
-	r := &Request{raw: string(body)}
+func parse(body []byte) (*request, error) {
+	r := &request{raw: string(body)}
 	found, ok := dialect.Members(r.raw)
 	list := found["input"]
 	if !ok || !list.IsArray() || found["previous_response_id"].Str != "" || found["conversation"].IsObject() {
@@ -107,7 +107,7 @@ func Parse(body []byte) (*Request, error) {
 // add adds an item to the last message or begins another; open are the calls without an output so
 // far. What others say while there are some, such as a hook, goes with the outputs, and with
 // the answer if that goes on.
-func (r *Request) add(i item, open map[string]bool) {
+func (r *request) add(i item, open map[string]bool) {
 	role, results, last := core.RoleUser, i.sort() == output || i.sort() == speech && len(open) > 0, r.last()
 	if i.ofModel() {
 		role, results = core.RoleAssistant, false
@@ -133,7 +133,7 @@ func (r *Request) add(i item, open map[string]bool) {
 }
 
 // last returns the last message so far.
-func (r *Request) last() *message {
+func (r *request) last() *message {
 	if len(r.messages) == 0 {
 		return &message{}
 	}
