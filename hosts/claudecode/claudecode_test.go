@@ -18,6 +18,7 @@ import (
 	"flame/core"
 	"flame/hosts"
 	"flame/hosts/claudecode"
+	"flame/tests/clienttest"
 )
 
 // A fakeClaude answers the commands of Claude Code that a setup runs, with the
@@ -80,17 +81,12 @@ func asJSON(list []map[string]any) (string, error) {
 	return string(text), err
 }
 
-// machine is an empty one with the fake on PATH. Its folders need quoting.
+// machine is an empty one with the fake on PATH.
 func machine(t *testing.T, claude *fakeClaude) hosts.Machine {
 	t.Helper()
-	home := filepath.Join(t.TempDir(), `it's "home"`)
-	project := filepath.Join(home, "a project")
-	require.NoError(t, os.MkdirAll(project, 0o755))
-	return hosts.Machine{
-		Home: home, ProjectDir: project, Run: claude.run,
-		Getenv:   func(string) string { return "" },
-		LookPath: func(name string) (string, error) { return "/usr/bin/" + name, nil },
-	}
+	m := clienttest.Machine(t)
+	m.Run = claude.run
+	return m
 }
 
 func install(t *testing.T, s claudecode.Client, scope hosts.Scope) []string {

@@ -1,130 +1,61 @@
 package codex_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"flame/core"
 	"flame/core/op"
 	"flame/hosts"
 	"flame/hosts/codex"
+	"flame/tests/clienttest"
 )
 
-// behind returns how Codex runs behind a gateway, by what its app server says of configuration and
-// login; environ are variables.
-func behind(t *testing.T, config, account string, environ map[string]string, args ...string) (b hosts.Behind, asked string, err error) {
-	t.Helper()
-	m := client(t, &fakeCodex{}).Machine
-	m.Getenv = func(name string) string { return environ[name] }
+// behind returns how Codex runs behind a gateway, by what its app server is given to say, and what the
+// server was asked.
+func behind(m hosts.Machine, tt clienttest.Behind) (b hosts.Behind, asked string, err error) {
 	m.Converse = func(_ context.Context, _, _ string, isLast func(string) bool, _ string, args ...string) error {
 		asked = strings.Join(args, " ")
-		lines := []string{`{"id":0,"result":{}}`, "noise", `{"id":2,` + account + `}`, `{"method":"x","id":7}`, `{"id":1,` + config + `}`}
-		for _, line := range lines {
+		said := func(id int, name string, result string) string {
+			if tt.Given[name] == nil {
+				return fmt.Sprintf(`{"id":%d,"error":{"code":1}}`, id)
+			}
+			return fmt.Sprintf(`{"id":%d,"result":%s}`, id, result)
+		}
+		configured := `{"config":` + string(tt.Given["config"]) + `,"origins":` + cmp.Or(string(tt.Given["origins"]), "{}") + "}"
+		for _, line := range []string{
+			`{"id":0,"result":{}}`, "noise", said(2, "account", string(tt.Given["account"])), `{"method":"x","id":7}`, said(1, "config", configured),
+		} {
 			if isLast(line) {
 				return nil
 			}
 		}
 		return errors.New("no answer")
 	}
-	b, err = codex.Host(nil).Behind(m, args)
+	b, err = codex.Host(nil).Behind(m, tt.Args)
 	return b, asked, err
 }
 
-const (
-	key     = `"result":{"account":{"type":"apiKey"}}`
-	noLogin = `"result":{"account":null}`
-	mine    = `"model_provider":"mine","model_providers":{"mine":{"base_url":"https://mine.example/v1","wire_api":"responses","aws":null}}`
-)
-
-func config(members string) string { return `"result":{"config":{` + members + `}}` }
-
-func TestWhereRequestsGo(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		config, account string
-		environ         map[string]string
-		args            []string
-		upstream        string
-		line            string // with the gateway BASE
-		refusal         string
-	}{
-		"a login with a key": {config: config(`"model_provider":null`), account: key, args: []string{"exec", "do it"}, upstream: "https://api.openai.com/v1",
-			line: `exec|do it|-c|openai_base_url="BASE"|-c|features.enable_request_compression=false`},
-		"a key of the environment": {config: config(``), account: noLogin, environ: map[string]string{"CODEX_API_KEY": "x"}, args: []string{"e", "x"},
-			upstream: "https://api.openai.com/v1"},
-		"that key in a terminal":   {config: config(``), account: noLogin, environ: map[string]string{"CODEX_API_KEY": "x"}, refusal: "no API key"},
-		"no login":                 {config: config(``), account: noLogin, refusal: "no API key"},
-		"a login with ChatGPT":     {config: config(``), account: `"result":{"account":{"type":"chatgpt"}}`, refusal: "login with ChatGPT"},
-		"a login that is not said": {config: config(``), account: `"error":{"code":1}`, refusal: "login with ChatGPT"},
-		"another address":          {config: config(`"openai_base_url":"http://proxy.example/v1"`), account: `"error":{}`, upstream: "http://proxy.example/v1"},
-		"a provider": {config: config(mine), account: noLogin, args: []string{"resume", "--", "ID"}, upstream: "https://mine.example/v1",
-			line: `resume|-c|model_providers.mine.base_url="BASE"|-c|features.enable_request_compression=false|--|ID`},
-		"a provider of the project's": {
-			config:  `"result":{"config":{` + mine + `},"origins":{"model_providers.mine.base_url":{"name":{"type":"project"}}}}`,
-			account: key, refusal: "the project's settings",
-		},
-		"an unknown provider":      {config: config(`"model_provider":"amazon-bedrock"`), account: key, refusal: `provider "amazon-bedrock"`},
-		"a provider on Azure":      {config: config(strings.Replace(mine, "mine.example", "mine.openai.azure.com", 1)), account: key, refusal: `"mine"`},
-		"a provider on AWS":        {config: config(strings.Replace(mine, "null", "{}", 1)), account: key, refusal: `"mine"`},
-		"an odd name":              {config: config(strings.ReplaceAll(mine, `"mine"`, `"mi\"ne"`)), account: key, refusal: "does not serve"},
-		"no URL":                   {config: config(`"openai_base_url":"file:///x"`), account: key, refusal: "not the URL of a server"},
-		"a local model":            {args: []string{"exec", "--oss", "x"}, refusal: "with --oss"},
-		"a profile":                {args: []string{"-p", "work"}, refusal: "with -p"},
-		"a profile in one word":    {args: []string{"-pwork"}, refusal: "with -pwork"},
-		"a server elsewhere":       {args: []string{"--remote=ws://x"}, refusal: "with --remote"},
-		"an app server of silence": {config: `"error":{}`, account: key, refusal: "does not say where"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b, _, err := behind(t, tt.config, tt.account, tt.environ, tt.args...)
-			if tt.refusal != "" {
-				require.Error(t, err)
-				assert.Contains(t, err.Error(), tt.refusal)
-				return
-			}
-			require.NoError(t, err)
-			assert.Equal(t, tt.upstream, b.Upstream.String())
-			args, environ, err := b.Start("BASE", "M=1", nil)
-			require.NoError(t, err)
-			assert.Equal(t, []string{"M=1"}, environ)
-			if tt.line != "" {
-				assert.Equal(t, tt.line, strings.Join(args, "|"))
-			}
-		})
-	}
+func TestCommandLinesBehindAGateway(t *testing.T) {
+	clienttest.Behinds(t, func(m hosts.Machine, tt clienttest.Behind) (hosts.Behind, error) {
+		b, _, err := behind(m, tt)
+		return b, err
+	}, "testdata/behind.json")
 }
 
 func TestSettingsOfTheCommandLineAreAsked(t *testing.T) {
 	t.Parallel()
-	_, asked, err := behind(t, config(``), key, nil, "-m", "exec", "--config=a=1", "exec", "-c", "b=2", "-cd=4", "--enable", "x", "--", "-c", "c=3")
-	require.NoError(t, err)
+	_, asked, _ := behind(clienttest.Machine(t), clienttest.Behind{
+		Args: []string{"-m", "exec", "--config=a=1", "exec", "-c", "b=2", "-cd=4", "--enable", "x", "--", "-c", "c=3"},
+	})
 	assert.Equal(t, "app-server --config=a=1 -c b=2 -cd=4 --enable x", asked)
-}
-
-func TestCommandsWithoutAModelRunPlainly(t *testing.T) {
-	t.Parallel()
-	b, _, err := behind(t, config(``), key, map[string]string{"HTTP_PROXY": "http://p", "no_proxy": "in.example"})
-	require.NoError(t, err)
-	assert.Equal(t, []string{"NO_PROXY=in.example,127.0.0.1", "no_proxy=in.example,127.0.0.1", "M=1"}, b.Env("", "M=1"))
-	for line, plain := range map[string]bool{
-		"mcp list": true, "-c a=1 login": true, "--help": true, "exec --help": false, "-m mcp": false, "fix the mcp": false, "": false, "e x": false, "-- mcp": false,
-	} {
-		b, _, err := behind(t, config(``), key, map[string]string{"HTTP_PROXY": "http://p", "CODEX_CA_CERTIFICATE": "/c.pem"}, strings.Fields(line)...)
-		require.NoError(t, err, line)
-		require.Equal(t, plain, b.Plain, line)
-		if !plain {
-			assert.Equal(t, []string{"NO_PROXY=127.0.0.1", "M=1"}, b.Env("", "M=1"))
-			assert.Equal(t, "/c.pem", b.Network["SSL_CERT_FILE"])
-			assert.Equal(t, "http://p", b.Network["HTTP_PROXY"])
-		}
-	}
 }
 
 func TestWhoAsks(t *testing.T) {

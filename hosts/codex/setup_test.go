@@ -15,6 +15,7 @@ import (
 	"flame/core"
 	"flame/hosts"
 	"flame/hosts/codex"
+	"flame/tests/clienttest"
 )
 
 // A fakeCodex is Codex's command line, as far as setup uses it.
@@ -92,13 +93,9 @@ func (f *fakeCodex) converse(_ context.Context, _, input string, isLast func(str
 
 func client(t *testing.T, f *fakeCodex) codex.Client {
 	t.Helper()
-	home := filepath.Join(t.TempDir(), "it's home")
-	require.NoError(t, os.MkdirAll(filepath.Join(home, "project"), 0o755))
-	return codex.Client{Settings: func() []string { return []string{"FLAME_DIR"} }, Machine: hosts.Machine{
-		Home: home, ProjectDir: filepath.Join(home, "project"), Run: f.run, Converse: f.converse,
-		Getenv:   func(string) string { return "" },
-		LookPath: func(name string) (string, error) { return "/usr/bin/" + name, nil },
-	}}
+	m := clienttest.Machine(t)
+	m.Run, m.Converse = f.run, f.converse
+	return codex.Client{Settings: func() []string { return []string{"FLAME_DIR"} }, Machine: m}
 }
 
 // did returns what a plan did.
@@ -131,7 +128,7 @@ func TestInstallTwiceIsOnceAndRemoveLeavesNothing(t *testing.T) {
 
 	hooksFile, err := os.ReadFile(filepath.Join(folder, "plugin", "hooks", "hooks.json"))
 	require.NoError(t, err)
-	assert.Contains(t, string(hooksFile), `it'\\''s home/.local/bin/flame' hook codex`, "the path is one word of a shell")
+	assert.Contains(t, string(hooksFile), `it'\\''s \"home\"/.local/bin/flame' hook codex`, "the path is one word of a shell")
 	server, err := os.ReadFile(filepath.Join(folder, "plugin", ".mcp.json"))
 	require.NoError(t, err)
 	assert.Contains(t, string(server), "FLAME_AGENT")
@@ -204,56 +201,13 @@ func TestServersByHandAreFound(t *testing.T) {
 	assert.Equal(t, "codex mcp remove mine", status.ByHand[0].Undo)
 }
 
-func TestTheSandboxOfAnAgentFollowsFromItsModeAndTools(t *testing.T) {
-	t.Parallel()
-	only := func(names ...string) hosts.ToolSet { return hosts.ToolSet{Limited: true, Allowed: names} }
-	tests := map[string]struct {
-		child   hosts.Child
-		sandbox string
-		says    []string
-		not     []string
-	}{
-		"plan":             {hosts.Child{Mode: hosts.Plan}, "read-only", []string{`web_search="disabled"`}, nil},
-		"default":          {hosts.Child{Mode: hosts.Default}, "read-only", nil, []string{"features.multi_agent"}},
-		"acceptEdits":      {hosts.Child{Mode: hosts.AcceptEdits}, "workspace-write", nil, []string{"web_search"}},
-		"bypass":           {hosts.Child{Mode: hosts.Bypass}, "danger-full-access", nil, nil},
-		"without edits":    {hosts.Child{Mode: hosts.Bypass, Tools: hosts.ToolSet{Denied: []string{"apply_patch"}}}, "read-only", nil, nil},
-		"without commands": {hosts.Child{Mode: hosts.Bypass, Tools: only("apply_patch")}, "read-only", nil, nil},
-		"without subagents": {
-			hosts.Child{Mode: hosts.Bypass, Tools: hosts.ToolSet{Denied: []string{"*spawn_agent"}}},
-			"danger-full-access", []string{"features.multi_agent=false"}, nil,
-		},
-		"limited tools": {
-			hosts.Child{Mode: hosts.AcceptEdits, Tools: only("exec_command", "apply_patch")},
-			"workspace-write", []string{"mcp_servers.docs.enabled=false", `mcp_servers.ofplugin={command="true",enabled=false}`}, nil,
-		},
-		"an odd prompt": {
-			hosts.Child{Mode: hosts.Plan, System: "say \"hi\"\nand ${X}", Model: `m"x`, Effort: "high"}, "read-only",
-			[]string{`developer_instructions="say \"hi\"\nand ${X}"`, `model="m\"x"`, `model_reasoning_effort="high"`}, nil,
-		},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := &fakeCodex{servers: []any{server("docs", "docs"), server("ofplugin", "ofplugin")}}
-			tt.child.Flame, tt.child.Prompt = "/opt/flame", "do it"
-			launch, err := client(t, f).Launch(tt.child)
-			require.NoError(t, err)
-			assert.Equal(t, "do it", launch.Stdin)
-			line := strings.Join(launch.Command, " ")
-			for _, says := range append(tt.says, `approval_policy="never"`, `sandbox_mode="`+tt.sandbox+`"`, `mcp_servers.flame.command="/opt/flame"`) {
-				assert.Contains(t, launch.Command, says)
-			}
-			for _, not := range tt.not {
-				assert.NotContains(t, line, not)
-			}
-		})
-	}
-	_, err := client(t, &fakeCodex{}).Launch(hosts.Child{Mode: hosts.Bypass, Tools: only("Bash(git *)", "apply_patch")})
-	assert.ErrorIs(t, err, core.ErrInvalid, "Codex cannot keep to a rule")
-	_, err = client(t, &fakeCodex{servers: []any{server("odd.name", "odd")}}).Launch(hosts.Child{Tools: only("apply_patch")})
-	assert.ErrorIs(t, err, core.ErrInvalid, "Codex cannot leave the server out")
-	launch, err := client(t, &fakeCodex{}).Launch(hosts.Child{Mode: hosts.Plan, Resume: true, Session: "an-id"})
-	require.NoError(t, err)
-	assert.Equal(t, []string{"an-id", "-"}, launch.Command[len(launch.Command)-2:])
+func TestAgents(t *testing.T) {
+	clienttest.Launches(t, func(m hosts.Machine) hosts.Launcher {
+		f := &fakeCodex{servers: []any{server("docs", "docs"), server("ofplugin", "ofplugin")}}
+		if odd := m.Getenv("SERVER"); odd != "" {
+			f.servers = []any{server(odd, "odd")}
+		}
+		m.Run = f.run
+		return codex.Client{Machine: m, Settings: func() []string { return nil }}
+	}, "testdata/launch.json")
 }

@@ -15,6 +15,7 @@ import (
 	"flame/core"
 	"flame/hosts"
 	"flame/hosts/gemini"
+	"flame/tests/clienttest"
 )
 
 // A fakeGemini is Gemini CLI's command line, as far as setup uses it.
@@ -44,19 +45,19 @@ func (f *fakeGemini) run(_ context.Context, dir, program string, args ...string)
 
 func client(t *testing.T) gemini.Client {
 	t.Helper()
-	home := filepath.Join(t.TempDir(), "it's home")
-	require.NoError(t, os.MkdirAll(filepath.Join(home, "project"), 0o755))
-	f := &fakeGemini{home}
-	return gemini.Client{OwnTools: func() []string { return []string{"flame_push", "spawn_agent"} }, Machine: hosts.Machine{
-		Home: home, ProjectDir: filepath.Join(home, "project"), Run: f.run,
-		Getenv:   func(string) string { return "" },
-		LookPath: func(name string) (string, error) { return "/usr/bin/" + name, nil },
-	}}
+	m := clienttest.Machine(t)
+	m.Run = (&fakeGemini{m.Home}).run
+	return gemini.Client{OwnTools: func() []string { return []string{"flame_push", "spawn_agent"} }, Machine: m}
 }
 
-// own writes a file of Gemini CLI's own folder.
+// own writes a file of Gemini CLI's own folder. HOME and PROJECT in it stand for the folders.
 func own(t *testing.T, c gemini.Client, name, text string) {
 	t.Helper()
+	for word, folder := range map[string]string{"HOME": c.Machine.Home, "PROJECT": c.Machine.ProjectDir} {
+		raw, err := json.Marshal(folder)
+		require.NoError(t, err)
+		text = strings.ReplaceAll(text, word, string(raw[1:len(raw)-1]))
+	}
 	path := filepath.Join(c.Machine.Home, ".gemini", name)
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
@@ -80,14 +81,14 @@ func TestInstallTwiceIsOnceAndRemoveLeavesNothing(t *testing.T) {
 	folder := filepath.Join(c.Machine.DataHome(), "flame", "gemini")
 	assert.Len(t, install(), 3)
 	assert.Empty(t, install())
-	own(t, c, "extensions/extension-enablement.json", `{"flame": {"overrides": ["!`+c.Machine.Home+`/*"]}}`)
+	own(t, c, "extensions/extension-enablement.json", `{"flame": {"overrides": ["!HOME/*"]}}`)
 	assert.Equal(t, []string{"run gemini extensions enable flame"}, install(), "switched on again")
 	own(t, c, "extensions/flame/.gemini-extension-install.json", `{"source": "/elsewhere", "type": "link"}`)
 	assert.Len(t, install(), 2, "a link to another folder is replaced")
 
 	hooksFile, err := os.ReadFile(filepath.Join(folder, "hooks", "hooks.json"))
 	require.NoError(t, err)
-	assert.Contains(t, string(hooksFile), `it'\\''s home/.local/bin/flame' hook gemini`, "the path is one word of a shell")
+	assert.Contains(t, string(hooksFile), `it'\\''s \"home\"/.local/bin/flame' hook gemini`, "the path is one word of a shell")
 	command, err := os.ReadFile(filepath.Join(folder, "commands", "flame", "push.toml"))
 	require.NoError(t, err)
 	assert.Contains(t, string(command), "{{args}}")
@@ -113,9 +114,9 @@ func TestTheStatusSaysWhatTheUserMustAllow(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ settings, folders, says string }{
 		"nothing said":             {`{}`, ``, "you have not said that you trust"},
-		"trusted":                  {`{}`, `{"HOME/project": "TRUST_FOLDER"}`, ""},
-		"the folder above":         {`{}`, `{"HOME/project": "TRUST_PARENT"}`, ""},
-		"not trusted":              {`{}`, `{"HOME": "TRUST_FOLDER", "HOME/project": "DO_NOT_TRUST"}`, "you said that you do not trust"},
+		"trusted":                  {`{}`, `{"PROJECT": "TRUST_FOLDER"}`, ""},
+		"the folder above":         {`{}`, `{"PROJECT": "TRUST_PARENT"}`, ""},
+		"not trusted":              {`{}`, `{"HOME": "TRUST_FOLDER", "PROJECT": "DO_NOT_TRUST"}`, "you said that you do not trust"},
 		"another folder":           {`{}`, `{"/elsewhere": "TRUST_FOLDER"}`, "you have not said"},
 		"without trust in folders": {`{"security": {"folderTrust": {"enabled": false}}} // mine`, ``, ""},
 		"hooks are off":            {`{"hooksConfig": {"enabled": false}}`, `{"HOME": "TRUST_FOLDER"}`, "hooks are turned off"},
@@ -126,7 +127,7 @@ func TestTheStatusSaysWhatTheUserMustAllow(t *testing.T) {
 			t.Parallel()
 			c := client(t)
 			own(t, c, "settings.json", tt.settings)
-			own(t, c, "trustedFolders.json", strings.ReplaceAll(tt.folders, "HOME", c.Machine.Home))
+			own(t, c, "trustedFolders.json", tt.folders)
 			steps, err := c.Install(t.Context(), hosts.User)
 			did(t, steps, err)
 			status, err := c.Status(t.Context())
@@ -149,61 +150,8 @@ func TestServersByHandAreFound(t *testing.T) {
 	assert.Equal(t, "gemini mcp remove --scope user mine", status.ByHand[0].Undo)
 }
 
-func TestTheRulesOfAnAgentFollowFromItsModeAndTools(t *testing.T) {
-	t.Parallel()
-	only := func(names ...string) hosts.ToolSet { return hosts.ToolSet{Limited: true, Allowed: names} }
-	tests := map[string]struct {
-		child     hosts.Child
-		mode      string
-		says, not []string
-	}{
-		"plan":        {hosts.Child{Mode: hosts.Plan}, "plan", []string{`toolName = ["flame_push"]`}, []string{"deny"}},
-		"default":     {hosts.Child{Mode: hosts.Default}, "default", nil, nil},
-		"acceptEdits": {hosts.Child{Mode: hosts.AcceptEdits}, "auto_edit", nil, nil},
-		"bypass":      {hosts.Child{Mode: hosts.Bypass}, "yolo", nil, nil},
-		"without edits": {
-			hosts.Child{Mode: hosts.Bypass, Tools: hosts.ToolSet{Denied: []string{"write_file"}}}, "yolo",
-			[]string{`toolName = "write_file"`}, []string{`"replace"`},
-		},
-		"limited tools": {
-			hosts.Child{Mode: hosts.Bypass, Tools: only("read_file")}, "yolo", []string{`toolName = "mcp_*"`, `toolName = "run_shell_command"`, `toolName = "replace"`},
-			[]string{`toolName = "read_file"`},
-		},
-		"some commands": {
-			hosts.Child{Mode: hosts.Bypass, Tools: only("run_shell_command(git *)")}, "yolo", []string{`commandPrefix = "git"` + "\ndecision = \"allow\""}, nil,
-		},
-		"some commands that ask": {
-			hosts.Child{Mode: hosts.Default, Tools: only("run_shell_command(git *)")}, "default", []string{`commandPrefix = "git"` + "\ndecision = \"ask_user\""}, nil,
-		},
-		"tools of a server": {
-			hosts.Child{Mode: hosts.Bypass, Tools: only("read_file", "mcp__docs__*")}, "yolo",
-			[]string{`toolName = "mcp_docs_*"` + "\ndecision = \"allow\""}, nil,
-		},
-		"a server that is not allowed": {
-			hosts.Child{Mode: hosts.Bypass, Tools: hosts.ToolSet{Denied: []string{"mcp__docs__*"}}}, "yolo", []string{`toolName = "mcp_docs_*"`}, nil,
-		},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			tt.child.Prompt, tt.child.System, tt.child.Dir, tt.child.Session = "do it", "be kind", t.TempDir(), "an-id"
-			launch, err := client(t).Launch(tt.child)
-			require.NoError(t, err)
-			assert.Equal(t, "be kind\n\ndo it", launch.Stdin)
-			assert.Contains(t, strings.Join(launch.Command, " "), "--approval-mode "+tt.mode)
-			assert.Contains(t, launch.Command, "--session-id=an-id")
-			rules, err := os.ReadFile(filepath.Join(tt.child.Dir, "gemini", "rules.toml"))
-			require.NoError(t, err)
-			for _, says := range tt.says {
-				assert.Contains(t, string(rules), says)
-			}
-			for _, not := range tt.not {
-				assert.NotContains(t, string(rules), not)
-			}
-		})
-	}
-	_, err := client(t).Launch(hosts.Child{Mode: hosts.Bypass, Dir: t.TempDir(), Tools: only("write_file(src/*)")})
-	assert.ErrorIs(t, err, core.ErrInvalid, "Gemini CLI cannot keep to a rule")
-	_, err = client(t).Launch(hosts.Child{Mode: hosts.Plan, Dir: t.TempDir(), Strange: true})
-	assert.ErrorIs(t, err, core.ErrInvalid)
+func TestAgents(t *testing.T) {
+	clienttest.Launches(t, func(m hosts.Machine) hosts.Launcher {
+		return gemini.Client{Machine: m, OwnTools: func() []string { return []string{"flame_push", "spawn_agent"} }}
+	}, "testdata/launch.json")
 }

@@ -17,20 +17,12 @@ import (
 	"flame/core/op"
 	"flame/hosts"
 	"flame/hosts/opencode"
+	"flame/tests/clienttest"
 )
 
-// setup is for an empty machine with OpenCode on PATH. Its folders need quoting.
 func setup(t *testing.T) opencode.Client {
 	t.Helper()
-	home := filepath.Join(t.TempDir(), `it's "home"`)
-	project := filepath.Join(home, "a project")
-	require.NoError(t, os.MkdirAll(project, 0o755))
-	return opencode.Client{Machine: hosts.Machine{
-		Home: home, ProjectDir: project,
-		Getenv:   func(string) string { return "" },
-		LookPath: func(name string) (string, error) { return "/usr/bin/" + name, nil },
-		Run:      func(context.Context, string, string, ...string) (string, error) { return "1.18.33\n", nil },
-	}, OwnTools: func() []string { return []string{"flame_push", "spawn_agent"} }}
+	return on(clienttest.Machine(t)).(opencode.Client)
 }
 
 func apply(t *testing.T, steps []hosts.Step, err error) int {
