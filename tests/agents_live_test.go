@@ -46,8 +46,7 @@ func waitsFor() model.Turn {
 // one that wants all, and one for which the call names tools.
 func TestAgentsWorkBelowTheirCallerWithinItsLimits(t *testing.T) {
 	t.Parallel()
-	u := newUser(t, claudeCode)
-	u.must(u.flame, "setup", claudeCode)
+	u := ready(t, claudeCode)
 	u.write(".claude/settings.json", `{"permissions": {"deny": ["WebFetch"]}}`)
 	u.write(".claude/agents/greedy.md", "---\ndescription: wants all\ntools: Bash, Write, WebFetch\npermissionMode: bypassPermissions\n---\nTake it.")
 	starts := func(kind, description, prompt string, more map[string]any) model.Turn {
@@ -165,8 +164,7 @@ func TestThreeAgentsAreDelegatedToAndConverged(t *testing.T) {
 	for _, client := range []string{claudeCode, openCode} {
 		t.Run(client, func(t *testing.T) {
 			t.Parallel()
-			u := newUser(t, client)
-			u.must(u.flame, "setup", client)
+			u := ready(t, client)
 			file := func(name string) string { return filepath.Join(u.project, name) }
 			line := `ONEWORK: write what's "due" --agent-type builder`
 			u.model.Play(model.Script{
@@ -265,8 +263,7 @@ func leavesNothing(t *testing.T, home string) {
 func TestAgentsBelowAgentsHaveADepth(t *testing.T) {
 	t.Parallel()
 	const depth = 3
-	u := newUser(t, claudeCode)
-	u.must(u.flame, "setup", claudeCode)
+	u := ready(t, claudeCode)
 	u.write(".claude/agents/worker.md", "---\ndescription: works\nflame:\n  type: builder\n---\nWork.")
 	var script model.Script
 	for level := 0; level <= depth; level++ {
@@ -373,8 +370,7 @@ func (u *user) killServer(client int) {
 
 func TestTheEndOfAnAgentIsInTheNextContext(t *testing.T) {
 	t.Parallel()
-	u := newUser(t, claudeCode)
-	u.must(u.flame, "setup", claudeCode)
+	u := ready(t, claudeCode)
 	u.model.Play(model.Script{
 		asked("child", "CHILDWORK", model.Turn{Text: "CHILD-RESULT"}),
 		asked("main", "MAINWORK",
@@ -392,27 +388,43 @@ func TestTheEndOfAnAgentIsInTheNextContext(t *testing.T) {
 	assert.Contains(t, main[2].Everything(), "CHILD-RESULT", "the parent learns of a background child's end")
 }
 
+// A person's agent, which nobody allowed to write, works in each host, and then goes on there.
 func TestAnAgentResumesItsSession(t *testing.T) {
 	t.Parallel()
-	for _, client := range []string{claudeCode, openCode} {
+	for client, kind := range map[string]string{claudeCode: "analyzer", openCode: "analyzer", codex: "builder", gemini: "builder"} {
 		t.Run(client, func(t *testing.T) {
 			t.Parallel()
-			u := newUser(t, client)
-			u.must(u.flame, "setup", client)
-			u.env = []string{"FLAME_AGENT_HOST=" + client}
-			u.model.Play(model.Script{asked("child", "CHILDWORK", model.Turn{Text: "FIRST-RESULT"}, model.Turn{Text: "SECOND-RESULT"})})
-			first := u.must(u.flame, "agents", "spawn", "analyzer", "CHILDWORK go", "--description", "look", "--wait")
+			u := ready(t, client)
+			u.env = append(u.env, "FLAME_AGENT_HOST="+client)
+			turns := []model.Turn{
+				calls("flame_push", map[string]any{"goal": "the agent's piece"}),
+				calls("flame_pop", map[string]any{"status": "completed", "summary": "done"}), {Text: "FIRST-RESULT"}, {Text: "SECOND-RESULT"},
+			}
+			if client == codex {
+				turns = slices.Insert(turns, 1, calls("exec_command", map[string]any{"cmd": "echo x > made-by-agent"}))
+			}
+			for i := range turns {
+				turns[i].Usage = model.Usage{Input: 1000, Output: 10}
+			}
+			u.model.Play(model.Script{asked("agent", "BUILDWORK", turns...)})
+			first := u.must(u.flame, "agents", "spawn", kind, "BUILDWORK go", "--description", "look", "--wait")
 			id := agentID.FindString(first)
 			assert.Contains(t, first, "FIRST-RESULT")
 			second := u.must(u.flame, "agents", "attach", id, "MOREWORK now", "--wait")
-			assert.Contains(t, second, "SECOND-RESULT", u.must(u.flame, "agents", "show", agentID.FindString(second)))
-			assert.NotEqual(t, id, agentID.FindString(second))
-			requests := u.model.By("child")
-			require.Len(t, requests, 2)
-			assert.Contains(t, requests[1].Everything(), "FIRST-RESULT", "it goes on where it was")
-			assert.Contains(t, requests[1].Everything(), "MOREWORK")
-			isOfferedNoneOf(t, requests[1], "Write", "write", "Edit", "edit", "Bash", "bash")
+			next := agentID.FindString(second)
+			assert.Contains(t, second, "SECOND-RESULT", u.must(u.flame, "agents", "show", next))
+			assert.NotEqual(t, id, next)
+			last := u.newestOf("agent")
+			assert.Contains(t, last.Everything(), "FIRST-RESULT", "it goes on where it was")
+			assert.Contains(t, last.Everything(), "MOREWORK")
+			isOfferedNoneOf(t, last, "Write", "write", "Edit", "edit", "Bash", "bash", "write_file")
+			assert.NoFileExists(t, filepath.Join(u.project, "made-by-agent"))
+			if client == codex || client == gemini { // the others have questions of their own
+				assert.Contains(t, u.must(u.flame, "agents", "result", id), fmt.Sprintf("%d tokens in, %d out", 1000*(len(turns)-1), 10*(len(turns)-1)))
+				assert.Contains(t, u.must(u.flame, "agents", "result", next), "1000 tokens in, 10 out", "what the session used before is not counted again")
+			}
 			t.Log(u.must(u.flame, "tree"), u.must(u.flame, "agents", "graph"))
+			assert.NotEmpty(t, u.frame("the agent's piece").ParentSessionID)
 			assert.Equal(t, "completed", u.frame("look (continued)").Status)
 			u.leavesNothing()
 		})
@@ -421,8 +433,7 @@ func TestAnAgentResumesItsSession(t *testing.T) {
 
 func TestAnAgentWorksInTheOtherHost(t *testing.T) {
 	t.Parallel()
-	u := newUser(t, claudeCode, openCode)
-	u.must(u.flame, "setup")
+	u := ready(t, claudeCode, openCode)
 	u.write(".flame/agents/abroad.md", "---\ndescription: works in OpenCode\nflame:\n  host: opencode\n---\nWork.")
 	stolen := filepath.Join(u.project, "stolen.txt")
 	u.model.Play(model.Script{
@@ -443,8 +454,7 @@ func TestAnAgentWorksInTheOtherHost(t *testing.T) {
 
 func TestAHostsOwnSubagentResumesAsAnAgent(t *testing.T) {
 	t.Parallel()
-	u := newUser(t, claudeCode)
-	u.must(u.flame, "setup", claudeCode)
+	u := ready(t, claudeCode)
 	u.model.Play(model.Script{
 		asked("native", "NATIVEWORK", model.Turn{Text: "NATIVE-RESULT"}),
 		asked("again", "MOREWORK", model.Turn{Text: "AGENT-RESULT"}),
@@ -464,8 +474,7 @@ func TestAgentsOutliveTheirHostIfSet(t *testing.T) {
 	for _, client := range []string{claudeCode, openCode} {
 		t.Run(client, func(t *testing.T) {
 			t.Parallel()
-			u := newUser(t, client)
-			u.must(u.flame, "setup", client)
+			u := ready(t, client)
 			u.env = []string{"FLAME_AGENT_ON_SESSION_END=keep"}
 			release := make(chan struct{})
 			u.model.Play(model.Script{
@@ -503,8 +512,7 @@ func TestAHostsOwnAgentPassesOnOnlyItsOwnTools(t *testing.T) {
 	} {
 		t.Run(client, func(t *testing.T) {
 			t.Parallel()
-			u := newUser(t, client)
-			u.must(u.flame, "setup", client)
+			u := ready(t, client)
 			u.write(tt.file, "---\n"+tt.definition+"\n---\nBe careful.")
 			u.model.Play(model.Script{
 				asked("child", "CHILDWORK", model.Turn{Text: "CHILD-RESULT"}),

@@ -18,8 +18,7 @@ func TestASecondSessionContinuesFromTheClosingAlone(t *testing.T) {
 	for client, other := range map[string]string{claudeCode: openCode, openCode: claudeCode} {
 		t.Run(client, func(t *testing.T) {
 			t.Parallel()
-			u := newUser(t, claudeCode, openCode)
-			u.must(u.flame, "setup")
+			u := ready(t, claudeCode, openCode)
 			pops := func(more map[string]any) model.Turn { return calls("flame_pop", more) }
 			u.model.Play(model.Script{
 				asked("second", "SECONDWORK",

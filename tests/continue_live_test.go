@@ -14,10 +14,7 @@ import (
 // A piece of work goes from Claude Code to Codex and back; each continues where the other stopped.
 func TestWorkGoesOnInAnotherHost(t *testing.T) {
 	t.Parallel()
-	u := newCodexUser(t)
-	u.installs(claudeCode)
-	u.must(u.flame, "setup", codex, claudeCode)
-	u.trust()
+	u := ready(t, codex, claudeCode)
 
 	u.model.Play(model.Script{{Name: "first", Turns: []model.Turn{
 		{Tools: []model.Tool{{Name: "flame_push", Input: map[string]any{"goal": "a big piece"}}}},

@@ -15,8 +15,7 @@ import (
 // The agent's own gateway also counts side requests and native subagents.
 func TestAnAgentsGatewayCountsAllAnswers(t *testing.T) {
 	t.Parallel()
-	u := newUser(t, claudeCode)
-	u.must(u.flame, "setup", claudeCode)
+	u := ready(t, claudeCode)
 	u.write(".claude/agents/boss.md", "---\nname: boss\ndescription: delegates\nmodel: inherit\n---\nYou delegate.\n")
 	usage := model.Usage{Input: 1_000, Output: 100, CacheRead: 10_000}
 	native := model.Tool{Name: "Agent", Input: map[string]any{

@@ -46,7 +46,7 @@ func thinking(turns []model.Turn) []model.Turn {
 
 func TestCodexBehindAGateway(t *testing.T) {
 	t.Parallel()
-	u := readyCodex(t)
+	u := ready(t, codex)
 	u.env = append(u.env, "FLAME_GATEWAY_FOLD=on")
 	say := func(text string) []model.Turn { return []model.Turn{{Text: text}} }
 	u.model.Play(model.Script{{Name: "main", Match: regexp.MustCompile("FIRST"), Where: model.FirstUser, Turns: thinking(inOrder(
@@ -72,7 +72,7 @@ func TestCodexBehindAGateway(t *testing.T) {
 
 func TestCodexSubagentsAndAgentsPassAGateway(t *testing.T) {
 	t.Parallel()
-	u := readyCodex(t)
+	u := ready(t, codex)
 	u.env = append(u.env, "FLAME_GATEWAY_FOLD=on", "FLAME_AGENT_HOST=codex")
 	u.allowSpawn()
 	of := func(name, words string, turns ...model.Turn) model.Actor {
@@ -98,7 +98,7 @@ func TestCodexSubagentsAndAgentsPassAGateway(t *testing.T) {
 // The summary of the host is that of the open frame, and the context comes again after it.
 func TestCodexCompactsBehindAGateway(t *testing.T) {
 	t.Parallel()
-	u := readyCodex(t)
+	u := ready(t, codex)
 	u.env = append(u.env, "FLAME_GATEWAY_FOLD=on")
 	full := model.Turn{Text: "one", Usage: model.Usage{Input: 60_000, Output: 5}}
 	u.model.Play(model.Script{

@@ -20,7 +20,7 @@ import (
 // behindGemini returns a user of Gemini CLI with flame, whose script has three frames under two prompts.
 func behindGemini(t *testing.T) (*user, model.Script) {
 	t.Helper()
-	u := readyGemini(t)
+	u := ready(t, gemini)
 	work := func(word string) []model.Turn {
 		print := "head -c 4000 /dev/zero | tr '\\0' x; echo IN-" + word
 		return []model.Turn{
@@ -117,7 +117,7 @@ func TestGeminiBehindAGateway(t *testing.T) {
 
 func TestGeminiSubagentsAndAgentsPassAGateway(t *testing.T) {
 	t.Parallel()
-	u := readyGemini(t)
+	u := ready(t, gemini)
 	u.env = append(u.env, "FLAME_GATEWAY_FOLD=on", "FLAME_AGENT_HOST=gemini")
 	file := filepath.Join(u.project, "long.txt")
 	require.NoError(t, os.WriteFile(file, []byte(strings.Repeat("much to read\n", 400)), 0o644))

@@ -26,8 +26,7 @@ import (
 // API's rules.
 func behind(t *testing.T) (*user, *rules.Judge) {
 	t.Helper()
-	u := newUser(t, claudeCode)
-	u.must(u.flame, "setup", claudeCode)
+	u := ready(t, claudeCode)
 	judge := rules.New(rules.Options{Protocol: true, Bound: true, Cache: true})
 	u.model.Enforce(judge)
 	return u, judge

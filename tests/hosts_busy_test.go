@@ -65,8 +65,7 @@ func TestOpenCodeLosesNothingWhereFlameFails(t *testing.T) {
 	for fault, arrange := range faults {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
-			u := newUser(t, openCode)
-			u.must(u.flame, "setup", openCode)
+			u := ready(t, openCode)
 			tool := arrange(u)
 			u.model.Play(trio(tool))
 			u.converse("MAINWORK please")
@@ -92,8 +91,7 @@ func TestASessionEndsWithItsStoppedHost(t *testing.T) {
 	for name, signal := range signals {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			u := newUser(t, openCode)
-			u.must(u.flame, "setup", openCode)
+			u := ready(t, openCode)
 			waiting := model.Tool{Name: "bash", Input: map[string]any{"command": "sleep 60", "description": "wait"}}
 			u.model.Play(model.Script{asked("main", "MAINWORK", model.Turn{Tools: []model.Tool{waiting}}, model.Turn{Text: "MAIN-RESULT"})})
 			cmd := u.command(t.Context(), "opencode", "run", "--format", "json", "MAINWORK please")

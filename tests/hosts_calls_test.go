@@ -56,8 +56,7 @@ func (u *user) signal(s syscall.Signal) {
 // commands.
 func TestClaudeStartsNoProcessForItsServersEvents(t *testing.T) {
 	t.Parallel()
-	u := newUser(t, claudeCode)
-	u.must(u.flame, "setup", claudeCode)
+	u := ready(t, claudeCode)
 	u.watched()
 	u.model.Play(append(family(func(description, prompt string) model.Tool { return agent(description, prompt, false) }),
 		asked("day", "DAYWORK",
@@ -89,8 +88,7 @@ func TestClaudeLosesNothingWithAKilledServer(t *testing.T) {
 	for name, before := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			u := newUser(t, claudeCode)
-			u.must(u.flame, "setup", claudeCode)
+			u := ready(t, claudeCode)
 			u.watched()
 			at := func(turn string, then model.Turn) model.Turn {
 				return model.Turn{From: func(model.Request) model.Turn {

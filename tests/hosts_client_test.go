@@ -58,6 +58,7 @@ func newUser(t *testing.T, installed ...string) *user {
 	u.path = u.bin + ":/usr/local/bin:/usr/bin:/bin"
 	u.model = model.Start(t, nil)
 	u.model.Reach = reach
+	u.settle(installed...)
 	u.write("opencode.json", openCodeConfig(t, u.model.URL, nil))
 	git := exec.Command("git", "init", "--quiet")
 	git.Dir = u.project
@@ -101,12 +102,50 @@ func (u *user) place() clients.Place {
 	return clients.Place{Home: u.home, Project: u.project, Bin: u.bin, URL: u.model.URL}
 }
 
-// settle makes the scripted model that of a client.
-func (u *user) settle(client string) {
+// ready returns a user of these clients who has set flame up and trusts it.
+func ready(t *testing.T, installed ...string) *user {
+	t.Helper()
+	u := newUser(t, installed...)
+	u.must(u.flame, append([]string{"setup"}, installed...)...)
+	u.trust()
+	return u
+}
+
+// settle makes the scripted model that of the clients that are installed, where that takes more
+// than a variable.
+func (u *user) settle(installed ...string) {
 	u.t.Helper()
-	env, err := u.place().Settle(client)
-	require.NoError(u.t, err)
-	u.env = append(u.env, env...)
+	for _, client := range installed {
+		if client == gemini {
+			clientFile(u.t, clients.Node)
+			require.NoError(u.t, u.place().LinkNode())
+		}
+		if client == gemini || client == codex {
+			env, err := u.place().Settle(client)
+			require.NoError(u.t, err)
+			u.env = append(u.env, env...)
+		}
+	}
+}
+
+// has reports whether a client is installed.
+func (u *user) has(client string) bool {
+	_, err := os.Lstat(filepath.Join(u.bin, clients.Programs[client].Name))
+	return err == nil
+}
+
+// trust does what the user's "Trust all and continue" of Codex does, and "Trust folder" of Gemini
+// CLI.
+func (u *user) trust() {
+	u.t.Helper()
+	if u.has(codex) {
+		ctx, cancel := context.WithTimeout(u.t.Context(), clientTime)
+		defer cancel()
+		require.NoError(u.t, clients.TrustHooks(u.command(ctx, "codex", "app-server"), u.project))
+	}
+	if u.has(gemini) {
+		require.NoError(u.t, u.place().TrustFolder())
+	}
 }
 
 // clientFile finds a file of the real clients, and ends a test that lacks it.

@@ -41,8 +41,7 @@ func TestClaudeContinuesWhateverFlameDoes(t *testing.T) {
 	for fault, arrange := range faults {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
-			u := newUser(t, claudeCode)
-			u.must(u.flame, "setup", claudeCode)
+			u := ready(t, claudeCode)
 			u.must(u.flame, "push", "something to lock")
 			arrange(u)
 			u.model.Play(model.Script{{Name: "main", Kind: model.Work, Turns: []model.Turn{{Text: "THE-ANSWER"}}}})

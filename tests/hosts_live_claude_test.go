@@ -148,15 +148,13 @@ func (u *user) tellsOnlyWhatChanged(ask func(prompts []string)) {
 
 func TestClaudeReportsOnlyChanges(t *testing.T) {
 	t.Parallel()
-	u := newUser(t, claudeCode)
-	u.must(u.flame, "setup", claudeCode)
+	u := ready(t, claudeCode)
 	u.tellsOnlyWhatChanged(func(prompts []string) { u.talk([]string{"--session-id", talkID}, prompts...) })
 }
 
 func TestClaudeGetsTheContextBack(t *testing.T) {
 	t.Parallel()
-	u := newUser(t, claudeCode)
-	u.must(u.flame, "setup", claudeCode)
+	u := ready(t, claudeCode)
 	u.model.Play(model.Script{
 		{Name: "summary", Kind: model.Compaction, Turns: []model.Turn{{Text: "<analysis>thoughts</analysis>\n<summary>\nWHAT-WAS-DONE\n</summary>"}}},
 		asked("main", "MAINWORK|continued from a previous",
@@ -192,8 +190,7 @@ func TestClaudeGetsTheContextBack(t *testing.T) {
 
 func TestClaudeHearsOfABackgroundChildOnce(t *testing.T) {
 	t.Parallel()
-	u := newUser(t, claudeCode)
-	u.must(u.flame, "setup", claudeCode)
+	u := ready(t, claudeCode)
 	u.model.Play(model.Script{
 		asked("child", "CHILDWORK",
 			calls("flame_pop", map[string]any{"status": "completed", "summary": "SUMMARY-BY-POP"}),
@@ -216,8 +213,7 @@ func TestClaudeHearsOfABackgroundChildOnce(t *testing.T) {
 
 func TestClaudeChildrenThatDoNotFinish(t *testing.T) {
 	t.Parallel()
-	u := newUser(t, claudeCode)
-	u.must(u.flame, "setup", claudeCode)
+	u := ready(t, claudeCode)
 	fault := model.Turn{Error: &model.Error{Status: 400, Type: "invalid_request_error", Message: "no such thing"}}
 	agentID := regexp.MustCompile(`agentId: (\w+)`)
 	u.model.Play(model.Script{

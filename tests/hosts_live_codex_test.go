@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,36 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/tests/clients"
 	"flame/tests/model"
 )
-
-func newCodexUser(t *testing.T) *user {
-	t.Helper()
-	u := newUser(t, codex)
-	u.configureCodex()
-	return u
-}
-
-// readyCodex returns a user of Codex who has set flame up and trusts its hooks.
-func readyCodex(t *testing.T) *user {
-	t.Helper()
-	u := newCodexUser(t)
-	u.must(u.flame, "setup", codex)
-	u.trust()
-	return u
-}
-
-// configureCodex makes the scripted model that of Codex.
-func (u *user) configureCodex() { u.settle(codex) }
-
-// trust does what the user's "Trust all and continue" does.
-func (u *user) trust() {
-	u.t.Helper()
-	ctx, cancel := context.WithTimeout(u.t.Context(), clientTime)
-	defer cancel()
-	require.NoError(u.t, clients.TrustHooks(u.command(ctx, "codex", "app-server"), u.project))
-}
 
 // thread finds the id of the session in the output of codex exec.
 var thread = regexp.MustCompile(`"thread_id":"([0-9a-f-]+)"`)
@@ -89,11 +60,7 @@ func codexFamily(u *user) model.Script {
 
 func TestCodexSubagentsBuildTheTree(t *testing.T) {
 	t.Parallel()
-	u := newCodexUser(t)
-	said := u.must(u.flame, "setup", codex)
-	assert.Contains(t, said, "Hooks need review")
-	u.trust()
-	assert.NotContains(t, u.must(u.flame, "setup", codex), "Hooks need review")
+	u := ready(t, codex)
 	u.model.Play(codexFamily(u))
 	session := u.exec("MAINWORK please")
 
@@ -117,66 +84,13 @@ func TestCodexSubagentsBuildTheTree(t *testing.T) {
 	assert.Regexp(t, `1100 tokens in, 10 out, 400 cache read`, u.must(u.flame, "show", root.SessionID))
 }
 
-func TestCodexRunsAgentsAndResumesThem(t *testing.T) {
-	t.Parallel()
-	u := readyCodex(t)
-	u.env = append(u.env, "FLAME_AGENT_HOST=codex")
-	u.model.Play(model.Script{{Name: "agent", Turns: []model.Turn{
-		{Tools: []model.Tool{mcpTool("flame_push", map[string]any{"goal": "the agent's piece"})}, Usage: model.Usage{Input: 1000, Output: 10}},
-		{Tools: []model.Tool{{Name: "exec_command", Input: map[string]any{"cmd": "echo x > made-by-agent"}}}, Usage: model.Usage{Input: 1000, Output: 10}},
-		{Tools: []model.Tool{mcpTool("flame_pop", map[string]any{"status": "completed", "summary": "done"})}, Usage: model.Usage{Input: 1000, Output: 10}},
-		{Text: "AGENT-ANSWER", Usage: model.Usage{Input: 1000, Output: 10}},
-		{Text: "SECOND-ANSWER", Usage: model.Usage{Input: 500, Output: 5}},
-	}}})
-	said := u.must(u.flame, "agents", "spawn", "builder", "BUILD it", "--wait")
-	assert.Contains(t, said, "AGENT-ANSWER")
-	id := regexp.MustCompile(`agent-\w+`).FindString(said)
-	require.NotEmpty(t, id, said)
-	assert.Contains(t, u.must(u.flame, "agents", "result", id), "4000 tokens in, 40 out")
-	assert.NoFileExists(t, filepath.Join(u.project, "made-by-agent"), "nobody allowed it to write")
-	assert.NotEmpty(t, u.frame("the agent's piece").ParentSessionID)
-
-	again := u.must(u.flame, "agents", "attach", id, "and more", "--wait")
-	assert.Contains(t, again, "SECOND-ANSWER")
-	next := regexp.MustCompile(`agent-\w+`).FindString(again)
-	assert.Contains(t, u.must(u.flame, "agents", "result", next), "500 tokens in, 5 out", "what the session used before is not counted again")
-}
-
-func TestCodexIsSetUpAndLeftAsItWas(t *testing.T) {
-	t.Parallel()
-	u := newCodexUser(t)
-	file := filepath.Join(u.home, ".codex", "config.toml")
-	before, err := os.ReadFile(file)
-	require.NoError(t, err)
-	plan := u.must(u.flame, "setup", codex, "--dry-run")
-	assert.Contains(t, plan, "codex plugin add flame@flame-setup")
-	u.must(u.flame, "setup", codex)
-	report, _, err := u.run(u.flame, "doctor")
-	require.Error(t, err, "hooks that nobody reviewed do not run")
-	assert.Contains(t, report, "only after you have reviewed them")
-	u.trust()
-	assert.NotContains(t, u.must(u.flame, "doctor"), "reviewed")
-	assert.Contains(t, u.must(u.flame, "setup", codex), "already set up")
-	_, refusal, err := u.run(u.flame, "setup", codex, "--scope", "project")
-	require.Error(t, err)
-	assert.Contains(t, refusal, "cannot be set up for one project")
-	u.must(u.flame, "setup", codex, "--remove")
-	after, err := os.ReadFile(file)
-	require.NoError(t, err)
-	assert.Contains(t, string(after), strings.TrimSpace(string(before)))
-	assert.NotContains(t, string(after), "[plugins")
-	assert.NotContains(t, string(after), "[marketplaces")
-	assert.NoDirExists(t, filepath.Join(u.home, ".local", "share", "flame", "codex"))
-	assert.NoFileExists(t, filepath.Join(u.home, ".local", "bin", "flame"))
-}
-
 // An agent of a session may do what the sandbox of that session allows, whatever the model asks for.
 func TestCodexSessionsStartAgentsWithinTheirSandbox(t *testing.T) {
 	t.Parallel()
 	for sandbox, made := range map[string]bool{"workspace-write": true, "read-only": false} {
 		t.Run(sandbox, func(t *testing.T) {
 			t.Parallel()
-			u := readyCodex(t)
+			u := ready(t, codex)
 			u.env = append(u.env, "FLAME_AGENT_HOST=codex")
 			u.allowSpawn()
 			u.model.Play(model.Script{

@@ -2,7 +2,6 @@ package tests
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -13,39 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core/op"
-	"flame/tests/clients"
 	"flame/tests/model"
 )
-
-func newGeminiUser(t *testing.T) *user {
-	t.Helper()
-	u := newUser(t, gemini)
-	u.configureGemini()
-	return u
-}
-
-// readyGemini returns a user of Gemini CLI who has set flame up.
-func readyGemini(t *testing.T) *user {
-	t.Helper()
-	u := newGeminiUser(t)
-	u.must(u.flame, "setup", gemini)
-	u.trustFolder()
-	return u
-}
-
-// configureGemini makes the scripted model that of Gemini CLI, and installs the Node that runs it.
-func (u *user) configureGemini() {
-	u.t.Helper()
-	clientFile(u.t, clients.Node)
-	require.NoError(u.t, u.place().LinkNode())
-	u.settle(gemini)
-}
-
-// trustFolder does what the user's "Trust folder" does.
-func (u *user) trustFolder() {
-	u.t.Helper()
-	require.NoError(u.t, u.place().TrustFolder())
-}
 
 // geminiSession finds the id of the session in the output of Gemini CLI.
 var geminiSession = regexp.MustCompile(`"session_id":"([0-9a-f-]+)"`)
@@ -76,40 +44,6 @@ func completes(result string) model.Turn {
 	return model.Turn{Tools: []model.Tool{{Name: "complete_task", Input: map[string]any{"result": map[string]string{"response": result}}}}}
 }
 
-func TestGeminiTellsTheStoryOfASession(t *testing.T) {
-	t.Parallel()
-	u := readyGemini(t)
-	u.model.Play(model.Script{{Name: "main", Match: regexp.MustCompile("MAINWORK"), Where: model.FirstUser, Turns: []model.Turn{
-		{Tools: []model.Tool{flameTool("flame_push", map[string]any{"goal": "a piece"})}, Usage: model.Usage{Input: 600, Output: 7, CacheRead: 400}},
-		{Tools: []model.Tool{writesFile(filepath.Join(u.project, "a.txt"), "hello\n")}, Usage: model.Usage{Input: 100, Output: 1}},
-		{Tools: []model.Tool{flameTool("flame_pop", map[string]any{"status": "completed", "summary": "all seen"})}, Usage: model.Usage{Input: 100, Output: 1}},
-		{Text: "it is done", Usage: model.Usage{Input: 500, Output: 3}},
-	}}})
-	session := u.gemini("MAINWORK please", "--approval-mode", "auto_edit")
-	root, piece := u.frame("MAINWORK please"), u.frame("a piece")
-	assert.Equal(t, root.SessionID, piece.ParentSessionID)
-	assert.Equal(t, session, root.Session)
-	assert.Equal(t, session, piece.Session)
-	assert.Equal(t, "all seen", piece.CompactionSummary)
-	assert.Equal(t, []string{"a.txt"}, piece.Artifacts)
-	for goal, f := range u.state().Frames {
-		assert.Equal(t, "completed", f.Status, goal)
-	}
-	u.must(u.flame, "tree") // counts what is due
-	assert.Regexp(t, `1100 tokens in, 10 out, 400 cache read`, u.must(u.flame, "show", root.SessionID))
-	assert.Contains(t, u.must(u.flame, "show", piece.SessionID, "--diff"), "+hello")
-	for _, r := range u.model.By("main") {
-		assert.NotContains(t, r.Everything(), "modified by a hook", "flame changes no arguments of its own tools")
-	}
-	assert.Equal(t, session, u.gemini("/flame:push more of it", "--resume", session))
-	last := u.model.Requests()[len(u.model.Requests())-1].LastUser()
-	assert.Contains(t, last, string(op.Push), "a slash command of the extension")
-	assert.Contains(t, last, "more of it")
-	u.must(u.flame, "tree") // handles events that were late on a busy machine
-	assert.Equal(t, "completed", u.frame("MAINWORK please").Status)
-	assert.Len(t, u.state().Frames, 2, "a resumed session goes on in its root")
-}
-
 // geminiFamily is a session with two subagents at once, each of which works in a frame of its own.
 // The second is answered some time after the first has ended its work: where both called within a
 // second, flame would ask their models to repeat the calls.
@@ -133,17 +67,18 @@ func geminiFamily(u *user) model.Script {
 	return model.Script{
 		one, two,
 		{Name: "main", Match: regexp.MustCompile("MAINWORK"), Where: model.FirstUser, Turns: []model.Turn{
-			{Tools: []model.Tool{flameTool("flame_push", map[string]any{"goal": "a piece"})}},
+			{Tools: []model.Tool{flameTool("flame_push", map[string]any{"goal": "a piece"})}, Usage: model.Usage{Input: 600, Output: 7, CacheRead: 400}},
+			{Tools: []model.Tool{writesFile(filepath.Join(u.project, "a.txt"), "hello\n")}},
 			{Tools: []model.Tool{invoke("SUBONE: look at one"), invoke("SUBTWO: look at two")}},
 			{Tools: []model.Tool{flameTool("flame_pop", map[string]any{"status": "completed", "summary": "all seen"})}},
-			{Text: "it is done"},
+			{Text: "it is done", Usage: model.Usage{Input: 500, Output: 3}},
 		}},
 	}
 }
 
 func TestGeminiSubagentsBuildTheTree(t *testing.T) {
 	t.Parallel()
-	u := readyGemini(t)
+	u := ready(t, gemini)
 	u.model.Play(geminiFamily(u))
 	session := u.gemini("MAINWORK please", "--approval-mode", "yolo")
 	root, piece := u.frame("MAINWORK please"), u.frame("a piece")
@@ -164,6 +99,20 @@ func TestGeminiSubagentsBuildTheTree(t *testing.T) {
 	for goal, f := range u.state().Frames {
 		assert.Equal(t, "completed", f.Status, goal)
 	}
+	u.must(u.flame, "tree") // counts what is due
+	assert.Contains(t, u.must(u.flame, "show", root.SessionID), "400 cache read")
+	assert.Contains(t, u.must(u.flame, "show", piece.SessionID, "--diff"), "+hello")
+	for _, r := range u.model.By("main") {
+		assert.NotContains(t, r.Everything(), "modified by a hook", "flame changes no arguments of its own tools")
+	}
+	frames := len(u.state().Frames)
+	assert.Equal(t, session, u.gemini("/flame:push more of it", "--resume", session))
+	last := u.model.Requests()[len(u.model.Requests())-1].LastUser()
+	assert.Contains(t, last, string(op.Push), "a slash command of the extension")
+	assert.Contains(t, last, "more of it")
+	u.must(u.flame, "tree") // handles events that were late on a busy machine
+	assert.Equal(t, "completed", u.frame("MAINWORK please").Status)
+	assert.Len(t, u.state().Frames, frames, "a resumed session goes on in its root")
 	logs, err := filepath.Glob(filepath.Join(u.home, ".gemini", "tmp", "*", "chats"))
 	require.NoError(t, err)
 	require.Len(t, logs, 1)
@@ -173,39 +122,10 @@ func TestGeminiSubagentsBuildTheTree(t *testing.T) {
 	assert.Contains(t, u.must(u.flame, "import", logs[0]), "3 frames added")
 }
 
-func TestGeminiIsSetUpAndLeftAsItWas(t *testing.T) {
-	t.Parallel()
-	u := newGeminiUser(t)
-	own := filepath.Join(u.home, ".gemini")
-	before, err := os.ReadFile(filepath.Join(own, "settings.json"))
-	require.NoError(t, err)
-	plan := u.must(u.flame, "setup", gemini, "--dry-run")
-	assert.Contains(t, plan, "gemini extensions link")
-	said := u.must(u.flame, "setup", gemini)
-	assert.Contains(t, said, "Trust folder")
-	report, _, err := u.run(u.flame, "doctor")
-	require.Error(t, err, "Gemini CLI starts no servers in a folder that is not trusted")
-	assert.Contains(t, report, "Trust folder")
-	u.trustFolder()
-	assert.NotContains(t, u.must(u.flame, "doctor"), "Trust folder")
-	assert.Contains(t, u.must(u.flame, "setup", gemini), "already set up")
-	_, refusal, err := u.run(u.flame, "setup", gemini, "--scope", "project")
-	require.Error(t, err)
-	assert.Contains(t, refusal, "cannot be set up for one project")
-	u.must(u.flame, "setup", gemini, "--remove")
-	after, err := os.ReadFile(filepath.Join(own, "settings.json"))
-	require.NoError(t, err)
-	assert.Equal(t, string(before), string(after))
-	assert.NoDirExists(t, filepath.Join(own, "extensions", "flame"))
-	assert.NoFileExists(t, filepath.Join(own, "policies", "flame.toml"))
-	assert.NoDirExists(t, filepath.Join(u.home, ".local", "share", "flame", "gemini"))
-	assert.NoFileExists(t, filepath.Join(u.home, ".local", "bin", "flame"))
-}
-
 // An agent of a session may do no more than a session whose approval mode is not known.
-func TestGeminiRunsAgentsAndResumesThem(t *testing.T) {
+func TestGeminiSessionsStartAgents(t *testing.T) {
 	t.Parallel()
-	u := readyGemini(t)
+	u := ready(t, gemini)
 	u.env = append(u.env, "FLAME_AGENT_HOST=gemini")
 	spawn := flameTool("spawn_agent", map[string]any{
 		"subagent_type": "builder", "prompt": "ASKEDIT", "permission_mode": "bypassPermissions", "background": false,
@@ -219,30 +139,11 @@ func TestGeminiRunsAgentsAndResumesThem(t *testing.T) {
 	assert.Contains(t, u.model.By("main")[1].LastResult(), "ITS-ANSWER")
 	require.NotEmpty(t, u.model.By("of a session"))
 	assert.NotContains(t, u.model.By("of a session")[0].Tools, "write_file")
-
-	u.model.Play(model.Script{{Name: "agent", Match: regexp.MustCompile("BUILD"), Where: model.FirstUser, Turns: []model.Turn{
-		{Tools: []model.Tool{flameTool("flame_push", map[string]any{"goal": "the agent's piece"})}, Usage: model.Usage{Input: 1000, Output: 10}},
-		{Tools: []model.Tool{flameTool("flame_pop", map[string]any{"status": "completed", "summary": "done"})}, Usage: model.Usage{Input: 1000, Output: 10}},
-		{Text: "AGENT-ANSWER", Usage: model.Usage{Input: 1000, Output: 10}},
-		{Text: "SECOND-ANSWER", Usage: model.Usage{Input: 500, Output: 5}},
-	}}})
-	said := u.must(u.flame, "agents", "spawn", "builder", "BUILD it", "--wait")
-	assert.Contains(t, said, "AGENT-ANSWER")
-	id := regexp.MustCompile(`agent-\w+`).FindString(said)
-	require.NotEmpty(t, id, said)
-	assert.Contains(t, u.must(u.flame, "agents", "result", id), "3000 tokens in, 30 out")
-	assert.NotContains(t, u.model.By("agent")[0].Tools, "write_file", "nobody allowed it to write")
-	assert.NotEmpty(t, u.frame("the agent's piece").ParentSessionID)
-
-	again := u.must(u.flame, "agents", "attach", id, "and more", "--wait")
-	assert.Contains(t, again, "SECOND-ANSWER")
-	next := regexp.MustCompile(`agent-\w+`).FindString(again)
-	assert.Contains(t, u.must(u.flame, "agents", "result", next), "500 tokens in, 5 out", "what the session used before is not counted again")
 }
 
 func TestGeminiRestoresTheContextAfterACompaction(t *testing.T) {
 	t.Parallel()
-	u := readyGemini(t)
+	u := ready(t, gemini)
 	look := model.Tool{Name: "list_directory", Input: map[string]any{"dir_path": u.project}}
 	u.model.Play(model.Script{
 		{Name: "summary", Kind: model.Compaction, Turns: []model.Turn{
@@ -268,7 +169,7 @@ func TestGeminiRestoresTheContextAfterACompaction(t *testing.T) {
 
 func TestGeminiKilledWithItsWorkIsNoticed(t *testing.T) {
 	t.Parallel()
-	u := readyGemini(t)
+	u := ready(t, gemini)
 	u.model.Play(model.Script{{Name: "main", Match: regexp.MustCompile("MAINWORK"), Where: model.FirstUser, Turns: []model.Turn{
 		{Tools: []model.Tool{flameTool("flame_push", map[string]any{"goal": "a piece"})}},
 		{Text: "never said", Delay: time.Hour},

@@ -58,8 +58,7 @@ func (u *user) converse(prompts ...string) (session string) {
 
 func TestOpenCodeSubagentsBuildTheTree(t *testing.T) {
 	t.Parallel()
-	u := newUser(t, openCode)
-	u.must(u.flame, "setup", openCode)
+	u := ready(t, openCode)
 	u.configure(nested)
 	u.model.Play(family(task))
 	u.converse("MAINWORK please")
@@ -68,8 +67,7 @@ func TestOpenCodeSubagentsBuildTheTree(t *testing.T) {
 
 func TestOpenCodeGetsTheContextBack(t *testing.T) {
 	t.Parallel()
-	u := newUser(t, openCode)
-	u.must(u.flame, "setup", openCode)
+	u := ready(t, openCode)
 	u.model.Play(model.Script{
 		{Name: "summary", Kind: model.Compaction, Turns: []model.Turn{{Text: "<analysis>thoughts</analysis>\nWHAT-WAS-DONE"}}},
 		{Name: "main", Kind: model.Work, Turns: []model.Turn{
@@ -104,8 +102,7 @@ func TestOpenCodeGetsTheContextBack(t *testing.T) {
 
 func TestOpenCodeReportsOnlyChanges(t *testing.T) {
 	t.Parallel()
-	u := newUser(t, openCode)
-	u.must(u.flame, "setup", openCode)
+	u := ready(t, openCode)
 	serve := u.serve()
 	session := serve.session()
 	u.tellsOnlyWhatChanged(func(prompts []string) {
@@ -144,8 +141,7 @@ func TestOpenCodeHearsOfABackgroundChildOnce(t *testing.T) {
 
 func TestOpenCodeChildrenThatDoNotFinish(t *testing.T) {
 	t.Parallel()
-	u := newUser(t, openCode)
-	u.must(u.flame, "setup", openCode)
+	u := ready(t, openCode)
 	serve := u.serve()
 	fault := model.Turn{Error: &model.Error{Status: 400, Type: "invalid_request_error", Message: "no such thing"}}
 	u.model.Play(model.Script{

@@ -209,3 +209,46 @@ func TestSetupWithAReadOnlyHome(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, after, len(before), "nothing is half-written")
 }
+
+// The users of these hosts have to trust what a setup adds.
+func TestAHostThatAsksIsSetUpAndLeftAsItWas(t *testing.T) {
+	t.Parallel()
+	for client, tt := range map[string]struct {
+		settings, plans, asks, reports string
+		gone                           []string // from the settings and the home
+	}{
+		codex: {".codex/config.toml", "codex plugin add flame@flame-setup", "Hooks need review", "reviewed", []string{"[plugins", "[marketplaces"}},
+		gemini: {
+			".gemini/settings.json", "gemini extensions link", "Trust folder", "Trust folder",
+			[]string{"flame", ".gemini/extensions/flame", ".gemini/policies/flame.toml"},
+		},
+	} {
+		t.Run(client, func(t *testing.T) {
+			t.Parallel()
+			u := newUser(t, client)
+			file := filepath.Join(u.home, tt.settings)
+			before, err := os.ReadFile(file)
+			require.NoError(t, err)
+			assert.Contains(t, u.must(u.flame, "setup", client, "--dry-run"), tt.plans)
+			assert.Contains(t, u.must(u.flame, "setup", client), tt.asks)
+			report, _, err := u.run(u.flame, "doctor")
+			require.Error(t, err, "what is not trusted does not run")
+			assert.Contains(t, report, tt.reports)
+			u.trust()
+			assert.NotContains(t, u.must(u.flame, "doctor"), tt.reports)
+			assert.Contains(t, u.must(u.flame, "setup", client), "already set up")
+			_, refusal, err := u.run(u.flame, "setup", client, "--scope", "project")
+			require.Error(t, err)
+			assert.Contains(t, refusal, "cannot be set up for one project")
+			u.must(u.flame, "setup", client, "--remove")
+			after, err := os.ReadFile(file)
+			require.NoError(t, err)
+			assert.Contains(t, string(after), strings.TrimSpace(string(before)))
+			for _, name := range append(tt.gone, ".local/share/flame/"+client, ".local/bin/flame") {
+				assert.NotContains(t, string(after), name)
+				_, err := os.Lstat(filepath.Join(u.home, name))
+				assert.ErrorIs(t, err, fs.ErrNotExist, name)
+			}
+		})
+	}
+}

@@ -57,8 +57,7 @@ func pop(summary string) model.Turn {
 
 func TestOpenCodeKeepsThinkingThatFits(t *testing.T) {
 	t.Parallel()
-	u := newUser(t, openCode)
-	u.must(u.flame, "setup", openCode)
+	u := ready(t, openCode)
 	judge := u.bound()
 	u.model.Play(model.Script{
 		asked("child", "CHILDWORK", think(output("IN-CHILD"),
@@ -170,8 +169,7 @@ func TestOpenCodeTrimsOutputsThatCanBeReadAgain(t *testing.T) {
 
 func TestOpenCodeKeepsThinkingWhilePlanningAndAfterACompaction(t *testing.T) {
 	t.Parallel()
-	u := newUser(t, openCode)
-	u.must(u.flame, "setup", openCode)
+	u := ready(t, openCode)
 	judge := u.bound()
 	u.model.Play(model.Script{asked("main", ".", think(
 		output("IN-1"), model.Turn{Text: "one"},

@@ -15,12 +15,7 @@ import (
 // in the host that does not say which session calls a tool.
 func TestSessionsOfAllHostsShareATree(t *testing.T) {
 	t.Parallel()
-	u := newUser(t, claudeCode, openCode, codex, gemini)
-	u.configureCodex()
-	u.configureGemini()
-	u.must(u.flame, "setup")
-	u.trust()
-	u.trustFolder()
+	u := ready(t, claudeCode, openCode, codex, gemini)
 	begin := map[string][]string{ // without the prompt
 		"ALPHA": {"claude", "-p", "--output-format", "json", "--allowedTools", "mcp__plugin_flame_flame,mcp__flame", "--"},
 		"BRAVO": {"opencode", "run", "--format", "json"},

@@ -51,8 +51,7 @@ func TestClaudeCodesSessionsHaveItsCosts(t *testing.T) {
 // The text of each answer is its cost in US dollars.
 func TestUsageOfASessionIsThatOfItsFrames(t *testing.T) {
 	t.Parallel()
-	u := newUser(t, claudeCode)
-	u.must(u.flame, "setup", claudeCode)
+	u := ready(t, claudeCode)
 	const million = 1_000_000 // 4 USD of claude-opus-5-5's prompt
 	spends := func(turn model.Turn, dollars int) model.Turn {
 		turn.Usage = model.Usage{Input: dollars * million / 4, Output: 1}

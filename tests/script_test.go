@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"bytes"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -15,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -44,17 +42,16 @@ func TestScript(t *testing.T) {
 		},
 		Setup: func(env *testscript.Env) error { return newProject(env, flame) },
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"flame":    runFlame,
-			"exits":    exits,
-			"fails":    fails,
-			"ids":      ids,
-			"json":     jsonHas,
-			"waitfor":  waitFor,
-			"found":    found,
-			"until":    until,
-			"sqlite":   execSQL,
-			"ordinary": ordinary,
-			"where":    where,
+			"flame":   runFlame,
+			"exits":   exits,
+			"fails":   fails,
+			"ids":     ids,
+			"json":    jsonHas,
+			"waitfor": waitFor,
+			"found":   found,
+			"until":   until,
+			"sqlite":  execSQL,
+			"where":   where,
 		},
 	})
 }
@@ -318,54 +315,4 @@ func execSQL(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	_, err = db.Exec(args[1])
 	ts.Check(errors.Join(err, db.Close()))
-}
-
-// nobody is a user who is subject to permissions.
-const nobody = 65534
-
-// ordinary is "ordinary STATUS PROGRAM ARG…": exits for an ordinary user, who is subject to
-// permissions. If the tests run as root, it makes nobody the owner of all the script's files.
-func ordinary(ts *testscript.TestScript, neg bool, args []string) {
-	if os.Getuid() != 0 {
-		exits(ts, neg, args)
-		return
-	}
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: ordinary STATUS PROGRAM ARG…")
-	}
-	work := ts.Getenv("WORK")
-	ts.Check(filepath.WalkDir(work, func(path string, _ fs.DirEntry, err error) error {
-		return errors.Join(err, os.Lchown(path, nobody, nobody))
-	}))
-	program, err := exec.LookPath(args[1])
-	if args[1] == "flame" {
-		program, err = filepath.Join(strings.Split(ts.Getenv("PATH"), ":")[0], "flame"), nil
-	}
-	ts.Check(err)
-	for _, path := range []string{work, program} {
-		openUp(ts, path)
-	}
-	cmd := exec.Command(program, args[2:]...)
-	cmd.Dir = ts.MkAbs(".")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	for _, name := range []string{"HOME", "PATH", "TMPDIR"} {
-		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
-	}
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err = cmd.Run()
-	_, _ = ts.Stdout().Write(stdout.Bytes()) // into memory
-	_, _ = ts.Stderr().Write(stderr.Bytes())
-	if status := strconv.Itoa(cmd.ProcessState.ExitCode()); status != args[0] {
-		ts.Fatalf("status %s, not %s: %v", status, args[0], err)
-	}
-}
-
-// openUp lets everyone enter the folders above path, up to the one for temporary files.
-func openUp(ts *testscript.TestScript, path string) {
-	top, err := filepath.EvalSymlinks(os.TempDir())
-	ts.Check(err)
-	for dir := filepath.Dir(path); dir != top && dir != filepath.Clean(os.TempDir()) && dir != "/"; dir = filepath.Dir(dir) {
-		ts.Check(os.Chmod(dir, 0o755))
-	}
 }

@@ -31,7 +31,7 @@ func oldFlame(t *testing.T, commit string) string {
 		require.NoError(t, err, string(said))
 	}
 	cmd := exec.Command("go", "build", "-o", filepath.Join(dir, "flame"), ".")
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false -trimpath") // what the others compiled
 	said, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(said))
 	return filepath.Join(dir, "flame")
