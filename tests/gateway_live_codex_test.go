@@ -23,11 +23,11 @@ func (u *user) codex(args ...string) (session string) {
 
 // codexPiece returns the turns of a frame with so many rounds, whose outputs contain the word.
 func codexPiece(word string, rounds int) (turns []model.Turn) {
-	turns = append(turns, model.Turn{Tools: []model.Tool{mcpTool("flame_push", map[string]any{"goal": "piece " + word})}})
+	turns = append(turns, calls("flame_push", map[string]any{"goal": "piece " + word}))
 	for range rounds {
 		turns = append(turns, codexShell("IN-"+word))
 	}
-	return append(turns, model.Turn{Tools: []model.Tool{mcpTool("flame_pop", map[string]any{"status": "completed", "summary": word + "-SUMMARY"})}})
+	return append(turns, calls("flame_pop", map[string]any{"status": "completed", "summary": word + "-SUMMARY"}))
 }
 
 // codexShell returns two calls at once of Codex's shell, which print a word and a long text.

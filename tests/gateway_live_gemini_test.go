@@ -24,10 +24,10 @@ func behindGemini(t *testing.T) (*user, model.Script) {
 	work := func(word string) []model.Turn {
 		print := "head -c 4000 /dev/zero | tr '\\0' x; echo IN-" + word
 		return []model.Turn{
-			{Tools: []model.Tool{flameTool("flame_push", map[string]any{"goal": "piece " + word})}},
+			calls("flame_push", map[string]any{"goal": "piece " + word}),
 			{Tools: []model.Tool{{Name: "run_shell_command", Input: map[string]any{"command": print, "description": "x"}}}},
 			{Tools: []model.Tool{{Name: "run_shell_command", Input: map[string]any{"command": print, "description": "y"}}}},
-			{Tools: []model.Tool{flameTool("flame_pop", map[string]any{"status": "completed", "summary": word + "-SUMMARY"})}},
+			calls("flame_pop", map[string]any{"status": "completed", "summary": word + "-SUMMARY"}),
 		}
 	}
 	say := func(text string) []model.Turn { return []model.Turn{{Text: text}} }
@@ -124,8 +124,8 @@ func TestGeminiSubagentsAndAgentsPassAGateway(t *testing.T) {
 	reads := model.Turn{Tools: []model.Tool{{Name: "read_file", Input: map[string]any{"file_path": file}}}}
 	work := func(word string) []model.Turn {
 		return []model.Turn{
-			{Tools: []model.Tool{flameTool("flame_push", map[string]any{"goal": "piece " + word})}}, reads, reads,
-			{Tools: []model.Tool{flameTool("flame_pop", map[string]any{"status": "completed", "summary": word + "-SUMMARY"})}},
+			calls("flame_push", map[string]any{"goal": "piece " + word}), reads, reads,
+			calls("flame_pop", map[string]any{"status": "completed", "summary": word + "-SUMMARY"}),
 		}
 	}
 	spawn := flameTool("spawn_agent", map[string]any{"subagent_type": "builder", "prompt": "BUILDIT", "background": false})

@@ -39,8 +39,8 @@ func mcpTool(name string, input map[string]any) model.Tool {
 func codexFamily(u *user) model.Script {
 	child := func(name string) model.Actor {
 		return model.Actor{Name: name, Match: regexp.MustCompile(name), Where: model.FirstUser, Turns: []model.Turn{
-			{Tools: []model.Tool{mcpTool("flame_push", map[string]any{"goal": "inside " + name})}},
-			{Tools: []model.Tool{mcpTool("flame_pop", map[string]any{"status": "completed", "summary": name + " is clear"})}},
+			calls("flame_push", map[string]any{"goal": "inside " + name}),
+			calls("flame_pop", map[string]any{"status": "completed", "summary": name + " is clear"}),
 			{Text: name + " is over"},
 		}}
 	}
@@ -51,7 +51,7 @@ func codexFamily(u *user) model.Script {
 			{Tools: []model.Tool{sub("SUBONE: look at one"), sub("SUBTWO: look at two")}},
 			{From: func(model.Request) model.Turn {
 				u.completes("SUBONE: look at one", "SUBTWO: look at two")
-				return model.Turn{Tools: []model.Tool{mcpTool("flame_pop", map[string]any{"status": "completed", "summary": "all seen"})}}
+				return calls("flame_pop", map[string]any{"status": "completed", "summary": "all seen"})
 			}},
 			{Text: "it is done", Usage: model.Usage{Input: 500, Output: 3}},
 		}},
@@ -62,26 +62,32 @@ func TestCodexSubagentsBuildTheTree(t *testing.T) {
 	t.Parallel()
 	u := ready(t, codex)
 	u.model.Play(codexFamily(u))
-	session := u.exec("MAINWORK please")
-
-	root, piece := u.frame("MAINWORK please"), u.frame("a piece")
-	assert.Equal(t, root.SessionID, piece.ParentSessionID)
-	assert.Equal(t, session, piece.Session)
-	assert.Equal(t, "all seen", piece.CompactionSummary)
-	for _, name := range []string{"ONE", "TWO"} {
-		child := u.frame("SUB" + name + ": look at " + strings.ToLower(name))
-		assert.Equal(t, piece.SessionID, child.ParentSessionID)
-		assert.Equal(t, "SUB"+name+" is over", child.CompactionSummary)
-		assert.NotEqual(t, session, child.Session)
-		inside := u.frame("inside SUB" + name)
-		assert.Equal(t, child.SessionID, inside.ParentSessionID, "the two do not mix up their frames")
-		assert.Contains(t, u.model.By("SUB" + name)[0].FirstUser(), "<flame-context")
-	}
-	for goal, f := range u.state().Frames {
-		assert.Equal(t, "completed", f.Status, goal)
-	}
+	root, _ := u.isPair(u.exec("MAINWORK please"))
 	u.must(u.flame, "tree") // counts what is due
 	assert.Regexp(t, `1100 tokens in, 10 out, 400 cache read`, u.must(u.flame, "show", root.SessionID))
+}
+
+// isPair checks the tree of a session with two subagents, each of which worked in a frame of its own.
+func (u *user) isPair(session string) (root, piece stateFrame) {
+	u.t.Helper()
+	root, piece = u.frame("MAINWORK please"), u.frame("a piece")
+	assert.Equal(u.t, root.SessionID, piece.ParentSessionID)
+	assert.Equal(u.t, session, piece.Session)
+	assert.Equal(u.t, "all seen", piece.CompactionSummary)
+	for _, name := range []string{"ONE", "TWO"} {
+		child := u.frame("SUB" + name + ": look at " + strings.ToLower(name))
+		assert.Equal(u.t, piece.SessionID, child.ParentSessionID)
+		assert.Equal(u.t, "SUB"+name+" is over", child.CompactionSummary)
+		assert.NotEqual(u.t, session, child.Session)
+		inside := u.frame("inside SUB" + name)
+		assert.Equal(u.t, child.SessionID, inside.ParentSessionID, "the two do not mix up their frames")
+		assert.Equal(u.t, "SUB"+name+" is clear", inside.CompactionSummary)
+		assert.Contains(u.t, u.model.By("SUB" + name)[0].FirstUser(), "<flame-context")
+	}
+	for goal, f := range u.state().Frames {
+		assert.Equal(u.t, "completed", f.Status, goal)
+	}
+	return root, piece
 }
 
 // An agent of a session may do what the sandbox of that session allows, whatever the model asks for.

@@ -51,9 +51,9 @@ func geminiFamily(u *user) model.Script {
 	child := func(name string) model.Actor {
 		file := filepath.Join(u.project, name+".txt")
 		return model.Actor{Name: name, Match: regexp.MustCompile(name), Where: model.FirstUser, Turns: []model.Turn{
-			{Tools: []model.Tool{flameTool("flame_push", map[string]any{"goal": "inside " + name})}},
+			calls("flame_push", map[string]any{"goal": "inside " + name}),
 			{Tools: []model.Tool{writesFile(file, "x\n")}},
-			{Tools: []model.Tool{flameTool("flame_pop", map[string]any{"status": "completed", "summary": name + " is clear"})}},
+			calls("flame_pop", map[string]any{"status": "completed", "summary": name + " is clear"}),
 			completes(name + " is over"),
 		}}
 	}
@@ -70,7 +70,7 @@ func geminiFamily(u *user) model.Script {
 			{Tools: []model.Tool{flameTool("flame_push", map[string]any{"goal": "a piece"})}, Usage: model.Usage{Input: 600, Output: 7, CacheRead: 400}},
 			{Tools: []model.Tool{writesFile(filepath.Join(u.project, "a.txt"), "hello\n")}},
 			{Tools: []model.Tool{invoke("SUBONE: look at one"), invoke("SUBTWO: look at two")}},
-			{Tools: []model.Tool{flameTool("flame_pop", map[string]any{"status": "completed", "summary": "all seen"})}},
+			calls("flame_pop", map[string]any{"status": "completed", "summary": "all seen"}),
 			{Text: "it is done", Usage: model.Usage{Input: 500, Output: 3}},
 		}},
 	}
@@ -81,23 +81,10 @@ func TestGeminiSubagentsBuildTheTree(t *testing.T) {
 	u := ready(t, gemini)
 	u.model.Play(geminiFamily(u))
 	session := u.gemini("MAINWORK please", "--approval-mode", "yolo")
-	root, piece := u.frame("MAINWORK please"), u.frame("a piece")
-	assert.Equal(t, root.SessionID, piece.ParentSessionID)
-	assert.Equal(t, session, piece.Session)
-	assert.Equal(t, "all seen", piece.CompactionSummary)
+	root, piece := u.isPair(session)
 	for _, name := range []string{"ONE", "TWO"} {
-		child := u.frame("SUB" + name + ": look at " + strings.ToLower(name))
-		assert.Equal(t, piece.SessionID, child.ParentSessionID)
-		assert.Equal(t, "SUB"+name+" is over", child.CompactionSummary)
-		assert.NotEqual(t, session, child.Session)
-		inside := u.frame("inside SUB" + name)
-		assert.Equal(t, child.SessionID, inside.ParentSessionID, "the two do not mix up their frames")
-		assert.Equal(t, "SUB"+name+" is clear", inside.CompactionSummary)
-		assert.Contains(t, u.model.By("SUB" + name)[0].FirstUser(), "<flame-context")
+		child, inside := u.frame("SUB"+name+": look at "+strings.ToLower(name)), u.frame("inside SUB"+name)
 		assert.Contains(t, append(child.Artifacts, inside.Artifacts...), "SUB"+name+".txt")
-	}
-	for goal, f := range u.state().Frames {
-		assert.Equal(t, "completed", f.Status, goal)
 	}
 	u.must(u.flame, "tree") // counts what is due
 	assert.Contains(t, u.must(u.flame, "show", root.SessionID), "400 cache read")
@@ -150,7 +137,7 @@ func TestGeminiRestoresTheContextAfterACompaction(t *testing.T) {
 			{Text: "<state_snapshot>FIRST</state_snapshot>"}, {Text: "<state_snapshot>WE-STOPPED-HERE</state_snapshot>"},
 		}},
 		{Name: "main", Turns: []model.Turn{
-			{Tools: []model.Tool{flameTool("flame_push", map[string]any{"goal": "a long piece"})}},
+			calls("flame_push", map[string]any{"goal": "a long piece"}),
 			{Text: "the first part"},
 			{Tools: []model.Tool{look}, Usage: model.Usage{Input: 900_000, Output: 5}},
 			{Tools: []model.Tool{look}},
@@ -171,7 +158,7 @@ func TestGeminiKilledWithItsWorkIsNoticed(t *testing.T) {
 	t.Parallel()
 	u := ready(t, gemini)
 	u.model.Play(model.Script{{Name: "main", Match: regexp.MustCompile("MAINWORK"), Where: model.FirstUser, Turns: []model.Turn{
-		{Tools: []model.Tool{flameTool("flame_push", map[string]any{"goal": "a piece"})}},
+		calls("flame_push", map[string]any{"goal": "a piece"}),
 		{Text: "never said", Delay: time.Hour},
 	}}})
 	ctx, kill := context.WithCancel(t.Context())

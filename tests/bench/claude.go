@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"sync"
 
 	"flame/tests/clients"
 	"flame/tests/model"
@@ -64,8 +63,10 @@ func (b *bench) claudeCode(ctx context.Context) (rows []row, err error) {
 		machines = append(machines, m)
 	}
 	for round := range b.rounds {
-		if err := b.sessions(ctx, machines, round); err != nil {
-			return nil, err
+		for _, m := range machines { // in turn, so that other load on the machine affects all of them
+			if err := b.session(ctx, m, round); err != nil {
+				return nil, fmt.Errorf("in %s: %w", m.Home, err)
+			}
 		}
 	}
 	for _, r := range repeatedTools {
@@ -90,28 +91,10 @@ func hookRows(tool string, samples [kindsOfHooks]sample) []row {
 	}
 }
 
-// sessions has the clients work at the same time, each in one session, in turns.
-func (b *bench) sessions(ctx context.Context, machines []*machine, round int) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	r, failures := newRing(ctx, len(machines)), make([]error, len(machines))
-	var working sync.WaitGroup
-	for kind, m := range machines {
-		working.Go(func() {
-			if err := b.session(ctx, m, round, r, kind); err != nil {
-				failures[kind] = fmt.Errorf("in %s: %w", m.Home, err)
-				cancel() // the others would wait for it
-			}
-		})
-	}
-	working.Wait()
-	return errors.Join(failures...)
-}
-
 // session has one client make all calls, and records the times from each call to its next request.
-func (b *bench) session(ctx context.Context, m *machine, round int, r *ring, place int) error {
+func (b *bench) session(ctx context.Context, m *machine, round int) error {
 	worker := fmt.Sprintf("worker in round %d", round)
-	m.model.Play(model.Script{{Name: worker, Turns: b.steps(m, round, r, place)}})
+	m.model.Play(model.Script{{Name: worker, Turns: b.steps(m, round)}})
 	if _, err := m.Run(ctx, m.Program(), "-p", "--output-format", "json", "--permission-mode", "bypassPermissions", "--", "Do the work."); err != nil {
 		return err
 	}
@@ -127,28 +110,12 @@ func (b *bench) session(ctx context.Context, m *machine, round int, r *ring, pla
 	return m.check(ctx, round, b.turns)
 }
 
-// steps returns the model's turns in one session, all calls of a tool before those of the next. A
-// step begins with an answer and ends with the next request.
-func (b *bench) steps(m *machine, round int, r *ring, place int) (turns []model.Turn) {
-	first := true
-	step := func(then model.Turn) {
-		passes, waits := !first, len(then.Tools) > 0
-		first = false
-		turns = append(turns, model.Turn{From: func(model.Request) model.Turn {
-			if passes {
-				r.pass()
-			}
-			if waits {
-				r.wait(place)
-			}
-			return then
-		}})
-	}
+// steps returns the model's turns in one session, all calls of a tool before those of the next.
+func (b *bench) steps(m *machine, round int) (turns []model.Turn) {
 	for _, tool := range repeatedTools {
 		for turn := range b.turns {
-			step(model.Turn{Tools: []model.Tool{{Name: tool.tool, Input: tool.input(m.Project, round, turn)}}})
+			turns = append(turns, model.Turn{Tools: []model.Tool{{Name: tool.tool, Input: tool.input(m.Project, round, turn)}}})
 		}
 	}
-	step(model.Turn{Text: "done"})
-	return turns
+	return append(turns, model.Turn{Text: "done"})
 }

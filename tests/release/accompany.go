@@ -20,14 +20,12 @@ import (
 // accompany puts into the root what comes with the program: licence and documents, completions,
 // manual pages, and the licences of what is linked.
 func (r *releaser) accompany(ctx context.Context, built *buildinfo.BuildInfo) error {
-	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md"} {
-		raw, err := os.ReadFile(filepath.Join(r.source, name))
-		if err != nil {
-			return err
-		}
-		if err := write(filepath.Join(r.root, name), raw); err != nil {
-			return err
-		}
+	documents, err := files(r.source, "LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md")
+	if err != nil {
+		return err
+	}
+	if err := fill(r.root, documents, ""); err != nil {
+		return err
 	}
 	all := cli.All(hoststest.Known())
 	for name, generate := range completions(all) {
@@ -110,6 +108,32 @@ func (r *releaser) notices(ctx context.Context, built *buildinfo.BuildInfo) ([]b
 		}
 	}
 	return b.Bytes(), nil
+}
+
+// files reads files of a folder.
+func files(folder string, names ...string) (map[string][]byte, error) {
+	found := map[string][]byte{}
+	for _, name := range names {
+		raw, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			return nil, err
+		}
+		found[name] = raw
+	}
+	return found, nil
+}
+
+// fill writes files into a folder, one of which may be run.
+func fill(folder string, content map[string][]byte, program string) error {
+	for name, raw := range content {
+		if err := write(filepath.Join(folder, name), raw); err != nil {
+			return err
+		}
+	}
+	if program == "" {
+		return nil
+	}
+	return os.Chmod(filepath.Join(folder, program), 0o755)
 }
 
 // write writes a file and the folders above it.

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -28,14 +27,7 @@ func archive(file, folder, top string, made time.Time) (err error) {
 		return err
 	}
 	packed := tar.NewWriter(pressed)
-	err = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		name, raw, mode, err := packedFile(folder, path)
-		if err != nil {
-			return err
-		}
+	err = eachFile(folder, func(name string, raw []byte, mode fs.FileMode) error {
 		header := &tar.Header{Name: top + "/" + name, Size: int64(len(raw)), Mode: int64(mode), ModTime: made, Format: tar.FormatPAX}
 		if err := packed.WriteHeader(header); err != nil {
 			return err
@@ -46,24 +38,31 @@ func archive(file, folder, top string, made time.Time) (err error) {
 	return errors.Join(err, packed.Close(), pressed.Close())
 }
 
-// packedFile returns the name of a file in a folder, its content, and the mode that it is packed
-// with: whether somebody may run it is all that counts.
-func packedFile(folder, path string) (name string, raw []byte, mode fs.FileMode, err error) {
-	if raw, err = os.ReadFile(path); err != nil {
-		return "", nil, 0, err
-	}
-	if name, err = filepath.Rel(folder, path); err != nil {
-		return "", nil, 0, err
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", nil, 0, err
-	}
-	mode = 0o644
-	if info.Mode()&0o111 != 0 {
-		mode = 0o755
-	}
-	return filepath.ToSlash(name), raw, mode, nil
+// eachFile calls f with the files of a folder: name, content, and the mode that each is packed with.
+// Whether somebody may run it is all that counts.
+func eachFile(folder string, f func(name string, raw []byte, mode fs.FileMode) error) error {
+	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(folder, path)
+		if err != nil {
+			return err
+		}
+		mode := fs.FileMode(0o644)
+		if info.Mode()&0o111 != 0 {
+			mode = 0o755
+		}
+		return f(filepath.ToSlash(name), raw, mode)
+	})
 }
 
 // zipped packs a folder as a zip file, as archive does.
@@ -74,14 +73,7 @@ func zipped(file, folder string, made time.Time) (err error) {
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	packed := zip.NewWriter(out)
-	err = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		name, raw, mode, err := packedFile(folder, path)
-		if err != nil {
-			return err
-		}
+	err = eachFile(folder, func(name string, raw []byte, mode fs.FileMode) error {
 		header := &zip.FileHeader{Name: name, Method: zip.Deflate, Modified: made}
 		header.SetMode(mode)
 		to, err := packed.CreateHeader(header)
@@ -102,16 +94,11 @@ func sums(folder string) error {
 	}
 	var b strings.Builder
 	for _, entry := range entries {
-		file, err := os.Open(filepath.Join(folder, entry.Name()))
+		raw, err := os.ReadFile(filepath.Join(folder, entry.Name()))
 		if err != nil {
 			return err
 		}
-		sum := sha256.New()
-		_, err = io.Copy(sum, file)
-		if err = errors.Join(err, file.Close()); err != nil {
-			return err
-		}
-		fmt.Fprintf(&b, "%x  %s\n", sum.Sum(nil), entry.Name())
+		fmt.Fprintf(&b, "%x  %s\n", sha256.Sum256(raw), entry.Name())
 	}
 	return os.WriteFile(filepath.Join(folder, "SHA256SUMS"), []byte(b.String()), 0o644)
 }

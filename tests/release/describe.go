@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"flame/config/env"
@@ -37,19 +36,12 @@ func (r *releaser) bundle(s system) error {
 	if err != nil {
 		return err
 	}
-	if err := write(filepath.Join(folder, "manifest.json"), manifest); err != nil {
+	content, err := files(r.root, "flame", "LICENSE", "NOTICES")
+	if err != nil {
 		return err
 	}
-	for _, name := range []string{"flame", "LICENSE", "NOTICES"} {
-		raw, err := os.ReadFile(filepath.Join(r.root, name))
-		if err != nil {
-			return err
-		}
-		if err := write(filepath.Join(folder, name), raw); err != nil {
-			return err
-		}
-	}
-	if err := os.Chmod(filepath.Join(folder, "flame"), 0o755); err != nil {
+	content["manifest.json"] = manifest
+	if err := fill(folder, content, "flame"); err != nil {
 		return err
 	}
 	return zipped(filepath.Join(r.dist, fmt.Sprintf("flame_%s_%s.mcpb", r.version, s)), folder, r.made)

@@ -4,7 +4,6 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -43,24 +42,24 @@ type packageJSON struct {
 
 // npmPart packs the program of the system that was built last for npm.
 func (r *releaser) npmPart(s system) error {
-	content := map[string][]byte{}
-	for _, name := range []string{"flame", "LICENSE", "NOTICES"} {
-		raw, err := os.ReadFile(filepath.Join(r.root, name))
-		if err != nil {
-			return err
-		}
-		content[name] = raw
+	content, err := files(r.root, "flame", "LICENSE", "NOTICES")
+	if err != nil {
+		return err
 	}
 	content["README.md"] = fmt.Appendf(nil, "The program of %s for %s on %s.\n", env.NPM, s.os, cpus[s.arch])
 	return r.npmPack(packageJSON{
 		Name: s.part(), Description: "The program of " + env.NPM + " for one system", OS: []string{s.os}, CPU: []string{cpus[s.arch]},
-	}, content)
+	}, content, "flame")
 }
 
 // npm packs the package that starts the program of the machine's system, and is a plugin for
 // OpenCode.
 func (r *releaser) npm() error {
-	content := map[string][]byte{"opencode.js": opencode.Package(tools.Names, env.NPM)}
+	content, err := files(r.source, "LICENSE")
+	if err != nil {
+		return err
+	}
+	content["opencode.js"] = opencode.Package(tools.Names, env.NPM)
 	for _, name := range []string{"flame.js", "README.md"} {
 		raw, err := starter.ReadFile("npm/" + name)
 		if err != nil {
@@ -68,11 +67,6 @@ func (r *releaser) npm() error {
 		}
 		content[name] = []byte(strings.ReplaceAll(string(raw), "PACKAGE", env.NPM))
 	}
-	licence, err := os.ReadFile(filepath.Join(r.source, "LICENSE"))
-	if err != nil {
-		return err
-	}
-	content["LICENSE"] = licence
 	parts := map[string]string{}
 	for _, s := range systems {
 		parts[s.part()] = r.version
@@ -80,11 +74,11 @@ func (r *releaser) npm() error {
 	return r.npmPack(packageJSON{
 		Name: env.NPM, Description: env.Summary, MCPName: env.MCPName, Type: "module", Main: "opencode.js",
 		Bin: map[string]string{"flame": "flame.js"}, Engines: map[string]string{"node": ">=18"}, Parts: parts,
-	}, content)
+	}, content, "flame.js")
 }
 
 // npmPack writes a package as `npm pack` names it.
-func (r *releaser) npmPack(about packageJSON, content map[string][]byte) error {
+func (r *releaser) npmPack(about packageJSON, content map[string][]byte, program string) error {
 	about.Version, about.Licence, about.Author = r.version, "MIT", env.Maintainer
 	manifest, err := encode(about)
 	if err != nil {
@@ -92,15 +86,8 @@ func (r *releaser) npmPack(about packageJSON, content map[string][]byte) error {
 	}
 	content["package.json"] = manifest
 	folder := filepath.Join(filepath.Dir(r.source), "npm-"+about.Name)
-	for name, raw := range content {
-		if err := write(filepath.Join(folder, name), raw); err != nil {
-			return err
-		}
-		if name == "flame" || name == about.Bin["flame"] {
-			if err := os.Chmod(filepath.Join(folder, name), 0o755); err != nil {
-				return err
-			}
-		}
+	if err := fill(folder, content, program); err != nil {
+		return err
 	}
 	return archive(filepath.Join(r.dist, about.Name+"-"+r.version+".tgz"), folder, "package", r.made)
 }
