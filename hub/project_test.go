@@ -13,7 +13,6 @@ import (
 	"flame/core/merge"
 	"flame/project"
 	"flame/project/shared"
-	"flame/project/stack"
 	"flame/store"
 	"flame/tests/projecttest"
 )
@@ -40,37 +39,6 @@ func frames(ctx context.Context, t *testing.T, p *project.Project) map[string]co
 		return err
 	}))
 	return all
-}
-
-func TestTwoProjectsOnTwoMachines(t *testing.T) {
-	t.Parallel()
-	h := startHub(t)
-	a, dataA := realProject(t)
-	b, dataB := realProject(t)
-	by := project.Caller{Session: "s-1", Host: "claude-code", Trust: project.ByFlame}
-	f, err := stack.Push(h.ctx(), a, by, "Read what it wrote", "")
-	require.NoError(t, err)
-	for data, machine := range map[string]string{dataA: "laptop", dataB: "desk"} {
-		require.NoError(t, Save(data, h.link(machine)))
-	}
-	ctx, stop := context.WithCancel(h.ctx())
-	ended := make(chan struct{}, 2)
-	for data, p := range map[string]*project.Project{dataA: a, dataB: b} {
-		s := Station{
-			Data: data, Version: "1", Log: p.Log, Now: p.Now, Tree: func(machine string) Tree { return shared.Tree{Project: p, Machine: machine} },
-			Held: func(ctx context.Context) ([]string, error) { return shared.Held(ctx, p) },
-		}
-		go func() { Keep(ctx, s); ended <- struct{}{} }()
-	}
-	defer func() { stop(); <-ended; <-ended }()
-	require.Eventually(t, func() bool { return frames(h.ctx(), t, b)[f.ID].Machine == "laptop" }, patience, 50*time.Millisecond)
-	require.Eventually(t, func() bool { // the frame is worked in, and so it is held
-		err := Claim(h.ctx(), b, dataB, frames(h.ctx(), t, b)[f.ID])
-		return err != nil && assert.ObjectsAreEqual(f.ID+" is in use on machine laptop", err.Error())
-	}, patience, 50*time.Millisecond)
-	_, _, err = stack.AddDecision(h.ctx(), b, by, f.ID, "from the desk")
-	require.NoError(t, err)
-	require.Eventually(t, func() bool { return len(frames(h.ctx(), t, a)[f.ID].Decisions) == 1 }, patience, 50*time.Millisecond)
 }
 
 func TestAClaimOfAFrameThatChangedMeanwhile(t *testing.T) {

@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -421,11 +420,7 @@ func TestSubscribersGetTheEndOfAnAgent(t *testing.T) {
 	d := delegate(t)
 	id, _ := d.spawn("hang", "")
 	uri := "flame://agent/" + id
-	answer, err := d.GetTransport().SendRequest(d.ctx, transport.JSONRPCRequest{
-		JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId("subscribe"), Method: string(mcp.MethodResourcesSubscribe), Params: map[string]any{"uri": uri},
-	})
-	require.NoError(t, err)
-	require.Nil(t, answer.Error)
+	require.Empty(t, d.subscribe(mcp.MethodResourcesSubscribe, uri))
 	d.tick <- time.Time{} // it runs: that is news
 	d.tell("flame_agent_cancel", id, "")
 	d.tell("flame_agent_wait", id, "")

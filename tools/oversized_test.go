@@ -22,65 +22,17 @@ import (
 // maxAnswer is how long an error may be, in bytes, whatever was passed.
 const maxAnswer = 4096
 
-// A property is what a test passes as an argument, by the schema of it.
-type property struct {
-	Type       string
-	Enum       []string
-	Items      *property
-	AnyOf      []property
-	Properties map[string]property
-	Required   []string
-}
-
-// values returns an argument of this kind as often as a text can be in it, each time with
-// that text.
-func (p property) values(text string) (all []any) {
-	switch p.Type {
-	case "string":
-		return []any{text}
-	case "array":
-		for _, v := range p.Items.values(text) {
-			all = append(all, []any{v}, []any{v, v})
-		}
-	case "object":
-		all = append(all, map[string]any{text: text})
-		for name, of := range p.Properties {
-			for _, v := range of.values(text) {
-				all = append(all, map[string]any{name: v})
-			}
-		}
-	case "": // one of several
-		for _, of := range p.AnyOf {
-			all = append(all, of.values(text)...)
-		}
-	default: // text is no number
-		return []any{text}
-	}
-	return all
-}
-
-// plain returns the arguments that a tool must have.
-func (p property) plain() map[string]any {
-	args := map[string]any{}
-	for _, name := range p.Required {
-		text := "x"
-		if enum := p.Properties[name].Enum; enum != nil {
-			text = enum[0]
-		}
-		args[name] = p.Properties[name].values(text)[0]
-	}
-	return args
-}
-
-// oversized returns calls of a tool with a huge text in each argument, beside those that it
-// must have, and as the name of one.
+// oversized returns calls of a tool with a huge text in each argument, in every shape, beside those
+// that it must have, and as the name of one.
 func oversized(t *testing.T, tool tools.Tool) (calls []map[string]any) {
 	t.Helper()
-	huge := strings.Repeat("a", 128<<10) // a file instead of its name
-	var schema property
-	require.NoError(t, json.Unmarshal(tool.Schema(), &schema))
+	huge := strings.Repeat("a", 32<<10) // a file instead of its name
+	arguments := schemaOf(t, tool)
 	with := func(name string, value any) {
-		args := schema.plain()
+		args := map[string]any{}
+		for _, must := range arguments.Required {
+			args[must] = append(arguments.Properties[must].Enum, "x")[0]
+		}
 		if tool.Name == "spawn_agent" {
 			maps.Copy(args, map[string]any{"prompt": "x", "subagent_type": "builder"})
 		}
@@ -89,12 +41,13 @@ func oversized(t *testing.T, tool tools.Tool) (calls []map[string]any) {
 	}
 	with(huge, 1)
 	with("session_id", huge)
-	for name, of := range schema.Properties {
-		for _, value := range of.values(huge) {
+	for name := range arguments.Properties {
+		for _, value := range []any{
+			huge, []any{huge}, []any{huge, huge}, map[string]any{huge: huge}, []any{map[string]any{"goal": huge}}, []any{map[string]any{huge: 1}},
+			map[string]any{huge: 1}, json.RawMessage(strings.Repeat("1", len(huge))),
+		} {
 			with(name, value)
 		}
-		with(name, json.RawMessage(strings.Repeat("1", len(huge))))
-		with(name, map[string]any{huge: 1})
 	}
 	return calls
 }

@@ -216,15 +216,9 @@ func TestResourcesShowTheTreeAndItsFrames(t *testing.T) {
 func TestSubscribersGetChangesByAllProcesses(t *testing.T) {
 	t.Parallel()
 	c := converse(t)
-	// The client's own way to subscribe is for a protocol that flame does not offer.
-	answer, err := c.GetTransport().SendRequest(c.ctx, clientside.JSONRPCRequest{
-		JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId("subscribe"), Method: string(mcp.MethodResourcesSubscribe),
-		Params: map[string]any{"uri": "flame://tree"},
-	})
-	require.NoError(t, err)
-	require.Nil(t, answer.Error)
+	require.Empty(t, c.subscribe(mcp.MethodResourcesSubscribe, "flame://tree"))
 	c.tick <- time.Time{}
-	_, err = stack.Push(c.ctx, c.project, project.Caller{Session: "another process", Host: "test"}, "work", "")
+	_, err := stack.Push(c.ctx, c.project, project.Caller{Session: "another process", Host: "test"}, "work", "")
 	require.NoError(t, err)
 	c.tick <- time.Time{}
 	c.tick <- time.Time{} // nothing changed since

@@ -165,17 +165,3 @@ func FuzzClaudeTurn(f *testing.F) {
 		transcripts.ClaudePrompts(log, "s")
 	})
 }
-
-// BenchmarkClaudeTurn reads the part of a log that a hook reads.
-func BenchmarkClaudeTurn(b *testing.B) {
-	lines := []string{asks("one")}
-	for i := range 16 {
-		id := fmt.Sprint(i)
-		lines = append(lines, runs(id, "Read", map[string]any{"file_path": id}), gives(id, strings.Repeat("some text\n", 1600), false))
-	}
-	log := []byte(strings.Join(append(lines, says("done")), "\n"))
-	b.SetBytes(int64(len(log)))
-	for b.Loop() {
-		transcripts.ClaudeTurn(log, transcripts.Of{Session: "s"}, true)
-	}
-}

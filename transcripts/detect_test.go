@@ -214,27 +214,3 @@ func collectDB(t *testing.T, path string) (messages []core.Message, failed error
 	}
 	return messages, failed
 }
-
-func BenchmarkOpenCodeDB(b *testing.B) {
-	path := filepath.Join(b.TempDir(), "opencode.db")
-	db, err := sql.Open("sqlite", path)
-	require.NoError(b, err)
-	script, err := os.ReadFile("testdata/family/opencode.sql")
-	require.NoError(b, err)
-	_, err = db.Exec(string(script) + `
-		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 2000)
-		INSERT INTO message SELECT id || '-' || i, session_id, time_created, time_updated, data FROM message, n;
-		INSERT INTO part SELECT p.id || m.id, m.id, m.session_id, p.time_created, p.time_updated, p.data
-			FROM message m JOIN part p ON m.id LIKE p.message_id || '-%'`)
-	require.NoError(b, err)
-	require.NoError(b, db.Close())
-	info, err := os.Stat(path)
-	require.NoError(b, err)
-	b.SetBytes(info.Size())
-	b.ReportAllocs()
-	for b.Loop() {
-		for _, err := range transcripts.OpenCodeDB(b.Context(), path, "") {
-			require.NoError(b, err)
-		}
-	}
-}

@@ -25,13 +25,13 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// A reader reads a log.
 // formats are all known formats.
 var formats = transcripts.Formats{
 	transcripts.ClaudeSession, transcripts.ClaudeStream, transcripts.OpenCodeRun, transcripts.OpenCodeExport, transcripts.OpenCodeStore,
 	codex.Rollout, codex.Run, gemini.Chat, gemini.Run,
 }
 
+// A reader reads a log.
 type reader func(io.Reader) iter.Seq2[core.Message, error]
 
 // The readers of logs with lines.
@@ -283,25 +283,6 @@ func (letters) Read(p []byte) (int, error) {
 		p[i] = 'a'
 	}
 	return len(p), nil
-}
-
-func BenchmarkClaudeCode(b *testing.B)       { benchmark(b, "nested.jsonl", 100) }
-func BenchmarkClaudeCodeStream(b *testing.B) { benchmark(b, "stream-background.ndjson", 100) }
-func BenchmarkOpenCodeOutput(b *testing.B)   { benchmark(b, "run-auto_compaction.ndjson", 1000) }
-func BenchmarkOpenCode(b *testing.B)         { benchmark(b, "export.json", 1) }
-
-// benchmark reads a sample many times in a row.
-func benchmark(b *testing.B, name string, times int) {
-	raw, err := os.ReadFile(filepath.Join("testdata", name))
-	require.NoError(b, err)
-	raw = bytes.Repeat(raw, times)
-	b.SetBytes(int64(len(raw)))
-	b.ReportAllocs()
-	for b.Loop() {
-		for _, err := range samples[name](bytes.NewReader(raw)) {
-			require.NoError(b, err)
-		}
-	}
 }
 
 func collect(read reader, log string) (messages []core.Message, failed error) {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/samber/lo"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -19,7 +21,7 @@ import (
 type crew struct {
 	mu    sync.Mutex
 	begun []string
-	ended map[string]bool
+	ended []string
 }
 
 // atOnce is how many jobs a crew does at the same time.
@@ -29,7 +31,7 @@ const atOnce = 10
 // hangs does never end.
 func (r *rig) crew(ctx context.Context, machine, hangs string) *crew {
 	r.Helper()
-	c, q := &crew{ended: map[string]bool{}}, r.queue(machine)
+	c, q := &crew{}, r.queue(machine)
 	var slots sync.WaitGroup
 	for range atOnce {
 		slots.Go(func() {
@@ -48,7 +50,7 @@ func (r *rig) crew(ctx context.Context, machine, hangs string) *crew {
 				}
 				if q.End(ctx, &lease, json.RawMessage(`"`+machine+`"`)) == nil {
 					c.mu.Lock()
-					c.ended[job.ID] = true
+					c.ended = append(c.ended, job.ID)
 					c.mu.Unlock()
 				}
 			}
@@ -56,6 +58,13 @@ func (r *rig) crew(ctx context.Context, machine, hangs string) *crew {
 	}
 	r.Cleanup(slots.Wait)
 	return c
+}
+
+// ends returns the jobs that the crew has ended.
+func (c *crew) ends() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.ended)
 }
 
 // hung returns the jobs that the crew has begun and whose id ends so.
@@ -83,7 +92,6 @@ func TestEachOfManyJobsEndsOnce(t *testing.T) {
 			for i := range jobs {
 				r.put(laptop, fmt.Sprint("job-", i), retries)
 			}
-			ends := r.finals(laptop)
 			first, gone := context.WithCancel(r.ctx())
 			desk := r.crew(first, "desk", "7")
 			require.Eventually(t, func() bool { return len(desk.hung("7")) > 2 }, patience, 10*time.Millisecond)
@@ -108,52 +116,16 @@ func TestEachOfManyJobsEndsOnce(t *testing.T) {
 				} else {
 					assert.Equal(t, `"`+run.Worker+`"`, string(run.Outcome), run.Job)
 				}
-				assert.False(t, lost[run.Job] && (desk.ended[run.Job] || couch.ended[run.Job]), "%s has ended", run.Job)
 			}
+			ended := append(desk.ends(), couch.ends()...)
+			for _, id := range ended {
+				assert.False(t, lost[id], "%s has ended", id)
+			}
+			assert.Len(t, lo.Uniq(ended), len(ended), "each ends once")
 			for _, id := range hung {
 				assert.Equal(t, retries == 0, lost[id], id)
 				assert.Equal(t, retries+1, r.run(laptop, id).Attempt, id)
 			}
-			r.eachOnce(ends, jobs)
 		})
-	}
-}
-
-// finals returns the jobs that become final from now on, each time that they do.
-func (r *rig) finals(q *Queue) <-chan string {
-	r.Helper()
-	w, err := q.runs.WatchAll(r.ctx())
-	require.NoError(r, err)
-	ends := make(chan string, 10_000)
-	go func() {
-		for e := range w.Updates() {
-			if e == nil {
-				continue
-			}
-			if run, err := runOf(e.Value(), e.Key()); err == nil && run.Final() {
-				ends <- run.Job
-			}
-		}
-	}()
-	return ends
-}
-
-// eachOnce checks that so many jobs became final, and each of them once.
-func (r *rig) eachOnce(ends <-chan string, jobs int) {
-	r.Helper()
-	times := map[string]int{}
-	for late := time.After(patience); len(times) < jobs; {
-		select {
-		case id := <-ends:
-			times[id]++
-		case <-late:
-			require.Len(r, times, jobs)
-		}
-	}
-	for len(ends) > 0 {
-		times[<-ends]++
-	}
-	for id, n := range times {
-		assert.Equal(r, 1, n, id)
 	}
 }

@@ -44,9 +44,7 @@ func TestAFullProjectDoesNotAffectOthers(t *testing.T) {
 	}
 	require.ErrorIs(t, err, core.ErrUnavailable)
 	require.ErrorContains(t, err, "project blue has no room left on the hub")
-	problem := (*core.Problem)(nil)
-	require.ErrorAs(t, err, &problem)
-	assert.Contains(t, problem.Hint, "`flame hub --space SIZE`")
+	assert.Contains(t, core.HintOf(err), "`flame hub --space SIZE`")
 
 	conn, q := open(red)
 	require.NoError(t, q.PutObject(g.ctx, "changes", strings.NewReader(filling())), "the other project still works")

@@ -14,11 +14,6 @@ func TestOrder(t *testing.T) {
 	givenUp, giveUp := context.WithCancel(t.Context())
 	giveUp()
 
-	t.Run("the first waits for nobody", func(t *testing.T) {
-		t.Parallel()
-		var order order
-		require.NoError(t, order.take(true).wait(t.Context()))
-	})
 	t.Run("each waits for all before it, in whatever order they end", func(t *testing.T) {
 		t.Parallel()
 		var order order
@@ -76,34 +71,12 @@ func assertBehind(t *testing.T, behind *slot) {
 	}
 }
 
-func TestInOrderEndsTheSlot(t *testing.T) {
+func TestWithoutASlotThereIsNothingToWaitFor(t *testing.T) {
 	t.Parallel()
 	begin := func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultText("done"), nil
 	}
-	explode := func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) { panic("boom") }
-
-	t.Run("when the handler returns", func(t *testing.T) {
-		t.Parallel()
-		var order order
-		first, second := order.take(true), order.take(true)
-		_, err := InOrder(begin)(context.WithValue(t.Context(), slotKey{}, first), mcp.CallToolRequest{})
-		require.NoError(t, err)
-		require.NoError(t, second.wait(t.Context()))
-	})
-	t.Run("when the handler panics", func(t *testing.T) {
-		t.Parallel()
-		var order order
-		first, second := order.take(true), order.take(true)
-		assert.Panics(t, func() {
-			_, _ = InOrder(explode)(context.WithValue(t.Context(), slotKey{}, first), mcp.CallToolRequest{})
-		})
-		require.NoError(t, second.wait(t.Context()))
-	})
-	t.Run("without a slot there is nothing to wait for", func(t *testing.T) {
-		t.Parallel()
-		result, err := InOrder(begin)(t.Context(), mcp.CallToolRequest{})
-		require.NoError(t, err)
-		assert.NotNil(t, result)
-	})
+	result, err := InOrder(begin)(t.Context(), mcp.CallToolRequest{})
+	require.NoError(t, err)
+	assert.NotNil(t, result)
 }
