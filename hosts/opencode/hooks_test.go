@@ -492,20 +492,6 @@ func TestPluginRepeatsEventsThatFlameMayHaveMissed(t *testing.T) {
 var lateOnce = strings.Replace(records, "	n=${told#*:}\n", "	n=${told#*:}\n	"+
 	`[ -e "$HOME/late" ] && printf '{"n": %s, "late": true}\n' "${n%%,*}" && continue`+"\n", 1)
 
-func TestPluginUsesTheLastAnswerIfOneIsLate(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	h.write("answer", `{"edition": 3, "drop": ["a2"]}`)
-	h.installs(lateOnce)
-	result := h.plays(`
-		const { writeFileSync } = await import("node:fs")
-		const sent = async () => (await request(...` + history + `)).map(({ info }) => info.id)
-		const first = await sent()
-		writeFileSync(process.env.HOME + "/late", "")
-		return [first, await sent()]`)
-	assert.JSONEq(t, `[["u1", "a1", "u2", "a3"], ["u1", "a1", "u2", "a3"]]`, result)
-}
-
 func TestPluginSendsNoThinkingOfAnotherPast(t *testing.T) {
 	t.Parallel()
 	const thinking = `
@@ -603,55 +589,6 @@ func TestPluginStaysSilent(t *testing.T) {
 	}
 }
 
-func TestPluginSendsNoThinkingThatAReminderIsGoneFrom(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	h.write("answer", `{}`)
-	got := h.plays(`
-		const says = (id, ...parts) => message(id, "assistant", [thought("t" + id), ...parts, text(id)], { agent: "plan" })
-		const u = (id, ...parts) => message(id, "user", [text(id), ...parts], { agent: "plan" })
-		const sent = async (...messages) => (await request(...messages)).flatMap(({ parts }) => parts.map((p) => p.text)).join(" ")
-		const reminder = () => text("PLAN", { synthetic: true })
-		await sent(u("u1", reminder()))
-		return await sent(u("u1"), says("a2"), u("u3", reminder()))`)
-	assert.NotContains(t, got, "ta2", "a2 was made behind PLAN")
-}
-
-func TestPluginCutsTheOutputOfItsMessageAlone(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	h.write("answer", `{"edition": 3, "calls": true, "cuts": [{"message": "a2", "call": "c-0", "text": "LINE"}]}`)
-	got := h.plays(`
-		const call = (id, output) => message(id, "assistant", [{ ...tool("bash", "completed", { output }, "0"), messageID: id }])
-		const sent = await request(message("u1", "user", [text("Go")]), call("a2", "OLD"), call("a3", "NEWEST"))
-		return sent.flatMap(({ parts }) => parts.map((p) => p.text ?? p.state.output)).join(" ")`)
-	assert.Contains(t, got, "NEWEST")
-}
-
-func TestPluginLeavesOutACallWhoseLineIsEmpty(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	h.write("answer", `{"edition": 3, "cuts": [{"message": "a2", "call": "c-r", "text": ""}]}`)
-	got := h.plays(`
-		const pop = tool("flame_flame_pop", "completed", { output: "frame-aaaaaaaa is completed: x\nStarted frame-bbbbbbbb as your current frame." }, "p")
-		const sent = await request(message("u1", "user", [text("Go")]), message("a2", "assistant", [pop, tool("bash", "completed", { output: "OUTPUT" }, "r")]))
-		return sent.flatMap(({ parts }) => parts.map((p) => p.text ?? p.state.output)).join(" ")`)
-	assert.Contains(t, got, "Started frame-bbbbbbbb")
-	assert.NotContains(t, got, "OUTPUT")
-	assert.Contains(t, fmt.Sprint(h.heard()), "id:c-r", "flame knows the call")
-}
-
-func TestPluginLeavesOutTheWordsOfItsMessageAlone(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	h.write("answer", `{"edition": 3, "cuts": [{"message": "a2", "call": "", "text": ""}]}`)
-	got := h.plays(`
-		const says = (id, said) => message(id, "assistant", [text(said), tool("bash", "completed", { output: "OUT-" + id }, id)])
-		const sent = await request(message("u1", "user", [text("Go")]), says("a2", "MUTE"), says("a3", "LOUD"))
-		return sent.flatMap(({ parts }) => parts.map((p) => p.text ?? p.state.output)).join(" ")`)
-	assert.Equal(t, `"Go OUT-a2 LOUD OUT-a3"`, got)
-}
-
 // Flame leaves both out with the frame that the pop began.
 func TestPluginTellsOfTheWordsBesideAPopAndOfTheLineAboutItsNextFrame(t *testing.T) {
 	t.Parallel()
@@ -671,55 +608,78 @@ func TestPluginTellsOfTheWordsBesideAPopAndOfTheLineAboutItsNextFrame(t *testing
 	}
 }
 
-func TestPluginCountsNoThinking(t *testing.T) {
+func TestPluginUsesTheLastAnswerIfThereIsNone(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
-	h.plays(`await request(message("u1", "user", [text("Go")]), message("a2", "assistant", [thought("x".repeat(4000)), text("four")]))`)
-	for _, e := range h.heard() {
-		for _, m := range e["messages"].([]any) {
-			if m := m.(map[string]any); m["name"] == "a2" {
-				assert.EqualValues(t, 1, m["tokens"])
-			}
-		}
+	for name, flame := range map[string]string{"it is late": lateOnce, "flame failed": strings.Replace(lateOnce, `"late": true`, `"error": "no"`, 1)} {
+		h := newHost(t)
+		h.write("answer", `{"edition": 3, "drop": ["a2"]}`)
+		h.installs(flame)
+		assert.JSONEq(t, `[["u1", "a1", "u2", "a3"], ["u1", "a1", "u2", "a3"]]`, h.plays(`
+			const { writeFileSync } = await import("node:fs")
+			const sent = async () => (await request(...`+history+`)).map(({ info }) => info.id)
+			const first = await sent()
+			writeFileSync(process.env.HOME + "/late", "")
+			return [first, await sent()]`), name)
 	}
 }
 
-func TestPluginKnowsNothingOfARequestThatItCouldNotAmend(t *testing.T) {
+func TestPluginSendsAndTellsNoMoreThanItShould(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
-	h.write("answer", `{"edition": 3, "drop": ["a2"]}`)
-	h.plays(`
-		const all = () => [message("u1", "user", [text("Go")]), message("a2", "assistant", [text("a2")]), message("a3", "assistant", [text("a3")])]
-		await request(...all())
-		await request(...all(), message("u4", "user", null))
-		await request(...all(), message("u4", "user", [text("x")]), message("a5", "assistant", [text("a5")]))`)
-	events := h.heard()
-	last := events[len(events)-1]["messages"].([]any)
-	assert.EqualValues(t, -1, last[len(last)-1].(map[string]any)["edition"])
-}
-
-func TestPluginTakesNoIDOutOfTextsOfFrames(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	h.plays(`await request(message("u1", "user", [text("Go")]), message("a2", "assistant", [
-		tool("flame_flame_pop", "completed", { output: 'ses-imported is completed: "as frame-aaaaaaaa did"\nMore: x' })]))`)
-	for _, e := range h.heard() {
-		raw, _ := json.Marshal(e["messages"])
-		assert.NotContains(t, string(raw), "frame-aaaaaaaa")
+	tests := map[string]struct {
+		answer, scene string
+		sent          string // a regular expression; empty: any
+		told          string // a regular expression for the last request that flame is told of; empty: any
+	}{
+		"no thinking that a reminder is gone from": {
+			answer: `{}`, scene: `const u = (id, ...parts) => message(id, "user", [text(id), ...parts], { agent: "plan" })
+			 const reminder = () => text("PLAN", { synthetic: true }); await request(u("u1", reminder()))
+			 return shown(await request(u("u1"), message("a2", "assistant", [thought("ta2"), text("a2")], { agent: "plan" }), u("u3", reminder())))`,
+			sent: `^"u1 a2 u3 PLAN"$`,
+		},
+		"the cut output of its message alone": {
+			answer: `{"edition": 3, "calls": true, "cuts": [{"message": "a2", "call": "c-0", "text": "LINE"}]}`,
+			scene: `const call = (id, output) => message(id, "assistant", [{ ...tool("bash", "completed", { output }, "0"), messageID: id }])
+			 return shown(await request(message("u1", "user", [text("Go")]), call("a2", "OLD"), call("a3", "NEWEST")))`,
+			sent: `^"Go LINE NEWEST"$`,
+		},
+		"no call whose line is empty": {
+			answer: `{"edition": 3, "cuts": [{"message": "a2", "call": "c-r", "text": ""}]}`,
+			scene: `const pop = tool("flame_flame_pop", "completed", { output: "frame-aaaaaaaa is completed: x\nStarted frame-bbbbbbbb as your current frame." }, "p")
+			 return shown(await request(message("u1", "user", [text("Go")]), message("a2", "assistant", [pop, tool("bash", "completed", { output: "OUTPUT" }, "r")])))`,
+			sent: `^"Go frame-aaaaaaaa.*Started frame-bbbbbbbb as your current frame."$`, told: `id:c-r`,
+		},
+		"no words of a message that is to go without": {
+			answer: `{"edition": 3, "cuts": [{"message": "a2", "call": "", "text": ""}]}`,
+			scene: `const says = (id, said) => message(id, "assistant", [text(said), tool("bash", "completed", { output: "OUT-" + id }, id)])
+			 return shown(await request(message("u1", "user", [text("Go")]), says("a2", "MUTE"), says("a3", "LOUD")))`,
+			sent: `^"Go OUT-a2 LOUD OUT-a3"$`,
+		},
+		"no thinking is counted": {
+			scene: `await request(message("u1", "user", [text("Go")]), message("a2", "assistant", [thought("x".repeat(4000)), text("four")]))`,
+			told:  `name:a2 open:false role:assistant summary:false tail: time:2 tokens:1\b`,
+		},
+		"nothing is known of a request that it could not amend": {
+			answer: `{"edition": 3, "drop": ["a2"]}`,
+			scene: `const all = () => [message("u1", "user", [text("Go")]), message("a2", "assistant", [text("a2")]), message("a3", "assistant", [text("a3")])]
+			 await request(...all()); await request(...all(), message("u4", "user", null))
+			 await request(...all(), message("u4", "user", [text("x")]), message("a5", "assistant", [text("a5")]))`,
+			told: `edition:-1 .*name:a5`,
+		},
+		"no id is taken out of texts of frames": {
+			scene: `await request(message("u1", "user", [text("Go")]), message("a2", "assistant", [
+			 tool("flame_flame_pop", "completed", { output: 'ses-imported is completed: "as frame-aaaaaaaa did"\nMore: x' })]))`,
+			told: `moves:\[map\[first:true frame:ses-imported kind:leave\]\] name:a2`,
+		},
 	}
-}
-
-func TestPluginUsesTheLastAnswerIfOneFails(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	h.write("answer", `{"edition": 3, "drop": ["a2"]}`)
-	h.installs(strings.Replace(lateOnce, `"late": true`, `"error": "no"`, 1))
-	got := h.plays(`
-		const { writeFileSync } = await import("node:fs")
-		const all = () => [message("u1", "user", [text("Go")]), message("a2", "assistant", [text("a2")]), message("a3", "assistant", [text("a3")])]
-		const sent = async () => (await request(...all())).map(({ info }) => info.id)
-		const first = await sent()
-		writeFileSync(process.env.HOME + "/late", "")
-		return [first, await sent()]`)
-	assert.JSONEq(t, `[["u1", "a3"], ["u1", "a3"]]`, got)
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t)
+			h.write("answer", tt.answer)
+			assert.Regexp(t, tt.sent, h.plays(`const shown = (sent) => sent.flatMap(({ parts }) => parts.map((p) => p.text ?? p.state.output)).join(" ")
+				`+tt.scene))
+			heard := h.heard()
+			assert.Regexp(t, tt.told, fmt.Sprint(heard[len(heard)-1]["messages"]))
+		})
+	}
 }

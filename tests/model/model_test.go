@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -35,26 +36,35 @@ func post(t *testing.T, url, body string, headers ...string) (int, string) {
 	return answer.StatusCode, string(text)
 }
 
-// An api is one of the two, with its differences.
-type api struct {
-	path, tools, result string
-	wantCall            string // part of an answer that calls prefix_push with {"goal": "x"}
-	wantStream          string
-}
+// An api is one of the four, with what differs: a request with room for STREAM (whether it streams) and
+// MORE (more of the conversation), and what its answers have.
+type api struct{ path, streamed, asks, result, stream string }
 
 var apis = map[string]api{
 	"Anthropic": {
-		path: "/v1/messages", tools: `[{"name": "prefix_push"}]`,
-		result:     `{"role": "user", "content": [{"type": "tool_result", "content": [{"type": "text", "text": "frame-1"}]}]}`,
-		wantCall:   `"name":"prefix_push"`,
-		wantStream: `event: message_stop`,
+		path: "/v1/messages", asks: `{"model": "m", "stream": STREAM, "tools": [{"name": "prefix_push"}], "messages": [{"role": "user", "content": "begin"}MORE]}`,
+		result: `{"role": "user", "content": [{"type": "tool_result", "content": [{"type": "text", "text": "frame-1"}]}]}`, stream: `event: message_stop`,
 	},
 	"OpenAI": {
-		path: "/v1/chat/completions", tools: `[{"function": {"name": "prefix_push"}}]`,
-		result:     `{"role": "tool", "content": "frame-1"}`,
-		wantCall:   `"name":"prefix_push"`,
-		wantStream: `data: [DONE]`,
+		path: "/v1/chat/completions", asks: `{"stream": STREAM, "tools": [{"function": {"name": "prefix_push"}}], "messages": [{"role": "user", "content": "begin"}MORE]}`,
+		result: `{"role": "tool", "content": "frame-1"}`, stream: `data: [DONE]`,
 	},
+	"Responses": {
+		path: "/v1/responses", asks: `{"stream": STREAM, "tools": [{"type": "function", "name": "prefix_push"}], "input": [{"role": "user", "content": "begin"}MORE]}`,
+		result: `{"type": "function_call", "call_id": "c", "name": "x"}, {"type": "function_call_output", "call_id": "c", "output": "frame-1"}`,
+		stream: `event: response.completed`,
+	},
+	"Google": {
+		path: "/v1beta/models/m:generateContent", streamed: "/v1beta/models/m:streamGenerateContent",
+		asks:   `{"tools": [{"functionDeclarations": [{"name": "prefix_push"}]}], "contents": [{"role": "user", "parts": [{"text": "begin"}]}MORE]}`,
+		result: `{"role": "model", "parts": [{"functionCall": {"name": "x"}, "thoughtSignature": "signed-x"}]}, {"role": "user", "parts": [{"functionResponse": {"name": "x", "response": {"output": "frame-1"}}}]}`,
+		stream: `data: {`,
+	},
+}
+
+// body returns a request.
+func (a api) body(stream, more string) string {
+	return strings.NewReplacer("STREAM", stream, "MORE", more).Replace(a.asks)
 }
 
 func TestTurnsAreServedInOrder(t *testing.T) {
@@ -69,17 +79,13 @@ func TestTurnsAreServedInOrder(t *testing.T) {
 					{From: func(r model.Request) model.Turn { return model.Turn{Text: "made " + r.LastResult()} }},
 				}},
 			})
-			body := func(messages, stream string) string {
-				return `{"model": "m", "stream": ` + stream + `, "tools": ` + a.tools +
-					`, "messages": [{"role": "user", "content": "begin"}` + messages + `]}`
-			}
-			_, first := post(t, server.URL+a.path, body("", "false"))
-			assert.Contains(t, first, a.wantCall)
+			_, first := post(t, server.URL+a.path, a.body("false", ""))
+			assert.Contains(t, first, `"name":"prefix_push"`)
 			assert.True(t, json.Valid([]byte(first)))
-			_, second := post(t, server.URL+a.path, body(", "+a.result, "true"))
+			_, second := post(t, server.URL+cmp.Or(a.streamed, a.path), a.body("true", ", "+a.result))
 			assert.Contains(t, second, "made frame-1")
-			assert.Contains(t, second, a.wantStream)
-			_, third := post(t, server.URL+a.path, body("", "false"))
+			assert.Contains(t, second, a.stream)
+			_, third := post(t, server.URL+a.path, a.body("false", ""))
 			assert.Contains(t, third, "done", "after the last turn")
 
 			seen := server.By("main")
@@ -106,37 +112,6 @@ func TestSessionsAreCountedApart(t *testing.T) {
 	assert.Contains(t, got, "anew")
 }
 
-func TestRequestsBesideTheConversationDisturbNoActor(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		body string
-		kind model.Kind
-		want string
-	}{
-		"a title": {
-			body: `{"messages": [{"role": "system", "content": "You are a title generator."}, {"role": "user", "content": "hi"}]}`,
-			kind: model.Title, want: "A title",
-		},
-		"a compaction": {
-			body: `{"messages": [{"role": "user", "content": "CRITICAL: Respond with TEXT ONLY. Summarize."}]}`,
-			kind: model.Compaction, want: "A summary",
-		},
-		"the conversation": {
-			body: `{"messages": [{"role": "user", "content": "hi"}]}`,
-			kind: model.Work, want: "worked",
-		},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			server := model.Start(t, model.Script{{Name: "main", Turns: []model.Turn{{Text: "worked"}}}})
-			_, got := post(t, server.URL+"/v1/chat/completions", tt.body)
-			assert.Contains(t, got, tt.want)
-			assert.Equal(t, tt.kind, server.Requests()[0].Kind)
-		})
-	}
-}
-
 func TestFailuresAndDelays(t *testing.T) {
 	t.Parallel()
 	for name, a := range apis {
@@ -147,7 +122,7 @@ func TestFailuresAndDelays(t *testing.T) {
 				{Error: &overloaded},
 				{Text: "late", Delay: 30 * time.Millisecond},
 			}}})
-			const body = `{"messages": [{"role": "user", "content": "hi"}]}`
+			body := a.body("false", "")
 			status, got := post(t, server.URL+a.path, body)
 			assert.Equal(t, 529, status)
 			assert.Contains(t, got, "overloaded_error")
@@ -176,14 +151,3 @@ type failures struct {
 }
 
 func (f *failures) Errorf(string, ...any) { f.count++ }
-
-func TestSmallEndpoints(t *testing.T) {
-	t.Parallel()
-	server := model.Start(t, nil)
-	_, counted := post(t, server.URL+"/v1/messages/count_tokens", strings.Repeat("x", 400))
-	assert.JSONEq(t, `{"input_tokens": 101}`, counted)
-	answer, err := httpClient.Get(server.URL + "/v1/models")
-	require.NoError(t, err)
-	defer answer.Body.Close()
-	assert.Equal(t, http.StatusOK, answer.StatusCode)
-}

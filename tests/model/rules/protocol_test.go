@@ -151,7 +151,7 @@ func FuzzJudge(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		judge := rules.New(rules.Options{Protocol: true, Bound: true, BindTools: true, Cache: true})
+		judge := rules.New(rules.Options{Protocol: true, Bound: true, Cache: true})
 		verdict := judge.Judge("s", raw)
 		stats := judge.Stats()
 		assert.Equal(t, verdict.Refused != nil, stats.Rejected == 1)

@@ -16,11 +16,10 @@ type Options struct {
 	Protocol bool // refuse requests that break it
 	// Bound signs thinking. The API refuses a request that sends it back after another past, or if
 	// the request asks for that, drops this block and all later ones.
-	Bound     bool
-	BindTools bool // to the tools as well
-	Cache     bool
-	Tokens    func(text string) int
-	Now       func() time.Time
+	Bound  bool
+	Cache  bool
+	Tokens func(text string) int
+	Now    func() time.Time
 }
 
 // Stats are sums over requests.
@@ -99,7 +98,7 @@ func (j *Judge) decide(body Body, stats *Stats) (Verdict, error) {
 	}
 	signature, sent := "", body.all()
 	if j.options.Bound {
-		thinking := look(body, j.options.BindTools)
+		thinking := look(body)
 		stats.Thinking += thinking.total
 		if thinking.bad != "" && !body.DropBlock {
 			return Verdict{}, fmt.Errorf("%s: Invalid `signature` in `thinking` block. The block is bound to a different conversation. "+

@@ -53,7 +53,7 @@ func TestThinkingIsBoundToItsPast(t *testing.T) {
 		"without the newest thinking":     {edit: without(2)},
 		"with another system prompt":      {more: tools + `"system": "be brief", `, refused: "messages.1.content.0", dropped: 2},
 		"with a billing header":           {more: tools + `"system": [{"type": "text", "text": "x-anthropic-billing-header: x"}], `},
-		"with other tools":                {more: `"tools": [{"name": "write"}], `, refused: "messages.1.content.0", dropped: 2},
+		"with other tools":                {more: `"tools": [{"name": "write"}], `},
 		"with a message that came before": {edit: replaced("u hi", "u so|a what|u hi"), refused: "messages.3.content.0", dropped: 2},
 	}
 	for name, tt := range tests {
@@ -66,7 +66,7 @@ func TestThinkingIsBoundToItsPast(t *testing.T) {
 				tt.more = tools
 			}
 			for _, mode := range []string{"", drop} {
-				judge := rules.New(rules.Options{Protocol: true, Bound: true, BindTools: true})
+				judge := rules.New(rules.Options{Protocol: true, Bound: true})
 				verdict := judge.Judge("s", request(tt.edit(thoughtTwice(t, judge, tools)), mode+tt.more))
 				if mode == "" && tt.refused != "" {
 					require.ErrorContains(t, verdict.Refused, tt.refused)
@@ -91,13 +91,6 @@ func TestThinkingBetweenOthersIsMissed(t *testing.T) {
 	_, parts[2], _ = strings.Cut(parts[2], " ")
 	verdict = judge.Judge("s", request(parts[0]+"think:"+parts[1]+parts[2]+"think:"+parts[3], ""))
 	assert.ErrorContains(t, verdict.Refused, "messages.5.content.0")
-}
-
-func TestThinkingIsBoundToToolsOnlyIfAsked(t *testing.T) {
-	t.Parallel()
-	judge := rules.New(rules.Options{Bound: true})
-	messages := thoughtTwice(t, judge, "")
-	assert.NoError(t, judge.Judge("s", request(messages, `"tools": [{"name": "read"}], `)).Refused)
 }
 
 func TestUserMessagesCountAsOneForThinking(t *testing.T) {

@@ -29,14 +29,10 @@ type thoughts struct {
 	next        string // signature for thinking that answers the request
 }
 
-// look checks the thinking of a request. With bindTools, thinking is also bound to the tools; it
-// is never bound to cache_control or to the way in which the user's messages are split.
-func look(b Body, bindTools bool) thoughts {
-	past := digest("")
-	if bindTools {
-		past = chain(past, b.Tools)
-	}
-	past = chain(past, b.System)
+// look checks the thinking of a request. It is not bound to the tools, to cache_control or to the way in
+// which the user's messages are split.
+func look(b Body) thoughts {
+	past := chain(digest(""), b.System)
 	var found thoughts
 	previous, role := "", ""
 	for i, m := range b.Messages {
