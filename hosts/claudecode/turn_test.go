@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
-	"flame/core/judge"
+	"flame/core/evidence"
 	"flame/project"
 	"flame/project/autonomy"
 	"flame/tests/projecttest"
@@ -46,11 +46,11 @@ func (s *session) moment() (m judge.Moment) {
 func TestTheCallsOfATurnAreReadFromItsLog(t *testing.T) {
 	t.Parallel()
 	works := ran("1", "go test ./...", "ok", false)
-	want := []judge.Call{{Tool: "Bash", Input: "go test ./...", OK: true, Exit: new(0), Output: "ok"}}
+	want := []evidence.Call{{Tool: "Bash", Input: "go test ./...", OK: true, Exit: new(0), Output: "ok"}}
 	end := map[string]any{"last_assistant_message": "All green.", "background_tasks": []any{}}
 	tests := map[string]struct {
 		play   func(s *session)
-		calls  []judge.Call
+		calls  []evidence.Call
 		recent []string
 	}{
 		"when it ends": {func(s *session) {
@@ -104,5 +104,5 @@ func TestATurnThatDidNotEndByItselfIsSeenWithTheNextPrompt(t *testing.T) {
 	s.Once("prompt", "wait, not that")
 	m := s.moment()
 	require.Len(t, m.Recent, 3)
-	assert.Equal(t, judge.Message{Role: core.RoleUser, Text: "[Request interrupted by user]"}, m.Recent[1])
+	assert.Equal(t, evidence.Message{Role: core.RoleUser, Text: "[Request interrupted by user]"}, m.Recent[1])
 }

@@ -10,28 +10,28 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
-	"flame/core/judge"
+	"flame/core/evidence"
 	"flame/project/autonomy"
 	"flame/project/turns"
 	"flame/tests/projecttest"
 )
 
-func bash(command string, exit int) judge.Call {
-	return judge.Call{Tool: "Bash", Input: command, OK: exit == 0, Exit: &exit}
+func bash(command string, exit int) evidence.Call {
+	return evidence.Call{Tool: "Bash", Input: command, OK: exit == 0, Exit: &exit}
 }
 
 func TestACommandThatPassesAgainIsAResult(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		before, now []judge.Call
+		before, now []evidence.Call
 		want        bool
 	}{
-		"after a turn in which it failed": {[]judge.Call{bash("make", 2)}, []judge.Call{bash("make", 0)}, true},
-		"after it failed in this one":     {nil, []judge.Call{bash("make", 2), bash("make", 0)}, true},
-		"not if it passed before":         {[]judge.Call{bash("make", 0)}, []judge.Call{bash("make", 0)}, false},
-		"not if it was another":           {[]judge.Call{bash("make", 2)}, []judge.Call{bash("ls", 0)}, false},
-		"once":                            {[]judge.Call{bash("make", 2), bash("make", 0)}, []judge.Call{bash("make", 0)}, false},
-		"not while it fails":              {[]judge.Call{bash("make", 2)}, []judge.Call{bash("make", 2)}, false},
+		"after a turn in which it failed": {[]evidence.Call{bash("make", 2)}, []evidence.Call{bash("make", 0)}, true},
+		"after it failed in this one":     {nil, []evidence.Call{bash("make", 2), bash("make", 0)}, true},
+		"not if it passed before":         {[]evidence.Call{bash("make", 0)}, []evidence.Call{bash("make", 0)}, false},
+		"not if it was another":           {[]evidence.Call{bash("make", 2)}, []evidence.Call{bash("ls", 0)}, false},
+		"once":                            {[]evidence.Call{bash("make", 2), bash("make", 0)}, []evidence.Call{bash("make", 0)}, false},
+		"not while it fails":              {[]evidence.Call{bash("make", 2)}, []evidence.Call{bash("make", 2)}, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -49,9 +49,9 @@ func TestTheKeptPartOfAConversationIsLimited(t *testing.T) {
 	var scene autonomy.Scene
 	long := strings.Repeat("é\U0001f600", 5_000)
 	for i := range 50 {
-		var calls []judge.Call
+		var calls []evidence.Call
 		for n := range 100 {
-			calls = append(calls, judge.Call{Tool: "Bash", Input: fmt.Sprint(n, long), Output: fmt.Sprint(long, n), Exit: new(1)})
+			calls = append(calls, evidence.Call{Tool: "Bash", Input: fmt.Sprint(n, long), Output: fmt.Sprint(long, n), Exit: new(1)})
 		}
 		scene.Begin(fmt.Sprint(i, long))
 		scene.End(fmt.Sprint(long, i), autonomy.Seen{Calls: calls})
@@ -81,14 +81,14 @@ func TestAJudgementUsesWhatFlameSaw(t *testing.T) {
 	require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, s, []string{"a.go", "b.go", "a.go"}))
 	require.NoError(t, autonomy.NoteFailure(f.Ctx, f.Project, s))
 	require.NoError(t, turns.End(f.Ctx, f.Project, s, turns.Turn{LastMessage: "They pass.", Seen: func() autonomy.Seen {
-		return autonomy.Seen{Calls: []judge.Call{bash("go test", 0)}, Model: "m", Window: 50_000, Tokens: 7_000}
+		return autonomy.Seen{Calls: []evidence.Call{bash("go test", 0)}, Model: "m", Window: 50_000, Tokens: 7_000}
 	}}))
 	m := f.Moment(s)
-	assert.Equal(t, []judge.Message{
+	assert.Equal(t, []evidence.Message{
 		{Role: core.RoleUser, Text: "work"}, {Role: core.RoleUser, Text: "Run the tests"}, {Role: core.RoleAssistant, Text: "They pass."},
 	}, m.Recent)
 	assert.Equal(t, judge.Turn{
-		Calls: []judge.Call{bash("go test", 0)}, Files: []string{"a.go", "b.go"}, Errors: 1, Tokens: 7_000, Model: "m", Window: 50_000,
+		Calls: []evidence.Call{bash("go test", 0)}, Files: []string{"a.go", "b.go"}, Errors: 1, Tokens: 7_000, Model: "m", Window: 50_000,
 	}, m.Turn)
 	assert.Equal(t, []any{"work", []string{"later"}, 0, []string{"a.go", "b.go"}},
 		[]any{m.Frame.Goal, m.Frame.Planned, m.Frame.Open, m.Frame.Files})
