@@ -109,7 +109,7 @@ func EvaluatePush(in PushInput, cfg AutonomyConfig) Evaluation {
 	e := weigh(SuggestPush, score(pushRules, in, cfg), cfg.PushThreshold)
 	e.Goal = in.PotentialGoal
 	if SaysGoOn(in.PotentialGoal) {
-		e.Recommended, e.Reason = false, "the goal only says to go on"
+		e.Recommended, e.Confidence, e.Reason = false, 0, "the goal only says to go on"
 	}
 	return e
 }

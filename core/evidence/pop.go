@@ -113,7 +113,7 @@ func covered(m Moment, said string) bool {
 	items := strings.FieldsFunc(begin(m.Frame.Criteria, maxText), func(r rune) bool { return r == '\n' || r == ';' || r == ',' })
 	made := stems(strings.Join(slices.Concat([]string{said}, latest(m.Frame.Artifacts), latest(m.Frame.Files)), "\n"))
 	if len(items) == 0 {
-		return phrase("whole", said) != "" && mentioned(m.Frame.Goal, made)
+		return phrase("whole", said) != "" && mentioned(m.Frame.Goal, made) >= 2./3
 	}
 	return !slices.ContainsFunc(items, func(item string) bool {
 		bounds := boundsIn(item)
@@ -121,7 +121,7 @@ func covered(m Moment, said string) bool {
 			met, all := b.held(said)
 			return met == 0 || met < all
 		})
-		return len(bounds) > 0 && unmet || len(bounds) == 0 && !onlyChecks().MatchString(strings.TrimSpace(item)) && !mentioned(item, made)
+		return len(bounds) > 0 && unmet || len(bounds) == 0 && !onlyChecks().MatchString(strings.TrimSpace(item)) && mentioned(item, made) < 0.5
 	})
 }
 

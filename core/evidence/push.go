@@ -42,10 +42,14 @@ func Push(m Moment) (f Finding) {
 // takenUp returns the planned child that a prompt takes up, by words that only its goal has. begun says that a clause
 // orders it: "now the exporter", "write the exporter".
 func takenUp(frame Frame, prompt string) (child string, begun bool) {
-	planned := latest(frame.Planned)
-	for i, goal := range planned {
-		others := stems(strings.Join(append(slices.Concat(planned[:i], planned[i+1:]), frame.Goal), "\n"))
-		own := lo.Without(stems(begin(goal, maxText)), others...)
+	planned, times := latest(frame.Planned), map[string]int{} // in how many goals a word is
+	for _, goal := range append(slices.Clone(planned), frame.Goal) {
+		for _, word := range stems(begin(goal, maxItem)) {
+			times[word]++
+		}
+	}
+	for _, goal := range planned {
+		own := lo.Filter(stems(begin(goal, maxItem)), func(word string, _ int) bool { return times[word] == 1 })
 		for _, clause := range clauses(prompt) {
 			if phrase("putting off", clause) != "" || strings.Contains(prompt, "?") {
 				continue

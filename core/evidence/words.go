@@ -31,8 +31,16 @@ var lists = sync.OnceValue(func() map[string][]string {
 	return all
 })
 
+// sets are the lists for lookups of single words.
+var sets = sync.OnceValue(func() map[string]map[string]struct{} {
+	return lo.MapValues(lists(), func(list []string, _ string) map[string]struct{} { return lo.Keyify(list) })
+})
+
 // has reports whether a list has the word or phrase.
-func has(list, entry string) bool { return slices.Contains(lists()[list], entry) }
+func has(list, entry string) bool {
+	_, found := sets()[list][entry]
+	return found
+}
 
 // begins reports whether words begin with an entry of the list.
 func begins(list string, words []string) bool {

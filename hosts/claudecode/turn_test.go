@@ -12,7 +12,6 @@ import (
 	"flame/core/evidence"
 	"flame/project"
 	"flame/project/autonomy"
-	"flame/tests/projecttest"
 )
 
 // A line of a session's log.
@@ -32,15 +31,14 @@ func ran(id, command, output string, failed bool) string {
 		logged("user", []map[string]any{{"type": "tool_result", "tool_use_id": id, "content": output, "is_error": failed}})
 }
 
-// moment returns what a judgement about the session goes by.
-func (s *session) moment() (m judge.Moment) {
+// scene returns what flame noted of the session's conversation.
+func (s *session) scene() (scene autonomy.Scene) {
 	s.T.Helper()
-	require.NoError(s.T, s.P.View(s.T.Context(), projecttest.Host("main"), func(step *project.Step) error {
-		seen, err := autonomy.Observe(step, "")
-		m = seen.Moment()
+	require.NoError(s.T, s.P.Store.View(s.T.Context(), func(tx project.Tx) error {
+		_, err := tx.Record("scene", "main", &scene)
 		return err
 	}))
-	return m
+	return scene
 }
 
 func TestTheCallsOfATurnAreReadFromItsLog(t *testing.T) {
@@ -73,18 +71,18 @@ func TestTheCallsOfATurnAreReadFromItsLog(t *testing.T) {
 			s := newSession(t)
 			s.Once("prompt", "main work")
 			tt.play(s)
-			m := s.moment()
-			assert.Equal(t, tt.calls, m.Turn.Calls)
+			m := s.scene()
+			assert.Equal(t, tt.calls, m.Calls)
 			var recent []string
 			for _, message := range m.Recent {
 				recent = append(recent, message.Text)
 			}
 			assert.Equal(t, tt.recent, recent)
 			if tt.calls != nil {
-				assert.Equal(t, []any{"claude-opus-5-5", 9_000}, []any{m.Turn.Model, m.Turn.Tokens})
+				assert.Equal(t, "claude-opus-5-5", m.Model)
 			}
 			s.Once("prompt", "and more")
-			assert.Empty(t, s.moment().Turn.Calls, "another turn began")
+			assert.Empty(t, s.scene().Calls, "another turn began")
 			s.send("SessionEnd", nil)
 			require.NoError(t, s.P.Store.View(t.Context(), func(tx project.Tx) error {
 				known, err := tx.Record("scene", "main", new(json.RawMessage))
@@ -102,7 +100,7 @@ func TestATurnThatDidNotEndByItselfIsSeenWithTheNextPrompt(t *testing.T) {
 	s.Once("prompt", "main work")
 	s.Write("logs/main.jsonl", strings.Join([]string{logged("user", "main work"), ran("1", "make", "Exit code 2\nno rule", true), logged("user", "[Request interrupted by user]")}, "\n")+"\n")
 	s.Once("prompt", "wait, not that")
-	m := s.moment()
+	m := s.scene()
 	require.Len(t, m.Recent, 3)
 	assert.Equal(t, evidence.Message{Role: core.RoleUser, Text: "[Request interrupted by user]"}, m.Recent[1])
 }

@@ -160,7 +160,7 @@ func TestAnEndThatIsDueIsNoLongerSuggestedWhereTheUserAsksForMore(t *testing.T) 
 			if tt.asked {
 				advice, err := autonomy.ShouldPop(f.Ctx, f.Project, s, autonomy.PopQuestion{SuccessSignals: []string{"all tests pass", "archives rotate", "done"}})
 				require.NoError(t, err)
-				require.True(t, advice.Queued, advice.Explanation)
+				require.True(t, advice.Queued, advice.Reason)
 			} else {
 				turn.Calls[0].OK = true
 				require.NoError(t, turns.End(f.Ctx, f.Project, s, turns.Turn{LastMessage: turn.Last, Running: []string{}, Seen: func() autonomy.Seen {
@@ -211,7 +211,7 @@ func TestAnEndWhoseLogWasLateIsWeighedAtTheNextPrompt(t *testing.T) {
 				}}
 			}})
 			require.NoError(t, err)
-			assert.Equal(t, tt.suggested, core.HasSuggestions(b.Text), b.Text)
+			assert.Equal(t, tt.suggested, strings.Contains(b.Text, "FLAME SUGGESTION"), b.Text)
 			assert.Equal(t, tt.ends, f.Get(frame.ID).Status == core.Completed)
 			assert.Equal(t, tt.ends, strings.Contains(b.Text, `status="completed" relation="child" by="autonomy"`), "the agent is told: %s", b.Text)
 		})

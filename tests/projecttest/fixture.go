@@ -246,6 +246,16 @@ func (f *Fixture) ReadActivity(frame string, look func(autonomy.Activity)) {
 	look(a)
 }
 
+// Scene returns what flame noted of the conversation of a caller's session.
+func (f *Fixture) Scene(by project.Caller) (scene autonomy.Scene) {
+	f.T.Helper()
+	require.NoError(f.T, f.Store.View(f.Ctx, func(tx project.Tx) error {
+		_, err := tx.Record("scene", by.Session, &scene)
+		return err
+	}))
+	return scene
+}
+
 // Spent returns the cost of the work in a frame, in dollars: one for each answer.
 func (f *Fixture) Spent(frame string) float64 {
 	f.T.Helper()
