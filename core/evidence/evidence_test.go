@@ -16,6 +16,8 @@ func TestAPushNeedsAPlannedChildOrWorkThatSharesNoWord(t *testing.T) {
 		Recent: []evidence.Message{{Role: core.RoleAssistant, Text: "The importer skips bad rows."}},
 		Calls:  []evidence.Call{{Tool: "Bash", Input: "npm run migrate"}},
 	}
+	fresh := work
+	fresh.Frame.Files, fresh.Frame.Decisions, fresh.Recent, fresh.Calls = nil, nil, nil, nil
 	planned := work
 	planned.Frame.Planned = []string{"Export customers to Excel", "Nightly digest by mail"}
 	for prompt, tt := range map[string]struct {
@@ -25,10 +27,11 @@ func TestAPushNeedsAPlannedChildOrWorkThatSharesNoWord(t *testing.T) {
 	}{
 		"Write the Helm chart for the gateway deployment":                   {work, "Write the Helm chart for the gateway deployment", true},
 		"ok thanks. please build a waiting room, with fair queue positions": {work, "please build a waiting room, with fair queue positions", true},
-		"Write a Helm chart that skips the gateway":                         {work, "", false}, // skips was said
-		"Write a Helm chart with papaparse":                                 {work, "", false}, // a decision
-		"add a button":                                                      {work, "", false}, // too few words
-		"the gateway deployment needs fair queue positions":                 {work, "", false}, // asks for nothing
+		"Write the deployment chart of the gateway":                         {fresh, "", false}, // nothing was done yet
+		"Write a Helm chart that skips the gateway":                         {work, "", false},  // skips was said
+		"Write a Helm chart with papaparse":                                 {work, "", false},  // a decision
+		"add a button":                                                      {work, "", false},  // too few words
+		"the gateway deployment needs fair queue positions":                 {work, "", false},  // asks for nothing
 		"why does the gateway deployment drop packets":                      {work, "", false},
 		"continue": {work, "", false},
 		"":         {work, "", false},
@@ -57,9 +60,11 @@ func bash(command string, exit int, output string) evidence.Call {
 // done is a moment with proof of the result.
 func done() evidence.Moment {
 	return evidence.Moment{
-		Frame:  evidence.Frame{Goal: "Parse the config file", Criteria: "parser reads YAML; tests pass; startup below 50 ms", Files: []string{"parser.go"}},
-		Recent: []evidence.Message{{Role: core.RoleUser, Text: "go"}, {Role: core.RoleAssistant, Text: "The parser reads YAML and the startup takes 40 ms; all tests pass."}},
-		Calls:  []evidence.Call{{Tool: "Edit", Input: "parser.go", OK: true}, bash("go test ./...", 0, "ok  \tparser\t0.1s")},
+		Frame: evidence.Frame{Goal: "Parse the config file", Criteria: "parser reads YAML; tests pass; startup below 50 ms", Files: []string{"parser.go"}},
+		Recent: []evidence.Message{{Role: core.RoleUser, Text: "go"}, {
+			Role: core.RoleAssistant, Text: "The parser reads YAML and the startup takes 40 ms; all tests pass.",
+		}},
+		Calls: []evidence.Call{{Tool: "Edit", Input: "parser.go", OK: true}, bash("go test ./...", 0, "ok  \tparser\t0.1s")},
 	}
 }
 
@@ -105,12 +110,7 @@ func TestAnEndNeedsFactsThatAllHold(t *testing.T) {
 		"no words":                               {say(""), false, false},
 		"an interruption":                        {func(m *evidence.Moment) { m.Recent[1].Role = core.RoleUser }, false, false},
 		"an error of the service":                {say("API Error: 529 Overloaded"), false, false},
-		"without criteria, the goal": {func(m *evidence.Moment) {
-			m.Frame.Criteria, m.Recent[1].Text = "", "The config file is parsed, all of it is done."
-		}, true, true},
-		"without criteria, other words": {func(m *evidence.Moment) {
-			m.Frame.Criteria, m.Recent[1].Text = "", "The tests of the store pass."
-		}, true, false},
+		"without criteria":                       {func(m *evidence.Moment) { m.Frame.Criteria = "" }, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -25,7 +25,7 @@ var (
 // shares no word with the work at hand.
 func Push(m Moment) (f Finding) {
 	text := begin(m.Prompt, maxText)
-	if byHost().MatchString(text) || pasted().MatchString(text) || core.SaysGoOn(text) {
+	if !begun(m) || byHost().MatchString(text) || pasted().MatchString(text) || core.SaysGoOn(text) {
 		return f
 	}
 	if child, begun := takenUp(m.Frame, text); child != "" {
@@ -37,6 +37,12 @@ func Push(m Moment) (f Finding) {
 		return f
 	}
 	return Finding{unshared, "the prompt asks for work and shares no word with the work at hand", goal, true}
+}
+
+// begun reports whether something was done in the frame that would have to be kept apart.
+func begun(m Moment) bool {
+	answered := slices.ContainsFunc(m.Recent, func(message Message) bool { return message.Role == core.RoleAssistant })
+	return answered || len(m.Calls)+len(m.Frame.Files)+len(m.Frame.Artifacts)+len(m.Frame.Decisions) > 0
 }
 
 // takenUp returns the planned child that a prompt takes up, by words that only its goal has. begun says that a clause

@@ -12,6 +12,8 @@ import (
 	"flame/core/evidence"
 	"flame/project"
 	"flame/project/autonomy"
+	"flame/project/stack"
+	"flame/tests/projecttest"
 )
 
 // A line of a session's log.
@@ -103,4 +105,28 @@ func TestATurnThatDidNotEndByItselfIsSeenWithTheNextPrompt(t *testing.T) {
 	m := s.scene()
 	require.Len(t, m.Recent, 3)
 	assert.Equal(t, evidence.Message{Role: core.RoleUser, Text: "[Request interrupted by user]"}, m.Recent[1])
+}
+
+// The frame after a pop is not judged by the work of the frame before it.
+func TestTheWorkBeforeAPopSaysNothingOfTheNextFrame(t *testing.T) {
+	t.Parallel()
+	s := newSession(t)
+	s.P.Autonomy.Level = core.AutonomyAuto
+	s.Once("prompt", "main work")
+	by := projecttest.Host("main")
+	_, err := stack.Push(t.Context(), s.P, by, "card tokenizer", "tests pass")
+	require.NoError(t, err)
+	s.Once("prompt", "do the tokenizer for card numbers")
+	s.send("PostToolUse", map[string]any{"tool_name": "Write", "tool_input": map[string]any{"file_path": s.Dir + "/tok.go"}})
+	_, err = stack.Pop(t.Context(), s.P, by, stack.PopArgs{Status: core.Completed, Summary: "Tokenizer done, tests pass", Next: "refund endpoint"})
+	require.NoError(t, err)
+	const said = "The card tokenizer is finished; all tests pass."
+	pop := logged("assistant", []map[string]any{{"type": "tool_use", "id": "p", "name": "mcp__plugin_flame_flame__flame_pop", "input": map[string]any{}}}) + "\n" +
+		logged("user", []map[string]any{{"type": "tool_result", "tool_use_id": "p", "content": "popped"}})
+	s.Write("logs/main.jsonl", strings.Join([]string{
+		logged("user", "do the tokenizer for card numbers"), ran("1", "go test ./...", "ok  \tshop/tok\t0.01s", false), pop, logged("assistant", said),
+	}, "\n")+"\n")
+	s.send("Stop", map[string]any{"last_assistant_message": said, "background_tasks": []any{}})
+	assert.Equal(t, "refund endpoint", s.Current("").Goal, s.Tree())
+	assert.NotContains(t, s.Once("prompt", "ok, go on"), "SUGGESTION")
 }

@@ -160,6 +160,7 @@ func TestASuggestionEndsWithItsPrompt(t *testing.T) {
 	f := projecttest.New(t)
 	s := projecttest.Host("s")
 	f.Prompt(s, "first", "Implement user authentication")
+	require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, s, []string{"a"}))
 	assert.Contains(t, f.Prompt(s, "second", "Write the quarterly revenue forecast"), "[FLAME SUGGESTION")
 	f.Prompt(s, "third", "yes, go")
 	now := autonomyNow(f, s)

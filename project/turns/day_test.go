@@ -154,7 +154,10 @@ func TestAnEndThatIsDueIsNoLongerSuggestedWhereTheUserAsksForMore(t *testing.T) 
 			f.Push(s, "Rotate the backups in scripts/backup.sh")
 			turn := dayTurn{
 				Files: []string{"scripts/backup.sh"}, Last: "Fixed. scripts/backup.sh keeps seven archives and all 4 tests pass.", Pop: core.Completed,
-				Calls: []evidence.Call{{Tool: "Bash", Input: "bash scripts/backup_test.sh", Exit: new(0), Output: "all 4 tests passed"}},
+				Calls: []evidence.Call{
+					{Tool: "flame_flame_push", OK: true},
+					{Tool: "Bash", Input: "bash scripts/backup_test.sh", OK: true, Exit: new(0), Output: "all 4 tests passed"},
+				},
 			}
 			require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, s, turn.Files))
 			if tt.asked {
@@ -162,7 +165,6 @@ func TestAnEndThatIsDueIsNoLongerSuggestedWhereTheUserAsksForMore(t *testing.T) 
 				require.NoError(t, err)
 				require.True(t, advice.Queued, advice.Reason)
 			} else {
-				turn.Calls[0].OK = true
 				require.NoError(t, turns.End(f.Ctx, f.Project, s, turns.Turn{LastMessage: turn.Last, Running: []string{}, Seen: func() autonomy.Seen {
 					return autonomy.Seen{Calls: turn.Calls, Whole: true}
 				}}))
@@ -207,6 +209,7 @@ func TestAnEndWhoseLogWasLateIsWeighedAtTheNextPrompt(t *testing.T) {
 			require.Nil(t, suggested(f, core.SuggestPop))
 			b, err := turns.Begin(f.Ctx, f.Project, s, turns.Prompt{ID: "2", Text: tt.prompt, FromUser: true, Seen: func() autonomy.Seen {
 				return autonomy.Seen{Whole: true, Calls: []evidence.Call{
+					{Tool: "flame_flame_push", OK: true},
 					{Tool: "Bash", Input: "bash scripts/backup_test.sh", OK: true, Exit: new(0), Output: "ok: seven archives left\nall 4 tests passed"},
 				}}
 			}})

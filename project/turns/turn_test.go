@@ -82,13 +82,21 @@ func finish(f *projecttest.Fixture, by project.Caller) string {
 	return f.Prompt(by, fmt.Sprint("thanks at ", f.Clock), "great, thanks")
 }
 
+// pushPiece has the session s push a frame whose end can be proven.
+func pushPiece(f *projecttest.Fixture) core.Frame {
+	f.T.Helper()
+	frame, err := stack.Push(f.Ctx, f.Project, projecttest.Host("s"), "piece", "all tests pass")
+	require.NoError(f.T, err)
+	return frame
+}
+
 const finished = "The piece is done, all tests pass."
 
 var passes = evidence.Call{Tool: "Bash", Input: "go test ./...", OK: true, Exit: new(0), Output: "ok  \tshop\t0.01s"}
 
 func TestADuePopIsSuggestedOrDone(t *testing.T) {
 	t.Parallel()
-	pushed := func(f *projecttest.Fixture) { f.Push(projecttest.Host("s"), "piece") }
+	pushed := func(f *projecttest.Fixture) { pushPiece(f) }
 	tests := map[string]struct {
 		level core.AutonomyLevel
 		begin func(f *projecttest.Fixture)
@@ -133,7 +141,7 @@ func TestAPopThatWasDoneIsUndoneByActivating(t *testing.T) {
 	t.Parallel()
 	f := projecttest.Working(t)
 	f.Autonomy.Level = core.AutonomyAuto
-	frame := f.Push(projecttest.Host("s"), "piece")
+	frame := pushPiece(f)
 	told := finish(f, projecttest.Host("s"))
 	assert.Equal(t, []any{finished, core.Completed}, []any{f.Get(frame.ID).Summary, f.Get(frame.ID).Status})
 	assert.Contains(t, told, `by="autonomy"`)
