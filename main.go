@@ -28,7 +28,6 @@ import (
 	"flame/config/env"
 	"flame/core"
 	"flame/core/fold"
-	"flame/core/learn"
 	"flame/hosts"
 	"flame/hosts/claudecode"
 	"flame/hosts/codex"
@@ -117,7 +116,6 @@ func (w wiring) open(at place.Place, longLived bool) (*project.Project, func() e
 	p := &project.Project{
 		Store: kept, Dir: at.Worktree, Agents: record.Folder(at.Data.Path, ""), Now: now, NewID: project.NewID, Log: log,
 		Budget: budget(settings), Subagents: subagents(settings), Autonomy: autonomy(settings),
-		Learn:     learn.Settings{Mode: learn.Mode(settings.Learn), Bounds: int(settings.LearnBounds)},
 		EventDays: int(settings.EventsDays), Transcripts: w.known.Formats().Read,
 		Fold: settings.Fold == "on", Trim: fold.Trimming(settings.Trim),
 		Gateway:     os.Getenv(env.Gateway),
@@ -207,7 +205,7 @@ func subagents(s config.Settings) core.SubagentConfig {
 
 func autonomy(s config.Settings) core.AutonomyConfig {
 	c := core.DefaultAutonomyConfig()
-	c.Level, c.Strategy = core.AutonomyLevel(s.AutonomyLevel), core.Strategy(s.AutonomyStrategy)
+	c.Level = core.AutonomyLevel(s.AutonomyLevel)
 	c.PushThreshold, c.PopThreshold = int(s.PushThreshold), int(s.PopThreshold)
 	c.SuggestInContext, c.EnabledHeuristics = s.SuggestInContext, s.EnabledHeuristics
 	return c

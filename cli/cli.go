@@ -80,7 +80,7 @@ func groups(known hosts.Registry) []group {
 		{"Look:", []entry{
 			{"web", newWeb}, {"report", newReport}, {"tree", newTree}, {"status", newStatus}, {"show", newShow},
 			{"context", newContext}, {"search", newSearch}, {"events", newEvents}, {"log", newLog}, {"sessions", newSessions},
-			{"stats", newStats}, {"economy", newEconomy}, {"learned", newLearned},
+			{"stats", newStats}, {"economy", newEconomy},
 		}},
 		{"Work:", []entry{
 			{"push", newPush}, {"pop", newPop}, {"done", newDone}, {"plan", newPlan}, {"activate", newActivate}, {"continue", newContinue},

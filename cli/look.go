@@ -14,11 +14,9 @@ import (
 
 	"flame/agents"
 	"flame/cli/app"
-	"flame/config/env"
 	"flame/core"
 	"flame/local/place"
 	"flame/project"
-	"flame/project/autonomy"
 	"flame/project/briefing"
 	"flame/project/usage"
 	"flame/project/view"
@@ -192,7 +190,6 @@ func newContext(a *app.App) *cobra.Command {
 		if made.Text == "" {
 			return core.Invalidf("no context fits in %d characters", chars).WithHint("allow about 500 or more")
 		}
-		contexts.Shown(ctx, by, made.Text) // models run this command in their shells, too
 		return a.Out.Print(map[string]any{"frame": made.Frame.ID, "text": made.Text, "meta": made.Meta}, made.Text)
 	})
 }
@@ -236,39 +233,6 @@ func newStats(a *app.App) *cobra.Command {
 	return a.OpensAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
 		stats, err := s.Stats(ctx)
 		return a.Answer(stats, render.Stats(stats), err)
-	})
-}
-
-func newLearned(a *app.App) *cobra.Command {
-	var history, forget, yes bool
-	cmd := &cobra.Command{
-		Use: "learned", Short: "Show the lessons of this project about suggestions and subagents", Args: app.Takes(0, 0),
-		Example: "  flame learned\n  flame learned --history\n  flame learned --forget",
-		Long: "Show the outcomes of suggestions and of subagents' frames, and the resulting changes to\n" +
-			"the thresholds of pushes and pops and to the titles of subagents, each with its evidence\n" +
-			"and its rule. " + env.Learn + " says whether flame only proposes or applies them. --forget drops\n" +
-			"all counts and so all changes.",
-	}
-	cmd.Flags().BoolVar(&history, "history", false, "list the last suggestions with their times and outcomes")
-	cmd.Flags().BoolVar(&forget, "forget", false, "forget all counts")
-	cmd.Flags().BoolVar(&yes, "yes", false, "with --forget: do not ask")
-	cmd.MarkFlagsMutuallyExclusive("history", "forget")
-	return a.Opens(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
-		switch {
-		case forget:
-			refusal := core.Invalidf("this drops all counts of this project for good").WithHint("run it in a terminal, or with --yes")
-			if err := a.Agreed(yes, refusal, "forget", "drop all counts of this project"); err != nil {
-				return err
-			}
-			return a.Answer(map[string]bool{"forgotten": true}, "All counts are dropped.", autonomy.ForgetLearned(ctx, p))
-		case yes:
-			return app.Wrong(cmd, "--yes needs --forget")
-		case history:
-			state, err := autonomy.StateOf(ctx, p, a.Caller())
-			return a.Answer(state.History, render.History(state.History, len(state.History), p.Now()), err)
-		}
-		lessons, err := autonomy.Learned(ctx, p)
-		return a.Answer(lessons, render.Learned(lessons), err)
 	})
 }
 

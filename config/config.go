@@ -62,9 +62,6 @@ type Settings struct {
 	PopThreshold      Percent `envconfig:"FLAME_POP_THRESHOLD" default:"80" desc:"lowest confidence, 0 to 100, at which flame recommends a pop"`
 	SuggestInContext  bool    `envconfig:"FLAME_SUGGEST_IN_CONTEXT" default:"true" desc:"whether contexts contain suggestions"`
 	EnabledHeuristics Words   `envconfig:"FLAME_ENABLED_HEURISTICS" oneof:"failure_boundary,context_switch,complexity,duration,goal_completion,stagnation,context_overflow" default:"failure_boundary,context_switch,complexity,duration,goal_completion,stagnation,context_overflow" desc:"heuristics in use, comma-separated"`
-	AutonomyStrategy  string  `envconfig:"FLAME_AUTONOMY_STRATEGY" oneof:"evidence,noisy-or,mean" default:"evidence" desc:"how flame decides that a push or a pop is due: evidence, weigh the words and calls of the session; noisy-or or mean, combine the scores of the heuristics (mean: as in the original plugin)"`
-	Learn             string  `envconfig:"FLAME_LEARN" oneof:"suggest,on,off" default:"suggest" desc:"what flame learns from the outcomes of suggestions and of subagents' frames: suggest, flame learned proposes changes of thresholds and title patterns; on, flame also applies these changes; off, flame records no outcomes"`
-	LearnBounds       Percent `envconfig:"FLAME_LEARN_BOUNDS" default:"10" desc:"points, 0 to 100, by which a learned threshold may differ from the set threshold"`
 }
 
 // A Warning reports a variable with a value that flame cannot use, or such an item of a list.
@@ -298,9 +295,12 @@ func (d *Dollars) Decode(value string) error {
 
 // Gone says what took the place of settings that flame no longer has.
 var Gone = map[string]string{
-	"FLAME_AGENT_START": "an agent must print its first line within a minute",
-	"FLAME_NOTIFY":      "the hosts notify you, and `flame status --line` shows what waits for you",
-	"FLAME_SHARE":       "machines share the tree, jobs and their results",
+	"FLAME_AGENT_START":       "an agent must print its first line within a minute",
+	"FLAME_AUTONOMY_STRATEGY": "flame_should_push and flame_should_pop combine the scores by noisy-or, and show their mean",
+	"FLAME_LEARN":             "`flame agents doctor` proposes patterns for the titles of subagents",
+	"FLAME_LEARN_BOUNDS":      "thresholds stay as they are set",
+	"FLAME_NOTIFY":            "the hosts notify you, and `flame status --line` shows what waits for you",
+	"FLAME_SHARE":             "machines share the tree, jobs and their results",
 }
 
 // An Unknown is an environment variable that only looks like a setting.

@@ -2,7 +2,6 @@ package core
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -20,16 +19,6 @@ const (
 	AutonomyAuto    AutonomyLevel = "auto"    // performs pushes and pops that are due
 )
 
-// Strategy says how scores combine into one confidence.
-type Strategy string
-
-// The strategies.
-const (
-	Evidence Strategy = "evidence" // core/judge weighs what was said and done; this package computes it as NoisyOr
-	NoisyOr  Strategy = "noisy-or" // 1-Π(1-score/100): one strong signal suffices
-	Mean     Strategy = "mean"     // of the enabled scores, not clamped: the reference's
-)
-
 // AutonomyConfig says when flame recommends a push or a pop (seeds, phase 1.7).
 type AutonomyConfig struct {
 	Level             AutonomyLevel `json:"level"`
@@ -37,14 +26,12 @@ type AutonomyConfig struct {
 	PopThreshold      int           `json:"popThreshold"`      // 0..100, likewise for a pop
 	SuggestInContext  bool          `json:"suggestInContext"`  // contexts carry the suggestions
 	EnabledHeuristics []string      `json:"enabledHeuristics"` // names of Heuristics; others do not count
-	Strategy          Strategy      `json:"strategy"`
 }
 
-// DefaultAutonomyConfig returns the seeds' defaults, with the strategy
-// evidence. Each call returns fresh lists.
+// DefaultAutonomyConfig returns the seeds' defaults. Each call returns fresh lists.
 func DefaultAutonomyConfig() AutonomyConfig {
 	return AutonomyConfig{
-		Level: AutonomySuggest, PushThreshold: 70, PopThreshold: 80, SuggestInContext: true, Strategy: Evidence,
+		Level: AutonomySuggest, PushThreshold: 70, PopThreshold: 80, SuggestInContext: true,
 		EnabledHeuristics: lo.Map(Heuristics(), func(h Heuristic, _ int) string { return h.Name }),
 	}
 }
@@ -58,8 +45,6 @@ func (c AutonomyConfig) Check() error {
 		return Invalidf("pushThreshold %d is out of range", c.PushThreshold).WithHint("give a number from 0 to 100")
 	case c.PopThreshold < 0 || c.PopThreshold > 100:
 		return Invalidf("popThreshold %d is out of range", c.PopThreshold).WithHint("give a number from 0 to 100")
-	case !slices.Contains([]Strategy{Evidence, NoisyOr, Mean}, c.Strategy):
-		return Invalidf("there is no strategy %q", c.Strategy).WithHint("use evidence, noisy-or or mean")
 	}
 	for _, name := range c.EnabledHeuristics {
 		if err := CheckHeuristic(name); err != nil {
@@ -100,13 +85,7 @@ func CheckHeuristic(name string) error {
 type HeuristicScore struct {
 	Name  string `json:"name"`
 	Score int    `json:"score"`
-}
-
-// A Signal is one sign for or against a push or a pop.
-type Signal struct {
-	Heuristic string `json:"heuristic"` // to which it belongs; the signal counts only if that is enabled
-	Points    int    `json:"points"`    // below 0: it speaks against
-	Because   string `json:"because"`   // in words: "the test run passes"
+	Facts string `json:"facts"` // behind the score, in words: "2 errors, another goal"
 }
 
 // NoReason is the Reason of an Evaluation whose scores are all 0.
@@ -116,32 +95,28 @@ const NoReason = "no strong signal"
 type Evaluation struct {
 	Type        SuggestionType   `json:"type"`
 	Recommended bool             `json:"recommended"` // Confidence has reached Threshold
-	Confidence  int              `json:"confidence"`  // by the configured strategy
-	Mean        int              `json:"mean"`        // by the strategy mean; may exceed 100
-	NoisyOr     int              `json:"noisyOr"`     // by the strategy noisy-or; 0..100
+	Confidence  int              `json:"confidence"`  // noisy-or of the scores, 1-Π(1-score/100): one strong signal suffices; 0..100
+	Mean        int              `json:"mean"`        // of the scores, as the seeds combine them; may exceed 100
 	Threshold   int              `json:"threshold"`
-	Scores      []HeuristicScore `json:"scores"`            // of the enabled heuristics
-	Signals     []Signal         `json:"signals,omitempty"` // under the strategy evidence, the strongest first
-	Reason      string           `json:"reason"`            // the strongest heuristic or signal, in words, or NoReason
-	Goal        string           `json:"goal,omitempty"`    // of the frame to push; may be empty
-	Status      Status           `json:"status,omitempty"`  // to pop the frame with
-	Explanation string           `json:"explanation"`       // one sentence with the numbers behind it
+	Scores      []HeuristicScore `json:"scores"`           // of the enabled heuristics
+	Reason      string           `json:"reason"`           // the strongest heuristic, in words, or NoReason
+	Goal        string           `json:"goal,omitempty"`   // of the frame to push; may be empty
+	Status      Status           `json:"status,omitempty"` // to pop the frame with
 }
 
 // EvaluatePush evaluates whether the work needs a child frame.
 func EvaluatePush(in PushInput, cfg AutonomyConfig) Evaluation {
-	e := weigh(SuggestPush, score(pushRules, in, cfg), cfg.PushThreshold, cfg.Strategy)
+	e := weigh(SuggestPush, score(pushRules, in, cfg), cfg.PushThreshold)
 	e.Goal = in.PotentialGoal
 	if SaysGoOn(in.PotentialGoal) {
-		e.Recommended, e.Confidence = false, 0
-		e.Reason, e.Explanation = "the goal only says to go on", "No frame is due for going on with the work at hand."
+		e.Recommended, e.Confidence, e.Reason = false, 0, "the goal only says to go on"
 	}
 	return e
 }
 
 // EvaluatePop evaluates whether the current frame should end, and with which status.
 func EvaluatePop(in PopInput, cfg AutonomyConfig) Evaluation {
-	e := weigh(SuggestPop, score(popRules, in, cfg), cfg.PopThreshold, cfg.Strategy)
+	e := weigh(SuggestPop, score(popRules, in, cfg), cfg.PopThreshold)
 	e.Status = popStatus(in, e)
 	return e
 }
@@ -149,38 +124,15 @@ func EvaluatePop(in PopInput, cfg AutonomyConfig) Evaluation {
 // score runs the enabled heuristics of a family.
 func score[In any](rules []rule[In], in In, cfg AutonomyConfig) []HeuristicScore {
 	return lo.FilterMap(rules, func(r rule[In], _ int) (HeuristicScore, bool) {
-		return HeuristicScore{r.name, r.points(in)}, cfg.Enabled(r.name)
+		points, facts := r.points(in)
+		return HeuristicScore{r.name, points, facts}, cfg.Enabled(r.name)
 	})
 }
 
-func weigh(family SuggestionType, scores []HeuristicScore, threshold int, strategy Strategy) Evaluation {
-	e := Evaluation{Type: family, Scores: scores, Threshold: threshold, Mean: mean(scores), NoisyOr: noisyOr(scores)}
-	e.Confidence = e.NoisyOr
-	if strategy == Mean {
-		e.Confidence = e.Mean
-	}
+func weigh(family SuggestionType, scores []HeuristicScore, threshold int) Evaluation {
+	e := Evaluation{Type: family, Scores: scores, Threshold: threshold, Mean: mean(scores), Confidence: noisyOr(scores)}
 	e.Recommended = e.Confidence >= threshold
-	e.Reason = cmp.Or(inWords(strongest(scores)), NoReason)
-	e.Explanation = explain(e)
-	return e
-}
-
-// By returns the evaluation by the signals for one outcome. Signals of disabled heuristics do not
-// count. The confidence is the sum of the points, limited to 0..100.
-func (e Evaluation) By(signals []Signal, cfg AutonomyConfig) Evaluation {
-	e.Signals = slices.DeleteFunc(slices.Clone(signals), func(s Signal) bool { return !cfg.Enabled(s.Heuristic) })
-	slices.SortStableFunc(e.Signals, func(a, b Signal) int { return cmp.Compare(b.Points, a.Points) })
-	sum, words := 0, []string{}
-	for _, s := range e.Signals {
-		sum += s.Points
-		words = append(words, fmt.Sprintf("%s %+d", s.Because, s.Points))
-	}
-	e.Confidence, e.Reason = min(max(sum, 0), 100), NoReason
-	if len(e.Signals) > 0 && e.Signals[0].Points > 0 {
-		e.Reason = e.Signals[0].Because
-	}
-	e.Recommended = e.Confidence >= e.Threshold
-	e.Explanation = conclude(e, words)
+	e.Reason = cmp.Or(strings.ReplaceAll(strongest(scores), "_", " "), NoReason)
 	return e
 }
 
@@ -203,33 +155,6 @@ func noisyOr(scores []HeuristicScore) int {
 func strongest(scores []HeuristicScore) string {
 	none := []HeuristicScore{{}}
 	return lo.MaxBy(append(none, scores...), func(s, best HeuristicScore) bool { return s.Score > best.Score }).Name
-}
-
-// Strongest returns the name of the heuristic that counts most for the recommendation; empty if
-// none speaks for it.
-func (e Evaluation) Strongest() string {
-	if len(e.Signals) > 0 && e.Signals[0].Points > 0 {
-		return e.Signals[0].Heuristic
-	}
-	return strongest(e.Scores)
-}
-
-func inWords(heuristic string) string { return strings.ReplaceAll(heuristic, "_", " ") }
-
-func explain(e Evaluation) string {
-	return conclude(e, lo.FilterMap(e.Scores, func(s HeuristicScore, _ int) (string, bool) {
-		return fmt.Sprintf("%s %d", inWords(s.Name), s.Score), s.Score > 0
-	}))
-}
-
-// conclude returns the verdict in a sentence. signals are in words.
-func conclude(e Evaluation, signals []string) string {
-	verdict := "stays below"
-	if e.Recommended {
-		verdict = "reaches"
-	}
-	return fmt.Sprintf("Confidence %d %s the threshold %d for a %s: %s.", e.Confidence, verdict, e.Threshold, e.Type,
-		cmp.Or(strings.Join(signals, ", "), NoReason))
 }
 
 // popStatus returns the status with which a frame should end. Stagnation

@@ -28,25 +28,41 @@ func TestOneStrongSignalSuffices(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			config := core.DefaultAutonomyConfig()
-			e := core.EvaluatePop(tt.in, config)
+			e := core.EvaluatePop(tt.in, core.DefaultAutonomyConfig())
 			assert.Equal(t, tt.noisyOr, e.Confidence)
-			assert.Equal(t, []int{tt.noisyOr, tt.mean}, []int{e.NoisyOr, e.Mean})
+			assert.Equal(t, tt.mean, e.Mean)
 			assert.Equal(t, tt.noisyOr >= 80, e.Recommended)
 			assert.Equal(t, tt.status, e.Status)
-			config.Strategy = core.Mean
-			assert.Equal(t, tt.mean, core.EvaluatePop(tt.in, config).Confidence)
 		})
 	}
 }
 
-func TestEvaluationsExplainThemselves(t *testing.T) {
+func TestEvaluationsNameTheFactsBehindEachScore(t *testing.T) {
 	t.Parallel()
-	e := core.EvaluatePush(core.PushInput{Goal: "login", PotentialGoal: "database", Errors: 3}, core.DefaultAutonomyConfig())
-	assert.Equal(t, "Confidence 90 reaches the threshold 70 for a push: failure boundary 75, context switch 60.", e.Explanation)
+	in := core.PushInput{Goal: "login page", PotentialGoal: "page of the database", Errors: 3, Messages: 12, Files: []string{"a", "b"}, Tokens: 60_000}
+	e := core.EvaluatePush(in, core.DefaultAutonomyConfig())
+	assert.Equal(t, []core.HeuristicScore{
+		{Name: "failure_boundary", Score: 75, Facts: "errors 3, another goal"},
+		{Name: "context_switch", Score: 40, Facts: "files 2, words of the present goal 1 of 2"},
+		{Name: "complexity", Score: 25, Facts: "messages 12, files 2"},
+		{Name: "duration", Score: 70, Facts: "tokens 60000"},
+	}, e.Scores)
 	assert.Equal(t, "failure boundary", e.Reason)
-	none := core.EvaluatePush(core.PushInput{}, core.DefaultAutonomyConfig())
-	assert.Equal(t, "Confidence 0 stays below the threshold 70 for a push: no strong signal.", none.Explanation)
+	config := core.DefaultAutonomyConfig()
+	config.EnabledHeuristics = []string{"context_switch"}
+	assert.False(t, core.EvaluatePush(in, config).Recommended, "a heuristic that is off does not count")
+	assert.Equal(t, core.NoReason, core.EvaluatePush(core.PushInput{}, config).Reason)
+	in.PotentialGoal = "ok, go on"
+	assert.False(t, core.EvaluatePush(in, config).Recommended, "going on is no goal")
+
+	pop := core.EvaluatePop(core.PopInput{
+		Goal: "login page", Artifacts: []string{"page.go"}, SuccessSignals: []string{"x"}, FailureSignals: []string{"y"}, NoProgressTurns: 2, Tokens: 95_000,
+	}, core.DefaultAutonomyConfig())
+	assert.Equal(t, []core.HeuristicScore{
+		{Name: "goal_completion", Score: 45, Facts: "signs of success 1, artifacts 1, words of the goal 1 of 2"},
+		{Name: "stagnation", Score: 20, Facts: "turns without progress 2, signs of failure 1"},
+		{Name: "context_overflow", Score: 90, Facts: "tokens 95000 of 100000"},
+	}, pop.Scores)
 }
 
 func TestDefaultAutonomyConfigsShareNothing(t *testing.T) {
@@ -66,7 +82,6 @@ func TestAutonomyConfigChecks(t *testing.T) {
 		"level":          func(c *core.AutonomyConfig) { c.Level = "full" },
 		"pushThreshold":  func(c *core.AutonomyConfig) { c.PushThreshold = 101 },
 		"popThreshold":   func(c *core.AutonomyConfig) { c.PopThreshold = -1 },
-		"strategy":       func(c *core.AutonomyConfig) { c.Strategy = "max" },
 		"heuristic":      func(c *core.AutonomyConfig) { c.EnabledHeuristics = []string{"luck"} },
 		"heuristic \"\"": func(c *core.AutonomyConfig) { c.EnabledHeuristics = []string{""} },
 	} {

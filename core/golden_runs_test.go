@@ -202,7 +202,7 @@ type goldenAutonomy struct {
 func (c goldenAutonomy) config() core.AutonomyConfig {
 	return core.AutonomyConfig{
 		PushThreshold: c.PushThreshold, PopThreshold: c.PopThreshold,
-		EnabledHeuristics: c.EnabledHeuristics, Strategy: core.Mean,
+		EnabledHeuristics: c.EnabledHeuristics,
 	}
 }
 
@@ -227,7 +227,7 @@ func goldenPush(_ core.Millis, in struct {
 		Files: in.Context.RecentFileChanges, Errors: in.Context.ErrorCount, Tokens: in.Context.TokenCount,
 	}, in.Config.config())
 	got := describeEvaluation(e)
-	got["shouldPush"], got["suggestedGoal"] = e.Recommended, orNil(e.Goal)
+	got["shouldPush"], got["suggestedGoal"] = e.Mean >= e.Threshold, orNil(e.Goal)
 	return got
 }
 
@@ -253,7 +253,7 @@ func goldenPop(_ core.Millis, in struct {
 		NoProgressTurns: in.Context.NoProgressTurns, Tokens: in.Context.TokenCount, ContextLimit: in.Context.ContextLimit,
 	}, in.Config.config())
 	got := describeEvaluation(e)
-	got["shouldPop"], got["suggestedStatus"] = e.Recommended, e.Status
+	got["shouldPop"], got["suggestedStatus"] = e.Mean >= e.Threshold, e.Status
 	return got
 }
 
@@ -266,7 +266,7 @@ func describeEvaluation(e core.Evaluation) map[string]any {
 	if reason == core.NoReason {
 		reason = ""
 	}
-	return map[string]any{"confidence": e.Confidence, "primaryReason": orNil(reason), "scores": scores}
+	return map[string]any{"confidence": e.Mean, "primaryReason": orNil(reason), "scores": scores}
 }
 
 func goldenSubagentTitle(_ core.Millis, in struct {

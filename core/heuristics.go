@@ -2,6 +2,7 @@ package core
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 	"unicode"
 
@@ -35,10 +36,10 @@ type PopInput struct {
 // unknown size.
 const DefaultContextLimit = 100_000
 
-// A rule is a heuristic with the function that scores it.
+// A rule is a heuristic with the function that returns its score and the facts behind that.
 type rule[In any] struct {
 	name   string
-	points func(In) int
+	points func(In) (points int, facts string)
 }
 
 const (
@@ -53,7 +54,7 @@ var (
 		{"failure_boundary", failureBoundary},
 		{"context_switch", contextSwitch},
 		{"complexity", complexity},
-		{"duration", func(in PushInput) int { return stepped(in.Tokens, tokenSteps) }},
+		{"duration", duration},
 	}
 	popRules = []rule[PopInput]{
 		{goalCompletionName, goalCompletion},
@@ -89,50 +90,51 @@ func stepped[N int | float64](n N, steps []step[N]) int {
 	return 0
 }
 
-func failureBoundary(in PushInput) int {
-	points := min(50, 15*max(0, in.Errors))
+func failureBoundary(in PushInput) (points int, facts string) {
+	points, facts = min(50, 15*max(0, in.Errors)), fmt.Sprintf("errors %d", in.Errors)
 	if in.PotentialGoal != "" && in.PotentialGoal != in.Goal {
-		points += 30
+		return points + 30, facts + ", another goal"
 	}
-	return points
+	return points, facts
 }
 
-func contextSwitch(in PushInput) int {
-	points := stepped(len(in.Files), switchFileSteps)
+func contextSwitch(in PushInput) (points int, facts string) {
+	points, facts = stepped(len(in.Files), switchFileSteps), fmt.Sprintf("files %d", len(in.Files))
 	if in.Goal == "" || in.PotentialGoal == "" {
-		return points
+		return points, facts
 	}
-	potential := strings.ToLower(in.PotentialGoal)
-	overlap := portion(Keywords(in.Goal), func(word string) bool { return hasWord(potential, word) })
-	return points + rounded((1-overlap)*60)
+	potential, words := strings.ToLower(in.PotentialGoal), Keywords(in.Goal)
+	shared := lo.CountBy(words, func(word string) bool { return hasWord(potential, word) })
+	return points + rounded((1-portion(shared, words))*60), fmt.Sprintf("%s, words of the present goal %d of %d", facts, shared, len(words))
 }
 
-func complexity(in PushInput) int {
-	return stepped(in.Messages, messageSteps) + stepped(len(in.Files), manyFileSteps)
+func complexity(in PushInput) (points int, facts string) {
+	return stepped(in.Messages, messageSteps) + stepped(len(in.Files), manyFileSteps), fmt.Sprintf("messages %d, files %d", in.Messages, len(in.Files))
 }
 
-func goalCompletion(in PopInput) int {
-	signs := strings.ToLower(strings.Join(in.Artifacts, " ") + " " + strings.Join(in.SuccessSignals, " "))
-	found := portion(Keywords(in.Goal), func(word string) bool { return strings.Contains(signs, word) })
-	return min(60, 20*len(in.SuccessSignals)) + min(30, 10*len(in.Artifacts)) + rounded(30*found)
+func duration(in PushInput) (points int, facts string) {
+	return stepped(in.Tokens, tokenSteps), fmt.Sprintf("tokens %d", in.Tokens)
 }
 
-func stagnation(in PopInput) int {
-	return stepped(in.NoProgressTurns, turnSteps) + stepped(len(in.FailureSignals), failureSteps)
+func goalCompletion(in PopInput) (points int, facts string) {
+	signs, words := strings.ToLower(strings.Join(in.Artifacts, " ")+" "+strings.Join(in.SuccessSignals, " ")), Keywords(in.Goal)
+	found := lo.CountBy(words, func(word string) bool { return strings.Contains(signs, word) })
+	points = min(60, 20*len(in.SuccessSignals)) + min(30, 10*len(in.Artifacts)) + rounded(30*portion(found, words))
+	return points, fmt.Sprintf("signs of success %d, artifacts %d, words of the goal %d of %d", len(in.SuccessSignals), len(in.Artifacts), found, len(words))
 }
 
-func contextOverflow(in PopInput) int {
-	return stepped(float64(in.Tokens)/float64(cmp.Or(in.ContextLimit, DefaultContextLimit)), fillSteps)
+func stagnation(in PopInput) (points int, facts string) {
+	return stepped(in.NoProgressTurns, turnSteps) + stepped(len(in.FailureSignals), failureSteps),
+		fmt.Sprintf("turns without progress %d, signs of failure %d", in.NoProgressTurns, len(in.FailureSignals))
 }
 
-// portion returns the share of words, 0..1, that match; 0 if there are no
-// words.
-func portion(words []string, match func(string) bool) float64 {
-	if len(words) == 0 {
-		return 0
-	}
-	return float64(lo.CountBy(words, match)) / float64(len(words))
+func contextOverflow(in PopInput) (points int, facts string) {
+	limit := cmp.Or(in.ContextLimit, DefaultContextLimit)
+	return stepped(float64(in.Tokens)/float64(limit), fillSteps), fmt.Sprintf("tokens %d of %d", in.Tokens, limit)
 }
+
+// portion returns the share, 0..1, of words that were found; 0 if there are no words.
+func portion(found int, words []string) float64 { return float64(found) / float64(max(1, len(words))) }
 
 // goOnWords are texts that ask to continue with the current work. politeFillers are words around
 // them that add nothing.

@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -114,6 +115,53 @@ type SubagentStats struct {
 	ManuallyCompleted   int    `json:"manuallyCompleted"`
 	EndedByHost         int    `json:"endedByHost"`
 	LastReset           Millis `json:"lastReset"`
+
+	Types map[string]TypeCount `json:"types,omitempty"` // of children whose titles matched no pattern, by type
+}
+
+// A TypeCount counts child sessions of one type, and those of them that were worth a frame.
+type TypeCount struct {
+	Seen   int `json:"seen"`
+	Framed int `json:"framed"`
+}
+
+// maxTypes limits the types that are counted.
+const maxTypes = 64
+
+// CountType adds to the counts of the type that a title names, if it names one.
+func (s *SubagentStats) CountType(title string, more TypeCount) {
+	name := SubagentType(title)
+	count, known := s.Types[name]
+	if name == "" || !known && len(s.Types) >= maxTypes {
+		return
+	}
+	if s.Types == nil {
+		s.Types = map[string]TypeCount{}
+	}
+	s.Types[name] = TypeCount{Seen: count.Seen + more.Seen, Framed: count.Framed + more.Framed}
+}
+
+// minSeen is how many child sessions of a type suffice to propose a pattern for it.
+const minSeen = 10
+
+// A TitlePattern is a pattern that would give the children of a type their frames at once.
+type TitlePattern struct {
+	Type    string `json:"type"`
+	Pattern string `json:"pattern"`
+	TypeCount
+}
+
+// TitlePatterns returns patterns for the types that no pattern matches, and of which at least ten
+// children were seen and three in four were worth a frame.
+func (s SubagentStats) TitlePatterns(patterns []string) (proposed []TitlePattern) {
+	compiled, _ := CompilePatterns(patterns)
+	for _, name := range slices.Sorted(maps.Keys(s.Types)) {
+		count := s.Types[name]
+		if count.Seen >= minSeen && 4*count.Framed >= 3*count.Seen && !compiled.Match(SubagentTitle("x", name)) {
+			proposed = append(proposed, TitlePattern{name, regexp.QuoteMeta(SubagentTitle("", name)) + "$", count})
+		}
+	}
+	return proposed
 }
 
 // Undecided returns the number of detected sessions that have no frame yet and were not skipped.

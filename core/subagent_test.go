@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -41,4 +42,27 @@ func TestDefaultSubagentConfigsShareNothing(t *testing.T) {
 	t.Parallel()
 	core.DefaultSubagentConfig().SubagentPatterns[0] = "changed"
 	assert.Equal(t, "@.*subagent", core.DefaultSubagentConfig().SubagentPatterns[0])
+}
+
+func TestTypesThatWereOftenWorthAFrameAreProposed(t *testing.T) {
+	t.Parallel()
+	count := func(seen, framed int) (s core.SubagentStats) {
+		s.CountType("Find it (@explore subagent)", core.TypeCount{Seen: seen})
+		s.CountType("Find more (@explore subagent)", core.TypeCount{Framed: framed})
+		s.CountType("Without a type", core.TypeCount{Seen: seen, Framed: framed})
+		return s
+	}
+	none := []string{"^never$"}
+	want := []core.TitlePattern{{Type: "explore", Pattern: `\(@explore subagent\)$`, TypeCount: core.TypeCount{Seen: 12, Framed: 9}}}
+	assert.Equal(t, want, count(12, 9).TitlePatterns(none))
+	assert.Empty(t, count(9, 9).TitlePatterns(none), "too few")
+	assert.Empty(t, count(12, 8).TitlePatterns(none), "too seldom")
+	assert.Empty(t, count(12, 9).TitlePatterns([]string{"explore"}), "a pattern matches already")
+	patterns, _ := core.CompilePatterns([]string{want[0].Pattern})
+	assert.True(t, patterns.Match("Find it (@explore subagent)"))
+	var many core.SubagentStats
+	for i := range 100 {
+		many.CountType(fmt.Sprintf("x (@type%d subagent)", i), core.TypeCount{Seen: 1})
+	}
+	assert.Len(t, many.Types, 64)
 }

@@ -39,45 +39,20 @@ type Suggestion struct {
 	Text        string         `json:"text,omitempty"`   // of a push: the goal
 	Status      Status         `json:"status,omitempty"` // of a pop: the status for the frame
 	Reason      string         `json:"reason"`           // the strongest heuristic, in words
-	Confidence  int            `json:"confidence"`       // 0..100; more under the strategy mean
+	Confidence  int            `json:"confidence"`       // 0..100
 	CreatedAt   Millis         `json:"createdAt"`
 	RefreshedAt Millis         `json:"refreshedAt"`       // when it was last made
 	ExpiresAt   Millis         `json:"expiresAt"`         // last moment it is valid
 	ActedAt     Millis         `json:"actedAt,omitempty"` // when the push or pop happened; 0 before
-
-	Heuristic string  `json:"heuristic,omitempty"` // name of the strongest one
-	ShownAt   Millis  `json:"shownAt,omitempty"`   // when its agent could first read it; 0 before
-	Outcome   Outcome `json:"outcome,omitempty"`   // empty while the suggestion stands
-	EndedAt   Millis  `json:"endedAt,omitempty"`   // time of the outcome
-	Made      string  `json:"made,omitempty"`      // id of the frame that the push began
-	Asked     bool    `json:"asked,omitempty"`     // its agent asked for it, so it stands until it is acted on or expires
-}
-
-// An Outcome says how a suggestion ended.
-type Outcome string
-
-// The outcomes.
-const (
-	Acted    Outcome = "acted"    // the suggested push or pop happened
-	Done     Outcome = "done"     // flame did it by itself, at level auto
-	Undone   Outcome = "undone"   // it was acted on or done, and then taken back
-	Ignored  Outcome = "ignored"  // it was shown, and then expired or no longer applied
-	Unseen   Outcome = "unseen"   // it expired or no longer applied before it was shown
-	Replaced Outcome = "replaced" // a newer one about the same frame took its place
-	Dropped  Outcome = "dropped"  // it was cleared, or there were too many stronger ones
-)
-
-// End returns the suggestion with its outcome and the time of that.
-func (s Suggestion) End(outcome Outcome, at Millis) Suggestion {
-	s.Outcome, s.EndedAt = outcome, at
-	return s
+	Done        bool           `json:"done,omitempty"`    // flame did it by itself, at level auto
+	Asked       bool           `json:"asked,omitempty"`   // its agent asked for it, so it stands until it is acted on or expires
 }
 
 // Suggestion turns an evaluation into a suggestion for a session.
 func (e Evaluation) Suggestion(session, frame string, now Millis) Suggestion {
 	s := Suggestion{
 		Session: session, Frame: frame, Type: e.Type, Text: e.Goal, Status: e.Status, Reason: e.Reason, Confidence: e.Confidence,
-		CreatedAt: now, RefreshedAt: now, ExpiresAt: now + SuggestionLife, Heuristic: e.Strongest(),
+		CreatedAt: now, RefreshedAt: now, ExpiresAt: now + SuggestionLife,
 	}
 	if s.Type == SuggestPush && s.Text == "" {
 		s.Text = newGoal
@@ -90,35 +65,28 @@ func (s Suggestion) Same(other Suggestion) bool {
 	return s.Session == other.Session && s.rivals(other) && s.Text == other.Text && s.Status == other.Status
 }
 
-// rivals reports whether both have the same type and frame: only one of them can stand (DESIGN §6).
+// rivals reports whether both have the same type and frame: only one of them can stand .
 func (s Suggestion) rivals(other Suggestion) bool {
 	return s.Frame == other.Frame && s.Type == other.Type
 }
 
 // AddSuggestion returns a session's list with s, made at time now. It refreshes a live suggestion of
 // the same move in place, and replaces one of the same type about the same frame. Beyond
-// MaxSuggestions it drops the weakest, the oldest on a tie. added is false if it refreshed one. gone
-// are the removed suggestions with their outcomes; s itself may be one of them.
-func AddSuggestion(list []Suggestion, s Suggestion, now Millis) (kept, gone []Suggestion, added bool) {
+// MaxSuggestions it drops the weakest, the oldest on a tie. added is false if it refreshed one.
+func AddSuggestion(list []Suggestion, s Suggestion, now Millis) (kept []Suggestion, added bool) {
 	kept = slices.Clone(list)
 	s.RefreshedAt, s.ExpiresAt, s.ActedAt = now, now+SuggestionLife, 0
 	if i := slices.IndexFunc(kept, s.Same); i >= 0 {
-		s.CreatedAt, s.ShownAt = kept[i].CreatedAt, kept[i].ShownAt
+		s.CreatedAt = kept[i].CreatedAt
 		kept[i] = s
-		return kept, nil, false
+		return kept, false
 	}
 	s.CreatedAt = now
-	for _, old := range list {
-		if s.rivals(old) {
-			gone = append(gone, old.End(Replaced, now))
-		}
-	}
 	kept = append(slices.DeleteFunc(kept, s.rivals), s)
 	if len(kept) > MaxSuggestions {
-		weakest := slices.MinFunc(kept, weaker)
-		kept, gone = slices.DeleteFunc(kept, weakest.Same), append(gone, weakest.End(Dropped, now))
+		kept = slices.DeleteFunc(kept, slices.MinFunc(kept, weaker).Same)
 	}
-	return kept, gone, true
+	return kept, true
 }
 
 // weaker orders suggestions by confidence, and equal ones by age, the oldest first.
@@ -126,21 +94,10 @@ func weaker(a, b Suggestion) int {
 	return cmp.Or(cmp.Compare(a.Confidence, b.Confidence), cmp.Compare(a.RefreshedAt, b.RefreshedAt))
 }
 
-// ExpireSuggestions splits the list into suggestions alive at time now and expired ones, with their
-// outcomes. A suggestion from the future has expired too: the clock was set back, so its age is
-// unknown.
-func ExpireSuggestions(list []Suggestion, now Millis) (live, expired []Suggestion) {
-	for _, s := range list {
-		switch {
-		case now <= s.ExpiresAt && now >= s.RefreshedAt-SuggestionLife:
-			live = append(live, s)
-		case s.ShownAt != 0:
-			expired = append(expired, s.End(Ignored, min(now, s.ExpiresAt)))
-		default:
-			expired = append(expired, s.End(Unseen, min(now, s.ExpiresAt)))
-		}
-	}
-	return live, expired
+// Live reports whether the suggestion holds at time now. One from the future has expired too: the
+// clock was set back, so its age is unknown.
+func (s Suggestion) Live(now Millis) bool {
+	return now <= s.ExpiresAt && now >= s.RefreshedAt-SuggestionLife
 }
 
 // ActOn removes the suggestion of a type about a frame from a session's list, because
@@ -150,7 +107,7 @@ func ActOn(list []Suggestion, frame string, kind SuggestionType, now Millis) (le
 	if i < 0 {
 		return list, Suggestion{}, false
 	}
-	acted = list[i].End(Acted, now)
+	acted = list[i]
 	acted.ActedAt = now
 	return slices.Delete(slices.Clone(list), i, i+1), acted, true
 }
@@ -174,13 +131,6 @@ func FormatSuggestions(list []Suggestion) string {
 	return suggestionHeader + strings.Join(lo.Map(list, func(s Suggestion, _ int) string { return "\n" + s.line() }), "")
 }
 
-// HasSuggestions reports whether a text may contain suggestions written by FormatSuggestions. Text
-// from frames cannot look like them.
-func HasSuggestions(text string) bool { return strings.Contains(text, suggestionHeader) }
-
-// In reports whether a text contains the suggestion as FormatSuggestions writes it.
-func (s Suggestion) In(text string) bool { return strings.Contains(text, s.line()) }
-
 func (s Suggestion) line() string {
 	what := "pushing a new frame for"
 	object := s.Text
@@ -202,9 +152,7 @@ type AutonomyStats struct {
 	PushSuggestions  int    `json:"pushSuggestions"`
 	PopSuggestions   int    `json:"popSuggestions"`
 	ActedUpon        int    `json:"actedUpon"`
-	Ignored          int    `json:"ignored"` // expired
-	Unseen           int    `json:"unseen"`  // of Ignored: never shown
-	Undone           int    `json:"undone"`  // of ActedUpon, AutoPushes and AutoPops: taken back
+	Ignored          int    `json:"ignored"` // expired, or no longer valid
 	AutoPushes       int    `json:"autoPushes"`
 	AutoPops         int    `json:"autoPops"`
 	LastReset        Millis `json:"lastReset"`

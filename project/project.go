@@ -18,14 +18,13 @@ import (
 
 	"flame/core"
 	"flame/core/fold"
-	"flame/core/learn"
 )
 
 // CommandLine is the host of callers that are people at a shell.
 const CommandLine = "cli"
 
 // A Project is one tree of frames and everything that operations on it need. All fields
-// but Dir, Learn, EventDays, Fold, Trim, Late, Transcripts, Claim, Gateway, HostProcess and Gone must be
+// but Dir, EventDays, Fold, Trim, Late, Transcripts, Claim, Gateway, HostProcess and Gone must be
 // set.
 type Project struct {
 	Store     Store
@@ -37,7 +36,6 @@ type Project struct {
 	Budget    core.Budget              // of contexts, in tokens
 	Subagents core.SubagentConfig      // set by the environment; changes made by tools are in the store
 	Autonomy  core.AutonomyConfig      // likewise
-	Learn     learn.Settings           // how flame uses what it learned from the project
 	EventDays int                      // how many days flame keeps events; 0: forever
 	Fold      bool                     // requests to models leave finished frames out
 	Trim      fold.Trimming            // which outputs of tools requests leave out of open frames; empty: none

@@ -25,7 +25,7 @@ var autoPrompts = []string{
 	"great, thanks",
 	"Now something else: set up the mail server on the new host with DKIM and SPF, with a check in scripts/mail_test.sh",
 	"great, thanks",
-	"Now something else: the login page of the web shop loses what was typed. Keep the fields when the password is wrong",
+	"Now something else: write a guide about forgotten passwords for the customers of the web shop",
 }
 
 var endedFrame = regexp.MustCompile(`<frame id="([\w-]+)" status="completed"[^>]* by="autonomy"`)
@@ -63,7 +63,7 @@ func (u *user) doesWhatIsDue(write, run func(what string) model.Tool, ask func(p
 		calls("flame_pop", map[string]any{"status": "completed", "summary": "Mail is set up."}), // 15
 		model.Turn{Text: "Gladly."},
 		calls("flame_pop", map[string]any{"status": "completed", "summary": "No frame is needed for this."}), // 17
-		model.Turn{Text: "The fields are kept."},
+		model.Turn{Text: "The guide is there."},
 	)})
 	ask(autoPrompts)
 	u.t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events"))
@@ -81,7 +81,6 @@ func (u *user) doesWhatIsDue(write, run func(what string) model.Tool, ask func(p
 	assert.Equal(u.t, 1, told(15, ended))
 	assert.Equal(u.t, 3, told(17, began))
 	assert.Equal(u.t, 1, told(18, "[FLAME SUGGESTION"), "nothing else was suggested")
-	assert.Equal(u.t, 2, strings.Count(u.must(u.flame, "learned", "--history"), "undone"), "an end, and a frame in which nothing was done")
 }
 
 func TestClaudePushesAndPopsAtLevelAuto(t *testing.T) {

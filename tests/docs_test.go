@@ -39,7 +39,6 @@ var generated = map[string]map[string]func() string{
 		"tools":    toolTable,
 		"commands": commandTable,
 		"settings": settingTable,
-		"rules":    ruleTable,
 	},
 	"docs/hosts.md": {
 		"claude-code events": func() string { return eventTable(hoststest.Known().Of(claudeCode).Events()) },
@@ -139,37 +138,6 @@ func eventTable(events []hosts.EventDoc) string {
 	}
 	return b.String()
 }
-
-// ruleTable lists what speaks for and against a push or a pop, as core/judge/words.txt has it.
-func ruleTable() string {
-	raw, err := os.ReadFile(filepath.Join("..", "core", "judge", "words.txt"))
-	if err != nil {
-		return err.Error()
-	}
-	var b strings.Builder
-	b.WriteString("| rules | what speaks for it or against it | points | heuristic |\n|---|---|---|---|\n")
-	on, heuristic := "", ""
-	for line := range strings.Lines(string(raw)) {
-		if found := ruleHeading.FindStringSubmatch(line); found != nil {
-			on, heuristic = found[1], "that of the end"
-		}
-		if found := ruleLine.FindStringSubmatch(line); found != nil {
-			if found[3] != "" {
-				heuristic = "`" + found[3] + "`"
-			}
-			because, points := verb.ReplaceAllString(found[1], "…"), strings.ReplaceAll(found[2], "..", " each, to ")
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", on, cell(because), points, heuristic)
-		}
-	}
-	return b.String()
-}
-
-// What the lines of rules look like.
-var (
-	ruleHeading = regexp.MustCompile(`^\[rules on (.*)\]`)
-	ruleLine    = regexp.MustCompile(`^(.+) = ([-\d.]+)(?: (\w+))? if `)
-	verb        = regexp.MustCompile(`%[qsd]`)
-)
 
 func toolTable() string {
 	var b strings.Builder

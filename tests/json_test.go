@@ -52,7 +52,7 @@ func TestEveryCommandThatPrintsDoesSoInJSON(t *testing.T) {
 	require.NotEmpty(t, plan)
 	lines := []string{
 		"setup --dry-run", "doctor", "demo",
-		"tree", "status", "show " + frame, "context", "search Some", "events", "log abc", "continue", "sessions", "stats", "economy " + logs, "learned", "report",
+		"tree", "status", "show " + frame, "context", "search Some", "events", "log abc", "continue", "sessions", "stats", "economy " + logs, "report",
 		"push More", "plan Most", "goal Better", "artifact a.go", "decision so", "invalidate " + plan + " no", "activate " + frame,
 		"pop completed --force", "push Again", "done Done",
 		"agents spawn analyzer Look", "agents runs", "agents status " + first, "agents wait " + first, "agents result " + first, "agents cancel " + first,

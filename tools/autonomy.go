@@ -59,26 +59,18 @@ func (d autonomyDoor) config(ctx context.Context, by project.Caller, in autonomy
 func (d autonomyDoor) settingsText(state autonomy.State) string {
 	c, from := state.Config, sourcesOf(state.Changed, d.p.Autonomy, core.DefaultAutonomyConfig())
 	text := from.line("level", string(c.Level)+", "+levels[c.Level]) +
-		from.line("pushThreshold", thresholdText(c.PushThreshold, state.Applies.PushThreshold)) +
-		from.line("popThreshold", thresholdText(c.PopThreshold, state.Applies.PopThreshold)) +
-		from.line("suggestInContext", yesNo(c.SuggestInContext)) + render.Field("strategy", string(c.Strategy)) + from.line("enabledHeuristics", "")
+		from.line("pushThreshold", fmt.Sprint(c.PushThreshold)) +
+		from.line("popThreshold", fmt.Sprint(c.PopThreshold)) +
+		from.line("suggestInContext", yesNo(c.SuggestInContext)) + from.line("enabledHeuristics", "")
 	for _, h := range core.Heuristics() {
 		text += fmt.Sprintf("  %s (%s): %s\n", h.Name, h.Family, onOff(c.Enabled(h.Name)))
 	}
 	return text
 }
 
-// thresholdText returns a threshold as it is set, and as it applies.
-func thresholdText(set, applies int) string {
-	if set == applies {
-		return fmt.Sprint(set)
-	}
-	return fmt.Sprintf("%d, moved to %d by what flame learned", set, applies)
-}
-
 func countsText(s core.AutonomyStats) string {
-	text := fmt.Sprintf("Suggestions: %d (%d push, %d pop); acted on %d, ignored %d (%d never shown), taken back %d",
-		s.TotalSuggestions, s.PushSuggestions, s.PopSuggestions, s.ActedUpon, s.Ignored, s.Unseen, s.Undone)
+	text := fmt.Sprintf("Suggestions: %d (%d push, %d pop); acted on %d, ignored %d",
+		s.TotalSuggestions, s.PushSuggestions, s.PopSuggestions, s.ActedUpon, s.Ignored)
 	if s.TotalSuggestions > 0 {
 		text += fmt.Sprintf(", action rate %.1f %%", core.Percent(s.ActedUpon, s.TotalSuggestions))
 	}
@@ -136,13 +128,11 @@ func adviceText(what string, a autonomy.Advice) string {
 		where = render.Frame(a.Frame)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n%s: %s, confidence %d of %d needed (noisy-or %d, mean %d), level %s\n",
-		where, what, answer, a.Confidence, a.Threshold, a.NoisyOr, a.Mean, a.Level)
-	fmt.Fprintf(&b, "Reason: %s\n", a.Reason)
+	fmt.Fprintf(&b, "%s\n%s: %s, confidence %d of %d needed, level %s\n", where, what, answer, a.Confidence, a.Threshold, a.Level)
+	fmt.Fprintf(&b, "Reason: %s\nThe confidence is the noisy-or of these scores; their mean is %d:\n", a.Reason, a.Mean)
 	for _, s := range a.Scores {
-		fmt.Fprintf(&b, "  %s: %d\n", s.Name, s.Score)
+		fmt.Fprintf(&b, "  %s: %d (%s)\n", s.Name, s.Score, s.Facts)
 	}
-	b.WriteString(a.Explanation + "\n")
 	return b.String()
 }
 
@@ -184,7 +174,7 @@ func (d autonomyDoor) autoSuggest(ctx context.Context, by project.Caller, in aut
 		fmt.Fprintf(&b, "- %s %s, confidence %d: %s, %s\n", s.Type, render.Quote(render.Suggested(s)), s.Confidence, s.Reason, render.Ago(now, s.CreatedAt))
 	}
 	if in.ShowHistory {
-		b.WriteString(render.History(state.History, historyShown, now))
+		b.WriteString(render.History(state.History, historyShown))
 	}
 	if state.Preview == "" {
 		b.WriteString("None of this is in contexts now.\n")

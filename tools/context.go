@@ -95,7 +95,6 @@ func (d contextDoor) preview(ctx context.Context, by project.Caller, in previewA
 	if runes := []rune(shown); len(runes) > limit {
 		shown, hidden = string(runes[:limit]), len(runes)-limit
 	}
-	d.contexts.Shown(ctx, by, shown)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, %s\n", made.Frame.ID, render.Count(len(utf16.Encode([]rune(made.Text))), "character"), render.Count(made.Meta.TotalTokens, "token"))
 	b.WriteString(render.Field("Shortened", strings.Join(made.Meta.Cut, ", ")))

@@ -90,9 +90,6 @@ func (r resources) addTo(srv *server.MCPServer) {
 			mcp.WithTemplateDescription(one.description), mcp.WithTemplateMIMEType(one.mime))
 		srv.AddResourceTemplate(template, func(ctx context.Context, request mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 			_, text, err := one.look(ctx, strings.TrimPrefix(request.Params.URI, one.prefix))
-			if err == nil && one.prefix == contextPrefix {
-				r.contexts.Shown(ctx, r.caller(ctx), text)
-			}
 			return contents(request.Params.URI, one.mime, text), readable(err)
 		})
 	}

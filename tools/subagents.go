@@ -84,6 +84,9 @@ func (d subagentDoor) stats(ctx context.Context, by project.Caller, in statsArgs
 			core.Percent(s.AutoCompleted, s.FramesCreated), core.Percent(s.ManuallyCompleted, s.FramesCreated), core.Percent(s.EndedByHost, s.FramesCreated))
 	}
 	fmt.Fprintf(&b, "Last reset: %s; sessions tracked: %d; integration %s\n", orNever(s.LastReset), len(all.Sessions), onOff(all.Enabled))
+	for _, proposed := range all.Proposed {
+		b.WriteString(render.TitlePattern(proposed) + "\n")
+	}
 	if in.ShowActive == nil || *in.ShowActive {
 		now := d.p.Now()
 		for _, session := range all.Sessions {

@@ -10,19 +10,19 @@ import (
 	"time"
 
 	"flame/core"
-	"flame/core/judge"
+	"flame/core/evidence"
 )
 
 // A Turn is the last turn of a session, as far as its log or its host shows it.
 type Turn struct {
-	Calls   []judge.Call // the last calls, oldest first, with the beginnings and ends of long texts
-	Said    string       // the agent's last words
-	Stopped string       // the host's words if the user stopped it; else empty
-	Over    bool         // it ended by itself: its last answer has a text, and calls no tool
-	Model   string       // of the last answer, by the host's name for it; may be empty
-	Tokens  int          // in the context at the last answer; 0: unknown
-	Window  int          // tokens that the model takes; 0: not shown
-	Whole   bool         // nothing is missing; false if the host's log may lag behind
+	Calls   []evidence.Call // the last calls, oldest first, with the beginnings and ends of long texts
+	Said    string          // the agent's last words
+	Stopped string          // the host's words if the user stopped it; else empty
+	Over    bool            // it ended by itself: its last answer has a text, and calls no tool
+	Model   string          // of the last answer, by the host's name for it; may be empty
+	Tokens  int             // in the context at the last answer; 0: unknown
+	Window  int             // tokens that the model takes; 0: not shown
+	Whole   bool            // nothing is missing; false if the host's log may lag behind
 }
 
 // MaxTurnCalls bounds the calls of a turn.
@@ -159,8 +159,8 @@ func (r *claudeTurn) take(t *Turn, m claudeBody) {
 // claudeExit finds the status that the client writes before the output of a failed command.
 var claudeExit = core.Pattern(`^(?:Error: )?Exit code (\d+)`)
 
-func claudeCall(asked, result core.Part) judge.Call {
-	call := judge.Call{Tool: asked.Tool, Input: CallInput(asked.Input), OK: !result.Failed, Output: result.Text}
+func claudeCall(asked, result core.Part) evidence.Call {
+	call := evidence.Call{Tool: asked.Tool, Input: CallInput(asked.Input), OK: !result.Failed, Output: result.Text}
 	if asked.Tool != "Bash" {
 		return call
 	}

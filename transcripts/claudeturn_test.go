@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
-	"flame/core/judge"
+	"flame/core/evidence"
 	"flame/transcripts"
 )
 
@@ -48,9 +48,9 @@ var (
 
 func TestClaudeTurnReadsTheLastTurn(t *testing.T) {
 	t.Parallel()
-	fails := judge.Call{Tool: "Bash", Input: "go test ./...", Exit: new(1), Output: "Exit code 1\nFAIL"}
-	works := judge.Call{Tool: "Bash", Input: "go test ./...", OK: true, Exit: new(0), Output: "ok"}
-	read := judge.Call{Tool: "Read", Input: "/p/a.go", OK: true, Output: "package a"}
+	fails := evidence.Call{Tool: "Bash", Input: "go test ./...", Exit: new(1), Output: "Exit code 1\nFAIL"}
+	works := evidence.Call{Tool: "Bash", Input: "go test ./...", OK: true, Exit: new(0), Output: "ok"}
+	read := evidence.Call{Tool: "Read", Input: "/p/a.go", OK: true, Output: "package a"}
 	const cut = "[Request interrupted by user for tool use]"
 	tests := map[string]struct {
 		log   [][]string
@@ -58,24 +58,24 @@ func TestClaudeTurnReadsTheLastTurn(t *testing.T) {
 		want  transcripts.Turn
 	}{
 		"with its calls alone": {[][]string{{asks("one")}, testFails, {says("first"), asks("two")}, reads, testWorks, {says("second")}}, true,
-			transcripts.Turn{Calls: []judge.Call{read, works}, Said: "second", Over: true}},
+			transcripts.Turn{Calls: []evidence.Call{read, works}, Said: "second", Over: true}},
 		"without unanswered calls": {[][]string{{asks("one")}, testFails, testWorks[:1], {says("first")}}, true,
-			transcripts.Turn{Calls: []judge.Call{fails}, Said: "first", Over: true}},
+			transcripts.Turn{Calls: []evidence.Call{fails}, Said: "first", Over: true}},
 		"with a call after its text": {[][]string{{asks("one"), logLine("assistant", []map[string]any{
 			{"type": "text", "text": "I look"}, {"type": "tool_use", "id": "3", "name": "Read", "input": map[string]any{}},
 		})}}, true, transcripts.Turn{Said: "I look"}},
-		"without a text":       {[][]string{{asks("one")}, reads}, true, transcripts.Turn{Calls: []judge.Call{read}}},
+		"without a text":       {[][]string{{asks("one")}, reads}, true, transcripts.Turn{Calls: []evidence.Call{read}}},
 		"if the log is behind": {[][]string{{asks("one")}, reads, {says("first"), asks("two")}}, true, transcripts.Turn{}},
 		"before a prompt": {[][]string{{asks("one")}, reads, {says("first"), asks("two")}}, false,
-			transcripts.Turn{Calls: []judge.Call{read}, Said: "first", Over: true}},
+			transcripts.Turn{Calls: []evidence.Call{read}, Said: "first", Over: true}},
 		"before a prompt that it lacks": {[][]string{{asks("one")}, testFails, {says("first"), asks("two")}, reads, {says("second")}}, false,
-			transcripts.Turn{Calls: []judge.Call{read}, Said: "second", Over: true}},
+			transcripts.Turn{Calls: []evidence.Call{read}, Said: "second", Over: true}},
 		"stopped by the user": {[][]string{{asks("one")}, reads, {logLine("user", []map[string]any{{"type": "text", "text": cut}})}, {asks("two")}}, false,
-			transcripts.Turn{Calls: []judge.Call{read}, Stopped: cut}},
+			transcripts.Turn{Calls: []evidence.Call{read}, Stopped: cut}},
 		"between other lines": {[][]string{{asks("one"), "{torn", `{"type":"message","message":`, strings.ReplaceAll(says("not mine"), `"s"`, `"other"`)}, reads,
-			{`{"type":"attachment","message":1}`, "", says("first")}}, true, transcripts.Turn{Calls: []judge.Call{read}, Said: "first", Over: true}},
+			{`{"type":"attachment","message":1}`, "", says("first")}}, true, transcripts.Turn{Calls: []evidence.Call{read}, Said: "first", Over: true}},
 		"in the background, without a status": {[][]string{{asks("one")}, inBackground}, true,
-			transcripts.Turn{Calls: []judge.Call{{Tool: "Bash", Input: "make", OK: true, Output: "begun"}}}},
+			transcripts.Turn{Calls: []evidence.Call{{Tool: "Bash", Input: "make", OK: true, Output: "begun"}}}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

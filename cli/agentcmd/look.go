@@ -17,6 +17,7 @@ import (
 	"flame/agents/record"
 	"flame/cli/app"
 	"flame/core"
+	"flame/project/children"
 	"flame/render"
 )
 
@@ -100,10 +101,20 @@ func (c commands) list() *cobra.Command {
 }
 
 func (c commands) doctor() *cobra.Command {
-	return c.asksCatalog(&cobra.Command{
+	return c.asks(&cobra.Command{
 		Use: "doctor", Short: "Check the definitions of agents", Example: "  flame agents doctor", Args: app.Takes(0, 0),
-		Long: "Check every definition of an agent, and report file, line and reason of each problem.\nThe exit status is 1 if a file defines no agent.",
-	}, func(catalog definition.Catalog) error {
+		Long: "Check every definition of an agent, and report file, line and reason of each problem.\n" +
+			"Propose patterns for the titles of hosts' subagents that often were worth a frame.\n" +
+			"The exit status is 1 if a file defines no agent.",
+	}, func(ctx context.Context, s *agents.Agents, _ []string) error {
+		catalog, err := c.app.Catalog()
+		if err != nil {
+			return err
+		}
+		subagents, err := children.Sessions(ctx, s.Project, c.app.Caller())
+		if err != nil {
+			return err
+		}
 		text, broken := "", error(nil)
 		for _, f := range catalog.Findings {
 			sign := "note  "
@@ -113,9 +124,12 @@ func (c commands) doctor() *cobra.Command {
 			text += sign + " " + f.String() + "\n"
 		}
 		if text == "" {
-			text = "ok     " + render.Count(len(catalog.Definitions), "definition")
+			text = "ok     " + render.Count(len(catalog.Definitions), "definition") + "\n"
 		}
-		return cmp.Or(c.app.Out.Print(catalog.Findings, text), broken)
+		for _, proposed := range subagents.Proposed {
+			text += "note   " + render.TitlePattern(proposed) + "\n"
+		}
+		return cmp.Or(c.app.Out.Print(catalog.Findings, strings.TrimSuffix(text, "\n")), broken)
 	})
 }
 

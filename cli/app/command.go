@@ -171,6 +171,7 @@ func WrongFlag(cmd *cobra.Command, err error) error {
 var instead = map[string]string{
 	"rm": "flame has no command that deletes a frame: " +
 		"`flame invalidate FRAME REASON` voids a frame and the planned frames below it, `flame prune` archives roots without work",
+	"learned":                    "`flame agents doctor` proposes patterns for the titles of subagents; thresholds stay as they are set",
 	"mv":                         "frames stay where they were made: `flame invalidate FRAME REASON`, then `flame plan GOAL` elsewhere",
 	"top":                        "`flame tree --follow` draws the tree again when it changes, `flame web` shows everything live",
 	"update":                     "update flame with the package manager that installed it, or unpack the new release, then run `flame setup`",

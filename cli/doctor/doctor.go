@@ -29,7 +29,6 @@ import (
 	"flame/hosts/intake"
 	"flame/local/place"
 	"flame/project"
-	"flame/project/autonomy"
 	"flame/render"
 )
 
@@ -51,7 +50,6 @@ func Findings(ctx context.Context, a *app.App, at place.Place, warnings []config
 	p, closeProject := a.Open(at, false)
 	defer closeProject()
 	c.late(ctx, p)
-	c.learned(ctx, p)
 	c.shipped()
 	c.hub(ctx)
 	machine, err := hosts.ThisMachine(at.Worktree)
@@ -130,14 +128,6 @@ func (c *checkup) settings(warnings []config.Warning) {
 			hint = "flame ignores it; did you mean " + u.Near + "? " + hint
 		}
 		c.note(hint, "flame has no setting %s", u.Name)
-	}
-}
-
-// learned reports counts that flame cannot learn from.
-func (c *checkup) learned(ctx context.Context, p *project.Project) {
-	if lessons, err := autonomy.Learned(ctx, p); err == nil && lessons.Damage != "" {
-		c.note("a newer flame may have written them; `flame learned --forget` starts over, and nothing else needs them",
-			"flame does not use the counts of suggestions: %s", lessons.Damage)
 	}
 }
 

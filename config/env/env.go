@@ -38,8 +38,6 @@ const (
 	PopThreshold         = "FLAME_POP_THRESHOLD"
 	SuggestInContext     = "FLAME_SUGGEST_IN_CONTEXT"
 	EnabledHeuristics    = "FLAME_ENABLED_HEURISTICS"
-	Learn                = "FLAME_LEARN"
-	LearnBounds          = "FLAME_LEARN_BOUNDS"
 )
 
 // The variables with which flame's own processes communicate. They are not settings.

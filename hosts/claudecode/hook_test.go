@@ -120,13 +120,13 @@ func TestSuggestionsStandBeforeTheSessionTheyConcern(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
 	s.Once("prompt", "Implement user authentication")
-	assert.Empty(t, s.Once("prompt", "Draw the quarterly revenue charts anew"), "nothing was done yet that would have to be kept apart")
+	assert.Empty(t, s.Once("prompt", "Write the quarterly revenue forecast"), "nothing was done yet that would have to be kept apart")
 	for i := range 3 {
 		s.send("PostToolUse", map[string]any{"tool_name": "Write", "tool_input": map[string]any{"file_path": fmt.Sprintf("%s/f%d", s.Dir, i)}})
 	}
-	assert.Contains(t, s.Once("prompt", "Draw the quarterly revenue charts anew"), "[FLAME SUGGESTION")
-	told := s.Once("prompt", "Paint the office walls in green")
-	assert.Contains(t, told, "Paint the office walls in green", "the suggestion is about the newest prompt")
+	assert.Contains(t, s.Once("prompt", "Write the quarterly revenue forecast"), "[FLAME SUGGESTION")
+	told := s.Once("prompt", "Prepare the office walls for painting")
+	assert.Contains(t, told, "Prepare the office walls for painting", "the suggestion is about the newest prompt")
 	assert.NotContains(t, told, "revenue", "it replaces the suggestion for an earlier prompt")
 	assert.Equal(t, "Implement user authentication", s.Current("").Goal)
 	assert.NotContains(t, s.send("UserPromptSubmit", map[string]any{"session_id": "other", "prompt": "Hello there", "prompt_id": "o1"}), "SUGGESTION")
@@ -179,19 +179,14 @@ func TestTheNoteForACompactionIsShortAndTrue(t *testing.T) {
 func TestAtLevelAutoDueActionsHappen(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
-	s.P.Autonomy.Level, s.P.Autonomy.PopThreshold = core.AutonomyAuto, 70
+	s.P.Autonomy.Level = core.AutonomyAuto
 	s.Once("prompt", "Implement user authentication")
 	for i := range 3 {
 		s.send("PostToolUse", map[string]any{"tool_name": "Write", "tool_input": map[string]any{"file_path": fmt.Sprintf("%s/f%d", s.Dir, i)}})
 	}
-	told := s.Once("prompt", "Draw the quarterly revenue charts anew")
-	assert.Equal(t, "Draw the quarterly revenue charts anew", s.Current("").Goal)
+	told := s.Once("prompt", "Write the quarterly revenue forecast")
+	assert.Equal(t, "Write the quarterly revenue forecast", s.Current("").Goal)
 	assert.Contains(t, told, `by=\"autonomy\"`, "it is announced")
-	for range 7 {
-		s.send("Stop", map[string]any{"last_assistant_message": "I am stuck"})
-	}
-	assert.Equal(t, "Implement user authentication", s.Current("").Goal, s.Tree())
-	assert.Contains(t, s.Tree(), "blocked Draw the quarterly revenue charts anew: I am stuck")
 }
 
 // What Claude Code adds to its own instructions is plain text.

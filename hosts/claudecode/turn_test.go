@@ -9,9 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
-	"flame/core/judge"
+	"flame/core/evidence"
 	"flame/project"
 	"flame/project/autonomy"
+	"flame/project/stack"
 	"flame/tests/projecttest"
 )
 
@@ -32,25 +33,24 @@ func ran(id, command, output string, failed bool) string {
 		logged("user", []map[string]any{{"type": "tool_result", "tool_use_id": id, "content": output, "is_error": failed}})
 }
 
-// moment returns what a judgement about the session goes by.
-func (s *session) moment() (m judge.Moment) {
+// scene returns what flame noted of the session's conversation.
+func (s *session) scene() (scene autonomy.Scene) {
 	s.T.Helper()
-	require.NoError(s.T, s.P.View(s.T.Context(), projecttest.Host("main"), func(step *project.Step) error {
-		seen, err := autonomy.Observe(step, "")
-		m = seen.Moment()
+	require.NoError(s.T, s.P.Store.View(s.T.Context(), func(tx project.Tx) error {
+		_, err := tx.Record("scene", "main", &scene)
 		return err
 	}))
-	return m
+	return scene
 }
 
 func TestTheCallsOfATurnAreReadFromItsLog(t *testing.T) {
 	t.Parallel()
 	works := ran("1", "go test ./...", "ok", false)
-	want := []judge.Call{{Tool: "Bash", Input: "go test ./...", OK: true, Exit: new(0), Output: "ok"}}
+	want := []evidence.Call{{Tool: "Bash", Input: "go test ./...", OK: true, Exit: new(0), Output: "ok"}}
 	end := map[string]any{"last_assistant_message": "All green.", "background_tasks": []any{}}
 	tests := map[string]struct {
 		play   func(s *session)
-		calls  []judge.Call
+		calls  []evidence.Call
 		recent []string
 	}{
 		"when it ends": {func(s *session) {
@@ -73,18 +73,18 @@ func TestTheCallsOfATurnAreReadFromItsLog(t *testing.T) {
 			s := newSession(t)
 			s.Once("prompt", "main work")
 			tt.play(s)
-			m := s.moment()
-			assert.Equal(t, tt.calls, m.Turn.Calls)
+			m := s.scene()
+			assert.Equal(t, tt.calls, m.Calls)
 			var recent []string
 			for _, message := range m.Recent {
 				recent = append(recent, message.Text)
 			}
 			assert.Equal(t, tt.recent, recent)
 			if tt.calls != nil {
-				assert.Equal(t, []any{"claude-opus-5-5", 9_000}, []any{m.Turn.Model, m.Turn.Tokens})
+				assert.Equal(t, "claude-opus-5-5", m.Model)
 			}
 			s.Once("prompt", "and more")
-			assert.Empty(t, s.moment().Turn.Calls, "another turn began")
+			assert.Empty(t, s.scene().Calls, "another turn began")
 			s.send("SessionEnd", nil)
 			require.NoError(t, s.P.Store.View(t.Context(), func(tx project.Tx) error {
 				known, err := tx.Record("scene", "main", new(json.RawMessage))
@@ -102,7 +102,31 @@ func TestATurnThatDidNotEndByItselfIsSeenWithTheNextPrompt(t *testing.T) {
 	s.Once("prompt", "main work")
 	s.Write("logs/main.jsonl", strings.Join([]string{logged("user", "main work"), ran("1", "make", "Exit code 2\nno rule", true), logged("user", "[Request interrupted by user]")}, "\n")+"\n")
 	s.Once("prompt", "wait, not that")
-	m := s.moment()
+	m := s.scene()
 	require.Len(t, m.Recent, 3)
-	assert.Equal(t, judge.Message{Role: core.RoleUser, Text: "[Request interrupted by user]"}, m.Recent[1])
+	assert.Equal(t, evidence.Message{Role: core.RoleUser, Text: "[Request interrupted by user]"}, m.Recent[1])
+}
+
+// The frame after a pop is not judged by the work of the frame before it.
+func TestTheWorkBeforeAPopSaysNothingOfTheNextFrame(t *testing.T) {
+	t.Parallel()
+	s := newSession(t)
+	s.P.Autonomy.Level = core.AutonomyAuto
+	s.Once("prompt", "main work")
+	by := projecttest.Host("main")
+	_, err := stack.Push(t.Context(), s.P, by, "card tokenizer", "tests pass")
+	require.NoError(t, err)
+	s.Once("prompt", "do the tokenizer for card numbers")
+	s.send("PostToolUse", map[string]any{"tool_name": "Write", "tool_input": map[string]any{"file_path": s.Dir + "/tok.go"}})
+	_, err = stack.Pop(t.Context(), s.P, by, stack.PopArgs{Status: core.Completed, Summary: "Tokenizer done, tests pass", Next: "refund endpoint"})
+	require.NoError(t, err)
+	const said = "The card tokenizer is finished; all tests pass."
+	pop := logged("assistant", []map[string]any{{"type": "tool_use", "id": "p", "name": "mcp__plugin_flame_flame__flame_pop", "input": map[string]any{}}}) + "\n" +
+		logged("user", []map[string]any{{"type": "tool_result", "tool_use_id": "p", "content": "popped"}})
+	s.Write("logs/main.jsonl", strings.Join([]string{
+		logged("user", "do the tokenizer for card numbers"), ran("1", "go test ./...", "ok  \tshop/tok\t0.01s", false), pop, logged("assistant", said),
+	}, "\n")+"\n")
+	s.send("Stop", map[string]any{"last_assistant_message": said, "background_tasks": []any{}})
+	assert.Equal(t, "refund endpoint", s.Current("").Goal, s.Tree())
+	assert.NotContains(t, s.Once("prompt", "ok, go on"), "SUGGESTION")
 }

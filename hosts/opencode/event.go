@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 
 	"flame/core"
+	"flame/core/evidence"
 	"flame/core/fold"
-	"flame/core/judge"
 	"flame/project"
 	"flame/project/autonomy"
 	"flame/project/children"
@@ -42,9 +42,9 @@ type event struct {
 	Running  []string `json:"running"`  // children of the session that are still working
 	Sessions []string `json:"sessions"` // that end with the process
 
-	Calls  []judge.Call `json:"calls"`  // the last calls of tools in the turn that ended
-	Model  string       `json:"model"`  // of the session's agent
-	Window int          `json:"window"` // tokens that this model accepts
+	Calls  []evidence.Call `json:"calls"`  // the last calls of tools in the turn that ended
+	Model  string          `json:"model"`  // of the session's agent
+	Window int             `json:"window"` // tokens that this model accepts
 
 	Compacting bool        `json:"compacting"`
 	Messages   []message   `json:"messages"`

@@ -5,12 +5,11 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/samber/lo"
 
 	"flame/core"
-	"flame/core/judge"
+	"flame/core/evidence"
 	"flame/project"
 )
 
@@ -33,8 +32,7 @@ type PopQuestion struct {
 	FailureSignals  []string
 	NoProgressTurns *int
 	Tokens          *int
-	ContextLimit    int // tokens; 0: the default
-	Running         int // children and jobs of the agent's host that still run
+	ContextLimit    int // tokens; 0: that of the model, or the default
 }
 
 // Advice is the result of an evaluation.
@@ -44,10 +42,7 @@ type Advice struct {
 	Frame  core.Frame // the caller's; zero without one
 	Queued bool       // as a suggestion for the session
 	Asked  bool       // the agent asked for it
-
-	// Finished is set for advice on a pop at level auto if there is proof of the result, so
-	// that flame may end the frame as advised without asking.
-	Finished bool
+	Proven bool       // flame may act on it without asking, at level auto
 }
 
 // ShouldPush evaluates whether the caller should start a new frame.
@@ -57,8 +52,7 @@ func ShouldPush(ctx context.Context, p *project.Project, by project.Caller, q Pu
 		if err != nil {
 			return err
 		}
-		advice = seen.push(q, q.PotentialGoal != "")
-		advice.Asked = true
+		advice = seen.askPush(q)
 		return Suggest(s, &advice)
 	})
 	return advice, err
@@ -74,8 +68,7 @@ func ShouldPop(ctx context.Context, p *project.Project, by project.Caller, q Pop
 		if seen.Frame.ID == "" {
 			return project.NoCurrent()
 		}
-		advice = seen.Pop(q)
-		advice.Asked = true
+		advice = seen.askPop(q)
 		if seen.Frame.Parent == "" {
 			return nil // a root ends only by its id
 		}
@@ -158,47 +151,70 @@ func (o *Observation) lookBelow(s *project.Step) error {
 	return err
 }
 
-// Moment returns the observation in the form that package judge takes.
-func (o Observation) Moment() judge.Moment {
-	return judge.Moment{
-		Frame: judge.Frame{
-			Goal: o.Frame.Goal, Criteria: o.Frame.SuccessCriteria, Open: o.Open,
-			Planned:  lo.Map(o.Planned, func(child core.Frame, _ int) string { return child.Goal }),
-			Messages: o.Activity.Messages, Files: o.Activity.Files, Decisions: o.Frame.Decisions, Artifacts: o.Frame.Artifacts,
-		},
-		Recent: o.Scene.Recent,
-		Turn: judge.Turn{
-			Calls: o.Scene.Calls, Files: o.Scene.Files, Errors: o.Scene.Errors, Tokens: o.Activity.Tokens, Model: o.Scene.Model,
-			Window: cmp.Or(o.Scene.Window, o.Scene.Told), WithoutProgress: o.Activity.NoProgressTurns,
-		},
-	}
+// askPush returns the advice on a new frame by the heuristics.
+func (o Observation) askPush(q PushQuestion) Advice {
+	return Advice{Frame: o.Frame, Level: o.Config.Level, Asked: true, Evaluation: core.EvaluatePush(core.PushInput{
+		Goal: o.Frame.Goal, PotentialGoal: q.PotentialGoal, Messages: given(q.Messages, o.Activity.Messages),
+		Files: given(q.Files, o.Activity.Files), Errors: given(q.Errors, o.Activity.Errors), Tokens: given(q.Tokens, o.Activity.Tokens),
+	}, o.Config)}
 }
 
-// push returns the advice on a new frame for the question's goal. named says that a caller
-// named the goal; otherwise the goal is a prompt.
-func (o Observation) push(q PushQuestion, named bool) Advice {
-	m := o.Moment()
-	m.Prompt, m.Named = q.PotentialGoal, named
-	m.Frame.Messages, m.Frame.Files = given(q.Messages, m.Frame.Messages), given(q.Files, m.Frame.Files)
-	if o.Config.Strategy != core.Evidence {
-		m.Turn.Errors = o.Activity.Errors // the reference's scores are of the frame
+// askPop returns the advice on ending the frame by the heuristics. A frame in which nothing has
+// happened never ends, unless the caller says what has.
+func (o Observation) askPop(q PopQuestion) Advice {
+	a := Advice{Frame: o.Frame, Level: o.Config.Level, Asked: true, Evaluation: core.EvaluatePop(core.PopInput{
+		Goal: o.Frame.Goal, Artifacts: o.Frame.Artifacts, SuccessSignals: q.SuccessSignals, FailureSignals: q.FailureSignals,
+		NoProgressTurns: given(q.NoProgressTurns, o.Activity.NoProgressTurns), Tokens: given(q.Tokens, o.Activity.Tokens),
+		ContextLimit: cmp.Or(q.ContextLimit, o.Scene.window()),
+	}, o.Config)}
+	told := len(q.SuccessSignals)+len(q.FailureSignals) > 0 || q.NoProgressTurns != nil || q.Tokens != nil
+	if !told && o.Activity.Idle() && len(o.Scene.Calls) == 0 {
+		a.Recommended, a.Reason = false, "nothing has happened in the frame since the session moved there"
 	}
-	m.Turn.Errors, m.Turn.Tokens = given(q.Errors, m.Turn.Errors), given(q.Tokens, m.Turn.Tokens)
-	return Advice{Frame: o.Frame, Level: o.Config.Level, Evaluation: judge.Push(m, o.Config)}
+	return a
 }
 
-// Pop returns the advice on ending the frame.
-func (o Observation) Pop(q PopQuestion) Advice {
-	m := o.Moment()
-	m.Successes, m.Failures = q.SuccessSignals, q.FailureSignals
-	m.Turn.WithoutProgress, m.Turn.Tokens = given(q.NoProgressTurns, m.Turn.WithoutProgress), given(q.Tokens, m.Turn.Tokens)
-	m.Turn.Window = cmp.Or(q.ContextLimit, m.Turn.Window)
-	m.Frame.Open = max(m.Frame.Open, q.Running)
-	advice := Advice{Frame: o.Frame, Level: o.Config.Level, Evaluation: judge.Pop(m, o.Config)}
-	if advice.Level == core.AutonomyAuto && advice.Recommended {
-		advice.Finished = advice.Status != core.Completed || judge.Finished(m)
+// Pop returns the advice on ending the frame by the evidence. running is the number of children
+// and jobs of the agent's host that still run.
+func (o Observation) Pop(running int) Advice {
+	m := o.moment()
+	m.Frame.Open = max(m.Frame.Open, running)
+	a := o.advice(core.SuggestPop, evidence.Pop(m), evidenceOfPop, o.Config.PopThreshold)
+	a.Status = core.Completed
+	return a
+}
+
+func (o Observation) push(prompt string) Advice {
+	m := o.moment()
+	m.Prompt = prompt
+	found := evidence.Push(m)
+	a := o.advice(core.SuggestPush, found, evidenceOfPush, o.Config.PushThreshold)
+	a.Goal = found.Goal
+	return a
+}
+
+// The heuristics without which flame suggests no push and no pop by itself.
+const (
+	evidenceOfPush = "context_switch"
+	evidenceOfPop  = "goal_completion"
+)
+
+func (o Observation) advice(kind core.SuggestionType, found evidence.Finding, heuristic string, threshold int) Advice {
+	return Advice{Frame: o.Frame, Level: o.Config.Level, Proven: found.Proven, Evaluation: core.Evaluation{
+		Type: kind, Confidence: found.Confidence, Reason: found.Reason, Threshold: threshold,
+		Recommended: found.Confidence > 0 && found.Confidence >= threshold && o.Config.Enabled(heuristic),
+	}}
+}
+
+func (o Observation) moment() evidence.Moment {
+	return evidence.Moment{
+		Frame: evidence.Frame{
+			Goal: o.Frame.Goal, Criteria: o.Frame.SuccessCriteria, Open: o.Open, Files: o.Activity.Files,
+			Planned:   lo.Map(o.Planned, func(child core.Frame, _ int) string { return child.Goal }),
+			Decisions: o.Frame.Decisions, Artifacts: o.Frame.Artifacts,
+		},
+		Recent: o.Scene.Recent, Calls: o.Scene.Calls,
 	}
-	return advice
 }
 
 // WeighPush suggests a frame for the work that a prompt asks for, if it is worth one. At level
@@ -211,9 +227,8 @@ func WeighPush(s *project.Step, prompt string, activate func(*project.Step, core
 	if err != nil || s.Project.Late || seen.Config.Level == core.AutonomyManual || seen.Frame.ID == "" {
 		return err
 	}
-	advice := seen.push(PushQuestion{PotentialGoal: prompt}, false)
-	advice.Recommended = advice.Recommended && seen.isRoomy(prompt)
-	if !advice.Recommended && judge.AsksForMore(prompt) {
+	advice := seen.push(prompt)
+	if !advice.Recommended && evidence.AsksForMore(prompt) {
 		if err := withdraw(s, seen.Frame.ID, core.SuggestPop); err != nil {
 			return err
 		}
@@ -222,7 +237,7 @@ func WeighPush(s *project.Step, prompt string, activate func(*project.Step, core
 		return Advise(s, &advice)
 	}
 	planned := slices.IndexFunc(seen.Planned, func(child core.Frame) bool { return child.Goal == advice.Goal })
-	if planned >= 0 && (seen.Planned[planned].Foreign() || !judge.Begins(prompt, advice.Goal)) {
+	if !advice.Proven || planned >= 0 && seen.Planned[planned].Foreign() {
 		return Suggest(s, &advice)
 	}
 	s.Rule = Rule
@@ -234,37 +249,17 @@ func WeighPush(s *project.Step, prompt string, activate func(*project.Step, core
 	if s.Rule = ""; err != nil {
 		return err
 	}
-	return NoteDone(s, advice, s.Session.Current)
+	return NoteDone(s, advice)
 }
 
 // begin starts a new child of a frame, and makes it the caller's current frame.
 func begin(s *project.Step, parent, goal string) error {
 	child, err := s.Create(core.Frame{Parent: parent, Goal: goal, Status: core.InProgress})
-	if err == nil {
-		s.Session.Current = child.ID
+	if err != nil {
+		return err
 	}
-	return err
+	return Enter(s, child.ID)
 }
-
-// isRoomy reports whether a frame and a prompt have the size for which the reference's
-// scores are useful: most prompts continue the present work in other words, and the scores
-// find a new goal in each.
-func (o Observation) isRoomy(prompt string) bool {
-	if o.Config.Strategy == core.Evidence {
-		return true
-	}
-	line, _, _ := strings.Cut(strings.TrimSpace(prompt), "\n")
-	return len(core.Keywords(line)) >= minPushKeywords &&
-		(o.Activity.Messages > minPushMessages || len(o.Activity.Files) >= minPushFiles || o.Scene.Errors > 0)
-}
-
-// The smallest prompt, and the least work in the frame, for which flame considers a push by
-// the reference's scores.
-const (
-	minPushMessages = 5 // in the frame, or
-	minPushFiles    = 2 // changed in it
-	minPushKeywords = 3 // in the prompt's first line
-)
 
 // Suggest queues the advice as a suggestion for the caller's session, or refreshes the queued
 // one. It does nothing if the advice recommends nothing.
@@ -279,17 +274,14 @@ func Suggest(s *project.Step, advice *Advice) error {
 	}
 	suggestion := advice.Suggestion(s.Session.ID, advice.Frame.ID, s.Now)
 	suggestion.Asked = advice.Asked
-	live, gone, added := core.AddSuggestion(live, suggestion, s.Now)
+	live, added := core.AddSuggestion(live, suggestion, s.Now)
 	if err := saveSuggestions(s, live); err != nil || !added {
 		return err
 	}
 	if err := remember(s, suggestion); err != nil {
 		return err
 	}
-	if err := settle(s, gone...); err != nil {
-		return err
-	}
-	err = UpdateStats(s, func(c *core.AutonomyStats) {
+	err = count(s, func(c *core.AutonomyStats) {
 		c.TotalSuggestions++
 		if suggestion.Type == core.SuggestPush {
 			c.PushSuggestions++
@@ -314,40 +306,21 @@ func Advise(s *project.Step, advice *Advice) error {
 	return withdraw(s, advice.Frame.ID, advice.Type)
 }
 
-// NoteDone records that flame followed its own advice, at level auto: it began the frame made
-// or, if made is empty, ended the frame that the advice is about.
-func NoteDone(s *project.Step, advice Advice, made string) error {
-	live, err := takeLive(s)
+// NoteDone records that flame followed its own advice, at level auto.
+func NoteDone(s *project.Step, advice Advice) error {
+	done, waited, err := take(s, advice.Frame.ID, advice.Type)
 	if err != nil {
 		return err
 	}
-	live, done, waited := core.ActOn(live, advice.Frame.ID, advice.Type, s.Now)
-	if waited {
-		err = saveSuggestions(s, live)
-	} else {
+	if !waited {
 		done = advice.Suggestion(s.Session.ID, advice.Frame.ID, s.Now)
-		err = remember(s, done)
 	}
-	if err != nil {
-		return err
-	}
-	done = done.End(core.Done, s.Now)
-	done.ActedAt, done.Made = s.Now, made
-	if err := settle(s, done); err != nil {
-		return err
-	}
-	if err := UpdateStats(s, func(c *core.AutonomyStats) {
+	done.ActedAt, done.Done = s.Now, true
+	return errors.Join(remember(s, done), count(s, func(c *core.AutonomyStats) {
 		if done.Type == core.SuggestPush {
 			c.AutoPushes++
 		} else {
 			c.AutoPops++
 		}
-	}); err != nil {
-		return err
-	}
-	frame := made
-	if done.Type == core.SuggestPop {
-		frame = advice.Frame.ID
-	}
-	return recordFollowed.Save(s.Tx, frame, done)
+	}))
 }

@@ -17,9 +17,8 @@ const Rule = "autonomy"
 // State is the state of autonomy in the project and the caller's session.
 type State struct {
 	Config  core.AutonomyConfig
-	Applies core.AutonomyConfig // Config with the learned changes, if they apply
-	Changed []string            // names of the settings set in the project's store
-	Updated bool                // this call changed some
+	Changed []string // names of the settings set in the project's store
+	Updated bool     // this call changed some
 	Stats   core.AutonomyStats
 	Pending []core.Suggestion // of the caller's session
 	History []core.Suggestion // of the project, oldest first
@@ -33,10 +32,7 @@ func StateOf(ctx context.Context, p *project.Project, by project.Caller) (state 
 }
 
 func fill(s *project.Step, state *State) (err error) {
-	if state.Config, err = configured(s); err != nil {
-		return err
-	}
-	if state.Applies, err = configOf(s); err != nil {
+	if state.Config, err = configOf(s); err != nil {
 		return err
 	}
 	if state.Changed, err = settingAutonomy.Changed(s.Tx); err != nil {
@@ -48,7 +44,7 @@ func fill(s *project.Step, state *State) (err error) {
 	if state.Pending, err = liveSuggestions(s); err != nil {
 		return err
 	}
-	if state.History, err = suggestionHistory(s); err != nil {
+	if state.History, err = historyOf(s); err != nil {
 		return err
 	}
 	shown, err := Injectable(s)
@@ -86,7 +82,7 @@ func Configure(ctx context.Context, p *project.Project, by project.Caller, patch
 		return StateOf(ctx, p, by)
 	}
 	err = p.Update(ctx, by, func(s *project.Step) error {
-		config, err := configured(s)
+		config, err := configOf(s)
 		if err != nil {
 			return err
 		}
@@ -118,7 +114,7 @@ func Reset(ctx context.Context, p *project.Project, by project.Caller, settings 
 		for _, id := range sessions {
 			err = errors.Join(err, forgetSuggestions(s.Tx, id))
 		}
-		if err := errors.Join(err, recordFollowed.Clear(s.Tx, ""), recordHistory.Clear(s.Tx, "")); err != nil {
+		if err := errors.Join(err, recordHistory.Clear(s.Tx, "")); err != nil {
 			return err
 		}
 		return fill(s, &state)
@@ -126,18 +122,25 @@ func Reset(ctx context.Context, p *project.Project, by project.Caller, settings 
 	return state, err
 }
 
-// Learned returns what flame learned from the project about thresholds and subagents.
-func Learned(ctx context.Context, p *project.Project) (Lessons, error) {
-	return project.ReadFor(ctx, p, project.Caller{}, func(s *project.Step) (l Lessons, err error) {
-		config, err := configured(s)
-		if err != nil {
-			return l, err
-		}
-		return lessonsOf(s, config)
-	})
+const (
+	settingAutonomy project.Setting[core.AutonomyConfig] = "autonomy"
+
+	recordAutonomyStats project.Kind[core.AutonomyStats] = "stats"
+	statAutonomy        string                           = "autonomy" // the only id
+)
+
+// configOf returns the settings in force.
+func configOf(s *project.Step) (core.AutonomyConfig, error) {
+	return settingAutonomy.In(s.Tx, s.Project.Autonomy)
 }
 
-// ForgetLearned drops everything that flame learned from the project.
-func ForgetLearned(ctx context.Context, p *project.Project) error {
-	return p.Store.Update(ctx, func(tx project.Tx) error { return recordLearned.Delete(tx, "") })
+// Judges reports whether flame judges events by itself: it does not at level manual, and not
+// late events.
+func Judges(s *project.Step) (bool, error) {
+	config, err := configOf(s)
+	return config.Level != core.AutonomyManual && !s.Project.Late, err
+}
+
+func count(s *project.Step, change func(*core.AutonomyStats)) error {
+	return recordAutonomyStats.Change(s.Tx, statAutonomy, change)
 }

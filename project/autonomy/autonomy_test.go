@@ -32,7 +32,7 @@ func TestAStrongSignalIsSuggestedToItsSessionOnly(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, advice.Recommended)
 	assert.True(t, advice.Queued)
-	assert.Less(t, advice.Mean, advice.NoisyOr)
+	assert.Less(t, advice.Mean, advice.Confidence)
 
 	assert.Contains(t, f.Context(projecttest.Host("s"), "").Text, "Set up database migrations")
 	assert.NotContains(t, f.Context(projecttest.Host("other"), "").Text, "Set up database migrations")
@@ -131,7 +131,6 @@ func TestManualSuggestsNothing(t *testing.T) {
 func TestMissingArgumentsComeFromTheRecordedActivity(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
-	f.Autonomy.Strategy = core.NoisyOr
 	f.Push(projecttest.Host("s"), "Implement user authentication")
 	for _, file := range []string{"a", "b", "b", "c"} {
 		require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, projecttest.Host("s"), []string{file}))
@@ -148,7 +147,8 @@ func TestMissingArgumentsComeFromTheRecordedActivity(t *testing.T) {
 	advice, err := autonomy.ShouldPush(f.Ctx, f.Project, projecttest.Host("s"), autonomy.PushQuestion{})
 	require.NoError(t, err)
 	assert.Equal(t, []core.HeuristicScore{
-		{Name: "failure_boundary", Score: 45}, {Name: "context_switch", Score: 10}, {Name: "complexity", Score: 55}, {Name: "duration", Score: 0},
+		{Name: "failure_boundary", Score: 45, Facts: "errors 3"}, {Name: "context_switch", Score: 10, Facts: "files 3"},
+		{Name: "complexity", Score: 55, Facts: "messages 21, files 3"}, {Name: "duration", Score: 0, Facts: "tokens 0"},
 	}, advice.Scores)
 	advice, err = autonomy.ShouldPush(f.Ctx, f.Project, projecttest.Host("s"), autonomy.PushQuestion{Errors: new(0), Tokens: new(60_000)})
 	require.NoError(t, err)
@@ -185,7 +185,7 @@ func TestAutonomySettingsAreCheckedKeptAndReset(t *testing.T) {
 	require.ErrorIs(t, err, core.ErrInvalid)
 	_, err = autonomy.Configure(f.Ctx, f.Project, projecttest.Host("s"), autonomy.Patch{PushThreshold: new(10)}, "", "bogus")
 	require.ErrorIs(t, err, core.ErrInvalid)
-	assert.Equal(t, projecttest.ByScores(), autonomyNow(f, projecttest.Host("s")).Config, "all or nothing")
+	assert.Equal(t, core.DefaultAutonomyConfig(), autonomyNow(f, projecttest.Host("s")).Config, "all or nothing")
 
 	state, err := autonomy.Configure(f.Ctx, f.Project, projecttest.Host("s"), autonomy.Patch{PushThreshold: new(170)}, "", "duration")
 	require.NoError(t, err)
@@ -193,6 +193,34 @@ func TestAutonomySettingsAreCheckedKeptAndReset(t *testing.T) {
 	assert.False(t, state.Config.Enabled("duration"))
 	state, err = autonomy.Reset(f.Ctx, f.Project, projecttest.Host("s"), true)
 	require.NoError(t, err)
-	assert.Equal(t, projecttest.ByScores(), state.Config)
+	assert.Equal(t, core.DefaultAutonomyConfig(), state.Config)
 	assert.Empty(t, state.Changed)
+}
+
+// The seeds' formula decides where an agent asks, and facts that it passes count.
+func TestAnAskedAnswerFollowsTheFactsThatAreGiven(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	s := projecttest.Host("s")
+	f.Push(s, "outer")
+	f.Push(s, "Implement user authentication")
+	push, err := autonomy.ShouldPush(f.Ctx, f.Project, s, autonomy.PushQuestion{
+		PotentialGoal: "Design the billing database", Messages: new(25), Files: &[]string{"a", "b", "c", "d", "e", "f"}, Errors: new(4), Tokens: new(60_000),
+	})
+	require.NoError(t, err)
+	assert.Equal(t, []any{true, 100, 75}, []any{push.Recommended, push.Confidence, push.Mean}, "80, 80, 70 and 70 are a clear yes")
+	for name, tt := range map[string]struct {
+		q      autonomy.PopQuestion
+		yes    bool
+		status core.Status
+	}{
+		"no progress and failures": {autonomy.PopQuestion{NoProgressTurns: new(6), FailureSignals: []string{"a", "b", "c", "d"}}, true, core.Failed},
+		"a full default window":    {autonomy.PopQuestion{Tokens: new(95_000)}, true, core.Completed},
+		"half of a larger one":     {autonomy.PopQuestion{Tokens: new(95_000), ContextLimit: 200_000}, false, core.Completed},
+		"nothing":                  {autonomy.PopQuestion{}, false, core.Completed},
+	} {
+		pop, err := autonomy.ShouldPop(f.Ctx, f.Project, s, tt.q)
+		require.NoError(t, err)
+		assert.Equal(t, []any{tt.yes, tt.status}, []any{pop.Recommended, pop.Status}, name)
+	}
 }

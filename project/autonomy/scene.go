@@ -3,14 +3,13 @@ package autonomy
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
 	"github.com/samber/lo"
 
 	"flame/core"
-	"flame/core/judge"
+	"flame/core/evidence"
 	"flame/project"
 	"flame/transcripts"
 )
@@ -21,15 +20,14 @@ const recordScene project.Kind[Scene] = "scene"
 
 // A Scene is the last part of a session's conversation: as much as a judgement needs.
 type Scene struct {
-	Recent []judge.Message `json:"recent,omitempty"` // the last ones, oldest first
-	Calls  []judge.Call    `json:"calls,omitempty"`  // of the turn that ended last, oldest first; none while one goes on
-	Files  []string        `json:"files,omitempty"`  // changed in the turn, without repeats
-	Errors int             `json:"errors,omitempty"` // calls of the turn that failed
-	Model  string          `json:"model,omitempty"`  // that answered last, by its host's name for it
-	Window int             `json:"window,omitempty"` // tokens that the model takes, by its host; 0: unknown
-	Told   int             `json:"told,omitempty"`   // likewise, by its requests and their answers; used if its host says nothing
-	Red    []string        `json:"red,omitempty"`    // commands that failed and have not passed since
-	Known  bool            `json:"known,omitempty"`  // Calls and Recent show everything of the turn that ended last
+	Recent []evidence.Message `json:"recent,omitempty"` // the last ones, oldest first
+	Frame  string             `json:"frame,omitempty"`  // in which the turn began; empty: unknown
+	Calls  []evidence.Call    `json:"calls,omitempty"`  // of the turn that ended last, since the agent works in its frame; none while one goes on
+	Model  string             `json:"model,omitempty"`  // that answered last, by its host's name for it
+	Window int                `json:"window,omitempty"` // tokens that the model takes, by its host; 0: unknown
+	Told   int                `json:"told,omitempty"`   // likewise, by its requests and their answers; used if its host says nothing
+	Red    []string           `json:"red,omitempty"`    // commands that failed and have not passed since
+	Known  bool               `json:"known,omitempty"`  // Calls and Recent show everything of the turn that ended last
 }
 
 // Limits of a Scene, in characters where it is text.
@@ -57,9 +55,9 @@ func SceneKnown(s *project.Step) (bool, error) {
 	return scene.Known, err
 }
 
-// Begin records that a turn begins, with the user's prompt if there is one.
-func (c *Scene) Begin(prompt string) {
-	c.Calls, c.Files, c.Errors, c.Known = nil, nil, 0, false
+// Begin records that a turn begins in a frame, with the user's prompt if there is one.
+func (c *Scene) Begin(frame, prompt string) {
+	c.Frame, c.Calls, c.Known = frame, nil, false
 	c.say(core.RoleUser, prompt)
 }
 
@@ -69,15 +67,15 @@ func (c *Scene) Answered() bool {
 }
 
 // End records how the turn ended, and reports whether it brought a result: a command that
-// passes and failed before.
-func (c *Scene) End(last string, seen Seen) (result bool) {
+// passes and failed before. The agent now works in frame.
+func (c *Scene) End(frame, last string, seen Seen) (result bool) {
 	c.say(core.RoleAssistant, last)
-	return c.Look(seen)
+	return c.Look(frame, seen)
 }
 
 // Look records what a host shows of the ended turn, and reports whether the turn brought a
-// result.
-func (c *Scene) Look(seen Seen) (result bool) {
+// result. Calls before the agent's last move to another frame say nothing about its frame.
+func (c *Scene) Look(frame string, seen Seen) (result bool) {
 	c.say(core.RoleUser, seen.Stopped)
 	c.Calls, c.Known = nil, seen.Whole
 	c.name(seen.Model)
@@ -86,6 +84,10 @@ func (c *Scene) Look(seen Seen) (result bool) {
 		call.Input, call.Output = core.Head(call.Input, maxInput), core.Tail(call.Output, maxOutput)
 		c.Calls = append(c.Calls, call)
 		result = c.ran(call) || result
+	}
+	after, moved := evidence.SinceMove(c.Calls)
+	if c.Calls = after; !moved && c.Frame != "" && c.Frame != frame { // it moved in a way that the calls do not show
+		c.Calls = nil
 	}
 	return result
 }
@@ -116,6 +118,12 @@ func (c *Scene) Ask(model string, window int) {
 	}
 }
 
+// window returns the size of the model's context window in tokens; 0: unknown.
+func (c *Scene) window() int {
+	published, _ := core.ModelWindow(c.Model)
+	return cmp.Or(c.Window, c.Told, published)
+}
+
 // NoteModel is Ask for the Scene of the step's session, unless the session has ended.
 func NoteModel(s *project.Step, model string, window int) error {
 	if s.Fresh || s.Session.State == core.SessionEnded {
@@ -125,7 +133,7 @@ func NoteModel(s *project.Step, model string, window int) error {
 }
 
 // ran records whether a command fails, and reports whether it passes after a failure.
-func (c *Scene) ran(call judge.Call) (passes bool) {
+func (c *Scene) ran(call evidence.Call) (passes bool) {
 	if call.Exit == nil {
 		return false
 	}
@@ -149,19 +157,32 @@ func (c *Scene) say(role core.Role, text string) {
 			text = begin + "\n…\n" + end
 		}
 	}
-	c.Recent = append(c.Recent[max(0, len(c.Recent)+1-maxRecent):], judge.Message{Role: role, Text: text})
+	c.Recent = append(c.Recent[max(0, len(c.Recent)+1-maxRecent):], evidence.Message{Role: role, Text: text})
 }
 
 const recordActivity project.Kind[Activity] = "activity" // by frame
 
-// Activity is the observed work in one frame. The heuristics use it where the
-// caller passes nothing.
+// Activity is the observed work in one frame since its session moved there. The heuristics
+// use it where the caller passes nothing.
 type Activity struct {
 	Messages        int      `json:"messages"`
 	Files           []string `json:"files,omitempty"` // changed, without repeats
 	Errors          int      `json:"errors"`          // failed tool calls
 	Tokens          int      `json:"tokens"`          // in the session's context now
 	NoProgressTurns int      `json:"noProgressTurns"` // turns in a row that changed nothing
+}
+
+// Idle reports whether nothing has happened in the frame. The size of the context does not count.
+func (a Activity) Idle() bool { return a.Messages+a.Errors+a.NoProgressTurns+len(a.Files) == 0 }
+
+// Enter has the caller's session work in a frame; empty: in none. What flame observed before
+// in that frame speaks for nothing any more.
+func Enter(s *project.Step, frame string) error {
+	if frame == s.Session.Current {
+		return nil
+	}
+	s.Session.Current = frame
+	return recordActivity.Delete(s.Tx, frame)
 }
 
 // maxFiles limits the changed files recorded for one frame; the scores distinguish
@@ -190,7 +211,7 @@ func NoteFailure(ctx context.Context, p *project.Project, by project.Caller) err
 		if err != nil || !ok {
 			return err
 		}
-		return errors.Join(UpdateActivity(s, frame.ID, func(a *Activity) { a.Errors++ }), UpdateScene(s, func(c *Scene) { c.Errors++ }))
+		return UpdateActivity(s, frame.ID, func(a *Activity) { a.Errors++ })
 	})
 }
 
@@ -209,9 +230,6 @@ func NoteFiles(ctx context.Context, p *project.Project, by project.Caller, files
 			return err
 		}
 		changed := lo.Map(files, func(file string, _ int) string { return p.Relative(file) })
-		return errors.Join(
-			UpdateActivity(s, frame.ID, func(a *Activity) { a.Files = addOnce(a.Files, changed) }),
-			UpdateScene(s, func(c *Scene) { c.Files = addOnce(c.Files, changed) }),
-		)
+		return UpdateActivity(s, frame.ID, func(a *Activity) { a.Files = addOnce(a.Files, changed) })
 	})
 }

@@ -10,36 +10,36 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
-	"flame/core/judge"
+	"flame/core/evidence"
 	"flame/project/autonomy"
 	"flame/project/turns"
 	"flame/tests/projecttest"
 )
 
-func bash(command string, exit int) judge.Call {
-	return judge.Call{Tool: "Bash", Input: command, OK: exit == 0, Exit: &exit}
+func bash(command string, exit int) evidence.Call {
+	return evidence.Call{Tool: "Bash", Input: command, OK: exit == 0, Exit: &exit}
 }
 
 func TestACommandThatPassesAgainIsAResult(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		before, now []judge.Call
+		before, now []evidence.Call
 		want        bool
 	}{
-		"after a turn in which it failed": {[]judge.Call{bash("make", 2)}, []judge.Call{bash("make", 0)}, true},
-		"after it failed in this one":     {nil, []judge.Call{bash("make", 2), bash("make", 0)}, true},
-		"not if it passed before":         {[]judge.Call{bash("make", 0)}, []judge.Call{bash("make", 0)}, false},
-		"not if it was another":           {[]judge.Call{bash("make", 2)}, []judge.Call{bash("ls", 0)}, false},
-		"once":                            {[]judge.Call{bash("make", 2), bash("make", 0)}, []judge.Call{bash("make", 0)}, false},
-		"not while it fails":              {[]judge.Call{bash("make", 2)}, []judge.Call{bash("make", 2)}, false},
+		"after a turn in which it failed": {[]evidence.Call{bash("make", 2)}, []evidence.Call{bash("make", 0)}, true},
+		"after it failed in this one":     {nil, []evidence.Call{bash("make", 2), bash("make", 0)}, true},
+		"not if it passed before":         {[]evidence.Call{bash("make", 0)}, []evidence.Call{bash("make", 0)}, false},
+		"not if it was another":           {[]evidence.Call{bash("make", 2)}, []evidence.Call{bash("ls", 0)}, false},
+		"once":                            {[]evidence.Call{bash("make", 2), bash("make", 0)}, []evidence.Call{bash("make", 0)}, false},
+		"not while it fails":              {[]evidence.Call{bash("make", 2)}, []evidence.Call{bash("make", 2)}, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var scene autonomy.Scene
-			scene.End("", autonomy.Seen{Calls: tt.before})
-			scene.Begin("go on")
-			assert.Equal(t, tt.want, scene.End("", autonomy.Seen{Calls: tt.now}))
+			scene.End("f", "", autonomy.Seen{Calls: tt.before})
+			scene.Begin("f", "go on")
+			assert.Equal(t, tt.want, scene.End("f", "", autonomy.Seen{Calls: tt.now}))
 		})
 	}
 }
@@ -49,12 +49,12 @@ func TestTheKeptPartOfAConversationIsLimited(t *testing.T) {
 	var scene autonomy.Scene
 	long := strings.Repeat("é\U0001f600", 5_000)
 	for i := range 50 {
-		var calls []judge.Call
+		var calls []evidence.Call
 		for n := range 100 {
-			calls = append(calls, judge.Call{Tool: "Bash", Input: fmt.Sprint(n, long), Output: fmt.Sprint(long, n), Exit: new(1)})
+			calls = append(calls, evidence.Call{Tool: "Bash", Input: fmt.Sprint(n, long), Output: fmt.Sprint(long, n), Exit: new(1)})
 		}
-		scene.Begin(fmt.Sprint(i, long))
-		scene.End(fmt.Sprint(long, i), autonomy.Seen{Calls: calls})
+		scene.Begin("f", fmt.Sprint(i, long))
+		scene.End("f", fmt.Sprint(long, i), autonomy.Seen{Calls: calls})
 	}
 	require.Len(t, scene.Recent, 4)
 	require.Len(t, scene.Calls, 20)
@@ -72,28 +72,32 @@ func TestTheKeptPartOfAConversationIsLimited(t *testing.T) {
 	assert.True(t, strings.HasSuffix(scene.Calls[19].Output, "99"))
 }
 
-func TestAJudgementUsesWhatFlameSaw(t *testing.T) {
+// Calls before the last move to another frame say nothing about the frame in which the agent now works.
+func TestOnlyCallsSinceTheLastMoveAreKept(t *testing.T) {
 	t.Parallel()
-	f := projecttest.Working(t)
-	s := projecttest.Host("s")
-	f.Plan(s, "", "later")
-	f.Prompt(s, "second", "Run the tests")
-	require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, s, []string{"a.go", "b.go", "a.go"}))
-	require.NoError(t, autonomy.NoteFailure(f.Ctx, f.Project, s))
-	require.NoError(t, turns.End(f.Ctx, f.Project, s, turns.Turn{LastMessage: "They pass.", Seen: func() autonomy.Seen {
-		return autonomy.Seen{Calls: []judge.Call{bash("go test", 0)}, Model: "m", Window: 50_000, Tokens: 7_000}
-	}}))
-	m := f.Moment(s)
-	assert.Equal(t, []judge.Message{
-		{Role: core.RoleUser, Text: "work"}, {Role: core.RoleUser, Text: "Run the tests"}, {Role: core.RoleAssistant, Text: "They pass."},
-	}, m.Recent)
-	assert.Equal(t, judge.Turn{
-		Calls: []judge.Call{bash("go test", 0)}, Files: []string{"a.go", "b.go"}, Errors: 1, Tokens: 7_000, Model: "m", Window: 50_000,
-	}, m.Turn)
-	assert.Equal(t, []any{"work", []string{"later"}, 0, []string{"a.go", "b.go"}},
-		[]any{m.Frame.Goal, m.Frame.Planned, m.Frame.Open, m.Frame.Files})
-	f.SpawnAll(s, "look")
-	assert.Equal(t, 1, f.Moment(s).Frame.Open)
+	pop := evidence.Call{Tool: "mcp__plugin_flame_flame__flame_pop", OK: true}
+	tree := evidence.Call{Tool: "flame_flame_tree", OK: true}
+	before, after := bash("go test ./...", 0), bash("go vet ./...", 0)
+	for name, tt := range map[string]struct {
+		calls []evidence.Call
+		in    string // the frame at the end; the turn began in f
+		want  []evidence.Call
+	}{
+		"without a move":               {[]evidence.Call{before, after}, "f", []evidence.Call{before, after}},
+		"after a tool of flame":        {[]evidence.Call{before, pop, after}, "g", []evidence.Call{after}},
+		"after going away and back":    {[]evidence.Call{before, pop, pop, after}, "f", []evidence.Call{after}},
+		"after a command of flame":     {[]evidence.Call{before, bash("flame pop completed", 0), after}, "g", []evidence.Call{after}},
+		"none after an unseen move":    {[]evidence.Call{before, after}, "g", nil},
+		"a tool that only reads stays": {[]evidence.Call{before, tree}, "f", []evidence.Call{before, tree}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var scene autonomy.Scene
+			scene.Begin("f", "go on")
+			scene.End(tt.in, "Done.", autonomy.Seen{Calls: tt.calls})
+			assert.Equal(t, tt.want, append([]evidence.Call(nil), scene.Calls...))
+		})
+	}
 }
 
 // TestTheHostOrAGatewayReportsTheWindow goes by the host first, then by the gateway, and
@@ -102,7 +106,7 @@ func TestTheHostOrAGatewayReportsTheWindow(t *testing.T) {
 	t.Parallel()
 	const sonnet, opus = "claude-sonnet-4-5-20250929", "claude-opus-4-1-20250805"
 	turn := func(model string, window int) func(*autonomy.Scene) {
-		return func(s *autonomy.Scene) { s.Look(autonomy.Seen{Model: model, Window: window}) }
+		return func(s *autonomy.Scene) { s.Look("", autonomy.Seen{Model: model, Window: window}) }
 	}
 	asked := func(model string, window int) func(*autonomy.Scene) {
 		return func(s *autonomy.Scene) { s.Ask(model, window) }
@@ -147,7 +151,7 @@ func TestLateEventsAreNotJudged(t *testing.T) {
 		t.Error("what a log shows now is not what it showed then")
 		return autonomy.Seen{}
 	}}))
-	require.NoError(t, turns.NotePrompt(f.Ctx, &late, s, turns.Prompt{ID: "late", Text: "Draw the quarterly revenue charts anew", FromUser: true}))
+	require.NoError(t, turns.NotePrompt(f.Ctx, &late, s, turns.Prompt{ID: "late", Text: "Write the quarterly revenue forecast", FromUser: true}))
 	assert.Equal(t, []string{"in_progress Implement user authentication"}, f.Draw())
 }
 
@@ -156,8 +160,8 @@ func TestASuggestionEndsWithItsPrompt(t *testing.T) {
 	f := projecttest.New(t)
 	s := projecttest.Host("s")
 	f.Prompt(s, "first", "Implement user authentication")
-	require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, s, []string{"a", "b", "c"}))
-	assert.Contains(t, f.Prompt(s, "second", "Draw the quarterly revenue charts anew"), "[FLAME SUGGESTION")
+	require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, s, []string{"a"}))
+	assert.Contains(t, f.Prompt(s, "second", "Write the quarterly revenue forecast"), "[FLAME SUGGESTION")
 	f.Prompt(s, "third", "yes, go")
 	now := autonomyNow(f, s)
 	assert.Empty(t, now.Pending)

@@ -21,24 +21,27 @@ const (
 // liveSuggestions returns the suggestions for the caller's session that have not expired.
 func liveSuggestions(s *project.Step) ([]core.Suggestion, error) {
 	all, err := recordSuggestions.Of(s.Tx, s.Session.ID)
-	live, _ := core.ExpireSuggestions(all, s.Now)
-	return live, err
+	return live(all, s.Now), err
 }
 
-// takeLive is liveSuggestions for a caller that saves them afterwards: it records the
-// outcomes of the others.
+func live(all []core.Suggestion, now core.Millis) []core.Suggestion {
+	return lo.Filter(all, func(l core.Suggestion, _ int) bool { return l.Live(now) })
+}
+
+// takeLive is liveSuggestions for a caller that saves them afterwards: it counts the others
+// as ignored.
 func takeLive(s *project.Step) ([]core.Suggestion, error) {
 	all, err := recordSuggestions.Of(s.Tx, s.Session.ID)
-	if err != nil {
-		return nil, err
+	left := live(all, s.Now)
+	if expired := len(all) - len(left); err == nil && expired > 0 {
+		err = count(s, func(c *core.AutonomyStats) { c.Ignored += expired })
 	}
-	live, expired := core.ExpireSuggestions(all, s.Now)
-	return live, settle(s, expired...)
+	return left, err
 }
 
-// amend removes suggestions for the caller's session, if there are any: end returns those
-// that stay, and the removed ones with their outcomes.
-func amend(s *project.Step, end func(live []core.Suggestion) (left, ended []core.Suggestion)) error {
+// amend removes suggestions for the caller's session, if there are any: change returns those
+// that stay.
+func amend(s *project.Step, change func(live []core.Suggestion) (left []core.Suggestion)) error {
 	if all, err := recordSuggestions.Of(s.Tx, s.Session.ID); err != nil || len(all) == 0 {
 		return err
 	}
@@ -46,8 +49,7 @@ func amend(s *project.Step, end func(live []core.Suggestion) (left, ended []core
 	if err != nil {
 		return err
 	}
-	left, ended := end(live)
-	return errors.Join(saveSuggestions(s, left), settle(s, ended...))
+	return saveSuggestions(s, change(live))
 }
 
 // Injectable returns the suggestions that belong in the caller's context: those about
@@ -68,8 +70,7 @@ func Injectable(s *project.Step) ([]core.Suggestion, error) {
 // Standing returns the suggestions for all sessions that have not expired.
 func Standing(tx project.Tx, now core.Millis) (standing []core.Suggestion, err error) {
 	err = recordSuggestions.Each(tx, func(_ string, all []core.Suggestion) error {
-		live, _ := core.ExpireSuggestions(all, now)
-		standing = append(standing, live...)
+		standing = append(standing, live(all, now)...)
 		return nil
 	})
 	return standing, err
@@ -94,87 +95,49 @@ func saveSuggestions(s *project.Step, live []core.Suggestion) error {
 	return s.Tx.SetDeadline(project.Deadline{Kind: ExpiryDeadline, Subject: s.Session.ID, Due: due, Set: s.Now})
 }
 
-// NoteShown records which suggestions for the caller's session its agent sees in a text for
-// the first time.
-func NoteShown(s *project.Step, text string) error {
-	live, shown, err := shownIn(s, text)
-	if err != nil || len(shown) == 0 {
-		return err
-	}
-	if err := recordSuggestions.Save(s.Tx, s.Session.ID, live); err != nil {
-		return err
-	}
-	for _, one := range shown {
-		if err := rewrite(s, stands(one), func(h *core.Suggestion) { h.ShownAt = s.Now }); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// shownIn returns the suggestions for the caller's session, marked as shown if text contains
-// them, and those that text shows for the first time.
-func shownIn(s *project.Step, text string) (live, shown []core.Suggestion, err error) {
-	if !core.HasSuggestions(text) {
-		return nil, nil, nil
-	}
-	if _, err := recordSuggestions.Load(s.Tx, s.Session.ID, &live); err != nil {
-		return nil, nil, err
-	}
-	for i, l := range live {
-		if l.ShownAt == 0 && l.In(text) {
-			live[i].ShownAt = s.Now
-			shown = append(shown, l)
-		}
-	}
-	return live, shown, nil
-}
-
 // Expire drops the expired suggestions for a session and counts them as ignored.
 func Expire(s *project.Step, session string) error {
 	s.Session.ID = session
-	return amend(s, func(live []core.Suggestion) (left, ended []core.Suggestion) { return live, nil })
+	return amend(s, func(live []core.Suggestion) []core.Suggestion { return live })
 }
 
 // ActOn marks the session's suggestion of this type about a frame as acted upon. For a push,
 // the session's current frame is the new one.
 func ActOn(s *project.Step, frame string, kind core.SuggestionType) error {
-	var acted core.Suggestion
-	err := amend(s, func(live []core.Suggestion) (left, ended []core.Suggestion) {
-		left, suggested, ok := core.ActOn(live, frame, kind, s.Now)
-		if !ok {
-			return live, nil
-		}
-		if acted = suggested; kind == core.SuggestPush {
-			acted.Made = s.Session.Current
-		}
-		return left, []core.Suggestion{acted}
-	})
-	if acted.Type == "" || err != nil {
+	acted, ok, err := take(s, frame, kind)
+	if err != nil || !ok {
 		return err
 	}
-	if acted.Made != "" {
-		if err := recordFollowed.Save(s.Tx, acted.Made, acted); err != nil {
-			return err
-		}
-	}
-	return s.Emit(core.SuggestionActed, s.Session.Current, map[string]any{"type": kind, "text": acted.Text})
+	return errors.Join(
+		remember(s, acted), count(s, func(c *core.AutonomyStats) { c.ActedUpon++ }),
+		s.Emit(core.SuggestionActed, s.Session.Current, map[string]any{"type": kind, "text": acted.Text}),
+	)
+}
+
+// take removes the session's suggestion of this type about a frame.
+func take(s *project.Step, frame string, kind core.SuggestionType) (taken core.Suggestion, ok bool, err error) {
+	err = amend(s, func(live []core.Suggestion) (left []core.Suggestion) {
+		left, taken, ok = core.ActOn(live, frame, kind, s.Now)
+		return left
+	})
+	return taken, ok, err
 }
 
 // withdraw drops the session's suggestion of this type about a frame, because it is no longer
-// valid, unless the agent asked for it. A suggestion that the agent saw counts as ignored.
+// valid, unless the agent asked for it. It counts as ignored.
 func withdraw(s *project.Step, frame string, kind core.SuggestionType) error {
-	return amend(s, func(live []core.Suggestion) (left, ended []core.Suggestion) {
-		left, gone, ok := core.ActOn(live, frame, kind, s.Now)
-		if !ok || gone.Asked {
-			return live, nil
+	gone := false
+	err := amend(s, func(live []core.Suggestion) []core.Suggestion {
+		left, taken, ok := core.ActOn(live, frame, kind, s.Now)
+		if gone = ok && !taken.Asked; gone {
+			return left
 		}
-		gone.ActedAt = 0
-		if gone = gone.End(core.Unseen, s.Now); gone.ShownAt != 0 {
-			gone.Outcome = core.Ignored
-		}
-		return left, []core.Suggestion{gone}
+		return live
 	})
+	if gone && err == nil {
+		err = count(s, func(c *core.AutonomyStats) { c.Ignored++ })
+	}
+	return err
 }
 
 // ClearSuggestions empties the queue of the caller's session and returns how many suggestions
@@ -182,9 +145,9 @@ func withdraw(s *project.Step, frame string, kind core.SuggestionType) error {
 func ClearSuggestions(ctx context.Context, p *project.Project, by project.Caller) (cleared int, err error) {
 	err = p.Update(ctx, by, func(s *project.Step) error {
 		cleared = 0
-		return amend(s, func(live []core.Suggestion) (left, ended []core.Suggestion) {
+		return amend(s, func(live []core.Suggestion) []core.Suggestion {
 			cleared = len(live)
-			return nil, lo.Map(live, func(l core.Suggestion, _ int) core.Suggestion { return l.End(core.Dropped, s.Now) })
+			return nil
 		})
 	})
 	return cleared, err

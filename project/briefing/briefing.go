@@ -4,7 +4,6 @@ package briefing
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"flame/core"
@@ -84,7 +83,7 @@ func LogTold(s *project.Step, b Briefing) (int64, error) {
 			kind = "context"
 		}
 		data := map[string]any{"kind": kind, "tokens": core.EstimateTokens(b.Text)}
-		if err := errors.Join(s.Emit(core.ContextInjected, s.Session.Current, data), autonomy.NoteShown(s, b.Text)); err != nil {
+		if err := s.Emit(core.ContextInjected, s.Session.Current, data); err != nil {
 			return 0, err
 		}
 	}

@@ -67,24 +67,6 @@ func (c *Contexts) Of(ctx context.Context, by project.Caller, ref string, maxCha
 	return fc, err
 }
 
-// Shown records that the caller's agent received suggestions in a text made from a context.
-// If it cannot write that, it only logs the error: the text is still good.
-func (c *Contexts) Shown(ctx context.Context, by project.Caller, text string) {
-	if !core.HasSuggestions(text) {
-		return
-	}
-	err := c.Project.Store.Run(ctx, func(tx project.Tx) error {
-		s := c.Project.Step(tx, by)
-		if err := s.Enter(); err != nil {
-			return err
-		}
-		return autonomy.NoteShown(s, text)
-	})
-	if err != nil {
-		c.Project.Log.Warn("flame could not record that it showed a suggestion", "error", err)
-	}
-}
-
 // CacheInfo describes the contexts in the cache of a process.
 type CacheInfo struct {
 	Entries int

@@ -8,7 +8,6 @@ import (
 
 	"flame/core"
 	"flame/project"
-	"flame/project/autonomy"
 	"flame/project/stack"
 )
 
@@ -129,38 +128,20 @@ func endChild(s *project.Step, id string, how project.Ending) error {
 	return endAbove(s, session)
 }
 
-// endHere ends the session of a child, with its frames, and learns from its first end.
+// endHere ends the session of a child, with its frames.
 func endHere(s *project.Step, how project.Ending) error {
 	if err := tryHeuristics(s); err != nil {
 		return err
 	}
 	s.Session.IsCompleted, s.Session.Current, s.Session.State = true, "", core.SessionEnded
-	first, err := countEnd(s, how)
-	if err != nil {
+	if err := countEnd(s, how); err != nil {
 		return err
 	}
 	id := s.Session.ID
 	if err := errors.Join(s.Tx.ClearDeadline(IdleDeadline, id), s.Tx.ClearDeadline(WorthDeadline, id)); err != nil {
 		return err
 	}
-	if err := endFrames(s, how); err != nil || !first {
-		return err
-	}
-	frame, err := s.Tx.Frame(s.Session.Root)
-	if err != nil {
-		return project.IgnoreMissing(err)
-	}
-	return learnFrom(s, s.Session.Title, frame, how)
-}
-
-// learnFrom counts the end of a subagent's frame. Only a completed subagent wrote a useful
-// summary: others leave an error, or flame's own note.
-func learnFrom(s *project.Step, title string, frame core.Frame, how project.Ending) error {
-	wrote := frame.Summary
-	if frame.Status != core.Completed || how.Last == "" && wrote == how.Summary() {
-		wrote = ""
-	}
-	return autonomy.CountFrame(s, title, frame, wrote)
+	return endFrames(s, how)
 }
 
 // endAbove ends the children that only waited for this child: the one that asked for it, and
@@ -357,14 +338,8 @@ func endSpawn(s *project.Step, asked Asked, how project.Ending) error {
 	if err != nil || frame.Foreign() || !frame.CanMove(how.End.Status()) {
 		return project.IgnoreMissing(err)
 	}
-	first := frame.Status == core.InProgress
 	if err := stack.End(s, &frame, how.End.Status(), how.Summary()); err != nil {
 		return err
-	}
-	if first {
-		if err := learnFrom(s, asked.Title, frame, how); err != nil {
-			return err
-		}
 	}
 	return tellEnd(s, how, frame, "")
 }

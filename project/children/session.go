@@ -151,6 +151,7 @@ func CompleteIdle(s *project.Step, id string) error {
 type Tracked struct {
 	Sessions []core.Session // latest activity first
 	Stats    core.SubagentStats
+	Proposed []core.TitlePattern
 	Enabled  bool
 }
 
@@ -166,6 +167,7 @@ func Sessions(ctx context.Context, p *project.Project, by project.Caller) (all T
 		if all.Stats, err = recordSubagentStats.Of(s.Tx, statSubagents); err != nil {
 			return err
 		}
+		all.Proposed = all.Stats.TitlePatterns(config.SubagentPatterns)
 		if all.Sessions, err = s.Tx.FindSessions(project.SessionQuery{Tracked: true}); err != nil {
 			return err
 		}

@@ -7,7 +7,6 @@ import (
 
 	"flame/core"
 	"flame/project"
-	"flame/project/autonomy"
 	"flame/project/briefing"
 	"flame/project/stack"
 )
@@ -83,10 +82,8 @@ func ask(s *project.Step, call Call) (made Asked, err error) {
 // detect counts a child that a session asked for, writes its event, and makes its frame if
 // its title is that of a subagent.
 func detect(s *project.Step, made *Asked, call Call, parent string, config core.SubagentConfig) error {
-	matched, err := autonomy.MatchesTitle(s, config, made.Title)
-	if err != nil {
-		return err
-	}
+	patterns, _ := core.CompilePatterns(config.SubagentPatterns) // invalid ones match nothing
+	matched := patterns.Match(made.Title)
 	if matched {
 		frame, err := s.Create(core.Frame{Parent: parent, Goal: core.SubagentGoal(made.Title), Status: core.InProgress})
 		if err != nil {
@@ -94,7 +91,7 @@ func detect(s *project.Step, made *Asked, call Call, parent string, config core.
 		}
 		made.Frame = frame.ID
 	}
-	if err := countDetected(s, matched); err != nil {
+	if err := countDetected(s, made.Title, matched); err != nil {
 		return err
 	}
 	prompt, _ := core.Truncate(call.Prompt, maxPrompt, "...")

@@ -9,7 +9,6 @@ import (
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
-	"flame/project/autonomy"
 )
 
 const (
@@ -48,15 +47,13 @@ func countFramed(s *project.Step) error {
 	}
 	skipped := s.Session.Skipped
 	mine.Framed, s.Session.Skipped = true, false
-	if skipped {
-		if err := autonomy.CountSkip(s, s.Session.Title, true); err != nil {
-			return err
-		}
-	}
 	return errors.Join(project.RecordPresence.Save(s.Tx, s.Session.ID, mine), countSubagents(s, s.Session.CreatedAt, func(c *core.SubagentStats) {
 		c.FramesCreated++
 		if skipped {
 			c.SkippedByHeuristics--
+		}
+		if !s.Session.IsSubagent {
+			c.CountType(s.Session.Title, core.TypeCount{Framed: 1})
 		}
 	}))
 }
@@ -68,15 +65,14 @@ func noteCounted(s *project.Step, framed, ended bool) error {
 	})
 }
 
-// countEnd counts the first end of the caller's session, a tracked child with a frame, and
-// reports whether this was its first end.
-func countEnd(s *project.Step, how project.Ending) (first bool, err error) {
+// countEnd counts the first end of the caller's session, a tracked child with a frame.
+func countEnd(s *project.Step, how project.Ending) error {
 	theirs, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
 	if err != nil || !theirs.Framed || theirs.Counted {
-		return false, err
+		return err
 	}
 	theirs.Counted = true
-	return true, errors.Join(project.RecordPresence.Save(s.Tx, s.Session.ID, theirs), countSubagents(s, s.Session.CreatedAt, func(c *core.SubagentStats) {
+	return errors.Join(project.RecordPresence.Save(s.Tx, s.Session.ID, theirs), countSubagents(s, s.Session.CreatedAt, func(c *core.SubagentStats) {
 		switch {
 		case how.Idle:
 			c.AutoCompleted++
@@ -88,12 +84,14 @@ func countEnd(s *project.Step, how project.Ending) (first bool, err error) {
 	}))
 }
 
-// countDetected counts a new child, and its frame if it has one.
-func countDetected(s *project.Step, framed bool) error {
+// countDetected counts a new child with a title, and its frame if it has one at once.
+func countDetected(s *project.Step, title string, framed bool) error {
 	return countSubagents(s, s.Now, func(c *core.SubagentStats) {
 		c.TotalDetected++
 		if framed {
 			c.FramesCreated++
+		} else {
+			c.CountType(title, core.TypeCount{Seen: 1})
 		}
 	})
 }
@@ -105,8 +103,9 @@ func watch(s *project.Step, watched bool) error {
 		return err
 	}
 	s.Session.Tracked = true
-	s.Session.IsSubagent, err = autonomy.MatchesTitle(s, config, s.Session.Title)
-	return err
+	patterns, _ := core.CompilePatterns(config.SubagentPatterns) // invalid ones match nothing
+	s.Session.IsSubagent = patterns.Match(s.Session.Title)
+	return nil
 }
 
 // track begins to track the caller's session as a child of frame parent, unless the
@@ -127,7 +126,7 @@ func track(s *project.Step, parent string) error {
 			return err
 		}
 	}
-	if err := errors.Join(countDetected(s, s.Session.IsSubagent), noteCounted(s, s.Session.IsSubagent, false), lookLater(s, "")); err != nil {
+	if err := errors.Join(countDetected(s, s.Session.Title, s.Session.IsSubagent), noteCounted(s, s.Session.IsSubagent, false), lookLater(s, "")); err != nil {
 		return err
 	}
 	return s.Emit(core.SubagentDetected, s.Session.Root, map[string]any{"title": s.Session.Title, "matched": s.Session.IsSubagent})
@@ -143,10 +142,7 @@ func tryHeuristics(s *project.Step) error {
 		return err
 	}
 	s.Session.Skipped = true
-	return errors.Join(
-		countSubagents(s, s.Session.CreatedAt, func(c *core.SubagentStats) { c.SkippedByHeuristics++ }),
-		autonomy.CountSkip(s, s.Session.Title, false),
-	)
+	return countSubagents(s, s.Session.CreatedAt, func(c *core.SubagentStats) { c.SkippedByHeuristics++ })
 }
 
 // isUndecided reports whether a session is a running child that may still get a frame.

@@ -65,9 +65,10 @@ func Invalidate(ctx context.Context, p *project.Project, by project.Caller, ref,
 		if done, err = invalidate(s, frame, reason); err != nil {
 			return err
 		}
-		done.Current, err = s.NearestOpen(s.Session.Current)
-		s.Session.Current = done.Current
-		return err
+		if done.Current, err = s.NearestOpen(s.Session.Current); err != nil {
+			return err
+		}
+		return autonomy.Enter(s, done.Current)
 	})
 	if err != nil {
 		return done, err
@@ -91,7 +92,7 @@ func invalidate(s *project.Step, target core.Frame, reason string) (done Invalid
 		return done, err
 	}
 	done.Target = target
-	if err := errors.Join(saveInvalidated(s, target), EndRootLater(s, target), autonomy.NoteOver(s, target, false)); err != nil {
+	if err := errors.Join(saveInvalidated(s, target), EndRootLater(s, target)); err != nil {
 		return done, err
 	}
 	cascade := core.CascadeOf(target)

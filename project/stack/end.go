@@ -115,7 +115,11 @@ func Finish(s *project.Step, popped *Popped, args PopArgs) error {
 	case inside && s.Session.Parent != "" && frame.ID == s.Session.Root:
 		s.Session.Current = "" // a finished subagent does not work in its parent's frame
 	case inside:
-		if s.Session.Current, err = s.NearestOpen(frame.Parent); err != nil {
+		above, err := s.NearestOpen(frame.Parent)
+		if err != nil {
+			return err
+		}
+		if err := autonomy.Enter(s, above); err != nil {
 			return err
 		}
 	}
@@ -142,7 +146,7 @@ func End(s *project.Step, frame *core.Frame, status core.Status, summary string)
 	if err := s.Tx.SaveFrame(*frame); err != nil {
 		return err
 	}
-	if err := errors.Join(forgetCompaction(s, frame.ID), EndRootLater(s, *frame), autonomy.NoteOver(s, *frame, false)); err != nil {
+	if err := errors.Join(forgetCompaction(s, frame.ID), EndRootLater(s, *frame)); err != nil {
 		return err
 	}
 	return s.Emit(core.FrameCompleted, frame.ID, data)

@@ -40,7 +40,9 @@ func push(s *project.Step, goal, criteria string) (core.Frame, error) {
 	if parent == "" || !s.Session.HasFrame() || s.Session.Current == "" && !s.Session.IsCompleted {
 		s.Session.Root = frame.ID // a subagent whose frame is finished begins another
 	}
-	s.Session.Current = frame.ID
+	if err := autonomy.Enter(s, frame.ID); err != nil {
+		return frame, err
+	}
 	return frame, autonomy.ActOn(s, parent, core.SuggestPush)
 }
 

@@ -209,15 +209,14 @@ func activate(s *project.Step, frame, claimed core.Frame, force bool) (a Activat
 		return a, err
 	}
 	a.Frame = frame
-	s.Session.Current = frame.ID
-	if err := settleIn(s, frame); err != nil {
+	if err := errors.Join(autonomy.Enter(s, frame.ID), settleIn(s, frame)); err != nil {
 		return a, err
 	}
 	if left.ID == frame.ID {
 		a.Here = a.Taken == "" && a.Machine == ""
 		return a, nil // nothing was started
 	}
-	return a, errors.Join(autonomy.NoteOver(s, left, true), autonomy.ActOn(s, left.ID, core.SuggestPush))
+	return a, autonomy.ActOn(s, left.ID, core.SuggestPush)
 }
 
 // standing returns the status of the frame's parent if that has ended. It refuses a planned
@@ -251,7 +250,7 @@ func start(s *project.Step, frame *core.Frame, machine string) error {
 		return err
 	}
 	frame.Session, frame.ArchivedAt = s.Session.ID, 0
-	if err := errors.Join(s.Tx.SaveFrame(*frame), autonomy.NoteTakenUp(s, frame.ID)); err != nil {
+	if err := s.Tx.SaveFrame(*frame); err != nil {
 		return err
 	}
 	return s.Emit(event, frame.ID, fromMachine(machine, map[string]any{"from": from}))

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
-	"flame/core/judge"
+	"flame/core/evidence"
 	"flame/project"
 	"flame/project/autonomy"
 	"flame/project/stack"
@@ -27,7 +27,7 @@ type dayTurn struct {
 	Goal     string // that the agent gives it
 	Criteria string
 	Files    []string
-	Calls    []judge.Call
+	Calls    []evidence.Call
 	Last     string      // what the agent ends with
 	Pop      core.Status // that its frame is due to end with after it; empty: none
 }
@@ -154,15 +154,17 @@ func TestAnEndThatIsDueIsNoLongerSuggestedWhereTheUserAsksForMore(t *testing.T) 
 			f.Push(s, "Rotate the backups in scripts/backup.sh")
 			turn := dayTurn{
 				Files: []string{"scripts/backup.sh"}, Last: "Fixed. scripts/backup.sh keeps seven archives and all 4 tests pass.", Pop: core.Completed,
-				Calls: []judge.Call{{Tool: "Bash", Input: "bash scripts/backup_test.sh", Exit: new(0), Output: "all 4 tests passed"}},
+				Calls: []evidence.Call{
+					{Tool: "flame_flame_push", OK: true},
+					{Tool: "Bash", Input: "bash scripts/backup_test.sh", OK: true, Exit: new(0), Output: "all 4 tests passed"},
+				},
 			}
 			require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, s, turn.Files))
 			if tt.asked {
 				advice, err := autonomy.ShouldPop(f.Ctx, f.Project, s, autonomy.PopQuestion{SuccessSignals: []string{"all tests pass", "archives rotate", "done"}})
 				require.NoError(t, err)
-				require.True(t, advice.Queued, advice.Explanation)
+				require.True(t, advice.Queued, advice.Reason)
 			} else {
-				turn.Calls[0].OK = true
 				require.NoError(t, turns.End(f.Ctx, f.Project, s, turns.Turn{LastMessage: turn.Last, Running: []string{}, Seen: func() autonomy.Seen {
 					return autonomy.Seen{Calls: turn.Calls, Whole: true}
 				}}))
@@ -206,12 +208,13 @@ func TestAnEndWhoseLogWasLateIsWeighedAtTheNextPrompt(t *testing.T) {
 			}}))
 			require.Nil(t, suggested(f, core.SuggestPop))
 			b, err := turns.Begin(f.Ctx, f.Project, s, turns.Prompt{ID: "2", Text: tt.prompt, FromUser: true, Seen: func() autonomy.Seen {
-				return autonomy.Seen{Whole: true, Calls: []judge.Call{
+				return autonomy.Seen{Whole: true, Calls: []evidence.Call{
+					{Tool: "flame_flame_push", OK: true},
 					{Tool: "Bash", Input: "bash scripts/backup_test.sh", OK: true, Exit: new(0), Output: "ok: seven archives left\nall 4 tests passed"},
 				}}
 			}})
 			require.NoError(t, err)
-			assert.Equal(t, tt.suggested, core.HasSuggestions(b.Text), b.Text)
+			assert.Equal(t, tt.suggested, strings.Contains(b.Text, "FLAME SUGGESTION"), b.Text)
 			assert.Equal(t, tt.ends, f.Get(frame.ID).Status == core.Completed)
 			assert.Equal(t, tt.ends, strings.Contains(b.Text, `status="completed" relation="child" by="autonomy"`), "the agent is told: %s", b.Text)
 		})

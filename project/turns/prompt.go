@@ -128,7 +128,11 @@ func followPrompt(s *project.Step, prompt Prompt) error {
 	if err := weighPrompt(s, prompt, text, named); err != nil {
 		return err
 	}
-	return autonomy.UpdateScene(s, func(c *autonomy.Scene) { c.Begin(text) })
+	at, _, err := s.Current()
+	if err != nil {
+		return err
+	}
+	return autonomy.UpdateScene(s, func(c *autonomy.Scene) { c.Begin(at.ID, text) })
 }
 
 // weighPrompt considers a push, unless the prompt has just named its root. First it adds

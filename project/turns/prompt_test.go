@@ -120,7 +120,7 @@ func TestASessionReadsThatAnotherMachineTookItsFrame(t *testing.T) {
 
 func TestADuePushIsSuggestedOrDone(t *testing.T) {
 	t.Parallel()
-	const other = "Draw the quarterly revenue charts anew"
+	const other = "Write the quarterly revenue forecast"
 	tests := map[string]struct {
 		level   core.AutonomyLevel
 		prompt  string
@@ -172,7 +172,7 @@ func TestAPromptThatNamesAPlannedChildTakesItUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := projecttest.New(t)
-			f.Autonomy.Level, f.Autonomy.Strategy = tt.level, core.Evidence
+			f.Autonomy.Level = tt.level
 			s := projecttest.Host("s")
 			f.Prompt(s, "first", "Implement user authentication")
 			require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, s, []string{"a"}))

@@ -8,7 +8,7 @@ import (
 	"errors"
 
 	"flame/core"
-	"flame/core/judge"
+	"flame/core/evidence"
 	"flame/project"
 	"flame/project/autonomy"
 	"flame/project/children"
@@ -105,7 +105,7 @@ func weighTurn(s *project.Step, turn Turn) error {
 		return err
 	}
 	if s.Session.State != core.SessionEnded {
-		err = autonomy.UpdateScene(s, func(c *autonomy.Scene) { progress = c.End(turn.LastMessage, seen) || progress })
+		err = autonomy.UpdateScene(s, func(c *autonomy.Scene) { progress = c.End(frame.ID, turn.LastMessage, seen) || progress })
 	}
 	if err != nil {
 		return err
@@ -159,15 +159,19 @@ func weighMissed(s *project.Step, prompt string, look func() autonomy.Seen) erro
 	if err != nil || known || look == nil {
 		return err
 	}
+	at, _, err := s.Current()
+	if err != nil {
+		return err
+	}
 	seen, answered := look(), false
 	if err := autonomy.UpdateScene(s, func(c *autonomy.Scene) {
 		answered = c.Answered()
-		c.Look(seen)
+		c.Look(at.ID, seen)
 	}); err != nil {
 		return err
 	}
 	mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
-	if err != nil || !answered || !mine.Rested || judge.AsksForMore(prompt) {
+	if err != nil || !answered || !mine.Rested || evidence.AsksForMore(prompt) {
 		return err
 	}
 	return weighPop(s, Turn{LastMessage: mine.Fallback})
@@ -183,9 +187,9 @@ func weighPop(s *project.Step, turn Turn) error {
 	if err != nil || s.Project.Late || level == core.AutonomyManual || frame.Parent == "" || frame.ID == s.Session.Root {
 		return err
 	}
-	advice := seen.Pop(autonomy.PopQuestion{Running: len(turn.Running)})
+	advice := seen.Pop(len(turn.Running))
 	advice.Recommended = advice.Recommended && !turn.Failed
-	if level != core.AutonomyAuto || !advice.Finished || !advice.Recommended {
+	if level != core.AutonomyAuto || !advice.Proven || !advice.Recommended {
 		return autonomy.Advise(s, &advice)
 	}
 	if seen.Open > 0 {
@@ -197,5 +201,5 @@ func weighPop(s *project.Step, turn Turn) error {
 	if s.Rule = ""; err != nil {
 		return err
 	}
-	return autonomy.NoteDone(s, advice, "")
+	return autonomy.NoteDone(s, advice)
 }

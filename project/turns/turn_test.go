@@ -1,6 +1,7 @@
 package turns_test
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,8 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/core/evidence"
 	"flame/project"
 	"flame/project/autonomy"
+	"flame/project/stack"
 	"flame/project/turns"
 	"flame/tests/projecttest"
 )
@@ -68,35 +71,65 @@ func TestATurnThatChangedNothingIsNoProgress(t *testing.T) {
 	}
 }
 
+// finish has a session's agent finish the goal of its frame, and returns what it is told with the next prompt.
+func finish(f *projecttest.Fixture, by project.Caller) string {
+	f.T.Helper()
+	f.Prompt(by, fmt.Sprint("work at ", f.Clock), "yes, go")
+	require.NoError(f.T, autonomy.NoteFiles(f.Ctx, f.Project, by, []string{"piece.go"}))
+	require.NoError(f.T, turns.End(f.Ctx, f.Project, by, turns.Turn{LastMessage: finished, Running: []string{}, Seen: func() autonomy.Seen {
+		return autonomy.Seen{Whole: true, Calls: []evidence.Call{passes}}
+	}}))
+	return f.Prompt(by, fmt.Sprint("thanks at ", f.Clock), "great, thanks")
+}
+
+// pushPiece has the session s push a frame whose end can be proven.
+func pushPiece(f *projecttest.Fixture) core.Frame {
+	f.T.Helper()
+	frame, err := stack.Push(f.Ctx, f.Project, projecttest.Host("s"), "piece", "all tests pass")
+	require.NoError(f.T, err)
+	return frame
+}
+
+const finished = "The piece is done, all tests pass."
+
+var passes = evidence.Call{Tool: "Bash", Input: "go test ./...", OK: true, Exit: new(0), Output: "ok  \tshop\t0.01s"}
+
 func TestADuePopIsSuggestedOrDone(t *testing.T) {
 	t.Parallel()
-	stuck := func(f *projecttest.Fixture) { f.Push(projecttest.Host("s"), "piece") }
+	pushed := func(f *projecttest.Fixture) { pushPiece(f) }
 	tests := map[string]struct {
 		level core.AutonomyLevel
 		begin func(f *projecttest.Fixture)
 		want  string // goal of the current frame
 		told  string // once; empty: nothing is
 	}{
-		"suggested":                    {core.AutonomySuggest, stuck, "piece", `popping the current frame as "blocked"`},
-		"done":                         {core.AutonomyAuto, stuck, "work", `by="autonomy"`},
-		"neither where all is by hand": {core.AutonomyManual, stuck, "piece", ""},
-		"never of a root":              {core.AutonomyAuto, func(*projecttest.Fixture) {}, "work", ""},
+		"suggested":                    {core.AutonomySuggest, pushed, "piece", `popping the current frame as "completed"`},
+		"done":                         {core.AutonomyAuto, pushed, "work", `by="autonomy"`},
+		"neither where all is by hand": {core.AutonomyManual, pushed, "piece", ""},
+		"not below its threshold": {core.AutonomySuggest, func(f *projecttest.Fixture) {
+			f.Autonomy.PopThreshold, f.Autonomy.EnabledHeuristics = 80, []string{"stagnation"}
+			pushed(f)
+		}, "piece", ""},
+		"never of a root": {core.AutonomyAuto, func(*projecttest.Fixture) {}, "work", ""},
 		"never over work below": {core.AutonomyAuto, func(f *projecttest.Fixture) {
-			stuck(f)
+			pushed(f)
 			f.SpawnAll(projecttest.Host("s"), "look")
+			f.Push(projecttest.Agent("look"), "deeper")
+			f.Plan(projecttest.Host("s"), "", "later")
 		}, "piece", ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := projecttest.New(t)
-			f.Autonomy.Level, f.Autonomy.PopThreshold = tt.level, 70
+			f.Autonomy.Level = tt.level
 			f.Prompt(projecttest.Host("s"), "first", "work")
 			tt.begin(f)
-			told := takeTurns(f, projecttest.Host("s"), 8, "I am stuck")
+			told := finish(f, projecttest.Host("s"))
 			assert.Equal(t, tt.want, f.Get(f.Current(projecttest.Host("s"))).Goal)
 			if tt.told == "" {
-				assert.Empty(t, told)
+				assert.NotContains(t, told, "SUGGESTION")
+				assert.NotContains(t, told, "autonomy")
 			} else {
 				assert.Equal(t, 1, strings.Count(told, tt.told), "told once: %s", told)
 			}
@@ -107,15 +140,47 @@ func TestADuePopIsSuggestedOrDone(t *testing.T) {
 func TestAPopThatWasDoneIsUndoneByActivating(t *testing.T) {
 	t.Parallel()
 	f := projecttest.Working(t)
-	f.Autonomy.Level, f.Autonomy.PopThreshold = core.AutonomyAuto, 70
-	frame := f.Push(projecttest.Host("s"), "piece")
-	told := takeTurns(f, projecttest.Host("s"), 8, "I am stuck")
-	assert.Equal(t, "I am stuck", f.Get(frame.ID).Summary)
-	assert.Equal(t, core.Blocked, f.Get(frame.ID).Status)
+	f.Autonomy.Level = core.AutonomyAuto
+	frame := pushPiece(f)
+	told := finish(f, projecttest.Host("s"))
+	assert.Equal(t, []any{finished, core.Completed}, []any{f.Get(frame.ID).Summary, f.Get(frame.ID).Status})
 	assert.Contains(t, told, `by="autonomy"`)
-	assert.NotContains(t, told, "I am stuck", "those are its own words")
+	assert.NotContains(t, told, finished, "those are its own words")
 	assert.Equal(t, core.InProgress, f.Activate(projecttest.Host("s"), frame.ID).Status)
 	assert.Equal(t, frame.ID, f.Current(projecttest.Host("s")))
+}
+
+// Evidence for a frame that was popped in the turn said of the frame after it that it is completed.
+func TestTheWorkOfAPoppedFrameSaysNothingOfTheNext(t *testing.T) {
+	t.Parallel()
+	for name, next := range map[string]string{"the next frame": "refund endpoint", "the frame above": ""} {
+		for _, level := range []core.AutonomyLevel{core.AutonomySuggest, core.AutonomyAuto} {
+			t.Run(name+" at level "+string(level), func(t *testing.T) {
+				t.Parallel()
+				f := projecttest.Working(t)
+				f.Autonomy.Level = level
+				s := projecttest.Host("s")
+				f.Push(s, "shop")
+				require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, s, []string{"shop.go"}))
+				f.Push(s, "card tokenizer")
+				f.Prompt(s, "go", "do the tokenizer for card numbers")
+				require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, s, []string{"tok.go"}))
+				_, err := stack.Pop(f.Ctx, f.Project, s, stack.PopArgs{Status: core.Completed, Summary: "Tokenizer done", Next: next})
+				require.NoError(t, err)
+				advice, err := autonomy.ShouldPop(f.Ctx, f.Project, s, autonomy.PopQuestion{})
+				require.NoError(t, err)
+				assert.False(t, advice.Recommended, "nothing has happened in it")
+				pop := evidence.Call{Tool: "mcp__plugin_flame_flame__flame_pop", OK: true}
+				require.NoError(t, turns.End(f.Ctx, f.Project, s, turns.Turn{
+					LastMessage: "The card tokenizer of the shop is finished; all tests pass.", Running: []string{},
+					Seen: func() autonomy.Seen { return autonomy.Seen{Whole: true, Calls: []evidence.Call{passes, pop}} },
+				}))
+				current := f.Get(f.Current(s))
+				assert.Equal(t, []any{core.InProgress, cmp.Or(next, "shop")}, []any{current.Status, current.Goal})
+				assert.NotContains(t, f.Prompt(s, "on", "ok, go on"), "SUGGESTION")
+			})
+		}
+	}
 }
 
 func TestATurnsEndShowsWhichChildrenAreLost(t *testing.T) {

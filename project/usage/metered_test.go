@@ -1,6 +1,7 @@
 package usage_test
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -45,7 +46,7 @@ func TestSuggestionsGoByTheModelThatAGatewaySees(t *testing.T) {
 	f := projecttest.New(t)
 	s := projecttest.Host("s")
 	f.Prompt(s, "first", "Implement user authentication")
-	seen := func() []any { m := f.Moment(s); return []any{m.Turn.Model, m.Turn.Window} }
+	seen := func() []any { scene := f.Scene(s); return []any{scene.Model, cmp.Or(scene.Window, scene.Told)} }
 	tell(f, s, asked(f.Clock, "a"))
 	assert.Equal(t, []any{"claude-opus-5-5", 0}, seen())
 	long, beside := asked(f.Clock+1, "b"), asked(f.Clock+2, "c")

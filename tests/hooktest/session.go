@@ -86,7 +86,7 @@ func (f Fixture) New(t *testing.T) *Session {
 	s.kept = &storetest.Counted{Store: projecttest.Open(t, filepath.Join(s.Dir, ".flame"), store.Options{})}
 	s.P = &project.Project{
 		Store: s.kept, Dir: s.Dir, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(), EventDays: 90, Fold: true,
-		Subagents: core.DefaultSubagentConfig(), Autonomy: projecttest.ByScores(),
+		Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
 		Now: func() core.Millis { *s.Clock++; return *s.Clock }, NewID: project.NewID,
 		HostProcess: func() project.Process { return project.Process{PID: 7, Started: "then"} },
 	}

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/samber/lo"
+
 	"flame/core"
-	"flame/core/judge"
+	"flame/core/evidence"
 )
 
 // A turn is a labelled moment, as in a line of the file.
@@ -24,7 +26,7 @@ type turn struct {
 		Decisions       []string `json:"decisions"`
 		Artifacts       []string `json:"artifacts"`
 	} `json:"frame"`
-	Recent []judge.Message `json:"recent"`
+	Recent []evidence.Message `json:"recent"`
 	Turn   struct {
 		Tools []struct {
 			Name   string `json:"name"`
@@ -98,21 +100,16 @@ func readTurns(in io.Reader, which part) (list []turn, err error) {
 }
 
 // moment returns the case as flame sees it.
-func (t turn) moment() judge.Moment {
-	m := judge.Moment{
-		Frame: judge.Frame{
-			Goal: t.Frame.Goal, Criteria: t.Frame.SuccessCriteria, Planned: t.Frame.PlannedChildren,
-			Open: t.Frame.OpenChildren, Messages: t.Frame.Messages, Decisions: t.Frame.Decisions, Artifacts: t.Frame.Artifacts,
+func (t turn) moment() evidence.Moment {
+	m := evidence.Moment{
+		Frame: evidence.Frame{
+			Goal: t.Frame.Goal, Criteria: t.Frame.SuccessCriteria, Planned: t.Frame.PlannedChildren, Open: t.Frame.OpenChildren,
+			Files: t.Turn.FilesChanged, Decisions: t.Frame.Decisions, Artifacts: t.Frame.Artifacts,
 		},
-		Recent: t.Recent,
-		Turn: judge.Turn{
-			Files: t.Turn.FilesChanged, Errors: t.Turn.Errors, Tokens: t.Turn.Tokens, Window: t.Turn.Window,
-			WithoutProgress: t.Turn.TurnsWithoutProgress,
-		},
-		Prompt: t.Prompt,
+		Recent: t.Recent, Prompt: t.Prompt,
 	}
 	for _, c := range t.Turn.Tools {
-		m.Turn.Calls = append(m.Turn.Calls, judge.Call{Tool: c.Name, Input: c.Input, OK: c.OK, Exit: c.Exit, Output: c.Output})
+		m.Calls = append(m.Calls, evidence.Call{Tool: c.Name, Input: c.Input, OK: c.OK, Exit: c.Exit, Output: c.Output})
 	}
 	return m
 }
@@ -143,39 +140,35 @@ type strategy struct {
 	judge func(turn) (v verdict, finished bool)
 }
 
-// strategies are the measured ones. The default is always named "default".
-func strategies() []strategy {
-	return []strategy{
-		{"default", by(core.DefaultAutonomyConfig().Strategy)},
-		{"noisy-or", by(core.NoisyOr)},
-		{"mean", by(core.Mean)},
-		{"always", func(t turn) (verdict, bool) {
-			if t.Point == "prompt" {
-				return push, false
-			}
-			return verdict(core.Completed), true
-		}},
-		{"never", func(turn) (verdict, bool) { return nothing, false }},
+// strategies are the measured ones: what flame suggests unasked, what the heuristics answer when they
+// are asked, and always.
+var strategies = []strategy{{"default", unasked}, {"asked", asked}, {"always", always}}
+
+func unasked(t turn) (verdict, bool) {
+	config, m := core.DefaultAutonomyConfig(), t.moment()
+	if t.Point == "prompt" {
+		return lo.Ternary(evidence.Push(m).Confidence >= config.PushThreshold, push, nothing), false
 	}
+	found := evidence.Pop(m)
+	return lo.Ternary(found.Confidence >= config.PopThreshold, verdict(core.Completed), nothing), found.Proven
 }
 
-func by(s core.Strategy) func(turn) (verdict, bool) {
-	cfg := core.DefaultAutonomyConfig()
-	cfg.Strategy = s
-	return func(t turn) (verdict, bool) {
-		m := t.moment()
-		if t.Point == "prompt" {
-			if judge.Push(m, cfg).Recommended {
-				return push, false
-			}
-			return nothing, false
-		}
-		e := judge.Pop(m, cfg)
-		if !e.Recommended {
-			return nothing, false
-		}
-		return verdict(e.Status), e.Status == core.Completed && judge.Finished(m)
+func asked(t turn) (verdict, bool) {
+	config := core.DefaultAutonomyConfig()
+	if t.Point == "prompt" {
+		e := core.EvaluatePush(core.PushInput{
+			Goal: t.Frame.Goal, PotentialGoal: t.Prompt, Messages: t.Frame.Messages, Files: t.Turn.FilesChanged, Errors: t.Turn.Errors, Tokens: t.Turn.Tokens,
+		}, config)
+		return lo.Ternary(e.Recommended, push, nothing), false
 	}
+	e := core.EvaluatePop(core.PopInput{
+		Goal: t.Frame.Goal, Artifacts: t.Frame.Artifacts, NoProgressTurns: t.Turn.TurnsWithoutProgress, Tokens: t.Turn.Tokens, ContextLimit: t.Turn.Window,
+	}, config)
+	return lo.Ternary(e.Recommended, verdict(e.Status), nothing), false
+}
+
+func always(t turn) (verdict, bool) {
+	return lo.Ternary(t.Point == "prompt", push, verdict(core.Completed)), true
 }
 
 // A count counts verdicts of one kind, or of several.

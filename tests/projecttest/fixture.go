@@ -15,8 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
-	"flame/core/judge"
-	"flame/core/learn"
 	"flame/project"
 	"flame/project/autonomy"
 	"flame/project/briefing"
@@ -51,7 +49,7 @@ func New(t *testing.T) *Fixture {
 	again := func() func() { before := ids; return func() { ids = before } }
 	f.Project = &project.Project{
 		Store: storetest.Twice{Store: kept, Begin: again}, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(),
-		Subagents: core.DefaultSubagentConfig(), Autonomy: ByScores(), Learn: learn.Settings{Mode: learn.Suggest, Bounds: 10}, EventDays: 90,
+		Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(), EventDays: 90,
 		Now: func() core.Millis { return core.Millis(atomic.AddInt64((*int64)(&f.Clock), 1)) }, // a board is read beside the test
 		NewID: func(kind string) string {
 			ids++
@@ -69,13 +67,6 @@ func Host(session string) project.Caller {
 
 // Shell is a person at a shell.
 var Shell = project.Caller{Host: project.CommandLine}
-
-// ByScores returns the default settings with a strategy whose results tests can compute.
-func ByScores() core.AutonomyConfig {
-	c := core.DefaultAutonomyConfig()
-	c.Strategy = core.NoisyOr
-	return c
-}
 
 // Strong is a question whose answer is to push.
 var Strong = autonomy.PushQuestion{PotentialGoal: "Set up database migrations", Errors: new(4), Tokens: new(60_000)}
@@ -255,15 +246,14 @@ func (f *Fixture) ReadActivity(frame string, look func(autonomy.Activity)) {
 	look(a)
 }
 
-// Moment returns the input of a judgement about a session's current frame.
-func (f *Fixture) Moment(by project.Caller) (m judge.Moment) {
+// Scene returns what flame noted of the conversation of a caller's session.
+func (f *Fixture) Scene(by project.Caller) (scene autonomy.Scene) {
 	f.T.Helper()
-	require.NoError(f.T, f.View(f.Ctx, by, func(s *project.Step) error {
-		seen, err := autonomy.Observe(s, "")
-		m = seen.Moment()
+	require.NoError(f.T, f.Store.View(f.Ctx, func(tx project.Tx) error {
+		_, err := tx.Record("scene", by.Session, &scene)
 		return err
 	}))
-	return m
+	return scene
 }
 
 // Spent returns the cost of the work in a frame, in dollars: one for each answer.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"flame/core"
-	"flame/core/judge"
+	"flame/core/evidence"
 	"flame/transcripts"
 )
 
@@ -48,8 +48,8 @@ func LastTurn(end []byte) (t transcripts.Turn) {
 	return t
 }
 
-func callOf(p payload, output string) judge.Call {
-	call := judge.Call{Tool: p.tool(), Input: transcripts.CallInput(asJSON(p.Arguments + p.Input)), OK: !failed(output), Output: output}
+func callOf(p payload, output string) evidence.Call {
+	call := evidence.Call{Tool: p.tool(), Input: transcripts.CallInput(asJSON(p.Arguments + p.Input)), OK: !failed(output), Output: output}
 	if status, err := strconv.Atoi(statusOf(output)); err == nil {
 		call.Exit = &status
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"flame/core"
-	"flame/core/judge"
+	"flame/core/evidence"
 	"flame/transcripts"
 )
 
@@ -53,8 +53,8 @@ func LastTurn(end []byte) (t transcripts.Turn) {
 }
 
 // judged returns a call as flame judges it.
-func judged(c call) judge.Call {
-	call := judge.Call{Tool: c.Name, Input: transcripts.CallInput(c.Args), OK: !c.failed(), Output: c.output()}
+func judged(c call) evidence.Call {
+	call := evidence.Call{Tool: c.Name, Input: transcripts.CallInput(c.Args), OK: !c.failed(), Output: c.output()}
 	if status, ok := exit(call.Output); ok {
 		call.Exit, call.OK = &status, status == 0
 	}

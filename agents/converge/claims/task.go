@@ -7,7 +7,6 @@ import (
 	"github.com/samber/lo"
 
 	"flame/core"
-	"flame/core/judge"
 )
 
 // A task is the question, as far as it says how to compare the answers.
@@ -33,7 +32,7 @@ var (
 func readTask(text string) task {
 	lower := strings.ToLower(strings.Join(strings.Fields(text), " "))
 	t := task{text: lower, words: keyWords(plain.Replace(lower)), is: map[string]bool{}}
-	said := judge.Split(lower)
+	said := Split(lower)
 	for name, list := range lists() {
 		if mark, ok := strings.CutPrefix(name, "task "); ok {
 			t.is[mark] = list.Has(said...)

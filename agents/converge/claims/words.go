@@ -8,8 +8,6 @@ import (
 	"unicode"
 
 	"github.com/samber/lo"
-
-	"flame/core/judge"
 )
 
 // wordsFile holds all lists of words.
@@ -17,7 +15,7 @@ import (
 //go:embed words.txt
 var wordsFile string
 
-var lists = judge.ReadLists(wordsFile)
+var lists = ReadLists(wordsFile)
 
 // wordIn returns whether a list has a word.
 func wordIn(list string) func(word string) bool {
@@ -75,7 +73,7 @@ func keyWords(text string) []string {
 
 // splitWords returns the words of a text in lower case, with names and numbers split.
 func splitWords(text string) []string {
-	return strings.FieldsFunc(strings.Join(judge.Split(text), " "), func(r rune) bool { return strings.ContainsRune(" .,'", r) })
+	return strings.FieldsFunc(strings.Join(Split(text), " "), func(r rune) bool { return strings.ContainsRune(" .,'", r) })
 }
 
 // An opposite is one word of a pair of opposites.

@@ -1,4 +1,4 @@
-package judge
+package claims
 
 import (
 	"strings"
@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Lists are the lists of words and phrases of a file by their names. This package and
-// agents/converge/claims each have one. A list begins with its name in brackets, after
+// Lists are the lists of words and phrases of a file by their names. This package
+// has one. A list begins with its name in brackets, after
 // which the line may say what it is for; a line that begins with // ends it.
 type Lists func() map[string]*List
 
@@ -127,6 +127,5 @@ func wordSize(text string) int {
 	return size
 }
 
-func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
 func isLetter(b byte) bool { return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' }

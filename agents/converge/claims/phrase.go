@@ -1,16 +1,16 @@
-package judge
+package claims
 
 import "strings"
 
-// A phrase is a sequence of tokens that match words of a sentence. words.txt says how
+// A phrase is a sequence of gapTokens that match words of a sentence. words.txt says how
 // phrases are written.
 type phrase struct {
-	tokens     []token
+	gapTokens     []gapToken
 	start, end bool // it matches only at the start of the sentence, or at its end
 }
 
-// A token matches one word by its alternatives ("word", "wor~", "#", "_"), or up to gap words.
-type token struct {
+// A gapToken matches one word by its alternatives ("word", "wor~", "#", "_"), or up to gap words.
+type gapToken struct {
 	words []string
 	gap   int
 }
@@ -21,8 +21,8 @@ var gaps = map[string]int{"*": 4, "**": 1 << 10}
 func (l *List) readPhrases() map[string][]phrase {
 	all := map[string][]phrase{}
 	for _, entry := range l.Entries() {
-		if p := l.readPhrase(strings.Fields(entry)); len(p.tokens) > 0 {
-			for _, word := range p.tokens[0].words {
+		if p := l.readPhrase(strings.Fields(entry)); len(p.gapTokens) > 0 {
+			for _, word := range p.gapTokens[0].words {
 				all[letters(word)] = append(all[letters(word)], p)
 			}
 		}
@@ -38,7 +38,7 @@ func (l *List) readPhrase(fields []string) (p phrase) {
 		case "$":
 			p.end = true
 		default:
-			t := token{gap: gaps[field]}
+			t := gapToken{gap: gaps[field]}
 			for word := range strings.SplitSeq(field, "|") {
 				if name, ok := strings.CutPrefix(word, "@"); ok {
 					t.words = append(t.words, l.file.Of(name).Entries()...)
@@ -46,7 +46,7 @@ func (l *List) readPhrase(fields []string) (p phrase) {
 					t.words = append(t.words, word)
 				}
 			}
-			p.tokens = append(p.tokens, t)
+			p.gapTokens = append(p.gapTokens, t)
 		}
 	}
 	return p
@@ -61,8 +61,8 @@ func letters(word string) string {
 	return word[:min(3, len(word))]
 }
 
-// matches reports whether the token matches the word.
-func (t token) matches(word string) bool {
+// matches reports whether the gapToken matches the word.
+func (t gapToken) matches(word string) bool {
 	for _, pattern := range t.words {
 		stem, open := strings.CutSuffix(pattern, "~")
 		if pattern == word || pattern == "_" || pattern == "#" && isDigit(word[0]) || open && strings.HasPrefix(word, stem) {
@@ -72,24 +72,24 @@ func (t token) matches(word string) bool {
 	return false
 }
 
-// taken returns how many words the tokens match, starting at the first word; -1 if they do not
+// taken returns how many words the gapTokens match, starting at the first word; -1 if they do not
 // match there.
-func (p phrase) taken(words []string, tokens []token) int {
-	if len(tokens) == 0 {
+func (p phrase) taken(words []string, gapTokens []gapToken) int {
+	if len(gapTokens) == 0 {
 		if p.end && len(words) > 0 {
 			return -1
 		}
 		return 0
 	}
 	skip := 0
-	if tokens[0].gap == 0 {
-		if len(words) == 0 || !tokens[0].matches(words[0]) {
+	if gapTokens[0].gap == 0 {
+		if len(words) == 0 || !gapTokens[0].matches(words[0]) {
 			return -1
 		}
 		skip = 1
 	}
-	for gap := range min(tokens[0].gap, len(words)-skip) + 1 {
-		if n := p.taken(words[skip+gap:], tokens[1:]); n >= 0 {
+	for gap := range min(gapTokens[0].gap, len(words)-skip) + 1 {
+		if n := p.taken(words[skip+gap:], gapTokens[1:]); n >= 0 {
 			return skip + gap + n
 		}
 	}
@@ -104,7 +104,7 @@ func (l *List) Begin(words []string) (most int) {
 	}
 	for _, key := range []string{letters(words[0]), "#", "_"} {
 		for _, p := range l.phrases()[key] {
-			most = max(most, p.taken(words, p.tokens))
+			most = max(most, p.taken(words, p.gapTokens))
 		}
 	}
 	return most
@@ -120,7 +120,7 @@ func (l *List) Find(words []string) (from, to int) {
 				if i > 0 && p.start {
 					continue
 				}
-				if n := p.taken(words[i:], p.tokens); n > 0 {
+				if n := p.taken(words[i:], p.gapTokens); n > 0 {
 					return i, i + n
 				}
 			}
