@@ -60,6 +60,9 @@ func Converge(inputs []Input, options Options) (Result, error) {
 	if err := checkInputs(inputs); err != nil {
 		return Result{}, err
 	}
+	if err := check(options.Conflicts, lo.Map(inputs, func(in Input, _ int) string { return in.SubagentID })); err != nil {
+		return Result{}, err
+	}
 	schema, err := parseSchema(options.Schema)
 	if err != nil {
 		return Result{}, err
@@ -70,6 +73,7 @@ func Converge(inputs []Input, options Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	draft.subjects = append(draft.subjects, given(options.Conflicts, agents, draft.subjects)...)
 	if err := draft.resolve(options); err != nil {
 		return Result{}, err
 	}
