@@ -21,7 +21,6 @@ type Input struct {
 	SubagentID  string          `json:"subagent_id"`
 	Tree        string          `json:"tree,omitempty"` // id of the root of its frame's tree; empty if unknown
 	Outcome     core.AgentState `json:"outcome"`        // how it ended, or its current state
-	Task        string          `json:"task,omitempty"` // its task; empty if unknown
 	Answer      string          `json:"answer,omitempty"`
 	Artifacts   []Artifact      `json:"artifacts,omitempty"`
 	Files       []File          `json:"files,omitempty"`
