@@ -72,6 +72,44 @@ func TestAFileConflictNamesTheAgentsThatChangedTheFile(t *testing.T) {
 	assert.EqualValues(t, len(c.Result.Conflicts), complete[0]["resolution_count"])
 }
 
+func TestConflictsOfTheCallerAreKeptAndReviewed(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	ids := s.done("done It leaks in the parser.", "done The parser is fine.")
+	cause := converge.Difference{About: "Cause", Sides: []converge.Statement{
+		{SubagentIDs: ids[:1], Says: "a leak"}, {SubagentIDs: ids[1:], Says: "none"},
+	}}
+	_, err := s.Converge(s.ctx, user, append(ids, "agent-none"), converge.Options{Strategy: converge.StrategyMerge, Conflicts: []converge.Difference{cause}})
+	require.ErrorIs(t, err, core.ErrNotFound)
+	c := s.converged(ids, converge.Options{Strategy: converge.StrategyMerge, Conflicts: []converge.Difference{cause}})
+	assert.Equal(t, "answer:cause", c.Result.Waiting()[0].ID)
+	assert.Len(t, c.Result.Differences[0].Sides, 2, "what the caller read is shown")
+	assert.Len(t, s.told(core.ManualReviewRequired), 1)
+	detected := s.told(core.TranscriptEvent)
+	assert.Equal(t, core.EventConflictDetected, detected[len(detected)-1]["event_type"])
+
+	c, err = s.Convergences().Review(s.ctx, c.ID, map[string]string{"answer:cause": ids[1]})
+	require.NoError(t, err)
+	assert.Contains(t, c.Text, `"statement:cause"`)
+	assert.Len(t, s.told(core.ConvergenceComplete), 1)
+}
+
+func TestConflictsOfAnEarlierVersionCanStillBeReviewed(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	ids := s.done("done It leaks 14 pages.", "done It leaks 41 pages.", "done It leaks 14 pages.")
+	c := s.converged(ids, converge.Options{Strategy: converge.StrategyMerge})
+	require.Empty(t, c.Result.Conflicts)
+	c.Result.Conflicts = []converge.Conflict{{ID: "answer:it leaks pages", Kind: converge.KindAnswer, Key: "it leaks pages", Sides: []converge.Side{
+		{SubagentID: ids[0], Excerpt: "14"}, {SubagentID: ids[1], Excerpt: "41"}, {SubagentID: ids[2], Excerpt: "14"},
+	}}}
+	require.NoError(t, s.Project.Store.Update(s.ctx, func(tx project.Tx) error { return converge.Records.Save(tx, c.ID, c) }))
+	c, err := s.Convergences().Review(s.ctx, c.ID, map[string]string{"answer:it leaks pages": ids[1]})
+	require.NoError(t, err)
+	assert.Contains(t, c.Text, `"statement:it leaks pages"`)
+	assert.Contains(t, c.Result.Conflicts[0].Rationale, ids[1]+" was chosen")
+}
+
 func TestStrategiesDecideBetweenAgents(t *testing.T) {
 	t.Parallel()
 	const (

@@ -34,6 +34,12 @@ func Converged(ctx context.Context, a *agents.Agents, c converge.Convergence, mo
 		}
 		b.WriteString(settled)
 	}
+	if whole {
+		b.WriteString(differencesText(c.Result.Differences))
+	}
+	if len(c.Result.Differences) > 0 && len(c.Options.Conflicts) == 0 {
+		fmt.Fprintf(&b, "Read what was not compared. If agents contradict each other there, converge again with %s.\n", op.ArgConflicts)
+	}
 	for _, ignored := range c.Result.Ignored {
 		if whole {
 			fmt.Fprintf(&b, "Not used: %s (%s): %s\n", ignored.SubagentID, ignored.Outcome, ignored.Reason)
@@ -68,6 +74,21 @@ func conflictText(c converge.Conflict) string {
 	}
 	return b.String()
 }
+
+// differencesText returns what agents say differently and flame did not compare.
+func differencesText(differences []converge.Difference) string {
+	var b strings.Builder
+	for _, d := range differences {
+		fmt.Fprintf(&b, "Not compared: %s\n", d.About)
+		for _, side := range d.Sides {
+			fmt.Fprintf(&b, "- %s: %s\n", strings.Join(side.SubagentIDs, ", "), core.OneLine(side.Says, maxDifference))
+		}
+	}
+	return b.String()
+}
+
+// maxDifference is how many characters of a text that was not compared are shown.
+const maxDifference = 400
 
 // settledFile says where the versions of a file are after a conflict about it was settled: flame
 // itself does not write the file. It is empty for other conflicts.

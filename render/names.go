@@ -18,7 +18,7 @@ var commands = sync.OnceValue(func() map[op.Name]string {
 		op.Spawn: "`flame agents spawn`", op.AgentList: "`flame agents runs`", op.AgentWait: "`flame agents wait`",
 		op.AgentStatus: "`flame agents status`", op.AgentResult: "`flame agents result`", op.AgentCancel: "`flame agents cancel`",
 		op.Handoff: "`flame agents handoff`", op.Converge: "`flame agents converge`",
-		op.ArgFrame: "--frame", op.ArgForce: "--force", op.ArgNext: "--next", op.ArgResolution: "--conflict-resolution",
+		op.ArgFrame: "--frame", op.ArgForce: "--force", op.ArgNext: "--next", op.ArgResolution: "--conflict-resolution", op.ArgConflicts: "--conflicts",
 	}
 })
 

@@ -319,17 +319,18 @@ func (d agentDoor) handoff(ctx context.Context, by project.Caller, in handoffArg
 }
 
 type convergeArgs struct {
-	IDs        []string            `json:"subagent_ids,omitempty" jsonschema:"two or more"`
-	Strategy   converge.Strategy   `json:"strategy,omitempty"`
-	Resolution converge.Resolution `json:"conflict_resolution,omitempty" jsonschema:"default manual"`
-	Format     converge.Format     `json:"output_format,omitempty" jsonschema:"default delta_batch"`
-	Tolerance  float64             `json:"tolerance,omitempty" jsonschema:"between numbers that count as equal"`
-	Schema     map[string]any      `json:"result_schema,omitempty" jsonschema:"compare only what it declares"`
+	IDs        []string              `json:"subagent_ids,omitempty" jsonschema:"two or more"`
+	Strategy   converge.Strategy     `json:"strategy,omitempty"`
+	Resolution converge.Resolution   `json:"conflict_resolution,omitempty" jsonschema:"default manual"`
+	Format     converge.Format       `json:"output_format,omitempty" jsonschema:"default delta_batch"`
+	Tolerance  float64               `json:"tolerance,omitempty" jsonschema:"between numbers that count as equal"`
+	Schema     map[string]any        `json:"result_schema,omitempty" jsonschema:"compare only what it declares"`
+	Conflicts  []converge.Difference `json:"conflicts,omitempty" jsonschema:"contradictions that you found in the answers"`
 }
 
 func (d agentDoor) converge(ctx context.Context, by project.Caller, in convergeArgs) (string, error) {
 	d.ready(ctx)
-	options := converge.Options{Strategy: in.Strategy, Resolution: in.Resolution, Format: in.Format, Tolerance: in.Tolerance}
+	options := converge.Options{Strategy: in.Strategy, Resolution: in.Resolution, Format: in.Format, Tolerance: in.Tolerance, Conflicts: in.Conflicts}
 	if in.Schema != nil {
 		schema, err := json.Marshal(in.Schema)
 		if err != nil {

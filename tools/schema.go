@@ -76,6 +76,8 @@ func typeOf(t reflect.Type) string {
 		return `"type":"number"`
 	case reflect.Map:
 		return `"type":"object"`
+	case reflect.Struct:
+		return strings.TrimSuffix(strings.TrimPrefix(schemaOf(argumentsOf(t)), "{"), "}")
 	case reflect.Slice:
 		return `"type":"array","items":{` + typeOf(t.Elem()) + "}"
 	}

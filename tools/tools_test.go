@@ -145,7 +145,7 @@ func TestAgentToolsHaveTheSeedsArguments(t *testing.T) {
 		"spawn_agent": "subagent_type prompt description background inherit_context permission_mode tools model timeout frameID cwd isolation on " +
 			"idempotency_key budget_tokens budget_usd definition",
 		"flame_handoff":      "subagent_id transfer_control timeout on_failure",
-		"flame_converge":     "subagent_ids strategy conflict_resolution output_format tolerance result_schema",
+		"flame_converge":     "subagent_ids strategy conflict_resolution output_format tolerance result_schema conflicts",
 		"flame_agent_status": "subagent_id", "flame_agent_result": "subagent_id offset", "flame_agent_cancel": "subagent_id",
 		"flame_agent_wait": "subagent_id timeout", "flame_agent_list": "subagent_id filter",
 	}

@@ -3,6 +3,8 @@ package converge
 import (
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 )
 
@@ -11,7 +13,9 @@ type answer struct {
 	text  string // as given
 	value any    // its JSON value, or the text as it is compared
 	json  bool
-	prose bool // there are words around the JSON
+	words string // around the JSON
+
+	reading reading // of a text
 }
 
 // fenced matches a fenced block of Markdown. A block that is not closed extends to the end,
@@ -29,8 +33,13 @@ func readAnswer(text string) answer {
 		switch value.(type) {
 		case map[string]any, []any: // a lone number or word is more likely a sample or a command
 			if ok {
-				return answer{text: text, value: value, json: true, prose: strings.TrimSpace(text[:at[0]]+text[at[1]:]) != ""}
+				return answer{text: text, value: value, json: true, words: strings.TrimSpace(text[:at[0]] + text[at[1]:])}
 			}
+		}
+	}
+	if at := strings.Index(text, "\n{"); at >= 0 {
+		if value, ok := decode(text[at:]); ok {
+			return answer{text: text, value: value, json: true, words: strings.TrimSpace(text[:at])}
 		}
 	}
 	value, ok := decode(text)
@@ -39,7 +48,7 @@ func readAnswer(text string) answer {
 	} else if ok {
 		return answer{text: text, value: value, json: true}
 	}
-	return answer{text: text, value: normal(text)}
+	return answer{text: text, value: normal(text), reading: readText(text)}
 }
 
 // blank reports whether the answer is empty.
@@ -50,6 +59,9 @@ func (a answer) object() map[string]any {
 	fields, _ := a.value.(map[string]any)
 	return fields
 }
+
+// around returns the words around the JSON as lines.
+func (a answer) around() []string { return lo.Compact(strings.Split(a.words, "\n")) }
 
 // whole returns the answer as one value.
 func (a answer) whole() any {

@@ -66,13 +66,14 @@ const (
 
 // A claim is one thing that one agent says: this value for this key.
 type claim struct {
-	part part
-	key  string // claims of one part and key must agree
-	by   *agent
-	same any    // the compared form of the value
-	hash string // hash of the compared form
-	text string // the claim in words for people
-	from string // of a file: the hash of what the agent found
+	part   part
+	key    string // claims of one part and key must agree
+	by     *agent
+	same   any    // the compared form of the value
+	schema schema // of a finding: what is compared in its value
+	hash   string // hash of the compared form
+	text   string // the claim in words for people
+	from   string // of a file: the hash of what the agent found
 
 	op    string // what it does to the output,
 	name  string // at which place; "" if the part has only one
@@ -84,18 +85,18 @@ type claim struct {
 // other.
 func (a *agent) claims(whole bool) []claim {
 	done := lo.Ternary(a.completed(), "done", "not done")
-	all := []claim{{part: outcomePart, key: "outcome", same: done, text: string(a.Outcome), op: opReplace, value: a.Outcome}}
+	all := []claim{{part: outcomePart, key: "outcome", same: exact(done), text: string(a.Outcome), op: opReplace, value: a.Outcome}}
 	if a.Base != "" {
-		all = append(all, claim{part: basePart, key: "base", same: a.Base, text: a.Base, op: opReplace, value: a.Base})
+		all = append(all, claim{part: basePart, key: "base", same: exact(a.Base), text: a.Base, op: opReplace, value: a.Base})
 	}
 	for _, frame := range a.Claimed {
-		all = append(all, claim{part: scopePart, key: frame, same: a.SubagentID, text: "took over " + frame,
+		all = append(all, claim{part: scopePart, key: frame, same: exact(a.SubagentID), text: "took over " + frame,
 			op: opReplace, name: frame, value: a.SubagentID})
 	}
 	if whole {
 		all = append(all, a.wholeAnswer())
 	} else {
-		all = append(all, a.findings()...)
+		all = append(all, a.parted()...)
 	}
 	all = append(all, lo.Map(a.Decisions, decision)...)
 	all = append(all, lo.Map(a.Artifacts, artifact)...)
@@ -122,33 +123,39 @@ func (a *agent) signed(all []claim) []claim {
 func (c claim) subject() lo.Tuple2[part, string] { return lo.T2(c.part, c.key) }
 
 func (a *agent) wholeAnswer() claim {
-	return claim{part: answerPart, key: "answer", same: a.schema.declared(a.answer.value), text: a.answer.text,
-		op: opReplace, value: a.answer.whole()}
+	compared := a.schema.declared(a.answer.value)
+	c := claim{part: answerPart, key: "answer", same: compared, hash: hash(compared), text: a.answer.text, op: opReplace, value: a.answer.whole()}
+	if !a.answer.json {
+		c.same = a.answer.reading
+	}
+	return c
 }
 
-// findings returns the fields of a's answer, and its words if it has any. Fields that the
-// schema does not declare are not compared: each agent keeps its own.
-func (a *agent) findings() []claim {
-	var found []claim
-	fields := a.answer.object()
-	for _, key := range lo.Keys(fields) {
-		value := fields[key]
-		finding := claim{part: findingPart, key: key, same: a.schema.Properties[key].declared(value),
-			text: string(canonical(value)), op: opReplace, name: key, value: value}
-		if !a.schema.declares(key) {
-			finding.key, finding.op = key+"\x00"+a.SubagentID, opAdd
-		}
-		found = append(found, finding)
-	}
-	if !a.answer.blank() && (fields == nil || a.answer.prose) {
+// parted returns the fields of a's answer, and its words if it has any.
+func (a *agent) parted() []claim {
+	found := a.findings("", a.schema, a.answer.object())
+	if !a.answer.blank() && (a.answer.object() == nil || a.answer.words != "") {
 		value := a.answer.whole()
-		if a.answer.prose {
+		if a.answer.words != "" {
 			value = a.answer.text
 		}
-		same := lo.Ternary[any](a.answer.prose, normal(a.answer.text), a.answer.value)
-		found = append(found, claim{part: answerPart, key: hash(same), same: same, text: a.answer.text, op: opAdd, value: value})
+		key := hash(lo.Ternary[any](a.answer.words != "", normal(a.answer.text), a.answer.value))
+		found = append(found, claim{part: answerPart, key: key, hash: key, same: exact(key), text: a.answer.text, op: opAdd, value: value})
 	}
 	return found
+}
+
+// findings returns the properties of an object as claims. Those that the schema does not
+// declare are not compared: each agent keeps its own.
+func (a *agent) findings(path string, s schema, properties map[string]any) []claim {
+	return lo.MapToSlice(properties, func(key string, value any) claim {
+		c := claim{part: findingPart, key: step(path, key), schema: s.Properties[key], text: string(canonical(value)),
+			op: opReplace, name: strings.TrimPrefix(path+"."+key, "."), value: value}
+		if c.same = c.schema.declared(value); !s.declares(key) {
+			c.key, c.op = c.key+"\x00"+a.SubagentID, opAdd
+		}
+		return c
+	})
 }
 
 var decisionForm = core.Pattern(`(?s)^(.+?)(?:: | = )(.*)$`)
@@ -167,7 +174,7 @@ func decision(text string, _ int) claim {
 
 func artifact(a Artifact, _ int) claim {
 	key := strings.TrimSpace(a.Key)
-	return claim{part: artifactPart, key: key, same: a.Hash, hash: a.Hash, text: a.Excerpt,
+	return claim{part: artifactPart, key: key, same: exact(a.Hash), hash: a.Hash, text: a.Excerpt,
 		op: opAdd, name: key, value: a.Hash}
 }
 
@@ -186,7 +193,7 @@ func file(f File, _ int) (claim, bool) {
 		op, text = opRemove, "(deleted)"
 	}
 	name := path.Clean(f.Path)
-	c := claim{part: filePart, key: name, same: f.Hash, hash: f.Hash, text: text, from: f.Base,
+	c := claim{part: filePart, key: name, same: exact(f.Hash), hash: f.Hash, text: text, from: f.Base,
 		op: op, name: name, value: Change{f.Base, f.Hash, f.Excerpt}}
 	return c, f.Base != f.Hash
 }

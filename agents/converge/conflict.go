@@ -8,7 +8,6 @@ import (
 
 	"github.com/samber/lo"
 
-	"flame/agents/converge/claims"
 	"flame/core"
 )
 
@@ -48,14 +47,14 @@ type subject struct {
 }
 
 // newSubject checks whether claims agree.
-func newSubject(all []claim, tolerance claims.Tolerance) *subject {
+func newSubject(all []claim, t tolerance) *subject {
 	s := &subject{claims: all}
-	if allAgree(all, tolerance) {
+	if allAgree(all, t) {
 		s.winner = lo.ToPtr(earliest(all))
 		return s
 	}
 	kind, key := parts[all[0].part].kind, all[0].key
-	dissent := strings.Join(lo.Map(classesOf(all, tolerance), func(class []claim, _ int) string { return authors(class) }), " against ")
+	dissent := strings.Join(lo.Map(classesOf(all, t), func(class []claim, _ int) string { return authors(class) }), " against ")
 	if !strings.Contains(dissent, " against ") {
 		dissent = "each agrees with " + all[0].by.SubagentID + ", but not all with each other"
 	}
@@ -70,9 +69,9 @@ func side(c claim, _ int) Side {
 }
 
 // classesOf groups claims that agree with the first of their group.
-func classesOf(all []claim, tolerance claims.Tolerance) (classes [][]claim) {
+func classesOf(all []claim, t tolerance) (classes [][]claim) {
 	for _, c := range all {
-		i := slices.IndexFunc(classes, func(class []claim) bool { return agree(class[0].same, c.same, tolerance) })
+		i := slices.IndexFunc(classes, func(class []claim) bool { return agree(class[0].same, c.same, t) })
 		if i < 0 {
 			i, classes = len(classes), append(classes, nil)
 		}
@@ -83,9 +82,9 @@ func classesOf(all []claim, tolerance claims.Tolerance) (classes [][]claim) {
 
 // allAgree compares every pair: within a tolerance a may agree with b and b
 // with c, but not a with c.
-func allAgree(all []claim, tolerance claims.Tolerance) bool {
+func allAgree(all []claim, t tolerance) bool {
 	return lo.EveryBy(all, func(a claim) bool {
-		return lo.EveryBy(all, func(b claim) bool { return agree(a.same, b.same, tolerance) })
+		return lo.EveryBy(all, func(b claim) bool { return agree(a.same, b.same, t) })
 	})
 }
 
@@ -125,10 +124,10 @@ func (s *subject) open() bool { return s.winner == nil }
 
 // elect lets the largest class of answers win. An answer has the votes of all
 // that agree with it; if different groups are equally large, none wins.
-func (s *subject) elect(tolerance claims.Tolerance) {
+func (s *subject) elect(t tolerance) {
 	most, groups := 0, map[string][]claim{}
 	for _, candidate := range s.claims {
-		votes := lo.Filter(s.claims, func(c claim, _ int) bool { return agree(candidate.same, c.same, tolerance) })
+		votes := lo.Filter(s.claims, func(c claim, _ int) bool { return agree(candidate.same, c.same, t) })
 		if len(votes) > most {
 			most = len(votes)
 			clear(groups)
@@ -149,11 +148,11 @@ func (s *subject) elect(tolerance claims.Tolerance) {
 
 // byRank applies an automatic resolution: the claim of the highest-ranking agent wins, unless
 // agents of equal rank disagree.
-func (s *subject) byRank(how Resolution, tolerance claims.Tolerance) {
+func (s *subject) byRank(how Resolution, t tolerance) {
 	rank := ranks[how]
 	best := slices.MaxFunc(s.claims, func(a, b claim) int { return rank.compare(a.by, b.by) })
 	top := lo.Filter(s.claims, func(c claim, _ int) bool { return rank.compare(c.by, best.by) == 0 })
-	if !allAgree(top, tolerance) {
+	if !allAgree(top, t) {
 		s.conflict.Rationale += "; " + authors(top) + " " + rank.tie + ", so this is left to review"
 		return
 	}

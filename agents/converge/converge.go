@@ -21,7 +21,6 @@ type Input struct {
 	SubagentID  string          `json:"subagent_id"`
 	Tree        string          `json:"tree,omitempty"` // id of the root of its frame's tree; empty if unknown
 	Outcome     core.AgentState `json:"outcome"`        // how it ended, or its current state
-	Task        string          `json:"task,omitempty"` // its task; empty if unknown
 	Answer      string          `json:"answer,omitempty"`
 	Artifacts   []Artifact      `json:"artifacts,omitempty"`
 	Files       []File          `json:"files,omitempty"`
@@ -60,6 +59,9 @@ func Converge(inputs []Input, options Options) (Result, error) {
 	if err := checkInputs(inputs); err != nil {
 		return Result{}, err
 	}
+	if err := check(options.Conflicts, lo.Map(inputs, func(in Input, _ int) string { return in.SubagentID })); err != nil {
+		return Result{}, err
+	}
 	schema, err := parseSchema(options.Schema)
 	if err != nil {
 		return Result{}, err
@@ -70,6 +72,7 @@ func Converge(inputs []Input, options Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	draft.subjects = append(draft.subjects, given(options.Conflicts, agents, draft.subjects)...)
 	if err := draft.resolve(options); err != nil {
 		return Result{}, err
 	}

@@ -39,11 +39,6 @@ func inputOf(tx project.Tx, r record.Result) (in Input, err error) {
 		SubagentID: r.ID, Outcome: r.State, Answer: record.WithoutConfidence(r.Text), Decisions: r.Decisions,
 		Confidence: r.Confidence, CompletedAt: r.EndedAt, Base: r.Base,
 	}
-	asked, err := record.Assignments.Of(tx, r.ID)
-	if err != nil {
-		return in, err
-	}
-	in.Task = asked.Task
 	for _, change := range r.Changes {
 		file := File{Path: change.Path, Hash: change.Hash, Excerpt: change.Excerpt}
 		if change.Existed {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/samber/lo"
 
-	"flame/agents/converge/claims"
 	"flame/core"
 )
 
@@ -77,6 +76,9 @@ type Options struct {
 	RelativeTolerance float64         `json:"relative_tolerance,omitempty"`
 	Schema            json.RawMessage `json:"result_schema,omitempty"` // a JSON schema: of JSON answers only the properties it declares are compared
 
+	// Conflicts are contradictions that the caller found by reading the answers.
+	Conflicts []Difference `json:"conflicts,omitempty"`
+
 	// Choices are a person's: the subagent_id of the winning side, by
 	// Conflict.ID. They override every other way to settle a conflict.
 	Choices map[string]string `json:"choices,omitempty"`
@@ -98,6 +100,4 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-func (o Options) tolerance() claims.Tolerance {
-	return claims.Tolerance{Absolute: o.Tolerance, Relative: o.RelativeTolerance}
-}
+func (o Options) tolerance() tolerance { return tolerance{o.Tolerance, o.RelativeTolerance} }

@@ -68,6 +68,13 @@ func (r Result) markdown() string {
 	for _, c := range r.Conflicts {
 		p.conflict(c)
 	}
+	for _, d := range r.Differences {
+		fmt.Fprintf(&p, "\n## Not compared: %s\n\n", span(d.About))
+		for _, side := range d.Sides {
+			fmt.Fprintf(&p, "- %s", spans(side.SubagentIDs))
+			p.value(side.Says)
+		}
+	}
 	if len(r.Ignored) > 0 {
 		p.WriteString("\n## Not used\n\n")
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/samber/lo"
 
-	"flame/agents/converge/claims"
 	"flame/core"
 )
 
@@ -27,7 +26,10 @@ type Result struct {
 	Ignored    []Ignored  `json:"ignored"` // agents whose results are not part of the output
 
 	// NotCompared names the answers, decisions and so on that were not compared, in words.
-	NotCompared []string `json:"not_compared,omitempty"`
+	// Differences has the texts among them that differ; the caller settles whether they
+	// contradict each other.
+	NotCompared []string     `json:"not_compared,omitempty"`
+	Differences []Difference `json:"differences,omitempty"`
 }
 
 // An Output is the combined result: the items of each part present. The parts
@@ -73,7 +75,7 @@ func (d *draft) result(agents []*agent, o Options) Result {
 		Unresolved: lo.CountBy(disputed, (*subject).open),
 	}
 	r.Resolved = len(r.Conflicts) - r.Unresolved
-	r.NotCompared = d.uncompared(agents)
+	r.NotCompared, r.Differences = d.uncompared(agents), d.open
 	r.Rationale = d.tell(r)
 	if r.Unresolved == 0 {
 		d.seat(o)
@@ -108,17 +110,17 @@ func (d *draft) seat(o Options) {
 }
 
 // output returns the items of subjects that are all settled.
-func output(subjects []*subject, tolerance claims.Tolerance) Output {
+func output(subjects []*subject, t tolerance) Output {
 	out := Output{}
 	for _, s := range subjects {
 		target := parts[s.winner.part].target
-		out[target] = append(out[target], s.item(tolerance))
+		out[target] = append(out[target], s.item(t))
 	}
 	return out
 }
 
 // item returns the accepted claim of a subject.
-func (s *subject) item(tolerance claims.Tolerance) Item {
+func (s *subject) item(t tolerance) Item {
 	item := Item{
 		Op:     s.winner.op,
 		Name:   s.winner.name,
@@ -126,7 +128,7 @@ func (s *subject) item(tolerance claims.Tolerance) Item {
 		Source: s.winner.by.SubagentID,
 	}
 	for _, c := range s.claims {
-		if c.by != s.winner.by && agree(c.same, s.winner.same, tolerance) {
+		if c.by != s.winner.by && agree(c.same, s.winner.same, t) {
 			item.AgreedBy = append(item.AgreedBy, c.by.SubagentID)
 		}
 	}
@@ -162,37 +164,21 @@ func (d *draft) tell(r Result) string {
 // uncompared names the results of several agents that were not compared with each other:
 // flame does not know whether they contradict each other there.
 func (d *draft) uncompared(agents []*agent) (list []string) {
-	shared, answered, wholly := map[lo.Tuple2[part, string]]bool{}, map[*agent]bool{}, map[*agent]bool{}
-	for _, s := range d.subjects {
-		for _, c := range s.claims {
-			shared[c.subject()] = len(s.claims) > 1
-			wholly[c.by] = wholly[c.by] || len(s.claims) > 1 && c.part == answerPart
-			answered[c.by] = answered[c.by] || len(s.claims) > 1 && c.isAnswer()
-		}
-	}
-	for a, ok := range d.agreed {
-		answered[a] = ok || answered[a] && wholly[a]
-	}
-	alone := func(c claim) bool {
-		switch {
-		case c.isAnswer():
-			return !answered[c.by]
-		case d.everything:
-			return c.nameless() && !shared[c.subject()]
-		}
-		return true
-	}
 	if silent := lo.Filter(agents, func(a *agent, _ int) bool { return a.silent() }); len(silent) > 0 && len(agents) > 1 {
 		list = append(list, "the answer of "+strings.Join(lo.Map(silent, id), ", ")+", which is empty")
 	}
+	for _, open := range d.open {
+		ids := lo.FlatMap(open.Sides, func(s Statement, _ int) []string { return s.SubagentIDs })
+		slices.Sort(ids)
+		list = append(list, "the "+open.About+" of "+strings.Join(ids, ", "))
+	}
 	for _, at := range []part{answerPart, decisionPart, artifactPart, filePart} {
-		said := lo.Filter(lo.FlatMap(agents, func(a *agent, _ int) []claim { return a.claims(true) }), func(c claim, _ int) bool {
-			return c.part == at && !(c.isAnswer() && c.by.answer.blank())
+		said := lo.Filter(agents, func(a *agent, _ int) bool {
+			return slices.ContainsFunc(a.claims(true), func(c claim) bool { return c.part == at && (at != answerPart || !a.answer.blank()) })
 		})
-		by := func(c claim, _ int) string { return c.by.SubagentID }
-		names := lo.Uniq(lo.Map(lo.Filter(said, func(c claim, _ int) bool { return alone(c) }), by))
-		if len(names) > 0 && len(lo.Uniq(lo.Map(said, by))) > 1 {
-			list = append(list, "the "+strings.ToLower(parts[at].title)+" of "+strings.Join(names, ", "))
+		apart := lo.Filter(said, func(a *agent, _ int) bool { return d.apart != nil && d.apart(a, at) })
+		if len(apart) > 0 && len(said) > 1 {
+			list = append(list, "the "+strings.ToLower(parts[at].title)+" of "+strings.Join(lo.Map(apart, id), ", "))
 		}
 	}
 	return list
@@ -202,12 +188,6 @@ func (d *draft) uncompared(agents []*agent) (list []string) {
 func (a *agent) silent() bool {
 	return a.answer.blank() && len(a.Decisions)+len(a.Artifacts)+len(a.Files) == 0
 }
-
-// isAnswer reports whether c is an answer or a field of one.
-func (c claim) isAnswer() bool { return c.part == answerPart || c.part == findingPart }
-
-// nameless reports whether c is a decision that does not say what it decides.
-func (c claim) nameless() bool { return c.part == decisionPart && c.key == c.same }
 
 // Waiting returns the conflicts that a person has to settle.
 func (r Result) Waiting() []Conflict {

@@ -9,20 +9,20 @@ import (
 
 	"github.com/samber/lo"
 
-	"flame/agents/converge/claims"
 	"flame/core"
 	"flame/core/op"
 )
 
 // A draft is what a strategy makes of agents before conflicts are settled.
 type draft struct {
-	subjects   []*subject
-	election   bool            // the winner of the only subject provides the whole output
-	unanimous  bool            // only a person can replace agreement
-	everything bool            // all that agents say is compared, as far as it has names
-	agreed     map[*agent]bool // whose answers were compared by what they claim
-	rationale  string          // what the strategy did
-	ignored    []Ignored       // agents whose results stay out of the output
+	subjects  []*subject
+	election  bool                         // the winner of the first subject provides the whole output
+	unanimous bool                         // only a person can replace agreement
+	first     *agent                       // the agent whose side wins all conflicts; nil if there is none
+	apart     func(a *agent, at part) bool // reports what was not compared at all; nil if everything was
+	open      []Difference                 // what could not be compared
+	rationale string                       // what the strategy did
+	ignored   []Ignored                    // agents whose results stay out of the output
 }
 
 // strategies maps each strategy to the function that drafts a result. Agents
@@ -40,14 +40,10 @@ func merge(agents []*agent, o Options) (*draft, error) {
 	if err := needEnded(agents, o.Strategy); err != nil {
 		return nil, err
 	}
-	r := read(agents, o)
-	all := subjectsOf(r.fields(claimsOf(agents, false)), r.tolerance)
-	contradictions := r.contradictions(all)
-	return &draft{
-		subjects: append(all, contradictions...), everything: true,
-		agreed:    r.agreed(append(all, contradictions...)),
-		rationale: "everything that any agent returned",
-	}, nil
+	conflicts, rest, open := readAnswers(agents, claimsOf(agents, false), o.tolerance())
+	all := append(subjectsOf(rest, o.tolerance()), conflicts...)
+	slices.SortFunc(all, inOrder)
+	return &draft{subjects: all, open: append(open, namelessDecisions(agents)...), rationale: "everything that any agent returned"}, nil
 }
 
 // consensus takes what all agents say, and requires all to give the same
@@ -57,7 +53,7 @@ func consensus(agents []*agent, o Options) (*draft, error) {
 		return nil, err
 	}
 	return &draft{
-		subjects: subjects(agents, true, o.tolerance()), everything: true,
+		subjects: subjects(agents, true, o.tolerance()), open: append(wordsAround(agents), namelessDecisions(agents)...),
 		unanimous: true,
 		rationale: fmt.Sprintf("what all agents agree on, numbers within a tolerance of %v", o.Tolerance),
 	}, nil
@@ -82,6 +78,8 @@ func vote(agents []*agent, o Options) (*draft, error) {
 	return &draft{
 		subjects:  []*subject{newSubject(answers, o.tolerance())},
 		election:  true,
+		open:      wordsAround(voters),
+		apart:     func(a *agent, at part) bool { return at != answerPart || !slices.Contains(voters, a) },
 		rationale: fmt.Sprintf("the most frequent answer of %d agents, with the rest of one of their results", len(voters)),
 		ignored:   lo.Map(others, ignore("abstains: completed without an answer, or not at all")),
 	}, nil
@@ -98,6 +96,8 @@ func firstSuccess(agents []*agent, o Options) (*draft, error) {
 	first := slices.MinFunc(successes, byTime)
 	return &draft{
 		subjects:  subjects([]*agent{first}, true, o.tolerance()),
+		first:     first,
+		apart:     func(*agent, part) bool { return true },
 		rationale: "the result of " + first.SubagentID + ", which completed first",
 		ignored:   lo.Map(lo.Without(agents, first), ignore("not the first to complete")),
 	}, nil
@@ -114,20 +114,46 @@ func needEnded(agents []*agent, s Strategy) error {
 }
 
 // subjects groups what agents claim by part and key.
-func subjects(agents []*agent, whole bool, tolerance claims.Tolerance) []*subject {
-	return subjectsOf(claimsOf(agents, whole), tolerance)
+func subjects(agents []*agent, whole bool, t tolerance) []*subject {
+	return subjectsOf(claimsOf(agents, whole), t)
 }
 
 func claimsOf(agents []*agent, whole bool) []claim {
 	return lo.FlatMap(agents, func(a *agent, _ int) []claim { return a.claims(whole) })
 }
 
-func subjectsOf(all []claim, tolerance claims.Tolerance) []*subject {
-	groups := lo.Values(lo.GroupBy(all, claim.subject))
-	slices.SortFunc(groups, func(a, b []claim) int {
-		return cmp.Or(cmp.Compare(a[0].part, b[0].part), cmp.Compare(a[0].key, b[0].key))
-	})
-	return lo.Map(groups, func(group []claim, _ int) *subject { return newSubject(group, tolerance) })
+func subjectsOf(all []claim, t tolerance) []*subject {
+	list := lo.Map(lo.Values(lo.GroupBy(all, claim.subject)), func(group []claim, _ int) *subject { return newSubject(group, t) })
+	slices.SortFunc(list, inOrder)
+	return list
+}
+
+// inOrder orders subjects by part and key.
+func inOrder(a, b *subject) int {
+	return cmp.Or(cmp.Compare(a.claims[0].part, b.claims[0].part), cmp.Compare(a.claims[0].key, b.claims[0].key))
+}
+
+// wordsAround returns what agents say differently around answers in JSON.
+func wordsAround(agents []*agent) []Difference {
+	return wordsOf("words around the answers", lo.Filter(agents, func(a *agent, _ int) bool { return a.answer.json }),
+		func(a *agent) []string { return a.answer.around() })
+}
+
+// namelessDecisions returns the decisions that do not say what they decide, if agents decided
+// differently.
+func namelessDecisions(agents []*agent) []Difference {
+	nameless := func(a *agent) []string {
+		texts := lo.Filter(a.Decisions, func(text string, i int) bool { c := decision(text, i); return c.key == c.same })
+		slices.Sort(texts)
+		return texts
+	}
+	return wordsOf("decisions", lo.Filter(agents, func(a *agent, _ int) bool { return len(nameless(a)) > 0 }), nameless)
+}
+
+func wordsOf(about string, agents []*agent, words func(*agent) []string) []Difference {
+	said := lo.SliceToMap(agents, func(a *agent) (*agent, []string) { return a, words(a) })
+	d, ok := differenceOf(about, agents, said, tolerance{})
+	return lo.Ternary(ok, []Difference{d}, nil)
 }
 
 // resolve settles conflicts: by a person's choice, by vote, by o.Resolution.
@@ -135,6 +161,13 @@ func (d *draft) resolve(o Options) error {
 	disputed := d.disputed()
 	if err := choose(disputed, o.Choices); err != nil {
 		return err
+	}
+	if d.first != nil {
+		for _, s := range lo.Filter(disputed, isOpen) {
+			if at := slices.IndexFunc(s.claims, func(c claim) bool { return c.by == d.first }); at >= 0 {
+				s.settle(s.claims[at], Resolution(StrategyFirstSuccess), d.first.SubagentID+" completed first")
+			}
+		}
 	}
 	if d.election {
 		for _, s := range lo.Filter(disputed, isOpen) {

@@ -7,20 +7,22 @@ import (
 	"encoding/json"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/samber/lo"
 
-	"flame/agents/converge/claims"
 	"flame/core"
 )
 
 // normal returns text as it is compared: blanks collapsed, case folded (spec:
-// agents §6).
+// agents §6). Bytes that are no text stay as they are.
 func normal(text string) string {
+	if !utf8.ValidString(text) {
+		return text
+	}
 	return strings.Map(fold, strings.Join(strings.Fields(text), " "))
 }
 
@@ -34,7 +36,8 @@ func fold(r rune) rune {
 	return unicode.ToLower(least)
 }
 
-// decode parses text that is one JSON value and nothing else.
+// decode parses text that is one JSON value and nothing else. A text that repeats a property
+// counts as no JSON, since it says two things, and so do bytes that are no text.
 func decode(text string) (any, bool) {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
@@ -43,7 +46,28 @@ func decode(text string) (any, bool) {
 		return nil, false
 	}
 	_, err := decoder.Token()
-	return value, err == io.EOF
+	return value, err == io.EOF && utf8.ValidString(text) && size(value) == tokens(text)
+}
+
+// size returns the number of tokens of a JSON value.
+func size(value any) int {
+	switch v := value.(type) {
+	case []any:
+		return 2 + lo.SumBy(v, size)
+	case map[string]any:
+		return 2 + len(v) + lo.SumBy(lo.Values(v), size)
+	}
+	return 1
+}
+
+// tokens returns the number of tokens of a JSON text.
+func tokens(text string) (n int) {
+	decoder := json.NewDecoder(strings.NewReader(text))
+	for decoder.UseNumber(); ; n++ {
+		if _, err := decoder.Token(); err != nil {
+			return n
+		}
+	}
 }
 
 // canonical writes a value in the one form shared by equal values: compact JSON,
@@ -93,55 +117,12 @@ func shortest(n json.Number) json.Number {
 
 // hash returns the value_hash of a value: SHA-256 of its canonical form in hex.
 func hash(value any) string {
-	sum := sha256.Sum256(canonical(value))
-	return hex.EncodeToString(sum[:])
-}
-
-// agree reports whether two values are equal, numbers in them within tolerance.
-func agree(a, b any, tolerance claims.Tolerance) bool {
-	switch a := a.(type) {
-	case json.Number:
-		b, ok := b.(json.Number)
-		return ok && (shortest(a) == shortest(b) || near(a, b, tolerance))
-	case []any:
-		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, func(x, y any) bool { return agree(x, y, tolerance) })
-	case map[string]any:
-		b, ok := b.(map[string]any)
-		return ok && len(a) == len(b) && lo.EveryBy(lo.Keys(a), func(key string) bool {
-			other, ok := b[key]
-			return ok && agree(a[key], other, tolerance)
-		})
-	case claims.Value:
-		b, ok := b.(claims.Value)
-		return ok && a.Compare(b, tolerance) != claims.Different
-	case field:
-		b, ok := b.(field)
-		return ok && a.compare(b, tolerance) != claims.Different
-	case string:
-		b, ok := b.(string)
-		return ok && (a == b || agreeTexts(a, b, tolerance))
+	form := canonical(value)
+	if text, ok := value.(string); ok && !utf8.ValidString(text) {
+		form = []byte(text)
 	}
-	return a == b
-}
-
-// numbers matches the numbers in a text.
-var numbers = core.Pattern(`-?\d+(?:\.\d+)?`)
-
-// agreeTexts reports whether two texts are equal but for their numbers, and
-// those are within tolerance.
-func agreeTexts(a, b string, tolerance claims.Tolerance) bool {
-	return tolerance != claims.Tolerance{} &&
-		numbers().ReplaceAllLiteralString(a, "0") == numbers().ReplaceAllLiteralString(b, "0") &&
-		slices.EqualFunc(numbers().FindAllString(a, -1), numbers().FindAllString(b, -1), func(x, y string) bool {
-			return x == y || near(json.Number(x), json.Number(y), tolerance)
-		})
-}
-
-func near(a, b json.Number, tolerance claims.Tolerance) bool {
-	x, errX := a.Float64()
-	y, errY := b.Float64()
-	return tolerance != claims.Tolerance{} && errX == nil && errY == nil && tolerance.Near(x, y)
+	sum := sha256.Sum256(form)
+	return hex.EncodeToString(sum[:])
 }
 
 // A schema is the part of a JSON schema that lists properties. The zero value
@@ -194,33 +175,4 @@ func (s schema) declared(value any) any {
 func (s schema) declares(key string) bool {
 	_, ok := s.Properties[key]
 	return ok || len(s.Properties) == 0
-}
-
-// A field is one of a JSON answer: its claims by what they are about, and its value.
-type field struct {
-	said  map[string]claims.Value
-	value any
-}
-
-// compare compares fields by their claims instead of letter by letter.
-func (f field) compare(other field, tolerance claims.Tolerance) claims.Verdict {
-	if agree(f.value, other.value, tolerance) {
-		return claims.Same
-	}
-	shared, same := 0, false
-	for about, value := range f.said {
-		if theirs, ok := other.said[about]; ok {
-			shared++
-			switch value.Compare(theirs, tolerance) {
-			case claims.Different:
-				return claims.Different
-			case claims.Same:
-				same = true
-			}
-		}
-	}
-	if same && shared == len(f.said) && shared == len(other.said) {
-		return claims.Same
-	}
-	return claims.Unknown
 }

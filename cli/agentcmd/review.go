@@ -3,6 +3,7 @@ package agentcmd
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -23,7 +24,7 @@ import (
 
 func (c commands) converge() *cobra.Command {
 	var o converge.Options
-	var schema string
+	var schema, conflicts string
 	cmd := &cobra.Command{
 		Use: "converge ID ID...", Short: "Combine the results of several agents into one",
 		Example: "  flame agents converge agent-k3x9a1b2 agent-q7w2e4r6 --strategy merge", Args: app.Takes(2, -1),
@@ -35,8 +36,13 @@ func (c commands) converge() *cobra.Command {
 	cmd.Flags().Float64Var(&o.Tolerance, "tolerance", 0, "tolerance within which numbers count as equal")
 	cmd.Flags().Float64Var(&o.RelativeTolerance, "relative-tolerance", 0, "tolerance as a share of the larger number, such as 0.05 for 5 %")
 	cmd.Flags().StringVar(&schema, "result-schema", "", "a JSON schema: flame compares only the fields that it declares")
+	cmd.Flags().StringVar(&conflicts, "conflicts", "", "JSON: contradictions that you found in the answers, [{about, sides: [{subagent_ids, says}]}]")
 	return c.asks(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		o.Schema = []byte(schema)
+		if err := json.Unmarshal([]byte(cmp.Or(conflicts, "[]")), &o.Conflicts); err != nil {
+			return core.Invalidf("--conflicts cannot be read: %v", err).
+				WithHint(`for example [{"about": "cause", "sides": [{"subagent_ids": ["agent-1"], "says": "a leak"}, {"subagent_ids": ["agent-2"], "says": "a race"}]}]`)
+		}
 		if o.Format == "" && !c.app.Out.JSON {
 			o.Format = converge.Markdown
 		}

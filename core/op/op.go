@@ -49,6 +49,7 @@ const (
 	ArgForce      Name = "force"
 	ArgNext       Name = "next"
 	ArgResolution Name = "conflict_resolution"
+	ArgConflicts  Name = "conflicts"
 )
 
 // nameStart and nameEnd surround a Name in a text: control characters, which

@@ -4,8 +4,8 @@
 //
 //	go run ./tests/judgement [--pairs] [--json] [FILE]
 //
-// Without FILE it uses the labelled data of the project, and reports on the half that was not used
-// for tuning: that of the ids whose last digit is odd. A case with different labels from a second
+// Without FILE it uses the labelled data of the project, and of moments reports on the half that was
+// not used for tuning: that of the ids whose last digit is odd. A case with different labels from a second
 // reader does not count.
 package main
 
@@ -50,7 +50,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	}
 	defer file.Close()
 	which := half(*tuned)
-	if flags.NArg() > 0 {
+	if flags.NArg() > 0 || *ofPairs {
 		which = whole
 	}
 	return measured(file, which, *asJSON, stdout)
