@@ -256,32 +256,3 @@ func TestIndexesThatDoNotFitAreNamed(t *testing.T) {
 	execute(t, db, "REINDEX")
 	assert.Empty(t, broken(store.Check(context.Background(), dir)))
 }
-
-func TestDamagedPagesAreNamedAndStay(t *testing.T) {
-	t.Parallel()
-	dir := filled(t)
-	swapPages(t, filepath.Join(dir, "flame.db"), 20, 30)
-	before := contents(t, dir)
-	findings := store.Check(context.Background(), dir)
-	require.Len(t, broken(findings), 1)
-	assert.Contains(t, findings[0].Hint, "put a backup in the place")
-	assert.Equal(t, before, contents(t, dir))
-}
-
-// swapPages puts each of two pages of a database in the place of the other.
-func swapPages(t *testing.T, db string, a, b int64) {
-	t.Helper()
-	const size = 4096
-	file, err := os.OpenFile(db, os.O_RDWR, 0)
-	require.NoError(t, err)
-	defer file.Close()
-	pages := [2][size]byte{}
-	for i, page := range []int64{a, b} {
-		_, err := file.ReadAt(pages[i][:], (page-1)*size)
-		require.NoError(t, err)
-	}
-	for i, page := range []int64{b, a} {
-		_, err := file.WriteAt(pages[i][:], (page-1)*size)
-		require.NoError(t, err)
-	}
-}

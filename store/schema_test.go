@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -310,47 +309,4 @@ func TestKeeperBoundsTheLog(t *testing.T) {
 	assert.Less(t, log, int64(updates*pages*pageSize/2))
 	require.NoError(t, kept.Close())
 	assert.Zero(t, disk.Size(kept.path()+"-wal"), "closing leaves nothing in the log")
-}
-
-// Earlier flames make the database in its place: first the header, then a log,
-// then the tables. Those who read meanwhile take it for nothing or for whole.
-func TestADatabaseThatIsMadeInItsPlace(t *testing.T) {
-	t.Parallel()
-	const rounds, readers = 6, 4
-	for range rounds {
-		dir := t.TempDir()
-		maker := openWith(t, dir, disk.NewestSchema, Options{})
-		require.NoError(t, os.WriteFile(maker.path(), nil, 0o600))
-		done := make(chan struct{})
-		var wg sync.WaitGroup
-		for range readers {
-			wg.Go(func() {
-				for made := false; !made; {
-					select {
-					case <-done:
-						made = true
-					default:
-					}
-					kept := Open(dir, Options{})
-					assert.ErrorIs(t, hasFrame(kept, "f-1"), core.ErrNotFound)
-					assert.NoError(t, kept.Close())
-				}
-			})
-		}
-		assert.NoError(t, makeInPlace(maker))
-		close(done)
-		wg.Wait()
-	}
-}
-
-func makeInPlace(s *Store) error {
-	ctx := context.Background()
-	c, err := disk.New(s.path()).Connect(ctx, nil)
-	if err != nil {
-		return err
-	}
-	if err = c.UseLog(ctx); err == nil {
-		err = s.migrate(ctx, c, 0)
-	}
-	return errors.Join(err, c.Close())
 }

@@ -242,26 +242,6 @@ func TestAFrameTakenOverKeepsItsTextsInTheLog(t *testing.T) {
 	assert.Contains(t, log[len(log)-1], `"replacedSummary":"a's summary"`)
 }
 
-func TestPlannedFramesBelowAnInvalidatedFrameAreVoid(t *testing.T) {
-	t.Parallel()
-	h, m := hub{}, machines(t, 2)
-	a, b := m[0], m[1]
-	root := a.Push(projecttest.Host("s-a"), "Outer")
-	meet(h, a, b)
-	plan := b.Plan(projecttest.Host("s-b"), root.ID, "Offline")[0]
-	_, err := stack.Invalidate(a.Ctx, a.Project, projecttest.Host("s-a"), root.ID, "no")
-	require.NoError(t, err)
-	meet(h, a, b)
-	require.NoError(t, sweep.Once(b.Ctx, b.Project))
-	require.NoError(t, sweep.Once(a.Ctx, a.Project))
-	meet(h, a, b)
-	for _, m := range m {
-		assert.Equal(t, core.Invalidated, m.Get(plan.ID).Status, m.id)
-		assert.Equal(t, "parent invalidated: no", m.Get(plan.ID).InvalidationReason, m.id)
-	}
-	assert.Equal(t, a.alike(), b.alike())
-}
-
 func TestDeletedFrames(t *testing.T) {
 	t.Parallel()
 	empty := func(m *machine) core.Frame {
