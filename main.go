@@ -57,7 +57,7 @@ func main() {
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Open: w.open, Log: w.logger, Agents: w.service, KeepHub: w.keepHub,
 		File:   func(at place.Place) string { return filepath.Join(at.Data.Path, disk.Name) },
 		Check:  func(ctx context.Context, at place.Place) []core.Finding { return store.Check(ctx, at.Data.Path) },
-		Repair: repair, FirstCommit: git.FirstCommit, Exit: os.Exit,
+		FirstCommit: git.FirstCommit, Exit: os.Exit,
 	}
 	os.Exit(run(a, os.Args[1:]))
 }
@@ -168,10 +168,6 @@ func (w wiring) keepHub(ctx context.Context, p *project.Project, at place.Place)
 }
 
 func seconds(n config.Count) time.Duration { return time.Duration(n) * time.Second }
-
-func repair(ctx context.Context, at place.Place) (core.Repaired, error) {
-	return store.Repairer{Ready: at.Data.Ready, Now: now, NewID: project.NewID}.Repair(ctx, at.Data.Path)
-}
 
 func (w wiring) logger(at place.Place) *slog.Logger {
 	if w.settings.LogLevel == "off" {

@@ -136,9 +136,9 @@ func newExport(a *app.App) *cobra.Command {
 		done, err := transfer.Export(ctx, p, a.Caller(), args[0])
 		answer := map[string]any{"frames": done.Frames, "path": args[0]}
 		text := render.Count(done.Frames, "frame") + " written to " + args[0]
-		if done.Nameless > 0 {
-			answer["nameless"] = done.Nameless
-			text += fmt.Sprintf("\n%d left out because they have no id; `flame doctor --repair` gives them one", done.Nameless)
+		if len(done.Left) > 0 {
+			answer["left"] = done.Left
+			text += "\nleft out, because it is not sound:\n  " + strings.Join(done.Left, "\n  ")
 		}
 		return a.Answer(answer, text, err)
 	})

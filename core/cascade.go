@@ -33,23 +33,24 @@ func (c Cascade) Void(f *Frame) bool {
 // between: the children first, then everything below the first child, then
 // below the second, and so on (spec: frames §5). It walks a cycle in the tree
 // once and stops at the first error of children.
-func Below(top string, children func(id string) iter.Seq2[Frame, error]) iter.Seq2[Frame, error] {
-	return func(yield func(Frame, error) bool) {
-		met := map[string]bool{top: true}
-		for todo := []string{top}; len(todo) > 0; {
+func Below[F any, K comparable](top K, key func(F) K, children func(K) iter.Seq2[F, error]) iter.Seq2[F, error] {
+	return func(yield func(F, error) bool) {
+		met := map[K]bool{top: true}
+		for todo := []K{top}; len(todo) > 0; {
 			last := len(todo) - 1
 			parent := todo[last]
 			todo = todo[:last]
 			for f, err := range children(parent) {
 				if err != nil {
-					yield(Frame{}, err)
+					yield(f, err)
 					return
 				}
-				if met[f.ID] {
+				key := key(f)
+				if met[key] {
 					continue
 				}
-				met[f.ID] = true
-				todo = append(todo, f.ID)
+				met[key] = true
+				todo = append(todo, key)
 				if !yield(f, nil) {
 					return
 				}

@@ -25,10 +25,12 @@ func childrenIn(tree map[string][]core.Frame) func(string) iter.Seq2[core.Frame,
 	}
 }
 
+func idOf(f core.Frame) string { return f.ID }
+
 // idsBelow lists what Below yields.
 func idsBelow(t *testing.T, top string, children func(string) iter.Seq2[core.Frame, error]) (ids []string) {
 	t.Helper()
-	for f, err := range core.Below(top, children) {
+	for f, err := range core.Below(top, idOf, children) {
 		require.NoError(t, err)
 		ids = append(ids, f.ID)
 	}
@@ -53,7 +55,7 @@ func TestBelowWalksAChainOfAMillion(t *testing.T) {
 	t.Parallel()
 	const depth = 1_000_000
 	at, last := 0, ""
-	for f, err := range core.Below("top", func(string) iter.Seq2[core.Frame, error] {
+	for f, err := range core.Below("top", idOf, func(string) iter.Seq2[core.Frame, error] {
 		return func(yield func(core.Frame, error) bool) {
 			if at++; at <= depth {
 				yield(core.Frame{ID: strconv.Itoa(at)}, nil)
@@ -70,7 +72,7 @@ func TestBelowEndsWithTheErrorOfTheStore(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	var errs []error
-	for _, err := range core.Below("t", func(string) iter.Seq2[core.Frame, error] {
+	for _, err := range core.Below("t", idOf, func(string) iter.Seq2[core.Frame, error] {
 		return func(yield func(core.Frame, error) bool) { yield(core.Frame{}, broken) }
 	}) {
 		errs = append(errs, err)

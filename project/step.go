@@ -209,6 +209,22 @@ func (s *Step) Event(event, frame string, data map[string]any) (core.Event, erro
 	return e, err
 }
 
+// InvalidateBelow invalidates the planned frames below target, a frame that has just been
+// invalidated, and writes the events.
+func (s *Step) InvalidateBelow(target core.Frame) (below Invalidation, err error) {
+	cascade := core.CascadeOf(target)
+	e, err := s.Event(core.FrameInvalidated, "", map[string]any{"reason": cascade.Reason})
+	if err == nil {
+		below, err = s.Tx.InvalidateBelow(target.ID, cascade, e)
+	}
+	if n := len(below.Planned); n > 0 {
+		s.log = append(s.log, func() {
+			s.Project.Log.Info(core.FrameInvalidated, "below", target.ID, "frames", n, "session", e.Session)
+		})
+	}
+	return below, err
+}
+
 // Due returns a deadline, and reports whether it is due.
 func (s *Step) Due(kind, subject string) (d Deadline, due bool, err error) {
 	d, set, err := s.Tx.Deadline(kind, subject)

@@ -43,7 +43,6 @@ type Tx interface {
 	Frames
 	Relatives
 	Shape
-	Cascades
 	Sessions
 	Events
 	Deadlines
@@ -62,9 +61,11 @@ type Frames interface {
 	// CountFrames counts the frames that q describes, by status; it ignores q's
 	// order and limit.
 	CountFrames(q FrameQuery) (map[core.Status]int, error)
-	// SaveFrame writes a new frame, or all fields of one that exists. It leaves the status
-	// of a frame that reads as invalidated only because of a cascade to that cascade.
+	// SaveFrame writes a new frame, or all fields of one that exists.
 	SaveFrame(f core.Frame) error
+	// InvalidateBelow applies c to the planned frames below top, at any depth, and appends e
+	// about each. It returns the frames that the invalidation of top affects.
+	InvalidateBelow(top string, c core.Cascade, e core.Event) (Invalidation, error)
 	// DeleteFrame removes a frame. It refuses one with children: core.ErrInvalid.
 	DeleteFrame(id string) error
 	// Revision returns a number that rises with every Update that writes a frame, and
@@ -107,6 +108,13 @@ type Ended struct {
 	Limit      int      // limit in all, the nearest first
 }
 
+// An Invalidation is the frames below an invalidated one that it affects, in the order of
+// core.Below. Their keys are those of Shape.
+type Invalidation struct {
+	Planned    []int64 // these were planned, and are invalidated now
+	InProgress []int64 // these continue
+}
+
 // MaxLevels is the greatest number of ancestors that flame reads.
 const MaxLevels = 10_000
 
@@ -132,44 +140,10 @@ type Shape interface {
 	// planned children, success criteria, artifacts, decisions, summary and results are
 	// absent. It returns all frames after revision 0, after a revision that is not reached
 	// yet, and if the Store does not know which frames were written since: some of them may
-	// not have changed. It returns a frame that a cascade voids once the cascade has settled
-	// it. It does not report deleted frames: the Revision rises, and there are fewer frames.
+	// not have changed. It does not report deleted frames: the Revision rises, and there are fewer frames.
 	Changed(after int64) ([]core.Frame, error)
 	// FrameIDs returns the ids of all frames, archived ones too, in any order.
 	FrameIDs() ([]string, error)
-}
-
-// Cascades are the invalidations in progress. From BeginCascade to EndCascade every
-// planned frame below a cascade's frame reads as invalidated by it, in every transaction
-// of every process, whether that is stored yet or not. If several cascades apply to a
-// frame, the first to begin wins.
-type Cascades interface {
-	// Cascades returns the cascades in progress, the first begun first.
-	Cascades() ([]Cascade, error)
-	// BeginCascade begins a cascade, unless one of the same frame is in progress.
-	BeginCascade(c Cascade) error
-	// PutOffCascade sets the time from which others may continue the cascade of frame.
-	PutOffCascade(frame string, due core.Millis) error
-	// Settle stores up to limit of the frames that the cascade of frame makes read as
-	// invalidated, appends e about each, and returns their ids. more is false when no
-	// such frame is left.
-	Settle(frame string, e core.Event, limit int) (ids []string, more bool, err error)
-	// EndCascade forgets the cascade of frame.
-	EndCascade(frame string) error
-	// OpenBelow looks at some frames in progress, the latest change first, and
-	// returns the ids of those below top. It begins at from, which is "" for the first
-	// call, and returns the from of the next call, "" at the end.
-	OpenBelow(top, from string) (ids []string, next string, err error)
-}
-
-// A Cascade is an invalidation in progress below one frame.
-type Cascade struct {
-	core.Cascade
-	Frame   string      // id of that frame
-	Session string      // the session that asked for it, for its events
-	Agent   string      // likewise
-	Due     core.Millis // when others may continue it; each batch postpones that
-	Settled int         // frames stored as invalidated so far
 }
 
 // FrameOrder is the order of a list of frames.

@@ -25,17 +25,3 @@ func Findings(findings []core.Finding) string {
 	}
 	return b.String()
 }
-
-// Mending lists the repairs for findings; empty if there are none.
-func Mending(findings []core.Finding) string {
-	var b strings.Builder
-	for _, f := range findings {
-		if f.Mend != "" {
-			fmt.Fprintf(&b, "%s\n       -> %s\n", core.OneLine(f.What, 0), f.Mend)
-		}
-	}
-	if b.Len() == 0 {
-		return ""
-	}
-	return b.String() + "Flame keeps a copy of the database beside it, and rebuilds its indexes.\n"
-}

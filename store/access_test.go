@@ -249,14 +249,17 @@ func TestModesOfNewFiles(t *testing.T) {
 	}
 	_, err = disk.NewLog(dir, nil).Write([]byte("a line\n"))
 	require.NoError(t, err)
-	execute(t, filepath.Join(dir, "flame.db"), `PRAGMA user_version = 1; DROP INDEX events_parent; DROP TABLE cascades;
-		DROP INDEX frames_planned; DROP INDEX frames_planned_created;
-		DROP INDEX sessions_parent; DROP INDEX sessions_completed; DROP INDEX sessions_live; DROP INDEX records_spawn;
-		ALTER TABLE frames DROP COLUMN machine; DROP INDEX frames_revision; ALTER TABLE frames DROP COLUMN revision;
-		ALTER TABLE meta DROP COLUMN stamped; ALTER TABLE meta DROP COLUMN unstamped`)
-	storetest.Save(t, open(t, dir, store.Options{}), core.Frame{ID: "f-1"})
-	assert.FileExists(t, filepath.Join(dir, "flame.db.backup-1"))
-	assertModes(t, dir)
+	older := filepath.Join(t.TempDir(), "data")
+	require.NoError(t, os.Mkdir(older, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(older, "flame.db"), nil, 0o600))
+	c, err := disk.New(filepath.Join(older, "flame.db")).Connect(t.Context(), nil)
+	require.NoError(t, err)
+	first := disk.Schema{Version: 1, Step: disk.NewestSchema.Step}
+	require.NoError(t, c.Transact(t.Context(), disk.BeginUpdate, func() error { return first.Apply(t.Context(), c, 0) }))
+	require.NoError(t, c.Close())
+	storetest.Save(t, open(t, older, store.Options{}), core.Frame{ID: "f-1"})
+	assert.FileExists(t, filepath.Join(older, "flame.db.backup-1"))
+	assertModes(t, older)
 }
 
 func assertModes(t *testing.T, dir string) {

@@ -90,14 +90,7 @@ func (t *tx) Surroundings(id string, most project.Most) (s core.Surroundings, er
 		all = append(all, n.frame)
 		*list = all[len(all)-1-len(*list) : len(all) : len(all)]
 	}
-	if err := void(t, s.Ancestors); err != nil {
-		return s, err
-	}
-	err = void(t, s.Planned)
-	if len(s.Planned) > 0 && s.Planned[0].Status != core.Planned {
-		s.Planned = nil // they have the same parent, so a cascade voids all or none of them
-	}
-	return s, err
+	return s, nil
 }
 
 // nearKeys precede the columns of a frame in the rows of near, behind its part and level.
@@ -196,11 +189,12 @@ var outcomeTable = table[core.Frame]{frameTable.name, frameTable.key, frameTable
 })}
 
 func (t *tx) Outcomes(of project.Ended) (digest.Below, error) {
-	if of.All != "" {
-		return allBeneath(t, of)
+	query, args := beneath(), []any{clean(of.All), of.Each, 1 + of.Limit}
+	if of.All == "" {
+		query, args = outcomes(), []any{jsonOf(cleaned(of.Below)), of.Each, digest.Levels,
+			of.Limit + len(of.Below) + len(of.Summarized), jsonOf(cleaned(of.Summarized))}
 	}
-	near, err := t.sql.near(outcomeTable, outcomes(), jsonOf(cleaned(of.Below)), of.Each, digest.Levels,
-		of.Limit+len(of.Below)+len(of.Summarized), jsonOf(cleaned(of.Summarized)))
+	near, err := t.sql.near(outcomeTable, query, args...)
 	return lo.GroupByMap(near, func(n *nearFrame) (string, core.Frame) { return n.frame.Parent, n.frame }), err
 }
 
@@ -216,15 +210,3 @@ var beneath = later(func() string {
 	LIMIT +?3
 ) SELECT 0, below.level, ` + nearKeys + startOfSummary(outcomeTable.read("f")) + ` FROM below CROSS JOIN frames f ON f.key = below.key WHERE below.level > 0`
 })
-
-// allBeneath returns the frames of beneath that are not invalidated, by their parents.
-func allBeneath(t *tx, of project.Ended) (digest.Below, error) {
-	near, err := t.sql.near(outcomeTable, beneath(), clean(of.All), of.Each, 1+of.Limit)
-	if err != nil {
-		return nil, err
-	}
-	frames := lo.Map(near, func(n *nearFrame, _ int) core.Frame { return n.frame })
-	err = void(t, frames)
-	frames = lo.Reject(frames, func(f core.Frame, _ int) bool { return f.Status == core.Invalidated })
-	return lo.GroupBy(frames, func(f core.Frame) string { return f.Parent }), err
-}

@@ -15,66 +15,6 @@ import (
 	"flame/store/disk"
 )
 
-// leaves returns the addresses of all fields within v, with their names.
-func leaves(v reflect.Value, name string, found map[any]string) {
-	if v.Kind() != reflect.Struct {
-		found[v.Addr().UnsafePointer()] = name
-		return
-	}
-	for i := range v.NumField() {
-		leaves(v.Field(i), name+"."+v.Type().Field(i).Name, found)
-	}
-}
-
-// keepsEveryField asserts that each field of a T has one column, and that the table
-// in the database has these columns and the store's own, and no others.
-func keepsEveryField[T any](t *testing.T, kept *Store, tab table[T], owns []own, without ...string) {
-	t.Run(tab.name, func(t *testing.T) {
-		v := new(T)
-		fields := map[any]string{}
-		leaves(reflect.ValueOf(v).Elem(), "", fields)
-		var names []string
-		for _, c := range tab.columns {
-			names = append(names, c.name)
-			pointer := c.field(v)
-			if text, is := pointer.(id); is {
-				pointer = text.of
-			}
-			address := any(reflect.ValueOf(pointer).UnsafePointer())
-			assert.Contains(t, fields, address, "%s keeps a field that another column keeps, or none", c.name)
-			delete(fields, address)
-		}
-		for _, c := range owns {
-			names = append(names, c.name)
-		}
-		var left []string
-		for _, field := range fields {
-			left = append(left, field)
-		}
-		assert.ElementsMatch(t, without, left, "fields without a column")
-
-		var inSQL []string
-		require.NoError(t, kept.View(context.Background(), func(ptx project.Tx) (err error) {
-			inSQL, err = collect(ptx.(*tx).sql, scanName, "SELECT name FROM pragma_table_info(?)", tab.name)
-			return err
-		}))
-		assert.ElementsMatch(t, inSQL, names)
-	})
-}
-
-func scanName(rows *disk.Rows) (name string, err error) { return name, rows.Scan(&name) }
-
-func TestEachFieldHasOneColumn(t *testing.T) {
-	t.Parallel()
-	kept := openWith(t, t.TempDir(), disk.NewestSchema, Options{})
-	require.NoError(t, saveOne(kept, "f-1"))
-	keepsEveryField(t, kept, frameTable, []own{stamp})
-	keepsEveryField(t, kept, sessionTable, nil)
-	keepsEveryField(t, kept, eventTable, nil)
-	keepsEveryField(t, kept, deadlineTable, nil)
-	keepsEveryField(t, kept, cascadeTable, nil, ".key") // which is the id's own
-}
-
 // fill gives every field within v a value that no other has.
 func fill(v reflect.Value, n *int) {
 	*n++

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -157,45 +156,6 @@ func TestAnUpdateThatIsCalledOffLeavesNothing(t *testing.T) {
 		cancel()
 		other.write(t)
 		assert.NotContains(t, storetest.Found(t, kept, project.FrameQuery{}), "f-")
-	}
-}
-
-func TestManyGoroutinesWithContextsThatEnd(t *testing.T) {
-	t.Parallel()
-	const goroutines, each = 8, 10
-	for kind, opts := range map[string]store.Options{"short process": {}, "server": {LongLived: true}} {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			dir := filepath.Join(t.TempDir(), "data")
-			kept := open(t, dir, opts)
-			other := newNeighbour(t, dir)
-			var acknowledged sync.Map
-			for range 3 {
-				var wg sync.WaitGroup
-				for g := range goroutines {
-					wg.Go(func() {
-						for i := range each {
-							ctx, cancel := contextsThatEnd["by a deadline"](time.Duration(rand.IntN(2000)) * time.Microsecond)
-							id := fmt.Sprintf("f-%d-%d-%d", other.count, g, i)
-							if err := kept.Update(ctx, both(id)); err != nil {
-								ended(t, err)
-							} else {
-								acknowledged.Store(id, true)
-							}
-							if err := kept.View(ctx, func(tx project.Tx) error { _, _, err := tx.Revision(); return err }); err != nil {
-								ended(t, err)
-							}
-							cancel()
-						}
-					})
-				}
-				wg.Wait()
-				other.write(t)
-			}
-			var ids []string
-			acknowledged.Range(func(id, _ any) bool { ids = append(ids, id.(string)); return true })
-			assertWhole(t, kept, ids)
-		})
 	}
 }
 

@@ -46,16 +46,8 @@ var usageColumns = []column[core.Usage]{
 	{"tool_calls", func(u *core.Usage) any { return &u.ToolCalls }},
 }
 
-// changedByCascade are the columns of a frame that change when a cascade voids it (see
-// cascade.changes).
-var changedByCascade = []string{"status", "ended_at", "updated_at", "invalidated_at", "invalidation_reason"}
-
-// The columns of the frame f for scanFrame: the stored values, or parameters for the columns
-// that a cascade changes.
-var (
-	frameColumns  = later(func() string { return "f.key AS key, " + frameTable.read("f") })
-	voidedColumns = later(func() string { return "f.key AS key, " + frameTable.read("f", changedByCascade...) })
-)
+// frameColumns are the columns of the frame f for scanFrame.
+var frameColumns = later(func() string { return "f.key AS key, " + frameTable.read("f") })
 
 // scanFrame returns a function that reads a frame, and stores its key in key.
 func scanFrame(key *int64) func(*disk.Rows) (core.Frame, error) {
@@ -73,17 +65,13 @@ var saveFrame = later(func() string { return frameTable.save(stamp) })
 
 var frameByID = later(func() string { return "SELECT " + frameColumns() + " FROM frames f WHERE f.key = " + keyOf })
 
-// readFrames returns the frames of a query, with the effects of cascades.
-func readFrames(t *tx, query string, args ...any) ([]core.Frame, error) {
-	frames, err := collect(t.sql, scanFrame(new(int64)), query, args...)
-	if err != nil {
-		return nil, err
-	}
-	return frames, void(t, frames)
+// frames returns the frames of a query.
+func (s *statements) frames(query string, args ...any) ([]core.Frame, error) {
+	return collect(s, scanFrame(new(int64)), query, args...)
 }
 
 func (t *tx) Frame(id string) (core.Frame, error) {
-	list, err := readFrames(t, frameByID(), clean(id))
+	list, err := t.sql.frames(frameByID(), clean(id))
 	return only(list, err, "frame", id)
 }
 
@@ -100,7 +88,7 @@ func (t *tx) FramesOf(ids []string) ([]core.Frame, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return readFrames(t, framesOf(), jsonOf(ids))
+	return t.sql.frames(framesOf(), jsonOf(ids))
 }
 
 // WithChildren returns the ids among these that are parents of frames. Most of the ids are
@@ -127,10 +115,6 @@ func (t *tx) SaveFrame(f core.Frame) error {
 	}
 	if !f.Status.Valid() { // counts would miss it
 		return core.Invalidf("frame %s has the unknown status %q", f.ID, f.Status)
-	}
-	f, err := unvoided(t, f)
-	if err != nil {
-		return err
 	}
 	key, err := t.sql.known(clean(f.ID))
 	if err != nil {
@@ -222,9 +206,6 @@ func (t *tx) DeleteFrame(id string) error {
 			return err
 		}
 	}
-	if err := t.EndCascade(id); err != nil {
-		return err
-	}
 	return t.sql.raiseRevision()
 }
 
@@ -272,7 +253,7 @@ func (t *tx) Ancestors(id string, limit int) ([]core.Frame, error) {
 	if limit <= 0 || limit > project.MaxLevels {
 		limit = project.MaxLevels
 	}
-	return readFrames(t, ancestors(), clean(id), limit)
+	return t.sql.frames(ancestors(), clean(id), limit)
 }
 
 func scanID(rows *disk.Rows) (id string, err error) { return id, rows.Scan(&id) }

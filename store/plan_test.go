@@ -45,13 +45,8 @@ func hotQueries() map[string]*selection {
 		"record":             byID(recordByID, "k", "i"),
 		"records":            byID(recordsByKind, "k", "a", "b"),
 		"records by id":      byID(recordsByID, "k", `["a","b"]`),
-		"planned parents":    byID(plannedParents, 0, 10),
-		"planned children":   byID(plannedChildren, 1, 10),
-		"climb":              byID(climbing, "[1]"),
-		"climb all":          byID(climbingAll, "[1]"),
-		"in progress":        byID(nextInProgress, 1, 1, 1, 10),
-		"settle":             byID(settle(), "invalidated", 1, 1, 1, "", "[1]"),
-		"cascade's progress": byID(progress, 1, 1, 1),
+		"statuses below":     byID(strings.TrimSuffix(statusesUnder, " ORDER BY f.created_at, f.key"), "f1"),
+		"invalidate":         byID(invalidateAll(), "invalidated", 1, 1, 1, "", "[1]"),
 		"events to delete":   byID(deleteEvents, 1, 10),
 		"count all":          countFrames(project.FrameQuery{Statuses: core.Statuses}),
 		"count archived":     countFrames(project.FrameQuery{Statuses: core.Statuses, Archived: true}),
@@ -81,7 +76,7 @@ func hotQueries() map[string]*selection {
 		"search, newest":             {Text: "word", Order: project.NewestFirst, Limit: 20},
 		"search, newest of statuses": {Text: "word", Statuses: done, Order: project.NewestFirst, Limit: 20},
 	} {
-		queries[name] = listFrames(q, core.Frame{ID: q.After}, nil)
+		queries[name] = listFrames(q)
 	}
 	for name, q := range map[string]project.EventQuery{
 		"events after":            {AfterSeq: 1, Limit: 10},
@@ -95,28 +90,6 @@ func hotQueries() map[string]*selection {
 		"last events of of kinds": {Kinds: []string{"A", "B"}, Last: true, Limit: 10},
 	} {
 		queries[name] = listEvents(q)
-	}
-	return queries
-}
-
-// cascadeQueries are those of readers while there are cascades. They may have to sort.
-func cascadeQueries() map[string]*selection {
-	queries := map[string]*selection{}
-	void := voidedSet{&cascade{}, []int64{1}}
-	for name, q := range map[string]project.FrameQuery{
-		"voided":                  {},
-		"voided children":         {Parent: "f1"},
-		"voided that hold a word": {Text: "word"},
-	} {
-		queries[name] = countVoided(q, void)
-	}
-	for name, q := range map[string]project.FrameQuery{
-		"planned, not voided":  {Statuses: []core.Status{core.Planned}, Order: project.RecentFirst, Limit: 10},
-		"children, but voided": {Parent: "f1", Statuses: []core.Status{core.Planned}},
-		"children, voided too": {Parent: "f1", Statuses: []core.Status{core.Invalidated}},
-		"latest, voided too":   {Order: project.RecentFirst, Limit: 20},
-	} {
-		queries[name] = listFrames(q, core.Frame{}, []voidedSet{void})
 	}
 	return queries
 }
@@ -136,9 +109,6 @@ func TestPlansOfHotQueries(t *testing.T) {
 				assert.NotContains(t, plan, "TEMP B-TREE", "%s, %s: %s", name, when, query.query())
 				scansNothing(t, name+", "+when, plan, query)
 			}
-			for name, query := range cascadeQueries() {
-				scansNothing(t, name+", "+when, explain(t, ptx.(*tx), query), query)
-			}
 			return nil
 		}))
 		c, err := kept.file.Writer(ctx)
@@ -157,11 +127,10 @@ func scansNothing(t *testing.T, name, plan string, query *selection) {
 
 // isScan reports whether a step of a query's plan reads a whole table. An index
 // read in its order ends at the limit; the walks up and down read what they found
-// so far; the index of words is asked for a match; a list of keys is read; cascades are
-// few.
+// so far; the index of words is asked for a match; a list of keys is read.
 func isScan(step, query string) bool {
 	return strings.HasPrefix(step, "SCAN ") &&
-		!slices.Contains([]string{"SCAN parents", "SCAN c", "SCAN d", "SCAN below", "SCAN CONSTANT ROW"}, step) &&
+		!slices.Contains([]string{"SCAN d", "SCAN down", "SCAN below", "SCAN CONSTANT ROW"}, step) &&
 		!strings.Contains(step, "VIRTUAL TABLE INDEX 1:") && // of a JSON array
 		!(strings.Contains(step, " INDEX ") && strings.Contains(query, "LIMIT")) &&
 		!strings.HasPrefix(step, "SCAN up") &&

@@ -12,41 +12,17 @@ import (
 )
 
 func (t *tx) FindFrames(q project.FrameQuery) ([]core.Frame, error) {
-	var after core.Frame
 	if q.After != "" && q.Order != project.ByID {
-		var err error
-		if after, err = t.Frame(q.After); err != nil {
+		if _, err := t.Frame(q.After); err != nil {
 			return nil, err
 		}
 	}
-	var v *voiding
-	if cascadesMatter(q) {
-		var err error
-		if v, err = t.voiding(); err != nil {
-			return nil, err
-		}
-	}
-	list := listFrames(q, after, nil)
-	if v == nil {
-		return readFrames(t, list.query(), list.args...)
-	}
-	if q.Order == project.RecentFirst && q.Limit > 0 {
-		frames, err := readFrames(t, list.query(), list.args...)
-		if err != nil || len(frames) == q.Limit && v.before(frames) {
-			return frames, err
-		}
-	}
-	voided, err := v.voidedIn(q)
-	if err != nil {
-		return nil, err
-	}
-	list = listFrames(q, after, voided)
-	return readFrames(t, list.query(), list.args...)
+	list := listFrames(q)
+	return t.sql.frames(list.query(), list.args...)
 }
 
-// listFrames returns the SQL of FindFrames: stored frames, and then the voided frames that q
-// describes, with the effects of their cascades.
-func listFrames(q project.FrameQuery, after core.Frame, voided []voidedSet) *selection {
+// listFrames returns the SQL of FindFrames.
+func listFrames(q project.FrameQuery) *selection {
 	list := &selection{}
 	for i, part := range parts(q) {
 		if i > 0 {
@@ -54,29 +30,16 @@ func listFrames(q project.FrameQuery, after core.Frame, voided []voidedSet) *sel
 		}
 		list.add("SELECT " + frameColumns())
 		list.frames(part)
-		list.without(voided)
-		list.after(q, after)
-	}
-	for _, set := range voided {
-		if wants(q, core.Invalidated) {
-			list.add(" UNION ALL SELECT "+voidedColumns(), set.cascade.changes()...)
-			list.frames(set.within(q))
-			list.after(q, after)
+		if q.After != "" && q.Order != project.ByID {
+			list.add(" AND (f.created_at, f.key) > (SELECT a.created_at, a.key FROM frames a WHERE a.key = "+keyOf+")", clean(q.After))
 		}
 	}
 	order := orders[q.Order]
-	if inOrder, is := textOrders[q.Order]; is && q.Text != "" && len(voided) == 0 {
+	if inOrder, is := textOrders[q.Order]; is && q.Text != "" {
 		order = inOrder
 	}
 	list.add(" ORDER BY "+order+atMost, limitOf(q.Limit))
 	return list
-}
-
-// after adds the condition for q.After, the id of frame.
-func (s *selection) after(q project.FrameQuery, frame core.Frame) {
-	if q.After != "" && q.Order != project.ByID {
-		s.add(" AND (f.created_at, f.key) > (?, "+keyOf+")", frame.CreatedAt, frame.ID)
-	}
 }
 
 // parts splits a query for several statuses by last change into a query for each status:
@@ -108,25 +71,12 @@ var textOrders = map[project.FrameOrder]string{
 }
 
 func (t *tx) CountFrames(q project.FrameQuery) (map[core.Status]int, error) {
-	counts, err := t.sql.counts(q)
-	if err != nil || q.Roots || !wants(q, core.Planned) && !wants(q, core.Invalidated) {
-		return counts, err
-	}
-	v, err := t.voiding()
-	if err == nil && v != nil {
-		err = v.moveVoided(q, counts)
-	}
-	return counts, err
-}
-
-// counts is CountFrames for stored frames, without the effects of cascades.
-func (s *statements) counts(q project.FrameQuery) (map[core.Status]int, error) {
 	if len(q.Statuses) == 0 {
 		q.Statuses = core.Statuses // so that an index by status can be used
 	}
 	sel := countFrames(q)
 	counts := map[core.Status]int{}
-	err := s.each(func(rows *disk.Rows) error {
+	err := t.sql.each(func(rows *disk.Rows) error {
 		var status core.Status
 		var n int
 		err := rows.Scan(&status, &n)
@@ -186,10 +136,10 @@ func (s *selection) is(column, id string) {
 	}
 }
 
-// frames adds FROM and WHERE for q, within the given sets of keys of frames, without order, limit and After.
+// frames adds FROM and WHERE for q, without order, limit and After.
 // The narrowest set comes first, in a CROSS JOIN, which SQLite does not reorder.
-func (s *selection) frames(q project.FrameQuery, within ...*selection) {
-	sets := append(within, keySets(q)...)
+func (s *selection) frames(q project.FrameQuery) {
+	sets := keySets(q)
 	if len(sets) == 0 {
 		s.add(" FROM frames f INDEXED BY " + index(q) + " WHERE true")
 	} else {

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -55,7 +54,8 @@ func saveAsOlder(kept *Store, id string) error {
 		if _, err := x.sql.exec(older.save(), values...); err != nil {
 			return err
 		}
-		return x.sql.raiseUnstamped()
+		_, err = x.sql.exec(`UPDATE meta SET value = value + 1 WHERE name = 'revision'`)
+		return err
 	})
 }
 
@@ -113,6 +113,83 @@ func TestEveryVersionIsBroughtUpToDate(t *testing.T) {
 			require.NoError(t, saveAsOlder(old, "f-older"), "an older binary goes on")
 		})
 	}
+}
+
+// Older flames invalidated in batches. Frames that they read as invalidated stay so, also if
+// such a flame still runs.
+func TestCascadesOfOlderFlamesAreCompleted(t *testing.T) {
+	t.Parallel()
+	ctx, dir := context.Background(), t.TempDir()
+	begin := func(kept *Store, frame, reason string, at, seq int) {
+		t.Helper()
+		require.NoError(t, kept.Update(ctx, func(ptx project.Tx) error {
+			_, err := ptx.(*tx).sql.exec("INSERT INTO cascades (frame, session, at, reason, due, settled, seq, reached) VALUES ("+
+				keyOf+", "+keyOf+", ?, ?, 0, 0, ?, 0)", frame, "s", at, reason, seq)
+			return err
+		}))
+	}
+	old := openWith(t, dir, disk.Schema{Version: 7, Step: disk.NewestSchema.Step}, Options{})
+	require.NoError(t, old.Update(ctx, func(tx project.Tx) error {
+		require.NoError(t, tx.SaveSession(core.Session{ID: "s", Host: "opencode", Parent: "above"}))
+		for id, parent := range map[string]string{"top": "", "one": "cycle", "in": "top", "two": "in", "end": "two", "beside": "", "late": "beside", "cycle": "one"} {
+			f := core.Frame{ID: id, Parent: parent, Status: core.Planned}
+			if id == "in" {
+				f.Status = core.InProgress
+			}
+			require.NoError(t, tx.SaveFrame(f))
+		}
+		return nil
+	}))
+	begin(old, "top", "second", 7, 2)
+	begin(old, "two", "first", 5, 1)
+	begin(old, "cycle", "third", 9, 3)
+	now := openWith(t, dir, disk.NewestSchema, Options{})
+	seen := func() map[string]string {
+		seen := map[string]string{}
+		require.NoError(t, now.View(ctx, func(ptx project.Tx) error {
+			x := ptx.(*tx)
+			frames, err := x.FindFrames(project.FrameQuery{Statuses: []core.Status{core.Invalidated}})
+			require.NoError(t, err)
+			for _, f := range frames {
+				events, err := x.FindEvents(project.EventQuery{Frame: f.ID})
+				require.NoError(t, err)
+				require.Len(t, events, 1)
+				assert.Equal(t, core.Event{V: core.EventVersion, Seq: events[0].Seq, TS: f.InvalidatedAt, Event: core.FrameInvalidated, Frame: f.ID,
+					Session: "s", ParentSession: "above", Host: "opencode", Data: []byte(`{"reason":"` + f.InvalidationReason + `"}`)}, events[0])
+				assert.Equal(t, []core.Millis{f.InvalidatedAt, f.InvalidatedAt}, []core.Millis{f.EndedAt, f.UpdatedAt})
+				seen[f.ID] = f.InvalidationReason
+			}
+			left, err := collect(x.sql, scanKey, "SELECT frame FROM cascades")
+			assert.Empty(t, left)
+			return err
+		}))
+		return seen
+	}
+	assert.Equal(t, map[string]string{"end": "first", "two": "second", "one": "third"}, seen())
+	begin(old, "beside", "now", 11, 1)
+	assert.Equal(t, map[string]string{"end": "first", "two": "second", "one": "third", "late": "now"}, seen())
+}
+
+// A constraint that rows of an older database break is left out, so that the others can be
+// added.
+func TestBadRowsOfAnOlderDatabaseStay(t *testing.T) {
+	t.Parallel()
+	ctx, dir := context.Background(), t.TempDir()
+	set := func(kept *Store, change string) error {
+		return kept.Update(ctx, func(ptx project.Tx) error {
+			_, err := ptx.(*tx).sql.exec("UPDATE frames SET " + change)
+			return err
+		})
+	}
+	old := openWith(t, dir, disk.Schema{Version: 7, Step: disk.NewestSchema.Step}, Options{})
+	require.NoError(t, saveAsOlder(old, "f-1"))
+	require.NoError(t, set(old, "status = 'odd'"))
+	now := openWith(t, dir, disk.NewestSchema, Options{})
+	require.NoError(t, hasFrame(now, "f-1"))
+	require.NoError(t, set(now, "status = 'odder'"))
+	require.Error(t, set(now, "created_at = 'noon'"))
+	require.Error(t, set(old, "created_at = 'noon'"), "an older binary keeps to them too")
+	require.NoError(t, saveAsOlder(old, "f-1"))
 }
 
 // A flame that does not stamp frames may write before others that do, and between them.
@@ -232,47 +309,4 @@ func TestKeeperBoundsTheLog(t *testing.T) {
 	assert.Less(t, log, int64(updates*pages*pageSize/2))
 	require.NoError(t, kept.Close())
 	assert.Zero(t, disk.Size(kept.path()+"-wal"), "closing leaves nothing in the log")
-}
-
-// Earlier flames make the database in its place: first the header, then a log,
-// then the tables. Those who read meanwhile take it for nothing or for whole.
-func TestADatabaseThatIsMadeInItsPlace(t *testing.T) {
-	t.Parallel()
-	const rounds, readers = 6, 4
-	for range rounds {
-		dir := t.TempDir()
-		maker := openWith(t, dir, disk.NewestSchema, Options{})
-		require.NoError(t, os.WriteFile(maker.path(), nil, 0o600))
-		done := make(chan struct{})
-		var wg sync.WaitGroup
-		for range readers {
-			wg.Go(func() {
-				for made := false; !made; {
-					select {
-					case <-done:
-						made = true
-					default:
-					}
-					kept := Open(dir, Options{})
-					assert.ErrorIs(t, hasFrame(kept, "f-1"), core.ErrNotFound)
-					assert.NoError(t, kept.Close())
-				}
-			})
-		}
-		assert.NoError(t, makeInPlace(maker))
-		close(done)
-		wg.Wait()
-	}
-}
-
-func makeInPlace(s *Store) error {
-	ctx := context.Background()
-	c, err := disk.New(s.path()).Connect(ctx, nil)
-	if err != nil {
-		return err
-	}
-	if err = c.UseLog(ctx); err == nil {
-		err = s.migrate(ctx, c, 0)
-	}
-	return errors.Join(err, c.Close())
 }

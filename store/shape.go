@@ -2,7 +2,6 @@ package store
 
 import (
 	"cmp"
-	"database/sql"
 	"fmt"
 	"math"
 
@@ -22,19 +21,26 @@ func (t *tx) Links(q project.FrameQuery) (links []outline.Link, err error) {
 	last := linkRow{group: math.MinInt64, created: math.MinInt64, key: math.MinInt64}
 	err = t.sql.each(func(rows *disk.Rows) error {
 		var row linkRow
-		var parent sql.NullInt64
-		if err := rows.Scan(&row.key, &parent, &row.group, &row.created); err != nil {
+		var parent int64
+		var numbers bool
+		if err := rows.ScanAny(&row.key, &parent, &row.group, &row.created, &numbers); err != nil {
 			return err
+		}
+		links = append(links, outline.Link{Key: row.key, Parent: parent})
+		if !numbers {
+			return nil
 		}
 		if cmp.Or(cmp.Compare(last.group, row.group), cmp.Compare(last.created, row.created), cmp.Compare(last.key, row.key)) >= 0 {
 			return fmt.Errorf("%w: its index of frames is out of order", disk.ErrDamaged)
 		}
 		last = row
-		links = append(links, outline.Link{Key: row.key, Parent: parent.Int64})
 		return nil
 	}, list.query(), list.args...)
 	return links, err
 }
+
+// numbers tells whether the columns that order a row are what they should be.
+const numbers = "typeof(f.parent) IN ('integer', 'null') AND typeof(f.created_at) = 'integer'"
 
 // A linkRow is the sort position of a row of Links.
 type linkRow struct{ group, created, key int64 }
@@ -44,10 +50,10 @@ type linkRow struct{ group, created, key int64 }
 func listLinks(q project.FrameQuery) *selection {
 	list := &selection{}
 	if q.Under != "" {
-		list.add("SELECT f.key, f.parent, 0, f.created_at FROM ("+under+") d CROSS JOIN frames f ON f.key = d.key WHERE true",
+		list.add("SELECT f.key, f.parent, 0, f.created_at, "+numbers+" FROM ("+under+") d CROSS JOIN frames f ON f.key = d.key WHERE true",
 			clean(q.Under))
 	} else {
-		list.add("SELECT f.key, f.parent, ifnull(f.parent, ?), f.created_at FROM frames f INDEXED BY frames_parent WHERE true",
+		list.add("SELECT f.key, f.parent, ifnull(f.parent, ?), f.created_at, "+numbers+" FROM frames f INDEXED BY frames_parent WHERE true",
 			int64(math.MinInt64))
 	}
 	if q.Roots {
@@ -83,9 +89,6 @@ func (t *tx) FramesAt(keys []int64) (map[int64]core.Frame, error) {
 		found = append(found, key)
 		return frame, err
 	}, framesAt(), jsonOf(keys))
-	if err == nil {
-		err = void(t, list)
-	}
 	frames := make(map[int64]core.Frame, len(list))
 	for i, key := range found {
 		frames[key] = list[i]
@@ -95,7 +98,7 @@ func (t *tx) FramesAt(keys []int64) (map[int64]core.Frame, error) {
 
 // Every write of a frame raises the revision and stamps the frame with it, so that an index
 // leads to the frames written since a revision. Older versions of flame that know no stamps
-// may write the same file: like repairs, they raise the revision and leave the stamps. The
+// may write the same file: they raise the revision and leave the stamps. The
 // stamps then do not show which frames changed, so Changed returns all frames.
 
 // raiseRevision raises the revision for the frames written next. It changes one row by its
@@ -103,12 +106,6 @@ func (t *tx) FramesAt(keys []int64) (map[int64]core.Frame, error) {
 func (s *statements) raiseRevision() error {
 	_, err := s.exec(`UPDATE meta SET value = value + 1, stamped = value + 1,
 		unstamped = iif(value = stamped, unstamped, value) WHERE name = 'revision'`)
-	return err
-}
-
-// raiseUnstamped raises the revision for frames that are written without a stamp.
-func (s *statements) raiseUnstamped() error {
-	_, err := s.exec(`UPDATE meta SET value = value + 1 WHERE name = 'revision'`)
 	return err
 }
 
@@ -143,7 +140,7 @@ const unstamped = `SELECT value, iif(value = stamped, unstamped, value) FROM met
 
 func (t *tx) Changed(after int64) ([]core.Frame, error) {
 	query, args := allSketches(), []any(nil)
-	if after > 0 && !t.older {
+	if after > 0 && !t.sql.c.Older {
 		var now, unknown int64
 		if _, err := t.sql.get([]any{&now, &unknown}, unstamped); err != nil {
 			return nil, err
@@ -152,11 +149,7 @@ func (t *tx) Changed(after int64) ([]core.Frame, error) {
 			query, args = changedSketches(), []any{after}
 		}
 	}
-	frames, err := collect(t.sql, sketchTable.scan(), query, args...)
-	if err != nil {
-		return nil, err
-	}
-	return frames, void(t, frames)
+	return collect(t.sql, sketchTable.scan(), query, args...)
 }
 
 // frameIDs reads no row of a frame: an index has all keys.

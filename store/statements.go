@@ -185,19 +185,15 @@ func (t table[T]) each(as func(column string) string, names ...string) string {
 
 func itself(column string) string { return column }
 
-// read returns the columns to select from the row with alias as, for scan. The given columns
-// are parameters instead.
-func (t table[T]) read(as string, given ...string) string {
+// read returns the columns to select from the row with alias as, for scan.
+func (t table[T]) read(as string) string {
 	list, row := make([]string, 0, len(t.columns)), new(T)
 	for _, c := range t.columns {
 		from := as + "." + c.name
 		_, isID := c.field(row).(id)
-		switch {
-		case slices.Contains(given, c.name):
-			list = append(list, "? AS "+c.name)
-		case isID:
+		if isID {
 			list = append(list, "coalesce((SELECT id FROM ids WHERE ids.key = "+from+"), '')")
-		default: // with its name, by which ORDER BY finds it in all parts of a UNION
+		} else { // with its name, by which ORDER BY finds it in all parts of a UNION
 			list = append(list, from+" AS "+c.name)
 		}
 	}
@@ -215,7 +211,7 @@ func (t table[T]) scan(first ...any) func(*disk.Rows) (T, error) {
 	return func(rows *disk.Rows) (T, error) {
 		var empty T
 		*row = empty
-		err := rows.Scan(into...)
+		err := rows.ScanAny(into...)
 		return *row, err
 	}
 }

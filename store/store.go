@@ -97,8 +97,8 @@ type mark struct{ *Store }
 
 func (s *Store) newTx(ctx context.Context, c *disk.Conn, writable bool) *tx {
 	return &tx{
-		sql:   &statements{ctx: context.WithValue(ctx, mark{s}, true), c: c, writable: writable, keys: map[string]int64{}},
-		older: c.Older || s.schema.Version < withCascades, records: map[recordKey]keptRecord{},
+		sql:     &statements{ctx: context.WithValue(ctx, mark{s}, true), c: c, writable: writable, keys: map[string]int64{}},
+		records: map[recordKey]keptRecord{},
 	}
 }
 
@@ -212,10 +212,7 @@ func (s *Store) Close() error {
 
 // A tx is a project.Tx, which documents its methods.
 type tx struct {
-	sql   *statements
-	older bool     // the file has no table of cascades
-	voids *voiding // the cascades in progress; nil until read
-
+	sql     *statements
 	records map[recordKey]keptRecord // that were read or written one by one
 }
 

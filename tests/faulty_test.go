@@ -31,7 +31,8 @@ func (b *bounded) execute(statements string) {
 	b.t.Helper()
 	db, err := sql.Open("sqlite", b.file())
 	require.NoError(b.t, err)
-	_, err = db.Exec(statements)
+	db.SetMaxOpenConns(1) // the pragma is its connection's
+	_, err = db.Exec("PRAGMA ignore_check_constraints = 1; " + statements)
 	require.NoError(b.t, errors.Join(err, db.Close()))
 }
 
@@ -104,7 +105,7 @@ func inMemory(t *testing.T) string {
 	return dir
 }
 
-func TestImpossibleRowsAreShownCheckedAndRepaired(t *testing.T) {
+func TestImpossibleRowsAreShownAndNamed(t *testing.T) {
 	t.Parallel()
 	effort.Heavy(t)
 	const n, current = 500, "f-00499"
@@ -141,14 +142,21 @@ func TestImpossibleRowsAreShownCheckedAndRepaired(t *testing.T) {
 			assert.False(t, ok)
 			assert.Contains(t, out, "BROKEN ")
 			assert.NotContains(t, out, "is sound")
-			b.must("doctor", "--repair", "--yes")
-			assert.Contains(t, b.must("doctor"), "is sound")
+			sound := filepath.Join(inMemory(t), "out")
+			out = b.must("export", sound)
+			var written int
+			_, err := fmt.Sscan(out, &written)
+			require.NoError(t, err, out)
+			assert.Equal(t, written < n, strings.Contains(out, "left out"), out)
+			if written == 0 {
+				return
+			}
+			b = newBounded(t)
+			b.must("import", sound)
+			assert.NotContains(t, b.must("doctor"), "BROKEN ")
 			lines := b.shown("tree")
-			assert.Len(t, lines, n)
+			assert.Len(t, lines, written)
 			assert.NotContains(t, strings.Join(lines, ""), " (it", "none has a fault")
-			assert.Equal(t, n, countNodes(t, b.must("tree", "--json")))
-			out = b.must("export", filepath.Join(inMemory(t), "out"))
-			assert.Contains(t, out, fmt.Sprintf("%d frames written", n))
 		})
 	}
 }
@@ -231,14 +239,9 @@ func TestSwappedPagesAreFoundAndBlockNothing(t *testing.T) {
 			out, ok := b.run("doctor")
 			assert.False(t, ok, "pages %d and %d", one, other)
 			assert.Contains(t, out, "BROKEN ")
-			if out, ok := b.run("doctor", "--repair", "--yes"); ok {
-				assert.Contains(t, out, "is sound")
-				assert.Len(t, b.shown("tree"), n)
-				return
-			}
 			left, err := os.ReadFile(b.file())
 			require.NoError(t, err)
-			assert.Equal(t, swapped, left, "what cannot be mended stays as it is")
+			assert.Equal(t, swapped, left, "it stays as it is")
 		})
 	}
 }

@@ -58,8 +58,6 @@ type App struct {
 	FirstCommit place.Git
 	// Check looks at the data of a place without changing it.
 	Check func(ctx context.Context, at place.Place) []core.Finding
-	// Repair repairs the data as far as it can, and keeps a copy of the original.
-	Repair func(ctx context.Context, at place.Place) (core.Repaired, error)
 	// Exit ends the process at once, even if a call blocks.
 	Exit func(code int)
 

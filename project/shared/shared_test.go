@@ -242,26 +242,6 @@ func TestAFrameTakenOverKeepsItsTextsInTheLog(t *testing.T) {
 	assert.Contains(t, log[len(log)-1], `"replacedSummary":"a's summary"`)
 }
 
-func TestPlannedFramesBelowAnInvalidatedFrameAreVoid(t *testing.T) {
-	t.Parallel()
-	h, m := hub{}, machines(t, 2)
-	a, b := m[0], m[1]
-	root := a.Push(projecttest.Host("s-a"), "Outer")
-	meet(h, a, b)
-	plan := b.Plan(projecttest.Host("s-b"), root.ID, "Offline")[0]
-	_, err := stack.Invalidate(a.Ctx, a.Project, projecttest.Host("s-a"), root.ID, "no")
-	require.NoError(t, err)
-	meet(h, a, b)
-	require.NoError(t, sweep.Once(b.Ctx, b.Project))
-	require.NoError(t, sweep.Once(a.Ctx, a.Project))
-	meet(h, a, b)
-	for _, m := range m {
-		assert.Equal(t, core.Invalidated, m.Get(plan.ID).Status, m.id)
-		assert.Equal(t, "parent invalidated: no", m.Get(plan.ID).InvalidationReason, m.id)
-	}
-	assert.Equal(t, a.alike(), b.alike())
-}
-
 func TestDeletedFrames(t *testing.T) {
 	t.Parallel()
 	empty := func(m *machine) core.Frame {
@@ -564,8 +544,8 @@ func TestAnEndElsewhereIsDue(t *testing.T) {
 	assert.False(t, due())
 }
 
-// A cascade in progress makes frames read as what they are not stored as yet.
-func TestACascadeInProgressContinues(t *testing.T) {
+// A frame that is invalidated here takes with it what other machines did below it.
+func TestAnInvalidationReachesOtherMachines(t *testing.T) {
 	t.Parallel()
 	h, m := hub{}, machines(t, 2)
 	a, b := m[0], m[1]
@@ -574,25 +554,13 @@ func TestACascadeInProgressContinues(t *testing.T) {
 	plans := a.Plan(by, outer.ID, "One", "Two")
 	meet(h, a, b)
 	b.Decide(projecttest.Shell, plans[0].ID, "a decision")
-	b.takeOver(projecttest.Host("s-b"), plans[1].ID)
-	require.NoError(t, a.Store.Update(a.Ctx, func(tx project.Tx) error { // as if its process died now
-		f, err := tx.Frame(outer.ID)
-		require.NoError(t, err)
-		require.NoError(t, f.Invalidate("no", a.Clock))
-		require.NoError(t, tx.SaveFrame(f))
-		return tx.BeginCascade(project.Cascade{Cascade: core.CascadeOf(f), Frame: f.ID, Due: a.Clock})
-	}))
+	late := b.Plan(projecttest.Shell, plans[0].ID, "Late")[0]
+	_, err := stack.Invalidate(a.Ctx, a.Project, by, outer.ID, "no")
+	require.NoError(t, err)
 	meet(h, a, b)
-	require.NoError(t, sweep.Once(a.Ctx, a.Project))
-	require.NoError(t, sweep.Once(b.Ctx, b.Project))
 	meet(h, a, b)
-	require.NoError(t, a.Store.View(a.Ctx, func(tx project.Tx) error {
-		left, err := tx.Cascades()
-		assert.Empty(t, left)
-		return err
-	}))
 	assert.Equal(t, a.alike(), b.alike())
-	for _, plan := range plans {
+	for _, plan := range append(plans, late) {
 		got := a.Get(plan.ID)
 		assert.Equal(t, core.Invalidated, got.Status)
 		assert.Equal(t, "parent invalidated: no", got.InvalidationReason)

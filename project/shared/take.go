@@ -52,7 +52,7 @@ func take(b *batch, docs []merge.Doc) (t *taking, n int, err error) {
 		}
 		n++
 	}
-	return t, n, errors.Join(t.bringBack(), t.voidBelow(), t.tell())
+	return t, n, errors.Join(t.bringBack(), t.tell(), t.voidBelow())
 }
 
 // taking reads the data with which Take merges documents of frames with these ids.
@@ -226,15 +226,7 @@ func (t *taking) bringBack() error {
 // those machines may not know what was planned here.
 func (t *taking) voidBelow() error {
 	for _, f := range t.void {
-		left, err := t.tx.FindFrames(project.FrameQuery{Under: f.ID, Statuses: []core.Status{core.Planned}, Archived: true, Limit: 1})
-		if err != nil {
-			return err
-		}
-		if len(left) == 0 {
-			continue
-		}
-		c := project.Cascade{Cascade: core.CascadeOf(f), Frame: f.ID, Due: t.s.Now}
-		if err := t.tx.BeginCascade(c); err != nil {
+		if _, err := t.s.InvalidateBelow(f); err != nil {
 			return err
 		}
 	}

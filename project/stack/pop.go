@@ -271,7 +271,8 @@ const (
 // be others.
 func endedInside(s *project.Step, id string) (ids []string, more bool, err error) {
 	visited := 0
-	for f, err := range core.Below(id, func(id string) iter.Seq2[core.Frame, error] { return childrenOf(s, id) }) {
+	idOf := func(f core.Frame) string { return f.ID }
+	for f, err := range core.Below(id, idOf, func(id string) iter.Seq2[core.Frame, error] { return childrenOf(s, id) }) {
 		if err != nil {
 			return nil, false, err
 		}
@@ -283,4 +284,28 @@ func endedInside(s *project.Step, id string) (ids []string, more bool, err error
 		}
 	}
 	return ids, false, nil
+}
+
+// childrenOf yields the children of a frame, oldest first, a page at a time.
+func childrenOf(s *project.Step, id string) iter.Seq2[core.Frame, error] {
+	const page = 100
+	return func(yield func(core.Frame, error) bool) {
+		query := project.FrameQuery{Parent: id, Archived: true, Limit: page}
+		for {
+			children, err := s.Tx.FindFrames(query)
+			if err != nil {
+				yield(core.Frame{}, err)
+				return
+			}
+			for _, f := range children {
+				if !yield(f, nil) {
+					return
+				}
+			}
+			if len(children) < page {
+				return
+			}
+			query.After = children[page-1].ID
+		}
+	}
 }

@@ -166,6 +166,9 @@ func checkFrame(f *projecttest.Fixture, frame core.Frame, all map[string]core.Fr
 	for _, id := range frame.PlannedChildren {
 		assert.Equal(f.T, frame.ID, all[id].Parent, what)
 	}
+	for above := frame.Parent; frame.Status == core.Planned && above != ""; above = all[above].Parent {
+		assert.NotEqual(f.T, core.Invalidated, all[above].Status, "%s: %s is planned below %s", what, frame.ID, above)
+	}
 	ended := frame.Status != core.Planned && frame.Status != core.InProgress
 	assert.Equal(f.T, ended, frame.EndedAt != 0, "%s: %s is %s and ended at %d", what, frame.ID, frame.Status, frame.EndedAt)
 	assert.Equal(f.T, frame.Status == core.Invalidated, frame.InvalidatedAt != 0, what)

@@ -1,5 +1,5 @@
-// Package sweep does the work that is due: it acts on deadlines, finishes invalidations
-// that other processes left, deletes old events and prunes idle roots.
+// Package sweep does the work that is due: it acts on deadlines, deletes old events and prunes
+// idle roots.
 package sweep
 
 import (
@@ -31,8 +31,7 @@ const clockJump = core.Millis(60_000)
 
 // Once does the work that is due. It ends sessions that no longer run, and their roots,
 // completes idle subagents, gives up on summaries that did not come, expires suggestions,
-// counts usage, deletes old events and continues invalidations that other processes left.
-// It writes only if something is due. If a deadline fails, it continues with the others.
+// counts usage and deletes old events. It writes only if something is due. If a deadline fails, it continues with the others.
 func Once(ctx context.Context, p *project.Project) error {
 	return sweep(ctx, p, 0)
 }
@@ -48,7 +47,6 @@ func sweep(ctx context.Context, p *project.Project, jumped core.Millis) error {
 // Do does the work. If the clock jumped, Do postpones the deadlines of idle subagents by as
 // much.
 func (w Work) Do(ctx context.Context, p *project.Project, jumped core.Millis) {
-	settleLeft(ctx, p, w.cascades)
 	endOver(ctx, p, w.over)
 	for _, d := range w.deadlines {
 		var err error
@@ -65,26 +63,14 @@ func (w Work) Do(ctx context.Context, p *project.Project, jumped core.Millis) {
 	}
 }
 
-// settleLeft runs a batch of each cascade that its process left. It retries a failed batch
-// after a minute.
-func settleLeft(ctx context.Context, p *project.Project, cascades []project.Cascade) {
-	for _, c := range cascades {
-		if _, _, err := stack.SettleBatch(ctx, p, c.Frame, 0); err != nil {
-			later := p.Store.Update(ctx, func(tx project.Tx) error { return tx.PutOffCascade(c.Frame, p.Now()+minute) })
-			p.Log.Warn("an invalidation could not continue", "frame", c.Frame, "error", errors.Join(err, later))
-		}
-	}
-}
-
 // Work is the work of one sweep.
 type Work struct {
 	deadlines []project.Deadline
-	cascades  []project.Cascade // left by their processes
-	over      []string          // ids of sessions that ended without a report
+	over      []string // ids of sessions that ended without a report
 }
 
 // Empty reports whether nothing is due.
-func (w Work) Empty() bool { return len(w.deadlines)+len(w.cascades)+len(w.over) == 0 }
+func (w Work) Empty() bool { return len(w.deadlines)+len(w.over) == 0 }
 
 // Due returns the work that is due: at most maxSwept deadlines, earliest first, and then at
 // most maxCounted deadlines for usage, which take longest and would delay the others. A
@@ -94,10 +80,6 @@ func (w Work) Empty() bool { return len(w.deadlines)+len(w.cascades)+len(w.over)
 func Due(ctx context.Context, p *project.Project) (work Work, err error) {
 	now := p.Now()
 	err = p.Store.View(ctx, func(tx project.Tx) error {
-		if work.cascades, err = tx.Cascades(); err != nil {
-			return err
-		}
-		work.cascades = slices.DeleteFunc(work.cascades, func(c project.Cascade) bool { return c.Due > now })
 		if work.deadlines, err = tx.DueDeadlines(now, "", project.UsageDeadline, maxSwept); err != nil {
 			return err
 		}
@@ -167,8 +149,6 @@ var acts = map[string]func(s *project.Step, subject string) error{
 	project.ElsewhereDeadline: children.EndElsewhere,
 	project.EventsDeadline:    func(s *project.Step, _ string) error { return errors.Join(dropOldEvents(s), endOldRoots(s)) },
 }
-
-const minute = core.Millis(60_000)
 
 // dropOldEvents deletes events older than EventDays, and sets the next deadline: in a day,
 // or at once if there was not enough time for all of them.

@@ -20,8 +20,8 @@ import (
 
 // Exported is the result of an export.
 type Exported struct {
-	Frames   int // written ones
-	Nameless int // left out because they have no id, which the format cannot represent
+	Frames int      // written ones
+	Left   []string // what was left out, in words: imports would refuse it
 }
 
 // An export is an export in progress. It holds no more than a page of frames in memory, and
@@ -31,6 +31,7 @@ type export struct {
 	dir     string // target
 	folder  string // of the frames' files in dir
 	written int
+	left    []string // see Exported
 }
 
 // Export writes the project as a folder in the seeds' format. It replaces existing files
@@ -61,7 +62,10 @@ func Export(ctx context.Context, p *project.Project, by project.Caller, dir stri
 	if err == nil {
 		err = e.dropStale(ctx)
 	}
-	return Exported{Frames: e.written, Nameless: max(0, len(all)-e.written)}, err
+	if nameless := len(all) - e.written - len(e.left); nameless > 0 {
+		e.left = append(e.left, fmt.Sprintf("frames without an id: %d", nameless))
+	}
+	return Exported{e.written, e.left}, err
 }
 
 // writeState writes the state in the form of encoding/json with an indent of two spaces, and
@@ -91,7 +95,7 @@ func (e *export) writeState(ctx context.Context, to io.Writer, state State, root
 	ids := &members{to: to, begin: `"rootFrameIDs": [`, end: "]" + tail + "\n"}
 	err = e.p.Store.View(ctx, func(tx project.Tx) error {
 		return project.EachFrame(tx, roots, func(f core.Frame) error {
-			if f.ID == "" {
+			if f.ID == "" || !f.Status.Valid() {
 				return nil
 			}
 			return ids.write("", f.ID)
@@ -100,17 +104,23 @@ func (e *export) writeState(ctx context.Context, to io.Writer, state State, root
 	return errors.Join(err, ids.close())
 }
 
-// eachFrame calls f for every frame that has an id, in the order of ids.
+// eachFrame calls f for every sound frame, in the order of ids.
 func (e *export) eachFrame(ctx context.Context, f func(StateFrame) error) error {
 	for last := ""; ; {
 		var page []StateFrame
+		var left []string
+		next := ""
 		err := e.p.Store.View(ctx, func(tx project.Tx) error {
 			frames, err := tx.FindFrames(project.FrameQuery{Archived: true, Order: project.ByID, After: last, Limit: project.PageSize})
 			if err != nil {
 				return err
 			}
-			page = page[:0]
+			page, left, next = page[:0], left[:0], ""
 			for _, frame := range frames {
+				if next = frame.ID; !frame.Status.Valid() {
+					left = append(left, fmt.Sprintf("%s: its status is %s", frame.ID, core.OneLine(string(frame.Status), 40)))
+					continue
+				}
 				state, err := stateOf(tx, frame)
 				if err != nil {
 					return err
@@ -119,7 +129,7 @@ func (e *export) eachFrame(ctx context.Context, f func(StateFrame) error) error 
 			}
 			return nil
 		})
-		if err != nil || len(page) == 0 {
+		if err != nil || next == "" {
 			return err
 		}
 		for _, frame := range page {
@@ -127,8 +137,7 @@ func (e *export) eachFrame(ctx context.Context, f func(StateFrame) error) error 
 				return err
 			}
 		}
-		e.written += len(page)
-		last = page[len(page)-1].SessionID
+		e.written, e.left, last = e.written+len(page), append(e.left, left...), next
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -166,62 +167,69 @@ func describe(ctx context.Context, f *File, patience time.Duration, look Look) (
 	return findings, err
 }
 
-// MendHint is the hint for repairable findings.
-const MendHint = "`flame doctor --repair` can repair it, and asks first"
+// RowsHint is the hint for findings about rows.
+const RowsHint = "another program wrote that; flame reads it as far as possible. `flame export` writes what is sound, " +
+	"and `flame import` takes that into a new data folder"
 
 // inspect checks the file, then its rows.
 func inspect(ctx context.Context, path string, c *Conn, version int, look Look) (findings []core.Finding, err error) {
-	wrong, err := integrity(ctx, c)
+	rows, indexes, err := integrity(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	if len(wrong) > 0 {
-		findings = append(findings, core.Finding{What: "the indexes do not match the tables: " + strings.Join(wrong, "; "),
-			Hint: MendHint, Broken: true, Mend: "rebuild all indexes"})
+	if len(indexes) > 0 {
+		findings = append(findings, core.Finding{What: "the indexes do not match the tables: " + strings.Join(indexes, "; "),
+			Hint: fmt.Sprintf("`sqlite3 %s REINDEX` builds them anew; end all flames before", path), Broken: true})
 	}
-	var rows Census
+	if len(rows) > 0 {
+		findings = append(findings, core.Finding{What: "rows break the constraints: " + strings.Join(rows, "; "), Hint: RowsHint, Broken: true})
+	}
+	var census Census
 	if version > 0 {
-		rows, err = look(ctx, c)
+		census, err = look(ctx, c)
 	}
 	state := "is sound"
-	if findings = append(findings, rows.Found...); len(findings) > 0 {
+	if findings = append(findings, census.Found...); len(findings) > 0 {
 		state = "can be read"
 	}
 	all := core.Finding{What: fmt.Sprintf("%s %s: version %d, %d frames, %d events, %.1f MB and %.1f MB of log",
-		path, state, version, rows.Frames, rows.Events, megabytes(path), megabytes(path+"-wal"))}
+		path, state, version, census.Frames, census.Events, megabytes(path), megabytes(path+"-wal"))}
 	return append([]core.Finding{all}, findings...), err
 }
 
-// integrity returns the faults that SQLite finds in the indexes, including that of words, all
-// of which Repair can rebuild. It returns any other fault as an error.
-func integrity(ctx context.Context, c *Conn) (wrong []string, err error) {
+// integrity returns the faults that SQLite finds in rows and in the indexes, including that of
+// words. It returns any other fault as an error.
+func integrity(ctx context.Context, c *Conn) (inRows, inIndexes []string, err error) {
 	rows, err := c.Look(ctx, "PRAGMA integrity_check(5)") // which may take long
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer rows.Close()
-	indexes := true
+	var wrong []string
 	for rows.Next() {
-		var line sql.NullString
-		if err := rows.Scan(&line); err != nil {
-			return nil, err
+		var text sql.NullString
+		if err := rows.Scan(&text); err != nil {
+			return nil, nil, err
 		}
-		if line.String != "ok" {
-			wrong = append(wrong, line.String)
-			indexes = indexes && strings.Contains(line.String, " index ")
+		switch line := text.String; {
+		case line == "ok":
+		case strings.Contains(line, " index "):
+			inIndexes = append(inIndexes, line)
+		case strings.HasPrefix(line, "CHECK constraint failed"), strings.Contains(line, " value in "):
+			inRows = append(inRows, line)
+		default:
+			wrong = append(wrong, line)
 		}
 	}
-	if err := rows.Err(); err != nil || indexes {
-		return wrong, err
+	if err = rows.Err(); err == nil && len(wrong) > 0 {
+		err = fmt.Errorf("%w: %s", ErrDamaged, strings.Join(slices.Concat(wrong, inIndexes, inRows), "; "))
 	}
-	return nil, fmt.Errorf("%w: %s", ErrDamaged, strings.Join(wrong, "; "))
+	return inRows, inIndexes, err
 }
 
-// Suffixes of the names of copies of the database.
-const (
-	BeforeMigration = ".backup-"        // followed by the version that it had
-	BeforeRepair    = ".before-repair-" // followed by the time
-)
+// BeforeMigration is the suffix of the name of a copy of the database; the version that it had
+// follows.
+const BeforeMigration = ".backup-"
 
 func checkBackups(dir string) []core.Finding {
 	entries, err := os.ReadDir(dir)
@@ -230,12 +238,10 @@ func checkBackups(dir string) []core.Finding {
 	}
 	var findings []core.Finding
 	for _, entry := range entries {
-		for suffix, before := range map[string]string{BeforeMigration: "migration", BeforeRepair: "repair"} {
-			if strings.HasPrefix(entry.Name(), Name+suffix) {
-				path := filepath.Join(dir, entry.Name())
-				what := fmt.Sprintf("%s (%.1f MB) is a copy from before a %s", path, megabytes(path), before)
-				findings = append(findings, core.Finding{What: what, Hint: "remove it when you no longer need it"})
-			}
+		if strings.HasPrefix(entry.Name(), Name+BeforeMigration) {
+			path := filepath.Join(dir, entry.Name())
+			what := fmt.Sprintf("%s (%.1f MB) is a copy from before a migration", path, megabytes(path))
+			findings = append(findings, core.Finding{What: what, Hint: "remove it when you no longer need it"})
 		}
 	}
 	return findings

@@ -105,6 +105,30 @@ func (r *Rows) Scan(dest ...any) error {
 	return nil
 }
 
+// ScanAny is Scan for rows that another program may have written. It reads a value of another
+// type as the zero value, and a text that is no list as the only item of one, so that one
+// such row does not hide the others.
+func (r *Rows) ScanAny(dest ...any) error {
+	if len(dest) != len(r.values) {
+		return r.Scan(dest...)
+	}
+	for i, value := range r.values {
+		if assign(dest[i], value) == nil {
+			continue
+		}
+		switch to := dest[i].(type) {
+		case ListInto:
+			*to.List = nil
+			if text := new(string); assign(text, value) == nil {
+				*to.List = []string{*text}
+			}
+		default:
+			reflect.ValueOf(to).Elem().SetZero()
+		}
+	}
+	return nil
+}
+
 // assign copies a value of the driver into the variable that dest points to.
 func assign(dest any, value driver.Value) (err error) {
 	is := false

@@ -5,12 +5,21 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"strings"
 
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
 //go:embed schema/*.sql
 var files embed.FS
+
+// checks adds constraints to the tables, one in each statement.
+//
+//go:embed schema/checks.sql
+var checks string
+
+// constrained is the first version whose tables have constraints.
+const constrained = 8
 
 // A Schema is the tables of a version, which the file keeps as PRAGMA user_version. Each step
 // leads to a version from the previous one. It only adds, so that older binaries still work
@@ -21,7 +30,7 @@ type Schema struct {
 }
 
 // NewestSchema is the schema of this binary.
-var NewestSchema = Schema{Version: 7, Step: func(version int) (string, error) {
+var NewestSchema = Schema{Version: 8, Step: func(version int) (string, error) {
 	sql, err := files.ReadFile(fmt.Sprintf("schema/%d.sql", version))
 	return string(sql), err
 }}
@@ -80,6 +89,22 @@ func (s Schema) Apply(ctx context.Context, c *Conn, version int) error {
 		if err := c.Run(ctx, step); err != nil {
 			return fmt.Errorf("schema %d: %w", v, err)
 		}
+		if v == constrained {
+			if err := constrain(ctx, c); err != nil {
+				return err
+			}
+		}
 	}
 	return c.Run(ctx, fmt.Sprintf("PRAGMA user_version = %d", s.Version))
+}
+
+// constrain adds the constraints. It leaves one out if rows break it: another program wrote
+// them. Flame reads such rows as far as it can, and doctor names them.
+func constrain(ctx context.Context, c *Conn) error {
+	for check := range strings.SplitSeq(strings.TrimSpace(checks), ";\n") {
+		if err := c.Run(ctx, check); err != nil && Code(err) != sqlite3.SQLITE_CONSTRAINT {
+			return fmt.Errorf("constraints: %w", err)
+		}
+	}
+	return nil
 }

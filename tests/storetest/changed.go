@@ -90,42 +90,15 @@ func changed(t *testing.T, kept project.Store) {
 	}
 }
 
-func changedByCascade(t *testing.T, kept project.Store) {
-	Save(t, kept, core.Frame{ID: "top"}, core.Frame{ID: "p-1", Parent: "top", Status: core.Planned},
-		core.Frame{ID: "p-2", Parent: "p-1", Status: core.Planned})
-	r := &reader{}
-	look := func() (ids string) {
-		View(t, kept, func(tx project.Tx) { ids = r.look(t, tx) })
-		return ids
-	}
-	look()
-	Update(t, kept, func(tx project.Tx) { require.NoError(t, tx.BeginCascade(gone)) })
-	Save(t, kept, core.Frame{ID: "p-2", Parent: "p-1", Status: core.Planned, Goal: "goal"})
-	assert.Equal(t, "p-2", look())
-	assert.Equal(t, core.Invalidated, r.frames["p-2"].Status, "it is shown as it reads")
-	for _, id := range []string{"p-1", "p-2"} {
-		settled, _ := settleOnce(t, kept, "top", 1)
-		require.Equal(t, id, settled)
-		assert.Equal(t, id, look())
-		assert.Equal(t, core.Invalidated, r.frames[id].Status)
-	}
-	settleOnce(t, kept, "top", 1)
-	Update(t, kept, func(tx project.Tx) { require.NoError(t, tx.EndCascade("top")) })
-	assert.Empty(t, look())
-}
-
-// follow has m's reader look, which must then know the frames of m, except those that it gets only
-// when they are settled.
-func (m *model) follow(t *testing.T, tx project.Tx, when string) {
+// follow has m's reader look, which must then know the frames of m.
+func (m *model) follow(t *testing.T, tx project.Tx) {
 	m.reader.look(t, tx)
 	for id, got := range m.reader.frames {
-		want, there := m.frames[id]
-		switch {
-		case !there:
+		if want, there := m.frames[id]; there {
+			require.Equal(t, sketch(want), got)
+		} else {
 			delete(m.reader.frames, id)
-		case !m.unsettled[id]:
-			require.Equal(t, sketch(want), got, when)
 		}
 	}
-	require.Len(t, m.reader.frames, len(m.frames), when)
+	require.Len(t, m.reader.frames, len(m.frames))
 }

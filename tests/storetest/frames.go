@@ -91,15 +91,6 @@ func smallTree(t *testing.T, kept project.Store) {
 	)
 }
 
-func frameOrders(t *testing.T, kept project.Store) {
-	smallTree(t, kept)
-	assert.Equal(t, "f-r f-a f-b f-d f-c", Found(t, kept, project.FrameQuery{}))
-	assert.Equal(t, "f-c f-d f-b f-a f-r", Found(t, kept, project.FrameQuery{Order: project.NewestFirst}))
-	assert.Equal(t, "f-r f-b f-c f-d f-a", Found(t, kept, project.FrameQuery{Order: project.RecentFirst}))
-	assert.Equal(t, "f-r f-a", Found(t, kept, project.FrameQuery{Limit: 2}))
-	assert.Equal(t, "g-q f-r", Found(t, kept, project.FrameQuery{Archived: true, Order: project.RecentFirst, Limit: 2}))
-}
-
 func narrowing(t *testing.T, kept project.Store) {
 	smallTree(t, kept)
 	done := []core.Status{core.Completed, core.Failed, core.Completed}
@@ -126,6 +117,17 @@ func narrowing(t *testing.T, kept project.Store) {
 	}
 }
 
+// paged returns the ids that a query finds, a page at a time.
+func paged(t *testing.T, kept project.Store, q project.FrameQuery) (got []string) {
+	for {
+		page := strings.Fields(Found(t, kept, q))
+		if len(page) == 0 {
+			return got
+		}
+		got, q.After = append(got, page...), page[len(page)-1]
+	}
+}
+
 func paging(t *testing.T, kept project.Store) {
 	var want []string
 	Update(t, kept, func(tx project.Tx) {
@@ -135,15 +137,7 @@ func paging(t *testing.T, kept project.Store) {
 			require.NoError(t, tx.SaveFrame(core.Frame{ID: id, Status: core.Planned, CreatedAt: core.Millis(i / 10)}))
 		}
 	})
-	var got []string
-	for after := ""; ; after = got[len(got)-1] {
-		page := Found(t, kept, project.FrameQuery{After: after, Limit: 4})
-		if page == "" {
-			break
-		}
-		got = append(got, strings.Fields(page)...)
-	}
-	assert.Equal(t, want, got)
+	assert.Equal(t, want, paged(t, kept, project.FrameQuery{Limit: 4}))
 	View(t, kept, func(tx project.Tx) {
 		_, err := tx.FindFrames(project.FrameQuery{After: "none"})
 		assert.ErrorIs(t, err, core.ErrNotFound)
@@ -191,30 +185,6 @@ func subtree(t *testing.T, kept project.Store) {
 	})
 }
 
-func counts(t *testing.T, kept project.Store) {
-	smallTree(t, kept)
-	View(t, kept, func(tx project.Tx) {
-		for _, tt := range []struct {
-			q    project.FrameQuery
-			want map[core.Status]int
-		}{
-			{project.FrameQuery{}, map[core.Status]int{core.InProgress: 1, core.Completed: 2, core.Failed: 1, core.Planned: 1}},
-			{project.FrameQuery{Archived: true, Statuses: []core.Status{core.InProgress}}, map[core.Status]int{core.InProgress: 2}},
-			{project.FrameQuery{Under: "f-a", Order: project.RecentFirst, Limit: 1}, map[core.Status]int{core.Failed: 1, core.Completed: 1, core.Planned: 1}},
-			{project.FrameQuery{Parent: "f-r"}, map[core.Status]int{core.Failed: 1, core.Completed: 1}},
-			{project.FrameQuery{Parent: "f-a"}, map[core.Status]int{core.Completed: 1, core.Planned: 1}},
-			{project.FrameQuery{Parent: "f-c"}, map[core.Status]int{}},
-			{project.FrameQuery{Parent: "none"}, map[core.Status]int{}},
-			{project.FrameQuery{Text: "red"}, map[core.Status]int{core.InProgress: 1, core.Failed: 1, core.Completed: 1}},
-			{project.FrameQuery{Text: "---"}, map[core.Status]int{}},
-		} {
-			got, err := tx.CountFrames(tt.q)
-			require.NoError(t, err)
-			assert.Equal(t, tt.want, got, "%+v", tt.q)
-		}
-	})
-}
-
 func search(t *testing.T, kept project.Store) {
 	Save(t, kept,
 		core.Frame{ID: "f-1", Goal: "Parse the config-file", CreatedAt: 9},
@@ -252,29 +222,6 @@ func search(t *testing.T, kept project.Store) {
 		assert.Equal(t, want, newest(text), "%q", text)
 	}
 	assert.NotPanics(t, func() { newest(strings.Repeat("word ", 5000)) })
-}
-
-func searchFollows(t *testing.T, kept project.Store) {
-	f := core.Frame{ID: "f-1", Goal: "old goal"}
-	Save(t, kept, f, core.Frame{ID: "f-2", Goal: "old goal"})
-	f.Goal = "new goal"
-	Save(t, kept, f)
-	assert.Equal(t, "f-2", Found(t, kept, project.FrameQuery{Text: "old"}))
-	assert.Equal(t, "f-1", Found(t, kept, project.FrameQuery{Text: "new"}))
-	Update(t, kept, func(tx project.Tx) { require.NoError(t, tx.DeleteFrame("f-1")) })
-	assert.Empty(t, Found(t, kept, project.FrameQuery{Text: "new"}))
-}
-
-func deletion(t *testing.T, kept project.Store) {
-	smallTree(t, kept)
-	err := kept.Update(context.Background(), func(tx project.Tx) error { return tx.DeleteFrame("f-a") })
-	assert.ErrorIs(t, err, core.ErrInvalid)
-	Update(t, kept, func(tx project.Tx) {
-		for _, id := range []string{"f-c", "f-d", "f-a", "none"} {
-			require.NoError(t, tx.DeleteFrame(id))
-		}
-	})
-	assert.Equal(t, "f-r f-b", Found(t, kept, project.FrameQuery{}))
 }
 
 func revision(t *testing.T, kept project.Store) {

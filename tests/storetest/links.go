@@ -105,14 +105,6 @@ func byID(t *testing.T, kept project.Store) {
 		Save(t, kept, core.Frame{ID: want[len(want)-1], CreatedAt: core.Millis(r.IntN(5))})
 	}
 	slices.Sort(want)
-	var got []string
-	for after := ""; ; after = got[len(got)-1] {
-		page := Found(t, kept, project.FrameQuery{Order: project.ByID, After: after, Limit: 7})
-		if page == "" {
-			break
-		}
-		got = append(got, strings.Fields(page)...)
-	}
-	assert.Equal(t, want, got)
+	assert.Equal(t, want, paged(t, kept, project.FrameQuery{Order: project.ByID, Limit: 7}))
 	assert.Equal(t, "f-21 f-22", Found(t, kept, project.FrameQuery{Order: project.ByID, After: "f-205", Limit: 2}), "the id need not be there")
 }

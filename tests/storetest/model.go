@@ -3,12 +3,14 @@ package storetest
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/samber/lo"
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
@@ -20,36 +22,42 @@ type model struct {
 	frames map[string]core.Frame
 	keys   map[string]int // the order of the first save of each id
 	random *rand.Rand
-
-	cascades  []project.Cascade
-	unsettled map[string]bool // frames that only read as invalidated
-	moves     bool            // frames change their parents
-
 	reader reader // follows all this
 }
 
-func newModel(seed uint64) *model {
-	return &model{
-		frames: map[string]core.Frame{}, keys: map[string]int{}, unsettled: map[string]bool{},
-		random: rand.New(rand.NewPCG(seed, seed)),
-	}
-}
-
-// randomOperations runs random writes against a Store and a model, and compares
+// randomOperations runs random writes against a Store and a model, and compares the results of
 // random queries.
 func randomOperations(t *testing.T, kept project.Store) {
 	const seed = 20261121
-	m := newModel(seed)
+	m := &model{frames: map[string]core.Frame{}, keys: map[string]int{}, random: rand.New(rand.NewPCG(seed, seed))}
 	for range 60 {
 		Update(t, kept, func(tx project.Tx) {
 			for range m.random.IntN(5) + 1 {
 				m.write(t, tx)
 			}
+			m.check(t, tx)
 		})
-		for range 10 {
-			q := m.query()
-			require.Equal(t, m.find(q), Found(t, kept, q), "%+v", q)
+		View(t, kept, func(tx project.Tx) {
+			m.check(t, tx)
+			m.follow(t, tx)
+		})
+	}
+}
+
+// check compares reads with the model.
+func (m *model) check(t *testing.T, tx project.Tx) {
+	for range 10 {
+		q := m.query()
+		got, err := tx.FindFrames(q)
+		require.NoError(t, err)
+		require.Equal(t, idsOf(m.find(q)), idsOf(got), "%+v", q)
+		for _, f := range got {
+			require.Equal(t, m.frames[f.ID], f)
 		}
+		counts, err := tx.CountFrames(q)
+		require.NoError(t, err)
+		q.Limit = 0
+		require.Equal(t, lo.CountValuesBy(m.find(q), func(f core.Frame) core.Status { return f.Status }), counts, "%+v", q)
 	}
 }
 
@@ -58,11 +66,14 @@ func (m *model) id() string { return fmt.Sprintf("f-%02d", m.random.IntN(40)) }
 func pick[T any](m *model, list ...T) T { return list[m.random.IntN(len(list))] }
 
 func (m *model) write(t *testing.T, tx project.Tx) {
-	if m.random.IntN(8) == 0 {
+	switch m.random.IntN(16) {
+	case 0:
+		m.invalidate(t, tx, m.id())
+	case 1, 2:
 		m.remove(t, tx, m.id())
-		return
+	default:
+		m.save(t, tx, m.frame(m.id()))
 	}
-	m.save(t, tx, m.frame(m.id()))
 }
 
 // frame makes up a frame.
@@ -76,19 +87,13 @@ func (m *model) frame(id string) core.Frame {
 	}
 }
 
-// save saves a frame, which a cascade may void at once.
 func (m *model) save(t *testing.T, tx project.Tx, f core.Frame) {
 	for _, id := range []string{f.ID, f.Parent} {
 		if _, known := m.keys[id]; !known && id != "" {
 			m.keys[id] = len(m.keys)
 		}
 	}
-	old := m.frames[f.ID]
-	if f.Status != old.Status || f.InvalidatedAt != old.InvalidatedAt || f.InvalidationReason != old.InvalidationReason {
-		delete(m.unsettled, f.ID)
-	}
 	m.frames[f.ID] = f
-	m.void()
 	require.NoError(t, tx.SaveFrame(f))
 }
 
@@ -102,8 +107,48 @@ func (m *model) remove(t *testing.T, tx project.Tx, id string) {
 	}
 	require.NoError(t, err)
 	delete(m.frames, id)
-	delete(m.unsettled, id)
-	m.cascades = slices.DeleteFunc(m.cascades, func(c project.Cascade) bool { return c.Frame == id })
+}
+
+// invalidate invalidates the frames below one.
+func (m *model) invalidate(t *testing.T, tx project.Tx, top string) {
+	c := core.Cascade{Reason: "reason", At: core.Millis(m.random.Int64N(1 << 40))}
+	var planned, inProgress []string
+	for f := range core.Below(top, func(f core.Frame) string { return f.ID }, func(id string) iter.Seq2[core.Frame, error] {
+		return func(yield func(core.Frame, error) bool) {
+			for _, f := range m.find(project.FrameQuery{Parent: id, Archived: true}) {
+				if !yield(f, nil) {
+					return
+				}
+			}
+		}
+	}) {
+		if f.Status == core.InProgress {
+			inProgress = append(inProgress, f.ID)
+		}
+		if c.Void(&f) {
+			m.frames[f.ID] = f
+			planned = append(planned, f.ID)
+		}
+	}
+	below, err := tx.InvalidateBelow(top, c, core.Event{Event: core.FrameInvalidated, TS: c.At})
+	require.NoError(t, err)
+	idsAt := func(keys []int64) (ids []string) {
+		frames, err := tx.FramesAt(keys)
+		require.NoError(t, err)
+		for _, key := range keys {
+			ids = append(ids, frames[key].ID)
+		}
+		return ids
+	}
+	require.Equal(t, planned, idsAt(below.Planned))
+	require.Equal(t, inProgress, idsAt(below.InProgress))
+	events, err := tx.FindEvents(project.EventQuery{Since: c.At})
+	require.NoError(t, err)
+	events = slices.DeleteFunc(events, func(e core.Event) bool { return e.TS != c.At })
+	require.Equal(t, len(planned), len(events))
+	for i, e := range events {
+		require.Equal(t, planned[i], e.Frame)
+	}
 }
 
 func (m *model) query() project.FrameQuery {
@@ -129,9 +174,8 @@ func (m *model) query() project.FrameQuery {
 	return q
 }
 
-// find returns the ids that q finds, with a space between.
-func (m *model) find(q project.FrameQuery) string {
-	var list []core.Frame
+// find returns the frames that q finds.
+func (m *model) find(q project.FrameQuery) (list []core.Frame) {
 	for f := range maps.Values(m.frames) {
 		if m.fits(f, q) {
 			list = append(list, f)
@@ -141,7 +185,7 @@ func (m *model) find(q project.FrameQuery) string {
 		switch q.Order {
 		case project.NewestFirst:
 			return cmp.Compare(b.CreatedAt, a.CreatedAt)
-		case project.RecentFirst: // frames that one cascade voids change at the same time
+		case project.RecentFirst: // frames that are invalidated together change at the same time
 			return cmp.Or(cmp.Compare(b.UpdatedAt, a.UpdatedAt), cmp.Compare(m.keys[b.ID], m.keys[a.ID]))
 		}
 		return cmp.Compare(a.CreatedAt, b.CreatedAt)
@@ -149,7 +193,7 @@ func (m *model) find(q project.FrameQuery) string {
 	if q.Limit > 0 && len(list) > q.Limit {
 		list = list[:q.Limit]
 	}
-	return idsOf(list)
+	return list
 }
 
 func (m *model) fits(f core.Frame, q project.FrameQuery) bool {
