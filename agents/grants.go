@@ -76,7 +76,7 @@ func notify(tx project.Tx, tree string, g plan.Grant, ran []record.Run) error {
 		names = append(names[:maxRan], fmt.Sprintf("%d more", more))
 	}
 	text := fmt.Sprintf("%s was made while agents that this session started ran: %s. It lets %s.", g.ID, strings.Join(names, ", "), g.Lets())
-	return briefing.Notify(tx, session, fmt.Sprintf("%s If the user did not make it, `flame agents revoke %s` takes it back.", text, g.ID))
+	return briefing.Notify(tx, session, fmt.Sprintf("%s If the user did not make it, `flame agents grant --revoke %s` takes it back.", text, g.ID))
 }
 
 // maxRan is how many agents a notice names. A longer notice would be cut before its end, which
@@ -87,7 +87,7 @@ const maxRan = 5
 func (a *Agents) Revoke(ctx context.Context, id string) error {
 	return a.Project.Store.Update(ctx, func(tx project.Tx) error {
 		if _, known, err := plan.Grants.Get(tx, id); err != nil || !known {
-			return cmp.Or[error](err, core.NotFoundf("there is no grant %q", id).WithHint("`flame agents grants` shows those there are"))
+			return cmp.Or[error](err, core.NotFoundf("there is no grant %q", id).WithHint("`flame agents grant` shows those there are"))
 		}
 		return plan.Grants.Delete(tx, id)
 	})

@@ -55,7 +55,7 @@ func TestSessionsWithRunningAgentsGetANoticeOfANewGrant(t *testing.T) {
 	assert.NotContains(t, mine, theirs.ID)
 	assert.NotContains(t, mine, over.ID)
 	assert.Contains(t, mine, "It lets agents work in the mode bypassPermissions. If the user did not make it, ")
-	assert.Contains(t, mine, "`flame agents revoke "+grant.ID+"` takes it back.")
+	assert.Contains(t, mine, "`flame agents grant --revoke "+grant.ID+"` takes it back.")
 	assert.NotContains(t, mine, bypass.Reason, "the notice does not contain the reason, which any agent could have written")
 	assert.NotContains(t, s.next("user"), "<notice>", "once")
 	assert.Contains(t, s.next("other"), theirs.ID)

@@ -83,10 +83,10 @@ func groups(known hosts.Registry) []group {
 			{"stats", newStats}, {"economy", newEconomy},
 		}},
 		{"Work:", []entry{
-			{"push", newPush}, {"pop", newPop}, {"done", newDone}, {"plan", newPlan}, {"activate", newActivate}, {"continue", newContinue},
+			{"push", newPush}, {"pop", newPop}, {"plan", newPlan}, {"activate", newActivate}, {"continue", newContinue},
 			{"invalidate", newInvalidate}, {"goal", newGoal}, {"artifact", newArtifact}, {"decision", newDecision},
 		}},
-		{"Agents:", []entry{{"agents", agentcmd.New}, {"track", newTrack}}},
+		{"Agents:", []entry{{"agents", agentcmd.New}}},
 		{"Several machines:", []entry{{"hub", hubcmd.NewHub}, {"join", hubcmd.NewJoin}, {"leave", hubcmd.NewLeave}, {"worker", hubcmd.NewWorker}}},
 		{"Maintenance:", []entry{
 			{"where", newWhere}, {"projects", newProjects}, {"import", newImport}, {"export", newExport}, {"prune", newPrune},

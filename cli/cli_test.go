@@ -163,7 +163,7 @@ func TestEveryFlagForATimeTakesTheSameForms(t *testing.T) {
 	t.Parallel()
 	for _, line := range [][]string{
 		{"agents", "spawn", "builder", "x", "--timeout"}, {"agents", "wait", "agent-1", "--timeout"}, {"agents", "handoff", "agent-1", "--timeout"},
-		{"agents", "prune", "--older-than"}, {"agents", "grant", "plan", "--for"},
+		{"prune", "--older-than"}, {"agents", "grant", "plan", "--for"},
 	} {
 		got := run(t, t.Context(), append(line, "abc")...)
 		assert.Equal(t, exitUsage, got.code)

@@ -11,6 +11,7 @@ import (
 	"github.com/samber/lo"
 	"github.com/spf13/cobra"
 
+	"flame/agents"
 	"flame/cli/app"
 	"flame/core"
 	"flame/hosts"
@@ -171,7 +172,7 @@ func importPath(ctx context.Context, known hosts.Registry, p *project.Project, p
 	if _, err := os.Stat(path); err != nil || transfer.IsState(path) {
 		return transfer.Import(ctx, p, path) // it reports what is missing
 	}
-	told, err := readTrail(ctx, known, path, nil)
+	told, err := app.ReadTrail(ctx, known, path, nil)
 	if err != nil {
 		return transfer.Imported{}, err
 	}
@@ -179,16 +180,42 @@ func importPath(ctx context.Context, known hosts.Registry, p *project.Project, p
 }
 
 func newPrune(a *app.App) *cobra.Command {
-	var remove bool
+	var remove, ofAgents, look bool
+	var age time.Duration
 	cmd := &cobra.Command{
-		Use: "prune", Short: "Archive roots older than a week in which no work was done", Example: "  flame prune --delete", Args: app.Takes(0, 0),
+		Use: "prune", Short: "Archive roots without work, or delete the output of agents that ended long ago",
+		Example: "  flame prune --delete\n  flame prune --agents --older-than 7d --dry-run", Args: app.Takes(0, 0),
+		Long: "Archive roots older than a week in which no work was done. With --agents, delete the\n" +
+			"output and the worktrees of agents that ended long ago; their records, results, frames\n" +
+			"and patches stay, and you can still resume them.",
 	}
-	cmd.Flags().BoolVar(&remove, "delete", false, "delete them instead, also those already archived")
-	return a.Opens(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
-		pruned, err := sweep.Prune(ctx, p, remove)
+	cmd.Flags().BoolVar(&remove, "delete", false, "delete the roots instead, also those already archived")
+	cmd.Flags().BoolVar(&ofAgents, "agents", false, "delete the output and worktrees of agents instead")
+	app.Lasts(cmd, &age, "older-than", "30d", "with --agents: only of agents that ended at least this long ago")
+	cmd.Flags().BoolVar(&look, "dry-run", false, "with --agents: list the agents, and delete nothing")
+	cmd.MarkFlagsMutuallyExclusive("delete", "agents")
+	return a.OpensAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
+		switch {
+		case ofAgents:
+			return pruneAgents(ctx, a, s, age, look)
+		case look || cmd.Flags().Changed("older-than"):
+			return app.Wrong(cmd, "--older-than and --dry-run need --agents")
+		}
+		pruned, err := sweep.Prune(ctx, s.Project, remove)
 		done := lo.Ternary(remove, "deleted", "archived")
 		return a.Answer(pruned, render.Count(len(pruned), "frame")+" "+done+"\n"+render.ShortFrames(pruned), err)
 	})
+}
+
+// pruneAgents deletes the output and worktrees of agents that ended long ago, or only lists them.
+func pruneAgents(ctx context.Context, a *app.App, s *agents.Agents, age time.Duration, look bool) error {
+	if err := s.Recover(ctx); err != nil {
+		s.Project.Log.Warn("agents could not be recovered", "error", err)
+	}
+	pruned, err := s.Prune(ctx, s.Project.Now()-core.Millis(age.Milliseconds()), look)
+	done := lo.Ternary(look, "to delete", "deleted")
+	size, count := render.Megabytes(pruned.Bytes), render.Count(len(pruned.Agents), "agent")
+	return a.Answer(pruned, fmt.Sprintf("%s of %s %s\n%s", size, count, done, strings.Join(pruned.Agents, "\n")), err)
 }
 
 func newOff(a *app.App) *cobra.Command {

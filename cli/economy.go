@@ -30,7 +30,7 @@ func newEconomy(a *app.App) *cobra.Command {
 				err = core.NotFoundf("%s has no answer that says how many tokens were sent", logs[0].Path).
 					WithHint("name the log of another session: flame economy FILE")
 			}
-			return a.Answer(report, render.Economy(report), problemOf(err, logs[0].Path, a.Hosts))
+			return a.Answer(report, render.Economy(report), app.LogProblem(err, logs[0].Path, a.Hosts))
 		},
 	}
 }
@@ -39,7 +39,7 @@ func newEconomy(a *app.App) *cobra.Command {
 func pastLogs(ctx context.Context, a *app.App, args []string) ([]transcripts.Log, error) {
 	if len(args) > 0 {
 		logs, err := a.Hosts.Formats().Detect(args[0], a.Stdin)
-		return logs, problemOf(err, args[0], a.Hosts)
+		return logs, app.LogProblem(err, args[0], a.Hosts)
 	}
 	machine, err := a.Machine()
 	if err != nil {

@@ -42,26 +42,14 @@ func newPop(a *app.App) *cobra.Command {
 	cmd.Flags().StringVar(&pop.Results, "results", "", "the full outcome, which agents read on demand")
 	cmd.Flags().BoolVar(&pop.Force, "force", false, "end it even if children are in progress")
 	cmd.Flags().BoolVar(&pop.GenerateSummary, "generate-summary", false, "wait for the summary of the next compaction")
-	return pops(a, cmd, &pop, 1)
-}
-
-func newDone(a *app.App) *cobra.Command {
-	return pops(a, &cobra.Command{
-		Use: "done [SUMMARY]", Short: "Complete the current frame: pop completed", Example: `  flame done "Login works; sessions expire after 30 min"`,
-		Args: app.Takes(0, -1),
-	}, &stack.PopArgs{Status: core.Completed}, 0)
-}
-
-// pops sets up a command that ends a frame. The summary begins with argument number first.
-func pops(a *app.App, cmd *cobra.Command, pop *stack.PopArgs, first int) *cobra.Command {
 	frameFlag(a, cmd, &pop.Frame)
 	cmd.Flags().StringArrayVar(&pop.Decisions, "decision", nil, "record this `TEXT` as one of its decisions (repeatable)")
 	cmd.Flags().StringArrayVar(&pop.Artifacts, "artifact", nil, "record this `TEXT` as one of its artifacts (repeatable)")
 	app.Name(cmd, &pop.Next, "next", "FRAME|GOAL", "then activate this planned frame, or start a frame for this goal")
 	a.CompleteFrames(cmd, "next")
 	return a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
-		pop.Summary = strings.Join(args[first:], " ")
-		popped, err := stack.Pop(ctx, p, a.Caller(), *pop)
+		pop.Summary = strings.Join(args[1:], " ")
+		popped, err := stack.Pop(ctx, p, a.Caller(), pop)
 		return a.Answer(popped.Frame, render.PoppedShort(popped), err)
 	})
 }

@@ -3,9 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -14,10 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/agents"
-	"flame/agents/graph"
 	"flame/cli/app"
 	"flame/core"
-	"flame/hosts"
 	"flame/project"
 	"flame/project/stack"
 	"flame/project/transfer"
@@ -181,7 +177,7 @@ func transcriptsOf(a *app.App, log stack.Log, path string) ([]transcripts.Log, e
 		if problem := (*core.Problem)(nil); errors.As(err, &problem) {
 			return nil, problem.WithHint(oldSessions)
 		}
-		return []transcripts.Log{found}, problemOf(err, log.Path, a.Hosts)
+		return []transcripts.Log{found}, app.LogProblem(err, log.Path, a.Hosts)
 	}
 	logs, err := a.Hosts.Formats().Detect(path, nil)
 	for i := range logs {
@@ -189,7 +185,7 @@ func transcriptsOf(a *app.App, log stack.Log, path string) ([]transcripts.Log, e
 			logs[i].Session = log.Frame.Session
 		}
 	}
-	return logs, problemOf(err, path, a.Hosts)
+	return logs, app.LogProblem(err, path, a.Hosts)
 }
 
 // writeLog writes the part of the sources that belongs to a frame's log.
@@ -218,100 +214,4 @@ func writeLog(ctx context.Context, w io.Writer, format string, log stack.Log, so
 		return core.NotFoundf("session %s has no messages left from the time of %s", log.Frame.Session, log.Frame.ID).WithHint(oldSessions)
 	}
 	return nil
-}
-
-func newTrack(a *app.App) *cobra.Command {
-	format := "tree"
-	var follow bool
-	cmd := &cobra.Command{
-		Use: "track FILE|DIR|-", Short: "Show which agents started which, from the logs of a host",
-		Example: "  flame track " + a.Hosts.LogsOf() + " --format mermaid",
-		Long: "Read logs of " + a.Hosts.Titles("or") + " and show their sessions and agents, with " +
-			"the prompt, outcome and usage of each. Session files, folders of them,\n" +
-			"output of hosts, exports and databases are recognized by their content; - reads standard input.",
-		Args: app.Takes(1, 1), ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if a.Out.JSON {
-				format = "json"
-			}
-			return track(cmd.Context(), a, args[0], format, follow)
-		},
-	}
-	app.Choose(cmd, &format, "format", "output format", graph.Formats()...)
-	cmd.Flags().BoolVar(&follow, "follow", false, "continue as the logs grow")
-	return cmd
-}
-
-// trackPace is how often a followed log is checked.
-const trackPace = time.Second
-
-func track(ctx context.Context, a *app.App, path, format string, follow bool) error {
-	show := func(t graph.Trail) error {
-		if format != "tree" {
-			return t.Draw(a.Stdout, format)
-		}
-		var b strings.Builder
-		err := t.Draw(&b, format)
-		return a.Answer(t, b.String()+remarksOn(t), err)
-	}
-	if follow {
-		err := graph.FollowLogs(ctx, a.Hosts.Formats(), path, a.Stdin, trackPace, show)
-		if ctx.Err() != nil {
-			return nil // the user ended it
-		}
-		return problemOf(err, path, a.Hosts)
-	}
-	told, err := readTrail(ctx, a.Hosts, path, a.Stdin)
-	if err != nil {
-		return err
-	}
-	return show(told)
-}
-
-// readTrail reads the logs at a path.
-func readTrail(ctx context.Context, known hosts.Registry, path string, stdin io.Reader) (graph.Trail, error) {
-	logs, err := known.Formats().Detect(path, stdin)
-	if err != nil {
-		return graph.Trail{}, problemOf(err, path, known)
-	}
-	told, err := graph.ReadLogs(ctx, logs...)
-	return told, problemOf(err, path, known)
-}
-
-// problemOf adds a hint to the error of a log that cannot be read.
-func problemOf(err error, path string, known hosts.Registry) error {
-	var problem *core.Problem
-	var of *fs.PathError
-	hint := "%s should be a log of " + known.Titles("or") + ", or a folder of such"
-	switch {
-	case err == nil || errors.As(err, &problem):
-		return err
-	case errors.Is(err, fs.ErrNotExist):
-		return core.NotFoundf("there is no file or folder %s", path).WithHint(hint, path)
-	case errors.As(err, &of): // people know the file and the reason, not the call
-		return core.Unavailablef(err, "%s: %v", of.Path, of.Err).WithHint(hint, path)
-	}
-	return core.Unavailablef(err, "%v", err).WithHint(hint, path)
-}
-
-// remarksOn returns facts about the logs that the drawing does not show.
-func remarksOn(t graph.Trail) string {
-	text := ""
-	all, untold := t.Used()
-	if len(t.Nodes) > 1 {
-		text += "total: " + render.Usage(all) + "\n"
-	}
-	if untold > 0 {
-		text += "of that, used by agents whose share these logs do not show: " + render.Money(untold) + "\n"
-	}
-	if t.Unknown > 0 {
-		text += fmt.Sprintf("entries of unknown kinds: %d of %d\n", t.Unknown, t.Messages)
-	}
-	for _, path := range t.Torn {
-		text += path + ": its last line is not complete\n"
-	}
-	for _, log := range t.Unread {
-		text += log.Path + ": " + log.Reason + "\n"
-	}
-	return text
 }

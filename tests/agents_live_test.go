@@ -231,7 +231,7 @@ func (u *user) tracked(client string) string {
 	if client == openCode {
 		log = filepath.Join(u.home, ".local", "share", "opencode", "opencode.db")
 	}
-	return u.must(u.flame, "track", log)
+	return u.must(u.flame, "agents", "graph", log)
 }
 
 // leavesNothing fails if a process is left that works for an agent of the user's.

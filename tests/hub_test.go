@@ -237,7 +237,7 @@ func TestMachinesJoinAndLeaveAHub(t *testing.T) {
 	assert.Contains(t, couch.flame("doctor"), "this project has joined no hub")
 	name := regexp.MustCompile(`as machine (\S+)`).FindStringSubmatch(train.flame("doctor"))
 	require.NotNil(t, name)
-	for _, line := range []string{"leave", "join", "hub invite", "hub machines", "hub remove " + name[1]} {
+	for _, line := range []string{"leave", "join", "hub invite", "hub machines", "hub machines --remove " + name[1]} {
 		answer := desk.flame(append(strings.Fields(line), "--json")...)
 		assert.True(t, json.Valid([]byte(answer)), "flame %s --json: %s", line, answer)
 	}
@@ -309,7 +309,7 @@ func TestARefusedConfigurationIsReported(t *testing.T) {
 	desk.flame("join")
 	key := filepath.Join(filepath.Dir(desk.store()), "key.pem")
 	require.NoError(t, os.Rename(key, key+".away"))
-	desk.flame("hub", "remove", regexp.MustCompile(`as machine (\S+)`).FindStringSubmatch(desk.flame("doctor"))[1])
+	desk.flame("hub", "machines", "--remove", regexp.MustCompile(`as machine (\S+)`).FindStringSubmatch(desk.flame("doctor"))[1])
 	says := func(want string) {
 		require.Eventually(t, func() bool { return strings.Contains(h.said.String(), want) }, hubPatience, 20*time.Millisecond, want)
 	}
@@ -334,13 +334,13 @@ func TestLeavingADamagedHubReportsTheRemainingKey(t *testing.T) {
 		assert.Contains(t, m.fails("join", desk.invite()), "`flame leave` removes it")
 		said, err := m.command("leave").CombinedOutput()
 		require.NoError(t, err, "%s", said)
-		assert.Regexp(t, "hub.json cannot be used: .*key.*`flame hub remove [^` ]+`, run there", string(said))
+		assert.Regexp(t, "hub.json cannot be used: .*key.*`flame hub machines --remove [^` ]+`, run there", string(said))
 		assert.Contains(t, m.flame("doctor"), "has joined no hub")
 	}
 	listed := regexp.MustCompile(`(?m)^(\S+)  joined`).FindAllStringSubmatch(desk.flame("hub", "machines"), -1)
 	require.Len(t, listed, 2, "the hub still knows their keys")
 	for _, found := range listed {
-		desk.flame("hub", "remove", found[1])
+		desk.flame("hub", "machines", "--remove", found[1])
 	}
 	couch.flame("join", desk.invite())
 }

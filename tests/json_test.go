@@ -25,12 +25,10 @@ var plainOnly = map[string]string{
 	"web":           "runs until it is ended",
 	"agents attach": "opens a host at the terminal",
 	"agents grant":  "only for a person at a terminal",
-	"agents revoke": "needs a grant",
 	"hub":           "runs until it is ended",
 	"worker":        "runs until it is ended",
 	"hub invite":    "needs a hub; see TestMachinesJoinAndLeaveAHub",
 	"hub machines":  "likewise",
-	"hub remove":    "likewise",
 	"join":          "likewise",
 	"leave":         "likewise",
 }
@@ -54,11 +52,11 @@ func TestEveryCommandThatPrintsDoesSoInJSON(t *testing.T) {
 		"setup --dry-run", "doctor", "demo",
 		"tree", "status", "show " + frame, "context", "search Some", "events", "log abc", "continue", "sessions", "stats", "economy " + logs, "report",
 		"push More", "plan Most", "goal Better", "artifact a.go", "decision so", "invalidate " + plan + " no", "activate " + frame,
-		"pop completed --force", "push Again", "done Done",
+		"pop completed --force", "push Again", "pop completed Done",
 		"agents spawn analyzer Look", "agents runs", "agents status " + first, "agents wait " + first, "agents result " + first, "agents cancel " + first,
-		"agents prune --dry-run", "agents converge " + first + " " + second + " --strategy merge", "agents review", "agents graph", "agents list",
-		"agents show " + first, "agents doctor", "agents grants", "agents handoff " + first, "track " + logs,
-		"where", "projects", "export " + t.TempDir(), "import " + logs, "prune", "off", "on", "config", "version",
+		"agents converge " + first + " " + second + " --strategy merge", "agents review", "agents graph", "agents show",
+		"agents show " + first, "agents doctor", "agents handoff " + first, "agents graph " + logs,
+		"where", "projects", "export " + t.TempDir(), "import " + logs, "prune", "prune --agents --dry-run", "off", "on", "config", "version",
 		"call flame_tree", "help",
 	}
 	for _, command := range cli.Docs(hoststest.Known()) {

@@ -231,7 +231,7 @@ func TestCostsOfADayAreTheSameEverywhere(t *testing.T) {
 	output := filepath.Join(strings.TrimSpace(d.flame("", "where")), "agents", agent, "stdout.jsonl")
 	for path, want := range map[string]float64{logs: 3, output: 1.25} {
 		var told struct{ Nodes []costed }
-		d.read(&told, "track", path)
+		d.read(&told, "agents", "graph", path)
 		assert.InDelta(t, want, sum(told.Nodes).CostUSD, 1e-9, path)
 	}
 }

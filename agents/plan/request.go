@@ -98,7 +98,7 @@ func (r Request) check() error {
 		return core.Invalidf("the prompt has %d bytes; the limit is %d", len(r.Prompt), maxPrompt).WithHint("put long parts into a file and name the file")
 	case r.Type == "" && len(r.Inline) == 0:
 		return core.Invalidf("subagent_type is missing").
-			WithHint("name the kind of agent, for example builder, tester, analyzer or retriever; `flame agents list` shows all")
+			WithHint("name the kind of agent, for example builder, tester, analyzer or retriever; `flame agents show` shows all")
 	case r.Timeout < 0 || r.BudgetTokens < 0 || r.BudgetUSD < 0:
 		return core.Invalidf("timeout and budgets cannot be negative").WithHint("leave them out for the defaults")
 	}

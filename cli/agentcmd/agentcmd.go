@@ -4,13 +4,11 @@ package agentcmd
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"strings"
 	"time"
 
-	"github.com/samber/lo"
 	"github.com/spf13/cobra"
 
 	"flame/agents"
@@ -33,10 +31,9 @@ func New(a *app.App) *cobra.Command {
 	}
 	c := commands{a}
 	cmd.AddCommand(
-		c.spawn(), c.runs(), c.status(), c.wait(), c.result(), c.cancel(), c.prune(),
+		c.spawn(), c.runs(), c.status(), c.wait(), c.result(), c.cancel(),
 		c.handoff(), c.converge(), c.review(), c.attach(), c.graph(),
-		c.list(), c.show(), c.doctor(),
-		c.grant(), c.grants(), c.revoke(),
+		c.show(), c.doctor(), c.grant(),
 	)
 	return cmd
 }
@@ -216,24 +213,5 @@ func (c commands) handoff() *cobra.Command {
 		h.Agent, h.Timeout = args[0], core.Millis(timeout.Milliseconds())
 		run, err := s.Handoff(ctx, c.app.Caller(), h)
 		return c.started(ctx, s, run, true, err)
-	})
-}
-
-func (c commands) prune() *cobra.Command {
-	var age time.Duration
-	var look bool
-	cmd := &cobra.Command{
-		Use: "prune", Short: "Delete the output and worktrees of agents that ended long ago",
-		Example: "  flame agents prune --older-than 7d --dry-run", Args: app.Takes(0, 0),
-		Long: "Delete the output and the worktrees of agents that ended long ago. Records, results,\n" +
-			"frames and patches stay, and you can still resume the agents.",
-	}
-	app.Lasts(cmd, &age, "older-than", "30d", "only agents that ended at least this long ago")
-	cmd.Flags().BoolVar(&look, "dry-run", false, "list the agents, and delete nothing")
-	return c.asks(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
-		pruned, err := s.Prune(ctx, s.Project.Now()-core.Millis(age.Milliseconds()), look)
-		done := lo.Ternary(look, "to delete", "deleted")
-		size, count := render.Megabytes(pruned.Bytes), render.Count(len(pruned.Agents), "agent")
-		return c.app.Answer(pruned, fmt.Sprintf("%s of %s %s\n%s", size, count, done, strings.Join(pruned.Agents, "\n")), err)
 	})
 }

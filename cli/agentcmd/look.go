@@ -44,25 +44,40 @@ func (c commands) runs() *cobra.Command {
 }
 
 func (c commands) graph() *cobra.Command {
-	format := "tree"
+	format, follow := "tree", false
 	cmd := &cobra.Command{
-		Use: "graph", Short: "Draw agents and subagents, who started them, and who used their results",
-		Example: "  flame agents graph --format mermaid", Args: app.Takes(0, 0),
+		Use: "graph [FILE|DIR|-]", Short: "Draw agents and subagents, and who started them, from the project or from logs of a host",
+		Example: "  flame agents graph --format mermaid\n  flame agents graph " + c.app.Hosts.LogsOf(), Args: app.Takes(0, 1),
+		Long: "Draw the agents and subagents of this project, who started them, and who used their\n" +
+			"results; or those in logs of " + c.app.Hosts.Titles("or") + ", with the prompt, outcome and usage of each. " +
+			"Session files, folders of them, output of hosts, exports and databases are recognized by their content; - reads standard input.",
+		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 	}
 	app.Choose(cmd, &format, "format", "output format", graph.Formats()...)
-	return c.asks(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
+	cmd.Flags().BoolVar(&follow, "follow", false, "with logs: continue as they grow")
+	drawProject := c.asks(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
 		g, err := s.Graph(ctx)
 		if err != nil {
 			return err
-		}
-		if c.app.Out.JSON {
-			format = "json"
 		}
 		if format == "tree" && len(g.Nodes) == 0 {
 			return c.app.Out.Print(nil, "No agents or subagents yet; `flame agents spawn` starts an agent.\n")
 		}
 		return graph.Draw(c.app.Stdout, g, format)
-	})
+	}).RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if c.app.Out.JSON {
+			format = "json"
+		}
+		switch {
+		case len(args) > 0:
+			return c.drawLogs(cmd.Context(), args[0], format, follow)
+		case follow:
+			return app.Wrong(cmd, "--follow needs logs")
+		}
+		return drawProject(cmd, args)
+	}
+	return cmd
 }
 
 // asksCatalog sets up a command that reads the definitions.
@@ -75,29 +90,6 @@ func (c commands) asksCatalog(cmd *cobra.Command, run func(catalog definition.Ca
 		return run(catalog)
 	}
 	return cmd
-}
-
-func (c commands) list() *cobra.Command {
-	var all bool
-	cmd := &cobra.Command{Use: "list", Short: "List the available agents", Example: "  flame agents list --all", Args: app.Takes(0, 0)}
-	cmd.Flags().BoolVar(&all, "all", false, "include replaced, hidden and disabled agents")
-	return c.asksCatalog(cmd, func(catalog definition.Catalog) error {
-		var shown []definition.Definition
-		var b strings.Builder
-		for _, def := range catalog.Definitions {
-			// Always list a definition that replaces another: a repository must not
-			// be able to hide that.
-			if !all && (def.ShadowedBy != "" || (def.Disabled || def.Hidden) && def.Replaces == nil) {
-				continue
-			}
-			shown = append(shown, def)
-			b.WriteString(render.DefinitionHead(def) + "  " + core.OneLine(def.Description, 200) + "\n")
-		}
-		if broken := len(catalog.Findings); broken > 0 {
-			fmt.Fprintf(&b, "%s; `flame agents doctor` shows what is wrong\n", render.Count(broken, "finding"))
-		}
-		return c.app.Out.Print(shown, b.String())
-	})
 }
 
 func (c commands) doctor() *cobra.Command {
@@ -134,9 +126,10 @@ func (c commands) doctor() *cobra.Command {
 }
 
 func (c commands) show() *cobra.Command {
+	var all bool
 	cmd := &cobra.Command{
-		Use: "show NAME|ID", Short: "Show the definition of an agent, or the record of a started one",
-		Example: "  flame agents show tester", Args: app.Takes(1, 1),
+		Use: "show [NAME|ID]", Short: "List the available agents, or show the definition of one or the record of a started one",
+		Example: "  flame agents show\n  flame agents show tester", Args: app.Takes(0, 1),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
 			if catalog, err := c.app.Catalog(); err == nil && len(args) == 0 {
 				for _, def := range catalog.Available() {
@@ -146,19 +139,42 @@ func (c commands) show() *cobra.Command {
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "list replaced, hidden and disabled agents, too")
 	showRun := c.asks(cmd, c.showRun).RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if strings.HasPrefix(args[0], "agent-") {
+		if len(args) > 0 && strings.HasPrefix(args[0], "agent-") {
 			return showRun(cmd, args)
 		}
 		catalog, err := c.app.Catalog()
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case len(args) == 0:
+			return c.list(catalog, all)
 		}
 		def, err := catalog.Find(args[0])
 		return c.app.Answer(def, render.Definition(def), err)
 	}
 	return cmd
+}
+
+// list prints the available definitions, or all.
+func (c commands) list(catalog definition.Catalog, all bool) error {
+	var shown []definition.Definition
+	var b strings.Builder
+	for _, def := range catalog.Definitions {
+		// Always list a definition that replaces another: a repository must not
+		// be able to hide that.
+		if !all && (def.ShadowedBy != "" || (def.Disabled || def.Hidden) && def.Replaces == nil) {
+			continue
+		}
+		shown = append(shown, def)
+		b.WriteString(render.DefinitionHead(def) + "  " + core.OneLine(def.Description, 200) + "\n")
+	}
+	if broken := len(catalog.Findings); broken > 0 {
+		fmt.Fprintf(&b, "%s; `flame agents doctor` shows what is wrong\n", render.Count(broken, "finding"))
+	}
+	return c.app.Out.Print(shown, b.String())
 }
 
 // A shownRun holds all data about a started agent.

@@ -130,10 +130,13 @@ func (c commands) listConvergences(ctx context.Context, s *agents.Agents) error 
 func (c commands) grant() *cobra.Command {
 	var g plan.Grant
 	var life time.Duration
+	var revoked string
 	cmd := &cobra.Command{
-		Use: "grant MODE", Short: "Allow agents a wider permission mode than their parent has",
-		Example: `  flame agents grant bypassPermissions --agent builder --for 1h --reason "throwaway container"`, Args: app.Takes(1, 1),
-		Long: "Allow agents a wider permission mode than their parent has. Only a person at a terminal\ncan run it, and not inside an agent's session.",
+		Use: "grant [MODE]", Short: "Allow agents a wider permission mode than their parent has, or list the grants",
+		Example: `  flame agents grant bypassPermissions --agent builder --for 1h --reason "throwaway container"` + "\n  flame agents grant --revoke grant-k3x9a1b2",
+		Long: "Allow agents a wider permission mode than their parent has. Only a person at a terminal\ncan do that, and not inside an agent's session. " +
+			"Without a mode, the command lists the grants.",
+		Args: app.Takes(0, 1),
 	}
 	cmd.Flags().StringVar(&g.Agent, "agent", "", "only for agents of this definition")
 	cmd.Flags().StringVar(&g.Session, "in", "", "only for agents below this session")
@@ -141,7 +144,17 @@ func (c commands) grant() *cobra.Command {
 	cmd.Flags().BoolVar(&g.Delegates, "delegates", false, "instead of a wider mode, allow children of --agent the tools in its delegate_grants")
 	cmd.Flags().StringVar(&g.Reason, "reason", "", "the reason, which the log keeps")
 	app.Lasts(cmd, &life, "for", "", "how long it applies (default: until you revoke it)")
+	app.Name(cmd, &revoked, "revoke", "ID", "revoke this grant instead")
 	return c.asks(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+		switch {
+		case revoked != "" && len(args) > 0:
+			return app.Wrong(cmd, "--revoke takes no mode")
+		case revoked != "":
+			return c.app.Answer(map[string]string{"revoked": revoked}, revoked+" is revoked; running agents continue", s.Revoke(ctx, revoked))
+		case len(args) == 0:
+			all, err := s.Grants(ctx)
+			return c.app.Answer(all, render.Grants(all), err)
+		}
 		g.Mode = hosts.Mode(args[0])
 		if err := g.Check(); err != nil {
 			return err
@@ -166,21 +179,6 @@ func (c commands) grant() *cobra.Command {
 		}
 		made, err := s.Grant(ctx, g)
 		return c.app.Answer(made, fmt.Sprintf("%s: agents may have %s", made.ID, made.Mode), err)
-	})
-}
-
-func (c commands) grants() *cobra.Command {
-	cmd := &cobra.Command{Use: "grants", Short: "List the grants", Example: "  flame agents grants", Args: app.Takes(0, 0)}
-	return c.asks(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
-		all, err := s.Grants(ctx)
-		return c.app.Answer(all, render.Grants(all), err)
-	})
-}
-
-func (c commands) revoke() *cobra.Command {
-	cmd := &cobra.Command{Use: "revoke ID", Short: "Revoke a grant", Example: "  flame agents revoke grant-k3x9a1b2", Args: app.Takes(1, 1)}
-	return c.asks(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
-		return c.app.Answer(map[string]string{"revoked": args[0]}, args[0]+" is revoked; running agents continue", s.Revoke(ctx, args[0]))
 	})
 }
 

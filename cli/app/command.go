@@ -173,11 +173,18 @@ var instead = map[string]string{
 		"`flame invalidate FRAME REASON` voids a frame and the planned frames below it, `flame prune` archives roots without work",
 	"learned":                    "`flame agents doctor` proposes patterns for the titles of subagents; thresholds stay as they are set",
 	"mv":                         "frames stay where they were made: `flame invalidate FRAME REASON`, then `flame plan GOAL` elsewhere",
+	"agents grants":              "`flame agents grant` without a mode lists the grants",
+	"agents list":                "`flame agents show` lists the available agents",
+	"agents prune":               "`flame prune --agents` does that",
+	"agents revoke":              "`flame agents grant --revoke ID` revokes a grant",
+	"done":                       "`flame pop completed [SUMMARY]` completes the current frame",
+	"hub remove":                 "`flame hub machines --remove MACHINE` does that",
+	"track":                      "`flame agents graph FILE` draws the agents in the logs of a host",
 	"top":                        "`flame tree --follow` draws the tree again when it changes, `flame web` shows everything live",
 	"update":                     "update flame with the package manager that installed it, or unpack the new release, then run `flame setup`",
+	"setup --statusline":         "set the command `flame status --line` as status line in the host's settings; docs/hosts.md has the line to paste",
 	"agents shared":              "machines share the tree, jobs and their results: `flame agents result ID` on the agent's machine prints all of it",
 	"agents spawn --uncommitted": "commit what the agent needs: a worker gets the repository from its remote",
-	"setup --statusline":         "set the command `flame status --line` as status line in the host's settings; docs/hosts.md has the line to paste",
 }
 
 // NoSuchCommand checks the arguments of a command with subcommands. It takes no arguments

@@ -157,7 +157,7 @@ func (c *checkup) grants(ctx context.Context, p *project.Project) {
 		if len(g.During) == 0 || g.ExpiresAt > 0 && g.ExpiresAt <= p.Now() {
 			continue
 		}
-		c.note("if you did not make it: `flame agents revoke "+g.ID+"`", "agents: %s, which lets %s, was made at %s while %s ran",
+		c.note("if you did not make it: `flame agents grant --revoke "+g.ID+"`", "agents: %s, which lets %s, was made at %s while %s ran",
 			g.ID, g.Lets(), localTime(g.MadeAt), strings.Join(g.During, ", "))
 	}
 }
@@ -171,7 +171,7 @@ const muchRoom = 1 << 30
 func (c *checkup) room() {
 	s := agents.Agents{Setup: plan.Setup{Data: c.at.Data.Path}}
 	if used := s.DiskUse(); used >= muchRoom {
-		c.note("`flame agents prune` deletes the output of those that ended over 30 days ago", "the output of agents takes %s", render.Megabytes(used))
+		c.note("`flame prune --agents` deletes the output of those that ended over 30 days ago", "the output of agents takes %s", render.Megabytes(used))
 	}
 }
 

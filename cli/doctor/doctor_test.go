@@ -71,7 +71,7 @@ func TestTheDoctorReportsGrantsThatWereMadeWhileAgentsRan(t *testing.T) {
 	require.Len(t, findings, 1, "one that is over lets nobody do anything")
 	at := made.MadeAt.Time().Local().Format(time.DateTime)
 	assert.Equal(t, "note   agents: "+made.ID+", which lets agents of type builder work in the mode bypassPermissions, was made at "+at+
-		" while "+run.ID+" ran\n       -> if you did not make it: `flame agents revoke "+made.ID+"`\n", render.Findings(findings[:1]))
+		" while "+run.ID+" ran\n       -> if you did not make it: `flame agents grant --revoke "+made.ID+"`\n", render.Findings(findings[:1]))
 	require.NoError(t, s.Revoke(t.Context(), made.ID))
 	assert.Empty(t, grants())
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/samber/lo"
 	"github.com/spf13/cobra"
 
 	"flame/agents/plan"
@@ -60,7 +61,7 @@ func NewHub(a *app.App) *cobra.Command {
 		}
 		return run(cmd.Context(), a, h, printUnit)
 	}
-	cmd.AddCommand(newInvite(a), newMachines(a), newRemove(a))
+	cmd.AddCommand(newInvite(a), newMachines(a))
 	return cmd
 }
 
@@ -234,30 +235,26 @@ func commitIn(project string) string {
 }
 
 func newMachines(a *app.App) *cobra.Command {
-	return asksHub(&cobra.Command{
-		Use: "machines", Short: "List the machines that have joined the hub that runs here", Example: "  flame hub machines", Args: app.Takes(0, 0),
-	}, func(_ context.Context, folder server.Folder, _ []string) error {
+	var removed string
+	cmd := &cobra.Command{
+		Use: "machines", Short: "List the machines that have joined the hub that runs here, or remove one", Args: app.Takes(0, 0),
+		Example: "  flame hub machines\n  flame hub machines --remove laptop-k3x9",
+	}
+	app.Name(cmd, &removed, "remove", "MACHINE", "stop this machine, for example a lost one, from connecting; its frames stay")
+	return asksHub(cmd, func(ctx context.Context, folder server.Folder, _ []string) error {
+		if removed != "" {
+			gone, err := folder.Remove(ctx, removed)
+			text := strings.Join(lo.Map(gone, func(m server.Machine, _ int) string {
+				return fmt.Sprintf("%s can no longer connect to project %s.\n", m.ID, m.Project)
+			}), "")
+			return a.Answer(gone, text, err)
+		}
 		known, err := folder.Machines()
 		text := ""
 		for _, m := range known {
 			text += fmt.Sprintf("%s/%s  joined %s\n", m.Project, m.ID, m.JoinedAt.Time().Format("2006-01-02 15:04"))
 		}
 		return a.Answer(known, cmp.Or(text, "No machine has joined. `flame hub invite` prints the line with which a machine joins."), err)
-	})
-}
-
-func newRemove(a *app.App) *cobra.Command {
-	return asksHub(&cobra.Command{
-		Use: "remove MACHINE", Short: "Stop a machine from connecting to the hub that runs here",
-		Example: "  flame hub remove laptop-k3x9", Args: app.Takes(1, 1),
-		Long: "Stop a machine from connecting to the hub that runs here, for example a lost machine.\nIts frames stay.",
-	}, func(ctx context.Context, folder server.Folder, args []string) error {
-		removed, err := folder.Remove(ctx, args[0])
-		text := ""
-		for _, m := range removed {
-			text += fmt.Sprintf("%s can no longer connect to project %s.\n", m.ID, m.Project)
-		}
-		return a.Answer(removed, text, err)
 	})
 }
 

@@ -229,10 +229,10 @@ func leave(ctx context.Context, a *app.App, at place.Place) error {
 		link = hub.Link{}
 		link.Machine, _ = machineBefore(ctx, a, at) // leaving works without it
 		a.Note(fmt.Sprintf("%v; the hub may still know the key that was in it: "+
-			"`flame hub remove %s`, run there, deletes it, and `flame hub machines` lists the known machines", err, cmp.Or(link.Machine, "MACHINE")))
+			"`flame hub machines --remove %s`, run there, deletes it, and `flame hub machines` lists the known machines", err, cmp.Or(link.Machine, "MACHINE")))
 	case link.Seed != "" && link.Pin != "":
 		if err := server.GiveBack(ctx, link); err != nil {
-			a.Note(fmt.Sprintf("the hub still accepts this machine: %v; `flame hub remove %s`, run there, ends that", err, link.Machine))
+			a.Note(fmt.Sprintf("the hub still accepts this machine: %v; `flame hub machines --remove %s`, run there, ends that", err, link.Machine))
 		}
 	}
 	text := "Left. Frames of other machines stay in this project's tree as they are.\n" +

@@ -112,7 +112,7 @@ func (l *ledger) check() error {
 		name := m.Project + "/" + m.ID
 		if machines[name] {
 			return core.Invalidf("the project %s has a machine %s already", m.Project, m.ID).
-				WithHint("if it was this one, `flame hub remove %s` where the hub runs; if its data were copied from another: --new-id", m.ID)
+				WithHint("if it was this one, `flame hub machines --remove %s` where the hub runs; if its data were copied from another: --new-id", m.ID)
 		}
 		machines[name] = true
 		if err := own(m.Key, m.Project, name); err != nil {

@@ -85,7 +85,7 @@ func (b *bench) spawning(ctx context.Context) ([]row, error) {
 const logLine = `{"type":"user","sessionId":"s1","timestamp":"2026-01-01T00:00:00.000Z",` +
 	`"message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_%d","content":"%s"}]}}` + "\n"
 
-// logs times and weighs flame track on a log of 10 MB, and on one four times that size: its memory
+// logs times and weighs flame agents graph on a log of 10 MB, and on one four times that size: its memory
 // should grow with the agents, not with the log.
 func (b *bench) logs(ctx context.Context) (rows []row, err error) {
 	t := b.middle()
@@ -95,20 +95,20 @@ func (b *bench) logs(ctx context.Context) (rows []row, err error) {
 			return nil, err
 		}
 		samples, err := interleave(ctx, 3, func(int) error {
-			_, err := output(b.command(ctx, t, "track", file))
+			_, err := output(b.command(ctx, t, "agents", "graph", file))
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
-		peak, err := b.peakOf(ctx, t, b.flame, "track", file)
+		peak, err := b.peakOf(ctx, t, b.flame, "agents", "graph", file)
 		if err != nil {
 			return nil, err
 		}
 		scaled := goal{plus: readLogGoal.plus * float64(megabytes) / 10}
 		rows = append(rows,
-			scaled.against(fmt.Sprintf("flame track on a log of %d MB, p50", megabytes), t.frames, unitMS, samples[0].p50(), 0),
-			logMemoryGoal.against(fmt.Sprintf("flame track on a log of %d MB, peak memory", megabytes), t.frames, unitMB, peak, 0))
+			scaled.against(fmt.Sprintf("flame agents graph on a log of %d MB, p50", megabytes), t.frames, unitMS, samples[0].p50(), 0),
+			logMemoryGoal.against(fmt.Sprintf("flame agents graph on a log of %d MB, peak memory", megabytes), t.frames, unitMB, peak, 0))
 	}
 	return rows, nil
 }

@@ -132,7 +132,7 @@ func TestAHostIsOneValue(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(log, said, 0o600))
 	assert.Contains(t, string(said), `"tools":"peek"`, "a reader has the host's tools by the host's names")
-	assert.Contains(t, flame(t, "", "track", log), run.Session)
+	assert.Contains(t, flame(t, "", "agents", "graph", log), run.Session)
 
 	flame(t, "", "setup", yonder, "--remove")
 	assert.NoFileExists(t, filepath.Join(home, ".yonder"))
