@@ -66,7 +66,7 @@ func (r reports) read(in *bufio.Reader) error {
 		switch {
 		case e.Action == "build-output", e.Action == "output" && e.Test == "" && e.Output != "PASS\n":
 			fmt.Print(e.Output)
-		case e.Action == "output" && !strings.HasPrefix(e.Output, "=== "):
+		case e.Action == "output" && e.Test != "" && !strings.HasPrefix(e.Output, "=== "):
 			said[e.Package][e.top()] = append(said[e.Package][e.top()], e.Output)
 		case e.Action == "pass" || e.Action == "fail" || e.Action == "skip":
 			r.ended(e, said[e.Package])

@@ -2,7 +2,6 @@ package tests
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -25,10 +24,9 @@ import (
 // A bounded runs flame on its own data, and fails its test if a run takes too long or too much
 // memory, or crashes.
 type bounded struct {
-	t             *testing.T
-	flame         string
-	home, project string
-	data          *place.Folder
+	*sealed
+	t    *testing.T
+	data *place.Folder
 }
 
 // The bounds of a run: time on a busy machine, and resident memory in bytes. The limit of address
@@ -42,20 +40,9 @@ const (
 
 func newBounded(t *testing.T) *bounded {
 	t.Helper()
-	top := t.TempDir()
-	b := &bounded{t: t, flame: flameBinary(t), home: filepath.Join(top, "home"), project: filepath.Join(top, "project")}
-	require.NoError(t, os.Mkdir(b.home, 0o700))
-	require.NoError(t, os.MkdirAll(filepath.Join(b.project, ".flame"), 0o755))
+	b := &bounded{sealed: newSealed(t), t: t}
 	b.data = place.FolderOf(place.At(b.project), place.Surroundings{Home: b.home}, git.FirstCommit)
 	return b
-}
-
-// command returns a command of flame in the project, without bounds.
-func (b *bounded) command(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, b.flame, args...)
-	cmd.Dir = b.project
-	cmd.Env = []string{"HOME=" + b.home, "PATH=/usr/bin:/bin"}
-	return cmd
 }
 
 // boundedFile is the variable that makes the test binary run another program within bounds. Its
@@ -111,15 +98,14 @@ func (b *bounded) file() string { return filepath.Join(b.data.Path, "flame.db") 
 // run returns the output of a command and reports whether it succeeded.
 func (b *bounded) run(args ...string) (out string, ok bool) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), boundedTime)
-	defer cancel()
-	cmd := b.command(ctx, args...)
+	cmd := b.command(args...)
+	late := time.AfterFunc(boundedTime, func() { _ = cmd.Process.Kill() })
 	peak := b.bind(cmd)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	what := strings.Join(args, " ")
-	require.NoError(b.t, ctx.Err(), "%s takes forever", what)
+	require.True(b.t, late.Stop(), "%s takes forever", what)
 	var exit *exec.ExitError
 	if err != nil {
 		require.ErrorAs(b.t, err, &exit)

@@ -2,7 +2,6 @@ package tests
 
 import (
 	"bufio"
-	"context"
 	"database/sql"
 	"fmt"
 	"strings"
@@ -70,7 +69,7 @@ func TestManyFramesStreamAtOnceInLittleMemory(t *testing.T) {
 
 	least := 1.0 // the share of the time until the first line; in one of the runs the machine may have stood still
 	for range 5 {
-		cmd := b.command(context.Background(), "tree")
+		cmd := b.command("tree")
 		peak := b.bind(cmd)
 		s := b.stream(cmd)
 		first := time.Since(s.began)
@@ -90,11 +89,11 @@ func TestManyFramesStreamAtOnceInLittleMemory(t *testing.T) {
 	assert.Less(t, least, 0.5, "the first line comes long before the last")
 
 	for _, args := range [][]string{{"tree"}, {"tree", "--json"}} {
-		s := b.stream(b.command(context.Background(), args...))
+		s := b.stream(b.command(args...))
 		require.NoError(t, s.out.Close())
 		assert.Equal(t, syscall.SIGPIPE, s.ends().Signal(), "%v ends when its reader closes the pipe", args)
 
-		s = b.stream(b.command(context.Background(), args...))
+		s = b.stream(b.command(args...))
 		require.NoError(t, s.Process.Signal(syscall.SIGTERM))
 		assert.Equal(t, 1, s.ends().ExitStatus(), "%v ends on SIGTERM without a reader", args)
 	}
