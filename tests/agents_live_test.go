@@ -266,7 +266,7 @@ func TestAgentsBelowAgentsHaveADepth(t *testing.T) {
 	u := ready(t, claudeCode)
 	u.write(".claude/agents/worker.md", "---\ndescription: works\nflame:\n  type: builder\n---\nWork.")
 	var script model.Script
-	for level := 0; level <= depth; level++ {
+	for level := depth; level >= 0; level-- { // the context of each names the first
 		turns := []model.Turn{{Text: fmt.Sprintf("RESULT-%d", level)}}
 		if level < depth {
 			turns = append([]model.Turn{

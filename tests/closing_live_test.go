@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -18,7 +19,9 @@ func TestASecondSessionContinuesFromTheClosingAlone(t *testing.T) {
 	for client, other := range map[string]string{claudeCode: openCode, openCode: claudeCode} {
 		t.Run(client, func(t *testing.T) {
 			t.Parallel()
-			u := ready(t, claudeCode, openCode)
+			u, data := newUser(t, claudeCode, openCode), t.TempDir()
+			u.env = append(u.env, "FLAME_DIR="+data) // clients pass the user's settings on
+			u.must(u.flame, "setup")
 			pops := func(more map[string]any) model.Turn { return calls("flame_pop", more) }
 			u.model.Play(model.Script{
 				asked("second", "SECONDWORK",
@@ -61,6 +64,7 @@ func TestASecondSessionContinuesFromTheClosingAlone(t *testing.T) {
 				assert.NotContains(t, sent, text)
 			}
 			assert.Equal(t, "completed", u.frame("Add a logout").Status, "it took up the remaining work")
+			assert.Equal(t, data, filepath.Dir(u.data()))
 		})
 	}
 }

@@ -95,7 +95,6 @@ func TestCodexSubagentsAndAgentsPassAGateway(t *testing.T) {
 	u.countsCodex()
 }
 
-// The summary of the host is that of the open frame, and the context comes again after it.
 func TestCodexCompactsBehindAGateway(t *testing.T) {
 	t.Parallel()
 	u := ready(t, codex)
@@ -116,7 +115,7 @@ func TestCodexCompactsBehindAGateway(t *testing.T) {
 	assert.Empty(t, u.refusals())
 	assert.NotContains(t, u.newestOf("summary").Everything(), "IN-A", "the request for a summary is folded as well")
 	last := u.newestOf("main").Everything()
-	for _, words := range []string{"<flame-context", "WHAT-WAS-DONE", "FIRST please", "SECOND please", "THIRD please"} {
+	for _, words := range []string{"WHAT-WAS-DONE", "FIRST please", "SECOND please", "THIRD please"} {
 		assert.Contains(t, last, words)
 	}
 	assert.NotContains(t, last, "IN-B")

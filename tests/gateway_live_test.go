@@ -316,8 +316,9 @@ func TestAGatewayTrimsOutputsFromClaudesRequests(t *testing.T) {
 	for i := range 10 {
 		turns = append(turns, calls("Bash", map[string]any{"command": fmt.Sprintf("head -c 20000 /dev/zero | tr '\\0' x; echo OUT-%d", i), "description": "much"}))
 	}
-	u.model.Play(model.Script{asked("main", "FIRST", think(append(turns, model.Turn{Text: "done"})...)...)})
+	u.model.Play(model.Script{asked("main", "FIRST", think(append(turns, model.Turn{Text: "done"}, model.Turn{Text: "more"})...)...)})
 	u.claude("--session-id", talkID, "FIRST")
+	u.claude("--resume", talkID, "SECOND")
 	u.fits(judge, "with old outputs cut")
 	u.counts(judge)
 	last := u.newestOf("main").Everything()

@@ -90,6 +90,23 @@ func (u *user) isPair(session string) (root, piece stateFrame) {
 	return root, piece
 }
 
+func TestCodexRestoresTheContextAfterACompaction(t *testing.T) {
+	t.Parallel()
+	u := ready(t, codex)
+	u.model.Play(model.Script{
+		{Name: "summary", Kind: model.Compaction, Turns: []model.Turn{{Text: "WE-STOPPED-HERE"}}},
+		{Name: "main", Turns: []model.Turn{
+			{Tools: []model.Tool{mcpTool("flame_push", map[string]any{"goal": "a long piece"})}, Usage: model.Usage{Input: 60_000, Output: 5}},
+			{Text: "it goes on"},
+		}},
+	})
+	u.exec("-c", "model_auto_compact_token_limit=50000", "LONGWORK please")
+	assert.Equal(t, "WE-STOPPED-HERE", u.frame("a long piece").CompactionSummary)
+	last := u.model.By("main")[1]
+	assert.Contains(t, last.Everything(), "WE-STOPPED-HERE")
+	assert.Contains(t, last.Everything(), "<flame-context", "a session's context comes again after a compaction")
+}
+
 // An agent of a session may do what the sandbox of that session allows, whatever the model asks for.
 func TestCodexSessionsStartAgentsWithinTheirSandbox(t *testing.T) {
 	t.Parallel()

@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"path/filepath"
 	"regexp"
 	"testing"
 
@@ -18,21 +17,16 @@ func calls(tool string, input map[string]any) model.Turn {
 	return model.Turn{Tools: []model.Tool{{Name: tool, Input: input}}}
 }
 
-// A client that its user registers by hand, without hooks, passes the user's settings on.
 func TestRegisteredByHand(t *testing.T) {
 	t.Parallel()
 	for _, client := range []string{claudeCode, openCode} {
 		t.Run(client, func(t *testing.T) {
 			t.Parallel()
 			u := newUser(t, client)
-			data := t.TempDir()
-			u.env = append(u.env, "FLAME_DIR="+data)
 			u.byHand(client)
 			u.model.Play(model.Script{{Name: "main", Turns: []model.Turn{calls("flame_push", map[string]any{"goal": parserGoal})}}})
 			u.ask(client, "Begin the work.")
 			assert.Equal(t, "in_progress", u.frame(parserGoal).Status)
-			assert.Equal(t, data, filepath.Dir(u.data()))
-			assert.NoDirExists(t, u.project+"/.flame")
 		})
 	}
 }
