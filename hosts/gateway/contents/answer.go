@@ -63,12 +63,12 @@ func chunk(r *dialect.Reader, part gjson.Result) {
 	candidate := part.Get("candidates.0")
 	for _, p := range readParts(candidate.Get("content.parts")) {
 		r.Started()
-		r.AddThought(p.signature)
-		switch p.kind {
-		case call:
-			r.AddCall(p.id)
-		case words:
-			r.AddWords(p.text)
+		r.AddThought(p.Signature)
+		switch p.Kind {
+		case dialect.Calls:
+			r.AddCall(p.ID)
+		case dialect.Words:
+			r.AddWords(p.Text)
 		}
 	}
 	r.Whole = r.Whole || candidate.Get("finishReason").Str != "" || part.Get("promptFeedback.blockReason").Str != ""

@@ -18,7 +18,7 @@ func (r *request) Amended(history []fold.Message, a fold.Amendment) []byte {
 	for i := range r.contents {
 		c, name := &r.contents[i], history[i].Name
 		notes := e.Before[name]
-		within := !e.Dropped[name] && len(c.of(result)) > 0 // nothing may stand between a call and its result
+		within := !e.Dropped[name] && len(c.Of(dialect.Results)) > 0 // nothing may stand between a call and its result
 		if len(notes) > 0 && !within {
 			all, same = append(all, userSays(notes)), false
 		}
@@ -26,8 +26,8 @@ func (r *request) Amended(history []fold.Message, a fold.Amendment) []byte {
 			same = false
 			continue
 		}
-		sent := c.edited(e, e.Stale[name] && i < turn, e.Mute[name])
-		all, same = append(all, sent), same && sent == c.raw
+		sent := edited(c, e, e.Stale[name] && i < turn, e.Mute[name])
+		all, same = append(all, sent), same && sent == c.Raw
 		if len(notes) > 0 && within {
 			all, same = append(all, userSays(notes)), false
 		}
@@ -42,7 +42,7 @@ func (r *request) Amended(history []fold.Message, a fold.Amendment) []byte {
 // last one that is no result. From there on the API requires signatures (documented), so all stay.
 func (r *request) turn() int {
 	for i := len(r.contents) - 1; i >= 0; i-- {
-		if c := &r.contents[i]; c.role == core.RoleUser && len(c.of(words)) > 0 && len(c.of(result)) == 0 {
+		if c := &r.contents[i]; c.Role == core.RoleUser && len(c.Of(dialect.Words)) > 0 && len(c.Of(dialect.Results)) == 0 {
 			return i
 		}
 	}
@@ -60,32 +60,32 @@ func userSays(texts []string) string {
 
 // edited returns a message as it is sent; with stale, without its thoughts and their signatures, with
 // mute, without its words, unless they have a signature that stays.
-func (c *content) edited(e dialect.Edit, stale, mute bool) string {
-	changed, parts := false, make([]string, 0, len(c.parts))
-	for i := range c.parts {
-		p := &c.parts[i]
-		line, cut := e.Lines[p.id]
-		cut = cut && !p.made
+func edited(c *dialect.Message, e dialect.Edit, stale, mute bool) string {
+	changed, parts := false, make([]string, 0, len(c.Parts))
+	for i := range c.Parts {
+		p := &c.Parts[i]
+		line, cut := e.Lines[p.ID]
+		cut = cut && !p.Made
 		switch {
-		case stale && (p.kind == thought || p.signature != "" && p.kind == words && p.text == ""), cut && line == "",
-			mute && p.kind == words && (stale || p.signature == ""):
+		case stale && (p.Kind == dialect.Thought || p.Signature != "" && p.Kind == dialect.Words && p.Text == ""), cut && line == "",
+			mute && p.Kind == dialect.Words && (stale || p.Signature == ""):
 			changed = true
-		case cut && p.kind == result && p.response.Exists():
-			parts, changed = append(parts, p.answering(line)), true
-		case stale && p.signature != "":
-			parts, changed = append(parts, dialect.Without(p.raw, "thoughtSignature")), true
+		case cut && p.Kind == dialect.Results && p.Content.Exists():
+			parts, changed = append(parts, answering(p, line)), true
+		case stale && p.Signature != "":
+			parts, changed = append(parts, dialect.Without(p.Raw, "thoughtSignature")), true
 		default:
-			parts = append(parts, p.raw)
+			parts = append(parts, p.Raw)
 		}
 	}
 	if !changed || len(parts) == 0 {
-		return c.raw
+		return c.Raw
 	}
-	return c.list.With(c.raw, parts)
+	return c.List.With(c.Raw, parts)
 }
 
 // answering returns a result with another text.
-func (p *part) answering(text string) string {
-	response := gjson.Get(p.raw, "functionResponse.response")
-	return p.raw[:response.Index] + `{"output":` + dialect.Quoted(text) + `}` + p.raw[response.Index+len(response.Raw):]
+func answering(p *dialect.Part, text string) string {
+	response := gjson.Get(p.Raw, "functionResponse.response")
+	return p.Raw[:response.Index] + `{"output":` + dialect.Quoted(text) + `}` + p.Raw[response.Index+len(response.Raw):]
 }

@@ -4,7 +4,6 @@ package contents
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -30,7 +29,7 @@ type request struct {
 	raw      string
 	names    dialect.Names // of the contents, after History
 	list     dialect.Span  // of the list of contents
-	contents []content
+	contents []dialect.Message
 }
 
 // Asks returns what the request asks for beside its contents.
@@ -38,40 +37,6 @@ func (r *request) Asks() dialect.Asks { return dialect.Asks{Model: r.model} }
 
 // Names returns the names that History gave.
 func (r *request) Names() dialect.Names { return r.names.Kept() }
-
-// A content is one message of a request.
-type content struct {
-	raw   string
-	role  core.Role
-	parts []part
-	list  dialect.Span // of the parts, in raw
-}
-
-// A part is one part of a message.
-type part struct {
-	raw       string
-	kind      kind
-	id        string // of a call, or of the call that a result answers
-	made      bool   // flame made the id, as the part has none
-	tool      string
-	text      string
-	signature string       // of the thought before the part
-	input     gjson.Result // of a call
-	response  gjson.Result // of a result
-}
-
-// A kind is what a part holds.
-type kind int
-
-// The kinds of parts. A message with an unknown part stays as it is.
-const (
-	unknown kind = iota
-	words
-	thought
-	media
-	call
-	result
-)
 
 // parse reads a body.
 func parse(path string, body []byte) (*request, error) {
@@ -98,93 +63,75 @@ func parse(path string, body []byte) (*request, error) {
 // roles are the roles of the API.
 var roles = map[string]core.Role{"user": core.RoleUser, "function": core.RoleUser, "model": core.RoleAssistant}
 
-func readContent(value gjson.Result) (c content, ok bool) {
-	c.raw = value.Raw
+func readContent(value gjson.Result) (c dialect.Message, ok bool) {
+	c.Raw = value.Raw
 	keys := 0
-	gjson.Parse(c.raw).ForEach(func(key, value gjson.Result) bool {
+	gjson.Parse(c.Raw).ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
 		case "role":
-			c.role, keys = roles[value.Str], keys+1
+			c.Role, keys = roles[value.Str], keys+1
 		case "parts":
 			keys++
 			if ok = value.IsArray(); ok {
-				c.list, c.parts = dialect.SpanOf(value), readParts(value)
+				c.Listed, c.List, c.Parts = true, dialect.SpanOf(value), readParts(value)
 			}
 		}
 		return true
 	})
-	return c, ok && keys == 2 && c.role != "" // neither is there twice
+	return c, ok && keys == 2 && c.Role != "" // neither is there twice
 }
 
 // readParts reads the parts of a message. Calls and results without ids get the same ones, as they are in
 // the same order.
-func readParts(list gjson.Result) (parts []part) {
-	nth := map[kind]int{}
+func readParts(list gjson.Result) (parts []dialect.Part) {
+	nth := map[dialect.Kind]int{}
 	list.ForEach(func(_, value gjson.Result) bool {
 		p := readPart(value)
-		if p.id == "" && (p.kind == call || p.kind == result) {
-			p.id, p.made = madeID(p.tool, nth[p.kind]), true
+		if p.ID == "" && (p.Kind == dialect.Calls || p.Kind == dialect.Results) {
+			p.ID, p.Made = p.Tool+"#"+strconv.Itoa(nth[p.Kind]), true
 		}
-		nth[p.kind]++
+		nth[p.Kind]++
 		parts = append(parts, p)
 		return true
 	})
 	return parts
 }
 
-// madeID returns the id of a call without one: the nth of its message.
-func madeID(tool string, nth int) string { return tool + "#" + strconv.Itoa(nth) }
-
-func readPart(value gjson.Result) part {
-	p := part{raw: value.Raw}
-	gjson.Parse(p.raw).ForEach(func(key, value gjson.Result) bool {
+func readPart(value gjson.Result) dialect.Part {
+	p := dialect.Part{Raw: value.Raw}
+	gjson.Parse(p.Raw).ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
 		case "text":
-			p.text, p.kind = value.Str, max(p.kind, words)
+			p.Text, p.Kind = value.Str, max(p.Kind, dialect.Words)
 		case "thought":
 			if value.Bool() {
-				p.kind = max(p.kind, thought)
+				p.Kind = max(p.Kind, dialect.Thought)
 			}
 		case "thoughtSignature":
-			p.signature = value.Str
+			p.Signature = value.Str
 		case "inlineData", "fileData":
-			p.kind = media
+			p.Kind = dialect.Media
 		case "functionCall":
-			p.kind, p.id, p.tool, p.input = call, value.Get("id").Str, value.Get("name").Str, value.Get("args")
+			p.Kind, p.ID, p.Tool, p.Input = dialect.Calls, value.Get("id").Str, value.Get("name").Str, value.Get("args")
 		case "functionResponse":
-			p.kind, p.id, p.tool, p.response = result, value.Get("id").Str, value.Get("name").Str, value.Get("response")
+			p.Kind, p.ID, p.Tool, p.Content = dialect.Results, value.Get("id").Str, value.Get("name").Str, value.Get("response")
+			p.Failed = p.Content.Get("error").Exists()
 		}
 		return true
 	})
-	return p
-}
-
-// failed reports whether a result is an error.
-func (p *part) failed() bool { return p.response.Get("error").Exists() }
-
-// said returns the text of a result.
-func (p *part) said() string {
-	if text := p.response.Get("output"); text.Exists() {
-		return text.Str
+	switch p.Kind {
+	case dialect.Thought:
+	case dialect.Media:
+		p.Tokens = dialect.PictureTokens
+	default:
+		p.Tokens = dialect.Tokens(len(p.Raw) - len(p.Signature))
 	}
-	return p.response.Get("error").Str
-}
-
-// of returns the parts of a kind.
-func (c *content) of(k kind) (parts []*part) {
-	for i := range c.parts {
-		if c.parts[i].kind == k {
-			parts = append(parts, &c.parts[i])
+	response := p.Content
+	p.Said = func() string {
+		if text := response.Get("output"); text.Exists() {
+			return text.Str
 		}
+		return response.Get("error").Str
 	}
-	return parts
-}
-
-// texts returns all words of a message, without thoughts.
-func (c *content) texts() string {
-	var all strings.Builder
-	for _, p := range c.of(words) {
-		all.WriteString(p.text)
-	}
-	return all.String()
+	return p
 }

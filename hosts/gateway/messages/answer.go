@@ -62,14 +62,14 @@ func begin(r *dialect.Reader, m gjson.Result) {
 	r.Begin(m.Get("id").Str, m.Get("model").Str, m.Get("usage"))
 }
 
-func add(r *dialect.Reader, b block) {
-	switch {
-	case b.kind == "tool_use":
-		r.AddCall(b.id)
-	case b.kind == "text":
-		r.AddWords(b.text)
-	case b.thinks():
-		r.AddThought(b.signature)
+func add(r *dialect.Reader, b dialect.Part) {
+	switch b.Kind {
+	case dialect.Calls:
+		r.AddCall(b.ID)
+	case dialect.Words:
+		r.AddWords(b.Text)
+	case dialect.Thought:
+		r.AddThought(b.Signature)
 	}
 }
 

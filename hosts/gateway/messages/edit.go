@@ -22,9 +22,9 @@ func (r *request) Amended(history []fold.Message, a fold.Amendment) []byte {
 		sent := e.sent(m, history[i].Name)
 		if i == mark.at {
 			last := len(sent) - 1
-			sent[last] = m.marked(sent[last], mark.value)
+			sent[last] = marked(m, sent[last], mark.value)
 		}
-		same = same && len(sent) == 1 && sent[0] == m.raw
+		same = same && len(sent) == 1 && sent[0] == m.Raw
 		all = append(all, sent...)
 	}
 	if same {
@@ -55,8 +55,8 @@ const thoughtOnly = "(thinking)"
 // sent returns the messages to send for a message: the notes before it, and the message itself,
 // unless it is dropped. Notes before results of tools follow these results, as nothing may stand
 // between a call and its result.
-func (e *edit) sent(m *message, name string) (all []string) {
-	notes, within := e.Before[name], !e.Dropped[name] && m.role == core.RoleUser && len(m.of("tool_result")) > 0
+func (e *edit) sent(m *dialect.Message, name string) (all []string) {
+	notes, within := e.Before[name], !e.Dropped[name] && m.Role == core.RoleUser && len(m.Of(dialect.Results)) > 0
 	if len(notes) > 0 && !within {
 		all = append(all, userSays(notes))
 	}
@@ -67,33 +67,33 @@ func (e *edit) sent(m *message, name string) (all []string) {
 }
 
 // message returns a message as it is sent, with the notes before it inside if notesWithin.
-func (e *edit) message(m *message, name string, notesWithin bool) string {
-	edited, results, blocks := false, 0, make([]string, 0, len(m.blocks))
-	for i := range m.blocks {
-		b := &m.blocks[i]
-		line, cut := e.Lines[b.id]
+func (e *edit) message(m *dialect.Message, name string, notesWithin bool) string {
+	edited, results, blocks := false, 0, make([]string, 0, len(m.Parts))
+	for i := range m.Parts {
+		b := &m.Parts[i]
+		line, cut := e.Lines[b.ID]
 		switch {
-		case b.thinks() && e.Stale[name], b.kind == "text" && e.Mute[name], cut && line == "":
+		case b.Kind == dialect.Thought && e.Stale[name], b.Kind == dialect.Words && e.Mute[name], cut && line == "":
 			edited = true
 			continue
-		case b.kind == "tool_result" && cut && b.content.Exists():
-			at := b.content.Index
-			blocks, edited = append(blocks, b.raw[:at]+dialect.Quoted(line)+b.raw[at+len(b.content.Raw):]), true
+		case b.Kind == dialect.Results && cut && b.Content.Exists():
+			at := b.Content.Index
+			blocks, edited = append(blocks, b.Raw[:at]+dialect.Quoted(line)+b.Raw[at+len(b.Content.Raw):]), true
 		default:
-			blocks = append(blocks, b.raw)
+			blocks = append(blocks, b.Raw)
 		}
-		if b.kind == "tool_result" {
+		if b.Kind == dialect.Results {
 			results = len(blocks)
 		}
 	}
 	if notes := e.Before[name]; notesWithin && len(notes) > 0 {
 		blocks, edited = slices.Insert(blocks, results, textBlocks(notes)...), true
 	}
-	if !edited || !m.listed {
-		return m.raw
+	if !edited || !m.Listed {
+		return m.Raw
 	}
 	if len(blocks) == 0 {
 		blocks = append(blocks, textBlock(thoughtOnly))
 	}
-	return m.list.With(m.raw, blocks)
+	return m.List.With(m.Raw, blocks)
 }

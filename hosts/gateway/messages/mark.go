@@ -38,13 +38,13 @@ func (r *request) markFor(history []fold.Message, dropped map[string]bool) mark 
 	for at >= 0 && dropped[history[at].Name] {
 		at--
 	}
-	if at < 0 || history[at].Role == core.RoleAssistant || !r.messages[at].canBeMarked() {
+	if at < 0 || history[at].Role == core.RoleAssistant || !canBeMarked(&r.messages[at]) {
 		return none
 	}
 	behind := 0
 	for i := at + 1; i < len(history); i++ {
 		if !dropped[history[i].Name] {
-			behind += len(r.messages[i].blocks)
+			behind += len(r.messages[i].Parts)
 		}
 	}
 	if behind <= reach {
@@ -54,8 +54,8 @@ func (r *request) markFor(history []fold.Message, dropped map[string]bool) mark 
 }
 
 // canBeMarked reports whether the message has a block that can have a mark, and no mark yet.
-func (m *message) canBeMarked() bool {
-	return len(m.blocks) > 0 && m.isKnown() && !strings.Contains(m.raw, markKey)
+func canBeMarked(m *dialect.Message) bool {
+	return len(m.Parts) > 0 && len(m.Of(dialect.Unknown)) == 0 && !strings.Contains(m.Raw, markKey)
 }
 
 // Asks returns what the request asks for beside its messages.
@@ -69,11 +69,11 @@ func (r *request) keepsHour() bool { return gjson.Get(r.newestMark(), "ttl").Str
 // newestMark returns the value of the last mark in the messages; empty without a mark.
 func (r *request) newestMark() string {
 	for _, m := range slices.Backward(r.messages) {
-		if !strings.Contains(m.raw, markKey) {
+		if !strings.Contains(m.Raw, markKey) {
 			continue
 		}
-		for _, b := range slices.Backward(m.blocks) {
-			if value := gjson.Get(b.raw, "cache_control"); value.IsObject() {
+		for _, b := range slices.Backward(m.Parts) {
+			if value := gjson.Get(b.Raw, "cache_control"); value.IsObject() {
 				return value.Raw
 			}
 		}
@@ -103,8 +103,8 @@ func openSince(history []fold.Message) int {
 }
 
 // marked returns the text of a message with a mark on its last block.
-func (m *message) marked(raw string, value string) string {
-	if !m.listed {
+func marked(m *dialect.Message, raw, value string) string {
+	if !m.Listed {
 		text := gjson.Get(raw, "content")
 		return raw[:text.Index] + `[{"type":"text","text":` + text.Raw + `,` + markKey + value + `}]` + raw[text.Index+len(text.Raw):]
 	}

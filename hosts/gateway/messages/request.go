@@ -3,7 +3,6 @@
 package messages
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -21,18 +20,9 @@ type request struct {
 	raw      string
 	names    dialect.Names // of the messages, after History
 	list     dialect.Span  // of the list of messages
-	messages []message
+	messages []dialect.Message
 	edits    gjson.Result // context_management, if there is one
 	end      int          // position of the last brace
-}
-
-// A message is one message of a request.
-type message struct {
-	raw    string
-	role   core.Role
-	blocks []block
-	listed bool         // its content is a list of blocks rather than a text
-	list   dialect.Span // of that list, in raw
 }
 
 // parse reads a body. It returns dialect.ErrUnread for a body that does not follow the API.
@@ -62,13 +52,13 @@ func parse(body []byte) (*request, error) {
 // roles are the roles of the API.
 var roles = map[string]core.Role{"user": core.RoleUser, "assistant": core.RoleAssistant, "system": core.RoleOther}
 
-func readMessage(value gjson.Result) (m message, ok bool) {
-	m.raw = value.Raw
+func readMessage(value gjson.Result) (m dialect.Message, ok bool) {
+	m.Raw = value.Raw
 	content, known, keys := gjson.Result{}, false, 0
-	gjson.Parse(m.raw).ForEach(func(key, value gjson.Result) bool {
+	gjson.Parse(m.Raw).ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
 		case "role":
-			m.role, known = roles[value.Str]
+			m.Role, known = roles[value.Str]
 			keys++
 		case "content":
 			content = value
@@ -80,74 +70,76 @@ func readMessage(value gjson.Result) (m message, ok bool) {
 	case keys != 2: // one is missing, or is there twice
 		return m, false
 	case content.IsArray():
-		m.listed, m.list = true, dialect.SpanOf(content)
+		m.Listed, m.List = true, dialect.SpanOf(content)
 		content.ForEach(func(_, value gjson.Result) bool {
-			m.blocks = append(m.blocks, readBlock(value))
+			m.Parts = append(m.Parts, readBlock(value))
 			return true
 		})
 	case content.Type == gjson.String:
-		m.blocks = []block{{kind: "text", text: content.Str}}
+		m.Parts = []dialect.Part{{Kind: dialect.Words, Text: content.Str, Tokens: dialect.Tokens(len(content.Str))}}
 	default:
 		return m, false
 	}
 	return m, known
 }
 
-// A block is one block of a message.
-type block struct {
-	raw       string
-	kind      string // type
-	id        string // of a call, or of the call that a result answers
-	tool      string // of a call
-	text      string
-	signature string       // of thinking
-	input     gjson.Result // of a call
-	content   gjson.Result // of a result
-	failed    bool         // the result is an error
+// kinds are the kinds of blocks, by their types.
+var kinds = map[string]dialect.Kind{
+	"text": dialect.Words, "image": dialect.Media, "document": dialect.Media, "thinking": dialect.Thought, "redacted_thinking": dialect.Thought,
+	"tool_use": dialect.Calls, "tool_result": dialect.Results,
 }
 
-func readBlock(value gjson.Result) block {
-	b := block{raw: value.Raw}
-	gjson.Parse(b.raw).ForEach(func(key, value gjson.Result) bool {
+// readBlock reads a block of a message.
+func readBlock(value gjson.Result) dialect.Part {
+	b, kind, signature := dialect.Part{Raw: value.Raw}, "", ""
+	gjson.Parse(b.Raw).ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
 		case "type":
-			b.kind = value.Str
+			kind = value.Str
 		case "id", "tool_use_id":
-			b.id = value.Str
+			b.ID = value.Str
 		case "name":
-			b.tool = value.Str
+			b.Tool = value.Str
 		case "text":
-			b.text = value.Str
+			b.Text = value.Str
 		case "signature", "data":
-			b.signature = value.Str
+			signature = value.Str
 		case "input":
-			b.input = value
+			b.Input = value
 		case "content":
-			b.content = value
+			b.Content = value
 		case "is_error":
-			b.failed = value.Bool()
+			b.Failed = value.Bool()
 		}
 		return true
 	})
+	b.Kind = kinds[kind]
+	switch {
+	case b.Kind == dialect.Thought:
+		b.Signature = signature
+	case b.Kind == dialect.Results && b.Content.IsArray():
+		b.Tokens = dialect.TokensOf(b.Content, isPicture)
+	case isPicture(kind):
+		b.Tokens = dialect.PictureTokens
+	default:
+		b.Tokens = dialect.Tokens(len(b.Raw))
+	}
+	content := b.Content
+	b.Said = func() string { return textOf(content) }
 	return b
 }
 
-// known are the types of blocks that flame knows. A message with another block stays as it is.
-var known = []string{"text", "image", "document", "thinking", "redacted_thinking", "tool_use", "tool_result"}
+func isPicture(kind string) bool { return kind == "image" }
 
-func (b *block) thinks() bool { return b.kind == "thinking" || b.kind == "redacted_thinking" }
-
-// of returns the blocks of a kind.
-func (m *message) of(kind string) (blocks []*block) {
-	for i := range m.blocks {
-		if m.blocks[i].kind == kind {
-			blocks = append(blocks, &m.blocks[i])
-		}
+// textOf returns the text of the content of a result.
+func textOf(content gjson.Result) string {
+	if content.Type == gjson.String {
+		return content.Str
 	}
-	return blocks
-}
-
-// isKnown reports whether flame knows all blocks of the message.
-func (m *message) isKnown() bool {
-	return !slices.ContainsFunc(m.blocks, func(b block) bool { return !slices.Contains(known, b.kind) })
+	var all strings.Builder
+	content.ForEach(func(_, part gjson.Result) bool {
+		all.WriteString(part.Get("text").Str)
+		return true
+	})
+	return all.String()
 }
