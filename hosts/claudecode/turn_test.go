@@ -100,7 +100,8 @@ func TestATurnThatDidNotEndByItselfIsSeenWithTheNextPrompt(t *testing.T) {
 	s := newSession(t)
 	s.P.Autonomy.Level = core.AutonomySuggest
 	s.Once("prompt", "main work")
-	s.Write("logs/main.jsonl", strings.Join([]string{logged("user", "main work"), ran("1", "make", "Exit code 2\nno rule", true), logged("user", "[Request interrupted by user]")}, "\n")+"\n")
+	s.Write("logs/main.jsonl", logged("user", "main work")+"\n"+ran("1", "make", "Exit code 2\nno rule", true)+"\n")
+	s.Write("logs/main.jsonl", logged("user", "[Request interrupted by user]")+"\n")
 	s.Once("prompt", "wait, not that")
 	m := s.scene()
 	require.Len(t, m.Recent, 3)

@@ -42,11 +42,13 @@ type api struct{ path, streamed, asks, result, stream string }
 
 var apis = map[string]api{
 	"Anthropic": {
-		path: "/v1/messages", asks: `{"model": "m", "stream": STREAM, "tools": [{"name": "prefix_push"}], "messages": [{"role": "user", "content": "begin"}MORE]}`,
+		path:   "/v1/messages",
+		asks:   `{"model": "m", "stream": STREAM, "tools": [{"name": "prefix_push"}], "messages": [{"role": "user", "content": "begin"}MORE]}`,
 		result: `{"role": "user", "content": [{"type": "tool_result", "content": [{"type": "text", "text": "frame-1"}]}]}`, stream: `event: message_stop`,
 	},
 	"OpenAI": {
-		path: "/v1/chat/completions", asks: `{"stream": STREAM, "tools": [{"function": {"name": "prefix_push"}}], "messages": [{"role": "user", "content": "begin"}MORE]}`,
+		path:   "/v1/chat/completions",
+		asks:   `{"stream": STREAM, "tools": [{"function": {"name": "prefix_push"}}], "messages": [{"role": "user", "content": "begin"}MORE]}`,
 		result: `{"role": "tool", "content": "frame-1"}`, stream: `data: [DONE]`,
 	},
 	"Responses": {
@@ -56,8 +58,9 @@ var apis = map[string]api{
 	},
 	"Google": {
 		path: "/v1beta/models/m:generateContent", streamed: "/v1beta/models/m:streamGenerateContent",
-		asks:   `{"tools": [{"functionDeclarations": [{"name": "prefix_push"}]}], "contents": [{"role": "user", "parts": [{"text": "begin"}]}MORE]}`,
-		result: `{"role": "model", "parts": [{"functionCall": {"name": "x"}, "thoughtSignature": "signed-x"}]}, {"role": "user", "parts": [{"functionResponse": {"name": "x", "response": {"output": "frame-1"}}}]}`,
+		asks: `{"tools": [{"functionDeclarations": [{"name": "prefix_push"}]}], "contents": [{"role": "user", "parts": [{"text": "begin"}]}MORE]}`,
+		result: `{"role": "model", "parts": [{"functionCall": {"name": "x"}, "thoughtSignature": "signed-x"}]}, ` +
+			`{"role": "user", "parts": [{"functionResponse": {"name": "x", "response": {"output": "frame-1"}}}]}`,
 		stream: `data: {`,
 	},
 }
