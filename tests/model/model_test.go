@@ -52,7 +52,8 @@ var apis = map[string]api{
 		result: `{"role": "tool", "content": "frame-1"}`, stream: `data: [DONE]`,
 	},
 	"Responses": {
-		path: "/v1/responses", asks: `{"stream": STREAM, "tools": [{"type": "function", "name": "prefix_push"}], "input": [{"role": "user", "content": "begin"}MORE]}`,
+		path:   "/v1/responses",
+		asks:   `{"stream": STREAM, "tools": [{"type": "function", "name": "prefix_push"}], "input": [{"role": "user", "content": "begin"}MORE]}`,
 		result: `{"type": "function_call", "call_id": "c", "name": "x"}, {"type": "function_call_output", "call_id": "c", "output": "frame-1"}`,
 		stream: `event: response.completed`,
 	},
