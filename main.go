@@ -122,6 +122,7 @@ func (w wiring) open(at place.Place, longLived bool) (*project.Project, func() e
 		HostProcess: sync.OnceValue(func() project.Process { return project.Process(supervise.Caller()) }),
 		Gone:        func(host project.Process) bool { return supervise.Process(host).Gone() },
 	}
+	p.StampKey = func(ctx context.Context, write bool) (project.StampKey, error) { return at.Data.StampKey(ctx, write) }
 	p.Claim = func(ctx context.Context, frame core.Frame) error { return hub.Claim(ctx, p, at.Data.Path, frame) }
 	if !longLived {
 		// Every write is on the disk already. Closing would only add the syncs of

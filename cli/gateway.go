@@ -273,7 +273,7 @@ func inheritGateway(ctx context.Context, a *app.App, h hosts.Host, at place.Plac
 		defer stop()
 		_, _ = io.Copy(io.Discard, a.Stdin) // ends when the processes that need the gateway are gone
 	}()
-	o := gateway.Options{Name: os.Getenv(env.Gateway), Secret: os.Getenv(env.GatewaySecret)}
+	o := gateway.Options{Name: os.Getenv(env.Gateway), Secret: env.Take(env.GatewaySecret)}
 	return serveGateway(ctx, a, h, at, l, os.Getenv(env.GatewayUpstream), o, func() error { return nil })
 }
 

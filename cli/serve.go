@@ -237,7 +237,7 @@ func keepKnown(ctx context.Context, data *place.Folder, log *slog.Logger) {
 	}
 }
 
-// callers returns the function that names the caller if no hook does: the session of an HTTP
+// callers returns the function that names the caller if no hook proves who it is: the session of an HTTP
 // client, else the session for which the host started the server, else a session for this
 // process (DESIGN §4). The process of an agent names the agent.
 func callers(a *app.App, http bool) func(context.Context) project.Caller {
@@ -250,6 +250,9 @@ func callers(a *app.App, http bool) func(context.Context) project.Caller {
 		by := project.Caller{Session: own, Agent: agent}
 		if known, ok := session.(server.SessionWithClientInfo); ok {
 			by.Host = a.Hosts.OfClient(known.GetClientInfo().Name) // its own, or flame's name for a known host
+		}
+		if by.Host == project.CommandLine { // a client is no person at a shell, whatever it calls itself
+			by.Host = "mcp"
 		}
 		if http && session != nil {
 			by.Session = session.SessionID()

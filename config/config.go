@@ -16,6 +16,8 @@ import (
 	"github.com/agnivade/levenshtein"
 	"github.com/kelseyhightower/envconfig"
 	"github.com/samber/lo"
+
+	"flame/config/env"
 )
 
 // Settings are all settings of flame.
@@ -79,8 +81,8 @@ func (w Warning) String() string {
 	return fmt.Sprintf("%s=%q is not used: %v; the default %s applies", w.Variable, w.Value, w.Err, w.Default)
 }
 
-// Load reads the environment. A value that cannot be used gives a warning, and
-// the default applies; an empty one counts as not set.
+// Load reads the environment, and takes the secrets out of it (env.Take). A value that cannot be
+// used gives a warning, and the default applies; an empty one counts as not set.
 func Load() (settings Settings, warnings []Warning) {
 	hidden := map[string]string{}
 	hide := func(name string) (value string) {
@@ -92,6 +94,11 @@ func Load() (settings Settings, warnings []Warning) {
 	defer func() {
 		for name, value := range hidden {
 			os.Setenv(name, value)
+		}
+		for _, row := range settings.List() {
+			if row.secret {
+				env.Take(row.Name)
+			}
 		}
 	}()
 	for _, row := range (Settings{}).List() {
@@ -180,6 +187,8 @@ type Setting struct {
 
 	// Free is set if the value can be any text, such as a path, and may tell something of its user.
 	Free bool `json:"-"`
+
+	secret bool
 }
 
 // Names returns the names of all settings.
@@ -201,10 +210,11 @@ func (s Settings) List() []Setting {
 		case string, Patterns:
 			row.Free = tag.Get("oneof") == ""
 		}
-		if os.Getenv(row.Name) != "" && row.Value != row.Default {
+		row.secret = tag.Get("secret") != ""
+		if (row.secret || os.Getenv(row.Name) != "") && row.Value != row.Default { // Load took a secret out of the environment
 			row.Source = "environment"
 		}
-		if tag.Get("secret") != "" && row.Value != "" {
+		if row.secret && row.Value != "" {
 			row.Value = "(set)"
 		}
 		settings = append(settings, row)

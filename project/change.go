@@ -129,12 +129,26 @@ func (s *Step) change(f func(*Step) error) error {
 // mustBeStamped refuses a call that may come from a subagent: a hook vouched for earlier
 // calls of the session, and not for this one.
 func mustBeStamped(s *Step) error {
-	if !s.Session.Stamped || s.By.Trust == Stamped || s.By.Host == CommandLine {
+	if !s.Session.Stamped || s.By.Trust >= ByHost || s.By.Host == CommandLine {
 		return nil
+	}
+	if gone, err := s.hooksGone(); gone || err != nil {
+		return err
 	}
 	return core.Invalidf("this call does not say which agent of session %s made it", s.By.Session).
 		WithHint("flame's hook names the caller of every call in this session, but not of this one; "+
 			"run `flame doctor` to see whether the hook still works, or pass %s from the command line", op.ArgFrame)
+}
+
+// hooksGone reports whether the hooks that vouched for the caller's session certainly no longer
+// run: the session goes on in another process of its host, in which no hook has reported a prompt.
+func (s *Step) hooksGone() (bool, error) {
+	if !s.hasProcess() {
+		return false, nil
+	}
+	mine, err := RecordPresence.Of(s.Tx, s.Session.ID)
+	now, none := s.Project.HostProcess(), Process{}
+	return now != none && mine.Process != none && mine.Process != now, err
 }
 
 // noteCall records the call in the caller's session.

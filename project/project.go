@@ -24,7 +24,7 @@ import (
 const CommandLine = "cli"
 
 // A Project is one tree of frames and everything that operations on it need. All fields
-// but Dir, EventDays, Fold, Trim, Late, Transcripts, Claim, Gateway, HostProcess and Gone must be
+// but Dir, EventDays, Fold, Trim, Late, Transcripts, StampKey, Claim, Gateway, HostProcess and Gone must be
 // set.
 type Project struct {
 	Store     Store
@@ -47,6 +47,10 @@ type Project struct {
 	// Transcripts reads the hosts' logs of their sessions. A process without it
 	// leaves counting usage to others.
 	Transcripts TranscriptReader
+
+	// StampKey returns the key by which hooks prove who makes a call; with write it makes a missing
+	// one. A process without it names no caller and believes no stamp.
+	StampKey func(ctx context.Context, write bool) (StampKey, error)
 
 	// Claim claims a frame of another machine for this machine, on the hub. It is nil without
 	// a connection to the hub: in hooks, and if this machine has joined no hub.
@@ -79,9 +83,10 @@ type Trust int
 
 // The levels of trust.
 const (
-	Unvouched Trust = iota // only the call itself says so
+	Unvouched Trust = iota // the connection's own session, or a person at a shell
 	InHost                 // the call comes from inside a host, as from a model's shell, and may name no session
-	Stamped                // a hook of the host vouches for Session
+	ByHost                 // the host itself says so, in an event or in a request to its model
+	Stamped                // a hook of the host vouches for the call, and proved it
 	ByFlame                // flame itself acts for Session, for example when an agent ends
 )
 

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -105,4 +106,17 @@ func TestDocumentsOfTheCodeNameExistingPaths(t *testing.T) {
 			assert.NoError(t, err, name)
 		}
 	}
+}
+
+// A link may lead anywhere, and a checkout on another system makes a file of it.
+func TestTheTreeHasNoSymbolicLinks(t *testing.T) {
+	require.NoError(t, filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && d.Name() == ".git" {
+			return fs.SkipDir
+		}
+		if err == nil && d.Type() == fs.ModeSymlink {
+			assert.Fail(t, "a symbolic link", path)
+		}
+		return err
+	}))
 }

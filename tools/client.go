@@ -22,23 +22,29 @@ type client struct {
 
 type clientKey struct{}
 
-// withClient returns the context of a call, for clientOf. Hosts send the ids of calls under
-// one of these keys.
-func withClient(ctx context.Context, srv *server.MCPServer, request mcp.CallToolRequest, callIDs []string) context.Context {
-	c := client{srv: srv}
+// withClient returns the context of a call with this id of the host, for clientOf.
+func withClient(ctx context.Context, srv *server.MCPServer, request mcp.CallToolRequest, callID string) context.Context {
+	c := client{srv: srv, callID: callID}
 	if meta := request.Params.Meta; meta != nil {
 		c.token = meta.ProgressToken
-		for _, key := range callIDs {
-			if id, sent := meta.AdditionalFields[key].(string); sent && c.callID == "" {
-				c.callID = id
-			}
-		}
 	}
 	session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo)
 	if ok && session.GetClientCapabilities().Elicitation != nil {
 		c.ask = c.elicit
 	}
 	return context.WithValue(ctx, clientKey{}, c)
+}
+
+// callIDOf returns the host's id of a call, which hosts send under one of these keys; empty without one.
+func callIDOf(request mcp.CallToolRequest, keys []string) string {
+	if meta := request.Params.Meta; meta != nil {
+		for _, key := range keys {
+			if id, sent := meta.AdditionalFields[key].(string); sent && key != "" {
+				return id
+			}
+		}
+	}
+	return ""
 }
 
 // clientOf returns the client of a call; zero outside of one.

@@ -13,24 +13,9 @@ import (
 	"flame/project"
 )
 
-// A stamp names the caller of a call: hosts' hooks add it to the arguments, as session_id
-// and agent_id.
-type stamp struct{ session, agent string }
-
-// caller returns by, or the caller that the stamp names. A subagent is a
-// session of its own, whose parent is the session it runs in.
-func (s stamp) caller(by project.Caller) project.Caller {
-	switch {
-	case s == stamp{}:
-		return by
-	case s.agent == "":
-		by.Session, by.Parent = s.session, ""
-	default:
-		by.Session, by.Parent = s.agent, s.session
-	}
-	by.Trust = project.Stamped
-	return by
-}
+// A stamp is what the reserved arguments of a call say about its caller. Anyone can write them: only
+// a proof makes them true.
+type stamp struct{ session, agent, proof string }
 
 // decode reads raw, a JSON object, into in, a pointer to a struct of these arguments, and
 // returns the stamp beside them. It reads once: a call may be as large as a message. Its
@@ -83,10 +68,12 @@ func (d *decoding) read(raw json.RawMessage) error {
 // readValue reads the value of the named argument.
 func (d *decoding) readValue(decoder *json.Decoder, name string) error {
 	switch name {
-	case "session_id":
+	case project.ArgSession:
 		return readStamp(decoder, name, &d.stamp.session)
-	case "agent_id":
+	case project.ArgAgent:
 		return readStamp(decoder, name, &d.stamp.agent)
+	case project.ArgProof:
+		return readStamp(decoder, name, &d.stamp.proof)
 	}
 	i := d.indexOf(name)
 	if i < 0 {

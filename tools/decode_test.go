@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
-	"flame/project"
 )
 
 func TestArgumentsAreReadStrictly(t *testing.T) {
@@ -67,25 +66,23 @@ func TestArgumentsAreReadStrictly(t *testing.T) {
 	}
 }
 
-func TestAStampNamesTheCaller(t *testing.T) {
+func TestAStampIsReadBesideAnyArguments(t *testing.T) {
 	t.Parallel()
-	by := project.Caller{Session: "client", Parent: "its", Host: "h"}
 	tests := map[string]struct {
 		raw  string
-		want project.Caller
+		want stamp
 	}{
-		"none":            {`{}`, by},
-		"an empty one":    {`{"session_id": "", "agent_id": null}`, by},
-		"of a session":    {`{"session_id": "s"}`, project.Caller{Session: "s", Host: "h", Trust: project.Stamped}},
-		"of a subagent":   {`{"session_id": "s", "agent_id": "a"}`, project.Caller{Session: "a", Parent: "s", Host: "h", Trust: project.Stamped}},
-		"beside any call": {`{"agent_id": "a", "session_id": "s"}`, project.Caller{Session: "a", Parent: "s", Host: "h", Trust: project.Stamped}},
+		"none":           {`{}`, stamp{}},
+		"an empty one":   {`{"session_id": "", "agent_id": null}`, stamp{}},
+		"a whole one":    {`{"flame_proof": "p", "agent_id": "a", "session_id": "s"}`, stamp{"s", "a", "p"}},
+		"the last of it": {`{"session_id": "x", "session_id": "s"}`, stamp{session: "s"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			stamp, err := decode([]byte(tt.raw), &noArgs{}, nil)
+			got, err := decode([]byte(tt.raw), &noArgs{}, nil)
 			require.NoError(t, err)
-			assert.Equal(t, tt.want, stamp.caller(by))
+			assert.Equal(t, tt.want, got)
 		})
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"flame/agents/plan"
 	"flame/core"
 	"flame/project"
-	"flame/tests/projecttest"
 	"flame/tools"
 )
 
@@ -64,25 +63,4 @@ func TestMoreListsDescribesAndCallsTheRest(t *testing.T) {
 	state, err := call(`{"tool": "flame_get_state", "arguments": {}}`)
 	require.NoError(t, err)
 	assert.NotNil(t, state.Structured)
-}
-
-func TestMoreCallsToolsForTheCallerInItsOwnStamp(t *testing.T) {
-	t.Parallel()
-	p := newProject(t)
-	more, _ := hidden(t, p)
-	plan := func(by project.Caller, stamp, within string) error {
-		_, err := more.Call(t.Context(), by, json.RawMessage(`{"tool": "flame_set_goal"`+stamp+`, "arguments": {"goal": "mine"`+within+`}}`))
-		return err
-	}
-	require.NoError(t, plan(project.Caller{Session: "server", Host: "test"}, `, "session_id": "s"`, `, "session_id": "other", "agent_id": "a"`))
-	frame, _, err := projecttest.Current(t.Context(), p, project.Caller{Session: "s"})
-	require.NoError(t, err)
-	assert.Equal(t, "mine", frame.Goal)
-	for _, other := range []string{"other", "a"} {
-		_, there, err := projecttest.Current(t.Context(), p, project.Caller{Session: other})
-		require.NoError(t, err)
-		assert.False(t, there, "the model has written that stamp")
-	}
-	err = plan(project.Caller{Session: "s", Host: "test"}, "", `, "session_id": "s"`)
-	require.ErrorIs(t, err, core.ErrInvalid, "an unstamped write could be a subagent's")
 }

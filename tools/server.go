@@ -45,10 +45,11 @@ type Server struct {
 
 	mu     sync.Mutex
 	served map[string]project.Caller // callers, by session
+	proofs spent
 }
 
 // NewServer returns the server that offers these tools. caller names the
-// caller of a call without a stamp; it may look at the context's client session.
+// caller of a call without a proven stamp; it may look at the context's client session.
 func NewServer(p *project.Project, a *agents.Agents, offered []Tool, version string, caller func(context.Context) project.Caller) *Server {
 	s := &Server{
 		project: p, resources: resources{p, &briefing.Contexts{Project: p}, a, caller}, tools: offered, caller: caller, log: p.Log,
@@ -193,18 +194,61 @@ func (s *Server) call(ctx context.Context, t Tool, request mcp.CallToolRequest) 
 	if err != nil {
 		return Result{}, err
 	}
-	by := c.stamp.caller(s.caller(ctx))
-	if by.Trust != project.Stamped && s.announces(by.Host) {
+	callID := callIDOf(request, s.callIDs)
+	by, proven := s.stamped(ctx, t.Name, c.stamp, callID)
+	if !proven && s.announces(by.Host) {
 		if by, err = s.announced(ctx, by, request.Params); err != nil {
 			return Result{}, err
 		}
 	}
-	ctx = withClient(ctx, s.MCP, request, s.callIDs)
+	ctx = withClient(ctx, s.MCP, request, callID)
 	result, err := c.run(ctx, by)
 	if err == nil {
 		s.noteServed(by)
 	}
 	return result, err
+}
+
+// stamped returns the caller that a stamp names, if its proof is for this call of the tool and was
+// not used before; else the connection's own.
+func (s *Server) stamped(ctx context.Context, tool string, told stamp, callID string) (by project.Caller, proven bool) {
+	own := s.caller(ctx)
+	by, proven = s.project.CallerOf(ctx, own, project.Stamp{Session: told.session, Agent: told.agent, Tool: tool, Call: callID}, told.proof)
+	if proven && s.proofs.spend(told.proof) {
+		return by, true
+	}
+	if told != (stamp{}) {
+		s.log.Warn("a call names a caller without a valid proof; it counts as one of the connection's own session", "tool", tool)
+	}
+	return own, false
+}
+
+// maxSpent is how many proofs a server remembers. A proof holds for one id of the host's, which no
+// model chooses, or for one process of the host.
+const maxSpent = 10_000
+
+// A spent has the newest proofs of which a call has made use.
+type spent struct {
+	mu    sync.Mutex
+	known map[string]bool
+	order []string // oldest first
+}
+
+// spend notes a proof, and reports whether it is new.
+func (s *spent) spend(proof string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known[proof] {
+		return false
+	}
+	if s.known == nil {
+		s.known = map[string]bool{}
+	}
+	if s.known[proof], s.order = true, append(s.order, proof); len(s.order) > maxSpent {
+		delete(s.known, s.order[0])
+		s.order = s.order[1:]
+	}
+	return true
 }
 
 // announced returns the caller of a call that hooks announced. Without hooks it returns by.

@@ -85,7 +85,7 @@ func TestTheEndOfTheHostEndsTheSessionsThatCalled(t *testing.T) {
 	t.Parallel()
 	c := converse(t)
 	for _, session := range []string{"one", "two"} {
-		result, text := c.call("flame_push", `{"goal": "work", "session_id": "`+session+`"}`)
+		result, text := c.call("flame_push", stamped(t, c.project, "flame_push", session, "", `"goal": "work"`))
 		require.False(t, result.IsError, text)
 	}
 	c.leave()
@@ -121,7 +121,7 @@ func TestALockedStoreDoesNotKeepAServerWithoutAHost(t *testing.T) {
 	p.Store = lockedStore{p.Store, locked}
 	c := converseWith(t, &agents.Agents{Setup: plan.Setup{Project: p}})
 	for _, session := range []string{"s", "another"} {
-		result, text := c.call("flame_push", `{"goal": "work", "session_id": "`+session+`"}`)
+		result, text := c.call("flame_push", stamped(t, c.project, "flame_push", session, "", `"goal": "work"`))
 		require.False(t, result.IsError, text)
 	}
 	close(locked)

@@ -29,7 +29,7 @@ type Tool struct {
 
 // A call is a tool with the arguments of one call.
 type call struct {
-	stamp stamp
+	stamp stamp // as its arguments have it
 	run   func(ctx context.Context, by project.Caller) (Result, error)
 }
 
@@ -56,14 +56,13 @@ type Result struct {
 	Structured any // sent as structuredContent; nil except for flame_get_state
 }
 
-// Call runs the tool on raw, a JSON object of arguments. The reserved arguments
-// session_id and agent_id, which hosts' hooks add, name the caller.
+// Call runs the tool on raw, a JSON object of arguments, for a caller that no argument changes.
 func (t Tool) Call(ctx context.Context, by project.Caller, raw json.RawMessage) (Result, error) {
 	c, err := t.parse(raw)
 	if err != nil {
 		return Result{}, err
 	}
-	return c.run(ctx, c.stamp.caller(by))
+	return c.run(ctx, by)
 }
 
 // define returns a tool from a function on typed arguments. It does what no

@@ -530,27 +530,6 @@ func TestEveryToolTakesTheReservedArguments(t *testing.T) {
 	}
 }
 
-func TestAStampOverridesTheModelsArguments(t *testing.T) {
-	t.Parallel()
-	p := newProject(t)
-	push, err := tools.Find(tools.All(p, &agents.Agents{Setup: plan.Setup{Project: p}}), "flame_push")
-	require.NoError(t, err)
-	ctx, by := context.Background(), project.Caller{Session: "server", Host: "test"}
-	_, err = push.Call(ctx, by, json.RawMessage(`{"goal": "in the session", "session_id": "s"}`))
-	require.NoError(t, err)
-	_, err = push.Call(ctx, by, json.RawMessage(`{"goal": "in the subagent", "session_id": "s", "agent_id": "a"}`))
-	require.NoError(t, err)
-	own, _, err := projecttest.Current(ctx, p, project.Caller{Session: "s"})
-	require.NoError(t, err)
-	assert.Equal(t, "in the session", own.Goal)
-	agents, _, err := projecttest.Current(ctx, p, project.Caller{Session: "a"})
-	require.NoError(t, err)
-	assert.Equal(t, own.ID, agents.Parent)
-
-	_, err = push.Call(ctx, project.Caller{Session: "s", Host: "test"}, json.RawMessage(`{"goal": "whose?"}`))
-	require.ErrorIs(t, err, core.ErrInvalid, "an unstamped write could be a subagent's")
-}
-
 func TestStatusStaysSmallHoweverLargeTheTree(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)

@@ -2,6 +2,8 @@
 // values, and those under which flame is published. Package config has the settings.
 package env
 
+import "os"
+
 // Commands is the value of Hooks for a process for each event.
 const Commands = "command"
 
@@ -57,3 +59,12 @@ const (
 
 // Inner are these variables.
 var Inner = []string{Gateway, GatewayDepth, GatewayHost, GatewayUpstream, GatewaySecret}
+
+// Take returns the value of a variable that holds a secret, and removes it from the environment of
+// this process: what flame starts inherits the rest, and an agent that knew the token of a server
+// could call it as a user's session.
+func Take(name string) string {
+	value := os.Getenv(name)
+	os.Unsetenv(name)
+	return value
+}

@@ -26,8 +26,12 @@ type event struct {
 
 // An mcpServer is the server that a tool belongs to.
 type mcpServer struct {
-	Name string `json:"name"`
+	Name   string `json:"name"`
+	Source string `json:"source"` // of its registration
 }
+
+// projectSource is the source of a server that came with the project.
+const projectSource = "project"
 
 // servers lists flame's servers by Claude Code's names for them, with the
 // prefix of their tools' names: the one registered by hand, and the plugin's.
@@ -40,9 +44,12 @@ var servers = []struct{ name, prefix string }{
 const pluginServer = "plugin:flame:flame"
 
 // toolOfFlame returns the tool's name in a server of flame's, or "" for another
-// server's tool. A version that does not name the server has it only in the
+// server's tool, such as one of a server that a project registers as flame. A version that does not name the server has it only in the
 // tool's name, where other servers' names may look the same.
 func (e event) toolOfFlame() string {
+	if e.Server.Source == projectSource {
+		return ""
+	}
 	for _, server := range servers {
 		name, ok := strings.CutPrefix(e.Tool, server.prefix)
 		if ok && (e.Server.Name == "" || e.Server.Name == server.name) {

@@ -1,17 +1,22 @@
 package claudecode_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/hosts/claudecode"
 	"flame/project"
+	"flame/tests/projecttest"
 	"flame/tools"
 )
 
@@ -30,12 +35,11 @@ type vouching struct {
 
 // vouched returns the answer to a call of a tool with the arguments of a model that poses
 // as another session.
-func (s *session) vouched(tool, server, agent string) (v vouching) {
+func (s *session) vouched(tool, server, source, agent, input string) (v vouching) {
 	s.T.Helper()
-	input := map[string]any{"goal": "x", "session_id": "the model's own"}
-	fields := map[string]any{"tool_name": tool, "tool_use_id": "t", "agent_id": agent, "tool_input": input}
+	fields := map[string]any{"tool_name": tool, "tool_use_id": "t", "agent_id": agent, "tool_input": json.RawMessage(input)}
 	if server != unnamed {
-		fields["mcp_server"] = map[string]any{"name": server, "source": "dynamic"}
+		fields["mcp_server"] = map[string]any{"name": server, "source": source}
 	}
 	raw := s.send("PreToolUse", fields)
 	if raw == "" {
@@ -46,32 +50,65 @@ func (s *session) vouched(tool, server, agent string) (v vouching) {
 	return v
 }
 
+// posed are the arguments of a model that poses as another session.
+const posed = `{"goal": "x", "session_id": "the model's own"}`
+
 func TestOurToolsAreStampedAndAllowed(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		tool, server, agent string
-		allowed             string
-		input               string
-	}{
-		"in the session":                   {"mcp__flame__flame_push", byHand, "", "allow", `{"goal":"x","session_id":"main"}`},
-		"as a plugin's":                    {"mcp__plugin_flame_flame__flame_push", byPlugin, "", "allow", `{"goal":"x","session_id":"main"}`},
-		"in a subagent":                    {"mcp__flame__flame_push", byHand, "a1", "allow", `{"goal":"x","session_id":"main","agent_id":"a1"}`},
-		"of an older client":               {"mcp__flame__flame_push", unnamed, "", "allow", `{"goal":"x","session_id":"main"}`},
-		"as a plugin's of an older client": {"mcp__plugin_flame_flame__flame_push", unnamed, "", "allow", `{"goal":"x","session_id":"main"}`},
-		"one that starts an agent":         {"mcp__flame__spawn_agent", byHand, "", "", `{"goal":"x","session_id":"main"}`},
-		"a plugin's that starts an agent":  {"mcp__plugin_flame_flame__spawn_agent", byPlugin, "a1", "", `{"goal":"x","session_id":"main","agent_id":"a1"}`},
-		"one that starts, of older ones":   {"mcp__flame__spawn_agent", unnamed, "", "", `{"goal":"x","session_id":"main"}`},
+	tests := map[string]struct{ tool, server, agent, allowed string }{
+		"in the session":                   {"mcp__flame__flame_push", byHand, "", "allow"},
+		"as a plugin's":                    {"mcp__plugin_flame_flame__flame_push", byPlugin, "", "allow"},
+		"in a subagent":                    {"mcp__flame__flame_push", byHand, "a1", "allow"},
+		"of an older client":               {"mcp__flame__flame_push", unnamed, "", "allow"},
+		"as a plugin's of an older client": {"mcp__plugin_flame_flame__flame_push", unnamed, "", "allow"},
+		"one that starts an agent":         {"mcp__flame__spawn_agent", byHand, "", ""},
+		"a plugin's that starts an agent":  {"mcp__plugin_flame_flame__spawn_agent", byPlugin, "a1", ""},
+		"one that starts, of older ones":   {"mcp__flame__spawn_agent", unnamed, "", ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSession(t)
 			require.NoError(t, s.P.SetOff(context.Background(), true), "even if hooks are off")
-			answer := s.vouched(tt.tool, tt.server, tt.agent)
+			answer := s.vouched(tt.tool, tt.server, "dynamic", tt.agent, posed)
 			assert.Equal(t, tt.allowed, answer.PermissionDecision)
-			assert.JSONEq(t, tt.input, string(answer.UpdatedInput))
+			rest, by := projecttest.Proven(t, s.P, tt.tool[strings.LastIndex(tt.tool, "__")+2:], "t", answer.UpdatedInput)
+			assert.JSONEq(t, `{"goal": "x"}`, rest)
+			assert.Equal(t, cmp.Or(tt.agent, "main"), by.Session)
+			assert.Equal(t, tt.agent != "", by.Parent == "main")
 		})
 	}
+}
+
+// A model can write anything into the arguments, and a project's server can have our name.
+func TestWhatAModelWritesNamesNobody(t *testing.T) {
+	t.Parallel()
+	const push = "mcp__flame__flame_push"
+	forged := map[string]string{
+		"texts":        `{"session_id": "x", "agent_id": "x", "flame_proof": "x"}`,
+		"numbers":      `{"session_id": 1, "agent_id": 2.5, "flame_proof": 1e99}`,
+		"nothing":      `{"session_id": null, "agent_id": null, "flame_proof": null}`,
+		"objects":      `{"session_id": {"a": 1}, "agent_id": [1], "flame_proof": {}}`,
+		"escapes":      `{"session\u005fid": "x", "\u0061gent_id": "x"}`,
+		"a name twice": `{"agent_id": "x", "agent_id": "y", "session_id": "x", "session_id": "y"}`,
+		"null":         `null`,
+	}
+	for name, input := range forged {
+		s := newSession(t)
+		rest, by := projecttest.Proven(t, s.P, "flame_push", "t", s.vouched(push, byHand, "user", "", input).UpdatedInput)
+		assert.Equal(t, project.Caller{Session: "main", Trust: project.Stamped}, by, name)
+		assert.Equal(t, "{}", rest, name)
+	}
+	s := newSession(t)
+	rest, _ := projecttest.Proven(t, s.P, "flame_push", "t", s.vouched(push, byHand, "user", "", `{"Agent_ID": "x", "arguments": {"agent_id": "x"}}`).UpdatedInput)
+	assert.JSONEq(t, `{"Agent_ID": "x", "arguments": {"agent_id": "x"}}`, rest, "no names of ours")
+	for _, tool := range []string{push, "mcp__flame__spawn_agent"} {
+		assert.Zero(t, s.vouched(tool, byHand, "project", "", posed), "a server that came with the project")
+	}
+	s.P.StampKey = func(context.Context, bool) (project.StampKey, error) { return nil, errors.New("damaged") }
+	answer, err := claudecode.Hook(t.Context(), s.Flame(), []byte(`{"hook_event_name": "PreToolUse", "session_id": "main", "tool_name": "mcp__flame__flame_push", "tool_input": `+posed+`}`))
+	require.ErrorContains(t, err, "damaged")
+	assert.JSONEq(t, `{"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": {"goal": "x"}}}`, string(answer), "neither named nor allowed")
 }
 
 func TestToolsThatOnlyLookLikeFlamesAreNotStamped(t *testing.T) {
@@ -127,7 +164,7 @@ func TestToolsThatOnlyLookLikeFlamesAreNotStamped(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.Zero(t, newSession(t).vouched(tt.tool, tt.server, "a1"), "%q of %q", tt.tool, tt.server)
+			assert.Zero(t, newSession(t).vouched(tt.tool, tt.server, "dynamic", "a1", posed), "%q of %q", tt.tool, tt.server)
 		})
 	}
 }
@@ -150,7 +187,7 @@ func TestEveryToolOfOursReachesTheHookAndIsVouchedFor(t *testing.T) {
 	for _, tool := range tools.All(&project.Project{}, &agents.Agents{}) {
 		for server, prefix := range map[string]string{byHand: "mcp__flame__", byPlugin: "mcp__plugin_flame_flame__"} {
 			assert.Regexp(t, matcher, prefix+tool.Name)
-			assert.NotEmpty(t, s.vouched(prefix+tool.Name, server, "").UpdatedInput, tool.Name)
+			assert.NotEmpty(t, s.vouched(prefix+tool.Name, server, "dynamic", "", posed).UpdatedInput, tool.Name)
 		}
 	}
 }

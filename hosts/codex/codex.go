@@ -39,7 +39,7 @@ func facts() hosts.Host {
 	return hosts.Host{
 		Name: Name, Title: "Codex CLI", Program: Program,
 		Adds: "a plugin", ByHand: "codex mcp add flame -- flame serve",
-		ClientName: "codex-mcp-client", SessionVariable: "CODEX_THREAD_ID", Inside: "CODEX_THREAD_ID",
+		ClientName: "codex-mcp-client", SessionVariable: "CODEX_THREAD_ID", Inside: "CODEX_THREAD_ID", CallID: "callId",
 		Variables: []string{"CODEX_THREAD_ID", "CODEX_SESSION_ID", "CODEX_TOOL_CALL_ID", "CODEX_VERSION", "CODEX_CI"},
 		Settings:  []string{".codex", ".agents"},
 		Takes:     func(model string) bool { return !strings.Contains(model, "/") },

@@ -1,12 +1,16 @@
 package codex
 
 import (
+	"bytes"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"flame/core"
+	"flame/hosts"
 	"flame/hosts/hooks"
+	"flame/local/confine"
 )
 
 // An event is what Codex sends a hook, as far as flame reads it. Session is that of the root, in
@@ -19,13 +23,36 @@ type event struct {
 // serverPrefix begins the names of the tools of flame's server, registered by hand or by the plugin.
 const serverPrefix = "mcp__flame__"
 
-// toolOfFlame returns the tool's name in flame's server, or "" for another tool.
-func (e event) toolOfFlame() string {
+// toolOfFlame returns the tool's name in flame's server, or "" for another tool, or if the project
+// in a folder may have a server of that name: Codex does not say whose server it is.
+func (e event) toolOfFlame(project string) string {
 	name, ok := strings.CutPrefix(e.Tool, serverPrefix)
-	if !ok {
+	if !ok || comesWithProject(project, e.Folder) {
 		return ""
 	}
 	return name
+}
+
+// namesFlame matches a TOML key that is, or ends with, the name of flame's server.
+var namesFlame = core.Pattern(`\bflame["']?\s*[].=]`)
+
+// comesWithProject reports whether one of the project's configurations, in its folder or above the
+// one where Codex works, may have a server with the name of flame's.
+func comesWithProject(project, folder string) bool {
+	home, _ := os.UserHomeDir() // its configuration is the user's own
+	for dir := folder; filepath.IsAbs(dir); dir = filepath.Dir(dir) {
+		if dir != home {
+			content, err := confine.ReadFile(filepath.Join(dir, ".codex", "config.toml"), maxTail)
+			if err != nil && !hosts.IsMissing(err) ||
+				bytes.Contains(content, []byte("mcp_servers")) && (namesFlame().Match(content) || escaped().Match(content)) {
+				return true
+			}
+		}
+		if dir == project || dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	return false
 }
 
 // A spawnCall is the input of the tool that starts a subagent.

@@ -126,12 +126,12 @@ func (x *exchange) standing() project.Standing {
 	return project.Standing{Mode: string(x.mode()), Agent: x.AgentType}
 }
 
-func (x *exchange) flameCalled() error { return x.Vouch(x.toolOfFlame(), nothing) }
+func (x *exchange) flameCalled() error { return x.Vouch(x.toolOfFlame(x.P.Dir), nothing) }
 
 // agentAsked vouches for the caller of flame's spawn_agent. Codex takes changed arguments only with
 // an allowance, and asks the user all the same, or refuses the call if it may not ask (observed).
 func (x *exchange) agentAsked() error {
-	err := x.VouchSpawn(x.toolOfFlame(), x.standing(), nothing)
+	err := x.VouchSpawn(x.toolOfFlame(x.P.Dir), x.standing(), nothing)
 	if x.Answer.Fields.Input != nil {
 		x.Answer.Fields.Permission = "allow"
 	}

@@ -260,7 +260,7 @@ func (x *exchange) read() {
 
 // caller returns the sender of the request.
 func (x *exchange) caller() project.Caller {
-	by := project.Caller{Session: x.asked.Session, Host: x.g.Host, Agent: x.g.Agent, Trust: project.Stamped}
+	by := project.Caller{Session: x.asked.Session, Host: x.g.Host, Agent: x.g.Agent, Trust: project.ByHost}
 	if x.asked.Agent != "" {
 		by.Session, by.Parent = x.asked.Agent, x.asked.Session
 	}

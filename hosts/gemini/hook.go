@@ -132,7 +132,12 @@ func (x *exchange) flameCalled() error {
 	if err != nil {
 		return err
 	}
-	return x.P.Announce(x.Ctx, x.Caller(), project.CallKey(x.Server.Tool, x.Input), unsure)
+	input := x.Input
+	had, _ := hooks.Changed(input, nil)
+	if own, err := hooks.Changed(input, hooks.NoStamp()); err == nil && len(own) < len(had) {
+		input, x.Answer.Fields.Instead = hooks.Document(own), own // only then: Gemini CLI tells the model of a change
+	}
+	return x.P.Announce(x.Ctx, x.Caller(), project.CallKey(x.Server.Tool, input), unsure)
 }
 
 // maxTask is the length in characters of the task in a frame's goal: a subagent has no title.

@@ -75,15 +75,21 @@ func (a Answer) encode(event string) ([]byte, error) {
 	return json.Marshal(map[string]Output{"hookSpecificOutput": out})
 }
 
-// Changed returns a tool's input with some arguments set.
-func Changed(input json.RawMessage, set map[string]string) (map[string]json.RawMessage, error) {
-	fields := map[string]json.RawMessage{}
+// Changed returns a tool's input with some arguments set, and without those that are set to "".
+func Changed(input json.RawMessage, set map[string]string) (fields map[string]json.RawMessage, err error) {
 	if len(input) > 0 {
 		if err := json.Unmarshal(input, &fields); err != nil {
 			return nil, err
 		}
 	}
+	if fields == nil { // the input is null
+		fields = map[string]json.RawMessage{}
+	}
 	for name, value := range set {
+		if value == "" {
+			delete(fields, name)
+			continue
+		}
 		raw, err := json.Marshal(value)
 		if err != nil {
 			return nil, err

@@ -3,6 +3,7 @@ package hooks
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"flame/core"
 	"flame/project"
@@ -28,7 +29,7 @@ type Exchange struct {
 // SessionItself returns the session as the caller.
 func (x *Exchange) SessionItself() project.Caller {
 	return project.Caller{
-		Session: x.of.Session, Host: x.from.Host, Agent: x.from.Agent, Trust: project.Stamped, Event: x.of.Name, Plugin: x.from.Plugin,
+		Session: x.of.Session, Host: x.from.Host, Agent: x.from.Agent, Trust: project.ByHost, Event: x.of.Name, Plugin: x.from.Plugin,
 	}
 }
 
@@ -69,9 +70,12 @@ func (x *Exchange) Vouch(tool string, bind func() error) error {
 	if tool == SpawnTool || !x.OwnTool(tool) {
 		return nil
 	}
-	x.Answer.Fields.Permission = "allow"
-	x.Answer.Fields.Reason = "flame's own tools only work on its frames"
-	return x.stamp(bind)
+	err := x.stamp(tool)
+	if err == nil {
+		x.Answer.Fields.Permission = "allow"
+		x.Answer.Fields.Reason = "flame's own tools only work on its frames"
+	}
+	return errors.Join(err, bind())
 }
 
 // VouchSpawn vouches for the caller of spawn_agent, and records the limits on what the agent may
@@ -80,17 +84,27 @@ func (x *Exchange) VouchSpawn(tool string, standing project.Standing, bind func(
 	if tool != SpawnTool {
 		return nil
 	}
-	return errors.Join(x.stamp(bind), x.P.NoteStanding(x.Ctx, x.Caller(), standing))
+	return errors.Join(x.stamp(tool), bind(), x.P.NoteStanding(x.Ctx, x.Caller(), standing))
 }
 
-// stamp adds the caller to a tool's arguments.
-func (x *Exchange) stamp(bind func() error) (err error) {
-	stamp := map[string]string{"session_id": x.of.Session}
-	if x.of.Agent != "" {
-		stamp["agent_id"] = x.of.Agent
+// stamp puts the caller into a tool's arguments, in place of what the model wrote there. If flame
+// cannot prove the caller, the arguments name none.
+func (x *Exchange) stamp(tool string) error {
+	set := NoStamp()
+	proof, err := x.P.ProveStamp(x.Ctx, project.Stamp{Session: x.of.Session, Agent: x.of.Agent, Tool: tool, Call: x.of.Call})
+	if err == nil {
+		set = map[string]string{project.ArgSession: x.of.Session, project.ArgAgent: x.of.Agent, project.ArgProof: proof}
+	} else { // not as core.ErrUnavailable: a later proof would be useless
+		err = fmt.Errorf("flame cannot prove who calls %s: %v", tool, err)
 	}
-	x.Answer.Fields.Input, err = Changed(x.of.Input, stamp)
-	return errors.Join(err, bind())
+	input, wrong := Changed(x.of.Input, set)
+	x.Answer.Fields.Input = input
+	return errors.Join(err, wrong)
+}
+
+// NoStamp returns the change that removes the arguments in which a model may have named a caller.
+func NoStamp() map[string]string {
+	return map[string]string{project.ArgSession: "", project.ArgAgent: "", project.ArgProof: ""}
 }
 
 // Prompted handles a prompt in the session itself.

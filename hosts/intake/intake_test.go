@@ -59,6 +59,7 @@ func newStationWith(t *testing.T, longLived bool) *station {
 			Store: kept, Dir: "/work", Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(), EventDays: 90, Fold: true,
 			Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
 			Now: func() core.Millis { s.clock++; return s.clock }, NewID: project.NewID,
+			StampKey: func(context.Context, bool) (project.StampKey, error) { return projecttest.Key, nil },
 		},
 	}
 	return s
@@ -166,7 +167,7 @@ func TestWhatNeedsNoChangeIsAnsweredInTime(t *testing.T) {
 		assert.Empty(t, s.handle("opencode", request))
 		answer := s.handle("claude-code", `{"hook_event_name": "PreToolUse", "session_id": "c", "agent_id": "a", "tool_name": "mcp__flame__flame_push",
 			"tool_input": {"goal": "g"}, "mcp_server": {"name": "flame"}}`)
-		assert.Contains(t, answer, `"agent_id":"a"`)
+		assert.Contains(t, answer, `"agent_id":"a"`, "a reader can prove it")
 		assert.Contains(t, answer, `"allow"`)
 	})
 	require.NoError(t, s.TakeIn(t.Context()))

@@ -59,7 +59,7 @@ type event struct {
 // caller returns the session of the event.
 func (e event) caller() project.Caller {
 	return project.Caller{
-		Session: e.Session, Parent: e.Parent, Host: Name, Agent: e.agentID, Trust: project.Stamped, Event: e.Name, Plugin: e.Plugin,
+		Session: e.Session, Parent: e.Parent, Host: Name, Agent: e.agentID, Trust: project.ByHost, Event: e.Name, Plugin: e.Plugin,
 	}
 }
 
@@ -160,6 +160,8 @@ func (e event) usages() (all []usage.Message) {
 // An answer has the changes that flame.js makes to a hook's output. Its zero value changes
 // nothing.
 type answer struct {
+	Key string `json:"key,omitempty"` // for the proofs of stamps
+
 	Context []string `json:"context,omitempty"` // for a compaction: texts to add to the host's prompt
 	Prompt  string   `json:"prompt,omitempty"`  // for a compaction: replaces that prompt
 

@@ -3,11 +3,11 @@
 // what an event means. This file has no dependencies, prints nothing and never fails its
 // host.
 import { spawn } from "node:child_process"
-import { randomUUID } from "node:crypto"
-import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs"
+import { createHmac, randomUUID } from "node:crypto"
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { homedir, tmpdir } from "node:os"
-import { basename, delimiter, join } from "node:path"
+import { basename, delimiter, dirname, join } from "node:path"
 
 // What setup knows, which it writes into this line: a digest as the version, which shows the
 // file that OpenCode has loaded; the names of flame's tools; the slash commands; the set of
@@ -307,9 +307,11 @@ class Plugin {
   silences = 0 // late answers in a row
   server = "flame" // name of flame's MCP server
   off = false // the user has switched that server off
+  shipped = false // that server is the project's, not the user's
+  key // for the proofs of stamps, of this process alone; undefined until flame has told it
 
-  constructor({ directory, client } = {}) {
-    Object.assign(this, { directory, client, stream: new Stream(directory) })
+  constructor({ directory, worktree, client } = {}) {
+    Object.assign(this, { directory, worktree, client, stream: new Stream(directory) })
   }
 
   session(id) {
@@ -345,8 +347,14 @@ class Plugin {
   // isOurs recognizes flame's tools by their names in OpenCode, server_tool. It compares the
   // whole name, as the name of another server may begin like flame's.
   isOurs(tool) {
+    return this.ownName(tool) !== undefined
+  }
+
+  // ownName returns flame's name of one of its tools, or undefined.
+  ownName(tool) {
     const prefix = `${this.server.replace(/[^\w-]/g, "_")}_`
-    return tool.startsWith(prefix) && given.tools.includes(tool.slice(prefix.length))
+    const name = tool.slice(prefix.length)
+    return !this.shipped && tool.startsWith(prefix) && given.tools.includes(name) ? name : undefined
   }
 }
 
@@ -360,11 +368,32 @@ const configure = (plugin, config) => {
   const flame = program()
   plugin.config = config
   if (own) plugin.server = own[0]
+  plugin.shipped = Boolean(own) && comesWithProject(plugin, own[0])
   plugin.off = own?.[1]?.enabled === false
   if (own ? plugin.off : !flame) return
   const environment = { FLAME_TOOLS: process.env.FLAME_TOOLS || given.profile }
   if (!own) config.mcp = { ...config.mcp, flame: { type: "local", command: [flame, "serve"], environment } }
   config.command = { ...given.commands, ...config.command }
+}
+
+// comesWithProject reports whether a configuration in the project may name a server: flame vouches
+// for no call of a server that it did not get from the user.
+const comesWithProject = ({ directory, worktree }, name) => {
+  const named = (file) => {
+    try {
+      const text = readFileSync(file, "utf8")
+      return text.includes(JSON.stringify(name)) || text.includes("\\u") // an escape may hide it
+    } catch {
+      return false
+    }
+  }
+  for (let dir = directory; dir && dir !== homedir(); dir = dirname(dir)) {
+    for (const folder of [dir, join(dir, ".opencode")]) {
+      if (named(join(folder, "opencode.json")) || named(join(folder, "opencode.jsonc"))) return true
+    }
+    if (dir === worktree || dir === dirname(dir)) break
+  }
+  return false
 }
 
 // The message that reports the end of a background child to its parent.
@@ -396,20 +425,33 @@ const prompted = (plugin, { sessionID }, { message, parts }) => {
 // wordsOf returns the user's own words in a message; empty for a message of the host.
 const wordsOf = (parts) => parts.filter((part) => part.type === "text" && !part.ignored && !part.synthetic).map((part) => part.text).join("\n")
 
-// stamp adds the caller to a call of one of flame's tools, and in a child its parent. The calls
-// of one message begin at the same time; each waits until the one before it has ended, and until
-// flame has handled all earlier events.
+// The arguments in which flame's tools take their caller. The model's own values go.
+const reserved = ["session_id", "agent_id", "flame_proof"]
+
+// stamp adds the caller to a call of one of flame's tools, and in a child its parent, with a proof
+// that no model can make. Without the key for that, the call names no caller. The calls of one
+// message begin at the same time; each waits until the one before it has ended, and until flame has
+// handled all earlier events: it answers in their order.
 const stamp = async (plugin, { tool, sessionID, callID }, { args }) => {
-  if (!plugin.isOurs(tool)) return
+  const name = plugin.ownName(tool)
+  if (!name) return
   const s = plugin.session(sessionID)
-  delete args.agent_id
-  args.session_id = s.parent ?? sessionID
-  if (s.parent) args.agent_id = sessionID
-  const told = plugin.inTime(plugin.stream.idle())
+  for (const arg of reserved) delete args[arg]
+  const answer = plugin.inTime(s.tell("stamp.key", {}, { passes: true }))
   const turn = s.turn
   s.turn = new Promise((end) => s.turns.set(callID, end))
   await within(limits.hold, turn)
-  await told
+  plugin.key = (await answer)?.key ?? plugin.key
+  if (plugin.key) Object.assign(args, proven(plugin.key, s.parent ?? sessionID, s.parent ? sessionID : "", name))
+}
+
+// proven returns the reserved arguments for a caller of a tool. OpenCode sends the server no id of
+// the call, so a random one makes the proof hold for one call alone.
+const proven = (key, session, agent, tool) => {
+  const unique = `host-${randomUUID()}`
+  const code = createHmac("sha256", Buffer.from(key, "base64url"))
+  for (const text of ["flame stamp 1", session, agent, tool, unique]) code.update(`${Buffer.byteLength(text)}:${text}`)
+  return { session_id: session, ...(agent && { agent_id: agent }), flame_proof: `${unique}.${code.digest("base64url")}` }
 }
 
 // The data for flame of a tool that succeeded: files that it wrote, or a child's result.
@@ -609,7 +651,7 @@ const taskOf = ({ state: { status, input, metadata, output, error } }) => {
 const unstamped = (plugin, { info, parts }) => {
   const plain = (part) => {
     if (part.type !== "tool" || !plugin.isOurs(part.tool)) return part
-    const { session_id, agent_id, ...input } = part.state.input
+    const { session_id, agent_id, flame_proof, ...input } = part.state.input
     return { ...part, state: { ...part.state, input } }
   }
   return { info, parts: parts.map(plain) }

@@ -2,6 +2,7 @@ package opencode
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,9 +49,13 @@ var rows = []row{
 	{"session.compacting", (*exchange).compacting, "Adds what the frame needs to the instructions for the summary."},
 	{"text.complete", (*exchange).summarized, "Stores the summary in the frame, and ends a frame whose pop waited for it."},
 	{"session.compacted", (*exchange).compacted, "Ends a frame whose pop waited for a summary that did not come."},
+	{keyEvent, nil, "Before each call of one of flame's tools: returns the key by which flame.js proves who calls."},
 	{"session.deleted", (*exchange).sessionEnded, "Ends the session, and its root frame if no work is left below it."},
 	{"dispose", (*exchange).disposed, "Ends all sessions of this process in the same way."},
 }
+
+// keyEvent asks for the key of the host's process. Flame answers it with hooks turned off, too.
+const keyEvent = "stamp.key"
 
 // Events says what flame does with each event of OpenCode.
 func Events() (docs []hosts.EventDoc) {
@@ -69,6 +74,13 @@ func Hook(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
 	i := slices.IndexFunc(rows, func(r row) bool { return r.event == e.Name })
 	if i < 0 || e.Session == "" && len(e.Sessions) == 0 {
 		return nil, nil
+	}
+	if e.Name == keyEvent {
+		key, err := flame.Project.HostKey(ctx)
+		if err != nil { // not as core.ErrUnavailable: a later answer would be useless
+			return nil, fmt.Errorf("flame cannot prove who calls its tools: %v", err)
+		}
+		return json.Marshal(answer{Key: base64.RawURLEncoding.EncodeToString(key)})
 	}
 	e.agentID = flame.Agent
 	var said answer

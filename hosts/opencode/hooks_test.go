@@ -13,7 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"flame/project"
 	"flame/tests/effort"
+	"flame/tests/projecttest"
 )
 
 func TestPluginTellsFlame(t *testing.T) {
@@ -150,7 +152,7 @@ func TestPluginTellsFlame(t *testing.T) {
 const history = `[
 	message("u1", "user", [text("Go")]),
 	message("a1", "assistant", [text("x".repeat(600) + "I begin."),
-		tool("flame_flame_push", "completed", { input: { goal: "g", session_id: "s", agent_id: "a" }, output: "Started frame-abcdefgh below frame-12345678" })]),
+		tool("flame_flame_push", "completed", { input: { goal: "g", session_id: "s", agent_id: "a", flame_proof: "p" }, output: "Started frame-abcdefgh below frame-12345678" })]),
 	message("a2", "assistant", [tool("bash", "running"), tool("flame_flame_push", "error", { error: "not frame-abcdefgh" }),
 		tool("flame_x_flame_pop", "completed", { output: "frame-abcdefgh" })]),
 	message("u2", "user", [text("Mind this")]),
@@ -221,7 +223,8 @@ func TestPluginAsksFlameForWhatACompactionNeeds(t *testing.T) {
 
 func TestPluginStampsFlamesCalls(t *testing.T) {
 	t.Parallel()
-	const stamped, plain = `{"session_id":"s"}`, `{"session_id":"mine","agent_id":"a"}`
+	const stamped, plain = `{}`, `{"session_id":"mine","agent_id":"a","flame_proof":7}`
+	f := projecttest.New(t)
 	tests := map[string]struct{ config, tool, args string }{
 		"a tool of the server it added":        {`{}`, "flame_flame_push", stamped},
 		"a call through another tool":          {`{}`, "flame_flame_more", stamped},
@@ -246,7 +249,15 @@ func TestPluginStampsFlamesCalls(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.JSONEq(t, tt.args, newHost(t).plays(`await hooks.config(`+tt.config+`); return before("`+tt.tool+`", "1", `+plain+`)`))
+			h := newHost(t)
+			h.write("answer", `{"key": "`+hostKey+`"}`)
+			args := h.plays(`await hooks.config(` + tt.config + `); return before("` + tt.tool + `", "1", ` + plain + `)`)
+			if tt.args == stamped {
+				var by project.Caller
+				args, by = projecttest.Proven(t, f.Project, tt.tool[strings.Index(tt.tool, "_")+1:], "", []byte(args))
+				assert.Equal(t, project.Caller{Session: "s", Trust: project.Stamped}, by)
+			}
+			assert.JSONEq(t, tt.args, args)
 		})
 	}
 }

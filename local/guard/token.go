@@ -1,13 +1,7 @@
 package guard
 
 import (
-	"crypto/rand"
-	"encoding/base64"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -17,11 +11,8 @@ import (
 	"flame/local/place"
 )
 
-const (
-	minToken  = 16      // characters; others could guess shorter ones
-	maxToken  = 1 << 10 // bytes of the file; flame's own tokens have 43
-	tokenSize = 32      // random bytes of a token that flame makes
-)
+// minToken is the least number of characters of a token: others could guess shorter ones.
+const minToken = 16
 
 // flawOf returns the flaw of a token; empty if it has none.
 func flawOf(token string) string {
@@ -40,43 +31,7 @@ func flawOf(token string) string {
 // file it makes a token; servers that start at the same time get the same one. It refuses
 // a file that others may write or read.
 func KeptToken(path string) (string, error) {
-	token, err := readToken(path)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return token, err
-	}
-	if err := makeToken(path); err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", core.Unavailablef(err, "flame cannot store a token in %s: %v", path, err).
-			WithHint("make the folder writable, or set " + env.HTTPToken)
-	}
-	return readToken(path)
-}
-
-// makeToken writes a new token into a file beside path and links that to path. Unlike a
-// rename, a link replaces nothing. So the first of several servers wins, and no server
-// reads half a token.
-func makeToken(path string) error {
-	beside, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // created with mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(beside.Name())
-	token := make([]byte, tokenSize)
-	_, _ = rand.Read(token) // never fails (crypto/rand)
-	_, err = beside.WriteString(base64.RawURLEncoding.EncodeToString(token))
-	if err := errors.Join(err, beside.Sync(), beside.Close()); err != nil {
-		return err
-	}
-	return os.Link(beside.Name(), path)
-}
-
-// readToken returns the token in the file at path. Without such a file the error is
-// fs.ErrNotExist.
-func readToken(path string) (string, error) {
-	content, err := place.ReadSecret(path, maxToken)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", err
-	}
-	token := strings.TrimSpace(string(content)) // a person may have written it
+	token, err := place.KeptSecret(path)
 	if flaw := flawOf(token); err == nil && flaw != "" {
 		err = fmt.Errorf("the token in %s %s", path, flaw)
 	}

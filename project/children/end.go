@@ -47,6 +47,9 @@ func End(ctx context.Context, p *project.Project, by project.Caller, ended Ended
 				id = asked.Child
 			}
 		}
+		if mine, err := isBelow(s, id); !mine || err != nil {
+			return err // a model may have written the id, or flame does not know the child
+		}
 		if err := frameAtLast(s, id, ended.Messages); err != nil {
 			return err
 		}

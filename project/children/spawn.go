@@ -173,10 +173,11 @@ func BindOnly(ctx context.Context, p *project.Project, by project.Caller, agentT
 // maxNested limits how deep children may be nested.
 const maxNested = 32
 
-// isBelow reports whether a session is the caller's, or below it.
+// isBelow reports whether a session is the caller's, or below it or the session that the caller is
+// a subagent of.
 func isBelow(s *project.Step, id string) (bool, error) {
 	for range maxNested {
-		if id == s.Session.ID || id == "" {
+		if id == s.Session.ID || id == s.By.Parent || id == "" {
 			return id != "", nil
 		}
 		session, err := s.Tx.Session(id)

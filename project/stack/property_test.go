@@ -180,12 +180,8 @@ func checkFrame(f *projecttest.Fixture, frame core.Frame, all map[string]core.Fr
 // progress, or in none.
 func checkSessions(f *projecttest.Fixture, all map[string]core.Frame, what string) {
 	f.T.Helper()
-	callers := []project.Caller{
-		projecttest.Host("a"), projecttest.Host("b"), projecttest.Host("s"),
-		projecttest.Child("c"), projecttest.Child("d"), projecttest.Child("e"), projecttest.Shell,
-	}
-	for _, by := range callers {
-		frame, ok, err := projecttest.Current(f.Ctx, f.Project, by)
+	for _, session := range []string{"a", "b", "s", "c", "d", "e", ""} {
+		frame, ok, err := projecttest.Current(f.Ctx, f.Project, project.Caller{Session: session})
 		require.NoError(f.T, err, what)
 		if ok {
 			assert.Equal(f.T, core.InProgress, all[frame.ID].Status, what)

@@ -60,7 +60,7 @@ func (b *bench) spawning(ctx context.Context) ([]row, error) {
 		func(run int) error {
 			text, err := c.tool(
 				"spawn_agent",
-				map[string]any{"subagent_type": fmt.Sprintf("agent%d", run%definitions), "prompt": "do it", "description": "its part", "session_id": t.session},
+				map[string]any{"subagent_type": fmt.Sprintf("agent%d", run%definitions), "prompt": "do it", "description": "its part"},
 			)
 			last = agentID.FindString(text)
 			return err

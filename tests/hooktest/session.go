@@ -88,7 +88,8 @@ func (f Fixture) New(t *testing.T) *Session {
 		Store: s.kept, Dir: s.Dir, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(), EventDays: 90, Fold: true,
 		Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
 		Now: func() core.Millis { *s.Clock++; return *s.Clock }, NewID: project.NewID,
-		HostProcess: func() project.Process { return project.Process{PID: 7, Started: "then"} },
+		HostProcess: func() project.Process { return projecttest.HostProcess },
+		StampKey:    func(context.Context, bool) (project.StampKey, error) { return projecttest.Key, nil },
 	}
 	return s
 }

@@ -4,6 +4,7 @@ package projecttest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -50,7 +51,8 @@ func New(t *testing.T) *Fixture {
 	f.Project = &project.Project{
 		Store: storetest.Twice{Store: kept, Begin: again}, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(),
 		Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(), EventDays: 90,
-		Now: func() core.Millis { return core.Millis(atomic.AddInt64((*int64)(&f.Clock), 1)) }, // a board is read beside the test
+		Now:      func() core.Millis { return core.Millis(atomic.AddInt64((*int64)(&f.Clock), 1)) }, // a board is read beside the test
+		StampKey: func(context.Context, bool) (project.StampKey, error) { return Key, nil },
 		NewID: func(kind string) string {
 			ids++
 			return fmt.Sprintf("%s-%08d", kind, ids)
@@ -58,6 +60,37 @@ func New(t *testing.T) *Fixture {
 	}
 	f.Contexts = &briefing.Contexts{Project: f.Project}
 	return f
+}
+
+// Key proves the stamps of fixtures.
+var Key = project.StampKey(strings.Repeat("k", project.StampKeySize))
+
+// HostProcess is the process of a host that runs hooks and server.
+var HostProcess = project.Process{PID: 7, Started: "then"}
+
+// Proven returns a tool's arguments without the stamp that a hook gave them, and the caller that the
+// stamp proves to a server that the same host runs.
+func Proven(t *testing.T, p *project.Project, tool, call string, arguments []byte) (rest string, by project.Caller) {
+	t.Helper()
+	var given map[string]any
+	require.NoError(t, json.Unmarshal(arguments, &given))
+	text := func(name string) string {
+		value, there := given[name]
+		delete(given, name)
+		if !there {
+			return ""
+		}
+		require.IsType(t, "", value)
+		return value.(string)
+	}
+	server := *p
+	server.HostProcess = func() project.Process { return HostProcess }
+	s := project.Stamp{Session: text(project.ArgSession), Agent: text(project.ArgAgent), Tool: tool, Call: call}
+	by, ok := server.CallerOf(t.Context(), project.Caller{}, s, text(project.ArgProof))
+	require.Equal(t, s.Session != "", ok)
+	left, err := json.Marshal(given)
+	require.NoError(t, err)
+	return string(left), by
 }
 
 // Host returns a session that a hook vouches for.
