@@ -35,6 +35,40 @@ func SessionOf(tx Tx, by Caller) (string, error) {
 	return cmp.Or(work.Session, by.Agent), err
 }
 
+// maxNested limits how deep sessions may be nested.
+const maxNested = 32
+
+// mustBeBelow refuses a caller that is said to be a subagent of a session in which its own session,
+// which is known, did not begin. A session that flame met before its parent may still become a
+// subagent, but not one in which a user writes.
+func (s *Step) mustBeBelow(own core.Session) error {
+	if s.By.Parent == "" {
+		return nil
+	}
+	at := own
+	for range maxNested {
+		if at.ID == s.By.Parent || at.Parent == s.By.Parent {
+			return nil
+		}
+		if at.Parent == "" {
+			break
+		}
+		above, err := s.Tx.Session(at.Parent)
+		if err != nil {
+			return IgnoreMissing(err)
+		}
+		at = above
+	}
+	if own.Parent == "" && !own.Stamped {
+		mine, err := RecordPresence.Of(s.Tx, own.ID)
+		if err != nil || mine.Prompt == "" {
+			return err
+		}
+	}
+	return core.Invalidf("%s is not a subagent of session %s", own.ID, s.By.Parent).
+		WithHint("flame believes a subagent only in the session in which it began; call without %s", ArgAgent)
+}
+
 // Join makes session id the session of an agent, unless the agent has one or id is
 // empty. The agent may have worked before, under its own id in place of a session's.
 func (s *Step) Join(agent, id string) error {

@@ -94,6 +94,17 @@ const (
 // wherever work is going on.
 func (c Caller) Anonymous() bool { return c.Session == "" && c.Agent == "" }
 
+// The reserved arguments of flame's tools, in which a host's hook names the caller. A hook sets or
+// deletes all of them, because a model can write them, too.
+const (
+	ArgSession = "session_id"
+	ArgAgent   = "agent_id"
+	ArgProof   = "flame_proof"
+)
+
+// A StampKey is the secret behind the proofs of a project's stamps.
+type StampKey []byte
+
 // NewID makes a frame id: kind, a hyphen and 8 random characters of [a-z0-9].
 func NewID(kind string) string {
 	const alphabet = "abcdefghijklmnopqrstuvwxyz0123456789"

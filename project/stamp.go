@@ -16,14 +16,6 @@ import (
 	"flame/core"
 )
 
-// The reserved arguments of flame's tools, in which a host's hook names the caller. A hook sets or
-// deletes all of them, because a model can write them, too.
-const (
-	ArgSession = "session_id"
-	ArgAgent   = "agent_id"
-	ArgProof   = "flame_proof"
-)
-
 // A Stamp says who makes one call of one of flame's tools. Its proof says that a hook of flame's
 // made it for this call: only a hook and flame's servers know the project's StampKey.
 type Stamp struct {
@@ -32,12 +24,6 @@ type Stamp struct {
 	Tool    string // name of the tool, without the host's prefix
 	Call    string // the host's id of the call, which the host also sends to the server; empty: it sends none
 }
-
-// A StampKey is the secret behind the proofs of a project's stamps.
-type StampKey []byte
-
-// StampKeySize is the length of a StampKey in bytes.
-const StampKeySize = sha256.Size
 
 // of returns a code that only holders of the key can make of these texts.
 func (k StampKey) of(texts ...string) []byte {

@@ -45,7 +45,7 @@ func TestAProofBelongsToOneStampOfOneProject(t *testing.T) {
 		"no proof":                   {here, made, ""},
 		"half a proof":               {here, made, proof[:len(proof)-1]},
 		"more than a proof":          {here, made, proof + "A"},
-		"another project":            {at(project.Process{}, make(project.StampKey, project.StampKeySize), nil), made, proof},
+		"another project":            {at(project.Process{}, make(project.StampKey, 32), nil), made, proof},
 		"a key that is unreadable":   {at(project.Process{}, nil, errors.New("damaged")), made, proof},
 		"a server that no host runs": {http, made, proof},
 	}

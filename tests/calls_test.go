@@ -52,7 +52,8 @@ func TestAClientOverHTTPIsItselfAlone(t *testing.T) {
 		require.NoError(t, err)
 		return string(out)
 	}
-	hook(`{"hook_event_name": "UserPromptSubmit", "session_id": "theirs", "prompt_id": "p", "prompt": "Their work", "permission_mode": "bypassPermissions"}`)
+	hook(`{"hook_event_name": "UserPromptSubmit", "session_id": "theirs", "prompt_id": "p",
+		"prompt": "Their work", "permission_mode": "bypassPermissions"}`)
 	var vouched struct {
 		HookSpecificOutput struct{ UpdatedInput map[string]any }
 	}
@@ -71,7 +72,8 @@ func TestAClientOverHTTPIsItselfAlone(t *testing.T) {
 	_, err = c.Initialize(t.Context(), hello)
 	require.NoError(t, err)
 	for i, args := range []map[string]any{
-		replayed, {"goal": "FORGED", "session_id": "theirs"}, {"goal": "FORGED", "agent_id": "theirs"}, {"goal": "FORGED", "session_id": "theirs", "flame_proof": "x"},
+		replayed, {"goal": "FORGED", "session_id": "theirs"}, {"goal": "FORGED", "agent_id": "theirs"},
+		{"goal": "FORGED", "session_id": "theirs", "flame_proof": "x"},
 	} {
 		text, failed := over(t, c, "flame_push", args, "toolu_1")
 		require.False(t, failed, "%d: %s", i, text)

@@ -60,7 +60,7 @@ func TestOnlyAProvenStampNamesTheCaller(t *testing.T) {
 	push(used)
 	elsewhere := hosted(&project.Project{})
 	elsewhere.StampKey = func(context.Context, bool) (project.StampKey, error) {
-		return make(project.StampKey, project.StampKeySize), nil
+		return make(project.StampKey, 32), nil
 	}
 	other, err := elsewhere.ProveStamp(t.Context(), project.Stamp{Session: "theirs", Tool: "flame_push"})
 	require.NoError(t, err)

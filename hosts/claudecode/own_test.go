@@ -106,7 +106,8 @@ func TestWhatAModelWritesNamesNobody(t *testing.T) {
 		assert.Zero(t, s.vouched(tool, byHand, "project", "", posed), "a server that came with the project")
 	}
 	s.P.StampKey = func(context.Context, bool) (project.StampKey, error) { return nil, errors.New("damaged") }
-	answer, err := claudecode.Hook(t.Context(), s.Flame(), []byte(`{"hook_event_name": "PreToolUse", "session_id": "main", "tool_name": "mcp__flame__flame_push", "tool_input": `+posed+`}`))
+	answer, err := claudecode.Hook(t.Context(), s.Flame(), []byte(`{"hook_event_name": "PreToolUse", "session_id": "main",
+		"tool_name": "mcp__flame__flame_push", "tool_input": `+posed+`}`))
 	require.ErrorContains(t, err, "damaged")
 	assert.JSONEq(t, `{"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": {"goal": "x"}}}`, string(answer), "neither named nor allowed")
 }

@@ -49,7 +49,8 @@ func (h Client) offered() (files map[string][]byte, version string) {
 // passed returns the variables that the server needs from its environment, and the agents that it
 // starts: Codex passes on no others.
 func (h Client) passed() []string {
-	names := append(lo.Without(h.Settings(), env.HTTPToken), core.AgentVariable, env.Gateway, "XDG_DATA_HOME", "XDG_CONFIG_HOME", "CODEX_HOME", "CODEX_API_KEY", "OPENAI_API_KEY",
+	names := append(lo.Without(h.Settings(), env.HTTPToken), core.AgentVariable, env.Gateway,
+		"XDG_DATA_HOME", "XDG_CONFIG_HOME", "CODEX_HOME", "CODEX_API_KEY", "OPENAI_API_KEY",
 		"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
 	slices.Sort(names)
 	return slices.Compact(names)

@@ -152,7 +152,7 @@ func TestPluginTellsFlame(t *testing.T) {
 const history = `[
 	message("u1", "user", [text("Go")]),
 	message("a1", "assistant", [text("x".repeat(600) + "I begin."),
-		tool("flame_flame_push", "completed", { input: { goal: "g", session_id: "s", agent_id: "a", flame_proof: "p" }, output: "Started frame-abcdefgh below frame-12345678" })]),
+		tool("flame_flame_push", "completed", { input: { goal: "g", session_id: "s", flame_proof: "p" }, output: "Started frame-abcdefgh below frame-12345678" })]),
 	message("a2", "assistant", [tool("bash", "running"), tool("flame_flame_push", "error", { error: "not frame-abcdefgh" }),
 		tool("flame_x_flame_pop", "completed", { output: "frame-abcdefgh" })]),
 	message("u2", "user", [text("Mind this")]),

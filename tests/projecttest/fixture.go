@@ -63,7 +63,7 @@ func New(t *testing.T) *Fixture {
 }
 
 // Key proves the stamps of fixtures.
-var Key = project.StampKey(strings.Repeat("k", project.StampKeySize))
+var Key = project.StampKey(strings.Repeat("k", 32))
 
 // HostProcess is the process of a host that runs hooks and server.
 var HostProcess = project.Process{PID: 7, Started: "then"}
