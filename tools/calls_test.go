@@ -13,6 +13,7 @@ import (
 	"flame/agents"
 	"flame/agents/plan"
 	"flame/core"
+	"flame/hosts"
 	"flame/project"
 	"flame/tests/projecttest"
 	"flame/tools"
@@ -103,7 +104,7 @@ func TestOnlyAProvenStampNamesTheCaller(t *testing.T) {
 
 func TestAProofHoldsForTheIDOfItsCallAlone(t *testing.T) {
 	t.Parallel()
-	c := converse(t)
+	c := converseWith(t, &agents.Agents{Setup: plan.Setup{Project: newProject(t), Hosts: hosts.Registry{{Name: "host", CallID: "claudecode/toolUseId"}}}})
 	s := project.Stamp{Session: "theirs", Tool: "flame_push", Call: "toolu_1"}
 	proof, err := hosted(c.project).ProveStamp(t.Context(), s)
 	require.NoError(t, err)
