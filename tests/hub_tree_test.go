@@ -92,7 +92,7 @@ func TestMachinesHaveOneTree(t *testing.T) {
 	couch.shows("status", "Paint the door")
 	couch.shows("doctor", "connected in the last minutes: ")
 
-	taken := frameID.FindString(desk.flame("push", "Taken over"))
+	taken := planned.FindString(desk.flame("plan", "Taken over")) // no session works in it
 	couch.shows("tree", "Taken over")
 	couch.flame("activate", taken)
 	desk.shows("show "+taken, "\nMachine: ")

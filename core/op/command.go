@@ -75,8 +75,13 @@ func lined(c Command, words, rest string) Command {
 		}
 		fmt.Fprintf(&b, " --%s is %s (%s)", o.Name, o.Field, o.Value)
 	}
-	b.WriteString(". Another option is the argument of that name, with _ for -, if the tool has it. Set no argument that the line does not give. ")
-	c.Text = b.String() + rest
+	b.WriteString(". Another option is the argument of that name, with _ for -, if the tool has it; else ")
+	if c.Work {
+		b.WriteString("it is part of that text")
+	} else {
+		b.WriteString("tell me that there is none")
+	}
+	c.Text = b.String() + ". Set no argument that the line does not give. " + rest
 	return c
 }
 
@@ -124,7 +129,7 @@ var Commands = []Command{
 			{"tools", "tools", "a list, comma-separated; default: those of the type"},
 		},
 	},
-		"prompt is its text without the options and quotes around all of it, word for word.",
+		"prompt is its text without the options, and without quotes around all of it, word for word.",
 		"Then tell me the id of the agent and carry on; do not do its work yourself."),
 	lined(Command{
 		Name:        "handoff",
