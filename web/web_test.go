@@ -112,9 +112,12 @@ func TestOnlyItsOwnPageWithTheTokenGetsData(t *testing.T) {
 		change func(*http.Request)
 		status int
 	}{
-		"the token":     {"/api/projects", nil, 200},
-		"no token":      {"/api/projects", header("Authorization", ""), 401},
-		"a wrong token": {"/api/projects", header("Authorization", "Bearer 0123456789abcdef0124"), 401},
+		"the token":               {"/api/projects", nil, 200},
+		"no token":                {"/api/projects", header("Authorization", ""), 401},
+		"a wrong token":           {"/api/projects", header("Authorization", "Bearer 0123456789abcdef0124"), 401},
+		"half of the token":       {"/api/projects", header("Authorization", "Bearer "+token[:len(token)/2]), 401},
+		"an empty token":          {"/api/projects", header("Authorization", "Bearer "), 401},
+		"the token as a password": {"/api/projects", header("Authorization", "Basic "+token), 401},
 		"the token in a cookie": {"/api/projects", func(r *http.Request) {
 			r.Header.Del("Authorization")
 			r.AddCookie(&http.Cookie{Name: "token", Value: token})
@@ -135,6 +138,11 @@ func TestOnlyItsOwnPageWithTheTokenGetsData(t *testing.T) {
 		"files for another Host":         {"/app.js", host("evil.example"), 403},
 		"a file that is not there":       {"/secret", nil, 404},
 		"a way out of the folder":        {"/..%2f..%2fgo.mod", nil, 404},
+		"a way up, encoded twice":        {"/%2e%2e/go.mod", nil, 404},
+		"a way to the root":              {"//etc/passwd", nil, 404},
+		"a folder of the page":           {"/page/", nil, 404},
+		"the data's token":               {"/http-token", nil, 404},
+		"the database":                   {"/flame.db", nil, 404},
 		"a project that is not there":    {"/api/other-1/frame?id=x", nil, 404},
 		"a question that is not there":   {"/api/thing-1/secrets", nil, 404},
 		"an action by asking":            {"/api/thing-1/goal?text=x", nil, 405},
@@ -153,10 +161,37 @@ func TestOnlyItsOwnPageWithTheTokenGetsData(t *testing.T) {
 	}
 }
 
+func TestEveryQuestionAndActionNeedsTheToken(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	refusals := map[int]func(r *http.Request){
+		http.StatusUnauthorized: func(r *http.Request) { r.Header.Del("Authorization") },
+		http.StatusForbidden:    func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") },
+	}
+	for want, change := range refusals {
+		for _, question := range []string{"overview", "frame", "context", "log", "agent", "search", "economy", "live"} {
+			status, _ := s.send(http.MethodGet, "/api/thing-1/"+question+"?id=x&q=x", "", change)
+			assert.Equal(t, want, status, question)
+		}
+		for _, action := range []string{"activate", "pop", "goal", "invalidate", "cancel", "settle"} {
+			status, _ := s.send(http.MethodPost, "/api/thing-1/"+action, `{"frame":"x","text":"taken over"}`, change)
+			assert.Equal(t, want, status, action)
+		}
+	}
+}
+
 func TestEveryAnswerHasThePolicy(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	for _, path := range []string{"/", "/app.js", "/api/projects", "/nothing"} {
+	files, err := filepath.Glob("page/*.*")
+	require.NoError(t, err)
+	paths := []string{"/", "/start.json", "/api/projects", "/nothing"}
+	for _, file := range files {
+		if name := filepath.Base(file); name != "index.html" {
+			paths = append(paths, "/"+name)
+		}
+	}
+	for _, path := range paths {
 		got, err := httpClient.Get(s.base + path)
 		require.NoError(t, err)
 		got.Body.Close()
@@ -166,7 +201,9 @@ func TestEveryAnswerHasThePolicy(t *testing.T) {
 		if got.StatusCode == http.StatusOK {
 			assert.Equal(t, "no-store", got.Header.Get("Cache-Control"), path)
 		}
+		assert.Equal(t, "nosniff", got.Header.Get("X-Content-Type-Options"), path)
 		assert.Empty(t, got.Header.Values("Set-Cookie"), path)
+		assert.Empty(t, got.Header.Values("Access-Control-Allow-Origin"), path)
 	}
 }
 

@@ -11,11 +11,7 @@ import (
 var filterTables string
 
 func TestTheFilterUnderstandsItsLanguage(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.id("push", "The harvest")
-	s := u.serve()
-	tb := newTab(t)
+	_, _, s, tb := harvest(t)
 	tb.open(s.address)
 	assert.Empty(t, eval[[]string](tb, filterTables))
 }
@@ -27,11 +23,7 @@ const shown = `[...document.querySelectorAll("[role=treeitem] bdi")].map((el) =>
 const active = `document.getElementById(document.querySelector("#search").getAttribute("aria-activedescendant"))?.textContent`
 
 func TestTheFieldCompletesTerms(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.showcase()
-	s := u.serve()
-	tb := newTab(t)
+	_, s, tb := showcased(t)
 	tb.fresh(s)
 	tb.focus("#search")
 	tb.until(`document.querySelector("#search").getAttribute("aria-expanded") === "true" && document.querySelectorAll("[role=option]").length === 7`)
@@ -77,11 +69,7 @@ func TestTheFieldCompletesTerms(t *testing.T) {
 
 // What was typed last is searched for after a pause, but not if Esc has cleared it.
 func TestEscEndsASearchThatHasNotBegun(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.showcase()
-	s := u.serve()
-	tb := newTab(t)
+	_, s, tb := showcased(t)
 	tb.fresh(s)
 	assert.Empty(t, eval[string](tb, `new Promise((done) => {
   const field = document.querySelector("#search");
@@ -96,11 +84,7 @@ func TestEscEndsASearchThatHasNotBegun(t *testing.T) {
 }
 
 func TestAWrongTermIsNamedInPlace(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.showcase()
-	s := u.serve()
-	tb := newTab(t)
+	_, s, tb := showcased(t)
 	tb.fresh(s, "q=status:fialed")
 	tb.until(`document.querySelector("#wrong").innerText.includes("there is no status “fialed”")`)
 	assert.Equal(t, "true", eval[string](tb, `document.querySelector("#search").getAttribute("aria-invalid")`))
@@ -119,11 +103,7 @@ func TestAWrongTermIsNamedInPlace(t *testing.T) {
 }
 
 func TestTheHeadIsOneRow(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.showcase()
-	s := u.serve()
-	tb := newTab(t)
+	_, s, tb := showcased(t)
 	for _, width := range []int64{320, 390, 768, 1440} {
 		tb.size(width, 800)
 		tb.fresh(s)
@@ -141,11 +121,7 @@ func TestTheHeadIsOneRow(t *testing.T) {
 }
 
 func TestTheMenuWorksByKeys(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	root := u.id("push", "The harvest")
-	s := u.serve()
-	tb := newTab(t)
+	_, root, s, tb := harvest(t)
 	tb.expect("/log?")
 	tb.open(s.address)
 	tb.choose(root)

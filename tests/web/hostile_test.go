@@ -2,8 +2,6 @@ package web
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -67,11 +65,7 @@ func TestGoalsAreShownAsText(t *testing.T) {
 
 // An address may be hostile too.
 func TestAnyAddressIsAView(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.id("push", "The harvest")
-	s := u.serve()
-	tb := newTab(t)
+	_, _, s, tb := harvest(t)
 	tb.expect("search?q=%00") // which is refused
 	for _, view := range []string{
 		"by=<script>", "sel=../../etc/passwd", "under=frame-zzzzzzzz", "q=%00%ff", "status=nothing", "since=never", "agent=__proto__", "host=<b>",
@@ -83,18 +77,4 @@ func TestAnyAddressIsAView(t *testing.T) {
 	tb.expect("404")
 	tb.do(navigate(s.base + "/#project=../../other&t=" + s.token))
 	tb.until(`document.querySelector("#state:not([hidden])")?.innerText.includes("no such project")`)
-}
-
-func TestOnlyFilesOfThePageAreServed(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.id("push", "The harvest")
-	s := u.serve()
-	require.NoError(t, os.WriteFile(filepath.Join(u.project, "secret"), []byte("secret"), 0o600))
-	for _, path := range []string{
-		"/../secret", "/..%2fsecret", "/%2e%2e/secret", "/page/", "/web.json", "/flame.db", "//etc/passwd", "/http-token", "/open.html",
-	} {
-		status, said, _ := s.ask("GET", path, "")
-		assert.NotEqual(t, 200, status, "%s: %s", path, said)
-	}
 }

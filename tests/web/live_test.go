@@ -14,10 +14,7 @@ import (
 )
 
 func TestChangesOfOtherProcessesAppear(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.id("push", "The harvest")
-	s := u.serve()
+	u, _, s := servedHarvest(t)
 	tb, other := newTab(t), newTab(t)
 	for _, each := range []*tab{tb, other} {
 		each.open(s.address)
@@ -59,11 +56,7 @@ func TestAChangeIsOnThePageWithinASecond(t *testing.T) {
 }
 
 func TestAPageFindsARestartedServer(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	root := u.id("push", "The harvest")
-	s := u.serve()
-	tb := newTab(t)
+	u, root, s, tb := harvest(t)
 	tb.expect("ERR_") // while it is gone
 	tb.expect("/log?")
 	tb.open(s.address)
@@ -146,11 +139,7 @@ func TestABusyProjectIsDrawnAndRequestedInMeasure(t *testing.T) {
 }
 
 func TestADataFolderThatIsRemovedAndMadeAgain(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.id("push", "The harvest")
-	s := u.serve()
-	tb := newTab(t)
+	u, _, s, tb := harvest(t)
 	tb.open(s.address)
 	tb.until(`document.querySelectorAll("[role=treeitem]").length === 1`)
 	tb.expect("503 (Service Unavailable)") // of a request while the folder is removed

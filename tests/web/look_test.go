@@ -42,10 +42,7 @@ const ugly = `(() => {
 })()`
 
 func TestThePageFitsItsWindow(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.showcase()
-	s := u.serve()
+	_, s := servedShowcase(t)
 	empty := newUser(t).serve()
 	for _, theme := range []string{"light", "dark"} {
 		t.Run(theme, func(t *testing.T) {

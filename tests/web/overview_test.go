@@ -15,11 +15,7 @@ import (
 func (tb *tab) card(name string) string { tb.t.Helper(); return tb.text(".card." + name) }
 
 func TestTheOverviewLeadsToFrames(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.showcase()
-	s := u.serve()
-	tb := newTab(t)
+	_, s, tb := showcased(t)
 	tb.expect("/log?")
 	tb.fresh(s)
 	tb.until(`document.querySelector(".card.decisions").innerText.includes("at most 8 tries in 3 days")`)
@@ -51,11 +47,7 @@ func TestTheOverviewLeadsToFrames(t *testing.T) {
 }
 
 func TestTheOverviewIsLive(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.id("push", "The harvest")
-	s := u.serve()
-	tb := newTab(t)
+	u, _, s, tb := harvest(t)
 	tb.fresh(s)
 	assert.Contains(t, tb.card("needs"), "Nothing.")
 	tb.until(`document.querySelector(".card.decisions").innerText.includes("flame decision TEXT")`)
@@ -73,11 +65,7 @@ func TestTheOverviewIsLive(t *testing.T) {
 
 // Numbers change all the time; what a person reads or points at stays where it is.
 func TestNothingMovesWhileThePageIsLive(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.showcase()
-	s := u.serve()
-	tb := newTab(t)
+	u, s, tb := showcased(t)
 	for _, width := range []int64{390, 1440} {
 		tb.size(width, 900)
 		u.showcase("-touch", "100")
@@ -101,10 +89,7 @@ func TestNothingMovesWhileThePageIsLive(t *testing.T) {
 var dayTables string
 
 func TestUseIsSharedAmongTheDaysOfWork(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.id("push", "The harvest")
-	s := u.serve()
+	_, _, s := servedHarvest(t)
 	for _, zone := range []string{"UTC", "Pacific/Auckland", "America/Sao_Paulo"} {
 		tb := newTab(t)
 		call(tb, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: zone})
@@ -118,10 +103,7 @@ var colours string
 
 // Eight colours of agents can be told apart by everybody, and texts on them can be read.
 func TestColoursCanBeToldApart(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.showcase()
-	s := u.serve()
+	_, s := servedShowcase(t)
 	for _, theme := range []string{"light", "dark"} {
 		tb := newTab(t)
 		tb.theme(theme)

@@ -36,10 +36,7 @@ var documented = []struct {
 
 // With FLAME_TEST_PICTURES=../../docs this test makes the pictures in the documents.
 func TestThePicturesOfTheDocuments(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.showcase()
-	s := u.serve()
+	_, s := servedShowcase(t)
 	for _, of := range documented {
 		tb := newTab(t)
 		tb.expect("/log?") // the scene has no transcripts

@@ -78,10 +78,7 @@ func token(t *testing.T, u *user) string {
 }
 
 func TestASecondServerIsTheFirst(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.id("push", "The harvest")
-	s := u.serve()
+	u, _, s := servedHarvest(t)
 	assert.Equal(t, s.address, u.flame("web", "--no-open"), "the page that is there is shown, and the command ends")
 }
 
@@ -128,10 +125,7 @@ func TestWithoutABrowserTheAddressIsPrinted(t *testing.T) {
 
 // Durations of running work are by the server's clock, whatever the browser's says.
 func TestClocksThatDiffer(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.id("push", "The harvest")
-	s := u.serve()
+	_, _, s := servedHarvest(t)
 	for name, ahead := range map[string]int{"an hour ahead": 3_600_000, "two days behind": -172_800_000} {
 		tb := newTab(t)
 		tb.before(fmt.Sprintf(`{ const now = Date.now; Date.now = () => now() + %d; }`, ahead))

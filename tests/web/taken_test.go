@@ -17,11 +17,7 @@ import (
 
 // Open pages never give their token to a program that takes the port of a server that has ended.
 func TestAProgramOnTheOldPortNeverGetsTheToken(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.id("push", "The harvest")
-	s := u.serve()
-	tb := newTab(t)
+	_, _, s, tb := harvest(t)
 	tb.expect("ERR_")
 	tb.expect("404")
 	tb.open(s.address)
@@ -56,11 +52,7 @@ func TestAProgramOnTheOldPortNeverGetsTheToken(t *testing.T) {
 // Long after a server has ended, another one has other keys. An open page does not give it the old
 // token, until a person gives the page the new address.
 func TestAServerWithOtherKeysNeedsItsNewAddress(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	root := u.id("push", "The harvest")
-	s := u.serve()
-	tb := newTab(t)
+	u, root, s, tb := harvest(t)
 	tb.expect("ERR_")
 	tb.open(s.address)
 	tb.until(`document.querySelector(".live.is-live")`)

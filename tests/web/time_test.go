@@ -81,11 +81,7 @@ func (tb *tab) touch(y float64, fingers ...[2]float64) {
 const pressed = `(document.querySelector(".times [aria-pressed=true]")?.innerText || "")`
 
 func TestThePictureMovesByWheelMouseAndKeys(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.showcase()
-	s := u.serve()
-	tb := newTab(t)
+	_, s, tb := showcased(t)
 	tb.expect("/log?")
 	tb.theme("light") // without motion
 	const frame, other = "frame-revw0001", "frame-recv0006"
@@ -148,11 +144,7 @@ func TestThePictureMovesByWheelMouseAndKeys(t *testing.T) {
 }
 
 func TestThePictureMovesByTouch(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.showcase()
-	s := u.serve()
-	tb := newTab(t)
+	_, s, tb := showcased(t)
 	tb.theme("light")
 	tb.size(390, 800)
 	call(tb, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: true})

@@ -209,3 +209,35 @@ func (u *user) showcase(args ...string) {
 	out, err := cmd.CombinedOutput()
 	require.NoError(u.t, err, string(out))
 }
+
+// servedHarvest returns the server of a project with one frame, its root, in a parallel test.
+func servedHarvest(t *testing.T) (u *user, root string, s *server) {
+	t.Helper()
+	t.Parallel()
+	u = newUser(t)
+	root = u.id("push", "The harvest")
+	return u, root, u.serve()
+}
+
+// harvest is servedHarvest with an empty tab.
+func harvest(t *testing.T) (u *user, root string, s *server, tb *tab) {
+	t.Helper()
+	u, root, s = servedHarvest(t)
+	return u, root, s, newTab(t)
+}
+
+// servedShowcase returns the server of a project with two days of work, in a parallel test.
+func servedShowcase(t *testing.T) (u *user, s *server) {
+	t.Helper()
+	t.Parallel()
+	u = newUser(t)
+	u.showcase()
+	return u, u.serve()
+}
+
+// showcased is servedShowcase with an empty tab.
+func showcased(t *testing.T) (u *user, s *server, tb *tab) {
+	t.Helper()
+	u, s = servedShowcase(t)
+	return u, s, newTab(t)
+}

@@ -47,11 +47,7 @@ func TestBackFromAnotherProjectIsTheFirstOne(t *testing.T) {
 
 // A browser has six connections to a server for all its pages.
 func TestAHiddenPageHoldsNoConnection(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.id("push", "The harvest")
-	s := u.serve()
-	tb := newTab(t)
+	u, _, s, tb := harvest(t)
 	tb.expect("/log?")
 	tb.before(`
 window.isHidden = false;
@@ -74,11 +70,7 @@ window.hide = (is) => { isHidden = is; document.dispatchEvent(new Event("visibil
 }
 
 func TestASilentServerCountsAsGone(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.id("push", "The harvest")
-	s := u.serve()
-	tb := newTab(t)
+	_, _, s, tb := harvest(t)
 	tb.expect("ERR_")
 	tb.open(s.address)
 	require.NoError(t, s.cmd.Process.Signal(syscall.SIGSTOP))

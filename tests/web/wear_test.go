@@ -93,11 +93,7 @@ func TestAClockThatJumps(t *testing.T) {
 
 // A computer that sleeps stops its pages; afterwards they show what happened meanwhile.
 func TestAPageThatSlept(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.id("push", "The harvest")
-	s := u.serve()
-	tb := newTab(t)
+	u, _, s, tb := harvest(t)
 	tb.expect("ERR_")
 	tb.fresh(s)
 	call(tb, page.SetWebLifecycleState, page.SetWebLifecycleStateParams{State: "frozen"})
@@ -113,11 +109,7 @@ func TestAPageThatSlept(t *testing.T) {
 
 // A page of another version loads itself anew, once, and keeps what it shows.
 func TestAServerOfAnotherVersion(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	root := u.id("push", "The harvest")
-	s := u.serve()
-	tb := newTab(t)
+	_, root, s, tb := harvest(t)
 	tb.expect("/log?")
 	tb.before(`
 const real = fetch;
