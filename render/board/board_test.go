@@ -1,6 +1,7 @@
 package board_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -75,6 +76,14 @@ func update(f *projecttest.Fixture, do func(tx project.Tx) error) {
 	require.NoError(f.T, f.Store.Update(f.Ctx, do))
 }
 
+// save saves frames.
+func save(f *projecttest.Fixture, frames ...core.Frame) {
+	f.T.Helper()
+	update(f, func(tx project.Tx) error {
+		return errors.Join(lo.Map(frames, func(frame core.Frame, _ int) error { return tx.SaveFrame(frame) })...)
+	})
+}
+
 func TestTheBoardShowsChangesOfOtherProcesses(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
@@ -123,26 +132,24 @@ func TestTotalsIncludeTheFrameAndAllFramesBelow(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	p, look := watch(f)
-	save := func(id, parent string, tokens int64) {
-		update(f, func(tx project.Tx) error {
-			return tx.SaveFrame(core.Frame{ID: id, Parent: parent, Status: core.Completed, Goal: id, Usage: core.Usage{TokensIn: tokens, CostUSD: float64(tokens)}})
-		})
+	used := func(id, parent string, tokens int64) {
+		save(f, core.Frame{ID: id, Parent: parent, Status: core.Completed, Goal: id, Usage: core.Usage{TokensIn: tokens, CostUSD: float64(tokens)}})
 	}
 	total := func(id string) int64 { return p.frames[id].Total.TokensIn }
-	save("c", "b", 1)
+	used("c", "b", 1)
 	look()
 	assert.EqualValues(t, 1, total("c"), "its parent is not there yet")
-	save("b", "a", 10)
-	save("a", "", 100)
+	used("b", "a", 10)
+	used("a", "", 100)
 	look()
 	assert.EqualValues(t, 11, total("b"))
 	assert.EqualValues(t, 111, total("a"))
-	save("c", "b", 5)
+	used("c", "b", 5)
 	sent := p.rows
 	look()
 	assert.EqualValues(t, 115, total("a"))
 	assert.Equal(t, 3, p.rows-sent, "with the frame those above it change")
-	save("a", "c", 100)
+	used("a", "c", 100)
 	look()
 	for _, id := range []string{"a", "b", "c"} {
 		assert.GreaterOrEqual(t, total(id), p.frames[id].Self.TokensIn, "a cycle ends somewhere")
@@ -168,9 +175,7 @@ func TestAFollowingPageKnowsAsMuchAsANewPage(t *testing.T) {
 					if len(ids) > 0 && r.IntN(5) > 0 {
 						parent = fmt.Sprintf("f%02d", r.IntN(len(ids)+2))
 					}
-					update(f, func(tx project.Tx) error {
-						return tx.SaveFrame(core.Frame{ID: id, Parent: parent, Status: core.Planned, CreatedAt: f.Clock, Usage: core.Usage{ToolCalls: r.Int64N(5)}})
-					})
+					save(f, core.Frame{ID: id, Parent: parent, Status: core.Planned, CreatedAt: f.Clock, Usage: core.Usage{ToolCalls: r.Int64N(5)}})
 					ids = append(ids, id)
 				case n < 8:
 					id := ids[r.IntN(len(ids))]
@@ -275,7 +280,7 @@ func TestConflictsWaitUntilTheyAreSettled(t *testing.T) {
 	f := projecttest.New(t)
 	p, look := watch(f)
 	look()
-	save := func(event string, winner string) {
+	tell := func(event string, winner string) {
 		update(f, func(tx project.Tx) error {
 			c := converge.Convergence{ID: "converge-1", Result: converge.Result{Conflicts: []converge.Conflict{{ID: "value:port", Winner: winner}}}}
 			if err := converge.Records.Save(tx, c.ID, c); err != nil {
@@ -285,10 +290,10 @@ func TestConflictsWaitUntilTheyAreSettled(t *testing.T) {
 		})
 		look()
 	}
-	save(core.ManualReviewRequired, "")
+	tell(core.ManualReviewRequired, "")
 	require.Len(t, p.conflicts, 1)
 	assert.Equal(t, "converge-1", p.conflicts[0].Convergence)
-	save(core.ConvergenceComplete, "agent-1")
+	tell(core.ConvergenceComplete, "agent-1")
 	assert.Empty(t, p.conflicts)
 }
 

@@ -22,18 +22,14 @@ func TestAChangeNamesADeletedFrame(t *testing.T) {
 		t.Run(fmt.Sprint(many, " frames"), func(t *testing.T) {
 			t.Parallel()
 			f := projecttest.New(t)
-			update(f, func(tx project.Tx) error {
-				for i := range many {
-					frame := core.Frame{ID: fmt.Sprintf("f-%d", i), Status: core.Planned, Usage: core.Usage{ToolCalls: 1}}
-					if i > 0 {
-						frame.Parent = fmt.Sprintf("f-%d", (i-1)/3)
-					}
-					if err := tx.SaveFrame(frame); err != nil {
-						return err
-					}
+			frames := make([]core.Frame, many)
+			for i := range frames {
+				frames[i] = core.Frame{ID: fmt.Sprintf("f-%d", i), Status: core.Planned, Usage: core.Usage{ToolCalls: 1}}
+				if i > 0 {
+					frames[i].Parent = fmt.Sprintf("f-%d", (i-1)/3)
 				}
-				return nil
-			})
+			}
+			save(f, frames...)
 			p, look := watch(f)
 			look()
 			sent := p.rows
@@ -45,7 +41,7 @@ func TestAChangeNamesADeletedFrame(t *testing.T) {
 			assert.Less(t, p.rows-sent, 20, "only those above it have other totals")
 			assert.EqualValues(t, many-1, p.frames["f-0"].Total.ToolCalls)
 
-			update(f, func(tx project.Tx) error { return tx.SaveFrame(core.Frame{ID: last, Status: core.Planned}) })
+			save(f, core.Frame{ID: last, Status: core.Planned})
 			f.Clock += 5000
 			look()
 			assert.Contains(t, p.frames, last, "it is back")
@@ -58,23 +54,21 @@ func TestAMovedFrameMovesItsTotal(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	p, look := watch(f)
-	save := func(id, parent string) {
-		update(f, func(tx project.Tx) error {
-			return tx.SaveFrame(core.Frame{ID: id, Parent: parent, Status: core.Planned, Usage: core.Usage{ToolCalls: 1}})
-		})
+	put := func(id, parent string) {
+		save(f, core.Frame{ID: id, Parent: parent, Status: core.Planned, Usage: core.Usage{ToolCalls: 1}})
 	}
-	save("a", "")
-	save("b", "")
-	save("c", "a")
-	save("d", "c")
+	put("a", "")
+	put("b", "")
+	put("c", "a")
+	put("d", "c")
 	look()
-	save("c", "b")
+	put("c", "b")
 	look()
 	assert.EqualValues(t, 1, p.frames["a"].Total.ToolCalls)
 	assert.EqualValues(t, 3, p.frames["b"].Total.ToolCalls)
-	save("b", "d")
+	put("b", "d")
 	look()
-	save("b", "a")
+	put("b", "a")
 	look()
 	assert.EqualValues(t, 4, p.frames["a"].Total.ToolCalls, "a cycle that was opened")
 }

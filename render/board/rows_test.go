@@ -1,29 +1,22 @@
 package board_test
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"flame/core"
-	"flame/project"
-	"flame/render/board"
-	"flame/store"
 	"flame/tests/projecttest"
 )
 
 func TestARowNamesTheMachineOfItsFrame(t *testing.T) {
 	t.Parallel()
-	s := projecttest.Open(t, filepath.Join(t.TempDir(), "data"), store.Options{})
-	b := board.New(s, func() core.Millis { return 50 })
+	f := projecttest.New(t)
+	p, look := watch(f)
 	for _, machine := range []string{"laptop-x7k2", ""} { // it is taken over
-		f := core.Frame{ID: "frame-aaaaaaaa", Machine: machine, Goal: "work", Status: core.InProgress, CreatedAt: 10, UpdatedAt: 40}
-		require.NoError(t, s.Update(t.Context(), func(tx project.Tx) error { return tx.SaveFrame(f) }))
-		_, err := b.Read(t.Context())
-		require.NoError(t, err)
-		assert.Equal(t, machine, b.Since(0).Frames[0].Machine)
+		save(f, core.Frame{ID: "frame-aaaaaaaa", Machine: machine, Goal: "work", Status: core.InProgress, CreatedAt: 10, UpdatedAt: 40})
+		look()
+		assert.Equal(t, machine, p.frames["frame-aaaaaaaa"].Machine)
 	}
 }
 
@@ -47,17 +40,13 @@ func TestARowHasTheStartAndEndOfWork(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := projecttest.Open(t, filepath.Join(t.TempDir(), "data"), store.Options{})
-			f := tt.frame
-			f.ID, f.Goal, f.CreatedAt, f.UpdatedAt = "frame-aaaaaaaa", "work", 10, 40
-			require.NoError(t, s.Update(t.Context(), func(tx project.Tx) error { return tx.SaveFrame(f) }))
-			b := board.New(s, func() core.Millis { return 50 })
-			_, err := b.Read(t.Context())
-			require.NoError(t, err)
-			rows := b.Since(0).Frames
-			require.Len(t, rows, 1)
-			assert.Equal(t, tt.from, rows[0].From, "from")
-			assert.Equal(t, tt.until, rows[0].Until, "until")
+			f := projecttest.New(t)
+			tt.frame.ID, tt.frame.Goal, tt.frame.CreatedAt, tt.frame.UpdatedAt = "frame-aaaaaaaa", "work", 10, 40
+			save(f, tt.frame)
+			p, look := watch(f)
+			look()
+			assert.Equal(t, tt.from, p.frames["frame-aaaaaaaa"].From, "from")
+			assert.Equal(t, tt.until, p.frames["frame-aaaaaaaa"].Until, "until")
 		})
 	}
 }

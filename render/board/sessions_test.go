@@ -33,6 +33,15 @@ func natives(f *projecttest.Fixture, n int) {
 	})
 }
 
+// followed is a page that shows 50 native subagents.
+func followed(t *testing.T) (f *projecttest.Fixture, p *page, look func()) {
+	f = projecttest.New(t)
+	p, look = watch(f)
+	natives(f, 50)
+	look()
+	return f, p, look
+}
+
 func changeSession(f *projecttest.Fixture, id string, change func(*core.Session)) {
 	f.T.Helper()
 	update(f, func(tx project.Tx) error {
@@ -51,10 +60,7 @@ func TestTheBoardSeesTheEndOfOneOfManyNativeSubagents(t *testing.T) {
 	ended := func(s *core.Session) { s.State, s.IsCompleted = core.SessionEnded, true }
 	t.Run("with its frame", func(t *testing.T) {
 		t.Parallel()
-		f := projecttest.New(t)
-		p, look := watch(f)
-		natives(f, 50)
-		look()
+		f, p, look := followed(t)
 		require.Equal(t, core.AgentActive, p.agents["c-3"].State)
 		changeSession(f, "c-3", ended)
 		update(f, func(tx project.Tx) error {
@@ -71,10 +77,7 @@ func TestTheBoardSeesTheEndOfOneOfManyNativeSubagents(t *testing.T) {
 	})
 	t.Run("alone", func(t *testing.T) {
 		t.Parallel()
-		f := projecttest.New(t)
-		p, look := watch(f)
-		natives(f, 50)
-		look()
+		f, p, look := followed(t)
 		changeSession(f, "c-3", ended)
 		for range 2 { // some are asked for at each reading
 			look()
@@ -83,10 +86,7 @@ func TestTheBoardSeesTheEndOfOneOfManyNativeSubagents(t *testing.T) {
 	})
 	t.Run("after the clock went back", func(t *testing.T) {
 		t.Parallel()
-		f := projecttest.New(t)
-		p, look := watch(f)
-		natives(f, 50)
-		look()
+		f, p, look := followed(t)
 		changeSession(f, "c-49", func(s *core.Session) { s.State, s.LastActivityAt = core.SessionIdle, 1 })
 		for range 2 {
 			look()
@@ -147,23 +147,21 @@ func TestTheBoardSearchesGapsALittleLater(t *testing.T) {
 	const minute = core.Millis(60_000)
 	f := projecttest.New(t)
 	p, look := watch(f)
-	save := func(id string, from, until core.Millis) {
-		update(f, func(tx project.Tx) error {
-			return tx.SaveFrame(core.Frame{ID: id, Goal: id, Status: core.Completed, CreatedAt: from, StartedAt: from, EndedAt: until})
-		})
+	worked := func(id string, from, until core.Millis) {
+		save(f, core.Frame{ID: id, Goal: id, Status: core.Completed, CreatedAt: from, StartedAt: from, EndedAt: until})
 	}
-	save("a", 10*minute, 20*minute)
-	save("b", 60*minute, 70*minute)
+	worked("a", 10*minute, 20*minute)
+	worked("b", 60*minute, 70*minute)
 	look()
 	require.Equal(t, []core.Stretch{{From: 20 * minute, Until: 60 * minute}}, p.gaps)
-	save("c", 25*minute, 30*minute)
-	save("d", 39*minute, 40*minute)
+	worked("c", 25*minute, 30*minute)
+	worked("d", 39*minute, 40*minute)
 	look()
 	f.Clock += 5000
 	look()
 	begin := []core.Stretch{{From: 20 * minute, Until: 25 * minute}, {From: 30 * minute, Until: 39 * minute}}
 	assert.Equal(t, append(begin, core.Stretch{From: 40 * minute, Until: 60 * minute}), p.gaps)
-	save("d", 39*minute, 39*minute+1)
+	worked("d", 39*minute, 39*minute+1)
 	f.Clock += 5000
 	look()
 	assert.Contains(t, p.gaps, core.Stretch{From: 39*minute + 1, Until: 60 * minute}, "what took less time than was thought")
@@ -178,20 +176,15 @@ func TestTheBoardKeepsTheLongestGaps(t *testing.T) {
 	const minute = core.Millis(60_000)
 	f := projecttest.New(t)
 	p, look := watch(f)
-	update(f, func(tx project.Tx) error {
-		at := 100 * minute
-		for i := range 1202 {
-			frame := core.Frame{ID: fmt.Sprintf("frame-%04d", i), Goal: "work", Status: core.Completed, CreatedAt: at, StartedAt: at, EndedAt: at + minute}
-			if err := tx.SaveFrame(frame); err != nil {
-				return err
-			}
-			at += 3 * minute
-			if i%6 == 0 {
-				at -= minute
-			}
+	frames, at := make([]core.Frame, 1202), 100*minute
+	for i := range frames {
+		frames[i] = core.Frame{ID: fmt.Sprintf("frame-%04d", i), Goal: "work", Status: core.Completed, CreatedAt: at, StartedAt: at, EndedAt: at + minute}
+		at += 3 * minute
+		if i%6 == 0 {
+			at -= minute
 		}
-		return nil
-	})
+	}
+	save(f, frames...)
 	look()
 	require.Len(t, p.gaps, 1000)
 	for i, g := range p.gaps {
