@@ -120,7 +120,7 @@ func TestSuggestionsStandBeforeTheSessionTheyConcern(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
 	s.Once("prompt", "Implement user authentication")
-	assert.Empty(t, s.Once("prompt", "Write the quarterly revenue forecast"), "nothing was done yet that would have to be kept apart")
+	assert.Empty(t, s.Once("prompt", "Install the kitchen shelves"), "nothing was done yet that would have to be kept apart")
 	for i := range 3 {
 		s.send("PostToolUse", map[string]any{"tool_name": "Write", "tool_input": map[string]any{"file_path": fmt.Sprintf("%s/f%d", s.Dir, i)}})
 	}
