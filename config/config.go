@@ -306,7 +306,7 @@ func (d *Dollars) Decode(value string) error {
 // Gone says what took the place of settings that flame no longer has.
 var Gone = map[string]string{
 	"FLAME_AGENT_START":       "an agent must print its first line within a minute",
-	"FLAME_AUTONOMY_STRATEGY": "flame_should_push and flame_should_pop combine the scores by noisy-or, and show their mean",
+	"FLAME_AUTONOMY_STRATEGY": "flame combines the scores by noisy-or, and shows their mean beside it",
 	"FLAME_LEARN":             "`flame agents doctor` proposes patterns for the titles of subagents",
 	"FLAME_LEARN_BOUNDS":      "thresholds stay as they are set",
 	"FLAME_NOTIFY":            "the hosts notify you, and `flame status --line` shows what waits for you",

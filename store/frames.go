@@ -288,11 +288,6 @@ func (s *statements) known(id string) (key int64, err error) {
 	return key, err
 }
 
-// ids returns the ids of keys, in order.
-func (s *statements) ids(keys []int64) ([]string, error) {
-	return collect(s, scanID, `SELECT ids.id FROM json_each(?) v CROSS JOIN ids ON ids.key = v.value`, jsonOf(keys))
-}
-
 // maxNames limits the ids that a connection remembers.
 const maxNames = 2000
 

@@ -152,7 +152,8 @@ func (v *victim) does(env []string, input string, args ...string) string {
 
 // event returns an event as Claude Code passes it to a hook.
 func (v *victim) event(name, more string) string {
-	return fmt.Sprintf(`{"hook_event_name":%q,"session_id":"s","cwd":%q,"permission_mode":"acceptEdits","prompt":"go on","prompt_id":"p"%s}`, name, v.project, more)
+	const event = `{"hook_event_name":%q,"session_id":"s","cwd":%q,"permission_mode":"acceptEdits","prompt":"go on","prompt_id":"p"%s}`
+	return fmt.Sprintf(event, name, v.project, more)
 }
 
 // arrive acts like a user, a host and its model in a repository, and leaves a server running

@@ -30,9 +30,10 @@ func TestConflictsOfTheCallerAreTreatedAsFlamesOwn(t *testing.T) {
 		winner  string
 		how     converge.Resolution
 	}{
-		"they wait for a person":        {converge.Options{Strategy: converge.StrategyMerge}, "", ""},
-		"the latest wins":               {converge.Options{Strategy: converge.StrategyMerge, Resolution: converge.AutoAcceptLatest}, "a3", converge.AutoAcceptLatest},
-		"the most confident wins":       {converge.Options{Strategy: converge.StrategyMerge, Resolution: converge.PreferHigherConfidence}, "a2", converge.PreferHigherConfidence},
+		"they wait for a person": {converge.Options{Strategy: converge.StrategyMerge}, "", ""},
+		"the latest wins":        {converge.Options{Strategy: converge.StrategyMerge, Resolution: converge.AutoAcceptLatest}, "a3", converge.AutoAcceptLatest},
+		"the most confident wins": {converge.Options{Strategy: converge.StrategyMerge, Resolution: converge.PreferHigherConfidence},
+			"a2", converge.PreferHigherConfidence},
 		"a consensus is rejected":       {converge.Options{Strategy: converge.StrategyConsensus, Resolution: converge.AutoAcceptLatest}, "", ""},
 		"the larger side wins the vote": {converge.Options{Strategy: converge.StrategyVote}, "a1", converge.ByVote},
 		"the first success wins":        {converge.Options{Strategy: converge.StrategyFirstSuccess}, "a1", "first_success"},

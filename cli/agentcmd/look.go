@@ -80,18 +80,6 @@ func (c commands) graph() *cobra.Command {
 	return cmd
 }
 
-// asksCatalog sets up a command that reads the definitions.
-func (c commands) asksCatalog(cmd *cobra.Command, run func(catalog definition.Catalog) error) *cobra.Command {
-	cmd.RunE = func(*cobra.Command, []string) error {
-		catalog, err := c.app.Catalog()
-		if err != nil {
-			return err
-		}
-		return run(catalog)
-	}
-	return cmd
-}
-
 func (c commands) doctor() *cobra.Command {
 	return c.asks(&cobra.Command{
 		Use: "doctor", Short: "Check the definitions of agents", Example: "  flame agents doctor", Args: app.Takes(0, 0),
