@@ -125,8 +125,8 @@ func TestSuggestionsStandBeforeTheSessionTheyConcern(t *testing.T) {
 		s.send("PostToolUse", map[string]any{"tool_name": "Write", "tool_input": map[string]any{"file_path": fmt.Sprintf("%s/f%d", s.Dir, i)}})
 	}
 	assert.Contains(t, s.Once("prompt", "Write the quarterly revenue forecast"), "[FLAME SUGGESTION")
-	told := s.Once("prompt", "Prepare the office walls for painting")
-	assert.Contains(t, told, "Prepare the office walls for painting", "the suggestion is about the newest prompt")
+	told := s.Once("prompt", "Prepare the winter release announcement")
+	assert.Contains(t, told, "Prepare the winter release announcement", "the suggestion is about the newest prompt")
 	assert.NotContains(t, told, "revenue", "it replaces the suggestion for an earlier prompt")
 	assert.Equal(t, "Implement user authentication", s.Current("").Goal)
 	assert.NotContains(t, s.send("UserPromptSubmit", map[string]any{"session_id": "other", "prompt": "Hello there", "prompt_id": "o1"}), "SUGGESTION")
