@@ -82,8 +82,6 @@ type Elsewhere interface {
 	Run(ctx context.Context, e Errand, see func(Sight)) error
 	// Cancel asks the worker to stop an agent, or removes the agent from its queue.
 	Cancel(ctx context.Context, id, why string) error
-	// Leave stores an object for the worker, under a name.
-	Leave(ctx context.Context, name string, from io.Reader) error
 	// Fetch writes the object that the worker left under a name, at most the given number of
 	// bytes.
 	Fetch(ctx context.Context, name string, to io.Writer, most int64) error

@@ -74,14 +74,6 @@ func (e *elsewhere) toldToStop() bool {
 	return len(e.cancelled) > 0
 }
 
-func (e *elsewhere) Leave(_ context.Context, name string, from io.Reader) error {
-	text, err := io.ReadAll(from)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.left[name] = string(text)
-	return err
-}
-
 func (e *elsewhere) Fetch(_ context.Context, name string, to io.Writer, _ int64) error {
 	text, known := e.left[name]
 	if !known {

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"time"
 
 	"flame/agents/abroad"
@@ -124,40 +122,17 @@ func (f *follower) work(ctx context.Context) (abroad.Work, error) {
 		return w, nil
 	}
 	if told.Base == nil { // otherwise a follower has run before
-		if told.Base, err = f.give(ctx); err != nil {
+		base, err := changes.Give(ctx, f.run.Cwd, f.run.ID, nil)
+		if err != nil {
 			return w, err
 		}
-		err = f.a.Project.Store.Update(ctx, func(tx project.Tx) error { return record.Assignments.Save(tx, f.run.ID, told) })
+		told.Base = &base
+		if err := f.a.Project.Store.Update(ctx, func(tx project.Tx) error { return record.Assignments.Save(tx, f.run.ID, told) }); err != nil {
+			return w, err
+		}
 	}
-	if w.Base = told.Base; w.Base.Bundle {
-		w.Bundle = f.bundle()
-	}
-	return w, err
-}
-
-// bundle is the name of the object that holds the base, if the base is a bundle.
-func (f *follower) bundle() string { return f.run.ID + "-base" }
-
-// give puts the state of the repository where the worker can fetch it.
-func (f *follower) give(ctx context.Context) (*changes.Base, error) {
-	path := filepath.Join(f.a.Folder(f.run.ID), "base.bundle")
-	bundle, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return nil, core.Unavailablef(err, "could not write a bundle: %v", err)
-	}
-	defer os.Remove(path)
-	defer bundle.Close()
-	base, err := changes.Give(ctx, f.run.Cwd, f.run.ID, changes.GiveOptions{Bundle: bundle})
-	if err != nil {
-		return nil, err
-	}
-	if !base.Bundle {
-		return &base, nil
-	}
-	if _, err := bundle.Seek(0, io.SeekStart); err != nil {
-		return nil, err
-	}
-	return &base, f.a.Elsewhere.Leave(ctx, f.bundle(), bundle)
+	w.Base = told.Base
+	return w, nil
 }
 
 // outcome follows the agent to its end.

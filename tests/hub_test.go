@@ -62,9 +62,10 @@ func machines(t *testing.T, names ...string) (all []machine) {
 	}
 	server := natsServer(t)
 	base := t.TempDir()
-	origin := filepath.Join(base, "shop")
+	first, origin := filepath.Join(base, "shop"), filepath.Join(base, "shop.git")
 	for _, args := range [][]string{
-		{"init", "-q", origin}, {"-C", origin, "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-q", "--allow-empty", "-m", "one"},
+		{"init", "-q", first}, {"-C", first, "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-q", "--allow-empty", "-m", "one"},
+		{"clone", "-q", "--bare", first, origin},
 	} {
 		out, err := exec.Command("git", args...).CombinedOutput()
 		require.NoError(t, err, "%s", out)

@@ -105,18 +105,6 @@ func TestAnUndeliveredCancelArrivesOnceTheHubIsBack(t *testing.T) {
 	assert.Contains(t, box.flame("agents", "runs"), "cancelled")
 }
 
-// reaches has the machine reach a remote by a program in place of ssh, which never answers the
-// named command of git and runs all others.
-func (m machine) reaches(remote, never string) {
-	m.Helper()
-	gitSays(m.T, m.checkout, "remote", "set-url", "origin", "ssh://git@remote.test"+remote)
-	ssh := filepath.Join(m.home, "reach")
-	text := "#!/bin/sh\nfor last; do :; done\ncase \"$last\" in " + never + ") echo $$ > " + m.home + "/hangs.new; mv " + m.home + "/hangs.new " + m.home +
-		"/hangs; exec sleep 1000;; esac\nexec sh -c \"$last\"\n"
-	require.NoError(m, os.WriteFile(ssh, []byte(text), 0o700))
-	require.NoError(m, os.WriteFile(filepath.Join(m.home, ".gitconfig"), []byte("[core]\n\tsshCommand = "+ssh+"\n"), 0o600))
-}
-
 // hangs waits until git hangs, and returns its process.
 func (m machine) hangs() (pid int) {
 	m.Helper()
@@ -156,10 +144,7 @@ func TestAgentsEndDespiteAHangingGit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			desk, box, _ := two(t)
-			remote := filepath.Join(t.TempDir(), "project.git")
-			gitSays(t, desk.checkout, "init", "-q", "--bare", "--template=", remote)
-			desk.reaches(remote, "nothing")
-			box.reaches(remote, tt.never)
+			box.reaches(tt.never)
 			worker := box.worker()
 			id := desk.away("make the file")
 			git := box.hangs()

@@ -37,8 +37,13 @@ func joinedUsers(t *testing.T, host string, files map[string]string) (desk, box 
 	git("-C", desk.project, "add", "-A")
 	git("-C", desk.project, "commit", "-q", "-m", "one")
 	require.NoError(t, os.RemoveAll(box.project))
-	git("clone", "-q", desk.project, box.project)
+	remote := filepath.Join(t.TempDir(), "project.git")
+	git("clone", "-q", "--bare", desk.project, remote)
+	git("-C", desk.project, "remote", "add", "origin", remote)
+	git("clone", "-q", remote, box.project)
 	for _, u := range []*user{desk, box} {
+		git("-C", u.project, "remote", "set-url", "origin", "ssh://git@remote.test"+remote)
+		standForSSH(t, u.home, "")
 		own := filepath.Join(u.home, ".config", "opencode") // the project's settings do not count there
 		require.NoError(t, os.MkdirAll(own, 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(own, "opencode.json"), []byte(openCodeConfig(t, desk.model.URL, nil)), 0o600))

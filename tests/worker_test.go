@@ -57,7 +57,28 @@ func two(t *testing.T) (desk, box machine, h hubProcess) {
 	desk.flame("join")
 	box.flame("join", desk.invite())
 	desk.serve()
+	for _, m := range all {
+		m.reaches("nothing")
+	}
 	return desk, box, h
+}
+
+// reaches has the machine reach its remote by a program in place of ssh, which never answers the
+// named command of git and runs all others.
+func (m machine) reaches(never string) {
+	m.Helper()
+	gitSays(m.T, m.checkout, "remote", "set-url", "origin", "ssh://git@remote.test"+filepath.Join(filepath.Dir(m.home), "shop.git"))
+	text := "for last; do :; done\ncase \"$last\" in " + never + ") echo $$ > " + m.home + "/hangs.new; mv " + m.home + "/hangs.new " + m.home +
+		"/hangs; exec sleep 1000;; esac\n"
+	standForSSH(m.T, m.home, text)
+}
+
+// standForSSH has the git of a home run the commands of ssh on this machine, after others.
+func standForSSH(t *testing.T, home, before string) {
+	t.Helper()
+	ssh := filepath.Join(home, "reach")
+	require.NoError(t, os.WriteFile(ssh, []byte("#!/bin/sh\n"+before+"for last; do :; done\nexec sh -c \"$last\"\n"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[core]\n\tsshCommand = "+ssh+"\n"), 0o600))
 }
 
 // away starts an agent on the queue, and returns its id.

@@ -37,8 +37,7 @@ type Work struct {
 	Model       string                `json:"model,omitempty"`
 	Schema      json.RawMessage       `json:"schema,omitempty"`
 	Limits      supervise.Limits      `json:"limits"`
-	Base        *changes.Base         `json:"base,omitempty"`   // the state that it begins from; nil: it begins in an empty folder
-	Bundle      string                `json:"bundle,omitempty"` // name of the object that holds Base, if Base is a bundle
+	Base        *changes.Base         `json:"base,omitempty"` // the state that it begins from; nil: it begins in an empty folder
 }
 
 // WorkOf returns the work of an agent to send to a worker.
@@ -95,7 +94,7 @@ func (w Work) flaw() string {
 		return "it has no task"
 	case len(w.Task)+len(w.Context)+len(w.Definition.Prompt) > maxTask:
 		return "it is too long"
-	case max(len(w.Definition.Name), len(w.Description), len(w.Model), len(w.Frame), len(w.Bundle), len(w.Digest)) > maxWorkName:
+	case max(len(w.Definition.Name), len(w.Description), len(w.Model), len(w.Frame), len(w.Digest)) > maxWorkName:
 		return "a name in it is too long"
 	case strings.HasPrefix(w.Model, "-"):
 		return "it names no model"

@@ -148,13 +148,13 @@ func TestTreesOfABaseRunNothingAndWriteNothingOutside(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
-			good := s.give("a", changes.GiveOptions{})
+			good := s.give("a")
 			s.take("good", good)
 			config := fmt.Sprintf("[core]\n\tfsmonitor = %s\n\thooksPath = hooks\n[filter \"lfs\"]\n\tsmudge = %s\n\tclean = %s\n", s.trap, s.trap, s.trap)
 			bad := s.pushed(good, s.tree(tt.tree(s, config, "#!/bin/sh\n"+s.trap+"\n")))
 			dir := s.dir("bad")
 			before := s.outside(dir)
-			_, err := s.worker.Take(t.Context(), dir, bad, nil)
+			_, err := s.worker.Take(t.Context(), dir, bad)
 			assert.Equal(t, tt.refused, err != nil, "%v", err)
 			assert.Equal(t, before, s.outside(dir), "something was written outside")
 			if err == nil {
@@ -174,7 +174,7 @@ func TestTheUsersOwnFiltersAreNotRunForABase(t *testing.T) {
 	s := newScene(t)
 	settings := fmt.Sprintf("[filter \"lfs\"]\n\tsmudge = %[1]s\n\tclean = %[1]s\n\tprocess = %[1]s\n\trequired = true\n[core]\n\tfsmonitor = %[1]s\n", s.trap)
 	s.writeAt(filepath.Join(s.base, "gitconfig"), settings)
-	good := s.give("a", changes.GiveOptions{})
+	good := s.give("a")
 	bad := s.pushed(good, s.tree([]entry{file(".gitattributes", "* filter=lfs\n"), file("a", "pointer\n")}))
 	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(s.base, "gitconfig"))
 	_, _ = s.try(s.checkout, "checkout", "--quiet", bad.Commit)
@@ -216,13 +216,13 @@ func TestABaseThatIsTooLargeIsNotCheckedOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
-			small := s.give("small", changes.GiveOptions{})
+			small := s.give("small")
 			tt.prepare(s)
 			s.take("small", small)
 			before := s.mirrors()
 			s.commit()
-			b := s.give("a", changes.GiveOptions{})
-			_, err := s.worker.Take(t.Context(), s.dir("one"), b, nil)
+			b := s.give("a")
+			_, err := s.worker.Take(t.Context(), s.dir("one"), b)
 			assert.Contains(t, advice(t, err), tt.says)
 			assert.NoDirExists(t, s.dir("one"))
 			assert.Equal(t, before, s.mirrors(), "flame does not make another mirror for that")
@@ -235,7 +235,7 @@ func TestATreeThatUnpacksWithoutEndIsNotCheckedOut(t *testing.T) {
 	t.Parallel()
 	effort.Heavy(t)
 	s := newScene(t)
-	good := s.give("a", changes.GiveOptions{})
+	good := s.give("a")
 	tree := []entry{file("x", "x")}
 	id := s.tree(tree)
 	for range 10 {
@@ -249,7 +249,7 @@ func TestATreeThatUnpacksWithoutEndIsNotCheckedOut(t *testing.T) {
 		require.NoError(t, err)
 		id = strings.TrimSpace(string(out))
 	}
-	_, err := s.worker.Take(t.Context(), s.dir("bad"), s.pushed(good, id), nil)
+	_, err := s.worker.Take(t.Context(), s.dir("bad"), s.pushed(good, id))
 	assert.Contains(t, advice(t, err), "too many for a worker")
 	assert.NoDirExists(t, s.dir("bad"))
 }

@@ -1,9 +1,7 @@
 package changes_test
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -87,10 +85,9 @@ func (s *scene) try(dir string, args ...string) (string, error) {
 	return string(out), err
 }
 
-func (s *scene) give(id string, o changes.GiveOptions) changes.Base {
+func (s *scene) give(id string) changes.Base {
 	s.t.Helper()
-	o.Folders = s.folders
-	b, err := changes.Give(s.t.Context(), s.checkout, id, o)
+	b, err := changes.Give(s.t.Context(), s.checkout, id, s.folders)
 	require.NoError(s.t, err)
 	return b
 }
@@ -106,7 +103,7 @@ func (s *scene) dir(name string) string { return filepath.Join(s.base, "worker",
 
 func (s *scene) take(name string, b changes.Base) (workdir string) {
 	s.t.Helper()
-	workdir, err := s.worker.Take(s.t.Context(), s.dir(name), b, nil)
+	workdir, err := s.worker.Take(s.t.Context(), s.dir(name), b)
 	require.NoError(s.t, err)
 	return workdir
 }
@@ -143,14 +140,14 @@ func TestWorkGoesToAnotherMachineAndComesBack(t *testing.T) {
 	left, err := changes.Uncommitted(t.Context(), s.checkout)
 	require.NoError(t, err)
 	assert.Equal(t, 1, left)
-	b := s.give("ag-1", changes.GiveOptions{})
+	b := s.give("ag-1")
 	assert.Equal(t, changes.Base{
 		Repository: s.git(s.checkout, "rev-list", "--max-parents=0", "HEAD"), Remote: "file://" + s.remote,
 		Commit: s.git(s.checkout, "rev-parse", "HEAD"), Ref: "refs/flame/base/ag-1",
 	}, b)
 	assert.Equal(t, before, s.state(), "the user's index, HEAD, branches, reflog and files stay as they were")
 	s.commit()
-	all := s.give("ag-2", changes.GiveOptions{})
+	all := s.give("ag-2")
 	assert.NotEqual(t, b.Commit, all.Commit)
 	assert.Equal(t, "refs/flame/base/ag-1\nrefs/flame/base/ag-2", s.refs(s.remote))
 
@@ -195,7 +192,7 @@ func TestWorkGoesToAnotherMachineAndComesBack(t *testing.T) {
 func TestAWorktreeWithoutChangesIsRemoved(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	b := s.give("a", changes.GiveOptions{})
+	b := s.give("a")
 	s.take("one", b)
 	result, err := s.worker.Return(t.Context(), s.dir("one"), b, "a", 1, filepath.Join(s.base, "patch"))
 	require.NoError(t, err)
@@ -212,46 +209,10 @@ func TestAnAgentWorksInTheFolderOfItsAsker(t *testing.T) {
 	s.checkout = filepath.Join(top, "sub")
 	s.writeAt(filepath.Join(top, "above"), "new\n")
 	s.commit()
-	b := s.give("a", changes.GiveOptions{})
+	b := s.give("a")
 	assert.Equal(t, "sub", b.Prefix)
 	assert.Equal(t, filepath.Join(s.dir("one"), "sub"), s.take("one", b))
 	assert.FileExists(t, filepath.Join(s.dir("one"), "above"), "the whole checkout goes along, not only the folder")
-}
-
-func TestARepositoryWithoutARemoteGoesAsABundle(t *testing.T) {
-	t.Parallel()
-	s := newScene(t)
-	s.git(s.checkout, "remote", "remove", "origin")
-	s.write("new", "new\n")
-	s.commit()
-	before := s.state()
-	var bundle bytes.Buffer
-	b := s.give("a", changes.GiveOptions{Bundle: &bundle})
-	assert.True(t, b.Bundle)
-	assert.Empty(t, b.Remote)
-	assert.Equal(t, before, s.state())
-	send := func(w io.Writer) error { _, err := w.Write(bundle.Bytes()); return err }
-
-	_, err := s.worker.Take(t.Context(), s.dir("one"), b, send)
-	assert.Contains(t, advice(t, err), "--repos bundle")
-	s.worker.Allowed = []string{changes.Bundles}
-	_, err = s.worker.Take(t.Context(), s.dir("one"), b, send)
-	require.NoError(t, err)
-	assert.FileExists(t, filepath.Join(s.dir("one"), "new"))
-	s.writeAt(filepath.Join(s.dir("one"), "new"), "newer\n")
-	patch := filepath.Join(s.base, "patch")
-	result, err := s.worker.Return(t.Context(), s.dir("one"), b, "a", 2, patch)
-	require.NoError(t, err)
-	assert.Equal(t, []string{"new"}, changes.Paths(result.Changes))
-	s.git(s.checkout, "apply", patch)
-
-	_, err = changes.Give(t.Context(), s.checkout, "a", changes.GiveOptions{Bundle: io.Discard, MaxBundle: 100})
-	assert.Contains(t, advice(t, err), "git remote add")
-	_, err = changes.Give(t.Context(), s.checkout, "a", changes.GiveOptions{})
-	assert.Contains(t, advice(t, err), "git remote add")
-	left, err := os.ReadDir(s.worker.Dir)
-	require.NoError(t, err)
-	assert.Len(t, left, 1, "the bundle's file is gone")
 }
 
 // advice returns the text of an error that is one for users.
@@ -267,7 +228,7 @@ func advice(t *testing.T, err error) string {
 func TestAnAgentLeavesABegunWorktreeAlone(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	b := s.give("a", changes.GiveOptions{})
+	b := s.give("a")
 	s.take("first", b)
 	folders, err := filepath.Glob(filepath.Join(s.worker.Dir, "*", ".git", "worktrees"))
 	require.NoError(t, err)
@@ -287,12 +248,12 @@ func TestManyAgentsOfOneRepositoryBeginAtOnce(t *testing.T) {
 	for i := range agents {
 		s.write("new", strconv.Itoa(i))
 		s.commit()
-		bases[i] = s.give("a"+strconv.Itoa(i), changes.GiveOptions{})
+		bases[i] = s.give("a" + strconv.Itoa(i))
 	}
 	for i, b := range bases {
 		go func() {
 			dir := s.dir(strconv.Itoa(i))
-			_, err := s.worker.Take(t.Context(), dir, b, nil)
+			_, err := s.worker.Take(t.Context(), dir, b)
 			if err == nil {
 				err = os.WriteFile(filepath.Join(dir, "made"), []byte("x"), 0o600)
 			}

@@ -1,8 +1,8 @@
 // Package changes handles what agents do to files: the changes in their logs, their own git
 // worktrees, and the way of work to another machine and back, by git alone. The asker gives a
-// base, through a hidden ref of the project's remote or as a bundle. A worker fetches the base
-// into a mirror, makes a worktree, and returns a patch and another hidden ref. The user's
-// branches, index and reflog stay as they are. Bases and the content of repositories are
+// base, through a hidden ref of the project's remote. A worker fetches the base into a mirror,
+// makes a worktree, and returns a patch and another hidden ref. The user's branches, index and
+// reflog stay as they are. Bases and the content of repositories are
 // untrusted.
 package changes
 

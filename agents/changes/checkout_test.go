@@ -63,7 +63,7 @@ func TestGiveAcceptsCheckoutsOfEveryKind(t *testing.T) {
 			s.commit()
 			status, before := s.git(s.checkout, "-c", "core.fsmonitor=", "--no-optional-locks", "status"), s.state()
 			head := s.git(s.checkout, "reflog", "--all")
-			b := s.give("a", changes.GiveOptions{})
+			b := s.give("a")
 			assert.Equal(t, before, s.state())
 			assert.Equal(t, head, s.git(s.checkout, "reflog", "--all"))
 			assert.Equal(t, status, s.git(s.checkout, "--no-optional-locks", "status"))
@@ -103,6 +103,7 @@ func TestErrorsOfGiveSayWhatToDo(t *testing.T) {
 		"with a remote that runs a program": {func(s *scene) {
 			s.git(s.checkout, "config", "remote.origin.url", "ext::"+s.trap)
 		}, "a", "git remote add"},
+		"without a remote":                         {func(s *scene) { s.git(s.checkout, "remote", "remove", "origin") }, "a", "git remote add"},
 		"with a remote that is a forbidden folder": {func(s *scene) { s.folders = nil }, "a", "git remote add"},
 		"with an id that leads elsewhere":          {func(*scene) {}, "../../heads/main", "letters"},
 		"with an id that says where to":            {func(*scene) {}, "a:refs/heads/main", "letters"},
@@ -112,7 +113,7 @@ func TestErrorsOfGiveSayWhatToDo(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
 			tt.prepare(s)
-			_, err := changes.Give(t.Context(), s.checkout, tt.id, changes.GiveOptions{Folders: s.folders})
+			_, err := changes.Give(t.Context(), s.checkout, tt.id, s.folders)
 			assert.Contains(t, advice(t, err), tt.says)
 			assert.NoFileExists(t, s.mark)
 		})
@@ -124,7 +125,7 @@ func TestABaseHasNoPassword(t *testing.T) {
 	s := newScene(t)
 	s.git(s.checkout, "config", "remote.origin.url", "https://me:secret@github.com/me/x.git")
 	s.git(s.checkout, "config", "remote.origin.pushurl", s.remote)
-	b := s.give("a", changes.GiveOptions{})
+	b := s.give("a")
 	assert.Equal(t, "https://github.com/me/x.git", b.Remote)
 }
 
@@ -144,7 +145,7 @@ func TestTwoUsersHaveTheirOwnConfigurations(t *testing.T) {
 	s.write("large.bin", "content\n")
 	s.commit()
 	home("asker", "[commit]\ngpgSign = true\n[push]\ngpgSign = true\n[core]\nhooksPath = "+s.base+"\n")
-	b := s.give("a", changes.GiveOptions{})
+	b := s.give("a")
 	home("worker", "[fetch]\nprune = true\n[transfer]\nfsckObjects = true\n[init]\ndefaultBranch = x\n")
 	s.take("one", b)
 	s.writeAt(filepath.Join(s.dir("one"), "large.bin"), "larger\n")
@@ -157,7 +158,7 @@ func TestTwoUsersHaveTheirOwnConfigurations(t *testing.T) {
 func TestThePatchIsWrittenEvenIfThePushFails(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	b := s.give("a", changes.GiveOptions{})
+	b := s.give("a")
 	s.take("one", b)
 	s.writeAt(filepath.Join(s.dir("one"), "changed"), "by the agent\n")
 	require.NoError(t, os.RemoveAll(s.remote))

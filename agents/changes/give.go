@@ -1,13 +1,9 @@
 package changes
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -17,16 +13,12 @@ import (
 
 // A Base is the state of a repository that an agent on another machine begins from.
 type Base struct {
-	Repository string `json:"repository"`       // id of the first commit of its history
-	Remote     string `json:"remote,omitempty"` // to fetch from, without user or password; empty where Bundle is set
+	Repository string `json:"repository"` // id of the first commit of its history
+	Remote     string `json:"remote"`     // to fetch from, without user or password
 	Commit     string `json:"commit"`
-	Ref        string `json:"ref"`              // ref of the commit in the remote or the bundle
+	Ref        string `json:"ref"`              // ref of the commit in the remote
 	Prefix     string `json:"prefix,omitempty"` // working folder of the agent in the repository, with slashes
-	Bundle     bool   `json:"bundle,omitempty"` // the base is a bundle
 }
-
-// Bundles is the pattern that allows repositories without a remote.
-const Bundles = "bundle"
 
 const (
 	baseRefs = "refs/flame/base/"
@@ -61,8 +53,8 @@ func (b Base) check() error {
 		problem = "its ref is not one of flame's"
 	case prefix != "" && (!filepath.IsLocal(prefix) || filepath.Clean(prefix) != prefix):
 		problem = "its folder is not in the repository"
-	case (b.Remote == "") != b.Bundle:
-		problem = "it has either a remote or a bundle"
+	case b.Remote == "":
+		problem = "it has no remote"
 	default:
 		return nil
 	}
@@ -71,12 +63,6 @@ func (b Base) check() error {
 
 // remote returns the base's remote if the patterns allow it.
 func (b Base) remote(allowed []string) (git.Remote, error) {
-	if b.Bundle {
-		if slices.Contains(allowed, Bundles) {
-			return git.Remote{}, nil
-		}
-		return git.Remote{}, core.Invalidf("this worker takes no repositories without a remote").WithHint("start it with --repos %s", Bundles)
-	}
 	r, err := git.ParseRemote(b.Remote)
 	if err != nil {
 		return r, err
@@ -91,20 +77,11 @@ func (b Base) remote(allowed []string) (git.Remote, error) {
 	return r, nil
 }
 
-// MaxBundle is the default size limit of a bundle, in bytes.
-const MaxBundle = 50 << 20
-
-// GiveOptions say what Give sends.
-type GiveOptions struct {
-	Bundle    io.Writer // receives the bundle if there is no remote, invalid after an error; nil: no bundle
-	MaxBundle int64     // 0: the constant
-	Folders   []string  // patterns of allowed remotes that are folders: file:/path/*
-}
-
 // Give puts the commit of a checkout where another machine can fetch it, under an id.
 // Uncommitted files stay behind. It refuses shallow clones, whose history has no beginning, and
 // sends of a partial clone what is there. Files of git-lfs and other filters go as committed.
-func Give(ctx context.Context, checkout, id string, o GiveOptions) (b Base, err error) {
+// Remotes that are folders must match one of the patterns in folders, such as file:/path/*.
+func Give(ctx context.Context, checkout, id string, folders []string) (b Base, err error) {
 	if err := checkID(id); err != nil {
 		return Base{}, err
 	}
@@ -122,34 +99,25 @@ func Give(ctx context.Context, checkout, id string, o GiveOptions) (b Base, err 
 	if b.Repository == "" {
 		return Base{}, core.Invalidf("a shallow clone cannot go to another machine").WithHint("run git fetch --unshallow first")
 	}
-	return b, b.send(ctx, top, o)
+	return b, b.send(ctx, top, folders)
 }
 
-// send pushes the base to the checkout's remote and records that, or writes the bundle.
-func (b *Base) send(ctx context.Context, top string, o GiveOptions) error {
-	fetch, push, err := remotesOf(ctx, top, o.Folders)
-	switch {
-	case err != nil:
+// send pushes the base to the checkout's remote and records that.
+func (b *Base) send(ctx context.Context, top string, folders []string) error {
+	fetch, push, err := remotesOf(ctx, top, folders)
+	if err != nil {
 		return err
-	case fetch != git.Remote{}:
-		if err := git.Push(ctx, top, push, git.Update{Ref: b.Ref, Commit: b.Commit}); err != nil {
-			return core.Unavailablef(err, "the base could not be pushed to %s: %v", push.URL(), err).
-				WithHint("other machines get it from there: see that git push works without being asked for a password")
-		}
-		b.Remote = fetch.URL()
-		return nil
-	case o.Bundle == nil:
-		return core.Invalidf("the repository has no remote by https or ssh").
+	}
+	if fetch == (git.Remote{}) {
+		return core.Invalidf("the repository has no remote by https or ssh, from which another machine could fetch it").
 			WithHint("add one that both machines reach: git remote add origin URL")
 	}
-	b.Bundle = true
-	limit := cmp.Or(o.MaxBundle, MaxBundle)
-	err = git.Bundle(ctx, top, b.Commit, b.Ref, o.Bundle, limit)
-	if errors.Is(err, git.ErrTooMuch) {
-		return core.Invalidf("the repository has no remote, and its history is larger than %d bytes", limit).
-			WithHint("add a remote that both machines reach: git remote add origin URL")
+	if err := git.Push(ctx, top, push, git.Update{Ref: b.Ref, Commit: b.Commit}); err != nil {
+		return core.Unavailablef(err, "the base could not be pushed to %s: %v", push.URL(), err).
+			WithHint("other machines get it from there: see that git push works without being asked for a password")
 	}
-	return err
+	b.Remote = fetch.URL()
+	return nil
 }
 
 // remotesOf returns the remotes from which a checkout fetches and to which it pushes; nothing
@@ -194,7 +162,7 @@ func topOf(ctx context.Context, dir string) (top, prefix string, err error) {
 }
 
 // Forget deletes the refs that Give and Return made under ids, in a checkout and at its
-// remote. Folders has the meaning of GiveOptions.Folders.
+// remote. It accepts the same folders as Give.
 func Forget(ctx context.Context, checkout string, ids, folders []string) error {
 	wanted := map[string]bool{}
 	for _, id := range ids {

@@ -1,9 +1,6 @@
 package changes_test
 
 import (
-	"bytes"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,7 +52,6 @@ func TestPatternsCoverRemotesHoweverTheyAreAddressed(t *testing.T) {
 		{"*/*", "/srv", false},
 		{"/srv/*", "/srv/x.git", false},
 		{"file:**", "https://github.com/me/x", false},
-		{"bundle", "https://bundle", false},
 	} {
 		assert.Equal(t, tt.want, changes.Matches(tt.remote, []string{"other.test/x", tt.pattern}), "%s covers %s", tt.pattern, tt.remote)
 	}
@@ -68,7 +64,7 @@ func TestAnInvalidBaseIsRefused(t *testing.T) {
 	require.NoError(t, os.Symlink("/etc", filepath.Join(s.checkout, "link")))
 	s.git(s.checkout, "add", "link")
 	s.git(s.checkout, "commit", "--quiet", "--message", "link")
-	good := s.give("a", changes.GiveOptions{})
+	good := s.give("a")
 	s.git(s.checkout, "push", "--quiet", "origin", "HEAD~1:refs/flame/base/replaced")
 	for name, tt := range map[string]struct {
 		change func(*changes.Base)
@@ -79,8 +75,7 @@ func TestAnInvalidBaseIsRefused(t *testing.T) {
 		"a remote that runs a program":     {func(b *changes.Base) { b.Remote = "ext::" + s.trap }, "flame does not use the address"},
 		"a remote that is an option":       {func(b *changes.Base) { b.Remote = "--upload-pack=" + s.trap }, "flame does not use the address"},
 		"a remote with a password":         {func(b *changes.Base) { b.Remote = "https://me:secret@github.com/me/x" }, "a user or a password"},
-		"neither remote nor bundle":        {func(b *changes.Base) { b.Remote = "" }, "either a remote or a bundle"},
-		"both":                             {func(b *changes.Base) { b.Bundle = true }, "either a remote or a bundle"},
+		"no remote":                        {func(b *changes.Base) { b.Remote = "" }, "it has no remote"},
 		"a base that was not pushed":       {func(b *changes.Base) { b.Ref = "refs/flame/base/none" }, "could not be fetched"},
 		"a base that was replaced":         {func(b *changes.Base) { b.Ref = "refs/flame/base/replaced" }, "not the requested commit"},
 		"a commit that is a name":          {func(b *changes.Base) { b.Commit = "HEAD" }, "no full id"},
@@ -101,7 +96,7 @@ func TestAnInvalidBaseIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := good
 			tt.change(&b)
-			_, err := s.worker.Take(t.Context(), s.dir("one"), b, func(w io.Writer) error { return nil })
+			_, err := s.worker.Take(t.Context(), s.dir("one"), b)
 			assert.Contains(t, advice(t, err), tt.says)
 			assert.NotContains(t, err.Error(), "secret")
 			assert.NoDirExists(t, s.dir("one"))
@@ -110,32 +105,6 @@ func TestAnInvalidBaseIsRefused(t *testing.T) {
 	s.take("one", good)
 	assert.NoFileExists(t, s.mark)
 }
-
-func TestAnInvalidBundleIsRefused(t *testing.T) {
-	t.Parallel()
-	s := newScene(t)
-	s.git(s.checkout, "remote", "remove", "origin")
-	var bundle bytes.Buffer
-	b := s.give("a", changes.GiveOptions{Bundle: &bundle})
-	s.worker.Allowed = []string{changes.Bundles}
-	whole := bundle.Bytes()
-	for name, send := range map[string]func(w io.Writer) error{
-		"nothing":             func(io.Writer) error { return nil },
-		"half of it":          func(w io.Writer) error { _, err := w.Write(whole[:len(whole)/2]); return err },
-		"the way elsewhere":   func(w io.Writer) error { _, err := fmt.Fprintf(w, "gitdir: %s/.git\n", s.checkout); return err },
-		"one that never ends": func(w io.Writer) error { _, err := io.Copy(w, zeros{}); return err },
-		"a failure":           func(io.Writer) error { return io.ErrUnexpectedEOF },
-	} {
-		_, err := s.worker.Take(t.Context(), s.dir("one"), b, send)
-		assert.Contains(t, advice(t, err), "could not be fetched", name)
-		assert.NoDirExists(t, s.dir("one"), name)
-	}
-}
-
-// zeros never end.
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 // arm makes a repository run the trap wherever git can be had to.
 func (s *scene) arm(repository string) {
@@ -170,7 +139,7 @@ func TestNothingOfARepositoryRunsOnEitherMachine(t *testing.T) {
 	require.NoError(t, os.Remove(s.mark))
 
 	before := s.state()
-	b := s.give("a", changes.GiveOptions{})
+	b := s.give("a")
 	s.take("one", b)
 	mirrors, err := filepath.Glob(filepath.Join(s.worker.Dir, "*"))
 	require.NoError(t, err)
@@ -182,7 +151,7 @@ func TestNothingOfARepositoryRunsOnEitherMachine(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, result.Changes, 2)
 	s.take("two", b)
-	s.give("b", changes.GiveOptions{})
+	s.give("b")
 	_, err = changes.Uncommitted(t.Context(), s.checkout)
 	require.NoError(t, err)
 	require.NoError(t, changes.Forget(t.Context(), s.checkout, []string{"a", "b"}, s.folders))
@@ -194,7 +163,7 @@ func TestNothingOfARepositoryRunsOnEitherMachine(t *testing.T) {
 func TestAWorktreeThatLeadsElsewhereIsNotReturned(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	b := s.give("a", changes.GiveOptions{})
+	b := s.give("a")
 	private := filepath.Join(s.base, "private")
 	s.git(s.base, "clone", "--quiet", s.checkout, private)
 	for name, change := range map[string]func(dir string){
@@ -231,7 +200,7 @@ func TestAWorktreeThatLeadsElsewhereIsNotReturned(t *testing.T) {
 func TestAHistoryOutsideOfTheBaseIsNotReturned(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	b := s.give("a", changes.GiveOptions{})
+	b := s.give("a")
 	s.take("one", b)
 	s.writeAt(filepath.Join(s.dir("one"), "secret"), "of another\n")
 	s.git(s.dir("one"), "checkout", "--quiet", "--orphan", "other")
@@ -250,7 +219,7 @@ func TestACheckoutWhoseFilesAreElsewhereIsNotGiven(t *testing.T) {
 	s.writeAt(filepath.Join(s.base, "key"), "secret\n")
 	for _, elsewhere := range []string{s.base, filepath.Join(s.checkout, "sub")} {
 		s.git(s.base, "config", "--file", filepath.Join(s.checkout, ".git", "config"), "core.worktree", elsewhere)
-		_, err := changes.Give(t.Context(), s.checkout, "a", changes.GiveOptions{Folders: s.folders})
+		_, err := changes.Give(t.Context(), s.checkout, "a", s.folders)
 		assert.Error(t, err, elsewhere)
 	}
 	assert.Empty(t, s.refs(s.remote))

@@ -79,11 +79,8 @@ func (m Mirrors) of(b Base) (all []string, err error) {
 // key returns the prefix of the names of a base's mirrors. It contains the first commit, so
 // all of them have ids of one format.
 func (b Base) key() string {
-	from := Bundles
-	if r, err := git.ParseRemote(b.Remote); err == nil {
-		from = r.Name()
-	}
-	sum := sha256.Sum256([]byte(b.Repository + " " + from))
+	r, _ := git.ParseRemote(b.Remote) // remote has checked it
+	sum := sha256.Sum256([]byte(b.Repository + " " + r.Name()))
 	return hex.EncodeToString(sum[:10])
 }
 

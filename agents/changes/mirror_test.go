@@ -26,7 +26,7 @@ func (s *scene) mirrors() []string {
 func TestABaseOfAnotherFormatDoesNotBlockOtherBases(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	good := s.give("a", changes.GiveOptions{})
+	good := s.give("a")
 	long := strings.Repeat("a", 64)
 	for name, tt := range map[string]struct {
 		change func(*changes.Base)
@@ -39,7 +39,7 @@ func TestABaseOfAnotherFormatDoesNotBlockOtherBases(t *testing.T) {
 	} {
 		b := good
 		tt.change(&b)
-		_, err := s.worker.Take(t.Context(), s.dir("bad"), b, nil)
+		_, err := s.worker.Take(t.Context(), s.dir("bad"), b)
 		assert.Contains(t, advice(t, err), tt.says, name)
 		left, _ := os.ReadDir(s.worker.Dir) // mostly there is none
 		assert.Empty(t, left, "%s leaves no mirror", name)
@@ -106,14 +106,14 @@ func TestADamagedMirrorIsReplaced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
-			first := s.give("a", changes.GiveOptions{})
+			first := s.give("a")
 			s.take("one", first)
 			require.Len(t, s.mirrors(), 1)
 			damage(s, filepath.Join(s.mirrors()[0], ".git"))
 
 			s.write("changed", "one\ntwo\nthree\n")
 			s.commit()
-			second := s.give("b", changes.GiveOptions{})
+			second := s.give("b")
 			for _, dir := range []string{"two", "three"} { // the second time from what was made
 				s.take(dir, second)
 				s.writeAt(filepath.Join(s.dir(dir), "changed"), "by the agent\n")
@@ -129,11 +129,11 @@ func TestADamagedMirrorIsReplaced(t *testing.T) {
 func TestAnAgentReturnsFromAMirrorThatWasReplaced(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	b := s.give("a", changes.GiveOptions{})
+	b := s.give("a")
 	s.take("one", b)
 	lock := filepath.Join(s.mirrors()[0], ".git", "refs", "flame", "base", "b.lock")
 	s.writeAt(lock, "")
-	other := s.give("b", changes.GiveOptions{})
+	other := s.give("b")
 	s.take("two", other)
 	require.Len(t, s.mirrors(), 2)
 	for id, base := range map[string]changes.Base{"one": b, "two": other} {
@@ -147,7 +147,7 @@ func TestAnAgentReturnsFromAMirrorThatWasReplaced(t *testing.T) {
 func TestAMirrorIsNotReplacedForFaultsOfABaseOrRemote(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	b := s.give("a", changes.GiveOptions{})
+	b := s.give("a")
 	s.take("one", b)
 	before := s.mirrors()
 	for name, change := range map[string]func(*changes.Base){
@@ -157,12 +157,12 @@ func TestAMirrorIsNotReplacedForFaultsOfABaseOrRemote(t *testing.T) {
 	} {
 		bad := b
 		change(&bad)
-		_, err := s.worker.Take(t.Context(), s.dir("bad"), bad, nil)
+		_, err := s.worker.Take(t.Context(), s.dir("bad"), bad)
 		advice(t, err)
 		assert.Equal(t, before, s.mirrors(), name)
 	}
 	require.NoError(t, os.Rename(s.remote, s.remote+".away"))
-	_, err := s.worker.Take(t.Context(), s.dir("bad"), b, nil)
+	_, err := s.worker.Take(t.Context(), s.dir("bad"), b)
 	assert.Contains(t, advice(t, err), "could not be fetched")
 	assert.Equal(t, before, s.mirrors(), "the remote is away")
 	left, err := os.ReadDir(s.worker.Dir)
@@ -173,7 +173,7 @@ func TestAMirrorIsNotReplacedForFaultsOfABaseOrRemote(t *testing.T) {
 func TestUnusedMirrorsAreRemoved(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	b := s.give("a", changes.GiveOptions{})
+	b := s.give("a")
 	s.take("one", b)
 	mirror := s.mirrors()[0]
 	half := filepath.Join(s.worker.Dir, ".new-1")

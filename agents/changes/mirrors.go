@@ -3,7 +3,6 @@ package changes
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -23,9 +22,9 @@ type Returned struct {
 }
 
 // Take makes a worktree of a base at dir, which must not exist, and returns the working folder
-// in it. bundle writes the base's bundle. Worktree.Remove removes the worktree. Take leaves a
-// damaged mirror to the worktrees that it has, and makes another one.
-func (m Mirrors) Take(ctx context.Context, dir string, b Base, bundle func(io.Writer) error) (workdir string, err error) {
+// in it. Worktree.Remove removes the worktree. Take leaves a damaged mirror to the worktrees
+// that it has, and makes another one.
+func (m Mirrors) Take(ctx context.Context, dir string, b Base) (workdir string, err error) {
 	if err := b.check(); err != nil {
 		return "", err
 	}
@@ -33,7 +32,7 @@ func (m Mirrors) Take(ctx context.Context, dir string, b Base, bundle func(io.Wr
 	if err != nil {
 		return "", err
 	}
-	t := taking{Mirrors: m, base: b, remote: remote, bundle: bundle, dir: dir}
+	t := taking{Mirrors: m, base: b, remote: remote, dir: dir}
 	kept, err := m.of(b)
 	if err != nil {
 		return "", err
@@ -70,7 +69,6 @@ type taking struct {
 	Mirrors
 	base   Base
 	remote git.Remote
-	bundle func(io.Writer) error
 	dir    string // of the worktree
 }
 
@@ -111,14 +109,9 @@ func (t taking) fresh(ctx context.Context, newest string) (mirror string, others
 }
 
 // fill fetches the base into a mirror, at its ref.
-func (t taking) fill(ctx context.Context, mirror string) (err error) {
+func (t taking) fill(ctx context.Context, mirror string) error {
 	b := t.base
-	var got string
-	if b.Bundle {
-		got, err = t.unpack(ctx, mirror, b, t.bundle)
-	} else {
-		got, err = git.Fetch(ctx, mirror, t.remote, b.Ref)
-	}
+	got, err := git.Fetch(ctx, mirror, t.remote, b.Ref)
 	if err != nil {
 		return core.Unavailablef(err, "the base could not be fetched: %v", err).
 			WithHint("see that it was pushed, and that git fetch works on this machine without being asked for a password")
@@ -191,7 +184,7 @@ func (m Mirrors) Return(ctx context.Context, dir string, b Base, id string, atte
 		return Returned{}, nil
 	}
 	result := Returned{Ref: runRef(id, attempt), Commit: commit, Changes: all}
-	if _, err := git.Run(ctx, mirror, "update-ref", result.Ref, commit); err != nil || b.Bundle {
+	if _, err := git.Run(ctx, mirror, "update-ref", result.Ref, commit); err != nil {
 		return result, err
 	}
 	if err := git.Push(ctx, mirror, remote, git.Update{Ref: result.Ref, Commit: commit}); err != nil {
@@ -212,32 +205,6 @@ func snapshot(ctx context.Context, dir, base, ref string) (string, error) {
 		parent = base
 	}
 	return git.Snapshot(ctx, dir, parent, "flame: "+strings.TrimPrefix(ref, "refs/flame/"))
-}
-
-// unpack fetches a bundle into a mirror, and returns its commit.
-func (m Mirrors) unpack(ctx context.Context, mirror string, b Base, bundle func(io.Writer) error) (string, error) {
-	file, err := os.CreateTemp(m.Dir, ".bundle-*")
-	if err != nil {
-		return "", err
-	}
-	defer os.Remove(file.Name())
-	if err := errors.Join(bundle(&limited{file, MaxBundle}), file.Close()); err != nil {
-		return "", err
-	}
-	return git.Unbundle(ctx, mirror, file.Name(), b.Ref)
-}
-
-// A limited is a writer that accepts a limited number of bytes.
-type limited struct {
-	to   io.Writer
-	left int
-}
-
-func (l *limited) Write(p []byte) (int, error) {
-	if l.left -= len(p); l.left < 0 {
-		return 0, core.Invalidf("the bundle is larger than %d MB", MaxBundle>>20).WithHint("give the repository a remote")
-	}
-	return l.to.Write(p)
 }
 
 // newMark begins the name of an unfinished mirror.

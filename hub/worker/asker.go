@@ -14,7 +14,6 @@ import (
 
 	"flame/agents"
 	"flame/agents/abroad"
-	"flame/agents/changes"
 	"flame/core"
 	"flame/hub"
 	"flame/hub/queue"
@@ -146,21 +145,13 @@ func (a Asker) Cancel(ctx context.Context, id, why string) error {
 	})
 }
 
-// Leave keeps a file for the worker, under a name.
-func (a Asker) Leave(ctx context.Context, name string, from io.Reader) error {
-	text, err := io.ReadAll(io.LimitReader(from, maxLeft+1))
-	if err == nil && len(text) > maxLeft {
-		err = core.Invalidf("the file for the worker has over %d MB", maxLeft>>20)
-	}
-	if err != nil {
-		return err
-	}
-	return a.inTime(ctx, func(q *queue.Queue) error { return q.PutObject(ctx, name, bytes.NewReader(text)) })
-}
-
 // Fetch writes a file that a worker left under a name.
 func (a Asker) Fetch(ctx context.Context, name string, to io.Writer, most int64) error {
-	return a.inTime(ctx, func(q *queue.Queue) error {
+	ctx, stop := context.WithTimeout(ctx, fileTime)
+	defer stop()
+	line := &line{Data: a.Data}
+	defer line.close()
+	return line.lasting(ctx, func(q *queue.Queue) error {
 		var text bytes.Buffer // each connection begins the file anew
 		if err := q.Object(ctx, name, &text, most); err != nil {
 			return err
@@ -170,20 +161,8 @@ func (a Asker) Fetch(ctx context.Context, name string, to io.Writer, most int64)
 	})
 }
 
-// maxLeft bounds the file that an asker leaves for a worker, in bytes.
-const maxLeft = changes.MaxBundle
-
-// fileTime bounds the retries of sending or fetching a file while no hub answers.
+// fileTime bounds the retries of fetching a file while no hub answers.
 const fileTime = 10 * time.Minute
-
-// inTime calls f, with one connection after the other, until it succeeds or fileTime is over.
-func (a Asker) inTime(ctx context.Context, f func(*queue.Queue) error) error {
-	ctx, stop := context.WithTimeout(ctx, fileTime)
-	defer stop()
-	line := &line{Data: a.Data}
-	defer line.close()
-	return line.lasting(ctx, f)
-}
 
 // once calls f with a connection of its own.
 func (a Asker) once(ctx context.Context, f func(*queue.Queue) error) error {

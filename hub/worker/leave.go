@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -121,9 +120,7 @@ func (h *held) prepare(ctx context.Context, work abroad.Work, folder string) (at
 	}
 	h.base = work.Base
 	at.Worktree, at.Base = filepath.Join(folder, "worktree"), work.Base.Commit
-	at.Dir, err = h.mirrors().Take(ctx, at.Worktree, *work.Base, func(to io.Writer) error {
-		return Asker{Data: h.Data}.Fetch(ctx, work.Bundle, to, changes.MaxBundle)
-	})
+	at.Dir, err = h.mirrors().Take(ctx, at.Worktree, *work.Base)
 	return at, err
 }
 
@@ -149,16 +146,15 @@ func (h *held) giveBack(ctx context.Context, r *abroad.Report) error {
 	return changes.Worktree{Dir: worktree}.Remove(context.WithoutCancel(ctx), worktree)
 }
 
-// OwnRepository returns the patterns of the project's own remote and of bundles, which askers
-// without a remote send.
+// OwnRepository returns the pattern of the project's own remote, if it has one.
 func OwnRepository(ctx context.Context, dir string) []string {
-	patterns := []string{"bundle"}
 	fetch, _, err := git.Remotes(ctx, dir)
 	if err != nil || fetch == "" {
-		return patterns
+		return nil
 	}
-	if remote, err := git.ParseRemote(fetch); err == nil {
-		patterns = append(patterns, remote.Name())
+	remote, err := git.ParseRemote(fetch)
+	if err != nil {
+		return nil
 	}
-	return patterns
+	return []string{remote.Name()}
 }

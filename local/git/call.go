@@ -42,7 +42,6 @@ type call struct {
 	// The zero values of these fields stand for defaults.
 	patience time.Duration // after which flame kills git
 	memory   uint64        // that each process may allocate, in bytes; see limit
-	output   *bounded      // takes git's output, which run then does not return
 	secret   string        // errors do not contain it
 }
 
@@ -59,7 +58,7 @@ func (c call) run(ctx context.Context) (string, error) {
 	}
 	for wait := settling >> 8; ; wait *= 2 {
 		text, err := execute(ctx, c, settings)
-		if err == nil || wait >= settling || c.output != nil || !meetsHalfWorktree(err) {
+		if err == nil || wait >= settling || !meetsHalfWorktree(err) {
 			return text, err
 		}
 		select {
@@ -87,11 +86,7 @@ func execute(ctx context.Context, c call, settings string) (string, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var text, said strings.Builder
-	stdout, stderr := c.output, &bounded{to: &said, max: maxErrors}
-	if stdout == nil {
-		stdout = &bounded{to: &text, max: maxOutput}
-	}
-	stdout.full = stop
+	stdout, stderr := &bounded{to: &text, max: maxOutput, full: stop}, &bounded{to: &said, max: maxErrors}
 	cmd := c.command(ctx, settings)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	err := cmd.Start()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -77,37 +76,6 @@ func Refs(ctx context.Context, dir string, of Remote, prefix string) (refs []str
 		return err
 	})
 	return refs, err
-}
-
-// Bundle writes a bundle with a ref, which is a commit of dir's repository with its whole
-// history. More than limit bytes are an error with the cause ErrTooMuch.
-func Bundle(ctx context.Context, dir, commit, ref string, to io.Writer, limit int64) error {
-	if err := errors.Join(checkID(commit), checkRef(ref)); err != nil {
-		return err
-	}
-	return carry(ctx, dir, func(c carrier) error {
-		if _, err := c.run(ctx, "update-ref", ref, commit); err != nil {
-			return err
-		}
-		bundle := c.call("bundle", "create", "--quiet", "-", ref)
-		bundle.output = &bounded{to: to, max: limit}
-		_, err := bundle.run(ctx)
-		return err
-	})
-}
-
-// Unbundle copies the commit of a ref from a bundle into dir's repository, and returns its id.
-// It changes no ref of the repository.
-func Unbundle(ctx context.Context, dir, file, ref string) (id string, err error) {
-	if err := checkRef(ref); err != nil {
-		return "", err
-	}
-	err = carry(ctx, dir, func(c carrier) error {
-		list, err := c.run(ctx, "bundle", "unbundle", file, ref)
-		id, _, _ = strings.Cut(list, " ")
-		return err
-	})
-	return id, err
 }
 
 // refs matches names of refs that are safe in all arguments.

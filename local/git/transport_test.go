@@ -1,7 +1,6 @@
 package git_test
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,12 +33,6 @@ func transport(r *repo, to git.Remote, head string) (errs []error) {
 	_, err = git.Fetch(t.Context(), r.dir, to, ref)
 	errs = append(errs, err, git.Push(t.Context(), r.dir, to, git.Update{Ref: ref}))
 	_, _, err = git.Remotes(t.Context(), r.dir)
-	errs = append(errs, err)
-	var bundle bytes.Buffer
-	errs = append(errs, git.Bundle(t.Context(), r.dir, head, ref, &bundle, 1<<20))
-	file := filepath.Join(filepath.Dir(r.dir), "bundle")
-	require.NoError(t, os.WriteFile(file, bundle.Bytes(), 0o600))
-	_, err = git.Unbundle(t.Context(), r.dir, file, ref)
 	errs = append(errs, err)
 	_, err = git.Snapshot(t.Context(), r.dir, head, "all")
 	return append(errs, err)
@@ -204,19 +197,10 @@ func TestATransportRefusesOptionsAndOddRefs(t *testing.T) {
 		_, err := git.Fetch(t.Context(), r.dir, remote, ref)
 		isProblem(t, err)
 		isProblem(t, git.Push(t.Context(), r.dir, remote, git.Update{Ref: ref, Commit: head}))
-		isProblem(t, git.Bundle(t.Context(), r.dir, head, ref, &bytes.Buffer{}, 1<<20))
-		_, err = git.Unbundle(t.Context(), r.dir, "x", ref)
-		isProblem(t, err)
 	}
 	for _, id := range []string{"HEAD", "main", "--all", head[:12], strings.ToUpper(head), head + "\n", head + "~1"} {
 		isProblem(t, git.Push(t.Context(), r.dir, remote, git.Update{Ref: "refs/flame/x", Commit: id}))
-		isProblem(t, git.Bundle(t.Context(), r.dir, id, "refs/flame/x", &bytes.Buffer{}, 1<<20))
 		_, err := git.Snapshot(t.Context(), r.dir, id, "x")
 		isProblem(t, err)
 	}
-	// A file that looks like a bundle may lead to another repository.
-	file := filepath.Join(filepath.Dir(r.dir), "bundle")
-	require.NoError(t, os.WriteFile(file, []byte("gitdir: "+r.dir+"/.git\n"), 0o600))
-	_, err := git.Unbundle(t.Context(), r.dir, file, "refs/heads/main")
-	isProblem(t, err)
 }
