@@ -44,8 +44,9 @@ func (k StampKey) prove(s Stamp, unique string) string {
 	return unique + "." + base64.RawURLEncoding.EncodeToString(code)
 }
 
-// How the text begins that makes a proof unique: the process that started the hook, in front of the
-// host's id of the call; or, in front of a random text, that the key is that of the host's process.
+// How the text begins that makes a proof unique: the process that started the hook, in front of a
+// random text, as models repeat ids of calls, and the host's id of the call; or, in front of a random
+// text, that the key is that of the host's process.
 const (
 	hostKeyed = "host"
 	uniqueSep = "-"
@@ -77,7 +78,8 @@ func (p *Project) CallerOf(ctx context.Context, by Caller, s Stamp, proof string
 		}
 		return by, false
 	}
-	from, call, _ := strings.Cut(proof[:end], uniqueSep)
+	from, text, _ := strings.Cut(proof[:end], uniqueSep)
+	_, call, _ := strings.Cut(text, uniqueSep)
 	switch {
 	case from == hostKeyed:
 		host := p.HostProcess()
@@ -100,7 +102,7 @@ func (p *Project) ProveStamp(ctx context.Context, s Stamp) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return key.prove(s, strconv.Itoa(os.Getppid())+uniqueSep+cmp.Or(s.Call, rand.Text())), nil
+	return key.prove(s, strings.Join([]string{strconv.Itoa(os.Getppid()), rand.Text(), s.Call}, uniqueSep)), nil
 }
 
 // HostKey returns the key for the stamps of the process of the host that runs this one.

@@ -28,6 +28,12 @@ func TestAProofBelongsToOneStampOfOneProject(t *testing.T) {
 	assert.True(t, ok)
 	assert.Equal(t, project.Caller{Session: "a", Parent: "s", Host: "h", Agent: "agent-1", Trust: project.Stamped}, by)
 
+	again, err := here.ProveStamp(t.Context(), made)
+	require.NoError(t, err)
+	assert.NotEqual(t, proof, again, "a server believes each proof once, and some models repeat the ids of their calls")
+	_, ok = here.CallerOf(t.Context(), own, made, again)
+	assert.True(t, ok)
+
 	http := at(project.Process{}, projecttest.Key, nil)
 	http.HostProcess = nil
 	tests := map[string]struct {
