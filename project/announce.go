@@ -74,8 +74,10 @@ func (p *Project) Announce(ctx context.Context, by Caller, call string, unsure b
 	})
 }
 
-// TakeAnnounced returns the oldest announcement of a call by this process's host, which is then taken;
-// nil if no hook announced it. hooked reports whether hooks announce the calls of that host.
+// TakeAnnounced returns an announcement of a call by this process's host, which is then taken; nil if
+// no hook announced it. If several agents announced the same call, all these are taken, and the one
+// returned names nobody: a call that the user refused never comes, but its announcement waits. hooked
+// reports whether hooks announce the calls of that host.
 func (p *Project) TakeAnnounced(ctx context.Context, call string) (found *Announced, hooked bool, err error) {
 	host := p.announcer()
 	if host == (Process{}) {
@@ -87,12 +89,19 @@ func (p *Project) TakeAnnounced(ctx context.Context, call string) (found *Announ
 		if hooked, err = recordAnnounced.Load(tx, host.id(), &a); err != nil {
 			return err
 		}
-		i := slices.IndexFunc(a.Calls, func(a Announced) bool { return a.Call == call && a.At+announcedFor >= p.Now() })
+		now := p.Now()
+		same := func(a Announced) bool { return a.Call == call && a.At+announcedFor >= now }
+		i := slices.IndexFunc(a.Calls, same)
 		if i < 0 {
 			return nil
 		}
-		found = &a.Calls[i]
-		return recordAnnounced.Save(tx, host.id(), announcements{Calls: slices.Concat(a.Calls[:i], a.Calls[i+1:]), At: a.At})
+		found = new(a.Calls[i])
+		if slices.ContainsFunc(a.Calls, func(a Announced) bool { return same(a) && a.Session != found.Session }) {
+			a.Calls, found.Session = slices.DeleteFunc(a.Calls, same), ""
+		} else {
+			a.Calls = slices.Delete(a.Calls, i, i+1)
+		}
+		return recordAnnounced.Save(tx, host.id(), a)
 	})
 	return found, hooked, err
 }
