@@ -173,6 +173,15 @@ func TestHTTPSessions(t *testing.T) {
 		web, _ := startHTTP(t, newRig(), HTTPOptions{})
 		assert.NotEqual(t, startStreamable(t, web).session, startStreamable(t, web).session)
 	})
+	t.Run("tools do not know the id that lets a client use one", func(t *testing.T) {
+		t.Parallel()
+		web, _ := startHTTP(t, newRig(), HTTPOptions{})
+		p := startStreamable(t, web)
+		p.send(t, call(1, "who", ""))
+		told := (<-p.got()).text()
+		assert.NotEmpty(t, told)
+		assert.NotEqual(t, p.session, told)
+	})
 	t.Run("one that is deleted is gone, and its streams with it", func(t *testing.T) {
 		t.Parallel()
 		web, _ := startHTTP(t, newRig(), HTTPOptions{})

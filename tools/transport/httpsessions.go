@@ -18,7 +18,8 @@ type httpHandler struct {
 }
 
 // httpSessions holds the connections of both HTTP transports by their ids, which are
-// random: to know an id is to be allowed to use it.
+// random: to know an id is to be allowed to use it. Flame's tools name a connection to others, so
+// its session has an id of its own.
 type httpSessions struct {
 	backend backend
 	idleTTL time.Duration
@@ -44,7 +45,7 @@ var errClosed = errors.New("the server is shutting down")
 // use until it is released.
 func (s *httpSessions) start(ctx context.Context, sse bool) (*httpSession, error) {
 	id := rand.Text()
-	conn, err := s.backend.connect(ctx, id)
+	conn, err := s.backend.connect(ctx, rand.Text())
 	if err != nil {
 		return nil, err
 	}
