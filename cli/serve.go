@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -104,7 +104,7 @@ func serve(ctx context.Context, a *app.App, at place.Place, to listenAt) (err er
 	if to.addr != "" {
 		p.HostProcess = nil // the process that starts this server is not the host of its clients
 	}
-	srv := tools.NewServer(p, service, offered, a.Build.Version, callers(a, to.addr != ""))
+	srv := tools.NewServer(p, service, offered, a.Build.Version, callers(ctx, a, p, to.addr != ""))
 	// A client that disappears must not end the process before flame has recorded
 	// the end of its session.
 	signal.Ignore(syscall.SIGPIPE)
@@ -240,14 +240,12 @@ func keepKnown(ctx context.Context, data *place.Folder, log *slog.Logger) {
 // callers returns the function that names the caller if no hook proves who it is: the session of an HTTP
 // client, else the session for which the host started the server, else a session for this
 // process (DESIGN §4). The process of an agent names the agent.
-func callers(a *app.App, http bool) func(context.Context) project.Caller {
-	own, agent := cmp.Or(a.Session, a.Hosts.Session(os.Getenv)), os.Getenv(core.AgentVariable)
-	if own == "" && agent == "" {
-		own = project.NewID("server")
-	}
+func callers(ctx context.Context, a *app.App, p *project.Project, http bool) func(context.Context) project.Caller {
+	agent := os.Getenv(core.AgentVariable)
+	own := sync.OnceValue(func() string { return ownSession(context.WithoutCancel(ctx), a, p, agent) })
 	return func(ctx context.Context) project.Caller {
 		session := server.ClientSessionFromContext(ctx)
-		by := project.Caller{Session: own, Agent: agent}
+		by := project.Caller{Session: own(), Agent: agent}
 		if known, ok := session.(server.SessionWithClientInfo); ok {
 			by.Host = a.Hosts.OfClient(known.GetClientInfo().Name) // its own, or flame's name for a known host
 		}
@@ -259,4 +257,26 @@ func callers(a *app.App, http bool) func(context.Context) project.Caller {
 		}
 		return by
 	}
+}
+
+// ownSession returns the session of a server on stdin and stdout; empty for that of an agent. A
+// program that runs in a session's shell inherits the variable that names the session, and so does
+// its server, which is none of that session's: its end would end the session, too.
+func ownSession(ctx context.Context, a *app.App, p *project.Project, agent string) string {
+	if a.Session != "" {
+		return a.Session
+	}
+	if named := a.Hosts.Session(os.Getenv); named != "" {
+		inherited, err := p.LivesElsewhere(ctx, named)
+		if err != nil {
+			p.Log.Warn("flame could not find out whether this server is one of the session that the environment names", "error", err)
+		}
+		if !inherited {
+			return named
+		}
+	}
+	if agent != "" {
+		return ""
+	}
+	return project.NewID("server")
 }

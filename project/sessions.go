@@ -62,6 +62,21 @@ func (p *Presence) NoteProcess(s *Step) {
 	}
 }
 
+// LivesElsewhere reports whether a session lives in a process of its host that has not ended, as far
+// as is known, and that is not the host of this process: this one was started from its shell, say.
+func (p *Project) LivesElsewhere(ctx context.Context, session string) (elsewhere bool, err error) {
+	here, none := p.announcer(), Process{}
+	if here == none || p.Gone == nil {
+		return false, nil
+	}
+	err = p.Store.View(ctx, func(tx Tx) error {
+		theirs, err := RecordPresence.Of(tx, session)
+		elsewhere = theirs.Process != none && theirs.Process != here && !p.Gone(theirs.Process)
+		return err
+	})
+	return elsewhere, err
+}
+
 // An Ending is how a child's run ended, and its last message.
 type Ending struct {
 	End   core.ChildEnd `json:"end"`
