@@ -86,7 +86,7 @@ func groups(known hosts.Registry) []group {
 			{"push", newPush}, {"pop", newPop}, {"plan", newPlan}, {"activate", newActivate}, {"continue", newContinue},
 			{"invalidate", newInvalidate}, {"goal", newGoal}, {"artifact", newArtifact}, {"decision", newDecision},
 		}},
-		{"Agents:", []entry{{"agents", agentcmd.New}}},
+		{"Agents:", []entry{{"agents", agentcmd.New}, {"track", agentcmd.NewTrack}}},
 		{"Several machines:", []entry{{"hub", hubcmd.NewHub}, {"join", hubcmd.NewJoin}, {"leave", hubcmd.NewLeave}, {"worker", hubcmd.NewWorker}}},
 		{"Maintenance:", []entry{
 			{"where", newWhere}, {"projects", newProjects}, {"import", newImport}, {"export", newExport}, {"prune", newPrune},

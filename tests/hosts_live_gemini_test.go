@@ -103,7 +103,7 @@ func TestGeminiSubagentsBuildTheTree(t *testing.T) {
 	logs, err := filepath.Glob(filepath.Join(u.home, ".gemini", "tmp", "*", "chats"))
 	require.NoError(t, err)
 	require.Len(t, logs, 1)
-	assert.Regexp(t, `MAINWORK please \[`+session+`\] completed.*\n├── SUB\w+: look at \w+ \(@generalist\)`, u.must(u.flame, "track", logs[0]))
+	assert.Regexp(t, `MAINWORK please \[`+session+`\] completed.*\n├── SUB\w+: look at \w+ \(@generalist\)`, u.must(u.flame, "agents", "graph", logs[0]))
 	assert.Contains(t, u.must(u.flame, "economy"), "mcp_flame_flame_push", "the newest session of the project")
 	u.project = t.TempDir()
 	assert.Contains(t, u.must(u.flame, "import", logs[0]), "3 frames added")

@@ -43,6 +43,14 @@ func (c commands) runs() *cobra.Command {
 	})
 }
 
+// NewTrack returns `flame track LOGS`, the short word for `flame agents graph LOGS`. Help does not list it.
+func NewTrack(a *app.App) *cobra.Command {
+	cmd := commands{a}.graph()
+	cmd.Use, cmd.Hidden, cmd.Args = "track FILE|DIR|-", true, app.Takes(1, 1)
+	cmd.Example = "  flame track " + a.Hosts.LogsOf() + " --format mermaid"
+	return cmd
+}
+
 func (c commands) graph() *cobra.Command {
 	format, follow := "tree", false
 	cmd := &cobra.Command{

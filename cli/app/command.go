@@ -179,7 +179,6 @@ var instead = map[string]string{
 	"agents revoke":              "`flame agents grant --revoke ID` revokes a grant",
 	"done":                       "`flame pop completed [SUMMARY]` completes the current frame",
 	"hub remove":                 "`flame hub machines --remove MACHINE` does that",
-	"track":                      "`flame agents graph FILE` draws the agents in the logs of a host",
 	"top":                        "`flame tree --follow` draws the tree again when it changes, `flame web` shows everything live",
 	"update":                     "update flame with the package manager that installed it, or unpack the new release, then run `flame setup`",
 	"setup --statusline":         "set the command `flame status --line` as status line in the host's settings; docs/hosts.md has the line to paste",
