@@ -182,6 +182,12 @@ func TestCommandsNameTheArgumentsOfTheSeedsOptions(t *testing.T) {
 		arguments := schemaOf(t, tool).Properties
 		require.Contains(t, c.Text, tool.Name)
 		assert.ElementsMatch(t, slices.Collect(maps.Keys(seeds[c.Name])), lo.Map(c.Options, func(o op.CommandOption, _ int) string { return o.Name }), c.Name)
+		if len(c.Options) > 0 {
+			// A host with few tools shows the model few arguments: the text names the others.
+			named := append(lo.Map(c.Options, func(o op.CommandOption, _ int) string { return o.Field }), c.Others...)
+			assert.ElementsMatch(t, lo.Without(slices.Collect(maps.Keys(arguments)), words[c.Name], "definition", "result_schema", "conflicts"), named, c.Name)
+			assert.Contains(t, c.Text, strings.Join(c.Others, ", "))
+		}
 		for _, o := range c.Options {
 			assert.Contains(t, c.Text, fmt.Sprintf(" --%s is %s (%s)", o.Name, o.Field, o.Value))
 			require.Contains(t, arguments, o.Field, c.Name)

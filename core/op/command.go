@@ -16,6 +16,7 @@ type Command struct {
 	Work        bool              // the line describes work for which no frame of its own is made below the session's root
 	Arguments   []CommandArgument // of the server's prompt; together, in this order, they make the line
 	Options     []CommandOption   // that the line may have
+	Others      []string          // more arguments of the tool that the line may set: not all hosts show them
 	Text        string            // what the model reads before the line
 }
 
@@ -75,11 +76,14 @@ func lined(c Command, words, rest string) Command {
 		}
 		fmt.Fprintf(&b, " --%s is %s (%s)", o.Name, o.Field, o.Value)
 	}
-	b.WriteString(". Another option is the argument of that name, with _ for -, if the tool has it; else ")
+	if b.WriteString(". "); len(c.Others) > 0 {
+		fmt.Fprintf(&b, "Other options set the argument of that name, with _ for -: %s. ", strings.Join(c.Others, ", "))
+	}
+	b.WriteString("Any further option ")
 	if c.Work {
-		b.WriteString("it is part of that text")
+		b.WriteString("is part of that text")
 	} else {
-		b.WriteString("tell me that there is none")
+		b.WriteString("does not exist: tell me")
 	}
 	c.Text = b.String() + ". Set no argument that the line does not give. " + rest
 	return c
@@ -128,6 +132,7 @@ var Commands = []Command{
 			{"timeout", "timeout", "a number of seconds, default 300; 0: none"},
 			{"tools", "tools", "a list, comma-separated; default: those of the type"},
 		},
+		Others: []string{"description", "background", "model", "frameID", "cwd", "isolation", "on", "idempotency_key", "budget_tokens", "budget_usd"},
 	},
 		"prompt is its text without the options, and without quotes around all of it, word for word.",
 		"Then tell me the id of the agent and carry on; do not do its work yourself."),
@@ -156,6 +161,7 @@ var Commands = []Command{
 			{"conflict-resolution", "conflict_resolution", "manual, auto_accept_latest or prefer_higher_confidence; default manual"},
 			{"output-format", "output_format", "json, markdown or delta_batch; default delta_batch"},
 		},
+		Others: []string{"tolerance"},
 	},
 		"subagent_ids is the list of the ids in it.",
 		"Then show me its answer, including every conflict."),
