@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 	"flame/project"
 )
@@ -207,6 +209,10 @@ func orderState(state State) (ordered []StateFrame, repaired []string, err error
 			if wrong := wrongParent(state, onWay, f); wrong != "" {
 				repaired = append(repaired, fmt.Sprintf("%s: %s; it is a root now", id, wrong))
 				f.ParentSessionID = ""
+			}
+			if missing := lo.Reject(f.PlannedChildren, func(child string, _ int) bool { return lo.HasKey(state.Frames, child) }); len(missing) > 0 {
+				repaired = append(repaired, fmt.Sprintf("%s: without its planned children %s, which are missing", id, core.List(missing)))
+				f.PlannedChildren = lo.Without(f.PlannedChildren, missing...)
 			}
 			way = append(way, f)
 			id = f.ParentSessionID

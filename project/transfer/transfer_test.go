@@ -129,7 +129,11 @@ func TestImportRepairsOrRefuses(t *testing.T) {
 		refused  error
 	}{
 		"a parent that is missing": {`{"version": 1, "frames": {` + frame("a", "nowhere", "planned") + `}}`, 1, nil},
-		"a frame below itself":     {`{"version": 1, "frames": {` + frame("a", "a", "planned") + `}}`, 1, nil},
+		"a planned child that is missing": {
+			`{"version": 1, "frames": {"b": {"sessionID": "b", "status": "planned", "goal": "g", "parentSessionID": "c"},
+				"c": {"sessionID": "c", "status": "planned", "goal": "g", "plannedChildren": ["a", "b"]}}}`, 1, nil,
+		},
+		"a frame below itself": {`{"version": 1, "frames": {` + frame("a", "a", "planned") + `}}`, 1, nil},
 		"a cycle of three": {
 			`{"version": 1, "frames": {` + frame("a", "c", "planned") + "," + frame("b", "a", "planned") + "," + frame("c", "b", "planned") + `}}`, 1, nil,
 		},
