@@ -157,6 +157,22 @@ func TestOnlyMisspellingsGetASuggestion(t *testing.T) {
 	}
 }
 
+// TestWhatIsGoneSaysWhatTookItsPlace is also about a command below one that does something by itself.
+func TestWhatIsGoneSaysWhatTookItsPlace(t *testing.T) {
+	t.Parallel()
+	for line, instead := range map[string]string{
+		"top": "flame tree --follow", "update": "flame setup", "learned": "flame agents doctor", "done": "flame pop completed", "track": "flame agents graph",
+		"agents list": "flame agents show", "agents grants": "flame agents grant", "agents revoke": "flame agents grant --revoke",
+		"agents prune": "flame prune --agents", "agents shared": "flame agents result", "hub remove": "flame hub machines --remove",
+		"doctor --repair": "flame export", "setup --statusline": "flame status --line", "agents spawn builder x --uncommitted": "commit what",
+		"report --format speedscope": "html|md",
+	} {
+		said := run(t, t.Context(), strings.Fields(line)...)
+		assert.Equal(t, exitUsage, said.code, line)
+		assert.Contains(t, said.errors, instead, line)
+	}
+}
+
 // TestEveryFlagForATimeTakesTheSameForms is about flags of one name that took seconds in
 // one place and durations in another.
 func TestEveryFlagForATimeTakesTheSameForms(t *testing.T) {

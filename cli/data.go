@@ -32,7 +32,7 @@ func newWhere(a *app.App) *cobra.Command {
 			"When a project is moved or renamed, its data stays under the old name; --adopt takes\n" +
 			"it over. Flame then sets aside the data that this project already has; nothing is lost.",
 	}
-	cmd.Flags().StringVar(&old, "adopt", "", "take over the data of a project that was moved: its old path, or its name in `flame projects`")
+	app.Name(cmd, &old, "adopt", "PROJECT", "take over the data of a project that was moved: its old path, or its name in the list of flame projects")
 	return a.Locates(cmd, func(ctx context.Context, at place.Place, _ []string) error {
 		if old != "" {
 			return adopt(ctx, a, at, old)
@@ -132,6 +132,8 @@ func listProjects(ctx context.Context, a *app.App, at place.Place) error {
 func newExport(a *app.App) *cobra.Command {
 	return a.Opens(&cobra.Command{
 		Use: "export PATH", Short: "Write all frames as a folder of state.json and frames/*.json",
+		Long: "Write all frames as a folder of state.json and frames/*.json, which flame import reads.\n" +
+			"If another program wrote into the database, the export has what is sound and says what\nit left out.",
 		Example: "  flame export /tmp/frames", Args: app.Takes(1, 1), ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 	}, func(ctx context.Context, p *project.Project, args []string) error {
 		done, err := transfer.Export(ctx, p, a.Caller(), args[0])

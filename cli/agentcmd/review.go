@@ -69,7 +69,7 @@ func (c commands) review() *cobra.Command {
 		Use: "review [CONVERGENCE]", Short: "Show convergences, and settle the conflicts that need a person",
 		Example: "  flame agents review converge-k3x9a1b2 --choose file:main.go=agent-q7w2e4r6", Args: app.Takes(0, 1),
 	}
-	cmd.Flags().StringArrayVar(&choices, "choose", nil, "CONFLICT=ID: the agent whose side wins (repeatable)")
+	cmd.Flags().StringArrayVar(&choices, "choose", nil, "`CONFLICT=ID`: the agent whose side wins (repeatable)")
 	cmd.Flags().BoolVar(&trajectory, "trajectory", false, "print the messages and calls of its agents in one stream, with the conflicts in place")
 	usage := "output format (default " + string(converge.Markdown) + "; with --json, the original format)"
 	app.Choose(cmd, &format, "output-format", usage, format.Values()...)

@@ -131,6 +131,8 @@ func Takes(needed, most int) cobra.PositionalArgs {
 			}
 		}
 		switch {
+		case most == 0 && len(args) > 0 && cmd.HasSubCommands():
+			return NoSuchCommand(cmd, args)
 		case most == 0 && len(args) > 0:
 			return Wrong(cmd, "%s takes no arguments, not %q", cmd.Name(), args[0])
 		case most > 0 && len(args) > most:
