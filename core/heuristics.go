@@ -29,7 +29,7 @@ type PopInput struct {
 	FailureSignals  []string // signs of failure
 	NoProgressTurns int      // latest turns without progress
 	Tokens          int      // tokens in the context window
-	ContextLimit    int      // size of the window; 0: DefaultContextLimit
+	ContextLimit    int      // size of the window; 0 or less: DefaultContextLimit
 }
 
 // DefaultContextLimit is the assumed size in tokens of a context window of
@@ -129,7 +129,7 @@ func stagnation(in PopInput) (points int, facts string) {
 }
 
 func contextOverflow(in PopInput) (points int, facts string) {
-	limit := cmp.Or(in.ContextLimit, DefaultContextLimit)
+	limit := cmp.Or(max(0, in.ContextLimit), DefaultContextLimit)
 	return stepped(float64(in.Tokens)/float64(limit), fillSteps), fmt.Sprintf("tokens %d of %d", in.Tokens, limit)
 }
 

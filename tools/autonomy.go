@@ -129,7 +129,11 @@ func adviceText(what string, a autonomy.Advice) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n%s: %s, confidence %d of %d needed, level %s\n", where, what, answer, a.Confidence, a.Threshold, a.Level)
-	fmt.Fprintf(&b, "Reason: %s\nThe confidence is the noisy-or of these scores; their mean is %d:\n", a.Reason, a.Mean)
+	fmt.Fprintf(&b, "Reason: %s\n", a.Reason)
+	if len(a.Scores) == 0 {
+		return b.String() + "All heuristics that tell are off.\n"
+	}
+	fmt.Fprintf(&b, "The confidence is the noisy-or of these scores; their mean is %d:\n", a.Mean)
 	for _, s := range a.Scores {
 		fmt.Fprintf(&b, "  %s: %d (%s)\n", s.Name, s.Score, s.Facts)
 	}
