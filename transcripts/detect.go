@@ -52,8 +52,17 @@ func (l Log) Beside() string {
 // line ends it with an ErrTorn.
 func (l Log) Messages(ctx context.Context) iter.Seq2[core.Message, error] {
 	return func(yield func(core.Message, error) bool) {
-		for entry, err := range l.Entries(ctx, core.LogPosition{}) {
-			if !yield(entry.Message, err) {
+		if l.Agent != "" {
+			m, err := metaEntry(l.Beside(), l.Session, l.Agent)
+			if !errors.Is(err, fs.ErrNotExist) && (!yield(m, err) || err != nil) {
+				return
+			}
+		}
+		for m, err := range l.body(ctx) {
+			if ctx.Err() != nil {
+				err = ctx.Err()
+			}
+			if !yield(m, err) || err != nil {
 				return
 			}
 		}
@@ -77,74 +86,26 @@ func Complete(ctx context.Context, logs ...Log) iter.Seq2[core.Message, error] {
 	}
 }
 
-// Entries returns the entries of the log after position from. Only logs with lines have
-// positions; it returns others whole. A subagent's log begins with its description.
-func (l Log) Entries(ctx context.Context, from core.LogPosition) iter.Seq2[core.LogEntry, error] {
-	return func(yield func(core.LogEntry, error) bool) {
-		if l.Agent != "" && from.Offset == 0 && !l.giveMeta(yield) {
-			return
-		}
-		for entry, err := range l.body(ctx, from) {
-			if ctx.Err() != nil {
-				err = ctx.Err()
-			}
-			if !yield(entry, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-func (l Log) giveMeta(yield func(core.LogEntry, error) bool) bool {
-	m, err := l.Meta()
-	if errors.Is(err, fs.ErrNotExist) {
-		return true
-	}
-	return yield(core.LogEntry{Message: m}, err) && err == nil
-}
-
-// Meta returns the present description of a subagent's log. Without one the error is
-// fs.ErrNotExist.
-func (l Log) Meta() (core.Message, error) { return metaEntry(l.Beside(), l.Session, l.Agent) }
-
-func (l Log) body(ctx context.Context, from core.LogPosition) iter.Seq2[core.LogEntry, error] {
+func (l Log) body(ctx context.Context) iter.Seq2[core.Message, error] {
 	if l.Format.Database != nil {
-		return unplaced(l.Format.Database(ctx, l.Path, l.Session))
+		return l.Format.Database(ctx, l.Path, l.Session)
 	}
-	return func(yield func(core.LogEntry, error) bool) {
-		r, from, closeLog, err := l.open(from)
-		if err != nil {
-			yield(core.LogEntry{Next: from}, err)
-			return
-		}
-		defer closeLog()
-		if l.Format.Document != nil {
-			unplaced(l.Format.Document(r))(yield)
-			return
-		}
-		entries(r, l.Format, from, true)(yield)
-	}
-}
-
-func (l Log) open(from core.LogPosition) (io.Reader, core.LogPosition, func() error, error) {
-	if l.input != nil {
-		return l.input, core.LogPosition{}, func() error { return nil }, nil
-	}
-	file, from, err := open(l.Path, from)
-	if err != nil {
-		return nil, from, nil, err
-	}
-	return file, from, file.Close, nil
-}
-
-// unplaced returns messages as entries without positions.
-func unplaced(messages iter.Seq2[core.Message, error]) iter.Seq2[core.LogEntry, error] {
-	return func(yield func(core.LogEntry, error) bool) {
-		for m, err := range messages {
-			if !yield(core.LogEntry{Message: m}, err) {
+	return func(yield func(core.Message, error) bool) {
+		r := l.input
+		if r == nil {
+			file, _, err := open(l.Path, core.LogPosition{})
+			if err != nil {
+				yield(core.Message{}, err)
 				return
 			}
+			defer file.Close()
+			r = file
 		}
+		if l.Format.Document != nil {
+			l.Format.Document(r)(yield)
+			return
+		}
+		Messages(r, l.Format)(yield)
 	}
 }
 

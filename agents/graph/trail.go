@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"reflect"
 	"sync"
@@ -129,23 +130,33 @@ func (t Trail) Graph() (*Graph, error) {
 }
 
 // FollowLogs tracks the logs in these formats at path, a file, a folder or "-" for
-// input, and calls show with what is known: at first, and whenever there is
-// more, at most once per interval. It ends with ctx, with the input, or with an
-// error of show. Logs are read on from where they were left; when one was
-// truncated, replaced, renamed or removed, all are read again.
+// input, and calls show with what is known: at first, and whenever that has
+// changed, at most once per interval. It ends with ctx, with the input, or with an
+// error of show.
 func FollowLogs(ctx context.Context, formats transcripts.Formats, path string, input io.Reader, every time.Duration, show func(Trail) error) error {
 	if path == "-" {
 		return followInput(ctx, formats, input, every, show)
 	}
-	f := &follower{formats: formats, path: path}
+	var before map[string]logState
 	var shown *Trail
 	for range project.Steadily(ctx, every) {
-		changed, err := f.step(ctx)
-		if err != nil {
+		logs, err := formats.Detect(path, nil)
+		if err != nil && shown == nil {
 			return err
 		}
-		told := f.tracker.Trail()
-		if shown != nil && (!changed || reflect.DeepEqual(told, *shown)) {
+		now := statesOf(logs)
+		if err != nil || maps.EqualFunc(before, now, logState.is) {
+			continue // a log may be missing or empty for a moment while a host rewrites it
+		}
+		t := NewTracker()
+		for _, log := range logs {
+			_ = t.read(ctx, log) // the trail names a log that cannot be read
+		}
+		told := t.Trail()
+		if ctx.Err() != nil {
+			break
+		}
+		if before = now; shown != nil && reflect.DeepEqual(told, *shown) {
 			continue
 		}
 		if err := show(told); err != nil {
@@ -156,124 +167,38 @@ func FollowLogs(ctx context.Context, formats transcripts.Formats, path string, i
 	return ctx.Err()
 }
 
-// A follower knows how far it has read the logs at path.
-type follower struct {
-	formats transcripts.Formats
-	path    string
-	tracker *Tracker
-	logs    map[string]*followed
-}
-
-// A followed log is a log that has been read up to a position.
-type followed struct {
-	at     core.LogPosition
-	file   os.FileInfo
-	beside time.Time // when the file beside, or SQLite's log, last changed
-	young  bool      // it had changed less than settling before it was read
+// A logState tells whether a log has changed.
+type logState struct {
+	file   os.FileInfo // nil if the log is gone
+	beside time.Time   // when the file beside, or SQLite's log, last changed
+	young  bool        // it had changed less than settling before
 }
 
 // settling is the time in which a database may get content that no change of its files tells of: SQLite
 // writes its log first, waits for the disk, and then lets others see what it wrote.
 const settling = 2 * time.Second
 
-// step reads what is new. A known log may be missing or empty for a moment
-// while a host rewrites it; it is looked for again.
-func (f *follower) step(ctx context.Context) (changed bool, err error) {
-	logs, err := f.formats.Detect(f.path, nil)
-	if err != nil && f.tracker != nil {
-		return false, ctx.Err()
-	}
-	if err != nil {
-		return false, err
-	}
-	if f.tracker == nil || f.rewritten(logs) {
-		f.tracker, f.logs, changed = NewTracker(), map[string]*followed{}, true
-	}
-	before := f.tracker.logs.Messages
-	f.tracker.logs.Torn, f.tracker.logs.Unread = nil, nil
+// statesOf returns the states of logs, by their paths.
+func statesOf(logs []transcripts.Log) map[string]logState {
+	states := map[string]logState{}
 	for _, log := range logs {
-		if err := f.read(ctx, log); err != nil {
-			return false, err
+		var s logState
+		if info, err := os.Stat(log.Beside()); err == nil {
+			s.beside = info.ModTime()
 		}
+		if info, err := os.Stat(log.Path); err == nil {
+			s.file = info
+			s.young = !log.Grows() && (time.Since(info.ModTime()).Abs() < settling || time.Since(s.beside).Abs() < settling)
+		}
+		states[log.Path] = s
 	}
-	return changed || f.tracker.logs.Messages != before, ctx.Err()
+	return states
 }
 
-// rewritten reports whether what was read of a log may no longer be its
-// content.
-func (f *follower) rewritten(logs []transcripts.Log) bool {
-	there := map[string]bool{}
-	for _, log := range logs {
-		there[log.Path] = true
-		known, ok := f.logs[log.Path]
-		if !ok {
-			continue
-		}
-		now, err := os.Stat(log.Path)
-		if err != nil || replaced(known.file, now) {
-			return true
-		}
-		same := now.Size() == known.file.Size() && now.ModTime().Equal(known.file.ModTime()) && changedAt(log.Beside()).Equal(known.beside)
-		if !log.Grows() && (known.young || !same) {
-			return true
-		}
-	}
-	for path := range f.logs {
-		if !there[path] {
-			return true
-		}
-	}
-	return false
-}
-
-// replaced reports whether a file is another one than before, or was cut.
-func replaced(before, now os.FileInfo) bool {
-	return !os.SameFile(before, now) || now.Size() < before.Size()
-}
-
-// changedAt returns when a file last changed, or zero if there is none.
-func changedAt(path string) time.Time {
-	info, err := os.Stat(path)
-	if err != nil {
-		return time.Time{}
-	}
-	return info.ModTime()
-}
-
-// read continues reading a log.
-func (f *follower) read(ctx context.Context, log transcripts.Log) error {
-	known, ok := f.logs[log.Path]
-	now, err := os.Stat(log.Path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil // it disappeared after it was found; the next look will miss it
-	}
-	if err != nil || ok && (!log.Grows() || replaced(known.file, now)) {
-		return err // the next look reads all again if it was replaced after this one began
-	}
-	beside := changedAt(log.Beside())
-	if !ok {
-		known = &followed{beside: beside}
-		f.logs[log.Path] = known
-	}
-	if !known.beside.Equal(beside) {
-		known.beside = beside
-		if m, err := log.Meta(); err == nil {
-			f.tracker.Add(log.Host(), m)
-		}
-	}
-	known.file, known.young = now, time.Since(now.ModTime()).Abs() < settling || time.Since(beside).Abs() < settling
-	for entry, err := range log.Entries(ctx, known.at) {
-		switch {
-		case errors.Is(err, transcripts.ErrTorn):
-			f.tracker.logs.Torn = append(f.tracker.logs.Torn, log.Path)
-		case err != nil:
-			f.tracker.logs.Unread = append(f.tracker.logs.Unread, UnreadLog{Path: log.Path, Reason: err.Error()})
-		default:
-			f.tracker.Add(log.Host(), entry.Message)
-			known.at = entry.Next
-		}
-	}
-	return nil
+// is reports whether a log that was in state s before has not changed since.
+func (s logState) is(now logState) bool {
+	return !s.young && os.SameFile(s.file, now.file) && s.file.Size() == now.file.Size() &&
+		s.file.ModTime().Equal(now.file.ModTime()) && s.beside.Equal(now.beside)
 }
 
 // followInput shows the content of input as it arrives.
