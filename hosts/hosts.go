@@ -123,20 +123,20 @@ func (h Host) SessionID() string {
 
 // TalkTo returns the command with which a person resumes a session.
 func (h Host) TalkTo(m Machine, session string) ([]string, error) {
-	program, err := h.Find(m)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Concat([]string{program}, h.Talk, []string{session}), nil
+	return h.command(m, h.Talk, session)
 }
 
 // BeginWith returns the command with which a person begins a session with a prompt.
 func (h Host) BeginWith(m Machine, prompt string) ([]string, error) {
+	return h.command(m, h.Begins, prompt)
+}
+
+func (h Host) command(m Machine, words []string, last string) ([]string, error) {
 	program, err := h.Find(m)
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat([]string{program}, h.Begins, []string{prompt}), nil
+	return slices.Concat([]string{program}, words, []string{last}), nil
 }
 
 // RunsModel reports whether the host accepts a model's name.

@@ -89,7 +89,8 @@ func (pl Planner) Asked(ctx context.Context, by project.Caller, r Request) (p Pl
 	return p.drafted()
 }
 
-// drafted returns the plan with the agent that definition and request describe.
+// drafted returns the plan with the agent that definition and request describe, without any
+// check against the tree.
 func (p Plan) drafted() (Plan, error) {
 	host, err := p.host(p.Definition, p.by.Host)
 	if err != nil {
@@ -97,12 +98,6 @@ func (p Plan) drafted() (Plan, error) {
 	}
 	p.def = p.Definition.For(p.Hosts, host.Name)
 	p.chosen = p.def.Shipped() && p.def.Host == host.Name && p.Host != host.Name
-	p.Agent, err = p.draft(host)
-	return p, err
-}
-
-// draft returns the record of a plan, without any check against the tree.
-func (p Plan) draft(host hosts.Host) (record.Run, error) {
 	r := p.request
 	def, told := p.lessened(p.def)
 	limits := p.Bounds.Each
@@ -116,7 +111,7 @@ func (p Plan) draft(host hosts.Host) (record.Run, error) {
 	}
 	cwd, err := p.workIn(r.Cwd)
 	if err != nil {
-		return record.Run{}, err
+		return p, err
 	}
 	run := record.Run{
 		ID: p.Project.NewID("agent"), Session: cmp.Or(r.session, host.SessionID()), Host: host.Name, Type: def.Name,
@@ -137,7 +132,8 @@ func (p Plan) draft(host hosts.Host) (record.Run, error) {
 	} else if cmp.Or(r.Isolation, def.Isolation) == definition.Worktree {
 		run.Worktree = filepath.Join(record.Folder(p.Data, run.ID), "worktree")
 	}
-	return run, nil
+	p.Agent = run
+	return p, nil
 }
 
 // Continued returns the plan of an agent that continues the work of a host's own subagent:

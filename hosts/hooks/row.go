@@ -115,11 +115,9 @@ func transaction[X any](r Row[X], e *Event, flame hosts.Flame) func(context.Cont
 	p := flame.Project
 	switch {
 	case !r.Vouches:
-		on := turns.OnEvent
-		if e.Name == "SessionStart" {
-			on = turns.OnStart
+		return func(ctx context.Context, f func(*project.Project) error) error {
+			return turns.OnEvent(ctx, p, flame.Marks, e.Name == "SessionStart", f)
 		}
-		return func(ctx context.Context, f func(*project.Project) error) error { return on(ctx, p, flame.Marks, f) }
 	case r.Tools == FlameTools && e.Agent == "":
 		return func(_ context.Context, f func(*project.Project) error) error { return f(p) } // it needs no store
 	}

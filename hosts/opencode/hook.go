@@ -48,7 +48,7 @@ var rows = []row{
 	{"session.idle", (*exchange).turnEnded, "Records that the session waits and what its answers cost; evaluates whether the frame should end."},
 	{"session.compacting", (*exchange).compacting, "Adds what the frame needs to the instructions for the summary."},
 	{"text.complete", (*exchange).summarized, "Stores the summary in the frame, and ends a frame whose pop waited for it."},
-	{"session.compacted", (*exchange).compacted, "Ends a frame whose pop waited for a summary that did not come."},
+	{"session.compacted", (*exchange).summarized, "Ends a frame whose pop waited for a summary that did not come."},
 	{keyEvent, nil, "Before each call of one of flame's tools: returns the key by which flame.js proves who calls."},
 	{"session.deleted", (*exchange).sessionEnded, "Ends the session, and its root frame if no work is left below it."},
 	{"dispose", (*exchange).disposed, "Ends all sessions of this process in the same way."},
@@ -84,11 +84,8 @@ func Hook(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
 	}
 	e.agentID = flame.Agent
 	var said answer
-	on := turns.OnEvent
-	if e.Name == "session.created" && e.Parent == "" {
-		on = turns.OnStart
-	}
-	err := on(ctx, flame.Project, flame.Marks, func(p *project.Project) error {
+	starts := e.Name == "session.created" && e.Parent == ""
+	err := turns.OnEvent(ctx, flame.Project, flame.Marks, starts, func(p *project.Project) error {
 		x := exchange{ctx: ctx, p: p, event: e}
 		err := rows[i].means(&x)
 		said = x.answer
@@ -237,18 +234,10 @@ func (x *exchange) compacting() error {
 	return err
 }
 
-// summarized handles the text of a compaction.
+// summarized stores the text of a compaction. Without a text, it ends a pop that waited for a
+// summary, in case none came.
 func (x *exchange) summarized() error {
-	return x.store(x.Text)
-}
-
-// compacted ends a pop that waited for a summary, in case none came.
-func (x *exchange) compacted() error {
-	return x.store("")
-}
-
-func (x *exchange) store(summary string) error {
-	_, err := stack.StoreSummary(x.ctx, x.p, x.caller(), "", summary)
+	_, err := stack.StoreSummary(x.ctx, x.p, x.caller(), "", x.Text)
 	if errors.Is(err, core.ErrNotFound) {
 		return nil
 	}

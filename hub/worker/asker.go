@@ -140,9 +140,13 @@ func sightOf(r queue.Run) (s agents.Sight) {
 
 // Cancel has the worker stop an agent, or takes it out of its queue.
 func (a Asker) Cancel(ctx context.Context, id, why string) error {
-	return a.once(ctx, func(q *queue.Queue) error {
-		return q.Order(ctx, id, queue.Order{Cancel: true, Reason: why})
-	})
+	line := &line{Data: a.Data}
+	defer line.close()
+	q, err := line.queue(ctx)
+	if err != nil {
+		return err
+	}
+	return q.Order(ctx, id, queue.Order{Cancel: true, Reason: why})
 }
 
 // Fetch writes a file that a worker left under a name.
@@ -163,14 +167,3 @@ func (a Asker) Fetch(ctx context.Context, name string, to io.Writer, most int64)
 
 // fileTime bounds the retries of fetching a file while no hub answers.
 const fileTime = 10 * time.Minute
-
-// once calls f with a connection of its own.
-func (a Asker) once(ctx context.Context, f func(*queue.Queue) error) error {
-	line := &line{Data: a.Data}
-	defer line.close()
-	q, err := line.queue(ctx)
-	if err != nil {
-		return err
-	}
-	return f(q)
-}

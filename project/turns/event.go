@@ -62,22 +62,15 @@ func ForgetSources(ctx context.Context, p *project.Project) error {
 var errDue = errors.New("turns: something is due first")
 
 // OnEvent is Together for an f that handles an event of a host. It first does the work that
-// is due. It does not run f if hooks are off for the project, or if flame has handled the
-// event before.
-func OnEvent(ctx context.Context, p *project.Project, marks []Mark, f func(*project.Project) error) error {
-	return onEvent(ctx, p, marks, sweep.Due, f)
-}
-
-// OnStart is OnEvent for an event with which a session starts. It also first ends the
-// sessions that ended without a report, so that flame can offer their frames to the new
-// session. For other events that would take too long.
-func OnStart(ctx context.Context, p *project.Project, marks []Mark, f func(*project.Project) error) error {
-	return onEvent(ctx, p, marks, sweep.DueAndOver, f)
-}
-
-func onEvent(
-	ctx context.Context, p *project.Project, marks []Mark, due func(context.Context, *project.Project) (sweep.Work, error), f func(*project.Project) error,
-) error {
+// is due. If a session starts with the event, it also first ends the sessions that ended
+// without a report, so that flame can offer their frames to the new session; for other events
+// that would take too long. It does not run f if hooks are off for the project, or if flame
+// has handled the event before.
+func OnEvent(ctx context.Context, p *project.Project, marks []Mark, starts bool, f func(*project.Project) error) error {
+	due := sweep.Due
+	if starts {
+		due = sweep.DueAndOver
+	}
 	var work sweep.Work
 	err := handleOnce(ctx, p, marks, f, func(p *project.Project) (err error) {
 		if work, err = due(ctx, p); err == nil && !work.Empty() {

@@ -77,7 +77,7 @@ func heard(ctx context.Context, flame hosts.Flame, raw []byte) (answer []byte, e
 		return nil, err
 	}
 	by := project.Caller{Session: event.Talk, Host: yonder, Trust: project.Stamped, Event: "asked"}
-	err = turns.OnEvent(ctx, flame.Project, flame.Marks, func(p *project.Project) error {
+	err = turns.OnEvent(ctx, flame.Project, flame.Marks, false, func(p *project.Project) error {
 		answer = []byte("noted")
 		_, err := turns.Begin(ctx, p, by, turns.Prompt{
 			ID: event.N, Text: event.Asked, FromUser: true, Standing: project.Standing{Mode: string(hosts.AcceptEdits)},
