@@ -78,7 +78,7 @@ func (c *conversation) piece(goal string) string {
 	c.request()
 	c.say("assistant", 5_000)
 	c.request()
-	c.flame("", "done", "Done", "--session", c.session)
+	c.flame("", "pop", "completed", "Done", "--session", c.session)
 	c.say("assistant", 50, map[string]any{"kind": "leave", "frame": frame.ID, "first": true})
 	c.request()
 	return frame.ID

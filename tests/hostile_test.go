@@ -166,7 +166,7 @@ func (v *victim) arrive() {
 	for _, args := range [][]string{
 		{"tree"}, {"status"}, {"push", "My own work"}, {"context"}, {"search", foreign}, {"events", "--limit", "0"},
 		{"doctor"}, {"agents", "show"}, {"agents", "doctor"},
-		{"agents", "runs"}, {"agents", "grants"}, {"agents", "cancel", "agent-bbbbbbbb"},
+		{"agents", "runs"}, {"agents", "grant"}, {"agents", "cancel", "agent-bbbbbbbb"},
 		{"call", "spawn_agent", `{"subagent_type":"builder","prompt":"build it","description":"its part","session_id":"s"}`},
 		{"call", "flame_tree"}, {"setup", "--scope", "project", "opencode", "claude-code"}, {"setup", "--remove", "--scope", "project"}, {"doctor"},
 	} {
