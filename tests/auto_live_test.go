@@ -23,7 +23,7 @@ var autoPrompts = []string{
 	"Now rotate the backups: write scripts/backup.sh so that it keeps seven archives",
 	"then fix it",
 	"great, thanks",
-	"Now something else: set up the mail server on the new host with DKIM and SPF, with a check in scripts/mail_test.sh",
+	"Now something else: set up the mail server on the new host with DKIM and SPF",
 	"great, thanks",
 	"Now something else: write a guide about forgotten passwords for the customers of the web shop",
 }

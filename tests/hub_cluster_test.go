@@ -97,6 +97,7 @@ func TestAClusterLosesItsLeader(t *testing.T) {
 	for _, m := range []machine{desk, box} {
 		require.Eventually(t, func() bool { return m.command("join", c.url, "--project", "shop").Run() == nil }, hubPatience, 200*time.Millisecond)
 		m.serve()
+		m.reaches("nothing")
 	}
 	box.worker()
 	desk.flame("push", "Before")

@@ -78,7 +78,7 @@ func standForSSH(t *testing.T, home, before string) {
 	t.Helper()
 	ssh := filepath.Join(home, "reach")
 	require.NoError(t, os.WriteFile(ssh, []byte("#!/bin/sh\n"+before+"for last; do :; done\nexec sh -c \"$last\"\n"), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[core]\n\tsshCommand = "+ssh+"\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[core]\n\tsshCommand = \"\\\""+ssh+"\\\"\"\n"), 0o600))
 }
 
 // away starts an agent on the queue, and returns its id.

@@ -22,6 +22,7 @@ const given = { version: "dev", tools: [], commands: {} }
 const limits = {
   answer: 300, // for one answer, or for all answers that a hook needs
   hold: 2_000, // for the end of an earlier call of one of flame's tools
+  key: 5_000, // for the first key of stamps, without which a call would work in a session of its server's
   silences: 3, // late answers in a row, after which OpenCode no longer waits
   pauses: [0, 0, 1_000, 5_000, 30_000], // before flame is started again, by the number of starts since the last answer
   open: 10_000, // events without an answer
@@ -437,7 +438,8 @@ const stamp = async (plugin, { tool, sessionID, callID }, { args }) => {
   if (!name) return
   const s = plugin.session(sessionID)
   for (const arg of reserved) delete args[arg]
-  const answer = plugin.inTime(s.tell("stamp.key", {}, { passes: true }))
+  const told = s.tell("stamp.key", {}, { passes: true })
+  const answer = plugin.key ? plugin.inTime(told) : within(limits.key, told)
   const turn = s.turn
   s.turn = new Promise((end) => s.turns.set(callID, end))
   await within(limits.hold, turn)

@@ -288,6 +288,11 @@ func TestPluginLetsFlamesCallsTakeTurns(t *testing.T) {
 			 before("flame_flame_push", 1, {}); await before("flame_flame_push", 2, {})`,
 			`[2000, 2000]`,
 		},
+		"the first waits 5 s for the key of stamps: without a proof it would count as its server's": {
+			`const real = globalThis.setTimeout; globalThis.setTimeout = (f, ms, ...more) => real(f, (ms === 5000 && order.push(ms), 1), ...more)
+			 await before("flame_flame_push", 1, {})`,
+			`[5000]`,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
