@@ -50,13 +50,13 @@ func TestShapeOfPackages(t *testing.T) {
 // roomLines are the most lines that the folders at the top level may have in Go, without
 // tests: a room that outgrows its limit has a concept too many.
 var roomLines = map[string]int{
-	"agents": 17_000, "cli": 9_000, "config": 500, "core": 9_500, "hosts": 14_000, "hub": 6_000, "local": 3_200, "project": 14_500,
-	"render": 3_500, "store": 5_200, "tools": 5_000, "transcripts": 5_000, "web": 1_500, ".": 500,
+	"agents": 14_000, "cli": 6_500, "config": 500, "core": 8_000, "hosts": 14_000, "hub": 6_000, "local": 3_500, "project": 14_000,
+	"render": 3_500, "store": 4_500, "tools": 5_000, "transcripts": 5_000, "web": 1_500, ".": 500,
 }
 
 // productLines is the same of all together. It rises by what a new host or feature brings, and
 // falls by everything else.
-const productLines = 92_000
+const productLines = 82_500
 
 func TestShapeOfTheWhole(t *testing.T) {
 	rooms, whole := map[string]int{}, 0
