@@ -143,6 +143,9 @@ func lineIn(r model.Request) string {
 	for _, command := range op.Commands {
 		if _, after, found := strings.Cut(text, command.Text+"\n\n"); found {
 			line, _, _ := strings.Cut(after, "\n") // what flame adds comes behind it
+			if text, err := strconv.Unquote(line); err == nil {
+				return text // `opencode run` quotes a line with blanks
+			}
 			return line
 		}
 	}
