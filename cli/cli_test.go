@@ -161,7 +161,6 @@ func TestOnlyMisspellingsGetASuggestion(t *testing.T) {
 func TestWhatIsGoneSaysWhatTookItsPlace(t *testing.T) {
 	t.Parallel()
 	for line, instead := range map[string]string{
-		"top": "flame tree --follow", "update": "flame setup", "learned": "flame agents doctor", "done": "flame pop completed", "track": "flame agents graph",
 		"agents list": "flame agents show", "agents grants": "flame agents grant", "agents revoke": "flame agents grant --revoke",
 		"agents prune": "flame prune --agents", "agents shared": "flame agents result", "hub remove": "flame hub machines --remove",
 		"doctor --repair": "flame export", "setup --statusline": "flame status --line", "agents spawn builder x --uncommitted": "commit what",
