@@ -184,6 +184,7 @@ func (c *checkup) data(ctx context.Context) {
 	}
 	if there {
 		c.found = append(c.found, c.app.Check(ctx, c.at)...)
+		c.stampKey(ctx)
 		c.room()
 	} else {
 		c.makable()
@@ -194,6 +195,13 @@ func (c *checkup) data(ctx context.Context) {
 	for _, kept := range c.app.Candidates(ctx, c.at) {
 		what, hint := app.MayBeOurs(kept)
 		c.note(hint, "%s", what)
+	}
+}
+
+// stampKey reports a key without which flame believes no hook about who calls.
+func (c *checkup) stampKey(ctx context.Context) {
+	if _, err := c.at.Data.StampKey(ctx, false); err != nil && !hosts.IsMissing(err) {
+		c.problem("", err)
 	}
 }
 
