@@ -28,7 +28,7 @@ func followTree(ctx context.Context, a *app.App, at place.Place, args view.TreeA
 	resized := make(chan os.Signal, 1)
 	signal.Notify(resized, syscall.SIGWINCH)
 	defer signal.Stop(resized)
-	drawing, begun := app.Drawing{Printer: &a.Out}, false
+	display, begun := app.Display{Printer: &a.Out}, false
 	for {
 		next := feed.News().Next
 		text, current, err := drawnTree(ctx, a, feed.Agents().Project, args, details)
@@ -40,7 +40,7 @@ func followTree(ctx context.Context, a *app.App, at place.Place, args view.TreeA
 		case err != nil:
 			text = core.OneLine("flame: "+err.Error(), 0) + "\n"
 		}
-		if err := drawing.Draw(text, current); err != nil {
+		if err := display.Draw(text, current); err != nil {
 			return err
 		}
 		begun = true

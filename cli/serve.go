@@ -260,8 +260,8 @@ func callers(ctx context.Context, a *app.App, p *project.Project, http bool) fun
 }
 
 // ownSession returns the session of a server on stdin and stdout; empty for that of an agent. A
-// program that runs in a session's shell inherits the variable that names the session, and so does
-// its server, which is none of that session's: its end would end the session, too.
+// program that runs in a session's shell passes the variable that names the session on to a server
+// of its own. That server gets another session: its end would end the one that it inherited.
 func ownSession(ctx context.Context, a *app.App, p *project.Project, agent string) string {
 	if a.Session != "" {
 		return a.Session

@@ -28,7 +28,8 @@ type AutonomyConfig struct {
 	EnabledHeuristics []string      `json:"enabledHeuristics"` // names of Heuristics; others do not count
 }
 
-// DefaultAutonomyConfig returns the seeds' defaults. Each call returns fresh lists.
+// DefaultAutonomyConfig returns the default settings, those of the original plugin. Each call returns
+// fresh lists.
 func DefaultAutonomyConfig() AutonomyConfig {
 	return AutonomyConfig{
 		Level: AutonomySuggest, PushThreshold: 70, PopThreshold: 80, SuggestInContext: true,
@@ -96,7 +97,7 @@ type Evaluation struct {
 	Type        SuggestionType   `json:"type"`
 	Recommended bool             `json:"recommended"` // Confidence has reached Threshold
 	Confidence  int              `json:"confidence"`  // noisy-or of the scores, 1-Π(1-score/100): one strong signal suffices; 0..100
-	Mean        int              `json:"mean"`        // of the scores, as the seeds combine them; may exceed 100
+	Mean        int              `json:"mean"`        // of the scores, as the original plugin combines them; may exceed 100
 	Threshold   int              `json:"threshold"`
 	Scores      []HeuristicScore `json:"scores"`           // of the enabled heuristics
 	Reason      string           `json:"reason"`           // the strongest heuristic, in words, or NoReason

@@ -38,26 +38,31 @@ func SessionOf(tx Tx, by Caller) (string, error) {
 // maxNested limits how deep sessions may be nested.
 const maxNested = 32
 
+// IsBelow reports whether a session is one of these, or below one of them. known is false if that
+// cannot be said, because a session above it is not stored.
+func (s *Step) IsBelow(session string, these ...string) (below, known bool, err error) {
+	for range maxNested {
+		if session == "" || slices.Contains(these, session) {
+			return session != "", true, nil
+		}
+		above, err := s.Tx.Session(session)
+		if err != nil {
+			return false, false, IgnoreMissing(err)
+		}
+		session = above.Parent
+	}
+	return false, true, nil
+}
+
 // mustBeBelow refuses a caller that is said to be a subagent of a session in which its own session,
 // which is known, did not begin. A session that flame met before its parent may still become a
 // subagent, but not one in which a user writes.
 func (s *Step) mustBeBelow(own core.Session) error {
-	if s.By.Parent == "" {
+	if s.By.Parent == "" || own.ID == s.By.Parent {
 		return nil
 	}
-	at := own
-	for range maxNested {
-		if at.ID == s.By.Parent || at.Parent == s.By.Parent {
-			return nil
-		}
-		if at.Parent == "" {
-			break
-		}
-		above, err := s.Tx.Session(at.Parent)
-		if err != nil {
-			return IgnoreMissing(err)
-		}
-		at = above
+	if below, known, err := s.IsBelow(own.Parent, s.By.Parent); below || !known || err != nil {
+		return err
 	}
 	if own.Parent == "" && !own.Stamped {
 		mine, err := RecordPresence.Of(s.Tx, own.ID)
@@ -66,7 +71,7 @@ func (s *Step) mustBeBelow(own core.Session) error {
 		}
 	}
 	return core.Invalidf("%s is not a subagent of session %s", own.ID, s.By.Parent).
-		WithHint("flame believes a subagent only in the session in which it began; call without %s", ArgAgent)
+		WithHint("flame believes a subagent only in the session in which it began; have a new subagent of this session do it")
 }
 
 // Join makes session id the session of an agent, unless the agent has one or id is

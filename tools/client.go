@@ -35,18 +35,6 @@ func withClient(ctx context.Context, srv *server.MCPServer, request mcp.CallTool
 	return context.WithValue(ctx, clientKey{}, c)
 }
 
-// callIDOf returns the host's id of a call, which hosts send under one of these keys; empty without one.
-func callIDOf(request mcp.CallToolRequest, keys []string) string {
-	if meta := request.Params.Meta; meta != nil {
-		for _, key := range keys {
-			if id, sent := meta.AdditionalFields[key].(string); sent && key != "" {
-				return id
-			}
-		}
-	}
-	return ""
-}
-
 // clientOf returns the client of a call; zero outside of one.
 func clientOf(ctx context.Context) client {
 	c, _ := ctx.Value(clientKey{}).(client)

@@ -13,10 +13,6 @@ import (
 	"flame/project"
 )
 
-// A stamp is what the reserved arguments of a call say about its caller. Anyone can write them: only
-// a proof makes them true.
-type stamp struct{ session, agent, proof string }
-
 // decode reads raw, a JSON object, into in, a pointer to a struct of these arguments, and
 // returns the stamp beside them. It reads once: a call may be as large as a message. Its
 // errors name the argument and the expected value.
@@ -113,17 +109,6 @@ func (d *decoding) indexOf(name string) int {
 
 func differentFrames() error {
 	return core.Invalidf("sessionID and frameID name different frames").WithHint("pass one of them")
-}
-
-func readStamp(decoder *json.Decoder, name string, to *string) error {
-	err := decoder.Decode(to)
-	if _, wrong := errors.AsType[*json.UnmarshalTypeError](err); wrong {
-		return core.Invalidf("%s is not text", name).WithHint("leave it out: flame's hook sets it")
-	}
-	if err != nil {
-		return errNoObject()
-	}
-	return nil
 }
 
 // explain turns an error of encoding/json into an error that names the wrong argument.

@@ -13,7 +13,6 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"flame/agents"
-	"flame/core"
 	"flame/core/op"
 	"flame/hosts"
 	"flame/project"
@@ -45,7 +44,7 @@ type Server struct {
 
 	mu     sync.Mutex
 	served map[string]project.Caller // callers, by session
-	proofs spent
+	proofs replayCache
 }
 
 // NewServer returns the server that offers these tools. caller names the
@@ -195,7 +194,7 @@ func (s *Server) call(ctx context.Context, t Tool, request mcp.CallToolRequest) 
 		return Result{}, err
 	}
 	callID := callIDOf(request, s.callIDs)
-	by, proven := s.stamped(ctx, t.Name, c.stamp, callID)
+	by, proven := s.callerOf(ctx, t.Name, c.stamp, callID)
 	if !proven && s.announces(by.Host) {
 		if by, err = s.announced(ctx, by, request.Params); err != nil {
 			return Result{}, err
@@ -207,65 +206,4 @@ func (s *Server) call(ctx context.Context, t Tool, request mcp.CallToolRequest) 
 		s.noteServed(by)
 	}
 	return result, err
-}
-
-// stamped returns the caller that a stamp names, if its proof is for this call of the tool and was
-// not used before; else the connection's own.
-func (s *Server) stamped(ctx context.Context, tool string, told stamp, callID string) (by project.Caller, proven bool) {
-	own := s.caller(ctx)
-	by, proven = s.project.CallerOf(ctx, own, project.Stamp{Session: told.session, Agent: told.agent, Tool: tool, Call: callID}, told.proof)
-	if proven && s.proofs.spend(told.proof) {
-		return by, true
-	}
-	if told != (stamp{}) {
-		s.log.Warn("a call names a caller without a valid proof; it counts as one of the connection's own session", "tool", tool)
-	}
-	return own, false
-}
-
-// maxSpent is how many proofs a server remembers. A proof holds for one id of the host's, which no
-// model chooses, or for one process of the host.
-const maxSpent = 10_000
-
-// A spent has the newest proofs of which a call has made use.
-type spent struct {
-	mu    sync.Mutex
-	known map[string]bool
-	order []string // oldest first
-}
-
-// spend notes a proof, and reports whether it is new.
-func (s *spent) spend(proof string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.known[proof] {
-		return false
-	}
-	if s.known == nil {
-		s.known = map[string]bool{}
-	}
-	if s.known[proof], s.order = true, append(s.order, proof); len(s.order) > maxSpent {
-		delete(s.known, s.order[0])
-		s.order = s.order[1:]
-	}
-	return true
-}
-
-// announced returns the caller of a call that hooks announced. Without hooks it returns by.
-func (s *Server) announced(ctx context.Context, by project.Caller, call mcp.CallToolParams) (project.Caller, error) {
-	found, hooked, err := s.project.TakeAnnounced(ctx, project.CallKey(call.Name, call.RawArguments))
-	switch {
-	case err != nil:
-		return by, err
-	case found == nil && hooked:
-		return by, core.Invalidf("flame's hook did not say which agent makes this call").
-			WithHint("make the call again; `flame doctor` says whether the hook works")
-	case found == nil:
-		return by, nil
-	case found.Session == "":
-		return by, core.Invalidf("several agents of this session call tools at this moment, and the host does not say which of them makes this call").
-			WithHint("make the call again, alone in its message")
-	}
-	by.Session, by.Parent, by.Trust = found.Session, found.Parent, project.Stamped
-	return by, nil
 }

@@ -160,11 +160,11 @@ func TestAgentToolsHaveTheSeedsArguments(t *testing.T) {
 	assert.Empty(t, arguments)
 }
 
-// The commands' texts say which argument each option of the seeds' lines is (seed 004): the
-// reader of the line is a model.
-func TestCommandsNameTheArgumentsOfTheSeedsOptions(t *testing.T) {
+// The text of a slash command names the argument for each option of its line: a model reads the
+// line.
+func TestCommandsNameTheArgumentOfEachOption(t *testing.T) {
 	t.Parallel()
-	seeds := map[string]map[string]string{ // the values of each option
+	lines := map[string]map[string]string{ // the values of each option, by command
 		"delegate": {
 			"agent-type": "", "inherit-context": "", "permission-mode": "plan acceptEdits bypassPermissions", "timeout": "", "tools": "",
 		},
@@ -181,7 +181,7 @@ func TestCommandsNameTheArgumentsOfTheSeedsOptions(t *testing.T) {
 		require.NoError(t, err)
 		arguments := schemaOf(t, tool).Properties
 		require.Contains(t, c.Text, tool.Name)
-		assert.ElementsMatch(t, slices.Collect(maps.Keys(seeds[c.Name])), lo.Map(c.Options, func(o op.CommandOption, _ int) string { return o.Name }), c.Name)
+		assert.ElementsMatch(t, slices.Collect(maps.Keys(lines[c.Name])), lo.Map(c.Options, func(o op.CommandOption, _ int) string { return o.Name }), c.Name)
 		if len(c.Options) > 0 {
 			// A host with few tools shows the model few arguments: the text names the others.
 			named := append(lo.Map(c.Options, func(o op.CommandOption, _ int) string { return o.Field }), c.Others...)
@@ -191,7 +191,7 @@ func TestCommandsNameTheArgumentsOfTheSeedsOptions(t *testing.T) {
 		for _, o := range c.Options {
 			assert.Contains(t, c.Text, fmt.Sprintf(" --%s is %s (%s)", o.Name, o.Field, o.Value))
 			require.Contains(t, arguments, o.Field, c.Name)
-			for _, value := range strings.Fields(seeds[c.Name][o.Name]) {
+			for _, value := range strings.Fields(lines[c.Name][o.Name]) {
 				assert.Contains(t, o.Value, value)
 				assert.Contains(t, arguments[o.Field].Enum, value)
 			}

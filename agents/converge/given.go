@@ -22,7 +22,7 @@ func check(differences []Difference, agents []string) error {
 	if len(differences) > maxDifferences {
 		return core.Invalidf("%d conflicts are too many", len(differences)).WithHint("give at most %d, the most important", maxDifferences)
 	}
-	known := map[string]string{}
+	known := map[string]string{} // sides, by subject
 	for _, d := range differences {
 		about := core.OneLine(d.About, 0)
 		if about == "" || len([]rune(about)) > maxAbout {
@@ -31,11 +31,11 @@ func check(differences []Difference, agents []string) error {
 		if err := d.check(about, agents); err != nil {
 			return err
 		}
-		if same, twice := known[normal(about)], string(canonical(d.Sides)); same != "" && same != twice {
+		subject, sides := normal(about), string(canonical(d.Sides))
+		if earlier, twice := known[subject]; twice && earlier != sides {
 			return core.Invalidf("there are two conflicts about %q", about).WithHint("give one, with all its sides")
-		} else {
-			known[normal(about)] = twice
 		}
+		known[subject] = sides
 	}
 	return nil
 }

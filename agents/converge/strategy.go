@@ -18,7 +18,7 @@ type draft struct {
 	subjects  []*subject
 	election  bool                         // the winner of the first subject provides the whole output
 	unanimous bool                         // only a person can replace agreement
-	first     *agent                       // the agent whose side wins all conflicts; nil if there is none
+	first     *agent                       // the agent whose side wins all conflicts; nil if each conflict is settled by itself
 	apart     func(a *agent, at part) bool // reports what was not compared at all; nil if everything was
 	open      []Difference                 // what could not be compared
 	rationale string                       // what the strategy did

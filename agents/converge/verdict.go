@@ -191,7 +191,7 @@ var quantityForm = core.Pattern(`^([+-]?(?:0|[1-9]\d{0,40})(?:\.\d{1,40})?(?:[eE
 // maxQuantity is the length limit of a number with its unit, in bytes.
 const maxQuantity = 100
 
-// quantityOf returns the number that a value is; nil if it is none.
+// quantityOf returns a value that is a number, perhaps with a unit; nil for other values.
 func quantityOf(value any) *quantity {
 	switch v := value.(type) {
 	case json.Number:

@@ -29,8 +29,8 @@ type Message struct {
 	Text string    `json:"text"`
 }
 
-// A Finding is evidence for a push or a pop.
-type Finding struct {
+// A Recommendation is a push or a pop for which there is evidence. Its zero value recommends nothing.
+type Recommendation struct {
 	Confidence int    // 0..100; 0: there is no evidence
 	Reason     string // in words
 	Goal       string // of a push: that of the planned child or of the new frame

@@ -76,7 +76,7 @@ func float(figure string) float64 {
 	return value
 }
 
-// partly returns the first incomplete amount in a text, such as "14 of 37"; empty if there is none.
+// partly returns the first incomplete amount in a text, such as "14 of 37"; empty without one.
 func partly(text string) string {
 	for _, m := range shares().FindAllStringSubmatch(text, maxItems) {
 		if float(m[1]) < float(m[2]) {

@@ -20,29 +20,29 @@ const (
 	maxSaid = 1000
 )
 
-// Pop returns the evidence that the frame is completed: something was made in it, the last checks passed after the last
-// change, the figures reach the criteria, and nothing is open. Words alone are no evidence, and there is none for
-// failed and blocked: those are the agent's to say.
-func Pop(m Moment) (f Finding) {
+// Pop recommends to end the frame as completed: something was made in it, the last checks passed after the last change,
+// the figures reach the criteria, and nothing is open. Words alone do not suffice, and only the agent can say that a
+// frame failed or is blocked.
+func Pop(m Moment) (r Recommendation) {
 	said := lastWords(m)
 	switch {
 	case len(said) < minSaid, m.Frame.Open > 0, len(m.Frame.Planned) > 0, len(m.Frame.Files)+len(m.Frame.Artifacts) == 0:
-		return f
+		return r
 	case strings.Contains(said, "?"), phrase("plain", said) == "", phrase("open", said) != "", partly(said) != "", !green(m.Calls, Call.checks):
-		return f
+		return r
 	}
 	missed, reached := figures(m, said)
 	if missed || m.Frame.Criteria != "" && !covered(m, said) {
-		return f
+		return r
 	}
-	f = Finding{Confidence: checked, Reason: "checks passed after the last change"}
+	r = Recommendation{Confidence: checked, Reason: "checks passed after the last change"}
 	if reached {
-		f.Reason += ", and the figures reach the criteria"
+		r.Reason += ", and the figures reach the criteria"
 	}
 	if green(m.Calls, Call.proves) && len(said) <= maxSaid && understood(said) && covered(m, said) {
-		f.Confidence, f.Proven = proof, true
+		r.Confidence, r.Proven = proof, true
 	}
-	return f
+	return r
 }
 
 // lastWords returns what the agent said last; empty if it was interrupted, or ended by an error of its host.

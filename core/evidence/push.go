@@ -21,22 +21,22 @@ var (
 		`(=> )?[Ee]rror:|(ERROR|WARN|FATAL|FAIL|FAILED)\b|--- FAIL|npm ERR|\w*(Error|Exception):|\S+\.\w+:\d+|[$+>] |` + "```)")
 )
 
-// Push returns the evidence that a prompt needs a frame of its own: it takes up a planned child, or asks for work that
-// shares no word with the work at hand.
-func Push(m Moment) (f Finding) {
+// Push recommends a frame for a prompt that takes up a planned child, or asks for work that shares no word with the work
+// at hand.
+func Push(m Moment) (r Recommendation) {
 	text := begin(m.Prompt, maxText)
 	if !begun(m) || byHost().MatchString(text) || pasted().MatchString(text) || core.SaysGoOn(text) {
-		return f
+		return r
 	}
 	if child, begun := takenUp(m.Frame, text); child != "" {
-		return Finding{named, `the prompt takes up the planned "` + core.OneLine(child, 80) + `"`, child, begun}
+		return Recommendation{named, `the prompt takes up the planned "` + core.OneLine(child, 80) + `"`, child, begun}
 	}
 	goal := asked(text)
 	about := stems(text)
 	if goal == "" || len(about) < minOwn || lo.Some(about, workWords(m)) {
-		return f
+		return r
 	}
-	return Finding{unshared, "the prompt asks for work and shares no word with the work at hand", goal, true}
+	return Recommendation{unshared, "the prompt asks for work and shares no word with the work at hand", goal, true}
 }
 
 // begun reports whether something was done in the frame that would have to be kept apart.

@@ -133,8 +133,7 @@ func (x *exchange) flameCalled() error {
 		return err
 	}
 	input := x.Input
-	had, _ := hooks.Changed(input, nil)
-	if own, err := hooks.Changed(input, hooks.NoStamp()); err == nil && len(own) < len(had) {
+	if own, had := hooks.Unstamped(input); had {
 		input, x.Answer.Fields.Instead = hooks.Document(own), own // only then: Gemini CLI tells the model of a change
 	}
 	return x.P.Announce(x.Ctx, x.Caller(), project.CallKey(x.Server.Tool, input), unsure)

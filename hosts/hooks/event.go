@@ -98,3 +98,14 @@ func Changed(input json.RawMessage, set map[string]string) (fields map[string]js
 	}
 	return fields, nil
 }
+
+// Unstamped returns a tool's input without the arguments in which a model may have named a caller,
+// and reports whether it had any.
+func Unstamped(input json.RawMessage) (fields map[string]json.RawMessage, had bool) {
+	fields, err := Changed(input, nil)
+	all := len(fields)
+	for name := range NoStamp() {
+		delete(fields, name)
+	}
+	return fields, err == nil && len(fields) < all
+}

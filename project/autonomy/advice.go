@@ -199,7 +199,7 @@ const (
 	evidenceOfPop  = "goal_completion"
 )
 
-func (o Observation) advice(kind core.SuggestionType, found evidence.Finding, heuristic string, threshold int) Advice {
+func (o Observation) advice(kind core.SuggestionType, found evidence.Recommendation, heuristic string, threshold int) Advice {
 	return Advice{Frame: o.Frame, Level: o.Config.Level, Proven: found.Proven, Evaluation: core.Evaluation{
 		Type: kind, Confidence: found.Confidence, Reason: found.Reason, Threshold: threshold,
 		Recommended: found.Confidence > 0 && found.Confidence >= threshold && o.Config.Enabled(heuristic),

@@ -170,23 +170,11 @@ func BindOnly(ctx context.Context, p *project.Project, by project.Caller, agentT
 	})
 }
 
-// maxNested limits how deep children may be nested.
-const maxNested = 32
-
 // isBelow reports whether a session is the caller's, or below it or the session that the caller is
 // a subagent of.
 func isBelow(s *project.Step, id string) (bool, error) {
-	for range maxNested {
-		if id == s.Session.ID || id == s.By.Parent || id == "" {
-			return id != "", nil
-		}
-		session, err := s.Tx.Session(id)
-		if err != nil {
-			return false, project.IgnoreMissing(err)
-		}
-		id = session.Parent
-	}
-	return false, nil
+	below, _, err := s.IsBelow(id, s.Session.ID, s.By.Parent)
+	return below, err
 }
 
 // Launched is Bind for a child that runs in the background: it continues when the turn of its

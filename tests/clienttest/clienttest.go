@@ -31,15 +31,15 @@ func Machine(t *testing.T) hosts.Machine {
 	return m
 }
 
-// A Surrounding is what a program finds on a machine. Names of files begin in the home; PROJECT stands
+// A Environment is what a program finds on a machine. Names of files begin in the home; PROJECT stands
 // for the project's folder, HOME for the home.
-type Surrounding struct {
+type Environment struct {
 	Files   map[string]json.RawMessage // a document, or the text in a string
 	Environ map[string]string
 }
 
 // Put puts it on a machine.
-func (s Surrounding) Put(t *testing.T, m *hosts.Machine) {
+func (s Environment) Put(t *testing.T, m *hosts.Machine) {
 	t.Helper()
 	for name, content := range s.Files {
 		path := filepath.Join(m.Home, strings.Replace(name, "PROJECT", "a project", 1))
@@ -73,7 +73,7 @@ func each[C any](t *testing.T, path string, run func(*testing.T, C)) {
 func Launches(t *testing.T, on func(hosts.Machine) hosts.Launcher, path string) {
 	t.Parallel()
 	type launch struct {
-		Surrounding
+		Environment
 		Child    hosts.Child
 		Has, Not []string
 		Stdin    string
@@ -119,7 +119,7 @@ func files(t *testing.T, dir string) (all string) {
 // A Behind is a command line, and how it runs behind a gateway. The gateway is at http://gateway, its
 // mark is M=1, and the settings file is called FILE.
 type Behind struct {
-	Surrounding
+	Environment
 	Args     []string
 	Given    map[string]json.RawMessage // what else the host is told
 	Refused  string                     // why it does not

@@ -12,16 +12,16 @@ import (
 	"flame/render"
 )
 
-// A Drawing is a text that is drawn again and again: in its own place on a terminal, else below
-// the former one. It is not drawn again as long as it stays the same.
-type Drawing struct {
+// A Display draws a text again whenever it changes: in the same place on a terminal, else below
+// the former drawing.
+type Display struct {
 	Printer *Printer
 	last    string
 }
 
 // Draw draws a text. Where a terminal is too low for it, the lines around the first one that
 // contains middle are drawn.
-func (d *Drawing) Draw(text, middle string) error {
+func (d *Display) Draw(text, middle string) error {
 	inPlace := !d.Printer.JSON && d.Printer.OnTerminal() && os.Getenv("TERM") != "dumb"
 	if inPlace {
 		text = d.Printer.screen(text, middle)
