@@ -172,10 +172,14 @@ func TestASpawnDescribesTheAgent(t *testing.T) {
 		"To allow more: a person runs `flame agents grant bypassPermissions --agent builder --reason WHY` at a terminal",
 		"Tools: Read, Edit", "Limits: 1m30s in total", "$2.0000", filepath.Join(d.agents.Folder(id), "stdout.jsonl"),
 		"do not do its work", "flame_agent_status", "flame_agent_wait", "flame_agent_result",
+		"It ends with your session; in a one-shot run, wait for it.",
 	} {
 		assert.Contains(t, text, says)
 	}
 	assert.NotContains(t, text, "Ended")
+	d.agents.Keep = true
+	_, text = d.spawn("hang", "")
+	assert.NotContains(t, text, "It ends with your session")
 }
 
 func TestASpawnWithoutTimeLimitInModePlan(t *testing.T) {
@@ -286,16 +290,6 @@ func TestTheEndOfAnAgentShowsTheStatusOfTheFrameAbove(t *testing.T) {
 	d.tell("flame_handoff", id, `, "on_failure": "abort"`)
 	d.tell("flame_agent_cancel", id, "")
 	assert.Regexp(t, `The frame above, frame-\w+ .*, is failed\.`, d.tell("flame_agent_wait", id, ""))
-}
-
-func TestASpawnSaysThatTheAgentEndsWithItsSession(t *testing.T) {
-	t.Parallel()
-	d := delegate(t)
-	_, text := d.spawn("hang", "")
-	assert.Contains(t, text, "It ends with your session; in a one-shot run, wait for it.")
-	d.agents.Keep = true
-	_, text = d.spawn("hang", "")
-	assert.NotContains(t, text, "It ends with your session")
 }
 
 // TestASettledConflictSaysWhereTheFileIs is about what a user took for done: the

@@ -3,7 +3,6 @@ package tools_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
@@ -11,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/project"
-	"flame/project/stack"
 )
 
 // subscribe asks for news of a resource, and returns the words of a refusal. The client's
@@ -69,17 +67,4 @@ func TestClientsCanOnlySubscribeToExistingResources(t *testing.T) {
 			assert.Less(t, len(refusal), 1000)
 		})
 	}
-}
-
-func TestSubscribersByAPartOfAnIDGetChanges(t *testing.T) {
-	t.Parallel()
-	c := converse(t)
-	_, text := c.call("flame_push", `{"goal": "work"}`)
-	frame := strings.Fields(text)[1]
-	c.tick <- time.Time{}
-	require.Empty(t, c.subscribe(mcp.MethodResourcesSubscribe, "flame://frame/"+strings.TrimPrefix(frame, "frame-")))
-	_, err := stack.SetGoal(c.ctx, c.project, project.Caller{Session: "s", Host: "test"}, frame, "more", "")
-	require.NoError(t, err)
-	c.tick <- time.Time{}
-	assert.Equal(t, "flame://frame/"+frame, (<-c.told).Params.AdditionalFields["uri"])
 }

@@ -84,13 +84,14 @@ func converseWith(t *testing.T, service *agents.Agents) *conversation {
 func TestTheEndOfTheHostEndsTheSessionsThatCalled(t *testing.T) {
 	t.Parallel()
 	c := converse(t)
+	_, _ = c.call("flame_push", `{"goal": "the client's own"}`)
 	for _, session := range []string{"one", "two"} {
 		result, text := c.call("flame_push", stamped(t, c.project, "flame_push", session, "", `"goal": "work"`))
 		require.False(t, result.IsError, text)
 	}
 	c.leave()
 	require.NoError(t, c.project.Store.View(t.Context(), func(tx project.Tx) error {
-		for _, id := range []string{"one", "two"} {
+		for _, id := range []string{"s", "one", "two"} {
 			session, err := tx.Session(id)
 			require.NoError(t, err)
 			assert.Equal(t, core.SessionEnded, session.State, id)
@@ -216,13 +217,14 @@ func TestResourcesShowTheTreeAndItsFrames(t *testing.T) {
 func TestSubscribersGetChangesByAllProcesses(t *testing.T) {
 	t.Parallel()
 	c := converse(t)
+	by := project.Caller{Session: "another process", Host: "test"}
 	require.Empty(t, c.subscribe(mcp.MethodResourcesSubscribe, "flame://tree"))
 	c.tick <- time.Time{}
-	_, err := stack.Push(c.ctx, c.project, project.Caller{Session: "another process", Host: "test"}, "work", "")
+	frame, err := stack.Push(c.ctx, c.project, by, "work", "")
 	require.NoError(t, err)
 	c.tick <- time.Time{}
 	c.tick <- time.Time{} // nothing changed since
-	_, err = stack.SetGoal(c.ctx, c.project, project.Caller{Session: "another process", Host: "test"}, "", "more", "")
+	_, err = stack.SetGoal(c.ctx, c.project, by, "", "more", "")
 	require.NoError(t, err)
 	c.tick <- time.Time{}
 	for range 2 {
@@ -232,6 +234,13 @@ func TestSubscribersGetChangesByAllProcesses(t *testing.T) {
 	}
 	_, _ = c.call("flame_status", `{}`)
 	assert.Empty(t, c.told)
+
+	require.Empty(t, c.subscribe(mcp.MethodResourcesUnsubscribe, "flame://tree"))
+	require.Empty(t, c.subscribe(mcp.MethodResourcesSubscribe, "flame://frame/"+strings.TrimPrefix(frame.ID, "frame-")))
+	_, err = stack.SetGoal(c.ctx, c.project, by, frame.ID, "by a part of its id", "")
+	require.NoError(t, err)
+	c.tick <- time.Time{}
+	assert.Equal(t, "flame://frame/"+frame.ID, (<-c.told).Params.AdditionalFields["uri"])
 }
 
 func TestPromptsInsertTheirArgumentsUnchanged(t *testing.T) {
@@ -290,17 +299,4 @@ func TestCompletionOffersFramesAndStatuses(t *testing.T) {
 	assert.Equal(t, []string{"plan-00000003", "plan-00000002"}, offered(frames, "frame", "plan-"))
 	assert.Empty(t, offered(frames, "frame", "nothing"))
 	assert.Equal(t, []string{"completed"}, offered(mcp.PromptReference{Type: "ref/prompt", Name: "pop"}, "status", "com"))
-}
-
-func TestTheEndOfAClientEndsItsSession(t *testing.T) {
-	t.Parallel()
-	c := converse(t)
-	_, text := c.call("flame_push", `{"goal": "left behind"}`)
-	frame := strings.Fields(text)[1]
-	other := project.Caller{Session: "other", Host: "test"}
-	_, err := stack.Activate(c.ctx, c.project, other, frame, false)
-	require.ErrorIs(t, err, core.ErrInvalid, "its session is alive")
-	c.leave()
-	_, err = stack.Activate(context.Background(), c.project, other, frame, false)
-	require.NoError(t, err)
 }

@@ -132,34 +132,18 @@ func TestHTTPTakesMessagesOfItsOwnTypeAndVersions(t *testing.T) {
 	}
 }
 
+// What a token looks like is the guard's business; here each path has it asked.
 func TestHTTPNeedsTheTokenOnEveryPath(t *testing.T) {
 	t.Parallel()
 	for _, addr := range []string{"127.0.0.1:0", "0.0.0.0:0"} {
 		metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
 		web, _ := startHTTP(t, newRig(), HTTPOptions{Guard: guarding(t, addr), Metrics: metrics})
 		for _, path := range []string{"/mcp", "/sse", "/message", "/metrics", "/elsewhere", "/register"} {
-			for authorization, known := range map[string]bool{
-				"":                          false,
-				"Bearer":                    false,
-				"Bearer ":                   false,
-				"Bearer 0123456789abcde":    false,
-				"Bearer 0123456789abcdefg":  false,
-				"Bearer 0123456789abcdeF":   false,
-				"Bearer 0123456789abcdef x": false,
-				"Basic 0123456789abcdef":    false,
-				"0123456789abcdef":          false,
-				"bearer 0123456789abcdef":   true,
-				"Bearer 0123456789abcdef":   true,
-			} {
-				for _, method := range []string{http.MethodPut, http.MethodOptions} {
-					response := ask(t, method, web.URL+path, "", "Authorization", authorization)
+			for _, method := range []string{http.MethodPut, http.MethodOptions} {
+				for given, known := range map[string]bool{"": false, authorization[:len(authorization)-1]: false, authorization: true} {
+					response := ask(t, method, web.URL+path, "", "Authorization", given)
 					assertNoCORS(t, response)
-					if known {
-						assert.NotEqual(t, http.StatusUnauthorized, response.StatusCode, "%s with %q", path, authorization)
-						continue
-					}
-					assert.Equal(t, http.StatusUnauthorized, response.StatusCode, "%s with %q", path, authorization)
-					assert.Equal(t, `Bearer realm="flame"`, response.Header.Get("WWW-Authenticate"), "and no word of OAuth")
+					assert.Equal(t, known, response.StatusCode != http.StatusUnauthorized, "%s with %q", path, given)
 				}
 			}
 		}
@@ -168,15 +152,11 @@ func TestHTTPNeedsTheTokenOnEveryPath(t *testing.T) {
 
 func TestHTTPSessions(t *testing.T) {
 	t.Parallel()
-	t.Run("two clients have two", func(t *testing.T) {
-		t.Parallel()
-		web, _ := startHTTP(t, newRig(), HTTPOptions{})
-		assert.NotEqual(t, startStreamable(t, web).session, startStreamable(t, web).session)
-	})
-	t.Run("tools do not know the id that lets a client use one", func(t *testing.T) {
+	t.Run("each client has one, and tools do not know the id that lets it use that", func(t *testing.T) {
 		t.Parallel()
 		web, _ := startHTTP(t, newRig(), HTTPOptions{})
 		p := startStreamable(t, web)
+		assert.NotEqual(t, p.session, startStreamable(t, web).session)
 		p.send(t, call(1, "who", ""))
 		told := (<-p.got()).text()
 		assert.NotEmpty(t, told)

@@ -18,6 +18,10 @@ const (
 	// sessions: the store may be locked for longer than it has.
 	NoteTime = 750 * time.Millisecond
 
+	// lastAnswer is how long after the input's end, or after the answer before, an answer may take. A
+	// large message needs some of it on a busy machine.
+	lastAnswer = 5 * time.Second
+
 	// stdioSession is the id of the only session on standard input.
 	stdioSession = "stdio"
 )
@@ -41,17 +45,25 @@ func ServeStdio(ctx context.Context, srv *server.MCPServer, writes func(tool str
 	}
 	patience, release := withGrace(ctx, conn.ctx)
 	defer release()
-	stall := newStall(release)
+	late := time.AfterFunc(time.Hour, release)
+	late.Stop() // the time begins with the end of the input
+	write := lineWriter(out)
 	answers := conn.stream()
 	written := make(chan error, 1)
 	go func() {
-		err := answers.pump(conn.ctx, false, stall.watch(lineWriter(out)))
+		err := answers.pump(conn.ctx, false, func(o output) error {
+			err := write(o)
+			if o.last && late.Stop() {
+				late.Reset(lastAnswer)
+			}
+			return err
+		})
 		conn.cancel() // the client no longer reads
 		written <- err
 	}()
 
 	readErr := conn.acceptLines(ctx, in, answers)
-	stall.begin()
+	late.Reset(lastAnswer)
 	conn.stop(patience)
 	defer conn.endInTime(ctx)
 	select {

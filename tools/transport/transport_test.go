@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -47,7 +46,6 @@ func newRig() *rig {
 		server.WithToolHandlerMiddleware(InOrder))
 	for name, handle := range map[string]func(context.Context, mcp.CallToolRequest) (string, error){
 		"note": r.note, "count": r.count, "hold": r.hold, "hold_write": r.hold, "tell": r.tell, "ask": r.ask,
-		"compute": compute,
 		"who":     who,
 		"explode": func(context.Context, mcp.CallToolRequest) (string, error) { panic("boom") },
 	} {
@@ -90,14 +88,6 @@ func (r *rig) hold(ctx context.Context, request mcp.CallToolRequest) (string, er
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
-}
-
-// compute is busy for a time, whatever happens.
-func compute(_ context.Context, request mcp.CallToolRequest) (string, error) {
-	busy, err := time.ParseDuration(request.GetString("text", ""))
-	for begun := time.Now(); time.Since(begun) < busy; {
-	}
-	return "computed", err
 }
 
 // tell reports progress three times and answers at once.
@@ -410,6 +400,20 @@ var behaviours = map[string]func(*testing.T, *rig, peer){
 		assert.EqualValues(t, 1, (<-p.got()).ID)
 		p.send(t, call(2, "note", "next"))
 		assert.Equal(t, "noted", (<-p.got()).text())
+	},
+	"a call that gave up its place lets no other overtake": func(t *testing.T, r *rig, p peer) {
+		p.send(t, call(1, "hold_write", ""))
+		<-r.holding
+		p.send(t, call(2, "note", "given up"))
+		p.send(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
+		assert.EqualValues(t, 2, (<-p.got()).ID)
+		p.send(t, call(3, "note", "next"))
+		p.send(t, `{"jsonrpc":"2.0","id":4,"method":"tools/list"}`)
+		assert.EqualValues(t, 4, (<-p.got()).ID)
+		assert.Empty(t, r.noted())
+		close(r.release)
+		assert.ElementsMatch(t, []any{1., 3.}, []any{(<-p.got()).ID, (<-p.got()).ID})
+		assert.Equal(t, []string{"next"}, r.noted())
 	},
 	"a write that never reaches its handler does not block the next": func(t *testing.T, _ *rig, p peer) {
 		p.send(t, call(1, "missing", ""))
