@@ -3,6 +3,7 @@ package git_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,70 +16,24 @@ import (
 // A hook may have started flame, or a person with own filters.
 func TestTheEnvironmentCannotMakeGitRunPrograms(t *testing.T) {
 	effort.Heavy(t)
-	for name, tt := range map[string]struct {
-		set     func(r *repo) map[string]string // TRAP stands for the trap
-		springs []string
-	}{
-		"another repository": {func(r *repo) map[string]string { return map[string]string{"GIT_DIR": hostile(r)} }, status},
-		"another common folder": {func(r *repo) map[string]string {
-			return map[string]string{"GIT_DIR": ".git", "GIT_COMMON_DIR": hostile(r)}
-		}, status},
-		"an external diff": {variables("GIT_EXTERNAL_DIFF", "TRAP"), diff},
-		"settings": {
-			variables("GIT_CONFIG_COUNT", "1", "GIT_CONFIG_KEY_0", "core.fsmonitor", "GIT_CONFIG_VALUE_0", "TRAP"),
-			status,
-		},
-		"settings of a git above": {variables("GIT_CONFIG_PARAMETERS", "'core.fsmonitor'='TRAP'"), status},
-		"a trace":                 {variables("GIT_TRACE", "MARK"), status},
-		"an editor":               {variables("GIT_EDITOR", "TRAP"), []string{"commit", "--amend"}},
-		"a filter that is the user's": {
-			func(r *repo) map[string]string {
-				attributes("filter=lfs")(r)
-				r.write("../user", r.filled("[filter \"lfs\"]\nprocess = TRAP\nclean = TRAP\nsmudge = TRAP\nrequired = true\n"))
-				return map[string]string{"GIT_CONFIG_GLOBAL": filepath.Join(r.dir, "..", "user")}
-			}, status,
-		},
-		"a hook that is the user's": {
-			func(r *repo) map[string]string {
-				hooks("../hooks", everyHook...)(r)
-				r.write("../user", "[core]\nhooksPath = "+filepath.Join(r.dir, "..", "hooks")+"\n")
-				return map[string]string{"GIT_CONFIG_GLOBAL": filepath.Join(r.dir, "..", "user")}
-			}, addWorktree,
-		},
-	} {
+	for name, tt := range trapsIn(t, "environ.txtar") {
 		t.Run(name, func(t *testing.T) {
-			control, r := newRepo(t), newRepo(t)
-			theirs, ours := tt.set(control), tt.set(r)
-			require.NoError(t, os.RemoveAll(control.mark))
-			for name, value := range theirs {
-				t.Setenv(name, value)
-			}
+			control, r := newRepo(t).arm(tt), newRepo(t).arm(tt)
+			control.surround(tt.env)
 			out, _ := control.try("git", tt.springs...)
 			require.FileExists(t, control.mark, "the trap is broken: plain git says %s", out)
-			for name, value := range ours {
-				t.Setenv(name, value)
-			}
+			r.surround(tt.env)
 			require.NoError(t, everything(r))
 			assert.NoFileExists(t, r.mark)
 		})
 	}
 }
 
-// hostile makes another repository with a trap.
-func hostile(r *repo) (dir string) {
-	r.plain("clone", "--quiet", ".", "../hostile")
-	dir = filepath.Join(r.dir, "..", "hostile", ".git")
-	r.plain("-C", dir, "config", "core.fsmonitor", r.trap)
-	return dir
-}
-
-func variables(pairs ...string) func(*repo) map[string]string {
-	return func(r *repo) map[string]string {
-		set := map[string]string{}
-		for i := 0; i < len(pairs); i += 2 {
-			set[pairs[i]] = r.filled(pairs[i+1])
-		}
-		return set
+// surround sets variables of the environment.
+func (r *repo) surround(variables []string) {
+	for _, variable := range variables {
+		name, value, _ := strings.Cut(variable, "=")
+		r.t.Setenv(name, strings.NewReplacer("$TRAP", r.trap, "$MARK", r.mark, "$DIR", r.dir).Replace(value))
 	}
 }
 
@@ -104,11 +59,11 @@ func TestAnImplicitBareRepositoryIsNotUsed(t *testing.T) {
 		require.NoError(t, os.Rename(filepath.Join(r.dir, ".git"), filepath.Join(r.dir, "folder", "docs")))
 		r.plain("init", "--quiet", ".")
 		r.dir = filepath.Join(r.dir, "folder", "docs")
-		r.write("config", r.filled("[core]\nrepositoryFormatVersion = 0\nbare = false\nworktree = ..\nfsmonitor = TRAP\n"))
+		r.write("config", "[core]\nrepositoryFormatVersion = 0\nbare = false\nworktree = ..\nfsmonitor = "+r.trap+"\n")
 		return r
 	}
 	control := arm()
-	out, _ := control.try("git", status...)
+	out, _ := control.try("git", "status")
 	require.FileExists(t, control.mark, "the trap is broken: plain git says %s", out)
 
 	r := arm()

@@ -94,6 +94,12 @@ func (r *repo) commit(message string) {
 	r.plain("commit", "--quiet", "--allow-empty", "--message", message)
 }
 
+// recommit commits all files, and disturbs the checkout.
+func recommit(r *repo) {
+	r.commit("all")
+	r.disturb(r.dir)
+}
+
 // plain runs git without flame's protection.
 func (r *repo) plain(args ...string) string {
 	r.t.Helper()
@@ -108,7 +114,7 @@ func (r *repo) try(program string, args ...string) (string, error) {
 	require.NoError(r.t, os.MkdirAll(r.dir, 0o700))
 	cmd := exec.Command(program, args...)
 	cmd.Dir = r.dir
-	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
+	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b", "TRAP="+r.trap, "MARK="+r.mark)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

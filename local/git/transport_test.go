@@ -40,42 +40,18 @@ func transport(r *repo, to git.Remote, head string) (errs []error) {
 
 func TestTheSettingsOfARemoteRunNoPrograms(t *testing.T) {
 	t.Parallel()
-	push := []string{"push", "origin", "HEAD:refs/flame/base/a"}
-	fetch := []string{"fetch", "origin"}
-	own := map[string]trap{
-		"the hook pre-push":            {set: hooks(".git/hooks", "pre-push"), springs: push},
-		"a receive-pack":               {set: config("remote.origin.receivepack", "TRAP"), springs: push},
-		"an upload-pack":               {set: config("remote.origin.uploadpack", "TRAP"), springs: fetch},
-		"a helper":                     {set: config("remote.origin.vcs", "ext"), springs: fetch, screen: true},
-		"a command for ssh":            {set: config("remote.origin.url", "ssh://localhost:1/x", "core.sshCommand", "TRAP"), springs: fetch},
-		"what is put instead":          {set: config("url.ext::TRAP .insteadOf", "/", "protocol.ext.allow", "always"), springs: fetch},
-		"the remote's hooks":           {set: remoteHooks("pre-receive", "update", "post-receive", "post-update"), springs: push},
-		"the remote's reference hook":  {set: remoteHooks("reference-transaction"), springs: push},
-		"the remote's alternates":      {set: remoteSetting("core.alternateRefsCommand", "TRAP"), springs: push},
-		"the remote's fsmonitor":       {set: remoteSetting("core.fsmonitor", "TRAP"), springs: push, screen: true},
-		"every hook of the repository": {set: hooks(".git/hooks", everyHook...), springs: push},
-	}
-	for name, tt := range own {
+	for name, tt := range trapsIn(t, "transport.txtar") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			arm := func() (*repo, git.Remote) {
 				r := newRepo(t)
 				remote := r.bare("remote.git")
 				r.plain("remote", "add", "origin", remote.URL())
-				if strings.Contains(name, "ssh") || strings.Contains(name, "instead") {
-					r.plain("config", "--unset-all", "remote.origin.url")
-					r.plain("config", "remote.origin.url", strings.TrimPrefix(remote.URL(), "file://"))
-				}
-				if strings.Contains(name, "ssh") {
-					r.plain("config", "--unset-all", "remote.origin.url")
-				}
-				tt.set(r)
-				require.NoError(t, os.RemoveAll(r.mark))
-				return r, remote
+				return r.arm(tt), remote
 			}
 			control, _ := arm()
 			out, _ := control.try("git", tt.springs...)
-			if !tt.screen { // present versions of git ignore the others
+			if tt.is != "screen" { // present versions of git ignore the others
 				require.FileExists(t, control.mark, "the trap is broken: plain git says %s", out)
 			}
 			r, remote := arm()
@@ -91,29 +67,15 @@ func TestTheSettingsOfARemoteRunNoPrograms(t *testing.T) {
 func TestARepositoryCannotMakeATransportRunPrograms(t *testing.T) {
 	t.Parallel()
 	effort.Heavy(t)
-	for name, tt := range traps {
+	for name, tt := range trapsIn(t, "traps.txtar") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRepo(t)
 			remote, head := r.bare("remote.git"), r.plain("rev-parse", "HEAD")
-			tt.set(r)
-			require.NoError(t, os.RemoveAll(r.mark))
-			transport(r, remote, head)
+			transport(r.arm(tt), remote, head)
 			told, _ := os.ReadFile(r.mark)
 			assert.Empty(t, string(told), "the trap ran")
 		})
-	}
-}
-
-func remoteHooks(names ...string) func(*repo) {
-	return hooks("../remote.git/hooks", names...)
-}
-
-func remoteSetting(name, value string) func(*repo) {
-	return func(r *repo) {
-		alternates(r)
-		r.plain("-C", "../remote.git", "config", name, r.filled(value))
-		r.write("../remote.git/objects/info/alternates", filepath.Join(r.dir, ".git", "objects")+"\n")
 	}
 }
 
