@@ -114,58 +114,15 @@ func TestWhatAModelWritesNamesNobody(t *testing.T) {
 
 func TestToolsThatOnlyLookLikeFlamesAreNotStamped(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct{ tool, server string }{
-		"another server's":                      {"mcp__evil__flame_push", "evil"},
-		"another's that does not name itself":   {"mcp__evil__flame_push", unnamed},
-		"another's that names itself ours":      {"mcp__evil__flame_push", byHand},
-		"another's under our prefix":            {"mcp__flame__flame_push", "evil"},
-		"one whose name begins with ours":       {"mcp__flame_evil__flame_push", "flame_evil"},
-		"the same, unnamed":                     {"mcp__flame_evil__flame_push", unnamed},
-		"the same, named as ours":               {"mcp__flame_evil__flame_push", byHand},
-		"one whose name has our prefix in it":   {"mcp__flame__x__flame_push", "flame__x"},
-		"the same, in an older client":          {"mcp__flame__x__flame_push", unnamed},
-		"one whose name ends with ours":         {"mcp__evil_flame__flame_push", "evil:flame"},
-		"one whose name has underscores more":   {"mcp__flame___flame_push", "flame_"},
-		"one that a client writes as ours":      {"mcp__plugin_flame_flame__flame_push", "plugin_flame_flame"},
-		"a plugin's server that is not ours":    {"mcp__plugin_evil_flame__flame_push", "plugin:evil:flame"},
-		"another server of a plugin's":          {"mcp__plugin_flame_evil__flame_push", "plugin:flame:evil"},
-		"the plugin's tool, by hand":            {"mcp__plugin_flame_flame__flame_push", byHand},
-		"the tool by hand, of the plugin":       {"mcp__flame__flame_push", byPlugin},
-		"a server in other letters":             {"mcp__flame__flame_push", "Flame"},
-		"a server with a blank":                 {"mcp__flame__flame_push", "flame "},
-		"no server":                             {"flame_push", unnamed},
-		"no server's prefix":                    {"flame_push", byHand},
-		"half a prefix":                         {"flame__flame_push", unnamed},
-		"a prefix before the prefix":            {"x__mcp__flame__flame_push", unnamed},
-		"a tool that there is none of":          {"mcp__flame__flame_rm", byHand},
-		"that tool, unnamed":                    {"mcp__flame__flame_rm", unnamed},
-		"a tool of another name":                {"mcp__flame__echo", byHand},
-		"a tool whose name begins with ours":    {"mcp__flame__flame_push_all", byHand},
-		"a tool whose name begins as ours does": {"mcp__flame__flame_pus", byHand},
-		"a tool with a tail":                    {"mcp__plugin_flame_flame__flame_push__x", byPlugin},
-		"a tool in capitals":                    {"mcp__flame__FLAME_PUSH", byHand},
-		"a tool with a capital":                 {"mcp__flame__flame_Push", byHand},
-		"a prefix in capitals":                  {"MCP__flame__flame_push", byHand},
-		"a letter that looks the same":          {"mcp__flame__flame_\u0440ush", byHand},
-		"a server's letter that does":           {"mcp__fl\u0430me__flame_push", "fl\u0430me"},
-		"a letter that folds to ours":           {"mcp__flame__flame_pu\u017fh", byHand},
-		"a blank behind":                        {"mcp__flame__flame_push ", byHand},
-		"a line end behind":                     {"mcp__flame__flame_push\n", byHand},
-		"a line end before":                     {"\nmcp__flame__flame_push", byHand},
-		"a zero behind":                         {"mcp__flame__flame_push\x00", byHand},
-		"another's that starts agents":          {"mcp__evil__spawn_agent", "evil"},
-		"that one, named as ours":               {"mcp__evil__spawn_agent", byHand},
-		"that one, in an older client":          {"mcp__evil__spawn_agent", unnamed},
-		"a server that begins with ours":        {"mcp__flame_evil__spawn_agent", unnamed},
-		"one that starts agents, without":       {"spawn_agent", byHand},
-		"one that starts agents, with a tail":   {"mcp__flame__spawn_agent_x", byHand},
-		"one that starts agents, below":         {"mcp__flame__x__spawn_agent", unnamed},
-		"an own name twice":                     {"mcp__flame__mcp__flame__flame_push", byHand},
-	}
+	raw, err := os.ReadFile("testdata/lookalikes.json")
+	require.NoError(t, err)
+	var tests map[string]struct{ Tool, Server string }
+	require.NoError(t, json.Unmarshal(raw, &tests))
+	require.Greater(t, len(tests), 45)
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.Zero(t, newSession(t).vouched(tt.tool, tt.server, "dynamic", "a1", posed), "%q of %q", tt.tool, tt.server)
+			assert.Zero(t, newSession(t).vouched(tt.Tool, tt.Server, "dynamic", "a1", posed), "%q of %q", tt.Tool, tt.Server)
 		})
 	}
 }

@@ -3,12 +3,10 @@ package gateway_test
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -94,19 +92,8 @@ func (c *talk) start(o gateway.Options) {
 		o.Upstream = upstream
 	}
 	o.Log = slog.New(slog.NewJSONHandler(c.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(c.t, err)
-	ctx, cancel := context.WithCancel(c.t.Context())
-	done := make(chan error, 1)
-	g := gateway.New(o)
-	go func() { done <- g.Serve(ctx, l) }()
-	c.stop = func() { cancel(); require.NoError(c.t, <-done); c.stop = nil }
-	c.t.Cleanup(func() {
-		if c.stop != nil {
-			c.stop()
-		}
-	})
-	c.url = "http://" + l.Addr().String() + "/" + secret
+	addr, stop := serveGateway(c.t, o)
+	c.url, c.stop = "http://"+addr+"/"+secret, stop
 }
 
 // say adds a message of the user's.

@@ -63,16 +63,22 @@ func newStand(t *testing.T, upstream string, changes ...func(*gateway.Options)) 
 	for _, change := range changes {
 		change(&o)
 	}
+	s.addr, s.stop = serveGateway(t, o)
+	return s
+}
+
+// serveGateway serves a gateway at an address until it is stopped, or the test ends.
+func serveGateway(t *testing.T, o gateway.Options) (addr string, stop func()) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	s.addr = l.Addr().String()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	g := gateway.New(o)
 	go func() { done <- g.Serve(ctx, l) }()
-	s.stop = sync.OnceFunc(func() { cancel(); require.NoError(t, <-done) })
-	t.Cleanup(s.stop)
-	return s
+	stop = sync.OnceFunc(func() { cancel(); require.NoError(t, <-done) })
+	t.Cleanup(stop)
+	return l.Addr().String(), stop
 }
 
 // before starts a gateway before a handler.

@@ -1,7 +1,6 @@
 package intake_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -176,25 +175,6 @@ func TestAFullInboxTakesNoMoreAndLosesNothing(t *testing.T) {
 	taken, err := take(t, b, always)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"12345", "123"}, taken)
-}
-
-func TestAnUnreadLineIsKept(t *testing.T) {
-	t.Parallel()
-	b := newInbox(t)
-	put(t, b, "strange", "good")
-	_, err := take(t, b, func(line intake.Line) error {
-		if bytes.HasPrefix(line.Text, []byte("strange")) {
-			return b.SetAside(line)
-		}
-		return nil
-	})
-	require.NoError(t, err)
-	assert.False(t, b.Waits())
-	state, err := b.State()
-	require.NoError(t, err)
-	kept, err := os.ReadFile(state.Aside)
-	require.NoError(t, err)
-	assert.Equal(t, "strange\n", string(kept))
 }
 
 func TestNoLinkIsFollowed(t *testing.T) {

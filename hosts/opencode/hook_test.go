@@ -15,7 +15,6 @@ import (
 	"flame/core/op"
 	"flame/hosts/opencode"
 	"flame/project"
-	"flame/project/briefing"
 	"flame/project/files"
 	"flame/project/stack"
 	"flame/project/sweep"
@@ -180,17 +179,6 @@ func TestWhatAToolDidToFilesIsKeptOnce(t *testing.T) {
 	assert.Equal(t, []files.File{
 		{Path: "a.go", Kind: core.FileModified, Added: 1, Removed: 1, Changes: 1}, {Path: "b.go", Kind: core.FileAdded, Added: 1, Changes: 1},
 	}, details.Files.Files)
-}
-
-func TestADeletedSessionsWorkStays(t *testing.T) {
-	t.Parallel()
-	l := working(t)
-	l.tell("tool.after", `"tool": "write", "files": ["a.go"]`)
-	l.tell("session.deleted", "")
-	assert.Equal(t, "blocked Main work: (its session ended before the work was done)\n", l.Tree())
-	b, err := briefing.Begin(l.T.Context(), l.P, project.Caller{Session: "other", Host: opencode.Name}, 0)
-	require.NoError(t, err)
-	assert.Contains(t, b.Text, "Main work", "other sessions may resume it")
 }
 
 func TestARequestRecoversMissedEvents(t *testing.T) {

@@ -20,130 +20,14 @@ import (
 
 func TestPluginTellsFlame(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct{ scene, heard string }{
-		"of a session, without the title that says nothing": {
-			`session("created", "s", { title: "New session - 2026" })`,
-			`[{"event": "session.created", "session": "s"}]`,
-		},
-		"of a child, and in its later events of its parent": {
-			`session("created", "s", { title: "dig (@worker subagent)", parentID: "top" }); prompt("s", text("Dig"))`,
-			`[{"event": "session.created", "session": "s", "parent": "top", "title": "dig (@worker subagent)"},
-			  {"event": "chat.message", "session": "s", "parent": "top", "message": "u", "text": "Dig"}]`,
-		},
-		"of a title once": {
-			`session("updated", "s", { title: "New session - 2026" }); session("updated", "s"); session("updated", "s")`,
-			`[{"event": "session.updated", "session": "s", "title": "Work"}]`,
-		},
-		"of the user's own words": {
-			`prompt("s", text("One"), text("made up", { synthetic: true }), { type: "file" }, text("two")); prompt("s", text("made up", { synthetic: true }))`,
-			`[{"event": "chat.message", "session": "s", "message": "u", "text": "One\ntwo"}]`,
-		},
-		"of files that tools wrote, and of no other tools": {
-			`after("write", "1", { filePath: "a", content: "x" }, { metadata: { exists: false } }); after("bash", "3", {}, {})
-			 after("edit", "2", { filePath: "b", oldString: "x" }, { metadata: { diff: "D", filediff: { patch: "D", before: "x" } } })
-			 after("apply_patch", "4", {}, { metadata: { diff: "D", files: [{ filePath: "c" }, { filePath: "d", movePath: "e" }] } })
-			 after("write", "5", { filePath: "long", content: "x".repeat(1 << 20) }, {})`,
-			`[{"event": "tool.after", "session": "s", "tool": "write", "call": "1", "files": ["a"],
-			   "did": {"input": {"filePath": "a", "content": "x"}, "metadata": {"exists": false}}},
-			  {"event": "tool.after", "session": "s", "tool": "edit", "call": "2", "files": ["b"],
-			   "did": {"input": {"filePath": "b"}, "metadata": {"filediff": {"patch": "D"}}}},
-			  {"event": "tool.after", "session": "s", "tool": "apply_patch", "call": "4", "files": ["c", "e"],
-			   "did": {"input": {}, "metadata": {"files": [{"filePath": "c"}, {"filePath": "d", "movePath": "e"}]}}},
-			  {"event": "tool.after", "session": "s", "tool": "write", "call": "5", "files": ["long"]}]`,
-		},
-		"of a child's result": {
-			`after("task", "1", {}, { output: "done", metadata: { sessionId: "child" } })`,
-			`[{"event": "tool.after", "session": "s", "tool": "task", "call": "1", "child": "child", "output": "done"}]`,
-		},
-		"of a background child's end when it comes": {
-			`after("task", "1", {}, { output: "begun", metadata: { sessionId: "child", background: true } })
-			 prompt("s", text('<task id="child" state="error">\nno', { synthetic: true }))
-			 prompt("s", text('<task id="child" state="completed">\nyes', { synthetic: true }))`,
-			`[{"event": "tool.failed", "session": "s", "tool": "task", "child": "child", "error": "<task id=\"child\" state=\"error\">\nno"},
-			  {"event": "tool.after", "session": "s", "tool": "task", "child": "child", "output": "<task id=\"child\" state=\"completed\">\nyes"}]`,
-		},
-		"of a failed tool once": {
-			`part(tool("bash", "error", { error: "no" })); part(tool("bash", "error", { error: "no" })); part(tool("bash", "completed", {}, "q"))`,
-			`[{"event": "tool.failed", "session": "s", "tool": "bash", "error": "no", "aborted": false}]`,
-		},
-		"which child a user stopped": {
-			`part(tool("task", "running", { metadata: { sessionId: "child" } })); part(tool("task", "error", { error: "Task cancelled" }))`,
-			`[{"event": "tool.failed", "session": "s", "tool": "task", "child": "child", "error": "Task cancelled", "aborted": true}]`,
-		},
-		"of a turn's end, what was said last, who still works and what it cost, once": {
-			`part(tool("bash", "running")); part(tool("bash", "completed"))
-			 answer("m"); answer("m"); answer("n", { time: { created: 7 } }); answer("n", { role: "user" })
-			 below("child", "s"); below("grandchild", "child"); below("other")
-			 for (const id of ["s", "child", "grandchild", "other"]) status(id, "busy")
-			 status("child", "idle"); said("s", "first"); said("s", "last"); event("session.idle", { sessionID: "s" })
-			 await prompt("s"); event("session.idle", { sessionID: "s" })`,
-			`[{"event": "session.idle", "session": "s", "text": "last", "running": ["grandchild"],
-			   "usage": [{"id": "m", "at": 5, "in": 1, "out": 5, "cacheRead": 4, "cacheWrite": 5, "cost": 0.5, "tools": 1}]},
-			  {"event": "session.idle", "session": "s", "text": "", "running": ["grandchild"], "model": "b", "usage": []}]`,
-		},
-		"of the calls of a turn, in short": {
-			`prompt("s", text("One")); after("bash", "1", { command: "go test ./..." + " ".repeat(300), description: "test" },
-			   { output: "x".repeat(400) + "FAIL", metadata: { exit: 1 } })
-			 after("read", "2", { filePath: "a.go" }, { output: "text", metadata: {} }); after("flame_flame_push", "3", { goal: "x" }, { content: [] })
-			 part(tool("grep", "error", { input: { pattern: "x" }, error: "no" }))
-			 event("session.idle", { sessionID: "s" }); await prompt("s", text("Two")); event("session.idle", { sessionID: "s" })`,
-			`[{"event": "chat.message", "session": "s", "message": "u", "text": "One"},
-			  {"event": "tool.failed", "session": "s", "tool": "grep", "error": "no", "aborted": false},
-			  {"event": "session.idle", "session": "s", "text": "", "running": [], "model": "b", "usage": [], "calls": [
-			   {"tool": "bash", "input": "go test ./...` + strings.Repeat(" ", 187) + `", "ok": false, "exit": 1, "output": "` + strings.Repeat("x", 296) + `FAIL"},
-			   {"tool": "read", "input": "a.go", "ok": true, "output": "text"}, {"tool": "grep", "input": "x", "ok": false, "output": "no"}]},
-			  {"event": "chat.message", "session": "s", "message": "u", "text": "Two"},
-			  {"event": "session.idle", "session": "s", "text": "", "running": [], "model": "b", "usage": []}]`,
-		},
-		"of a turn that an error of the model's ended, as one that failed": {
-			`answer("m", { error: { name: "APIError", data: { message: "Overloaded" } } }); event("session.idle", { sessionID: "s" })`,
-			`[{"event": "session.idle", "session": "s", "text": "", "running": [], "aborted": true, "error": "Overloaded",
-			   "usage": [{"id": "m", "at": 5, "in": 1, "out": 5, "cacheRead": 4, "cacheWrite": 5, "cost": 0.5, "tools": 0}]}]`,
-		},
-		"of a turn that was stopped, as one that failed": {
-			`answer("m", { error: { name: "MessageAbortedError" } }); event("session.idle", { sessionID: "s" })
-			 await prompt("s"); event("session.idle", { sessionID: "s" })`,
-			`[{"event": "session.idle", "session": "s", "text": "", "running": [], "aborted": true,
-			   "usage": [{"id": "m", "at": 5, "in": 1, "out": 5, "cacheRead": 4, "cacheWrite": 5, "cost": 0.5, "tools": 0}]},
-			  {"event": "session.idle", "session": "s", "text": "", "running": [], "model": "b", "usage": []}]`,
-		},
-		"of a background child as at work until its end is told": {
-			`after("task", "1", {}, { metadata: { sessionId: "child", background: true } }); below("child", "s")
-			 event("session.idle", { sessionID: "s" }); answer("x", { sessionID: "child", error: { name: "MessageAbortedError" } })
-			 event("session.idle", { sessionID: "s" })`,
-			`[{"event": "session.idle", "session": "s", "text": "", "running": ["child"], "usage": [],
-			   "calls": [{"tool": "task", "input": "{}", "ok": true, "output": ""}]},
-			  {"event": "session.idle", "session": "s", "text": "", "running": [], "usage": []}]`,
-		},
-		"of the summary that a compaction made, and of no other text": {
-			`said("s", "words"); const compaction = { context: [] }; await hooks["experimental.session.compacting"]({ sessionID: "s" }, compaction)
-			 await request(message("a", "user", [])); said("s", "summary")
-			 event("session.compacted", { sessionID: "s" }); await request(message("a", "user", [])); said("s", "more words")`,
-			`[{"event": "session.compacting", "session": "s"},
-			  {"event": "messages.transform", "session": "s", "compacting": true, "usage": [],
-			   "messages": [{"name": "u0", "tokens": 0, "role": "user", "time": 0, "summary": false, "open": false, "moves": [], "tail": ""}]},
-			  {"event": "text.complete", "session": "s", "message": "m", "text": "summary"},
-			  {"event": "session.compacted", "session": "s"},
-			  {"event": "messages.transform", "session": "s", "compacting": false, "usage": [],
-			   "messages": [{"name": "u0", "tokens": 0, "role": "user", "time": 0, "summary": false, "open": false, "moves": [], "tail": ""}]}]`,
-		},
-		"of a session's deletion, and of nothing that comes after": {
-			`session("deleted", "s"); event("session.idle", { sessionID: "s" })`,
-			`[{"event": "session.deleted", "session": "s"}]`,
-		},
-		"of no event that it does not know": {
-			`session("created", "s"); event("catalog.updated", {}); event("session.error", { sessionID: "s" }); event("message.updated", {}); event("session.idle")`,
-			`[{"event": "session.created", "session": "s", "title": "Work"}]`,
-		},
-	}
-	for name, tt := range tests {
+	for name, tt := range scenes(t, "tells.txtar") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHost(t)
-			h.plays(tt.scene)
+			h.plays(tt[""])
 			heard, err := json.Marshal(h.heard())
 			require.NoError(t, err)
-			assert.JSONEq(t, tt.heard, string(heard))
+			assert.JSONEq(t, tt["heard"], string(heard))
 		})
 	}
 }
@@ -265,39 +149,10 @@ func TestPluginStampsFlamesCalls(t *testing.T) {
 
 func TestPluginLetsFlamesCallsTakeTurns(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct{ scene, order string }{
-		"one after the other": {
-			`const all = [1, 2, 3].map((n) => before("flame_flame_push", n, {}).then(() => {
-				order.push("begin " + n)
-				setTimeout(() => { order.push("end " + n); after("flame_flame_push", n, {}, {}) }, 20)
-			 })); await Promise.all(all)`,
-			`["begin 1", "end 1", "begin 2", "end 2", "begin 3"]`,
-		},
-		"the next after one that failed": {
-			`const real = globalThis.setTimeout; globalThis.setTimeout = (f) => real(() => f(order.push("gave up")), 1000)
-			 before("flame_flame_push", "c-p", {}); const next = before("flame_flame_push", "2", {}).then(() => order.push("next")); await new Promise(setImmediate)
-			 order.push("failed"); part(tool("flame_flame_push", "error", { error: "no" })); await next`,
-			`["failed", "next"]`,
-		},
-		"no other tool has to wait": {
-			`before("flame_flame_push", 1, {}); await before("bash", 2, {}); order.push("bash")`,
-			`["bash"]`,
-		},
-		"one that does not end holds the next for 2 s": {
-			`const real = globalThis.setTimeout; globalThis.setTimeout = (f, ms, ...more) => real(f, (ms === 2000 && order.push(ms), 1), ...more)
-			 before("flame_flame_push", 1, {}); await before("flame_flame_push", 2, {})`,
-			`[2000, 2000]`,
-		},
-		"the first waits 5 s for the key of stamps: without a proof it would count as its server's": {
-			`const real = globalThis.setTimeout; globalThis.setTimeout = (f, ms, ...more) => real(f, (ms === 5000 && order.push(ms), 1), ...more)
-			 await before("flame_flame_push", 1, {})`,
-			`[5000]`,
-		},
-	}
-	for name, tt := range tests {
+	for name, tt := range scenes(t, "turns.txtar") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.JSONEq(t, tt.order, newHost(t).plays(`const order = []; `+tt.scene+`; return order.slice()`))
+			assert.JSONEq(t, tt["order"], newHost(t).plays(`const order = []; `+tt[""]+`; return order.slice()`))
 		})
 	}
 }
@@ -417,12 +272,20 @@ func TestPluginSendsAHangingFlameNoPassingEvents(t *testing.T) {
 	h := newHost(t)
 	h.installs(hanging)
 	h.patience = 3 * time.Second
-	assert.Equal(t, "false", h.plays(timed+`
+	late := h.plays(timed + `
 		prompt("s", text("Go"))
 		const now = performance.now.bind(performance)
 		performance.now = () => now() + 3_600_000
 		await request(message("a", "user", []))
-		return late`))
+		return late`)
+	assert.Equal(t, "false", late)
+	h.awaitEnd()
+}
+
+// awaitEnd waits until the flame after a hanging one has read the last event.
+func (h *host) awaitEnd() {
+	h.t.Helper()
+	require.Eventually(h.t, func() bool { return strings.Contains(h.read("events"), `"dispose"`) }, 2*time.Minute, 10*time.Millisecond)
 }
 
 func TestPluginKeepsNoMoreForAHangingFlameThanItHasRoomFor(t *testing.T) {
@@ -436,6 +299,7 @@ func TestPluginKeepsNoMoreForAHangingFlameThanItHasRoomFor(t *testing.T) {
 			`session("created", "a"); request(...Array.from({ length: 600 }, (_, n) => message("m" + n, "assistant", [text("x".repeat(500))]))); fill("b", "c", "d")`,
 			[]string{"a session.created", "b chat.message", "c chat.message", "d chat.message"},
 		},
+		"nothing that fits":          {`session("created", "s"); prompt("s", text("long ".repeat(100_000)))`, []string{"s session.created", "s chat.message"}},
 		"then the oldest":            {`fill("a", "b", "c", "d", "e")`, []string{"c chat.message", "d chat.message", "e chat.message"}},
 		"but not for what is larger": {`fill("a"); prompt("b", text("x".repeat(2_000_000)))`, []string{"a chat.message"}},
 	}
@@ -446,7 +310,7 @@ func TestPluginKeepsNoMoreForAHangingFlameThanItHasRoomFor(t *testing.T) {
 			h.installs(hanging)
 			h.patience, h.room = 300*time.Millisecond, "1_000_000"
 			h.plays(fill + "\n" + tt.scene)
-			require.Eventually(t, func() bool { return strings.Contains(h.read("events"), `"dispose"`) }, 2*time.Minute, 10*time.Millisecond)
+			h.awaitEnd()
 			assert.Equal(t, tt.want, h.order())
 		})
 	}
@@ -464,16 +328,6 @@ func TestPluginTellsAFlameThatReadsSlowlyEverything(t *testing.T) {
 		want = append(want, fmt.Sprintf("s%d chat.message", n))
 	}
 	assert.Equal(t, want, h.order())
-}
-
-func TestPluginLeavesUnansweredEventsToAnotherFlame(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	h.installs(hanging)
-	h.patience = 300 * time.Millisecond
-	h.plays(`session("created", "s"); prompt("s", text("long ".repeat(100_000)))`)
-	require.Eventually(t, func() bool { return strings.Contains(h.read("events"), `"dispose"`) }, 2*time.Minute, 10*time.Millisecond)
-	assert.Equal(t, []string{"s session.created", "s chat.message"}, h.order())
 }
 
 func TestPluginRepeatsEventsThatFlameMayHaveMissed(t *testing.T) {
@@ -517,43 +371,13 @@ func TestPluginSendsNoThinkingOfAnotherPast(t *testing.T) {
 		const sent = async (...messages) => (await request(...messages)).flatMap(({ parts }) => parts.map((p) => p.text)).join(" ")
 		const all = [message("u1", "user", [text("Go")]), says("a2"), says("a3"), says("a4")]
 	`
-	tests := map[string]struct{ scene, sent, editions string }{
-		"as flame says; newer answers keep theirs": {
-			`const first = await sent(...all); return [first, await sent(...all, says("a5"))]`,
-			`["Go ta2 a2 a4", "Go ta2 a2 a4 ta5 a5"]`, `[[], [["a5", 3]]]`,
-		},
-		"what was sent before an answer of flame's is not known to fit": {
-			`writeFileSync(process.env.HOME + "/late", ""); const first = await sent(...all)
-			 const { rmSync } = await import("node:fs"); rmSync(process.env.HOME + "/late"); await sent(...all, says("a5"))
-			 writeFileSync(process.env.HOME + "/late", ""); return [first, await sent(...all, says("a5"), says("a6"))]`,
-			`["Go ta2 a2 ta3 a3 ta4 a4", "Go ta2 a2 a4 ta5 a5 ta6 a6"]`, `[[], [["a5", 0]], [["a5", 0], ["a6", 3]]]`,
-		},
-		"what was made after another past is left out until flame knows it": {
-			`await sent(...all); h = await sent(...all, says("a5")); writeFileSync(process.env.HOME + "/answer", '{"edition": 4, "drop": ["a3"]}')
-			 const second = await sent(...all, says("a5")); writeFileSync(process.env.HOME + "/late", "")
-			 return [second, await sent(...all, says("a5"), says("a6"))]`,
-			`["Go ta2 a2 ta4 a4 ta5 a5", "Go ta2 a2 ta4 a4 ta5 a5 ta6 a6"]`, `[[], [["a5", 3]], [["a5", 3]], [["a5", 3], ["a6", 4]]]`,
-		},
-		"a history that was cut short": {
-			`await sent(...all); writeFileSync(process.env.HOME + "/late", "")
-			 const second = await sent(...all.slice(0, 2), message("u7", "user", [text("No")]))
-			 return [second, await sent(...all.slice(0, 2), message("u7", "user", [text("No")]), says("a8"))]`,
-			`["Go a2 No", "Go a2 No a8"]`, `[[], [], [["a8", -1]]]`,
-		},
-		"but where a round of tools has to begin with it": {
-			`const model = { cost: { input: 4, cache: { read: 1, write: 5 } } }
-			 await hooks["chat.params"]({ sessionID: "s", model }, { options: { thinking: { type: "enabled" } } })
-			 return [await sent(...all)]`,
-			`["Go ta2 a2 ta4 a4"]`, `[[]]`,
-		},
-	}
-	for name, tt := range tests {
+	for name, tt := range scenes(t, "thinking.txtar") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHost(t)
 			h.write("answer", `{"edition": 3, "drop": ["a3"], "stale": ["a4"]}`)
 			h.installs(lateOnce)
-			assert.JSONEq(t, tt.sent, h.plays(thinking+"let h\n"+tt.scene))
+			assert.JSONEq(t, tt["sent"], h.plays(thinking+"let h\n"+tt[""]))
 			editions := [][][]any{}
 			for _, request := range h.heard() {
 				known := [][]any{}
@@ -566,7 +390,7 @@ func TestPluginSendsNoThinkingOfAnotherPast(t *testing.T) {
 			}
 			told, err := json.Marshal(editions)
 			require.NoError(t, err)
-			assert.JSONEq(t, tt.editions, string(told))
+			assert.JSONEq(t, tt["editions"], string(told))
 		})
 	}
 }
@@ -642,61 +466,15 @@ func TestPluginUsesTheLastAnswerIfThereIsNone(t *testing.T) {
 
 func TestPluginSendsAndTellsNoMoreThanItShould(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		answer, scene string
-		sent          string // a regular expression; empty: any
-		told          string // a regular expression for the last request that flame is told of; empty: any
-	}{
-		"no thinking that a reminder is gone from": {
-			answer: `{}`, scene: `const u = (id, ...parts) => message(id, "user", [text(id), ...parts], { agent: "plan" })
-			 const reminder = () => text("PLAN", { synthetic: true }); await request(u("u1", reminder()))
-			 return shown(await request(u("u1"), message("a2", "assistant", [thought("ta2"), text("a2")], { agent: "plan" }), u("u3", reminder())))`,
-			sent: `^"u1 a2 u3 PLAN"$`,
-		},
-		"the cut output of its message alone": {
-			answer: `{"edition": 3, "calls": true, "cuts": [{"message": "a2", "call": "c-0", "text": "LINE"}]}`,
-			scene: `const call = (id, output) => message(id, "assistant", [{ ...tool("bash", "completed", { output }, "0"), messageID: id }])
-			 return shown(await request(message("u1", "user", [text("Go")]), call("a2", "OLD"), call("a3", "NEWEST")))`,
-			sent: `^"Go LINE NEWEST"$`,
-		},
-		"no call whose line is empty": {
-			answer: `{"edition": 3, "cuts": [{"message": "a2", "call": "c-r", "text": ""}]}`,
-			scene: `const pop = tool("flame_flame_pop", "completed", { output: "frame-aaaaaaaa is completed: x\nStarted frame-bbbbbbbb as your current frame." }, "p")
-			 return shown(await request(message("u1", "user", [text("Go")]), message("a2", "assistant", [pop, tool("bash", "completed", { output: "OUTPUT" }, "r")])))`,
-			sent: `^"Go frame-aaaaaaaa.*Started frame-bbbbbbbb as your current frame."$`, told: `id:c-r`,
-		},
-		"no words of a message that is to go without": {
-			answer: `{"edition": 3, "cuts": [{"message": "a2", "call": "", "text": ""}]}`,
-			scene: `const says = (id, said) => message(id, "assistant", [text(said), tool("bash", "completed", { output: "OUT-" + id }, id)])
-			 return shown(await request(message("u1", "user", [text("Go")]), says("a2", "MUTE"), says("a3", "LOUD")))`,
-			sent: `^"Go OUT-a2 LOUD OUT-a3"$`,
-		},
-		"no thinking is counted": {
-			scene: `await request(message("u1", "user", [text("Go")]), message("a2", "assistant", [thought("x".repeat(4000)), text("four")]))`,
-			told:  `name:a2 open:false role:assistant summary:false tail: time:2 tokens:1\b`,
-		},
-		"nothing is known of a request that it could not amend": {
-			answer: `{"edition": 3, "drop": ["a2"]}`,
-			scene: `const all = () => [message("u1", "user", [text("Go")]), message("a2", "assistant", [text("a2")]), message("a3", "assistant", [text("a3")])]
-			 await request(...all()); await request(...all(), message("u4", "user", null))
-			 await request(...all(), message("u4", "user", [text("x")]), message("a5", "assistant", [text("a5")]))`,
-			told: `edition:-1 .*name:a5`,
-		},
-		"no id is taken out of texts of frames": {
-			scene: `await request(message("u1", "user", [text("Go")]), message("a2", "assistant", [
-			 tool("flame_flame_pop", "completed", { output: 'ses-imported is completed: "as frame-aaaaaaaa did"\nMore: x' })]))`,
-			told: `moves:\[map\[first:true frame:ses-imported kind:leave\]\] name:a2`,
-		},
-	}
-	for name, tt := range tests {
+	for name, tt := range scenes(t, "sends.txtar") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHost(t)
-			h.write("answer", tt.answer)
-			assert.Regexp(t, tt.sent, h.plays(`const shown = (sent) => sent.flatMap(({ parts }) => parts.map((p) => p.text ?? p.state.output)).join(" ")
-				`+tt.scene))
+			h.write("answer", tt["answer"])
+			assert.Regexp(t, strings.TrimSpace(tt["sent"]), h.plays(`const shown = (sent) => sent.flatMap(({ parts }) => parts.map((p) => p.text ?? p.state.output)).join(" ")
+				`+tt[""]))
 			heard := h.heard()
-			assert.Regexp(t, tt.told, fmt.Sprint(heard[len(heard)-1]["messages"]))
+			assert.Regexp(t, strings.TrimSpace(tt["told"]), fmt.Sprint(heard[len(heard)-1]["messages"]))
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package opencode_test
 
 import (
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -38,16 +40,9 @@ func newHost(t *testing.T) *host {
 }
 
 // records is a flame that keeps the events it is told, and answers from a file.
-const records = `#!/bin/sh
-[ "$*" = "hook opencode --stream" ] || exit
-printf '%s|%s\n' "$PWD" "$FLAME_DIR" > "$HOME/place"
-while IFS= read -r told; do
-	printf '%s\n' "$told" >> "$HOME/events"
-	n=${told#*:}
-	answer=$(cat "$HOME/answer")
-	printf '{"n": %s, "answer": %s}\n' "${n%%,*}" "${answer:-{\}}"
-done
-`
+//
+//go:embed testdata/plugin/flame.sh
+var records string
 
 func (h *host) installs(flame string) {
 	h.write(".local/bin/flame", flame)
@@ -68,30 +63,33 @@ func (h *host) read(name string) string {
 
 // stage is what scenes are played with: event tells the plugin of an event, and
 // the others of what usually comes with one.
-const stage = `
-	const { Flame } = await import(process.argv[1])
-	const asked = [] // of the host itself
-	const client = { session: { summarize: async (request) => asked.push(request) } }
-	const load = () => Flame({ directory: process.argv[2], client })
-	const hooks = await load()
-	const event = (type, properties) => hooks.event({ event: { type, properties } })
-	const session = (type, id, info) => event("session." + type, { sessionID: id, info: { id, title: "Work", ...info } })
-	const below = (id, parentID) => session("updated", id, { parentID, title: "New session - 2026" })
-	const status = (sessionID, type) => event("session.status", { sessionID, status: { type } })
-	const said = (sessionID, text, messageID = "m") => hooks["experimental.text.complete"]({ sessionID, messageID }, { text })
-	const text = (text, more) => ({ type: "text", text, ...more })
-	const tool = (tool, status, state, id = "p") => ({ type: "tool", id, tool, callID: "c-" + id, sessionID: "s", messageID: "m",
-		state: { status, input: {}, ...state } })
-	const part = (part) => event("message.part.updated", { sessionID: part.sessionID, part })
-	const prompt = (sessionID, ...parts) => hooks["chat.message"]({ sessionID }, { message: { id: "u", model: { providerID: "a", modelID: "b" } }, parts })
-	const before = async (tool, callID, args) => { await hooks["tool.execute.before"]({ tool, sessionID: "s", callID }, { args }); return args }
-	const after = (tool, callID, args, output) => hooks["tool.execute.after"]({ tool, sessionID: "s", callID, args }, output)
-	const message = (id, role, parts, info) => ({ info: { id, role, sessionID: "s", time: { created: Number(id.slice(1)) }, ...info }, parts })
-	const thought = (text) => ({ type: "reasoning", text, metadata: { anthropic: { signature: "x" } } })
-	const answer = (id, info) => event("message.updated", { info: { id, role: "assistant", sessionID: "s", time: { created: 5, completed: 9 },
-		tokens: { input: 1, output: 2, reasoning: 3, cache: { read: 4, write: 5 } }, cost: 0.5, ...info } })
-	const request = async (...messages) => { await hooks["experimental.chat.messages.transform"]({}, { messages }); return messages }
-`
+//
+//go:embed testdata/plugin/stage.js
+var stage string
+
+// A scene is the script of one, by "", and what stands in its file below lines such as "=== sent".
+type scene map[string]string
+
+// scenes returns the scenes of an archive by their names.
+func scenes(t *testing.T, archive string) map[string]scene {
+	t.Helper()
+	parsed, err := txtar.ParseFile("testdata/plugin/" + archive)
+	require.NoError(t, err)
+	all := map[string]scene{}
+	for _, file := range parsed.Files {
+		one, part := scene{}, ""
+		for line := range strings.Lines(string(file.Data)) {
+			if name, begins := strings.CutPrefix(line, "=== "); begins {
+				part = strings.TrimSpace(name)
+				line = ""
+			}
+			one[part] += line
+		}
+		all[file.Name] = one
+	}
+	require.NotEmpty(t, all)
+	return all
+}
 
 // plays runs a scene, the body of an asynchronous function, until the process is
 // disposed of. It returns what the scene returned, as JSON.
@@ -156,69 +154,33 @@ func (h *host) heard() (events []map[string]any) {
 
 func TestPluginConfiguresOpenCode(t *testing.T) {
 	t.Parallel()
-	const ours = `{"flame": {"type": "local", "command": ["FLAME", "serve"], "environment": {"FLAME_TOOLS": "lean"}}}`
-	added := []string{"flame:converge", "flame:delegate", "flame:handoff", "flame:pop", "flame:push", "flame:status"}
-	tests := map[string]struct {
-		config   string
-		env      string // of OpenCode's
-		without  bool   // a flame to start
-		mcp      string // afterwards; empty: none
-		commands []string
-	}{
-		"adds server and commands": {
-			config: `{}`, mcp: ours, commands: added,
-		},
-		"keeps the user's other servers and commands": {
-			config:   `{"mcp": {"other": {"type": "local"}}, "command": {"mine": {}, "flame:push": {}}}`,
-			mcp:      `{"other": {"type": "local"}, ` + ours[1:],
-			commands: append([]string{"mine"}, added...),
-		},
-		"leaves a server of the user's own alone": {
-			config: `{"mcp": {"flame": {"command": ["x"]}}}`, mcp: `{"flame": {"command": ["x"]}}`, commands: added,
-		},
-		"knows flame under another name": {
-			config: `{"mcp": {"f": {"command": ["/opt/flame"]}}}`, mcp: `{"f": {"command": ["/opt/flame"]}}`, commands: added,
-		},
-		"does nothing where the user switched flame off": {
-			config: `{"mcp": {"flame": {"enabled": false}}}`, mcp: `{"flame": {"enabled": false}}`,
-		},
-		"offers the tools that the user chose": {
-			env: "FLAME_TOOLS=frames,plan", config: `{}`, mcp: strings.Replace(ours, "lean", "frames,plan", 1), commands: added,
-		},
-		"takes an empty choice for none": {env: "FLAME_TOOLS=", config: `{}`, mcp: ours, commands: added},
-		"leaves a choice in the user's own entry alone": {
-			config: `{"mcp": {"flame": {"command": ["flame"], "environment": {"FLAME_TOOLS": "all"}}}}`,
-			mcp:    `{"flame": {"command": ["flame"], "environment": {"FLAME_TOOLS": "all"}}}`, commands: added,
-		},
-		"does nothing without a flame to start": {config: `{}`, without: true},
-		"survives a configuration that makes no sense": {
-			config: `{"mcp": {"a": null, "b": {"command": 7}}}`, mcp: `{"a": null, "b": {"command": 7}, ` + ours[1:], commands: added,
-		},
-	}
-	for name, tt := range tests {
+	const ours = `"flame": {"type": "local", "command": ["FLAME", "serve"], "environment": {"FLAME_TOOLS": "lean"}}`
+	for name, tt := range scenes(t, "configures.txtar") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHost(t)
-			if tt.env != "" {
-				h.env = append(h.env, tt.env)
-			}
+			h.env = strings.Fields(tt["env"])
 			flame := filepath.Join(h.home, ".local", "bin", "flame")
-			if tt.without {
+			if _, without := tt["without"]; without {
 				require.NoError(t, os.Remove(flame))
 			}
 			var after struct {
 				MCP     json.RawMessage
 				Command map[string]any
 			}
-			require.NoError(t, json.Unmarshal([]byte(h.plays(`const config = `+tt.config+`; await hooks.config(config); return config`)), &after))
-			assert.ElementsMatch(t, tt.commands, slices.Collect(maps.Keys(after.Command)))
-			if tt.mcp == "" {
+			require.NoError(t, json.Unmarshal([]byte(h.plays(`const config = `+tt[""]+`; await hooks.config(config); return config`)), &after))
+			commands := strings.Fields(tt["commands"])
+			if _, adds := tt["commands"]; adds {
+				commands = append(commands, "flame:converge", "flame:delegate", "flame:handoff", "flame:pop", "flame:push", "flame:status")
+			}
+			assert.ElementsMatch(t, commands, slices.Collect(maps.Keys(after.Command)))
+			if tt["mcp"] == "" {
 				assert.Empty(t, after.MCP)
 				return
 			}
 			path, err := json.Marshal(flame)
 			require.NoError(t, err)
-			assert.JSONEq(t, strings.ReplaceAll(tt.mcp, `"FLAME"`, string(path)), string(after.MCP))
+			assert.JSONEq(t, strings.NewReplacer("OURS", strings.Replace(ours, `"FLAME"`, string(path), 1), `"FLAME"`, string(path)).Replace(tt["mcp"]), string(after.MCP))
 		})
 	}
 }
