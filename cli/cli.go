@@ -76,7 +76,7 @@ func groups(known hosts.Registry) []group {
 		return entry{h.Program, func(a *app.App) *cobra.Command { return newFront(a, h) }}
 	})
 	return []group{
-		{beginning, append([]entry{{"setup", newSetup}, {"doctor", newDoctor}, {"demo", newDemo}}, fronts...)},
+		{beginning, append([]entry{{"setup", newSetup}, {"doctor", newDoctor}}, fronts...)},
 		{"Look:", []entry{
 			{"web", newWeb}, {"report", newReport}, {"tree", newTree}, {"status", newStatus}, {"show", newShow},
 			{"context", newContext}, {"search", newSearch}, {"events", newEvents}, {"log", newLog}, {"sessions", newSessions},

@@ -164,7 +164,7 @@ func TestWhatIsGoneSaysWhatTookItsPlace(t *testing.T) {
 		"agents list": "flame agents show", "agents grants": "flame agents grant", "agents revoke": "flame agents grant --revoke",
 		"agents prune": "flame prune --agents", "agents shared": "flame agents result", "hub remove": "flame hub machines --remove",
 		"doctor --repair": "flame export", "setup --statusline": "flame status --line", "agents spawn builder x --uncommitted": "commit what",
-		"report --format speedscope": "html|md",
+		"report --format speedscope": "html|md", "demo": "flame setup",
 	} {
 		said := run(t, t.Context(), strings.Fields(line)...)
 		assert.Equal(t, exitUsage, said.code, line)

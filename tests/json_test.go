@@ -49,7 +49,7 @@ func TestEveryCommandThatPrintsDoesSoInJSON(t *testing.T) {
 	plan := regexp.MustCompile(`plan-[a-z0-9]{8}`).FindString(d.flame("", "plan", "Later"))
 	require.NotEmpty(t, plan)
 	lines := []string{
-		"setup --dry-run", "doctor", "demo",
+		"setup --dry-run", "doctor",
 		"tree", "status", "show " + frame, "context", "search Some", "events", "log abc", "continue", "sessions", "stats", "economy " + logs, "report",
 		"push More", "plan Most", "goal Better", "artifact a.go", "decision so", "invalidate " + plan + " no", "activate " + frame,
 		"pop completed --force", "push Again", "pop completed Done",

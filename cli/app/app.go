@@ -301,7 +301,7 @@ func (a *App) NoFrames(ctx context.Context) string {
 	if err != nil {
 		return ""
 	}
-	text := "No frames yet in " + at.Dir + ". `flame push GOAL` starts one, `flame demo` shows how agents do it."
+	text := "No frames yet in " + at.Dir + ". `flame push GOAL` starts one."
 	for _, kept := range a.Candidates(ctx, at) {
 		what, hint := MayBeOurs(kept)
 		text += "\n" + what + "; " + hint

@@ -175,6 +175,7 @@ var instead = map[string]string{
 		"`flame invalidate FRAME REASON` voids a frame and the planned frames below it, `flame prune` archives roots without work",
 	"learned":                    "`flame agents doctor` proposes patterns for the titles of subagents; thresholds stay as they are set",
 	"mv":                         "frames stay where they were made: `flame invalidate FRAME REASON`, then `flame plan GOAL` elsewhere",
+	"demo":                       "`flame setup` connects flame to a host; ask its agent to work in frames, and `flame tree` shows them",
 	"agents grants":              "`flame agents grant` without a mode lists the grants",
 	"agents list":                "`flame agents show` lists the available agents",
 	"agents prune":               "`flame prune --agents` does that",
