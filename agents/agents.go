@@ -92,7 +92,6 @@ type Errand struct {
 	Queue   string
 	Retries int // how often another worker may restart the work if its worker is lost
 	Work    abroad.Work
-	Print   func(Piece) // is called from other goroutines with what the newest attempt prints
 }
 
 // A Sight is the progress of an agent elsewhere.
@@ -102,12 +101,6 @@ type Sight struct {
 	Over    bool   // this is the last sight
 	Lost    string // why the end of the agent is unknown; empty if it is known
 	Report  abroad.Report
-}
-
-// A Piece is a part of the output of an agent elsewhere, as its worker reports it.
-type Piece struct {
-	Offset int64 // its position in the output of this attempt, in bytes
-	Text   []byte
 }
 
 // NotJoined returns the error for an agent that is to run elsewhere in a project without a

@@ -2,7 +2,6 @@ package agents_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,126 +17,6 @@ import (
 	"flame/agents/plan"
 	"flame/core"
 )
-
-// A fileCall is a tool call as a log has it.
-type fileCall struct {
-	tool, input string
-	failed      bool
-}
-
-// line is the call as one line of each host's output, with its answer.
-func (c fileCall) line(host string, n int) string {
-	if host == "opencode" {
-		state := map[bool]string{true: "error", false: "completed"}[c.failed]
-		return fmt.Sprintf(`{"type":"tool_use","timestamp":%d,"sessionID":"ses_1","part":{"type":"tool","tool":%q,"callID":"c%d",`+
-			`"state":{"status":%q,"input":%s,"output":"ok","error":"no"},"id":"prt_%d","sessionID":"ses_1","messageID":"msg_1"}}`,
-			1795168760000+n, strings.ToLower(c.tool), n, state, c.input, n)
-	}
-	return fmt.Sprintf(`{"type":"assistant","session_id":"s1","message":{"id":"a%d","content":[`+
-		`{"type":"tool_use","id":"c%d","name":%q,"input":%s}]}}`, n, n, c.tool, c.input) + "\n" +
-		fmt.Sprintf(`{"type":"user","session_id":"s1","message":{"role":"user","content":[`+
-			`{"type":"tool_result","tool_use_id":"c%d","is_error":%t,"content":"ok"}]}}`, n, c.failed)
-}
-
-// lastLine is how a host says that it is done.
-var lastLine = map[string]string{
-	"claude-code": `{"type":"result","subtype":"success","session_id":"s1","result":"ok","usage":{}}`,
-	"opencode": `{"type":"text","timestamp":1795168790000,"sessionID":"ses_1","part":{"id":"prt_t","messageID":"msg_2",` +
-		`"sessionID":"ses_1","type":"text","text":"ok","time":{"start":1,"end":2}}}` + "\n" +
-		`{"type":"step_finish","timestamp":1795168790001,"sessionID":"ses_1","part":{"id":"prt_f","reason":"stop","messageID":"msg_2",` +
-		`"sessionID":"ses_1","type":"step-finish","tokens":{"total":1,"input":1,"output":0,"reasoning":0,"cache":{"write":0,"read":0}},"cost":0}}`,
-}
-
-// changed returns what an agent of a host changed that makes these calls.
-func changed(t *testing.T, host string, calls ...fileCall) []changes.Change {
-	t.Helper()
-	s := newService(t)
-	s.Host = host
-	lines := lo.Map(calls, func(c fileCall, n int) string {
-		c.input = strings.ReplaceAll(c.input, "DIR", s.Dir)
-		return c.line(host, n)
-	})
-	require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "log"), []byte(strings.Join(append(lines, lastLine[host]), "\n")+"\n"), 0o600))
-	return s.over(s.spawn("cat log").ID, core.AgentCompleted, core.Completed).Changes
-}
-
-func TestChangesAreReadFromAnAgentsLog(t *testing.T) {
-	t.Parallel()
-	path := map[string]string{"claude-code": "file_path", "opencode": "filePath"}
-	tests := map[string]struct {
-		calls []fileCall
-		want  []string // paths
-	}{
-		"an edit":                      {[]fileCall{{tool: "Edit", input: `{"PATH":"DIR/a.go","old":"x","new":"y"}`}}, []string{"a.go"}},
-		"a file outside of its folder": {[]fileCall{{tool: "Write", input: `{"PATH":"/elsewhere/a.go","content":"x"}`}}, []string{"/elsewhere/a.go"}},
-		"several, in order": {
-			[]fileCall{{tool: "Write", input: `{"PATH":"DIR/b/c.go"}`}, {tool: "Edit", input: `{"PATH":"a.go"}`}, {tool: "Edit", input: `{"PATH":"DIR/a.go"}`}},
-			[]string{"a.go", "b/c.go"},
-		},
-		"failed calls do not count": {[]fileCall{{tool: "Edit", input: `{"PATH":"DIR/a.go"}`, failed: true}}, nil},
-		"what was tried again": {
-			[]fileCall{{tool: "Edit", input: `{"PATH":"DIR/a.go"}`, failed: true}, {tool: "Edit", input: `{"PATH":"DIR/a.go"}`}}, []string{"a.go"},
-		},
-		"reading does not count": {[]fileCall{{tool: "Read", input: `{"PATH":"DIR/a.go"}`}, {tool: "Bash", input: `{"command":"rm a.go"}`}}, nil},
-		"a patch": {
-			[]fileCall{{tool: "apply_patch", input: `{"patchText":"*** Begin Patch\n*** Add File: n.go\n+x\n` +
-				`*** Update File: o.go\n@@\n-x\n*** Delete File: p.go\n*** End Patch"}`}},
-			[]string{"n.go", "o.go", "p.go"},
-		},
-		"whatever the tool is called": {
-			[]fileCall{
-				{tool: "MultiEdit", input: `{"PATH":"DIR/a.go"}`}, {tool: "NotebookEdit", input: `{"notebook_path":"DIR/b.ipynb"}`},
-				{tool: "patch", input: `{"PATH":"DIR/c.go"}`},
-			},
-			[]string{"a.go", "b.ipynb", "c.go"},
-		},
-		"not a call without a path": {[]fileCall{{tool: "Edit", input: `{}`}, {tool: "Edit", input: `"odd"`}}, nil},
-	}
-	for name, tt := range tests {
-		for _, host := range []string{"claude-code", "opencode"} {
-			t.Run(name+" in "+host, func(t *testing.T) {
-				t.Parallel()
-				calls := lo.Map(tt.calls, func(c fileCall, _ int) fileCall {
-					c.input = strings.ReplaceAll(c.input, "PATH", path[host])
-					return c
-				})
-				got := changed(t, host, calls...)
-				assert.Equal(t, append([]string{}, tt.want...), lo.Map(got, func(c changes.Change, _ int) string { return c.Path }))
-				for _, c := range got {
-					assert.Len(t, c.Hash, 64)
-				}
-			})
-		}
-	}
-}
-
-func TestTheSameEditsHaveTheSameHash(t *testing.T) {
-	t.Parallel()
-	hash := func(input string) string {
-		got := changed(t, "claude-code", fileCall{tool: "Edit", input: input})
-		require.Len(t, got, 1)
-		return got[0].Hash
-	}
-	first := hash(`{"file_path":"DIR/a.go","old_string":"x","new_string":"y"}`)
-	assert.Equal(t, first, hash(`{"new_string":"y","file_path":"a.go","old_string":"x"}`), "the order of arguments and the form of the path do not matter")
-	assert.NotEqual(t, first, hash(`{"file_path":"DIR/a.go","old_string":"x","new_string":"z"}`))
-}
-
-func TestEditsOfAPatchAreListedByFile(t *testing.T) {
-	t.Parallel()
-	patch := func(text string) []changes.Change {
-		return changed(t, "opencode", fileCall{tool: "apply_patch", input: `{"patchText":"*** Begin Patch\n` + text + `*** End Patch"}`})
-	}
-	update := `*** Update File: a.go\n@@\n-x\n+y\n`
-	one := patch(update + `*** Add File: b.go\n+new\n`)
-	other := patch(`*** Add File: c.go\n+c\n` + update)
-	require.Len(t, one, 2)
-	require.Len(t, other, 2)
-	assert.Equal(t, []string{"a.go", "b.go", "a.go", "c.go"}, []string{one[0].Path, one[1].Path, other[0].Path, other[1].Path})
-	assert.Equal(t, one[0].Hash, other[0].Hash, "an equal change in another patch has the same hash")
-	assert.True(t, one[0].Existed)
-	assert.False(t, one[1].Existed)
-}
 
 // repository makes the folder that agents work in a git repository with one file
 // in a folder of its own.

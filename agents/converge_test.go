@@ -94,60 +94,16 @@ func TestConflictsOfTheCallerAreKeptAndReviewed(t *testing.T) {
 	assert.Len(t, s.told(core.ConvergenceComplete), 1)
 }
 
-func TestConflictsOfAnEarlierVersionCanStillBeReviewed(t *testing.T) {
+func TestTheConfidenceInAnAnswerCounts(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	ids := s.done("done It leaks 14 pages.", "done It leaks 41 pages.", "done It leaks 14 pages.")
-	c := s.converged(ids, converge.Options{Strategy: converge.StrategyMerge})
-	require.Empty(t, c.Result.Conflicts)
-	c.Result.Conflicts = []converge.Conflict{{ID: "answer:it leaks pages", Kind: converge.KindAnswer, Key: "it leaks pages", Sides: []converge.Side{
-		{SubagentID: ids[0], Excerpt: "14"}, {SubagentID: ids[1], Excerpt: "41"}, {SubagentID: ids[2], Excerpt: "14"},
-	}}}
-	require.NoError(t, s.Project.Store.Update(s.ctx, func(tx project.Tx) error { return converge.Records.Save(tx, c.ID, c) }))
-	c, err := s.Convergences().Review(s.ctx, c.ID, map[string]string{"answer:it leaks pages": ids[1]})
-	require.NoError(t, err)
-	assert.Contains(t, c.Text, `"statement:it leaks pages"`)
-	assert.Contains(t, c.Result.Conflicts[0].Rationale, ids[1]+" was chosen")
-}
-
-func TestStrategiesDecideBetweenAgents(t *testing.T) {
-	t.Parallel()
-	const (
-		sure   = `done {"verdict": "yes"}` + "\nConfidence: 0.9"
-		unsure = `done {"verdict": "no"}` + "\nConfidence: 0.2"
-	)
-	tests := map[string]struct {
-		first, second string
-		resolution    converge.Resolution
-		winner        int
-		refused       string
-	}{
-		"the newest":               {first: sure, second: unsure, resolution: converge.AutoAcceptLatest, winner: 1},
-		"the surest":               {first: sure, second: unsure, resolution: converge.PreferHigherConfidence, winner: 0},
-		"nobody who says not":      {first: sure, second: `done {"verdict": "no"}`, resolution: converge.PreferHigherConfidence, refused: "confidence"},
-		"nobody: a person decides": {first: sure, second: unsure, winner: -1},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newService(t)
-			ids := s.done(tt.first)
-			s.shift.Add(5_000)
-			ids = append(ids, s.done(tt.second)...)
-			c, err := s.Converge(s.ctx, user, ids, converge.Options{Strategy: converge.StrategyMerge, Resolution: tt.resolution})
-			if tt.refused != "" {
-				assert.Contains(t, problem(t, err, core.ErrInvalid), tt.refused)
-				return
-			}
-			require.NoError(t, err)
-			require.NotEmpty(t, c.Result.Conflicts)
-			if tt.winner < 0 {
-				assert.False(t, c.Result.Conflicts[0].Resolved())
-				return
-			}
-			assert.Equal(t, ids[tt.winner], c.Result.Conflicts[0].Winner)
-		})
-	}
+	ids := s.done(`done {"verdict": "yes"}`+"\nConfidence: 0.9", `done {"verdict": "no"}`+"\nConfidence: 0.2", `done {"verdict": "no"}`)
+	surest := converge.Options{Strategy: converge.StrategyMerge, Resolution: converge.PreferHigherConfidence}
+	assert.Equal(t, ids[0], s.converged(ids[:2], surest).Result.Conflicts[0].Winner)
+	_, err := s.Converge(s.ctx, user, ids, surest)
+	assert.Contains(t, problem(t, err, core.ErrInvalid), "confidence")
+	latest := converge.Options{Strategy: converge.StrategyMerge, Resolution: converge.AutoAcceptLatest}
+	assert.Equal(t, ids[1], s.converged(ids[:2], latest).Result.Conflicts[0].Winner)
 }
 
 func TestTheFirstSuccessStopsTheOthers(t *testing.T) {

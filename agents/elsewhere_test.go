@@ -35,8 +35,7 @@ type elsewhere struct {
 
 	mu        sync.Mutex
 	cancelled []string
-	print     func(agents.Piece) // of the errand
-	left      map[string]string  // what a worker left, by name
+	left      map[string]string // what a worker left, by name
 }
 
 func (e *elsewhere) Ready() error { return nil }
@@ -57,7 +56,6 @@ func (e *elsewhere) Run(ctx context.Context, errand agents.Errand, see func(agen
 	if err != nil {
 		return err
 	}
-	e.print = errand.Print
 	return e.run(ctx, w, see)
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"flame/agents/abroad"
@@ -26,7 +27,7 @@ func follow(ctx context.Context, a *Agents, run record.Run, log *slog.Logger) er
 		return errors.Join(err, a.unstarted(lasting, run.ID, err))
 	}
 	f := &follower{
-		a: a, journal: journal{a, run.ID}, run: run, log: log, seen: make(chan Sight), printed: make(chan Piece), since: time.Now(),
+		a: a, journal: journal{a, run.ID}, run: run, log: log, seen: make(chan Sight), since: time.Now(),
 	}
 	if err := f.journal.Begin(lasting, supervise.Self()); err != nil {
 		return err
@@ -48,7 +49,6 @@ type follower struct {
 	run     record.Run
 	log     *slog.Logger
 	seen    chan Sight
-	printed chan Piece
 
 	last   Sight
 	active bool             // the journal says that it runs
@@ -77,7 +77,7 @@ func (f *follower) unlessStopped(ctx context.Context) (w abroad.Work, err error)
 	return w, err
 }
 
-// until processes sights and printed pieces, reports to the journal, and records which order
+// until processes sights, reports to the journal, and records which order
 // ends the agent, until done is closed or over returns true.
 func (f *follower) until(ctx context.Context, done <-chan struct{}, over func() bool) {
 	lasting, signal := context.WithoutCancel(ctx), ctx.Done()
@@ -90,10 +90,6 @@ func (f *follower) until(ctx context.Context, done <-chan struct{}, over func() 
 		case s := <-f.seen:
 			if f.see(lasting, s); !s.Over {
 				f.look(lasting)
-			}
-		case p := <-f.printed:
-			if err := printoutOf(f.a, f.run).add(p); err != nil {
-				f.log.Warn("could not store the output of the agent", "error", err)
 			}
 		case <-tick.C:
 			f.look(lasting)
@@ -140,10 +136,15 @@ func (f *follower) outcome(ctx context.Context, w abroad.Work) supervise.Outcome
 	lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	go func() {
-		errand := Errand{Queue: f.run.On, Retries: f.run.Retries, Work: w, Print: func(p Piece) { told(lasting, f.printed, p) }}
-		err := f.a.Elsewhere.Run(lasting, errand, func(s Sight) { told(lasting, f.seen, s) })
+		see := func(s Sight) {
+			select {
+			case f.seen <- s:
+			case <-lasting.Done():
+			}
+		}
+		err := f.a.Elsewhere.Run(lasting, Errand{Queue: f.run.On, Retries: f.run.Retries, Work: w}, see)
 		if err != nil && lasting.Err() == nil {
-			told(lasting, f.seen, Sight{Over: true, Lost: core.OneLine(err.Error(), 500)})
+			see(Sight{Over: true, Lost: core.OneLine(err.Error(), 500)})
 		}
 	}()
 	f.since = time.Now()
@@ -169,15 +170,11 @@ func (f *follower) see(ctx context.Context, s Sight) {
 // counts.
 func (f *follower) anew(ctx context.Context, attempt int) {
 	was := f.run
-	size, err := printoutOf(f.a, was).size()
-	if err != nil {
-		f.log.Warn("could not store the output that the lost worker reported", "error", err)
-	}
 	run, err := record.Change(ctx, f.a.Project.Store, was.ID, func(_ project.Tx, run *record.Run) error {
 		if run.Attempt > 0 {
 			run.Lost = run.Progress.Used()
 		}
-		run.Attempt, run.Printed = attempt, size
+		run.Attempt = attempt
 		return nil
 	})
 	if err == nil && was.Attempt > 0 {
@@ -310,18 +307,15 @@ func (f *follower) ended(ctx context.Context) supervise.Outcome {
 		run.Changes = s.Report.Changes
 		return nil
 	})
-	fetch := func(name string, most int64, write func(func(io.Writer) error) error) error {
+	fetch := func(name, path string, most int64) error {
 		if name == "" {
 			return nil
 		}
-		return write(func(to io.Writer) error { return f.a.Elsewhere.Fetch(ctx, name, to, most) })
-	}
-	patch := func(fetch func(io.Writer) error) error {
-		return place.Write(record.Patch(f.a.Data, f.run.ID), 0o600, fetch)
+		return place.Write(path, 0o600, func(to io.Writer) error { return f.a.Elsewhere.Fetch(ctx, name, to, most) })
 	}
 	err = errors.Join(
-		fetch(s.Report.Output, maxAwayOutput, printoutOf(f.a, f.run).replace),
-		fetch(s.Report.Patch, maxAwayPatch, patch),
+		fetch(s.Report.Output, filepath.Join(f.a.Folder(f.run.ID), supervise.OutputFile), maxAwayOutput),
+		fetch(s.Report.Patch, record.Patch(f.a.Data, f.run.ID), maxAwayPatch),
 		err)
 	if err != nil {
 		f.log.Warn("could not fetch all files of the agent", "error", err)

@@ -4,18 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"flame/agents/abroad"
 	"flame/agents/record"
-	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
-	"flame/local/place"
 	"flame/project"
 	"flame/project/stack"
 )
@@ -203,92 +198,4 @@ func ReportOf(ctx context.Context, a *Agents, id string) (abroad.Report, core.Ag
 		r.Outcome, r.Changes = run.Outcome, run.Changes
 	}
 	return r, run.State, err
-}
-
-// A printout is the file with the output of an agent elsewhere, of all its attempts.
-type printout struct {
-	path   string
-	before int64 // bytes from lost attempts
-}
-
-func printoutOf(a *Agents, run record.Run) printout {
-	return printout{filepath.Join(a.Folder(run.ID), supervise.OutputFile), run.Printed}
-}
-
-// add writes a piece, unless an earlier piece is missing: flame fetches the whole output at
-// the end.
-func (p printout) add(piece Piece) error {
-	file, err := os.OpenFile(p.path, os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	size, err := file.Seek(0, io.SeekEnd)
-	if err != nil {
-		return err
-	}
-	if has, end := size-p.before, piece.Offset+int64(len(piece.Text)); has < piece.Offset || has >= end || end > maxAwayOutput {
-		return nil
-	}
-	if _, err := file.WriteAt(piece.Text, p.before+piece.Offset); err != nil {
-		return err
-	}
-	return file.Close()
-}
-
-// size returns the size of the file in bytes, after it has completed the last line.
-func (p printout) size() (int64, error) {
-	file, err := os.OpenFile(p.path, os.O_RDWR, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	defer file.Close()
-	size, err := file.Seek(0, io.SeekEnd)
-	last := []byte{'\n'}
-	if err == nil && size > 0 {
-		_, err = file.ReadAt(last, size-1)
-	}
-	if err == nil && last[0] != '\n' {
-		_, err = file.WriteString("\n")
-		size++
-	}
-	return size, err
-}
-
-// replace replaces the output of this attempt with what fetch writes.
-func (p printout) replace(fetch func(io.Writer) error) error {
-	return place.Write(p.path, 0o600, func(to io.Writer) error {
-		if p.before > 0 {
-			was, err := os.Open(p.path)
-			if err != nil {
-				return err
-			}
-			defer was.Close()
-			if _, err := io.CopyN(to, was, p.before); err != nil {
-				return err
-			}
-		}
-		return fetch(to)
-	})
-}
-
-// PrintedBy returns the output of an agent of this machine from an offset on, at most the
-// given number of bytes.
-func PrintedBy(a *Agents, id string, offset, most int64) ([]byte, error) {
-	text, _, err := supervise.ReadFrom(filepath.Join(a.Folder(id), supervise.OutputFile), offset, most)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	return text, err
-}
-
-// told sends a worker's report to the follower, until ctx ends.
-func told[T any](ctx context.Context, to chan<- T, what T) {
-	select {
-	case to <- what:
-	case <-ctx.Done():
-	}
 }

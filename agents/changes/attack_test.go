@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents/changes"
+	"flame/tests/cases"
 	"flame/tests/effort"
 )
 
@@ -169,27 +170,6 @@ func TestTreesOfABaseRunNothingAndWriteNothingOutside(t *testing.T) {
 	}
 }
 
-// TestTheUsersOwnFiltersAreNotRunForABase changes the environment.
-func TestTheUsersOwnFiltersAreNotRunForABase(t *testing.T) {
-	s := newScene(t)
-	settings := fmt.Sprintf("[filter \"lfs\"]\n\tsmudge = %[1]s\n\tclean = %[1]s\n\tprocess = %[1]s\n\trequired = true\n[core]\n\tfsmonitor = %[1]s\n", s.trap)
-	s.writeAt(filepath.Join(s.base, "gitconfig"), settings)
-	good := s.give("a")
-	bad := s.pushed(good, s.tree([]entry{file(".gitattributes", "* filter=lfs\n"), file("a", "pointer\n")}))
-	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(s.base, "gitconfig"))
-	_, _ = s.try(s.checkout, "checkout", "--quiet", bad.Commit)
-	require.FileExists(t, s.mark, "the trap is broken")
-	require.NoError(t, os.Remove(s.mark))
-	s.take("bad", bad)
-	text, err := os.ReadFile(filepath.Join(s.dir("bad"), "a"))
-	require.NoError(t, err)
-	assert.Equal(t, "pointer\n", string(text))
-	s.writeAt(filepath.Join(s.dir("bad"), "a"), "by the agent\n")
-	_, err = s.worker.Return(t.Context(), s.dir("bad"), bad, "a", 1, filepath.Join(s.base, "patch"))
-	require.NoError(t, err)
-	assert.NoFileExists(t, s.mark)
-}
-
 func TestABaseThatIsTooLargeIsNotCheckedOut(t *testing.T) {
 	t.Parallel()
 	effort.Heavy(t)
@@ -223,7 +203,7 @@ func TestABaseThatIsTooLargeIsNotCheckedOut(t *testing.T) {
 			s.commit()
 			b := s.give("a")
 			_, err := s.worker.Take(t.Context(), s.dir("one"), b)
-			assert.Contains(t, advice(t, err), tt.says)
+			assert.Contains(t, cases.Advice(t, err), tt.says)
 			assert.NoDirExists(t, s.dir("one"))
 			assert.Equal(t, before, s.mirrors(), "flame does not make another mirror for that")
 		})
@@ -250,6 +230,6 @@ func TestATreeThatUnpacksWithoutEndIsNotCheckedOut(t *testing.T) {
 		id = strings.TrimSpace(string(out))
 	}
 	_, err := s.worker.Take(t.Context(), s.dir("bad"), s.pushed(good, id))
-	assert.Contains(t, advice(t, err), "too many for a worker")
+	assert.Contains(t, cases.Advice(t, err), "too many for a worker")
 	assert.NoDirExists(t, s.dir("bad"))
 }

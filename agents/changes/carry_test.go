@@ -1,7 +1,6 @@
 package changes_test
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents/changes"
-	"flame/core"
 	"flame/tests/effort"
 )
 
@@ -213,15 +211,6 @@ func TestAnAgentWorksInTheFolderOfItsAsker(t *testing.T) {
 	assert.Equal(t, "sub", b.Prefix)
 	assert.Equal(t, filepath.Join(s.dir("one"), "sub"), s.take("one", b))
 	assert.FileExists(t, filepath.Join(s.dir("one"), "above"), "the whole checkout goes along, not only the folder")
-}
-
-// advice returns the text of an error that is one for users.
-func advice(t *testing.T, err error) string {
-	t.Helper()
-	var p *core.Problem
-	require.True(t, errors.As(err, &p), "%v", err)
-	require.NotEmpty(t, p.Hint, p.Message)
-	return p.Message + "; " + p.Hint
 }
 
 // An agent that begins leaves alone the worktree that git has begun to make for another one.

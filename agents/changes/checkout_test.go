@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents/changes"
+	"flame/tests/cases"
 	"flame/tests/effort"
 )
 
@@ -114,7 +115,7 @@ func TestErrorsOfGiveSayWhatToDo(t *testing.T) {
 			s := newScene(t)
 			tt.prepare(s)
 			_, err := changes.Give(t.Context(), s.checkout, tt.id, s.folders)
-			assert.Contains(t, advice(t, err), tt.says)
+			assert.Contains(t, cases.Advice(t, err), tt.says)
 			assert.NoFileExists(t, s.mark)
 		})
 	}
@@ -137,7 +138,8 @@ func TestTwoUsersHaveTheirOwnConfigurations(t *testing.T) {
 	t.Cleanup(func() { os.Setenv("GIT_CONFIG_GLOBAL", os.DevNull) })
 	home := func(name, more string) {
 		dir := filepath.Join(s.base, name)
-		s.writeAt(filepath.Join(dir, ".gitconfig"), "[filter \"lfs\"]\nclean = "+s.trap+"\nsmudge = "+s.trap+"\nrequired = true\n"+more)
+		filters := strings.ReplaceAll("[filter \"lfs\"]\nclean = TRAP\nsmudge = TRAP\nprocess = TRAP\nrequired = true\n[core]\nfsmonitor = TRAP\n", "TRAP", s.trap)
+		s.writeAt(filepath.Join(dir, ".gitconfig"), filters+more)
 		t.Setenv("HOME", dir)
 		t.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, ".config"))
 	}
@@ -145,6 +147,9 @@ func TestTwoUsersHaveTheirOwnConfigurations(t *testing.T) {
 	s.write("large.bin", "content\n")
 	s.commit()
 	home("asker", "[commit]\ngpgSign = true\n[push]\ngpgSign = true\n[core]\nhooksPath = "+s.base+"\n")
+	_, _ = s.try(s.checkout, "status")
+	require.FileExists(t, s.mark, "the trap is broken")
+	require.NoError(t, os.Remove(s.mark))
 	b := s.give("a")
 	home("worker", "[fetch]\nprune = true\n[transfer]\nfsckObjects = true\n[init]\ndefaultBranch = x\n")
 	s.take("one", b)
@@ -164,7 +169,7 @@ func TestThePatchIsWrittenEvenIfThePushFails(t *testing.T) {
 	require.NoError(t, os.RemoveAll(s.remote))
 	patch := filepath.Join(s.base, "patch")
 	result, err := s.worker.Return(t.Context(), s.dir("one"), b, "a", 1, patch)
-	assert.Contains(t, advice(t, err), "the patch has them")
+	assert.Contains(t, cases.Advice(t, err), "the patch has them")
 	assert.Len(t, result.Changes, 1)
 	s.git(s.checkout, "apply", "--check", patch)
 }
@@ -184,7 +189,7 @@ func TestForgetDeletesTheRefsOfTheseAgents(t *testing.T) {
 	assert.Equal(t, strings.Replace(want, "refs/heads/main", "refs/heads/main\nrefs/remotes/origin/main", 1), s.refs(s.checkout))
 	assert.Equal(t, before, s.git(s.checkout, "log", "--format=%H", "main"))
 	require.NoError(t, changes.Forget(t.Context(), s.checkout, []string{"a"}, s.folders), "once more")
-	assert.Contains(t, advice(t, changes.Forget(t.Context(), s.checkout, []string{"*"}, s.folders)), "letters")
+	assert.Contains(t, cases.Advice(t, changes.Forget(t.Context(), s.checkout, []string{"*"}, s.folders)), "letters")
 	require.NoError(t, os.RemoveAll(s.remote))
-	assert.Contains(t, advice(t, changes.Forget(t.Context(), s.checkout, []string{"a"}, s.folders)), "could not be deleted")
+	assert.Contains(t, cases.Advice(t, changes.Forget(t.Context(), s.checkout, []string{"a"}, s.folders)), "could not be deleted")
 }

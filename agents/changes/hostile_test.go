@@ -1,6 +1,8 @@
 package changes_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,99 +12,54 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents/changes"
+	"flame/tests/cases"
 )
 
 func TestPatternsCoverRemotesHoweverTheyAreAddressed(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		pattern, remote string
-		want            bool
-	}{
-		{"github.com/me/*", "https://github.com/me/x.git", true},
-		{"github.com/me/*", "ssh://git@github.com/me/x", true},
-		{"github.com/me/*", "git@github.com:me/x.git", true},
-		{"GitHub.com/me/*", "https://token@GITHUB.com:443/me/x/", true},
-		{"https://github.com/me/*", "git@github.com:me/x.git", true},
-		{"git@github.com:me/*", "https://github.com/me/x", true},
-		{"ssh://git@github.com/me/x.git", "https://github.com/me/x", true},
-		{"nas:2222/srv/*", "ssh://nas:2222/srv/x.git", true},
-		{"nas/srv/*", "ssh://nas:2222/srv/x.git", false},
-		{"*/me/*", "https://any.test/me/x", true},
-		{"**", "https://any.test/me/deep/x", true},
-		{"github.com/**", "https://github.com/me/deep/x", true},
-		{"github.com/me/**", "https://github.com/you/x", false},
-		{"github.com/me/**", "https://github.com/me", false},
-		{"github.com/me/*", "https://github.com/me/deep/x", false},
-		{"github.com/me/*", "https://github.com/meandyou/x", false},
-		{"github.com/me/*", "https://github.com.evil.test/me/x", false},
-		{"github.com/me/*", "https://evil.test/github.com/me/x", false},
-		{"github.com/me/*", "https://github.com@evil.test/me/x", false},
-		{"github.com/me/*", "https://github.com/me/../you/x", false},
-		{"github.com/me/*", "https://github.com/me/%2e%2e", false},
-		{"github.com/me/*", "ext::sh -c github.com/me/x", false},
-		{"github.com/[", "https://github.com/[", false},
-		{"", "https://github.com/me/x", false},
-		{"file:/srv/*", "/srv/x.git", true},
-		{"file:/srv/*", "file:///srv/x.git", true},
-		{"file:///srv/*", "/srv/x.git", true},
-		{"file:/srv/*", "/srv/deep/x.git", false},
-		{"file:/srv/*", "/srv/../etc/x", false},
-		{"**", "/srv/x.git", false},
-		{"*", "/srv", false},
-		{"*/*", "/srv", false},
-		{"/srv/*", "/srv/x.git", false},
-		{"file:**", "https://github.com/me/x", false},
-	} {
-		assert.Equal(t, tt.want, changes.Matches(tt.remote, []string{"other.test/x", tt.pattern}), "%s covers %s", tt.pattern, tt.remote)
+	for pattern, remotes := range cases.Read[map[string][]string](t, "testdata/patterns.yaml") {
+		for which, list := range remotes {
+			for _, remote := range list {
+				assert.Equal(t, which == "covers", changes.Matches(remote, []string{"other.test/x", pattern}), "%q: %s", pattern, remote)
+			}
+		}
 	}
 	assert.False(t, changes.Matches("https://github.com/me/x", nil))
 }
 
+// TestAnInvalidBaseIsRefused also checks that it leaves no mirror, nor replaces a good one.
 func TestAnInvalidBaseIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	require.NoError(t, os.Symlink("/etc", filepath.Join(s.checkout, "link")))
-	s.git(s.checkout, "add", "link")
-	s.git(s.checkout, "commit", "--quiet", "--message", "link")
+	s.commit()
 	good := s.give("a")
 	s.git(s.checkout, "push", "--quiet", "origin", "HEAD~1:refs/flame/base/replaced")
-	for name, tt := range map[string]struct {
-		change func(*changes.Base)
-		says   string
-	}{
-		"no pattern allows the remote":     {func(b *changes.Base) { b.Remote = "https://github.com/me/x.git" }, "--repos 'github.com/me/x'"},
-		"a folder that no pattern allows":  {func(b *changes.Base) { b.Remote = "file://" + s.checkout }, "--repos 'file:"},
-		"a remote that runs a program":     {func(b *changes.Base) { b.Remote = "ext::" + s.trap }, "flame does not use the address"},
-		"a remote that is an option":       {func(b *changes.Base) { b.Remote = "--upload-pack=" + s.trap }, "flame does not use the address"},
-		"a remote with a password":         {func(b *changes.Base) { b.Remote = "https://me:secret@github.com/me/x" }, "a user or a password"},
-		"no remote":                        {func(b *changes.Base) { b.Remote = "" }, "it has no remote"},
-		"a base that was not pushed":       {func(b *changes.Base) { b.Ref = "refs/flame/base/none" }, "could not be fetched"},
-		"a base that was replaced":         {func(b *changes.Base) { b.Ref = "refs/flame/base/replaced" }, "not the requested commit"},
-		"a commit that is a name":          {func(b *changes.Base) { b.Commit = "HEAD" }, "no full id"},
-		"a commit that is an option":       {func(b *changes.Base) { b.Commit = "--output=" + s.mark }, "no full id"},
-		"a commit that is short":           {func(b *changes.Base) { b.Commit = b.Commit[:12] }, "no full id"},
-		"a repository that is a way":       {func(b *changes.Base) { b.Repository = "../../x" }, "no full id"},
-		"a ref of a branch":                {func(b *changes.Base) { b.Ref = "refs/heads/main" }, "not one of flame's"},
-		"a ref with a destination":         {func(b *changes.Base) { b.Ref += ":refs/heads/main" }, "not one of flame's"},
-		"a ref with a path":                {func(b *changes.Base) { b.Ref = "refs/flame/base/../../heads/main" }, "not one of flame's"},
-		"a folder above":                   {func(b *changes.Base) { b.Prefix = "../x" }, "not in the repository"},
-		"a folder anywhere":                {func(b *changes.Base) { b.Prefix = "/etc" }, "not in the repository"},
-		"a folder by way of another":       {func(b *changes.Base) { b.Prefix = "sub/../sub" }, "not in the repository"},
-		"a folder that a link leads to":    {func(b *changes.Base) { b.Prefix = "link" }, "no folder link"},
-		"a folder that is not there":       {func(b *changes.Base) { b.Prefix = "none" }, "no folder none"},
-		"a folder that is a file":          {func(b *changes.Base) { b.Prefix = "changed" }, "no folder changed"},
-		"a commit that is another's (tag)": {func(b *changes.Base) { b.Commit = strings.Repeat("a", 40) }, "not the requested commit"},
-	} {
-		t.Run(name, func(t *testing.T) {
+	paths := strings.NewReplacer("CHECKOUT", s.checkout, "TRAP", s.trap, "MARK", s.mark)
+	for _, mirrors := range []int{0, 1} {
+		for name, tt := range cases.Read[struct {
+			Base       json.RawMessage `json:"base"` // how it differs from a good one
+			Says       string          `json:"says"`
+			CheckedOut bool            `json:"checkedOut"` // it is found out in a worktree
+		}](t, "testdata/bases.yaml") {
+			if tt.CheckedOut && mirrors == 0 {
+				continue
+			}
 			b := good
-			tt.change(&b)
-			_, err := s.worker.Take(t.Context(), s.dir("one"), b)
-			assert.Contains(t, advice(t, err), tt.says)
+			require.NoError(t, json.Unmarshal([]byte(paths.Replace(string(tt.Base))), &b))
+			_, err := s.worker.Take(t.Context(), s.dir("bad"), b)
+			assert.Contains(t, cases.Advice(t, err), tt.Says, name)
 			assert.NotContains(t, err.Error(), "secret")
-			assert.NoDirExists(t, s.dir("one"))
-		})
+			assert.NoDirExists(t, s.dir("bad"))
+			left, _ := os.ReadDir(s.worker.Dir) // mostly there is none
+			assert.Len(t, left, mirrors, name)
+		}
+		s.take(fmt.Sprint("good", mirrors), good)
 	}
-	s.take("one", good)
+	require.NoError(t, os.Rename(s.remote, s.remote+".away"))
+	_, err := s.worker.Take(t.Context(), s.dir("bad"), good)
+	assert.Contains(t, cases.Advice(t, err), "could not be fetched")
+	assert.Len(t, s.mirrors(), 1, "the remote is away")
 	assert.NoFileExists(t, s.mark)
 }
 
@@ -192,7 +149,7 @@ func TestAWorktreeThatLeadsElsewhereIsNotReturned(t *testing.T) {
 		s.take(dir, b)
 		change(s.dir(dir))
 		_, err := s.worker.Return(t.Context(), s.dir(dir), b, "a", 1, filepath.Join(s.base, "patch"))
-		assert.Contains(t, advice(t, err), "does not belong", name)
+		assert.Contains(t, cases.Advice(t, err), "does not belong", name)
 	}
 	assert.Equal(t, "refs/flame/base/a", s.refs(s.remote))
 }

@@ -23,31 +23,6 @@ func (s *scene) mirrors() []string {
 	return all
 }
 
-func TestABaseOfAnotherFormatDoesNotBlockOtherBases(t *testing.T) {
-	t.Parallel()
-	s := newScene(t)
-	good := s.give("a")
-	long := strings.Repeat("a", 64)
-	for name, tt := range map[string]struct {
-		change func(*changes.Base)
-		says   string
-	}{
-		"a commit of the other format":     {func(b *changes.Base) { b.Commit = long }, "no full id"},
-		"a first commit of the other":      {func(b *changes.Base) { b.Repository = long }, "no full id"},
-		"a repository of the other format": {func(b *changes.Base) { b.Commit, b.Repository = long, long }, "could not be fetched"},
-		"a base that was not pushed":       {func(b *changes.Base) { b.Ref = "refs/flame/base/none" }, "could not be fetched"},
-	} {
-		b := good
-		tt.change(&b)
-		_, err := s.worker.Take(t.Context(), s.dir("bad"), b)
-		assert.Contains(t, advice(t, err), tt.says, name)
-		left, _ := os.ReadDir(s.worker.Dir) // mostly there is none
-		assert.Empty(t, left, "%s leaves no mirror", name)
-	}
-	s.take("one", good)
-	assert.Len(t, s.mirrors(), 1)
-}
-
 // below deletes the files below a folder for which which holds.
 func (s *scene) below(dir string, which func(path string) bool) {
 	s.t.Helper()
@@ -142,32 +117,6 @@ func TestAnAgentReturnsFromAMirrorThatWasReplaced(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, []string{"changed"}, changes.Paths(result.Changes))
 	}
-}
-
-func TestAMirrorIsNotReplacedForFaultsOfABaseOrRemote(t *testing.T) {
-	t.Parallel()
-	s := newScene(t)
-	b := s.give("a")
-	s.take("one", b)
-	before := s.mirrors()
-	for name, change := range map[string]func(*changes.Base){
-		"a base that was not pushed": func(b *changes.Base) { b.Ref = "refs/flame/base/none" },
-		"a commit that is another":   func(b *changes.Base) { b.Commit = strings.Repeat("a", 40) },
-		"a folder that is not there": func(b *changes.Base) { b.Prefix = "none" },
-	} {
-		bad := b
-		change(&bad)
-		_, err := s.worker.Take(t.Context(), s.dir("bad"), bad)
-		advice(t, err)
-		assert.Equal(t, before, s.mirrors(), name)
-	}
-	require.NoError(t, os.Rename(s.remote, s.remote+".away"))
-	_, err := s.worker.Take(t.Context(), s.dir("bad"), b)
-	assert.Contains(t, advice(t, err), "could not be fetched")
-	assert.Equal(t, before, s.mirrors(), "the remote is away")
-	left, err := os.ReadDir(s.worker.Dir)
-	require.NoError(t, err)
-	assert.Len(t, left, 1, "no unfinished mirror is left")
 }
 
 func TestUnusedMirrorsAreRemoved(t *testing.T) {

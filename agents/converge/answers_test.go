@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"flame/agents/converge"
+	"flame/tests/cases"
 )
 
 // What merge finds in two answers, beside the conflict about a name.
@@ -36,70 +37,25 @@ func found(t *testing.T, options converge.Options, answers ...string) string {
 	return agreed
 }
 
+// Two answers, and what merge finds in them.
+type twoAnswers struct {
+	A        string  `json:"a"`
+	B        string  `json:"b"`
+	Relative float64 `json:"relative"` // tolerance
+	Finds    string  `json:"finds"`
+}
+
 func TestValuesAreCompared(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct {
-		a, b     string
-		relative float64
-		want     string
-	}{
-		"a key in another notation":           {"port: 80\nhost: a", "- **Host**: `a`\n- port = 80.", 0, agreed},
-		"a value with a key":                  {"port: 80", "port=81", 0, "port"},
-		"a key that only one has":             {"port: 80", "port: 80\nhost: a", 0, notCompared},
-		"names":                               {"store: Redis", "store: Memcached", 0, "store"},
-		"other words":                         {"verdict: approve", "verdict: request changes", 0, "verdict"},
-		"a name in more detail":               {"store: Redis", "store: Redis cluster", 0, notCompared},
-		"dates":                               {"expires: 2027-03-04", "expires: 2027-03-05", 0, "expires"},
-		"dates in two notations":              {"expires: 2027-03-04", "expires: 4 March 2027", 0, notCompared},
-		"units of one kind":                   {"lease: 1.5 s\nheap: 2 GiB", "lease: 1500 ms\nheap: 2048MiB", 0, agreed},
-		"units of one kind that differ":       {"lease: 2 min", "lease: 60 s", 0, "lease"},
-		"decimal and binary units":            {"heap: 256 MB", "heap: 256 MiB", 0, "heap"},
-		"bits and bytes":                      {"link: 100 Mb", "link: 100 MB", 0, notCompared},
-		"a number without a unit":             {"loss: 0.5", "loss: 0.5 %", 0, notCompared},
-		"an unknown unit":                     {"seats: 5 rows", "seats: 6 rows", 0, "seats"},
-		"within the tolerance":                {"speed: 342 MB", "speed: 335 MB", 0.05, agreed},
-		"beyond the tolerance":                {"speed: 342 MB", "speed: 300 MB", 0.05, "speed"},
-		"versions that are equal numbers":     {"version: 1.10", "version: 1.1", 0, notCompared},
-		"an id that is an equal number":       {"id: 007", "id: 7", 0, "id"},
-		"a key twice":                         {"port: 80\nport: 81", "port: 80", 0, notCompared},
-		"a key below two headings":            {"# read\nsize: 5\n# write\nsize: 6", "[read]\nsize: 5\n[write]\nsize: 7", 0, "write.size"},
-		"a key below another heading":         {"# staging\nsize: 5\nsame", "# production\nsize: 6\nsame", 0, notCompared},
-		"values between other words":          {"in a:\nx: 1\nin b:\ny: 2", "in a:\ny: 2\nin b:\nx: 1", 0, notCompared},
-		"numbers in a list":                   {"1. a: x\n2. b: y", "1. b: y\n2. a: x", 0, notCompared},
-		"tables in another order":             {"|g|w|h|\n|-|-|-|\n|n|1|2|\n|s|3|4|", "| g | h | w |\n|---|--:|---|\n| S | 4 | 3 |\n| N | 2 | 1 |", 0, agreed},
-		"a cell":                              {"|g|w|\n|-|-|\n|n|1|\n|s|3|", "|g|w|\n|-|-|\n|s|5|\n|n|1|", 0, "s.w"},
-		"tables of other things":              {"|gate|w|\n|-|-|\n|n|1|", "|pier|w|\n|-|-|\n|n|1|", 0, notCompared},
-		"a row of another length":             {"|g|w|\n|-|-|\n|n|1|\n|s|3|4|", "|g|w|\n|-|-|\n|n|1|\n|s|3|", 0, notCompared},
-		"a row twice":                         {"|g|w|\n|-|-|\n|n|1|\n|n|2|", "|g|w|\n|-|-|\n|n|1|", 0, notCompared},
-		"a bar in a cell":                     {`|g|w|` + "\n|-|-|\n" + `|n|a\|b|`, "|g|w|\n|-|-|\n|n|a|", 0, notCompared},
-		"a column alone":                      {"|g|\n|-|\n|n|", "|g|\n|-|\n|s|", 0, notCompared},
-		"a table and JSON":                    {"|g|w|\n|-|-|\n|n|1|", `{"n":{"w":1}}`, 0, notCompared},
-		"JSON and keys":                       {`{"open": true, "size": 4}`, "open: false\nsize: 4", 0, "open"},
-		"JSON behind words":                   {"So:\n{\"size\": 4}", `{"size": 5}`, 0, "size"},
-		"words around JSON":                   {"It fails.\n```json\n{\"size\": 4}\n```", "```json\n{\"size\": 4}\n```", 0, notCompared},
-		"properties by their paths":           {`{"a":{"b":{"c":1,"d":2}}}`, `{"a":{"b":{"c":3,"d":2}}}`, 0, "a.b.c"},
-		"a dot in a property":                 {`{"a.b":1}`, `{"a":{"b":2}}`, 0, notCompared},
-		"a property twice":                    {`{"a":1,"a":2}`, `{"a":2}`, 0, notCompared},
-		"a list in another order":             {`{"a":[1,2]}`, `{"a":[2,1]}`, 0, notCompared},
-		"a longer list":                       {`{"a":[1,2]}`, `{"a":[1,2,3]}`, 0, notCompared},
-		"numbers alone":                       {"42", "43", 0, "answer"},
-		"objects in a list":                   {`[{"a":1}]`, `[{"a":2}]`, 0, "answer"},
-		"a number and a text":                 {`{"a":1}`, `{"a":"one"}`, 0, notCompared},
-		"nothing and a value":                 {`{"a":null}`, `{"a":1}`, 0, notCompared},
-		"the same words":                      {"It  is\nready.", "it is ready.", 0, agreed},
-		"other words around the same number":  {"It loses 14 a day.", "It lost 14 a day.", 0, notCompared},
-		"a number in equal words":             {"It loses 100 a day.", "It loses 104 a day.", 0.05, agreed},
-		"an address and a comparison":         {"see http://a\nx >= 1\na := 2", "see http://b\nx >= 2\na := 3", 0, notCompared},
-		"bytes that are no text":              {"\xff", "\xfe", 0, notCompared},
-		"JSON of bytes that are no text":      {"{\"a\":\"\xff\"}", "{\"a\":\"\xfe\"}", 0, notCompared},
-		"numbers that no float distinguishes": {`{"a":9007199254740993}`, `{"a":9007199254740992}`, 0, "a"},
-		"numbers of any size":                 {`{"a":1e99999999}`, `{"a":1e99999998}`, 0, "a"},
-	} {
+	all := cases.Read[twoAnswers](t, "testdata/values.yaml")
+	all["bytes that are no text"] = twoAnswers{A: "\xff", B: "\xfe", Finds: notCompared}
+	all["JSON of bytes that are no text"] = twoAnswers{A: "{\"a\":\"\xff\"}", B: "{\"a\":\"\xfe\"}", Finds: notCompared}
+	for name, tt := range all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, tt.want, found(t, converge.Options{RelativeTolerance: tt.relative}, tt.a, tt.b))
-			assert.Equal(t, tt.want, found(t, converge.Options{RelativeTolerance: tt.relative}, tt.b, tt.a), "the other way round")
-			assert.Equal(t, agreed, found(t, converge.Options{}, tt.a, tt.a+"\n"), "an answer agrees with itself")
+			assert.Equal(t, tt.Finds, found(t, converge.Options{RelativeTolerance: tt.Relative}, tt.A, tt.B))
+			assert.Equal(t, tt.Finds, found(t, converge.Options{RelativeTolerance: tt.Relative}, tt.B, tt.A), "the other way round")
+			assert.Equal(t, agreed, found(t, converge.Options{}, tt.A, tt.A+"\n"), "an answer agrees with itself")
 		})
 	}
 }

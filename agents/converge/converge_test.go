@@ -13,6 +13,7 @@ import (
 
 	"flame/agents/converge"
 	"flame/core"
+	"flame/tests/cases"
 )
 
 // answering returns agents a1, a2 … that completed one after the other with these
@@ -55,76 +56,31 @@ func deltas(r converge.Result) []string {
 	})
 }
 
+// A request is one of several agents, and what comes of it.
+type request struct {
+	Inputs    []json.RawMessage `json:"inputs"` // fields that differ from those of answering
+	Options   converge.Options  `json:"options"`
+	Strategy  converge.Strategy `json:"strategy"`
+	Conflicts []string          `json:"conflicts"`
+	Says      string            `json:"says"`
+}
+
+func (r request) inputs(t *testing.T) []converge.Input {
+	t.Helper()
+	inputs := answering(make([]string, len(r.Inputs))...)
+	for i, raw := range r.Inputs {
+		require.NoError(t, json.Unmarshal(raw, &inputs[i]))
+	}
+	return inputs
+}
+
 func TestMergeFindsConflicts(t *testing.T) {
 	t.Parallel()
-	file := func(path, base, hash string) func(*converge.Input) {
-		return func(in *converge.Input) {
-			in.Files = append(in.Files, converge.File{Path: path, Base: base, Hash: hash})
-		}
-	}
-	artifact := func(key, hash string) func(*converge.Input) {
-		return func(in *converge.Input) { in.Artifacts = append(in.Artifacts, converge.Artifact{Key: key, Hash: hash}) }
-	}
-	decisions := func(texts ...string) func(*converge.Input) {
-		return func(in *converge.Input) { in.Decisions = texts }
-	}
-	outcome := func(state core.AgentState) func(*converge.Input) {
-		return func(in *converge.Input) { in.Outcome = state }
-	}
-	answer := func(text string) func(*converge.Input) {
-		return func(in *converge.Input) { in.Answer = text }
-	}
-	tests := map[string]struct {
-		one, other func(*converge.Input)
-		conflicts  []string
-	}{
-		"other files do not conflict":                  {file("a.go", "0", "1"), file("b.go", "0", "2"), nil},
-		"a file left alike does not conflict":          {file("a.go", "0", "1"), file("./a.go", "9", "1"), nil},
-		"a file left differently conflicts":            {file("a.go", "0", "1"), file("a.go", "0", "2"), []string{"file:a.go"}},
-		"a file built on the other's conflicts":        {file("a.go", "0", "1"), file("a.go", "1", "2"), []string{"file:a.go"}},
-		"a file changed and deleted conflicts":         {file("a.go", "0", "1"), file("a.go", "0", ""), []string{"file:a.go"}},
-		"a file deleted twice does not conflict":       {file("a.go", "0", ""), file("a.go", "0", ""), nil},
-		"a file put back is not changed":               {file("a.go", "0", "1"), file("a.go", "0", "0"), nil},
-		"artifacts of one hash do not conflict":        {artifact("plan", "1"), artifact("plan", "1"), nil},
-		"artifacts of two hashes conflict":             {artifact("plan", "1"), artifact("plan", "2"), []string{"artifact:plan"}},
-		"decisions in other words do not conflict":     {decisions("use SQLite"), decisions("use PostgreSQL"), nil},
-		"decisions of one key conflict":                {decisions("DB: SQLite"), decisions("db = PostgreSQL"), []string{"decision:db"}},
-		"decisions alike but for case do not conflict": {decisions("DB:  SQLite"), decisions("db = sqlite "), nil},
-		"the last decision of an agent holds":          {decisions("db: sqlite", "db: postgres"), decisions("db: postgres"), nil},
-		"a colon without a blank is no key":            {decisions("see http://a"), decisions("see http://b"), nil},
-		"an end and a failure conflict":                {outcome(core.AgentCompleted), outcome(core.AgentTimeout), []string{"status:outcome"}},
-		"two failures do not conflict":                 {outcome(core.AgentError), outcome(core.AgentOrphaned), nil},
-		"one planned frame taken twice conflicts": {
-			func(in *converge.Input) { in.Claimed = []string{"plan-1"} }, func(in *converge.Input) { in.Claimed = []string{"plan-1"} },
-			[]string{"scope:plan-1"},
-		},
-		"two bases conflict": {
-			func(in *converge.Input) { in.Base = "c1" }, func(in *converge.Input) { in.Base = "c2" }, []string{"stale:base"},
-		},
-		"an agent outside git has no base":              {func(in *converge.Input) { in.Base = "c1" }, func(in *converge.Input) {}, nil},
-		"texts stand beside each other":                 {answer("done"), answer("fine"), nil},
-		"fields that differ conflict":                   {answer(`{"a":1,"b":1}`), answer(`{"a":2,"b":1.0}`), []string{"answer:a"}},
-		"fields in a fenced block are read":             {answer("So:\n```json\n{\"a\":1}\n```"), answer(`{"a":2}`), []string{"answer:a"}},
-		"neighbours that a float cannot tell conflict":  {answer(`{"a":9007199254740993}`), answer(`{"a":9007199254740992}`), []string{"answer:a"}},
-		"text in JSON is compared whatever its case":    {answer(`{"a":"Yes"}`), answer(`{"a":"yes"}`), nil},
-		"objects are compared whatever their order":     {answer(`{"a":{"x":1,"y":[true,null]}}`), answer(`{"a":{"y":[true,null],"x":1}}`), nil},
-		"lists are compared whatever their order":       {answer(`{"a":[1,2]}`), answer(`{"a":[2,1]}`), nil},
-		"lists of other members conflict":               {answer(`{"a":[1,2]}`), answer(`{"a":[1,3]}`), []string{"answer:a"}},
-		"a value and a list of it do not conflict":      {answer(`{"a":1}`), answer(`{"a":[1]}`), nil},
-		"a missing property of a nested object is kept": {answer(`{"a":{"x":1}}`), answer(`{"a":{"x":1,"y":1}}`), nil},
-		"a property of a nested object conflicts":       {answer(`{"a":{"x":1}}`), answer(`{"a":{"x":2,"y":1}}`), []string{"answer:a.x"}},
-		"words in JSON stand beside each other": {
-			answer(`{"a":"it waits for the lock to be given back"}`), answer(`{"a":"nobody ever wakes the second reader up"}`), nil,
-		},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			result := converged(t, with(answering("", ""), tt.one, tt.other), converge.Options{Strategy: converge.StrategyMerge})
-			assert.ElementsMatch(t, tt.conflicts, conflictIDs(result))
-			assert.Equal(t, len(tt.conflicts), result.Unresolved)
-			assert.Equal(t, len(tt.conflicts) > 0, result.Output == nil, "there is an output exactly if no conflict waits")
-		})
+	for name, tt := range cases.Read[request](t, "testdata/merge.yaml") {
+		result := converged(t, tt.inputs(t), converge.Options{Strategy: converge.StrategyMerge})
+		assert.ElementsMatch(t, tt.Conflicts, conflictIDs(result), name)
+		assert.Equal(t, len(tt.Conflicts), result.Unresolved, name)
+		assert.Equal(t, len(tt.Conflicts) > 0, result.Output == nil, "%s: there is an output exactly if no conflict waits", name)
 	}
 }
 
@@ -155,37 +111,25 @@ func TestMergeWithSchemaComparesWhatItDeclares(t *testing.T) {
 
 func TestVote(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		answers   []string
-		tolerance float64
-		answer    string // of the winner; empty for a tie
-		source    string
-	}{
-		"all say the same":                        {[]string{"Yes", " yes", "YES"}, 0, `"Yes"`, "a1"},
-		"most say the same":                       {[]string{"no", "Yes", "yes"}, 0, `"Yes"`, "a2"},
-		"a text and a JSON string are alike":      {[]string{"no", "Yes", `"yes"`}, 0, `"Yes"`, "a2"},
-		"the larger class need not be a majority": {[]string{"a", "b", "c", "d", "d"}, 0, `"d"`, "a4"},
-		"no agents agree":                         {[]string{"a", "b", "c"}, 0, "", ""},
-		"two and two":                             {[]string{"a", "b", "b", "a"}, 0, "", ""},
-		"numbers differ":                          {[]string{"1.0", "1.1", "1.2"}, 0, "", ""},
-		"numbers are near the middle one":         {[]string{"1.0", "1.1", "1.2"}, 0.1, "1.1", "a2"},
-		"numbers are one in two ways of writing":  {[]string{"2", "1e0", "1.0"}, 0, "1", "a2"},
-		"two middles are a tie":                   {[]string{"1.0", "1.1", "1.2", "1.3"}, 0.1, "", ""},
-	}
-	for name, tt := range tests {
+	for name, tt := range cases.Read[struct {
+		Answers   []string `json:"answers"`
+		Tolerance float64  `json:"tolerance"`
+		Answer    string   `json:"answer"` // of the winner; empty for a tie
+		Source    string   `json:"source"`
+	}](t, "testdata/vote.yaml") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			result := converged(t, answering(tt.answers...), converge.Options{Strategy: converge.StrategyVote, Tolerance: tt.tolerance})
-			if tt.answer == "" {
+			result := converged(t, answering(tt.Answers...), converge.Options{Strategy: converge.StrategyVote, Tolerance: tt.Tolerance})
+			if tt.Answer == "" {
 				assert.Nil(t, result.Output)
 				assert.Equal(t, 1, result.Unresolved)
 				assert.Contains(t, result.Conflicts[0].Rationale, "a tie of")
 				return
 			}
 			answer := result.Output["answer"][0]
-			assert.Equal(t, tt.answer, string(answer.Value))
-			assert.Equal(t, tt.source, answer.Source)
-			assert.Len(t, result.Ignored, len(tt.answers)-1, "every other voter is listed as ignored")
+			assert.Equal(t, tt.Answer, string(answer.Value))
+			assert.Equal(t, tt.Source, answer.Source)
+			assert.Len(t, result.Ignored, len(tt.Answers)-1, "every other voter is listed as ignored")
 		})
 	}
 }
@@ -202,33 +146,18 @@ func TestVoteIgnoresAgentsThatDidNotComplete(t *testing.T) {
 
 func TestConsensus(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		answers   []string
-		tolerance float64
-		agreed    bool
-	}{
-		"all agree":                        {[]string{"Yes", "yes"}, 0, true},
-		"one disagrees":                    {[]string{"yes", "yes", "no"}, 0, false},
-		"one has no answer":                {[]string{"yes", ""}, 0, false},
-		"numbers within the tolerance":     {[]string{`{"p":0.90}`, `{"p":1.0}`}, 0.1, true},
-		"numbers in words":                 {[]string{"The answer is 42.", "the answer is 43."}, 2, true},
-		"numbers in words, too far":        {[]string{"The answer is 42", "The answer is 45"}, 2, false},
-		"numbers in words, exactly":        {[]string{"The answer is 42", "The answer is 43"}, 0, false},
-		"other words about a number":       {[]string{"The answer is 42", "The answer was 42"}, 2, false},
-		"numbers beyond the tolerance":     {[]string{`{"p":0.90}`, `{"p":1.01}`}, 0.1, false},
-		"numbers near, but not all of all": {[]string{"1.1", "1.0", "1.2"}, 0.1, false},
-		"declared properties agree":        {[]string{`{"v":1,"note":"x"}`, `{"v":1,"note":"y"}`}, 0, true},
-		"declared properties of lists":     {[]string{`{"v":[{"a":1,"b":1}]}`, `{"v":[{"a":1,"b":2}]}`}, 0, true},
-		"a declared property is missing":   {[]string{`{"v":1}`, `{}`}, 0, false},
-	}
 	schema := json.RawMessage(`{"properties":{"v":{"items":{"properties":{"a":true}}},"p":{}}}`)
-	for name, tt := range tests {
+	for name, tt := range cases.Read[struct {
+		Answers   []string `json:"answers"`
+		Tolerance float64  `json:"tolerance"`
+		Agreed    bool     `json:"agreed"`
+	}](t, "testdata/consensus.yaml") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			result := converged(t, answering(tt.answers...), converge.Options{
-				Strategy: converge.StrategyConsensus, Resolution: converge.AutoAcceptLatest, Tolerance: tt.tolerance, Schema: schema,
+			result := converged(t, answering(tt.Answers...), converge.Options{
+				Strategy: converge.StrategyConsensus, Resolution: converge.AutoAcceptLatest, Tolerance: tt.Tolerance, Schema: schema,
 			})
-			if tt.agreed {
+			if tt.Agreed {
 				assert.Empty(t, result.Conflicts)
 				assert.NotNil(t, result.Output)
 				return
@@ -236,7 +165,7 @@ func TestConsensus(t *testing.T) {
 			assert.Equal(t, []string{"answer:answer"}, conflictIDs(result))
 			assert.Nil(t, result.Output, "the latest answer does not win a consensus")
 			assert.Contains(t, result.Rationale, "rejected")
-			assert.Len(t, result.Conflicts[0].Sides, len(tt.answers), "the dissent is listed")
+			assert.Len(t, result.Conflicts[0].Sides, len(tt.Answers), "the dissent is listed")
 		})
 	}
 }
@@ -334,66 +263,18 @@ func TestSidesShowTheBeginningOfLongValues(t *testing.T) {
 
 func TestConvergeRefuses(t *testing.T) {
 	t.Parallel()
-	merge := converge.Options{Strategy: converge.StrategyMerge}
-	three := func(change func([]converge.Input)) []converge.Input {
-		inputs := answering("a", "b", "c")
-		change(inputs)
-		return inputs
+	for name, tt := range cases.Read[request](t, "testdata/refused.yaml") {
+		_, err := converge.Converge(tt.inputs(t), tt.Options)
+		var problem *core.Problem
+		require.ErrorAs(t, err, &problem, name)
+		assert.ErrorIs(t, err, core.ErrInvalid)
+		assert.Contains(t, problem.Message, tt.Says, name)
 	}
-	unchanged := three(func([]converge.Input) {})
-	tests := map[string]struct {
-		inputs  []converge.Input
-		options converge.Options
-		message string
-	}{
-		"no strategy":         {unchanged, converge.Options{}, "strategy is missing"},
-		"an unknown strategy": {unchanged, converge.Options{Strategy: "best"}, `strategy "best" does not exist`},
-		"an unknown resolution": {unchanged, converge.Options{Strategy: "merge", Resolution: "guess"},
-			`conflict_resolution "guess" does not exist`},
-		"an unknown format": {unchanged, converge.Options{Strategy: "merge", Format: "xml"}, `output_format "xml" does not exist`},
-		"a negative tolerance": {unchanged, converge.Options{Strategy: "merge", Tolerance: -1},
-			"tolerance -1 is not a distance"},
-		"a tolerance that is no number": {unchanged, converge.Options{Strategy: "merge", Tolerance: math.NaN()},
-			"tolerance NaN is not a distance"},
-		"a schema that is no object": {unchanged, converge.Options{Strategy: "merge", Schema: json.RawMessage(`[]`)},
-			"result_schema is not a JSON object"},
-		"a schema that is no schema": {unchanged, converge.Options{Strategy: "merge", Schema: json.RawMessage(`{"properties":[1]}`)},
-			"result_schema cannot be read"},
-		"a single agent":      {answering("a"), merge, "converge needs at least 2 agents, not 1"},
-		"an agent twice":      {three(func(in []converge.Input) { in[2].SubagentID = "a1" }), merge, "named twice: a1"},
-		"an agent without id": {three(func(in []converge.Input) { in[2].SubagentID = "" }), merge, "an agent has no subagent_id"},
-		"two trees": {three(func(in []converge.Input) { in[0].Tree, in[1].Tree, in[2].Tree = "f1", "f2", "f1" }), merge,
-			"the agents are not in one tree of frames (f1: a1, a3; f2: a2)"},
-		"a confidence above one": {three(func(in []converge.Input) { in[0].Confidence, in[1].Confidence = sure(1.01), sure(-0.1) }), merge,
-			"the confidence of a1, a2 is not a number from 0 to 1"},
-		"a confidence that is no number": {three(func(in []converge.Input) { in[0].Confidence = sure(math.NaN()) }), merge,
-			"the confidence of a1 is not a number from 0 to 1"},
-		"merge of an agent at work": {three(func(in []converge.Input) { in[1].Outcome = "suspended" }), merge,
-			"merge needs agents that have ended; still at work: a2 (suspended)"},
-		"a vote of two": {answering("a", "b"), converge.Options{Strategy: converge.StrategyVote},
-			"vote needs at least 3 agents that completed with an answer, not 2"},
-		"a vote of two and a failure": {three(func(in []converge.Input) { in[1].Outcome = core.AgentError }), converge.Options{Strategy: converge.StrategyVote},
-			"vote needs at least 3 agents that completed with an answer, not 2; without one: a2 (error)"},
-		"first_success without success": {three(func(in []converge.Input) { in[0].Outcome, in[1].Outcome, in[2].Outcome = "error", "active", "timeout" }),
-			converge.Options{Strategy: converge.StrategyFirstSuccess},
-			"first_success needs an agent that completed: a1 (error), a2 (active), a3 (timeout)"},
-		"prefer_higher_confidence without one": {answering(`{"v":1}`, `{"v":2}`), converge.Options{Strategy: "merge", Resolution: converge.PreferHigherConfidence},
-			"prefer_higher_confidence needs a confidence from every side; none from a1, a2"},
-		"a choice for no conflict": {answering(`{"v":1}`, `{"v":2}`), converge.Options{Strategy: "merge", Choices: map[string]string{"file:x": "a1"}},
-			`there is no conflict "file:x"`},
-		"a choice of no side": {answering(`{"v":1}`, `{"v":2}`), converge.Options{Strategy: "merge", Choices: map[string]string{"answer:v": "a3"}},
-			`a3 is not a side of conflict "answer:v"`},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			_, err := converge.Converge(tt.inputs, tt.options)
-			var problem *core.Problem
-			require.ErrorAs(t, err, &problem)
-			assert.ErrorIs(t, err, core.ErrInvalid)
-			assert.Contains(t, problem.Message, tt.message)
-		})
-	}
+	_, err := converge.Converge(answering("a", "b"), converge.Options{Strategy: converge.StrategyMerge, Tolerance: math.NaN()})
+	assert.ErrorContains(t, err, "tolerance NaN is not a distance")
+	_, err = converge.Converge(with(answering("a", "b"), func(in *converge.Input) { in.Confidence = sure(math.NaN()) }),
+		converge.Options{Strategy: converge.StrategyMerge})
+	assert.ErrorContains(t, err, "the confidence of a1 is not a number from 0 to 1")
 }
 
 func TestRenderRefusesUnknownFormats(t *testing.T) {
@@ -408,36 +289,9 @@ func TestRenderRefusesUnknownFormats(t *testing.T) {
 
 func TestResultsNameAnswersThatWereNotCompared(t *testing.T) {
 	t.Parallel()
-	deciding := func(decisions ...string) func(*converge.Input) {
-		return func(in *converge.Input) { in.Decisions = decisions }
-	}
-	tests := map[string]struct {
-		inputs   []converge.Input
-		strategy converge.Strategy
-		want     string
-	}{
-		"answers in words": {answering("Ship it", "Better wait"), converge.StrategyMerge,
-			"no conflicts in what was compared; not compared: the answers of a1, a2"},
-		"the same answer":    {answering("Yes", "yes"), converge.StrategyMerge, "returned; no conflicts"},
-		"an answer alone":    {answering("Yes", ""), converge.StrategyMerge, "not compared: the answer of a2, which is empty"},
-		"an answer in words": {answering(`{"a":1}`, `{"a":1}`, "no"), converge.StrategyMerge, "in what was compared; not compared: the answers of a3"},
-		"other fields":       {answering(`{"a":1}`, `{"b":1}`), converge.StrategyMerge, "not compared: the answers of a1, a2"},
-		"decisions without a name": {with(answering("yes", "yes"), deciding("use SQLite", "name: x"), deciding("no SQLite", "name: x")),
-			converge.StrategyMerge, "not compared: the decisions of a1, a2"},
-		"decisions with a name": {with(answering("yes", "yes"), deciding("lang: Go", "name: x"), deciding("db: none", "name: x")),
-			converge.StrategyMerge, "returned; no conflicts"},
-		"only decisions without a name": {with(answering("yes", "yes"), deciding("use SQLite"), deciding("no SQLite")),
-			converge.StrategyConsensus, "not compared: the decisions of a1, a2"},
-		"what a vote leaves out": {with(answering("yes", "yes", "yes"), deciding("db: SQLite"), deciding("db: files")), converge.StrategyVote,
-			"no conflicts in what was compared; not compared: the decisions of a1, a2"},
-		"the first success": {answering("yes", "no"), converge.StrategyFirstSuccess, "nothing was compared"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			result := converged(t, tt.inputs, converge.Options{Strategy: tt.strategy})
-			assert.True(t, strings.HasSuffix(result.Rationale, tt.want), result.Rationale)
-		})
+	for name, tt := range cases.Read[request](t, "testdata/uncompared.yaml") {
+		result := converged(t, tt.inputs(t), converge.Options{Strategy: tt.Strategy})
+		assert.True(t, strings.HasSuffix(result.Rationale, tt.Says), "%s: %s", name, result.Rationale)
 	}
 }
 

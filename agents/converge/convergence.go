@@ -150,9 +150,6 @@ func (all Convergences) Review(ctx context.Context, id string, choices map[strin
 			return err
 		}
 		before := c.Result
-		if err := c.keepConflicts(); err != nil {
-			return err
-		}
 		c.Options.Choices = lo.Assign(c.Options.Choices, choices)
 		if err := c.converge(all.Project.Now()); err != nil {
 			return err
@@ -160,31 +157,6 @@ func (all Convergences) Review(ctx context.Context, id string, choices map[strin
 		return c.keep(tx, before)
 	})
 	return c, err
-}
-
-// keepConflicts keeps the conflicts about answers that an earlier version of flame found and this
-// one does not, as if the caller had given them: choices may name them.
-func (c *Convergence) keepConflicts() error {
-	o := c.Options
-	o.Choices = nil
-	now, err := Converge(c.Inputs, o)
-	if err != nil {
-		return err
-	}
-	for _, was := range c.Result.Conflicts {
-		if was.Kind != KindAnswer || slices.ContainsFunc(now.Conflicts, func(c Conflict) bool { return c.ID == was.ID }) {
-			continue
-		}
-		says := func(side Side) string { return normal(side.Excerpt) }
-		sides := lo.Map(lo.UniqBy(was.Sides, says), func(first Side, _ int) Statement {
-			same := lo.Filter(was.Sides, func(side Side, _ int) bool { return says(side) == says(first) })
-			return Statement{lo.Map(same, func(side Side, _ int) string { return side.SubagentID }), first.Excerpt}
-		})
-		if kept := (Difference{was.Key, sides}); check([]Difference{kept}, c.Result.Inputs) == nil {
-			c.Options.Conflicts = append(c.Options.Conflicts, kept)
-		}
-	}
-	return nil
 }
 
 // Find returns a convergence by its id.

@@ -14,6 +14,7 @@ import (
 	"flame/agents/definition"
 	"flame/core"
 	"flame/hosts"
+	"flame/tests/cases"
 	"flame/tests/effort"
 	"flame/tests/hoststest"
 	"flame/tests/repository"
@@ -32,17 +33,8 @@ func dirs(home, project string, getenv func(string) string) []definition.Dir {
 	return definition.Dirs(hoststest.Known(), hosts.Machine{Home: home, ProjectDir: project, Getenv: getenv})
 }
 
-// environment makes a getenv of names and values.
-func environment(values ...string) func(string) string {
-	return func(name string) string {
-		for i := 0; i+1 < len(values); i += 2 {
-			if values[i] == name {
-				return values[i+1]
-			}
-		}
-		return ""
-	}
-}
+// nobody has set no variable.
+func nobody(string) string { return "" }
 
 // loaded returns the definitions of one folder of a user's and what is wrong there.
 func loaded(root string, nested bool) (names []string, findings []string, catalog definition.Catalog) {
@@ -76,16 +68,18 @@ func TestFoldersHaveTheirPrecedence(t *testing.T) {
 	assert.Equal(t, append([]string{
 		"user /h/.claude/agents", "user /h/.wave/agents",
 		"user /h/.config/opencode/agent/**", "user /h/.config/opencode/agents/**", "user /h/.config/flame/agents",
-	}, project...), paths(dirs("/h", "/p", environment())))
+	}, project...), paths(dirs("/h", "/p", nobody)))
 	assert.Equal(t, append([]string{
 		"user /c/agents", "user /h/.wave/agents",
 		"user /x/opencode/agent/**", "user /x/opencode/agents/**", "user /o/agent/**", "user /o/agents/**", "user /x/flame/agents",
-	}, project...), paths(dirs("/h", "/p", environment("CLAUDE_CONFIG_DIR", "/c", "OPENCODE_CONFIG_DIR", "/o", "XDG_CONFIG_HOME", "/x"))))
-	assert.Equal(t, project, paths(dirs("", "/p", environment())), "nobody's home")
+	}, project...), paths(dirs("/h", "/p", func(name string) string {
+		return map[string]string{"CLAUDE_CONFIG_DIR": "/c", "OPENCODE_CONFIG_DIR": "/o", "XDG_CONFIG_HOME": "/x"}[name]
+	})))
+	assert.Equal(t, project, paths(dirs("", "/p", nobody)), "nobody's home")
 	assert.Equal(t, []string{
 		"user /h/.config/opencode/agent/**", "user /h/.config/opencode/agents/**", "user /h/.config/flame/agents",
 		"user /h/.claude/agents", "user /h/.wave/agents", "user /h/.opencode/agent/**", "user /h/.opencode/agents/**", "user /h/.flame/agents",
-	}, paths(dirs("/h", "/h", environment())), "a folder counts once, and what lies in the home folder is the user's")
+	}, paths(dirs("/h", "/h", nobody)), "a folder counts once, and what lies in the home folder is the user's")
 }
 
 func TestALaterFolderReplacesTheWholeDefinition(t *testing.T) {
@@ -102,7 +96,7 @@ func TestALaterFolderReplacesTheWholeDefinition(t *testing.T) {
 		".flame/agents/helper.md":   agent("helper", "the project's"),
 		".claude/agents/builder.md": agent("builder", "our own builder"),
 	})
-	catalog := definition.Load(hoststest.Known(), dirs(home, project, environment()))
+	catalog := definition.Load(hoststest.Known(), dirs(home, project, nobody))
 	assert.Empty(t, catalog.Findings)
 
 	helper, err := catalog.Find("helper")
@@ -179,19 +173,13 @@ func TestABrokenDefinitionIsNotReplacedByTheOneItShadows(t *testing.T) {
 	home, project := t.TempDir(), t.TempDir()
 	repository.Write(t, home, map[string]string{".claude/agents/helper.md": agent("", "wide")})
 	repository.Write(t, project, map[string]string{".claude/agents/helper.md": front("description: d", "tools:")})
-	catalog := definition.Load(hoststest.Known(), dirs(home, project, environment()))
+	catalog := definition.Load(hoststest.Known(), dirs(home, project, nobody))
 	_, err := catalog.Find("helper")
-	var problem *core.Problem
-	require.ErrorAs(t, err, &problem)
-	assert.Equal(
-		t,
-		`the definition of agent "helper" is broken: `+project+`/.claude/agents/helper.md:3: tools: has no value; write [] for none, or leave the key out`,
-		problem.Message,
-	)
-	assert.NotEmpty(t, problem.Hint)
+	says := "/.claude/agents/helper.md:3: tools: has no value; write [] for none, or leave the key out"
+	assert.Contains(t, cases.Advice(t, err), `the definition of agent "helper" is broken: `+project+says)
 
 	repository.Write(t, project, map[string]string{".flame/agents/helper.md": agent("", "higher still")})
-	def, err := definition.Load(hoststest.Known(), dirs(home, project, environment())).Find("helper")
+	def, err := definition.Load(hoststest.Known(), dirs(home, project, nobody)).Find("helper")
 	require.NoError(t, err, "the broken definition is shadowed")
 	assert.Equal(t, "higher still", def.Prompt)
 }
@@ -284,15 +272,9 @@ func TestOnlyTheExactNameFindsAnAgent(t *testing.T) {
 		"a long text":        {strings.Repeat("reviewer ", 10_000), "use one of the available agents, or write NAME.md into one of these folders"},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			_, err := catalog.Find(tt.name)
-			require.ErrorIs(t, err, core.ErrNotFound)
-			var problem *core.Problem
-			require.ErrorAs(t, err, &problem)
-			assert.Equal(t, core.NotFoundf("no agent found matching %q; ", tt.name).Message+available+root, problem.Message)
-			assert.Equal(t, tt.hint, problem.Hint)
-		})
+		_, err := catalog.Find(tt.name)
+		want := core.NotFoundf("no agent found matching %q; ", tt.name).Message + available + root + " " + tt.hint
+		assert.Equal(t, want, cases.Advice(t, err, core.ErrNotFound), name)
 	}
 	_, err := catalog.Find("tools:helper")
 	require.NoError(t, err)
@@ -318,7 +300,7 @@ func BenchmarkLoad200(b *testing.B) {
 		) + prompt})
 	}
 	for b.Loop() {
-		if _, err := definition.Load(hoststest.Known(), dirs(home, project, environment())).Find("agent-123"); err != nil {
+		if _, err := definition.Load(hoststest.Known(), dirs(home, project, nobody)).Find("agent-123"); err != nil {
 			b.Fatal(err)
 		}
 	}

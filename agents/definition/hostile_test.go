@@ -15,6 +15,7 @@ import (
 
 	"flame/agents/definition"
 	"flame/core"
+	"flame/tests/cases"
 	"flame/tests/effort"
 	"flame/tests/hoststest"
 	"flame/tests/repository"
@@ -62,7 +63,7 @@ func (r theirs) load() (catalog definition.Catalog) {
 	done := make(chan definition.Catalog, 1)
 	// What is found must not depend on how busy the machine is; the patience has a test of its own.
 	go func() {
-		done <- definition.LoadUntil(time.Now().Add(time.Hour), hoststest.Known(), dirs("", r.dir, environment()))
+		done <- definition.LoadUntil(time.Now().Add(time.Hour), hoststest.Known(), dirs("", r.dir, nobody))
 	}()
 	select {
 	case catalog = <-done:
@@ -93,89 +94,20 @@ func said(t *testing.T, catalog definition.Catalog) string {
 
 func TestDefinitionsOfARepositoryAreReadWithoutLeavingIt(t *testing.T) {
 	t.Parallel()
-	const out = ": leads out of the project"
-	deep := strings.Repeat("a/", 11)
-	inside := map[string]string{"a/agents/builder.md": agent("", "theirs")}
-	tests := map[string]struct {
-		links   []string // "NAME -> TARGET" each; REPOSITORY stands for its path
-		pipe    string
-		files   map[string]string
-		finding string // with the path seen from the repository; empty: none
-		builder string // whose it is; empty: a file stands in its way
-	}{
-		"flame's folder is the one above": {
-			links: []string{".flame -> .."}, finding: ".flame/agents" + out, builder: definition.Builtin,
-		},
-		"Claude Code's folder lies outside": {
-			links: []string{".claude -> ../outside"}, finding: ".claude/agents" + out, builder: definition.Builtin,
-		},
-		"OpenCode's folder lies outside": {
-			links: []string{".opencode/agent -> ../../outside/agents"}, finding: ".opencode/agent" + out, builder: definition.Builtin,
-		},
-		"a folder is the root of the disk": {
-			links: []string{".opencode/agent -> /"}, finding: ".opencode/agent" + out, builder: definition.Builtin,
-		},
-		"a folder in a folder is": {
-			links: []string{".opencode/agents/all -> /"}, finding: ".opencode/agents/all" + out, builder: definition.Builtin,
-		},
-		"a folder is not there, outside": {
-			links: []string{".claude -> ../nowhere"}, finding: ".claude/agents" + out, builder: definition.Builtin,
-		},
-		"a folder is not there, inside": {links: []string{".claude -> nowhere"}, builder: definition.Builtin},
-		"a folder is a pipe": {
-			pipe: ".claude/agents", finding: ".claude/agents: cannot be read: not a directory", builder: definition.Builtin,
-		},
-		"the folder above is a pipe": {
-			pipe: ".claude", finding: ".claude/agents: cannot be read: not a directory", builder: definition.Builtin,
-		},
-		"a file is a definition outside": {
-			links: []string{".claude/agents/x.md -> ../../../outside/agents/x.md"}, finding: ".claude/agents/x.md" + out, builder: definition.Builtin,
-		},
-		"a file is a built-in one's, outside": {
-			links: []string{".claude/agents/builder.md -> ../../../outside/agents/builder.md"}, finding: ".claude/agents/builder.md" + out,
-		},
-		"a file is a key": {
-			links: []string{".claude/agents/builder.md -> ../../../outside/key"}, finding: ".claude/agents/builder.md" + out,
-		},
-		"a file is one whose mistakes would be told": {
-			links: []string{".claude/agents/odd.md -> ../../../outside/odd.md"}, finding: ".claude/agents/odd.md" + out, builder: definition.Builtin,
-		},
-		"a file is another such": {
-			links: []string{".wave/agents/odder.md -> ../../../outside/odder.md"}, finding: ".wave/agents/odder.md" + out, builder: definition.Builtin,
-		},
-		"a file is the process's environment": {
-			links: []string{".claude/agents/x.md -> /proc/self/environ"}, finding: ".claude/agents/x.md" + out, builder: definition.Builtin,
-		},
-		"a file never ends": {
-			links: []string{".claude/agents/x.md -> /dev/zero"}, finding: ".claude/agents/x.md" + out, builder: definition.Builtin,
-		},
-		"a file is a pipe": {pipe: ".claude/agents/builder.md", finding: ".claude/agents/builder.md: is not a regular file"},
-		"a link leads to a link out": {
-			links: []string{".claude/agents -> ../a", "a -> ../outside/agents"}, finding: ".claude/agents" + out, builder: definition.Builtin,
-		},
-		"a link leads round": {
-			links:   []string{".claude/agents -> ../a", "a -> .claude/agents"},
-			finding: ".claude/agents: cannot be read: too many levels of symbolic links", builder: definition.Builtin,
-		},
-		"a link stays inside, which is fine": {links: []string{".claude -> a"}, files: inside, builder: definition.Project},
-		"an absolute one does, which is too": {links: []string{".claude -> REPOSITORY/a"}, files: inside, builder: definition.Project},
-		"folders are deeper than anybody wants": {
-			files:   map[string]string{".opencode/agent/" + deep + "x.md": agent("", "p")},
-			finding: ".opencode/agent/" + strings.TrimSuffix(deep, "/") + ": lies deeper than 10 folders and was not read", builder: definition.Builtin,
-		},
-		"a name steers the terminal": {
-			files:   map[string]string{".claude/agents/\x1b[2J\nx.md": "no"},
-			finding: ".claude/agents/[2J x.md:1: no front matter: the first line must be ---", builder: definition.Builtin,
-		},
-	}
-	for name, tt := range tests {
+	for name, tt := range cases.Read[struct {
+		Links   []string          `json:"links"`
+		Pipe    string            `json:"pipe"`
+		Files   map[string]string `json:"files"`
+		Finding string            `json:"finding"` // with the path seen from the repository; empty: none
+		Builder string            `json:"builder"` // whose it is; empty: a file stands in its way
+	}](t, "testdata/outside.yaml") {
 		t.Run("where "+name, func(t *testing.T) {
 			t.Parallel()
 			r := newRepository(t)
-			repository.Link(t, r.dir, tt.links...)
-			repository.Write(t, r.dir, tt.files)
-			if tt.pipe != "" {
-				repository.Pipe(t, r.dir, tt.pipe)
+			repository.Link(t, r.dir, tt.Links...)
+			repository.Write(t, r.dir, tt.Files)
+			if tt.Pipe != "" {
+				repository.Pipe(t, r.dir, tt.Pipe)
 			}
 			catalog := r.load()
 			assert.NotContains(t, said(t, catalog), secret)
@@ -184,14 +116,14 @@ func TestDefinitionsOfARepositoryAreReadWithoutLeavingIt(t *testing.T) {
 				finding += strings.TrimPrefix(found.String(), r.dir+"/")
 				assert.True(t, found.Fatal)
 			}
-			assert.Equal(t, tt.finding, finding)
+			assert.Equal(t, tt.Finding, finding)
 			builder, err := catalog.Find("builder")
-			if tt.builder == "" {
-				assert.Contains(t, problem(t, err, core.ErrInvalid), "no other definition replaces it")
+			if tt.Builder == "" {
+				assert.Contains(t, cases.Advice(t, err, core.ErrInvalid), "no other definition replaces it")
 				return
 			}
 			require.NoError(t, err)
-			assert.Equal(t, tt.builder, builder.Source.Kind)
+			assert.Equal(t, tt.Builder, builder.Source.Kind)
 		})
 	}
 }
@@ -257,7 +189,7 @@ func TestReadingStopsAtTheDeadline(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
 	r.files(3, ".claude/agents", agent("", "p"))
-	catalog := definition.LoadUntil(time.Now().Add(-time.Second), hoststest.Known(), dirs("", r.dir, environment()))
+	catalog := definition.LoadUntil(time.Now().Add(-time.Second), hoststest.Known(), dirs("", r.dir, nobody))
 	require.Len(t, catalog.Findings, 1)
 	assert.Equal(t, filepath.Join(r.dir, ".claude/agents")+": takes more than 2s; the rest was not read", catalog.Findings[0].String())
 	assert.Len(t, catalog.Available(), 4)
@@ -272,7 +204,7 @@ func TestLinksOfTheUsersOwnAreFollowed(t *testing.T) {
 	require.NoError(t, os.Symlink(filepath.Join(dotfiles, "one.md"), filepath.Join(home, ".config/flame/agents/one.md")))
 	require.NoError(t, os.Symlink("/dev/zero", filepath.Join(home, ".config/flame/agents/zero.md")))
 	require.NoError(t, syscall.Mkfifo(filepath.Join(home, ".config/flame/agents/pipe.md"), 0o644))
-	catalog := definition.Load(hoststest.Known(), dirs(home, "", environment()))
+	catalog := definition.Load(hoststest.Known(), dirs(home, "", nobody))
 	for _, name := range []string{"mine", "one", "other"} {
 		_, err := catalog.Find(name)
 		assert.NoError(t, err)
@@ -285,21 +217,15 @@ func TestLinksOfTheUsersOwnAreFollowed(t *testing.T) {
 
 func TestUnknownToolsAreFound(t *testing.T) {
 	t.Parallel()
-	_, findings, _ := loadedFrom(t, map[string]string{
+	root := t.TempDir()
+	repository.Write(t, root, map[string]string{
 		"a.md": front("description: d", "tools: Read, bash, apply_patch, Telescope, mcp__x__y, MultiEdit(src/*)",
 			"disallowedTools: Bsh, Telescope, flame_push"),
 		"b.md": front("description: d", "tools: read", "flame: {host: claude-code}"),
 	})
+	_, findings, _ := loaded(root, false)
 	assert.Equal(t, []string{
 		`DIR/a.md: tool "Telescope" is not one that any host is known to have`,
 		`DIR/a.md: tool "Bsh" is not one that any host is known to have`,
 	}, findings)
-}
-
-// loadedFrom is loaded for a folder of these files.
-func loadedFrom(t *testing.T, files map[string]string) (names, findings []string, catalog definition.Catalog) {
-	t.Helper()
-	root := t.TempDir()
-	repository.Write(t, root, files)
-	return loaded(root, false)
 }

@@ -53,7 +53,6 @@ type Run struct {
 	Worker        string            `json:"worker,omitempty"`  // id of the worker's machine, once it has begun
 	Attempt       int               `json:"attempt,omitempty"` // 1 for the first worker
 	Lost          core.Usage        `json:"lost,omitzero"`     // usage of attempts whose workers were lost
-	Printed       int64             `json:"printed,omitempty"` // bytes of output from lost attempts
 	For           string            `json:"for,omitempty"`     // id of the machine that asked for it, if this one is its worker
 	Asked         string            `json:"asked,omitempty"`   // its id on that machine
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -58,9 +57,8 @@ type Queue struct {
 	objects jetstream.ObjectStore
 	parts   []jetstream.Stream // all its streams
 	opened  time.Time
-	epoch   int64       // when the stream was made; it changes when the hub loses its data
-	refills time.Time   // when flame noticed that the hub had lost its data; zero: it had not
-	prints  atomic.Bool // the stream for output exists
+	epoch   int64     // when the stream was made; it changes when the hub loses its data
+	refills time.Time // when flame noticed that the hub had lost its data; zero: it had not
 
 	mu        sync.Mutex
 	consumers map[string]jetstream.Consumer // by queue

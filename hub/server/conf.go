@@ -43,11 +43,8 @@ const (
 	MostSpace    = 100 << 40
 )
 
-// The parts of a project on the server.
-var (
-	buckets = []string{"tree", "claims", "machines", "runs", "orders"}
-	streams = []string{"JOBS", "LOGS"}
-)
+// buckets are the buckets of a project on the server.
+var buckets = []string{"tree", "claims", "machines", "runs", "orders"}
 
 // text returns the server's configuration for a ledger. The hub's folder is fit for a quoted
 // string.
@@ -114,15 +111,11 @@ func subjectsOf(project string) (subjects []string) {
 		names = append(names, "KV_"+name)
 		subjects = append(subjects, "$KV."+name+".>")
 	}
-	for _, stream := range streams {
-		names = append(names, "FLAME_"+project+"_"+stream)
-		subjects = append(subjects, "$JS.API.CONSUMER.MSG.NEXT.FLAME_"+project+"_"+stream+".*")
-	}
-	files := "flame_" + project + "_files"
-	names = append(names, "OBJ_"+files)
-	subjects = append(subjects, "flame."+project+".job.>", "flame."+project+".log.>", "$O."+files+".>",
-		"$JS.API.STREAM.MSG.DELETE.FLAME_"+project+"_JOBS", // of a cancelled job; its worker may remove a job anyway
-		"$JS.API.STREAM.PURGE.OBJ_"+files)                  // the parts of a file that is removed
+	jobs, files := "FLAME_"+project+"_JOBS", "flame_"+project+"_files"
+	names = append(names, jobs, "OBJ_"+files)
+	subjects = append(subjects, "$JS.API.CONSUMER.MSG.NEXT."+jobs+".*", "flame."+project+".job.>", "$O."+files+".>",
+		"$JS.API.STREAM.MSG.DELETE."+jobs, // of a cancelled job; its worker may remove a job anyway
+		"$JS.API.STREAM.PURGE.OBJ_"+files) // the parts of a file that is removed
 	for _, name := range names {
 		for _, operation := range []string{
 			"STREAM.INFO.%s", "STREAM.CREATE.%s", "STREAM.MSG.GET.%s", "DIRECT.GET.%s", "DIRECT.GET.%s.>",

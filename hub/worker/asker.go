@@ -9,7 +9,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"slices"
 	"time"
 
 	"flame/agents"
@@ -66,12 +65,8 @@ func (a Asker) Run(ctx context.Context, e agents.Errand, see func(agents.Sight))
 		if err := q.Put(ctx, job); err != nil {
 			return err
 		}
-		out := reader{q: q, job: job.ID, print: e.Print}
-		defer out.end()
 		err := q.Follow(ctx, job.ID, func(r queue.Run) error {
-			out.end(r.Attempt)
 			see(sightOf(r))
-			out.begin(ctx, r.Attempt)
 			return nil
 		})
 		if errors.Is(err, core.ErrNotFound) {
@@ -79,42 +74,6 @@ func (a Asker) Run(ctx context.Context, e agents.Errand, see func(agents.Sight))
 		}
 		return err
 	})
-}
-
-// A reader passes on the output of the attempts of a job, one after the other.
-type reader struct {
-	q     *queue.Queue
-	job   string
-	print func(agents.Piece)
-
-	attempt int // that is read
-	stop    context.CancelFunc
-	over    chan struct{}
-}
-
-// begin starts to read the output of an attempt, unless it already does or no attempt has started.
-func (r *reader) begin(ctx context.Context, attempt int) {
-	if r.print == nil || attempt == 0 || attempt == r.attempt {
-		return
-	}
-	ctx, stop := context.WithCancel(ctx)
-	over := make(chan struct{})
-	r.attempt, r.stop, r.over = attempt, stop, over
-	go func() {
-		defer close(over)
-		// If this fails, the output shows at the end.
-		_ = r.q.Printed(ctx, r.job, attempt, func(offset int64, piece []byte) { r.print(agents.Piece{Offset: offset, Text: piece}) })
-	}()
-}
-
-// end stops reading, unless it reads this attempt.
-func (r *reader) end(but ...int) {
-	if r.attempt == 0 || slices.Contains(but, r.attempt) {
-		return
-	}
-	r.stop()
-	<-r.over
-	r.attempt = 0
 }
 
 // sightOf returns the progress of a run in the form of package agents.

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"flame/agents"
 	"flame/agents/abroad"
@@ -18,7 +17,6 @@ import (
 	"flame/core"
 	"flame/hub/queue"
 	"flame/local/git"
-	"flame/project"
 )
 
 // Bounds of an agent's results: bytes, files, and characters of texts in a report.
@@ -28,38 +26,6 @@ const (
 	maxChanges = 1_000
 	maxText    = 100_000
 )
-
-// Bounds of the output that the worker sends while an agent runs, in bytes; the end brings all of it.
-const (
-	maxPrinted = 32 << 20
-	maxAtOnce  = 256 << 10
-)
-
-// print sends the output of an attempt's agent until ctx ends. A slow hub delays nothing
-// else.
-func (h *held) print(ctx context.Context, id string, attempt int) {
-	told := int64(0)
-	for range project.Steadily(ctx, lookPace) {
-		text, err := agents.PrintedBy(h.Agents, h.agent, told, maxAtOnce)
-		for piece := range slices.Chunk(text, queue.MaxPiece) {
-			var q *queue.Queue
-			if q, err = h.line.queue(ctx); err == nil {
-				err = q.Print(ctx, id, attempt, told, piece)
-			}
-			if err != nil {
-				break
-			}
-			told += int64(len(piece))
-		}
-		if err != nil && ctx.Err() == nil && !errors.Is(err, core.ErrUnavailable) {
-			h.Log.Warn("the output of an agent is reported only at its end", "agent", h.agent, "error", err)
-			return
-		}
-		if told >= maxPrinted {
-			return
-		}
-	}
-}
 
 // leave keeps the agent's results on the hub, and cuts the report to the size of a record.
 func (h *held) leave(ctx context.Context, r *abroad.Report) (err error) {

@@ -184,11 +184,6 @@ const lookPace = 500 * time.Millisecond
 // end of ctx cancels the agent.
 func (h *held) follow(ctx context.Context) (r abroad.Report, err error) {
 	lasting := context.WithoutCancel(ctx)
-	printing, stop := context.WithCancel(lasting)
-	var beside sync.WaitGroup
-	defer beside.Wait()
-	defer stop()
-	beside.Go(func() { h.print(printing, h.lease.Job, h.lease.Attempt) })
 	err = h.beating(ctx, 0, func(ctx context.Context) error {
 		look := time.NewTicker(lookPace)
 		defer look.Stop()

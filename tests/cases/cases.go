@@ -1,0 +1,45 @@
+// Package cases has what tables of tests share: their cases, and what they ask of errors.
+package cases
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v4"
+
+	"flame/core"
+)
+
+// Read returns the cases in a file of YAML, by name. Their fields have the names of their JSON.
+func Read[T any](t testing.TB, file string) map[string]T {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var all map[string]any
+	require.NoError(t, yaml.Unmarshal(text, &all))
+	raw, err := json.Marshal(all)
+	require.NoError(t, err)
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	var cases map[string]T
+	require.NoError(t, decoder.Decode(&cases))
+	require.NotEmpty(t, cases)
+	return cases
+}
+
+// Advice checks that an error of these kinds is one that a user or model can act on, and returns
+// its text with the hint.
+func Advice(t testing.TB, err error, kinds ...error) string {
+	t.Helper()
+	for _, kind := range kinds {
+		require.ErrorIs(t, err, kind)
+	}
+	var p *core.Problem
+	require.ErrorAs(t, err, &p)
+	assert.NotEmpty(t, p.Hint, "no advice: %v", err)
+	return p.Error() + " " + p.Hint
+}
