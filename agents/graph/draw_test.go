@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -45,13 +43,7 @@ func TestGraphsAreDrawn(t *testing.T) {
 			require.NoError(t, graph.Draw(&b, drawn(t), format))
 			require.NoError(t, graph.Draw(&again, drawn(t), format))
 			assert.Equal(t, b.String(), again.String())
-			golden := filepath.Join("testdata", "drawn."+format)
-			if *update {
-				require.NoError(t, os.WriteFile(golden, b.Bytes(), 0o644))
-			}
-			want, err := os.ReadFile(golden)
-			require.NoError(t, err)
-			assert.Equal(t, string(want), b.String())
+			matches(t, "drawn."+format, b.String())
 		})
 	}
 	assert.ErrorIs(t, graph.Draw(&bytes.Buffer{}, drawn(t), "png"), core.ErrInvalid)
@@ -92,4 +84,40 @@ func TestManyNodesBelowTheCutAreCountedAtOnce(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, graph.Draw(&b, g, "tree"))
 	assert.Equal(t, wide, strings.Count(b.String(), "… and 1 below"))
+}
+
+func TestTrailsAreDrawn(t *testing.T) {
+	t.Parallel()
+	told := graph.Trail{Nodes: []graph.LogNode{
+		{ID: "s", Kind: graph.KindSession, State: "active", Prompt: "Do it"},
+		{
+			ID: "a", Kind: graph.KindSubagent, Parent: "s", State: "completed", Type: "Explore", Description: `say "hi"` + "\n\\ --> n0",
+			Usage: core.Usage{TokensIn: 10, TokensOut: 2, CostUSD: 0.5},
+		},
+		{ID: "b", Kind: graph.KindSubagent, Parent: "s", State: "error", Description: "fail"},
+		{ID: "late", Kind: graph.KindSubagent, Unparented: true, State: "active", Description: "somebody's"},
+	}}
+	for _, format := range []string{"tree", "dot", "mermaid"} {
+		var b strings.Builder
+		require.NoError(t, told.Draw(&b, format))
+		matches(t, "trail."+format, b.String())
+	}
+	var b strings.Builder
+	require.NoError(t, told.Draw(&b, "json"))
+	var read graph.Trail
+	require.NoError(t, json.Unmarshal([]byte(b.String()), &read))
+	assert.Equal(t, told, read)
+	assert.ErrorIs(t, told.Draw(&b, "png"), core.ErrInvalid)
+}
+
+func TestAgentsThatShareAnIDAreAllDrawn(t *testing.T) {
+	t.Parallel()
+	told := graph.Trail{Nodes: []graph.LogNode{
+		{ID: "call_1", Kind: graph.KindSubagent, Session: "s1", State: "initializing", Description: "one"},
+		{ID: "call_1", Kind: graph.KindSubagent, Session: "s2", State: "initializing", Description: "two"},
+	}}
+	var b strings.Builder
+	require.NoError(t, told.Draw(&b, "dot"))
+	assert.Contains(t, b.String(), "one")
+	assert.Contains(t, b.String(), "two")
 }

@@ -15,34 +15,11 @@ import (
 )
 
 // delegated are logs of a session that has flame start two agents, the first of
-// which has it start one more: in Claude Code, and the same in OpenCode.
+// which has it start one more.
 const (
 	delegatedClaude  = "delegated/claude/-project/"
 	delegatedSession = delegatedClaude + "7b3fb223-dd55-4e29-be00-6ab28f0ae27b.jsonl"
-	delegatedTree    = `  subagent worker "write the parser" completed
-    subagent analyzer "look at the grammar" completed
-  subagent worker "test the parser" completed
-`
 )
-
-func TestAgentsOfFlameAreBelowTheirCallers(t *testing.T) {
-	t.Parallel()
-	const claude = "session  \"write the parser --agent-type worker\" completed\n"
-	tests := map[string]struct{ path, want string }{
-		"Claude Code's folder": {logSamples + delegatedClaude, claude + delegatedTree},
-		"OpenCode's database":  {databaseOf(t, "delegated/opencode.sql"), "session build \"A title\" completed\n" + delegatedTree},
-		"the log of the caller alone": {logSamples + delegatedSession,
-			claude + "  subagent worker \"write the parser\" completed\n  subagent worker \"test the parser\" completed\n"},
-		"the log of an agent alone": {logSamples + delegatedClaude + "e14abe0d-82ab-4be3-ad8c-fbe06d947c8e.jsonl",
-			"session  \"write the parser\" completed\n  subagent analyzer \"look at the grammar\" completed\n"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			assert.Equal(t, tt.want, outline(track(t, tt.path)))
-		})
-	}
-}
 
 func TestLogsOfFlamesAgentsMayComeInAnyOrder(t *testing.T) {
 	t.Parallel()

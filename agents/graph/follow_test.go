@@ -108,7 +108,7 @@ func TestFollowingALogThatIsReplaced(t *testing.T) {
 
 func TestFollowingADatabase(t *testing.T) {
 	t.Parallel()
-	path := openCodeDB(t)
+	path := databaseOf(t, logSamples+"family/opencode.sql")
 	next := following(t, path)
 	before := outline(next())
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)")

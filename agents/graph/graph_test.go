@@ -86,12 +86,6 @@ func TestImpossibleNodesAreRefused(t *testing.T) {
 	}
 }
 
-func TestTwoNodesMayBeLinkedInSeveralWays(t *testing.T) {
-	t.Parallel()
-	build(t, []graph.Node{subagent("a", ""), subagent("b", "a")},
-		edge("a", graph.Handoff, "b"), edge("a", graph.ConvergedInto, "b"), edge("b", graph.ResumedFrom, "a"))
-}
-
 func TestALongCycleIsNamedInPart(t *testing.T) {
 	t.Parallel()
 	links := []graph.Edge{edge("l", graph.ConvergedInto, "a")}
@@ -205,17 +199,6 @@ func TestALongChainIsAnOrdinaryGraph(t *testing.T) {
 			_, err := graph.New(nodes, []graph.Edge{edge(fmt.Sprint(n-1), graph.Handoff, "0")})
 			assert.ErrorIs(t, err, core.ErrInvalid)
 			assert.Equal(t, n-1, lo.MaxBy(build(t, nodes).Nodes, func(a, b graph.Node) bool { return a.Depth > b.Depth }).Depth)
-		})
-	}
-}
-
-func BenchmarkChain(b *testing.B) {
-	const n = 10_000
-	for name, order := range chainOrders {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				build(b, chain(n, order(n)))
-			}
 		})
 	}
 }

@@ -24,11 +24,15 @@ import (
 const (
 	logSamples   = "../../transcripts/testdata/"
 	claudeFamily = "family/claude/144291fb-27bf-4ea0-995d-e20474bcc32d"
+	ownLogs      = "../../agents/graph/testdata/logs/" // from there
 )
 
-// track returns the trail of the log at path.
+// track returns the trail of the log at path; a script makes a database.
 func track(t *testing.T, path string) graph.Trail {
 	t.Helper()
+	if strings.HasSuffix(path, ".sql") {
+		path = databaseOf(t, path)
+	}
 	logs, err := hoststest.Known().Formats().Detect(path, nil)
 	require.NoError(t, err)
 	told, err := graph.ReadLogs(t.Context(), logs...)
@@ -36,17 +40,11 @@ func track(t *testing.T, path string) graph.Trail {
 	return told
 }
 
-// openCodeDB makes OpenCode's database of the family.
-func openCodeDB(t *testing.T) (path string) {
-	t.Helper()
-	return databaseOf(t, "family/opencode.sql")
-}
-
 // databaseOf makes a database of OpenCode's from a script.
 func databaseOf(t *testing.T, file string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "opencode.db")
-	script, err := os.ReadFile(logSamples + file)
+	script, err := os.ReadFile(file)
 	require.NoError(t, err)
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(wal)")
 	require.NoError(t, err)
@@ -69,75 +67,43 @@ func outline(told graph.Trail) string {
 	return b.String()
 }
 
+// matches compares a text with the golden file of a name.
+func matches(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err, "go test ./agents/graph -update writes it")
+	assert.Equal(t, string(want), got, name)
+}
+
+// TestALogShowsWhichAgentStartedWhich draws whole logs and parts of them; entries of samples are as
+// documents show them, on several lines and without what does not matter there.
 func TestALogShowsWhichAgentStartedWhich(t *testing.T) {
 	t.Parallel()
-	const family = `session  "MAINWORK please" completed
-  subagent general-purpose "do one" completed
-    subagent general-purpose "look at the leaf" completed
-  subagent reader "do two" completed
-  subagent general-purpose "go wrong" completed
-  subagent general-purpose "behind" completed
-`
-	tests := map[string]struct{ path, want string }{
-		"Claude Code's session file": {logSamples + claudeFamily + ".jsonl", family},
-		"a folder of Claude Code":    {logSamples + "family/claude", family},
-		"a session's folder":         {logSamples + claudeFamily, family},
-		"what Claude Code printed":   {logSamples + "family/stream.ndjson", strings.Replace(family, "MAINWORK please", "", 1)},
-		"agents in the background": {
-			logSamples + "stream-background.ndjson",
-			"session  \"\" completed\n  subagent general-purpose \"sub job A\" completed\n  subagent Explore \"sub job B\" completed\n",
-		},
-		"an agent that fails, one killed": {
-			logSamples + "stream-error-and-taskstop.ndjson",
-			"session  \"\" completed\n  subagent general-purpose \"e\" error\n  subagent general-purpose \"l\" cancelled\n",
-		},
-		"an agent in an agent": {
-			logSamples + "stream-nested-foreground.ndjson",
-			"session  \"\" completed\n  subagent general-purpose \"sub job\" completed\n    subagent general-purpose \"nested job\" completed\n",
-		},
-		"a running agent of an earlier session": {
-			logSamples + "stream-resume-subagent-sendmessage.ndjson", "session  \"\" completed\n  subagent general-purpose \"sub job A\" completed\n",
-		},
-		"what OpenCode printed": {logSamples + "family/run.ndjson", `session  "" completed
-  subagent general "do one" completed
-  subagent reader "do two" completed
-  subagent general "go wrong" error
-`},
-		"OpenCode's export": {logSamples + "family/export.json", `session build "A title" completed
-  subagent general "do one" completed
-  subagent reader "do two" completed
-  subagent general "go wrong" error
-`},
-		"OpenCode's database": {openCodeDB(t), `session build "A title" completed
-  subagent general "do one" completed
-    subagent general "look at the leaf" completed
-  subagent reader "do two" completed
-  subagent general "go wrong" error
-`},
+	var drawn strings.Builder
+	for path := range strings.FieldsSeq(claudeFamily + `.jsonl ` + claudeFamily + ` family/claude family/stream.ndjson family/run.ndjson
+		family/export.json family/opencode.sql stream-background.ndjson stream-error-and-taskstop.ndjson stream-nested-foreground.ndjson
+		stream-resume-subagent-sendmessage.ndjson ` + delegatedClaude + ` ` + delegatedSession + ` ` + delegatedClaude + `e14abe0d-82ab-4be3-ad8c-fbe06d947c8e.jsonl
+		delegated/opencode.sql samples/stream.ndjson samples/task.json samples/agent.jsonl samples/run.json samples/export.json
+		` + ownLogs + `shell.ndjson ` + ownLogs + `order`) {
+		told := track(t, logSamples+path)
+		assert.Zero(t, told.Unknown, path)
+		fmt.Fprintf(&drawn, "== %s\n%s", path, outline(told))
 	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			assert.Equal(t, tt.want, outline(track(t, tt.path)))
-		})
-	}
+	matches(t, "outlines.txt", drawn.String())
 }
 
 func TestANodeHasAllKnownData(t *testing.T) {
 	for name, path := range map[string]string{
-		"claude-files": logSamples + "family/claude", "claude-stream": logSamples + "family/stream.ndjson", "opencode-db": openCodeDB(t),
-		"delegated-claude": logSamples + "delegated/claude", "delegated-opencode": databaseOf(t, "delegated/opencode.sql"),
+		"claude-files": "family/claude", "claude-stream": "family/stream.ndjson", "opencode-db": "family/opencode.sql", "claude-old": ownLogs + "old/s.jsonl",
+		"delegated-claude": "delegated/claude", "delegated-opencode": "delegated/opencode.sql",
 	} {
-		raw, err := json.MarshalIndent(track(t, path), "", "  ")
+		raw, err := json.MarshalIndent(track(t, logSamples+path), "", "  ")
 		require.NoError(t, err)
-		file := filepath.Join("testdata", name+".json")
-		if *update {
-			require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-			require.NoError(t, os.WriteFile(file, append(raw, '\n'), 0o644))
-		}
-		want, err := os.ReadFile(file)
-		require.NoError(t, err, "go test ./agents/graph -update writes it")
-		assert.Equal(t, string(want), string(raw)+"\n", name)
+		matches(t, name+".json", string(raw)+"\n")
 	}
 }
 
@@ -233,40 +199,6 @@ func TestCirclesAreNotDrawn(t *testing.T) {
 	assert.Len(t, lo.Filter(told.Nodes, func(n graph.LogNode, _ int) bool { return n.Unparented }), 2)
 }
 
-func TestAShellInTheBackgroundIsNoAgent(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "stream.ndjson")
-	require.NoError(t, os.WriteFile(path, []byte(`{"type":"system","subtype":"init","session_id":"s","tools":["Bash"]}
-{"type":"assistant","session_id":"s","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"Bash","input":{}}]}}
-{"type":"system","subtype":"task_started","session_id":"s","task_id":"b1","tool_use_id":"t","task_type":"local_bash","description":"sleep"}
-{"type":"system","subtype":"task_updated","session_id":"s","task_id":"b1","patch":{"status":"killed"}}
-{"type":"system","subtype":"task_notification","session_id":"s","task_id":"b1","tool_use_id":"t","status":"stopped"}
-`), 0o644))
-	assert.Equal(t, "session  \"\" active\n", outline(track(t, path)))
-}
-
-func TestAnOldClientsAgentsAreFound(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	write := func(name, text string) {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
-	}
-	write("s.jsonl", `{"type":"user","sessionId":"s","message":{"content":"go"}}
-{"type":"assistant","sessionId":"s","message":{"id":"m","stop_reason":"tool_use","content":[`+
-		`{"type":"tool_use","id":"t","name":"Task","input":{"description":"look","prompt":"LOOK","subagent_type":"Explore"}}]}}
-{"type":"user","sessionId":"s","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"found"}]},`+
-		`"toolUseResult":{"status":"completed","agentId":"1234abc","totalTokens":7}}
-`)
-	write("agent-1234abc.jsonl", `{"type":"user","isSidechain":true,"agentId":"1234abc","sessionId":"s","message":{"content":"LOOK"}}
-{"type":"assistant","isSidechain":true,"agentId":"1234abc","sessionId":"s","message":{"id":"n","model":"claude-opus-5-5",`+
-		`"stop_reason":"end_turn","content":[{"type":"text","text":"found"}],"usage":{"input_tokens":5,"output_tokens":2}}}
-`)
-	told := track(t, filepath.Join(dir, "s.jsonl"))
-	assert.Equal(t, "session  \"go\" active\n  subagent Explore \"look\" completed\n", outline(told))
-	assert.Equal(t, "1234abc", told.Nodes[1].ID)
-	assert.Equal(t, int64(5), told.Nodes[1].Usage.TokensIn)
-}
-
 func TestALogThatCannotBeReadDoesNotHideTheOthers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -314,17 +246,6 @@ func TestTextBetweenAHostsLinesIsIgnored(t *testing.T) {
 	assert.Positive(t, told.Aside)
 }
 
-func TestSessionsStandInTheOrderOfTime(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	for name, at := range map[string]string{"a": "2026-11-20T12:00:00Z", "b": "2026-11-20T10:00:00Z", "c": "2026-11-20T11:00:00Z"} {
-		line := fmt.Sprintf(`{"type":"user","sessionId":%q,"timestamp":%q,"message":{"content":%q}}`+"\n", name, at, at)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name+".jsonl"), []byte(line), 0o600))
-	}
-	ids := lo.Map(track(t, dir).Nodes, func(n graph.LogNode, _ int) string { return n.ID })
-	assert.Equal(t, []string{"b", "c", "a"}, ids)
-}
-
 func TestALoneExportNamesItsParent(t *testing.T) {
 	t.Parallel()
 	told := track(t, logSamples+"samples/export.json")
@@ -335,31 +256,4 @@ func TestALoneExportNamesItsParent(t *testing.T) {
 	require.NoError(t, told.Draw(&drawn, "tree"))
 	assert.Contains(t, drawn.String(), "(started by ses_49c7c7eb8ffev6NZJAKSt5p48e, which is not here)")
 	assert.Len(t, told.History().RootFrameIDs, 1, "it is imported as a root")
-}
-
-// TestSamplesOfDocumentsAreRead is about entries as documents show them: on several
-// lines, and without what does not matter there.
-func TestSamplesOfDocumentsAreRead(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[string]string{
-		"stream.ndjson": "session  \"\" active\n  subagent general-purpose \"Add\" completed\n",
-		"task.json":     "subagent  \"What is 2+2?\" completed unparented\n",
-		"agent.jsonl":   "subagent  \"What is 2+2?\" initializing unparented\n",
-		"run.json":      "session  \"\" active\n  subagent explore \"Search CLI files\" completed\n",
-		"export.json":   "subagent explore \"Search CLI files\" initializing unparented\n",
-	} {
-		told := track(t, logSamples+"samples/"+name)
-		assert.Equal(t, want, outline(told), name)
-		assert.Zero(t, told.Unknown, name)
-	}
-}
-
-func BenchmarkTracking10000AgentsInAChain(b *testing.B) {
-	for b.Loop() {
-		tracker := graph.NewTracker()
-		for i := range 10_000 {
-			tracker.Add("x", note("s", core.AgentNote{ID: fmt.Sprint(i), Spawn: true, Parent: fmt.Sprint(i + 1)}))
-		}
-		require.Len(b, tracker.Trail().Nodes, 10_000)
-	}
 }

@@ -2,9 +2,6 @@ package supervise_test
 
 import (
 	"errors"
-	"log/slog"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -13,20 +10,13 @@ import (
 
 	"flame/agents/supervise"
 	"flame/core"
-	"flame/transcripts"
 )
 
 // metered runs a fake host under a supervisor whose gateway measures, within limits.
 func metered(t *testing.T, behaviour string, limits supervise.Limits, m *supervise.Meter, prepare func() error) supervise.Outcome {
 	t.Helper()
-	dir := t.TempDir()
-	s := supervise.Supervisor{
-		Job: supervise.Job{
-			ID: "agent-" + filepath.Base(filepath.Dir(dir)), Dir: dir, Cwd: dir, Command: []string{os.Args[0], "first"},
-			Env: []string{fakeHost + "=" + behaviour}, Prompt: "do it", Limits: limits,
-		},
-		Read: transcripts.ClaudeStream.Reader(), Journal: &journal{}, Log: slog.New(slog.DiscardHandler), Pace: fast, Meter: m, Prepare: prepare,
-	}
+	s := supervisor(t, behaviour, &journal{})
+	s.Job.Limits, s.Meter, s.Prepare = limits, m, prepare
 	outcome, err := s.Run(t.Context())
 	require.NoError(t, err)
 	return outcome

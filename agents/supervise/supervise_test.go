@@ -25,6 +25,7 @@ import (
 
 	"flame/agents/supervise"
 	"flame/core"
+	"flame/tests/processes"
 	"flame/transcripts"
 )
 
@@ -263,23 +264,30 @@ var fast = supervise.Pace{
 	HandBack: 30 * time.Second, Retry: 10 * time.Millisecond, Patience: time.Second,
 }
 
+// supervisor returns one of a fake host.
+func supervisor(t *testing.T, behaviour string, j supervise.Journal) *supervise.Supervisor {
+	t.Helper()
+	dir := t.TempDir()
+	return &supervise.Supervisor{
+		Job: supervise.Job{
+			ID: "agent-" + filepath.Base(filepath.Dir(dir)), Dir: dir, Cwd: dir, Command: []string{os.Args[0], "first"},
+			Env: []string{fakeHost + "=" + behaviour}, Prompt: "do it", Limits: supervise.Limits{Wall: time.Minute},
+		},
+		Read: transcripts.ClaudeStream.Reader(), Journal: j, Log: slog.New(slog.DiscardHandler), Pace: fast,
+	}
+}
+
 // supervised runs a fake host under a supervisor and returns what came of it. A process
 // has one supervisor at a time, which ends all that the process started.
 func supervised(t *testing.T, behaviour string, change func(*supervise.Job, *journal)) (supervise.Outcome, *journal) {
 	t.Helper()
-	dir := t.TempDir()
 	j := &journal{}
-	job := supervise.Job{
-		ID: "agent-" + filepath.Base(filepath.Dir(dir)), Dir: dir, Cwd: dir,
-		Command: []string{os.Args[0], "first"}, Resume: []string{os.Args[0], "resumed", "--session=" + supervise.Session},
-		Env: []string{fakeHost + "=" + behaviour}, Prompt: "do it", GoOn: "go on", HandBack: "hand back",
-		Limits: supervise.Limits{Start: 20 * time.Second, Wall: time.Minute, Retries: 2},
-	}
+	s := supervisor(t, behaviour, j)
+	job := &s.Job
+	job.Resume, job.GoOn, job.HandBack = []string{os.Args[0], "resumed", "--session=" + supervise.Session}, "go on", "hand back"
+	job.Limits.Start, job.Limits.Retries = 20*time.Second, 2
 	if change != nil {
-		change(&job, j)
-	}
-	s := supervise.Supervisor{
-		Job: job, Read: transcripts.ClaudeStream.Reader(), Journal: j, Log: slog.New(slog.DiscardHandler), Pace: fast,
+		change(job, j)
 	}
 	switch behaviour { // however long they are given
 	case "never hands back":
@@ -292,118 +300,79 @@ func supervised(t *testing.T, behaviour string, change func(*supervise.Job, *jou
 	require.Len(t, j.ends, 1, "the supervisor reports the end once")
 	assert.Equal(t, outcome, j.ends[0])
 	assert.Equal(t, "end", j.told[len(j.told)-1])
-	assert.Empty(t, leftovers(t, job.ID), "processes are left")
-	kept, known, err := supervise.LoadOutcome(dir)
+	assert.Empty(t, processes.With(t, core.AgentVariable+"="+job.ID, "LEFT_BY="+job.ID), "processes are left")
+	kept, known, err := supervise.LoadOutcome(job.Dir)
 	require.NoError(t, err)
 	assert.True(t, known)
 	assert.Equal(t, outcome, kept)
 	return outcome, j
 }
 
-// leftovers lists the processes that work for an agent, or were left by it.
-func leftovers(t *testing.T, agent string) (left []string) {
-	t.Helper()
-	names, err := filepath.Glob("/proc/[0-9]*")
-	require.NoError(t, err)
-	for _, name := range names {
-		environ, err := os.ReadFile(name + "/environ")
-		if err == nil && (strings.Contains(string(environ), core.AgentVariable+"="+agent) || strings.Contains(string(environ), "LEFT_BY="+agent)) {
-			left = append(left, name)
-		}
-	}
-	return left
-}
-
 func TestAnAgentEnds(t *testing.T) {
-	type want struct {
-		state   core.AgentState
-		reason  string // in the stop reason
-		text    string
-		error   string // in the error
-		partial bool
-	}
-	half := "half of it is done"
-	tests := map[string]struct {
-		change func(*supervise.Job, *journal)
-		want   want
+	const half, whole, handed, failed = "half of it is done", "all of it is done", "handed back: half of it", "ended with an error"
+	idle := supervise.Limits{Idle: 3 * time.Second}
+	told := supervise.Orders{Stop: core.AgentCancelled, Reason: "the user said so"}
+	for name, tt := range map[string]struct {
+		limits supervise.Limits
+		orders supervise.Orders
+		state  core.AgentState
+		reason string // in the stop reason
+		text   string
+		error  string // in the error
 	}{
-		"does its work":       {want: want{state: core.AgentCompleted, reason: "done", text: "all of it is done"}},
-		"dies":                {want: want{state: core.AgentError, reason: "status 3", text: half, error: "out of luck", partial: true}},
-		"is killed":           {want: want{state: core.AgentError, reason: "killed", text: half, partial: true}},
-		"has no result":       {want: want{state: core.AgentError, reason: "status 0 and no result", text: half, partial: true}},
-		"prints only garbage": {want: want{state: core.AgentError, reason: "status 0 and no result", partial: true}},
-		"prints garbage":      {want: want{state: core.AgentCompleted, reason: "done", text: "all of it is done"}},
-		"is not let in":       {want: want{state: core.AgentError, reason: "ended with an error", error: "401", partial: true}},
-		"fails always":        {want: want{state: core.AgentError, reason: "ended with an error", error: "529", partial: true}},
-		"prints a line of 40 MB": {
-			want: want{state: core.AgentCompleted, reason: "done", text: "all of it is done"},
-		},
-		"stays after its result": {want: want{state: core.AgentCompleted, reason: "did not exit", text: "all of it is done"}},
-		"leaves children":        {want: want{state: core.AgentCompleted, reason: "done", text: "all of it is done"}},
-		"hangs": {
-			change: func(j *supervise.Job, _ *journal) { j.Limits.Idle = 3 * time.Second },
-			want:   want{state: core.AgentTimeout, reason: "nothing came for 3s", text: "handed back: half of it", partial: true},
-		},
-		"never hands back": {
-			change: func(j *supervise.Job, _ *journal) { j.Limits.Idle = 3 * time.Second },
-			want:   want{state: core.AgentTimeout, reason: "nothing came for 3s", text: half, partial: true},
-		},
-		"passes an error for an answer": {
-			want: want{state: core.AgentError, reason: "ended with an error", error: "401", partial: true},
-		},
-		"says nothing": {
-			change: func(j *supervise.Job, _ *journal) { j.Limits.Start = 100 * time.Millisecond },
-			want:   want{state: core.AgentTimeout, reason: "no line came within 100ms", partial: true},
-		},
-		"floods": {
-			change: func(j *supervise.Job, _ *journal) { j.Limits.Output = 1 << 20 },
-			want:   want{state: core.AgentError, reason: "printed more", partial: true},
-		},
-		"ignores SIGTERM": {
-			change: func(j *supervise.Job, _ *journal) { j.Limits.Wall, j.HandBack = 5*time.Second, "" },
-			want:   want{state: core.AgentTimeout, reason: "it took over", text: half, partial: true},
-		},
-		"leaves children and hangs": {
-			change: func(_ *supervise.Job, j *journal) {
-				j.orders = supervise.Orders{Stop: core.AgentCancelled, Reason: "the user said so"}
-			},
-			want: want{state: core.AgentCancelled, reason: "the user said so", partial: true},
-		},
-		"runs in circles": {
-			change: func(j *supervise.Job, _ *journal) { j.Limits.SameCalls = 20 },
-			want:   want{state: core.AgentError, reason: "loop", text: "handed back: half of it", partial: true},
-		},
-		"spends": {
-			change: func(j *supervise.Job, _ *journal) { j.Limits.Tokens = 120 },
-			want:   want{state: core.AgentError, reason: "token budget", text: "handed back: half of it", partial: true},
-		},
-	}
-	for name, tt := range tests {
+		"does its work":                 {state: core.AgentCompleted, reason: "done", text: whole},
+		"dies":                          {state: core.AgentError, reason: "status 3", text: half, error: "out of luck"},
+		"is killed":                     {state: core.AgentError, reason: "killed", text: half},
+		"has no result":                 {state: core.AgentError, reason: "status 0 and no result", text: half},
+		"prints only garbage":           {state: core.AgentError, reason: "status 0 and no result"},
+		"prints garbage":                {state: core.AgentCompleted, reason: "done", text: whole},
+		"is not let in":                 {state: core.AgentError, reason: failed, error: "401"},
+		"fails always":                  {state: core.AgentError, reason: failed, error: "529"},
+		"prints a line of 40 MB":        {state: core.AgentCompleted, reason: "done", text: whole},
+		"stays after its result":        {state: core.AgentCompleted, reason: "did not exit", text: whole},
+		"leaves children":               {state: core.AgentCompleted, reason: "done", text: whole},
+		"hangs":                         {limits: idle, state: core.AgentTimeout, reason: "nothing came for 3s", text: handed},
+		"never hands back":              {limits: idle, state: core.AgentTimeout, reason: "nothing came for 3s", text: half},
+		"passes an error for an answer": {state: core.AgentError, reason: failed, error: "401"},
+		"says nothing":                  {limits: supervise.Limits{Start: 100 * time.Millisecond}, state: core.AgentTimeout, reason: "no line came within 100ms"},
+		"floods":                        {limits: supervise.Limits{Output: 1 << 20}, state: core.AgentError, reason: "printed more"},
+		"ignores SIGTERM":               {limits: supervise.Limits{Wall: 5 * time.Second}, state: core.AgentTimeout, reason: "it took over", text: half},
+		"leaves children and hangs":     {orders: told, state: core.AgentCancelled, reason: "the user said so"},
+		"runs in circles":               {limits: supervise.Limits{SameCalls: 20}, state: core.AgentError, reason: "loop", text: handed},
+		"spends":                        {limits: supervise.Limits{Tokens: 120}, state: core.AgentError, reason: "token budget", text: handed},
+	} {
 		t.Run(name, func(t *testing.T) {
-			got, j := supervised(t, name, tt.change)
-			assert.Equal(t, tt.want.state, got.State, got.Reason)
-			assert.Contains(t, got.Reason, tt.want.reason)
-			if tt.want.text != "" {
-				assert.Equal(t, tt.want.text, got.Text)
+			got, j := supervised(t, name, func(job *supervise.Job, j *journal) {
+				limits := job.Limits
+				job.Limits, j.orders = limits.Within(tt.limits), tt.orders
+				if tt.limits.Wall > 0 {
+					job.HandBack = ""
+				}
+			})
+			assert.Equal(t, tt.state, got.State, got.Reason)
+			assert.Contains(t, got.Reason, tt.reason)
+			if tt.text != "" {
+				assert.Equal(t, tt.text, got.Text)
 			}
-			assert.Contains(t, got.Error, tt.want.error)
-			assert.Equal(t, tt.want.partial, got.Partial)
+			assert.Contains(t, got.Error, tt.error)
+			assert.Equal(t, tt.state != core.AgentCompleted, got.Partial)
 			assert.Equal(t, "begin", j.told[0])
+			wants := map[string]int{"fails always": 2}[name] // a wrong key is no reason for another attempt
+			assert.Len(t, j.retries, wants)
+			assert.Equal(t, wants, got.Attempt)
 		})
 	}
 }
 
+// TestUsageAndSessionAreKept also has a journal that cannot be written at first, and a session that
+// had cost something before.
 func TestUsageAndSessionAreKept(t *testing.T) {
-	got, _ := supervised(t, "does its work", nil)
+	got, j := supervised(t, "does its work", func(job *supervise.Job, j *journal) { job.SpentUSD, j.broken = 0.3, 3 })
+	assert.Len(t, j.ends, 1)
 	assert.Equal(t, "s1", got.Session)
 	assert.Equal(t, int64(200), got.Usage.TokensIn, "the usage at the end of a turn replaces the sum of its answers")
 	assert.Equal(t, int64(50), got.Usage.TokensOut)
 	assert.Equal(t, int64(30), got.Thinking)
-	assert.InDelta(t, 0.5, got.Cost(), 1e-9)
-}
-
-func TestTheEarlierCostOfASessionIsNotTheAgents(t *testing.T) {
-	got, _ := supervised(t, "does its work", func(j *supervise.Job, _ *journal) { j.SpentUSD = 0.3 })
 	assert.InDelta(t, 0.2, got.Cost(), 1e-9)
 	assert.InDelta(t, 0.5, got.SessionUSD, 1e-9)
 }
@@ -441,19 +410,6 @@ func TestTransientErrorsAreRetriedInTheSameSession(t *testing.T) {
 	assert.Contains(t, j.retries[0].Reason, "529")
 }
 
-func TestRetriesAreCounted(t *testing.T) {
-	got, j := supervised(t, "fails always", nil)
-	assert.Len(t, j.retries, 2)
-	assert.Equal(t, 2, got.Attempt)
-	_, j = supervised(t, "is not let in", nil)
-	assert.Empty(t, j.retries, "a wrong key is no reason for another attempt")
-}
-
-func TestAnEndIsNotLostWhileTheJournalCannotBeWritten(t *testing.T) {
-	_, j := supervised(t, "does its work", func(_ *supervise.Job, j *journal) { j.broken = 3 })
-	assert.Len(t, j.ends, 1)
-}
-
 func TestAMissingProgramEndsTheAgent(t *testing.T) {
 	got, _ := supervised(t, "", func(j *supervise.Job, _ *journal) { j.Command = []string{"/nowhere/host"} })
 	assert.Equal(t, core.AgentError, got.State)
@@ -461,18 +417,11 @@ func TestAMissingProgramEndsTheAgent(t *testing.T) {
 }
 
 func TestProcessesOfAYoungAgentAreRecordedAtOnce(t *testing.T) {
-	dir, pace := t.TempDir(), fast
-	pace.Tell = time.Hour
-	s := supervise.Supervisor{
-		Job: supervise.Job{
-			ID: "agent-young", Dir: dir, Cwd: dir, Command: []string{os.Args[0]}, Env: []string{fakeHost + "=leaves children and hangs"},
-			Limits: supervise.Limits{Idle: 3 * time.Second},
-		},
-		Read: transcripts.ClaudeStream.Reader(), Journal: &journal{}, Log: slog.New(slog.DiscardHandler), Pace: pace,
-	}
+	s := supervisor(t, "leaves children and hangs", &journal{})
+	s.Pace.Tell, s.Job.Limits.Idle, s.Job.Command = time.Hour, 3*time.Second, s.Job.Command[:1]
 	_, err := s.Run(t.Context())
 	require.NoError(t, err)
-	raw, err := os.ReadFile(filepath.Join(dir, "family.json"))
+	raw, err := os.ReadFile(filepath.Join(s.Job.Dir, "family.json"))
 	require.NoError(t, err)
 	var noted []struct{ Command string }
 	require.NoError(t, json.Unmarshal(raw, &noted))
@@ -496,17 +445,12 @@ func (c *cancelling) Tell(ctx context.Context, p supervise.Progress) (supervise.
 }
 
 func TestACancelledContextEndsTheAgent(t *testing.T) {
-	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	j := &cancelling{cancel: cancel}
-	s := supervise.Supervisor{
-		Job:  supervise.Job{ID: "agent-cancelled", Dir: dir, Cwd: dir, Command: []string{os.Args[0]}, Env: []string{fakeHost + "=hangs"}},
-		Read: transcripts.ClaudeStream.Reader(), Journal: j, Log: slog.New(slog.DiscardHandler), Pace: fast,
-	}
+	s := supervisor(t, "hangs", &cancelling{cancel: cancel})
 	got, err := s.Run(ctx)
 	require.NoError(t, err)
 	assert.Equal(t, core.AgentCancelled, got.State)
 	assert.Equal(t, "half of it is done", got.Text)
-	assert.Empty(t, leftovers(t, "agent-cancelled"))
+	assert.Empty(t, processes.With(t, core.AgentVariable+"="+s.Job.ID))
 }
