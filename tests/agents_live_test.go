@@ -323,7 +323,8 @@ func TestAgentsOutliveTheirServerAndNotTheirHost(t *testing.T) {
 			t.Parallel()
 			u := newUser(t, tt.client)
 			u.must(u.flame, "setup", tt.client)
-			release := make(chan struct{})
+			release, over := make(chan struct{}), make(chan struct{})
+			t.Cleanup(func() { close(over) })
 			u.model.Play(model.Script{
 				asked("child", "CHILDWORK",
 					calls("flame_add_decision", map[string]any{"decision": "half way"}),
@@ -331,7 +332,11 @@ func TestAgentsOutliveTheirServerAndNotTheirHost(t *testing.T) {
 						<-release
 						return model.Turn{Text: "CHILD-RESULT"}
 					}}),
-				asked("main", "MAINWORK", model.Turn{Tools: []model.Tool{spawns("analyzer", "look", "CHILDWORK go", nil)}}, waitsFor(), model.Turn{Text: "MAIN-RESULT"}),
+				asked("main", "MAINWORK", model.Turn{Tools: []model.Tool{spawns("analyzer", "look", "CHILDWORK go", nil)}}, waitsFor(),
+					model.Turn{From: func(model.Request) model.Turn { // the session's end would end the agent
+						<-over
+						return model.Turn{Text: "MAIN-RESULT"}
+					}}),
 			})
 			cmd := u.startsIn("child", starts[tt.client][0], starts[tt.client][1:]...)
 			require.Eventually(t, func() bool { return len(u.model.By("child")) > 1 }, patience, 50*time.Millisecond)

@@ -220,8 +220,12 @@ func openCodeRunLine(text []byte) core.Message {
 	case "step_finish":
 		m.Final = finalReason(l.Part.Reason)
 		m.Usage = l.Part.Tokens.usage(l.Part.Cost)
-		if thought := l.Part.Tokens.Reasoning; thought > 0 {
-			m.Notes = []core.AgentNote{{ID: l.SessionID, Thinking: thought}}
+		n := core.AgentNote{ID: l.SessionID, Thinking: l.Part.Tokens.Reasoning}
+		if m.Final {
+			n.State = core.AgentCompleted
+		}
+		if n.Thinking > 0 || m.Final {
+			m.Notes = []core.AgentNote{n}
 		}
 	case "error":
 		m.Error = l.Error.text()

@@ -15,7 +15,6 @@ import (
 	"flame/hosts"
 	"flame/project"
 	"flame/project/files"
-	"flame/transcripts"
 )
 
 // A Result is everything that an agent has done so far.
@@ -73,18 +72,7 @@ func ResultOf(tx project.Tx, data, id string) (Result, error) {
 
 // Messages yields the messages of an agent's log. A log that cannot be read has none.
 func Messages(data string, run Run, known hosts.Registry) iter.Seq[core.Message] {
-	return func(yield func(core.Message) bool) {
-		file, err := supervise.Open(filepath.Join(Folder(data, run.ID), supervise.OutputFile))
-		if err != nil {
-			return
-		}
-		defer file.Close()
-		for m, err := range transcripts.Messages(file, known.Of(run.Host).Prints) {
-			if err != nil || !yield(m) {
-				return
-			}
-		}
-	}
+	return supervise.Printed(Folder(data, run.ID), known.Of(run.Host).Prints.Reader())
 }
 
 // maxPatches is the size limit of all patches from Calls, in bytes. Calls leaves out the

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"hash/fnv"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,21 +23,23 @@ type account struct {
 	Progress
 	known   bool // a line known to a reader has come, so the host is running
 	answer  string
-	spoken  string     // id of the answer that Text is of
-	counted int64      // reasoning tokens, as the host counts
-	sure    core.Usage // of finished turns and processes; the rest is from answers
-	done    bool       // the host said that the turn is over, or that the model's answer was its last
-	settled bool       // it said so explicitly
-	failed  string     // why there is no answer; empty: there is one, or the turn is not over
-	refused []string   // tools that it was not allowed to use, each once
-	spent   float64    // earlier cost of the session, in US dollars
+	spoken  string          // id of the answer that Text is of
+	counted int64           // reasoning tokens, as the host counts
+	sure    core.Usage      // of finished turns and processes; the rest is from answers
+	done    bool            // the host said that the turn is over, or that the model's answer was its last
+	settled bool            // it said so explicitly
+	failed  string          // why there is no answer; empty: there is one, or the turn is not over
+	words   string          // what it printed that is no JSON: the last lines, at most maxStderr characters
+	running map[string]bool // agents of its own that it said are at work
+	refused []string        // tools that it was not allowed to use, each once
+	spent   float64         // earlier cost of the session, in US dollars
 	repeats repeats
 }
 
 // begin prepares the account for another process of the host. What an earlier
 // one used stays counted, even for a turn that did not finish.
 func (a *account) begin() {
-	a.known, a.done, a.settled, a.failed = false, false, false, ""
+	a.known, a.done, a.settled, a.failed, a.words, a.running = false, false, false, "", "", map[string]bool{}
 	a.sure = a.Usage
 }
 
@@ -46,8 +49,13 @@ func (a *account) note(m core.Message) {
 		a.Session, a.known = m.Session, true
 	}
 	for _, n := range m.Notes {
-		if n.ID == a.Session {
+		switch {
+		case n.ID == a.Session:
 			a.hear(n)
+		case n.State.Ended():
+			delete(a.running, n.ID)
+		case n.Spawn && len(a.running) < maxRunning:
+			a.running[n.ID] = true
 		}
 	}
 	if m.Agent != "" || m.SpawnCall != "" {
@@ -66,6 +74,15 @@ func (a *account) note(m core.Message) {
 	if m.Error != "" {
 		a.failed, a.done = m.Error, true
 	}
+}
+
+// maxRunning bounds how many agents of a host are told apart.
+const maxRunning = 1000
+
+// overhear records a line that is no JSON: a host that cannot begin may say why in plain words.
+func (a *account) overhear(line []byte) {
+	words := a.words + strings.ToValidUTF8(string(line[:min(len(line), maxStderr)]), "?") + "\n"
+	a.words = core.Tail(words, maxStderr)
 }
 
 // listen records words of the agent.
@@ -130,6 +147,8 @@ func (a *account) hear(n core.AgentNote) {
 		a.TreeUSD = max(a.SessionUSD-a.spent, 0)
 	}
 	switch n.State {
+	case core.AgentActive:
+		a.done, a.settled = false, false // another turn
 	case core.AgentCompleted:
 		a.done, a.settled = true, true
 		if n.Result != "" {
@@ -244,18 +263,30 @@ func digest(kind, text string) uint64 {
 // Reread returns an agent's progress and last words from its output, in a
 // session that had cost spent USD, and used that much, before.
 func Reread(dir string, spent float64, used core.Usage, read func(line []byte) core.Message) (Progress, string) {
-	output, err := newTail(filepath.Join(dir, OutputFile))
-	if err != nil {
-		return Progress{}, ""
-	}
-	defer output.file.Close()
 	a := account{spent: spent, Progress: Progress{SessionUsage: used}}
-	for more := true; more && err == nil; {
-		more, err = output.lines(func(line []byte) { a.note(read(line)) })
+	a.begin()
+	for m := range Printed(dir, read) {
+		a.note(m)
 	}
 	p := a.Progress
 	p.Text = ""
 	return p, a.Text
+}
+
+// Printed yields what the lines of an agent's output mean, as far as it can be read. Lines that
+// are no JSON objects are left out.
+func Printed(dir string, read func(line []byte) core.Message) iter.Seq[core.Message] {
+	return func(yield func(core.Message) bool) {
+		output, err := newTail(filepath.Join(dir, OutputFile))
+		if err != nil || read == nil {
+			return
+		}
+		defer output.file.Close()
+		goes := true
+		for more := true; more && goes && err == nil; {
+			more, err = output.lines(func(line []byte) { goes = goes && (!object(line) || yield(read(line))) })
+		}
+	}
 }
 
 // maxLine bounds a line in bytes; longer ones are skipped. Tools' answers of
@@ -264,7 +295,7 @@ const maxLine = 16 << 20
 
 // maxBite bounds what one look reads, in bytes, so that a flood does not keep
 // the supervisor from its timers.
-const maxBite = 4 << 20
+const maxBite = 1 << 20
 
 // A tail returns the lines by which a file grows.
 type tail struct {
@@ -297,6 +328,25 @@ func (t *tail) lines(give func(line []byte)) (more bool, err error) {
 		}
 		t.rest, t.skips, bite = nil, false, after
 	}
+}
+
+// skipToEnd leaves out all but the last lines, of at most maxBite bytes.
+func (t *tail) skipToEnd() {
+	info, err := t.file.Stat()
+	if err != nil {
+		return
+	}
+	at, err := t.file.Seek(0, io.SeekCurrent)
+	if end := info.Size() - maxBite + 1; err == nil && at < end {
+		_, err = t.file.Seek(end, io.SeekStart)
+		t.rest, t.skips = nil, true // the line that is cut
+	}
+}
+
+// object reports whether a line may be a JSON object, which all lines of hosts are.
+func object(line []byte) bool {
+	line = bytes.TrimLeft(line, " \t\r\ufeff")
+	return len(line) > 0 && line[0] == '{'
 }
 
 // keep appends to the incomplete line.

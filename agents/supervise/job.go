@@ -88,7 +88,7 @@ type Pace struct {
 	Look     time.Duration // between two looks at the output
 	Tell     time.Duration // between two reports to the journal
 	Grace    time.Duration // from SIGTERM to SIGKILL
-	Linger   time.Duration // how long a host may stay after it said that it is done
+	Linger   time.Duration // how long a host may stay silent after it said that it is done
 	HandBack time.Duration // for a last turn
 	Retry    time.Duration // before the first retry; doubles
 	Patience time.Duration // with a journal that cannot be written
@@ -96,8 +96,17 @@ type Pace struct {
 
 // DefaultPace is the pace of real agents (spec: agents §8).
 var DefaultPace = Pace{
-	Look: 50 * time.Millisecond, Tell: time.Second, Grace: 10 * time.Second, Linger: 30 * time.Second,
+	Look: 50 * time.Millisecond, Tell: time.Second, Grace: 10 * time.Second, Linger: 5 * time.Second,
 	HandBack: time.Minute, Retry: 2 * time.Second, Patience: time.Minute,
+}
+
+// linger returns how long a host may stay silent after it said that it is done. While agents of
+// its own are running, another result may follow.
+func (p Pace) linger(running bool) time.Duration {
+	if running {
+		return 24 * p.Linger
+	}
+	return p.Linger
 }
 
 // Progress is the state of an agent's work.

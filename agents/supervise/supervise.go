@@ -49,6 +49,7 @@ type stop struct {
 	exit      int
 	transient bool // another attempt may help
 	handBack  bool // in a last turn the agent may report what was done
+	fatal     bool // no result counts
 }
 
 // Run does the job and reports it to the journal. It returns when nothing that
@@ -186,21 +187,25 @@ func (s *Supervisor) attempt(ctx context.Context, command []string, prompt strin
 			return stop{state: core.AgentError, reason: err.Error()}
 		}
 	}
-	watch := watch{s: s, limits: limits, begun: time.Now(), heard: time.Now()}
+	watch := watch{s: s, limits: limits, begun: time.Now(), heard: time.Now(), spoke: time.Now()}
 	end := watch.until(ctx, c)
 	if end.state != "" {
 		s.killAll()
 		<-c.over
 	}
-	for more := true; more; {
-		more = watch.read()
-	}
+	watch.drain()
 	if end.state == "" {
 		return s.judge(c.exit())
+	}
+	if s.account.done && s.account.failed == "" && !end.fatal {
+		end = stop{state: core.AgentCompleted, reason: done + end.reason} // the work is done and paid for
 	}
 	end.exit = c.exit()
 	return end
 }
+
+// done begins the reason of an agent that was ended although its result had come.
+const done = "done; "
 
 func (s *Supervisor) unstarted(err error) stop {
 	end := stop{state: core.AgentError, reason: "the host could not be started", failure: err.Error(), exit: -1}
@@ -239,8 +244,8 @@ func (s *Supervisor) judge(exit int) stop {
 	default:
 		end.reason = fmt.Sprintf("the host ended with status %d", exit)
 	}
-	if end.failure == "" && exit != 0 {
-		end.failure = lastErrors(s.Job.Dir)
+	if end.failure == "" { // some hosts give their reason on stdout
+		end.failure = strings.TrimSpace(a.words + "\n" + lastErrors(s.Job.Dir))
 	}
 	end.transient = transient(end.failure)
 	return end
@@ -273,7 +278,7 @@ func (s *Supervisor) tell(ctx context.Context) stop {
 	if orders.Until > 0 && !s.last {
 		s.until = orders.Until.Time()
 	}
-	return stop{state: orders.Stop, reason: orders.Reason, handBack: orders.Stop == core.AgentError}
+	return stop{state: orders.Stop, reason: orders.Reason, handBack: orders.Stop == core.AgentError, fatal: orders.Stop == core.AgentError}
 }
 
 // told returns the stop of a supervisor that was told to end. The journal may
@@ -305,6 +310,7 @@ type watch struct {
 	limits Limits
 	begun  time.Time
 	heard  time.Time // when the last line came
+	spoke  time.Time // when the last line came that was about the agent's work
 	active bool      // the journal knows that it is running
 	looks  int       // number of looks at the output so far
 }
@@ -345,7 +351,15 @@ func (w *watch) read() bool {
 	more, err := s.tail.lines(func(line []byte) {
 		w.heard = time.Now()
 		s.account.LastLine = core.MillisOf(w.heard)
-		s.account.note(s.Read(line))
+		if !object(line) {
+			s.account.overhear(line)
+			return
+		}
+		m := s.Read(line)
+		if m.Role != core.RoleOther || len(m.Notes) > 0 {
+			w.spoke = w.heard
+		}
+		s.account.note(m)
 	})
 	if err != nil {
 		s.Log.Warn("output", "error", err)
@@ -361,19 +375,32 @@ func (w *watch) read() bool {
 	return more
 }
 
+// drain reads what a process that is over has left unread. What cannot be read within the time
+// that the agent has left, or Pace.Grace, is skipped but for its end, where the result is.
+func (w *watch) drain() {
+	until := time.Now().Add(max(w.s.Pace.Grace, w.s.left(w.limits)))
+	for w.read() {
+		if time.Now().After(until) {
+			w.s.tail.skipToEnd()
+			w.read()
+			return
+		}
+	}
+}
+
 // check returns what ends a process now: that it is over its limits, or said that it
 // is done and does not go.
 func (w *watch) check() stop {
 	a, l, s := &w.s.account, w.limits, w.s
-	silent := time.Since(w.heard)
+	silent, rests := time.Since(w.heard), a.settled && time.Since(w.spoke) > s.Pace.linger(len(a.running) > 0)
 	timeout := func(reason string) stop {
-		return stop{state: core.AgentTimeout, reason: reason, handBack: true}
+		return stop{state: core.AgentTimeout, reason: reason, handBack: true, fatal: OverBudget(reason)}
 	}
 	switch {
-	case a.settled && silent > s.Pace.Linger && a.failed != "":
+	case rests && a.failed != "":
 		return stop{state: core.AgentError, reason: "the host ended with an error", failure: a.failed, transient: transient(a.failed)}
-	case a.settled && silent > s.Pace.Linger:
-		return stop{state: core.AgentCompleted, reason: "done; the host did not exit by itself"}
+	case rests:
+		return stop{state: core.AgentCompleted, reason: done + "the host did not exit by itself"}
 	case !a.known && l.Start > 0 && time.Since(w.begun) > l.Start:
 		return timeout("no line came within " + l.Start.String())
 	case a.known && l.Idle > 0 && silent > l.Idle:
@@ -381,12 +408,12 @@ func (w *watch) check() stop {
 	case l.Wall > 0 && s.left(l) <= 0:
 		return timeout("it took over " + l.Wall.String())
 	case w.s.Job.Fatal != "" && strings.Contains(w.s.complaints(), w.s.Job.Fatal):
-		return stop{state: core.AgentError, reason: "the host does not enforce the agent's limits", failure: w.s.Job.Fatal}
+		return stop{state: core.AgentError, reason: "the host does not enforce the agent's limits", failure: w.s.Job.Fatal, fatal: true}
 	case l.Output > 0 && s.printed() > l.Output:
 		return stop{state: core.AgentError, reason: "it printed more than the limit"}
 	}
 	if reason := a.over(l); reason != "" {
-		return stop{state: core.AgentError, reason: reason, handBack: true}
+		return stop{state: core.AgentError, reason: reason, handBack: true, fatal: OverBudget(reason)}
 	}
 	return stop{}
 }

@@ -137,6 +137,21 @@ func behave(behaviour string) {
 	case "stays after its result":
 		say(initLine, doneLine)
 		hang()
+	case "chatters after its result":
+		say(initLine, doneLine)
+		for {
+			say("tick", "{not JSON", `{"type":"system","subtype":"status","session_id":"s1"}`)
+			time.Sleep(time.Millisecond)
+		}
+	case "stays after its last answer":
+		say(initLine, strings.Replace(workLine, `"stop_reason":null`, `"stop_reason":"end_turn"`, 1))
+		hang()
+	case "gives two results":
+		say(initLine, strings.Replace(doneLine, "all of it", "some of it", 1), initLine, workLine, doneLine)
+		hang()
+	case "says why on stdout":
+		say("Invalid API key · Please run /login")
+		os.Exit(1)
 	case "leaves children", "leaves children and hangs":
 		leave(true)
 		leave(false)
@@ -292,7 +307,7 @@ func supervised(t *testing.T, behaviour string, change func(*supervise.Job, *jou
 	switch behaviour { // however long they are given
 	case "never hands back":
 		s.Pace.HandBack = fast.Grace
-	case "stays after its result":
+	case "stays after its result", "chatters after its result", "gives two results":
 		s.Pace.Linger = fast.Grace
 	}
 	outcome, err := s.Run(t.Context())
@@ -334,6 +349,10 @@ func TestAnAgentEnds(t *testing.T) {
 		"hangs":                         {limits: idle, state: core.AgentTimeout, reason: "nothing came for 3s", text: handed},
 		"never hands back":              {limits: idle, state: core.AgentTimeout, reason: "nothing came for 3s", text: half},
 		"passes an error for an answer": {state: core.AgentError, reason: failed, error: "401"},
+		"chatters after its result":     {state: core.AgentCompleted, reason: "did not exit", text: "all of it is done"},
+		"gives two results":             {state: core.AgentCompleted, reason: "did not exit", text: "all of it is done"},
+		"stays after its last answer":   {limits: supervise.Limits{Wall: 2 * time.Second}, state: core.AgentCompleted, reason: "done; it took over", text: half},
+		"says why on stdout":            {state: core.AgentError, reason: "status 1", error: "Invalid API key"},
 		"says nothing":                  {limits: supervise.Limits{Start: 100 * time.Millisecond}, state: core.AgentTimeout, reason: "no line came within 100ms"},
 		"floods":                        {limits: supervise.Limits{Output: 1 << 20}, state: core.AgentError, reason: "printed more"},
 		"ignores SIGTERM":               {limits: supervise.Limits{Wall: 5 * time.Second}, state: core.AgentTimeout, reason: "it took over", text: half},
@@ -445,12 +464,19 @@ func (c *cancelling) Tell(ctx context.Context, p supervise.Progress) (supervise.
 }
 
 func TestACancelledContextEndsTheAgent(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	s := supervisor(t, "hangs", &cancelling{cancel: cancel})
-	got, err := s.Run(ctx)
-	require.NoError(t, err)
-	assert.Equal(t, core.AgentCancelled, got.State)
-	assert.Equal(t, "half of it is done", got.Text)
-	assert.Empty(t, processes.With(t, core.AgentVariable+"="+s.Job.ID))
+	for behaviour, want := range map[string]supervise.Outcome{
+		"hangs":                  {State: core.AgentCancelled, Text: "half of it is done"},
+		"stays after its result": {State: core.AgentCompleted, Text: "all of it is done"}, // a result that has come counts
+	} {
+		t.Run(behaviour, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			s := supervisor(t, behaviour, &cancelling{cancel: cancel})
+			got, err := s.Run(ctx)
+			require.NoError(t, err)
+			assert.Equal(t, want.State, got.State)
+			assert.Equal(t, want.Text, got.Text)
+			assert.Empty(t, processes.With(t, core.AgentVariable+"="+s.Job.ID))
+		})
+	}
 }
