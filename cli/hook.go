@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -89,7 +91,7 @@ func handleEvent(ctx context.Context, a *app.App, host hosts.Host) {
 	if err != nil {
 		return // without a project there is no log
 	}
-	event, err := within(eventPatience, "event", func() ([]byte, error) { return io.ReadAll(io.LimitReader(a.Stdin, intake.MaxEvent)) })
+	event, err := within(eventPatience, "event", func() ([]byte, error) { return wholeEvent(a.Stdin) })
 	if err != nil {
 		a.Log(at).Warn("hook", "error", err)
 		return
@@ -103,6 +105,24 @@ func handleEvent(ctx context.Context, a *app.App, host hosts.Host) {
 	}
 	_, _ = a.Stdout.Write(answer) // a host that closed the pipe expects no answer
 }
+
+// wholeEvent reads one JSON document. It waits for no more, because some hosts leave stdin open,
+// and ignores a byte order mark before the document and all bytes behind it.
+func wholeEvent(stdin io.Reader) (event json.RawMessage, err error) {
+	in := bufio.NewReader(io.LimitReader(stdin, intake.MaxEvent))
+	if first, err := in.Peek(1); err == nil && first[0] == byteOrderMark[0] {
+		if mark, err := in.Peek(len(byteOrderMark)); err == nil && string(mark) == byteOrderMark {
+			_, _ = in.Discard(len(byteOrderMark)) // they are in the buffer
+		}
+	}
+	if err := json.NewDecoder(in).Decode(&event); err != nil {
+		return nil, fmt.Errorf("what came is no event: %w", err)
+	}
+	return event, nil
+}
+
+// byteOrderMark is what some programs write before a text in UTF-8.
+const byteOrderMark = "\ufeff"
 
 // handleEvents handles the events on stdin until it ends.
 func handleEvents(ctx context.Context, a *app.App, host hosts.Host) {

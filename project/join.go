@@ -243,9 +243,9 @@ func defaultGoal(session core.Session) string {
 	return "Session " + string(id[:min(8, len(id))])
 }
 
-// MaxRootGoal is the length in characters to which flame cuts the first line of a prompt
-// for the goal of a root (DESIGN §4).
-const MaxRootGoal = 80
+// MaxRootGoal is the length in characters to which flame cuts a prompt for the goal of a
+// root. All that a person asked for is in the contexts of those who work on it; views show less.
+const MaxRootGoal = 2000
 
 // RenameRoot gives the session's root another goal, if its goal is a default one.
 func (s *Step) RenameRoot(goal string, isDefault bool) error {

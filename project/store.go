@@ -163,6 +163,7 @@ type FrameQuery struct {
 	Roots    bool          // frames without a parent
 	Under    string        // this frame and all below it
 	Prefix   string        // ids that begin with this
+	Goal     string        // exactly this goal, but for the case of ASCII letters
 	Statuses []core.Status // any of these
 	Text     string        // words in goal, success criteria, summary, results or decisions; the first SaveFrame then counts as creation
 	Archived bool          // archived frames too

@@ -255,6 +255,8 @@ func PoppedShort(popped stack.Popped) string {
 		text += fmt.Sprintf("\n%s started: %s", popped.Then.Frame.ID, Short(popped.Then.Frame.Goal))
 	case popped.Then != nil:
 		text += "\n" + ActivatedShort(*popped.Then)
+	case popped.NotNext != nil:
+		text += "\nnext was not taken up: " + core.OneLine(popped.NotNext.Message, 0) + " (" + core.OneLine(popped.NotNext.Hint, 0) + ")"
 	case popped.Next != nil:
 		text += "\nplanned next: " + ShortFrame(*popped.Next)
 	}

@@ -92,7 +92,7 @@ func (t *tx) CountFrames(q project.FrameQuery) (map[core.Status]int, error) {
 // index has the frames of each status side by side: SQLite counts them in a third of the
 // steps that it needs to group them.
 func countFrames(q project.FrameQuery) *selection {
-	if q.Parent != "" || len(keySets(q)) > 0 {
+	if q.Parent != "" || q.Goal != "" || len(keySets(q)) > 0 {
 		count := selected("SELECT f.status, count(*)")
 		count.frames(q)
 		count.add(" GROUP BY f.status")
@@ -154,6 +154,9 @@ func (s *selection) frames(q project.FrameQuery) {
 	}
 	if len(q.Statuses) > 0 {
 		s.add(" AND f.status IN ("+placeholders(len(q.Statuses))+")", lo.ToAnySlice(q.Statuses)...)
+	}
+	if q.Goal != "" {
+		s.add(" AND f.goal = ? COLLATE NOCASE", clean(q.Goal))
 	}
 	if !q.Archived {
 		s.add(" AND f.archived_at = 0")

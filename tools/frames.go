@@ -59,7 +59,7 @@ type popArgs struct {
 	Summary         string    `json:"summary,omitempty" jsonschema:"outcome, names, paths, open ends"`
 	Decisions       []string  `json:"decisions,omitempty" jsonschema:"what and why"`
 	Artifacts       []string  `json:"artifacts,omitempty" jsonschema:"paths or names"`
-	Next            string    `json:"next,omitempty" jsonschema:"planned frame's id or new goal"`
+	Next            string    `json:"next,omitempty" jsonschema:"planned frame's id or goal, or a new goal"`
 	GenerateSummary bool      `json:"generateSummary,omitempty" rare:"true" jsonschema:"by the next compaction"`
 	FrameID         string    `json:"frameID,omitempty" jsonschema:"needed to end a root"`
 	Results         string    `json:"results,omitempty" rare:"true" jsonschema:"full outcome"`

@@ -48,8 +48,11 @@ func goesOn(popped stack.Popped) string {
 		return fmt.Sprintf("Activated %s %s.", then.Frame.ID, render.Quote(then.Frame.Goal)) + takenUp(*then)
 	}
 	text := ""
+	if why := popped.NotNext; why != nil {
+		text = fmt.Sprintf("%s was not taken up: %s (%s).\n", op.ArgNext, core.OneLine(why.Message, maxWhole), core.OneLine(why.Hint, maxWhole))
+	}
 	if popped.Next != nil {
-		text = fmt.Sprintf("Planned next: %s %s\n", popped.Next.ID, render.Quote(popped.Next.Goal))
+		text += fmt.Sprintf("Planned next: %s %s\n", popped.Next.ID, render.Quote(popped.Next.Goal))
 	}
 	if popped.Parent == nil || popped.Parent.ID != popped.Current {
 		text = render.Parent(popped.Parent) + text

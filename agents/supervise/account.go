@@ -65,6 +65,7 @@ func (a *account) note(m core.Message) {
 	case core.RoleAssistant:
 		a.listen(m)
 	case core.RoleUser:
+		a.done, a.settled = false, false // another turn
 		for _, part := range m.Parts {
 			if part.Type == core.PartToolResult {
 				a.repeats.result(part)

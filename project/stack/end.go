@@ -22,7 +22,9 @@ type PopArgs struct {
 	Force           bool        // end the frame although children are in progress
 	Decisions       []string    // to record in the frame, as AddDecision does
 	Artifacts       []string    // to record in the frame, as AddArtifact does
-	Next            string      // frame to work in next: the id of a planned one, else the goal of a new one; may be empty
+	Next            string      // frame to work in next: id or goal of a planned one, else the goal of a new one; may be empty
+
+	wrongNext error // why Next cannot be taken up
 }
 
 // maxRecorded limits the decisions, and the artifacts, of one Pop.
@@ -48,12 +50,9 @@ func (a *PopArgs) Check() (err error) {
 	if a.Artifacts, err = cleanAll("artifact", a.Artifacts); err != nil {
 		return err
 	}
-	if a.Next, err = project.CleanOptional("next", a.Next); err != nil {
-		return err
-	}
-	if a.Next != "" && a.GenerateSummary {
-		return core.Invalidf("next cannot be taken up while the frame waits for a summary").
-			WithHint("give the summary yourself, or leave %s out and start it when the frame has ended", op.ArgNext)
+	if a.Next, a.wrongNext = project.CleanOptional("next", a.Next); a.Next != "" && a.GenerateSummary {
+		a.Next, a.wrongNext = "", core.Invalidf("%s cannot be taken up while the frame waits for a summary", op.ArgNext).
+			WithHint("%s or %s begins it when the frame has ended", op.Activate, op.Push)
 	}
 	return nil
 }
@@ -83,6 +82,7 @@ type Popped struct {
 	Open    []core.Frame    // its children still in progress, with Force
 	Next    *core.Frame     // the first planned frame beside it; nil without one
 	Then    *Activated      // result of PopArgs.Next; From is empty for a new frame; nil without Next
+	NotNext *core.Problem   // why PopArgs.Next was not taken up; nil if it was
 	Before  Recorded        // texts that the frame had before the call and that the call does not repeat
 	Inside  []string        // ids of the first frames below it that have ended
 	More    bool            // there are others

@@ -11,7 +11,6 @@ import (
 
 	"flame/core"
 	"flame/project"
-	"flame/project/autonomy"
 )
 
 // Push starts a frame below the caller's current frame and makes it current. A session
@@ -25,25 +24,6 @@ func Push(ctx context.Context, p *project.Project, by project.Caller, goal, crit
 		return frame, err
 	}
 	return project.Do(ctx, p, by, func(s *project.Step) (core.Frame, error) { return push(s, goal, criteria) })
-}
-
-// push is Push inside a step.
-func push(s *project.Step, goal, criteria string) (core.Frame, error) {
-	parent, err := PushParent(s)
-	if err != nil {
-		return core.Frame{}, err
-	}
-	frame, err := s.Create(core.Frame{Parent: parent, Goal: goal, SuccessCriteria: criteria, Status: core.InProgress})
-	if err != nil {
-		return frame, err
-	}
-	if parent == "" || !s.Session.HasFrame() || s.Session.Current == "" && !s.Session.IsCompleted {
-		s.Session.Root = frame.ID // a subagent whose frame is finished begins another
-	}
-	if err := autonomy.Enter(s, frame.ID); err != nil {
-		return frame, err
-	}
-	return frame, autonomy.ActOn(s, parent, core.SuggestPush)
 }
 
 // PushParent returns the id of the frame below which a push puts the new frame; empty for a

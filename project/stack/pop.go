@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"slices"
 
 	"github.com/samber/lo"
 
@@ -15,16 +14,17 @@ import (
 	"flame/project/autonomy"
 )
 
-// Pop ends a frame, records args in it, and takes up the next frame. It refuses a root unless
-// args names it, and a frame with children in progress unless forced. A refused call changes
-// nothing.
+// Pop ends a frame, records args in it, and takes up the next frame; what args names as next
+// never keeps the frame from ending. It refuses a root unless args names it, and a frame with
+// children in progress unless forced. A refused call changes nothing.
 func Pop(ctx context.Context, p *project.Project, by project.Caller, args PopArgs) (popped Popped, err error) {
 	if err := args.Check(); err != nil {
 		return popped, err
 	}
-	claimed, err := claimNext(ctx, p, by, args)
-	if err != nil {
-		return popped, undone(err)
+	claimed, unclaimed := claimNext(ctx, p, by, args)
+	refused, ok := errors.AsType[*core.Problem](unclaimed)
+	if unclaimed != nil && !ok {
+		return popped, unclaimed
 	}
 	err = p.Update(ctx, by, func(s *project.Step) error {
 		frame, err := toEnd(s, args.Frame)
@@ -34,10 +34,7 @@ func Pop(ctx context.Context, p *project.Project, by project.Caller, args PopArg
 		if popped, err = poppable(s, frame, args); err != nil {
 			return err
 		}
-		then, err := nextOf(s, args.Next)
-		if err != nil {
-			return err
-		}
+		then, unknown := nextOf(s, frame, args.Next)
 		if err := recordLast(s, &popped, args); err != nil {
 			return err
 		}
@@ -49,8 +46,19 @@ func Pop(ctx context.Context, p *project.Project, by project.Caller, args PopArg
 		if err != nil {
 			return err
 		}
-		if err := autonomy.ActOn(s, frame.ID, core.SuggestPop); err != nil || args.Next == "" {
+		if err := autonomy.ActOn(s, frame.ID, core.SuggestPop); err != nil {
 			return err
+		}
+		switch {
+		case args.wrongNext != nil:
+			return popped.stay(args.wrongNext)
+		case unknown != nil:
+			return popped.stay(unknown)
+		case refused != nil:
+			popped.NotNext = refused
+			return nil
+		case args.Next == "" || then != nil && then.ID == popped.Current:
+			return nil
 		}
 		return goOn(s, &popped, args.Next, then, claimed)
 	})
@@ -80,7 +88,7 @@ func claimNext(ctx context.Context, p *project.Project, by project.Caller, args 
 		if _, err := poppable(s, frame, args); err != nil {
 			return none, err
 		}
-		next, err := nextOf(s, args.Next)
+		next, err := nextOf(s, frame, args.Next)
 		if err != nil || next == nil || next.Status != core.Planned {
 			return none, err
 		}
@@ -181,84 +189,6 @@ func recordLast(s *project.Step, popped *Popped, args PopArgs) error {
 		}
 	}
 	return nil
-}
-
-// nextOf returns the frame that a pop names as next; nil if next is a goal, or empty. A text
-// that looks like an id, or the beginning of one, never counts as a goal.
-func nextOf(s *project.Step, next string) (*core.Frame, error) {
-	frame, err := s.Tx.Frame(next) // imported frames have ids of any form
-	if likeID().MatchString(next) {
-		frame, err = s.Resolve(next)
-	} else if errors.Is(err, core.ErrNotFound) {
-		return nil, nil
-	}
-	return &frame, undone(err)
-}
-
-// goOn takes up the next frame of a pop, once the popped frame has ended: planned or, if that
-// is nil, a new frame for goal. planned must lie below the frame that became current, if
-// there is one. claimed is the claimed frame of another machine.
-func goOn(s *project.Step, popped *Popped, goal string, planned *core.Frame, claimed core.Frame) error {
-	if planned == nil {
-		frame, err := push(s, goal, "")
-		popped.Then, popped.Current = &Activated{Frame: frame}, frame.ID
-		return errors.Join(err, recordSaid.Save(s.Tx, frame.ID, said{s.Session.ID, frame.Goal}))
-	}
-	if err := mayFollow(s, *planned); err != nil {
-		return undone(err)
-	}
-	done, err := activate(s, *planned, claimed, false)
-	if err != nil {
-		return undone(err)
-	}
-	popped.Then, popped.Current = &done, planned.ID
-	if err := recordSaid.Save(s.Tx, planned.ID, said{s.Session.ID, planned.Goal}); err != nil {
-		return err
-	}
-	popped.Planned = slices.DeleteFunc(popped.Planned, func(f core.Frame) bool { return f.ID == planned.ID })
-	return nil
-}
-
-// likeID matches a text that begins as ids do and has nothing else in it.
-var likeID = core.Pattern(`^(frame|plan)-[a-z0-9]*\z`)
-
-// mayFollow refuses a frame that a pop cannot take up as the next one.
-func mayFollow(s *project.Step, frame core.Frame) error {
-	switch frame.Status {
-	case core.Planned:
-	case core.Invalidated:
-		return core.Invalidf("next is %s, which is invalidated", frame.ID).
-			WithHint("name a planned frame, or give the goal of a new one in words; %s shows the frames", op.Tree)
-	default:
-		return core.Invalidf("next is %s, which is %s, not planned", frame.ID, frame.Status).
-			WithHint("leave %s out; %s %s can take that frame up afterwards", op.ArgNext, op.Activate, frame.ID)
-	}
-	current, ok, err := s.Current()
-	if err != nil {
-		return err
-	}
-	above := current.ID
-	if !ok {
-		if above, err = s.ParentFrame(); above == "" || err != nil {
-			return err
-		}
-	}
-	if inside, err := s.IsInside(frame.ID, above); inside || err != nil {
-		return err
-	}
-	return core.Invalidf("next is %s, which is not below %s, the frame to go back to", frame.ID, above).
-		WithHint("leave %s out; %s %s can take that frame up afterwards", op.ArgNext, op.Activate, frame.ID)
-}
-
-// undone adds to an error about the next frame that the pop did not take place.
-func undone(err error) error {
-	problem, ok := errors.AsType[*core.Problem](err)
-	if !ok {
-		return err
-	}
-	told := *problem
-	told.Message += "; nothing was done"
-	return &told
 }
 
 // Limits of endedInside.

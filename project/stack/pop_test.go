@@ -80,51 +80,100 @@ func TestOnePopRecordsEndsAndContinuesLikeSeparateCalls(t *testing.T) {
 	}
 }
 
-func TestAPopWhoseNextCannotBeDoesNothing(t *testing.T) {
+func TestAPopIsDoneWhateverIsNext(t *testing.T) {
 	t.Parallel()
 	s := projecttest.Host("s")
-	tests := map[string]struct {
-		args stack.PopArgs
-		says string
+	for name, tt := range map[string]struct {
+		next string
+		then string // the current frame afterwards
+		says string // why next was not taken up
 	}{
-		"a frame that is not there":      {stack.PopArgs{Next: "plan-12345678"}, `frame "plan-12345678" not found; nothing was done`},
-		"a beginning of several":         {stack.PopArgs{Next: "plan-0"}, "ambiguous; nothing was done"},
-		"an invalidated one":             {stack.PopArgs{Next: "plan-00000003"}, "which is invalidated; nothing was done"},
-		"one in progress":                {stack.PopArgs{Next: "frame-00000001"}, "which is in_progress, not planned; nothing was done"},
-		"the one that ends":              {stack.PopArgs{Next: "frame-00000004"}, "which is in_progress, not planned; nothing was done"},
-		"one that is not below":          {stack.PopArgs{Next: "plan-00000007"}, "which is not below frame-00000001"},
-		"with a summary to come":         {stack.PopArgs{Next: "more", GenerateSummary: true}, "waits for a summary"},
-		"a goal that is no text":         {stack.PopArgs{Next: "a\x00b"}, "next is not UTF-8"},
-		"a decision that is empty":       {stack.PopArgs{Decisions: []string{"a", " "}}, "decision is empty"},
-		"an artifact that is no text":    {stack.PopArgs{Artifacts: []string{"a", "\xff"}}, "artifact is not UTF-8"},
-		"more decisions than anyone has": {stack.PopArgs{Decisions: strings.Split(strings.Repeat("x ", 300), " ")}, "the limit is 200"},
-	}
-	for name, tt := range tests {
+		"the goal of what is planned in it":    {"a PART of it", "plan-00000005", ""},
+		"the goal of what is planned above it": {" later ", "plan-00000002", ""},
+		"the frame to go back to":              {"frame-00000001", "frame-00000001", ""},
+		"a frame that is not there":            {"plan-12345678", "frame-00000001", `frame "plan-12345678" not found`},
+		"a beginning of several":               {"plan-0", "frame-00000001", "ambiguous"},
+		"an invalidated one":                   {"plan-00000003", "frame-00000001", "is invalidated"},
+		"the one that ends":                    {"frame-00000004", "frame-00000001", "is the frame that ended"},
+		"one of another tree":                  {"plan-00000007", "frame-00000001", "is in another tree"},
+		"a goal that is no text":               {"a\x00b", "frame-00000001", "next is not UTF-8"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := projecttest.New(t)
-			f.Plan(s, "", "later", "never") // frame-1 the root, plan-2, plan-3
-			_, err := stack.Invalidate(f.Ctx, f.Project, s, "plan-00000003", "no")
+			f := branched(t, s)
+			had := len(f.All())
+			popped, err := stack.Pop(f.Ctx, f.Project, s, stack.PopArgs{Status: core.Completed, Summary: "done", Next: tt.next})
 			require.NoError(t, err)
-			f.Push(s, "work")                                                                                            // frame-4
-			f.Plan(s, "", "a part of it")                                                                                // plan-5
-			_, err = stack.Plan(f.Ctx, f.Project, projecttest.Host("other"), "", []stack.PlannedChild{{Goal: "theirs"}}) // frame-6, plan-7
-			require.NoError(t, err)
-			tt.args.Status, tt.args.Summary = core.Completed, "done"
-			if tt.args.Decisions == nil {
-				tt.args.Decisions = []string{"so"}
+			ended := f.Get("frame-00000004")
+			assert.Equal(t, core.Completed, ended.Status)
+			assert.Equal(t, "done", ended.Summary)
+			assert.Equal(t, tt.then, f.Current(s))
+			assert.Equal(t, tt.then, popped.Current)
+			assert.Len(t, f.All(), had, "no frame is there twice")
+			if tt.says == "" {
+				assert.Nil(t, popped.NotNext)
+				return
 			}
-			before, had := f.All(), len(changes(f, 0))
-
-			_, err = stack.Pop(f.Ctx, f.Project, s, tt.args)
-			var problem *core.Problem
-			require.ErrorAs(t, err, &problem)
-			assert.Contains(t, problem.Message, tt.says)
-			assert.NotEmpty(t, problem.Hint)
-			assert.Equal(t, before, f.All())
-			assert.Empty(t, changes(f, had))
-			assert.Equal(t, "frame-00000004", f.Current(s))
+			require.NotNil(t, popped.NotNext)
+			assert.Contains(t, popped.NotNext.Message, tt.says)
+			assert.NotEmpty(t, popped.NotNext.Hint)
 		})
+	}
+}
+
+func TestAPushTakesUpWhatIsPlanned(t *testing.T) {
+	t.Parallel()
+	s := projecttest.Host("s")
+	for goal, want := range map[string]string{"A part of it": "plan-00000005", "later": "plan-00000002"} {
+		f := branched(t, s)
+		had := len(f.All())
+		frame, err := stack.Push(f.Ctx, f.Project, s, goal, "it is green")
+		require.NoError(t, err)
+		assert.Equal(t, want, frame.ID)
+		assert.Equal(t, want, f.Current(s))
+		assert.Equal(t, "it is green", f.Get(want).SuccessCriteria)
+		assert.Len(t, f.All(), had)
+	}
+	f := branched(t, s)
+	frame, err := stack.Push(f.Ctx, f.Project, s, "never", "")
+	require.NoError(t, err)
+	assert.Equal(t, "frame-00000004", frame.Parent, "what was invalidated is no plan")
+}
+
+// branched returns a tree whose session works in frame-4, with planned frames in it, above it
+// and in another tree.
+func branched(t *testing.T, s project.Caller) *projecttest.Fixture {
+	t.Helper()
+	f := projecttest.New(t)
+	f.Plan(s, "", "later", "never") // frame-1 the root, plan-2, plan-3
+	_, err := stack.Invalidate(f.Ctx, f.Project, s, "plan-00000003", "no")
+	require.NoError(t, err)
+	f.Push(s, "work")                                                                                            // frame-4
+	f.Plan(s, "", "a part of it")                                                                                // plan-5
+	_, err = stack.Plan(f.Ctx, f.Project, projecttest.Host("other"), "", []stack.PlannedChild{{Goal: "theirs"}}) // frame-6, plan-7
+	require.NoError(t, err)
+	return f
+}
+
+func TestARefusedPopChangesNothing(t *testing.T) {
+	t.Parallel()
+	s := projecttest.Host("s")
+	for says, args := range map[string]stack.PopArgs{
+		"decision is empty":     {Decisions: []string{"a", " "}, Next: "later"},
+		"artifact is not UTF-8": {Artifacts: []string{"a", "\xff"}},
+		"the limit is 200":      {Decisions: strings.Split(strings.Repeat("x ", 300), " ")},
+	} {
+		f := branched(t, s)
+		before, had := f.All(), len(changes(f, 0))
+		args.Status, args.Summary = core.Completed, "done"
+		_, err := stack.Pop(f.Ctx, f.Project, s, args)
+		var problem *core.Problem
+		require.ErrorAs(t, err, &problem)
+		assert.Contains(t, problem.Message, says)
+		assert.NotEmpty(t, problem.Hint)
+		assert.Equal(t, before, f.All())
+		assert.Empty(t, changes(f, had))
+		assert.Equal(t, "frame-00000004", f.Current(s))
 	}
 }
 

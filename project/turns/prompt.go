@@ -117,8 +117,7 @@ func followPrompt(s *project.Step, prompt Prompt) error {
 		return err
 	}
 	text := unquoted(strings.TrimSpace(prompt.Text))
-	line, _, _ := strings.Cut(text, "\n")
-	frame, named, err := nameRoot(s, strings.TrimSpace(line))
+	frame, named, err := nameRoot(s, strings.TrimSpace(text))
 	if err != nil || frame == "" {
 		return err
 	}
@@ -152,11 +151,11 @@ func weighPrompt(s *project.Step, prompt Prompt, text string, named bool) error 
 const maxWeighed = 4000
 
 // nameRoot makes the root of a session that has none, or whose root has ended. It names a
-// root that has only a default goal by the first line of a prompt. It returns the id of the
+// root that has only a default goal by a prompt. It returns the id of the
 // frame in which the session works, empty without one, and reports whether the prompt has
 // named it.
-func nameRoot(s *project.Step, line string) (frame string, named bool, err error) {
-	goal := core.OneLine(workIn(line), project.MaxRootGoal)
+func nameRoot(s *project.Step, text string) (frame string, named bool, err error) {
+	goal := core.OneLine(workIn(text), project.MaxRootGoal)
 	if !s.Session.HasFrame() {
 		root, err := s.MakeRoot(goal)
 		return root.ID, true, err
@@ -178,14 +177,14 @@ func nameRoot(s *project.Step, line string) (frame string, named bool, err error
 	return open, at.Goal == goal, err
 }
 
-// workIn returns the work that a line asks for. A command to the host asks for no work,
+// workIn returns the work that a prompt asks for. A command to the host asks for no work,
 // except those of flame's own commands that name work.
-func workIn(line string) string {
-	if !strings.HasPrefix(line, "/") {
-		return line
+func workIn(text string) string {
+	if !strings.HasPrefix(text, "/") {
+		return text
 	}
 	for _, c := range op.Commands {
-		if work, ok := strings.CutPrefix(line, c.Slash()+" "); ok && c.Work {
+		if work, ok := strings.CutPrefix(text, c.Slash()+" "); ok && c.Work {
 			work, _, _ = strings.Cut(unquoted(work)+" ", " --")
 			return unquoted(strings.TrimSpace(work))
 		}

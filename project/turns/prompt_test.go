@@ -20,10 +20,10 @@ func TestPromptsNameTheRoot(t *testing.T) {
 		prompts []string
 		want    []string
 	}{
-		"by the first line that says anything": {[]string{"\n \n  Fix the login  \nand be quick"}, []string{"in_progress Fix the login"}},
-		"cut to 80 characters":                 {[]string{strings.Repeat("ä", 100)}, []string{"in_progress " + strings.Repeat("ä", 80) + "…"}},
+		"by all that it says, on one line":     {[]string{"\n \n  Fix the login  \nand be quick"}, []string{"in_progress Fix the login and be quick"}},
+		"cut to 2,000 characters":              {[]string{strings.Repeat("ä", 2100)}, []string{"in_progress " + strings.Repeat("ä", 2000) + "…"}},
 		"without the quotes of a command line": {[]string{`"Fix the login"`}, []string{"in_progress Fix the login"}},
-		"or of one of several lines":           {[]string{"\"Fix the login\nand be quick\""}, []string{"in_progress Fix the login"}},
+		"or of one of several lines":           {[]string{"\"Fix the login\nand be quick\""}, []string{"in_progress Fix the login and be quick"}},
 		"by what a delegation is about":        {[]string{`/flame:delegate "write the parser" --agent-type builder`}, []string{"in_progress write the parser"}},
 		"not by a push, which makes its own":   {[]string{"/flame:push Fix the login"}, []string{"in_progress Session s"}},
 		"not by another of flame's commands":   {[]string{"/flame:status"}, []string{"in_progress Session s"}},

@@ -132,7 +132,7 @@ var scenes = map[string]func(s *Session){
 		assert.Equal(s.T, "in_progress Session main\n", s.Tree(), "a command is not a goal")
 		s.Do("prompt", "Fix the login\nand be quick")
 		s.Do("prompt", "Now the logout")
-		assert.Equal(s.T, "in_progress Fix the login\n", s.Tree(), "only a default goal is replaced")
+		assert.Equal(s.T, "in_progress Fix the login and be quick\n", s.Tree(), "only a default goal is replaced")
 	},
 	"a host's report is no prompt": func(s *Session) {
 		s.Do("prompt of the host's")

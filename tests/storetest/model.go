@@ -168,6 +168,9 @@ func (m *model) query() project.FrameQuery {
 	case 4:
 		q.Text, q.Order, q.Limit = pick(m, "red", "green door", "blue"), project.RecentFirst, 0
 	}
+	if m.random.IntN(6) == 0 {
+		q.Goal = pick(m, "red", "Green Door", "BLUE")
+	}
 	for range m.random.IntN(3) {
 		q.Statuses = append(q.Statuses, pick(m, core.Statuses...))
 	}
@@ -204,6 +207,7 @@ func (m *model) fits(f core.Frame, q project.FrameQuery) bool {
 	}
 	return (q.Parent == "" || f.Parent == q.Parent) &&
 		(!q.Roots || f.Parent == "") &&
+		(q.Goal == "" || strings.EqualFold(q.Goal, f.Goal)) &&
 		(q.Under == "" || m.isUnder(f.ID, q.Under)) &&
 		strings.HasPrefix(f.ID, q.Prefix) &&
 		(len(q.Statuses) == 0 || slices.Contains(q.Statuses, f.Status)) &&
