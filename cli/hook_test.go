@@ -28,6 +28,9 @@ func TestAHookThatCannotReadItsEventLogsWhy(t *testing.T) {
 		"no event comes": {
 			func() (io.Reader, func() error) { in, out := io.Pipe(); return in, out.Close }, "hook claude-code", "no event came within 4s",
 		},
+		"the event is no document": {
+			func() (io.Reader, func() error) { return strings.NewReader("{\"a\": }"), nil }, "hook claude-code", "what came is no event",
+		},
 		"the event breaks off": {
 			func() (io.Reader, func() error) { return iotest.ErrReader(errors.New("broken")), nil }, "hook claude-code", "broken",
 		},
@@ -51,6 +54,25 @@ func TestAHookThatCannotReadItsEventLogsWhy(t *testing.T) {
 					assert.NoError(t, done())
 				}
 			})
+		})
+	}
+}
+
+// TestAnEventIsWholeBeforeItsInputEnds has what hosts and shells put around an event.
+func TestAnEventIsWholeBeforeItsInputEnds(t *testing.T) {
+	t.Parallel()
+	const event = `{"hook_event_name":"Stop","text":"}\"{"}`
+	for name, sent := range map[string]string{
+		"as it is": event, "with a byte order mark": byteOrderMark + event, "with blanks": "\r\n " + event + "\n", "with garbage": event + "\x00}{",
+		"with another": event + event,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in, out := io.Pipe() // never closed
+			go func() { _, _ = io.WriteString(out, sent) }()
+			got, err := wholeEvent(in)
+			assert.NoError(t, err)
+			assert.Equal(t, event, string(got))
 		})
 	}
 }

@@ -10,11 +10,14 @@ import (
 	"flame/core"
 )
 
-// A Closing is a root with the frames below it.
+// A Closing is a root with the frames below it, or another frame that is handed over.
 type Closing struct {
-	Root  core.Frame
-	Below []core.Frame // of any status but invalidated, in any order
-	More  bool         // Below lacks some frames
+	Root   core.Frame
+	Below  []core.Frame // of any status but invalidated, in any order
+	More   bool         // Below lacks some frames
+	Above  []core.Frame // of a frame that is no root: the frames above it, the nearest first
+	Around []core.Frame // other open frames of the tree, in any order
+	Last   string       // the last words of the session that worked in Root
 }
 
 // Lengths of the texts in a closing, in characters.
@@ -54,9 +57,11 @@ func (c Closing) made() []core.Frame {
 func (c Closing) Text(room int) string {
 	parts := []part{
 		{lines: c.head()},
+		{title: "Above it:", lines: c.above()},
 		c.outcome(room),
 		{title: "Made:", lines: c.artifacts(), late: true},
 		{title: "Decided:", lines: c.decisions(), late: true},
+		{title: "Last words:", lines: lo.WithoutEmpty([]string{core.OneLine(c.Last, maxWhole)})},
 		{title: "Left open:", lines: c.leftOpen()},
 		{title: "Next steps:", lines: c.next()},
 	}
@@ -73,7 +78,7 @@ func (c Closing) Text(room int) string {
 
 // head returns the lines about the root itself.
 func (c Closing) head() []string {
-	lines := []string{fmt.Sprintf("%s (%s): %s", core.OneLine(c.Root.ID, 0), c.Root.Status, core.OneLine(c.Root.Goal, maxLine)) + c.Root.Mark()}
+	lines := []string{fmt.Sprintf("%s (%s): %s", core.OneLine(c.Root.ID, 0), c.Root.Status, core.OneLine(c.Root.Goal, maxWhole)) + c.Root.Mark()}
 	if c.Root.SuccessCriteria != "" {
 		lines = append(lines, "Done means: "+core.OneLine(c.Root.SuccessCriteria, maxLine))
 	}
@@ -81,6 +86,31 @@ func (c Closing) head() []string {
 		lines = append(lines, "Some frames below it are not listed here.")
 	}
 	return lines
+}
+
+// above returns a line for each frame above, with what was decided there.
+func (c Closing) above() (lines []string) {
+	for _, f := range c.Above {
+		line := fmt.Sprintf("- %s (%s) %s", core.OneLine(f.ID, 0), f.Status, core.OneLine(f.Goal, maxWhole)) + f.Mark()
+		if f.SuccessCriteria != "" {
+			line += "; done means: " + core.OneLine(f.SuccessCriteria, maxLine)
+		}
+		if len(f.Decisions) > 0 {
+			line += "; decided: " + core.OneLine(strings.Join(f.Decisions, "; "), maxWhole)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// place says below which frame a frame around lies.
+func (c Closing) place(f core.Frame) string {
+	for _, above := range slices.Concat(c.Above, c.Around) {
+		if above.ID == f.Parent {
+			return fmt.Sprintf(" [below %s %s]", core.OneLine(above.ID, 0), core.OneLine(above.Goal, maxGoal))
+		}
+	}
+	return ""
 }
 
 // outcome returns the root's summary and a line for each of its children.
@@ -142,13 +172,17 @@ func (c Closing) origin(f core.Frame) string {
 	return fmt.Sprintf(" [%s %s]", core.OneLine(f.ID, 0), core.OneLine(f.Goal, maxGoal))
 }
 
-// leftOpen returns a line, with the summary, for each frame that was begun and is not done.
+// around returns the open frames elsewhere in the tree, the oldest first.
+func (c Closing) around() []core.Frame { return Closing{Below: c.Around}.Open() }
+
+// leftOpen returns a line, with the summary and the place, for each frame that was begun and is
+// not done.
 func (c Closing) leftOpen() (lines []string) {
-	for _, f := range c.Open() {
+	for _, f := range slices.Concat(c.Open(), c.around()) {
 		if f.Status == core.Planned {
 			continue
 		}
-		line := fmt.Sprintf("- %s (%s) %s", core.OneLine(f.ID, 0), f.Status, core.OneLine(f.Goal, maxLine)) + f.Mark()
+		line := fmt.Sprintf("- %s (%s) %s", core.OneLine(f.ID, 0), f.Status, core.OneLine(f.Goal, maxLine)) + f.Mark() + c.place(f)
 		if f.Summary != "" {
 			line += ": " + core.OneLine(f.Summary, maxLine)
 		}
@@ -157,26 +191,31 @@ func (c Closing) leftOpen() (lines []string) {
 	return lines
 }
 
-// next returns a line for each planned frame, or one that says that there is none.
+// next returns a line for each planned frame, those below first, and says so if there is none.
 func (c Closing) next() (lines []string) {
-	for _, f := range c.Open() {
+	for _, f := range slices.Concat(c.Open(), c.around()) {
 		if f.Status != core.Planned {
 			continue
 		}
-		line := fmt.Sprintf("- take up %s: %s", core.OneLine(f.ID, 0), core.OneLine(f.Goal, maxLine)) + f.Mark()
+		line := fmt.Sprintf("- take up %s: %s", core.OneLine(f.ID, 0), core.OneLine(f.Goal, maxLine)) + f.Mark() + c.place(f)
 		if f.SuccessCriteria != "" {
 			line += " (done means: " + core.OneLine(f.SuccessCriteria, maxLine) + ")"
 		}
 		lines = append(lines, line)
 	}
-	switch open := c.Open(); {
-	case len(lines) > 0:
-	case len(open) > 0:
-		lines = []string{"- nothing is planned; settle what is left open"}
-	default:
-		lines = []string{"- nothing is planned, and nothing is left open"}
+	if len(lines) > 0 {
+		return lines
 	}
-	return lines
+	above, open := lo.Find(c.Above, func(f core.Frame) bool { return f.Status == core.InProgress })
+	switch {
+	case len(c.Open())+len(c.Around) > 0:
+		return []string{"- nothing is planned; settle what is left open"}
+	case open:
+		return []string{fmt.Sprintf("- nothing else is planned; then go on with %s, which is open", core.OneLine(above.ID, 0))}
+	case c.Root.Status == core.InProgress:
+		return []string{"- nothing else is planned"}
+	}
+	return []string{"- nothing is planned, and nothing is left open"}
 }
 
 // A part is a titled list of lines in a closing.
