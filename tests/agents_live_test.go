@@ -346,7 +346,8 @@ func TestAgentsOutliveTheirServerAndNotTheirHost(t *testing.T) {
 				require.NoError(t, cmd.Process.Signal(tt.signal))
 				_ = cmd.Wait()
 				// Its server sees its end, and with it that of the session.
-				u.must(u.flame, "agents", "wait", id, "--timeout", "2m")
+				_, _, err := u.run(u.flame, "agents", "wait", id, "--timeout", "2m")
+				require.Error(t, err, "it did not complete")
 				assert.Contains(t, u.must(u.flame, "agents", "status", id), "(cancelled)")
 				assert.Equal(t, "blocked", u.frame("look").Status)
 				assert.Equal(t, []string{"half way"}, u.frame("look").Decisions, "what it did is kept")

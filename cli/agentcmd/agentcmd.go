@@ -66,13 +66,19 @@ func (c commands) answerRun(s *agents.Agents, run record.Run, err error) error {
 	return c.app.Answer(run, render.Agent(s, run), err)
 }
 
-// awaitResult waits until an agent ends and prints its outcome.
+// awaitResult waits until an agent ends and prints its outcome. Only an agent that completed is a
+// success.
 func (c commands) awaitResult(ctx context.Context, s *agents.Agents, id string) error {
 	run, err := s.Wait(ctx, id, func(record.Run) {})
 	if err != nil || !run.State.Ended() {
-		return c.answerRun(s, run, err)
+		err = c.answerRun(s, run, err)
+	} else {
+		err = c.printResult(ctx, s, id)
 	}
-	return c.printResult(ctx, s, id)
+	if err == nil && run.State != core.AgentCompleted {
+		err = app.ErrSilent
+	}
+	return err
 }
 
 func (c commands) printResult(ctx context.Context, s *agents.Agents, id string) error {
@@ -103,7 +109,7 @@ func (c commands) spawn() *cobra.Command {
 	own.Int64Var(&r.BudgetTokens, "budget-tokens", 0, "token budget")
 	own.Float64Var(&r.BudgetUSD, "budget-usd", 0, "cost limit in US dollars")
 	own.BoolVar(&r.Bare, "no-context", false, "leave the context of its frame out of the prompt")
-	own.BoolVar(&wait, "wait", false, "wait until it ends, and print its result")
+	own.BoolVar(&wait, "wait", false, "wait until it ends, and print its result; the exit status is 0 only if it completed")
 	return c.asks(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		r.Type, r.Prompt = args[0], strings.Join(args[1:], " ")
 		r.Unlimited = own.Changed("timeout") && r.Timeout == 0
@@ -135,6 +141,7 @@ func (c commands) wait() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "wait ID", Short: "Wait until an agent ends, and print its outcome",
 		Example: "  flame agents wait agent-k3x9a1b2 --timeout 5m", Args: app.Takes(1, 1),
+		Long: "Wait until an agent ends, and print its outcome. The exit status is 0 only if the agent completed.",
 	}
 	app.Lasts(cmd, &timeout, "timeout", "", "stop waiting after this time (default: never)")
 	return c.asks(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
@@ -171,7 +178,7 @@ func (c commands) attach() *cobra.Command {
 			"ID may also be a frame or a session of a subagent that a host started: if the host\n" +
 			"cannot resume it, flame starts another agent with its context.",
 	}
-	cmd.Flags().BoolVar(&wait, "wait", false, "wait until it ends, and print its result")
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until it ends, and print its result; the exit status is 0 only if it completed")
 	return c.asks(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		if len(args) == 1 {
 			return c.talk(ctx, s, args[0])
