@@ -454,46 +454,6 @@ func TestContextOfHostileTrees(t *testing.T) {
 	}
 }
 
-func FuzzContext(f *testing.F) {
-	for _, text := range hostile {
-		f.Add(text, text, 4000, 9500)
-	}
-	f.Fuzz(func(t *testing.T, goal, summary string, total, maxChars int) {
-		s := typical()
-		for _, frame := range []*core.Frame{&s.Current, &s.Ancestors[0], &s.Children[0], &s.Planned[0]} {
-			frame.Goal, frame.Summary, frame.Artifacts, frame.Decisions = goal, summary, []string{goal, summary}, []string{summary, goal}
-		}
-		s.Suggestions[0].Text, s.Suggestions[0].Reason = goal, summary
-		b := core.DefaultBudget()
-		b.Total, maxChars = max(0, min(total, 100_000)), max(0, maxChars)
-		checkContext(t, s, b, maxChars, core.BuildContext(s, b, maxChars))
-	})
-}
-
-func BenchmarkContext(b *testing.B) {
-	s := typical()
-	s.Ancestors, s.Siblings = nil, nil
-	summary := strings.Repeat("Verified the tokens of the session store; see auth/token.go. ", 8)
-	for i := range 10 {
-		s.Ancestors = append(s.Ancestors,
-			with(aFrame(fmt.Sprintf("frame-anc%05d", i), core.InProgress, "Build the login of the shop and its tests", core.Millis(i)),
-				func(f *core.Frame) {
-					f.Summary = summary[:200]
-				}))
-	}
-	for i := range 50 {
-		s.Siblings = append(s.Siblings,
-			with(aFrame(fmt.Sprintf("frame-sib%05d", i), core.Completed, "Verify the tokens of one more endpoint", core.Millis(i)),
-				func(f *core.Frame) {
-					f.Summary, f.Artifacts = summary, []string{"auth/token.go", "auth/token_test.go"}
-				}))
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		core.BuildContext(s, core.DefaultBudget(), 0)
-	}
-}
-
 // ended returns a frame that ended, made at a time.
 func ended(id, goal, summary string, made core.Millis, decisions ...string) core.Frame {
 	return core.Frame{ID: id, Status: core.Completed, Goal: goal, Summary: summary, Decisions: decisions, CreatedAt: made, UpdatedAt: made}

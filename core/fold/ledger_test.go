@@ -264,17 +264,3 @@ func TestThinkingFitsInGrowingConversations(t *testing.T) {
 	assert.Greater(t, kept, lost, "of %d folds, %d cuts", folds, cuts)
 	assert.Positive(t, lost)
 }
-
-func FuzzLedger(f *testing.F) {
-	for seed := range uint64(20) {
-		f.Add(randomBytes(seed, 160))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if len(data) > 400 {
-			return
-		}
-		history, frames := anyHistory(data)
-		checkAmendment(t, history, frames)
-		play(data, newSender(t).request)
-	})
-}

@@ -14,6 +14,8 @@ import (
 	"flame/core/merge"
 )
 
+const day = core.Millis(24 * 3600 * 1000)
+
 func at(t core.Millis, machine string) merge.Stamp { return merge.Stamp{At: t, Machine: machine} }
 
 // randomDoc returns a document of one frame whose stamps and contents often are those of

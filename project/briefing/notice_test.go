@@ -1,7 +1,6 @@
 package briefing_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -98,16 +97,6 @@ func TestTheSamePromptAgainTakesNoNotice(t *testing.T) {
 	notify(f, "s", "SOMETHING HAPPENED")
 	assert.Zero(t, notices(f.Prompt(projecttest.Host("s"), "a", "go on with it")))
 	assert.Equal(t, 1, notices(f.Prompt(projecttest.Host("s"), "b", "and on")))
-}
-
-func TestAFailedOperationLeavesNoNotice(t *testing.T) {
-	t.Parallel()
-	f := projecttest.Working(t)
-	full := errors.New("the disk is full")
-	require.ErrorIs(t, f.Store.Update(f.Ctx, func(tx project.Tx) error {
-		return errors.Join(briefing.Notify(tx, "s", "SOMETHING HAPPENED"), full)
-	}), full)
-	assert.Zero(t, notices(begun(f, projecttest.Host("s")).Text))
 }
 
 func TestNoticesAndContextKeepTheLimitTogether(t *testing.T) {

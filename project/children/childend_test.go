@@ -1,21 +1,14 @@
 package children_test
 
 import (
-	"fmt"
-	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
-	"flame/project"
-	"flame/project/autonomy"
-	"flame/project/briefing"
 	"flame/project/children"
 	"flame/project/stack"
-	"flame/project/sweep"
 	"flame/project/turns"
 	"flame/tests/projecttest"
 )
@@ -186,16 +179,6 @@ func TestAChildContinuesBelowItsParentsCurrentFrame(t *testing.T) {
 	assert.Equal(t, []string{"completed work", "  completed look: LAST", "in_progress more work", "  in_progress look (continued)"}, f.Draw())
 }
 
-func TestTheLastWordsOfAChildThatFellIdleAreItsSummary(t *testing.T) {
-	t.Parallel()
-	f := projecttest.Working(t)
-	frame := f.StartChild("c", "a subagent").Root
-	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Child("c"), turns.Turn{LastMessage: "that was it"}))
-	f.Clock += 6_000
-	require.NoError(t, sweep.Once(f.Ctx, f.Project))
-	assert.Equal(t, "that was it", f.Get(frame).Summary)
-}
-
 func TestAChildIsNotCompletedOverTheWorkOfOthers(t *testing.T) {
 	t.Parallel()
 	f := projecttest.Working(t)
@@ -208,106 +191,4 @@ func TestAChildIsNotCompletedOverTheWorkOfOthers(t *testing.T) {
 	_, err = children.Complete(f.Ctx, f.Project, projecttest.Host("s"), "outer", core.Completed, "done")
 	require.NoError(t, err)
 	assert.Equal(t, []string{"in_progress work", "  completed outer: done", "    completed inner: done"}, f.Draw())
-}
-
-// TestAnySequenceOfHostEventsKeepsTheTreeTrue plays random events of two sessions
-// with children, each twice, and looks at the tree after each.
-func TestAnySequenceOfHostEventsKeepsTheTreeTrue(t *testing.T) {
-	t.Parallel()
-	for seed := range uint64(2) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			f := projecttest.New(t)
-			r := rand.New(rand.NewPCG(seed, 1))
-			for i := range 100 {
-				what, play := randomEvent(f, r, i)
-				require.NoError(t, play(), what)
-				once := f.Draw()
-				require.NoError(t, play(), what)
-				require.Equal(t, once, f.Draw(), "seed %d, step %d: %s again", seed, i, what)
-				checkPlaces(f, fmt.Sprintf("seed %d, step %d: %s", seed, i, what))
-				if t.Failed() {
-					return
-				}
-			}
-		})
-	}
-}
-
-// randomEvent returns an event of a host: of one of two sessions, or of one of
-// their children. The third is that of the first.
-func randomEvent(f *projecttest.Fixture, r *rand.Rand, i int) (what string, play func() error) {
-	session := []string{"s", "other"}[r.IntN(2)]
-	mine := projecttest.Host(session)
-	started := []string{session + "-1", session + "-2", session + "-3"}
-	one := started[r.IntN(3)]
-	asker := mine
-	if one == started[2] {
-		asker = project.Caller{Session: started[0], Parent: session, Host: "claude-code", Trust: project.Stamped}
-	}
-	ended := children.Ended{Session: one, End: []core.ChildEnd{core.ChildCompleted, core.ChildFailed, core.ChildCancelled}[r.IntN(3)], Last: "last"}
-	running := started[:r.IntN(2)]
-	events := []struct {
-		what string
-		play func() error
-	}{
-		{"prompt", func() error {
-			_, err := turns.Begin(f.Ctx, f.Project, mine, turns.Prompt{ID: fmt.Sprint(i), Text: "Work on this", FromUser: true})
-			return err
-		}},
-		{"child asked", func() error {
-			_, err := children.Spawn(f.Ctx, f.Project, asker, children.Call{ID: "call-" + one, Description: one, AgentType: "general"})
-			return err
-		}},
-		{"child known", func() error {
-			_, err := children.Bind(f.Ctx, f.Project, asker, children.Start{Call: "call-" + one, Session: one})
-			return err
-		}},
-		{"child writes", func() error {
-			return autonomy.NoteFiles(f.Ctx, f.Project, project.Caller{Session: one, Parent: session, Host: "claude-code", Trust: project.Stamped}, []string{one})
-		}},
-		{"child ends", func() error { return children.End(f.Ctx, f.Project, mine, ended) }},
-		{"child's call ends", func() error {
-			ended.Call = "call-" + one
-			return children.End(f.Ctx, f.Project, asker, ended)
-		}},
-		{"child goes on", func() error { _, err := children.Continue(f.Ctx, f.Project, mine, one, 0); return err }},
-		{"turn ends", func() error {
-			return turns.End(f.Ctx, f.Project, mine, turns.Turn{LastMessage: "last", Running: running})
-		}},
-		{"session ends", func() error { return children.EndSession(f.Ctx, f.Project, mine) }},
-		{"session goes on", func() error { _, err := briefing.Begin(f.Ctx, f.Project, mine, 0); return err }},
-	}
-	event := events[r.IntN(len(events))]
-	return event.what + " " + one, event.play
-}
-
-// checkPlaces asserts that nothing finished stands over work in progress, that
-// only sessions of people have roots, and that each works in its own tree.
-func checkPlaces(f *projecttest.Fixture, what string) {
-	f.T.Helper()
-	all := map[string]core.Frame{}
-	for _, frame := range f.All() {
-		all[frame.ID] = frame
-	}
-	rootOf := func(frame core.Frame) core.Frame {
-		for range all {
-			if above, ok := all[frame.Parent]; ok {
-				frame = above
-			}
-		}
-		return frame
-	}
-	for _, frame := range all {
-		if above, ok := all[frame.Parent]; ok && frame.Status == core.InProgress {
-			assert.Equal(f.T, core.InProgress, above.Status, "%s: %s stands over %s", what, above.Goal, frame.Goal)
-		}
-		root := rootOf(frame)
-		assert.Empty(f.T, root.Parent, "%s: a loop above %s", what, frame.Goal)
-		if frame.Session != "" && root.Session != "" {
-			family, _, _ := strings.Cut(frame.Session, "-")
-			rootFamily, _, _ := strings.Cut(root.Session, "-")
-			assert.Equal(f.T, rootFamily, family, "%s: %s is in another's tree", what, frame.Goal)
-		}
-	}
 }

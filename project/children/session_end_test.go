@@ -3,7 +3,6 @@ package children_test
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -270,46 +269,6 @@ func TestATakeoverLeavesNoEmptyRoot(t *testing.T) {
 	f.End(busy)
 	f.Sweep()
 	assert.Equal(t, []string{"completed work: all green", "  completed open: done", "completed other work: all green"}, f.Draw())
-}
-
-func TestALargeSessionEndsInShortTransactions(t *testing.T) {
-	f := projecttest.Working(t)
-	s := projecttest.Host("s")
-	root := f.Current(s)
-	require.NoError(t, f.Store.Update(f.Ctx, func(tx project.Tx) error {
-		for i := range 5_000 {
-			id := fmt.Sprintf("frame-%08d", 100+i)
-			parent := root
-			if i%50 > 0 {
-				parent = fmt.Sprintf("frame-%08d", 100+i-i%50)
-			}
-			if err := tx.SaveFrame(core.Frame{ID: id, Parent: parent, Session: "s", Status: core.Completed, Goal: "piece", CreatedAt: 1, UpdatedAt: 1}); err != nil {
-				return err
-			}
-		}
-		return nil
-	}))
-	look := func() {
-		require.NoError(t, f.Store.View(f.Ctx, func(tx project.Tx) error {
-			_, err := tx.CountFrames(project.FrameQuery{Under: root})
-			return err
-		}))
-	}
-	ends, looks := time.Hour, time.Hour
-	for i := range 5 {
-		f.Prompt(s, fmt.Sprint("again ", i), "and the rest")
-		f.Rest(s, "all green")
-		ends = min(ends, took(func() { f.End(s) }))
-		looks = min(looks, took(look))
-		require.Equal(t, core.Completed, f.Get(root).Status)
-	}
-	assert.Less(t, ends, 15*looks, "it looks at the frames once or twice, which is done twice here")
-}
-
-func took(f func()) time.Duration {
-	began := time.Now()
-	f()
-	return time.Since(began)
 }
 
 func TestEndingUnknownSessions(t *testing.T) {

@@ -105,12 +105,12 @@ func TestAnIdleSubagentIsCompletedAfterTheDelay(t *testing.T) {
 	require.NoError(t, sweep.Once(f.Ctx, f.Project))
 	assert.Equal(t, core.InProgress, f.Get(frame).Status, "a message ends the wait")
 
-	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Child("c"), turns.Turn{}))
+	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Child("c"), turns.Turn{LastMessage: "that was it"}))
 	f.Clock += 5_000
 	require.NoError(t, sweep.Once(f.Ctx, f.Project))
 	require.NoError(t, sweep.Once(f.Ctx, f.Project))
 	assert.Equal(t, core.Completed, f.Get(frame).Status)
-	assert.NotEmpty(t, f.Get(frame).Summary)
+	assert.Equal(t, "that was it", f.Get(frame).Summary)
 	assert.Equal(t, 1, stats(f).AutoCompleted)
 	assert.Contains(t, f.Kinds(frame), core.SubagentCompleted)
 }

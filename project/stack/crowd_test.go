@@ -1,15 +1,11 @@
 package stack_test
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -23,12 +19,8 @@ import (
 	"flame/project/stack"
 	"flame/project/view"
 	"flame/store"
-	"flame/tests/effort"
 	"flame/tests/projecttest"
 )
-
-// What large invalidations are to other processes, and what becomes of them when
-// their own is killed.
 
 // plantByRule makes n planned frames by SQL, a thousand times as fast as one after the
 // other. Frame i is plan-<i in 8 digits>; parent is the SQL for the number of its
@@ -65,83 +57,6 @@ func openProject(t testing.TB, dir string) *project.Project {
 		Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(), EventDays: 90,
 		Now: func() core.Millis { return core.MillisOf(time.Now()) }, NewID: project.NewID,
 	}
-}
-
-// look reads the project, whose n frames below the first are all seen as they were
-// planned, or all as invalidated.
-func look(t *testing.T, p *project.Project, n, i int) {
-	ctx := context.Background()
-	require.NoError(t, p.Store.View(ctx, func(tx project.Tx) error {
-		root, err := tx.Frame(plantedByRule(0))
-		require.NoError(t, err)
-		counts, err := tx.CountFrames(project.FrameQuery{})
-		require.NoError(t, err)
-		assert.Equal(t, map[core.Status]int{root.Status: n}, counts)
-		f, err := tx.Frame(plantedByRule(i))
-		require.NoError(t, err)
-		assert.Equal(t, root.Status, f.Status)
-		assert.Equal(t, root.InvalidatedAt, f.InvalidatedAt)
-		children, err := project.CountChildren(tx, f.Parent)
-		require.NoError(t, err)
-		assert.Len(t, children, 1)
-		same, err := tx.FindFrames(project.FrameQuery{Statuses: []core.Status{root.Status}, Limit: 3, Order: project.NewestFirst})
-		require.NoError(t, err)
-		assert.Len(t, same, 3)
-		return nil
-	}))
-	tree, err := view.TreeOf(ctx, p, projecttest.Shell, view.TreeArgs{Limit: 100})
-	require.NoError(t, err)
-	assert.Equal(t, map[core.Status]int{tree.Lines[0].Frame.Status: n}, tree.Counts)
-}
-
-func TestReadersSeeAnInvalidationWholeOrNotAtAll(t *testing.T) {
-	t.Parallel()
-	effort.Heavy(t)
-	const n = 8000
-	dir := t.TempDir()
-	plantByRule(t, dir, n, "CASE WHEN i > 0 THEN (i - 1) / 10 END")
-	p := openProject(t, dir)
-	ended := make(chan error)
-	go func() { ended <- invalidator(t, dir, plantedByRule(0)).Run() }()
-	for r := rand.New(rand.NewPCG(1, 1)); !t.Failed(); {
-		look(t, p, n, 1+r.IntN(n-1))
-		select {
-		case err := <-ended:
-			require.NoError(t, err)
-			look(t, p, n, 1)
-			return
-		default:
-		}
-	}
-}
-
-var buildInvalidator = sync.OnceValues(func() (path string, err error) {
-	if programs, err = os.MkdirTemp("", "flame-project-"); err != nil {
-		return "", err
-	}
-	path = filepath.Join(programs, "invalidator")
-	if out, err := exec.Command("go", "build", "-o", path, "./testdata/invalidator").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return path, nil
-})
-
-// invalidator is a process that invalidates a frame.
-func invalidator(t *testing.T, dir, frame string) *exec.Cmd {
-	program, err := buildInvalidator()
-	require.NoError(t, err)
-	return exec.Command(program, dir, frame)
-}
-
-// programs is the folder of what was built; empty while nothing was.
-var programs string
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if programs != "" {
-		_ = os.RemoveAll(programs) // a leftover harms no later run
-	}
-	os.Exit(code)
 }
 
 func TestInvalidationsOfAnyShape(t *testing.T) {
@@ -205,46 +120,4 @@ func TestAnInvalidationAmongOthersThatWorkBelowIt(t *testing.T) {
 	for _, f := range frames {
 		assert.NotEqual(t, core.Planned, f.Status, f.ID)
 	}
-}
-
-func TestAKilledInvalidationIsWholeOrNotAtAll(t *testing.T) {
-	t.Parallel()
-	effort.Heavy(t)
-	const each, kills = 1500, 20
-	dir := t.TempDir()
-	plantByRule(t, dir, kills*each, fmt.Sprintf("CASE WHEN i %% %[1]d > 0 THEN i - i %% %[1]d + (i %% %[1]d - 1) / 7 END", each))
-	p := openProject(t, dir)
-	r := rand.New(rand.NewPCG(3, 3))
-	begun := 0
-	for k := range kills {
-		root := plantedByRule(k * each)
-		kill(t, time.Duration(r.IntN(120_000))*time.Microsecond, invalidator(t, dir, root))
-		require.NoError(t, p.Store.View(context.Background(), func(tx project.Tx) error {
-			counts, err := tx.CountFrames(project.FrameQuery{Under: root})
-			require.Len(t, counts, 1, "all or nothing: %v", counts)
-			begun += counts[core.Invalidated] / each
-			return err
-		}))
-	}
-	t.Logf("of %d, %d took place", kills, begun)
-	told := map[string]int{}
-	events, err := view.Events(context.Background(), p, project.EventQuery{Kinds: []string{core.FrameInvalidated}})
-	require.NoError(t, err)
-	for _, e := range events {
-		told[e.Frame]++
-		require.Equal(t, 1, told[e.Frame], e.Frame)
-	}
-	assert.Len(t, told, begun*each)
-}
-
-// kill runs a program and kills it after a while, if it has not ended.
-func kill(t *testing.T, after time.Duration, program *exec.Cmd) {
-	t.Helper()
-	var said bytes.Buffer
-	program.Stdout = &said
-	require.NoError(t, program.Start())
-	stop := time.AfterFunc(after, func() { _ = program.Process.Kill() })
-	_ = program.Wait() // killed, or done
-	stop.Stop()
-	assert.Empty(t, said.String())
 }

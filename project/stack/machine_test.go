@@ -259,19 +259,6 @@ func TestAnOwnFrameBelowAnotherMachinesEndsInNone(t *testing.T) {
 	assert.Empty(t, f.Push(s, "next").Parent)
 }
 
-func TestAPersonAtAShellWorksInFramesOfThisMachine(t *testing.T) {
-	t.Parallel()
-	f := projecttest.New(t)
-	mine := f.Push(projecttest.Host("s"), "mine")
-	require.NoError(t, f.Store.Update(f.Ctx, func(tx project.Tx) error { return tx.DeleteSession("s") }))
-	for range 3 {
-		f.Foreign("", "theirs", core.InProgress)
-	}
-	assert.Equal(t, mine.ID, f.Current(projecttest.Shell))
-	f.Pop(projecttest.Shell, "")
-	assert.Equal(t, mine.Parent, f.Current(projecttest.Shell))
-}
-
 func TestAFrameTakenFromAPersonAtAShellIsLeftBehindToo(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)

@@ -197,6 +197,7 @@ func TestPopNamesTheNextPlannedFrame(t *testing.T) {
 	popped := f.Pop(s, "done")
 	require.NotNil(t, popped.Next)
 	assert.Equal(t, planned[0].ID, popped.Next.ID)
+	assert.Equal(t, []string{planned[0].ID, planned[2].ID}, projecttest.IDs(popped.Planned))
 	for _, id := range []int{0, 2} {
 		f.Activate(s, planned[id].ID)
 		popped = f.Pop(s, "done")

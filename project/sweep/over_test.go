@@ -9,8 +9,6 @@ import (
 
 	"flame/core"
 	"flame/project"
-	"flame/project/sweep"
-	"flame/project/turns"
 	"flame/tests/projecttest"
 )
 
@@ -108,23 +106,6 @@ func TestClocksThatJump(t *testing.T) {
 	f.Prompt(s, "d", "once more")
 	f.Sweep()
 	assert.Equal(t, core.InProgress, f.Get(f.Current(s)).Status)
-}
-
-func TestAnEndThatIsReportedTwiceAndLate(t *testing.T) {
-	t.Parallel()
-	f, _ := hosted(t)
-	s := projecttest.Host("s")
-	require.NoError(t, turns.End(f.Ctx, f.Project, s, turns.Turn{LastMessage: "of nobody"}))
-	f.End(s)
-	f.Prompt(s, "a", "work")
-	f.End(s)
-	late := s
-	late.Event = "Stop"
-	f.Rest(late, "late") // the end of the turn arrives after that of its session
-	f.End(s)
-	f.Sweep()
-	assert.Equal(t, []string{"blocked work: (its session ended before the work was done)"}, f.Draw())
-	require.NoError(t, sweep.Once(f.Ctx, f.Project))
 }
 
 func TestRootsThatEarlierVersionsLeftEndWithinADay(t *testing.T) {

@@ -14,7 +14,6 @@ import (
 	"flame/project/children"
 	"flame/project/stack"
 	"flame/project/turns"
-	"flame/project/usage"
 	"flame/tests/projecttest"
 )
 
@@ -95,48 +94,11 @@ func TestInsertsGoWithTheirMessages(t *testing.T) {
 	assert.Equal(t, both[:2], attend(f, projecttest.Host("s"), turns.Request{}, "m1", "m2", "m4"), "and another in its place")
 }
 
-func TestUsageOfARequestIsCountedOnce(t *testing.T) {
-	t.Parallel()
-	f := projecttest.New(t)
-	f.Prompt(projecttest.Host("s"), "m1", "work")
-	usage := []usage.Message{{ID: "a1", At: f.Tick(), Usage: core.Usage{CostUSD: 1}}}
-	for range 2 {
-		attend(f, projecttest.Host("s"), turns.Request{Usage: usage}, "m1")
-	}
-	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Host("s"), turns.Turn{Usage: usage}))
-	assert.InDelta(t, 1, f.Spent(f.Current(projecttest.Host("s"))), 1e-9)
-}
-
 func TestARequestOfAnUnknownSessionIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	assert.Empty(t, attend(f, projecttest.Host("s"), turns.Request{History: []fold.Message{{Name: "s1", Role: core.RoleAssistant, Summary: true}}}, "m1"))
 	assert.NoDirExists(t, f.Data)
-}
-
-func TestFinishedFramesAreFoldedUnlessThatIsOff(t *testing.T) {
-	t.Parallel()
-	for _, folds := range []bool{true, false} {
-		f := projecttest.New(t)
-		f.Fold = folds
-		f.Push(projecttest.Host("s"), "root")
-		frame := f.Push(projecttest.Host("s"), "work")
-		f.Pop(projecttest.Host("s"), "done")
-		move := func(kind fold.Kind) []fold.Move { return []fold.Move{{Kind: kind, Frame: frame.ID, First: true}} }
-		a, err := turns.Amend(f.Ctx, f.Project, projecttest.Host("s"), turns.Request{History: []fold.Message{
-			{Name: "m1", Role: core.RoleUser},
-			{Name: "m2", Role: core.RoleAssistant, Moves: move(fold.Enter)},
-			{Name: "m3", Role: core.RoleAssistant},
-			{Name: "m4", Role: core.RoleAssistant, Moves: move(fold.Leave)},
-			{Name: "m5", Role: core.RoleAssistant},
-		}})
-		require.NoError(t, err)
-		if folds {
-			assert.Equal(t, []string{"m2", "m3"}, a.Drop)
-		} else {
-			assert.Empty(t, a.Drop)
-		}
-	}
 }
 
 func TestAnAgentsFrameEndsWithItsRun(t *testing.T) {

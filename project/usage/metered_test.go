@@ -3,10 +3,7 @@ package usage_test
 import (
 	"cmp"
 	"fmt"
-	"iter"
-	"math/rand/v2"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -54,9 +51,6 @@ func TestSuggestionsGoByTheModelThatAGatewaySees(t *testing.T) {
 	beside.Model, beside.Context = "claude-haiku-4-5", 0
 	tell(f, s, long, beside)
 	assert.Equal(t, []any{"claude-opus-4-1", 1_000_000}, seen())
-	refused := usage.Request{Class: "main", Asked: f.Clock + 3, Status: 400, Window: 200_000}
-	tell(f, s, refused)
-	assert.Equal(t, []any{"claude-opus-4-1", 200_000}, seen())
 	require.NoError(t, turns.End(f.Ctx, f.Project, s, turns.Turn{Seen: func() autonomy.Seen {
 		return autonomy.Seen{Model: "claude-opus-4-1", Window: 500_000}
 	}}))
@@ -107,14 +101,26 @@ func metered(f *projecttest.Fixture) usage.Tally {
 func TestAnAnswerCountsOnceWhicheverSourceIsFirst(t *testing.T) {
 	t.Parallel()
 	s := projecttest.Host("s")
-	gateway := func(f *projecttest.Fixture, _ projecttest.HostLog, at core.Millis, id string) {
-		tell(f, s, asked(at, id))
+	type step = func(*projecttest.Fixture, *projecttest.HostLog, core.Millis)
+	gateway := func(f *projecttest.Fixture, _ *projecttest.HostLog, at core.Millis) { tell(f, s, asked(at, "msg_1")) }
+	written := func(_ *projecttest.Fixture, log *projecttest.HostLog, at core.Millis) { log.Write(called(at, "msg_1")) }
+	counted := func(f *projecttest.Fixture, log *projecttest.HostLog, _ core.Millis) { f.Count(s, *log) }
+	half := func(_ *projecttest.Fixture, log *projecttest.HostLog, at core.Millis) {
+		log.Write(called(at, "msg_1")[:40])
 	}
-	written := func(_ *projecttest.Fixture, log projecttest.HostLog, at core.Millis, id string) {
-		log.Write(called(at, id))
+	rest := func(_ *projecttest.Fixture, log *projecttest.HostLog, at core.Millis) {
+		log.Write(called(at, "msg_1")[40:])
 	}
-	counted := func(f *projecttest.Fixture, log projecttest.HostLog, _ core.Millis, _ string) { f.Count(s, log) }
-	type step = func(*projecttest.Fixture, projecttest.HostLog, core.Millis, string)
+	moved := func(f *projecttest.Fixture, log *projecttest.HostLog, _ core.Millis) {
+		to := projecttest.NewLog(f, "moved.jsonl")
+		require.NoError(f.T, os.Rename(log.Path, to.Path))
+		*log = to
+	}
+	restarted := func(f *projecttest.Fixture, _ *projecttest.HostLog, _ core.Millis) {
+		next := *f.Project
+		next.Store = projecttest.Open(f.T, f.Data, store.Options{})
+		f.Project = &next
+	}
 	tests := map[string]struct {
 		steps           []step
 		requests, tools int64
@@ -134,6 +140,10 @@ func TestAnAnswerCountsOnceWhicheverSourceIsFirst(t *testing.T) {
 		"the gateway first, and nothing to count":  {[]step{gateway, counted}, 1, 0},
 		"twice in the log at different times":      {[]step{gateway, written, counted, written, counted}, 1, 2},
 		"the log first, of which a part is unread": {[]step{written, counted, written, gateway, counted}, 1, 2},
+		"half a line, the gateway, and the rest":   {[]step{half, counted, gateway, counted, rest, counted}, 1, 1},
+		"a log that moves after the gateway":       {[]step{gateway, written, counted, moved, counted}, 1, 1},
+		"a log that moves before the gateway":      {[]step{written, counted, moved, gateway, counted}, 1, 1},
+		"each by another process":                  {[]step{written, counted, restarted, gateway, restarted, written, counted}, 1, 2},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -143,28 +153,13 @@ func TestAnAnswerCountsOnceWhicheverSourceIsFirst(t *testing.T) {
 			at := f.Tick()
 			log.Write("")
 			for _, step := range tt.steps {
-				step(f, log, at, "msg_1")
+				step(f, &log, at)
 			}
 			assert.Equal(t, core.Usage{TokensIn: 250_000, CostUSD: 1, ToolCalls: tt.tools}, f.Get(frame.ID).Usage)
 			assert.EqualValues(t, tt.requests, metered(f).Requests)
 			assert.Empty(t, counting(f))
 		})
 	}
-}
-
-func TestRequestsOfASessionThatWasNeverCountedLeaveNoTraceInOthers(t *testing.T) {
-	t.Parallel()
-	f, log := projecttest.NewCounter(t)
-	f.Push(projecttest.Host("s"), "work")
-	log.Answer("m1")
-	f.Count(projecttest.Host("s"), log)
-	require.NoError(t, f.Store.View(f.Ctx, func(tx project.Tx) error {
-		var v any
-		known, err := tx.Record("joined", "s", &v)
-		assert.False(t, known, "a session without a gateway costs nothing")
-		return err
-	}))
-	assert.Zero(t, metered(f))
 }
 
 func TestAnAnswerThatTheLogRepeatsLaterCountsOnce(t *testing.T) {
@@ -190,15 +185,7 @@ func TestAGatewayThatBeginsDuringACountIsJoinedAfterIt(t *testing.T) {
 	log.Write(called(first.Asked, "m1"))
 	f.Count(s, log)
 	log.Write(called(f.Tick(), "m2"))
-	told := false
-	f.Transcripts = func(by, path string, from core.LogPosition) iter.Seq2[core.LogEntry, error] {
-		return func(yield func(core.LogEntry, error) bool) {
-			if hoststest.Known().Formats().Read(by, path, from)(yield); !told {
-				told = true
-				tell(f, s, first, asked(f.Tick(), "m3"))
-			}
-		}
-	}
+	afterReading(f, func() { tell(f, s, first, asked(f.Tick(), "m3")) })
 	f.Count(s, log)
 	assert.Equal(t, []string{"s"}, counting(f), "what the log had is to be read again")
 	f.Sweep()
@@ -221,19 +208,14 @@ func TestTheLogAddsWhatAGatewayCannotSee(t *testing.T) {
 		assert.Equal(t, autonomy.Activity{Messages: 1, Tokens: 9_000}, a, "what the log has later is older")
 	})
 	assert.Equal(t, core.Usage{TokensIn: 500_000, CostUSD: 2, ToolCalls: 1}, f.Get(frame.ID).Usage)
-}
 
-func TestRequestsBesideTheConversationLeaveItsContextAlone(t *testing.T) {
-	t.Parallel()
-	f, _ := projecttest.NewCounter(t)
-	s := projecttest.Host("s")
-	frame := f.Push(s, "work")
-	tell(f, s, asked(f.Tick(), "m1"))
-	beside := asked(f.Tick(), "m2")
+	beside := asked(f.Tick(), "m3")
 	beside.Class, beside.Context = "auxiliary", 0
 	tell(f, s, beside)
-	f.ReadActivity(frame.ID, func(a autonomy.Activity) { assert.Equal(t, 250_000, a.Tokens) })
-	assert.InDelta(t, 2, f.Spent(frame.ID), 1e-9, "what they cost counts")
+	f.ReadActivity(frame.ID, func(a autonomy.Activity) {
+		assert.Equal(t, 9_000, a.Tokens, "a request beside the conversation leaves its context alone")
+	})
+	assert.InDelta(t, 3, f.Spent(frame.ID), 1e-9, "what it cost counts")
 }
 
 func TestRequestsAreOfTheFrameWorkedInWhenTheyWereAsked(t *testing.T) {
@@ -453,178 +435,32 @@ func TestAnswersAreForgottenInTime(t *testing.T) {
 	}))
 }
 
-func TestACopyInAForkIsNotMeteredAgain(t *testing.T) {
+func TestACopyInAForkIsNotCountedAgain(t *testing.T) {
 	t.Parallel()
-	f, log := projecttest.NewCounter(t)
-	frame := f.Push(projecttest.Host("s"), "work")
-	tell(f, projecttest.Host("s"), asked(f.Tick(), "m1"))
-	log.Answer("m1")
-	f.Count(projecttest.Host("s"), log)
-	copied, err := os.ReadFile(log.Path)
-	require.NoError(t, err)
+	for _, gateway := range []bool{false, true} {
+		f, log := projecttest.NewCounter(t)
+		frame := f.Push(projecttest.Host("s"), "work")
+		first := asked(f.Tick(), "m1")
+		log.Answer("m1")
+		f.Count(projecttest.Host("s"), log)
+		copied, err := os.ReadFile(log.Path)
+		require.NoError(t, err)
 
-	fork := projecttest.NewLog(f, "fork.jsonl")
-	fork.Write(string(copied))
-	f.Tick()
-	other := f.Push(projecttest.Host("fork"), "another way")
-	second := asked(f.Tick(), "m2")
-	fork.Answer("m2")
-	f.Count(projecttest.Host("fork"), fork)
-	tell(f, projecttest.Host("fork"), second)
-	f.Sweep()
-	assert.InDelta(t, 1, f.Spent(other.ID), 1e-9)
-	assert.Zero(t, f.Spent(other.Parent))
-	assert.InDelta(t, 1, f.Spent(frame.ID), 1e-9)
-}
-
-// A life is one of a session whose answers a log and a gateway tell of, in any order.
-type life struct {
-	*projecttest.Fixture
-	r   *rand.Rand
-	by  project.Caller
-	log projecttest.HostLog
-
-	frames  []string
-	want    map[string]core.Usage // by frame
-	lines   []string              // still to be written
-	untold  []usage.Request
-	told    []usage.Request
-	half    string // of a line that is written
-	prompt  bool   // the gateway tells in order, from the first answer on
-	answers int
-	renamed int
-}
-
-// answer has the model answer: a log of some lines, a gateway, or both will tell of it.
-func (l *life) answer() {
-	l.answers++
-	id, at := fmt.Sprint("msg_", l.answers), l.Tick()
-	frame := l.Current(l.by)
-	used := l.want[frame]
-	used.TokensIn, used.CostUSD = used.TokensIn+250_000, used.CostUSD+1
-	side := l.r.IntN(6)
-	if side > 0 { // the log
-		for range 1 + l.r.IntN(3) {
-			l.lines = append(l.lines, called(l.Tick(), id))
-			used.ToolCalls++
+		fork := projecttest.NewLog(f, "fork.jsonl")
+		fork.Write(string(copied))
+		f.Tick()
+		other := f.Push(projecttest.Host("fork"), "another way")
+		second := asked(f.Tick(), "m2")
+		fork.Answer("m2")
+		f.Count(projecttest.Host("fork"), fork)
+		if gateway {
+			tell(f, projecttest.Host("s"), first)
+			tell(f, projecttest.Host("fork"), second)
+			f.Sweep()
 		}
-	}
-	if side != 1 { // the gateway
-		l.untold = append(l.untold, asked(at, id))
-	}
-	l.want[frame] = used
-	l.Tick()
-}
-
-// write writes some of the lines, the last of them perhaps in half.
-func (l *life) write(n int) {
-	l.log.Write(l.half)
-	l.half = ""
-	for n = min(n, len(l.lines)); n > 0; n-- {
-		l.log.Write(l.lines[0])
-		l.lines = l.lines[1:]
-	}
-	if len(l.lines) > 0 && l.r.IntN(2) == 0 {
-		l.log.Write(l.lines[0][:30])
-		l.half, l.lines = l.lines[0][30:], l.lines[1:]
-	}
-}
-
-// tell has the gateway tell of some requests in any order, and repeat some.
-func (l *life) tell(n int) {
-	if !l.prompt {
-		l.r.Shuffle(len(l.untold), func(i, j int) { l.untold[i], l.untold[j] = l.untold[j], l.untold[i] })
-	}
-	n = min(n, len(l.untold))
-	batch := slices.Clone(l.untold[:n])
-	l.untold, l.told = l.untold[n:], append(l.told, batch...)
-	if len(l.told) > 0 && l.r.IntN(3) == 0 {
-		batch = append(batch, l.told[max(0, len(l.told)-1-l.r.IntN(20))])
-	}
-	tell(l.Fixture, l.by, batch...)
-}
-
-// move gives the log another path, once all of it is counted.
-func (l *life) move() {
-	l.write(1_000)
-	l.write(1_000)
-	l.Count(l.by, l.log)
-	l.renamed++
-	to := projecttest.NewLog(l.Fixture, fmt.Sprint("moved-", l.renamed, ".jsonl"))
-	if _, err := os.Stat(l.log.Path); err == nil {
-		require.NoError(l.T, os.Rename(l.log.Path, to.Path))
-	}
-	l.log = to
-}
-
-// restart has another process do what follows.
-func (l *life) restart() {
-	kept := store.Open(l.Data, store.Options{})
-	l.T.Cleanup(func() { assert.NoError(l.T, kept.Close()) })
-	next := *l.Project
-	next.Store = kept
-	l.Project = &next
-}
-
-func (l *life) step() {
-	switch l.r.IntN(12) {
-	case 0, 1, 2, 3:
-		l.answer()
-	case 4, 5:
-		l.write(1 + l.r.IntN(4))
-	case 6:
-		l.Count(l.by, l.log)
-	case 7, 8:
-		l.tell(1 + l.r.IntN(4))
-	case 9:
-		l.frames = append(l.frames, l.Push(l.by, "work").ID)
-	case 10:
-		if len(l.frames) > 1 {
-			l.Pop(l.by, "done")
-			l.frames = l.frames[:len(l.frames)-1]
-		}
-	case 11:
-		if l.r.IntN(3) == 0 {
-			l.move()
-		} else {
-			l.restart()
-		}
-	}
-}
-
-func TestAnyOrderOfLogAndGatewayCountsEachAnswerOnce(t *testing.T) {
-	t.Parallel()
-	for seed := range uint64(4) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			f, log := projecttest.NewCounter(t)
-			l := &life{Fixture: f, r: rand.New(rand.NewPCG(seed, 1)), by: projecttest.Host("s"), log: log, want: map[string]core.Usage{}}
-			l.frames = []string{l.Push(l.by, "work").ID}
-			if l.prompt = seed%2 == 0; l.prompt {
-				l.untold = append(l.untold, usage.Request{Class: "auxiliary", Asked: f.Tick(), Status: 200})
-				l.tell(1)
-			}
-			log.Write("")
-			for range 20 + l.r.IntN(100) {
-				l.step()
-			}
-			l.move()
-			l.tell(1_000)
-			l.log.Write("")
-			l.Count(l.by, l.log)
-			l.Sweep()
-			require.Positive(t, l.answers)
-			var want, sum core.Usage
-			for frame, used := range l.want {
-				if l.prompt {
-					assert.Equal(t, used, l.Get(frame).Usage, "seed %d, frame %s", seed, frame)
-				}
-				want, sum = want.Add(used), sum.Add(l.Get(frame).Usage)
-			}
-			assert.Equal(t, want, sum)
-			assert.Equal(t, len(l.told), metered(l.Fixture).Requests)
-			assert.Empty(t, counting(l.Fixture))
-		})
+		assert.InDelta(t, 1, f.Spent(other.ID), 1e-9)
+		assert.Zero(t, f.Spent(other.Parent))
+		assert.InDelta(t, 1, f.Spent(frame.ID), 1e-9)
 	}
 }
 

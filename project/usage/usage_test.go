@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -17,11 +16,8 @@ import (
 	"flame/project"
 	"flame/project/autonomy"
 	"flame/project/children"
-	"flame/project/stack"
-	"flame/project/sweep"
 	"flame/project/turns"
 	"flame/project/view"
-	"flame/store"
 	"flame/tests/hoststest"
 	"flame/tests/projecttest"
 )
@@ -41,86 +37,100 @@ func counting(f *projecttest.Fixture) (sessions []string) {
 	return sessions
 }
 
+// afterReading has something happen once while a log is counted, after it was read.
+func afterReading(f *projecttest.Fixture, happens func()) {
+	done := false
+	f.Transcripts = func(by, path string, from core.LogPosition) iter.Seq2[core.LogEntry, error] {
+		return func(yield func(core.LogEntry, error) bool) {
+			if hoststest.Known().Formats().Read(by, path, from)(yield); !done {
+				done = true
+				happens()
+			}
+		}
+	}
+}
+
 func TestUsageIsThatOfTheFrameWorkedInAtTheTime(t *testing.T) {
 	t.Parallel()
 	f, log := projecttest.NewCounter(t)
-	outer := f.Push(projecttest.Host("s"), "outer")
+	s := projecttest.Host("s")
+	f.Decide(s, "", "keep it small") // makes the root
+	log.Answer("m0")
+	outer := f.Push(s, "outer")
 	log.Answer("m1")
-	inner := f.Push(projecttest.Host("s"), "inner")
+	inner := f.Push(s, "inner")
 	log.Answer("m2")
 	log.Answer("m3")
-	f.Pop(projecttest.Host("s"), "done")
+	before := f.Get(inner.ID).UpdatedAt
+	f.Count(s, log)
+	assert.Equal(t, []any{before, []string{core.FrameCreated}}, []any{f.Get(inner.ID).UpdatedAt, f.Kinds(inner.ID)}, "counting is no change of the frame")
+	f.Pop(s, "done")
 	log.Answer("m4")
-	f.Count(projecttest.Host("s"), log)
-
-	assert.InDelta(t, 2, f.Spent(outer.ID), 1e-9)
-	assert.InDelta(t, 2, f.Spent(inner.ID), 1e-9)
+	for range 2 { // what is counted is not counted again
+		f.Count(s, log)
+		assert.InDelta(t, 1, f.Spent(outer.Parent), 1e-9)
+		assert.InDelta(t, 2, f.Spent(outer.ID), 1e-9)
+		assert.InDelta(t, 2, f.Spent(inner.ID), 1e-9)
+	}
 	assert.Equal(t, int64(500_000), f.Get(inner.ID).Usage.TokensIn)
 	assert.Empty(t, counting(f))
+	f.ReadActivity(inner.ID, func(a autonomy.Activity) {
+		assert.Equal(t, autonomy.Activity{Messages: 2, Tokens: 250_000}, a, "tokens of the last, as each carries the whole context")
+	})
+	log.Answer("m4") // another line of the same answer
+	log.Answer("m5")
+	f.Count(s, log)
+	assert.InDelta(t, 3, f.Spent(outer.ID), 1e-9)
 	stats, err := view.StatsOf(f.Ctx, f.Project)
 	require.NoError(t, err)
-	assert.InDelta(t, 4, stats.Usage.CostUSD, 1e-9)
+	assert.InDelta(t, 6, stats.Usage.CostUSD, 1e-9)
 }
 
-func TestUsageBeforeTheFirstPushIsTheRoots(t *testing.T) {
+func TestWhateverBecomesOfALogEachAnswerCountsOnce(t *testing.T) {
 	t.Parallel()
-	f, log := projecttest.NewCounter(t)
-	_, _, err := stack.AddDecision(f.Ctx, f.Project, projecttest.Host("s"), "", "keep it small") // makes the root
-	require.NoError(t, err)
-	log.Answer("m1")
-	frame := f.Push(projecttest.Host("s"), "work")
-	log.Answer("m2")
-	f.Count(projecttest.Host("s"), log)
-	assert.InDelta(t, 1, f.Spent(frame.Parent), 1e-9)
-	assert.InDelta(t, 1, f.Spent(frame.ID), 1e-9)
-}
-
-func TestCountingTwiceCountsOnce(t *testing.T) {
-	t.Parallel()
-	f, log := projecttest.NewCounter(t)
-	frame := f.Push(projecttest.Host("s"), "work")
-	log.Answer("m1")
-	f.Count(projecttest.Host("s"), log)
-	f.Count(projecttest.Host("s"), log)
-	assert.InDelta(t, 1, f.Spent(frame.ID), 1e-9)
-	log.Answer("m1") // another line of the same answer
-	log.Answer("m2")
-	f.Count(projecttest.Host("s"), log)
-	assert.InDelta(t, 2, f.Spent(frame.ID), 1e-9)
-}
-
-func TestCountingIsNoChangeOfTheFrame(t *testing.T) {
-	t.Parallel()
-	f, log := projecttest.NewCounter(t)
-	frame := f.Push(projecttest.Host("s"), "work")
-	log.Answer("m1")
-	f.Count(projecttest.Host("s"), log)
-	assert.Equal(t, frame.UpdatedAt, f.Get(frame.ID).UpdatedAt)
-	assert.Equal(t, []string{core.FrameCreated}, f.Kinds(frame.ID))
-}
-
-func TestProcessesThatCountAtOnceCountOnce(t *testing.T) {
-	t.Parallel()
-	f, log := projecttest.NewCounter(t)
-	frame := f.Push(projecttest.Host("s"), "work")
-	for i := range 200 {
-		log.Answer(fmt.Sprint("m", i))
+	s := projecttest.Host("s")
+	for name, happens := range map[string]func(f *projecttest.Fixture, log projecttest.HostLog, first, second string) projecttest.HostLog{
+		"it is compacted, and its session resumed": func(f *projecttest.Fixture, log projecttest.HostLog, _, second string) projecttest.HostLog {
+			log.Write(`{"type":"system","subtype":"compact_boundary"}` + "\n")
+			log.Write(fmt.Sprintf(`{"type":"user","timestamp":%q,"isCompactSummary":true,"message":{"content":"so far"}}`+"\n", projecttest.Stamp(f.Tick())))
+			f.End(s)
+			log.Write(second)
+			return log
+		},
+		"it moves": func(f *projecttest.Fixture, log projecttest.HostLog, _, second string) projecttest.HostLog {
+			moved := projecttest.NewLog(f, "moved.jsonl")
+			require.NoError(f.T, os.Rename(log.Path, moved.Path))
+			moved.Write(second)
+			return moved
+		},
+		"a line is torn": func(f *projecttest.Fixture, log projecttest.HostLog, _, second string) projecttest.HostLog {
+			log.Write(second[:40])
+			f.Count(s, log)
+			log.Write(second[40:])
+			return log
+		},
+		"it shrinks": func(f *projecttest.Fixture, log projecttest.HostLog, first, second string) projecttest.HostLog {
+			log.Write(`{"type":"system"}` + "\n")
+			f.Count(s, log)
+			require.NoError(f.T, os.Remove(log.Path))
+			log.Write(first)
+			f.Count(s, log)
+			log.Write(second)
+			return log
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, log := projecttest.NewCounter(t)
+			frame := f.Push(s, "work")
+			first := projecttest.AnswerAt(f.Tick(), "m1")
+			log.Write(first)
+			f.Count(s, log)
+			log = happens(f, log, first, projecttest.AnswerAt(f.Tick(), "m2"))
+			f.Count(s, log)
+			assert.InDelta(t, 2, f.Spent(frame.ID), 1e-9)
+		})
 	}
-	f.CountLater(projecttest.Host("s"), log)
-	now := f.Tick()
-	var all sync.WaitGroup
-	for range 4 {
-		kept := store.Open(f.Data, store.Options{})
-		t.Cleanup(func() { assert.NoError(t, kept.Close()) })
-		other := &project.Project{
-			Store: kept, Log: f.Log, NewID: f.NewID, Transcripts: hoststest.Known().Formats().Read,
-			Now: func() core.Millis { return now },
-		}
-		all.Go(func() { assert.NoError(t, sweep.Once(f.Ctx, other)) })
-	}
-	all.Wait()
-	assert.InDelta(t, 200, f.Spent(frame.ID), 1e-9)
-	assert.Empty(t, counting(f))
 }
 
 func TestProcessesWithoutAReaderLeaveUsageToOthers(t *testing.T) {
@@ -158,112 +168,16 @@ func TestASubagentsUsageIsItsOwnFrames(t *testing.T) {
 	f.Count(projecttest.Host("s"), log)
 	assert.InDelta(t, 1, f.Spent(parent.ID), 1e-9)
 	assert.InDelta(t, 2, f.Spent(frame), 1e-9)
+	require.False(t, f.StartChild("d", "no match").HasFrame())
+	unmatched := projecttest.NewLog(f, "agent-d.jsonl")
+	unmatched.Answer("m4")
+	f.Count(projecttest.Agent("d"), unmatched)
+	assert.InDelta(t, 2, f.Spent(parent.ID), 1e-9, "one without a frame spends for the one it works for")
 
 	all, err := children.Sessions(f.Ctx, f.Project, projecttest.Host("s"))
 	require.NoError(t, err)
-	require.Len(t, all.Sessions, 1)
-	assert.Equal(t, 3, all.Sessions[0].MessageCount, "the heuristics go by it")
-}
-
-func TestAChildWithoutAFrameSpendsForTheOneItWorksFor(t *testing.T) {
-	t.Parallel()
-	f, _ := projecttest.NewCounter(t)
-	parent := f.Push(projecttest.Host("s"), "work")
-	require.False(t, f.StartChild("c", "no match").HasFrame())
-	own := projecttest.NewLog(f, "agent-c.jsonl")
-	own.Answer("m1")
-	f.Count(projecttest.Agent("c"), own)
-	assert.InDelta(t, 1, f.Spent(parent.ID), 1e-9)
-}
-
-func TestUsageFeedsAutonomy(t *testing.T) {
-	t.Parallel()
-	f, log := projecttest.NewCounter(t)
-	frame := f.Push(projecttest.Host("s"), "work")
-	for i := range 21 {
-		log.Answer(fmt.Sprint("m", i))
-	}
-	f.Count(projecttest.Host("s"), log)
-	f.ReadActivity(frame.ID, func(a autonomy.Activity) {
-		assert.Equal(t, 21, a.Messages)
-		assert.Equal(t, 250_000, a.Tokens, "of the last, as each carries the whole context")
-	})
-}
-
-func TestCompactionAndResumeContinueTheSameLog(t *testing.T) {
-	t.Parallel()
-	f, log := projecttest.NewCounter(t)
-	frame := f.Push(projecttest.Host("s"), "work")
-	log.Answer("m1")
-	f.Count(projecttest.Host("s"), log)
-	log.Write(`{"type":"system","subtype":"compact_boundary"}` + "\n")
-	log.Write(fmt.Sprintf(`{"type":"user","timestamp":%q,"isCompactSummary":true,"message":{"content":"so far"}}`+"\n", projecttest.Stamp(f.Tick())))
-	require.NoError(t, children.EndSession(f.Ctx, f.Project, projecttest.Host("s")))
-	log.Answer("m2")
-	f.Count(projecttest.Host("s"), log)
-	assert.InDelta(t, 2, f.Spent(frame.ID), 1e-9)
-}
-
-func TestACopyInAForkIsNotCountedAgain(t *testing.T) {
-	t.Parallel()
-	f, log := projecttest.NewCounter(t)
-	frame := f.Push(projecttest.Host("s"), "work")
-	log.Answer("m1")
-	f.Count(projecttest.Host("s"), log)
-	copied, err := os.ReadFile(log.Path)
-	require.NoError(t, err)
-
-	fork := projecttest.NewLog(f, "fork.jsonl")
-	fork.Write(string(copied))
-	f.Tick()
-	other := f.Push(projecttest.Host("fork"), "another way")
-	fork.Answer("m2")
-	f.Count(projecttest.Host("fork"), fork)
-	assert.InDelta(t, 1, f.Spent(other.ID), 1e-9)
-	assert.Zero(t, f.Spent(other.Parent))
-	assert.InDelta(t, 1, f.Spent(frame.ID), 1e-9)
-}
-
-func TestALogThatMovedIsNotCountedAgain(t *testing.T) {
-	t.Parallel()
-	f, log := projecttest.NewCounter(t)
-	frame := f.Push(projecttest.Host("s"), "work")
-	log.Answer("m1")
-	f.Count(projecttest.Host("s"), log)
-	moved := projecttest.NewLog(f, "moved.jsonl")
-	require.NoError(t, os.Rename(log.Path, moved.Path))
-	moved.Answer("m2")
-	f.Count(projecttest.Host("s"), moved)
-	assert.InDelta(t, 2, f.Spent(frame.ID), 1e-9)
-}
-
-func TestATornLineIsCountedOnceItIsWhole(t *testing.T) {
-	t.Parallel()
-	f, log := projecttest.NewCounter(t)
-	frame := f.Push(projecttest.Host("s"), "work")
-	log.Answer("m1")
-	line := projecttest.AnswerAt(f.Tick(), "m2")
-	log.Write(line[:40])
-	f.Count(projecttest.Host("s"), log)
-	assert.InDelta(t, 1, f.Spent(frame.ID), 1e-9)
-	log.Write(line[40:])
-	f.Count(projecttest.Host("s"), log)
-	assert.InDelta(t, 2, f.Spent(frame.ID), 1e-9)
-}
-
-func TestALogThatShrankIsCountedFromWhereItIsNew(t *testing.T) {
-	t.Parallel()
-	f, log := projecttest.NewCounter(t)
-	frame := f.Push(projecttest.Host("s"), "work")
-	old := projecttest.AnswerAt(f.Tick(), "m1")
-	log.Write(old + projecttest.AnswerAt(f.Tick(), "m2"))
-	f.Count(projecttest.Host("s"), log)
-	require.NoError(t, os.Remove(log.Path))
-	log.Write(old)
-	f.Count(projecttest.Host("s"), log)
-	log.Answer("m3")
-	f.Count(projecttest.Host("s"), log)
-	assert.InDelta(t, 3, f.Spent(frame.ID), 1e-9)
+	require.Len(t, all.Sessions, 2)
+	assert.ElementsMatch(t, []int{3, 1}, []int{all.Sessions[0].MessageCount, all.Sessions[1].MessageCount}, "the heuristics go by it")
 }
 
 func TestAMissingLogIsReportedOnce(t *testing.T) {
@@ -328,17 +242,10 @@ func TestARequestDuringACountIsCountedNext(t *testing.T) {
 	f, log := projecttest.NewCounter(t)
 	frame := f.Push(projecttest.Host("s"), "work")
 	log.Answer("m1")
-	asked := false
-	f.Transcripts = func(by, path string, from core.LogPosition) iter.Seq2[core.LogEntry, error] {
-		return func(yield func(core.LogEntry, error) bool) {
-			hoststest.Known().Formats().Read(by, path, from)(yield)
-			if !asked {
-				asked = true
-				log.Answer("m2")
-				f.CountLater(projecttest.Host("s"), log)
-			}
-		}
-	}
+	afterReading(f, func() {
+		log.Answer("m2")
+		f.CountLater(projecttest.Host("s"), log)
+	})
 	f.Count(projecttest.Host("s"), log)
 	assert.Equal(t, []string{"s"}, counting(f))
 	f.Sweep()
