@@ -329,23 +329,6 @@ func TestFramesCannotSpeakAsFlame(t *testing.T) {
 	assert.Equal(t, 2, strings.Count(suggestions, "]"))
 }
 
-func TestContextDoesNotDependOnTheOrderGiven(t *testing.T) {
-	t.Parallel()
-	s := typical()
-	for i := range 60 {
-		s.Siblings = append(s.Siblings, with(aFrame(fmt.Sprintf("frame-%08d", i), core.Completed, "Verify part", core.Millis(i%7)), func(f *core.Frame) {
-			f.Summary = strings.Repeat("done ", i)
-		}))
-	}
-	want := core.BuildContext(s, core.DefaultBudget(), 0)
-	for seed := range uint64(10) {
-		shuffle := rand.New(rand.NewPCG(seed, 1))
-		shuffle.Shuffle(len(s.Siblings), func(i, j int) { s.Siblings[i], s.Siblings[j] = s.Siblings[j], s.Siblings[i] })
-		shuffle.Shuffle(len(s.Children), func(i, j int) { s.Children[i], s.Children[j] = s.Children[j], s.Children[i] })
-		assert.Equal(t, want, core.BuildContext(s, core.DefaultBudget(), 0))
-	}
-}
-
 // checkContext checks what holds for the context of any tree.
 func checkContext(t *testing.T, s core.Surroundings, b core.Budget, maxChars int, c core.Context) {
 	t.Helper()

@@ -1,20 +1,12 @@
 package core_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
 	"flame/core"
 )
-
-func TestScoresTakeTheFutureForNow(t *testing.T) {
-	t.Parallel()
-	f := aFrame("f", core.Completed, "goal", -1000)
-	assert.InDelta(t, core.ScoreAncestor(aFrame("f", core.Completed, "goal", 0), 1, now), core.ScoreAncestor(f, 1, now), 0)
-	assert.InDelta(t, core.ScoreSibling(aFrame("f", core.Completed, "goal", 0), "goal", now), core.ScoreSibling(f, "goal", now), 0)
-}
 
 func TestScoreSiblingMatchesWholeWordsAndPartsOfPaths(t *testing.T) {
 	t.Parallel()
@@ -40,15 +32,4 @@ func TestScoreSiblingMatchesWholeWordsAndPartsOfPaths(t *testing.T) {
 			assert.InDelta(t, tt.want, core.ScoreSibling(f, tt.goal, now), 0)
 		})
 	}
-}
-
-func TestSelectAncestorsAlwaysHasTheParent(t *testing.T) {
-	t.Parallel()
-	parent := with(aFrame("p", core.InProgress, "g", 0), func(f *core.Frame) { f.Summary = strings.Repeat("x", 9000) })
-	ancestors := []core.Frame{parent, aFrame("g", core.InProgress, "goal", 0)}
-	s := core.SelectAncestors(ancestors, 100, now)
-	assert.Equal(t, []string{"p"}, idsOf(s.Frames))
-	assert.Equal(t, 100, s.Tokens, "it is charged the budget, no more")
-	assert.Equal(t, 1, s.Left)
-	assert.Equal(t, []string{"p"}, idsOf(core.SelectAncestors(ancestors, -5, now).Frames))
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -289,34 +288,6 @@ func TestFolderWithoutPermissions(t *testing.T) {
 				assert.Contains(t, string(out), map[string]string{"read": "cannot be opened", "check": "permission denied"}[role])
 			})
 		}
-	}
-}
-
-// What another program left in the place of the database is told, and stays.
-func TestForeignFilesForTheDatabase(t *testing.T) {
-	t.Parallel()
-	for name, text := range map[string]string{
-		"a line of text":       "hello\n",
-		"an image":             "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + strings.Repeat("\x00\xff", 4000),
-		"a lone magic":         "SQLite format 3\x00",
-		"pages of three bytes": "SQLite format 3\x00" + "\x00\x03" + strings.Repeat("\x01", 1000),
-		"a hostile header": "SQLite format 3\x00" + "\x00\x01\x02\x02" + strings.Repeat("\xff", 8) + "\xff\xff\xff\xff" +
-			strings.Repeat("\xff", 68) + strings.Repeat("x", 1000),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := small(t)
-			path := filepath.Join(dir, "flame.db")
-			require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-			for who, err := range answers(t, dir) {
-				if who != "Log" {
-					assert.Contains(t, unavailable(t, err).Message, path, who)
-				}
-			}
-			after, err := os.ReadFile(path)
-			require.NoError(t, err)
-			assert.Equal(t, text, string(after))
-		})
 	}
 }
 

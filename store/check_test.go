@@ -52,28 +52,12 @@ func TestReadingMakesNothing(t *testing.T) {
 	for _, opts := range []store.Options{{}, {LongLived: true}} {
 		kept := store.Open(filepath.Join(parent, "a", "data"), opts)
 		assert.Empty(t, storetest.Found(t, kept, project.FrameQuery{}))
+		require.NoError(t, kept.Run(context.Background(), func(tx project.Tx) error { _, _, err := tx.Revision(); return err }))
 		require.NoError(t, kept.Close())
 	}
 	entries, err := os.ReadDir(parent)
 	require.NoError(t, err)
 	assert.Empty(t, entries)
-}
-
-func TestDataFolder(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "deep", "data")
-	kept := open(t, dir, store.Options{})
-	storetest.Save(t, kept, core.Frame{ID: "f-1"})
-	info, err := os.Stat(dir)
-	require.NoError(t, err)
-	assert.Equal(t, os.FileMode(0o700), info.Mode().Perm())
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	for _, entry := range entries {
-		info, err := entry.Info()
-		require.NoError(t, err)
-		assert.Equal(t, os.FileMode(0o600), info.Mode().Perm(), entry.Name())
-	}
 }
 
 func TestAnyNameOfAFolder(t *testing.T) {
@@ -255,4 +239,28 @@ func TestIndexesThatDoNotFitAreNamed(t *testing.T) {
 	assert.Contains(t, harmed[0].Hint, "REINDEX")
 	execute(t, db, "REINDEX")
 	assert.Empty(t, broken(store.Check(context.Background(), dir)))
+}
+
+func TestADeletedFrameIsNotNamedBySessions(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	kept := open(t, dir, store.Options{})
+	storetest.Update(t, kept, func(tx project.Tx) {
+		require.NoError(t, tx.SaveFrame(core.Frame{ID: "f-1", Status: core.Completed, Session: "s-1"}))
+		require.NoError(t, tx.SaveFrame(core.Frame{ID: "f-2", Status: core.Completed, Session: "s-2"}))
+		for i, session := range []string{"s-1", "s-2", "s-3"} {
+			root := []string{"f-1", "f-2", "f-2"}[i]
+			require.NoError(t, tx.SaveSession(core.Session{ID: session, Root: root, Current: "f-1"}))
+		}
+		require.NoError(t, tx.DeleteFrame("f-1"))
+	})
+	storetest.View(t, kept, func(tx project.Tx) {
+		for session, root := range map[string]string{"s-1": "", "s-2": "f-2", "s-3": "f-2"} {
+			got, err := tx.Session(session)
+			require.NoError(t, err)
+			assert.Equal(t, root, got.Root, session)
+			assert.Empty(t, got.Current, session)
+		}
+	})
+	assert.Contains(t, store.Check(context.Background(), dir)[0].What, "is sound")
 }

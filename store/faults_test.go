@@ -69,23 +69,21 @@ func TestDamageIsAnErrorAndStays(t *testing.T) {
 	truncate := func(size int64) func(*testing.T, string) {
 		return func(t *testing.T, db string) { require.NoError(t, os.Truncate(db, size)) }
 	}
+	write := func(text string) func(*testing.T, string) {
+		return func(t *testing.T, db string) { require.NoError(t, os.WriteFile(db, []byte(text), 0o600)) }
+	}
 	tests := map[string]struct {
 		harm    func(t *testing.T, db string)
 		message string
 	}{
-		"a truncated file": {truncate(100_000), "damaged"},
-		"a file cut within a page": {func(t *testing.T, db string) {
-			info, err := os.Stat(db)
-			require.NoError(t, err)
-			truncate(info.Size()-1000)(t, db)
-		}, "damaged"},
-		"a file cut within the header": {truncate(50), "damaged"},
-		"garbage": {func(t *testing.T, db string) {
-			require.NoError(t, os.WriteFile(db, []byte(strings.Repeat("garbage ", 5000)), 0o600))
-		}, "damaged"},
-		"zeros": {func(t *testing.T, db string) {
-			require.NoError(t, os.WriteFile(db, make([]byte, 100_000), 0o600))
-		}, "damaged"},
+		"a truncated file":     {truncate(100_000), "damaged"},
+		"zeros":                {write(strings.Repeat("\x00", 100_000)), "damaged"},
+		"a line of text":       {write("hello\n"), "damaged"},
+		"an image":             {write("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + strings.Repeat("\x00\xff", 4000)), "damaged"},
+		"a lone magic":         {write("SQLite format 3\x00"), "damaged"},
+		"pages of three bytes": {write("SQLite format 3\x00" + "\x00\x03" + strings.Repeat("\x01", 1000)), "damaged"},
+		"a hostile header": {write("SQLite format 3\x00" + "\x00\x01\x02\x02" + strings.Repeat("\xff", 8) + "\xff\xff\xff\xff" +
+			strings.Repeat("\xff", 68) + strings.Repeat("x", 1000)), "damaged"},
 		"a log without its database": {func(t *testing.T, db string) {
 			require.NoError(t, os.Rename(db, db+"-wal"))
 		}, "damaged"},
@@ -212,17 +210,6 @@ func TestCheckpointKilledHalfway(t *testing.T) {
 	assertSound(t, crashed)
 }
 
-func TestEmptyFileIsNew(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "data")
-	require.NoError(t, os.Mkdir(dir, 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "flame.db"), nil, 0o600))
-	kept := open(t, dir, store.Options{})
-	assert.Empty(t, storetest.Found(t, kept, project.FrameQuery{}))
-	storetest.Save(t, kept, core.Frame{ID: "f-1"})
-	assert.Equal(t, "f-1", storetest.Found(t, kept, project.FrameQuery{}))
-}
-
 func TestNewerSchemaThatOlderBinariesMayUse(t *testing.T) {
 	t.Parallel()
 	dir := filled(t)
@@ -271,15 +258,6 @@ func TestRemovedUnderARunningProcess(t *testing.T) {
 			})
 		}
 	}
-}
-
-func TestNewStoreAfterRemoval(t *testing.T) {
-	t.Parallel()
-	dir := filled(t)
-	require.NoError(t, os.RemoveAll(dir))
-	kept := open(t, dir, store.Options{})
-	storetest.Save(t, kept, core.Frame{ID: "f-1"})
-	assert.Equal(t, "f-1", storetest.Found(t, kept, project.FrameQuery{}))
 }
 
 // readable makes a copy of a data folder that its owner may read and not write; it

@@ -89,32 +89,6 @@ func holder(t *testing.T, dir string) *exec.Cmd {
 	return cmd
 }
 
-func TestManyProcessesLoseNothing(t *testing.T) {
-	t.Parallel()
-	const processes, writes = 8, 50
-	dir := filepath.Join(t.TempDir(), "data")
-	var wg sync.WaitGroup
-	for p := range processes {
-		cmd := child(t, dir, "write", fmt.Sprintf("p%d", p), strconv.Itoa(writes))
-		wg.Go(func() {
-			out, err := cmd.CombinedOutput()
-			assert.NoError(t, err, "%s", out)
-		})
-	}
-	wg.Wait()
-	kept := open(t, dir, store.Options{})
-	storetest.View(t, kept, func(tx project.Tx) {
-		counts, err := tx.CountFrames(project.FrameQuery{})
-		require.NoError(t, err)
-		assert.Equal(t, processes*writes, counts[core.InProgress])
-		events, err := tx.FindEvents(project.EventQuery{})
-		require.NoError(t, err)
-		assert.Len(t, events, processes*writes)
-		assert.EqualValues(t, processes*writes, events[len(events)-1].Seq)
-	})
-	assertSound(t, dir)
-}
-
 func TestKillsLoseNoAcknowledgedWrite(t *testing.T) {
 	t.Parallel()
 	const kills = 12

@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -68,14 +67,4 @@ func TestARunThatWritesRunsOnce(t *testing.T) {
 			assert.Equal(t, "f-1", storetest.Found(t, other, project.FrameQuery{Text: "another one"}))
 		})
 	}
-}
-
-func TestARunThatOnlyReadsMakesNoData(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "data")
-	kept := open(t, dir, store.Options{})
-	require.NoError(t, kept.Run(context.Background(), func(tx project.Tx) error { _, _, err := tx.Revision(); return err }))
-	assert.NoFileExists(t, filepath.Join(dir, "flame.db"))
-	_, err := os.Stat(dir)
-	assert.ErrorIs(t, err, os.ErrNotExist)
 }

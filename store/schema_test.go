@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -277,19 +276,6 @@ func TestMigrationThatFailsChangesNothing(t *testing.T) {
 	require.NoError(t, hasFrame(old, "f-old"))
 	fixed := openWith(t, dir, next("ALTER TABLE frames ADD COLUMN mood TEXT"), Options{})
 	require.NoError(t, hasFrame(fixed, "f-old"))
-}
-
-func TestOldestBinary(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	upgraded := openWith(t, dir, next("UPDATE meta SET value = "+strconv.Itoa(disk.NewestSchema.Version+1)+" WHERE name = 'oldest'"), Options{})
-	require.NoError(t, saveOne(upgraded, "f-1"))
-	old := openWith(t, dir, disk.NewestSchema, Options{})
-	err := hasFrame(old, "f-1")
-	require.ErrorIs(t, err, core.ErrUnavailable)
-	var p *core.Problem
-	require.True(t, errors.As(err, &p))
-	assert.Contains(t, p.Message, "newer flame")
 }
 
 // A server under constant writing works its log in beside the writes, and ends

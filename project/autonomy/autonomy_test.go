@@ -36,6 +36,15 @@ func TestAStrongSignalIsSuggestedToItsSessionOnly(t *testing.T) {
 
 	assert.Contains(t, f.Context(projecttest.Host("s"), "").Text, "Set up database migrations")
 	assert.NotContains(t, f.Context(projecttest.Host("other"), "").Text, "Set up database migrations")
+
+	manual := core.AutonomyManual
+	_, err = autonomy.Configure(f.Ctx, f.Project, projecttest.Host("s"), autonomy.Patch{Level: &manual}, "", "")
+	require.NoError(t, err)
+	advice, err = autonomy.ShouldPush(f.Ctx, f.Project, projecttest.Host("other"), projecttest.Strong)
+	require.NoError(t, err)
+	assert.True(t, advice.Recommended, "it answers all the same")
+	assert.False(t, advice.Queued)
+	assert.Empty(t, autonomyNow(f, projecttest.Host("other")).Pending)
 }
 
 func TestARepeatedSuggestionIsRefreshed(t *testing.T) {
@@ -112,20 +121,6 @@ func TestActivatingAPlannedFrameIsTheSuggestedPush(t *testing.T) {
 	state := autonomyNow(f, s)
 	assert.Empty(t, state.Pending)
 	assert.Equal(t, 1, state.Stats.ActedUpon)
-}
-
-func TestManualSuggestsNothing(t *testing.T) {
-	t.Parallel()
-	f := projecttest.New(t)
-	f.Push(projecttest.Host("s"), "Implement user authentication")
-	manual := core.AutonomyManual
-	_, err := autonomy.Configure(f.Ctx, f.Project, projecttest.Host("s"), autonomy.Patch{Level: &manual}, "", "")
-	require.NoError(t, err)
-	advice, err := autonomy.ShouldPush(f.Ctx, f.Project, projecttest.Host("s"), projecttest.Strong)
-	require.NoError(t, err)
-	assert.True(t, advice.Recommended, "it answers all the same")
-	assert.False(t, advice.Queued)
-	assert.Empty(t, autonomyNow(f, projecttest.Host("s")).Pending)
 }
 
 func TestMissingArgumentsComeFromTheRecordedActivity(t *testing.T) {

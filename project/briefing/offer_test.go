@@ -20,13 +20,11 @@ func leaves(t *testing.T, f *projecttest.Fixture, planned int) (root core.Frame)
 	t.Helper()
 	by := projecttest.Host("first")
 	root = f.Get(f.Push(by, "PART").Parent)
-	_, err := stack.Pop(f.Ctx, f.Project, by, stack.PopArgs{Status: core.Completed, Summary: "PART-DONE", Decisions: []string{"DECIDED"}})
-	require.NoError(t, err)
+	_ = f.PopAs(by, stack.PopArgs{Status: core.Completed, Summary: "PART-DONE", Decisions: []string{"DECIDED"}})
 	for i := range planned {
 		f.Plan(by, "", fmt.Sprint("NEXT ", i))
 	}
-	_, err = stack.Pop(f.Ctx, f.Project, by, stack.PopArgs{Frame: root.ID, Status: core.Completed, Summary: "ALL-DONE", Force: true})
-	require.NoError(t, err)
+	_ = f.PopAs(by, stack.PopArgs{Frame: root.ID, Status: core.Completed, Summary: "ALL-DONE", Force: true})
 	return root
 }
 

@@ -171,10 +171,9 @@ func TestAChildContinuesBelowItsParentsCurrentFrame(t *testing.T) {
 	f := projecttest.Working(t)
 	f.SpawnAll(projecttest.Host("s"), "look")
 	f.EndChild(projecttest.Host("s"), projecttest.Completed("look", "LAST"))
-	_, err := stack.Pop(f.Ctx, f.Project, projecttest.Host("s"), stack.PopArgs{Frame: f.Current(projecttest.Host("s")), Status: core.Completed})
-	require.NoError(t, err)
+	_ = f.PopAs(projecttest.Host("s"), stack.PopArgs{Frame: f.Current(projecttest.Host("s")), Status: core.Completed})
 	f.Prompt(projecttest.Host("s"), "next", "more work")
-	_, err = children.Continue(f.Ctx, f.Project, projecttest.Host("s"), "look", 0)
+	_, err := children.Continue(f.Ctx, f.Project, projecttest.Host("s"), "look", 0)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"completed work", "  completed look: LAST", "in_progress more work", "  in_progress look (continued)"}, f.Draw())
 }

@@ -3,7 +3,6 @@ package files_test
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
@@ -110,52 +109,6 @@ func TestALogThatIsReadAgainChangesNothing(t *testing.T) {
 	fork.Write(line)
 	f.Count(forked, fork)
 	assert.Empty(t, of(f, other.ID).Files)
-}
-
-// A log tells the same however often it is counted in between.
-func TestCountingInAnyChunksComesToTheSame(t *testing.T) {
-	t.Parallel()
-	for seed := range uint64(6) {
-		whole, chunks := countedAt(t, seed, 0), countedAt(t, seed, 3)
-		assert.Equal(t, whole, chunks, seed)
-		added := 0
-		for _, l := range whole {
-			for _, file := range l.Files {
-				added += file.Added
-			}
-		}
-		assert.NotZero(t, added)
-	}
-}
-
-// countedAt returns what is known of frames after random work whose log was counted
-// after each nth entry or so; with 0 only at its end.
-func countedAt(t *testing.T, seed uint64, nth int) (all []files.List) {
-	t.Helper()
-	work, cuts := rand.New(rand.NewPCG(seed, 1)), rand.New(rand.NewPCG(seed, 2))
-	f, log := projecttest.NewCounter(t)
-	s := projecttest.Host("s")
-	frames, depth := []string{f.Push(s, "outer").ID}, 1
-	for i := range 40 {
-		switch n := work.IntN(10); {
-		case n == 0:
-			frames, depth = append(frames, f.Push(s, "inner").ID), depth+1
-		case n == 1 && depth > 1:
-			f.Pop(s, "done")
-			depth--
-		default:
-			path := fmt.Sprintf("/w/%d", work.IntN(4))
-			log.Write(edited(f.Tick(), fmt.Sprint("c", i/2), path, strings.Repeat("a\n", work.IntN(3)), strings.Repeat("b\n", work.IntN(3))))
-		}
-		if nth > 0 && cuts.IntN(nth) == 0 {
-			f.Count(s, log)
-		}
-	}
-	f.Count(s, log)
-	for _, id := range frames {
-		all = append(all, of(f, id))
-	}
-	return all
 }
 
 func TestOldPatchesMakeRoomAndAreCounted(t *testing.T) {

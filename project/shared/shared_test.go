@@ -178,8 +178,7 @@ func TestChangesByAnotherMachineHaveEvents(t *testing.T) {
 	a.Pop(by, "it was done better")
 	a.send(h)
 	b.receive(h)
-	_, err = stack.Invalidate(a.Ctx, a.Project, by, plan.ID, "no")
-	require.NoError(t, err)
+	_ = a.Invalidate(by, plan.ID, "no")
 	a.send(h)
 	b.receive(h)
 	assert.Equal(t, []string{`FrameReopened {"from":"completed","machine":"a"}`,
@@ -488,8 +487,7 @@ func TestAnInvalidationReachesOtherMachines(t *testing.T) {
 	meet(h, a, b)
 	b.Decide(projecttest.Shell, plans[0].ID, "a decision")
 	late := b.Plan(projecttest.Shell, plans[0].ID, "Late")[0]
-	_, err := stack.Invalidate(a.Ctx, a.Project, by, outer.ID, "no")
-	require.NoError(t, err)
+	_ = a.Invalidate(by, outer.ID, "no")
 	meet(h, a, b)
 	meet(h, a, b)
 	assert.Equal(t, a.alike(), b.alike())

@@ -12,7 +12,6 @@ import (
 
 	"flame/core"
 	"flame/project"
-	"flame/project/stack"
 	"flame/project/view"
 	"flame/tests/projecttest"
 	"flame/tests/storetest"
@@ -102,8 +101,7 @@ func TestAnInvalidationFollowsTheRule(t *testing.T) {
 		plant(f, rand.New(rand.NewPCG(seed, 1)), 300)
 		f.Push(projecttest.Host("s"), "elsewhere")
 		before, target := f.ByID(), idAt(f, int(seed%2))
-		done, err := stack.Invalidate(f.Ctx, f.Project, projecttest.Host("s"), target, "gone")
-		require.NoError(t, err)
+		done := f.Invalidate(projecttest.Host("s"), target, "gone")
 		after, planned, inProgress := invalidated(before, target, "gone", done.Target.InvalidatedAt)
 		assert.Equal(t, after, f.ByID())
 		assert.Equal(t, planned, done.Planned.Count)
@@ -126,8 +124,7 @@ func TestASmallInvalidationIsOneTransactionInTheOrderOfTheTree(t *testing.T) {
 	x2 := f.Plan(projecttest.Host("s"), x.ID, "x2")[0]
 	updates := 0
 	f.Store = &projecttest.Between{Store: f.Store, After: func() { updates++ }}
-	done, err := stack.Invalidate(f.Ctx, f.Project, projecttest.Host("s"), top.ID, "gone")
-	require.NoError(t, err)
+	done := f.Invalidate(projecttest.Host("s"), top.ID, "gone")
 	assert.Equal(t, []string{x.ID, y.ID, x1.ID, x2.ID, y1.ID}, projecttest.IDs(done.Planned.First))
 	assert.Equal(t, 5, done.Planned.Count)
 	assert.Equal(t, 1, updates)

@@ -92,15 +92,13 @@ func TestPopByIDMovesTheCurrentFrameOnlyOutOfTheEndedFrame(t *testing.T) {
 	b := f.Push(projecttest.Host("s"), "b")
 	c := f.Push(projecttest.Host("s"), "c")
 
-	popped, err := stack.Pop(f.Ctx, f.Project, projecttest.Host("s"), stack.PopArgs{Frame: b.ID, Status: core.Failed, Force: true})
-	require.NoError(t, err)
+	popped := f.PopAs(projecttest.Host("s"), stack.PopArgs{Frame: b.ID, Status: core.Failed, Force: true})
 	assert.Equal(t, a.ID, popped.Current, "the current frame was below the one that ended")
 	assert.Equal(t, []string{c.ID}, projecttest.IDs(popped.Open))
 
 	f.Push(projecttest.Host("s"), "d")
 	current := f.Current(projecttest.Host("s"))
-	_, err = stack.Pop(f.Ctx, f.Project, projecttest.Host("s"), stack.PopArgs{Frame: c.ID, Status: core.Blocked})
-	require.NoError(t, err)
+	_ = f.PopAs(projecttest.Host("s"), stack.PopArgs{Frame: c.ID, Status: core.Blocked})
 	assert.Equal(t, current, f.Current(projecttest.Host("s")), "what lies elsewhere ends without moving it")
 }
 
@@ -110,13 +108,12 @@ func TestPopOfARootEndsTheTreeAndPushBeginsAnother(t *testing.T) {
 	first := f.Push(projecttest.Host("s"), "work")
 	f.Pop(projecttest.Host("s"), "")
 	root := first.Parent
-	popped, err := stack.Pop(f.Ctx, f.Project, projecttest.Host("s"), stack.PopArgs{Frame: root, Status: core.Completed})
-	require.NoError(t, err)
+	popped := f.PopAs(projecttest.Host("s"), stack.PopArgs{Frame: root, Status: core.Completed})
 	assert.Nil(t, popped.Parent)
 	assert.Empty(t, popped.Current)
 	assert.Empty(t, f.Current(projecttest.Host("s")))
 
-	_, _, err = stack.AddDecision(f.Ctx, f.Project, projecttest.Host("s"), "", "too late")
+	_, _, err := stack.AddDecision(f.Ctx, f.Project, projecttest.Host("s"), "", "too late")
 	require.ErrorIs(t, err, core.ErrNotFound, "only push begins another tree")
 
 	again := f.Push(projecttest.Host("s"), "more")
@@ -129,8 +126,7 @@ func TestAFrameThatAnotherSessionEndedIsLeftBehind(t *testing.T) {
 	f := projecttest.New(t)
 	outer := f.Push(projecttest.Host("a"), "outer")
 	inner := f.Push(projecttest.Host("a"), "inner")
-	_, err := stack.Pop(f.Ctx, f.Project, projecttest.Host("b"), stack.PopArgs{Frame: inner.ID, Status: core.Completed})
-	require.NoError(t, err)
+	_ = f.PopAs(projecttest.Host("b"), stack.PopArgs{Frame: inner.ID, Status: core.Completed})
 	assert.Equal(t, outer.ID, f.Current(projecttest.Host("a")))
 	assert.Equal(t, outer.ID, f.Push(projecttest.Host("a"), "next").Parent)
 }

@@ -64,8 +64,7 @@ func TestTheLogOfAFrameGoesFromItsStartToItsEnd(t *testing.T) {
 	log.Answer("m3")
 	f.Pop(projecttest.Host("s"), "done")
 	log.Answer("after")
-	_, err = stack.Pop(f.Ctx, f.Project, projecttest.Host("s"), stack.PopArgs{Frame: outer.Parent, Status: core.Completed})
-	require.NoError(t, err)
+	_ = f.PopAs(projecttest.Host("s"), stack.PopArgs{Frame: outer.Parent, Status: core.Completed})
 	f.Count(projecttest.Host("s"), log)
 
 	assert.Equal(t, []string{"m2", ""}, part(f, inner.ID, log))
@@ -80,8 +79,7 @@ func TestASubagentsLogIsItsOwn(t *testing.T) {
 	frame := f.StartChild("c", "a subagent").Root
 	own := projecttest.NewLog(f, "agent-c.jsonl")
 	own.Answer("m1")
-	_, err := stack.Pop(f.Ctx, f.Project, projecttest.Agent("c"), stack.PopArgs{Frame: frame, Status: core.Completed})
-	require.NoError(t, err)
+	_ = f.PopAs(projecttest.Agent("c"), stack.PopArgs{Frame: frame, Status: core.Completed})
 	f.Count(projecttest.Agent("c"), own)
 	assert.Equal(t, []string{"m1"}, part(f, frame, own))
 }

@@ -88,8 +88,7 @@ func TestEveryMachinePlansBelowDecidesAndInvalidates(t *testing.T) {
 	assert.Empty(t, planned.Machine)
 
 	foreign := f.Foreign(frame.ID, "their plan", core.Planned)
-	_, err := stack.Invalidate(f.Ctx, f.Project, projecttest.Host("s"), frame.ID, "no longer wanted")
-	require.NoError(t, err)
+	_ = f.Invalidate(projecttest.Host("s"), frame.ID, "no longer wanted")
 	for _, id := range []string{frame.ID, planned.ID, foreign.ID} {
 		assert.Equal(t, core.Invalidated, f.Get(id).Status)
 	}
@@ -129,8 +128,7 @@ func TestAFrameOfAnotherMachineIsTakenOverByAClaim(t *testing.T) {
 			assert.Equal(t, core.InProgress, got.Status)
 			assert.Equal(t, frame.ID, f.Current(projecttest.Host("s")))
 
-			_, err = stack.Pop(f.Ctx, f.Project, projecttest.Host("s"), stack.PopArgs{Frame: frame.ID, Status: core.Completed})
-			require.NoError(t, err)
+			_ = f.PopAs(projecttest.Host("s"), stack.PopArgs{Frame: frame.ID, Status: core.Completed})
 			assert.Equal(t, core.Completed, f.Get(frame.ID).Status)
 			assert.Len(t, claimed(), 1)
 		})
@@ -144,8 +142,7 @@ func TestAClaimIsMadeOnlyIfItHelps(t *testing.T) {
 	void := f.Push(projecttest.Host("s"), "void")
 	below := f.Foreign(void.ID, "their plan", core.Planned)
 	gone := f.Foreign("", "given up", core.Invalidated)
-	_, err := stack.Invalidate(f.Ctx, f.Project, projecttest.Host("s"), void.ID, "no")
-	require.NoError(t, err)
+	_ = f.Invalidate(projecttest.Host("s"), void.ID, "no")
 	mine := f.Plan(projecttest.Host("s"), "", "mine")[0]
 	f.Activate(projecttest.Host("s"), mine.ID)
 	for _, id := range []string{gone.ID, below.ID, "frame-unknown"} {
@@ -306,8 +303,7 @@ func TestNothingEndsAFrameOfAnotherMachineByItself(t *testing.T) {
 		},
 		"a summary that does not come": func(f *projecttest.Fixture) string {
 			frame := f.Push(s, "work")
-			_, err := stack.Pop(f.Ctx, f.Project, s, stack.PopArgs{Status: core.Completed, GenerateSummary: true})
-			require.NoError(f.T, err)
+			_ = f.PopAs(s, stack.PopArgs{Status: core.Completed, GenerateSummary: true})
 			f.TakeAway(frame.ID)
 			f.Clock += 11 * minute
 			return frame.ID

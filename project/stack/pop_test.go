@@ -45,8 +45,7 @@ func TestOnePopRecordsEndsAndContinuesLikeSeparateCalls(t *testing.T) {
 				f.Project.Dir = "/project"
 				f.Plan(s, "", "planned") // frame-1 the root, plan-2
 				f.Push(s, "work")        // frame-3
-				_, _, err := stack.AddDecision(f.Ctx, f.Project, s, "", "known")
-				require.NoError(t, err)
+				f.Decide(s, "", "known")
 				return f, len(changes(f, 0))
 			}
 			one, had := begin()
@@ -58,8 +57,7 @@ func TestOnePopRecordsEndsAndContinuesLikeSeparateCalls(t *testing.T) {
 
 			many, _ := begin()
 			for _, decision := range []string{"known", "a", "b", "a"} {
-				_, _, err := stack.AddDecision(many.Ctx, many.Project, s, "", decision)
-				require.NoError(t, err)
+				many.Decide(s, "", decision)
 			}
 			_, _, err = stack.AddArtifact(many.Ctx, many.Project, s, "", "x.go")
 			require.NoError(t, err)
@@ -177,27 +175,13 @@ func TestARefusedPopChangesNothing(t *testing.T) {
 	}
 }
 
-func TestAPopThatWaitsForASummaryRecordsAtOnce(t *testing.T) {
-	t.Parallel()
-	f := projecttest.New(t)
-	s := projecttest.Host("s")
-	work := f.Push(s, "work")
-	_, err := stack.Pop(f.Ctx, f.Project, s, stack.PopArgs{Status: core.Completed, GenerateSummary: true, Decisions: []string{"so"}, Artifacts: []string{"x.go"}})
-	require.NoError(t, err)
-	kept := f.Get(work.ID)
-	assert.Equal(t, core.InProgress, kept.Status)
-	assert.Equal(t, []string{"so"}, kept.Decisions)
-	assert.Equal(t, []string{"x.go"}, kept.Artifacts)
-}
-
 func TestAPopShowsWhatTheFrameHadAndTheFramesEndedInside(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	s := projecttest.Host("s")
 	work := f.Push(s, "work")
 	for _, decision := range []string{"before", "again"} {
-		_, _, err := stack.AddDecision(f.Ctx, f.Project, s, "", decision)
-		require.NoError(t, err)
+		f.Decide(s, "", decision)
 	}
 	_, err := stack.Summarize(f.Ctx, f.Project, s, "", "", "half of it")
 	require.NoError(t, err)
@@ -206,27 +190,19 @@ func TestAPopShowsWhatTheFrameHadAndTheFramesEndedInside(t *testing.T) {
 	f.Pop(s, "")
 	f.Pop(s, "")
 	open := f.Plan(s, "", "left over")[0]
-	popped, err := stack.Pop(f.Ctx, f.Project, s, stack.PopArgs{Status: core.Completed, Decisions: []string{"again", "new"}, Next: open.ID})
-	require.NoError(t, err)
+	popped := f.PopAs(s, stack.PopArgs{Status: core.Completed, Decisions: []string{"again", "new"}, Next: open.ID})
 	assert.Equal(t, work.ID, popped.Frame.ID)
 	assert.Equal(t, stack.Recorded{Summary: "half of it", Decisions: []string{"before"}, Artifacts: []string{}}, popped.Before)
 	assert.Equal(t, []string{outer.ID, inner.ID}, popped.Inside)
 	assert.False(t, popped.More)
 	assert.Empty(t, popped.Planned, "what was left over goes on")
 	assert.Equal(t, core.Completed, popped.Then.Under)
-}
-
-func TestAPopNamesALimitedNumberOfFramesEndedInside(t *testing.T) {
-	t.Parallel()
-	f := projecttest.New(t)
-	s := projecttest.Host("s")
-	f.Push(s, "work")
 	for range 51 {
 		f.Push(s, "part")
 		f.Pop(s, "")
 	}
-	popped := f.Pop(s, "")
-	assert.Len(t, popped.Inside, 50)
+	popped = f.Pop(s, "")
+	assert.Len(t, popped.Inside, 50, "their number is limited")
 	assert.True(t, popped.More)
 }
 
@@ -238,12 +214,10 @@ func TestNextMayBeAnImportedFrame(t *testing.T) {
 	require.NoError(t, f.Store.Update(f.Ctx, func(tx project.Tx) error {
 		return tx.SaveFrame(core.Frame{ID: "login", Parent: "frame-00000001", Goal: "a login", Status: core.Planned, CreatedAt: 1, UpdatedAt: 1})
 	}))
-	popped, err := stack.Pop(f.Ctx, f.Project, s, stack.PopArgs{Status: core.Completed, Next: "login"})
-	require.NoError(t, err)
+	popped := f.PopAs(s, stack.PopArgs{Status: core.Completed, Next: "login"})
 	assert.Equal(t, "a login", popped.Then.Frame.Goal)
 	for _, goal := range []string{"logins", "frame-rate limits", "plan"} {
-		popped, err = stack.Pop(f.Ctx, f.Project, s, stack.PopArgs{Status: core.Completed, Next: goal})
-		require.NoError(t, err)
+		popped = f.PopAs(s, stack.PopArgs{Status: core.Completed, Next: goal})
 		assert.Equal(t, goal, popped.Then.Frame.Goal)
 	}
 }
@@ -258,8 +232,7 @@ func TestNextOfARootBeginsAnother(t *testing.T) {
 			s := projecttest.Host("s")
 			root := f.Push(s, "work").Parent
 			f.Pop(s, "")
-			popped, err := stack.Pop(f.Ctx, f.Project, s, stack.PopArgs{Frame: root, Status: core.Completed, Next: next})
-			require.NoError(t, err)
+			popped := f.PopAs(s, stack.PopArgs{Frame: root, Status: core.Completed, Next: next})
 			assert.Empty(t, popped.Then.Frame.Parent)
 			assert.Equal(t, popped.Then.Frame.ID, f.Current(s))
 		})

@@ -19,9 +19,10 @@ import (
 // popLater pops the current frame of s once a summary has come.
 func popLater(f *projecttest.Fixture, summary string) stack.Popped {
 	f.T.Helper()
-	popped, err := stack.Pop(f.Ctx, f.Project, projecttest.Host("s"), stack.PopArgs{Status: core.Completed, Summary: summary, GenerateSummary: true})
-	require.NoError(f.T, err)
+	by, args := projecttest.Host("s"), stack.PopArgs{Status: core.Completed, Summary: summary, GenerateSummary: true, Decisions: []string{"so"}}
+	popped := f.PopAs(by, args)
 	require.NotNil(f.T, popped.Pending)
+	require.Equal(f.T, args.Decisions, f.Get(popped.Frame.ID).Decisions, "what it records is recorded at once")
 	return popped
 }
 
@@ -45,6 +46,11 @@ func TestAPendingPopEndsWithTheSummaryOfACompaction(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, digest.FrameCompletion, kind)
 			assert.Contains(t, prompt, "work")
+			if tt.user == "" {
+				_, err = stack.StoreSummary(f.Ctx, f.Project, projecttest.Host("s"), "", "  ")
+				require.NoError(t, err)
+				assert.Equal(t, core.InProgress, f.Get(frame.ID).Status, "without any text it waits on")
+			}
 
 			_, err = stack.StoreSummary(f.Ctx, f.Project, projecttest.Host("s"), frame.ID, tt.generated)
 			require.NoError(t, err)
@@ -60,48 +66,33 @@ func TestAPendingPopEndsWithTheSummaryOfACompaction(t *testing.T) {
 	}
 }
 
-func TestAPendingPopWithoutAnyTextKeepsWaiting(t *testing.T) {
-	t.Parallel()
-	f := projecttest.New(t)
-	frame := f.Push(projecttest.Host("s"), "work")
-	popLater(f, "")
-	_, err := stack.StoreSummary(f.Ctx, f.Project, projecttest.Host("s"), "", "  ")
-	require.NoError(t, err)
-	assert.Equal(t, core.InProgress, f.Get(frame.ID).Status)
-}
-
 func TestAPendingPopTimesOut(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct{ user, want string }{
-		"into the user's text": {"mine", "mine"},
-		"into a note":          {"", "(no summary: the compaction that was to bring it did not come in time)"},
+	for name, tt := range map[string]struct {
+		user, want string
+		popped     bool // again, without a summary to come
+	}{
+		"into the user's text": {user: "mine", want: "mine"},
+		"into a note":          {want: "(no summary: the compaction that was to bring it did not come in time)"},
+		"no more after a pop":  {"first", "second", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := projecttest.New(t)
 			frame := f.Push(projecttest.Host("s"), "work")
 			popLater(f, tt.user)
+			if tt.popped {
+				f.Pop(projecttest.Host("s"), tt.want)
+			}
 			f.Clock += core.Millis((9 * time.Minute).Milliseconds())
 			require.NoError(t, sweep.Once(f.Ctx, f.Project))
-			assert.Equal(t, core.InProgress, f.Get(frame.ID).Status)
+			assert.Equal(t, tt.popped, f.Get(frame.ID).Status == core.Completed)
 			f.Clock += core.Millis((2 * time.Minute).Milliseconds())
 			require.NoError(t, sweep.Once(f.Ctx, f.Project))
 			assert.Equal(t, core.Completed, f.Get(frame.ID).Status)
 			assert.Equal(t, tt.want, f.Get(frame.ID).Summary)
 		})
 	}
-}
-
-func TestAPendingPopIsCancelledByAPopWithoutOne(t *testing.T) {
-	t.Parallel()
-	f := projecttest.New(t)
-	frame := f.Push(projecttest.Host("s"), "work")
-	popLater(f, "first")
-	f.Pop(projecttest.Host("s"), "second")
-	assert.Equal(t, "second", f.Get(frame.ID).Summary)
-	f.Clock += core.Millis(time.Hour.Milliseconds())
-	require.NoError(t, sweep.Once(f.Ctx, f.Project))
-	assert.Equal(t, "second", f.Get(frame.ID).Summary)
 }
 
 func TestAReplacedSummaryStaysInTheLog(t *testing.T) {

@@ -2,6 +2,7 @@ package transfer_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,22 +17,21 @@ import (
 	"flame/project/transfer"
 	"flame/project/view"
 	"flame/tests/projecttest"
+	"flame/tests/storetest"
 )
 
 func TestExportAndImportLoseNothing(t *testing.T) {
 	t.Parallel()
 	from := projecttest.New(t)
 	from.Push(projecttest.Host("s"), "work <&> \"quotes\" – ünï")
-	_, _, err := stack.AddDecision(from.Ctx, from.Project, projecttest.Host("s"), "", "a decision")
-	require.NoError(t, err)
+	from.Decide(projecttest.Host("s"), "", "a decision")
 	from.Plan(projecttest.Host("s"), "", "one", "two")
 	from.Push(projecttest.Host("s"), "inner")
-	_, err = stack.Pop(from.Ctx, from.Project, projecttest.Host("s"),
+	_, err := stack.Pop(from.Ctx, from.Project, projecttest.Host("s"),
 		stack.PopArgs{Status: core.Failed, Summary: "why", Results: "all of it", Confidence: new(0.25)})
 	require.NoError(t, err)
 	gone := from.Plan(projecttest.Host("s"), "", "gone")
-	_, err = stack.Invalidate(from.Ctx, from.Project, projecttest.Host("s"), gone[0].ID, "changed")
-	require.NoError(t, err)
+	_ = from.Invalidate(projecttest.Host("s"), gone[0].ID, "changed")
 
 	first := t.TempDir()
 	exported, err := transfer.Export(from.Ctx, from.Project, projecttest.Host("s"), first)
@@ -51,6 +51,23 @@ func TestExportAndImportLoseNothing(t *testing.T) {
 	got, err := transfer.Snapshot(to.Ctx, to.Project, projecttest.Host("nobody"))
 	require.NoError(t, err)
 	assert.Equal(t, want, got)
+
+	many, frames := projecttest.New(t), make([]core.Frame, 320)
+	for i := range frames {
+		frames[i] = core.Frame{ID: fmt.Sprintf("F <%d>", i*7919%320), Goal: "a & b", CreatedAt: core.Millis(i / 3)}
+	}
+	storetest.Save(t, many.Store, frames...)
+	for _, p := range []*projecttest.Fixture{from, projecttest.New(t), many} {
+		_, err := transfer.Export(p.Ctx, p.Project, projecttest.Host("s"), first)
+		require.NoError(t, err)
+		state, err := transfer.Snapshot(p.Ctx, p.Project, projecttest.Host("s"))
+		require.NoError(t, err)
+		text, err := json.MarshalIndent(state, "", "  ")
+		require.NoError(t, err)
+		written, err := os.ReadFile(filepath.Join(first, "state.json"))
+		require.NoError(t, err)
+		assert.Equal(t, string(text)+"\n", string(written), "it is written piece by piece")
+	}
 }
 
 func TestAnImportNeitherSetsNorClearsAMachine(t *testing.T) {
@@ -255,7 +272,7 @@ func TestWhichFrameWasActiveComesAlong(t *testing.T) {
 	_, err := transfer.Export(from.Ctx, from.Project, projecttest.Host("mine"), dir)
 	require.NoError(t, err)
 	for range 2 {
-		_, err = transfer.Import(to.Ctx, to.Project, dir)
+		_, err := transfer.Import(to.Ctx, to.Project, dir)
 		require.NoError(t, err)
 		assert.Equal(t, active.ID, to.Current(projecttest.Shell))
 	}

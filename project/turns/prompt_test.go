@@ -58,8 +58,7 @@ func TestOnlyADefaultGoalIsReplaced(t *testing.T) {
 func TestAPromptAfterTheRootIsDoneBeginsAnother(t *testing.T) {
 	t.Parallel()
 	f := projecttest.Working(t)
-	_, err := stack.Pop(f.Ctx, f.Project, projecttest.Host("s"), stack.PopArgs{Frame: f.Current(projecttest.Host("s")), Status: core.Completed})
-	require.NoError(t, err)
+	_ = f.PopAs(projecttest.Host("s"), stack.PopArgs{Frame: f.Current(projecttest.Host("s")), Status: core.Completed})
 	f.Prompt(projecttest.Host("s"), "second", "/help")
 	assert.Equal(t, []string{"completed work"}, f.Draw(), "a command begins nothing")
 	f.Prompt(projecttest.Host("s"), "third", "Next work")
@@ -97,8 +96,7 @@ func TestTheSamePromptTwiceIsOnePrompt(t *testing.T) {
 		f.Prompt(projecttest.Host("s"), "second", "go on with it")
 	}
 	f.ReadActivity(frame, func(a autonomy.Activity) { assert.Equal(t, 2, a.Messages) })
-	_, _, err := stack.AddDecision(f.Ctx, f.Project, projecttest.Shell, frame, "someone decides")
-	require.NoError(t, err)
+	f.Decide(projecttest.Shell, frame, "someone decides")
 	assert.NotEmpty(t, f.Prompt(projecttest.Host("s"), "third", "and on"))
 	assert.Empty(t, f.Prompt(projecttest.Host("s"), "third", "and on"))
 }

@@ -12,7 +12,6 @@ import (
 	"flame/project"
 	"flame/project/briefing"
 	"flame/project/children"
-	"flame/project/stack"
 	"flame/project/turns"
 	"flame/tests/projecttest"
 )
@@ -37,8 +36,7 @@ func TestEachPromptIsDecidedOnOnce(t *testing.T) {
 	f.Push(projecttest.Host("s"), "deeper")
 	assert.Empty(t, attend(f, projecttest.Host("s"), turns.Request{}, "m1"), "its own calls are in its history")
 
-	_, _, err := stack.AddDecision(f.Ctx, f.Project, projecttest.Shell, f.Current(projecttest.Host("s")), "someone else decides")
-	require.NoError(t, err)
+	f.Decide(projecttest.Shell, f.Current(projecttest.Host("s")), "someone else decides")
 	assert.Empty(t, attend(f, projecttest.Host("s"), turns.Request{}, "m1"), "m1 was decided on")
 	told := attend(f, projecttest.Host("s"), turns.Request{}, "m1", "m2")
 	require.Len(t, told, 1)

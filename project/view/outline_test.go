@@ -1,13 +1,9 @@
 package view_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -17,7 +13,6 @@ import (
 	"flame/core/outline"
 	"flame/project"
 	"flame/project/stack"
-	"flame/project/transfer"
 	"flame/project/view"
 	"flame/tests/projecttest"
 )
@@ -53,8 +48,7 @@ func TestChildrenStandInTheOrderInWhichTheyWerePlannedOrMade(t *testing.T) {
 	f.Pop(projecttest.Host("s"), "")
 	f.Push(projecttest.Host("s"), "four")
 	f.Plan(projecttest.Host("s"), f.Get(planned[0].ID).Parent, "five")
-	_, err := stack.Invalidate(f.Ctx, f.Project, projecttest.Host("s"), planned[0].ID, "not needed")
-	require.NoError(t, err)
+	_ = f.Invalidate(projecttest.Host("s"), planned[0].ID, "not needed")
 	assert.Equal(t, []string{
 		"in_progress work", "  invalidated one", "  completed two", "  planned three", "  in_progress four", "  planned five",
 	}, f.Draw())
@@ -197,47 +191,6 @@ func TestTheWayUpIsFoundHoweverLong(t *testing.T) {
 	save(f, frames...)
 	work(f, "s", frames[levels-1].ID)
 	assert.Equal(t, root.ID, f.Current(projecttest.Host("s")))
-	popped, err := stack.Pop(f.Ctx, f.Project, projecttest.Host("s"), stack.PopArgs{Frame: root.ID, Status: core.Completed})
-	require.NoError(t, err)
+	popped := f.PopAs(projecttest.Host("s"), stack.PopArgs{Frame: root.ID, Status: core.Completed})
 	assert.Equal(t, root.Parent, popped.Current, "its session worked inside of it")
-}
-
-func TestAnExportIsTheStateInManyFiles(t *testing.T) {
-	t.Parallel()
-	f := projecttest.New(t)
-	frames := make([]core.Frame, 320)
-	for i := range frames {
-		frames[i] = core.Frame{
-			ID: fmt.Sprintf("F <%d>", i*7919%len(frames)), Status: core.Planned, Goal: "a & b", CreatedAt: core.Millis(i / 3), UpdatedAt: core.Millis(i),
-		}
-		if i%5 == 0 {
-			frames[i].Status = core.InProgress
-		} else {
-			frames[i].Parent = frames[i-1].ID
-		}
-	}
-	save(f, frames...)
-	work(f, "s", frames[5].ID)
-	out := t.TempDir()
-	done, err := transfer.Export(f.Ctx, f.Project, projecttest.Host("s"), out)
-	require.NoError(t, err)
-	assert.Equal(t, transfer.Exported{Frames: len(frames)}, done)
-	state, err := transfer.Snapshot(f.Ctx, f.Project, projecttest.Host("s"))
-	require.NoError(t, err)
-	want, err := json.MarshalIndent(state, "", "  ")
-	require.NoError(t, err)
-	got, err := os.ReadFile(filepath.Join(out, "state.json"))
-	require.NoError(t, err)
-	assert.Equal(t, string(want)+"\n", string(got))
-	files, err := os.ReadDir(filepath.Join(out, "frames"))
-	require.NoError(t, err)
-	assert.Len(t, files, len(frames))
-
-	empty := projecttest.New(t)
-	out = t.TempDir()
-	_, err = transfer.Export(empty.Ctx, empty.Project, projecttest.Shell, out)
-	require.NoError(t, err)
-	got, err = os.ReadFile(filepath.Join(out, "state.json"))
-	require.NoError(t, err)
-	assert.Equal(t, `{ "version": 1, "frames": {}, "rootFrameIDs": [], "updatedAt": 0 }`, strings.Join(strings.Fields(string(got)), " "))
 }

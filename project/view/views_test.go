@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
-	"flame/project/stack"
 	"flame/project/view"
 	"flame/render"
 	"flame/tests/projecttest"
@@ -22,8 +21,7 @@ func bare(t *testing.T, f *projecttest.Fixture) core.Frame {
 	parent := f.Push(by, "PARENT")
 	f.Push(by, "MIDDLE")
 	f.Push(by, "CHILD")
-	_, _, err := stack.AddDecision(f.Ctx, f.Project, by, "", "Use HS256 for tokens")
-	require.NoError(t, err)
+	f.Decide(by, "", "Use HS256 for tokens")
 	f.Pop(by, "It works")
 	f.Pop(by, "")
 	f.Pop(by, "")
@@ -57,8 +55,7 @@ func TestASearchShowsTheDecisionsThatMatched(t *testing.T) {
 	by := projecttest.Host("s")
 	frame := f.Push(by, "Login")
 	for _, decision := range []string{"No library", "Use HS256 for tokens", "tokens live an hour", "Tokens are opaque", "one more for tokens"} {
-		_, _, err := stack.AddDecision(f.Ctx, f.Project, by, "", decision)
-		require.NoError(t, err)
+		f.Decide(by, "", decision)
 	}
 	found, err := view.Search(f.Ctx, f.Project, by, view.SearchArgs{Text: "hs256"})
 	require.NoError(t, err)

@@ -135,9 +135,23 @@ func (f *Fixture) Push(by project.Caller, goal string) core.Frame {
 // Pop completes the caller's frame.
 func (f *Fixture) Pop(by project.Caller, summary string) stack.Popped {
 	f.T.Helper()
-	popped, err := stack.Pop(f.Ctx, f.Project, by, stack.PopArgs{Status: core.Completed, Summary: summary})
+	return f.PopAs(by, stack.PopArgs{Status: core.Completed, Summary: summary})
+}
+
+// PopAs ends a frame as args say.
+func (f *Fixture) PopAs(by project.Caller, args stack.PopArgs) stack.Popped {
+	f.T.Helper()
+	popped, err := stack.Pop(f.Ctx, f.Project, by, args)
 	require.NoError(f.T, err)
 	return popped
+}
+
+// Invalidate invalidates a frame, empty for the caller's.
+func (f *Fixture) Invalidate(by project.Caller, id, reason string) stack.Invalidated {
+	f.T.Helper()
+	done, err := stack.Invalidate(f.Ctx, f.Project, by, id, reason)
+	require.NoError(f.T, err)
+	return done
 }
 
 // Plan plans a frame for each goal.
