@@ -32,26 +32,22 @@ func (c Cascade) Void(f *Frame) bool {
 // Below yields every frame below top once, whatever the status of the frames
 // between: the children first, then everything below the first child, then
 // below the second, and so on (spec: frames §5). It walks a cycle in the tree
-// once and stops at the first error of children.
-func Below[F any, K comparable](top K, key func(F) K, children func(K) iter.Seq2[F, error]) iter.Seq2[F, error] {
-	return func(yield func(F, error) bool) {
+// once.
+func Below[F any, K comparable](top K, key func(F) K, children func(K) []F) iter.Seq[F] {
+	return func(yield func(F) bool) {
 		met := map[K]bool{top: true}
 		for todo := []K{top}; len(todo) > 0; {
 			last := len(todo) - 1
 			parent := todo[last]
 			todo = todo[:last]
-			for f, err := range children(parent) {
-				if err != nil {
-					yield(f, err)
-					return
-				}
+			for _, f := range children(parent) {
 				key := key(f)
 				if met[key] {
 					continue
 				}
 				met[key] = true
 				todo = append(todo, key)
-				if !yield(f, nil) {
+				if !yield(f) {
 					return
 				}
 			}

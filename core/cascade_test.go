@@ -1,8 +1,6 @@
 package core_test
 
 import (
-	"errors"
-	"iter"
 	"strconv"
 	"testing"
 
@@ -12,26 +10,11 @@ import (
 	"flame/core"
 )
 
-// childrenIn yields the children of each frame as a store would.
-func childrenIn(tree map[string][]core.Frame) func(string) iter.Seq2[core.Frame, error] {
-	return func(id string) iter.Seq2[core.Frame, error] {
-		return func(yield func(core.Frame, error) bool) {
-			for _, f := range tree[id] {
-				if !yield(f, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
 func idOf(f core.Frame) string { return f.ID }
 
-// idsBelow lists what Below yields.
-func idsBelow(t *testing.T, top string, children func(string) iter.Seq2[core.Frame, error]) (ids []string) {
-	t.Helper()
-	for f, err := range core.Below(top, idOf, children) {
-		require.NoError(t, err)
+// idsBelow lists what Below yields in a tree of children by their parents.
+func idsBelow(tree map[string][]core.Frame, top string) (ids []string) {
+	for f := range core.Below(top, idOf, func(id string) []core.Frame { return tree[id] }) {
 		ids = append(ids, f.ID)
 	}
 	return ids
@@ -47,37 +30,23 @@ func TestBelowListsChildrenFirstThenSubtreeBySubtree(t *testing.T) {
 		"y":  {frame("y1"), frame("t"), frame("x")}, // cycles
 		"u":  {frame("u1")},
 	}
-	assert.Equal(t, []string{"x", "y", "z", "x1", "x2", "x11", "y1"}, idsBelow(t, "t", childrenIn(tree)))
-	assert.Empty(t, idsBelow(t, "z", childrenIn(tree)))
+	assert.Equal(t, []string{"x", "y", "z", "x1", "x2", "x11", "y1"}, idsBelow(tree, "t"))
+	assert.Empty(t, idsBelow(tree, "z"))
 }
 
 func TestBelowWalksAChainOfAMillion(t *testing.T) {
 	t.Parallel()
 	const depth = 1_000_000
 	at, last := 0, ""
-	for f, err := range core.Below("top", idOf, func(string) iter.Seq2[core.Frame, error] {
-		return func(yield func(core.Frame, error) bool) {
-			if at++; at <= depth {
-				yield(core.Frame{ID: strconv.Itoa(at)}, nil)
-			}
+	for f := range core.Below("top", idOf, func(string) []core.Frame {
+		if at++; at > depth {
+			return nil
 		}
+		return []core.Frame{{ID: strconv.Itoa(at)}}
 	}) {
-		require.NoError(t, err)
 		last = f.ID
 	}
 	assert.Equal(t, strconv.Itoa(depth), last)
-}
-
-func TestBelowEndsWithTheErrorOfTheStore(t *testing.T) {
-	t.Parallel()
-	broken := errors.New("broken")
-	var errs []error
-	for _, err := range core.Below("t", idOf, func(string) iter.Seq2[core.Frame, error] {
-		return func(yield func(core.Frame, error) bool) { yield(core.Frame{}, broken) }
-	}) {
-		errs = append(errs, err)
-	}
-	assert.Equal(t, []error{broken}, errs)
 }
 
 func TestACascadeVoidsWhatIsPlanned(t *testing.T) {

@@ -26,7 +26,7 @@ import (
 // starts its agents side by side.
 func TestFirstUseByManyProcessesAtOnce(t *testing.T) {
 	t.Parallel()
-	const watchers, writers, writes = 8, 4, 20
+	const watchers, writers, writes = 8, 4, 3
 	for range 3 {
 		dir := filepath.Join(t.TempDir(), "not", "there", "data")
 		cmds := make([]*exec.Cmd, 0, watchers+writers)

@@ -1,8 +1,6 @@
 package store
 
 import (
-	"iter"
-
 	"flame/core"
 	"flame/project"
 	"flame/store/disk"
@@ -67,7 +65,7 @@ func (s *statements) affectedBelow(top string) (below project.Invalidation, err 
 		return below, err
 	}
 	keyOf := func(row statusRow) int64 { return row.key }
-	for row := range core.Below(key, keyOf, func(key int64) iter.Seq2[statusRow, error] { return noError(children[key]) }) {
+	for row := range core.Below(key, keyOf, func(key int64) []statusRow { return children[key] }) {
 		switch row.status {
 		case core.Planned:
 			below.Planned = append(below.Planned, row.key)
@@ -76,15 +74,4 @@ func (s *statements) affectedBelow(top string) (below project.Invalidation, err 
 		}
 	}
 	return below, nil
-}
-
-// noError yields the items of a list.
-func noError[T any](list []T) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		for _, item := range list {
-			if !yield(item, nil) {
-				return
-			}
-		}
-	}
 }

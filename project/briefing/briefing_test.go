@@ -122,7 +122,7 @@ func TestChangesByOthersAreNews(t *testing.T) {
 		}, []string{`relation="sibling"`, "FOUND"}},
 		"what somebody invalidated": {func(f *projecttest.Fixture, _, current string) {
 			planned := f.Plan(projecttest.Host("s"), current, "a plan")[0]
-			_ = f.Invalidate(projecttest.Shell, planned.ID, "no use")
+			f.Invalidate(projecttest.Shell, planned.ID, "no use")
 		}, []string{`status="invalidated"`, "a plan"}},
 		"nothing of its own doing": {func(f *projecttest.Fixture, _, _ string) {
 			f.Decide(projecttest.Host("s"), "", "use B")
@@ -248,7 +248,7 @@ func TestNewsOfAFrameWithoutSummaryHasAComposedOne(t *testing.T) {
 	f.Push(by, "INNER")
 	f.Pop(by, "INNER_SUMMARY")
 	f.Prompt(by, "1", "go on")
-	_ = f.PopAs(projecttest.Shell, stack.PopArgs{Status: core.Completed, Frame: part.ID})
+	f.PopAs(projecttest.Shell, stack.PopArgs{Status: core.Completed, Frame: part.ID})
 	assert.Contains(t, f.Prompt(by, "2", "and?"), `<summary composed="true">- INNER: INNER_SUMMARY</summary>`)
 }
 

@@ -20,11 +20,11 @@ func leaves(t *testing.T, f *projecttest.Fixture, planned int) (root core.Frame)
 	t.Helper()
 	by := projecttest.Host("first")
 	root = f.Get(f.Push(by, "PART").Parent)
-	_ = f.PopAs(by, stack.PopArgs{Status: core.Completed, Summary: "PART-DONE", Decisions: []string{"DECIDED"}})
+	f.PopAs(by, stack.PopArgs{Status: core.Completed, Summary: "PART-DONE", Decisions: []string{"DECIDED"}})
 	for i := range planned {
 		f.Plan(by, "", fmt.Sprint("NEXT ", i))
 	}
-	_ = f.PopAs(by, stack.PopArgs{Frame: root.ID, Status: core.Completed, Summary: "ALL-DONE", Force: true})
+	f.PopAs(by, stack.PopArgs{Frame: root.ID, Status: core.Completed, Summary: "ALL-DONE", Force: true})
 	return root
 }
 

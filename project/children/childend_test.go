@@ -171,7 +171,7 @@ func TestAChildContinuesBelowItsParentsCurrentFrame(t *testing.T) {
 	f := projecttest.Working(t)
 	f.SpawnAll(projecttest.Host("s"), "look")
 	f.EndChild(projecttest.Host("s"), projecttest.Completed("look", "LAST"))
-	_ = f.PopAs(projecttest.Host("s"), stack.PopArgs{Frame: f.Current(projecttest.Host("s")), Status: core.Completed})
+	f.PopAs(projecttest.Host("s"), stack.PopArgs{Frame: f.Current(projecttest.Host("s")), Status: core.Completed})
 	f.Prompt(projecttest.Host("s"), "next", "more work")
 	_, err := children.Continue(f.Ctx, f.Project, projecttest.Host("s"), "look", 0)
 	require.NoError(t, err)

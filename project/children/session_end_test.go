@@ -53,7 +53,7 @@ func TestASessionEndsWithItsRoot(t *testing.T) {
 		"but not below what is planned": {func(f *projecttest.Fixture) { f.Plan(s, "", "piece"); f.Rest(s, "half") },
 			[]string{"in_progress work", "  planned piece"}},
 		"but not one that was ended by hand": {func(f *projecttest.Fixture) {
-			_ = f.PopAs(s, stack.PopArgs{Frame: f.Current(s), Status: core.Failed, Summary: "no way"})
+			f.PopAs(s, stack.PopArgs{Frame: f.Current(s), Status: core.Failed, Summary: "no way"})
 			f.Rest(s, "sorry")
 		}, []string{"failed work: no way"}},
 	}
@@ -126,10 +126,10 @@ func TestARootEndsWithTheLastFrameLeftBelowIt(t *testing.T) {
 		want  []string
 	}{
 		"by a person": {func(f *projecttest.Fixture, open, planned core.Frame) {
-			_ = f.PopAs(projecttest.Shell, stack.PopArgs{Frame: open.ID, Status: core.Completed, Summary: "done"})
+			f.PopAs(projecttest.Shell, stack.PopArgs{Frame: open.ID, Status: core.Completed, Summary: "done"})
 			f.Sweep()
 			assert.Contains(f.T, f.Draw(), "in_progress work", "something is still planned")
-			_ = f.Invalidate(projecttest.Shell, planned.ID, "no use")
+			f.Invalidate(projecttest.Shell, planned.ID, "no use")
 		}, []string{"completed work: half", "  completed open: done", "  invalidated planned"}},
 		"by a session that took it over, with that session": {func(f *projecttest.Fixture, open, planned core.Frame) {
 			f.Prompt(other, "a", "go on with what is left")
@@ -212,7 +212,7 @@ func TestOnlyARootThatEndedWithItsSessionIsResumed(t *testing.T) {
 	f.Decide(project.Caller{Session: "s", Host: project.CommandLine}, root, "use B")
 	assert.Equal(t, core.Completed, f.Get(root).Status, "a late event or a shell resumes nothing")
 	f.Activate(projecttest.Host("other"), root)
-	_ = f.PopAs(projecttest.Host("other"), stack.PopArgs{Frame: root, Status: core.Failed, Summary: "no"})
+	f.PopAs(projecttest.Host("other"), stack.PopArgs{Frame: root, Status: core.Failed, Summary: "no"})
 	f.Prompt(s, "later", "try again")
 	assert.Equal(t, []string{"failed work: no", "in_progress try again"}, f.Draw(), "what others ended stays ended")
 }
@@ -222,7 +222,7 @@ func TestTheEndOfASessionIsNoMoveOfItsHistory(t *testing.T) {
 	f := projecttest.Working(t)
 	f.Fold = true
 	s := projecttest.Host("s")
-	_ = f.PopAs(s, stack.PopArgs{Frame: f.Current(s), Status: core.Completed, Summary: "done"})
+	f.PopAs(s, stack.PopArgs{Frame: f.Current(s), Status: core.Completed, Summary: "done"})
 	root := f.Push(s, "another root, by a call")
 	history := []fold.Message{
 		{Name: "m1", Role: core.RoleUser, Time: 1}, {Name: "m2", Role: core.RoleAssistant, Time: 2, Moves: []fold.Move{{Kind: fold.Enter, Frame: root.ID}}},

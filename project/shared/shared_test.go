@@ -178,7 +178,7 @@ func TestChangesByAnotherMachineHaveEvents(t *testing.T) {
 	a.Pop(by, "it was done better")
 	a.send(h)
 	b.receive(h)
-	_ = a.Invalidate(by, plan.ID, "no")
+	a.Invalidate(by, plan.ID, "no")
 	a.send(h)
 	b.receive(h)
 	assert.Equal(t, []string{`FrameReopened {"from":"completed","machine":"a"}`,
@@ -487,7 +487,7 @@ func TestAnInvalidationReachesOtherMachines(t *testing.T) {
 	meet(h, a, b)
 	b.Decide(projecttest.Shell, plans[0].ID, "a decision")
 	late := b.Plan(projecttest.Shell, plans[0].ID, "Late")[0]
-	_ = a.Invalidate(by, outer.ID, "no")
+	a.Invalidate(by, outer.ID, "no")
 	meet(h, a, b)
 	meet(h, a, b)
 	assert.Equal(t, a.alike(), b.alike())

@@ -2,7 +2,6 @@ package stack_test
 
 import (
 	"fmt"
-	"iter"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -52,17 +51,9 @@ func invalidated(before projecttest.Frames, target, reason string, now core.Mill
 		after[id], children[f.Parent] = f, append(children[f.Parent], f)
 	}
 	f := before[target]
-	_ = f.Invalidate(reason, now) // every status can
+	f.Invalidate(reason, now) // every status can
 	after[target] = f
-	for below := range core.Below(target, func(f core.Frame) string { return f.ID }, func(id string) iter.Seq2[core.Frame, error] {
-		return func(yield func(core.Frame, error) bool) {
-			for _, f := range children[id] {
-				if !yield(f, nil) {
-					return
-				}
-			}
-		}
-	}) {
+	for below := range core.Below(target, func(f core.Frame) string { return f.ID }, func(id string) []core.Frame { return children[id] }) {
 		if below.Status == core.InProgress {
 			inProgress++
 		}

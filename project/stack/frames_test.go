@@ -98,7 +98,7 @@ func TestPopByIDMovesTheCurrentFrameOnlyOutOfTheEndedFrame(t *testing.T) {
 
 	f.Push(projecttest.Host("s"), "d")
 	current := f.Current(projecttest.Host("s"))
-	_ = f.PopAs(projecttest.Host("s"), stack.PopArgs{Frame: c.ID, Status: core.Blocked})
+	f.PopAs(projecttest.Host("s"), stack.PopArgs{Frame: c.ID, Status: core.Blocked})
 	assert.Equal(t, current, f.Current(projecttest.Host("s")), "what lies elsewhere ends without moving it")
 }
 
@@ -126,7 +126,7 @@ func TestAFrameThatAnotherSessionEndedIsLeftBehind(t *testing.T) {
 	f := projecttest.New(t)
 	outer := f.Push(projecttest.Host("a"), "outer")
 	inner := f.Push(projecttest.Host("a"), "inner")
-	_ = f.PopAs(projecttest.Host("b"), stack.PopArgs{Frame: inner.ID, Status: core.Completed})
+	f.PopAs(projecttest.Host("b"), stack.PopArgs{Frame: inner.ID, Status: core.Completed})
 	assert.Equal(t, outer.ID, f.Current(projecttest.Host("a")))
 	assert.Equal(t, outer.ID, f.Push(projecttest.Host("a"), "next").Parent)
 }

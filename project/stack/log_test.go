@@ -64,7 +64,7 @@ func TestTheLogOfAFrameGoesFromItsStartToItsEnd(t *testing.T) {
 	log.Answer("m3")
 	f.Pop(projecttest.Host("s"), "done")
 	log.Answer("after")
-	_ = f.PopAs(projecttest.Host("s"), stack.PopArgs{Frame: outer.Parent, Status: core.Completed})
+	f.PopAs(projecttest.Host("s"), stack.PopArgs{Frame: outer.Parent, Status: core.Completed})
 	f.Count(projecttest.Host("s"), log)
 
 	assert.Equal(t, []string{"m2", ""}, part(f, inner.ID, log))
@@ -79,7 +79,7 @@ func TestASubagentsLogIsItsOwn(t *testing.T) {
 	frame := f.StartChild("c", "a subagent").Root
 	own := projecttest.NewLog(f, "agent-c.jsonl")
 	own.Answer("m1")
-	_ = f.PopAs(projecttest.Agent("c"), stack.PopArgs{Frame: frame, Status: core.Completed})
+	f.PopAs(projecttest.Agent("c"), stack.PopArgs{Frame: frame, Status: core.Completed})
 	f.Count(projecttest.Agent("c"), own)
 	assert.Equal(t, []string{"m1"}, part(f, frame, own))
 }

@@ -88,7 +88,7 @@ func TestEveryMachinePlansBelowDecidesAndInvalidates(t *testing.T) {
 	assert.Empty(t, planned.Machine)
 
 	foreign := f.Foreign(frame.ID, "their plan", core.Planned)
-	_ = f.Invalidate(projecttest.Host("s"), frame.ID, "no longer wanted")
+	f.Invalidate(projecttest.Host("s"), frame.ID, "no longer wanted")
 	for _, id := range []string{frame.ID, planned.ID, foreign.ID} {
 		assert.Equal(t, core.Invalidated, f.Get(id).Status)
 	}
@@ -128,7 +128,7 @@ func TestAFrameOfAnotherMachineIsTakenOverByAClaim(t *testing.T) {
 			assert.Equal(t, core.InProgress, got.Status)
 			assert.Equal(t, frame.ID, f.Current(projecttest.Host("s")))
 
-			_ = f.PopAs(projecttest.Host("s"), stack.PopArgs{Frame: frame.ID, Status: core.Completed})
+			f.PopAs(projecttest.Host("s"), stack.PopArgs{Frame: frame.ID, Status: core.Completed})
 			assert.Equal(t, core.Completed, f.Get(frame.ID).Status)
 			assert.Len(t, claimed(), 1)
 		})
@@ -142,7 +142,7 @@ func TestAClaimIsMadeOnlyIfItHelps(t *testing.T) {
 	void := f.Push(projecttest.Host("s"), "void")
 	below := f.Foreign(void.ID, "their plan", core.Planned)
 	gone := f.Foreign("", "given up", core.Invalidated)
-	_ = f.Invalidate(projecttest.Host("s"), void.ID, "no")
+	f.Invalidate(projecttest.Host("s"), void.ID, "no")
 	mine := f.Plan(projecttest.Host("s"), "", "mine")[0]
 	f.Activate(projecttest.Host("s"), mine.ID)
 	for _, id := range []string{gone.ID, below.ID, "frame-unknown"} {
@@ -303,7 +303,7 @@ func TestNothingEndsAFrameOfAnotherMachineByItself(t *testing.T) {
 		},
 		"a summary that does not come": func(f *projecttest.Fixture) string {
 			frame := f.Push(s, "work")
-			_ = f.PopAs(s, stack.PopArgs{Status: core.Completed, GenerateSummary: true})
+			f.PopAs(s, stack.PopArgs{Status: core.Completed, GenerateSummary: true})
 			f.TakeAway(frame.ID)
 			f.Clock += 11 * minute
 			return frame.ID

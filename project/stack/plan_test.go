@@ -69,7 +69,7 @@ func TestActivateReopensEndedFrames(t *testing.T) {
 			t.Parallel()
 			f := projecttest.New(t)
 			frame := f.Push(projecttest.Host("s"), "work")
-			_ = f.PopAs(projecttest.Host("s"), stack.PopArgs{Status: status, Summary: "so far"})
+			f.PopAs(projecttest.Host("s"), stack.PopArgs{Status: status, Summary: "so far"})
 			reopened := f.Activate(projecttest.Host("s"), frame.ID)
 			assert.Equal(t, core.InProgress, reopened.Status)
 			assert.Zero(t, reopened.EndedAt)
@@ -107,7 +107,7 @@ func TestActivateRefusesInvalidatedFrames(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	planned := f.Plan(projecttest.Host("s"), "", "gone")
-	_ = f.Invalidate(projecttest.Host("s"), planned[0].ID, "changed")
+	f.Invalidate(projecttest.Host("s"), planned[0].ID, "changed")
 	_, err := stack.Activate(f.Ctx, f.Project, projecttest.Host("s"), planned[0].ID, true)
 	require.ErrorIs(t, err, core.ErrInvalid)
 }

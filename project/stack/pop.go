@@ -3,7 +3,6 @@ package stack
 import (
 	"context"
 	"errors"
-	"iter"
 
 	"github.com/samber/lo"
 
@@ -201,41 +200,18 @@ const (
 // be others.
 func endedInside(s *project.Step, id string) (ids []string, more bool, err error) {
 	visited := 0
-	idOf := func(f core.Frame) string { return f.ID }
-	for f, err := range core.Below(id, idOf, func(id string) iter.Seq2[core.Frame, error] { return childrenOf(s, id) }) {
-		if err != nil {
-			return nil, false, err
-		}
+	childrenOf := func(id string) []core.Frame {
+		frames, failed := s.Tx.FindFrames(project.FrameQuery{Parent: id, Archived: true, Limit: maxVisited + 1 - visited})
+		err = errors.Join(err, failed)
+		return frames
+	}
+	for f := range core.Below(id, func(f core.Frame) string { return f.ID }, childrenOf) {
 		if visited++; visited > maxVisited || len(ids) == maxInside && f.Status.Ended() {
-			return ids, true, nil
+			return ids, true, err
 		}
 		if f.Status.Ended() {
 			ids = append(ids, f.ID)
 		}
 	}
-	return ids, false, nil
-}
-
-// childrenOf yields the children of a frame, oldest first, a page at a time.
-func childrenOf(s *project.Step, id string) iter.Seq2[core.Frame, error] {
-	const page = 100
-	return func(yield func(core.Frame, error) bool) {
-		query := project.FrameQuery{Parent: id, Archived: true, Limit: page}
-		for {
-			children, err := s.Tx.FindFrames(query)
-			if err != nil {
-				yield(core.Frame{}, err)
-				return
-			}
-			for _, f := range children {
-				if !yield(f, nil) {
-					return
-				}
-			}
-			if len(children) < page {
-				return
-			}
-			query.After = children[page-1].ID
-		}
-	}
+	return ids, false, err
 }

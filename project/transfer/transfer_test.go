@@ -31,7 +31,7 @@ func TestExportAndImportLoseNothing(t *testing.T) {
 		stack.PopArgs{Status: core.Failed, Summary: "why", Results: "all of it", Confidence: new(0.25)})
 	require.NoError(t, err)
 	gone := from.Plan(projecttest.Host("s"), "", "gone")
-	_ = from.Invalidate(projecttest.Host("s"), gone[0].ID, "changed")
+	from.Invalidate(projecttest.Host("s"), gone[0].ID, "changed")
 
 	first := t.TempDir()
 	exported, err := transfer.Export(from.Ctx, from.Project, projecttest.Host("s"), first)

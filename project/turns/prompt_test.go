@@ -58,7 +58,7 @@ func TestOnlyADefaultGoalIsReplaced(t *testing.T) {
 func TestAPromptAfterTheRootIsDoneBeginsAnother(t *testing.T) {
 	t.Parallel()
 	f := projecttest.Working(t)
-	_ = f.PopAs(projecttest.Host("s"), stack.PopArgs{Frame: f.Current(projecttest.Host("s")), Status: core.Completed})
+	f.PopAs(projecttest.Host("s"), stack.PopArgs{Frame: f.Current(projecttest.Host("s")), Status: core.Completed})
 	f.Prompt(projecttest.Host("s"), "second", "/help")
 	assert.Equal(t, []string{"completed work"}, f.Draw(), "a command begins nothing")
 	f.Prompt(projecttest.Host("s"), "third", "Next work")

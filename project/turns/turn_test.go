@@ -165,7 +165,7 @@ func TestTheWorkOfAPoppedFrameSaysNothingOfTheNext(t *testing.T) {
 				f.Push(s, "card tokenizer")
 				f.Prompt(s, "go", "do the tokenizer for card numbers")
 				require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, s, []string{"tok.go"}))
-				_ = f.PopAs(s, stack.PopArgs{Status: core.Completed, Summary: "Tokenizer done", Next: next})
+				f.PopAs(s, stack.PopArgs{Status: core.Completed, Summary: "Tokenizer done", Next: next})
 				advice, err := autonomy.ShouldPop(f.Ctx, f.Project, s, autonomy.PopQuestion{})
 				require.NoError(t, err)
 				assert.False(t, advice.Recommended, "nothing has happened in it")

@@ -48,7 +48,7 @@ func TestChildrenStandInTheOrderInWhichTheyWerePlannedOrMade(t *testing.T) {
 	f.Pop(projecttest.Host("s"), "")
 	f.Push(projecttest.Host("s"), "four")
 	f.Plan(projecttest.Host("s"), f.Get(planned[0].ID).Parent, "five")
-	_ = f.Invalidate(projecttest.Host("s"), planned[0].ID, "not needed")
+	f.Invalidate(projecttest.Host("s"), planned[0].ID, "not needed")
 	assert.Equal(t, []string{
 		"in_progress work", "  invalidated one", "  completed two", "  planned three", "  in_progress four", "  planned five",
 	}, f.Draw())

@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"flame/core"
@@ -133,10 +134,8 @@ func listedSession(tx project.Tx, session core.Session) (ListedSession, error) {
 		return listed, project.IgnoreMissing(err)
 	}
 	listed.Goal = root.Goal
-	return listed, project.EachUnder(tx, root.ID, func(f core.Frame) error {
-		listed.Usage = listed.Usage.Add(f.Usage)
-		return nil
-	})
+	listed.Usage, _, err = tx.UsageUnder(root.ID, math.MaxInt32)
+	return listed, err
 }
 
 // Events returns the events that q describes, oldest first.

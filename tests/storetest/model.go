@@ -3,7 +3,6 @@ package storetest
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -113,14 +112,8 @@ func (m *model) remove(t *testing.T, tx project.Tx, id string) {
 func (m *model) invalidate(t *testing.T, tx project.Tx, top string) {
 	c := core.Cascade{Reason: "reason", At: core.Millis(m.random.Int64N(1 << 40))}
 	var planned, inProgress []string
-	for f := range core.Below(top, func(f core.Frame) string { return f.ID }, func(id string) iter.Seq2[core.Frame, error] {
-		return func(yield func(core.Frame, error) bool) {
-			for _, f := range m.find(project.FrameQuery{Parent: id, Archived: true}) {
-				if !yield(f, nil) {
-					return
-				}
-			}
-		}
+	for f := range core.Below(top, func(f core.Frame) string { return f.ID }, func(id string) []core.Frame {
+		return m.find(project.FrameQuery{Parent: id, Archived: true})
 	}) {
 		if f.Status == core.InProgress {
 			inProgress = append(inProgress, f.ID)
