@@ -152,7 +152,7 @@ func (k *keeper) fail(err error) {
 func (k *keeper) untilChanged(ctx context.Context, link Link) (context.Context, func()) {
 	ctx, stop := context.WithCancelCause(ctx)
 	go func() {
-		for range project.SteadilyAfter(ctx, watchTime) {
+		for range project.SteadilyAfter(ctx, watchTime, watchTime) {
 			now, err := Load(k.Data)
 			if now != link && !errors.Is(err, core.ErrUnavailable) || errors.Is(err, fs.ErrNotExist) {
 				stop(errLinkChanged)
