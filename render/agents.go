@@ -137,10 +137,13 @@ func usable(known hosts.Registry, run record.Run) string {
 	tools := run.Tools
 	tools.Allowed = slices.DeleteFunc(slices.Clone(tools.Allowed), func(tool string) bool {
 		name, _ := hosts.SplitRule(tool)
-		return slices.ContainsFunc(changing, func(other string) bool { return strings.EqualFold(other, name) })
+		return !slices.Contains(run.Commands, tool) && slices.ContainsFunc(changing, func(other string) bool { return strings.EqualFold(other, name) })
 	})
 	if !tools.Limited {
 		tools = tools.Without(known.Of(run.Host).Tools.Current().Names(hosts.Edits, hosts.Runs)...)
+	}
+	if len(run.Commands) > 0 {
+		return tools.String() + " (the mode plan reads, and runs these commands)"
 	}
 	return tools.String() + " (the mode plan only reads)"
 }

@@ -189,7 +189,10 @@ func TestASpawnWithoutTimeLimitInModePlan(t *testing.T) {
 	assert.Contains(t, text, "Limits: 10m0s without a sign of life\n")
 	assert.Contains(t, text, "Tools: Read (the mode plan only reads)\n")
 	assert.NotContains(t, text, "To allow more")
-	result, text := d.call("spawn_agent", `{"prompt": "hang", "permission_mode": "plan", "definition": {"description": "d", "prompt": "p"}}`)
+	result, text := d.call("spawn_agent", `{"prompt": "hang", "subagent_type": "tester"}`)
+	require.False(t, result.IsError, text)
+	assert.Regexp(t, `Tools: .*Read.*Bash\(go test \*\).* \(the mode plan reads, and runs these commands\)`, text)
+	result, text = d.call("spawn_agent", `{"prompt": "hang", "permission_mode": "plan", "definition": {"description": "d", "prompt": "p"}}`)
 	require.False(t, result.IsError, text)
 	assert.Regexp(t, `Tools: all of the host's; not .*Edit.*Write.*Bash.* \(the mode plan only reads\)`, text)
 }

@@ -239,6 +239,10 @@ func (p Plan) permit(run record.Run, s situation) record.Run {
 	}
 	run.Tools = asks.agent.Tools.With(asks.agent.Passes).Within(asks.role).For(p.Hosts, run.Host).
 		Only(def.Tools).Only(asked).Without(def.DisallowedTools...)
+	run.Commands = slices.DeleteFunc(def.Trusted(run.Tools), func(tool string) bool {
+		_, rule := hosts.SplitRule(tool)
+		return rule == ""
+	})
 	run.Passes = passes(s.grants, def, s.now)
 	if def.MaxDepth != nil {
 		run.MaxDepth = min(run.MaxDepth, run.Depth+*def.MaxDepth)

@@ -30,6 +30,7 @@ type Run struct {
 	Prompt        string            `json:"prompt"` // the task, cut to MaxPrompt characters
 	Mode          Choice            `json:"permissionMode"`
 	Tools         hosts.ToolSet     `json:"tools"`
+	Commands      []string          `json:"commands,omitempty"`       // rules in Tools by which it may run commands in any mode
 	Passes        []string          `json:"delegateGrants,omitempty"` // tools that its children may have although it may not, with a person's consent
 	Model         string            `json:"model,omitempty"`
 	Limits        supervise.Limits  `json:"limits"`
