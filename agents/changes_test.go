@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents/changes"
+	"flame/agents/converge"
 	"flame/agents/definition"
 	"flame/agents/plan"
 	"flame/core"
@@ -76,6 +77,31 @@ func TestADeletedFileInAWorktreeIsAChange(t *testing.T) {
 	require.Len(t, run.Changes, 1)
 	assert.True(t, run.Changes[0].Deleted)
 	assert.Empty(t, run.Changes[0].Hash)
+}
+
+func TestChangesThatCannotBeReadAreNoLackOfChanges(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	s.repository()
+	var ids []string
+	for prompt, lacks := range map[string]string{"write new.txt; remove .git; done": "its .git is gone", "write new.txt; done": ""} {
+		run := s.request(user, plan.Request{Type: "builder", Prompt: prompt, Isolation: "worktree"})
+		run = s.over(run.ID, core.AgentCompleted, core.Completed)
+		ids = append(ids, run.ID)
+		if lacks == "" {
+			assert.Empty(t, run.Unread)
+			continue
+		}
+		assert.Contains(t, run.Unread, lacks)
+		assert.Contains(t, run.Unread, run.Worktree)
+		pruned, err := s.Prune(s.ctx, run.EndedAt+1, false)
+		require.NoError(t, err)
+		assert.Contains(t, pruned.Kept, run.Worktree)
+		assert.FileExists(t, filepath.Join(run.Worktree, "new.txt"))
+	}
+	r, err := s.Converge(s.ctx, user, ids, converge.Options{Strategy: converge.StrategyMerge})
+	require.NoError(t, err)
+	assert.Contains(t, strings.Join(r.Result.NotCompared, "; "), "which could not be read")
 }
 
 func TestAWorktreeWithoutChangesIsRemoved(t *testing.T) {

@@ -38,7 +38,7 @@ func (a *Agents) end(ctx context.Context, id string, o supervise.Outcome) error 
 	if err != nil {
 		return err
 	}
-	changed, made, err := keepFiles(ctx, a, told, o.Session)
+	kept, err := keepFiles(ctx, a, told, o.Session)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,8 @@ func (a *Agents) end(ctx context.Context, id string, o supervise.Outcome) error 
 		if err := record.Spend(s, run, o.Progress); err != nil {
 			return err
 		}
-		run.State, run.Outcome, run.Progress, run.Changes, run.Made, run.EndedAt = o.State, &o, o.Progress, changed, made, a.Project.Now()
+		run.State, run.Outcome, run.Progress, run.EndedAt = o.State, &o, o.Progress, a.Project.Now()
+		run.Changes, run.Made, run.Unread = kept.changed, kept.made, kept.unread
 		if o.Session != "" {
 			run.Session = o.Session
 		}
@@ -67,28 +68,38 @@ func (a *Agents) end(ctx context.Context, id string, o supervise.Outcome) error 
 	return a.finish(ctx, run)
 }
 
-// keepFiles stores the changes of an ended agent to files, and returns them with the hashes of
-// its artifacts. For an agent elsewhere it uses the report of the worker. It stores nothing
-// twice.
-func keepFiles(ctx context.Context, a *Agents, told record.Result, session string) (changed []changes.Change, made map[string]string, err error) {
+// The files that are kept of an ended agent.
+type keptFiles struct {
+	changed []changes.Change
+	made    map[string]string // hashes of its artifacts
+	unread  string            // why the changes in its worktree could not be read
+}
+
+// keepFiles stores the changes of an ended agent to files. For an agent elsewhere it uses the
+// report of the worker. It stores nothing twice.
+func keepFiles(ctx context.Context, a *Agents, told record.Result, session string) (kept keptFiles, err error) {
 	if told.Elsewhere() {
-		return told.Changes, nil, nil
+		return keptFiles{changed: told.Changes, unread: told.Unread}, nil
 	}
-	changed = changes.In(record.Messages(a.Data, told.Run, a.Hosts), a.Hosts.Tools(), told.Cwd)
+	kept.changed = changes.In(record.Messages(a.Data, told.Run, a.Hosts), a.Hosts.Tools(), told.Cwd)
 	if told.State.Ended() {
-		return changed, nil, nil
+		return kept, nil
 	}
 	if told.Worktree != "" {
-		kept, err := told.Own().Keep(ctx, record.Patch(a.Data, told.ID))
+		changed, err := told.Own().Keep(ctx, record.Patch(a.Data, told.ID))
 		if err != nil {
 			a.Project.Log.Warn("could not keep the patch of an agent, so its worktree stays", "agent", told.ID, "error", err)
-		}
-		if kept != nil {
-			changed = kept
+			kept.unread = core.OneLine(fmt.Sprintf("what it changed in %s is not in its patch: %v", told.Worktree, err), maxUnread)
+		} else {
+			kept.changed = changed
 		}
 	}
-	return changed, told.Hashes(a.Dir), noteFiles(ctx, a, told, session)
+	kept.made = told.Hashes(a.Dir)
+	return kept, noteFiles(ctx, a, told, session)
 }
+
+// maxUnread bounds a reason why changes could not be read, in characters.
+const maxUnread = 1000
 
 // maxText bounds an answer in an agent's record, in bytes.
 const maxText = 1 << 20

@@ -18,8 +18,9 @@ import (
 
 // Pruned lists what Prune deleted.
 type Pruned struct {
-	Agents []string `json:"agents"` // ids of agents whose files were deleted
-	Bytes  int64    `json:"bytes"`  // their size on disk
+	Agents []string `json:"agents"`         // ids of agents whose files were deleted
+	Bytes  int64    `json:"bytes"`          // their size on disk
+	Kept   []string `json:"kept,omitempty"` // worktrees that stay, because flame has no patch with all their changes
 }
 
 // Prune deletes the output and the worktrees of agents that ended before a time. With look set
@@ -36,6 +37,9 @@ func (a *Agents) Prune(ctx context.Context, before core.Millis, look bool) (prun
 	}
 	for _, run := range all {
 		paths, size := bulk(ctx, a, run, kept)
+		if run.Worktree != "" && !slices.Contains(paths, run.Worktree) && sizeOf(run.Worktree) > 0 {
+			pruned.Kept = append(pruned.Kept, run.Worktree)
+		}
 		if size == 0 {
 			continue
 		}

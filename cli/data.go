@@ -217,7 +217,11 @@ func pruneAgents(ctx context.Context, a *app.App, s *agents.Agents, age time.Dur
 	pruned, err := s.Prune(ctx, s.Project.Now()-core.Millis(age.Milliseconds()), look)
 	done := lo.Ternary(look, "to delete", "deleted")
 	size, count := render.Megabytes(pruned.Bytes), render.Count(len(pruned.Agents), "agent")
-	return a.Answer(pruned, fmt.Sprintf("%s of %s %s\n%s", size, count, done, strings.Join(pruned.Agents, "\n")), err)
+	text := fmt.Sprintf("%s of %s %s\n%s", size, count, done, strings.Join(pruned.Agents, "\n"))
+	if len(pruned.Kept) > 0 {
+		text += "\nkept, because they have changes that are in no patch:\n" + strings.Join(pruned.Kept, "\n")
+	}
+	return a.Answer(pruned, text, err)
 }
 
 func newOff(a *app.App) *cobra.Command {

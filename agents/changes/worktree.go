@@ -2,6 +2,7 @@ package changes
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,11 +51,14 @@ func (w Worktree) Restore(ctx context.Context, repository, patch string) error {
 	return err
 }
 
-// Keep writes the worktree's changes to a patch and returns them; nil if the worktree is gone.
-// It removes a worktree without changes.
+// Keep writes the worktree's changes to a patch and returns them. It removes a worktree without
+// changes. A worktree that is gone is an error: what was there is lost.
 func (w Worktree) Keep(ctx context.Context, patch string) ([]Change, error) {
 	if !w.exists() {
-		return nil, nil
+		return nil, errors.New("the agent, or something else, has deleted its worktree")
+	}
+	if _, err := os.Lstat(filepath.Join(w.Dir, ".git")); err != nil { // git would take the repository around it
+		return nil, errors.New("it is no git worktree any more: its .git is gone")
 	}
 	content, err := w.patch(ctx)
 	if err != nil {

@@ -24,6 +24,7 @@ type Input struct {
 	Answer      string          `json:"answer,omitempty"`
 	Artifacts   []Artifact      `json:"artifacts,omitempty"`
 	Files       []File          `json:"files,omitempty"`
+	Unread      bool            `json:"unread,omitempty"`     // not all files that it changed are known
 	Decisions   []string        `json:"decisions,omitempty"`  // "key: value", "key = value", or a text that is both key and value
 	Confidence  *float64        `json:"confidence,omitempty"` // 0..1; nil if it gave none
 	CompletedAt core.Millis     `json:"completed_at"`

@@ -37,7 +37,7 @@ func (all Convergences) inputs(tx project.Tx, ids []string, schema json.RawMessa
 func inputOf(tx project.Tx, r record.Result) (in Input, err error) {
 	in = Input{
 		SubagentID: r.ID, Outcome: r.State, Answer: record.WithoutConfidence(r.Text), Decisions: r.Decisions,
-		Confidence: r.Confidence, CompletedAt: r.EndedAt, Base: r.Base,
+		Confidence: r.Confidence, CompletedAt: r.EndedAt, Base: r.Base, Unread: r.Unread != "",
 	}
 	for _, change := range r.Changes {
 		file := File{Path: change.Path, Hash: change.Hash, Excerpt: change.Excerpt}

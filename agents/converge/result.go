@@ -167,6 +167,9 @@ func (d *draft) uncompared(agents []*agent) (list []string) {
 	if silent := lo.Filter(agents, func(a *agent, _ int) bool { return a.silent() }); len(silent) > 0 && len(agents) > 1 {
 		list = append(list, "the answer of "+strings.Join(lo.Map(silent, id), ", ")+", which is empty")
 	}
+	if unread := lo.Filter(agents, func(a *agent, _ int) bool { return a.Unread }); len(unread) > 0 && len(agents) > 1 {
+		list = append(list, "the files of "+strings.Join(lo.Map(unread, id), ", ")+", which could not be read")
+	}
 	for _, open := range d.open {
 		ids := lo.FlatMap(open.Sides, func(s Statement, _ int) []string { return s.SubagentIDs })
 		slices.Sort(ids)
@@ -186,7 +189,7 @@ func (d *draft) uncompared(agents []*agent) (list []string) {
 
 // silent reports whether the agent left nothing that could be compared.
 func (a *agent) silent() bool {
-	return a.answer.blank() && len(a.Decisions)+len(a.Artifacts)+len(a.Files) == 0
+	return a.answer.blank() && !a.Unread && len(a.Decisions)+len(a.Artifacts)+len(a.Files) == 0
 }
 
 // Waiting returns the conflicts that a person has to settle.
