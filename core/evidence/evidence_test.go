@@ -7,6 +7,7 @@ import (
 
 	"flame/core"
 	"flame/core/evidence"
+	"flame/tests/cases"
 )
 
 func TestAPushNeedsAPlannedChildOrWorkThatSharesNoWord(t *testing.T) {
@@ -20,36 +21,18 @@ func TestAPushNeedsAPlannedChildOrWorkThatSharesNoWord(t *testing.T) {
 	fresh.Frame.Files, fresh.Frame.Decisions, fresh.Recent, fresh.Calls = nil, nil, nil, nil
 	planned := work
 	planned.Frame.Planned = []string{"Export customers to Excel", "Nightly digest by mail"}
-	for prompt, tt := range map[string]struct {
-		in     evidence.Moment
-		goal   string // empty: none is suggested
-		proven bool
-	}{
-		"Write the Helm chart for the gateway deployment":                   {work, "Write the Helm chart for the gateway deployment", true},
-		"ok thanks. please build a waiting room, with fair queue positions": {work, "please build a waiting room, with fair queue positions", true},
-		"Write the deployment chart of the gateway":                         {fresh, "", false}, // nothing was done yet
-		"Write a Helm chart that skips the gateway":                         {work, "", false},  // skips was said
-		"Write a Helm chart with papaparse":                                 {work, "", false},  // a decision
-		"add a button":                                                      {work, "", false},  // too few words
-		"the gateway deployment needs fair queue positions":                 {work, "", false},  // asks for nothing
-		"why does the gateway deployment drop packets":                      {work, "", false},
-		"continue": {work, "", false},
-		"":         {work, "", false},
-		"/deploy gateway chart production cluster":                                       {work, "", false},
-		"Write the chart\n--- FAIL: TestGateway (0.00s)\n":                               {work, "", false}, // pasted output
-		"This session is being continued from a previous conversation. Write the charts": {work, "", false},
-		"now the excel export":               {planned, "Export customers to Excel", true},
-		"build the nightly digest":           {planned, "Nightly digest by mail", true},
-		"think of the nightly digest design": {planned, "Nightly digest by mail", false}, // spoken of, not ordered
-		"not the excel export yet":           {planned, "", false},
-		"is excel any good?":                 {planned, "", false},
-		"the customers are wrong":            {planned, "", false},
-	} {
-		tt.in.Prompt = prompt
-		found := evidence.Push(tt.in)
-		assert.Equal(t, tt.goal, found.Goal, prompt)
-		assert.Equal(t, tt.goal != "", found.Confidence >= 90, prompt)
-		assert.Equal(t, tt.proven, found.Proven, prompt)
+	moments := map[string]evidence.Moment{"work": work, "fresh": fresh, "planned": planned}
+	type row struct {
+		In, Goal, Why string
+		Proven        bool
+	}
+	for prompt, tt := range cases.Read[row](t, "testdata/push.yaml") {
+		in := moments[tt.In]
+		in.Prompt = prompt
+		found := evidence.Push(in)
+		assert.Equal(t, tt.Goal, found.Goal, prompt)
+		assert.Equal(t, tt.Goal != "", found.Confidence >= 90, prompt)
+		assert.Equal(t, tt.Proven, found.Proven, prompt)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"flame/core"
 	"flame/core/fold"
+	"flame/tests/cases"
 )
 
 // talk makes a history of words, one a message; ids are 0, 1, 2 … and message n
@@ -107,82 +108,13 @@ func unnoted(fold.Message) int { return fold.Unknown }
 
 func TestFind(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct{ history, frames, drop, notes string }{
-		"a second pop changes nothing":                         {"u +A a -A a -A", "A", "1 2", ""},
-		"a frame the tree does not know stays in a folded one": {"u +A a +B a -B a -A a", "A", "1 2 6", ""},
-		"a child pushed in the same moment as its parent":      {"u a a u a", "A<B@50-250 B:in_progress@50-", "1 2", "3 ended A"},
-		"a message of the very moment came before the push":    {"u a a a -A a", "A@100-", "2 3", ""},
-		"an open frame pushed by itself before a compaction stays in a folded one": {
-			"u@500 s@500 +A@100 a@200 a@300 a@600 -A@700 a@800", "A B<A:in_progress@250-", "2 3", "",
-		},
-		"a frame that was entered again by a call that the compaction kept": {"u@500 s@500 -A@100 +A@200 a@300 a@600 -A@700 a@800", "A@201-", "3 4 5", ""},
-		"an empty history stays so":                                         {"", "A", "", ""},
-		"a history without frames stays":                                    {"u a a u a", "", "", ""},
-		"work goes with its push, the pop stays":                            {"u +A a a -A a", "A", "1 2 3", ""},
-		"results go with the message they answer":                           {"u +A r a r a r -A r a", "A", "1 2 3 4 5 6", ""},
-		"a frame in progress is not touched":                                {"u +A a a a", "A:in_progress", "", ""},
-		"a reopened frame is not touched":                                   {"u +A a -A a +A a", "A:in_progress", "", ""},
-		"a frame left twice folds both times":                               {"u +A a -A a +A a -A a", "A", "1 2 5 6", ""},
-		"a frame the tree does not know is not touched":                     {"u +A a -A a", "", "", ""},
-		"a failed or blocked frame folds":                                   {"u +A a -A +B a -B a", "A:failed B:blocked", "1 2 4 5", ""},
-		"an invalidated frame folds where it was popped":                    {"u +A a -A a", "A:invalidated", "1 2", ""},
-		"an invalidated frame without a pop does not":                       {"u +A a a", "A:invalidated@-250", "", ""},
-		"push and pop in one message fold nothing":                          {"u a +A-A a", "A", "", ""},
-		"a pop in the last round folds already":                             {"u +A a -A", "A", "1 2", ""},
-		"so does one with only its results behind it":                       {"u +A r a r -A r", "A", "1 2 3 4", ""},
-		"what the host says for the user goes":                              {"u +A a h a -A a", "A", "1 2 3 4", ""},
-		"a user's message after the pop makes it fold":                      {"u +A a -A u", "A", "1 2", ""},
-		"a message of no known role stays and is no round":                  {"u +A x a -A x", "A", "1 3", ""},
-		"a message of no known role stays inside a frame":                   {"u +A x a -A a", "A", "1 3", ""},
-		"what answers it stays if the user comes next":                      {"u +A x a u -A a", "A", "1", "4 said-in A"},
-		"nested frames fold with the outermost":                             {"u +A a +B a -B a -A a", "A B<A", "1 2 3 4 5 6", ""},
-		"a finished frame in an open one folds alone":                       {"u +A a +B a -B a", "A:in_progress B<A", "3 4", ""},
-		"siblings fold each alone":                                          {"u +A a -A +B a -B a", "A B", "1 2 4 5", ""},
-		"siblings that meet in one message fold each alone":                 {"u +A a -A+B a -B a", "A B", "1 2 4", ""},
-		"an open frame in a finished one stays":                             {"u +A a +B a -A a", "A B<A:in_progress", "1 2", ""},
-		"what is finished in it still folds":                                {"u +A a +B a +C a -C a -A a", "A B<A:in_progress C<B", "1 2 5 6", ""},
-		"a frame reopened later stays in a folded one":                      {"u +A a +B a -B a -A +B a", "A B<A:in_progress", "1 2 6", ""},
-		"a frame left aside folds up to there":                              {"u +A a +B a -B a -A a", "A B", "1 2 3 4", ""},
-		"a message with a tool at work stays":                               {"u +A a a! r a -A a", "A", "1 2 5", ""},
-		"results still open keep what they answer":                          {"u +A a r! a -A a", "A", "1 4", ""},
-		"a summary stays":                                                   {"u +A a s a -A a", "A", "1 2 4", ""},
-		"a push that other calls precede stays":                             {"u a+A a -A a", "A", "2", ""},
-		"so does one that is no more than the way on":                       {"u +A a -A+B a -B a", "A:failed B", "1 2 4", ""},
-		"the last round stays, even where its frame is over":                {"u +A a -A u +B", "A B@-9999", "1 2", ""},
-		"a frame that is entered and ended once more in the last round":     {"u +A a -A a +A-A", "A", "1 2", ""},
-		"the user's words stay and are marked":                              {"u +A a u a u -A a", "A", "1 2 4", "3 said-in A, 5 said-in A"},
-		"the user's words name the outermost frame":                         {"u +A +B a u a -B -A a", "A B<A", "1 2 3 5 6", "4 said-in A"},
-		"a push alone goes, too":                                            {"u +A u -A a", "A", "1", "2 said-in A"},
-
-		"a pop by the command line leaves a stub":              {"u +A a a a a", "A@-350", "1 2 3", "4 ended A"},
-		"the stub comes before a user's message":               {"u +A a a u a", "A@-350", "1 2 3", "4 ended A"},
-		"the stub waits for a message to stand before":         {"u +A a a r", "A@-350", "", ""},
-		"the stub comes before what stays":                     {"u +A a +B a -B a", "A@-250 B", "1 2 3 4", "5 ended A"},
-		"a stub within a fold is none":                         {"u +A a +B a a -A a", "A B<A@-450", "1 2 3 4 5", ""},
-		"a reopened frame ended by itself folds twice":         {"u +A a -A a +A a a", "A@-650", "1 2 5 6", "7 ended A"},
-		"a frame pushed by itself begins after its time":       {"u a a a -A a", "A@150-", "2 3", ""},
-		"a frame pushed and ended by itself":                   {"u a a a u a", "A@150-350", "2 3", "4 ended A"},
-		"two of them in turn":                                  {"u a a u a u a", "A@50-250 B@260-450", "1 2 4", "3 ended A, 3 said-in B, 5 ended B"},
-		"two of them one in the other":                         {"u a a a u a", "B<A@150-340 A@50-350", "1 2 3", "4 ended A"},
-		"a frame of another session that this one ended":       {"u a a -A a", "A@-250", "", ""},
-		"the first message is never left out":                  {"a a -A a", "A@1-", "1", ""},
-		"an open frame pushed by itself stays in a folded one": {"u +A a a a -A a", "A B<A:in_progress@250-", "1 2", ""},
-
-		"a push compacted away folds from after the summary":     {"u s u a a -A a", "A@1-", "3 4", "2 said-in A"},
-		"and from after what the compaction kept beside it":      {"u@500 s@500 a@100 a@200 a@600 a@700 -A@800 a@900", "A@1-", "4 5", ""},
-		"a push that the compaction kept folds as ever":          {"u@500 s@500 +A@100 a@200 a@600 a@700 -A@800 a@900", "A@101- R:in_progress@1-", "2 3 4 5", ""},
-		"a frame over before the compaction leaves no stub":      {"u@500 s@500 a@400 a@600 a@700", "A@1-300", "", ""},
-		"a frame ended by itself after it does":                  {"u@500 s@500 a@400 a@600 a@700", "A@1-650", "3", "4 ended A"},
-		"an older summary among the kept ones stays":             {"u@500 s@500 a@100 u@200 s@200 a@300 a@600 -A@700 a@800", "A@1-", "6", ""},
-		"a summary further on begins nothing":                    {"u a s a -A a", "A@50-", "1 3", ""},
-		"frames whose pushes were compacted away fold as nested": {"u@500 s@500 a@600 -B@700 a@800 -A@900 a", "A@1- B<A@2-", "2 3 4", ""},
-	}
-	for name, tt := range tests {
+	type row struct{ History, Frames, Drop, Notes string }
+	for name, tt := range cases.Read[row](t, "testdata/find.yaml") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			folded := whole(talk(tt.history), tree(tt.frames))
-			assert.Equal(t, tt.drop, strings.Join(folded.Drop, " "))
-			assert.Equal(t, tt.notes, outline(folded.Before))
+			folded := whole(talk(tt.History), tree(tt.Frames))
+			assert.Equal(t, tt.Drop, strings.Join(folded.Drop, " "))
+			assert.Equal(t, tt.Notes, outline(folded.Before))
 		})
 	}
 }
