@@ -15,6 +15,7 @@ import (
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
+	"flame/tests/cases"
 )
 
 // plant leaves a command wherever one could be read back from: in files of the
@@ -150,5 +151,5 @@ func TestAChangedDefinitionLosesItsGrant(t *testing.T) {
 	require.Equal(t, hosts.Bypass, run.Mode.Effective)
 	s.define(run.Source.File, "name: helper\ndescription: Helps.\npermissionMode: bypassPermissions\nmodel: other")
 	_, err = s.Continue(s.ctx, user, run.ID, "done")
-	assert.Contains(t, problem(t, err, core.ErrInvalid), "has changed since it was granted")
+	assert.Contains(t, cases.Advice(t, err, core.ErrInvalid), "has changed since it was granted")
 }

@@ -15,6 +15,7 @@ import (
 	"flame/hosts"
 	"flame/project"
 	"flame/project/children"
+	"flame/tests/cases"
 )
 
 // refused checks that a spawn is refused with these words, and leaves nothing.
@@ -23,7 +24,7 @@ func (s *service) refused(by project.Caller, r plan.Request, says string) {
 	before, err := s.Below(s.ctx, "")
 	require.NoError(s.t, err)
 	_, err = s.Spawn(s.ctx, by, r)
-	assert.Contains(s.t, problem(s.t, err, core.ErrInvalid), says)
+	assert.Contains(s.t, cases.Advice(s.t, err, core.ErrInvalid), says)
 	after, err := s.Below(s.ctx, "")
 	require.NoError(s.t, err)
 	assert.Len(s.t, after, len(before))

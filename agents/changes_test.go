@@ -17,6 +17,7 @@ import (
 	"flame/agents/definition"
 	"flame/agents/plan"
 	"flame/core"
+	"flame/tests/cases"
 )
 
 // repository makes the folder that agents work in a git repository with one file
@@ -192,8 +193,8 @@ func TestAWorktreeNeedsACommit(t *testing.T) {
 			s := newService(t)
 			prepare(s)
 			run, err := s.Spawn(s.ctx, user, plan.Request{Type: "builder", Prompt: "done", Isolation: "worktree"})
-			assert.Contains(t, problem(t, err, core.ErrInvalid), "worktree of its own")
-			assert.Contains(t, problem(t, err, core.ErrInvalid), "isolation")
+			assert.Contains(t, cases.Advice(t, err, core.ErrInvalid), "worktree of its own")
+			assert.Contains(t, cases.Advice(t, err, core.ErrInvalid), "isolation")
 			s.over(run.ID, core.AgentError, core.Failed)
 		})
 	}

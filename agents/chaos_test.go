@@ -2,12 +2,13 @@ package agents_test
 
 import (
 	"math/rand/v2"
-	"strconv"
+	"os/exec"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/samber/lo"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -54,7 +55,9 @@ func TestAgentsKilledAtRandomAreRecovered(t *testing.T) {
 				time.Sleep(v.after)
 				for range v.kills {
 					if all := worksFor(t, run.ID); len(all) > 0 {
-						kill(t, all[v.which%len(all)])
+						if err := syscall.Kill(all[v.which%len(all)], syscall.SIGKILL); err != nil {
+							assert.ErrorIs(t, err, syscall.ESRCH, "it may be gone already")
+						}
 					}
 				}
 			}
@@ -66,63 +69,41 @@ func TestAgentsKilledAtRandomAreRecovered(t *testing.T) {
 		select {
 		case <-done:
 		case <-time.After(100 * time.Millisecond):
-			s.recoverElsewhere(2)
+			all := []*exec.Cmd{exec.Command(s.Program, "recover", s.Data), exec.Command(s.Program, "recover", s.Data)}
+			for _, cmd := range all {
+				require.NoError(t, cmd.Start())
+			}
+			for _, cmd := range all {
+				require.NoError(t, cmd.Wait())
+			}
 			continue
 		}
 		break
 	}
 	close(ids)
 	s.shift.Add(60_000) // who did not begin by now never will
-	var all []string
-	for id := range ids {
-		s.stop(id)
-		all = append(all, id)
+	all := lo.ChannelToSlice(ids)
+	for _, id := range all { // it may hang for want of a kill
+		run, err := s.Find(s.ctx, id)
+		require.NoError(t, err)
+		if !run.State.Ended() {
+			_, err = s.Cancel(s.ctx, user, id)
+			require.NoError(t, err)
+		}
 	}
 	for _, id := range all {
-		s.settled(id)
+		s.eventually(func() bool {
+			require.NoError(t, s.Recover(s.ctx))
+			run, err := s.Find(s.ctx, id)
+			require.NoError(t, err)
+			return run.State.Ended()
+		}, "%s does not end", id)
+		run := s.ended(id)
+		assert.NotEqual(t, core.InProgress, s.frame(run.Frame).Status)
+		s.over(id, run.State, s.frame(run.Frame).Status)
 	}
 	state, err := transfer.Snapshot(s.ctx, s.Project, project.Caller{Host: project.CommandLine})
 	require.NoError(t, err)
-	open := 0
-	for _, frame := range state.Frames {
-		if frame.Status == core.InProgress {
-			open++
-		}
-	}
+	open := lo.CountBy(lo.Values(state.Frames), func(frame transfer.StateFrame) bool { return frame.Status == core.InProgress })
 	assert.Equal(t, 1, open, "only the person's own frame is open")
-}
-
-// stop cancels an agent that may hang for want of a kill.
-func (s *service) stop(id string) {
-	s.t.Helper()
-	run, err := s.Find(s.ctx, id)
-	require.NoError(s.t, err)
-	if !run.State.Ended() {
-		_, err := s.Cancel(s.ctx, user, id)
-		require.NoError(s.t, err)
-	}
-}
-
-// settled waits for the end of an agent, and checks it.
-func (s *service) settled(id string) {
-	s.t.Helper()
-	s.eventually(func() bool {
-		require.NoError(s.t, s.Recover(s.ctx))
-		run, err := s.Find(s.ctx, id)
-		require.NoError(s.t, err)
-		return run.State.Ended()
-	}, "%s does not end", id)
-	run := s.ended(id)
-	assert.NotEqual(s.t, core.InProgress, s.frame(run.Frame).Status)
-	s.over(id, run.State, s.frame(run.Frame).Status)
-}
-
-// kill ends a process that belongs to the test; it may be gone already.
-func kill(t *testing.T, pid string) {
-	t.Helper()
-	n, err := strconv.Atoi(pid)
-	require.NoError(t, err)
-	if err := syscall.Kill(n, syscall.SIGKILL); err != nil {
-		assert.ErrorIs(t, err, syscall.ESRCH)
-	}
 }

@@ -16,6 +16,7 @@ import (
 	"flame/project"
 	"flame/project/stack"
 	"flame/project/view"
+	"flame/tests/cases"
 	"flame/tests/repository"
 )
 
@@ -101,7 +102,7 @@ func TestTheConfidenceInAnAnswerCounts(t *testing.T) {
 	surest := converge.Options{Strategy: converge.StrategyMerge, Resolution: converge.PreferHigherConfidence}
 	assert.Equal(t, ids[0], s.converged(ids[:2], surest).Result.Conflicts[0].Winner)
 	_, err := s.Converge(s.ctx, user, ids, surest)
-	assert.Contains(t, problem(t, err, core.ErrInvalid), "confidence")
+	assert.Contains(t, cases.Advice(t, err, core.ErrInvalid), "confidence")
 	latest := converge.Options{Strategy: converge.StrategyMerge, Resolution: converge.AutoAcceptLatest}
 	assert.Equal(t, ids[1], s.converged(ids[:2], latest).Result.Conflicts[0].Winner)
 }
@@ -123,7 +124,7 @@ func TestAgentsOfOtherTreesDoNotConverge(t *testing.T) {
 	other := project.Caller{Session: "other", Host: "claude-code", Trust: project.Stamped}
 	theirs := s.over(s.request(other, plan.Request{Type: "analyzer", Prompt: "done theirs"}).ID, core.AgentCompleted, core.Completed)
 	_, err := s.Converge(s.ctx, user, append(mine, theirs.ID), converge.Options{Strategy: converge.StrategyMerge})
-	assert.Contains(t, problem(t, err, core.ErrInvalid), "one tree")
+	assert.Contains(t, cases.Advice(t, err, core.ErrInvalid), "one tree")
 }
 
 func TestArtifactsWithoutAToolConflictByTheirContent(t *testing.T) {

@@ -2,12 +2,13 @@ package agents_test
 
 import (
 	"encoding/json"
-	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"flame/agents/plan"
+	"flame/tests/cases"
 	"flame/tests/repository"
 )
 
@@ -21,34 +22,16 @@ func TestAnAgentWorksOnlyInFoldersOfTheProject(t *testing.T) {
 	outside := t.TempDir()
 	repository.Link(t, s.Dir, "out -> "+outside, "up -> ..", "plain/in -> a", "linked/.claude -> "+outside, "linked/b/c -> ../../plain", "piped/x -> y")
 	repository.Pipe(t, s.Dir, "piped/.mcp.json")
-	tests := map[string]struct{ cwd, says string }{
-		"a folder":                          {cwd: "plain/a"},
-		"the project's own":                 {cwd: "."},
-		"by its whole path":                 {cwd: filepath.Join(s.Dir, "plain")},
-		"by a link inside":                  {cwd: "plain/in"},
-		"where a file has a host's name":    {cwd: "file"},
-		"one that is not there":             {"none", "is not a folder"},
-		"a file":                            {"plain/a/x", "is not a folder"},
-		"one outside":                       {outside, "is not in the project"},
-		"one outside by a link":             {"out", "is not in the project"},
-		"the one above by a link":           {"up", "is not in the project"},
-		"the one above":                     {"..", "is not in the project"},
-		"one with a host's settings":        {"claude", "has settings of its own (claude/.claude/settings.local.json)"},
-		"one with the other's":              {"open", "has settings of its own (open/opencode.jsonc)"},
-		"one with servers":                  {"servers", "has settings of its own (servers/.mcp.json)"},
-		"one whose settings are a pipe":     {"piped", "has settings of its own (piped/.mcp.json)"},
-		"one whose settings lie outside":    {"linked", "has settings of its own (linked/.claude/settings.json)"},
-		"one below that, which leads aside": {cwd: "linked/b/c"},
-		"one below that":                    {"linked/b", "has settings of its own (linked/.claude/settings.json)"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			_, err := s.Spawn(s.ctx, user, plan.Request{Inline: json.RawMessage(`{"description":"d","prompt":"p"}`), Prompt: "done", Cwd: tt.cwd})
-			if tt.says == "" {
-				require.NoError(t, err)
-				return
-			}
-			require.ErrorContains(t, err, tt.says)
-		})
+	for name, tt := range cases.Read[struct {
+		Cwd  string `json:"cwd"`
+		Says string `json:"says"`
+	}](t, "testdata/folders.yaml") {
+		cwd := strings.NewReplacer("PROJECT", s.Dir, "OUTSIDE", outside).Replace(tt.Cwd)
+		_, err := s.Spawn(s.ctx, user, plan.Request{Inline: json.RawMessage(`{"description":"d","prompt":"p"}`), Prompt: "done", Cwd: cwd})
+		if tt.Says == "" {
+			require.NoError(t, err, name)
+		} else {
+			require.ErrorContains(t, err, tt.Says, name)
+		}
 	}
 }

@@ -293,18 +293,6 @@ func TestAnAgentElsewhereIsCancelledWhileItsBaseIsSent(t *testing.T) {
 	assert.Equal(t, "cancelled by user", run.Outcome.Reason)
 }
 
-func TestAgentsElsewhereNeedAHub(t *testing.T) {
-	t.Parallel()
-	s := newService(t)
-	_, err := s.Spawn(s.ctx, user, plan.Request{Type: "builder", Prompt: "done", On: "gpu"})
-	require.ErrorContains(t, err, "joined a hub")
-	_, err = s.Spawn(s.ctx, user, plan.Request{Type: "builder", Prompt: "done", On: "../gpu"})
-	require.ErrorContains(t, err, `there is no queue "../gpu"`)
-	all, err := s.Below(s.ctx, "")
-	require.NoError(t, err)
-	assert.Empty(t, all)
-}
-
 // asked returns work from another machine, in a frame that this machine knows.
 func (s *service) asked(steps string) abroad.Work {
 	s.t.Helper()

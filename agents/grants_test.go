@@ -15,6 +15,7 @@ import (
 	"flame/project"
 	"flame/project/children"
 	"flame/project/turns"
+	"flame/tests/cases"
 )
 
 func TestAnAgentsModeIsNeverAboveItsParents(t *testing.T) {
@@ -220,9 +221,9 @@ func TestGrantsAreStoredAndReported(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	_, err := s.Grant(s.ctx, plan.Grant{Mode: hosts.Bypass})
-	assert.Contains(t, problem(t, err, core.ErrInvalid), "reason")
+	assert.Contains(t, cases.Advice(t, err, core.ErrInvalid), "reason")
 	_, err = s.Grant(s.ctx, plan.Grant{Mode: "all", Reason: "r"})
-	assert.Contains(t, problem(t, err, core.ErrInvalid), "all")
+	assert.Contains(t, cases.Advice(t, err, core.ErrInvalid), "all")
 	first, err := s.Grant(s.ctx, plan.Grant{Mode: hosts.Bypass, Reason: "first"})
 	require.NoError(t, err)
 	s.shift.Add(1000)
@@ -234,7 +235,7 @@ func TestGrantsAreStoredAndReported(t *testing.T) {
 	told := s.events("", core.PermissionGranted)
 	require.Len(t, told, 2)
 	assert.Equal(t, "first", data(t, told[0])["grant"].(map[string]any)["reason"])
-	assert.Contains(t, problem(t, s.Revoke(s.ctx, "grant-nothing0"), core.ErrNotFound), "grant-nothing0")
+	assert.Contains(t, cases.Advice(t, s.Revoke(s.ctx, "grant-nothing0"), core.ErrNotFound), "grant-nothing0")
 	require.NoError(t, s.Revoke(s.ctx, first.ID))
 	all, err = s.Grants(s.ctx)
 	require.NoError(t, err)

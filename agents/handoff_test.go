@@ -15,6 +15,7 @@ import (
 	"flame/project"
 	"flame/project/stack"
 	"flame/project/turns"
+	"flame/tests/cases"
 )
 
 // handoff hands over to a builder that does these steps once the user's session has
@@ -58,7 +59,7 @@ func TestTheEndOfAHandoff(t *testing.T) {
 			shell := project.Caller{Session: user.Session, Host: project.CommandLine}
 			for _, by := range []project.Caller{user, shell} {
 				_, err := stack.Push(s.ctx, s.Project, by, "meanwhile", "")
-				assert.Contains(t, problem(t, err, core.ErrInvalid), run.ID, "a session that handed over control changes no frames")
+				assert.Contains(t, cases.Advice(t, err, core.ErrInvalid), run.ID, "a session that handed over control changes no frames")
 				stop := user
 				stop.Event = "Stop"
 				require.NoError(t, turns.End(s.ctx, s.Project, stop, turns.Turn{LastMessage: "I wait"}))
@@ -100,7 +101,7 @@ func TestControlIsHandedToOneAgent(t *testing.T) {
 	_, err := s.Handoff(s.ctx, user, record.Handoff{Agent: first.ID, Transfer: true})
 	require.NoError(t, err)
 	_, err = s.Handoff(s.ctx, user, record.Handoff{Agent: second.ID, Transfer: true})
-	assert.Contains(t, problem(t, err, core.ErrInvalid), first.ID)
+	assert.Contains(t, cases.Advice(t, err, core.ErrInvalid), first.ID)
 	_, err = s.Handoff(s.ctx, user, record.Handoff{Agent: second.ID})
 	require.NoError(t, err, "it may be watched")
 	assert.Equal(t, core.SessionSuspended, s.session(user.Session).State)

@@ -21,6 +21,7 @@ import (
 	"flame/project/children"
 	"flame/project/stack"
 	"flame/project/turns"
+	"flame/tests/cases"
 )
 
 func TestTheEndOfAnAgentDecidesItsFrameAndEvents(t *testing.T) {
@@ -249,12 +250,12 @@ func TestAContinuedAgentGetsNoWiderModeThanItsCaller(t *testing.T) {
 	_, err := turns.Begin(s.ctx, s.Project, user, turns.Prompt{ID: "p2", Text: "Plan it", FromUser: true, Standing: project.Standing{Mode: "plan"}})
 	require.NoError(t, err)
 	_, err = s.Continue(s.ctx, user, run.ID, "more")
-	assert.Contains(t, problem(t, err, core.ErrInvalid), "acceptEdits")
+	assert.Contains(t, cases.Advice(t, err, core.ErrInvalid), "acceptEdits")
 	person := project.Caller{Host: project.CommandLine}
 	shell := person
 	shell.Trust = project.InHost
 	_, err = s.Continue(s.ctx, shell, run.ID, "more")
-	assert.Contains(t, problem(t, err, core.ErrInvalid), "acceptEdits", "a model may be behind it")
+	assert.Contains(t, cases.Advice(t, err, core.ErrInvalid), "acceptEdits", "a model may be behind it")
 	next, err := s.Continue(s.ctx, person, run.ID, "done")
 	require.NoError(t, err, "a person may")
 	s.over(next.ID, core.AgentCompleted, core.Completed)
@@ -266,10 +267,10 @@ func TestAnAgentContinuesOnlyAgentsThatItStarted(t *testing.T) {
 	other := s.over(s.spawn("done").ID, core.AgentCompleted, core.Completed)
 	reader := s.request(user, plan.Request{Type: "analyzer", Prompt: "hang"})
 	_, err := s.Continue(s.ctx, as(reader), other.ID, "write for me")
-	assert.Contains(t, problem(t, err, core.ErrInvalid), "was not started by "+reader.ID)
+	assert.Contains(t, cases.Advice(t, err, core.ErrInvalid), "was not started by "+reader.ID)
 	busy := s.spawn("hang")
 	_, err = s.Converge(s.ctx, as(reader), []string{other.ID, busy.ID}, converge.Options{Strategy: converge.StrategyFirstSuccess})
-	assert.Contains(t, problem(t, err, core.ErrInvalid), "was not started by "+reader.ID, "the convergence would stop that agent")
+	assert.Contains(t, cases.Advice(t, err, core.ErrInvalid), "was not started by "+reader.ID, "the convergence would stop that agent")
 }
 
 func TestASessionThatNeverBeganIsStartedAgain(t *testing.T) {

@@ -1,19 +1,15 @@
 package agents_test
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/samber/lo"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -22,32 +18,16 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/tests/effort"
+	"flame/tests/processes"
 )
 
 // seconds is how long a process of one test sleeps, which no other's does.
 func seconds() string { return fmt.Sprintf("300.%09d", rand.IntN(1e9)) }
 
 // sleepers returns the processes that sleep so long.
-func sleepers(t *testing.T, seconds string) (pids []int) {
+func sleepers(t *testing.T, seconds string) []int {
 	t.Helper()
-	for _, dir := range processes(t) {
-		command, err := os.ReadFile(filepath.Join(dir, "cmdline")) // empty for zombies
-		if err == nil && bytes.Contains(command, []byte(seconds)) && bytes.HasPrefix(command, []byte("sleep\x00")) {
-			pid, _ := strconv.Atoi(filepath.Base(dir))
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
-// parent returns the process that another one is a child of.
-func parent(pid int) (above int) {
-	stat, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat")) // it may have ended
-	_, after, _ := strings.Cut(string(stat), ") ")
-	if fields := strings.Fields(after); len(fields) > 1 {
-		above, _ = strconv.Atoi(fields[1])
-	}
-	return above
+	return lo.Filter(processes.All(t), func(pid, _ int) bool { return processes.Command(pid) == "sleep "+seconds })
 }
 
 // supervising returns the process of an agent's supervisor as soon as there is one,
@@ -59,16 +39,19 @@ func (s *service) supervising(id string) (pid int) {
 		pid = s.marked(id, func(command string) bool {
 			return strings.Contains(command, " supervise ") && !strings.Contains(command, " --keep ")
 		})
-		return pid != 0 && parent(pid) == s.keeper(id)
+		return pid != 0 && processes.Parent(pid) == s.keeper(id)
 	}, "%s has no supervisor", id)
 	return pid
 }
 
-func TestAnEarlyKilledSupervisorLeavesNothing(t *testing.T) {
+func TestEscapedProcessesEndWithTheSupervisor(t *testing.T) {
 	t.Parallel()
-	effort.Heavy(t)
 	s := newServiceWith(t, func(k *kept) { k.Bounds.Concurrent = 100 })
-	for _, after := range []time.Duration{0, 10, 50, 100, 200, 500} {
+	waits := []time.Duration{-1} // until the process has got away
+	if effort.Full() {
+		waits = append(waits, 0, 10, 50, 100, 200, 500)
+	}
+	for _, after := range waits {
 		for try := range 4 {
 			t.Run(fmt.Sprintf("%d ms, %d", after, try), func(t *testing.T) {
 				t.Parallel()
@@ -76,32 +59,23 @@ func TestAnEarlyKilledSupervisorLeavesNothing(t *testing.T) {
 				run := s.spawn("escape " + long + "; say half; hang")
 				supervisor := s.supervising(run.ID)
 				time.Sleep(after * time.Millisecond)
+				if after < 0 {
+					s.eventually(func() bool {
+						away := sleepers(t, long)
+						return len(away) == 1 && processes.Parent(away[0]) == supervisor
+					}, "it has not got away")
+				}
 				s.killAtOnce(supervisor)
 				s.eventually(func() bool { return len(worksFor(t, run.ID)) == 0 }, "its keeper is left")
 				s.eventually(func() bool { return len(sleepers(t, long)) == 0 }, "what got away is left")
 				require.NoError(t, s.Recover(s.ctx))
-				assert.True(t, s.ended(run.ID).Outcome.Partial)
+				run = s.ended(run.ID)
+				assert.True(t, run.Outcome.Partial)
+				if after < 0 {
+					s.over(run.ID, core.AgentOrphaned, core.Blocked)
+				}
 			})
 		}
-	}
-}
-
-func TestEscapedProcessesEndWithTheSupervisor(t *testing.T) {
-	t.Parallel()
-	s := newServiceWith(t, func(k *kept) { k.Bounds.Concurrent = 100 })
-	for try := range 6 {
-		long := seconds()
-		run := s.spawn("escape " + long + "; hang")
-		supervisor := s.supervising(run.ID)
-		s.eventually(func() bool {
-			away := sleepers(t, long)
-			return len(away) == 1 && parent(away[0]) == supervisor
-		}, "it has not got away")
-		s.killAtOnce(supervisor)
-		s.eventually(func() bool { return len(sleepers(t, long)) == 0 }, "try %d", try)
-		s.eventually(func() bool { return len(worksFor(t, run.ID)) == 0 }, "its keeper is left")
-		require.NoError(t, s.Recover(s.ctx))
-		s.over(run.ID, core.AgentOrphaned, core.Blocked)
 	}
 }
 
@@ -129,7 +103,7 @@ func TestAKeeperDoesNotHeedSignalsToEnd(t *testing.T) {
 	}
 	s.touch("go-on")
 	s.over(run.ID, core.AgentCompleted, core.Completed)
-	s.eventually(func() bool { return !runs(keeper) }, "it stays after its supervisor")
+	s.eventually(func() bool { return !processes.Runs(keeper) }, "it stays after its supervisor")
 }
 
 // TestAgentsBelowOutliveAKilledSupervisor has an agent start another one, and kills
@@ -154,10 +128,10 @@ func TestAgentsBelowOutliveAKilledSupervisor(t *testing.T) {
 			inner := s.below(outer.ID)
 			s.until(inner.ID, core.AgentActive)
 			supervisor := s.supervising(inner.ID)
-			require.Equal(t, s.supervising(outer.ID), parent(s.keeper(inner.ID)), "the keeper is not below the outer supervisor")
+			require.Equal(t, s.supervising(outer.ID), processes.Parent(s.keeper(inner.ID)), "the keeper is not below the outer supervisor")
 			s.killAtOnce(s.supervising(outer.ID))
 			s.eventually(func() bool { return len(worksFor(t, outer.ID)) == 0 && len(sleepers(t, own)) == 0 }, "the outer agent is left")
-			assert.True(t, runs(supervisor), "the inner agent's supervisor was killed")
+			assert.True(t, processes.Runs(supervisor), "the inner agent's supervisor was killed")
 			assert.Len(t, sleepers(t, its), 1, "the inner agent's process was killed")
 			require.NoError(t, s.Recover(s.ctx))
 			if tt.keep {
@@ -173,15 +147,10 @@ func TestAgentsBelowOutliveAKilledSupervisor(t *testing.T) {
 // below returns the only agent that another one has started.
 func (s *service) below(id string) record.Run {
 	s.t.Helper()
-	all, err := s.Below(s.ctx, "")
+	all, err := s.Below(s.ctx, id)
 	require.NoError(s.t, err)
-	for _, run := range all {
-		if run.ParentAgent == id {
-			return run
-		}
-	}
-	require.Fail(s.t, "it has started none")
-	return record.Run{}
+	require.Len(s.t, all, 1)
+	return all[0]
 }
 
 func TestASupervisorLeavesNoZombiesOfAgentsBelow(t *testing.T) {
@@ -189,59 +158,17 @@ func TestASupervisorLeavesNoZombiesOfAgentsBelow(t *testing.T) {
 	s := newService(t)
 	outer := s.spawn("delegate done | x; delegate done | y; wait " + filepath.Join(s.Dir, "go-on") + "; done all")
 	supervisor := s.supervising(outer.ID)
-	s.eventually(func() bool { return len(s.events(outer.ID, core.SubagentStop)) == 0 && s.finishedBelow(outer.ID) == 2 }, "they do not end")
-	s.eventually(func() bool { return len(zombies(t, supervisor)) == 0 }, "zombies stay")
+	s.eventually(func() bool {
+		all, err := s.Below(s.ctx, outer.ID)
+		require.NoError(t, err)
+		return len(s.events(outer.ID, core.SubagentStop)) == 0 &&
+			lo.CountBy(all, func(run record.Run) bool { return run.State.Ended() && len(worksFor(t, run.ID)) == 0 }) == 2
+	}, "they do not end")
+	s.eventually(func() bool {
+		return lo.NoneBy(processes.All(t), func(pid int) bool { return processes.Parent(pid) == supervisor && !processes.Runs(pid) })
+	}, "zombies stay")
 	s.touch("go-on")
 	s.over(outer.ID, core.AgentCompleted, core.Completed)
-}
-
-// finishedBelow counts the agents that one has started and that are over, with their
-// processes.
-func (s *service) finishedBelow(id string) (count int) {
-	s.t.Helper()
-	all, err := s.Below(s.ctx, "")
-	require.NoError(s.t, err)
-	for _, run := range all {
-		if run.ParentAgent == id && run.State.Ended() && len(worksFor(s.t, run.ID)) == 0 {
-			count++
-		}
-	}
-	return count
-}
-
-// zombies returns the children of a process that are over and not taken from the
-// system.
-func zombies(t *testing.T, of int) (pids []int) {
-	t.Helper()
-	for _, dir := range processes(t) {
-		if pid, _ := strconv.Atoi(filepath.Base(dir)); parent(pid) == of && !runs(pid) {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
-// bystander starts a process that belongs to no agent, and returns what it was
-// started as and a question whether it lives. A signal that was sent before the
-// question takes effect before the answer.
-func bystander(t *testing.T) (noted supervise.Process, lives func() bool) {
-	t.Helper()
-	cmd := exec.Command("cat")
-	in, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", cmd.Process.Pid))
-	require.NoError(t, err)
-	_, place, _ := strings.Cut(supervise.Self().Started, "/")
-	noted = supervise.Process{PID: cmd.Process.Pid, Started: strings.Fields(string(stat))[21] + "/" + place}
-	lines := bufio.NewScanner(out)
-	return noted, func() bool {
-		_, err := fmt.Fprintln(in, "alive")
-		return err == nil && lines.Scan()
-	}
 }
 
 func TestAForgedRecordOfASupervisorKillsNoOtherProcess(t *testing.T) {
@@ -258,7 +185,8 @@ func TestAForgedRecordOfASupervisorKillsNoOtherProcess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t)
-			innocent, lives := bystander(t)
+			b := processes.Stand(t, "/bin/sh", nil)
+			innocent := b.Noted
 			run := s.spawn("say half; hang")
 			s.until(run.ID, core.AgentActive)
 			s.killSupervisor(run.ID)
@@ -271,7 +199,7 @@ func TestAForgedRecordOfASupervisorKillsNoOtherProcess(t *testing.T) {
 			_, err := s.Cancel(s.ctx, user, run.ID)
 			require.NoError(t, err)
 			require.NoError(t, s.Recover(s.ctx))
-			assert.True(t, lives(), "an innocent process was killed")
+			assert.True(t, b.Lives(), "an innocent process was killed")
 			run, err = s.Find(s.ctx, run.ID)
 			require.NoError(t, err)
 			assert.Equal(t, tt.state, run.State)

@@ -1,11 +1,9 @@
 package agents_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -13,14 +11,14 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/samber/lo"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
-	"flame/tests/effort"
+	"flame/tests/processes"
 )
 
 // supervisor returns the process that watches over an agent, once it has begun.
@@ -46,14 +44,9 @@ func (s *service) keeper(id string) (pid int) {
 
 // marked returns the process that bears an agent's mark and has such a command line; 0
 // where none has.
-func (s *service) marked(id string, such func(command string) bool) (pid int) {
+func (s *service) marked(id string, such func(command string) bool) int {
 	s.t.Helper()
-	for _, p := range worksFor(s.t, id) {
-		command, _ := os.ReadFile(filepath.Join("/proc", p, "cmdline")) // it may have ended
-		if such(string(bytes.ReplaceAll(command, []byte{0}, []byte(" ")))) {
-			pid, _ = strconv.Atoi(p)
-		}
-	}
+	pid, _ := lo.Find(worksFor(s.t, id), func(pid int) bool { return such(processes.Command(pid)) })
 	return pid
 }
 
@@ -62,7 +55,7 @@ func (s *service) killAtOnce(pid int) {
 	s.t.Helper()
 	require.Greater(s.t, pid, 1)
 	require.NoError(s.t, syscall.Kill(pid, syscall.SIGKILL))
-	s.eventually(func() bool { return !runs(pid) }, "%d lives", pid)
+	s.eventually(func() bool { return !processes.Runs(pid) }, "%d lives", pid)
 }
 
 // killSupervisor ends an agent's supervisor at once, and its keeper before that: what
@@ -72,15 +65,6 @@ func (s *service) killSupervisor(id string) {
 	pid := s.supervisor(id)
 	s.killAtOnce(s.keeper(id))
 	s.killAtOnce(pid)
-}
-
-// runs reports whether a process is there and not over.
-func runs(pid int) bool {
-	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-	_, after, _ := strings.Cut(string(stat), ") ")
-	fields := strings.Fields(after)
-	// The first thread of one that was killed is over before the others are.
-	return err == nil && len(fields) > 17 && (fields[0] != "Z" || fields[17] != "0" && fields[17] != "1")
 }
 
 func TestRecoverEndsTheAgentOfAKilledSupervisor(t *testing.T) {
@@ -118,16 +102,9 @@ func TestAProcessWithoutItsMarkIsFound(t *testing.T) {
 		return regexp.MustCompile(fmt.Sprintf(`"pid":%d,[^}]*"command":"[^"]* sleep"`, pid)).Match(kept)
 	}, "the process is not known")
 	s.killSupervisor(run.ID)
-	assert.True(t, runs(pid), "it has left its supervisor's tree")
+	assert.True(t, processes.Runs(pid), "it has left its supervisor's tree")
 	require.NoError(t, s.Recover(s.ctx))
-	assert.False(t, runs(pid))
-}
-
-// leaveOutcome writes how an agent ended into its folder, as its supervisor does
-// before it tells the journal.
-func (s *service) leaveOutcome(id, outcome string) {
-	s.t.Helper()
-	require.NoError(s.t, os.WriteFile(filepath.Join(s.Folder(id), "outcome.json"), []byte(outcome), 0o600))
+	assert.False(t, processes.Runs(pid))
 }
 
 func TestARecordedOutcomeHolds(t *testing.T) {
@@ -150,7 +127,7 @@ func TestARecordedOutcomeHolds(t *testing.T) {
 			run := s.spawn("say half; hang")
 			s.until(run.ID, core.AgentActive)
 			s.killSupervisor(run.ID)
-			s.leaveOutcome(run.ID, tt.outcome)
+			require.NoError(t, os.WriteFile(filepath.Join(s.Folder(run.ID), "outcome.json"), []byte(tt.outcome), 0o600))
 			require.NoError(t, s.Recover(s.ctx))
 			assert.Equal(t, tt.text, s.over(run.ID, tt.state, tt.frame).Outcome.Text)
 		})
@@ -197,37 +174,4 @@ func TestRecoverEndsTheFrameAfterACrashInBetween(t *testing.T) {
 	ended := s.frame(run.Frame)
 	require.NoError(t, s.Recover(s.ctx))
 	assert.Equal(t, ended, s.frame(run.Frame), "once")
-}
-
-// recoverElsewhere runs Recover in so many processes at once.
-func (s *service) recoverElsewhere(processes int) {
-	s.t.Helper()
-	all := make([]*exec.Cmd, processes)
-	for i := range all {
-		all[i] = exec.Command(s.Program, "recover", s.Data)
-		require.NoError(s.t, all[i].Start())
-	}
-	for i := range all {
-		assert.NoError(s.t, all[i].Wait(), strconv.Itoa(i))
-	}
-}
-
-func TestManyAgentsAreRecoveredByProcessesAtOnce(t *testing.T) {
-	t.Parallel()
-	effort.Heavy(t)
-	s := newServiceWith(t, func(k *kept) { k.Bounds.Concurrent = 100 })
-	var runs []record.Run
-	for range 8 {
-		runs = append(runs, s.spawn("leave; say half; hang"))
-	}
-	for _, run := range runs {
-		s.until(run.ID, core.AgentActive)
-		s.killSupervisor(run.ID)
-	}
-	s.recoverElsewhere(3)
-	for _, run := range runs {
-		run = s.over(run.ID, core.AgentOrphaned, core.Blocked)
-		assert.Equal(t, "half", run.Outcome.Text)
-		assert.Len(t, s.events(run.ID, core.SubagentOrphaned), 1)
-	}
 }

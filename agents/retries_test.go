@@ -85,17 +85,3 @@ func TestTheUsageOfALostWorkerCountsForTheBudget(t *testing.T) {
 	defer e.mu.Unlock()
 	assert.Equal(t, supervise.TokenBudget, e.cancelled[0])
 }
-
-func TestOptionsForOtherMachinesAreRefusedHere(t *testing.T) {
-	t.Parallel()
-	s, _ := joined(t, nil)
-	for name, r := range map[string]plan.Request{
-		"retries":    {Retries: 1},
-		"too often":  {On: "gpu", Retries: 11},
-		"less often": {On: "gpu", Retries: -1},
-	} {
-		r.Type, r.Prompt = "builder", "done"
-		_, err := s.Spawn(s.ctx, user, r)
-		assert.ErrorIs(t, err, core.ErrInvalid, name)
-	}
-}

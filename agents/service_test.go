@@ -1,15 +1,12 @@
 package agents_test
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -30,6 +27,7 @@ import (
 	"flame/project/view"
 	"flame/store"
 	"flame/tests/hoststest"
+	"flame/tests/processes"
 	"flame/tests/projecttest"
 	"flame/tests/repository"
 	"flame/tests/storetest"
@@ -240,36 +238,9 @@ func (s *service) over(id string, state core.AgentState, frame core.Status) reco
 }
 
 // worksFor returns the processes that carry an agent's mark.
-func worksFor(t *testing.T, id string) (pids []string) {
+func worksFor(t *testing.T, id string) []int {
 	t.Helper()
-	mark := []byte(core.AgentVariable + "=" + id)
-	for _, dir := range processes(t) {
-		environ, err := os.ReadFile(filepath.Join(dir, "environ")) // empty for zombies
-		if err == nil && slices.ContainsFunc(bytes.Split(environ, []byte{0}), func(v []byte) bool { return bytes.Equal(v, mark) }) {
-			pids = append(pids, filepath.Base(dir))
-		}
-	}
-	return pids
-}
-
-// processes returns the folders of all processes. A pattern that goes on below them
-// would read each of these, which takes long.
-func processes(t *testing.T) []string {
-	t.Helper()
-	dirs, err := filepath.Glob("/proc/[0-9]*")
-	require.NoError(t, err)
-	return dirs
-}
-
-// problem checks an error that a user or model can act on, and returns its text with
-// the hint.
-func problem(t *testing.T, err error, kind error) string {
-	t.Helper()
-	require.ErrorIs(t, err, kind)
-	var p *core.Problem
-	require.ErrorAs(t, err, &p)
-	assert.NotEmpty(t, cmp.Or(p.Hint), "no advice: %v", err)
-	return p.Error() + " " + p.Hint
+	return processes.With(t, core.AgentVariable+"="+id)
 }
 
 // noStart stands for a supervisor that never begins.

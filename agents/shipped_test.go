@@ -21,6 +21,7 @@ import (
 	"flame/project"
 	"flame/project/children"
 	"flame/project/turns"
+	"flame/tests/cases"
 	"flame/tests/hoststest"
 )
 
@@ -75,33 +76,6 @@ func witnessed(t *testing.T) (*service, map[string]*witness) {
 // gets whose definition says nothing.
 func TestARepositorysDefinitionNeverWidensItsAgent(t *testing.T) {
 	t.Parallel()
-	tests := map[string]string{
-		"its mode":                  "permissionMode: bypassPermissions",
-		"a mode that accepts edits": "permissionMode: acceptEdits",
-		"all tools":                 "tools: '*'",
-		"all tools, in OpenCode":    "permission: allow",
-		"all tools, one by one":     "permission: {'*': allow, bash: {'*': allow}, external_directory: allow}",
-		"tools for those below it":  "flame: {delegate_grants: [Bash, Edit]}",
-		"hooks":                     "hooks: {PreToolUse: [{hooks: [{type: command, command: evil}]}]}",
-		"servers":                   "mcpServers: {evil: {command: evil}}",
-		"servers by their names":    "mcpServers: [evil]",
-		"a command as first prompt": "initialPrompt: /evil",
-		"more time":                 "flame: {timeout: 24h}",
-		"time without end":          "flame: {timeout: 2000000000}",
-		"more tokens":               "flame: {budget_tokens: 9000000000}",
-		"more money":                "flame: {budget_usd: 1000000}",
-		"more tries":                "flame: {retries: 1000}",
-		"levels below it":           "flame: {max_depth: 1000}",
-		"agents below it":           "flame: {max_children: 1000}",
-		"its context":               "flame: {context: full}",
-		"variables":                 "env: {FLAME_GRANT: all}",
-		"settings":                  "settings: {permissions: {allow: ['Bash(*)']}}",
-		"another folder":            "cwd: /",
-		"no folder of its own":      "isolation: none",
-		"being hidden":              "hidden: true",
-		"being a builder":           "flame: {type: builder}",
-		"what the host may run":     "skills: [evil]\nmemory: user\nomitClaudeMd: true\nobserver: evil",
-	}
 	for _, host := range []string{"claude-code", "opencode"} {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
@@ -117,7 +91,7 @@ func TestARepositorysDefinitionNeverWidensItsAgent(t *testing.T) {
 			plain := s.request(by, request)
 			want := strings.ReplaceAll(all[host].lines(), "plain", "NAME")
 			assert.NotEmpty(t, want)
-			for name, says := range tests {
+			for name, says := range cases.Read[string](t, "testdata/shipped.yaml") {
 				s.ship("name: hostile\ndescription: d\n" + says)
 				request.Type = "hostile"
 				run := s.request(by, request)
@@ -169,33 +143,6 @@ func TestARepositorysDefinitionMayLowerLimits(t *testing.T) {
 	free := s.request(user, plan.Request{Type: "more", Prompt: "work"})
 	assert.Equal(t, 24*time.Hour, free.Limits.Wall, "the definition sets a limit if the settings have none")
 	assert.InDelta(t, 9, free.Limits.CostUSD, 1e-9)
-}
-
-func TestTheHostThatARepositorysDefinitionChooses(t *testing.T) {
-	t.Parallel()
-	shell := project.Caller{Host: project.CommandLine}
-	tests := map[string]struct {
-		setting string
-		by      project.Caller
-		host    string
-		foreign bool
-	}{
-		"it may choose one":                     {"", user, "opencode", true},
-		"not where the user has":                {"claude-code", user, "claude-code", false},
-		"nor is its choice a shell's own":       {"", shell, "opencode", true},
-		"as the user's would be, for the shell": {"opencode", shell, "opencode", false},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s, _ := witnessed(t)
-			s.Host = tt.setting
-			s.ship("name: theirs\ndescription: d\nflame: {host: opencode}")
-			run := s.request(tt.by, plan.Request{Type: "theirs", Prompt: "work"})
-			assert.Equal(t, tt.host, run.Host)
-			assert.Equal(t, tt.foreign, run.Foreign)
-		})
-	}
 }
 
 func TestAShippedDefinitionNamesTheOneThatItReplaces(t *testing.T) {
