@@ -121,3 +121,28 @@ func TestTheSameCascadeIsOneInvalidation(t *testing.T) {
 	c := merge.Clock{Machine: "a"}
 	assert.Equal(t, "b", merge.Join(was, here, came, &c, day).Invalid.Stamp.Machine)
 }
+
+// What was used before a backup was put back was told, and what was used since comes on top; a
+// machine that joins anew counts nothing twice, and a frame in which it works stays.
+func TestUsageAfterABackup(t *testing.T) {
+	t.Parallel()
+	used := func(n int64) core.Usage { return core.Usage{TokensIn: n} }
+	c := merge.Clock{Machine: "a"}
+	tick := func() merge.Stamp { return c.Tick(day) }
+	frame := core.Frame{ID: "frame-1", Status: core.InProgress, Usage: used(50)}
+	backup := merge.Absorb(merge.Doc{}, frame, "a", tick)
+	later := frame
+	later.Usage = used(100)
+	hub := merge.Absorb(backup, later, "a", tick)
+	hub.Usage["b"] = merge.Spent{Usage: used(7), Stamp: at(1, "b")}
+	frame.Usage = used(55)
+	back := merge.Join(backup, frame, hub, &c, day)
+	assert.Equal(t, used(112), back.Frame("a").Usage)
+	assert.Equal(t, used(112), merge.Join(back, back.Frame("a"), hub, &c, day).Frame("a").Usage, "once")
+	frame.Usage = used(113)
+	assert.Equal(t, used(113), merge.Join(merge.Doc{}, frame, back, &c, day).Frame("a").Usage)
+
+	gone := merge.Delete(back, "a", tick)
+	assert.True(t, gone.Gone())
+	assert.False(t, merge.Join(back, back.Frame("a"), gone, &c, day).Gone(), "it is worked in")
+}
