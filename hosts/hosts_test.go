@@ -12,14 +12,13 @@ import (
 
 	"flame/core"
 	"flame/hosts"
+	"flame/tests/clienttest"
 )
 
 // apply takes all steps and returns what they said.
 func apply(t *testing.T, steps []hosts.Step) []string {
 	t.Helper()
-	var said []string
-	require.NoError(t, hosts.Apply(t.Context(), steps, func(s hosts.Step) { said = append(said, s.Says) }))
-	return said
+	return clienttest.Apply(t)(steps, nil)
 }
 
 func TestInstallBinary(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"flame/hosts"
 	"flame/tests/hoststest"
@@ -55,4 +56,13 @@ func TestToolSetsNarrow(t *testing.T) {
 			assert.Equal(t, tt.asString, tt.set.String())
 		})
 	}
+}
+
+func TestModesAreKnownByTheClientsNames(t *testing.T) {
+	t.Parallel()
+	mode, err := hosts.ParseMode("acceptEdits")
+	require.NoError(t, err)
+	assert.Equal(t, hosts.AcceptEdits, mode)
+	_, err = hosts.ParseMode("acceptedits")
+	assert.ErrorContains(t, err, `"acceptedits"`)
 }

@@ -72,6 +72,8 @@ var samples = map[string]reader{
 	"edits/subagent.jsonl":                      claudeSession,
 	"edits/stream.ndjson":                       claudeStream,
 	"edits/run.ndjson":                          openCodeRun,
+	"edits/odd.jsonl":                           claudeSession,
+	"edits/odd.ndjson":                          openCodeRun,
 	"edits/run-patch.ndjson":                    openCodeRun,
 	"codex/session.jsonl":                       codexRollout,
 	"codex/subagent.jsonl":                      codexRollout,

@@ -91,23 +91,12 @@ func machine(t *testing.T, claude *fakeClaude) hosts.Machine {
 
 func install(t *testing.T, s claudecode.Client, scope hosts.Scope) []string {
 	t.Helper()
-	steps, err := s.Install(t.Context(), scope)
-	require.NoError(t, err)
-	return apply(t, steps)
+	return clienttest.Apply(t)(s.Install(t.Context(), scope))
 }
 
 func remove(t *testing.T, s claudecode.Client, scope hosts.Scope) []string {
 	t.Helper()
-	steps, err := s.Remove(t.Context(), scope)
-	require.NoError(t, err)
-	return apply(t, steps)
-}
-
-func apply(t *testing.T, steps []hosts.Step) []string {
-	t.Helper()
-	said := []string{}
-	require.NoError(t, hosts.Apply(t.Context(), steps, func(s hosts.Step) { said = append(said, s.Says) }))
-	return said
+	return clienttest.Apply(t)(s.Remove(t.Context(), scope))
 }
 
 func status(t *testing.T, s claudecode.Client) hosts.Status {
@@ -186,18 +175,6 @@ func TestHooksCallTheServerWhereTheClientLoadsSuchAPlugin(t *testing.T) {
 	}
 }
 
-func TestAPluginThatTheClientNoLongerLoadsIsReported(t *testing.T) {
-	t.Parallel()
-	claude := &fakeClaude{}
-	s := claudecode.Client{Machine: machine(t, claude)}
-	install(t, s, hosts.User)
-	assert.Empty(t, status(t, s).Refused)
-	claude.refuses = errors.New("unknown hook type")
-	assert.Equal(t, "unknown hook type", status(t, s).Refused)
-	install(t, s, hosts.User)
-	assert.Empty(t, status(t, s).Refused, "setup installs a form that the client loads")
-}
-
 func TestInstallBringsBack(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -272,23 +249,28 @@ func TestRemoveLeavesNoEmptySettings(t *testing.T) {
 	}
 }
 
-func TestStatusReportsThatThePluginIsOff(t *testing.T) {
+func TestTheStatusSaysWhatBecameOfThePlugin(t *testing.T) {
 	t.Parallel()
 	claude := &fakeClaude{}
 	s := claudecode.Client{Machine: machine(t, claude)}
 	install(t, s, hosts.User)
+	assert.Empty(t, status(t, s).Refused)
+	claude.refuses = errors.New("unknown hook type")
+	assert.Equal(t, "unknown hook type", status(t, s).Refused)
+	install(t, s, hosts.User)
+	assert.Empty(t, status(t, s).Refused, "setup installs a form that the client loads")
+
 	assert.False(t, status(t, s).Installed[0].Off)
 	claude.plugins[0]["enabled"] = false
 	assert.True(t, status(t, s).Installed[0].Off)
-}
 
-func TestRemoveForgetsProjectsThatAreGone(t *testing.T) {
-	t.Parallel()
-	claude := &fakeClaude{}
-	s := claudecode.Client{Machine: machine(t, claude)}
-	install(t, s, hosts.User)
+	claude.plugins = append(claude.plugins, map[string]any{"id": "flame@flame", "scope": "user", "enabled": true}) // of a clone
+	found := status(t, s)
+	require.True(t, found.Double())
+	assert.Equal(t, "claude plugin uninstall flame@flame --scope user", found.ByHand[0].Undo)
+
 	claude.install(filepath.Join(t.TempDir(), "gone"), "project")
-	assert.Contains(t, remove(t, s, hosts.User), "run claude plugin marketplace remove flame-setup")
+	assert.Contains(t, remove(t, s, hosts.User), "run claude plugin marketplace remove flame-setup", "it forgets projects that are gone")
 }
 
 func TestWithoutClaudeCode(t *testing.T) {
@@ -358,17 +340,6 @@ func TestStatusSeesWhatWasRegisteredByHand(t *testing.T) {
 	}
 }
 
-func TestStatusSeesThePluginOfAClone(t *testing.T) {
-	t.Parallel()
-	claude := &fakeClaude{}
-	s := claudecode.Client{Machine: machine(t, claude)}
-	install(t, s, hosts.User)
-	claude.plugins = append(claude.plugins, map[string]any{"id": "flame@flame", "scope": "user", "enabled": true})
-	found := status(t, s)
-	require.True(t, found.Double())
-	assert.Equal(t, "claude plugin uninstall flame@flame --scope user", found.ByHand[0].Undo)
-}
-
 func TestAnUnreadableFileIsNamed(t *testing.T) {
 	t.Parallel()
 	s := claudecode.Client{Machine: machine(t, &fakeClaude{})}
@@ -396,4 +367,17 @@ func TestTheNewestSessionOfAProject(t *testing.T) {
 	past, err = claudecode.Host().Newest(t.Context(), m)
 	require.NoError(t, err)
 	assert.Equal(t, filepath.Join(dir, "new.jsonl"), past.Path)
+}
+
+// What a project denies may lie where flame does not look and Claude Code does, so no agent is started
+// without it.
+func TestFilesThatLeadOutOfTheProject(t *testing.T) {
+	clienttest.Traps(t, func(m hosts.Machine) hosts.Client {
+		m.Run = (&fakeClaude{}).run
+		return claudecode.Client{Machine: m}
+	},
+		clienttest.Trap{File: ".claude/settings.json", Launch: true, Setup: true},
+		clienttest.Trap{File: ".claude/settings.local.json", Launch: true},
+		clienttest.Trap{File: ".mcp.json", Status: true},
+	)
 }

@@ -98,22 +98,12 @@ func client(t *testing.T, f *fakeCodex) codex.Client {
 	return codex.Client{Settings: func() []string { return []string{"FLAME_DIR"} }, Machine: m}
 }
 
-// did returns what a plan did.
-func did(t *testing.T, steps []hosts.Step, err error) (said []string) {
-	t.Helper()
-	require.NoError(t, err)
-	require.NoError(t, hosts.Apply(t.Context(), steps, func(s hosts.Step) { said = append(said, s.Says) }))
-	return said
-}
-
 func TestInstallTwiceIsOnceAndRemoveLeavesNothing(t *testing.T) {
 	t.Parallel()
 	f := &fakeCodex{}
 	c := client(t, f)
-	install := func() []string {
-		steps, err := c.Install(t.Context(), hosts.User)
-		return did(t, steps, err)
-	}
+	did := clienttest.Apply(t)
+	install := func() []string { return did(c.Install(t.Context(), hosts.User)) }
 	folder := filepath.Join(c.Machine.DataHome(), "flame", "codex")
 	assert.Len(t, install(), 3)
 	assert.Equal(t, folder, f.market)
@@ -134,11 +124,9 @@ func TestInstallTwiceIsOnceAndRemoveLeavesNothing(t *testing.T) {
 	assert.Contains(t, string(server), "FLAME_AGENT")
 	assert.Contains(t, string(server), "FLAME_DIR")
 
-	steps, err := c.Remove(t.Context(), hosts.User)
-	assert.Len(t, did(t, steps, err), 3)
+	assert.Len(t, did(c.Remove(t.Context(), hosts.User)), 3)
 	assert.NoDirExists(t, folder)
-	steps, err = c.Remove(t.Context(), hosts.User)
-	assert.Empty(t, did(t, steps, err))
+	assert.Empty(t, did(c.Remove(t.Context(), hosts.User)))
 }
 
 func TestAProjectAloneCannotBeSetUp(t *testing.T) {
@@ -174,8 +162,7 @@ func TestTheStatusSaysWhetherHooksWereReviewed(t *testing.T) {
 			t.Parallel()
 			f := &fakeCodex{trust: tt.trust}
 			c := client(t, f)
-			steps, err := c.Install(t.Context(), hosts.User)
-			did(t, steps, err)
+			clienttest.Apply(t)(c.Install(t.Context(), hosts.User))
 			status, err := c.Status(t.Context())
 			require.NoError(t, err)
 			assert.Contains(t, status.Consent.What, tt.says)

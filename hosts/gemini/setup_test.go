@@ -63,21 +63,11 @@ func own(t *testing.T, c gemini.Client, name, text string) {
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
-// did returns what a plan did.
-func did(t *testing.T, steps []hosts.Step, err error) (said []string) {
-	t.Helper()
-	require.NoError(t, err)
-	require.NoError(t, hosts.Apply(t.Context(), steps, func(s hosts.Step) { said = append(said, s.Says) }))
-	return said
-}
-
 func TestInstallTwiceIsOnceAndRemoveLeavesNothing(t *testing.T) {
 	t.Parallel()
 	c := client(t)
-	install := func() []string {
-		steps, err := c.Install(t.Context(), hosts.User)
-		return did(t, steps, err)
-	}
+	did := clienttest.Apply(t)
+	install := func() []string { return did(c.Install(t.Context(), hosts.User)) }
 	folder := filepath.Join(c.Machine.DataHome(), "flame", "gemini")
 	assert.Len(t, install(), 3)
 	assert.Empty(t, install())
@@ -96,12 +86,10 @@ func TestInstallTwiceIsOnceAndRemoveLeavesNothing(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(policy), `toolName = ["flame_push"]`, "others are up to the user")
 
-	steps, err := c.Remove(t.Context(), hosts.User)
-	assert.Len(t, did(t, steps, err), 3)
+	assert.Len(t, did(c.Remove(t.Context(), hosts.User)), 3)
 	assert.NoDirExists(t, folder)
 	assert.NoDirExists(t, filepath.Join(c.Machine.Home, ".gemini", "policies"))
-	steps, err = c.Remove(t.Context(), hosts.User)
-	assert.Empty(t, did(t, steps, err))
+	assert.Empty(t, did(c.Remove(t.Context(), hosts.User)))
 }
 
 func TestAProjectAloneCannotBeSetUp(t *testing.T) {
@@ -128,8 +116,7 @@ func TestTheStatusSaysWhatTheUserMustAllow(t *testing.T) {
 			c := client(t)
 			own(t, c, "settings.json", tt.settings)
 			own(t, c, "trustedFolders.json", tt.folders)
-			steps, err := c.Install(t.Context(), hosts.User)
-			did(t, steps, err)
+			clienttest.Apply(t)(c.Install(t.Context(), hosts.User))
 			status, err := c.Status(t.Context())
 			require.NoError(t, err)
 			assert.Contains(t, status.Consent.What, tt.says)

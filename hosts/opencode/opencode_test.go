@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -25,13 +26,6 @@ func setup(t *testing.T) opencode.Client {
 	return on(clienttest.Machine(t)).(opencode.Client)
 }
 
-func apply(t *testing.T, steps []hosts.Step, err error) int {
-	t.Helper()
-	require.NoError(t, err)
-	require.NoError(t, hosts.Apply(t.Context(), steps, func(hosts.Step) {}))
-	return len(steps)
-}
-
 func TestInstallAndRemove(t *testing.T) {
 	t.Parallel()
 	files := map[hosts.Scope]string{
@@ -43,12 +37,9 @@ func TestInstallAndRemove(t *testing.T) {
 			t.Parallel()
 			s := setup(t)
 			file := filepath.Join(s.Machine.Home, name)
-			plan := func(f func(context.Context, hosts.Scope) ([]hosts.Step, error)) int {
-				steps, err := f(t.Context(), scope)
-				return apply(t, steps, err)
-			}
-			assert.Equal(t, 1, plan(s.Install))
-			assert.Zero(t, plan(s.Install), "the second call has nothing to do")
+			did := clienttest.Apply(t)
+			assert.Len(t, did(s.Install(t.Context(), scope)), 1)
+			assert.Empty(t, did(s.Install(t.Context(), scope)), "the second call has nothing to do")
 			found, err := s.Status(t.Context())
 			require.NoError(t, err)
 			assert.Equal(t, []hosts.Installation{{Scope: scope, Where: file, Current: true}}, found.Installed)
@@ -64,11 +55,11 @@ func TestInstallAndRemove(t *testing.T) {
 
 			older := "// Flame for OpenCode, of an older release\n"
 			require.NoError(t, os.WriteFile(file, []byte(older), 0o644))
-			assert.Equal(t, 1, plan(s.Install), "an older file is replaced")
+			assert.Len(t, did(s.Install(t.Context(), scope)), 1, "an older file is replaced")
 
-			assert.Equal(t, 1, plan(s.Remove))
+			assert.Len(t, did(s.Remove(t.Context(), scope)), 1)
 			assert.NoDirExists(t, filepath.Dir(file))
-			assert.Zero(t, plan(s.Remove), "the second call has nothing to do")
+			assert.Empty(t, did(s.Remove(t.Context(), scope)), "the second call has nothing to do")
 		})
 	}
 }
@@ -154,8 +145,7 @@ func installed(t *testing.T, names func() []string) string {
 	t.Helper()
 	s := setup(t)
 	s.OwnTools = names
-	steps, err := s.Install(t.Context(), hosts.User)
-	apply(t, steps, err)
+	clienttest.Apply(t)(s.Install(t.Context(), hosts.User))
 	plugin, err := os.ReadFile(filepath.Join(s.Machine.ConfigHome(), "opencode", "plugin", "flame.js"))
 	require.NoError(t, err)
 	return string(plugin)
@@ -171,4 +161,42 @@ func TestPluginHasTheCommandsOfTheTable(t *testing.T) {
 			assert.Contains(t, plugin, string(quoted))
 		}
 	}
+}
+
+// on returns OpenCode on a machine.
+func on(m hosts.Machine) hosts.Client {
+	m.Run = func(context.Context, string, string, ...string) (string, error) { return "1.18.33\n", nil }
+	return opencode.Client{Machine: m, OwnTools: func() []string { return []string{"flame_push", "spawn_agent"} }}
+}
+
+func TestAgents(t *testing.T) {
+	clienttest.Launches(t, func(m hosts.Machine) hosts.Launcher { return on(m) }, "testdata/launch.json")
+}
+
+// OpenCode itself may act on a configuration that flame does not read.
+func TestFilesThatLeadOutOfTheProject(t *testing.T) {
+	clienttest.Traps(t, on,
+		clienttest.Trap{File: "opencode.json", Launch: true, Status: true},
+		clienttest.Trap{File: "opencode.jsonc", Launch: true, Status: true},
+		clienttest.Trap{File: ".opencode/opencode.json", Launch: true, Status: true},
+		clienttest.Trap{File: ".opencode/plugin/flame.js", Setup: true, Links: true},
+	)
+}
+
+// A map of a repository's may have any number of entries.
+func TestPermissionsOfAnyNumberAreReadInTime(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	var rules strings.Builder
+	for i := range 40_000 {
+		fmt.Fprintf(&rules, `"t%d": "deny", `, i)
+	}
+	config := `{"permission": {` + rules.String() + `"t7": "allow", "t8": {"*": "ask"}}}`
+	require.NoError(t, os.WriteFile(filepath.Join(s.Machine.ProjectDir, "opencode.json"), []byte(config), 0o644))
+	clienttest.Soon(t, func() {
+		launch, err := opencode.Client{Machine: s.Machine}.Launch(hosts.Child{})
+		require.NoError(t, err)
+		assert.True(t, strings.Contains(launch.Env[0], `"t39998":"deny","t39999":"deny"}`), "in its order")
+		assert.False(t, strings.Contains(launch.Env[0], `"t7":`) || strings.Contains(launch.Env[0], `"t8":`), "the last of a name holds")
+	})
 }

@@ -180,7 +180,8 @@ func TestPluginConfiguresOpenCode(t *testing.T) {
 			}
 			path, err := json.Marshal(flame)
 			require.NoError(t, err)
-			assert.JSONEq(t, strings.NewReplacer("OURS", strings.Replace(ours, `"FLAME"`, string(path), 1), `"FLAME"`, string(path)).Replace(tt["mcp"]), string(after.MCP))
+			want := strings.ReplaceAll(tt["mcp"], "OURS", ours)
+			assert.JSONEq(t, strings.ReplaceAll(want, `"FLAME"`, string(path)), string(after.MCP))
 		})
 	}
 }

@@ -31,6 +31,17 @@ func Machine(t *testing.T) hosts.Machine {
 	return m
 }
 
+// Apply returns a function that takes the steps of a plan, and returns what they said.
+func Apply(t *testing.T) func(steps []hosts.Step, err error) []string {
+	return func(steps []hosts.Step, err error) []string {
+		t.Helper()
+		require.NoError(t, err)
+		said := []string{}
+		require.NoError(t, hosts.Apply(t.Context(), steps, func(s hosts.Step) { said = append(said, s.Says) }))
+		return said
+	}
+}
+
 // A Environment is what a program finds on a machine. Names of files begin in the home; PROJECT stands
 // for the project's folder, HOME for the home.
 type Environment struct {

@@ -20,3 +20,4 @@ const thought = (text) => ({ type: "reasoning", text, metadata: { anthropic: { s
 const answer = (id, info) => event("message.updated", { info: { id, role: "assistant", sessionID: "s", time: { created: 5, completed: 9 },
 	tokens: { input: 1, output: 2, reasoning: 3, cache: { read: 4, write: 5 } }, cost: 0.5, ...info } })
 const request = async (...messages) => { await hooks["experimental.chat.messages.transform"]({}, { messages }); return messages }
+const shown = (sent) => sent.flatMap(({ parts }) => parts.map((p) => p.text ?? p.state.output)).join(" ")
