@@ -81,6 +81,24 @@ func TestStdioKeepsTheOrderOfWrites(t *testing.T) {
 	assert.Equal(t, sent, r.noted())
 }
 
+func TestACallThatGaveUpItsPlaceLetsNoOtherOvertake(t *testing.T) {
+	t.Parallel()
+	r := newRig()
+	p := startStdio(t.Context(), t, r) // the only transport whose lines arrive in their order
+	p.send(t, call(1, "hold_write", ""))
+	<-r.holding
+	p.send(t, call(2, "note", "given up"))
+	p.send(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
+	assert.EqualValues(t, 2, (<-p.got()).ID)
+	p.send(t, call(3, "note", "next"))
+	p.send(t, `{"jsonrpc":"2.0","id":4,"method":"tools/list"}`)
+	assert.EqualValues(t, 4, (<-p.got()).ID)
+	assert.Empty(t, r.noted())
+	close(r.release)
+	assert.ElementsMatch(t, []any{1., 3.}, []any{(<-p.got()).ID, (<-p.got()).ID})
+	assert.Equal(t, []string{"next"}, r.noted())
+}
+
 func TestStdioAnswersAllAfterTheInputEnds(t *testing.T) {
 	t.Parallel()
 	r := newRig()

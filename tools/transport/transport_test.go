@@ -401,20 +401,6 @@ var behaviours = map[string]func(*testing.T, *rig, peer){
 		p.send(t, call(2, "note", "next"))
 		assert.Equal(t, "noted", (<-p.got()).text())
 	},
-	"a call that gave up its place lets no other overtake": func(t *testing.T, r *rig, p peer) {
-		p.send(t, call(1, "hold_write", ""))
-		<-r.holding
-		p.send(t, call(2, "note", "given up"))
-		p.send(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
-		assert.EqualValues(t, 2, (<-p.got()).ID)
-		p.send(t, call(3, "note", "next"))
-		p.send(t, `{"jsonrpc":"2.0","id":4,"method":"tools/list"}`)
-		assert.EqualValues(t, 4, (<-p.got()).ID)
-		assert.Empty(t, r.noted())
-		close(r.release)
-		assert.ElementsMatch(t, []any{1., 3.}, []any{(<-p.got()).ID, (<-p.got()).ID})
-		assert.Equal(t, []string{"next"}, r.noted())
-	},
 	"a write that never reaches its handler does not block the next": func(t *testing.T, _ *rig, p peer) {
 		p.send(t, call(1, "missing", ""))
 		assert.NotNil(t, (<-p.got()).Error)
