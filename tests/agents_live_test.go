@@ -377,12 +377,16 @@ func (u *user) killServer(client int) {
 	}
 }
 
+// A host's own subagent resumes as one of flame's later.
 func TestTheEndOfAnAgentIsInTheNextContext(t *testing.T) {
 	t.Parallel()
 	u := ready(t, claudeCode)
 	u.model.Play(model.Script{
 		asked("child", "CHILDWORK", model.Turn{Text: "CHILD-RESULT"}),
+		asked("native", "NATIVEWORK", model.Turn{Text: "NATIVE-RESULT"}),
+		asked("again", "MOREWORK", model.Turn{Text: "AGENT-RESULT"}),
 		asked("main", "MAINWORK",
+			model.Turn{Tools: []model.Tool{agent("look natively", "NATIVEWORK go", false)}},
 			model.Turn{Tools: []model.Tool{spawns("analyzer", "look", "CHILDWORK go", nil)}},
 			model.Turn{From: func(r model.Request) model.Turn {
 				u.must(u.flame, "agents", "wait", agentID.FindString(r.LastResult()))
@@ -392,9 +396,16 @@ func TestTheEndOfAnAgentIsInTheNextContext(t *testing.T) {
 	})
 	u.talk([]string{"--allowedTools", "mcp__plugin_flame_flame"}, "MAINWORK please", "what now?")
 	main := u.model.By("main")
-	require.Len(t, main, 3)
-	assert.NotContains(t, main[1].Everything(), "CHILD-RESULT")
-	assert.Contains(t, main[2].Everything(), "CHILD-RESULT", "the parent learns of a background child's end")
+	require.Len(t, main, 4)
+	assert.NotContains(t, main[2].Everything(), "CHILD-RESULT")
+	assert.Contains(t, main[3].Everything(), "CHILD-RESULT", "the parent learns of a background child's end")
+
+	child := u.frame("look natively")
+	assert.Contains(t, u.must(u.flame, "agents", "attach", child.SessionID, "MOREWORK now", "--wait"), "AGENT-RESULT")
+	requests := u.model.By("again")
+	require.NotEmpty(t, requests)
+	assert.Contains(t, requests[0].Everything(), "NATIVE-RESULT", "it begins with what the first one came to")
+	assert.Equal(t, child.ParentSessionID, u.frame("look natively (continued)").ParentSessionID)
 }
 
 // A person's agent, which nobody allowed to write, works in each host, and then goes on there.
@@ -459,23 +470,6 @@ func TestAnAgentWorksInTheOtherHost(t *testing.T) {
 	assert.NoFileExists(t, stolen)
 	assert.Equal(t, []string{"from abroad"}, u.frame("look").Decisions)
 	assert.Equal(t, u.frame("MAINWORK please").SessionID, u.frame("look").ParentSessionID)
-}
-
-func TestAHostsOwnSubagentResumesAsAnAgent(t *testing.T) {
-	t.Parallel()
-	u := ready(t, claudeCode)
-	u.model.Play(model.Script{
-		asked("native", "NATIVEWORK", model.Turn{Text: "NATIVE-RESULT"}),
-		asked("again", "MOREWORK", model.Turn{Text: "AGENT-RESULT"}),
-		asked("main", "MAINWORK", model.Turn{Tools: []model.Tool{agent("look natively", "NATIVEWORK go", false)}}, model.Turn{Text: "MAIN-RESULT"}),
-	})
-	u.ask(claudeCode, "MAINWORK please")
-	child := u.frame("look natively")
-	assert.Contains(t, u.must(u.flame, "agents", "attach", child.SessionID, "MOREWORK now", "--wait"), "AGENT-RESULT")
-	requests := u.model.By("again")
-	require.NotEmpty(t, requests)
-	assert.Contains(t, requests[0].Everything(), "NATIVE-RESULT", "it begins with what the first one came to")
-	assert.Equal(t, child.ParentSessionID, u.frame("look natively (continued)").ParentSessionID)
 }
 
 func TestAgentsOutliveTheirHostIfSet(t *testing.T) {

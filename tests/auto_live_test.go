@@ -33,20 +33,25 @@ var endedFrame = regexp.MustCompile(`<frame id="([\w-]+)" status="completed"[^>]
 // doesWhatIsDue has ask send autoPrompts in one session at level auto, and checks flame's actions
 // and texts. The first piece of other work is planned, with criteria that prove its end. Flame
 // begins the second itself, and so can only suggest its end. The user takes the third back at
-// once. write and run are the host's tools.
-func (u *user) doesWhatIsDue(write, run func(what string) model.Tool, ask func(prompts []string)) {
+// once.
+func (u *user) doesWhatIsDue(client string, ask func(prompts []string)) {
 	u.t.Helper()
+	write := func(file string) model.Turn { return writes(client, u.project+"/"+file, "true\n") }
+	run := func(command string) model.Turn {
+		shell := map[string]string{claudeCode: "Bash", openCode: "bash"}[client]
+		return calls(shell, map[string]any{"command": command, "description": "test"})
+	}
 	u.write("scripts/backup_test.sh", "test -e fixed || { echo FAIL: eight archives left; exit 1; }; echo ok: seven archives left; echo all 4 tests passed\n")
 	u.write("scripts/mail_test.sh", "echo all 2 tests passed\n")
 	u.model.Play(model.Script{asked("main", "MAINWORK",
 		calls("flame_plan_children", map[string]any{"children": []map[string]any{{"goal": rotation, "successCriteria": kept}}}),
 		model.Turn{Text: "I will begin with cmd/list.go."},
 		model.Turn{Text: "The flag is in cmd/list.go. I have not run the tests yet."},
-		model.Turn{Tools: []model.Tool{write("scripts/backup.sh")}}, // 3
-		model.Turn{Tools: []model.Tool{run("bash scripts/backup_test.sh")}},
+		write("scripts/backup.sh"), // 3
+		run("bash scripts/backup_test.sh"),
 		model.Turn{Text: "The test fails: one archive too many is left. I look at the loop next."},
-		model.Turn{Tools: []model.Tool{write("fixed")}}, // 6
-		model.Turn{Tools: []model.Tool{run("bash scripts/backup_test.sh")}},
+		write("fixed"), // 6
+		run("bash scripts/backup_test.sh"),
 		model.Turn{Text: "Fixed. scripts/backup.sh keeps seven archives and all 4 tests of scripts/backup_test.sh pass."},
 		model.Turn{From: func(r model.Request) model.Turn { // 9
 			ended := endedFrame.FindStringSubmatch(r.Everything())
@@ -57,8 +62,8 @@ func (u *user) doesWhatIsDue(write, run func(what string) model.Tool, ask func(p
 		}},
 		calls("flame_pop", map[string]any{"status": "completed", "summary": "Seven archives are kept."}),
 		model.Turn{Text: "Gladly."},
-		model.Turn{Tools: []model.Tool{write("scripts/mail.sh")}}, // 12
-		model.Turn{Tools: []model.Tool{run("bash scripts/mail_test.sh")}},
+		write("scripts/mail.sh"), // 12
+		run("bash scripts/mail_test.sh"),
 		model.Turn{Text: "Done. The mail server is set up in scripts/mail.sh and all 2 tests of scripts/mail_test.sh pass."},
 		calls("flame_pop", map[string]any{"status": "completed", "summary": "Mail is set up."}), // 15
 		model.Turn{Text: "Gladly."},
@@ -88,8 +93,9 @@ func TestClaudePushesAndPopsAtLevelAuto(t *testing.T) {
 	u := newUser(t, claudeCode)
 	u.env = append(u.env, "FLAME_AUTONOMY_LEVEL=auto")
 	u.must(u.flame, "setup", claudeCode)
-	write, run := u.claudeTools()
-	u.doesWhatIsDue(write, run, u.talkAllowed)
+	u.doesWhatIsDue(claudeCode, func(prompts []string) {
+		u.talk([]string{"--session-id", talkID, "--permission-mode", "acceptEdits", "--allowedTools", "Bash,mcp__plugin_flame_flame"}, prompts...)
+	})
 }
 
 func TestOpenCodePushesAndPopsAtLevelAuto(t *testing.T) {
@@ -97,32 +103,7 @@ func TestOpenCodePushesAndPopsAtLevelAuto(t *testing.T) {
 	u := newUser(t, openCode)
 	u.env = append(u.env, "FLAME_AUTONOMY_LEVEL=auto")
 	u.must(u.flame, "setup", openCode)
-	write, run := u.openCodeTools()
-	u.doesWhatIsDue(write, run, u.serve().prompts)
-}
-
-// claudeTools returns the calls by which Claude Code's model writes a file and runs a command.
-func (u *user) claudeTools() (write, run func(what string) model.Tool) {
-	return func(file string) model.Tool {
-			return model.Tool{Name: "Write", Input: map[string]any{"file_path": u.project + "/" + file, "content": "true\n"}}
-		}, func(command string) model.Tool {
-			return model.Tool{Name: "Bash", Input: map[string]any{"command": command, "description": "test"}}
-		}
-}
-
-// openCodeTools is claudeTools for OpenCode.
-func (u *user) openCodeTools() (write, run func(what string) model.Tool) {
-	return func(file string) model.Tool {
-			return model.Tool{Name: "write", Input: map[string]any{"filePath": u.project + "/" + file, "content": "true\n"}}
-		}, func(command string) model.Tool {
-			return model.Tool{Name: "bash", Input: map[string]any{"command": command, "description": "test"}}
-		}
-}
-
-// talkAllowed is talk with permission to write files and run commands.
-func (u *user) talkAllowed(prompts []string) {
-	u.t.Helper()
-	u.talk([]string{"--session-id", talkID, "--permission-mode", "acceptEdits", "--allowedTools", "Bash,mcp__plugin_flame_flame"}, prompts...)
+	u.doesWhatIsDue(openCode, u.serve().prompts)
 }
 
 // prompts sends prompts in one new conversation, each after the answer to the previous one.

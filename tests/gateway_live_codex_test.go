@@ -3,6 +3,7 @@ package tests
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -44,55 +45,41 @@ func thinking(turns []model.Turn) []model.Turn {
 	return turns
 }
 
-func TestCodexBehindAGateway(t *testing.T) {
-	t.Parallel()
-	u := ready(t, codex)
-	u.env = append(u.env, "FLAME_GATEWAY_FOLD=on")
-	say := func(text string) []model.Turn { return []model.Turn{{Text: text}} }
-	u.model.Play(model.Script{{Name: "main", Match: regexp.MustCompile("FIRST"), Where: model.FirstUser, Turns: thinking(inOrder(
-		codexPiece("A", 3), codexPiece("B", 3), say("one"), // FIRST
-		codexPiece("C", 3), say("two"), // SECOND, resumed
-		say("three"), // THIRD
-	))}})
-	session := u.codex("FIRST please")
-	u.codex("resume", session, "SECOND please")
-	u.codex("resume", session, "THIRD please")
-	require.Len(t, u.model.By("main"), 18)
-	assert.Empty(t, u.refusals())
-	last := u.newestOf("main")
-	for _, word := range []string{"A", "B", "C"} {
-		assert.NotContains(t, last.Everything(), "IN-"+word)
-		assert.Contains(t, said(last), word+"-SUMMARY")
-	}
-	for _, words := range []string{"FIRST please", "SECOND please", "THIRD please"} {
-		assert.Contains(t, last.Everything(), words)
-	}
-	u.countsCodex()
-}
-
+// A session with two subagents at once, each of which works in a frame of its own, and an agent.
 func TestCodexSubagentsAndAgentsPassAGateway(t *testing.T) {
 	t.Parallel()
 	u := ready(t, codex)
 	u.env = append(u.env, "FLAME_GATEWAY_FOLD=on", "FLAME_AGENT_HOST=codex")
 	u.allowSpawn()
-	of := func(name, words string, turns ...model.Turn) model.Actor {
-		return model.Actor{Name: name, Match: regexp.MustCompile(words), Where: model.FirstUser, Turns: thinking(turns)}
+	of := func(name string, turns ...model.Turn) model.Actor {
+		return model.Actor{Name: name, Match: regexp.MustCompile(name), Where: model.FirstUser, Turns: thinking(turns)}
+	}
+	works := func(name, last string) model.Actor {
+		return of(name, inOrder([]model.Turn{calls("flame_push", map[string]any{"goal": "inside " + name})},
+			slices.Repeat([]model.Turn{codexShell("IN-" + name)}, 3),
+			[]model.Turn{calls("flame_pop", map[string]any{"status": "completed", "summary": name + " is clear"}), codexShell("AFTER"), {Text: last}})...)
 	}
 	spawn := mcpTool("spawn_agent", map[string]any{"subagent_type": "builder", "prompt": "BUILDIT", "background": false})
 	u.model.Play(model.Script{
-		of("child", "CHILDWORK", inOrder(codexPiece("CHILD", 3), []model.Turn{codexShell("AFTER"), {Text: "CHILD-RESULT"}})...),
-		of("agent", "BUILDIT", inOrder(codexPiece("AGENT", 3), []model.Turn{codexShell("AFTER"), {Text: "AGENT-RESULT"}})...),
-		of("main", "FIRST", inOrder(codexPiece("A", 3), []model.Turn{
-			{Tools: []model.Tool{sub("CHILDWORK: look")}}, {Tools: []model.Tool{spawn}}, {Text: "done"},
-		})...),
+		works("SUBONE", "SUBONE is over"), works("SUBTWO", "SUBTWO is over"), works("BUILDIT", "AGENT-RESULT"),
+		of("MAINWORK",
+			model.Turn{Tools: []model.Tool{mcpTool("flame_push", map[string]any{"goal": "a piece"})}, Usage: model.Usage{Input: 600, Output: 7, CacheRead: 400}},
+			model.Turn{Tools: []model.Tool{sub("SUBONE: look at one"), sub("SUBTWO: look at two")}},
+			model.Turn{From: func(model.Request) model.Turn {
+				u.completes("SUBONE: look at one", "SUBTWO: look at two")
+				return model.Turn{Tools: []model.Tool{spawn}}
+			}},
+			calls("flame_pop", map[string]any{"status": "completed", "summary": "all seen"}),
+			model.Turn{Text: "it is done", Usage: model.Usage{Input: 500, Output: 3}}),
 	})
-	u.codex("FIRST please")
+	root, _ := u.isPair(u.codex("MAINWORK please"))
 	assert.Empty(t, u.refusals())
-	for actor, word := range map[string]string{"main": "IN-A", "child": "IN-CHILD", "agent": "IN-AGENT"} {
-		assert.NotContains(t, u.newestOf(actor).Everything(), word)
+	for _, name := range []string{"SUBONE", "SUBTWO", "BUILDIT"} {
+		assert.NotContains(t, u.newestOf(name).Everything(), "IN-"+name)
 	}
-	assert.Contains(t, u.newestOf("main").Everything(), "AGENT-RESULT")
+	assert.Contains(t, u.newestOf("MAINWORK").Everything(), "AGENT-RESULT")
 	u.countsCodex()
+	assert.Regexp(t, `1100 tokens in, 10 out, 400 cache read`, u.must(u.flame, "show", root.SessionID))
 }
 
 func TestCodexCompactsBehindAGateway(t *testing.T) {

@@ -320,3 +320,10 @@ func (u *user) completes(goals ...string) {
 		return completed == len(goals)
 	}, patience, 100*time.Millisecond, "%v", goals)
 }
+
+const parserGoal = "Write the parser"
+
+// calls has the model call a tool.
+func calls(tool string, input map[string]any) model.Turn {
+	return model.Turn{Tools: []model.Tool{{Name: tool, Input: input}}}
+}

@@ -35,38 +35,6 @@ func mcpTool(name string, input map[string]any) model.Tool {
 	return model.Tool{Name: "mcp__flame__" + name, Input: input}
 }
 
-// codexFamily is a session with two subagents at once, each of which works in a frame of its own.
-func codexFamily(u *user) model.Script {
-	child := func(name string) model.Actor {
-		return model.Actor{Name: name, Match: regexp.MustCompile(name), Where: model.FirstUser, Turns: []model.Turn{
-			calls("flame_push", map[string]any{"goal": "inside " + name}),
-			calls("flame_pop", map[string]any{"status": "completed", "summary": name + " is clear"}),
-			{Text: name + " is over"},
-		}}
-	}
-	return model.Script{
-		child("SUBONE"), child("SUBTWO"),
-		{Name: "main", Match: regexp.MustCompile("MAINWORK"), Where: model.FirstUser, Turns: []model.Turn{
-			{Tools: []model.Tool{mcpTool("flame_push", map[string]any{"goal": "a piece"})}, Usage: model.Usage{Input: 600, Output: 7, CacheRead: 400}},
-			{Tools: []model.Tool{sub("SUBONE: look at one"), sub("SUBTWO: look at two")}},
-			{From: func(model.Request) model.Turn {
-				u.completes("SUBONE: look at one", "SUBTWO: look at two")
-				return calls("flame_pop", map[string]any{"status": "completed", "summary": "all seen"})
-			}},
-			{Text: "it is done", Usage: model.Usage{Input: 500, Output: 3}},
-		}},
-	}
-}
-
-func TestCodexSubagentsBuildTheTree(t *testing.T) {
-	t.Parallel()
-	u := ready(t, codex)
-	u.model.Play(codexFamily(u))
-	root, _ := u.isPair(u.exec("MAINWORK please"))
-	u.must(u.flame, "tree") // counts what is due
-	assert.Regexp(t, `1100 tokens in, 10 out, 400 cache read`, u.must(u.flame, "show", root.SessionID))
-}
-
 // isPair checks the tree of a session with two subagents, each of which worked in a frame of its own.
 func (u *user) isPair(session string) (root, piece stateFrame) {
 	u.t.Helper()

@@ -109,25 +109,6 @@ func TestGeminiSubagentsBuildTheTree(t *testing.T) {
 	assert.Contains(t, u.must(u.flame, "import", logs[0]), "3 frames added")
 }
 
-// An agent of a session may do no more than a session whose approval mode is not known.
-func TestGeminiSessionsStartAgents(t *testing.T) {
-	t.Parallel()
-	u := ready(t, gemini)
-	u.env = append(u.env, "FLAME_AGENT_HOST=gemini")
-	spawn := flameTool("spawn_agent", map[string]any{
-		"subagent_type": "builder", "prompt": "ASKEDIT", "permission_mode": "bypassPermissions", "background": false,
-	})
-	u.model.Play(model.Script{
-		asked("of a session", "ASKEDIT", model.Turn{Text: "ITS-ANSWER"}),
-		asked("main", "MAINWORK", model.Turn{Tools: []model.Tool{spawn}}, model.Turn{Text: "it is done"}),
-	})
-	u.gemini("MAINWORK please", "--approval-mode", "yolo")
-	require.Len(t, u.model.By("main"), 2)
-	assert.Contains(t, u.model.By("main")[1].LastResult(), "ITS-ANSWER")
-	require.NotEmpty(t, u.model.By("of a session"))
-	assert.NotContains(t, u.model.By("of a session")[0].Tools, "write_file")
-}
-
 func TestGeminiRestoresTheContextAfterACompaction(t *testing.T) {
 	t.Parallel()
 	u := ready(t, gemini)

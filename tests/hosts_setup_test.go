@@ -175,6 +175,7 @@ func TestTheRepositoryIsAMarketplace(t *testing.T) {
 	u.must(u.flame, "doctor")
 }
 
+// Registered by hand flame works; a setup on top of that says so.
 func TestSetupReportsADoubleRegistration(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -189,6 +190,9 @@ func TestSetupReportsADoubleRegistration(t *testing.T) {
 			t.Parallel()
 			u := newUser(t, client)
 			u.byHand(client)
+			u.model.Play(model.Script{{Name: "main", Turns: []model.Turn{calls("flame_push", map[string]any{"goal": parserGoal})}}})
+			u.ask(client, "Begin the work.")
+			assert.Equal(t, "in_progress", u.frame(parserGoal).Status)
 			stdout, stderr, err := u.run(u.flame, "setup", client)
 			require.NoError(t, err, stdout+stderr)
 			assert.Contains(t, stdout+stderr, tt.undo)

@@ -69,8 +69,11 @@ func TestOpenCodeKeepsThinkingThatFits(t *testing.T) {
 			calls("flame_push", map[string]any{"goal": "piece C"}), output("IN-C"), model.Turn{Text: "two"},
 			output("IN-C-2"), pop("C-SUMMARY"), output("AFTER"), model.Turn{Text: "three"}, model.Turn{Text: "four"})...),
 	})
-	session := u.converse("FIRST", "SECOND", "THIRD")
-	u.fits(judge, "three prompts, each by a process of its own")
+	session := u.converse("FIRST", "SECOND")
+	u.fits(judge, "two prompts, each by a process of its own")
+	serve := u.serve()
+	serve.post("/session/"+session+"/message", prompt("THIRD"))
+	u.fits(judge, "another process of the same conversation")
 	u.countsRequests()
 	requests := u.model.By("main")
 	last := requests[len(requests)-1].Everything()
@@ -83,9 +86,7 @@ func TestOpenCodeKeepsThinkingThatFits(t *testing.T) {
 		assert.Contains(t, string(called), stays)
 	}
 
-	serve := u.serve()
 	serve.post("/session/"+session+"/message", prompt("FOURTH"))
-	u.fits(judge, "another process of the same conversation")
 	fork := serve.post("/session/"+session+"/fork", map[string]any{})["id"].(string)
 	u.model.Play(model.Script{asked("main", "FIRST", think(output("IN-FORK"), model.Turn{Text: "five"})...)})
 	serve.post("/session/"+fork+"/message", prompt("FIFTH"))
@@ -102,6 +103,24 @@ func TestOpenCodeKeepsThinkingThatFits(t *testing.T) {
 	u.fits(judge, "what was taken back")
 	requests = u.model.By("main")
 	assert.NotContains(t, requests[len(requests)-1].Everything(), "IN-D")
+
+	u.model.Play(model.Script{asked("main", ".", think(
+		output("IN-1"), model.Turn{Text: "one"},
+		output("IN-2"), output("IN-2b"), model.Turn{Text: "two"},
+		model.Turn{Text: "A SUMMARY OF ALL"},
+		output("IN-3"), output("IN-3b"), model.Turn{Text: "three"},
+		output("IN-4"), model.Turn{Text: "four"})...)})
+	session = serve.session()
+	for _, agent := range []string{"plan", "build", "summarize", "build", "build"} {
+		if agent == "summarize" {
+			serve.post("/session/"+session+"/summarize", map[string]any{"providerID": "anthropic", "modelID": "claude-opus-5-5"})
+		} else {
+			p := prompt("DO " + agent)
+			p["agent"] = agent
+			serve.post("/session/"+session+"/message", p)
+		}
+		u.fits(judge, agent)
+	}
 }
 
 // countsRequests checks that flame knows each request and what it left out, subagents' too.
@@ -159,28 +178,4 @@ func TestOpenCodeTrimsOutputsThatCanBeReadAgain(t *testing.T) {
 	assert.NotContains(t, before.Everything(), "THE-FIRST")
 	assert.Regexp(t, line, before.Everything())
 	assert.Contains(t, last.LastResult(), "THE-FIRST")
-}
-
-func TestOpenCodeKeepsThinkingWhilePlanningAndAfterACompaction(t *testing.T) {
-	t.Parallel()
-	u := ready(t, openCode)
-	judge := u.bound()
-	u.model.Play(model.Script{asked("main", ".", think(
-		output("IN-1"), model.Turn{Text: "one"},
-		output("IN-2"), output("IN-2b"), model.Turn{Text: "two"},
-		model.Turn{Text: "A SUMMARY OF ALL"},
-		output("IN-3"), output("IN-3b"), model.Turn{Text: "three"},
-		output("IN-4"), model.Turn{Text: "four"})...)})
-	serve := u.serve()
-	session := serve.session()
-	for _, agent := range []string{"plan", "build", "summarize", "build", "build"} {
-		if agent == "summarize" {
-			serve.post("/session/"+session+"/summarize", map[string]any{"providerID": "anthropic", "modelID": "claude-opus-5-5"})
-		} else {
-			p := prompt("DO " + agent)
-			p["agent"] = agent
-			serve.post("/session/"+session+"/message", p)
-		}
-		u.fits(judge, agent)
-	}
 }

@@ -2,6 +2,7 @@ package tests
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -11,25 +12,27 @@ import (
 	"flame/tests/model"
 )
 
-// Sessions of all hosts work in one folder at the same time, two of them in Claude Code, and
-// in the host that does not say which session calls a tool.
+// Sessions of all hosts work in one folder at the same time, two of them in Claude Code, each behind a
+// gateway of its own, and in the host that does not say which session calls a tool.
 func TestSessionsOfAllHostsShareATree(t *testing.T) {
 	t.Parallel()
 	u := ready(t, claudeCode, openCode, codex, gemini)
 	begin := map[string][]string{ // without the prompt
-		"ALPHA": {"claude", "-p", "--output-format", "json", "--allowedTools", "mcp__plugin_flame_flame,mcp__flame", "--"},
+		"ALPHA": append([]string{u.flame, "claude"}, printed()...),
 		"BRAVO": {"opencode", "run", "--format", "json"},
 		"CECIL": {"codex", "exec", "--json", "--skip-git-repo-check"},
 		"DELTA": {"gemini", "--output-format", "stream-json", "--model", "gemini-2.5-pro", "--prompt"},
-		"FOXES": {"claude", "-p", "--output-format", "json", "--allowedTools", "mcp__plugin_flame_flame,mcp__flame", "--"},
+		"FOXES": append([]string{u.flame, "claude"}, printed()...),
 		"EAGLE": {"gemini", "--output-format", "stream-json", "--model", "gemini-2.5-pro", "--prompt"},
 	}
 	script := model.Script{}
 	for name := range begin {
 		prompt := `(?m)^"?` + name + ` please"?$` // contexts name the others' prompts within lines
-		script = append(script, asked(name, prompt, calls("flame_push", map[string]any{"goal": "piece of " + name}),
-			calls("flame_push", map[string]any{"goal": "part of " + name}),
-			calls("flame_pop", map[string]any{"status": "completed", "summary": "SUMMARY-" + name}), model.Turn{Text: "it is done"}))
+		turns := []model.Turn{calls("flame_push", map[string]any{"goal": "piece of " + name}), calls("flame_push", map[string]any{"goal": "part of " + name})}
+		if begin[name][0] == u.flame {
+			turns = append(turns, slices.Repeat([]model.Turn{shell("IN-" + name)}, 4)...)
+		}
+		script = append(script, asked(name, prompt, append(turns, pop("SUMMARY-"+name), model.Turn{Text: "it is done"})...))
 	}
 	u.model.Play(script)
 	var sessions sync.WaitGroup
@@ -55,6 +58,9 @@ func TestSessionsOfAllHostsShareATree(t *testing.T) {
 		assert.Equal(t, "SUMMARY-"+name, part.CompactionSummary)
 		assert.Equal(t, root.Session, part.Session, name)
 		owners[root.Session] = name
+		if begin[name][0] == u.flame {
+			assert.NotContains(t, u.newestOf(name).Everything(), "IN-"+name, "its own gateway folds")
+		}
 	}
 	require.Len(t, owners, len(begin))
 	assert.Len(t, u.state().Frames, 3*len(begin))

@@ -17,6 +17,8 @@ import (
 	"flame/hub"
 )
 
+var planned = regexp.MustCompile(`plan-[a-z0-9]{8}`)
+
 var machineName = regexp.MustCompile(`as machine \S+`)
 
 // serve runs `flame serve` on the machine as a host does, until the test ends.

@@ -154,6 +154,9 @@ func TestInstallUseAndRemove(t *testing.T) {
 			assert.Regexp(t, `^flame v\d`, u.must(u.flame, "version"))
 			u.must(u.flame, "setup")
 			for _, client := range []string{claudeCode, openCode} {
+				if name != "npm" {
+					break // the others differ in how the program comes there
+				}
 				u.model.Play(model.Script{asked("main", "INSTALLWORK", calls("flame_push", map[string]any{"goal": "pushed in " + client}), model.Turn{Text: "done"})})
 				u.ask(client, "INSTALLWORK please")
 				u.frame("pushed in " + client)

@@ -61,16 +61,22 @@ func TestAWorkerEndsItsAgentsAfterALongSleep(t *testing.T) {
 	assert.Equal(t, []any{run.State, run.Outcome}, []any{still.State, still.Outcome}, "it ended once")
 }
 
-// The hub is killed and comes back later, and so do the machines' connections.
+// The hub is killed and comes back later, and so do the machines' connections. It is away for longer
+// than a follower waits until its worker has ended an agent.
 func TestAgentsEndDespiteAKilledHub(t *testing.T) {
 	t.Parallel()
 	desk, box, h := two(t)
-	worker := box.worker("--slots", "2")
-	first, second := desk.away("WAIT for me"), desk.away("WAIT for me too")
-	for _, id := range []string{first, second} {
+	worker := box.worker("--slots", "3")
+	first, second, unwanted := desk.away("WAIT for me"), desk.away("WAIT for me too"), desk.away("FOREVER")
+	for _, id := range []string{first, second, unwanted} {
 		desk.until(id, talks)
 	}
 	h.end(t, syscall.SIGKILL)
+	desk.flame("agents", "cancel", unwanted)
+	cancelled := desk.until(unwanted, ended)
+	assert.Equal(t, core.AgentCancelled, cancelled.State)
+	assert.Contains(t, cancelled.Outcome.Error, "flame tells the worker to stop as soon as it can")
+	assert.Contains(t, box.flame("agents", "runs", "--running"), "FOREVER", "its machine knows nothing of that")
 	box.goesOn()
 	box.runsNone("WAIT")
 	third := desk.away("make the file") // a request that is made meanwhile
@@ -82,27 +88,11 @@ func TestAgentsEndDespiteAKilledHub(t *testing.T) {
 		assert.Equal(t, "all done", run.Outcome.Text)
 		assert.FileExists(t, filepath.Join(dataOf(t, desk), "agents", id, "changes.patch"))
 	}
+	box.runsNone("FOREVER")
+	assert.Contains(t, box.flame("agents", "runs"), "cancelled")
 	assert.Equal(t, 3, strings.Count(box.flame("agents", "runs"), "completed"), "none was run twice")
 	assert.Regexp(t, `the hub is away.*\n.*the hub is back\n`, worker.said, "with no message in between, however often it tried")
 	leavesNothing(t, box.home)
-}
-
-// A hub is away for longer than a follower waits until its worker has ended an agent.
-func TestAnUndeliveredCancelArrivesOnceTheHubIsBack(t *testing.T) {
-	t.Parallel()
-	desk, box, h := two(t)
-	box.worker()
-	id := desk.away("WAIT for me")
-	desk.until(id, talks)
-	h.end(t, syscall.SIGKILL)
-	desk.flame("agents", "cancel", id)
-	run := desk.until(id, ended)
-	assert.Equal(t, core.AgentCancelled, run.State)
-	assert.Contains(t, run.Outcome.Error, "flame tells the worker to stop as soon as it can")
-	assert.Contains(t, box.flame("agents", "runs", "--running"), "WAIT", "its machine knows nothing of that")
-	desk.hub()
-	box.runsNone("WAIT")
-	assert.Contains(t, box.flame("agents", "runs"), "cancelled")
 }
 
 // hangs waits until git hangs, and returns its process.

@@ -89,17 +89,17 @@ func agree(t *testing.T, one, other *user) {
 	}
 }
 
-// TestASessionHasAgentsWorkOnAnotherMachine is a day with two machines: a session has three agents
+// TestASessionHasAgentsWorkOnAnotherMachine is a day with two machines: a session has two agents
 // work on the other machine, watches them, loses the hub while they work, and converges their
 // results.
 func TestASessionHasAgentsWorkOnAnotherMachine(t *testing.T) {
 	t.Parallel()
 	sprung := filepath.Join(t.TempDir(), "sprung")
-	hook := fmt.Sprintf(`{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch '%s'"}]}]}}`, sprung)
+	hook := fmt.Sprintf(`{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"pwd >> '%s'"}]}]}}`, sprung)
 	desk, box, h := joinedUsers(t, claudeCode, map[string]string{".claude/settings.json": hook})
 	keepOpen(t, desk.command(context.Background(), desk.flame, "serve")) // like another session that stays open
-	names := []string{"ONE", "TWO", "THREE"}
-	asked3 := func(turns int) bool { // the number of requests of each agent's model
+	names := []string{"ONE", "TWO"}
+	askedAll := func(turns int) bool { // the number of requests of each agent's model
 		return !slices.ContainsFunc(names, func(n string) bool { return len(desk.model.By(n)) < turns })
 	}
 	away := make(chan struct{})
@@ -125,27 +125,27 @@ func TestASessionHasAgentsWorkOnAnotherMachine(t *testing.T) {
 	var ids []string
 	turns := append([]model.Turn{{Tools: spawned}, {From: func(r model.Request) model.Turn {
 		ids = agentsIn(r)
-		assert.Eventually(t, func() bool { return asked3(2) }, hubPatience, 50*time.Millisecond, "they work on the other machine")
+		assert.Eventually(t, func() bool { return askedAll(2) }, hubPatience, 50*time.Millisecond, "they work on the other machine")
 		return calls("flame_agent_wait", map[string]any{"subagent_id": ids[0], "timeout": 1})
 	}}, {From: func(model.Request) model.Turn {
 		h.end(t, syscall.SIGTERM)
 		close(away)
-		assert.Eventually(t, func() bool { return asked3(3) }, hubPatience, 50*time.Millisecond, "they work on without the hub")
+		assert.Eventually(t, func() bool { return askedAll(3) }, hubPatience, 50*time.Millisecond, "they work on without the hub")
 		time.Sleep(awayTime)
 		return calls("flame_agent_wait", map[string]any{"subagent_id": ids[0], "timeout": 1})
 	}}, {From: func(model.Request) model.Turn {
 		desk.hub()
 		assert.Eventually(t, func() bool {
 			tree, _, err := desk.run(desk.flame, "tree")
-			return err == nil && strings.Count(tree, "✓ do ") == 3
+			return err == nil && strings.Count(tree, "✓ do ") == len(names)
 		}, hubPatience, 100*time.Millisecond, "what they did meanwhile comes")
 		return model.Turn{Tools: []model.Tool{{Name: "ToolSearch", Input: map[string]any{"query": "select:mcp__plugin_flame_flame__flame_more"}}}}
-	}}}, waitsForAll(3)...)
+	}}}, waitsForAll(len(names))...)
 	turns = append(turns, model.Turn{From: func(model.Request) model.Turn {
 		return calls("flame_converge", map[string]any{"subagent_ids": ids, "strategy": "merge"})
 	}}, model.Turn{Text: "MAIN-RESULT"})
 	desk.model.Play(append(script, asked("main", "MAINWORK", turns...)))
-	begin(t, box.command(context.Background(), box.flame, "worker", "--queue", "gpu", "--slots", "3"), syscall.SIGKILL, "serving queue gpu")
+	begin(t, box.command(context.Background(), box.flame, "worker", "--queue", "gpu", "--slots", "2"), syscall.SIGKILL, "serving queue gpu")
 	desk.must("claude", "-p", "--output-format", "json", "--permission-mode", "acceptEdits", "--allowedTools", "mcp__plugin_flame_flame", "--", "MAINWORK please")
 	t.Log(desk.must(desk.flame, "tree"), desk.must(desk.flame, "agents", "runs"), box.must(box.flame, "agents", "runs"))
 	main := desk.model.By("main")
@@ -160,14 +160,13 @@ func TestASessionHasAgentsWorkOnAnotherMachine(t *testing.T) {
 	}
 	agree(t, desk, box)
 	require.Len(t, box.shared(), 1)
-	assert.Len(t, box.shared()[0].Children, 3)
+	assert.Len(t, box.shared()[0].Children, len(names))
 	patches, err := filepath.Glob(filepath.Join(desk.data(), "agents", "*", "changes.patch"))
 	require.NoError(t, err)
-	assert.Len(t, patches, 3)
-	_ = os.Remove(sprung) // the desk's own session runs the project's hooks, which its user trusts
-	again := desk.must(desk.flame, "agents", "spawn", "builder", "ONEWORK once more", "--on", "gpu", "--wait")
-	assert.Contains(t, again, "ONE-RESULT")
-	assert.NoFileExists(t, sprung, "a repository of another machine runs nothing of its own")
+	assert.Len(t, patches, len(names))
+	ran, err := os.ReadFile(sprung)
+	require.NoError(t, err, "the desk's own session runs the project's hooks, which its user trusts")
+	assert.Equal(t, []string{desk.project}, slices.Compact(strings.Split(strings.TrimSpace(string(ran)), "\n")), "a repository of another machine runs nothing of its own")
 	box.leavesNothing()
 }
 

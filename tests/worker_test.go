@@ -25,7 +25,7 @@ prompt=$(cat)
 echo '{"type":"system","subtype":"init","session_id":"11111111-2222-4333-8444-555555555555","model":"m","tools":["Read"]}'
 said='"message":{"id":"m1","model":"m","content":[{"type":"text","text":"at work"}],"usage":{"input_tokens":10,"output_tokens":5}}'
 echo '{"type":"assistant","session_id":"11111111-2222-4333-8444-555555555555",'"$said}"
-case "$prompt" in *WAIT*) while [ ! -e "$HOME/go-on" ]; do sleep 0.1; done;; esac
+case "$prompt" in *FOREVER*) exec sleep 1000;; *WAIT*) while [ ! -e "$HOME/go-on" ]; do sleep 0.1; done;; esac
 echo hello > made.txt
 said='"result":"all done","total_cost_usd":0.01,"usage":{"input_tokens":10,"output_tokens":5}'
 echo '{"type":"result","subtype":"success","session_id":"11111111-2222-4333-8444-555555555555",'"$said}"
@@ -111,10 +111,25 @@ func ended(run record.Run) bool { return run.State.Ended() }
 
 func active(run record.Run) bool { return run.State == core.AgentActive }
 
+// A queue has no worker, one that refuses the work, and one that does it, while a second agent loses
+// its supervisor at home.
 func TestAnAgentRunsOnAnotherMachine(t *testing.T) {
 	t.Parallel()
 	desk, box, _ := two(t)
-	box.worker("--max-mode", "plan")
+	elsewhere := func() string { return desk.flame("agents", "spawn", "builder", "look", "--on", "typo") }
+	desk.shows("doctor", "is connected")
+	assert.Contains(t, elsewhere(), "no worker serves the queue typo now; the agent waits for one")
+	strict := box.worker("--repos", "github.com/me/*")
+	refused := desk.until(desk.away("make the file"), ended)
+	assert.Equal(t, core.AgentError, refused.State)
+	assert.Contains(t, refused.Outcome.Error, "--repos", "the refusal says why")
+	assert.Empty(t, refused.Changes)
+	require.NoError(t, strict.cmd.Process.Signal(syscall.SIGTERM))
+	require.Eventually(t, func() bool { return !strings.Contains(desk.doctor(), "queues: ") }, hubPatience, 100*time.Millisecond)
+
+	box.worker("--max-mode", "plan", "--slots", "2")
+	desk.shows("doctor", "queues: gpu by ", "(2 of 2 slots free)")
+	assert.Contains(t, elsewhere(), "no worker serves the queue typo now; gpu is served by ")
 	branches := gitSays(t, desk.checkout, "for-each-ref")
 	id := desk.away("make the file")
 	run := desk.until(id, ended)
@@ -138,6 +153,19 @@ func TestAnAgentRunsOnAnotherMachine(t *testing.T) {
 	}, hubPatience, 100*time.Millisecond, "the frame belongs to the machine whose session worked in it")
 	assert.Contains(t, box.flame("tree"), "✓ make the file")
 	box.showsGuestsLittle(t)
+
+	id = desk.away("WAIT for me")
+	desk.until(id, talks)
+	desk.shows("doctor", "(1 of 2 slots free)")
+	gitSays(t, desk.checkout, "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-q", "--allow-empty", "-m", "meanwhile")
+	found, err := exec.Command("pgrep", "-f", "flame supervise "+id+"$").Output()
+	require.NoError(t, err)
+	require.NoError(t, exec.Command("kill", append([]string{"-9"}, strings.Fields(string(found))...)...).Run())
+	box.goesOn()
+	run = desk.until(id, ended)
+	assert.Equal(t, core.AgentCompleted, run.State, "%+v", run.Outcome)
+	assert.Equal(t, "all done", run.Outcome.Text)
+	assert.FileExists(t, filepath.Join(dataOf(t, desk), "agents", id, "changes.patch"))
 }
 
 // showsGuestsLittle calls a worker's flame like the agents of other machines do.
@@ -226,34 +254,6 @@ func TestAnAgentWhoseWorkerIsLostIsRestarted(t *testing.T) {
 	desk.shows("tree", "✓ WAIT for me")
 }
 
-func TestAnAgentOnAnotherMachineOutlivesItsLocalSupervisor(t *testing.T) {
-	t.Parallel()
-	desk, box, _ := two(t)
-	box.worker()
-	id := desk.away("WAIT for me")
-	desk.until(id, talks)
-	gitSays(t, desk.checkout, "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-q", "--allow-empty", "-m", "meanwhile")
-	found, err := exec.Command("pgrep", "-f", "flame supervise "+id+"$").Output()
-	require.NoError(t, err)
-	require.NoError(t, exec.Command("kill", append([]string{"-9"}, strings.Fields(string(found))...)...).Run())
-	box.goesOn()
-	run := desk.until(id, ended)
-	assert.Equal(t, core.AgentCompleted, run.State, "%+v", run.Outcome)
-	assert.Equal(t, "all done", run.Outcome.Text)
-	assert.FileExists(t, filepath.Join(dataOf(t, desk), "agents", id, "changes.patch"))
-}
-
-func TestAgentsRunElsewhereOnlyInProjectsThatJoinedAHub(t *testing.T) {
-	t.Parallel()
-	m := machines(t, "desk")[0].withClaude()
-	said := m.fails("agents", "spawn", "builder", "make the file", "--on", "gpu")
-	assert.Contains(t, said, "agents run on other machines only in projects that have joined a hub")
-	assert.Contains(t, m.fails("worker", "--queue", "gpu"), "joined a hub")
-	assert.Contains(t, m.fails("worker", "--queue", "../x"), "--queue")
-	assert.Contains(t, m.fails("worker", "--slots", "0"), "--slots")
-	assert.NotContains(t, m.flame("tree"), "make the file", "no frame is left behind")
-}
-
 // gitSays returns git's output in a folder.
 func gitSays(t *testing.T, dir string, args ...string) string {
 	t.Helper()
@@ -269,32 +269,4 @@ func dataOf(t *testing.T, m machine) string {
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 	return found[0]
-}
-
-func TestTheDoctorListsTheWorkersOfAQueue(t *testing.T) {
-	t.Parallel()
-	desk, box, _ := two(t)
-	spawn := func() string { return desk.flame("agents", "spawn", "builder", "look", "--on", "typo") }
-	desk.shows("doctor", "is connected")
-	assert.Contains(t, spawn(), "no worker serves the queue typo now; the agent waits for one")
-	worker := box.worker("--slots", "2")
-	desk.shows("doctor", "queues: gpu by ")
-	desk.shows("doctor", "(2 of 2 slots free)")
-	assert.Contains(t, spawn(), "no worker serves the queue typo now; gpu is served by ")
-	id := desk.away("WAIT")
-	desk.until(id, active)
-	desk.shows("doctor", "(1 of 2 slots free)")
-	require.NoError(t, worker.cmd.Process.Signal(syscall.SIGTERM))
-	require.Eventually(t, func() bool { return !strings.Contains(desk.doctor(), "queues: ") }, hubPatience, 100*time.Millisecond)
-}
-
-// The refusals contain the reason.
-func TestAWorkerRefusesForbiddenWork(t *testing.T) {
-	t.Parallel()
-	desk, box, _ := two(t)
-	box.worker("--repos", "github.com/me/*")
-	run := desk.until(desk.away("make the file"), ended)
-	assert.Equal(t, core.AgentError, run.State)
-	assert.Contains(t, run.Outcome.Error, "--repos")
-	assert.Empty(t, run.Changes)
 }

@@ -71,7 +71,18 @@ func TestEveryActionOnAFrame(t *testing.T) {
 	s := u.serve()
 	tb := newTab(t)
 	tb.expect("/log?") // work at a shell has no log
+	tb.expect("/pop")  // one is refused
 	tb.open(s.address)
+
+	tb.choose(root)
+	tb.asks("pop")
+	tb.focus("dialog textarea")
+	tb.press("All is done")
+	tb.click("dialog [type=submit]:not(.close)") // refused: something below it is open
+	tb.until(fmt.Sprintf(`document.querySelector("dialog .wrong:not([hidden])")?.innerText.includes("%s")`, apples))
+	assert.Equal(t, "All is done", eval[string](tb, `document.querySelector("dialog textarea").value`), "what was typed stays")
+	tb.press(escape)
+	tb.until(`!document.querySelector("dialog")`)
 
 	tb.choose(planned[0])
 	tb.asks("activate")
@@ -116,29 +127,6 @@ func TestEveryActionOnAFrame(t *testing.T) {
 	tb.status(root, "in_progress")
 	assert.Contains(t, u.flame("show", apples), "It rained")
 	assert.Empty(t, eval[[]string](tb, "forbidden"))
-}
-
-// The dialog shows the operation's refusal, and keeps the typed text.
-func TestARefusedActionCanBeCorrected(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	root := u.id("push", "The harvest")
-	child := u.id("push", "Pick the apples")
-	s := u.serve()
-	tb := newTab(t)
-	tb.expect("/log?")
-	tb.expect("/pop")
-	tb.open(s.address)
-	tb.choose(root)
-	tb.asks("pop")
-	tb.focus("dialog textarea")
-	tb.press("All is done")
-	tb.click("dialog [type=submit]:not(.close)")
-	tb.until(fmt.Sprintf(`document.querySelector("dialog .wrong:not([hidden])")?.innerText.includes("%s")`, child))
-	assert.Equal(t, "All is done", eval[string](tb, `document.querySelector("dialog textarea").value`))
-	u.flame("pop", "completed", "picked")
-	tb.agree()
-	tb.status(root, "completed")
 }
 
 func TestAnAgentIsCancelled(t *testing.T) {

@@ -79,6 +79,11 @@ func TestAReadersStateInTheDetailsStays(t *testing.T) {
 		assert.Equal(t, "A", eval[string](tb, `document.activeElement.tagName`), "the focus stays on a link")
 		assert.GreaterOrEqual(t, eval[int](tb, `document.querySelectorAll(".log > li").length`), 1002)
 	}
+	tb.focus("[type=search]")
+	tb.press("app")
+	u.flame("artifact", "a sack")
+	tb.until(`document.querySelector("#details").innerText.includes("a sack")`)
+	assert.Equal(t, "app", eval[string](tb, `document.activeElement.value`))
 	tb.noNothing()
 }
 

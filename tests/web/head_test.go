@@ -4,16 +4,29 @@ import (
 	_ "embed"
 	"testing"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/stretchr/testify/assert"
 )
 
-//go:embed testdata/filter.js
-var filterTables string
+// The page's own modules, in the browser: the language of the filter, thousands of random trees laid
+// out, and use shared among days in zones that change their clocks.
+var (
+	//go:embed testdata/filter.js
+	filterTables string
+	//go:embed testdata/layout.js
+	layoutProperties string
+	//go:embed testdata/days.js
+	dayTables string
+)
 
-func TestTheFilterUnderstandsItsLanguage(t *testing.T) {
+func TestTheModulesKeepTheirPromises(t *testing.T) {
 	_, _, s, tb := harvest(t)
-	tb.open(s.address)
-	assert.Empty(t, eval[[]string](tb, filterTables))
+	for i, table := range []string{filterTables, layoutProperties, dayTables, dayTables, dayTables} {
+		zone := []string{"UTC", "UTC", "UTC", "Pacific/Auckland", "America/Sao_Paulo"}[i]
+		call(tb, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: zone})
+		tb.fresh(s)
+		assert.Empty(t, eval[[]string](tb, table), "%d in %s", i, zone)
+	}
 }
 
 // shown are the goals of the lines of the tree.

@@ -134,30 +134,3 @@ func TestTheWholePageWorksByKeys(t *testing.T) {
 	tb.shift()
 	assert.NotEqual(t, "BODY", eval[string](tb, `document.activeElement.tagName`))
 }
-
-// Changes come in while a person reads; they take neither focus nor place.
-func TestTheFocusStaysWhileThePageChanges(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.id("push", "The harvest")
-	apples := u.id("push", "Pick the apples")
-	s := u.serve()
-	tb := newTab(t)
-	tb.expect("/log?")
-	tb.open(s.address)
-	tb.choose(apples)
-	tb.focus(`[data-key="do goal"]`)
-	tb.focus(`[data-key="fold context"]`)
-	tb.press(enter)
-	tb.until(`document.querySelector("#details details pre")`)
-	u.flame("decision", "by hand")
-	tb.until(`document.querySelector("#details").innerText.includes("by hand")`)
-	tb.settled()
-	assert.Equal(t, "fold context", eval[string](tb, focused))
-	assert.True(t, eval[bool](tb, `Boolean(document.querySelector("#details details[open] pre"))`), "what was opened stays open")
-	tb.focus("[type=search]")
-	tb.press("app")
-	u.flame("decision", "with a ladder")
-	tb.until(`document.querySelector("#details").innerText.includes("with a ladder")`)
-	assert.Equal(t, "app", eval[string](tb, `document.activeElement.value`))
-}

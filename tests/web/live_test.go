@@ -13,23 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestChangesOfOtherProcessesAppear(t *testing.T) {
-	u, _, s := servedHarvest(t)
-	tb, other := newTab(t), newTab(t)
-	for _, each := range []*tab{tb, other} {
-		each.open(s.address)
-		each.until(`document.querySelector("[role=treeitem]")?.innerText.includes("The harvest")`)
-	}
-	id := u.id("push", "Pick the apples")
-	for _, each := range []*tab{tb, other} {
-		each.until(fmt.Sprintf(`document.getElementById("line-%s")`, id))
-		each.until(fmt.Sprintf(`document.querySelector('.box[data-id="%s"]')`, id))
-	}
-	u.flame("pop", "completed", "picked")
-	tb.until(fmt.Sprintf(`document.querySelector("#line-%s .s-completed")`, id))
-	assert.Contains(t, tb.text(".live"), "live")
-}
-
 // The goal of a change contains its time; both times are by this machine's clock.
 func TestAChangeIsOnThePageWithinASecond(t *testing.T) {
 	u := newUser(t) // not in parallel: it measures
@@ -90,30 +73,6 @@ func (s *server) events(t *testing.T) (next func() map[string]any) {
 		require.NoError(t, in.Decode(&line))
 		return line
 	}
-}
-
-func TestOnlyWhatChangedIsSent(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.imported(2000)
-	s := u.serve()
-	next := s.events(t)
-	first := next()
-	require.Equal(t, true, first["whole"])
-	require.Len(t, first["frames"], 2000)
-	u.flame("goal", "--frame", "frame-00000007", "Another goal")
-	for line := next(); ; line = next() {
-		require.NotContains(t, line, "whole", "nothing is sent twice")
-		if frames, has := line["frames"].([]any); has {
-			assert.Len(t, frames, 1)
-			break
-		}
-	}
-	for range 3 { // a new page gets the current state in one line, not a replay of all changes
-		u.flame("goal", "--frame", "frame-00000007", "Yet another goal")
-	}
-	latest := s.events(t)
-	assert.Len(t, latest()["frames"], 2000)
 }
 
 func TestABusyProjectIsDrawnAndRequestedInMeasure(t *testing.T) {

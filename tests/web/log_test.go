@@ -153,13 +153,17 @@ func TestALogIsAConversation(t *testing.T) {
 	assert.True(t, eval[bool](tb, `held.isConnected && held.open`))
 	assert.True(t, eval[bool](tb, `window.owned === undefined`))
 	assert.Zero(t, eval[int](tb, `document.querySelectorAll("#details img, #details script").length`))
-	assert.Empty(t, eval[[]string](tb, ugly))
 	tb.noNothing()
-	tb.keep("log")
-	tb.size(390, 900)
-	tb.settled()
-	assert.Empty(t, eval[[]string](tb, ugly))
-	tb.keep("log-390")
+	for _, fold := range []string{"fold history", "fold shell", "fold context"} {
+		tb.click(`[data-key^="` + fold + `"]`)
+	}
+	for _, theme := range []string{"light", "dark"} {
+		tb.theme(theme)
+		for _, width := range []int64{1400, 390} {
+			tb.size(width, 900)
+			tb.fits(fmt.Sprint("log-", theme, width))
+		}
+	}
 
 	os.Remove(talk.path) // hosts delete old sessions
 	tb.expect("/log?")

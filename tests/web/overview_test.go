@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -82,19 +81,6 @@ func TestNothingMovesWhileThePageIsLive(t *testing.T) {
 		tb.settled()
 		assert.Equal(t, before, eval[string](tb, places))
 		assert.Empty(t, eval[[]string](tb, "shifts"))
-	}
-}
-
-//go:embed testdata/days.js
-var dayTables string
-
-func TestUseIsSharedAmongTheDaysOfWork(t *testing.T) {
-	_, _, s := servedHarvest(t)
-	for _, zone := range []string{"UTC", "Pacific/Auckland", "America/Sao_Paulo"} {
-		tb := newTab(t)
-		call(tb, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: zone})
-		tb.open(s.address)
-		assert.Empty(t, eval[[]string](tb, dayTables), zone)
 	}
 }
 

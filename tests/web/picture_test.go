@@ -2,15 +2,12 @@ package web
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"image"
-	"image/color"
+	"image/draw"
 	"image/png"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -61,48 +58,12 @@ func TestThePicturesOfTheDocuments(t *testing.T) {
 	}
 }
 
-// areaPixels is how often a picture has the colour of a button or a bar at least.
-const areaPixels = 400
-
-// fewColours returns a picture in 256 of its colours: those of areas, and the most frequent others
-// that are not almost equal.
+// fewColours returns a picture whose colours differ by more than anybody sees, which is small as a file.
 func fewColours(picture image.Image) image.Image {
-	counts := map[color.Color]int{}
-	bounds := picture.Bounds()
-	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
-		for x := bounds.Min.X; x < bounds.Max.X; x++ {
-			counts[picture.At(x, y)]++
-		}
-	}
-	all := slices.SortedFunc(maps.Keys(counts), func(a, b color.Color) int { return cmp.Compare(counts[b], counts[a]) })
-	few := image.NewPaletted(bounds, all[:1:1])
-	for _, c := range all[1:] {
-		if len(few.Palette) < 256 && (counts[c] > areaPixels || apart(c, few.Palette.Convert(c)) > 12) {
-			few.Palette = append(few.Palette, c)
-		}
-	}
-	nearest := map[color.Color]uint8{}
-	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
-		for x := bounds.Min.X; x < bounds.Max.X; x++ {
-			c := picture.At(x, y)
-			i, known := nearest[c]
-			if !known {
-				i = uint8(few.Palette.Index(c))
-				nearest[c] = i
-			}
-			few.SetColorIndex(x, y, i)
-		}
+	few := image.NewRGBA(picture.Bounds())
+	draw.Draw(few, few.Bounds(), picture, few.Bounds().Min, draw.Src)
+	for i := range few.Pix {
+		few.Pix[i] |= 7
 	}
 	return few
-}
-
-// apart returns the largest difference of two colours in a channel.
-func apart(a, b color.Color) (most int) {
-	ar, ag, ab, _ := a.RGBA()
-	br, bg, bb, _ := b.RGBA()
-	for _, pair := range [][2]uint32{{ar, br}, {ag, bg}, {ab, bb}} {
-		difference := int(pair[0]>>8) - int(pair[1]>>8)
-		most = max(most, difference, -difference)
-	}
-	return most
 }

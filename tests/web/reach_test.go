@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"fmt"
 	"net"
 	"net/http"
@@ -75,65 +74,4 @@ func token(t *testing.T, u *user) string {
 	_, known, found := strings.Cut(u.flame("web", "--no-open"), "#t=") // a server runs already
 	require.True(t, found)
 	return known
-}
-
-func TestASecondServerIsTheFirst(t *testing.T) {
-	u, _, s := servedHarvest(t)
-	assert.Equal(t, s.address, u.flame("web", "--no-open"), "the page that is there is shown, and the command ends")
-}
-
-func TestAPortThatIsTaken(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.id("push", "The harvest")
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { taken.Close() })
-	cmd := u.command(t.Context(), "web", "--no-open", "--http", taken.Addr().String())
-	var wrong bytes.Buffer
-	cmd.Stderr = &wrong
-	assert.Error(t, cmd.Run())
-	assert.Contains(t, wrong.String(), "cannot listen")
-	assert.Contains(t, wrong.String(), "--http")
-
-	// If another program has taken the last port, the server takes any free one.
-	first := u.serve()
-	first.kill()
-	other, err := net.Listen("tcp", strings.TrimPrefix(first.base, "http://"))
-	require.NoError(t, err)
-	t.Cleanup(func() { other.Close() })
-	second := u.serve()
-	assert.NotEqual(t, first.base, second.base)
-	status, _, _ := second.ask(http.MethodGet, "/api/projects", "", "Authorization", "Bearer "+second.token)
-	assert.Equal(t, http.StatusOK, status)
-}
-
-// On a machine without a desktop the command prints the address and how to use it.
-func TestWithoutABrowserTheAddressIsPrinted(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.id("push", "The harvest")
-	u.serve()
-	cmd := u.command(t.Context(), "web")
-	var wrong bytes.Buffer
-	cmd.Stderr = &wrong
-	out, err := cmd.Output()
-	require.NoError(t, err)
-	assert.Contains(t, string(out), "/#t=")
-	assert.Contains(t, wrong.String(), "open the address above")
-}
-
-// Durations of running work are by the server's clock, whatever the browser's says.
-func TestClocksThatDiffer(t *testing.T) {
-	_, _, s := servedHarvest(t)
-	for name, ahead := range map[string]int{"an hour ahead": 3_600_000, "two days behind": -172_800_000} {
-		tb := newTab(t)
-		tb.before(fmt.Sprintf(`{ const now = Date.now; Date.now = () => now() + %d; }`, ahead))
-		tb.open(s.address)
-		tb.until(`/ [sm]\b/.test(document.querySelector("[role=treeitem] > span:nth-child(3)")?.innerText)`)
-		lasted := eval[string](tb, `document.querySelector("[role=treeitem] > span:nth-child(3)").innerText`)
-		assert.Regexp(t, `^((<1|\d+) s|\d m( \d+ s)?)$`, lasted, name)
-		assert.Empty(t, strings.Join(eval[[]string](tb, ugly), "\n"), name)
-		assert.Equal(t, 1, eval[int](tb, `[...document.querySelectorAll(".box")].filter((el) => el.getBoundingClientRect().width > 100).length`), name)
-	}
 }

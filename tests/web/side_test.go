@@ -1,35 +1,14 @@
 package web
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
-
-// brought makes a project of frames as an export has them.
-func (u *user) brought(frames ...map[string]any) {
-	u.t.Helper()
-	all := map[string]any{}
-	for _, f := range frames {
-		for _, name := range []string{"artifacts", "decisions"} {
-			if f[name] == nil {
-				f[name] = []string{}
-			}
-		}
-		all[f["sessionID"].(string)] = f
-	}
-	content, err := json.Marshal(map[string]any{"version": 1, "frames": all, "rootFrameIDs": []string{}})
-	require.NoError(u.t, err)
-	file := filepath.Join(u.t.TempDir(), "state.json")
-	require.NoError(u.t, os.WriteFile(file, content, 0o600))
-	u.flame("import", file)
-}
 
 func TestAFramesSideBeginsWithWhatItLeft(t *testing.T) {
 	t.Parallel()
@@ -123,18 +102,19 @@ func TestTimesAreRelativeAndExact(t *testing.T) {
 	tb.until(when + `.innerText === "2 h ago"`)
 }
 
-// What is too long, too wide or too many, and clocks that jumped.
+// What is too long, too wide or too many, in any script, and clocks that jumped.
 func TestOddFrames(t *testing.T) {
 	t.Parallel()
 	const now = 1_760_000_000_000
 	goals := []string{
 		strings.Repeat("A very long goal. ", 600), strings.Repeat("x", 10_000), strings.Repeat("שלום ", 2000), strings.Repeat("👩‍👩‍👧‍👦", 1500),
+		strings.Repeat("漢", 3000), "\u202eright to left override", strings.Repeat("a\u0301", 500), "https://example.org/" + strings.Repeat("a/", 2000),
 	}
-	frames := []map[string]any{{"sessionID": "frame-00000000", "status": "in_progress", "title": "The root", "createdAt": now, "updatedAt": now}}
+	frames := []map[string]any{{"sessionID": "frame-00000000", "status": "in_progress", "title": goals[0], "createdAt": now, "updatedAt": now}}
 	for i, goal := range goals {
 		frames = append(frames, map[string]any{
-			"sessionID": fmt.Sprintf("frame-0000000%d", i+1), "parentSessionID": "frame-00000000", "status": "completed", "title": goal,
-			"createdAt": now + i, "updatedAt": now + 5000, "compactionSummary": goal, "artifacts": []string{goal}, "successCriteria": goal,
+			"sessionID": fmt.Sprintf("frame-0000000%d", i+1), "parentSessionID": "frame-00000000", "status": []string{"blocked", "failed"}[i%2], "title": goal,
+			"createdAt": now + i, "updatedAt": now + 5000, "compactionSummary": goal, "artifacts": []string{goal}, "decisions": []string{goal}, "successCriteria": goal,
 		})
 	}
 	for i, at := range [][2]int{{now + 9000, now}, {4_000_000_000_000, 4_000_000_001_000}, {1, now}, {now, 9_000_000_000_000}} {
@@ -148,8 +128,16 @@ func TestOddFrames(t *testing.T) {
 	s := u.serve()
 	tb := newTab(t)
 	tb.expect("/log?")
-	for _, width := range []int64{1400, 390} {
+	for _, width := range []int64{1400, 390, 320} {
 		tb.size(width, 900)
+		tb.fresh(s)
+		tb.until(`document.querySelectorAll(".card.failures li").length > 3`)
+		assert.Empty(t, strings.Join(eval[[]string](tb, ugly), "\n"), width)
+		assert.LessOrEqual(t, eval[int](tb, `document.scrollingElement.scrollWidth`), int(width))
+		assert.Empty(t, eval[[]string](tb, `[...document.querySelectorAll(".card, .lines button")].filter((el) => {
+  const box = el.getBoundingClientRect();
+  return box.right > innerWidth || (el.tagName === "BUTTON" && box.height > 60);
+}).map((el) => el.className + el.innerText.slice(0, 50))`), width)
 		for _, f := range frames {
 			id := f["sessionID"].(string)
 			tb.fresh(s, "sel="+id)
@@ -157,12 +145,18 @@ func TestOddFrames(t *testing.T) {
 			assert.Empty(t, strings.Join(eval[[]string](tb, ugly), "\n"), "%s at %d", id, width)
 			assert.Less(t, eval[float64](tb, `document.querySelector("#details h2").offsetHeight`), 500.0, "%s at %d", id, width)
 			tb.keep(fmt.Sprintf("odd-%s-%d", id, width))
-			if goal := f["title"].(string); len(goal) > 1000 {
+			if goal := f["title"].(string); len(goal) > 5000 && id != "frame-00000000" {
 				tb.click(`[data-key="fold whole goal"]`)
-				tb.until(fmt.Sprintf(`(window.all = document.querySelector("#details details[open] p")?.textContent)?.length > 5000 && %s.startsWith(all)`, quoted(goal)))
+				tb.until(fmt.Sprintf(`(window.all = document.querySelector("#details details[open] p")?.textContent)?.length > 2500 && %s.startsWith(all)`, quoted(goal)))
 			}
 		}
 	}
+	tb.focus("#search")
+	tb.press("agent:nobody ", strings.Repeat("y", 300))
+	tb.until(`document.querySelector("#wrong").innerText.includes("nobody")`)
+	assert.Empty(t, strings.Join(eval[[]string](tb, ugly), "\n"))
+	tb.size(1400, 900)
+	tb.fresh(s)
 	assert.Regexp(t, `, \d{5} d$`, tb.text(".range"), "one began in 1970")
 	wide := eval[int](tb, `[...document.querySelectorAll(".box[visibility=visible] > rect")].filter((el) => el.width.baseVal.value > 4).length`)
 	assert.Greater(t, wide, 2)
@@ -173,18 +167,39 @@ func TestTenThousandChildrenOfOneFrame(t *testing.T) {
 	const begun = 1_760_000_000_000
 	frames := []map[string]any{{"sessionID": "frame-root0000", "status": "in_progress", "title": "The root", "createdAt": begun, "updatedAt": begun}}
 	for i := range 10_000 {
-		from := begun + i*500
+		from, status := begun+i*500, "completed"
+		if i%10 == 0 {
+			status = "failed"
+		}
 		frames = append(frames, map[string]any{
-			"sessionID": fmt.Sprintf("frame-%08d", i), "parentSessionID": "frame-root0000", "status": "completed", "title": fmt.Sprintf("Child %d", i),
+			"sessionID": fmt.Sprintf("frame-%08d", i), "parentSessionID": "frame-root0000", "status": status, "title": fmt.Sprintf("Child %d", i),
 			"createdAt": from, "updatedAt": from + 20_000, // forty at a time
 		})
 	}
 	u.brought(frames...)
-	s := u.serve()
 	tb := newTab(t)
 	tb.expect("/log?")
 	tb.theme("light")
-	tb.fresh(s, "sel=frame-root0000")
+	tb.first(u, 10_001, slack*time.Second)
+	tb.settled()
+	draws, sum := eval[[]float64](tb, timed), 0.0
+	t.Logf("10,000 children of one frame: the draws take %.0f ms", draws)
+	for by := range 3 { // the median of each picture: during some draws the machine may stand still
+		of := []float64{}
+		for i := by; i < len(draws); i += 3 {
+			of = append(of, draws[i])
+		}
+		slices.Sort(of)
+		sum += of[len(of)/2]
+	}
+	assert.Less(t, sum/3, 100.0*slack)
+	tb.until(`document.querySelectorAll(".card.failures li").length === 5`)
+	tb.movesSmoothly()
+	tb.focus("#search")
+	tb.press("status:failed since:2020-01-31 ")
+	tb.until(`document.querySelector(".space").offsetHeight === 1001 * 28`)
+	tb.press(escape, escape)
+	tb.click("#line-frame-root0000")
 	tb.click(`[data-key="fold children"]`)
 	tb.until(`document.querySelectorAll('#details [data-key^="to "]').length === 10`)
 	tb.click(`[data-key="more children"]`)
@@ -192,6 +207,5 @@ func TestTenThousandChildrenOfOneFrame(t *testing.T) {
 	tb.click(`[data-key="to frame-00000100"]`)
 	tb.until(`document.querySelector("#details code").innerText === "frame-00000100"`)
 	assert.Contains(t, tb.text("#details"), "9999 frames beside it")
-	tb.movesSmoothly()
 	assert.Less(t, eval[int](tb, `document.querySelectorAll("*").length`), 12_000)
 }

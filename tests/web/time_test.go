@@ -9,7 +9,6 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // A place is where a frame of the picture is, in pixels.
@@ -195,32 +194,4 @@ func (tb *tab) atOnce(frame string) place {
 	tb.t.Helper()
 	tb.until(fmt.Sprintf(`document.querySelector('.box[visibility=visible][data-id="%s"]')`, frame))
 	return tb.at(frame)
-}
-
-// Frames that are too short to tell apart are drawn as one, and shown by a click.
-func TestFramesOfSecondsBesideHours(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.imported(20_000)
-	s := u.serve()
-	tb := newTab(t)
-	tb.expect("/log?")
-	tb.theme("light")
-	tb.fresh(s)
-	all := eval[int](tb, `[...document.querySelectorAll(".crowd[visibility=visible]")].reduce((sum, el) => sum + el.crowd.places.length, 0)`)
-	assert.Greater(t, all, 10_000)
-	at := eval[[]float64](tb, `(() => {
-  const box = document.querySelectorAll(".crowd[visibility=visible]")[3].getBoundingClientRect();
-  return [box.left + box.width / 2, box.top + box.height / 2];
-})()`)
-	for range 3 { // until they are wide enough
-		tb.mouse(input.DispatchMouseEventTypeMousePressed, at[0], at[1], 0, 0)
-		tb.mouse(input.DispatchMouseEventTypeMouseReleased, at[0], at[1], 0, 0)
-		tb.settled()
-		tb.wheel(at[0], at[1], 0, -600)
-		tb.settled()
-	}
-	names := eval[int](tb, `[...document.querySelectorAll(".box[visibility=visible] text")].filter((el) => el.textContent.includes("Work")).length`)
-	assert.Positive(t, names, "their goals can be read")
-	require.Empty(t, eval[[]string](tb, ugly))
 }

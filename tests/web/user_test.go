@@ -139,60 +139,38 @@ func (s *server) ask(method, path, body string, header ...string) (status int, a
 }
 
 // imported makes a project of so many frames, in sessions of a hundred below one root each.
-func (u *user) imported(frames int) {
+func (u *user) imported(count int) {
 	u.t.Helper()
-	u.importOf(frames, func(i int) (status string, up int) {
-		at := i % 100
-		switch {
-		case at == 0:
-			return "completed", -1
-		case at%10 < 4 && at%10 > 0: // a chain of four below each tenth
-			return "completed", i - 1
-		}
-		return "completed", i - at
-	})
-}
-
-// broad makes a project of one frame with so many children, of which each tenth failed.
-func (u *user) broad(children int) {
-	u.t.Helper()
-	u.importOf(children+1, func(i int) (status string, up int) {
-		switch {
-		case i == 0:
-			return "completed", -1
-		case i%10 == 0:
-			return "failed", 0
-		}
-		return "completed", 0
-	})
-}
-
-// importOf makes a project of so many frames; of tells their status, and the number of the frame
-// above, -1 for a root.
-func (u *user) importOf(frames int, of func(i int) (status string, up int)) {
-	u.t.Helper()
-	type frame struct {
-		ID        string   `json:"sessionID"`
-		Parent    string   `json:"parentSessionID,omitempty"`
-		Status    string   `json:"status"`
-		Title     string   `json:"title"`
-		Created   int64    `json:"createdAt"`
-		Updated   int64    `json:"updatedAt"`
-		Artifacts []string `json:"artifacts"`
-		Decisions []string `json:"decisions"`
-	}
 	const begun = 1_760_000_000_000
-	all := map[string]frame{}
-	name := func(i int) string { return fmt.Sprintf("frame-%08d", i) }
+	frames := make([]map[string]any, count)
 	for i := range frames {
-		status, up := of(i)
-		f := frame{ID: name(i), Status: status, Title: fmt.Sprintf("Work %d of many", i), Artifacts: []string{}, Decisions: []string{}}
-		f.Created = begun + int64(i)*1000
-		f.Updated = f.Created + 900
-		if up >= 0 {
-			f.Parent = name(up)
+		f := map[string]any{
+			"sessionID": fmt.Sprintf("frame-%08d", i), "status": "completed", "title": fmt.Sprintf("Work %d of many", i),
+			"createdAt": begun + i*1000, "updatedAt": begun + i*1000 + 900,
 		}
-		all[f.ID] = f
+		up := i - i%100
+		if i%10 < 4 && i%10 > 0 { // a chain of four below each tenth
+			up = i - 1
+		}
+		if up != i {
+			f["parentSessionID"] = fmt.Sprintf("frame-%08d", up)
+		}
+		frames[i] = f
+	}
+	u.brought(frames...)
+}
+
+// brought makes a project of frames as an export has them.
+func (u *user) brought(frames ...map[string]any) {
+	u.t.Helper()
+	all := map[string]any{}
+	for _, f := range frames {
+		for _, name := range []string{"artifacts", "decisions"} {
+			if f[name] == nil {
+				f[name] = []string{}
+			}
+		}
+		all[f["sessionID"].(string)] = f
 	}
 	content, err := json.Marshal(map[string]any{"version": 1, "frames": all, "rootFrameIDs": []string{}})
 	require.NoError(u.t, err)

@@ -2,73 +2,12 @@ package web
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/page"
 	"github.com/stretchr/testify/assert"
 )
-
-// Texts of any length and script fit the head, the tree and the overview.
-func TestAnyGoalFits(t *testing.T) {
-	t.Parallel()
-	goals := []string{
-		strings.Repeat("long ", 2000), strings.Repeat("x", 10_000), strings.Repeat("👩‍👩‍👧‍👦", 400), "מימוש של חתימות " + strings.Repeat("עם ניסיונות ", 30),
-		strings.Repeat("漢", 3000), "\u202eright to left override", strings.Repeat("a\u0301", 500), "https://example.org/" + strings.Repeat("a/", 2000),
-	}
-	u := newUser(t)
-	u.id("push", "--", goals[0])
-	for i, goal := range goals[1:] {
-		u.id("push", "--", goal)
-		u.flame("decision", "--", goal)
-		u.flame("pop", []string{"blocked", "failed"}[i%2], "--", goal)
-	}
-	s := u.serve()
-	tb := newTab(t)
-	for _, width := range []int64{320, 390, 768, 1440} {
-		tb.size(width, 900)
-		tb.fresh(s)
-		tb.until(`document.querySelectorAll(".card.decisions li").length === 5`)
-		assert.Empty(t, strings.Join(eval[[]string](tb, ugly), "\n"), width)
-		assert.LessOrEqual(t, eval[int](tb, `document.scrollingElement.scrollWidth`), int(width))
-		assert.Empty(t, eval[[]string](tb, `[...document.querySelectorAll(".card, .lines button")].filter((el) => {
-  const box = el.getBoundingClientRect();
-  return box.right > innerWidth || (el.tagName === "BUTTON" && box.height > 60);
-}).map((el) => el.className + el.innerText.slice(0, 50))`), width)
-		tb.keep(fmt.Sprint("goals-", width))
-	}
-	tb.focus("#search")
-	tb.press("agent:nobody ", strings.Repeat("y", 300))
-	tb.until(`document.querySelector("#wrong").innerText.includes("nobody")`)
-	assert.Empty(t, strings.Join(eval[[]string](tb, ugly), "\n"))
-}
-
-func TestTheOverviewOfTenThousandChildren(t *testing.T) {
-	u := newUser(t) // not in parallel: it measures
-	u.broad(10_000)
-	tb := newTab(t)
-	tb.first(u, 10_001, slack*time.Second)
-	tb.settled()
-	draws := eval[[]float64](tb, timed)
-	t.Logf("10,000 children of one frame: the draws take %.0f ms", draws)
-	sum := 0.0
-	for by := range 3 { // the median of each picture: during some draws the machine may stand still
-		var of []float64
-		for i := by; i < len(draws); i += 3 {
-			of = append(of, draws[i])
-		}
-		slices.Sort(of)
-		sum += of[len(of)/2]
-	}
-	assert.Less(t, sum/3, 100.0*slack)
-	assert.Less(t, eval[int](tb, `document.querySelectorAll("*").length`), 6000)
-	tb.until(`document.querySelectorAll(".card.failures li").length === 5`)
-	tb.focus("#search")
-	tb.press("status:failed since:2020-01-31 ")
-	tb.until(`document.querySelector(".space").offsetHeight === 1001 * 28`)
-}
 
 // The times of a page are the server's, whatever the clock beside it does.
 func TestAClockThatJumps(t *testing.T) {
@@ -87,6 +26,7 @@ func TestAClockThatJumps(t *testing.T) {
 		tb.until(fmt.Sprintf(`document.querySelector("#tree").innerText.includes("After %d")`, ahead))
 		tb.until(`/^(<1|\d+) m ago$/.test(document.querySelector(".card.needs .side").innerText)`)
 		tb.until(`/^(<1|\d+) s$|^\d m/.test(document.querySelector("[role=treeitem] > span:nth-child(3)").innerText)`)
+		assert.NotZero(t, eval[int](tb, `[...document.querySelectorAll(".box")].filter((el) => el.getBoundingClientRect().width > 100).length`), ahead)
 		assert.Empty(t, strings.Join(eval[[]string](tb, ugly), "\n"), ahead)
 	}
 }
