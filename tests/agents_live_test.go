@@ -451,27 +451,6 @@ func TestAnAgentResumesItsSession(t *testing.T) {
 	}
 }
 
-func TestAnAgentWorksInTheOtherHost(t *testing.T) {
-	t.Parallel()
-	u := ready(t, claudeCode, openCode)
-	u.write(".flame/agents/abroad.md", "---\ndescription: works in OpenCode\nflame:\n  host: opencode\n---\nWork.")
-	stolen := filepath.Join(u.project, "stolen.txt")
-	u.model.Play(model.Script{
-		asked("child", "CHILDWORK", calls("flame_add_decision", map[string]any{"decision": "from abroad"}), model.Turn{Text: "CHILD-RESULT"}),
-		asked("main", "MAINWORK", model.Turn{Tools: []model.Tool{spawns("abroad", "look", "CHILDWORK go", nil)}}, waitsFor(), model.Turn{Text: "MAIN-RESULT"}),
-	})
-	u.ask(claudeCode, "MAINWORK please")
-	main := u.model.By("main")
-	require.Len(t, main, 3)
-	assert.Contains(t, main[2].LastResult(), "CHILD-RESULT")
-	child := u.model.By("child")
-	require.NotEmpty(t, child)
-	isOfferedNoneOf(t, child[0], "write", "edit", "bash") // its caller had to ask for them
-	assert.NoFileExists(t, stolen)
-	assert.Equal(t, []string{"from abroad"}, u.frame("look").Decisions)
-	assert.Equal(t, u.frame("MAINWORK please").SessionID, u.frame("look").ParentSessionID)
-}
-
 func TestAgentsOutliveTheirHostIfSet(t *testing.T) {
 	t.Parallel()
 	for _, client := range []string{claudeCode, openCode} {

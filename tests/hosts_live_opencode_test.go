@@ -100,60 +100,41 @@ func TestOpenCodeGetsTheContextBack(t *testing.T) {
 	assert.Contains(t, after.Everything(), `<current-frame id="`+u.frame("MAINWORK").SessionID+`"`, "and after a compaction")
 }
 
+// One server has several sessions: what a parent is told of a child in the background, and children
+// that do not finish.
 func TestOpenCodeReportsOnlyChanges(t *testing.T) {
-	t.Parallel()
-	u := ready(t, openCode)
-	serve := u.serve()
-	session := serve.session()
-	u.tellsOnlyWhatChanged(func(prompts []string) {
-		for _, prompt := range prompts {
-			serve.message(session, prompt)
-		}
-	})
-}
-
-func TestOpenCodeHearsOfABackgroundChildOnce(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, openCode)
 	u.env = append(u.env, "OPENCODE_EXPERIMENTAL_BACKGROUND_SUBAGENTS=true")
 	u.must(u.flame, "setup", openCode)
 	serve := u.serve()
+	u.tellsOnlyWhatChanged(serve.prompts)
+
 	inBackground := task("a child", "CHILDWORK go")
 	inBackground.Input.(map[string]any)["background"] = true
+	fault := model.Turn{Error: &model.Error{Status: 400, Type: "invalid_request_error", Message: "no such thing"}}
 	u.model.Play(model.Script{
 		asked("child", "CHILDWORK",
 			calls("flame_pop", map[string]any{"status": "completed", "summary": "SUMMARY-BY-POP"}),
 			model.Turn{Text: "CHILD-LAST"}),
-		asked("main", "MAINWORK", model.Turn{Tools: []model.Tool{inBackground}},
+		asked("parent", "PARENTWORK", model.Turn{Tools: []model.Tool{inBackground}},
 			model.Turn{Text: "waiting"}, model.Turn{Text: "heard"}, model.Turn{Text: "and on"}),
-	})
-	session := serve.session()
-	serve.message(session, "MAINWORK")
-	require.Eventually(t, func() bool { return u.frame("a child").Status == "completed" }, patience, 100*time.Millisecond)
-	require.Eventually(t, func() bool { return len(u.model.By("main")) >= 3 }, patience, 100*time.Millisecond, "the host tells the parent")
-	serve.message(session, "PROMPT-LATER")
-	t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events"))
-	requests := u.model.By("main")
-	last := requests[len(requests)-1].Everything()
-	assert.Equal(t, 1, strings.Count(last, "<flame-changes"), "told once")
-	assert.Contains(t, last, "SUMMARY-BY-POP")
-}
-
-func TestOpenCodeChildrenThatDoNotFinish(t *testing.T) {
-	t.Parallel()
-	u := ready(t, openCode)
-	serve := u.serve()
-	fault := model.Turn{Error: &model.Error{Status: 400, Type: "invalid_request_error", Message: "no such thing"}}
-	u.model.Play(model.Script{
 		asked("fails", "FAILWORK", fault, fault, fault, fault),
 		asked("slow", "SLOWWORK", model.Turn{Text: "too late", Delay: time.Hour}),
-		asked("main", "MAINWORK",
+		asked("other", "OTHERWORK",
 			model.Turn{Tools: []model.Tool{task("it fails", "FAILWORK go")}},
 			model.Turn{Tools: []model.Tool{task("it is slow", "SLOWWORK go")}},
 			model.Turn{Text: "MAIN-RESULT"}),
 	})
 	session := serve.session()
-	serve.start(session, "MAINWORK")
+	serve.message(session, "PARENTWORK")
+	require.Eventually(t, func() bool { return u.frame("a child").Status == "completed" }, patience, 100*time.Millisecond)
+	require.Eventually(t, func() bool { return len(u.model.By("parent")) >= 3 }, patience, 100*time.Millisecond, "the host tells the parent")
+	serve.message(session, "PROMPT-LATER")
+	assert.Equal(t, 1, strings.Count(u.newestOf("parent").Everything(), "SUMMARY-BY-POP"), "told once")
+
+	session = serve.session()
+	serve.start(session, "OTHERWORK")
 	require.Eventually(t, func() bool { return len(u.model.By("slow")) > 0 }, patience, 20*time.Millisecond)
 	serve.abort(session)
 	require.Eventually(t, func() bool { return u.frame("it is slow").Status != "in_progress" }, patience, 100*time.Millisecond)

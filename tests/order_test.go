@@ -3,7 +3,6 @@ package tests
 import (
 	"go/types"
 	"maps"
-	"math/rand/v2"
 	"slices"
 )
 
@@ -47,78 +46,4 @@ func declared(object types.Object) bool {
 		return o.Parent() == o.Pkg().Scope()
 	}
 	return false
-}
-
-// bestOrder returns an order of n files in which few arrows run back up, and those arrows. It
-// moves one file at a time to its best place until no move helps, and repeats that from partly
-// shuffled orders; the same arrows give the same order.
-func bestOrder(n int, all []arrow) (order []int, back []arrow) {
-	weight := make([][]int, n) // weight[a][b]: a uses b
-	for i := range weight {
-		weight[i] = make([]int, n)
-	}
-	for _, a := range all {
-		weight[a.from][a.to] = 1
-	}
-	order = make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
-	settle(order, weight)
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 60 {
-		other := slices.Clone(order)
-		for range max(2, n/4) {
-			i, j := random.IntN(n), random.IntN(n)
-			other[i], other[j] = other[j], other[i]
-		}
-		settle(other, weight)
-		if upwards(other, weight) < upwards(order, weight) {
-			order = other
-		}
-	}
-	place := make([]int, n)
-	for i, file := range order {
-		place[file] = i
-	}
-	for _, a := range all {
-		if place[a.from] > place[a.to] {
-			back = append(back, a)
-		}
-	}
-	return order, back
-}
-
-// settle moves files until no move of one leaves fewer arrows upwards.
-func settle(order []int, weight [][]int) {
-	for moved := true; moved; {
-		moved = false
-		for i := range order {
-			best, to := 0, i
-			for _, step := range []int{-1, 1} {
-				gain := 0
-				for j := i + step; j >= 0 && j < len(order); j += step {
-					file, other := order[i], order[j]
-					gain += step * (weight[file][other] - weight[other][file])
-					if gain < best {
-						best, to = gain, j
-					}
-				}
-			}
-			if best < 0 {
-				file := order[i]
-				order = slices.Insert(slices.Delete(order, i, i+1), to, file)
-				moved = true
-			}
-		}
-	}
-}
-
-func upwards(order []int, weight [][]int) (count int) {
-	for i, file := range order {
-		for _, above := range order[:i] {
-			count += weight[file][above]
-		}
-	}
-	return count
 }

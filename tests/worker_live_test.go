@@ -44,9 +44,6 @@ func joinedUsers(t *testing.T, host string, files map[string]string) (desk, box 
 	for _, u := range []*user{desk, box} {
 		git("-C", u.project, "remote", "set-url", "origin", "ssh://git@remote.test"+remote)
 		standForSSH(t, u.home, "")
-		own := filepath.Join(u.home, ".config", "opencode") // the project's settings do not count there
-		require.NoError(t, os.MkdirAll(own, 0o755))
-		require.NoError(t, os.WriteFile(filepath.Join(own, "opencode.json"), []byte(openCodeConfig(t, desk.model.URL, nil)), 0o600))
 		u.path = server + ":" + u.path
 		u.must(u.flame, "setup", host)
 	}
@@ -172,36 +169,3 @@ func TestASessionHasAgentsWorkOnAnotherMachine(t *testing.T) {
 
 // awayTime is the shortest time for which a hub is away while agents work.
 const awayTime = 3 * time.Second
-
-// TestASessionOfOpenCodeHasAnAgentWorkOnAnotherMachine has a real OpenCode on each side.
-func TestASessionOfOpenCodeHasAnAgentWorkOnAnotherMachine(t *testing.T) {
-	t.Parallel()
-	desk, box, _ := joinedUsers(t, openCode, map[string]string{"note.txt": "what the repository says"})
-	desk.model.Play(model.Script{
-		asked("child", "CHILDWORK",
-			calls("flame_add_decision", map[string]any{"decision": "the child decides"}),
-			calls("read", map[string]any{"filePath": "note.txt"}),
-			model.Turn{Text: "CHILD-RESULT"}),
-		asked("main", "MAINWORK",
-			model.Turn{Tools: []model.Tool{spawns("builder", "make it", "CHILDWORK go", map[string]any{"on": "gpu"})}},
-			waitsFor(), model.Turn{Text: "MAIN-RESULT"}),
-	})
-	keepOpen(t, desk.command(context.Background(), desk.flame, "serve"))
-	begin(t, box.command(context.Background(), box.flame, "worker", "--queue", "gpu"), syscall.SIGKILL, "serving queue gpu")
-	desk.ask(openCode, "MAINWORK please")
-	t.Log(desk.must(desk.flame, "tree"), desk.must(desk.flame, "agents", "runs"), box.must(box.flame, "agents", "runs"))
-	main := desk.model.By("main")
-	require.Len(t, main, 3)
-	assert.Contains(t, main[2].LastResult(), "CHILD-RESULT")
-	agree(t, desk, box)
-	require.Len(t, desk.shared(), 1)
-	require.Len(t, desk.shared()[0].Children, 1)
-	child := desk.shared()[0].Children[0]
-	assert.Equal(t, []any{"completed", []string{"the child decides"}}, []any{child.Status, child.Decisions})
-	asked := desk.model.By("child")
-	require.Len(t, asked, 3)
-	assert.Contains(t, asked[2].LastResult(), "what the repository says")
-	_, offered := asked[0].Offered("write")
-	assert.False(t, offered, "OpenCode reports no mode, and its user's permissions apply only to the own machine")
-	box.leavesNothing()
-}

@@ -81,7 +81,7 @@ func TestEveryActionOnAFrame(t *testing.T) {
 	tb.click("dialog [type=submit]:not(.close)") // refused: something below it is open
 	tb.until(fmt.Sprintf(`document.querySelector("dialog .wrong:not([hidden])")?.innerText.includes("%s")`, apples))
 	assert.Equal(t, "All is done", eval[string](tb, `document.querySelector("dialog textarea").value`), "what was typed stays")
-	tb.press(escape)
+	tb.click("dialog .close")
 	tb.until(`!document.querySelector("dialog")`)
 
 	tb.choose(planned[0])

@@ -74,7 +74,7 @@ function first(text) { return (text || "").trim().split("\n")[0].slice(0, 100); 
 // whole is a part of a message, and a button for the rest of a long one.
 function whole(d, n, p, [i, j]) {
   const isProse = p.type === "text" || p.type === "reasoning";
-  const text = isProse ? h("p", { class: "text", dir: "auto" }, linked(p.text || "")) : h("pre", { dir: "auto" }, p.text || "");
+  const text = isProse ? h("p", { class: "text", dir: "auto" }, linked(p.text || "")) : h("pre", { dir: "auto", tabindex: 0 }, p.text || "");
   if (!p.length) return text;
   const key = `part ${n} ${i} ${j}`;
   const size = p.length.toLocaleString();
