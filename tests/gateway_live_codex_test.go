@@ -61,7 +61,8 @@ func TestCodexSubagentsAndAgentsPassAGateway(t *testing.T) {
 	}
 	spawn := mcpTool("spawn_agent", map[string]any{"subagent_type": "builder", "prompt": "BUILDIT", "background": false})
 	u.model.Play(model.Script{
-		works("SUBONE", "SUBONE is over"), works("SUBTWO", "SUBTWO is over"), works("BUILDIT", "AGENT-RESULT"),
+		works("BUILDIT", "AGENT-RESULT"), // its context names the others
+		works("SUBONE", "SUBONE is over"), works("SUBTWO", "SUBTWO is over"),
 		of("MAINWORK",
 			model.Turn{Tools: []model.Tool{mcpTool("flame_push", map[string]any{"goal": "a piece"})}, Usage: model.Usage{Input: 600, Output: 7, CacheRead: 400}},
 			model.Turn{Tools: []model.Tool{sub("SUBONE: look at one"), sub("SUBTWO: look at two")}},

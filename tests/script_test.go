@@ -2,10 +2,8 @@ package tests
 
 import (
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -18,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/tidwall/gjson"
 	_ "modernc.org/sqlite"
 
 	"flame/local/place"
@@ -188,98 +187,6 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// jsonHas is "[!] json [-lines] PATH [VALUE]": the last stdout is one JSON document (with -lines:
-// one a line, taken as a list) without any null. At PATH, names and indexes with dots between them
-// or "." for all, it has VALUE, or anything.
-func jsonHas(ts *testscript.TestScript, neg bool, args []string) {
-	split := len(args) > 0 && args[0] == "-lines"
-	if split {
-		args = args[1:]
-	}
-	if len(args) == 0 || len(args) > 2 {
-		ts.Fatalf("usage: [!] json [-lines] PATH [VALUE]")
-	}
-	document, err := parseJSON(ts.ReadFile("stdout"), split)
-	ts.Check(err)
-	value, found := lookUp(document, args[0])
-	got := ""
-	if found {
-		raw, err := json.Marshal(value)
-		ts.Check(err)
-		got = string(raw)
-		if text, ok := value.(string); ok {
-			got = text
-		}
-	}
-	if matches := found && (len(args) == 1 || got == args[1]); matches == neg {
-		ts.Fatalf("%s is %q", args[0], got)
-	}
-}
-
-func parseJSON(text string, split bool) (document any, err error) {
-	decoder := json.NewDecoder(strings.NewReader(text))
-	decoder.UseNumber()
-	documents := []any{}
-	for {
-		var next any
-		err := decoder.Decode(&next)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		documents = append(documents, next)
-	}
-	if hasNull(documents) {
-		return nil, errors.New("there is a null")
-	}
-	if split && len(documents) != strings.Count(text, "\n") || !split && len(documents) != 1 {
-		return nil, fmt.Errorf("there are %d documents in %d lines", len(documents), strings.Count(text, "\n"))
-	}
-	if split {
-		return documents, nil
-	}
-	return documents[0], nil
-}
-
-func hasNull(value any) bool {
-	switch value := value.(type) {
-	case []any:
-		return slices.ContainsFunc(value, hasNull)
-	case map[string]any:
-		for _, member := range value {
-			if hasNull(member) {
-				return true
-			}
-		}
-	}
-	return value == nil
-}
-
-func lookUp(value any, path string) (found any, ok bool) {
-	if path == "." {
-		return value, true
-	}
-	for name := range strings.SplitSeq(path, ".") {
-		switch at := value.(type) {
-		case []any:
-			i, err := strconv.Atoi(name)
-			if err != nil || i >= len(at) {
-				return nil, false
-			}
-			value = at[i]
-		case map[string]any:
-			if value, ok = at[name]; !ok {
-				return nil, false
-			}
-		default:
-			return nil, false
-		}
-	}
-	return value, true
-}
-
 // patience bounds each wait for a program. On a busy machine a client may need more than a minute to start.
 const patience = 5 * time.Minute
 
@@ -315,4 +222,38 @@ func execSQL(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	_, err = db.Exec(args[1])
 	ts.Check(errors.Join(err, db.Close()))
+}
+
+// jsonHas is "[!] json [-lines] PATH [VALUE]": the last stdout is one JSON document (with -lines:
+// one a line, taken as a list) without any null. At PATH, names and indexes with dots between them
+// or "." for all, it has VALUE, or anything.
+func jsonHas(ts *testscript.TestScript, neg bool, args []string) {
+	text := strings.TrimSpace(ts.ReadFile("stdout"))
+	if len(args) > 0 && args[0] == "-lines" {
+		args, text = args[1:], "["+strings.ReplaceAll(text, "\n", ",")+"]"
+	}
+	if len(args) == 0 || len(args) > 2 {
+		ts.Fatalf("usage: [!] json [-lines] PATH [VALUE]")
+	}
+	document := gjson.Parse(text)
+	if !gjson.Valid(text) || hasNull(document) {
+		ts.Fatalf("it is no JSON, or has a null")
+	}
+	value := document
+	if args[0] != "." {
+		value = document.Get(args[0])
+	}
+	if matches := value.Exists() && (len(args) == 1 || value.String() == args[1]); matches == neg {
+		ts.Fatalf("%s is %q", args[0], value.String())
+	}
+}
+
+func hasNull(value gjson.Result) (has bool) {
+	if value.IsObject() || value.IsArray() {
+		value.ForEach(func(_, member gjson.Result) bool {
+			has = hasNull(member)
+			return !has
+		})
+	}
+	return has || value.Type == gjson.Null
 }

@@ -21,6 +21,7 @@ import (
 // stubClaude prints what Claude Code prints, and writes a file. If its task says so it waits for a
 // file go-on in its home.
 const stubClaude = `#!/bin/sh
+case "$1" in --version|plugin) exit;; esac
 prompt=$(cat)
 echo '{"type":"system","subtype":"init","session_id":"11111111-2222-4333-8444-555555555555","model":"m","tools":["Read"]}'
 said='"message":{"id":"m1","model":"m","content":[{"type":"text","text":"at work"}],"usage":{"input_tokens":10,"output_tokens":5}}'

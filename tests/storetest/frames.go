@@ -91,32 +91,6 @@ func smallTree(t *testing.T, kept project.Store) {
 	)
 }
 
-func narrowing(t *testing.T, kept project.Store) {
-	smallTree(t, kept)
-	done := []core.Status{core.Completed, core.Failed, core.Completed}
-	for want, q := range map[string]project.FrameQuery{
-		"f-a f-b":     {Parent: "f-r"},
-		"f-b f-a":     {Parent: "f-r", Statuses: done, Order: project.RecentFirst},
-		"f-b":         {Parent: "f-r", Statuses: done, Order: project.NewestFirst, Limit: 1},
-		"f-r":         {Roots: true},
-		"f-r g-q":     {Roots: true, Archived: true},
-		"f-a f-d f-c": {Under: "f-a"},
-		"f-a f-d":     {Under: "f-a", Statuses: done},
-		"f-d f-a":     {Under: "f-a", Statuses: done, Order: project.RecentFirst},
-		"g-q":         {Prefix: "g-", Archived: true},
-		"f-b f-d f-a": {Statuses: done, Order: project.RecentFirst},
-		"f-c":         {Under: "f-a", Prefix: "f-c"},
-		"f-a f-r":     {Text: "red", Under: "f-r", Prefix: "f-", Statuses: []core.Status{core.InProgress, core.Failed}, Order: project.NewestFirst},
-		"":            {Parent: "f-r", Roots: true},
-		"f-d f-c":     {After: "f-b", Limit: 5},
-	} {
-		assert.Equal(t, want, Found(t, kept, q), "%+v", q)
-	}
-	for _, q := range []project.FrameQuery{{Parent: "none"}, {Under: "none"}, {Prefix: "none"}, {Prefix: "f-%"}, {Text: "none"}} {
-		assert.Empty(t, Found(t, kept, q), "%+v", q)
-	}
-}
-
 // paged returns the ids that a query finds, a page at a time.
 func paged(t *testing.T, kept project.Store, q project.FrameQuery) (got []string) {
 	for {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
@@ -18,12 +17,10 @@ import (
 // that it is given.
 func Run(t *testing.T, open func(t *testing.T) project.Store) {
 	for name, test := range map[string]func(*testing.T, project.Store){
-		"a project without data is empty":             emptyProject,
 		"a frame comes back with all its fields":      frameRoundTrip,
 		"any text is kept, as valid UTF-8":            anyText,
 		"ten megabytes of text are kept and found":    hugeText,
 		"frames are refused without id or status":     refusedFrames,
-		"queries narrow each other":                   narrowing,
 		"paging goes through all frames once":         paging,
 		"ancestors come parent first and never loop":  ancestors,
 		"surroundings agree with single queries":      surroundings,
@@ -43,10 +40,8 @@ func Run(t *testing.T, open func(t *testing.T) project.Store) {
 		"a failure leaves nothing":                    rollback,
 		"a panic leaves nothing and blocks nothing":   panics,
 		"a View writes nothing":                       viewWrites,
-		"a Run writes only if necessary":              runs,
 		"a View or Update inside another is an error": nesting,
 		"a View sees one moment":                      snapshot,
-		"the end of a context ends the transaction":   canceled,
 		"many goroutines lose nothing":                goroutines,
 		"random operations agree with a model":        randomOperations,
 	} {
@@ -103,29 +98,4 @@ func idsOf(frames []core.Frame) string {
 		ids[i] = f.ID
 	}
 	return strings.Join(ids, " ")
-}
-
-func emptyProject(t *testing.T, kept project.Store) {
-	View(t, kept, func(tx project.Tx) {
-		_, err := tx.Frame("frame-00000000")
-		assert.ErrorIs(t, err, core.ErrNotFound)
-		_, err = tx.Session("s")
-		assert.ErrorIs(t, err, core.ErrNotFound)
-		frames, err := tx.FindFrames(project.FrameQuery{Text: "word"})
-		assert.NoError(t, err)
-		assert.Empty(t, frames)
-		counts, err := tx.CountFrames(project.FrameQuery{})
-		assert.NoError(t, err)
-		assert.Empty(t, counts)
-		_, due, err := tx.Deadline("kind", "subject")
-		assert.NoError(t, err)
-		assert.False(t, due)
-		revision, newest, err := tx.Revision()
-		assert.NoError(t, err)
-		assert.Zero(t, revision)
-		assert.Zero(t, newest)
-		there, err := tx.Record("kind", "id", nil)
-		assert.NoError(t, err)
-		assert.False(t, there)
-	})
 }

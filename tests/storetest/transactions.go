@@ -52,24 +52,6 @@ func viewWrites(t *testing.T, kept project.Store) {
 	}
 }
 
-func runs(t *testing.T, kept project.Store) {
-	write := func(id string) func(project.Tx) error {
-		return func(tx project.Tx) error {
-			if _, err := tx.Session("s"); err != nil && !errors.Is(err, core.ErrNotFound) {
-				return err
-			}
-			return tx.SaveFrame(core.Frame{ID: id, Status: core.Failed})
-		}
-	}
-	ctx := context.Background()
-	require.NoError(t, kept.Run(ctx, write("f-1")), "there is no data yet")
-	require.NoError(t, kept.Run(ctx, write("f-2")))
-	stop := errors.New("stop")
-	assert.ErrorIs(t, kept.Run(ctx, func(tx project.Tx) error { return errors.Join(write("f-3")(tx), stop) }), stop)
-	require.NoError(t, kept.Run(ctx, write("f-4")))
-	assert.Equal(t, "f-1 f-2 f-4", Found(t, kept, project.FrameQuery{}))
-}
-
 func nesting(t *testing.T, kept project.Store) {
 	nothing := func(project.Tx) error { return nil }
 	for name, outer := range map[string]func(context.Context, func(project.Tx) error) error{"View": kept.View, "Update": kept.Update} {
@@ -108,18 +90,6 @@ func snapshot(t *testing.T, kept project.Store) {
 	})
 	require.NoError(t, <-written)
 	assert.Equal(t, "f-1 f-2", Found(t, kept, project.FrameQuery{}))
-}
-
-func canceled(t *testing.T, kept project.Store) {
-	ctx, cancel := context.WithCancel(context.Background())
-	err := kept.Update(ctx, func(tx project.Tx) error {
-		require.NoError(t, tx.SaveFrame(core.Frame{ID: "f-1", Status: core.Failed}))
-		cancel()
-		return nil
-	})
-	assert.ErrorIs(t, err, context.Canceled)
-	assert.ErrorIs(t, kept.View(ctx, func(project.Tx) error { return nil }), context.Canceled)
-	assert.Empty(t, Found(t, kept, project.FrameQuery{}))
 }
 
 func goroutines(t *testing.T, kept project.Store) {

@@ -1,7 +1,10 @@
 package rules_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -57,57 +60,23 @@ func written(word string) string {
 	return "{" + fields + "}"
 }
 
+// table reads the cases of a test.
+func table[C any](t *testing.T, name string) (cases map[string]C) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("testdata", name+".json"))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(raw, &cases))
+	return cases
+}
+
 func TestProtocol(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct{ obeys, breaks, want string }{
-		"a call is answered right after": {
-			obeys: "u hi|a call:1|u result:1", breaks: "u hi|a call:1|u hi", want: "`tool_use` ids were found",
-		},
-		"all calls of a message are answered": {
-			obeys: "u hi|a call:1 call:2|u result:2 result:1", breaks: "u hi|a call:1 call:2|u result:1", want: "immediately after: 2",
-		},
-		"consecutive messages of the user are one": {
-			obeys: "u hi|a call:1 call:2|u result:1|u result:2 and|u then", breaks: "u hi|a call:1|u and|u result:1", want: "before other content",
-		},
-		"a call at the end waits for its result": {
-			obeys: "u hi|a call:1|u result:1", breaks: "u hi|a call:1", want: "`tool_use` ids were found",
-		},
-		"a system message does not come between call and result": {
-			obeys: "u hi|a call:1|u result:1|s note", breaks: "u hi|a call:1|s note|u result:1", want: "messages.1",
-		},
-		"a result has its call before it": {
-			obeys: "u hi|a call:1|u result:1", breaks: "u hi|a call:1|u result:1 result:2", want: "unexpected `tool_use_id`",
-		},
-		"an assistant has no results": {
-			obeys: "u hi|a call:1|u result:1", breaks: "u hi|a hm result:1", want: "unexpected `tool_use_id`",
-		},
-		"results stand first": {
-			obeys: "u hi|a call:1|u result:1 and", breaks: "u hi|a call:1|u and result:1", want: "before other content",
-		},
-		"assistants do not follow each other": {
-			obeys: "u hi|a yes|u and|a so", breaks: "u hi|a yes|a so", want: "roles must alternate",
-		},
-		"a system message follows the user": {
-			obeys: "u hi|s note|a yes", breaks: "u hi|a yes|s note", want: "must follow a 'user'",
-		},
-		"a system message precedes an assistant or ends": {
-			obeys: "u hi|a yes|u and|s note", breaks: "u hi|s note|u and|a yes", want: "must precede an 'assistant'",
-		},
-		"no message is empty": {
-			obeys: "u hi|s|a yes", breaks: "u hi|a|u and", want: "non-empty content",
-		},
-		"no text is empty": {
-			obeys: "u hi", breaks: "u hi empty", want: "text content blocks must be non-empty",
-		},
-		"roles are known": {
-			obeys: "u hi|a yes", breaks: "u hi|tool yes", want: `unexpected role "tool"`,
-		},
-	}
+	tests := table[struct{ Obeys, Breaks, Want string }](t, "protocol")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.NoError(t, rules.Obeys(conversation(t, tt.obeys)))
-			assert.ErrorContains(t, rules.Obeys(conversation(t, tt.breaks)), tt.want)
+			require.NoError(t, rules.Obeys(conversation(t, tt.Obeys)))
+			assert.ErrorContains(t, rules.Obeys(conversation(t, tt.Breaks)), tt.Want)
 		})
 	}
 	assert.ErrorContains(t, rules.Obeys(nil), "at least one message")

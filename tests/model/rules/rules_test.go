@@ -105,61 +105,19 @@ func words(text string) int { return 1000 * strings.Count(text, "output") }
 
 func TestCache(t *testing.T) {
 	t.Parallel()
-	const round = "|a call:1|u result:1"
-	many := strings.Repeat(" x", 21)
 	type request struct {
-		messages            string
-		after               time.Duration
-		read, written, rest int
+		Messages                     string
+		Minutes, Read, Written, Rest int
 	}
-	tests := map[string][]request{
-		"without marks": {
-			{messages: "u hi" + round, rest: 1000},
-			{messages: "u hi" + round, rest: 1000},
-		},
-		"marked blocks are read, later ones are written": {
-			{messages: "u hi" + round + "*", written: 1000},
-			{messages: "u hi" + round + round + "*", read: 1000, written: 1000},
-		},
-		"blocks behind the last mark are neither": {
-			{messages: "u hi" + round + "*", written: 1000},
-			{messages: "u hi" + round + "*" + round, read: 1000, rest: 1000},
-		},
-		"another beginning is not found": {
-			{messages: "u hi" + round + "*", written: 1000},
-			{messages: "u ho" + round + "*", written: 1000},
-		},
-		"an entry is found up to twenty blocks before a mark": {
-			{messages: "u hi" + round + "*", written: 1000},
-			{messages: "u hi" + round + many[:2*17] + round + "*", read: 1000, written: 1000},
-		},
-		"and no further": {
-			{messages: "u hi" + round + "*", written: 1000},
-			{messages: "u hi" + round + many + round + "*", written: 2000},
-		},
-		"it is gone after five minutes": {
-			{messages: "u hi" + round + "*", written: 1000},
-			{messages: "u hi" + round + "*", after: 5 * time.Minute, written: 1000},
-		},
-		"a use renews it": {
-			{messages: "u hi" + round + "*", written: 1000},
-			{messages: "u hi" + round + "*", after: 4 * time.Minute, read: 1000},
-			{messages: "u hi" + round + "*", after: 4 * time.Minute, read: 1000},
-		},
-		"short entries are not kept": {
-			{messages: "u hi*" + round, rest: 1000},
-			{messages: "u hi*" + round, rest: 1000},
-		},
-	}
-	for name, requests := range tests {
+	for name, requests := range table[[]request](t, "cache") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			now := time.Unix(0, 0)
 			judge := rules.New(rules.Options{Cache: true, Tokens: words, Now: func() time.Time { return now }})
 			for i, r := range requests {
-				now = now.Add(r.after)
-				got := judge.Judge("s", requestOf(r.messages))
-				assert.Equal(t, []int{r.read, r.written, r.rest}, []int{got.Read, got.Written, got.Uncached}, "request %d", i)
+				now = now.Add(time.Duration(r.Minutes) * time.Minute)
+				got := judge.Judge("s", requestOf(r.Messages))
+				assert.Equal(t, []int{r.Read, r.Written, r.Rest}, []int{got.Read, got.Written, got.Uncached}, "request %d", i)
 			}
 		})
 	}
