@@ -2,7 +2,6 @@ package tests
 
 import (
 	"bufio"
-	"cmp"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,66 +16,6 @@ import (
 
 	"flame/tests/effort"
 )
-
-func TestAFrontOnOddMachines(t *testing.T) {
-	t.Parallel()
-	adds := func(variable string) func(f *fronted) { return func(f *fronted) { f.env = append(f.env, variable) } }
-	claude := func(text string) func(f *fronted) {
-		return func(f *fronted) { f.write(filepath.Join(f.bin, "claude"), text) }
-	}
-	const unwritten = "[flame] the project's data cannot be written"
-	tests := map[string]struct {
-		change func(f *fronted)
-		line   string // -p if empty
-		code   int    // 5: the program's own
-		behind bool   // a gateway
-		says   string // on stderr; empty: nothing
-	}{
-		"FLAME_OFF":            {change: adds("FLAME_OFF=1"), code: 5, says: "flame is off here"},
-		"flame off":            {change: func(f *fronted) { f.flame("", "off") }, line: "--meter -p", code: 5, says: "flame is off here"},
-		"the client's command": {line: "mcp list", code: 5},
-		"a background session": {line: "--bg do", code: 5, says: "continues without flame's gateway"},
-		"no claude": {
-			change: func(f *fronted) { require.NoError(f.t, os.Remove(filepath.Join(f.bin, "claude"))) }, code: 1,
-			says: `claude-code is not installed: no "claude" on PATH`,
-		},
-		"no home":    {change: func(f *fronted) { f.env = f.env[1:] }, code: 5, behind: true, says: unwritten + ", so nothing is folded or counted"},
-		"Bedrock":    {change: adds("CLAUDE_CODE_USE_BEDROCK=1"), code: 1, says: "hint: use plain `claude` here"},
-		"a bad fold": {change: adds("FLAME_GATEWAY_FOLD=much"), code: 5, behind: true, says: "[flame] FLAME_GATEWAY_FOLD="},
-		"no place for data": {
-			change: func(f *fronted) { f.write(filepath.Join(f.home, ".local", "share", "flame"), "a file") }, code: 5, behind: true, says: unwritten,
-		},
-		"a project that cannot be written": {change: func(f *fronted) { require.NoError(f.t, os.Chmod(f.project, 0o555)) }, code: 5, behind: true},
-		"a claude that is flame": {
-			change: claude("#!/bin/sh\n'" + flameBinary(t) + "' claude \"$@\"\n"), code: 1, says: "the claude on PATH seems to start flame again",
-		},
-		"a program that cannot run": {change: claude("#!/nonexistent\n"), code: 1, says: "flame: "},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newFronted(t, tells+`echo "$ANTHROPIC_BASE_URL$FLAME_GATEWAY" >$TOP/asks; exit 5`)
-			if tt.change != nil {
-				tt.change(f)
-			}
-			out, errs, code := f.run(append([]string{"claude"}, strings.Fields(cmp.Or(tt.line, "-p"))...)...)
-			assert.Equal(t, tt.code, code, errs)
-			assert.Empty(t, out)
-			if tt.says == "" {
-				assert.Empty(t, errs)
-			} else {
-				assert.Contains(t, errs, tt.says)
-			}
-			assert.Empty(t, f.folders())
-			switch {
-			case tt.behind:
-				assert.Regexp(t, `^http://127\.0\.0\.1:\d+/\w{26}$`, f.base(f.text("settings")))
-			case code == 5:
-				assert.Equal(t, f.upstream.URL+"\n", f.text("asks"), "without a gateway")
-			}
-		})
-	}
-}
 
 func TestAGatewayByHand(t *testing.T) {
 	t.Parallel()

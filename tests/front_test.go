@@ -80,29 +80,6 @@ for word; do [ -f "$word" ] && cp "$word" $TOP/settings.new && mv $TOP/settings.
 echo $$ >$TOP/pid.new; mv $TOP/pid.new $TOP/pid
 `
 
-func TestAProgramRunsBehindAGatewayAsAlone(t *testing.T) {
-	t.Parallel()
-	f := newFronted(t, tells+`cat; echo said; echo complained >&2; exit 7`)
-	f.write(filepath.Join(f.home, "own.json"), `{"model":"opus","env":{"A":"b"}}`)
-	var out, errs strings.Builder
-	cmd := f.command("claude", "-p", "", "two words", "--settings", filepath.Join(f.home, "own.json"), "--", "--settings", "--meter")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("typed\n"), &out, &errs
-	require.Error(t, cmd.Run())
-	assert.Equal(t, 7, cmd.ProcessState.ExitCode())
-	assert.Equal(t, "typed\nsaid\n", out.String())
-	assert.Equal(t, "complained\n", errs.String())
-	args := strings.Split(f.text("args"), "\n")
-	require.Len(t, args, 9)
-	file := args[4]
-	args[4] = "FILE"
-	assert.Equal(t, []string{"-p", "", "two words", "--settings", "FILE", "--", "--settings", "--meter", ""}, args)
-	assert.Regexp(t, `/home/\.local/share/flame/project-\w{10}/gateway/gateway-\w{8}/settings\.json$`, file)
-	assert.NoFileExists(t, file)
-	assert.Empty(t, f.folders())
-	assert.Regexp(t, `^\{"env":\{"A":"b","ANTHROPIC_BASE_URL":"http://127\.0\.0\.1:\d+/[A-Z2-7]{26}","CLAUDE_CODE_GATEWAY_HINT_HEADERS":"1",`+
-		`"FLAME_GATEWAY":"gateway-\w{8}"\},"model":"opus"\}$`, f.text("settings"))
-}
-
 func TestRequestsOfAProgramReachItsModel(t *testing.T) {
 	t.Parallel()
 	f := newFronted(t, "exec 3>&- 4>&-\n"+tells+`read line; exit 0`) // sudo, su and sandboxes close inherited files

@@ -168,15 +168,11 @@ func clientBinary(t *testing.T, client string) string {
 // of the files before and after each answer, OpenCode needs a third less of the processor (measured).
 func openCodeConfig(t *testing.T, url string, servers any) string {
 	t.Helper()
-	config := map[string]any{
-		"model": "scripted/scripted", "small_model": "scripted/scripted", "snapshot": false,
-		"provider": map[string]any{"scripted": map[string]any{
-			"npm":     "@ai-sdk/openai-compatible",
-			"options": map[string]any{"baseURL": url + "/v1", "apiKey": "dummy"},
-			"models": map[string]any{"scripted": map[string]any{
-				"name": "Scripted", "tool_call": true, "limit": map[string]any{"context": 100_000, "output": 4_000},
-			}},
-		}},
+	config := map[string]any{"snapshot": false}
+	for name, value := range anthropic(url, map[string]any{
+		"name": "Scripted", "tool_call": true, "limit": map[string]any{"context": 100_000, "output": 4_000},
+	}) {
+		config[name] = value
 	}
 	if servers != nil {
 		config["mcp"] = servers
@@ -184,6 +180,17 @@ func openCodeConfig(t *testing.T, url string, servers any) string {
 	text, err := json.Marshal(config)
 	require.NoError(t, err)
 	return string(text)
+}
+
+// anthropic has OpenCode speak Anthropic's API.
+func anthropic(url string, about map[string]any) map[string]any {
+	const name = "claude-opus-5-5"
+	return map[string]any{
+		"model": "anthropic/" + name, "small_model": "anthropic/" + name,
+		"provider": map[string]any{"anthropic": map[string]any{
+			"npm": "@ai-sdk/anthropic", "options": map[string]any{"baseURL": url + "/v1", "apiKey": "dummy"}, "models": map[string]any{name: about},
+		}},
+	}
 }
 
 // write puts a file into the project.

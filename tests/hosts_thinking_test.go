@@ -20,17 +20,10 @@ func (u *user) bound() *rules.Judge {
 	u.t.Helper()
 	judge := rules.New(rules.Options{Protocol: true, Bound: true, Cache: true})
 	u.model.Enforce(judge)
-	const name = "claude-opus-5-5"
-	u.configure(map[string]any{
-		"model": "anthropic/" + name, "small_model": "anthropic/" + name,
-		"provider": map[string]any{"anthropic": map[string]any{
-			"npm": "@ai-sdk/anthropic", "options": map[string]any{"baseURL": u.model.URL + "/v1", "apiKey": "dummy"},
-			"models": map[string]any{name: map[string]any{
-				"name": "Bound", "reasoning": true, "tool_call": true, "limit": map[string]any{"context": 1_000_000, "output": 32_000},
-				"options": map[string]any{"thinking": map[string]any{"type": "adaptive"}},
-			}},
-		}},
-	})
+	u.configure(anthropic(u.model.URL, map[string]any{
+		"name": "Bound", "reasoning": true, "tool_call": true, "limit": map[string]any{"context": 1_000_000, "output": 32_000},
+		"options": map[string]any{"thinking": map[string]any{"type": "adaptive"}},
+	}))
 	return judge
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,6 +52,7 @@ func TestScript(t *testing.T) {
 			"until":   until,
 			"sqlite":  execSQL,
 			"where":   where,
+			"status":  status,
 		},
 	})
 }
@@ -256,4 +258,22 @@ func hasNull(value gjson.Result) (has bool) {
 		})
 	}
 	return has || value.Type == gjson.Null
+}
+
+// status is "status CODE URL [TOKEN]": a server answers so.
+func status(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status CODE URL [TOKEN]")
+	}
+	request, err := http.NewRequest(http.MethodGet, args[1], nil)
+	ts.Check(err)
+	for _, token := range args[2:] {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	answer, err := httpClient.Do(request)
+	ts.Check(err)
+	ts.Check(answer.Body.Close())
+	if args[0] != strconv.Itoa(answer.StatusCode) {
+		ts.Fatalf("status %d, not %s", answer.StatusCode, args[0])
+	}
 }

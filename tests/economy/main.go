@@ -105,7 +105,7 @@ func (o options) wants(v variant) bool {
 	for name := range strings.SplitSeq(o.only, ",") {
 		named = named || name == v.name
 	}
-	return named && v.possible() && (o.host == "" || o.host == v.host)
+	return named && (o.host == "" || o.host == v.host)
 }
 
 func (r results) report(o options, stdout io.Writer) error {

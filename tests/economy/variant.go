@@ -1,10 +1,6 @@
 package main
 
 import (
-	"slices"
-	"strings"
-
-	"flame/config"
 	"flame/tests/clients"
 	"flame/tests/economy/work"
 )
@@ -51,13 +47,4 @@ var variants = []variant{
 	{host: codexCLI, name: behindCodex, flame: true, way: work.Framed, env: []string{"FLAME_GATEWAY_FOLD=on"}, gateway: true},
 	{host: geminiCLI, name: withoutFlame, way: work.Plain},
 	{host: geminiCLI, name: behindGemini, flame: true, way: work.Framed, env: []string{"FLAME_GATEWAY_FOLD=on"}, gateway: true},
-}
-
-// possible reports whether flame knows the settings of a variant.
-func (v variant) possible() bool {
-	known := config.Settings{}.List()
-	return !slices.ContainsFunc(v.env, func(assigned string) bool {
-		name, _, _ := strings.Cut(assigned, "=")
-		return !slices.ContainsFunc(known, func(s config.Setting) bool { return s.Name == name })
-	})
 }

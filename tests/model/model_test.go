@@ -36,7 +36,7 @@ func post(t *testing.T, url, body string, headers ...string) (int, string) {
 	return answer.StatusCode, string(text)
 }
 
-// An api is one of the four, with what differs: a request with room for STREAM (whether it streams) and
+// An api is one of the three, with what differs: a request with room for STREAM (whether it streams) and
 // MORE (more of the conversation), and what its answers have.
 type api struct{ path, streamed, asks, result, stream string }
 
@@ -45,11 +45,6 @@ var apis = map[string]api{
 		path:   "/v1/messages",
 		asks:   `{"model": "m", "stream": STREAM, "tools": [{"name": "prefix_push"}], "messages": [{"role": "user", "content": "begin"}MORE]}`,
 		result: `{"role": "user", "content": [{"type": "tool_result", "content": [{"type": "text", "text": "frame-1"}]}]}`, stream: `event: message_stop`,
-	},
-	"OpenAI": {
-		path:   "/v1/chat/completions",
-		asks:   `{"stream": STREAM, "tools": [{"function": {"name": "prefix_push"}}], "messages": [{"role": "user", "content": "begin"}MORE]}`,
-		result: `{"role": "tool", "content": "frame-1"}`, stream: `data: [DONE]`,
 	},
 	"Responses": {
 		path:   "/v1/responses",

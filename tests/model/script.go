@@ -1,6 +1,7 @@
 // Package model is a scripted model server for tests: it speaks the Anthropic Messages API, the
-// chat-completions and Responses APIs of OpenAI and the generateContent API of Google, so that tests can drive real agent clients on loopback, and records
-// their requests. It knows nothing of flame; package tests drives the hosts with it.
+// Responses API of OpenAI and the generateContent API of Google, so that tests can drive real agent
+// clients on loopback, and records their requests. It knows nothing of flame; package tests drives
+// the hosts with it.
 package model
 
 import (

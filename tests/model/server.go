@@ -17,7 +17,7 @@ import (
 
 // A Server is a running scripted model.
 type Server struct {
-	URL string // of Anthropic's API; OpenAI's is below it at /v1
+	URL string
 
 	// Reach returns how the model reaches a tool that the client does not offer; false if it
 	// cannot. Nil: the model reaches only tools that the client offers.
@@ -54,7 +54,6 @@ func New(script Script, fault func(format string, args ...any)) *Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/messages", s.answer(parseAnthropic, anthropic{}))
 	mux.HandleFunc("POST /v1/messages/count_tokens", countTokens)
-	mux.HandleFunc("POST /v1/chat/completions", s.answer(parseOpenAI, openAI{}))
 	mux.HandleFunc("POST /v1/responses", s.answer(parseResponses, responses{}))
 	mux.HandleFunc("POST /v1beta/models/{call}", s.gemini)
 	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
