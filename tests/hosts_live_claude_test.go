@@ -189,7 +189,29 @@ func TestClaudeGetsTheContextBack(t *testing.T) {
 	assert.Contains(t, after.Everything(), "WHAT-WAS-DONE")
 }
 
-// One child fails, one is stopped, and one works in the background, of which its parent hears once.
+func TestClaudeHearsOfABackgroundChildOnce(t *testing.T) {
+	t.Parallel()
+	u := ready(t, claudeCode)
+	u.model.Play(model.Script{
+		asked("child", "CHILDWORK",
+			calls("flame_pop", map[string]any{"status": "completed", "summary": "SUMMARY-BY-POP"}),
+			model.Turn{Text: "CHILD-LAST"}),
+		asked("main", "MAINWORK",
+			model.Turn{Tools: []model.Tool{agent("a child", "CHILDWORK go", true)}},
+			model.Turn{Text: "waiting"}, model.Turn{Text: "heard"}, model.Turn{Text: "and on"}),
+	})
+	u.talk([]string{"--session-id", talkID}, "MAINWORK")
+	u.must("claude", "-p", "--resume", talkID, "PROMPT-LATER")
+	t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events"))
+	assert.Equal(t, "completed", u.frame("a child").Status)
+	assert.Equal(t, "SUMMARY-BY-POP", u.frame("a child").CompactionSummary)
+	told := 0
+	for _, r := range u.model.By("main") {
+		told = max(told, strings.Count(r.Everything(), "<flame-changes"))
+	}
+	assert.Equal(t, 1, told)
+}
+
 func TestClaudeChildrenThatDoNotFinish(t *testing.T) {
 	t.Parallel()
 	u := ready(t, claudeCode)
@@ -209,19 +231,10 @@ func TestClaudeChildrenThatDoNotFinish(t *testing.T) {
 				}
 				return model.Turn{Tools: []model.Tool{{Name: "TaskStop", Input: map[string]any{"task_id": found[1]}}}}
 			}},
-			model.Turn{Text: "MAIN-RESULT"},
-			model.Turn{Tools: []model.Tool{agent("a child", "CHILDWORK go", true)}}, // PROMPT-2
-			model.Turn{Text: "waiting"}, model.Turn{Text: "heard"}, model.Turn{Text: "and on"}),
-		asked("child", "CHILDWORK",
-			calls("flame_pop", map[string]any{"status": "completed", "summary": "SUMMARY-BY-POP"}),
-			model.Turn{Text: "CHILD-LAST"}),
+			model.Turn{Text: "MAIN-RESULT"}),
 	})
-	u.talk([]string{"--session-id", talkID, "--permission-mode", "bypassPermissions"}, "MAINWORK", "PROMPT-2")
-	u.must("claude", "-p", "--resume", talkID, "PROMPT-LATER")
+	u.must("claude", "-p", "--permission-mode", "bypassPermissions", "MAINWORK")
 	t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events"))
-	assert.Equal(t, "completed", u.frame("a child").Status)
-	assert.Equal(t, "SUMMARY-BY-POP", u.frame("a child").CompactionSummary)
-	assert.Equal(t, 1, strings.Count(u.newestOf("main").Everything(), "SUMMARY-BY-POP"), "told once")
 	assert.Equal(t, "failed", u.frame("it fails").Status)
 	assert.Contains(t, u.frame("it fails").CompactionSummary, "no such thing")
 	assert.Equal(t, "blocked", u.frame("it is slow").Status)

@@ -129,31 +129,6 @@ func TestEveryActionOnAFrame(t *testing.T) {
 	assert.Empty(t, eval[[]string](tb, "forbidden"))
 }
 
-func TestAnAgentIsCancelled(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.host()
-	u.id("push", "The harvest")
-	agent := agentID.FindString(u.flame("agents", "spawn", "builder", "say begun; sleep 600", "--description", "Build the press"))
-	require.NotEmpty(t, agent)
-	s := u.serve()
-	tb := newTab(t)
-	tb.expect("/log?")
-	tb.open(s.address)
-	tb.until(`document.querySelector(".lane.runs")`)
-	tb.until(`[...document.querySelectorAll("[role=treeitem]")].some((el) => el.innerText.includes("Build the press"))`)
-	frame := eval[string](tb, `[...document.querySelectorAll("[role=treeitem]")].find((el) => el.innerText.includes("Build the press")).dataset.id`)
-	tb.until(`document.querySelector(".totals").innerText.includes("1 agent running")`)
-	tb.choose(frame)
-	tb.asks("cancel")
-	assert.Contains(t, tb.text("dialog"), agent)
-	tb.agree()
-	tb.status(frame, "blocked")
-	tb.until(`!document.querySelector(".lane.runs")`)
-	tb.until(`!document.querySelector('[data-key="do cancel"]')`)
-	assert.Contains(t, u.flame("agents", "show", agent), "cancelled")
-}
-
 func TestAConflictIsSettled(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)

@@ -93,7 +93,7 @@ func (tb *tab) noNothing() {
 	assert.NotRegexp(tb.t, `\b(null|undefined|NaN)\b|\[object`, tb.text("body"))
 }
 
-func TestABusyAgentsDetailsAreRequestedInMeasure(t *testing.T) {
+func TestABusyAgentIsRequestedInMeasureAndCancelled(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	u.host()
@@ -121,7 +121,15 @@ func TestABusyAgentsDetailsAreRequestedInMeasure(t *testing.T) {
 	assert.Contains(t, tb.text("#details"), "for i in $(seq", "its task stays open")
 	assert.Contains(t, tb.text("#details"), "2.00 M tokens", "a limit of tokens is no time")
 	tb.noNothing()
-	u.flame("agents", "cancel", agent)
+
+	tb.until(`document.querySelector(".totals").innerText.includes("1 agent running")`)
+	tb.asks("cancel")
+	assert.Contains(t, tb.text("dialog"), agent)
+	tb.agree()
+	tb.status(frame, "blocked")
+	tb.until(`!document.querySelector(".lane.runs")`)
+	tb.until(`!document.querySelector('[data-key="do cancel"]')`)
+	assert.Contains(t, u.flame("agents", "show", agent), "cancelled")
 }
 
 func TestTheDetailsOfAFrameThatDisappears(t *testing.T) {

@@ -78,12 +78,8 @@ func TestTheFieldCompletesTerms(t *testing.T) {
 	tb.until(`document.querySelector("#search").getAttribute("aria-expanded") === "false" && document.querySelector("#search").value.includes("cgo")`)
 	tb.press(escape)
 	tb.until(`document.querySelector("#search").value === "" && document.activeElement.id === "tree" && !location.hash.includes("q=")`)
-}
 
-// What was typed last is searched for after a pause, but not if Esc has cleared it.
-func TestEscEndsASearchThatHasNotBegun(t *testing.T) {
-	_, s, tb := showcased(t)
-	tb.fresh(s)
+	// What was typed last is searched for after a pause, but not if Esc has cleared it.
 	assert.Empty(t, eval[string](tb, `new Promise((done) => {
   const field = document.querySelector("#search");
   const escape = () => field.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true, cancelable: true }));
@@ -94,10 +90,8 @@ func TestEscEndsASearchThatHasNotBegun(t *testing.T) {
   escape();
   setTimeout(() => done(field.value), 500); // behind the timer of the search, and a draw
 })`))
-}
 
-func TestAWrongTermIsNamedInPlace(t *testing.T) {
-	_, s, tb := showcased(t)
+	// A wrong term is named in place.
 	tb.fresh(s, "q=status:fialed")
 	tb.until(`document.querySelector("#wrong").innerText.includes("there is no status “fialed”")`)
 	assert.Equal(t, "true", eval[string](tb, `document.querySelector("#search").getAttribute("aria-invalid")`))
@@ -113,24 +107,6 @@ func TestAWrongTermIsNamedInPlace(t *testing.T) {
 	tb.fresh(s, "status=failed&since=week")
 	tb.until(`document.querySelector("#search").value === "status:failed since:7d"`)
 	tb.until(`document.querySelectorAll("[role=treeitem]").length === 6`)
-}
-
-func TestTheHeadIsOneRow(t *testing.T) {
-	_, s, tb := showcased(t)
-	for _, width := range []int64{320, 390, 768, 1440} {
-		tb.size(width, 800)
-		tb.fresh(s)
-		assert.Equal(t, 48, eval[int](tb, `document.querySelector("#head").offsetHeight`), width)
-		assert.Empty(t, eval[[]string](tb, `[...document.querySelectorAll("#head > *")].filter((el) => el.offsetWidth).filter((el) => {
-  const box = el.getBoundingClientRect();
-  return box.top < 0 || box.bottom > 48 || box.left < 0 || box.right > innerWidth;
-}).map((el) => el.className)`), width)
-		assert.LessOrEqual(t, eval[int](tb, `document.scrollingElement.scrollWidth`), int(width))
-		assert.Equal(t, "(2) orchard – flame", eval[string](tb, `document.title`))
-		assert.Equal(t, "icon-waits.svg", eval[string](tb, `document.querySelector("link[rel=icon]").getAttribute("href")`))
-	}
-	status, _, _ := s.ask("GET", "/icon-waits.svg", "")
-	assert.Equal(t, 200, status)
 }
 
 func TestTheMenuWorksByKeys(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -44,6 +44,10 @@ func TestAPageFindsARestartedServer(t *testing.T) {
 	tb.expect("/log?")
 	tb.open(s.address)
 	tb.choose(root)
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGSTOP)) // a silent server counts as gone
+	tb.until(`document.querySelector(".live.is-gone")`)
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGCONT))
+	tb.until(`document.querySelector(".live.is-live")`)
 	s.kill()
 	tb.until(`document.querySelector(".live.is-gone")`)
 	tb.until(`document.querySelector("#state:not([hidden])")?.innerText.includes("The server is gone")`)
@@ -75,10 +79,12 @@ func (s *server) events(t *testing.T) (next func() map[string]any) {
 	}
 }
 
+// An agent's terminal, a page and a slow page: none blocks the others.
 func TestABusyProjectIsDrawnAndRequestedInMeasure(t *testing.T) {
 	u := newUser(t) // not in parallel: it measures
 	u.imported(200)
 	s := u.serve()
+	slow := s.events(t) // the test reads it only once
 	tb := newTab(t)
 	tb.expect("/log?")
 	tb.fresh(s, "sel=frame-00000000")
@@ -95,36 +101,5 @@ func TestABusyProjectIsDrawnAndRequestedInMeasure(t *testing.T) {
 	assert.Greater(t, draws, 1.0)
 	assert.LessOrEqual(t, draws, 4*seconds+1)
 	assert.LessOrEqual(t, asked, seconds+1)
-}
-
-func TestADataFolderThatIsRemovedAndMadeAgain(t *testing.T) {
-	u, _, s, tb := harvest(t)
-	tb.open(s.address)
-	tb.until(`document.querySelectorAll("[role=treeitem]").length === 1`)
-	tb.expect("503 (Service Unavailable)") // of a request while the folder is removed
-	require.NoError(t, os.RemoveAll(u.flame("where")))
-	tb.until(`document.querySelectorAll("[role=treeitem]").length === 0`)
-	tb.until(`document.body.innerText.includes("No frames yet")`)
-	u.id("push", "A new year")
-	tb.until(`document.querySelector("[role=treeitem]")?.innerText.includes("A new year")`)
-	tb.until(`document.querySelector("#state").hidden && !document.getElementById("none")`)
-}
-
-// An agent's terminal, a page, another page and a slow one: none blocks the others.
-func TestASlowReaderBlocksNoOther(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.imported(3000)
-	s := u.serve()
-	slow := s.events(t) // the test reads it only once
-	tb := newTab(t)
-	tb.expect("/log?")
-	tb.fresh(s, "sel=frame-00000005")
-	tb.until(`[...document.querySelectorAll("[aria-selected=true]")].some((el) => el.getBoundingClientRect().bottom < innerHeight)`)
-	for range 3 {
-		u.showcase("-touch", "3000")
-	}
-	u.flame("goal", "--frame", "frame-00000005", "The last change")
-	tb.until(`document.querySelector("#details h2").innerText.includes("The last change")`)
 	assert.Equal(t, true, slow()["whole"])
 }

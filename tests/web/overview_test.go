@@ -43,6 +43,22 @@ func TestTheOverviewLeadsToFrames(t *testing.T) {
 	leads("failures", "second database", "frame-recv0007")
 	tb.click(`[data-key="economy"]`)
 	tb.until(`document.querySelector("dialog[open]")?.innerText.includes("claude-code")`)
+
+	// The head is one row.
+	for _, width := range []int64{320, 390, 768, 1440} {
+		tb.size(width, 800)
+		tb.fresh(s)
+		assert.Equal(t, 48, eval[int](tb, `document.querySelector("#head").offsetHeight`), width)
+		assert.Empty(t, eval[[]string](tb, `[...document.querySelectorAll("#head > *")].filter((el) => el.offsetWidth).filter((el) => {
+  const box = el.getBoundingClientRect();
+  return box.top < 0 || box.bottom > 48 || box.left < 0 || box.right > innerWidth;
+}).map((el) => el.className)`), width)
+		assert.LessOrEqual(t, eval[int](tb, `document.scrollingElement.scrollWidth`), int(width))
+		assert.Equal(t, "(2) orchard – flame", eval[string](tb, `document.title`))
+		assert.Equal(t, "icon-waits.svg", eval[string](tb, `document.querySelector("link[rel=icon]").getAttribute("href")`))
+	}
+	status, _, _ := s.ask("GET", "/icon-waits.svg", "")
+	assert.Equal(t, 200, status)
 }
 
 func TestTheOverviewIsLive(t *testing.T) {

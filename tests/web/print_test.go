@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,15 +20,35 @@ func (tb *tab) paper() []byte {
 	return call(tb, page.PrintToPDF, page.PrintToPDFParams{PaperWidth: 8.27, PaperHeight: 11.69, PrintBackground: new(true)}).Data
 }
 
-func TestAReportPrintsWhole(t *testing.T) {
+// A report makes no requests, and prints whole.
+func TestAReportIsAPageOfItsOwn(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
-	u.imported(300)
+	u.imported(298)
+	u.id("push", "The harvest")
+	apples := u.id("push", "Pick the apples")
+	u.flame("decision", "with a ladder")
+	u.flame("pop", "completed", "picked")
 	file := filepath.Join(t.TempDir(), "report.html")
 	require.NoError(t, os.WriteFile(file, []byte(u.flame("report", "--output", "-")), 0o600))
 	tb := newTab(t)
 	tb.theme("dark") // paper is white
-	tb.do(navigate("file://" + file))
+	tb.before(`window.fetched = 0; window.fetch = () => { fetched++; return Promise.reject(new Error("no server")); };`)
+	tb.do(navigate("file://" + file + "#project=other&t=secret"))
+	tb.until(`document.querySelector("[role=treeitem]")`)
+	tb.press("p", "e", "n")
+	tb.until(`document.querySelector("dialog[open]")?.innerText.includes("What happened")`)
+	tb.press(escape)
+	eval[bool](tb, `(location.hash = "#project=another&t=secret", true)`)
+	eval[bool](tb, fmt.Sprintf(`(location.hash = "#sel=%s", true)`, apples))
+	tb.until(`document.querySelector("#details").innerText.includes("with a ladder")`)
+	tb.noNothing()
+	tb.focus("[type=search]")
+	tb.press("with LADDER")
+	tb.until(`document.querySelector("#said").innerText === "1 frame found"`)
+	assert.Equal(t, 0, eval[int](tb, `fetched`))
+	assert.True(t, eval[bool](tb, `document.querySelector("#state").hidden`))
+	tb.do(navigate("about:blank"), navigate("file://"+file))
 	tb.until(`document.querySelector("[role=treeitem]")`)
 	paper := tb.paper()
 	pages := bytes.Count(paper, []byte("/Type /Page\n"))

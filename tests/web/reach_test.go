@@ -53,17 +53,7 @@ func TestThePageBehindAProxy(t *testing.T) {
 			tb.agree()
 		})
 	}
-	without := newUser(t)
-	without.id("push", "The harvest")
-	own := without.serve()
-	other := httptest.NewServer(&httputil.ReverseProxy{Transport: &http.Transport{}, Rewrite: func(r *httputil.ProxyRequest) {
-		to, _ := url.Parse(own.base)
-		r.SetURL(to)
-		r.Out.Host = "flame.example"
-	}})
-	t.Cleanup(other.Close)
-	s := &server{u: without, base: other.URL}
-	status, said, _ := s.ask(http.MethodGet, "/", "")
+	status, said, _ := newUser(t).serve().ask(http.MethodGet, "/", "", "Host", "flame.example")
 	assert.Equal(t, http.StatusForbidden, status)
 	assert.Contains(t, said, "--public-url", "the error has a hint")
 }

@@ -74,34 +74,6 @@ func TestAFramesSideBeginsWithWhatItLeft(t *testing.T) {
 	assert.Empty(t, eval[[]string](tb, ugly))
 }
 
-func TestTimesAreRelativeAndExact(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.id("push", "The harvest")
-	id := u.id("push", "Pick the apples")
-	u.flame("pop", "completed", "done")
-	s := u.serve()
-	tb := newTab(t)
-	tb.expect("/log?")
-	tb.before(`{ // the clocks of the page and of the server, which are one computer's
-  const [now, parse] = [Date.now, JSON.parse];
-  window.later = 0;
-  Date.now = () => now() + later;
-  JSON.parse = (...given) => {
-    const told = parse(...given);
-    if (told?.now) told.now += later;
-    return told;
-  };
-}`)
-	tb.open(s.address)
-	tb.choose(id)
-	const when = `document.querySelector(".state time")`
-	tb.until(when + `.innerText.match(/just now|\d+ [sm] ago/)`)
-	assert.Regexp(t, `20\d\d.*(UTC|GMT)`, eval[string](tb, when+`.title`), "with the time zone")
-	eval[bool](tb, `(window.later = 2 * 3600000 + 5000, true)`) // the computer slept
-	tb.until(when + `.innerText === "2 h ago"`)
-}
-
 // What is too long, too wide or too many, in any script, and clocks that jumped.
 func TestOddFrames(t *testing.T) {
 	t.Parallel()

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -69,47 +68,10 @@ window.hide = (is) => { isHidden = is; document.dispatchEvent(new Event("visibil
 	tb.until(fmt.Sprintf(`document.querySelector(".live.is-live") && document.getElementById("line-%s")`, id))
 }
 
-func TestASilentServerCountsAsGone(t *testing.T) {
-	_, _, s, tb := harvest(t)
-	tb.expect("ERR_")
-	tb.open(s.address)
-	require.NoError(t, s.cmd.Process.Signal(syscall.SIGSTOP))
-	tb.until(`document.querySelector(".live.is-gone")`)
-	require.NoError(t, s.cmd.Process.Signal(syscall.SIGCONT))
-	tb.until(`document.querySelector(".live.is-live")`)
-}
-
-func TestAReportMakesNoRequests(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.id("push", "The harvest")
-	apples := u.id("push", "Pick the apples")
-	u.flame("decision", "with a ladder")
-	u.flame("pop", "completed", "picked")
-	file := filepath.Join(t.TempDir(), "report.html")
-	require.NoError(t, os.WriteFile(file, []byte(u.flame("report", "--output", "-")), 0o600))
-	tb := newTab(t)
-	tb.before(`window.fetched = 0; window.fetch = () => { fetched++; return Promise.reject(new Error("no server")); };`)
-	tb.do(navigate("file://" + file + "#project=other&t=secret"))
-	tb.until(`document.querySelectorAll("[role=treeitem]").length === 2`)
-	tb.press("p", "e", "n")
-	tb.until(`document.querySelector("dialog[open]")?.innerText.includes("What happened")`)
-	tb.press(escape)
-	eval[bool](tb, `(location.hash = "#project=another&t=secret", true)`)
-	eval[bool](tb, fmt.Sprintf(`(location.hash = "#sel=%s", true)`, apples))
-	tb.until(`document.querySelector("#details").innerText.includes("with a ladder")`)
-	tb.noNothing()
-	tb.focus("[type=search]")
-	tb.press("with LADDER")
-	tb.until(`document.querySelector("#said").innerText === "1 frame found"`)
-	assert.Equal(t, 0, eval[int](tb, `fetched`))
-	assert.True(t, eval[bool](tb, `document.querySelector("#state").hidden`))
-}
-
 func TestTheAddressChangesInMeasure(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
-	u.imported(300)
+	u.imported(2000)
 	s := u.serve()
 	tb := newTab(t)
 	tb.expect("/log?")
@@ -139,15 +101,7 @@ history.replaceState = function (...given) {
 	eval[bool](tb, `(hasEnough = true)`) // a browser that has enough
 	tb.press(home)
 	tb.until(`document.querySelector("[aria-selected=true]")?.getAttribute("aria-posinset") === "1"`)
-}
 
-func TestALinksSelectionIsScrolledIntoView(t *testing.T) {
-	t.Parallel()
-	u := newUser(t)
-	u.imported(2000)
-	s := u.serve()
-	tb := newTab(t)
-	tb.expect("/log?")
 	seen := func() {
 		t.Helper()
 		tb.until(`(() => {
@@ -156,7 +110,7 @@ func TestALinksSelectionIsScrolledIntoView(t *testing.T) {
   return line && line.top >= box.top - 1 && line.bottom <= box.bottom + 1 && document.querySelector("#details code")?.innerText === "frame-00000013";
 })()`)
 	}
-	tb.fresh(s, "sel=frame-00000013") // one of the last lines
+	tb.fresh(s, "sel=frame-00000013") // a link's selection, one of the last lines, is scrolled to
 	seen()
 	tb.fresh(s, "under=frame-00001900")
 	eval[bool](tb, `(location.hash = "#sel=frame-00000013", true)`) // in newly created lines

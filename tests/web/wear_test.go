@@ -9,16 +9,27 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// The times of a page are the server's, whatever the clock beside it does.
+// The times of a page are the server's, whatever the clock beside it does. They are relative, and exact
+// with their zone; when the computer slept, both clocks have gone on.
 func TestAClockThatJumps(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	u.id("push", "The harvest")
-	u.id("push", "Pick the apples")
+	id := u.id("push", "Pick the apples")
 	u.flame("pop", "blocked", "no ladder")
 	s := u.serve()
 	tb := newTab(t)
-	tb.before(`{ const now = Date.now; window.ahead = 0; Date.now = () => now() + ahead; }`)
+	tb.expect("/log?")
+	tb.before(`{
+  const [now, parse] = [Date.now, JSON.parse];
+  window.ahead = window.later = 0;
+  Date.now = () => now() + ahead + later;
+  JSON.parse = (...given) => {
+    const told = parse(...given);
+    if (told?.now) told.now += later;
+    return told;
+  };
+}`)
 	tb.fresh(s)
 	for _, ahead := range []int{86_400_000, -3 * 86_400_000, 0} {
 		eval[bool](tb, fmt.Sprintf(`(window.ahead = %d, true)`, ahead))
@@ -29,6 +40,12 @@ func TestAClockThatJumps(t *testing.T) {
 		assert.NotZero(t, eval[int](tb, `[...document.querySelectorAll(".box")].filter((el) => el.getBoundingClientRect().width > 100).length`), ahead)
 		assert.Empty(t, strings.Join(eval[[]string](tb, ugly), "\n"), ahead)
 	}
+	tb.choose(id)
+	const when = `document.querySelector(".state time")`
+	tb.until(when + `.innerText.match(/just now|\d+ [sm] ago/)`)
+	assert.Regexp(t, `20\d\d.*(UTC|GMT)`, eval[string](tb, when+`.title`), "with the time zone")
+	eval[bool](tb, `(window.later = 2 * 3600000 + 5000, true)`)
+	tb.until(when + `.innerText === "2 h ago"`)
 }
 
 // A computer that sleeps stops its pages; afterwards they show what happened meanwhile.
