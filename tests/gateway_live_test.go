@@ -108,7 +108,8 @@ func TestClaudeBehindAGateway(t *testing.T) {
 		)...)...),
 	})
 	u.claude("--session-id", talkID, "FIRST")
-	u.must(u.flame, "claude", "-p", "--model", "claude-opus-5-5", "--permission-mode", "plan", "--allowedTools", "mcp__plugin_flame_flame", "--resume", talkID, "--", "SECOND")
+	u.must(u.flame, "claude", "-p", "--model", "claude-opus-5-5", "--permission-mode", "plan", "--allowedTools", "mcp__plugin_flame_flame",
+		"--resume", talkID, "--", "SECOND")
 	u.claude("--resume", talkID, "THIRD")
 	u.fits(judge, "with subagents and pictures, and after planning")
 	u.counts(judge)

@@ -163,7 +163,8 @@ func TestASessionHasAgentsWorkOnAnotherMachine(t *testing.T) {
 	assert.Len(t, patches, len(names))
 	ran, err := os.ReadFile(sprung)
 	require.NoError(t, err, "the desk's own session runs the project's hooks, which its user trusts")
-	assert.Equal(t, []string{desk.project}, slices.Compact(strings.Split(strings.TrimSpace(string(ran)), "\n")), "a repository of another machine runs nothing of its own")
+	folders := slices.Compact(strings.Split(strings.TrimSpace(string(ran)), "\n"))
+	assert.Equal(t, []string{desk.project}, folders, "a repository of another machine runs nothing of its own")
 	box.leavesNothing()
 }
 
