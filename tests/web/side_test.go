@@ -86,7 +86,7 @@ func TestOddFrames(t *testing.T) {
 	for i, goal := range goals {
 		frames = append(frames, map[string]any{
 			"sessionID": fmt.Sprintf("frame-0000000%d", i+1), "parentSessionID": "frame-00000000", "status": []string{"blocked", "failed"}[i%2], "title": goal,
-			"createdAt": now + i, "updatedAt": now + 5000, "compactionSummary": goal, "artifacts": []string{goal}, "decisions": []string{goal}, "successCriteria": goal,
+			"createdAt": now + i, "updatedAt": now + 5000, "compactionSummary": goal, "artifacts": []string{goal}, "successCriteria": goal,
 		})
 	}
 	for i, at := range [][2]int{{now + 9000, now}, {4_000_000_000_000, 4_000_000_001_000}, {1, now}, {now, 9_000_000_000_000}} {
