@@ -111,6 +111,9 @@ func TestOddFrames(t *testing.T) {
   return box.right > innerWidth || (el.tagName === "BUTTON" && box.height > 60);
 }).map((el) => el.className + el.innerText.slice(0, 50))`), width)
 		for _, f := range frames {
+			if width == 320 {
+				break // the details are as wide as at 390, but for margins
+			}
 			id := f["sessionID"].(string)
 			tb.fresh(s, "sel="+id)
 			tb.until(fmt.Sprintf(`document.querySelector("#details code")?.innerText === %s`, quoted(id)))
