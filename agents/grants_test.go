@@ -25,15 +25,6 @@ func TestAnAgentsModeIsNeverAboveItsParents(t *testing.T) {
 		r      plan.Request
 		want   record.Choice
 	}{
-		"a builder works in its parent's": {
-			"acceptEdits", plan.Request{Type: "builder"},
-			record.Choice{Requested: hosts.AcceptEdits, Effective: hosts.AcceptEdits},
-		},
-		"a reader plans": {"acceptEdits", plan.Request{Type: "analyzer"}, record.Choice{Requested: hosts.Plan, Effective: hosts.Plan}},
-		"less may be asked for": {
-			"acceptEdits", plan.Request{Type: "builder", Mode: hosts.Plan},
-			record.Choice{Requested: hosts.Plan, Effective: hosts.Plan},
-		},
 		"more is not given": {
 			"plan", plan.Request{Type: "builder", Mode: hosts.AcceptEdits},
 			record.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Plan, CappedBy: "parent"},
@@ -53,10 +44,6 @@ func TestAnAgentsModeIsNeverAboveItsParents(t *testing.T) {
 		"bypass needs a grant, whatever it has": {
 			"bypassPermissions", plan.Request{Type: "bold"},
 			record.Choice{Requested: hosts.Bypass, Effective: hosts.AcceptEdits, CappedBy: "grant"},
-		},
-		"bypass is not inherited without a grant": {
-			"bypassPermissions", plan.Request{Type: "free"},
-			record.Choice{Effective: hosts.AcceptEdits, CappedBy: "grant"},
 		},
 	}
 	for name, tt := range tests {

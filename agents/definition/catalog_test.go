@@ -283,25 +283,3 @@ func TestOnlyTheExactNameFindsAnAgent(t *testing.T) {
 	_, err = definition.Catalog{}.Find("x")
 	assert.EqualError(t, err, `no agent found matching "x"; available agents: none; searched: no folder`)
 }
-
-// The goal for a spawn's whole answer is 500 ms with 200 files; loading is to be
-// the least of it.
-func BenchmarkLoad200(b *testing.B) {
-	home, project := b.TempDir(), b.TempDir()
-	prompt := strings.Repeat("Look at the sources before you conclude anything. ", 80) // 4 KB
-	for i := range 200 {
-		root := home
-		if i%2 == 0 {
-			root = project
-		}
-		repository.Write(b, root, map[string]string{fmt.Sprintf(".claude/agents/agent-%03d.md", i): front(
-			fmt.Sprintf("name: agent-%03d", i), "description: Use this agent when: the user asks for it",
-			"tools: Read, Grep, Glob, Bash(git *)", "model: sonnet", "color: blue",
-		) + prompt})
-	}
-	for b.Loop() {
-		if _, err := definition.Load(hoststest.Known(), dirs(home, project, nobody)).Find("agent-123"); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
