@@ -48,7 +48,7 @@ type Run struct {
 	Worktree      string            `json:"worktree,omitempty"` // its own worktree, if it has one
 	SpentUSD      float64           `json:"spentUSD,omitempty"` // earlier cost of Session, which hosts include
 	Spent         core.Usage        `json:"spent,omitzero"`     // earlier usage of Session, which some hosts include
-	Unread        string            `json:"unread,omitempty"`   // why the changes in Worktree could not be read, and where they are; empty: they are all in Changes
+	Unread        string            `json:"unread,omitempty"`   // why the changes in Worktree could not be read, and where they are; empty: Changes has all
 	Warnings      []string          `json:"warnings,omitempty"`
 	On            string            `json:"on,omitempty"`      // queue of the worker that runs it on another machine; empty: it runs on this machine
 	Retries       int               `json:"retries,omitempty"` // how often another worker may restart it if its worker is lost
