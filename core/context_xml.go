@@ -100,7 +100,8 @@ func decisionsField(decisions []string, share float64, maxUnits int) field {
 }
 
 func artifactsField(f *Frame, maxUnits int) field {
-	return field{tag: "artifacts", text: joinList(f.Artifacts, ", ", maxUnits), share: 0.2, mark: artifactsMark}
+	text := strings.NewReplacer("\n", " ", "\r", " ").Replace(joinList(f.Artifacts, ", ", maxUnits)) // a name is one line
+	return field{tag: "artifacts", text: text, share: 0.2, mark: artifactsMark}
 }
 
 // joinList joins at least as many items as fit in maxUnits. It counts bytes: a

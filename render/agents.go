@@ -190,7 +190,8 @@ func Result(r record.Result, now core.Millis, offset, most int) string {
 // Work returns the products and the usage of an agent.
 func Work(r record.Result, offset, most int) string {
 	var b strings.Builder
-	b.WriteString(Field("Changes that flame could not read", r.Unread) + Bullets("Files changed:", r.Files) + Bullets("Artifacts:", r.Artifacts) + Bullets("Decisions:", r.Decisions))
+	b.WriteString(Field("Changes that flame could not read", r.Unread))
+	b.WriteString(Bullets("Files changed:", r.Files) + Bullets("Artifacts:", r.Artifacts) + Bullets("Decisions:", r.Decisions))
 	if r.Confidence != nil {
 		fmt.Fprintf(&b, "Confidence: %.2f\n", *r.Confidence)
 	}

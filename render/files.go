@@ -16,7 +16,7 @@ func Files(l files.List) string {
 	if len(l.Files) == 0 {
 		return Field("Files", l.Trouble)
 	}
-	all := lo.Map(l.Files[:min(len(l.Files), maxListed)], func(f files.File, _ int) string { return f.Path + changed(f) })
+	all := lo.Map(l.Files[:min(len(l.Files), maxListed)], func(f files.File, _ int) string { return core.OneLine(f.Path+changed(f), 0) })
 	text := "Files: " + strings.Join(all, ", ")
 	if more := len(l.Files) - maxListed; more > 0 {
 		text += fmt.Sprintf(", and %d more", more)

@@ -26,7 +26,12 @@ func Bullets(heading string, items []string) string {
 	if len(items) == 0 {
 		return ""
 	}
-	return heading + "\n- " + strings.Join(items, "\n- ") + "\n"
+	var b strings.Builder
+	b.WriteString(heading + "\n")
+	for _, item := range items {
+		b.WriteString("- " + core.OneLine(item, 0) + "\n") // so that no item can pose as another, or as a heading
+	}
+	return b.String()
 }
 
 // Field returns "name: value" and a newline; it is empty for an empty value.

@@ -73,13 +73,13 @@ func (d *decoding) readValue(decoder *json.Decoder, name string) error {
 	}
 	i := d.indexOf(name)
 	if i < 0 {
-		return core.Invalidf("there is no argument %q", name).WithHint("%s", taken(d.arguments))
+		return core.Invalidf("there is no argument %q", core.OneLine(name, maxShown)).WithHint("%s", taken(d.arguments))
 	}
-	value := reflect.New(reflect.PointerTo(d.arguments[i].Type)) // null makes the pointer nil
-	if err := decoder.Decode(value.Interface()); err != nil {
+	value, err := valueOf(decoder, d.arguments[i].Type)
+	if err != nil {
 		return d.explain(err, name)
 	}
-	if value = value.Elem(); !value.IsNil() {
+	if !value.IsNil() {
 		if d.given[i] && d.arguments[i].name != name && d.in.FieldByIndex(d.arguments[i].Index).Interface() != value.Elem().Interface() {
 			return differentFrames()
 		}
@@ -87,6 +87,33 @@ func (d *decoding) readValue(decoder *json.Decoder, name string) error {
 		d.given[i] = true
 	}
 	return nil
+}
+
+// valueOf reads a pointer to a value of type t; it is nil for null. Only text, which may be long,
+// is read as it comes; of other values flame takes the meaning.
+func valueOf(decoder *json.Decoder, t reflect.Type) (reflect.Value, error) {
+	value := reflect.New(reflect.PointerTo(t))
+	if plain(t).Kind() == reflect.String {
+		return value.Elem(), decoder.Decode(value.Interface())
+	}
+	var raw json.RawMessage
+	if err := decoder.Decode(&raw); err != nil {
+		return value, err
+	}
+	err := strictly(raw, value.Interface())
+	if err != nil {
+		means := reflect.New(reflect.PointerTo(t))
+		if strictly(meant(raw, t), means.Interface()) == nil {
+			return means.Elem(), nil
+		}
+	}
+	return value.Elem(), err
+}
+
+func strictly(raw json.RawMessage, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode(into)
 }
 
 // frameNames are the arguments by which tools take a frame. A tool takes it by the first
@@ -120,10 +147,10 @@ func (d *decoding) explain(err error, name string) error {
 		if wrong.Field != "" {
 			name += "." + wrong.Field
 		}
-		return core.Invalidf("argument %s is a %s", name, wrong.Value).WithHint("it must be %s", expected(wrong.Type))
+		return core.Invalidf("argument %s is a %s", name, core.OneLine(wrong.Value, maxShown)).WithHint("it must be %s", expected(wrong.Type))
 	}
 	if unknown, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return core.Invalidf("there is no argument %s", unknown).WithHint("%s", taken(d.arguments))
+		return core.Invalidf("there is no argument %s", core.OneLine(unknown, maxShown)).WithHint("%s", taken(d.arguments))
 	}
 	return errNoObject()
 }
@@ -138,11 +165,14 @@ func (d *decoding) check() error {
 			continue
 		}
 		if got := reflect.Indirect(d.in.FieldByIndex(a.Index)).String(); !slices.Contains(a.values, got) {
-			return core.Invalidf("argument %s is %q", a.name, got).WithHint("it must be one of %s", strings.Join(a.values, ", "))
+			return core.Invalidf("argument %s is %q", a.name, core.OneLine(got, maxShown)).WithHint("it must be one of %s", strings.Join(a.values, ", "))
 		}
 	}
 	return nil
 }
+
+// maxShown is how much of a wrong argument an error shows, in characters.
+const maxShown = 80
 
 func errNoObject() error {
 	return core.Invalidf("the arguments are not a JSON object").WithHint("send an object, for example {}")

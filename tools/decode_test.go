@@ -2,6 +2,7 @@ package tools
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -24,29 +25,34 @@ func TestArgumentsAreReadStrictly(t *testing.T) {
 	}
 	const takes = " (it takes goal (required), status, share, names, limits)"
 	tests := map[string]struct{ raw, says string }{
-		"all":                           {raw: `{"goal": "g", "status": "failed", "share": 0.5, "names": ["a"], "limits": {"depth": 2}}`},
-		"the required alone":            {raw: ` {"goal": "g"} `},
-		"null is none":                  {raw: `{"goal": "g", "status": null, "share": null, "names": null}`},
-		"nothing":                       {raw: ``, says: "argument goal is missing" + takes},
-		"null":                          {raw: `null`, says: "argument goal is missing" + takes},
-		"none":                          {raw: `{}`, says: "argument goal is missing" + takes},
-		"null for a required one":       {raw: `{"goal": null}`, says: "argument goal is missing" + takes},
-		"one that there is not":         {raw: `{"goal": "g", "gaol": 1}`, says: `there is no argument "gaol"` + takes},
-		"one in other letters":          {raw: `{"Goal": "g"}`, says: `there is no argument "Goal"` + takes},
-		"one that there is not, nested": {raw: `{"goal": "g", "limits": {"width": 1}}`, says: `there is no argument "width"` + takes},
-		"a wrong type":                  {raw: `{"goal": 7}`, says: "argument goal is a number (it must be text)"},
-		"a wrong type in a list":        {raw: `{"goal": "g", "names": ["a", true]}`, says: "argument names is a bool (it must be text)"},
-		"a wrong type, nested":          {raw: `{"goal": "g", "limits": {"depth": "x"}}`, says: "argument limits.depth is a string (it must be a whole number)"},
-		"too large a number":            {raw: `{"goal": "g", "share": 1e999}`, says: "argument share is a number 1e999 (it must be a number)"},
-		"a value out of the enum":       {raw: `{"goal": "g", "status": "done"}`, says: `argument status is "done" (it must be one of completed, failed, blocked)`},
-		"an empty one out of the enum":  {raw: `{"goal": "g", "status": ""}`, says: `argument status is "" (it must be one of completed, failed, blocked)`},
-		"a stamp that is not text":      {raw: `{"goal": "g", "session_id": 7}`, says: "session_id is not text (leave it out: flame's hook sets it)"},
-		"a list":                        {raw: `["goal"]`, says: "the arguments are not a JSON object (send an object, for example {})"},
-		"text":                          {raw: `"goal"`, says: "the arguments are not a JSON object (send an object, for example {})"},
-		"half an object":                {raw: `{"goal": "g"`, says: "the arguments are not a JSON object (send an object, for example {})"},
-		"half a value":                  {raw: `{"goal": "g`, says: "the arguments are not a JSON object (send an object, for example {})"},
-		"two objects":                   {raw: `{"goal": "g"} {}`, says: "the arguments are not a JSON object (send an object, for example {})"},
-		"what is no JSON":               {raw: `goal`, says: "the arguments are not a JSON object (send an object, for example {})"},
+		"all":                                {raw: `{"goal": "g", "status": "failed", "share": 0.5, "names": ["a"], "limits": {"depth": 2}}`},
+		"the required alone":                 {raw: ` {"goal": "g"} `},
+		"lists, numbers and objects as text": {raw: `{"goal": "g", "share": "0.5", "names": "[\"a\", \"b\"]", "limits": "{\"depth\": \"2\"}"}`},
+		"whole numbers with a fraction":      {raw: `{"goal": "g", "limits": {"depth": 6e1}}`},
+		"a text that is no list":             {raw: `{"goal": "g", "names": "a, b"}`, says: "argument names is a string (it must be a list)"},
+		"a number that is not whole":         {raw: `{"goal": "g", "limits": {"depth": 0.5}}`, says: "argument limits.depth is a number 0.5 (it must be a whole number)"},
+		"a number of many digits":            {raw: `{"goal": "g", "limits": {"depth": ` + strings.Repeat("1", 300_000) + `}}`, says: "argument limits.depth is a number " + strings.Repeat("1", 73) + "… (it must be a whole number)"},
+		"null is none":                       {raw: `{"goal": "g", "status": null, "share": null, "names": null}`},
+		"nothing":                            {raw: ``, says: "argument goal is missing" + takes},
+		"null":                               {raw: `null`, says: "argument goal is missing" + takes},
+		"none":                               {raw: `{}`, says: "argument goal is missing" + takes},
+		"null for a required one":            {raw: `{"goal": null}`, says: "argument goal is missing" + takes},
+		"one that there is not":              {raw: `{"goal": "g", "gaol": 1}`, says: `there is no argument "gaol"` + takes},
+		"one in other letters":               {raw: `{"Goal": "g"}`, says: `there is no argument "Goal"` + takes},
+		"one that there is not, nested":      {raw: `{"goal": "g", "limits": {"width": 1}}`, says: `there is no argument "width"` + takes},
+		"a wrong type":                       {raw: `{"goal": 7}`, says: "argument goal is a number (it must be text)"},
+		"a wrong type in a list":             {raw: `{"goal": "g", "names": ["a", true]}`, says: "argument names is a bool (it must be text)"},
+		"a wrong type, nested":               {raw: `{"goal": "g", "limits": {"depth": "x"}}`, says: "argument limits.depth is a string (it must be a whole number)"},
+		"too large a number":                 {raw: `{"goal": "g", "share": 1e999}`, says: "argument share is a number 1e999 (it must be a number)"},
+		"a value out of the enum":            {raw: `{"goal": "g", "status": "done"}`, says: `argument status is "done" (it must be one of completed, failed, blocked)`},
+		"an empty one out of the enum":       {raw: `{"goal": "g", "status": ""}`, says: `argument status is "" (it must be one of completed, failed, blocked)`},
+		"a stamp that is not text":           {raw: `{"goal": "g", "session_id": 7}`, says: "session_id is not text (leave it out: flame's hook sets it)"},
+		"a list":                             {raw: `["goal"]`, says: "the arguments are not a JSON object (send an object, for example {})"},
+		"text":                               {raw: `"goal"`, says: "the arguments are not a JSON object (send an object, for example {})"},
+		"half an object":                     {raw: `{"goal": "g"`, says: "the arguments are not a JSON object (send an object, for example {})"},
+		"half a value":                       {raw: `{"goal": "g`, says: "the arguments are not a JSON object (send an object, for example {})"},
+		"two objects":                        {raw: `{"goal": "g"} {}`, says: "the arguments are not a JSON object (send an object, for example {})"},
+		"what is no JSON":                    {raw: `goal`, says: "the arguments are not a JSON object (send an object, for example {})"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

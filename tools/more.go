@@ -1,9 +1,11 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -47,6 +49,12 @@ func (d moreDoor) hints() Hints {
 type objectArg struct{ json.RawMessage }
 
 func (objectArg) schema() string { return `"type":"object"` }
+
+// UnmarshalJSON keeps an object, which may come as text.
+func (o *objectArg) UnmarshalJSON(raw []byte) error {
+	o.RawMessage = bytes.Clone(meant(raw, reflect.TypeFor[map[string]any]()))
+	return nil
+}
 
 type moreArgs struct {
 	Tool      string     `json:"tool,omitempty"`

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -63,6 +64,7 @@ func (childArg) schema() string { return `"anyOf":[{"type":"string"},{"type":"ob
 
 // UnmarshalJSON reads either form.
 func (c *childArg) UnmarshalJSON(raw []byte) error {
+	raw = meant(raw, reflect.TypeFor[childObject]())
 	if json.Unmarshal(raw, &c.Goal) == nil {
 		return nil
 	}

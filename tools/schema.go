@@ -40,10 +40,7 @@ func openSchemaOf(arguments []argument) string {
 			required = append(required, a.name)
 		}
 	}
-	schema := `{"type":"object"`
-	if properties != nil {
-		schema += `,"properties":{` + strings.Join(properties, ",") + "}"
-	}
+	schema := `{"type":"object","properties":{` + strings.Join(properties, ",") + "}" // some clients refuse a schema without properties
 	if required != nil {
 		schema += `,"required":` + inJSON(required)
 	}
