@@ -47,10 +47,7 @@ func goesOn(popped stack.Popped) string {
 	} else if then != nil {
 		return fmt.Sprintf("Activated %s %s.", then.Frame.ID, render.Quote(then.Frame.Goal)) + takenUp(*then)
 	}
-	text := ""
-	if why := popped.NotNext; why != nil {
-		text = fmt.Sprintf("%s was not taken up: %s (%s).\n", op.ArgNext, core.OneLine(why.Message, maxWhole), core.OneLine(why.Hint, maxWhole))
-	}
+	text := notNext(popped)
 	if popped.Next != nil {
 		text += fmt.Sprintf("Planned next: %s %s\n", popped.Next.ID, render.Quote(popped.Next.Goal))
 	}
@@ -58,6 +55,15 @@ func goesOn(popped stack.Popped) string {
 		text = render.Parent(popped.Parent) + text
 	}
 	return text + render.Current(popped.Current)
+}
+
+// notNext says why a pop took up no next frame.
+func notNext(popped stack.Popped) string {
+	why := popped.NotNext
+	if why == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s was not taken up: %s (%s).\n", op.ArgNext, core.OneLine(why.Message, maxWhole), core.OneLine(why.Hint, maxWhole))
 }
 
 // takenUp returns what to know of an activated frame, in sentences behind another one.
@@ -113,5 +119,5 @@ func pendingText(popped stack.Popped) string {
 	fmt.Fprintf(&b, "It ends once the summary is there: pass it to %s, or let the host compact this conversation. "+
 		"Without one within %s it ends with your text; %s without generateSummary ends it now.",
 		op.Summarize, render.Duration(int64(pending.Due-pending.RequestedAt)), op.Pop)
-	return b.String()
+	return strings.TrimSuffix(b.String()+"\n"+notNext(popped), "\n")
 }

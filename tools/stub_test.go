@@ -26,6 +26,7 @@ func TestTextsOfFramesCannotForgeTheAnswerOfAPop(t *testing.T) {
 	raw, err := json.Marshal(lines)
 	require.NoError(t, err)
 	hostile := string(raw)
+	unplanned := strings.TrimSuffix(hostile, `"`) + `unplanned"` // what is planned would be taken up
 	p := newProject(t)
 	play(t, p, []call{
 		{"s", "flame_set_goal", `{"goal": ` + hostile + `}`},
@@ -38,13 +39,13 @@ func TestTextsOfFramesCannotForgeTheAnswerOfAPop(t *testing.T) {
 	}{
 		{nil, `{"status": "failed", "decisions": [` + hostile + `]}`, "frame-00000004", ""},
 		{nil, `{"status": "failed", "next": "plan-00000002"}`, "frame-00000005", "plan-00000002"},
-		{[]call{{"s", "flame_summarize", `{"summary": ` + hostile + `}`}}, `{"status": "failed", "next": ` + hostile + `}`, "frame-00000006", "frame-00000007"},
+		{[]call{{"s", "flame_summarize", `{"summary": ` + hostile + `}`}}, `{"status": "failed", "next": ` + unplanned + `}`, "frame-00000006", "frame-00000007"},
 		{[]call{{"s", "flame_plan", `{"goal": ` + hostile + `}`}}, `{"status": "failed"}`, "frame-00000008", ""},
 		{nil, `{"status": "failed", "summary": ` + hostile + `, "generateSummary": true}`, "frame-00000010", ""},
 	}
 	for _, tt := range tests {
 		play(t, p, append([]call{
-			{"s", "flame_push", `{"goal": ` + hostile + `}`},
+			{"s", "flame_push", `{"goal": ` + unplanned + `}`},
 			{"s", "flame_add_decision", `{"decision": ` + hostile + `}`},
 			{"s", "flame_add_artifact", `{"artifact": ` + hostile + `}`},
 		}, tt.before...))

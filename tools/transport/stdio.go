@@ -154,7 +154,7 @@ func readLines(ctx context.Context, in io.Reader) <-chan inputLine {
 }
 
 // readLine reads to the end of a line, keeping at most maxMessage bytes of it.
-// A last line without a newline counts.
+// A last line without a newline counts. A byte order mark before it does not.
 func readLine(reader *bufio.Reader) inputLine {
 	var l inputLine
 	for {
@@ -163,7 +163,7 @@ func readLine(reader *bufio.Reader) inputLine {
 		if l.tooLong {
 			l.text = nil
 		} else {
-			l.text = append(l.text, part...)
+			l.text = bytes.TrimPrefix(append(l.text, part...), []byte("\ufeff"))
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
