@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -215,6 +216,29 @@ func (s *Supervisor) unstarted(err error) stop {
 		end.reason = "the host's program or the agent's folder does not exist"
 	}
 	return end
+}
+
+// killAll ends everything the agent has started.
+func (s *Supervisor) killAll() { s.family().end(s.Pace.Grace) }
+
+// family returns what works for the agent. The keeper, this process's parent,
+// bears the mark too but must survive.
+func (s *Supervisor) family() family {
+	keeper := os.Getppid()
+	return family{agent: s.Job.ID, root: os.Getpid(), noted: s.seen, waits: s.host, spares: func(p entry) bool { return p.PID == keeper }}
+}
+
+// remember records the agent's processes: one that removed its mark and left
+// the family could not be found once the supervisor is gone.
+func (s *Supervisor) remember() {
+	now := s.family().members()
+	if s.changed = !slices.Equal(now, s.seen); !s.changed {
+		return
+	}
+	s.seen = now
+	if err := save(filepath.Join(s.Job.Dir, familyFile), now); err != nil {
+		s.Log.Warn("the agent's processes were not recorded", "error", err)
+	}
 }
 
 // judge returns how an agent ended whose host exited on its own.
