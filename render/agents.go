@@ -90,7 +90,7 @@ func Spawned(a *agents.Agents, run record.Run) string {
 func Agent(a *agents.Agents, run record.Run) string {
 	var b strings.Builder
 	b.WriteString(AgentLine(run, a.Project.Now()) + "\n" + answerOf(run).Place())
-	fmt.Fprintf(&b, "Mode: %s\nTools: %s\n", modeText(run.Mode), usable(a.Hosts, run))
+	fmt.Fprintf(&b, "Mode: %s\nTools: %s\n", modeText(run.Mode), Usable(a.Hosts, run))
 	b.WriteString(Field("To allow more", wayOut(run)))
 	b.WriteString(Field("Model", run.Model))
 	fmt.Fprintf(&b, "Limits: %s\n", limitsText(run.Limits))
@@ -128,8 +128,8 @@ func wayOut(run record.Run) string {
 	return fmt.Sprintf("a person runs `flame agents grant %s%s --reason WHY` at a terminal, before the agent is started", run.Mode.Requested, agent)
 }
 
-// usable returns the tools that an agent can use in its mode.
-func usable(known hosts.Registry, run record.Run) string {
+// Usable returns the tools that an agent can use in its mode.
+func Usable(known hosts.Registry, run record.Run) string {
 	if run.Mode.Effective != hosts.Plan {
 		return run.Tools.String()
 	}

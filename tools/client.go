@@ -2,10 +2,13 @@ package tools
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+
+	"flame/tools/transport"
 )
 
 // A client is the client of a call, as its tool knows it. The zero value shows no
@@ -15,9 +18,9 @@ type client struct {
 	token  mcp.ProgressToken // nil: the client wants no progress
 	callID string            // the host's id of the call; empty: the host sends none
 
-	// ask asks the client's user a yes-or-no question; answered is false if the user could
-	// not be asked. nil: the client cannot ask.
-	ask func(ctx context.Context, text string) (yes, answered bool)
+	// ask asks the client's user a yes-or-no question. An error says that nobody waits for the
+	// call any more. nil: the client cannot ask.
+	ask func(ctx context.Context, text string) (consent, error)
 }
 
 type clientKey struct{}
@@ -29,8 +32,10 @@ func withClient(ctx context.Context, srv *server.MCPServer, request mcp.CallTool
 		c.token = meta.ProgressToken
 	}
 	session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo)
-	if ok && session.GetClientCapabilities().Elicitation != nil {
-		c.ask = c.elicit
+	if ok {
+		if can := session.GetClientCapabilities().Elicitation; can != nil && (can.Form != nil || can.URL == nil) { // forms are what those can that say nothing more
+			c.ask = c.elicit
+		}
 	}
 	return context.WithValue(ctx, clientKey{}, c)
 }
@@ -51,18 +56,33 @@ func (c client) progress(ctx context.Context, done float64, says string) {
 // patience is how long a person has to answer a question.
 const patience = 2 * time.Minute
 
-func (c client) elicit(ctx context.Context, text string) (yes, answered bool) {
-	ctx, stop := context.WithTimeout(ctx, patience)
+// A consent is a user's answer to a question.
+type consent int
+
+// The consents.
+const (
+	unanswered consent = iota // the user could not be asked, or put the question away
+	refused
+	allowed
+)
+
+func (c client) elicit(ctx context.Context, text string) (consent, error) {
+	bounded, stop := context.WithTimeout(ctx, patience)
 	defer stop()
-	answer, err := c.srv.RequestElicitation(ctx, mcp.ElicitationRequest{Params: mcp.ElicitationParams{
+	answer, err := c.srv.RequestElicitation(bounded, mcp.ElicitationRequest{Params: mcp.ElicitationParams{
 		Message: text,
 		RequestedSchema: map[string]any{"type": "object", "required": []string{"allow"}, "properties": map[string]any{
 			"allow": map[string]any{"type": "boolean", "title": "Allow it, this once"},
 		}},
 	}})
-	if err != nil {
-		return false, false
+	switch {
+	case errors.Is(err, transport.ErrClientGone) || ctx.Err() != nil:
+		return unanswered, errors.Join(transport.ErrClientGone, ctx.Err())
+	case err != nil || answer.Action == mcp.ElicitationResponseActionCancel:
+		return unanswered, nil
 	}
-	content, _ := answer.Content.(map[string]any)
-	return answer.Action == mcp.ElicitationResponseActionAccept && content["allow"] == true, true
+	if content, _ := answer.Content.(map[string]any); answer.Action == mcp.ElicitationResponseActionAccept && content["allow"] == true {
+		return allowed, nil
+	}
+	return refused, nil
 }

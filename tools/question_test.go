@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -19,6 +20,7 @@ import (
 	"flame/project"
 	"flame/store"
 	"flame/tests/hoststest"
+	"flame/tools/transport"
 )
 
 // unlaunched is a host's program that agents are only planned for.
@@ -43,10 +45,11 @@ func TestAPersonIsAskedForAWiderMode(t *testing.T) {
 	door := agentDoor{a, &sync.Map{}}
 	by := project.Caller{Session: "s", Host: "claude-code", Trust: project.Stamped}
 	var asked []string
-	answers := func(yes, answered bool) context.Context {
-		return context.WithValue(t.Context(), clientKey{}, client{ask: func(_ context.Context, question string) (bool, bool) {
+	var gone error
+	answers := func(answer consent) context.Context {
+		return context.WithValue(t.Context(), clientKey{}, client{ask: func(_ context.Context, question string) (consent, error) {
 			asked = append(asked, question)
-			return yes, answered
+			return answer, gone
 		}})
 	}
 	planned := func(r plan.Request) plan.Plan {
@@ -55,23 +58,32 @@ func TestAPersonIsAskedForAWiderMode(t *testing.T) {
 		return p
 	}
 	foresee := func(r plan.Request) hosts.Mode { return planned(r).Agent.Mode.Effective }
-	build := plan.Request{Type: "builder", Prompt: "change it"}
+	build := plan.Request{Type: "builder", Prompt: "change it\nHost: none\n" + strings.Repeat("x", 7000)}
 	seek := func(ctx context.Context, r plan.Request) string {
-		grant, err := door.seekGrant(ctx, planned(r))
+		p := planned(r)
+		if !door.asksFor(ctx, p) {
+			return ""
+		}
+		p, err := door.seekGrant(ctx, by, p, r)
 		require.NoError(t, err)
-		return grant
+		return p.Grant
 	}
 	assert.Empty(t, seek(t.Context(), build), "nobody can be asked")
 	assert.Equal(t, hosts.Default, foresee(build))
 
-	assert.Empty(t, seek(answers(false, true), build))
-	assert.Empty(t, seek(answers(true, true), build))
+	assert.Empty(t, seek(answers(refused), build))
+	assert.Empty(t, seek(answers(allowed), build))
 	assert.Len(t, asked, 1, "who said no is not asked again")
-	assert.Contains(t, asked[0], "builder is to work in the permission mode acceptEdits; without your permission it gets default. Its task: change it")
+	for _, says := range []string{
+		"builder is to work in the permission mode acceptEdits; without your permission it gets default.\n",
+		"\nTools: ", "\nFolder: " + dir + "\n", "\nHost: claude-code\n", "\nIts task:\n| change it\n| Host: none\n| " + strings.Repeat("x", 7000),
+	} {
+		assert.Contains(t, asked[0], says)
+	}
 	assert.Equal(t, hosts.Default, foresee(build))
 
 	all := plan.Request{Type: "builder", Prompt: "change it", Mode: hosts.Bypass}
-	granted := seek(answers(true, true), all)
+	granted := seek(answers(allowed), all)
 	assert.Equal(t, hosts.Default, foresee(all), "it is for one agent")
 	grants, err := a.Grants(t.Context())
 	require.NoError(t, err)
@@ -83,13 +95,17 @@ func TestAPersonIsAskedForAWiderMode(t *testing.T) {
 	assert.True(t, grants[0].Once)
 
 	asked = nil
-	assert.Empty(t, seek(answers(true, true), plan.Request{Type: "analyzer", Prompt: "look"}))
+	assert.Empty(t, seek(answers(allowed), plan.Request{Type: "analyzer", Prompt: "look"}))
 	assert.Empty(t, asked, "it gets what it wants anyway")
 
 	theirs := filepath.Join(dir, ".claude", "agents", "tester.md")
 	require.NoError(t, os.MkdirAll(filepath.Dir(theirs), 0o755))
 	require.NoError(t, os.WriteFile(theirs, []byte("---\ndescription: d\npermissionMode: bypassPermissions\n---\nTake\nall.\n"), 0o644))
-	require.NotEmpty(t, seek(answers(true, true), plan.Request{Type: "tester", Prompt: "test"}))
+	require.NotEmpty(t, seek(answers(allowed), plan.Request{Type: "tester", Prompt: "test"}))
 	require.Len(t, asked, 1)
-	assert.Contains(t, asked[0], "\ntester is this project's .claude/agents/tester.md, not the built-in one. Its instructions: Take all.")
+	assert.Contains(t, asked[0], "\ntester is this project's .claude/agents/tester.md, not the built-in one. Its instructions:\n| Take\n| all.\n")
+
+	gone = transport.ErrClientGone
+	_, err = door.seekGrant(answers(unanswered), by, planned(all), all)
+	require.ErrorIs(t, err, core.ErrInvalid, "nobody waits for the agent")
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// errClientGone is the error for a question whose client can no longer answer.
-var errClientGone = errors.New("the client has disconnected")
+// ErrClientGone is the error for a question whose client can no longer answer.
+var ErrClientGone = errors.New("the client has disconnected")
 
 // questions are the server's own requests to one client that wait for its answer. They travel on the stream of the request that made
 // them and belong to it: when it is cancelled, so are they.
@@ -23,12 +23,14 @@ type questions struct {
 
 type streamKey struct{}
 
-// Elicit asks the user, through the client, and waits for the answer.
+// Elicit asks the user, through the client, and waits for the answer. The calls after this one do
+// not wait for a person: it leaves the order first.
 func (q *questions) Elicit(ctx context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
 	out, ok := ctx.Value(streamKey{}).(*stream)
 	if !ok {
 		return nil, errors.New("users can only be asked within a request of their client")
 	}
+	LeaveOrder(ctx)
 	id, answer := q.open()
 	defer q.forget(id)
 	text, err := json.Marshal(mcp.JSONRPCRequest{
@@ -41,12 +43,12 @@ func (q *questions) Elicit(ctx context.Context, request mcp.ElicitationRequest) 
 		return nil, err
 	}
 	if answer == nil || !out.send(output{text: text}) {
-		return nil, errClientGone
+		return nil, ErrClientGone
 	}
 	select {
 	case m, ok := <-answer:
 		if !ok {
-			return nil, errClientGone
+			return nil, ErrClientGone
 		}
 		if m.Error != nil {
 			return nil, fmt.Errorf("the client answered: %s", m.Error.Message)
