@@ -57,9 +57,9 @@ func newRig() *rig {
 	return r
 }
 
-// writing are the rig's tools that change state.
+// writing are the rig's tools that change state; the calls after ask do not wait for its answer.
 func writing(tool string) bool {
-	return slices.Contains([]string{"note", "hold_write", "explode", "missing"}, tool)
+	return slices.Contains([]string{"note", "hold_write", "explode", "missing", "ask"}, tool)
 }
 
 func (r *rig) note(_ context.Context, request mcp.CallToolRequest) (string, error) {
