@@ -95,16 +95,24 @@ const progressPace = core.Millis(5_000)
 // Tell records the agent's progress, and returns whether the agent may continue.
 func (j journal) Tell(ctx context.Context, p supervise.Progress) (orders supervise.Orders, err error) {
 	p.Text = core.Cut(p.Text, changes.MaxExcerpt)
-	var news bool
+	var news, sign bool
+	now := j.a.Project.Now()
 	err = j.a.Project.Store.View(ctx, func(tx project.Tx) error {
 		run, err := record.Find(tx, j.id)
 		if err != nil {
 			return err
 		}
-		news = run.Progress != p
+		live, _, err := record.Living.Get(tx, j.id)
+		if err != nil {
+			return err
+		}
+		news, sign = run.Progress != p, now-live.Seen >= record.SignPace
 		orders, err = j.orders(tx, run)
 		return err
 	})
+	if err == nil && sign {
+		err = j.sign(ctx, now)
+	}
 	if err != nil || !news {
 		return orders, err
 	}
@@ -116,6 +124,19 @@ func (j journal) Tell(ctx context.Context, p supervise.Progress) (orders supervi
 		return j.tellProgress(tx, *run)
 	})
 	return orders, err
+}
+
+// sign records that the supervisor lives, for those who cannot see its process.
+func (j journal) sign(ctx context.Context, now core.Millis) error {
+	_, err := record.Change(ctx, j.a.Project.Store, j.id, func(tx project.Tx, _ *record.Run) error {
+		live, known, err := record.Living.Get(tx, j.id)
+		if err != nil || !known {
+			return err
+		}
+		live.Seen = now
+		return record.Living.Save(tx, j.id, live)
+	})
+	return err
 }
 
 // orders returns the order that ends an agent from outside.

@@ -74,6 +74,7 @@ type Live struct {
 	Again      int               `json:"again,omitempty"`     // how often flame restarted the follower of an agent elsewhere
 	Since      core.Millis       `json:"since"`
 	Told       core.Millis       `json:"told,omitempty"`   // time of the last event about its progress
+	Seen       core.Millis       `json:"seen,omitempty"`   // last sign of life of the supervisor, which comes each SignPace
 	Warned     bool              `json:"warned,omitempty"` // the event about the nearly used budget was written
 }
 
@@ -88,7 +89,11 @@ const (
 func (l Live) Watched(now core.Millis) bool {
 	switch {
 	case !l.Supervisor.Here() || !l.Starter.Here():
-		return now-max(l.Since, l.Told) < elsewherePatience
+		patience := elsewherePatience
+		if l.Seen == 0 {
+			patience = oldPatience
+		}
+		return now-max(l.Since, l.Told, l.Seen) < patience
 	case l.Supervisor.PID != 0:
 		return l.Supervisor.Alive()
 	case l.Starter == supervise.Self() || l.Starter.Alive():
@@ -97,9 +102,14 @@ func (l Live) Watched(now core.Millis) bool {
 	return now-l.Since < starterPatience
 }
 
-// elsewherePatience is how long flame leaves an agent alone that another container started:
-// this container cannot see whether its supervisor lives.
-const elsewherePatience = core.Millis(6 * 3_600_000)
+// How long flame leaves an agent alone that another container started and that gives no sign of
+// life, in ms: this container cannot see whether its supervisor lives. Supervisors of versions
+// before Seen give no signs.
+const (
+	SignPace          = core.Millis(60_000)
+	elsewherePatience = 10 * SignPace
+	oldPatience       = core.Millis(6 * 3_600_000)
+)
 
 // Change applies f to an agent's record in one transaction. It does not call f for a final
 // record.
