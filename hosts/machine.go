@@ -91,11 +91,17 @@ type Program struct {
 	Path    string
 }
 
-// Ask runs a command that prints JSON, and decodes it into answer.
+// Ask runs a command that prints JSON, and decodes it into answer. A command that fails, or takes
+// too long, is an error with its words, of kind core.ErrUnavailable.
 func (p Program) Ask(ctx context.Context, answer any, args ...string) error {
+	ctx, stop := context.WithTimeout(ctx, maxConversation)
+	defer stop()
 	out, err := p.Machine.Run(ctx, p.Machine.ProjectDir, p.Path, args...)
-	if err != nil {
-		return err
+	switch {
+	case ctx.Err() != nil:
+		return core.Unavailablef(err, "%s gave no answer within %v", p.Line(args...), maxConversation).WithHint("try it in a terminal: it may wait for something")
+	case err != nil:
+		return core.Unavailablef(err, "%s", core.OneLine(err.Error(), maxWords)).WithHint("try %s in a terminal", p.Line(args...))
 	}
 	if err := json.Unmarshal([]byte(out), answer); err != nil {
 		return fmt.Errorf("flame cannot read the answer of %s (an older version?): %w", p.Line(args...), err)
@@ -140,6 +146,7 @@ func run(ctx context.Context, dir, program string, args ...string) (string, erro
 	var stdout, stderr strings.Builder
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &stdout, &stderr
+	cmd.WaitDelay = time.Second // what it started may hold its output open
 	if err := cmd.Run(); err != nil {
 		said := strings.TrimSpace(stderr.String() + stdout.String())
 		return stdout.String(), fmt.Errorf("%s %s: %w: %s", filepath.Base(program), strings.Join(args, " "), err, said)
@@ -147,10 +154,12 @@ func run(ctx context.Context, dir, program string, args ...string) (string, erro
 	return stdout.String(), nil
 }
 
-// Bounds of a conversation with a program: its time, and the length of a line in bytes.
+// Bounds of a conversation with a program: its time, the length of a line in bytes, and of its
+// words in an error, in characters.
 const (
 	maxConversation = 10 * time.Second
 	maxSaid         = 4 << 20
+	maxWords        = 1000
 )
 
 func converse(ctx context.Context, dir, input string, isLast func(line string) bool, program string, args ...string) error {

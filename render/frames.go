@@ -256,7 +256,7 @@ func PoppedShort(popped stack.Popped) string {
 	case popped.Then != nil:
 		text += "\n" + ActivatedShort(*popped.Then)
 	case popped.NotNext != nil:
-		text += "\nnext was not taken up: " + core.OneLine(popped.NotNext.Message, 0) + " (" + core.OneLine(popped.NotNext.Hint, 0) + ")"
+		text += "\nnext was not taken up: " + core.OneLine(popped.NotNext.Message, 0)
 	case popped.Next != nil:
 		text += "\nplanned next: " + ShortFrame(*popped.Next)
 	}
