@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -28,7 +27,10 @@ func newContinue(a *app.App) *cobra.Command {
 			"session takes the frame over, even if the other one still runs. Without HOST, flame prints the\n" +
 			"prompt, for any program.",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 && !slices.Contains(a.Hosts.Names(), args[0]) {
+			if len(args) == 0 {
+				return nil
+			}
+			if _, known := a.Hosts.Find(args[0]); !known {
 				return app.Wrong(cmd, "there is no host %q", args[0])
 			}
 			return nil

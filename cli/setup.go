@@ -28,8 +28,10 @@ func newSetup(a *app.App) *cobra.Command {
 			"It edits no config file. Run it again to update everything.",
 		ValidArgs: names,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if unknown := lo.Without(args, names...); len(unknown) > 0 {
-				return app.Wrong(cmd, "there is no host %q", unknown[0])
+			for _, name := range args {
+				if _, known := a.Hosts.Find(name); !known {
+					return app.Wrong(cmd, "there is no host %q", name)
+				}
 			}
 			return nil
 		},
@@ -78,6 +80,7 @@ func (c *installation) setup(ctx context.Context, names []string) (err error) {
 		return err
 	}
 	c.notes, c.named = []setupNote{}, len(names) > 0
+	names = lo.Map(names, func(name string, _ int) string { return c.app.Hosts.Of(name).Name })
 	c.chosen = lo.Filter(c.app.Hosts, func(h hosts.Host, _ int) bool { return !c.named || slices.Contains(names, h.Name) })
 	if c.remove {
 		err = c.uninstall(ctx)

@@ -23,9 +23,13 @@ import (
 // named.
 type Registry []Host
 
-// Find returns the host of a name, and whether there is one.
+// Find returns the host of a name, and whether there is one. People and other programs also use
+// the name of its program, such as claude, and its title, such as codex-cli.
 func (r Registry) Find(name string) (Host, bool) {
-	return lo.Find(r, func(h Host) bool { return h.Name == name })
+	name = strings.ToLower(strings.TrimSpace(name))
+	return lo.Find(r, func(h Host) bool {
+		return name != "" && (h.Name == name || h.Program == name || strings.ReplaceAll(strings.ToLower(h.Title), " ", "-") == name)
+	})
 }
 
 // Named returns the host of a name, or an error that lists the hosts that can
@@ -41,8 +45,10 @@ func (r Registry) Named(name string) (Host, error) {
 // Of returns the host of a name. An unknown host has no tools, takes any model,
 // and is assumed to know every tool.
 func (r Registry) Of(name string) Host {
-	h, _ := r.Find(name)
-	h.Name = name
+	h, known := r.Find(name)
+	if !known {
+		h.Name = name
+	}
 	return h
 }
 
