@@ -123,9 +123,17 @@ func wayOut(run record.Run) string {
 	}
 	agent := ""
 	if run.Source.Kind != definition.Call {
-		agent = " --agent " + core.OneLine(run.Type, plan.MaxName)
+		agent = " --agent " + quoted(core.OneLine(run.Type, plan.MaxName))
 	}
 	return fmt.Sprintf("a person runs `flame agents grant %s%s --reason WHY` at a terminal, before the agent is started", run.Mode.Requested, agent)
+}
+
+// quoted quotes a name for a shell, if it needs that.
+func quoted(name string) string {
+	if strings.ContainsAny(name, " ") {
+		return "'" + name + "'"
+	}
+	return name
 }
 
 // Usable returns the tools that an agent can use in its mode.

@@ -44,15 +44,6 @@ func newDay(t *testing.T) *day {
 	return d
 }
 
-// tries runs a command that may fail, for example because a host is missing, and returns its
-// output.
-func (d *day) tries(args ...string) string {
-	d.t.Helper()
-	out, errs, code := d.run(args...)
-	assert.False(d.t, out == "" && code != 0, "flame %v: %s", args, errs)
-	return out
-}
-
 // read runs a command with --json and decodes its output.
 func (d *day) read(into any, args ...string) {
 	d.t.Helper()

@@ -63,14 +63,14 @@ func TestFoldersHaveTheirPrecedence(t *testing.T) {
 		return lines
 	}
 	project := []string{
-		"project /p/.claude/agents", "project /p/.wave/agents", "project /p/.opencode/agent/**", "project /p/.opencode/agents/**", "project /p/.flame/agents",
+		"project /p/.claude/agents/**", "project /p/.wave/agents", "project /p/.opencode/agent/**", "project /p/.opencode/agents/**", "project /p/.flame/agents",
 	}
 	assert.Equal(t, append([]string{
-		"user /h/.claude/agents", "user /h/.wave/agents",
+		"user /h/.claude/agents/**", "user /h/.wave/agents",
 		"user /h/.config/opencode/agent/**", "user /h/.config/opencode/agents/**", "user /h/.config/flame/agents",
 	}, project...), paths(dirs("/h", "/p", nobody)))
 	assert.Equal(t, append([]string{
-		"user /c/agents", "user /h/.wave/agents",
+		"user /c/agents/**", "user /h/.wave/agents",
 		"user /x/opencode/agent/**", "user /x/opencode/agents/**", "user /o/agent/**", "user /o/agents/**", "user /x/flame/agents",
 	}, project...), paths(dirs("/h", "/p", func(name string) string {
 		return map[string]string{"CLAUDE_CONFIG_DIR": "/c", "OPENCODE_CONFIG_DIR": "/o", "XDG_CONFIG_HOME": "/x"}[name]
@@ -78,7 +78,7 @@ func TestFoldersHaveTheirPrecedence(t *testing.T) {
 	assert.Equal(t, project, paths(dirs("", "/p", nobody)), "nobody's home")
 	assert.Equal(t, []string{
 		"user /h/.config/opencode/agent/**", "user /h/.config/opencode/agents/**", "user /h/.config/flame/agents",
-		"user /h/.claude/agents", "user /h/.wave/agents", "user /h/.opencode/agent/**", "user /h/.opencode/agents/**", "user /h/.flame/agents",
+		"user /h/.claude/agents/**", "user /h/.wave/agents", "user /h/.opencode/agent/**", "user /h/.opencode/agents/**", "user /h/.flame/agents",
 	}, paths(dirs("/h", "/h", nobody)), "a folder counts once, and what lies in the home folder is the user's")
 }
 
@@ -90,7 +90,7 @@ func TestALaterFolderReplacesTheWholeDefinition(t *testing.T) {
 		".config/opencode/agent/helper.md":   agent("", "OpenCode's"),
 		".config/flame/agents/only-here.md":  agent("", "flame's"),
 		".config/opencode/agent/sub/deep.md": agent("", "nested"),
-		".claude/agents/sub/deep.md":         agent("", "not read"),
+		".wave/agents/sub/deep.md":           agent("", "not read"),
 	})
 	repository.Write(t, project, map[string]string{
 		".flame/agents/helper.md":   agent("helper", "the project's"),

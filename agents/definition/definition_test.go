@@ -157,3 +157,24 @@ func TestABadDefinitionInACallIsAnError(t *testing.T) {
 		assert.NotNil(t, def.Tools)
 	}
 }
+
+func TestADefinitionWithoutInstructionsIsLoadedWithAWarning(t *testing.T) {
+	t.Parallel()
+	_, findings := parsed("---\nname: a\ndescription: d\n---\n \n")
+	require.Len(t, findings, 1)
+	assert.False(t, findings[0].Fatal)
+	assert.Contains(t, findings[0].Reason, "there are no instructions")
+}
+
+func TestNamesThatHostsLoad(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"code reviewer", "v1.2", "snake_case", "3d-artist", "prüfer", "校对", "plugin:x", "team/x"} {
+		def, findings := parsed("---\nname: " + name + "\ndescription: d\n---\nDo it.\n")
+		assert.Empty(t, findings, name)
+		assert.Equal(t, name, def.Name)
+	}
+	for _, name := range []string{"../a", "/a", "a//b", "a/../b", "--x", "a(b)", "a\\x00b", "a`b`"} {
+		_, findings := parsed("---\nname: \"" + name + "\"\ndescription: d\n---\nDo it.\n")
+		assert.NotEmpty(t, findings, name)
+	}
+}

@@ -153,7 +153,7 @@ func TestReadingARepositoryOfAnySizeIsBoundedInTimeAndMemory(t *testing.T) {
 		"thousands of tools":       {9, begin + "tools: [" + keys("a%d,") + "]\n---\np\n", "tools: has more than 500 entries", false},
 		"thousands of rules":       {9, begin + "permission:\n" + keys("  a%d*: deny\n") + "---\np\n", "has more than 500 entries", false},
 		"thousands of switches":    {9, begin + "tools:\n" + keys("  a%d: true\n") + "---\np\n", "tools: has more than 500 entries", false},
-		"a name of 60 KB":          {9, begin + "name: " + strings.Repeat("a/", 30<<10) + "a\n---\np\n", "must begin with a letter", false},
+		"a name of 60 KB":          {9, begin + "name: " + strings.Repeat("a/", 30<<10) + "a\n---\np\n", "must begin with a letter or a digit", false},
 		"a tool's name of 60 KB":   {9, begin + "tools: " + strings.Repeat("(", 60<<10) + "\n---\np\n", "is not the name of a tool", false},
 		"a key of 60 KB":           {9, begin + strings.Repeat("k", 60<<10) + ": 1\n---\np\n", "is not a known key", true},
 		"front matter of 65 KB":    {9, begin + strings.Repeat("#\n", 33<<10) + "---\np\n", "the front matter is larger than 64 KB", false},

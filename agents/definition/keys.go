@@ -114,14 +114,14 @@ func (r *reader) unknown(key *yaml.Node, path string) {
 func (r *reader) finish() (Definition, []Flaw) {
 	r.limitTools()
 	if !validName(r.def.Name) {
-		r.fail(1, "the name %q must begin with a letter and continue with letters, digits and hyphens; plugin:name is also allowed", brief(r.def.Name))
+		r.fail(1, "the name %q must begin with a letter or a digit, and have only these, blanks and . _ - : /", brief(r.def.Name))
 	}
 	if !r.def.Disabled {
 		if r.def.Description == "" {
 			r.fail(1, "description: is missing; it says when to use the agent")
 		}
 		if r.def.Prompt == "" {
-			r.fail(1, "there are no instructions: write them below the front matter")
+			r.warn(1, "there are no instructions: write them below the front matter")
 		}
 	}
 	return r.result()
@@ -361,8 +361,8 @@ func brief(name string) string { return core.Cut(name, 60) }
 
 func isFatal(f Flaw) bool { return f.Fatal }
 
-// names matches names of agents by Wave's rule. A plugin's agents are plugin:name, those in
-// subfolders of OpenCode's are folder/name.
-var names = core.Pattern(`^[a-zA-Z][a-zA-Z0-9-]*([:/][a-zA-Z][a-zA-Z0-9-]*)*$`)
+// names matches names of agents that the hosts load, of any script. A plugin's agents are
+// plugin:name, those in subfolders of OpenCode's are folder/name.
+var names = core.Pattern(`^[\pL\pN_][\pL\pM\pN _.-]*([:/][\pL\pN_][\pL\pM\pN _.-]*)*$`)
 
 func validName(name string) bool { return len(name) <= maxName && names().MatchString(name) }

@@ -133,10 +133,14 @@ func split(content []byte) (front, body string, err error) {
 // isFence reports whether a line opens or closes the front matter.
 func isFence(line string) bool { return strings.TrimRight(line, " \t") == "---" }
 
+// allTools matches what Claude Code takes for all tools, and YAML for an alias.
+var allTools = core.Pattern(`(?m)^tools:[ \t]*\*[ \t]*$`)
+
 // frontMatter returns the fields of a file. Claude Code's own wizard writes descriptions with
 // colons in them and quotes nothing, which it and OpenCode accept as text. frontMatter does so
 // too, and returns the line of such a description as sloppy, otherwise 0.
 func frontMatter(front string) (fields *yaml.Node, sloppy int, err error) {
+	front = allTools().ReplaceAllString(front, `tools: "*"`)
 	fields, err = yamlFields(front)
 	if err == nil {
 		return fields, 0, nil

@@ -61,7 +61,7 @@ func (c Closing) Text(room int) string {
 		c.outcome(room),
 		{title: "Made:", lines: c.artifacts(), late: true},
 		{title: "Decided:", lines: c.decisions(), late: true},
-		{title: "Last words:", lines: lo.WithoutEmpty([]string{core.OneLine(c.Last, maxWhole)})},
+		{title: "Last words:", lines: lo.Compact([]string{core.OneLine(c.Last, maxWhole)})},
 		{title: "Left open:", lines: c.leftOpen()},
 		{title: "Next steps:", lines: c.next()},
 	}

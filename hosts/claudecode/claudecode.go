@@ -110,9 +110,9 @@ func newest(_ context.Context, m hosts.Machine) (past hosts.Past, err error) {
 func definitions(m hosts.Machine) []hosts.Folder {
 	own := ownFolder(m)
 	return []hosts.Folder{
-		{Path: filepath.Join(own, "agents"), Scope: hosts.User},
+		{Path: filepath.Join(own, "agents"), Scope: hosts.User, Nested: true},
 		{Path: filepath.Join(m.Home, ".wave", "agents"), Scope: hosts.User},
-		{Path: filepath.Join(m.ProjectDir, ".claude", "agents"), Scope: hosts.Project},
+		{Path: filepath.Join(m.ProjectDir, ".claude", "agents"), Scope: hosts.Project, Nested: true},
 		{Path: filepath.Join(m.ProjectDir, ".wave", "agents"), Scope: hosts.Project},
 	}
 }
