@@ -103,8 +103,9 @@ func (t *told) add(id string) {
 	t.next = (t.next + 1) % toldAnswers
 }
 
-// once returns m without tokens that an earlier line reported.
+// once returns m without tokens that an earlier line reported, and without impossible ones.
 func (t *told) once(m core.Message) core.Message {
+	m = plausible(m)
 	switch {
 	case m.ID == "" || m.Usage == core.Usage{ToolCalls: m.Usage.ToolCalls}:
 	case t.ids[m.ID]:
@@ -113,6 +114,41 @@ func (t *told) once(m core.Message) core.Message {
 		t.add(m.ID)
 	}
 	return m
+}
+
+// The bounds of what one line of a log can report. Logs are foreign: without bounds one line could
+// spoil a total for ever, or make it negative.
+const (
+	mostTokens = 1e10
+	mostUSD    = 1e6
+)
+
+// plausible returns m without usage that no line can report.
+func plausible(m core.Message) core.Message {
+	m.Usage = possible(m.Usage)
+	for i := range m.Notes {
+		n := &m.Notes[i]
+		n.Turn, n.Total = possible(n.Turn), possible(n.Total)
+		if !(n.TreeCostUSD >= 0 && n.TreeCostUSD <= mostUSD) { // nor NaN
+			n.TreeCostUSD = 0
+		}
+		n.Thinking, n.Tokens, n.ToolCalls = count(n.Thinking), count(n.Tokens), count(n.ToolCalls)
+	}
+	return m
+}
+
+func possible(u core.Usage) core.Usage {
+	if !u.Within(0, mostTokens) || !(u.CostUSD >= 0 && u.CostUSD <= mostUSD) {
+		return core.Usage{ToolCalls: count(u.ToolCalls)}
+	}
+	return u
+}
+
+func count(n int64) int64 {
+	if n < 0 || n > mostTokens {
+		return 0
+	}
+	return n
 }
 
 // Other returns a message of an unknown role with a line that is not a message.
