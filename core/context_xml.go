@@ -100,7 +100,10 @@ func decisionsField(decisions []string, share float64, maxUnits int) field {
 }
 
 func artifactsField(f *Frame, maxUnits int) field {
-	text := strings.NewReplacer("\n", " ", "\r", " ").Replace(joinList(f.Artifacts, ", ", maxUnits)) // a name is one line
+	text := joinList(f.Artifacts, ", ", maxUnits)
+	if strings.ContainsAny(text, "\r\n") { // a name is one line
+		text = OneLine(text, 0)
+	}
 	return field{tag: "artifacts", text: text, share: 0.2, mark: artifactsMark}
 }
 
