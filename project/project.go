@@ -156,6 +156,12 @@ func (p *Project) Relative(artifact string) string {
 	if rel, is := below(p.Dir, artifact); is {
 		return rel
 	}
+	// The session may have gone into the project by a link.
+	if folder, err := filepath.EvalSymlinks(filepath.Dir(artifact)); err == nil {
+		if rel, is := below(p.Dir, filepath.Join(folder, filepath.Base(artifact))); is {
+			return rel
+		}
+	}
 	return artifact
 }
 

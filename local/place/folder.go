@@ -48,7 +48,7 @@ func FolderOf(p Place, s Surroundings, git Git) *Folder {
 		return f
 	}
 	// A project that is the home folder, or a folder above it, contains the data of all projects.
-	if leadsInto(f.base, root) && !within(s.Home, root) {
+	if leadsInto(f.base, root) && !within(followed(s.Home), root) {
 		f.failed = core.Invalidf("the data of %s would be inside it, in %s", root, f.base).
 			WithHint("set " + env.Dir + " to a folder outside all projects")
 		return f

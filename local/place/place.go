@@ -30,12 +30,14 @@ func At(dir string) Place { return Place{Dir: dir, Worktree: dir} }
 
 // Locate finds the project that start is in: the nearest folder upwards, below home, with a
 // .flame or .git that belongs to this user; else start itself. A git worktree belongs to
-// its main checkout or, if the main repository is bare, to that repository.
+// its main checkout or, if the main repository is bare, to that repository. Links are followed
+// first: whichever way one goes into a folder, it is in the same project.
 func Locate(start, home string) (Place, error) {
 	start, err := filepath.Abs(start)
 	if err != nil {
 		return Place{}, err
 	}
+	start, home = followed(start), followed(home)
 	info, err := os.Stat(start)
 	if err != nil || !info.IsDir() {
 		return Place{}, core.NotFoundf("the folder %s does not exist", start).
@@ -61,11 +63,20 @@ func Given(dir, start, home string) (Place, error) {
 	if err != nil {
 		return Place{}, err
 	}
+	dir = followed(dir)
 	around, err := Locate(start, home)
 	if err == nil && same(around.Dir, dir) {
 		return Place{Dir: dir, Worktree: around.Worktree}, nil
 	}
 	return At(dir), nil
+}
+
+// followed returns the path without links, or the path itself if it leads nowhere.
+func followed(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
 }
 
 // upwards yields dir and the folders above it, without home and the folders above home.
@@ -185,7 +196,11 @@ func (s Surroundings) base() (string, error) {
 			WithHint("name a folder outside all checkouts by its absolute path")
 	}
 	base = filepath.Clean(base)
-	for dir := range upwards(base, s.Home) {
+	home := s.Home
+	if !within(base, home) {
+		home = followed(home)
+	}
+	for dir := range upwards(base, home) {
 		if gitIn(dir) != nil {
 			return "", core.Invalidf("%[2]s would put the data in the checkout %[1]s", dir, from).
 				WithHint("set " + env.Dir + " to a folder outside all checkouts: flame never uses data from a repository")
