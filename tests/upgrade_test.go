@@ -37,14 +37,13 @@ func oldFlame(t *testing.T, commit string) string {
 	return filepath.Join(dir, "flame")
 }
 
-// install replaces the program of setup as setup and update do: whole, by a rename.
+// install replaces the program of setup as setup does: whole, by a rename. Another process writes
+// it: one that this process starts meanwhile could hold the file open, which then is busy.
 func (u *user) install(program string) {
 	u.t.Helper()
-	raw, err := os.ReadFile(program)
-	require.NoError(u.t, err)
 	u.flame = filepath.Join(u.home, ".local/bin/flame")
 	require.NoError(u.t, os.MkdirAll(filepath.Dir(u.flame), 0o755))
-	require.NoError(u.t, os.WriteFile(u.flame+".next", raw, 0o755))
+	require.NoError(u.t, exec.Command("cp", program, u.flame+".next").Run())
 	require.NoError(u.t, os.Rename(u.flame+".next", u.flame))
 }
 

@@ -24,15 +24,15 @@ func TestWhicheverWayOneGoesIntoAFolderItIsInTheSameProject(t *testing.T) {
 	require.NoError(t, os.Symlink(in("home", "repo"), in("whole")))              // to the repository
 	require.NoError(t, os.Symlink(in("home", "repo", "apps", "web"), in("web"))) // to a part of it
 	require.NoError(t, os.Symlink(in("web"), in("chain")))
-	want := place.At(in("home", "repo"))
+	want := in("home", "repo")
 	for _, home := range []string{in("home"), in("user")} {
 		for _, start := range []string{in("home", "repo"), in("user", "repo", "apps"), in("whole"), in("whole", "apps", "web"), in("web"), in("chain")} {
 			got, err := place.Locate(start, home)
 			require.NoError(t, err)
-			assert.Equal(t, want, got, start)
+			assert.Equal(t, []string{want, want}, []string{got.Dir, got.Worktree}, start)
 			given, err := place.Given(in("whole"), start, home)
 			require.NoError(t, err)
-			assert.Equal(t, want, given, start)
+			assert.Equal(t, []string{want, want}, []string{given.Dir, given.Worktree}, start)
 		}
 		at, err := place.Locate(in("user"), home)
 		require.NoError(t, err)

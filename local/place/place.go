@@ -37,7 +37,9 @@ func Locate(start, home string) (Place, error) {
 	if err != nil {
 		return Place{}, err
 	}
-	start, home = followed(start), followed(home)
+	if start = followed(start); !within(start, home) {
+		home = followed(home)
+	}
 	info, err := os.Stat(start)
 	if err != nil || !info.IsDir() {
 		return Place{}, core.NotFoundf("the folder %s does not exist", start).
