@@ -41,7 +41,7 @@ func TestASecondSessionContinuesFromTheClosingAlone(t *testing.T) {
 			}},
 			model.Turn{Text: "RAW-WORDS"}),
 	})
-	u.ask(claudeCode, "MAINWORK please\nRAW-PROMPT")
+	u.ask(claudeCode, "MAINWORK please")
 	users, inner, mail, logout := u.frame("Store users"), u.frame("Inner question"), u.frame("Mail the link"), u.frame("Add a logout")
 	shown := u.must(u.flame, "show", users.ParentSessionID)
 	u.ask(openCode, "SECONDWORK please")
@@ -57,7 +57,7 @@ func TestASecondSessionContinuesFromTheClosingAlone(t *testing.T) {
 		assert.Contains(t, sent, text)
 		assert.Contains(t, shown, text, "flame show tells the same")
 	}
-	for _, text := range []string{"RAW-RESULTS", "RAW-PROMPT", "RAW-WORDS", "flame_push {"} {
+	for _, text := range []string{"RAW-RESULTS", "RAW-WORDS", "flame_push {"} {
 		assert.NotContains(t, sent, text)
 	}
 	assert.Equal(t, "completed", u.frame("Add a logout").Status, "it took up the remaining work")
