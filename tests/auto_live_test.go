@@ -81,7 +81,7 @@ func (u *user) doesWhatIsDue(client string, ask func(prompts []string)) {
 	assert.Zero(u.t, told(8, ended), "not before its end is proven")
 	assert.Equal(u.t, 1, told(9, ended), "the next prompt reports its end")
 	assert.Zero(u.t, told(11, "[FLAME SUGGESTION"), "flame does what is due")
-	assert.Equal(u.t, 2, told(12, began), "a frame of flame's own is begun")
+	assert.Equal(u.t, 2, told(13, began), "a frame of flame's own is begun, and told with the first result at the latest: a busy host does not wait")
 	assert.Equal(u.t, 1, told(15, `popping the current frame as "completed"`), "and its end suggested: no criteria prove it")
 	assert.Equal(u.t, 1, told(15, ended))
 	assert.Equal(u.t, 3, told(17, began))
