@@ -304,7 +304,7 @@ func (f *follower) ended(ctx context.Context) supervise.Outcome {
 		o.State, o.Reason = f.stop.Stop, f.stop.Reason
 	}
 	_, err := record.Change(ctx, f.a.Project.Store, f.run.ID, func(_ project.Tx, run *record.Run) error {
-		run.Changes = s.Report.Changes
+		run.Changes, run.Unread = s.Report.Changes, core.OneLine(s.Report.Unread, maxUnread)
 		return nil
 	})
 	fetch := func(name, path string, most int64) error {

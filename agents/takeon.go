@@ -195,7 +195,7 @@ func ReportOf(ctx context.Context, a *Agents, id string) (abroad.Report, core.Ag
 	run, err := a.Find(ctx, id)
 	r := abroad.Report{Progress: run.Progress, Mode: run.Mode}
 	if run.State.Ended() {
-		r.Outcome, r.Changes = run.Outcome, run.Changes
+		r.Outcome, r.Changes, r.Unread = run.Outcome, run.Changes, run.Unread
 	}
 	return r, run.State, err
 }

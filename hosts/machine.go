@@ -94,12 +94,12 @@ type Program struct {
 // Ask runs a command that prints JSON, and decodes it into answer. A command that fails, or takes
 // too long, is an error with its words, of kind core.ErrUnavailable.
 func (p Program) Ask(ctx context.Context, answer any, args ...string) error {
-	ctx, stop := context.WithTimeout(ctx, maxConversation)
+	ctx, stop := context.WithTimeout(ctx, maxAnswer)
 	defer stop()
 	out, err := p.Machine.Run(ctx, p.Machine.ProjectDir, p.Path, args...)
 	switch {
 	case ctx.Err() != nil:
-		return core.Unavailablef(err, "%s gave no answer within %v", p.Line(args...), maxConversation).WithHint("try it in a terminal: it may wait for something")
+		return core.Unavailablef(err, "%s gave no answer within %v", p.Line(args...), maxAnswer).WithHint("try it in a terminal: it may wait for something")
 	case err != nil:
 		return core.Unavailablef(err, "%s", core.OneLine(err.Error(), maxWords)).WithHint("try %s in a terminal", p.Line(args...))
 	}
@@ -154,9 +154,10 @@ func run(ctx context.Context, dir, program string, args ...string) (string, erro
 	return stdout.String(), nil
 }
 
-// Bounds of a conversation with a program: its time, the length of a line in bytes, and of its
-// words in an error, in characters.
+// Bounds of what programs say: the time of an answer and of a conversation, the length of a line in
+// bytes, and of their words in an error, in characters.
 const (
+	maxAnswer       = 20 * time.Second
 	maxConversation = 10 * time.Second
 	maxSaid         = 4 << 20
 	maxWords        = 1000

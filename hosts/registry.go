@@ -26,9 +26,11 @@ type Registry []Host
 // Find returns the host of a name, and whether there is one. People and other programs also use
 // the name of its program, such as claude, and its title, such as codex-cli.
 func (r Registry) Find(name string) (Host, bool) {
-	name = strings.ToLower(strings.TrimSpace(name))
+	if host, known := lo.Find(r, func(h Host) bool { return h.Name == name }); known || name == "" {
+		return host, known
+	}
 	return lo.Find(r, func(h Host) bool {
-		return name != "" && (h.Name == name || h.Program == name || strings.ReplaceAll(strings.ToLower(h.Title), " ", "-") == name)
+		return strings.EqualFold(h.Program, name) || strings.EqualFold(strings.ReplaceAll(h.Title, " ", "-"), name)
 	})
 }
 

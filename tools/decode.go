@@ -73,7 +73,7 @@ func (d *decoding) readValue(decoder *json.Decoder, name string) error {
 	}
 	i := d.indexOf(name)
 	if i < 0 {
-		return core.Invalidf("there is no argument %q", core.OneLine(name, maxShown)).WithHint("%s", taken(d.arguments))
+		return core.Invalidf("there is no argument %q", name).WithHint("%s", taken(d.arguments))
 	}
 	value, err := valueOf(decoder, d.arguments[i].Type)
 	if err != nil {
@@ -165,7 +165,7 @@ func (d *decoding) check() error {
 			continue
 		}
 		if got := reflect.Indirect(d.in.FieldByIndex(a.Index)).String(); !slices.Contains(a.values, got) {
-			return core.Invalidf("argument %s is %q", a.name, core.OneLine(got, maxShown)).WithHint("it must be one of %s", strings.Join(a.values, ", "))
+			return core.Invalidf("argument %s is %q", a.name, got).WithHint("it must be one of %s", strings.Join(a.values, ", "))
 		}
 	}
 	return nil

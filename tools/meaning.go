@@ -35,7 +35,7 @@ func meant(raw json.RawMessage, t reflect.Type) json.RawMessage {
 		for i := range items {
 			items[i] = meant(items[i], t.Elem())
 		}
-		return inJSONRaw(items, raw)
+		return json.RawMessage(inJSON(items))
 	case reflect.Struct:
 		var members map[string]json.RawMessage
 		if json.Unmarshal(raw, &members) != nil {
@@ -46,7 +46,7 @@ func meant(raw json.RawMessage, t reflect.Type) json.RawMessage {
 				members[a.name] = meant(value, a.Type)
 			}
 		}
-		return inJSONRaw(members, raw)
+		return json.RawMessage(inJSON(members))
 	}
 	return raw
 }
@@ -79,11 +79,4 @@ func whole(raw json.RawMessage) json.RawMessage {
 		return raw
 	}
 	return strconv.AppendInt(nil, int64(n), 10)
-}
-
-func inJSONRaw(value any, otherwise json.RawMessage) json.RawMessage {
-	if raw, err := json.Marshal(value); err == nil {
-		return raw
-	}
-	return otherwise
 }

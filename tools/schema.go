@@ -47,9 +47,9 @@ func openSchemaOf(arguments []argument) string {
 	return schema + "}"
 }
 
-// inJSON returns texts in JSON.
-func inJSON(texts any) string {
-	raw, _ := json.Marshal(texts) // texts always have a form in JSON
+// inJSON returns texts, or values that came in JSON, in JSON.
+func inJSON(values any) string {
+	raw, _ := json.Marshal(values) // they always have a form in JSON
 	return string(raw)
 }
 

@@ -132,6 +132,7 @@ type Report struct {
 	Mode     record.Choice      `json:"mode"`              // its mode there
 	Outcome  *supervise.Outcome `json:"outcome,omitempty"` // once final
 	Changes  []changes.Change   `json:"changes,omitempty"`
+	Unread   string             `json:"unread,omitempty"` // why Changes lacks some, and where these are
 	Output   string             `json:"output,omitempty"` // name of the object with the output of its host; empty if there is none
 	Patch    string             `json:"patch,omitempty"`  // name of the object with its changes
 }

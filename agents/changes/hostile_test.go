@@ -51,7 +51,7 @@ func TestAnInvalidBaseIsRefused(t *testing.T) {
 			assert.Contains(t, cases.Advice(t, err), tt.Says, name)
 			assert.NotContains(t, err.Error(), "secret")
 			assert.NoDirExists(t, s.dir("bad"))
-			left, _ := os.ReadDir(s.worker.Dir) // mostly there is none
+			left, _ := os.ReadDir(s.worker.Dir) // usually empty
 			assert.Len(t, left, mirrors, name)
 		}
 		s.take(fmt.Sprint("good", mirrors), good)

@@ -33,7 +33,7 @@ func dirs(home, project string, getenv func(string) string) []definition.Dir {
 	return definition.Dirs(hoststest.Known(), hosts.Machine{Home: home, ProjectDir: project, Getenv: getenv})
 }
 
-// nobody has set no variable.
+// nobody is an environment without variables.
 func nobody(string) string { return "" }
 
 // loaded returns the definitions of one folder of a user's and what is wrong there.
@@ -75,7 +75,7 @@ func TestFoldersHaveTheirPrecedence(t *testing.T) {
 	}, project...), paths(dirs("/h", "/p", func(name string) string {
 		return map[string]string{"CLAUDE_CONFIG_DIR": "/c", "OPENCODE_CONFIG_DIR": "/o", "XDG_CONFIG_HOME": "/x"}[name]
 	})))
-	assert.Equal(t, project, paths(dirs("", "/p", nobody)), "nobody's home")
+	assert.Equal(t, project, paths(dirs("", "/p", nobody)), "without a home folder")
 	assert.Equal(t, []string{
 		"user /h/.config/opencode/agent/**", "user /h/.config/opencode/agents/**", "user /h/.config/flame/agents",
 		"user /h/.claude/agents/**", "user /h/.wave/agents", "user /h/.opencode/agent/**", "user /h/.opencode/agents/**", "user /h/.flame/agents",

@@ -42,13 +42,14 @@ func FolderOf(p Place, s Surroundings, git Git) *Folder {
 	if f.base, f.failed = s.base(); f.failed != nil {
 		return f
 	}
-	root, err := realPath(p.Dir)
+	root := p.Dir
+	info, err := os.Stat(root)
 	if err != nil {
 		f.failed = core.NotFoundf("flame cannot open the project's folder %s: %v", p.Dir, reason(err))
 		return f
 	}
 	// A project that is the home folder, or a folder above it, contains the data of all projects.
-	if leadsInto(f.base, root) && !within(followed(s.Home), root) {
+	if leadsInto(f.base, info) && !within(unlinked(s.Home), root) {
 		f.failed = core.Invalidf("the data of %s would be inside it, in %s", root, f.base).
 			WithHint("set " + env.Dir + " to a folder outside all projects")
 		return f
@@ -57,18 +58,14 @@ func FolderOf(p Place, s Surroundings, git Git) *Folder {
 	return f
 }
 
-// leadsInto reports whether path is in root, following links.
-func leadsInto(path, root string) bool {
+// leadsInto reports whether path is in the folder root, following links.
+func leadsInto(path string, root fs.FileInfo) bool {
 	real, err := filepath.EvalSymlinks(Nearest(path))
 	if err != nil {
 		return false // flame cannot use a folder that it cannot open
 	}
-	in, err := os.Stat(root)
-	if err != nil {
-		return false
-	}
 	for dir := range upwards(real, "") {
-		if info, err := os.Stat(dir); err == nil && os.SameFile(info, in) {
+		if info, err := os.Stat(dir); err == nil && os.SameFile(info, root) {
 			return true
 		}
 	}

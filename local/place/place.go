@@ -18,7 +18,7 @@ import (
 
 // A Place is the place of a project.
 type Place struct {
-	Dir      string // the project's folder: of a worktree, its main checkout or bare repository
+	Dir      string // the project's folder, by its canonical name: of a worktree, its main checkout or bare repository
 	Worktree string // the checkout in use; paths of artifacts are relative to it
 
 	Alone bool    // nothing marks this folder or one above it as a project
@@ -26,7 +26,10 @@ type Place struct {
 }
 
 // At returns the place of a project whose folder is known.
-func At(dir string) Place { return Place{Dir: dir, Worktree: dir} }
+func At(dir string) Place { return at(followed(dir)) }
+
+// at is At for a canonical name.
+func at(dir string) Place { return Place{Dir: dir, Worktree: dir} }
 
 // Locate finds the project that start is in: the nearest folder upwards, below home, with a
 // .flame or .git that belongs to this user; else start itself. A git worktree belongs to
@@ -38,7 +41,7 @@ func Locate(start, home string) (Place, error) {
 		return Place{}, err
 	}
 	if start = followed(start); !within(start, home) {
-		home = followed(home)
+		home = unlinked(home)
 	}
 	info, err := os.Stat(start)
 	if err != nil || !info.IsDir() {
@@ -70,11 +73,19 @@ func Given(dir, start, home string) (Place, error) {
 	if err == nil && same(around.Dir, dir) {
 		return Place{Dir: dir, Worktree: around.Worktree}, nil
 	}
-	return At(dir), nil
+	return at(dir), nil
 }
 
-// followed returns the path without links, or the path itself if it leads nowhere.
+// followed returns the canonical name of a folder, or the path itself if it leads nowhere.
 func followed(path string) string {
+	if real, err := realPath(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// unlinked returns a path without links, or the path itself if it leads nowhere.
+func unlinked(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}
@@ -102,13 +113,13 @@ func within(path, dir string) bool {
 func placeAt(dir string) (place Place, found bool) {
 	if info := gitIn(dir); info != nil && isOwn(info) {
 		if info.IsDir() {
-			return At(dir), true
+			return at(dir), true
 		}
 		return placeOfGitFile(dir, filepath.Join(dir, ".git")), true
 	}
 	info, err := os.Lstat(filepath.Join(dir, ".flame"))
 	if err == nil && info.IsDir() && isOwn(info) {
-		return At(dir), true
+		return at(dir), true
 	}
 	return Place{}, false
 }
@@ -136,21 +147,21 @@ func gitIn(dir string) fs.FileInfo {
 func placeOfGitFile(dir, file string) Place {
 	target, ok := strings.CutPrefix(firstLine(file), "gitdir:")
 	if !ok {
-		return At(dir)
+		return at(dir)
 	}
 	gitDir := inside(dir, strings.TrimSpace(target))
 	back, common := firstLine(filepath.Join(gitDir, "gitdir")), firstLine(filepath.Join(gitDir, "commondir"))
 	if back == "" || common == "" || !same(inside(gitDir, back), file) {
-		return At(dir)
+		return at(dir)
 	}
 	common = inside(gitDir, common)
 	if info, err := os.Stat(common); err != nil || !info.IsDir() || !isOwn(info) {
-		return At(dir)
+		return at(dir)
 	}
 	if filepath.Base(common) == ".git" {
 		common = filepath.Dir(common)
 	}
-	return Place{Dir: common, Worktree: dir}
+	return Place{Dir: followed(common), Worktree: dir}
 }
 
 // inside returns path, which may be relative to dir, as an absolute path.
@@ -200,7 +211,7 @@ func (s Surroundings) base() (string, error) {
 	base = filepath.Clean(base)
 	home := s.Home
 	if !within(base, home) {
-		home = followed(home)
+		home = unlinked(home)
 	}
 	for dir := range upwards(base, home) {
 		if gitIn(dir) != nil {

@@ -57,7 +57,7 @@ func plannedAs(s *project.Step, id, goal string) (*core.Frame, error) {
 // is nil, a new frame for goal. claimed is the claimed frame of another machine.
 func goOn(s *project.Step, popped *Popped, goal string, planned *core.Frame, claimed core.Frame) error {
 	if planned == nil {
-		frame, err := begin(s, goal, "")
+		frame, err := begin(s, goal)
 		popped.Then, popped.Current = &Activated{Frame: frame}, frame.ID
 		return errors.Join(err, recordSaid.Save(s.Tx, frame.ID, said{s.Session.ID, frame.Goal}))
 	}
@@ -118,8 +118,11 @@ func push(s *project.Step, goal, criteria string) (core.Frame, error) {
 		return core.Frame{}, err
 	}
 	planned, err := plannedAs(s, at, goal)
-	if err != nil || planned == nil || planned.Foreign() {
-		return begin(s, goal, criteria)
+	if err != nil {
+		return core.Frame{}, err
+	}
+	if planned == nil || planned.Foreign() {
+		return beginIn(s, at, goal, criteria)
 	}
 	if criteria != "" {
 		planned.SuccessCriteria = criteria
@@ -128,12 +131,17 @@ func push(s *project.Step, goal, criteria string) (core.Frame, error) {
 	return done.Frame, err
 }
 
-// begin makes a frame for a goal and enters it.
-func begin(s *project.Step, goal, criteria string) (core.Frame, error) {
+// begin makes a frame for a goal where a push would, and enters it.
+func begin(s *project.Step, goal string) (core.Frame, error) {
 	parent, err := PushParent(s)
 	if err != nil {
 		return core.Frame{}, err
 	}
+	return beginIn(s, parent, goal, "")
+}
+
+// beginIn makes a frame below another one and enters it.
+func beginIn(s *project.Step, parent, goal, criteria string) (core.Frame, error) {
 	frame, err := s.Create(core.Frame{Parent: parent, Goal: goal, SuccessCriteria: criteria, Status: core.InProgress})
 	if err != nil {
 		return frame, err
