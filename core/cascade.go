@@ -3,6 +3,7 @@ package core
 import (
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/samber/lo"
 )
@@ -17,9 +18,9 @@ type Cascade struct {
 	At     Millis // when it takes effect
 }
 
-// CascadeOf returns the cascade of a frame that has just been invalidated.
+// CascadeOf returns the cascade of a frame that has been invalidated, perhaps itself by a cascade.
 func CascadeOf(target Frame) Cascade {
-	return Cascade{Reason: cascadeReason + target.InvalidationReason, At: target.InvalidatedAt}
+	return Cascade{Reason: cascadeReason + strings.TrimPrefix(target.InvalidationReason, cascadeReason), At: target.InvalidatedAt}
 }
 
 // Void invalidates f, a frame at any depth below the target, if it is planned,
