@@ -57,7 +57,7 @@ func main() {
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Open: w.open, Log: w.logger, Agents: w.service, KeepHub: w.keepHub,
 		File:        func(at place.Place) string { return filepath.Join(at.Data.Path, disk.Name) },
 		Check:       func(ctx context.Context, at place.Place) []core.Finding { return store.Check(ctx, at.Data.Path) },
-		FirstCommit: git.FirstCommit, Exit: os.Exit,
+		FirstCommit: git.FirstCommit, Safe: git.SafeDirectories, Exit: os.Exit,
 	}
 	os.Exit(run(a, os.Args[1:]))
 }

@@ -57,6 +57,7 @@ func printWhere(ctx context.Context, a *app.App, at place.Place) error {
 		return err
 	}
 	a.NoteOf(at)
+	a.NoteForeign(at)
 	for _, kept := range candidates {
 		what, hint := app.MayBeOurs(kept)
 		a.Note(what + "; " + hint)

@@ -144,7 +144,7 @@ func aside(a *app.App, p *project.Project, at place.Place, name string) transpor
 	events.Transcripts = nil // counting usage would keep the host waiting
 	caller := intake.Caller{
 		Desk: a.Desk(&events, at), Host: host, Agent: os.Getenv(core.AgentVariable), Off: a.Settings.Off,
-		Worktree: func(folder string) string { return app.WorktreeOf(at, folder) },
+		Worktree: func(folder string) string { return a.WorktreeOf(at, folder) },
 	}
 	return transport.Aside{Tool: host.Calls.Tool, Model: host.CallID, Answer: caller.Answer}
 }

@@ -42,6 +42,10 @@ func (s *Step) Enter() error {
 	case errors.Is(err, core.ErrNotFound):
 		s.Fresh = true
 		session = core.Session{ID: id, Parent: s.By.Parent, CreatedAt: s.Now, State: core.SessionActive}
+		if session.Root, err = s.imported(id); err != nil {
+			return err
+		}
+		session.Current = session.Root
 	case err != nil:
 		return err
 	default:
@@ -57,6 +61,16 @@ func (s *Step) Enter() error {
 		return s.adopt()
 	}
 	return nil
+}
+
+// imported returns the frame in progress that was imported for a session: in the original plugin a
+// frame is a session, and has its id; empty without one.
+func (s *Step) imported(session string) (string, error) {
+	frame, err := s.Tx.Frame(session)
+	if err != nil || !frame.Open() || frame.Session != "" {
+		return "", IgnoreMissing(err)
+	}
+	return frame.ID, nil
 }
 
 // adopt makes the frame of the most recently active session current for an anonymous

@@ -56,6 +56,8 @@ type App struct {
 	KeepHub func(ctx context.Context, p *project.Project, at place.Place)
 	// FirstCommit asks git for the first commit of a repository.
 	FirstCommit place.Git
+	// Safe asks git which folders of other users the user trusts.
+	Safe place.Safe
 	// Check looks at the data of a place without changing it.
 	Check func(ctx context.Context, at place.Place) []core.Finding
 	// Exit ends the process at once, even if a call blocks.
@@ -191,11 +193,14 @@ func (a *App) With(ctx context.Context, f func(*project.Project) error) error {
 // At opens the project of a place for f.
 func (a *App) At(at place.Place, longLived bool, f func(*project.Project) error) error {
 	p, closeProject := a.Open(at, longLived)
-	first := at.Alone && !a.there(at)
+	first := (at.Alone || at.Foreign != "") && !a.there(at)
 	err := errors.Join(f(p), closeProject())
 	if first && a.there(at) {
-		a.Note(fmt.Sprintf("%s is in no project: neither it nor a folder above it has a .git or .flame of yours, "+
-			"so flame keeps the frames for this folder alone", at.Dir))
+		a.NoteForeign(at)
+		if at.Foreign == "" {
+			a.Note(fmt.Sprintf("%s is in no project: neither it nor a folder above it has a .git or .flame of yours, "+
+				"so flame keeps the frames for this folder alone", at.Dir))
+		}
 	}
 	a.NoteOf(at)
 	return err
@@ -206,6 +211,20 @@ func (a *App) NoteOf(at place.Place) {
 	if notice := at.Data.Notice(); notice != "" {
 		a.Note(notice)
 	}
+}
+
+// NoteForeign prints that what is around a place does not count, if that is so.
+func (a *App) NoteForeign(at place.Place) {
+	if at.Foreign != "" {
+		what, hint := Foreign(at)
+		a.Note(what + "; " + hint)
+	}
+}
+
+// Foreign says that another user owns what is around a place, and how to make it count.
+func Foreign(at place.Place) (what, hint string) {
+	return fmt.Sprintf("%s belongs to another user, so flame does not take it for a project of yours, and keeps the frames for %s", at.Foreign, at.Dir),
+		fmt.Sprintf("if you trust it, run `git config --global --add safe.directory '%s'`", at.Foreign)
 }
 
 // there reports whether a place has data.
@@ -232,12 +251,12 @@ func (a *App) PlaceOf(root string) place.Place {
 
 // WorktreeOf returns the root of the worktree that folder is in, if that is one of the
 // project at a place, else the place's own.
-func WorktreeOf(at place.Place, folder string) string {
+func (a *App) WorktreeOf(at place.Place, folder string) string {
 	home, _ := os.UserHomeDir()
 	if folder == "" {
 		return at.Worktree
 	}
-	if around, err := place.Locate(folder, home); err == nil && around.Dir == at.Dir {
+	if around, err := place.Locate(folder, home, a.Safe); err == nil && around.Dir == at.Dir {
 		return around.Worktree
 	}
 	return at.Worktree
@@ -255,15 +274,15 @@ func (a *App) withData(at place.Place, home string) place.Place {
 func (a *App) locate(home string) (place.Place, error) {
 	start, err := os.Getwd()
 	if dir := a.Settings.ProjectDir; dir != "" {
-		return place.Given(dir, start, home)
+		return place.Given(dir, start, home, a.Safe)
 	}
 	if dir := cmp.Or(a.Folder, a.Hosts.Folder(os.Getenv)); dir != "" {
-		return place.Locate(dir, home)
+		return place.Locate(dir, home, a.Safe)
 	}
 	if err != nil {
 		return place.Place{}, core.NotFoundf("the working folder no longer exists").WithHint("change to a folder that exists")
 	}
-	return place.Locate(start, home)
+	return place.Locate(start, home, a.Safe)
 }
 
 // Machine returns this machine, seen from the project.

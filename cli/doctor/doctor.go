@@ -44,6 +44,10 @@ type checkup struct {
 func Findings(ctx context.Context, a *app.App, at place.Place, warnings []config.Warning) []core.Finding {
 	c := &checkup{app: a, at: at}
 	c.ok("flame %s, project %s", a.Build.Version, at.Dir)
+	if at.Foreign != "" {
+		what, hint := app.Foreign(at)
+		c.note(hint, "%s", what)
+	}
 	c.settings(warnings)
 	c.data(ctx)
 	c.inbox()

@@ -10,6 +10,7 @@ package git
 import (
 	"context"
 	"errors"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -84,6 +85,21 @@ func FirstCommit(ctx context.Context, dir string) (hash string, err error) {
 	hash, err = call{dir: dir, env: asMade, args: roots}.run(ctx)
 	return strings.TrimSpace(hash), err
 }
+
+// SafeDirectories returns the values of safe.directory in the configuration of the user and of the
+// system, in order; none if git cannot tell. No repository has a say in it.
+func SafeDirectories() []string {
+	ctx, stop := context.WithTimeout(context.Background(), hurry)
+	defer stop()
+	text, err := execute(ctx, call{dir: "/", args: []string{"config", "--type=path", "--get-all", "-z", "safe.directory"}}, os.DevNull)
+	if err != nil {
+		return nil // usually there is none
+	}
+	return strings.Split(strings.TrimSuffix(text, "\x00"), "\x00")
+}
+
+// hurry bounds a question to git that hooks ask.
+const hurry = time.Second
 
 // isNone reports whether an error of rev-parse means that the folder is no repository, or
 // that the repository has no commit.

@@ -55,6 +55,11 @@ func FolderOf(p Place, s Surroundings, git Git) *Folder {
 		return f
 	}
 	f.Root, f.Path = root, filepath.Join(f.base, folderName(root))
+	if p.former != "" {
+		if path := filepath.Join(f.base, folderName(p.former)); path == Nearest(path) {
+			f.Root, f.Path = p.former, path
+		}
+	}
 	return f
 }
 

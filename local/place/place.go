@@ -5,9 +5,7 @@ package place
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,8 +19,11 @@ type Place struct {
 	Dir      string // the project's folder, by its canonical name: of a worktree, its main checkout or bare repository
 	Worktree string // the checkout in use; paths of artifacts are relative to it
 
-	Alone bool    // nothing marks this folder or one above it as a project
-	Data  *Folder // the project's data; nil until FolderOf
+	Alone   bool    // nothing marks this folder or one above it as a project
+	Foreign string  // the nearest repository or .flame around the start that another user owns, which therefore does not count
+	Data    *Folder // the project's data; nil until FolderOf
+
+	former string // the name that it had before it had the one of Dir; empty: none
 }
 
 // At returns the place of a project whose folder is known.
@@ -32,10 +33,10 @@ func At(dir string) Place { return at(followed(dir)) }
 func at(dir string) Place { return Place{Dir: dir, Worktree: dir} }
 
 // Locate finds the project that start is in: the nearest folder upwards, below home, with a
-// .flame or .git that belongs to this user; else start itself. A git worktree belongs to
-// its main checkout or, if the main repository is bare, to that repository. Links are followed
-// first: whichever way one goes into a folder, it is in the same project.
-func Locate(start, home string) (Place, error) {
+// .flame or .git that belongs to this user, or is safe for git; else start itself. A git worktree
+// belongs to its main checkout or, if the main repository is bare, to that repository. Links are
+// followed first: whichever way one goes into a folder, it is in the same project.
+func Locate(start, home string, safe Safe) (Place, error) {
 	start, err := filepath.Abs(start)
 	if err != nil {
 		return Place{}, err
@@ -48,18 +49,20 @@ func Locate(start, home string) (Place, error) {
 		return Place{}, core.NotFoundf("the folder %s does not exist", start).
 			WithHint(env.ProjectDir + ", the host or the working folder names it")
 	}
+	owner := owners{safe: safe}
 	for dir := range upwards(start, home) {
-		if place, found := placeAt(dir); found {
+		if place, found := owner.placeAt(dir); found {
+			place.Foreign = owner.foreign
 			return place, nil
 		}
 	}
-	_, marked := placeAt(start) // home may be a project by itself
-	return Place{Dir: start, Worktree: start, Alone: !marked}, nil
+	_, marked := owner.placeAt(start) // home may be a project by itself
+	return Place{Dir: start, Worktree: start, Alone: !marked, Foreign: owner.foreign}, nil
 }
 
 // Given returns the place of the project in dir, which the user named. If start is in another
 // worktree of the same project, Worktree is that worktree.
-func Given(dir, start, home string) (Place, error) {
+func Given(dir, start, home string, safe Safe) (Place, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return Place{}, core.NotFoundf(env.ProjectDir+" is %s, which is not a folder", dir).
 			WithHint("name a folder that exists, or leave it unset")
@@ -69,7 +72,7 @@ func Given(dir, start, home string) (Place, error) {
 		return Place{}, err
 	}
 	dir = followed(dir)
-	around, err := Locate(start, home)
+	around, err := Locate(start, home, safe)
 	if err == nil && same(around.Dir, dir) {
 		return Place{Dir: dir, Worktree: around.Worktree}, nil
 	}
@@ -107,61 +110,6 @@ func upwards(dir, home string) func(yield func(string) bool) {
 func within(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return path != "" && err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
-}
-
-// placeAt returns the place of the project in dir, if dir is one.
-func placeAt(dir string) (place Place, found bool) {
-	if info := gitIn(dir); info != nil && isOwn(info) {
-		if info.IsDir() {
-			return at(dir), true
-		}
-		return placeOfGitFile(dir, filepath.Join(dir, ".git")), true
-	}
-	info, err := os.Lstat(filepath.Join(dir, ".flame"))
-	if err == nil && info.IsDir() && isOwn(info) {
-		return at(dir), true
-	}
-	return Place{}, false
-}
-
-// gitIn returns the file or folder .git of a checkout in dir; nil without one. Git takes no folder
-// without a HEAD for a repository: while Codex runs a command, its sandbox has an empty .git in each
-// folder that the command may write to.
-func gitIn(dir string) fs.FileInfo {
-	git := filepath.Join(dir, ".git")
-	info, err := os.Stat(git)
-	if err != nil {
-		return nil
-	}
-	if info.IsDir() {
-		if _, err := os.Lstat(filepath.Join(git, "HEAD")); errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-	}
-	return info
-}
-
-// placeOfGitFile follows the .git file of a worktree to the main checkout. It does not follow
-// the file of a submodule. It also requires that the named folder points back to the file:
-// anyone can write a file that poses as a worktree of another repository.
-func placeOfGitFile(dir, file string) Place {
-	target, ok := strings.CutPrefix(firstLine(file), "gitdir:")
-	if !ok {
-		return at(dir)
-	}
-	gitDir := inside(dir, strings.TrimSpace(target))
-	back, common := firstLine(filepath.Join(gitDir, "gitdir")), firstLine(filepath.Join(gitDir, "commondir"))
-	if back == "" || common == "" || !same(inside(gitDir, back), file) {
-		return at(dir)
-	}
-	common = inside(gitDir, common)
-	if info, err := os.Stat(common); err != nil || !info.IsDir() || !isOwn(info) {
-		return at(dir)
-	}
-	if filepath.Base(common) == ".git" {
-		common = filepath.Dir(common)
-	}
-	return Place{Dir: followed(common), Worktree: dir}
 }
 
 // inside returns path, which may be relative to dir, as an absolute path.

@@ -94,12 +94,12 @@ func TestLocateFindsTheProject(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			found, err := place.Locate(s.dir(tt.start), s.path("home"))
+			found, err := place.Locate(s.dir(tt.start), s.path("home"), nil)
 			require.NoError(t, err)
 			assert.Equal(t, place.Place{Dir: s.path(tt.dir), Worktree: s.path(tt.worktree), Alone: slices.Contains(alone, tt.dir)}, found)
 		})
 	}
-	_, err := place.Locate(s.path("missing"), s.path("home"))
+	_, err := place.Locate(s.path("missing"), s.path("home"), nil)
 	require.ErrorIs(t, err, core.ErrNotFound)
 }
 
@@ -111,11 +111,26 @@ func TestLocateIgnoresRepositoriesOfOtherUsers(t *testing.T) {
 	for _, marker := range []string{".git", ".flame"} {
 		s := newSite(t)
 		s.write("shared/"+marker+"/HEAD", "ref: refs/heads/main\n")
+		s.link("other-name", s.path("shared"))
 		require.NoError(t, os.Chown(s.path("shared/"+marker), 12345, 12345))
-		found, err := place.Locate(s.dir("shared/mine"), s.path("home"))
-		require.NoError(t, err)
-		mine := s.path("shared/mine")
-		assert.Equal(t, place.Place{Dir: mine, Worktree: mine, Alone: true}, found, marker)
+		mine, shared := s.dir("shared/mine"), s.path("shared")
+		for _, tt := range []struct {
+			values []string // of safe.directory
+			safe   bool
+		}{
+			{nil, false}, {[]string{""}, false}, {[]string{mine}, false}, {[]string{shared + "x"}, false}, {[]string{shared + "/*"}, false},
+			{[]string{"*", ""}, false}, {[]string{"shared"}, false},
+			{[]string{shared}, true}, {[]string{"*"}, true}, {[]string{s.base + "/*"}, true}, {[]string{"", "x", shared + "/"}, true},
+			{[]string{s.path("other-name")}, true},
+		} {
+			found, err := place.Locate(mine, s.path("home"), func() []string { return tt.values })
+			require.NoError(t, err)
+			want := place.Place{Dir: mine, Worktree: mine, Alone: true, Foreign: shared}
+			if tt.safe {
+				want = place.Place{Dir: shared, Worktree: shared}
+			}
+			assert.Equal(t, want, found, "%s %q", marker, tt.values)
+		}
 	}
 }
 
@@ -138,12 +153,12 @@ func TestAGivenProjectIsSeenFromThePresentWorktree(t *testing.T) {
 			if tt.start != "" {
 				start = s.dir(tt.start)
 			}
-			found, err := place.Given(s.path("repo"), start, s.path("home"))
+			found, err := place.Given(s.path("repo"), start, s.path("home"), nil)
 			require.NoError(t, err)
 			assert.Equal(t, place.Place{Dir: s.path("repo"), Worktree: s.path(tt.worktree)}, found)
 		})
 	}
-	_, err := place.Given(s.path("gone"), s.base, s.path("home"))
+	_, err := place.Given(s.path("gone"), s.base, s.path("home"), nil)
 	require.ErrorIs(t, err, core.ErrNotFound)
 	assert.Contains(t, err.Error(), "FLAME_PROJECT_DIR")
 }

@@ -1,0 +1,102 @@
+package place_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/local/place"
+)
+
+func TestWhicheverWayOneGoesIntoAFolderItIsInTheSameProject(t *testing.T) {
+	t.Parallel()
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	in := func(parts ...string) string { return filepath.Join(append([]string{top}, parts...)...) }
+	for _, dir := range []string{in("home", "repo", ".git"), in("home", "repo", "apps", "web"), in("data")} {
+		require.NoError(t, os.MkdirAll(dir, 0o755))
+	}
+	require.NoError(t, os.WriteFile(in("home", "repo", ".git", "HEAD"), []byte("ref: refs/heads/main\n"), 0o600))
+	require.NoError(t, os.Symlink(in("home"), in("user")))                       // a home that is a link
+	require.NoError(t, os.Symlink(in("home", "repo"), in("whole")))              // to the repository
+	require.NoError(t, os.Symlink(in("home", "repo", "apps", "web"), in("web"))) // to a part of it
+	require.NoError(t, os.Symlink(in("web"), in("chain")))
+	want := in("home", "repo")
+	for _, home := range []string{in("home"), in("user")} {
+		for _, start := range []string{in("home", "repo"), in("user", "repo", "apps"), in("whole"), in("whole", "apps", "web"), in("web"), in("chain")} {
+			got, err := place.Locate(start, home, nil)
+			require.NoError(t, err)
+			assert.Equal(t, []string{want, want}, []string{got.Dir, got.Worktree}, start)
+			given, err := place.Given(in("whole"), start, home, nil)
+			require.NoError(t, err)
+			assert.Equal(t, []string{want, want}, []string{given.Dir, given.Worktree}, start)
+		}
+		at, err := place.Locate(in("user"), home, nil)
+		require.NoError(t, err)
+		assert.Equal(t, in("home"), at.Dir, "HOME itself")
+	}
+	_, err = place.Locate(in("nowhere"), in("home"), nil)
+	assert.Error(t, err)
+}
+
+// TestARepositoryIsOneProject has pairs of folders with one git-common-dir.
+func TestARepositoryIsOneProject(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.repository("up")
+	s.git(".", "clone", "-q", "--bare", "up", "dot/.bare")
+	s.write("dot/.git", "gitdir: ./.bare\n")
+	s.git("dot", "worktree", "add", "-q", "main", "main")
+	s.git(".", "clone", "-q", "--separate-git-dir", s.path("apart.git"), "up", "apart")
+	s.git("apart", "worktree", "add", "-q", "../apart-tree", "-b", "b")
+	s.repository("whole")
+	s.git("whole", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "../up", "lib")
+	s.git("whole/lib", "worktree", "add", "-q", "../../lib-tree", "-b", "b")
+	s.git("whole/lib", "config", "extensions.worktreeConfig", "true")
+	s.git("whole/lib", "config", "--worktree", "core.worktree", s.path("whole/lib"))
+	for poser, of := range map[string]string{
+		"poser/of-main": "up/.git", "poser/of-dot": "dot/.bare", "poser/of-lib": "whole/.git/modules/lib", "poser/of-tree": "apart.git/worktrees/apart-tree",
+		"poser/of-folder": "poser", "poser/of-nothing": "", "poser/of-gone": "gone",
+	} {
+		s.write(poser+"/.git", "gitdir: "+s.path(of))
+	}
+	for start, want := range map[string]place.Place{
+		"dot":        {Dir: "dot", Worktree: "dot"},
+		"dot/main":   {Dir: "dot", Worktree: "dot/main"},
+		"apart":      {Dir: "apart.git", Worktree: "apart"},
+		"apart-tree": {Dir: "apart.git", Worktree: "apart-tree"},
+		"whole":      {Dir: "whole", Worktree: "whole"},
+		"whole/lib":  {Dir: "whole/lib", Worktree: "whole/lib"},
+		"lib-tree":   {Dir: "whole/lib", Worktree: "lib-tree"},
+		// what only poses as a part of a repository
+		"poser/of-main":    {Dir: "poser/of-main", Worktree: "poser/of-main"},
+		"poser/of-dot":     {Dir: "poser/of-dot", Worktree: "poser/of-dot"},
+		"poser/of-lib":     {Dir: "poser/of-lib", Worktree: "poser/of-lib"},
+		"poser/of-tree":    {Dir: "poser/of-tree", Worktree: "poser/of-tree"},
+		"poser/of-folder":  {Dir: "poser/of-folder", Worktree: "poser/of-folder"},
+		"poser/of-nothing": {Dir: "poser/of-nothing", Worktree: "poser/of-nothing"},
+		"poser/of-gone":    {Dir: "poser/of-gone", Worktree: "poser/of-gone"},
+	} {
+		found, err := place.Locate(s.path(start), s.path("home"), nil)
+		require.NoError(t, err)
+		assert.Equal(t, []string{s.path(want.Dir), s.path(want.Worktree)}, []string{found.Dir, found.Worktree}, start)
+	}
+}
+
+func TestDataUnderAFormerNameStaysInUse(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.repository("up")
+	s.git(".", "clone", "-q", "--bare", "up", "dot/.bare")
+	s.write("dot/.git", "gitdir: ./.bare\n")
+	s.git("dot", "worktree", "add", "-q", "main", "main")
+	kept := s.ready(s.folder("dot/.bare", nil))
+	for _, start := range []string{"dot", "dot/main"} {
+		found, err := place.Locate(s.path(start), s.path("home"), nil)
+		require.NoError(t, err)
+		assert.Equal(t, kept, s.ready(place.FolderOf(found, place.Surroundings{Home: s.dir("home")}, neverAsked(t))), start)
+	}
+}
