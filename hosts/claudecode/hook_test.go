@@ -146,7 +146,7 @@ func TestTheNoteForACompactionIsShortAndTrue(t *testing.T) {
 	for trigger, says := range map[string]string{"auto": "outgrew its room", "manual": "This is a checkpoint"} {
 		note := s.send("PreCompact", map[string]any{"trigger": trigger})
 		assert.LessOrEqual(t, len([]rune(note)), 600)
-		assert.Contains(t, note, piece.ID+" (in_progress): piece")
+		assert.Contains(t, note, piece.ID+` (in_progress): "piece"`)
 		assert.Contains(t, note, says)
 		assert.NotContains(t, note, "\x1b")
 		assert.NotContains(t, note, "overflow")
