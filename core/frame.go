@@ -92,6 +92,26 @@ func (u Usage) Within(least, most int64) bool {
 		max(u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten, u.ToolCalls) <= most
 }
 
+// The most that one answer can have used. What hosts, logs and servers report is foreign: without
+// bounds, one line could spoil a total for ever, or make it negative.
+const (
+	mostTokens = 1e10
+	mostUSD    = 1e6
+)
+
+// Possible returns u, as one answer reported it, if an answer can have used so much, else nothing but
+// its tool calls.
+func (u Usage) Possible() Usage {
+	calls := Usage{ToolCalls: u.ToolCalls}
+	switch {
+	case u.Within(0, mostTokens) && u.CostUSD >= 0 && u.CostUSD <= mostUSD: // not NaN
+		return u
+	case calls.Within(0, mostTokens):
+		return calls
+	}
+	return Usage{}
+}
+
 // Tokens returns how many tokens were used, including cached ones.
 func (u Usage) Tokens() int64 { return u.TokensIn + u.TokensOut + u.CacheRead + u.CacheWritten }
 

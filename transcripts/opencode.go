@@ -215,7 +215,7 @@ func (i openCodeInfo) speaks() bool { return i.Role == "user" || i.Role == "assi
 func (i openCodeInfo) message(parts []openCodePart) core.Message {
 	m := core.Message{
 		ID: i.ID, Role: core.Role(i.Role), Session: i.SessionID, Time: i.Time.Created, Model: i.ModelID,
-		Summary: string(i.Summary) == "true", Usage: possible(i.Tokens.usage(i.Cost)), Error: i.Error.text(),
+		Summary: string(i.Summary) == "true", Usage: i.Tokens.usage(i.Cost).Possible(), Error: i.Error.text(),
 		Final: i.Role == "assistant" && finalReason(i.Finish),
 	}
 	for _, p := range parts {

@@ -248,7 +248,7 @@ func (x *exchange) read() {
 	if x.reader.Failed != 0 && m.Status == http.StatusOK {
 		m.Status = x.reader.Failed
 	}
-	m.Usage = x.g.Wire.Usage(m.Model, x.reader.Usage, x.reader.Final)
+	m.Usage = x.g.Wire.Usage(m.Model, x.reader.Usage, x.reader.Final).Possible()
 	ofAnother := x.asked.Class == hosts.Subagent && x.asked.Agent == "" // than the session
 	if x.asked.Class != hosts.Compaction && x.asked.Class != hosts.Auxiliary && !ofAnother {
 		m.Context = int(m.Usage.TokensIn + m.Usage.CacheRead + m.Usage.CacheWritten)

@@ -68,6 +68,10 @@ func TestMeasurementsOfARequest(t *testing.T) {
 			kind: "application/json", answer: `{"type":"message","id":"msg_2","content":[],"usage":{"input_tokens":1e99,"output_tokens":-5}}`,
 			id: "msg_2",
 		},
+		"impossible numbers": {
+			kind: "application/json", answer: `{"type":"message","id":"msg_2","content":[],"usage":{"input_tokens":9000000000000000000,"output_tokens":3}}`,
+			id: "msg_2",
+		},
 		"compressed":     {answer: streamStart, encoding: "gzip"},
 		"something else": {kind: "text/html", status: 502, answer: "<html>"},
 	}

@@ -149,10 +149,10 @@ type answerUsage struct {
 
 func (e event) usages() (all []usage.Message) {
 	for _, u := range e.Usage {
-		all = append(all, usage.Message{
-			ID: u.Message, At: u.At, Context: int(u.In + u.CacheRead + u.CacheWrite),
-			Usage: core.Usage{TokensIn: u.In, TokensOut: u.Out, CacheRead: u.CacheRead, CacheWritten: u.CacheWrite, CostUSD: u.Cost, ToolCalls: u.Tools},
-		})
+		used := core.Usage{
+			TokensIn: u.In, TokensOut: u.Out, CacheRead: u.CacheRead, CacheWritten: u.CacheWrite, CostUSD: u.Cost, ToolCalls: u.Tools,
+		}.Possible()
+		all = append(all, usage.Message{ID: u.Message, At: u.At, Context: int(used.TokensIn + used.CacheRead + used.CacheWritten), Usage: used})
 	}
 	return all
 }
