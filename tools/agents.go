@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -79,11 +80,19 @@ type spawnArgs struct {
 	Definition     map[string]any       `json:"definition,omitempty" rare:"true" jsonschema:"instead of subagent_type"`
 }
 
+// asSeconds returns a number of seconds as a duration: the longest one for more.
+func asSeconds(n float64) time.Duration {
+	if n *= float64(time.Second); n < math.MaxInt64 {
+		return time.Duration(n)
+	}
+	return math.MaxInt64
+}
+
 // request returns the request in the arguments.
 func (in spawnArgs) request() (r plan.Request, err error) {
 	r = plan.Request{
 		Type: in.Type, Prompt: strings.TrimSpace(in.Prompt), Description: in.Description, Mode: in.Mode, Tools: in.Tools, Model: in.Model,
-		Timeout: time.Duration(lo.FromPtr(in.Timeout) * float64(time.Second)), Unlimited: in.Timeout != nil && *in.Timeout == 0,
+		Timeout: asSeconds(lo.FromPtr(in.Timeout)), Unlimited: in.Timeout != nil && *in.Timeout == 0,
 		Frame: in.FrameID, Cwd: in.Cwd, Isolation: in.Isolation, On: in.On,
 		Bare: in.InheritContext != nil && !*in.InheritContext, Key: in.Key, BudgetTokens: in.BudgetTokens, BudgetUSD: in.BudgetUSD,
 	}
@@ -167,7 +176,7 @@ func (d agentDoor) wait(ctx context.Context, _ project.Caller, in waitArgs) (str
 	d.ready(ctx)
 	most := maxWait
 	if in.Timeout > 0 {
-		most = time.Duration(min(most.Seconds(), in.Timeout) * float64(time.Second))
+		most = min(most, asSeconds(in.Timeout))
 	}
 	run, err := d.await(ctx, in.ID, most)
 	if err != nil {
@@ -266,7 +275,7 @@ type handoffArgs struct {
 
 func (d agentDoor) handoff(ctx context.Context, by project.Caller, in handoffArgs) (string, error) {
 	d.ready(ctx)
-	h := record.Handoff{Agent: in.ID, Transfer: in.Transfer, Timeout: core.Millis(in.Timeout * 1000), OnFailure: in.OnFailure}
+	h := record.Handoff{Agent: in.ID, Transfer: in.Transfer, Timeout: core.Millis(asSeconds(in.Timeout).Milliseconds()), OnFailure: in.OnFailure}
 	run, err := d.a.Handoff(ctx, by, h)
 	if err != nil {
 		return "", err

@@ -388,20 +388,22 @@ func TestAgentToolsRefuseInvalidCalls(t *testing.T) {
 	t.Parallel()
 	d := delegate(t)
 	tests := map[string]struct{ tool, args, says string }{
-		"the state of an unknown agent":  {"flame_agent_status", `{"subagent_id": "agent-nothing0"}`, `no agent "agent-nothing0"`},
-		"to wait for an unknown agent":   {"flame_agent_wait", `{"subagent_id": "agent-nothing0"}`, "flame_agent_list"},
-		"the result of an unknown agent": {"flame_agent_result", `{"subagent_id": "agent-nothing0"}`, "flame_agent_list"},
-		"to cancel an unknown agent":     {"flame_agent_cancel", `{"subagent_id": "agent-nothing0"}`, "flame_agent_list"},
-		"to list below an unknown agent": {"flame_agent_list", `{"subagent_id": "agent-nothing0"}`, "flame_agent_list"},
-		"an empty id":                    {"flame_agent_status", `{"subagent_id": " "}`, "flame_agent_list"},
-		"no id":                          {"flame_agent_status", `{}`, "subagent_id"},
-		"a negative offset":              {"flame_agent_result", `{"subagent_id": "x", "offset": -1}`, "offset is negative"},
-		"an unknown filter":              {"flame_agent_list", `{"filter": "odd"}`, "running"},
-		"a spawn without a prompt":       {"spawn_agent", `{"subagent_type": "builder"}`, "prompt is missing"},
-		"a spawn of an unknown type":     {"spawn_agent", `{"subagent_type": "bilder", "prompt": "x"}`, `did you mean "builder"`},
-		"a spawn in an unknown mode":     {"spawn_agent", `{"subagent_type": "builder", "prompt": "x", "permission_mode": "odd"}`, "acceptEdits"},
-		"a handoff to an unknown agent":  {"flame_handoff", `{"subagent_id": "agent-nothing0"}`, "flame_agent_list"},
-		"an unknown argument":            {"spawn_agent", `{"subagent_type": "builder", "prompt": "x", "speed": 9}`, "speed"},
+		"the state of an unknown agent":         {"flame_agent_status", `{"subagent_id": "agent-nothing0"}`, `no agent "agent-nothing0"`},
+		"to wait for an unknown agent":          {"flame_agent_wait", `{"subagent_id": "agent-nothing0"}`, "flame_agent_list"},
+		"the result of an unknown agent":        {"flame_agent_result", `{"subagent_id": "agent-nothing0"}`, "flame_agent_list"},
+		"to cancel an unknown agent":            {"flame_agent_cancel", `{"subagent_id": "agent-nothing0"}`, "flame_agent_list"},
+		"to list below an unknown agent":        {"flame_agent_list", `{"subagent_id": "agent-nothing0"}`, "flame_agent_list"},
+		"an empty id":                           {"flame_agent_status", `{"subagent_id": " "}`, "flame_agent_list"},
+		"no id":                                 {"flame_agent_status", `{}`, "subagent_id"},
+		"a negative timeout":                    {"spawn_agent", `{"subagent_type": "analyzer", "prompt": "x", "timeout": -1}`, "cannot be negative"},
+		"an unknown type and a timeout of ages": {"spawn_agent", `{"subagent_type": "bilder", "prompt": "x", "timeout": 1e300}`, `did you mean`},
+		"a negative offset":                     {"flame_agent_result", `{"subagent_id": "x", "offset": -1}`, "offset is negative"},
+		"an unknown filter":                     {"flame_agent_list", `{"filter": "odd"}`, "running"},
+		"a spawn without a prompt":              {"spawn_agent", `{"subagent_type": "builder"}`, "prompt is missing"},
+		"a spawn of an unknown type":            {"spawn_agent", `{"subagent_type": "bilder", "prompt": "x"}`, `did you mean "builder"`},
+		"a spawn in an unknown mode":            {"spawn_agent", `{"subagent_type": "builder", "prompt": "x", "permission_mode": "odd"}`, "acceptEdits"},
+		"a handoff to an unknown agent":         {"flame_handoff", `{"subagent_id": "agent-nothing0"}`, "flame_agent_list"},
+		"an unknown argument":                   {"spawn_agent", `{"subagent_type": "builder", "prompt": "x", "speed": 9}`, "speed"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

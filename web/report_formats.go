@@ -36,7 +36,7 @@ func (r Report) Write(w io.Writer, format ReportFormat) error {
 // markdown writes the report as nested lists.
 func (r Report) markdown(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n%s\n\n", escaped(core.OneLine(filepath.Base(r.Root), 0)), r.Board.Now.Time().Format("2006-01-02 15:04 MST"))
+	fmt.Fprintf(&b, "# %s\n\n%s\n\n", escaped(filepath.Base(r.Root)), r.Board.Now.Time().Format("2006-01-02 15:04 MST"))
 	counts := map[core.Status]int{}
 	var used core.Usage
 	for _, row := range r.Board.Frames {
@@ -91,7 +91,7 @@ func (r Report) list(b *strings.Builder, at *board.Node, depth int) {
 		{"", []string{frame.Summary}}, {"Decision: ", frame.Decisions}, {"Artifact: ", frame.Artifacts}, {"No longer valid: ", []string{frame.InvalidationReason}},
 	} {
 		for _, text := range part.texts {
-			if text = escaped(core.OneLine(text, 0)); text != "" {
+			if text = escaped(text); text != "" {
 				fmt.Fprintf(b, "%s  - %s%s\n", indent, part.name, text)
 			}
 		}
@@ -108,7 +108,7 @@ func (r Report) entry(row board.Row) string {
 		facts = append(facts, escaped(cmp.Or(row.Agent, row.Host)))
 	}
 	if row.Machine != "" {
-		facts = append(facts, escaped("@"+core.OneLine(row.Machine, 0)))
+		facts = append(facts, escaped("@"+row.Machine))
 	}
 	if row.From != 0 {
 		facts = append(facts, render.Duration(int64(cmp.Or(row.Until, r.Board.Now)-row.From)))
@@ -123,10 +123,10 @@ func (r Report) entry(row board.Row) string {
 	return fmt.Sprintf("- %s **%s** (%s)\n", outline.Icon(row.Status), escaped(cmp.Or(row.Goal, row.ID)), strings.Join(facts, ", "))
 }
 
-// escaped returns a text that Markdown shows unchanged.
+// escaped returns a text that Markdown shows unchanged, as one line.
 func escaped(text string) string {
 	var b strings.Builder
-	for _, r := range text {
+	for _, r := range core.OneLine(text, 0) {
 		if strings.ContainsRune("\\`*_{}[]<>#+-!|~&", r) {
 			b.WriteByte('\\')
 		}

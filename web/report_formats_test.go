@@ -38,11 +38,14 @@ func TestCyclesInAReportAreAtTheTop(t *testing.T) {
 
 func TestTheHeadingOfAReportIsOneLine(t *testing.T) {
 	t.Parallel()
-	text := written(t, web.Report{Root: "/home/me/thing\n\n<img onerror=x>\x1b[31m"}, web.Markdown)
+	r := web.Report{Root: "/home/me/thing\n\n<img onerror=x>\x1b[31m"}
+	r.Board.Frames = []board.Row{{ID: "a", Goal: "one\ntwo \x1b[31m\u009b31m\u202e", Host: "h\x1b", Status: core.Completed}}
+	text := written(t, r, web.Markdown)
+	assert.Contains(t, text, "**one two ")
 	assert.True(t, strings.HasPrefix(text, "# "))
 	heading, _, _ := strings.Cut(text, "\n")
 	assert.Regexp(t, `thing.*onerror`, heading)
-	assert.NotContains(t, text, "\x1b")
+	assert.NotRegexp(t, `[\x1b\x{9b}\x{202e}]`, text)
 }
 
 func TestAReportBeginsWithWhatIsBlockedAndWhatFailed(t *testing.T) {

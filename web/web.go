@@ -11,7 +11,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,7 +35,11 @@ type server struct {
 	open *projects
 	life context.Context // of the server
 
-	conns, streams atomic.Int64
+	streams atomic.Int64
+
+	mu      sync.Mutex
+	conns   int
+	waiting []net.Conn // those that have sent nothing yet, the oldest first
 }
 
 // grace is the time that requests in progress get at the end.
@@ -61,16 +67,23 @@ const (
 	maxStreams = 50
 )
 
-// count counts the connections, and closes those above the limit.
+// count counts the connections. Above the limit, it closes the one that has sent nothing for longest:
+// any user of the machine can connect, but only a request with the token keeps a connection.
 func (s *server) count(conn net.Conn, state http.ConnState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch state {
 	case http.StateNew:
-		if s.conns.Add(1) > maxConns {
-			conn.Close()
+		s.waiting = append(s.waiting, conn)
+		if s.conns++; s.conns > maxConns {
+			_ = s.waiting[0].Close()
+			s.waiting = s.waiting[1:]
 		}
+		return
 	case http.StateClosed, http.StateHijacked:
-		s.conns.Add(-1)
+		s.conns--
 	}
+	s.waiting = slices.DeleteFunc(s.waiting, func(waits net.Conn) bool { return waits == conn })
 }
 
 // policy allows the page its own scripts and styles, and requests to its own server.
