@@ -27,6 +27,7 @@ import (
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
+	"flame/render"
 )
 
 // elsewhere is a hub without a network.
@@ -180,6 +181,7 @@ func TestAnAgentElsewhereEndsAsReportedOrLost(t *testing.T) {
 		err    error
 		state  core.AgentState
 		reason string
+		says   string // the frame's summary; empty: any
 	}{
 		"its worker is lost": {begun: true, lost: "worker lost: box-1", state: core.AgentError, reason: "worker lost: box-1"},
 		"it was refused": {
@@ -190,6 +192,10 @@ func TestAnAgentElsewhereEndsAsReportedOrLost(t *testing.T) {
 		"its files are gone": {
 			begun: true, report: abroad.Report{Patch: "none", Outcome: &supervise.Outcome{State: core.AgentCompleted, Reason: "done", Text: "x"}},
 			state: core.AgentCompleted, reason: "done",
+		},
+		"it lacked a tool": {
+			begun: true, report: abroad.Report{Outcome: &supervise.Outcome{State: core.AgentCompleted, Reason: "done", Text: "x", Refused: []string{"Bash", "Edit"}}},
+			state: core.AgentCompleted, reason: "done", says: "x\n(not allowed to use Bash, Edit)",
 		},
 		"an outcome is missing": {begun: true, state: core.AgentError, reason: "its worker did not report its end"},
 	} {
@@ -204,6 +210,10 @@ func TestAnAgentElsewhereEndsAsReportedOrLost(t *testing.T) {
 			run := s.ended(s.away("done").ID)
 			assert.Equal(t, c.state, run.State)
 			assert.Equal(t, c.reason, run.Outcome.Reason)
+			if c.says != "" {
+				assert.Equal(t, c.says, s.frame(run.Frame).Summary)
+				assert.Contains(t, render.AgentLine(run, run.EndedAt), "(not allowed to use ")
+			}
 		})
 	}
 }

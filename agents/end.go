@@ -129,7 +129,7 @@ func tellEnd(tx project.Tx, now core.Millis, run record.Run) error {
 			"session_id": run.ParentSession, "agent_type": run.Type, "permission_mode": run.Mode.Effective,
 			"task_description": run.Description, "spawn_timestamp": run.CreatedAt, "completion_timestamp": run.EndedAt,
 			"outcome": record.OutcomeOf(run.State), "state": run.State, "stop_reason": o.Reason, "error": o.Error, "stderr": o.Stderr,
-			"partial": o.Partial, "tool_invocation_count": run.Progress.ToolCalls, "retries": run.Progress.Attempt,
+			"partial": o.Partial, "refused": o.Refused, "tool_invocation_count": run.Progress.ToolCalls, "retries": run.Progress.Attempt,
 			"artifact_paths": lo.Union([]string{}, frame.Artifacts, changes.Paths(run.Changes)), "model": model, "machine": record.Machine(),
 			"tokens": run.Progress.Tokens(), "costUSD": run.Progress.Cost(), "duration_ms": run.EndedAt - run.CreatedAt,
 		}))
@@ -172,7 +172,7 @@ func parentOf(run record.Run) project.Caller {
 func lastWords(run record.Run) string {
 	o := run.Outcome
 	if run.State == core.AgentCompleted {
-		return o.Text
+		return strings.TrimSpace(o.Text + "\n" + o.Lacked())
 	}
 	words := fmt.Sprintf("(%s: %s)", run.State, o.Reason)
 	if o.Error != "" {
@@ -181,7 +181,7 @@ func lastWords(run record.Run) string {
 	if o.Text != "" {
 		words += "\nSo far: " + o.Text
 	}
-	return words
+	return strings.TrimSpace(words + "\n" + o.Lacked())
 }
 
 // unstarted ends an agent whose supervisor did not start. If a user cancelled the agent

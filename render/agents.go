@@ -48,6 +48,9 @@ func AgentLine(run record.Run, now core.Millis) string {
 		line += ", " + Money(p.Cost())
 	}
 	if run.State.Ended() {
+		if run.Outcome != nil && len(run.Outcome.Refused) > 0 {
+			line += " " + core.OneLine(run.Outcome.Lacked(), 300)
+		}
 		return line
 	}
 	if p.LastTool != "" {
@@ -186,7 +189,6 @@ func Result(r record.Result, now core.Millis, offset, most int) string {
 	}
 	b.WriteString(Field("Retried by", r.Next))
 	if o := r.Outcome; o != nil {
-		b.WriteString(Field("Was refused", strings.Join(o.Refused, ", ")))
 		b.WriteString(Field("Error", core.OneLine(o.Error, 1_000)))
 		if r.State != core.AgentCompleted {
 			b.WriteString(Field("Stderr", core.OneLine(o.Stderr, 1_000)))

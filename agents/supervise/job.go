@@ -165,6 +165,15 @@ type Outcome struct {
 	EndedAt   core.Millis `json:"endedAt"`
 }
 
+// Lacked says which tools the agent was not allowed to use; empty if it was refused none. What it did
+// may lack what they would have done.
+func (o Outcome) Lacked() string {
+	if len(o.Refused) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("(not allowed to use %s)", core.List(o.Refused))
+}
+
 // A Retry is an attempt after a failed one.
 type Retry struct {
 	Attempt int           `json:"attempt"` // from 1

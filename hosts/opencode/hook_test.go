@@ -159,7 +159,8 @@ func TestFilesAndCostsAreKeptOnce(t *testing.T) {
 	l := working(t)
 	l.tell("tool.after", `"tool": "write", "files": ["a.go", "`+filepath.Join(l.Dir, "b", "c.go")+`"]`)
 	l.tell("session.idle", `"usage": [{"id": "a1", "at": 1, "in": 2, "out": 3, "cacheRead": 4, "cacheWrite": 5, "cost": 0.5, "tools": 1},
-		{"id": "a2", "at": 2, "in": 9000000000000000000, "out": 9000000000000000000}, {"id": "a3", "at": 3, "in": 1, "cost": 1e300}, {"id": "a4", "at": 4, "out": -7}]`)
+		{"id": "a2", "at": 2, "in": 9000000000000000000, "out": 9000000000000000000},
+		{"id": "a3", "at": 3, "in": 1, "cost": 1e300}, {"id": "a4", "at": 4, "out": -7}]`)
 	frame := l.Current("")
 	assert.Equal(t, []string{"a.go", "b/c.go"}, frame.Artifacts)
 	assert.Equal(t, core.Usage{TokensIn: 2, TokensOut: 3, CacheRead: 4, CacheWritten: 5, CostUSD: 0.5, ToolCalls: 1}, frame.Usage)
