@@ -26,7 +26,7 @@ func Converged(ctx context.Context, a *agents.Agents, c converge.Convergence, mo
 	whole := open || c.Result.Format != converge.Markdown // Markdown lists conflicts itself
 	for _, conflict := range c.Result.Conflicts {
 		if whole {
-			b.WriteString(conflictText(conflict))
+			b.WriteString(Conflict(conflict))
 		}
 		settled, err := settledFile(ctx, a, conflict)
 		if err != nil {
@@ -57,12 +57,16 @@ func Converged(ctx context.Context, a *agents.Agents, c converge.Convergence, mo
 
 // toReview says how to continue when conflicts are left.
 func toReview(c converge.Convergence) string {
-	return fmt.Sprintf("No output: %s to review. Nothing is lost: every side is kept. A person settles them with `flame agents review %s --choose CONFLICT=ID`, "+
-		"or converge again with %s auto_accept_latest or prefer_higher_confidence.\n", Count(c.Result.Unresolved, "conflict"), c.ID, op.ArgResolution)
+	return fmt.Sprintf("No output: %s to review. Nothing is lost: every side is kept. A person settles them with `flame agents review %s`, "+
+		"which asks for each in a terminal, or converge again with %s auto_accept_latest or prefer_higher_confidence.\n",
+		Count(c.Result.Unresolved, "conflict"), c.ID, op.ArgResolution)
 }
 
-// conflictText returns a conflict with its sides.
-func conflictText(c converge.Conflict) string {
+// maxSide is how many lines of a side are shown.
+const maxSide = 12
+
+// Conflict returns a conflict with its sides.
+func Conflict(c converge.Conflict) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Conflict %s", c.ID)
 	if c.Resolved() {
@@ -70,7 +74,22 @@ func conflictText(c converge.Conflict) string {
 	}
 	b.WriteByte('\n')
 	for _, side := range c.Sides {
-		fmt.Fprintf(&b, "- %s: %s\n", side.SubagentID, core.OneLine(side.Excerpt, 200))
+		name := side.SubagentID
+		if side.Task != "" {
+			name += " (" + core.OneLine(side.Task, 0) + ")"
+		}
+		lines := strings.Split(strings.TrimSpace(side.Excerpt), "\n")
+		if len(lines) == 1 {
+			fmt.Fprintf(&b, "- %s: %s\n", name, core.OneLine(side.Excerpt, 200))
+			continue
+		}
+		fmt.Fprintf(&b, "- %s:\n", name)
+		for _, line := range lines[:min(len(lines), maxSide)] {
+			fmt.Fprintf(&b, "    %s\n", core.OneLine(line, 160))
+		}
+		if more := len(lines) - maxSide; more > 0 {
+			fmt.Fprintf(&b, "    … %s more\n", Count(more, "line"))
+		}
 	}
 	return b.String()
 }

@@ -315,6 +315,7 @@ func TestASettledConflictSaysWhereTheFileIs(t *testing.T) {
 	open := merged(second, "")
 	assert.Contains(t, open, "to review. Nothing is lost")
 	assert.NotContains(t, open, "Flame writes no file", "nothing is settled")
+	assert.Regexp(t, `- agent-\w+ \(.+\): \+`, open, "a side is what it changed, as a diff")
 
 	latest := `, "conflict_resolution": "auto_accept_latest"`
 	run, err := d.agents.Find(d.ctx, second)

@@ -7,6 +7,7 @@
 package changes
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -65,8 +66,10 @@ func In(log iter.Seq[core.Message], tools hosts.Tools, cwd string) []Change {
 
 // An edit is one call that changed a file.
 type edit struct {
-	path, call, doing string
-	existed           bool
+	path, call string
+	doing      string // all that the call says of it
+	shown      string // the same for people
+	existed    bool
 }
 
 // patched matches the file headers of a patch.
@@ -81,30 +84,53 @@ func editsOf(part core.Part, tools hosts.Tools) (edits []edit) {
 	if json.Unmarshal(part.Input, &input) != nil {
 		return nil
 	}
-	text := func(names ...string) string {
-		for _, name := range names {
-			var value string
-			if json.Unmarshal(input[name], &value) == nil && value != "" {
-				return value
-			}
-		}
-		return ""
-	}
-	if patch := text("patchText", "patch_text", "patch"); patch != "" {
+	if patch := textIn(input, "patchText", "patch_text", "patch"); patch != "" {
 		return patchedFiles(patch, part.CallID)
 	}
-	path := text("file_path", "filePath", "notebook_path", "path")
+	pathNames := []string{"file_path", "filePath", "notebook_path", "path"}
+	path := textIn(input, pathNames...)
 	if path == "" {
 		return nil
 	}
-	for _, name := range []string{"file_path", "filePath", "notebook_path", "path"} {
+	for _, name := range pathNames {
 		delete(input, name)
 	}
 	doing, err := json.Marshal(input) // its members in order
 	if err != nil {
 		return nil
 	}
-	return []edit{{path, part.CallID, string(doing), !strings.EqualFold(part.Tool, "write")}}
+	return []edit{{path, part.CallID, string(doing), cmp.Or(diffOf(input), string(doing)), !strings.EqualFold(part.Tool, "write")}}
+}
+
+// diffOf returns what a call takes out of a file and puts into it, as lines with - and +; empty if
+// its input has no such texts.
+func diffOf(input map[string]json.RawMessage) string {
+	var b strings.Builder
+	for _, side := range []struct {
+		mark  string
+		names []string
+	}{{"-", []string{"old_string", "oldString"}}, {"+", []string{"new_string", "newString", "content", "new_source"}}} {
+		for line := range strings.Lines(textIn(input, side.names...)) {
+			b.WriteString(side.mark + strings.TrimRight(line, "\r\n") + "\n")
+		}
+	}
+	var several []map[string]json.RawMessage
+	if json.Unmarshal(input["edits"], &several) == nil {
+		for _, one := range several {
+			b.WriteString(diffOf(one))
+		}
+	}
+	return b.String()
+}
+
+// textIn returns the first text that is not empty among members of an input.
+func textIn(input map[string]json.RawMessage, names ...string) (text string) {
+	for _, name := range names {
+		if json.Unmarshal(input[name], &text) == nil && text != "" {
+			return text
+		}
+	}
+	return ""
 }
 
 // patchedFiles returns the edits of a patch, one for each file.
@@ -116,19 +142,19 @@ func patchedFiles(patch, call string) (edits []edit) {
 			end = found[i+1][0]
 		}
 		doing, _, _ := strings.Cut(patch[at[0]:end], "*** End Patch")
-		edits = append(edits, edit{strings.TrimSpace(patch[at[4]:at[5]]), call, strings.TrimSpace(doing), patch[at[2]:at[3]] != "Add"})
+		doing = strings.TrimSpace(doing)
+		edits = append(edits, edit{strings.TrimSpace(patch[at[4]:at[5]]), call, doing, doing, patch[at[2]:at[3]] != "Add"})
 	}
 	return edits
 }
 
 func changeOf(path string, all []edit) Change {
-	var doing []string
+	var doing, shown []string
 	for _, e := range all {
-		doing = append(doing, e.doing)
+		doing, shown = append(doing, e.doing), append(shown, strings.TrimSuffix(e.shown, "\n"))
 	}
-	whole := strings.Join(doing, "\n")
-	sum := sha256.Sum256([]byte(whole))
-	return Change{Path: path, Hash: hex.EncodeToString(sum[:]), Existed: all[0].existed, Excerpt: core.Cut(whole, MaxExcerpt)}
+	sum := sha256.Sum256([]byte(strings.Join(doing, "\n")))
+	return Change{Path: path, Hash: hex.EncodeToString(sum[:]), Existed: all[0].existed, Excerpt: core.Cut(strings.Join(shown, "\n"), MaxExcerpt)}
 }
 
 // largestHashed is the largest file that flame compares by content, in bytes.

@@ -29,6 +29,7 @@ type Conflict struct {
 // A Side is the statement of one agent.
 type Side struct {
 	SubagentID  string      `json:"subagent_id"`
+	Task        string      `json:"task,omitempty"` // that it was given, in a few words
 	ValueHash   string      `json:"value_hash"` // equal for values that compare as equal at tolerance 0; empty for a deleted file
 	Excerpt     string      `json:"excerpt"`
 	Confidence  *float64    `json:"confidence,omitempty"` // 0..1
@@ -65,7 +66,7 @@ func newSubject(all []claim, t tolerance) *subject {
 }
 
 func side(c claim, _ int) Side {
-	return Side{c.by.SubagentID, c.hash, core.Cut(c.text, MaxExcerpt), c.by.Confidence, c.by.CompletedAt}
+	return Side{c.by.SubagentID, c.by.Task, c.hash, core.Cut(c.text, MaxExcerpt), c.by.Confidence, c.by.CompletedAt}
 }
 
 // classesOf groups claims that agree with the first of their group.

@@ -19,6 +19,7 @@ import (
 // An Input is the result of one agent.
 type Input struct {
 	SubagentID  string          `json:"subagent_id"`
+	Task        string          `json:"task,omitempty"` // in a few words
 	Tree        string          `json:"tree,omitempty"` // id of the root of its frame's tree; empty if unknown
 	Outcome     core.AgentState `json:"outcome"`        // how it ended, or its current state
 	Answer      string          `json:"answer,omitempty"`

@@ -31,14 +31,23 @@ type Waiting struct {
 // A Convergence is the combined result of several agents, with all inputs: equal inputs give
 // an equal result.
 type Convergence struct {
-	ID        string      `json:"id"`
-	Session   string      `json:"session"` // session that asked for it
-	Inputs    []Input     `json:"inputs"`
-	Options   Options     `json:"options"`
-	Result    Result      `json:"result"`
-	Text      string      `json:"text"` // the output in its format
-	CreatedAt core.Millis `json:"createdAt"`
-	UpdatedAt core.Millis `json:"updatedAt"`
+	ID         string      `json:"id"`
+	Session    string      `json:"session"` // session that asked for it
+	Inputs     []Input     `json:"inputs"`
+	Options    Options     `json:"options"`
+	Result     Result      `json:"result"`
+	Text       string      `json:"text"`                 // the output in its format
+	ReplacedBy string      `json:"replacedBy,omitempty"` // a later one of the same agents, whose conflicts wait instead
+	CreatedAt  core.Millis `json:"createdAt"`
+	UpdatedAt  core.Millis `json:"updatedAt"`
+}
+
+// Waiting returns the conflicts that wait for a person.
+func (c Convergence) Waiting() []Conflict {
+	if c.ReplacedBy != "" {
+		return nil
+	}
+	return c.Result.Waiting()
 }
 
 // tell appends an event of a convergence; the event belongs to no agent.
@@ -61,7 +70,7 @@ func (c Convergence) keep(tx project.Tx, before Result) error {
 	if err := Records.Save(tx, c.ID, c); err != nil {
 		return err
 	}
-	waiting := c.Result.Waiting()
+	waiting := c.Waiting()
 	for _, conflict := range c.Result.Conflicts {
 		if err := c.tellConflict(tx, before, conflict); err != nil {
 			return err
@@ -137,9 +146,32 @@ func (all Convergences) Make(ctx context.Context, by project.Caller, ids []strin
 		}
 		return errors.Join(
 			c.tell(tx, core.ConvergenceInitiated, map[string]any{"convergence": c.ID, "subagent_ids": c.Result.Inputs, "strategy": o.Strategy}),
-			c.keep(tx, Result{}))
+			c.replace(tx), c.keep(tx, Result{}))
 	})
 	return c, err
+}
+
+// replace lets the conflicts of earlier convergences wait no longer if this one has all their agents: a
+// person is asked once.
+func (c Convergence) replace(tx project.Tx) error {
+	var open []string
+	if err := Open.Each(tx, func(id string, _ Waiting) error { open = append(open, id); return nil }); err != nil {
+		return err
+	}
+	for _, id := range open {
+		before, err := find(tx, id)
+		if err != nil {
+			return err
+		}
+		if !lo.Every(c.Result.Inputs, before.Result.Inputs) {
+			continue
+		}
+		before.ReplacedBy = c.ID
+		if err := errors.Join(Records.Save(tx, id, before), Open.Delete(tx, id)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Review settles conflicts of a convergence by a person's choices: the ids of the winning

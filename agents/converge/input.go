@@ -33,10 +33,13 @@ func (all Convergences) inputs(tx project.Tx, ids []string, schema json.RawMessa
 	return inputs, schema, nil
 }
 
+// maxTask bounds the words for an agent's task, in characters.
+const maxTask = 80
+
 // inputOf returns the result of one agent.
 func inputOf(tx project.Tx, r record.Result) (in Input, err error) {
 	in = Input{
-		SubagentID: r.ID, Outcome: r.State, Answer: record.WithoutConfidence(r.Text), Decisions: r.Decisions,
+		SubagentID: r.ID, Task: core.OneLine(r.Description, maxTask), Outcome: r.State, Answer: record.WithoutConfidence(r.Text), Decisions: r.Decisions,
 		Confidence: r.Confidence, CompletedAt: r.EndedAt, Base: r.Base, Unread: r.Unread != "",
 	}
 	for _, change := range r.Changes {

@@ -114,7 +114,7 @@ func (p *page) conflict(c Conflict) {
 	}
 	fmt.Fprintf(p, "%s.\n\n", c.Rationale)
 	for _, s := range c.Sides {
-		fmt.Fprintf(p, "- %s, %s", span(s.SubagentID), s.CompletedAt.Time().Format("2006-01-02 15:04:05.000 UTC"))
+		fmt.Fprintf(p, "- %s, %s", strings.TrimSpace(span(s.SubagentID)+" "+span(s.Task)), s.CompletedAt.Time().Format("2006-01-02 15:04:05.000 UTC"))
 		if s.Confidence != nil {
 			fmt.Fprintf(p, ", confidence %v", *s.Confidence)
 		}

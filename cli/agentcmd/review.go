@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/samber/lo"
 	"github.com/spf13/cobra"
 
 	"flame/agents"
@@ -75,7 +74,7 @@ func (c commands) review() *cobra.Command {
 	app.Choose(cmd, &format, "output-format", usage, format.Values()...)
 	return c.asks(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		if len(args) == 0 {
-			return c.listConvergences(ctx, s)
+			return c.reviewAll(ctx, s)
 		}
 		made, err := s.Convergences().Find(ctx, args[0])
 		if err != nil {
@@ -89,10 +88,14 @@ func (c commands) review() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if len(chosen) > 0 {
-			if made, err = s.Convergences().Review(ctx, made.ID, chosen); err != nil {
-				return err
-			}
+		if len(chosen) == 0 {
+			chosen, err = c.chosenByHand(made)
+		}
+		if err == nil && len(chosen) > 0 {
+			made, err = s.Convergences().Review(ctx, made.ID, chosen)
+		}
+		if err != nil {
+			return err
 		}
 		if format == "" && !c.app.Out.JSON {
 			format = converge.Markdown
@@ -121,10 +124,58 @@ func sides(choices []string) (map[string]string, error) {
 	return chosen, nil
 }
 
-func (c commands) listConvergences(ctx context.Context, s *agents.Agents) error {
+// chosenByHand asks the person at the terminal which side is right in each conflict that waits. It
+// asks nobody else.
+func (c commands) chosenByHand(made converge.Convergence) (map[string]string, error) {
+	chosen := map[string]string{}
+	if !c.app.AtTerminal() || c.app.Out.JSON {
+		return chosen, nil
+	}
+	for _, conflict := range made.Waiting() {
+		fmt.Fprintln(c.app.Stderr, core.Printable(render.Conflict(conflict)))
+		at, err := c.app.Pick("which side is right", len(conflict.Sides))
+		if err != nil {
+			return nil, err
+		}
+		if at > 0 {
+			chosen[conflict.ID] = conflict.Sides[at-1].SubagentID
+		}
+	}
+	return chosen, nil
+}
+
+// reviewAll lists the convergences, and has the person at the terminal settle what waits.
+func (c commands) reviewAll(ctx context.Context, s *agents.Agents) error {
 	all, err := s.Convergences().List(ctx)
-	text := strings.Join(lo.Map(all, func(made converge.Convergence, _ int) string { return made.ID + ": " + made.Result.Rationale + "\n" }), "")
-	return c.app.Answer(all, cmp.Or(text, "No convergences yet; `flame agents converge` makes one."), err)
+	var b strings.Builder
+	for _, made := range all {
+		fmt.Fprintf(&b, "%s: %s", made.ID, made.Result.Rationale)
+		if n := len(made.Waiting()); n > 0 {
+			fmt.Fprintf(&b, "; %s for a person: `flame agents review %s`", render.Count(n, "conflict"), made.ID)
+		} else if made.ReplacedBy != "" {
+			b.WriteString("; replaced by " + made.ReplacedBy)
+		}
+		b.WriteByte('\n')
+	}
+	if err := c.app.Answer(all, cmp.Or(b.String(), "No convergences yet; `flame agents converge` makes one."), err); err != nil {
+		return err
+	}
+	for _, made := range all {
+		chosen, err := c.chosenByHand(made)
+		if err != nil {
+			return err
+		}
+		if len(chosen) == 0 {
+			continue
+		}
+		if made, err = s.Convergences().Review(ctx, made.ID, chosen); err != nil {
+			return err
+		}
+		if err := c.printConvergence(ctx, s, made); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c commands) grant() *cobra.Command {

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -154,6 +155,20 @@ func (a *App) Confirm(word, to string) error {
 		return errors.Join(core.Invalidf("nothing was done"), err)
 	}
 	return nil
+}
+
+// Pick has the person at the terminal choose one of n by its number; 0 for none of them.
+func (a *App) Pick(question string, n int) (int, error) {
+	fmt.Fprintf(a.Stderr, "[flame] %s, 1 to %d (Enter: none): ", question, n)
+	typed, err := bufio.NewReader(a.Stdin).ReadString('\n')
+	if typed = strings.TrimSpace(typed); typed == "" || err != nil {
+		return 0, nil // the end of the input chooses nothing
+	}
+	chosen, err := strconv.Atoi(typed)
+	if err != nil || chosen < 1 || chosen > n {
+		return 0, core.Invalidf("%q is no number from 1 to %d", typed, n)
+	}
+	return chosen, nil
 }
 
 // Caller returns on whose behalf commands run.

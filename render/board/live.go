@@ -115,7 +115,7 @@ type Conflict struct {
 
 func conflictsOf(all []converge.Convergence) []Conflict {
 	waiting := lo.FlatMap(all, func(c converge.Convergence, _ int) []Conflict {
-		return lo.Map(c.Result.Waiting(), func(conflict converge.Conflict, _ int) Conflict { return Conflict{c.ID, conflict} })
+		return lo.Map(c.Waiting(), func(conflict converge.Conflict, _ int) Conflict { return Conflict{c.ID, conflict} })
 	})
 	slices.SortFunc(waiting, func(x, y Conflict) int {
 		return cmp.Or(cmp.Compare(x.Convergence, y.Convergence), cmp.Compare(x.ID, y.ID))

@@ -102,17 +102,18 @@ export const asking = {
   settle: (conflict, { model, act }) => question("Which side is right?", {
     tells: [
       `${conflict.kind}: ${conflict.key}`, conflict.rationale,
-      h("div", { class: "sides" }, conflict.sides.map((side) => h("section", {}, h("h3", {}, nameOf(model, side.subagent_id)), h("pre", {}, side.excerpt || "(deleted)")))),
+      h("div", { class: "sides" }, conflict.sides.map((side) => h("section", {}, h("h3", {}, h("bdi", {}, sideName(model, side))), h("pre", {}, side.excerpt || "(deleted)")))),
       "The result is made anew with the side that you choose.",
     ],
-    fields: [{ name: "side", label: "the side that wins", options: conflict.sides.map((side) => [side.subagent_id, nameOf(model, side.subagent_id)]) }],
+    fields: [{ name: "side", label: "the side that wins", options: conflict.sides.map((side) => [side.subagent_id, sideName(model, side)]) }],
     yes: "Settle it", run: ({ side }) => act("settle", { convergence: conflict.convergence, conflict: conflict.id, side }),
   }),
 };
 
-function nameOf(model, id) {
-  const a = model.agents.get(id);
-  return a ? `${a.type} (${id})` : id;
+// Two sides often have agents of one type: the task tells them apart.
+function sideName(model, { subagent_id: id, task }) {
+  const name = task || (model.agents.get(id) || {}).type;
+  return name ? `${name} (${id})` : id;
 }
 
 const keys = [
