@@ -28,7 +28,8 @@ type Message struct {
 	Time      Millis          `json:"time,omitempty"`
 	Model     string          `json:"model,omitempty"`
 	Parts     []Part          `json:"parts,omitempty"`
-	Usage     Usage           `json:"usage,omitzero"`      // of the answer; on the first line that has its ID
+	Usage     Usage           `json:"usage,omitzero"`      // that this line adds to what earlier lines told of the answer
+	Whole     Usage           `json:"-"`                   // of the answer so far, without calls; unset if the log tells it once
 	Final     bool            `json:"final,omitempty"`     // the answer ends the turn: it calls no tool
 	Synthetic bool            `json:"synthetic,omitempty"` // the host wrote it: a message of the user, or a report of usage beside the answer
 	Aside     bool            `json:"aside,omitempty"`     // of RoleOther: of a kind known not to concern agents

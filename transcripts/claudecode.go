@@ -1,6 +1,7 @@
 package transcripts
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"time"
@@ -13,6 +14,9 @@ type claudeLine struct {
 	Type             string           `json:"type"`
 	SessionID        string           `json:"sessionId"`
 	AgentID          string           `json:"agentId"`
+	ID               string           `json:"uuid"`
+	Parent           string           `json:"parentUuid"`
+	Sidechain        bool             `json:"isSidechain"`
 	Timestamp        Time             `json:"timestamp"`
 	IsCompactSummary bool             `json:"isCompactSummary"`
 	IsAPIError       bool             `json:"isApiErrorMessage"`
@@ -32,8 +36,8 @@ type claudeBody struct {
 	Usage      claudeUsage   `json:"usage"`
 }
 
-// A claudeUsage is the usage of an answer, repeated on every line of the
-// answer.
+// A claudeUsage is the usage of an answer on one of its lines. Up to 2.1.81 the client told on each line
+// what it knew at that time.
 type claudeUsage struct {
 	Input        int64 `json:"input_tokens"`
 	Output       int64 `json:"output_tokens"`
@@ -60,6 +64,15 @@ func (u claudeUsage) usage(model string) core.Usage {
 	}
 }
 
+// with returns the larger value of each field: what is known of an answer of which u and v tell.
+func (u claudeUsage) with(v claudeUsage) claudeUsage {
+	u.Input, u.Output = max(u.Input, v.Input), max(u.Output, v.Output)
+	u.CacheRead, u.CacheWritten = max(u.CacheRead, v.CacheRead), max(u.CacheWritten, v.CacheWritten)
+	u.Cached.Hour, u.Server.Searches = max(u.Cached.Hour, v.Cached.Hour), max(u.Server.Searches, v.Server.Searches)
+	u.Speed, u.Geo = cmp.Or(v.Speed, u.Speed), cmp.Or(v.Geo, u.Geo)
+	return u
+}
+
 // Time is a time that stays unset if flame cannot read it.
 type Time core.Millis
 
@@ -82,32 +95,45 @@ var sessionAsides = map[string]bool{
 	"queue-operation": true, "summary": true, "system": true, "tag": true, "tools-used": true, "worktree-state": true,
 }
 
-// claudeSessionLine reads a line of a session's file, or of a subagent's
+// A claudeSession is the state between the lines of a session's file, or of a subagent's
 // (projects/<slug>/<session>.jsonl, <session>/subagents/agent-<id>.jsonl).
-func claudeSessionLine(text []byte) core.Message {
+type claudeSession struct {
+	answers recent[claudeUsage]
+	inside  claudeInside
+}
+
+func (s *claudeSession) line(text []byte) core.Message {
 	var l claudeLine
 	if !Loose(text, &l) {
 		return Other(text)
 	}
-	speaker := l.AgentID
-	if speaker == "" {
-		speaker = l.SessionID
-	}
+	agent := cmp.Or(l.AgentID, s.inside.agent(l))
+	speaker := cmp.Or(agent, l.SessionID)
 	if l.Type != "user" && l.Type != "assistant" || !l.Message.Content.known {
 		return Aside(Noted(text, l.SessionID, l.Attachment.notes(speaker)...), sessionAsides[l.Type])
 	}
+	s.grow(&l.Message)
 	m := l.Message.message(l.Type)
-	m.Session, m.Agent, m.Time, m.Summary = l.SessionID, l.AgentID, core.Millis(l.Timestamp), l.IsCompactSummary
+	m.Session, m.Agent, m.Time, m.Summary = l.SessionID, agent, core.Millis(l.Timestamp), l.IsCompactSummary
 	m.Synthetic = l.IsMeta || byClient(m)
 	if l.IsAPIError {
 		m.Error, m.Final = firstText(m.Parts), false
 	}
-	m.Notes = claudeNotes(m, speaker, l.ToolUseResult.spawned)
+	m.Notes = append(claudeNotes(m, speaker, l.ToolUseResult.spawned), s.inside.notes(m, l)...)
 	l.ToolUseResult.tell(&m)
 	if l.AgentID != "" {
 		askChanges(&m)
 	}
 	return m
+}
+
+// grow adds to a line's usage what earlier lines told of its answer: the price depends on all of it.
+func (s *claudeSession) grow(b *claudeBody) {
+	if b.ID == "" || !b.Usage.usage("").Within(0, mostTokens) || b.Usage == (claudeUsage{}) {
+		return
+	}
+	b.Usage = s.answers.values[b.ID].with(b.Usage)
+	s.answers.set(b.ID, b.Usage)
 }
 
 // message returns the body as the message of a line of this type.

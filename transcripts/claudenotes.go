@@ -69,7 +69,9 @@ type claudeSpawned struct {
 	Model     string `json:"resolvedModel"`
 	Tokens    int64  `json:"totalTokens"`
 	ToolCalls int64  `json:"totalToolUseCount"`
-	Content   []struct {
+
+	Interrupted bool `json:"wasInterrupted"` // of clients that name no agent
+	Content     []struct {
 		Text string `json:"text"`
 	} `json:"content"` // its outcome: the client's words, and in the last part the agent's
 }
@@ -77,7 +79,7 @@ type claudeSpawned struct {
 // UnmarshalJSON never fails. Answers of other tools may be long and have any form.
 func (s *claudeSpawned) UnmarshalJSON(text []byte) error {
 	type plain claudeSpawned
-	if text[0] != '{' || !bytes.Contains(text, []byte(`"agentId"`)) {
+	if text[0] != '{' || !bytes.Contains(text, []byte(`"agentId"`)) && !bytes.Contains(text, []byte(`"totalToolUseCount"`)) {
 		return nil
 	}
 	Loose(text, (*plain)(s))

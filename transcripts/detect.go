@@ -298,7 +298,7 @@ func sessionOf(path string, head []byte) string {
 		}
 	}
 	for line := range bytes.Lines(head) {
-		if m := claudeSessionLine(line); m.Session != "" {
+		if m := new(claudeSession).line(line); m.Session != "" {
 			return m.Session
 		}
 	}

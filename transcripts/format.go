@@ -97,7 +97,7 @@ var (
 	// with the summary of another session.
 	ClaudeSession = &Format{
 		Name: "Claude Code's session files", Host: "claude-code", Kept: true,
-		Lines: func() parser { return claudeSessionLine },
+		Lines: func() parser { return new(claudeSession).line },
 		Entry: func(e Entry) bool {
 			return e.Text("type") != "" && (e.Text("sessionId") != "" || e.Text("leafUuid") != "")
 		},

@@ -23,8 +23,8 @@ func (f *Format) Reader() func(line []byte) core.Message {
 	if !f.inLines() {
 		return nil
 	}
-	parse, told := f.Lines(), newTold("")
-	return func(line []byte) core.Message { return told.once(parse(bytes.TrimSpace(line))) }
+	parse, told := f.Lines(), new(told)
+	return func(line []byte) core.Message { return told.more(parse(bytes.TrimSpace(line))) }
 }
 
 // Messages returns the messages of a whole log with lines. An error ends the stream. After
@@ -35,7 +35,7 @@ func Messages(r io.Reader, format *Format) iter.Seq2[core.Message, error] {
 			yield(core.Message{}, errors.New("the log has no lines"))
 			return
 		}
-		for entry, err := range entries(r, format, core.LogPosition{}, true) {
+		for entry, err := range entries(r, format, nil, core.LogPosition{}, true) {
 			if !yield(entry.Message, err) {
 				return
 			}
@@ -43,11 +43,15 @@ func Messages(r io.Reader, format *Format) iter.Seq2[core.Message, error] {
 	}
 }
 
-// entries reads the log r, which begins at position from. A last line without a newline is an
-// ErrTorn; in a complete log, entries accepts it if it is JSON.
-func entries(r io.Reader, format *Format, from core.LogPosition, whole bool) iter.Seq2[core.LogEntry, error] {
+// entries reads the log r, which begins at position from, behind the lines before. A last line
+// without a newline is an ErrTorn; in a complete log, entries accepts it if it is JSON.
+func entries(r io.Reader, format *Format, before []byte, from core.LogPosition, whole bool) iter.Seq2[core.LogEntry, error] {
 	return func(yield func(core.LogEntry, error) bool) {
-		parse, told, at := format.Lines(), newTold(from.Last), from
+		parse, told, at := format.Lines(), new(told), from
+		told.closed = from.Last
+		for line := range bytes.Lines(before) {
+			told.again(parse(bytes.TrimSpace(line)))
+		}
 		log := newLines(r)
 		for {
 			text, err := log.entry()
@@ -65,7 +69,7 @@ func entries(r io.Reader, format *Format, from core.LogPosition, whole bool) ite
 			if len(text) == 0 {
 				continue
 			}
-			m := told.once(parse(text))
+			m := told.more(parse(text))
 			if m.ID != "" {
 				at.Last = m.ID
 			}
@@ -76,42 +80,58 @@ func entries(r io.Reader, format *Format, from core.LogPosition, whole bool) ite
 	}
 }
 
-// toldAnswers is how many counted answers a told remembers. The lines of one answer are close
-// together, between lines of agents that run in parallel.
-const toldAnswers = 512
+// remembered is how many ids a recent remembers. The lines of one answer are close together, between
+// lines of agents that run in parallel.
+const remembered = 512
 
-// A told remembers the last answers whose tokens were counted, because hosts repeat the tokens
-// on each line of an answer.
-type told struct {
-	ids  map[string]bool
-	ring [toldAnswers]string
-	next int
+// A recent has values of the last ids.
+type recent[T any] struct {
+	values map[string]T
+	ring   [remembered]string
+	next   int
 }
 
-func newTold(last string) *told {
-	t := &told{ids: map[string]bool{}}
-	t.add(last)
-	return t
-}
-
-func (t *told) add(id string) {
-	if id == "" {
-		return
+func (r *recent[T]) set(id string, value T) {
+	if r.values == nil {
+		r.values = map[string]T{}
 	}
-	delete(t.ids, t.ring[t.next])
-	t.ring[t.next], t.ids[id] = id, true
-	t.next = (t.next + 1) % toldAnswers
+	if _, known := r.values[id]; !known {
+		delete(r.values, r.ring[r.next])
+		r.ring[r.next] = id
+		r.next = (r.next + 1) % remembered
+	}
+	r.values[id] = value
 }
 
-// once returns m without tokens that an earlier line reported, and without impossible ones.
-func (t *told) once(m core.Message) core.Message {
+// A told remembers the usage of the last answers, because hosts repeat it on each line of an answer,
+// and it may grow from line to line.
+type told struct {
+	recent[core.Usage]
+	closed string // id of an answer that was counted, nobody knows how far
+}
+
+// again takes in a message that was counted before.
+func (t *told) again(m core.Message) {
+	if m.ID == t.closed {
+		t.closed = ""
+	}
+	t.more(m)
+}
+
+// more returns m with what its line adds to the usage of its answer, and without impossible usage.
+func (t *told) more(m core.Message) core.Message {
 	m = plausible(m)
+	now, calls := m.Usage, core.Usage{ToolCalls: m.Usage.ToolCalls}
 	switch {
-	case m.ID == "" || m.Usage == core.Usage{ToolCalls: m.Usage.ToolCalls}:
-	case t.ids[m.ID]:
-		m.Usage = core.Usage{ToolCalls: m.Usage.ToolCalls}
+	case m.ID == "" || now == calls:
+	case m.ID == t.closed:
+		m.Usage = calls
 	default:
-		t.add(m.ID)
+		now.ToolCalls = 0
+		before := t.values[m.ID]
+		m.Whole = before.Max(now)
+		t.set(m.ID, m.Whole)
+		m.Usage = m.Whole.Minus(before).Add(calls)
 	}
 	return m
 }
@@ -163,7 +183,12 @@ func (f Formats) Read(host, path string, from core.LogPosition) iter.Seq2[core.L
 			yield(core.LogEntry{Next: from}, fmt.Errorf("the host %q has no log that flame can read", host))
 			return
 		}
-		for entry, err := range entries(file, format, from, false) {
+		before, err := tail(file, from.Offset)
+		if err != nil {
+			yield(core.LogEntry{Next: from}, err)
+			return
+		}
+		for entry, err := range entries(file, format, before, from, false) {
 			if errors.Is(err, ErrTorn) || !yield(entry, err) {
 				return
 			}
@@ -192,4 +217,19 @@ func open(path string, from core.LogPosition) (*os.File, core.LogPosition, error
 		return nil, from, err
 	}
 	return file, from, nil
+}
+
+// readAgain bounds the part of a log, in bytes, from which a reader learns what it knew when it stopped.
+const readAgain = 256 << 10
+
+// tail returns the whole lines in the last part of a log before a position.
+func tail(log io.ReaderAt, end int64) ([]byte, error) {
+	part := make([]byte, min(end, readAgain))
+	if _, err := log.ReadAt(part, end-int64(len(part))); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if end > readAgain {
+		_, part, _ = bytes.Cut(part, []byte("\n"))
+	}
+	return part, nil
 }

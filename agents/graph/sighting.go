@@ -145,7 +145,7 @@ func (s *sighting) hear(m core.Message) {
 	}
 	s.note.Model = cmp.Or(m.Model, s.note.Model)
 	s.words = cmp.Or(text, s.words)
-	s.spend(m.ID, m.Usage)
+	s.spend(m.ID, cmp.Or(m.Whole, m.Usage))
 	switch {
 	case m.Error != "":
 		s.seen, s.failure = core.AgentError, m.Error

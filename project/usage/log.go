@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -144,7 +145,9 @@ func (t *telling) add(entry core.LogEntry, child bool) {
 	one := spending{at: m.Time, usage: m.Usage}
 	if m.Role == core.RoleAssistant {
 		one.answer = m.ID
-		one.context = int(m.Usage.TokensIn + m.Usage.CacheRead + m.Usage.CacheWritten)
+		whole := cmp.Or(m.Whole, m.Usage)
+		one.context = int(whole.TokensIn + whole.CacheRead + whole.CacheWritten)
+		one.grows = m.ID != "" && m.ID == t.next.At.Last
 	}
 	t.next.Until = max(t.next.Until, m.Time)
 	switch {

@@ -204,6 +204,7 @@ type answer struct {
 	ID    string `json:"id"`
 	Told  bool   `json:"told,omitempty"`  // a gateway reported it; flame counts its usage from there, unless the log was first
 	Shown bool   `json:"shown,omitempty"` // the log contains it
+	First bool   `json:"first,omitempty"` // the log was first: what it adds later counts, too
 }
 
 // A waiting is a request, or the sum of several, that waits for a frame or for the log before
@@ -234,7 +235,7 @@ func (j *joined) see(now answer) (before answer) {
 	}
 	known := &j.Answers[i]
 	before = *known
-	known.Told, known.Shown = known.Told || now.Told, known.Shown || now.Shown
+	known.Told, known.Shown, known.First = known.Told || now.Told, known.Shown || now.Shown, known.First || now.First
 	return before
 }
 
@@ -285,7 +286,9 @@ func (j *joined) show(spent []spending) []spending {
 			continue
 		}
 		before := j.see(answer{ID: one.answer, Shown: true})
-		if before.Told || before.Shown {
+		if !before.Told && !before.Shown {
+			j.see(answer{ID: one.answer, First: true})
+		} else if !one.grows || !before.First {
 			one.usage = core.Usage{ToolCalls: one.usage.ToolCalls}
 		}
 		if before.Told {
@@ -301,7 +304,7 @@ func (j *joined) reread(old []string) {
 	told := j.Answers
 	j.Answers, j.Unread = nil, project.Transcript{}
 	for _, id := range old {
-		j.see(answer{ID: id, Shown: true})
+		j.see(answer{ID: id, Shown: true, First: true})
 	}
 	for _, a := range told {
 		if before := j.see(a); !before.Shown {

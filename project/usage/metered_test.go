@@ -162,6 +162,39 @@ func TestAnAnswerCountsOnceWhicheverSourceIsFirst(t *testing.T) {
 	}
 }
 
+// Lines of an answer whose tokens grow count once, whoever tells of it first. A gateway knows all of it.
+func TestAnAnswerThatGrowsInTheLogCountsOnce(t *testing.T) {
+	t.Parallel()
+	s := projecttest.Host("s")
+	for name, steps := range map[string]string{
+		"at once": "abr", "line by line": "arbr", "the gateway first": "gabr", "the gateway at the end": "abrgr", "the gateway between": "argbr",
+		"the gateway between, counted": "argrbr", "the gateway before it is read": "agbr", "repeated": "abrbrgrbr",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, log := projecttest.NewCounter(t)
+			frame := f.Push(s, "work")
+			at := f.Tick()
+			tell(f, s) // the session is metered
+			log.Write("")
+			for _, step := range steps {
+				switch step {
+				case 'a':
+					log.Write(strings.Replace(projecttest.AnswerAt(at, "msg_1"), "250000", "50000", 1))
+				case 'b':
+					log.Write(projecttest.AnswerAt(at, "msg_1"))
+				case 'g':
+					tell(f, s, asked(at, "msg_1"))
+				case 'r':
+					f.Count(s, log)
+				}
+			}
+			assert.EqualValues(t, 250_000, f.Get(frame.ID).Usage.TokensIn)
+			assert.InDelta(t, 1, f.Spent(frame.ID), 1e-9)
+		})
+	}
+}
+
 func TestAnAnswerThatTheLogRepeatsLaterCountsOnce(t *testing.T) {
 	t.Parallel()
 	f, log := projecttest.NewCounter(t)

@@ -83,6 +83,7 @@ func AddSupervised(s *project.Step, session, own string, used core.Usage, answer
 type spending struct {
 	at       core.Millis
 	answer   string // id of the answer; empty for other messages
+	grows    bool   // usage adds to what the line before told of the answer
 	usage    core.Usage
 	context  int // tokens in the session's context; 0: not reported
 	messages int

@@ -107,10 +107,14 @@ func (t *talk) hear(m core.Message, kind Kind) {
 	}
 }
 
-// say takes in a line of an answer; the first line of an answer has what its request sent.
+// say takes in a line of an answer; the lines of an answer together have what its request sent.
 func (t *talk) say(m core.Message) {
 	u := m.Usage
-	if sent := u.TokensIn + u.CacheRead + u.CacheWritten; sent > 0 && (m.ID == "" || m.ID != t.answer) {
+	switch sent := u.TokensIn + u.CacheRead + u.CacheWritten; {
+	case sent == 0:
+	case m.ID != "" && m.ID == t.answer:
+		t.requests[len(t.requests)-1].sent += sent
+	default:
 		t.answer, t.model = m.ID, m.Model
 		t.requests = append(t.requests, request{sent: sent, size: t.size})
 	}
