@@ -18,10 +18,10 @@ import (
 const claudeCode = "claude-code"
 
 // readOn returns the messages of Read, and its last position.
-func readOn(t *testing.T, path string, from core.LogPosition) (messages []core.Message, next core.LogPosition) {
+func readOn(t *testing.T, host, path string, from core.LogPosition) (messages []core.Message, next core.LogPosition) {
 	t.Helper()
 	next = from
-	for entry, err := range formats.Read(claudeCode, path, from) {
+	for entry, err := range formats.Read(host, path, from) {
 		require.NoError(t, err)
 		messages, next = append(messages, entry.Message), entry.Next
 	}
@@ -30,11 +30,19 @@ func readOn(t *testing.T, path string, from core.LogPosition) (messages []core.M
 
 func TestALogReadInPiecesHasTheSameMessages(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"nested.jsonl", "subagent.jsonl", "compact.jsonl"} {
+	for name, host := range map[string]string{
+		"nested.jsonl": claudeCode, "subagent.jsonl": claudeCode, "compact.jsonl": claudeCode, "older/growing.jsonl": claudeCode,
+		"older/inside.jsonl": claudeCode, "older/counts.jsonl": "codex", "older/agent.jsonl": "codex", "older/resumed.jsonl": "codex",
+		"codex/resumed.jsonl": "codex", "codex/compacted.jsonl": "codex",
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			text := sample(t, name)
-			whole, err := collect(claudeSession, text)
+			read := claudeSession
+			if host == "codex" {
+				read = codexRollout
+			}
+			whole, err := collect(read, text)
 			require.NoError(t, err)
 			path := filepath.Join(t.TempDir(), "log.jsonl")
 			var pieces []core.Message
@@ -42,7 +50,7 @@ func TestALogReadInPiecesHasTheSameMessages(t *testing.T) {
 			for end := 1; end < len(text)+997; end += 997 { // also within lines
 				require.NoError(t, os.WriteFile(path, []byte(text[:min(end, len(text))]), 0o600))
 				var more []core.Message
-				more, at = readOn(t, path, at)
+				more, at = readOn(t, host, path, at)
 				pieces = append(pieces, more...)
 			}
 			assert.Equal(t, whole, pieces)
@@ -55,9 +63,23 @@ func TestAShortenedLogIsReadFromItsBeginning(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log.jsonl")
 	require.NoError(t, os.WriteFile(path, []byte(`{"type":"user","message":{"content":"anew"}}`+"\n"), 0o600))
-	messages, next := readOn(t, path, core.LogPosition{Offset: 1000, Last: "m"})
+	messages, next := readOn(t, claudeCode, path, core.LogPosition{Offset: 1000, Last: "m"})
 	require.Len(t, messages, 1)
 	assert.Equal(t, core.LogPosition{Offset: 45}, next)
+}
+
+// What was counted of an answer is not known if its line is too far back: nothing of it counts again.
+func TestAnAnswerFarBackIsNotCountedAgain(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "log.jsonl")
+	answer := `{"type":"assistant","sessionId":"s","message":{"id":"m","content":[],"usage":{"input_tokens":7,"output_tokens":%d}}}` + "\n"
+	between := `{"type":"user","sessionId":"s","message":{"content":"` + strings.Repeat("x", 300<<10) + `"}}` + "\n"
+	require.NoError(t, os.WriteFile(path, []byte(fmt.Sprintf(answer, 1)+between), 0o600))
+	_, at := readOn(t, claudeCode, path, core.LogPosition{})
+	require.NoError(t, os.WriteFile(path, []byte(fmt.Sprintf(answer, 1)+between+fmt.Sprintf(answer, 5)), 0o600))
+	messages, _ := readOn(t, claudeCode, path, at)
+	require.Len(t, messages, 1)
+	assert.Zero(t, messages[0].Usage)
 }
 
 func TestAnUnreadableLogIsAnError(t *testing.T) {

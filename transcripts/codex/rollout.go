@@ -16,7 +16,7 @@ import (
 // The formats of Codex.
 var (
 	// Rollout is the JSONL file of a thread: a session, or a subagent, which is a thread of its
-	// own. A fork names the file that it goes on from and copies nothing.
+	// own. A fork names the file that it goes on from and copies nothing; older clients copied it.
 	Rollout = &transcripts.Format{
 		Name: "Codex's rollout files", Host: "codex", Kept: true,
 		Lines: func() func([]byte) core.Message { return (&rollout{files: map[string][]core.FileChange{}}).line },
@@ -38,6 +38,7 @@ type rollout struct {
 	model  string
 	answer string                       // id of the answer whose usage is still to come
 	files  map[string][]core.FileChange // of calls whose output is still to come
+	older
 }
 
 // maxOpenCalls bounds the calls whose changes of files are remembered.
@@ -58,6 +59,12 @@ type payload struct {
 	Parent string `json:"parent_thread_id"` // of session_meta, in a subagent's file
 	Folder string `json:"cwd"`
 	Role   string `json:"agent_role"`
+	Forked string `json:"forked_from_id"`
+	Source source `json:"source"`
+
+	Created transcripts.Time `json:"timestamp"`
+	Turn    string           `json:"turn_id"`
+	Info    count            `json:"info"` // of token_count
 
 	Speaker   core.Role        `json:"role"` // of a message
 	Content   transcripts.Text `json:"content"`
@@ -128,24 +135,27 @@ func (r *rollout) line(text []byte) core.Message {
 	}
 	p := l.Payload
 	m := core.Message{Session: r.thread, Time: core.Millis(l.Time)}
+	if l.Type != "session_meta" && r.isCopy(l) {
+		r.model = cmp.Or(p.Model, r.model)
+		r.counted(p.Info)
+		return transcripts.Aside(transcripts.Noted(text, r.thread), true)
+	}
 	switch l.Type {
 	case "session_meta":
-		if r.thread == "" {
-			r.thread = p.ID
-		}
-		return transcripts.Noted(text, r.thread, core.AgentNote{
-			ID: r.thread, Parent: p.Parent, Spawn: p.Parent != "", Type: p.Role, Started: core.Millis(l.Time), State: core.AgentActive,
-		})
+		return r.begins(text, l)
 	case "turn_context":
 		r.model = cmp.Or(p.Model, r.model)
 	case "event_msg":
+		if m = r.told(m, p.Info); m.Role != "" {
+			return m
+		}
 		return r.event(text, p)
 	case "compacted":
 		m.Role, m.Summary, m.Parts = core.RoleUser, true, []core.Part{{Type: core.PartText, Text: summaryOf(p.Message)}}
 		return m
 	case "token_usage_record":
 		m.Role, m.ID, m.Model, m.Usage = core.RoleAssistant, cmp.Or(p.Response, r.answer), r.model, transcripts.Priced(r.model, p.Usage.usage())
-		r.answer, m.Synthetic = "", true
+		r.answer, m.Synthetic, r.records = "", true, true
 		return m
 	case "response_item":
 		if m = r.item(m, p); m.Role != "" {
@@ -153,6 +163,24 @@ func (r *rollout) line(text []byte) core.Message {
 		}
 	}
 	return transcripts.Aside(transcripts.Noted(text, r.thread), rolloutAsides[l.Type])
+}
+
+// begins reads a session_meta: the thread's own, or a copy of another's.
+func (r *rollout) begins(text []byte, l entry) core.Message {
+	p := l.Payload
+	switch {
+	case r.thread == "":
+		r.thread = p.ID
+		r.begin(l)
+	case p.ID != r.thread:
+		r.copied = r.copied || !r.spoke
+		r.watch = r.copied
+		return transcripts.Aside(transcripts.Noted(text, r.thread), true)
+	}
+	return transcripts.Noted(text, r.thread, core.AgentNote{
+		ID: r.thread, Parent: p.parent(), Spawn: p.parent() != "", Type: cmp.Or(p.Role, p.Source.Subagent.Spawn.Role),
+		Started: core.Millis(l.Time), State: core.AgentActive,
+	})
 }
 
 // event reads what Codex says about a turn.
@@ -211,7 +239,7 @@ func (r *rollout) item(m core.Message, p payload) core.Message {
 	m.Parts = []core.Part{part}
 	if m.Role == core.RoleAssistant {
 		r.answer = cmp.Or(r.answer, p.ID, p.Call)
-		m.ID, m.Model = r.answer, r.model
+		m.ID, m.Model, r.spoke = r.answer, r.model, true
 	}
 	if part.Type == core.PartToolCall {
 		m.Usage.ToolCalls = 1
@@ -247,12 +275,13 @@ func notified(text string, own bool) []core.AgentNote {
 	text, found := strings.CutPrefix(strings.TrimSuffix(strings.TrimSpace(text), "</subagent_notification>"), "<subagent_notification>")
 	var told struct {
 		Agent  string            `json:"agent_path"`
+		ID     string            `json:"agent_id"` // of older clients
 		Status map[string]string `json:"status"`
 	}
-	if !own || !found || !transcripts.Loose([]byte(text), &told) || told.Agent == "" {
+	if !own || !found || !transcripts.Loose([]byte(text), &told) || told.Agent+told.ID == "" {
 		return nil
 	}
-	n := core.AgentNote{ID: told.Agent}
+	n := core.AgentNote{ID: cmp.Or(told.Agent, told.ID)}
 	for status, last := range told.Status {
 		if n.State = states[status]; n.State == core.AgentCompleted {
 			n.Result = last
@@ -321,7 +350,7 @@ func summaryOf(message string) string {
 func Begun(head []byte) (folder, parent string) {
 	head, _, _ = bytes.Cut(head, []byte("\n"))
 	if l := new(entry); transcripts.Loose(head, l) && l.Type == "session_meta" {
-		return l.Payload.Folder, l.Payload.Parent
+		return l.Payload.Folder, l.Payload.parent()
 	}
 	return "", ""
 }

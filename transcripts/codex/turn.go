@@ -30,6 +30,8 @@ func LastTurn(end []byte) (t transcripts.Turn) {
 			t.Model = p.Model
 		case l.Type == "token_usage_record" && t.Tokens == 0:
 			t.Tokens = int(max(0, p.Usage.Input))
+		case l.Type == "event_msg" && p.Type == "token_count" && t.Tokens == 0:
+			t.Tokens = int(max(0, p.Info.Last.Input))
 		case l.Type == "event_msg" && p.Type == "task_complete":
 			t.Over = true
 		case l.Type == "event_msg" && p.Type == "turn_aborted":
