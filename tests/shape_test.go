@@ -52,12 +52,12 @@ func TestShapeOfPackages(t *testing.T) {
 // tests: a room that outgrows its limit has a concept too many.
 var roomLines = map[string]int{
 	"agents": 14_000, "cli": 6_500, "config": 500, "core": 8_000, "hosts": 14_000, "hub": 6_000, "local": 3_500, "project": 14_000,
-	"render": 3_500, "store": 4_500, "tools": 5_000, "transcripts": 5_000, "web": 1_500, ".": 500,
+	"render": 3_500, "store": 4_500, "tools": 5_000, "transcripts": 5_600, "web": 1_500, ".": 500,
 }
 
 // productLines is the same of all together. It rises by what a new host or feature brings, and
 // falls by everything else.
-const productLines = 82_500
+const productLines = 83_500
 
 func TestShapeOfTheWhole(t *testing.T) {
 	rooms, whole := map[string]int{}, 0

@@ -129,7 +129,7 @@ func (s *claudeSession) line(text []byte) core.Message {
 
 // grow adds to a line's usage what earlier lines told of its answer: the price depends on all of it.
 func (s *claudeSession) grow(b *claudeBody) {
-	if b.ID == "" || !b.Usage.usage("").Within(0, mostTokens) || b.Usage == (claudeUsage{}) {
+	if used := b.Usage.usage(""); b.ID == "" || used != used.Possible() || b.Usage == (claudeUsage{}) {
 		return
 	}
 	b.Usage = s.answers.values[b.ID].with(b.Usage)
