@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"iter"
 	"slices"
 
 	"github.com/samber/lo"
@@ -19,9 +18,7 @@ import (
 	"flame/project"
 	"flame/project/children"
 	"flame/project/files"
-	"flame/project/stack"
 	"flame/project/view"
-	"flame/transcripts"
 )
 
 // maxLabel is the length to which flame cuts a frame's goal for the label of its session, in
@@ -167,58 +164,6 @@ func (a *Agents) Stats(ctx context.Context) (stats Stats, err error) {
 	runs, err := a.Below(ctx, "")
 	stats.Agents = record.SumOf(runs)
 	return stats, err
-}
-
-// LogOf returns the frame that ref names, and an iterator over what its host has logged of the
-// work in it. If the transcript is gone, the error is core.ErrNotFound.
-func LogOf(ctx context.Context, a *Agents, by project.Caller, ref string) (core.Frame, iter.Seq2[core.Message, error], error) {
-	part, err := stack.LogOf(ctx, a.Project, by, ref, true)
-	if err != nil {
-		return part.Frame, nil, err
-	}
-	log, err := a.Hosts.LogOf(a.Machine, part.Host, part.Frame.Session, part.Path)
-	if errors.Is(err, core.ErrNotFound) {
-		return part.Frame, nil, core.NotFoundf("%v", err).WithHint("hosts delete old sessions; what the frame itself has stays")
-	}
-	if err != nil {
-		return part.Frame, nil, core.Unavailablef(err, "the transcript of session %s cannot be read: %v", part.Frame.Session, err)
-	}
-	return part.Frame, part.Part(transcripts.Complete(ctx, log)), nil
-}
-
-// Recall returns the output of a tool call in the caller's conversation from the log of its
-// host. Requests to the model may contain a single line instead of that output, or nothing.
-func (a *Agents) Recall(ctx context.Context, by project.Caller, call string) (output string, err error) {
-	var session core.Session
-	var logged project.Transcript
-	err = a.Project.View(ctx, by, func(s *project.Step) (err error) {
-		session = s.Session
-		logged, err = project.RecordTranscript.Of(s.Tx, session.ID)
-		return err
-	})
-	if err != nil {
-		return "", err
-	}
-	log, err := a.Hosts.LogOf(a.Machine, session.Host, session.ID, logged.Path)
-	if err != nil {
-		return "", err
-	}
-	found := false
-	for m, err := range transcripts.Complete(ctx, log) {
-		if err != nil {
-			return "", core.Unavailablef(err, "the transcript of session %s cannot be read: %v", session.ID, err)
-		}
-		for _, part := range m.Parts {
-			if part.Type == core.PartToolResult && part.CallID == call {
-				output, found = part.Text, true // some models number their calls anew in each answer
-			}
-		}
-	}
-	if found {
-		return output, nil
-	}
-	return "", core.NotFoundf("no call %q has any output in session %s", call, session.ID).
-		WithHint("pass the id of the call as it stands in the line that replaces the output")
 }
 
 const (

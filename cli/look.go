@@ -198,15 +198,19 @@ func newSearch(a *app.App) *cobra.Command {
 	var search view.SearchArgs
 	var limit uint
 	cmd := &cobra.Command{
-		Use: "search TEXT", Short: "Find frames by words in goals, summaries, results and decisions", Example: "  flame search login --status completed",
-		Args: app.Takes(1, -1),
+		Use: "search TEXT", Short: "Find frames by words in goals, summaries, results, decisions and the work done in them",
+		Example: "  flame search login --status completed", Args: app.Takes(1, -1),
 	}
 	app.Choose(cmd, &search.Status, "status", "only frames of this status", core.Words(core.Statuses...)...)
 	cmd.Flags().UintVar(&limit, "limit", 20, "at most this many, up to 100")
-	return a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+	return a.OpensAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		search.Text, search.Limit = strings.Join(args, " "), int(limit)
-		found, err := view.Search(ctx, p, a.Caller(), search)
-		return a.Answer(found, render.FoundShort(search.Text, found), err)
+		found, err := view.Search(ctx, s.Project, a.Caller(), search)
+		if err != nil || a.Out.JSON || search.Status != "" {
+			return a.Answer(found, render.FoundShort(search.Text, found), err)
+		}
+		reach, err := agents.Passages(ctx, s, a.Caller(), search.Text, "", int(limit))
+		return a.Answer(found, render.FoundShort(search.Text, found)+render.Passages(reach), err)
 	})
 }
 

@@ -126,9 +126,14 @@ func hasWord(text, word string) bool {
 	}
 }
 
+// QueryWords returns the words of a query, in lower case.
+func QueryWords(query string) []string {
+	return strings.FieldsFunc(strings.ToLower(query), func(r rune) bool { return !inWord(r) })
+}
+
 // Matching returns the texts that contain one of the words of a query.
 func Matching(texts []string, query string) []string {
-	words := strings.FieldsFunc(strings.ToLower(query), func(r rune) bool { return !inWord(r) })
+	words := QueryWords(query)
 	return lo.Filter(texts, func(text string, _ int) bool {
 		lower := strings.ToLower(text)
 		return slices.ContainsFunc(words, func(word string) bool { return hasWord(lower, word) })

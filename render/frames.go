@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"flame/agents"
 	"flame/core"
 	"flame/core/op"
 	"flame/core/outline"
@@ -155,6 +156,22 @@ func Found(query string, found []view.Found) string {
 		b.WriteString(Frame(f.Frame) + "\n" + outcome(f, MaxGoal))
 	}
 	fmt.Fprintf(&b, "%d found, newest first; %s shows one in full.", len(found), op.Details)
+	return b.String()
+}
+
+// Passages lists what a search found in the work of frames; empty if it found nothing.
+func Passages(r agents.Reach) string {
+	var b strings.Builder
+	if len(r.Passages) > 0 {
+		fmt.Fprintf(&b, "\nIn the work of frames, newest first; %s with frameID and entry shows one whole:\n", op.Recall)
+	}
+	for _, p := range r.Passages {
+		what := strings.TrimSpace(strings.Join([]string{p.Voice, core.OneLine(p.Tool, 40), core.OneLine(p.Call, 80)}, " "))
+		fmt.Fprintf(&b, "- %s %s, entry %d (%s): %s\n", p.Frame, Quote(core.OneLine(p.Goal, 60)), p.Entry, what, p.Excerpt)
+	}
+	if len(r.Unread) > 0 {
+		fmt.Fprintf(&b, "\nNot searched: %s\n", strings.Join(r.Unread[:min(len(r.Unread), 3)], "; "))
+	}
 	return b.String()
 }
 

@@ -23,7 +23,9 @@ func contextTools(p *project.Project, a *agents.Agents) []Tool {
 	return []Tool{
 		define("flame_context_info", "Show how the current frame's context is built: budgets, what was chosen and left out, cache.", reads, d.info),
 		define(op.Preview, "Show the context of the current frame (or frameID) as agents get it: goals above, summaries beside and below.", reads, d.preview),
-		define(op.Recall, "Read the output of an earlier tool call again, where a line by flame says that it was left out.", reads, d.recall),
+		define(op.Recall,
+			"Read again what was left out: the output of a call that a line by flame names, or an entry of a frame's work, by number or words.",
+			reads, d.recall),
 		define("flame_cache_clear", "Drop cached contexts, of one frame or all. Contexts follow every change anyway.", sets, d.clear),
 	}
 }
@@ -64,11 +66,33 @@ func (d contextDoor) info(ctx context.Context, by project.Caller, in frameArgs) 
 }
 
 type recallArgs struct {
-	Call string `json:"call" jsonschema:"id of the call in that line"`
+	Call    string `json:"call,omitempty" jsonschema:"id of the call"`
+	FrameID string `json:"frameID,omitempty"`
+	Entry   int    `json:"entry,omitempty" jsonschema:"as flame_search names it"`
+	Words   string `json:"words,omitempty"`
+	Offset  int    `json:"offset,omitempty" jsonschema:"characters to skip"`
 }
 
+// maxRecalled is how much of a log one answer has, in characters.
+const maxRecalled = 30_000
+
 func (d contextDoor) recall(ctx context.Context, by project.Caller, in recallArgs) (string, error) {
-	return d.agents.Recall(ctx, by, in.Call)
+	if in.Call == "" && (in.FrameID == "" || in.Entry == 0 && in.Words == "") {
+		return "", core.Invalidf("nothing is named").WithHint("pass call, or frameID with entry or words")
+	}
+	if in.Offset < 0 || in.Entry < 0 {
+		return "", core.Invalidf("entry and offset cannot be negative").WithHint("they count from the beginning")
+	}
+	text, err := agents.Recall(ctx, d.agents, by, agents.Recalled{Call: in.Call, Frame: in.FrameID, Entry: in.Entry, Words: in.Words})
+	if err != nil {
+		return "", err
+	}
+	whole := []rune(text)
+	page := whole[min(in.Offset, len(whole)):]
+	if len(page) <= maxRecalled {
+		return string(page), nil
+	}
+	return fmt.Sprintf("%s\n[%d characters more: pass offset %d]", string(page[:maxRecalled]), len(page)-maxRecalled, in.Offset+maxRecalled), nil
 }
 
 type previewArgs struct {

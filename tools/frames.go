@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"flame/agents"
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
@@ -13,8 +14,8 @@ import (
 	"flame/render"
 )
 
-func frameTools(p *project.Project) []Tool {
-	d := frameDoor{p}
+func frameTools(p *project.Project, a *agents.Agents) []Tool {
+	d := frameDoor{p, a}
 	return slices.Concat(
 		always(
 			define(op.Push, "Start a frame below the current one, for a subtask that deserves its own summary.", writes, d.push),
@@ -27,13 +28,16 @@ func frameTools(p *project.Project) []Tool {
 			define(op.AddDecision, "Record a decision of the current frame with its reason.", sets, d.addDecision),
 			define(op.Details, "Read a whole frame: summary, results, artifacts, decisions. Use it when a context shows only a part.", reads, d.details),
 			define(op.Search,
-				"Find frames by words in goals, summaries, results and decisions. Use it before you redo or decide anything again.",
+				"Find frames by words in goals, summaries, results, decisions, and in all work done in them. Use it before you redo or decide anything again.",
 				reads, d.search),
 		),
 	)
 }
 
-type frameDoor struct{ p *project.Project }
+type frameDoor struct {
+	p      *project.Project
+	agents *agents.Agents
+}
 
 type pushArgs struct {
 	Goal     string `json:"goal"`
@@ -154,7 +158,14 @@ type searchArgs struct {
 	Limit  int       `json:"limit,omitempty" jsonschema:"1 to 100, default 20"`
 }
 
+// maxPassages is how many places in the work of frames a search shows.
+const maxPassages = 5
+
 func (d frameDoor) search(ctx context.Context, by project.Caller, in searchArgs) (string, error) {
 	found, err := view.Search(ctx, d.p, by, view.SearchArgs{Text: in.Query, Status: core.Status(in.Status), Limit: in.Limit})
-	return render.Found(in.Query, found), err
+	if err != nil || in.Status != "" {
+		return render.Found(in.Query, found), err
+	}
+	reach, err := agents.Passages(ctx, d.agents, by, in.Query, "", maxPassages)
+	return render.Found(in.Query, found) + render.Passages(reach), err
 }

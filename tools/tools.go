@@ -26,7 +26,7 @@ type group struct {
 // groups returns the groups of tools in the order in which they are documented.
 func groups(p *project.Project, a *agents.Agents) []group {
 	return []group{
-		{"frames", frameTools(p), true},
+		{"frames", frameTools(p, a), true},
 		{"plan", planTools(p), true},
 		{"context", contextTools(p, a), true},
 		{"summary", summaryTools(p), true},

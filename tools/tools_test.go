@@ -88,7 +88,7 @@ var seeds = map[string]string{
 	"flame_should_push":     "potentialGoal recentMessages recentFileChanges errorCount tokenCount",
 	"flame_should_pop":      "successSignals failureSignals noProgressTurns tokenCount contextLimit",
 	"flame_auto_suggest":    "enable clearPending showHistory", "flame_autonomy_stats": "reset", "flame_get_state": "",
-	"flame_frame_details": "frameID!", "flame_search": "query! status limit", "flame_recall": "call!",
+	"flame_frame_details": "frameID!", "flame_search": "query! status limit", "flame_recall": "call frameID entry words offset",
 }
 
 // A schema is the part of a JSON schema that the tests look at.

@@ -30,7 +30,7 @@ type Conflict struct {
 type Side struct {
 	SubagentID  string      `json:"subagent_id"`
 	Task        string      `json:"task,omitempty"` // that it was given, in a few words
-	ValueHash   string      `json:"value_hash"` // equal for values that compare as equal at tolerance 0; empty for a deleted file
+	ValueHash   string      `json:"value_hash"`     // equal for values that compare as equal at tolerance 0; empty for a deleted file
 	Excerpt     string      `json:"excerpt"`
 	Confidence  *float64    `json:"confidence,omitempty"` // 0..1
 	CompletedAt core.Millis `json:"completed_at"`
