@@ -37,7 +37,7 @@ func newDoctor(a *app.App) *cobra.Command {
 			return app.Wrong(cmd, "--repair is gone: `flame export` writes what is sound, and `flame import` takes it into a new data folder")
 		}
 		warnings := a.Warnings
-		if _, warning := offered(a, tools.All(&project.Project{}, &agents.Agents{})); warning != nil {
+		if _, warning := offered(a.Settings.Tools, tools.All(&project.Project{}, &agents.Agents{})); warning != nil {
 			warnings = append(warnings, *warning)
 		}
 		findings := doctor.Findings(ctx, a, at, warnings)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,12 +51,16 @@ func newServe(a *app.App) *cobra.Command {
 			case to.host != "" && to.addr != "":
 				return app.Wrong(cmd, "--host needs a server on stdin and stdout, not --http")
 			}
+			if _, err := tools.Select(nil, to.tools); err != nil {
+				return app.Wrong(cmd, "--tools: %v", err)
+			}
 			return nil
 		},
 	}
 	cmd.Flags().StringVar(&to.addr, "http", "", "listen on this address instead of stdin and stdout")
 	calling := lo.Filter(a.Hosts, func(h hosts.Host, _ int) bool { return h.Calls != nil })
 	app.Choose(cmd, &to.host, "host", "also handle the events that this host's hooks report by calling the server", calling.Names()...)
+	cmd.Flags().StringVar(&to.tools, "tools", "", "offer these tools unless "+env.Tools+" is set, which lists what there is")
 	cmd.Flags().BoolVar(&to.check, "check", false, "serve nothing: only ask whether a server answers at the address of --http")
 	cmd.Flags().BoolVar(&to.noToken, "no-token", false, "require no token (only on loopback): other users of this machine can then connect")
 	return a.Locates(cmd, func(ctx context.Context, at place.Place, _ []string) error {
@@ -89,6 +94,7 @@ func answers(ctx context.Context, addr string) error {
 type listenAt struct {
 	addr    string // empty: stdin and stdout
 	noToken bool
+	tools   string // profile, unless the user chose one
 	check   bool   // only ask whether somebody listens there
 	host    string // its hooks call the server; empty: no hooks do
 }
@@ -97,7 +103,7 @@ func serve(ctx context.Context, a *app.App, at place.Place, to listenAt) (err er
 	p, closeProject := a.Open(at, true)
 	defer func() { err = errors.Join(err, closeProject()) }()
 	service := a.Agents(p, at)
-	offered, warning := offered(a, toolsOf(ctx, service))
+	offered, warning := offered(cmp.Or(os.Getenv(env.Tools), to.tools, a.Settings.Tools), toolsOf(ctx, service))
 	if warning != nil {
 		a.Note(warning.String())
 	}
@@ -124,7 +130,7 @@ func serve(ctx context.Context, a *app.App, at place.Place, to listenAt) (err er
 	if to.addr != "" {
 		return serveHTTP(ctx, a, srv, at.Data, to, transport.HTTPOptions{Writes: srv.Writes, Logger: p.Log, Metrics: tools.NewMetrics(p, service)})
 	}
-	err = transport.ServeStdio(ctx, srv.MCP, srv.Writes, aside(a, p, at, to.host), a.Stdin, a.Stdout)
+	err = transport.ServeStdio(ctx, srv.MCP, srv.Writes, aside(a, p, at, to.host), a.Stdin, a.Stdout, orphaned(ctx))
 	status := exitOK // the client has its answers, however long the end takes
 	if err != nil {
 		status = exitError
@@ -132,6 +138,32 @@ func serve(ctx context.Context, a *app.App, at place.Place, to listenAt) (err er
 	endSoon(a, status)
 	srv.EndServed(ctx)
 	return err
+}
+
+// orphanPace is how often a server looks whether the process that started it is there.
+const orphanPace = 10 * time.Second
+
+// orphaned returns a channel that says, again and again, that the process that started this one has
+// ended. That may be the client, or a program that only started the server for it.
+func orphaned(ctx context.Context) <-chan time.Time {
+	parent, says := os.Getppid(), make(chan time.Time)
+	go func() {
+		for tick := time.Tick(orphanPace); ; {
+			select {
+			case now := <-tick:
+				if os.Getppid() == parent {
+					continue
+				}
+				select {
+				case says <- now:
+				case <-ctx.Done():
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return says
 }
 
 // aside returns the tool that the hooks of a host call; the zero Aside for no host.
@@ -197,12 +229,12 @@ func toolsOf(ctx context.Context, s *agents.Agents) []tools.Tool {
 	return tools.All(s.Project, s)
 }
 
-// offered returns the tools that are in the profile FLAME_TOOLS, or all tools with a
-// warning if there is no such profile.
-func offered(a *app.App, all []tools.Tool) ([]tools.Tool, *config.Warning) {
-	chosen, err := tools.Select(all, a.Settings.Tools)
+// offered returns the tools that are in a profile, or all tools with a warning if there is no such
+// profile.
+func offered(profile string, all []tools.Tool) ([]tools.Tool, *config.Warning) {
+	chosen, err := tools.Select(all, profile)
 	if err != nil {
-		return all, &config.Warning{Variable: env.Tools, Value: a.Settings.Tools, Default: "all", Err: err}
+		return all, &config.Warning{Variable: env.Tools, Value: profile, Default: "all", Err: err}
 	}
 	return chosen, nil
 }

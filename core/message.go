@@ -23,6 +23,7 @@ type Message struct {
 	// Session is the host's session; in Claude Code a subagent's lines name the
 	// session it runs in, in OpenCode a subagent is a session itself.
 	Session   string          `json:"session,omitempty"`
+	Host      string          `json:"-"`                   // whose log has it; empty if the reader does not say
 	Agent     string          `json:"agent,omitempty"`     // of the subagent that wrote the line; empty for the session itself
 	SpawnCall string          `json:"spawnCall,omitempty"` // id of the tool call that started that subagent, if the line has it
 	Time      Millis          `json:"time,omitempty"`

@@ -29,6 +29,7 @@ type Host struct {
 	Program string // its binary, found on PATH
 	Adds    string // what a setup adds to it, in words
 	ByHand  string // the lines that register flame's server without a setup
+	Burden  int64  // tokens that flame, as set up, adds to each request (measured: its bytes in a first request, four for a token)
 
 	SessionVariable string   // the environment variable that holds the session, for processes inside of it
 	FolderVariable  string   // the environment variable that holds the folder in which the session was started

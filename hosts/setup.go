@@ -56,6 +56,13 @@ func Apply(ctx context.Context, steps []Step, done func(Step)) error {
 	return nil
 }
 
+// LeanTools is the profile of tools (FLAME_TOOLS) for hosts that send all tools with each request.
+const LeanTools = "lean"
+
+// ServesLean returns the arguments with which such a host starts flame's server: the profile applies
+// unless the user chose another.
+func ServesLean() []string { return []string{"serve", "--tools", LeanTools} }
+
 // A Status says how flame is set up in one host.
 type Status struct {
 	Program   string         // path of the host's program; empty, like Version, if it is not on PATH

@@ -69,7 +69,7 @@ func (l Log) Messages(ctx context.Context) iter.Seq2[core.Message, error] {
 	}
 }
 
-// Complete returns the messages of logs, one log after another. It leaves out an incomplete last
+// Complete returns the messages of logs, one log after another, with their hosts. It leaves out an incomplete last
 // line: a host still writes it.
 func Complete(ctx context.Context, logs ...Log) iter.Seq2[core.Message, error] {
 	return func(yield func(core.Message, error) bool) {
@@ -78,6 +78,7 @@ func Complete(ctx context.Context, logs ...Log) iter.Seq2[core.Message, error] {
 				if errors.Is(err, ErrTorn) {
 					break
 				}
+				m.Host = log.Host()
 				if !yield(m, err) || err != nil {
 					return
 				}

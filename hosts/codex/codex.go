@@ -38,7 +38,8 @@ const (
 func facts() hosts.Host {
 	return hosts.Host{
 		Name: Name, Title: "Codex CLI", Program: Program,
-		Adds: "a plugin", ByHand: "codex mcp add flame -- flame serve",
+		Adds: "a plugin", ByHand: "codex mcp add flame -- flame serve --tools lean",
+		Burden:     1_700,
 		ClientName: "codex-mcp-client", SessionVariable: "CODEX_THREAD_ID", Inside: "CODEX_THREAD_ID", CallID: "callId",
 		Variables: []string{"CODEX_THREAD_ID", "CODEX_SESSION_ID", "CODEX_TOOL_CALL_ID", "CODEX_VERSION", "CODEX_CI"},
 		Settings:  []string{".codex", ".agents"},

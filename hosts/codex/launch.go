@@ -59,6 +59,11 @@ func literal(text string) string {
 	return hooks.TOML(text)
 }
 
+// list returns texts as a value of TOML.
+func list(texts []string) string {
+	return "[" + strings.Join(lo.Map(texts, func(text string, _ int) string { return hooks.TOML(text) }), ",") + "]"
+}
+
 // The names of Codex's sandboxes for commands and patches.
 const (
 	readOnly = "read-only"
@@ -123,12 +128,12 @@ func without(ctx context.Context, codex hosts.Program, name string) (string, err
 // servers returns the settings of the child's MCP servers: flame's, if Codex has none, and none of
 // the user's whose tools the child may not use.
 func (h Client) servers(ctx context.Context, codex hosts.Program, c hosts.Child) (settings []string, err error) {
-	var list []listedServer
-	if err := codex.Ask(ctx, &list, "mcp", "list", "--json"); err != nil {
+	var known []listedServer
+	if err := codex.Ask(ctx, &known, "mcp", "list", "--json"); err != nil {
 		return nil, err
 	}
 	has := false
-	for _, s := range list {
+	for _, s := range known {
 		own := hosts.IsFlame(s.Name, s.Transport.Command)
 		has = has || own && s.Enabled
 		if (c.Strange || !c.Tools.Permits("mcp__"+s.Name+"__any")) && !own && s.Enabled {
@@ -142,7 +147,6 @@ func (h Client) servers(ctx context.Context, codex hosts.Program, c hosts.Child)
 	if has {
 		return settings, nil
 	}
-	passed := lo.Map(h.passed(), func(name string, _ int) string { return literal(name) })
-	return append(settings, "mcp_servers.flame.command="+literal(c.Flame), `mcp_servers.flame.args=["serve"]`,
-		"mcp_servers.flame.env_vars="+"["+strings.Join(passed, ",")+"]"), nil
+	return append(settings, "mcp_servers.flame.command="+literal(c.Flame), "mcp_servers.flame.args="+list(hosts.ServesLean()),
+		"mcp_servers.flame.env_vars="+list(h.passed())), nil
 }

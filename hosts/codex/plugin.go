@@ -24,12 +24,13 @@ func (h Client) offered() (files map[string][]byte, version string) {
 	binary := h.Machine.Binary()
 	files = map[string][]byte{}
 	add := func(name string, document any) { files[name] = hooks.Document(document) }
-	server := map[string]any{"command": binary, "args": []string{"serve"}, "env_vars": h.passed()}
+	server := map[string]any{"command": binary, "args": hosts.ServesLean(), "env_vars": h.passed()}
 	add("plugin/.mcp.json", map[string]any{"mcpServers": map[string]any{"flame": server}})
 	hook := hooks.Entry{Type: "command", Command: hooks.ShellWord(binary) + " hook " + Name, Timeout: hookSeconds}
 	add("plugin/hooks/hooks.json", map[string]any{"hooks": hooks.ByEvent(rows, hook)})
 	for _, c := range op.Commands {
-		files["plugin/skills/"+skillName(c)+"/SKILL.md"] = []byte(skill(c))
+		files["plugin/skills/"+c.Name+"/SKILL.md"] = []byte(skill(c))
+		files["plugin/skills/"+c.Name+"/agents/openai.yaml"] = []byte(onlyNamed)
 	}
 	version = "1.0.0+" + hooks.Digest(files)
 	add("plugin/"+manifest, map[string]any{
@@ -56,17 +57,18 @@ func (h Client) passed() []string {
 	return slices.Compact(names)
 }
 
-// skillName returns the name of the skill that stands for a slash command: Codex has no other form
-// of commands in a plugin.
-func skillName(c op.Command) string { return "flame-" + c.Name }
+// onlyNamed is the policy of a skill that only the user uses, by its name: Codex does not list it in
+// each request.
+const onlyNamed = "policy:\n  allow_implicit_invocation: false\n"
 
-// skill returns a slash command as a skill. The user names it as $flame-NAME and may add a line.
+// skill returns a slash command as a skill. Codex has no other form of
+// commands in a plugin. The user names it as $flame:NAME and may add a line.
 func skill(c op.Command) string {
 	line := ""
 	if c.Hint != "" {
-		line = "\n\nThe line is what follows $" + skillName(c) + " in the user's message (" + c.Hint + ")."
+		line = "\n\nThe line is what follows $flame:" + c.Name + " in the user's message (" + c.Hint + ")."
 	}
-	return "---\nname: " + skillName(c) + "\ndescription: " + c.Description + ". Only if the user names this skill.\n---\n" + c.Text + line + "\n"
+	return "---\nname: " + c.Name + "\ndescription: " + c.Description + ".\n---\n" + c.Text + line + "\n"
 }
 
 // folder returns the marketplace's folder; it must outlast this process and any checkout.

@@ -100,7 +100,7 @@ func (h Client) Status(ctx context.Context) (status hosts.Status, err error) {
 	}
 	status.Program, status.Version = codex.Path, h.Machine.Version(ctx, codex.Path)
 	files, version := h.offered()
-	status.Offers = version
+	status.Offers, status.Tools = version, hosts.LeanTools
 	ours, err := h.installed(ctx, codex)
 	if err != nil {
 		return status, err
@@ -157,7 +157,7 @@ func (h Client) byHand(ctx context.Context, codex hosts.Program) (found []hosts.
 		return nil, err
 	}
 	for _, s := range list {
-		ours := s.Name == "flame" && s.Transport.Command == h.Machine.Binary() && slices.Equal(s.Transport.Args, []string{"serve"})
+		ours := s.Name == "flame" && s.Transport.Command == h.Machine.Binary() && len(s.Transport.Args) > 0 && s.Transport.Args[0] == hosts.ServesLean()[0]
 		if !ours && s.Enabled && hosts.IsFlame(s.Name, s.Transport.Command) {
 			found = append(found, hosts.Registration{Name: s.Name, File: "Codex's configuration", Undo: codex.Line("mcp", "remove", s.Name)})
 		}

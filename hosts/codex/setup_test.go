@@ -123,6 +123,10 @@ func TestInstallTwiceIsOnceAndRemoveLeavesNothing(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(server), "FLAME_AGENT")
 	assert.Contains(t, string(server), "FLAME_DIR")
+	assert.Contains(t, strings.Join(strings.Fields(string(server)), ""), `"args":["serve","--tools","lean"]`, "each request carries all tools")
+	policy, err := os.ReadFile(filepath.Join(folder, "plugin", "skills", "push", "agents", "openai.yaml"))
+	require.NoError(t, err)
+	assert.Contains(t, string(policy), "allow_implicit_invocation: false", "no request lists the skills")
 
 	assert.Len(t, did(c.Remove(t.Context(), hosts.User)), 3)
 	assert.NoDirExists(t, folder)

@@ -37,7 +37,7 @@ func (h Client) offered() (files map[string][]byte, version string) {
 		files["commands/flame/"+c.Name+".toml"] = []byte(command(c))
 	}
 	version = "1.0.0+" + hooks.Digest(files)
-	server := map[string]any{"command": binary, "args": []string{"serve"}, "env": passed()}
+	server := map[string]any{"command": binary, "args": hosts.ServesLean(), "env": passed()}
 	add(manifest, map[string]any{
 		"name": extensionName, "version": version, "description": "Keeps the work of agents as a tree of frames",
 		"mcpServers": map[string]any{extensionName: server},
@@ -75,7 +75,7 @@ func passed() map[string]string {
 // frameTools returns the names of flame's tools that only work on its frames, in TOML.
 func (h Client) frameTools() (names []string) {
 	for _, name := range h.OwnTools() {
-		if strings.HasPrefix(name, "flame_") && name != string(op.More) { // which reaches the others
+		if strings.HasPrefix(name, "flame_") { // op.More reaches such tools alone
 			names = append(names, hooks.TOML(name))
 		}
 	}

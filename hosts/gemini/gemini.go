@@ -37,7 +37,8 @@ const (
 func facts() hosts.Host {
 	return hosts.Host{
 		Name: Name, Title: "Gemini CLI", Program: Program,
-		Adds: "an extension", ByHand: "gemini mcp add --scope user flame flame serve",
+		Adds: "an extension", ByHand: "gemini mcp add --scope user flame flame -- serve --tools lean",
+		Burden:     1_300,
 		ClientName: "gemini-cli-mcp-client", Inside: "GEMINI_CLI", Announces: true,
 		Variables: []string{"GEMINI_CLI", "GEMINI_PROJECT_DIR", "GEMINI_SESSION_ID", "GEMINI_CWD", "GEMINI_PLANS_DIR"},
 		Settings:  []string{".gemini", "GEMINI.md"},

@@ -65,7 +65,7 @@ func (h Client) Status(ctx context.Context) (status hosts.Status, err error) {
 	}
 	status.Program, status.Version = gemini.Path, h.Machine.Version(ctx, gemini.Path)
 	files, version := h.offered()
-	status.Offers = version
+	status.Offers, status.Tools = version, hosts.LeanTools
 	if status.ByHand, err = h.byHand(gemini); err != nil {
 		return status, err
 	}

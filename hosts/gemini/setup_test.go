@@ -47,7 +47,7 @@ func client(t *testing.T) gemini.Client {
 	t.Helper()
 	m := clienttest.Machine(t)
 	m.Run = (&fakeGemini{m.Home}).run
-	return gemini.Client{OwnTools: func() []string { return []string{"flame_push", "spawn_agent"} }, Machine: m}
+	return gemini.Client{OwnTools: func() []string { return []string{"flame_push", "spawn_agent", "flame_more"} }, Machine: m}
 }
 
 // own writes a file of Gemini CLI's own folder. HOME and PROJECT in it stand for the folders.
@@ -84,7 +84,10 @@ func TestInstallTwiceIsOnceAndRemoveLeavesNothing(t *testing.T) {
 	assert.Contains(t, string(command), "{{args}}")
 	policy, err := os.ReadFile(filepath.Join(c.Machine.Home, ".gemini", "policies", "flame.toml"))
 	require.NoError(t, err)
-	assert.Contains(t, string(policy), `toolName = ["flame_push"]`, "others are up to the user")
+	assert.Contains(t, string(policy), `toolName = ["flame_push", "flame_more"]`, "others are up to the user")
+	manifest, err := os.ReadFile(filepath.Join(folder, "gemini-extension.json"))
+	require.NoError(t, err)
+	assert.Contains(t, strings.Join(strings.Fields(string(manifest)), ""), `"args":["serve","--tools","lean"]`, "each request carries all tools")
 
 	assert.Len(t, did(c.Remove(t.Context(), hosts.User)), 3)
 	assert.NoDirExists(t, folder)
@@ -139,6 +142,6 @@ func TestServersByHandAreFound(t *testing.T) {
 
 func TestAgents(t *testing.T) {
 	clienttest.Launches(t, func(m hosts.Machine) hosts.Launcher {
-		return gemini.Client{Machine: m, OwnTools: func() []string { return []string{"flame_push", "spawn_agent"} }}
+		return gemini.Client{Machine: m, OwnTools: func() []string { return []string{"flame_push", "spawn_agent", "flame_more"} }}
 	}, "testdata/launch.json")
 }

@@ -69,7 +69,7 @@ func (h Client) config(c hosts.Child, permission permissions) map[string]any {
 	if !h.hasFlame() {
 		config["mcp"] = map[string]any{"flame": map[string]any{
 			"type": "local", "command": []string{c.Flame, "serve"},
-			"environment": map[string]string{env.Tools: cmp.Or(h.Machine.Getenv(env.Tools), profile)},
+			"environment": map[string]string{env.Tools: cmp.Or(h.Machine.Getenv(env.Tools), hosts.LeanTools)},
 		}}
 	}
 	return config

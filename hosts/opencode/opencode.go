@@ -24,6 +24,7 @@ func facts() hosts.Host {
 		Name: Name, Title: "OpenCode", Program: Program,
 		Adds:      "one JavaScript file",
 		ByHand:    `"mcp": {"flame": {"type": "local", "command": ["flame", "serve"]}}   in opencode.json`,
+		Burden:    950,
 		Inside:    "OPENCODE",
 		Variables: []string{"OPENCODE", "OPENCODE_PID", "OPENCODE_CONFIG_CONTENT", "AGENT"},
 		Settings:  []string{"opencode.json", "opencode.jsonc", ".opencode"},

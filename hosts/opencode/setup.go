@@ -32,10 +32,6 @@ type given struct {
 	Parts    string                  `json:"parts,omitempty"` // in an npm package: how the names of the packages with the program begin
 }
 
-// profile is the set of tools that the server offers (FLAME_TOOLS) unless the user chose one:
-// OpenCode cannot defer tools, so it sends all of them with each request.
-const profile = "lean"
-
 // A slashCommand is a slash command in OpenCode's configuration.
 type slashCommand struct {
 	Description string `json:"description"`
@@ -56,7 +52,7 @@ func slashCommands() map[string]slashCommand {
 func (h Client) plugin() (content []byte, version string) { return pluginOf(h.OwnTools(), "") }
 
 func pluginOf(ownTools []string, parts string) (content []byte, version string) {
-	g := given{Tools: ownTools, Commands: slashCommands(), Profile: profile, Moves: op.PatternsOfMoves(), Parts: parts}
+	g := given{Tools: ownTools, Commands: slashCommands(), Profile: hosts.LeanTools, Moves: op.PatternsOfMoves(), Parts: parts}
 	digest := sha256.Sum256(g.written())
 	g.Version = hex.EncodeToString(digest[:6])
 	return g.written(), g.Version
@@ -129,7 +125,7 @@ func (h Client) Status(ctx context.Context) (hosts.Status, error) {
 		status.Program, status.Version = path, h.Machine.Version(ctx, path)
 	}
 	content, version := h.plugin()
-	status.Offers, status.Tools = version, profile
+	status.Offers, status.Tools = version, hosts.LeanTools
 	for scope, there := range h.installed() {
 		status.Installed = append(status.Installed, hosts.Installation{
 			Scope: scope, Where: h.file(scope), Current: bytes.Equal(there, content),

@@ -44,7 +44,9 @@ var variants = []variant{
 	{host: claudeCode, name: behindTrim, flame: true, way: work.Framed, env: []string{"FLAME_TRIM=old"}, gateway: true},
 	{host: claudeCode, name: natively, flame: true, way: work.Natively},
 	{host: codexCLI, name: withoutFlame, way: work.Plain},
+	{host: codexCLI, name: withFlame, flame: true, way: work.Framed},
 	{host: codexCLI, name: behindCodex, flame: true, way: work.Framed, env: []string{"FLAME_GATEWAY_FOLD=on"}, gateway: true},
 	{host: geminiCLI, name: withoutFlame, way: work.Plain},
+	{host: geminiCLI, name: withFlame, flame: true, way: work.Framed},
 	{host: geminiCLI, name: behindGemini, flame: true, way: work.Framed, env: []string{"FLAME_GATEWAY_FOLD=on"}, gateway: true},
 }

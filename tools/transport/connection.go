@@ -119,11 +119,18 @@ func (c *connection) answer(ctx context.Context, m message) (text []byte) {
 	if c.aside.takes(m) {
 		return c.aside.answer(ctx, m)
 	}
-	response := c.server.HandleMessage(ctx, m.raw)
-	if response == nil {
+	switch response := c.server.HandleMessage(ctx, m.raw).(type) {
+	case nil:
 		return nil
+	case mcp.JSONRPCResponse:
+		response.ID = m.ID
+		return encode(response)
+	case mcp.JSONRPCError:
+		response.ID = m.ID
+		return encode(response)
+	default:
+		return encode(response)
 	}
-	return encode(response)
 }
 
 // encode returns m as JSON. It panics if that fails: results consist of types

@@ -23,7 +23,8 @@ const maxMessage = 16 << 20
 // server reads the rest from raw.
 type message struct {
 	Version string                   `json:"jsonrpc"`
-	ID      mcp.RequestId            `json:"id"` // nil for a notification
+	ID      mcp.RequestId            `json:"-"` // nil for a notification
+	RawID   json.RawMessage          `json:"id"`
 	Method  string                   `json:"method"`
 	Params  params                   `json:"params"`
 	Result  json.RawMessage          `json:"result"`
@@ -52,6 +53,9 @@ func (p params) version() (version string) {
 func parse(raw []byte) (message, *mcp.JSONRPCError) {
 	m := message{raw: raw}
 	err := json.Unmarshal(raw, &m)
+	if noID := m.readID(); err == nil {
+		err = noID
+	}
 	_, garbage := errors.AsType[*json.SyntaxError](err)
 	wrong, _ := errors.AsType[*json.UnmarshalTypeError](err)
 	switch {
@@ -70,6 +74,18 @@ func parse(raw []byte) (message, *mcp.JSONRPCError) {
 		return m, fault(m.ID, mcp.INVALID_REQUEST, "a message needs a method, a result or an error")
 	}
 	return m, checkVersion(m.ID, m.Params.version())
+}
+
+// readID sets the id, as it came: mcp-go reads numbers as float64, in which large ones are others.
+func (m *message) readID() error {
+	if len(m.RawID) == 0 {
+		return nil
+	}
+	err := m.ID.UnmarshalJSON(m.RawID)
+	if _, text := m.ID.Value().(string); !text && err == nil && !bytes.Equal(encode(m.ID), m.RawID) {
+		m.ID = mcp.NewRequestId(m.RawID)
+	}
+	return err
 }
 
 // tool returns the name of the called tool, or "" for any other message.

@@ -31,33 +31,39 @@ func (q *questions) Elicit(ctx context.Context, request mcp.ElicitationRequest) 
 		return nil, errors.New("users can only be asked within a request of their client")
 	}
 	LeaveOrder(ctx)
-	id, answer := q.open()
-	defer q.forget(id)
-	text, err := json.Marshal(mcp.JSONRPCRequest{
-		JSONRPC: mcp.JSONRPC_VERSION,
-		ID:      mcp.NewRequestId(id),
-		Params:  request.Params,
-		Request: mcp.Request{Method: string(mcp.MethodElicitationCreate)},
-	})
+	m, err := q.request(ctx, out, mcp.MethodElicitationCreate, request.Params)
+	if err == nil && m.Error != nil {
+		err = fmt.Errorf("the client answered: %s", m.Error.Message)
+	}
 	if err != nil {
 		return nil, err
 	}
+	result := new(mcp.ElicitationResult)
+	return result, json.Unmarshal(m.Result, result)
+}
+
+// request sends a request to the client, and returns its answer, which may be an error of the client's.
+func (q *questions) request(ctx context.Context, out *stream, method mcp.MCPMethod, params any) (message, error) {
+	id, answer := q.open()
+	defer q.forget(id)
+	text, err := json.Marshal(mcp.JSONRPCRequest{
+		JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId(id), Params: params, Request: mcp.Request{Method: string(method)},
+	})
+	if err != nil {
+		return message{}, err
+	}
 	if answer == nil || !out.send(output{text: text}) {
-		return nil, ErrClientGone
+		return message{}, ErrClientGone
 	}
 	select {
 	case m, ok := <-answer:
 		if !ok {
-			return nil, ErrClientGone
+			return m, ErrClientGone
 		}
-		if m.Error != nil {
-			return nil, fmt.Errorf("the client answered: %s", m.Error.Message)
-		}
-		result := new(mcp.ElicitationResult)
-		return result, json.Unmarshal(m.Result, result)
+		return m, nil
 	case <-ctx.Done():
 		out.send(output{text: cancelled(id)})
-		return nil, ctx.Err()
+		return message{}, ctx.Err()
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 )
 
@@ -21,6 +22,9 @@ const (
 	// lastAnswer is how long after the input's end, or after the answer before, an answer may take. A
 	// large message needs some of it on a busy machine.
 	lastAnswer = 5 * time.Second
+
+	// signOfLife is how long a client may take to answer a ping: it may be stopped for a while.
+	signOfLife = 30 * time.Second
 
 	// stdioSession is the id of the only session on standard input.
 	stdioSession = "stdio"
@@ -37,8 +41,10 @@ const (
 // remain blocked, as neither can be interrupted.
 //
 // Calls of hooks go to aside, which this transport alone has: over it only the
-// host itself can call.
-func ServeStdio(ctx context.Context, srv *server.MCPServer, writes func(tool string) bool, aside Aside, in io.Reader, out io.Writer) error {
+// host itself can call. Each of checks has it ask the client for a sign of life, and end without one.
+func ServeStdio(
+	ctx context.Context, srv *server.MCPServer, writes func(tool string) bool, aside Aside, in io.Reader, out io.Writer, checks <-chan time.Time,
+) error {
 	conn, err := backend{srv, writes, slog.Default(), aside}.connect(ctx, stdioSession)
 	if err != nil {
 		return err
@@ -62,6 +68,7 @@ func ServeStdio(ctx context.Context, srv *server.MCPServer, writes func(tool str
 		written <- err
 	}()
 
+	go conn.endWithClient(answers, checks)
 	readErr := conn.acceptLines(ctx, in, answers)
 	late.Reset(lastAnswer)
 	conn.stop(patience)
@@ -76,6 +83,25 @@ func ServeStdio(ctx context.Context, srv *server.MCPServer, writes func(tool str
 		return errors.Join(readErr, err)
 	default:
 		return readErr // the client does not read: the rest is not sent
+	}
+}
+
+// endWithClient ends the connection if its client does not answer at a check: other processes may hold
+// the other end of the input for it.
+func (c *connection) endWithClient(out *stream, checks <-chan time.Time) {
+	for {
+		select {
+		case <-checks:
+		case <-c.ctx.Done():
+			return
+		}
+		ctx, stop := context.WithTimeout(c.ctx, signOfLife)
+		_, err := c.questions.request(ctx, out, mcp.MethodPing, nil)
+		stop()
+		if errors.Is(err, context.DeadlineExceeded) {
+			c.log.Warn("the client is gone, though its end of the input is open: the server ends")
+			c.cancel()
+		}
 	}
 }
 

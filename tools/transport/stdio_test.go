@@ -40,7 +40,15 @@ func TestStdioAnswersOtherRequests(t *testing.T) {
 			line: `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", maxMessage) + `"}}`,
 			code: mcp.INVALID_REQUEST, answers: "16777216 bytes",
 		},
-		"after blank lines": {line: "\n  \r\n" + `{"jsonrpc":"2.0","id":6,"method":"ping"}`, answers: `"id":6`},
+		"an id beyond a float64":    {line: `{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, answers: `"id":9007199254740993,`},
+		"an id beyond all integers": {line: `{"jsonrpc":"2.0","id":36893488147419103232,"method":"ping"}`, answers: `"id":36893488147419103232,`},
+		"an id with a fraction":     {line: `{"jsonrpc":"2.0","id":1.50,"method":"ping"}`, answers: `"id":1.50,`},
+		"a large id of no method": {
+			line: `{"jsonrpc":"2.0","id":-9007199254740993,"method":"x"}`,
+			code: mcp.METHOD_NOT_FOUND, answers: `"id":-9007199254740993,`,
+		},
+		"a large id of no message": {line: `{"jsonrpc":"2.0","id":9007199254740993}`, code: mcp.INVALID_REQUEST, answers: `"id":9007199254740993,`},
+		"after blank lines":        {line: "\n  \r\n" + `{"jsonrpc":"2.0","id":6,"method":"ping"}`, answers: `"id":6`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -233,7 +241,7 @@ func TestStdioEndsSoonAfterTheInput(t *testing.T) {
 			fromServer, out := io.Pipe()
 			r := newRig()
 			served := make(chan error, 1)
-			go func() { served <- ServeStdio(t.Context(), r.srv, writing, Aside{}, in, out) }()
+			go func() { served <- ServeStdio(t.Context(), r.srv, writing, Aside{}, in, out, nil) }()
 			for _, line := range []string{initialize, call(1, "note", "one"), call(2, "note", "two")} {
 				_, err := io.WriteString(toServer, line+"\n")
 				require.NoError(t, err)
@@ -249,6 +257,29 @@ func TestStdioEndsSoonAfterTheInput(t *testing.T) {
 	})
 }
 
+// A client whose process is gone does not close the input if another process has inherited its end.
+func TestStdioEndsWithAClientThatGivesNoSignOfLife(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig()
+		p := startStdio(t.Context(), t, r)
+		for _, answer := range []string{`"result":{}`, `"error":{"code":-32601,"message":"no ping here"}`} {
+			r.checks <- time.Now() // a client that only started the server by another program
+			ping := <-p.got()
+			require.Equal(t, "ping", ping.Method)
+			p.send(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,%s}`, ping.ID, answer))
+			p.send(t, call(1, "note", ""))
+			assert.Equal(t, "noted", (<-p.got()).text())
+		}
+		begun := time.Now()
+		r.checks <- begun
+		err := <-p.ended
+		p.ended <- err
+		assert.NoError(t, err)
+		assert.Equal(t, signOfLife, time.Since(begun))
+	})
+}
+
 func TestStdioReportsADisconnectedClient(t *testing.T) {
 	t.Parallel()
 	in, toServer := io.Pipe()
@@ -257,7 +288,7 @@ func TestStdioReportsADisconnectedClient(t *testing.T) {
 	broken := errors.New("broken pipe")
 	require.NoError(t, fromServer.CloseWithError(broken))
 	ended := make(chan error, 1)
-	go func() { ended <- ServeStdio(t.Context(), newRig().srv, writing, Aside{}, in, out) }()
+	go func() { ended <- ServeStdio(t.Context(), newRig().srv, writing, Aside{}, in, out, nil) }()
 	_, err := io.WriteString(toServer, initialize+"\n")
 	require.NoError(t, err)
 	assert.ErrorIs(t, <-ended, broken)
@@ -268,7 +299,7 @@ func TestStdioReportsInputThatFails(t *testing.T) {
 	broken := errors.New("i/o error")
 	in := io.MultiReader(strings.NewReader(initialize+"\n"), iotest.ErrReader(broken))
 	var out strings.Builder
-	assert.ErrorIs(t, ServeStdio(t.Context(), newRig().srv, writing, Aside{}, in, &out), broken)
+	assert.ErrorIs(t, ServeStdio(t.Context(), newRig().srv, writing, Aside{}, in, &out, nil), broken)
 	assert.Contains(t, out.String(), `"protocolVersion":"2025-11-25"`, "what came before is answered")
 }
 

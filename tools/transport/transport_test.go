@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -32,13 +33,14 @@ type rig struct {
 	holding chan string   // the tool "hold" says here that it began
 	release chan struct{} // and goes on when this is closed
 	aside   Aside
+	checks  chan time.Time // of stdio
 
 	mu    sync.Mutex
 	notes []string // what "note" was called with, in the order of effect
 }
 
 func newRig() *rig {
-	r := &rig{holding: make(chan string, maxInFlight), release: make(chan struct{})}
+	r := &rig{holding: make(chan string, maxInFlight), release: make(chan struct{}), checks: make(chan time.Time)}
 	r.srv = server.NewMCPServer("rig", "1",
 		server.WithToolCapabilities(true),
 		server.WithResourceCapabilities(true, true),
@@ -182,7 +184,7 @@ func startStdio(ctx context.Context, t *testing.T, r *rig) *stdioPeer {
 	fromServer, out := io.Pipe()
 	p := &stdioPeer{in: toServer, messages: make(chan received, 2*maxInFlight), ended: make(chan error, 1)}
 	go func() {
-		p.ended <- ServeStdio(ctx, r.srv, writing, r.aside, in, out)
+		p.ended <- ServeStdio(ctx, r.srv, writing, r.aside, in, out, r.checks)
 		_ = out.Close()
 	}()
 	go func() {

@@ -71,18 +71,16 @@ type Folding struct {
 	Largest int64 `json:"largest"` // request
 }
 
-// What flame adds, in tokens (measured: docs/economy.md).
-const (
-	ownTokens  = 850 // to each request: tools and instructions
-	stubTokens = 160 // for each folded frame: the call that ended it, and its answer
-)
+// stubTokens is what flame adds for each folded frame, in tokens (measured: docs/economy.md): the call
+// that ended it, and its answer.
+const stubTokens = 160
 
 // Most bounds the lists of a report.
 const Most = 5
 
-// Of reports what the sessions of a log sent. An error of the log ends it; the report has what
-// came before.
-func Of(messages iter.Seq2[core.Message, error]) (Report, error) {
+// Of reports what the sessions of logs sent; burden returns the tokens that flame adds to each request
+// of a host. An error of a log ends it; the report has what came before.
+func Of(messages iter.Seq2[core.Message, error], burden func(host string) int64) (Report, error) {
 	talks, order := map[[2]string]*talk{}, []*talk(nil)
 	var failed error
 	for m, err := range messages {
@@ -96,7 +94,7 @@ func Of(messages iter.Seq2[core.Message, error]) (Report, error) {
 			if m.Role == core.RoleOther {
 				continue
 			}
-			t = &talk{session: m.Session, from: m.Time, calls: map[string]call{}, newest: map[string]int{}, words: newWords()}
+			t = &talk{session: m.Session, burden: burden(m.Host), from: m.Time, calls: map[string]call{}, newest: map[string]int{}, words: newWords()}
 			talks[key] = t
 			order = append(order, t)
 		}

@@ -25,8 +25,11 @@ type log struct {
 
 const instructions = 1000
 
+// burden is what flame adds to each request of a host.
+func burden(host string) int64 { return map[string]int64{"a host": 850}[host] }
+
 func (l *log) add(m core.Message) {
-	m.Session = "s"
+	m.Session, m.Host = "s", "a host"
 	l.messages = append(l.messages, m)
 	for _, p := range m.Parts {
 		l.size += int64(len(p.Text)+len(p.Input)) / 4
@@ -70,7 +73,7 @@ func (l *log) seq() iter.Seq2[core.Message, error] {
 
 func report(t *testing.T, l *log) economy.Report {
 	t.Helper()
-	r, err := economy.Of(l.seq())
+	r, err := economy.Of(l.seq(), burden)
 	require.NoError(t, err)
 	var all int64
 	for _, sent := range r.Kinds {
@@ -206,7 +209,7 @@ func TestALogThatBreaksOffGivesWhatItHas(t *testing.T) {
 			}
 		}
 		yield(core.Message{}, broken)
-	})
+	}, burden)
 	require.ErrorIs(t, err, broken)
 	assert.Equal(t, 1, r.Requests)
 }

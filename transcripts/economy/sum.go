@@ -86,7 +86,7 @@ func (t *talk) fold(r *Report, upto []float64) {
 			r.Folding.Sent += before // the request that ends the frame
 		}
 		out, frames = out+left[k], frames+stubs[k]
-		before = q.sent - int64(out*(upto[k+1]-upto[k])) + ownTokens + frames*stubTokens
+		before = q.sent - int64(out*(upto[k+1]-upto[k])) + t.burden + frames*stubTokens
 		r.Folding.Sent += before
 		r.Folding.Largest = max(r.Folding.Largest, before)
 	}

@@ -13,6 +13,7 @@ import (
 // A talk is one conversation with a model: a session's own, or a subagent's.
 type talk struct {
 	session, model string
+	burden         int64 // tokens that flame adds to each request
 	from, to       core.Millis
 	written        int64
 	cost           float64
