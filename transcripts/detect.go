@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"flame/core"
 )
@@ -21,6 +23,8 @@ const (
 	agentPrefix = "agent-"     // of the names of subagents' logs
 	metaSuffix  = ".meta.json" // of the name of the file beside such a log
 	sniffed     = 1 << 20      // bytes by which flame recognizes a format
+	// sniffedLines is the same of a log in lines: a prompt may contain pictures.
+	sniffedLines = 32 << 20
 )
 
 // A Log is one log of a host.
@@ -58,13 +62,21 @@ func (l Log) Messages(ctx context.Context) iter.Seq2[core.Message, error] {
 				return
 			}
 		}
+		read, unknown := false, 0
 		for m, err := range l.body(ctx) {
+			if read = read || m.Role != core.RoleOther; m.Unknown() {
+				unknown++
+			}
 			if ctx.Err() != nil {
 				err = ctx.Err()
 			}
 			if !yield(m, err) || err != nil {
 				return
 			}
+		}
+		if !read && unknown > 0 {
+			yield(core.Message{}, core.Invalidf("%s is one of %s, but this flame knows none of its %d entries", l.Path, l.Format.Name, unknown).
+				WithHint("its client may be newer or older than those that this flame reads; install the newest flame"))
 		}
 	}
 }
@@ -146,39 +158,49 @@ func (f Formats) unknownLog(path string) error {
 }
 
 func (f Formats) detectInput(input io.Reader) ([]Log, error) {
-	begin, err := head(input)
+	begin, format, err := f.head(input)
 	if err != nil {
 		return nil, err
 	}
-	format := f.sniff(begin)
 	if format == nil || format.Database != nil {
 		return nil, f.unknownLog("the input")
 	}
 	return []Log{{Format: format, Path: "-", input: io.MultiReader(bytes.NewReader(begin), input)}}, nil
 }
 
-// head returns the first line of a log, or the beginning of a long one. It waits for no more than
-// that, and reads little: a folder may have thousands of files. A line with only a bracket begins
-// a document.
-func head(log io.Reader) (text []byte, err error) {
-	for len(text) < sniffed {
+// head reads a log until a line shows its format. Most logs show it in their first line, some only
+// behind a line of the client's own and a long prompt. It reads no further, and little of anything
+// else: a folder may have thousands of files. A line with only a bracket begins a document.
+func (f Formats) head(log io.Reader) (text []byte, format *Format, err error) {
+	text, seen := []byte(nil), 0 // the part in lines that show nothing
+	for bound := sniffed; len(text) < bound; {
 		text = slices.Grow(text, max(4<<10, len(text)))
 		n, err := log.Read(text[len(text):cap(text)])
-		added := text[len(text) : len(text)+n]
 		text = text[:len(text)+n]
-		switch {
-		case errors.Is(err, io.EOF) || bytes.IndexByte(added, '\n') >= 0 && oneLine(text):
-			return text, nil
-		case err != nil:
-			return nil, err
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, nil, err
+		}
+		if end := bytes.LastIndexByte(text, '\n') + 1; end > seen {
+			if format := f.ofLines(text[seen:end]); format != nil {
+				return text, format, nil
+			}
+			if seen = end; json.Valid(firstLine(text)) {
+				bound = sniffedLines
+			} else if len(firstLine(text)) > 1 {
+				break
+			}
+		}
+		if err != nil {
+			break
 		}
 	}
-	return text, nil
+	return text, f.sniff(text), nil
 }
 
-func oneLine(text []byte) bool {
-	line, _, whole := bytes.Cut(text, []byte("\n"))
-	return whole && len(bytes.TrimSpace(line)) > 1
+// firstLine returns the first line of a text, without blanks and a byte order mark.
+func firstLine(text []byte) []byte {
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	return bytes.TrimSpace(bytes.TrimPrefix(line, mark))
 }
 
 // ours is flame's data folder. The hosts have logs of flame's agents.
@@ -240,7 +262,7 @@ func (f Formats) detectFile(path string) ([]Log, error) {
 	}
 	session := strings.TrimSuffix(filepath.Base(path), ".jsonl")
 	below, err := f.detectDir(filepath.Join(filepath.Dir(path), session, "subagents"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 		return nil, err
 	}
 	for _, l := range below {
@@ -278,11 +300,11 @@ func (f Formats) detectOne(path string) (Log, error) {
 		return Log{}, err
 	}
 	defer file.Close()
-	begin, err := head(file)
+	begin, format, err := f.head(file)
 	if err != nil {
 		return Log{}, err
 	}
-	log := Log{Format: f.sniff(begin), Path: path}
+	log := Log{Format: format, Path: path}
 	if agent, is := strings.CutPrefix(name, agentPrefix); is && log.Format == ClaudeSession {
 		log.Agent = strings.TrimSuffix(agent, ".jsonl")
 		log.Session = sessionOf(path, begin)

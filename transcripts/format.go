@@ -22,7 +22,8 @@ type Format struct {
 	Host string // name of the host
 	Kept bool   // the host writes such a log during a session
 
-	Lines    func() parser // returns a reader of lines
+	Lines    func() parser              // returns a reader of lines
+	Split    func(line []byte) [][]byte // returns the lines that a line stands for; nil: itself
 	Document func(r io.Reader) iter.Seq2[core.Message, error]
 	Database func(ctx context.Context, path, session string) iter.Seq2[core.Message, error]
 
@@ -54,10 +55,9 @@ func (f Formats) String() string {
 
 // sniff recognizes a format by the beginning of a log; nil if it is unknown.
 func (f Formats) sniff(head []byte) *Format {
-	for line := range bytes.Lines(head) {
-		if format := f.ofEntry(line); format != nil {
-			return format
-		}
+	head = bytes.TrimPrefix(head, mark)
+	if format := f.ofLines(head); format != nil {
+		return format
 	}
 	for _, format := range f {
 		if format.Head != nil && format.Head(head) {
@@ -65,6 +65,19 @@ func (f Formats) sniff(head []byte) *Format {
 		}
 	}
 	return f.ofEntry(head) // an entry on several lines
+}
+
+// mark is the byte order mark with which some editors begin a file.
+var mark = []byte("\ufeff")
+
+// ofLines returns the format that the first line that shows one has; nil if none does.
+func (f Formats) ofLines(lines []byte) *Format {
+	for line := range bytes.Lines(bytes.TrimPrefix(lines, mark)) {
+		if format := f.ofEntry(line); format != nil {
+			return format
+		}
+	}
+	return nil
 }
 
 // ofEntry returns the format that has the first JSON value in text as an entry.

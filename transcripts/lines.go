@@ -42,7 +42,9 @@ func (l *lines) next() (text []byte, err error) {
 	l.number++
 	text, size, err := l.read()
 	l.end += size
-	text = bytes.TrimSpace(text)
+	if text = bytes.TrimSpace(text); l.number == 1 {
+		text = bytes.TrimPrefix(text, mark)
+	}
 	switch {
 	case errors.Is(err, io.EOF) && len(text) == 0:
 		return nil, io.EOF

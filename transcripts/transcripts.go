@@ -65,19 +65,35 @@ func entries(r io.Reader, format *Format, before []byte, from core.LogPosition, 
 				yield(core.LogEntry{Next: at}, err)
 				return
 			}
-			at.Offset = from.Offset + log.end
 			if len(text) == 0 {
+				at.Offset = from.Offset + log.end
 				continue
 			}
-			m := told.more(parse(text))
-			if m.ID != "" {
-				at.Last = m.ID
-			}
-			if !yield(core.LogEntry{Message: m, Next: at}, nil) {
-				return
+			parts := format.split(text)
+			for i, line := range parts {
+				if i == len(parts)-1 {
+					at.Offset = from.Offset + log.end
+				}
+				m := told.more(parse(line))
+				if m.ID != "" {
+					at.Last = m.ID
+				}
+				if !yield(core.LogEntry{Message: m, Next: at}, nil) {
+					return
+				}
 			}
 		}
 	}
+}
+
+// split returns the lines that a line stands for.
+func (f *Format) split(line []byte) [][]byte {
+	if f.Split != nil {
+		if lines := f.Split(line); lines != nil {
+			return lines
+		}
+	}
+	return [][]byte{line}
 }
 
 // remembered is how many ids a recent remembers. The lines of one answer are close together, between

@@ -28,7 +28,7 @@ var update = flag.Bool("update", false, "write the golden files")
 // formats are all known formats.
 var formats = transcripts.Formats{
 	transcripts.ClaudeSession, transcripts.ClaudeStream, transcripts.OpenCodeRun, transcripts.OpenCodeExport, transcripts.OpenCodeStore,
-	codex.Rollout, codex.Run, gemini.Chat, gemini.Run,
+	codex.Rollout, codex.Run, gemini.Chat, gemini.Document, gemini.Run,
 }
 
 // A reader reads a log.

@@ -47,7 +47,7 @@ func facts() hosts.Host {
 		Agents:     map[string][]string{"generalist": nil, "codebase_investigator": nil, "cli_help": nil},
 		LogsAt:     "~/.gemini/tmp",
 		Newest:     newest,
-		Logs:       transcripts.Formats{logs.Chat, logs.Run},
+		Logs:       transcripts.Formats{logs.Chat, logs.Document, logs.Run},
 		Prints:     logs.Run,
 		NewSession: uuid.NewString,
 		Resumes:    func(session string) bool { return uuid.Validate(session) == nil }, // that of a subagent looks the same

@@ -2,8 +2,12 @@
 package gemini
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
 	"strings"
 
 	"flame/core"
@@ -16,8 +20,17 @@ var (
 	// folder with the name of its parent. Lines repeat a message when there is more of it.
 	Chat = &transcripts.Format{
 		Name: "Gemini CLI's chat files", Host: "gemini", Kept: true,
-		Lines: func() func([]byte) core.Message { return (&chat{calls: map[string]bool{}}).line },
-		Entry: func(e transcripts.Entry) bool { return e.Text("sessionId") != "" && e.Text("projectHash") != "" },
+		Lines: func() func([]byte) core.Message { return newChat().line },
+		Split: messagesOf,
+		Entry: func(e transcripts.Entry) bool { return isChat(e) && !e.Has("messages") },
+	}
+	// Document is the file of a session of clients before 0.38: one document.
+	Document = &transcripts.Format{
+		Name: "Gemini CLI's former chat files", Host: "gemini", Document: document,
+		Entry: func(e transcripts.Entry) bool { return isChat(e) && e.Has("messages") },
+		Head: func(head []byte) bool {
+			return documents().Match(head)
+		},
 	}
 	// Run is the output of the client.
 	Run = &transcripts.Format{
@@ -29,6 +42,13 @@ var (
 	}
 )
 
+func isChat(e transcripts.Entry) bool {
+	return e.Text("sessionId") != "" && e.Text("projectHash") != ""
+}
+
+// documents finds the beginning of a document that is longer than what is read of it.
+var documents = core.Pattern(`^\s*\{\s*"sessionId":\s*"[^"]+",\s*"projectHash":\s*"[^"]+"`)
+
 // A chat is the state between the lines of a session's file.
 type chat struct {
 	session  string
@@ -36,6 +56,54 @@ type chat struct {
 	asked    bool            // a subagent: its task was read
 	answer   string          // id of the last answer whose text was read
 	calls    map[string]bool // calls of that answer that were read
+	told     map[string]bool // messages that were read
+}
+
+func newChat() *chat { return &chat{calls: map[string]bool{}, told: map[string]bool{}} }
+
+// messagesOf returns a line that sets all messages as itself, and a line for each of these: some stand
+// nowhere else.
+func messagesOf(line []byte) (lines [][]byte) {
+	var r struct {
+		Set struct {
+			Messages []json.RawMessage `json:"messages"`
+		} `json:"$set"`
+	}
+	if !bytes.Contains(line, []byte(`"$set"`)) || !transcripts.Loose(line, &r) || len(r.Set.Messages) == 0 {
+		return nil
+	}
+	lines = [][]byte{line}
+	for _, m := range r.Set.Messages {
+		lines = append(lines, fmt.Appendf(nil, `{"set":%s}`, m))
+	}
+	return lines
+}
+
+// document reads the file of a session that is one document.
+func document(from io.Reader) iter.Seq2[core.Message, error] {
+	return func(yield func(core.Message, error) bool) {
+		var d struct {
+			Messages []json.RawMessage `json:"messages"`
+		}
+		whole, err := io.ReadAll(from)
+		if err == nil && !transcripts.Loose(bytes.TrimPrefix(whole, []byte("\ufeff")), &d) {
+			err = transcripts.ErrTorn
+		}
+		if err != nil {
+			yield(core.Message{}, err)
+			return
+		}
+		c := newChat()
+		if !yield(c.line(whole), nil) {
+			return
+		}
+		for _, message := range d.Messages {
+			m := c.line(message)
+			if m.Usage = m.Usage.Possible(); !yield(m, nil) {
+				return
+			}
+		}
+	}
 }
 
 // A record is a line of a chat.
@@ -46,6 +114,7 @@ type record struct {
 	Started  transcripts.Time `json:"startTime"`
 	Set      *change          `json:"$set"`
 	RewindTo string           `json:"$rewindTo"`
+	One      *message         `json:"set"` // of the messages that a line set, see messagesOf
 	message
 }
 
@@ -95,13 +164,26 @@ var chatAsides = map[string]bool{"info": true, "error": true, "warning": true}
 // maxCalls bounds the calls of an answer that are remembered.
 const maxCalls = 1024
 
+// maxTold bounds the messages that are remembered.
+const maxTold = 1 << 16
+
 // line reads a line of a session's file.
 func (c *chat) line(text []byte) core.Message {
 	var r record
 	if !transcripts.Loose(text, &r) {
 		return transcripts.Other(text)
 	}
+	isNew := c.session != "" // else the reading began behind the first line, and they may be old
+	if r.One != nil {
+		isNew = isNew && !c.told[r.One.ID] && !IsSummary(r.One.Content.String())
+		r.message = *r.One
+	}
+	if len(c.told) < maxTold {
+		c.told[r.ID] = true
+	}
 	switch {
+	case r.One != nil && !isNew:
+		return transcripts.Aside(transcripts.Noted(text, c.session), true)
 	case r.Set != nil:
 		return c.changed(text, *r.Set)
 	case r.Type == "user":
