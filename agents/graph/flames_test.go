@@ -162,8 +162,10 @@ func TestALabelIsTheTask(t *testing.T) {
 		"<flame-context session=\"frame-1\"> alone":        "<flame-context session=\"frame-1\"> alone",
 		"<command-message>flame:delegate</command-message>\n<command-name>/flame:delegate</command-name>\n<command-args>write it</command-args>": "write it",
 		"<command-name>/init</command-name>\n<command-message>init</command-message>\n<command-args></command-args>":                             "/init",
-		"<command-name>/torn":                            "<command-name>/torn",
-		"what does <command-args>x</command-args> mean?": "what does <command-args>x</command-args> mean?",
+		"<command-name>/torn":                                     "<command-name>/torn",
+		"<system-reminder>\nx\n</system-reminder>\n go":           "go",
+		"<ide_opened_file>The user opened x.</ide_opened_file>go": "go",
+		"what does <command-args>x</command-args> mean?":          "what does <command-args>x</command-args> mean?",
 	} {
 		tracker := graph.NewTracker()
 		tracker.Add("claude-code", said("s", core.RoleUser, text(prompt)))
@@ -171,6 +173,38 @@ func TestALabelIsTheTask(t *testing.T) {
 		assert.Equal(t, want, told.Nodes[0].Prompt)
 		for _, f := range told.History().Frames {
 			assert.Equal(t, want, f.Goal)
+		}
+	}
+}
+
+func TestTheGoalOfAPastSessionIsWhatAPersonAskedFirst(t *testing.T) {
+	t.Parallel()
+	command := func(name, args string) core.Message {
+		return said("s", core.RoleUser, text("<command-message>"+name+"</command-message>\n<command-name>/"+name+"</command-name>\n<command-args>"+args+"</command-args>"))
+	}
+	client := func(words string) core.Message {
+		m := said("s", core.RoleUser, text(words))
+		m.Synthetic = true
+		return m
+	}
+	output, fix := client("<local-command-stdout></local-command-stdout>"), said("s", core.RoleUser, text("Fix the parser"))
+	answer := said("s", core.RoleAssistant, text("done"))
+	for want, log := range map[string][][]core.Message{
+		"Fix the parser": {
+			{command("clear", ""), output, fix, answer}, {command("model", "opus"), output, fix, answer},
+			{said("s", core.RoleUser, text("[Request interrupted by user]")), fix, answer},
+			{said("s", core.RoleUser, text("<bash-input>ls</bash-input>")), said("s", core.RoleUser, text("<bash-stdout>a</bash-stdout><bash-stderr></bash-stderr>")), fix},
+			{said("s", core.RoleUser, text("<system-reminder>x</system-reminder>"), text("Fix the parser")), answer},
+		},
+		"/review-pr 158": {{command("review-pr", "158"), client("Review pull request 158"), answer, fix}},
+		"/clear":         {{command("clear", ""), output}},
+	} {
+		for i, messages := range log {
+			tracker := graph.NewTracker()
+			for _, m := range messages {
+				tracker.Add("claude-code", m)
+			}
+			assert.Equal(t, want, tracker.Trail().Nodes[0].Prompt, i)
 		}
 	}
 }

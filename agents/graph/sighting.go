@@ -29,7 +29,9 @@ type sighting struct {
 	note     core.AgentNote // all notes together
 	told     core.AgentState
 	seen     core.AgentState // judging by its own answers
-	prompt   string
+	prompt   string          // the first that the model was asked
+	command  string          // the last one of Claude Code's that a person gave, until it is known who carries it out
+	local    string          // the first that the client carried out by itself
 	words    string
 	failure  string
 	first    core.Millis
@@ -135,14 +137,15 @@ func (s *sighting) hear(m core.Message) {
 		}
 	}
 	if m.Role == core.RoleUser {
+		s.ask(m)
 		if !m.Summary && !m.Synthetic {
-			s.prompt = cmp.Or(s.prompt, text)
 			if s.seen == core.AgentCompleted && text != "" && !strings.HasPrefix(text, "<command-") {
 				s.seen = core.AgentActive // a prompt that is not answered yet
 			}
 		}
 		return
 	}
+	s.prompt = cmp.Or(s.prompt, s.command) // the model was asked to do it
 	s.note.Model = cmp.Or(m.Model, s.note.Model)
 	s.words = cmp.Or(text, s.words)
 	s.spend(m.ID, cmp.Or(m.Whole, m.Usage))
@@ -155,6 +158,37 @@ func (s *sighting) hear(m core.Message) {
 		s.seen = core.AgentActive
 	}
 }
+
+// ask takes the session's first prompt from a message of the user's: not what the client adds to it,
+// nor a command that the client carried out by itself.
+func (s *sighting) ask(m core.Message) {
+	if m.Synthetic && len(m.Parts) > 0 && strings.HasPrefix(m.Parts[0].Text, "<local-command-") {
+		s.local, s.command = cmp.Or(s.local, s.command), ""
+	}
+	if m.Summary || m.Synthetic {
+		return
+	}
+	var words []string
+	for _, p := range m.Parts {
+		if text := strings.TrimSpace(added().ReplaceAllString(p.Text, "")); p.Type == core.PartText && text != "" {
+			words = append(words, text)
+		}
+	}
+	prompt := strings.Join(words, "\n")
+	if name := commandIn(prompt); name != "" && !strings.HasPrefix(name, flameCommand) {
+		s.command = strings.TrimSpace(name + " " + element(prompt, "command-args"))
+		return
+	}
+	s.prompt = cmp.Or(s.prompt, prompt)
+}
+
+// asked returns what the session was asked first; without a prompt, the command that a person gave.
+func (s *sighting) asked() string { return cmp.Or(s.prompt, s.local, s.command) }
+
+// added finds what Claude Code adds to prompts: its own words, what is open in an editor, and commands of
+// the shell with their output.
+var added = core.Pattern(`(?s)^\[Request interrupted by user[^\]]*\]|<system-reminder>.*?</system-reminder>|<ide_opened_file>.*?</ide_opened_file>|` +
+	`<ide_selection>.*?</ide_selection>|<bash-input>.*?</bash-input>|<bash-stdout>.*?</bash-stdout>|<bash-stderr>.*?</bash-stderr>`)
 
 // spend records the usage of an answer. Two logs may report the same answer,
 // one of them incompletely.
@@ -184,7 +218,7 @@ func (s *sighting) node() LogNode {
 	usage.ToolCalls = max(int64(len(s.calls)), s.note.ToolCalls)
 	n := LogNode{
 		ID: cmp.Or(s.id, s.agent, s.call), Kind: KindSession, Agent: s.agent, Frame: s.frame, Host: s.host, Session: s.session, Call: s.call,
-		Type: s.note.Type, Description: s.note.Description, Prompt: cmp.Or(s.note.Prompt, s.prompt), Model: s.note.Model,
+		Type: s.note.Type, Description: s.note.Description, Prompt: cmp.Or(s.note.Prompt, s.asked()), Model: s.note.Model,
 		Tools: s.note.Tools, Denied: s.note.Denied, State: s.state(), Result: cmp.Or(s.note.Result, s.words),
 		Usage: usage, ContextTokens: s.note.Tokens, Messages: s.count, Started: s.first,
 	}
@@ -192,7 +226,7 @@ func (s *sighting) node() LogNode {
 		n.Kind = KindSubagent
 	}
 	if s.flames { // its own session's log has its prompt verbatim
-		n.Session, n.Prompt = s.id, cmp.Or(s.prompt, s.note.Prompt)
+		n.Session, n.Prompt = s.id, cmp.Or(s.asked(), s.note.Prompt)
 	}
 	if n.State.Ended() {
 		n.Ended = s.last

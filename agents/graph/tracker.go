@@ -269,11 +269,22 @@ func frameIn(prompt string) string {
 // context that flame adds, and for a command of Claude Code only its arguments.
 func request(prompt string) string {
 	text := strings.TrimSpace(prompt)
-	if strings.HasPrefix(text, "<command-") {
-		text = cmp.Or(element(text, "command-args"), element(text, "command-name"), text)
+	if strings.HasPrefix(commandIn(text), flameCommand) {
+		text = cmp.Or(element(text, "command-args"), text)
 	}
 	before, _, _ := strings.Cut(text, contextStart)
 	return cmp.Or(strings.TrimSpace(before), text)
+}
+
+// flameCommand begins the names of flame's own commands in Claude Code.
+const flameCommand = "/flame:"
+
+// commandIn returns the name of the command that a prompt is; empty for words.
+func commandIn(prompt string) string {
+	if !strings.HasPrefix(prompt, "<command-") {
+		return ""
+	}
+	return element(prompt, "command-name")
 }
 
 // element returns the content of the first element of that name.
@@ -286,8 +297,8 @@ func element(text, name string) string {
 	return strings.TrimSpace(text)
 }
 
-// maxGoal is the length in characters to which descriptions are cut as goals.
-const maxGoal = 80
+// maxGoal is the length in characters to which tasks are cut as goals, as those of sessions that flame saw.
+const maxGoal = 2000
 
 // maxSummary is the length in characters to which an agent's last words are cut
 // as the summary of its frame; its results have them in full.
