@@ -32,7 +32,7 @@ type PlanPlace struct {
 // A Cost is the cost so far of a session's root and all frames below it.
 type Cost struct {
 	USD   float64 `json:"usd"`
-	Whole bool    `json:"whole"` // false: the tree has more frames than flame adds up here
+	Whole bool    `json:"whole"` // false: the tree has more frames than flame adds up here, or a price is not known
 }
 
 // Waits counts the things that a person should look at.
@@ -149,7 +149,7 @@ func costOf(s *project.Step, session string, frame core.Frame) (Cost, error) {
 		root = top.ID
 	}
 	used, whole, err := s.Tx.UsageUnder(root, maxCounted)
-	return Cost{USD: used.CostUSD, Whole: whole}, err
+	return Cost{USD: used.CostUSD, Whole: whole && used.Unpriced == 0}, err
 }
 
 // since counts the agents of a session that ended badly since its last prompt. With a prompt,

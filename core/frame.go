@@ -61,6 +61,8 @@ type Usage struct {
 	CacheWritten int64   `json:"cacheWritten"` // prompt tokens put into a cache
 	CostUSD      float64 `json:"costUSD"`      // in US dollars
 	ToolCalls    int64   `json:"toolCalls"`    // number of tool calls
+
+	Unpriced int64 `json:"unpriced,omitempty"` // tokens among these whose price is not known: CostUSD lacks them
 }
 
 // Add returns the sum of u and v.
@@ -83,6 +85,7 @@ func (u Usage) with(v Usage, count func(x, y int64) int64, cost func(x, y float6
 	return Usage{
 		TokensIn: count(u.TokensIn, v.TokensIn), TokensOut: count(u.TokensOut, v.TokensOut), CacheRead: count(u.CacheRead, v.CacheRead),
 		CacheWritten: count(u.CacheWritten, v.CacheWritten), CostUSD: cost(u.CostUSD, v.CostUSD), ToolCalls: count(u.ToolCalls, v.ToolCalls),
+		Unpriced: count(u.Unpriced, v.Unpriced),
 	}
 }
 

@@ -62,11 +62,14 @@ func ModelName(model string) string {
 	for _, mark := range []string{"@", "[", "-20", "-v", "-latest"} {
 		model, _, _ = strings.Cut(model, mark)
 	}
+	if strings.HasPrefix(model, "claude-") { // routers write versions with a dot
+		model = strings.ReplaceAll(model, ".", "-")
+	}
 	return model
 }
 
 // modelMakers matches the region and the maker that a cloud puts before the name of a model.
-var modelMakers = Pattern(`^([a-z]+\.)+`)
+var modelMakers = Pattern(`^([a-z][a-z-]*\.)+`)
 
 // Pattern returns a function that returns a regular expression, which it compiles at its first
 // call: most processes of flame need few patterns, and hosts wait for each process to start.

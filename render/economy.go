@@ -33,7 +33,7 @@ func Economy(r economy.Report) string {
 	fmt.Fprintf(&b, "%s in %s, %s to %s: %s tokens sent, %s written", Count(r.Requests, "request"), Count(r.Talks, "conversation"),
 		When(r.From), When(r.To), Amount(r.Sent), Amount(r.Written))
 	if r.CostUSD > 0 {
-		fmt.Fprintf(&b, ", $%.2f", r.CostUSD)
+		fmt.Fprintf(&b, ", %s$%.2f", lo.Ternary(r.Unpriced > 0, "at least ", ""), r.CostUSD)
 	}
 	fmt.Fprintf(&b, "\nlargest request: %s tokens; %s\n\nWhere they went\n", Amount(r.Largest), Count(r.Compactions, "compaction"))
 	rows := []string{}

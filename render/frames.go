@@ -138,12 +138,8 @@ func usageLine(what string, u core.Usage) string {
 
 // Usage returns the usage of some work.
 func Usage(u core.Usage) string {
-	cost := Money(u.CostUSD)
-	if u.CostUSD == 0 && u.Tokens() > 0 {
-		cost = "cost not known"
-	}
 	return fmt.Sprintf("%s in, %d out, %d cache read, %d cache written, %s, %s",
-		Count(u.TokensIn, "token"), u.TokensOut, u.CacheRead, u.CacheWritten, Count(u.ToolCalls, "tool call"), cost)
+		Count(u.TokensIn, "token"), u.TokensOut, u.CacheRead, u.CacheWritten, Count(u.ToolCalls, "tool call"), Cost(u))
 }
 
 // Found lists the results of a search.
@@ -236,7 +232,7 @@ func ShortUsage(u core.Usage) string {
 	if u.CostUSD == 0 { // the model's price is not known
 		return fmt.Sprintf(" (%s)", used)
 	}
-	return fmt.Sprintf(" (%s, %s)", used, Money(u.CostUSD))
+	return fmt.Sprintf(" (%s, %s)", used, Cost(u))
 }
 
 // FoundShort lists the results of a search, each frame with its summary.

@@ -123,3 +123,15 @@ func TestAResultWithAnErrorDoesNotMentionMissingText(t *testing.T) {
 	assert.Contains(t, told, "Error: no such model\n")
 	assert.NotContains(t, told, "no text")
 }
+
+func TestACostOfWhichAPartIsNotKnownSaysSo(t *testing.T) {
+	t.Parallel()
+	for want, u := range map[string]core.Usage{
+		"$0.0000":          {},
+		"$1.0000":          {TokensIn: 1, CostUSD: 1},
+		"cost not known":   {TokensIn: 7, Unpriced: 7},
+		"at least $1.0000": core.Usage{TokensIn: 1, CostUSD: 1}.Add(core.Usage{TokensIn: 7, Unpriced: 7}),
+	} {
+		assert.Equal(t, want, Cost(u))
+	}
+}

@@ -61,7 +61,7 @@ func Metered(t usage.Tally) string {
 		text += fmt.Sprintf(", first token after %s (at most %s)", Duration(int64(t.FirstMean())), Duration(int64(t.FirstMax)))
 	}
 	if u := t.Usage; u != (core.Usage{}) {
-		text += fmt.Sprintf(", %d tokens in, %d out, %d cache read, %d cache written, %s", u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten, Money(u.CostUSD))
+		text += fmt.Sprintf(", %d tokens in, %d out, %d cache read, %d cache written, %s", u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten, Cost(u))
 	}
 	return text + spared(t)
 }
@@ -89,5 +89,5 @@ func shortMetered(all []usage.Metered) string {
 	if sum.Requests == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (gateway: %s, %s%s)", Count(sum.Requests, "request"), Money(sum.Usage.CostUSD), spared(sum))
+	return fmt.Sprintf(" (gateway: %s, %s%s)", Count(sum.Requests, "request"), Cost(sum.Usage), spared(sum))
 }

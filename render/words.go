@@ -62,6 +62,17 @@ func Count[N int | int64](n N, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
+// Cost returns what some work cost: the least it can have cost, if the price of a part is not known.
+func Cost(u core.Usage) string {
+	switch {
+	case u.CostUSD == 0 && u.Tokens() > 0:
+		return "cost not known"
+	case u.Unpriced > 0:
+		return "at least " + Money(u.CostUSD)
+	}
+	return Money(u.CostUSD)
+}
+
 // Money returns an amount of US dollars for people.
 func Money(usd float64) string { return fmt.Sprintf("$%.4f", usd) }
 

@@ -185,7 +185,7 @@ func startOfSummary(columns string) string {
 var outcomeTable = table[core.Frame]{frameTable.name, frameTable.key, frameTable.some([]string{
 	"key", "machine", "status", "created_at", "started_at", "ended_at", "updated_at", "archived_at",
 	"goal", "success_criteria", "artifacts", "decisions", "summary", "log_path",
-	"tokens_in", "tokens_out", "cache_read", "cache_written", "cost_usd", "tool_calls",
+	"tokens_in", "tokens_out", "cache_read", "cache_written", "cost_usd", "tool_calls", "unpriced",
 })}
 
 func (t *tx) Outcomes(of project.Ended) (digest.Below, error) {

@@ -44,6 +44,7 @@ var usageColumns = []column[core.Usage]{
 	{"cache_written", func(u *core.Usage) any { return &u.CacheWritten }},
 	{"cost_usd", func(u *core.Usage) any { return &u.CostUSD }},
 	{"tool_calls", func(u *core.Usage) any { return &u.ToolCalls }},
+	{"unpriced", func(u *core.Usage) any { return &u.Unpriced }},
 }
 
 // frameColumns are the columns of the frame f for scanFrame.

@@ -114,7 +114,7 @@ func (s *Store) reader(wait context.Context) (*disk.Conn, error) {
 	}
 	version, err := s.schema.Of(wait, c)
 	if errors.Is(err, disk.ErrOlder) && s.file.Immutable {
-		c.Older = true
+		c.Older = version
 		return c, nil // the file can only be read, which does not need the newer schema
 	}
 	if err != nil {

@@ -43,19 +43,23 @@ func saveOne(kept *Store, id string) error {
 // saveAsOlder saves a frame as flames did that knew nothing of revisions in rows, or of
 // other machines.
 func saveAsOlder(kept *Store, id string) error {
-	return kept.Update(context.Background(), func(ptx project.Tx) error {
-		x := ptx.(*tx)
-		older := table[core.Frame]{frameTable.name, frameTable.key, frameTable.but("machine")}
-		values, err := older.values(x.sql, &core.Frame{ID: id, Status: core.Planned})
-		if err != nil {
-			return err
-		}
-		if _, err := x.sql.exec(older.save(), values...); err != nil {
-			return err
-		}
-		_, err = x.sql.exec(`UPDATE meta SET value = value + 1 WHERE name = 'revision'`)
-		return err
+	return kept.Update(context.Background(), func(tx project.Tx) error {
+		return asOlder(tx, core.Frame{ID: id, Status: core.Planned})
 	})
+}
+
+func asOlder(ptx project.Tx, f core.Frame) error {
+	x := ptx.(*tx)
+	older := table[core.Frame]{frameTable.name, frameTable.key, frameTable.but("machine", "unpriced")}
+	values, err := older.values(x.sql, &f)
+	if err != nil {
+		return err
+	}
+	if _, err := x.sql.exec(older.save(), values...); err != nil {
+		return err
+	}
+	_, err = x.sql.exec(`UPDATE meta SET value = value + 1 WHERE name = 'revision'`)
+	return err
 }
 
 func hasFrame(kept *Store, id string) error {
@@ -135,7 +139,7 @@ func TestCascadesOfOlderFlamesAreCompleted(t *testing.T) {
 			if id == "in" {
 				f.Status = core.InProgress
 			}
-			require.NoError(t, tx.SaveFrame(f))
+			require.NoError(t, asOlder(tx, f))
 		}
 		return nil
 	}))

@@ -140,7 +140,7 @@ const unstamped = `SELECT value, iif(value = stamped, unstamped, value) FROM met
 
 func (t *tx) Changed(after int64) ([]core.Frame, error) {
 	query, args := allSketches(), []any(nil)
-	if after > 0 && !t.sql.c.Older {
+	if after > 0 && t.sql.c.Older == 0 {
 		var now, unknown int64
 		if _, err := t.sql.get([]any{&now, &unknown}, unstamped); err != nil {
 			return nil, err

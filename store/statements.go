@@ -112,12 +112,21 @@ func (s *statements) each(scan func(*disk.Rows) error, query string, args ...any
 	return s.note(rows.Err())
 }
 
+// added are the columns of frames that versions of the schema added, and what stands for them in files
+// of older versions.
+var added = []struct {
+	version       int
+	column, value string
+}{{7, "f.machine AS machine", "'' AS machine"}, {9, "f.unpriced AS unpriced", "0 AS unpriced"}}
+
 // fit returns a query in a form that a file with an older schema can answer.
 func (s *statements) fit(query string) string {
-	if !s.c.Older {
-		return query
+	for _, one := range added {
+		if 0 < s.c.Older && s.c.Older < one.version {
+			query = strings.ReplaceAll(query, one.column, one.value)
+		}
 	}
-	return strings.ReplaceAll(query, "f.machine AS machine", "'' AS machine")
+	return query
 }
 
 // collect returns the rows of query, read by scan.

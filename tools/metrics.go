@@ -201,6 +201,7 @@ func (m *Metrics) look(ctx context.Context) error {
 	m.setUsed(all.Usage, "tokens_total")
 	m.set(float64(all.Usage.ToolCalls), "tool_calls_total")
 	m.set(all.Usage.CostUSD, "cost_usd_total")
+	m.set(float64(all.Usage.Unpriced), "unpriced_tokens_total")
 	for _, r := range all.Requests {
 		host := m.bounded("host", r.Host)
 		m.set(float64(r.Requests), "requests_total", "host", host)

@@ -58,10 +58,9 @@ type claudeUsage struct {
 
 // usage returns u with its price as an answer of the model.
 func (u claudeUsage) usage(model string) core.Usage {
-	return core.Usage{
-		TokensIn: u.Input, TokensOut: u.Output, CacheRead: u.CacheRead, CacheWritten: u.CacheWritten,
-		CostUSD: u.cost(model),
-	}
+	used := core.Usage{TokensIn: u.Input, TokensOut: u.Output, CacheRead: u.CacheRead, CacheWritten: u.CacheWritten}
+	used.CostUSD, used.Unpriced = u.cost(model)
+	return used
 }
 
 // with returns the larger value of each field: what is known of an answer of which u and v tell.

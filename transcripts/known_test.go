@@ -27,6 +27,7 @@ func TestLogsAreKnownHoweverTheyBegin(t *testing.T) {
 		{"id":"2","timestamp":"2026-02-01T10:00:02.000Z","type":"gemini","content":"hi","model":"gemini-2.5-pro",
 		"tokens":{"input":1000,"output":10,"cached":200,"thoughts":5,"tool":0}}]`
 	old := "{\n  " + chat + "\n  " + messages + "\n}\n"
+	long := strings.Replace(old, "hello", "hello "+strings.Repeat("x", 2<<20), 1)
 	for name, tt := range map[string]struct {
 		text  string
 		want  *transcripts.Format
@@ -39,7 +40,7 @@ func TestLogsAreKnownHoweverTheyBegin(t *testing.T) {
 		"a mark, a long line":     {"\ufeff" + prompt("hello "+strings.Repeat("x", 2<<20)), transcripts.ClaudeSession, "hello"},
 		"a former chat":           {old, gemini.Document, "hello"},
 		"on one line":             {"{" + chat + strings.ReplaceAll(messages, "\n", "") + "}", gemini.Document, "hello"},
-		"a long one":              {"{" + chat + strings.ReplaceAll(strings.Replace(messages, "hello", "hello "+strings.Repeat("x", 2<<20), 1), "\n", "") + "}", gemini.Document, "hello"},
+		"a long one":              {strings.ReplaceAll(long, "\n", ""), gemini.Document, "hello"},
 		"text in place of a list": {strings.Replace(old, `[{"text":"hello"}]`, `"hello"`, 1), gemini.Document, "hello"},
 	} {
 		t.Run(name, func(t *testing.T) {

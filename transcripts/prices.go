@@ -19,7 +19,8 @@ type price struct {
 // prices are the list prices by model, for the usual speed and without discounts.
 //
 // Anthropic: Claude Code's log has no prices, but Claude Code 2.1.328 computes the cost of its sessions
-// with these (costUSD, observed with a scripted model that reports chosen numbers of tokens).
+// with these (costUSD, observed with a scripted model that reports chosen numbers of tokens). Those of
+// Opus 4.1, Opus 4, 3 Opus and 3 Haiku are of Anthropic's list (docs.claude.com, "Pricing").
 //
 // OpenAI, as read in November 2026: the pages of models in developers.openai.com/api/docs/models
 // (GPT-6.1 Terra, 5.6 and 5-Codex); of the others what data/tables/copilot/models-and-pricing.yml of
@@ -46,6 +47,10 @@ var prices = sync.OnceValue(func() map[string]price {
 		"claude-opus-4-7":   {5, 25, 6.25, 10, 0.5},
 		"claude-opus-4-6":   {5, 25, 6.25, 10, 0.5},
 		"claude-opus-4-5":   {5, 25, 6.25, 10, 0.5},
+		"claude-opus-4-1":   {15, 75, 18.75, 30, 1.5},
+		"claude-opus-4-0":   {15, 75, 18.75, 30, 1.5},
+		"claude-opus-4":     {15, 75, 18.75, 30, 1.5},
+		"claude-3-opus":     {15, 75, 18.75, 30, 1.5},
 		"claude-sonnet-5-5": {2, 10, 2.5, 4, 0.1},
 		"claude-sonnet-5":   {2, 10, 2.5, 4, 0.2},
 		"claude-sonnet-4-6": {3, 15, 3.75, 6, 0.3},
@@ -57,6 +62,7 @@ var prices = sync.OnceValue(func() map[string]price {
 		"claude-haiku-5-5":  {0.1, 0.5, 0.125, 0.2, 0.01},
 		"claude-haiku-4-5":  {1, 5, 1.25, 2, 0.1},
 		"claude-3-5-haiku":  {0.8, 4, 1, 1.6, 0.08},
+		"claude-3-haiku":    {0.25, 1.25, 0.3, 0.5, 0.03},
 
 		"gpt-6-astra":       {10, 50, 12.5, 0, 1},
 		"gpt-6.1-sol":       {2, 10, 2.5, 0, 0.1},
@@ -124,49 +130,52 @@ const (
 
 // Priced returns the usage of an answer with its list price; without one if flame does not know it.
 func Priced(model string, u core.Usage) core.Usage {
-	u.CostUSD = cost(model, u, 0, u.TokensIn+u.CacheRead+u.CacheWritten)
+	u.CostUSD, u.Unpriced = cost(model, u, 0, u.TokensIn+u.CacheRead+u.CacheWritten)
 	return u
 }
 
 // PricedSum returns the usage of several answers with the least that they can cost: it does not show
 // which of them had a long prompt.
 func PricedSum(model string, u core.Usage) core.Usage {
-	u.CostUSD = cost(model, u, 0, 0)
+	u.CostUSD, u.Unpriced = cost(model, u, 0, 0)
 	return u
 }
 
 // cost returns the list price in US dollars of an answer, or of several. Of what they wrote to the cache,
-// hour tokens are kept for an hour; prompt is the length in tokens of the longest prompt. It returns 0 if
-// a price is unknown.
-func cost(model string, u core.Usage, hour, prompt int64) float64 {
+// hour tokens are kept for an hour; prompt is the length in tokens of the longest prompt. It leaves out
+// tokens whose price is unknown, and returns their number.
+func cost(model string, u core.Usage, hour, prompt int64) (usd float64, unpriced int64) {
 	model = core.ModelName(model)
 	p, known := prices()[model]
 	hour = min(hour, u.CacheWritten)
-	if !known || p.read == 0 && u.CacheRead > 0 || p.written5m == 0 && u.CacheWritten > hour {
-		return 0
+	if !known {
+		return 0, u.Tokens()
+	}
+	if p.read == 0 {
+		unpriced += u.CacheRead
+	}
+	if p.written5m == 0 {
+		unpriced += u.CacheWritten - hour
 	}
 	asked := float64(u.TokensIn)*p.in + float64(u.CacheRead)*p.read + float64(hour)*p.writtenHour + float64(u.CacheWritten-hour)*p.written5m
 	said := float64(u.TokensOut) * p.out
 	if l, ok := longTimes[model]; ok && prompt > l.above {
 		asked, said = asked*l.prompt, said*l.answer
 	}
-	return (asked + said) / 1e6
+	return (asked + said) / 1e6, unpriced
 }
 
-// cost returns the list price of an answer in US dollars; 0 if the model's price is unknown.
-func (u claudeUsage) cost(model string) float64 {
-	if _, known := prices()[core.ModelName(model)]; !known {
-		return 0
-	}
+// cost returns the list price of an answer in US dollars, and the number of tokens without one.
+func (u claudeUsage) cost(model string) (usd float64, unpriced int64) {
 	used := core.Usage{TokensIn: u.Input, TokensOut: u.Output, CacheRead: u.CacheRead, CacheWritten: u.CacheWritten}
-	usd := cost(model, used, u.Cached.Hour, u.Input+u.CacheRead+u.CacheWritten)
+	usd, unpriced = cost(model, used, u.Cached.Hour, u.Input+u.CacheRead+u.CacheWritten)
 	if times, ok := fastTimes[core.ModelName(model)]; ok && u.Speed == "fast" {
 		usd *= times
 	}
 	if u.Geo == "us" {
 		usd *= usTimes
 	}
-	return usd + float64(u.Server.Searches)*searchPrice
+	return usd + float64(u.Server.Searches)*searchPrice, unpriced
 }
 
 // ClaudeUsage returns the usage of an answer of Anthropic's API with its list price. usage is the

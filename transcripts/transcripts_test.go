@@ -150,7 +150,7 @@ func TestTheUsageOfAnAnswerCountsOnce(t *testing.T) {
 	messages, err := collect(claudeSession, log+log)
 	require.NoError(t, err)
 	require.Len(t, messages, 2)
-	assert.Equal(t, core.Usage{TokensIn: 10, TokensOut: 5, CacheRead: 3, CacheWritten: 2, ToolCalls: 1}, messages[0].Usage)
+	assert.Equal(t, core.Usage{TokensIn: 10, TokensOut: 5, CacheRead: 3, CacheWritten: 2, ToolCalls: 1, Unpriced: 20}, messages[0].Usage)
 	assert.Equal(t, core.Usage{ToolCalls: 1}, messages[1].Usage)
 }
 

@@ -114,7 +114,7 @@ func (r Report) entry(row board.Row) string {
 		facts = append(facts, render.Duration(int64(cmp.Or(row.Until, r.Board.Now)-row.From)))
 	}
 	if row.Total.CostUSD > 0 {
-		facts = append(facts, render.Money(row.Total.CostUSD))
+		facts = append(facts, render.Cost(row.Total))
 	}
 	if n := row.Total.Tokens(); n > 0 {
 		facts = append(facts, render.Count(n, "token"))

@@ -86,7 +86,11 @@ func (n Node) line() string {
 		parts = append(parts, fmt.Sprintf("%d tokens", tokens))
 	}
 	if n.Usage.CostUSD > 0 {
-		parts = append(parts, fmt.Sprintf("$%.4f", n.Usage.CostUSD))
+		least := ""
+		if n.Usage.Unpriced > 0 {
+			least = "at least "
+		}
+		parts = append(parts, fmt.Sprintf("%s$%.4f", least, n.Usage.CostUSD))
 	}
 	switch {
 	case n.Unparented && n.Parent != "":

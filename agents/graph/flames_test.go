@@ -180,7 +180,8 @@ func TestALabelIsTheTask(t *testing.T) {
 func TestTheGoalOfAPastSessionIsWhatAPersonAskedFirst(t *testing.T) {
 	t.Parallel()
 	command := func(name, args string) core.Message {
-		return said("s", core.RoleUser, text("<command-message>"+name+"</command-message>\n<command-name>/"+name+"</command-name>\n<command-args>"+args+"</command-args>"))
+		return said("s", core.RoleUser, text(fmt.Sprintf(
+			"<command-message>%[1]s</command-message>\n<command-name>/%[1]s</command-name>\n<command-args>%[2]s</command-args>", name, args)))
 	}
 	client := func(words string) core.Message {
 		m := said("s", core.RoleUser, text(words))
@@ -193,7 +194,10 @@ func TestTheGoalOfAPastSessionIsWhatAPersonAskedFirst(t *testing.T) {
 		"Fix the parser": {
 			{command("clear", ""), output, fix, answer}, {command("model", "opus"), output, fix, answer},
 			{said("s", core.RoleUser, text("[Request interrupted by user]")), fix, answer},
-			{said("s", core.RoleUser, text("<bash-input>ls</bash-input>")), said("s", core.RoleUser, text("<bash-stdout>a</bash-stdout><bash-stderr></bash-stderr>")), fix},
+			{
+				said("s", core.RoleUser, text("<bash-input>ls</bash-input>")),
+				said("s", core.RoleUser, text("<bash-stdout>a</bash-stdout><bash-stderr></bash-stderr>")), fix,
+			},
 			{said("s", core.RoleUser, text("<system-reminder>x</system-reminder>"), text("Fix the parser")), answer},
 		},
 		"/review-pr 158": {{command("review-pr", "158"), client("Review pull request 158"), answer, fix}},

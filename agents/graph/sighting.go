@@ -317,6 +317,9 @@ func (t *Tracker) priceTrees(nodes []LogNode) {
 	for i := len(nodes) - 1; i >= 0; i-- {
 		n := &nodes[i]
 		if s, ok := t.names[idName(n.ID)]; ok {
+			if s.newest().treeCost > 0 {
+				n.Usage.Unpriced = 0 // the host told what all cost
+			}
 			rest := max(0, s.newest().treeCost-below[n.ID]-n.Usage.CostUSD)
 			if _, parent := below[n.ID]; parent && n.Usage.CostUSD > 0 && rest > roundingUSD {
 				n.UntoldUSD = rest

@@ -134,7 +134,9 @@ func (p Progress) Cost() float64 { return max(p.Usage.CostUSD+p.Below.CostUSD, p
 // Used returns what the agent has used; its cost is Cost.
 func (p Progress) Used() core.Usage {
 	used := p.Usage.Add(p.Below)
-	used.CostUSD = p.Cost()
+	if used.CostUSD = p.Cost(); p.TreeUSD > 0 {
+		used.Unpriced = 0 // the host told the cost of all
+	}
 	return used
 }
 

@@ -97,7 +97,7 @@ func TestWordsOfRequests(t *testing.T) {
 	assert.False(t, w.Lasts("\n<flame-changes session=\"x\">"))
 	assert.Equal(t, "Started x", w.Answer("Wall time: 0.1 seconds\nOutput:\nStarted x"))
 	assert.Equal(t, "Started x\nOutput:\ny", w.Answer("Started x\nOutput:\ny"))
-	assert.Equal(t, core.Usage{TokensIn: 50, TokensOut: 7, CacheRead: 40, CacheWritten: 10},
+	assert.Equal(t, core.Usage{TokensIn: 50, TokensOut: 7, CacheRead: 40, CacheWritten: 10, Unpriced: 107},
 		w.Usage("m", []byte(`{"input_tokens":100,"input_tokens_details":{"cached_tokens":40,"cache_write_tokens":10},"output_tokens":7}`), nil))
 	assert.Zero(t, w.Usage("m", []byte(`{`), nil))
 }

@@ -52,7 +52,7 @@ func TestAnotherAPI(t *testing.T) {
 	assert.Equal(t, 200, status)
 	assert.Contains(t, answer, "msg_1")
 	m := s.meter()
-	assert.Equal(t, core.Usage{TokensIn: 60, CacheRead: 40, TokensOut: 5}, m.Usage)
+	assert.Equal(t, core.Usage{TokensIn: 60, CacheRead: 40, TokensOut: 5, Unpriced: 105}, m.Usage)
 	assert.Equal(t, "r", m.Answer)
 	assert.Equal(t, "main", m.Class)
 }

@@ -37,7 +37,7 @@ func plantByRule(t testing.TB, dir string, n int, parent string) {
 		`CREATE TEMP TABLE n AS WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n LIMIT ?1) SELECT i FROM n`,
 		`INSERT INTO ids (key, id) SELECT i + 1, printf('plan-%08d', i) FROM n`,
 		`INSERT INTO frames SELECT i + 1, (` + parent + `) + 1, NULL, 'planned', i, 0, 0, i, 0, 0, '', 0, NULL,
-			0, 0, 0, 0, 0, 0, '', '[]', 'part ' || i, '', '[]', '[]', '', '', 0, '' FROM n`,
+			0, 0, 0, 0, 0, 0, '', '[]', 'part ' || i, '', '[]', '[]', '', '', 0, '', 0 FROM n`,
 	} {
 		_, err := db.Exec(statement, n)
 		require.NoError(t, err)

@@ -27,7 +27,7 @@ import (
 // File.dsn).
 type Conn struct {
 	// Set by its owner:
-	Older bool             // the file has an older schema, and can only be read
+	Older int              // the version of a file that has an older schema, and can only be read; 0: it has this one
 	Names map[int64]string // ids by their keys, which never change; dropped when a transaction is undone
 
 	conn   driver.Conn

@@ -32,10 +32,11 @@ type Report struct {
 	From        core.Millis    `json:"from,omitempty"`
 	To          core.Millis    `json:"to,omitempty"`
 	Requests    int            `json:"requests"`
-	Sent        int64          `json:"sent"`    // with those from a cache
-	Written     int64          `json:"written"` // by the model
-	CostUSD     float64        `json:"costUSD"` // 0: the log does not have it, and flame does not know the prices
-	Largest     int64          `json:"largest"` // request
+	Sent        int64          `json:"sent"`               // with those from a cache
+	Written     int64          `json:"written"`            // by the model
+	CostUSD     float64        `json:"costUSD"`            // 0: the log does not have it, and flame does not know the prices
+	Unpriced    int64          `json:"unpriced,omitempty"` // tokens whose price is not known: CostUSD lacks them
+	Largest     int64          `json:"largest"`            // request
 	Compactions int            `json:"compactions"`
 	Talks       int            `json:"conversations"` // of sessions and of subagents
 	Kinds       map[Kind]int64 `json:"kinds"`         // they add up to Sent
@@ -115,7 +116,8 @@ func sum(talks []*talk) Report {
 		r.Session, r.Model = cmp.Or(r.Session, t.session), cmp.Or(r.Model, t.model)
 		r.From, r.To = min(cmp.Or(r.From, t.from), t.from), max(r.To, t.to)
 		r.Requests += len(t.requests)
-		r.Written, r.CostUSD, r.Compactions = r.Written+t.written, r.CostUSD+t.cost, r.Compactions+t.compactions
+		r.Written, r.Compactions = r.Written+t.written, r.Compactions+t.compactions
+		r.CostUSD, r.Unpriced = r.CostUSD+t.cost, r.Unpriced+t.unpriced
 		t.add(&r, tools)
 	}
 	r.Tools = slices.SortedFunc(maps.Values(tools), func(a, b Share) int {

@@ -17,6 +17,7 @@ type talk struct {
 	from, to       core.Millis
 	written        int64
 	cost           float64
+	unpriced       int64
 	compactions    int
 
 	items    []item
@@ -119,7 +120,7 @@ func (t *talk) say(m core.Message) {
 		t.answer, t.model = m.ID, m.Model
 		t.requests = append(t.requests, request{sent: sent, size: t.size})
 	}
-	t.written, t.cost = t.written+u.TokensOut, t.cost+u.CostUSD
+	t.written, t.cost, t.unpriced = t.written+u.TokensOut, t.cost+u.CostUSD, t.unpriced+u.Unpriced
 	for _, p := range m.Parts {
 		switch p.Type {
 		case core.PartToolResult: // some hosts keep it beside its call

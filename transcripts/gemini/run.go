@@ -53,16 +53,13 @@ func (s spent) usage() core.Usage {
 	return core.Usage{TokensIn: max(0, s.Input-s.Cached), TokensOut: max(0, s.Output, s.Total-s.Input), CacheRead: max(0, s.Cached)}
 }
 
-// cost returns the least that the answers of all models can have cost; 0 if a price is unknown.
-func cost(models map[string]spent) (usd float64) {
+// cost returns the least that the answers of all models can have cost, and the tokens without a price.
+func cost(models map[string]spent) (usd float64, unpriced int64) {
 	for model, s := range models {
 		one := transcripts.PricedSum(model, s.usage())
-		if one.CostUSD == 0 && one.Tokens() > 0 {
-			return 0
-		}
-		usd += one.CostUSD
+		usd, unpriced = usd+one.CostUSD, unpriced+one.Unpriced
 	}
-	return usd
+	return usd, unpriced
 }
 
 // line reads a line of the output.
@@ -107,7 +104,8 @@ func (r *run) ended(text []byte, l runLine) core.Message {
 	s := l.Stats
 	n := core.AgentNote{ID: r.session, State: core.AgentCompleted, Result: r.answer}
 	n.Turn = s.usage()
-	n.Turn.ToolCalls, n.Turn.CostUSD = max(0, s.Calls), cost(s.Models)
+	n.Turn.ToolCalls = max(0, s.Calls)
+	n.Turn.CostUSD, n.Turn.Unpriced = cost(s.Models)
 	if l.Status != "success" {
 		n.State, n.Error, n.Result = core.AgentError, cmp.Or(l.Error.Message, l.Message, l.Status), ""
 	}

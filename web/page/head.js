@@ -1,7 +1,7 @@
 // The head of the page: what is shown, how it stands with the server, what waits for a
 // person, what all came to, the field that filters, and the menu.
 
-import { h, amount, money, plural } from "./words.js";
+import { h, amount, cost, plural } from "./words.js";
 import { icon } from "./icons.js";
 import { Search } from "./search.js";
 
@@ -75,7 +75,7 @@ export class Head {
       this.news.replaceChildren(icon(needs.length ? "blocked" : "completed"), h("span", {}, String(needs.length)), h("span", { class: "wide" }, needs.length === 1 ? " needs you" : " need you"));
     }
     say(this.totals.firstChild, (running ? `${plural(running, "agent")} running · ` : "") + `${amount(all.tokens)} tokens · `);
-    say(this.totals.lastChild, money(all.usd));
+    say(this.totals.lastChild, cost(all));
   }
 }
 

@@ -93,7 +93,7 @@ export class Model {
 
   // total adds up all roots.
   total() {
-    return this.roots.reduce((sum, f) => ({ tokens: sum.tokens + tokensOf(f.total), usd: sum.usd + costOf(f.total) }), { tokens: 0, usd: 0 });
+    return this.roots.reduce((sum, f) => ({ tokens: sum.tokens + tokensOf(f.total), costUSD: sum.costUSD + costOf(f.total), unpriced: sum.unpriced + (f.total.unpriced || 0) }), { tokens: 0, costUSD: 0, unpriced: 0 });
   }
 
   // running returns the agents at work.

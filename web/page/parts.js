@@ -1,7 +1,7 @@
 // What the details of a frame consist of. Each part is made of what the details know, and
 // what is in a fold is made of what they know when it is opened.
 
-import { h, when, duration, amount, money, moment, tokensOf, costOf, glyphs, statusNames, plural } from "./words.js";
+import { h, when, duration, amount, cost, money, moment, tokensOf, glyphs, statusNames, plural } from "./words.js";
 import { isRunning } from "./model.js";
 import { known, wrong, linked } from "./told.js";
 import { around, shell, copier } from "./around.js";
@@ -79,7 +79,7 @@ function usage(f) {
     h("tbody", {},
       row("tokens in", (u) => amount(u.tokensIn)), row("tokens out", (u) => amount(u.tokensOut)),
       row("read from the cache", (u) => amount(u.cacheRead)), row("written to it", (u) => amount(u.cacheWritten)),
-      row("cost", (u) => money(costOf(u))), row("tool calls", (u) => amount(u.toolCalls))));
+      row("cost", cost), row("tool calls", (u) => amount(u.toolCalls))));
 }
 
 function texts(d) {
@@ -126,7 +126,7 @@ function agent(d) {
       line("agent", [agent.type, agent.native ? "" : agent.id].filter(Boolean).join(", ")), line("state", agent.state + (agent.reason ? ": " + agent.reason : "")),
       line("model", agent.model), line("mode", agent.mode), line("tools", toolsOf(run)), line("limits", limitsOf(run)),
       line("turns", agent.turns), line("retries", agent.retries), line("last tool", isRunning(agent) ? agent.tool : ""),
-      line("used", `${amount(tokensOf(agent.used))} tokens, ${money(costOf(agent.used))}`))),
+      line("used", `${amount(tokensOf(agent.used))} tokens, ${cost(agent.used)}`))),
     wrong(d, "agent"));
 }
 

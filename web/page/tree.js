@@ -1,7 +1,7 @@
 // The frames as text: a tree that only has the lines that can be seen. It is the
 // accessible form of the picture, and selects the same frame.
 
-import { h, duration, amount, money, tokensOf, costOf, hueOf, whoOf, statusNames, morph } from "./words.js";
+import { h, duration, amount, cost, tokensOf, hueOf, whoOf, statusNames, morph } from "./words.js";
 import { icon } from "./icons.js";
 
 const lineHeight = 28;
@@ -102,7 +102,7 @@ export class Tree {
     const who = whoOf(f);
     const opens = f.children.length > 0;
     const folded = this.folded.has(f.id);
-    const total = `${money(costOf(f.total))}|${amount(tokensOf(f.total))}`;
+    const total = `${cost(f.total)}|${amount(tokensOf(f.total))}`;
     const key = [i, f.id, depth, of, at, f.goal, f.status, who, time, total, opens, folded, chosen, f.archived].join("\u0001");
     if (old && old.key === key) return old;
     const el = h("div", {
@@ -115,7 +115,7 @@ export class Tree {
         " ", h("bdi", {}, f.goal || f.id), h("span", { class: "aloud" }, `, ${statusNames[f.status]}, `)),
       h("span", { class: "who" }, who ? h("i", { class: `dot h${hueOf(who)}` }) : "", who),
       h("span", {}, time),
-      h("span", { title: `self ${money(costOf(f.self))}` }, h("span", { class: "aloud" }, ", "), money(costOf(f.total))),
+      h("span", { title: `self ${cost(f.self)}` }, h("span", { class: "aloud" }, ", "), cost(f.total)),
       h("span", { class: "tokens", title: `self ${amount(tokensOf(f.self))}` }, amount(tokensOf(f.total)), h("span", { class: "aloud" }, " tokens")));
     el.style.top = i * lineHeight + "px";
     el.firstChild.style.paddingInlineStart = Math.min(depth, 24) * 14 + "px";

@@ -37,6 +37,12 @@ export function money(usd) {
 
 export function tokensOf(u) { return u ? (u.tokensIn || 0) + (u.tokensOut || 0) + (u.cacheRead || 0) + (u.cacheWritten || 0) : 0; }
 
+// cost tells what some work cost: the least, if the price of a part is not known.
+export function cost(u) {
+  if (!u || !u.unpriced) return money(costOf(u));
+  return costOf(u) ? "≥ " + money(costOf(u)) : "?";
+}
+
 export function costOf(u) { return u ? u.costUSD || 0 : 0; }
 
 const day = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
