@@ -20,32 +20,11 @@ import (
 
 func TestAnAgentsModeIsNeverAboveItsParents(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		parent string // as the host told it; empty: it did not
-		r      plan.Request
-		want   record.Choice
-	}{
-		"more is not given": {
-			"plan", plan.Request{Type: "builder", Mode: hosts.AcceptEdits},
-			record.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Plan, CappedBy: "parent"},
-		},
-		"nor to a definition": {
-			"plan", plan.Request{Type: "bold"},
-			record.Choice{Requested: hosts.Bypass, Effective: hosts.Plan, CappedBy: "parent"},
-		},
-		"an unknown one counts as default": {
-			"", plan.Request{Type: "bold", Mode: hosts.AcceptEdits},
-			record.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Default, CappedBy: "parent"},
-		},
-		"a new one of the host counts as default": {
-			"turbo", plan.Request{Type: "bold", Mode: hosts.AcceptEdits},
-			record.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Default, CappedBy: "parent"},
-		},
-		"bypass needs a grant, whatever it has": {
-			"bypassPermissions", plan.Request{Type: "bold"},
-			record.Choice{Requested: hosts.Bypass, Effective: hosts.AcceptEdits, CappedBy: "grant"},
-		},
-	}
+	tests := cases.Read[struct {
+		Parent string // as the host told it; empty: it did not
+		R      plan.Request
+		Want   record.Choice
+	}](t, "testdata/capped.yaml")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -54,14 +33,14 @@ func TestAnAgentsModeIsNeverAboveItsParents(t *testing.T) {
 			by := project.Caller{Session: "theirs", Host: "claude-code", Trust: project.Stamped}
 			_, err := turns.Begin(s.ctx, s.Project, by, turns.Prompt{ID: "p", Text: "Work", FromUser: true})
 			require.NoError(t, err)
-			require.NoError(t, s.Project.NoteStanding(s.ctx, by, project.Standing{Mode: tt.parent}))
-			tt.r.Prompt = "done"
-			run := s.request(by, tt.r)
-			assert.Equal(t, tt.want, run.Mode)
+			require.NoError(t, s.Project.NoteStanding(s.ctx, by, project.Standing{Mode: tt.Parent}))
+			tt.R.Prompt = "done"
+			run := s.request(by, tt.R)
+			assert.Equal(t, tt.Want, run.Mode)
 			told := s.events(run.ID, core.PermissionDecision)
 			require.Len(t, told, 1)
-			assert.Equal(t, string(tt.want.Effective), data(t, told[0])["permission_mode"].(map[string]any)["effective"])
-			assert.Contains(t, s.launched(run.ID).Command, string(tt.want.Effective), "the host gets the mode")
+			assert.Equal(t, string(tt.Want.Effective), data(t, told[0])["permission_mode"].(map[string]any)["effective"])
+			assert.Contains(t, s.launched(run.ID).Command, string(tt.Want.Effective), "the host gets the mode")
 			below := s.request(as(run), plan.Request{Type: "bold", Prompt: "done"})
 			assert.False(t, below.Mode.Effective.Exceeds(run.Mode.Effective), "nor does an agent below it")
 		})
@@ -80,58 +59,34 @@ func TestANativeSubagentsAgentHasItsSessionsMode(t *testing.T) {
 func TestAHostsOwnAgentPassesOnOnlyItsOwnTools(t *testing.T) {
 	t.Parallel()
 	const careful = "name: careful\ndescription: d\ntools: [Read, Edit]\ndisallowedTools: [Write]"
-	tests := map[string]struct {
-		host   string
-		told   project.Standing
-		can    []string
-		cannot []string
-		mode   hosts.Mode // empty: that of the session
-	}{
-		"the session itself":  {host: "claude-code", can: []string{"Read", "Edit", "Write", "Bash"}},
-		"one that may do all": {host: "claude-code", told: project.Standing{Agent: "general-purpose"}, can: []string{"Edit", "Bash"}},
-		"one that reads": {
-			host: "claude-code", told: project.Standing{Agent: "Explore"}, can: []string{"Read", "Bash"},
-			cannot: []string{"Edit", "Write", "MultiEdit", "NotebookEdit", "Agent", "Task", "Workflow", "ExitPlanMode"},
-		},
-		"one that a file defines": {
-			host: "claude-code", told: project.Standing{Agent: "careful"}, can: []string{"Read", "Edit"}, cannot: []string{"Write", "Bash"},
-		},
-		"an unknown agent": {host: "claude-code", told: project.Standing{Agent: "theirs:odd"}, can: []string{"Read"}, mode: hosts.Plan},
-		"OpenCode's that reads": {
-			host: "opencode", told: project.Standing{Agent: "explore"}, can: []string{"read", "bash"},
-			cannot: []string{"edit", "write", "apply_patch", "multiedit", "patch", "task", "todowrite"},
-		},
-		"OpenCode's that is configured": {
-			host: "opencode", told: project.Standing{Agent: "mine", Rules: `{"edit":"deny","bash":"ask"}`}, can: []string{"read"},
-			cannot: []string{"edit", "write", "bash"},
-		},
-		"OpenCode's that has all": {host: "opencode", told: project.Standing{Agent: "mine", Rules: `{}`}, can: []string{"edit", "bash"}},
-		"OpenCode's, whose rules are odd": {
-			host: "opencode", told: project.Standing{Agent: "mine", Rules: `{"edit":7}`}, cannot: []string{"read", "edit", "bash"},
-		},
-		"OpenCode's, whose rules are broken": {host: "opencode", told: project.Standing{Agent: "mine", Rules: `{`}, cannot: []string{"read", "edit", "bash"}},
-	}
+	tests := cases.Read[struct {
+		Host   string
+		Told   project.Standing
+		Can    []string
+		Cannot []string
+		Mode   hosts.Mode // empty: that of the session
+	}](t, "testdata/narrowed.yaml")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t, careful)
 			s.startNone()
-			by := project.Caller{Session: "child", Parent: user.Session, Host: tt.host, Trust: project.Stamped}
+			by := project.Caller{Session: "child", Parent: user.Session, Host: tt.Host, Trust: project.Stamped}
 			_, err := children.StartSession(s.ctx, s.Project, by, "Look (@x subagent)")
 			require.NoError(t, err)
-			tt.told.Mode = "acceptEdits"
-			require.NoError(t, s.Project.NoteStanding(s.ctx, by, tt.told))
+			tt.Told.Mode = "acceptEdits"
+			require.NoError(t, s.Project.NoteStanding(s.ctx, by, tt.Told))
 			run := s.request(by, plan.Request{Type: "builder", Prompt: "done"})
-			assert.Equal(t, cmp.Or(tt.mode, hosts.AcceptEdits), run.Mode.Effective)
-			assert.Equal(t, tt.mode == hosts.Plan, len(run.Warnings) > 0, run.Warnings)
-			for _, tool := range tt.can {
+			assert.Equal(t, cmp.Or(tt.Mode, hosts.AcceptEdits), run.Mode.Effective)
+			assert.Equal(t, tt.Mode == hosts.Plan, len(run.Warnings) > 0, run.Warnings)
+			for _, tool := range tt.Can {
 				assert.True(t, run.Tools.Permits(tool), "%s: %s", tool, run.Tools)
 			}
-			for _, tool := range tt.cannot {
+			for _, tool := range tt.Cannot {
 				assert.False(t, run.Tools.Permits(tool), "%s: %s", tool, run.Tools)
 			}
 			below := s.request(as(run), plan.Request{Type: "builder", Prompt: "done"})
-			for _, tool := range tt.cannot {
+			for _, tool := range tt.Cannot {
 				assert.False(t, below.Tools.Permits(tool), "one below it: %s: %s", tool, below.Tools)
 			}
 		})

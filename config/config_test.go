@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"flame/tests/cases"
 )
 
 const heuristics = "failure_boundary,context_switch,complexity,duration,goal_completion,stagnation,context_overflow"
@@ -25,46 +27,30 @@ func TestLoadTakesDefaultsFromTheTags(t *testing.T) {
 }
 
 func TestLoadReadsTheEnvironment(t *testing.T) {
-	tests := map[string]struct {
-		name, value string
-		want        string // as List shows it
-		warns       bool
-	}{
-		"a number":                        {"FLAME_TOKEN_BUDGET_TOTAL", "8000", "8000", false},
-		"an empty variable is not set":    {"FLAME_TOKEN_BUDGET_TOTAL", "", "4000", false},
-		"junk keeps the default":          {"FLAME_TOKEN_BUDGET_TOTAL", "many", "4000", true},
-		"a negative number does too":      {"FLAME_SUBAGENT_IDLE_DELAY", "-1", "5000", true},
-		"trailing junk is junk":           {"FLAME_SUBAGENT_MIN_DURATION", "30s", "60000", true},
-		"a threshold is clamped":          {"FLAME_PUSH_THRESHOLD", "170", "100", false},
-		"true in any spelling":            {"FLAME_OFF", "1", "true", false},
-		"a bool must be one":              {"FLAME_SUBAGENT_ENABLED", "yes please", "true", true},
-		"a level in any case":             {"FLAME_AUTONOMY_LEVEL", "AUTO", "auto", false},
-		"an unknown level":                {"FLAME_AUTONOMY_LEVEL", "wild", "suggest", true},
-		"patterns are split and trimmed":  {"FLAME_SUBAGENT_PATTERNS", " a , b,, ", "a,b", false},
-		"a pattern must compile":          {"FLAME_SUBAGENT_PATTERNS", "(?=x)", `@.*subagent,subagent,\[Task\]`, true},
-		"no heuristic is a choice":        {"FLAME_ENABLED_HEURISTICS", ",", "", false},
-		"an unknown heuristic is refused": {"FLAME_ENABLED_HEURISTICS", "complexity,bogus", heuristics, true},
-		"a secret is not shown":           {"FLAME_HTTP_TOKEN", "hunter2", "(set)", false},
-	}
+	tests := cases.Read[struct {
+		Name, Value string
+		Want        string // as List shows it
+		Warns       bool
+	}](t, "testdata/environment.yaml")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			clear(t)
-			t.Setenv(tt.name, tt.value)
+			t.Setenv(tt.Name, tt.Value)
 			s, warnings := Load()
 			for _, row := range s.List() {
-				if row.Name == tt.name {
-					assert.Equal(t, tt.want, row.Value)
+				if row.Name == tt.Name {
+					assert.Equal(t, tt.Want, row.Value)
 				}
 			}
-			if !tt.warns {
+			if !tt.Warns {
 				require.Empty(t, warnings)
 				return
 			}
 			require.Len(t, warnings, 1)
-			assert.Contains(t, warnings[0].String(), tt.name)
-			assert.Contains(t, warnings[0].String(), tt.value)
-			assert.Contains(t, warnings[0].String(), tt.want, "the default that holds is named")
-			assert.Equal(t, tt.value, os.Getenv(tt.name), "the environment is left as it was")
+			assert.Contains(t, warnings[0].String(), tt.Name)
+			assert.Contains(t, warnings[0].String(), tt.Value)
+			assert.Contains(t, warnings[0].String(), tt.Want, "the default that holds is named")
+			assert.Equal(t, tt.Value, os.Getenv(tt.Name), "the environment is left as it was")
 		})
 	}
 }

@@ -7,32 +7,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/tests/cases"
 )
 
 func TestOneStrongSignalSuffices(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		in            core.PopInput
-		noisyOr, mean int
-		status        core.Status
-	}{
-		"a goal reached": {
-			core.PopInput{Goal: "verify tokens", Artifacts: []string{"verify.go", "tokens.go", "c"}, SuccessSignals: []string{"a", "b", "c"}}, 100, 40, core.Completed},
-		"a full window":         {core.PopInput{Tokens: 95_000}, 90, 30, core.Completed},
-		"a window of own size":  {core.PopInput{Tokens: 95_000, ContextLimit: 1_000_000}, 0, 0, core.Completed},
-		"no progress":           {core.PopInput{NoProgressTurns: 6}, 70, 23, core.Blocked},
-		"no progress, failures": {core.PopInput{NoProgressTurns: 6, FailureSignals: []string{"a", "b", "c", "d"}}, 100, 37, core.Failed},
-		"failures alone":        {core.PopInput{FailureSignals: []string{"a", "b", "c", "d"}}, 40, 13, core.Failed},
-		"two middling signals":  {core.PopInput{NoProgressTurns: 4, Tokens: 71_000}, 70, 30, core.Completed},
-	}
+	tests := cases.Read[struct {
+		In            core.PopInput
+		NoisyOr, Mean int
+		Status        core.Status
+	}](t, "testdata/signals.yaml")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := core.EvaluatePop(tt.in, core.DefaultAutonomyConfig())
-			assert.Equal(t, tt.noisyOr, e.Confidence)
-			assert.Equal(t, tt.mean, e.Mean)
-			assert.Equal(t, tt.noisyOr >= 80, e.Recommended)
-			assert.Equal(t, tt.status, e.Status)
+			e := core.EvaluatePop(tt.In, core.DefaultAutonomyConfig())
+			assert.Equal(t, tt.NoisyOr, e.Confidence)
+			assert.Equal(t, tt.Mean, e.Mean)
+			assert.Equal(t, tt.NoisyOr >= 80, e.Recommended)
+			assert.Equal(t, tt.Status, e.Status)
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"flame/core"
+	"flame/tests/cases"
 )
 
 func TestTruncate(t *testing.T) {
@@ -86,26 +87,17 @@ func TestEscapeXMLDropsWhatXMLCannotHold(t *testing.T) {
 
 func TestOneLine(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		text string
-		max  int
-		want string
-	}{
-		"lines become one":                     {"  one\n two\r\n\tthree\u2028four ", 0, "one two three four"},
-		"a terminal is not steered":            {"a\x1b[31mred\x07\x00\u009b2Jz", 0, "a[31mred2Jz"},
-		"writing is not turned":                {"abc\u202Edef\u2066", 0, "abcdef"},
-		"a text that just fits stays":          {"12345", 5, "12345"},
-		"a longer one ends with an ellipsis":   {"123456", 5, "12345…"},
-		"a cut at a space leaves no space":     {"1234 678", 5, "1234…"},
-		"characters are counted, not bytes":    {"登录功能", 3, "登录功…"},
-		"white space at the end cuts nothing":  {"12345  \n", 5, "12345"},
-		"bytes that are no text are replaced":  {"a\xff", 0, "a\uFFFD"},
-		"emoji sequences are kept as they are": {"👩‍👩‍👧", 0, "👩‍👩‍👧"},
+	type row struct {
+		Text string
+		Max  int
+		Want string
 	}
+	tests := cases.Read[row](t, "testdata/oneline.yaml")
+	tests["bytes that are no text are replaced"] = row{"a\xff", 0, "a\uFFFD"}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, tt.want, core.OneLine(tt.text, tt.max))
+			assert.Equal(t, tt.Want, core.OneLine(tt.Text, tt.Max))
 		})
 	}
 }

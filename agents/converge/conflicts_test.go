@@ -11,6 +11,7 @@ import (
 
 	"flame/agents/converge"
 	"flame/core"
+	"flame/tests/cases"
 )
 
 // conflict returns what a caller found: "a1,a2: text" for each side.
@@ -25,35 +26,25 @@ func TestConflictsOfTheCallerAreTreatedAsFlamesOwn(t *testing.T) {
 	t.Parallel()
 	prose := []string{"It leaks memory in the parser.", "The parser is fine.", "Memory grows without end."}
 	cause := []converge.Difference{conflict("The  Cause", "a1,a3: a leak", "a2: none")}
-	for name, tt := range map[string]struct {
-		options converge.Options
-		winner  string
-		how     converge.Resolution
-	}{
-		"they wait for a person": {converge.Options{Strategy: converge.StrategyMerge}, "", ""},
-		"the latest wins":        {converge.Options{Strategy: converge.StrategyMerge, Resolution: converge.AutoAcceptLatest}, "a3", converge.AutoAcceptLatest},
-		"the most confident wins": {converge.Options{Strategy: converge.StrategyMerge, Resolution: converge.PreferHigherConfidence},
-			"a2", converge.PreferHigherConfidence},
-		"a consensus is rejected":       {converge.Options{Strategy: converge.StrategyConsensus, Resolution: converge.AutoAcceptLatest}, "", ""},
-		"the larger side wins the vote": {converge.Options{Strategy: converge.StrategyVote}, "a1", converge.ByVote},
-		"the first success wins":        {converge.Options{Strategy: converge.StrategyFirstSuccess}, "a1", "first_success"},
-		"a person chooses": {converge.Options{Strategy: converge.StrategyMerge, Choices: map[string]string{"answer:the cause": "a2"}},
-			"a2", converge.ByReview},
-	} {
+	for name, tt := range cases.Read[struct {
+		Options converge.Options
+		Winner  string
+		How     converge.Resolution
+	}](t, "testdata/caller.yaml") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inputs := with(answering(prose...), func(in *converge.Input) { in.Confidence = sure(0.5) },
 				func(in *converge.Input) { in.Confidence = sure(0.9) }, func(in *converge.Input) { in.Confidence = sure(0.1) })
-			tt.options.Conflicts, tt.options.Tolerance = cause, 100
-			result := converged(t, inputs, tt.options)
+			tt.Options.Conflicts, tt.Options.Tolerance = cause, 100
+			result := converged(t, inputs, tt.Options)
 			given, ok := lo.Find(result.Conflicts, func(c converge.Conflict) bool { return c.ID == "answer:the cause" })
 			require.True(t, ok, conflictIDs(result))
 			assert.Equal(t, []string{"a leak", "none", "a leak"}, lo.Map(given.Sides, func(s converge.Side, _ int) string { return s.Excerpt }))
 			assert.True(t, strings.HasPrefix(given.Rationale, "a1, a3 against a2"), given.Rationale)
-			assert.Equal(t, tt.winner, given.Winner)
-			assert.Equal(t, tt.how, given.Resolution)
+			assert.Equal(t, tt.Winner, given.Winner)
+			assert.Equal(t, tt.How, given.Resolution)
 			if result.Output != nil {
-				assert.Equal(t, lo.Ternary(tt.winner == "a2", `"none"`, `"a leak"`), string(result.Output["statement"][0].Value))
+				assert.Equal(t, lo.Ternary(tt.Winner == "a2", `"none"`, `"a leak"`), string(result.Output["statement"][0].Value))
 			}
 			checkResult(t, result)
 		})

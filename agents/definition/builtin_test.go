@@ -9,6 +9,7 @@ import (
 
 	"flame/agents/definition"
 	"flame/hosts"
+	"flame/tests/cases"
 	"flame/tests/hoststest"
 )
 
@@ -50,28 +51,16 @@ func TestBuiltinAgentsHaveToolsInEachHost(t *testing.T) {
 
 func TestToolsHaveTheNamesOfTheHost(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		host        string
-		tools, want []string
-	}{
-		"Claude Code's in OpenCode": {
-			"opencode", []string{"Read", "LS", "Bash(git *)", "NotebookEdit", "mcp__docs__find"},
-			[]string{"read", "list", "bash(git *)", "edit", "mcp__docs__find"},
-		},
-		"OpenCode's in Claude Code": {
-			"claude-code", []string{"read", "edit", "apply_patch", "bash(git *)", "task", "log_*"},
-			[]string{"Read", "Edit", "MultiEdit", "NotebookEdit", "Bash(git *)", "Agent", "Task", "log_*"},
-		},
-		"Claude Code's own":  {"claude-code", []string{"Edit", "Bash"}, []string{"Edit", "Bash"}},
-		"OpenCode's own":     {"opencode", []string{"edit", "patch"}, []string{"edit", "apply_patch", "patch"}},
-		"in an unknown host": {"emacs", []string{"Read"}, []string{"Read"}},
-	}
+	tests := cases.Read[struct {
+		Host        string
+		Tools, Want []string
+	}](t, "testdata/translated.yaml")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			def := definition.Definition{Tools: &tt.tools, DisallowedTools: tt.tools}.For(hoststest.Known(), tt.host)
-			assert.Equal(t, tt.want, *def.Tools)
-			assert.Equal(t, tt.want, def.DisallowedTools)
+			def := definition.Definition{Tools: &tt.Tools, DisallowedTools: tt.Tools}.For(hoststest.Known(), tt.Host)
+			assert.Equal(t, tt.Want, *def.Tools)
+			assert.Equal(t, tt.Want, def.DisallowedTools)
 		})
 	}
 	assert.Nil(t, definition.Definition{}.For(hoststest.Known(), "opencode").Tools, "inherited tools stay inherited")

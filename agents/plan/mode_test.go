@@ -9,68 +9,38 @@ import (
 	"flame/agents/plan"
 	"flame/agents/record"
 	"flame/hosts"
+	"flame/tests/cases"
 )
 
 func TestAChildsModeNeverExceedsItsParents(t *testing.T) {
 	t.Parallel()
 	bypass := &plan.Grant{ID: "g", Mode: hosts.Bypass}
 	edits := &plan.Grant{ID: "g", Mode: hosts.AcceptEdits}
-	tests := map[string]struct {
-		ask  plan.Question
-		want record.Choice
-	}{
-		"nothing asked: the parent's": {plan.Question{Parent: hosts.AcceptEdits}, record.Choice{Effective: hosts.AcceptEdits}},
-		"an unknown parent counts as default": {
-			plan.Question{Call: hosts.AcceptEdits},
-			record.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Default, CappedBy: "parent"},
-		},
-		"less than the parent": {
-			plan.Question{Call: hosts.Plan, Parent: hosts.AcceptEdits},
-			record.Choice{Requested: hosts.Plan, Effective: hosts.Plan},
-		},
-		"the call before the definition": {
-			plan.Question{Call: hosts.Plan, Definition: hosts.AcceptEdits, Parent: hosts.AcceptEdits},
-			record.Choice{Requested: hosts.Plan, Effective: hosts.Plan},
-		},
-		"the definition's": {
-			plan.Question{Definition: hosts.AcceptEdits, Parent: hosts.AcceptEdits},
-			record.Choice{Requested: hosts.AcceptEdits, Effective: hosts.AcceptEdits},
-		},
-		"a reader plans": {plan.Question{Type: "analyzer", Parent: hosts.AcceptEdits}, record.Choice{Effective: hosts.Plan}},
-		"a builder works as its parent": {
-			plan.Question{Type: "builder", Parent: hosts.AcceptEdits},
-			record.Choice{Effective: hosts.AcceptEdits},
-		},
-		"bypass is not inherited": {plan.Question{Parent: hosts.Bypass}, record.Choice{Effective: hosts.AcceptEdits, CappedBy: "grant"}},
-		"bypass needs a grant even below bypass": {
-			plan.Question{Call: hosts.Bypass, Parent: hosts.Bypass},
-			record.Choice{Requested: hosts.Bypass, Effective: hosts.AcceptEdits, CappedBy: "grant"},
-		},
-		"bypass with a grant": {
-			plan.Question{Call: hosts.Bypass, Parent: hosts.Default, Grant: bypass},
-			record.Choice{Requested: hosts.Bypass, Effective: hosts.Bypass, Grant: "g"},
-		},
-		"a grant for less does not do": {
-			plan.Question{Call: hosts.Bypass, Parent: hosts.Plan, Grant: edits},
-			record.Choice{Requested: hosts.Bypass, Effective: hosts.Plan, CappedBy: "parent"},
-		},
-		"a grant lifts a child above its parent": {
-			plan.Question{Call: hosts.AcceptEdits, Parent: hosts.Plan, Grant: edits},
-			record.Choice{Requested: hosts.AcceptEdits, Effective: hosts.AcceptEdits, Grant: "g"},
-		},
-		"a grant is not used where none is needed": {
-			plan.Question{Call: hosts.Plan, Parent: hosts.Default, Grant: bypass},
-			record.Choice{Requested: hosts.Plan, Effective: hosts.Plan},
-		},
-		"an unknown mode counts as default": {
-			plan.Question{Parent: "yolo", Call: hosts.AcceptEdits},
-			record.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Default, CappedBy: "parent"},
-		},
+	type row struct {
+		Ask  plan.Question
+		Want record.Choice
+	}
+	tests := cases.Read[row](t, "testdata/modes.yaml")
+	tests["bypass with a grant"] = row{
+		plan.Question{Call: hosts.Bypass, Parent: hosts.Default, Grant: bypass},
+		record.Choice{Requested: hosts.Bypass, Effective: hosts.Bypass, Grant: "g"},
+	}
+	tests["a grant for less does not do"] = row{
+		plan.Question{Call: hosts.Bypass, Parent: hosts.Plan, Grant: edits},
+		record.Choice{Requested: hosts.Bypass, Effective: hosts.Plan, CappedBy: "parent"},
+	}
+	tests["a grant lifts a child above its parent"] = row{
+		plan.Question{Call: hosts.AcceptEdits, Parent: hosts.Plan, Grant: edits},
+		record.Choice{Requested: hosts.AcceptEdits, Effective: hosts.AcceptEdits, Grant: "g"},
+	}
+	tests["a grant is not used where none is needed"] = row{
+		plan.Question{Call: hosts.Plan, Parent: hosts.Default, Grant: bypass},
+		record.Choice{Requested: hosts.Plan, Effective: hosts.Plan},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, tt.want, plan.ChooseMode(tt.ask))
+			assert.Equal(t, tt.Want, plan.ChooseMode(tt.Ask))
 		})
 	}
 }

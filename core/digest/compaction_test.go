@@ -14,6 +14,7 @@ import (
 
 	"flame/core"
 	"flame/core/digest"
+	"flame/tests/cases"
 )
 
 const now core.Millis = 1_766_600_000_000
@@ -152,20 +153,11 @@ func TestCombineSummaries(t *testing.T) {
 
 func TestStripAnalysis(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct{ summary, want string }{
-		"a summary without one":     {" plain\n", "plain"},
-		"a part before it":          {"<analysis>\nthoughts\n</analysis>\n\ntext", "text"},
-		"parts around it":           {"<analysis>a</analysis>text<analysis>b</analysis>", "text"},
-		"tags around what is left":  {"<analysis>a</analysis>\n<summary>\ntext\n</summary>", "text"},
-		"a part that never ends":    {"<analysis>a text", "<analysis>a text"},
-		"nothing but a part":        {"<analysis>a</analysis>", ""},
-		"a closing tag by mistake":  {"a</analysis>b", "a</analysis>b"},
-		"a summary about summaries": {"use <summary> here", "use <summary> here"},
-	}
+	tests := cases.Read[struct{ Summary, Want string }](t, "testdata/analysis.yaml")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, tt.want, digest.StripAnalysis(tt.summary))
+			assert.Equal(t, tt.Want, digest.StripAnalysis(tt.Summary))
 		})
 	}
 }

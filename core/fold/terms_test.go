@@ -11,6 +11,7 @@ import (
 
 	"flame/core"
 	"flame/core/fold"
+	"flame/tests/cases"
 )
 
 // weighed is talk with the sizes of the messages, in tokens.
@@ -72,35 +73,22 @@ func reading(script string) (history []fold.Message) {
 func TestTrim(t *testing.T) {
 	t.Parallel()
 	const old = "a:50 b:50 c:50 d:50 e:50 f:50"
-	tests := map[string]struct {
-		which   fold.Trimming
-		history string
-		known   fold.Ledger
-		cold    bool
-		cut     string // ids of calls
-	}{
-		"nothing, if that is off":                  {fold.TrimOff, "a:90 a:90 b:1", fold.Ledger{}, true, ""},
-		"what a later call has anew":               {fold.TrimSuperseded, "a:90 b:90 a:90 b:9 c:1", fold.Ledger{}, true, "0 1"},
-		"and nothing old":                          {fold.TrimSuperseded, old, fold.Ledger{}, true, ""},
-		"what is older than a few rounds":          {fold.TrimOld, old, fold.Ledger{}, true, "0 1 2"},
-		"not what is as good as a line":            {fold.TrimOld, "a:1 a:1 " + old, fold.Ledger{}, true, "2 3 4"},
-		"not what must stay":                       {fold.TrimOld, "-:50 " + old, fold.Ledger{}, true, "1 2 3"},
-		"not what is cut":                          {fold.TrimOld, old, fold.Ledger{Cuts: []fold.Cut{{Message: "1", Call: "1"}}}, true, "0 2"},
-		"not what is left out":                     {fold.TrimOld, old, fold.Ledger{Folds: []fold.Fold{{Upto: "3", Drop: []string{"1", "2"}}}}, true, "0"},
-		"in steps, where that pays":                {fold.TrimOld, old + " m:50", fold.Ledger{}, false, "0 1 2 3"},
-		"and waits until then":                     {fold.TrimOld, "a:20 b:90 c:90 d:90", fold.Ledger{}, false, ""},
-		"the newest of the same stays":             {fold.TrimSuperseded, "a:90 a:90 a:90", fold.Ledger{}, true, "0 1"},
-		"what is read again in the last round too": {fold.TrimSuperseded, "a:90 b:2 a:90", fold.Ledger{}, true, "0"},
-	}
+	tests := cases.Read[struct {
+		Which   fold.Trimming
+		History string
+		Known   fold.Ledger
+		Cold    bool
+		Cut     string // ids of calls
+	}](t, "testdata/trim.yaml")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var cut []string
-			for _, c := range fold.Trim(reading(tt.history), tt.known, tt.which, fold.Terms{Cold: tt.cold}) {
+			for _, c := range fold.Trim(reading(tt.History), tt.Known, tt.Which, fold.Terms{Cold: tt.Cold}) {
 				cut = append(cut, c.Call)
 				require.Regexp(t, `^\[about \d+ tokens left out by flame: .*; flame_recall with call "\d+" shows them\]$`, c.Text)
 			}
-			assert.Equal(t, tt.cut, strings.Join(cut, " "))
+			assert.Equal(t, tt.Cut, strings.Join(cut, " "))
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"flame/core"
 	"flame/core/outline"
+	"flame/tests/cases"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected texts in testdata")
@@ -122,25 +123,16 @@ func TestTheTextOfADeepTreeGrowsWithItsFramesAlone(t *testing.T) {
 
 func TestBranchesFollowFromDepths(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		depths []int32
-		last   string // 1 for each line that has no later sibling
-		leaf   string // 1 for each line with nothing below
-	}{
-		"nothing":              {nil, "", ""},
-		"one root":             {[]int32{0}, "1", "1"},
-		"two roots":            {[]int32{0, 0}, "01", "11"},
-		"a chain":              {[]int32{0, 1, 2}, "111", "001"},
-		"a star":               {[]int32{0, 1, 1, 1}, "1001", "0111"},
-		"a branch that ends":   {[]int32{0, 1, 2, 1, 0}, "00111", "00111"},
-		"cousins are not kin":  {[]int32{0, 1, 2, 2, 1, 2}, "100111", "001101"},
-		"deep and then a root": {[]int32{0, 1, 2, 3, 0, 1}, "011111", "000101"},
-	}
+	tests := cases.Read[struct {
+		Depths []int32
+		Last   string // 1 for each line that has no later sibling
+		Leaf   string // 1 for each line with nothing below
+	}](t, "testdata/branches.yaml")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			lines := make([]outline.Line, len(tt.depths))
-			for i, depth := range tt.depths {
+			lines := make([]outline.Line, len(tt.Depths))
+			for i, depth := range tt.Depths {
 				lines[i].Depth = depth
 			}
 			outline.SetBranches(lines)
@@ -148,8 +140,8 @@ func TestBranchesFollowFromDepths(t *testing.T) {
 			for _, line := range lines {
 				last, leaf = last+bit(line.Last), leaf+bit(line.Leaf)
 			}
-			assert.Equal(t, tt.last, last)
-			assert.Equal(t, tt.leaf, leaf)
+			assert.Equal(t, tt.Last, last)
+			assert.Equal(t, tt.Leaf, leaf)
 		})
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"flame/core"
 	"flame/hosts"
 	"flame/hosts/claudecode"
+	"flame/tests/cases"
 	"flame/tests/clienttest"
 )
 
@@ -302,24 +303,11 @@ func TestFailuresSayWhatClaudeCodeSaid(t *testing.T) {
 func TestStatusSeesWhatWasRegisteredByHand(t *testing.T) {
 	t.Parallel()
 	const server = `{"mcpServers": {"other": {"command": "x"}, "flame": {"command": "/bin/flame", "args": ["serve"]}}}`
-	tests := map[string]struct {
-		file string // under Home
-		text string
-		want []string // what undoes it
-	}{
-		"for the user":    {file: ".claude.json", text: server, want: []string{"claude mcp remove flame --scope user"}},
-		"for the project": {file: "a project/.mcp.json", text: server, want: []string{"claude mcp remove flame --scope project"}},
-		"under another name": {
-			file: ".claude.json", text: `{"mcpServers": {"frames": {"command": "/opt/flame"}}}`,
-			want: []string{"claude mcp remove frames --scope user"},
-		},
-		"for this project and another": {
-			file: ".claude.json", text: `{"projects": {"HOME/a project": ` + server + `, "HOME": ` + server + `}}`,
-			want: []string{"claude mcp remove flame --scope local"},
-		},
-		"not at all":  {file: ".claude.json", text: `{"mcpServers": {"other": {"command": "x"}}}`},
-		"empty files": {file: ".claude.json"},
-	}
+	tests := cases.Read[struct {
+		File string // under Home
+		Text string
+		Want []string // what undoes it
+	}](t, "testdata/registered.yaml")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -327,15 +315,15 @@ func TestStatusSeesWhatWasRegisteredByHand(t *testing.T) {
 			install(t, s, hosts.User)
 			home, err := json.Marshal(s.Machine.Home)
 			require.NoError(t, err)
-			text := strings.ReplaceAll(tt.text, "HOME", string(home[1:len(home)-1]))
-			require.NoError(t, os.WriteFile(filepath.Join(s.Machine.Home, tt.file), []byte(text), 0o600))
+			text := strings.ReplaceAll(tt.Text, "HOME", string(home[1:len(home)-1]))
+			require.NoError(t, os.WriteFile(filepath.Join(s.Machine.Home, tt.File), []byte(text), 0o600))
 			found := status(t, s)
 			var undo []string
 			for _, r := range found.ByHand {
 				undo = append(undo, r.Undo)
 			}
-			assert.Equal(t, tt.want, undo)
-			assert.Equal(t, len(tt.want) > 0, found.Double())
+			assert.Equal(t, tt.Want, undo)
+			assert.Equal(t, len(tt.Want) > 0, found.Double())
 		})
 	}
 }

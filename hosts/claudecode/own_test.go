@@ -16,6 +16,7 @@ import (
 	"flame/agents"
 	"flame/hosts/claudecode"
 	"flame/project"
+	"flame/tests/cases"
 	"flame/tests/projecttest"
 	"flame/tools"
 )
@@ -55,27 +56,18 @@ const posed = `{"goal": "x", "session_id": "the model's own"}`
 
 func TestOurToolsAreStampedAndAllowed(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct{ tool, server, agent, allowed string }{
-		"in the session":                   {"mcp__flame__flame_push", byHand, "", "allow"},
-		"as a plugin's":                    {"mcp__plugin_flame_flame__flame_push", byPlugin, "", "allow"},
-		"in a subagent":                    {"mcp__flame__flame_push", byHand, "a1", "allow"},
-		"of an older client":               {"mcp__flame__flame_push", unnamed, "", "allow"},
-		"as a plugin's of an older client": {"mcp__plugin_flame_flame__flame_push", unnamed, "", "allow"},
-		"one that starts an agent":         {"mcp__flame__spawn_agent", byHand, "", ""},
-		"a plugin's that starts an agent":  {"mcp__plugin_flame_flame__spawn_agent", byPlugin, "a1", ""},
-		"one that starts, of older ones":   {"mcp__flame__spawn_agent", unnamed, "", ""},
-	}
+	tests := cases.Read[struct{ Tool, Server, Agent, Allowed string }](t, "testdata/stamped.yaml")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSession(t)
 			require.NoError(t, s.P.SetOff(context.Background(), true), "even if hooks are off")
-			answer := s.vouched(tt.tool, tt.server, "dynamic", tt.agent, posed)
-			assert.Equal(t, tt.allowed, answer.PermissionDecision)
-			rest, by := projecttest.Proven(t, s.P, tt.tool[strings.LastIndex(tt.tool, "__")+2:], "t", answer.UpdatedInput)
+			answer := s.vouched(tt.Tool, tt.Server, "dynamic", tt.Agent, posed)
+			assert.Equal(t, tt.Allowed, answer.PermissionDecision)
+			rest, by := projecttest.Proven(t, s.P, tt.Tool[strings.LastIndex(tt.Tool, "__")+2:], "t", answer.UpdatedInput)
 			assert.JSONEq(t, `{"goal": "x"}`, rest)
-			assert.Equal(t, cmp.Or(tt.agent, "main"), by.Session)
-			assert.Equal(t, tt.agent != "", by.Parent == "main")
+			assert.Equal(t, cmp.Or(tt.Agent, "main"), by.Session)
+			assert.Equal(t, tt.Agent != "", by.Parent == "main")
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"flame/config/env"
 	"flame/core/op"
 	"flame/hosts/claudecode"
+	"flame/tests/cases"
 )
 
 var update = flag.Bool("update", false, "write the plugin's command files from the table of commands")
@@ -68,37 +69,27 @@ func TestRepositoryIsAMarketplaceOfTheSamePlugin(t *testing.T) {
 func TestThePluginsScriptFindsFlameOrSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	const echo = "#!/bin/sh\necho \"$0 $*\"\n"
-	tests := map[string]struct {
-		installed []string // below the home
-		args      []string
-		event     string
-		says      string // on stdout; HOME stands for the home
-	}{
-		"the program of setup comes first": {[]string{".local/bin/flame", "path/flame"}, []string{"serve"}, "", "HOME/.local/bin/flame serve\n"},
-		"the program on PATH":              {[]string{"path/flame"}, []string{"hook", "claude-code"}, "", "HOME/path/flame hook claude-code\n"},
-		"none, at the start of a session": {nil, []string{"hook", "claude-code"}, `{"session_id":"s","hook_event_name":"SessionStart"}`,
-			"{\"systemMessage\": \"The flame plugin needs the program flame: npm install -g " + env.NPM + "\"}\n"},
-		"none, later": {nil, []string{"hook", "claude-code"}, `{"session_id":"s","hook_event_name":"Stop"}`, ""},
-		"none for serving: a server without tools": {nil, []string{"serve"},
-			`{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}` + "\n" + `{"jsonrpc":"2.0","method":"x"}` + "\n",
-			`{"jsonrpc": "2.0", "id": 7, "result": {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": ` +
-				`{"name": "The flame plugin needs the program flame: npm install -g ` + env.NPM + `", "version": "0"}}}` + "\n"},
-	}
+	tests := cases.Read[struct {
+		Installed []string // below the home
+		Args      []string
+		Event     string
+		Says      string // on stdout; HOME stands for the home
+	}](t, "testdata/script.yaml")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			home := filepath.Join(t.TempDir(), "it's home")
-			for _, program := range tt.installed {
+			for _, program := range tt.Installed {
 				file := filepath.Join(home, program)
 				require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
 				require.NoError(t, os.WriteFile(file, []byte(echo), 0o755))
 			}
-			cmd := exec.Command("plugin/start", tt.args...)
+			cmd := exec.Command("plugin/start", tt.Args...)
 			cmd.Env = []string{"HOME=" + home, "PATH=" + filepath.Join(home, "path") + ":/usr/bin:/bin"}
-			cmd.Stdin = strings.NewReader(tt.event)
+			cmd.Stdin = strings.NewReader(tt.Event)
 			said, err := cmd.Output()
 			require.NoError(t, err)
-			assert.Equal(t, strings.ReplaceAll(tt.says, "HOME", home), string(said))
+			assert.Equal(t, strings.ReplaceAll(tt.Says, "HOME", home), string(said))
 		})
 	}
 }

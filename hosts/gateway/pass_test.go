@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/hosts/gateway"
+	"flame/tests/cases"
 )
 
 // A seen is a request as an upstream has it.
@@ -36,44 +37,21 @@ func recorder(got chan<- seen) http.HandlerFunc {
 
 func TestPathsPassAsTheyAre(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct{ method, base, path, want string }{
-		"an answer":                {"POST", "", "/v1/messages?beta=true", "/v1/messages?beta=true"},
-		"an answer, encoded":       {"POST", "", "/v1%2Fmessages", "/v1%2Fmessages"},
-		"an answer, with a slash":  {"POST", "", "/v1/messages/", "/v1/messages/"},
-		"counting":                 {"POST", "", "/v1/messages/count_tokens?beta=true", "/v1/messages/count_tokens?beta=true"},
-		"batches":                  {"GET", "", "/v1/messages/batches?limit=2&after_id=x", "/v1/messages/batches?limit=2&after_id=x"},
-		"models":                   {"GET", "", "/v1/models/claude%2Fopus", "/v1/models/claude%2Fopus"},
-		"files":                    {"DELETE", "", "/v1/files/file_1", "/v1/files/file_1"},
-		"a probe":                  {"HEAD", "", "/", "/"},
-		"nothing":                  {"HEAD", "", "", "/"},
-		"unknown":                  {"PATCH", "", "/some/thing/", "/some/thing/"},
-		"two slashes":              {"GET", "", "//v1//x//", "//v1//x//"},
-		"dots":                     {"GET", "", "/v1/../../x/./y", "/v1/../../x/./y"},
-		"encoded bytes":            {"GET", "", "/%2e%2e/a%20b/%E2%82%AC+c;d=e@:", "/%2e%2e/a%20b/%E2%82%AC+c;d=e@:"},
-		"a query that is none":     {"GET", "", "/x?a=%zz&b;c&&d=%20+", "/x?a=%zz&b;c&&d=%20+"},
-		"an empty query":           {"GET", "", "/x?", "/x?"},
-		"the secret again":         {"GET", "", "/" + secret + "/x", "/" + secret + "/x"},
-		"a base with a path":       {"POST", "/api/anthropic", "/v1/messages?beta=true", "/api/anthropic/v1/messages?beta=true"},
-		"a base that ends with /":  {"POST", "/api/", "/v1/messages", "/api/v1/messages"},
-		"a base that is encoded":   {"GET", "/a%2Fb", "/v1/models", "/a%2Fb/v1/models"},
-		"below a base, encoded":    {"GET", "/api", "/v1/a%2Fb", "/api/v1/a%2Fb"},
-		"a long path":              {"GET", "", "/" + strings.Repeat("x", 20_000), "/" + strings.Repeat("x", 20_000)},
-		"an unknown method":        {"BREW", "", "/v1/messages", "/v1/messages"},
-		"options, of no page":      {"OPTIONS", "", "/v1/messages", "/v1/messages"},
-		"an answer asked by a GET": {"GET", "", "/v1/messages", "/v1/messages"},
-	}
+	type row struct{ Method, Base, Path, Want string }
+	tests := cases.Read[row](t, "testdata/paths.yaml")
+	tests["a long path"] = row{"GET", "", "/" + strings.Repeat("x", 20_000), "/" + strings.Repeat("x", 20_000)}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := make(chan seen, 1)
 			upstream := httptest.NewServer(recorder(got))
-			s := newStand(t, upstream.URL+tt.base)
+			s := newStand(t, upstream.URL+tt.Base)
 			t.Cleanup(upstream.Close)
-			response := s.raw(tt.method + " /" + secret + tt.path + " HTTP/1.1\nHost: localhost\nConnection: close\nContent-Length: 0\n\n")
+			response := s.raw(tt.Method + " /" + secret + tt.Path + " HTTP/1.1\nHost: localhost\nConnection: close\nContent-Length: 0\n\n")
 			require.Equal(t, http.StatusOK, response.StatusCode)
 			r := <-got
-			assert.Equal(t, tt.want, r.uri)
-			assert.Equal(t, tt.method, r.method)
+			assert.Equal(t, tt.Want, r.uri)
+			assert.Equal(t, tt.Method, r.method)
 			assert.Equal(t, strings.TrimPrefix(upstream.URL, "http://"), r.host)
 		})
 	}

@@ -19,36 +19,16 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"flame/tests/cases"
 )
 
 func TestOnlyTheHostIsServed(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		request string
-		status  int
-	}{
-		"the host":                {"POST /SECRET/v1/messages HTTP/1.1\nHost: 127.0.0.1:1\n", 200},
-		"by a name of loopback":   {"POST /SECRET/v1/messages HTTP/1.1\nHost: localhost\n", 200},
-		"no secret":               {"POST /v1/messages HTTP/1.1\nHost: 127.0.0.1\n", 404},
-		"nothing":                 {"GET / HTTP/1.1\nHost: 127.0.0.1\n", 404},
-		"a wrong secret":          {"POST /secret-pati/v1/messages HTTP/1.1\nHost: 127.0.0.1\n", 404},
-		"half of it":              {"POST /secret-pat/v1/messages HTTP/1.1\nHost: 127.0.0.1\n", 404},
-		"more than it":            {"POST /secret-pathe/v1/messages HTTP/1.1\nHost: 127.0.0.1\n", 404},
-		"in other letters":        {"POST /SECRET-PATH/v1/messages HTTP/1.1\nHost: 127.0.0.1\n", 404},
-		"behind another segment":  {"POST /x/SECRET/v1/messages HTTP/1.1\nHost: 127.0.0.1\n", 404},
-		"behind an empty segment": {"POST //SECRET/v1/messages HTTP/1.1\nHost: 127.0.0.1\n", 404},
-		"in a query":              {"POST /?/SECRET/v1/messages HTTP/1.1\nHost: 127.0.0.1\n", 404},
-		"another name":            {"POST /SECRET/v1/messages HTTP/1.1\nHost: rebound.example\n", 403},
-		"no name":                 {"POST /SECRET/v1/messages HTTP/1.0\n", 403},
-		"a name in the line":      {"POST http://api.example/SECRET/v1/messages HTTP/1.1\nHost: 127.0.0.1\n", 403},
-		"a foreign page":          {"POST /SECRET/v1/messages HTTP/1.1\nHost: 127.0.0.1\nOrigin: https://elsewhere.example\n", 403},
-		"a page without origin":   {"POST /SECRET/v1/messages HTTP/1.1\nHost: 127.0.0.1\nOrigin: null\n", 403},
-		"two origins":             {"POST /SECRET/v1/messages HTTP/1.1\nHost: a\nHost: 127.0.0.1\n", 400},
-		"may I, asks a page": {
-			"OPTIONS /SECRET/v1/messages HTTP/1.1\nHost: 127.0.0.1\nOrigin: https://elsewhere.example\nAccess-Control-Request-Method: POST\n", 403,
-		},
-		"a tunnel": {"CONNECT 127.0.0.1:1 HTTP/1.1\nHost: 127.0.0.1:1\n", 404},
-	}
+	tests := cases.Read[struct {
+		Request string
+		Status  int
+	}](t, "testdata/private.yaml")
 	got := make(chan seen, 1)
 	s := before(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Access-Control-Allow-Origin", "*")
@@ -57,19 +37,19 @@ func TestOnlyTheHostIsServed(t *testing.T) {
 	})
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			response := s.raw(strings.ReplaceAll(tt.request, "SECRET", secret) + "X-Api-Key: " + key + "\nContent-Length: 0\nConnection: close\n\n")
-			assert.Equal(t, tt.status, response.StatusCode)
+			response := s.raw(strings.ReplaceAll(tt.Request, "SECRET", secret) + "X-Api-Key: " + key + "\nContent-Length: 0\nConnection: close\n\n")
+			assert.Equal(t, tt.Status, response.StatusCode)
 			for name := range response.Header {
 				assert.NotContains(t, name, "Access-Control")
 			}
 			text := string(readAll(t, response))
-			if tt.status == http.StatusOK {
+			if tt.Status == http.StatusOK {
 				<-got
 				return
 			}
 			assert.Empty(t, got, "the redirect is not followed")
 			assert.NotContains(t, text, secret)
-			if tt.status == http.StatusNotFound {
+			if tt.Status == http.StatusNotFound {
 				assert.Equal(t, "404 page not found\n", text)
 			}
 		})

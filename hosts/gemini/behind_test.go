@@ -8,6 +8,7 @@ import (
 	"flame/core/op"
 	"flame/hosts"
 	"flame/hosts/gemini"
+	"flame/tests/cases"
 	"flame/tests/clienttest"
 )
 
@@ -20,29 +21,13 @@ func TestCommandLinesBehindAGateway(t *testing.T) {
 func TestWhatARequestIsFor(t *testing.T) {
 	t.Parallel()
 	const tools = `"tools":[{"googleSearch":{}},{"functionDeclarations":[{"name":"x"}]}]`
-	tests := map[string]struct {
-		body string
-		want hosts.Class
-	}{
-		"the conversation": {`{"contents":[{"role":"user","parts":[{"text":"<session_context>"},{"text":"x"}]}],` + tools + `}`, hosts.Main},
-		"a subagent": {
-			`{"contents":[{"role":"user","parts":[{"text":"<session_context>"},{"text":"x\n\n[flame: call-00112233]"}]}],` + tools + `}`, hosts.Subagent,
-		},
-		"a later mention": {
-			`{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"model","parts":[{"text":"y"}]},` +
-				`{"role":"user","parts":[{"text":"[flame: call-00112233]"}]}],` + tools + `}`, hosts.Main,
-		},
-		"a summary": {`{"systemInstruction":{"parts":[{"text":"write a <state_snapshot>"}]},"contents":[]}`, hosts.Compaction},
-		"a talk about summaries": {
-			`{"systemInstruction":{"parts":[{"text":"<state_snapshot> is a tag"}]},"contents":[],` + tools + `}`, hosts.Main,
-		},
-		"a search":            {`{"contents":[{"role":"user","parts":[{"text":"x"}]}],"tools":[{"googleSearch":{}}]}`, hosts.Auxiliary},
-		"a question":          {`{"contents":[],"generationConfig":{"responseJsonSchema":{}}}`, hosts.Auxiliary},
-		"one that is no JSON": {`{"contents":`, hosts.Auxiliary},
-	}
+	tests := cases.Read[struct {
+		Body string
+		Want hosts.Class
+	}](t, "testdata/requests.yaml")
 	w := gemini.Host(nil).Wire
 	for name, tt := range tests {
-		assert.Equal(t, hosts.Asked{Class: tt.want}, w.Asked(nil, []byte(tt.body)), name)
+		assert.Equal(t, hosts.Asked{Class: tt.Want}, w.Asked(nil, []byte(tt.Body)), name)
 	}
 	assert.Equal(t, hosts.Main, w.Asked(nil, nil).Class, "one that is too long")
 

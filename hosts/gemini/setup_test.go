@@ -15,6 +15,7 @@ import (
 	"flame/core"
 	"flame/hosts"
 	"flame/hosts/gemini"
+	"flame/tests/cases"
 	"flame/tests/clienttest"
 )
 
@@ -103,27 +104,18 @@ func TestAProjectAloneCannotBeSetUp(t *testing.T) {
 
 func TestTheStatusSaysWhatTheUserMustAllow(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct{ settings, folders, says string }{
-		"nothing said":             {`{}`, ``, "you have not said that you trust"},
-		"trusted":                  {`{}`, `{"PROJECT": "TRUST_FOLDER"}`, ""},
-		"the folder above":         {`{}`, `{"PROJECT": "TRUST_PARENT"}`, ""},
-		"not trusted":              {`{}`, `{"HOME": "TRUST_FOLDER", "PROJECT": "DO_NOT_TRUST"}`, "you said that you do not trust"},
-		"another folder":           {`{}`, `{"/elsewhere": "TRUST_FOLDER"}`, "you have not said"},
-		"without trust in folders": {`{"security": {"folderTrust": {"enabled": false}}} // mine`, ``, ""},
-		"hooks are off":            {`{"hooksConfig": {"enabled": false}}`, `{"HOME": "TRUST_FOLDER"}`, "hooks are turned off"},
-		"damaged files":            {`{`, `[`, "you have not said"},
-	}
+	tests := cases.Read[struct{ Settings, Folders, Says string }](t, "testdata/trust.yaml")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := client(t)
-			own(t, c, "settings.json", tt.settings)
-			own(t, c, "trustedFolders.json", tt.folders)
+			own(t, c, "settings.json", tt.Settings)
+			own(t, c, "trustedFolders.json", tt.Folders)
 			clienttest.Apply(t)(c.Install(t.Context(), hosts.User))
 			status, err := c.Status(t.Context())
 			require.NoError(t, err)
-			assert.Contains(t, status.Consent.What, tt.says)
-			assert.Equal(t, tt.says == "", status.Consent.What == "", status.Consent.What)
+			assert.Contains(t, status.Consent.What, tt.Says)
+			assert.Equal(t, tt.Says == "", status.Consent.What == "", status.Consent.What)
 			require.Len(t, status.Installed, 1)
 			assert.True(t, status.Installed[0].Current)
 		})

@@ -10,6 +10,7 @@ import (
 
 	"flame/hosts/intake"
 	"flame/project"
+	"flame/tests/cases"
 )
 
 // caller is what takes in calls of the server by Claude Code's hooks.
@@ -48,16 +49,7 @@ func TestACallIsTakenInAsTheEventOfAProcess(t *testing.T) {
 
 func TestACallTellsOfAFile(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct{ input, want string }{
-		"by its name":                         {`{"file_path": "/work/a.go", "notebook_path": ""}`, "a.go"},
-		"as a notebook":                       {`{"file_path": "", "notebook_path": "/work/a.ipynb"}`, "a.ipynb"},
-		"with all of the call, as JSON":       {`"{\"file_path\":\"/work/a.go\",\"content\":\"package a\"}"`, "a.go"},
-		"by none":                             {`{"file_path": "", "notebook_path": ""}`, ""},
-		"by something else":                   {`{"file_path": {"a": 1}}`, ""},
-		"in a list, where an object is usual": {`["/work/a.go"]`, ""},
-		"by a number":                         {`7`, ""},
-		"by nothing":                          {`null`, ""},
-	}
+	tests := cases.Read[struct{ Input, Want string }](t, "testdata/files.yaml")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,11 +57,11 @@ func TestACallTellsOfAFile(t *testing.T) {
 			c := s.caller()
 			c.Answer(t.Context(), filled(t, map[string]string{"hook_event_name": "UserPromptSubmit", "session_id": "c", "prompt_id": "p", "prompt": "Work"}))
 			assert.Equal(t, "{}", c.Answer(t.Context(), json.RawMessage(
-				`{"hook_event_name": "PostToolUse", "session_id": "c", "tool_name": "Write", "tool_use_id": "t", "cwd": "/work", "tool_input": `+tt.input+`}`)))
+				`{"hook_event_name": "PostToolUse", "session_id": "c", "tool_name": "Write", "tool_use_id": "t", "cwd": "/work", "tool_input": `+tt.Input+`}`)))
 			require.NoError(t, s.Project.Store.View(t.Context(), func(tx project.Tx) error {
 				frames, err := tx.FindFrames(project.FrameQuery{})
 				require.Len(t, frames, 1)
-				assert.Equal(t, tt.want, strings.Join(frames[0].Artifacts, " "))
+				assert.Equal(t, tt.Want, strings.Join(frames[0].Artifacts, " "))
 				return err
 			}))
 		})
@@ -91,30 +83,20 @@ func TestACallThatMeetsALockIsTakenInLater(t *testing.T) {
 func TestACallOfBadInputIsSilent(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 3<<20)
-	tests := map[string]struct {
-		arguments string
-		off       bool
-		want      string
-	}{
-		"nothing":                  {"", false, "{}"},
-		"no object":                {`"x"`, false, "{}"},
-		"an empty object":          {`{}`, false, "{}"},
-		"fields that are no text":  {`{"hook_event_name": 7, "session_id": {"a": 1}, "prompt": ["x"]}`, false, "{}"},
-		"nothing filled in":        {`{"hook_event_name": "${hook_event_name}", "session_id": "${session_id}"}`, false, "{}"},
-		"an unknown event":         {`{"hook_event_name": "Flood", "session_id": "c"}`, false, "{}"},
-		"an unknown field":         {`{"hook_event_name": "Stop", "session_id": "c", "later": "x"}`, false, "{}"},
-		"a call that is no object": {`{"hook_event_name": "PreToolUse", "session_id": "c", "tool_name": "Agent", "tool_input": "[1"}`, false, "{}"},
-		"much":                     {`{"hook_event_name": "Stop", "session_id": "c", "last_assistant_message": "` + long + `"}`, false, "{}"},
-		"before a compaction":      {`{"hook_event_name": "PreCompact", "session_id": "c"}`, false, ""},
-		"while flame is off":       {`{"hook_event_name": "UserPromptSubmit", "session_id": "c", "prompt_id": "p", "prompt": "Work"}`, true, "{}"},
+	type row struct {
+		Arguments string
+		Off       bool
+		Want      string
 	}
+	tests := cases.Read[row](t, "testdata/silent.yaml")
+	tests["much"] = row{`{"hook_event_name": "Stop", "session_id": "c", "last_assistant_message": "` + long + `"}`, false, "{}"}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStation(t)
 			c := s.caller()
-			c.Off = tt.off
-			assert.Equal(t, tt.want, c.Answer(t.Context(), json.RawMessage(tt.arguments)))
+			c.Off = tt.Off
+			assert.Equal(t, tt.Want, c.Answer(t.Context(), json.RawMessage(tt.Arguments)))
 			assert.Empty(t, s.tree())
 		})
 	}

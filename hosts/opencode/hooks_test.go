@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/project"
+	"flame/tests/cases"
 	"flame/tests/effort"
 	"flame/tests/projecttest"
 )
@@ -109,40 +110,20 @@ func TestPluginStampsFlamesCalls(t *testing.T) {
 	t.Parallel()
 	const stamped, plain = `{}`, `{"session_id":"mine","agent_id":"a","flame_proof":7}`
 	f := projecttest.New(t)
-	tests := map[string]struct{ config, tool, args string }{
-		"a tool of the server it added":        {`{}`, "flame_flame_push", stamped},
-		"a call through another tool":          {`{}`, "flame_flame_more", stamped},
-		"a tool that is not called flame":      {`{}`, "flame_spawn_agent", stamped},
-		"a server that the user named":         {`{"mcp": {"my f": {"command": ["/opt/flame"]}}}`, "my_f_spawn_agent", stamped},
-		"a server of the user's at an address": {`{"mcp": {"flame": {"url": "http://localhost"}}}`, "flame_flame_pop", stamped},
-		"a server by another name":             {`{"mcp": {"other": {"url": "http://localhost"}}}`, "other_flame_pop", plain},
-		"the tool of another server":           {`{}`, "other_spawn_agent", plain},
-		"a server that begins as ours":         {`{}`, "flame_x_flame_push", plain},
-		"one that begins as ours does twice":   {`{}`, "flame_flame_x_flame_push", plain},
-		"one whose tool is called as ours":     {`{}`, "flame_flame_x", plain},
-		"one that ends as ours":                {`{}`, "x_flame_flame_push", plain},
-		"our name of another server's":         {`{"mcp": {"my f": {"command": ["/opt/flame"]}}}`, "flame_flame_push", plain},
-		"a tool that there is none of":         {`{}`, "flame_flame_rm", plain},
-		"a tool with a tail":                   {`{}`, "flame_flame_push_x", plain},
-		"a tool in capitals":                   {`{}`, "flame_FLAME_PUSH", plain},
-		"a letter that looks the same":         {`{}`, "flame_flame_\u0440ush", plain},
-		"no server":                            {`{}`, "flame_push", plain},
-		"nothing":                              {`{}`, "", plain},
-		"a tool of the host's":                 {`{}`, "bash", plain},
-	}
+	tests := cases.Read[struct{ Config, Tool, Args string }](t, "testdata/stamps.yaml")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHost(t)
 			h.write("answer", `{"key": "`+hostKey+`"}`)
-			args := h.plays(`await hooks.config(` + tt.config + `); return before("` + tt.tool + `", "1", ` + plain + `)`)
-			if tt.args == stamped {
+			args := h.plays(`await hooks.config(` + tt.Config + `); return before("` + tt.Tool + `", "1", ` + plain + `)`)
+			if tt.Args == stamped {
 				var by project.Caller
-				_, name, _ := strings.Cut(strings.TrimPrefix(tt.tool, "my_"), "_")
+				_, name, _ := strings.Cut(strings.TrimPrefix(tt.Tool, "my_"), "_")
 				args, by = projecttest.Proven(t, f.Project, name, "", []byte(args))
 				assert.Equal(t, project.Caller{Session: "s", Trust: project.Stamped}, by)
 			}
-			assert.JSONEq(t, tt.args, args)
+			assert.JSONEq(t, tt.Args, args)
 		})
 	}
 }
@@ -180,19 +161,7 @@ func TestPluginHasTheHostSummarize(t *testing.T) {
 
 func TestPluginContinuesWithoutFlame(t *testing.T) {
 	t.Parallel()
-	tests := map[string]string{ // how flame behaves, as a script
-		"that is missing":                "",
-		"that hangs":                     "#!/bin/sh\nexec sleep 60",
-		"whose child hangs":              "#!/bin/sh\nsleep 5 &",
-		"that floods":                    "#!/bin/sh\nexec head -c 100000000 /dev/zero",
-		"that answers nonsense":          "#!/bin/sh\necho '{\"n\": 2, \"answer\": {\"drop\": [\"a2\"'; exec cat > /dev/null",
-		"that answers a number":          "#!/bin/sh\necho 7; exec cat > /dev/null",
-		"that answers other things":      "#!/bin/sh\necho '{\"n\": 2, \"answer\": {\"drop\": 7, \"append\": null}}'; exec cat > /dev/null",
-		"that answers what is not asked": "#!/bin/sh\necho '{\"n\": 7}'; exec cat > /dev/null",
-		"that fails":                     "#!/bin/sh\necho no >&2; exit 3",
-		"that reads nothing":             "#!/bin/sh\nexec <&-",
-		"that is no program":             "not one",
-	}
+	tests := cases.Read[string](t, "testdata/without.yaml") // how flame behaves, as a script
 	for name, script := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -405,27 +374,18 @@ func TestPluginCallsFlameInTheProject(t *testing.T) {
 
 func TestPluginStaysSilent(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		env    []string
-		scene  string
-		events int
-	}{
-		"as FLAME_OFF says": {[]string{"FLAME_OFF=true"}, `return Object.keys(hooks)`, 0},
-		"where the user switched flame off": {
-			nil, `await hooks.config({ mcp: { flame: { enabled: false } } }); session("created", "s"); return ["config"]`, 0,
-		},
-		"where OpenCode has loaded it another time": {
-			nil, `const again = await load(); session("created", "s")
-			await again.event({ event: { type: "session.idle", properties: { sessionID: "s" } } }); await again.dispose(); return ["config"]`, 1,
-		},
-	}
+	tests := cases.Read[struct {
+		Env    []string
+		Scene  string
+		Events int
+	}](t, "testdata/silent.yaml")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHost(t)
-			h.env = tt.env
-			assert.JSONEq(t, `["config"]`, h.plays(tt.scene))
-			assert.Len(t, h.heard(), tt.events)
+			h.env = tt.Env
+			assert.JSONEq(t, `["config"]`, h.plays(tt.Scene))
+			assert.Len(t, h.heard(), tt.Events)
 		})
 	}
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/config/env"
 	"flame/core"
 	"flame/core/op"
 	"flame/hosts"
 	"flame/hosts/opencode"
+	"flame/tests/cases"
 	"flame/tests/clienttest"
 )
 
@@ -91,34 +91,17 @@ func TestWithoutOpenCode(t *testing.T) {
 func TestStatusSeesWhatWasRegisteredByHand(t *testing.T) {
 	t.Parallel()
 	const entry = `{"mcp": {"flame": {"type": "local", "command": ["flame", "serve"]}}}`
-	tests := map[string]struct {
-		file, text string
-		want       []string
-	}{
-		"for the user":            {".config/opencode/opencode.json", entry, []string{"flame"}},
-		"for the project":         {"a project/opencode.json", entry, []string{"flame"}},
-		"in the project's folder": {"a project/.opencode/opencode.jsonc", entry, []string{"flame"}},
-		"under another name":      {"a project/opencode.json", `{"mcp": {"frames": {"command": ["/opt/flame", "serve"]}}}`, []string{"frames"}},
-		"as a remote server":      {"a project/opencode.json", `{"mcp": {"flame": {"type": "remote", "url": "http://127.0.0.1:1/mcp"}}}`, []string{"flame"}},
-		"but switched off":        {"a project/opencode.json", `{"mcp": {"flame": {"command": ["flame"], "enabled": false}}}`, nil},
-		"as a plugin from npm": {"a project/opencode.json", `{"plugin": ["other", "` + env.NPM + `@1.2.3", ["` + env.NPM + `", {"a": 1}], ["x"], 7]}`,
-			[]string{env.NPM + "@1.2.3", env.NPM}},
-		"not at all":    {"a project/opencode.json", `{"mcp": {"other": {"command": ["x"]}}}`, nil},
-		"an empty file": {"a project/opencode.json", "", nil},
-		"with comments and commas": {"a project/opencode.jsonc", `{
-			// "mcp": {"commented": {"command": ["flame"]}},
-			"theme": "https://x/*y*/", /* "mcp": {} */
-			"mcp": {"flame": {"command": ["flame", "serve",],},
-			},
-		}`, []string{"flame"}},
-	}
+	tests := cases.Read[struct {
+		File, Text string
+		Want       []string
+	}](t, "testdata/registered.yaml")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := setup(t)
-			file := filepath.Join(s.Machine.Home, tt.file)
+			file := filepath.Join(s.Machine.Home, tt.File)
 			require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-			require.NoError(t, os.WriteFile(file, []byte(tt.text), 0o644))
+			require.NoError(t, os.WriteFile(file, []byte(tt.Text), 0o644))
 			found, err := s.Status(t.Context())
 			require.NoError(t, err)
 			var names []string
@@ -126,7 +109,7 @@ func TestStatusSeesWhatWasRegisteredByHand(t *testing.T) {
 				names = append(names, r.Name)
 				assert.Equal(t, file, r.File)
 			}
-			assert.Equal(t, tt.want, names)
+			assert.Equal(t, tt.Want, names)
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"flame/core"
 	"flame/local/guard"
+	"flame/tests/cases"
 )
 
 // token is the token that servers in these tests require and clients send.
@@ -62,29 +63,17 @@ func ask(t *testing.T, url, path string, header ...string) *http.Response {
 
 func TestAGuardChecksTheHostHeader(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		header []string
-		status int
-	}{
-		"a program on this machine":   {status: 200},
-		"localhost by name":           {header: []string{"Host", "localhost:7433"}, status: 200},
-		"localhost in capitals":       {header: []string{"Host", "LOCALHOST"}, status: 200},
-		"another loopback address":    {header: []string{"Host", "127.8.8.8:1"}, status: 200},
-		"IPv6":                        {header: []string{"Host", "[::1]:7433"}, status: 200},
-		"IPv6 without a port":         {header: []string{"Host", "[::1]"}, status: 200},
-		"a rebound name":              {header: []string{"Host", "evil.example.com"}, status: 403},
-		"a name that begins as we do": {header: []string{"Host", "127.0.0.1.evil.example.com"}, status: 403},
-		"localhost as a subdomain":    {header: []string{"Host", "localhost.evil.example.com"}, status: 403},
-		"an address of the network":   {header: []string{"Host", "192.168.1.7:7433"}, status: 403},
-		"any interface":               {header: []string{"Host", "0.0.0.0:7433"}, status: 403},
-	}
+	tests := cases.Read[struct {
+		Header []string
+		Status int
+	}](t, "testdata/hosts.yaml")
 	web := serve(t, withToken(t, "127.0.0.1:0"))
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			response := ask(t, web, "/any", tt.header...)
+			response := ask(t, web, "/any", tt.Header...)
 			body, err := io.ReadAll(response.Body)
 			require.NoError(t, err)
-			assert.Equal(t, tt.status, response.StatusCode, string(body))
+			assert.Equal(t, tt.Status, response.StatusCode, string(body))
 			assert.NotEmpty(t, body)
 		})
 	}
@@ -93,44 +82,21 @@ func TestAGuardChecksTheHostHeader(t *testing.T) {
 func TestAGuardAcceptsPagesOfItsOwnOrigin(t *testing.T) {
 	t.Parallel()
 	const loopback, outside = "127.0.0.1:0", "0.0.0.0:0"
-	tests := map[string]struct {
-		addr, host, origin string // PORT is the server's; no host: its address
-		status             int
-	}{
-		"its own":                           {loopback, "", "http://127.0.0.1:PORT", 200},
-		"its own by name":                   {loopback, "", "http://localhost:PORT", 200},
-		"its own in capitals":               {loopback, "", "http://LOCALHOST:PORT", 200},
-		"its own, and asked for by name":    {loopback, "localhost:PORT", "http://127.0.0.1:PORT", 200},
-		"its own by a forwarded port":       {loopback, "localhost:99", "http://localhost:99", 200},
-		"its own by http's own port":        {loopback, "localhost", "http://localhost", 200},
-		"its own by a name of the network":  {outside, "flame.example.com:PORT", "http://flame.example.com:PORT", 200},
-		"another server of this machine":    {loopback, "", "http://localhost:3000", 403},
-		"one at http's own port":            {loopback, "", "http://localhost", 403},
-		"one at another loopback address":   {loopback, "", "http://127.8.8.8:PORT", 403},
-		"one with a certificate":            {loopback, "", "https://127.0.0.1:PORT", 403},
-		"one of the internet":               {loopback, "", "https://evil.example.com", 403},
-		"one that begins as we do":          {loopback, "", "http://127.0.0.1:PORT.evil.example.com", 403},
-		"one with our name as its user":     {loopback, "", "http://127.0.0.1:PORT@evil.example.com", 403},
-		"one of this machine, from outside": {outside, "flame.example.com", "http://localhost:PORT", 403},
-		"a name below ours":                 {outside, "flame.example.com", "http://evil.flame.example.com", 403},
-		"a sandboxed page":                  {loopback, "", "null", 403},
-		"an empty origin":                   {loopback, "", "", 403},
-		"our origin and another":            {loopback, "", "http://127.0.0.1:PORT\nhttp://evil.example.com", 403},
-		"another origin and ours":           {loopback, "", "http://evil.example.com\nhttp://127.0.0.1:PORT", 403},
-		"an extension of a browser":         {loopback, "", "chrome-extension://localhost", 403},
-		"a file":                            {loopback, "", "file://", 403},
-	}
+	tests := cases.Read[struct {
+		Addr, Host, Origin string // PORT is the server's; no host: its address
+		Status             int
+	}](t, "testdata/origins.yaml")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			web := serve(t, withToken(t, tt.addr))
+			web := serve(t, withToken(t, tt.Addr))
 			_, port, err := net.SplitHostPort(strings.TrimPrefix(web, "http://"))
 			require.NoError(t, err)
-			header := []string{"Origin", strings.ReplaceAll(tt.origin, "PORT", port)}
-			if tt.host != "" {
-				header = append(header, "Host", strings.ReplaceAll(tt.host, "PORT", port))
+			header := []string{"Origin", strings.ReplaceAll(tt.Origin, "PORT", port)}
+			if tt.Host != "" {
+				header = append(header, "Host", strings.ReplaceAll(tt.Host, "PORT", port))
 			}
-			assert.Equal(t, tt.status, ask(t, web, "/any", header...).StatusCode)
+			assert.Equal(t, tt.Status, ask(t, web, "/any", header...).StatusCode)
 		})
 	}
 }
@@ -184,50 +150,34 @@ func TestAGuardOffersNoOAuth(t *testing.T) {
 
 func TestAGuardNeedsAGoodTokenUnlessOnLoopback(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		addr, token string
-		noToken     bool
-		problem     string
-	}{
-		"on loopback":                   {addr: "127.0.0.1:0", token: token},
-		"on every interface":            {addr: "0.0.0.0:0", token: token},
-		"in letters of any alphabet":    {addr: "127.0.0.1:0", token: strings.Repeat("ж", 16)},
-		"none, on loopback":             {addr: "127.0.0.1:0", noToken: true},
-		"none, on loopback by name":     {addr: "localhost:0", noToken: true},
-		"none, on loopback in IPv6":     {addr: "[::1]:0", noToken: true},
-		"none, on every interface":      {addr: "0.0.0.0:0", noToken: true, problem: "other machines can reach"},
-		"none, on all of IPv6":          {addr: "[::]:0", noToken: true, problem: "other machines can reach"},
-		"none, on an address of Go's":   {addr: ":8080", noToken: true, problem: "other machines can reach"},
-		"none, on a name":               {addr: "flame.example.com:80", noToken: true, problem: "other machines can reach"},
-		"an empty one":                  {addr: "127.0.0.1:0", problem: "is empty"},
-		"one of a character":            {addr: "127.0.0.1:0", token: "§", problem: "fewer than 16"},
-		"one that is a little short":    {addr: "127.0.0.1:0", token: token[1:], problem: "fewer than 16"},
-		"a short one in many bytes":     {addr: "127.0.0.1:0", token: strings.Repeat("ж", 15), problem: "fewer than 16"},
-		"a blank one":                   {addr: "127.0.0.1:0", token: strings.Repeat(" ", 20), problem: "blanks"},
-		"one with a blank":              {addr: "127.0.0.1:0", token: token + " " + token, problem: "blanks"},
-		"one with a wide blank":         {addr: "127.0.0.1:0", token: token + "\u3000", problem: "blanks"},
-		"one that ends a header":        {addr: "127.0.0.1:0", token: token + "\r\nX: y", problem: "control"},
-		"one with what cannot be seen":  {addr: "127.0.0.1:0", token: strings.Repeat("\u200b", 16), problem: "control"},
-		"one that is no text":           {addr: "127.0.0.1:0", token: token + "\x00", problem: "control"},
-		"with an address without ports": {addr: "127.0.0.1", token: token, problem: "not an address"},
+	type row struct {
+		Addr, Token string
+		NoToken     bool
+		Problem     string
 	}
+	tests := cases.Read[row](t, "testdata/tokens.yaml")
+	tests["in letters of any alphabet"] = row{Addr: "127.0.0.1:0", Token: strings.Repeat("ж", 16)}
+	tests["one that is a little short"] = row{Addr: "127.0.0.1:0", Token: token[1:], Problem: "fewer than 16"}
+	tests["a short one in many bytes"] = row{Addr: "127.0.0.1:0", Token: strings.Repeat("ж", 15), Problem: "fewer than 16"}
+	tests["a blank one"] = row{Addr: "127.0.0.1:0", Token: strings.Repeat(" ", 20), Problem: "blanks"}
+	tests["one with what cannot be seen"] = row{Addr: "127.0.0.1:0", Token: strings.Repeat("\u200b", 16), Problem: "control"}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := guard.New(tt.addr, tt.token)
-			if tt.noToken {
-				_, err = guard.WithoutToken(tt.addr)
+			_, err := guard.New(tt.Addr, tt.Token)
+			if tt.NoToken {
+				_, err = guard.WithoutToken(tt.Addr)
 			}
-			if tt.problem == "" {
+			if tt.Problem == "" {
 				require.NoError(t, err)
 				return
 			}
-			require.ErrorContains(t, err, tt.problem)
+			require.ErrorContains(t, err, tt.Problem)
 			var problem *core.Problem
 			require.ErrorAs(t, err, &problem)
 			assert.NotEmpty(t, problem.Hint)
-			if tt.token != "" {
-				assert.NotContains(t, problem.Message+problem.Hint, tt.token)
+			if tt.Token != "" {
+				assert.NotContains(t, problem.Message+problem.Hint, tt.Token)
 			}
 		})
 	}

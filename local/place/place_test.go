@@ -13,6 +13,7 @@ import (
 
 	"flame/core"
 	"flame/local/place"
+	"flame/tests/cases"
 )
 
 // A site is the folder of a test.
@@ -75,28 +76,12 @@ func TestLocateFindsTheProject(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(s.path("home/pipe/.git"), 0o600))
 
 	alone := []string{"home/linked/x", "home/nothing/x", "else/x"} // nothing marks these as projects
-	tests := map[string]struct{ start, dir, worktree string }{
-		"a repository":   {"home/repo", "home/repo", "home/repo"},
-		"a folder in it": {"home/repo/a/b", "home/repo", "home/repo"},
-		"a worktree belongs to its main checkout":      {"home/tree/a", "home/repo", "home/tree"},
-		"a worktree of a bare repository":              {"of-bare", "bare.git", "of-bare"},
-		"a submodule is its own":                       {"home/repo/sub", "home/repo/sub", "home/repo/sub"},
-		"a folder that poses as a worktree is its own": {"home/repo/poser", "home/repo/poser", "home/repo/poser"},
-		"a .git file that points nowhere":              {"home/lost/x", "home/lost", "home/lost"},
-		"a .git file with other text":                  {"home/odd", "home/odd", "home/odd"},
-		"an empty .git, as sandboxes make":             {"home/repo/boxed/x", "home/repo", "home/repo"},
-		"a .git that is a pipe":                        {"home/pipe/x", "home/pipe", "home/pipe"},
-		"a folder with .flame":                         {"home/plain/x", "home/plain", "home/plain"},
-		"a .flame that is a link makes no project":     {"home/linked/x", "home/linked/x", "home/linked/x"},
-		"home is not found from below":                 {"home/nothing/x", "home/nothing/x", "home/nothing/x"},
-		"home, if started there":                       {"home", "home", "home"},
-		"outside home, without a mark":                 {"else/x", "else/x", "else/x"},
-	}
+	tests := cases.Read[struct{ Start, Dir, Worktree string }](t, "testdata/projects.yaml")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			found, err := place.Locate(s.dir(tt.start), s.path("home"), nil)
+			found, err := place.Locate(s.dir(tt.Start), s.path("home"), nil)
 			require.NoError(t, err)
-			assert.Equal(t, place.Place{Dir: s.path(tt.dir), Worktree: s.path(tt.worktree), Alone: slices.Contains(alone, tt.dir)}, found)
+			assert.Equal(t, place.Place{Dir: s.path(tt.Dir), Worktree: s.path(tt.Worktree), Alone: slices.Contains(alone, tt.Dir)}, found)
 		})
 	}
 	_, err := place.Locate(s.path("missing"), s.path("home"), nil)

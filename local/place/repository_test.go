@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/local/place"
+	"flame/tests/cases"
 )
 
 func TestWhicheverWayOneGoesIntoAFolderItIsInTheSameProject(t *testing.T) {
@@ -63,23 +64,7 @@ func TestARepositoryIsOneProject(t *testing.T) {
 	} {
 		s.write(poser+"/.git", "gitdir: "+s.path(of))
 	}
-	for start, want := range map[string]place.Place{
-		"dot":        {Dir: "dot", Worktree: "dot"},
-		"dot/main":   {Dir: "dot", Worktree: "dot/main"},
-		"apart":      {Dir: "apart.git", Worktree: "apart"},
-		"apart-tree": {Dir: "apart.git", Worktree: "apart-tree"},
-		"whole":      {Dir: "whole", Worktree: "whole"},
-		"whole/lib":  {Dir: "whole/lib", Worktree: "whole/lib"},
-		"lib-tree":   {Dir: "whole/lib", Worktree: "lib-tree"},
-		// what only poses as a part of a repository
-		"poser/of-main":    {Dir: "poser/of-main", Worktree: "poser/of-main"},
-		"poser/of-dot":     {Dir: "poser/of-dot", Worktree: "poser/of-dot"},
-		"poser/of-lib":     {Dir: "poser/of-lib", Worktree: "poser/of-lib"},
-		"poser/of-tree":    {Dir: "poser/of-tree", Worktree: "poser/of-tree"},
-		"poser/of-folder":  {Dir: "poser/of-folder", Worktree: "poser/of-folder"},
-		"poser/of-nothing": {Dir: "poser/of-nothing", Worktree: "poser/of-nothing"},
-		"poser/of-gone":    {Dir: "poser/of-gone", Worktree: "poser/of-gone"},
-	} {
+	for start, want := range cases.Read[place.Place](t, "testdata/repositories.yaml") {
 		found, err := place.Locate(s.path(start), s.path("home"), nil)
 		require.NoError(t, err)
 		assert.Equal(t, []string{s.path(want.Dir), s.path(want.Worktree)}, []string{found.Dir, found.Worktree}, start)

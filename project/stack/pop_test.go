@@ -11,6 +11,7 @@ import (
 	"flame/project"
 	"flame/project/stack"
 	"flame/project/view"
+	"flame/tests/cases"
 	"flame/tests/projecttest"
 )
 
@@ -81,39 +82,29 @@ func TestOnePopRecordsEndsAndContinuesLikeSeparateCalls(t *testing.T) {
 func TestAPopIsDoneWhateverIsNext(t *testing.T) {
 	t.Parallel()
 	s := projecttest.Host("s")
-	for name, tt := range map[string]struct {
-		next string
-		then string // the current frame afterwards
-		says string // why next was not taken up
-	}{
-		"the goal of what is planned in it":    {"a PART of it", "plan-00000005", ""},
-		"the goal of what is planned above it": {" later ", "plan-00000002", ""},
-		"the frame to go back to":              {"frame-00000001", "frame-00000001", ""},
-		"a frame that is not there":            {"plan-12345678", "frame-00000001", `frame "plan-12345678" not found`},
-		"a beginning of several":               {"plan-0", "frame-00000001", "ambiguous"},
-		"an invalidated one":                   {"plan-00000003", "frame-00000001", "is invalidated"},
-		"the one that ends":                    {"frame-00000004", "frame-00000001", "is the frame that ended"},
-		"one of another tree":                  {"plan-00000007", "frame-00000001", "is in another tree"},
-		"a goal that is no text":               {"a\x00b", "frame-00000001", "next is not UTF-8"},
-	} {
+	for name, tt := range cases.Read[struct {
+		Next string
+		Then string // the current frame afterwards
+		Says string // why next was not taken up
+	}](t, "testdata/next.yaml") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := branched(t, s)
 			had := len(f.All())
-			popped, err := stack.Pop(f.Ctx, f.Project, s, stack.PopArgs{Status: core.Completed, Summary: "done", Next: tt.next})
+			popped, err := stack.Pop(f.Ctx, f.Project, s, stack.PopArgs{Status: core.Completed, Summary: "done", Next: tt.Next})
 			require.NoError(t, err)
 			ended := f.Get("frame-00000004")
 			assert.Equal(t, core.Completed, ended.Status)
 			assert.Equal(t, "done", ended.Summary)
-			assert.Equal(t, tt.then, f.Current(s))
-			assert.Equal(t, tt.then, popped.Current)
+			assert.Equal(t, tt.Then, f.Current(s))
+			assert.Equal(t, tt.Then, popped.Current)
 			assert.Len(t, f.All(), had, "no frame is there twice")
-			if tt.says == "" {
+			if tt.Says == "" {
 				assert.Nil(t, popped.NotNext)
 				return
 			}
 			require.NotNil(t, popped.NotNext)
-			assert.Contains(t, popped.NotNext.Message, tt.says)
+			assert.Contains(t, popped.NotNext.Message, tt.Says)
 			assert.NotEmpty(t, popped.NotNext.Hint)
 		})
 	}

@@ -14,6 +14,7 @@ import (
 	"flame/hosts/claudecode"
 	"flame/hosts/gateway/dialect"
 	"flame/hosts/gateway/messages"
+	"flame/tests/cases"
 )
 
 // in puts messages into a request.
@@ -46,21 +47,11 @@ func TestPicturesCountWhatTheyTakeNotTheirFiles(t *testing.T) {
 
 func TestCleared(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		have  string
-		edits []string // types, as they are sent
-	}{
-		"none":     {``, []string{"clear_tool_uses_20250919"}},
-		"null":     {`,"context_management":null`, []string{"clear_tool_uses_20250919"}},
-		"empty":    {`,"context_management":{}`, []string{"clear_tool_uses_20250919"}},
-		"no edits": {`,"context_management":{"edits":[ ]}`, []string{"clear_tool_uses_20250919"}},
-		"that thinking": {
-			`,"context_management":{"x":1,"edits":[{"type":"clear_thinking_20251015","keep":"all"}]}`,
-			[]string{"clear_thinking_20251015", "clear_tool_uses_20250919"},
-		},
-		"it already": {`,"context_management":{"edits":[{"type":"clear_tool_uses_20250919"}]}`, []string{"clear_tool_uses_20250919"}},
-	} {
-		r, _ := parse(t, `{"messages":[`+asks+`]`+test.have+`,"tools":[{"name":"Read"},{"name":"mcp__flame__flame_pop"}]} `)
+	for name, test := range cases.Read[struct {
+		Have  string
+		Edits []string // types, as they are sent
+	}](t, "testdata/cleared.yaml") {
+		r, _ := parse(t, `{"messages":[`+asks+`]`+test.Have+`,"tools":[{"name":"Read"},{"name":"mcp__flame__flame_pop"}]} `)
 		var got struct {
 			Context struct {
 				Edits []struct {
@@ -75,7 +66,7 @@ func TestCleared(t *testing.T) {
 		for _, e := range got.Context.Edits {
 			types = append(types, e.Type)
 		}
-		assert.Equal(t, test.edits, types, name)
+		assert.Equal(t, test.Edits, types, name)
 		if name != "it already" {
 			assert.Equal(t, []string{"mcp__flame__flame_pop"}, got.Context.Edits[len(types)-1].Exclude, name)
 		}
