@@ -59,7 +59,7 @@ func drawnTree(ctx context.Context, a *app.App, p *project.Project, args view.Tr
 	if err != nil {
 		return "", "", err
 	}
-	if tree.Empty() && !a.Out.JSON {
+	if tree.Size() == 0 && !a.Out.JSON {
 		return core.Printable(render.ForShell(a.NoFrames(ctx))) + "\n", "", nil
 	}
 	text, err = a.Out.DrawnTree(ctx, tree, details)

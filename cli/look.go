@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"flame/agents"
 	"flame/cli/app"
 	"flame/core"
+	"flame/core/outline"
 	"flame/local/place"
 	"flame/project"
 	"flame/project/briefing"
@@ -30,7 +32,7 @@ func newTree(a *app.App) *cobra.Command {
 		Use: "tree [FRAME]", Aliases: []string{"ls", "list"}, Short: "Draw the frames of this project", Example: "  flame tree --details\n  flame tree --follow",
 		Args: app.Takes(0, 1), ValidArgsFunction: a.FrameArgs,
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "include archived frames")
+	cmd.Flags().BoolVar(&all, "all", false, "draw all frames of a large tree, and archived ones")
 	cmd.Flags().BoolVar(&details, "details", false, "show summaries, reasons, decisions and artifacts")
 	cmd.Flags().BoolVar(&follow, "follow", false, "draw the tree again whenever it changes, until Ctrl-C")
 	once := a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
@@ -38,8 +40,13 @@ func newTree(a *app.App) *cobra.Command {
 		switch {
 		case err != nil:
 			return err
-		case tree.Empty():
+		case tree.Size() == 0:
 			return a.Out.Print([]core.Frame{}, a.NoFrames(ctx))
+		case tree.Size() > treeLimit && !all && len(args) == 0 && !a.Out.JSON:
+			return drawPart(ctx, a, p, tree.Size(), details)
+		}
+		if err := noteOff(ctx, a, p); err != nil {
+			return err
 		}
 		return a.Out.Tree(ctx, tree, details)
 	}).RunE
@@ -53,6 +60,30 @@ func newTree(a *app.App) *cobra.Command {
 		return once(cmd, args)
 	}
 	return cmd
+}
+
+// treeLimit is how many frames `flame tree` draws before it draws a part.
+const treeLimit = 200
+
+// drawPart draws the frames around the current one, open and newest ones first of all, and counts
+// the others.
+func drawPart(ctx context.Context, a *app.App, p *project.Project, size int, details bool) error {
+	tree, err := view.TreeOf(ctx, p, a.Caller(), view.TreeArgs{Limit: treeLimit})
+	if err != nil {
+		return err
+	}
+	options := outline.DrawOptions{Current: tree.Current, Details: details, MaxLine: a.Out.Width(), Wide: a.Out.Width() > 0}
+	text := render.Off(tree.Off) + outline.Draw(tree.Lines, options) + outline.Legend()
+	return a.Out.Draw(nil, fmt.Sprintf("%s\n%d frames: `flame tree --all` draws all, `flame tree FRAME` those below one", text, size))
+}
+
+// noteOff says so if hooks and injection are off.
+func noteOff(ctx context.Context, a *app.App, p *project.Project) error {
+	off, err := p.Off(ctx)
+	if off {
+		a.Note(strings.TrimSpace(render.Off(true)))
+	}
+	return err
 }
 
 func newStatus(a *app.App) *cobra.Command {
@@ -103,7 +134,7 @@ func printStatus(ctx context.Context, a *app.App, p *project.Project) error {
 	}
 	text := render.Status(tree, a.Out.Width()) + render.MeteredLine(metered)
 	if len(tree.Lines) == 0 {
-		text = a.NoFrames(ctx)
+		text = render.Off(tree.Off) + a.NoFrames(ctx)
 	}
 	return a.Out.Draw(status{tree.Current, tree.Counts, nodes, more, metered}, text)
 }

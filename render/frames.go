@@ -65,6 +65,14 @@ func Counts(counts map[core.Status]int) string {
 	return Count(total, "frame") + ": " + each
 }
 
+// Off says that hooks and injection are off, if they are.
+func Off(off bool) string {
+	if !off {
+		return ""
+	}
+	return "Flame is off in this project: hooks and contexts do nothing until the user runs `flame on`.\n"
+}
+
 const noFrames = "No frames yet. " + string(op.Push) + " starts one; " + string(op.PlanChildren) + " plans several."
 
 // maxStatus bounds the text of a status, in bytes (DESIGN §10).
@@ -74,9 +82,9 @@ const maxStatus = 8 << 10
 // the whole width in columns; 0: unknown.
 func Status(tree view.Tree, width int) string {
 	if len(tree.Lines) == 0 {
-		return noFrames
+		return Off(tree.Off) + noFrames
 	}
-	text := Current(tree.Current) + "\n" + usageLine("Used in it", tree.Usage) + Counts(tree.Counts) + "\n" + outline.Legend() + "\n\n" +
+	text := Off(tree.Off) + Current(tree.Current) + "\n" + usageLine("Used in it", tree.Usage) + Counts(tree.Counts) + "\n" + outline.Legend() + "\n\n" +
 		outline.Draw(tree.Lines, outline.DrawOptions{Current: tree.Current, MaxLine: cmp.Or(width, 120), Wide: width > 0})
 	if len(text) <= maxStatus {
 		return text
@@ -215,10 +223,10 @@ func ActivatedShort(a stack.Activated) string {
 // Tree draws a tree for a model: legend, current frame, the tree, counts.
 func Tree(tree view.Tree, details bool) string {
 	if len(tree.Lines) == 0 {
-		return noFrames
+		return Off(tree.Off) + noFrames
 	}
 	drawn := outline.Draw(tree.Lines, outline.DrawOptions{Current: tree.Current, Details: details})
-	return outline.Legend() + "\n" + Current(tree.Current) + "\n```\n" + drawn + "```\n" + Counts(tree.Counts)
+	return Off(tree.Off) + outline.Legend() + "\n" + Current(tree.Current) + "\n```\n" + drawn + "```\n" + Counts(tree.Counts)
 }
 
 // ShortUsage returns the usage of the work in a frame in a few words; it is empty if that is

@@ -192,7 +192,7 @@ func TestStoppedHolderOfTheLock(t *testing.T) {
 	p := unavailable(t, err)
 	assert.Contains(t, p.Message, "locked")
 	assert.Contains(t, p.Hint, "flame doctor")
-	assert.Contains(t, p.Hint, strconv.Itoa(cmd.Process.Pid))
+	assert.Contains(t, p.Message, strconv.Itoa(cmd.Process.Pid))
 
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()

@@ -54,6 +54,9 @@ func Findings(ctx context.Context, a *app.App, at place.Place, warnings []config
 	p, closeProject := a.Open(at, false)
 	defer closeProject()
 	c.late(ctx, p)
+	if off, _ := p.Off(ctx); off { // data reports a store that flame cannot read
+		c.note("`flame on` turns them on", "hooks and contexts are off for this project")
+	}
 	c.shipped()
 	c.hub(ctx)
 	machine, err := hosts.ThisMachine(at.Worktree)

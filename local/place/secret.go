@@ -58,8 +58,8 @@ func makeSecret(path string) error {
 	return os.Link(beside.Name(), path)
 }
 
-// stampKeyName is the file with the key by which flame's hooks prove who makes a call.
-const stampKeyName = "stamp-key"
+// StampKeyName is the file with the key by which flame's hooks prove who makes a call.
+const StampKeyName = "stamp-key"
 
 // StampKey returns the key by which flame's hooks prove who makes a call. With write, it makes a
 // missing key, and the folder for it.
@@ -67,7 +67,7 @@ func (f *Folder) StampKey(ctx context.Context, write bool) ([]byte, error) {
 	if f.failed != nil {
 		return nil, f.failed
 	}
-	path := filepath.Join(f.Path, stampKeyName)
+	path := filepath.Join(f.Path, StampKeyName)
 	text, err := secretIn(path)
 	if errors.Is(err, fs.ErrNotExist) && write {
 		if _, err = f.Ready(ctx, true); err == nil {

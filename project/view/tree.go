@@ -29,6 +29,9 @@ func TreeOf(ctx context.Context, p *project.Project, by project.Caller, args Tre
 			return err
 		}
 		tree.Current, tree.Usage = current.ID, current.Usage
+		if tree.Off, err = s.Off(); err != nil {
+			return err
+		}
 		if tree.Counts, err = s.Tx.CountFrames(scope); err != nil {
 			return err
 		}
@@ -79,6 +82,7 @@ type Tree struct {
 	Current string              // id of the caller's current frame; empty without one
 	Counts  map[core.Status]int // of the project, or of Root and the frames below it
 	Usage   core.Usage          // of the caller's current frame
+	Off     bool                // hooks and injection are off for the project
 }
 
 // scope returns the query for the frames that args ask for, and the caller's current frame;
@@ -127,8 +131,8 @@ func OutlineOf(ctx context.Context, p *project.Project, by project.Caller, args 
 	return o, err
 }
 
-// Empty reports whether there are no frames.
-func (o *Outline) Empty() bool { return len(o.places) == 0 }
+// Size returns the number of frames.
+func (o *Outline) Size() int { return len(o.places) }
 
 // Pages returns the lines of the tree, page by page. It reads each page in a separate View
 // that ends before it yields the page, so a slow reader blocks no writer. It leaves out

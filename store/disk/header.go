@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -33,17 +34,35 @@ const (
 )
 
 // readHeader opens the database at path; it returns nil if there is none. An empty file is new
-// and counts as none, unless it has a log.
+// and counts as none, unless it has a log, or the folder what only follows a database.
 func readHeader(path string) (*header, error) {
 	h, err := openHeader(path)
-	if h != nil || err != nil || Size(path+"-wal") == 0 {
+	if h != nil || err != nil {
 		return h, err
+	}
+	if Size(path+"-wal") == 0 {
+		if _, missing := os.Lstat(path); missing == nil && followed(path) {
+			err = fmt.Errorf("%w: it is empty, but the folder is not", ErrDamaged)
+		}
+		return nil, err
 	}
 	// Another process may have created it, and then its log, after the first look.
 	if h, err = openHeader(path); h == nil && err == nil {
 		err = fmt.Errorf("%w: it is missing or empty, but its log is not", ErrDamaged)
 	}
 	return h, err
+}
+
+// followed reports whether beside the database at path stands what flame makes only when it has one:
+// folders of agents and logs, the key of stamps, a copy of an older database.
+func followed(path string) bool {
+	for _, name := range []string{"agents", "logs", place.StampKeyName} {
+		if _, err := os.Lstat(filepath.Join(filepath.Dir(path), name)); err == nil {
+			return true
+		}
+	}
+	copies, _ := filepath.Glob(path + BeforeMigration + "*")
+	return len(copies) > 0
 }
 
 func openHeader(path string) (*header, error) {

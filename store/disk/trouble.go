@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,7 +109,7 @@ func Trouble(ctx context.Context, path string, err error) error {
 	err = withInodes(path, err)
 	for _, a := range advices {
 		if a.fits(err) {
-			return core.Unavailablef(err, a.message, path).WithHint("%s", a.hint+holder(err))
+			return core.Unavailablef(err, a.message+holder(err, path), path).WithHint("%s", a.hint)
 		}
 	}
 	return core.Unavailablef(err, "%s: %v", path, err).WithHint("%s", seeDoctor)
@@ -131,13 +132,19 @@ func withInodes(path string, err error) error {
 	return errors.Join(ErrNoInodes, err)
 }
 
-// holder names the process that holds the lock, if err is about that.
-func holder(err error) string {
+// holder names the process that holds the lock of the file at path, if err is about that and the
+// process is known.
+func holder(err error, path string) string {
 	var held lock.Held
-	if !errors.As(err, &held) || held.PID == 0 {
+	code := Code(err)
+	if !errors.As(err, &held) && code != sqlite3.SQLITE_BUSY && code != sqlite3.SQLITE_LOCKED {
 		return ""
 	}
-	return fmt.Sprintf(", most likely process %d", held.PID)
+	pid := cmp.Or(held.PID, lock.SystemHolder(path, path+"-shm"))
+	if pid == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", most likely of process %d", pid)
 }
 
 // UsedUp reports whether the file system of dir has run out of blocks, and of inodes. A file
