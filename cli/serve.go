@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -111,6 +112,10 @@ func serve(ctx context.Context, a *app.App, at place.Place, to listenAt) (err er
 		p.HostProcess = nil // the process that starts this server is not the host of its clients
 	}
 	srv := tools.NewServer(p, service, offered, a.Build.Version, callers(ctx, a, p, to.addr != ""))
+	if told := wide(at); told != "" && to.addr == "" {
+		a.Note(told)
+		server.WithInstructions(tools.Instructions() + "\n- " + told)(srv.MCP)
+	}
 	// A client that disappears must not end the process before flame has recorded
 	// the end of its session.
 	signal.Ignore(syscall.SIGPIPE)
@@ -164,6 +169,20 @@ func orphaned(ctx context.Context) <-chan time.Time {
 		}
 	}()
 	return says
+}
+
+// wide says that a place is the home folder or above it, without a project: work in all projects
+// below it would share one tree. It returns "" for any other place.
+func wide(at place.Place) string {
+	home, err := os.UserHomeDir()
+	if real, ok := filepath.EvalSymlinks(home); ok == nil {
+		home = real
+	}
+	if err != nil || !at.Alone || !strings.HasPrefix(home+"/", strings.TrimSuffix(at.Dir, "/")+"/") {
+		return ""
+	}
+	return "This server was started in " + at.Dir + ", which is no project: its frames share one tree, whatever folder the work is in. " +
+		"Tell the user to start the client in the project's folder, or to set " + env.ProjectDir + " in the server's environment."
 }
 
 // aside returns the tool that the hooks of a host call; the zero Aside for no host.
