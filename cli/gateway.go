@@ -54,7 +54,8 @@ func newFront(a *app.App, h hosts.Host) *cobra.Command {
 		Long: "Run " + h.Title + " with ARGS, behind a gateway of its own on this machine: " + does.long + " It changes no settings; plain `" + h.Program +
 			"` can resume the same sessions.\n\nAll words go to " + h.Program + ", `--help` too, except " + meterOption +
 			" as the first word: flame then counts requests but sends them whole, as with " + env.GatewayFold + "=off.",
-		Example:            "  " + name + "\n  " + name + " --resume\n  " + name + " " + meterOption + " -p \"Fix the login\"",
+		Example: "  " + name + "\n" + strings.Join(lo.Map(h.Wire.Lines, func(line string, _ int) string { return "  " + name + " " + line + "\n" }), "") +
+			"  " + name + " " + meterOption,
 		DisableFlagParsing: true, DisableFlagsInUseLine: true, Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return fronting{a, h}.run(cmd.Context(), args) },
 	}

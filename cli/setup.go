@@ -25,7 +25,7 @@ func newSetup(a *app.App) *cobra.Command {
 		Short:   "Connect flame to " + a.Hosts.Titles("and"),
 		Example: "  flame setup\n  flame setup " + lo.LastOrEmpty(names) + " --scope project\n  flame setup --remove",
 		Long: "Install flame in all hosts on PATH, or in the named ones: the program as\n~/.local/bin/flame, " + a.Hosts.Additions() + ".\n" +
-			"It edits no config file. Run it again to update everything.",
+			"Hosts that keep plugins in a configuration of their own change\nit by their own commands; flame itself edits no config file. Run it again to update everything.",
 		ValidArgs: names,
 		Args: func(cmd *cobra.Command, args []string) error {
 			for _, name := range args {
@@ -194,6 +194,11 @@ func (c *installation) uninstall(ctx context.Context) error {
 	}
 	if err := c.takePlans(ctx, plans, "nothing to remove"); err != nil {
 		return err
+	}
+	for _, plan := range plans {
+		if h := c.app.Hosts.Of(plan.host); len(plan.steps) > 0 && h.Leaves != "" {
+			c.note(h.Name, h.Name+": ", h.Title+" itself keeps "+h.Keeps)
+		}
 	}
 	if c.dryRun {
 		return nil // nothing was removed, so a host may still use the program

@@ -29,6 +29,7 @@ type Host struct {
 	Program string // its binary, found on PATH
 	Adds    string // what a setup adds to it, in words
 	ByHand  string // the lines that register flame's server without a setup
+	Leaves  string // what the host itself keeps of flame's after a setup was undone, in words; empty: nothing
 	Burden  int64  // tokens that flame, as set up, adds to each request (measured: its bytes in a first request, four for a token)
 
 	SessionVariable string   // the environment variable that holds the session, for processes inside of it
@@ -310,8 +311,9 @@ const (
 
 // A Wire is how a host speaks with its model, so that a gateway can stand between them.
 type Wire struct {
-	API   API  // of the requests to the model
-	Folds bool // the API documents what a changed past means: gateways fold unless the user says otherwise
+	API   API      // of the requests to the model
+	Lines []string // command lines that show its program, behind the program's name
+	Folds bool     // the API documents what a changed past means: gateways fold unless the user says otherwise
 	// Nameless says that requests do not name their session: it is the one whose hooks run behind the
 	// gateway. Nor do answers have the ids that they have in the host's log. Flame counts the answers
 	// of conversations there, and only the others as the gateway reports them.

@@ -15,6 +15,8 @@ func Findings(findings []core.Finding) string {
 		switch {
 		case f.Broken:
 			sign = "BROKEN"
+		case f.Todo:
+			sign = "todo  "
 		case f.Hint != "":
 			sign = "note  "
 		}

@@ -48,7 +48,7 @@ func ReportOf(ctx context.Context, a *app.App, at place.Place, findings []core.F
 		return err
 	})
 	for i, f := range findings {
-		r.Findings[i] = core.Finding{What: private(f.What), Hint: private(f.Hint), Broken: f.Broken}
+		r.Findings[i] = core.Finding{What: private(f.What), Hint: private(f.Hint), Broken: f.Broken, Todo: f.Todo}
 	}
 	return r
 }

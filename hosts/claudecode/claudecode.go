@@ -31,6 +31,7 @@ func facts() hosts.Host {
 	return hosts.Host{
 		Name: Name, Title: "Claude Code", Program: Program,
 		Adds: "our plugin", ByHand: "claude mcp add flame -- flame serve",
+		Leaves:          "a copy of the plugin in its cache, until it clears that itself",
 		Burden:          820,
 		SessionVariable: "CLAUDE_CODE_SESSION_ID", FolderVariable: "CLAUDE_PROJECT_DIR", CallID: "claudecode/toolUseId",
 		Inside: "CLAUDECODE",

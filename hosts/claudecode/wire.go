@@ -15,7 +15,8 @@ import (
 // wire is how Claude Code speaks with its model.
 func wire() *hosts.Wire {
 	return &hosts.Wire{
-		API: hosts.MessagesAPI, Folds: true, Asked: asked, Own: ownTool, Said: said, IsSummary: isSummary,
+		Lines: []string{`--resume`, `-p "Fix the login"`},
+		API:   hosts.MessagesAPI, Folds: true, Asked: asked, Own: ownTool, Said: said, IsSummary: isSummary,
 		Usage: transcripts.ClaudeUsage, Prices: transcripts.CachePrices,
 	}
 }

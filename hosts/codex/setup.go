@@ -173,7 +173,7 @@ func (h Client) program() (hosts.Program, error) {
 
 // unreviewed returns the finding for hooks that Codex does not run.
 func unreviewed(what string) core.Finding {
-	return core.Finding{What: what, Broken: true, Hint: "start `codex` and choose \"Trust all and continue\" where it says \"Hooks need review\""}
+	return core.Finding{What: what, Todo: true, Hint: "start `codex` and choose \"Trust all and continue\" where it says \"Hooks need review\""}
 }
 
 func unknown() core.Finding {

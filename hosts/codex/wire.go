@@ -17,7 +17,8 @@ import (
 // change of its past.
 func wire() *hosts.Wire {
 	return &hosts.Wire{
-		API: hosts.ResponsesAPI, Asked: asked, Own: ownTool, Said: said, Lasts: lasts, Answer: answerOf, IsSummary: logs.IsSummary,
+		Lines: []string{`resume`, `exec "Fix the login"`},
+		API:   hosts.ResponsesAPI, Asked: asked, Own: ownTool, Said: said, Lasts: lasts, Answer: answerOf, IsSummary: logs.IsSummary,
 		Usage: usageOf, Prices: cachePrices,
 	}
 }

@@ -81,7 +81,7 @@ func (h Client) consent() core.Finding {
 		}
 	}
 	return core.Finding{
-		What: "Gemini CLI starts no servers and reads no commands in this project: you have not said that you trust the folder", Broken: true,
+		What: "Gemini CLI starts no servers and reads no commands in this project: you have not said that you trust the folder", Todo: true,
 		Hint: "start `gemini` in it and choose \"Trust folder\" where it asks \"Do you trust the files in this folder?\"; later, /permissions asks again",
 	}
 }

@@ -38,6 +38,7 @@ func facts() hosts.Host {
 	return hosts.Host{
 		Name: Name, Title: "Gemini CLI", Program: Program,
 		Adds: "an extension", ByHand: "gemini mcp add --scope user flame flame -- serve --tools lean",
+		Leaves:     "an entry in extension_integrity.json and in projects.json, and the folders tmp/flame and history/flame, all in ~/.gemini",
 		Burden:     1_300,
 		ClientName: "gemini-cli-mcp-client", Inside: "GEMINI_CLI", Announces: true,
 		Variables: []string{"GEMINI_CLI", "GEMINI_PROJECT_DIR", "GEMINI_SESSION_ID", "GEMINI_CWD", "GEMINI_PLANS_DIR"},

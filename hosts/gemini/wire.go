@@ -18,7 +18,8 @@ import (
 // what it does with those of another past.
 func wire() *hosts.Wire {
 	return &hosts.Wire{
-		API: hosts.ContentsAPI, Nameless: true, Asked: asked, Own: ownTool, IsSummary: logs.IsSummary, Answer: logs.Unwrapped,
+		Lines: []string{`--resume latest`, `-p "Fix the login"`},
+		API:   hosts.ContentsAPI, Nameless: true, Asked: asked, Own: ownTool, IsSummary: logs.IsSummary, Answer: logs.Unwrapped,
 		Said:  func(text string, system bool) string { return logs.Words(text) },
 		Usage: logs.Usage, Prices: transcripts.CachePrices,
 	}
