@@ -25,7 +25,7 @@ func newSetup(a *app.App) *cobra.Command {
 		Short:   "Connect flame to " + a.Hosts.Titles("and"),
 		Example: "  flame setup\n  flame setup " + lo.LastOrEmpty(names) + " --scope project\n  flame setup --remove",
 		Long: "Install flame in all hosts on PATH, or in the named ones: the program as\n~/.local/bin/flame, " + a.Hosts.Additions() + ".\n" +
-			"Hosts that keep plugins in a configuration of their own change\nit by their own commands; flame itself edits no config file. Run it again to update everything.",
+			"Flame edits no config file: the hosts' own commands note plugins in theirs. Run it again to\nupdate everything.",
 		ValidArgs: names,
 		Args: func(cmd *cobra.Command, args []string) error {
 			for _, name := range args {
@@ -197,7 +197,7 @@ func (c *installation) uninstall(ctx context.Context) error {
 	}
 	for _, plan := range plans {
 		if h := c.app.Hosts.Of(plan.host); len(plan.steps) > 0 && h.Leaves != "" {
-			c.note(h.Name, h.Name+": ", h.Title+" itself keeps "+h.Keeps)
+			c.note(h.Name, h.Name+": ", h.Title+" itself keeps "+h.Leaves)
 		}
 	}
 	if c.dryRun {

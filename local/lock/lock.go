@@ -9,10 +9,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // ErrBusy reports that a wait for a turn or a lock reached its deadline.
@@ -152,33 +149,6 @@ func lockHolder(path string) int {
 		return 0
 	}
 	return pid
-}
-
-// SystemHolder returns the process that, by the system's own table, most likely holds a lock for
-// writing on one of the files; 0 if none is known. Only Linux has such a table. It names the device of
-// a file otherwise than the file itself does, so the file's number alone decides.
-func SystemHolder(paths ...string) int {
-	table, err := os.ReadFile("/proc/locks")
-	if err != nil {
-		return 0
-	}
-	for _, path := range paths {
-		var file unix.Stat_t
-		if unix.Stat(path, &file) != nil {
-			continue
-		}
-		number := fmt.Sprintf(":%d", file.Ino)
-		for line := range strings.Lines(string(table)) { // 1: POSIX ADVISORY WRITE PID FILE FROM TO
-			f := strings.Fields(line)
-			if len(f) < 6 || f[3] != "WRITE" || !strings.HasSuffix(f[5], number) {
-				continue
-			}
-			if pid, err := strconv.Atoi(f[4]); err == nil {
-				return pid
-			}
-		}
-	}
-	return 0
 }
 
 // A Held is an ErrBusy with the process that holds the lock; PID 0: unknown.

@@ -98,19 +98,6 @@ func TestALateLockGoesToTheNextWait(t *testing.T) {
 	assert.EqualValues(t, 20, took.Load())
 }
 
-func TestTheSystemNamesTheHolder(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "lock")
-	release := held(t, path)
-	want := 0
-	if runtime.GOOS == "linux" {
-		want = os.Getpid()
-	}
-	assert.Equal(t, want, lock.SystemHolder(path+"-none", path))
-	release()
-	assert.Zero(t, lock.SystemHolder(path))
-}
-
 func TestAWaitIsForThePresentFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")

@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,7 +108,7 @@ func Trouble(ctx context.Context, path string, err error) error {
 	err = withInodes(path, err)
 	for _, a := range advices {
 		if a.fits(err) {
-			return core.Unavailablef(err, a.message+holder(err, path), path).WithHint("%s", a.hint)
+			return core.Unavailablef(err, a.message+holder(err), path).WithHint("%s", a.hint)
 		}
 	}
 	return core.Unavailablef(err, "%s: %v", path, err).WithHint("%s", seeDoctor)
@@ -132,19 +131,13 @@ func withInodes(path string, err error) error {
 	return errors.Join(ErrNoInodes, err)
 }
 
-// holder names the process that holds the lock of the file at path, if err is about that and the
-// process is known.
-func holder(err error, path string) string {
+// holder names the process that holds the lock, if err is about that.
+func holder(err error) string {
 	var held lock.Held
-	code := Code(err)
-	if !errors.As(err, &held) && code != sqlite3.SQLITE_BUSY && code != sqlite3.SQLITE_LOCKED {
+	if !errors.As(err, &held) || held.PID == 0 {
 		return ""
 	}
-	pid := cmp.Or(held.PID, lock.SystemHolder(path, path+"-shm"))
-	if pid == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", most likely of process %d", pid)
+	return fmt.Sprintf(", most likely of process %d", held.PID)
 }
 
 // UsedUp reports whether the file system of dir has run out of blocks, and of inodes. A file
