@@ -17,6 +17,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
+	"flame/tests/cases"
 	"flame/tests/projecttest"
 	"flame/tests/storetest"
 )
@@ -116,36 +117,12 @@ const anyRows = "PRAGMA ignore_check_constraints = 1;"
 
 func TestRowsThatCannotBeAreRefusedNamedAndRead(t *testing.T) {
 	t.Parallel()
-	const unreadable = "1 frame with a value that cannot be read: two"
-	key := func(id string) string { return "(SELECT key FROM ids WHERE id = '" + id + "')" }
-	set := func(id, change string) string { return "UPDATE frames SET " + change + " WHERE key = " + key(id) }
-	tests := map[string]struct {
-		harm    string // SQL
-		found   string // what the finding begins with
-		refused bool   // by a constraint
-		note    bool
-	}{
-		"an empty id":              {"UPDATE ids SET id = '' WHERE id = 'two'", "1 frame without an id: row ", true, false},
-		"no id at all":             {"DELETE FROM ids WHERE id = 'two'", "1 frame without an id: row ", false, false},
-		"its own parent":           {set("two", "parent = key"), "1 frame with itself as parent: two", false, false},
-		"a cycle":                  {set("two", "parent = "+key("leaf")), "2 frames in a cycle of parents: ", false, false},
-		"a missing parent":         {set("two", "parent = 4711"), "1 frame with a missing parent: two", false, false},
-		"an unknown status":        {set("two", "status = 'odd'"), "1 frame of an unknown status: two", true, false},
-		"a missing root":           {"UPDATE sessions SET root = 4711", "1 session with a missing root frame: s", false, true},
-		"a missing current frame":  {"UPDATE sessions SET current = 4711", "1 session with a missing current frame: s", false, true},
-		"missing planned children": {set("root", `planned_children = '["gone", "one"]'`), "1 frame with missing planned children: root", false, true},
-		"a list that is none":      {set("two", "decisions = 'decided, badly'"), unreadable, true, false},
-		"a list of other things":   {set("two", "artifacts = '[1]'"), unreadable, false, false},
-		"a time that is none":      {set("two", "started_at = 'noon'"), unreadable, true, false},
-		"a creation that is none":  {set("two", "created_at = 'noon'"), unreadable, true, false},
-		"a parent that is no key":  {set("two", "parent = 'root'"), unreadable, true, false},
-		"half a yes":               {set("two", "goal_is_default = 0.5"), unreadable, true, false},
-		"very long words":          {set("two", "summary = hex(zeroblob(4000000)), goal = x'00ff'"), "", false, false},
-		"words that are lost":      {"DELETE FROM frames_text WHERE rowid = " + key("two"), "1 frame missing from the index of words: two", false, false},
-		"words of nothing": {
-			"INSERT INTO frames_text (rowid, goal) VALUES (4711, 'word')", "1 frame only in the index of words: row 4711", false, false,
-		},
-	}
+	tests := cases.Read[struct {
+		Harm    string // SQL
+		Found   string // what the finding begins with
+		Refused bool   // by a constraint
+		Note    bool
+	}](t, "testdata/rows.yaml")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -153,17 +130,17 @@ func TestRowsThatCannotBeAreRefusedNamedAndRead(t *testing.T) {
 			db, err := sql.Open("sqlite", path)
 			require.NoError(t, err)
 			db.SetMaxOpenConns(1) // the pragma is its connection's
-			_, err = db.Exec("SAVEPOINT harm; " + tt.harm)
-			assert.Equal(t, tt.refused, err != nil, "%v", err)
-			_, err = db.Exec("ROLLBACK TO harm; RELEASE harm; " + anyRows + tt.harm)
+			_, err = db.Exec("SAVEPOINT harm; " + tt.Harm)
+			assert.Equal(t, tt.Refused, err != nil, "%v", err)
+			_, err = db.Exec("ROLLBACK TO harm; RELEASE harm; " + anyRows + tt.Harm)
 			require.NoError(t, errors.Join(err, db.Close()))
 			findings := store.Check(context.Background(), dir)
-			if tt.found == "" {
+			if tt.Found == "" {
 				assert.Empty(t, broken(findings))
 			} else {
-				at := slices.IndexFunc(findings, func(f core.Finding) bool { return strings.HasPrefix(f.What, tt.found) })
+				at := slices.IndexFunc(findings, func(f core.Finding) bool { return strings.HasPrefix(f.What, tt.Found) })
 				require.GreaterOrEqual(t, at, 0, "%+v", findings)
-				assert.NotEqual(t, tt.note, findings[at].Broken)
+				assert.NotEqual(t, tt.Note, findings[at].Broken)
 				assert.Contains(t, findings[at].Hint, "flame export")
 				assert.NotContains(t, findings[0].What, "is sound")
 			}

@@ -23,6 +23,7 @@ import (
 	"flame/core/outline"
 	"flame/project"
 	"flame/store"
+	"flame/tests/cases"
 	"flame/tests/effort"
 )
 
@@ -109,25 +110,7 @@ func TestImpossibleRowsAreShownAndNamed(t *testing.T) {
 	t.Parallel()
 	effort.Heavy(t)
 	const n, current = 500, "f-00499"
-	key := func(id string) string { return "(SELECT key FROM ids WHERE id = '" + id + "')" }
-	tests := map[string]string{
-		"its own parent":                "UPDATE frames SET parent = key WHERE key = " + key(current),
-		"its own parent, far up":        "UPDATE frames SET parent = key WHERE key = " + key("f-00450"),
-		"a cycle of two":                "UPDATE frames SET parent = " + key(current) + " WHERE key = " + key("f-00498"),
-		"a cycle of 60":                 "UPDATE frames SET parent = " + key(current) + " WHERE key = " + key("f-00440"),
-		"a cycle of all":                "UPDATE frames SET parent = iif(key = " + key("f-00000") + ", " + key(current) + ", key - 1)",
-		"all their own parents":         "UPDATE frames SET parent = key",
-		"a missing parent":              "UPDATE frames SET parent = 4711 WHERE key = " + key("f-00450"),
-		"all parents missing":           "UPDATE frames SET parent = key + 1000000",
-		"an empty id above the current": "UPDATE ids SET id = '' WHERE id = 'f-00498'",
-		"an empty id of a root":         "UPDATE ids SET id = '' WHERE id = 'f-00000'",
-		"one id only":                   "DELETE FROM ids WHERE id LIKE 'f-%' AND id <> '" + current + "'",
-		"an unknown status":             "UPDATE frames SET status = 'odd' WHERE key % 2 = 0",
-		"only unknown statuses":         "UPDATE frames SET status = 'odd' || key",
-		"several of these at once": "UPDATE frames SET parent = key WHERE key % 7 = 1; UPDATE frames SET parent = key + 3 WHERE key % 7 = 2;" +
-			"UPDATE frames SET parent = 4711 WHERE key % 7 = 3; UPDATE frames SET status = '' WHERE key % 7 = 4;" +
-			"DELETE FROM ids WHERE key % 7 = 5 AND id LIKE 'f-0%'; UPDATE sessions SET root = 4711, current = 4711",
-	}
+	tests := cases.Read[string](t, "testdata/faulty.yaml")
 	for name, harm := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

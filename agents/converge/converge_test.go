@@ -279,7 +279,7 @@ func TestConvergeRefuses(t *testing.T) {
 
 func TestRenderRefusesUnknownFormats(t *testing.T) {
 	t.Parallel()
-	result := converged(t, team(), converge.Options{Strategy: converge.StrategyMerge, Format: converge.Markdown})
+	result := converged(t, team(t), converge.Options{Strategy: converge.StrategyMerge, Format: converge.Markdown})
 	_, err := result.Render("xml")
 	assert.ErrorIs(t, err, core.ErrInvalid)
 	asked, err := result.Render("")

@@ -7,85 +7,53 @@ import (
 
 	"flame/core"
 	"flame/core/fold"
+	"flame/tests/cases"
 )
 
 // A sending is one request of a conversation whose frame A has ended; each message has
 // one token.
 type sending struct {
-	history string
-	whole   bool // folding is off
-	late    *int // edition under which the request before was sent, where that was not the newest
+	History string
+	Whole   bool // folding is off
+	Late    *int // edition under which the request before was sent, where that was not the newest
 }
 
 func TestMeter(t *testing.T) {
 	t.Parallel()
-	unknown := fold.Unknown
-	tests := map[string]struct {
-		sent    []sending
-		meter   fold.Meter
-		spared  fold.Spared
-		changes bool // the last one changes what is tracked
-	}{
-		"nothing is left out before the frame ends": {
-			[]sending{{history: "u"}, {history: "u a"}}, fold.Meter{Requests: 2, Sent: 3}, fold.Spared{}, false,
-		},
-		"from the first request on that goes without": {
-			[]sending{{history: "u"}, {history: "u +A a -A"}, {history: "u +A a -A a"}},
-			fold.Meter{Requests: 3, Sent: 6, LeftOut: 4}, fold.Spared{Messages: 2, Tokens: 2, Requests: 2, LeftOut: 4}, false,
-		},
-		"not by one that was sent as before": {
-			[]sending{{history: "u +A a -A"}, {history: "u +A a -A a", late: new(0)}},
-			fold.Meter{Requests: 2, Sent: 7, LeftOut: 2}, fold.Spared{Messages: 2, Tokens: 2, Requests: 1, LeftOut: 2}, false,
-		},
-		"nor by one of which nobody knows how it was sent": {
-			[]sending{{history: "u +A a -A"}, {history: "u +A a -A a"}, {history: "u +A a -A a a", late: &unknown}},
-			fold.Meter{Requests: 3, Sent: 11, LeftOut: 4}, fold.Spared{Messages: 2, Tokens: 2, Requests: 2, LeftOut: 4}, false,
-		},
-		"nor once the end was taken back": {
-			[]sending{{history: "u +A a -A"}, {history: "u +A a"}, {history: "u +A a"}},
-			fold.Meter{Requests: 3, Sent: 8, LeftOut: 2}, fold.Spared{Messages: 2, Tokens: 2, Requests: 1, LeftOut: 2}, false,
-		},
-		"again when it stands again": {
-			[]sending{{history: "u +A a -A"}, {history: "u +A a"}, {history: "u +A a -A"}, {history: "u +A a -A"}},
-			fold.Meter{Requests: 4, Sent: 9, LeftOut: 6}, fold.Spared{Messages: 2, Tokens: 2, Requests: 3, LeftOut: 6}, false,
-		},
-		"nor while folding is off": {
-			[]sending{{history: "u +A a -A"}, {history: "u +A a -A a", whole: true}, {history: "u +A a -A a a"}},
-			fold.Meter{Requests: 3, Sent: 11, LeftOut: 4}, fold.Spared{Messages: 2, Tokens: 2, Requests: 2, LeftOut: 4}, true,
-		},
-		"nor once it was compacted away": {
-			[]sending{{history: "u +A a -A"}, {history: "s u"}},
-			fold.Meter{Requests: 2, Sent: 4, LeftOut: 2}, fold.Spared{Messages: 2, Tokens: 2, Requests: 1, LeftOut: 2}, true,
-		},
-	}
+	tests := cases.Read[struct {
+		Sent    []sending
+		Meter   fold.Meter
+		Spared  fold.Spared
+		Changes bool // the last one changes what is tracked
+	}](t, "testdata/meter.yaml")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var meter fold.Meter
 			var ledger fold.Ledger
 			changes := false
-			for i, s := range tt.sent {
-				if s.late != nil {
-					assert.True(t, meter.TakeBack(&ledger, *s.late))
+			for i, s := range tt.Sent {
+				if s.Late != nil {
+					assert.True(t, meter.TakeBack(&ledger, *s.Late))
 				}
-				history, sent := talk(s.history), fold.Ledger{}
-				if !s.whole {
+				history, sent := talk(s.History), fold.Ledger{}
+				if !s.Whole {
 					for _, found := range fold.Find(history, tree("A"), ledger, fold.Terms{Cold: true}) {
 						found.Edition = i + 1
 						ledger.Folds = append(ledger.Folds, found)
 					}
 					sent = ledger
 				}
-				changes = meter.Track(&ledger, history, s.whole)
+				changes = meter.Track(&ledger, history, s.Whole)
 				meter.Count(history, sent.Amend(history, unnoted))
 			}
-			assert.Equal(t, tt.meter, meter)
+			assert.Equal(t, tt.Meter, meter)
 			var spared fold.Spared
 			for i := range ledger.Folds {
 				spared = spared.With(ledger.Folds[i].Spared(meter))
 			}
-			assert.Equal(t, tt.spared, spared)
-			assert.Equal(t, tt.changes, changes)
+			assert.Equal(t, tt.Spared, spared)
+			assert.Equal(t, tt.Changes, changes)
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"flame/core"
 	"flame/hosts/gateway"
 	"flame/project"
+	"flame/tests/cases"
 )
 
 // Parts of streams.
@@ -32,64 +33,33 @@ func streamEnd(usage string) string {
 
 func TestMeasurementsOfARequest(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		answer   string
-		kind     string // of the answer; empty: a stream
-		status   int
-		told     int // status that is metered; 0: the same
-		encoding string
-		want     core.Usage // without its cost
-		id       string
-		first    bool
-	}{
-		"a stream": {
-			answer: streamStart + streamText + streamEnd(`"output_tokens":77`) + streamStop,
-			want:   used(10, 77, 200, 30), id: "msg_1", first: true,
-		},
-		"all is told at the end": {
-			answer: streamStart + streamText + streamEnd(`"input_tokens":11,"cache_read_input_tokens":201,"cache_creation_input_tokens":31,"output_tokens":77`),
-			want:   used(11, 77, 201, 31), id: "msg_1", first: true,
-		},
-		"nothing at the end": {answer: streamStart + streamText + streamStop, want: used(10, 1, 200, 30), id: "msg_1", first: true},
-		"no content":         {answer: streamStart + streamEnd(`"output_tokens":2`) + streamStop, want: used(10, 2, 200, 30), id: "msg_1"},
-		"an error in the midst": {
-			answer: streamStart + streamText + `event: error` + "\n" + `data: {"type":"error","error":{"type":"overloaded_error"}}` + "\n\n",
-			want:   used(10, 1, 200, 30), id: "msg_1", first: true, told: 529,
-		},
-		"an error at once": {answer: `data: {"type":"error","error":{"type":"overloaded_error"}}` + "\n\n", told: 529},
-		"in one piece": {
-			kind:   "application/json; charset=utf-8",
-			answer: `{"type":"message","id":"msg_2","model":"claude-opus-5-5","content":[{"type":"text","text":"x"}],"usage":{"input_tokens":3,"output_tokens":4}}`,
-			want:   used(3, 4, 0, 0), id: "msg_2", first: true,
-		},
-		"a refusal":          {kind: "application/json", status: 429, answer: `{"type":"error","error":{"type":"rate_limit_error"}}`},
-		"usage that is none": {kind: "application/json", answer: `{"type":"message","id":"msg_2","content":[],"usage":"much"}`, id: "msg_2"},
-		"of absurd size": {
-			kind: "application/json", answer: `{"type":"message","id":"msg_2","content":[],"usage":{"input_tokens":1e99,"output_tokens":-5}}`,
-			id: "msg_2",
-		},
-		"impossible numbers": {
-			kind: "application/json", answer: `{"type":"message","id":"msg_2","content":[],"usage":{"input_tokens":9000000000000000000,"output_tokens":3}}`,
-			id: "msg_2",
-		},
-		"compressed":     {answer: streamStart, encoding: "gzip"},
-		"something else": {kind: "text/html", status: 502, answer: "<html>"},
-	}
+	tests := cases.Read[struct {
+		Answer   string
+		Kind     string // of the answer; empty: a stream
+		Status   int
+		Told     int // status that is metered; 0: the same
+		Encoding string
+		Want     core.Usage // without its cost
+		ID       string
+		First    bool
+	}](t, "testdata/metered.yaml")
+	parts := strings.NewReplacer("START", streamStart, "TEXT", streamText, "STOP", streamStop)
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if tt.kind == "" {
-				tt.kind = "text/event-stream"
+			tt.Answer = parts.Replace(tt.Answer)
+			if tt.Kind == "" {
+				tt.Kind = "text/event-stream"
 			}
-			if tt.status == 0 {
-				tt.status = http.StatusOK
+			if tt.Status == 0 {
+				tt.Status = http.StatusOK
 			}
 			s := before(t, func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Content-Type", tt.kind)
-				w.Header()["Content-Encoding"] = append([]string(nil), strings.Fields(tt.encoding)...)
-				w.WriteHeader(tt.status)
-				text := tt.answer
-				if tt.encoding != "" {
+				w.Header().Set("Content-Type", tt.Kind)
+				w.Header()["Content-Encoding"] = append([]string(nil), strings.Fields(tt.Encoding)...)
+				w.WriteHeader(tt.Status)
+				text := tt.Answer
+				if tt.Encoding != "" {
 					text = gzipped(t, text)
 				}
 				_, _ = io.WriteString(w, text)
@@ -98,21 +68,21 @@ func TestMeasurementsOfARequest(t *testing.T) {
 			response, err := s.post("/v1/messages?beta=true", strings.NewReader(body("hi")))
 			require.NoError(t, err)
 			text := readAll(t, response)
-			if tt.encoding != "" {
+			if tt.Encoding != "" {
 				plain, err := gzip.NewReader(strings.NewReader(string(text)))
 				require.NoError(t, err)
 				text, err = io.ReadAll(plain)
 				require.NoError(t, err)
 			}
-			assert.Equal(t, tt.answer, string(text))
+			assert.Equal(t, tt.Answer, string(text))
 			m := s.meter()
-			tt.want.CostUSD = m.Usage.CostUSD
-			assert.Equal(t, tt.want, m.Usage)
-			assert.Equal(t, tt.want.TokensIn > 0, m.Usage.CostUSD > 0)
-			assert.Equal(t, cmp.Or(tt.told, tt.status), m.Status)
-			assert.Equal(t, tt.id, m.Answer)
+			tt.Want.CostUSD = m.Usage.CostUSD
+			assert.Equal(t, tt.Want, m.Usage)
+			assert.Equal(t, tt.Want.TokensIn > 0, m.Usage.CostUSD > 0)
+			assert.Equal(t, cmp.Or(tt.Told, tt.Status), m.Status)
+			assert.Equal(t, tt.ID, m.Answer)
 			assert.Equal(t, "main", m.Class)
-			assert.Equal(t, int(tt.want.TokensIn+tt.want.CacheRead+tt.want.CacheWritten), m.Context)
+			assert.Equal(t, int(tt.Want.TokensIn+tt.Want.CacheRead+tt.Want.CacheWritten), m.Context)
 			assert.EqualValues(t, len(body("hi")), m.Given)
 			assert.EqualValues(t, len(body("hi")), m.Sent)
 			assert.LessOrEqual(t, m.First, m.Took)
