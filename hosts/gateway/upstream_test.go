@@ -21,6 +21,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"flame/tests/cases"
 )
 
 // asks is the variable that makes a run of the tests a process that asks a URL.
@@ -143,53 +145,36 @@ func TestProxies(t *testing.T) {
 	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "direct") }))
 	t.Cleanup(plain.Close)
 	port := func(url string) string { return url[strings.LastIndex(url, ":"):] }
-	tls, clear := "https://example.com"+port(server.URL), "http://0.0.0.0"+port(plain.URL)
-	tests := map[string]struct {
-		url    string
-		status int // of the proxy
-		env    []string
-		want   string
-		seen   string // by the proxy
-	}{
-		"a tunnel": {url: tls, status: 200, env: []string{"HTTPS_PROXY=http://PROXY"}, want: "api of example.com", seen: "CONNECT example.com"},
-		"in small letters, with a name": {
-			url: tls, status: 200, env: []string{"https_proxy=http://me:very-private@PROXY"}, want: "HTTP/2.0 api of", seen: " Basic bWU6dmVyeS1wcml2YXRl",
-		},
-		"one that refuses": {
-			url: tls, status: 407, env: []string{"HTTPS_PROXY=http://me:very-private@PROXY"}, want: "the proxy answers 407 Proxy Auth", seen: "CONNECT",
-		},
-		"of the other kind": {url: clear, status: 200, env: []string{"HTTP_PROXY=http://PROXY"}, want: "of the proxy", seen: "POST http://0.0.0.0"},
-		"not for this one":  {url: clear, status: 200, env: []string{"HTTPS_PROXY=http://PROXY"}, want: "direct"},
-		"but this":          {url: clear, status: 200, env: []string{"HTTP_PROXY=http://PROXY", "NO_PROXY=a.example,0.0.0.0"}, want: "direct"},
-		"between spaces":    {url: clear, status: 200, env: []string{"HTTP_PROXY=http://PROXY", "NO_PROXY=localhost 0.0.0.0 .a.example"}, want: "direct"},
-		"in both ways":      {url: clear, status: 200, env: []string{"HTTP_PROXY=http://PROXY", "no_proxy=localhost, 0.0.0.0, x"}, want: "direct"},
-		"but all":           {url: clear, status: 200, env: []string{"HTTP_PROXY=http://PROXY", "NO_PROXY=*"}, want: "direct"},
-		"but others":        {url: clear, status: 200, env: []string{"HTTP_PROXY=http://PROXY", "NO_PROXY=localhost x0.0.0.0"}, want: "of the proxy", seen: "POST"},
-		"nobody there":      {url: tls, status: 200, env: []string{"HTTPS_PROXY=http://me:very-private@127.0.0.1:1"}, want: "no answer: connection refused"},
-		"no URL":            {url: clear, status: 200, env: []string{"HTTP_PROXY=http://me:very-private@%zz"}, want: "direct"},
-	}
+	urls := strings.NewReplacer("TLS", "https://example.com"+port(server.URL), "CLEAR", "http://0.0.0.0"+port(plain.URL))
+	tests := cases.Read[struct {
+		URL    string
+		Status int // of the proxy
+		Env    []string
+		Want   string
+		Seen   string // by the proxy
+	}](t, "testdata/proxies.yaml")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := startProxy(t, server.Listener.Addr().String(), tt.status)
+			p := startProxy(t, server.Listener.Addr().String(), tt.Status)
 			env := []string{"NODE_EXTRA_CA_CERTS=" + own}
-			for _, variable := range tt.env {
+			for _, variable := range tt.Env {
 				env = append(env, strings.ReplaceAll(variable, "PROXY=http://PROXY", "PROXY=http://"+p.addr))
 			}
 			for i := range env {
 				env[i] = strings.ReplaceAll(env[i], "@PROXY", "@"+p.addr)
 			}
-			got := ask(t, tt.url, env...)
-			assert.Contains(t, got, tt.want)
+			got := ask(t, urls.Replace(tt.URL), env...)
+			assert.Contains(t, got, tt.Want)
 			assert.NotContains(t, got, "very-private")
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			if tt.seen == "" {
+			if tt.Seen == "" {
 				assert.Empty(t, p.seen)
 				return
 			}
 			require.Len(t, p.seen, 1)
-			assert.Contains(t, p.seen[0], tt.seen)
+			assert.Contains(t, p.seen[0], tt.Seen)
 		})
 	}
 }

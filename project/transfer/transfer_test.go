@@ -16,6 +16,7 @@ import (
 	"flame/project/sweep"
 	"flame/project/transfer"
 	"flame/project/view"
+	"flame/tests/cases"
 	"flame/tests/projecttest"
 	"flame/tests/storetest"
 )
@@ -136,49 +137,27 @@ func TestImportTakesTheOriginalPluginsState(t *testing.T) {
 
 func TestImportRepairsOrRefuses(t *testing.T) {
 	t.Parallel()
-	frame := func(id, parent, status string) string {
-		return `"` + id + `": {"sessionID": "` + id + `", "parentSessionID": "` + parent + `", "status": "` + status + `",
-			"goal": "g", "createdAt": 1, "updatedAt": 1, "artifacts": [], "decisions": []}`
-	}
-	tests := map[string]struct {
-		state    string
-		repaired int
-		refused  error
-	}{
-		"a parent that is missing": {`{"version": 1, "frames": {` + frame("a", "nowhere", "planned") + `}}`, 1, nil},
-		"a planned child that is missing": {
-			`{"version": 1, "frames": {"b": {"sessionID": "b", "status": "planned", "goal": "g", "parentSessionID": "c"},
-				"c": {"sessionID": "c", "status": "planned", "goal": "g", "plannedChildren": ["a", "b"]}}}`, 1, nil,
-		},
-		"a frame below itself": {`{"version": 1, "frames": {` + frame("a", "a", "planned") + `}}`, 1, nil},
-		"a cycle of three": {
-			`{"version": 1, "frames": {` + frame("a", "c", "planned") + "," + frame("b", "a", "planned") + "," + frame("c", "b", "planned") + `}}`, 1, nil,
-		},
-		"ids like paths": {
-			`{"version": 1, "frames": {` + frame("../../x", "", "planned") + "," + frame("a/b", "", "planned") + "," + frame("a_b", "", "planned") + `}}`,
-			0, nil,
-		},
-		"an unknown status":       {`{"version": 1, "frames": {` + frame("a", "", "odd") + `}}`, 0, core.ErrInvalid},
-		"another id than its key": {`{"version": 1, "frames": {"b": {"sessionID": "a", "status": "planned", "goal": "g"}}}`, 0, core.ErrInvalid},
-		"a state of the future":   {`{"version": 2, "frames": {}}`, 0, core.ErrInvalid},
-		"half a file":             {`{"version": 1, "frames": {"a": {"sess`, 0, core.ErrInvalid},
-	}
+	tests := cases.Read[struct {
+		State    string
+		Repaired int
+		Refused  bool // as invalid
+	}](t, "testdata/repairs.yaml")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			write(t, dir, "state.json", tt.state)
+			write(t, dir, "state.json", tt.State)
 			f := projecttest.New(t)
 			done, err := transfer.Import(f.Ctx, f.Project, dir)
-			if tt.refused != nil {
-				require.ErrorIs(t, err, tt.refused)
+			if tt.Refused {
+				require.ErrorIs(t, err, core.ErrInvalid)
 				stats, err := view.StatsOf(f.Ctx, f.Project)
 				require.NoError(t, err)
 				assert.Zero(t, stats.Total)
 				return
 			}
 			require.NoError(t, err)
-			assert.Len(t, done.Repaired, tt.repaired)
+			assert.Len(t, done.Repaired, tt.Repaired)
 			out := t.TempDir()
 			exported, err := transfer.Export(f.Ctx, f.Project, projecttest.Host("s"), out)
 			require.NoError(t, err)
