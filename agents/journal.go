@@ -3,7 +3,6 @@ package agents
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -12,7 +11,6 @@ import (
 	"flame/agents/changes"
 	"flame/agents/record"
 	"flame/agents/supervise"
-	"flame/config/env"
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
@@ -137,41 +135,6 @@ func (j journal) sign(ctx context.Context, now core.Millis) error {
 		return record.Living.Save(tx, j.id, live)
 	})
 	return err
-}
-
-// orders returns the order that ends an agent from outside.
-func (j journal) orders(tx project.Tx, run record.Run) (supervise.Orders, error) {
-	cancel := func(format string, args ...any) (supervise.Orders, error) {
-		return supervise.Orders{Stop: core.AgentCancelled, Reason: fmt.Sprintf(format, args...)}, nil
-	}
-	if run.State.Ended() {
-		return cancel("it was %s already", run.State)
-	}
-	if run.CancelledBy != "" {
-		return cancel("cancelled by %s", run.CancelledBy)
-	}
-	if run.For != "" {
-		live, err := record.Living.Of(tx, run.ID)
-		if live.Worker.PID != 0 && live.Worker.Here() && !live.Worker.Alive() {
-			return cancel("the worker that ran it is gone")
-		}
-		return supervise.Orders{}, err
-	}
-	if parent, err := tx.Session(run.ParentSession); err == nil && parent.State == core.SessionEnded && !j.a.Keep {
-		return cancel("the session that asked for it ended; " + env.AgentOnSessionEnd + "=keep lets agents continue")
-	}
-	orders, err := record.HandoffOrders(tx, j.a.Project.Now(), run.ID)
-	if orders.Stop != "" || err != nil {
-		return orders, err
-	}
-	t, err := record.Trees.Of(tx, run.Tree)
-	if err != nil {
-		return orders, err
-	}
-	if j.a.Bounds.UsedUp(t) != nil {
-		orders = supervise.Orders{Stop: core.AgentError, Reason: supervise.TreeBudget}
-	}
-	return orders, nil
 }
 
 // tellProgress writes a progress event of an agent from time to time, and once a warning when

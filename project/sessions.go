@@ -1,9 +1,9 @@
 package project
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"flame/core"
 	"flame/core/op"
@@ -26,7 +26,8 @@ type Presence struct {
 	Framed   bool        `json:"framed,omitempty"`   // a child: flame has counted its frame
 	Counted  bool        `json:"counted,omitempty"`  // a child: flame has counted its first end
 	Given    bool        `json:"given,omitempty"`    // of an agent: its first context came with its task
-	Process  Process     `json:"process,omitzero"`   // of its host; zero if not known
+	Process  Process     `json:"process,omitzero"`   // of its host, which reported last; zero if not known
+	Windows  []Process   `json:"windows,omitempty"`  // other processes in which the session was opened, the latest last
 	Over     core.Millis `json:"over,omitempty"`     // when the session ended; 0: it never did
 	Owed     bool        `json:"owed,omitempty"`     // its context was due when its host no longer waited, or a compaction dropped it
 
@@ -57,9 +58,63 @@ func (s *Step) hasProcess() bool {
 
 // NoteProcess records the host's process that the caller's session lives in.
 func (p *Presence) NoteProcess(s *Step) {
-	if s.hasProcess() {
-		p.Process = cmp.Or(s.Project.HostProcess(), p.Process)
+	if here := s.Project.announcer(); s.hasProcess() && here != (Process{}) {
+		p.open(here)
 	}
+}
+
+// Moved reports whether the caller's session, which is known, was opened in another process than the one
+// that reported last.
+func (s *Step) Moved() (bool, error) {
+	if s.Fresh || !s.hasProcess() {
+		return false, nil
+	}
+	mine, err := RecordPresence.Of(s.Tx, s.Session.ID)
+	here := s.Project.announcer()
+	return here != (Process{}) && mine.Process != (Process{}) && mine.Process != here, err
+}
+
+// isOpenIn reports whether the session was opened in a process.
+func (p *Presence) isOpenIn(here Process) bool {
+	return p.Process == here || slices.Contains(p.Windows, here)
+}
+
+// maxWindows bounds the processes that are remembered of a session.
+const maxWindows = 8
+
+// open makes a process the one that reported last.
+func (p *Presence) open(here Process) {
+	p.close(here)
+	if p.Process != (Process{}) {
+		p.Windows = append(p.Windows, p.Process)[max(0, len(p.Windows)+1-maxWindows):]
+	}
+	p.Process = here
+}
+
+// close forgets a process.
+func (p *Presence) close(gone Process) {
+	p.Windows = slices.DeleteFunc(p.Windows, func(one Process) bool { return one == gone })
+	if p.Process != gone {
+		return
+	}
+	p.Process = Process{}
+	if last := len(p.Windows) - 1; last >= 0 {
+		p.Process, p.Windows = p.Windows[last], p.Windows[:last]
+	}
+}
+
+// GoesOn takes in that the caller's process no longer has the session, and reports whether another one
+// still has it: a second window, or one in which it was resumed before its end was told.
+func (p *Presence) GoesOn(s *Step) bool {
+	here := s.Project.announcer()
+	p.close(here)
+	if s.Project.Gone == nil {
+		return false
+	}
+	for p.Process != (Process{}) && s.Project.Gone(p.Process) {
+		p.close(p.Process)
+	}
+	return p.Process != (Process{})
 }
 
 // LivesElsewhere reports whether a session lives in a process of its host that has not ended, as far
@@ -71,7 +126,7 @@ func (p *Project) LivesElsewhere(ctx context.Context, session string) (elsewhere
 	}
 	err = p.Store.View(ctx, func(tx Tx) error {
 		theirs, err := RecordPresence.Of(tx, session)
-		elsewhere = theirs.Process != none && theirs.Process != here && !p.Gone(theirs.Process)
+		elsewhere = theirs.Process != none && !theirs.isOpenIn(here) && !p.Gone(theirs.Process)
 		return err
 	})
 	return elsewhere, err

@@ -76,6 +76,9 @@ func (d Desk) isFirst(ctx context.Context) bool {
 
 // keep puts an event into the inbox because of an error.
 func (d Desk) keep(ctx context.Context, letter Letter, because error) error {
+	if d.Project.HostProcess != nil {
+		letter.Process = d.Project.HostProcess()
+	}
 	line, err := json.Marshal(letter)
 	if err == nil {
 		err = d.Inbox.Put(ctx, line)

@@ -23,6 +23,7 @@ type Letter struct {
 	Agent   string          `json:"agent,omitempty"`  // id of the agent in whose process it happened
 	Source  string          `json:"source,omitempty"` // with N, its mark; empty: it comes once
 	N       int64           `json:"n,omitempty"`
+	Process project.Process `json:"process,omitzero"` // of the host
 	Event   json.RawMessage `json:"event"`
 }
 
@@ -136,6 +137,9 @@ func (t *taking) save(ctx context.Context) {
 func (d Desk) then(letter Letter) *project.Project {
 	p := *d.Project
 	p.Late, p.Dir, p.Gateway, p.HostProcess = true, letter.Dir, "", nil
+	if letter.Process != (project.Process{}) {
+		p.HostProcess = func() project.Process { return letter.Process }
+	}
 	p.Now = func() core.Millis { return min(letter.At, d.Project.Now()) }
 	return &p
 }

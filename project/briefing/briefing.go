@@ -197,11 +197,18 @@ func onStart(
 ) (b Briefing, err error) {
 	err = p.Consider(ctx, by, func(s *project.Step) (func(*project.Step) error, error) {
 		b = Briefing{}
-		if tells, err := hasNews(s); !tells || err != nil {
+		tells, err := hasNews(s)
+		if err != nil {
+			return nil, err
+		}
+		if moved, err := s.Moved(); err != nil || !moved && !tells {
 			return nil, err
 		}
 		return func(s *project.Step) (err error) {
-			b, err = begin(s, maxChars, brief)
+			err = project.RecordPresence.Change(s.Tx, s.Session.ID, func(mine *project.Presence) { mine.NoteProcess(s) })
+			if err == nil && tells {
+				b, err = begin(s, maxChars, brief)
+			}
 			return err
 		}, nil
 	})

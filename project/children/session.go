@@ -68,7 +68,8 @@ func Idle(s *project.Step) error {
 	return forgetOldSubagents(s)
 }
 
-// EndSession records that the caller's session has ended. It orphans the session's children,
+// EndSession records that the caller's session has ended in the caller's process, and with that, if no
+// other process goes on with it, the session. It orphans the session's children,
 // and ends its root unless work is left below (stack.EndRoot). Other frames stay as they
 // are, so that another session can take them up.
 func EndSession(ctx context.Context, p *project.Project, by project.Caller) error {
@@ -81,6 +82,13 @@ func EndSession(ctx context.Context, p *project.Project, by project.Caller) erro
 		})
 		if err != nil || over {
 			return err // a session that did nothing leaves nothing behind, not even the data folder
+		}
+		goesOn := false
+		err = p.Update(ctx, by, func(s *project.Step) error {
+			return project.RecordPresence.Change(s.Tx, s.Session.ID, func(mine *project.Presence) { goesOn = mine.GoesOn(s) })
+		})
+		if err != nil || goesOn {
+			return err
 		}
 		if err := Orphan(ctx, p, by, nil); err != nil {
 			return err

@@ -240,7 +240,8 @@ func processOf(s *project.Step, session core.Session) (known, gone bool, err err
 	if err != nil || s.Project.Gone == nil || theirs.Process == (project.Process{}) {
 		return false, false, err
 	}
-	return true, s.Project.Gone(theirs.Process), nil
+	lives := func(p project.Process) bool { return !s.Project.Gone(p) }
+	return true, !lives(theirs.Process) && !slices.ContainsFunc(theirs.Windows, lives), nil
 }
 
 // maxOld limits the roots that endOldRoots looks at, once a day.
