@@ -14,19 +14,10 @@ import (
 // A Glance is the work of a session for the status line of a host. The host shows it all the
 // time, so reading it must be cheap and change nothing.
 type Glance struct {
-	Frame  core.Frame `json:"-"` // in which the session works
-	Plan   PlanPlace  `json:"plan,omitzero"`
+	Frame  core.Frame `json:"-"`      // in which the session works
 	Agents int        `json:"agents"` // running agents of the session, at any depth
 	Cost   Cost       `json:"cost"`
 	Waits  Waits      `json:"waits"`
-}
-
-// A PlanPlace is the position of work in a plan: the number of the current planned frame,
-// counted from 1, or between two planned frames the number of ended ones. Invalidated frames
-// do not count.
-type PlanPlace struct {
-	At int `json:"at"`
-	Of int `json:"of"` // 0: there is no plan
 }
 
 // A Cost is the cost so far of a session's root and all frames below it.
@@ -45,8 +36,6 @@ type Waits struct {
 // The limits of reading for a glance.
 const (
 	maxCounted = 400 // frames whose cost is added up
-	maxPlanned = 100 // planned frames beside each other; a longer plan has no PlanPlace
-	maxClimb   = 8   // levels above a frame that flame searches for its plan
 	maxEnds    = 20  // agents that ended since the last prompt
 )
 
@@ -64,9 +53,6 @@ func GlanceAt(ctx context.Context, p *project.Project, by project.Caller) (g Gla
 		if by.Anonymous() {
 			session = g.Frame.Session
 		}
-		if g.Plan, err = placeOf(s.Tx, g.Frame); err != nil {
-			return err
-		}
 		if g.Cost, err = costOf(s, session, g.Frame); err != nil {
 			return err
 		}
@@ -82,54 +68,6 @@ func GlanceAt(ctx context.Context, p *project.Project, by project.Caller) (g Gla
 		return err
 	})
 	return g, ok, err
-}
-
-// placeOf returns the place of a frame in the nearest plan.
-func placeOf(tx project.Tx, frame core.Frame) (PlanPlace, error) {
-	if len(frame.PlannedChildren) > 0 {
-		return placeIn(tx, frame.PlannedChildren, "")
-	}
-	above, err := tx.Ancestors(frame.ID, maxClimb)
-	if err != nil {
-		return PlanPlace{}, err
-	}
-	for id := frame.ID; len(above) > 0; id, above = above[0].ID, above[1:] {
-		if planned := above[0].PlannedChildren; len(planned) > 0 {
-			return placeIn(tx, planned, id)
-		}
-	}
-	return PlanPlace{}, nil
-}
-
-// placeIn returns the place of frame id among planned frames or, for another frame, the number
-// of ended ones.
-func placeIn(tx project.Tx, planned []string, id string) (place PlanPlace, err error) {
-	if len(planned) > maxPlanned {
-		return place, nil
-	}
-	frames, err := tx.FramesOf(planned)
-	statuses := map[string]core.Status{}
-	for _, frame := range frames {
-		statuses[frame.ID] = frame.Status
-	}
-	ended, at := 0, 0
-	for _, one := range planned {
-		status, there := statuses[one]
-		if !there || status == core.Invalidated {
-			continue
-		}
-		place.Of++
-		if status.Ended() {
-			ended++
-		}
-		if one == id {
-			at = place.Of
-		}
-	}
-	if place.At = at; at == 0 {
-		place.At = ended
-	}
-	return place, err
 }
 
 // costOf adds up the tree that a session began or, if it began none, the tree of its frame.

@@ -26,9 +26,6 @@ func Glance(g agents.Glance) string {
 	if before != "" {
 		before = "! " + before + " · "
 	}
-	if g.Plan.Of > 0 {
-		after += fmt.Sprintf(" %d/%d", g.Plan.At, g.Plan.Of)
-	}
 	if g.Agents > 0 {
 		after += " · " + Count(g.Agents, "agent")
 	}

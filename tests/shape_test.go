@@ -57,7 +57,7 @@ var roomLines = map[string]int{
 
 // productLines is the same of all together. It rises by what a new host or feature brings, and
 // falls by everything else.
-const productLines = 83_500
+const productLines = 84_000
 
 func TestShapeOfTheWhole(t *testing.T) {
 	rooms, whole := map[string]int{}, 0
