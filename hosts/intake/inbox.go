@@ -194,8 +194,11 @@ func (b Inbox) takeFile(ctx context.Context, name string, f func(Line) error) er
 				return err
 			}
 		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
 		if err != nil {
-			return unlessEnd(err)
+			return fmt.Errorf("inbox: %w", err)
 		}
 	}
 }
@@ -221,20 +224,14 @@ func (b Inbox) endsWith(name string, line []byte) (bool, error) {
 		return false, unlessMissing(err)
 	}
 	defer file.Close()
-	last := slices.Concat([]byte("\n"), line, []byte("\n"))
 	info, err := file.Stat()
 	if err != nil {
 		return false, err
 	}
-	if info.Size() == int64(len(last))-1 {
-		last = last[1:] // it is the only line
-	}
-	if info.Size() < int64(len(last)) {
-		return false, nil
-	}
-	end := make([]byte, len(last))
-	_, err = file.ReadAt(end, info.Size()-int64(len(last)))
-	return bytes.Equal(end, last), err
+	last := slices.Concat([]byte("\n"), line, []byte("\n"))
+	end := make([]byte, min(info.Size(), int64(len(last))))
+	_, err = file.ReadAt(end, info.Size()-int64(len(end)))
+	return bytes.HasSuffix(append([]byte("\n"), end...), last), err // it may be the only line
 }
 
 // countLost counts a line that could not be put, if even that can be written.
@@ -343,11 +340,4 @@ func unlessMissing(err error) error {
 		return nil
 	}
 	return err
-}
-
-func unlessEnd(err error) error {
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return fmt.Errorf("inbox: %w", err)
 }

@@ -66,9 +66,6 @@ func (d Desk) Handle(ctx context.Context, host hosts.Host, letter Letter) (answe
 
 // isFirst reports whether no event in the inbox has to be handled before this one.
 func (d Desk) isFirst(ctx context.Context) bool {
-	if !d.Inbox.Waits() {
-		return true
-	}
 	ctx, stop := context.WithTimeout(ctx, ahead)
 	defer stop()
 	return d.TakeIn(ctx) == nil
@@ -186,9 +183,6 @@ func (r *rhythm) beat(try func() (ok bool)) {
 // TakeWaiting is TakeIn for callers that can continue without it: it logs errors. It
 // reports whether there were none.
 func (d Desk) TakeWaiting(ctx context.Context) bool {
-	if !d.Inbox.Waits() {
-		return true
-	}
 	err := d.TakeIn(ctx)
 	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
 		d.Project.Log.Warn("the events of the inbox could not be handled", "error", err)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -94,10 +95,7 @@ func (s *Stream) putBy(ctx context.Context, lines <-chan []byte) {
 	for {
 		select {
 		case line, more := <-lines:
-			if !more {
-				return
-			}
-			if s.answer(ctx, line) != nil {
+			if !more || s.answer(ctx, line) != nil {
 				return
 			}
 		default:
@@ -231,11 +229,7 @@ func (s *Stream) close(ctx context.Context) error {
 		return nil
 	}
 	if s.Host.Gone != nil {
-		var ids []string
-		for id := range s.sessions {
-			ids = append(ids, id)
-		}
-		slices.Sort(ids)
+		ids := slices.Sorted(maps.Keys(s.sessions))
 		letter := Letter{At: s.Desk.Project.Now(), Dir: s.Dir, Agent: s.Agent, Event: s.Host.Gone(ids)}
 		if _, _, err := s.Desk.Handle(ctx, s.Host, letter); err != nil {
 			s.Desk.Project.Log.Warn("hook", "error", err)
