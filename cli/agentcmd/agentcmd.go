@@ -25,11 +25,13 @@ import (
 
 // New returns the command with all its subcommands.
 func New(a *app.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "agents", Short: "Start agents, follow them, and look at the available ones", Example: "  flame agents spawn tester \"run the tests\"",
-		Args: app.NoSuchCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
 	c := commands{a}
+	cmd := c.asks(&cobra.Command{
+		Use: "agents", Short: "Show the agents at work; start agents, follow them, and look at the available ones",
+		Example: "  flame agents spawn tester \"run the tests\"", Args: app.NoSuchCommand,
+	}, func(ctx context.Context, s *agents.Agents, _ []string) error {
+		return c.listRuns(ctx, s, "", "running", nil)
+	})
 	cmd.AddCommand(
 		c.spawn(), c.runs(), c.status(), c.wait(), c.result(), c.cancel(),
 		c.handoff(), c.converge(), c.review(), c.attach(), c.graph(),

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/agents"
+	"flame/agents/abroad"
 	"flame/agents/definition"
 	"flame/agents/graph"
 	"flame/agents/record"
@@ -37,10 +38,14 @@ func (c commands) runs() *cobra.Command {
 		if elsewhere {
 			return c.app.Out.Print(others, render.AgentsAbroad(others, s.Project.Now(), c.app.Out.Width()))
 		}
-		runs, err := s.Below(ctx, strings.Join(args, ""))
-		which := lo.Ternary(running, "running", "all")
-		return c.app.Answer(record.Filter(runs, which), render.AgentsTable(runs, which, s.Project.Now(), c.app.Out.Width())+render.AtWorkAbroad(others), err)
+		return c.listRuns(ctx, s, strings.Join(args, ""), lo.Ternary(running, "running", "all"), others)
 	})
+}
+
+// listRuns prints the agents, or those below one.
+func (c commands) listRuns(ctx context.Context, s *agents.Agents, below, which string, others []abroad.Agent) error {
+	runs, err := s.Below(ctx, below)
+	return c.app.Answer(record.Filter(runs, which), render.AgentsTable(runs, which, s.Project.Now(), c.app.Out.Width())+render.AtWorkAbroad(others), err)
 }
 
 // NewTrack returns `flame track LOGS`, the short word for `flame agents graph LOGS`. Help does not list it.

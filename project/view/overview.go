@@ -95,8 +95,24 @@ func decided(tx project.Tx) ([]Decided, error) {
 		}
 		list = append(list, Decided{e.Frame, core.OneLine(frame.Goal, project.MaxTitle), core.OneLine(said.Decision, maxDecision), e.TS})
 		if len(list) == maxListed {
-			break
+			return list, nil
 		}
 	}
-	return list, nil
+	return decidedBefore(tx, list)
+}
+
+// decidedBefore appends the last decisions of the frames that changed last: no event says when they
+// were made, as it was dropped, has many others after it, or was on another machine.
+func decidedBefore(tx project.Tx, list []Decided) ([]Decided, error) {
+	frames, err := tx.FindFrames(project.FrameQuery{Order: project.RecentFirst, Limit: maxLooked})
+	for _, frame := range frames {
+		for _, text := range slices.Backward(frame.Decisions) {
+			d := Decided{frame.ID, core.OneLine(frame.Goal, project.MaxTitle), core.OneLine(text, maxDecision), 0}
+			known := slices.ContainsFunc(list, func(k Decided) bool { return k.Frame == d.Frame && k.Text == d.Text })
+			if len(list) < maxListed && !known {
+				list = append(list, d)
+			}
+		}
+	}
+	return list, err
 }

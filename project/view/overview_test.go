@@ -46,6 +46,24 @@ func TestAnOverviewHasTheLatestDecisionsOfAllFrames(t *testing.T) {
 	assert.LessOrEqual(t, len([]rune(overview.Decisions[0].Text)), 300+len([]rune("…")))
 }
 
+func TestAnOverviewHasDecisionsWithManyChangesAfterThem(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	by := projecttest.Host("s")
+	frame := f.Push(by, "Keys")
+	f.Decide(by, frame.ID, "Ed25519")
+	f.Decide(by, frame.ID, "no RSA")
+	for i := range 301 {
+		require.NoError(t, f.Store.Update(f.Ctx, func(tx project.Tx) error {
+			return f.Step(tx, by).Emit(core.FrameUpdated, frame.ID, map[string]any{"artifacts": fmt.Sprint(i)})
+		}))
+	}
+	overview, err := view.OverviewOf(f.Ctx, f.Project)
+	require.NoError(t, err)
+	want := []view.Decided{{Frame: frame.ID, Goal: "Keys", Text: "no RSA"}, {Frame: frame.ID, Goal: "Keys", Text: "Ed25519"}}
+	assert.Equal(t, want, overview.Decisions)
+}
+
 func TestAnOverviewHasTheSuggestionsThatStand(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)

@@ -16,10 +16,10 @@ function troubleOf(a, now) {
 const newestFirst = (frames) => frames.sort((x, y) => (y.until || y.updated) - (x.until || x.updated) || (x.id < y.id ? -1 : 1));
 
 // needsOf returns what needs a person, the most urgent first: an icon, what it is, and where
-// that leads.
+// that leads. Of a tree that ended as a whole, its top says it.
 export function needsOf(model) {
   const now = model.now();
-  const blocked = newestFirst([...model.frames.values()].filter((f) => f.status === "blocked" && !f.archived));
+  const blocked = newestFirst([...model.frames.values()].filter((f) => f.status === "blocked" && !f.archived && !model.above(f).some((up) => up.until)));
   const agents = [...model.agents.values()].map((a) => [a, troubleOf(a, now)]).filter(([, trouble]) => trouble);
   return [
     ...model.conflicts.map((c) => ({ icon: "conflict", what: "Conflict", text: `${c.kind} ${c.key}`, conflict: c })),

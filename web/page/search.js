@@ -34,7 +34,7 @@ export class Search {
 
   // tell says what is wrong with the text.
   tell() {
-    const wrongs = this.model ? wrongsOf(this.field.value, this.model, this.has() ? this.field.selectionStart : -1) : [];
+    const wrongs = this.model ? wrongsOf(this.field.value, this.model, this.has() && !this.entered ? this.field.selectionStart : -1) : [];
     const text = wrongs.join("\n");
     if (this.wrong.textContent !== text) this.wrong.textContent = text;
     if (wrongs.length) this.field.setAttribute("aria-invalid", "true");
@@ -44,6 +44,7 @@ export class Search {
   // offer offers what the text at the caret may become.
   offer() {
     if (!this.model) return;
+    this.entered = false; // a person types on
     this.offered = offersOf(this.field.value, this.field.selectionStart, this.model);
     this.at = -1;
     this.offers.replaceChildren(...this.offered.list.map((o, i) => h("li", { role: "option", id: "offer-" + i, "aria-selected": "false", onclick: () => this.take(i) },
@@ -59,6 +60,12 @@ export class Search {
     this.field.setAttribute("aria-expanded", "false");
     this.choose(-1);
     this.tell();
+  }
+
+  // enter ends the typing: what is wrong with the last term shows too.
+  enter() {
+    this.entered = true;
+    this.close();
   }
 
   choose(i) {
@@ -88,7 +95,7 @@ export class Search {
     const keys = {
       ArrowDown: () => (count ? this.choose((this.at + 1) % count) : this.offer()),
       ArrowUp: () => count && this.choose((this.at <= 0 ? count : this.at) - 1),
-      Enter: () => (count && this.at >= 0 ? this.take(this.at) : this.close()),
+      Enter: () => (count && this.at >= 0 ? this.take(this.at) : this.enter()),
       Escape: () => this.close(),
     };
     if (event.isComposing || !keys[event.key] || (event.key === "Escape" && !(count && this.field.value))) return;
