@@ -23,6 +23,9 @@ const (
 // keyVariable holds an API key for `codex exec`, whatever the login.
 const keyVariable = "CODEX_API_KEY"
 
+// bypassesTrust has Codex run hooks that were not reviewed.
+const bypassesTrust = "--dangerously-bypass-hook-trust"
+
 // plainly ends a refusal.
 const plainly = "use plain `" + Program + "` here; flame's frames work in it all the same"
 
@@ -52,8 +55,12 @@ func (h Client) behind(args []string) (hosts.Behind, error) {
 	}
 	network := hosts.NetworkOf(h.Machine.Getenv)
 	network[hosts.Certificates] = cmp.Or(h.Machine.Getenv(certificates), network[hosts.Certificates])
+	var notes []string
+	if hooks := c.Hooks.consent(); hooks.Todo && !slices.Contains(args, bypassesTrust) {
+		notes = append(notes, hooks.What+"; until then it knows no frames of this session, and leaves nothing out: "+hooks.Hint)
+	}
 	return hosts.Behind{
-		Upstream: upstream, Network: network,
+		Upstream: upstream, Network: network, Notes: notes,
 		Args: func(_, base string) []string { return line.with(setting(base)) },
 		Env:  func(_, mark string) []string { return append(hosts.PastProxies(h.Machine.Getenv), mark) },
 	}, nil
@@ -71,6 +78,7 @@ type config struct {
 			Type string `json:"type"`
 		} `json:"name"`
 	} `json:"origins"`
+	Hooks   hookList `json:"-"`
 	Account struct {
 		Account *struct {
 			Type string `json:"type"`
@@ -82,7 +90,7 @@ type config struct {
 func (h Client) configured(ctx context.Context, codex hosts.Program, options []string) (c config, err error) {
 	err = h.ask(ctx, codex, options,
 		question{"config/read", map[string]any{"includeLayers": false, "cwd": h.Machine.ProjectDir}, &c},
-		question{"account/read", map[string]any{"refreshToken": false}, &c.Account})
+		question{"account/read", map[string]any{"refreshToken": false}, &c.Account}, h.askHooks(&c.Hooks))
 	if err != nil || c.Settings == nil {
 		return c, core.Unavailablef(err, "Codex does not say where its requests go").WithHint(plainly)
 	}

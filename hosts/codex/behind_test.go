@@ -3,6 +3,7 @@ package codex_test
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"flame/core"
 	"flame/core/op"
@@ -32,6 +34,7 @@ func behind(m hosts.Machine, tt clienttest.Behind) (b hosts.Behind, asked string
 		configured := `{"config":` + string(tt.Given["config"]) + `,"origins":` + cmp.Or(string(tt.Given["origins"]), "{}") + "}"
 		for _, line := range []string{
 			`{"id":0,"result":{}}`, "noise", said(2, "account", string(tt.Given["account"])), `{"method":"x","id":7}`, said(1, "config", configured),
+			said(3, "hooks", string(tt.Given["hooks"])),
 		} {
 			if isLast(line) {
 				return nil
@@ -48,6 +51,21 @@ func TestCommandLinesBehindAGateway(t *testing.T) {
 		b, _, err := behind(m, tt)
 		return b, err
 	}, "testdata/behind.json")
+}
+
+func TestHooksThatWereNotReviewedAreSaidAtTheStart(t *testing.T) {
+	t.Parallel()
+	notes := func(trust string, args ...string) []string {
+		b, _, err := behind(clienttest.Machine(t), clienttest.Behind{Args: args, Given: map[string]json.RawMessage{
+			"config": json.RawMessage(`{}`), "account": json.RawMessage(`{"account":{"type":"apiKey"}}`),
+			"hooks": json.RawMessage(`{"data":[{"hooks":[{"pluginId":"flame@flame-setup","trustStatus":"` + trust + `","enabled":true}]}]}`),
+		}})
+		require.NoError(t, err)
+		return b.Notes
+	}
+	assert.Contains(t, strings.Join(notes("untrusted", "exec", "x"), ""), "leaves nothing out")
+	assert.Empty(t, notes("trusted"))
+	assert.Empty(t, notes("untrusted", "exec", "--dangerously-bypass-hook-trust", "x"))
 }
 
 func TestSettingsOfTheCommandLineAreAsked(t *testing.T) {

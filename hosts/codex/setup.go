@@ -183,24 +183,35 @@ func unknown() core.Finding {
 	}
 }
 
+// A hookList is what Codex's app server says of hooks.
+type hookList struct {
+	Data []struct {
+		Hooks []struct {
+			Plugin  string `json:"pluginId"`
+			Trust   string `json:"trustStatus"`
+			Enabled bool   `json:"enabled"`
+		} `json:"hooks"`
+	} `json:"data"`
+}
+
+// askHooks asks for the hooks of the project's folder.
+func (h Client) askHooks(answer *hookList) question {
+	return question{"hooks/list", map[string]any{"cwds": []string{h.Machine.ProjectDir}}, answer}
+}
+
 // consent returns what the user must still do before our hooks run. Only Codex's app server tells:
 // the configuration has hashes that flame cannot check.
 func (h Client) consent(ctx context.Context, codex hosts.Program) core.Finding {
-	var answer struct {
-		Data []struct {
-			Hooks []struct {
-				Plugin  string `json:"pluginId"`
-				Trust   string `json:"trustStatus"`
-				Enabled bool   `json:"enabled"`
-			} `json:"hooks"`
-		} `json:"data"`
-	}
-	folders := map[string]any{"cwds": []string{h.Machine.ProjectDir}}
-	if h.ask(ctx, codex, nil, question{"hooks/list", folders, &answer}) != nil {
+	var answer hookList
+	if h.ask(ctx, codex, nil, h.askHooks(&answer)) != nil {
 		return unknown()
 	}
+	return answer.consent()
+}
+
+func (l hookList) consent() core.Finding {
 	says := unknown()
-	for _, folder := range answer.Data {
+	for _, folder := range l.Data {
 		for _, hook := range folder.Hooks {
 			switch {
 			case hook.Plugin != pluginName:
