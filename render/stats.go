@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -24,7 +25,7 @@ func Stats(s agents.Stats) string {
 	}
 	b.WriteString("\nusage in all: " + Usage(s.Usage))
 	for _, r := range s.Requests {
-		b.WriteString("\nrequests of " + core.OneLine(r.Host, 30) + ": " + Requests(r.Meter))
+		b.WriteString("\nrequests of " + cmp.Or(core.OneLine(r.Host, 30), "sessions without hooks") + ": " + Requests(r.Meter))
 	}
 	for _, m := range s.Metered {
 		b.WriteString("\ngateway of " + core.OneLine(m.Host, 30) + ", " + m.Class + ": " + Metered(m.Tally))
