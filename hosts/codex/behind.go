@@ -23,9 +23,6 @@ const (
 // keyVariable holds an API key for `codex exec`, whatever the login.
 const keyVariable = "CODEX_API_KEY"
 
-// bypassesTrust has Codex run hooks that were not reviewed.
-const bypassesTrust = "--dangerously-bypass-hook-trust"
-
 // plainly ends a refusal.
 const plainly = "use plain `" + Program + "` here; flame's frames work in it all the same"
 
@@ -55,8 +52,8 @@ func (h Client) behind(args []string) (hosts.Behind, error) {
 	}
 	network := hosts.NetworkOf(h.Machine.Getenv)
 	network[hosts.Certificates] = cmp.Or(h.Machine.Getenv(certificates), network[hosts.Certificates])
-	var notes []string
-	if hooks := c.Hooks.consent(); hooks.Todo && !slices.Contains(args, bypassesTrust) {
+	notes := []string(nil)
+	if hooks := c.Hooks.consent(); hooks.Todo && !slices.Contains(args, "--dangerously-bypass-hook-trust") {
 		notes = append(notes, hooks.What+"; until then it knows no frames of this session, and leaves nothing out: "+hooks.Hint)
 	}
 	return hosts.Behind{
@@ -90,7 +87,8 @@ type config struct {
 func (h Client) configured(ctx context.Context, codex hosts.Program, options []string) (c config, err error) {
 	err = h.ask(ctx, codex, options,
 		question{"config/read", map[string]any{"includeLayers": false, "cwd": h.Machine.ProjectDir}, &c},
-		question{"account/read", map[string]any{"refreshToken": false}, &c.Account}, h.askHooks(&c.Hooks))
+		question{"account/read", map[string]any{"refreshToken": false}, &c.Account},
+		question{"hooks/list", map[string]any{"cwds": []string{h.Machine.ProjectDir}}, &c.Hooks})
 	if err != nil || c.Settings == nil {
 		return c, core.Unavailablef(err, "Codex does not say where its requests go").WithHint(plainly)
 	}

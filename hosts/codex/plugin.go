@@ -57,8 +57,7 @@ func (h Client) passed() []string {
 	return slices.Compact(names)
 }
 
-// onlyNamed is the policy of a skill that only the user uses, by its name: Codex does not list it in
-// each request.
+// onlyNamed is the policy of a skill that Codex does not list in each request: the user names it.
 const onlyNamed = "policy:\n  allow_implicit_invocation: false\n"
 
 // skill returns a slash command as a skill. Codex has no other form of

@@ -194,18 +194,11 @@ type hookList struct {
 	} `json:"data"`
 }
 
-// askHooks asks for the hooks of the project's folder.
-func (h Client) askHooks(answer *hookList) question {
-	return question{"hooks/list", map[string]any{"cwds": []string{h.Machine.ProjectDir}}, answer}
-}
-
 // consent returns what the user must still do before our hooks run. Only Codex's app server tells:
 // the configuration has hashes that flame cannot check.
 func (h Client) consent(ctx context.Context, codex hosts.Program) core.Finding {
 	var answer hookList
-	if h.ask(ctx, codex, nil, h.askHooks(&answer)) != nil {
-		return unknown()
-	}
+	_ = h.ask(ctx, codex, nil, question{"hooks/list", map[string]any{"cwds": []string{h.Machine.ProjectDir}}, &answer}) // empty says nothing
 	return answer.consent()
 }
 
