@@ -13,7 +13,6 @@ import (
 // Logs as older clients wrote them tell of each session and agent what it did itself.
 func TestLogsOfOlderClientsTellTheTruth(t *testing.T) {
 	t.Parallel()
-	const thread = "session PARENT completed"
 	for name, want := range cases.Read[[]string](t, "testdata/older.yaml") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -72,7 +72,6 @@ func reading(script string) (history []fold.Message) {
 
 func TestTrim(t *testing.T) {
 	t.Parallel()
-	const old = "a:50 b:50 c:50 d:50 e:50 f:50"
 	tests := cases.Read[struct {
 		Which   fold.Trimming
 		History string

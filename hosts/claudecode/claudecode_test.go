@@ -302,7 +302,6 @@ func TestFailuresSayWhatClaudeCodeSaid(t *testing.T) {
 
 func TestStatusSeesWhatWasRegisteredByHand(t *testing.T) {
 	t.Parallel()
-	const server = `{"mcpServers": {"other": {"command": "x"}, "flame": {"command": "/bin/flame", "args": ["serve"]}}}`
 	tests := cases.Read[struct {
 		File string // under Home
 		Text string

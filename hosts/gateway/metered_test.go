@@ -91,10 +91,6 @@ func TestMeasurementsOfARequest(t *testing.T) {
 	}
 }
 
-func used(in, out, read, written int64) core.Usage {
-	return core.Usage{TokensIn: in, TokensOut: out, CacheRead: read, CacheWritten: written}
-}
-
 // TestTheModelsWindowIsMeasuredIfKnown reads it from a header of the request, or
 // from the API's refusal.
 func TestTheModelsWindowIsMeasuredIfKnown(t *testing.T) {

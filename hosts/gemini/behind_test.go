@@ -20,7 +20,6 @@ func TestCommandLinesBehindAGateway(t *testing.T) {
 
 func TestWhatARequestIsFor(t *testing.T) {
 	t.Parallel()
-	const tools = `"tools":[{"googleSearch":{}},{"functionDeclarations":[{"name":"x"}]}]`
 	tests := cases.Read[struct {
 		Body string
 		Want hosts.Class

@@ -244,8 +244,9 @@ func (x *exchange) summarized() error {
 	return err
 }
 
+// sessionEnded handles the deletion of a session.
 func (x *exchange) sessionEnded() error {
-	return children.EndSession(x.ctx, x.p, x.caller())
+	return children.EndEverywhere(x.ctx, x.p, x.caller())
 }
 
 // disposed handles the end of the process, and with it of its sessions.

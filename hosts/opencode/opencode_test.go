@@ -90,7 +90,6 @@ func TestWithoutOpenCode(t *testing.T) {
 
 func TestStatusSeesWhatWasRegisteredByHand(t *testing.T) {
 	t.Parallel()
-	const entry = `{"mcp": {"flame": {"type": "local", "command": ["flame", "serve"]}}}`
 	tests := cases.Read[struct {
 		File, Text string
 		Want       []string

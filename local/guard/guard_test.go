@@ -81,7 +81,6 @@ func TestAGuardChecksTheHostHeader(t *testing.T) {
 
 func TestAGuardAcceptsPagesOfItsOwnOrigin(t *testing.T) {
 	t.Parallel()
-	const loopback, outside = "127.0.0.1:0", "0.0.0.0:0"
 	tests := cases.Read[struct {
 		Addr, Host, Origin string // PORT is the server's; no host: its address
 		Status             int

@@ -69,10 +69,20 @@ func Idle(s *project.Step) error {
 }
 
 // EndSession records that the caller's session has ended in the caller's process, and with that, if no
-// other process goes on with it, the session. It orphans the session's children,
+// other process goes on with it, the session.
+func EndSession(ctx context.Context, p *project.Project, by project.Caller) error {
+	return endSession(ctx, p, by, (*project.Presence).GoesOn)
+}
+
+// EndEverywhere records that the caller's session has ended, whatever processes it was opened in.
+func EndEverywhere(ctx context.Context, p *project.Project, by project.Caller) error {
+	return endSession(ctx, p, by, func(*project.Presence, *project.Step) bool { return false })
+}
+
+// endSession ends the caller's session unless it goes on. It orphans the session's children,
 // and ends its root unless work is left below (stack.EndRoot). Other frames stay as they
 // are, so that another session can take them up.
-func EndSession(ctx context.Context, p *project.Project, by project.Caller) error {
+func endSession(ctx context.Context, p *project.Project, by project.Caller, goes func(*project.Presence, *project.Step) bool) error {
 	return p.Together(ctx, func(p *project.Project) error {
 		over := false
 		err := p.Store.View(ctx, func(tx project.Tx) error {
@@ -85,7 +95,7 @@ func EndSession(ctx context.Context, p *project.Project, by project.Caller) erro
 		}
 		goesOn := false
 		err = p.Update(ctx, by, func(s *project.Step) error {
-			return project.RecordPresence.Change(s.Tx, s.Session.ID, func(mine *project.Presence) { goesOn = mine.GoesOn(s) })
+			return project.RecordPresence.Change(s.Tx, s.Session.ID, func(mine *project.Presence) { goesOn = goes(mine, s) })
 		})
 		if err != nil || goesOn {
 			return err

@@ -17,7 +17,7 @@ import (
 func TestAnEndEndsWhatItsOwnProcessHolds(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		steps string // a, b: a prompt in that window; A, B: a start there; x, y: the end of it; k: the second is killed
+		steps string // a, b: a prompt in that window; A, B: a start there; x, y: the end of it; w: that of all; k: the second is killed
 		over  bool
 	}{
 		"one window":                        {"ax", true},
@@ -29,6 +29,7 @@ func TestAnEndEndsWhatItsOwnProcessHolds(t *testing.T) {
 		"an end after the other was killed": {"abkx", true},
 		"resumed, and at work":              {"axBb", false},
 		"an end of nobody knows what":       {"az", true},
+		"an end everywhere":                 {"abw", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -55,6 +56,8 @@ func TestAnEndEndsWhatItsOwnProcessHolds(t *testing.T) {
 				case 'z':
 					gone[1] = true
 					require.NoError(t, children.EndSession(f.Ctx, f.Project, s))
+				case 'w':
+					require.NoError(t, children.EndEverywhere(f.Ctx, in(1), s))
 				case 'k':
 					gone[2] = true
 				}

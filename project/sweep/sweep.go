@@ -199,7 +199,7 @@ const maxLive = 100
 // next sweep tries again.
 func endOver(ctx context.Context, p *project.Project, sessions []string) {
 	for _, id := range sessions {
-		if err := children.EndSession(ctx, p, project.Caller{Session: id, Trust: project.ByFlame}); err != nil {
+		if err := children.EndEverywhere(ctx, p, project.Caller{Session: id, Trust: project.ByFlame}); err != nil {
 			p.Log.Warn("flame could not record the end of a session", "session", id, "error", err)
 		}
 	}
