@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/agents"
+	"flame/agents/graph"
 	"flame/cli/app"
 	"flame/core"
 	"flame/hosts"
@@ -154,18 +155,24 @@ func newImport(a *app.App) *cobra.Command {
 		Example: "  flame import exported/flame\n  flame import " + a.Hosts.LogsOf(),
 		Long: "Import a folder of state.json and frames/*.json, as written by the original plugin or\n" +
 			"flame export: frames keep their ids. Or import logs of " + a.Hosts.Titles("or") + ":\n" +
-			"each past session and each agent in it becomes a finished frame with its cost.\nA second import of the same data changes nothing.",
+			"each past session and each agent in it becomes a finished frame with its cost.\nA second import of the same data changes nothing;\n" +
+			"it brings the frame of a session that went on since up to date.",
 		Args: app.Takes(1, 1), ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 	}, func(ctx context.Context, p *project.Project, args []string) error {
 		done, err := importPath(ctx, a.Hosts, p, args[0])
 		text := fmt.Sprintf("%s added, %d were there already", render.Count(done.Added, "frame"), done.Unchanged)
+		if done.Grown > 0 {
+			text += fmt.Sprintf("\n%s brought up to date: the logs tell more than before", render.Count(done.Grown, "frame"))
+		}
 		if len(done.Kept) > 0 {
 			text += fmt.Sprintf("\n%d differ from ours, which stay: %s", len(done.Kept), strings.Join(done.Kept, ", "))
 		}
 		for _, repair := range done.Repaired {
 			text += "\nrepaired " + repair
 		}
+		text = strings.Join(append([]string{text}, done.Unread...), "\nnot read: ")
 		done.Kept, done.Repaired = append([]string{}, done.Kept...), append([]string{}, done.Repaired...)
+		done.Unread = append([]string{}, done.Unread...)
 		return a.Answer(done, text, err)
 	})
 }
@@ -179,7 +186,9 @@ func importPath(ctx context.Context, known hosts.Registry, p *project.Project, p
 	if err != nil {
 		return transfer.Imported{}, err
 	}
-	return transfer.ImportHistory(ctx, p, told.History())
+	done, err := transfer.ImportHistory(ctx, p, told.History())
+	done.Unread = lo.Map(told.Unread, func(l graph.UnreadLog, _ int) string { return l.Path + ": " + core.OneLine(l.Reason, 300) })
+	return done, err
 }
 
 func newPrune(a *app.App) *cobra.Command {

@@ -25,7 +25,9 @@ func newEconomy(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			report, err := economy.Of(transcripts.Complete(cmd.Context(), logs...), func(host string) int64 { return a.Hosts.Of(host).Burden })
+			var unread []string
+			report, err := economy.Of(transcripts.Readable(cmd.Context(), &unread, logs...), func(host string) int64 { return a.Hosts.Of(host).Burden })
+			report.Unread = unread
 			if err == nil && report.Requests == 0 {
 				err = core.NotFoundf("%s has no answer that says how many tokens were sent", logs[0].Path).
 					WithHint("name the log of another session: flame economy FILE")

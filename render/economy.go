@@ -59,7 +59,7 @@ func Economy(r economy.Report) string {
 			return fmt.Sprintf("  %s\t%s in %s\t%s %s", Amount(o.Sent), Amount(o.Tokens), Count(o.Requests, "request"), oneWord(o.Tool), Short(o.Of))
 		})))
 	}
-	return b.String() + "\n" + folded(r) + advice(r)
+	return strings.Join(append([]string{b.String() + "\n" + strings.TrimSuffix(folded(r)+advice(r), "\n")}, r.Unread...), "\nnot read: ") + "\n"
 }
 
 // folded says what folding would have changed.

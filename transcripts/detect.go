@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -22,8 +21,8 @@ import (
 const (
 	agentPrefix = "agent-"     // of the names of subagents' logs
 	metaSuffix  = ".meta.json" // of the name of the file beside such a log
-	sniffed     = 1 << 20      // bytes by which flame recognizes a format
-	// sniffedLines is the same of a log in lines: a prompt may contain pictures.
+	sniffed     = 1 << 20      // bytes of whole lines by which flame recognizes a format
+	// sniffedLines is the same with a line that is not whole: a prompt may contain pictures.
 	sniffedLines = 32 << 20
 )
 
@@ -84,10 +83,19 @@ func (l Log) Messages(ctx context.Context) iter.Seq2[core.Message, error] {
 // Complete returns the messages of logs, one log after another, with their hosts. It leaves out an incomplete last
 // line: a host still writes it.
 func Complete(ctx context.Context, logs ...Log) iter.Seq2[core.Message, error] {
+	return Readable(ctx, nil, logs...)
+}
+
+// Readable is Complete, but adds a log that it cannot read to unread and goes on, if there is another one.
+func Readable(ctx context.Context, unread *[]string, logs ...Log) iter.Seq2[core.Message, error] {
 	return func(yield func(core.Message, error) bool) {
 		for _, log := range logs {
 			for m, err := range log.Messages(ctx) {
 				if errors.Is(err, ErrTorn) {
+					break
+				}
+				if err != nil && ctx.Err() == nil && unread != nil && len(*unread) < len(logs)-1 {
+					*unread = append(*unread, log.Path+": "+core.OneLine(err.Error(), 300))
 					break
 				}
 				m.Host = log.Host()
@@ -168,39 +176,25 @@ func (f Formats) detectInput(input io.Reader) ([]Log, error) {
 	return []Log{{Format: format, Path: "-", input: io.MultiReader(bytes.NewReader(begin), input)}}, nil
 }
 
-// head reads a log until a line shows its format. Most logs show it in their first line, some only
-// behind a line of the client's own and a long prompt. It reads no further, and little of anything
-// else: a folder may have thousands of files. A line with only a bracket begins a document.
+// head reads a log until a line shows its format: not all first lines do, and prompts may be long. It reads
+// no further, and little of what is not JSON: a folder may have thousands of files.
 func (f Formats) head(log io.Reader) (text []byte, format *Format, err error) {
-	text, seen := []byte(nil), 0 // the part in lines that show nothing
-	for bound := sniffed; len(text) < bound; {
+	for seen := 0; seen < sniffed && len(text) < sniffedLines; {
 		text = slices.Grow(text, max(4<<10, len(text)))
 		n, err := log.Read(text[len(text):cap(text)])
 		text = text[:len(text)+n]
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, nil, err
 		}
-		if end := bytes.LastIndexByte(text, '\n') + 1; end > seen {
-			if format := f.ofLines(text[seen:end]); format != nil {
-				return text, format, nil
-			}
-			if seen = end; json.Valid(firstLine(text)) {
-				bound = sniffedLines
-			} else if len(firstLine(text)) > 1 {
-				break
-			}
+		end := bytes.LastIndexByte(text, '\n') + 1
+		if format = f.ofLines(text[seen:max(seen, end)]); format != nil {
+			return text, format, nil
 		}
-		if err != nil {
+		if seen = max(seen, end); err != nil || seen > 0 && !bytes.HasPrefix(bytes.TrimSpace(bytes.TrimPrefix(text, mark)), []byte("{")) {
 			break
 		}
 	}
 	return text, f.sniff(text), nil
-}
-
-// firstLine returns the first line of a text, without blanks and a byte order mark.
-func firstLine(text []byte) []byte {
-	line, _, _ := bytes.Cut(text, []byte("\n"))
-	return bytes.TrimSpace(bytes.TrimPrefix(line, mark))
 }
 
 // ours is flame's data folder. The hosts have logs of flame's agents.
@@ -222,19 +216,11 @@ func (f Formats) detectDir(dir string) (logs []Log, err error) {
 		}
 		return err
 	})
-	slices.SortStableFunc(logs, func(a, b Log) int { return cmp.Compare(rank(a), rank(b)) })
+	slices.SortStableFunc(logs, func(a, b Log) int { return cmp.Compare(min(1, len(a.Agent)), min(1, len(b.Agent))) }) // subagents last
 	if len(logs) == 1 && logs[0].Format == ClaudeSession && logs[0].Agent == "" || err != nil {
 		return logs, err
 	}
 	return beside(dir, logs)
-}
-
-// rank sorts subagents after sessions.
-func rank(l Log) int {
-	if l.Agent != "" {
-		return 1
-	}
-	return 0
 }
 
 // beside adds the session that dir belongs to. The session's file is beside dir.

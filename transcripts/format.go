@@ -96,12 +96,8 @@ func (f Formats) ofEntry(text []byte) *Format {
 
 // keptBy returns the format of the files that a host writes during a session; nil if none.
 func (f Formats) keptBy(host string) *Format {
-	for _, format := range f {
-		if format.Kept && format.Host == host {
-			return format
-		}
-	}
-	return nil
+	format, _ := lo.Find(f, func(format *Format) bool { return format.Kept && format.Host == host })
+	return format
 }
 
 // The formats of Claude Code.

@@ -24,8 +24,11 @@ import (
 func OpenCodeDB(ctx context.Context, path, session string) iter.Seq2[core.Message, error] {
 	return func(yield func(core.Message, error) bool) {
 		err := readOpenCodeDB(ctx, path, session, func(m core.Message) bool { return yield(m, nil) })
+		if err != nil && strings.Contains(err.Error(), "no such table") {
+			err = core.Invalidf("it lacks a table of session, message and part: it is another program's, or of a version that flame cannot read")
+		}
 		if err != nil {
-			yield(core.Message{}, fmt.Errorf("OpenCode's database %s: %w", path, err))
+			yield(core.Message{}, fmt.Errorf("%s, read as OpenCode's database: %w", path, err))
 		}
 	}
 }

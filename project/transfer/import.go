@@ -22,8 +22,10 @@ import (
 type Imported struct {
 	Added     int      `json:"added"`     // frames that did not exist
 	Unchanged int      `json:"unchanged"` // frames that existed and are the same
+	Grown     int      `json:"grown"`     // frames of past sessions of which their logs tell more, or other numbers, than before
 	Kept      []string `json:"kept"`      // ids of frames that existed and differ; ours stay
 	Repaired  []string `json:"repaired"`  // the repairs, in words
+	Unread    []string `json:"unread"`    // logs that could not be read to their end, and why
 }
 
 const stateName = "state.json"
@@ -63,8 +65,28 @@ func ImportHistory(ctx context.Context, p *project.Project, state State) (Import
 		if err != nil && !errors.Is(err, core.ErrNotFound) {
 			return err
 		}
-		return importFrame(tx, f, done)
+		have, err := tx.Frame(f.SessionID)
+		if err != nil || have.Foreign() {
+			return importFrame(tx, f, done)
+		}
+		now := grown(have, fromState(f))
+		if sameState(toState(now), toState(have)) {
+			return importFrame(tx, f, done)
+		}
+		done.Grown++
+		return tx.SaveFrame(now)
 	})
+}
+
+// grown returns the frame of a past session with what its log tells now, unless that is an older copy of the
+// log, or people changed the frame: the session went on, or an older flame read the log less well.
+func grown(have, now core.Frame) core.Frame {
+	if have.Open() || now.EndedAt < have.EndedAt || have.UpdatedAt > have.EndedAt {
+		return have
+	}
+	have.Goal, have.Status, have.Summary, have.Results, have.Usage = now.Goal, now.Status, now.Summary, now.Results, now.Usage
+	have.EndedAt, have.UpdatedAt = now.EndedAt, now.UpdatedAt
+	return have
 }
 
 func importState(ctx context.Context, p *project.Project, state State, take func(project.Tx, StateFrame, *Imported) error) (done Imported, err error) {
@@ -78,6 +100,7 @@ func importState(ctx context.Context, p *project.Project, state State, take func
 	}, func(part Imported) {
 		done.Added += part.Added
 		done.Unchanged += part.Unchanged
+		done.Grown += part.Grown
 		done.Kept = append(done.Kept, part.Kept...)
 	})
 	if err != nil || done.Added == 0 {

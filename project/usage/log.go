@@ -37,9 +37,7 @@ func CountLog(ctx context.Context, p *project.Project, d project.Deadline) error
 		return p.Store.Update(ctx, func(tx project.Tx) error { return tx.ClearDeadline(d.Kind, d.Subject) })
 	}
 	told := c.read(p)
-	return p.Store.Update(ctx, func(tx project.Tx) error {
-		return c.counted(p.Step(tx, project.Caller{}), d, told)
-	})
+	return p.Store.Update(ctx, func(tx project.Tx) error { return c.counted(p.Step(tx, project.Caller{}), d, told) })
 }
 
 // A counting is the state of a session whose log is to be counted.

@@ -49,9 +49,7 @@ type count struct {
 }
 
 // parent returns the thread that started the one of a session_meta; empty for a session.
-func (p payload) parent() string {
-	return cmp.Or(p.Parent, p.Source.Subagent.Spawn.Parent)
-}
+func (p payload) parent() string { return cmp.Or(p.Parent, p.Source.Subagent.Spawn.Parent) }
 
 // begin takes in the first line of a thread's file.
 func (o *older) begin(l entry) {

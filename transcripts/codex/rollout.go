@@ -357,15 +357,11 @@ func Begun(head []byte) (folder, parent string) {
 
 // Sandbox returns the name of the sandbox of the last turn in the end of a thread's file; empty
 // if it does not say.
-func Sandbox(end []byte) string {
-	return last(end, `"type":"turn_context"`).Sandbox.Type
-}
+func Sandbox(end []byte) string { return last(end, `"type":"turn_context"`).Sandbox.Type }
 
 // Summary returns the summary of the last compaction in the end of a thread's file; empty if it
 // has none.
-func Summary(end []byte) string {
-	return summaryOf(last(end, `"type":"compacted"`).Message)
-}
+func Summary(end []byte) string { return summaryOf(last(end, `"type":"compacted"`).Message) }
 
 // last returns the last payload of a kind that a mark of its line names.
 func last(end []byte, mark string) payload {

@@ -45,6 +45,7 @@ type Report struct {
 	Unused      int64          `json:"unused"`        // of outputs: after the last answer that used them
 	Top         []Output       `json:"top,omitempty"` // the outputs that cost most
 	Folding     Folding        `json:"folding"`
+	Unread      []string       `json:"unread,omitempty"` // logs that are missing in it, and why
 }
 
 // A Share is the tokens that a tool's outputs had in all requests.

@@ -28,9 +28,7 @@ var (
 	Document = &transcripts.Format{
 		Name: "Gemini CLI's former chat files", Host: "gemini", Document: document,
 		Entry: func(e transcripts.Entry) bool { return isChat(e) && e.Has("messages") },
-		Head: func(head []byte) bool {
-			return documents().Match(head)
-		},
+		Head:  func(head []byte) bool { return documents().Match(head) },
 	}
 	// Run is the output of the client.
 	Run = &transcripts.Format{
