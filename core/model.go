@@ -62,9 +62,6 @@ func ModelName(model string) string {
 	for _, mark := range []string{"@", "[", "-20", "-v", "-latest"} {
 		model, _, _ = strings.Cut(model, mark)
 	}
-	if strings.HasPrefix(model, "claude-") { // routers write versions with a dot
-		model = strings.ReplaceAll(model, ".", "-")
-	}
 	return model
 }
 

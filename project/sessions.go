@@ -59,7 +59,11 @@ func (s *Step) hasProcess() bool {
 // NoteProcess records the host's process that the caller's session lives in.
 func (p *Presence) NoteProcess(s *Step) {
 	if here := s.Project.announcer(); s.hasProcess() && here != (Process{}) {
-		p.open(here)
+		p.close(here)
+		if p.Process != (Process{}) {
+			p.Windows = append(p.Windows, p.Process)[max(0, len(p.Windows)+1-maxWindows):]
+		}
+		p.Process = here
 	}
 }
 
@@ -81,15 +85,6 @@ func (p *Presence) isOpenIn(here Process) bool {
 
 // maxWindows bounds the processes that are remembered of a session.
 const maxWindows = 8
-
-// open makes a process the one that reported last.
-func (p *Presence) open(here Process) {
-	p.close(here)
-	if p.Process != (Process{}) {
-		p.Windows = append(p.Windows, p.Process)[max(0, len(p.Windows)+1-maxWindows):]
-	}
-	p.Process = here
-}
 
 // close forgets a process.
 func (p *Presence) close(gone Process) {

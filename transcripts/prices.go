@@ -3,6 +3,7 @@ package transcripts
 import (
 	"cmp"
 	"encoding/json"
+	"strings"
 	"sync"
 
 	"flame/core"
@@ -141,12 +142,21 @@ func PricedSum(model string, u core.Usage) core.Usage {
 	return u
 }
 
+// priceOf returns the price of a model, and its name in the list. Routers write a version with a dot.
+func priceOf(model string) (name string, p price, known bool) {
+	name = core.ModelName(model)
+	if p, known = prices()[name]; !known {
+		name = strings.ReplaceAll(name, ".", "-")
+		p, known = prices()[name]
+	}
+	return name, p, known
+}
+
 // cost returns the list price in US dollars of an answer, or of several. Of what they wrote to the cache,
 // hour tokens are kept for an hour; prompt is the length in tokens of the longest prompt. It leaves out
 // tokens whose price is unknown, and returns their number.
 func cost(model string, u core.Usage, hour, prompt int64) (usd float64, unpriced int64) {
-	model = core.ModelName(model)
-	p, known := prices()[model]
+	model, p, known := priceOf(model)
 	hour = min(hour, u.CacheWritten)
 	if !known {
 		return 0, u.Tokens()
@@ -169,7 +179,8 @@ func cost(model string, u core.Usage, hour, prompt int64) (usd float64, unpriced
 func (u claudeUsage) cost(model string) (usd float64, unpriced int64) {
 	used := core.Usage{TokensIn: u.Input, TokensOut: u.Output, CacheRead: u.CacheRead, CacheWritten: u.CacheWritten}
 	usd, unpriced = cost(model, used, u.Cached.Hour, u.Input+u.CacheRead+u.CacheWritten)
-	if times, ok := fastTimes[core.ModelName(model)]; ok && u.Speed == "fast" {
+	name, _, _ := priceOf(model)
+	if times, ok := fastTimes[name]; ok && u.Speed == "fast" {
 		usd *= times
 	}
 	if u.Geo == "us" {
@@ -198,7 +209,7 @@ func ClaudeUsage(model string, usage, final []byte) core.Usage {
 // CachePrices returns the prices of a token that a model reads from its cache, and of one that it writes
 // to the cache for an hour or the usual time, as multiples of the price of another token; 0 if unknown.
 func CachePrices(model string, hour bool) (read, write float64) {
-	p, known := prices()[core.ModelName(model)]
+	_, p, known := priceOf(model)
 	if !known || p.in == 0 {
 		return 0, 0
 	}

@@ -53,6 +53,7 @@ type connection struct {
 	mu       sync.Mutex // guards closed and the first Add to work
 	closed   bool
 	inFlight int
+	running  map[string]context.CancelFunc // requests, by their ids as they came
 	work     sync.WaitGroup
 }
 
@@ -61,7 +62,7 @@ type connection struct {
 func (c backend) connect(ctx context.Context, id string) (*connection, error) {
 	questions := &questions{waiting: map[int64]chan message{}}
 	base := server.NewInProcessSessionWithHandlers(id, nil, questions, nil)
-	conn := &connection{backend: c, questions: questions, session: session{InProcessSession: base, subscriptions: &subscriptions{uris: map[string]string{}}}}
+	conn := &connection{backend: c, questions: questions, running: map[string]context.CancelFunc{}, session: session{InProcessSession: base, subscriptions: &subscriptions{uris: map[string]string{}}}}
 	conn.ctx, conn.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err := c.server.RegisterSession(conn.ctx, conn.session); err != nil {
 		conn.cancel()
@@ -79,22 +80,51 @@ func (c *connection) accept(m message, out *stream) (answered bool, refusal *mcp
 		c.questions.resolve(m)
 		return false, nil
 	case m.ID.IsNil():
+		if m.Method == string(mcp.MethodNotificationCancelled) {
+			c.drop(string(m.Params.RequestID))
+		}
 		c.answer(c.server.WithContext(c.ctx, c.session), m)
 		return false, nil
 	}
 	if refusal := c.begin(m.ID); refusal != nil {
 		return false, refusal
 	}
-	ctx := context.WithValue(c.ctx, streamKey{}, out)
+	ctx, over := c.run(string(m.RawID))
+	ctx = context.WithValue(ctx, streamKey{}, out)
 	ctx = c.server.WithContext(ctx, c.session.telling(out))
 	slot := c.slot(m)
 	ctx = context.WithValue(ctx, slotKey{}, slot)
 	go func() {
 		defer c.done()
+		defer over()
 		defer slot.end()
 		out.send(output{c.answer(ctx, m), true})
 	}()
 	return true, nil
+}
+
+// run returns the context of a request, and a function for its end. The server itself knows a request
+// only once its handler has begun, and would lose a cancellation that comes before.
+func (c *connection) run(id string) (ctx context.Context, over func()) {
+	ctx, cancel := context.WithCancel(c.ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running[id] = cancel
+	return ctx, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.running, id)
+		cancel()
+	}
+}
+
+// drop cancels a request.
+func (c *connection) drop(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cancel := c.running[id]; cancel != nil {
+		cancel()
+	}
 }
 
 // slot returns the place of a request in the order.

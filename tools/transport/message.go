@@ -37,6 +37,7 @@ type message struct {
 type params struct {
 	Name      string                     `json:"name"`
 	Arguments json.RawMessage            `json:"arguments"`
+	RequestID json.RawMessage            `json:"requestId"` // of notifications/cancelled
 	Meta      map[string]json.RawMessage `json:"_meta"`
 }
 
