@@ -62,7 +62,8 @@ type connection struct {
 func (c backend) connect(ctx context.Context, id string) (*connection, error) {
 	questions := &questions{waiting: map[int64]chan message{}}
 	base := server.NewInProcessSessionWithHandlers(id, nil, questions, nil)
-	conn := &connection{backend: c, questions: questions, running: map[string]context.CancelFunc{}, session: session{InProcessSession: base, subscriptions: &subscriptions{uris: map[string]string{}}}}
+	conn := &connection{backend: c, questions: questions, session: session{InProcessSession: base, subscriptions: &subscriptions{uris: map[string]string{}}}}
+	conn.running = map[string]context.CancelFunc{}
 	conn.ctx, conn.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err := c.server.RegisterSession(conn.ctx, conn.session); err != nil {
 		conn.cancel()
