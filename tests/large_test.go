@@ -31,7 +31,7 @@ func (b *bounded) seed(n int, parent string) {
 			SELECT key, printf('f-%%08d', key) FROM n`, n),
 		`INSERT INTO frames SELECT key, ` + parent + `, NULL,
 			CASE key % 3 WHEN 0 THEN 'planned' WHEN 1 THEN 'in_progress' ELSE 'completed' END,
-			key, key, 0, key, 0, 0, '', 0, NULL, 0, 0, 0, 0, 0.0, 0, '', '[]', 'word goal ' || key, '', '[]', '[]', '', '', 0, '' FROM ids`,
+			key, key, 0, key, 0, 0, '', 0, NULL, 0, 0, 0, 0, 0.0, 0, '', '[]', 'word goal ' || key, '', '[]', '[]', '', '', 0, '', 0 FROM ids`,
 		"COMMIT", "PRAGMA journal_mode = WAL",
 	} {
 		_, err := db.Exec(statement)
@@ -50,7 +50,7 @@ func TestAChainOfAHundredThousandFramesIsAnOrdinaryTree(t *testing.T) {
 		out, _ := b.run(strings.Fields(strings.ReplaceAll(line, "$ID", fmt.Sprintf("f-%08d", n)))...)
 		assert.Less(t, len(out), 600*n, "%s: characters", line)
 	}
-	drawn := b.shown("tree")
+	drawn := b.shown("tree", "--all")
 	assert.Len(t, drawn, n)
 	assert.Equal(t, fmt.Sprintf("depth %d: → word goal %d [f-%08d] ← current", n-1, n, n), drawn[n-1])
 	assert.Equal(t, n, countNodes(t, b.must("tree", "--json")))
@@ -69,7 +69,7 @@ func TestManyFramesStreamAtOnceInLittleMemory(t *testing.T) {
 
 	least := 1.0 // the share of the time until the first line; in one of the runs the machine may have stood still
 	for range 5 {
-		cmd := b.command("tree")
+		cmd := b.command("tree", "--all")
 		peak := b.bind(cmd)
 		s := b.stream(cmd)
 		first := time.Since(s.began)
@@ -88,7 +88,7 @@ func TestManyFramesStreamAtOnceInLittleMemory(t *testing.T) {
 	}
 	assert.Less(t, least, 0.5, "the first line comes long before the last")
 
-	for _, args := range [][]string{{"tree"}, {"tree", "--json"}} {
+	for _, args := range [][]string{{"tree", "--all"}, {"tree", "--json"}} {
 		s := b.stream(b.command(args...))
 		require.NoError(t, s.out.Close())
 		assert.Equal(t, syscall.SIGPIPE, s.ends().Signal(), "%v ends when its reader closes the pipe", args)
