@@ -218,7 +218,7 @@ func TestSwappedPagesAreFoundAndBlockNothing(t *testing.T) {
 			b.save(bushy(1)) // this creates the folder
 			require.NoError(t, os.WriteFile(b.file(), swapped, 0o600))
 			b.readAll(fmt.Sprintf("f-%05d", n-1))
-			if drawn, ok := b.run("tree"); ok {
+			if drawn, ok := b.run("tree", "--all"); ok {
 				assert.Equal(t, n+1, strings.Count(drawn, "\n"), "what can be drawn is all of it")
 			}
 			out, ok := b.run("doctor")
