@@ -13,6 +13,7 @@ import (
 
 	"flame/core"
 	"flame/core/op"
+	"flame/hosts"
 	"flame/project"
 	"flame/project/stack"
 	"flame/transcripts"
@@ -56,8 +57,9 @@ type Reach struct {
 
 // The bounds of one search: a person or a model waits for it.
 const (
-	maxTime   = 2 * time.Second
-	maxFrames = 2000 // frames, the latest first
+	maxTime     = 2 * time.Second
+	maxSessions = 500  // the latest
+	maxFrames   = 2000 // the latest
 )
 
 // Passages searches the work of frames, of all or of the one that ref names, in the hosts' own logs.
@@ -70,16 +72,13 @@ func Passages(ctx context.Context, a *Agents, by project.Caller, query, ref stri
 	if guest, err := IsGuest(ctx, a.Project, by.Agent); guest || err != nil {
 		return r, err // the logs are of other people's work
 	}
-	all, only, err := sessionsOf(ctx, a.Project, by, ref)
+	all, only, err := sessionsOf(ctx, a.Project, a.Hosts, by, ref)
 	if err != nil {
 		return r, err
 	}
 	ctx, stop := context.WithTimeout(ctx, maxTime)
 	defer stop()
 	for _, w := range all {
-		if w.path == "" && a.Hosts.Of(w.host).Store == nil {
-			continue // its host told of no log
-		}
 		log, err := a.Hosts.LogOf(a.Machine, w.host, w.session, w.path)
 		if err == nil {
 			var found []Passage
@@ -106,8 +105,8 @@ type worked struct {
 }
 
 // sessionsOf returns the sessions whose logs tell of frames, the latest first; with ref, the session of
-// that frame, and its id.
-func sessionsOf(ctx context.Context, p *project.Project, by project.Caller, ref string) (all []worked, only string, err error) {
+// that frame, and its id. Without logs it reads no frames.
+func sessionsOf(ctx context.Context, p *project.Project, known hosts.Registry, by project.Caller, ref string) (all []worked, only string, err error) {
 	err = p.View(ctx, by, func(s *project.Step) error {
 		session := ""
 		if ref != "" {
@@ -119,27 +118,37 @@ func sessionsOf(ctx context.Context, p *project.Project, by project.Caller, ref 
 				return core.NotFoundf("this machine has no log of %s", only).WithHint("%s shows what the frame itself has", op.Details)
 			}
 		}
-		frames, err := s.Tx.FindFrames(project.FrameQuery{Archived: true, Order: project.RecentFirst, Limit: maxFrames})
-		if err != nil {
+		if all, err = withLogs(s, known, session); err != nil || len(all) == 0 {
 			return err
 		}
+		frames, err := s.Tx.FindFrames(project.FrameQuery{Archived: true, Order: project.RecentFirst, Limit: maxFrames})
 		for _, f := range frames {
-			if f.Session == "" || f.Session == project.CommandLine || f.Foreign() || session != "" && f.Session != session {
-				continue
+			if at := slices.IndexFunc(all, func(w worked) bool { return w.session == f.Session }); at >= 0 && !f.Foreign() {
+				all[at].frames = append(all[at].frames, f)
 			}
-			at := slices.IndexFunc(all, func(w worked) bool { return w.session == f.Session })
-			if at < 0 {
-				w, err := workedIn(s, f.Session)
-				if err != nil {
-					return err
-				}
-				at, all = len(all), append(all, w)
-			}
-			all[at].frames = append(all[at].frames, f)
 		}
-		return nil
+		all = slices.DeleteFunc(all, func(w worked) bool { return len(w.frames) == 0 })
+		return err
 	})
 	return all, only, err
+}
+
+// withLogs returns the latest sessions, or the one that is named, that have a log as far as is known.
+func withLogs(s *project.Step, known hosts.Registry, named string) (all []worked, err error) {
+	sessions, err := s.Tx.FindSessions(project.SessionQuery{Limit: maxSessions})
+	for _, session := range sessions {
+		if named != "" && session.ID != named {
+			continue
+		}
+		w, err := workedIn(s, session.ID)
+		if err != nil {
+			return nil, err
+		}
+		if w.path != "" || known.Of(w.host).Store != nil {
+			all = append(all, w)
+		}
+	}
+	return all, err
 }
 
 // workedIn returns a session with the place of its log.
@@ -233,16 +242,16 @@ func voiceOf(m core.Message, part core.Part) string {
 	return m.Voice()
 }
 
-// A Recalled names what to read again: the output of a call, of the caller's conversation or of a
+// RecallArgs say what to read again: the output of a call, of the caller's conversation or of a
 // frame's session, or an entry of the log of a frame's session, by its number or by words in it.
-type Recalled struct {
+type RecallArgs struct {
 	Call, Frame, Words string
 	Entry              int
 }
 
 // Recall returns a part of a host's log, whole. Requests to the model may contain a single line
 // instead of it, or nothing.
-func Recall(ctx context.Context, a *Agents, by project.Caller, r Recalled) (text string, err error) {
+func Recall(ctx context.Context, a *Agents, by project.Caller, r RecallArgs) (text string, err error) {
 	if guest, err := IsGuest(ctx, a.Project, by.Agent); err != nil || guest && r.Frame != "" {
 		return "", cmp.Or(err, error(core.Invalidf("an agent of another machine reads no logs of this one")))
 	}
@@ -287,21 +296,25 @@ func Recall(ctx context.Context, a *Agents, by project.Caller, r Recalled) (text
 }
 
 // recalled reads the output of a call, or an entry, in a log; empty without one.
-func recalled(ctx context.Context, log transcripts.Log, r Recalled) (text string, err error) {
-	for e, err := range log.Entries(ctx) {
+func recalled(ctx context.Context, log transcripts.Log, r RecallArgs) (text string, err error) {
+	if r.Call == "" {
+		entry, err := log.At(ctx, r.Entry)
+		for _, m := range entry {
+			for _, part := range m.Parts {
+				text += fmt.Sprintf("[%s] %s\n", strings.TrimSpace(voiceOf(m, part)+" "+part.Tool+" "+part.CallID), part.Text+string(part.Input))
+			}
+		}
+		return text, err
+	}
+	for m, err := range transcripts.Complete(ctx, log) {
 		if err != nil {
 			return "", err
 		}
-		for _, part := range e.Parts {
-			switch {
-			case r.Call != "":
-				if part.Type == core.PartToolResult && part.CallID == r.Call {
-					text = part.Text // some models number their calls anew in each answer
-				}
-			case e.Number == r.Entry:
-				text += fmt.Sprintf("[%s] %s\n", strings.TrimSpace(voiceOf(e.Message, part)+" "+part.Tool+" "+part.CallID), part.Text+string(part.Input))
+		for _, part := range m.Parts {
+			if part.Type == core.PartToolResult && part.CallID == r.Call {
+				text = part.Text // some models number their calls anew in each answer
 			}
 		}
 	}
-	return text, ctx.Err()
+	return text, nil
 }

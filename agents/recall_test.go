@@ -20,23 +20,23 @@ func TestTheOutputOfACallIsReadFromTheHostsLog(t *testing.T) {
 	f, log := projecttest.NewCounter(t)
 	s := projecttest.Host("s")
 	a := &agents.Agents{Setup: plan.Setup{Project: f.Project, Hosts: hoststest.Known(), Machine: hoststest.With()}}
-	_, err := agents.Recall(f.Ctx, a, s, agents.Recalled{Call: "toolu_1"})
+	_, err := agents.Recall(f.Ctx, a, s, agents.RecallArgs{Call: "toolu_1"})
 	require.ErrorIs(t, err, core.ErrNotFound, "flame knows no log")
 
 	f.Prompt(s, "p", "work")
 	f.CountLater(s, log)
-	_, err = agents.Recall(f.Ctx, a, s, agents.Recalled{Call: "toolu_1"})
+	_, err = agents.Recall(f.Ctx, a, s, agents.RecallArgs{Call: "toolu_1"})
 	require.ErrorIs(t, err, core.ErrNotFound, "it is gone")
 	require.ErrorContains(t, err, log.Path)
 
 	log.Write(`{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"toolu_1","name":"Read","input":{}}]}}` + "\n" +
 		`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"toolu_1","content":[{"type":"text","text":"<b>\u0000all</b>"}]}]}}` + "\n" +
 		`{"type":"user","message":{"content":[{"type":"tool_result","tool_`)
-	output, err := agents.Recall(f.Ctx, a, s, agents.Recalled{Call: "toolu_1"})
+	output, err := agents.Recall(f.Ctx, a, s, agents.RecallArgs{Call: "toolu_1"})
 	require.NoError(t, err)
 	assert.Equal(t, "<b>\x00all</b>", output)
 	for _, call := range []string{"toolu_2", "", "../" + log.Path} {
-		_, err = agents.Recall(f.Ctx, a, s, agents.Recalled{Call: call})
+		_, err = agents.Recall(f.Ctx, a, s, agents.RecallArgs{Call: call})
 		require.ErrorIs(t, err, core.ErrNotFound, call)
 	}
 }
@@ -81,12 +81,12 @@ func TestTheWorkOfFramesIsFoundInTheHostsLogs(t *testing.T) {
 	assert.Empty(t, search("EPIPE nowhere", "").Passages, "all words must occur")
 	assert.Empty(t, search("tool_use_id", "").Passages, "the form of the log is no work")
 
-	for _, r := range []agents.Recalled{{Frame: first.ID, Entry: 2}, {Frame: first.ID, Words: "epipe"}, {Frame: first.ID, Call: "toolu_1"}} {
+	for _, r := range []agents.RecallArgs{{Frame: first.ID, Entry: 2}, {Frame: first.ID, Words: "epipe"}, {Frame: first.ID, Call: "toolu_1"}} {
 		text, err := agents.Recall(f.Ctx, a, s, r)
 		require.NoError(t, err)
 		assert.Contains(t, text, "EPIPE after 1734 ms\n", "%+v", r)
 	}
-	for _, r := range []agents.Recalled{{Frame: first.ID, Entry: 99}, {Frame: first.ID, Words: "nowhere"}, {Frame: "frame-none", Entry: 1}} {
+	for _, r := range []agents.RecallArgs{{Frame: first.ID, Entry: 99}, {Frame: first.ID, Words: "nowhere"}, {Frame: "frame-none", Entry: 1}} {
 		_, err := agents.Recall(f.Ctx, a, s, r)
 		require.ErrorIs(t, err, core.ErrNotFound, "%+v", r)
 	}

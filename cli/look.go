@@ -241,7 +241,7 @@ func newSearch(a *app.App) *cobra.Command {
 			return a.Answer(found, render.FoundShort(search.Text, found), err)
 		}
 		reach, err := agents.Passages(ctx, s, a.Caller(), search.Text, "", int(limit))
-		return a.Answer(found, render.FoundShort(search.Text, found)+render.Passages(reach), err)
+		return a.Answer(found, render.WithPassages(render.FoundShort(search.Text, found), found, reach), err)
 	})
 }
 

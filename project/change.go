@@ -148,7 +148,7 @@ func (s *Step) hooksGone() (bool, error) {
 	}
 	mine, err := RecordPresence.Of(s.Tx, s.Session.ID)
 	now, none := s.Project.HostProcess(), Process{}
-	return now != none && mine.Process != none && !mine.isOpenIn(now), err
+	return now != none && mine.Process != none && !mine.has(now), err
 }
 
 // noteCall records the call in the caller's session.

@@ -78,10 +78,8 @@ func (s *Step) Moved() (bool, error) {
 	return here != (Process{}) && mine.Process != (Process{}) && mine.Process != here, err
 }
 
-// isOpenIn reports whether the session was opened in a process.
-func (p *Presence) isOpenIn(here Process) bool {
-	return p.Process == here || slices.Contains(p.Windows, here)
-}
+// has reports whether the session was opened in a process.
+func (p *Presence) has(one Process) bool { return p.Process == one || slices.Contains(p.Windows, one) }
 
 // maxWindows bounds the processes that are remembered of a session.
 const maxWindows = 8
@@ -121,7 +119,7 @@ func (p *Project) LivesElsewhere(ctx context.Context, session string) (elsewhere
 	}
 	err = p.Store.View(ctx, func(tx Tx) error {
 		theirs, err := RecordPresence.Of(tx, session)
-		elsewhere = theirs.Process != none && !theirs.isOpenIn(here) && !p.Gone(theirs.Process)
+		elsewhere = theirs.Process != none && !theirs.has(here) && !p.Gone(theirs.Process)
 		return err
 	})
 	return elsewhere, err

@@ -163,11 +163,18 @@ func Found(query string, found []view.Found) string {
 	return b.String()
 }
 
-// Passages lists what a search found in the work of frames; empty if it found nothing.
-func Passages(r agents.Reach) string {
+// WithPassages adds to the text about found frames what a search found in the work of frames, which takes
+// its place if no frame was found.
+func WithPassages(text string, found []view.Found, r agents.Reach) string {
 	var b strings.Builder
+	if len(found) > 0 || len(r.Passages) == 0 {
+		b.WriteString(text)
+	}
 	if len(r.Passages) > 0 {
-		fmt.Fprintf(&b, "\nIn the work of frames, newest first; %s with frameID and entry shows one whole:\n", op.Recall)
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "In the work of frames, newest first; %s with frameID and entry shows one whole:\n", op.Recall)
 	}
 	for _, p := range r.Passages {
 		what := strings.TrimSpace(strings.Join([]string{p.Voice, core.OneLine(p.Tool, 40), core.OneLine(p.Call, 80)}, " "))

@@ -83,7 +83,7 @@ func (d contextDoor) recall(ctx context.Context, by project.Caller, in recallArg
 	if in.Offset < 0 || in.Entry < 0 {
 		return "", core.Invalidf("entry and offset cannot be negative").WithHint("they count from the beginning")
 	}
-	text, err := agents.Recall(ctx, d.agents, by, agents.Recalled{Call: in.Call, Frame: in.FrameID, Entry: in.Entry, Words: in.Words})
+	text, err := agents.Recall(ctx, d.agents, by, agents.RecallArgs{Call: in.Call, Frame: in.FrameID, Entry: in.Entry, Words: in.Words})
 	if err != nil {
 		return "", err
 	}

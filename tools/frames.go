@@ -167,5 +167,5 @@ func (d frameDoor) search(ctx context.Context, by project.Caller, in searchArgs)
 		return render.Found(in.Query, found), err
 	}
 	reach, err := agents.Passages(ctx, d.agents, by, in.Query, "", maxPassages)
-	return render.Found(in.Query, found) + render.Passages(reach), err
+	return render.WithPassages(render.Found(in.Query, found), found, reach), err
 }

@@ -87,3 +87,33 @@ func TestAKnownLogWithoutAKnownEntryIsNoSuccess(t *testing.T) {
 	require.ErrorIs(t, last, core.ErrInvalid)
 	assert.ErrorContains(t, last, "knows none of its 1 entries")
 }
+
+// TestARecordIsFoundAgainByItsNumber reads each entry of real logs twice: as a search finds it, and by its
+// number.
+func TestARecordIsFoundAgainByItsNumber(t *testing.T) {
+	t.Parallel()
+	blank := filepath.Join(t.TempDir(), "log.jsonl")
+	require.NoError(t, os.WriteFile(blank, []byte("\n"+sample(t, "nested.jsonl")+"\n\n"), 0o600))
+	for _, path := range []string{
+		blank, "testdata/gemini/session.jsonl", "testdata/gemini/family.jsonl", "testdata/older/counts.jsonl", "testdata/export.json",
+		"testdata/compact.jsonl", "testdata/family/run.ndjson",
+	} {
+		logs, err := formats.Detect(path, nil)
+		require.NoError(t, err)
+		records, read := map[int][]core.Message{}, 0
+		for r, err := range logs[0].Matching(t.Context(), nil) {
+			require.NoError(t, err)
+			records[r.Number] = append(records[r.Number], r.Message)
+			read += len(r.Parts)
+		}
+		assert.NotZero(t, read, path)
+		for number, want := range records {
+			got, err := logs[0].At(t.Context(), number)
+			require.NoError(t, err)
+			assert.Equal(t, want, got, "%s: %d", path, number)
+		}
+		none, err := logs[0].At(t.Context(), len(records)+100)
+		require.NoError(t, err)
+		assert.Empty(t, none)
+	}
+}

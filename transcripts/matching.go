@@ -12,62 +12,102 @@ import (
 	"flame/core"
 )
 
-// A Numbered is an entry of a log with its number in the log, from 1.
-type Numbered struct {
+// A Record is an entry of a log with its number, from 1: that of its line or, in a log without lines, of
+// its message.
+type Record struct {
 	Number int
 	core.Message
-}
-
-// Entries returns the entries of a log, oldest first, without an incomplete last line.
-func (l Log) Entries(ctx context.Context) iter.Seq2[Numbered, error] {
-	return func(yield func(Numbered, error) bool) {
-		number := 0
-		for m, err := range Complete(ctx, l) {
-			if number++; !yield(Numbered{number, m}, err) {
-				return
-			}
-		}
-	}
 }
 
 // Matching returns the entries of a log whose text has all these words, which are in lower case, newest
 // first. It decodes only these, as they are asked for: a log has many megabytes, and most of them are
 // about something else. Of a log with more such entries than maxPlaces it returns the newest.
-func (l Log) Matching(ctx context.Context, words []string) iter.Seq2[Numbered, error] {
-	return func(yield func(Numbered, error) bool) {
-		if !l.Format.inLines() {
-			var all []Numbered
-			for e, err := range l.Entries(ctx) {
-				if err != nil {
-					yield(e, err)
-					return
-				}
-				all = append(all, e)
-			}
-			for _, e := range slices.Backward(all) {
-				if !yield(e, nil) {
-					return
-				}
-			}
-			return
-		}
-		file, _, err := open(l.Path, core.LogPosition{})
-		if err != nil {
-			yield(Numbered{}, err)
-			return
-		}
-		defer file.Close()
-		places, err := placesOf(ctx, file, words)
-		for _, at := range slices.Backward(places) {
-			text := make([]byte, at.size)
-			if _, err = file.ReadAt(text, at.offset); err != nil || !yield(Numbered{at.number, l.Format.Lines()(bytes.TrimSpace(text))}, nil) {
-				break
-			}
-		}
-		if err != nil {
-			yield(Numbered{}, err)
+func (l Log) Matching(ctx context.Context, words []string) iter.Seq2[Record, error] {
+	find := l.messagesBackward
+	if l.Format.inLines() {
+		find = func(ctx context.Context, yield func(Record, error) bool) error {
+			return l.matchingLines(ctx, words, yield)
 		}
 	}
+	return func(yield func(Record, error) bool) {
+		if err := find(ctx, yield); err != nil {
+			yield(Record{}, err)
+		}
+	}
+}
+
+// messagesBackward yields the entries of a log without lines, all of which must be decoded.
+func (l Log) messagesBackward(ctx context.Context, yield func(Record, error) bool) error {
+	var all []Record
+	for m, err := range Complete(ctx, l) {
+		if err != nil {
+			return err
+		}
+		all = append(all, Record{len(all) + 1, m})
+	}
+	for _, r := range slices.Backward(all) {
+		if !yield(r, nil) {
+			break
+		}
+	}
+	return nil
+}
+
+func (l Log) matchingLines(ctx context.Context, words []string, yield func(Record, error) bool) error {
+	file, _, err := open(l.Path, core.LogPosition{})
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	places, err := placesOf(ctx, file, words)
+	for _, at := range slices.Backward(places) {
+		text := make([]byte, at.size)
+		if _, err := file.ReadAt(text, at.offset); err != nil {
+			return err
+		}
+		for _, m := range l.decode(text) {
+			if !yield(Record{at.number, m}, nil) {
+				return nil
+			}
+		}
+	}
+	return err
+}
+
+// decode returns what an entry says, without what a reader would know from those before it.
+func (l Log) decode(text []byte) (all []core.Message) {
+	parse := l.Format.Lines()
+	for _, line := range l.Format.split(bytes.TrimSpace(bytes.TrimPrefix(text, mark))) {
+		all = append(all, parse(line))
+	}
+	return all
+}
+
+// At returns what the entry with a number says; nothing if there is no such entry.
+func (l Log) At(ctx context.Context, number int) (all []core.Message, err error) {
+	if !l.Format.inLines() {
+		for m, err := range Complete(ctx, l) {
+			if number--; err != nil || number == 0 {
+				return []core.Message{m}, err
+			}
+		}
+		return nil, nil
+	}
+	file, _, err := open(l.Path, core.LogPosition{})
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	for lines := newLines(file); ctx.Err() == nil; number-- {
+		text, err := lines.entry()
+		if errors.Is(err, io.EOF) || errors.Is(err, ErrTorn) {
+			return nil, nil
+		}
+		if err != nil || number == 1 {
+			return l.decode(text), err
+		}
+	}
+	return nil, ctx.Err()
 }
 
 // A lineAt is the place of a line in a file.

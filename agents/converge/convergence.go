@@ -159,11 +159,11 @@ func (c Convergence) replace(tx project.Tx) error {
 		return err
 	}
 	for _, id := range open {
-		before, err := find(tx, id)
+		before, known, err := Records.Get(tx, id)
 		if err != nil {
 			return err
 		}
-		if !lo.Every(c.Result.Inputs, before.Result.Inputs) {
+		if !known || !lo.Every(c.Result.Inputs, before.Result.Inputs) {
 			continue
 		}
 		before.ReplacedBy = c.ID

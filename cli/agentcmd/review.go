@@ -124,8 +124,8 @@ func sides(choices []string) (map[string]string, error) {
 	return chosen, nil
 }
 
-// chosenByHand asks the person at the terminal which side is right in each conflict that waits. It
-// asks nobody else.
+// chosenByHand asks the person at the terminal which side is right in each conflict that waits. Without
+// a terminal it chooses nothing.
 func (c commands) chosenByHand(made converge.Convergence) (map[string]string, error) {
 	chosen := map[string]string{}
 	if !c.app.AtTerminal() || c.app.Out.JSON {

@@ -24,6 +24,7 @@ import (
 	"flame/config"
 	"flame/core"
 	"flame/hosts"
+	"flame/hosts/hooks"
 	"flame/hosts/intake"
 	"flame/local/place"
 	"flame/project"
@@ -239,7 +240,7 @@ func (a *App) NoteForeign(at place.Place) {
 // Foreign says that another user owns what is around a place, and how to make it count.
 func Foreign(at place.Place) (what, hint string) {
 	return fmt.Sprintf("%s belongs to another user, so flame does not take it for a project of yours, and keeps the frames for %s", at.Foreign, at.Dir),
-		fmt.Sprintf("if you trust it, run `git config --global --add safe.directory '%s'`", at.Foreign)
+		"if you trust it, run `git config --global --add safe.directory " + hooks.ShellWord(at.Foreign) + "`"
 }
 
 // there reports whether a place has data.

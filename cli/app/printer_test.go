@@ -10,6 +10,7 @@ import (
 
 	"flame/core"
 	"flame/core/outline"
+	"flame/local/place"
 )
 
 func TestPrintableTextDoesNotSteerATerminal(t *testing.T) {
@@ -47,4 +48,10 @@ func TestListsAreNeverNull(t *testing.T) {
 	raw, _, err := TreeJSON([]outline.Line{{Frame: core.Frame{ID: "frame-1"}}}, "")
 	require.NoError(t, err)
 	assert.NotContains(t, string(raw), "null")
+}
+
+func TestTheCommandForAFolderOfAnotherUserIsOneWord(t *testing.T) {
+	t.Parallel()
+	_, hint := Foreign(place.Place{Foreign: "/srv/it's; rm -rf ~"})
+	assert.Contains(t, hint, `safe.directory '/srv/it'\''s; rm -rf ~'`)
 }

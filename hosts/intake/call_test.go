@@ -15,7 +15,7 @@ import (
 
 // caller is what takes in calls of the server by Claude Code's hooks.
 func (s *station) caller() intake.Caller {
-	return intake.Caller{Desk: s.Desk, Host: s.host("claude-code"), Worktree: func(string) string { return "/work" }}
+	return intake.Caller{Desk: s.Desk, Host: s.host("claude-code"), Worktree: func(string) string { return "/project" }}
 }
 
 // filled is the input of a hook as the client fills it in: every field is a string.
@@ -57,7 +57,7 @@ func TestACallTellsOfAFile(t *testing.T) {
 			c := s.caller()
 			c.Answer(t.Context(), filled(t, map[string]string{"hook_event_name": "UserPromptSubmit", "session_id": "c", "prompt_id": "p", "prompt": "Work"}))
 			assert.Equal(t, "{}", c.Answer(t.Context(), json.RawMessage(
-				`{"hook_event_name": "PostToolUse", "session_id": "c", "tool_name": "Write", "tool_use_id": "t", "cwd": "/work", "tool_input": `+tt.Input+`}`)))
+				`{"hook_event_name": "PostToolUse", "session_id": "c", "tool_name": "Write", "tool_use_id": "t", "cwd": "/project", "tool_input": `+tt.Input+`}`)))
 			require.NoError(t, s.Project.Store.View(t.Context(), func(tx project.Tx) error {
 				frames, err := tx.FindFrames(project.FrameQuery{})
 				require.Len(t, frames, 1)

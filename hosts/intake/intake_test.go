@@ -56,7 +56,7 @@ func newStationWith(t *testing.T, longLived bool) *station {
 		Inbox: intake.Inbox{Dir: s.data}, Hosts: hosts.Registry{claudecode.Host(), opencode.Host(tools.Names)},
 		OwnTool: func(name string) bool { return strings.HasPrefix(name, "flame_") },
 		Project: &project.Project{
-			Store: kept, Dir: "/work", Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(), EventDays: 90, Fold: true,
+			Store: kept, Dir: "/project", Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(), EventDays: 90, Fold: true,
 			Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
 			Now: func() core.Millis { s.clock++; return s.clock }, NewID: project.NewID,
 			StampKey: func(context.Context, bool) (project.StampKey, error) { return projecttest.Key, nil },
@@ -89,7 +89,7 @@ func (s *station) locked(f func()) {
 
 func (s *station) handle(host, event string) string {
 	s.t.Helper()
-	answer, _, err := s.Handle(s.t.Context(), s.host(host), intake.Letter{At: s.Project.Now(), Dir: "/work", Event: json.RawMessage(event)})
+	answer, _, err := s.Handle(s.t.Context(), s.host(host), intake.Letter{At: s.Project.Now(), Dir: "/project", Event: json.RawMessage(event)})
 	require.NoError(s.t, err)
 	return string(answer)
 }
@@ -305,7 +305,7 @@ func (s stopAfter) Run(ctx context.Context, f func(project.Tx) error) error {
 func (s *station) streams(in io.Reader) (answers []map[string]any) {
 	s.t.Helper()
 	var out bytes.Buffer
-	stream := intake.Stream{Desk: s.Desk, Host: s.host("opencode"), Dir: "/work", In: in, Out: &out}
+	stream := intake.Stream{Desk: s.Desk, Host: s.host("opencode"), Dir: "/project", In: in, Out: &out}
 	require.NoError(s.t, stream.Run(s.t.Context()))
 	for line := range strings.Lines(out.String()) {
 		var answer map[string]any
@@ -421,7 +421,7 @@ func TestAStreamEndsAtAnEventThatItCannotKeep(t *testing.T) {
 		told(2, "s", `{"event": "tool.failed", "session": "s", "tool": "bash"}`)
 	s.locked(func() {
 		var out bytes.Buffer
-		stream := intake.Stream{Desk: s.Desk, Host: s.host("opencode"), Dir: "/work", In: strings.NewReader(failures), Out: &out}
+		stream := intake.Stream{Desk: s.Desk, Host: s.host("opencode"), Dir: "/project", In: strings.NewReader(failures), Out: &out}
 		require.ErrorIs(t, stream.Run(t.Context()), intake.ErrLost)
 		assert.Empty(t, out.String(), "neither this event nor later ones get an answer")
 	})

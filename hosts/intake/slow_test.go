@@ -71,7 +71,7 @@ func TestAnEventWhoseCommitOutlastsItsHostsPatienceIsKeptOnce(t *testing.T) {
 				slow, p := s.Desk, *s.Project
 				tt.disk.Store = p.Store
 				p.Store, slow.Project = tt.disk, &p
-				tt.letter.At, tt.letter.Dir, tt.letter.Event = s.Project.Now(), "/work", json.RawMessage(failure)
+				tt.letter.At, tt.letter.Dir, tt.letter.Event = s.Project.Now(), "/project", json.RawMessage(failure)
 				begun := time.Now()
 				_, late, err := slow.Handle(t.Context(), s.host("claude-code"), tt.letter)
 				require.NoError(t, err)
@@ -95,7 +95,7 @@ func TestAnEventWhoseCommitDoesNotEndIsNotLost(t *testing.T) {
 		p.Store, stuck.Project = slowDisk{Store: p.Store, before: time.Hour}, &p
 		begun := time.Now()
 		_, late, err := stuck.Handle(t.Context(), s.host("claude-code"), intake.Letter{
-			At: s.Project.Now(), Dir: "/work", Event: json.RawMessage(`{"hook_event_name": "Stop", "session_id": "s"}`),
+			At: s.Project.Now(), Dir: "/project", Event: json.RawMessage(`{"hook_event_name": "Stop", "session_id": "s"}`),
 		})
 		require.NoError(t, err)
 		assert.True(t, late)

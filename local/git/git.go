@@ -93,7 +93,7 @@ func SafeDirectories() []string {
 	defer stop()
 	text, err := execute(ctx, call{dir: "/", args: []string{"config", "--type=path", "--get-all", "-z", "safe.directory"}}, os.DevNull)
 	if err != nil {
-		return nil // usually there is none
+		return nil // git ends with 1 if the user has set nothing
 	}
 	return strings.Split(strings.TrimSuffix(text, "\x00"), "\x00")
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"flame/config/env"
 	"flame/core"
@@ -49,7 +50,10 @@ func Locate(start, home string, safe Safe) (Place, error) {
 		return Place{}, core.NotFoundf("the folder %s does not exist", start).
 			WithHint(env.ProjectDir + ", the host or the working folder names it")
 	}
-	owner := owners{safe: safe}
+	owner := owners{}
+	if safe != nil {
+		owner.safe = sync.OnceValue(safe) // it starts a process
+	}
 	for dir := range upwards(start, home) {
 		if place, found := owner.placeAt(dir); found {
 			place.Foreign = owner.foreign

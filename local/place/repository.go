@@ -17,8 +17,8 @@ type Safe func() []string
 
 // owners decides which markers of projects count.
 type owners struct {
-	safe    Safe   // nil: no folder is safe
-	foreign string // the first folder whose marker did not count
+	safe    func() []string // as Safe; nil: no folder is safe
+	foreign string          // the first folder whose marker did not count
 }
 
 // placeAt returns the place of the project in dir, if dir is one.

@@ -43,14 +43,19 @@ func TestWhicheverWayOneGoesIntoAFolderItIsInTheSameProject(t *testing.T) {
 	assert.Error(t, err)
 }
 
-// TestARepositoryIsOneProject has pairs of folders with one git-common-dir.
-func TestARepositoryIsOneProject(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
+// dotted makes the folder dot with the worktree main of the repository dot/.bare, a clone of up.
+func (s site) dotted() {
 	s.repository("up")
 	s.git(".", "clone", "-q", "--bare", "up", "dot/.bare")
 	s.write("dot/.git", "gitdir: ./.bare\n")
 	s.git("dot", "worktree", "add", "-q", "main", "main")
+}
+
+// TestARepositoryIsOneProject has pairs of folders with one git-common-dir.
+func TestARepositoryIsOneProject(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.dotted()
 	s.git(".", "clone", "-q", "--separate-git-dir", s.path("apart.git"), "up", "apart")
 	s.git("apart", "worktree", "add", "-q", "../apart-tree", "-b", "b")
 	s.repository("whole")
@@ -74,10 +79,7 @@ func TestARepositoryIsOneProject(t *testing.T) {
 func TestDataUnderAFormerNameStaysInUse(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.repository("up")
-	s.git(".", "clone", "-q", "--bare", "up", "dot/.bare")
-	s.write("dot/.git", "gitdir: ./.bare\n")
-	s.git("dot", "worktree", "add", "-q", "main", "main")
+	s.dotted()
 	kept := s.ready(s.folder("dot/.bare", nil))
 	for _, start := range []string{"dot", "dot/main"} {
 		found, err := place.Locate(s.path(start), s.path("home"), nil)

@@ -201,11 +201,14 @@ func onStart(
 		if err != nil {
 			return nil, err
 		}
-		if moved, err := s.Moved(); err != nil || !moved && !tells {
+		moved, err := s.Moved()
+		if err != nil || !moved && !tells {
 			return nil, err
 		}
 		return func(s *project.Step) (err error) {
-			err = project.RecordPresence.Change(s.Tx, s.Session.ID, func(mine *project.Presence) { mine.NoteProcess(s) })
+			if moved {
+				err = project.RecordPresence.Change(s.Tx, s.Session.ID, func(mine *project.Presence) { mine.NoteProcess(s) })
+			}
 			if err == nil && tells {
 				b, err = begin(s, maxChars, brief)
 			}

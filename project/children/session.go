@@ -84,7 +84,7 @@ func EndEverywhere(ctx context.Context, p *project.Project, by project.Caller) e
 // are, so that another session can take them up.
 func endSession(ctx context.Context, p *project.Project, by project.Caller, goes func(*project.Presence, *project.Step) bool) error {
 	return p.Together(ctx, func(p *project.Project) error {
-		over := false
+		over, goesOn := false, false
 		err := p.Store.View(ctx, func(tx project.Tx) error {
 			session, err := tx.Session(by.Session)
 			over = err != nil || session.State == core.SessionEnded
@@ -93,7 +93,6 @@ func endSession(ctx context.Context, p *project.Project, by project.Caller, goes
 		if err != nil || over {
 			return err // a session that did nothing leaves nothing behind, not even the data folder
 		}
-		goesOn := false
 		err = p.Update(ctx, by, func(s *project.Step) error {
 			return project.RecordPresence.Change(s.Tx, s.Session.ID, func(mine *project.Presence) { goesOn = goes(mine, s) })
 		})
