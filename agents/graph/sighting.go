@@ -165,12 +165,15 @@ func (s *sighting) ask(m core.Message) {
 	if m.Synthetic && len(m.Parts) > 0 && strings.HasPrefix(m.Parts[0].Text, "<local-command-") {
 		s.local, s.command = cmp.Or(s.local, s.command), ""
 	}
-	if m.Summary || m.Synthetic {
+	if m.Summary || m.Synthetic || s.prompt != "" {
 		return
 	}
 	var words []string
 	for _, p := range m.Parts {
-		if text := strings.TrimSpace(added().ReplaceAllString(p.Text, "")); p.Type == core.PartText && text != "" {
+		if p.Type != core.PartText {
+			continue // outputs are long
+		}
+		if text := strings.TrimSpace(added().ReplaceAllString(p.Text, "")); text != "" {
 			words = append(words, text)
 		}
 	}
