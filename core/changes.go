@@ -111,11 +111,11 @@ func EndedRemark(f Frame, inner []string) string {
 	}, "")
 }
 
-// SaidInRemark tells a conversation that the user wrote the next message in a frame that is over,
+// SaidInRemark tells a conversation that the user said what follows in a frame that is over,
 // and which text it answered, if that is left out.
 func SaidInRemark(f Frame, answered string) string {
 	return remark("flame-said-in", &f, []field{{tag: "answered", text: answered, share: 1, mark: cutMark}},
-		"  <note>The user wrote the message after this one in that frame, and it was dealt with there.</note>\n")
+		"  <note>The user said what follows in that frame. The work on it there is over; what it asks or forbids beyond that holds.</note>\n")
 }
 
 // remark returns an element about a frame.

@@ -326,6 +326,10 @@ type Wire struct {
 	// Said returns the user's words in a text that the host sends in a message of the
 	// user's or of role system; empty if all of it is the host's own.
 	Said func(text string, system bool) string
+	// Dialog returns what the user said in the result of a call of a tool, and its zero value if
+	// that is nothing. Tools of others may write what they like: it believes only the host's own.
+	// nil: users say nothing there.
+	Dialog func(tool, result string, failed bool) Dialog
 	// Lasts reports whether one of the host's own texts stays in requests when the work
 	// around it goes; nil: none does.
 	Lasts func(text string) bool

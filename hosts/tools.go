@@ -59,6 +59,9 @@ func (t Tools) Effect(name string) Effect {
 	return 0
 }
 
+// Knows reports whether there is a tool of this name.
+func (t Tools) Knows(name string) bool { _, found := t.find(name); return found }
+
 // find returns the tool of a name, ignoring case.
 func (t Tools) find(name string) (Tool, bool) {
 	i := slices.IndexFunc(t, func(tool Tool) bool { return strings.EqualFold(tool.Name, name) })

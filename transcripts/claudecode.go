@@ -108,6 +108,9 @@ func (s *claudeSession) line(text []byte) core.Message {
 	}
 	agent := cmp.Or(l.AgentID, s.inside.agent(l))
 	speaker := cmp.Or(agent, l.SessionID)
+	if words := l.Attachment.words; words != "" && l.Type == "attachment" {
+		l.Type, l.Message.Content = "user", claudeContent{parts: []core.Part{{Type: core.PartText, Text: string(words)}}, known: true}
+	}
 	if l.Type != "user" && l.Type != "assistant" || !l.Message.Content.known {
 		return Aside(Noted(text, l.SessionID, l.Attachment.notes(speaker)...), sessionAsides[l.Type])
 	}

@@ -124,9 +124,11 @@ func between(text, open, shut string) string {
 }
 
 // A claudeAttachment is an entry that the client adds to a session's history. Two kinds list
-// tools that the client offers to the model: all at once, or after a search of the model's.
+// tools that the client offers to the model: all at once, or after a search of the model's. One
+// has words that the user typed while the model worked.
 type claudeAttachment struct {
 	tools []string
+	words Text
 }
 
 // UnmarshalJSON never fails, because attachments have many kinds.
@@ -152,6 +154,14 @@ func (a *claudeAttachment) UnmarshalJSON(text []byte) error {
 		}
 		Loose(text, &delta)
 		a.tools = delta.Added
+	case "queued_command":
+		var queued struct {
+			Prompt Text   `json:"prompt"`
+			Mode   string `json:"commandMode"`
+		}
+		if Loose(text, &queued) && queued.Mode == "prompt" {
+			a.words = queued.Prompt
+		}
 	}
 	return nil
 }

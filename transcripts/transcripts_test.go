@@ -54,6 +54,7 @@ var samples = map[string]reader{
 	"nested.jsonl":   claudeSession,
 	"subagent.jsonl": claudeSession,
 	"compact.jsonl":  claudeSession,
+	"midturn.jsonl":  claudeSession,
 	"export.json":    transcripts.OpenCode,
 
 	"stream-background.ndjson":                  claudeStream,

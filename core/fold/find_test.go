@@ -18,7 +18,7 @@ import (
 // talk makes a history of words, one a message; ids are 0, 1, 2 … and message n
 // is made at time 100n:
 //
-//	u user   a assistant   r results of tools   x of another role
+//	u user   a assistant   r results of tools   x of another role   q the user speaks in the results behind it
 //	+A-B assistant, entering and leaving frames, a+A if other calls stand before that
 //	! after these: must stay   s summary   @50 after these: made at time 50
 func talk(script string) (history []fold.Message) {
@@ -50,6 +50,8 @@ func speak(m fold.Message, word string) fold.Message {
 		m.Role, m.Host = core.RoleUser, true
 	case "x":
 		m.Role = core.RoleOther
+	case "q":
+		m.Said = "words in the results behind " + m.Name
 	case "s":
 		m.Summary = true
 	case "a":

@@ -21,7 +21,7 @@ type Message struct {
 	// stand beside them it is false, and the previous message is Open.
 	Answers bool
 	Host    bool   // the host wrote it, in the user's name or as a message of role system
-	Said    string // the user's words in a host's message; they stay when the message goes
+	Said    string // the user's words in a host's message, or in the results of an answer's calls; they stay when the message goes
 	Open    bool   // must stay: one of its tools has not ended
 	Moves   []Move // its successful calls of flame, in order
 	Text    string // an assistant's words; the last Quote characters suffice

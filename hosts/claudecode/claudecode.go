@@ -71,13 +71,13 @@ var tools = hosts.Tools{
 	{Name: "WebFetch", Does: hosts.Fetches}, {Name: "WebSearch", Does: hosts.Fetches},
 	{Name: "Agent", Does: hosts.Spawns}, {Name: "Task", Does: hosts.Spawns}, {Name: "Workflow", Does: hosts.Spawns},
 	{Name: "TodoWrite", Does: hosts.Notes}, {Name: "Skill", Does: hosts.Notes}, {Name: "ToolSearch", Does: hosts.Notes},
-	{Name: "SlashCommand"}, {Name: "AskUserQuestion"}, {Name: "ExitPlanMode"}, {Name: "EnterPlanMode"},
+	{Name: "SlashCommand"}, {Name: askTool}, {Name: planTool}, {Name: "EnterPlanMode"},
 	{Name: "TaskCreate"}, {Name: "TaskGet"}, {Name: "TaskUpdate"}, {Name: "TaskList"}, {Name: "TaskOutput"}, {Name: "TaskStop"},
 	{Name: "SendMessage"}, {Name: "ListMcpResources"}, {Name: "ReadMcpResource"},
 }
 
 // readersLack returns the tools that Claude Code's read-only agents lack.
-func readersLack() []string { return append(tools.Names(hosts.Edits, hosts.Spawns), "ExitPlanMode") }
+func readersLack() []string { return append(tools.Names(hosts.Edits, hosts.Spawns), planTool) }
 
 // ownFolder returns where Claude Code keeps the user's settings.
 func ownFolder(m hosts.Machine) string {

@@ -3,6 +3,7 @@ package claudecode
 import (
 	"cmp"
 	"net/http"
+	"slices"
 	"strings"
 
 	"flame/core"
@@ -12,11 +13,17 @@ import (
 	"flame/transcripts"
 )
 
+// The client's own tools in which a user speaks.
+const (
+	askTool  = "AskUserQuestion"
+	planTool = "ExitPlanMode"
+)
+
 // wire is how Claude Code speaks with its model.
 func wire() *hosts.Wire {
 	return &hosts.Wire{
 		Lines: []string{`--resume`, `-p "Fix the login"`},
-		API:   hosts.MessagesAPI, Folds: true, Asked: asked, Own: ownTool, Said: said, IsSummary: isSummary,
+		API:   hosts.MessagesAPI, Folds: true, Asked: asked, Own: ownTool, Said: said, Dialog: dialog, IsSummary: isSummary,
 		Usage: transcripts.ClaudeUsage, Prices: transcripts.CachePrices,
 	}
 }
@@ -57,7 +64,10 @@ func ownTool(tool string) op.Name {
 // Texts by which Claude Code's own words are known (observed).
 const (
 	whileWorking = "The user sent a new message while you were working:"
+	midTurn      = "\n\nThis is how Claude Code surfaces messages the user sends mid-turn"
 	continued    = "This session is being continued from a previous conversation"
+	reminder     = "<system-reminder>\n"                           // begins what it adds to a result
+	hint         = "\n\nNote: The user's next message may contain" // begins what it adds to a refusal
 )
 
 // byClient matches the beginning of what the client says in the user's name. What it puts
@@ -68,6 +78,7 @@ var byClient = core.Pattern(`^\s*(?:<(?:system-reminder|task-notification|local-
 func said(text string, system bool) string {
 	if system {
 		if words, ok := strings.CutPrefix(text, whileWorking); ok {
+			words, _, _ = strings.Cut(words, midTurn)
 			return strings.TrimSpace(words)
 		}
 		return ""
@@ -76,6 +87,33 @@ func said(text string, system bool) string {
 		return ""
 	}
 	return text
+}
+
+// What Claude Code writes around a user's words in the results of its tools (observed).
+var (
+	refusal = core.Pattern(`(?s)^(?:The user doesn't want to proceed with this tool use|Permission for this tool use was denied)\. [^\n]{0,200}` +
+		`[Tt]he user said:\n(.+)`)
+	// failures matches how the results of calls that ran and failed begin. Those of calls that a
+	// program refused in the user's name have that program's words alone.
+	failures = core.Pattern(`^(?:<tool_use_error>|(?:Error: )?Exit code |Error|Command |Permission |Hook |PreToolUse|\[Request interrupted|The user doesn't)`)
+)
+
+// dialog returns what the user said in a result: to a question, or to refuse a call. Words typed
+// while the model worked stand in the last result for models that take no messages of role system.
+func dialog(tool, result string, failed bool) hosts.Dialog {
+	said, _, _ := strings.Cut(result, reminder)
+	said, _, _ = strings.Cut(strings.TrimSpace(said), hint)
+	found := refusal().FindStringSubmatch(said)
+	switch {
+	case strings.Contains(result, reminder+whileWorking), tool == planTool && strings.Contains(said, "(edited by user)"):
+		return hosts.Dialog{Stays: true}
+	case tool == askTool && !failed:
+		return hosts.Dialog{Answer: said}
+	case failed && found != nil && tools.Knows(tool):
+		return hosts.Dialog{Refusal: found[1]}
+	}
+	refuses := failed && said != "" && !failures().MatchString(said) && slices.Contains(tools.Names(hosts.Runs, hosts.Edits), tool)
+	return hosts.Dialog{Stays: failed && found != nil || refuses}
 }
 
 func isSummary(text string) bool { return strings.HasPrefix(text, continued) }

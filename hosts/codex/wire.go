@@ -13,12 +13,15 @@ import (
 	logs "flame/transcripts/codex"
 )
 
+// askTool is the client's own tool that asks the user.
+const askTool = "request_user_input"
+
 // wire is how Codex speaks with its model. OpenAI does not document whether reasoning holds after a
 // change of its past.
 func wire() *hosts.Wire {
 	return &hosts.Wire{
 		Lines: []string{`resume`, `exec "Fix the login"`},
-		API:   hosts.ResponsesAPI, Asked: asked, Own: ownTool, Said: said, Lasts: lasts, Answer: answerOf, IsSummary: logs.IsSummary,
+		API:   hosts.ResponsesAPI, Asked: asked, Own: ownTool, Said: said, Dialog: dialog, Lasts: lasts, Answer: answerOf, IsSummary: logs.IsSummary,
 		Usage: usageOf, Prices: cachePrices,
 	}
 }
@@ -78,6 +81,14 @@ func said(text string, system bool) string {
 		return ""
 	}
 	return text
+}
+
+// dialog returns the user's answers to questions. The reason of a refusal is a message.
+func dialog(tool, result string, _ bool) (d hosts.Dialog) {
+	if tool == askTool {
+		d = hosts.AnswersOf(answerOf(result))
+	}
+	return d
 }
 
 // lasts reports whether a text of Codex's own stays: it may change what the model may do. Contexts of

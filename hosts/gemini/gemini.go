@@ -69,7 +69,7 @@ var tools = hosts.Tools{
 	{Name: invokeTool, Does: hosts.Spawns, Same: []string{"Agent", "Task"}},
 	{Name: "write_todos", Does: hosts.Notes, Same: []string{"TodoWrite"}}, {Name: "update_topic", Does: hosts.Notes},
 	{Name: "activate_skill", Does: hosts.Notes, Same: []string{"Skill"}}, {Name: "save_memory", Does: hosts.Edits},
-	{Name: "ask_user"}, {Name: "enter_plan_mode"}, {Name: "exit_plan_mode"}, {Name: "complete_task"},
+	{Name: askTool}, {Name: "enter_plan_mode"}, {Name: planTool}, {Name: "complete_task"},
 }
 
 // ownFolder returns where Gemini CLI keeps the user's settings and logs.

@@ -14,12 +14,18 @@ import (
 	logs "flame/transcripts/gemini"
 )
 
+// The client's own tools in which a user speaks.
+const (
+	askTool  = "ask_user"
+	planTool = "exit_plan_mode"
+)
+
 // wire is how Gemini CLI speaks with its model. The API says which signatures a request needs, but not
 // what it does with those of another past.
 func wire() *hosts.Wire {
 	return &hosts.Wire{
 		Lines: []string{`--resume latest`, `-p "Fix the login"`},
-		API:   hosts.ContentsAPI, Nameless: true, Asked: asked, Own: ownTool, IsSummary: logs.IsSummary, Answer: logs.Unwrapped,
+		API:   hosts.ContentsAPI, Nameless: true, Asked: asked, Own: ownTool, Dialog: dialog, IsSummary: logs.IsSummary, Answer: logs.Unwrapped,
 		Said:  func(text string, system bool) string { return logs.Words(text) },
 		Usage: logs.Usage, Prices: transcripts.CachePrices,
 	}
@@ -53,6 +59,20 @@ func asked(_ http.Header, body []byte) hosts.Asked {
 		}
 	}
 	return hosts.Asked{Class: hosts.Main}
+}
+
+// remark finds the reason for which the user refused a plan.
+var remark = core.Pattern(`(?s)^Plan rejected\. User feedback: (.+?)(?:\n\nThe plan is stored at: .*)?$`)
+
+// dialog returns the user's answers to questions, and remarks about plans. The reason of another refusal is a message.
+func dialog(tool, result string, _ bool) (d hosts.Dialog) {
+	switch found := remark().FindStringSubmatch(result); {
+	case tool == askTool:
+		return hosts.AnswersOf(result)
+	case tool == planTool && found != nil:
+		d.Refusal = found[1]
+	}
+	return d
 }
 
 // ownName finds flame's name of one of its tools in the name that Gemini CLI gives it.

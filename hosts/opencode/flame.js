@@ -492,7 +492,9 @@ const summarize = (plugin, s) => {
   return within(limits.answer, placed)
 }
 
-// OpenCode's words for a tool that the user stopped.
+// OpenCode's words before the reason for which the user refused a call, and for a tool that the user
+// stopped.
+const refused = /^The user rejected permission to use this specific tool call with the following feedback: ([^]+)/
 const aborted = /^(Tool execution aborted|Cancelled|Task cancelled)$/
 
 const partUpdated = (plugin, { part }) => {
@@ -676,15 +678,33 @@ const skeleton = (plugin, s, { name, info, parts }, quoted) => {
   const tools = parts.filter((part) => part.type === "tool")
   const pops = tools.some(({ tool }) => plugin.isOurs(tool) && /_flame_pop$/.test(tool))
   const texts = quoted || pops ? parts.filter((part) => part.type === "text") : []
+  const [said, stays] = dialogs(plugin, tools)
   return {
     name, role: info.role, time: info.time.created, edition: s.editions.get(info.id), summary: info.summary === true,
-    open: !info.time.completed && tools.some(({ state }) => state.status !== "completed" && state.status !== "error"),
+    ...(said && { said }),
+    open: stays || (!info.time.completed && tools.some(({ state }) => state.status !== "completed" && state.status !== "error")),
     ...(info.role === "user" && parts.length && parts.every((part) => part.type === "text" && part.synthetic) && { host: true }),
     moves: tools.flatMap((part, i) => (part.state.status === "completed" && plugin.isOurs(part.tool) ? moves(part, i === 0) : [])),
     tail: texts.map((part) => part.text).join("\n").slice(-500).replace(/^[\udc00-\udfff]/, ""),
     tokens: tokens(s, info, parts),
-    ...((s.edits.calls || pops) && { calls: tools.filter(({ tool, state }) => state.status === "completed" && !plugin.isOurs(tool)).map(called) }),
+    ...((s.edits.calls || pops) && { calls: tools.filter(({ tool, state }) => state.status === "completed" && tool !== asks && !plugin.isOurs(tool)).map(called) }),
   }
+}
+
+// asks is OpenCode's own tool that asks the user.
+const asks = "question"
+
+// dialogs returns the user's words in the results of tools: answers to questions, and reasons of
+// refusals. It also says whether they stay there: a tool of a server may write what it likes.
+const dialogs = (plugin, tools) => {
+  const servers = Object.keys(plugin.config?.mcp ?? {}).map((name) => `${name.replace(/[^\w-]/g, "_")}_`)
+  const said = tools.map(({ tool, state: { status, input, output, error } }) => {
+    if (tool === asks && status === "completed") return String(output)
+    const [, reason] = (status === "error" && refused.exec(error)) || []
+    return reason && { reason, of: tool, text: `Refused: ${tool} ${JSON.stringify(input ?? {}).slice(0, limits.input)}\n${reason}` }
+  }).filter(Boolean)
+  const foreign = ({ of }) => of && servers.some((server) => of.startsWith(server))
+  return [said.filter((words) => !foreign(words)).map((words) => words.text ?? words).join("\n").slice(0, limits.words), said.some(foreign)]
 }
 
 // called returns a call whose output may be cut. Its key contains the whole input, as the same

@@ -85,6 +85,36 @@ func TestPluginEditsRequestsAsFlameAnswers(t *testing.T) {
 		string(skeleton))
 }
 
+func TestPluginKeepsWhatTheUserSaysInDialogs(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.plays(`
+		await hooks.config({ mcp: { "a.b": { command: ["x"] } } })
+		const user = { info: { id: "u1", sessionID: "s", role: "user", time: { created: 1 } }, parts: [] }
+		const refused = "The user rejected permission to use this specific tool call with the following feedback: never there"
+		const part = (callID, tool, state) => ({ id: callID, callID, tool, type: "tool", messageID: "a1", sessionID: "s", state: { input: {}, ...state } })
+		const says = (id, ...parts) => ({ info: { id, sessionID: "s", role: "assistant", time: { created: 2, completed: 3 } }, parts })
+		await hooks["experimental.chat.messages.transform"]({}, { messages: [
+			user,
+			says("a1", part("c1", "question", { status: "completed", output: 'User has answered your questions: "Which?"="14 only".' }),
+				part("c2", "bash", { status: "error", input: { command: "rm" }, error: refused })),
+			says("a2", part("c3", "a_b_z", { status: "error", error: refused })), says("a3", part("c4", "bash", { status: "error", error: "no such file" })),
+		] })`)
+	var messages []struct {
+		Said string
+		Open bool
+	}
+	raw, err := json.Marshal(h.heard()[0]["messages"])
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(raw, &messages))
+	require.Len(t, messages, 4)
+	assert.Equal(t, "User has answered your questions: \"Which?\"=\"14 only\".\nRefused: bash {\"command\":\"rm\"}\nnever there", messages[1].Said)
+	assert.False(t, messages[1].Open)
+	assert.Empty(t, messages[2].Said+messages[3].Said)
+	assert.True(t, messages[2].Open, "a server's tool may write as a refusal does")
+	assert.False(t, messages[3].Open)
+}
+
 func TestPluginAsksFlameForWhatACompactionNeeds(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ answer, output string }{

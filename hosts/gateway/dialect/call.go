@@ -37,10 +37,24 @@ func Describe(f *fold.Message, calls []Call, w *hosts.Wire) {
 			}
 			continue
 		}
+		if words := call.dialog(f, w); words != "" {
+			f.Said = strings.TrimPrefix(f.Said+"\n"+words, "\n")
+			continue // it is never cut
+		}
 		if !call.Result.Failed && call.ID != "" {
 			f.Calls = append(f.Calls, fold.Call{ID: call.ID, Key: call.key(), Tokens: call.Result.Tokens})
 		}
 	}
+}
+
+// dialog returns the user's words in the result of a call. The answer stays if others may be there.
+func (c Call) dialog(f *fold.Message, w *hosts.Wire) string {
+	if w.Dialog == nil {
+		return ""
+	}
+	d := w.Dialog(c.Tool, c.Result.Said(), c.Result.Failed)
+	f.Open = f.Open || d.Stays
+	return d.Said(c.Tool, c.Input)
 }
 
 // moves returns the moves of a call of one of flame's tools. The host's text around an answer stays.

@@ -16,7 +16,7 @@ func TestCallsThatAskTheSameHaveTheSameKey(t *testing.T) {
 	t.Parallel()
 	key := func(tool, input string) string {
 		var m fold.Message
-		call := dialect.Call{ID: "t1", Tool: tool, Input: gjson.Parse(input), Result: &dialect.Result{}}
+		call := dialect.Call{ID: "t1", Tool: tool, Input: gjson.Parse(input), Result: &dialect.Result{Said: func() string { return "" }}}
 		dialect.Describe(&m, []dialect.Call{call}, claudecode.Host().Wire)
 		return m.Calls[0].Key
 	}
