@@ -9,6 +9,7 @@ import (
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
+	"flame/project/usage"
 )
 
 // A Glance is the work of a session for the status line of a host. The host shows it all the
@@ -20,10 +21,10 @@ type Glance struct {
 	Waits  Waits      `json:"waits"`
 }
 
-// A Cost is the cost so far of a session's root and all frames below it.
+// A Cost is the cost so far of a session with its subagents and agents.
 type Cost struct {
 	USD   float64 `json:"usd"`
-	Whole bool    `json:"whole"` // false: the tree has more frames than flame adds up here, or a price is not known
+	Whole bool    `json:"whole"` // false: a price is not known
 }
 
 // Waits counts the things that a person should look at.
@@ -33,11 +34,8 @@ type Waits struct {
 	Failed    int `json:"failed"`    // agents that failed for other reasons since then
 }
 
-// The limits of reading for a glance.
-const (
-	maxCounted = 400 // frames whose cost is added up
-	maxEnds    = 20  // agents that ended since the last prompt
-)
+// maxEnds bounds the agents that ended since the last prompt, of which a glance reads.
+const maxEnds = 20
 
 // GlanceAt returns a glance at the caller's work. ok is false if the caller has no frame, or
 // flame is off.
@@ -53,9 +51,11 @@ func GlanceAt(ctx context.Context, p *project.Project, by project.Caller) (g Gla
 		if by.Anonymous() {
 			session = g.Frame.Session
 		}
-		if g.Cost, err = costOf(s, session, g.Frame); err != nil {
+		used, err := usage.Spent(s.Tx, session)
+		if err != nil {
 			return err
 		}
+		g.Cost = Cost{USD: used.CostUSD, Whole: used.Unpriced == 0}
 		tree, err := record.Trees.Of(s.Tx, session)
 		if err != nil {
 			return err
@@ -68,26 +68,6 @@ func GlanceAt(ctx context.Context, p *project.Project, by project.Caller) (g Gla
 		return err
 	})
 	return g, ok, err
-}
-
-// costOf adds up the tree that a session began or, if it began none, the tree of its frame.
-func costOf(s *project.Step, session string, frame core.Frame) (Cost, error) {
-	root, begun := "", s.Session
-	if begun.ID != session {
-		var err error
-		if begun, err = s.Tx.Session(session); project.IgnoreMissing(err) != nil {
-			return Cost{}, err
-		}
-	}
-	if root = begun.Root; root == "" {
-		top, err := s.Top(frame)
-		if err != nil {
-			return Cost{}, err
-		}
-		root = top.ID
-	}
-	used, whole, err := s.Tx.UsageUnder(root, maxCounted)
-	return Cost{USD: used.CostUSD, Whole: whole && used.Unpriced == 0}, err
 }
 
 // since counts the agents of a session that ended badly since its last prompt. With a prompt,

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -116,6 +117,34 @@ func TestEveryVersionIsBroughtUpToDate(t *testing.T) {
 			require.NoError(t, saveAsOlder(old, "f-older"), "an older binary goes on")
 		})
 	}
+}
+
+// TestWhatSessionsSpentIsTakenOver counts a tree for the first session that began there: older
+// flames did not know who spent what in it.
+func TestWhatSessionsSpentIsTakenOver(t *testing.T) {
+	t.Parallel()
+	ctx, dir := context.Background(), t.TempDir()
+	old := openWith(t, dir, disk.Schema{Version: 9, Step: disk.NewestSchema.Step}, Options{})
+	require.NoError(t, old.Update(ctx, func(tx project.Tx) error {
+		spent := core.Usage{TokensIn: 10, CostUSD: 0.5}
+		return errors.Join(
+			tx.SaveSession(core.Session{ID: "s", Root: "top", CreatedAt: 1}), tx.SaveSession(core.Session{ID: "later", Root: "top", CreatedAt: 2}),
+			tx.SaveSession(core.Session{ID: "child", Parent: "s", Root: "in"}), tx.SaveSession(core.Session{ID: "idle"}),
+			tx.SaveFrame(core.Frame{ID: "top", Status: core.InProgress, Usage: spent}),
+			tx.SaveFrame(core.Frame{ID: "in", Parent: "top", Status: core.Completed, Usage: spent}),
+		)
+	}))
+	now := openWith(t, dir, disk.NewestSchema, Options{})
+	require.NoError(t, now.View(ctx, func(tx project.Tx) error {
+		ids, err := project.Kind[core.Usage]("spent").IDs(tx, "")
+		assert.Equal(t, []string{"s"}, ids)
+		return err
+	}))
+	require.NoError(t, now.View(ctx, func(tx project.Tx) error {
+		spent, err := project.Kind[core.Usage]("spent").Of(tx, "s")
+		assert.Equal(t, core.Usage{TokensIn: 20, CostUSD: 1}, spent)
+		return err
+	}))
 }
 
 // Older flames invalidated in batches. Frames that they read as invalidated stay so, also if

@@ -87,9 +87,9 @@ func (c *conversation) piece(goal string) string {
 func TestTheSavingsOfFoldingAreTheSameEverywhere(t *testing.T) {
 	t.Parallel()
 	d := newDay(t)
-	d.claude()
+	d.play(claudeCode)
 	c := &conversation{day: d, session: "ses_1", clock: time.Now().UnixMilli()}
-	d.hook(openCode, map[string]any{"event": "chat.message", "session": "ses_1", "message": "msg_1", "text": "Write the docs"})
+	d.happens(`opencode {"event":"chat.message","session":"ses_1","message":"msg_1","text":"Write the docs"}`)
 	c.say("user", 10)
 	c.request()
 	assert.NotContains(t, d.flame("", "stats"), "left out", "nothing yet")

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -46,9 +45,7 @@ type metered struct {
 func TestAGatewaysFiguresAreTheSameEverywhere(t *testing.T) {
 	t.Parallel()
 	d := newDay(t)
-	d.hook(claudeCode, map[string]any{
-		"hook_event_name": "UserPromptSubmit", "session_id": "claude-1", "prompt_id": "p1", "prompt": "Build a login", "cwd": d.project,
-	})
+	d.happens(`claude-code {"hook_event_name":"UserPromptSubmit","session_id":"claude-1","prompt_id":"p1","prompt":"Build a login","cwd":"$project"}`)
 	assert.NotContains(t, d.flame("", "stats"), "gateway", "nothing without one")
 	s := project.Caller{Session: "claude-1", Host: claudeCode, Trust: project.Stamped}
 	now := core.MillisOf(time.Now())
@@ -60,11 +57,9 @@ func TestAGatewaysFiguresAreTheSameEverywhere(t *testing.T) {
 	d.within(func(p *project.Project) error {
 		return turns.Answered(t.Context(), p, s, turns.Report{Requests: []usage.Request{answered, refused}})
 	})
-	log := filepath.Join(d.home, ".claude", "projects", "-project", "claude-1.jsonl")
-	d.logs(log, "", "m1") // the log has this one, too
-	d.hook(claudeCode, map[string]any{
-		"hook_event_name": "Stop", "session_id": "claude-1", "transcript_path": log, "last_assistant_message": "built", "background_tasks": []any{}, "cwd": d.project,
-	})
+	// The log has the answer, too.
+	d.happens(`$home/log.jsonl > {"type":"assistant","timestamp":"$time","message":{"id":"m1","model":"claude-opus-5-5","usage":{"input_tokens":250000}}}
+		claude-code {"hook_event_name":"Stop","session_id":"claude-1","transcript_path":"$home/log.jsonl","cwd":"$project","background_tasks":[]}`)
 
 	own := metered{
 		Class: "main", Requests: 2, Failed: 1, Usage: answered.Usage, FirstMean: 1_200, FirstMax: 1_200, FirstSum: 1_200, Begun: 1,

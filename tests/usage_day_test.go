@@ -2,6 +2,7 @@ package tests
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/samber/lo"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -30,7 +32,7 @@ echo '{"type":"result","subtype":"success","session_id":"'$session'","result":"s
 	`"usage":{"input_tokens":250000},"modelUsage":{"claude-opus-5-5":{}}}'
 `
 
-// A day has sessions of both hosts in a project, subagents of theirs, and an agent of flame's.
+// A day is a project in which testdata/day.txt happens.
 type day struct {
 	*sealed
 	t *testing.T
@@ -50,74 +52,56 @@ func (d *day) read(into any, args ...string) {
 	require.NoError(d.t, json.Unmarshal([]byte(d.flame("", append(args, "--json")...)), into))
 }
 
-// hook reports an event of a host to flame.
-func (d *day) hook(host string, event map[string]any) {
+// play has happen what the parts of testdata/day.txt tell that begin so.
+func (d *day) play(begin string) {
 	d.t.Helper()
-	raw, err := json.Marshal(event)
+	told, err := os.ReadFile(filepath.Join("testdata", "day.txt"))
 	require.NoError(d.t, err)
-	d.flame(string(raw), "hook", host)
-}
-
-// logs appends answers, each for a dollar, to a log of Claude Code.
-func (d *day) logs(path, agent string, ids ...string) {
-	d.t.Helper()
-	require.NoError(d.t, os.MkdirAll(filepath.Dir(path), 0o755))
-	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	require.NoError(d.t, err)
-	for _, id := range ids {
-		raw, err := json.Marshal(map[string]any{
-			"type": "assistant", "sessionId": "claude-1", "agentId": agent, "timestamp": time.Now().UTC().Format(time.RFC3339Nano),
-			"message": map[string]any{"id": id, "model": "claude-opus-5-5", "content": []any{}, "usage": map[string]any{"input_tokens": 250_000}},
-		})
-		require.NoError(d.t, err)
-		_, err = file.Write(append(raw, '\n'))
-		require.NoError(d.t, err)
-	}
-	require.NoError(d.t, file.Close())
-}
-
-// claude is a session of Claude Code that costs two dollars, with a subagent for another dollar.
-func (d *day) claude() (logs string) {
-	d.t.Helper()
-	logs = filepath.Join(d.home, ".claude", "projects", "-project")
-	own, child := filepath.Join(logs, "claude-1.jsonl"), filepath.Join(logs, "claude-1", "subagents", "agent-abc.jsonl")
-	tell := func(name string, more map[string]any) {
-		event := map[string]any{"hook_event_name": name, "session_id": "claude-1", "transcript_path": own, "cwd": d.project}
-		for key, value := range more {
-			event[key] = value
+	for _, part := range strings.Split(string(told), "\n\n")[1:] {
+		if strings.HasPrefix(part, begin) {
+			d.happens(part)
 		}
-		d.hook(claudeCode, event)
 	}
-	asked := map[string]any{"tool_name": "Agent", "tool_use_id": "t1", "tool_input": map[string]any{
-		"description": "Look around", "subagent_type": "Explore", "prompt": "look",
-	}}
-	tell("SessionStart", map[string]any{"source": "startup"})
-	tell("UserPromptSubmit", map[string]any{"prompt_id": "p1", "prompt": "Build a login"})
-	tell("PreToolUse", asked)
-	d.logs(own, "", "m1", "m2")
-	d.logs(child, "abc", "c1")
-	tell("SubagentStop", map[string]any{"agent_id": "abc", "agent_type": "Explore", "agent_transcript_path": child, "last_assistant_message": "seen"})
-	asked["tool_response"] = map[string]any{"status": "completed", "agentId": "abc", "content": []any{map[string]any{"text": "seen"}}}
-	tell("PostToolUse", asked)
-	tell("Stop", map[string]any{"last_assistant_message": "built", "background_tasks": []any{}})
-	return logs
 }
 
-// openCode is a session of OpenCode that costs half a dollar, with a subagent for a quarter.
-func (d *day) openCode() {
+// happens has happen what lines of the form of testdata/day.txt tell.
+func (d *day) happens(lines string) {
 	d.t.Helper()
-	spent := func(id string, cost float64) []any {
-		return []any{map[string]any{"id": id, "at": time.Now().UnixMilli(), "in": 1_000, "out": 10, "cost": cost, "tools": 1}}
+	for line := range strings.Lines(lines) {
+		now := time.Now()
+		line = strings.NewReplacer("$home", d.home, "$project", d.project, "$login", d.login(line), "$now", strconv.FormatInt(now.UnixMilli(), 10),
+			"$time", now.UTC().Format(time.RFC3339Nano)).Replace(strings.TrimSpace(line))
+		who, what, _ := strings.Cut(line, " ")
+		switch text, logged := strings.CutPrefix(what, "> "); {
+		case logged:
+			require.NoError(d.t, os.MkdirAll(filepath.Dir(who), 0o755))
+			file, err := os.OpenFile(who, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+			require.NoError(d.t, err)
+			_, err = file.WriteString(text + "\n")
+			require.NoError(d.t, errors.Join(err, file.Close()))
+		case who == "flame":
+			d.flame("", strings.Fields(what)...)
+		default:
+			d.flame(what, "hook", who)
+		}
 	}
-	for _, event := range []map[string]any{
-		{"event": "chat.message", "session": "ses_1", "message": "msg_1", "text": "Write the docs"},
-		{"event": "session.created", "session": "ses_2", "parent": "ses_1", "title": "Read the code (@explore subagent)"},
-		{"event": "session.idle", "session": "ses_2", "parent": "ses_1", "text": "read", "usage": spent("msg_2", 0.25)},
-		{"event": "tool.after", "session": "ses_1", "tool": "task", "child": "ses_2", "output": "<task_result>\nread\n</task_result>"},
-		{"event": "session.idle", "session": "ses_1", "text": "written", "usage": spent("msg_3", 0.5)},
-	} {
-		d.hook(openCode, event)
+}
+
+// login returns the id of the frame "Login", if a line names it.
+func (d *day) login(line string) string {
+	d.t.Helper()
+	if !strings.Contains(line, "$login") {
+		return ""
 	}
+	var found []costed
+	d.read(&found, "search", "Login")
+	for _, f := range found {
+		if f.Goal == "Login" {
+			return f.ID
+		}
+	}
+	require.Fail(d.t, "it is not found")
+	return ""
 }
 
 // metric returns the sum of a metric over its labels.
@@ -167,8 +151,7 @@ func sum(all []costed) (used core.Usage) {
 func TestCostsOfADayAreTheSameEverywhere(t *testing.T) {
 	t.Parallel()
 	d := newDay(t)
-	logs := d.claude()
-	d.openCode()
+	d.play("")
 	printed := d.flame("", "agents", "spawn", "analyzer", "Look", "--description", "Look deeper", "--wait")
 	agent := agentID.FindString(printed)
 	require.NotEmpty(t, agent, printed)
@@ -184,41 +167,61 @@ func TestCostsOfADayAreTheSameEverywhere(t *testing.T) {
 		Usage     core.Usage
 	}
 	d.read(&stats, "stats")
-	assert.InDelta(t, 2+1+0.5+0.25+1.25, stats.Usage.CostUSD, 1e-9)
-	assert.Equal(t, int64(4*250_000+2*1_000), stats.Usage.TokensIn)
-	assert.Equal(t, map[string]int{"idle": 2}, stats.Sessions, "neither subagents nor agents nor the shell are sessions")
+	want := core.Usage{TokensIn: 750_000 + 2_000 + 100_000 + 100_000 + 250_000, TokensOut: 20, CostUSD: 3 + 0.75 + 0.5 + 0.125 + 1.25, ToolCalls: 2}
+	assert.Equal(t, want, stats.Usage)
+	assert.Equal(t, map[string]int{"ended": 1, "idle": 3}, stats.Sessions, "neither subagents nor agents nor the shell are sessions")
 	assert.Equal(t, core.SubagentStats{TotalDetected: 2, FramesCreated: 2, EndedByHost: 2}, stats.Subagents)
 	assert.Equal(t, 1, stats.Agents.Count)
 	assert.InDelta(t, 1.25, stats.Agents.Usage.CostUSD, 1e-9)
 	text := d.flame("", "stats")
 	assert.Contains(t, text, "agents: 1, 0 running; 250000 tokens in, 0 out, 0 cache read, 0 cache written, 0 tool calls, $1.2500\n")
-	assert.Contains(t, text, "usage in all: 1002000 tokens in, 20 out, 0 cache read, 0 cache written, 2 tool calls, $5.0000\n")
+	assert.Contains(t, text, "usage in all: 1202000 tokens in, 20 out, 0 cache read, 0 cache written, 2 tool calls, $5.6250\n")
 
 	var tree []costed
 	d.read(&tree, "tree")
-	assert.Equal(t, stats.Usage, sum(tree))
+	assert.Equal(t, want, sum(tree))
 	assert.Contains(t, d.flame("", "status", "--session", "ses_1"), "Used in it: 1000 tokens in, 10 out, 0 cache read, 0 cache written, 1 tool call, $0.5000\n")
-	for frame, cost := range map[string]float64{"claude-1": 2, "abc": 1} {
+	for frame, cost := range map[string]float64{"claude-1": 1, "abc": 1, d.login("$login"): 1.5, "gemini-1": 0.125} {
 		var shown costed
 		d.read(&shown, "show", frame)
 		assert.InDelta(t, cost, shown.Usage.CostUSD, 1e-9, frame)
 	}
 	var sessions []costed
-	d.read(&sessions, "sessions")
-	require.Len(t, sessions, 2)
-	assert.Equal(t, []string{"ses_1", "claude-1"}, []string{sessions[0].ID, sessions[1].ID}, "the one heard of last comes first")
-	assert.Equal(t, stats.Usage, sum(sessions))
+	d.read(&sessions, "sessions", "--all")
+	assert.Equal(t, want, sum(sessions))
+	spent := map[string]float64{"claude-1": 3, "ses_1": 0.75, "codex-1": 0.5, "gemini-1": 0.125, "cli": 1.25}
+	assert.Equal(t, spent, lo.SliceToMap(sessions, func(s costed) (string, float64) { return s.ID, s.Usage.CostUSD }))
+	for session, cost := range map[string]string{"ses_1": "$0.75", "gemini-1": "$0.12"} {
+		assert.Contains(t, d.flame("", "status", "--line", "--session", session), cost)
+	}
 	assert.Contains(t, d.flame("", "agents", "runs"), "$1.2500")
 	var result costed
 	d.read(&result, "agents", "show", agent)
 	assert.Equal(t, stats.Agents.Usage, result.Usage)
 
+	var report struct {
+		Board struct {
+			Frames []struct {
+				ID, Host string
+				Self     core.Usage
+			}
+		}
+	}
+	d.read(&report, "report")
+	var shown core.Usage
+	for _, f := range report.Board.Frames {
+		assert.NotEqual(t, "cli", f.Host, "no work was done at a shell")
+		shown = shown.Add(f.Self)
+	}
+	assert.Equal(t, want, shown)
+
 	metrics := d.metrics()
-	assert.InDelta(t, stats.Usage.CostUSD, d.metric(metrics, "flame_cost_usd_total"), 1e-9)
-	assert.InDelta(t, float64(stats.Usage.Tokens()), d.metric(metrics, "flame_tokens_total"), 0)
+	assert.InDelta(t, want.CostUSD, d.metric(metrics, "flame_cost_usd_total"), 1e-9)
+	assert.InDelta(t, float64(want.Tokens()), d.metric(metrics, "flame_tokens_total"), 0)
 	assert.InDelta(t, stats.Agents.Usage.CostUSD, d.metric(metrics, "flame_subagent_cost_usd_total"), 1e-9)
 	assert.InDelta(t, 2, d.metric(metrics, "flame_subagent_native_ended_by_host_total"), 0)
 
+	logs := filepath.Join(d.home, ".claude", "projects", "-project")
 	output := filepath.Join(strings.TrimSpace(d.flame("", "where")), "agents", agent, "stdout.jsonl")
 	for path, want := range map[string]float64{logs: 3, output: 1.25} {
 		var told struct{ Nodes []costed }

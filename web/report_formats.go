@@ -111,7 +111,7 @@ func (r Report) entry(row board.Row) string {
 		facts = append(facts, escaped("@"+row.Machine))
 	}
 	if row.From != 0 {
-		facts = append(facts, render.Duration(int64(cmp.Or(row.Until, r.Board.Now)-row.From)))
+		facts = append(facts, render.Duration(int64(row.Took(r.Board.Now))))
 	}
 	if row.Total.CostUSD > 0 {
 		facts = append(facts, render.Cost(row.Total))

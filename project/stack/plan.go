@@ -245,15 +245,32 @@ func start(s *project.Step, frame *core.Frame, machine string) error {
 	if frame.Status == core.Completed || frame.Status == core.Failed {
 		event = core.FrameReopened
 	}
-	from := frame.Status
-	if err := frame.Move(core.InProgress, s.Now); err != nil {
+	from, move := frame.Status, frame.Move
+	if staysWith(s, *frame) {
+		move = func(_ core.Status, now core.Millis) error { return frame.Reopen(now) }
+	}
+	if err := move(core.InProgress, s.Now); err != nil {
 		return err
 	}
-	frame.Session, frame.ArchivedAt = s.Session.ID, 0
+	assign(s, frame)
+	frame.ArchivedAt = 0
 	if err := s.Tx.SaveFrame(*frame); err != nil {
 		return err
 	}
 	return s.Emit(event, frame.ID, fromMachine(machine, map[string]any{"from": from}))
+}
+
+// staysWith reports whether a frame that the caller takes up stays with the session that
+// worked in it, as do its cost and its time: the caller is a person at a shell.
+func staysWith(s *project.Step, frame core.Frame) bool {
+	return s.Session.Host == project.CommandLine && frame.Session != "" && frame.Session != project.CommandLine
+}
+
+// assign makes the caller's session the one that works in a frame.
+func assign(s *project.Step, frame *core.Frame) {
+	if !staysWith(s, *frame) {
+		frame.Session = s.Session.ID
+	}
 }
 
 // fromMachine adds to the data of an event the machine from which this one took the frame.
@@ -279,7 +296,8 @@ func takeOver(s *project.Step, frame *core.Frame, force bool, a *Activated) erro
 		return nil
 	}
 	a.Taken = frame.Session
-	frame.Session, frame.UpdatedAt = s.Session.ID, s.Now
+	assign(s, frame)
+	frame.UpdatedAt = s.Now
 	if err := s.Tx.SaveFrame(*frame); err != nil {
 		return err
 	}

@@ -128,7 +128,8 @@ func settleIn(s *project.Step, frame core.Frame) error {
 			return err
 		}
 		if owner == "" && top.Session != project.CommandLine {
-			mine, top.Session = top, s.Session.ID
+			mine = top
+			assign(s, &top)
 			if err := s.Tx.SaveFrame(top); err != nil {
 				return err
 			}

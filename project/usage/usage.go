@@ -68,15 +68,30 @@ func Add(s *project.Step, usages []Message) error {
 	return recordCounted.Save(s.Tx, s.Session.ID, fresh[len(fresh)-1].ID)
 }
 
+// An Agent is what the usage of an agent of flame's counts for.
+type Agent struct {
+	Asker   string // id of the session that asked for it
+	Session string // its own; empty if it is not known
+	Frame   string // its own; empty if another machine counts the usage of its frames
+}
+
 // AddSupervised counts the usage that the supervisor of an agent saw since the last call:
 // tokens, USD, tool calls and answers. It charges the frame in which the agent's session
 // works, or the agent's own frame if the session is unknown.
-func AddSupervised(s *project.Step, session, own string, used core.Usage, answers int) error {
-	worked, err := project.RecordWorked.Of(s.Tx, session)
-	if err != nil || used == (core.Usage{}) {
-		return err
+func AddSupervised(s *project.Step, a Agent, used core.Usage, answers int) error {
+	if used == (core.Usage{}) {
+		return nil
 	}
-	return charge(s, worked.At(s.Now, own), spending{usage: used, messages: answers})
+	if a.Frame != "" {
+		worked, err := project.RecordWorked.Of(s.Tx, a.Session)
+		if err != nil {
+			return err
+		}
+		if _, err := charge(s, worked.At(s.Now, a.Frame), spending{usage: used, messages: answers}); err != nil {
+			return err
+		}
+	}
+	return addTo(s.Tx, a.Asker, used)
 }
 
 // A spending is the usage of some messages or requests at one time.
@@ -119,12 +134,17 @@ func spend(s *project.Step, session, home string, spent []spending) error {
 		sum.context, sum.classes = cmp.Or(one.context, sum.context), sum.classes.add(one.classes)
 		byFrame[id] = sum
 	}
+	var whole core.Usage
 	for id, sum := range byFrame {
-		if err := charge(s, id, sum); err != nil {
+		counted, err := charge(s, id, sum)
+		if err != nil {
 			return err
 		}
+		if counted {
+			whole = whole.Add(sum.usage)
+		}
 	}
-	return nil
+	return addTo(s.Tx, session, whole)
 }
 
 // forgetWorked drops the part of a session's timeline before the newest of spent, but keeps
@@ -141,25 +161,62 @@ func forgetWorked(s *project.Step, session string, spent []spending, upto core.M
 	return project.ForgetBefore(s.Tx, session, worked, min(newest.at, upto))
 }
 
-// charge adds sum to one frame. The usage of a deleted frame is lost.
-func charge(s *project.Step, id string, sum spending) error {
+// charge adds sum to one frame. The usage of a deleted frame is lost: counted is false.
+func charge(s *project.Step, id string, sum spending) (counted bool, err error) {
 	frame, err := s.Tx.Frame(id)
 	if err != nil {
-		return project.IgnoreMissing(err)
+		return false, project.IgnoreMissing(err)
 	}
 	if sum.usage != (core.Usage{}) {
 		frame.Usage = frame.Usage.Add(sum.usage)
 		if err := s.Tx.SaveFrame(frame); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if err := note(s.Tx, recordByFrame, id, sum.classes); err != nil {
-		return err
+		return false, err
 	}
-	return autonomy.UpdateActivity(s, id, func(a *autonomy.Activity) {
+	return true, autonomy.UpdateActivity(s, id, func(a *autonomy.Activity) {
 		a.Messages += sum.messages
 		a.Tokens = cmp.Or(sum.context, a.Tokens)
 	})
+}
+
+// recordSpent, by session of a person, is what it used with its subagents and agents, in
+// whichever frames: who takes up a frame later changes nothing of it.
+const recordSpent project.Kind[core.Usage] = "spent"
+
+// Spent returns what the session of a person used, with its subagents and agents. A session
+// of one of these stands for that of its person.
+func Spent(tx project.Tx, session string) (core.Usage, error) {
+	person, err := personOf(tx, session)
+	if err != nil {
+		return core.Usage{}, project.IgnoreMissing(err)
+	}
+	return recordSpent.Of(tx, person)
+}
+
+// addTo adds usage of a session to what the session of its person spent.
+func addTo(tx project.Tx, session string, used core.Usage) error {
+	if used == (core.Usage{}) {
+		return nil
+	}
+	person, err := personOf(tx, session)
+	if err != nil {
+		return project.IgnoreMissing(err)
+	}
+	return recordSpent.Change(tx, person, func(sum *core.Usage) { *sum = sum.Add(used) })
+}
+
+// personOf returns the session of a person to which a session belongs: itself or the last one above it.
+func personOf(tx project.Tx, session string) (string, error) {
+	for met := map[string]bool{}; ; {
+		s, err := tx.Session(session)
+		if err != nil || s.Parent == "" || met[session] {
+			return session, err
+		}
+		met[session], session = true, s.Parent
+	}
 }
 
 // Forget drops the records of how far flame counted a session's usage. The sums of the
@@ -167,7 +224,7 @@ func charge(s *project.Step, id string, sum spending) error {
 func Forget(tx project.Tx, session string) error {
 	return errors.Join(
 		project.RecordTranscript.Delete(tx, session), recordCounted.Delete(tx, session), tx.ClearDeadline(project.UsageDeadline, session),
-		recordJoined.Delete(tx, session), recordBySession.Delete(tx, session), files.Forget(tx, session),
+		recordJoined.Delete(tx, session), recordBySession.Delete(tx, session), recordSpent.Delete(tx, session), files.Forget(tx, session),
 	)
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/samber/lo"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -16,6 +17,7 @@ import (
 	"flame/project"
 	"flame/project/autonomy"
 	"flame/project/children"
+	"flame/project/stack"
 	"flame/project/turns"
 	"flame/project/view"
 	"flame/tests/hoststest"
@@ -251,4 +253,34 @@ func TestARequestDuringACountIsCountedNext(t *testing.T) {
 	f.Sweep()
 	assert.InDelta(t, 2, f.Spent(frame.ID), 1e-9)
 	assert.Empty(t, counting(f))
+}
+
+// TestWhatASessionSpentStaysItsOwn has others take up the frame in which a session worked: a
+// person at a shell, and then another session.
+func TestWhatASessionSpentStaysItsOwn(t *testing.T) {
+	t.Parallel()
+	f, log := projecttest.NewCounter(t)
+	first, next, beside := projecttest.Host("first"), projecttest.Host("next"), projecttest.NewLog(f, "next.jsonl")
+	frame := f.Push(first, "work")
+	log.Answer("m1")
+	f.Count(first, log)
+	began := f.Get(frame.ID).StartedAt
+	f.PopAs(first, stack.PopArgs{Status: core.Completed, Summary: "half of it"})
+	f.End(first)
+
+	f.Activate(projecttest.Shell, frame.ID)
+	popped := f.PopAs(projecttest.Shell, stack.PopArgs{Frame: frame.ID, Status: core.Completed, Summary: "half of it, and the tests"})
+	assert.Equal(t, "first", popped.Frame.Session, "a shell does no work")
+	assert.Equal(t, began, popped.Frame.StartedAt, "the time is that of the work")
+
+	f.Activate(next, frame.ID)
+	beside.Answer("m2")
+	beside.Answer("m3")
+	f.Count(next, beside)
+	assert.InDelta(t, 3, f.Spent(frame.ID), 1e-9)
+	listed, _, err := view.SessionsOf(f.Ctx, f.Project, view.SessionArgs{Ended: true})
+	require.NoError(t, err)
+	spent := lo.SliceToMap(listed, func(s view.ListedSession) (string, float64) { return s.ID, s.Usage.CostUSD })
+	assert.InDelta(t, 1, spent["first"], 1e-9)
+	assert.InDelta(t, 2, spent["next"], 1e-9)
 }

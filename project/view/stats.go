@@ -3,7 +3,6 @@ package view
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
 
 	"flame/core"
@@ -68,11 +67,12 @@ func StatsOf(ctx context.Context, p *project.Project) (stats Stats, err error) {
 	return stats, err
 }
 
-// A ListedSession is a session of a person in a host, with its goal and its usage.
+// A ListedSession is a session of a person in a host, with its goal and its usage. The shell is
+// one if agents that it started used something.
 type ListedSession struct {
 	core.Session
 	Goal     string          `json:"goal,omitempty"`     // of its root
-	Usage    core.Usage      `json:"usage"`              // of its root and all frames below, including those of subagents and agents
+	Usage    core.Usage      `json:"usage"`              // its own, and that of its subagents and agents
 	Requests *fold.Meter     `json:"requests,omitempty"` // its own requests to its model; nil if flame does not see them
 	Metered  []usage.Metered `json:"metered,omitempty"`  // its own requests that a gateway measured, by class
 }
@@ -93,8 +93,15 @@ func SessionsOf(ctx context.Context, p *project.Project, args SessionArgs) (list
 			return err
 		}
 		for _, session := range all {
+			shown := isPersons(session)
+			if session.Host == project.CommandLine {
+				spent, err := usage.Spent(tx, session.ID)
+				if shown = spent != (core.Usage{}); err != nil {
+					return err
+				}
+			}
 			switch {
-			case !isPersons(session) || session.State == core.SessionEnded && !args.Ended:
+			case !shown || session.State == core.SessionEnded && !args.Ended:
 			case args.Limit > 0 && len(listed) == args.Limit:
 				more++
 			default:
@@ -126,16 +133,12 @@ func listedSession(tx project.Tx, session core.Session) (ListedSession, error) {
 	if listed.Metered, err = usage.OfSession(tx, session.ID); err != nil {
 		return listed, err
 	}
-	if !session.HasFrame() {
-		return listed, nil
+	if listed.Usage, err = usage.Spent(tx, session.ID); err != nil || !session.HasFrame() {
+		return listed, err
 	}
 	root, err := tx.Frame(session.Root)
-	if err != nil {
-		return listed, project.IgnoreMissing(err)
-	}
 	listed.Goal = root.Goal
-	listed.Usage, _, err = tx.UsageUnder(root.ID, math.MaxInt32)
-	return listed, err
+	return listed, project.IgnoreMissing(err)
 }
 
 // Events returns the events that q describes, oldest first.

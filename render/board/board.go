@@ -39,6 +39,7 @@ type Board struct {
 
 	gapsDue   bool        // gaps may have changed since the last search
 	gapsFound core.Millis // time of the last search
+	timed     core.Millis // when takeTimes ran last
 
 	seen seen
 }

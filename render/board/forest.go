@@ -21,6 +21,8 @@ type Row struct {
 	Created  core.Millis `json:"created"`
 	From     core.Millis `json:"from,omitempty"`  // when work in it began; 0 while planned
 	Until    core.Millis `json:"until,omitempty"` // when work in it ended; 0 before that
+	Still    core.Millis `json:"still,omitempty"` // since when no work goes on in it or below it, although it is open; 0: some does
+	Idle     core.Millis `json:"idle,omitempty"`  // ms from From on in which its session did not work
 	Updated  core.Millis `json:"updated"`
 	Archived bool        `json:"archived,omitempty"`
 	Self     core.Usage  `json:"self,omitzero"`  // of the work in it

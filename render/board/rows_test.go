@@ -2,6 +2,7 @@ package board_test
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 
 	"github.com/samber/lo"
@@ -78,4 +79,86 @@ func TestTheBoardShowsAgentsOfOtherMachinesWhileTheyReport(t *testing.T) {
 		shown(tells(`[{"id":"agent-a","state":"completed"},{"id":"agent-b","state":"active"}]`)))
 	assert.Equal(t, map[string]core.AgentState{"agent-a": core.AgentCompleted, "agent-b": core.AgentOrphaned},
 		shown(func(tx project.Tx) error { return abroad.Keep(tx, nil) }), "its outcome is unknown")
+}
+
+// Time counts while a session works: all in minutes, the frame begins at 0, and it is looked at at 100.
+func TestTimeOfAFrameCountsWhileItsSessionWorks(t *testing.T) {
+	t.Parallel()
+	const minute = 60_000
+	frame := func(id, parent, session string, status core.Status, until core.Millis) core.Frame {
+		return core.Frame{ID: id, Parent: parent, Session: session, Goal: id, Status: status, CreatedAt: 1, StartedAt: 1, EndedAt: until, UpdatedAt: max(1, until)}
+	}
+	session := func(id, parent string, state core.SessionState, heard core.Millis) core.Session {
+		return core.Session{
+			ID: id, Parent: parent, Root: map[string]string{"s": "f", "c": "c"}[id], Tracked: parent != "", Host: "claude-code", State: state,
+			CreatedAt: 1, LastActivityAt: heard * minute,
+		}
+	}
+	tests := map[string]struct {
+		state       core.SessionState // of the frame's session; empty: it is forgotten
+		heard       core.Millis       // of it
+		night       core.Stretch      // in which it was idle
+		until       core.Millis       // 0: in progress
+		child       core.Status       // of a frame below; empty: there is none
+		still, took core.Millis
+	}{
+		"at work":                      {state: core.SessionActive, heard: 90, took: 100},
+		"at work, after a night":       {state: core.SessionActive, heard: 90, night: core.Stretch{From: 20, Until: 50}, took: 70},
+		"at a prompt":                  {state: core.SessionIdle, heard: 4, still: 4, took: 4},
+		"ended":                        {state: core.SessionEnded, heard: 4, still: 4, took: 4},
+		"suspended":                    {state: core.SessionSuspended, heard: 4, still: 4, took: 4},
+		"killed without a word":        {state: core.SessionActive, heard: 4, still: 4, took: 4},
+		"forgotten":                    {},
+		"ended, its child goes on":     {state: core.SessionEnded, heard: 4, child: core.InProgress, took: 100},
+		"ended, its child ended later": {state: core.SessionEnded, heard: 4, child: core.Completed, still: 9, took: 9},
+		"completed after a night":      {state: core.SessionIdle, heard: 80, night: core.Stretch{From: 10, Until: 70}, until: 80, took: 20},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := projecttest.New(t)
+			f.Clock = 100 * minute
+			status := core.InProgress
+			if tt.until != 0 {
+				status = core.Completed
+			}
+			save(f, frame("f", "", "s", status, tt.until*minute))
+			if tt.child != "" {
+				save(f, frame("c", "f", "c", tt.child, 9*minute))
+			}
+			update(f, func(tx project.Tx) error {
+				idle := []core.Stretch{{From: tt.night.From * minute, Until: tt.night.Until * minute}}
+				if tt.state == "" {
+					return nil
+				}
+				return errors.Join(tx.SaveSession(session("s", "", tt.state, tt.heard)), tx.SaveSession(session("c", "s", core.SessionActive, 90)),
+					project.RecordIdle.Save(tx, "s", idle))
+			})
+			p, look := watch(f)
+			look()
+			row := p.frames["f"]
+			assert.EqualValues(t, tt.still, row.Still/minute, "still")
+			assert.EqualValues(t, tt.took, (row.Took(100*minute)+1)/minute, "took")
+		})
+	}
+}
+
+// A session's end changes no frame, and its frame stands still all the same.
+func TestAnOpenFrameStandsStillAtTheEndOfItsSession(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	p, look := watch(f)
+	s := projecttest.Host("s")
+	top := f.Push(s, "work")
+	look()
+	assert.Zero(t, p.frames[top.ID].Still)
+	changeSession(f, "s", func(s *core.Session) { s.State = core.SessionEnded })
+	at := f.Clock
+	f.Clock += 60 * 60_000
+	look()
+	assert.LessOrEqual(t, p.frames[top.ID].Still, at)
+	assert.NotZero(t, p.frames[top.ID].Still)
+	f.Prompt(s, "next", "go on")
+	look()
+	assert.Zero(t, p.frames[top.ID].Still, "it works again")
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/samber/lo"
 
 	"flame/core"
+	"flame/project"
 )
 
 // take puts a reading onto the board, as a new version if anything is different.
@@ -23,7 +24,7 @@ func (b *Board) take(r reading) {
 	changed = b.takeAgents(r, next) || changed
 	changed = b.takeFrames(r, next) || changed
 	open := lo.FilterMap(r.live, func(s core.Session, _ int) (Session, bool) {
-		return sessionOf(s), s.HasFrame() || s.State == core.SessionActive
+		return sessionOf(s), s.Host != project.CommandLine && (s.HasFrame() || s.State == core.SessionActive)
 	})
 	slices.SortFunc(open, func(x, y Session) int { return cmp.Compare(x.ID, y.ID) })
 	changed = b.open.set(open, next) || changed
@@ -34,6 +35,7 @@ func (b *Board) take(r reading) {
 	if r.idle != nil {
 		b.idle = r.idle
 	}
+	changed = b.takeTimes(changed, next) || changed
 	changed = b.takeGaps(changed, next) || changed
 	if changed {
 		b.version = next

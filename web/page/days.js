@@ -39,7 +39,7 @@ export function spentBy(frames, { edges, gaps, now, nameOf, amountOf }) {
     const amount = amountOf(f);
     if (!(amount > 0)) continue;
     const from = f.from || f.created;
-    const until = Math.max(from + 1, Math.min(f.until || now, now + hour));
+    const until = Math.max(from + 1, Math.min(f.until || f.still || now, now + hour));
     if (until <= edges[0] || from >= edges[edges.length - 1]) continue;
     const whole = workedIn(from, until, sorted);
     for (let i = 0; i < days.length; i++) {

@@ -1,6 +1,7 @@
 // Where frames stand in the picture. Pure: the same frames give the same places.
 
-// A frame here is {id, from, until, children, self, total}; until is 0 while it is open.
+// A frame here is {id, from, until, children, self, total}; until is 0 while it is open,
+// and still is since when no work goes on in it then.
 // Places are {id, frame, row, from, until}; rows count from 0, the top.
 
 // hull returns from when until when a frame and all below it lasted; open ones until now.
@@ -16,7 +17,7 @@ function hull(frame, now, hulls) {
       continue;
     }
     let from = f.from ? Math.min(f.from, now - 1) : Infinity;
-    let until = f.from ? Math.max(Math.min(f.until || now, now), from + 1) : -Infinity;
+    let until = f.from ? Math.max(Math.min(f.until || f.still || now, now), from + 1) : -Infinity;
     for (const child of f.children) {
       const inner = hulls.get(child);
       from = Math.min(from, inner.from);

@@ -102,7 +102,7 @@ export class Model {
 
 // emptied removes what a row may leave out the next time.
 function emptied(row) {
-  for (const key of ["parent", "machine", "session", "host", "agent", "agentID", "from", "until", "archived"]) delete row[key];
+  for (const key of ["parent", "machine", "session", "host", "agent", "agentID", "from", "until", "still", "idle", "archived"]) delete row[key];
   return row;
 }
 

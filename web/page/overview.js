@@ -1,6 +1,6 @@
 // The overview: what is shown while no frame is selected. Each line leads to its frame.
 
-import { h, s, duration, amount, cost, money, moment, tokensOf, costOf, hueOf, whoOf, whoseOf, morph } from "./words.js";
+import { h, s, duration, tookOf, amount, cost, money, moment, tokensOf, costOf, hueOf, whoOf, whoseOf, morph } from "./words.js";
 import { icon } from "./icons.js";
 import { failuresOf } from "./needs.js";
 import { daysBefore, spentBy } from "./days.js";
@@ -119,7 +119,7 @@ export class Overview {
     const now = model.now();
     const sessions = model.sessions.filter((x) => x.state === "active").map((x) => {
       const f = model.frames.get(x.current || x.root);
-      return { hue: hueOf(f ? whoOf(f) : x.host), what: x.host, text: (f && f.goal) || x.title || x.id, note: f && f.from ? minutes(now - f.from) : "", frame: f && f.id };
+      return { hue: hueOf(f ? whoOf(f) : x.host), what: x.host, text: (f && f.goal) || x.title || x.id, note: f && f.from ? minutes(tookOf(f, now)) : "", frame: f && f.id };
     });
     const agents = model.running().sort((x, y) => x.asked - y.asked).map((a) => ({
       hue: hueOf(a.type || a.host), what: whoseOf(a), text: a.text || a.description, note: [a.used && costOf(a.used) ? cost(a.used) : "", minutes(now - a.asked)].filter(Boolean).join(" · "), frame: a.frame,

@@ -1,7 +1,7 @@
 // What the details of a frame consist of. Each part is made of what the details know, and
 // what is in a fold is made of what they know when it is opened.
 
-import { h, when, duration, amount, cost, money, moment, tokensOf, glyphs, statusNames, plural } from "./words.js";
+import { h, when, duration, tookOf, amount, cost, money, moment, tokensOf, glyphs, statusNames, plural } from "./words.js";
 import { isRunning } from "./model.js";
 import { known, wrong, linked } from "./told.js";
 import { around, shell, copier } from "./around.js";
@@ -31,13 +31,13 @@ function goal(d, f) {
 function state(d, f) {
   const session = d.model.sessions.find((x) => x.current === f.id);
   const goesOn = f.from && !f.until;
-  const lasted = duration((f.until || d.now) - f.from);
+  const lasted = duration(tookOf(f, d.now));
   const shown = d.box.querySelector(".lasted");
   if (goesOn && shown && shown.textContent !== lasted) shown.textContent = lasted;
   const now = session ? (session.state === "idle" ? " · a session waits here for a person" : " · a session works here now") : "";
   return d.kept("state", () => h("p", { class: "state" },
     h("b", {}, statusNames[f.status]), f.archived ? ", archived" : "", " ",
-    f.from ? [goesOn ? "for " : [when(f.until, d.now), ", took "], h("span", { class: "lasted" }, lasted)].flat() : f.status === "planned" ? "" : "not begun", f.agent || f.host ? " · " + [f.agent, f.host].filter(Boolean).join(", ") : "", now, h("br"), h("code", {}, f.id), " ", copier(d, f.id, "the id")));
+    f.from ? [goesOn ? "for " : [when(f.until, d.now), ", took "], h("span", { class: "lasted" }, lasted), goesOn && f.still ? [", no work since ", when(f.still, d.now)] : ""].flat() : f.status === "planned" ? "" : "not begun", f.agent || f.host ? " · " + [f.agent, f.host].filter(Boolean).join(", ") : "", now, h("br"), h("code", {}, f.id), " ", copier(d, f.id, "the id")));
 }
 
 function line(name, ...value) { return value.some((v) => v || v === 0) ? [h("dt", {}, name), h("dd", {}, ...value)] : []; }

@@ -1,6 +1,6 @@
 // The picture: frames by clock, by tokens or by cost, and the agents on the same axis.
 
-import { h, s, duration, amount, cost, money, moment, tokensOf, costOf, hueOf, whoOf, whoseOf, glyphs, statusNames } from "./words.js";
+import { h, s, duration, tookOf, amount, cost, money, moment, tokensOf, costOf, hueOf, whoOf, whoseOf, glyphs, statusNames } from "./words.js";
 import { byClock, byAmount, emptyOf } from "./layout.js";
 import { Axis, joined, ticksOf } from "./axis.js";
 import { Hand, spanOf } from "./hand.js";
@@ -136,7 +136,7 @@ export class Picture {
     const f = this.model.frames.get(id);
     if (!f) return null;
     const part = (u) => `${amount(tokensOf(u))} tokens, ${cost(u)}, ${u.toolCalls || 0} tool calls`;
-    const time = f.from ? duration((f.until || this.model.now()) - f.from) : "not begun";
+    const time = f.from ? duration(tookOf(f, this.model.now())) : "not begun";
     return [f.goal, `${glyphs[f.status]} ${statusNames[f.status]}, ${time}${f.agent ? ", " + f.agent : ""}${f.host ? ", " + f.host : ""}${f.machine ? ", @" + f.machine : ""}`, "self: " + part(f.self), "total: " + part(f.total)];
   }
 

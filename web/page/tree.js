@@ -1,7 +1,7 @@
 // The frames as text: a tree that only has the lines that can be seen. It is the
 // accessible form of the picture, and selects the same frame.
 
-import { h, duration, amount, cost, tokensOf, hueOf, whoOf, statusNames, morph } from "./words.js";
+import { h, duration, tookOf, amount, cost, tokensOf, hueOf, whoOf, statusNames, morph } from "./words.js";
 import { icon } from "./icons.js";
 
 const lineHeight = 28;
@@ -98,7 +98,7 @@ export class Tree {
 
   line(i, chosen, old) {
     const { f, depth, of, at } = this.lines[i];
-    const time = f.from ? duration((f.until || this.model.now()) - f.from) : "";
+    const time = f.from ? duration(tookOf(f, this.model.now())) : "";
     const who = whoOf(f);
     const opens = f.children.length > 0;
     const folded = this.folded.has(f.id);

@@ -63,6 +63,9 @@ function ago(t, now) {
   return t > now ? `in ${Math.floor(ms / size)} ${name}` : `${Math.floor(ms / size)} ${name} ago`;
 }
 
+// tookOf returns how long work went on in a frame that was begun, in ms.
+export function tookOf(f, now) { return Math.max(0, (f.until || f.still || now) - f.from - (f.idle || 0)); }
+
 // when is a time as people say it, with the exact one where it is pointed at.
 export function when(t, now) {
   return h("time", { datetime: dateOf(t).toISOString(), title: exact.format(dateOf(t)), "data-at": t }, ago(t, now));
