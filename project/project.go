@@ -67,6 +67,13 @@ type Project struct {
 	joint *joint // the shared transaction; nil outside of Together
 }
 
+// Then returns the project for what happened at a time and is handled late.
+func (p *Project) Then(at core.Millis) *Project {
+	then := *p
+	then.Late, then.Now = true, func() core.Millis { return min(at, p.Now()) }
+	return &then
+}
+
 // A Caller says on whose behalf an operation runs.
 type Caller struct {
 	Session string // id of the host session; empty for a person at a shell who named none, and for an agent whose host does not report it

@@ -229,8 +229,7 @@ func (c *checkup) makable() {
 
 // inbox reports waiting and lost events of hosts.
 func (c *checkup) inbox() {
-	box := intake.Inbox{Dir: c.at.Data.Path}
-	state, err := box.State()
+	state, err := intake.Inbox{Dir: c.at.Data.Path}.State()
 	if err != nil {
 		c.problem("the inbox: ", err)
 		return
@@ -240,7 +239,7 @@ func (c *checkup) inbox() {
 			"%d KB of hosts' events wait in the inbox, of at most %d MB", state.Bytes>>10+1, state.Limit>>20)
 	}
 	if state.Lost > 0 {
-		c.broken("the log says why; to drop this finding, delete "+box.LostFile(),
+		c.broken("the log says why; to drop this finding, delete "+state.LostFile,
 			"%d events of hosts are lost: flame could write neither to the store nor to the inbox", state.Lost)
 	}
 	if state.Aside != "" {

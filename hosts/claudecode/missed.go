@@ -53,10 +53,8 @@ func (x *exchange) promptMissed() error {
 		prompts = append(prompts, last)
 	}
 	for _, prompt := range prompts {
-		then := *x.P
-		then.Late, then.Now = true, func() core.Millis { return min(prompt.At, x.P.Now()) }
 		fromUser := !strings.HasPrefix(prompt.Text, "<")
-		err := turns.NotePrompt(x.Ctx, &then, x.SessionItself(), turns.Prompt{ID: prompt.ID, Text: prompt.Text, FromUser: fromUser})
+		err := turns.NotePrompt(x.Ctx, x.P.Then(prompt.At), x.SessionItself(), turns.Prompt{ID: prompt.ID, Text: prompt.Text, FromUser: fromUser})
 		if err = errors.Join(err, x.P.NoteMadeUp(x.Ctx, Name)); err != nil {
 			return err
 		}

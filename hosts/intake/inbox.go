@@ -2,12 +2,10 @@ package intake
 
 import (
 	"bufio"
-	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,6 +15,7 @@ import (
 	"flame/core"
 	"flame/local/lock"
 	"flame/local/place"
+	"flame/project/turns"
 )
 
 // MaxInbox is how many bytes an inbox holds (DESIGN §4).
@@ -41,265 +40,180 @@ type Inbox struct {
 	Limit int64                                                         // in bytes; 0: MaxInbox
 }
 
-// A Line is one line of an inbox. File and N tell it from all others; the lines of a
-// file are counted from 1.
-type Line struct {
-	File string
-	N    int64
-	Text []byte
-}
-
 // Waits reports whether there are lines to take.
 func (b Inbox) Waits() bool {
-	files, err := b.files()
+	files, _, err := b.files()
 	return len(files) > 0 || err != nil // no event may overtake lines that cannot be listed
 }
 
-// files returns the names of the files with lines, the oldest first.
-func (b Inbox) files() (names []string, err error) {
+// files returns the names of the files with lines, the oldest first, and the bytes in them.
+func (b Inbox) files() (names []string, size int64, err error) {
 	entries, err := os.ReadDir(b.path(""))
-	if err != nil {
-		return nil, unlessMissing(err)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, nil
 	}
+	var newest []string
 	for _, entry := range entries {
-		if strings.HasSuffix(entry.Name(), takingSuffix) {
-			names = append(names, entry.Name())
+		switch name := entry.Name(); {
+		case name == arriving:
+			newest = []string{name}
+		case strings.HasSuffix(name, takingSuffix):
+			names = append(names, name)
+		default:
+			continue
+		}
+		if info, err := entry.Info(); err == nil { // else its lines were taken meanwhile
+			size += info.Size()
 		}
 	}
-	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == arriving }) {
-		names = append(names, arriving)
-	}
-	return names, nil
+	return append(names, newest...), size, err
 }
 
 // Put appends a line, which must hold no line break. It is on the disk when Put returns
 // nil, and nothing of it is kept otherwise, but that it is counted as lost.
 func (b Inbox) Put(ctx context.Context, line []byte) error {
 	err := b.put(ctx, line)
-	if err != nil {
-		b.countLost()
+	if err != nil && b.trusted() == nil {
+		_ = b.append(lost, []byte("."))
 	}
 	return err
 }
 
 func (b Inbox) put(ctx context.Context, line []byte) error {
-	return b.locked(ctx, true, putLock, func() error {
-		size, err := b.size()
+	if err := b.prepare(ctx); err != nil {
+		return err
+	}
+	return b.locked(ctx, putLock, func() error {
+		_, size, err := b.files()
+		if limit := b.limit(); err == nil && size+int64(len(line)) > limit {
+			err = core.Unavailablef(nil, "the inbox %s is full: %d MB", b.path(""), limit>>20).
+				WithHint("`flame doctor` says why no process handles them")
+		}
 		if err != nil {
 			return err
 		}
-		if limit := b.limit(); size+int64(len(line)) > limit {
-			return core.Unavailablef(nil, "the inbox %s is full: %d MB", b.path(""), limit>>20).
-				WithHint("`flame doctor` says why no process handles them")
-		}
-		return b.append(arriving, line)
+		// The first line break ends a line of which a killed process has written a part.
+		return b.append(arriving, slices.Concat([]byte("\n"), line, []byte("\n")))
 	})
 }
 
-// append appends a line to a file. If a killed process has written only a part of a line, append
-// starts a new one.
-func (b Inbox) append(name string, line []byte) error {
-	file, err := place.OpenOwn(b.path(name), os.O_RDWR|os.O_CREATE)
+// append appends a text to a file in one write.
+func (b Inbox) append(name string, text []byte) error {
+	file, err := place.OpenOwn(b.path(name), os.O_WRONLY|os.O_APPEND|os.O_CREATE)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	end, err := file.Seek(0, io.SeekEnd)
+	before, err := file.Stat()
 	if err != nil {
 		return err
-	}
-	text := slices.Concat(line, []byte("\n"))
-	if torn, err := isTorn(file, end); err != nil {
-		return err
-	} else if torn {
-		text = slices.Concat([]byte("\n"), text)
 	}
 	if _, err = file.Write(text); err == nil {
 		err = file.Sync()
 	}
 	if err != nil {
-		return errors.Join(err, file.Truncate(end))
+		return errors.Join(err, file.Truncate(before.Size()))
 	}
-	if end == 0 {
+	if before.Size() == 0 {
 		return place.SyncFolder(b.path(""))
 	}
 	return nil
 }
 
-// isTorn reports whether a file of this size does not end with a line break.
-func isTorn(file *os.File, size int64) (bool, error) {
-	if size == 0 {
-		return false, nil
-	}
-	var last [1]byte
-	_, err := file.ReadAt(last[:], size-1)
-	return last[0] != '\n', err
+// A Taker takes the lines of files with names that never come again. Its errors end Inbox.Take.
+type Taker struct {
+	From func(file string) (taken int64, err error) // how many lines of a file are taken already
+	Line func(at turns.Mark, line []byte) error     // takes a line, valid until the next; at has its file and its number, from 1
 }
 
-// Take calls f with each line, in order, until none is left. A file is deleted once f
-// has returned nil for all its lines; else the next Take begins it again, under the same
-// name, so f must know which lines it has seen. Only one process takes at a time: others
-// wait until ctx is done, and return an error that is lock.ErrBusy.
-func (b Inbox) Take(ctx context.Context, f func(Line) error) error {
+// Take has t take each line, in order, until none is left. It deletes a file whose lines are all
+// taken; else the next Take goes on with it. Only one process takes at a time: others wait until
+// ctx is done, and return an error that is lock.ErrBusy.
+func (b Inbox) Take(ctx context.Context, t Taker) error {
 	if !b.Waits() {
 		return nil
 	}
-	return b.locked(ctx, false, takeLock, func() error {
+	return b.locked(ctx, takeLock, func() error {
 		for {
-			name, err := b.next(ctx)
-			if name == "" || err != nil {
+			files, _, err := b.files()
+			if len(files) == 0 || err != nil {
 				return err
 			}
-			if err := b.takeFile(ctx, name, f); err != nil {
-				return err
+			name := files[0]
+			if name == arriving { // under another name, no process appends to it
+				name = strings.ToLower(rand.Text()) + takingSuffix
+				err = b.locked(ctx, putLock, func() error { return os.Rename(b.path(arriving), b.path(name)) })
 			}
-			if err := os.Remove(b.path(name)); err != nil {
+			if err == nil {
+				err = b.takeFile(ctx, name, t)
+			}
+			if err == nil {
+				err = os.Remove(b.path(name))
+			}
+			if err != nil {
 				return err
 			}
 		}
 	})
 }
 
-// next returns the file to take lines from; empty without one. It renames the file of new lines
-// first, so that no process appends to it any more.
-func (b Inbox) next(ctx context.Context) (name string, err error) {
-	err = b.locked(ctx, false, putLock, func() error {
-		files, err := b.files()
-		if len(files) == 0 || err != nil {
-			return err
-		}
-		if name = files[0]; name == arriving {
-			name = strings.ToLower(rand.Text()) + takingSuffix
-			return os.Rename(b.path(arriving), b.path(name))
-		}
-		return nil
-	})
-	return name, err
-}
-
-func (b Inbox) takeFile(ctx context.Context, name string, f func(Line) error) error {
+// takeFile takes the lines of a file. Empty lines do not count.
+func (b Inbox) takeFile(ctx context.Context, name string, t Taker) error {
 	file, err := place.OpenOwn(b.path(name), os.O_RDONLY)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	lines := bufio.NewReader(file)
-	for n := int64(1); ; n++ {
-		text, err := lines.ReadBytes('\n')
-		if len(text) > 0 {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if err := f(Line{File: name, N: n, Text: text}); err != nil {
-				return err
-			}
+	taken, err := t.From(name)
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 2*MaxInbox)
+	for n := int64(0); err == nil && lines.Scan(); {
+		if len(lines.Bytes()) > 0 {
+			n++
 		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("inbox: %w", err)
+		if err = ctx.Err(); err == nil && len(lines.Bytes()) > 0 && n > taken {
+			err = t.Line(turns.Mark{Source: name, N: n}, lines.Bytes())
 		}
 	}
+	return cmp.Or(err, lines.Err())
 }
 
-// SetAside stores an unreadable line in a file for people, unless there are too many. It does not
-// store the last line twice.
-func (b Inbox) SetAside(line Line) error {
-	text := bytes.TrimSuffix(line.Text, []byte("\n"))
-	if again, err := b.endsWith(aside, text); again || err != nil {
-		return err
+// SetAside stores an unreadable line in a file for people, unless there are too many.
+func (b Inbox) SetAside(line []byte) error {
+	if info, err := os.Lstat(b.path(aside)); err == nil && info.Size()+int64(len(line)) > b.limit() {
+		return b.append(lost, []byte("."))
 	}
-	if info, err := os.Lstat(b.path(aside)); err == nil && info.Size()+int64(len(line.Text)) > b.limit() {
-		b.countLost()
-		return nil
-	}
-	return b.append(aside, text)
+	return b.append(aside, slices.Concat(line, []byte("\n")))
 }
-
-// endsWith reports whether the last line of a file is this one.
-func (b Inbox) endsWith(name string, line []byte) (bool, error) {
-	file, err := place.OpenOwn(b.path(name), os.O_RDONLY)
-	if err != nil {
-		return false, unlessMissing(err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return false, err
-	}
-	last := slices.Concat([]byte("\n"), line, []byte("\n"))
-	end := make([]byte, min(info.Size(), int64(len(last))))
-	_, err = file.ReadAt(end, info.Size()-int64(len(end)))
-	return bytes.HasSuffix(append([]byte("\n"), end...), last), err // it may be the only line
-}
-
-// countLost counts a line that could not be put, if even that can be written.
-func (b Inbox) countLost() {
-	if b.prepare(context.Background(), false) != nil {
-		return
-	}
-	if file, err := place.OpenOwn(b.path(lost), os.O_WRONLY|os.O_APPEND|os.O_CREATE); err == nil {
-		_, _ = file.WriteString(".")
-		file.Close()
-	}
-}
-
-// LostFile returns the path of the file that counts lost lines.
-func (b Inbox) LostFile() string { return b.path(lost) }
 
 // An InboxState is how full an inbox is.
 type InboxState struct {
 	Bytes, Limit int64  // of lines that wait
 	Lost         int64  // lines that could not be put, ever
+	LostFile     string // the file that counts them
 	Aside        string // the file with unreadable lines; empty without one
 }
 
 // State returns how full the inbox is.
 func (b Inbox) State() (s InboxState, err error) {
-	s.Limit = b.limit()
-	if s.Bytes, err = b.size(); err != nil {
-		return s, err
-	}
-	if info, err := os.Lstat(b.path(lost)); err == nil {
+	s.Limit, s.LostFile = b.limit(), b.path(lost)
+	_, s.Bytes, err = b.files()
+	if info, err := os.Lstat(s.LostFile); err == nil {
 		s.Lost = info.Size()
 	}
 	if _, err := os.Lstat(b.path(aside)); err == nil {
 		s.Aside = b.path(aside)
 	}
-	return s, nil
+	return s, err
 }
 
-func (b Inbox) limit() int64 {
-	if b.Limit > 0 {
-		return b.Limit
-	}
-	return MaxInbox
-}
-
-// size returns the bytes of all lines that wait.
-func (b Inbox) size() (sum int64, err error) {
-	names, err := b.files()
-	if err != nil {
-		return 0, err
-	}
-	for _, name := range names {
-		info, err := os.Lstat(b.path(name))
-		if unlessMissing(err) != nil {
-			return 0, err
-		}
-		if err == nil { // else it was taken in meanwhile
-			sum += info.Size()
-		}
-	}
-	return sum, nil
-}
+func (b Inbox) limit() int64 { return cmp.Or(b.Limit, MaxInbox) }
 
 func (b Inbox) path(name string) string { return filepath.Join(b.Dir, folder, name) }
 
-// locked runs f while this process holds a lock. To write, it makes the folder.
-func (b Inbox) locked(ctx context.Context, write bool, name string, f func() error) error {
-	if err := b.prepare(ctx, write); err != nil {
+// locked runs f while this process holds a lock.
+func (b Inbox) locked(ctx context.Context, name string, f func() error) error {
+	if err := b.trusted(); err != nil {
 		return err
 	}
 	held, err := lock.Take(ctx, b.path(name))
@@ -310,34 +224,25 @@ func (b Inbox) locked(ctx context.Context, write bool, name string, f func() err
 	return f()
 }
 
-// prepare makes the folder if it is to be written to, and refuses one that others could
-// have put there.
-func (b Inbox) prepare(ctx context.Context, write bool) error {
-	if write {
-		if b.Ready != nil {
-			if _, err := b.Ready(ctx, true); err != nil {
-				return err
-			}
-		}
-		switch err := os.Mkdir(b.path(""), 0o700); {
-		case err == nil:
-			if err = place.SyncFolder(b.Dir); err != nil {
-				return err
-			}
-		case !errors.Is(err, fs.ErrExist):
+// prepare makes the folder.
+func (b Inbox) prepare(ctx context.Context) error {
+	if b.Ready != nil {
+		if _, err := b.Ready(ctx, true); err != nil {
 			return err
 		}
 	}
+	err := os.Mkdir(b.path(""), 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return errors.Join(err, place.SyncFolder(b.Dir))
+}
+
+// trusted refuses a folder that others could have put there.
+func (b Inbox) trusted() error {
 	info, err := os.Lstat(b.path(""))
 	if err != nil {
 		return err
 	}
 	return place.Trusted(b.path(""), info, fs.ModeDir)
-}
-
-func unlessMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }

@@ -16,6 +16,7 @@ import (
 
 	"flame/hosts/intake"
 	"flame/local/lock"
+	"flame/project/turns"
 )
 
 func newInbox(t *testing.T) intake.Inbox {
@@ -32,20 +33,25 @@ func put(t *testing.T, b intake.Inbox, lines ...string) {
 	}
 }
 
+// taker takes each line by f, from the first of a file.
+func taker(f func(turns.Mark, []byte) error) intake.Taker {
+	return intake.Taker{From: func(string) (int64, error) { return 0, nil }, Line: f}
+}
+
 // take returns the lines that are taken out before f returns an error.
-func take(t *testing.T, b intake.Inbox, f func(intake.Line) error) (taken []string, err error) {
+func take(t *testing.T, b intake.Inbox, f func(turns.Mark, []byte) error) (taken []string, err error) {
 	t.Helper()
-	err = b.Take(t.Context(), func(line intake.Line) error {
-		if err := f(line); err != nil {
+	err = b.Take(t.Context(), taker(func(at turns.Mark, line []byte) error {
+		if err := f(at, line); err != nil {
 			return err
 		}
-		taken = append(taken, strings.TrimSuffix(string(line.Text), "\n"))
+		taken = append(taken, string(line))
 		return nil
-	})
+	}))
 	return taken, err
 }
 
-func always(intake.Line) error { return nil }
+func always(turns.Mark, []byte) error { return nil }
 
 func TestLinesAreTakenInTheirOrderOnce(t *testing.T) {
 	t.Parallel()
@@ -56,8 +62,8 @@ func TestLinesAreTakenInTheirOrderOnce(t *testing.T) {
 	assert.Empty(t, taken)
 	put(t, b, "a", "b", strings.Repeat("x", 10<<20))
 	assert.True(t, b.Waits())
-	taken, err = take(t, b, func(line intake.Line) error {
-		if string(line.Text) == "b\n" {
+	taken, err = take(t, b, func(_ turns.Mark, line []byte) error {
+		if string(line) == "b" {
 			put(t, b, "c") // while others are taken
 		}
 		return nil
@@ -76,8 +82,8 @@ func TestWhatWasNotTakenIsTakenAgainUnderTheSameName(t *testing.T) {
 	put(t, b, "a", "b", "c")
 	var file string
 	stop := errors.New("stop")
-	_, err := take(t, b, func(line intake.Line) error {
-		if file = line.File; line.N == 2 {
+	_, err := take(t, b, func(at turns.Mark, _ []byte) error {
+		if file = at.Source; at.N == 2 {
 			return stop
 		}
 		return nil
@@ -85,8 +91,8 @@ func TestWhatWasNotTakenIsTakenAgainUnderTheSameName(t *testing.T) {
 	require.ErrorIs(t, err, stop)
 	put(t, b, "d")
 	var numbers []string
-	taken, err := take(t, b, func(line intake.Line) error {
-		numbers = append(numbers, fmt.Sprint(line.File == file, line.N))
+	taken, err := take(t, b, func(at turns.Mark, _ []byte) error {
+		numbers = append(numbers, fmt.Sprint(at.Source == file, at.N))
 		return nil
 	})
 	require.NoError(t, err)
@@ -124,16 +130,16 @@ func TestManyProcessesPutAndTakeAtOnce(t *testing.T) {
 	var mu sync.Mutex
 	taken := map[string]int{}
 	last := [writers]int{}
-	collect := func(line intake.Line) error {
+	collect := taker(func(_ turns.Mark, line []byte) error {
 		mu.Lock()
 		defer mu.Unlock()
 		var w, n int
-		_, err := fmt.Sscan(string(line.Text), &w, &n)
+		_, err := fmt.Sscan(string(line), &w, &n)
 		assert.Equal(t, last[w], n, "in the order of each writer")
 		last[w]++
-		taken[string(line.Text)]++
+		taken[string(line)]++
 		return err
-	}
+	})
 	for range 3 {
 		work.Go(func() {
 			for range 20 {
@@ -153,10 +159,10 @@ func TestOnlyOneTakesAtATime(t *testing.T) {
 	t.Parallel()
 	b := newInbox(t)
 	put(t, b, "a")
-	_, err := take(t, b, func(intake.Line) error {
+	_, err := take(t, b, func(turns.Mark, []byte) error {
 		ctx, stop := context.WithTimeout(t.Context(), time.Millisecond)
 		defer stop()
-		assert.ErrorIs(t, b.Take(ctx, always), lock.ErrBusy)
+		assert.ErrorIs(t, b.Take(ctx, taker(always)), lock.ErrBusy)
 		return nil
 	})
 	require.NoError(t, err)
@@ -165,13 +171,13 @@ func TestOnlyOneTakesAtATime(t *testing.T) {
 func TestAFullInboxTakesNoMoreAndLosesNothing(t *testing.T) {
 	t.Parallel()
 	b := newInbox(t)
-	b.Limit = 10
+	b.Limit = 12
 	put(t, b, "12345")
 	require.ErrorContains(t, b.Put(t.Context(), []byte("123456")), "is full")
 	put(t, b, "123")
 	state, err := b.State()
 	require.NoError(t, err)
-	assert.Equal(t, intake.InboxState{Bytes: 10, Limit: 10, Lost: 1}, state)
+	assert.Equal(t, intake.InboxState{Bytes: 12, Limit: 12, Lost: 1, LostFile: filepath.Join(b.Dir, "inbox", "lost")}, state)
 	taken, err := take(t, b, always)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"12345", "123"}, taken)
@@ -205,16 +211,16 @@ func TestNoLinkIsFollowed(t *testing.T) {
 	}
 }
 
-func TestALineIsSetAsideOnce(t *testing.T) {
+func TestLinesAreSetAside(t *testing.T) {
 	t.Parallel()
 	b := intake.Inbox{Dir: t.TempDir()}
 	require.NoError(t, b.Put(t.Context(), []byte("a line")))
-	for _, text := range []string{"one", "one", "two\n", "two", "o", "one"} {
-		require.NoError(t, b.SetAside(intake.Line{Text: []byte(text)}))
+	for _, line := range []string{"one", "two"} {
+		require.NoError(t, b.SetAside([]byte(line)))
 	}
 	state, err := b.State()
 	require.NoError(t, err)
 	kept, err := os.ReadFile(state.Aside)
 	require.NoError(t, err)
-	assert.Equal(t, "one\ntwo\no\none\n", string(kept))
+	assert.Equal(t, "one\ntwo\n", string(kept))
 }

@@ -46,12 +46,7 @@ func (d Desk) Handle(ctx context.Context, host hosts.Host, letter Letter) (answe
 	letter.Version, letter.Host = version, host.Name
 	timed, stop := context.WithTimeout(ctx, host.Patience)
 	defer stop()
-	p, way := *d.Project, passing{behind: !d.isFirst(timed)}
-	p.Store = passage{p.Store, &way}
-	answer, err = d.inTime(timed, &p, &way, host.Hook, letter)
-	if way.touched.Load() {
-		err = core.Unavailablef(errors.Join(errNotFirst, err), "%v", errNotFirst)
-	}
+	answer, err = d.inTime(timed, host, letter)
 	if !errors.Is(err, core.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 		return answer, false, err
 	}
@@ -62,13 +57,6 @@ func (d Desk) Handle(ctx context.Context, host hosts.Host, letter Letter) (answe
 		letter.Event = host.Keeps(letter.Event)
 	}
 	return answer, true, d.keep(keeping, letter, err)
-}
-
-// isFirst reports whether no event in the inbox has to be handled before this one.
-func (d Desk) isFirst(ctx context.Context) bool {
-	ctx, stop := context.WithTimeout(ctx, ahead)
-	defer stop()
-	return d.TakeIn(ctx) == nil
 }
 
 // keep puts an event into the inbox because of an error.
@@ -87,50 +75,58 @@ func (d Desk) keep(ctx context.Context, letter Letter, because error) error {
 	return nil
 }
 
-// inTime is handle until ctx ends, and a moment more. Then it abandons the event, so that either
-// this call or the inbox stores it. A transaction that is committing by then, on a slow disk, may
-// still succeed: an event with marks goes to the inbox anyway, as its marks show whether it is
-// stored already; for any other, inTime waits for the end of the commit. An event whose commit
-// does not end in time may be stored twice, but is not lost.
-func (d Desk) inTime(ctx context.Context, p *project.Project, way *passing, hook hosts.Hook, letter Letter) ([]byte, error) {
-	done := make(chan handled, 1)
+// inTime is handle until ctx ends, and a moment more for its end. The Store commits nothing that
+// ends after ctx, so an event that is abandoned is not stored here, but for a commit that has begun
+// by then, on a slow disk. An event with marks goes to the inbox all the same, as its marks show
+// whether it is stored already; for any other, inTime waits. An event whose commit does not end in
+// that time may be stored twice, but is not lost.
+func (d Desk) inTime(ctx context.Context, host hosts.Host, letter Letter) ([]byte, error) {
+	patience := host.Patience + grace
+	if letter.Source == "" {
+		patience += commitPatience
+	}
+	over, done := time.After(patience), make(chan struct{})
+	var answer []byte // as err, set once done is closed
+	var err error
 	go func() {
+		defer close(done)
 		grow()
-		answer, err := d.handle(ctx, p, hook, letter, letter.marks())
-		done <- handled{answer, err}
+		p, behind := *d.Project, &reader{Store: d.Project.Store}
+		first, stop := context.WithTimeout(ctx, ahead)
+		if d.TakeIn(first) != nil {
+			p.Store = behind
+		}
+		stop()
+		if answer, err = d.handle(ctx, &p, host.Hook, letter); behind.used {
+			err = errNotFirst
+		}
 	}()
-	r, ok := within(ctx.Done(), done)
-	if !ok {
-		r, ok = within(time.After(grace), done)
+	select {
+	case <-done:
+		return answer, err
+	case <-over:
+		return nil, context.DeadlineExceeded
 	}
-	if !ok && way.giveUp() && letter.Source == "" {
-		r, ok = within(time.After(commitPatience), done)
-	}
-	if !ok {
-		return nil, ctx.Err()
-	}
-	return r.answer, r.err
 }
 
-// A handled is what handle returned.
-type handled struct {
-	answer []byte
-	err    error
+var errNotFirst = core.Unavailablef(nil, "earlier events wait in the inbox")
+
+// A reader is a Store for an event while earlier events wait in the inbox: it is read-only.
+type reader struct {
+	project.Store
+	used bool
 }
 
-// within returns what done tells by the time that end comes.
-func within[T any](end <-chan T, done <-chan handled) (r handled, ok bool) {
-	select {
-	case r = <-done:
-		return r, true
-	case <-end:
-	}
-	select {
-	case r = <-done:
-		return r, true
-	default:
-		return r, false
-	}
+func (r *reader) View(ctx context.Context, f func(project.Tx) error) error {
+	r.used = true
+	return r.Store.View(ctx, f)
+}
+
+func (r *reader) Run(ctx context.Context, f func(project.Tx) error) error { return r.View(ctx, f) }
+
+func (r *reader) Update(context.Context, func(project.Tx) error) error {
+	r.used = true
+	return errNotFirst
 }
 
 // grow makes the stack of a new goroutine as large as SQLite needs it, while it holds next to
@@ -142,13 +138,16 @@ func grow() byte {
 	return room[len(os.Args)%len(room)]
 }
 
-// handle has a host's hook handle an event. A panic is an error.
-func (d Desk) handle(ctx context.Context, p *project.Project, hook hosts.Hook, letter Letter, marks []turns.Mark) (answer []byte, err error) {
+// handle has a host's hook handle an event, with these marks and its own. A panic is an error.
+func (d Desk) handle(ctx context.Context, p *project.Project, hook hosts.Hook, letter Letter, marks ...turns.Mark) (answer []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			answer, err = nil, fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
 	}()
+	if letter.Source != "" {
+		marks = append(marks, turns.Mark{Source: letter.Source, N: letter.N})
+	}
 	return hook(ctx, hosts.Flame{Project: p, OwnTool: d.OwnTool, Agent: letter.Agent, Marks: marks}, letter.Event)
 }
 
@@ -157,27 +156,23 @@ const lookPace = time.Second
 
 // Keep handles the events in the inbox until ctx is done.
 func Keep(ctx context.Context, d Desk) {
-	var r rhythm
-	for range project.SteadilyAfter(ctx, lookPace, lookPace) {
-		r.beat(func() bool { return d.TakeWaiting(ctx) })
+	for wait := lookPace; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+			wait = pause(wait, d.TakeWaiting(ctx))
+		}
 	}
 }
 
-// A rhythm tries something at each beat. After each failure in a row it skips about twice as many
-// beats, at most a minute's: a lock that stays held, or a damaged file, should not be tried all
-// the time.
-type rhythm struct{ rest, pause int }
-
-func (r *rhythm) beat(try func() (ok bool)) {
-	switch {
-	case r.rest > 0:
-		r.rest--
-	case try():
-		r.pause = 0
-	default:
-		r.pause = min(2*r.pause+1, int(time.Minute/lookPace))
-		r.rest = r.pause
+// pause returns how long to wait before the next look. After each failure in a row that is twice as
+// long, at most a minute: a lock that stays held, or a damaged file, should not be tried all the time.
+func pause(last time.Duration, ok bool) time.Duration {
+	if ok {
+		return lookPace
 	}
+	return min(2*last, time.Minute)
 }
 
 // TakeWaiting is TakeIn for callers that can continue without it: it logs errors. It

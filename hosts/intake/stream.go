@@ -69,9 +69,9 @@ func (s *Stream) Run(ctx context.Context) error {
 		failed = eachLine(s.In, lines)
 	}()
 	s.sessions = map[string]bool{}
-	tick := time.NewTicker(lookPace)
-	defer tick.Stop()
-	var r rhythm
+	wait := lookPace
+	look := time.NewTimer(wait)
+	defer look.Stop()
 	for {
 		select {
 		case line, more := <-lines:
@@ -81,8 +81,9 @@ func (s *Stream) Run(ctx context.Context) error {
 			if err := s.answer(ctx, line); err != nil {
 				return err
 			}
-		case <-tick.C:
-			r.beat(func() bool { return s.takeIn(ctx) })
+		case <-look.C:
+			wait = pause(wait, s.takeIn(ctx))
+			look.Reset(wait)
 		case <-ctx.Done():
 			s.putBy(ctx, lines)
 			return nil

@@ -27,119 +27,59 @@ type Letter struct {
 	Event   json.RawMessage `json:"event"`
 }
 
-// marks returns what tells the letter from others.
-func (l Letter) marks() []turns.Mark {
-	if l.Source == "" {
-		return nil
-	}
-	return []turns.Mark{{Source: l.Source, N: l.N}}
-}
-
-// TakeIn handles the events in the inbox, in order, until ctx is done. It drops their answers. The
-// next call continues with the next line.
+// TakeIn handles the events in the inbox, in order, until ctx is done. It drops their answers. How
+// far it has come is stored together with what an event changes, so the next call continues with
+// the next line, even if this process is killed.
 func (d Desk) TakeIn(ctx context.Context) error {
-	t := taking{desk: d, late: map[string]int{}}
-	err := d.Inbox.Take(ctx, func(line Line) error { return t.take(ctx, line) })
-	if err == nil {
-		t.over()
+	late := map[string]int{} // events by their hosts
+	err := d.Inbox.Take(ctx, Taker{
+		From: func(file string) (int64, error) { return turns.TakenFrom(ctx, d.Project, file) },
+		Line: func(at turns.Mark, line []byte) error { return d.takeLine(ctx, at, line, late) },
+	})
+	if len(late) == 0 {
+		return err
 	}
-	t.save(ctx)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), ahead)
+	defer stop()
+	failed := d.Project.NoteLate(ctx, late)
+	if err == nil { // else how far the inbox was taken in must not be forgotten
+		failed = errors.Join(failed, turns.ForgetSources(ctx, d.Project))
+	}
+	if failed != nil {
+		d.Project.Log.Warn("the late events could not be counted", "error", failed)
+	}
 	return err
 }
 
-// A taking is one pass through the inbox.
-type taking struct {
-	desk Desk
-	at   turns.Mark     // the line that was handled last
-	done []string       // files that were handled to their end
-	late map[string]int // events by their hosts
-}
-
-// take handles a line, unless that was done before.
-func (t *taking) take(ctx context.Context, line Line) error {
-	if line.File != t.at.Source {
-		taken, err := turns.TakenFrom(ctx, t.desk.Project, line.File)
-		if err != nil {
-			return err
-		}
-		t.over()
-		t.at = turns.Mark{Source: line.File, N: taken.N}
-	}
-	if line.N <= t.at.N {
-		return nil
-	}
-	if err := t.handle(ctx, line); err != nil {
-		return err
-	}
-	t.at.N = line.N
-	return nil
-}
-
-// over notes that the file is at its end.
-func (t *taking) over() {
-	if t.at.Source != "" {
-		t.done = append(t.done, t.at.Source)
-	}
-	t.at = turns.Mark{}
-}
-
-// handle handles one line, and counts it for its host.
-func (t *taking) handle(ctx context.Context, line Line) error {
-	d, at := t.desk, turns.Mark{Source: line.File, N: line.N}
+// takeLine handles the event of a line, and counts it in late.
+func (d Desk) takeLine(ctx context.Context, at turns.Mark, line []byte, late map[string]int) error {
 	var letter Letter
-	err := json.Unmarshal(line.Text, &letter)
+	err := json.Unmarshal(line, &letter)
 	host, known := d.Hosts.Find(letter.Host)
 	if err != nil || !known || host.Hook == nil || letter.Version != version {
 		d.Project.Log.Warn("flame cannot read an event in the inbox", "version", letter.Version, "host", letter.Host, "error", err)
-		if err := d.Inbox.SetAside(line); err != nil {
+		if err := turns.SaveTaken(ctx, d.Project, at); err != nil {
 			return err
 		}
-		return turns.SaveTaken(ctx, d.Project, at)
+		return d.Inbox.SetAside(line)
 	}
-	_, err = d.handle(ctx, d.then(letter), host.Hook, letter, append(letter.marks(), at))
+	_, err = d.handle(ctx, d.then(letter), host.Hook, letter, at)
 	if err != nil && (errors.Is(err, core.ErrUnavailable) || ctx.Err() != nil) {
 		return errors.Join(err, ctx.Err())
 	}
 	if err != nil {
 		d.Project.Log.Warn("hook", "error", err)
 	}
-	t.late[host.Name]++
-	return nil
-}
-
-// save records how far the inbox was taken in, with lines that changed nothing, and the
-// count of late events, which is for people.
-func (t *taking) save(ctx context.Context) {
-	if len(t.done) == 0 && t.at.N == 0 {
-		return
-	}
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), ahead)
-	defer stop()
-	err := t.desk.Project.Together(ctx, func(p *project.Project) error {
-		for _, file := range t.done {
-			if err := turns.ForgetSource(ctx, p, file); err != nil {
-				return err
-			}
-		}
-		if t.at.N > 0 {
-			if err := turns.SaveTaken(ctx, p, t.at); err != nil {
-				return err
-			}
-		}
-		return p.NoteLate(ctx, t.late)
-	})
-	if err != nil {
-		t.desk.Project.Log.Warn("the progress in the inbox could not be recorded", "error", err)
-	}
+	late[host.Name]++
+	return turns.SaveTaken(ctx, d.Project, at) // if the event needed no transaction, or failed
 }
 
 // then returns the project as it was when the event of a letter happened.
 func (d Desk) then(letter Letter) *project.Project {
-	p := *d.Project
-	p.Late, p.Dir, p.Gateway, p.HostProcess = true, letter.Dir, "", nil
+	p := d.Project.Then(letter.At)
+	p.Dir, p.Gateway, p.HostProcess = letter.Dir, "", nil
 	if letter.Process != (project.Process{}) {
 		p.HostProcess = func() project.Process { return letter.Process }
 	}
-	p.Now = func() core.Millis { return min(letter.At, d.Project.Now()) }
-	return &p
+	return p
 }

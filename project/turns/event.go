@@ -17,18 +17,18 @@ type Mark struct {
 	N      int64
 }
 
-// recordTaken, by source, is the number of its last event that flame has handled.
-const recordTaken project.Kind[Taken] = "taken"
+// recordTaken, by source, is how many of its events flame has handled.
+const recordTaken project.Kind[taken] = "taken"
 
-// Taken says how many events of a source flame has handled.
-type Taken struct {
+type taken struct {
 	N  int64       `json:"n"`  // number of the last event that changed something, or that SaveTaken recorded
 	At core.Millis `json:"at"` // when that was
 }
 
-// TakenFrom returns how many events of a source flame has handled.
-func TakenFrom(ctx context.Context, p *project.Project, source string) (Taken, error) {
-	return project.Read(ctx, p, func(tx project.Tx) (Taken, error) { return recordTaken.Of(tx, source) })
+// TakenFrom returns the number of the last event of a source that flame has handled.
+func TakenFrom(ctx context.Context, p *project.Project, source string) (int64, error) {
+	last, err := project.Read(ctx, p, func(tx project.Tx) (taken, error) { return recordTaken.Of(tx, source) })
+	return last.N, err
 }
 
 // SaveTaken records that flame has handled the events of a source up to this one.
@@ -38,24 +38,14 @@ func SaveTaken(ctx context.Context, p *project.Project, upTo Mark) error {
 		if err != nil || upTo.N <= t.N {
 			return err
 		}
-		return recordTaken.Save(tx, upTo.Source, Taken{N: upTo.N, At: p.Now()})
-	})
-}
-
-// ForgetSource forgets a source that sends no more events.
-func ForgetSource(ctx context.Context, p *project.Project, source string) error {
-	return p.Store.Run(ctx, func(tx project.Tx) error {
-		if _, known, err := recordTaken.Get(tx, source); err != nil || !known {
-			return err
-		}
-		return recordTaken.Delete(tx, source)
+		return recordTaken.Save(tx, upTo.Source, taken{N: upTo.N, At: p.Now()})
 	})
 }
 
 // ForgetSources forgets the sources that sent nothing for a day.
 func ForgetSources(ctx context.Context, p *project.Project) error {
 	return p.Store.Run(ctx, func(tx project.Tx) error {
-		return recordTaken.Forget(tx, func(t Taken) bool { return p.Now()-t.At > project.Day })
+		return recordTaken.Forget(tx, func(t taken) bool { return p.Now()-t.At > project.Day })
 	})
 }
 
@@ -85,7 +75,8 @@ func OnEvent(ctx context.Context, p *project.Project, marks []Mark, starts bool,
 	return err
 }
 
-// handleOnce handles a new event, if first allows it.
+// handleOnce handles a new event, if first allows it. It records an event that changed something; a late
+// one in any case, as others wait behind it.
 func handleOnce(ctx context.Context, p *project.Project, marks []Mark, f, first func(*project.Project) error) error {
 	return p.Together(ctx, func(p *project.Project) error {
 		if off, err := p.Off(ctx); off || err != nil {
@@ -94,13 +85,21 @@ func handleOnce(ctx context.Context, p *project.Project, marks []Mark, f, first 
 		if err := first(p); err != nil {
 			return err
 		}
+		known := false
 		for _, mark := range marks {
-			if taken, err := TakenFrom(ctx, p, mark.Source); err != nil || mark.N <= taken.N {
+			last, err := TakenFrom(ctx, p, mark.Source)
+			if err != nil {
+				return err
+			}
+			known = known || mark.N <= last
+		}
+		if !known {
+			if err := f(p); err != nil {
 				return err
 			}
 		}
-		if err := f(p); err != nil || !p.Changed() {
-			return err
+		if !p.Changed() && !p.Late {
+			return nil
 		}
 		for _, mark := range marks {
 			if err := SaveTaken(ctx, p, mark); err != nil {
