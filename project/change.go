@@ -14,24 +14,19 @@ const EventsDeadline = "events"
 // Day is 24 hours.
 const Day = core.Millis(24 * 60 * 60 * 1000)
 
+// View runs f on a snapshot. The caller's session may be unknown: View does not create it.
+func (p *Project) View(ctx context.Context, by Caller, f func(*Step) error) error {
+	return p.step(ctx, p.Store.View, by, f)
+}
+
+// Run is View for an f that may make a change, by Step.Change.
+func (p *Project) Run(ctx context.Context, by Caller, f func(*Step) error) error {
+	return p.step(ctx, p.Store.Run, by, f)
+}
+
 // Update runs f in a transaction that also notes the caller's activity.
 func (p *Project) Update(ctx context.Context, by Caller, f func(*Step) error) error {
-	return p.inStep(ctx, p.Store.Update, by, always(f))
-}
-
-// always returns a Consideration that runs f in any case.
-func always(f func(*Step) error) Consideration {
-	return func(*Step) (func(*Step) error, error) { return f, nil }
-}
-
-// A Consideration reads, and returns the function that makes the change, or nil if
-// nothing is to be changed.
-type Consideration func(*Step) (change func(*Step) error, err error)
-
-// Consider runs f on a snapshot. Then it runs the function that f returns, in the same
-// transaction and as Update would.
-func (p *Project) Consider(ctx context.Context, by Caller, f Consideration) error {
-	return p.inStep(ctx, p.Store.Run, by, f)
+	return p.step(ctx, p.Store.Update, by, func(s *Step) error { return s.Change(f) })
 }
 
 // Do is Update for an f with a result.
@@ -43,36 +38,32 @@ func Do[T any](ctx context.Context, p *Project, by Caller, f func(*Step) (T, err
 	return done, err
 }
 
-// IfKnown is Update for sessions that exist. For others it does nothing, so that a
-// host's events alone never create data for a project.
-func (p *Project) IfKnown(ctx context.Context, by Caller, f func(*Step) error) error {
-	return p.Consider(ctx, by, func(s *Step) (func(*Step) error, error) {
-		if s.Fresh {
-			return nil, nil
-		}
-		return f, nil
-	})
-}
-
 // A Transaction is a method of a Store that runs a function in one.
 type Transaction func(context.Context, func(Tx) error) error
 
-// inStep is Consider in a transaction that run begins.
-func (p *Project) inStep(ctx context.Context, run Transaction, by Caller, f Consideration) error {
-	var done *Step
-	err := run(ctx, func(tx Tx) (err error) {
-		done, err = p.within(tx, by, f)
-		return err
+// step runs f on behalf of by in a transaction that run begins.
+func (p *Project) step(ctx context.Context, run Transaction, by Caller, f func(*Step) error) error {
+	var s *Step
+	err := run(ctx, func(tx Tx) error {
+		s = p.Step(tx, by)
+		if err := s.Enter(); err != nil {
+			return err
+		}
+		return f(s)
 	})
 	switch {
 	case err != nil:
 	case p.joint != nil:
-		p.joint.log, p.joint.changed = append(p.joint.log, done.log...), p.joint.changed || done.changed
+		p.joint.log, p.joint.changed = append(p.joint.log, s.log...), p.joint.changed || s.changed
 	default:
-		tell(done.log)
+		s.WriteLog()
 	}
 	return err
 }
+
+// WriteLog writes what happened in the step to the log. Only who runs the transaction of the step calls
+// it, once that is durable.
+func (s *Step) WriteLog() { tell(s.log) }
 
 func tell(log []func()) {
 	for _, line := range log {
@@ -80,33 +71,13 @@ func tell(log []func()) {
 	}
 }
 
-// UpdateIn is Update in a transaction that already runs. It returns the session, and a
-// function that writes to the log: call it once that transaction is durable.
-func (p *Project) UpdateIn(tx Tx, by Caller, f func(*Step) error) (session core.Session, log func(), err error) {
-	s, err := p.within(tx, by, always(f))
-	return s.Session, func() { tell(s.log) }, err
-}
-
-// within runs f, and the change that it returns, on behalf of by in the transaction tx.
-func (p *Project) within(tx Tx, by Caller, f Consideration) (*Step, error) {
-	s := p.Step(tx, by)
-	if err := s.Enter(); err != nil {
-		return s, err
-	}
-	then, err := f(s)
-	if err == nil && then != nil {
-		err = s.change(then)
-	}
-	return s, err
-}
-
 // policies check and update the caller's session before every change.
 var policies = []func(*Step) error{
 	mustBeStamped, mayChange, noteCall, noteFirst, armRetention, noteHook, resumeByCall,
 }
 
-// change runs f once all policies allow it, and saves the caller's session.
-func (s *Step) change(f func(*Step) error) error {
+// Change runs f once all policies allow it, and saves the caller's session.
+func (s *Step) Change(f func(*Step) error) error {
 	if err := s.joinOwn(); err != nil {
 		return err
 	}

@@ -238,14 +238,3 @@ func ReadFor[T any](ctx context.Context, p *Project, by Caller, f func(*Step) (T
 	})
 	return read, err
 }
-
-// View runs f on a snapshot. The caller's session may be unknown: View does not create it.
-func (p *Project) View(ctx context.Context, by Caller, f func(*Step) error) error {
-	return p.Store.View(ctx, func(tx Tx) error {
-		s := p.Step(tx, by)
-		if err := s.Enter(); err != nil {
-			return err
-		}
-		return f(s)
-	})
-}

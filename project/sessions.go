@@ -158,14 +158,14 @@ type Standing struct {
 
 // NoteStanding records the Standing that the caller's host reports.
 func (p *Project) NoteStanding(ctx context.Context, by Caller, told Standing) error {
-	return p.Consider(ctx, by, func(s *Step) (func(*Step) error, error) {
+	return p.Run(ctx, by, func(s *Step) error {
 		mine, err := RecordPresence.Of(s.Tx, s.Session.ID)
 		if err != nil || mine.Standing == told {
-			return nil, err
+			return err
 		}
-		return func(s *Step) error {
+		return s.Change(func(s *Step) error {
 			return RecordPresence.Change(s.Tx, s.Session.ID, func(mine *Presence) { mine.Standing = told })
-		}, nil
+		})
 	})
 }
 

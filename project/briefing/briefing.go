@@ -195,17 +195,17 @@ func Resume(ctx context.Context, p *project.Project, by project.Caller, maxChars
 func onStart(
 	ctx context.Context, p *project.Project, by project.Caller, maxChars int, brief func(*project.Step, int) (Briefing, error),
 ) (b Briefing, err error) {
-	err = p.Consider(ctx, by, func(s *project.Step) (func(*project.Step) error, error) {
+	err = p.Run(ctx, by, func(s *project.Step) error {
 		b = Briefing{}
 		tells, err := hasNews(s)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		moved, err := s.Moved()
 		if err != nil || !moved && !tells {
-			return nil, err
+			return err
 		}
-		return func(s *project.Step) (err error) {
+		return s.Change(func(s *project.Step) (err error) {
 			if moved {
 				err = project.RecordPresence.Change(s.Tx, s.Session.ID, func(mine *project.Presence) { mine.NoteProcess(s) })
 			}
@@ -213,7 +213,7 @@ func onStart(
 				b, err = begin(s, maxChars, brief)
 			}
 			return err
-		}, nil
+		})
 	})
 	return b, err
 }

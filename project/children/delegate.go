@@ -30,13 +30,7 @@ type Delegated struct {
 	Frame   core.Frame
 	Caller  core.Session // the session that asked for the agent
 	Context string       // with which the agent should begin
-	tell    func()
-}
-
-// Log writes the events of the frame to the log. Call it once the transaction that made the
-// frame is durable.
-func (d Delegated) Log() {
-	d.tell()
+	Log     func()       // writes the events of the frame to the log; to be called once the transaction is durable
 }
 
 // Delegate makes the frame of an agent, and its session below the caller's, in the
@@ -45,7 +39,11 @@ func Delegate(p *project.Project, tx project.Tx, by project.Caller, d Delegation
 	if d.Goal, err = project.Clean("description", d.Goal); err != nil {
 		return made, err
 	}
-	made.Caller, made.tell, err = p.UpdateIn(tx, by, func(s *project.Step) error {
+	s := p.Step(tx, by)
+	if err := s.Enter(); err != nil {
+		return made, err
+	}
+	err = s.Change(func(s *project.Step) error {
 		parent, err := delegateUnder(s, d.Under)
 		if err == nil {
 			made.Frame, err = s.Create(core.Frame{Parent: parent, Goal: core.OneLine(d.Goal, project.MaxTitle), Status: core.InProgress})
@@ -62,6 +60,7 @@ func Delegate(p *project.Project, tx project.Tx, by project.Caller, d Delegation
 		work := project.AgentWork{Frame: made.Frame.ID, Parent: s.Session.ID, Host: d.Host, Title: d.Title, Given: made.Context != ""}
 		return errors.Join(project.RecordAgentWork.Save(s.Tx, d.Agent, work), project.RecordAgentFrame.Save(s.Tx, made.Frame.ID, d.Agent), s.Join(d.Agent, d.Session))
 	})
+	made.Caller, made.Log = s.Session, s.WriteLog
 	return made, err
 }
 
@@ -153,30 +152,30 @@ func EndAbove(ctx context.Context, p *project.Project, by project.Caller, frame 
 // frame's; empty without one. It reopens a root that ended only because its session ended.
 func OpenAbove(ctx context.Context, p *project.Project, frame string) (open string, err error) {
 	by := project.Caller{Host: project.CommandLine, Trust: project.ByFlame}
-	err = p.Consider(ctx, by, func(s *project.Step) (func(*project.Step) error, error) {
+	err = p.Run(ctx, by, func(s *project.Step) error {
 		f, err := s.Tx.Frame(frame)
 		if err != nil {
-			return nil, project.IgnoreMissing(err)
+			return project.IgnoreMissing(err)
 		}
 		if open, err = s.NearestOpen(f.Parent); open != "" || err != nil {
-			return nil, err
+			return err
 		}
 		root, err := s.Top(f)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		ended, err := project.EndedWithSession(s.Tx, root)
 		if !ended || err != nil {
-			return nil, err
+			return err
 		}
 		open = root.ID
-		return func(s *project.Step) error {
+		return s.Change(func(s *project.Step) error {
 			session, err := s.Tx.Session(root.Session)
 			if err != nil {
 				return err
 			}
 			return s.As(session, (*project.Step).ResumeRoot)
-		}, nil
+		})
 	})
 	return open, err
 }

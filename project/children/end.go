@@ -28,39 +28,46 @@ type Ended struct {
 // frame waits for the other agent. A repeated call changes nothing, except that an orphaned
 // child may still complete. An unknown child stays unknown.
 func End(ctx context.Context, p *project.Project, by project.Caller, ended Ended) error {
-	return p.IfKnown(ctx, by, func(s *project.Step) error {
-		id := ended.Session
-		if ended.Call != "" {
-			asked, err := recordSpawn.Of(s.Tx, ended.Call)
-			if err != nil {
+	return p.Run(ctx, by, func(s *project.Step) error {
+		if s.Fresh {
+			return nil
+		}
+		return s.Change(func(s *project.Step) error { return end(s, ended) })
+	})
+}
+
+func end(s *project.Step, ended Ended) error {
+	id := ended.Session
+	if ended.Call != "" {
+		asked, err := recordSpawn.Of(s.Tx, ended.Call)
+		if err != nil {
+			return err
+		}
+		if id != "" && asked.Child == "" {
+			if _, err := bind(s, Start{Call: ended.Call, Session: id}); err != nil {
 				return err
 			}
-			if id != "" && asked.Child == "" {
-				if _, err := bind(s, Start{Call: ended.Call, Session: id}); err != nil {
-					return err
-				}
-			}
-			if id == "" && asked.Child == "" {
-				return endCall(s, ended.Call, asked, project.Ending{End: ended.End, Last: ended.Last})
-			}
-			if id == "" {
-				id = asked.Child
-			}
 		}
-		if mine, err := isBelow(s, id); !mine || err != nil {
-			return err // a model may have written the id, or flame does not know the child
+		if id == "" && asked.Child == "" {
+			return endCall(s, ended.Call, asked, project.Ending{End: ended.End, Last: ended.Last})
 		}
-		if err := frameAtLast(s, id, ended.Messages); err != nil {
-			return err
+		if id == "" {
+			id = asked.Child
 		}
-		if err := endChild(s, id, project.Ending{End: ended.End, Last: ended.Last}); err != nil {
-			return err
-		}
-		if err := countChildLater(s, id, ended.Transcript); err != nil {
-			return err
-		}
-		return handedOver(s, id, ended.HandedOver)
-	})
+	}
+	if mine, err := isBelow(s, id); !mine || err != nil {
+		return err // a model may have written the id, or flame does not know the child
+	}
+	if err := frameAtLast(s, id, ended.Messages); err != nil {
+		return err
+	}
+	if err := endChild(s, id, project.Ending{End: ended.End, Last: ended.Last}); err != nil {
+		return err
+	}
+	if err := countChildLater(s, id, ended.Transcript); err != nil {
+		return err
+	}
+	return handedOver(s, id, ended.HandedOver)
 }
 
 // frameAtLast makes a frame for a child that has none, if its whole run was worth one: not
@@ -258,20 +265,24 @@ const continued = " (continued)"
 // child continues in a new frame beside it. Continue returns the context of the new frame,
 // in at most maxChars characters.
 func Continue(ctx context.Context, p *project.Project, by project.Caller, child string, maxChars int) (context string, err error) {
-	err = p.IfKnown(ctx, by, func(s *project.Step) error {
-		session, err := s.Tx.Session(child)
-		if err != nil || !session.IsCompleted {
-			return project.IgnoreMissing(err)
+	err = p.Run(ctx, by, func(s *project.Step) error {
+		if s.Fresh {
+			return nil
 		}
-		err = s.As(session, func(s *project.Step) error { return Resume(s) })
-		if err != nil {
+		return s.Change(func(s *project.Step) error {
+			session, err := s.Tx.Session(child)
+			if err != nil || !session.IsCompleted {
+				return project.IgnoreMissing(err)
+			}
+			if err := s.As(session, Resume); err != nil {
+				return err
+			}
+			if session, err = s.Tx.Session(child); err != nil {
+				return err
+			}
+			context, err = childContext(s, session.Root, maxChars)
 			return err
-		}
-		if session, err = s.Tx.Session(child); err != nil {
-			return err
-		}
-		context, err = childContext(s, session.Root, maxChars)
-		return err
+		})
 	})
 	return context, err
 }

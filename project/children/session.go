@@ -102,11 +102,7 @@ func endSession(ctx context.Context, p *project.Project, by project.Caller, goes
 		if err := Orphan(ctx, p, by, nil); err != nil {
 			return err
 		}
-		return p.Store.Update(ctx, func(tx project.Tx) error {
-			s := p.Step(tx, by)
-			if err := s.Enter(); err != nil {
-				return err
-			}
+		return p.Run(ctx, by, func(s *project.Step) error {
 			s.Session.State = core.SessionEnded
 			err := errors.Join(
 				project.RecordPresence.Change(s.Tx, s.Session.ID, func(mine *project.Presence) { mine.Over = s.Now }),

@@ -147,7 +147,7 @@ func Bind(ctx context.Context, p *project.Project, by project.Caller, child Star
 // BindOnly is Bind for a child of which flame knows only the type. It does nothing unless
 // exactly one such child, asked for in the caller's session or below it, has no session yet.
 func BindOnly(ctx context.Context, p *project.Project, by project.Caller, agentType string, child Start) error {
-	return p.Consider(ctx, by, func(s *project.Step) (func(*project.Step) error, error) {
+	return p.Run(ctx, by, func(s *project.Step) error {
 		var calls []string
 		err := recordSpawn.Each(s.Tx, func(call string, asked Asked) error {
 			if asked.Child != "" || asked.Over || core.SubagentType(asked.Title) != agentType {
@@ -160,13 +160,13 @@ func BindOnly(ctx context.Context, p *project.Project, by project.Caller, agentT
 			return err
 		})
 		if err != nil || len(calls) != 1 {
-			return nil, err
+			return err
 		}
 		child.Call = calls[0]
-		return func(s *project.Step) error {
+		return s.Change(func(s *project.Step) error {
 			_, err := bind(s, child)
 			return err
-		}, nil
+		})
 	})
 }
 

@@ -18,10 +18,10 @@ const maxUnnoted = 64 << 10
 func FindCompaction(
 	ctx context.Context, p *project.Project, by project.Caller, path string, find func(from int64) (at core.Millis, upTo int64),
 ) (news bool, err error) {
-	err = p.Consider(ctx, by, func(s *project.Step) (func(*project.Step) error, error) {
+	err = p.Run(ctx, by, func(s *project.Step) error {
 		mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
 		if err != nil || s.Fresh {
-			return nil, err
+			return err
 		}
 		before := mine.Searched
 		if before.Path != path {
@@ -30,15 +30,15 @@ func FindCompaction(
 		at, upTo := find(before.UpTo)
 		news = at >= s.Session.CreatedAt && at > mine.Compacted
 		if since := upTo - before.UpTo; !news && (since == 0 || since > 0 && since < maxUnnoted && !p.Changed()) {
-			return nil, nil
+			return nil
 		}
-		return func(s *project.Step) error {
+		return s.Change(func(s *project.Step) error {
 			return project.RecordPresence.Change(s.Tx, s.Session.ID, func(mine *project.Presence) {
 				if mine.Searched = (project.Searched{Path: path, UpTo: upTo}); news {
 					mine.Compacted, mine.Owed = at, true
 				}
 			})
-		}, nil
+		})
 	})
 	return news, err
 }

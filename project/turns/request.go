@@ -79,11 +79,11 @@ type Amended struct {
 // finished frames, and inserts a briefing behind the newest prompt. The result for the same
 // history and tree is identical, to the byte, because flame decides on each once.
 func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request) (a Amended, err error) {
-	err = p.Consider(ctx, by, func(s *project.Step) (func(*project.Step) error, error) {
+	err = p.Run(ctx, by, func(s *project.Step) error {
 		if settled, err := settle(s, r, &a); settled || err != nil {
-			return nil, err
+			return err
 		}
-		return func(s *project.Step) error {
+		return s.Change(func(s *project.Step) error {
 			if err := errors.Join(usage.Add(s, r.Usage), children.Weigh(s)); err != nil {
 				return err
 			}
@@ -106,7 +106,7 @@ func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request
 				}
 			}
 			return c.Save(s.Tx, s.Session.ID)
-		}, nil
+		})
 	})
 	return a, err
 }
@@ -307,11 +307,7 @@ func AnsweredLate(ctx context.Context, p *project.Project, by project.Caller, r 
 
 // storeFor stores a report of the caller's session, unless check returns an error.
 func (r Report) storeFor(ctx context.Context, p *project.Project, by project.Caller, check func(*project.Step) error) error {
-	return p.Store.Run(ctx, func(tx project.Tx) error {
-		s := p.Step(tx, by)
-		if err := s.Enter(); err != nil {
-			return err
-		}
+	return p.Run(ctx, by, func(s *project.Step) error {
 		if err := check(s); err != nil {
 			return err
 		}

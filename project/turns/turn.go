@@ -44,7 +44,12 @@ func End(ctx context.Context, p *project.Project, by project.Caller, turn Turn) 
 				return err
 			}
 		}
-		return p.IfKnown(ctx, by, func(s *project.Step) error { return endTurn(s, turn) })
+		return p.Run(ctx, by, func(s *project.Step) error {
+			if s.Fresh {
+				return nil
+			}
+			return s.Change(func(s *project.Step) error { return endTurn(s, turn) })
+		})
 	})
 }
 

@@ -20,7 +20,12 @@ const recordCounted project.Kind[string] = "counted" // by session: id of the la
 // CountLater has any process that sweeps with a TranscriptReader count the host's log of the
 // caller's session at path soon. A session that flame never saw stays unknown.
 func CountLater(ctx context.Context, p *project.Project, by project.Caller, path string) error {
-	return p.IfKnown(ctx, by, func(s *project.Step) error { return s.CountLater(path) })
+	return p.Run(ctx, by, func(s *project.Step) error {
+		if s.Fresh {
+			return nil
+		}
+		return s.Change(func(s *project.Step) error { return s.CountLater(path) })
+	})
 }
 
 // A Message is the usage of one answer of a session's agent.
