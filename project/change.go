@@ -29,20 +29,8 @@ func (p *Project) Update(ctx context.Context, by Caller, f func(*Step) error) er
 	return p.step(ctx, p.Store.Update, by, func(s *Step) error { return s.Change(f) })
 }
 
-// Do is Update for an f with a result.
-func Do[T any](ctx context.Context, p *Project, by Caller, f func(*Step) (T, error)) (done T, err error) {
-	err = p.Update(ctx, by, func(s *Step) error {
-		done, err = f(s)
-		return err
-	})
-	return done, err
-}
-
-// A Transaction is a method of a Store that runs a function in one.
-type Transaction func(context.Context, func(Tx) error) error
-
 // step runs f on behalf of by in a transaction that run begins.
-func (p *Project) step(ctx context.Context, run Transaction, by Caller, f func(*Step) error) error {
+func (p *Project) step(ctx context.Context, run func(context.Context, func(Tx) error) error, by Caller, f func(*Step) error) error {
 	var s *Step
 	err := run(ctx, func(tx Tx) error {
 		s = p.Step(tx, by)
@@ -242,33 +230,23 @@ func (p *Project) in(j *joint) *Project {
 // InBatches runs work on items in short transactions, each complete in itself, and
 // passes the result for each item to done once it is durable.
 func InBatches[T, R any](ctx context.Context, p *Project, items []T, work func(Tx, T) (R, error), done func(R)) error {
-	return InParts(ctx, p, p.Store.Update, items, func(tx Tx, left []T) (results []R, n int, err error) {
-		for began := p.Now(); n < len(left) && (n == 0 || p.Now()-began <= batchTime); n++ {
-			result, err := work(tx, left[n])
-			if err != nil {
-				return nil, 0, err
-			}
-			results = append(results, result)
-		}
-		return results, n, nil
-	}, done)
-}
-
-// InParts runs batch on the items that are left, each time in a transaction that run
-// begins, and passes the results to done once they are durable. batch returns how many
-// items it did: at least one.
-func InParts[T, R any](ctx context.Context, p *Project, run Transaction, items []T, batch func(Tx, []T) ([]R, int, error), done func(R)) error {
 	for len(items) > 0 {
 		var results []R
-		var n int
-		err := run(ctx, func(tx Tx) (err error) {
-			results, n, err = batch(tx, items)
-			return err
+		err := p.Store.Update(ctx, func(tx Tx) error {
+			results = nil
+			for began := p.Now(); len(results) < len(items) && (len(results) == 0 || p.Now()-began <= batchTime); {
+				result, err := work(tx, items[len(results)])
+				if err != nil {
+					return err
+				}
+				results = append(results, result)
+			}
+			return nil
 		})
 		if err != nil {
 			return err
 		}
-		if items = items[n:]; len(items) > 0 && p.joint != nil {
+		if items = items[len(results):]; len(items) > 0 && p.joint != nil {
 			return errApart
 		}
 		for _, result := range results {
@@ -276,20 +254,4 @@ func InParts[T, R any](ctx context.Context, p *Project, run Transaction, items [
 		}
 	}
 	return nil
-}
-
-// EachFor runs work on ids in batches on behalf of a caller, and saves the caller's
-// session if work changed it.
-func (p *Project) EachFor(ctx context.Context, by Caller, ids []string, work func(s *Step, id string) error) error {
-	return InBatches(ctx, p, ids, func(tx Tx, id string) (none struct{}, err error) {
-		s := p.Step(tx, by)
-		if err := s.Enter(); err != nil {
-			return none, err
-		}
-		before := s.Session
-		if err := work(s, id); err != nil || s.Session == before {
-			return none, err
-		}
-		return none, s.Tx.SaveSession(s.Session)
-	}, func(struct{}) {})
 }

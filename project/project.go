@@ -229,12 +229,3 @@ func Read[T any](ctx context.Context, p *Project, f func(Tx) (T, error)) (read T
 	})
 	return read, err
 }
-
-// ReadFor is Read on behalf of a caller.
-func ReadFor[T any](ctx context.Context, p *Project, by Caller, f func(*Step) (T, error)) (read T, err error) {
-	err = p.View(ctx, by, func(s *Step) error {
-		read, err = f(s)
-		return err
-	})
-	return read, err
-}

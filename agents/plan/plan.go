@@ -55,12 +55,12 @@ func (pl Planner) Plan(ctx context.Context, by project.Caller, r Request) (Plan,
 	if err != nil || p.Known {
 		return p, err
 	}
-	p.Agent, err = project.ReadFor(ctx, pl.Project, by, func(s *project.Step) (record.Run, error) {
+	err = pl.Project.View(ctx, by, func(s *project.Step) error {
 		now, err := p.situation(s.Tx, s.Session, "")
-		if err != nil {
-			return p.Agent, err
+		if err == nil {
+			p.Agent, err = p.decide(now)
 		}
-		return p.decide(now)
+		return err
 	})
 	return p, err
 }

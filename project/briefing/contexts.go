@@ -87,7 +87,10 @@ func (c *Contexts) Clear(ctx context.Context, by project.Caller, ref string) (fr
 	if ref == "" {
 		return frame, c.cache.clear(""), nil
 	}
-	frame, err = project.ReadFor(ctx, c.Project, by, func(s *project.Step) (core.Frame, error) { return s.Resolve(ref) })
+	err = c.Project.View(ctx, by, func(s *project.Step) error {
+		frame, err = s.Resolve(ref)
+		return err
+	})
 	if err != nil {
 		return frame, 0, err
 	}

@@ -27,13 +27,29 @@ func Orphan(ctx context.Context, p *project.Project, by project.Caller, running 
 	if err != nil {
 		return err
 	}
-	err = p.EachFor(ctx, by, children, func(s *project.Step, child string) error {
+	err = eachFor(ctx, p, by, children, func(s *project.Step, child string) error {
 		return endChild(s, child, project.Ending{End: core.ChildOrphaned})
 	})
 	if err != nil {
 		return err
 	}
-	return p.EachFor(ctx, by, calls, dropSpawn)
+	return eachFor(ctx, p, by, calls, dropSpawn)
+}
+
+// eachFor runs work on ids in batches on behalf of a caller, and saves the caller's session if work
+// changed it.
+func eachFor(ctx context.Context, p *project.Project, by project.Caller, ids []string, work func(s *project.Step, id string) error) error {
+	return project.InBatches(ctx, p, ids, func(tx project.Tx, id string) (none struct{}, err error) {
+		s := p.Step(tx, by)
+		if err := s.Enter(); err != nil {
+			return none, err
+		}
+		before := s.Session
+		if err := work(s, id); err != nil || s.Session == before {
+			return none, err
+		}
+		return none, s.Tx.SaveSession(s.Session)
+	}, func(struct{}) {})
 }
 
 // lost returns the session ids of the children to orphan, the latest activity first, and the

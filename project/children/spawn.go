@@ -43,19 +43,18 @@ const maxPrompt = 500
 // Spawn records that the caller asks for a child. If the child's title is that of a
 // subagent, Spawn makes its frame below the caller's current frame. Spawn returns the first
 // context of the child, which may be empty. A repeated call changes nothing.
-func Spawn(ctx context.Context, p *project.Project, by project.Caller, call Call) (string, error) {
-	return project.Do(ctx, p, by, func(s *project.Step) (string, error) {
+func Spawn(ctx context.Context, p *project.Project, by project.Caller, call Call) (first string, err error) {
+	err = p.Update(ctx, by, func(s *project.Step) error {
 		known, there, err := recordSpawn.Get(s.Tx, call.ID)
-		if err != nil {
-			return "", err
+		if err == nil && !there {
+			known, err = ask(s, call)
 		}
-		if !there {
-			if known, err = ask(s, call); err != nil {
-				return "", err
-			}
+		if err == nil {
+			first, err = childContext(s, known.Frame, 0)
 		}
-		return childContext(s, known.Frame, 0)
+		return err
 	})
+	return first, err
 }
 
 func ask(s *project.Step, call Call) (made Asked, err error) {
@@ -140,8 +139,12 @@ type Start struct {
 // Bind records the session of the child that a call asked for, and reports whether the call
 // is known. It has flame count the log of a child without a frame, to see whether the child
 // is worth one. A repeated call changes nothing.
-func Bind(ctx context.Context, p *project.Project, by project.Caller, child Start) (bool, error) {
-	return project.Do(ctx, p, by, func(s *project.Step) (bool, error) { return bind(s, child) })
+func Bind(ctx context.Context, p *project.Project, by project.Caller, child Start) (known bool, err error) {
+	err = p.Update(ctx, by, func(s *project.Step) error {
+		known, err = bind(s, child)
+		return err
+	})
+	return known, err
 }
 
 // BindOnly is Bind for a child of which flame knows only the type. It does nothing unless

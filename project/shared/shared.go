@@ -106,19 +106,32 @@ func (b *batch) late() bool { return b.s.Project.Now()-b.s.Now > batchTime }
 func inBatches[T, R any](
 	ctx context.Context, p *project.Project, machine string, items []T, work func(*batch, []T) (R, int, error), done func(R),
 ) error {
-	return project.InParts(ctx, p, p.Store.Run, items, func(tx project.Tx, left []T) (results []R, n int, err error) {
-		b, err := begin(p, tx, machine)
-		for err == nil && n < len(left) && (n == 0 || !b.late()) {
-			var result R
-			var did int
-			result, did, err = work(b, left[n:min(n+part, len(left))])
-			results, n = append(results, result), n+did
-		}
+	for len(items) > 0 {
+		var results []R
+		n := 0
+		err := p.Store.Run(ctx, func(tx project.Tx) error {
+			results, n = nil, 0
+			b, err := begin(p, tx, machine)
+			for err == nil && n < len(items) && (n == 0 || !b.late()) {
+				var result R
+				var did int
+				result, did, err = work(b, items[n:min(n+part, len(items))])
+				results, n = append(results, result), n+did
+			}
+			if err != nil {
+				return err
+			}
+			return b.end()
+		})
 		if err != nil {
-			return nil, 0, err
+			return err
 		}
-		return results, n, b.end()
-	}, done)
+		items = items[n:]
+		for _, result := range results {
+			done(result)
+		}
+	}
+	return nil
 }
 
 // Known calls f for each agreed document, outside of transactions.

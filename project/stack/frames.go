@@ -23,7 +23,11 @@ func Push(ctx context.Context, p *project.Project, by project.Caller, goal, crit
 	if criteria, err = project.CleanOptional("successCriteria", criteria); err != nil {
 		return frame, err
 	}
-	return project.Do(ctx, p, by, func(s *project.Step) (core.Frame, error) { return push(s, goal, criteria) })
+	err = p.Update(ctx, by, func(s *project.Step) error {
+		frame, err = push(s, goal, criteria)
+		return err
+	})
+	return frame, err
 }
 
 // PushParent returns the id of the frame below which a push puts the new frame; empty for a

@@ -172,13 +172,14 @@ func Activate(ctx context.Context, p *project.Project, by project.Caller, ref st
 	if err != nil {
 		return a, err
 	}
-	return project.Do(ctx, p, by, func(s *project.Step) (Activated, error) {
+	err = p.Update(ctx, by, func(s *project.Step) error {
 		frame, err := s.Resolve(ref)
-		if err != nil {
-			return a, err
+		if err == nil {
+			a, err = activate(s, frame, claimed, force)
 		}
-		return activate(s, frame, claimed, force)
+		return err
 	})
+	return a, err
 }
 
 // TakeUp is Activate inside a step, for a frame of this machine in which no session works.

@@ -133,14 +133,15 @@ func CompactionPrompt(ctx context.Context, p *project.Project, by project.Caller
 }
 
 // inputFor returns the input of a compaction prompt for the frame that ref names.
-func inputFor(ctx context.Context, p *project.Project, by project.Caller, ref string) (digest.Input, error) {
-	return project.ReadFor(ctx, p, by, func(s *project.Step) (digest.Input, error) {
+func inputFor(ctx context.Context, p *project.Project, by project.Caller, ref string) (in digest.Input, err error) {
+	err = p.View(ctx, by, func(s *project.Step) error {
 		frame, err := s.Resolve(ref)
-		if err != nil {
-			return digest.Input{}, err
+		if err == nil {
+			in, err = compactionInput(s, frame)
 		}
-		return compactionInput(s, frame)
+		return err
 	})
+	return in, err
 }
 
 // CompactionNote is CompactionPrompt in at most limit UTF-16 code units. A compaction for
