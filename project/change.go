@@ -44,14 +44,14 @@ func (p *Project) step(ctx context.Context, run func(context.Context, func(Tx) e
 	case p.joint != nil:
 		p.joint.log, p.joint.changed = append(p.joint.log, s.log...), p.joint.changed || s.changed
 	default:
-		s.WriteLog()
+		WriteLog(s)
 	}
 	return err
 }
 
-// WriteLog writes what happened in the step to the log. Only who runs the transaction of the step calls
+// WriteLog writes what happened in a step to the log. Only who runs the transaction of the step calls
 // it, once that is durable.
-func (s *Step) WriteLog() { tell(s.log) }
+func WriteLog(s *Step) { tell(s.log) }
 
 func tell(log []func()) {
 	for _, line := range log {

@@ -60,7 +60,7 @@ func Delegate(p *project.Project, tx project.Tx, by project.Caller, d Delegation
 		work := project.AgentWork{Frame: made.Frame.ID, Parent: s.Session.ID, Host: d.Host, Title: d.Title, Given: made.Context != ""}
 		return errors.Join(project.RecordAgentWork.Save(s.Tx, d.Agent, work), project.RecordAgentFrame.Save(s.Tx, made.Frame.ID, d.Agent), s.Join(d.Agent, d.Session))
 	})
-	made.Caller, made.Log = s.Session, s.WriteLog
+	made.Caller, made.Log = s.Session, func() { project.WriteLog(s) }
 	return made, err
 }
 
