@@ -31,6 +31,7 @@ type Message struct {
 	Parts     []Part          `json:"parts,omitempty"`
 	Usage     Usage           `json:"usage,omitzero"`      // that this line adds to what earlier lines told of the answer
 	Whole     Usage           `json:"-"`                   // of the answer so far, without calls; unset if the log tells it once
+	Copied    bool            `json:"copied,omitempty"`    // from the session of which this is a fork, where its usage counts
 	Final     bool            `json:"final,omitempty"`     // the answer ends the turn: it calls no tool
 	Synthetic bool            `json:"synthetic,omitempty"` // the host wrote it: a message of the user, or a report of usage beside the answer
 	Aside     bool            `json:"aside,omitempty"`     // of RoleOther: of a kind known not to concern agents
@@ -38,6 +39,12 @@ type Message struct {
 	Summary   bool            `json:"summary,omitempty"`   // the result of a compaction
 	Notes     []AgentNote     `json:"notes,omitempty"`     // what the line says about sessions and agents
 	Raw       json.RawMessage `json:"raw,omitempty"`       // of RoleOther: the line itself, as a JSON string if it is not JSON
+}
+
+// Copy returns the message as a copy of another session's.
+func (m Message) Copy() Message {
+	m.Copied, m.Usage, m.Whole = true, Usage{}, Usage{}
+	return m
 }
 
 // Unknown reports whether the reader does not know the meaning of the entry.

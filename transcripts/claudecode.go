@@ -13,6 +13,7 @@ import (
 type claudeLine struct {
 	Type             string           `json:"type"`
 	SessionID        string           `json:"sessionId"`
+	RequestSession   string           `json:"requestSessionId"` // in a fork: the session to which the answer was given
 	AgentID          string           `json:"agentId"`
 	ID               string           `json:"uuid"`
 	Parent           string           `json:"parentUuid"`
@@ -125,6 +126,9 @@ func (s *claudeSession) line(text []byte) core.Message {
 	l.ToolUseResult.tell(&m)
 	if l.AgentID != "" {
 		askChanges(&m)
+	}
+	if l.RequestSession != "" && l.RequestSession != l.SessionID {
+		return m.Copy()
 	}
 	return m
 }

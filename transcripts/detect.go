@@ -80,6 +80,25 @@ func (l Log) Messages(ctx context.Context) iter.Seq2[core.Message, error] {
 	}
 }
 
+// Payers are the sessions that paid for answers, by host and id of the answer. A session that was
+// forked or resumed under a new id begins with copies of the other's answers.
+type Payers map[[2]string]string
+
+// Own returns a message of a host's log as it is, or as a copy if another session paid for that answer.
+func (p Payers) Own(host string, m core.Message) core.Message {
+	if m.Role != core.RoleAssistant || m.ID == "" || m.Usage == (core.Usage{}) {
+		return m
+	}
+	key := [2]string{host, m.ID}
+	payer, known := p[key]
+	if !known {
+		p[key] = m.Session
+	} else if payer != m.Session {
+		return m.Copy()
+	}
+	return m
+}
+
 // Complete returns the messages of logs, one log after another, with their hosts. It leaves out an incomplete last
 // line: a host still writes it.
 func Complete(ctx context.Context, logs ...Log) iter.Seq2[core.Message, error] {
@@ -89,6 +108,7 @@ func Complete(ctx context.Context, logs ...Log) iter.Seq2[core.Message, error] {
 // Readable is Complete, but adds a log that it cannot read to unread and goes on, if there is another one.
 func Readable(ctx context.Context, unread *[]string, logs ...Log) iter.Seq2[core.Message, error] {
 	return func(yield func(core.Message, error) bool) {
+		paid := Payers{}
 		for _, log := range logs {
 			for m, err := range log.Messages(ctx) {
 				if errors.Is(err, ErrTorn) {
@@ -99,7 +119,7 @@ func Readable(ctx context.Context, unread *[]string, logs ...Log) iter.Seq2[core
 					break
 				}
 				m.Host = log.Host()
-				if !yield(m, err) || err != nil {
+				if !yield(paid.Own(log.Host(), m), err) || err != nil {
 					return
 				}
 			}

@@ -32,6 +32,7 @@ var errEnough = errors.New("enough")
 
 // openCodeDocument reads a document value by value: it may be larger than the memory.
 func openCodeDocument(d *json.Decoder, give func(core.Message) bool) error {
+	var session core.Message
 	if err := opens(d, '{'); err != nil {
 		return err
 	}
@@ -42,9 +43,9 @@ func openCodeDocument(d *json.Decoder, give func(core.Message) bool) error {
 		}
 		switch key {
 		case "info":
-			err = openCodeValue(d, openCodeInfoMessage, give)
+			err = openCodeValue(d, openCodeInfoMessage, func(m core.Message) bool { session = m; return give(m) })
 		case "messages":
-			err = openCodeList(d, give)
+			err = openCodeList(d, ownAfter(session, give))
 		default:
 			err = openCodeValue(d, Other, give)
 		}
@@ -87,6 +88,17 @@ func opens(d *json.Decoder, with json.Delim) error {
 		err = fmt.Errorf("%v is where a %v should be", token, with)
 	}
 	return err
+}
+
+// ownAfter returns give for the messages of a session, by its note about itself: older ones are copies
+// from the session of which it is a fork.
+func ownAfter(session core.Message, give func(core.Message) bool) func(core.Message) bool {
+	return func(m core.Message) bool {
+		if len(session.Notes) > 0 && m.Role == core.RoleAssistant && m.Time != 0 && m.Time < session.Notes[0].Started {
+			m = m.Copy()
+		}
+		return give(m)
+	}
 }
 
 // An openCodeSession has the fields of a session that flame reads.

@@ -79,7 +79,7 @@ func readOpenCodeDB(ctx context.Context, path, session string, give func(core.Me
 		if !give(s) {
 			return nil
 		}
-		if more, err := openCodeMessages(ctx, tx, s.Session, give); err != nil || !more {
+		if more, err := openCodeMessages(ctx, tx, s.Session, ownAfter(s, give)); err != nil || !more {
 			return err
 		}
 	}

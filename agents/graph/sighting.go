@@ -132,7 +132,7 @@ func (s *sighting) hear(m core.Message) {
 		switch {
 		case p.Type == core.PartText && text == "":
 			text = p.Text
-		case p.Type == core.PartToolCall:
+		case p.Type == core.PartToolCall && !m.Copied:
 			s.calls[p.CallID] = true
 		}
 	}

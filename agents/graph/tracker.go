@@ -25,10 +25,13 @@ type Tracker struct {
 	asked map[string]bool      // calls of flame's tools, by callName: whether they start an agent
 	order []*sighting          // as they were met
 	logs  Trail                // without nodes
+	paid  transcripts.Payers
 }
 
 // NewTracker returns a tracker that has seen nothing.
-func NewTracker() *Tracker { return &Tracker{names: map[string]*sighting{}, asked: map[string]bool{}} }
+func NewTracker() *Tracker {
+	return &Tracker{names: map[string]*sighting{}, asked: map[string]bool{}, paid: transcripts.Payers{}}
+}
 
 // Add records a message of one of the host's logs.
 func (t *Tracker) Add(host string, m core.Message) {
@@ -50,6 +53,7 @@ func (t *Tracker) Add(host string, m core.Message) {
 	if m.Role == core.RoleOther {
 		return
 	}
+	m = t.paid.Own(host, m)
 	s := t.speaker(m)
 	if s == nil {
 		return

@@ -238,6 +238,7 @@ const aboutCall = ["command", "filePath", "path", "pattern", "description", "que
 class Session {
   parent // id of the session that started it
   title // the last title sent to flame
+  begun = 0 // when it was created, if the plugin saw that
   model // of the user's newest message
   busy = false
   background = false // a child whose end was not reported to its parent
@@ -518,6 +519,7 @@ const partUpdated = (plugin, { part }) => {
 const answered = (plugin, { info }) => {
   const s = plugin.session(info.sessionID)
   if (info.role !== "assistant" || !info.time.completed || !s.isNew(info.id)) return
+  if (info.time.created < s.begun) return // a fork begins with copies of another session's answers
   s.failed = !info.error ? "" : info.error.name === "MessageAbortedError" ? "aborted" : String(info.error.data?.message ?? info.error.name)
   if (info.error?.name === "MessageAbortedError") s.background = false // OpenCode does not report this end to the parent
   const { input, output, reasoning, cache } = info.tokens
@@ -532,6 +534,7 @@ const answered = (plugin, { info }) => {
 // "New session - " and the time.
 const about = (event) => (plugin, { info }) => {
   const s = plugin.session(info.id)
+  s.begun = info.time?.created ?? 0
   const title = /^(New|Child) session - /.test(info.title) ? undefined : info.title
   s.parent ??= info.parentID
   if (event === "session.updated" && (!title || title === s.title)) return
