@@ -30,6 +30,7 @@ type Surroundings struct {
 	Children    []Frame
 	Siblings    []Frame
 	Uncles      []Frame            // siblings of ancestors
+	Ended       int                // children that have ended, if Children lacks some of them
 	Planned     []Frame            // children planned, in order
 	Now         Millis             // newest UpdatedAt of the tree, so that the same tree gives the same text
 	Below       map[string][]Frame // frames that ended below the finished ones, by parent id

@@ -204,7 +204,11 @@ func (c *composer) printFinished(limit int) {
 	for i, tag := range finishedTags {
 		own := slices.DeleteFunc(slices.Clone(taken), func(f *candidate) bool { return f.rank != i })
 		s := &c.parts[int(partChildren)+i]
-		*s = c.listing("  ", tag, "filtered", own, len(c.finished[i])-len(own))
+		all := len(c.finished[i])
+		if s == &c.parts[partChildren] {
+			all = max(all, c.Ended)
+		}
+		*s = c.listing("  ", tag, "filtered", own, all-len(own))
 		s.room = limit
 	}
 }

@@ -153,13 +153,19 @@ func OutcomesBelow(tx Tx, id string) (below digest.Below, ended int, err error) 
 	if below, err = tx.Outcomes(Ended{Below: []string{id}, Each: digest.Each + 1, Limit: maxOutcomes}); err != nil || len(below) == 0 {
 		return nil, 0, err
 	}
+	ended, err = CountEnded(tx, id)
+	return below, ended, err
+}
+
+// CountEnded returns how many frames directly below a frame have ended.
+func CountEnded(tx Tx, id string) (ended int, err error) {
 	counts, err := CountChildren(tx, id)
 	for status, n := range counts {
 		if status.Ended() {
 			ended += n
 		}
 	}
-	return below, ended, err
+	return ended, err
 }
 
 // Limits of the frames that flame reads for a closing.

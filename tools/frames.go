@@ -60,7 +60,7 @@ func (endStatus) Values() []string { return []string{"completed", "failed", "blo
 
 type popArgs struct {
 	Status          endStatus `json:"status"`
-	Summary         string    `json:"summary,omitempty" jsonschema:"outcome, names, paths, open ends"`
+	Summary         string    `json:"summary,omitempty" jsonschema:"outcome; failures, why; exact names, lines, numbers, errors, commands; open ends, promises"`
 	Decisions       []string  `json:"decisions,omitempty" jsonschema:"what and why"`
 	Artifacts       []string  `json:"artifacts,omitempty" jsonschema:"paths or names"`
 	Next            string    `json:"next,omitempty" jsonschema:"planned frame's id or goal, or a new goal"`

@@ -2,11 +2,13 @@ package digest
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
 
 	"flame/core"
+	"flame/core/op"
 )
 
 // Type says what a compaction of a frame's history is for.
@@ -27,8 +29,11 @@ type Input struct {
 	Siblings []core.Frame // of any status, in their stored order
 	Below    Below        // what ended below the frame
 	Ended    int          // how many frames directly below it have ended
-	Now      core.Millis
-	Note     string // what the requester asks for; may be empty
+	// Shown reports whether the context after the compaction shows what a frame below says; nil: it
+	// shows all of them.
+	Shown func(f core.Frame) bool `json:"-"`
+	Now   core.Millis
+	Note  string // what the requester asks for; may be empty
 }
 
 // A Pending is a pop that waits for a compaction's summary.
@@ -74,6 +79,14 @@ var asks = map[Type][]string{
 		"threads that are still active",
 		"facts that the rest of the work depends on: names, paths, values, errors",
 	},
+}
+
+// keeps lists what every summary must hold, besides.
+var keeps = []string{
+	"what the user asked for, forbade and corrected, in the user's own words",
+	"what was tried and failed, with the cause",
+	"commands that worked; exact names, lines, numbers and errors",
+	"promises, and what is special about the environment",
 }
 
 // purposes say what a summary of each type is for.
@@ -131,7 +144,7 @@ func promptBelowIt(b *strings.Builder, in Input) (instruction string) {
 // belowIDs returns the ids of children that ended, the weightiest first: those that fit within
 // limit UTF-16 code units, and the number of the others. It returns "" if none fits.
 func belowIDs(in Input, limit int) (list string) {
-	ended := in.Below.Ended(in.Frame.ID)
+	ended := in.shown()
 	ids, named := "", 0
 	for _, f := range ended {
 		longer := core.OneLine(f.ID, 0)
@@ -139,7 +152,7 @@ func belowIDs(in Input, limit int) (list string) {
 			longer = ids + ", " + longer
 		}
 		text := longer
-		if more := max(in.Ended, len(ended)) - named - 1; more > 0 {
+		if more := in.known() - named - 1; more > 0 {
 			text += fmt.Sprintf(" and %d more", more)
 		}
 		if core.Units(text) <= limit {
@@ -148,6 +161,23 @@ func belowIDs(in Input, limit int) (list string) {
 		}
 	}
 	return list
+}
+
+// shown returns the children that ended and that the next context shows, the weightiest first.
+func (in Input) shown() []core.Frame {
+	ended := in.Below.Ended(in.Frame.ID)
+	if in.Shown == nil {
+		return ended
+	}
+	return slices.DeleteFunc(ended, func(f core.Frame) bool { return !in.Shown(f) })
+}
+
+// known returns how many children the next context shows.
+func (in Input) known() int {
+	if in.Shown == nil {
+		return max(in.Ended, len(in.Below.Ended(in.Frame.ID)))
+	}
+	return len(in.shown())
 }
 
 // Limits of the texts in a compaction note, in characters.
@@ -174,12 +204,12 @@ func Note(in Input, limit int) string {
 	if in.Parent != nil {
 		facts = append(facts, "Part of: "+noted(in.Parent.Goal, noteExtra))
 	}
-	ask := "Tell " + strings.Join(asks[in.Type], "; ") + "."
+	ask, keep := "Tell "+strings.Join(asks[in.Type], "; ")+".", "Keep "+strings.Join(keeps, "; ")+"."
 	note := fitting("", limit, first)
-	if known := knownLine(in, limit-core.Units(note), core.Units(ask+"\n")); known != "" {
-		return fitting(note, limit, append([]string{known, ask}, facts...))
+	if known := knownLine(in, limit-core.Units(note), core.Units(ask+"\n"+keep+"\n")); known != "" {
+		return fitting(note, limit, append([]string{known, ask, keep}, facts...))
 	}
-	return fitting(note, limit, append(facts, ask))
+	return fitting(note, limit, append(facts, ask, keep))
 }
 
 // noted quotes a text of the tree in a note: it is data, and no part of the request.
@@ -198,7 +228,11 @@ func fitting(note string, limit int, lines []string) string {
 // knownLine returns a line, of at most room UTF-16 code units, about what the summary need not
 // repeat. If possible it leaves asked units for the request.
 func knownLine(in Input, room, asked int) string {
-	const before, after = "Known already, do not repeat it: its decisions, and the summaries of ", "."
+	const before = "Known already, do not repeat it: its decisions, and the summaries of "
+	after := "."
+	if others := in.Ended - in.known(); others > 0 {
+		after = fmt.Sprintf(". Of %d others only the tree knows (%s).", others, string(op.Search))
+	}
 	ids := belowIDs(in, room-len(before)-len(after)-len("\n")-asked)
 	if ids == "" {
 		ids = belowIDs(in, room-len(before)-len(after)-len("\n"))
@@ -214,7 +248,7 @@ func promptInstructions(in Input) string {
 	if in.Type == FrameCompletion {
 		text += "Judge the outcome by the goal of this frame.\n\n"
 	}
-	text += purposes[in.Type] + "\n\nTell:\n" + bullets(asks[in.Type])
+	text += purposes[in.Type] + "\n\nTell:\n" + bullets(slices.Concat(asks[in.Type], keeps))
 	if in.Note != "" {
 		text += "\nRequested in particular: " + in.Note + "\n"
 	}

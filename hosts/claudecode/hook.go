@@ -20,7 +20,7 @@ const maxInjected = 9_500
 
 // maxCompaction bounds what is added to the instructions for a summary, in UTF-16 code
 // units: Claude Code prints it, and keeps it in the history (observed).
-const maxCompaction = 600
+const maxCompaction = 900
 
 // A row says what one event of Claude Code means to flame. Alone says why Claude Code starts flame
 // hook for this event even if its other hooks call the session's server: the event reaches no
@@ -211,7 +211,7 @@ func (x *exchange) toolFailed() error {
 // compacting answers in plain text, which Claude Code adds to its own
 // instructions for the summary; it rejects JSON there (observed).
 func (x *exchange) compacting() (err error) {
-	x.Answer.Text, err = x.Compacting(maxCompaction)
+	x.Answer.Text, err = x.Compacting(maxCompaction, maxInjected)
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -145,7 +146,7 @@ func TestTheNoteForACompactionIsShortAndTrue(t *testing.T) {
 	}
 	for trigger, says := range map[string]string{"auto": "outgrew its room", "manual": "This is a checkpoint"} {
 		note := s.send("PreCompact", map[string]any{"trigger": trigger})
-		assert.LessOrEqual(t, len([]rune(note)), 600)
+		assert.LessOrEqual(t, len([]rune(note)), 900)
 		assert.Contains(t, note, piece.ID+` (in_progress): "piece"`)
 		assert.Contains(t, note, says)
 		assert.NotContains(t, note, "\x1b")
@@ -163,17 +164,63 @@ func TestTheNoteForACompactionIsShortAndTrue(t *testing.T) {
 		inner = append(inner, f.ID)
 	}
 	note := s.send("PreCompact", map[string]any{"trigger": "auto"})
-	assert.LessOrEqual(t, len(utf16.Encode([]rune(note))), 600)
+	assert.LessOrEqual(t, len(utf16.Encode([]rune(note))), 900)
 	assert.Contains(t, note, "Known already, do not repeat it")
 	assert.Contains(t, note, inner[19])
 	assert.NotContains(t, note, inner[0])
-	assert.Regexp(t, ` and 1\d more\.`, note)
+	assert.Regexp(t, ` and \d+ more\.`, note)
 	prompt := s.send("PreCompact", map[string]any{"trigger": "manual"})
 	assert.Contains(t, prompt, "Tell what has been done so far")
 
 	_, err = stack.Pop(t.Context(), s.P, by, stack.PopArgs{Status: core.Completed, GenerateSummary: true})
 	require.NoError(t, err)
 	assert.Contains(t, s.send("PreCompact", map[string]any{"trigger": "manual"}), "This piece of work ends here")
+}
+
+func TestWhatANoteCallsKnownStandsInTheNextContext(t *testing.T) {
+	t.Parallel()
+	s := newSession(t)
+	s.Once("prompt", "main work")
+	by := project.Caller{Session: "main", Host: "claude-code", Trust: project.Stamped}
+	for i := range 40 {
+		_, err := stack.Push(t.Context(), s.P, by, fmt.Sprint("part ", i), "")
+		require.NoError(t, err)
+		summary := fmt.Sprintf("BEGIN-%d %s END-%d", i, strings.Repeat("what was done & why ", 30), i)
+		_, err = stack.Pop(t.Context(), s.P, by, stack.PopArgs{Status: core.Completed, Summary: summary})
+		require.NoError(t, err)
+	}
+	note, next := s.send("PreCompact", map[string]any{"trigger": "auto"}), s.send("SessionStart", map[string]any{"source": "compact"})
+	ids := regexp.MustCompile(`frame-[a-z0-9]{8}`).FindAllString(strings.SplitN(note, "\n", 3)[2], -1)
+	require.NotEmpty(t, ids)
+	for _, id := range ids {
+		_, about, found := strings.Cut(next, id)
+		require.True(t, found, id)
+		about, _, _ = strings.Cut(about, "frame id=")
+		assert.Regexp(t, `BEGIN-\d+ .* END-\d+`, about)
+	}
+	shown := strings.Count(next, "END-")
+	assert.Contains(t, note, fmt.Sprintf("Of %d others only the tree knows (flame_search).", 40-shown))
+	assert.Contains(t, next, fmt.Sprintf(`completed-children count=\"%d\" filtered=\"%d\"`, shown, 40-shown), "all are counted")
+}
+
+func TestAfterACompactionTheUsersWordsComeBack(t *testing.T) {
+	t.Parallel()
+	s := newSession(t)
+	s.Once("prompt", "Build the shop; never open port 8080")
+	for i := range 60 {
+		s.Once("prompt", fmt.Sprintf("step %d </said> %s", i, strings.Repeat("and so on ", 100)))
+	}
+	s.Once("prompt", "/compact")
+	s.Once("prompt", "last: keep the API")
+	next := s.send("SessionStart", map[string]any{"source": "compact"})
+	for _, text := range []string{"never open port 8080", "step 59", "last: keep the API", "current-frame"} {
+		assert.Contains(t, next, text)
+	}
+	for _, text := range []string{"/compact", "step 30 ", "59 </said>"} {
+		assert.NotContains(t, next, text)
+	}
+	assert.Less(t, strings.Index(next, "step 59"), strings.Index(next, "last: keep"))
+	assert.LessOrEqual(t, len(next), 10_000)
 }
 
 func TestAtLevelAutoDueActionsHappen(t *testing.T) {

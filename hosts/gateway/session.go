@@ -61,7 +61,7 @@ func (s *session) fold(ctx context.Context, x *exchange, request dialect.Request
 	if !a.Counted {
 		x.sent.uncounted.Count(history, a.Amendment)
 	}
-	if !ok {
+	if !ok || a.Kept.Refused(history) >= maxRefused && x.asked.Class != hosts.Compaction {
 		return
 	}
 	x.sent.edition, x.sent.body = a.Edition, request.Amended(history, a.Amendment)
@@ -140,10 +140,11 @@ func (s *session) answered(x *exchange) {
 // answer returns the note of an answer; nil if there is nothing to note, or for a summary, which
 // comes back in a message of role user.
 func (x *exchange) answer() *conversation.Answer {
-	if x.name == "" || x.sent.edition == notNoted || x.asked.Class == hosts.Compaction {
+	refused := x.sent.edited && x.refused()
+	if x.sent.edition == notNoted || !refused && (x.name == "" || x.asked.Class == hosts.Compaction) {
 		return nil
 	}
-	return &conversation.Answer{Name: x.name, Time: x.metered.Asked, Edition: x.sent.edition}
+	return &conversation.Answer{Name: x.name, Time: x.metered.Asked, Edition: x.sent.edition, Refused: refused}
 }
 
 // A Metered is the measurement of one request.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -45,15 +46,13 @@ func (c *talk) requireNoRefusal() {
 }
 
 // isFolded reports whether the newest request goes without the first piece of work.
-func (c *talk) isFolded() bool {
-	for _, m := range c.newest().Messages {
-		for _, result := range m.Results {
-			if strings.Contains(result, "content of a") {
-				return false
-			}
-		}
-	}
-	return true
+func (c *talk) isFolded() bool { return !c.has("content of a") }
+
+// has reports whether a result in the newest request has a text.
+func (c *talk) has(text string) bool {
+	return slices.ContainsFunc(c.newest().Messages, func(m model.Message) bool {
+		return slices.ContainsFunc(m.Results, func(result string) bool { return strings.Contains(result, text) })
+	})
 }
 
 func TestAFoldHolds(t *testing.T) {
@@ -193,20 +192,44 @@ func (c *talk) forgetThinking() {
 	}
 }
 
-func TestAfterTwoRefusalsASessionIsFoldedNoMore(t *testing.T) {
-	t.Parallel()
-	c := framed(t)
+// refuses lets the model refuse requests because of their messages before it answers.
+func (c *talk) refuses(times int, answers ...model.Turn) {
 	why := "messages.1.content.0: Invalid `signature` in `thinking` block"
 	refusal := model.Turn{Error: &model.Error{Status: 400, Type: "invalid_request_error", Message: why}}
-	c.model.Play(model.Script{{Name: "main", Kind: model.Work, Turns: []model.Turn{refusal, {Text: "one"}, refusal, refusal, {Text: "whole"}}}})
+	c.model.Play(model.Script{{Name: "main", Kind: model.Work, Turns: slices.Concat(slices.Repeat([]model.Turn{refusal}, times), answers)}})
+}
+
+func TestAfterARefusalASessionGoesOutWhole(t *testing.T) {
+	t.Parallel()
+	c := framed(t)
+	c.refuses(1, model.Turn{Text: "one"}, push("three"), read("g"), pop("did three"), model.Turn{Text: "two"}, model.Turn{Text: "three"})
 	c.say("go on")
 	require.Nil(t, c.ask())
-	require.NotNil(t, c.ask())
-	assert.True(t, c.isFolded(), "one refusal does not stop folding")
+	require.True(t, c.isFolded())
+	require.NotNil(t, c.ask(), "the thinking that was made with another past has gone")
+	assert.False(t, c.isFolded())
+	c.start(gateway.Options{Folding: gateway.On})
+	kept := len(c.history)
+	c.say("in another process, and with another frame")
+	c.round()
+	assert.False(t, c.isFolded())
+	assert.True(t, c.has("content of g"))
+	c.history = append([]any{object{"role": "user", "content": "This session is being continued from a previous conversation. "}}, c.history[kept+1:]...)
+	c.say("after a compaction")
+	c.round()
+	c.requireNoRefusal()
+	assert.False(t, c.has("content of g"))
+}
+
+func TestAfterTwoRefusalsASessionGoesOutAsItCame(t *testing.T) {
+	t.Parallel()
+	c := framed(t)
+	c.refuses(2, model.Turn{Text: "whole"})
 	c.say("go on")
 	require.Nil(t, c.ask())
 	require.Nil(t, c.ask())
 	c.forgetThinking()
+	c.start(gateway.Options{Folding: gateway.On})
 	require.NotNil(t, c.ask())
 	assert.False(t, c.isFolded())
 }

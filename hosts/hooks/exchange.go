@@ -115,9 +115,9 @@ func (x *Exchange) Prompted(p turns.Prompt) error {
 }
 
 // Compacting returns what the frame needs in a summary, at most max UTF-16 code units; empty
-// without a frame.
-func (x *Exchange) Compacting(max int) (string, error) {
-	note, err := stack.CompactionNote(x.Ctx, x.P, x.Caller(), x.of.Trigger == "manual", max)
+// without a frame. The next context may have next characters.
+func (x *Exchange) Compacting(max, next int) (string, error) {
+	note, err := briefing.CompactionNote(x.Ctx, x.P, x.Caller(), x.of.Trigger == "manual", max, next)
 	if errors.Is(err, core.ErrNotFound) {
 		return "", nil
 	}

@@ -4,6 +4,7 @@ package briefing
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"flame/core"
@@ -31,13 +32,19 @@ func TakeGiven(s *project.Step) (bool, error) {
 	return true, project.RecordPresence.Save(s.Tx, s.Session.ID, mine)
 }
 
-// Whole returns the full context of the session's frame. Without a frame, it returns the
-// frames that the session could take up.
+// Whole returns the full context of the session's frame, and what its user said so far. Without a
+// frame, it returns the frames that the session could take up.
 func Whole(s *project.Step, maxChars int) (b Briefing, err error) {
 	around, err := around(s)
-	if err == nil {
-		b = whole(s, around, maxChars)
+	if err != nil {
+		return b, err
 	}
+	words, err := userWords(s, maxChars)
+	if maxChars > 0 && words != "" {
+		maxChars = max(1, maxChars-core.Units(words)-len("\n\n"))
+	}
+	b = whole(s, around, maxChars)
+	b.Text = strings.Trim(b.Text+"\n\n"+words, "\n")
 	return b, err
 }
 
@@ -116,11 +123,14 @@ func Opening(s *project.Step, again bool) (b Briefing, err error) {
 	if err != nil || s.Session.Parent != "" && !config.InjectParentContext {
 		return b, err
 	}
+	if again {
+		return Whole(s, 0)
+	}
 	around, err := around(s)
 	if err != nil {
 		return b, err
 	}
-	if !again && s.Session.Parent == "" {
+	if s.Session.Parent == "" {
 		if err = offers(s, &around); err != nil || !around.Tells() {
 			return b, err
 		}
@@ -164,8 +174,10 @@ func Notify(tx project.Tx, session, text string) error {
 	})
 }
 
-// ForgetNotices drops the notices of a session.
-func ForgetNotices(tx project.Tx, session string) error { return recordNotice.Delete(tx, session) }
+// ForgetNotices drops the notices of a session, and what its user said.
+func ForgetNotices(tx project.Tx, session string) error {
+	return errors.Join(recordNotice.Delete(tx, session), recordUserWords.Delete(tx, session))
+}
 
 // Begin records that a session starts, or continues after a compaction, and returns the
 // briefing for its agent: the context of its frame or, for a session without one, the

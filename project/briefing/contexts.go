@@ -203,6 +203,11 @@ func surroundings(s *project.Step, frame core.Frame, t terms) (around core.Surro
 		return around, err
 	}
 	around.Current, around.Now = frame, t.newest
+	if len(around.Children) >= most.Near {
+		if around.Ended, err = project.CountEnded(s.Tx, frame.ID); err != nil {
+			return around, err
+		}
+	}
 	if !t.propagate {
 		around.Children, err = project.Filter(around.Children, func(child core.Frame) (bool, error) {
 			session, err := s.Tx.Session(child.Session)

@@ -42,6 +42,9 @@ type answered struct {
 	fold.Meter
 	Open  bool                   `json:"open,omitempty"`  // the newest counted request was not sent whole, and has no answer yet
 	Times map[string]core.Millis `json:"times,omitempty"` // of messages, by name, if the host reports none
+
+	Refused  int         `json:"refused,omitempty"`  // edited requests in a row that the API refused
+	RefuseAt core.Millis `json:"refuseAt,omitempty"` // when the newest of them was asked
 }
 
 const (
@@ -63,7 +66,7 @@ func Load(s *project.Step, history []fold.Message) (Conversation, error) {
 	}
 	branch, _, err := load(s.Tx, origin)
 	branch.answers.Upto(branch.newestAnswer(history))
-	branch.answers.Meter, branch.answers.Open, branch.Past = fold.Meter{}, false, nil
+	branch.answers.Meter, branch.answers.Open, branch.answers.Refused, branch.Past = fold.Meter{}, false, 0, nil
 	branch.Reset()
 	branch.changed, branch.told = true, true
 	return branch, err
@@ -238,6 +241,15 @@ func (c *Conversation) Switch(folds bool) {
 	}
 }
 
+// Refused returns how many edited requests in a row the API has refused. It forgets them once the
+// history, after a compaction, has nothing that they left out.
+func (c *Conversation) Refused(history []fold.Message) int {
+	if kept := c.Standing(history); c.answers.Refused > 0 && len(kept.Folds)+len(kept.Cuts) == 0 {
+		c.answers.Refused, c.told = 0, true
+	}
+	return c.answers.Refused
+}
+
 // Amend returns the changes that make a request out of a history.
 func (c *Conversation) Amend(history []fold.Message) fold.Amendment {
 	return c.Ledger.Amend(history, func(m fold.Message) int { return c.answers.At(m.Time) })
@@ -248,6 +260,7 @@ type Answer struct {
 	Name    string      // of its message, in the histories to come
 	Time    core.Millis // when it was asked for
 	Edition int         // of the request
+	Refused bool        // the API refused the request, which flame had edited, so it has no name
 }
 
 // NoteSeen records the times and editions of answers of a session whose host reports no
@@ -267,12 +280,26 @@ func NoteSeen(tx project.Tx, session string, answers []Answer, sent fold.Meter) 
 // See records answers, oldest first, of a host that reports no times.
 func (c *Conversation) See(answers []Answer) {
 	for _, a := range answers {
+		if a.Refused {
+			c.refuse(a.Time)
+			continue
+		}
 		if _, known := c.answers.Times[a.Name]; known {
 			continue
+		}
+		if c.answers.Refused > 0 && !c.Whole() && a.Edition > 0 && a.Time > c.answers.RefuseAt {
+			c.answers.Refused = 0
 		}
 		time := max(a.Time, c.answers.Seen+1) // all times differ
 		c.keepTime(a.Name, time)
 		c.note(time, a.Edition)
+	}
+}
+
+// refuse counts a refusal, once.
+func (c *Conversation) refuse(asked core.Millis) {
+	if asked > c.answers.RefuseAt {
+		c.answers.Refused, c.answers.RefuseAt, c.told = c.answers.Refused+1, asked, true
 	}
 }
 

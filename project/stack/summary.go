@@ -84,15 +84,15 @@ func Summarize(ctx context.Context, p *project.Project, by project.Caller, ref, 
 		if err := s.Emit(core.CompactionRequested, done.Frame.ID, map[string]any{"type": mark.Type, "note": note}); err != nil {
 			return err
 		}
-		done.Input, err = compactionInput(s, done.Frame)
+		done.Input, err = CompactionInput(s, done.Frame)
 		done.Prompt = digest.Prompt(done.Input)
 		return err
 	})
 	return done, err
 }
 
-// compactionInput returns the input of a compaction prompt for frame.
-func compactionInput(s *project.Step, frame core.Frame) (in digest.Input, err error) {
+// CompactionInput returns the input of a compaction prompt for frame.
+func CompactionInput(s *project.Step, frame core.Frame) (in digest.Input, err error) {
 	mark := compactionMark{Type: digest.Overflow}
 	if _, err = recordCompaction.Load(s.Tx, frame.ID, &mark); err != nil {
 		return in, err
@@ -137,24 +137,11 @@ func inputFor(ctx context.Context, p *project.Project, by project.Caller, ref st
 	err = p.View(ctx, by, func(s *project.Step) error {
 		frame, err := s.Resolve(ref)
 		if err == nil {
-			in, err = compactionInput(s, frame)
+			in, err = CompactionInput(s, frame)
 		}
 		return err
 	})
 	return in, err
-}
-
-// CompactionNote is CompactionPrompt in at most limit UTF-16 code units. A compaction for
-// which flame has no request is a checkpoint if a person asked the host for it.
-func CompactionNote(ctx context.Context, p *project.Project, by project.Caller, asked bool, limit int) (note string, err error) {
-	in, err := inputFor(ctx, p, by, "")
-	if err != nil {
-		return "", err
-	}
-	if asked && in.Type == digest.Overflow {
-		in.Type = digest.ManualSummary
-	}
-	return digest.Note(in, limit), nil
 }
 
 // StoreSummary stores the result of a host's compaction of the caller's frame, or of the

@@ -83,6 +83,12 @@ func prompted(
 		if err := then(s, &mine, first); err != nil {
 			return err
 		}
+		if prompt.FromUser && !strings.HasPrefix(prompt.Text, "/") {
+			err = briefing.NoteWords(s, briefing.UserWords{Key: prompt.ID, Text: unquoted(strings.TrimSpace(prompt.Text))})
+		}
+		if err != nil {
+			return err
+		}
 		if prompt.Standing != (project.Standing{}) {
 			mine.Standing = prompt.Standing
 		}

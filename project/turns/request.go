@@ -94,6 +94,10 @@ func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request
 			if err != nil {
 				return err
 			}
+			said, err := briefing.Dialogs(s, r.History)
+			if err = errors.Join(err, briefing.NoteWords(s, said...)); err != nil {
+				return err
+			}
 			if undecided(s, c, r) {
 				if err := decide(s, &c, r); err != nil {
 					return err
@@ -123,8 +127,9 @@ func settle(s *project.Step, r Request, a *Amended) (settled bool, err error) {
 	if err := amend(s, &c, r); err != nil {
 		return false, err
 	}
+	said, err := briefing.Dialogs(s, r.History)
 	*a = Amended{Amendment: c.Amend(r.History), Kept: c}
-	return s.Fresh || !c.Changed(), nil
+	return s.Fresh || !c.Changed() && len(said) == 0, err
 }
 
 // Recall returns how to send a request by the decisions for earlier requests. It writes
@@ -177,8 +182,9 @@ func amend(s *project.Step, c *conversation.Conversation, r Request) error {
 	}
 	r.show(c, s.Now)
 	c.Catch(r.History)
-	c.Switch(s.Project.Fold)
-	if !s.Project.Fold {
+	folds := s.Project.Fold && c.Refused(r.History) == 0 // after a refusal nothing is left out
+	c.Switch(folds)
+	if !folds {
 		return nil
 	}
 	frames, err := foldFrames(s, r.History)

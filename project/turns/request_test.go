@@ -2,6 +2,7 @@ package turns_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -55,7 +56,22 @@ func TestTheContextComesBackAfterACompaction(t *testing.T) {
 	told := attend(f, projecttest.Host("s"), turns.Request{History: []fold.Message{{Name: "s1", Role: core.RoleAssistant, Summary: true}}}, "m2")
 	require.Len(t, told, 1, "what belonged to m1 went with it")
 	assert.Contains(t, told[0], `<current-frame id="`+frame.ID+`"`)
+	assert.NotContains(t, told[0], "user-words", "it said nothing yet")
 	assert.Equal(t, told, attend(f, projecttest.Host("s"), turns.Request{History: []fold.Message{{Name: "s1", Role: core.RoleAssistant, Summary: true}}}, "m2"))
+}
+
+func TestWhatTheUserSaidInDialogsComesBackAfterACompaction(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	require.NoError(t, turns.NotePrompt(f.Ctx, f.Project, projecttest.Host("s"), turns.Prompt{ID: "m1", Text: "work", FromUser: true}))
+	asks := fold.Message{Name: "q1", Role: core.RoleAssistant, Said: "14 only"}
+	for range 2 {
+		attend(f, projecttest.Host("s"), turns.Request{History: []fold.Message{asks}}, "m1")
+	}
+	told := attend(f, projecttest.Host("s"), turns.Request{History: []fold.Message{{Name: "s1", Role: core.RoleAssistant, Summary: true}}}, "m2")
+	require.Len(t, told, 1)
+	assert.Regexp(t, `<said>work</said>\s*<said>14 only</said>`, told[0])
+	assert.Equal(t, 1, strings.Count(told[0], "14 only"))
 }
 
 func TestAChildsFirstRequestCarriesItsContext(t *testing.T) {
