@@ -18,7 +18,7 @@ func Sessions(listed []view.ListedSession, more int, now core.Millis, width int)
 	var b strings.Builder
 	for _, s := range listed {
 		fmt.Fprintf(&b, "%s  %s  %s, heard of %s\n", core.OneLine(s.ID, 0), core.OneLine(s.Host, 30), s.State, Ago(now, s.LastActivityAt))
-		usage := ShortUsage(s.Usage) + lessSent(s.Requests) + shortMetered(s.Metered)
+		usage := ShortUsage(s.Usage) + cmp.Or(shortMetered(s.Metered), lessSent(s.Requests))
 		room := 100
 		if width > 0 {
 			room = max(20, width-len("  …")-len(usage))
@@ -31,11 +31,11 @@ func Sessions(listed []view.ListedSession, more int, now core.Millis, width int)
 	return b.String()
 }
 
-// lessSent returns by how much folding made a session's requests smaller; empty if it did not, or
-// that is not known.
+// lessSent returns by how much folding made the messages of a session's requests smaller; empty if it
+// did not, or that is not known.
 func lessSent(m *fold.Meter) string {
 	if m == nil || m.LeftOut <= 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%s, about %.1fx less by folding)", Count(m.Requests, "request"), m.Less())
+	return fmt.Sprintf(" (%s, messages about %.1fx less by folding)", Count(m.Requests, "request"), m.Less())
 }

@@ -36,13 +36,14 @@ func Stats(s agents.Stats) string {
 	return b.String()
 }
 
-// Requests counts requests to models, and the tokens left out of them.
+// Requests counts requests to models, and the tokens of their messages; instructions and tools, which
+// no folding makes smaller, are not known here.
 func Requests(m fold.Meter) string {
-	text := fmt.Sprintf("%d, about %s sent", m.Requests, Count(m.Sent, "token"))
+	text := fmt.Sprintf("%d, about %s of messages sent", m.Requests, Count(m.Sent, "token"))
 	if m.LeftOut <= 0 {
 		return text
 	}
-	return text + fmt.Sprintf(", about %d left out: %.1fx less", m.LeftOut, m.Less())
+	return text + fmt.Sprintf(", about %d left out: %.1fx less of them", m.LeftOut, m.Less())
 }
 
 // Subagents counts the outcomes of hosts' native subagents.
@@ -72,7 +73,7 @@ func spared(t usage.Tally) string {
 	if t.Spared() <= 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %s of %s left out", Megabytes(t.Spared()), Megabytes(t.Given))
+	return fmt.Sprintf(", %s of %s left out: %.1fx less", Megabytes(t.Spared()), Megabytes(t.Given), float64(t.Given)/float64(max(1, t.Sent)))
 }
 
 // MeteredLine is Metered for requests of all classes; empty without any.

@@ -100,7 +100,7 @@ func TestTheSavingsOfFoldingAreTheSameEverywhere(t *testing.T) {
 	require.Equal(t, 8, c.requests)
 	require.Equal(t, 5*5_100+2*5_100, c.leftOut)
 	less := float64(c.sent+c.leftOut) / float64(c.sent)
-	said := fmt.Sprintf("%d, about %d tokens sent, about %d left out: %.1fx less\n", c.requests, c.sent, c.leftOut, less)
+	said := fmt.Sprintf("%d, about %d tokens of messages sent, about %d left out: %.1fx less of them\n", c.requests, c.sent, c.leftOut, less)
 
 	type meter struct {
 		Host                 string
@@ -116,7 +116,7 @@ func TestTheSavingsOfFoldingAreTheSameEverywhere(t *testing.T) {
 	assert.Equal(t, want, stats.Requests, "of Claude Code flame sees none, and claims nothing")
 	assert.True(t, stats.Folds)
 	assert.Contains(t, d.flame("", "stats"), "requests of opencode: "+said)
-	assert.Contains(t, d.flame("", "sessions"), fmt.Sprintf("8 requests, about %.1fx less by folding", less))
+	assert.Contains(t, d.flame("", "sessions"), fmt.Sprintf("8 requests, messages about %.1fx less by folding", less))
 	for frame, requests := range map[string]int{first: 5, second: 2} {
 		folded := fmt.Sprintf("Folded: 2 messages, about 5100 tokens, left out of %d requests", requests)
 		assert.Contains(t, d.flame("", "show", frame), folded)

@@ -19,8 +19,8 @@ func (m Meter) Add(n Meter) Meter {
 	return Meter{m.Requests + n.Requests, m.Sent + n.Sent, m.LeftOut + n.LeftOut}
 }
 
-// Less returns how many times smaller the requests were than without folding; 0 if nothing was
-// left out.
+// Less returns how many times smaller the messages of the requests were than without folding; 0 if
+// nothing was left out.
 func (m Meter) Less() float64 {
 	if m.LeftOut <= 0 {
 		return 0

@@ -95,8 +95,11 @@ func (x *exchange) sessionStarted() error {
 			}
 		}
 	}
-	return x.SessionStarted(maxInjected)
+	return x.SessionStarted(maxInjected, x.Source != "compact" && logs.IsFork(hooks.Head(x.Transcript, maxHead)))
 }
+
+// maxHead is how much of a log is read to find out how it began, in bytes.
+const maxHead = 8 << 10
 
 // prompted handles a prompt of a person. The prompt of a subagent is its task, which is known.
 func (x *exchange) prompted() error {

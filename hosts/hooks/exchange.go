@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"flame/core"
+	"flame/core/op"
 	"flame/project"
 	"flame/project/briefing"
 	"flame/project/children"
@@ -42,16 +44,25 @@ func (x *Exchange) Caller() project.Caller {
 	return by
 }
 
-// SessionStarted handles the start of a session; maxChars bounds what it tells.
-func (x *Exchange) SessionStarted(maxChars int) error {
+// SessionStarted handles the start of a session, which may be a fork: it begins with the history of
+// another one. maxChars bounds what it tells.
+func (x *Exchange) SessionStarted(maxChars int, fork bool) error {
 	begin := briefing.Begin
 	if x.of.Source == "resume" {
 		begin = briefing.Resume
 	}
-	b, err := begin(x.Ctx, x.P, x.SessionItself(), maxChars)
-	x.Answer.Fields.Context = b.Text
+	first := ""
+	if fork || x.of.Source == "fork" {
+		first = forked
+	}
+	b, err := begin(x.Ctx, x.P, x.SessionItself(), maxChars-len(first))
+	x.Answer.Fields.Context = strings.TrimSuffix(first+b.Text, "\n")
 	return err
 }
+
+// forked tells the agent of a fork what its history does not: it has left the frames in it.
+const forked = "This session is a fork. Frames in its history that are open belong to the session it was forked from and go on there: " +
+	"it works in none of them here, and cannot pop them. " + string(op.Push) + " begins a frame of its own.\n"
 
 // EndSession handles the end of a session with this log.
 func EndSession(x *Exchange, transcript string) error {

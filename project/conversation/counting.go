@@ -70,7 +70,7 @@ func SparedBy(tx project.Tx, session string) (map[string]fold.Spared, error) {
 type HostMeter struct {
 	Host string `json:"host"`
 	fold.Meter
-	Less float64 `json:"timesLess,omitempty"` // by how many times folding shortened the requests; absent if nothing was left out
+	Less float64 `json:"timesLess,omitempty"` // by how many times folding shortened their messages; absent if nothing was left out
 }
 
 // ByHost returns the requests of all sessions, including forgotten ones, in order of their

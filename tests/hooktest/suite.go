@@ -234,6 +234,12 @@ var scenes = map[string]func(s *Session){
 		assert.Equal(s.T, "blocked main work: (its session ended before the work was done)\n", s.Tree())
 		assert.Contains(s.T, other.Once("session starts", "startup"), "main work")
 	},
+	"a fork is told whose frames are in its history": func(s *Session) {
+		s.Do("prompt", "main work")
+		fork := s.As("other")
+		assert.Contains(s.T, fork.Once("fork starts"), "belong to the session it was forked from")
+		assert.NotContains(s.T, s.Once("session starts", "resume"), "fork")
+	},
 	"nothing is offered where all is done": func(s *Session) {
 		s.Do("prompt", "main work")
 		s.Do("turn ends", "all green")

@@ -355,6 +355,13 @@ func Begun(head []byte) (folder, parent string) {
 	return "", ""
 }
 
+// IsFork reports whether a thread's file, of which head is the beginning, begins with a copy of another.
+func IsFork(head []byte) bool {
+	head, _, _ = bytes.Cut(head, []byte("\n"))
+	l := new(entry)
+	return transcripts.Loose(head, l) && l.Type == "session_meta" && l.Payload.Forked != ""
+}
+
 // Sandbox returns the name of the sandbox of the last turn in the end of a thread's file; empty
 // if it does not say.
 func Sandbox(end []byte) string { return last(end, `"type":"turn_context"`).Sandbox.Type }

@@ -140,7 +140,7 @@ export async function economy(ask) {
   const e = await ask("economy");
   open("Economy",
     h("p", {}, e.folds ? "What was done in finished frames is left out of later requests to the model." : "Folding is off (FLAME_FOLD)."),
-    e.requests.length ? table(["host", "requests", "tokens sent", "left out", "times less"], e.requests.map((r) => [r.host, amount(r.count), amount(r.sent), amount(r.leftOut), r.timesLess ? r.timesLess.toFixed(1) + "x" : "–"])) : h("p", { class: "note" }, "No requests have been seen yet: flame claude, or OpenCode, lets flame see them."),
+    e.requests.length ? table(["host", "requests", "tokens of messages", "left out", "times less of them"], e.requests.map((r) => [r.host, amount(r.count), amount(r.sent), amount(r.leftOut), r.timesLess ? r.timesLess.toFixed(1) + "x" : "–"])) : h("p", { class: "note" }, "No requests have been seen yet: flame claude, or OpenCode, lets flame see them."),
     e.frames.length ? table(["folded frame", "tokens", "requests without it", "tokens saved"], e.frames.slice(0, 100).map((f) => [f.goal || f.id, amount(f.tokens), amount(f.requests), amount(f.leftOut)])) : null);
 }
 

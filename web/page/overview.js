@@ -147,7 +147,7 @@ export class Overview {
     return [
       this.title("savings", "What folding saved"),
       !told ? h("p", { class: "note" }, "…") : !all.length ? h("p", { class: "note" }, empty) : h("p", { class: "big" },
-        h("b", {}, amount(left)), " tokens left out of ", h("b", {}, amount(sum((r) => r.count))), " requests", sent > 0 ? `, ${((sent + left) / sent).toFixed(1)}× less` : ""),
+        h("b", {}, amount(left)), " tokens left out of ", h("b", {}, amount(sum((r) => r.count))), " requests", sent > 0 ? `, their messages ${((sent + left) / sent).toFixed(1)}× less` : ""),
       h("button", { type: "button", class: "link", "data-key": "economy", onclick: this.on.economy }, "By host and frame"),
     ];
   }
