@@ -180,7 +180,23 @@ func (f Formats) Detect(path string, input io.Reader) ([]Log, error) {
 	return logs, err
 }
 
+// isOldOpenCode reports whether a folder, or its folder storage, has the files that OpenCode kept before
+// 1.2, one for each session, message and part.
+func isOldOpenCode(dir string) bool {
+	for _, dir := range []string{dir, filepath.Join(dir, "storage")} {
+		_, sessions := os.Stat(filepath.Join(dir, "session"))
+		if _, messages := os.Stat(filepath.Join(dir, "message")); sessions == nil && messages == nil {
+			return true
+		}
+	}
+	return false
+}
+
 func (f Formats) unknownLog(path string) error {
+	if isOldOpenCode(path) {
+		return core.Invalidf("%s has the files of OpenCode before 1.2, which flame cannot read", path).
+			WithHint("a newer OpenCode moves them into its database when it starts, and flame reads that")
+	}
 	return core.Invalidf("%s is not a log that flame can read", path).WithHint(
 		"flame reads %s, and folders of these", f)
 }

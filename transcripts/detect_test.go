@@ -203,6 +203,67 @@ func TestAnotherDatabaseIsAnError(t *testing.T) {
 	}
 }
 
+// Each database that flame cannot read is refused in words about its tables, not in SQL's.
+func TestDatabasesOfOtherVersionsAreRefusedInWords(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ sql, want string }{
+		"another program's":        {"CREATE TABLE base_messages (x)", "a database of another program"},
+		"sessions alone":           {"CREATE TABLE session (id)", "a database of another program"},
+		"messages elsewhere":       {"CREATE TABLE session (id); CREATE TABLE session_message (id, session_id, type, data)", "in one that flame cannot read yet"},
+		"messages without parts":   {"CREATE TABLE session (id); CREATE TABLE message (id)", "in one that flame cannot read yet"},
+		"columns with other names": {"CREATE TABLE session (key); CREATE TABLE message (key); CREATE TABLE part (key)", "not the columns that flame reads"},
+	} {
+		path := filepath.Join(t.TempDir(), "opencode.db")
+		db, err := sql.Open("sqlite", path)
+		require.NoError(t, err)
+		_, err = db.Exec(tt.sql)
+		require.NoError(t, err)
+		require.NoError(t, db.Close())
+		_, failed := collectDB(t, path)
+		require.ErrorIs(t, failed, core.ErrInvalid, name)
+		assert.ErrorContains(t, failed, tt.want, name)
+		assert.NotContains(t, failed.Error(), "SQL", name)
+	}
+}
+
+// In a folder where SQLite can make no file, it opens a database with a write-ahead log only as one that
+// never changes; here a link to nowhere is in the file's place.
+func TestADatabaseWithoutAPlaceForItsFilesIsRead(t *testing.T) {
+	t.Parallel()
+	path, db := database(t)
+	copied := filepath.Join(t.TempDir(), "opencode.db")
+	_, err := db.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
+	require.NoError(t, err)
+	whole, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(copied, whole, 0o444))
+	require.NoError(t, os.Symlink("nowhere/at/all", copied+"-shm"))
+	want, failed := collectDB(t, path)
+	require.NoError(t, failed)
+	got, failed := collectDB(t, copied)
+	require.NoError(t, failed)
+	assert.Equal(t, want, got)
+	require.NoError(t, os.WriteFile(copied+"-wal", []byte("writes"), 0o444))
+	_, failed = collectDB(t, copied)
+	require.ErrorIs(t, failed, core.ErrUnavailable)
+	assert.ErrorContains(t, failed, "write-ahead log")
+}
+
+func TestTheFilesOfOpenCodeBeforeItsDatabaseAreNamed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"storage/session/p/ses_1.json", "storage/message/ses_1/msg_1.json"} {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		require.NoError(t, os.WriteFile(file, []byte(`{"id":"x"}`), 0o600))
+	}
+	for _, path := range []string{dir, filepath.Join(dir, "storage")} {
+		_, err := formats.Detect(path, nil)
+		require.ErrorIs(t, err, core.ErrInvalid)
+		assert.ErrorContains(t, err, "OpenCode before 1.2")
+	}
+}
+
 func collectDB(t *testing.T, path string) (messages []core.Message, failed error) {
 	t.Helper()
 	for m, err := range transcripts.OpenCodeDB(t.Context(), path, "") {

@@ -13,7 +13,8 @@ import (
 	"strings"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"flame/core"
 )
@@ -23,10 +24,16 @@ import (
 // nothing. OpenCode can use the database at the same time.
 func OpenCodeDB(ctx context.Context, path, session string) iter.Seq2[core.Message, error] {
 	return func(yield func(core.Message, error) bool) {
-		err := readOpenCodeDB(ctx, path, session, func(m core.Message) bool { return yield(m, nil) })
-		if err != nil && strings.Contains(err.Error(), "no such table") {
-			err = core.Invalidf("it lacks a table of session, message and part: it is another program's, or of a version that flame cannot read")
-		}
+		give := func(m core.Message) bool { return yield(m, nil) }
+		err := inOpenCodeDB(ctx, path, func(tx *sql.Tx) error {
+			sessions, err := openCodeSessions(ctx, tx, session)
+			for more := true; more && err == nil && len(sessions) > 0; sessions = sessions[1:] {
+				if more = give(sessions[0]); more {
+					more, err = openCodeMessages(ctx, tx, sessions[0].Session, ownAfter(sessions[0], give))
+				}
+			}
+			return err
+		})
 		if err != nil {
 			yield(core.Message{}, fmt.Errorf("%s, read as OpenCode's database: %w", path, err))
 		}
@@ -39,49 +46,79 @@ func OpenCodeNewest(ctx context.Context, path, folder string) (session string, a
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return "", at, nil
 	}
-	db, err := openOpenCodeDB(path)
-	if err != nil {
-		return "", at, err
-	}
-	defer db.Close()
 	var updated int64
-	err = db.QueryRowContext(ctx, `SELECT id, time_updated FROM session WHERE directory = ? AND coalesce(parent_id, '') = ''
-		ORDER BY time_updated DESC LIMIT 1`, folder).Scan(&session, &updated)
+	err = inOpenCodeDB(ctx, path, func(tx *sql.Tx) error {
+		return tx.QueryRowContext(ctx, `SELECT id, time_updated FROM session WHERE directory = ? AND coalesce(parent_id, '') = ''
+			ORDER BY time_updated DESC LIMIT 1`, folder).Scan(&session, &updated)
+	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", at, nil
 	}
 	return session, time.UnixMilli(updated), err
 }
 
-// openOpenCodeDB opens a database for reading. With its write-ahead log it includes OpenCode's
-// latest writes.
-func openOpenCodeDB(path string) (*sql.DB, error) {
-	file := url.URL{Scheme: "file", OmitHost: true, Path: path}
-	return sql.Open("sqlite", file.String()+"?mode=ro&_pragma=busy_timeout(5000)&_pragma=query_only(1)")
-}
-
-func readOpenCodeDB(ctx context.Context, path, session string, give func(core.Message) bool) error {
-	db, err := openOpenCodeDB(path)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	tx, err := db.BeginTx(ctx, nil) // one snapshot
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	sessions, err := openCodeSessions(ctx, tx, session)
-	if err != nil {
-		return err
-	}
-	for _, s := range sessions {
-		if !give(s) {
-			return nil
-		}
-		if more, err := openCodeMessages(ctx, tx, s.Session, ownAfter(s, give)); err != nil || !more {
+// inOpenCodeDB calls read with a snapshot of a database. With its write-ahead log it includes
+// OpenCode's latest writes.
+func inOpenCodeDB(ctx context.Context, path string, read func(*sql.Tx) error) error {
+	try := func(how string) error {
+		file := url.URL{Scheme: "file", OmitHost: true, Path: path}
+		db, err := sql.Open("sqlite", file.String()+"?mode=ro&_pragma=busy_timeout(5000)&_pragma=query_only(1)"+how)
+		if err != nil {
 			return err
 		}
+		defer db.Close()
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		if err := openCodeTables(ctx, tx); err != nil {
+			return err
+		}
+		return read(tx)
+	}
+	err := try("")
+	switch codeOf(err) {
+	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY: // SQLite makes a file beside such a database, also to read it
+		if log, failed := os.Stat(path + "-wal"); failed == nil && log.Size() > 0 {
+			return core.Unavailablef(err, "it has a write-ahead log, which SQLite reads only where it may make files").
+				WithHint("copy %s and %s-wal to a folder of yours, and name the copy", path, path)
+		}
+		err = try("&immutable=1") // nothing writes: there is no write-ahead log
+	}
+	switch codeOf(err) {
+	case sqlite3.SQLITE_ERROR:
+		return core.Invalidf("its tables have not the columns that flame reads").WithHint(exports)
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return core.Invalidf("it is damaged").WithHint("`sqlite3 FILE .recover` saves what can be read")
+	}
+	return err
+}
+
+// exports says how flame can read a session of which it cannot read the database.
+const exports = "`opencode export SESSION` writes a session in a form that flame reads; a newer flame may read the database"
+
+// codeOf returns SQLite's code of an error; 0 for another error.
+func codeOf(err error) int {
+	var failed *sqlite.Error
+	if !errors.As(err, &failed) {
+		return sqlite3.SQLITE_OK
+	}
+	return failed.Code() & 0xff
+}
+
+// openCodeTables refuses a database without the tables that flame reads.
+func openCodeTables(ctx context.Context, tx *sql.Tx) error {
+	var sessions, messages, others int
+	err := tx.QueryRowContext(ctx, `SELECT total(name = 'session'), total(name IN ('message', 'part')), total(name = 'session_message')
+		FROM sqlite_schema WHERE type IN ('table', 'view')`).Scan(&sessions, &messages, &others)
+	switch {
+	case err != nil:
+		return err
+	case sessions == 0 || messages+others == 0:
+		return core.Invalidf("it is a database of another program: it lacks the tables session and message")
+	case messages < 2:
+		return core.Invalidf("its messages are not in the tables message and part, but in one that flame cannot read yet").WithHint(exports)
 	}
 	return nil
 }
