@@ -173,3 +173,23 @@ func TestAFramesHistory(t *testing.T) {
 	assert.Contains(t, told.Events[199].Text, "change 299")
 	assert.Equal(t, 400, s.get("history?id=", nil))
 }
+
+// A search finds a frame by the work in it, which its own texts need not tell.
+func TestASearchFindsTheWorkInAFrame(t *testing.T) {
+	t.Parallel()
+	s, frame, log := logged(t)
+	log.Write(s.line("user", "", `"Plant the apples"`) +
+		s.line("assistant", "m1", `[{"type":"tool_use","id":"c1","name":"Bash","input":{"command":"dig"}}]`) +
+		s.line("user", "", `[{"type":"tool_result","tool_use_id":"c1","is_error":true,"content":"a stone of granite"}]`))
+	for query, want := range map[string][]any{"apples": {1, 0}, "granite": {1, 1}, "marble": {0, 0}} {
+		var found struct {
+			IDs  []string
+			Work int
+		}
+		s.get("search?q="+query, &found)
+		assert.Equal(t, want, []any{len(found.IDs), found.Work}, query)
+		if len(found.IDs) > 0 {
+			assert.Equal(t, frame, found.IDs[0], query)
+		}
+	}
+}

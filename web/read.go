@@ -66,15 +66,25 @@ func numberIn(q query, name string, otherwise int) (int, error) {
 	return n, nil
 }
 
-// maxFound is how many frames a search on the page finds at most.
-const maxFound = 100
+// The most that a search on the page finds.
+const (
+	maxFound    = 100 // frames
+	maxPassages = 50  // places in the work of frames
+)
 
+// search finds frames by what they say and by the work in them, as the hosts' logs have it.
 func search(q query) (any, error) {
 	found, err := view.Search(q.Context(), q.agents.Project, by(""), view.SearchArgs{Text: q.get("q"), Limit: maxFound})
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"ids": lo.Map(found, func(f view.Found, _ int) string { return f.ID }), "all": len(found) < maxFound}, nil
+	reach, err := agents.Passages(q.Context(), q.agents, by(""), q.get("q"), "", maxPassages)
+	if err != nil {
+		return nil, err
+	}
+	ids := lo.Map(found, func(f view.Found, _ int) string { return f.ID })
+	work := lo.Without(lo.Uniq(lo.Map(reach.Passages, func(p agents.Passage, _ int) string { return p.Frame })), ids...)
+	return map[string]any{"ids": append(ids, work...), "work": len(work), "unread": reach.Unread, "all": len(found) < maxFound}, nil
 }
 
 // answer returns a handler that writes the result of f as JSON.

@@ -129,7 +129,9 @@ func track(s *project.Step, parent string) error {
 	if err := errors.Join(countDetected(s, s.Session.Title, s.Session.IsSubagent), noteCounted(s, s.Session.IsSubagent, false), lookLater(s, "")); err != nil {
 		return err
 	}
-	return s.Emit(core.SubagentDetected, s.Session.Root, map[string]any{"title": s.Session.Title, "matched": s.Session.IsSubagent})
+	return s.Emit(core.SubagentDetected, s.Session.Root, map[string]any{
+		"title": s.Session.Title, "matched": s.Session.IsSubagent, "agentType": core.SubagentType(s.Session.Title),
+	})
 }
 
 // tryHeuristics gives a tracked session a frame if it has lasted long enough and
