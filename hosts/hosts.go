@@ -321,6 +321,7 @@ type Wire struct {
 	// Asked returns what the headers and the body of a request say about it; the body is nil if it is
 	// too long.
 	Asked func(h http.Header, body []byte) Asked
+	Tools Tools // the host's own; facts about a frame come from what they did
 	// Own returns which of flame's operations a tool is; empty for the tools of others.
 	Own func(tool string) op.Name
 	// Said returns the user's words in a text that the host sends in a message of the

@@ -77,7 +77,7 @@ func (c Call) Moves() bool {
 // checks reports whether the call runs a program that checks something.
 func (c Call) checks() bool {
 	return slices.ContainsFunc(programs(c.command()), func(words []string) bool {
-		return begins("runners", words) || !c.onlyReads() && script().MatchString(strings.Join(words, " "))
+		return begins("runners", words) || !c.OnlyReads() && script().MatchString(strings.Join(words, " "))
 	})
 }
 
@@ -109,8 +109,8 @@ func (c Call) proves() bool {
 	return tests().MatchString(strings.TrimPrefix(line[strings.LastIndex(line, "&&")+1:], "&"))
 }
 
-// onlyReads reports whether the call certainly changes nothing that a check could find.
-func (c Call) onlyReads() bool {
+// OnlyReads reports whether the call certainly changes nothing that a check could find.
+func (c Call) OnlyReads() bool {
 	tool := strings.ToLower(c.Tool)
 	if i := strings.LastIndex(tool, "__"); i >= 0 {
 		tool = tool[i+len("__"):]

@@ -63,7 +63,7 @@ func green(calls []Call, check func(Call) bool) bool {
 		switch {
 		case check(c) && c.passed():
 			last = i
-		case !c.onlyReads():
+		case !c.OnlyReads():
 			last = -1
 		}
 	}

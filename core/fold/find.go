@@ -29,6 +29,9 @@ import (
 //
 // Find does not set the editions of the folds.
 func Find(history []Message, frames []Frame, known Ledger, terms Terms) []Fold {
+	if terms.Holds {
+		return nil
+	}
 	f := newFolding(history, frames, known, terms)
 	f.sweep()
 	f.claim()
@@ -178,6 +181,9 @@ func (f *folding) note(s *stay, fold *Fold) {
 	}
 	if s.silent {
 		fold.Notes = append(fold.Notes, Note{Before: fold.Upto, Text: core.EndedRemark(f.frames[s.frame].Frame, f.within(s))})
+	}
+	if text := f.facts(s); text != "" && fold.Tokens >= leastFacts {
+		fold.Notes = append(fold.Notes, Note{Before: fold.Upto, Text: text})
 	}
 }
 

@@ -27,6 +27,9 @@ type Message struct {
 	Text    string // an assistant's words; the last Quote characters suffice
 	Tokens  int    // estimated size; 0 counts as 1
 	Calls   []Call // of other tools, in order, if outputs may be cut or a move of the message is a pop
+
+	Commands []Command // that its calls ran, in order
+	Files    []string  // that its calls changed
 }
 
 // A Call is a call of a tool in a message, with its output.

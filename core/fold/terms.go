@@ -19,6 +19,9 @@ type Terms struct {
 	// Leads says that the model's API requires a round of tools in progress to begin with
 	// its thinking. Then a frame folds only when another round follows the one that left it.
 	Leads bool
+	// Holds says that nothing new is left out of this request: the API would refuse the round of
+	// tools in progress without its thinking, which the edit of its past would cost.
+	Holds bool
 }
 
 // requestsToCome is the least number of further requests that flame expects of a conversation.

@@ -23,6 +23,14 @@ func weighed(script string, tokens ...int) []fold.Message {
 	return history
 }
 
+func TestNothingNewIsLeftOutOfARoundThatHolds(t *testing.T) {
+	t.Parallel()
+	history, frames := talk("u +A a r -A r a r"), tree("A")
+	assert.NotEmpty(t, fold.Find(history, frames, fold.Ledger{}, fold.Terms{Cold: true}))
+	assert.Empty(t, fold.Find(history, frames, fold.Ledger{}, fold.Terms{Cold: true, Holds: true}))
+	assert.Empty(t, fold.Trim(history, fold.Ledger{}, fold.TrimOld, fold.Terms{Cold: true, Holds: true}))
+}
+
 func TestAFoldWaitsUntilItPays(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

@@ -32,7 +32,7 @@ const (
 // last round, unfinished calls, and messages that the ledger leaves out. It does not set the
 // editions of the cuts.
 func Trim(history []Message, known Ledger, which Trimming, terms Terms) []Cut {
-	if which == TrimOff || which == "" {
+	if which == TrimOff || which == "" || terms.Holds {
 		return nil
 	}
 	at := placesOf(history)

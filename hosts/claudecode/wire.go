@@ -23,7 +23,7 @@ const (
 func wire() *hosts.Wire {
 	return &hosts.Wire{
 		Lines: []string{`--resume`, `-p "Fix the login"`},
-		API:   hosts.MessagesAPI, Folds: true, Asked: asked, Own: ownTool, Said: said, Dialog: dialog, IsSummary: isSummary,
+		API:   hosts.MessagesAPI, Folds: true, Tools: tools, Asked: asked, Own: ownTool, Said: said, Dialog: dialog, IsSummary: isSummary,
 		Usage: transcripts.ClaudeUsage, Prices: transcripts.CachePrices,
 	}
 }

@@ -76,7 +76,8 @@ func (s *session) decide(ctx context.Context, x *exchange, request dialect.Reque
 		r.CacheLife = hourLife
 	}
 	read, write := x.g.Wire.Prices(asks.Model, asks.Hour)
-	r.Terms = fold.Terms{Prices: fold.Prices{Read: read, Write: write}, Leads: asks.Leads}
+	inRound := len(history) > 0 && history[len(history)-1].Answers
+	r.Terms = fold.Terms{Prices: fold.Prices{Read: read, Write: write}, Leads: asks.Leads, Holds: asks.Leads && inRound}
 	s.mu.Lock()
 	kept := s.kept
 	r.Seen = slices.Clone(s.seen)

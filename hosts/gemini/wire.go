@@ -25,7 +25,7 @@ const (
 func wire() *hosts.Wire {
 	return &hosts.Wire{
 		Lines: []string{`--resume latest`, `-p "Fix the login"`},
-		API:   hosts.ContentsAPI, Nameless: true, Asked: asked, Own: ownTool, Dialog: dialog, IsSummary: logs.IsSummary, Answer: logs.Unwrapped,
+		API:   hosts.ContentsAPI, Nameless: true, Tools: tools, Asked: asked, Own: ownTool, Dialog: dialog, IsSummary: logs.IsSummary, Answer: logs.Unwrapped,
 		Said:  func(text string, system bool) string { return logs.Words(text) },
 		Usage: logs.Usage, Prices: transcripts.CachePrices,
 	}

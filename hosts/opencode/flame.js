@@ -690,6 +690,7 @@ const skeleton = (plugin, s, { name, info, parts }, quoted) => {
     moves: tools.flatMap((part, i) => (part.state.status === "completed" && plugin.isOurs(part.tool) ? moves(part, i === 0) : [])),
     tail: texts.map((part) => part.text).join("\n").slice(-500).replace(/^[\udc00-\udfff]/, ""),
     tokens: tokens(s, info, parts),
+    ...deeds(tools),
     ...((s.edits.calls || pops) && { calls: tools.filter(({ tool, state }) => state.status === "completed" && tool !== asks && !plugin.isOurs(tool)).map(called) }),
   }
 }
@@ -708,6 +709,22 @@ const dialogs = (plugin, tools) => {
   }).filter(Boolean)
   const foreign = ({ of }) => of && servers.some((server) => of.startsWith(server))
   return [said.filter((words) => !foreign(words)).map((words) => words.text ?? words).join("\n").slice(0, limits.words), said.some(foreign)]
+}
+
+// deeds returns the commands that calls ran, with the line that says why one failed, and the files
+// that calls changed.
+const deeds = (tools) => {
+  const why = ({ status, output, error, metadata }) => {
+    if (status !== "error" && !metadata?.exit) return ""
+    const lines = String(output ?? error ?? "").slice(0, limits.words).split("\n").map((line) => line.trim()).filter(Boolean)
+    const blames = /error|fail|fatal|panic|exception|not found|cannot|denied|undefined|no such|unexpected/i
+    return (lines.find((line) => blames.test(line)) ?? lines[0] ?? "failed").slice(0, limits.input)
+  }
+  const ended = tools.filter(({ state }) => state.status === "completed" || state.status === "error")
+  const commands = ended.filter(({ tool, state }) => tool === "bash" && state.input?.command)
+    .map(({ state }) => ({ line: String(state.input.command).trim().slice(0, limits.input), why: why(state) }))
+  const files = ended.filter(({ tool, state }) => (tool === "edit" || tool === "write") && state.status === "completed").map(({ state }) => String(state.input?.filePath ?? ""))
+  return { ...(commands.length && { commands }), ...(files.length && { files }) }
 }
 
 // called returns a call whose output may be cut. Its key contains the whole input, as the same

@@ -1,10 +1,12 @@
 package dialect
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/tidwall/gjson"
 
+	"flame/core"
 	"flame/core/fold"
 	"flame/core/op"
 	"flame/hosts"
@@ -37,6 +39,7 @@ func Describe(f *fold.Message, calls []Call, w *hosts.Wire) {
 			}
 			continue
 		}
+		call.did(f, w)
 		if words := call.dialog(f, w); words != "" {
 			f.Said = strings.TrimPrefix(f.Said+"\n"+words, "\n")
 			continue // it is never cut
@@ -45,6 +48,59 @@ func Describe(f *fold.Message, calls []Call, w *hosts.Wire) {
 			f.Calls = append(f.Calls, fold.Call{ID: call.ID, Key: call.key(), Tokens: call.Result.Tokens})
 		}
 	}
+}
+
+// What hosts write about a command that failed: its status near an end of the output, and lines that
+// say nothing about why.
+var (
+	exitCode = core.Pattern(`(?i)(?:exit code:?|exited with code|exit status) ([1-9]\d*)`)
+	heading  = core.Pattern(`(?i)^(?:(?:error: )?exit code|wall time|output:|chunk id|process exited|original token count|command:|directory:|stderr:|\(none\))`)
+	blames   = core.Pattern(`(?i)error|fail|fatal|panic|exception|not found|cannot|denied|undefined|no such|unexpected`)
+)
+
+// Bounds of what is read of a call, in bytes.
+const (
+	maxCommand = 200  // of a command, and of a line that says why it failed
+	nearEnd    = 300  // of an output, where its status stands
+	maxReason  = 8000 // of an output that failed
+)
+
+// did notes the command that a call ran, or the file that it changed.
+func (c Call) did(f *fold.Message, w *hosts.Wire) {
+	switch w.Tools.Effect(c.Tool) {
+	case hosts.Runs:
+		line := c.Input.Get("command")
+		if !line.Exists() {
+			line = c.Input.Get("cmd")
+		}
+		if text := strings.TrimSpace(line.Str); text != "" {
+			f.Commands = append(f.Commands, fold.Command{Line: core.Head(text, maxCommand), Why: c.why()})
+		}
+	case hosts.Edits:
+		if file := cmp.Or(c.Input.Get("file_path").Str, c.Input.Get("notebook_path").Str); file != "" && !c.Result.Failed {
+			f.Files = append(f.Files, file)
+		}
+	}
+}
+
+// why returns the line that says why a command failed; empty if it did not.
+func (c Call) why() string {
+	text := c.Result.Said()
+	found := exitCode().FindString(text[:min(len(text), nearEnd)] + "\n" + text[max(0, len(text)-nearEnd):])
+	if !c.Result.Failed && found == "" {
+		return ""
+	}
+	first := ""
+	for line := range strings.Lines(text[:min(len(text), maxReason)]) {
+		if line = strings.TrimSpace(line); line == "" || heading().MatchString(line) {
+			continue
+		}
+		if blames().MatchString(line) {
+			return core.Head(line, maxCommand)
+		}
+		first = cmp.Or(first, line)
+	}
+	return core.Head(cmp.Or(first, found, "failed"), maxCommand)
 }
 
 // dialog returns the user's words in the result of a call. The answer stays if others may be there.

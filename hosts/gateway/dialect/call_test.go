@@ -8,8 +8,11 @@ import (
 	"github.com/tidwall/gjson"
 
 	"flame/core/fold"
+	"flame/hosts"
 	"flame/hosts/claudecode"
+	"flame/hosts/codex"
 	"flame/hosts/gateway/dialect"
+	"flame/hosts/gemini"
 )
 
 func TestCallsThatAskTheSameHaveTheSameKey(t *testing.T) {
@@ -25,4 +28,37 @@ func TestCallsThatAskTheSameHaveTheSameKey(t *testing.T) {
 	assert.NotEqual(t, read, key("Read", `{"file":"b"}`))
 	assert.NotEqual(t, read, key("Write", `{"file":"a"}`))
 	assert.Equal(t, "t1", key("Read", `{"file":"`+strings.Repeat("a", 3000)+`"}`), "too long to be compared")
+}
+
+func TestCallsTellWhatRan(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		wire                *hosts.Wire
+		tool, input, result string
+		failed              bool
+		want                fold.Command
+		files               []string
+	}{
+		"passes": {claudecode.Host().Wire, "Bash", `{"command":"make"}`, "ok", false, fold.Command{Line: "make"}, nil},
+		"fails": {claudecode.Host().Wire, "Bash", `{"command":"make"}`, "Exit code 2\nmake: working\nx.c:3: error: no", true,
+			fold.Command{Line: "make", Why: "x.c:3: error: no"}, nil},
+		"says nothing": {claudecode.Host().Wire, "Bash", `{"command":"false"}`, "Exit code 1", true, fold.Command{Line: "false", Why: "Exit code 1"}, nil},
+		"changes":      {claudecode.Host().Wire, "Edit", `{"file_path":"/a"}`, "ok", false, fold.Command{}, []string{"/a"}},
+		"changes not":  {claudecode.Host().Wire, "Edit", `{"file_path":"/a"}`, "no", true, fold.Command{}, nil},
+		"codex": {codex.Host(nil).Wire, "exec_command", `{"cmd":"make"}`, "Wall time: 1 s\nProcess exited with code 2\nOutput:\nmake: *** no rule", false,
+			fold.Command{Line: "make", Why: "make: *** no rule"}, nil},
+		"gemini": {gemini.Host(nil).Wire, "run_shell_command", `{"command":"make"}`, "Output: broken\nExit Code: 1", false,
+			fold.Command{Line: "make", Why: "Exit Code: 1"}, nil},
+	}
+	for name, tt := range tests {
+		var m fold.Message
+		result := &dialect.Result{Failed: tt.failed, Said: func() string { return tt.result }}
+		dialect.Describe(&m, []dialect.Call{{ID: "t1", Tool: tt.tool, Input: gjson.Parse(tt.input), Result: result}}, tt.wire)
+		if tt.want.Line == "" {
+			assert.Empty(t, m.Commands, name)
+		} else {
+			assert.Equal(t, []fold.Command{tt.want}, m.Commands, name)
+		}
+		assert.Equal(t, tt.files, m.Files, name)
+	}
 }
