@@ -114,13 +114,14 @@ func groupsFor(known hosts.Registry, args []string) []group {
 // root returns the root of the commands that a command line may need.
 func root(a *app.App, args []string) *cobra.Command {
 	var version bool
+	today := newToday(a)
 	root := &cobra.Command{
 		Use:   "flame",
 		Short: "A call stack for coding agents",
 		Long: "Flame keeps the work of coding agents as a tree of frames, so that it survives " +
 			"compaction, restarts and a change of agent. `flame setup` connects it to " +
 			a.Hosts.Titles("and") + "; the other commands show and change the tree of this project.",
-		Example:           "  flame setup\n  flame tree\n  flame push \"Fix the login\"",
+		Example:           "  flame\n  flame setup\n  flame tree\n  flame push \"Fix the login\"",
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
@@ -131,7 +132,7 @@ func root(a *app.App, args []string) *cobra.Command {
 				_, err := fmt.Fprintln(a.Stdout, a.Build)
 				return err
 			}
-			return cmd.Help()
+			return today.RunE(cmd, nil)
 		},
 	}
 	// Cobra's own flag needs a template, and with templates the linker keeps every
