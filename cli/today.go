@@ -22,7 +22,7 @@ func newToday(a *app.App) *cobra.Command {
 		}
 		if project.Total(today.Counts) == 0 {
 			return a.Out.Print(today, render.Off(today.Off)+a.NoFrames(ctx)+
-				"\n`flame setup` connects flame to the hosts on this machine; then start one of them here, or `flame claude`.\n`flame help` lists all commands.")
+				"\n`flame setup` connects flame to the hosts on this machine; then start one of them here.\n`flame help` lists all commands.")
 		}
 		all, err := project.Read(ctx, s.Project, func(tx project.Tx) ([]converge.Convergence, error) { return converge.Records.All(tx) })
 		if err != nil {
