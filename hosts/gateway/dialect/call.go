@@ -62,7 +62,7 @@ var (
 const (
 	maxCommand = 200  // of a command, and of a line that says why it failed
 	nearEnd    = 300  // of an output, where its status stands
-	maxReason  = 8000 // of an output that failed
+	maxReason  = 8000 // of an output that failed, at its two ends
 )
 
 // did notes the command that a call ran, or the file that it changed.
@@ -90,8 +90,11 @@ func (c Call) why() string {
 	if !c.Result.Failed && found == "" {
 		return ""
 	}
+	if half := maxReason / 2; len(text) > maxReason {
+		text = strings.ToValidUTF8(text[:half]+"\n"+text[len(text)-half:], "")
+	}
 	first := ""
-	for line := range strings.Lines(text[:min(len(text), maxReason)]) {
+	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line == "" || heading().MatchString(line) {
 			continue
 		}

@@ -42,6 +42,8 @@ func TestCallsTellWhatRan(t *testing.T) {
 		"passes": {claudecode.Host().Wire, "Bash", `{"command":"make"}`, "ok", false, fold.Command{Line: "make"}, nil},
 		"fails": {claudecode.Host().Wire, "Bash", `{"command":"make"}`, "Exit code 2\nmake: working\nx.c:3: error: no", true,
 			fold.Command{Line: "make", Why: "x.c:3: error: no"}, nil},
+		"fails at the end": {claudecode.Host().Wire, "Bash", `{"command":"make"}`, "Exit code 2\n" + strings.Repeat("é working\n", 9000) + "fatal: no", true,
+			fold.Command{Line: "make", Why: "fatal: no"}, nil},
 		"says nothing": {claudecode.Host().Wire, "Bash", `{"command":"false"}`, "Exit code 1", true, fold.Command{Line: "false", Why: "Exit code 1"}, nil},
 		"changes":      {claudecode.Host().Wire, "Edit", `{"file_path":"/a"}`, "ok", false, fold.Command{}, []string{"/a"}},
 		"changes not":  {claudecode.Host().Wire, "Edit", `{"file_path":"/a"}`, "no", true, fold.Command{}, nil},
