@@ -312,7 +312,7 @@ const waitPace = 100 * time.Millisecond
 // it is resolved, or the current record when ctx ends. It calls progress at each check.
 func (a *Agents) Wait(ctx context.Context, id string, progress func(record.Run)) (run record.Run, err error) {
 	settling, looks := false, 0
-	for range project.Steadily(ctx, waitPace) {
+	for range project.Steadily(ctx, 0, waitPace) {
 		if looks++; looks%20 == 0 { // the supervisor may have been killed meanwhile
 			if err := a.Recover(context.WithoutCancel(ctx)); err != nil {
 				a.Project.Log.Warn("could not recover agents", "error", err)

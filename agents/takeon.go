@@ -180,7 +180,7 @@ func (g guest) takeFrame(ctx context.Context, run record.Run) (string, error) {
 func awaitFrame(ctx context.Context, p *project.Project, id string) (frame core.Frame, err error) {
 	ctx, stop := context.WithTimeout(ctx, frameTime)
 	defer stop()
-	for range project.Steadily(ctx, waitPace) {
+	for range project.Steadily(ctx, 0, waitPace) {
 		frame, err = project.Read(context.WithoutCancel(ctx), p, func(tx project.Tx) (core.Frame, error) { return tx.Frame(id) })
 		if id == "" || !errors.Is(err, core.ErrNotFound) {
 			break

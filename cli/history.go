@@ -61,7 +61,7 @@ func newEvents(a *app.App) *cobra.Command {
 			return err
 		}
 		query.Last, query.Limit = false, 0
-		for range project.SteadilyAfter(ctx, followPace, followPace) {
+		for range project.Steadily(ctx, followPace, followPace) {
 			if err := printEvents(ctx, a, p, &query); err != nil {
 				return err
 			}

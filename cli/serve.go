@@ -281,7 +281,7 @@ const (
 )
 
 func keepKnown(ctx context.Context, data *place.Folder, log *slog.Logger) {
-	for range project.SteadilyAfter(ctx, knownFirst, knownPace) {
+	for range project.Steadily(ctx, knownFirst, knownPace) {
 		if err := data.NoteFirstCommit(ctx); err != nil && ctx.Err() == nil {
 			log.Warn("the repository's first commit was not recorded", "error", err)
 		}

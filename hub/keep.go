@@ -82,7 +82,7 @@ type Station struct {
 // connects. While the project has no hub, Keep checks once a second whether it has joined one.
 func Keep(ctx context.Context, s Station) {
 	k := &keeper{Station: s}
-	for range project.Steadily(ctx, watchTime) {
+	for range project.Steadily(ctx, 0, watchTime) {
 		if _, err := os.Lstat(filepath.Join(k.Data, linkName)); err == nil {
 			held, err := k.lock(ctx)
 			switch {
@@ -152,7 +152,7 @@ func (k *keeper) fail(err error) {
 func (k *keeper) untilChanged(ctx context.Context, link Link) (context.Context, func()) {
 	ctx, stop := context.WithCancelCause(ctx)
 	go func() {
-		for range project.SteadilyAfter(ctx, watchTime, watchTime) {
+		for range project.Steadily(ctx, watchTime, watchTime) {
 			now, err := Load(k.Data)
 			if now != link && !errors.Is(err, core.ErrUnavailable) || errors.Is(err, fs.ErrNotExist) {
 				stop(errLinkChanged)

@@ -3,8 +3,6 @@ package project
 import (
 	"cmp"
 	"context"
-	"maps"
-	"slices"
 
 	"flame/core"
 )
@@ -18,23 +16,12 @@ type LateEvents struct {
 	Host   string      `json:"host"`
 	Count  int         `json:"count"`            // events handled later
 	MadeUp int         `json:"madeUp,omitempty"` // events that never came
-	First  core.Millis `json:"first"`            // when flame first handled or made up one
-	Last   core.Millis `json:"last"`
+	First  core.Millis `json:"first"`            // when the first of them happened, or was made up
 }
 
-// NoteLate counts late events by their hosts.
-func (p *Project) NoteLate(ctx context.Context, counts map[string]int) error {
-	if len(counts) == 0 {
-		return nil
-	}
-	return p.Store.Update(ctx, func(tx Tx) error {
-		for _, host := range slices.Sorted(maps.Keys(counts)) {
-			if err := p.countLate(tx, host, func(late *LateEvents) { late.Count += counts[host] }); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+// NoteLate counts a late event of a host.
+func (p *Project) NoteLate(tx Tx, host string) error {
+	return p.countLate(tx, host, func(late *LateEvents) { late.Count++ })
 }
 
 // NoteMadeUp counts an event of a host that never came.
@@ -47,7 +34,7 @@ func (p *Project) NoteMadeUp(ctx context.Context, host string) error {
 // countLate applies add to the counts of a host.
 func (p *Project) countLate(tx Tx, host string, add func(*LateEvents)) error {
 	return recordLate.Change(tx, host, func(late *LateEvents) {
-		late.Host, late.First, late.Last = host, cmp.Or(late.First, p.Now()), p.Now()
+		late.Host, late.First = host, cmp.Or(late.First, p.Now())
 		add(late)
 	})
 }

@@ -5,19 +5,16 @@ import (
 	"time"
 )
 
-// Steadily yields at once, and then each time after an interval, until ctx ends.
-func Steadily(ctx context.Context, interval time.Duration) func(yield func() bool) {
+// Steadily yields after a first pause, or at once without one, and then each time after an interval,
+// until ctx ends. Times that pass while the work of the last one lasts count as one.
+func Steadily(ctx context.Context, first, interval time.Duration) func(yield func() bool) {
 	return func(yield func() bool) {
-		if yield() {
-			SteadilyAfter(ctx, interval, interval)(yield)
+		if first == 0 {
+			if !yield() {
+				return
+			}
+			first = interval
 		}
-	}
-}
-
-// SteadilyAfter yields after a first pause, and then each time after an interval, until ctx ends. Times
-// that pass while the work of the last one lasts count as one.
-func SteadilyAfter(ctx context.Context, first, interval time.Duration) func(yield func() bool) {
-	return func(yield func() bool) {
 		tick := time.NewTicker(first)
 		defer tick.Stop()
 		for {
@@ -25,10 +22,7 @@ func SteadilyAfter(ctx context.Context, first, interval time.Duration) func(yiel
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				if first != interval {
-					tick.Reset(interval)
-					first = interval
-				}
+				tick.Reset(interval)
 				if !yield() {
 					return
 				}

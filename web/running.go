@@ -83,7 +83,7 @@ func (r Running) Keep(keys Keys) (end func(), err error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	go func() {
-		for range project.SteadilyAfter(ctx, signPace, signPace) {
+		for range project.Steadily(ctx, signPace, signPace) {
 			now := time.Now()
 			_ = os.Chtimes(r.file(), now, now) // at worst the next server has keys of its own
 			r.removeLead(signPace)

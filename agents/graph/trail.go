@@ -139,7 +139,7 @@ func FollowLogs(ctx context.Context, formats transcripts.Formats, path string, i
 	}
 	var before map[string]logState
 	var shown *Trail
-	for range project.Steadily(ctx, every) {
+	for range project.Steadily(ctx, 0, every) {
 		logs, err := formats.Detect(path, nil)
 		if err != nil && shown == nil {
 			return err

@@ -34,7 +34,7 @@ func (a *App) KeepInOrder(ctx context.Context, s *agents.Agents, at place.Place)
 	})
 	background.Go(func() { intake.Keep(ctx, a.Desk(s.Project, at)) })
 	background.Go(func() {
-		for range project.SteadilyAfter(ctx, recoverPace, recoverPace) {
+		for range project.Steadily(ctx, recoverPace, recoverPace) {
 			if err := s.Recover(ctx); err != nil && ctx.Err() == nil {
 				s.Project.Log.Warn("agents could not be recovered", "error", err)
 			}

@@ -178,13 +178,8 @@ func (b Inbox) takeFile(ctx context.Context, name string, t Taker) error {
 	return cmp.Or(err, lines.Err())
 }
 
-// SetAside stores an unreadable line in a file for people, unless there are too many.
-func (b Inbox) SetAside(line []byte) error {
-	if info, err := os.Lstat(b.path(aside)); err == nil && info.Size()+int64(len(line)) > b.limit() {
-		return b.append(lost, []byte("."))
-	}
-	return b.append(aside, slices.Concat(line, []byte("\n")))
-}
+// SetAside stores an unreadable line in a file for people.
+func (b Inbox) SetAside(line []byte) error { return b.append(aside, slices.Concat(line, []byte("\n"))) }
 
 // An InboxState is how full an inbox is.
 type InboxState struct {

@@ -31,7 +31,7 @@ var ErrLost = errors.New("an event is lost")
 
 // How long an event may wait beyond its host's patience for a write that has begun, then
 // for a commit that has, and for the inbox: hosts end hooks after 5 seconds. How long it
-// waits for those that came before it, and for their count.
+// waits for those that came before it.
 const (
 	grace          = 250 * time.Millisecond
 	commitPatience = 2 * time.Second

@@ -31,28 +31,19 @@ type Letter struct {
 // far it has come is stored together with what an event changes, so the next call continues with
 // the next line, even if this process is killed.
 func (d Desk) TakeIn(ctx context.Context) error {
-	late := map[string]int{} // events by their hosts
+	took := false
 	err := d.Inbox.Take(ctx, Taker{
 		From: func(file string) (int64, error) { return turns.TakenFrom(ctx, d.Project, file) },
-		Line: func(at turns.Mark, line []byte) error { return d.takeLine(ctx, at, line, late) },
+		Line: func(at turns.Mark, line []byte) error { took = true; return d.takeLine(ctx, at, line) },
 	})
-	if len(late) == 0 {
-		return err
-	}
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), ahead)
-	defer stop()
-	failed := d.Project.NoteLate(ctx, late)
-	if err == nil { // else how far the inbox was taken in must not be forgotten
-		failed = errors.Join(failed, turns.ForgetSources(ctx, d.Project))
-	}
-	if failed != nil {
-		d.Project.Log.Warn("the late events could not be counted", "error", failed)
+	if err == nil && took {
+		err = turns.ForgetSources(ctx, d.Project)
 	}
 	return err
 }
 
-// takeLine handles the event of a line, and counts it in late.
-func (d Desk) takeLine(ctx context.Context, at turns.Mark, line []byte, late map[string]int) error {
+// takeLine handles the event of a line.
+func (d Desk) takeLine(ctx context.Context, at turns.Mark, line []byte) error {
 	var letter Letter
 	err := json.Unmarshal(line, &letter)
 	host, known := d.Hosts.Find(letter.Host)
@@ -63,6 +54,7 @@ func (d Desk) takeLine(ctx context.Context, at turns.Mark, line []byte, late map
 		}
 		return d.Inbox.SetAside(line)
 	}
+	at.Late = host.Name
 	_, err = d.handle(ctx, d.then(letter), host.Hook, letter, at)
 	if err != nil && (errors.Is(err, core.ErrUnavailable) || ctx.Err() != nil) {
 		return errors.Join(err, ctx.Err())
@@ -70,7 +62,6 @@ func (d Desk) takeLine(ctx context.Context, at turns.Mark, line []byte, late map
 	if err != nil {
 		d.Project.Log.Warn("hook", "error", err)
 	}
-	late[host.Name]++
 	return turns.SaveTaken(ctx, d.Project, at) // if the event needed no transaction, or failed
 }
 

@@ -118,7 +118,7 @@ func (i Invitation) AwaitAt(ctx context.Context, address string) error {
 func await(ctx context.Context, i hub.Identity) (err error) {
 	ctx, stop := context.WithTimeout(ctx, newcomerTime)
 	defer stop()
-	for range project.Steadily(ctx, 100*time.Millisecond) {
+	for range project.Steadily(ctx, 0, 100*time.Millisecond) {
 		conn, refused := i.Dial(ctx)
 		if err = refused; err == nil {
 			conn.Close()

@@ -15,6 +15,7 @@ import (
 type Mark struct {
 	Source string
 	N      int64
+	Late   string // the host that no longer waits for the event; empty: it does
 }
 
 // recordTaken, by source, is how many of its events flame has handled.
@@ -31,14 +32,17 @@ func TakenFrom(ctx context.Context, p *project.Project, source string) (int64, e
 	return last.N, err
 }
 
-// SaveTaken records that flame has handled the events of a source up to this one.
+// SaveTaken records that flame has handled the events of a source up to this one, and counts a late one.
 func SaveTaken(ctx context.Context, p *project.Project, upTo Mark) error {
 	return p.Store.Run(ctx, func(tx project.Tx) error {
 		t, err := recordTaken.Of(tx, upTo.Source)
 		if err != nil || upTo.N <= t.N {
 			return err
 		}
-		return recordTaken.Save(tx, upTo.Source, taken{N: upTo.N, At: p.Now()})
+		if upTo.Late != "" {
+			err = p.NoteLate(tx, upTo.Late)
+		}
+		return errors.Join(err, recordTaken.Save(tx, upTo.Source, taken{N: upTo.N, At: p.Now()}))
 	})
 }
 
