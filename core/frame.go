@@ -173,6 +173,11 @@ func (f *Frame) Reopen(now Millis) error {
 	return err
 }
 
+// Return makes a frame in progress planned again, as if nobody had taken it up.
+func (f *Frame) Return(now Millis) {
+	f.Status, f.Session, f.StartedAt, f.EndedAt, f.UpdatedAt = Planned, "", 0, 0, now
+}
+
 // Foreign reports whether the frame belongs to another machine.
 func (f Frame) Foreign() bool { return f.Machine != "" }
 

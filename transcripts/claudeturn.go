@@ -38,10 +38,7 @@ type Of struct{ Session, Agent string }
 func ClaudeTurn(end []byte, of Of, asked bool) (t Turn) {
 	r := claudeTurn{results: map[string]core.Part{}}
 	for line := range Backwards(end) {
-		if line = Shortened(line); !of.has(line) {
-			continue
-		}
-		m, ok := claudeTurnMessage(line)
+		m, ok := of.message(Shortened(line))
 		if !ok {
 			continue
 		}
@@ -52,6 +49,31 @@ func ClaudeTurn(end []byte, of Of, asked bool) (t Turn) {
 	}
 	slices.Reverse(t.Calls)
 	return t
+}
+
+// ClaudeWords returns what the agent said last before a call, from the end of its file, which may not have
+// the call yet; empty if a prompt, or another call of one of tools, stands between.
+func ClaudeWords(end []byte, of Of, call string, tools []string) string {
+	own, other := "", "" // the messages of the call, and of another one
+	for line := range Backwards(end) {
+		m, ok := of.message(Shortened(line))
+		if !ok {
+			continue
+		}
+		for _, p := range m.Content.parts {
+			if p.Tool != "" && p.CallID == call {
+				own, other = m.ID, ""
+			} else if slices.Contains(tools, p.Tool) && m.ID != own {
+				other = m.ID
+			}
+		}
+		if text := firstText(m.Content.parts); m.isPrompt() || other != "" && (own != "" || text != "") {
+			return ""
+		} else if text != "" && m.Role == core.RoleAssistant {
+			return text
+		}
+	}
+	return ""
 }
 
 // Marks of a line. They cannot be in a text, where quotes are escaped.
@@ -84,14 +106,12 @@ type Prompt struct {
 func ClaudePrompts(part []byte, session string) (prompts []Prompt) {
 	of := Of{Session: session}
 	for line := range bytes.Lines(part) {
-		if line = Shortened(line); !of.has(line) {
-			continue
-		}
+		line = Shortened(line)
 		var named struct {
 			ID string    `json:"promptId"`
 			At time.Time `json:"timestamp"`
 		}
-		m, ok := claudeTurnMessage(line)
+		m, ok := of.message(line)
 		if ok && m.isPrompt() && json.Unmarshal(line, &named) == nil && named.ID != "" {
 			prompts = append(prompts, Prompt{named.ID, firstText(m.Content.parts), core.MillisOf(named.At)})
 		}
@@ -99,11 +119,11 @@ func ClaudePrompts(part []byte, session string) (prompts []Prompt) {
 	return prompts
 }
 
-// claudeTurnMessage decodes only the message of a line. The other fields may be as long again.
-func claudeTurnMessage(line []byte) (m claudeBody, ok bool) {
+// message decodes only the message of a line, if of selects it. The other fields may be as long again.
+func (of Of) message(line []byte) (m claudeBody, ok bool) {
 	_, body, _ := bytes.Cut(line, aMessage)
-	err := json.NewDecoder(bytes.NewReader(body)).Decode(&m)
-	return m, err == nil && m.Content.known
+	ok = of.has(line) && json.NewDecoder(bytes.NewReader(body)).Decode(&m) == nil && m.Content.known
+	return m, ok
 }
 
 // has reports whether the content has a part of a type.

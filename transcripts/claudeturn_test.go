@@ -165,3 +165,34 @@ func FuzzClaudeTurn(f *testing.F) {
 		transcripts.ClaudePrompts(log, "s")
 	})
 }
+
+// sends is a line of an answer with an id.
+func sends(id, line string) string {
+	return strings.Replace(line, `"message":{`, `"message":{"id":"`+id+`",`, 1)
+}
+
+func TestClaudeWordsAreThoseBeforeACall(t *testing.T) {
+	t.Parallel()
+	done := func(id, call string) string { return sends(id, runs(call, "TaskUpdate", nil)) }
+	tests := map[string]struct {
+		log  []string
+		want string
+	}{
+		"the log is behind":               {[]string{asks("one"), sends("m1", says("first"))}, "first"},
+		"the log has the call":            {[]string{asks("one"), sends("m1", says("first")), done("m1", "a")}, "first"},
+		"other work stands between":       {[]string{asks("one"), sends("m1", says("first")), reads[0], reads[1], done("m2", "a")}, "first"},
+		"another call of the message":     {[]string{asks("one"), sends("m1", says("first")), done("m1", "a"), done("m1", "b")}, "first"},
+		"an earlier call":                 {[]string{asks("one"), sends("m1", says("first")), done("m1", "b"), done("m2", "a")}, ""},
+		"an earlier call, a log behind":   {[]string{asks("one"), sends("m1", says("first")), done("m1", "b")}, ""},
+		"a prompt":                        {[]string{sends("m1", says("first")), asks("one"), done("m2", "a")}, ""},
+		"nothing":                         {nil, ""},
+		"the call came late, others came": {[]string{sends("m1", says("first")), done("m1", "a"), sends("m2", says("second")), done("m2", "b")}, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			end := []byte(strings.Join(tt.log, "\n"))
+			assert.Equal(t, tt.want, transcripts.ClaudeWords(end, transcripts.Of{Session: "s"}, "a", []string{"TaskUpdate"}))
+		})
+	}
+}

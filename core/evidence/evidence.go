@@ -1,5 +1,6 @@
 // Package evidence finds what speaks for a push at a user's prompt, or for the end of a frame after a turn, as clearly
-// that flame may suggest it without being asked. It is pure: the same moment has the same evidence.
+// that flame may suggest it without being asked, and follows the to-do lists of hosts, which say so themselves. It is
+// pure: the same moment has the same evidence.
 package evidence
 
 import "flame/core"

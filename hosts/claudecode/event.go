@@ -125,3 +125,21 @@ type stopCall struct {
 	Task  string `json:"task_id"`
 	Shell string `json:"shell_id"` // the field's name in older versions
 }
+
+// A taskCall is a call that creates an item of the list, or changes one.
+type taskCall struct {
+	ID      string `json:"taskId"`
+	Subject string `json:"subject"`
+	Status  string `json:"status"`
+}
+
+// A taskResult is its answer.
+type taskResult struct {
+	Success bool `json:"success"` // of a change
+	Task    struct {
+		ID string `json:"id"`
+	} `json:"task"` // that was created
+	Change struct {
+		From string `json:"from"`
+	} `json:"statusChange"`
+}

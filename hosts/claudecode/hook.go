@@ -1,17 +1,22 @@
 package claudecode
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 
 	"flame/core"
+	"flame/core/evidence"
 	"flame/hosts"
 	"flame/hosts/hooks"
 	"flame/project/autonomy"
 	"flame/project/children"
 	"flame/project/turns"
+	"flame/transcripts"
 )
 
 // maxInjected bounds an injected text, in characters: Claude Code moves one of
@@ -40,6 +45,8 @@ const (
 	agentTools = "Agent|Task" // Task until version 2.1
 	fileTools  = "Write|Edit|MultiEdit|NotebookEdit"
 	stopTools  = "TaskStop|KillShell" // KillShell in older versions
+	todoTool   = "TodoWrite"
+	listTools  = "TaskCreate|TaskUpdate|" + todoTool
 )
 
 // rows lists the events that flame handles; the first row that fits an event
@@ -78,6 +85,10 @@ var rows = []row{
 	{
 		Event: "PostToolUse", Tools: stopTools, Means: (*exchange).childStopped,
 		Does: "Blocks the frame of a subagent that was stopped.",
+	},
+	{
+		Event: "PostToolUse", Tools: listTools, Means: listCalled,
+		Does: "Shows the items of the to-do list as frames.",
 	},
 	{
 		Event: "PostToolUseFailure", Tools: agentTools, Means: (*exchange).childFailed,
@@ -228,4 +239,42 @@ func (x *exchange) sessionEnded() error {
 		}
 	}
 	return hooks.EndSession(x.Exchange, x.Transcript)
+}
+
+// listVariable is the environment variable with the id of a list that several sessions share. A project may
+// set it, so it names nothing but a list of that project.
+const listVariable = "CLAUDE_CODE_TASK_LIST_ID"
+
+// maxListID limits that id in characters.
+const maxListID = 200
+
+// maxWords bounds how much of a log is read for the agent's last words, in bytes.
+const maxWords = 64 << 10
+
+// listCalled handles a call of a list tool. A subagent works on the list of its session.
+func listCalled(x *exchange) error {
+	if err := x.bind(); err != nil {
+		return err
+	}
+	said := func() string { return lastWords(x) }
+	if x.Tool == todoTool {
+		return hooks.ListWritten(x.Exchange, said)
+	}
+	var in taskCall
+	var out taskResult
+	if json.Unmarshal(x.Input, &in) != nil || json.Unmarshal(x.Response, &out) != nil || out.Task.ID == "" && !out.Success {
+		return nil // the item is not there, or a hook of the user's refused the change
+	}
+	item := evidence.Item{ID: cmp.Or(out.Task.ID, in.ID), Text: in.Subject, Status: hooks.StatusOf(in.Status)}
+	call := evidence.ListCall{Items: []evidence.Item{item}, Created: out.Task.ID != "", From: hooks.StatusOf(out.Change.From)}
+	return hooks.FollowList(x.Exchange, "tasks/"+core.Head(cmp.Or(os.Getenv(listVariable), x.Session), maxListID), call, said)
+}
+
+// lastWords returns the caller's last words before the call, as far as its log has them.
+func lastWords(x *exchange) string {
+	log, of := x.Transcript, transcripts.Of{Session: x.Session}
+	if x.Agent != "" {
+		log, of = x.agentLog(x.Agent), transcripts.Of{Agent: x.Agent}
+	}
+	return transcripts.ClaudeWords(hooks.Tail(log, maxWords), of, x.Call, strings.Split(listTools, "|"))
 }

@@ -32,6 +32,7 @@ const (
 	closeTool  = "close_agent"
 	closeTools = "(multi_agent_v1)?" + closeTool
 	patchTool  = "apply_patch"
+	planTool   = "update_plan"
 )
 
 // facts returns what does not depend on the machine.
@@ -62,7 +63,7 @@ var tools = hosts.Tools{
 	{Name: "write_stdin", Does: hosts.Runs}, {Name: patchTool, Does: hosts.Edits, Same: []string{"Edit", "MultiEdit", "NotebookEdit"}},
 	{Name: "view_image", Does: hosts.Reads, Same: []string{"Read"}}, {Name: "web_search", Does: hosts.Fetches, Same: []string{"WebSearch", "WebFetch"}},
 	{Name: spawnTool, Does: hosts.Spawns, Same: []string{"Agent", "Task"}},
-	{Name: "update_plan", Does: hosts.Notes, Same: []string{"TodoWrite"}}, {Name: "tool_search", Does: hosts.Notes}, {Name: askTool},
+	{Name: planTool, Does: hosts.Notes, Same: []string{"TodoWrite"}}, {Name: "tool_search", Does: hosts.Notes}, {Name: askTool},
 	{Name: "wait_agent"}, {Name: "send_input"}, {Name: "resume_agent"}, {Name: closeTool},
 	{Name: "list_mcp_resources"}, {Name: "list_mcp_resource_templates"}, {Name: "read_mcp_resource"},
 	{Name: "get_goal"}, {Name: "create_goal"}, {Name: "update_goal"},

@@ -51,6 +51,12 @@ var rows = []row{
 	{Event: "PostToolUse", Tools: spawnTool, Means: (*exchange).childAnswered, Does: "Records the subagent's id."},
 	{Event: "PostToolUse", Tools: closeTools, Means: (*exchange).childClosed, Does: "Blocks the frame of a subagent that was closed while it worked."},
 	{Event: "PostToolUse", Tools: patchTool, Means: (*exchange).fileWritten, Does: "Records the files of the patch as artifacts of the frame."},
+	{
+		Event: "PostToolUse", Tools: planTool, Does: "Shows the items of the plan as frames.",
+		Means: func(x *exchange) error {
+			return hooks.ListWritten(x.Exchange, func() string { return logs.LastTurn(x.tail()).Said })
+		},
+	},
 	{Event: "SubagentStart", Means: (*exchange).childStarted, Does: "Creates a new frame for a finished subagent that resumes."},
 	{Event: "SubagentStop", Means: (*exchange).childEnded, Does: "Completes the subagent's frame, with its last message as the summary."},
 	{

@@ -31,6 +31,8 @@ const (
 	editTools  = logs.WriteTool + "|" + logs.ReplaceTool
 	flameTools = "mcp_.*_flame_[a-z][a-z_]*"
 	spawnTools = "mcp_.*_" + hooks.SpawnTool
+	todoTool   = "write_todos"
+	listTools  = todoTool + "|tracker_create_task|tracker_update_task"
 )
 
 // facts returns what does not depend on the machine.
@@ -67,7 +69,7 @@ var tools = hosts.Tools{
 	{Name: "grep_search", Does: hosts.Reads, Same: []string{"Grep"}},
 	{Name: "google_web_search", Does: hosts.Fetches, Same: []string{"WebSearch"}}, {Name: "web_fetch", Does: hosts.Fetches, Same: []string{"WebFetch"}},
 	{Name: invokeTool, Does: hosts.Spawns, Same: []string{"Agent", "Task"}},
-	{Name: "write_todos", Does: hosts.Notes, Same: []string{"TodoWrite"}}, {Name: "update_topic", Does: hosts.Notes},
+	{Name: todoTool, Does: hosts.Notes, Same: []string{"TodoWrite"}}, {Name: "update_topic", Does: hosts.Notes},
 	{Name: "activate_skill", Does: hosts.Notes, Same: []string{"Skill"}}, {Name: "save_memory", Does: hosts.Edits},
 	{Name: askTool}, {Name: "enter_plan_mode"}, {Name: planTool}, {Name: "complete_task"},
 }

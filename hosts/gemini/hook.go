@@ -47,6 +47,7 @@ var rows = []row{
 	},
 	{Event: "AfterTool", Tools: invokeTool, Means: (*exchange).childEnded, Does: "Completes the subagent's frame, with its last message as the summary."},
 	{Event: "AfterTool", Tools: editTools, Means: (*exchange).fileWritten, Does: "Records the file as an artifact of the frame."},
+	{Event: "AfterTool", Tools: listTools, Means: (*exchange).listCalled, Does: "Shows the items of the to-do list, or of the tracker, as frames."},
 	{
 		Event: "AfterTool", Means: (*exchange).toolUsed,
 		Does: "After a compaction within a turn, stores its summary in the frame and restores the context.",

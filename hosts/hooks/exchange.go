@@ -1,12 +1,15 @@
 package hooks
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
 	"flame/core"
+	"flame/core/evidence"
 	"flame/core/op"
 	"flame/project"
 	"flame/project/briefing"
@@ -142,4 +145,77 @@ func (x *Exchange) Compacted(summary string) error {
 		return nil
 	}
 	return err
+}
+
+// itemWords are the words of hosts for statuses.
+var itemWords = map[string]evidence.ItemStatus{
+	"in_progress": evidence.ItemActive, "completed": evidence.ItemDone, "closed": evidence.ItemDone, "blocked": evidence.ItemBlocked,
+	"cancelled": evidence.ItemDropped, "canceled": evidence.ItemDropped, "deleted": evidence.ItemDropped, "": "",
+}
+
+// StatusOf returns the status that a host's word means, or nothing for an empty word. Some hosts store
+// any word: an unknown one is evidence.ItemPending.
+func StatusOf(word string) evidence.ItemStatus {
+	if status, known := itemWords[strings.ToLower(strings.TrimSpace(word))]; known {
+		return status
+	}
+	return evidence.ItemPending
+}
+
+// WholeList reads the input of a host's tool that writes its whole to-do list; ok is false for anything
+// else.
+func WholeList(input json.RawMessage) (call evidence.ListCall, ok bool) {
+	type item struct {
+		Content     string `json:"content"`
+		Description string `json:"description"`
+		Step        string `json:"step"`
+		Status      string `json:"status"`
+	}
+	var list struct {
+		Todos []item `json:"todos"`
+		Plan  []item `json:"plan"`
+	}
+	if json.Unmarshal(input, &list) != nil || list.Todos == nil && list.Plan == nil {
+		return call, false
+	}
+	call.Whole = true
+	for _, i := range append(list.Todos, list.Plan...) {
+		item := evidence.Item{Text: i.Content + i.Description + i.Step, Status: cmp.Or(StatusOf(i.Status), evidence.ItemPending)}
+		if strings.TrimSpace(item.Text) != "" {
+			call.Items = append(call.Items, item)
+		}
+	}
+	if len(call.Items) > evidence.MaxListed {
+		call.Items = append(call.Items[:evidence.MaxListed], rest(call.Items[evidence.MaxListed:]))
+	}
+	return call, true
+}
+
+// rest returns one item that stands for the last ones of a long list.
+func rest(items []evidence.Item) evidence.Item {
+	one := evidence.Item{ID: "rest", Text: fmt.Sprintf("and %d more", len(items)), Status: evidence.ItemDone}
+	for _, item := range items {
+		switch item.Status {
+		case evidence.ItemActive:
+			one.Status = item.Status
+			return one
+		case evidence.ItemPending, evidence.ItemBlocked:
+			one.Status = evidence.ItemPending
+		}
+	}
+	return one
+}
+
+// ListWritten handles a call that wrote the caller's whole to-do list. said returns the agent's last words.
+func ListWritten(x *Exchange, said func() string) error {
+	call, ok := WholeList(x.of.Input)
+	if !ok {
+		return nil
+	}
+	return FollowList(x, x.Caller().Session, call, said)
+}
+
+// FollowList handles a call of a list tool; list identifies the list among those of the host.
+func FollowList(x *Exchange, list string, call evidence.ListCall, said func() string) error {
+	return stack.Follow(x.Ctx, x.P, x.Caller(), x.from.Host+"/"+list, call, said)
 }

@@ -30,6 +30,7 @@ const limits = {
   line: 4 << 20, // characters of an answer
   words: 4_000, // characters of a prompt or result that a request repeats
   change: 1 << 20, // characters of a change of files
+  todos: 1_000, // items of a to-do list
   calls: 20, // the last calls of tools in a turn
   input: 200, // the first characters of the input of a call
   output: 300, // the last characters of the output of a call
@@ -470,7 +471,11 @@ const changed = ({ filePath, content }, { filediff, diff, exists, files, results
 const results = {
   write: written, edit: written, multiedit: written, patch: patched, apply_patch: patched,
   task: (args, { sessionId }, { output }) => ({ child: sessionId, output }),
+  todowrite: ({ todos }, metadata, output, s) => ({ did: { input: { todos: todos.slice(0, limits.todos).map(todo) } }, text: s.said }),
 }
+
+// todo returns an item of the to-do list, cut to what flame shows of it.
+const todo = ({ content, status }) => ({ content: content.slice(0, limits.input), status })
 
 const toolEnded = async (plugin, { tool, sessionID, callID, args }, output) => {
   const s = plugin.session(sessionID)
@@ -478,7 +483,7 @@ const toolEnded = async (plugin, { tool, sessionID, callID, args }, output) => {
   const metadata = output?.metadata ?? {}
   if (!plugin.isOurs(tool)) s.noteCall(tool, args, { ok: true, exit: metadata.exit, output: output?.output })
   if (tool === "task" && metadata.background) plugin.session(metadata.sessionId).background = true
-  else if (results[tool] && output) s.tellOf(metadata.sessionId, "tool.after", { tool, call: callID, ...results[tool](args, metadata, output) })
+  else if (results[tool] && output) s.tellOf(metadata.sessionId, "tool.after", { tool, call: callID, ...results[tool](args, metadata, output, s) })
   const [called, given] = tool.endsWith("_flame_more") ? [`_${args.tool}`, args.arguments] : [tool, args]
   if (plugin.isOurs(tool) && called.endsWith("_flame_summarize") && given && !given.summary && !given.frameID) await summarize(plugin, s)
 }

@@ -15,6 +15,7 @@ import (
 	"flame/core/fold"
 	"flame/core/op"
 	"flame/hosts"
+	"flame/hosts/hooks"
 	"flame/project"
 	"flame/project/autonomy"
 	"flame/project/children"
@@ -42,7 +43,8 @@ var rows = []row{
 	},
 	{
 		"tool.after", (*exchange).toolEnded,
-		"Completes the frame of a subagent, with its result as the summary; records written files as artifacts, with the changes in them.",
+		"Completes the frame of a subagent, with its result as the summary; records written files as artifacts, with the changes in them; " +
+			"shows the items of the to-do list as frames.",
 	},
 	{"tool.failed", (*exchange).toolFailed, "Ends the frame of a subagent that failed or was aborted; counts failures, for suggestions."},
 	{"session.idle", (*exchange).turnEnded, "Records that the session waits and what its answers cost; evaluates whether the frame should end."},
@@ -176,6 +178,9 @@ func (x *exchange) toolEnded() error {
 		return children.End(x.ctx, x.p, x.caller(), children.Ended{
 			Session: x.Child, End: core.ChildCompleted, Last: transcripts.TaskResult(x.Output), HandedOver: x.Output,
 		})
+	}
+	if list, ok := hooks.WholeList(x.Did.Input); ok {
+		return stack.Follow(x.ctx, x.p, x.caller(), Name+"/"+x.Session, list, func() string { return x.Text })
 	}
 	if len(x.Files) == 0 {
 		return nil

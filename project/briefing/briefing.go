@@ -5,11 +5,13 @@ package briefing
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"flame/core"
 	"flame/project"
 	"flame/project/autonomy"
+	"flame/project/stack"
 )
 
 // A Briefing is a text for a session's agent; empty if there is nothing new.
@@ -40,12 +42,43 @@ func Whole(s *project.Step, maxChars int) (b Briefing, err error) {
 		return b, err
 	}
 	words, err := userWords(s, maxChars)
-	if maxChars > 0 && words != "" {
-		maxChars = max(1, maxChars-core.Units(words)-len("\n\n"))
+	items, wrong := openItems(s)
+	behind := strings.Trim(items+"\n\n"+words, "\n")
+	if maxChars > 0 && behind != "" {
+		maxChars = max(1, maxChars-core.Units(behind)-len("\n\n"))
 	}
 	b = whole(s, around, maxChars)
-	b.Text = strings.Trim(b.Text+"\n\n"+words, "\n")
-	return b, err
+	b.Text = strings.Trim(b.Text+"\n\n"+behind, "\n")
+	return b, errors.Join(err, wrong)
+}
+
+// Limits of the open items of the agent's to-do list: their number, and the UTF-16 code units of all of
+// them and of each.
+const (
+	shownItems = 12
+	itemsRoom  = 1_200
+	itemRoom   = 80
+)
+
+// openItems returns the open items of the agent's to-do list, which a compaction takes out of its sight,
+// with the host's ids for them; empty without any.
+func openItems(s *project.Step) (string, error) {
+	open, ids, err := stack.OpenItems(s)
+	if err != nil || len(open) == 0 {
+		return "", err
+	}
+	lines := []string{"Open in your to-do list:"}
+	for i, frame := range open[:min(len(open), shownItems)] {
+		line := core.OneLine(frame.Goal, itemRoom) + " (" + strings.ReplaceAll(string(frame.Status), "_", " ") + ")"
+		if ids[i] != "" {
+			line = "#" + core.OneLine(ids[i], itemRoom) + " " + line
+		}
+		lines = append(lines, line)
+	}
+	if more := len(open) - shownItems; more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
+	}
+	return core.BuildNotices(lines, itemsRoom), nil
 }
 
 func whole(s *project.Step, around core.Surroundings, maxChars int) Briefing {

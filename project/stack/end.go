@@ -149,7 +149,7 @@ func End(s *project.Step, frame *core.Frame, status core.Status, summary string)
 	if err := errors.Join(forgetCompaction(s, frame.ID), EndRootLater(s, *frame)); err != nil {
 		return err
 	}
-	return s.Emit(core.FrameCompleted, frame.ID, data)
+	return errors.Join(s.Emit(core.FrameCompleted, frame.ID, data), endWaiting(s, frame.Parent))
 }
 
 // EndRootLater sets the deadline that ends the root above a frame that ended, here or on

@@ -117,7 +117,11 @@ func push(s *project.Step, goal, criteria string) (core.Frame, error) {
 	if err != nil {
 		return core.Frame{}, err
 	}
-	planned, err := plannedAs(s, at, goal)
+	items, err := openItems(s, at)
+	planned := sameGoal(items, goal)
+	if err == nil && planned == nil {
+		planned, err = plannedAs(s, at, goal)
+	}
 	if err != nil {
 		return core.Frame{}, err
 	}

@@ -44,21 +44,29 @@ func Plan(ctx context.Context, p *project.Project, by project.Caller, parentRef 
 		if plan.Parent, err = planParent(s, parentRef); err != nil {
 			return err
 		}
-		open, err := openBeside(s, plan.Parent)
+		open, err := openBeside(s, plan.Parent, maxBeside)
 		if err != nil {
 			return err
 		}
-		var made []string
+		under, made := "", []string{}
+		if plan.Parent != nil {
+			under = plan.Parent.ID
+		}
+		items, err := openItems(s, under)
+		if err != nil {
+			return err
+		}
 		for _, child := range children {
+			if item := sameGoal(items, child.Goal); item != nil {
+				plan.Frames, plan.There = append(plan.Frames, *item), append(plan.There, item.ID)
+				continue
+			}
 			if at := slices.IndexFunc(open, func(f core.Frame) bool { return f.Goal == child.Goal }); at >= 0 {
 				plan.Frames, plan.There = append(plan.Frames, open[at]), append(plan.There, open[at].ID)
 				open = slices.Delete(open, at, at+1) // a plan may contain a goal twice
 				continue
 			}
-			frame := core.Frame{Goal: child.Goal, SuccessCriteria: child.SuccessCriteria, Status: core.Planned}
-			if plan.Parent != nil {
-				frame.Parent = plan.Parent.ID
-			}
+			frame := core.Frame{Parent: under, Goal: child.Goal, SuccessCriteria: child.SuccessCriteria, Status: core.Planned}
 			if frame, err = s.Create(frame); err != nil {
 				return err
 			}
@@ -74,9 +82,9 @@ func Plan(ctx context.Context, p *project.Project, by project.Caller, parentRef 
 }
 
 // openBeside returns the frames below parent, or the roots, that are planned or in
-// progress.
-func openBeside(s *project.Step, parent *core.Frame) ([]core.Frame, error) {
-	q := project.FrameQuery{Roots: parent == nil, Statuses: []core.Status{core.Planned, core.InProgress}, Order: project.RecentFirst, Limit: maxBeside}
+// progress, at most limit of them.
+func openBeside(s *project.Step, parent *core.Frame, limit int) ([]core.Frame, error) {
+	q := project.FrameQuery{Roots: parent == nil, Statuses: []core.Status{core.Planned, core.InProgress}, Order: project.RecentFirst, Limit: limit}
 	if parent != nil {
 		q.Parent = parent.ID
 	}

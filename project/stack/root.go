@@ -16,6 +16,9 @@ const cutShort = "(its session ended before the work was done)"
 // EndRoots ends the root of the caller's session, which has ended, and the roots of earlier
 // sessions in which it worked last.
 func EndRoots(s *project.Step) error {
+	if err := leaveItems(s); err != nil {
+		return err
+	}
 	left, err := recordLeft.IDs(s.Tx, "")
 	if err != nil {
 		return err

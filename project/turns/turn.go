@@ -192,6 +192,9 @@ func weighPop(s *project.Step, turn Turn) error {
 	if err != nil || s.Project.Late || level == core.AutonomyManual || frame.Parent == "" || frame.ID == s.Session.Root {
 		return err
 	}
+	if item, err := stack.IsItem(s, frame.ID); item || err != nil {
+		return err // the host's list says when it ends
+	}
 	advice := seen.Pop(len(turn.Running))
 	advice.Recommended = advice.Recommended && !turn.Failed
 	if level != core.AutonomyAuto || !advice.Proven || !advice.Recommended {

@@ -177,6 +177,48 @@ var scenes = map[string]func(s *Session){
 		s.Do("file written", filepath.Join(s.Dir, "a", "b.go"))
 		assert.Equal(s.T, []string{"a/b.go"}, s.Current("").Artifacts)
 	},
+	"a to-do list becomes frames": func(s *Session) {
+		s.Do("prompt", "main work")
+		s.Do("list written", "Add parser", "Add tests")
+		assert.Equal(s.T, "in_progress main work\n  in_progress Add parser\n  planned Add tests\n", s.Tree())
+		assert.Equal(s.T, "Add parser", s.Current("").Goal)
+		s.Do("list goes on", "Add parser", "Add the tests")
+		assert.Equal(s.T, "in_progress main work\n  completed Add parser\n  in_progress Add the tests\n", s.Tree())
+		assert.Equal(s.T, "Add the tests", s.Current("").Goal)
+		s.Do("list done", "Add parser", "Add the tests")
+		assert.Equal(s.T, "in_progress main work\n  completed Add parser\n  completed Add the tests\n", s.Tree())
+		assert.Equal(s.T, "main work", s.Current("").Goal)
+	},
+	"items of a list become frames": func(s *Session) {
+		s.Do("prompt", "main work")
+		for id, goal := range map[string]string{"00000a": "Add parser", "00000b": "Add tests"} {
+			s.Do("item created", id, goal)
+		}
+		s.Do("item changed", "00000a", "in_progress")
+		s.Do("item changed", "00000b", "in_progress")
+		s.Do("item changed", "00000a", "completed")
+		s.Do("item refused", "00000b", "completed")
+		assert.ElementsMatch(s.T, []string{"in_progress main work", "  completed Add parser", "  in_progress Add tests"}, s.outline())
+		assert.Equal(s.T, "Add tests", s.Current("").Goal)
+	},
+	"a compacted session gets the open items of its list": func(s *Session) {
+		s.Do("prompt", "main work")
+		if s.meanings["item created"] != nil {
+			s.Do("item created", "00000a", "Add </item> parser")
+		} else {
+			s.Do("list written", "Add </item> parser", "Add tests")
+		}
+		s.Once("compaction", "THE-SUMMARY")
+		told := s.Once("after a compaction", "THE-SUMMARY")
+		assert.Contains(s.T, told, `Add \u0026lt;/item\u0026gt; parser (`)
+		assert.Equal(s.T, s.meanings["item created"] != nil, strings.Contains(told, "#00000a "), "the host's id")
+	},
+	"lists are no frames if the user says so": func(s *Session) {
+		s.P.Plans = false
+		s.Do("prompt", "main work")
+		s.Do("list written", "Add parser", "Add tests")
+		assert.Equal(s.T, "in_progress main work\n", s.Tree())
+	},
 	"only changes are reported": func(s *Session) {
 		assert.Empty(s.T, s.Once("news", "main work"))
 		assert.Empty(s.T, s.Once("news", "go on"), "nothing changed")

@@ -1,0 +1,163 @@
+package stack
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/samber/lo"
+
+	"flame/core"
+	"flame/core/evidence"
+	"flame/project"
+)
+
+// The records of the to-do lists of hosts.
+const (
+	recordLists project.Kind[evidence.Lists] = "lists" // by owner: what its lists have, and had
+	recordItem  project.Kind[listed]         = "item"  // by frame of an item
+)
+
+// A listed is what the tree does not say about the frame of an item.
+type listed struct {
+	Owner   string `json:"owner"`             // of its list
+	ID      string `json:"id,omitempty"`      // the host's for it; empty if it has none
+	Waits   bool   `json:"waits,omitempty"`   // the host says that it is done, but a frame below it is in progress
+	Summary string `json:"summary,omitempty"` // for the end that it waits for
+}
+
+// maxItems limits the open frames among which items are looked for: more than a list has.
+const maxItems = 100
+
+// leftItem is the summary of an item that was in progress when its session ended.
+const leftItem = "left by the session"
+
+// IsItem reports whether a frame is that of an item of a host's list.
+func IsItem(s *project.Step, frame string) (bool, error) {
+	_, known, err := recordItem.Get(s.Tx, frame)
+	return known, err
+}
+
+// OpenItems returns the open items of the lists of the caller's session, those in progress first, and the
+// host's ids for them, which are empty where it has none.
+func OpenItems(s *project.Step) (open []core.Frame, ids []string, err error) {
+	if s.Session.Root == "" || !s.Project.Plans {
+		return nil, nil, nil
+	}
+	for _, status := range []core.Status{core.InProgress, core.Planned} {
+		found, err := s.Tx.FindFrames(project.FrameQuery{Under: s.Session.Root, Statuses: []core.Status{status}, Limit: maxItems})
+		if err != nil {
+			return nil, nil, err
+		}
+		known, err := recordItem.At(s.Tx, lo.Map(found, func(f core.Frame, _ int) string { return f.ID }))
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, frame := range found {
+			if item, is := known[frame.ID]; is {
+				open, ids = append(open, frame), append(ids, item.ID)
+			}
+		}
+	}
+	return open, ids, nil
+}
+
+// openItems returns the open items of hosts' lists at a frame and directly below it and, if the frame is an
+// item itself, beside it.
+func openItems(s *project.Step, at string) ([]core.Frame, error) {
+	var all []core.Frame
+	for item := at != ""; item; {
+		frame, err := s.Tx.Frame(at)
+		if err != nil {
+			return nil, project.IgnoreMissing(err)
+		}
+		below, err := openBeside(s, &frame, maxItems)
+		if err != nil {
+			return nil, err
+		}
+		all, at = append(append(all, frame), below...), frame.Parent
+		if item, err = IsItem(s, frame.ID); err != nil {
+			return nil, err
+		}
+		item = item && at != ""
+	}
+	return items(s, all)
+}
+
+// items returns those of frames that are items of hosts' lists.
+func items(s *project.Step, frames []core.Frame) ([]core.Frame, error) {
+	known, err := recordItem.At(s.Tx, lo.Map(frames, func(f core.Frame, _ int) string { return f.ID }))
+	return slices.DeleteFunc(frames, func(f core.Frame) bool { return !lo.HasKey(known, f.ID) }), err
+}
+
+// sameGoal returns the first frame with a goal, perhaps in other words; nil without one.
+func sameGoal(frames []core.Frame, goal string) *core.Frame {
+	at := slices.IndexFunc(frames, func(f core.Frame) bool { return evidence.SameGoal(f.Goal, goal) })
+	if at < 0 {
+		return nil
+	}
+	return &frames[at]
+}
+
+// waits records whether an item waits for the frames below it, and its summary then.
+func waits(s *project.Step, frame string, is bool, summary string) error {
+	item, err := recordItem.Of(s.Tx, frame)
+	if err != nil || item.Waits == is {
+		return err
+	}
+	item.Waits, item.Summary = is, summary
+	return recordItem.Save(s.Tx, frame, item)
+}
+
+// endWaiting completes the frame of an item that only waited for the frames below it.
+func endWaiting(s *project.Step, id string) error {
+	item, err := recordItem.Of(s.Tx, id)
+	if err != nil || !item.Waits {
+		return err
+	}
+	frame, err := s.Tx.Frame(id)
+	if err != nil || !frame.Open() {
+		return project.IgnoreMissing(err)
+	}
+	if open, err := Children(s, id, core.InProgress); len(open) > 0 || err != nil {
+		return err
+	}
+	if frame.Summary != "" {
+		item.Summary = ""
+	}
+	return errors.Join(waits(s, id, false, ""), End(s, &frame, core.Completed, item.Summary))
+}
+
+// leaveItems blocks the items that the caller's session, which has ended, left in progress.
+func leaveItems(s *project.Step) error {
+	if s.Session.Root == "" {
+		return nil
+	}
+	open, err := s.Tx.FindFrames(project.FrameQuery{Under: s.Session.Root, Statuses: []core.Status{core.InProgress}})
+	if err != nil || len(open) < 2 {
+		return err
+	}
+	left, err := items(s, slices.Clone(open))
+	for _, frame := range slices.Backward(left) {
+		busy := slices.ContainsFunc(open, func(f core.Frame) bool { return f.Parent == frame.ID })
+		if frame.Session != s.Session.ID || frame.Foreign() || busy {
+			continue
+		}
+		err = errors.Join(err, End(s, &frame, core.Blocked, leftItem), blockItem(s, frame.ID))
+	}
+	return err
+}
+
+// blockItem records that nobody works on an item: the next call that begins it is a start.
+func blockItem(s *project.Step, frame string) error {
+	item, err := recordItem.Of(s.Tx, frame)
+	if err != nil {
+		return err
+	}
+	return recordLists.Change(s.Tx, item.Owner, func(l *evidence.Lists) {
+		for _, list := range l.All {
+			if item, found := lo.Find(list.Items, func(i *evidence.Item) bool { return i.Frame == frame }); found {
+				item.Status = evidence.ItemBlocked
+			}
+		}
+	})
+}

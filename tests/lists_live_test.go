@@ -1,0 +1,106 @@
+package tests
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/tests/model"
+)
+
+// A listHost says how a host's model writes its to-do list, and how a person asks for work.
+type listHost struct {
+	env  []string
+	list func(first, second string) model.Turn // statuses of "Add parser" and "Add tests"
+	work func(u *user)
+}
+
+// whole returns the call of a tool that writes a whole list.
+func whole(tool, list, text string, more map[string]any) func(first, second string) model.Turn {
+	return func(first, second string) model.Turn {
+		items := []map[string]any{{text: "Add parser", "status": first}, {text: "Add tests", "status": second}}
+		for _, item := range items {
+			for name, value := range more {
+				item[name] = value
+			}
+		}
+		return calls(tool, map[string]any{list: items})
+	}
+}
+
+func claudeWork(u *user) {
+	u.must("claude", "-p", "--output-format", "json", "--allowedTools", "TaskCreate,TaskUpdate,TodoWrite", "--", "MAINWORK please")
+}
+
+func TestListsOfHostsBecomeFrames(t *testing.T) {
+	t.Parallel()
+	hosts := map[string]listHost{
+		claudeCode: {
+			env:  []string{"ENABLE_TOOL_SEARCH=false", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1", "CLAUDE_CODE_ENABLE_TASKS=0"},
+			list: whole("TodoWrite", "todos", "content", map[string]any{"activeForm": "Adding"}), work: claudeWork,
+		},
+		openCode: {list: whole("todowrite", "todos", "content", map[string]any{"priority": "high"}), work: func(u *user) { u.converse("MAINWORK please") }},
+		codex: {
+			list: whole("update_plan", "plan", "step", nil),
+			work: func(u *user) { u.exec("-c", "tools.update_plan.enabled=true", "MAINWORK please") },
+		},
+		gemini: {list: whole("write_todos", "todos", "description", nil), work: func(u *user) { u.gemini("MAINWORK please", "--approval-mode", "yolo") }},
+	}
+	for name, host := range hosts {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := ready(t, name)
+			u.env = append(u.env, host.env...)
+			done := host.list("completed", "in_progress")
+			done.Text = "The parser reads it all."
+			u.model.Play(model.Script{asked("main", "MAINWORK", host.list("in_progress", "pending"), done, model.Turn{Text: "MAIN-RESULT"})})
+			host.work(u)
+			u.isListed()
+			if name != claudeCode { // a scripted model is done before Claude Code has written its words to the log
+				assert.Equal(t, "The parser reads it all.", u.frame("Add parser").CompactionSummary)
+			}
+		})
+	}
+}
+
+// isListed checks the frames of a list whose first item is done and whose second one is begun.
+func (u *user) isListed() {
+	u.t.Helper()
+	tree := u.must(u.flame, "tree")
+	u.t.Log(tree, u.must(u.flame, "events"), u.log())
+	root := u.frame("MAINWORK please")
+	for goal, status := range map[string]string{"Add parser": "completed", "Add tests": "blocked"} {
+		frame := u.frame(goal)
+		assert.Equal(u.t, root.SessionID, frame.ParentSessionID)
+		assert.Equal(u.t, status, frame.Status)
+	}
+	assert.Len(u.t, u.state().Frames, 3)
+	for _, r := range u.model.Requests() {
+		assert.NotContains(u.t, r.Everything(), "<flame-", "nothing is said about it")
+	}
+}
+
+func TestTasksOfClaudeCodeBecomeFrames(t *testing.T) {
+	t.Parallel()
+	u := ready(t, claudeCode)
+	u.env = append(u.env, "ENABLE_TOOL_SEARCH=false", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1")
+	change := func(id, status string) model.Tool {
+		return model.Tool{Name: "TaskUpdate", Input: map[string]any{"taskId": id, "status": status}}
+	}
+	create := func(subject string) model.Tool {
+		return model.Tool{Name: "TaskCreate", Input: map[string]any{"subject": subject, "description": "so"}}
+	}
+	u.model.Play(model.Script{asked("main", "MAINWORK",
+		model.Turn{Tools: []model.Tool{create("Add parser")}},
+		model.Turn{Tools: []model.Tool{create("Add tests"), change("1", "in_progress")}},
+		model.Turn{Text: "The parser reads it all.", Tools: []model.Tool{change("1", "completed"), change("2", "in_progress")}},
+		model.Turn{Text: "MAIN-RESULT"})})
+	claudeWork(u)
+	u.isListed()
+	tasks, err := filepath.Glob(filepath.Join(u.home, ".claude", "tasks", "*", "*.json"))
+	require.NoError(t, err)
+	assert.True(t, len(tasks) == 2 && strings.HasSuffix(tasks[0], "1.json"), "the host's own list is as it was: %v", tasks)
+}
