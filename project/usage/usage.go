@@ -96,7 +96,7 @@ func AddSupervised(s *project.Step, a Agent, used core.Usage, answers int) error
 			return err
 		}
 	}
-	return addTo(s.Tx, a.Asker, used)
+	return addTo(s, a.Asker, used)
 }
 
 // A spending is the usage of some messages or requests at one time.
@@ -149,7 +149,7 @@ func spend(s *project.Step, session, home string, spent []spending) error {
 			whole = whole.Add(sum.usage)
 		}
 	}
-	return addTo(s.Tx, session, whole)
+	return addTo(s, session, whole)
 }
 
 // forgetWorked drops the part of a session's timeline before the newest of spent, but keeps
@@ -202,15 +202,18 @@ func Spent(tx project.Tx, session string) (core.Usage, error) {
 }
 
 // addTo adds usage of a session to what the session of its person spent.
-func addTo(tx project.Tx, session string, used core.Usage) error {
+func addTo(s *project.Step, session string, used core.Usage) error {
 	if used == (core.Usage{}) {
 		return nil
 	}
-	person, err := personOf(tx, session)
+	if session == s.Session.ID { // the step saves it at its end
+		session = cmp.Or(s.Session.Parent, session)
+	}
+	person, err := personOf(s.Tx, session)
 	if err != nil {
 		return project.IgnoreMissing(err)
 	}
-	return recordSpent.Change(tx, person, func(sum *core.Usage) { *sum = sum.Add(used) })
+	return recordSpent.Change(s.Tx, person, func(sum *core.Usage) { *sum = sum.Add(used) })
 }
 
 // personOf returns the session of a person to which a session belongs: itself or the last one above it.
