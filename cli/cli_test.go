@@ -110,7 +110,7 @@ func TestEveryCommandExplainsItselfWithAnExample(t *testing.T) {
 func TestCommandsThatNeedNoStoreDoNotOpenIt(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
-		"", "--version", "help", "help tree", "config", "config --json", "completion bash", "__complete pu", "__complete call flame_p", "nonsense",
+		"--version", "help", "help tree", "config", "config --json", "completion bash", "__complete pu", "__complete call flame_p", "nonsense",
 		"tree --nonsense", "show",
 	} {
 		t.Run(line, func(t *testing.T) {
