@@ -177,7 +177,7 @@ async function search(text) {
   change({ q: text.trim() });
   if (!words || (isSame && found)) return;
   const told = await find();
-  if (told) say((told.all ? plural(told.ids.length, "frame") + " found" : `the newest ${told.ids.length} are shown`) + (told.work ? `, ${told.work} by the work in them` : "") + (told.unread ? "; some logs could not be read" : ""));
+  if (told) say((told.all ? plural(told.ids.length, "frame") + " found" : `the newest ${told.ids.length} are shown`) + (told.work ? `, ${told.work} by the work in them` : "") + (told.unread && !told.ids.length ? "; some logs could not be read" : ""));
 }
 
 // find asks which frames have the words that are searched for.

@@ -12,6 +12,7 @@ const outside = 8; // pixels that a box goes on beyond the edges of the picture
 const mostLanes = 200; // agents that are shown
 const font = 12; // height of the letters in boxes, in pixels
 const smallest = 2; // boxes below this many pixels are drawn as one with those beside them
+const many = 4000; // places among which those below some more pixels are drawn so: names need more anyway
 
 // defs are the patterns by which statuses show without colour.
 function defs() {
@@ -209,13 +210,14 @@ export class Picture {
     this.shown = { from: this.scale.value(0), until: this.scale.value(width - 2) };
     this.frames.begin();
     this.crowds.begin();
+    const least = this.places.length > many ? 4 * smallest : smallest;
     let crowd = null; // of boxes that are too small by themselves
     for (const p of this.places) {
       if (p.row < first || p.row > last || p.until < this.shown.from || p.from > this.shown.until) continue;
       const x = Math.max(this.scale.x(p.from), -outside) + 1;
       const w = Math.min(this.scale.x(p.until), width + outside) + 1 - x;
       const chosen = p.id === this.view.sel;
-      if (w >= smallest || chosen) {
+      if (w >= least || chosen) {
         drawBox(this.frames.next(), p, x, Math.max(w, smallest), this, chosen, width);
       } else if (crowd && crowd.row === p.row && x <= crowd.right + smallest) {
         grown(crowd, p, x + w, this.matches);
