@@ -114,7 +114,6 @@ func groupsFor(known hosts.Registry, args []string) []group {
 // root returns the root of the commands that a command line may need.
 func root(a *app.App, args []string) *cobra.Command {
 	var version bool
-	today := newToday(a)
 	root := &cobra.Command{
 		Use:   "flame",
 		Short: "A call stack for coding agents",
@@ -132,7 +131,7 @@ func root(a *app.App, args []string) *cobra.Command {
 				_, err := fmt.Fprintln(a.Stdout, a.Build)
 				return err
 			}
-			return today.RunE(cmd, nil)
+			return newToday(a).RunE(cmd, nil)
 		},
 	}
 	// Cobra's own flag needs a template, and with templates the linker keeps every

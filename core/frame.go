@@ -173,7 +173,7 @@ func (f *Frame) Reopen(now Millis) error {
 	return err
 }
 
-// Return makes a frame in progress planned again, as if nobody had taken it up.
+// Return makes a frame in progress planned again, without the session and the times of its start.
 func (f *Frame) Return(now Millis) {
 	f.Status, f.Session, f.StartedAt, f.EndedAt, f.UpdatedAt = Planned, "", 0, 0, now
 }

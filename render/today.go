@@ -25,16 +25,15 @@ func Today(t view.Today, conflicts int, now core.Millis, width int) string {
 			b.WriteString("  " + core.OneLine(line, max(0, width-len("  "))) + "\n")
 		}
 	}
-	open := lo.Map(t.Open, func(w view.Way, _ int) string {
-		goals := lo.Map(w.Frames, func(s view.Step, _ int) string { return s.Goal })
-		state := "waits for you, " + Ago(now, w.Heard)
-		if w.Works {
+	open := lo.Map(t.Open, func(s view.OpenSession, _ int) string {
+		state := "waits for you, " + Ago(now, s.Heard)
+		if s.Working {
 			state = "at work"
 		}
-		return strings.Join(goals, " › ") + " (" + core.OneLine(w.Host, 30) + ", " + state + ")"
+		return strings.Join(s.Goals, " › ") + " (" + core.OneLine(s.Host, 30) + ", " + state + ")"
 	})
 	for _, f := range t.Left {
-		open = append(open, core.OneLine(f.Goal, 100)+" (nobody works in it, "+Ago(now, f.UpdatedAt)+")")
+		open = append(open, core.OneLine(f.Goal, 100)+" (no session works in it, "+Ago(now, f.UpdatedAt)+")")
 	}
 	part("Open", open)
 	needs := lo.Map(t.Blocked, func(f core.Frame, _ int) string { return endedLine(f) })

@@ -11,7 +11,9 @@ import (
 	"flame/tests/model"
 )
 
-// A listHost says how a host's model writes its to-do list, and how a person asks for work.
+// A listHost says how a host's model writes its to-do list, and how a person asks for work. Claude Code has
+// two list tools, offers either only if its environment says so, and puts both behind a search for tools,
+// which a scripted model does not make.
 type listHost struct {
 	env  []string
 	list func(first, second string) model.Turn // statuses of "Add parser" and "Add tests"

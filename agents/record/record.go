@@ -204,8 +204,7 @@ func Spend(s *project.Step, run *Run, p supervise.Progress) error {
 	t.Tokens += p.Tokens() - run.Progress.Tokens()
 	t.CostUSD += p.Cost() - run.Progress.Cost()
 	if run.Elsewhere() { // its worker's machine charges the frames
-		used := p.Used().Minus(run.Progress.Used())
-		return errors.Join(Trees.Save(s.Tx, run.Tree, t), usage.AddSupervised(s, usage.Agent{Asker: run.ParentSession}, used, 0))
+		return errors.Join(Trees.Save(s.Tx, run.Tree, t), usage.AddSpent(s, run.ParentSession, p.Used().Minus(run.Progress.Used())))
 	}
 	session := cmp.Or(run.Session, p.Session)
 	if !run.Apart && session != "" {
@@ -224,8 +223,10 @@ func Spend(s *project.Step, run *Run, p supervise.Progress) error {
 	}
 	used := charged.Minus(run.Charged)
 	run.Charged = charged
-	agent := usage.Agent{Asker: run.ParentSession, Session: session, Frame: run.Frame}
-	return errors.Join(Trees.Save(s.Tx, run.Tree, t), usage.AddSupervised(s, agent, used, p.Turns-run.Progress.Turns))
+	return errors.Join(
+		Trees.Save(s.Tx, run.Tree, t), usage.AddSpent(s, run.ParentSession, used),
+		usage.AddSupervised(s, session, run.Frame, used, p.Turns-run.Progress.Turns),
+	)
 }
 
 // Tell appends an event of an agent.

@@ -108,7 +108,7 @@ func (l *Lists) write(items []Item, prompted, compacted bool) (moves []Move) {
 	case list == nil:
 		list, same = &List{}, make([]*Item, len(items))
 		if n := len(l.All); n > 0 && !prompted && l.All[n-1].Active() != nil {
-			list.Home = l.All[n-1].Active().Frame // nobody asked for something else: it has the steps of that item
+			list.Home = l.All[n-1].Active().Frame // without a prompt in between, the new list has the steps of that item
 		}
 		l.All = append(l.All, list)
 	default:

@@ -41,8 +41,8 @@ func (l *Lists) find(items []Item, prompted bool) (found *List, same []*Item) {
 	return found, same
 }
 
-// equal returns for each of items the item of the list that has its text: of several the first one that has
-// ended if the other has, else the first.
+// equal returns, for each of items, the item of the list with the same text. Of several it prefers one that
+// is as open, or as ended, as the new one; else it takes the first.
 func (l *List) equal(items []Item) []*Item {
 	known := lo.GroupBy(l.Items, (*Item).key)
 	return lo.Map(items, func(now Item, _ int) *Item {

@@ -147,7 +147,7 @@ func leaveItems(s *project.Step) error {
 	return err
 }
 
-// blockItem records that nobody works on an item: the next call that begins it is a start.
+// blockItem records that an item is blocked: the next call of the host that begins it is a start.
 func blockItem(s *project.Step, frame string) error {
 	item, err := recordItem.Of(s.Tx, frame)
 	if err != nil {

@@ -73,30 +73,16 @@ func Add(s *project.Step, usages []Message) error {
 	return recordCounted.Save(s.Tx, s.Session.ID, fresh[len(fresh)-1].ID)
 }
 
-// An Agent is what the usage of an agent of flame's counts for.
-type Agent struct {
-	Asker   string // id of the session that asked for it
-	Session string // its own; empty if it is not known
-	Frame   string // its own; empty if another machine counts the usage of its frames
-}
-
 // AddSupervised counts the usage that the supervisor of an agent saw since the last call:
 // tokens, USD, tool calls and answers. It charges the frame in which the agent's session
 // works, or the agent's own frame if the session is unknown.
-func AddSupervised(s *project.Step, a Agent, used core.Usage, answers int) error {
-	if used == (core.Usage{}) {
-		return nil
+func AddSupervised(s *project.Step, session, own string, used core.Usage, answers int) error {
+	worked, err := project.RecordWorked.Of(s.Tx, session)
+	if err != nil || used == (core.Usage{}) {
+		return err
 	}
-	if a.Frame != "" {
-		worked, err := project.RecordWorked.Of(s.Tx, a.Session)
-		if err != nil {
-			return err
-		}
-		if _, err := charge(s, worked.At(s.Now, a.Frame), spending{usage: used, messages: answers}); err != nil {
-			return err
-		}
-	}
-	return addTo(s, a.Asker, used)
+	_, err = charge(s, worked.At(s.Now, own), spending{usage: used, messages: answers})
+	return err
 }
 
 // A spending is the usage of some messages or requests at one time.
@@ -149,7 +135,7 @@ func spend(s *project.Step, session, home string, spent []spending) error {
 			whole = whole.Add(sum.usage)
 		}
 	}
-	return addTo(s, session, whole)
+	return AddSpent(s, session, whole)
 }
 
 // forgetWorked drops the part of a session's timeline before the newest of spent, but keeps
@@ -201,8 +187,9 @@ func Spent(tx project.Tx, session string) (core.Usage, error) {
 	return recordSpent.Of(tx, person)
 }
 
-// addTo adds usage of a session to what the session of its person spent.
-func addTo(s *project.Step, session string, used core.Usage) error {
+// AddSpent adds usage of a session, or of an agent that it asked for, to what the session of its
+// person spent.
+func AddSpent(s *project.Step, session string, used core.Usage) error {
 	if used == (core.Usage{}) {
 		return nil
 	}

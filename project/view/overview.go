@@ -124,7 +124,7 @@ func decidedBefore(tx project.Tx, list []Decided) ([]Decided, error) {
 type Today struct {
 	Since   core.Millis         `json:"since"` // the beginning of yesterday
 	Counts  map[core.Status]int `json:"counts"`
-	Open    []Way               `json:"open"`    // of the sessions that have not ended, the latest first
+	Open    []OpenSession       `json:"open"`    // the latest first
 	Left    []core.Frame        `json:"left"`    // in progress, but none of these sessions works there or below, the latest first
 	Blocked []core.Frame        `json:"blocked"` // below nothing that has ended, the latest first
 	Done    []core.Frame        `json:"done"`    // ended since then, the latest first
@@ -135,29 +135,24 @@ type Today struct {
 	Off     bool                `json:"off,omitempty"`
 }
 
-// A Way is where a session works.
-type Way struct {
-	Session string      `json:"session"`
+// An OpenSession is a session that has not ended, and where it works.
+type OpenSession struct {
+	ID      string      `json:"id"`
 	Host    string      `json:"host"`
-	Works   bool        `json:"works"` // false: it waits for a person
+	Working bool        `json:"working"` // false: it waits for a person
 	Heard   core.Millis `json:"heard"`
-	Frames  []Step      `json:"frames"` // from the root down
-}
-
-// A Step is a frame on a Way.
-type Step struct {
-	ID   string `json:"id"`
-	Goal string `json:"goal"`
+	Frame   string      `json:"frame"` // id
+	Goals   []string    `json:"goals"` // of the frame and those above it, from the root down
 }
 
 // maxToday bounds each list of a Today.
 const maxToday = 8
 
-// TodayOf returns how the project stands at the time of its clock. Its cost does not grow with the
-// number of frames.
+// TodayOf returns how the project stands at the time of its clock. With more frames it only takes longer
+// to count them.
 func TodayOf(ctx context.Context, p *project.Project) (t Today, err error) {
 	day := p.Now().Time().Local().AddDate(0, 0, -1)
-	t.Open, t.Left, t.Blocked, t.Done, t.Decided = []Way{}, []core.Frame{}, []core.Frame{}, []core.Frame{}, []Decided{}
+	t.Open, t.Left, t.Blocked, t.Done, t.Decided = []OpenSession{}, []core.Frame{}, []core.Frame{}, []core.Frame{}, []Decided{}
 	t.Since = core.MillisOf(time.Date(day.Year(), day.Month(), day.Day(), 0, 0, 0, 0, day.Location()))
 	err = p.View(ctx, project.Caller{}, func(s *project.Step) (err error) {
 		if t.Off, err = s.Off(); err != nil {
@@ -198,11 +193,11 @@ func (t *Today) addSessions(s *project.Step) error {
 		if !isPersons(session) || session.State == core.SessionEnded || session.Current == "" || len(t.Open) == maxToday {
 			continue
 		}
-		way, err := wayOf(s.Tx, session)
+		open, err := openSession(s.Tx, session)
 		if err != nil {
 			return err
 		}
-		t.Open = append(t.Open, way)
+		t.Open = append(t.Open, open)
 	}
 	metered, err := usage.ByClass(s.Tx)
 	sum := usage.Sum(metered)
@@ -210,36 +205,30 @@ func (t *Today) addSessions(s *project.Step) error {
 	return err
 }
 
-// wayOf returns where a session works.
-func wayOf(tx project.Tx, session core.Session) (Way, error) {
-	way := Way{Session: session.ID, Host: session.Host, Works: session.State == core.SessionActive, Heard: session.LastActivityAt}
+// maxGoals bounds the goals above the one of an OpenSession.
+const maxGoals = 5
+
+func openSession(tx project.Tx, session core.Session) (OpenSession, error) {
+	open := OpenSession{
+		ID: session.ID, Host: session.Host, Working: session.State == core.SessionActive, Heard: session.LastActivityAt, Frame: session.Current,
+	}
 	frame, err := tx.Frame(session.Current)
 	if err != nil {
-		return way, project.IgnoreMissing(err)
+		return open, project.IgnoreMissing(err)
 	}
-	above, err := tx.Ancestors(frame.ID, maxLevels)
+	above, err := tx.Ancestors(frame.ID, maxGoals)
 	for _, f := range slices.Backward(append([]core.Frame{frame}, above...)) {
-		way.Frames = append(way.Frames, Step{f.ID, core.OneLine(f.Goal, project.MaxTitle)})
+		open.Goals = append(open.Goals, core.OneLine(f.Goal, project.MaxTitle))
 	}
-	return way, err
+	return open, err
 }
 
-// maxLevels bounds the frames of a Way.
-const maxLevels = 5
-
-// addLeft adds the frames in which work began and nobody goes on.
+// addLeft adds the lowest frames in progress in which no open session works.
 func (t *Today) addLeft(tx project.Tx) error {
 	open, err := tx.FindFrames(project.FrameQuery{Statuses: []core.Status{core.InProgress}, Order: project.RecentFirst, Limit: maxLooked})
-	above := map[string]bool{}
-	for _, way := range t.Open {
-		for _, f := range way.Frames {
-			above[f.ID] = true
-		}
-	}
-	for _, f := range open {
-		above[f.Parent] = true
-	}
-	left := lo.Filter(open, func(f core.Frame, _ int) bool { return !above[f.ID] && !f.Foreign() })
+	parents := lo.SliceToMap(open, func(f core.Frame) (string, bool) { return f.Parent, true })
+	worked := lo.SliceToMap(t.Open, func(s OpenSession) (string, bool) { return s.Frame, true })
+	left := lo.Filter(open, func(f core.Frame, _ int) bool { return !parents[f.ID] && !worked[f.ID] && !f.Foreign() })
 	t.Left = append(t.Left, left[:min(len(left), maxToday)]...)
 	return err
 }

@@ -99,7 +99,7 @@ func TestTimeOfAFrameCountsWhileItsSessionWorks(t *testing.T) {
 		heard       core.Millis       // of it
 		night       core.Stretch      // in which it was idle
 		until       core.Millis       // 0: in progress
-		child       core.Status       // of a frame below; empty: there is none
+		child       core.Status       // of a frame below; empty: the frame has no child
 		still, took core.Millis
 	}{
 		"at work":                      {state: core.SessionActive, heard: 90, took: 100},
