@@ -94,7 +94,7 @@ func (a *Agents) Graph(ctx context.Context) (*graph.Graph, error) {
 // task. A subagent that one of flame's agents started is below that agent.
 func natives(tx project.Tx, runs []record.Run) (nodes []graph.Node, err error) {
 	agents := lo.SliceToMap(runs, func(run record.Run) (session, id string) { return run.Session, run.ID })
-	sessions, err := tx.FindSessions(project.SessionQuery{Tracked: true, Limit: maxNative})
+	sessions, err := tx.FindSessions(project.SessionQuery{Children: true, Limit: maxNative})
 	asked, askedErr := children.AllAsked(tx)
 	known := map[string]bool{}
 	add := func(id, parent, title, frame, status string, started core.Millis) {

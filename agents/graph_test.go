@@ -1,16 +1,20 @@
 package agents_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"flame/agents/graph"
 	"flame/agents/plan"
+	"flame/core"
 	"flame/project"
 	"flame/project/children"
+	"flame/project/turns"
 	"flame/project/view"
 	"flame/render"
 )
@@ -44,4 +48,22 @@ func TestTheGraphHasNativeSubagentsToo(t *testing.T) {
 	details, err := view.DetailsOf(s.ctx, s.Project, user, below.Frame)
 	require.NoError(t, err)
 	assert.Contains(t, render.Details(details), "Made for the agent: builder "+below.ID+"\n")
+}
+
+func TestTheGraphKeepsSubagentsThatEndedLongAgo(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	native := project.Caller{Session: "native", Parent: user.Session, Host: "claude-code", Trust: project.Stamped}
+	_, err := children.StartSession(s.ctx, s.Project, native, "Read it (@general-purpose subagent)")
+	require.NoError(t, err)
+	require.NoError(t, children.End(s.ctx, s.Project, user, children.Ended{Session: "native", End: core.ChildCompleted}))
+	s.shift.Store(2 * time.Hour.Milliseconds())
+	require.NoError(t, turns.End(s.ctx, s.Project, user, turns.Turn{}))
+	assert.False(t, s.session("native").Tracked, "two hours later flame tracks it no more")
+
+	g, err := s.Graph(s.ctx)
+	require.NoError(t, err)
+	assert.Condition(t, func() bool {
+		return slices.ContainsFunc(g.Nodes, func(n graph.Node) bool { return n.ID == "native" && n.Status == "completed" })
+	}, "%+v", g.Nodes)
 }

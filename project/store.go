@@ -187,6 +187,7 @@ type Sessions interface {
 // A SessionQuery says which sessions to list. Empty fields do not restrict.
 type SessionQuery struct {
 	Tracked         bool        // tracked child sessions only
+	Children        bool        // tracked child sessions, and ones that have a frame
 	CompletedBefore core.Millis // completed ones only, whose last activity is older than this
 	Live            bool        // ones without a parent that have not ended
 	Parent          string      // children of this session

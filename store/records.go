@@ -196,6 +196,9 @@ func listSessions(q project.SessionQuery) *selection {
 	if q.Tracked {
 		list.add(" AND s.tracked")
 	}
+	if q.Children {
+		list.add(" AND (s.tracked OR s.parent IS NOT NULL AND s.root IS NOT NULL)")
+	}
 	if q.CompletedBefore != 0 {
 		list.add(" AND s.is_completed AND s.last_activity_at < ?", q.CompletedBefore)
 	}

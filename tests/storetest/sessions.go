@@ -44,6 +44,7 @@ func sessions(t *testing.T, kept project.Store) {
 	})
 	assert.Equal(t, []string{"s-new", "s-full", "s-old"}, list(project.SessionQuery{}))
 	assert.Equal(t, []string{"s-new", "s-full"}, list(project.SessionQuery{Tracked: true}))
+	assert.Equal(t, []string{"s-new", "s-full"}, list(project.SessionQuery{Children: true}))
 	assert.Equal(t, []string{"s-full"}, list(project.SessionQuery{Current: "frame-c"}))
 	assert.Equal(t, []string{"s-full"}, list(project.SessionQuery{Parent: "s-old"}))
 	assert.Empty(t, list(project.SessionQuery{Parent: "none"}))
@@ -51,6 +52,10 @@ func sessions(t *testing.T, kept project.Store) {
 	assert.Empty(t, list(project.SessionQuery{CompletedBefore: 2}))
 	assert.Equal(t, []string{"s-new"}, list(project.SessionQuery{Live: true}))
 	assert.Equal(t, []string{"s-new"}, list(project.SessionQuery{Limit: 1}))
+	full.Tracked = false
+	Update(t, kept, func(tx project.Tx) { require.NoError(t, tx.SaveSession(full)) })
+	assert.Equal(t, []string{"s-new", "s-full"}, list(project.SessionQuery{Children: true}), "it has a frame")
+	assert.Equal(t, []string{"s-new"}, list(project.SessionQuery{Tracked: true}))
 	Update(t, kept, func(tx project.Tx) {
 		require.NoError(t, tx.DeleteSession("s-full"))
 		require.NoError(t, tx.DeleteSession("none"))
