@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -137,6 +138,28 @@ func TestThisMachineRunsPrograms(t *testing.T) {
 	assert.NotContains(t, out, "aside")
 	_, err = m.Run(t.Context(), dir, "sh", "-c", "echo the reason >&2; exit 3")
 	assert.ErrorContains(t, err, "the reason")
+}
+
+// An agent's start waits for such an answer: it says what the program said, and waits within a limit.
+func TestAProgramThatFailsOrHangsIsTold(t *testing.T) {
+	t.Parallel()
+	for says, run := range map[string]func(context.Context) (string, error){
+		"no server of that name": func(context.Context) (string, error) { return "", errors.New("no server of that name") },
+		"codex mcp list gave no answer within 20s": func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		},
+	} {
+		t.Run(says, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m := hosts.Machine{Run: func(ctx context.Context, _, _ string, _ ...string) (string, error) { return run(ctx) }}
+				err := hosts.Program{Machine: m, Name: "codex", Path: "codex"}.Ask(t.Context(), new(any), "mcp", "list")
+				assert.ErrorIs(t, err, core.ErrUnavailable)
+				assert.ErrorContains(t, err, says)
+			})
+		})
+	}
 }
 
 func names(t *testing.T, dir string) []string {
