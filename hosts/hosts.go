@@ -253,6 +253,15 @@ type Behind struct {
 	Env func(base, mark string) []string
 }
 
+// Unheard returns the note that a gateway leaves nothing out as long as the host keeps its events
+// from flame, as consent says; none if the host tells them.
+func Unheard(consent core.Finding) []string {
+	if !consent.Todo && !consent.Broken {
+		return nil
+	}
+	return []string{consent.What + "; until then flame knows no frames of this session, and leaves nothing out: " + consent.Hint}
+}
+
 // Start writes the settings file, if there is one, and returns the command line and the
 // variables with which the program sends its requests to a base URL.
 func (b Behind) Start(base, mark string, write func(settings []byte) (file string, err error)) (args, env []string, err error) {

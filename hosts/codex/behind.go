@@ -53,8 +53,8 @@ func (h Client) behind(args []string) (hosts.Behind, error) {
 	network := hosts.NetworkOf(h.Machine.Getenv)
 	network[hosts.Certificates] = cmp.Or(h.Machine.Getenv(certificates), network[hosts.Certificates])
 	notes := []string(nil)
-	if hooks := c.Hooks.consent(); hooks.Todo && !slices.Contains(args, "--dangerously-bypass-hook-trust") {
-		notes = append(notes, hooks.What+"; until then it knows no frames of this session, and leaves nothing out: "+hooks.Hint)
+	if !slices.Contains(args, "--dangerously-bypass-hook-trust") {
+		notes = hosts.Unheard(c.Hooks.consent())
 	}
 	return hosts.Behind{
 		Upstream: upstream, Network: network, Notes: notes,

@@ -67,6 +67,7 @@ func behind(m hosts.Machine, args []string) (hosts.Behind, error) {
 		const note = "%s sets %s, which flame ignores: a project could send your requests and your key anywhere"
 		b.Notes = append(b.Notes, fmt.Sprintf(note, file, baseVariable))
 	}
+	b.Notes = append(b.Notes, hosts.Unheard(Client{Machine: m}.consent())...)
 	return b, nil
 }
 

@@ -1,9 +1,13 @@
 package gemini_test
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"flame/core/op"
 	"flame/hosts"
@@ -14,8 +18,34 @@ import (
 
 func TestCommandLinesBehindAGateway(t *testing.T) {
 	clienttest.Behinds(t, func(m hosts.Machine, tt clienttest.Behind) (hosts.Behind, error) {
+		trust(t, m, "TRUST_FOLDER")
 		return gemini.Host(nil).Behind(m, tt.Args)
 	}, "testdata/behind.json")
+}
+
+// trust writes what the user said about the project's folder.
+func trust(t *testing.T, m hosts.Machine, said string) {
+	t.Helper()
+	text, err := json.Marshal(map[string]string{m.ProjectDir: said})
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Join(m.Home, ".gemini"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(m.Home, ".gemini", "trustedFolders.json"), text, 0o600))
+}
+
+// In a folder without trust the client runs no hooks.
+func TestAGatewayInAFolderWithoutTrustSaysThatItLeavesNothingOut(t *testing.T) {
+	t.Parallel()
+	for said, notes := range map[string]int{"TRUST_FOLDER": 0, "DO_NOT_TRUST": 1, "": 1} {
+		m := clienttest.Machine(t)
+		clienttest.Environment{Environ: map[string]string{"GEMINI_API_KEY": "k"}}.Put(t, &m)
+		trust(t, m, said)
+		b, err := gemini.Host(nil).Behind(m, nil)
+		require.NoError(t, err)
+		require.Len(t, b.Notes, notes, said)
+		for _, note := range b.Notes {
+			assert.Contains(t, note, "leaves nothing out")
+		}
+	}
 }
 
 func TestWhatARequestIsFor(t *testing.T) {
