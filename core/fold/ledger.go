@@ -144,11 +144,12 @@ func (l Ledger) dropped(history []Message, at places) []*Fold {
 }
 
 // alone leaves out a host's message of role system without an answer behind it. The fold left
-// out both, but a compaction cut off so much that the host's message got another name.
+// out both, but the host's message had another name or place: a compaction cut off so much, or
+// another model was asked, for which the host says the same in the user's name.
 func alone(history []Message, by []*Fold) {
 	next := -1 // the first behind that stays
 	for i, m := range slices.Backward(history) {
-		if by[i] == nil && m.Role == core.RoleOther && m.Said == "" && next > i+1 && history[next].Role == core.RoleUser {
+		if by[i] == nil && m.Role == core.RoleOther && m.Said == "" && next > i+1 && history[next].Role != core.RoleAssistant {
 			by[i] = by[i+1]
 		}
 		if by[i] == nil {

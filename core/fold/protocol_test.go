@@ -125,3 +125,19 @@ func TestAFoldedHistoryObeysTheProtocol(t *testing.T) {
 		})
 	}
 }
+
+// Another model is asked, to which the host says in messages of role system what it said to the one
+// before in the user's name: these were not there when the frames were folded.
+func TestAFoldedHistoryObeysTheProtocolAfterAChangeOfModel(t *testing.T) {
+	t.Parallel()
+	w, folds := way{true}, 0
+	for seed := range uint64(2000) {
+		later, frames := anyRounds(randomBytes(seed, 120), w)
+		before := slices.DeleteFunc(slices.Clone(later), func(m fold.Message) bool { return m.Role == core.RoleOther && m.Said == "" })
+		known := fold.Ledger{Folds: fold.Find(before, frames, fold.Ledger{}, fold.Terms{Cold: true})}
+		a := known.Amend(later, unnoted)
+		require.NoError(t, rules.Obeys(w.sent(later, a)), "seed %d: %+v", seed, a)
+		folds += len(a.Drop)
+	}
+	require.Greater(t, folds, 500)
+}
