@@ -47,7 +47,7 @@ func TestTheGraphHasNativeSubagentsToo(t *testing.T) {
 	assert.Contains(t, drawn, "] @general-purpose\n")
 	details, err := view.DetailsOf(s.ctx, s.Project, user, below.Frame)
 	require.NoError(t, err)
-	assert.Contains(t, render.Details(details), "Made for the agent: builder "+below.ID+"\n")
+	assert.Contains(t, render.Details(details, 0), "Made for the agent: builder "+below.ID+"\n")
 }
 
 func TestTheGraphKeepsSubagentsThatEndedLongAgo(t *testing.T) {

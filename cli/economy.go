@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,17 +14,22 @@ import (
 )
 
 func newEconomy(a *app.App) *cobra.Command {
-	return &cobra.Command{
-		Use: "economy [FILE|DIR]", Short: "Show where the tokens of a past session went, and what folding would have saved",
-		Example: "  flame economy\n  flame economy " + a.Hosts.LogsOf(),
+	var by string
+	cmd := &cobra.Command{
+		Use: "economy [FILE|DIR]", Short: "Show where the tokens of past sessions went, and what folding would have saved",
+		Example: "  flame economy\n  flame economy --by day\n  flame economy " + a.Hosts.LogsOf(),
 		Long: "Read the log of a session of " + a.Hosts.Titles("or") + ", by default the newest one of this\n" +
 			"project, or all logs of a folder, and show what its requests were made of, what folding\n" +
-			"would have left out, and what to do about the rest. The session need not have used flame.",
+			"would have left out, and what to do about the rest. The session need not have used flame.\n" +
+			"With --by, add up what all sessions in all hosts used.",
 		Args: app.Takes(0, 1), ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			logs, err := pastLogs(cmd.Context(), a, args)
+			logs, err := pastLogs(cmd.Context(), a, args, by != "")
 			if err != nil {
 				return err
+			}
+			if by != "" {
+				return printSums(cmd.Context(), a, logs, by)
 			}
 			var unread []string
 			report, err := economy.Of(transcripts.Readable(cmd.Context(), &unread, logs...), func(host string) int64 { return a.Hosts.Of(host).Burden })
@@ -32,13 +38,26 @@ func newEconomy(a *app.App) *cobra.Command {
 				err = core.NotFoundf("%s has no answer that says how many tokens were sent", logs[0].Path).
 					WithHint("name the log of another session: flame economy FILE")
 			}
-			return a.Answer(report, render.Economy(report), app.LogProblem(err, logs[0].Path, a.Hosts))
+			return a.Answer(report, render.Economy(report, core.MillisOf(time.Now())), app.LogProblem(err, logs[0].Path, a.Hosts))
 		},
 	}
+	app.Choose(cmd, &by, "by", "add up what was used by this", core.SumParts()...)
+	return cmd
 }
 
-// pastLogs returns the logs at the path of a command line, or of the project's newest session.
-func pastLogs(ctx context.Context, a *app.App, args []string) ([]transcripts.Log, error) {
+// printSums prints what the sessions of logs used, by one of core.SumParts.
+func printSums(ctx context.Context, a *app.App, logs []transcripts.Log, by string) error {
+	var unread []string
+	sums, err := core.SumsOf(transcripts.Readable(ctx, &unread, logs...), by)
+	for _, one := range unread {
+		a.Note("not read: " + one)
+	}
+	return a.Answer(sums, render.Sums(sums, by, a.Hosts, a.Out.Width()), err)
+}
+
+// pastLogs returns the logs at the path of a command line; without one those of all sessions, or of the project's
+// newest.
+func pastLogs(ctx context.Context, a *app.App, args []string, all bool) ([]transcripts.Log, error) {
 	if len(args) > 0 {
 		logs, err := a.Hosts.Formats().Detect(args[0], a.Stdin)
 		return logs, app.LogProblem(err, args[0], a.Hosts)
@@ -46,6 +65,9 @@ func pastLogs(ctx context.Context, a *app.App, args []string) ([]transcripts.Log
 	machine, err := a.Machine()
 	if err != nil {
 		return nil, err
+	}
+	if all {
+		return a.Hosts.AllLogs(machine)
 	}
 	return a.Hosts.NewestLogs(ctx, machine)
 }

@@ -72,7 +72,7 @@ func newPlan(a *app.App) *cobra.Command {
 			return stack.PlannedChild{Goal: goal, SuccessCriteria: criteria}
 		}))
 		if err == nil && len(plan.There) > 0 {
-			a.Note(render.Count(len(plan.There), "frame") + " planned or in progress there already: " + strings.Join(plan.There[:min(len(plan.There), 5)], ", "))
+			a.Note(render.Count(len(plan.There), "frame") + " planned or in progress there already")
 		}
 		return a.Answer(plan.Frames, render.ShortFrames(plan.Frames), err)
 	})

@@ -121,7 +121,7 @@ func printEvents(ctx context.Context, a *app.App, p *project.Project, query *pro
 	}
 	for _, e := range events {
 		query.AfterSeq = max(query.AfterSeq, e.Seq)
-		if err := a.Out.Line(e, render.Event(e, goals[e.Frame], a.Out.Width())); err != nil {
+		if err := a.Out.Line(e, render.Event(e, goals[e.Frame], p.Now(), a.Out.Width())); err != nil {
 			return err
 		}
 	}

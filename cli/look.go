@@ -23,6 +23,7 @@ import (
 	"flame/project/usage"
 	"flame/project/view"
 	"flame/render"
+	"flame/transcripts"
 	"flame/web"
 )
 
@@ -201,7 +202,7 @@ func newShow(a *app.App) *cobra.Command {
 			return a.Answer(details, render.Patches(details.Files), err)
 		}
 		details.Files = details.Files.Bare()
-		return a.Answer(details, render.Details(details), err)
+		return a.Answer(details, render.Details(details, s.Project.Now()), err)
 	})
 }
 
@@ -259,16 +260,57 @@ func newSessions(a *app.App) *cobra.Command {
 	return a.Opens(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
 		args.Limit = int(limit)
 		listed, more, err := view.SessionsOf(ctx, p, args)
-		return a.Answer(listed, render.Sessions(listed, more, p.Now(), a.Out.Width()), err)
+		return a.Answer(listed, render.Sessions(listed, more, a.Hosts, p.Now(), a.Out.Width()), err)
 	})
 }
 
 func newStats(a *app.App) *cobra.Command {
-	cmd := &cobra.Command{Use: "stats", Short: "Count frames and sessions, and sum up their usage", Example: "  flame stats --json", Args: app.Takes(0, 0)}
+	var by string
+	cmd := &cobra.Command{
+		Use: "stats", Short: "Count frames and sessions, and sum up their usage", Example: "  flame stats\n  flame stats --by model", Args: app.Takes(0, 0),
+		Long: "Count the frames, sessions and agents of this project, and sum up their usage. With --by,\n" +
+			"read the hosts' logs of its sessions, as far as hosts keep them, and add up what they used.",
+	}
+	app.Choose(cmd, &by, "by", "add up what was used by this", core.SumParts()...)
 	return a.OpensAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
-		stats, err := s.Stats(ctx)
-		return a.Answer(stats, render.Stats(stats), err)
+		if by == "" {
+			stats, err := s.Stats(ctx)
+			return a.Answer(stats, render.Stats(stats, a.Hosts), err)
+		}
+		logs, gone, err := logsOf(ctx, a, s.Project)
+		if gone > 0 {
+			a.Note("not counted: " + render.Count(gone, "session") + " whose logs are gone")
+		}
+		if err != nil {
+			return err
+		}
+		return printSums(ctx, a, logs, by)
 	})
+}
+
+// logsOf returns the hosts' logs of the project's sessions, and how many are gone.
+func logsOf(ctx context.Context, a *app.App, p *project.Project) (logs []transcripts.Log, gone int, err error) {
+	machine, err := a.Machine()
+	if err != nil {
+		return nil, 0, err
+	}
+	err = p.Store.View(ctx, func(tx project.Tx) error {
+		sessions, err := tx.FindSessions(project.SessionQuery{})
+		for _, session := range sessions {
+			told, failed := project.RecordTranscript.Of(tx, session.ID)
+			if failed != nil || session.Host == project.CommandLine {
+				err = cmp.Or(err, failed)
+				continue
+			}
+			if log, failed := a.Hosts.LogOf(machine, session.Host, session.ID, told.Path); failed == nil {
+				logs = append(logs, log)
+			} else if session.Parent == "" {
+				gone++
+			}
+		}
+		return err
+	})
+	return logs, gone, err
 }
 
 func newReport(a *app.App) *cobra.Command {

@@ -32,6 +32,6 @@ func newToday(a *app.App) *cobra.Command {
 		for _, c := range all {
 			conflicts += len(c.Waiting())
 		}
-		return a.Out.Draw(today, render.Today(today, conflicts, s.Project.Now(), a.Out.Width()))
+		return a.Out.Draw(today, render.Today(today, conflicts, a.Hosts, s.Project.Now(), a.Out.Width()))
 	})
 }

@@ -51,8 +51,10 @@ type Host struct {
 	Rules       []string                 // its permissions that are not tied to a tool
 	Definitions func(m Machine) []Folder // returns where it looks for definitions of agents, in ascending precedence
 
-	Logs   transcripts.Formats    // the formats of its logs
-	LogsAt string                 // where the logs of some project are, as an example for people
+	Logs   transcripts.Formats // the formats of its logs
+	LogsAt string              // where the logs of some project are, as an example for people
+	// LogsIn returns the folder with the logs of all sessions, or the file.
+	LogsIn func(m Machine) string
 	Prints *transcripts.Format    // the format that its program prints when it runs an agent
 	Store  func(m Machine) string // returns the path of its one log of all sessions; nil: each session has its own
 	// Newest returns the newest session of the machine's project; none has the zero time.

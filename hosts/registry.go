@@ -54,6 +54,12 @@ func (r Registry) Of(name string) Host {
 	return h
 }
 
+// Title returns the name of a host for people; a program that is none of these has its own.
+func (r Registry) Title(name string) string {
+	h, _ := r.Find(name)
+	return cmp.Or(h.Title, core.OneLine(name, 30))
+}
+
 // OfClient returns the name of the host whose MCP client introduces itself so; the client's own name
 // if it is of none.
 func (r Registry) OfClient(client string) string {
@@ -260,6 +266,24 @@ func (r Registry) NewestLogs(ctx context.Context, m Machine) ([]transcripts.Log,
 		logs[i].Session = cmp.Or(newest.Session, logs[i].Session)
 	}
 	return logs, err
+}
+
+// AllLogs returns the logs of all sessions in all hosts of a machine. A host without any is left out.
+func (r Registry) AllLogs(m Machine) (all []transcripts.Log, err error) {
+	for _, h := range r {
+		if h.LogsIn == nil {
+			continue
+		}
+		logs, err := h.Logs.Detect(h.LogsIn(m), nil)
+		if problem := (*core.Problem)(nil); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.As(err, &problem) {
+			return nil, core.Unavailablef(err, "flame cannot read the sessions of %s: %v", h.Title, err)
+		}
+		all = append(all, logs...)
+	}
+	if len(all) == 0 {
+		return nil, core.NotFoundf("%s kept no session on this machine", r.Titles("or"))
+	}
+	return all, nil
 }
 
 // Foreign returns the folders whose settings came with a project. If the user's home is in a

@@ -3,7 +3,6 @@ package render
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/samber/lo"
 
@@ -19,9 +18,8 @@ func AgentsAbroad(all []abroad.Agent, now core.Millis, width int) string {
 	}
 	rows := []string{"ID\tMACHINE\tSTATE\tTYPE\tSTARTED\tCOST\tHEARD\tTASK"}
 	for _, a := range all {
-		heard := (time.Duration(now-a.Heard) * time.Millisecond).Round(time.Second)
-		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s ago\t%s", a.ID, a.Machine, a.State, core.OneLine(a.Type, 30),
-			started(a.Asked), costOf(a.Used.CostUSD), heard, Short(a.Description)))
+		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", a.ID, a.Machine, a.State, core.OneLine(a.Type, 30),
+			When(a.Asked, now), costOf(a.Used.CostUSD), Ago(now, a.Heard), Short(a.Description)))
 	}
 	return table(width, rows)
 }

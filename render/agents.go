@@ -43,7 +43,7 @@ const maxSilence = core.Millis(10_000)
 // AgentLine returns the progress of an agent at a time.
 func AgentLine(run record.Run, now core.Millis) string {
 	p := run.Progress
-	line := fmt.Sprintf("%s: %s, %s, %s", answerOf(run).Head(), Count(p.ToolCalls, "tool call"), Count(p.Tokens(), "token"), Took(run, now))
+	line := fmt.Sprintf("%s: %s, %s, %s", answerOf(run).Head(), Count(p.ToolCalls, "tool call"), Tokens(p.Tokens()), Took(run, now))
 	if p.Cost() > 0 {
 		line += ", " + Money(p.Cost())
 	}
@@ -57,7 +57,7 @@ func AgentLine(run record.Run, now core.Millis) string {
 		line += ", last " + p.LastTool
 	}
 	if silent := now - p.LastLine; p.LastLine > 0 && silent > maxSilence {
-		line += ", silent for " + span(silent, time.Second)
+		line += ", silent for " + Span(silent)
 	}
 	return line
 }
@@ -68,12 +68,7 @@ func Took(run record.Run, now core.Millis) string {
 	if !run.State.Ended() {
 		end = now
 	}
-	return span(max(end, run.Progress.LastLine, run.CreatedAt)-run.CreatedAt, 100*time.Millisecond)
-}
-
-// span returns a duration for people, in the precision they need.
-func span(ms core.Millis, exact time.Duration) string {
-	return (time.Duration(ms) * time.Millisecond).Round(exact).String()
+	return Span(max(end, run.Progress.LastLine, run.CreatedAt) - run.CreatedAt)
 }
 
 // Spawned returns the answer to a spawn.
@@ -166,11 +161,11 @@ func limitsText(l supervise.Limits) string {
 		time time.Duration
 	}{{"in total", l.Wall}, {"without a sign of life", l.Idle}} {
 		if clock.time > 0 {
-			parts = append(parts, clock.time.String()+" "+clock.name)
+			parts = append(parts, Span(clock.time.Milliseconds())+" "+clock.name)
 		}
 	}
 	if l.Tokens > 0 {
-		parts = append(parts, Count(l.Tokens, "token"))
+		parts = append(parts, Tokens(l.Tokens))
 	}
 	if l.CostUSD > 0 {
 		parts = append(parts, Money(l.CostUSD))
@@ -207,7 +202,7 @@ func Work(r record.Result, offset, most int) string {
 	}
 	fmt.Fprintf(&b, "Usage: %s, %s", Usage(r.Usage), Count(r.Progress.Attempt, "retry"))
 	if r.Thinking > 0 {
-		fmt.Fprintf(&b, "; about %d tokens out were reasoning", r.Thinking)
+		fmt.Fprintf(&b, "; about %s out were reasoning", Tokens(r.Thinking))
 	}
 	b.WriteByte('\n')
 	if r.Partial && r.State != core.AgentCompleted {
@@ -282,13 +277,10 @@ func AgentsTable(all []record.Run, which string, now core.Millis, width int) str
 	rows := []string{"ID\tSTATE\tTYPE\tSTARTED\tTIME\tCOST\tTASK"}
 	for _, run := range runs {
 		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s", run.ID, StateWord(run), core.OneLine(run.Type, 30),
-			started(run.CreatedAt), Took(run, now), costOf(run.Progress.Cost()), Short(run.Description)))
+			When(run.CreatedAt, now), Took(run, now), costOf(run.Progress.Cost()), Short(run.Description)))
 	}
 	return table(width, rows)
 }
-
-// started returns when an agent of a table was started.
-func started(at core.Millis) string { return at.Time().Local().Format("Jan _2 15:04") }
 
 // costOf returns the cost of an agent in a table, or a dash if it is not known.
 func costOf(usd float64) string {

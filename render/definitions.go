@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"time"
 
 	"flame/agents/definition"
 	"flame/agents/plan"
@@ -43,19 +42,19 @@ func Definition(def definition.Definition) string {
 }
 
 // Grants lists grants, one per line.
-func Grants(all []plan.Grant) string {
+func Grants(all []plan.Grant, now core.Millis) string {
 	if len(all) == 0 {
 		return "No grants; `flame agents grant` makes one.\n"
 	}
 	var b strings.Builder
 	for _, g := range all {
-		fmt.Fprintf(&b, "%s: %s%s: %s\n", g.ID, g.Mode, grantScope(g), core.OneLine(g.Reason, 100))
+		fmt.Fprintf(&b, "%s: %s%s: %s\n", g.ID, g.Mode, grantScope(g, now), core.OneLine(g.Reason, 100))
 	}
 	return b.String()
 }
 
 // grantScope returns the scope of a grant.
-func grantScope(g plan.Grant) (text string) {
+func grantScope(g plan.Grant, now core.Millis) (text string) {
 	if g.Agent != "" {
 		text += ", for " + g.Agent
 	}
@@ -63,7 +62,7 @@ func grantScope(g plan.Grant) (text string) {
 		text += ", below " + g.Session
 	}
 	if g.ExpiresAt > 0 {
-		text += ", until " + g.ExpiresAt.Time().Local().Format(time.DateTime)
+		text += ", until " + When(g.ExpiresAt, now)
 	}
 	if len(g.During) > 0 {
 		text += ", made while agents were running"

@@ -10,6 +10,7 @@ import (
 
 	"flame/config/env"
 	"flame/core"
+	"flame/hosts"
 	"flame/transcripts/economy"
 )
 
@@ -27,15 +28,12 @@ var kinds = []struct {
 }
 
 // Economy shows where the tokens of a session went, what folding would have saved, and what to
-// do about the rest.
-func Economy(r economy.Report) string {
+// do about the rest, for a person who reads it at now.
+func Economy(r economy.Report, now core.Millis) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s in %s, %s to %s: %s tokens sent, %s written", Count(r.Requests, "request"), Count(r.Talks, "conversation"),
-		When(r.From), When(r.To), Amount(r.Sent), Amount(r.Written))
-	if r.CostUSD > 0 {
-		fmt.Fprintf(&b, ", %s$%.2f", lo.Ternary(r.Unpriced > 0, "at least ", ""), r.CostUSD)
-	}
-	fmt.Fprintf(&b, "\nlargest request: %s tokens; %s\n\nWhere they went\n", Amount(r.Largest), Count(r.Compactions, "compaction"))
+	fmt.Fprintf(&b, "%s in %s, %s to %s: %s sent, %s written, %s", Count(r.Requests, "request"), Count(r.Talks, "conversation"),
+		When(r.From, now), When(r.To, now), Tokens(r.Sent), Amount(r.Written), Cost(core.Usage{TokensIn: r.Sent, CostUSD: r.CostUSD, Unpriced: r.Unpriced}))
+	fmt.Fprintf(&b, "\nlargest request: %s; %s\n\nWhere they went\n", Tokens(r.Largest), Count(r.Compactions, "compaction"))
 	rows := []string{}
 	row := func(name string, sent int64) {
 		if sent > 0 {
@@ -62,6 +60,25 @@ func Economy(r economy.Report) string {
 	return strings.Join(append([]string{b.String() + "\n" + strings.TrimSuffix(folded(r)+advice(r), "\n")}, r.Unread...), "\nnot read: ") + "\n"
 }
 
+// Sums lists what answers used, by one of core.SumParts, and in all.
+func Sums(sums []core.Sum, by string, known hosts.Registry, width int) string {
+	rows, all := []string{strings.ToUpper(by) + "\tANSWERS\tIN\tOUT\tCACHE READ\tWRITTEN\tCOST"}, core.Sum{Of: "in all"}
+	row := func(name string, s core.Sum) {
+		rows = append(rows, strings.Join([]string{name, Amount(s.Answers), Amount(s.TokensIn), Amount(s.TokensOut),
+			Amount(s.CacheRead), Amount(s.CacheWritten), Cost(s.Usage)}, "\t"))
+	}
+	for _, s := range sums {
+		name := cmp.Or(core.OneLine(s.Of, 60), "not known")
+		if by == "host" {
+			name = known.Title(s.Of)
+		}
+		row(name, s)
+		all.Answers, all.Usage = all.Answers+s.Answers, all.Usage.Add(s.Usage)
+	}
+	row(all.Of, all)
+	return table(width, rows)
+}
+
 // folded says what folding would have changed.
 func folded(r economy.Report) string {
 	f := r.Folding
@@ -71,8 +88,8 @@ func folded(r economy.Report) string {
 	case f.LeftOut == 0:
 		return fmt.Sprintf("Folding, with a frame for each prompt (%s): would have left out less than flame's own tools and calls add.\n", Count(f.Frames, "frame"))
 	}
-	return fmt.Sprintf("Folding, with a frame for each prompt (%s): %s tokens sent instead of %s, %.1fx less; largest request %s\n",
-		Count(f.Frames, "frame"), Amount(f.Sent), Amount(r.Sent), float64(r.Sent)/float64(f.Sent), Amount(f.Largest))
+	return fmt.Sprintf("Folding, with a frame for each prompt (%s): %s sent instead of %s, %.1fx less; largest request %s\n",
+		Count(f.Frames, "frame"), Tokens(f.Sent), Amount(r.Sent), float64(r.Sent)/float64(f.Sent), Amount(f.Largest))
 }
 
 // An advised says what to do when a part of all tokens is at least so large.

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/samber/lo"
 
@@ -69,17 +68,19 @@ var eventTexts = sync.OnceValue(func() map[string]happening {
 	}
 })
 
-// eventUnits follow the values of fields that are numbers.
-var eventUnits = map[string]string{
-	"messages": " messages", "tokens": " tokens, estimated", "first": " ms to the first token", "out": " tokens out", "cost": " USD",
+// eventForms are the forms of fields that are numbers.
+var eventForms = map[string]func(n float64) string{
+	"messages": func(n float64) string { return Count(int64(n), "message") }, "cost": Money,
+	"tokens": func(n float64) string { return Tokens(int64(n)) + ", estimated" }, "out": func(n float64) string { return Tokens(int64(n)) + " out" },
+	"first": func(n float64) string { return Span(int64(n)) + " to the first token" },
 }
 
 // eventSigns precede the values of fields that need one.
 var eventSigns = map[string]string{"machine": "@", "machine_id": "@", "fromMachine": "from @"}
 
-// Event returns an event in one line of a terminal of that width (0: unknown): its
+// Event returns an event in one line of a terminal of that width (0: unknown), as it is read at now: its
 // number, time and frame, its words, and the goal of the frame.
-func Event(e core.Event, goal string, width int) string {
+func Event(e core.Event, goal string, now core.Millis, width int) string {
 	about := core.OneLine(e.Frame, 0)
 	if e.SubagentID != "" {
 		about = strings.TrimSpace(about + " " + core.OneLine(e.SubagentID, 0))
@@ -88,7 +89,7 @@ func Event(e core.Event, goal string, width int) string {
 	if goal != "" {
 		text += " " + Quote(goal)
 	}
-	head := fmt.Sprintf("%d %s %s: ", e.Seq, e.TS.Time().Local().Format(time.DateTime), about)
+	head := fmt.Sprintf("%d %s %s: ", e.Seq, When(e.TS, now), about)
 	if about == "" {
 		head = strings.TrimSuffix(head, " : ") + " "
 	}
@@ -109,8 +110,12 @@ func EventWords(e core.Event) string {
 	_ = json.Unmarshal(e.Data, &data) // ignore data of another form
 	var details []string
 	for _, field := range known.fields {
-		if text := eventValue(data[field]); text != "" {
-			details = append(details, core.OneLine(eventSigns[field]+text+eventUnits[field], 80))
+		text := eventValue(data[field])
+		if n, is := data[field].(float64); is && eventForms[field] != nil {
+			text = eventForms[field](n)
+		}
+		if text != "" {
+			details = append(details, core.OneLine(eventSigns[field]+text, 80))
 		}
 	}
 	if len(details) == 0 {
@@ -136,10 +141,10 @@ func eventValue(v any) string {
 
 // Trajectory returns the messages, calls and events of the agents of a convergence, one per
 // line, with the conflicts in their places.
-func Trajectory(entries []converge.Entry) string {
+func Trajectory(entries []converge.Entry, now core.Millis) string {
 	var b strings.Builder
 	for _, e := range entries {
-		at := e.TS.Time().Local().Format(time.DateTime)
+		at := When(e.TS, now)
 		if e.Conflict != nil {
 			fmt.Fprintf(&b, "%s CONFLICT %s between %s\n", at, e.Conflict.ID, strings.Join(e.Conflict.SubagentIDs, ", "))
 			continue

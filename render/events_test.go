@@ -32,16 +32,16 @@ func TestAnEventNamesItsMachine(t *testing.T) {
 
 func TestAnEventFitsItsLine(t *testing.T) {
 	t.Parallel()
-	e := core.Event{Seq: 12, Event: core.FrameCompleted, Frame: "frame-k3x9a1b2", Data: []byte(`{"status": "completed"}`)}
+	e := core.Event{Seq: 12, Event: core.FrameCompleted, TS: 1, Frame: "frame-k3x9a1b2", Data: []byte(`{"status": "completed"}`)}
 	goal := "Fix the login, and whatever else is wrong with sessions"
-	assert.Contains(t, Event(e, goal, 0), `frame-k3x9a1b2: ended (completed) "`+goal+`"`)
-	narrow := Event(e, goal, 80)
+	assert.Contains(t, Event(e, goal, 0, 0), `frame-k3x9a1b2: ended (completed) "`+goal+`"`)
+	narrow := Event(e, goal, 0, 80)
 	assert.LessOrEqual(t, len([]rune(narrow)), 80)
 	assert.Contains(t, narrow, `frame-k3x9a1b2: ended (completed) "Fix`)
 	e.Event, e.Data = core.RequestAnswered, []byte(`{"class": "main", "status": 200, "out": 1200000, "cost": 0.019404000000000001}`)
-	assert.Contains(t, Event(e, "", 0), "a request to the model (main: 200: 1200000 tokens out: 0.0194 USD)")
+	assert.Contains(t, Event(e, "", 0, 0), "a request to the model (main: 200: 1.2 M tokens out: $0.02)")
 	e.Event, e.Data = core.FrameCompleted, []byte("what is no JSON")
-	assert.Contains(t, Event(e, "", 80), "frame-k3x9a1b2: ended")
+	assert.Contains(t, Event(e, "", 0, 80), "frame-k3x9a1b2: ended")
 	e.Frame, e.Event, e.SubagentID = "", "OfTomorrow", ""
-	assert.Regexp(t, `^12 \S+ \S+ OfTomorrow$`, Event(e, "", 80))
+	assert.Regexp(t, `^12 \S+ OfTomorrow$`, Event(e, "", 0, 80))
 }

@@ -93,8 +93,8 @@ func Status(tree view.Tree, width int) string {
 	return text[:cut+1] + fmt.Sprintf("(cut; %s with rootID shows a part in full)\n", op.Tree)
 }
 
-// Details returns everything about a frame.
-func Details(d view.Details) string {
+// Details returns everything about a frame, for a person who reads it at now; 0: for an agent.
+func Details(d view.Details, now core.Millis) string {
 	f := d.Frame
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s)", f.ID, f.Status)
@@ -112,10 +112,10 @@ func Details(d view.Details) string {
 	b.WriteString(Field("Made for the agent", strings.TrimSpace(d.Agent+" "+d.AgentID)))
 	b.WriteString(Field("Machine", f.Machine))
 	b.WriteString(Field("Session", f.Session))
-	b.WriteString(Field("Created", When(f.CreatedAt)) + Field("Started", When(f.StartedAt)) +
-		Field("Ended", When(f.EndedAt)) + Field("Updated", When(f.UpdatedAt)))
-	b.WriteString(Field("Archived", When(f.ArchivedAt)))
-	b.WriteString(Field("Invalidated", strings.TrimSpace(When(f.InvalidatedAt)+" "+f.InvalidationReason)))
+	b.WriteString(Field("Created", When(f.CreatedAt, now)) + Field("Started", When(f.StartedAt, now)) +
+		Field("Ended", When(f.EndedAt, now)) + Field("Updated", When(f.UpdatedAt, now)))
+	b.WriteString(Field("Archived", When(f.ArchivedAt, now)))
+	b.WriteString(Field("Invalidated", strings.TrimSpace(When(f.InvalidatedAt, now)+" "+f.InvalidationReason)))
 	if f.Confidence != nil {
 		fmt.Fprintf(&b, "Confidence: %g\n", *f.Confidence)
 	}
@@ -131,7 +131,7 @@ func Details(d view.Details) string {
 	b.WriteString(usageLine("Used in it, without its children", f.Usage))
 	if d.Folded != nil {
 		fmt.Fprintf(&b, "Folded: %s, about %s, left out of %s\n", Count(d.Folded.Messages, "message"),
-			Count(d.Folded.Tokens, "token"), Count(d.Folded.Requests, "request"))
+			Tokens(d.Folded.Tokens), Count(d.Folded.Requests, "request"))
 	}
 	return b.String() + MeteredLine(d.Metered) + closing
 }
@@ -146,8 +146,12 @@ func usageLine(what string, u core.Usage) string {
 
 // Usage returns the usage of some work.
 func Usage(u core.Usage) string {
-	return fmt.Sprintf("%s in, %d out, %d cache read, %d cache written, %s, %s",
-		Count(u.TokensIn, "token"), u.TokensOut, u.CacheRead, u.CacheWritten, Count(u.ToolCalls, "tool call"), Cost(u))
+	return tokensOf(u) + ", " + Count(u.ToolCalls, "tool call") + ", " + Cost(u)
+}
+
+// tokensOf returns the tokens of some work, by kind.
+func tokensOf(u core.Usage) string {
+	return fmt.Sprintf("%s in, %s out, %s cache read, %s cache written", Tokens(u.TokensIn), Amount(u.TokensOut), Amount(u.CacheRead), Amount(u.CacheWritten))
 }
 
 // Found lists the results of a search.
@@ -243,7 +247,7 @@ func ShortUsage(u core.Usage) string {
 	if tokens == 0 {
 		return ""
 	}
-	used := Count(tokens, "token")
+	used := Tokens(tokens)
 	if u.CostUSD == 0 { // the model's price is not known
 		return fmt.Sprintf(" (%s)", used)
 	}

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"fmt"
 	"strings"
 	"unicode"
 
@@ -30,7 +29,7 @@ func Glance(g agents.Glance) string {
 		after += " · " + Count(g.Agents, "agent")
 	}
 	if cost := g.Cost; cost.USD > 0 {
-		after += fmt.Sprintf(" · $%.2f", cost.USD)
+		after += " · " + Money(cost.USD)
 		if !cost.Whole {
 			after += "+"
 		}

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -17,7 +18,40 @@ func TestCountsAreInWords(t *testing.T) {
 	assert.Equal(t, "1 tool call", Count(1, "tool call"))
 	assert.Equal(t, "0 retries", Count(0, "retry"))
 	assert.Equal(t, "2 entries", Count(int64(2), "entry"))
-	assert.Equal(t, "$0.0413", Money(0.0413))
+}
+
+func TestAmountsHaveOneForm(t *testing.T) {
+	t.Parallel()
+	for usd, want := range map[float64]string{0: "$0", 0.0001: "<$0.01", 0.01: "$0.01", 0.5413: "$0.54", 1234.5: "$1234.50"} {
+		assert.Equal(t, want, Money(usd))
+	}
+	for n, want := range map[int64]string{
+		0: "0 tokens", 1: "1 token", 999: "999 tokens", 1000: "1 k tokens", 19_123: "19.1 k tokens", 569_999: "570 k tokens",
+		999_499: "999 k tokens", 999_500: "1 M tokens", 4_561_000: "4.56 M tokens", math.MaxInt64: "9.22 E tokens",
+	} {
+		assert.Equal(t, want, Tokens(n))
+	}
+	assert.Equal(t, []string{"950 B", "12.3 kB", "2 MB"}, []string{Size(950), Size(12_345), Size(2e6)})
+	for ms, want := range map[int64]string{
+		0: "0 ms", 250: "250 ms", 1_500: "1.5 s", 9_949: "9.9 s", 9_960: "10 s", 59_600: "1 m", 130_000: "2 m 10 s",
+		10_800_000: "3 h", 10_830_000: "3 h", 12_060_000: "3 h 21 m", 90_000_000: "1 d 1 h", 86_400_000_000: "1000 d",
+	} {
+		assert.Equal(t, want, Span(ms))
+	}
+}
+
+func TestTimesAreAsShortAsTheReaderNeeds(t *testing.T) {
+	t.Parallel()
+	at := func(year, month, day, hour int) core.Millis {
+		return core.MillisOf(time.Date(year, time.Month(month), day, hour, 5, 9, 0, time.Local))
+	}
+	now := at(2026, 11, 28, 15)
+	for want, of := range map[string]core.Millis{
+		"14:05": at(2026, 11, 28, 14), "Nov 27 14:05": at(2026, 11, 27, 14), "Nov 28 2025 14:05": at(2025, 11, 28, 14), "": 0,
+	} {
+		assert.Equal(t, want, When(of, now))
+	}
+	assert.Equal(t, "2025-12-24T18:13:20Z", When(1_766_600_000_000, 0))
 }
 
 func TestDurationRoundsHalvesUp(t *testing.T) {
@@ -45,14 +79,14 @@ func TestTheLineOfAnAgentShowsItsPresentState(t *testing.T) {
 		now  core.Millis
 		want string
 	}{
-		"time goes on between two lines": {active, 119 * second, `agent-1 (active) builder: "build": 1 tool call, 0 tokens, 19s, $0.5000, last Bash`},
+		"time goes on between two lines": {active, 119 * second, `agent-1 (active) builder: "build": 1 tool call, 0 tokens, 19 s, $0.50, last Bash`},
 		"a long silence is told": {
-			active, 130 * second, `agent-1 (active) builder: "build": 1 tool call, 0 tokens, 30s, $0.5000, last Bash, silent for 20s`,
+			active, 130 * second, `agent-1 (active) builder: "build": 1 tool call, 0 tokens, 30 s, $0.50, last Bash, silent for 20 s`,
 		},
-		"nothing printed yet is no silence":  {quiet, 130 * second, `agent-1 (active) builder: "build": 1 tool call, 0 tokens, 30s, $0.5000`},
-		"told to stop, it is stopping":       {stopping, 111 * second, `agent-1 (stopping) builder: "build": 1 tool call, 0 tokens, 11s, $0.5000, last Bash`},
-		"one that ended took what it took":   {ended, 900 * second, `agent-1 (cancelled) builder: "build": 1 tool call, 0 tokens, 12s, $0.5000`},
-		"a clock behind the host's is no -5": {active, 95 * second, `agent-1 (active) builder: "build": 1 tool call, 0 tokens, 10s, $0.5000, last Bash`},
+		"nothing printed yet is no silence":  {quiet, 130 * second, `agent-1 (active) builder: "build": 1 tool call, 0 tokens, 30 s, $0.50`},
+		"told to stop, it is stopping":       {stopping, 111 * second, `agent-1 (stopping) builder: "build": 1 tool call, 0 tokens, 11 s, $0.50, last Bash`},
+		"one that ended took what it took":   {ended, 900 * second, `agent-1 (cancelled) builder: "build": 1 tool call, 0 tokens, 12 s, $0.50`},
+		"a clock behind the host's is no -5": {active, 95 * second, `agent-1 (active) builder: "build": 1 tool call, 0 tokens, 10 s, $0.50, last Bash`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -127,10 +161,10 @@ func TestAResultWithAnErrorDoesNotMentionMissingText(t *testing.T) {
 func TestACostOfWhichAPartIsNotKnownSaysSo(t *testing.T) {
 	t.Parallel()
 	for want, u := range map[string]core.Usage{
-		"$0.0000":          {},
-		"$1.0000":          {TokensIn: 1, CostUSD: 1},
-		"cost not known":   {TokensIn: 7, Unpriced: 7},
-		"at least $1.0000": core.Usage{TokensIn: 1, CostUSD: 1}.Add(core.Usage{TokensIn: 7, Unpriced: 7}),
+		"$0":             {},
+		"$1.00":          {TokensIn: 1, CostUSD: 1},
+		"cost not known": {TokensIn: 7, Unpriced: 7},
+		"at least $1.00": core.Usage{TokensIn: 1, CostUSD: 1}.Add(core.Usage{TokensIn: 7, Unpriced: 7}),
 	} {
 		assert.Equal(t, want, Cost(u))
 	}

@@ -7,17 +7,18 @@ import (
 
 	"flame/core"
 	"flame/core/fold"
+	"flame/hosts"
 	"flame/project/view"
 )
 
 // Sessions lists sessions, as they are at a time, on lines of a terminal of that width.
-func Sessions(listed []view.ListedSession, more int, now core.Millis, width int) string {
+func Sessions(listed []view.ListedSession, more int, known hosts.Registry, now core.Millis, width int) string {
 	if len(listed) == 0 {
 		return "No session is open. `flame sessions --all` lists those that have ended."
 	}
 	var b strings.Builder
 	for _, s := range listed {
-		fmt.Fprintf(&b, "%s  %s  %s, heard of %s\n", core.OneLine(s.ID, 0), core.OneLine(s.Host, 30), s.State, Ago(now, s.LastActivityAt))
+		fmt.Fprintf(&b, "%s  %s  %s, heard of %s\n", core.OneLine(s.ID, 0), known.Title(s.Host), s.State, Ago(now, s.LastActivityAt))
 		usage := ShortUsage(s.Usage) + cmp.Or(shortMetered(s.Metered), lessSent(s.Requests))
 		room := 100
 		if width > 0 {

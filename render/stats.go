@@ -5,45 +5,55 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/agents"
 	"flame/config/env"
 	"flame/core"
 	"flame/core/fold"
+	"flame/hosts"
 	"flame/project/usage"
 )
 
 // Stats counts frames, sessions and agents, and sums up their usage.
-func Stats(s agents.Stats) string {
+func Stats(s agents.Stats, known hosts.Registry) string {
 	var b strings.Builder
-	b.WriteString(Counts(s.Frames) + "\nsessions:")
-	for _, state := range []core.SessionState{core.SessionActive, core.SessionIdle, core.SessionSuspended, core.SessionEnded} {
-		fmt.Fprintf(&b, " %d %s", s.Sessions[string(state)], state)
+	part := func(name, text string) { b.WriteString(Field(name, text)) }
+	b.WriteString(Counts(s.Frames) + "\n")
+	part("sessions", counted(s.Sessions, core.SessionActive, core.SessionIdle, core.SessionSuspended, core.SessionEnded))
+	if s.Subagents.TotalDetected > 0 {
+		part("subagents of hosts", Subagents(s.Subagents))
 	}
-	fmt.Fprintf(&b, "\nsubagents of hosts: %s\nagents: %d, %d running", Subagents(s.Subagents), s.Agents.Count, s.Agents.Running)
 	if s.Agents.Count > 0 {
-		b.WriteString("; " + Usage(s.Agents.Usage))
+		part("agents", fmt.Sprintf("%d, %d running; %s", s.Agents.Count, s.Agents.Running, Usage(s.Agents.Usage)))
 	}
-	b.WriteString("\nusage in all: " + Usage(s.Usage))
+	part("used in all", Usage(s.Usage))
 	for _, r := range s.Requests {
-		b.WriteString("\nrequests of " + cmp.Or(core.OneLine(r.Host, 30), "sessions without hooks") + ": " + Requests(r.Meter))
+		part("requests of "+cmp.Or(known.Title(r.Host), "sessions without hooks"), Requests(r.Meter))
 	}
 	for _, m := range s.Metered {
-		b.WriteString("\ngateway of " + core.OneLine(m.Host, 30) + ", " + m.Class + ": " + Metered(m.Tally))
+		part("gateway of "+known.Title(m.Host)+", "+m.Class, Metered(m.Tally))
 	}
 	if !s.Folds {
-		b.WriteString("\nfolding is off (" + env.Fold + "): hosts send whole requests")
+		b.WriteString("folding is off (" + env.Fold + "): hosts send whole requests\n")
 	}
-	return b.String()
+	return b.String() + "`flame stats --by day`, model or host adds up what these sessions used"
+}
+
+// counted returns the numbers of sessions in each of these states, without those that are 0.
+func counted(numbers map[string]int, states ...core.SessionState) string {
+	present := lo.Filter(states, func(state core.SessionState, _ int) bool { return numbers[string(state)] > 0 })
+	return strings.Join(lo.Map(present, func(state core.SessionState, _ int) string { return fmt.Sprint(numbers[string(state)], " ", state) }), ", ")
 }
 
 // Requests counts requests to models, and the tokens of their messages; instructions and tools, which
 // no folding makes smaller, are not known here.
 func Requests(m fold.Meter) string {
-	text := fmt.Sprintf("%d, about %s of messages sent", m.Requests, Count(m.Sent, "token"))
+	text := fmt.Sprintf("%d, about %s of messages sent", m.Requests, Tokens(m.Sent))
 	if m.LeftOut <= 0 {
 		return text
 	}
-	return text + fmt.Sprintf(", about %d left out: %.1fx less of them", m.LeftOut, m.Less())
+	return text + fmt.Sprintf(", about %s left out: %.1fx less of them", Amount(m.LeftOut), m.Less())
 }
 
 // Subagents counts the outcomes of hosts' native subagents.
@@ -60,10 +70,10 @@ func Metered(t usage.Tally) string {
 		text += fmt.Sprintf(", %d failed", t.Failed)
 	}
 	if t.Begun > 0 {
-		text += fmt.Sprintf(", first token after %s (at most %s)", Duration(int64(t.FirstMean())), Duration(int64(t.FirstMax)))
+		text += fmt.Sprintf(", first token after %s (at most %s)", Span(t.FirstMean()), Span(t.FirstMax))
 	}
 	if u := t.Usage; u != (core.Usage{}) {
-		text += fmt.Sprintf(", %d tokens in, %d out, %d cache read, %d cache written, %s", u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten, Cost(u))
+		text += ", " + tokensOf(u) + ", " + Cost(u)
 	}
 	return text + spared(t)
 }
@@ -73,7 +83,7 @@ func spared(t usage.Tally) string {
 	if t.Spared() <= 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %s of %s left out: %.1fx less", Megabytes(t.Spared()), Megabytes(t.Given), float64(t.Given)/float64(max(1, t.Sent)))
+	return fmt.Sprintf(", %s of %s left out: %.1fx less", Size(t.Spared()), Size(t.Given), float64(t.Given)/float64(max(1, t.Sent)))
 }
 
 // MeteredLine is Metered for requests of all classes; empty without any.

@@ -8,13 +8,14 @@ import (
 
 	"flame/core"
 	"flame/core/outline"
+	"flame/hosts"
 	"flame/project/view"
 )
 
 // Today says how a project stands, in the lines of a terminal of that width (0: no limit): what is
 // open and where, what needs a person, what was finished and decided, what it cost, and what to do next.
 // conflicts counts those between agents that only a person can settle.
-func Today(t view.Today, conflicts int, now core.Millis, width int) string {
+func Today(t view.Today, conflicts int, known hosts.Registry, now core.Millis, width int) string {
 	var b strings.Builder
 	part := func(title string, lines []string) {
 		if len(lines) == 0 {
@@ -30,7 +31,7 @@ func Today(t view.Today, conflicts int, now core.Millis, width int) string {
 		if s.Working {
 			state = "at work"
 		}
-		return strings.Join(s.Goals, " › ") + " (" + core.OneLine(s.Host, 30) + ", " + state + ")"
+		return strings.Join(s.Goals, " › ") + " (" + known.Title(s.Host) + ", " + state + ")"
 	})
 	for _, f := range t.Left {
 		open = append(open, core.OneLine(f.Goal, 100)+" (no session works in it, "+Ago(now, f.UpdatedAt)+")")
@@ -45,10 +46,10 @@ func Today(t view.Today, conflicts int, now core.Millis, width int) string {
 	part("Decided since yesterday", lo.Map(t.Decided, func(d view.Decided, _ int) string { return d.Text + " (" + d.Goal + ")" }))
 	used := t.Used != core.Usage{}
 	if used {
-		fmt.Fprintf(&b, "\nUsed by these sessions: %s, %s", Count(t.Used.Tokens(), "token"), Cost(t.Used))
+		fmt.Fprintf(&b, "\nUsed by these sessions: %s, %s", Tokens(t.Used.Tokens()), Cost(t.Used))
 	}
 	if t.Spared > 0 {
-		b.WriteString(lo.Ternary(used, "; ", "\n") + fmt.Sprintf("folding left out %s of %s", Megabytes(t.Spared), Megabytes(t.Given)))
+		b.WriteString(lo.Ternary(used, "; ", "\n") + fmt.Sprintf("folding left out %s of %s", Size(t.Spared), Size(t.Given)))
 	}
 	return Off(t.Off) + Counts(t.Counts) + "\n" + b.String() + lo.Ternary(used || t.Spared > 0, "\n", "") + "\nNext: " + next(t) + "\n"
 }

@@ -42,12 +42,21 @@ func Field(name, value string) string {
 	return name + ": " + value + "\n"
 }
 
-// When returns a time for people; empty for 0.
-func When(t core.Millis) string {
-	if t == 0 {
+// When returns a time for people who read it at now: of today only the hour, of another year the year, too. With
+// a now of 0 it is exact, for texts that are read later. It is empty for a time of 0.
+func When(t, now core.Millis) string {
+	at, day := t.Time().Local(), now.Time().Local()
+	switch {
+	case t == 0:
 		return ""
+	case now == 0:
+		return t.Time().Format(time.RFC3339)
+	case at.Year() != day.Year():
+		return at.Format("Jan 2 2006 15:04")
+	case at.YearDay() != day.YearDay():
+		return at.Format("Jan 2 15:04")
 	}
-	return t.Time().Format(time.RFC3339)
+	return at.Format("15:04")
 }
 
 // Count returns a number of things in words: "1 frame", "2 frames", "3
@@ -64,17 +73,39 @@ func Count[N int | int64](n N, thing string) string {
 
 // Cost returns what some work cost: the least it can have cost, if the price of a part is not known.
 func Cost(u core.Usage) string {
-	switch {
-	case u.CostUSD == 0 && u.Tokens() > 0:
+	switch known := Money(u.CostUSD); {
+	case u.Unpriced > 0 && u.CostUSD >= leastMoney:
+		return "at least " + known
+	case u.CostUSD == 0 && u.Tokens() > 0, u.Unpriced > 0:
 		return "cost not known"
-	case u.Unpriced > 0:
-		return "at least " + Money(u.CostUSD)
+	default:
+		return known
 	}
-	return Money(u.CostUSD)
 }
 
-// Money returns an amount of US dollars for people.
-func Money(usd float64) string { return fmt.Sprintf("$%.4f", usd) }
+const leastMoney = 0.01 // the least that is shown as an amount, in US dollars
+
+// Money returns an amount of US dollars for people: $0.54, <$0.01.
+func Money(usd float64) string {
+	switch {
+	case usd == 0:
+		return "$0"
+	case usd < leastMoney:
+		return "<$0.01"
+	}
+	return fmt.Sprintf("$%.2f", usd)
+}
+
+// Tokens returns a number of tokens for people: 1 token, 570 k tokens.
+func Tokens[N int | int64](n N) string {
+	if n == 1 {
+		return "1 token"
+	}
+	return Amount(n) + " tokens"
+}
+
+// Amount returns a number for people, in three digits: 950, 12.3 k, 4.56 M.
+func Amount[N int | int64](n N) string { return core.Amount(int64(n), "") }
 
 // maxShort is how much of a frame's text fits in a line of a terminal, in characters.
 const maxShort = 100
@@ -92,30 +123,33 @@ func ShortFrames(frames []core.Frame) string {
 	return strings.Join(lo.Map(frames, func(f core.Frame, _ int) string { return ShortFrame(f) }), "\n")
 }
 
-// Megabytes returns a size on disk for people.
-func Megabytes(bytes int64) string { return fmt.Sprintf("%.1f MB", float64(bytes)/1e6) }
+// Size returns a number of bytes for people.
+func Size(bytes int64) string { return core.Amount(bytes, "B") }
 
-// Amount returns a number in three digits: 950, 12.3k, 4.56M.
-func Amount(n int64) string {
-	for _, unit := range []struct {
-		size float64
-		name string
-	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
-		if x := float64(n) / unit.size; x >= 0.9995 {
-			digits := 2
-			if x >= 99.95 {
-				digits = 0
-			} else if x >= 9.995 {
-				digits = 1
-			}
-			return fmt.Sprintf("%.*f%s", digits, x, unit.name)
-		}
+// Span returns how long something takes, in ms, for people: 250 ms, 1.5 s, 2 m 10 s, 3 h.
+func Span[N int | int64 | core.Millis](ms N) string {
+	switch {
+	case ms < 1000:
+		return fmt.Sprintf("%d ms", ms)
+	case ms < 9950:
+		return strconv.FormatFloat(float64(ms)/1000, 'g', 2, 64) + " s"
 	}
-	return fmt.Sprint(n)
+	units, seconds := []string{"d", "h", "m", "s"}, (int64(ms)+500)/1000
+	for i, size := range []int64{86_400, 3600, 60, 1} {
+		if seconds < size {
+			continue
+		}
+		text := fmt.Sprintf("%d %s", seconds/size, units[i])
+		if rest := seconds % size * []int64{24, 60, 60, 1}[i] / size; rest > 0 {
+			text += fmt.Sprintf(" %d %s", rest, units[i+1])
+		}
+		return text
+	}
+	return "0 s"
 }
 
 // Ago returns how long ago something was.
-func Ago(now, then core.Millis) string { return Duration(int64(max(0, now-then))) + " ago" }
+func Ago(now, then core.Millis) string { return Span(max(0, now-then)) + " ago" }
 
 // table aligns rows of cells, separated by tabs, for a terminal of that width; 0 is no
 // limit.
@@ -146,8 +180,7 @@ func listed[T any](all []T, line func(T) string) string {
 	return b.String()
 }
 
-// Duration returns a duration of ms milliseconds in one unit: 250ms, 1.5s,
-// 2.0m, 3.3h.
+// Duration returns a duration in one unit, as tables of subagents have it: 250ms, 1.5s, 2.0m, 3.3h.
 func Duration(ms int64) string {
 	const second, minute, hour = 1000, 60_000, 3_600_000
 	switch {

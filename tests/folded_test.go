@@ -115,7 +115,7 @@ func TestTheSavingsOfFoldingAreTheSameEverywhere(t *testing.T) {
 	d.read(&stats, "stats")
 	assert.Equal(t, want, stats.Requests, "of Claude Code flame sees none, and claims nothing")
 	assert.True(t, stats.Folds)
-	assert.Contains(t, d.flame("", "stats"), "requests of opencode: "+said)
+	assert.Contains(t, d.flame("", "stats"), "requests of OpenCode: "+said)
 	assert.Contains(t, d.flame("", "sessions"), fmt.Sprintf("8 requests, messages about %.1fx less by folding", less))
 	for frame, requests := range map[string]int{first: 5, second: 2} {
 		folded := fmt.Sprintf("Folded: 2 messages, about 5100 tokens, left out of %d requests", requests)

@@ -80,7 +80,7 @@ func TestCodexSubagentsAndAgentsPassAGateway(t *testing.T) {
 	}
 	assert.Contains(t, u.model.By("MAINWORK")[3].LastResult(), "AGENT-RESULT")
 	u.countsCodex()
-	assert.Regexp(t, `1100 tokens in, 10 out, 400 cache read`, u.must(u.flame, "show", root.SessionID))
+	assert.Regexp(t, `1.1 k tokens in, 10 out, 400 cache read`, u.must(u.flame, "show", root.SessionID))
 }
 
 func TestCodexCompactsBehindAGateway(t *testing.T) {

@@ -174,13 +174,14 @@ func TestCostsOfADayAreTheSameEverywhere(t *testing.T) {
 	assert.Equal(t, 1, stats.Agents.Count)
 	assert.InDelta(t, 1.25, stats.Agents.Usage.CostUSD, 1e-9)
 	text := d.flame("", "stats")
-	assert.Contains(t, text, "agents: 1, 0 running; 250000 tokens in, 0 out, 0 cache read, 0 cache written, 0 tool calls, $1.2500\n")
-	assert.Contains(t, text, "usage in all: 1202000 tokens in, 20 out, 0 cache read, 0 cache written, 2 tool calls, $5.6250\n")
+	assert.Contains(t, text, "agents: 1, 0 running; 250 k tokens in, 0 out, 0 cache read, 0 cache written, 0 tool calls, $1.25\n")
+	assert.Contains(t, text, "used in all: 1.2 M tokens in, 20 out, 0 cache read, 0 cache written, 2 tool calls, $5.62\n")
+	assert.Regexp(t, `(?m)^Claude Code +\d+ .*\$`, d.flame("", "stats", "--by", "host"))
 
 	var tree []costed
 	d.read(&tree, "tree")
 	assert.Equal(t, want, sum(tree))
-	assert.Contains(t, d.flame("", "status", "--session", "ses_1"), "Used in it: 1000 tokens in, 10 out, 0 cache read, 0 cache written, 1 tool call, $0.5000\n")
+	assert.Contains(t, d.flame("", "status", "--session", "ses_1"), "Used in it: 1 k tokens in, 10 out, 0 cache read, 0 cache written, 1 tool call, $0.50\n")
 	for frame, cost := range map[string]float64{"claude-1": 1, "abc": 1, d.login("$login"): 1.5, "gemini-1": 0.125} {
 		var shown costed
 		d.read(&shown, "show", frame)
@@ -194,7 +195,7 @@ func TestCostsOfADayAreTheSameEverywhere(t *testing.T) {
 	for session, cost := range map[string]string{"ses_1": "$0.75", "gemini-1": "$0.12"} {
 		assert.Contains(t, d.flame("", "status", "--line", "--session", session), cost)
 	}
-	assert.Contains(t, d.flame("", "agents", "runs"), "$1.2500")
+	assert.Contains(t, d.flame("", "agents", "runs"), "$1.25")
 	var result costed
 	d.read(&result, "agents", "show", agent)
 	assert.Equal(t, stats.Agents.Usage, result.Usage)

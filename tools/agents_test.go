@@ -170,7 +170,7 @@ func TestASpawnDescribesTheAgent(t *testing.T) {
 		id + ` (initializing) builder: "Build the form"`, "Frame: frame-", "depth 1, in claude-code",
 		"Mode: default (bypassPermissions was requested; the parent allows no more)",
 		"To allow more: a person runs `flame agents grant bypassPermissions --agent builder --reason WHY` at a terminal",
-		"Tools: Read, Edit", "Limits: 1m30s in total", "$2.0000", filepath.Join(d.agents.Folder(id), "stdout.jsonl"),
+		"Tools: Read, Edit", "Limits: 1 m 30 s in total", "$2.00", filepath.Join(d.agents.Folder(id), "stdout.jsonl"),
 		"do not do its work", "flame_agent_status", "flame_agent_wait", "flame_agent_result",
 		"It ends with your session; in a one-shot run, wait for it.",
 	} {
@@ -186,7 +186,7 @@ func TestASpawnWithoutTimeLimitInModePlan(t *testing.T) {
 	t.Parallel()
 	d := delegate(t)
 	_, text := d.spawn("hang", `, "timeout": 0, "permission_mode": "plan", "tools": ["Read", "Edit", "Bash(git *)", "Write"]`)
-	assert.Contains(t, text, "Limits: 10m0s without a sign of life\n")
+	assert.Contains(t, text, "Limits: 10 m without a sign of life\n")
 	assert.Contains(t, text, "Tools: Read (the mode plan only reads)\n")
 	assert.NotContains(t, text, "To allow more")
 	result, text := d.call("spawn_agent", `{"prompt": "hang", "subagent_type": "tester"}`)
@@ -269,7 +269,7 @@ func TestTheStateAndResultOfAnAgent(t *testing.T) {
 		return strings.Contains(d.tell("flame_agent_status", id, ""), "1 tool call, 7 tokens")
 	}, time.Minute, 50*time.Millisecond)
 	text := d.tell("flame_agent_status", id, "")
-	for _, says := range []string{"(active)", "last Edit", "Session: ", "Mode: default", "Limits: 5m0s in total"} {
+	for _, says := range []string{"(active)", "last Edit", "Session: ", "Mode: default", "Limits: 5 m in total"} {
 		assert.Contains(t, text, says)
 	}
 	text = d.tell("flame_agent_result", id, "")

@@ -120,7 +120,7 @@ func (d contextDoor) preview(ctx context.Context, by project.Caller, in previewA
 		shown, hidden = string(runes[:limit]), len(runes)-limit
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s, %s\n", made.Frame.ID, render.Count(len(utf16.Encode([]rune(made.Text))), "character"), render.Count(made.Meta.TotalTokens, "token"))
+	fmt.Fprintf(&b, "%s: %s, %s\n", made.Frame.ID, render.Count(len(utf16.Encode([]rune(made.Text))), "character"), render.Tokens(made.Meta.TotalTokens))
 	b.WriteString(render.Field("Shortened", strings.Join(made.Meta.Cut, ", ")))
 	b.WriteString("```xml\n" + shown + "\n```\n")
 	if hidden > 0 {

@@ -143,7 +143,7 @@ type detailsArgs struct {
 
 func (d frameDoor) details(ctx context.Context, by project.Caller, in detailsArgs) (string, error) {
 	details, err := view.DetailsOf(ctx, d.p, by, in.FrameID)
-	return render.Details(details), err
+	return render.Details(details, 0), err
 }
 
 // An anyStatus is a status that a frame can have.

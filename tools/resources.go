@@ -59,7 +59,7 @@ func (r resources) context(ctx context.Context, id string) (inFull, text string,
 
 func (r resources) frame(ctx context.Context, id string) (inFull, text string, err error) {
 	details, err := view.DetailsOf(ctx, r.project, r.caller(ctx), id)
-	return details.Frame.ID, render.Details(details), err
+	return details.Frame.ID, render.Details(details, 0), err
 }
 
 func (r resources) agent(ctx context.Context, id string) (inFull, text string, err error) {

@@ -15,6 +15,7 @@ import (
 
 	"flame/agents"
 	"flame/core"
+	"flame/hosts"
 	"flame/project/view"
 	"flame/render/board"
 )
@@ -24,6 +25,8 @@ type Report struct {
 	Root  string                `json:"root"` // name of the project's folder
 	Board board.Change          `json:"board"`
 	Texts map[string]core.Frame `json:"texts"` // the whole frames, by id
+
+	hosts hosts.Registry
 }
 
 // ReportOf reads a project, or the part of it below the frame that ref names.
@@ -32,7 +35,7 @@ func ReportOf(ctx context.Context, a *agents.Agents, ref string) (r Report, err 
 	if _, err := b.Read(ctx); err != nil {
 		return r, err
 	}
-	r = Report{Root: filepath.Base(a.Root), Board: b.Since(0), Texts: map[string]core.Frame{}}
+	r = Report{Root: filepath.Base(a.Root), Board: b.Since(0), Texts: map[string]core.Frame{}, hosts: a.Hosts}
 	tree, err := view.OutlineOf(ctx, a.Project, by(""), view.TreeArgs{Root: ref, Archived: true})
 	if err != nil {
 		return r, err

@@ -36,7 +36,7 @@ func (r Report) Write(w io.Writer, format ReportFormat) error {
 // markdown writes the report as nested lists.
 func (r Report) markdown(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n%s\n\n", escaped(filepath.Base(r.Root)), r.Board.Now.Time().Format("2006-01-02 15:04 MST"))
+	fmt.Fprintf(&b, "# %s\n\n%s\n\n", escaped(filepath.Base(r.Root)), render.When(r.Board.Now, 0))
 	counts := map[core.Status]int{}
 	var used core.Usage
 	for _, row := range r.Board.Frames {
@@ -105,19 +105,19 @@ func (r Report) list(b *strings.Builder, at *board.Node, depth int) {
 func (r Report) entry(row board.Row) string {
 	facts := []string{string(row.Status)}
 	if row.Agent != "" || row.Host != "" {
-		facts = append(facts, escaped(cmp.Or(row.Agent, row.Host)))
+		facts = append(facts, escaped(cmp.Or(row.Agent, r.hosts.Title(row.Host))))
 	}
 	if row.Machine != "" {
 		facts = append(facts, escaped("@"+row.Machine))
 	}
 	if row.From != 0 {
-		facts = append(facts, render.Duration(int64(row.Took(r.Board.Now))))
+		facts = append(facts, render.Span(row.Took(r.Board.Now)))
 	}
 	if row.Total.CostUSD > 0 {
 		facts = append(facts, render.Cost(row.Total))
 	}
 	if n := row.Total.Tokens(); n > 0 {
-		facts = append(facts, render.Count(n, "token"))
+		facts = append(facts, render.Tokens(n))
 	}
 	facts = append(facts, "`"+strings.ReplaceAll(core.OneLine(row.ID, 0), "`", "")+"`")
 	return fmt.Sprintf("- %s **%s** (%s)\n", outline.Icon(row.Status), escaped(cmp.Or(row.Goal, row.ID)), strings.Join(facts, ", "))

@@ -82,7 +82,7 @@ func (c commands) review() *cobra.Command {
 		}
 		if trajectory {
 			entries, err := s.Convergences().Trajectory(ctx, made)
-			return c.app.Answer(entries, render.Trajectory(entries), err)
+			return c.app.Answer(entries, render.Trajectory(entries, s.Project.Now()), err)
 		}
 		chosen, err := sides(choices)
 		if err != nil {
@@ -204,7 +204,7 @@ func (c commands) grant() *cobra.Command {
 			return c.app.Answer(map[string]string{"revoked": revoked}, revoked+" is revoked; running agents continue", s.Revoke(ctx, revoked))
 		case len(args) == 0:
 			all, err := s.Grants(ctx)
-			return c.app.Answer(all, render.Grants(all), err)
+			return c.app.Answer(all, render.Grants(all, s.Project.Now()), err)
 		}
 		g.Mode = hosts.Mode(args[0])
 		if err := g.Check(); err != nil {

@@ -168,14 +168,29 @@ func WrongFlag(cmd *cobra.Command, err error) error {
 	return Wrong(cmd, "--%s takes %s, not %q", flag.Name, wanted, value.GetValue())
 }
 
+const (
+	costHint   = "`flame stats` sums up this project, `flame economy --by day` all sessions of all hosts, `flame economy` shows where tokens went"
+	setupHint  = "`flame setup` connects flame to the hosts on this machine; a project needs nothing more"
+	removeHint = "`flame setup --remove` does that"
+)
+
 // instead has hints for commands and flags that flame deliberately lacks, or no longer has. Its keys
 // are what follows "flame" on the line.
 var instead = map[string]string{
 	"rm": "flame has no command that deletes a frame: " +
 		"`flame invalidate FRAME REASON` voids a frame and the planned frames below it, `flame prune` archives roots without work",
-	"learned":                    "`flame agents doctor` proposes patterns for the titles of subagents; thresholds stay as they are set",
-	"mv":                         "frames stay where they were made: `flame invalidate FRAME REASON`, then `flame plan GOAL` elsewhere",
-	"demo":                       "`flame setup` connects flame to a host; ask its agent to work in frames, and `flame tree` shows them",
+	"learned": "`flame agents doctor` proposes patterns for the titles of subagents; thresholds stay as they are set",
+	"mv":      "frames stay where they were made: `flame invalidate FRAME REASON`, then `flame plan GOAL` elsewhere",
+	"demo":    "`flame setup` connects flame to a host; ask its agent to work in frames, and `flame tree` shows them",
+	"ui":      "`flame web` opens the page, `flame tree --follow` draws the tree live",
+	"cost":    costHint,
+	"usage":   costHint,
+	"init":    setupHint,
+	"install": setupHint,
+	"undo": "`flame invalidate FRAME REASON` voids a frame, `flame goal` and `flame pop` correct one; " +
+		"`flame setup --remove` undoes the setup",
+	"uninstall":                  removeHint,
+	"remove":                     removeHint,
 	"agents grants":              "`flame agents grant` without a mode lists the grants",
 	"agents list":                "`flame agents show` lists the available agents",
 	"agents prune":               "`flame prune --agents` does that",

@@ -169,7 +169,7 @@ func (c *checkup) grants(ctx context.Context, p *project.Project) {
 	}
 }
 
-func localTime(t core.Millis) string { return t.Time().Local().Format(time.DateTime) }
+func localTime(t core.Millis) string { return render.When(t, core.MillisOf(time.Now())) }
 
 // muchRoom is the size of agents' folders, in bytes, from which doctor reports it.
 const muchRoom = 1 << 30
@@ -178,7 +178,7 @@ const muchRoom = 1 << 30
 func (c *checkup) room() {
 	s := agents.Agents{Setup: plan.Setup{Data: c.at.Data.Path}}
 	if used := s.DiskUse(); used >= muchRoom {
-		c.note("`flame prune --agents` deletes the output of those that ended over 30 days ago", "the output of agents takes %s", render.Megabytes(used))
+		c.note("`flame prune --agents` deletes the output of those that ended over 30 days ago", "the output of agents takes %s", render.Size(used))
 	}
 }
 

@@ -117,7 +117,7 @@ func (c *checkup) try(ctx context.Context, host, kind, line string, run func(ctx
 		c.broken("run `flame setup "+host+"` to install the program again", "%s: the %s it starts, %s, does not work: %v", host, kind, line, err)
 		return
 	}
-	c.ok("%s: %s %s %s", host, line, did, render.Duration(time.Since(started).Milliseconds()))
+	c.ok("%s: %s %s %s", host, line, did, render.Span(time.Since(started).Milliseconds()))
 }
 
 // tryServer starts the server and lists its tools, as the host does first.

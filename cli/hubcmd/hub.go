@@ -24,6 +24,7 @@ import (
 	"flame/hub/worker"
 	"flame/local/place"
 	"flame/project"
+	"flame/render"
 )
 
 // NewHub makes `flame hub`.
@@ -252,7 +253,7 @@ func newMachines(a *app.App) *cobra.Command {
 		known, err := folder.Machines()
 		text := ""
 		for _, m := range known {
-			text += fmt.Sprintf("%s/%s  joined %s\n", m.Project, m.ID, m.JoinedAt.Time().Format("2006-01-02 15:04"))
+			text += fmt.Sprintf("%s/%s  joined %s\n", m.Project, m.ID, render.When(m.JoinedAt, core.MillisOf(time.Now())))
 		}
 		return a.Answer(known, cmp.Or(text, "No machine has joined. `flame hub invite` prints the line with which a machine joins."), err)
 	})

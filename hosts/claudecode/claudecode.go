@@ -56,6 +56,7 @@ func facts() hosts.Host {
 		Resumes:     func(session string) bool { return uuid.Validate(session) == nil }, // a subagent's id is no session's
 		Talk:        []string{"--resume"},
 		LogsAt:      "~/.claude/projects/my-project",
+		LogsIn:      func(m hosts.Machine) string { return filepath.Join(ownFolder(m), "projects") },
 		Newest:      newest,
 		Prints:      transcripts.ClaudeStream,
 		Logs:        transcripts.Formats{transcripts.ClaudeSession, transcripts.ClaudeStream},

@@ -48,7 +48,7 @@ func facts() hosts.Host {
 		Takes:     func(model string) bool { return !strings.Contains(model, "/") },
 		Tools:     tools, Joint: "mcp__",
 		Agents:  map[string][]string{"default": nil, "explorer": nil, "worker": nil},
-		LogsAt:  "~/.codex/sessions",
+		LogsIn:  func(m hosts.Machine) string { return filepath.Join(ownFolder(m), "sessions") },
 		Newest:  newest,
 		Logs:    transcripts.Formats{logs.Rollout, logs.Run},
 		Prints:  logs.Run,

@@ -48,7 +48,7 @@ func facts() hosts.Host {
 		Takes:     func(model string) bool { return !strings.Contains(model, "/") },
 		Tools:     tools, Joint: "mcp_",
 		Agents:     map[string][]string{"generalist": nil, "codebase_investigator": nil, "cli_help": nil},
-		LogsAt:     "~/.gemini/tmp",
+		LogsIn:     func(m hosts.Machine) string { return filepath.Join(ownFolder(m), "tmp") },
 		Newest:     newest,
 		Logs:       transcripts.Formats{logs.Chat, logs.Document, logs.Run},
 		Prints:     logs.Run,

@@ -42,6 +42,7 @@ func facts() hosts.Host {
 		Prints:      transcripts.OpenCodeRun,
 		Logs:        transcripts.Formats{transcripts.OpenCodeRun, transcripts.OpenCodeExport, transcripts.OpenCodeStore},
 		Store:       store,
+		LogsIn:      store,
 		Newest: func(ctx context.Context, m hosts.Machine) (hosts.Past, error) {
 			session, at, err := transcripts.OpenCodeNewest(ctx, store(m), m.ProjectDir)
 			return hosts.Past{Path: store(m), Session: session, At: at}, err

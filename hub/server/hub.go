@@ -152,8 +152,8 @@ func (r *running) start(ctx context.Context) error {
 		return err
 	}
 	if free, known := r.Folder.free(); known && free < l.Space {
-		r.Say(fmt.Sprintf("the disk of %s has %.1f GB free, and each project may use %.1f GB (--space): once the disk is full, all projects stop",
-			r.Folder.Path, float64(free)/(1<<30), float64(l.Space)/(1<<30)))
+		r.Say(fmt.Sprintf("the disk of %s has %s free, and each project may use %s (--space): once the disk is full, all projects stop",
+			r.Folder.Path, core.Amount(free, "B"), core.Amount(l.Space, "B")))
 	}
 	if r.conf, err = r.text(l); err != nil {
 		return err

@@ -36,7 +36,7 @@ func TestAFrameWithoutSummaryShowsOneComposedOfThoseBelow(t *testing.T) {
 	require.NoError(t, err)
 	want := "- MIDDLE\n  - CHILD: It works (decided: Use HS256 for tokens)"
 	assert.Equal(t, want, details.Composed)
-	assert.Contains(t, render.Details(details), "Summary (composed of what was done below it):\n"+want+"\n")
+	assert.Contains(t, render.Details(details, 0), "Summary (composed of what was done below it):\n"+want+"\n")
 
 	found, err := view.Search(f.Ctx, f.Project, projecttest.Shell, view.SearchArgs{Text: "PARENT"})
 	require.NoError(t, err)

@@ -112,7 +112,7 @@ func checkDatabase(ctx context.Context, path string, look Look) []core.Finding {
 	if f == nil {
 		return []core.Finding{{What: "there is no data yet; the first write makes " + path}}
 	}
-	findings, err := describe(ctx, f, checkPatience+time.Duration(megabytes(path)/1e3*float64(checkPatienceGB)), look)
+	findings, err := describe(ctx, f, checkPatience+time.Duration(float64(Size(path))/1e9*float64(checkPatienceGB)), look)
 	if err := errors.Join(err, f.Close()); err != nil {
 		return []core.Finding{damage(ctx, path, err)}
 	}
@@ -192,8 +192,8 @@ func inspect(ctx context.Context, path string, c *Conn, version int, look Look) 
 	if findings = append(findings, census.Found...); len(findings) > 0 {
 		state = "can be read"
 	}
-	all := core.Finding{What: fmt.Sprintf("%s %s: version %d, %d frames, %d events, %.1f MB and %.1f MB of log",
-		path, state, version, census.Frames, census.Events, megabytes(path), megabytes(path+"-wal"))}
+	all := core.Finding{What: fmt.Sprintf("%s %s: version %d, %d frames, %d events, %s and %s of log",
+		path, state, version, census.Frames, census.Events, core.Amount(Size(path), "B"), core.Amount(Size(path+"-wal"), "B"))}
 	return append([]core.Finding{all}, findings...), err
 }
 
@@ -240,11 +240,9 @@ func checkBackups(dir string) []core.Finding {
 	for _, entry := range entries {
 		if strings.HasPrefix(entry.Name(), Name+BeforeMigration) {
 			path := filepath.Join(dir, entry.Name())
-			what := fmt.Sprintf("%s (%.1f MB) is a copy from before a migration", path, megabytes(path))
+			what := fmt.Sprintf("%s (%s) is a copy from before a migration", path, core.Amount(Size(path), "B"))
 			findings = append(findings, core.Finding{What: what, Hint: "remove it when you no longer need it"})
 		}
 	}
 	return findings
 }
-
-func megabytes(path string) float64 { return float64(Size(path)) / 1e6 }
