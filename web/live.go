@@ -5,17 +5,27 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/samber/lo"
+
+	"flame/agents"
+	"flame/hosts"
 	"flame/render/board"
 )
 
 // A line of the stream of a page is a change of the board.
 type line struct {
 	board.Change
-	Program string         `json:"program,omitempty"` // version of the server, in the first line
-	Addr    string         `json:"addr,omitempty"`    // of the server, in the first line; with the secret, the page recognizes the server
-	Secret  string         `json:"secret,omitempty"`
-	Root    string         `json:"root,omitempty"` // the project's folder, in the first line
-	Trouble *board.Trouble `json:"trouble,omitempty"`
+	Program string            `json:"program,omitempty"` // version of the server, in the first line
+	Addr    string            `json:"addr,omitempty"`    // of the server, in the first line; with the secret, the page recognizes the server
+	Secret  string            `json:"secret,omitempty"`
+	Root    string            `json:"root,omitempty"`  // the project's folder, in the first line
+	Hosts   map[string]string `json:"hosts,omitempty"` // titles of hosts by their names, in the first line
+	Trouble *board.Trouble    `json:"trouble,omitempty"`
+}
+
+// titles returns the titles of the hosts by their names.
+func titles(a *agents.Agents) map[string]string {
+	return lo.SliceToMap(a.Hosts, func(h hosts.Host) (name, title string) { return h.Name, h.Title })
 }
 
 const (
@@ -46,7 +56,7 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, f *board.Feed) {
 		}
 		told := line{Trouble: n.Trouble}
 		if told.Change = n.Board.Since(version); first {
-			told.Root, told.Program, told.Addr, told.Secret = f.Agents().Root, s.Version, s.addr, s.Secret
+			told.Root, told.Hosts, told.Program, told.Addr, told.Secret = f.Agents().Root, titles(f.Agents()), s.Version, s.addr, s.Secret
 		}
 		version = told.Version
 		_ = control.SetWriteDeadline(time.Now().Add(slowest))

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"iter"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/samber/lo"
@@ -37,6 +38,7 @@ type shownLog struct {
 
 // A round is a prompt, or an answer of the model with its calls and their outputs, in short.
 type round struct {
+	N      int         `json:"n"` // its number in the log, from 0
 	Role   core.Role   `json:"role"`
 	Host   bool        `json:"host,omitempty"` // the host wrote the prompt
 	At     core.Millis `json:"at,omitempty"`
@@ -96,7 +98,7 @@ func begins(m core.Message, before []core.Message) bool {
 }
 
 // logOf returns count rounds of a frame's log in short, from round number from on; without that
-// number, the last ones.
+// number, the last ones. With a query it returns only rounds that have all its words.
 func logOf(q query) (any, error) {
 	rounds, err := roundsOf(q)
 	if err != nil {
@@ -111,13 +113,13 @@ func logOf(q query) (any, error) {
 		return nil, err
 	}
 	count = min(count, maxRounds)
-	shown := shownLog{From: from, Rounds: []round{}, Models: []string{}}
+	shown, words := shownLog{From: from, Rounds: []round{}, Models: []string{}}, strings.Fields(strings.ToLower(q.get("q")))
 	for messages, err := range rounds {
 		if err != nil {
 			return nil, err
 		}
-		if from < 0 || shown.Total >= from && len(shown.Rounds) < count {
-			shown.Rounds = append(shown.Rounds, headOf(messages))
+		if (from < 0 || shown.Total >= from && len(shown.Rounds) < count) && says(messages, words) {
+			shown.Rounds = append(shown.Rounds, headOf(shown.Total, messages))
 		}
 		shown.Rounds = shown.Rounds[max(len(shown.Rounds)-count, 0):]
 		for _, m := range messages {
@@ -133,9 +135,23 @@ func logOf(q query) (any, error) {
 	return shown, nil
 }
 
-// headOf returns a round in short.
-func headOf(messages []core.Message) round {
-	r := round{Role: messages[0].Role, Host: messages[0].Synthetic, At: messages[0].Time, Size: len(messages)}
+// says reports whether a round has all words, in what was said, called or answered.
+func says(messages []core.Message, words []string) bool {
+	if len(words) == 0 {
+		return true
+	}
+	var b strings.Builder
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			b.WriteString(strings.ToLower(p.Text + " " + p.Tool + " " + string(p.Input) + "\n"))
+		}
+	}
+	return lo.EveryBy(words, func(word string) bool { return strings.Contains(b.String(), word) })
+}
+
+// headOf returns the round of a number in short.
+func headOf(n int, messages []core.Message) round {
+	r := round{N: n, Role: messages[0].Role, Host: messages[0].Synthetic, At: messages[0].Time, Size: len(messages)}
 	for _, m := range messages {
 		for _, p := range m.Parts {
 			switch {

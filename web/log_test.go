@@ -53,10 +53,10 @@ type heads struct {
 	Total, From int
 	Models      []string
 	Rounds      []struct {
-		Role, Text         string
-		Host               bool
-		More, Failed, Size int
-		Calls              []struct{ Tool, Input string }
+		Role, Text            string
+		Host                  bool
+		N, More, Failed, Size int
+		Calls                 []struct{ Tool, Input string }
 	}
 }
 
@@ -101,6 +101,18 @@ func TestALogIsServedInRounds(t *testing.T) {
 	s.get("log?id="+frame+"&from=1&count=1", &some)
 	require.Len(t, some.Rounds, 1)
 	assert.Equal(t, "I dig.", some.Rounds[0].Text)
+	assert.Equal(t, 1, some.Rounds[0].N)
+
+	// With a query only the rounds that have all its words, in texts, calls or outputs.
+	for q, want := range map[string][]int{"STONE": {1}, "apples+rows": {0}, "dig+done": {}, "done": {3}, "word": {1, 2}, "": {0, 1, 2, 3}} {
+		s.get("log?id="+frame+"&count=500&q="+q, &some)
+		numbers := []int{}
+		for _, r := range some.Rounds {
+			numbers = append(numbers, r.N)
+		}
+		assert.Equal(t, want, numbers, q)
+		assert.Equal(t, 4, some.Total, q)
+	}
 
 	var one struct {
 		More     int

@@ -15,18 +15,16 @@ import (
 
 	"flame/agents"
 	"flame/core"
-	"flame/hosts"
 	"flame/project/view"
 	"flame/render/board"
 )
 
 // A Report holds a project, or the part below one of its frames, at one moment.
 type Report struct {
-	Root  string                `json:"root"` // name of the project's folder
+	Root  string                `json:"root"`  // name of the project's folder
+	Hosts map[string]string     `json:"hosts"` // titles of hosts, by name
 	Board board.Change          `json:"board"`
 	Texts map[string]core.Frame `json:"texts"` // the whole frames, by id
-
-	hosts hosts.Registry
 }
 
 // ReportOf reads a project, or the part of it below the frame that ref names.
@@ -35,7 +33,7 @@ func ReportOf(ctx context.Context, a *agents.Agents, ref string) (r Report, err 
 	if _, err := b.Read(ctx); err != nil {
 		return r, err
 	}
-	r = Report{Root: filepath.Base(a.Root), Board: b.Since(0), Texts: map[string]core.Frame{}, hosts: a.Hosts}
+	r = Report{Root: filepath.Base(a.Root), Hosts: titles(a), Board: b.Since(0), Texts: map[string]core.Frame{}}
 	tree, err := view.OutlineOf(ctx, a.Project, by(""), view.TreeArgs{Root: ref, Archived: true})
 	if err != nil {
 		return r, err
@@ -55,8 +53,8 @@ func ReportOf(ctx context.Context, a *agents.Agents, ref string) (r Report, err 
 
 // modules are the page's scripts, each after its imports.
 var modules = []string{
-	"words", "icons", "filter", "layout", "axis", "hand", "net", "address", "report", "model", "needs", "days", "search", "head", "overview",
-	"picture", "tree", "told", "around", "talk", "parts", "details", "dialogs", "app",
+	"words", "icons", "filter", "layout", "axis", "diff", "net", "address", "report", "model", "days", "search", "head", "overview",
+	"picture", "tree", "talk", "parts", "details", "conflict", "dialogs", "app",
 }
 
 var (

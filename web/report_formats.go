@@ -105,7 +105,7 @@ func (r Report) list(b *strings.Builder, at *board.Node, depth int) {
 func (r Report) entry(row board.Row) string {
 	facts := []string{string(row.Status)}
 	if row.Agent != "" || row.Host != "" {
-		facts = append(facts, escaped(cmp.Or(row.Agent, r.hosts.Title(row.Host))))
+		facts = append(facts, escaped(cmp.Or(row.Agent, r.Hosts[row.Host], row.Host)))
 	}
 	if row.Machine != "" {
 		facts = append(facts, escaped("@"+row.Machine))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/samber/lo"
 
+	"flame/agents/converge"
 	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
@@ -137,6 +138,8 @@ func (s *scene) play(tx project.Tx) error {
 		s.frame(w)
 	}
 	s.agents()
+	s.conflict()
+	s.talk()
 	for _, of := range doc.Subagents {
 		s.session(core.Session{
 			ID: of.ID, Host: of.Host, Parent: of.Parent, Title: of.Title, Root: of.Frame, Current: of.Frame, State: core.SessionEnded,
@@ -147,6 +150,50 @@ func (s *scene) play(tx project.Tx) error {
 	}
 	s.rest()
 	return s.err
+}
+
+// The two sides of the conflict: what each agent made of one file, and a value.
+const (
+	fullJitter = `// pause says how long to wait before a try.
+func pause(try int) time.Duration {
+	top := base << try
+	return rand.N(top)
+}
+`
+	equalJitter = `// pause says how long to wait before a try.
+func pause(try int) time.Duration {
+	top := base << try
+	top = min(top, 6*time.Hour)
+	half := top / 2
+	return half + rand.N(half)
+}
+`
+)
+
+// conflict writes two agents that disagree, and the convergence that waits for a person.
+func (s *scene) conflict() {
+	var inputs []converge.Input
+	for i, side := range []struct{ id, host, task, code, tries string }{
+		{"agent-f1u2l3l4", claudecode.Name, "Pauses with full jitter", fullJitter, "8"},
+		{"agent-e5q6u7a8", opencode.Name, "Pauses with a cap and equal jitter", equalJitter, "12"},
+	} {
+		session, ended := "agent-session-"+string(rune('4'+i)), 25-float64(i)
+		s.agent(record.Run{
+			ID: side.id, ParentSession: today, Session: session, Frame: "frame-agnt000" + string(rune('4'+i)), Host: side.host,
+			Type: "builder", State: core.AgentCompleted, Description: side.task, Prompt: "Write the pauses between tries.",
+			Progress: supervise.Progress{Text: "Done.", Turns: 8},
+		}, 34, ended, ended, "done")
+		inputs = append(inputs, converge.Input{
+			SubagentID: side.id, Task: side.task, Outcome: core.AgentCompleted, Decisions: []string{"retry.max_tries: " + side.tries}, CompletedAt: s.at(ended),
+			Files: []converge.File{{Path: "receiver/retry.go", Base: "1", Hash: side.id, Excerpt: side.code}},
+		})
+	}
+	c := converge.Convergence{ID: "converge-r3t5y7u9", Session: today, Inputs: inputs, CreatedAt: s.at(24), UpdatedAt: s.at(24)}
+	c.Options.Strategy = converge.StrategyMerge
+	var err error
+	c.Result, err = converge.Converge(c.Inputs, c.Options)
+	s.keep(err)
+	s.keep(converge.Records.Save(s.tx, c.ID, c))
 }
 
 // rest writes the decisions, a suggestion, and the requests that folding made shorter.
@@ -169,6 +216,7 @@ func (s *scene) sessions() {
 	s.session(core.Session{
 		ID: today, Host: claudecode.Name, Title: "Retries and signatures", State: core.SessionActive, Root: "frame-sign0001", Current: "frame-sign0005",
 	}, 130, 0.1)
+	s.session(core.Session{ID: "agent-session-1", Host: claudecode.Name, State: core.SessionEnded, Root: "frame-agnt0001"}, 17, 0.2)
 	s.session(core.Session{
 		ID: waits, Host: opencode.Name, Title: "Load test of the receiver", State: core.SessionIdle, Root: "frame-load0001", Current: "frame-load0001",
 	}, 75, 22)

@@ -35,13 +35,15 @@ func (tb *tab) choose(id string) {
 	tb.t.Helper()
 	tb.until(fmt.Sprintf(`document.getElementById("line-%s")`, id))
 	tb.click("#line-" + id)
-	tb.until(fmt.Sprintf(`document.querySelector("#details code")?.innerText === %s`, quoted(id)))
+	tb.until(fmt.Sprintf(`document.querySelector("#details").dataset.frame === %s`, quoted(id)))
 	tb.settled()
 }
 
 // asks presses a button of the selected frame, and waits for its question.
 func (tb *tab) asks(action string) {
 	tb.t.Helper()
+	tb.click(".opens-acts")
+	tb.until(`document.querySelector("#acts:popover-open")`)
 	tb.click(fmt.Sprintf(`[data-key="do %s"]`, action))
 	tb.until(`document.querySelector("dialog[open]")`)
 }
@@ -56,7 +58,7 @@ func (tb *tab) agree() {
 // status waits until a frame has a status.
 func (tb *tab) status(id, status string) {
 	tb.t.Helper()
-	tb.until(fmt.Sprintf(`document.querySelector("#line-%s .glyph.s-%s")`, id, status))
+	tb.until(fmt.Sprintf(`document.querySelector("#line-%s .st-%s")`, id, status))
 }
 
 func TestEveryActionOnAFrame(t *testing.T) {
@@ -149,15 +151,20 @@ func TestAConflictIsSettled(t *testing.T) {
 	tb.choose(u.id("plan", "Pick the ripe ones"))
 	tb.click(".news") // leads from a frame to the overview
 	tb.until(`document.activeElement.id === "overview-title"`)
-	assert.Contains(t, tb.text(".needs"), "Conflict")
-	tb.click(".needs li button")
-	tb.until(`document.querySelector("dialog select")`)
-	assert.Contains(t, tb.text("dialog"), "yes, it is ripe")
-	assert.Contains(t, tb.text("dialog"), "no, it is not")
-	tb.keep("conflict")
-	assert.Empty(t, strings.Join(eval[[]string](tb, ugly), "\n"))
-	eval[bool](tb, fmt.Sprintf(`(document.querySelector("dialog select").value = %s) !== ""`, quoted(agents[1])))
-	tb.agree()
-	tb.until(`document.querySelector(".news").textContent === "0 need you" && document.title.startsWith("orchard")`)
+	assert.Contains(t, tb.text("#overview .needs"), "Agents disagree")
+	tb.click("#overview .needs .act")
+	tb.until(`document.querySelectorAll("#conflict .take").length === 2`)
+	shown := tb.text("#conflict")
+	assert.Contains(t, shown, "yes, it is ripe")
+	assert.Contains(t, shown, "no, it is not")
+	assert.Contains(t, shown, "Take “Is it ripe?”", "the task names the side")
+	tb.fits("conflict-live")
+	tb.click(`[data-key="take ` + agents[0] + `"]`) // at once, and another choice stays possible
+	tb.until(`document.querySelector(".side.won .take")?.innerText === "Taken" && document.querySelector(".news").hidden`)
+	assert.Contains(t, u.flame("agents", "review", convergence), "yes, it is ripe")
+	tb.click(`[data-key="take ` + agents[1] + `"]`)
+	tb.until(fmt.Sprintf(`document.querySelector('.side.won [data-key="take %s"]:disabled')`, agents[1]))
+	tb.until(`document.querySelector("#said").innerText`)
 	assert.Contains(t, u.flame("agents", "review", convergence), "no, it is not")
+	assert.True(t, strings.HasPrefix(eval[string](tb, "document.title"), "orchard"))
 }

@@ -28,7 +28,7 @@ window.fetch = (path, ...more) => {
   if (name !== "log") return real(path, ...more);
   const from = at("from", Math.max(told - 20, 0));
   const rounds = [];
-  for (let i = from; i < Math.min(from + Math.min(at("count", 20), 500), told); i++) rounds.push({ role: "assistant", text: "words " + i, size: 1 });
+  for (let i = from; i < Math.min(from + Math.min(at("count", 20), 500), told); i++) rounds.push({ n: i, role: "assistant", text: "words " + i, size: 1 });
   return give({ total: told, from, rounds, models: [] });
 };
 `
@@ -105,29 +105,30 @@ func TestABusyAgentIsRequestedInMeasureAndCancelled(t *testing.T) {
 	tb := newTab(t)
 	tb.before(fmt.Sprintf(longLog, 0))
 	tb.open(s.address)
-	tb.until(`document.querySelector(".lane.runs text")?.textContent.includes("line")`)
+	tb.until(`document.querySelector("#overview .works .said")?.textContent.includes("line")`)
 	frame := eval[string](tb, `[...document.querySelectorAll("[role=treeitem]")].find((el) => el.innerText.includes("Build the press")).dataset.id`)
 	tb.click("#line-" + frame)
 	tb.until(`document.querySelector('[data-key="fold task"]')`)
 	tb.click(`[data-key="fold task"]`)
+	const words = `document.querySelector("#details .now, #details .text")?.textContent`
 	before := eval[[]float64](tb, `[asked.agent, performance.now()]`)
-	line := eval[string](tb, `document.querySelector(".lane text").textContent`)
+	line := eval[string](tb, words)
 	for range 5 { // changes
-		tb.until(fmt.Sprintf(`document.querySelector(".lane text").textContent !== %s`, quoted(line)))
-		line = eval[string](tb, `document.querySelector(".lane text").textContent`)
+		tb.until(fmt.Sprintf(words+` !== %s`, quoted(line)))
+		line = eval[string](tb, words)
 	}
 	after := eval[[]float64](tb, `[asked.agent, performance.now()]`)
 	assert.LessOrEqual(t, after[0]-before[0], (after[1]-before[1])/1000+1, "once a second, however often it changes")
 	assert.Contains(t, tb.text("#details"), "for i in $(seq", "its task stays open")
-	assert.Contains(t, tb.text("#details"), "2.00 M tokens", "a limit of tokens is no time")
+	tb.click(`[data-key="fold facts"]`)
+	tb.until(`document.querySelector(".facts").innerText.includes("2 M tokens")`) // a limit of tokens is no time
 	tb.noNothing()
 
-	tb.until(`document.querySelector(".totals").innerText.includes("1 agent running")`)
+	tb.until(`document.querySelector(".totals").innerText.includes("1 at work")`)
 	tb.asks("cancel")
 	assert.Contains(t, tb.text("dialog"), agent)
 	tb.agree()
 	tb.status(frame, "blocked")
-	tb.until(`!document.querySelector(".lane.runs")`)
 	tb.until(`!document.querySelector('[data-key="do cancel"]')`)
 	assert.Contains(t, u.flame("agents", "show", agent), "cancelled")
 }
@@ -149,8 +150,8 @@ window.fetch = async (path, ...more) => {
 	tb.click("#line-" + apples)
 	tb.until(`late.length === 1 && document.querySelector(".log")`) // each answer is shown as it comes
 	eval[bool](tb, `(location.hash = "", true)`)
-	tb.until(`document.querySelector("#details").innerText.includes("Select a frame")`)
+	tb.until(`document.querySelector("#details").hidden`)
 	eval[bool](tb, `(late.forEach((go) => go()), true)`)
 	tb.settled()
-	assert.Contains(t, tb.text("#details"), "Select a frame")
+	assert.Empty(t, eval[string](tb, `document.querySelector("#details").textContent`))
 }

@@ -43,7 +43,7 @@ func TestGoalsAreShownAsText(t *testing.T) {
 	tb.until(fmt.Sprintf(`document.querySelectorAll("[role=treeitem]").length === %d`, len(goals)+1))
 	for i, id := range ids {
 		tb.click("#line-" + id)
-		tb.until(fmt.Sprintf(`document.querySelector("#details h2 bdi") && document.querySelector("#details code").innerText === %s`, quoted(id)))
+		tb.until(fmt.Sprintf(`document.querySelector("#details h2") && document.querySelector("#details").dataset.frame === %s`, quoted(id)))
 		tb.until(`document.querySelector("#details").innerText.includes("summary: ")`)
 		shown := tb.text("#line-" + id + " bdi")
 		start := strings.Trim(goals[i], "\x1b\u202e")
@@ -51,16 +51,16 @@ func TestGoalsAreShownAsText(t *testing.T) {
 		assert.NotContains(t, shown, "\x1b")
 		tb.keep(fmt.Sprintf("hostile-%d", i))
 	}
-	for _, view := range []string{"tokens", "cost", "clock"} {
+	for _, view := range []string{"tokens", "cost", "time"} {
 		tb.fresh(s, "by="+view, "under="+root)
 	}
 	tb.press("?")
 	tb.until(`document.querySelector("dialog[open]")`)
 	assert.True(t, eval[bool](tb, `window.owned === undefined`), "nothing that agents wrote ran")
-	assert.Zero(t, eval[int](tb, `document.querySelectorAll("#main img, #main script, #main iframe, #main a:not([href^=http]):not([href^='#sel='])").length`))
+	assert.Zero(t, eval[int](tb, `document.querySelectorAll("#panes img, #panes script, #panes iframe, #panes a:not([href^=http]):not([href^='#sel='])").length`))
 	assert.Empty(t, eval[[]string](tb, "forbidden"))
 	assert.Empty(t, strings.Join(eval[[]string](tb, ugly), "\n"))
-	assert.Zero(t, eval[int](tb, `document.querySelectorAll("#main a:not([href^='#sel=']):not([rel='noopener noreferrer'])").length`))
+	assert.Zero(t, eval[int](tb, `document.querySelectorAll("#panes a:not([href^='#sel=']):not([rel='noopener noreferrer'])").length`))
 }
 
 // An address may be hostile too.

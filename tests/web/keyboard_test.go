@@ -46,7 +46,7 @@ func TestTheWholePageWorksByKeys(t *testing.T) {
 
 	// From the address bar, past the head, to the tree.
 	tb.press(tabKey)
-	assert.Equal(t, "To the tree", eval[string](tb, focused))
+	assert.Equal(t, "To the list", eval[string](tb, focused))
 	tb.press(enter)
 	tb.until(`document.activeElement.id === "tree"`)
 	assert.NotContains(t, eval[string](tb, "location.hash"), "tree", "the address says what is shown")
@@ -76,17 +76,15 @@ func TestTheWholePageWorksByKeys(t *testing.T) {
 	tb.press(arrowUp)
 	tb.selects("Pick the apples")
 	tb.press("z")
-	tb.until(fmt.Sprintf(`location.hash.includes("under=%s") && document.querySelectorAll("[role=treeitem]").length === 3`, apples))
+	tb.until(fmt.Sprintf(`location.hash.includes("under=%s") && document.querySelector(".way [aria-current=true]")?.innerText === "Pick the apples"`, apples))
 	tb.press("u")
-	tb.until(fmt.Sprintf(`location.hash.includes("under=%s") && document.querySelectorAll("[role=treeitem]").length === 4`, root))
+	tb.until(fmt.Sprintf(`location.hash.includes("under=%s") && document.querySelector(".way [aria-current=true]")?.innerText === "The harvest"`, root))
 	tb.press("0")
 	tb.until(`!location.hash.includes("under")`)
 	eval[bool](tb, `(history.back(), true)`)
 	tb.until(fmt.Sprintf(`location.hash.includes("under=%s")`, root))
 	tb.press("0", "t")
-	tb.until(`location.hash.includes("by=tokens") && document.querySelector("input[value=tokens]").checked`)
-	tb.press("d")
-	tb.until(`location.hash.includes("by=cost")`)
+	tb.until(`location.hash.includes("by=time") && document.querySelector(".pbar [title=t]").getAttribute("aria-pressed") === "true"`)
 	tb.press("c")
 	tb.until(`!location.hash.includes("by=")`)
 
@@ -99,7 +97,7 @@ func TestTheWholePageWorksByKeys(t *testing.T) {
 	tb.until(`document.querySelectorAll("[role=treeitem]").length === 4 && document.activeElement.id === "tree"`)
 
 	// The lists.
-	for _, key := range []string{"?", "n", "e", "p"} {
+	for _, key := range []string{"?", "e", "p"} {
 		tb.press(key)
 		tb.until(`document.querySelector("dialog[open]")?.contains(document.activeElement)`)
 		tb.press(escape)
@@ -112,13 +110,17 @@ func TestTheWholePageWorksByKeys(t *testing.T) {
 	tb.press(enter)
 	tb.until(`document.activeElement.id === "details"`)
 	tb.settled()
-	for range 5 {
-		if eval[string](tb, focused) == "do pop" {
+	for range 6 {
+		if eval[string](tb, focused) == "menu" {
 			break
 		}
 		tb.press(tabKey)
 	}
-	assert.Equal(t, "do pop", eval[string](tb, focused))
+	assert.Equal(t, "menu", eval[string](tb, focused))
+	tb.press(enter)
+	tb.until(focused + ` === "do activate"`)
+	tb.press(arrowDown)
+	tb.until(focused + ` === "do pop"`)
 	tb.press(enter)
 	tb.until(`document.querySelector("dialog[open]")?.contains(document.activeElement)`)
 	tb.press(tabKey)

@@ -8,7 +8,7 @@ import (
 )
 
 // widths are those of a phone, a half of a screen, and a screen, in pixels.
-var widths = []int64{390, 768, 1440}
+var widths = []int64{390, 1024, 1440}
 
 // ugly finds flaws of the page's layout: parts outside of the window that cannot be scrolled to,
 // parts that cover others, and missing values.
@@ -26,19 +26,68 @@ const ugly = `(() => {
   }));
   apart(boxes("#head > *").filter(([el]) => getComputedStyle(el).position !== "absolute"), 1); // the field lies over the head of a phone while it is used
   apart(boxes(".actions > button"), 1);
-  for (const svg of document.querySelectorAll("svg.picture")) {
-    const edge = svg.getBoundingClientRect();
-    const drawn = [...svg.querySelectorAll("text")].filter((el) => el.textContent && el.closest("[visibility=visible]"));
-    const texts = drawn.map(boxOf);
-    for (const [el, b] of texts) if (b.left < edge.left - 1 || b.right > edge.right + 1) found.push("out of the picture: " + el.textContent);
-    apart(texts, 4);
+  const graph = document.querySelector(".bars")?.getBoundingClientRect();
+  for (const [el, b] of boxes(".bar, .crowd, .axis span")) {
+    if (b.left < graph.left - 1 || b.right > graph.right + 1) found.push("out of the picture: " + el.textContent);
   }
-  for (const el of document.querySelectorAll("#details, #tree, #picture .scroll, .lanes")) {
+  for (const [el, b] of boxes(".bar .bl")) if (b.width > 40 && !el.textContent) found.push("a wide bar without a name");
+  for (const el of document.querySelectorAll("#details, #tree")) {
     if (el.scrollHeight > el.clientHeight + 1 && el.clientHeight && el.clientHeight < 60) found.push("no room for " + (el.id || el.className));
   }
   for (const word of document.body.innerText.match(/\b(null|undefined|NaN)|\[object \w+/g) || []) found.push("a value that is none: " + word);
   return found;
 })()`
+
+// A look is a state of the page in its address, and what is done there.
+type look struct {
+	name, view string
+	do         func(tb *tab)
+}
+
+// looks are the states of the page. With FLAME_TEST_PICTURES=DIR,
+//
+//	FLAME_TEST_PICTURES=DIR go test -run Everyone .
+//
+// makes pictures of all of them, in both themes and all widths.
+var looks = []look{
+	{"first", "", nil},
+	{"frame", "sel=frame-sign0003", nil},
+	{"agent", "sel=frame-agnt0001&under=frame-sign0001", nil},
+	{"blocked", "sel=frame-sign0004", nil},
+	{"failed", "sel=frame-agnt0002", func(tb *tab) {
+		assert.Contains(tb.t, tb.text("#details"), "flame does not know where the transcript of session agent-session-2 is")
+		tb.click(`[data-key="fold facts"]`)
+	}},
+	{"question", "sel=frame-agnt0002", func(tb *tab) { tb.asks("invalidate") }},
+	{"conflict", "conflict=converge-r3t5y7u9", func(tb *tab) { tb.until(`document.querySelectorAll("#conflict .take").length >= 2`) }},
+	{"time", "by=time&sel=frame-recv0005", nil},
+	{"filtered", "q=status:failed,blocked", nil},
+	{"wrong", "q=status:fialed agent:nobody", func(tb *tab) {
+		tb.until(`document.querySelector("#wrong").innerText && document.querySelector("#list .note")`)
+	}},
+	{"search", "", func(tb *tab) {
+		tb.focus("#search")
+		tb.press("retries ")
+		tb.until(`document.querySelectorAll("[role=option]").length && document.querySelector("#wrong").innerText.includes("of ")`)
+	}},
+	{"menu", "", func(tb *tab) {
+		tb.click(".opens-menu")
+		tb.until(`document.querySelector("#menu:popover-open")`)
+	}},
+	{"you", "", func(tb *tab) { // on a phone, what is for a person, below the picture
+		eval[bool](tb, `([...document.querySelectorAll("[data-tab=you], .pbtn")].forEach((el) => el.click()), true)`)
+	}},
+	{"keys", "", func(tb *tab) { tb.lists("?") }},
+	{"economy", "", func(tb *tab) { tb.lists("e") }},
+	{"projects", "", func(tb *tab) { tb.lists("p") }},
+}
+
+// lists presses a key that opens a list above the page.
+func (tb *tab) lists(key string) {
+	tb.t.Helper()
+	tb.press(key)
+	tb.until(`document.querySelector("dialog[open]")`)
+}
 
 func TestEveryoneCanUseThePage(t *testing.T) {
 	_, s := servedShowcase(t)
@@ -47,49 +96,20 @@ func TestEveryoneCanUseThePage(t *testing.T) {
 		t.Run(theme, func(t *testing.T) {
 			t.Parallel()
 			tb := newTab(t)
-			tb.expect("/log?") // the scene has no transcripts
+			tb.expect("/log?") // not all sessions of the scene have a transcript
 			tb.theme(theme)
 			for _, width := range widths {
 				tb.size(width, 900)
-				fits := func(what string) { tb.fits(fmt.Sprintf("%s-%s-%d", what, theme, width)) }
-				tb.fresh(s)
-				fits("page")
-				tb.fresh(s, "sel=frame-agnt0002&under=frame-sign0001")
-				fits("agent")
-				tb.asks("invalidate")
-				fits("question")
-				tb.press(escape)
-				tb.until(`!document.querySelector("dialog")`)
-				assert.Contains(t, tb.text("#details"), "flame does not know where the transcript of session agent-session-2 is")
-				tb.fresh(s, "by=cost&under=frame-recv0001&sel=frame-recv0005")
-				fits("cost")
-				tb.fresh(s, "status=failed,blocked")
-				fits("filtered")
-				tb.fresh(s, "q=status:fialed agent:nobody")
-				tb.until(`document.querySelector("#wrong").innerText && document.querySelector("#list .note").innerText`)
-				fits("wrong")
-				tb.focus("#search")
-				tb.press(" ")
-				tb.until(`document.querySelectorAll("[role=option]").length`)
-				fits("completions")
-				tb.fresh(s)
-				tb.click(".more")
-				tb.until(`document.querySelector("#menu:popover-open")`)
-				fits("menu")
+				for _, of := range looks {
+					tb.fresh(s, of.view)
+					if of.do != nil {
+						of.do(tb)
+					}
+					tb.fits(fmt.Sprintf("%s-%s-%d", of.name, theme, width))
+				}
 				tb.fresh(empty)
 				assert.Contains(t, tb.text("#none"), "flame setup", "an empty project says what to do next")
-				fits("empty")
-				tb.fresh(s)
-				if width == 768 {
-					continue // the lists are as wide as on a screen
-				}
-				for name, key := range map[string]string{"keys": "?", "news": "n", "economy": "e", "projects": "p"} {
-					tb.press(key)
-					tb.until(`document.querySelector("dialog[open]")`)
-					fits(name)
-					tb.press(escape)
-					tb.until(`!document.querySelector("dialog")`)
-				}
+				tb.fits(fmt.Sprintf("empty-%s-%d", theme, width))
 			}
 		})
 	}

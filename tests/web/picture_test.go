@@ -25,10 +25,10 @@ var documented = []struct {
 	view          string // in the address
 	shows         string // what is true once all is shown
 }{
-	{"web-light", "light", 1440, 900, "", `document.querySelector(".card.decisions li")`},
-	{"web-dark", "dark", 1440, 900, "sel=frame-agnt0001", `document.querySelector("#details").innerText.includes("agent-k3x9a1b2")`},
-	{"web-filter", "light", 1440, 900, "q=status:failed,blocked", `document.querySelector(".card.decisions li")`},
-	{"web-phone", "dark", 390, 844, "", `document.querySelector(".card.decisions li")`},
+	{"web-light", "light", 1440, 900, "", `document.querySelector(".decisions li")`},
+	{"web-dark", "dark", 1440, 900, "sel=frame-agnt0001", `document.querySelector("#details .now")`},
+	{"web-filter", "light", 1440, 900, "q=status:failed,blocked", `document.querySelector(".decisions li")`},
+	{"web-phone", "dark", 390, 844, "", `document.querySelectorAll("[role=treeitem]").length > 5`},
 }
 
 // With FLAME_TEST_PICTURES=../../docs this test makes the pictures in the documents.

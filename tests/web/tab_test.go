@@ -49,7 +49,7 @@ window.asking = 0;
   for (const form of ["text", "json"]) Response.prototype[form] = counted(Response.prototype[form]);
 }
 window.drawn = 0;
-new MutationObserver(() => { drawn = drawn || (document.querySelector(".box, .crowd") ? performance.now() : 0); })
+new MutationObserver(() => { drawn = drawn || (document.querySelector(".bar, .crowd") ? performance.now() : 0); })
   .observe(document, { subtree: true, childList: true });
 window.forbidden = [];
 document.addEventListener("securitypolicyviolation", (e) => {

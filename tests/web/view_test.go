@@ -107,7 +107,7 @@ history.replaceState = function (...given) {
 		tb.until(`(() => {
   const line = document.querySelector("[aria-selected=true]")?.getBoundingClientRect();
   const box = document.querySelector("#tree").getBoundingClientRect();
-  return line && line.top >= box.top - 1 && line.bottom <= box.bottom + 1 && document.querySelector("#details code")?.innerText === "frame-00000013";
+  return line && line.top >= box.top - 1 && line.bottom <= box.bottom + 1 && document.querySelector("#details").dataset.frame === "frame-00000013";
 })()`)
 	}
 	tb.fresh(s, "sel=frame-00000013") // a link's selection, one of the last lines, is scrolled to
@@ -133,7 +133,7 @@ window.fetch = (path, ...more) => {
 };`)
 	tb.open(s.address) // though the first thing that it asked for failed
 	tb.press("/", "apples")
-	tb.until(`document.querySelector("#said").innerText === "1 frame found"`)
+	tb.until(`document.querySelector("#wrong").innerText === "1 of 1 frames matches"`)
 	id := u.id("push", "Pick the apples")
 	u.id("push", "Pick the pears")
 	tb.until(fmt.Sprintf(`document.getElementById("line-%s")`, id))

@@ -2,7 +2,7 @@
 
 import { termOf } from "./filter.js";
 
-const names = ["project", "by", "under", "sel", "q", "archived", "span"];
+const names = ["project", "by", "under", "sel", "conflict", "q", "archived"];
 const older = ["status", "agent", "host", "since"]; // parts of older addresses, which are terms of the filter now
 const times = new Map([["hour", "1h"], ["day", "1d"], ["week", "7d"]]);
 const pace = 400; // ms between two changes of the address: a browser may refuse a hundred in half a minute
@@ -10,13 +10,13 @@ const pace = 400; // ms between two changes of the address: a browser may refuse
 // viewOf returns what an address shows.
 export function viewOf(hash) {
   const state = new URLSearchParams(hash.slice(1));
-  const view = { by: "clock" };
+  const view = { by: "cost" };
   for (const name of names) if (state.get(name)) view[name] = state.get(name);
   for (const name of older) {
     const value = state.get(name);
     if (value) view.q = `${view.q || ""} ${name === "status" ? "status:" + value : termOf(name, times.get(value) || value)}`.trim();
   }
-  if (!["clock", "tokens", "cost"].includes(view.by)) view.by = "clock";
+  if (!["cost", "time"].includes(view.by)) view.by = "cost";
   return view;
 }
 
@@ -28,7 +28,7 @@ let timer = 0;
 // place of what is there.
 export function keepView(view, push) {
   const state = new URLSearchParams();
-  for (const name of names) if (view[name] && !(name === "by" && view.by === "clock")) state.set(name, view[name]);
+  for (const name of names) if (view[name] && !(name === "by" && view.by === "cost")) state.set(name, view[name]);
   const address = "#" + state;
   if (push) {
     keepNow();

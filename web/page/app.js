@@ -1,9 +1,9 @@
 // The page: what is shown stands in the address, so that a link shows the same.
 
-import { h, plural } from "./words.js";
+import { h } from "./words.js";
+import { icon } from "./icons.js";
 import { Model } from "./model.js";
 import { filterOf, matcher } from "./filter.js";
-import { needsOf } from "./needs.js";
 import { takeToken, keepToken, hasToken, ask, act, follow, seen, meet, lose, isSame } from "./net.js";
 import { viewOf, keepView, keepNow, drop } from "./address.js";
 import { inlined, answer } from "./report.js";
@@ -11,16 +11,17 @@ import { Head } from "./head.js";
 import { Picture } from "./picture.js";
 import { Tree } from "./tree.js";
 import { Details } from "./details.js";
-import { Overview } from "./overview.js";
-import { asking, help, projects, economy, news } from "./dialogs.js";
+import { Conflicts } from "./conflict.js";
+import { Overview, needsOf } from "./overview.js";
+import { asking, help, projects, economy } from "./dialogs.js";
 
 const drawPace = 250; // ms between two draws, at least
 const $ = (id) => document.getElementById(id);
 
 const model = new Model();
 const report = inlined(); // null: the page is a server's
-let view = { by: "clock" };
-let found = null; // ids that a search found; null: no search
+let view = { by: "cost" };
+let found = null; // {q, ids}: what a search found by its words; null: nothing yet
 let start = { project: "" };
 let followed = ""; // the project that is shown, and asked about
 let timer = 0;
@@ -29,12 +30,8 @@ let drawn = 0;
 let live = "connecting";
 let revealed = ""; // the frame that the tree was last scrolled to
 
-// change shows something else, and keeps it in the address. A part of one picture is none of
-// another.
-function change(to, options) {
-  const isOther = ["by", "under"].some((name) => name in to && (to[name] || "") !== (view[name] || ""));
-  show({ ...view, ...(isOther && { span: "" }), ...to }, options);
-}
+// change shows something else, and keeps it in the address.
+function change(to, options) { show({ ...view, ...to }, options); }
 
 // show shows a view.
 function show(next, { push = false } = {}) {
@@ -48,33 +45,31 @@ const asks = (path, query, signal) => (report ? answer(report, path, query) : as
 const acts = async (path, body) => (await act(`${encodeURIComponent(followed)}/${path}`, body)).said;
 
 function select(id, { reveal = true } = {}) {
-  change({ sel: id });
+  change({ sel: id, conflict: "" });
   if (reveal) tree.reveal(id);
 }
 
-const on = {
-  select: (kind, id) => {
-    if (kind === "frame") return select(id);
-    const a = model.agents.get(id);
-    view.agentSel = id;
-    return a && a.frame && model.frames.has(a.frame) ? select(a.frame) : draw();
-  },
-  zoom: (id) => change({ under: id }, { push: true }),
-  span: (span, draws) => {
-    if (draws) return change({ span });
-    keepView((view = { ...view, span }), false); // the picture has drawn it
-  },
-  hover,
-};
-const head = new Head($("head"), $("scale"), {
-  change, search: searchSoon, projects: () => keys.p(), news: () => keys.n(), economy: () => keys.e(), overview: () => keys.o(), help, isReport: Boolean(report),
+const settle = (conflict) => change({ conflict, sel: "" });
+const close = () => { change({ sel: "", conflict: "" }); tree.box.focus({ preventScroll: true }); };
+const zoom = (id) => change({ under: id }, { push: true });
+const head = new Head($("head"), {
+  search: searchSoon, projects: () => keys.p(), economy: () => keys.e(), overview: () => keys.o(), help, isReport: Boolean(report),
   archived: () => change({ archived: view.archived ? "" : "1" }),
 });
-const picture = new Picture($("picture"), $("agents"), on);
+const picture = new Picture($("picture"), { change, zoom, hover, pick: (id, zooms) => { if (zooms) keepNow(); change({ sel: id, conflict: "", ...(zooms && { under: id }) }, { push: zooms }); tree.reveal(id); } });
 const tree = new Tree($("list"), {
-  select, zoom: on.zoom, changed: () => draw(true), open: () => $("details").focus(), isKey: (key) => key in keys,
+  select, zoom, changed: () => draw(true), open: () => $("details").focus(), isKey: (key) => key in keys, filter: (q) => { head.search.field.value = q; search(q); },
 });
-const details = new Details($("details"), { ask: asks, act: perform, zoom: on.zoom, select, copy, isReport: Boolean(report) });
+const details = new Details($("details"), { ask: asks, act: perform, zoom, select, settle, close, copy, isReport: Boolean(report) });
+const conflicts = new Conflicts($("conflict"), { select, close, changed: draw, settle: async (c, side) => {
+  try {
+    say((await acts("settle", { convergence: c.convergence, conflict: c.id, side })) || "Done.");
+    return true;
+  } catch (trouble) {
+    say(trouble.message);
+    return false;
+  }
+} });
 
 // copy copies a text, and says whether that was possible.
 async function copy(text) {
@@ -83,7 +78,7 @@ async function copy(text) {
 }
 
 const overview = new Overview($("overview"), {
-  ask: asks, select, settle: (conflict) => perform("settle", conflict), economy: () => keys.e(), isReport: Boolean(report),
+  ask: asks, select, settle, act: perform, economy: () => keys.e(), isReport: Boolean(report),
 });
 
 // perform asks a person, and then does what was asked for.
@@ -110,7 +105,7 @@ function hover(told, event) {
   const box = $("hint");
   box.hidden = !told;
   if (!told) return;
-  box.replaceChildren(...told.map((line) => h("div", {}, line)));
+  box.replaceChildren(...told.map((line, i) => h(i ? "small" : "bdi", {}, line.length > 400 ? line.slice(0, 400) + "…" : line)));
   box.style.left = Math.max(4, Math.min(event.clientX + 12, innerWidth - box.offsetWidth - 8)) + "px";
   box.style.top = (event.clientY + 18 + box.offsetHeight > innerHeight ? event.clientY - box.offsetHeight - 8 : event.clientY + 18) + "px";
 }
@@ -129,38 +124,68 @@ function draw(now = false) { drawAt(now ? 0 : drawn + 16); }
 function drawSoon() { drawAt(drawn + drawPace); }
 
 function paint() {
-  const words = wordsOf(view);
-  const filters = view.q && (!words || found);
-  const matches = filters ? matcher(view, model, words ? found : null) : null;
-  const needs = drawHead();
-  const empty = model.read && model.frames.size === 0;
-  $("main").classList.toggle("empty", empty);
-  if (empty) drawEmpty();
+  const { words } = filterOf(view.q);
+  const matches = view.q ? matcher(view, model, found && found.q === words ? found.ids : null) : null;
+  const needs = drawHead(matches);
+  const isEmpty = model.read && model.frames.size === 0;
+  document.body.classList.toggle("is-empty", isEmpty);
+  if (isEmpty) drawEmpty();
   if (view.sel !== revealed && model.frames.has(view.sel)) tree.reveal((revealed = view.sel)); // by a link, too
   tree.show(model, view, matches);
   picture.show(model, view, matches);
+  const torn = conflicts.show(model, view);
   details.show(model, view);
-  $("details").hidden = !model.frames.has(view.sel);
-  $("overview").hidden = !$("details").hidden || !model.read;
+  $("details").hidden = torn || !model.frames.has(view.sel);
+  const hasPane = torn || !$("details").hidden;
+  document.body.classList.toggle("has-pane", hasPane); // on a phone a sheet over the rest
+  $("overview").hidden = !model.read || hasPane;
   if (!$("overview").hidden) overview.show(model, needs);
   document.documentElement.setAttribute("data-drawn", String(Number(document.documentElement.getAttribute("data-drawn") || 0) + 1));
 }
 
-function drawHead() {
+// drawHead draws what stands above all else, and counts what the field finds.
+function drawHead(matches = null) {
   const needs = needsOf(model);
+  const { words } = filterOf(view.q);
+  const waits = words && !(found && found.q === words) && !(found && found.trouble);
+  let count = "";
+  if (matches) {
+    let n = 0;
+    for (const f of model.frames.values()) n += matches(f) ? 1 : 0;
+    count = waits ? "Searching…" : (found && words && found.trouble) || `${n || "No"} of ${model.frames.size} frames ${n === 1 ? "matches" : "match"}${found && words && found.note ? found.note : ""}`;
+  }
   head.show(model, view, { project: project(), live, needs });
+  head.search.show(model, view.q || "", count);
+  const [work, you] = $("tools").querySelectorAll("[data-tab]");
+  for (const [el, is] of [[work, !document.body.classList.contains("for-you")], [you, document.body.classList.contains("for-you")]]) el.setAttribute("aria-pressed", String(is));
+  const text = needs.length ? String(needs.length) : "";
+  if (you.lastChild.textContent !== text) you.lastChild.textContent = text;
   return needs;
 }
 
-// wordsOf returns the words that a view searches for.
-function wordsOf({ q }) { return filterOf(q).words; }
+// The toolbar of a phone: the list, what is for a person, and the picture.
+function tab(forYou) {
+  document.body.classList.toggle("for-you", forYou);
+  draw();
+}
+$("tools").append(
+  h("div", { class: "seg", role: "group", "aria-label": "Show" }, h("button", { type: "button", "data-tab": "work", onclick: () => tab(false) }, "Work"), h("button", { type: "button", "data-tab": "you", onclick: () => tab(true) }, "For you ", h("em", {}))),
+  h("button", { type: "button", class: "pbtn", "aria-expanded": "false", onclick: (e) => {
+    e.currentTarget.setAttribute("aria-expanded", String($("picture").classList.toggle("open")));
+    draw(true);
+  } }, icon("picture"), "Picture"));
+$("scrim").addEventListener("click", close);
 
+// drawEmpty says how the first frame comes.
 function drawEmpty() {
-  if ($("none")) return;
-  const box = h("div", { id: "none", class: "note" }, h("h2", {}, "No frames yet"),
-    h("p", {}, "Frames appear here as soon as an agent works in this project: start claude or opencode in it, after ", h("code", {}, "flame setup"), ". ",
-      h("code", {}, "flame push GOAL"), " starts one by hand, ", h("code", {}, "flame demo"), " shows how agents do it."));
-  $("main").prepend(box);
+  const key = model.root + Object.keys(model.titles);
+  if ($("none").getAttribute("data-key") === key) return;
+  $("none").setAttribute("data-key", key);
+  const line = (command, what) => h("li", {}, h("code", {}, command), h("span", {}, what), h("button", { type: "button", class: "act", "aria-label": "Copy " + command, onclick: () => copy(command) }, "Copy"));
+  const hosts = Object.keys(model.titles);
+  $("none").replaceChildren(h("div", {}, h("h2", {}, `No frames in ${model.root.split("/").pop()} yet`), h("p", {}, "Start an agent in this folder. Its first goal appears here by itself."),
+    h("ul", {}, hosts.includes("claude-code") ? line("flame claude", "Claude Code, with folding") : "", line("flame setup", "connects the hosts of this machine, once"), line("flame demo", "shows how agents work with it")),
+    h("p", { class: "wait" }, icon("live"), `Listening in ${model.root}`)));
 }
 
 let searching = 0;
@@ -169,82 +194,76 @@ function searchSoon(text) {
   searching = setTimeout(() => search(text), 150);
 }
 
-// search finds frames by their words; what matters is on the server.
-async function search(text) {
-  const words = wordsOf({ q: text });
-  const isSame = words === wordsOf(view);
-  found = words ? found : null;
+// search finds frames by their words: at once in their goals, and what the server knows of the rest.
+function search(text) {
   change({ q: text.trim() });
-  if (!words || (isSame && found)) return;
-  const told = await find();
-  if (told) say((told.all ? plural(told.ids.length, "frame") + " found" : `the newest ${told.ids.length} are shown`) + (told.work ? `, ${told.work} by the work in them` : "") + (told.unread && !told.ids.length ? "; some logs could not be read" : ""));
+  const { words } = filterOf(text.trim());
+  if (found && found.q !== words) found = null;
+  if (words && !found) find();
 }
 
 // find asks which frames have the words that are searched for.
 async function find() {
-  const q = wordsOf(view);
+  const q = filterOf(view.q).words;
   const of = followed;
-  const isOld = () => wordsOf(view) !== q || followed !== of;
+  let answered;
   try {
     const told = await asks("search", { q });
-    if (isOld()) return null;
-    found = new Set(told.ids);
-    draw();
-    return told;
+    answered = { q, ids: new Set(told.ids), note: (told.work ? `, ${told.work} by the work in them` : "") + (told.all ? "" : "; only the newest are counted") + (told.unread && !told.ids.length ? "; some logs could not be read" : "") };
   } catch (trouble) {
-    if (isOld()) return null;
-    found = found || new Set();
-    say(trouble.message);
-    draw();
-    return null;
+    answered = { q, ids: new Set(), trouble: trouble.message };
   }
+  if (filterOf(view.q).words !== q || followed !== of) return; // a person searches for something else now
+  found = answered;
+  draw();
 }
 
 let finding = 0;
 
 // findAgain finds what came since a search.
 function findAgain() {
-  if (wordsOf(view) && !finding) finding = setTimeout(() => { finding = 0; if (wordsOf(view)) find(); }, 1000);
+  if (filterOf(view.q).words && !finding) finding = setTimeout(() => { finding = 0; if (filterOf(view.q).words) find(); }, 1000);
 }
 
-const goTo = (id) => { if (id && model.frames.has(id)) { change({ under: "", sel: id }); tree.reveal(id); } };
+const goTo = (id) => { if (id && model.frames.has(id)) { change({ under: "", sel: id, conflict: "" }); tree.reveal(id); } };
+const out = () => { const f = model.frames.get(view.under); change({ under: (f && f.parent) || "" }, { push: true }); };
 
 const keys = {
   "/": () => head.search.field.focus(),
-  c: () => change({ by: "clock" }),
-  t: () => change({ by: "tokens" }),
-  d: () => change({ by: "cost" }),
-  z: () => view.sel && change({ under: view.sel }, { push: true }),
-  u: () => { const f = model.frames.get(view.under); if (f) change({ under: f.parent || "" }, { push: true }); },
-  0: () => change({ under: "", span: "" }, { push: true }),
-  "+": () => picture.hand.zoom(2),
-  "=": () => picture.hand.zoom(2),
-  "-": () => picture.hand.zoom(1 / 2),
+  c: () => change({ by: "cost" }),
+  t: () => change({ by: "time" }),
+  z: () => view.sel && zoom(view.sel),
+  u: () => view.under && out(),
+  0: () => zoom(""),
   ".": () => {
     const agent = model.running().sort((x, y) => (y.last || y.asked) - (x.last || x.asked))[0];
-    const session = model.sessions.filter((s) => s.current).sort((x, y) => y.heard - x.heard)[0];
+    const session = model.sessions.filter((x) => x.current).sort((x, y) => y.heard - x.heard)[0];
     goTo((agent && agent.frame) || (session && session.current));
   },
-  o: () => { change({ sel: "" }); paint(); overview.focus(); },
-  n: () => news(model, { goTo, settle: report ? null : (c) => perform("settle", c) }),
-  e: () => economy(asks).catch((trouble) => say(trouble.message)),
+  o: () => { tab(true); change({ sel: "", conflict: "" }); paint(); overview.focus(); },
+  e: () => economy(asks, model.titles).catch((trouble) => say(trouble.message)),
   p: () => projects(ask, followed, (name) => { show({ by: view.by, project: name === start.project ? "" : name }, { push: true }); moved(); }).catch((trouble) => say(trouble.message)),
   "?": help,
   Escape: () => {
-    if (!view.q && !head.search.field.value) return change({ sel: "" });
-    clearTimeout(searching);
-    found = null;
-    head.search.field.value = "";
-    change({ q: "" });
+    if (view.under) return out();
+    if (view.sel || view.conflict) return close();
+    unsearch();
   },
 };
+
+function unsearch() {
+  clearTimeout(searching);
+  found = null;
+  head.search.field.value = "";
+  change({ q: "" });
+}
 
 if (report) for (const key of ["e", "p"]) delete keys[key]; // they ask a server
 
 document.addEventListener("keydown", (e) => {
   if (e.ctrlKey || e.metaKey || e.altKey) return;
   const typing = e.target.closest("input[type=search], input[type=text], textarea, select");
-  if (typing && e.key === "Escape") { if (view.q || typing.value) keys.Escape(); typing.blur(); tree.box.focus(); return; }
+  if (typing && e.key === "Escape") { if (typing === head.search.field) unsearch(); typing.blur(); tree.box.focus(); return; }
   if (typing || !(e.key in keys)) return;
   e.preventDefault();
   keys[e.key]();
@@ -287,7 +306,7 @@ async function connect() {
   if (connection) connection.abort();
   const own = (connection = new AbortController());
   followed = project();
-  overview.leave();
+  overview.leave(lookedAt());
   model.clear();
   model.read = false;
   for (let failed = 0; !own.signal.aborted;) {
@@ -304,9 +323,7 @@ async function connect() {
         if (line.program && line.program !== start.version) renew(); // the server was replaced, and this page with it
         if (line.trouble) problem(titles[line.trouble.kind] || titles.error, h("p", {}, line.trouble.message), line.trouble.hint ? h("p", { class: "note" }, line.trouble.hint) : "", h("p", { class: "note" }, "This page goes on by itself once that is mended."));
         else problem();
-        if (line.whole && $("none")) $("none").remove();
         if (model.take(line)) { tellNews(told); findAgain(); }
-        if (model.frames.size && $("none")) $("none").remove();
         drawSoon();
       });
     } catch (trouble) {
@@ -367,22 +384,31 @@ function moved() {
 addEventListener("hashchange", moved);
 addEventListener("popstate", moved);
 addEventListener("resize", () => draw());
-addEventListener("beforeprint", () => {
-  tree.print(true);
-  // Paper has another width: pictures shrink as a whole.
-  for (const svg of document.querySelectorAll("svg.picture[width]")) svg.setAttribute("viewBox", `0 0 ${svg.getAttribute("width")} ${svg.getAttribute("height")}`);
+addEventListener("beforeprint", () => tree.print(true));
+addEventListener("afterprint", () => { tree.print(false); draw(); });
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) leaves();
+  else overview.since = lookedAt();
 });
-addEventListener("afterprint", () => {
-  tree.print(false);
-  for (const svg of document.querySelectorAll("svg.picture")) svg.removeAttribute("viewBox");
-  draw();
-});
+addEventListener("pagehide", leaves);
+
+// leaves notes when a person stopped looking at the project, and lookedAt returns when that was
+// before they came back: a moment away is none.
+function leaves() {
+  if (!report && followed) localStorage.setItem("flame looked " + followed, JSON.stringify({ left: model.now(), since: overview.since || 0 }));
+}
+
+function lookedAt() {
+  const { left = 0, since = 0 } = JSON.parse(localStorage.getItem("flame looked " + followed) || "{}");
+  return model.now() - left > 600000 ? left : since;
+}
+
 setInterval(animate, 1000);
 
 // beginReport shows a report, which asks no server.
 function beginReport() {
   live = "report";
-  model.take({ ...report.board, root: report.root });
+  model.take({ ...report.board, root: report.root, hosts: report.hosts });
   model.now = () => report.board.now;
   document.documentElement.classList.add("report");
   if (view.q) search(view.q);

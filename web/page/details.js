@@ -27,6 +27,7 @@ export class Details {
     this.asked = {}; // by question: what it was asked about
     this.round = null; // the questions that are asked now
     this.opened = new Set(); // folds, and "closed" ones that are open at first
+    this.finding = ""; // what is searched for in the log
     this.elements = new Map(); // by name: what is shown, and what it is made of
   }
 
@@ -36,8 +37,7 @@ export class Details {
     const f = model.frames.get(view.sel);
     if (!f) {
       this.leave();
-      const text = model.frames.size ? "Select a frame to see all about it. ? shows the keys." : "";
-      arrange(this.box, [this.kept("note", () => h("p", { class: "note" }, text))]);
+      arrange(this.box, []);
       return;
     }
     if (!this.of || this.of.id !== f.id) {
@@ -45,6 +45,7 @@ export class Details {
       this.box.scrollTop = 0;
     }
     this.of = f;
+    this.box.setAttribute("data-frame", f.id);
     this.draw();
     this.ask();
   }
@@ -64,6 +65,7 @@ export class Details {
       { name: "frame", query: { id }, about: row },
       { name: "files", query: { id }, about: work },
       f.from && !f.machine && { name: "log", query: { id, ...this.piece() }, about: work },
+      this.finding && { name: "found", path: "log", query: { id, q: this.finding, count: mostRounds }, about: work + this.finding },
       agent && !agent.native && { name: "agent", query: { id: agent.id }, about: work },
       this.isOpen("context") && { name: "context", query: { id }, about: this.model.version },
       this.isOpen("history") && { name: "history", query: { id }, about: work },
@@ -74,9 +76,9 @@ export class Details {
   // rounds returns the rounds of the log that are open, and what of each is known: the last
   // one may grow.
   rounds() {
-    const { from, rounds } = (this.told.log && this.told.log.value) || { from: 0, rounds: [] };
+    const known = ["log", "found"].flatMap((name) => (this.told[name] && this.told[name].value && this.told[name].value.rounds) || []);
     const open = [...this.opened].map((key) => /^round (\d+)$/.exec(key)).filter(Boolean).map((found) => Number(found[1]));
-    return open.filter((n) => rounds[n - from]).map((n) => ({ n, about: JSON.stringify(rounds[n - from]) }));
+    return open.map((n) => [n, known.find((r) => r.n === n)]).filter(([, r]) => r).map(([n, r]) => ({ n, about: JSON.stringify(r) }));
   }
 
   // piece returns which rounds of the log to ask for: the last ones at first, then the last
@@ -116,7 +118,7 @@ export class Details {
     } catch (trouble) {
       answer = { trouble };
     }
-    if (told !== this.told) return;
+    if (told !== this.told || (name === "found" && query.q !== this.finding)) return;
     const now = performance.now();
     this.rests[name] = now + share * (now - begun);
     if (name === "log" && answer.value) answer.value = joined(told.log && told.log.value, answer.value);
@@ -144,6 +146,22 @@ export class Details {
     const whole = told[key].value;
     if (whole) told[name] = { value: withPart(told[name].value, message, part, whole) };
     redrawn();
+  }
+
+  // find searches in the log; what was found before is not shown any more.
+  find(text) {
+    this.finding = text.trim();
+    delete this.told.found;
+    this.draw();
+    clearTimeout(this.typing);
+    this.typing = setTimeout(() => { this.round = null; this.rests.found = 0; this.ask(); }, 200);
+  }
+
+  unfind(event) {
+    if (event.key !== "Escape" || !this.finding) return;
+    event.stopPropagation();
+    event.target.value = "";
+    this.find("");
   }
 
   // want shows more of a list.
@@ -180,7 +198,7 @@ export class Details {
   }
 
   // group returns a section that holds elements, and list a list.
-  group(name, ...elements) { return arrange(this.kept("group " + name, () => h("section"), name), elements.flat().filter(Boolean)); }
+  group(name, ...elements) { return arrange(this.kept("group " + name, () => h("section", { class: "g-" + name.replace(" ", "-") }), name), elements.flat().filter(Boolean)); }
 
   list(kind, elements) { return arrange(this.kept("list " + kind, () => h("ol", { class: kind }), kind), elements); }
 

@@ -57,7 +57,7 @@ function listOf(affected) {
   return h("ul", {}, affected.first.map((f) => h("li", {}, h("code", {}, f.id), " ", h("bdi", {}, f.goal))), more > 0 ? h("li", {}, `and ${more} more`) : null);
 }
 
-const sessionsOf = (model) => [["", "the one that was active last"], ...model.sessions.map((s) => [s.id, `${s.host}: ${s.title || s.id}`])];
+const sessionsOf = (model) => [["", "the one that was active last"], ...model.sessions.map((s) => [s.id, `${model.titles[s.host] || s.host}: ${s.title || s.id}`])];
 
 // asking are the questions of all actions on a frame; each returns what was said, or null.
 export const asking = {
@@ -81,14 +81,14 @@ export const asking = {
   }),
   invalidate: async (f, { act, ask }) => {
     const c = await ask("cascade", { id: f.id });
-    return question("Invalidate this frame?", {
+    return question("Set this frame aside?", {
       tells: [
-        `“${f.goal}” is marked as no longer valid. That cannot be undone.`,
-        c.planned.count ? h("div", {}, `${plural(c.planned.count, "planned frame")} below it will be invalidated too:`, listOf(c.planned)) : "Nothing planned is below it.",
+        `“${f.goal}” is marked as no longer valid (invalidated). That cannot be undone.`,
+        c.planned.count ? h("div", {}, `${plural(c.planned.count, "planned frame")} below it will be set aside too:`, listOf(c.planned)) : "Nothing planned is below it.",
         c.inProgress.count ? h("div", {}, `${plural(c.inProgress.count, "frame")} below it in progress will go on; whoever works there should be warned:`, listOf(c.inProgress)) : null,
       ],
       fields: [{ name: "text", label: "why", required: true }],
-      yes: "Invalidate", danger: true, run: (given) => act("invalidate", { frame: f.id, ...given }),
+      yes: "Set aside", danger: true, run: (given) => act("invalidate", { frame: f.id, ...given }),
     });
   },
   cancel: (f, { model, act }) => {
@@ -99,34 +99,16 @@ export const asking = {
       yes: "Cancel the agent", danger: true, run: () => act("cancel", { agent: agent.id }),
     });
   },
-  settle: (conflict, { model, act }) => question("Which side is right?", {
-    tells: [
-      `${conflict.kind}: ${conflict.key}`, conflict.rationale,
-      h("div", { class: "sides" }, conflict.sides.map((side) => h("section", {}, h("h3", {}, h("bdi", {}, sideName(model, side))), h("pre", {}, side.excerpt || "(deleted)")))),
-      "The result is made anew with the side that you choose.",
-    ],
-    fields: [{ name: "side", label: "the side that wins", options: conflict.sides.map((side) => [side.subagent_id, sideName(model, side)]) }],
-    yes: "Settle it", run: ({ side }) => act("settle", { convergence: conflict.convergence, conflict: conflict.id, side }),
-  }),
 };
 
-// Two sides often have agents of one type: the task tells them apart.
-function sideName(model, { subagent_id: id, task }) {
-  const name = task || (model.agents.get(id) || {}).type;
-  return name ? `${name} (${id})` : id;
-}
-
 const keys = [
-  ["/", "search and filter"], ["c t d", "width by clock, tokens, dollars"], ["Enter", "details of the selected frame"], ["z", "zoom into the selected frame"],
-  ["u", "zoom out by one"], ["+ −", "more and less detail of the picture"], ["← →", "in the picture: earlier, later"], ["0", "show all frames"],
-  [".", "go to what runs"], ["Esc", "clear search and filters, then the selection"],
-  ["↑ ↓ ← →", "move in the tree, open and close"], ["Home End", "first and last frame"], ["letters", "in the tree: the next frame whose goal begins so"],
-  ["o", "overview"], ["n", "what waits for you, and what happened"], ["e", "economy: what folding saved"], ["p", "projects"], ["?", "these keys"],
+  ["/", "search and filter"], ["o", "overview"], ["c t", "picture by cost, by time"], ["z u", "zoom into the selected frame, and out by one"], ["0", "picture of all frames"],
+  ["Enter", "the selected frame"], [".", "what runs"], ["Esc", "out of the zoom, then close the frame, then clear the search"], ["↑ ↓ ← →", "move in the list, open and close"],
+  ["Home End", "first and last frame"], ["letters", "in the list: the next frame whose goal begins so"], ["e", "what folding saved"], ["p", "projects"], ["?", "these keys"],
 ];
 
 export function help() {
-  open("Keys", h("table", {}, h("tbody", {}, keys.map(([key, text]) => h("tr", {}, h("th", { scope: "row" }, h("kbd", {}, key)), h("td", {}, text))))),
-    h("p", {}, "Colours are agents and hosts; what a frame’s status is show its sign and pattern: → in progress, ○ planned, ✓ completed, ! blocked (hatched), ⚠\uFE0E failed (crossed), ✗ invalidated (lined)."));
+  open("Keys", h("table", {}, h("tbody", {}, keys.map(([key, text]) => h("tr", {}, h("th", { scope: "row" }, h("kbd", {}, key)), h("td", {}, text))))));
 }
 
 export async function projects(ask, own, goTo) {
@@ -136,27 +118,14 @@ export async function projects(ask, own, goTo) {
     h("small", {}, p.state === "present" ? ` used ${moment(p.lastUsed)}` : ` ${p.state}`)))) : h("p", {}, "No project has data yet."));
 }
 
-export async function economy(ask) {
+export async function economy(ask, titles) {
   const e = await ask("economy");
-  open("Economy",
+  open("What folding saved",
     h("p", {}, e.folds ? "What was done in finished frames is left out of later requests to the model." : "Folding is off (FLAME_FOLD)."),
-    e.requests.length ? table(["host", "requests", "tokens of messages", "left out", "times less of them"], e.requests.map((r) => [r.host, amount(r.count), amount(r.sent), amount(r.leftOut), r.timesLess ? r.timesLess.toFixed(1) + "x" : "–"])) : h("p", { class: "note" }, "No requests have been seen yet: flame claude, or OpenCode, lets flame see them."),
+    e.requests.length ? table(["host", "requests", "tokens of messages", "left out", "times less of them"], e.requests.map((r) => [titles[r.host] || r.host, amount(r.count), amount(r.sent), amount(r.leftOut), r.timesLess ? r.timesLess.toFixed(1) + "×" : ""])) : h("p", { class: "note" }, "No requests have been seen yet: flame claude, or OpenCode, lets flame see them."),
     e.frames.length ? table(["folded frame", "tokens", "requests without it", "tokens saved"], e.frames.slice(0, 100).map((f) => [f.goal || f.id, amount(f.tokens), amount(f.requests), amount(f.leftOut)])) : null);
 }
 
 function table(heads, rows) {
   return h("table", {}, h("thead", {}, h("tr", {}, heads.map((t) => h("th", { scope: "col" }, t)))), h("tbody", {}, rows.map((cells) => h("tr", {}, cells.map((c) => h("td", {}, c))))));
-}
-
-// news shows what waits for a person, and what happened last.
-export function news(model, { goTo, settle }) {
-  const waits = model.sessions.filter((s) => s.state === "idle");
-  const box = open("News",
-    h("h3", {}, "Waits for a person"),
-    model.conflicts.length || waits.length ? h("ul", { class: "plain" },
-      model.conflicts.map((c) => h("li", {}, h("button", { type: "button", class: "urgent", disabled: !settle, onclick: () => { box.close(); settle(c); } }, `Conflict: ${c.kind} ${c.key}`))),
-      waits.map((s) => h("li", {}, h("button", { type: "button", onclick: () => { box.close(); goTo(s.current || s.root); } }, `${s.host} waits for a prompt: ${s.title || s.id}`)))) : h("p", { class: "note" }, "Nothing."),
-    h("h3", {}, "What happened"),
-    model.notices.length ? h("ul", { class: "plain" }, [...model.notices].reverse().map((n) => h("li", { class: n.bad ? "bad" : "" }, h("time", {}, moment(n.at) + " "),
-      h("button", { type: "button", disabled: !n.frame, onclick: () => { box.close(); goTo(n.frame); } }, n.text)))) : h("p", { class: "note" }, "Nothing yet."));
 }

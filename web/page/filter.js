@@ -1,7 +1,7 @@
 // The filter: one text with words to search for, and terms such as status:failed that say
 // which frames are wanted. The field in the head and the address share it.
 
-import { glyphs, statusNames, tokensOf, costOf } from "./words.js";
+import { statusNames, tokensOf, costOf } from "./words.js";
 
 const spans = { m: 60000, h: 3600000, d: 86400000, w: 604800000 };
 
@@ -22,14 +22,22 @@ function boundOf(value) {
   return sign === ">" ? (x) => x > bound : (x) => x < bound;
 }
 
+// near returns which of some names a person may have meant.
+function near(value, names) {
+  const letters = (text) => [...text].sort().join("");
+  const found = [...names].find((name) => letters(name) === letters(value) || (value.length > 3 && (name.startsWith(value.slice(0, 3)) || name.endsWith(value.slice(-3)))));
+  return found ? `. Did you mean ${found}?` : "";
+}
+
 // named is a key whose values are names of frames. Any name may appear later.
 const named = (what, nameOf) => ({
   what, nameOf, is: (value) => (f) => nameOf(f) === value,
-  wrong: (value, model) => (model && model.read && !countsOf(model, nameOf).has(value) ? `no frame here has the ${what} “${value}”` : ""),
+  begins: (value, model) => model && [...countsOf(model, nameOf).keys()].some((name) => name.startsWith(value)),
+  wrong: (value, model) => (model && model.read && !countsOf(model, nameOf).has(value) ? `No frame here has the ${what} “${value}”${near(value, countsOf(model, nameOf).keys())}` : ""),
 });
 
 const measured = (what, of, examples) => ({
-  what, examples, is: (value) => { const test = boundOf(value); return (f) => test(of(f.total)); },
+  what, examples, begins: (value) => /^[<>]?\$?\d*\.?$/.test(value), is: (value) => { const test = boundOf(value); return (f) => test(of(f.total)); },
   wrong: (value) => (boundOf(value) ? "" : `“${value}” is no bound: write ${examples.join(" or ")}`),
 });
 
@@ -37,13 +45,14 @@ const measured = (what, of, examples) => ({
 const keys = new Map(Object.entries({
   status: {
     what: "status", nameOf: (f) => f.status, is: (value) => (f) => f.status === value,
-    wrong: (value) => (Object.hasOwn(statusNames, value) ? "" : `there is no status “${value}”: ${Object.keys(statusNames).join(", ")}`),
+    begins: (value) => Object.keys(statusNames).some((name) => name.startsWith(value)),
+    wrong: (value) => (Object.hasOwn(statusNames, value) ? "" : `There is no status “${value}”${near(value, Object.keys(statusNames)) || `: write ${Object.keys(statusNames).join(", ")}`}`),
   },
   agent: named("agent", (f) => f.agent || ""),
   host: named("host", (f) => f.host || ""),
   machine: named("machine", (f) => f.machine || ""),
   since: {
-    what: "time", examples: ["15m", "2h", "1d", "7d"],
+    what: "time", examples: ["15m", "2h", "1d", "7d"], begins: (value) => /^\d{0,6}$|^\d{4}-[\d-]{0,5}$/.test(value),
     is: (value, now) => { const start = startOf(value, now); return (f) => !f.until || f.until >= start; },
     wrong: (value) => (Number.isNaN(startOf(value, 0)) ? `“${value}” is no time: write 15m, 2h, 7d or 2026-01-31` : ""),
   },
@@ -93,30 +102,28 @@ export function filterOf(text = "") {
 // wrongIn tells what is wrong with a term; empty: nothing. Without a model it knows no names.
 function wrongIn(term, model) {
   const key = keys.get(term.key);
-  if (!key) return `there is no “${term.key}:”, but ${[...keys.keys()].join(", ")}; quotes search for the text itself`;
+  if (!key) return `There is no “${term.key}:”, but ${[...keys.keys()].join(", ")}; quotes search for the text itself`;
   return term.values.map((value) => key.wrong(value, model)).find(Boolean) || "";
 }
 
-// wrongsOf tells what is wrong with a text, without the term at which a person types.
+// wrongsOf tells what is wrong with a text. The value at which a person types may still become
+// right.
 export function wrongsOf(text, model, caret = -1) {
-  return filterOf(text).terms.filter((t) => !(caret >= t.from && caret <= t.until)).map((t) => wrongIn(t, model)).filter(Boolean);
+  const goesOn = (t) => caret === t.until && keys.has(t.key) && keys.get(t.key).begins(t.values.at(-1) || "", model);
+  return filterOf(text).terms.map((t) => (goesOn(t) ? wrongIn({ ...t, values: t.values.slice(0, -1) }, model) : wrongIn(t, model))).filter(Boolean);
 }
 
-// sinceIn returns from when on a text wants frames; 0: from the beginning.
-export function sinceIn(text, now) {
-  const starts = filterOf(text).terms.filter((t) => t.key === "since" && !t.not && !wrongIn(t)).flatMap((t) => t.values).map((v) => startOf(v, now));
-  return starts.length ? Math.max(...starts) : 0;
-}
-
-// matcher returns which frames a view wants; found has those with its words. A wrong term,
-// or one without a value, restricts nothing.
+// matcher returns which frames a view wants: those with all its words in their goals, and those
+// that were found by their words. A wrong term, or one without a value, restricts nothing.
 export function matcher(view, model, found) {
+  const words = filterOf(view.q).words.toLowerCase().split(/\s+/u).filter(Boolean);
   const now = model.now();
   const tests = filterOf(view.q).terms.filter((t) => t.values.length && !wrongIn(t)).map((t) => {
     const wants = t.values.map((value) => keys.get(t.key).is(value, now));
     return (f) => wants.some((wanted) => wanted(f)) !== t.not;
   });
-  return (f) => tests.every((test) => test(f)) && (!found || found.has(f.id));
+  const says = (f) => (found && found.has(f.id)) || words.every((word) => f.goal.toLowerCase().includes(word));
+  return (f) => tests.every((test) => test(f)) && says(f);
 }
 
 const most = 9; // offers at once
@@ -152,5 +159,5 @@ export function offersOf(text, caret, model) {
 function choicesOf(key, model) {
   if (key.examples) return key.examples.map((value) => [value, key.what]);
   const counts = [...countsOf(model, key.nameOf)].sort(([x, m], [y, n]) => n - m || (x < y ? -1 : 1));
-  return counts.map(([value, n]) => [value, `${(Object.hasOwn(glyphs, value) && glyphs[value]) || ""} ${n} ${n === 1 ? "frame" : "frames"}`.trim()]);
+  return counts.map(([value, n]) => [value, `${n} ${n === 1 ? "frame" : "frames"}`]);
 }

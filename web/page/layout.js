@@ -2,7 +2,7 @@
 
 // A frame here is {id, from, until, children, self, total}; until is 0 while it is open,
 // and still is since when no work goes on in it then.
-// Places are {id, frame, row, from, until}; rows count from 0, the top.
+// Places are {frame, row, x, wide} in pixels; rows count from 0, the top.
 
 // hull returns from when until when a frame and all below it lasted; open ones until now.
 // Nothing lasts beyond now: where a clock was ahead, what it noted is as of now.
@@ -74,51 +74,35 @@ export function byClock(roots, now) {
     const [f, above] = stack.pop();
     if (!offsets.has(f)) continue;
     const row = above + offsets.get(f);
-    places.push({ id: f.id, frame: f, row, ...hulls.get(f) });
+    places.push({ frame: f, row, ...hulls.get(f) });
     for (const child of f.children) stack.push([child, row + 1]);
   }
   places.sort((a, b) => a.row - b.row || a.from - b.from);
   return { places, rows };
 }
 
-// byAmount places frames as an icicle of totals: a frame is as wide as its own amount and
-// those below it together; what no child covers is its own. From and until are amounts.
-export function byAmount(roots, amountOf) {
-  const totals = new Map();
+// byAmount places frames as an icicle of totals on a width: a frame is as wide as all that was
+// spent in it and below it, the widest first; what no child covers is its own. A frame of less
+// than a pixel is a place together with those beside it, and what is below it has none.
+export function byAmount(roots, amountOf, width) {
   const places = [];
-  for (const root of roots) {
-    const stack = [[root, false]];
-    while (stack.length) {
-      const [f, ready] = stack.pop();
-      if (!ready) {
-        stack.push([f, true]);
-        for (const child of f.children) stack.push([child, false]);
-        continue;
-      }
-      totals.set(f, f.children.reduce((sum, child) => sum + totals.get(child), amountOf(f)));
-    }
-  }
   let rows = 0;
-  let at = 0;
-  const stack = [];
-  for (const root of roots) {
-    stack.push([root, at, 0]);
-    at += totals.get(root);
-  }
+  const whole = roots.reduce((sum, f) => sum + amountOf(f), 0);
+  const rate = whole > 0 ? width / whole : 0;
+  const stack = [[roots, 0, 0]];
   while (stack.length) {
-    const [f, from, row] = stack.pop();
-    const total = totals.get(f);
-    if (!(total > 0)) continue;
-    rows = Math.max(rows, row + 1);
-    places.push({ id: f.id, frame: f, row, from, until: from + total, own: amountOf(f) });
-    let inner = from;
-    for (const child of f.children) {
-      stack.push([child, inner, row + 1]);
-      inner += totals.get(child);
+    const [frames, left, row] = stack.pop();
+    const costly = frames.filter((f) => amountOf(f) > 0).sort((a, b) => amountOf(b) - amountOf(a) || (a.id < b.id ? -1 : 1));
+    let x = left;
+    for (const f of costly) {
+      const wide = amountOf(f) * rate;
+      places.push({ frame: f, row, x, wide });
+      rows = Math.max(rows, row + 1);
+      if (wide >= 1 && f.children.length) stack.push([f.children, x, row + 1]);
+      x += wide;
     }
   }
-  places.sort((a, b) => a.row - b.row || a.from - b.from);
-  return { places, rows, total: at };
+  return { places: places.sort((a, b) => a.row - b.row || a.x - b.x), rows };
 }
 
 // emptyOf returns the stretches between places in which there is none.

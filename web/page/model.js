@@ -1,7 +1,6 @@
 // What the page knows of a project, as the server told it, and what of that is shown.
 
-import { tokensOf, costOf, hueOf, whoOf } from "./words.js";
-import { sinceIn } from "./filter.js";
+import { tokensOf, costOf } from "./words.js";
 
 // A Model holds the frames with their children, and the agents.
 export class Model {
@@ -21,6 +20,9 @@ export class Model {
     this.notices = [];
     this.gaps = [];
     this.root = this.root || "";
+    this.titles = this.titles || {}; // of hosts, by name
+    this.conflicted = new Set(); // frames below which agents disagree
+    this.live = new Set(); // frames in which a session or an agent is now
     this.skew = 0; // how much the server's clock is ahead of this one, in ms
     this.read = false;
   }
@@ -36,6 +38,7 @@ export class Model {
     }
     this.skew = line.now - Date.now();
     if (line.root) this.root = line.root;
+    if (line.hosts) this.titles = line.hosts;
     let moved = false;
     for (const id of line.gone || []) moved = this.frames.delete(id) || moved;
     for (const row of line.frames || []) {
@@ -43,7 +46,6 @@ export class Model {
       moved = moved || !was || was.parent !== row.parent;
       row.total = row.total || {};
       row.self = row.self || {};
-      hueOf(whoOf(row)); // the first names get colours of their own
       row.children = was ? was.children : [];
       this.frames.set(row.id, was ? Object.assign(emptied(was), row) : row);
     }
@@ -51,7 +53,13 @@ export class Model {
     for (const name of ["sessions", "conflicts", "notices", "gaps"]) if (line[name]) this[name] = line[name];
     if (moved || line.whole) this.link();
     const changed = line.whole || line.gone || line.frames || line.agents || line.sessions || line.conflicts || line.notices || line.gaps;
-    if (changed) this.version++;
+    if (changed) {
+      this.version++;
+      const inside = [...this.sessions.filter((x) => x.state === "active").map((x) => x.current), ...this.running().filter((a) => a.state !== "suspended").map((a) => a.frame)];
+      this.live = new Set(inside.filter((id) => this.frames.has(id)));
+      for (const c of this.conflicts) c.frame = this.between(c);
+      this.conflicted = new Set(this.conflicts.map((c) => c.frame));
+    }
     this.read = true;
     return Boolean(changed);
   }
@@ -98,6 +106,15 @@ export class Model {
 
   // running returns the agents at work.
   running() { return [...this.agents.values()].filter((a) => isRunning(a)); }
+
+  // between returns the frame below which the agents of a conflict worked.
+  between({ sides }) {
+    const of = sides.map((side) => this.frames.get((this.agents.get(side.subagent_id) || {}).frame)).find(Boolean);
+    return of && (of.parent || of.id);
+  }
+
+  // isLive reports whether a session or an agent is in an open frame now.
+  isLive(f) { return f.status === "in_progress" && this.live.has(f.id); }
 }
 
 // emptied removes what a row may leave out the next time.
@@ -107,6 +124,3 @@ function emptied(row) {
 }
 
 export function isRunning(agent) { return agent.state === "initializing" || agent.state === "active" || agent.state === "suspended"; }
-
-// sinceOf returns from when on a view shows frames; 0: from the beginning.
-export function sinceOf(view, now) { return sinceIn(view.q, now); }

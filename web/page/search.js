@@ -11,32 +11,34 @@ export class Search {
     this.offered = { list: [] };
     this.at = -1; // the chosen offer; -1: none
     this.field = h("input", {
-      type: "search", role: "combobox", id: "search", placeholder: "Search or filter (/)", "aria-label": "Search and filter frames", spellcheck: "false",
+      type: "search", role: "combobox", id: "search", placeholder: "Search or filter", "aria-label": "Search and filter frames", spellcheck: "false",
       autocomplete: "off", "aria-autocomplete": "list", "aria-controls": "offers", "aria-expanded": "false", "aria-describedby": "wrong", maxlength: 2000,
       oninput: () => { this.offer(); this.change(this.field.value); }, onkeydown: (e) => this.key(e), onclick: () => this.offer(), onfocus: () => this.offer(),
       onblur: () => this.close(),
     });
     this.offers = h("ul", { id: "offers", role: "listbox", "aria-label": "Completions", hidden: true });
-    this.wrong = h("p", { id: "wrong", class: "wrong", role: "status" });
+    this.wrong = h("p", { id: "wrong", role: "status" });
+    this.count = ""; // what the text finds
     // A press must not take the focus from the field.
     const drop = h("div", { class: "drop", onmousedown: (e) => e.preventDefault() }, this.offers, this.wrong);
-    box.append(h("div", { class: "search", role: "search" }, icon("search"), this.field, drop));
+    box.append(h("div", { class: "search", role: "search" }, icon("search"), this.field, h("kbd", { "aria-hidden": "true" }, "/"), drop));
   }
 
-  // show shows what a view is filtered by.
-  show(model, text) {
-    this.model = model;
+  // show shows what a view is filtered by, and how much it finds.
+  show(model, text, count) {
+    Object.assign(this, { model, count });
     if (!this.has()) this.field.value = text;
     this.tell();
   }
 
   has() { return document.activeElement === this.field; }
 
-  // tell says what is wrong with the text.
+  // tell says what is wrong with the text, or how much it finds.
   tell() {
     const wrongs = this.model ? wrongsOf(this.field.value, this.model, this.has() && !this.entered ? this.field.selectionStart : -1) : [];
-    const text = wrongs.join("\n");
+    const text = wrongs.length ? wrongs.join("\n") + "\nNothing is hidden by it." : this.field.value.trim() ? this.count : "";
     if (this.wrong.textContent !== text) this.wrong.textContent = text;
+    this.wrong.className = wrongs.length ? "wrong" : "";
     if (wrongs.length) this.field.setAttribute("aria-invalid", "true");
     else this.field.removeAttribute("aria-invalid");
   }

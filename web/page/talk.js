@@ -1,40 +1,77 @@
 // The log of a frame as a conversation: a line for each round, and what was said and done in
 // a round once it is opened. All of it is text that others wrote.
 
-import { h, when, moment, plural } from "./words.js";
-import { known, wrong, linked } from "./told.js";
+import { h, moment, when, plural } from "./words.js";
+import { icon } from "./icons.js";
 
-// log returns the conversation of the frame that details show.
+// known returns what the server told about the frame of details, if it did.
+export function known(d, name) { return d.told[name] && d.told[name].value; }
+
+// wrong returns what to say if the server could not tell something.
+export function wrong(d, name) {
+  const trouble = d.told[name] && d.told[name].trouble;
+  return trouble ? d.kept("wrong " + name, () => h("p", { class: "note" }, trouble.message, trouble.hint ? [h("br"), h("small", {}, trouble.hint)] : null)) : null;
+}
+
+// linked makes links of addresses in a text. They are opened without telling where from.
+export function linked(text) {
+  return String(text).split(/(https?:\/\/[^\s<>"'`]+[^\s<>"'`.,;:!?)\]])/u).map((part, i) =>
+    (i % 2 ? h("a", { href: part, target: "_blank", rel: "noopener noreferrer", "data-key": "link " + part }, part) : part));
+}
+
+// log returns the conversation of the frame that details show, or the rounds in it that have the
+// words of a search.
 export function log(d) {
-  const heading = (text) => d.kept("log title", () => h("h3", {}, text));
-  if (wrong(d, "log")) return d.group("log", heading("Log"), wrong(d, "log"));
   const told = known(d, "log");
-  if (!told) return d.asked.log ? d.group("log", heading("Log"), d.kept("log asked", () => h("p", { class: "note" }, "The log is read…"))) : null;
+  const found = d.finding && known(d, "found");
+  const count = d.finding ? (found ? `${found.rounds.length} of ${plural(found.total, "round")}` : "…") : told ? plural(told.total, "round") : "";
+  const heading = d.kept("log title", () => h("h3", {}, "Conversation ", h("span", { class: "n" }, count)), count);
+  if (wrong(d, "log")) return d.group("log", heading, wrong(d, "log"));
+  if (!told) return d.asked.log ? d.group("log", heading, d.kept("log asked", () => h("p", { class: "note" }, "The log is read…"))) : null;
+  const field = d.kept("log field", () => h("label", { class: "find" }, icon("search"), h("input", {
+    type: "search", "aria-label": "Search in the conversation", placeholder: "Search, folded work too", maxlength: 200, oninput: (e) => d.find(e.target.value), onkeydown: (e) => d.unfind(e),
+  })), true);
+  const head = d.group("log head", heading, told.total ? field : null);
+  if (d.finding) {
+    return d.group("log", head, wrong(d, "found"), found && !found.rounds.length ? d.kept("log none", () => h("p", { class: "note" }, "No round has all these words.")) : null,
+      found ? d.list("log found", found.rounds.map((r) => round(d, r))) : null);
+  }
   const { rounds, from, total } = told;
-  return d.group("log", heading(`Log: ${plural(total, "round")}`),
+  return d.group("log", head,
     total === 0 ? d.kept("log empty", () => h("p", { class: "note" }, "The transcript has nothing from the time of this frame.")) : null,
     from > 0 ? d.kept("log earlier", () => h("div", { class: "actions" },
       h("button", { type: "button", "data-key": "earlier", onclick: () => d.earlier(50) }, from > 50 ? `50 earlier of ${from}` : `${from} earlier`),
       from > 50 ? h("button", { type: "button", "data-key": "first", onclick: () => d.earlier(500) }, from > 500 ? "500 earlier" : "All") : null)) : null,
-    d.list("log", rounds.map((r, i) => round(d, r, from + i))));
+    d.list("log", rounds.map((r) => round(d, r))));
 }
 
-const speakers = { user: "Prompt", assistant: "Agent" };
-
 // round is one round: its head says in a line what happened.
-function round(d, r, n) {
-  const name = "round " + n;
-  const el = d.kept(name, () => h("li", { class: r.role }, d.fold(name, head(r, d.now), () => content(d, n), { kind: "round" })), r, d.told[name]);
-  return el;
+function round(d, r) {
+  const name = "round " + r.n;
+  return d.kept(name, () => h("li", { class: r.role }, d.fold(name, head(r, d.now), () => content(d, r.n), { kind: "round" })), r, d.told[name]);
 }
 
 function head(r, now) {
-  const calls = (r.calls || []).map((c) => h("span", { class: "did" }, h("code", {}, c.tool), " ", (c.input || "").slice(0, 80)));
-  if (r.more) calls.push(h("span", { class: "did" }, `and ${r.more} more`));
-  return h("span", { class: "said" },
-    h("b", {}, r.host ? "Host" : speakers[r.role] || r.role), " ",
-    r.failed ? h("span", { class: "removed" }, `⚠\uFE0E ${plural(r.failed, "failed call")} `) : null,
-    h("bdi", {}, r.text || (calls.length ? "" : "(no text)")), ...calls, " ", r.at ? when(r.at, now) : null);
+  return h("span", { class: "rd" }, h("span", { class: "k" }, String(r.n + 1)), saying(r), h("span", { class: "at", title: r.host ? "written by the host" : "" }, r.at ? moment(r.at, now) : ""));
+}
+
+// saying is what was said in a round, and below it what was done.
+function saying(r) {
+  const calls = (r.calls || []).map((c) => `${c.tool} ${(c.input || "").slice(0, 80)}`.trim());
+  if (r.more) calls.push(`${r.more} more`);
+  const text = r.text || (calls.length ? "" : "(no text)");
+  return h("span", { class: "tx" }, text ? h("bdi", { class: "one" }, text) : "", r.failed ? h("span", { class: "removed" }, `${plural(r.failed, "failed call")} `) : null, calls.length ? h("bdi", { class: "did" }, calls.join(" · ")) : "");
+}
+
+// now are the last messages of a frame in which an agent is at work: two, or more where there is room.
+export function now(d) {
+  const told = known(d, "log");
+  const rounds = told ? told.rounds.filter((r) => r.role === "assistant").slice(d.box.clientWidth < 480 ? -2 : -10) : [];
+  const agent = d.agent();
+  if (!rounds.length && !(agent && agent.text)) return null;
+  return d.group("now", d.kept("now title", () => h("h3", {}, "Now")),
+    rounds.length ? d.list("now", rounds.map((r) => d.kept("now " + r.n, () => h("li", {}, h("span", { class: "rd" }, h("span", { class: "k" }), saying(r), r.at ? when(r.at, d.now) : "")), r)))
+      : d.kept("last words", () => h("p", { class: "text" }, agent.text), agent.text));
 }
 
 // content is what was said and done in a round, as far as it was told.
@@ -65,7 +102,7 @@ function content(d, n) {
 
 function outcome(out) {
   if (!out) return "";
-  if (out.p.failed) return h("span", { class: "removed" }, " ⚠\uFE0E failed: " + first(out.p.text));
+  if (out.p.failed) return h("span", { class: "removed" }, " failed: " + first(out.p.text));
   return h("span", { class: "note" }, " → " + (first(out.p.text) || "no output"));
 }
 
@@ -103,7 +140,7 @@ export function history(d) {
     const told = known(d, "history");
     if (!told) return h("p", { class: "note" }, "…");
     return h("div", {}, told.all ? null : h("p", { class: "note" }, `The last ${told.events.length} events; the command flame events has all.`),
-      told.events.length ? h("ol", { class: "events" }, told.events.map((e) => h("li", {}, h("time", { title: `event ${e.seq}` }, moment(e.at)), " ", h("bdi", {}, e.text), e.agent ? h("small", {}, " " + e.agent) : null)))
+      told.events.length ? h("ol", { class: "events" }, told.events.map((e) => h("li", {}, h("time", { title: `event ${e.seq}` }, moment(e.at, d.now)), " ", h("bdi", {}, e.text), e.agent ? h("small", {}, " " + e.agent) : null)))
         : h("p", { class: "note" }, "Nothing is known of it: old events are deleted."));
   };
   return d.kept("history", () => d.fold("history", "History", content), d.told.history, d.isOpen("history"));

@@ -1,11 +1,22 @@
 // The frames as text: a tree that only has the lines that can be seen. It is the
 // accessible form of the picture, and selects the same frame.
 
-import { h, duration, tookOf, amount, cost, tokensOf, hueOf, whoOf, statusNames, morph } from "./words.js";
-import { icon } from "./icons.js";
+import { h, minutes, tookOf, cost, listed, amount, tokensOf, morph, whoOf } from "./words.js";
+import { icon, sign, signOf, mark } from "./icons.js";
 
 const lineHeight = 28;
+const narrow = matchMedia("(max-width: 720px)"); // where goals take two lines
 const printed = 2000; // lines on paper at most
+
+const pen = document.createElement("canvas").getContext("2d");
+
+// widthOf returns how wide a goal is in one line of a phone.
+function widthOf(f) {
+  if (f.measured !== f.goal) Object.assign(f, { measured: f.goal, width: pen.measureText(f.goal).width });
+  return f.width;
+}
+
+const open = "status:in_progress,planned,blocked"; // the filter of what is not finished
 
 // A Tree draws into an element.
 export class Tree {
@@ -20,14 +31,10 @@ export class Tree {
     this.space = h("div", { class: "space", role: "presentation" });
     this.box.append(this.space);
     this.note = h("p", { class: "note", hidden: true });
-    box.append(this.columns(), this.note, this.box);
+    this.kinds = ["All", "Open"].map((name) => h("button", { type: "button", onclick: () => on.filter(name === "Open" ? open : "") }));
+    box.append(h("div", { class: "seg kinds", role: "group", "aria-label": "Frames in the list" }, this.kinds), this.note, this.box);
     this.typed = { text: "", at: 0 };
     this.wanted = ""; // the frame that the next lines show
-  }
-
-  columns() {
-    return h("div", { class: "line columns", "aria-hidden": "true" },
-      h("span", { class: "goal" }, "frame"), h("span", { class: "who" }, "who"), h("span", {}, "time"), h("span", {}, "cost"), h("span", { class: "tokens" }, "tokens"));
   }
 
   // show lists what is wanted of the model, with the frames above it.
@@ -42,8 +49,7 @@ export class Tree {
         for (let up = f; up && !wanted.has(up); up = model.frames.get(up.parent)) wanted.add(up);
       }
     }
-    const under = view.under && model.frames.get(view.under);
-    const roots = under ? [under] : model.roots.filter((f) => view.archived || !f.archived).reverse();
+    const roots = model.roots.filter((f) => view.archived || !f.archived).reverse();
     this.lines = [];
     const stack = roots.map((f, i) => ({ f, depth: 0, of: roots.length, at: i + 1 })).reverse();
     while (stack.length) {
@@ -54,8 +60,25 @@ export class Tree {
       const children = line.f.children;
       for (let i = children.length - 1; i >= 0; i--) stack.push({ f: children[i], depth: line.depth + 1, of: children.length, at: i + 1 });
     }
+    // Where goals take two lines, lines are of two heights.
+    if (narrow.matches) pen.font = "15px " + getComputedStyle(this.box).fontFamily;
+    const room = this.box.clientWidth - 116;
+    let top = 0;
+    for (const line of this.lines) {
+      line.top = top;
+      const left = room - 12 * Math.min(line.depth, 24) - (model.isLive(line.f) ? 62 : 0);
+      line.tall = !narrow.matches ? lineHeight : widthOf(line.f) > left ? 65 : 44;
+      top += line.tall;
+    }
+    this.tall = top;
+    if (this.counted !== model.version) Object.assign(this, { counted: model.version, all: model.frames.size, open: [...model.frames.values()].filter((f) => !f.until && f.status !== "invalidated").length });
+    this.kinds.forEach((button, i) => {
+      const count = i ? this.open : this.all;
+      if (button.textContent !== `${i ? "Open" : "All"} ${count}`) button.replaceChildren(i ? "Open " : "All ", h("span", { class: "n" }, String(count)));
+      button.setAttribute("aria-pressed", String((view.q || "") === (i ? open : "")));
+    });
     this.note.hidden = this.lines.length > 0 || !model.read;
-    this.note.textContent = matches ? "No frame matches. Esc clears the search and the filters." : "No frames yet.";
+    this.note.textContent = matches ? "No frame matches. Esc clears the search." : "No frames yet.";
     if (this.wanted && model.read) {
       this.scrollTo(this.wanted);
       this.wanted = "";
@@ -65,9 +88,9 @@ export class Tree {
 
   // paint draws the lines that can be seen.
   paint() {
-    const first = this.whole ? 0 : Math.max(0, Math.floor(this.box.scrollTop / lineHeight) - 5);
-    const last = Math.min(this.lines.length, this.whole ? printed : first + Math.ceil(this.box.clientHeight / lineHeight) + 10);
-    this.space.style.height = this.lines.length * lineHeight + "px";
+    const first = this.whole ? 0 : Math.max(0, this.lineAt(this.box.scrollTop) - 5);
+    const last = Math.min(this.lines.length, this.whole ? printed : this.lineAt(this.box.scrollTop + this.box.clientHeight) + 6);
+    this.space.style.height = this.tall + "px";
     const chosen = this.lines.findIndex((l) => l.f.id === this.view.sel);
     const shown = [];
     for (let i = first; i < last; i++) shown.push(this.line(i, i === chosen, this.space.children[i - first]));
@@ -85,6 +108,18 @@ export class Tree {
     else this.box.removeAttribute("aria-activedescendant");
   }
 
+  // lineAt returns the number of the line at a height.
+  lineAt(y) {
+    let low = 0;
+    let high = Math.max(this.lines.length - 1, 0);
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.lines[middle].top <= y) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
   // print has all lines drawn for paper, or only those that can be seen again.
   print(whole) {
     if (!this.view) return;
@@ -97,28 +132,29 @@ export class Tree {
   }
 
   line(i, chosen, old) {
-    const { f, depth, of, at } = this.lines[i];
-    const time = f.from ? duration(tookOf(f, this.model.now())) : "";
-    const who = whoOf(f);
+    const { f, depth, of, at, top, tall } = this.lines[i];
+    const { model } = this;
+    const name = signOf(f, model);
     const opens = f.children.length > 0;
     const folded = this.folded.has(f.id);
-    const total = `${cost(f.total)}|${amount(tokensOf(f.total))}`;
-    const key = [i, f.id, depth, of, at, f.goal, f.status, who, time, total, opens, folded, chosen, f.archived].join("\u0001");
+    const took = name === "live" && f.from ? minutes(tookOf(f, model.now())) : "";
+    const spent = listed(f.total);
+    const torn = model.conflicted.has(f.id);
+    const key = [top, tall, f.id, depth, of, at, f.goal, name, f.host, f.agent, took, spent, opens, folded, chosen, f.archived, torn].join("\u0001");
     if (old && old.key === key) return old;
+    const own = tokensOf(f.total) ? [`${cost(f.total)}, ${cost(f.self)} own`, `${amount(tokensOf(f.total))} tokens`, whoOf(f, model.titles)].filter(Boolean).join(" · ") : whoOf(f, model.titles);
+    const guides = h("span", { class: "guides" });
+    guides.style.width = `calc(${Math.min(depth, 24)} * var(--step))`;
     const el = h("div", {
-      class: `line s-${f.status}${chosen ? " chosen" : ""}${f.archived ? " archived" : ""}`, role: "treeitem", id: "line-" + f.id, "data-id": f.id,
-      "aria-level": depth + 1, "aria-setsize": of, "aria-posinset": at, "aria-selected": chosen ? "true" : "false",
+      class: `line s-${name}${chosen ? " chosen" : ""}${f.archived ? " archived" : ""}${tall > 50 ? " two" : ""}`, role: "treeitem", id: "line-" + f.id, "data-id": f.id,
+      "aria-level": depth + 1, "aria-setsize": of, "aria-posinset": at, "aria-selected": chosen ? "true" : "false", title: own,
       "aria-expanded": opens ? String(!folded) : undefined,
     },
-      h("span", { class: "goal" },
-        h("span", { class: "fold", "aria-hidden": "true" }, opens ? (folded ? "▸" : "▾") : ""), h("span", { class: `glyph s-${f.status}`, "aria-hidden": "true" }, icon(f.status)),
-        " ", h("bdi", {}, f.goal || f.id), h("span", { class: "aloud" }, `, ${statusNames[f.status]}, `)),
-      h("span", { class: "who" }, who ? h("i", { class: `dot h${hueOf(who)}` }) : "", who),
-      h("span", {}, time),
-      h("span", { title: `self ${cost(f.self)}` }, h("span", { class: "aloud" }, ", "), cost(f.total)),
-      h("span", { class: "tokens", title: `self ${amount(tokensOf(f.self))}` }, amount(tokensOf(f.total)), h("span", { class: "aloud" }, " tokens")));
-    el.style.top = i * lineHeight + "px";
-    el.firstChild.style.paddingInlineStart = Math.min(depth, 24) * 14 + "px";
+      guides, h("span", { class: "fold", "aria-hidden": "true" }, opens ? icon(folded ? "closed" : "open") : ""), sign(name), h("bdi", { class: "goal" }, f.goal || f.id),
+      torn ? h("span", { class: "torn", title: "agents disagree" }, icon("conflict"), h("span", { class: "aloud" }, ", agents disagree")) : "",
+      took ? h("span", { class: "took" }, h("span", { class: "aloud" }, ", for "), took) : "", mark(f.host, model.titles), h("span", { class: "cost" }, spent));
+    el.style.top = top + "px";
+    el.style.height = tall + "px";
     el.key = key;
     return el;
   }
@@ -133,23 +169,23 @@ export class Tree {
   scrollTo(id) {
     const i = this.lines.findIndex((l) => l.f.id === id);
     if (i < 0) return;
-    const top = i * lineHeight;
-    this.space.style.height = this.lines.length * lineHeight + "px";
+    const { top, tall } = this.lines[i];
+    this.space.style.height = this.tall + "px";
     if (top < this.box.scrollTop) this.box.scrollTop = top;
-    else if (top + lineHeight > this.box.scrollTop + this.box.clientHeight) this.box.scrollTop = top + lineHeight - this.box.clientHeight;
+    else if (top + tall > this.box.scrollTop + this.box.clientHeight) this.box.scrollTop = top + tall - this.box.clientHeight;
   }
 
   click(event) {
     const el = event.target.closest("[data-id]");
     if (!el) return;
     const id = el.getAttribute("data-id");
-    if (event.target.classList.contains("fold")) this.toggle(id);
-    this.on.select(id);
+    if (event.target.closest(".fold") && el.hasAttribute("aria-expanded")) this.toggle(id);
+    else this.on.select(id);
   }
 
   doubled(event) {
     const el = event.target.closest("[data-id]");
-    if (el && !event.target.classList.contains("fold")) this.on.zoom(el.getAttribute("data-id"));
+    if (el && !event.target.closest(".fold")) this.on.zoom(el.getAttribute("data-id"));
   }
 
   toggle(id, fold = !this.folded.has(id)) {

@@ -1,66 +1,64 @@
 // Words and numbers as people read them.
 
-// The signs of statuses are those of `flame tree`; U+FE0E keeps browsers from drawing an emoji.
-export const glyphs = { planned: "○", in_progress: "→", completed: "✓", failed: "⚠\uFE0E", blocked: "!", invalidated: "✗" };
 export const statusNames = {
-  in_progress: "in progress", planned: "planned", completed: "completed", blocked: "blocked", failed: "failed", invalidated: "invalidated",
+  in_progress: "In progress", planned: "Planned", completed: "Completed", blocked: "Blocked", failed: "Failed", invalidated: "Set aside",
 };
 
 const units = [[86400000, "d"], [3600000, "h"], [60000, "m"], [1000, "s"]];
 
 // duration tells a time in ms in at most two units.
 export function duration(ms) {
-  if (!(ms >= 1000)) return ms > 0 ? "<1 s" : "0 s";
-  let i = units.findIndex(([size]) => ms >= size);
+  if (!(ms >= 1000)) return "<1 s";
+  const i = units.findIndex(([size]) => ms >= size);
   const [size, name] = units[i];
-  const n = Math.floor(ms / size);
-  if (i === units.length - 1 || n >= 10) return `${n} ${name}`;
-  const [small, smaller] = units[i + 1];
-  const rest = Math.floor((ms % size) / small);
-  return rest ? `${n} ${name} ${rest} ${smaller}` : `${n} ${name}`;
+  const rest = i + 1 < units.length ? Math.floor((ms % size) / units[i + 1][0]) : 0;
+  return `${Math.floor(ms / size)} ${name}${rest ? ` ${rest} ${units[i + 1][1]}` : ""}`;
 }
 
-// amount tells a number in three digits.
+// minutes tells a time in whole minutes at least, so that it changes once a minute.
+export function minutes(ms) { return ms < 60000 ? "<1 m" : duration(ms - (ms % 60000)); }
+
+// amount tells a number in three digits, as flame's texts do.
 export function amount(n) {
-  n = n || 0;
-  for (const [size, name] of [[1e9, " G"], [1e6, " M"], [1e3, " k"]]) {
-    if (n >= size * 0.9995) return (n / size).toFixed(n >= size * 99.95 ? 0 : n >= size * 9.995 ? 1 : 2) + name;
+  let [x, larger] = [n || 0, ""];
+  for (const prefix of "kMGT") {
+    if (x < 999.5) break;
+    [x, larger] = [x / 1000, " " + prefix];
   }
-  return String(Math.round(n));
+  return Number(x.toPrecision(3)) + larger;
 }
 
 // money tells US dollars.
-export function money(usd) {
-  if (!usd) return "$0";
-  return usd < 0.01 ? "<$0.01" : "$" + usd.toFixed(usd >= 100 ? 0 : 2);
-}
+export function money(usd) { return !usd ? "$0" : usd < 0.01 ? "<$0.01" : "$" + usd.toFixed(2); }
 
 export function tokensOf(u) { return u ? (u.tokensIn || 0) + (u.tokensOut || 0) + (u.cacheRead || 0) + (u.cacheWritten || 0) : 0; }
 
-// cost tells what some work cost: the least, if the price of a part is not known.
+// cost tells what some work cost: the least, if the price of a part is not known. Costs of a list
+// stand below each other, and are short.
 export function cost(u) {
-  if (!u || !u.unpriced) return money(costOf(u));
-  return costOf(u) ? "≥ " + money(costOf(u)) : "?";
+  if (u && (u.unpriced || (!costOf(u) && tokensOf(u)))) return costOf(u) >= 0.01 ? "at least " + money(costOf(u)) : "cost not known";
+  return money(costOf(u));
 }
+
+export function listed(u) { return !costOf(u) && !tokensOf(u) ? "" : cost(u).replace("at least ", "≥ ").replace("cost not known", "?"); }
 
 export function costOf(u) { return u ? u.costUSD || 0 : 0; }
 
-const day = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
-const minute = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
-const second = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const day = new Intl.DateTimeFormat("en-US", { month: "short", day: "numeric" });
+const minute = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
 const latest = 8.64e15; // of the times that browsers know
 
 function dateOf(t) { return new Date(Math.max(-latest, Math.min(latest, Number(t) || 0))); }
 
-// ago tells how long ago something was, in one unit; long ago, on which day.
+// ago tells how long ago something was; long ago, on which day.
 function ago(t, now) {
   const ms = Math.abs(now - t);
   if (ms < 5000) return "just now";
   if (ms > 14 * 86400000) return day.format(dateOf(t)) + (ms > 300 * 86400000 ? " " + dateOf(t).getFullYear() : "");
-  const [size, name] = units.find(([size]) => ms >= size);
-  return t > now ? `in ${Math.floor(ms / size)} ${name}` : `${Math.floor(ms / size)} ${name} ago`;
+  const text = ms < 60000 ? duration(ms) : minutes(ms);
+  return t > now ? "in " + text : text + " ago";
 }
 
 // tookOf returns how long work went on in a frame that was begun, in ms.
@@ -79,15 +77,17 @@ export function freshen(box, now) {
   }
 }
 
-// moment tells a point in time, as exactly as the span around it needs. A moment of the same day,
-// before, has told the date.
-export function moment(t, span = 0, before = 0) {
+// moment tells a point in time: of today by its hour, of another day with that.
+export function moment(t, now = Date.now()) {
   const at = dateOf(t);
-  const isDated = before && dateOf(before).toDateString() === at.toDateString();
-  if (span > 3 * 86400000) return day.format(at) + (at.getFullYear() === new Date().getFullYear() ? "" : " " + at.getFullYear());
-  if (span && span < 10 * 60000) return second.format(at);
-  return (!isDated && (span > 20 * 3600000 || Math.abs(Date.now() - t) > 20 * 3600000) ? day.format(at) + " " : "") + minute.format(at);
+  if (at.toDateString() === new Date(now).toDateString()) return minute.format(at);
+  return day.format(at) + (at.getFullYear() === new Date(now).getFullYear() ? "" : " " + at.getFullYear()) + " " + minute.format(at);
 }
+
+// dayOf tells a day, and isDay whether two times are of one.
+export function dayOf(t) { return day.format(dateOf(t)); }
+
+export function isDay(t, other) { return dateOf(t).toDateString() === dateOf(other).toDateString(); }
 
 export function plural(n, thing) { return `${n} ${thing}${n === 1 ? "" : "s"}`; }
 
@@ -100,7 +100,7 @@ export function h(tag, props, ...children) {
     else if (name === "value" || name === "checked" || name === "disabled") el[name] = value;
     else el.setAttribute(name, value === true ? "" : value);
   }
-  el.append(...children.flat().filter((c) => c !== null && c !== undefined && c !== false));
+  el.append(...children.flat(3).filter((c) => c !== null && c !== undefined && c !== false));
   return el;
 }
 
@@ -115,24 +115,10 @@ export function s(tag, props, ...children) {
 // whoseOf names an agent, and the machine that asked for it if that is another than this one.
 export function whoseOf(a) { return (a.type || "agent") + (a.machine ? " @" + a.machine : ""); }
 
-// whoOf names who works in a frame, and the machine if that is another than this one.
-export function whoOf(f) { return [f.agent || f.host, f.machine && "@" + f.machine].filter(Boolean).join(" "); }
-
-const hues = new Map(); // by name
-
-// hueOf returns which of the eight colours a name has: one that no other has, while there is
-// one.
-export function hueOf(name) {
-  if (!name) return 7;
-  const known = hues.get(name);
-  if (known !== undefined) return known;
-  let sum = 0;
-  for (const c of name) sum = (sum * 31 + c.codePointAt(0)) >>> 0;
-  let hue = sum % 8;
-  const taken = new Set(hues.values());
-  while (taken.size < 8 && taken.has(hue)) hue = (hue + 1) % 8;
-  hues.set(name, hue);
-  return hue;
+// whoOf names who works in a frame: its agent and its host, and the machine if that is another.
+export function whoOf(f, titles) {
+  const host = titles[f.host] || f.host || "";
+  return [f.agent && host ? `${f.agent} in ${host}` : f.agent || host, f.machine && "@" + f.machine].filter(Boolean).join(" ");
 }
 
 // morph makes an element like another one, and keeps all that is alike: what a person presses,

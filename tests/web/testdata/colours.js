@@ -26,19 +26,19 @@
     return [0.2104542553 * l + 0.793617785 * m - 0.0040720468 * s, 1.9779984951 * l - 2.428592205 * m + 0.4505937099 * s, 0.0259040371 * l + 0.7827717662 * m - 0.808675766 * s];
   };
   const broken = [];
-  const hues = Array.from({ length: 8 }, (_, i) => colour("--h" + i));
+  const fills = ["--b-done", "--b-open", "--b-live", "--b-fail"];
   for (const [who, eye] of Object.entries(eyes)) {
-    hues.forEach((x, i) => hues.slice(0, i).forEach((y, j) => {
-      const [a, b] = [oklab(seen(eye, x)), oklab(seen(eye, y))];
+    fills.forEach((x, i) => fills.slice(0, i).forEach((y) => {
+      const [a, b] = [oklab(seen(eye, colour(x))), oklab(seen(eye, colour(y)))];
       const apart = Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
-      if (apart < 0.09) broken.push(`${who}: h${i} and h${j} are ${apart.toFixed(3)} apart`);
+      if (apart < 0.06) broken.push(`${who}: ${x} and ${y} are ${apart.toFixed(3)} apart`);
     }));
   }
-  hues.forEach((hue, i) => { if (contrast(hue, colour("--ink")) < 4.5) broken.push(`text on h${i}: ${contrast(hue, colour("--ink")).toFixed(2)}`); });
-  for (const name of ["--ink", "--dim", "--link", "--accent", "--bad", "--good"]) {
-    for (const back of ["--back", "--soft"]) {
-      if (contrast(colour(name), colour(back)) < 4.5) broken.push(`${name} on ${back}: ${contrast(colour(name), colour(back)).toFixed(2)}`);
-    }
+  const texts = { "--text": ["--bg", "--pane", "--sel", "--sunk"], "--soft": ["--bg", "--sel", "--hover"], "--mute": ["--bg", "--pane", "--sel", "--sunk", "--hover"], "--accent": ["--bg", "--pane", "--sel"],
+    "--done": ["--pane"], "--live": ["--pane"], "--need": ["--pane"], "--fail": ["--pane"], "--plan": ["--bg"], "--add-t": ["--add"], "--del-t": ["--del"], "--button-t": ["--button"],
+    "--b-done-t": ["--b-done"], "--b-open-t": ["--b-open"], "--b-live-t": ["--b-live"], "--b-fail-t": ["--b-fail"], "--b-need-t": ["--b-need", "--b-need-s"], "--b-void-t": ["--b-void"] };
+  for (const [text, backs] of Object.entries(texts)) {
+    for (const back of backs) if (contrast(colour(text), colour(back)) < 4.5) broken.push(`${text} on ${back}: ${contrast(colour(text), colour(back)).toFixed(2)}`);
   }
   return broken;
 })()

@@ -1,15 +1,14 @@
 // Checks web/page/filter.js by tables, and returns the rows that fail.
 (async () => {
   const { filterOf, matcher, wrongsOf, offersOf } = await import("./filter.js");
-  const { sinceOf } = await import("./model.js");
   const { viewOf } = await import("./address.js");
   const hour = 3600000;
   const now = new Date(2026, 10, 24, 18).getTime();
   const frames = [
-    { id: "a", status: "failed", agent: "tester", host: "claude-code", until: now - 0.5 * hour, total: { costUSD: 2, tokensIn: 5000 } },
-    { id: "b", status: "completed", agent: "code reviewer", host: "opencode", until: now - 30 * hour, total: { costUSD: 0.1, tokensIn: 2e6 } },
-    { id: "c", status: "blocked", host: "opencode", machine: "attic", until: now - 3 * hour, total: {} },
-    { id: "d", status: "in_progress", agent: "__proto__", host: "claude-code", until: 0, total: { costUSD: 12 } },
+    { id: "a", goal: "x", status: "failed", agent: "tester", host: "claude-code", until: now - 0.5 * hour, total: { costUSD: 2, tokensIn: 5000 } },
+    { id: "b", goal: "x", status: "completed", agent: "code reviewer", host: "opencode", until: now - 30 * hour, total: { costUSD: 0.1, tokensIn: 2e6 } },
+    { id: "c", goal: "x", status: "blocked", host: "opencode", machine: "attic", until: now - 3 * hour, total: {} },
+    { id: "d", goal: "x", status: "in_progress", agent: "__proto__", host: "claude-code", until: 0, total: { costUSD: 12 } },
   ];
   const model = { version: 1, read: true, frames: new Map(frames.map((f) => [f.id, f])), now: () => now };
   const broken = [];
@@ -29,10 +28,15 @@
   })) is(filterOf(q).words, want, "the words of " + q);
 
   for (const [q, part] of Object.entries({
-    "status:fialed": "there is no status “fialed”", "stauts:failed": "there is no “stauts:”", "agent:teser": "no frame here has the agent “teser”", "since:soon": "“soon” is no time",
-    "cost:much": "“much” is no bound", "agent:tester,nobody": "“nobody”", "constructor:x": "there is no “constructor:”",
+    "status:fialed": "There is no status “fialed”. Did you mean failed?", "stauts:failed": "There is no “stauts:”", "agent:teser": "No frame here has the agent “teser”. Did you mean tester?", "since:soon": "“soon” is no time",
+    "cost:much": "“much” is no bound", "agent:tester,nobody": "“nobody”", "constructor:x": "There is no “constructor:”",
   })) is(wrongsOf(q, model).length === 1 && wrongsOf(q, model)[0].includes(part), true, `what is wrong with ${q} (${wrongsOf(q, model)})`);
-  is(wrongsOf("status:fialed", model, 9), [], "the term at which a person types");
+  is(wrongsOf("status:fai", model, 10), [], "a value that may become right");
+  is(wrongsOf("status:fialed", model, 13).length, 1, "a value that cannot become right, while a person types there");
+  is(wrongsOf("status:fai", model).length, 1, "the same after Enter");
+  is(wrongsOf("status:fialed,comp", model, 18).length, 1, "the value before");
+  is(wrongsOf("agent:te", model, 8).concat(wrongsOf("since:2", model, 7), wrongsOf("cost:>0.", model, 8)), [], "others that may");
+  is(wrongsOf("since:soon", model, 10).length, 1, "and one that may not");
   is(wrongsOf("status:failed agent:tester since:2h cost:>1 words", model), [], "a good filter");
 
   const offers = (text) => offersOf(text, text.length, model).list.map((o) => o.whole);
@@ -47,8 +51,9 @@
   is(offers("words ").length, 7, "offers after a space");
   is(offersOf("status:fa agent:tester", 9, model), { from: 0, until: 9, list: offersOf("status:fa", 9, model).list }, "offers in the middle");
 
-  is(sinceOf({ q: "since:1h since:2h" }, now), now - hour, "the later of two times");
-  is(sinceOf({ q: "-since:1h x" }, now), 0, "no time");
+  const said = [{ id: "x", goal: "Pick the Apples" }, { id: "y", goal: "Pears" }];
+  is(said.filter(matcher({ q: "apples pick" }, model, null)).map((f) => f.id), ["x"], "words in goals, before the server answers");
+  is(said.filter(matcher({ q: "apples" }, model, new Set(["y"]))).map((f) => f.id), ["x", "y"], "and what it found");
   for (const [hash, want] of Object.entries({
     "#q=ladder&status=failed,blocked&since=hour": "ladder status:failed,blocked since:1h", "#agent=code%20reviewer": 'agent:"code reviewer"', "#host=opencode&since=week": "host:opencode since:7d",
     "#q=status:failed": "status:failed", "#since=constructor": "since:constructor",
