@@ -18,7 +18,7 @@ import (
 )
 
 func newDoctor(a *app.App) *cobra.Command {
-	var repair, report bool
+	var repair, report, details bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check store, hosts and every link between them", Args: app.Takes(0, 0),
 		Example: "  flame doctor\n  flame doctor --report > report.md",
@@ -31,6 +31,7 @@ func newDoctor(a *app.App) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&repair, "repair", false, "gone")
 	_ = cmd.Flags().MarkHidden("repair")
+	cmd.Flags().BoolVarP(&details, "verbose", "v", false, "say more of hosts that are well")
 	cmd.Flags().BoolVar(&report, "report", false, "print what an issue needs to say; read it before you send it")
 	return a.Locates(cmd, func(ctx context.Context, at place.Place, _ []string) error {
 		if repair {
@@ -45,7 +46,7 @@ func newDoctor(a *app.App) *cobra.Command {
 			r := doctor.ReportOf(ctx, a, at, findings)
 			return a.Out.Print(r, r.String())
 		}
-		return cmp.Or(a.Out.Print(findings, render.Findings(findings)), brokenOf(findings))
+		return cmp.Or(a.Out.Print(findings, render.Verdict(findings)+render.Findings(findings, details)), brokenOf(findings))
 	})
 }
 

@@ -33,18 +33,18 @@ func newTree(a *app.App) *cobra.Command {
 		Use: "tree [FRAME]", Aliases: []string{"ls", "list"}, Short: "Draw the frames of this project", Example: "  flame tree --details\n  flame tree --follow",
 		Args: app.Takes(0, 1), ValidArgsFunction: a.FrameArgs,
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "draw all frames of a large tree, and archived ones")
+	cmd.Flags().BoolVar(&all, "all", false, "draw all frames, archived ones too (default: open roots, and the latest others)")
 	cmd.Flags().BoolVar(&details, "details", false, "show summaries, reasons, decisions and artifacts")
 	cmd.Flags().BoolVar(&follow, "follow", false, "draw the tree again whenever it changes, until Ctrl-C")
 	once := a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
-		tree, err := view.OutlineOf(ctx, p, a.Caller(), view.TreeArgs{Root: lo.FirstOrEmpty(args), Archived: all})
+		tree, err := view.OutlineOf(ctx, p, a.Caller(), view.TreeArgs{Root: lo.FirstOrEmpty(args), Archived: all, Latest: latestRoots(all || a.Out.JSON)})
 		switch {
 		case err != nil:
 			return err
 		case tree.Size() == 0:
 			return a.Out.Print([]core.Frame{}, a.NoFrames(ctx))
 		case tree.Size() > treeLimit && !all && len(args) == 0 && !a.Out.JSON:
-			return drawPart(ctx, a, p, tree.Size(), details)
+			return drawPart(ctx, a, p, tree.Size()+tree.Frames, details)
 		}
 		if err := noteOff(ctx, a, p); err != nil {
 			return err
@@ -52,7 +52,7 @@ func newTree(a *app.App) *cobra.Command {
 		return a.Out.Tree(ctx, tree, details)
 	}).RunE
 	following := a.Locates(cmd, func(ctx context.Context, at place.Place, args []string) error {
-		return followTree(ctx, a, at, view.TreeArgs{Root: lo.FirstOrEmpty(args), Archived: all}, details)
+		return followTree(ctx, a, at, view.TreeArgs{Root: lo.FirstOrEmpty(args), Archived: all, Latest: latestRoots(all || a.Out.JSON)}, details)
 	}).RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if follow {
@@ -62,6 +62,9 @@ func newTree(a *app.App) *cobra.Command {
 	}
 	return cmd
 }
+
+// latestRoots returns how many roots that have ended a tree shows beside the open ones; 0: all.
+func latestRoots(all bool) int { return lo.Ternary(all, 0, 5) }
 
 // treeLimit is how many frames `flame tree` draws before it draws a part.
 const treeLimit = 200
@@ -90,7 +93,7 @@ func noteOff(ctx context.Context, a *app.App, p *project.Project) error {
 func newStatus(a *app.App) *cobra.Command {
 	var short bool
 	cmd := &cobra.Command{
-		Use: "status", Short: "Show the current frame and the tree around it", Example: "  flame status --line", Args: app.Takes(0, 0),
+		Use: "status", Short: "Say how the project stands, with the current frame and the tree around it", Example: "  flame status --line", Args: app.Takes(0, 0),
 	}
 	cmd.Flags().BoolVar(&short, "line", false, "one line of at most 80 columns, for a host's status line")
 	cmd.PersistentPreRun = func(*cobra.Command, []string) {
@@ -98,7 +101,7 @@ func newStatus(a *app.App) *cobra.Command {
 			a.Warn()
 		}
 	}
-	whole := a.Opens(cmd, func(ctx context.Context, p *project.Project, _ []string) error { return printStatus(ctx, a, p) }).RunE
+	whole := a.OpensAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error { return printStatus(ctx, a, s) }).RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if short {
 			return statusLine(cmd.Context(), a)
@@ -113,19 +116,20 @@ type status struct {
 	Current string              `json:"current,omitempty"`
 	Counts  map[core.Status]int `json:"counts"`
 	Tree    json.RawMessage     `json:"tree"`
-	More    map[core.Status]int `json:"more,omitempty"`    // roots left out
+	More    map[core.Status]int `json:"more,omitempty"` // roots left out
+	Today   view.Today          `json:"today"`
 	Metered []usage.Metered     `json:"metered,omitempty"` // requests of the project that gateways measured
 }
 
 // statusLimit is how many frames a status shows before it counts the rest.
 const statusLimit = 60
 
-func printStatus(ctx context.Context, a *app.App, p *project.Project) error {
-	tree, err := view.TreeOf(ctx, p, a.Caller(), view.TreeArgs{Limit: statusLimit})
+func printStatus(ctx context.Context, a *app.App, s *agents.Agents) error {
+	tree, err := view.TreeOf(ctx, s.Project, a.Caller(), view.TreeArgs{Limit: statusLimit})
 	if err != nil {
 		return err
 	}
-	metered, err := project.Read(ctx, p, usage.ByClass)
+	metered, err := project.Read(ctx, s.Project, usage.ByClass)
 	if err != nil {
 		return err
 	}
@@ -133,11 +137,11 @@ func printStatus(ctx context.Context, a *app.App, p *project.Project) error {
 	if err != nil {
 		return err
 	}
-	text := render.Status(tree, a.Out.Width()) + render.MeteredLine(metered)
-	if len(tree.Lines) == 0 {
-		text = render.Off(tree.Off) + a.NoFrames(ctx)
+	today, text, err := todayOf(ctx, a, s, render.Around(tree, a.Out.Width()))
+	if err != nil {
+		return err
 	}
-	return a.Out.Draw(status{tree.Current, tree.Counts, nodes, more, metered}, text)
+	return a.Out.Draw(status{tree.Current, tree.Counts, nodes, more, today, metered}, text)
 }
 
 // The bounds of the document that a host writes to the command of its status line. It is small and arrives at once.

@@ -72,10 +72,11 @@ func Unavailablef(cause error, format string, args ...any) *Problem {
 
 // A Finding is one thing that `flame doctor` found.
 type Finding struct {
-	What   string `json:"what"`           // without a full stop
-	Hint   string `json:"hint,omitempty"` // what to do about it; empty if there is nothing to do
-	Broken bool   `json:"broken"`         // flame does not work, or not correctly, because of it; otherwise it is a note
-	Todo   bool   `json:"todo,omitempty"` // it is a step that comes next, which only the user can take
+	What   string `json:"what"`             // without a full stop
+	Hint   string `json:"hint,omitempty"`   // what to do about it; empty if there is nothing to do
+	Broken bool   `json:"broken"`           // flame does not work, or not correctly, because of it; otherwise it is a note
+	Todo   bool   `json:"todo,omitempty"`   // it is a step that comes next, which only the user can take
+	Detail bool   `json:"detail,omitempty"` // it only says more about what is well
 }
 
 // Limits of a message's arguments, in characters. A caller may pass a whole file instead of a

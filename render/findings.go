@@ -4,15 +4,28 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 )
 
-// Findings returns the findings of doctor, for people.
-func Findings(findings []core.Finding) string {
+// Verdict says in a line whether all is well, or how much there is to do.
+func Verdict(findings []core.Finding) string {
+	todo := lo.CountBy(findings, func(f core.Finding) bool { return f.Broken || f.Todo })
+	if todo == 0 {
+		return "all well\n"
+	}
+	return Count(todo, "thing") + " to do\n"
+}
+
+// Findings returns the findings of doctor, for people, with all details or without.
+func Findings(findings []core.Finding, details bool) string {
 	var b strings.Builder
 	for _, f := range findings {
 		sign := "ok    "
 		switch {
+		case f.Detail && !details:
+			continue
 		case f.Broken:
 			sign = "BROKEN"
 		case f.Todo:

@@ -78,19 +78,26 @@ const noFrames = "No frames yet. " + string(op.Push) + " starts one; " + string(
 // maxStatus bounds the text of a status, in bytes (DESIGN §10).
 const maxStatus = 8 << 10
 
-// Status describes the caller's current frame and the tree around it, in at most 8 KB. Goals take
-// the whole width in columns; 0: unknown.
-func Status(tree view.Tree, width int) string {
+// Status describes the caller's current frame and the tree around it, in at most 8 KB.
+func Status(tree view.Tree) string {
 	if len(tree.Lines) == 0 {
 		return Off(tree.Off) + noFrames
 	}
-	text := Off(tree.Off) + Current(tree.Current) + "\n" + usageLine("Used in it", tree.Usage) + Counts(tree.Counts) + "\n" + outline.Legend() + "\n\n" +
-		outline.Draw(tree.Lines, outline.DrawOptions{Current: tree.Current, MaxLine: cmp.Or(width, 120), Wide: width > 0})
+	text := Off(tree.Off) + Counts(tree.Counts) + Around(tree, 0)
 	if len(text) <= maxStatus {
 		return text
 	}
 	cut := strings.LastIndexByte(text[:maxStatus-80], '\n')
 	return text[:cut+1] + fmt.Sprintf("(cut; %s with rootID shows a part in full)\n", op.Tree)
+}
+
+// Around draws the tree around the caller's current frame. Goals take the whole width in columns; 0: unknown.
+func Around(tree view.Tree, width int) string {
+	if len(tree.Lines) == 0 {
+		return ""
+	}
+	return "\n" + Current(tree.Current) + "\n" + usageLine("Used in it", tree.Usage) + outline.Legend() + "\n\n" +
+		outline.Draw(tree.Lines, outline.DrawOptions{Current: tree.Current, MaxLine: cmp.Or(width, 120), Wide: width > 0})
 }
 
 // Details returns everything about a frame, for a person who reads it at now; 0: for an agent.

@@ -14,8 +14,8 @@ import (
 
 // Today says how a project stands, in the lines of a terminal of that width (0: no limit): what is
 // open and where, what needs a person, what was finished and decided, what it cost, and what to do next.
-// conflicts counts those between agents that only a person can settle.
-func Today(t view.Today, conflicts int, known hosts.Registry, now core.Millis, width int) string {
+// conflicts counts those between agents that only a person can settle; around is what to show before the last line.
+func Today(t view.Today, conflicts int, around string, known hosts.Registry, now core.Millis, width int) string {
 	var b strings.Builder
 	part := func(title string, lines []string) {
 		if len(lines) == 0 {
@@ -51,7 +51,7 @@ func Today(t view.Today, conflicts int, known hosts.Registry, now core.Millis, w
 	if t.Spared > 0 {
 		b.WriteString(lo.Ternary(used, "; ", "\n") + fmt.Sprintf("folding left out %s of %s", Size(t.Spared), Size(t.Given)))
 	}
-	return Off(t.Off) + Counts(t.Counts) + "\n" + b.String() + lo.Ternary(used || t.Spared > 0, "\n", "") + "\nNext: " + next(t) + "\n"
+	return Off(t.Off) + Counts(t.Counts) + "\n" + b.String() + lo.Ternary(used || t.Spared > 0, "\n", "") + around + "\nNext: " + next(t) + "\n"
 }
 
 // endedLine tells of a frame that ended.

@@ -92,7 +92,7 @@ const statusLimit = 60
 
 func (d frameDoor) status(ctx context.Context, by project.Caller, _ noArgs) (string, error) {
 	tree, err := view.TreeOf(ctx, d.p, by, view.TreeArgs{Limit: statusLimit})
-	return render.Status(tree, 0), err
+	return render.Status(tree), err
 }
 
 type goalArgs struct {

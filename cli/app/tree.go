@@ -10,6 +10,7 @@ import (
 	"flame/core"
 	"flame/core/outline"
 	"flame/project/view"
+	"flame/render"
 )
 
 // Tree prints a tree of any size while reading it, as one JSON document or as text.
@@ -50,6 +51,9 @@ func (p *Printer) writeTree(ctx context.Context, to io.Writer, tree *view.Outlin
 		}
 	}
 	end := paint(outline.Legend())
+	if tree.Roots > 0 {
+		end += "\n" + render.Count(tree.Roots, "more root") + " of " + render.Count(tree.Frames, "frame") + ": `flame tree --all` draws all"
+	}
 	if p.JSON {
 		document.end()
 		end = string(document.take())

@@ -55,7 +55,8 @@ func Findings(ctx context.Context, a *app.App, at place.Place, warnings []config
 	defer closeProject()
 	c.late(ctx, p)
 	if off, _ := p.Off(ctx); off { // data reports a store that flame cannot read
-		c.note("`flame on` turns them on", "hooks and contexts are off for this project")
+		c.todo("`flame on` turns them on", "hooks and contexts are off for this project")
+		c.found = append(c.found[len(c.found)-1:], c.found[:len(c.found)-1]...) // it explains most of the others
 	}
 	c.shipped()
 	c.hub(ctx)
@@ -83,6 +84,11 @@ func (c *checkup) ok(format string, args ...any) { c.note("", format, args...) }
 // note adds a finding with a hint. Flame works in spite of it.
 func (c *checkup) note(hint, format string, args ...any) {
 	c.found = append(c.found, core.Finding{What: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// todo adds a step that comes next.
+func (c *checkup) todo(hint, format string, args ...any) {
+	c.found = append(c.found, core.Finding{What: fmt.Sprintf(format, args...), Hint: hint, Todo: true})
 }
 
 // broken adds a finding that keeps flame from working.

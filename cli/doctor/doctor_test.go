@@ -71,7 +71,7 @@ func TestTheDoctorReportsGrantsThatWereMadeWhileAgentsRan(t *testing.T) {
 	require.Len(t, findings, 1, "one that is over lets nobody do anything")
 	at := render.When(made.MadeAt, core.MillisOf(time.Now()))
 	assert.Equal(t, "note   agents: "+made.ID+", which lets agents of type builder work in the mode bypassPermissions, was made at "+at+
-		" while "+run.ID+" ran\n       -> if you did not make it: `flame agents grant --revoke "+made.ID+"`\n", render.Findings(findings[:1]))
+		" while "+run.ID+" ran\n       -> if you did not make it: `flame agents grant --revoke "+made.ID+"`\n", render.Findings(findings[:1], false))
 	require.NoError(t, s.Revoke(t.Context(), made.ID))
 	assert.Empty(t, grants())
 }
@@ -126,7 +126,7 @@ func TestTheDoctorChecksTheStream(t *testing.T) {
 			ctx, stop := context.WithTimeout(t.Context(), limit)
 			defer stop()
 			c := &checkup{}
-			c.tryStream(ctx, "opencode", program)
+			c.tryStream(ctx, hosts.Host{Name: "opencode", Title: "OpenCode"}, program)
 			found := c.found[0]
 			assert.Equal(t, tt.broken != "", found.Broken, found.What)
 			assert.Contains(t, found.What, tt.broken)

@@ -28,24 +28,32 @@ import (
 // host checks one host: whether it is installed, which parts of flame it has, and whether the
 // programs that it starts answer.
 func (c *checkup) host(ctx context.Context, h hosts.Host, machine hosts.Machine, links []project.LastHook) {
+	first := len(c.found) + 1
+	defer func() { // of a host that is well, the first line is enough
+		if !slices.ContainsFunc(c.found[first-1:], func(f core.Finding) bool { return f.Hint != "" }) {
+			for i := range c.found[first:] {
+				c.found[first+i].Detail = true
+			}
+		}
+	}()
 	status, err := h.On(machine).Status(ctx)
 	if err != nil {
-		c.problem(h.Name+": ", err)
+		c.problem(h.Title+": ", err)
 		return
 	}
 	setup := "`flame setup " + h.Name
 	if status.Program == "" {
-		c.note("to use it, install it and run "+setup+"`", "%s: not on PATH", h.Name)
+		c.note("to use it, install it and run "+setup+"`", "%s: not on PATH", h.Title)
 		return
 	}
-	where := fmt.Sprintf("%s %s at %s", h.Name, status.Version, status.Program)
+	where := fmt.Sprintf("%s %s at %s", h.Title, status.Version, status.Program)
 	if len(status.Installed) == 0 && len(status.ByHand) == 0 {
 		c.note("run "+setup+"`", "%s: flame is not set up", where)
 		return
 	}
 	c.ok("%s", where)
 	for _, in := range status.Installed {
-		what, again := fmt.Sprintf("%s: set up for the %s by %s", h.Name, in.Scope, in.Where), setup+" --scope "+string(in.Scope)+"`"
+		what, again := fmt.Sprintf("%s: set up for the %s by %s", h.Title, in.Scope, in.Where), setup+" --scope "+string(in.Scope)+"`"
 		switch {
 		case in.Off:
 			c.note("its hooks do not run; "+again+" turns it on again", "%s, and turned off there", what)
@@ -56,23 +64,23 @@ func (c *checkup) host(ctx context.Context, h hosts.Host, machine hosts.Machine,
 		}
 	}
 	if status.Refused != "" {
-		c.broken(setup+"` installs one that this version loads", "%s does not load flame's plugin: %s", h.Name, status.Refused)
+		c.broken(setup+"` installs one that this version loads", "%s does not load flame's plugin: %s", h.Title, status.Refused)
 	}
 	if consent := status.Consent; consent.What != "" {
-		consent.What = h.Name + ": " + consent.What
+		consent.What = h.Title + ": " + consent.What
 		c.found = append(c.found, consent)
 	}
-	c.byHand(h.Name, status)
+	c.byHand(h.Title, status)
 	if len(status.Installed) == 0 {
 		return
 	}
-	c.tryServer(ctx, h.Name, machine.Binary(), cmp.Or(machine.Getenv(env.Tools), status.Tools))
-	c.tryHook(ctx, h.Name, machine.Binary())
+	c.tryServer(ctx, h, machine.Binary(), cmp.Or(machine.Getenv(env.Tools), status.Tools))
+	c.tryHook(ctx, h, machine.Binary())
 	if h.Streams {
-		c.tryStream(ctx, h.Name, machine.Binary())
+		c.tryStream(ctx, h, machine.Binary())
 	}
 	last, _ := lo.Find(links, func(l project.LastHook) bool { return l.Host == h.Name })
-	c.link(h.Name, last, status.Offers)
+	c.link(h, last, status.Offers)
 }
 
 // byHand reports registrations that the user made.
@@ -108,21 +116,21 @@ func Doubly(status hosts.Status, entry hosts.Registration) string {
 const patience = 5 * time.Second
 
 // try runs a program as a host does, and reports the time or the error.
-func (c *checkup) try(ctx context.Context, host, kind, line string, run func(ctx context.Context) (did string, err error)) {
+func (c *checkup) try(ctx context.Context, h hosts.Host, kind, line string, run func(ctx context.Context) (did string, err error)) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	started := time.Now()
 	did, err := run(ctx)
 	if err != nil {
-		c.broken("run `flame setup "+host+"` to install the program again", "%s: the %s it starts, %s, does not work: %v", host, kind, line, err)
+		c.broken("run `flame setup "+h.Name+"` to install the program again", "%s: the %s it starts, %s, does not work: %v", h.Title, kind, line, err)
 		return
 	}
-	c.ok("%s: %s %s %s", host, line, did, render.Span(time.Since(started).Milliseconds()))
+	c.ok("%s: %s %s %s", h.Title, line, did, render.Span(time.Since(started).Milliseconds()))
 }
 
 // tryServer starts the server and lists its tools, as the host does first.
-func (c *checkup) tryServer(ctx context.Context, host, program, profile string) {
-	c.try(ctx, host, "server", program+" serve", func(ctx context.Context) (offers string, err error) {
+func (c *checkup) tryServer(ctx context.Context, h hosts.Host, program, profile string) {
+	c.try(ctx, h, "server", program+" serve", func(ctx context.Context) (offers string, err error) {
 		client, err := app.StartServer(ctx, program, []string{env.Tools + "=" + profile}, "flame doctor")
 		if err != nil {
 			return "", err
@@ -144,9 +152,9 @@ func (c *checkup) tryServer(ctx context.Context, host, program, profile string) 
 const probe = `{"hook_event_name": "flame doctor", "event": "flame doctor", "session_id": "doctor", "session": "doctor"}`
 
 // tryHook starts the program as the host's hooks do.
-func (c *checkup) tryHook(ctx context.Context, host, program string) {
-	c.try(ctx, host, "hook", program+" hook "+host, func(ctx context.Context) (string, error) {
-		cmd := exec.CommandContext(ctx, program, "hook", host)
+func (c *checkup) tryHook(ctx context.Context, h hosts.Host, program string) {
+	c.try(ctx, h, "hook", program+" hook "+h.Name, func(ctx context.Context) (string, error) {
+		cmd := exec.CommandContext(ctx, program, "hook", h.Name)
 		cmd.Stdin = strings.NewReader(probe)
 		out, err := cmd.CombinedOutput()
 		if err != nil || len(out) > 0 {
@@ -158,9 +166,9 @@ func (c *checkup) tryHook(ctx context.Context, host, program string) {
 
 // tryStream starts the program as the host's plugin does, and reports two events to it, one
 // after the other.
-func (c *checkup) tryStream(ctx context.Context, host, program string) {
-	c.try(ctx, host, "hook", program+" hook "+host+" --stream", func(ctx context.Context) (string, error) {
-		return "answered two events in", converse(exec.CommandContext(ctx, program, "hook", host, "--stream"), 2)
+func (c *checkup) tryStream(ctx context.Context, h hosts.Host, program string) {
+	c.try(ctx, h, "hook", program+" hook "+h.Name+" --stream", func(ctx context.Context) (string, error) {
+		return "answered two events in", converse(exec.CommandContext(ctx, program, "hook", h.Name, "--stream"), 2)
 	})
 }
 
@@ -191,17 +199,17 @@ func converse(stream *exec.Cmd, events int) (err error) {
 
 // link reports when a hook of the host last reached this project, and whether the host has
 // loaded the plugin that is installed now.
-func (c *checkup) link(host string, last project.LastHook, offers string) {
+func (c *checkup) link(h hosts.Host, last project.LastHook, offers string) {
 	if last.At == 0 {
-		c.note("say something to "+host+" in this project and run this again; flame.log has the errors, if any",
-			"%s: no hook has reached this project yet", host)
+		c.todo("say something to "+h.Title+" in this project and run this again; flame.log has the errors, if any",
+			"%s: no hook has reached this project yet", h.Title)
 		return
 	}
 	hint := ""
 	if last.Plugin != offers {
-		hint = fmt.Sprintf("this flame has plugin %s: restart %s, or run `flame setup %s`", offers, host, host)
+		hint = fmt.Sprintf("this flame has plugin %s: restart %s, or run `flame setup %s`", offers, h.Title, h.Name)
 	}
-	c.note(hint, "%s: its last hook here was %s, %s in session %s, through plugin %s", host, last.Event,
+	c.note(hint, "%s: its last hook here was %s, %s in session %s, through plugin %s", h.Title, last.Event,
 		render.Ago(core.MillisOf(time.Now()), last.At), last.Session, cmp.Or(last.Plugin, "of no version"))
 }
 

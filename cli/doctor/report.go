@@ -115,6 +115,6 @@ func (r Report) String() string {
 	for _, end := range slices.Sorted(maps.Keys(r.Sizes)) {
 		fmt.Fprintf(&b, "data *%s %s\n", end, render.Size(r.Sizes[end]))
 	}
-	fmt.Fprintf(&b, "\n%s```\n", render.Findings(r.Findings))
+	fmt.Fprintf(&b, "\n%s```\n", render.Findings(r.Findings, true))
 	return b.String()
 }

@@ -70,6 +70,7 @@ type TreeArgs struct {
 	Root     string // only this frame and those below it
 	Archived bool   // also archived frames
 	Limit    int    // frames up to which TreeOf returns the whole tree; 0: MaxWhole
+	Latest   int    // of an outline: open roots and so many of the others, the newest; 0: all
 }
 
 // MaxWhole is the greatest number of frames that flame holds in memory at once: about 50 MB
@@ -104,6 +105,8 @@ func scope(s *project.Step, args TreeArgs) (q project.FrameQuery, current core.F
 // reads the frames themselves on demand.
 type Outline struct {
 	Current string // id of the caller's current frame; empty without one
+	Roots   int    // that were left out
+	Frames  int    // that were left out with them
 
 	p        *project.Project
 	places   []outline.Place
@@ -124,11 +127,46 @@ func OutlineOf(ctx context.Context, p *project.Project, by project.Caller, args 
 		if o.revision, _, err = s.Tx.Revision(); err != nil {
 			return err
 		}
-		links, err = s.Tx.Links(scope)
-		return err
+		if links, err = s.Tx.Links(scope); err != nil {
+			return err
+		}
+		if o.places = outline.Of(links); args.Latest > 0 && args.Root == "" {
+			return o.onlyLatest(s, current, args.Latest)
+		}
+		return nil
 	})
-	o.places = outline.Of(links)
 	return o, err
+}
+
+// onlyLatest leaves out roots that have ended, but for the latest and that of the current frame.
+func (o *Outline) onlyLatest(s *project.Step, current core.Frame, latest int) error {
+	tops := lo.Filter(o.places, func(at outline.Place, _ int) bool { return at.Depth == 0 })
+	frames, err := s.Tx.FramesAt(lo.Map(tops, func(at outline.Place, _ int) int64 { return at.Key }))
+	if err != nil {
+		return err
+	}
+	above, err := s.Tx.Ancestors(current.ID, 0)
+	if project.IgnoreMissing(err) != nil {
+		return err
+	}
+	here, kept, keep := lo.LastOr(above, current).ID, []outline.Place{}, false
+	for _, at := range o.places {
+		if at.Depth == 0 {
+			root, there := frames[at.Key]
+			keep = !there || at.Fault != outline.NoFault || !root.Status.Ended() || root.ID == here
+			if !keep && latest > 0 {
+				keep, latest = true, latest-1
+			}
+			if !keep {
+				o.Roots++
+			}
+		}
+		if keep {
+			kept = append(kept, at)
+		}
+	}
+	o.Frames, o.places = len(o.places)-len(kept), kept
+	return nil
 }
 
 // Size returns the number of frames.
