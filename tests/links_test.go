@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// readmeLines is the length that a user can read in ten minutes.
-const readmeLines = 200
+// readmeLines is the length that a user can read in five minutes.
+const readmeLines = 130
 
 func TestDocumentsBeginWithAShortOne(t *testing.T) {
 	lines := strings.Count(documents(t)["README.md"], "\n")

@@ -43,6 +43,19 @@ func TestFigures(t *testing.T) {
 	assert.InDelta(t, 18, figures(variants[0], judge).Cached, 1e-9)
 }
 
+func TestTheChartShowsTheRowsOfTheDocument(t *testing.T) {
+	t.Parallel()
+	document, err := os.ReadFile("../../docs/economy.md")
+	require.NoError(t, err)
+	want, err := chartOf(string(document))
+	require.NoError(t, err)
+	drawn, err := os.ReadFile("../../" + chartFile)
+	require.NoError(t, err)
+	assert.Equal(t, want, string(drawn), "go run ./tests/economy -chart draws it again")
+	_, err = chartOf("| OpenCode, no flame | 1 | 2 M | 1.00x |")
+	assert.Error(t, err)
+}
+
 func TestTablesAreWrittenIntoTheirPlace(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "economy.md")

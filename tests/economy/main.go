@@ -3,7 +3,7 @@
 // scripted model enforces the rules of the API (package rules) and makes the same calls in every
 // variant.
 //
-//	go run ./tests/economy [-frames N] [-host HOST] [-only VARIANT] [-check] [-write]
+//	go run ./tests/economy [-frames N] [-host HOST] [-only VARIANT] [-check] [-write] [-chart]
 //
 // It needs the clients (see CONTRIBUTING.md) and about ten minutes for each variant.
 package main
@@ -43,6 +43,7 @@ type options struct {
 	host, only   string
 	flame        string
 	check, write bool
+	chart        bool
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -55,8 +56,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.StringVar(&o.flame, "flame", "", "measure the program `FILE` instead of building one")
 	flags.BoolVar(&o.check, "check", false, "fail where a goal is missed that is met otherwise")
 	flags.BoolVar(&o.write, "write", false, "write the measured rows into docs/economy.md")
+	flags.BoolVar(&o.chart, "chart", false, "only draw docs/savings.svg again, from the rows of docs/economy.md")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if o.chart {
+		return drawChart("docs/economy.md")
 	}
 	if flags.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
@@ -112,7 +117,7 @@ func (r results) report(o options, stdout io.Writer) error {
 	r.write(stdout, "")
 	broken := r.judge(stdout, o.pieces)
 	if o.write {
-		if err := r.writeInto("docs/economy.md"); err != nil {
+		if err := errors.Join(r.writeInto("docs/economy.md"), drawChart("docs/economy.md")); err != nil {
 			return err
 		}
 	}
