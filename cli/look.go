@@ -116,8 +116,7 @@ type status struct {
 	Current string              `json:"current,omitempty"`
 	Counts  map[core.Status]int `json:"counts"`
 	Tree    json.RawMessage     `json:"tree"`
-	More    map[core.Status]int `json:"more,omitempty"` // roots left out
-	Today   view.Today          `json:"today"`
+	More    map[core.Status]int `json:"more,omitempty"`    // roots left out
 	Metered []usage.Metered     `json:"metered,omitempty"` // requests of the project that gateways measured
 }
 
@@ -137,11 +136,11 @@ func printStatus(ctx context.Context, a *app.App, s *agents.Agents) error {
 	if err != nil {
 		return err
 	}
-	today, text, err := todayOf(ctx, a, s, render.Around(tree, a.Out.Width()))
+	_, text, err := todayOf(ctx, a, s, render.Around(tree, a.Out.Width()))
 	if err != nil {
 		return err
 	}
-	return a.Out.Draw(status{tree.Current, tree.Counts, nodes, more, today, metered}, text)
+	return a.Out.Draw(status{tree.Current, tree.Counts, nodes, more, metered}, text)
 }
 
 // The bounds of the document that a host writes to the command of its status line. It is small and arrives at once.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/samber/lo"
 	"github.com/spf13/cobra"
@@ -52,6 +53,7 @@ type installation struct {
 	machine hosts.Machine
 	chosen  hosts.Registry
 	named   bool // the hosts were chosen by name
+	telling sync.Mutex
 	notes   []setupNote
 }
 
@@ -63,9 +65,14 @@ type setupNote struct {
 
 // note adds to the notes, and prints it on a line behind before.
 func (c *installation) note(host, before, says string) {
+	c.telling.Lock()
+	defer c.telling.Unlock()
 	c.notes = append(c.notes, setupNote{host, says})
 	c.line(before + says)
 }
+
+// of notes what is about a host, on a line that begins with its title.
+func (c *installation) of(host, says string) { c.note(host, c.app.Hosts.Title(host)+": ", says) }
 
 // line prints a line, unless the answer is JSON.
 func (c *installation) line(text string) {
@@ -80,6 +87,9 @@ func (c *installation) setup(ctx context.Context, names []string) (err error) {
 		return err
 	}
 	c.notes, c.named = []setupNote{}, len(names) > 0
+	if c.dryRun && !c.remove { // no host is started: the steps are those in a host that has nothing of flame's
+		c.machine.Run = func(context.Context, string, string, ...string) (string, error) { return "null", nil }
+	}
 	names = lo.Map(names, func(name string, _ int) string { return c.app.Hosts.Of(name).Name })
 	c.chosen = lo.Filter(c.app.Hosts, func(h hosts.Host, _ int) bool { return !c.named || slices.Contains(names, h.Name) })
 	if c.remove {
@@ -116,9 +126,12 @@ func (c *installation) install(ctx context.Context) error {
 	if err := c.takePlans(ctx, plans, "already set up"); err != nil {
 		return err
 	}
-	c.warn(ctx)
 	if !c.dryRun {
-		c.note("", "", "Start a new session in the host and work as usual; `flame tree` shows the resulting frames, `flame doctor` checks each link.")
+		titles := lo.Map(plans, func(p hostPlan, _ int) string { return c.app.Hosts.Title(p.host) })
+		c.line("")
+		c.note("", "Next: ", "start a new session in "+strings.Join(titles, " or ")+", in a project's folder, and work as usual.")
+		c.warn(ctx)
+		c.note("", "Then: ", "`flame tree` shows the resulting frames, `flame doctor` checks each link.")
 		if found, err := c.machine.LookPath("flame"); err != nil || !hosts.Same(found, c.machine.Binary()) {
 			c.note("", "", "To call flame by its name, add ~/.local/bin to PATH; until then it is "+c.machine.Binary()+".")
 		}
@@ -137,30 +150,34 @@ type hostPlan struct {
 
 // takePlans takes the steps of each plan. For a plan without steps it prints idle.
 func (c *installation) takePlans(ctx context.Context, plans []hostPlan, idle string) error {
-	for _, plan := range plans {
+	var side sync.WaitGroup
+	failed := make([]error, len(plans))
+	for i, plan := range plans {
 		if len(plan.steps) == 0 {
-			c.note(plan.host, plan.host+": ", idle)
-		} else {
-			c.line(plan.host + ":")
-			if err := c.take(ctx, plan.host, plan.steps); err != nil {
-				return err
-			}
+			c.of(plan.host, idle)
 		}
+		side.Go(func() { failed[i] = c.take(ctx, plan.host, plan.steps) })
 	}
-	return nil
+	side.Wait()
+	return errors.Join(failed...)
 }
 
-// plan plans the chosen hosts. It calls missing for a host that is not installed.
+// plan plans the chosen hosts, side by side. It calls missing for a host that is not installed.
 func (c *installation) plan(steps func(h hosts.Host) ([]hosts.Step, error), missing func(h hosts.Host, err error)) (plans []hostPlan, err error) {
-	for _, h := range c.chosen {
-		steps, err := steps(h)
-		switch {
+	var side sync.WaitGroup
+	found, failed := make([][]hosts.Step, len(c.chosen)), make([]error, len(c.chosen))
+	for i, h := range c.chosen {
+		side.Go(func() { found[i], failed[i] = steps(h) })
+	}
+	side.Wait()
+	for i, h := range c.chosen {
+		switch err := failed[i]; {
 		case errors.Is(err, core.ErrNotFound):
 			missing(h, err)
 		case err != nil:
 			return nil, err
 		default:
-			plans = append(plans, hostPlan{h.Name, steps})
+			plans = append(plans, hostPlan{h.Name, found[i]})
 		}
 	}
 	return plans, nil
@@ -171,15 +188,15 @@ func (c *installation) plan(steps func(h hosts.Host) ([]hosts.Step, error), miss
 func (c *installation) warn(ctx context.Context) {
 	for _, h := range c.chosen {
 		status, err := h.On(c.machine).Status(ctx)
-		if err == nil && status.Consent.What != "" && !c.dryRun {
-			c.note(h.Name, h.Name+": ", status.Consent.What+": "+status.Consent.Hint)
+		if err == nil && status.Consent.What != "" {
+			c.of(h.Name, status.Consent.What+": "+status.Consent.Hint)
 		}
 		if err != nil || !status.Double() {
 			continue
 		}
 		for _, entry := range status.ByHand {
 			fmt.Fprintf(c.app.Stderr, "flame: %s: %s also registers flame by hand, as %q: %s\nhint: %s\n",
-				h.Name, entry.File, entry.Name, doctor.Doubly(status, entry), entry.Undo)
+				h.Title, entry.File, entry.Name, doctor.Doubly(status, entry), entry.Undo)
 		}
 	}
 }
@@ -188,7 +205,7 @@ func (c *installation) warn(ctx context.Context) {
 // host that uses it.
 func (c *installation) uninstall(ctx context.Context) error {
 	plans, err := c.plan(func(h hosts.Host) ([]hosts.Step, error) { return h.On(c.machine).Remove(ctx, c.scope) },
-		func(h hosts.Host, err error) { c.note(h.Name, h.Name+": ", err.Error()) })
+		func(h hosts.Host, err error) { c.of(h.Name, err.Error()) })
 	if err != nil {
 		return err
 	}
@@ -197,7 +214,7 @@ func (c *installation) uninstall(ctx context.Context) error {
 	}
 	for _, plan := range plans {
 		if h := c.app.Hosts.Of(plan.host); len(plan.steps) > 0 && h.Leaves != "" {
-			c.note(h.Name, h.Name+": ", h.Title+" itself keeps "+h.Leaves)
+			c.of(h.Name, "the host itself keeps "+h.Leaves)
 		}
 	}
 	if c.dryRun {
@@ -235,7 +252,9 @@ func (c *installation) stillUsed(ctx context.Context) (bool, error) {
 
 // take performs the steps for a host and prints each, or only prints them.
 func (c *installation) take(ctx context.Context, host string, steps []hosts.Step) error {
-	say := func(s hosts.Step) { c.note(host, "  ", strings.TrimSpace(s.Says)) }
+	say := func(s hosts.Step) {
+		c.note(host, lo.Ternary(host == "", "", c.app.Hosts.Title(host)+": "), strings.TrimSpace(s.Says))
+	}
 	if !c.dryRun {
 		return hosts.Apply(ctx, steps, say)
 	}

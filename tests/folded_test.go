@@ -14,6 +14,7 @@ import (
 	"flame/hosts"
 	"flame/hosts/opencode"
 	"flame/project"
+	"flame/render"
 )
 
 // A conversation is one of OpenCode's, as flame.js reports it, with the sizes of its requests.
@@ -100,7 +101,8 @@ func TestTheSavingsOfFoldingAreTheSameEverywhere(t *testing.T) {
 	require.Equal(t, 8, c.requests)
 	require.Equal(t, 5*5_100+2*5_100, c.leftOut)
 	less := float64(c.sent+c.leftOut) / float64(c.sent)
-	said := fmt.Sprintf("%d, about %d tokens of messages sent, about %d left out: %.1fx less of them\n", c.requests, c.sent, c.leftOut, less)
+	said := fmt.Sprintf("%d, about %s of messages sent, about %s left out: %.1fx less of them\n",
+		c.requests, render.Tokens(c.sent), render.Amount(c.leftOut), less)
 
 	type meter struct {
 		Host                 string
@@ -118,12 +120,12 @@ func TestTheSavingsOfFoldingAreTheSameEverywhere(t *testing.T) {
 	assert.Contains(t, d.flame("", "stats"), "requests of OpenCode: "+said)
 	assert.Contains(t, d.flame("", "sessions"), fmt.Sprintf("8 requests, messages about %.1fx less by folding", less))
 	for frame, requests := range map[string]int{first: 5, second: 2} {
-		folded := fmt.Sprintf("Folded: 2 messages, about 5100 tokens, left out of %d requests", requests)
+		folded := fmt.Sprintf("Folded: 2 messages, about 5.1 k tokens, left out of %d requests", requests)
 		assert.Contains(t, d.flame("", "show", frame), folded)
 		assert.Contains(t, d.flame("", "call", "flame_frame_details", `{"frameID": "`+frame+`"}`), folded)
 	}
 	assert.Contains(t, d.flame("", "events", "--kind", "FrameFolded", "--frame", second),
-		second+`: left out of later requests (2 messages: 5100 tokens, estimated) "Second"`)
+		second+`: left out of later requests (2 messages: 5.1 k tokens, estimated) "Second"`)
 
 	metrics := d.metrics()
 	assert.Contains(t, metrics, fmt.Sprintf(`flame_requests_total{host="opencode"} %d`, c.requests))

@@ -94,8 +94,8 @@ func TestSetupTwiceThenRemove(t *testing.T) {
 // proves checks what doctor says of both clients, and other words of it.
 func (u *user) proves(says string, more ...string) (report string) {
 	u.t.Helper()
-	report = u.must(u.flame, "doctor")
-	for _, words := range append(more, claudeCode+": "+says, openCode+": "+says) {
+	report = u.must(u.flame, "doctor", "-v")
+	for _, words := range append(more, "Claude Code: "+says, "OpenCode: "+says) {
 		assert.Contains(u.t, report, words)
 	}
 	return report
@@ -165,14 +165,14 @@ func TestTheRepositoryIsAMarketplace(t *testing.T) {
 	u.model.Play(model.Script{asked("main", "MAINWORK", model.Turn{Text: "done"})})
 	u.ask(claudeCode, "MAINWORK please")
 	u.frame("MAINWORK please")
-	assert.Contains(t, u.must(u.flame, "doctor"), `claude-code: plugin "flame@flame" in `)
+	assert.Contains(t, u.must(u.flame, "doctor", "-v"), `Claude Code: plugin "flame@flame" in `)
 
 	u.must(u.flame, "setup", claudeCode)
-	stdout, _, err := u.run(u.flame, "doctor")
+	stdout, _, err := u.run(u.flame, "doctor", "-v")
 	require.Error(t, err, "flame is there twice")
 	assert.Contains(t, stdout, "claude plugin uninstall flame@flame --scope user")
 	u.must("claude", "plugin", "uninstall", "flame@flame", "--scope", "user")
-	u.must(u.flame, "doctor")
+	u.must(u.flame, "doctor", "-v")
 }
 
 // Registered by hand flame works; a setup on top of that says so.
@@ -196,7 +196,7 @@ func TestSetupReportsADoubleRegistration(t *testing.T) {
 			stdout, stderr, err := u.run(u.flame, "setup", client)
 			require.NoError(t, err, stdout+stderr)
 			assert.Contains(t, stdout+stderr, tt.undo)
-			stdout, stderr, _ = u.run(u.flame, "doctor")
+			stdout, stderr, _ = u.run(u.flame, "doctor", "-v")
 			assert.Contains(t, stdout+stderr, tt.undo)
 			assert.Len(t, u.offered(client), tt.started)
 		})
@@ -241,10 +241,10 @@ func TestAHostThatAsksIsSetUpAndLeftAsItWas(t *testing.T) {
 			require.NoError(t, err)
 			assert.Contains(t, u.must(u.flame, "setup", client, "--dry-run"), tt.plans)
 			assert.Contains(t, u.must(u.flame, "setup", client), tt.asks)
-			report := u.must(u.flame, "doctor")
+			report := u.must(u.flame, "doctor", "-v")
 			assert.Regexp(t, "(?s)todo .*"+tt.reports, report, "what is not trusted does not run")
 			u.trust()
-			assert.NotContains(t, u.must(u.flame, "doctor"), tt.reports)
+			assert.NotContains(t, u.must(u.flame, "doctor", "-v"), tt.reports)
 			assert.Contains(t, u.must(u.flame, "setup", client), "already set up")
 			_, refusal, err := u.run(u.flame, "setup", client, "--scope", "project")
 			require.Error(t, err)

@@ -330,7 +330,7 @@ func TestOpenCodeInstallsThePackageOfNPM(t *testing.T) {
 	assert.Equal(t, []string{"flame_flame_push"}, u.offered(openCode))
 
 	u.flame = flameBinary(t)
-	assert.Contains(t, u.must(u.flame, "doctor"), `opencode: plugin "`+env.NPM+`" in `)
+	assert.Contains(t, u.must(u.flame, "doctor", "-v"), `OpenCode: plugin "`+env.NPM+`" in `)
 	u.must(u.flame, "setup", openCode)
 	stdout, _, _ := u.run(u.flame, "doctor")
 	assert.Contains(t, stdout, "the one that it loads last is in use")

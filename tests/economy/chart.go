@@ -53,7 +53,8 @@ func chartOf(document string) (string, error) {
 		}
 		y := top + step*i
 		fmt.Fprintf(&b, "  <text class=\"name\" x=\"24\" y=\"%d\">%s</text>\n", y+14, c.host)
-		fmt.Fprintf(&b, "  <text class=\"note\" x=\"24\" y=\"%d\" font-size=\"11\">%s</text>\n", y+32, strings.ReplaceAll(c.command, "FLAME_GATEWAY_FOLD=on", "fold on:"))
+		command := strings.ReplaceAll(c.command, "FLAME_GATEWAY_FOLD=on", "fold on:")
+		fmt.Fprintf(&b, "  <text class=\"note\" x=\"24\" y=\"%d\" font-size=\"11\">%s</text>\n", y+32, command)
 		for n, bar := range []struct {
 			class string
 			row   figuresOf
