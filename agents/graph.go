@@ -86,7 +86,7 @@ func (a *Agents) Graph(ctx context.Context) (*graph.Graph, error) {
 		if err != nil {
 			return nil, err
 		}
-		return graph.New(append(sessions, nodes...), links)
+		return graph.New(append(sessions, nodes...), links), nil
 	})
 }
 

@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write the golden files")
 // drawn is a graph with every kind of node and edge, whose texts do what they can
 // to break a drawing.
 func drawn(t *testing.T) *graph.Graph {
-	return build(t, []graph.Node{
+	return build([]graph.Node{
 		{ID: "late", Kind: graph.KindSubagent, Parent: "s", Label: "came before its parent", Status: "completed", AgentType: "tester", Model: "m"},
 		{ID: "s", Kind: graph.KindSession, Label: "Do it", Status: "active", Started: 1, Usage: core.Usage{TokensIn: 10, TokensOut: 5, CostUSD: 0.25}},
 		{ID: `a"]` + "\n  evil\x1b --> s", Kind: graph.KindSubagent, Parent: "s", Label: "\"]; s -> x\n`</b>`\x1b[31m \\", Status: "error\nforged", AgentType: "x|y"},
@@ -52,14 +52,14 @@ func TestGraphsAreDrawn(t *testing.T) {
 func TestAnEmptyGraphIsDrawn(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	require.NoError(t, graph.Draw(&b, build(t, nil), "json"))
+	require.NoError(t, graph.Draw(&b, build(nil), "json"))
 	assert.JSONEq(t, `{"nodes": [], "edges": []}`, b.String())
 }
 
 func TestADeepTreeIsCutAndCounted(t *testing.T) {
 	t.Parallel()
 	const n = 10_000
-	g := build(t, chain(n, chainOrders["from its end"](n)))
+	g := build(chain(n, chainOrders["from its end"](n)))
 	var b strings.Builder
 	require.NoError(t, graph.Draw(&b, g, "tree"))
 	lines := strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
@@ -80,7 +80,7 @@ func TestManyNodesBelowTheCutAreCountedAtOnce(t *testing.T) {
 	for i := range wide {
 		nodes = append(nodes, subagent(fmt.Sprint("leaf-", i), fmt.Sprint(depth-1)), subagent(fmt.Sprint("below-", i), fmt.Sprint("leaf-", i)))
 	}
-	g := build(t, nodes)
+	g := build(nodes)
 	var b strings.Builder
 	require.NoError(t, graph.Draw(&b, g, "tree"))
 	assert.Equal(t, wide, strings.Count(b.String(), "… and 1 below"))

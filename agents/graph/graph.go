@@ -1,14 +1,11 @@
 // Package graph holds the graph of agents: sessions, agents and convergences, and the edges
-// between them. A graph has no cycles, and the edges from parents to the agents that they
-// started form a forest. A Trail is such a forest that is read from the logs that hosts keep
+// between them. The edges from parents to the agents that they started form a forest. A Trail is such a forest that is read from the logs that hosts keep
 // or print; it can be drawn, followed as the logs grow, and imported as finished frames.
 // Package transcripts parses the logs.
 package graph
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/samber/lo"
 
@@ -61,27 +58,28 @@ type Edge struct {
 	Kind EdgeKind `json:"kind"`
 }
 
-// A Graph is a directed graph without cycles.
+// A Graph has nodes, and edges between them.
 type Graph struct {
 	Nodes  []Node `json:"nodes"`
 	Edges  []Edge `json:"edges"` // those of Spawned first, in the order of the started nodes
 	forest forest // of the edges of Spawned
 }
 
-// New returns the graph of nodes, each below its parent, with links between them. If parents
-// form a cycle, it leaves one of them out, and that node is unparented. It returns an error for
-// an invalid node or link, and for a cycle of edges of any kinds in the order of time: no node
-// can wait for one that begins after it.
-func New(nodes []Node, links []Edge) (*Graph, error) {
-	g := &Graph{Nodes: append([]Node{}, nodes...), Edges: []Edge{}}
+// New returns the graph of nodes, each below its parent, with links between them. Records and logs may
+// lack a part, and the rest is worth a drawing: New leaves out nodes without an id of their own, and
+// links that are there already or lead to no node. If parents form a cycle, it leaves one of them out,
+// and that node is unparented.
+func New(nodes []Node, links []Edge) *Graph {
+	g := &Graph{Nodes: []Node{}, Edges: []Edge{}}
 	places := map[string]int{}
-	for place, n := range nodes {
-		if err := checkNode(places, n); err != nil {
-			return nil, err
+	for _, n := range nodes {
+		if _, taken := places[n.ID]; taken || n.ID == "" {
+			continue
 		}
-		places[n.ID] = place
+		places[n.ID] = len(g.Nodes)
+		g.Nodes = append(g.Nodes, n)
 	}
-	g.forest = forestOf(lo.Map(nodes, func(n Node, _ int) int {
+	g.forest = forestOf(lo.Map(g.Nodes, func(n Node, _ int) int {
 		if parent, known := places[n.Parent]; known {
 			return parent
 		}
@@ -96,99 +94,15 @@ func New(nodes []Node, links []Edge) (*Graph, error) {
 	}
 	for place, above := range g.forest.parent {
 		if above != none {
-			g.Edges = append(g.Edges, Edge{From: nodes[above].ID, To: nodes[place].ID, Kind: Spawned})
+			g.Edges = append(g.Edges, Edge{From: g.Nodes[above].ID, To: g.Nodes[place].ID, Kind: Spawned})
 		}
 	}
-	for _, link := range links {
-		if err := checkLink(places, link); err != nil {
-			return nil, err
+	for _, link := range lo.Uniq(links) {
+		if lo.HasKey(places, link.From) && lo.HasKey(places, link.To) && link.From != link.To {
+			g.Edges = append(g.Edges, link)
 		}
 	}
-	if twice := lo.FindDuplicates(links); len(twice) > 0 {
-		return nil, core.Invalidf("%s exists twice", twice[0]).WithHint("link two nodes once in each way")
-	}
-	g.Edges = append(g.Edges, links...)
-	return g, g.checkTime(places)
-}
-
-func checkNode(places map[string]int, n Node) error {
-	_, taken := places[n.ID]
-	switch {
-	case strings.TrimSpace(n.ID) == "":
-		return core.Invalidf("a node has no id").WithHint("give each node an id of its own")
-	case taken:
-		return core.Invalidf("there is already a node %q", n.ID).WithHint("give each node an id of its own")
-	case n.ID == n.Parent:
-		return core.Invalidf("%q cannot have started itself", n.ID).WithHint("leave its parent empty")
-	case !slices.Contains([]Kind{KindSession, KindSubagent, KindConvergence}, n.Kind):
-		return core.Invalidf("%q has the unknown kind %q", n.ID, n.Kind).WithHint("use session, subagent or convergence")
-	}
-	return nil
-}
-
-func checkLink(places map[string]int, e Edge) error {
-	if !slices.Contains([]EdgeKind{Handoff, ConvergedInto, ResumedFrom}, e.Kind) {
-		return core.Invalidf("there are no links of kind %q", e.Kind).WithHint("use handoff, converged_into or resumed_from")
-	}
-	for _, id := range []string{e.From, e.To} {
-		if _, known := places[id]; !known {
-			return core.NotFoundf("%s: there is no node %q", e, id).WithHint("add the node")
-		}
-	}
-	if e.From == e.To {
-		return core.Invalidf("%s: a node cannot be linked to itself", e).WithHint("link it to another node")
-	}
-	return nil
-}
-
-// String returns an edge as errors name it.
-func (e Edge) String() string { return fmt.Sprintf("%q -> %q (%s)", e.From, e.To, e.Kind) }
-
-// maxWay is how many nodes of a cycle an error names.
-const maxWay = 8
-
-// checkTime returns an error that names a cycle of edges in the order of time. ResumedFrom
-// points back in time.
-func (g *Graph) checkTime(places map[string]int) error {
-	before, after := make([][]int, len(g.Nodes)), make([][]int, len(g.Nodes))
-	for _, e := range g.Edges {
-		first, second := places[e.From], places[e.To]
-		if e.Kind == ResumedFrom {
-			first, second = second, first
-		}
-		before[second], after[first] = append(before[second], first), append(after[first], second)
-	}
-	waits := lo.Map(before, func(list []int, _ int) int { return len(list) })
-	free := lo.Filter(lo.Range(len(waits)), func(place, _ int) bool { return waits[place] == 0 })
-	for i := 0; i < len(free); i++ { // it grows during the loop
-		for _, place := range after[free[i]] {
-			if waits[place]--; waits[place] == 0 {
-				free = append(free, place)
-			}
-		}
-	}
-	if len(free) == len(waits) {
-		return nil
-	}
-	stuck := func(place int) bool { return waits[place] > 0 }
-	way := []int{slices.IndexFunc(lo.Range(len(waits)), stuck)}
-	for { // a waiting node has a waiting predecessor, so the way back reaches some node again
-		previous, _ := lo.Find(before[way[len(way)-1]], stuck)
-		begin := slices.Index(way, previous)
-		way = append(way, previous)
-		if begin >= 0 {
-			return cycle(lo.Map(way[begin:], func(place, _ int) string { return fmt.Sprintf("%q", g.Nodes[place].ID) }))
-		}
-	}
-}
-
-// cycle returns the error for a cycle of nodes, the last first.
-func cycle(names []string) error {
-	slices.Reverse(names)
-	if more := len(names) - maxWay; more > 0 {
-		names = slices.Replace(names, maxWay/2, maxWay/2+more, fmt.Sprintf("%d more", more))
-	}
-	return core.Invalidf("the nodes form a cycle: %s", strings.Join(names, " before ")).WithHint("no node can wait for one that comes after it")
+	return g
 }
 
 // A forest has the parents and children of nodes, by the places of the nodes in a list.

@@ -104,15 +104,11 @@ func (t Trail) Draw(w io.Writer, format string) error {
 		out.SetIndent("", "  ")
 		return out.Encode(t)
 	}
-	g, err := t.Graph()
-	if err != nil {
-		return err
-	}
-	return Draw(w, g, format)
+	return Draw(w, t.Graph(), format)
 }
 
 // Graph returns the graph of who started whom.
-func (t Trail) Graph() (*Graph, error) {
+func (t Trail) Graph() *Graph {
 	var nodes []Node
 	taken := map[string]bool{}
 	for _, n := range t.Nodes {
