@@ -42,7 +42,7 @@ func anyHistory(d dice) (history []fold.Message, frames []fold.Frame) {
 				ID: d.frame(), Parent: d.frame(), Goal: hostile[d.roll(len(hostile))], Summary: hostile[d.roll(len(hostile))],
 				Decisions: []string{hostile[d.roll(len(hostile))]}, Status: core.Statuses[d.roll(len(core.Statuses))], EndedAt: times[d.roll(len(times))],
 			},
-			EnteredAt: times[d.roll(len(times))],
+			EnteredAt: times[d.roll(len(times))], Turn: d.roll(3) == 0,
 		})
 	}
 	words := []string{"a", "a", "a", "u", "r", "r", "x", "s", "a!", "r!"}

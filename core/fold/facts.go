@@ -24,7 +24,10 @@ const (
 // fail, that passed at last, and that passed, the newest first, and the files that changed.
 func (f *folding) facts(s *stay) string {
 	frame := f.frames[s.frame].Frame
-	told := strings.Join(slices.Concat([]string{frame.Summary, frame.Results}, frame.Decisions, frame.Artifacts), "\n")
+	told := frame.Summary // as the last answer of a turn has it
+	if !f.isTurn(s) {
+		told = strings.Join(slices.Concat([]string{told, frame.Results}, frame.Decisions, frame.Artifacts), "\n")
+	}
 	last, first := map[string]Command{}, map[string]string{} // by line; first is why it failed first
 	var lines, files []string
 	for _, m := range f.history[s.from:s.to] {

@@ -25,7 +25,8 @@ import (
 //     kept. A frame that no call left ends before the first message made after EndedAt.
 //     It does not end if its end was taken back: the ledger knows a call that the history
 //     no longer has.
-//   - Folds that cost more than they save wait (see Prices).
+//   - Folds that cost more than they save wait (see Prices), as does a turn of the user's until a
+//     further prompt has come behind the one that followed it. Its last answer stays, instead of a note.
 //
 // Find does not set the editions of the folds.
 func Find(history []Message, frames []Frame, known Ledger, terms Terms) []Fold {
@@ -51,6 +52,9 @@ func (f *folding) claim() {
 			f.give(s.from, end, nil)
 		case f.closed(s) && s.from < s.to && f.owners[s.from] == nil:
 			f.give(s.from, s.to, s)
+			if answer := f.answer(s); answer >= 0 && f.isTurn(s) {
+				f.owners[answer] = nil
+			}
 		}
 	}
 	f.settle()
@@ -58,7 +62,8 @@ func (f *folding) claim() {
 
 // closed reports whether a stay has ended, and may fold.
 func (f *folding) closed(s *stay) bool {
-	return s.left >= 0 && (s.left < f.last || s.left == f.last && !s.silent && !f.terms.Leads)
+	over := s.left >= 0 && (s.left < f.last || s.left == f.last && !s.silent && !f.terms.Leads)
+	return over && !(f.isTurn(s) && f.waits(s))
 }
 
 func (f *folding) give(from, to int, owner *stay) {
@@ -175,11 +180,12 @@ func (f *folding) note(s *stay, fold *Fold) {
 			text := core.SaidInRemark(f.frames[s.frame].Frame, f.answered(s, i)) + m.Said
 			fold.Notes = append(fold.Notes, Note{Before: f.history[f.next(i)].Name, Text: text, Words: true})
 		}
-		if f.owners[i] == s && !f.drops[i] && !f.noted[m.Name] && f.speaks(i) && m.Role == core.RoleUser && !m.Host && !m.Summary {
+		inside := f.owners[i] == s && !f.drops[i] && !f.isTurn(s)
+		if inside && !f.noted[m.Name] && f.speaks(i) && m.Role == core.RoleUser && !m.Host && !m.Summary {
 			fold.Notes = append(fold.Notes, Note{Before: m.Name, Text: core.SaidInRemark(f.frames[s.frame].Frame, f.answered(s, i))})
 		}
 	}
-	if s.silent {
+	if s.silent && !(f.isTurn(s) && f.answer(s) >= 0) {
 		fold.Notes = append(fold.Notes, Note{Before: fold.Upto, Text: core.EndedRemark(f.frames[s.frame].Frame, f.within(s))})
 	}
 	if text := f.facts(s); text != "" && fold.Tokens >= leastFacts {

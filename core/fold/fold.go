@@ -69,6 +69,7 @@ type Frame struct {
 	// Foreign says that another session worked in the frame last: only calls in the history
 	// show when this session entered and left it.
 	Foreign bool
+	Turn    bool // it is that of a prompt of the user's: the prompt and the last answer stay, and say what came of it
 }
 
 // over reports whether work in the frame has ended. A frame that the tree does not know may

@@ -26,14 +26,14 @@ func anyRounds(d dice, w way) (history []fold.Message, frames []fold.Frame) {
 	}
 	add(fold.Message{Role: core.RoleUser})
 	for len(d) > 0 {
-		answer := fold.Message{Role: core.RoleAssistant, Calls: []fold.Call{{ID: "c" + strconv.Itoa(len(history)), Key: "read", Tokens: 900}}}
+		answer := fold.Message{Role: core.RoleAssistant, Tokens: 1_500, Calls: []fold.Call{{ID: "c" + strconv.Itoa(len(history)), Key: "read", Tokens: 900}}}
 		for range d.roll(3) {
 			kind := []fold.Kind{fold.Enter, fold.Leave}[d.roll(2)]
 			answer.Moves = append(answer.Moves, fold.Move{Kind: kind, Frame: d.frame(), First: len(answer.Moves) == 0 && d.roll(2) == 0})
 		}
 		ends := d.roll(4) == 0
 		if ends {
-			answer.Calls = nil
+			answer.Calls, answer.Text = nil, "done"
 		}
 		add(answer)
 		if w.apart && !ends {
@@ -118,7 +118,7 @@ func TestAFoldedHistoryObeysTheProtocol(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			folds := 0
-			for seed := range uint64(2000) {
+			for seed := range uint64(4000) {
 				folds += checkProtocol(t, randomBytes(seed, 120), w)
 			}
 			require.Greater(t, folds, 500)
