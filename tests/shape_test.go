@@ -51,13 +51,13 @@ func TestShapeOfPackages(t *testing.T) {
 // roomLines are the most lines that the folders at the top level may have in Go, without
 // tests: a room that outgrows its limit has a concept too many.
 var roomLines = map[string]int{
-	"agents": 14_000, "cli": 6_500, "config": 500, "core": 8_200, "hosts": 14_000, "hub": 6_000, "local": 3_500, "project": 15_000,
+	"agents": 14_000, "cli": 6_500, "config": 500, "core": 8_600, "hosts": 14_000, "hub": 6_000, "local": 3_500, "project": 15_800,
 	"render": 3_500, "store": 4_500, "tools": 5_000, "transcripts": 5_600, "web": 1_500, ".": 500,
 }
 
 // productLines is the same of all together. It rises by what a new host or feature brings, and
 // falls by everything else.
-const productLines = 86_000
+const productLines = 87_500
 
 func TestShapeOfTheWhole(t *testing.T) {
 	rooms, whole := map[string]int{}, 0
