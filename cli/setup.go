@@ -127,9 +127,11 @@ func (c *installation) install(ctx context.Context) error {
 		return err
 	}
 	if !c.dryRun {
-		titles := lo.Map(plans, func(p hostPlan, _ int) string { return c.app.Hosts.Title(p.host) })
+		in := lo.Filter(c.chosen, func(h hosts.Host, _ int) bool {
+			return slices.ContainsFunc(plans, func(p hostPlan) bool { return p.host == h.Name })
+		})
 		c.line("")
-		c.note("", "Next: ", "start a new session in "+strings.Join(titles, " or ")+", in a project's folder, and work as usual.")
+		c.note("", "Next: ", "start a new session in "+in.Titles("or")+", in a project's folder, and work as usual.")
 		c.warn(ctx)
 		c.note("", "Then: ", "`flame tree` shows the resulting frames, `flame doctor` checks each link.")
 		if found, err := c.machine.LookPath("flame"); err != nil || !hosts.Same(found, c.machine.Binary()) {
@@ -189,7 +191,7 @@ func (c *installation) warn(ctx context.Context) {
 	for _, h := range c.chosen {
 		status, err := h.On(c.machine).Status(ctx)
 		if err == nil && status.Consent.What != "" {
-			c.of(h.Name, status.Consent.What+": "+status.Consent.Hint)
+			c.of(h.Name, strings.TrimPrefix(status.Consent.What, h.Title+" ")+": "+status.Consent.Hint)
 		}
 		if err != nil || !status.Double() {
 			continue

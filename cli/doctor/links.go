@@ -29,11 +29,9 @@ import (
 // programs that it starts answer.
 func (c *checkup) host(ctx context.Context, h hosts.Host, machine hosts.Machine, links []project.LastHook) {
 	first := len(c.found) + 1
-	defer func() { // of a host that is well, the first line is enough
-		if !slices.ContainsFunc(c.found[first-1:], func(f core.Finding) bool { return f.Hint != "" }) {
-			for i := range c.found[first:] {
-				c.found[first+i].Detail = true
-			}
+	defer func() { // of what is well in a host, the first line is enough
+		for i := first; i < len(c.found); i++ {
+			c.found[i].Detail = c.found[i].Hint == "" && !c.found[i].Broken
 		}
 	}()
 	status, err := h.On(machine).Status(ctx)
@@ -67,7 +65,7 @@ func (c *checkup) host(ctx context.Context, h hosts.Host, machine hosts.Machine,
 		c.broken(setup+"` installs one that this version loads", "%s does not load flame's plugin: %s", h.Title, status.Refused)
 	}
 	if consent := status.Consent; consent.What != "" {
-		consent.What = h.Title + ": " + consent.What
+		consent.What = h.Title + ": " + strings.TrimPrefix(consent.What, h.Title+" ")
 		c.found = append(c.found, consent)
 	}
 	c.byHand(h.Title, status)
