@@ -117,7 +117,7 @@ func (w wiring) open(at place.Place, longLived bool) (*project.Project, func() e
 		Store: kept, Dir: at.Worktree, Agents: record.Folder(at.Data.Path, ""), Now: now, NewID: project.NewID, Log: log,
 		Budget: budget(settings), Subagents: subagents(settings), Autonomy: autonomy(settings),
 		EventDays: int(settings.EventsDays), Transcripts: w.known.Formats().Read,
-		Fold: settings.Fold == "on", Plans: settings.Plans == "on", Trim: fold.Trimming(settings.Trim),
+		Fold: settings.Fold == "on", Plans: settings.Plans == "on", Turns: settings.Turns == "on", Trim: fold.Trimming(settings.Trim),
 		Gateway:     os.Getenv(env.Gateway),
 		HostProcess: sync.OnceValue(func() project.Process { return project.Process(supervise.Caller()) }),
 		Gone:        func(host project.Process) bool { return supervise.Process(host).Gone() },

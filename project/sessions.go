@@ -36,6 +36,18 @@ type Presence struct {
 	Standing
 }
 
+// RecordTurn, by frame of a turn, is the host's id of the user's prompt that began it.
+const RecordTurn Kind[string] = "turn"
+
+// RecordPlan, by frame, is the plan that the user approved while a session worked in it.
+const RecordPlan Kind[Plan] = "approved_plan"
+
+// A Plan is a plan that an agent wrote and its user approved.
+type Plan struct {
+	File string `json:"file,omitempty"` // where the host keeps it
+	Text string `json:"text"`
+}
+
 // A Searched is the part of a session's log in which flame has looked for compactions.
 type Searched struct {
 	Path string `json:"path"`

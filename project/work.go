@@ -62,8 +62,19 @@ func worksIn(s *Step, session, first, frame string) error {
 		if len(*l) == 0 {
 			*l = Timeline{{Frame: first}}
 		}
+		if (*l)[len(*l)-1].Frame == frame {
+			return
+		}
 		*l = append((*l)[max(0, len(*l)+1-maxWorked):], workedIn{s.Now, frame})
 	})
+}
+
+// WorksSince records that the caller's session works in frame since an earlier time.
+func (s *Step) WorksSince(at core.Millis, frame string) error {
+	now := s.Now
+	s.Now = at
+	defer func() { s.Now = now }()
+	return worksIn(s, s.Session.ID, cmp.Or(s.Session.Current, s.Session.Root), frame)
 }
 
 // MoveWork moves the caller's work in frame from to frame to.

@@ -140,7 +140,11 @@ func Details(d view.Details, now core.Millis) string {
 		fmt.Fprintf(&b, "Folded: %s, about %s, left out of %s\n", Count(d.Folded.Messages, "message"),
 			Tokens(d.Folded.Tokens), Count(d.Folded.Requests, "request"))
 	}
-	return b.String() + MeteredLine(d.Metered) + closing
+	plan := ""
+	if d.Plan != "" {
+		plan = "\nThe plan that the user approved:\n" + d.Plan + "\n"
+	}
+	return b.String() + MeteredLine(d.Metered) + closing + plan
 }
 
 // usageLine returns the usage of the work in a frame; empty if it is not known.

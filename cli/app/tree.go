@@ -37,11 +37,7 @@ func (p *Printer) writeTree(ctx context.Context, to io.Writer, tree *view.Outlin
 			err = document.add(lines)
 			page = plainJSON(document.take())
 		default:
-			var text strings.Builder
-			for _, line := range lines {
-				text.WriteString(drawer.Draw(line))
-			}
-			page = []byte(paint(core.Printable(text.String())))
+			page = []byte(paint(core.Printable(drawer.Lines(lines))))
 		}
 		if err == nil {
 			_, err = to.Write(page)
@@ -67,6 +63,7 @@ type treeNode struct {
 	core.Frame
 	Current bool   `json:"current,omitempty"`
 	Agent   string `json:"agent,omitempty"` // type of the agent that it was made for
+	Turn    bool   `json:"turn,omitempty"`  // it is that of a turn of the user's
 	Fault   string `json:"fault,omitempty"` // why it is at the top
 }
 
@@ -158,7 +155,7 @@ func (t *jsonTree) line(line outline.Line) error {
 	brace := t.indent(depth, "  ")
 	t.buffer.WriteString(brace)
 	t.nodes.SetIndent(brace[1:], "  ")
-	err := t.nodes.Encode(treeNode{whole(line.Frame), line.Frame.ID == t.current && t.current != "", line.Agent, line.Fault.String()})
+	err := t.nodes.Encode(treeNode{whole(line.Frame), line.Frame.ID == t.current && t.current != "", line.Agent, line.Turn, line.Fault.String()})
 	t.buffer.Truncate(t.buffer.Len() - len(brace+"}\n"))
 	return err
 }

@@ -37,7 +37,7 @@ func nest(lines []outline.Line, current string) []*nested {
 			}
 			continue
 		}
-		node := &nested{treeNode: treeNode{whole(line.Frame), line.Frame.ID == current, line.Agent, line.Fault.String()}}
+		node := &nested{treeNode: treeNode{whole(line.Frame), line.Frame.ID == current, line.Agent, line.Turn, line.Fault.String()}}
 		above.Children = append(above.Children, node)
 		way = append(way[:line.Depth+1], node)
 	}

@@ -125,6 +125,40 @@ func (c Call) OnlyReads() bool {
 	return !slices.ContainsFunc(programs(line), func(words []string) bool { return !begins("reading", words) })
 }
 
+// Works reports whether calls do work: any that is not only talk, or one of flame's own.
+func Works(calls []Call) bool {
+	return slices.ContainsFunc(calls, func(c Call) bool {
+		tool := strings.ToLower(c.Tool)
+		return tool != "" && !has("talk", tool) && !strings.Contains(tool, "flame_")
+	})
+}
+
+// maxChecks limits the checks that Checks names: the last ones.
+const maxChecks = 5
+
+// Checks returns a line with the checks among calls, each with its last outcome, and with the commands that failed at
+// last; empty without one.
+func Checks(calls []Call) string {
+	var lines, outcomes []string
+	for _, c := range slices.Backward(calls) {
+		line := core.OneLine(c.command(), maxItem/2)
+		failed := !c.passed()
+		if line == "" || slices.Contains(lines, line) || !c.checks() && (!failed || c.Exit == nil) {
+			continue
+		}
+		lines = append(lines, line)
+		outcome := " passed"
+		if failed {
+			outcome = " failed"
+		}
+		if outcomes = append(outcomes, line+outcome); len(outcomes) == maxChecks {
+			break
+		}
+	}
+	slices.Reverse(outcomes)
+	return strings.Join(outcomes, "; ")
+}
+
 // SinceMove returns the calls after the last move to another frame, and reports whether there was one.
 func SinceMove(calls []Call) (after []Call, moved bool) {
 	for i, c := range slices.Backward(calls) {

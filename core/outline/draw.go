@@ -3,6 +3,7 @@ package outline
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -18,7 +19,9 @@ type Line struct {
 	Branch
 	Frame core.Frame
 	Agent string              // type of the agent or subagent that the frame was made for; empty for other frames
+	Turn  bool                // the frame is that of a turn of the user's
 	More  map[core.Status]int // frames left out, by status; nil on the line of a frame
+	Short int                 // number of short turns that the line stands for; 0 on other lines
 }
 
 // SetBranches sets Last and Leaf of lines whose Depth is set. No line may be
@@ -78,12 +81,7 @@ type DrawOptions struct {
 
 // Draw draws lines that belong together.
 func Draw(lines []Line, opt DrawOptions) string {
-	d := NewDrawer(opt)
-	var b strings.Builder
-	for _, line := range lines {
-		b.WriteString(d.Draw(line))
-	}
-	return b.String()
+	return NewDrawer(opt).Lines(lines)
 }
 
 // A Drawer draws a tree line by line, so that a tree of any size needs no
@@ -102,11 +100,60 @@ func NewDrawer(opt DrawOptions) *Drawer {
 	return &Drawer{opt: opt, indent: make([]string, levels+2)}
 }
 
+// Lines draws the next lines of the tree. Without details, it gathers short turns.
+func (d *Drawer) Lines(lines []Line) string {
+	if !d.opt.Details {
+		lines = d.gather(lines)
+	}
+	var b strings.Builder
+	for _, line := range lines {
+		b.WriteString(d.Draw(line))
+	}
+	return b.String()
+}
+
+// Which turns are gathered: not the last ones below a root, and not one or two alone.
+const (
+	lastTurns = 5
+	fewTurns  = 3
+)
+
+// gather returns lines with one line in the place of several turns that left nothing behind.
+func (d *Drawer) gather(lines []Line) (gathered []Line) {
+	later, short := 0, make([]bool, len(lines))
+	for i, line := range slices.Backward(lines) {
+		if line.Depth == 0 {
+			later = 0
+		} else if line.Turn {
+			f := line.Frame
+			short[i] = later >= lastTurns && line.Leaf && f.Status == core.Completed && len(f.Artifacts)+len(f.Results) == 0 && f.ID != d.opt.Current
+			later++
+		}
+	}
+	for i := 0; i < len(lines); {
+		end := i
+		for end < len(lines) && short[end] {
+			end++
+		}
+		if end-i >= fewTurns {
+			gathered = append(gathered, Line{Branch: lines[end-1].Branch, Short: end - i})
+		} else {
+			end = max(end, i+1)
+			gathered = append(gathered, lines[i:end]...)
+		}
+		i = end
+	}
+	return gathered
+}
+
 // Draw returns the next line of the tree and the lines of its details. It
 // reduces texts of frames to one line without control characters. Each line
 // ends with a newline.
 func (d *Drawer) Draw(line Line) string {
 	head, below := d.branch(line.Branch)
+	if line.Short > 0 {
+		return fmt.Sprintf("%s%s %d short turns\n", head, Icon(core.Completed), line.Short)
+	}
 	if line.More != nil {
 		total, each := Counted(line.More)
 		return fmt.Sprintf("%s… %d more: %s\n", head, total, each)
@@ -161,7 +208,14 @@ func (d *Drawer) frame(head string, line Line) string {
 	if f.ID == d.opt.Current && f.ID != "" {
 		tail += " ← current"
 	}
-	return head + core.OneLine(f.Goal, d.fit(treeGoal, head+tail)) + tail
+	if !line.Turn || d.opt.Details || !f.Status.Ended() || f.Summary == "" {
+		return head + core.OneLine(f.Goal, d.fit(treeGoal, head+tail)) + tail
+	}
+	head += core.OneLine(f.Goal, min(treeGoal, d.fit(treeGoal, head+tail))) + tail + ": "
+	if d.opt.MaxLine > 0 && d.opt.MaxLine-utf8.RuneCountInString(head) <= minTreeText {
+		return strings.TrimSuffix(head, ": ")
+	}
+	return head + core.OneLine(f.Summary, d.fit(treeSummary, head))
 }
 
 // details draws further facts about a frame.

@@ -133,6 +133,12 @@ type taskCall struct {
 	Status  string `json:"status"`
 }
 
+// A planResult is the answer to an approved plan.
+type planResult struct {
+	Plan string `json:"plan"`
+	File string `json:"filePath"`
+}
+
 // A taskResult is its answer.
 type taskResult struct {
 	Success bool `json:"success"` // of a change

@@ -13,8 +13,8 @@ import (
 	"flame/core/evidence"
 	"flame/hosts"
 	"flame/hosts/hooks"
-	"flame/project/autonomy"
 	"flame/project/children"
+	"flame/project/stack"
 	"flame/project/turns"
 	"flame/transcripts"
 )
@@ -89,6 +89,10 @@ var rows = []row{
 	{
 		Event: "PostToolUse", Tools: listTools, Means: listCalled,
 		Does: "Shows the items of the to-do list as frames.",
+	},
+	{
+		Event: "PostToolUse", Tools: planTool, Means: (*exchange).planApproved,
+		Does: "Keeps the plan that the user approved with the frame.",
 	},
 	{
 		Event: "PostToolUseFailure", Tools: agentTools, Means: (*exchange).childFailed,
@@ -183,7 +187,7 @@ func (x *exchange) turnEnded() error {
 func (x *exchange) turnFailed() error {
 	if x.Agent == "" {
 		return errors.Join(
-			autonomy.NoteFailure(x.Ctx, x.P, x.SessionItself()),
+			stack.NoteFailure(x.Ctx, x.P, x.SessionItself()),
 			turns.End(x.Ctx, x.P, x.SessionItself(), turns.Turn{Failed: true, Stopped: x.failure(), Running: x.running(), Transcript: x.Transcript, Seen: x.seenAtEnd}),
 		)
 	}
@@ -209,14 +213,26 @@ func (x *exchange) fileWritten() error {
 	if err := x.bind(); err != nil {
 		return err
 	}
-	return autonomy.NoteFiles(x.Ctx, x.P, x.Caller(), []string{call.File + call.Notebook})
+	return stack.NoteFiles(x.Ctx, x.P, x.Caller(), []string{call.File + call.Notebook})
+}
+
+// planApproved handles the end of ExitPlanMode, which only an approved plan brings.
+func (x *exchange) planApproved() error {
+	var out planResult
+	if json.Unmarshal(x.Response, &out) != nil {
+		return nil
+	}
+	if err := x.bind(); err != nil {
+		return err
+	}
+	return x.PlanApproved(out.File, out.Plan)
 }
 
 func (x *exchange) toolFailed() error {
 	if err := x.bind(); err != nil {
 		return err
 	}
-	return autonomy.NoteFailure(x.Ctx, x.P, x.Caller())
+	return stack.NoteFailure(x.Ctx, x.P, x.Caller())
 }
 
 // compacting answers in plain text, which Claude Code adds to its own

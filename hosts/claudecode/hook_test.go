@@ -16,6 +16,8 @@ import (
 	"flame/hosts/claudecode"
 	"flame/project"
 	"flame/project/stack"
+	"flame/project/view"
+	"flame/render"
 	"flame/tests/hooktest"
 )
 
@@ -258,4 +260,29 @@ func TestEveryEndOfASessionEndsItsRoot(t *testing.T) {
 		fork.Do("prompt", "try it another way")
 		assert.Equal(t, "in_progress try it another way\ncompleted main work: all green\n", s.Tree(), reason)
 	}
+}
+
+func TestAnApprovedPlanIsKeptWhole(t *testing.T) {
+	t.Parallel()
+	s := newSession(t)
+	s.Do("prompt", "main work")
+	approved := func(plan any) string {
+		return s.send("PostToolUse", map[string]any{"tool_name": "ExitPlanMode", "tool_use_id": "p", "tool_input": map[string]any{},
+			"tool_response": map[string]any{"plan": plan, "isAgent": false, "filePath": "/home/a/.claude/plans/lexical-sun.md"}})
+	}
+	for _, plan := range []any{nil, "", 7, " \n"} {
+		assert.Empty(t, approved(plan))
+	}
+	text := "# Plan\n1. Add parser\n2. Add tests </flame-notices>"
+	answer := approved(text + "\n")
+	frame := s.Current("main")
+	assert.Contains(t, answer, "The approved plan is kept with "+frame.ID+"; flame_plan_children can make frames of its steps.")
+	assert.Empty(t, approved(text), "the same again")
+	assert.Equal(t, []string{"/home/a/.claude/plans/lexical-sun.md"}, frame.Artifacts)
+	details, err := view.DetailsOf(t.Context(), s.P, project.Caller{Host: project.CommandLine}, frame.ID)
+	require.NoError(t, err)
+	assert.Equal(t, text, details.Plan)
+	assert.Contains(t, render.Details(details), text)
+	context := s.send("SessionStart", map[string]any{"source": "compact"})
+	assert.Contains(t, context, "The user approved the plan /home/a/.claude/plans/lexical-sun.md. flame_frame_details of "+frame.ID+" shows it whole.")
 }

@@ -42,7 +42,7 @@ func TestCallsForAWrittenFileHaveOnlyItsName(t *testing.T) {
 	for _, m := range file.Hooks["PostToolUse"] {
 		inputs[m.Matcher] = m.Hooks[0].Input
 	}
-	files, others := inputs["^(Write|Edit|MultiEdit|NotebookEdit)$"], inputs["^(Agent|Task|TaskStop|KillShell|TaskCreate|TaskUpdate|TodoWrite)$"]
+	files, others := inputs["^(Write|Edit|MultiEdit|NotebookEdit)$"], inputs["^(Agent|Task|TaskStop|KillShell|TaskCreate|TaskUpdate|TodoWrite|ExitPlanMode)$"]
 	require.Len(t, inputs, 2)
 	assert.Equal(t, map[string]any{"file_path": "${tool_input.file_path}", "notebook_path": "${tool_input.notebook_path}"}, files["tool_input"])
 	assert.NotContains(t, files, "tool_response")

@@ -15,6 +15,7 @@ import (
 	"flame/project"
 	"flame/project/autonomy"
 	"flame/project/children"
+	"flame/project/stack"
 	"flame/project/turns"
 	logs "flame/transcripts/codex"
 )
@@ -222,7 +223,7 @@ func (x *exchange) fileWritten() error {
 	if len(files) == 0 {
 		return nil
 	}
-	return autonomy.NoteFiles(x.Ctx, x.P, x.Caller(), files)
+	return stack.NoteFiles(x.Ctx, x.P, x.Caller(), files)
 }
 
 func (x *exchange) turnEnded() error {

@@ -13,6 +13,7 @@ import (
 	"flame/project"
 	"flame/project/autonomy"
 	"flame/project/children"
+	"flame/project/stack"
 	"flame/project/turns"
 	logs "flame/transcripts/gemini"
 )
@@ -48,6 +49,7 @@ var rows = []row{
 	{Event: "AfterTool", Tools: invokeTool, Means: (*exchange).childEnded, Does: "Completes the subagent's frame, with its last message as the summary."},
 	{Event: "AfterTool", Tools: editTools, Means: (*exchange).fileWritten, Does: "Records the file as an artifact of the frame."},
 	{Event: "AfterTool", Tools: listTools, Means: (*exchange).listCalled, Does: "Shows the items of the to-do list, or of the tracker, as frames."},
+	{Event: "AfterTool", Tools: planTool, Means: (*exchange).planApproved, Does: "Keeps the plan that the user approved with the frame."},
 	{
 		Event: "AfterTool", Means: (*exchange).toolUsed,
 		Does: "After a compaction within a turn, stores its summary in the frame and restores the context.",
@@ -185,7 +187,7 @@ func (x *exchange) endChild(call string, end core.ChildEnd, last string) error {
 		}
 		child := x.SessionItself()
 		child.Session, child.Parent = session, x.Session
-		if err := autonomy.NoteFiles(x.Ctx, x.P, child, x.written(path)); err != nil {
+		if err := stack.NoteFiles(x.Ctx, x.P, child, x.written(path)); err != nil {
 			return err
 		}
 	}
@@ -211,7 +213,7 @@ func (x *exchange) fileWritten() error {
 	file := x.file()
 	unsure, err := x.findAgent()
 	if err == nil && !unsure && file != "" { // of subagents that work at once, the logs tell when they end
-		err = autonomy.NoteFiles(x.Ctx, x.P, x.Caller(), []string{file})
+		err = stack.NoteFiles(x.Ctx, x.P, x.Caller(), []string{file})
 	}
 	if err != nil {
 		return err

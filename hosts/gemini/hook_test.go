@@ -146,3 +146,22 @@ func TestACallIsAnnouncedWithoutTheCallerThatAModelNames(t *testing.T) {
 	require.NotNil(t, found)
 	assert.Equal(t, "main", found.Session)
 }
+
+func TestAnApprovedPlanIsKeptWhole(t *testing.T) {
+	t.Parallel()
+	s := newSession(t)
+	s.Do("prompt", "Build it")
+	s.Write("main/plans/plan-mango.md", "# Plan\n1. Add parser\n")
+	s.Write("main/secret.md", "secret")
+	path, secret := filepath.Join(s.Dir, "main/plans/plan-mango.md"), filepath.Join(s.Dir, "main/secret.md")
+	approved := func(name, path string) string {
+		return s.Send(map[string]any{"hook_event_name": "AfterTool", "tool_name": "exit_plan_mode", "tool_input": map[string]any{"plan_filename": name},
+			"tool_response": map[string]any{"llmContent": "Plan approved. Switching to YOLO mode (all tool calls auto-approved).\n\n" +
+				"The approved implementation plan is stored at: " + path + "\nRead and follow the plan strictly during implementation."}})
+	}
+	assert.Empty(t, approved("secret.md", secret), "not one of its plans")
+	assert.Empty(t, approved("other.md", path))
+	assert.Contains(t, approved("plan-mango.md", path), "The approved plan is kept with ")
+	frames, _ := s.Frames()
+	assert.Equal(t, []string{"main/plans/plan-mango.md"}, frames[0].Artifacts)
+}

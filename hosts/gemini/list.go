@@ -2,6 +2,8 @@ package gemini
 
 import (
 	"encoding/json"
+	"path/filepath"
+	"strings"
 
 	"flame/core"
 	"flame/core/evidence"
@@ -48,6 +50,30 @@ func (x *exchange) trackerCalled() error {
 	}
 	call.Items = []evidence.Item{item}
 	return hooks.FollowList(x.Exchange, "tracker/"+x.Session, call, x.lastWords)
+}
+
+// approved matches the answer to an approved plan, with the path of its file.
+var approved = core.Pattern(`^Plan approved\..*(?s:.*)\bplan is stored at: (\S.*\.md)(?:\n|$)`)
+
+// maxPlan bounds how much of a plan's file is read, in bytes.
+const maxPlan = 64 << 10
+
+// planApproved handles the end of exit_plan_mode. Only the file, in the session's own folder, has the plan.
+func (x *exchange) planApproved() error {
+	var in struct {
+		File string `json:"plan_filename"`
+	}
+	var r result
+	var text string
+	if json.Unmarshal(x.Input, &in) == nil && json.Unmarshal(x.Response, &r) == nil && r.Error == nil && json.Unmarshal(r.Text, &text) == nil {
+		found := approved().FindStringSubmatch(text)
+		if found != nil && filepath.Base(found[1]) == in.File && strings.Contains(filepath.ToSlash(found[1]), "/"+x.Session+"/plans/") {
+			if err := x.PlanApproved(found[1], string(hooks.Head(found[1], maxPlan))); err != nil {
+				return err
+			}
+		}
+	}
+	return x.toolUsed()
 }
 
 // lastWords returns the session's last words in its turn, as far as its log has them.

@@ -65,7 +65,8 @@ func (x *Exchange) SessionStarted(maxChars int, fork bool) error {
 
 // forked tells the agent of a fork what its history does not: it has left the frames in it.
 const forked = "This session is a fork. Frames in its history that are open belong to the session it was forked from and go on there: " +
-	"it works in none of them here, and cannot pop them. " + string(op.Push) + " begins a frame of its own.\n"
+	"it works in none of them here, and cannot pop them. " + string(op.Push) + " begins a frame of its own. " +
+	"A to-do list in its history is not its own either: it writes what is open there anew.\n"
 
 // EndSession handles the end of a session with this log.
 func EndSession(x *Exchange, transcript string) error {
@@ -144,6 +145,12 @@ func (x *Exchange) Compacted(summary string) error {
 	if errors.Is(err, core.ErrNotFound) {
 		return nil
 	}
+	return err
+}
+
+// PlanApproved keeps a plan that the user approved, and tells the agent.
+func (x *Exchange) PlanApproved(file, text string) (err error) {
+	x.Answer.Fields.Context, err = stack.KeepPlan(x.Ctx, x.P, x.Caller(), project.Plan{File: file, Text: text})
 	return err
 }
 

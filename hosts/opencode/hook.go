@@ -17,7 +17,6 @@ import (
 	"flame/hosts"
 	"flame/hosts/hooks"
 	"flame/project"
-	"flame/project/autonomy"
 	"flame/project/children"
 	"flame/project/files"
 	"flame/project/stack"
@@ -185,14 +184,14 @@ func (x *exchange) toolEnded() error {
 	if len(x.Files) == 0 {
 		return nil
 	}
-	if err := autonomy.NoteFiles(x.ctx, x.p, x.caller(), x.Files); err != nil {
+	if err := stack.NoteFiles(x.ctx, x.p, x.caller(), x.Files); err != nil {
 		return err
 	}
 	return files.Note(x.ctx, x.p, x.caller(), files.Call{ID: x.Call, Files: transcripts.OpenCodeFiles(x.Tool, x.Did.Input, x.Did.Metadata)})
 }
 
 func (x *exchange) toolFailed() error {
-	if err := autonomy.NoteFailure(x.ctx, x.p, x.caller()); err != nil || x.Child == "" {
+	if err := stack.NoteFailure(x.ctx, x.p, x.caller()); err != nil || x.Child == "" {
 		return err
 	}
 	how := core.ChildFailed

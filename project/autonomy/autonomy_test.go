@@ -128,10 +128,10 @@ func TestMissingArgumentsComeFromTheRecordedActivity(t *testing.T) {
 	f := projecttest.New(t)
 	f.Push(projecttest.Host("s"), "Implement user authentication")
 	for _, file := range []string{"a", "b", "b", "c"} {
-		require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, projecttest.Host("s"), []string{file}))
+		require.NoError(t, stack.NoteFiles(f.Ctx, f.Project, projecttest.Host("s"), []string{file}))
 	}
 	for range 3 {
-		require.NoError(t, autonomy.NoteFailure(f.Ctx, f.Project, projecttest.Host("s")))
+		require.NoError(t, stack.NoteFailure(f.Ctx, f.Project, projecttest.Host("s")))
 	}
 	for i := range 21 {
 		f.Prompt(projecttest.Host("s"), fmt.Sprintf("m%d", i), "Implement user authentication")

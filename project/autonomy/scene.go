@@ -2,11 +2,8 @@ package autonomy
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"strings"
-
-	"github.com/samber/lo"
 
 	"flame/core"
 	"flame/core/evidence"
@@ -194,42 +191,11 @@ func UpdateActivity(s *project.Step, frame string, change func(*Activity)) error
 	return recordActivity.Change(s.Tx, frame, change)
 }
 
-// addOnce adds changed files to a list, except those that the list has, until it is full.
-func addOnce(files []string, changed []string) []string {
+// Touch adds changed files, except those that are known, until there are enough.
+func (a *Activity) Touch(changed []string) {
 	for _, file := range changed {
-		if file != "" && !slices.Contains(files, file) && len(files) < maxFiles {
-			files = append(files, file)
+		if file != "" && !slices.Contains(a.Files, file) && len(a.Files) < maxFiles {
+			a.Files = append(a.Files, file)
 		}
 	}
-	return files
-}
-
-// NoteFailure counts a failed tool call of the caller.
-func NoteFailure(ctx context.Context, p *project.Project, by project.Caller) error {
-	return p.Update(ctx, by, func(s *project.Step) error {
-		frame, ok, err := s.Current()
-		if err != nil || !ok {
-			return err
-		}
-		return UpdateActivity(s, frame.ID, func(a *Activity) { a.Errors++ })
-	})
-}
-
-// NoteFiles records files that the caller's tools changed, as artifacts of its frame and
-// as signs of progress. A session without a frame gets its root.
-func NoteFiles(ctx context.Context, p *project.Project, by project.Caller, files []string) error {
-	return p.Update(ctx, by, func(s *project.Step) error {
-		if frameless, err := s.Frameless(); frameless || err != nil {
-			return err
-		}
-		frame, err := s.EnsureCurrent()
-		if err != nil {
-			return project.IgnoreMissing(err)
-		}
-		if err := s.AddArtifacts(&frame, files); err != nil {
-			return err
-		}
-		changed := lo.Map(files, func(file string, _ int) string { return p.Relative(file) })
-		return UpdateActivity(s, frame.ID, func(a *Activity) { a.Files = addOnce(a.Files, changed) })
-	})
 }

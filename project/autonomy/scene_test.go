@@ -12,6 +12,7 @@ import (
 	"flame/core"
 	"flame/core/evidence"
 	"flame/project/autonomy"
+	"flame/project/stack"
 	"flame/project/turns"
 	"flame/tests/projecttest"
 )
@@ -144,7 +145,7 @@ func TestLateEventsAreNotJudged(t *testing.T) {
 	s := projecttest.Host("s")
 	f.Autonomy.Level = core.AutonomyAuto
 	f.Prompt(s, "first", "Implement user authentication")
-	require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, s, []string{"a", "b", "c"}))
+	require.NoError(t, stack.NoteFiles(f.Ctx, f.Project, s, []string{"a", "b", "c"}))
 	late := *f.Project
 	late.Late = true
 	require.NoError(t, turns.End(f.Ctx, &late, s, turns.Turn{Seen: func() autonomy.Seen {
@@ -160,7 +161,7 @@ func TestASuggestionEndsWithItsPrompt(t *testing.T) {
 	f := projecttest.New(t)
 	s := projecttest.Host("s")
 	f.Prompt(s, "first", "Implement user authentication")
-	require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, s, []string{"a"}))
+	require.NoError(t, stack.NoteFiles(f.Ctx, f.Project, s, []string{"a"}))
 	assert.Contains(t, f.Prompt(s, "second", "Write the quarterly revenue forecast"), "[FLAME SUGGESTION")
 	f.Prompt(s, "third", "yes, go")
 	now := autonomyNow(f, s)

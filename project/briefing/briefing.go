@@ -60,14 +60,24 @@ const (
 	itemRoom   = 80
 )
 
-// openItems returns the open items of the agent's to-do list, which a compaction takes out of its sight,
-// with the host's ids for them; empty without any.
+// openItems returns what a compaction takes out of the agent's sight: the plan that the user approved, and
+// the open items of its to-do list, with the host's ids for them; empty without any.
 func openItems(s *project.Step) (string, error) {
-	open, ids, err := stack.OpenItems(s)
-	if err != nil || len(open) == 0 {
+	plan, err := stack.ApprovedPlan(s)
+	if err != nil {
 		return "", err
 	}
-	lines := []string{"Open in your to-do list:"}
+	open, ids, err := stack.OpenItems(s)
+	if err != nil || len(open) == 0 && plan == "" {
+		return "", err
+	}
+	var lines []string
+	if plan != "" {
+		lines = append(lines, plan)
+	}
+	if len(open) > 0 {
+		lines = append(lines, "Open in your to-do list:")
+	}
 	for i, frame := range open[:min(len(open), shownItems)] {
 		line := core.OneLine(frame.Goal, itemRoom) + " (" + strings.ReplaceAll(string(frame.Status), "_", " ") + ")"
 		if ids[i] != "" {

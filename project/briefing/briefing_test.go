@@ -131,7 +131,7 @@ func TestChangesByOthersAreNews(t *testing.T) {
 		}, nil},
 		"no files": {func(f *projecttest.Fixture, _, _ string) {
 			f.SpawnAll(projecttest.Host("s"), "look")
-			require.NoError(f.T, autonomy.NoteFiles(f.Ctx, f.Project, projecttest.Agent("look"), []string{"a.go"}))
+			require.NoError(f.T, stack.NoteFiles(f.Ctx, f.Project, projecttest.Agent("look"), []string{"a.go"}))
 		}, nil},
 		"no beginnings": {func(f *projecttest.Fixture, _, _ string) {
 			f.SpawnAll(projecttest.Host("s"), "look")

@@ -2,9 +2,12 @@ package briefing
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/samber/lo"
 
 	"flame/core"
 	"flame/project"
@@ -227,7 +230,24 @@ func surroundings(s *project.Step, frame core.Frame, t terms) (around core.Surro
 	if around.Uncles, err = hides.visible(s, around.Uncles); err != nil {
 		return around, err
 	}
-	return around, project.TellBelow(s.Tx, &around)
+	return around, errors.Join(project.TellBelow(s.Tx, &around), shortenTurns(s, around.Children, around.Siblings, around.Uncles))
+}
+
+// turnLine limits the goal and the summary of a turn in contexts, in characters.
+const turnLine = 120
+
+// shortenTurns leaves one line of each turn of a user's in contexts.
+func shortenTurns(s *project.Step, lists ...[]core.Frame) error {
+	turns, err := project.RecordTurn.At(s.Tx, lo.Map(slices.Concat(lists...), func(f core.Frame, _ int) string { return f.ID }))
+	for _, list := range lists {
+		for i, f := range list {
+			if lo.HasKey(turns, f.ID) {
+				list[i].Goal, list[i].Summary = core.OneLine(f.Goal, turnLine), core.OneLine(f.Summary, turnLine)
+				list[i].Results, list[i].Artifacts = "", nil
+			}
+		}
+	}
+	return err
 }
 
 // An Attempt is the task of an agent's frame. Agents that attempt the same task below one

@@ -10,7 +10,6 @@ import (
 	"flame/core"
 	"flame/core/fold"
 	"flame/project"
-	"flame/project/autonomy"
 	"flame/project/children"
 	"flame/project/stack"
 	"flame/project/turns"
@@ -208,7 +207,7 @@ func TestOnlyARootThatEndedWithItsSessionIsResumed(t *testing.T) {
 	f.End(s)
 	late := s
 	late.Event = "PostToolUseFailure"
-	require.NoError(t, autonomy.NoteFailure(f.Ctx, f.Project, late))
+	require.NoError(t, stack.NoteFailure(f.Ctx, f.Project, late))
 	f.Decide(project.Caller{Session: "s", Host: project.CommandLine}, root, "use B")
 	assert.Equal(t, core.Completed, f.Get(root).Status, "a late event or a shell resumes nothing")
 	f.Activate(projecttest.Host("other"), root)

@@ -9,8 +9,8 @@ import (
 
 	"flame/core"
 	"flame/project"
-	"flame/project/autonomy"
 	"flame/project/children"
+	"flame/project/stack"
 	"flame/project/turns"
 	"flame/project/view"
 	"flame/tests/projecttest"
@@ -97,7 +97,7 @@ func TestAChildThatIsNotWorthAFrameHasItsChildrenBesideIt(t *testing.T) {
 	f.SpawnAll(projecttest.Host("s"), "look", "deeper")
 	f.SpawnAll(projecttest.Agent("look"), "deepest")
 	assert.Equal(t, []string{"in_progress work", "  in_progress deeper", "  in_progress deepest"}, f.Draw())
-	require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, projecttest.Agent("look"), []string{"a.go"}))
+	require.NoError(t, stack.NoteFiles(f.Ctx, f.Project, projecttest.Agent("look"), []string{"a.go"}))
 	f.Prompt(projecttest.Agent("look"), "m", "go on")
 	assert.Len(t, f.Draw(), 3, "neither its files nor its messages make it a frame")
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
-	"flame/project/autonomy"
 	"flame/project/children"
 	"flame/project/stack"
 	"flame/project/sweep"
@@ -161,7 +160,7 @@ func TestWithIntegrationOffNoChildGetsAFrame(t *testing.T) {
 	f.Bind(projecttest.Host("s"), "call", "c1")
 	assert.False(t, f.StartChild("c2", "a subagent").HasFrame())
 	for _, child := range []string{"c1", "c2", "never seen"} {
-		require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, projecttest.Agent(child), []string{"a.go"}))
+		require.NoError(t, stack.NoteFiles(f.Ctx, f.Project, projecttest.Agent(child), []string{"a.go"}))
 		f.Prompt(projecttest.Agent(child), "m1", "go on")
 		f.EndChild(projecttest.Host("s"), projecttest.Completed(child, "FOUND"))
 	}

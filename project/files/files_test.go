@@ -12,8 +12,8 @@ import (
 
 	"flame/core"
 	"flame/project"
-	"flame/project/autonomy"
 	"flame/project/files"
+	"flame/project/stack"
 	"flame/project/sweep"
 	"flame/tests/projecttest"
 )
@@ -198,7 +198,7 @@ func TestAWrittenFileIsAnArtifactWithoutAnEvent(t *testing.T) {
 	f, log := projecttest.NewCounter(t)
 	s := projecttest.Host("s")
 	frame := f.Push(s, "work")
-	require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, s, []string{"/w/told"}))
+	require.NoError(t, stack.NoteFiles(f.Ctx, f.Project, s, []string{"/w/told"}))
 	log.Write(edited(f.Tick(), "c1", "/w/told", "", "a\n") + edited(f.Tick(), "c2", "/w/missed", "", "a\n"))
 	f.Pop(s, "done")
 	f.Count(s, log)

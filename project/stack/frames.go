@@ -33,6 +33,9 @@ func Push(ctx context.Context, p *project.Project, by project.Caller, goal, crit
 // PushParent returns the id of the frame below which a push puts the new frame; empty for a
 // new root.
 func PushParent(s *project.Step) (string, error) {
+	if err := takeUpTurn(s); err != nil {
+		return "", err
+	}
 	current, ok, err := s.Current()
 	if ok || err != nil {
 		return current.ID, err
@@ -149,6 +152,9 @@ func target(s *project.Step, ref string) (core.Frame, error) {
 		return s.Resolve(ref)
 	}
 	if err := s.NotTaken(); err != nil {
+		return core.Frame{}, err
+	}
+	if err := takeUpTurn(s); err != nil {
 		return core.Frame{}, err
 	}
 	return s.EnsureCurrent()

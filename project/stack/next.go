@@ -113,6 +113,9 @@ func mayFollow(s *project.Step, popped, next core.Frame) error {
 // push takes up what the goal names if that is planned already, so that nothing is there twice,
 // else begins a frame for it.
 func push(s *project.Step, goal, criteria string) (core.Frame, error) {
+	if err := pushesBelowRoot(s); err != nil {
+		return core.Frame{}, err
+	}
 	at, err := PushParent(s)
 	if err != nil {
 		return core.Frame{}, err
@@ -156,5 +159,5 @@ func beginIn(s *project.Step, parent, goal, criteria string) (core.Frame, error)
 	if err := autonomy.Enter(s, frame.ID); err != nil {
 		return frame, err
 	}
-	return frame, autonomy.ActOn(s, parent, core.SuggestPush)
+	return frame, pushedBelow(s, parent)
 }

@@ -119,6 +119,9 @@ func planParent(s *project.Step, ref string) (*core.Frame, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := pushesBelowRoot(s); err != nil {
+			return nil, err
+		}
 		if !ok && (s.By.Anonymous() || s.Session.HasFrame()) {
 			return nil, nil
 		}
@@ -225,7 +228,7 @@ func activate(s *project.Step, frame, claimed core.Frame, force bool) (a Activat
 		a.Here = a.Taken == "" && a.Machine == ""
 		return a, nil // nothing was started
 	}
-	return a, autonomy.ActOn(s, left.ID, core.SuggestPush)
+	return a, pushedBelow(s, left.ID)
 }
 
 // standing returns the status of the frame's parent if that has ended. It refuses a planned

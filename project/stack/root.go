@@ -54,6 +54,9 @@ func EndRoot(s *project.Step, id string) error {
 	if err != nil || session.Parent != "" || session.State != core.SessionEnded {
 		return project.IgnoreMissing(err)
 	}
+	if err := s.As(session, leaveTurn); err != nil {
+		return err
+	}
 	busy, err := workBelow(s, session, root)
 	if err != nil {
 		return err

@@ -56,6 +56,7 @@ func TestOnAPlainDayFlameSuggestsOnlyWhatIsDue(t *testing.T) {
 			f := projecttest.New(t)
 			f.Autonomy = core.DefaultAutonomyConfig()
 			f.Autonomy.Level = tt.level
+			f.Turns = false // here frames end when flame, or the agent, says so
 			for i, turn := range day {
 				if !tt.criteria {
 					turn.Criteria = ""
@@ -96,7 +97,7 @@ func work(f *projecttest.Fixture, what string, i int, turn dayTurn, pops bool) {
 	f.T.Helper()
 	s := projecttest.Host("s")
 	if len(turn.Files) > 0 {
-		require.NoError(f.T, autonomy.NoteFiles(f.Ctx, f.Project, s, turn.Files))
+		require.NoError(f.T, stack.NoteFiles(f.Ctx, f.Project, s, turn.Files))
 	}
 	calls := slices.Clone(turn.Calls)
 	for i := range calls {
@@ -159,7 +160,7 @@ func TestAnEndThatIsDueIsNoLongerSuggestedWhereTheUserAsksForMore(t *testing.T) 
 					{Tool: "Bash", Input: "bash scripts/backup_test.sh", OK: true, Exit: new(0), Output: "all 4 tests passed"},
 				},
 			}
-			require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, s, turn.Files))
+			require.NoError(t, stack.NoteFiles(f.Ctx, f.Project, s, turn.Files))
 			if tt.asked {
 				advice, err := autonomy.ShouldPop(f.Ctx, f.Project, s, autonomy.PopQuestion{SuccessSignals: []string{"all tests pass", "archives rotate", "done"}})
 				require.NoError(t, err)
@@ -201,7 +202,7 @@ func TestAnEndWhoseLogWasLateIsWeighedAtTheNextPrompt(t *testing.T) {
 			criteria := "scripts/backup.sh keeps seven archives; scripts/backup_test.sh passes"
 			frame, err := stack.Push(f.Ctx, f.Project, s, "Rotate the backups in scripts/backup.sh", criteria)
 			require.NoError(t, err)
-			require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, s, []string{"scripts/backup.sh"}))
+			require.NoError(t, stack.NoteFiles(f.Ctx, f.Project, s, []string{"scripts/backup.sh"}))
 			last := "Fixed. scripts/backup.sh keeps seven archives and all 4 tests of scripts/backup_test.sh pass."
 			require.NoError(t, turns.End(f.Ctx, f.Project, s, turns.Turn{LastMessage: last, Failed: tt.failed, Running: []string{}, Seen: func() autonomy.Seen {
 				return autonomy.Seen{} // the log is behind

@@ -1,6 +1,7 @@
 package turns
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -119,6 +120,10 @@ func followPrompt(s *project.Step, prompt Prompt) error {
 	case s.Session.Parent != "":
 		return errors.Join(children.Resume(s), children.Weigh(s))
 	}
+	goesOn, err := stack.BreakOffTurn(s, prompt.ID, prompt.before(s))
+	if err != nil {
+		return err
+	}
 	if err := children.Interrupt(s, s.Session.ID); err != nil {
 		return err
 	}
@@ -134,10 +139,25 @@ func followPrompt(s *project.Step, prompt Prompt) error {
 		return err
 	}
 	at, _, err := s.Current()
+	if err == nil && !goesOn {
+		err = stack.AskTurn(s, prompt.ID, core.OneLine(cmp.Or(workIn(text), text), project.MaxRootGoal))
+	}
 	if err != nil {
 		return err
 	}
 	return autonomy.UpdateScene(s, func(c *autonomy.Scene) { c.Begin(at.ID, text) })
+}
+
+// before returns a function that returns how the turn before the prompt ended, if the host shows that.
+func (p Prompt) before(s *project.Step) func() (e stack.TurnEnd, ok bool) {
+	return func() (e stack.TurnEnd, ok bool) {
+		if p.Seen == nil || s.Project.Late {
+			return e, false
+		}
+		seen := p.Seen()
+		e = Turn{LastMessage: seen.Said, Failed: seen.Stopped != ""}.ended(seen)
+		return e, seen.Over || seen.Stopped != ""
+	}
 }
 
 // weighPrompt considers a push, unless the prompt has just named its root. First it adds

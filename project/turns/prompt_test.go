@@ -136,7 +136,7 @@ func TestADuePushIsSuggestedOrDone(t *testing.T) {
 			f := projecttest.New(t)
 			f.Autonomy.Level = tt.level
 			f.Prompt(projecttest.Host("s"), "first", "Implement user authentication")
-			require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, projecttest.Host("s"), []string{"a", "b", "c"}))
+			require.NoError(t, stack.NoteFiles(f.Ctx, f.Project, projecttest.Host("s"), []string{"a", "b", "c"}))
 			told := f.Prompt(projecttest.Host("s"), "second", tt.prompt)
 			if tt.told == "" {
 				assert.Empty(t, told)
@@ -173,7 +173,7 @@ func TestAPromptThatNamesAPlannedChildTakesItUp(t *testing.T) {
 			f.Autonomy.Level = tt.level
 			s := projecttest.Host("s")
 			f.Prompt(s, "first", "Implement user authentication")
-			require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, s, []string{"a"}))
+			require.NoError(t, stack.NoteFiles(f.Ctx, f.Project, s, []string{"a"}))
 			planned := f.Plan(s, "", "Recovery codes by post", "Passkeys")
 			if tt.foreign {
 				f.TakeAway(planned[0].ID)

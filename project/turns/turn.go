@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strings"
 
 	"flame/core"
 	"flame/core/evidence"
@@ -55,6 +56,13 @@ func End(ctx context.Context, p *project.Project, by project.Caller, turn Turn) 
 
 func endTurn(s *project.Step, turn Turn) error {
 	if err := weighTurn(s, turn); err != nil {
+		return err
+	}
+	var seen autonomy.Seen
+	if turn.Seen != nil && !s.Project.Late {
+		seen = turn.Seen()
+	}
+	if err := stack.EndTurn(s, turn.ended(seen)); err != nil {
 		return err
 	}
 	if err := rest(s, turn); err != nil {
@@ -140,6 +148,18 @@ func (t Turn) look(s *project.Step) (seen autonomy.Seen, err error) {
 	return seen, err
 }
 
+// ended returns how the turn ended, with what the host shows of it.
+func (t Turn) ended(seen autonomy.Seen) stack.TurnEnd {
+	e := stack.TurnEnd{Prompt: t.Prompt, Status: core.Completed, Said: t.LastMessage, Calls: seen.Calls, More: t.Seen != nil && !seen.Whole}
+	if t.Failed {
+		if e.Status = core.Failed; t.Stopped == "" {
+			e.Status = core.Blocked
+		}
+		e.Said = strings.TrimLeft(t.LastMessage+"\n"+cmp.Or(t.Stopped, seen.Stopped, stopped), "\n")
+	}
+	return e
+}
+
 // stopped is the text in a conversation at the place where a user stopped the agent.
 const stopped = "[Request interrupted by user]"
 
@@ -194,6 +214,9 @@ func weighPop(s *project.Step, turn Turn) error {
 	}
 	if item, err := stack.IsItem(s, frame.ID); item || err != nil {
 		return err // the host's list says when it ends
+	}
+	if turn, err := stack.IsTurn(s, frame.ID); turn || err != nil {
+		return err // it ends by itself
 	}
 	advice := seen.Pop(len(turn.Running))
 	advice.Recommended = advice.Recommended && !turn.Failed

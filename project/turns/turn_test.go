@@ -46,14 +46,14 @@ func TestATurnThatChangedNothingIsNoProgress(t *testing.T) {
 	}{
 		"talk": {func(*projecttest.Fixture) {}, 3},
 		"a file": {func(f *projecttest.Fixture) {
-			require.NoError(f.T, autonomy.NoteFiles(f.Ctx, f.Project, projecttest.Host("s"), []string{"a"}))
+			require.NoError(f.T, stack.NoteFiles(f.Ctx, f.Project, projecttest.Host("s"), []string{"a"}))
 		}, 0},
 		"the same file": {func(f *projecttest.Fixture) {
-			require.NoError(f.T, autonomy.NoteFiles(f.Ctx, f.Project, projecttest.Host("s"), []string{"known"}))
+			require.NoError(f.T, stack.NoteFiles(f.Ctx, f.Project, projecttest.Host("s"), []string{"known"}))
 		}, 3},
 		"a decision": {func(f *projecttest.Fixture) { f.Decide(projecttest.Host("s"), "", "use B") }, 0},
 		"a failure": {func(f *projecttest.Fixture) {
-			require.NoError(f.T, autonomy.NoteFailure(f.Ctx, f.Project, projecttest.Host("s")))
+			require.NoError(f.T, stack.NoteFailure(f.Ctx, f.Project, projecttest.Host("s")))
 		}, 3},
 		"another's decision": {func(f *projecttest.Fixture) { f.Decide(projecttest.Shell, f.Current(projecttest.Host("s")), "use B") }, 3},
 	}
@@ -61,7 +61,7 @@ func TestATurnThatChangedNothingIsNoProgress(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := projecttest.Working(t)
-			require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, projecttest.Host("s"), []string{"known"}))
+			require.NoError(t, stack.NoteFiles(f.Ctx, f.Project, projecttest.Host("s"), []string{"known"}))
 			takeTurns(f, projecttest.Host("s"), 2, "")
 			f.Prompt(projecttest.Host("s"), "next", "go on with it")
 			tt.work(f)
@@ -75,7 +75,7 @@ func TestATurnThatChangedNothingIsNoProgress(t *testing.T) {
 func finish(f *projecttest.Fixture, by project.Caller) string {
 	f.T.Helper()
 	f.Prompt(by, fmt.Sprint("work at ", f.Clock), "yes, go")
-	require.NoError(f.T, autonomy.NoteFiles(f.Ctx, f.Project, by, []string{"piece.go"}))
+	require.NoError(f.T, stack.NoteFiles(f.Ctx, f.Project, by, []string{"piece.go"}))
 	require.NoError(f.T, turns.End(f.Ctx, f.Project, by, turns.Turn{LastMessage: finished, Running: []string{}, Seen: func() autonomy.Seen {
 		return autonomy.Seen{Whole: true, Calls: []evidence.Call{passes}}
 	}}))
@@ -161,10 +161,10 @@ func TestTheWorkOfAPoppedFrameSaysNothingOfTheNext(t *testing.T) {
 				f.Autonomy.Level = level
 				s := projecttest.Host("s")
 				f.Push(s, "shop")
-				require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, s, []string{"shop.go"}))
+				require.NoError(t, stack.NoteFiles(f.Ctx, f.Project, s, []string{"shop.go"}))
 				f.Push(s, "card tokenizer")
 				f.Prompt(s, "go", "do the tokenizer for card numbers")
-				require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, s, []string{"tok.go"}))
+				require.NoError(t, stack.NoteFiles(f.Ctx, f.Project, s, []string{"tok.go"}))
 				f.PopAs(s, stack.PopArgs{Status: core.Completed, Summary: "Tokenizer done", Next: next})
 				advice, err := autonomy.ShouldPop(f.Ctx, f.Project, s, autonomy.PopQuestion{})
 				require.NoError(t, err)

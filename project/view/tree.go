@@ -41,7 +41,7 @@ func TreeOf(ctx context.Context, p *project.Project, by project.Caller, args Tre
 		}
 		if err == nil && !whole {
 			if err = focusedTree(s, &tree, scope); err == nil {
-				err = markAgents(s, tree.Lines)
+				err = errors.Join(markAgents(s, tree.Lines), markTurns(s, tree.Lines))
 			}
 		}
 		return err
@@ -215,7 +215,7 @@ func linesAt(s *project.Step, places []outline.Place, revision int64) ([]outline
 		}
 		lines = append(lines, line)
 	}
-	return lines, markAgents(s, lines)
+	return lines, errors.Join(markAgents(s, lines), markTurns(s, lines))
 }
 
 // mayBeGone returns an error unless frames may have been deleted since a revision.
@@ -264,6 +264,21 @@ func markAgents(s *project.Step, lines []outline.Line) error {
 		}
 	}
 	return nil
+}
+
+// markTurns marks the lines of turns, which are directly below roots.
+func markTurns(s *project.Step, lines []outline.Line) error {
+	var ids []string
+	for _, line := range lines {
+		if line.Depth <= 1 && line.Frame.Parent != "" {
+			ids = append(ids, line.Frame.ID)
+		}
+	}
+	turns, err := project.RecordTurn.At(s.Tx, ids)
+	for i := range lines {
+		lines[i].Turn = lo.HasKey(turns, lines[i].Frame.ID)
+	}
+	return err
 }
 
 // agentOf returns the type of the agent or subagent for which flame made a frame. The frame

@@ -22,6 +22,7 @@ type Details struct {
 	Current   bool                `json:"-"`                         // the caller works in it
 	Agent     string              `json:"-"`                         // type of the agent or subagent that it was made for; empty for other frames
 	AgentID   string              `json:"-"`                         // of that agent, if flame started it
+	Plan      string              `json:"plan,omitempty"`            // that the user approved while a session worked in it
 	Composed  string              `json:"composedSummary,omitempty"` // of what was done below it, if it ended without a summary
 	Closing   string              `json:"closing,omitempty"`         // of a root that ended: all that the next session needs; empty if there is nothing below it
 	Folded    *fold.Spared        `json:"folded,omitempty"`          // the text that folding left out of its session's requests; nil unless it was folded
@@ -51,6 +52,11 @@ func DetailsOf(ctx context.Context, p *project.Project, by project.Caller, ref s
 		if d.Agent, err = agentOf(s, d.Frame, session); err != nil {
 			return err
 		}
+		plan, err := project.RecordPlan.Of(s.Tx, d.Frame.ID)
+		if err != nil {
+			return err
+		}
+		d.Plan = plan.Text
 		outcomes, err := project.Outcomes(s.Tx, []core.Frame{d.Frame})
 		if err != nil {
 			return err

@@ -85,7 +85,7 @@ func (f Fixture) New(t *testing.T) *Session {
 	s := &Session{Fixture: f, T: t, ID: "main", Dir: t.TempDir(), Clock: new(core.Millis(1_766_600_000_000)), named: map[string]string{}, n: new(0)}
 	s.kept = &storetest.Counted{Store: projecttest.Open(t, filepath.Join(s.Dir, ".flame"), store.Options{})}
 	s.P = &project.Project{
-		Store: s.kept, Dir: s.Dir, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(), EventDays: 90, Fold: true, Plans: true,
+		Store: s.kept, Dir: s.Dir, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(), EventDays: 90, Fold: true, Plans: true, Turns: true,
 		Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
 		Now: func() core.Millis { *s.Clock++; return *s.Clock }, NewID: project.NewID,
 		HostProcess: func() project.Process { return projecttest.HostProcess },

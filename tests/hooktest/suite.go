@@ -134,6 +134,16 @@ var scenes = map[string]func(s *Session){
 		s.Do("prompt", "Now the logout")
 		assert.Equal(s.T, "in_progress Fix the login and be quick\n", s.Tree(), "only a default goal is replaced")
 	},
+	"prompts that lead to work are frames": func(s *Session) {
+		for _, prompt := range []string{"Add a login", "Add a logout"} {
+			s.Do("prompt", prompt)
+			s.Do("file written", prompt+".go")
+			s.Do("turn ends")
+		}
+		root, turns, _ := strings.Cut(s.Tree(), "\n")
+		assert.Equal(s.T, "in_progress Add a login", root)
+		assert.Regexp(s.T, "^  completed Add a login(: .*)?\n  completed Add a logout(: .*)?\n$", turns)
+	},
 	"a host's report is no prompt": func(s *Session) {
 		s.Do("prompt of the host's")
 		assert.NotContains(s.T, s.Tree(), "<")

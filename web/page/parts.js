@@ -104,6 +104,7 @@ function outcome(d, f) {
     part("outcome", outcomes[f.status] || "Outcome", frame.summary || (unblock && "It says no more."), (value) => h("div", {}, text(value), unblock)),
     part("decisions", "Decisions", frame.decisions, list), part("invalid", "Set aside because", frame.invalidationReason, text), part("done", "What was done below it", frame.composedSummary, text),
     part("artifacts", "Artifacts", frame.artifacts, copied),
+    frame.plan ? d.kept("plan", () => d.fold("plan", "The plan that the user approved", () => text(known(d, "frame").plan)), frame) : null,
     frame.results ? d.kept("results", () => d.fold("results", "Results", () => text(known(d, "frame").results)), frame) : null,
     frame.closing ? d.kept("closing", () => d.fold("closing", "To continue from it", () => text(known(d, "frame").closing)), frame) : null,
   ];

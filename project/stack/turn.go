@@ -1,0 +1,393 @@
+package stack
+
+import (
+	"cmp"
+	"errors"
+	"strings"
+
+	"github.com/samber/lo"
+
+	"flame/core"
+	"flame/core/evidence"
+	"flame/project"
+	"flame/project/autonomy"
+	"flame/project/files"
+	"flame/project/usage"
+)
+
+// recordTurns, by session, is what the user's prompts led to.
+const recordTurns project.Kind[userTurns] = "turns"
+
+// userTurns are the turns of a session below its root.
+type userTurns struct {
+	Root   string   `json:"root"`             // whose turns they are
+	Asked  *asked   `json:"asked,omitempty"`  // the last prompt, as long as it led to no work
+	First  *askedOf `json:"first,omitempty"`  // the first turn that led to work, as long as no other did: it is the root's own
+	Last   string   `json:"last,omitempty"`   // id of the frame of the last turn; empty before it
+	Prompt string   `json:"prompt,omitempty"` // of that turn, the host's id
+	Pushes bool     `json:"pushes,omitempty"` // the agent made frames directly below the root
+	Seen   string   `json:"seen,omitempty"`   // the last call that the host showed when a turn had ended, and what the agent said then
+}
+
+// asked is a prompt of the user's.
+type asked struct {
+	Prompt string      `json:"prompt"` // the host's id
+	Text   string      `json:"text"`
+	At     core.Millis `json:"at"`
+}
+
+// askedOf is a prompt and the end of its turn.
+type askedOf struct {
+	asked
+	Until core.Millis `json:"until,omitempty"` // 0: it goes on
+	End   TurnEnd     `json:"end,omitzero"`
+}
+
+// A TurnEnd is how a turn of the session itself ended.
+type TurnEnd struct {
+	Prompt string          `json:"-"` // the host's id of the prompt that began it; empty: the last one
+	Status core.Status     // completed, failed by an error, or blocked because the user stopped it
+	Said   string          // the agent's last words, and what stopped it
+	Facts  string          // the checks that it made
+	Calls  []evidence.Call `json:"-"`
+	More   bool            `json:"-"` // perhaps the host does not show all calls yet
+}
+
+// seen returns what identifies the turn among the last ones; empty without calls.
+func (e TurnEnd) seen() string {
+	if len(e.Calls) == 0 {
+		return ""
+	}
+	last := e.Calls[len(e.Calls)-1]
+	return core.Head(last.Tool+last.Input+last.Output+e.Said, maxSaid)
+}
+
+// leftTurn is the summary of a turn that the user or the end of its session broke off.
+const leftTurn = "(interrupted)"
+
+// turnsOf returns the turns of the caller's session.
+func turnsOf(s *project.Step) (t userTurns, err error) {
+	if s.Session.Parent != "" || s.Session.Root == "" || s.By.Anonymous() || !s.Project.Turns {
+		return t, nil
+	}
+	if t, err = recordTurns.Of(s.Tx, s.Session.ID); t.Root != s.Session.Root {
+		t = userTurns{Root: s.Session.Root}
+	}
+	return t, err
+}
+
+// save stores the turns of the caller's session.
+func (t userTurns) save(s *project.Step) error { return recordTurns.Save(s.Tx, s.Session.ID, t) }
+
+// AskTurn records a prompt of the user's. Work that follows makes it a turn, unless the session works in a
+// frame that somebody made.
+func AskTurn(s *project.Step, prompt, text string) error {
+	t, err := turnsOf(s)
+	if err != nil || t.Root == "" {
+		return err
+	}
+	at, err := s.NearestOpen(s.Session.Current)
+	if err != nil {
+		return err
+	}
+	root, err := s.Tx.Frame(t.Root)
+	switch {
+	case err != nil:
+		return project.IgnoreMissing(err)
+	case at == t.Root && root.Parent == "" && text != "":
+		t.Asked = &asked{prompt, text, s.Now}
+		return t.save(s)
+	}
+	inside, err := s.IsInside(at, t.Last)
+	if inside {
+		t.Prompt = prompt // it goes on in a frame below that of the turn
+	} else if t.Asked == nil {
+		return err
+	}
+	t.Asked = nil
+	return errors.Join(err, t.save(s))
+}
+
+// takeUpTurn has the caller work in the frame of its turn, because the turn leads to work. The first turn
+// that does is the root's own, until a second one does.
+func takeUpTurn(s *project.Step) error {
+	t, err := turnsOf(s)
+	if err != nil || t.Asked == nil {
+		return err
+	}
+	at, err := s.NearestOpen(s.Session.Current)
+	if err != nil {
+		return err
+	}
+	if at != t.Root {
+		t.Asked = nil // it activated another frame
+	} else if err := t.takeUp(s); err != nil {
+		return err
+	}
+	return t.save(s)
+}
+
+func (t *userTurns) takeUp(s *project.Step) error {
+	prompt := *t.Asked
+	t.Asked = nil
+	switch {
+	case core.SaysGoOn(prompt.Text) && t.Last != "":
+		return t.goOn(s, prompt)
+	case core.SaysGoOn(prompt.Text) && t.First != nil:
+		t.First.Until, t.First.Prompt = 0, prompt.Prompt
+		return nil
+	case t.First == nil && t.Last == "" && !t.Pushes:
+		t.First = &askedOf{asked: prompt}
+		return nil
+	}
+	if err := t.split(s); err != nil {
+		return err
+	}
+	frame, err := createTurn(s, t.Root, prompt)
+	if err != nil {
+		return err
+	}
+	t.Last, t.Prompt = frame.ID, prompt.Prompt
+	return errors.Join(s.WorksSince(prompt.At, frame.ID), autonomy.Enter(s, frame.ID))
+}
+
+// goOn has the caller work in the last turn again.
+func (t *userTurns) goOn(s *project.Step, prompt asked) error {
+	frame, err := s.Tx.Frame(t.Last)
+	if err != nil || frame.Foreign() || !frame.Status.Ended() {
+		return project.IgnoreMissing(err)
+	}
+	from := frame.Status
+	if err := frame.Reopen(s.Now); err != nil {
+		return err
+	}
+	t.Prompt = prompt.Prompt
+	return errors.Join(
+		s.Tx.SaveFrame(frame), s.Emit(core.FrameReopened, frame.ID, map[string]any{"from": from}),
+		s.WorksSince(prompt.At, frame.ID), autonomy.Enter(s, frame.ID),
+	)
+}
+
+// createTurn makes the frame of a turn as of the time of its prompt.
+func createTurn(s *project.Step, root string, prompt asked) (core.Frame, error) {
+	now := s.Now
+	s.Now = prompt.At
+	defer func() { s.Now = now }()
+	frame, err := s.Create(core.Frame{Parent: root, Goal: prompt.Text, Status: core.InProgress})
+	return frame, errors.Join(err, project.RecordTurn.Save(s.Tx, frame.ID, prompt.Prompt))
+}
+
+// split gives the first turn, which so far is the root's own, a frame: what the root has is its work.
+func (t *userTurns) split(s *project.Step) error {
+	first := t.First
+	if t.First = nil; first == nil {
+		return nil
+	}
+	root, err := s.Tx.Frame(t.Root)
+	if err != nil {
+		return err
+	}
+	frame, err := createTurn(s, t.Root, first.asked)
+	if err != nil {
+		return err
+	}
+	if title := core.OneLine(s.Session.Title, project.MaxTitle); title != "" && root.Goal == first.Text {
+		root.Goal = title
+	}
+	root.Artifacts, frame.Artifacts = frame.Artifacts, root.Artifacts
+	root.Usage, frame.Usage = frame.Usage, root.Usage
+	if err := t.takeBelow(s, &root, &frame); err != nil {
+		return err
+	}
+	root.UpdatedAt = s.Now
+	err = errors.Join(
+		s.Tx.SaveFrame(root), s.Tx.SaveFrame(frame), project.MoveWork(s, root.ID, frame.ID), usage.MoveRequests(s.Tx, root.ID, frame.ID),
+		files.Move(s.Tx, root.ID, frame.ID),
+	)
+	if err != nil || first.Until == 0 {
+		return err
+	}
+	now := s.Now
+	s.Now = first.Until
+	defer func() { s.Now = now }()
+	return first.End.end(s, frame)
+}
+
+// takeBelow moves the subagents and the items of lists below the root to the frame of the first turn.
+func (t *userTurns) takeBelow(s *project.Step, root, frame *core.Frame) error {
+	below, err := s.Tx.FindFrames(project.FrameQuery{Parent: root.ID, Archived: true, Limit: maxItems})
+	if err != nil {
+		return err
+	}
+	for _, child := range below {
+		item, known, err := recordItem.Get(s.Tx, child.ID)
+		if err != nil {
+			return err
+		}
+		if child.ID == frame.ID || child.Foreign() || !known && (child.Status == core.Planned || child.Session == project.CommandLine) {
+			continue
+		}
+		child.Parent, child.UpdatedAt = frame.ID, s.Now
+		err = errors.Join(s.Tx.SaveFrame(child), s.Emit(core.FrameUpdated, child.ID, updated(edits{"parent": frame.ID})))
+		if known {
+			err = errors.Join(err, recordLists.Change(s.Tx, item.Owner, func(l *evidence.Lists) {
+				for _, list := range l.All {
+					if list.Home == root.ID {
+						list.Home = frame.ID
+					}
+				}
+			}))
+			root.PlannedChildren = lo.Without(root.PlannedChildren, child.ID)
+			frame.PlannedChildren = append(frame.PlannedChildren, child.ID)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pushesBelowRoot records that the agent makes frames of its own below the root, if no turn has a frame:
+// the turns before need none then, and this one has the agent's.
+func pushesBelowRoot(s *project.Step) error {
+	t, err := turnsOf(s)
+	if err != nil || t.Root == "" || s.Session.Current != t.Root || t.Last != "" && !t.Pushes || t.First != nil && t.Asked != nil {
+		return err
+	}
+	if t.Pushes && t.Asked == nil {
+		return nil
+	}
+	t.Pushes, t.First, t.Asked = true, nil, nil
+	return t.save(s)
+}
+
+// pushedBelow records that the agent followed the suggestion to push below a frame: one for a turn was made
+// at its prompt, for the root.
+func pushedBelow(s *project.Step, frame string) error {
+	turn, err := IsTurn(s, frame)
+	if turn {
+		err = autonomy.ActOn(s, s.Session.Root, core.SuggestPush)
+	}
+	return errors.Join(err, autonomy.ActOn(s, frame, core.SuggestPush))
+}
+
+// end ends the frame of a turn.
+func (e TurnEnd) end(s *project.Step, frame core.Frame) error {
+	if e.Facts != "" {
+		frame.Results = e.Facts
+	}
+	return End(s, &frame, e.Status, e.Said)
+}
+
+// EndTurn ends the turn of the caller's session. The frame of the turn stays in progress while the session
+// works in a frame below it.
+func EndTurn(s *project.Step, e TurnEnd) error {
+	t, err := turnsOf(s)
+	if err != nil || t.Asked == nil && t.First == nil && t.Last == "" {
+		return err
+	}
+	e.Facts, t.Seen = evidence.Checks(e.Calls), cmp.Or(e.seen(), t.Seen)
+	if t.Asked != nil && (e.Prompt == "" || e.Prompt == t.Asked.Prompt) {
+		switch {
+		case evidence.Works(e.Calls):
+			if err := t.takeUp(s); err != nil {
+				return err
+			}
+		case e.More:
+			return nil // the next prompt shows it
+		default:
+			t.Asked = nil
+			return t.save(s)
+		}
+	}
+	if first := t.First; first != nil && first.Until == 0 && (e.Prompt == "" || e.Prompt == first.Prompt) {
+		first.Until, first.End = s.Now, e
+	}
+	if t.Last != "" && (e.Prompt == "" || e.Prompt == t.Prompt) {
+		if err := t.endLast(s, e); err != nil {
+			return err
+		}
+	}
+	return t.save(s)
+}
+
+// endLast ends the frame of the last turn. One that was broken off, as it seemed, ends now.
+func (t *userTurns) endLast(s *project.Step, e TurnEnd) error {
+	frame, err := s.Tx.Frame(t.Last)
+	if err != nil || frame.Foreign() {
+		return project.IgnoreMissing(err)
+	}
+	if !frame.Open() && (frame.Status != core.Blocked || e.Prompt == "" || e.Status == core.Blocked) {
+		return nil
+	}
+	inside, err := s.IsInside(s.Session.Current, t.Last)
+	if err != nil || inside && s.Session.Current != t.Last {
+		return err
+	}
+	if err := e.end(s, frame); err != nil || !inside {
+		return err
+	}
+	return errors.Join(s.WorksSince(s.Now, t.Root), autonomy.Enter(s, t.Root))
+}
+
+// BreakOffTurn ends the turn of the caller's session before a prompt, if no event reported its end. look
+// returns how it ended; ok is false if the host does not show that, and the turn goes on with the prompt.
+func BreakOffTurn(s *project.Step, prompt string, look func() (e TurnEnd, ok bool)) (goesOn bool, err error) {
+	t, err := turnsOf(s)
+	if err != nil || t.Asked == nil && t.First == nil && t.Last == "" {
+		return false, err
+	}
+	last, err := s.Tx.Frame(t.Last)
+	if project.IgnoreMissing(err) != nil {
+		return false, err
+	}
+	first, open := t.First != nil && t.First.Until == 0, last.Open() && s.Session.Current == t.Last
+	if t.Asked == nil && !first && !open {
+		return false, nil
+	}
+	mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
+	if err != nil {
+		return false, err
+	}
+	e, ok := look()
+	if !ok && mine.Answered != "" && mine.Answered == mine.Prompt {
+		e, ok = TurnEnd{Status: core.Completed, Said: mine.Fallback}, true // in a frame below it, which ended since
+	}
+	if ok {
+		if e.seen() == t.Seen {
+			e.Calls = nil // the host still shows the turn before
+		}
+		return false, EndTurn(s, e)
+	}
+	switch {
+	case t.Asked != nil && strings.HasPrefix(t.Asked.Text, "/"):
+		return false, nil // the host did it itself
+	case t.Asked != nil:
+		t.Asked.Prompt = prompt
+	case first:
+		t.First.Prompt = prompt
+	default:
+		t.Prompt = prompt
+	}
+	return true, t.save(s)
+}
+
+// leaveTurn ends the last turn of a session that has ended, unless work is left below it.
+func leaveTurn(s *project.Step) error {
+	t, err := turnsOf(s)
+	if err != nil || t.Last == "" {
+		return err
+	}
+	left, err := s.Tx.FindFrames(project.FrameQuery{Under: t.Last, Statuses: []core.Status{core.InProgress, core.Planned}, Limit: 2})
+	if err != nil || len(left) != 1 || !left[0].Open() {
+		return err
+	}
+	mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
+	if err != nil {
+		return err
+	}
+	if mine.Rested {
+		return End(s, &left[0], core.Completed, mine.Fallback)
+	}
+	return End(s, &left[0], core.Blocked, leftTurn)
+}

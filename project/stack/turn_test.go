@@ -1,0 +1,296 @@
+package stack_test
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core/evidence"
+	"flame/core/outline"
+	"flame/project/autonomy"
+	"flame/project/stack"
+	"flame/project/turns"
+	"flame/project/view"
+	"flame/tests/projecttest"
+)
+
+// A teller tells flame what happens in the session s, as a host does. Each step is a word and what it
+// is about.
+type teller struct {
+	*projecttest.Fixture
+	calls []evidence.Call // that the host's log shows of the turn that ended last, or goes on
+	said  string
+	end   string // how that turn ended: over, stopped; empty: it goes on
+}
+
+func (d *teller) seen() autonomy.Seen {
+	seen := autonomy.Seen{Calls: d.calls, Said: d.said, Whole: true, Over: d.end == "over"}
+	if d.end == "stopped" {
+		seen.Stopped = "[Request interrupted by user]"
+	}
+	return seen
+}
+
+func (d *teller) step(line string) {
+	d.T.Helper()
+	s := projecttest.Host("s")
+	verb, about, _ := strings.Cut(line, " ")
+	d.Tick()
+	switch verb {
+	case "asks":
+		_, err := turns.Begin(d.Ctx, d.Project, s, turns.Prompt{ID: about, Text: about, FromUser: true, Seen: d.seen})
+		require.NoError(d.T, err)
+		d.calls, d.said, d.end = nil, "", ""
+	case "notice":
+		_, err := turns.Begin(d.Ctx, d.Project, s, turns.Prompt{ID: about, Text: about, Seen: d.seen})
+		require.NoError(d.T, err)
+	case "runs":
+		exit := 0
+		if strings.HasPrefix(about, "! ") {
+			exit = 1
+		}
+		d.calls = append(d.calls, evidence.Call{Tool: "Bash", Input: strings.TrimPrefix(about, "! "), OK: exit == 0, Exit: &exit})
+	case "uses":
+		d.calls = append(d.calls, evidence.Call{Tool: about, OK: true})
+	case "writes":
+		d.calls = append(d.calls, evidence.Call{Tool: "Write", Input: about, OK: true})
+		require.NoError(d.T, stack.NoteFiles(d.Ctx, d.Project, s, []string{about}))
+	case "says", "fails", "again":
+		d.said, d.end = about, "over"
+		turn := turns.Turn{LastMessage: about, Running: []string{}, Seen: d.seen}
+		if verb == "fails" {
+			turn = turns.Turn{Failed: true, Stopped: about, Seen: d.seen}
+		}
+		require.NoError(d.T, turns.End(d.Ctx, d.Project, s, turn))
+	case "stopped":
+		d.said, d.end = about, "stopped"
+	case "pushes":
+		d.Push(s, about)
+	case "pops":
+		d.Pop(s, about)
+	case "spawns":
+		d.Spawn(s, "call-"+about, about)
+		d.Bind(s, "call-"+about, about)
+	case "child":
+		child, last, _ := strings.Cut(about, " ")
+		d.EndChild(s, projecttest.Completed(child, last))
+	case "lists":
+		call := evidence.ListCall{Whole: true}
+		for item := range strings.SplitSeq(about, ",") {
+			status, text, _ := strings.Cut(strings.TrimSpace(item), ":")
+			call.Items = append(call.Items, evidence.Item{Text: text, Status: evidence.ItemStatus(status)})
+		}
+		require.NoError(d.T, stack.Follow(d.Ctx, d.Project, s, "host/s", call, nil))
+	case "leaves":
+		d.End(s)
+	default:
+		d.T.Fatal(line)
+	}
+}
+
+// TestPromptsThatLeadToWorkAreFrames tells what users ask of an agent that makes no frame itself, or does.
+func TestPromptsThatLeadToWorkAreFrames(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ steps, tree string }{
+		"one prompt has the root alone": {
+			"asks Add a login|writes a.go|says Added a.go", `
+in_progress Add a login`},
+		"with the second the first becomes a frame": {
+			"asks Add a login|writes a.go|runs go test ./...|says Added a.go|asks Add a logout|writes b.go", `
+in_progress Add a login
+  completed Add a login: Added a.go
+  in_progress Add a logout`},
+		"the end of a turn is that of its frame": {
+			"asks Add a login|writes a.go|says Added a.go|asks Add a logout|writes b.go|says Added b.go|again Added b.go|asks Test it|runs go test ./...|says It passes", `
+in_progress Add a login
+  completed Add a login: Added a.go
+  completed Add a logout: Added b.go
+  completed Test it: It passes`},
+		"talk is no turn": {
+			"asks Add a login|runs ls|says Done|asks Why is it a.go?|says Because|asks thanks|uses TodoWrite|says Welcome|asks Show the tree|uses mcp__flame__flame_tree|says There", `
+in_progress Add a login`},
+		"talk comes first": {
+			"asks What is this?|says A shop|asks Add a login|runs ls|says Done|asks Add a logout|runs ls|says Gone", `
+in_progress What is this?
+  completed Add a login: Done
+  completed Add a logout: Gone`},
+		"to go on is the turn before": {
+			"asks A|runs ls|says 1|asks go on|runs ls -a|says 2|asks B|runs ls|says 3|asks yes|writes b.go|says 4", `
+in_progress A
+  completed A: 2
+  completed B: 4`},
+		"an error ends a turn, and the user does": {
+			"asks A|runs ls|fails API Error: 500|asks B|writes b.go|stopped I will|asks C|runs ls|stopped Now|asks D|runs ls|says 4", `
+in_progress A
+  failed A: API Error: 500
+  blocked B: I will
+[Request interrupted by user]
+  blocked C: Now
+[Request interrupted by user]
+  completed D: 4`},
+		"words while the agent works are part of the turn": {
+			"asks A|runs ls|says 1|asks B|writes b.go|asks in Go, please|writes c.go|says 2", `
+in_progress A
+  completed A: 1
+  completed B: 2`},
+		"what the agent pushes is below the turn, and the turn ends after it": {
+			"asks A|runs ls|says 1|asks B|pushes B1|says 2|asks more of B1|writes c.go|pops B1 is there|says 3|asks C|runs ls|says 4", `
+in_progress A
+  completed A: 1
+  completed B: 3
+    completed B1: B1 is there
+  completed C: 4`},
+		"an agent that always pushes needs no turns": {
+			"asks A|pushes A1|pops 1|says 1|asks B|pushes B1|writes b.go|pops 2|says 2", `
+in_progress A
+  completed A1: 1
+  completed B1: 2`},
+		"an agent that pushes now and then": {
+			"asks A|pushes A1|pops 1|says 1|asks B|writes b.go|says 2|asks C|pushes C1|pops 3|says 3", `
+in_progress A
+  completed A1: 1
+  completed B: 2
+  completed C1: 3`},
+		"subagents and items are below the turn": {
+			"asks A|spawns look|child look found|lists done:a1|says 1|asks B|spawns far|says 2|asks C|lists active:c1,pending:c2|lists done:c1,pending:c2|says 3|asks D|runs ls|says 4|child far at last", `
+in_progress A
+  completed A: 1
+    completed look: found
+    completed a1
+  completed B: 2
+    completed far: at last
+  completed C: 3
+    completed c1
+    planned c2
+  completed D: 4`},
+		"it begins to push in its third prompt": {
+			"asks A|runs ls|says 1|asks B|runs ls|says 2|asks C|pushes C1|pops 3|says 3|asks D|pushes D1|pops 4|says 4", `
+in_progress A
+  completed A: 1
+  completed B: 2
+  completed C: 3
+    completed C1: 3
+  completed D: 4
+    completed D1: 4`},
+		"a session that leaves": {
+			"asks A|runs ls|says 1|asks B|writes b.go|leaves", `
+blocked A: (its session ended before the work was done)
+  completed A: 1
+  blocked B: (interrupted)`},
+		"a session that rests": {
+			"asks A|runs ls|says 1|asks B|writes b.go|says 2|leaves", `
+completed A: 2
+  completed A: 1
+  completed B: 2`},
+		"the host's commands": {
+			"asks A|runs ls|says 1|asks /compact|asks /review 12|runs ls|says 2", `
+in_progress A
+  completed A: 1
+  completed /review 12: 2`},
+		"what the host says itself": {
+			"asks A|runs ls|says 1|notice <task-notification>|runs ls|says 2|asks B|runs ls|says 3", `
+in_progress A
+  completed A: 1
+  completed B: 3`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := &teller{Fixture: projecttest.New(t)}
+			for line := range strings.SplitSeq(tt.steps, "|") {
+				d.step(line)
+			}
+			assert.Equal(t, strings.TrimPrefix(tt.tree, "\n"), strings.Join(d.Draw(), "\n"))
+		})
+	}
+}
+
+func TestAHundredPromptsWithoutWorkAreNoTurns(t *testing.T) {
+	t.Parallel()
+	d := &teller{Fixture: projecttest.New(t)}
+	d.step("asks A")
+	d.step("runs ls")
+	d.step("says 1")
+	for n := range 100 {
+		d.step(fmt.Sprintf("asks Is it %d?", n))
+		d.step("says No")
+	}
+	assert.Equal(t, []string{"in_progress A"}, d.Draw())
+	d.step("asks B")
+	d.step("asks B")
+	d.step("writes b.go")
+	d.step("asks B")
+	d.step("says 2")
+	assert.Equal(t, []string{"in_progress A", "  completed A: 1", "  completed B: 2"}, d.Draw())
+}
+
+func TestTurnsAreOff(t *testing.T) {
+	t.Parallel()
+	d := &teller{Fixture: projecttest.New(t)}
+	d.Turns = false
+	for line := range strings.SplitSeq("asks A|writes a.go|says 1|asks B|writes b.go|says 2", "|") {
+		d.step(line)
+	}
+	assert.Equal(t, []string{"in_progress A"}, d.Draw())
+}
+
+func TestATurnHasItsFacts(t *testing.T) {
+	t.Parallel()
+	d := &teller{Fixture: projecttest.New(t)}
+	for line := range strings.SplitSeq("asks A|writes a.go|runs ! go test ./...|runs go test ./...|says 1|asks B|writes b.go|runs ! npm test|says 2", "|") {
+		d.step(line)
+	}
+	facts := map[string][]string{}
+	for _, frame := range d.All() {
+		facts[frame.Goal+": "+frame.Summary] = append([]string{frame.Results}, frame.Artifacts...)
+	}
+	assert.Equal(t, map[string][]string{"A: ": {""}, "A: 1": {"go test ./... passed", "a.go"}, "B: 2": {"npm test failed", "b.go"}}, facts)
+}
+
+func TestAContextHasOneLineOfEachTurn(t *testing.T) {
+	t.Parallel()
+	d := &teller{Fixture: projecttest.New(t)}
+	long := strings.Repeat("words and more ", 100)
+	for line := range strings.SplitSeq("asks A "+long+"|writes a.go|says 1 "+long+"|asks B "+long+"|runs ls|says 2 "+long+"|asks C|writes c.go", "|") {
+		d.step(line)
+	}
+	text := d.Context(projecttest.Host("s"), "").Text
+	assert.Contains(t, text, "<goal>C</goal>")
+	_, siblings, _ := strings.Cut(text, "<completed-siblings")
+	siblings, _, _ = strings.Cut(siblings, "</completed-siblings>")
+	assert.Contains(t, siblings, "2 words")
+	assert.Contains(t, siblings, "1 words")
+	assert.Less(t, len(siblings), 1_000)
+	assert.NotContains(t, siblings, "a.go")
+}
+
+func TestTheTreeTellsTheStoryOfTheDay(t *testing.T) {
+	t.Parallel()
+	d := &teller{Fixture: projecttest.New(t)}
+	for n := range 12 {
+		d.step(fmt.Sprintf("asks Prompt %d", n))
+		if n == 2 || n == 7 {
+			d.step("writes a.go")
+		}
+		d.step("runs ls")
+		d.step(fmt.Sprintf("says Answer %d", n))
+	}
+	tree, err := view.TreeOf(d.Ctx, d.Project, projecttest.Shell, view.TreeArgs{})
+	require.NoError(t, err)
+	drawn := regexp.MustCompile(`frame-\w+`).ReplaceAllString(outline.Draw(tree.Lines, outline.DrawOptions{MaxLine: 60}), "frame")
+	assert.Equal(t, `→ Prompt 0 [frame]
+├── ✓ Prompt 0 [frame]: Answer 0
+├── ✓ Prompt 1 [frame]: Answer 1
+├── ✓ Prompt 2 [frame]: Answer 2
+├── ✓ 4 short turns
+├── ✓ Prompt 7 [frame]: Answer 7
+├── ✓ Prompt 8 [frame]: Answer 8
+├── ✓ Prompt 9 [frame]: Answer 9
+├── ✓ Prompt 10 [frame]: Answer 10
+└── ✓ Prompt 11 [frame]: Answer 11
+`, drawn)
+}
