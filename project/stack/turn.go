@@ -251,11 +251,8 @@ func (t *userTurns) takeBelow(s *project.Step, root, frame *core.Frame) error {
 // the turns before need none then, and this one has the agent's.
 func pushesBelowRoot(s *project.Step) error {
 	t, err := turnsOf(s)
-	if err != nil || t.Root == "" || s.Session.Current != t.Root || t.Last != "" && !t.Pushes || t.First != nil && t.Asked != nil {
+	if err != nil || (t.Asked == nil) == (t.First == nil) || s.Session.Current != t.Root || t.Last != "" && !t.Pushes {
 		return err
-	}
-	if t.Pushes && t.Asked == nil {
-		return nil
 	}
 	t.Pushes, t.First, t.Asked = true, nil, nil
 	return t.save(s)
