@@ -282,7 +282,7 @@ func TestAnApprovedPlanIsKeptWhole(t *testing.T) {
 	details, err := view.DetailsOf(t.Context(), s.P, project.Caller{Host: project.CommandLine}, frame.ID)
 	require.NoError(t, err)
 	assert.Equal(t, text, details.Plan)
-	assert.Contains(t, render.Details(details), text)
+	assert.Contains(t, render.Details(details, 0), text)
 	context := s.send("SessionStart", map[string]any{"source": "compact"})
 	assert.Contains(t, context, "The user approved the plan /home/a/.claude/plans/lexical-sun.md. flame_frame_details of "+frame.ID+" shows it whole.")
 }
