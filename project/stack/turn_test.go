@@ -186,6 +186,17 @@ blocked A: (its session ended before the work was done)
 completed A: 2
   completed A: 1
   completed B: 2`},
+		"a session that comes back": {
+			"asks A|runs ls|says 1|leaves|asks B|runs ls|says 2|leaves|asks C|writes c.go|says 3", `
+in_progress A: 2
+  completed A: 1
+  completed B: 2
+  completed C: 3`},
+		"a session that comes back to a turn that was broken off": {
+			"asks A|runs ls|says 1|asks B|writes b.go|leaves|asks go on|writes b.go|says 2", `
+in_progress A: (its session ended before the work was done)
+  completed A: 1
+  completed B: 2`},
 		"the host's commands": {
 			"asks A|runs ls|says 1|asks /compact|asks /review 12|runs ls|says 2", `
 in_progress A
