@@ -105,13 +105,15 @@ in_progress Add a login
   completed Add a login: Added a.go
   in_progress Add a logout`},
 		"the end of a turn is that of its frame": {
-			"asks Add a login|writes a.go|says Added a.go|asks Add a logout|writes b.go|says Added b.go|again Added b.go|asks Test it|runs go test ./...|says It passes", `
+			"asks Add a login|writes a.go|says Added a.go|asks Add a logout|writes b.go|says Added b.go|" +
+				"again Added b.go|asks Test it|runs go test ./...|says It passes", `
 in_progress Add a login
   completed Add a login: Added a.go
   completed Add a logout: Added b.go
   completed Test it: It passes`},
 		"talk is no turn": {
-			"asks Add a login|runs ls|says Done|asks Why is it a.go?|says Because|asks thanks|uses TodoWrite|says Welcome|asks Show the tree|uses mcp__flame__flame_tree|says There", `
+			"asks Add a login|runs ls|says Done|asks Why is it a.go?|says Because|asks thanks|uses TodoWrite|" +
+				"says Welcome|asks Show the tree|uses mcp__flame__flame_tree|says There", `
 in_progress Add a login`},
 		"talk comes first": {
 			"asks What is this?|says A shop|asks Add a login|runs ls|says Done|asks Add a logout|runs ls|says Gone", `
@@ -156,7 +158,8 @@ in_progress A
   completed B: 2
   completed C1: 3`},
 		"subagents and items are below the turn": {
-			"asks A|spawns look|child look found|lists done:a1|says 1|asks B|spawns far|says 2|asks C|lists active:c1,pending:c2|lists done:c1,pending:c2|says 3|asks D|runs ls|says 4|child far at last", `
+			"asks A|spawns look|child look found|lists done:a1|says 1|asks B|spawns far|says 2|asks C|" +
+				"lists active:c1,pending:c2|lists done:c1,pending:c2|says 3|asks D|runs ls|says 4|child far at last", `
 in_progress A
   completed A: 1
     completed look: found
