@@ -70,7 +70,7 @@ func worksIn(s *Step, session, first, frame string) error {
 }
 
 // WorksSince records that the caller's session works in frame since an earlier time.
-func (s *Step) WorksSince(at core.Millis, frame string) error {
+func WorksSince(s *Step, at core.Millis, frame string) error {
 	now := s.Now
 	s.Now = at
 	defer func() { s.Now = now }()

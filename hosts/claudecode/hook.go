@@ -91,7 +91,7 @@ var rows = []row{
 		Does: "Shows the items of the to-do list as frames.",
 	},
 	{
-		Event: "PostToolUse", Tools: planTool, Means: (*exchange).planApproved,
+		Event: "PostToolUse", Tools: planTool, Means: planApproved,
 		Does: "Keeps the plan that the user approved with the frame.",
 	},
 	{
@@ -217,7 +217,7 @@ func (x *exchange) fileWritten() error {
 }
 
 // planApproved handles the end of ExitPlanMode, which only an approved plan brings.
-func (x *exchange) planApproved() error {
+func planApproved(x *exchange) error {
 	var out planResult
 	if json.Unmarshal(x.Response, &out) != nil {
 		return nil
@@ -225,7 +225,7 @@ func (x *exchange) planApproved() error {
 	if err := x.bind(); err != nil {
 		return err
 	}
-	return x.PlanApproved(out.File, out.Plan)
+	return hooks.PlanApproved(x.Exchange, out.File, out.Plan)
 }
 
 func (x *exchange) toolFailed() error {

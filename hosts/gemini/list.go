@@ -68,7 +68,7 @@ func (x *exchange) planApproved() error {
 	if json.Unmarshal(x.Input, &in) == nil && json.Unmarshal(x.Response, &r) == nil && r.Error == nil && json.Unmarshal(r.Text, &text) == nil {
 		found := approved().FindStringSubmatch(text)
 		if found != nil && filepath.Base(found[1]) == in.File && strings.Contains(filepath.ToSlash(found[1]), "/"+x.Session+"/plans/") {
-			if err := x.PlanApproved(found[1], string(hooks.Head(found[1], maxPlan))); err != nil {
+			if err := hooks.PlanApproved(x.Exchange, found[1], string(hooks.Head(found[1], maxPlan))); err != nil {
 				return err
 			}
 		}

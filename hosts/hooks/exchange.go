@@ -149,7 +149,7 @@ func (x *Exchange) Compacted(summary string) error {
 }
 
 // PlanApproved keeps a plan that the user approved, and tells the agent.
-func (x *Exchange) PlanApproved(file, text string) (err error) {
+func PlanApproved(x *Exchange, file, text string) (err error) {
 	x.Answer.Fields.Context, err = stack.KeepPlan(x.Ctx, x.P, x.Caller(), project.Plan{File: file, Text: text})
 	return err
 }

@@ -148,7 +148,7 @@ func (t *userTurns) takeUp(s *project.Step) error {
 		return err
 	}
 	t.Last, t.Prompt = frame.ID, prompt.Prompt
-	return errors.Join(s.WorksSince(prompt.At, frame.ID), autonomy.Enter(s, frame.ID))
+	return errors.Join(project.WorksSince(s, prompt.At, frame.ID), autonomy.Enter(s, frame.ID))
 }
 
 // goOn has the caller work in the last turn again.
@@ -164,7 +164,7 @@ func (t *userTurns) goOn(s *project.Step, prompt asked) error {
 	t.Prompt = prompt.Prompt
 	return errors.Join(
 		s.Tx.SaveFrame(frame), s.Emit(core.FrameReopened, frame.ID, map[string]any{"from": from}),
-		s.WorksSince(prompt.At, frame.ID), autonomy.Enter(s, frame.ID),
+		project.WorksSince(s, prompt.At, frame.ID), autonomy.Enter(s, frame.ID),
 	)
 }
 
@@ -324,7 +324,7 @@ func (t *userTurns) endLast(s *project.Step, e TurnEnd) error {
 	if err := e.end(s, frame); err != nil || !inside {
 		return err
 	}
-	return errors.Join(s.WorksSince(s.Now, t.Root), autonomy.Enter(s, t.Root))
+	return errors.Join(project.WorksSince(s, s.Now, t.Root), autonomy.Enter(s, t.Root))
 }
 
 // BreakOffTurn ends the turn of the caller's session before a prompt, if no event reported its end. look
