@@ -137,16 +137,13 @@ func logOf(q query) (any, error) {
 
 // says reports whether a round has all words, in what was said, called or answered.
 func says(messages []core.Message, words []string) bool {
-	if len(words) == 0 {
-		return true
-	}
-	var b strings.Builder
-	for _, m := range messages {
-		for _, p := range m.Parts {
-			b.WriteString(strings.ToLower(p.Text + " " + p.Tool + " " + string(p.Input) + "\n"))
-		}
-	}
-	return lo.EveryBy(words, func(word string) bool { return strings.Contains(b.String(), word) })
+	return len(words) == 0 || lo.EveryBy(words, func(word string) bool {
+		return lo.SomeBy(messages, func(m core.Message) bool {
+			return lo.SomeBy(m.Parts, func(p core.Part) bool {
+				return strings.Contains(strings.ToLower(p.Text+" "+p.Tool+" "+string(p.Input)), word)
+			})
+		})
+	})
 }
 
 // headOf returns the round of a number in short.

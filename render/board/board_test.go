@@ -219,7 +219,6 @@ func TestTheBoardFollowsAgentsToTheirEnd(t *testing.T) {
 	})
 	look()
 	assert.Equal(t, core.AgentActive, p.agents["agent-1"].State)
-	assert.EqualValues(t, 2000, p.agents["agent-1"].First)
 	update(f, func(tx project.Tx) error {
 		r := run("agent-1", func(r *record.Run) {
 			r.Frame, r.State, r.EndedAt, r.Progress.LastLine = frame.ID, core.AgentError, 9000, 8000
@@ -236,7 +235,6 @@ func TestTheBoardFollowsAgentsToTheirEnd(t *testing.T) {
 	look()
 	a := p.agents["agent-1"]
 	assert.Equal(t, core.AgentError, a.State)
-	assert.EqualValues(t, 2000, a.First, "as it was seen")
 	assert.EqualValues(t, 9000, a.Ended)
 	assert.Equal(t, "it broke", a.Reason)
 	require.Len(t, p.notices, 1)

@@ -20,7 +20,6 @@ type Agent struct {
 	Machine     string          `json:"machine,omitempty"` // that asked for it, if it is another machine
 	Frame       string          `json:"frame,omitempty"`
 	ParentAgent string          `json:"parentAgent,omitempty"`
-	Session     string          `json:"session,omitempty"` // that asked for it
 	Host        string          `json:"host,omitempty"`
 	Type        string          `json:"type,omitempty"`
 	Description string          `json:"description"`
@@ -28,18 +27,15 @@ type Agent struct {
 	Mode        string          `json:"mode,omitempty"` // of permission
 	State       core.AgentState `json:"state"`
 	Asked       core.Millis     `json:"asked"`
-	First       core.Millis     `json:"first,omitempty"` // when its first line arrived
-	Last        core.Millis     `json:"last,omitempty"`  // time of its last output, or last report
+	Last        core.Millis     `json:"last,omitempty"` // time of its last output, or last report
 	Ended       core.Millis     `json:"ended,omitempty"`
 	Retries     int             `json:"retries,omitempty"`
-	Retried     []core.Millis   `json:"retried,omitempty"` // when
 	Turns       int             `json:"turns,omitempty"`
 	Tool        string          `json:"tool,omitempty"` // that it called last
 	Text        string          `json:"text,omitempty"` // its last words, in one line, cut
 	Reason      string          `json:"reason,omitempty"`
 	Used        core.Usage      `json:"used,omitzero"`
 	Budget      float64         `json:"budget,omitempty"` // the share of its tokens or dollars that it has used; 0: it has no limit
-	Idle        core.Millis     `json:"idle,omitempty"`   // ms without output after which flame stops it; 0: no limit
 }
 
 // maxText bounds an agent's last words, in characters.
@@ -48,10 +44,10 @@ const maxText = 300
 func agentOf(run record.Run) Agent {
 	p := run.Progress
 	a := Agent{
-		ID: run.ID, Frame: run.Frame, ParentAgent: run.ParentAgent, Session: run.ParentSession, Host: run.Host, Type: run.Type,
+		ID: run.ID, Frame: run.Frame, ParentAgent: run.ParentAgent, Host: run.Host, Type: run.Type,
 		Description: core.OneLine(run.Description, maxGoal), Model: cmp.Or(p.Model, run.Model), Mode: string(run.Mode.Effective), State: run.State,
 		Asked: run.CreatedAt, Last: p.LastLine, Ended: run.EndedAt, Retries: p.Attempt, Turns: p.Turns, Tool: p.LastTool,
-		Text: core.OneLine(p.Text, maxText), Used: p.Used(), Idle: core.Millis(run.Limits.Idle.Milliseconds()),
+		Text: core.OneLine(p.Text, maxText), Used: p.Used(),
 	}
 	if run.Limits.Tokens > 0 {
 		a.Budget = float64(p.Tokens()) / float64(run.Limits.Tokens)
@@ -60,8 +56,7 @@ func agentOf(run record.Run) Agent {
 		a.Budget = max(a.Budget, p.Cost()/run.Limits.CostUSD)
 	}
 	if run.Outcome != nil {
-		a.First, a.Reason = run.Outcome.StartedAt, core.OneLine(run.Outcome.Reason, maxText)
-		a.Text = core.OneLine(run.Outcome.Text, maxText)
+		a.Reason, a.Text = core.OneLine(run.Outcome.Reason, maxText), core.OneLine(run.Outcome.Text, maxText)
 	}
 	return a
 }
@@ -77,8 +72,8 @@ func abroadOf(a abroad.Agent) Agent {
 // nativeOf returns the subagent of a session that has a parent.
 func nativeOf(s core.Session) Agent {
 	a := Agent{
-		ID: s.ID, Native: true, Frame: s.Root, Session: s.Parent, Host: s.Host, Type: core.SubagentType(s.Title),
-		Description: core.OneLine(core.SubagentGoal(s.Title), maxGoal), State: core.AgentActive, Asked: s.CreatedAt, First: s.CreatedAt, Last: s.LastActivityAt,
+		ID: s.ID, Native: true, Frame: s.Root, Host: s.Host, Type: core.SubagentType(s.Title),
+		Description: core.OneLine(core.SubagentGoal(s.Title), maxGoal), State: core.AgentActive, Asked: s.CreatedAt, Last: s.LastActivityAt,
 	}
 	if s.IsCompleted || !s.Tracked || s.State == core.SessionEnded { // hosts do not report the end of an untracked session
 		a.State, a.Ended = core.AgentCompleted, s.LastActivityAt

@@ -120,14 +120,8 @@ func (r *reading) begin(tx project.Tx) error {
 	if len(last) > 0 {
 		r.last = markOf(last[0])
 	}
-	for _, kinds := range [][]string{slices.Sorted(maps.Keys(told)), {core.SubagentRetry}} {
-		some, err := tx.FindEvents(project.EventQuery{Kinds: kinds, Last: true, Limit: noticed})
-		if err != nil {
-			return err
-		}
-		r.events = append(r.events, some...)
-	}
-	return nil
+	r.events, err = tx.FindEvents(project.EventQuery{Kinds: slices.Sorted(maps.Keys(told)), Last: true, Limit: noticed})
+	return err
 }
 
 // readFrames reads the changed frames. Each save raises the revision by one. If the revision rose

@@ -44,11 +44,7 @@ func (b *Board) take(r reading) {
 
 func (b *Board) takeAgents(r reading, version int64) (changed bool) {
 	for _, run := range r.runs {
-		a := agentOf(run)
-		if r.begins && a.First == 0 && a.Turns > 1 {
-			a.First = a.Asked // the time of its first line is unknown, but long ago
-		}
-		changed = b.putAgent(a, version) || changed
+		changed = b.putAgent(agentOf(run), version) || changed
 	}
 	changed = b.takeAbroad(r, version) || changed
 	for _, s := range r.sessions {
@@ -56,12 +52,6 @@ func (b *Board) takeAgents(r reading, version int64) (changed bool) {
 			continue // the session of a person or of an agent that flame started, or one without a frame
 		}
 		changed = b.putAgent(nativeOf(s), version) || changed
-	}
-	for _, e := range r.events {
-		if was, known := b.agents[e.SubagentID]; known && e.Event == core.SubagentRetry && !slices.Contains(was.value.Retried, e.TS) {
-			was.value.Retried, was.at = append(slices.Clip(was.value.Retried), e.TS), version
-			b.agents[e.SubagentID], changed = was, true
-		}
 	}
 	return changed
 }
@@ -97,14 +87,9 @@ func (b *Board) atWork(wanted func(a Agent) bool) (ids []string) {
 	return ids
 }
 
-// putAgent puts an agent onto the board. The record has the time of its first line only after its
-// end; until then the board uses the first output that it has read.
+// putAgent puts an agent onto the board.
 func (b *Board) putAgent(a Agent, version int64) (changed bool) {
 	was := b.agents[a.ID]
-	if a.First == 0 {
-		a.First = cmp.Or(was.value.First, a.Last)
-	}
-	a.Retried = was.value.Retried
 	changed = was.set(a, version)
 	b.agents[a.ID] = was
 	if at, worked := b.agents[b.working[a.Frame]]; !worked || at.value.Native && !a.Native || at.value.Native == a.Native && at.value.Asked <= a.Asked {
