@@ -86,7 +86,7 @@ var keeps = []string{
 	"what the user asked for, forbade and corrected, in the user's own words",
 	"what was tried and failed, with the cause",
 	"commands that worked; exact names, lines, numbers and errors",
-	"promises, and what is special about the environment",
+	"promises, what subagents found, pictures by their files, and what is special about the environment",
 }
 
 // purposes say what a summary of each type is for.

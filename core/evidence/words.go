@@ -75,6 +75,15 @@ func clauses(text string) (parts []string) {
 	return parts
 }
 
+var wholeSentence = core.Pattern(`[.!?]+(\s|$)|\n`)
+
+// Lasting returns the sentences of an agent's text that hold beyond its work: reasons, ways that
+// failed, open questions, promises.
+func Lasting(text string) []string {
+	sentences := lo.Map(wholeSentence().Split(text, maxItems), func(s string, _ int) string { return strings.TrimSpace(s) })
+	return lo.Filter(sentences, func(s string, _ int) bool { return phrase("lasting", s) != "" })
+}
+
 // stems returns the beginnings of the words that say what a text is about: "deploying" and "deployment" have one.
 func stems(text string) []string {
 	about := lo.Reject(core.Keywords(text), func(word string, _ int) bool { return has("everyday", word) || has("work", word) })

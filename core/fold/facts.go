@@ -18,10 +18,12 @@ type Command struct {
 const (
 	leastFacts = 600 // tokens that a fold leaves out, from which on facts are worth their place
 	maxCommand = 60  // characters of a command, and of a line that says why it failed
+	maxSaid    = 100 // characters of a sentence
 )
 
-// facts returns what the calls of a stay tell and its frame's end does not say: commands that still
-// fail, that passed at last, and that passed, the newest first, and the files that changed.
+// facts returns what the work of a stay tells and its frame's end does not say, the newest first:
+// commands that still fail or passed at last, sentences that hold beyond the work, commands that
+// passed, and the files that changed.
 func (f *folding) facts(s *stay) string {
 	frame := f.frames[s.frame].Frame
 	told := frame.Summary // as the last answer of a turn has it
@@ -29,7 +31,7 @@ func (f *folding) facts(s *stay) string {
 		told = strings.Join(slices.Concat([]string{told, frame.Results}, frame.Decisions, frame.Artifacts), "\n")
 	}
 	last, first := map[string]Command{}, map[string]string{} // by line; first is why it failed first
-	var lines, files []string
+	var lines, files, said []string
 	for _, m := range f.history[s.from:s.to] {
 		for _, c := range m.Commands {
 			lines = append(slices.DeleteFunc(lines, func(line string) bool { return line == c.Line }), c.Line)
@@ -38,6 +40,11 @@ func (f *folding) facts(s *stay) string {
 			}
 		}
 		files = append(files, m.Files...)
+		for _, sentence := range evidence.Lasting(m.Text) {
+			if m.Role == core.RoleAssistant && !strings.Contains(told, sentence) {
+				said = append(said, core.OneLine(sentence, maxSaid))
+			}
+		}
 	}
 	var red, mended, passed []string
 	for _, line := range slices.Backward(lines) {
@@ -51,6 +58,7 @@ func (f *folding) facts(s *stay) string {
 			passed = append(passed, "passed: "+short)
 		}
 	}
+	slices.Reverse(said)
 	var changed []string
 	for _, file := range slices.Backward(files) {
 		if name := path.Base(file); !strings.Contains(told, name) && !slices.Contains(changed, name) {
@@ -60,5 +68,5 @@ func (f *folding) facts(s *stay) string {
 	if len(changed) > 0 {
 		passed = append(passed, "changed: "+strings.Join(changed, ", "))
 	}
-	return core.FactsRemark(frame, slices.Concat(red, mended, passed))
+	return core.FactsRemark(frame, slices.Concat(red, mended, said, passed))
 }

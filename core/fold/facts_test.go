@@ -18,6 +18,7 @@ func TestFactsOfAFrameStandWhereItsPopDoesNotSayThem(t *testing.T) {
 		Files   []string
 		Tokens  int
 		Summary string
+		Says    string // the agent, in the frame
 		Want    string
 	}
 	for name, tt := range cases.Read[row](t, "testdata/facts.yaml") {
@@ -25,6 +26,7 @@ func TestFactsOfAFrameStandWhereItsPopDoesNotSayThem(t *testing.T) {
 			t.Parallel()
 			history, frames := talk("u +A a -A a"), tree("A")
 			history[2].Commands, history[2].Files, history[2].Tokens, frames[0].Summary = tt.Ran, tt.Files, 1000, tt.Summary
+			history[2].Text = tt.Says
 			if tt.Tokens > 0 {
 				history[2].Tokens = tt.Tokens
 			}
