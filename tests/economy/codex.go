@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -17,7 +18,7 @@ var ofCodex = host{
 	name: clients.Codex, title: "Codex CLI", bytes: 9000,
 	tongue: tongue{
 		work.Read: func(c work.Call) (string, object) { return shell("cat " + c.File) },
-		work.Run:  func(c work.Call) (string, object) { return shell("cat < " + c.File) },
+		work.Run:  func(c work.Call) (string, object) { return shell(cmp.Or(c.Command, "cat < "+c.File)) },
 		work.Edit: func(c work.Call) (string, object) {
 			return shell(fmt.Sprintf("apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: %s\n@@\n-%s\n+%s\n*** End Patch\nEOF", c.File, c.Old, c.New))
 		},

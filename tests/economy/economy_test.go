@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -54,6 +56,37 @@ func TestTheChartShowsTheRowsOfTheDocument(t *testing.T) {
 	assert.Equal(t, want, string(drawn), "go run ./tests/economy -chart draws it again")
 	_, err = chartOf("| OpenCode, no flame | 1 | 2 M | 1.00x |")
 	assert.Error(t, err)
+}
+
+func TestEachFactComesUpOnce(t *testing.T) {
+	t.Parallel()
+	w, dialogs := work.Remembered(500)
+	assert.Len(t, work.Facts, 40)
+	var told strings.Builder // by goals and pops
+	for _, p := range w.Prompts {
+		for _, piece := range p.Pieces {
+			told.WriteString(piece.Goal + piece.Summary + strings.Join(piece.Decisions, "") + strings.Join(piece.Artifacts, ""))
+		}
+	}
+	everything := fmt.Sprintf("%+v %v", w, dialogs)
+	for _, round := range w.Script(work.Framed, speaker{ofClaudeCode.tongue, "/p"}) {
+		everything += fmt.Sprintf("%+v", round.Turns)
+	}
+	for _, f := range work.Facts {
+		assert.Contains(t, everything, f.Words)
+		assert.NotContains(t, told.String(), f.Words)
+	}
+	assert.Contains(t, work.Summary("list all errors", "E4471 cursor closed before row 50001"), "E4471")
+	assert.NotContains(t, work.Summary("list all files", "E4471 cursor closed before row 50001"), "E4471", "nobody asked for errors")
+	assert.NotContains(t, work.Summary("list all errors", "nothing"), "E4471", "it is not in the request")
+}
+
+func TestTheTableOfFactsKeepsRowsThatWereNotMeasured(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	writeKept(&b, []memory{{Host: claudeCode, Variant: behind, Facts: [4]int{30, 8, 1, 1}, Chars: 5}}, "| OpenCode, flame | 1 | 2 | 3 | 4 | 5 | 6 |\n| Nothing, flame | 1 |\n")
+	assert.Contains(t, b.String(), "| Claude Code, flame claude | 30 | 8 | 1 | 1 | 5 | 0 |\n| OpenCode, flame | 1 | 2 | 3 | 4 | 5 | 6 |\n")
+	assert.NotContains(t, b.String(), "Nothing")
 }
 
 func TestTablesAreWrittenIntoTheirPlace(t *testing.T) {

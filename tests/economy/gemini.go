@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"regexp"
 
@@ -13,7 +14,7 @@ var ofGemini = host{
 	tongue: tongue{
 		work.Read: func(c work.Call) (string, object) { return "read_file", object{"file_path": c.File} },
 		work.Run: func(c work.Call) (string, object) {
-			return "run_shell_command", object{"command": "cat " + c.File, "description": "print it"}
+			return "run_shell_command", object{"command": cmp.Or(c.Command, "cat "+c.File), "description": "run it"}
 		},
 		work.Edit: func(c work.Call) (string, object) {
 			return "replace", object{"file_path": c.File, "instruction": "settle it", "old_string": c.Old, "new_string": c.New}

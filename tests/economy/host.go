@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"path/filepath"
 	"regexp"
 
@@ -25,6 +26,9 @@ type host struct {
 	// needs for that beyond those of all clients.
 	settle func(p clients.Place) (env []string, err error)
 	trusts bool // it runs hooks only after a review
+	// talk is ask, and answers the host's questions; nil: the host asks none.
+	talk    func(ctx context.Context, m *machine, session, prompt string, dialogs map[string]string) (string, error)
+	compact string // the prompt that has it compact; empty: it compacts when its window is full
 }
 
 // The model binds its thinking, and its window is so large that no host compacts.

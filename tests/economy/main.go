@@ -4,6 +4,9 @@
 // variant.
 //
 //	go run ./tests/economy [-frames N] [-host HOST] [-only VARIANT] [-check] [-write] [-chart]
+//	go run ./tests/economy -facts [-host HOST] [-only VARIANT] [-write]
+//
+// The second form measures what is left of forty facts of a shorter work (work.Facts).
 //
 // It needs the clients (see CONTRIBUTING.md) and about ten minutes for each variant.
 package main
@@ -43,7 +46,7 @@ type options struct {
 	host, only   string
 	flame        string
 	check, write bool
-	chart        bool
+	chart, facts bool
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -55,6 +58,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.StringVar(&o.only, "only", "", "measure the variants of these names, separated by commas")
 	flags.StringVar(&o.flame, "flame", "", "measure the program `FILE` instead of building one")
 	flags.BoolVar(&o.check, "check", false, "fail where a goal is missed that is met otherwise")
+	flags.BoolVar(&o.facts, "facts", false, "measure what is left of forty facts, instead of what requests cost")
 	flags.BoolVar(&o.write, "write", false, "write the measured rows into docs/economy.md")
 	flags.BoolVar(&o.chart, "chart", false, "only draw docs/savings.svg again, from the rows of docs/economy.md")
 	if err := flags.Parse(args); err != nil {
@@ -66,14 +70,22 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if flags.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	found, err := measureAll(ctx, o, stderr)
+	if o.facts {
+		found, err := measureAll(ctx, o, stderr, keepers, bench.keep)
+		writeKept(stdout, found, "")
+		if err == nil && o.write {
+			err = rewrite("docs/economy.md", beginKept, func(w io.Writer, before string) { writeKept(w, found, before) })
+		}
+		return err
+	}
+	found, err := measureAll(ctx, o, stderr, variants, bench.measure)
 	if err != nil {
 		return err
 	}
-	return found.report(o, stdout)
+	return results(found).report(o, stdout)
 }
 
-func measureAll(ctx context.Context, o options, log io.Writer) (results, error) {
+func measureAll[T any](ctx context.Context, o options, log io.Writer, variants []variant, measure func(bench, context.Context, variant) (T, error)) ([]T, error) {
 	if o.flame == "" {
 		dir, err := os.MkdirTemp("", "flame-economy-")
 		if err != nil {
@@ -90,16 +102,16 @@ func measureAll(ctx context.Context, o options, log io.Writer) (results, error) 
 		return nil, err
 	}
 	b := bench{flame: o.flame, pieces: o.pieces, counter: counter, log: log}
-	var found results
+	var found []T
 	for _, v := range variants {
 		if !o.wants(v) {
 			continue
 		}
-		one, err := b.measure(ctx, v)
+		one, err := measure(b, ctx, v)
 		if err != nil {
-			return nil, fmt.Errorf("%s, %s: %w", v.host, v.name, err)
+			return found, fmt.Errorf("%s, %s: %w", v.host, v.name, err)
 		}
-		fmt.Fprintf(log, "%s, %s: %s tokens, $%.2f\n", v.host, v.name, millions(one.Tokens), one.Cached)
+		fmt.Fprintf(log, "%s, %s: %v\n", v.host, v.name, one)
 		found = append(found, one)
 	}
 	return found, nil
@@ -128,10 +140,17 @@ func (r results) report(o options, stdout io.Writer) error {
 }
 
 // Markers of the generated part of the document.
-const begin, end = "<!-- measured: go run ./tests/economy -write -->\n", "<!-- end -->"
+const (
+	begin     = "<!-- measured: go run ./tests/economy -write -->\n"
+	beginKept = "<!-- measured: go run ./tests/economy -facts -write -->\n"
+	end       = "<!-- end -->"
+)
 
 // writeInto writes the rows that were measured into the tables of a document.
-func (r results) writeInto(file string) error {
+func (r results) writeInto(file string) error { return rewrite(file, begin, r.write) }
+
+// rewrite has write replace the generated part of a document behind a marker.
+func rewrite(file, begin string, write func(w io.Writer, before string)) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
@@ -142,6 +161,6 @@ func (r results) writeInto(file string) error {
 		return fmt.Errorf("%s has no place for the tables", file)
 	}
 	var tables strings.Builder
-	r.write(&tables, known)
+	write(&tables, known)
 	return os.WriteFile(file, []byte(before+begin+tables.String()+end+after), 0o644)
 }

@@ -29,24 +29,12 @@ type bench struct {
 func (b bench) measure(ctx context.Context, v variant) (row result, err error) {
 	h := hostOf(v.host)
 	w := work.Make(b.pieces, h.bytes)
-	var faults faults
-	server := model.New(nil, faults.add)
-	defer server.Close()
-	judge := rules.New(rules.Options{Protocol: true, Bound: true, Cache: true, Tokens: b.counter.Count})
-	server.Enforce(judge)
-	m, err := newMachine(ctx, h, server, w.Files, v.env)
+	m, err := b.prepare(ctx, v, w.Files)
 	if err != nil {
 		return row, err
 	}
 	defer func() { err = errors.Join(err, m.close()) }()
-	if v.flame {
-		if err := m.setUp(ctx, b.flame); err != nil {
-			return row, err
-		}
-	}
-	if v.gateway {
-		m.starts = []string{b.flame, clients.Programs[h.name].Name}
-	}
+	server, judge := m.server, m.judge
 	server.Play(w.Script(v.way, speaker{h.tongue, m.Project}))
 	session := ""
 	for _, p := range w.Prompts {
@@ -54,7 +42,7 @@ func (b bench) measure(ctx context.Context, v variant) (row result, err error) {
 			return row, err
 		}
 	}
-	ids, err := b.frames(ctx, v, m)
+	ids, err := b.frames(ctx, v, m.machine)
 	if err != nil {
 		return row, err
 	}
@@ -66,14 +54,50 @@ func (b bench) measure(ctx context.Context, v variant) (row result, err error) {
 	row.Kept = remaining(w, said(answered[len(answered)-1]), ids)
 	row.Twice = twice(answered[len(answered)-1])
 	if v.gateway {
-		if row.Miscounted, err = b.miscounted(ctx, m, judge.Stats()); err != nil {
+		if row.Miscounted, err = b.miscounted(ctx, m.machine, judge.Stats()); err != nil {
 			return row, err
 		}
 	}
 	for reason, times := range judge.Reasons() {
 		fmt.Fprintf(b.log, "%s, %s: refused %d times: %s\n", v.host, v.name, times, reason)
 	}
-	return row, faults.err()
+	return row, m.faults.err()
+}
+
+// A place is a machine with its model.
+type place struct {
+	*machine
+	server *model.Server
+	judge  *rules.Judge
+	faults *faults
+}
+
+// prepare makes the place for a variant, with files in its project.
+func (b bench) prepare(ctx context.Context, v variant, files map[string]string) (p place, err error) {
+	h := hostOf(v.host)
+	p.faults = &faults{}
+	p.server = model.New(nil, p.faults.add)
+	p.judge = rules.New(rules.Options{Protocol: true, Bound: true, Cache: true, Tokens: b.counter.Count})
+	p.server.Enforce(p.judge)
+	if p.machine, err = newMachine(ctx, h, p.server, files, v.env); err != nil {
+		p.server.Close()
+		return p, err
+	}
+	if v.flame {
+		err = p.setUp(ctx, b.flame)
+	}
+	if v.gateway {
+		p.starts = []string{b.flame, clients.Programs[h.name].Name}
+	}
+	if err != nil {
+		err = errors.Join(err, p.close())
+	}
+	return p, err
+}
+
+func (p place) close() error {
+	p.server.Close()
+	return p.machine.close()
 }
 
 // miscounted returns the difference between flame's count of tokens and the model's.

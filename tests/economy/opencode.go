@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -15,7 +16,7 @@ var ofOpenCode = host{
 	tongue: tongue{
 		work.Read: func(c work.Call) (string, object) { return "read", object{"filePath": c.File} },
 		work.Run: func(c work.Call) (string, object) {
-			return "bash", object{"command": "cat " + c.File, "description": "print it"}
+			return "bash", object{"command": cmp.Or(c.Command, "cat "+c.File), "description": "run it"}
 		},
 		work.Edit: func(c work.Call) (string, object) {
 			return "edit", object{"filePath": c.File, "oldString": c.Old, "newString": c.New}

@@ -1,6 +1,10 @@
 package main
 
-import "flame/tests/model/rules"
+import (
+	"fmt"
+
+	"flame/tests/model/rules"
+)
 
 // A result is the outcome of one variant.
 type result struct {
@@ -15,6 +19,8 @@ type result struct {
 
 	Miscounted int // difference of flame's count from the model's, in tokens, behind a gateway
 }
+
+func (r result) String() string { return fmt.Sprintf("%s tokens, $%.2f", millions(r.Tokens), r.Cached) }
 
 // results are those of one run of the benchmark, in the order of the variants.
 type results []result

@@ -12,6 +12,7 @@ type variant struct {
 	way        work.Way
 	env        []string
 	gateway    bool // flame starts the host, behind a gateway
+	compacts   bool // the host, before the last prompt
 }
 
 // Names of hosts and variants with goals, or for comparisons.

@@ -34,7 +34,7 @@ func (w Work) Script(way Way, tongue Tongue) model.Script {
 	s := script{tongue: tongue}
 	var turns []model.Turn
 	for i, prompt := range w.Prompts {
-		if way == Framed {
+		if way == Framed && len(prompt.Pieces) > 0 {
 			turns = append(turns, s.framed(prompt.Pieces)...)
 		}
 		for _, piece := range prompt.Pieces {

@@ -41,6 +41,7 @@ type Call struct {
 	File     string // a file that is read or edited, or printed by a command
 	Old, New string // of an edit
 	Child    *Child // of Delegate
+	Command  string // of Run: instead of printing the file
 	Text     string // an answer: the host's to Delegate, which Await reads; the subagent's, which Finish gives
 }
 
@@ -53,6 +54,8 @@ const (
 	Run      Kind = "run"
 	Edit     Kind = "edit"
 	Delegate Kind = "delegate"
+	Ask      Kind = "ask"    // the user, in hosts that can; Text is the question
+	Refuse   Kind = "refuse" // a command that the user refuses, in hosts that can ask
 
 	Await  Kind = "await"  // what was delegated, in hosts whose subagents work in the background
 	Finish Kind = "finish" // a subagent's work, in hosts that do not take its words for its answer
