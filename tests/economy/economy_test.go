@@ -84,7 +84,8 @@ func TestEachFactComesUpOnce(t *testing.T) {
 func TestTheTableOfFactsKeepsRowsThatWereNotMeasured(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	writeKept(&b, []memory{{Host: claudeCode, Variant: behind, Facts: [4]int{30, 8, 1, 1}, Chars: 5}}, "| OpenCode, flame | 1 | 2 | 3 | 4 | 5 | 6 |\n| Nothing, flame | 1 |\n")
+	measured := []memory{{Host: claudeCode, Variant: behind, Facts: [4]int{30, 8, 1, 1}, Chars: 5}}
+	writeKept(&b, measured, "| OpenCode, flame | 1 | 2 | 3 | 4 | 5 | 6 |\n| Nothing, flame | 1 |\n")
 	assert.Contains(t, b.String(), "| Claude Code, flame claude | 30 | 8 | 1 | 1 | 5 | 0 |\n| OpenCode, flame | 1 | 2 | 3 | 4 | 5 | 6 |\n")
 	assert.NotContains(t, b.String(), "Nothing")
 }

@@ -85,7 +85,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return results(found).report(o, stdout)
 }
 
-func measureAll[T any](ctx context.Context, o options, log io.Writer, variants []variant, measure func(bench, context.Context, variant) (T, error)) ([]T, error) {
+func measureAll[T any](
+	ctx context.Context, o options, log io.Writer, variants []variant, measure func(bench, context.Context, variant) (T, error),
+) ([]T, error) {
 	if o.flame == "" {
 		dir, err := os.MkdirTemp("", "flame-economy-")
 		if err != nil {
