@@ -40,6 +40,7 @@ type Project struct {
 	Fold      bool                     // requests to models leave finished frames out
 	Plans     bool                     // the to-do lists of hosts become frames
 	Turns     bool                     // the user's prompts that lead to work become frames
+	FoldTurns bool                     // and their work is left out of requests
 	Trim      fold.Trimming            // which outputs of tools requests leave out of open frames; empty: none
 
 	// Late is set while flame handles events whose hosts no longer wait for an answer: the
