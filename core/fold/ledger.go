@@ -149,8 +149,13 @@ func (l Ledger) dropped(history []Message, at places) []*Fold {
 func alone(history []Message, by []*Fold) {
 	next := -1 // the first behind that stays
 	for i, m := range slices.Backward(history) {
-		if by[i] == nil && m.Role == core.RoleOther && m.Said == "" && next > i+1 && history[next].Role != core.RoleAssistant {
-			by[i] = by[i+1]
+		if by[i] == nil && m.Role == core.RoleOther && next > i+1 && history[next].Role != core.RoleAssistant {
+			switch {
+			case m.Said == "":
+				by[i] = by[i+1]
+			case history[next].Role == core.RoleOther && history[next].Said == "":
+				by[next] = by[i+1] // of two in a row the one with the user's words stays
+			}
 		}
 		if by[i] == nil {
 			next = i

@@ -131,7 +131,7 @@ func TestAFoldedHistoryObeysTheProtocol(t *testing.T) {
 func TestAFoldedHistoryObeysTheProtocolAfterAChangeOfModel(t *testing.T) {
 	t.Parallel()
 	w, folds := way{true}, 0
-	for seed := range uint64(2000) {
+	for seed := range uint64(4000) {
 		later, frames := anyRounds(randomBytes(seed, 120), w)
 		before := slices.DeleteFunc(slices.Clone(later), func(m fold.Message) bool { return m.Role == core.RoleOther && m.Said == "" })
 		known := fold.Ledger{Folds: fold.Find(before, frames, fold.Ledger{}, fold.Terms{Cold: true})}
