@@ -8,7 +8,6 @@ import (
 	"github.com/samber/lo"
 
 	"flame/agents"
-	"flame/hosts"
 	"flame/render/board"
 )
 
@@ -25,7 +24,7 @@ type line struct {
 
 // titles returns the titles of the hosts by their names.
 func titles(a *agents.Agents) map[string]string {
-	return lo.SliceToMap(a.Hosts, func(h hosts.Host) (name, title string) { return h.Name, h.Title })
+	return lo.SliceToMap(a.Hosts.Names(), func(name string) (_, title string) { return name, a.Hosts.Title(name) })
 }
 
 const (
