@@ -69,6 +69,10 @@ var goals = slices.Concat([]goal{
 	{claudeCode, behind, "times as much written to the cache", moreWritten, atMost(1.05), nil, false},
 	{claudeCode, behindTrim, "times fewer tokens", fewerTokens, atLeast(9.5), nil, false},
 	{claudeCode, natively, "requests rejected", rejected, atMost(0), nil, false},
+	{openCode, withFlame + unasked, "times fewer tokens", fewerTokens, atLeast(3.5), nil, false},
+	{openCode, withFlame + unasked, "times fewer cached dollars", fewerDollars, atLeast(2), nil, false},
+	{claudeCode, behind + unasked, "times fewer tokens", fewerTokens, atLeast(3.5), nil, false},
+	{claudeCode, behind + unasked, "times fewer cached dollars", fewerDollars, atLeast(2), nil, false},
 	{codexCLI, withFlame, "times as many tokens", moreTokens, atMost(1.06), ceiling(1.1), false},
 	{codexCLI, behindCodex, "times fewer tokens", fewerTokens, atLeast(8), floor(2.2), false},
 	{codexCLI, behindCodex, "times fewer cached dollars", fewerDollars, atLeast(4.2), floor(1.4), false},
@@ -79,6 +83,7 @@ var goals = slices.Concat([]goal{
 },
 	whole(openCode, withFlame), whole(claudeCode, withFlame), whole(claudeCode, behind), whole(codexCLI, behindCodex),
 	sound(geminiCLI, behindGemini), // the client itself loses words of the user
+	sound(openCode, withFlame+unasked), sound(claudeCode, behind+unasked),
 )
 
 // whole is sound, and loses nothing.
@@ -123,7 +128,7 @@ func ratio(a, b int) float64 { return float64(a) / float64(max(b, 1)) }
 func (r results) judge(w io.Writer, pieces int) (broken []string) {
 	for _, g := range goals {
 		with, ok := r.find(g.host, g.variant)
-		without, based := r.find(g.host, withoutFlame)
+		without, based := r.base(g.host, g.variant)
 		if !ok || !based && !g.alone {
 			continue
 		}

@@ -29,6 +29,9 @@ type bench struct {
 func (b bench) measure(ctx context.Context, v variant) (row result, err error) {
 	h := hostOf(v.host)
 	w := work.Make(b.pieces, h.bytes)
+	if v.way == work.Asked {
+		w = w.Apart()
+	}
 	m, err := b.prepare(ctx, v, w.Files)
 	if err != nil {
 		return row, err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"flame/tests/model/rules"
 )
@@ -32,6 +33,14 @@ func (r results) find(host, variant string) (result, bool) {
 		}
 	}
 	return result{}, false
+}
+
+// base returns the result of the same work without flame.
+func (r results) base(host, variant string) (result, bool) {
+	if strings.HasSuffix(variant, unasked) {
+		return r.find(host, withoutFlame+unasked)
+	}
+	return r.find(host, withoutFlame)
 }
 
 // Prices in USD for a million tokens.

@@ -87,7 +87,7 @@ func (r results) write(w io.Writer, before string) {
 // cells returns the figures of a row.
 func (r results) cells(one result, columns []column) (row string) {
 	var base *result
-	if without, ok := r.find(one.Host, withoutFlame); ok {
+	if without, ok := r.base(one.Host, one.Variant); ok {
 		base = &without
 	}
 	for _, c := range columns {

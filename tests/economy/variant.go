@@ -22,6 +22,7 @@ const (
 	codexCLI     = clients.Codex
 	geminiCLI    = clients.Gemini
 	withoutFlame = "no flame"
+	unasked      = " and a prompt a piece" // ends the name of a row whose agent never calls flame
 	withFlame    = "flame"
 	natively     = "each piece a native subagent"
 	behind       = "flame claude"
@@ -39,11 +40,15 @@ var variants = []variant{
 	{host: openCode, name: "FLAME_TRIM=superseded", flame: true, way: work.Framed, env: []string{"FLAME_TRIM=superseded"}},
 	{host: openCode, name: "FLAME_TRIM=old", flame: true, way: work.Framed, env: []string{"FLAME_TRIM=old"}},
 	{host: openCode, name: natively, flame: true, way: work.Natively},
+	{host: openCode, name: withoutFlame + unasked, way: work.Asked},
+	{host: openCode, name: withFlame + unasked, flame: true, way: work.Asked},
 	{host: claudeCode, name: withoutFlame, way: work.Plain},
 	{host: claudeCode, name: withFlame, flame: true, way: work.Framed},
 	{host: claudeCode, name: behind, flame: true, way: work.Framed, gateway: true},
 	{host: claudeCode, name: behindTrim, flame: true, way: work.Framed, env: []string{"FLAME_TRIM=old"}, gateway: true},
 	{host: claudeCode, name: natively, flame: true, way: work.Natively},
+	{host: claudeCode, name: withoutFlame + unasked, way: work.Asked},
+	{host: claudeCode, name: behind + unasked, flame: true, way: work.Asked, gateway: true},
 	{host: codexCLI, name: withoutFlame, way: work.Plain},
 	{host: codexCLI, name: withFlame, flame: true, way: work.Framed},
 	{host: codexCLI, name: behindCodex, flame: true, way: work.Framed, env: []string{"FLAME_GATEWAY_FOLD=on"}, gateway: true},

@@ -17,6 +17,7 @@ const (
 	Plain    Way = "one conversation" // without separation
 	Framed   Way = "frames"           // each in a frame of flame's
 	Natively Way = "native subagents" // each in a subagent of the host's
+	Asked    Way = "prompts"          // the user asks for each (Work.Apart), and the agent never calls flame
 )
 
 // A Tongue writes calls as a host's tools take them.
@@ -41,7 +42,7 @@ func (w Work) Script(way Way, tongue Tongue) model.Script {
 			switch way {
 			case Natively:
 				turns = append(turns, s.natively(piece)...)
-			case Plain:
+			case Plain, Asked:
 				turns = append(turns, s.rounds(piece.Rounds)...)
 			}
 		}

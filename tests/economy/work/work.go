@@ -97,6 +97,18 @@ func Make(count, bytes int) Work {
 	return w
 }
 
+// Apart returns the same work with a prompt for each piece.
+func (w Work) Apart() Work {
+	var prompts []Prompt
+	for _, p := range w.Prompts {
+		for _, piece := range p.Pieces {
+			text := fmt.Sprintf("MAINWORK part %d: %s.", len(prompts)+1, piece.Goal)
+			prompts = append(prompts, Prompt{Text: text, Pieces: []Piece{piece}, Thinking: p.Thinking})
+		}
+	}
+	return Work{Prompts: prompts, Files: w.Files}
+}
+
 // seed determines the work.
 const seed = 20
 
