@@ -286,7 +286,7 @@ func TestAKilledHubRestartsUnchanged(t *testing.T) {
 	assert.Regexp(t, `the hub answers in \S+; nats-server 2\.`, desk.flame("doctor"))
 	again.end(t, syscall.SIGTERM)
 	last := desk.hub("--space", "50TB")
-	assert.Regexp(t, `the disk of \S+ has \S+ GB free, and each project may use 51200.0 GB`, last.said.String())
+	assert.Regexp(t, `the disk of \S+ has \S+ GB free, and each project may use 55 TB`, last.said.String())
 	require.NoError(t, last.server(t).Kill())
 	select {
 	case err := <-last.ended:

@@ -134,7 +134,7 @@ func (c *conversation) undo(n int) {
 
 func (c *conversation) say(word string) *fold.Message {
 	c.now += 10
-	m := speak(fold.Message{Name: nameAt(c.now), Role: core.RoleAssistant, Time: c.now, Tokens: c.roll(50)}, word)
+	m := speak(fold.Message{Name: nameAt(c.now), Role: core.RoleAssistant, Time: c.now, Tokens: c.roll(50) * (1 + 99*c.roll(2))}, word)
 	if m.Role == core.RoleAssistant && !m.Summary {
 		if word == "a" && c.roll(2) == 0 {
 			m.Calls = []fold.Call{{ID: "call-" + m.Name, Key: []string{"", "read a", "read b"}[c.roll(3)], Tokens: 150 * c.roll(5)}}
@@ -170,7 +170,7 @@ func (c *conversation) call(kind fold.Kind, frame string) {
 // child makes a frame under the current one.
 func (c *conversation) child() string {
 	id := "frame-" + strconv.Itoa(len(c.frames))
-	c.frames = append(c.frames, fold.Frame{Frame: core.Frame{ID: id, Parent: c.current, Goal: "goal of " + id, Status: core.Planned}})
+	c.frames = append(c.frames, fold.Frame{Frame: core.Frame{ID: id, Parent: c.current, Goal: "goal of " + id, Status: core.Planned}, Turn: c.roll(3) == 0})
 	return id
 }
 

@@ -238,7 +238,18 @@ const turnLine = 120
 
 // shortenTurns leaves one line of each turn of a user's in contexts.
 func shortenTurns(s *project.Step, lists ...[]core.Frame) error {
-	turns, err := project.RecordTurn.At(s.Tx, lo.Map(slices.Concat(lists...), func(f core.Frame, _ int) string { return f.ID }))
+	var long []string
+	for _, list := range lists {
+		for _, f := range list {
+			if len(f.Goal)+len(f.Summary) > turnLine || f.Results != "" || len(f.Artifacts) > 0 {
+				long = append(long, f.ID)
+			}
+		}
+	}
+	if len(long) == 0 {
+		return nil
+	}
+	turns, err := project.RecordTurn.At(s.Tx, long)
 	for _, list := range lists {
 		for i, f := range list {
 			if lo.HasKey(turns, f.ID) {
