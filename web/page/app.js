@@ -129,9 +129,9 @@ function paint() {
   const needs = drawHead(matches);
   const isEmpty = model.read && model.frames.size === 0;
   document.body.classList.toggle("is-empty", isEmpty);
+  isEmpty ? $("none").setAttribute("role", "main") : $("none").removeAttribute("role");
   if (isEmpty) drawEmpty();
   if (view.sel !== revealed && model.frames.has(view.sel)) tree.reveal((revealed = view.sel)); // by a link, too
-  tree.show(model, view, matches);
   picture.show(model, view, matches);
   const torn = conflicts.show(model, view);
   details.show(model, view);
@@ -140,6 +140,7 @@ function paint() {
   document.body.classList.toggle("has-pane", hasPane); // on a phone a sheet over the rest
   $("overview").hidden = !model.read || hasPane;
   if (!$("overview").hidden) overview.show(model, needs);
+  tree.show(model, view, matches); // last: it scrolls to a frame in the room that the others leave
   document.documentElement.setAttribute("data-drawn", String(Number(document.documentElement.getAttribute("data-drawn") || 0) + 1));
 }
 
@@ -184,7 +185,7 @@ function drawEmpty() {
   const line = (command, what) => h("li", {}, h("code", {}, command), h("span", {}, what), h("button", { type: "button", class: "act", "aria-label": "Copy " + command, onclick: () => copy(command) }, "Copy"));
   const hosts = Object.keys(model.titles);
   $("none").replaceChildren(h("div", {}, h("h2", {}, `No frames in ${model.root.split("/").pop()} yet`), h("p", {}, "Start an agent in this folder. Its first goal appears here by itself."),
-    h("ul", {}, hosts.includes("claude-code") ? line("flame claude", "Claude Code, with folding") : "", line("flame setup", "connects the hosts of this machine, once"), line("flame demo", "shows how agents work with it")),
+    h("ul", {}, hosts.includes("claude-code") ? line("flame claude", "Claude Code, with folding") : "", line("flame setup", "connects the hosts of this machine, once")),
     h("p", { class: "wait" }, icon("live"), `Listening in ${model.root}`)));
 }
 

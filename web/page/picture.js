@@ -21,7 +21,7 @@ export class Picture {
     this.legend = h("div", { class: "legend", "aria-hidden": "true" });
     this.axis = h("div", { class: "axis", "aria-hidden": "true" });
     this.bars = h("div", { class: "bars", "aria-hidden": "true" });
-    this.scroll = h("div", { class: "flame", onscroll: () => this.paint() }, this.bars);
+    this.scroll = h("div", { class: "flame", tabindex: "0", role: "group", "aria-label": "Bars of the frames", onscroll: () => this.paint() }, this.bars);
     box.append(h("div", { class: "pbar" }, this.way, this.legend, h("div", { class: "seg", role: "group", "aria-label": "Width by" }, this.by)), this.axis, this.scroll);
     this.drawn = new Map(); // bars by their frame, and of those that are too small by their place
     const at = (e) => e.target.closest("[data-id], .crowd");
