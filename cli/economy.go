@@ -49,10 +49,15 @@ func newEconomy(a *app.App) *cobra.Command {
 func printSums(ctx context.Context, a *app.App, logs []transcripts.Log, by string) error {
 	var unread []string
 	sums, err := core.SumsOf(transcripts.Readable(ctx, &unread, logs...), by)
+	noteUnread(a, unread)
+	return a.Answer(sums, render.Sums(sums, by, a.Hosts, a.Out.Width()), err)
+}
+
+// noteUnread names logs that flame could not read.
+func noteUnread(a *app.App, unread []string) {
 	for _, one := range unread {
 		a.Note("not read: " + one)
 	}
-	return a.Answer(sums, render.Sums(sums, by, a.Hosts, a.Out.Width()), err)
 }
 
 // pastLogs returns the logs at the path of a command line; without one those of all sessions, or of the project's
@@ -67,7 +72,9 @@ func pastLogs(ctx context.Context, a *app.App, args []string, all bool) ([]trans
 		return nil, err
 	}
 	if all {
-		return a.Hosts.AllLogs(machine)
+		logs, unread, err := a.Hosts.AllLogs(machine)
+		noteUnread(a, unread)
+		return logs, err
 	}
 	return a.Hosts.NewestLogs(ctx, machine)
 }

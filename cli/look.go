@@ -282,7 +282,7 @@ func newStats(a *app.App) *cobra.Command {
 		}
 		logs, gone, err := logsOf(ctx, a, s.Project)
 		if gone > 0 {
-			a.Note("not counted: " + render.Count(gone, "session") + " whose logs are gone")
+			a.Note("not counted: " + render.Count(gone, "session") + " whose logs are gone or cannot be read")
 		}
 		if err != nil {
 			return err
@@ -291,7 +291,7 @@ func newStats(a *app.App) *cobra.Command {
 	})
 }
 
-// logsOf returns the hosts' logs of the project's sessions, and how many are gone.
+// logsOf returns the hosts' logs of the project's sessions, and how many sessions have none that flame can read.
 func logsOf(ctx context.Context, a *app.App, p *project.Project) (logs []transcripts.Log, gone int, err error) {
 	machine, err := a.Machine()
 	if err != nil {

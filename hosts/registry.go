@@ -54,7 +54,7 @@ func (r Registry) Of(name string) Host {
 	return h
 }
 
-// Title returns the name of a host for people; a program that is none of these has its own.
+// Title returns the name of a host for people, or the name of a program that is no host.
 func (r Registry) Title(name string) string {
 	h, _ := r.Find(name)
 	return cmp.Or(h.Title, core.OneLine(name, 30))
@@ -268,22 +268,24 @@ func (r Registry) NewestLogs(ctx context.Context, m Machine) ([]transcripts.Log,
 	return logs, err
 }
 
-// AllLogs returns the logs of all sessions in all hosts of a machine. A host without any is left out.
-func (r Registry) AllLogs(m Machine) (all []transcripts.Log, err error) {
+// AllLogs returns the logs of all sessions in all hosts of a machine, and what it could not read, each
+// with the reason. No log at all is core.ErrNotFound.
+func (r Registry) AllLogs(m Machine) (all []transcripts.Log, unread []string, err error) {
 	for _, h := range r {
 		if h.LogsIn == nil {
 			continue
 		}
 		logs, err := h.Logs.Detect(h.LogsIn(m), nil)
-		if problem := (*core.Problem)(nil); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.As(err, &problem) {
-			return nil, core.Unavailablef(err, "flame cannot read the sessions of %s: %v", h.Title, err)
+		isEmpty := h.Store == nil && errors.Is(err, core.ErrInvalid) // a folder without logs
+		if err != nil && !isEmpty && !errors.Is(err, fs.ErrNotExist) {
+			unread = append(unread, h.Title+": "+core.OneLine(err.Error(), maxWords))
 		}
 		all = append(all, logs...)
 	}
 	if len(all) == 0 {
-		return nil, core.NotFoundf("%s kept no session on this machine", r.Titles("or"))
+		return nil, unread, core.NotFoundf("%s kept no session on this machine", r.Titles("or"))
 	}
-	return all, nil
+	return all, unread, nil
 }
 
 // Foreign returns the folders whose settings came with a project. If the user's home is in a

@@ -1,6 +1,7 @@
 // Package graph holds the graph of agents: sessions, agents and convergences, and the edges
-// between them. The edges from parents to the agents that they started form a forest. A Trail is such a forest that is read from the logs that hosts keep
-// or print; it can be drawn, followed as the logs grow, and imported as finished frames.
+// between them. The edges from parents to the agents that they started form a forest. A Trail is
+// such a forest that is read from the logs that hosts keep or print; it can be drawn, followed as
+// the logs grow, and imported as finished frames.
 // Package transcripts parses the logs.
 package graph
 

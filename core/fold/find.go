@@ -52,7 +52,7 @@ func (f *folding) claim() {
 			f.give(s.from, end, nil)
 		case f.closed(s) && s.from < s.to && f.owners[s.from] == nil:
 			f.give(s.from, s.to, s)
-			if answer := f.answer(s); answer >= 0 && f.isTurn(s) {
+			if answer := f.answer(s); answer >= 0 {
 				f.owners[answer] = nil
 			}
 		}
@@ -63,7 +63,7 @@ func (f *folding) claim() {
 // closed reports whether a stay has ended, and may fold.
 func (f *folding) closed(s *stay) bool {
 	over := s.left >= 0 && (s.left < f.last || s.left == f.last && !s.silent && !f.terms.Leads)
-	return over && !(f.isTurn(s) && f.waits(s))
+	return over && !f.waits(s)
 }
 
 func (f *folding) give(from, to int, owner *stay) {
@@ -185,7 +185,7 @@ func (f *folding) note(s *stay, fold *Fold) {
 			fold.Notes = append(fold.Notes, Note{Before: m.Name, Text: core.SaidInRemark(f.frames[s.frame].Frame, f.answered(s, i))})
 		}
 	}
-	if s.silent && !(f.isTurn(s) && f.answer(s) >= 0) {
+	if s.silent && f.answer(s) < 0 {
 		fold.Notes = append(fold.Notes, Note{Before: fold.Upto, Text: core.EndedRemark(f.frames[s.frame].Frame, f.within(s))})
 	}
 	if text := f.facts(s); text != "" && fold.Tokens >= leastFacts {

@@ -16,9 +16,12 @@ const (
 // isTurn reports whether a stay was in the frame of a turn of the user's.
 func (f *folding) isTurn(s *stay) bool { return f.frames[s.frame] != nil && f.frames[s.frame].Turn }
 
-// waits reports whether the work of a turn stays for now, because it is small, or because no further
-// prompt has come behind the one that followed it.
+// waits reports whether the work of a stay is that of a turn and stays for now, because it is small, or
+// because no further prompt has come behind the one that followed it.
 func (f *folding) waits(s *stay) bool {
+	if !f.isTurn(s) {
+		return false
+	}
 	prompts, rounds, tokens := 0, 0, 0
 	for i := s.left + 1; i < len(f.history) && prompts < 2; i++ {
 		if m := &f.history[i]; f.speaks(i) && m.Role == core.RoleUser && !m.Host && !m.Summary {
@@ -37,9 +40,10 @@ func (f *folding) waits(s *stay) bool {
 	return prompts < 2 || rounds <= leastRounds && tokens < leastTurn
 }
 
-// answer returns the last answer of a turn, which stays; -1 if the turn was broken off before one.
+// answer returns the last answer of a turn, which stays; -1 if the turn was broken off before one, and for
+// other stays.
 func (f *folding) answer(s *stay) int {
-	for i := s.to - 1; i >= s.from; i-- {
+	for i := s.to - 1; i >= s.from && f.isTurn(s); i-- {
 		if f.heads[i] != i {
 			return -1 // results of tools that nothing answered
 		}

@@ -8,6 +8,7 @@ import (
 	"flame/core"
 	"flame/core/evidence"
 	"flame/hosts/hooks"
+	"flame/project/stack"
 	logs "flame/transcripts/gemini"
 )
 
@@ -55,9 +56,6 @@ func (x *exchange) trackerCalled() error {
 // approved matches the answer to an approved plan, with the path of its file.
 var approved = core.Pattern(`^Plan approved\..*(?s:.*)\bplan is stored at: (\S.*\.md)(?:\n|$)`)
 
-// maxPlan bounds how much of a plan's file is read, in bytes.
-const maxPlan = 64 << 10
-
 // planApproved handles the end of exit_plan_mode. Only the file, in the session's own folder, has the plan.
 func (x *exchange) planApproved() error {
 	var in struct {
@@ -68,7 +66,7 @@ func (x *exchange) planApproved() error {
 	if json.Unmarshal(x.Input, &in) == nil && json.Unmarshal(x.Response, &r) == nil && r.Error == nil && json.Unmarshal(r.Text, &text) == nil {
 		found := approved().FindStringSubmatch(text)
 		if found != nil && filepath.Base(found[1]) == in.File && strings.Contains(filepath.ToSlash(found[1]), "/"+x.Session+"/plans/") {
-			if err := hooks.PlanApproved(x.Exchange, found[1], string(hooks.Head(found[1], maxPlan))); err != nil {
+			if err := hooks.PlanApproved(x.Exchange, found[1], string(hooks.Head(found[1], stack.MaxPlan))); err != nil {
 				return err
 			}
 		}

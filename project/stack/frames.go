@@ -31,7 +31,7 @@ func Push(ctx context.Context, p *project.Project, by project.Caller, goal, crit
 }
 
 // PushParent returns the id of the frame below which a push puts the new frame; empty for a
-// new root.
+// new root. A turn that leads to the push gets its frame first.
 func PushParent(s *project.Step) (string, error) {
 	if err := takeUpTurn(s); err != nil {
 		return "", err

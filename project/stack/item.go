@@ -37,12 +37,6 @@ func IsItem(s *project.Step, frame string) (bool, error) {
 	return known, err
 }
 
-// IsTurn reports whether a frame is that of a turn of the user's.
-func IsTurn(s *project.Step, frame string) (bool, error) {
-	_, known, err := project.RecordTurn.Get(s.Tx, frame)
-	return known, err
-}
-
 // OpenItems returns the open items of the lists of the caller's session, those in progress first, and the
 // host's ids for them, which are empty where it has none.
 func OpenItems(s *project.Step) (open []core.Frame, ids []string, err error) {

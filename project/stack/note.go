@@ -5,6 +5,7 @@ import (
 
 	"github.com/samber/lo"
 
+	"flame/core"
 	"flame/project"
 	"flame/project/autonomy"
 )
@@ -23,19 +24,26 @@ func NoteFailure(ctx context.Context, p *project.Project, by project.Caller) err
 	})
 }
 
+// workFrame returns the frame to which the caller's work belongs: that of its turn, which it has from now on, or
+// the root, which a session without a frame gets. ok is false for callers that have none.
+func workFrame(s *project.Step) (frame core.Frame, ok bool, err error) {
+	if frameless, err := s.Frameless(); frameless || err != nil {
+		return frame, false, err
+	}
+	if err := takeUpTurn(s); err != nil {
+		return frame, false, err
+	}
+	frame, err = s.EnsureCurrent()
+	return frame, err == nil, project.IgnoreMissing(err)
+}
+
 // NoteFiles records files that the caller's tools changed, as artifacts of its frame and
 // as signs of progress. A session without a frame gets its root.
 func NoteFiles(ctx context.Context, p *project.Project, by project.Caller, files []string) error {
 	return p.Update(ctx, by, func(s *project.Step) error {
-		if frameless, err := s.Frameless(); frameless || err != nil {
+		frame, ok, err := workFrame(s)
+		if err != nil || !ok {
 			return err
-		}
-		if err := takeUpTurn(s); err != nil {
-			return err
-		}
-		frame, err := s.EnsureCurrent()
-		if err != nil {
-			return project.IgnoreMissing(err)
 		}
 		if err := s.AddArtifacts(&frame, files); err != nil {
 			return err

@@ -20,25 +20,25 @@ const recordTurns project.Kind[userTurns] = "turns"
 
 // userTurns are the turns of a session below its root.
 type userTurns struct {
-	Root   string   `json:"root"`             // whose turns they are
-	Asked  *asked   `json:"asked,omitempty"`  // the last prompt, as long as it led to no work
-	First  *askedOf `json:"first,omitempty"`  // the first turn that led to work, as long as no other did: it is the root's own
-	Last   string   `json:"last,omitempty"`   // id of the frame of the last turn; empty before it
-	Prompt string   `json:"prompt,omitempty"` // of that turn, the host's id
-	Pushes bool     `json:"pushes,omitempty"` // the agent made frames directly below the root
-	Seen   string   `json:"seen,omitempty"`   // the last call that the host showed when a turn had ended, and what the agent said then
+	Root   string      `json:"root"`             // whose turns they are
+	Asked  *turnPrompt `json:"asked,omitempty"`  // the last prompt, as long as it led to no work
+	First  *firstTurn  `json:"first,omitempty"`  // the first turn that led to work, as long as no other did: it is the root's own
+	Last   string      `json:"last,omitempty"`   // id of the frame of the last turn; empty before it
+	Prompt string      `json:"prompt,omitempty"` // of that turn, the host's id
+	Pushes bool        `json:"pushes,omitempty"` // the agent made frames directly below the root
+	Seen   string      `json:"seen,omitempty"`   // the last call that the host showed when a turn had ended, and what the agent said then
 }
 
-// asked is a prompt of the user's.
-type asked struct {
+// A turnPrompt is a prompt of the user's.
+type turnPrompt struct {
 	Prompt string      `json:"prompt"` // the host's id
 	Text   string      `json:"text"`
 	At     core.Millis `json:"at"`
 }
 
-// askedOf is a prompt and the end of its turn.
-type askedOf struct {
-	asked
+// A firstTurn is the prompt of a session's first turn, and how it ended.
+type firstTurn struct {
+	turnPrompt
 	Until core.Millis `json:"until,omitempty"` // 0: it goes on
 	End   TurnEnd     `json:"end,omitzero"`
 }
@@ -64,6 +64,12 @@ func (e TurnEnd) seen() string {
 
 // leftTurn is the summary of a turn that the user or the end of its session broke off.
 const leftTurn = "(interrupted)"
+
+// IsTurn reports whether a frame is that of a turn of the user's.
+func IsTurn(s *project.Step, frame string) (bool, error) {
+	_, known, err := project.RecordTurn.Get(s.Tx, frame)
+	return known, err
+}
 
 // turnsOf returns the turns of the caller's session.
 func turnsOf(s *project.Step) (t userTurns, err error) {
@@ -95,7 +101,7 @@ func AskTurn(s *project.Step, prompt, text string) error {
 	case err != nil:
 		return project.IgnoreMissing(err)
 	case at == t.Root && root.Parent == "" && text != "":
-		t.Asked = &asked{prompt, text, s.Now}
+		t.Asked = &turnPrompt{prompt, text, s.Now}
 		return t.save(s)
 	}
 	inside, err := s.IsInside(at, t.Last)
@@ -137,7 +143,7 @@ func (t *userTurns) takeUp(s *project.Step) error {
 		t.First.Until, t.First.Prompt = 0, prompt.Prompt
 		return nil
 	case t.First == nil && t.Last == "" && !t.Pushes:
-		t.First = &askedOf{asked: prompt}
+		t.First = &firstTurn{turnPrompt: prompt}
 		return nil
 	}
 	if err := t.split(s); err != nil {
@@ -152,7 +158,7 @@ func (t *userTurns) takeUp(s *project.Step) error {
 }
 
 // goOn has the caller work in the last turn again.
-func (t *userTurns) goOn(s *project.Step, prompt asked) error {
+func (t *userTurns) goOn(s *project.Step, prompt turnPrompt) error {
 	frame, err := s.Tx.Frame(t.Last)
 	if err != nil || frame.Foreign() || !frame.Status.Ended() {
 		return project.IgnoreMissing(err)
@@ -169,7 +175,7 @@ func (t *userTurns) goOn(s *project.Step, prompt asked) error {
 }
 
 // createTurn makes the frame of a turn as of the time of its prompt.
-func createTurn(s *project.Step, root string, prompt asked) (core.Frame, error) {
+func createTurn(s *project.Step, root string, prompt turnPrompt) (core.Frame, error) {
 	now := s.Now
 	s.Now = prompt.At
 	defer func() { s.Now = now }()
@@ -187,7 +193,7 @@ func (t *userTurns) split(s *project.Step) error {
 	if err != nil {
 		return err
 	}
-	frame, err := createTurn(s, t.Root, first.asked)
+	frame, err := createTurn(s, t.Root, first.turnPrompt)
 	if err != nil {
 		return err
 	}

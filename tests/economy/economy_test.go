@@ -77,7 +77,7 @@ func TestEachFactComesUpOnce(t *testing.T) {
 		assert.NotContains(t, told.String(), f.Words)
 	}
 	assert.Contains(t, work.Summary("list all errors", "E4471 cursor closed before row 50001"), "E4471")
-	assert.NotContains(t, work.Summary("list all files", "E4471 cursor closed before row 50001"), "E4471", "nobody asked for errors")
+	assert.NotContains(t, work.Summary("list all files", "E4471 cursor closed before row 50001"), "E4471", "the prompt asks for no errors")
 	assert.NotContains(t, work.Summary("list all errors", "nothing"), "E4471", "it is not in the request")
 }
 

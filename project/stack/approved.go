@@ -12,27 +12,21 @@ import (
 
 // Limits of a plan that a user approved: its text, in bytes, and the name of its file, in characters.
 const (
-	maxPlan     = 64 << 10
+	MaxPlan     = 64 << 10
 	maxPlanFile = 300
 )
 
 // KeepPlan keeps a plan that the user approved in the caller's frame, with its file as an artifact. It
 // returns a line for the agent; empty if it knows the plan.
 func KeepPlan(ctx context.Context, p *project.Project, by project.Caller, plan project.Plan) (line string, err error) {
-	plan.Text, plan.File = core.Head(strings.TrimSpace(plan.Text), maxPlan), core.OneLine(plan.File, maxPlanFile)
+	plan.Text, plan.File = core.Head(strings.TrimSpace(plan.Text), MaxPlan), core.OneLine(plan.File, maxPlanFile)
 	if plan.Text == "" || !p.Plans {
 		return "", nil
 	}
 	err = p.Update(ctx, by, func(s *project.Step) error {
-		if frameless, err := s.Frameless(); frameless || err != nil {
+		frame, ok, err := workFrame(s)
+		if err != nil || !ok {
 			return err
-		}
-		if err := takeUpTurn(s); err != nil {
-			return err
-		}
-		frame, err := s.EnsureCurrent()
-		if err != nil {
-			return project.IgnoreMissing(err)
 		}
 		known, err := project.RecordPlan.Of(s.Tx, frame.ID)
 		if err != nil || known == plan {
