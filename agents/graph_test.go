@@ -58,7 +58,12 @@ func TestTheGraphKeepsSubagentsThatEndedLongAgo(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, children.End(s.ctx, s.Project, user, children.Ended{Session: "native", End: core.ChildCompleted}))
 	s.shift.Store(2 * time.Hour.Milliseconds())
-	require.NoError(t, turns.End(s.ctx, s.Project, user, turns.Turn{}))
+	for range 100 { // a turn's end leaves to the next what would make it late
+		require.NoError(t, turns.End(s.ctx, s.Project, user, turns.Turn{}))
+		if !s.session("native").Tracked {
+			break
+		}
+	}
 	assert.False(t, s.session("native").Tracked, "two hours later flame tracks it no more")
 
 	g, err := s.Graph(s.ctx)

@@ -63,7 +63,13 @@ func nearestOpen(way []*Frame, from int) *Frame {
 }
 
 // makersIn returns f and the frames below it, as far as they made decisions, the oldest first.
-func (c *composer) makersIn(f *Frame, seen map[string]bool) (list []*Frame) {
+func (c *composer) makersIn(f *Frame, seen map[string]bool) []*Frame {
+	list := c.appendMakers(nil, f, seen)
+	slices.SortFunc(list, MadeBefore)
+	return list
+}
+
+func (c *composer) appendMakers(list []*Frame, f *Frame, seen map[string]bool) []*Frame {
 	if len(f.Decisions) > 0 {
 		list = append(list, f)
 	}
@@ -71,10 +77,9 @@ func (c *composer) makersIn(f *Frame, seen map[string]bool) (list []*Frame) {
 	for i := range below {
 		if !seen[below[i].ID] {
 			seen[below[i].ID] = true
-			list = append(list, c.makersIn(&below[i], seen)...)
+			list = c.appendMakers(list, &below[i], seen)
 		}
 	}
-	slices.SortFunc(list, MadeBefore)
 	return list
 }
 
@@ -89,7 +94,7 @@ type telling struct {
 // others to told.
 func (c *composer) boundFields(open *Frame, told map[string]bool, maxUnits int) (fields []field, tells []telling) {
 	for _, maker := range c.binding[open.ID] {
-		decisions := Untold(maker.Decisions, told)
+		decisions := AppendUntold(nil, maker.Decisions, told)
 		if len(decisions) == 0 {
 			continue
 		}
@@ -101,8 +106,8 @@ func (c *composer) boundFields(open *Frame, told map[string]bool, maxUnits int) 
 	return fields, tells
 }
 
-// whole returns the decisions of the tellings whose fields were not cut.
-func whole(tells []telling, cut []string) (decisions []string) {
+// appendWhole appends the decisions of the tellings whose fields were not cut.
+func appendWhole(decisions []string, tells []telling, cut []string) []string {
 	for _, t := range tells {
 		if !slices.Contains(cut, t.field) {
 			decisions = append(decisions, t.decisions...)
@@ -111,8 +116,8 @@ func whole(tells []telling, cut []string) (decisions []string) {
 	return decisions
 }
 
-// Untold returns the decisions that are not in told, and adds them to told.
-func Untold(decisions []string, told map[string]bool) (list []string) {
+// AppendUntold appends the decisions that are not in told, and adds them to told.
+func AppendUntold(list, decisions []string, told map[string]bool) []string {
 	for _, decision := range decisions {
 		if !told[decision] {
 			told[decision] = true

@@ -101,7 +101,7 @@ func (c *composer) listing(indent, tag, omission string, taken []*candidate, lef
 	for _, f := range taken {
 		s.texts = append(s.texts, f.shown.text)
 		s.units += f.shown.units
-		s.told = append(s.told, whole(f.tells, f.shown.cut)...)
+		s.told = appendWhole(s.told, f.tells, f.shown.cut)
 		s.note(f.frame, f.shown)
 	}
 	s.texts = append(s.texts, end)
@@ -132,7 +132,7 @@ func (c *composer) entry(f *candidate, told map[string]bool, quota int) element 
 	}
 	var own []string
 	for _, maker := range makers {
-		own = append(own, Untold(maker.Decisions, told)...)
+		own = AppendUntold(own, maker.Decisions, told)
 	}
 	bound, tells := c.boundFields(f.frame, told, quota)
 	f.tells = append(tells, telling{"decisions", own})
@@ -151,7 +151,7 @@ func (c *composer) entry(f *candidate, told map[string]bool, quota int) element 
 
 // take records that the context tells the candidate's decisions.
 func (c *candidate) take(told map[string]bool) {
-	Tell(told, whole(c.tells, c.shown.cut))
+	Tell(told, appendWhole(nil, c.tells, c.shown.cut))
 }
 
 // printAncestors prints the ancestors that fit within limit. The parent is
@@ -301,7 +301,7 @@ func (c *composer) printCurrent(limit int) {
 	e.body = rendering{text: strings.Join(planned.texts, ""), units: planned.units}
 	r := e.render(limit, limit)
 	s := &c.parts[partCurrent]
-	*s = section{texts: []string{r.text}, units: r.units, shown: 1, left: planned.left, room: limit, told: whole(tells, r.cut)}
+	*s = section{texts: []string{r.text}, units: r.units, shown: 1, left: planned.left, room: limit, told: appendWhole(nil, tells, r.cut)}
 	s.note(&c.Current, r)
 	s.cut = append(s.cut, planned.cut...)
 }

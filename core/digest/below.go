@@ -116,7 +116,7 @@ func (o Below) ranked(id string, level int, told map[string]bool) (list []*outco
 	seen := maps.Clone(told)
 	madeFirst(list)
 	for _, e := range list {
-		e.decisions = core.Untold(e.frame.Decisions, seen)
+		e.decisions = core.AppendUntold(nil, e.frame.Decisions, seen)
 		for _, decision := range e.decisions[:min(len(e.decisions), maxDecisions)] {
 			e.decided = append(e.decided, core.OneLine(decision, maxText))
 		}
