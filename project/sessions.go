@@ -255,6 +255,18 @@ func (s *Step) ResumableRoot() (root core.Frame, ok bool, err error) {
 	return root, ok, err
 }
 
+// Place returns the frame in which the caller's session works, or will work after its next
+// prompt: a root that ended with the session. ok is false without one.
+func Place(s *Step) (frame core.Frame, ok bool, err error) {
+	if frame, ok, err = s.Current(); ok || err != nil {
+		return frame, ok, err
+	}
+	if frame, ok, err = s.ResumableRoot(); ok {
+		frame.Status, frame.EndedAt = core.InProgress, 0
+	}
+	return frame, ok, err
+}
+
 // ResumeRoot reopens the root of the caller's session, if it ended with the session.
 func (s *Step) ResumeRoot() error {
 	root, ok, err := s.ResumableRoot()

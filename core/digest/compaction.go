@@ -187,8 +187,8 @@ const (
 )
 
 // Note returns the most important parts of Prompt in at most limit UTF-16 code units, for a host
-// that shows it to the user and keeps it in the history. It leaves out lines that do not fit. If
-// frames ended below, the line about them and the request come before the facts.
+// that shows it to the user and keeps it in the history. It leaves out lines that do not fit. The
+// request comes before the facts.
 func Note(in Input, limit int) string {
 	first := []string{
 		fmt.Sprintf("Flame frame %s (%s): %s", core.OneLine(in.Frame.ID, 0), in.Frame.Status, noted(in.Frame.Goal, noteGoal)),
@@ -207,9 +207,9 @@ func Note(in Input, limit int) string {
 	ask, keep := "Tell "+strings.Join(asks[in.Type], "; ")+".", "Keep "+strings.Join(keeps, "; ")+"."
 	note := fitting("", limit, first)
 	if known := knownLine(in, limit-core.Units(note), core.Units(ask+"\n"+keep+"\n")); known != "" {
-		return fitting(note, limit, append([]string{known, ask, keep}, facts...))
+		note = fitting(note, limit, []string{known})
 	}
-	return fitting(note, limit, append(facts, ask, keep))
+	return fitting(note, limit, append([]string{ask, keep}, facts...))
 }
 
 // noted quotes a text of the tree in a note: it is data, and no part of the request.

@@ -246,6 +246,9 @@ func TestACompactionIsAskedForTheFrame(t *testing.T) {
 	s.Do("prompt", "main work")
 	asked := s.send("PreCompact", map[string]any{"trigger": "auto"})
 	assert.True(t, strings.HasPrefix(asked, "Flame frame frame-"), asked)
+	s.send("SessionEnd", map[string]any{"reason": "other"})
+	s.send("SessionStart", map[string]any{"source": "resume"})
+	assert.Equal(t, asked, s.send("PreCompact", map[string]any{"trigger": "auto"}), "before a prompt the frame that ended with the session counts")
 }
 
 func TestEveryEndOfASessionEndsItsRoot(t *testing.T) {

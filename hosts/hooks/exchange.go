@@ -132,11 +132,7 @@ func (x *Exchange) Prompted(p turns.Prompt) error {
 // Compacting returns what the frame needs in a summary, at most max UTF-16 code units; empty
 // without a frame. The next context may have next characters.
 func (x *Exchange) Compacting(max, next int) (string, error) {
-	note, err := briefing.CompactionNote(x.Ctx, x.P, x.Caller(), x.of.Trigger == "manual", max, next)
-	if errors.Is(err, core.ErrNotFound) {
-		return "", nil
-	}
-	return note, err
+	return briefing.CompactionNote(x.Ctx, x.P, x.Caller(), x.of.Trigger == "manual", max, next)
 }
 
 // Compacted stores the summary of a compaction in the caller's frame, if there is one.

@@ -226,11 +226,9 @@ func (x *exchange) attended() error {
 // compacting adds to the host's own instructions; for a requested summary,
 // flame's instructions replace them (spec: compaction §1).
 func (x *exchange) compacting() error {
-	kind, prompt, err := stack.CompactionPrompt(x.ctx, x.p, x.caller(), "")
-	switch {
-	case errors.Is(err, core.ErrNotFound):
-		return nil
-	case kind == digest.Overflow:
+	kind, prompt, err := stack.CompactionPrompt(x.ctx, x.p, x.caller())
+	switch kind {
+	case digest.Overflow:
 		x.answer.Context = []string{prompt}
 	default:
 		x.answer.Prompt = prompt

@@ -15,6 +15,7 @@ import (
 	"flame/core/op"
 	"flame/hosts/opencode"
 	"flame/project"
+	"flame/project/children"
 	"flame/project/files"
 	"flame/project/stack"
 	"flame/project/sweep"
@@ -152,6 +153,9 @@ func TestACompactionIsRequested(t *testing.T) {
 		})
 	}
 	assert.Empty(t, newPlugin(t).tell("session.compacting", ""), "of a session that flame does not know")
+	l := working(t)
+	require.NoError(t, children.EndSession(t.Context(), l.P, l.By()))
+	assert.Contains(t, l.tell("session.compacting", ""), "Main work", "before a prompt the frame that ended with the session counts")
 }
 
 func TestFilesAndCostsAreKeptOnce(t *testing.T) {

@@ -97,7 +97,7 @@ func whole(s *project.Step, around core.Surroundings, maxChars int) Briefing {
 
 // around returns the input of the session's own context, with its current suggestions.
 func around(s *project.Step) (around core.Surroundings, err error) {
-	frame, ok, err := place(s)
+	frame, ok, err := project.Place(s)
 	if err != nil {
 		return around, err
 	}
@@ -234,7 +234,7 @@ func Begin(ctx context.Context, p *project.Project, by project.Caller, maxChars 
 // what the agent read and did, so the briefing has only the changes since then.
 func Resume(ctx context.Context, p *project.Project, by project.Caller, maxChars int) (Briefing, error) {
 	return onStart(ctx, p, by, maxChars, func(s *project.Step, maxChars int) (Briefing, error) {
-		if _, ok, err := place(s); err != nil {
+		if _, ok, err := project.Place(s); err != nil {
 			return Briefing{}, err
 		} else if !ok {
 			return Whole(s, maxChars)
@@ -292,7 +292,7 @@ func begin(s *project.Step, maxChars int, brief func(*project.Step, int) (Briefi
 // hasNews reports whether Begin has anything to say: about the session's frame, about
 // unfinished frames, or in a notice.
 func hasNews(s *project.Step) (bool, error) {
-	_, ok, err := place(s)
+	_, ok, err := project.Place(s)
 	if ok || err != nil {
 		return ok, err
 	}

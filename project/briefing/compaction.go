@@ -12,11 +12,11 @@ import (
 
 // CompactionNote is stack.CompactionPrompt in at most limit UTF-16 code units, for a host whose next
 // context has at most maxChars characters. A compaction for which flame has no request is a checkpoint
-// if a person asked the host for it.
+// if a person asked the host for it. Without a frame there is nothing to note.
 func CompactionNote(ctx context.Context, p *project.Project, by project.Caller, asked bool, limit, maxChars int) (note string, err error) {
 	err = p.View(ctx, by, func(s *project.Step) error {
-		frame, err := s.Resolve("")
-		if err != nil {
+		frame, ok, err := project.Place(s)
+		if err != nil || !ok {
 			return err
 		}
 		in, err := stack.CompactionInput(s, frame)

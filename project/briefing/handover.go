@@ -82,7 +82,7 @@ func handedOver(s *project.Step, id string) (frame core.Frame, err error) {
 		}
 		return frame, err
 	}
-	frame, ok, err := place(s)
+	frame, ok, err := project.Place(s)
 	if ok || err != nil {
 		return frame, err
 	}

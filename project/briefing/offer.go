@@ -33,18 +33,6 @@ type offer struct {
 	rank int // frames with work left below come first, and whole trees before parts of them
 }
 
-// place returns the frame in which the caller's session works, or will work after its next
-// prompt: a root that ended with the session. ok is false without one.
-func place(s *project.Step) (frame core.Frame, ok bool, err error) {
-	if frame, ok, err = s.Current(); ok || err != nil {
-		return frame, ok, err
-	}
-	if frame, ok, err = s.ResumableRoot(); ok {
-		frame.Status, frame.EndedAt = core.InProgress, 0
-	}
-	return frame, ok, err
-}
-
 // offers adds the frames that a new session could take up: unfinished ones, and the root that
 // ended last. It adds nothing for a subagent, which takes up no frames.
 func offers(s *project.Step, around *core.Surroundings) (err error) {

@@ -122,26 +122,18 @@ func CompactionInput(s *project.Step, frame core.Frame) (in digest.Input, err er
 	return in, err
 }
 
-// CompactionPrompt returns the prompt for a host's compaction of the caller's frame, or
-// of the one ref names.
-func CompactionPrompt(ctx context.Context, p *project.Project, by project.Caller, ref string) (kind digest.Type, prompt string, err error) {
-	in, err := inputFor(ctx, p, by, ref)
-	if err != nil {
-		return "", "", err
-	}
-	return in.Type, digest.Prompt(in), nil
-}
-
-// inputFor returns the input of a compaction prompt for the frame that ref names.
-func inputFor(ctx context.Context, p *project.Project, by project.Caller, ref string) (in digest.Input, err error) {
+// CompactionPrompt returns the prompt for a host's compaction of the caller's frame; nothing without one.
+func CompactionPrompt(ctx context.Context, p *project.Project, by project.Caller) (kind digest.Type, prompt string, err error) {
 	err = p.View(ctx, by, func(s *project.Step) error {
-		frame, err := s.Resolve(ref)
-		if err == nil {
-			in, err = CompactionInput(s, frame)
+		frame, ok, err := project.Place(s)
+		if err != nil || !ok {
+			return err
 		}
+		in, err := CompactionInput(s, frame)
+		kind, prompt = in.Type, digest.Prompt(in)
 		return err
 	})
-	return in, err
+	return kind, prompt, err
 }
 
 // StoreSummary stores the result of a host's compaction of the caller's frame, or of the

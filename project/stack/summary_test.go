@@ -42,7 +42,7 @@ func TestAPendingPopEndsWithTheSummaryOfACompaction(t *testing.T) {
 			popLater(f, tt.user)
 			assert.Equal(t, core.InProgress, f.Get(frame.ID).Status, "it waits")
 			assert.Equal(t, frame.ID, f.Current(projecttest.Host("s")))
-			kind, prompt, err := stack.CompactionPrompt(f.Ctx, f.Project, projecttest.Host("s"), "")
+			kind, prompt, err := stack.CompactionPrompt(f.Ctx, f.Project, projecttest.Host("s"))
 			require.NoError(t, err)
 			assert.Equal(t, digest.FrameCompletion, kind)
 			assert.Contains(t, prompt, "work")
