@@ -23,7 +23,8 @@ import (
 type Report struct {
 	Root  string                `json:"root"`  // name of the project's folder
 	Hosts map[string]string     `json:"hosts"` // titles of hosts, by name
-	Board board.Change          `json:"board"`
+	Now   core.Millis           `json:"now"`
+	Board board.Snapshot        `json:"board"`
 	Texts map[string]core.Frame `json:"texts"` // the whole frames, by id
 }
 
@@ -33,7 +34,7 @@ func ReportOf(ctx context.Context, a *agents.Agents, ref string) (r Report, err 
 	if _, err := b.Read(ctx); err != nil {
 		return r, err
 	}
-	r = Report{Root: filepath.Base(a.Root), Hosts: titles(a), Board: b.Since(0), Texts: map[string]core.Frame{}}
+	r = Report{Root: filepath.Base(a.Root), Hosts: titles(a), Now: a.Project.Now(), Board: b.Snapshot(), Texts: map[string]core.Frame{}}
 	tree, err := view.OutlineOf(ctx, a.Project, by(""), view.TreeArgs{Root: ref, Archived: true})
 	if err != nil {
 		return r, err

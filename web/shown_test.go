@@ -126,7 +126,7 @@ func TestStreamsAreLimited(t *testing.T) {
 		stream, leave := s.follow()
 		defer leave()
 		line, _ := stream.ReadString('\n')
-		return strings.Contains(line, `"whole"`)
+		return strings.Contains(line, `"board"`)
 	}, time.Minute, 10*time.Millisecond)
 }
 

@@ -40,7 +40,7 @@ func facts() hosts.Host {
 	return hosts.Host{
 		Name: Name, Title: "Codex CLI", Program: Program,
 		Adds: "a plugin", ByHand: "codex mcp add flame -- flame serve --tools lean",
-		Leaves:     "the hashes of the hooks that you reviewed, as [hooks.state] in config.toml, and empty folders of its cache of plugins",
+		Leaves:     "empty folders of its cache of plugins",
 		Burden:     1_700,
 		ClientName: "codex-mcp-client", SessionVariable: "CODEX_THREAD_ID", Inside: "CODEX_THREAD_ID", CallID: "callId",
 		Variables: []string{"CODEX_THREAD_ID", "CODEX_SESSION_ID", "CODEX_TOOL_CALL_ID", "CODEX_VERSION", "CODEX_CI"},

@@ -2,7 +2,11 @@ package codex
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"flame/core"
 	"flame/hosts"
@@ -67,8 +71,8 @@ func (h Client) Install(ctx context.Context, scope hosts.Scope) ([]hosts.Step, e
 	return steps, nil
 }
 
-// Remove plans to remove the plugin, its marketplace and the folder. If Codex itself is gone, only
-// the folder is left to delete.
+// Remove plans to remove the plugin, its marketplace, the user's review of its hooks and the folder. If
+// Codex itself is gone, only the folder is left to delete.
 func (h Client) Remove(ctx context.Context, scope hosts.Scope) (steps []hosts.Step, err error) {
 	if scope == hosts.Project {
 		return nil, nil // nothing is ever installed there
@@ -88,8 +92,40 @@ func (h Client) Remove(ctx context.Context, scope hosts.Scope) (steps []hosts.St
 		if known != "" {
 			steps = append(steps, codex.Step("plugin", "marketplace", "remove", marketplaceName))
 		}
+		steps = append(steps, h.forgetReview(ctx, codex)...)
 	}
 	return append(steps, h.Machine.Files(hosts.User).Remove(h.folder(), h.Machine.DataHome())...), nil
+}
+
+// forgetReview plans to remove what Codex's configuration says of our hooks, as far as its app server tells that.
+func (h Client) forgetReview(ctx context.Context, codex hosts.Program) []hosts.Step {
+	var answer struct {
+		Config struct {
+			Hooks struct {
+				State map[string]any `json:"state"`
+			} `json:"hooks"`
+		} `json:"config"`
+	}
+	_ = h.ask(ctx, codex, nil, question{"config/read", map[string]any{}, &answer}) // empty says nothing
+	var edits []any
+	for _, key := range slices.Sorted(maps.Keys(answer.Config.Hooks.State)) {
+		if strings.HasPrefix(key, pluginName+":") {
+			edits = append(edits, map[string]any{"keyPath": "hooks.state." + strconv.Quote(key), "mergeStrategy": "replace", "value": nil})
+		}
+	}
+	if edits == nil {
+		return nil
+	}
+	return []hosts.Step{{Says: "forget your review of flame's hooks, in Codex's configuration", Do: func(ctx context.Context) error {
+		var written struct {
+			Status string `json:"status"`
+		}
+		err := h.ask(ctx, codex, nil, question{"config/batchWrite", map[string]any{"edits": edits}, &written})
+		if err == nil && written.Status != "ok" {
+			err = errors.New("Codex did not write its configuration")
+		}
+		return err
+	}}}
 }
 
 // Status asks Codex for its plugins, its servers and the user's trust in our hooks.

@@ -1,6 +1,7 @@
 package codex_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,6 +26,8 @@ type fakeCodex struct {
 	off     bool
 	servers []any
 	trust   string // that its app server reports
+	reviews string // of hooks, in its configuration: JSON
+	wrote   string // to its configuration, through its app server
 	broken  bool
 }
 
@@ -78,7 +81,15 @@ func (f *fakeCodex) run(_ context.Context, _, _ string, args ...string) (string,
 
 // converse is its app server.
 func (f *fakeCodex) converse(_ context.Context, _, input string, isLast func(string) bool, _ string, _ ...string) error {
-	if !strings.Contains(input, "hooks/list") || f.trust == "" {
+	switch {
+	case strings.Contains(input, "config/read"):
+		isLast(`{"id":1,"result":{"config":{"hooks":{"state":` + cmp.Or(f.reviews, "null") + `}}}}`)
+		return nil
+	case strings.Contains(input, "config/batchWrite"):
+		f.wrote = input
+		isLast(`{"id":1,"result":{"status":"ok"}}`)
+		return nil
+	case !strings.Contains(input, "hooks/list") || f.trust == "":
 		return errors.New("no answer")
 	}
 	hook := `{"pluginId":"flame@flame-setup","enabled":true,"trustStatus":"` + f.trust + `"}`
@@ -128,8 +139,12 @@ func TestInstallTwiceIsOnceAndRemoveLeavesNothing(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(policy), "allow_implicit_invocation: false", "no request lists the skills")
 
-	assert.Len(t, did(c.Remove(t.Context(), hosts.User)), 3)
+	f.reviews = `{"flame@flame-setup:hooks/hooks.json:stop:0:0":{},"other@x:hooks.json:stop:0:0":{}}`
+	assert.Len(t, did(c.Remove(t.Context(), hosts.User)), 4)
 	assert.NoDirExists(t, folder)
+	assert.Contains(t, f.wrote, `"keyPath":"hooks.state.\"flame@flame-setup:hooks/hooks.json:stop:0:0\""`)
+	assert.NotContains(t, f.wrote, "other@x")
+	f.reviews = ""
 	assert.Empty(t, did(c.Remove(t.Context(), hosts.User)))
 }
 

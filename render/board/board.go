@@ -5,8 +5,8 @@
 package board
 
 import (
+	"cmp"
 	"maps"
-	"reflect"
 	"slices"
 	"sync"
 
@@ -28,26 +28,20 @@ type Board struct {
 	mu       sync.Mutex
 	version  int64 // raised with each change of the fields below
 	frames   summed
-	agents   map[string]entry[Agent]
+	agents   map[string]Agent
 	sessions map[string]core.Session // of frames and agents, ended ones too
-	open     entry[[]Session]
-	waiting  entry[[]Conflict]
-	told     entry[[]Notice]
-	gaps     entry[[]core.Stretch]
+	open     []Session
+	waiting  []Conflict
+	told     []Notice
+	gaps     []core.Stretch
 	working  map[string]string         // agents by their frame
 	idle     map[string][]core.Stretch // by session
 
 	gapsDue   bool        // gaps may have changed since the last search
-	gapsFound core.Millis // time of the last search
+	gapsFound core.Millis // time of the last search; 0: none
 	timed     core.Millis // when takeTimes ran last
 
 	seen seen
-}
-
-// An entry is a value with the version of the board in which it changed last.
-type entry[T any] struct {
-	value T
-	at    int64
 }
 
 // A seen is how far the board has read the store.
@@ -78,81 +72,45 @@ func New(store project.Store, now func() core.Millis) *Board {
 
 // forget empties the board. The next reading reads everything.
 func (b *Board) forget() {
-	b.frames, b.seen = summed{}, seen{}
-	b.agents, b.sessions = map[string]entry[Agent]{}, map[string]core.Session{}
+	b.frames, b.seen, b.gapsFound = summed{}, seen{}, 0
+	b.agents, b.sessions = map[string]Agent{}, map[string]core.Session{}
 	b.working, b.idle = map[string]string{}, map[string][]core.Stretch{}
-	b.open, b.waiting, b.told, b.gaps = entry[[]Session]{}, entry[[]Conflict]{}, entry[[]Notice]{}, entry[[]core.Stretch]{}
+	b.open, b.waiting, b.told, b.gaps = nil, nil, nil, nil
 }
 
-// set replaces the value if it is different.
-func (e *entry[T]) set(value T, version int64) (changed bool) {
-	if e.at != 0 && reflect.DeepEqual(e.value, value) {
-		return false
-	}
-	*e = entry[T]{value, version}
-	return true
+// A Snapshot is what a board shows in one of its versions.
+type Snapshot struct {
+	Version   int64          `json:"version"`
+	Frames    []Row          `json:"frames,omitempty"`    // in the order in which they were made
+	Agents    []Agent        `json:"agents,omitempty"`    // in order of id
+	Sessions  []Session      `json:"sessions,omitempty"`  // the open ones
+	Conflicts []Conflict     `json:"conflicts,omitempty"` // that wait for a person
+	Notices   []Notice       `json:"notices,omitempty"`   // the last ones
+	Gaps      []core.Stretch `json:"gaps,omitempty"`      // without work
 }
 
-// since returns the value if it changed after a version, else nil.
-func (e entry[T]) since(version int64) *T {
-	if e.at <= version && version > 0 {
-		return nil
-	}
-	return &e.value
-}
-
-// A Change is the difference between a version of a board and the newest one.
-type Change struct {
-	Version   int64           `json:"version"`
-	Whole     bool            `json:"whole,omitempty"` // it is the whole board
-	Now       core.Millis     `json:"now"`             // time of the project's clock
-	Gone      []string        `json:"gone,omitempty"`  // ids of deleted frames; remaining frames below them are now at the top
-	Frames    []Row           `json:"frames,omitempty"`
-	Agents    []Agent         `json:"agents,omitempty"`
-	Sessions  *[]Session      `json:"sessions,omitempty"`  // all open ones; nil: as before
-	Conflicts *[]Conflict     `json:"conflicts,omitempty"` // all that wait for a person; nil: as before
-	Notices   *[]Notice       `json:"notices,omitempty"`   // the last ones; nil: as before
-	Gaps      *[]core.Stretch `json:"gaps,omitempty"`      // without work; nil: as before
-}
-
-// Since returns the changes after a version of the board. It returns the whole board for 0 and for
-// a version that is too old.
-func (b *Board) Since(version int64) Change {
+// Snapshot returns the newest state of the board.
+func (b *Board) Snapshot() Snapshot {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	c := Change{Version: b.version, Now: b.now()}
-	if version < b.frames.begun || version == 0 {
-		version, c.Whole = 0, true
-	}
-	if c.Frames = b.frames.since(version); !c.Whole {
-		c.Gone = b.frames.goneSince(version)
-	}
-	for _, id := range slices.Sorted(maps.Keys(b.agents)) {
-		if a := b.agents[id]; a.at > version {
-			c.Agents = append(c.Agents, a.value)
-		}
-	}
-	c.Sessions, c.Conflicts = b.open.since(version), b.waiting.since(version)
-	c.Notices, c.Gaps = b.told.since(version), b.gaps.since(version)
-	return c
+	rows := lo.Map(b.frames.all, func(n *Node, _ int) Row { return n.Row })
+	slices.SortStableFunc(rows, func(x, y Row) int { return cmp.Compare(x.Created, y.Created) })
+	agents := lo.Map(slices.Sorted(maps.Keys(b.agents)), func(id string, _ int) Agent { return b.agents[id] })
+	return Snapshot{b.version, rows, agents, b.open, b.waiting, b.told, b.gaps}
 }
 
-// Only returns the part of the change about the wanted frames and the agents in them. It leaves out
+// Only returns the part of the snapshot about the wanted frames and the agents in them. It leaves out
 // sessions, which belong to the whole project.
-func (c Change) Only(wanted func(frame string) bool) Change {
-	c.Frames = lo.Filter(c.Frames, func(r Row, _ int) bool { return wanted(r.ID) })
-	c.Agents = lo.Filter(c.Agents, func(a Agent, _ int) bool { return wanted(a.Frame) })
-	in := lo.SliceToMap(c.Agents, func(a Agent) (string, bool) { return a.ID, true })
-	c.Sessions = nil
-	if c.Conflicts != nil {
-		c.Conflicts = new(lo.Filter(*c.Conflicts, func(conflict Conflict, _ int) bool {
-			return lo.EveryBy(conflict.Sides, func(side converge.Side) bool { return in[side.SubagentID] })
-		}))
-	}
-	if c.Notices != nil {
-		c.Notices = new(lo.Filter(*c.Notices, func(n Notice, _ int) bool { return n.Frame != "" && wanted(n.Frame) }))
-	}
-	return c
+func (s Snapshot) Only(wanted func(frame string) bool) Snapshot {
+	s.Frames = lo.Filter(s.Frames, func(r Row, _ int) bool { return wanted(r.ID) })
+	s.Agents = lo.Filter(s.Agents, func(a Agent, _ int) bool { return wanted(a.Frame) })
+	in := lo.SliceToMap(s.Agents, func(a Agent) (string, bool) { return a.ID, true })
+	s.Sessions = nil
+	s.Conflicts = lo.Filter(s.Conflicts, func(conflict Conflict, _ int) bool {
+		return lo.EveryBy(conflict.Sides, func(side converge.Side) bool { return in[side.SubagentID] })
+	})
+	s.Notices = lo.Filter(s.Notices, func(n Notice, _ int) bool { return n.Frame != "" && wanted(n.Frame) })
+	return s
 }
 
 // Version returns the number of the board's newest state.

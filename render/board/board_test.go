@@ -20,7 +20,7 @@ import (
 	"flame/tests/projecttest"
 )
 
-// page is what a page knows: what it was told of a board, put together.
+// page is what a page knows: what a board showed last.
 type page struct {
 	version   int64
 	frames    map[string]board.Row
@@ -29,34 +29,12 @@ type page struct {
 	conflicts []board.Conflict
 	notices   []board.Notice
 	gaps      []core.Stretch
-	rows      int // that it was sent in all
 }
 
-func (p *page) take(c board.Change) {
-	if c.Whole || p.frames == nil {
-		p.frames, p.agents = map[string]board.Row{}, map[string]board.Agent{}
-	}
-	p.version = c.Version
-	p.rows += len(c.Frames)
-	for _, id := range c.Gone {
-		delete(p.frames, id)
-	}
-	for _, row := range c.Frames {
-		p.frames[row.ID] = row
-	}
-	for _, a := range c.Agents {
-		p.agents[a.ID] = a
-	}
-	put(&p.sessions, c.Sessions)
-	put(&p.conflicts, c.Conflicts)
-	put(&p.notices, c.Notices)
-	put(&p.gaps, c.Gaps)
-}
-
-func put[T any](to *T, from *T) {
-	if from != nil {
-		*to = *from
-	}
+func (p *page) take(s board.Snapshot) {
+	p.version, p.sessions, p.conflicts, p.notices, p.gaps = s.Version, s.Sessions, s.Conflicts, s.Notices, s.Gaps
+	p.frames = lo.KeyBy(s.Frames, func(row board.Row) string { return row.ID })
+	p.agents = lo.KeyBy(s.Agents, func(a board.Agent) string { return a.ID })
 }
 
 // watch begins a board of a fixture's project; the function reads it and brings a page up
@@ -67,7 +45,7 @@ func watch(f *projecttest.Fixture) (*page, func()) {
 		f.T.Helper()
 		_, err := b.Read(f.Ctx)
 		require.NoError(f.T, err)
-		p.take(b.Since(p.version))
+		p.take(b.Snapshot())
 	}
 }
 
@@ -97,16 +75,16 @@ func TestTheBoardShowsChangesOfOtherProcesses(t *testing.T) {
 	require.Len(t, p.sessions, 1)
 	assert.Equal(t, top.ID, p.sessions[0].Current)
 
-	sent := p.rows
 	version := p.version
 	for range 3 {
 		f.Clock += 1000
 		look()
 	}
-	assert.Equal(t, []int{sent, int(version)}, []int{p.rows, int(p.version)}, "nothing changed")
+	assert.Equal(t, version, p.version, "nothing changed")
 	inner := f.Push(projecttest.Host("s"), "the second")
 	look()
-	assert.Equal(t, 1, p.rows-sent, "only the new one is sent")
+	assert.Len(t, p.frames, 3)
+	assert.Equal(t, version+1, p.version)
 	f.Pop(projecttest.Host("s"), "done")
 	look()
 	assert.Equal(t, core.Completed, p.frames[inner.ID].Status)
@@ -131,10 +109,8 @@ func TestTotalsIncludeTheFrameAndAllFramesBelow(t *testing.T) {
 	assert.EqualValues(t, 11, total("b"))
 	assert.EqualValues(t, 111, total("a"))
 	used("c", "b", 5)
-	sent := p.rows
 	look()
 	assert.EqualValues(t, 115, total("a"))
-	assert.Equal(t, 3, p.rows-sent, "with the frame those above it change")
 	used("a", "c", 100)
 	look()
 	for _, id := range []string{"a", "b", "c"} {

@@ -49,7 +49,7 @@ func shown(t *testing.T, f *board.Feed, id string) {
 	deadline := time.After(time.Minute)
 	for {
 		n := f.News()
-		if rows := n.Board.Since(0).Frames; n.Trouble == nil && len(rows) == 1 && rows[0].ID == id {
+		if rows := n.Board.Snapshot().Frames; n.Trouble == nil && len(rows) == 1 && rows[0].ID == id {
 			return
 		}
 		select {

@@ -62,8 +62,6 @@ type Node struct {
 	Up    *Node // the frame above; nil at the top
 	Below []*Node
 	Depth int
-
-	at int64 // version of the board in which the row changed last
 }
 
 // Tops returns the nodes at the top, in the order in which they were added: frames without a
@@ -110,63 +108,26 @@ func (f *Forest) Put(rows []Row, gone []string) (moved bool) {
 	return moved
 }
 
-// A summed is a forest with the total of each frame and the changes since a version.
-type summed struct {
-	Forest
-	begun int64       // oldest version of the board since which it knows all deleted frames
-	gone  []tombstone // in the order of their deletion
-}
-
-// A tombstone is a frame that was deleted.
-type tombstone struct {
-	id string
-	at int64 // version of the board in which it was deleted
-}
-
-// maxGone bounds the tombstones: a view older than the first of them gets the whole board again.
-const maxGone = 10_000
+// A summed is a forest with the total of each frame.
+type summed struct{ Forest }
 
 // manyRows is the number of changed rows above which put adds up all totals, instead of those above each row.
 const manyRows = 100
 
-// put adds rows or replaces them, removes deleted frames, and adds up the totals. It sets the
-// totals of the rows that it gets.
-func (f *summed) put(rows []Row, gone []string, version int64) {
-	for i := range rows {
-		if n := f.byID[rows[i].ID]; n != nil {
-			rows[i].Total = n.Total
-		}
-	}
-	moved := f.Put(rows, gone)
-	for _, row := range rows {
-		if n := f.byID[row.ID]; n != nil {
-			n.at = version
-		}
-	}
-	f.bury(gone, version)
-	if moved || len(rows) > manyRows {
+// put adds rows or replaces them, removes deleted frames, and adds up the totals.
+func (f *summed) put(rows []Row, gone []string) {
+	if f.Put(rows, gone) || len(rows) > manyRows {
 		for _, level := range slices.Backward(f.levels) {
 			for _, n := range level {
-				n.addUp(version)
+				n.addUp()
 			}
 		}
 		return
 	}
 	for _, row := range rows {
 		for n := f.byID[row.ID]; n != nil; n = n.Up {
-			n.addUp(version)
+			n.addUp()
 		}
-	}
-}
-
-// bury keeps the ids of deleted frames for views that still show them.
-func (f *summed) bury(gone []string, version int64) {
-	for _, id := range gone {
-		f.gone = append(f.gone, tombstone{id, version})
-	}
-	if extra := len(f.gone) - maxGone; extra > 0 {
-		f.begun = f.gone[extra-1].at
-		f.gone = slices.Delete(f.gone, 0, extra)
 	}
 }
 
@@ -215,39 +176,9 @@ func (f *Forest) link() {
 }
 
 // addUp adds up the total of a frame from those below it.
-func (n *Node) addUp(version int64) {
-	sum := n.Self
+func (n *Node) addUp() {
+	n.Total = n.Self
 	for _, child := range n.Below {
-		sum = sum.Add(child.Total)
+		n.Total = n.Total.Add(child.Total)
 	}
-	if sum != n.Total {
-		n.Total, n.at = sum, version
-	}
-}
-
-// since returns the rows that changed after a version, in the order in which the frames
-// were made.
-func (f *summed) since(version int64) (rows []Row) {
-	for _, n := range f.all {
-		if n.at > version {
-			rows = append(rows, n.Row)
-		}
-	}
-	slices.SortStableFunc(rows, func(x, y Row) int { return cmp.Compare(x.Created, y.Created) })
-	return rows
-}
-
-// goneSince returns the ids of the frames that were deleted after a version and are not
-// back.
-func (f *summed) goneSince(version int64) (ids []string) {
-	for _, t := range slices.Backward(f.gone) {
-		if t.at <= version {
-			break
-		}
-		if f.byID[t.id] == nil {
-			ids = append(ids, t.id)
-		}
-	}
-	slices.Sort(ids)
-	return slices.Compact(ids)
 }

@@ -15,14 +15,14 @@ const (
 )
 
 // takeGaps searches for gaps if they may have changed.
-func (b *Board) takeGaps(changed bool, version int64) (anew bool) {
+func (b *Board) takeGaps(changed bool) (anew bool) {
 	now := b.now()
 	b.gapsDue = b.gapsDue || changed
-	if !b.gapsDue || b.gaps.at != 0 && b.gapsFound <= now && now-b.gapsFound < gapsEach {
+	if !b.gapsDue || b.gapsFound != 0 && b.gapsFound <= now && now-b.gapsFound < gapsEach {
 		return false
 	}
 	b.gapsDue, b.gapsFound = false, now
-	return b.gaps.set(gapsOf(b.works(now)), version)
+	return set(&b.gaps, gapsOf(b.works(now)))
 }
 
 // maxGaps is how many gaps a board has at most: the longest ones.
@@ -69,7 +69,7 @@ func (b *Board) works(now core.Millis) (works []core.Stretch) {
 		works = append(works, core.Stretch{From: from, Until: until})
 	}
 	for _, a := range b.agents {
-		works = append(works, core.Stretch{From: a.value.Asked, Until: cmp.Or(a.value.Ended, a.value.Last)})
+		works = append(works, core.Stretch{From: a.Asked, Until: cmp.Or(a.Ended, a.Last)})
 	}
 	return works
 }

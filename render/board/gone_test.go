@@ -16,7 +16,7 @@ import (
 	"flame/tests/projecttest"
 )
 
-func TestAChangeNamesADeletedFrame(t *testing.T) {
+func TestADeletedFrameLeavesTheBoard(t *testing.T) {
 	t.Parallel()
 	for _, many := range []int{10, 6000} {
 		t.Run(fmt.Sprint(many, " frames"), func(t *testing.T) {
@@ -32,13 +32,11 @@ func TestAChangeNamesADeletedFrame(t *testing.T) {
 			save(f, frames...)
 			p, look := watch(f)
 			look()
-			sent := p.rows
 			last := fmt.Sprintf("f-%d", many-1)
 			update(f, func(tx project.Tx) error { return tx.DeleteFrame(last) })
 			f.Clock += 5000
 			look()
 			assert.NotContains(t, p.frames, last)
-			assert.Less(t, p.rows-sent, 20, "only those above it have other totals")
 			assert.EqualValues(t, many-1, p.frames["f-0"].Total.ToolCalls)
 
 			save(f, core.Frame{ID: last, Status: core.Planned})
@@ -108,13 +106,13 @@ func TestTheBoardReadsAnOlderCopyFromTheBeginning(t *testing.T) {
 			b := board.New(at, func() core.Millis { return 10 })
 			_, err := b.Read(t.Context())
 			require.NoError(t, err)
-			require.Len(t, *b.Since(0).Notices, 10)
+			require.Len(t, b.Snapshot().Notices, 10)
 			require.NoError(t, at.Close())
 			at.Store = store.Open(back, store.Options{})
 			defer func() { assert.NoError(t, at.Close()) }()
 			_, err = b.Read(t.Context())
 			require.NoError(t, err)
-			assert.Len(t, *b.Since(0).Notices, 3+tt.more)
+			assert.Len(t, b.Snapshot().Notices, 3+tt.more)
 		})
 	}
 }

@@ -2,6 +2,7 @@ package board
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 
 	"github.com/samber/lo"
@@ -12,66 +13,71 @@ import (
 
 // take puts a reading onto the board, as a new version if anything is different.
 func (b *Board) take(r reading) {
-	next := b.version + 1
-	if r.begins {
-		b.frames.begun = next
-	}
 	b.seen = r.seen
 	changed := r.begins
 	for _, s := range slices.Concat(r.sessions, r.live) {
 		b.sessions[s.ID] = s
 	}
-	changed = b.takeAgents(r, next) || changed
-	changed = b.takeFrames(r, next) || changed
+	changed = b.takeAgents(r) || changed
+	changed = b.takeFrames(r) || changed
 	open := lo.FilterMap(r.live, func(s core.Session, _ int) (Session, bool) {
 		return sessionOf(s), s.Host != project.CommandLine && (s.HasFrame() || s.State == core.SessionActive)
 	})
 	slices.SortFunc(open, func(x, y Session) int { return cmp.Compare(x.ID, y.ID) })
-	changed = b.open.set(open, next) || changed
+	changed = set(&b.open, open) || changed
 	if r.conflicting != nil {
-		changed = b.waiting.set(r.conflicting, next) || changed
+		changed = set(&b.waiting, r.conflicting) || changed
 	}
-	changed = b.told.set(b.notices(r.events), next) || changed
+	changed = set(&b.told, b.notices(r.events)) || changed
 	if r.idle != nil {
 		b.idle = r.idle
 	}
-	changed = b.takeTimes(changed, next) || changed
-	changed = b.takeGaps(changed, next) || changed
+	changed = b.takeTimes(changed) || changed
+	changed = b.takeGaps(changed) || changed
 	if changed {
-		b.version = next
+		b.version++
 	}
 }
 
-func (b *Board) takeAgents(r reading, version int64) (changed bool) {
-	for _, run := range r.runs {
-		changed = b.putAgent(agentOf(run), version) || changed
+// set replaces a list if another is different.
+func set[T any](list *[]T, other []T) (changed bool) {
+	if len(*list)+len(other) == 0 || reflect.DeepEqual(*list, other) {
+		return false
 	}
-	changed = b.takeAbroad(r, version) || changed
+	*list = other
+	return true
+}
+
+func (b *Board) takeAgents(r reading) (changed bool) {
+	for _, run := range r.runs {
+		changed = b.putAgent(agentOf(run)) || changed
+	}
+	changed = b.takeAbroad(r) || changed
 	for _, s := range r.sessions {
-		if at, worked := b.agents[b.working[s.Root]]; s.Parent == "" || !s.HasFrame() || worked && !at.value.Native {
+		if at, worked := b.agents[b.working[s.Root]]; s.Parent == "" || !s.HasFrame() || worked && !at.Native {
 			continue // the session of a person or of an agent that flame started, or one without a frame
 		}
-		changed = b.putAgent(nativeOf(s), version) || changed
+		changed = b.putAgent(nativeOf(s)) || changed
 	}
 	return changed
 }
 
 // takeAbroad adds the agents of other machines. An agent is lost if its machine no longer reports
 // it.
-func (b *Board) takeAbroad(r reading, version int64) (changed bool) {
+func (b *Board) takeAbroad(r reading) (changed bool) {
 	heard := map[string]bool{}
 	for _, told := range r.abroad {
 		a := abroadOf(told)
-		if at, own := b.agents[a.ID]; own && at.value.Machine == "" {
+		if at, own := b.agents[a.ID]; own && at.Machine == "" {
 			continue // an agent of this machine has that id
 		}
 		heard[a.ID] = true
-		changed = b.putAgent(a, version) || changed
+		changed = b.putAgent(a) || changed
 	}
 	for _, id := range b.atWork(func(a Agent) bool { return a.Machine != "" && !heard[a.ID] }) {
-		a := b.agents[id].value
+		a := b.agents[id]
 		a.State, a.Reason = core.AgentOrphaned, "its machine no longer reports it"
-		changed = b.putAgent(a, version) || changed
+		changed = b.putAgent(a) || changed
 	}
 	return changed
 }
@@ -79,7 +85,7 @@ func (b *Board) takeAbroad(r reading, version int64) (changed bool) {
 // atWork returns the ids of wanted agents that have not ended, sorted.
 func (b *Board) atWork(wanted func(a Agent) bool) (ids []string) {
 	for id, a := range b.agents {
-		if !a.value.State.Ended() && wanted(a.value) {
+		if !a.State.Ended() && wanted(a) {
 			ids = append(ids, id)
 		}
 	}
@@ -88,41 +94,38 @@ func (b *Board) atWork(wanted func(a Agent) bool) (ids []string) {
 }
 
 // putAgent puts an agent onto the board.
-func (b *Board) putAgent(a Agent, version int64) (changed bool) {
-	was := b.agents[a.ID]
-	changed = was.set(a, version)
-	b.agents[a.ID] = was
-	if at, worked := b.agents[b.working[a.Frame]]; !worked || at.value.Native && !a.Native || at.value.Native == a.Native && at.value.Asked <= a.Asked {
+func (b *Board) putAgent(a Agent) (changed bool) {
+	was, known := b.agents[a.ID]
+	b.agents[a.ID] = a
+	if at, worked := b.agents[b.working[a.Frame]]; !worked || at.Native && !a.Native || at.Native == a.Native && at.Asked <= a.Asked {
 		b.working[a.Frame] = a.ID
 	}
-	return changed
+	return !known || was != a
 }
 
-func (b *Board) takeFrames(r reading, version int64) (changed bool) {
+func (b *Board) takeFrames(r reading) (changed bool) {
 	rows := make([]Row, len(r.frames))
 	for i, f := range r.frames {
 		rows[i] = rowOf(f)
 		rows[i].Host = b.sessions[f.Session].Host
 		if at, worked := b.agents[b.working[f.ID]]; worked {
-			a := at.value
-			rows[i].Agent, rows[i].AgentID, rows[i].Host = a.Type, a.ID, cmp.Or(a.Host, rows[i].Host)
+			rows[i].Agent, rows[i].AgentID, rows[i].Host = at.Type, at.ID, cmp.Or(at.Host, rows[i].Host)
 		}
 	}
-	slices.SortStableFunc(rows, func(x, y Row) int { return cmp.Compare(x.Created, y.Created) })
 	if len(rows)+len(r.gone) == 0 {
 		return false
 	}
-	b.frames.put(rows, r.gone, version)
+	b.frames.put(rows, r.gone)
 	return true
 }
 
 // notices returns the last notices, with those of new events.
 func (b *Board) notices(events []core.Event) []Notice {
-	all := slices.Clone(b.told.value)
+	all := slices.Clone(b.told)
 	for _, e := range events {
-		if n, ok := noticeOf(e, b.agents[e.SubagentID].value); ok {
+		if n, ok := noticeOf(e, b.agents[e.SubagentID]); ok {
 			all = append(all, n)
 		}
 	}
-	return append([]Notice{}, all[max(0, len(all)-maxNotices):]...)
+	return all[max(0, len(all)-maxNotices):]
 }

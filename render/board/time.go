@@ -14,7 +14,7 @@ func (r Row) Took(now core.Millis) core.Millis {
 
 // takeTimes finds out in which open frames no work goes on, and how long each frame's session
 // did something else than work.
-func (b *Board) takeTimes(changed bool, version int64) (anew bool) {
+func (b *Board) takeTimes(changed bool) (anew bool) {
 	now := b.now()
 	if !changed && b.timed <= now && now-b.timed < gapsEach {
 		return false
@@ -28,7 +28,7 @@ func (b *Board) takeTimes(changed bool, version int64) (anew bool) {
 			still := b.stillOf(n, now)
 			idle := overlap(b.idle[n.Session], n.From, cmp.Or(n.Until, still, now))
 			if still != n.Still || idle != n.Idle {
-				n.Still, n.Idle, n.at, anew = still, idle, version, true
+				n.Still, n.Idle, anew = still, idle, true
 			}
 		}
 	}
@@ -54,10 +54,10 @@ func (b *Board) stillOf(n *Node, now core.Millis) core.Millis {
 // lastWork returns when the session or agent of a frame worked last; 0 if it is at work.
 func (b *Board) lastWork(n *Node, now core.Millis) core.Millis {
 	if at, worked := b.agents[b.working[n.ID]]; worked {
-		if a := at.value; a.State == core.AgentActive || a.State == core.AgentInitializing {
+		if at.State == core.AgentActive || at.State == core.AgentInitializing {
 			return 0
 		}
-		return max(n.From, at.value.Last, at.value.Ended)
+		return max(n.From, at.Last, at.Ended)
 	}
 	s, known := b.sessions[n.Session]
 	switch {

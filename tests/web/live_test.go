@@ -101,5 +101,5 @@ func TestABusyProjectIsDrawnAndRequestedInMeasure(t *testing.T) {
 	assert.Greater(t, draws, 1.0)
 	assert.LessOrEqual(t, draws, 4*seconds+1)
 	assert.LessOrEqual(t, asked, seconds+1)
-	assert.Equal(t, true, slow()["whole"])
+	assert.NotNil(t, slow()["board"])
 }

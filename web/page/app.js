@@ -409,8 +409,8 @@ setInterval(animate, 1000);
 // beginReport shows a report, which asks no server.
 function beginReport() {
   live = "report";
-  model.take({ ...report.board, root: report.root, hosts: report.hosts });
-  model.now = () => report.board.now;
+  model.take(report);
+  model.now = () => report.now;
   document.documentElement.classList.add("report");
   if (view.q) search(view.q);
   paint();

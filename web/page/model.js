@@ -6,7 +6,7 @@ import { tokensOf, costOf } from "./words.js";
 export class Model {
   constructor() {
     this.version = 0; // counts what changed
-    this.reads = 0; // counts how often all was told
+    this.reads = 0; // counts the lives of servers and data that were shown
     this.clear();
   }
 
@@ -31,44 +31,27 @@ export class Model {
   now() { return Date.now() + this.skew; }
 
   // take applies a line of the stream, and reports whether anything is different.
-  take(line) {
-    if (line.whole) {
-      this.clear();
-      this.reads++;
-    }
-    this.skew = line.now - Date.now();
-    if (line.root) this.root = line.root;
-    if (line.hosts) this.titles = line.hosts;
-    let moved = false;
-    for (const id of line.gone || []) moved = this.frames.delete(id) || moved;
-    for (const row of line.frames || []) {
-      const was = this.frames.get(row.id);
-      moved = moved || !was || was.parent !== row.parent;
-      row.total = row.total || {};
-      row.self = row.self || {};
-      row.children = was ? was.children : [];
-      this.frames.set(row.id, was ? Object.assign(emptied(was), row) : row);
-    }
-    for (const agent of line.agents || []) this.agents.set(agent.id, agent);
-    for (const name of ["sessions", "conflicts", "notices", "gaps"]) if (line[name]) this[name] = line[name];
-    if (moved || line.whole) this.link();
-    const changed = line.whole || line.gone || line.frames || line.agents || line.sessions || line.conflicts || line.notices || line.gaps;
-    if (changed) {
-      this.version++;
-      const inside = [...this.sessions.filter((x) => x.state === "active").map((x) => x.current), ...this.running().filter((a) => a.state !== "suspended").map((a) => a.frame)];
-      this.live = new Set(inside.filter((id) => this.frames.has(id)));
-      for (const c of this.conflicts) c.frame = this.between(c);
-      this.conflicted = new Set(this.conflicts.map((c) => c.frame));
-    }
+  take({ now, board, root, hosts }) {
+    this.skew = now - Date.now();
     this.read = true;
-    return Boolean(changed);
+    if (root) Object.assign(this, { root, titles: hosts, reads: this.reads + 1 });
+    if (!board) return false;
+    this.version++;
+    this.frames = new Map((board.frames || []).map((row) => [row.id, { total: {}, self: {}, ...row, children: [] }]));
+    this.agents = new Map((board.agents || []).map((agent) => [agent.id, agent]));
+    for (const name of ["sessions", "conflicts", "notices", "gaps"]) this[name] = board[name] || [];
+    this.link();
+    const inside = [...this.sessions.filter((x) => x.state === "active").map((x) => x.current), ...this.running().filter((a) => a.state !== "suspended").map((a) => a.frame)];
+    this.live = new Set(inside.filter((id) => this.frames.has(id)));
+    for (const c of this.conflicts) c.frame = this.between(c);
+    this.conflicted = new Set(this.conflicts.map((c) => c.frame));
+    return true;
   }
 
   // link puts the frames below their parents, in the order in which they were made. What
   // has no parent, and one of each cycle, is a root.
   link() {
     this.roots = [];
-    for (const f of this.frames.values()) f.children = [];
     for (const f of this.frames.values()) {
       const up = this.frames.get(f.parent);
       if (up && up !== f) up.children.push(f);
@@ -115,12 +98,6 @@ export class Model {
 
   // isLive reports whether a session or an agent is in an open frame now.
   isLive(f) { return f.status === "in_progress" && this.live.has(f.id); }
-}
-
-// emptied removes what a row may leave out the next time.
-function emptied(row) {
-  for (const key of ["parent", "machine", "session", "host", "agent", "agentID", "from", "until", "still", "idle", "archived"]) delete row[key];
-  return row;
 }
 
 export function isRunning(agent) { return agent.state === "initializing" || agent.state === "active" || agent.state === "suspended"; }
