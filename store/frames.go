@@ -71,9 +71,18 @@ func (s *statements) frames(query string, args ...any) ([]core.Frame, error) {
 	return collect(s, scanFrame(new(int64)), query, args...)
 }
 
-func (t *tx) Frame(id string) (core.Frame, error) {
-	list, err := t.sql.frames(frameByID(), clean(id))
-	return only(list, err, "frame", id)
+// Frame looks each frame up once in a transaction, as long as that does not write it.
+func (t *tx) Frame(id string) (f core.Frame, err error) {
+	f, known := t.frames[clean(id)]
+	if !known {
+		list, err := t.sql.frames(frameByID(), clean(id))
+		if f, err = only(list, err, "frame", id); err != nil {
+			return f, err
+		}
+		t.frames[clean(id)] = f
+	}
+	f.Artifacts, f.Decisions, f.PlannedChildren = slices.Clone(f.Artifacts), slices.Clone(f.Decisions), slices.Clone(f.PlannedChildren)
+	return f, nil
 }
 
 // SQL of FramesOf and WithChildren: their ids are a JSON list.
@@ -131,6 +140,7 @@ func (t *tx) SaveFrame(f core.Frame) error {
 	if err := t.sql.raiseRevision(); err != nil {
 		return err
 	}
+	delete(t.frames, clean(f.ID))
 	_, err = t.sql.exec(saveFrame(), values...)
 	return err
 }
@@ -202,6 +212,7 @@ func (t *tx) DeleteFrame(id string) error {
 	if children > 0 {
 		return core.Invalidf("frame %s has %d children", id, children)
 	}
+	delete(t.frames, clean(id))
 	for _, deletion := range deletions {
 		if _, err := t.sql.exec(deletion, clean(id)); err != nil {
 			return err

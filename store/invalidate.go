@@ -26,6 +26,7 @@ func (t *tx) InvalidateBelow(top string, c core.Cascade, e core.Event) (below pr
 	if err := t.sql.raiseRevision(); err != nil {
 		return below, err
 	}
+	clear(t.frames)
 	f := core.Frame{Status: core.Planned}
 	c.Void(&f)
 	values, err := frameTable.values(t.sql, &f, changedByCascade...)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/samber/lo"
 
+	"flame/core"
 	"flame/local/lock"
 	"flame/project"
 	"flame/store/disk"
@@ -98,7 +99,7 @@ type mark struct{ *Store }
 func (s *Store) newTx(ctx context.Context, c *disk.Conn, writable bool) *tx {
 	return &tx{
 		sql:     &statements{ctx: context.WithValue(ctx, mark{s}, true), c: c, writable: writable, keys: map[string]int64{}},
-		records: map[recordKey]keptRecord{},
+		records: map[recordKey]keptRecord{}, frames: map[string]core.Frame{},
 	}
 }
 
@@ -214,6 +215,7 @@ func (s *Store) Close() error {
 type tx struct {
 	sql     *statements
 	records map[recordKey]keptRecord // that were read or written one by one
+	frames  map[string]core.Frame    // that were read one by one, and not written since
 }
 
 func (t *tx) Context() context.Context { return t.sql.ctx }
