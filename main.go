@@ -50,7 +50,7 @@ func main() {
 		claudecode.Host(),
 		opencode.Host(tools.Names),
 		codex.Host(settings.Names),
-		gemini.Host(tools.Names),
+		gemini.Host(func() []string { return tools.Offered(cmp.Or(os.Getenv(env.Tools), hosts.LeanTools)) }),
 	}}
 	a := &app.App{
 		Program: w.program, Build: build(), Settings: settings, Warnings: warnings, Hosts: w.known,

@@ -325,6 +325,7 @@ type Wire struct {
 	API   API      // of the requests to the model
 	Lines []string // command lines that show its program, behind the program's name
 	Folds bool     // the API documents what a changed past means: gateways fold unless the user says otherwise
+	Waits bool     // where it cannot connect, the host waits for the network; errors of a server it counts
 	// Nameless says that requests do not name their session: it is the one whose hooks run behind the
 	// gateway. Nor do answers have the ids that they have in the host's log. Flame counts the answers
 	// of conversations there, and only the others as the gateway reports them.

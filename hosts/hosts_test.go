@@ -144,7 +144,8 @@ func TestThisMachineRunsPrograms(t *testing.T) {
 func TestAProgramThatFailsOrHangsIsTold(t *testing.T) {
 	t.Parallel()
 	for says, run := range map[string]func(context.Context) (string, error){
-		"no server of that name": func(context.Context) (string, error) { return "", errors.New("no server of that name") },
+		"cannot read the answer of codex mcp list": func(context.Context) (string, error) { return "", nil },
+		"no server of that name":                   func(context.Context) (string, error) { return "", errors.New("no server of that name") },
 		"codex mcp list gave no answer within 20s": func(ctx context.Context) (string, error) {
 			<-ctx.Done()
 			return "", ctx.Err()

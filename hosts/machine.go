@@ -104,7 +104,7 @@ func (p Program) Ask(ctx context.Context, answer any, args ...string) error {
 		return core.Unavailablef(err, "%s", core.OneLine(err.Error(), maxWords)).WithHint("try %s in a terminal", p.Line(args...))
 	}
 	if err := json.Unmarshal([]byte(out), answer); err != nil {
-		return fmt.Errorf("flame cannot read the answer of %s (an older version?): %w", p.Line(args...), err)
+		return core.Unavailablef(err, "flame cannot read the answer of %s (an older version?): %v", p.Line(args...), err)
 	}
 	return nil
 }

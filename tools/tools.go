@@ -64,9 +64,18 @@ func allOf(groups []group) (all []Tool) {
 }
 
 // Names returns the names of flame's tools.
-func Names() []string {
-	return lo.Map(All(&project.Project{}, &agents.Agents{}), func(t Tool, _ int) string { return t.Name })
+func Names() []string { return named(All(&project.Project{}, &agents.Agents{})) }
+
+// Offered returns the names of the tools of a profile; of all if there is no such profile.
+func Offered(profile string) []string {
+	chosen, err := Select(All(&project.Project{}, &agents.Agents{}), profile)
+	if err != nil {
+		return Names()
+	}
+	return named(chosen)
 }
+
+func named(list []Tool) []string { return lo.Map(list, func(t Tool, _ int) string { return t.Name }) }
 
 // Find returns the tool of this name, or an error that lists the tools with a word of it
 // in their names; all, if there are none.

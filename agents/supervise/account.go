@@ -24,7 +24,7 @@ type account struct {
 	done    bool            // the host said that the turn is over, or that the model's answer was its last
 	settled bool            // it said so explicitly
 	failed  string          // why there is no answer; empty: there is one, or the turn is not over
-	words   string          // what it printed that is no JSON: the last lines, at most maxStderr characters
+	words   []byte          // what it printed that is no JSON: the last lines, at most 3 times maxStderr bytes
 	running map[string]bool // agents of its own that it said are at work
 	refused []string        // tools that it was not allowed to use, each once
 	spent   float64         // earlier cost of the session, in US dollars
@@ -34,14 +34,18 @@ type account struct {
 // begin prepares the account for another process of the host. What an earlier
 // one used stays counted, even for a turn that did not finish.
 func (a *account) begin() {
-	a.known, a.done, a.settled, a.failed, a.words, a.running = false, false, false, "", "", map[string]bool{}
+	a.known, a.done, a.settled, a.failed, a.words, a.running = false, false, false, "", nil, map[string]bool{}
 	a.sure = a.Usage
 }
 
-// note records what a line means.
+// note records what a line means. What the host says of the session counts more than that the agent
+// spoke, so it comes after it: OpenCode does both in one line.
 func (a *account) note(m core.Message) {
-	if m.Session != "" && m.Agent == "" && m.SpawnCall == "" {
-		a.Session, a.known = m.Session, true
+	if m.Agent == "" && m.SpawnCall == "" { // no subagent of the host's own
+		if m.Session != "" {
+			a.Session, a.known = m.Session, true
+		}
+		a.follow(m)
 	}
 	for _, n := range m.Notes {
 		switch {
@@ -53,9 +57,10 @@ func (a *account) note(m core.Message) {
 			a.running[n.ID] = true
 		}
 	}
-	if m.Agent != "" || m.SpawnCall != "" {
-		return // a subagent of the host's own
-	}
+}
+
+// follow records a message of the session.
+func (a *account) follow(m core.Message) {
 	switch m.Role {
 	case core.RoleAssistant:
 		a.listen(m)
@@ -76,9 +81,12 @@ func (a *account) note(m core.Message) {
 const maxRunning = 1000
 
 // overhear records a line that is no JSON: a host that cannot begin may say why in plain words.
+// There may be millions, so the words are cut only once they have doubled.
 func (a *account) overhear(line []byte) {
-	words := a.words + strings.ToValidUTF8(string(line[:min(len(line), maxStderr)]), "?") + "\n"
-	a.words = core.Tail(words, maxStderr)
+	a.words = append(append(a.words, line[:min(len(line), maxStderr)]...), '\n')
+	if excess := len(a.words) - maxStderr; excess > maxStderr {
+		a.words = append(a.words[:0], a.words[excess:]...)
+	}
 }
 
 // listen records words of the agent.

@@ -258,7 +258,7 @@ func (s *Supervisor) judge(exit int) stop {
 		end.reason = fmt.Sprintf("the host ended with status %d", exit)
 	}
 	if end.failure == "" { // some hosts give their reason on stdout
-		end.failure = strings.TrimSpace(a.words + "\n" + lastErrors(s.Job.Dir))
+		end.failure = core.Tail(strings.ToValidUTF8(strings.TrimSpace(string(a.words)+"\n"+lastErrors(s.Job.Dir)), "?"), 2*maxStderr)
 	}
 	end.transient = transient(end.failure)
 	return end

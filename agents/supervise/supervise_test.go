@@ -146,6 +146,12 @@ func behave(behaviour string) {
 	case "stays after its last answer":
 		say(initLine, strings.Replace(workLine, `"stop_reason":null`, `"stop_reason":"end_turn"`, 1))
 		hang()
+	case "stays after its last step":
+		say(`{"type":"step_start","sessionID":"s1","part":{}}`, `{"type":"text","sessionID":"s1","part":{"type":"text","text":"all of it is done"}}`,
+			`{"type":"step_finish","sessionID":"s1","part":{"reason":"stop","cost":0.01,"tokens":{"input":10,"output":5}}}`)
+		hang()
+	case "prints short lines":
+		say(initLine, strings.Repeat("y\n", 30<<20), workLine, doneLine)
 	case "gives two results":
 		say(initLine, strings.Replace(doneLine, "all of it", "some of it", 1), initLine, workLine, doneLine)
 		hang()
@@ -307,6 +313,8 @@ func supervised(t *testing.T, behaviour string, change func(*supervise.Job, *jou
 	switch behaviour { // however long they are given
 	case "never hands back":
 		s.Pace.HandBack = fast.Grace
+	case "stays after its last step":
+		s.Read, s.Pace.Linger = transcripts.OpenCodeRun.Reader(), fast.Grace
 	case "stays after its result", "chatters after its result", "gives two results":
 		s.Pace.Linger = fast.Grace
 	}
@@ -349,6 +357,7 @@ func TestAnAgentEnds(t *testing.T) {
 		"hangs":                         {limits: idle, state: core.AgentTimeout, reason: "nothing came for 3s", text: handed},
 		"never hands back":              {limits: idle, state: core.AgentTimeout, reason: "nothing came for 3s", text: half},
 		"passes an error for an answer": {state: core.AgentError, reason: failed, error: "401"},
+		"stays after its last step":     {state: core.AgentCompleted, reason: "did not exit", text: whole},
 		"chatters after its result":     {state: core.AgentCompleted, reason: "did not exit", text: "all of it is done"},
 		"gives two results":             {state: core.AgentCompleted, reason: "did not exit", text: "all of it is done"},
 		"stays after its last answer":   {limits: supervise.Limits{Wall: 2 * time.Second}, state: core.AgentCompleted, reason: "done; it took over", text: half},

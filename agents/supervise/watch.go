@@ -104,7 +104,7 @@ func (w *watch) check() stop {
 	case rests && a.failed != "":
 		return stop{state: core.AgentError, reason: "the host ended with an error", failure: a.failed, transient: transient(a.failed)}
 	case rests:
-		return stop{state: core.AgentCompleted, reason: done + "the host did not exit by itself"}
+		return stop{state: core.AgentCompleted, reason: "the host did not exit by itself"}
 	case !a.known && l.Start > 0 && time.Since(w.begun) > l.Start:
 		return timeout("no line came within " + l.Start.String())
 	case a.known && l.Idle > 0 && silent > l.Idle:

@@ -21,6 +21,7 @@ const askTool = "request_user_input"
 func wire() *hosts.Wire {
 	return &hosts.Wire{
 		Lines: []string{`resume`, `exec "Fix the login"`},
+		Waits: true,
 		API:   hosts.ResponsesAPI, Tools: tools, Asked: asked, Own: ownTool, Said: said, Dialog: dialog, Lasts: lasts, Answer: answerOf, IsSummary: logs.IsSummary,
 		Usage: usageOf, Prices: cachePrices,
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -122,6 +123,35 @@ func TestAnUnreachableUpstream(t *testing.T) {
 	}
 	assert.Contains(t, s.log.String(), "connection refused")
 	assert.NotContains(t, s.log.String(), "very-private-password")
+}
+
+// An outage is a network that comes back after some attempts.
+type outage struct {
+	http.RoundTripper
+	left int
+}
+
+func (o *outage) RoundTrip(r *http.Request) (*http.Response, error) {
+	if o.left--; o.left < 0 {
+		return o.RoundTripper.RoundTrip(r)
+	}
+	_, _ = io.Copy(io.Discard, r.Body)
+	return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+}
+
+func TestAHostThatWaitsForTheNetworkIsAnsweredOnceItIsThere(t *testing.T) {
+	t.Parallel()
+	for waits, status := range map[bool]int{true: http.StatusOK, false: http.StatusBadGateway} {
+		s := before(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }, func(o *gateway.Options) {
+			wire := *o.Wire
+			wire.Waits = waits
+			o.Wire, o.Transport = &wire, &outage{http.DefaultTransport, 2}
+		})
+		response, err := s.post("/v1/messages", strings.NewReader(body(prompt)))
+		require.NoError(t, err)
+		assert.Equal(t, status, response.StatusCode)
+		assert.Equal(t, waits, string(readAll(t, response)) == body(prompt), "the request arrives whole")
+	}
 }
 
 func TestAnUpstreamThatHangsIsLeftWithItsHost(t *testing.T) {

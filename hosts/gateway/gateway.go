@@ -187,7 +187,7 @@ func same(a, b string) bool {
 func (g *Gateway) newProxy() *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
 		Rewrite:        g.rewrite,
-		Transport:      g.Transport,
+		Transport:      g.connecting(),
 		FlushInterval:  -1, // at once
 		ModifyResponse: modifyResponse,
 		ErrorHandler:   g.unreachable,

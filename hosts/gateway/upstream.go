@@ -58,6 +58,46 @@ func transport(log *slog.Logger) *http.Transport {
 	return t
 }
 
+// connecting returns the transport to the upstream. For a host that waits for the network it waits
+// too: the host sees a connection, and would count its answer as one of few attempts.
+func (g *Gateway) connecting() http.RoundTripper {
+	if !g.Wire.Waits {
+		return g.Transport
+	}
+	return waiting{g.Transport}
+}
+
+// A waiting transport repeats a request whose connection cannot be opened for up to outage.
+type waiting struct{ http.RoundTripper }
+
+// How long a request waits for the network, and between attempts. After an outage the host says
+// what is the matter, and tries again: Codex CLI some thirty times.
+const (
+	outage = time.Minute
+	pause  = 250 * time.Millisecond
+)
+
+// RoundTrip sends the request.
+func (w waiting) RoundTrip(r *http.Request) (*http.Response, error) {
+	for until := time.Now().Add(outage); ; {
+		answer, err := w.RoundTripper.RoundTrip(r)
+		var failed *net.OpError
+		unsent := errors.As(err, &failed) && (failed.Op == "dial" || failed.Op == "proxyconnect")
+		if !unsent || r.GetBody == nil || time.Now().After(until) {
+			return answer, err
+		}
+		select {
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		case <-time.After(pause):
+		}
+		r = r.Clone(r.Context())
+		if r.Body, err = r.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+}
+
 // Variables that name a file of certificates.
 const (
 	nodeCertificates = "NODE_EXTRA_CA_CERTS" // beside the system's, for programs on Node.js

@@ -20,7 +20,7 @@ const extensionName = "flame"
 // A Client is Gemini CLI on a machine (a hosts.Client).
 type Client struct {
 	Machine  hosts.Machine
-	OwnTools func() []string // lists the names of flame's tools
+	OwnTools func() []string // lists the names of flame's tools that are offered
 }
 
 // offered returns the extension's files, and its version: it ends in a digest of the content, so it

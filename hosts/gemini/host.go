@@ -6,7 +6,8 @@ import (
 	"flame/hosts"
 )
 
-// Host returns what flame knows of Gemini CLI. ownTools lists the names of flame's tools.
+// Host returns what flame knows of Gemini CLI. ownTools lists the names of those of
+// flame's tools that its sessions are offered: it warns of rules for others.
 func Host(ownTools func() []string) hosts.Host {
 	h := facts()
 	h.Hook, h.Events, h.Patience = Hook, Events, time.Second
