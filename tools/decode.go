@@ -102,9 +102,9 @@ func valueOf(decoder *json.Decoder, t reflect.Type) (reflect.Value, error) {
 	}
 	err := strictly(raw, value.Interface())
 	if err != nil {
-		means := reflect.New(reflect.PointerTo(t))
-		if strictly(meant(raw, t), means.Interface()) == nil {
-			return means.Elem(), nil
+		means, taken := meant(raw, t), reflect.New(reflect.PointerTo(t))
+		if wrong := strictly(means, taken.Interface()); wrong == nil || means[0] != raw[0] { // the fault is inside of a text
+			return taken.Elem(), wrong
 		}
 	}
 	return value.Elem(), err

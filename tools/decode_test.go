@@ -28,6 +28,8 @@ func TestArgumentsAreReadStrictly(t *testing.T) {
 		"all":                        {raw: `{"goal": "g", "status": "failed", "share": 0.5, "names": ["a"], "limits": {"depth": 2}}`},
 		"the required alone":         {raw: ` {"goal": "g"} `},
 		"values as text":             {raw: `{"goal": "g", "share": "0.5", "names": "[\"a\"]", "limits": "{\"depth\": \"2\"}"}`},
+		"an object as text, wrong":   {raw: `{"goal": "g", "limits": "{\"width\": 1}"}`, says: `there is no argument "width"` + takes},
+		"a list as text, wrong":      {raw: `{"goal": "g", "names": "[\"a\", true]"}`, says: "argument names is a bool (it must be text)"},
 		"whole numbers as 6e1":       {raw: `{"goal": "g", "limits": {"depth": 6e1}}`},
 		"a text that is no list":     {raw: `{"goal": "g", "names": "a, b"}`, says: "argument names is a string (it must be a list)"},
 		"a number that is not whole": {raw: `{"goal": "g", "limits": {"depth": 0.5}}`, says: "argument limits.depth is a number 0.5 (it must be a whole number)"},

@@ -392,6 +392,12 @@ func TestAnAgentEnds(t *testing.T) {
 	}
 }
 
+func TestMillionsOfPlainLinesTakeNoTime(t *testing.T) {
+	got, _ := supervised(t, "prints short lines", func(job *supervise.Job, _ *journal) { job.Limits.Wall = 20 * time.Second })
+	assert.Equal(t, "done", got.Reason, "all were read within its time")
+	assert.Equal(t, "all of it is done", got.Text)
+}
+
 // TestUsageAndSessionAreKept also has a journal that cannot be written at first, and a session that
 // had cost something before.
 func TestUsageAndSessionAreKept(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 	"flame/agents"
 	"flame/agents/definition"
 	"flame/agents/plan"
+	"flame/agents/record"
 	"flame/cli/app"
 	"flame/config"
 	"flame/config/env"
@@ -71,6 +73,7 @@ func Findings(ctx context.Context, a *app.App, at place.Place, warnings []config
 		c.definitions(catalog)
 	}
 	c.grants(ctx, p)
+	c.lost(ctx, p)
 	links, _ := p.LastHooks(ctx) // data reports a store that flame cannot read
 	for _, h := range a.Hosts {
 		c.host(ctx, h, machine, links)
@@ -172,6 +175,18 @@ func (c *checkup) grants(ctx context.Context, p *project.Project) {
 		}
 		c.note("if you did not make it: `flame agents grant --revoke "+g.ID+"`", "agents: %s, which lets %s, was made at %s while %s ran",
 			g.ID, g.Lets(), localTime(g.MadeAt), strings.Join(g.During, ", "))
+	}
+}
+
+// lost reports agents whose supervisors are gone, or give no sign of life.
+func (c *checkup) lost(ctx context.Context, p *project.Project) {
+	living, _ := project.Read(ctx, p, func(tx project.Tx) (map[string]record.Live, error) { // data reports a store that flame cannot read
+		return record.Living.ByID(tx)
+	})
+	for _, id := range slices.Sorted(maps.Keys(living)) {
+		if !living[id].Watched(p.Now()) {
+			c.todo("`flame agents` ends what is left of it", "%s: the process that watches it is gone, or gives no sign of life", id)
+		}
 	}
 }
 

@@ -2,9 +2,11 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"flame/agents"
 	"flame/agents/definition"
 	"flame/agents/plan"
+	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/cli/app"
 	"flame/core"
@@ -23,6 +26,7 @@ import (
 	"flame/render"
 	"flame/store"
 	"flame/tests/hoststest"
+	"flame/tests/projecttest"
 )
 
 // quiet is a host whose agents never start.
@@ -74,6 +78,24 @@ func TestTheDoctorReportsGrantsThatWereMadeWhileAgentsRan(t *testing.T) {
 		" while "+run.ID+" ran\n       -> if you did not make it: `flame agents grant --revoke "+made.ID+"`\n", render.Findings(findings[:1], false))
 	require.NoError(t, s.Revoke(t.Context(), made.ID))
 	assert.Empty(t, grants())
+}
+
+func TestTheDoctorNamesAgentsThatNobodyWatches(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	now := f.Project.Now()
+	far := supervise.Process{PID: 1, Started: "1/" + strings.Split(supervise.Self().Started, "/")[1] + "/another container"}
+	require.NoError(t, f.Store.Update(t.Context(), func(tx project.Tx) error {
+		return errors.Join(
+			record.Living.Save(tx, "agent-lost", record.Live{}),
+			record.Living.Save(tx, "agent-far", record.Live{Supervisor: far, Seen: now - 5*60_000}),
+			record.Living.Save(tx, "agent-new", record.Live{Starter: supervise.Self(), Since: now}),
+		)
+	}))
+	c := &checkup{}
+	c.lost(t.Context(), f.Project)
+	assert.Equal(t, "todo   agent-lost: the process that watches it is gone, or gives no sign of life\n       -> `flame agents` ends what is left of it\n",
+		render.Findings(c.found, false))
 }
 
 func TestTheDoctorListsSomeOfManyFindings(t *testing.T) {

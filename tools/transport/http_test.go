@@ -64,6 +64,7 @@ func TestHTTPRefusals(t *testing.T) {
 		"posting to no stream of events":  {method: "POST", path: "/message?sessionId=x", body: ping, status: 404, says: "/sse"},
 		"a streamable session on the old": {method: "POST", path: "/message?sessionId=" + session, body: ping, status: 404, says: "/sse"},
 		"garbage":                         {method: "POST", path: "/mcp", body: "{", header: own, status: 400, says: "not JSON"},
+		"a byte order mark":               {method: "POST", path: "/mcp", body: "\ufeff" + ping, header: own, status: 200, says: `"result"`},
 		"a batch":                         {method: "POST", path: "/mcp", body: "[" + ping + "]", header: own, status: 400, says: "batches"},
 		"too large": {
 			method: "POST", path: "/mcp", body: `{"x":"` + strings.Repeat("x", maxMessage) + `"}`,

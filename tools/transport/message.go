@@ -49,9 +49,10 @@ func (p params) version() (version string) {
 	return version
 }
 
-// parse reads one message. If raw is not one, it returns the error to answer
-// with.
+// parse reads one message, without a byte order mark before it. If raw is not one, it returns the
+// error to answer with.
 func parse(raw []byte) (message, *mcp.JSONRPCError) {
+	raw = bytes.TrimPrefix(raw, []byte("\ufeff"))
 	m := message{raw: raw}
 	err := json.Unmarshal(raw, &m)
 	if noID := m.readID(); err == nil {

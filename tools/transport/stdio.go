@@ -180,7 +180,7 @@ func readLines(ctx context.Context, in io.Reader) <-chan inputLine {
 }
 
 // readLine reads to the end of a line, keeping at most maxMessage bytes of it.
-// A last line without a newline counts. A byte order mark before it does not.
+// A last line without a newline counts.
 func readLine(reader *bufio.Reader) inputLine {
 	var l inputLine
 	for {
@@ -189,7 +189,7 @@ func readLine(reader *bufio.Reader) inputLine {
 		if l.tooLong {
 			l.text = nil
 		} else {
-			l.text = bytes.TrimPrefix(append(l.text, part...), []byte("\ufeff"))
+			l.text = append(l.text, part...)
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
