@@ -282,13 +282,21 @@ func markTurns(s *project.Step, lines []outline.Line) error {
 }
 
 // agentOf returns the type of the agent or subagent for which flame made a frame. The frame
-// is the root of a session whose title names the type. If flame has forgotten the session,
-// it still knows the type of agents that it started itself.
+// is the root of a session whose title names the type, or was it in an earlier run: then the
+// frame above it is another session's. If flame has forgotten the session, it still knows the
+// type of agents that it started itself.
 func agentOf(s *project.Step, frame core.Frame, session core.Session) (string, error) {
-	switch session.Root {
-	case frame.ID:
-		return core.SubagentType(session.Title), nil
-	case "":
+	agentType := core.SubagentType(session.Title)
+	switch {
+	case session.Root == frame.ID:
+		return agentType, nil
+	case session.Root != "" && agentType != "":
+		above, err := s.Tx.Frame(frame.Parent)
+		if err != nil || above.Session == frame.Session {
+			return "", project.IgnoreMissing(err)
+		}
+		return agentType, nil
+	case session.Root == "":
 		var id string
 		var work project.AgentWork
 		if known, err := project.RecordAgentFrame.Load(s.Tx, frame.ID, &id); err != nil || !known {
