@@ -29,6 +29,7 @@ type Presence struct {
 	Process  Process     `json:"process,omitzero"`   // of its host, which reported last; zero if not known
 	Windows  []Process   `json:"windows,omitempty"`  // other processes in which the session was opened, the latest last
 	Over     core.Millis `json:"over,omitempty"`     // when the session ended; 0: it never did
+	Forked   string      `json:"forked,omitempty"`   // owner of the to-do list that its history shows, if it is a fork: its own begins empty
 	Owed     bool        `json:"owed,omitempty"`     // its context was due when its host no longer waited, or a compaction dropped it
 
 	Compacted core.Millis `json:"compacted,omitempty"` // the last compaction that flame found in its log

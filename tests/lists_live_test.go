@@ -17,7 +17,8 @@ import (
 type listHost struct {
 	env  []string
 	list func(first, second string) model.Turn // statuses of "Add parser" and "Add tests"
-	work func(u *user)
+	work func(u *user) (session string)
+	fork func(u *user, session string) // which says "and now"; nil: the host has no forks
 }
 
 // whole returns the call of a tool that writes a whole list.
@@ -33,8 +34,13 @@ func whole(tool, list, text string, more map[string]any) func(first, second stri
 	}
 }
 
-func claudeWork(u *user) {
-	u.must("claude", "-p", "--output-format", "json", "--allowedTools", "TaskCreate,TaskUpdate,TodoWrite", "--", "MAINWORK please")
+func claudeWork(u *user) (session string) {
+	return claudeSays(u, "MAINWORK please", "--session-id", talkID)
+}
+
+func claudeSays(u *user, prompt string, args ...string) (session string) {
+	u.must("claude", append(append([]string{"-p", "--output-format", "json", "--allowedTools", "TaskCreate,TaskUpdate,TodoWrite"}, args...), "--", prompt)...)
+	return talkID
 }
 
 func TestListsOfHostsBecomeFrames(t *testing.T) {
@@ -43,13 +49,24 @@ func TestListsOfHostsBecomeFrames(t *testing.T) {
 		claudeCode: {
 			env:  []string{"ENABLE_TOOL_SEARCH=false", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1", "CLAUDE_CODE_ENABLE_TASKS=0"},
 			list: whole("TodoWrite", "todos", "content", map[string]any{"activeForm": "Adding"}), work: claudeWork,
+			fork: func(u *user, session string) { claudeSays(u, "and now", "--resume", session, "--fork-session") },
 		},
-		openCode: {list: whole("todowrite", "todos", "content", map[string]any{"priority": "high"}), work: func(u *user) { u.converse("MAINWORK please") }},
+		openCode: {
+			list: whole("todowrite", "todos", "content", map[string]any{"priority": "high"}),
+			work: func(u *user) string { return u.converse("MAINWORK please") },
+			fork: func(u *user, session string) { u.must("opencode", "run", "--session", session, "--fork", "and now") },
+		},
 		codex: {
 			list: whole("update_plan", "plan", "step", nil),
-			work: func(u *user) { u.exec("-c", "tools.update_plan.enabled=true", "MAINWORK please") },
+			work: func(u *user) string { return u.exec("-c", "tools.update_plan.enabled=true", "MAINWORK please") },
+			fork: func(u *user, session string) {
+				u.exec("fork", "-c", "tools.update_plan.enabled=true", session, "and now")
+			},
 		},
-		gemini: {list: whole("write_todos", "todos", "description", nil), work: func(u *user) { u.gemini("MAINWORK please", "--approval-mode", "yolo") }},
+		gemini: {
+			list: whole("write_todos", "todos", "description", nil),
+			work: func(u *user) string { return u.gemini("MAINWORK please", "--approval-mode", "yolo") },
+		},
 	}
 	for name, host := range hosts {
 		t.Run(name, func(t *testing.T) {
@@ -58,11 +75,19 @@ func TestListsOfHostsBecomeFrames(t *testing.T) {
 			u.env = append(u.env, host.env...)
 			done := host.list("completed", "in_progress")
 			done.Text = "The parser reads it all."
-			u.model.Play(model.Script{asked("main", "MAINWORK", host.list("in_progress", "pending"), done, model.Turn{Text: "MAIN-RESULT"})})
-			host.work(u)
+			u.model.Play(model.Script{asked("main", "MAINWORK", host.list("in_progress", "pending"), done, model.Turn{Text: "MAIN-RESULT"}, model.Turn{Text: "FORKED"})})
+			session := host.work(u)
 			u.isListed()
 			if name != claudeCode { // a scripted model is done before Claude Code has written its words to the log
 				assert.Equal(t, "The parser reads it all.", u.frame("Add parser").CompactionSummary)
+			}
+			if host.fork != nil {
+				host.fork(u, session)
+				requests := u.model.By("main")
+				u.t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events"), u.log())
+				told := requests[len(requests)-1].Everything()
+				assert.Contains(t, told, "your own is empty")
+				assert.Contains(t, told, "Add tests (blocked)")
 			}
 		})
 	}

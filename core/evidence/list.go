@@ -205,6 +205,14 @@ func (l *List) Active() *Item {
 	return lo.MaxBy(active, func(a, b *Item) bool { return a.Begun > b.Begun })
 }
 
+// Open returns the items of all lists that are still to be done and have frames, the oldest first.
+func (l *Lists) Open() (open []*Item) {
+	for _, list := range l.All {
+		open = append(open, lo.Filter(list.Items, func(i *Item, _ int) bool { return i.Status.open() && i.Frame != "" })...)
+	}
+	return open
+}
+
 // open counts the items that are still to be done.
 func (l *List) open() int { return lo.CountBy(l.Items, func(i *Item) bool { return i.Status.open() }) }
 

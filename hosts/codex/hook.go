@@ -102,7 +102,11 @@ func (x *exchange) sessionStarted() error {
 			}
 		}
 	}
-	return x.SessionStarted(maxInjected, x.Source != "compact" && logs.IsFork(hooks.Head(x.Transcript, maxHead)))
+	origin := ""
+	if x.Source != "compact" {
+		origin = logs.Origin(hooks.Head(x.Transcript, maxHead))
+	}
+	return x.SessionStarted(maxInjected, origin)
 }
 
 // maxHead is how much of a log is read to find out how it began, in bytes.

@@ -89,7 +89,7 @@ type exchange struct {
 }
 
 func (x *exchange) sessionStarted() error {
-	return errors.Join(x.P.NoteBehind(x.Ctx, x.SessionItself()), x.SessionStarted(maxInjected, false))
+	return errors.Join(x.P.NoteBehind(x.Ctx, x.SessionItself()), x.SessionStarted(maxInjected, ""))
 }
 
 // prompted handles a prompt. It has no id, so its time stands for that.
@@ -122,7 +122,7 @@ func (x *exchange) toolUsed() error {
 	if news, err := x.compacted(); err != nil || !news {
 		return err
 	}
-	return x.SessionStarted(maxInjected, false)
+	return x.SessionStarted(maxInjected, "")
 }
 
 // flameCalled tells the session's server who makes a call of one of flame's tools: in a call itself

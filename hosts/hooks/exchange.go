@@ -47,16 +47,19 @@ func (x *Exchange) Caller() project.Caller {
 	return by
 }
 
-// SessionStarted handles the start of a session, which may be a fork: it begins with the history of
-// another one. maxChars bounds what it tells.
-func (x *Exchange) SessionStarted(maxChars int, fork bool) error {
+// SessionStarted handles the start of a session. origin is the id of the session from which it was forked,
+// if the host names it. maxChars bounds what it tells.
+func (x *Exchange) SessionStarted(maxChars int, origin string) error {
 	begin := briefing.Begin
 	if x.of.Source == "resume" {
 		begin = briefing.Resume
 	}
 	first := ""
-	if fork || x.of.Source == "fork" {
+	if origin != "" || x.of.Source == "fork" {
 		first = forked
+		if err := stack.Fork(x.Ctx, x.P, x.SessionItself(), origin); err != nil {
+			return err
+		}
 	}
 	b, err := begin(x.Ctx, x.P, x.SessionItself(), maxChars-len(first))
 	x.Answer.Fields.Context = strings.TrimSuffix(first+b.Text, "\n")

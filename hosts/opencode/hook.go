@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/samber/lo"
 
@@ -142,8 +143,10 @@ func (x *exchange) sessionStarted() error {
 	if x.Parent == "" && x.Title == "" {
 		return nil
 	}
-	_, err := children.StartSession(x.ctx, x.p, x.caller(), x.Title)
-	return err
+	if _, err := children.StartSession(x.ctx, x.p, x.caller(), x.Title); err != nil || x.Name != "session.created" || !strings.Contains(x.Title, " (fork #") {
+		return err
+	}
+	return stack.Fork(x.ctx, x.p, x.caller(), "")
 }
 
 func (x *exchange) prompted() error {

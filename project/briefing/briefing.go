@@ -67,7 +67,7 @@ func openItems(s *project.Step) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	open, ids, err := stack.OpenItems(s)
+	open, ids, forked, err := stack.OpenItems(s)
 	if err != nil || len(open) == 0 && plan == "" {
 		return "", err
 	}
@@ -75,7 +75,10 @@ func openItems(s *project.Step) (string, error) {
 	if plan != "" {
 		lines = append(lines, plan)
 	}
-	if len(open) > 0 {
+	switch {
+	case len(open) > 0 && forked:
+		lines = append(lines, "Open in the to-do list that your history shows; your own is empty, and ids there do not hold:")
+	case len(open) > 0:
 		lines = append(lines, "Open in your to-do list:")
 	}
 	for i, frame := range open[:min(len(open), shownItems)] {
@@ -166,8 +169,10 @@ func Opening(s *project.Step, again bool) (b Briefing, err error) {
 	if err != nil || s.Session.Parent != "" && !config.InjectParentContext {
 		return b, err
 	}
-	if again {
-		return Whole(s, 0)
+	mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
+	if again || mine.Forked != "" || err != nil {
+		b, wrong := Whole(s, 0)
+		return b, errors.Join(err, wrong)
 	}
 	around, err := around(s)
 	if err != nil {
@@ -298,6 +303,9 @@ func hasNews(s *project.Step) (bool, error) {
 	}
 	if _, noted, err := recordNotice.Get(s.Tx, s.Session.ID); noted || err != nil {
 		return noted, err
+	}
+	if mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID); mine.Forked != "" || err != nil {
+		return true, err
 	}
 	var around core.Surroundings
 	err = offers(s, &around)

@@ -1,8 +1,11 @@
 package stack
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/samber/lo"
 
@@ -37,20 +40,65 @@ func IsItem(s *project.Step, frame string) (bool, error) {
 	return known, err
 }
 
+// openStatuses are those of items that are still to be done. One that its session left is blocked.
+var openStatuses = []core.Status{core.InProgress, core.Planned, core.Blocked}
+
+// Fork records that the caller's session is a fork of another one of its host. Without that one's id it is
+// the session with open items whose list was written last.
+func Fork(ctx context.Context, p *project.Project, by project.Caller, origin string) error {
+	return p.Run(ctx, by, func(s *project.Step) error {
+		owner, last := "", core.Millis(-1)
+		err := recordLists.Each(s.Tx, func(of string, lists evidence.Lists) error {
+			session := of[strings.LastIndex(of, "/")+1:]
+			if !strings.HasPrefix(of, by.Host+"/") || session == by.Session || origin != "" && session != origin || lists.At <= last || len(lists.Open()) == 0 {
+				return nil
+			}
+			_, err := s.Tx.Session(session) // a list of another name is that of several sessions: the fork has it, too
+			if err == nil {
+				owner, last = of, lists.At
+			}
+			return project.IgnoreMissing(err)
+		})
+		if owner == "" || err != nil || !p.Plans {
+			return err
+		}
+		return s.Change(func(s *project.Step) error {
+			return project.RecordPresence.Change(s.Tx, s.Session.ID, func(mine *project.Presence) { mine.Forked = owner })
+		})
+	})
+}
+
 // OpenItems returns the open items of the lists of the caller's session, those in progress first, and the
-// host's ids for them, which are empty where it has none.
-func OpenItems(s *project.Step) (open []core.Frame, ids []string, err error) {
-	if s.Session.Root == "" || !s.Project.Plans {
-		return nil, nil, nil
+// host's ids for them, which are empty where it has none. For a fork without a list they are those of the
+// list in its history, whose ids do not hold: forked is true then.
+func OpenItems(s *project.Step) (open []core.Frame, ids []string, forked bool, err error) {
+	if !s.Project.Plans {
+		return nil, nil, false, nil
 	}
-	for _, status := range []core.Status{core.InProgress, core.Planned} {
+	mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	if mine.Forked != "" {
+		theirs, wrong := recordLists.Of(s.Tx, mine.Forked)
+		open, err := s.Tx.FramesOf(lo.Map(theirs.Open(), func(i *evidence.Item, _ int) string { return i.Frame }))
+		open = slices.DeleteFunc(open, func(f core.Frame) bool { return !slices.Contains(openStatuses, f.Status) })
+		slices.SortStableFunc(open, func(a, b core.Frame) int {
+			return cmp.Compare(slices.Index(openStatuses, a.Status), slices.Index(openStatuses, b.Status))
+		})
+		return open, make([]string, len(open)), true, errors.Join(err, wrong)
+	}
+	if s.Session.Root == "" {
+		return nil, nil, false, nil
+	}
+	for _, status := range openStatuses {
 		found, err := s.Tx.FindFrames(project.FrameQuery{Under: s.Session.Root, Statuses: []core.Status{status}, Limit: maxItems})
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, false, err
 		}
 		known, err := recordItem.At(s.Tx, lo.Map(found, func(f core.Frame, _ int) string { return f.ID }))
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, false, err
 		}
 		for _, frame := range found {
 			if item, is := known[frame.ID]; is {
@@ -58,7 +106,7 @@ func OpenItems(s *project.Step) (open []core.Frame, ids []string, err error) {
 			}
 		}
 	}
-	return open, ids, nil
+	return open, ids, false, nil
 }
 
 // openItems returns the open items of hosts' lists at a frame and directly below it and, if the frame is an

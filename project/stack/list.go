@@ -52,7 +52,12 @@ func Follow(ctx context.Context, p *project.Project, by project.Caller, owner st
 			if said != nil && !s.Project.Late {
 				f.hear(said())
 			}
-			return errors.Join(f.follow(moves), recordLists.Save(s.Tx, owner, lists))
+			if err := f.follow(moves); mine.Forked == "" || err != nil {
+				return errors.Join(err, recordLists.Save(s.Tx, owner, lists))
+			}
+			return errors.Join(recordLists.Save(s.Tx, owner, lists), project.RecordPresence.Change(s.Tx, s.Session.ID, func(mine *project.Presence) {
+				mine.Forked = "" // it has a list of its own
+			}))
 		})
 	})
 }

@@ -292,6 +292,29 @@ var scenes = map[string]func(s *Session){
 		assert.Contains(s.T, fork.Once("fork starts"), "belong to the session it was forked from")
 		assert.NotContains(s.T, s.Once("session starts", "resume"), "fork")
 	},
+	"a fork gets the open items of the list in its history": func(s *Session) {
+		old, other := s.As("old"), s.As("other")
+		for _, at := range []*Session{old, s} {
+			at.Do("prompt", "work of "+at.ID)
+			at.Do("list written", "Add parser of "+at.ID, "Add tests of "+at.ID)
+		}
+		told := other.Once("fork begins")
+		assert.Contains(s.T, told, "your own is empty, and ids there do not hold")
+		assert.Contains(s.T, told, "Add parser of main (in progress)")
+		assert.Contains(s.T, told, "Add tests of main (planned)")
+		assert.NotContains(s.T, told, " of old (", "a list of another session")
+		other.Do("prompt", "go on")
+		other.Once("compaction", "THE-SUMMARY")
+		if s.meanings["after a compaction"] != nil {
+			assert.Contains(s.T, other.Once("after a compaction", "THE-SUMMARY"), "Add parser of main")
+		}
+		other.Do("list written", "Add mine", "Add yours")
+		if s.meanings["after a compaction"] != nil {
+			told = other.Once("after a compaction", "THE-SUMMARY")
+			assert.Contains(s.T, told, "Open in your to-do list")
+			assert.NotContains(s.T, told, "of main (")
+		}
+	},
 	"nothing is offered where all is done": func(s *Session) {
 		s.Do("prompt", "main work")
 		s.Do("turn ends", "all green")

@@ -355,11 +355,14 @@ func Begun(head []byte) (folder, parent string) {
 	return "", ""
 }
 
-// IsFork reports whether a thread's file, of which head is the beginning, begins with a copy of another.
-func IsFork(head []byte) bool {
+// Origin returns the id of the thread from which a thread was forked; empty for others. head is the
+// beginning of its file.
+func Origin(head []byte) string {
 	head, _, _ = bytes.Cut(head, []byte("\n"))
-	l := new(entry)
-	return transcripts.Loose(head, l) && l.Type == "session_meta" && l.Payload.Forked != ""
+	if l := new(entry); transcripts.Loose(head, l) && l.Type == "session_meta" {
+		return l.Payload.Forked
+	}
+	return ""
 }
 
 // Sandbox returns the name of the sandbox of the last turn in the end of a thread's file; empty
