@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"iter"
 	"os"
@@ -20,9 +21,11 @@ func Printed(dir string, read func(line []byte) core.Message) iter.Seq[core.Mess
 		}
 		defer output.file.Close()
 		goes := true
+		give := func(line []byte) { goes = goes && (!object(line) || yield(read(line))) }
 		for more := true; more && goes && err == nil; {
-			more, err = output.lines(func(line []byte) { goes = goes && (!object(line) || yield(read(line))) })
+			more, err = output.lines(give)
 		}
+		output.last(give)
 	}
 }
 
@@ -47,7 +50,8 @@ func newTail(path string) (*tail, error) {
 }
 
 // lines yields the complete lines that were added since the last call, at most about maxBite
-// bytes, and reports whether there are more.
+// bytes, and reports whether there are more. An object that is whole counts as a line once nothing
+// follows: a host may stay without ending it.
 func (t *tail) lines(give func(line []byte)) (more bool, err error) {
 	bite, err := io.ReadAll(io.LimitReader(t.file, maxBite))
 	if err != nil {
@@ -57,7 +61,9 @@ func (t *tail) lines(give func(line []byte)) (more bool, err error) {
 	for {
 		line, after, ended := bytes.Cut(bite, []byte{'\n'})
 		if !ended {
-			t.keep(bite)
+			if t.keep(bite); len(bite) == 0 && bytes.HasSuffix(t.rest, []byte{'}'}) && json.Valid(t.rest) {
+				t.last(give)
+			}
 			return more, nil
 		}
 		if t.keep(line); !t.skips && len(bytes.TrimSpace(t.rest)) > 0 {
@@ -65,6 +71,14 @@ func (t *tail) lines(give func(line []byte)) (more bool, err error) {
 		}
 		t.rest, t.skips, bite = nil, false, after
 	}
+}
+
+// last yields the line that has no end.
+func (t *tail) last(give func(line []byte)) {
+	if !t.skips && len(bytes.TrimSpace(t.rest)) > 0 {
+		give(t.rest)
+	}
+	t.rest = nil
 }
 
 // skipToEnd leaves out all but the last lines, of at most maxBite bytes.

@@ -146,6 +146,14 @@ func behave(behaviour string) {
 	case "stays after its last answer":
 		say(initLine, strings.Replace(workLine, `"stop_reason":null`, `"stop_reason":"end_turn"`, 1))
 		hang()
+	case "ends no line":
+		fmt.Print(initLine + "\n" + doneLine)
+	case "stays within its last line":
+		fmt.Print(initLine + "\n" + doneLine)
+		hang()
+	case "says why in half a line":
+		fmt.Print("Invalid API key")
+		os.Exit(1)
 	case "stays after its last step":
 		say(`{"type":"step_start","sessionID":"s1","part":{}}`, `{"type":"text","sessionID":"s1","part":{"type":"text","text":"all of it is done"}}`,
 			`{"type":"step_finish","sessionID":"s1","part":{"reason":"stop","cost":0.01,"tokens":{"input":10,"output":5}}}`)
@@ -315,7 +323,7 @@ func supervised(t *testing.T, behaviour string, change func(*supervise.Job, *jou
 		s.Pace.HandBack = fast.Grace
 	case "stays after its last step":
 		s.Read, s.Pace.Linger = transcripts.OpenCodeRun.Reader(), fast.Grace
-	case "stays after its result", "chatters after its result", "gives two results":
+	case "stays within its last line", "stays after its result", "chatters after its result", "gives two results":
 		s.Pace.Linger = fast.Grace
 	}
 	outcome, err := s.Run(t.Context())
@@ -362,6 +370,9 @@ func TestAnAgentEnds(t *testing.T) {
 		"gives two results":             {state: core.AgentCompleted, reason: "did not exit", text: "all of it is done"},
 		"stays after its last answer":   {limits: supervise.Limits{Wall: 2 * time.Second}, state: core.AgentCompleted, reason: "done; it took over", text: half},
 		"says why on stdout":            {state: core.AgentError, reason: "status 1", error: "Invalid API key"},
+		"ends no line":                  {state: core.AgentCompleted, reason: "done", text: whole},
+		"stays within its last line":    {state: core.AgentCompleted, reason: "did not exit", text: whole},
+		"says why in half a line":       {state: core.AgentError, reason: "status 1", error: "Invalid API key"},
 		"says nothing":                  {limits: supervise.Limits{Start: 100 * time.Millisecond}, state: core.AgentTimeout, reason: "no line came within 100ms"},
 		"floods":                        {limits: supervise.Limits{Output: 1 << 20}, state: core.AgentError, reason: "printed more"},
 		"ignores SIGTERM":               {limits: supervise.Limits{Wall: 5 * time.Second}, state: core.AgentTimeout, reason: "it took over", text: half},

@@ -52,19 +52,7 @@ func (w *watch) until(ctx context.Context, c *child) stop {
 func (w *watch) read() bool {
 	s := w.s
 	s.account.measure(s.Meter)
-	more, err := s.tail.lines(func(line []byte) {
-		w.heard = time.Now()
-		s.account.LastLine = core.MillisOf(w.heard)
-		if !object(line) {
-			s.account.overhear(line)
-			return
-		}
-		m := s.Read(line)
-		if m.Role != core.RoleOther || len(m.Notes) > 0 {
-			w.spoke = w.heard
-		}
-		s.account.note(m)
-	})
+	more, err := s.tail.lines(w.take)
 	if err != nil {
 		s.Log.Warn("output", "error", err)
 		return false
@@ -79,6 +67,21 @@ func (w *watch) read() bool {
 	return more
 }
 
+// take processes a line.
+func (w *watch) take(line []byte) {
+	w.heard = time.Now()
+	w.s.account.LastLine = core.MillisOf(w.heard)
+	if !object(line) {
+		w.s.account.overhear(line)
+		return
+	}
+	m := w.s.Read(line)
+	if m.Role != core.RoleOther || len(m.Notes) > 0 {
+		w.spoke = w.heard
+	}
+	w.s.account.note(m)
+}
+
 // drain reads what a process that is over has left unread. What cannot be read within the time
 // that the agent has left, or Pace.Grace, is skipped but for its end, where the result is.
 func (w *watch) drain() {
@@ -87,9 +90,10 @@ func (w *watch) drain() {
 		if time.Now().After(until) {
 			w.s.tail.skipToEnd()
 			w.read()
-			return
+			break
 		}
 	}
+	w.s.tail.last(w.take)
 }
 
 // check returns what ends a process now: that it is over its limits, or said that it
