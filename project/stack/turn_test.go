@@ -85,6 +85,9 @@ func (d *teller) step(line string) {
 			call.Items = append(call.Items, evidence.Item{Text: text, Status: evidence.ItemStatus(status)})
 		}
 		require.NoError(d.T, stack.Follow(d.Ctx, d.Project, s, "host/s", call, nil))
+	case "waits":
+		d.Clock += 6 * 60 * 60 * 1000
+		d.Sweep()
 	case "leaves":
 		d.End(s)
 	default:
@@ -169,6 +172,17 @@ in_progress A
   completed C: 3
     completed c1
     planned c2
+  completed D: 4`},
+		"a turn of six hours": {
+			"asks A|runs ls|says 1|asks B|writes b.go|waits six hours|writes c.go|says 2|asks C|runs ls|says 3", `
+in_progress A
+  completed A: 1
+  completed B: 2
+  completed C: 3`},
+		"the user stops the agent before it works": {
+			"asks A|stopped I will|asks B|writes b.go|says 2|asks C|stopped Then|asks D|writes d.go|says 4", `
+in_progress A
+  completed B: 2
   completed D: 4`},
 		"it begins to push in its third prompt": {
 			"asks A|runs ls|says 1|asks B|runs ls|says 2|asks C|pushes C1|pops 3|says 3|asks D|pushes D1|pops 4|says 4", `
