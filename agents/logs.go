@@ -105,7 +105,7 @@ type worked struct {
 }
 
 // sessionsOf returns the sessions whose logs tell of frames, the latest first; with ref, the session of
-// that frame, and its id. Without logs it reads no frames.
+// that frame, and its id. Without sessions it reads no frames.
 func sessionsOf(ctx context.Context, p *project.Project, known hosts.Registry, by project.Caller, ref string) (all []worked, only string, err error) {
 	err = p.View(ctx, by, func(s *project.Step) error {
 		session := ""
@@ -133,7 +133,8 @@ func sessionsOf(ctx context.Context, p *project.Project, known hosts.Registry, b
 	return all, only, err
 }
 
-// withLogs returns the latest sessions, or the one that is named, that have a log as far as is known.
+// withLogs returns the latest sessions, or the one that is named, but for subagents without a known log:
+// of other sessions a search says that their log is not known.
 func withLogs(s *project.Step, known hosts.Registry, named string) (all []worked, err error) {
 	sessions, err := s.Tx.FindSessions(project.SessionQuery{Limit: maxSessions})
 	for _, session := range sessions {
@@ -144,7 +145,7 @@ func withLogs(s *project.Step, known hosts.Registry, named string) (all []worked
 		if err != nil {
 			return nil, err
 		}
-		if w.path != "" || known.Of(w.host).Store != nil {
+		if w.path != "" || known.Of(w.host).Store != nil || session.Parent == "" { // a subagent's may be in its parent's
 			all = append(all, w)
 		}
 	}

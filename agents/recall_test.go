@@ -47,12 +47,14 @@ func TestTheWorkOfFramesIsFoundInTheHostsLogs(t *testing.T) {
 	s := projecttest.Host("s")
 	a := &agents.Agents{Setup: plan.Setup{Project: f.Project, Hosts: hoststest.Known(), Machine: hoststest.With()}}
 	f.Prompt(s, "p", "work")
-	f.CountLater(s, log)
 	search := func(query, frame string) agents.Reach {
 		reach, err := agents.Passages(f.Ctx, a, s, query, frame, 5)
 		require.NoError(t, err)
 		return reach
 	}
+	require.Len(t, search("flaky", "").Unread, 1)
+	assert.Contains(t, search("flaky", "").Unread[0], "does not know where the transcript of session s is")
+	f.CountLater(s, log)
 	assert.NotEmpty(t, search("flaky", "").Unread, "the log is gone")
 
 	first := f.Push(s, "Find the flaky test")
