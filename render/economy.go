@@ -84,12 +84,12 @@ func folded(r economy.Report) string {
 	f := r.Folding
 	switch {
 	case f.Frames == 0:
-		return "Folding: no work under one prompt was finished before a later prompt, so there was nothing to fold.\n"
+		return "Folding: no prompt with much work was two prompts behind, so there was nothing to fold.\n"
 	case f.LeftOut == 0:
-		return fmt.Sprintf("Folding, with a frame for each prompt (%s): would have left out less than flame's own tools and calls add.\n", Count(f.Frames, "frame"))
+		return fmt.Sprintf("Folding the work of earlier prompts (%s) would have left out less than the %s that flame itself adds.\n", Count(f.Frames, "prompt"), Tokens(f.Own))
 	}
-	return fmt.Sprintf("Folding, with a frame for each prompt (%s): %s sent instead of %s, %.1fx less; largest request %s\n",
-		Count(f.Frames, "frame"), Tokens(f.Sent), Amount(r.Sent), float64(r.Sent)/float64(f.Sent), Amount(f.Largest))
+	return fmt.Sprintf("Folding the work of earlier prompts (%s): %s sent instead of %s, %.1fx less; flame's own part in it %s; largest request %s\n",
+		Count(f.Frames, "prompt"), Tokens(f.Sent), Amount(r.Sent), float64(r.Sent)/float64(f.Sent), Amount(f.Own), Amount(f.Largest))
 }
 
 // An advised says what to do when a part of all tokens is at least so large.

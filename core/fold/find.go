@@ -264,5 +264,5 @@ func (f *folding) pays(found []Fold) []Fold {
 		savings[i] = saving{at[fold.Drop[0]], fold.Tokens}
 	}
 	answers := lo.CountBy(f.history, func(m Message) bool { return m.Role == core.RoleAssistant })
-	return found[f.terms.firstToPay(f.history, f.gone, savings, max(requestsToCome, answers)):]
+	return found[f.terms.firstToPay(f.history, f.gone, savings, max(RequestsToCome, answers)):]
 }

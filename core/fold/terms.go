@@ -24,9 +24,9 @@ type Terms struct {
 	Holds bool
 }
 
-// requestsToCome is the least number of further requests that flame expects of a conversation.
+// RequestsToCome is the least number of further requests that flame expects of a conversation.
 // If the conversation has sent more already, flame expects as many again.
-const requestsToCome = 20
+const RequestsToCome = 20
 
 // A saving is how much an edit of a history leaves out of each later request.
 type saving struct {
@@ -43,7 +43,7 @@ func (t Terms) firstToPay(history []Message, gone []*Fold, savings []saving, req
 	if t.Cold {
 		return 0
 	}
-	read, write := cmp.Or(t.Prices.Read, UsualPrices.Read), cmp.Or(t.Prices.Write, UsualPrices.Write)
+	prices := Prices{cmp.Or(t.Prices.Read, UsualPrices.Read), cmp.Or(t.Prices.Write, UsualPrices.Write)}
 	best, most := len(savings), 0.0
 	left, i, behind := 0, len(history), 0
 	for k := len(savings) - 1; k >= 0; k-- {
@@ -53,12 +53,17 @@ func (t Terms) firstToPay(history []Message, gone []*Fold, savings []saving, req
 			}
 		}
 		left += savings[k].tokens
-		saved := float64(requests)*float64(left)*read - float64(behind-left)*(write-read)
-		if saved > most {
+		if saved := prices.Saved(left, behind-left, requests); saved > most {
 			best, most = k, saved
 		}
 	}
 	return best
+}
+
+// Saved returns what it saves, in tokens of input that no cache has, to leave tokens out of so many
+// requests, if the first of them writes what stays behind them into the cache again.
+func (p Prices) Saved(tokens, behind, requests int) float64 {
+	return float64(requests)*float64(tokens)*p.Read - float64(behind)*(p.Write-p.Read)
 }
 
 func (m *Message) tokens() int { return max(1, m.Tokens) }

@@ -70,7 +70,7 @@ func Trim(history []Message, known Ledger, which Trimming, terms Terms) []Cut {
 	for i, c := range found {
 		savings[i] = saving{at[c.Message], c.Tokens}
 	}
-	return found[terms.firstToPay(history, gone, savings, requestsToCome):]
+	return found[terms.firstToPay(history, gone, savings, RequestsToCome):]
 }
 
 // inPlace returns the line that replaces an output.

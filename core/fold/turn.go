@@ -37,8 +37,12 @@ func (f *folding) waits(s *stay) bool {
 			tokens += m.tokens()
 		}
 	}
-	return prompts < 2 || rounds <= leastRounds && tokens < leastTurn
+	return prompts < 2 || !IsWorthTurn(rounds, tokens)
 }
+
+// IsWorthTurn reports whether the work of a turn is large enough to be left out: answers of the model, and
+// tokens.
+func IsWorthTurn(answers, tokens int) bool { return answers > leastRounds || tokens >= leastTurn }
 
 // answer returns the last answer of a turn, which stays; -1 if the turn was broken off before one, and for
 // other stays.

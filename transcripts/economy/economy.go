@@ -64,18 +64,18 @@ type Output struct {
 	Sent     int64  `json:"sent"`
 }
 
-// Folding is what folding would have changed, had the work under each prompt been a frame that
-// ended with its last answer.
+// Folding is what folding would have changed, with a frame for each prompt that ended with its last
+// answer, and no call of flame's tools.
 type Folding struct {
 	Frames  int   `json:"frames"`
 	Sent    int64 `json:"sent"`    // all requests, with flame's own part in them
+	Own     int64 `json:"own"`     // that part: its instructions, tools and what it adds for each folded turn
 	LeftOut int64 `json:"leftOut"` // Report.Sent less Sent; at least 0
 	Largest int64 `json:"largest"` // request
 }
 
-// stubTokens is what flame adds for each folded frame, in tokens (measured: docs/economy.md): the call
-// that ended it, and its answer.
-const stubTokens = 160
+// noteTokens is what flame adds for each turn that was left out, in tokens: its facts (core/fold).
+const noteTokens = 60
 
 // Most bounds the lists of a report.
 const Most = 5

@@ -146,13 +146,36 @@ func TestFoldingLeavesOutFinishedWork(t *testing.T) {
 		l.answer(text("answer", 50))
 	}
 	r := report(t, l)
-	assert.Equal(t, 4, r.Folding.Frames, "the last prompt's work is not finished")
+	assert.Equal(t, 3, r.Folding.Frames, "the last prompt's work and that of the one before stay")
 	assert.Equal(t, r.Sent-r.Folding.LeftOut, r.Folding.Sent)
-	assert.Greater(t, float64(r.Sent)/float64(r.Folding.Sent), 3.0)
-	// The last request has the last prompt's work, and of each other one its words, last answer
-	// and stub.
-	last := r.Largest - 4*(10*2000+10*4)
-	assert.InDelta(t, last+850+4*160, r.Folding.Largest, 100)
+	assert.Greater(t, float64(r.Sent)/float64(r.Folding.Sent), 1.8)
+	// The last request has the work of the last two prompts, and of each other one its words, last
+	// answer and facts.
+	last := r.Largest - 3*(10*2000+10*4)
+	assert.InDelta(t, last+850+3*60, r.Folding.Largest, 100)
+}
+
+func TestSmallWorkIsNotFolded(t *testing.T) {
+	t.Parallel()
+	small := func(l *log) {
+		l.prompt("look")
+		for n := range 8 {
+			l.call("Read", fmt.Sprintf(`{"file_path":"/%d"}`, n), text("output", 100))
+		}
+		l.answer("done")
+	}
+	l := &log{}
+	for range 6 {
+		small(l)
+	}
+	assert.Equal(t, 4, report(t, l).Folding.Frames, "nine answers each")
+	l = &log{}
+	for range 6 {
+		l.prompt("look")
+		l.call("Read", `{"file_path":"/a"}`, text("output", 3000))
+		l.answer("done")
+	}
+	assert.Zero(t, report(t, l).Folding.Frames)
 }
 
 func TestFoldingOfOnePromptSavesNothing(t *testing.T) {

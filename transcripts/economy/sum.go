@@ -3,14 +3,15 @@ package economy
 import (
 	"cmp"
 	"slices"
+
+	"github.com/samber/lo"
+
+	"flame/core/fold"
 )
 
 // mostFactor bounds how many tokens the estimate of one may stand for; what a request sent
 // beyond that is not in the log.
 const mostFactor = 2
-
-// leastFrame is the number of requests from which a prompt's work is worth a frame.
-const leastFrame = 3
 
 // add adds what a conversation sent to a report, and to the shares of tools.
 func (t *talk) add(r *Report, tools map[string]Share) {
@@ -57,37 +58,74 @@ func (r *Report) offer(o Output) {
 // fold adds what the requests would have sent with folding.
 func (t *talk) fold(r *Report, upto []float64) {
 	left := make([]float64, len(t.requests)+1) // how the estimate of what a request leaves out changes
-	stubs := make([]int64, len(t.requests)+1)  // how the number of folded frames in a request changes
-	ended := make([]bool, len(t.requests)+1)   // a frame ends before this request
-	folds := make([]int, len(t.turns))         // the first request that leaves a turn out; 0: none does
-	for n := range t.turns[:max(0, len(t.turns)-1)] {
-		from := t.turns[n+1].first
-		if from-t.turns[n].first < leastFrame || from >= len(t.requests) {
+	notes := make([]int64, len(t.requests)+1)  // how the number of folded turns in a request changes
+	for n, from := range t.folds() {
+		if from == 0 {
 			continue
 		}
 		r.Folding.Frames++
-		folds[n], ended[from] = from, true
+		for _, i := range t.work(n, from) {
+			left[from] += i.size
+			left[i.died] -= i.size
+		}
 		if died := t.items[t.turns[n].prompt].died; died > from {
-			stubs[from]++
-			stubs[died]--
+			notes[from]++
+			notes[died]--
 		}
-	}
-	for at, i := range t.items {
-		if i.turn < 0 || folds[i.turn] == 0 || i.kind == Words || at == t.turns[i.turn].last || i.died <= folds[i.turn] {
-			continue
-		}
-		left[folds[i.turn]] += i.size
-		left[i.died] -= i.size
 	}
 	var out float64
-	var frames, before int64
+	var folded int64
 	for k, q := range t.requests {
-		if ended[k] {
-			r.Folding.Sent += before // the request that ends the frame
-		}
-		out, frames = out+left[k], frames+stubs[k]
-		before = q.sent - int64(out*(upto[k+1]-upto[k])) + t.burden + frames*stubTokens
-		r.Folding.Sent += before
-		r.Folding.Largest = max(r.Folding.Largest, before)
+		out, folded = out+left[k], folded+notes[k]
+		own := t.burden + folded*noteTokens
+		sent := q.sent - int64(out*(upto[k+1]-upto[k])) + own
+		r.Folding.Sent, r.Folding.Own = r.Folding.Sent+sent, r.Folding.Own+own
+		r.Folding.Largest = max(r.Folding.Largest, sent)
 	}
 }
+
+// folds returns for each turn the first request that would have left out its work; 0: none. As in requests
+// (core/fold), that is at the prompt after the turn that followed it, if the turn is large enough and to
+// write the rest into the cache again costs less than it saves.
+func (t *talk) folds() []int {
+	folds := make([]int, len(t.turns))
+	var waiting []int
+	for n := range max(0, len(t.turns)-2) {
+		from := t.turns[n+2].first
+		if from >= len(t.requests) {
+			break
+		}
+		if fold.IsWorthTurn(t.turns[n+1].first-t.turns[n].first, int(sizeOf(t.work(n, from)))) {
+			waiting = append(waiting, n)
+		}
+		waiting = lo.Filter(waiting, func(n, _ int) bool { return len(t.work(n, from)) > 0 })
+		if len(waiting) == 0 {
+			continue
+		}
+		work := lo.SumBy(waiting, func(n int) float64 { return sizeOf(t.work(n, from)) })
+		behind := sizeOf(lo.Filter(t.items[t.turns[waiting[0]].prompt:t.turns[n+2].prompt], func(i item, _ int) bool { return i.died > from }))
+		for n := waiting[0]; n < len(folds); n++ {
+			if folds[n] != 0 {
+				behind -= sizeOf(t.work(n, from))
+			}
+		}
+		if fold.UsualPrices.Saved(int(work), int(behind-work), fold.RequestsToCome) > 0 {
+			for _, n := range waiting {
+				folds[n] = from
+			}
+			waiting = nil
+		}
+	}
+	return folds
+}
+
+// work returns the items of a turn that leave requests with it, as far as request from has them: the user's
+// words and the last answer stay.
+func (t *talk) work(n, from int) []item {
+	first := t.turns[n].prompt
+	return lo.Filter(t.items[first:t.turns[n+1].prompt], func(i item, at int) bool {
+		return i.kind != Words && first+at != t.turns[n].last && i.died > from
+	})
+}
+
+func sizeOf(items []item) float64 { return lo.SumBy(items, func(i item) float64 { return i.size }) }
