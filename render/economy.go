@@ -86,7 +86,8 @@ func folded(r economy.Report) string {
 	case f.Frames == 0:
 		return "Folding: no prompt with much work was two prompts behind, so there was nothing to fold.\n"
 	case f.LeftOut == 0:
-		return fmt.Sprintf("Folding the work of earlier prompts (%s) would have left out less than the %s that flame itself adds.\n", Count(f.Frames, "prompt"), Tokens(f.Own))
+		return fmt.Sprintf("Folding the work of earlier prompts (%s) would have left out less than the %s that flame itself adds.\n",
+			Count(f.Frames, "prompt"), Tokens(f.Own))
 	}
 	return fmt.Sprintf("Folding the work of earlier prompts (%s): %s sent instead of %s, %.1fx less; flame's own part in it %s; largest request %s\n",
 		Count(f.Frames, "prompt"), Tokens(f.Sent), Amount(r.Sent), float64(r.Sent)/float64(f.Sent), Amount(f.Own), Amount(f.Largest))
