@@ -16,7 +16,7 @@ import (
 	"flame/core"
 	"flame/hosts"
 	"flame/hosts/gateway"
-	"flame/hosts/gateway/front"
+	"flame/hosts/gateway/wrap"
 	"flame/local/place"
 	"flame/project"
 	"flame/project/usage"
@@ -28,14 +28,14 @@ type gates struct {
 	at place.Place
 }
 
-// open opens the gateway of one agent (an agents.OpenGate); it returns nil if this session has
+// open opens the gateway of one agent (an agents.OpenGateway); it returns nil if this session has
 // no gateway.
-func (g gates) open(host hosts.Host, agent string, metered func(used core.Usage, below bool)) (*agents.Gate, error) {
+func (g gates) open(host hosts.Host, agent string, metered func(used core.Usage, below bool)) (*agents.Gateway, error) {
 	around, inside, err := g.around()
 	if !inside || err != nil {
 		return nil, err
 	}
-	none := agents.Gate{Env: g.beyond(around), Close: func() {}}
+	none := agents.Gateway{Env: g.beyond(around), Close: func() {}}
 	if !host.HasGateway() {
 		return &none, nil
 	}
@@ -46,13 +46,13 @@ func (g gates) open(host hosts.Host, agent string, metered func(used core.Usage,
 	p, closeProject := g.wiring.open(g.at, true)
 	p.HostProcess = nil // this process is not the host
 	served := serve(at, gateway.Options{
-		Project: p, Host: host.Name, Agent: agent, Wire: host.Wire, Name: at.folder.ID, Upstream: at.upstream, Secret: at.secret, Log: p.Log,
+		Project: p, Host: host.Name, Agent: agent, Wire: host.Gateway, Name: at.folder.ID, Upstream: at.upstream, Secret: at.secret, Log: p.Log,
 		Folding: gateway.Folding(cmp.Or(around.Folding, string(g.settings.GatewayFold))),
-		Metered: func(r usage.Request) {
-			metered(r.Usage, r.Class == string(hosts.Subagent) || r.Class == string(hosts.Workflow))
+		Metered: func(r usage.MeteredRequest) {
+			metered(r.Usage, r.Class == string(hosts.ClassSubagent) || r.Class == string(hosts.Workflow))
 		},
 	})
-	return &agents.Gate{
+	return &agents.Gateway{
 		Env: none.Env, Base: at.base, For: []string{at.upstream.String(), around.Base}, Mark: env.Gateway + "=" + at.folder.ID, Write: at.folder.WriteSettings,
 		Close: sync.OnceFunc(func() {
 			if err := errors.Join(served(), closeProject(), at.folder.Remove()); err != nil {
@@ -65,17 +65,17 @@ func (g gates) open(host hosts.Host, agent string, metered func(used core.Usage,
 // around returns the address and upstream of the gateway of the session around this process;
 // inside is false without one. An agent's gateway uses the same upstream and network: the
 // variables of this process may come from a project's settings, so around replaces them.
-func (g gates) around() (a front.Address, inside bool, err error) {
+func (g gates) around() (a wrap.Endpoint, inside bool, err error) {
 	name := os.Getenv(env.Gateway)
 	if name == "" {
 		return a, false, nil
 	}
-	a, found := front.Find(g.at.Data.Path, name)
+	a, found := wrap.Find(g.at.Data.Path, name)
 	if !found {
 		return a, true, errors.Join(core.NotFoundf("the gateway of the session around the agent is gone"), g.leaveGone())
 	}
 	if a.Host == "" { // an older flame noted it
-		a.Host = lo.FirstOrEmpty(g.known.Fronted().Names())
+		a.Host = lo.FirstOrEmpty(g.known.WithGateway().Names())
 	}
 	for name, value := range a.Network {
 		err = errors.Join(err, os.Setenv(name, value))
@@ -83,17 +83,17 @@ func (g gates) around() (a front.Address, inside bool, err error) {
 	return a, true, err
 }
 
-// A stand is the address where a gateway listens, and the folder that names it.
-type stand struct {
+// A endpoint is the address where a gateway listens, and the folder that names it.
+type endpoint struct {
 	net.Listener
-	folder       *front.Folder
+	folder       *wrap.Folder
 	upstream     *url.URL
 	base, secret string
 }
 
 // beyond returns the variables with which a host does not use the gateway of the session around
 // the agent.
-func (g gates) beyond(around front.Address) []string {
+func (g gates) beyond(around wrap.Endpoint) []string {
 	if of := g.known.Of(around.Host); of.BaseVariable != "" {
 		return []string{of.BaseVariable + "=" + around.Upstream}
 	}
@@ -102,34 +102,34 @@ func (g gates) beyond(around front.Address) []string {
 
 // upstream returns the base URL of the model of an agent's host. That of another host than the
 // session's is its own.
-func (g gates) upstream(around front.Address, host hosts.Host) (*url.URL, error) {
+func (g gates) upstream(around wrap.Endpoint, host hosts.Host) (*url.URL, error) {
 	if host.Name == around.Host {
 		return url.Parse(around.Upstream)
 	}
 	machine, _ := hosts.ThisMachine(g.at.Worktree) // without a home there are no settings of the user's
 	if variable := host.BaseVariable; variable != "" {
-		projects := g.known.Foreign(machine, g.at.Worktree, g.at.Dir)
+		projects := g.known.ProjectSettings(machine, g.at.Worktree, g.at.Dir)
 		if file := g.known.SetByProject(machine, projects, variable); file != "" {
 			return nil, core.Invalidf("%s, which came with the project, sets %s: the agent's key could go anywhere", file, variable)
 		}
 	}
-	behind, err := host.Behind(machine, nil)
+	behind, err := host.PlanGatewayLaunch(machine, nil)
 	return behind.Upstream, err
 }
 
 // stand makes the stand of an agent's gateway.
-func (g gates) stand(around front.Address, host hosts.Host) (s stand, err error) {
+func (g gates) stand(around wrap.Endpoint, host hosts.Host) (s endpoint, err error) {
 	if s.upstream, err = g.upstream(around, host); err != nil {
 		return s, err
 	}
 	if s.Listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		return s, err
 	}
-	if s.folder, err = front.MakeFolder(g.at.Data.Path, project.NewID("gateway")); err != nil {
+	if s.folder, err = wrap.MakeFolder(g.at.Data.Path, project.NewID("gateway")); err != nil {
 		return s, errors.Join(err, s.Close())
 	}
-	s.secret = front.NewSecret()
-	s.base = front.Base(s.Addr().String(), s.secret)
+	s.secret = wrap.NewSecret()
+	s.base = wrap.Base(s.Addr().String(), s.secret)
 	own := around // of the agent's agents
 	own.Base, own.Host, own.Upstream = s.base, host.Name, s.upstream.String()
 	if err := s.folder.Note(own); err != nil {
@@ -141,7 +141,7 @@ func (g gates) stand(around front.Address, host hosts.Host) (s stand, err error)
 // leaveGone makes hosts use their own base URLs if this process has the URL of an ended gateway.
 func (g gates) leaveGone() error {
 	return errors.Join(lo.Map(g.known, func(h hosts.Host, _ int) error {
-		if h.BaseVariable == "" || !front.IsGone(os.Getenv(h.BaseVariable)) {
+		if h.BaseVariable == "" || !wrap.IsGone(os.Getenv(h.BaseVariable)) {
 			return nil
 		}
 		return os.Unsetenv(h.BaseVariable)

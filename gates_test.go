@@ -14,7 +14,7 @@ import (
 	"flame/core"
 	"flame/hosts"
 	"flame/hosts/claudecode"
-	"flame/hosts/gateway/front"
+	"flame/hosts/gateway/wrap"
 	"flame/hosts/opencode"
 	"flame/local/place"
 	"flame/tools"
@@ -26,7 +26,7 @@ func TestAnAgentsGatewayReachesTheNetworkAsThatOfItsSession(t *testing.T) {
 	root := filepath.Join(home, "project")
 	require.NoError(t, os.MkdirAll(filepath.Join(root, ".flame"), 0o755))
 	at := place.At(root)
-	at.Data = place.FolderOf(at, place.Surroundings{Home: home}, nil)
+	at.Data = place.FolderOf(at, place.Env{Home: home}, nil)
 	_, err := at.Data.Ready(t.Context(), true)
 	require.NoError(t, err)
 	g := gates{wiring{config.Settings{LogLevel: "off"}, nil, hosts.Registry{claudecode.Host(), opencode.Host(tools.Names)}}, at}
@@ -38,9 +38,9 @@ func TestAnAgentsGatewayReachesTheNetworkAsThatOfItsSession(t *testing.T) {
 	assert.Nil(t, gate, "there is none around")
 
 	network := map[string]string{"HTTPS_PROXY": "http://mine", "SSL_CERT_FILE": ""}
-	session, err := front.MakeFolder(at.Data.Path, "gateway-11111111")
+	session, err := wrap.MakeFolder(at.Data.Path, "gateway-11111111")
 	require.NoError(t, err)
-	require.NoError(t, session.Note(front.Address{
+	require.NoError(t, session.Note(wrap.Endpoint{
 		Base: "http://127.0.0.1:1/s", Host: claudecode.Name, Upstream: "http://up", Folding: "off", Network: network,
 	}))
 	t.Setenv(env.Gateway, "gateway-11111111")
@@ -53,9 +53,9 @@ func TestAnAgentsGatewayReachesTheNetworkAsThatOfItsSession(t *testing.T) {
 	assert.Equal(t, []string{"ANTHROPIC_BASE_URL=http://up"}, gate.Env)
 	assert.Regexp(t, `^http://127\.0\.0\.1:\d+/\w{26}$`, gate.Base)
 	own := filepath.Join(at.Data.Path, "gateway", gate.Mark[len(env.Gateway)+1:])
-	below, found := front.Find(at.Data.Path, filepath.Base(own))
+	below, found := wrap.Find(at.Data.Path, filepath.Base(own))
 	assert.True(t, found)
-	assert.Equal(t, front.Address{Base: gate.Base, Host: claudecode.Name, Upstream: "http://up", Folding: "off", Network: network}, below)
+	assert.Equal(t, wrap.Endpoint{Base: gate.Base, Host: claudecode.Name, Upstream: "http://up", Folding: "off", Network: network}, below)
 	gate.Close()
 	gate.Close()
 	assert.NoDirExists(t, own)
@@ -73,12 +73,12 @@ func TestAnAgentLeavesAGatewayThatIsGone(t *testing.T) {
 	ended, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, ended.Close())
-	gone := front.Base(ended.Addr().String(), front.NewSecret())
+	gone := wrap.Base(ended.Addr().String(), wrap.NewSecret())
 	tests := map[string]struct{ base, want string }{
 		"it is gone":         {gone, ""},
-		"it is another's":    {front.Base(l.Addr().String(), front.NewSecret()), "the same"},
+		"it is another's":    {wrap.Base(l.Addr().String(), wrap.NewSecret()), "the same"},
 		"of the user's own":  {"http://" + ended.Addr().String(), "the same"},
-		"on another machine": {"https://example.com/" + front.NewSecret(), "the same"},
+		"on another machine": {"https://example.com/" + wrap.NewSecret(), "the same"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -17,10 +17,10 @@ import (
 	"time"
 
 	"flame/agents"
-	"flame/agents/abroad"
 	"flame/agents/definition"
 	"flame/agents/plan"
 	"flame/agents/record"
+	"flame/agents/remote"
 	"flame/agents/supervise"
 	"flame/cli"
 	"flame/cli/app"
@@ -145,27 +145,27 @@ func (w wiring) service(p *project.Project, at place.Place) *agents.Agents {
 		Setup: plan.Setup{
 			Project: p, Data: at.Data.Path, Dir: at.Worktree, Hosts: w.known, Machine: machine, Host: s.AgentHost, Bounds: bounds,
 			Catalog: func(checkout string) definition.Catalog {
-				return definition.Load(w.known, definition.Dirs(w.known, machine.At(checkout)))
+				return definition.Load(w.known, definition.Dirs(w.known, machine.InProject(checkout)))
 			},
 		},
 		Root: at.Dir, Program: w.program(), Keep: s.AgentOnSessionEnd == "keep", Start: supervise.Start, OpenGate: gates{w, at}.open,
-		Elsewhere: worker.Asker{Data: at.Data.Path},
+		Remote: worker.Requester{Data: at.Data.Path},
 	}
 }
 
 // keepHub keeps a project connected to the hub that it has joined, if any.
 func (w wiring) keepHub(ctx context.Context, p *project.Project, at place.Place) {
-	hub.Keep(ctx, hub.Station{
+	hub.Keep(ctx, hub.Config{
 		Data: at.Data.Path, Version: build().Version, Log: p.Log, Now: now,
 		Tree: func(machine string) hub.Tree { return shared.Tree{Project: p, Machine: machine} },
 		Held: func(ctx context.Context) ([]string, error) { return shared.Held(ctx, p) },
 		Agents: func(ctx context.Context) (json.RawMessage, error) {
-			return project.Read(ctx, p, func(tx project.Tx) (json.RawMessage, error) { return abroad.Own(tx, p.Now()) })
+			return project.Read(ctx, p, func(tx project.Tx) (json.RawMessage, error) { return remote.LocalAgents(tx, p.Now()) })
 		},
 		Meet: func(ctx context.Context, there []string, news map[string]json.RawMessage) error {
-			return abroad.Meet(ctx, p, there, news)
+			return remote.SyncStates(ctx, p, there, news)
 		},
-		Beside: func(ctx context.Context) { agents.Owe(ctx, w.service(p, at)) },
+		Beside: func(ctx context.Context) { agents.SendPending(ctx, w.service(p, at)) },
 	})
 }
 

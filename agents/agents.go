@@ -8,10 +8,10 @@ import (
 	"context"
 	"io"
 
-	"flame/agents/abroad"
 	"flame/agents/definition"
 	"flame/agents/plan"
 	"flame/agents/record"
+	"flame/agents/remote"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
@@ -25,12 +25,12 @@ type Agents struct {
 	Program    string // flame itself: it supervises agents, and is their MCP server
 	Keep       bool   // agents continue when the session that asked for them ends
 
-	OpenGate OpenGate // nil: agents have no gateways
+	OpenGate OpenGateway // nil: agents have no gateways
 
-	Elsewhere Elsewhere // nil: agents run on this machine alone
+	Remote RemoteRunner // nil: agents run on this machine alone
 
 	// Start starts the supervisor of an agent, as supervise.Start does.
-	Start func(ctx context.Context, seat supervise.Seat) (supervise.Process, error)
+	Start func(ctx context.Context, seat supervise.StartSpec) (supervise.Process, error)
 }
 
 // planner returns the planner for one operation, which reads the definitions of a checkout
@@ -51,8 +51,8 @@ func (a *Agents) planner() plan.Planner {
 // Folder returns the path of an agent's own folder.
 func (a *Agents) Folder(id string) string { return record.Folder(a.Data, id) }
 
-// A Gate is the gateway of one agent, between its host and the model.
-type Gate struct {
+// A Gateway is the gateway of one agent, between its host and the model.
+type Gateway struct {
 	Env  []string // NAME=value, for any host: the gateway of the session around the agent may end before the agent
 	Base string   // the base URL for the host; empty: there is no gateway, and of the rest only Close is set
 	Mark string   // NAME=value, for processes of the host
@@ -64,14 +64,14 @@ type Gate struct {
 	Close func()                                         // stores the measured usage and ends the gateway; it may be called again
 }
 
-// An OpenGate opens the gateway of an agent, which calls metered for each answered request
+// An OpenGateway opens the gateway of an agent, which calls metered for each answered request
 // with its usage, and with whether a subagent of the host itself sent it. It returns nil if
 // the session has no gateway.
-type OpenGate func(host hosts.Host, agent string, metered func(used core.Usage, below bool)) (*Gate, error)
+type OpenGateway func(host hosts.Host, agent string, metered func(used core.Usage, below bool)) (*Gateway, error)
 
-// Elsewhere runs agents on the workers of other machines. Without a connection its methods
+// RemoteRunner runs agents on the workers of other machines. Without a connection its methods
 // return core.ErrUnavailable.
-type Elsewhere interface {
+type RemoteRunner interface {
 	// Ready returns an error if no agent can run elsewhere. It sends no request.
 	Ready() error
 	// Unserved returns a sentence if no worker serves a queue. It sends no request, and
@@ -79,7 +79,7 @@ type Elsewhere interface {
 	Unserved(queue string) string
 	// Run puts work into a queue and calls see with its state until it is over or ctx ends. It
 	// may be called again for the same work. It reconnects.
-	Run(ctx context.Context, e Errand, see func(Sight)) error
+	Run(ctx context.Context, e RemoteTask, see func(RemoteProgress)) error
 	// Cancel asks the worker to stop an agent, or removes the agent from its queue.
 	Cancel(ctx context.Context, id, why string) error
 	// Fetch writes the object that the worker left under a name, at most the given number of
@@ -87,20 +87,20 @@ type Elsewhere interface {
 	Fetch(ctx context.Context, name string, to io.Writer, most int64) error
 }
 
-// An Errand is work for an agent elsewhere.
-type Errand struct {
+// A RemoteTask is work for an agent elsewhere.
+type RemoteTask struct {
 	Queue   string
 	Retries int // how often another worker may restart the work if its worker is lost
-	Work    abroad.Work
+	Work    remote.Task
 }
 
-// A Sight is the progress of an agent elsewhere.
-type Sight struct {
+// A RemoteProgress is the progress of an agent elsewhere.
+type RemoteProgress struct {
 	Attempt int    // number of the worker, 1 for the first
 	Begun   bool   // a worker has it
 	Over    bool   // this is the last sight
 	Lost    string // why the end of the agent is unknown; empty if it is known
-	Report  abroad.Report
+	Report  remote.Report
 }
 
 // NotJoined returns the error for an agent that is to run elsewhere in a project without a
@@ -111,7 +111,7 @@ func NotJoined() error {
 }
 
 // reach returns an error if agents cannot run elsewhere. It sends no request.
-func reach(e Elsewhere) error {
+func reach(e RemoteRunner) error {
 	if e == nil {
 		return NotJoined()
 	}
@@ -119,20 +119,20 @@ func reach(e Elsewhere) error {
 }
 
 // Find returns the record of an agent by its id, or by a prefix that only one id has.
-func (a *Agents) Find(ctx context.Context, id string) (record.Run, error) {
-	return project.Read(ctx, a.Project, func(tx project.Tx) (record.Run, error) { return find(tx, id) })
+func (a *Agents) Find(ctx context.Context, id string) (record.Agent, error) {
+	return project.Read(ctx, a.Project, func(tx project.Tx) (record.Agent, error) { return find(tx, id) })
 }
 
 // find is record.Find; for an agent of another machine, its error names that machine.
-func find(tx project.Tx, id string) (record.Run, error) {
+func find(tx project.Tx, id string) (record.Agent, error) {
 	run, err := record.Find(tx, id)
-	return run, abroad.Explained(tx, id, err)
+	return run, remote.ExplainNotFound(tx, id, err)
 }
 
 // Below returns the agents below an agent, at any depth, the newest first. For an empty id it
 // returns all agents of the project.
-func (a *Agents) Below(ctx context.Context, id string) ([]record.Run, error) {
-	return project.Read(ctx, a.Project, func(tx project.Tx) ([]record.Run, error) {
+func (a *Agents) Below(ctx context.Context, id string) ([]record.Agent, error) {
+	return project.Read(ctx, a.Project, func(tx project.Tx) ([]record.Agent, error) {
 		if id == "" {
 			return record.List(tx)
 		}
@@ -141,7 +141,7 @@ func (a *Agents) Below(ctx context.Context, id string) ([]record.Run, error) {
 }
 
 // Running returns the agents that are not settled yet.
-func (a *Agents) Running(ctx context.Context) ([]record.Run, error) {
+func (a *Agents) Running(ctx context.Context) ([]record.Agent, error) {
 	return project.Read(ctx, a.Project, record.Unsettled)
 }
 
@@ -149,12 +149,12 @@ func (a *Agents) Running(ctx context.Context) ([]record.Run, error) {
 func (a *Agents) Result(ctx context.Context, id string) (record.Result, error) {
 	return project.Read(ctx, a.Project, func(tx project.Tx) (record.Result, error) {
 		r, err := record.ResultOf(tx, a.Data, id)
-		return r, abroad.Explained(tx, id, err)
+		return r, remote.ExplainNotFound(tx, id, err)
 	})
 }
 
-// Abroad returns the agents of the project's other machines, from the last reports of those
+// RemoteAgents returns the agents of the project's other machines, from the last reports of those
 // machines.
-func Abroad(ctx context.Context, p *project.Project) ([]abroad.Agent, error) {
-	return project.Read(ctx, p, func(tx project.Tx) ([]abroad.Agent, error) { return abroad.List(tx, p.Now()) })
+func RemoteAgents(ctx context.Context, p *project.Project) ([]remote.Agent, error) {
+	return project.Read(ctx, p, func(tx project.Tx) ([]remote.Agent, error) { return remote.List(tx, p.Now()) })
 }

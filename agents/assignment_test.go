@@ -55,18 +55,18 @@ func (s *service) plant(id string) (trap string) {
 
 func TestStoredCommandsAreNeverRun(t *testing.T) {
 	t.Parallel()
-	tests := map[string]func(s *service, run record.Run){
-		"by a supervisor": func(s *service, run record.Run) {
+	tests := map[string]func(s *service, run record.Agent){
+		"by a supervisor": func(s *service, run record.Agent) {
 			_, err := supervise.Start(s.ctx, s.Seat(run.ID, s.Dir))
 			require.NoError(s.t, err)
 			s.over(run.ID, core.AgentCompleted, core.Completed)
 		},
-		"by recovery": func(s *service, run record.Run) {
+		"by recovery": func(s *service, run record.Agent) {
 			s.shift.Add(60_000)
 			require.NoError(s.t, s.Recover(s.ctx))
 			s.over(run.ID, core.AgentError, core.Failed)
 		},
-		"by going on": func(s *service, run record.Run) {
+		"by going on": func(s *service, run record.Agent) {
 			s.shift.Add(60_000)
 			require.NoError(s.t, s.Recover(s.ctx))
 			s.Start = supervise.Start
@@ -74,7 +74,7 @@ func TestStoredCommandsAreNeverRun(t *testing.T) {
 			require.NoError(s.t, err)
 			s.over(next.ID, core.AgentCompleted, core.Completed)
 		},
-		"by a handoff that retries": func(s *service, run record.Run) {
+		"by a handoff that retries": func(s *service, run record.Agent) {
 			_, err := s.Handoff(s.ctx, user, record.Handoff{Agent: run.ID, OnFailure: record.Retry})
 			require.NoError(s.t, err)
 			s.Start = supervise.Start
@@ -145,10 +145,10 @@ func (s *service) define(file, definition string) {
 func TestAChangedDefinitionLosesItsGrant(t *testing.T) {
 	t.Parallel()
 	s := newService(t, "name: helper\ndescription: Helps.\npermissionMode: bypassPermissions")
-	_, err := s.Grant(s.ctx, plan.Grant{Mode: hosts.Bypass, Agent: "helper", Reason: "a test"})
+	_, err := s.Grant(s.ctx, plan.Grant{Mode: hosts.ModeBypass, Agent: "helper", Reason: "a test"})
 	require.NoError(t, err)
 	run := s.over(s.request(user, plan.Request{Type: "helper", Prompt: "done"}).ID, core.AgentCompleted, core.Completed)
-	require.Equal(t, hosts.Bypass, run.Mode.Effective)
+	require.Equal(t, hosts.ModeBypass, run.Mode.Effective)
 	s.define(run.Source.File, "name: helper\ndescription: Helps.\npermissionMode: bypassPermissions\nmodel: other")
 	_, err = s.Continue(s.ctx, user, run.ID, "done")
 	assert.Contains(t, cases.Advice(t, err, core.ErrInvalid), "has changed since it was granted")

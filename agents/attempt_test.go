@@ -14,7 +14,7 @@ import (
 )
 
 // contextOf returns the context in an agent's prompt.
-func (s *service) contextOf(run record.Run) string {
+func (s *service) contextOf(run record.Agent) string {
 	s.t.Helper()
 	told, err := record.AssignmentOf(s.ctx, s.Project, run.ID)
 	require.NoError(s.t, err)
@@ -24,7 +24,7 @@ func (s *service) contextOf(run record.Run) string {
 func TestAgentsWithTheSameTaskDoNotSeeEachOther(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	vote := func(prompt, description string) record.Run {
+	vote := func(prompt, description string) record.Agent {
 		run := s.request(user, plan.Request{Type: "builder", Prompt: prompt, Description: description})
 		return s.over(run.ID, core.AgentCompleted, core.Completed)
 	}

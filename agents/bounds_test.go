@@ -55,7 +55,7 @@ func TestNativeSubagentsCountAsLevels(t *testing.T) {
 	s := newService(t)
 	by := user
 	for _, child := range []string{"one", "two"} {
-		by = project.Caller{Session: child, Parent: by.Session, Host: "claude-code", Trust: project.Stamped}
+		by = project.Caller{Session: child, Parent: by.Session, Host: "claude-code", Trust: project.TrustHook}
 		_, err := children.StartSession(s.ctx, s.Project, by, "Look (@explorer subagent)")
 		require.NoError(t, err)
 	}
@@ -68,8 +68,8 @@ func TestNativeSubagentsCountAsLevels(t *testing.T) {
 func TestAnAgentThatContinuesANativeSubagentHasItsTools(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	start := func(id, kind string) record.Run {
-		by := project.Caller{Session: id, Parent: user.Session, Host: "claude-code", Trust: project.Stamped}
+	start := func(id, kind string) record.Agent {
+		by := project.Caller{Session: id, Parent: user.Session, Host: "claude-code", Trust: project.TrustHook}
 		_, err := children.StartSession(s.ctx, s.Project, by, "Look ("+kind+"subagent)")
 		require.NoError(t, err)
 		run, err := s.Continue(s.ctx, user, id, "hang")
@@ -80,7 +80,7 @@ func TestAnAgentThatContinuesANativeSubagentHasItsTools(t *testing.T) {
 	assert.False(t, explorer.Tools.Permits("Edit"))
 	assert.NotEqual(t, "all of the host's", explorer.Tools.String())
 	assert.True(t, start("two", "@general-purpose ").Tools.Permits("Edit"))
-	assert.Equal(t, hosts.Plan, start("three", "@nobody-knows ").Mode.Effective, "its permissions are unknown")
+	assert.Equal(t, hosts.ModePlan, start("three", "@nobody-knows ").Mode.Effective, "its permissions are unknown")
 }
 
 func TestADefinitionMayAllowLess(t *testing.T) {
@@ -133,12 +133,12 @@ func TestTheNumberOfAgentsBelowASessionIsLimited(t *testing.T) {
 func TestTheBudgetOfATree(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		bounds func(*plan.Bounds)
+		bounds func(*plan.TreeLimits)
 		steps  string
 		says   string
 	}{
-		"in tokens":     {func(b *plan.Bounds) { b.Tokens = 500 }, "use 300; use 300; done", "have used their 500 tokens"},
-		"in US dollars": {func(b *plan.Bounds) { b.CostUSD = 0.5 }, "cost 0.75", "their budget of 0.50 USD"},
+		"in tokens":     {func(b *plan.TreeLimits) { b.Tokens = 500 }, "use 300; use 300; done", "have used their 500 tokens"},
+		"in US dollars": {func(b *plan.TreeLimits) { b.CostUSD = 0.5 }, "cost 0.75", "their budget of 0.50 USD"},
 	}
 	for name, tt := range tests {
 		t.Run(name+" forbids more agents once it is used", func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestTheBudgetOfATree(t *testing.T) {
 		t.Parallel()
 		s := newServiceWith(t, func(k *kept) { k.Bounds.Tokens = 1000 })
 		first, second := s.spawn("use 600; hang"), s.spawn("use 600; hang")
-		for _, run := range []record.Run{first, second} {
+		for _, run := range []record.Agent{first, second} {
 			run = s.over(run.ID, core.AgentError, core.Failed)
 			assert.Contains(t, run.Outcome.Reason, "the budget of all agents below this session")
 			assert.Equal(t, "handed back", run.Outcome.Text)

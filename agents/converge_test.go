@@ -121,7 +121,7 @@ func TestAgentsOfOtherTreesDoNotConverge(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	mine := s.done("done mine")
-	other := project.Caller{Session: "other", Host: "claude-code", Trust: project.Stamped}
+	other := project.Caller{Session: "other", Host: "claude-code", Trust: project.TrustHook}
 	theirs := s.over(s.request(other, plan.Request{Type: "analyzer", Prompt: "done theirs"}).ID, core.AgentCompleted, core.Completed)
 	_, err := s.Converge(s.ctx, user, append(mine, theirs.ID), converge.Options{Strategy: converge.StrategyMerge})
 	assert.Contains(t, cases.Advice(t, err, core.ErrInvalid), "one tree")
@@ -172,5 +172,5 @@ func TestArtifactsAreHashedWithoutLeavingTheProject(t *testing.T) {
 	s.touch("go")
 	run = s.over(run.ID, core.AgentCompleted, core.Completed)
 	hash := func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
-	assert.Equal(t, map[string]string{"own": hash("own"), "lone": hash(filepath.Join(outside, "key"))}, run.Made)
+	assert.Equal(t, map[string]string{"own": hash("own"), "lone": hash(filepath.Join(outside, "key"))}, run.ArtifactHashes)
 }

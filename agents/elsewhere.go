@@ -25,13 +25,13 @@ const mostAgain = 10
 
 // followAgain starts another follower for an agent elsewhere whose follower was has died. If
 // that fails, it tells the worker to stop, so that the agent does not run unseen.
-func followAgain(ctx context.Context, a *Agents, run record.Run, was supervise.Process) (following bool, err error) {
-	if reach(a.Elsewhere) != nil {
+func followAgain(ctx context.Context, a *Agents, run record.Agent, was supervise.Process) (following bool, err error) {
+	if reach(a.Remote) != nil {
 		return false, nil
 	}
 	again := false
 	err = a.Project.Store.Update(ctx, func(tx project.Tx) error {
-		live, known, err := record.Living.Get(tx, run.ID)
+		live, known, err := record.ActiveAgents.Get(tx, run.ID)
 		switch {
 		case err != nil:
 			return err
@@ -44,7 +44,7 @@ func followAgain(ctx context.Context, a *Agents, run record.Run, was supervise.P
 		again, following = true, true
 		live.Starter, live.Supervisor, live.Since = supervise.Self(), supervise.Process{}, a.Project.Now()
 		live.Again++
-		return record.Living.Save(tx, run.ID, live)
+		return record.ActiveAgents.Save(tx, run.ID, live)
 	})
 	switch {
 	case err != nil:
@@ -55,7 +55,7 @@ func followAgain(ctx context.Context, a *Agents, run record.Run, was supervise.P
 		return true, nil
 	}
 	why := "its follower was killed"
-	err = a.Elsewhere.Cancel(ctx, run.ID, why)
+	err = a.Remote.Cancel(ctx, run.ID, why)
 	if errors.Is(err, core.ErrUnavailable) {
 		err = errors.Join(owe(ctx, a, run.ID, why), err)
 	}
@@ -65,30 +65,30 @@ func followAgain(ctx context.Context, a *Agents, run record.Run, was supervise.P
 	return false, nil
 }
 
-// owe records that flame must still tell a worker to stop an agent; Owe does so later.
+// owe records that flame must still tell a worker to stop an agent; SendPending does so later.
 func owe(ctx context.Context, a *Agents, id, why string) error {
-	return a.Project.Store.Update(ctx, func(tx project.Tx) error { return record.Untold.Save(tx, id, why) })
+	return a.Project.Store.Update(ctx, func(tx project.Tx) error { return record.PendingCancels.Save(tx, id, why) })
 }
 
 // tellCancelled tells workers to stop that could not be reached before.
 func tellCancelled(ctx context.Context, a *Agents) error {
-	untold, err := project.Read(ctx, a.Project, func(tx project.Tx) (map[string]string, error) { return record.Untold.ByID(tx) })
+	untold, err := project.Read(ctx, a.Project, func(tx project.Tx) (map[string]string, error) { return record.PendingCancels.ByID(tx) })
 	for id, why := range untold {
-		told := a.Elsewhere.Cancel(ctx, id, why)
+		told := a.Remote.Cancel(ctx, id, why)
 		if told != nil && !errors.Is(told, core.ErrNotFound) {
 			return errors.Join(err, told) // later
 		}
-		err = errors.Join(err, a.Project.Store.Update(ctx, func(tx project.Tx) error { return record.Untold.Delete(tx, id) }))
+		err = errors.Join(err, a.Project.Store.Update(ctx, func(tx project.Tx) error { return record.PendingCancels.Delete(tx, id) }))
 	}
 	return err
 }
 
-// oweTime is how often Owe checks.
+// oweTime is how often SendPending checks.
 const oweTime = 2 * time.Second
 
-// Owe tells workers to stop that could not be reached before, while the hub is connected and
+// SendPending tells workers to stop that could not be reached before, while the hub is connected and
 // until ctx ends.
-func Owe(ctx context.Context, a *Agents) {
+func SendPending(ctx context.Context, a *Agents) {
 	for range project.Steadily(ctx, 0, oweTime) {
 		if err := tellCancelled(ctx, a); err != nil && ctx.Err() == nil {
 			a.Project.Log.Warn("could not stop workers of other machines", "error", err)

@@ -19,10 +19,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
-	"flame/agents/abroad"
 	"flame/agents/changes"
 	"flame/agents/plan"
 	"flame/agents/record"
+	"flame/agents/remote"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
@@ -32,7 +32,7 @@ import (
 
 // elsewhere is a hub without a network.
 type elsewhere struct {
-	run func(ctx context.Context, w abroad.Work, see func(agents.Sight)) error
+	run func(ctx context.Context, w remote.Task, see func(agents.RemoteProgress)) error
 
 	mu        sync.Mutex
 	cancelled []string
@@ -48,12 +48,12 @@ func (e *elsewhere) Unserved(queue string) string {
 	return ""
 }
 
-func (e *elsewhere) Run(ctx context.Context, errand agents.Errand, see func(agents.Sight)) error {
+func (e *elsewhere) Run(ctx context.Context, errand agents.RemoteTask, see func(agents.RemoteProgress)) error {
 	text, err := json.Marshal(errand.Work)
 	if err != nil {
 		return err
 	}
-	w, err := abroad.ReadWork(text)
+	w, err := remote.ReadWork(text)
 	if err != nil {
 		return err
 	}
@@ -83,13 +83,13 @@ func (e *elsewhere) Fetch(_ context.Context, name string, to io.Writer, _ int64)
 }
 
 // joined returns a service whose project has joined a hub, with workers that do this.
-func joined(t *testing.T, run func(ctx context.Context, w abroad.Work, see func(agents.Sight)) error) (*service, *elsewhere) {
+func joined(t *testing.T, run func(ctx context.Context, w remote.Task, see func(agents.RemoteProgress)) error) (*service, *elsewhere) {
 	t.Helper()
 	s, e := newService(t), &elsewhere{run: run, left: map[string]string{}}
-	s.Elsewhere = e
+	s.Remote = e
 	var following sync.WaitGroup
 	t.Cleanup(following.Wait)
-	s.Start = func(_ context.Context, seat supervise.Seat) (supervise.Process, error) {
+	s.Start = func(_ context.Context, seat supervise.StartSpec) (supervise.Process, error) {
 		following.Go(func() {
 			assert.NoError(t, s.Supervise(context.Background(), seat.Agent, slog.New(slog.DiscardHandler)))
 		})
@@ -99,21 +99,21 @@ func joined(t *testing.T, run func(ctx context.Context, w abroad.Work, see func(
 }
 
 // away asks for an agent on another machine.
-func (s *service) away(steps string) record.Run {
+func (s *service) away(steps string) record.Agent {
 	s.t.Helper()
 	return s.request(user, plan.Request{Type: "builder", Prompt: steps, On: "gpu"})
 }
 
 func TestAnAgentElsewhereLooksLikeALocalAgent(t *testing.T) {
 	t.Parallel()
-	var did abroad.Work
+	var did remote.Task
 	go1 := make(chan struct{})
-	s, e := joined(t, func(ctx context.Context, w abroad.Work, see func(agents.Sight)) error {
+	s, e := joined(t, func(ctx context.Context, w remote.Task, see func(agents.RemoteProgress)) error {
 		did = w
-		see(agents.Sight{})
+		see(agents.RemoteProgress{})
 		half := supervise.Progress{Session: "theirs", Text: "half", Turns: 1, Usage: core.Usage{TokensIn: 100, TokensOut: 10, CostUSD: 0.5}}
-		mode := record.Choice{Effective: hosts.Plan, CappedBy: "worker"}
-		see(agents.Sight{Begun: true, Report: abroad.Report{Machine: "box-1", Progress: half, Mode: mode}})
+		mode := record.ModeChoice{Effective: hosts.ModePlan, CappedBy: "worker"}
+		see(agents.RemoteProgress{Begun: true, Report: remote.Report{Machine: "box-1", Progress: half, Mode: mode}})
 		select {
 		case <-go1:
 		case <-ctx.Done():
@@ -121,14 +121,14 @@ func TestAnAgentElsewhereLooksLikeALocalAgent(t *testing.T) {
 		}
 		o := &supervise.Outcome{State: core.AgentCompleted, Reason: "done", Text: "all of it", Progress: half}
 		o.Usage.CostUSD = 0.75
-		see(agents.Sight{Begun: true, Over: true, Report: abroad.Report{
+		see(agents.RemoteProgress{Begun: true, Over: true, Report: remote.Report{
 			Machine: "box-1", Progress: o.Progress, Mode: mode, Outcome: o, Output: "out", Patch: "patch", Changes: []changes.Change{{Path: "a.go"}},
 		}})
 		return nil
 	})
 	e.left["out"], e.left["patch"] = `{"type":"system"}`+"\n", "diff --git a/a.go b/a.go\n"
 	run := s.away("say half of it; done all of it")
-	assert.Equal(t, "gpu", run.On)
+	assert.Equal(t, "gpu", run.Queue)
 	assert.Empty(t, run.Session, "its session belongs to the worker's machine")
 	run = s.until(run.ID, core.AgentActive)
 	s.eventually(func() bool {
@@ -136,7 +136,7 @@ func TestAnAgentElsewhereLooksLikeALocalAgent(t *testing.T) {
 		return run.Progress.Text == "half"
 	})
 	assert.Equal(t, "box-1", run.Worker)
-	assert.Equal(t, record.Choice{Requested: run.Mode.Requested, Effective: hosts.Plan, CappedBy: "worker"}, run.Mode)
+	assert.Equal(t, record.ModeChoice{Requested: run.Mode.Requested, Effective: hosts.ModePlan, CappedBy: "worker"}, run.Mode)
 	close(go1)
 	run = s.over(run.ID, core.AgentCompleted, core.Completed)
 	assert.Equal(t, "all of it", run.Outcome.Text)
@@ -160,8 +160,8 @@ func TestAnAgentElsewhereLooksLikeALocalAgent(t *testing.T) {
 
 func TestAQueueWithoutWorkersGivesAWarning(t *testing.T) {
 	t.Parallel()
-	s, _ := joined(t, func(ctx context.Context, _ abroad.Work, see func(agents.Sight)) error {
-		see(agents.Sight{Over: true, Lost: "nobody came"})
+	s, _ := joined(t, func(ctx context.Context, _ remote.Task, see func(agents.RemoteProgress)) error {
+		see(agents.RemoteProgress{Over: true, Lost: "nobody came"})
 		return nil
 	})
 	for queue, told := range map[string]int{"typo": 1, "gpu": 0} {
@@ -177,7 +177,7 @@ func TestAnAgentElsewhereEndsAsReportedOrLost(t *testing.T) {
 	for name, c := range map[string]struct {
 		begun  bool
 		lost   string
-		report abroad.Report
+		report remote.Report
 		err    error
 		state  core.AgentState
 		reason string
@@ -185,25 +185,26 @@ func TestAnAgentElsewhereEndsAsReportedOrLost(t *testing.T) {
 	}{
 		"its worker is lost": {begun: true, lost: "worker lost: box-1", state: core.AgentError, reason: "worker lost: box-1"},
 		"it was refused": {
-			report: abroad.Report{Outcome: &supervise.Outcome{State: core.AgentError, Reason: "the worker did not start it", Partial: true}},
+			report: remote.Report{Outcome: &supervise.Outcome{State: core.AgentError, Reason: "the worker did not start it", Partial: true}},
 			state:  core.AgentError, reason: "the worker did not start it",
 		},
 		"the key is unknown": {err: core.Invalidf("the hub does not know this key"), state: core.AgentError, reason: "the hub does not know this key"},
 		"its files are gone": {
-			begun: true, report: abroad.Report{Patch: "none", Outcome: &supervise.Outcome{State: core.AgentCompleted, Reason: "done", Text: "x"}},
+			begun: true, report: remote.Report{Patch: "none", Outcome: &supervise.Outcome{State: core.AgentCompleted, Reason: "done", Text: "x"}},
 			state: core.AgentCompleted, reason: "done",
 		},
 		"it lacked a tool": {
-			begun: true, report: abroad.Report{Outcome: &supervise.Outcome{State: core.AgentCompleted, Reason: "done", Text: "x", Refused: []string{"Bash", "Edit"}}},
+			begun: true, report: remote.Report{Outcome: &supervise.Outcome{State: core.AgentCompleted, Reason: "done", Text: "x",
+				Refused: []string{"Bash", "Edit"}}},
 			state: core.AgentCompleted, reason: "done", says: "x\n(not allowed to use Bash, Edit)",
 		},
 		"an outcome is missing": {begun: true, state: core.AgentError, reason: "its worker did not report its end"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, _ := joined(t, func(_ context.Context, _ abroad.Work, see func(agents.Sight)) error {
+			s, _ := joined(t, func(_ context.Context, _ remote.Task, see func(agents.RemoteProgress)) error {
 				if c.err == nil {
-					see(agents.Sight{Begun: c.begun, Over: true, Lost: c.lost, Report: c.report})
+					see(agents.RemoteProgress{Begun: c.begun, Over: true, Lost: c.lost, Report: c.report})
 				}
 				return c.err
 			})
@@ -221,8 +222,8 @@ func TestAnAgentElsewhereEndsAsReportedOrLost(t *testing.T) {
 func TestCancellingAnAgentElsewhereTellsItsWorker(t *testing.T) {
 	t.Parallel()
 	var e *elsewhere
-	s, e := joined(t, func(ctx context.Context, _ abroad.Work, see func(agents.Sight)) error {
-		see(agents.Sight{Begun: true, Report: abroad.Report{Machine: "box-1", Mode: record.Choice{Effective: hosts.Plan}}})
+	s, e := joined(t, func(ctx context.Context, _ remote.Task, see func(agents.RemoteProgress)) error {
+		see(agents.RemoteProgress{Begun: true, Report: remote.Report{Machine: "box-1", Mode: record.ModeChoice{Effective: hosts.ModePlan}}})
 		for !e.toldToStop() {
 			select {
 			case <-ctx.Done():
@@ -231,7 +232,7 @@ func TestCancellingAnAgentElsewhereTellsItsWorker(t *testing.T) {
 			}
 		}
 		outcome := supervise.Outcome{State: core.AgentCancelled, Reason: "cancelled", Text: "so far"}
-		see(agents.Sight{Begun: true, Over: true, Report: abroad.Report{Outcome: &outcome}})
+		see(agents.RemoteProgress{Begun: true, Over: true, Report: remote.Report{Outcome: &outcome}})
 		return nil
 	})
 	run := s.until(s.away("wait").ID, core.AgentActive)
@@ -272,7 +273,7 @@ func silent(t *testing.T) (address string, made, gone chan struct{}) {
 
 func TestAnAgentElsewhereIsCancelledWhileItsBaseIsSent(t *testing.T) {
 	t.Parallel()
-	s, _ := joined(t, func(context.Context, abroad.Work, func(agents.Sight)) error {
+	s, _ := joined(t, func(context.Context, remote.Task, func(agents.RemoteProgress)) error {
 		assert.Fail(t, "it was given")
 		return nil
 	})
@@ -304,7 +305,7 @@ func TestAnAgentElsewhereIsCancelledWhileItsBaseIsSent(t *testing.T) {
 }
 
 // asked returns work from another machine, in a frame that this machine knows.
-func (s *service) asked(steps string) abroad.Work {
+func (s *service) asked(steps string) remote.Task {
 	s.t.Helper()
 	frame := core.Frame{
 		ID: "frame-theirs01", Machine: "desk-1", Status: core.InProgress, Goal: "Their work", Session: "", CreatedAt: 1, StartedAt: 1, UpdatedAt: 1,
@@ -313,24 +314,24 @@ func (s *service) asked(steps string) abroad.Work {
 	s.Project.Claim = func(context.Context, core.Frame) error { return nil }
 	def, err := s.Catalog(s.Dir).Find("builder")
 	require.NoError(s.t, err)
-	return abroad.WorkOf(record.Run{
+	return remote.WorkOf(record.Agent{
 		ID: s.Project.NewID("agent"), Frame: frame.ID, Host: "claude-code", Description: "Their work", Digest: def.Digest(),
-		Mode: record.Choice{Effective: hosts.AcceptEdits, Grant: "grant-1"}, Limits: supervise.Limits{Wall: time.Minute},
+		Mode: record.ModeChoice{Effective: hosts.ModeAcceptEdits, Grant: "grant-1"}, Limits: supervise.Limits{Wall: time.Minute},
 	}, record.Assignment{Task: steps}, def)
 }
 
 // here has agents work in the project's folder.
-func (s *service) here(context.Context, string) (agents.Place, error) {
-	return agents.Place{Dir: s.Dir}, nil
+func (s *service) here(context.Context, string) (agents.Workspace, error) {
+	return agents.Workspace{Dir: s.Dir}, nil
 }
 
 func TestAWorkerRunsAgentsOfAnotherMachine(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	run, err := agents.TakeOn(s.ctx, s.Agents, s.asked("say half; done all"), agents.Terms{Asker: "desk-1", Most: hosts.Plan, Prepare: s.here})
+	run, err := agents.AcceptRemote(s.ctx, s.Agents, s.asked("say half; done all"), agents.WorkerPolicy{Asker: "desk-1", Most: hosts.ModePlan, Prepare: s.here})
 	require.NoError(t, err)
-	assert.NotEqual(t, run.Asked, run.ID, "agent ids from other machines are never used as folder names")
-	assert.Equal(t, record.Choice{Effective: hosts.Plan, CappedBy: "worker"}, run.Mode)
+	assert.NotEqual(t, run.RemoteID, run.ID, "agent ids from other machines are never used as folder names")
+	assert.Equal(t, record.ModeChoice{Effective: hosts.ModePlan, CappedBy: "worker"}, run.Mode)
 	assert.Equal(t, "builtin", run.Source.Kind, "the definition equals the worker's own")
 	assert.False(t, run.Tools.Permits("mcp__flame__spawn_agent"))
 	run = s.over(run.ID, core.AgentCompleted, core.Completed)
@@ -354,9 +355,9 @@ func TestAWorkerTrustsNoDefinitionOfAnotherMachine(t *testing.T) {
 	w.Definition.HostKeys = map[string]json.RawMessage{"hooks": json.RawMessage(`{}`)}
 	text, err := json.Marshal(w)
 	require.NoError(t, err)
-	w, err = abroad.ReadWork(text)
+	w, err = remote.ReadWork(text)
 	require.NoError(t, err)
-	run, err := agents.TakeOn(s.ctx, s.Agents, w, agents.Terms{Asker: "desk-1", Most: hosts.AcceptEdits, Prepare: s.here})
+	run, err := agents.AcceptRemote(s.ctx, s.Agents, w, agents.WorkerPolicy{Asker: "desk-1", Most: hosts.ModeAcceptEdits, Prepare: s.here})
 	require.NoError(t, err)
 	assert.Equal(t, "machine", run.Source.Kind)
 	told, err := record.AssignmentOf(s.ctx, s.Project, run.ID)
@@ -382,7 +383,7 @@ func TestAWorkerTakesOverOnlyFramesOfItsAsker(t *testing.T) {
 				return errors.Join(err, tx.SaveFrame(frame))
 			}))
 			before := s.frame(w.Frame)
-			run, err := agents.TakeOn(s.ctx, s.Agents, w, agents.Terms{Asker: "desk-1", Most: hosts.Plan, Prepare: s.here})
+			run, err := agents.AcceptRemote(s.ctx, s.Agents, w, agents.WorkerPolicy{Asker: "desk-1", Most: hosts.ModePlan, Prepare: s.here})
 			require.NoError(t, err)
 			assert.Empty(t, run.Frame)
 			run = s.ended(run.ID)
@@ -402,7 +403,7 @@ func TestAWorkerTrustsNoRulesAndBoundsItsAgents(t *testing.T) {
 	require.NoError(t, err)
 	w.Definition, w.Digest, w.Limits = def, def.Digest(), supervise.Limits{Wall: 1000 * time.Hour, Retries: 1 << 30}
 	w.Task = "/deploy now; done with @/etc/passwd and @~/.ssh/id"
-	run, err := agents.TakeOn(s.ctx, s.Agents, w, agents.Terms{Asker: "desk-1", Most: hosts.Plan, Prepare: s.here})
+	run, err := agents.AcceptRemote(s.ctx, s.Agents, w, agents.WorkerPolicy{Asker: "desk-1", Most: hosts.ModePlan, Prepare: s.here})
 	require.NoError(t, err)
 	assert.Equal(t, s.Bounds.Each.Wall, run.Limits.Wall)
 	assert.Equal(t, s.Bounds.Each.Retries, run.Limits.Retries)
@@ -417,16 +418,17 @@ func TestAWorkerTrustsNoRulesAndBoundsItsAgents(t *testing.T) {
 func TestAgentsEndWithTheirWorker(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	run, err := agents.TakeOn(s.ctx, s.Agents, s.asked("say half; wait"), agents.Terms{Asker: "desk-1", Most: hosts.AcceptEdits, Prepare: s.here})
+	run, err := agents.AcceptRemote(s.ctx, s.Agents, s.asked("say half; wait"),
+		agents.WorkerPolicy{Asker: "desk-1", Most: hosts.ModeAcceptEdits, Prepare: s.here})
 	require.NoError(t, err)
 	s.until(run.ID, core.AgentActive)
 	gone := supervise.Self()
 	gone.PID = 1 << 22 // no process has it
 	require.NoError(t, s.Project.Store.Update(s.ctx, func(tx project.Tx) error {
-		var live record.Live
-		_, err := record.Living.Load(tx, run.ID, &live)
+		var live record.ActiveAgent
+		_, err := record.ActiveAgents.Load(tx, run.ID, &live)
 		live.Worker = gone
-		return errors.Join(err, record.Living.Save(tx, run.ID, live))
+		return errors.Join(err, record.ActiveAgents.Save(tx, run.ID, live))
 	}))
 	run = s.ended(run.ID)
 	assert.Equal(t, core.AgentCancelled, run.State)

@@ -42,20 +42,20 @@ func (a *Agents) end(ctx context.Context, id string, o supervise.Outcome) error 
 	if err != nil {
 		return err
 	}
-	run, err := record.Change(ctx, a.Project.Store, id, func(tx project.Tx, run *record.Run) error {
+	run, err := record.Change(ctx, a.Project.Store, id, func(tx project.Tx, run *record.Agent) error {
 		s := a.Project.Step(tx, project.Caller{})
-		if err := record.Spend(s, run, o.Progress); err != nil {
+		if err := record.ChargeUsage(s, run, o.Progress); err != nil {
 			return err
 		}
 		run.State, run.Outcome, run.Progress, run.EndedAt = o.State, &o, o.Progress, a.Project.Now()
-		run.Changes, run.Made, run.Unread = kept.changed, kept.made, kept.unread
+		run.Changes, run.ArtifactHashes, run.Unread = kept.changed, kept.made, kept.unread
 		if o.Session != "" {
 			run.Session = o.Session
 		}
-		if err := record.Leave(tx, *run); err != nil {
+		if err := record.RemoveFromTree(tx, *run); err != nil {
 			return err
 		}
-		if !run.Elsewhere() {
+		if !run.IsRemote() {
 			if err := project.CountFrom(tx, run.Session, run.EndedAt+1); err != nil {
 				return err
 			}
@@ -78,15 +78,15 @@ type keptFiles struct {
 // keepFiles stores the changes of an ended agent to files. For an agent elsewhere it uses the
 // report of the worker. It stores nothing twice.
 func keepFiles(ctx context.Context, a *Agents, told record.Result, session string) (kept keptFiles, err error) {
-	if told.Elsewhere() {
+	if told.IsRemote() {
 		return keptFiles{changed: told.Changes, unread: told.Unread}, nil
 	}
-	kept.changed = changes.In(record.Messages(a.Data, told.Run, a.Hosts), a.Hosts.Tools(), told.Cwd)
+	kept.changed = changes.In(record.Messages(a.Data, told.Agent, a.Hosts), a.Hosts.Tools(), told.Cwd)
 	if told.State.Ended() {
 		return kept, nil
 	}
 	if told.Worktree != "" {
-		changed, err := told.Own().Keep(ctx, record.Patch(a.Data, told.ID))
+		changed, err := told.OwnWorktree().WritePatch(ctx, record.Patch(a.Data, told.ID))
 		if err != nil {
 			a.Project.Log.Warn("could not keep the patch of an agent, so its worktree stays", "agent", told.ID, "error", err)
 			kept.unread = core.OneLine(fmt.Sprintf("what it changed in %s is not in its patch: %v", told.Worktree, err), maxUnread)
@@ -106,7 +106,7 @@ const maxText = 1 << 20
 
 // tellEnd writes the events of an agent's end: the kind of the end, and the record of its run
 // (seed 004).
-func tellEnd(tx project.Tx, now core.Millis, run record.Run) error {
+func tellEnd(tx project.Tx, now core.Millis, run record.Agent) error {
 	frame, err := tx.Frame(run.Frame)
 	if err != nil && !errors.Is(err, core.ErrNotFound) {
 		return err
@@ -114,18 +114,19 @@ func tellEnd(tx project.Tx, now core.Millis, run record.Run) error {
 	err = nil // a deleted frame has no artifacts
 	o, model := run.Outcome, cmp.Or(run.Progress.Model, run.Model)
 	if supervise.OverBudget(o.Reason) {
-		err = record.Tell(tx, now, run, core.BudgetExceeded, map[string]any{"reason": o.Reason, "tokens": run.Progress.Tokens(), "costUSD": run.Progress.Cost()})
+		err = record.Emit(tx, now, run, core.BudgetExceeded,
+			map[string]any{"reason": o.Reason, "tokens": run.Progress.Tokens(), "costUSD": run.Progress.Cost()})
 	}
 	if err == nil && len(o.Refused) > 0 {
-		err = record.Tell(tx, now, run, core.SubagentError, map[string]any{
+		err = record.Emit(tx, now, run, core.SubagentError, map[string]any{
 			"reason": "permission", "refused": o.Refused, "agent_type": run.Type, "permission_mode": run.Mode.Effective,
 		})
 	}
 	return errors.Join(err,
-		record.Tell(tx, now, run, ends[run.State].Event(), map[string]any{
+		record.Emit(tx, now, run, ends[run.State].Event(), map[string]any{
 			"agent_type": run.Type, "reason": o.Reason, "error": o.Error, "stderr": o.Stderr, "context": run.Description,
 		}),
-		record.Tell(tx, now, run, core.SubagentStop, map[string]any{
+		record.Emit(tx, now, run, core.SubagentStop, map[string]any{
 			"session_id": run.ParentSession, "agent_type": run.Type, "permission_mode": run.Mode.Effective,
 			"task_description": run.Description, "spawn_timestamp": run.CreatedAt, "completion_timestamp": run.EndedAt,
 			"outcome": record.OutcomeOf(run.State), "state": run.State, "stop_reason": o.Reason, "error": o.Error, "stderr": o.Stderr,
@@ -136,7 +137,7 @@ func tellEnd(tx project.Tx, now core.Millis, run record.Run) error {
 }
 
 // finish ends the frame of an ended agent, and stops the agents that it started.
-func (a *Agents) finish(ctx context.Context, run record.Run) error {
+func (a *Agents) finish(ctx context.Context, run record.Agent) error {
 	if run.Outcome == nil {
 		return nil
 	}
@@ -145,7 +146,7 @@ func (a *Agents) finish(ctx context.Context, run record.Run) error {
 			return err
 		}
 	}
-	err := children.EndDelegation(ctx, a.Project, parentOf(run), run.Frame, children.Ended{
+	err := children.EndDelegation(ctx, a.Project, parentOf(run), run.Frame, children.EndReport{
 		Agent: run.ID, Session: run.Session, End: ends[run.State], Last: lastWords(run),
 	})
 	if err != nil && !errors.Is(err, core.ErrNotFound) {
@@ -158,18 +159,18 @@ func (a *Agents) finish(ctx context.Context, run record.Run) error {
 		if h, known, err := record.Handoffs.Get(tx, run.ID); err != nil || known && !h.Resolved {
 			return err // another process does it; if that one dies, Recover continues here
 		}
-		return record.Living.Delete(tx, run.ID)
+		return record.ActiveAgents.Delete(tx, run.ID)
 	})
 }
 
 // parentOf returns flame itself as the caller that acts for an agent's parent. Flame may
 // change frames of a session that handed control over.
-func parentOf(run record.Run) project.Caller {
-	return project.Caller{Session: run.ParentSession, Host: project.CommandLine, Trust: project.ByFlame}
+func parentOf(run record.Agent) project.Caller {
+	return project.Caller{Session: run.ParentSession, Host: project.CommandLine, Trust: project.TrustFlame}
 }
 
 // lastWords returns the result for the frame of an agent.
-func lastWords(run record.Run) string {
+func lastWords(run record.Agent) string {
 	o := run.Outcome
 	if run.State == core.AgentCompleted {
 		return strings.TrimSpace(o.Text + "\n" + o.Lacked())
@@ -197,7 +198,7 @@ func (a *Agents) unstarted(ctx context.Context, id string, why error) error {
 
 // Cancel stops an agent and all agents below it. Their work is kept. It returns the agents
 // that it asked to stop; they may take seconds to end.
-func (a *Agents) Cancel(ctx context.Context, by project.Caller, id string) (stopped []record.Run, err error) {
+func (a *Agents) Cancel(ctx context.Context, by project.Caller, id string) (stopped []record.Agent, err error) {
 	run, err := a.directed(ctx, by, id)
 	if err != nil {
 		return nil, err
@@ -208,14 +209,14 @@ func (a *Agents) Cancel(ctx context.Context, by project.Caller, id string) (stop
 	}
 	own, err := a.cancel(ctx, run.ID, who)
 	if own.ID != "" {
-		stopped = append([]record.Run{own}, stopped...)
+		stopped = append([]record.Agent{own}, stopped...)
 	}
 	return stopped, err
 }
 
 // directed returns an agent if the caller may direct it.
-func (a *Agents) directed(ctx context.Context, by project.Caller, id string) (record.Run, error) {
-	return project.Read(ctx, a.Project, func(tx project.Tx) (record.Run, error) {
+func (a *Agents) directed(ctx context.Context, by project.Caller, id string) (record.Agent, error) {
+	return project.Read(ctx, a.Project, func(tx project.Tx) (record.Agent, error) {
 		run, err := find(tx, id)
 		if err == nil {
 			err = record.MayDirect(tx, by, run)
@@ -225,18 +226,18 @@ func (a *Agents) directed(ctx context.Context, by project.Caller, id string) (re
 }
 
 // cancel asks one agent to stop. It returns the zero value if the agent had ended.
-func (a *Agents) cancel(ctx context.Context, id, who string) (record.Run, error) {
+func (a *Agents) cancel(ctx context.Context, id, who string) (record.Agent, error) {
 	asked, first := false, false
-	var watched record.Live
-	run, err := record.Change(ctx, a.Project.Store, id, func(tx project.Tx, run *record.Run) (err error) {
+	var watched record.ActiveAgent
+	run, err := record.Change(ctx, a.Project.Store, id, func(tx project.Tx, run *record.Agent) (err error) {
 		asked, first = true, run.CancelledBy == ""
 		run.CancelledBy = cmp.Or(run.CancelledBy, who)
-		watched, err = record.Living.Of(tx, id)
+		watched, err = record.ActiveAgents.Find(tx, id)
 		return err
 	})
 	switch {
 	case err != nil || !asked:
-		return record.Run{}, err
+		return record.Agent{}, err
 	case !first || run.State == core.AgentInitializing:
 		return run, nil // a signal would kill a supervisor that has not begun
 	}
@@ -248,10 +249,10 @@ func (a *Agents) cancel(ctx context.Context, id, who string) (record.Run, error)
 }
 
 // cancelBelow asks all agents below an agent to stop, at any depth.
-func (a *Agents) cancelBelow(ctx context.Context, id, who string) (stopped []record.Run, err error) {
-	below, err := project.Read(ctx, a.Project, func(tx project.Tx) ([]record.Run, error) { return record.Below(tx, id) })
+func (a *Agents) cancelBelow(ctx context.Context, id, who string) (stopped []record.Agent, err error) {
+	below, err := project.Read(ctx, a.Project, func(tx project.Tx) ([]record.Agent, error) { return record.Below(tx, id) })
 	below = record.Filter(below, "running")
-	slices.SortStableFunc(below, func(x, y record.Run) int { return cmp.Compare(x.Depth, y.Depth) })
+	slices.SortStableFunc(below, func(x, y record.Agent) int { return cmp.Compare(x.Depth, y.Depth) })
 	for _, target := range below {
 		run, failed := a.cancel(ctx, target.ID, who)
 		if err = cmp.Or(err, failed); err != nil {
@@ -266,7 +267,7 @@ func (a *Agents) cancelBelow(ctx context.Context, id, who string) (stopped []rec
 
 // Handoff hands control over to an agent that the caller started. It returns at once. Flame
 // resolves the handoff at the agent's end, even if no caller waits.
-func (a *Agents) Handoff(ctx context.Context, by project.Caller, h record.Handoff) (run record.Run, err error) {
+func (a *Agents) Handoff(ctx context.Context, by project.Caller, h record.Handoff) (run record.Agent, err error) {
 	if err := h.Check(); err != nil {
 		return run, err
 	}
@@ -290,7 +291,7 @@ func (a *Agents) Handoff(ctx context.Context, by project.Caller, h record.Handof
 
 // resolve ends a handoff once its agent has ended: the parent continues, and if the agent did
 // not do its work, OnFailure is applied. It does so once.
-func (a *Agents) resolve(ctx context.Context, run record.Run) error {
+func (a *Agents) resolve(ctx context.Context, run record.Agent) error {
 	var h record.Handoff
 	due := false
 	err := a.Project.Store.Update(ctx, func(tx project.Tx) (err error) {
@@ -313,7 +314,7 @@ func (a *Agents) resolve(ctx context.Context, run record.Run) error {
 	return errors.Join(err, resultErr, a.Project.Store.Update(ctx, func(tx project.Tx) error {
 		return errors.Join(
 			record.Handoffs.Save(tx, run.ID, h),
-			record.Tell(tx, a.Project.Now(), run, core.HandoffResolved, map[string]any{
+			record.Emit(tx, a.Project.Now(), run, core.HandoffResolved, map[string]any{
 				"subagent_id": run.ID, "outcome": h.Outcome, "artifacts": append(came.Artifacts, came.Files...), "on_failure": action, "next": h.Next,
 			}))
 	}))
@@ -323,7 +324,7 @@ func (a *Agents) resolve(ctx context.Context, run record.Run) error {
 const maxRetries = 2
 
 // failHandoff applies OnFailure.
-func failHandoff(ctx context.Context, a *Agents, run record.Run, h *record.Handoff) error {
+func failHandoff(ctx context.Context, a *Agents, run record.Agent, h *record.Handoff) error {
 	why := fmt.Sprintf("agent %s: %s (%s)", run.ID, run.Outcome.Reason, run.State)
 	becomes := core.Blocked
 	switch h.OnFailure {
@@ -347,7 +348,7 @@ func failHandoff(ctx context.Context, a *Agents, run record.Run, h *record.Hando
 
 // retryHandoff starts another agent in the session of the failed one, with the original task
 // and a report of the failure.
-func retryHandoff(ctx context.Context, a *Agents, run record.Run, h *record.Handoff, why string) error {
+func retryHandoff(ctx context.Context, a *Agents, run record.Agent, h *record.Handoff, why string) error {
 	again := record.Handoff{
 		Transfer: h.Transfer, OnFailure: h.OnFailure, Timeout: h.Timeout, Retries: h.Retries + 1, First: cmp.Or(h.First, run.ID),
 	}
@@ -356,7 +357,7 @@ func retryHandoff(ctx context.Context, a *Agents, run record.Run, h *record.Hand
 		return err
 	}
 	prompt := fmt.Sprintf("Attempt %d at this task ended so: %s\nHow far it came: %s\n\nThe task again:\n%s", again.Retries, why, run.Outcome.Text, told.Task)
-	_, err = a.resume(ctx, parentOf(run), run.ID, prompt, func(tx project.Tx, next record.Run) error {
+	_, err = a.resume(ctx, parentOf(run), run.ID, prompt, func(tx project.Tx, next record.Agent) error {
 		h.Next = next.ID // stored with the handoff, so that a process that resolves it again starts no second agent
 		return errors.Join(record.Handoffs.Save(tx, run.ID, *h), again.Begin(tx, a.Project.Now(), next))
 	})
@@ -370,7 +371,7 @@ func retryHandoff(ctx context.Context, a *Agents, run record.Run, h *record.Hand
 }
 
 // cancelBeside stops the other agents that the same session started.
-func cancelBeside(ctx context.Context, a *Agents, run record.Run) error {
+func cancelBeside(ctx context.Context, a *Agents, run record.Agent) error {
 	all, err := a.Running(ctx)
 	if err != nil {
 		return err

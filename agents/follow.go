@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"flame/agents/abroad"
 	"flame/agents/changes"
 	"flame/agents/record"
+	"flame/agents/remote"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/local/place"
@@ -21,13 +21,13 @@ import (
 
 // follow is Supervise for an agent that runs on another machine: a worker does the work, and
 // follow stores its reports as a supervisor would.
-func follow(ctx context.Context, a *Agents, run record.Run, log *slog.Logger) error {
+func follow(ctx context.Context, a *Agents, run record.Agent, log *slog.Logger) error {
 	lasting := context.WithoutCancel(ctx)
-	if err := reach(a.Elsewhere); err != nil {
+	if err := reach(a.Remote); err != nil {
 		return errors.Join(err, a.unstarted(lasting, run.ID, err))
 	}
 	f := &follower{
-		a: a, journal: journal{a, run.ID}, run: run, log: log, seen: make(chan Sight), since: time.Now(),
+		a: a, journal: journal{a, run.ID}, run: run, log: log, seen: make(chan RemoteProgress), since: time.Now(),
 	}
 	if err := f.journal.Begin(lasting, supervise.Self()); err != nil {
 		return err
@@ -46,20 +46,20 @@ func follow(ctx context.Context, a *Agents, run record.Run, log *slog.Logger) er
 type follower struct {
 	a       *Agents
 	journal journal
-	run     record.Run
+	run     record.Agent
 	log     *slog.Logger
-	seen    chan Sight
+	seen    chan RemoteProgress
 
-	last   Sight
-	active bool             // the journal says that it runs
-	stop   supervise.Orders // the order that ends it, once there is one
-	told   bool             // flame has told its worker to stop
-	by     time.Time        // when flame stops waiting for the worker
-	since  time.Time        // when the wait for it, or for the next report, began
+	last   RemoteProgress
+	active bool                // the journal says that it runs
+	stop   supervise.Directive // the order that ends it, once there is one
+	told   bool                // flame has told its worker to stop
+	by     time.Time           // when flame stops waiting for the worker
+	since  time.Time           // when the wait for it, or for the next report, began
 }
 
 // unlessStopped returns the agent's work. It stops sending the base once the agent must end.
-func (f *follower) unlessStopped(ctx context.Context) (w abroad.Work, err error) {
+func (f *follower) unlessStopped(ctx context.Context) (w remote.Task, err error) {
 	lasting := context.WithoutCancel(ctx)
 	giving, stop := context.WithCancel(lasting)
 	defer stop()
@@ -104,21 +104,21 @@ func (f *follower) until(ctx context.Context, done <-chan struct{}, over func() 
 }
 
 // work returns the agent's work.
-func (f *follower) work(ctx context.Context) (abroad.Work, error) {
+func (f *follower) work(ctx context.Context) (remote.Task, error) {
 	told, err := record.AssignmentOf(ctx, f.a.Project, f.run.ID)
 	if err != nil {
-		return abroad.Work{}, err
+		return remote.Task{}, err
 	}
 	def, err := f.a.planner().DefinitionOf(f.run, told)
 	if err != nil {
-		return abroad.Work{}, err
+		return remote.Task{}, err
 	}
-	w := abroad.WorkOf(f.run, told, def)
+	w := remote.WorkOf(f.run, told, def)
 	if f.run.Base == "" {
 		return w, nil
 	}
 	if told.Base == nil { // otherwise a follower has run before
-		base, err := changes.Give(ctx, f.run.Cwd, f.run.ID, nil)
+		base, err := changes.Export(ctx, f.run.Cwd, f.run.ID, nil)
 		if err != nil {
 			return w, err
 		}
@@ -132,19 +132,19 @@ func (f *follower) work(ctx context.Context) (abroad.Work, error) {
 }
 
 // outcome follows the agent to its end.
-func (f *follower) outcome(ctx context.Context, w abroad.Work) supervise.Outcome {
+func (f *follower) outcome(ctx context.Context, w remote.Task) supervise.Outcome {
 	lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	go func() {
-		see := func(s Sight) {
+		see := func(s RemoteProgress) {
 			select {
 			case f.seen <- s:
 			case <-lasting.Done():
 			}
 		}
-		err := f.a.Elsewhere.Run(lasting, Errand{Queue: f.run.On, Retries: f.run.Retries, Work: w}, see)
+		err := f.a.Remote.Run(lasting, RemoteTask{Queue: f.run.Queue, Retries: f.run.Retries, Work: w}, see)
 		if err != nil && lasting.Err() == nil {
-			see(Sight{Over: true, Lost: core.OneLine(err.Error(), 500)})
+			see(RemoteProgress{Over: true, Lost: core.OneLine(err.Error(), 500)})
 		}
 	}()
 	f.since = time.Now()
@@ -156,7 +156,7 @@ func (f *follower) outcome(ctx context.Context, w abroad.Work) supervise.Outcome
 }
 
 // see processes a sight. The usage of the agent never shrinks, whatever its worker reports.
-func (f *follower) see(ctx context.Context, s Sight) {
+func (f *follower) see(ctx context.Context, s RemoteProgress) {
 	if s.Attempt > f.run.Attempt {
 		f.anew(ctx, s.Attempt)
 	}
@@ -170,7 +170,7 @@ func (f *follower) see(ctx context.Context, s Sight) {
 // counts.
 func (f *follower) anew(ctx context.Context, attempt int) {
 	was := f.run
-	run, err := record.Change(ctx, f.a.Project.Store, was.ID, func(_ project.Tx, run *record.Run) error {
+	run, err := record.Change(ctx, f.a.Project.Store, was.ID, func(_ project.Tx, run *record.Agent) error {
 		if run.Attempt > 0 {
 			run.Lost = run.Progress.Used()
 		}
@@ -185,7 +185,7 @@ func (f *follower) anew(ctx context.Context, attempt int) {
 		f.log.Warn("journal", "error", err)
 		return
 	}
-	f.run, f.last, f.active = run, Sight{}, false
+	f.run, f.last, f.active = run, RemoteProgress{}, false
 }
 
 // total returns the agent's progress, including the usage of lost attempts.
@@ -205,7 +205,7 @@ func (f *follower) look(ctx context.Context) {
 	if !f.active && f.last.Report.Mode.Effective.Known() {
 		f.active = f.begun(ctx, p) == nil
 	}
-	orders, err := f.journal.Tell(ctx, p)
+	orders, err := f.journal.Report(ctx, p)
 	switch limit := f.run.Limits.Wall; {
 	case err != nil:
 		f.log.Warn("journal", "error", err)
@@ -213,9 +213,9 @@ func (f *follower) look(ctx context.Context) {
 	case orders.Stop != "":
 		f.stop = orders
 	case f.run.Lost != core.Usage{} && f.run.Limits.UsedUp(p) != "":
-		f.stop = supervise.Orders{Stop: core.AgentError, Reason: f.run.Limits.UsedUp(p)}
+		f.stop = supervise.Directive{Stop: core.AgentError, Reason: f.run.Limits.UsedUp(p)}
 	case limit > 0 && !f.last.Begun && time.Since(f.since) > limit:
-		f.stop = supervise.Orders{Stop: core.AgentTimeout, Reason: fmt.Sprintf("no worker took it from the queue %s within %s", f.run.On, limit)}
+		f.stop = supervise.Directive{Stop: core.AgentTimeout, Reason: fmt.Sprintf("no worker took it from the queue %s within %s", f.run.Queue, limit)}
 	}
 }
 
@@ -223,14 +223,14 @@ func (f *follower) look(ctx context.Context) {
 func (f *follower) signalled(ctx context.Context) {
 	f.look(ctx)
 	if f.stop.Stop == "" {
-		f.stop = supervise.Orders{Stop: core.AgentCancelled, Reason: "stopped by a signal"}
+		f.stop = supervise.Directive{Stop: core.AgentCancelled, Reason: "stopped by a signal"}
 	}
 }
 
 // begun records which machine runs the agent, and in which mode.
 func (f *follower) begun(ctx context.Context, p supervise.Progress) error {
 	r := f.last.Report
-	_, err := record.Change(ctx, f.a.Project.Store, f.run.ID, func(_ project.Tx, run *record.Run) error {
+	_, err := record.Change(ctx, f.a.Project.Store, f.run.ID, func(_ project.Tx, run *record.Agent) error {
 		run.Worker = r.Machine
 		if r.Mode.Effective.Known() && !r.Mode.Effective.Exceeds(run.Mode.Effective) {
 			run.Mode.Effective, run.Mode.CappedBy = r.Mode.Effective, r.Mode.CappedBy
@@ -253,7 +253,7 @@ func (f *follower) cancelled(ctx context.Context) bool {
 		f.by = time.Now().Add(cancelTime)
 	}
 	if !f.told {
-		err := f.a.Elsewhere.Cancel(ctx, f.run.ID, f.stop.Reason)
+		err := f.a.Remote.Cancel(ctx, f.run.ID, f.stop.Reason)
 		if f.told = err == nil; err != nil {
 			f.log.Warn("could not tell the worker to stop", "error", err)
 		}
@@ -303,7 +303,7 @@ func (f *follower) ended(ctx context.Context) supervise.Outcome {
 	if f.stop.Stop != "" && o.State == core.AgentCancelled {
 		o.State, o.Reason = f.stop.Stop, f.stop.Reason
 	}
-	_, err := record.Change(ctx, f.a.Project.Store, f.run.ID, func(_ project.Tx, run *record.Run) error {
+	_, err := record.Change(ctx, f.a.Project.Store, f.run.ID, func(_ project.Tx, run *record.Agent) error {
 		run.Changes, run.Unread = s.Report.Changes, core.OneLine(s.Report.Unread, maxUnread)
 		return nil
 	})
@@ -311,7 +311,7 @@ func (f *follower) ended(ctx context.Context) supervise.Outcome {
 		if name == "" {
 			return nil
 		}
-		return place.Write(path, 0o600, func(to io.Writer) error { return f.a.Elsewhere.Fetch(ctx, name, to, most) })
+		return place.Write(path, 0o600, func(to io.Writer) error { return f.a.Remote.Fetch(ctx, name, to, most) })
 	}
 	err = errors.Join(
 		fetch(s.Report.Output, filepath.Join(f.a.Folder(f.run.ID), supervise.OutputFile), maxAwayOutput),

@@ -19,8 +19,8 @@ import (
 )
 
 // fronted is how a host runs behind a gateway whose settings stand in front of its options.
-func fronted(_ hosts.Machine, args []string) (hosts.Behind, error) {
-	return hosts.Behind{
+func fronted(_ hosts.Machine, args []string) (hosts.GatewayLaunch, error) {
+	return hosts.GatewayLaunch{
 		Upstream: &url.URL{Scheme: "http", Host: "up"},
 		Plain:    args[0] == "plain",
 		Settings: func(base, mark string) ([]byte, error) { return []byte(base + " " + mark), nil },
@@ -31,17 +31,19 @@ func fronted(_ hosts.Machine, args []string) (hosts.Behind, error) {
 
 func TestAnAgentHasTheGatewayOfItsSession(t *testing.T) {
 	t.Parallel()
-	known := hosts.Registry{{Name: "one", Behind: fronted}, {Name: "two"}}
-	refused := hosts.Registry{{Name: "one", Behind: func(hosts.Machine, []string) (hosts.Behind, error) {
-		return hosts.Behind{}, errors.New("another service")
+	known := hosts.Registry{{Name: "one", PlanGatewayLaunch: fronted}, {Name: "two"}}
+	refused := hosts.Registry{{Name: "one", PlanGatewayLaunch: func(hosts.Machine, []string) (hosts.GatewayLaunch, error) {
+		return hosts.GatewayLaunch{}, errors.New("another service")
 	}}}
 	behind := []string{"BASE=http://up"}
-	own := func() *Gate { return &Gate{Env: behind, Base: "http://here", Mark: "M=1", For: []string{"http://up"}} }
+	own := func() *Gateway {
+		return &Gateway{Env: behind, Base: "http://here", Mark: "M=1", For: []string{"http://up"}}
+	}
 	tests := map[string]struct {
 		hosts   hosts.Registry
 		host    string
 		command string
-		gate    *Gate
+		gate    *Gateway
 		err     error
 		ran     string // the command
 		env     []string
@@ -51,10 +53,10 @@ func TestAnAgentHasTheGatewayOfItsSession(t *testing.T) {
 		"a gateway":               {known, "one", "go", own(), nil, "prog FILE go", append(behind, "AT=http://here"), 1, ""},
 		"none around":             {known, "one", "go", nil, nil, "prog go", nil, 0, ""},
 		"one that does not open":  {known, "one", "go", nil, errors.New("no port"), "prog go", nil, 0, "no port"},
-		"a host that has none":    {known, "two", "go", &Gate{Env: behind}, nil, "prog go", behind, 1, ""},
+		"a host that has none":    {known, "two", "go", &Gateway{Env: behind}, nil, "prog go", behind, 1, ""},
 		"a host that refuses one": {refused, "one", "go", own(), nil, "prog go", behind, 1, "another service"},
 		"requests to another server": {
-			known, "one", "go", &Gate{Env: behind, Base: "http://here", For: []string{"http://other"}}, nil, "prog go", behind, 1, "another server",
+			known, "one", "go", &Gateway{Env: behind, Base: "http://here", For: []string{"http://other"}}, nil, "prog go", behind, 1, "another server",
 		},
 		"a command without place": {known, "one", "plain", own(), nil, "prog plain", behind, 1, "no place"},
 	}
@@ -65,7 +67,7 @@ func TestAnAgentHasTheGatewayOfItsSession(t *testing.T) {
 			var written []string
 			closed := 0
 			var meter func(core.Usage, bool)
-			a := &Agents{Setup: plan.Setup{Hosts: tt.hosts}, OpenGate: func(_ hosts.Host, agent string, metered func(core.Usage, bool)) (*Gate, error) {
+			a := &Agents{Setup: plan.Setup{Hosts: tt.hosts}, OpenGate: func(_ hosts.Host, agent string, metered func(core.Usage, bool)) (*Gateway, error) {
 				assert.Equal(t, "agent-1", agent)
 				meter = metered
 				if tt.gate != nil {
@@ -81,7 +83,7 @@ func TestAnAgentHasTheGatewayOfItsSession(t *testing.T) {
 				Job: supervise.Job{Command: []string{"prog", tt.command}, Resume: []string{"prog", tt.command, "again"}},
 				Log: slog.New(slog.NewTextHandler(&logs, nil)),
 			}
-			end := gated(a, record.Run{ID: "agent-1", Host: tt.host}, s)
+			end := gated(a, record.Agent{ID: "agent-1", Host: tt.host}, s)
 			assert.Equal(t, tt.ran, strings.Join(s.Job.Command, " "))
 			assert.Equal(t, tt.ran+" again", strings.Join(s.Job.Resume, " "))
 			assert.Equal(t, tt.env, s.Job.Env)
@@ -100,5 +102,5 @@ func TestAnAgentHasTheGatewayOfItsSession(t *testing.T) {
 			}
 		})
 	}
-	assert.NotPanics(t, gated(&Agents{}, record.Run{}, &supervise.Supervisor{}))
+	assert.NotPanics(t, gated(&Agents{}, record.Agent{}, &supervise.Supervisor{}))
 }

@@ -12,13 +12,13 @@ import (
 	"flame/project/usage"
 )
 
-// A Glance is the work of a session for the status line of a host. The host shows it all the
+// A StatusSummary is the work of a session for the status line of a host. The host shows it all the
 // time, so reading it must be cheap and change nothing.
-type Glance struct {
+type StatusSummary struct {
 	Frame  core.Frame `json:"-"`      // in which the session works
 	Agents int        `json:"agents"` // running agents of the session, at any depth
 	Cost   Cost       `json:"cost"`
-	Waits  Waits      `json:"waits"`
+	Waits  Attention  `json:"waits"`
 }
 
 // A Cost is the cost so far of a session with its subagents and agents.
@@ -27,8 +27,8 @@ type Cost struct {
 	Whole bool    `json:"whole"` // false: a price is not known
 }
 
-// Waits counts the things that a person should look at.
-type Waits struct {
+// Attention counts the things that a person should look at.
+type Attention struct {
 	Conflicts int `json:"conflicts"` // between agents' results, that only a person can settle
 	Limits    int `json:"limits"`    // agents that a time limit or a budget ended since the last prompt
 	Failed    int `json:"failed"`    // agents that failed for other reasons since then
@@ -39,8 +39,8 @@ const maxEnds = 20
 
 // GlanceAt returns a glance at the caller's work. ok is false if the caller has no frame, or
 // flame is off.
-func GlanceAt(ctx context.Context, p *project.Project, by project.Caller) (g Glance, ok bool, err error) {
-	err = p.View(ctx, by, func(s *project.Step) error {
+func GlanceAt(ctx context.Context, p *project.Project, by project.Caller) (g StatusSummary, ok bool, err error) {
+	err = p.View(ctx, by, func(s *project.Op) error {
 		if off, err := s.Off(); off || err != nil {
 			return err
 		}
@@ -56,7 +56,7 @@ func GlanceAt(ctx context.Context, p *project.Project, by project.Caller) (g Gla
 			return err
 		}
 		g.Cost = Cost{USD: used.CostUSD, Whole: used.Unpriced == 0}
-		tree, err := record.Trees.Of(s.Tx, session)
+		tree, err := record.Trees.Find(s.Tx, session)
 		if err != nil {
 			return err
 		}
@@ -72,13 +72,13 @@ func GlanceAt(ctx context.Context, p *project.Project, by project.Caller) (g Gla
 
 // since counts the agents of a session that ended badly since its last prompt. With a prompt,
 // the person has seen the earlier ones.
-func (w *Waits) since(s *project.Step, session string) error {
-	presence, err := project.RecordPresence.Of(s.Tx, session)
+func (w *Attention) since(s *project.Op, session string) error {
+	presence, err := project.RecordHookState.Find(s.Tx, session)
 	if err != nil || session == "" {
 		return err
 	}
 	ends, err := s.Tx.FindEvents(project.EventQuery{
-		Below: session, AfterSeq: presence.Turn, Kinds: []string{core.SubagentStop}, Limit: maxEnds, Last: true,
+		Below: session, AfterSeq: presence.TurnSeq, Kinds: []string{core.SubagentStop}, Limit: maxEnds, Last: true,
 	})
 	for _, end := range ends {
 		var told struct {
@@ -101,7 +101,7 @@ func (w *Waits) since(s *project.Step, session string) error {
 // conflicts counts the conflicts that wait for the person of a session, or for a person at a
 // shell.
 func conflicts(tx project.Tx, by project.Caller, session string) (n int, err error) {
-	err = converge.Open.Each(tx, func(_ string, c converge.Waiting) error {
+	err = converge.Open.Each(tx, func(_ string, c converge.OpenConflicts) error {
 		if by.Anonymous() || c.Person == session || c.Person == project.CommandLine {
 			n += c.Conflicts
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // seen returns the glance of a caller.
-func (s *service) seen(by project.Caller) agents.Glance {
+func (s *service) seen(by project.Caller) agents.StatusSummary {
 	s.t.Helper()
 	g, ok, err := agents.GlanceAt(s.ctx, s.Project, by)
 	require.NoError(s.t, err)
@@ -25,7 +25,7 @@ func (s *service) seen(by project.Caller) agents.Glance {
 func TestAGlanceShowsRunningAgents(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	another := project.Caller{Session: "another", Host: "claude-code", Trust: project.Stamped}
+	another := project.Caller{Session: "another", Host: "claude-code", Trust: project.TrustHook}
 	_, err := turns.Begin(s.ctx, s.Project, another, turns.Prompt{ID: "p", Text: "Build a cellar", FromUser: true})
 	require.NoError(t, err)
 	assert.Zero(t, s.seen(user).Agents)
@@ -38,7 +38,7 @@ func TestAGlanceShowsRunningAgents(t *testing.T) {
 	s.ended(run.ID)
 	g := s.seen(user)
 	assert.Equal(t, "Build a login", g.Frame.Goal)
-	assert.Equal(t, agents.Waits{}, g.Waits, "the person who stops an agent knows of its end")
+	assert.Equal(t, agents.Attention{}, g.Waits, "the person who stops an agent knows of its end")
 }
 
 func TestAGlanceShowsEndedAgentsUntilTheNextPrompt(t *testing.T) {
@@ -48,10 +48,10 @@ func TestAGlanceShowsEndedAgentsUntilTheNextPrompt(t *testing.T) {
 	s.ended(s.spawn("done").ID)
 	s.ended(s.request(user, plan.Request{Type: "hasty", Prompt: "hang"}).ID)
 	g := s.seen(user)
-	assert.Equal(t, agents.Waits{Limits: 1, Failed: 1}, g.Waits)
+	assert.Equal(t, agents.Attention{Limits: 1, Failed: 1}, g.Waits)
 	_, err := turns.Begin(s.ctx, s.Project, user, turns.Prompt{ID: "p2", Text: "Go on", FromUser: true})
 	require.NoError(t, err)
-	assert.Equal(t, agents.Waits{}, s.seen(user).Waits)
+	assert.Equal(t, agents.Attention{}, s.seen(user).Waits)
 }
 
 func TestAGlanceShowsConflictsUntilAPersonHasSettledThem(t *testing.T) {

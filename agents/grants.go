@@ -33,7 +33,7 @@ func (a *Agents) Grant(ctx context.Context, g plan.Grant) (plan.Grant, error) {
 	}
 	g.ID, g.MadeAt = a.Project.NewID("grant"), a.Project.Now()
 	err := a.Project.Store.Update(ctx, func(tx project.Tx) error {
-		ran, err := record.AtWork(tx)
+		ran, err := record.Running(tx)
 		if err != nil {
 			return err
 		}
@@ -44,18 +44,18 @@ func (a *Agents) Grant(ctx context.Context, g plan.Grant) (plan.Grant, error) {
 		if err := plan.Grants.Save(tx, g.ID, g); err != nil {
 			return err
 		}
-		for tree, theirs := range lo.GroupBy(ran, func(run record.Run) string { return run.Tree }) {
+		for tree, theirs := range lo.GroupBy(ran, func(run record.Agent) string { return run.Tree }) {
 			if err := notify(tx, tree, g, theirs); err != nil {
 				return err
 			}
 		}
-		return record.Tell(tx, g.MadeAt, record.Run{ParentSession: g.Session}, core.PermissionGranted, map[string]any{"grant": g})
+		return record.Emit(tx, g.MadeAt, record.Agent{ParentSession: g.Session}, core.PermissionGranted, map[string]any{"grant": g})
 	})
 	return g, err
 }
 
 // notify leaves a notice of a grant for the session at the root of a tree with running agents.
-func notify(tx project.Tx, tree string, g plan.Grant, ran []record.Run) error {
+func notify(tx project.Tx, tree string, g plan.Grant, ran []record.Agent) error {
 	session := tree
 	switch _, err := tx.Session(tree); {
 	case errors.Is(err, core.ErrNotFound): // agents that a shell started have a frame at their root
@@ -69,7 +69,7 @@ func notify(tx project.Tx, tree string, g plan.Grant, ran []record.Run) error {
 	case err != nil:
 		return err
 	}
-	names := lo.Map(ran, func(run record.Run, _ int) string {
+	names := lo.Map(ran, func(run record.Agent, _ int) string {
 		return fmt.Sprintf("%s (%s)", run.ID, core.OneLine(run.Type, plan.MaxName))
 	})
 	if more := len(names) - maxRan; more > 0 {

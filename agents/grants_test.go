@@ -23,17 +23,17 @@ func TestAnAgentsModeIsNeverAboveItsParents(t *testing.T) {
 	tests := cases.Read[struct {
 		Parent string // as the host told it; empty: it did not
 		R      plan.Request
-		Want   record.Choice
+		Want   record.ModeChoice
 	}](t, "testdata/capped.yaml")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t, "name: bold\ndescription: d\npermissionMode: bypassPermissions", "name: free\ndescription: d")
 			s.startNone()
-			by := project.Caller{Session: "theirs", Host: "claude-code", Trust: project.Stamped}
+			by := project.Caller{Session: "theirs", Host: "claude-code", Trust: project.TrustHook}
 			_, err := turns.Begin(s.ctx, s.Project, by, turns.Prompt{ID: "p", Text: "Work", FromUser: true})
 			require.NoError(t, err)
-			require.NoError(t, s.Project.NoteStanding(s.ctx, by, project.Standing{Mode: tt.Parent}))
+			require.NoError(t, s.Project.NoteStanding(s.ctx, by, project.SessionPermissions{Mode: tt.Parent}))
 			tt.R.Prompt = "done"
 			run := s.request(by, tt.R)
 			assert.Equal(t, tt.Want, run.Mode)
@@ -50,10 +50,10 @@ func TestAnAgentsModeIsNeverAboveItsParents(t *testing.T) {
 func TestANativeSubagentsAgentHasItsSessionsMode(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	child := project.Caller{Session: "child", Parent: user.Session, Host: "claude-code", Trust: project.Stamped}
+	child := project.Caller{Session: "child", Parent: user.Session, Host: "claude-code", Trust: project.TrustHook}
 	_, err := children.StartSession(s.ctx, s.Project, child, "Look (@explorer subagent)")
 	require.NoError(t, err)
-	assert.Equal(t, hosts.AcceptEdits, s.request(child, plan.Request{Type: "builder", Prompt: "done"}).Mode.Effective)
+	assert.Equal(t, hosts.ModeAcceptEdits, s.request(child, plan.Request{Type: "builder", Prompt: "done"}).Mode.Effective)
 }
 
 func TestAHostsOwnAgentPassesOnOnlyItsOwnTools(t *testing.T) {
@@ -61,7 +61,7 @@ func TestAHostsOwnAgentPassesOnOnlyItsOwnTools(t *testing.T) {
 	const careful = "name: careful\ndescription: d\ntools: [Read, Edit]\ndisallowedTools: [Write]"
 	tests := cases.Read[struct {
 		Host   string
-		Told   project.Standing
+		Told   project.SessionPermissions
 		Can    []string
 		Cannot []string
 		Mode   hosts.Mode // empty: that of the session
@@ -71,14 +71,14 @@ func TestAHostsOwnAgentPassesOnOnlyItsOwnTools(t *testing.T) {
 			t.Parallel()
 			s := newService(t, careful)
 			s.startNone()
-			by := project.Caller{Session: "child", Parent: user.Session, Host: tt.Host, Trust: project.Stamped}
+			by := project.Caller{Session: "child", Parent: user.Session, Host: tt.Host, Trust: project.TrustHook}
 			_, err := children.StartSession(s.ctx, s.Project, by, "Look (@x subagent)")
 			require.NoError(t, err)
 			tt.Told.Mode = "acceptEdits"
 			require.NoError(t, s.Project.NoteStanding(s.ctx, by, tt.Told))
 			run := s.request(by, plan.Request{Type: "builder", Prompt: "done"})
-			assert.Equal(t, cmp.Or(tt.Mode, hosts.AcceptEdits), run.Mode.Effective)
-			assert.Equal(t, tt.Mode == hosts.Plan, len(run.Warnings) > 0, run.Warnings)
+			assert.Equal(t, cmp.Or(tt.Mode, hosts.ModeAcceptEdits), run.Mode.Effective)
+			assert.Equal(t, tt.Mode == hosts.ModePlan, len(run.Warnings) > 0, run.Warnings)
 			for _, tool := range tt.Can {
 				assert.True(t, run.Tools.Permits(tool), "%s: %s", tool, run.Tools)
 			}
@@ -112,20 +112,20 @@ func TestWhatAGrantIsFor(t *testing.T) {
 		granted bool
 		below   bool // one that the agent asks for is granted it too
 	}{
-		"any agent":                       {grant: plan.Grant{Mode: hosts.Bypass}, r: bold, granted: true},
-		"this definition":                 {grant: plan.Grant{Mode: hosts.Bypass, Agent: "bold"}, r: bold, granted: true},
-		"another definition":              {grant: plan.Grant{Mode: hosts.Bypass, Agent: "builder"}, r: bold},
-		"this session":                    {grant: plan.Grant{Mode: hosts.Bypass, Session: "user"}, r: bold, granted: true},
-		"another session":                 {grant: plan.Grant{Mode: hosts.Bypass, Session: "elsewhere"}, r: bold},
-		"a while that lasts":              {grant: plan.Grant{Mode: hosts.Bypass, ExpiresAt: 1_000_000}, r: bold, later: 900_000, granted: true},
-		"a while that is over":            {grant: plan.Grant{Mode: hosts.Bypass, ExpiresAt: 1_000_000}, r: bold, later: 1_000_000},
-		"agents of agents too":            {grant: plan.Grant{Mode: hosts.Bypass, Inherited: true}, r: bold, granted: true, below: true},
-		"any agent, but the repository's": {grant: plan.Grant{Mode: hosts.Bypass}, r: theirs},
-		"one session, likewise":           {grant: plan.Grant{Mode: hosts.Bypass, Session: "user", Inherited: true}, r: theirs},
-		"exactly the repository's one":    {grant: plan.Grant{Mode: hosts.Bypass, Agent: "theirs"}, r: theirs, granted: true},
-		"less than the requested mode":    {grant: plan.Grant{Mode: hosts.AcceptEdits}, r: bold},
+		"any agent":                       {grant: plan.Grant{Mode: hosts.ModeBypass}, r: bold, granted: true},
+		"this definition":                 {grant: plan.Grant{Mode: hosts.ModeBypass, Agent: "bold"}, r: bold, granted: true},
+		"another definition":              {grant: plan.Grant{Mode: hosts.ModeBypass, Agent: "builder"}, r: bold},
+		"this session":                    {grant: plan.Grant{Mode: hosts.ModeBypass, Session: "user"}, r: bold, granted: true},
+		"another session":                 {grant: plan.Grant{Mode: hosts.ModeBypass, Session: "elsewhere"}, r: bold},
+		"a while that lasts":              {grant: plan.Grant{Mode: hosts.ModeBypass, ExpiresAt: 1_000_000}, r: bold, later: 900_000, granted: true},
+		"a while that is over":            {grant: plan.Grant{Mode: hosts.ModeBypass, ExpiresAt: 1_000_000}, r: bold, later: 1_000_000},
+		"agents of agents too":            {grant: plan.Grant{Mode: hosts.ModeBypass, Inherited: true}, r: bold, granted: true, below: true},
+		"any agent, but the repository's": {grant: plan.Grant{Mode: hosts.ModeBypass}, r: theirs},
+		"one session, likewise":           {grant: plan.Grant{Mode: hosts.ModeBypass, Session: "user", Inherited: true}, r: theirs},
+		"exactly the repository's one":    {grant: plan.Grant{Mode: hosts.ModeBypass, Agent: "theirs"}, r: theirs, granted: true},
+		"less than the requested mode":    {grant: plan.Grant{Mode: hosts.ModeAcceptEdits}, r: bold},
 		"a name that a call gives its own": {
-			grant: plan.Grant{Mode: hosts.Bypass, Agent: "bold"},
+			grant: plan.Grant{Mode: hosts.ModeBypass, Agent: "bold"},
 			r: plan.Request{Prompt: "done", Inline: json.RawMessage(
 				`{"name":"bold","description":"d","prompt":"Do as you please.","permissionMode":"bypassPermissions"}`)},
 		},
@@ -145,16 +145,16 @@ func TestWhatAGrantIsFor(t *testing.T) {
 			s.shift.Store(int64(tt.later))
 			run := s.request(user, tt.r)
 			if !tt.granted {
-				assert.Equal(t, hosts.AcceptEdits, run.Mode.Effective)
+				assert.Equal(t, hosts.ModeAcceptEdits, run.Mode.Effective)
 				assert.Empty(t, run.Mode.Grant)
 				return
 			}
-			assert.Equal(t, hosts.Bypass, run.Mode.Effective)
+			assert.Equal(t, hosts.ModeBypass, run.Mode.Effective)
 			assert.Equal(t, grant.ID, run.Mode.Grant)
 			below := s.request(as(run), bold)
-			assert.Equal(t, tt.below, below.Mode.Effective == hosts.Bypass, below.Mode)
+			assert.Equal(t, tt.below, below.Mode.Effective == hosts.ModeBypass, below.Mode)
 			require.NoError(t, s.Revoke(s.ctx, grant.ID))
-			assert.Equal(t, hosts.AcceptEdits, s.request(user, tt.r).Mode.Effective, "the grant was revoked")
+			assert.Equal(t, hosts.ModeAcceptEdits, s.request(user, tt.r).Mode.Effective, "the grant was revoked")
 		})
 	}
 }
@@ -162,14 +162,14 @@ func TestWhatAGrantIsFor(t *testing.T) {
 func TestGrantsAreStoredAndReported(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	_, err := s.Grant(s.ctx, plan.Grant{Mode: hosts.Bypass})
+	_, err := s.Grant(s.ctx, plan.Grant{Mode: hosts.ModeBypass})
 	assert.Contains(t, cases.Advice(t, err, core.ErrInvalid), "reason")
 	_, err = s.Grant(s.ctx, plan.Grant{Mode: "all", Reason: "r"})
 	assert.Contains(t, cases.Advice(t, err, core.ErrInvalid), "all")
-	first, err := s.Grant(s.ctx, plan.Grant{Mode: hosts.Bypass, Reason: "first"})
+	first, err := s.Grant(s.ctx, plan.Grant{Mode: hosts.ModeBypass, Reason: "first"})
 	require.NoError(t, err)
 	s.shift.Add(1000)
-	second, err := s.Grant(s.ctx, plan.Grant{Mode: hosts.AcceptEdits, Agent: "builder", Reason: "second"})
+	second, err := s.Grant(s.ctx, plan.Grant{Mode: hosts.ModeAcceptEdits, Agent: "builder", Reason: "second"})
 	require.NoError(t, err)
 	all, err := s.Grants(s.ctx)
 	require.NoError(t, err)
@@ -188,7 +188,7 @@ func TestToolsOnlyShrinkFromLevelToLevel(t *testing.T) {
 	t.Parallel()
 	s := newService(t, "name: wide\ndescription: d\ntools: Read, Grep, Bash(git *), Edit, WebFetch, mcp__docs__*, Agent\ndisallowedTools: WebFetch",
 		"name: greedy\ndescription: d\ntools: Read, Bash, Write, WebFetch, Agent, mcp__docs__find", "name: all\ndescription: d\ntools: '*'")
-	permits := func(run record.Run, want map[string]bool) {
+	permits := func(run record.Agent, want map[string]bool) {
 		t.Helper()
 		for tool, permitted := range want {
 			assert.Equal(t, permitted, run.Tools.Permits(tool), "%s: %s", tool, run.Tools)

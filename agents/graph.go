@@ -92,8 +92,8 @@ func (a *Agents) Graph(ctx context.Context) (*graph.Graph, error) {
 
 // natives returns hosts' own subagents. It includes subagents of which flame knows only the
 // task. A subagent that one of flame's agents started is below that agent.
-func natives(tx project.Tx, runs []record.Run) (nodes []graph.Node, err error) {
-	agents := lo.SliceToMap(runs, func(run record.Run) (session, id string) { return run.Session, run.ID })
+func natives(tx project.Tx, runs []record.Agent) (nodes []graph.Node, err error) {
+	agents := lo.SliceToMap(runs, func(run record.Agent) (session, id string) { return run.Session, run.ID })
 	sessions, err := tx.FindSessions(project.SessionQuery{Children: true, Limit: maxNative})
 	asked, askedErr := children.AllAsked(tx)
 	known := map[string]bool{}
@@ -175,23 +175,23 @@ const (
 // without its children. For an ended agent with its own worktree, here or on another machine,
 // they come from git, so they include changes of any kind.
 func FilesOf(ctx context.Context, a *Agents, by project.Caller, ref string) (l files.List, err error) {
-	var run record.Run
-	err = a.Project.View(ctx, by, func(s *project.Step) error {
+	var run record.Agent
+	err = a.Project.View(ctx, by, func(s *project.Op) error {
 		frame, err := s.Resolve(ref)
 		if err != nil {
 			return err
 		}
-		id, err := project.RecordAgentFrame.Of(s.Tx, frame.ID)
+		id, err := project.RecordAgentFrame.Find(s.Tx, frame.ID)
 		if err != nil {
 			return err
 		}
-		if run, err = record.Runs.Of(s.Tx, id); err != nil {
+		if run, err = record.Agents.Find(s.Tx, id); err != nil {
 			return err
 		}
 		l, err = files.WithPatches(s, frame.ID)
 		return err
 	})
-	if err != nil || run.Worktree == "" && !run.Elsewhere() || !run.State.Ended() {
+	if err != nil || run.Worktree == "" && !run.IsRemote() || !run.State.Ended() {
 		return l, err
 	}
 	patch, cut, err := supervise.ReadFrom(record.Patch(a.Data, run.ID), 0, maxPatchFile)
@@ -210,7 +210,7 @@ func FilesOf(ctx context.Context, a *Agents, by project.Caller, ref string) (l f
 // subagents.
 func noteFiles(ctx context.Context, a *Agents, told record.Result, session string) error {
 	session = cmp.Or(session, told.Session, told.ID)
-	for calls := range slices.Chunk(record.Calls(record.Messages(a.Data, told.Run, a.Hosts)), maxCalls) {
+	for calls := range slices.Chunk(record.Calls(record.Messages(a.Data, told.Agent, a.Hosts)), maxCalls) {
 		err := a.Project.Store.Update(ctx, func(tx project.Tx) error {
 			below, err := tx.FindSessions(project.SessionQuery{Parent: session, Limit: 1})
 			if err != nil {

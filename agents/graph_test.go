@@ -22,9 +22,9 @@ import (
 func TestTheGraphHasNativeSubagentsToo(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	_, err := children.Spawn(s.ctx, s.Project, user, children.Call{ID: "call-1", Description: "Look around", AgentType: "Explore"})
+	_, err := children.Spawn(s.ctx, s.Project, user, children.SpawnCall{ID: "call-1", Description: "Look around", AgentType: "Explore"})
 	require.NoError(t, err)
-	native := project.Caller{Session: "native", Parent: user.Session, Host: "claude-code", Trust: project.Stamped}
+	native := project.Caller{Session: "native", Parent: user.Session, Host: "claude-code", Trust: project.TrustHook}
 	_, err = children.StartSession(s.ctx, s.Project, native, "Read it (@general-purpose subagent)")
 	require.NoError(t, err)
 	below := s.request(native, plan.Request{Type: "builder", Prompt: "hang", Description: "Build"})
@@ -53,13 +53,13 @@ func TestTheGraphHasNativeSubagentsToo(t *testing.T) {
 func TestTheGraphKeepsSubagentsThatEndedLongAgo(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	native := project.Caller{Session: "native", Parent: user.Session, Host: "claude-code", Trust: project.Stamped}
+	native := project.Caller{Session: "native", Parent: user.Session, Host: "claude-code", Trust: project.TrustHook}
 	_, err := children.StartSession(s.ctx, s.Project, native, "Read it (@general-purpose subagent)")
 	require.NoError(t, err)
-	require.NoError(t, children.End(s.ctx, s.Project, user, children.Ended{Session: "native", End: core.ChildCompleted}))
+	require.NoError(t, children.End(s.ctx, s.Project, user, children.EndReport{Session: "native", End: core.ChildCompleted}))
 	s.shift.Store(2 * time.Hour.Milliseconds())
 	for range 100 { // a turn's end leaves to the next what would make it late
-		require.NoError(t, turns.End(s.ctx, s.Project, user, turns.Turn{}))
+		require.NoError(t, turns.End(s.ctx, s.Project, user, turns.EndReport{}))
 		if !s.session("native").Tracked {
 			break
 		}

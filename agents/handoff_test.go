@@ -20,7 +20,7 @@ import (
 
 // handoff hands over to a builder that does these steps once the user's session has
 // handed over to it.
-func (s *service) handoff(steps string, r record.Handoff) record.Run {
+func (s *service) handoff(steps string, r record.Handoff) record.Agent {
 	s.t.Helper()
 	run := s.spawn("wait " + s.Dir + "/go; " + steps)
 	r.Agent = run.ID
@@ -62,7 +62,7 @@ func TestTheEndOfAHandoff(t *testing.T) {
 				assert.Contains(t, cases.Advice(t, err, core.ErrInvalid), run.ID, "a session that handed over control changes no frames")
 				stop := user
 				stop.Event = "Stop"
-				require.NoError(t, turns.End(s.ctx, s.Project, stop, turns.Turn{LastMessage: "I wait"}))
+				require.NoError(t, turns.End(s.ctx, s.Project, stop, turns.EndReport{LastMessage: "I wait"}))
 			}
 			s.touch("go")
 			assert.Equal(t, tt.outcome, s.resolved(run.ID)["outcome"])
@@ -138,7 +138,7 @@ func TestWaitingEndsOnceAHandoffIsResolved(t *testing.T) {
 	run := s.ended(s.spawn("exit 3").ID)
 	require.NoError(t, s.Project.Store.Update(s.ctx, func(tx project.Tx) error {
 		h := record.Handoff{Agent: run.ID, Session: run.ParentSession, OnFailure: record.Abort}
-		if err := errors.Join(h.Begin(tx, s.Project.Now(), run), record.Living.Save(tx, run.ID, record.Live{})); err != nil {
+		if err := errors.Join(h.Begin(tx, s.Project.Now(), run), record.ActiveAgents.Save(tx, run.ID, record.ActiveAgent{})); err != nil {
 			return err
 		}
 		_, _, err := record.ClaimHandoff(tx, s.Project.Now(), run) // another process is at it
@@ -146,7 +146,7 @@ func TestWaitingEndsOnceAHandoffIsResolved(t *testing.T) {
 	}))
 	soon, cancel := context.WithTimeout(s.ctx, 300*time.Millisecond)
 	defer cancel()
-	_, err := s.Wait(soon, run.ID, func(record.Run) {})
+	_, err := s.Wait(soon, run.ID, func(record.Agent) {})
 	require.NoError(t, err)
 	require.Error(t, soon.Err(), "it waited until the limit")
 
@@ -156,6 +156,6 @@ func TestWaitingEndsOnceAHandoffIsResolved(t *testing.T) {
 		h.Resolved = true
 		return errors.Join(err, record.Handoffs.Save(tx, run.ID, h))
 	}))
-	_, err = s.Wait(s.ctx, run.ID, func(record.Run) {})
+	_, err = s.Wait(s.ctx, run.ID, func(record.Agent) {})
 	require.NoError(t, err)
 }

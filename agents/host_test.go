@@ -66,7 +66,7 @@ const launchFile = "launch.json"
 
 // Launch returns the host what it has to work with as arguments, and leaves them for
 // tests to read.
-func (fakeHost) Launch(c hosts.Child) (hosts.Launch, error) {
+func (fakeHost) Launch(c hosts.LaunchSpec) (hosts.Launch, error) {
 	if strings.Contains(c.Prompt, "unlaunchable") {
 		return hosts.Launch{}, core.Invalidf("there is no way to run that")
 	}
@@ -195,7 +195,7 @@ func delegate(session, steps string) error {
 	if err != nil {
 		return err
 	}
-	by := project.Caller{Session: session, Host: "claude-code", Agent: os.Getenv(core.AgentVariable), Trust: project.Stamped}
+	by := project.Caller{Session: session, Host: "claude-code", Agent: os.Getenv(core.AgentVariable), Trust: project.TrustHook}
 	_, err = a.Spawn(context.Background(), by, plan.Request{Type: "builder", Prompt: steps})
 	return err
 }
@@ -211,7 +211,7 @@ func (h *acting) edit(path string, failed bool) {
 
 // kept is what the processes of one test share beside the store.
 type kept struct {
-	Bounds plan.Bounds
+	Bounds plan.TreeLimits
 	Keep   bool
 }
 

@@ -37,11 +37,11 @@ func launchers(t *testing.T) []launcher {
 		Home: dir, ProjectDir: dir, Getenv: func(string) string { return "" },
 		LookPath: func(name string) (string, error) { return "/opt/" + name, nil },
 	}
-	return lo.Map(hoststest.Known(), func(h hosts.Host, _ int) launcher { return launcher{h, h.On(machine)} })
+	return lo.Map(hoststest.Known(), func(h hosts.Host, _ int) launcher { return launcher{h, h.Client(machine)} })
 }
 
 // withheld reports whether a host must keep a whole tool from a child.
-func withheld(t *testing.T, host launcher, c hosts.Child, tool string) bool {
+func withheld(t *testing.T, host launcher, c hosts.LaunchSpec, tool string) bool {
 	t.Helper()
 	launch, err := host.Launch(c)
 	require.NoError(t, err)
@@ -64,7 +64,7 @@ func TestAReadingAgentHasNoToolThatChangesThings(t *testing.T) {
 	t.Parallel()
 	for _, host := range launchers(t) {
 		for _, tool := range changers[host.Name] {
-			child := hosts.Child{Mode: hosts.Plan}
+			child := hosts.LaunchSpec{Mode: hosts.ModePlan}
 			assert.True(t, withheld(t, host, child, tool), "%s in %s", tool, host.Name)
 			child.Tools = hosts.ToolSet{}.Only(&[]string{tool})
 			assert.True(t, withheld(t, host, child, tool), "%s in %s, though it is on its list", tool, host.Name)
@@ -75,8 +75,8 @@ func TestAReadingAgentHasNoToolThatChangesThings(t *testing.T) {
 func TestADeniedToolIsDeniedUnderAllNamesOfItsHost(t *testing.T) {
 	t.Parallel()
 	claude, open := launchers(t)[0], launchers(t)[1]
-	denied := func(tool string, host launcher) hosts.Child {
-		return hosts.Child{Tools: hosts.ToolSet{}.Without(tool).For(hoststest.Known(), host.Name)}
+	denied := func(tool string, host launcher) hosts.LaunchSpec {
+		return hosts.LaunchSpec{Tools: hosts.ToolSet{}.Without(tool).For(hoststest.Known(), host.Name)}
 	}
 	for tool, names := range map[string][]string{"edit": {"Edit", "MultiEdit", "NotebookEdit"}, "write": {"Write"}, "apply_patch": {"Edit"}, "bash": {"Bash"}} {
 		for _, name := range names {
@@ -100,7 +100,7 @@ func TestTheEditPermissionOfOpenCodeCoversAllToolsThatChangeFiles(t *testing.T) 
 			opencode.Name:   {"edit", "write", "apply_patch"},
 			claudecode.Name: {"Edit", "Write", "MultiEdit", "NotebookEdit"},
 		} {
-			left := hosts.ToolSet{}.Without(def.For(hoststest.Known(), host).DisallowedTools...)
+			left := hosts.ToolSet{}.Without(def.TranslateFor(hoststest.Known(), host).DisallowedTools...)
 			for _, name := range names {
 				assert.False(t, left.Permits(name), "%s in %s, by the permission %s", name, host, tool)
 			}
@@ -115,7 +115,7 @@ func TestEachHostIsKnown(t *testing.T) {
 	assert.False(t, hoststest.Known().Inside(none, []string{"bash", "flame"}))
 	for _, host := range launchers(t) {
 		name := host.Name
-		assert.NotEmpty(t, hoststest.Known().Of(name).Tools.Names(hosts.Edits), name)
+		assert.NotEmpty(t, hoststest.Known().Of(name).Tools.Names(hosts.EffectEdit), name)
 		assert.True(t, hoststest.Known().Inside(none, []string{"bash", host.Program}), name)
 		def, err := definition.Inline(hoststest.Known(), json.RawMessage(`{"description":"d","prompt":"p","flame":{"host":"`+name+`"}}`))
 		require.NoError(t, err)

@@ -24,7 +24,7 @@ func (a *Agents) Supervise(ctx context.Context, id string, log *slog.Logger) err
 	if err != nil {
 		return err
 	}
-	if run.Elsewhere() {
+	if run.IsRemote() {
 		return follow(ctx, a, run, log)
 	}
 	job, err := jobOf(lasting, a, a.planner(), run)
@@ -32,7 +32,7 @@ func (a *Agents) Supervise(ctx context.Context, id string, log *slog.Logger) err
 		return errors.Join(err, a.unstarted(ctx, run.ID, err))
 	}
 	s := supervise.Supervisor{
-		Job: job, Read: a.Hosts.Of(run.Host).Prints.Reader(), Journal: journal{a, job.ID}, Log: log, Pace: supervise.DefaultPace,
+		Job: job, Read: a.Hosts.Of(run.Host).RunFormat.Reader(), Journal: journal{a, job.ID}, Log: log, Pace: supervise.DefaultPace,
 	}
 	defer gated(a, run, &s)()
 	_, err = s.Run(ctx)
@@ -51,9 +51,10 @@ var errOver = errors.New("the agent is over")
 
 // Begin records which process supervises the agent.
 func (j journal) Begin(ctx context.Context, by supervise.Process) error {
-	run, err := record.Change(ctx, j.a.Project.Store, j.id, func(tx project.Tx, run *record.Run) error {
-		live, err := record.Living.Of(tx, j.id)
-		return errors.Join(err, record.Living.Save(tx, j.id, record.Live{Supervisor: by, Worker: live.Worker, Again: live.Again, Since: run.CreatedAt}))
+	run, err := record.Change(ctx, j.a.Project.Store, j.id, func(tx project.Tx, run *record.Agent) error {
+		live, err := record.ActiveAgents.Find(tx, j.id)
+		return errors.Join(err, record.ActiveAgents.Save(tx, j.id,
+			record.ActiveAgent{Supervisor: by, Worker: live.Worker, Again: live.Again, Since: run.CreatedAt}))
 	})
 	if err == nil && run.State.Ended() {
 		err = errOver
@@ -64,7 +65,7 @@ func (j journal) Begin(ctx context.Context, by supervise.Process) error {
 // Active records that the agent runs, and in which session.
 func (j journal) Active(ctx context.Context, p supervise.Progress) error {
 	p.Text = core.Cut(p.Text, changes.MaxExcerpt)
-	run, err := record.Change(ctx, j.a.Project.Store, j.id, func(tx project.Tx, run *record.Run) error {
+	run, err := record.Change(ctx, j.a.Project.Store, j.id, func(tx project.Tx, run *record.Agent) error {
 		before := run.State
 		run.State = core.AgentActive // Tell and End count its usage
 		if p.Session != "" {
@@ -76,12 +77,12 @@ func (j journal) Active(ctx context.Context, p supervise.Progress) error {
 		if before == core.AgentActive {
 			return nil // this is the last turn, in another process of the host
 		}
-		return record.Tell(tx, j.a.Project.Now(), *run, core.SubagentActive, map[string]any{"initial_state": core.AgentActive})
+		return record.Emit(tx, j.a.Project.Now(), *run, core.SubagentActive, map[string]any{"initial_state": core.AgentActive})
 	})
 	if err != nil || run.Session == "" {
 		return err
 	}
-	return j.a.Project.Update(ctx, parentOf(run), func(s *project.Step) error { return s.Join(run.ID, run.Session) })
+	return j.a.Project.Update(ctx, parentOf(run), func(s *project.Op) error { return s.Join(run.ID, run.Session) })
 }
 
 // warnAt is the share of a budget at which flame writes a warning.
@@ -91,7 +92,7 @@ const warnAt = 0.8
 const progressPace = core.Millis(5_000)
 
 // Tell records the agent's progress, and returns whether the agent may continue.
-func (j journal) Tell(ctx context.Context, p supervise.Progress) (orders supervise.Orders, err error) {
+func (j journal) Report(ctx context.Context, p supervise.Progress) (orders supervise.Directive, err error) {
 	p.Text = core.Cut(p.Text, changes.MaxExcerpt)
 	var news, sign bool
 	now := j.a.Project.Now()
@@ -100,7 +101,7 @@ func (j journal) Tell(ctx context.Context, p supervise.Progress) (orders supervi
 		if err != nil {
 			return err
 		}
-		live, _, err := record.Living.Get(tx, j.id)
+		live, _, err := record.ActiveAgents.Get(tx, j.id)
 		if err != nil {
 			return err
 		}
@@ -114,8 +115,8 @@ func (j journal) Tell(ctx context.Context, p supervise.Progress) (orders supervi
 	if err != nil || !news {
 		return orders, err
 	}
-	_, err = record.Change(ctx, j.a.Project.Store, j.id, func(tx project.Tx, run *record.Run) error {
-		if err := record.Spend(j.a.Project.Step(tx, project.Caller{}), run, p); err != nil {
+	_, err = record.Change(ctx, j.a.Project.Store, j.id, func(tx project.Tx, run *record.Agent) error {
+		if err := record.ChargeUsage(j.a.Project.Step(tx, project.Caller{}), run, p); err != nil {
 			return err
 		}
 		run.Progress = p
@@ -126,21 +127,21 @@ func (j journal) Tell(ctx context.Context, p supervise.Progress) (orders supervi
 
 // sign records that the supervisor lives, for those who cannot see its process.
 func (j journal) sign(ctx context.Context, now core.Millis) error {
-	_, err := record.Change(ctx, j.a.Project.Store, j.id, func(tx project.Tx, _ *record.Run) error {
-		live, known, err := record.Living.Get(tx, j.id)
+	_, err := record.Change(ctx, j.a.Project.Store, j.id, func(tx project.Tx, _ *record.Agent) error {
+		live, known, err := record.ActiveAgents.Get(tx, j.id)
 		if err != nil || !known {
 			return err
 		}
 		live.Seen = now
-		return record.Living.Save(tx, j.id, live)
+		return record.ActiveAgents.Save(tx, j.id, live)
 	})
 	return err
 }
 
 // tellProgress writes a progress event of an agent from time to time, and once a warning when
 // the budget is nearly used.
-func (j journal) tellProgress(tx project.Tx, run record.Run) error {
-	l, known, err := record.Living.Get(tx, run.ID)
+func (j journal) tellProgress(tx project.Tx, run record.Agent) error {
+	l, known, err := record.ActiveAgents.Get(tx, run.ID)
 	if !known || err != nil {
 		return err
 	}
@@ -149,26 +150,26 @@ func (j journal) tellProgress(tx project.Tx, run record.Run) error {
 		run.Limits.CostUSD > 0 && p.Cost() >= warnAt*run.Limits.CostUSD
 	if low && !l.Warned {
 		l.Warned = true
-		if err := record.Tell(tx, now, run, core.BudgetWarning, map[string]any{"tokens": p.Tokens(), "costUSD": p.Cost(), "limits": run.Limits}); err != nil {
+		if err := record.Emit(tx, now, run, core.BudgetWarning, map[string]any{"tokens": p.Tokens(), "costUSD": p.Cost(), "limits": run.Limits}); err != nil {
 			return err
 		}
-	} else if now-l.Told < progressPace {
+	} else if now-l.LastProgressAt < progressPace {
 		return nil
 	}
-	l.Told = now
-	if err := record.Living.Save(tx, run.ID, l); err != nil {
+	l.LastProgressAt = now
+	if err := record.ActiveAgents.Save(tx, run.ID, l); err != nil {
 		return err
 	}
-	return record.Tell(tx, now, run, core.SubagentProgress, map[string]any{
+	return record.Emit(tx, now, run, core.SubagentProgress, map[string]any{
 		"last_tool": p.LastTool, "tokens": p.Tokens(), "tool_uses": p.ToolCalls, "duration_ms": now - run.CreatedAt,
 	})
 }
 
 // Retry records that the agent waits for another attempt.
 func (j journal) Retry(ctx context.Context, r supervise.Retry) error {
-	_, err := record.Change(ctx, j.a.Project.Store, j.id, func(tx project.Tx, run *record.Run) error {
+	_, err := record.Change(ctx, j.a.Project.Store, j.id, func(tx project.Tx, run *record.Agent) error {
 		run.State, run.Progress.Attempt = core.AgentSuspended, r.Attempt
-		return record.Tell(tx, j.a.Project.Now(), *run, core.SubagentRetry, map[string]any{
+		return record.Emit(tx, j.a.Project.Now(), *run, core.SubagentRetry, map[string]any{
 			"agent_type": run.Type, "attempt": r.Attempt, "reason": r.Reason, "delay": r.Delay.Milliseconds(),
 		})
 	})
@@ -181,7 +182,7 @@ func (j journal) End(ctx context.Context, o supervise.Outcome) error { return j.
 // gated puts a gateway between the host of an agent and its model if the session that asked
 // for the agent has one. It returns a function that closes the gateway. An agent works without
 // a gateway too, so gated only logs errors.
-func gated(a *Agents, run record.Run, s *supervise.Supervisor) (closeGate func()) {
+func gated(a *Agents, run record.Agent, s *supervise.Supervisor) (closeGate func()) {
 	nothing := func() {}
 	if a.OpenGate == nil {
 		return nothing
@@ -198,7 +199,7 @@ func gated(a *Agents, run record.Run, s *supervise.Supervisor) (closeGate func()
 	if gate.Base == "" {
 		return gate.Close
 	}
-	if err := gate.guard(host, a.Machine.At(run.Checkout), s); err != nil {
+	if err := gate.guard(host, a.Machine.InProject(run.Checkout), s); err != nil {
 		s.Log.Warn("the agent has no gateway", "error", err)
 		gate.Close()
 		return nothing
@@ -209,11 +210,11 @@ func gated(a *Agents, run record.Run, s *supervise.Supervisor) (closeGate func()
 
 // guard makes the host of a supervised agent send its requests to the gateway. The agent could
 // change the settings file, so guard writes it again before each process of the host.
-func (g *Gate) guard(host hosts.Host, m hosts.Machine, s *supervise.Supervisor) error {
-	var starts hosts.Behind
+func (g *Gateway) guard(host hosts.Host, m hosts.Machine, s *supervise.Supervisor) error {
+	var starts hosts.GatewayLaunch
 	commands, env := [][]string{s.Job.Command, s.Job.Resume}, []string(nil)
 	for i, command := range commands {
-		behind, err := host.Behind(m, command[1:])
+		behind, err := host.PlanGatewayLaunch(m, command[1:])
 		if err != nil {
 			return err
 		}
@@ -241,7 +242,7 @@ func (g *Gate) guard(host hosts.Host, m hosts.Machine, s *supervise.Supervisor) 
 // outcome that it recorded, or as orphaned. Recover also ends their remaining processes and
 // the frames of ended agents. If no agent is running, it only reads.
 func (a *Agents) Recover(ctx context.Context) error {
-	all, err := project.Read(ctx, a.Project, func(tx project.Tx) (map[string]record.Live, error) { return record.Living.ByID(tx) })
+	all, err := project.Read(ctx, a.Project, func(tx project.Tx) (map[string]record.ActiveAgent, error) { return record.ActiveAgents.ByID(tx) })
 	if err != nil {
 		return err
 	}
@@ -271,7 +272,7 @@ func (a *Agents) recover(ctx context.Context, id string, by supervise.Process) e
 		return a.finish(ctx, run)
 	}
 	supervise.KillRest(id, a.Folder(id))
-	if run.Elsewhere() {
+	if run.IsRemote() {
 		if following, err := followAgain(ctx, a, run, by); following || err != nil {
 			return err
 		}
@@ -279,7 +280,7 @@ func (a *Agents) recover(ctx context.Context, id string, by supervise.Process) e
 	outcome, known, err := supervise.LoadOutcome(a.Folder(id))
 	if !known || err != nil {
 		outcome = orphaned(run, by.PID != 0, a.Project.Now())
-		if told, text := supervise.Reread(a.Folder(id), run.SpentUSD, run.Spent, a.Hosts.Of(run.Host).Prints.Reader()); told.Session != "" {
+		if told, text := supervise.Reread(a.Folder(id), run.SpentUSD, run.Spent, a.Hosts.Of(run.Host).RunFormat.Reader()); told.Session != "" {
 			told.Attempt = run.Progress.Attempt
 			if run.Progress.Metered {
 				told = told.MeteredAs(run.Progress)
@@ -291,7 +292,7 @@ func (a *Agents) recover(ctx context.Context, id string, by supervise.Process) e
 }
 
 // orphaned returns the outcome of an agent whose supervisor reported no outcome.
-func orphaned(run record.Run, begun bool, now core.Millis) supervise.Outcome {
+func orphaned(run record.Agent, begun bool, now core.Millis) supervise.Outcome {
 	o := supervise.Outcome{
 		State: core.AgentOrphaned, Reason: "its supervisor was killed", Partial: true,
 		StartedAt: run.CreatedAt, EndedAt: now, Progress: run.Progress,
@@ -310,7 +311,7 @@ const waitPace = 100 * time.Millisecond
 
 // Wait returns the record of an agent once the agent and its frame have ended and a handoff to
 // it is resolved, or the current record when ctx ends. It calls progress at each check.
-func (a *Agents) Wait(ctx context.Context, id string, progress func(record.Run)) (run record.Run, err error) {
+func (a *Agents) Wait(ctx context.Context, id string, progress func(record.Agent)) (run record.Agent, err error) {
 	settling, looks := false, 0
 	for range project.Steadily(ctx, 0, waitPace) {
 		if looks++; looks%20 == 0 { // the supervisor may have been killed meanwhile
@@ -335,7 +336,7 @@ func (a *Agents) Wait(ctx context.Context, id string, progress func(record.Run))
 // settle does the remaining work for an ended agent, unless begun says that this process tried
 // it before. It reports whether work remains: then another process is doing it, and Recover
 // takes over if that process dies.
-func (a *Agents) settle(ctx context.Context, run record.Run, begun bool) (left bool, err error) {
+func (a *Agents) settle(ctx context.Context, run record.Agent, begun bool) (left bool, err error) {
 	left, err = a.isUnsettled(ctx, run)
 	if !left || begun || err != nil {
 		return left, err
@@ -347,9 +348,9 @@ func (a *Agents) settle(ctx context.Context, run record.Run, begun bool) (left b
 }
 
 // isUnsettled reports whether an ended agent still needs work.
-func (a *Agents) isUnsettled(ctx context.Context, run record.Run) (left bool, err error) {
+func (a *Agents) isUnsettled(ctx context.Context, run record.Agent) (left bool, err error) {
 	return project.Read(ctx, a.Project, func(tx project.Tx) (bool, error) {
-		_, left, err := record.Living.Get(tx, run.ID)
+		_, left, err := record.ActiveAgents.Get(tx, run.ID)
 		return left, err
 	})
 }

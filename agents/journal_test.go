@@ -119,7 +119,7 @@ func TestTheEndOfAnAgentDecidesItsFrameAndEvents(t *testing.T) {
 func TestAnAgentIsSpawnedBeforeAnythingRuns(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	s.Start = func(_ context.Context, seat supervise.Seat) (supervise.Process, error) {
+	s.Start = func(_ context.Context, seat supervise.StartSpec) (supervise.Process, error) {
 		spawned := s.events(seat.Agent, core.SubagentSpawned)
 		require.Len(t, spawned, 1)
 		told := data(t, spawned[0])
@@ -163,7 +163,7 @@ func TestAgentsEndWithTheSessionThatStartedThem(t *testing.T) {
 			parent := s.request(user, plan.Request{Type: "free", Prompt: "wait go; done"})
 			child := s.request(as(parent), plan.Request{Type: "free", Prompt: "hang"})
 			grandchild := s.request(as(child), hangs)
-			for _, run := range []record.Run{parent, child, grandchild} {
+			for _, run := range []record.Agent{parent, child, grandchild} {
 				s.until(run.ID, core.AgentActive)
 			}
 			end(s, parent.ID)
@@ -195,7 +195,7 @@ func TestTheEndOfASessionEndsItsAgents(t *testing.T) {
 	s := newService(t, "name: free\ndescription: d")
 	first, second := s.request(user, plan.Request{Type: "free", Prompt: "hang"}), s.spawn("hang")
 	below := s.request(as(first), hangs)
-	all := []record.Run{below, first, second} // no frame ends before those below it
+	all := []record.Agent{below, first, second} // no frame ends before those below it
 	for _, run := range all {
 		s.until(run.ID, core.AgentActive)
 	}
@@ -246,14 +246,14 @@ func TestAContinuedAgentGetsNoWiderModeThanItsCaller(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	run := s.over(s.spawn("done").ID, core.AgentCompleted, core.Completed)
-	require.Equal(t, hosts.AcceptEdits, run.Mode.Effective)
-	_, err := turns.Begin(s.ctx, s.Project, user, turns.Prompt{ID: "p2", Text: "Plan it", FromUser: true, Standing: project.Standing{Mode: "plan"}})
+	require.Equal(t, hosts.ModeAcceptEdits, run.Mode.Effective)
+	_, err := turns.Begin(s.ctx, s.Project, user, turns.Prompt{ID: "p2", Text: "Plan it", FromUser: true, Standing: project.SessionPermissions{Mode: "plan"}})
 	require.NoError(t, err)
 	_, err = s.Continue(s.ctx, user, run.ID, "more")
 	assert.Contains(t, cases.Advice(t, err, core.ErrInvalid), "acceptEdits")
 	person := project.Caller{Host: project.CommandLine}
 	shell := person
-	shell.Trust = project.InHost
+	shell.Trust = project.TrustInHost
 	_, err = s.Continue(s.ctx, shell, run.ID, "more")
 	assert.Contains(t, cases.Advice(t, err, core.ErrInvalid), "acceptEdits", "a model may be behind it")
 	next, err := s.Continue(s.ctx, person, run.ID, "done")

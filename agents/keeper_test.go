@@ -145,7 +145,7 @@ func TestAgentsBelowOutliveAKilledSupervisor(t *testing.T) {
 }
 
 // below returns the only agent that another one has started.
-func (s *service) below(id string) record.Run {
+func (s *service) below(id string) record.Agent {
 	s.t.Helper()
 	all, err := s.Below(s.ctx, id)
 	require.NoError(s.t, err)
@@ -162,7 +162,7 @@ func TestASupervisorLeavesNoZombiesOfAgentsBelow(t *testing.T) {
 		all, err := s.Below(s.ctx, outer.ID)
 		require.NoError(t, err)
 		return len(s.events(outer.ID, core.SubagentStop)) == 0 &&
-			lo.CountBy(all, func(run record.Run) bool { return run.State.Ended() && len(worksFor(t, run.ID)) == 0 }) == 2
+			lo.CountBy(all, func(run record.Agent) bool { return run.State.Ended() && len(worksFor(t, run.ID)) == 0 }) == 2
 	}, "they do not end")
 	s.eventually(func() bool {
 		return lo.NoneBy(processes.All(t), func(pid int) bool { return processes.Parent(pid) == supervisor && !processes.Runs(pid) })

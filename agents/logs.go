@@ -107,14 +107,14 @@ type worked struct {
 // sessionsOf returns the sessions whose logs tell of frames, the latest first; with ref, the session of
 // that frame, and its id. Without sessions it reads no frames.
 func sessionsOf(ctx context.Context, p *project.Project, known hosts.Registry, by project.Caller, ref string) (all []worked, only string, err error) {
-	err = p.View(ctx, by, func(s *project.Step) error {
+	err = p.View(ctx, by, func(s *project.Op) error {
 		session := ""
 		if ref != "" {
 			frame, err := s.Resolve(ref)
 			if err != nil {
 				return err
 			}
-			if session, only = frame.Session, frame.ID; session == "" || frame.Foreign() {
+			if session, only = frame.Session, frame.ID; session == "" || frame.IsRemote() {
 				return core.NotFoundf("this machine has no log of %s", only).WithHint("%s shows what the frame itself has", op.Details)
 			}
 		}
@@ -123,7 +123,7 @@ func sessionsOf(ctx context.Context, p *project.Project, known hosts.Registry, b
 		}
 		frames, err := s.Tx.FindFrames(project.FrameQuery{Archived: true, Order: project.RecentFirst, Limit: maxFrames})
 		for _, f := range frames {
-			if at := slices.IndexFunc(all, func(w worked) bool { return w.session == f.Session }); at >= 0 && !f.Foreign() {
+			if at := slices.IndexFunc(all, func(w worked) bool { return w.session == f.Session }); at >= 0 && !f.IsRemote() {
 				all[at].frames = append(all[at].frames, f)
 			}
 		}
@@ -135,7 +135,7 @@ func sessionsOf(ctx context.Context, p *project.Project, known hosts.Registry, b
 
 // withLogs returns the latest sessions, or the one that is named, but for subagents without a known log:
 // of other sessions a search says that their log is not known.
-func withLogs(s *project.Step, known hosts.Registry, named string) (all []worked, err error) {
+func withLogs(s *project.Op, known hosts.Registry, named string) (all []worked, err error) {
 	sessions, err := s.Tx.FindSessions(project.SessionQuery{Limit: maxSessions})
 	for _, session := range sessions {
 		if named != "" && session.ID != named {
@@ -145,7 +145,7 @@ func withLogs(s *project.Step, known hosts.Registry, named string) (all []worked
 		if err != nil {
 			return nil, err
 		}
-		if w.path != "" || known.Of(w.host).Store != nil || session.Parent == "" { // a subagent's may be in its parent's
+		if w.path != "" || known.Of(w.host).SessionDB != nil || session.Parent == "" { // a subagent's may be in its parent's
 			all = append(all, w)
 		}
 	}
@@ -153,12 +153,12 @@ func withLogs(s *project.Step, known hosts.Registry, named string) (all []worked
 }
 
 // workedIn returns a session with the place of its log.
-func workedIn(s *project.Step, id string) (w worked, err error) {
+func workedIn(s *project.Op, id string) (w worked, err error) {
 	session, err := s.Tx.Session(id)
 	if err = project.IgnoreMissing(err); err != nil {
 		return w, err
 	}
-	logged, err := project.RecordTranscript.Of(s.Tx, id)
+	logged, err := project.RecordTranscript.Find(s.Tx, id)
 	return worked{session: id, host: session.Host, path: logged.Path}, err
 }
 
@@ -267,7 +267,7 @@ func Recall(ctx context.Context, a *Agents, by project.Caller, r RecallArgs) (te
 		r.Entry = reach.Passages[0].Entry
 	}
 	var w worked
-	err = a.Project.View(ctx, by, func(s *project.Step) error {
+	err = a.Project.View(ctx, by, func(s *project.Op) error {
 		session := s.Session.ID
 		if r.Frame != "" {
 			frame, err := s.Resolve(r.Frame)

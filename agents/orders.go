@@ -11,9 +11,9 @@ import (
 )
 
 // orders returns the order that ends an agent from outside.
-func (j journal) orders(tx project.Tx, run record.Run) (supervise.Orders, error) {
-	cancel := func(format string, args ...any) (supervise.Orders, error) {
-		return supervise.Orders{Stop: core.AgentCancelled, Reason: fmt.Sprintf(format, args...)}, nil
+func (j journal) orders(tx project.Tx, run record.Agent) (supervise.Directive, error) {
+	cancel := func(format string, args ...any) (supervise.Directive, error) {
+		return supervise.Directive{Stop: core.AgentCancelled, Reason: fmt.Sprintf(format, args...)}, nil
 	}
 	if run.State.Ended() {
 		return cancel("it was %s already", run.State)
@@ -21,16 +21,16 @@ func (j journal) orders(tx project.Tx, run record.Run) (supervise.Orders, error)
 	if run.CancelledBy != "" {
 		return cancel("cancelled by %s", run.CancelledBy)
 	}
-	if run.For != "" {
-		live, err := record.Living.Of(tx, run.ID)
+	if run.Requester != "" {
+		live, err := record.ActiveAgents.Find(tx, run.ID)
 		if live.Worker.PID != 0 && live.Worker.Here() && !live.Worker.Alive() {
 			return cancel("the worker that ran it is gone")
 		}
-		return supervise.Orders{}, err
+		return supervise.Directive{}, err
 	}
 	switch ended, err := j.parentEnded(tx, run); {
 	case err != nil:
-		return supervise.Orders{}, err
+		return supervise.Directive{}, err
 	case ended && !j.a.Keep:
 		return cancel("the session that asked for it ended; " + env.AgentOnSessionEnd + "=keep lets agents continue")
 	}
@@ -38,12 +38,12 @@ func (j journal) orders(tx project.Tx, run record.Run) (supervise.Orders, error)
 	if orders.Stop != "" || err != nil {
 		return orders, err
 	}
-	t, err := record.Trees.Of(tx, run.Tree)
+	t, err := record.Trees.Find(tx, run.Tree)
 	if err != nil {
 		return orders, err
 	}
 	if j.a.Bounds.UsedUp(t) != nil {
-		orders = supervise.Orders{Stop: core.AgentError, Reason: supervise.TreeBudget}
+		orders = supervise.Directive{Stop: core.AgentError, Reason: supervise.TreeBudget}
 	}
 	return orders, nil
 }
@@ -53,11 +53,11 @@ func (j journal) orders(tx project.Tx, run record.Run) (supervise.Orders, error)
 const grace = core.Millis(3000)
 
 // parentEnded reports whether the session that asked for an agent has ended, and was not resumed soon.
-func (j journal) parentEnded(tx project.Tx, run record.Run) (bool, error) {
+func (j journal) parentEnded(tx project.Tx, run record.Agent) (bool, error) {
 	parent, err := tx.Session(run.ParentSession)
 	if err != nil || parent.State != core.SessionEnded {
 		return false, project.IgnoreMissing(err)
 	}
-	presence, err := project.RecordPresence.Of(tx, parent.ID)
-	return j.a.Project.Now()-presence.Over > grace, err
+	presence, err := project.RecordHookState.Find(tx, parent.ID)
+	return j.a.Project.Now()-presence.EndedAt > grace, err
 }

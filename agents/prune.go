@@ -55,12 +55,12 @@ func (a *Agents) Prune(ctx context.Context, before core.Millis, look bool) (prun
 
 // endedBefore returns the settled agents that ended before a time, and the worktrees of all
 // other agents.
-func endedBefore(ctx context.Context, a *Agents, before core.Millis) (old []record.Run, kept map[string]bool, err error) {
+func endedBefore(ctx context.Context, a *Agents, before core.Millis) (old []record.Agent, kept map[string]bool, err error) {
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
 		old, kept = nil, map[string]bool{}
 		all, err := record.List(tx)
 		for _, run := range all {
-			_, busy, err := record.Living.Get(tx, run.ID)
+			_, busy, err := record.ActiveAgents.Get(tx, run.ID)
 			if err != nil {
 				return err
 			}
@@ -78,25 +78,25 @@ func endedBefore(ctx context.Context, a *Agents, before core.Millis) (old []reco
 // forget deletes the hidden refs that carried the repository to agents elsewhere, and their
 // changes back. It returns the agents that can be pruned. Agents whose refs could not be
 // deleted are left for the next call.
-func forget(ctx context.Context, a *Agents, all []record.Run) []record.Run {
-	given := lo.FilterMap(all, func(run record.Run, _ int) (string, bool) {
-		return run.ID, run.Elsewhere() && run.Base != "" && sizeOf(a.Folder(run.ID)) > 0
+func forget(ctx context.Context, a *Agents, all []record.Agent) []record.Agent {
+	given := lo.FilterMap(all, func(run record.Agent, _ int) (string, bool) {
+		return run.ID, run.IsRemote() && run.Base != "" && sizeOf(a.Folder(run.ID)) > 0
 	})
 	if len(given) == 0 {
 		return all
 	}
 	if err := changes.Forget(ctx, a.Dir, given, nil); err != nil {
 		a.Project.Log.Warn("could not delete the refs that agents on other machines left at the remote", "error", err)
-		return slices.DeleteFunc(all, func(run record.Run) bool { return slices.Contains(given, run.ID) })
+		return slices.DeleteFunc(all, func(run record.Agent) bool { return slices.Contains(given, run.ID) })
 	}
 	return all
 }
 
 // bulk returns the large files and folders of an agent, and their size.
-func bulk(ctx context.Context, a *Agents, run record.Run, kept map[string]bool) (paths []string, size int64) {
+func bulk(ctx context.Context, a *Agents, run record.Agent, kept map[string]bool) (paths []string, size int64) {
 	folder := a.Folder(run.ID)
 	all := []string{filepath.Join(folder, supervise.OutputFile), filepath.Join(folder, supervise.ErrorsFile)}
-	if run.Worktree != "" && !kept[run.Worktree] && run.Own().IsKept(ctx, record.Patch(a.Data, run.ID)) {
+	if run.Worktree != "" && !kept[run.Worktree] && run.OwnWorktree().IsKept(ctx, record.Patch(a.Data, run.ID)) {
 		all = append(all, run.Worktree)
 	}
 	for _, path := range all {
@@ -109,21 +109,21 @@ func bulk(ctx context.Context, a *Agents, run record.Run, kept map[string]bool) 
 
 // discard deletes files of an agent. It deletes a worktree only if flame has its patch and no
 // agent works in it: an agent may have continued there since the check.
-func discard(ctx context.Context, a *Agents, run record.Run, paths []string) error {
+func discard(ctx context.Context, a *Agents, run record.Agent, paths []string) error {
 	for _, path := range paths {
 		err := error(nil)
 		if path != run.Worktree {
 			err = os.Remove(path)
 		} else {
-			var running []record.Run
-			running, err = project.Read(ctx, a.Project, record.AtWork)
-			used := slices.ContainsFunc(running, func(other record.Run) bool { return other.Worktree == path })
+			var running []record.Agent
+			running, err = project.Read(ctx, a.Project, record.Running)
+			used := slices.ContainsFunc(running, func(other record.Agent) bool { return other.Worktree == path })
 			repository := a.Dir
-			if run.For != "" {
+			if run.Requester != "" {
 				repository = path // the worktree belongs to a mirror
 			}
 			if err == nil && !used {
-				err = run.Own().Remove(ctx, repository)
+				err = run.OwnWorktree().Remove(ctx, repository)
 			}
 		}
 		if err != nil && !os.IsNotExist(err) {

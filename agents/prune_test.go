@@ -18,7 +18,7 @@ import (
 )
 
 // apart returns an agent that wrote new.txt in a worktree of its own.
-func (s *service) apart() record.Run {
+func (s *service) apart() record.Agent {
 	s.t.Helper()
 	s.repository()
 	s.git("update-index", "--add", "--cacheinfo", "160000,"+strings.TrimSpace(s.git("rev-parse", "HEAD"))+",mod")
@@ -29,15 +29,15 @@ func (s *service) apart() record.Run {
 
 func TestPruneKeepsChangesWithoutAPatch(t *testing.T) {
 	t.Parallel()
-	for name, more := range map[string]func(s *service, run record.Run) (file string){
-		"what a person did there": func(s *service, run record.Run) string {
+	for name, more := range map[string]func(s *service, run record.Agent) (file string){
+		"what a person did there": func(s *service, run record.Agent) string {
 			_, dir, err := s.Interactive(s.ctx, run.ID)
 			require.NoError(s.t, err)
 			file := filepath.Join(dir, "by-hand.txt")
 			require.NoError(s.t, os.WriteFile(file, []byte("days of work\n"), 0o600))
 			return file
 		},
-		"what another did whose patch failed": func(s *service, run record.Run) string {
+		"what another did whose patch failed": func(s *service, run record.Agent) string {
 			next, err := s.Continue(s.ctx, user, run.ID, "write more.txt; wait "+s.Dir+"/go; done")
 			require.NoError(s.t, err)
 			s.until(next.ID, core.AgentActive)
@@ -48,11 +48,11 @@ func TestPruneKeepsChangesWithoutAPatch(t *testing.T) {
 			require.NoFileExists(s.t, filepath.Join(s.Folder(next.ID), changes.PatchFile))
 			return filepath.Join(run.Worktree, "more.txt")
 		},
-		"what there is no patch of": func(s *service, run record.Run) string {
+		"what there is no patch of": func(s *service, run record.Agent) string {
 			require.NoError(s.t, os.Remove(filepath.Join(s.Folder(run.ID), changes.PatchFile)))
 			return filepath.Join(run.Worktree, "new.txt")
 		},
-		"what a person did in a submodule": func(s *service, run record.Run) string {
+		"what a person did in a submodule": func(s *service, run record.Agent) string {
 			file := filepath.Join(run.Worktree, "mod", "by-hand.txt")
 			require.NoError(s.t, os.WriteFile(file, []byte("days of work\n"), 0o600))
 			return file

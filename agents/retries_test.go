@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
-	"flame/agents/abroad"
 	"flame/agents/plan"
 	"flame/agents/record"
+	"flame/agents/remote"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
@@ -23,20 +23,20 @@ func TestUsageOfALostWorkerCounts(t *testing.T) {
 	used := func(tokens int64, usd float64) supervise.Progress {
 		return supervise.Progress{Turns: 1, Usage: core.Usage{TokensIn: tokens, CostUSD: usd}}
 	}
-	mode := record.Choice{Effective: hosts.Plan}
+	mode := record.ModeChoice{Effective: hosts.ModePlan}
 	second := make(chan struct{})
-	s, _ := joined(t, func(ctx context.Context, _ abroad.Work, see func(agents.Sight)) error {
-		see(agents.Sight{Attempt: 1, Begun: true, Report: abroad.Report{Machine: "box-1", Progress: used(100, 0.5), Mode: mode}})
+	s, _ := joined(t, func(ctx context.Context, _ remote.Task, see func(agents.RemoteProgress)) error {
+		see(agents.RemoteProgress{Attempt: 1, Begun: true, Report: remote.Report{Machine: "box-1", Progress: used(100, 0.5), Mode: mode}})
 		select {
 		case <-second:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		see(agents.Sight{Attempt: 2, Begun: true, Report: abroad.Report{Machine: "box-2"}})
+		see(agents.RemoteProgress{Attempt: 2, Begun: true, Report: remote.Report{Machine: "box-2"}})
 		end := used(40, 0.25)
 		end.TreeUSD = 0.3
 		o := &supervise.Outcome{State: core.AgentCompleted, Reason: "done", Text: "all of it", Progress: end}
-		see(agents.Sight{Attempt: 2, Begun: true, Over: true, Report: abroad.Report{Machine: "box-2", Progress: end, Mode: mode, Outcome: o}})
+		see(agents.RemoteProgress{Attempt: 2, Begun: true, Over: true, Report: remote.Report{Machine: "box-2", Progress: end, Mode: mode, Outcome: o}})
 		return nil
 	})
 	run := s.request(user, plan.Request{Type: "builder", Prompt: "done", On: "gpu", Retries: 1})
@@ -63,14 +63,15 @@ func TestUsageOfALostWorkerCounts(t *testing.T) {
 func TestTheUsageOfALostWorkerCountsForTheBudget(t *testing.T) {
 	t.Parallel()
 	ends := make(chan struct{})
-	s, e := joined(t, func(_ context.Context, _ abroad.Work, see func(agents.Sight)) error {
+	s, e := joined(t, func(_ context.Context, _ remote.Task, see func(agents.RemoteProgress)) error {
 		for attempt, machine := range []string{"box-1", "box-2"} {
-			see(agents.Sight{Attempt: attempt + 1, Begun: true, Report: abroad.Report{
-				Machine: machine, Progress: supervise.Progress{Usage: core.Usage{TokensIn: 600}}, Mode: record.Choice{Effective: hosts.Plan},
+			see(agents.RemoteProgress{Attempt: attempt + 1, Begun: true, Report: remote.Report{
+				Machine: machine, Progress: supervise.Progress{Usage: core.Usage{TokensIn: 600}}, Mode: record.ModeChoice{Effective: hosts.ModePlan},
 			}})
 		}
 		<-ends
-		see(agents.Sight{Attempt: 2, Begun: true, Over: true, Report: abroad.Report{Outcome: &supervise.Outcome{State: core.AgentCancelled, Reason: "cancelled"}}})
+		see(agents.RemoteProgress{Attempt: 2, Begun: true, Over: true,
+			Report: remote.Report{Outcome: &supervise.Outcome{State: core.AgentCancelled, Reason: "cancelled"}}})
 		return nil
 	})
 	t.Cleanup(func() { close(ends) })

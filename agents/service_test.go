@@ -44,7 +44,7 @@ type service struct {
 }
 
 // user is a session of a person, which hooks vouch for.
-var user = project.Caller{Session: "user", Host: "claude-code", Trust: project.Stamped}
+var user = project.Caller{Session: "user", Host: "claude-code", Trust: project.TrustHook}
 
 // newService makes a project in which a person's session works, with these
 // definitions of the person's own beside the built-in ones.
@@ -73,7 +73,7 @@ func newServiceWith(t *testing.T, change func(*kept), definitions ...string) *se
 	t.Cleanup(s.close)
 	_, err = turns.Begin(s.ctx, a.Project, user, turns.Prompt{ID: "p1", Text: "Build a login", FromUser: true})
 	require.NoError(t, err)
-	require.NoError(t, a.Project.NoteStanding(s.ctx, user, project.Standing{Mode: "acceptEdits"}))
+	require.NoError(t, a.Project.NoteStanding(s.ctx, user, project.SessionPermissions{Mode: "acceptEdits"}))
 	return s
 }
 
@@ -129,12 +129,12 @@ func (s *service) close() {
 }
 
 // spawn starts a builder for the user's session that does these steps.
-func (s *service) spawn(steps string) record.Run {
+func (s *service) spawn(steps string) record.Agent {
 	s.t.Helper()
 	return s.request(user, plan.Request{Type: "builder", Prompt: steps})
 }
 
-func (s *service) request(by project.Caller, r plan.Request) record.Run {
+func (s *service) request(by project.Caller, r plan.Request) record.Agent {
 	s.t.Helper()
 	run, err := s.Spawn(s.ctx, by, r)
 	require.NoError(s.t, err)
@@ -142,19 +142,19 @@ func (s *service) request(by project.Caller, r plan.Request) record.Run {
 }
 
 // as is the caller that an agent's own session is.
-func as(run record.Run) project.Caller {
-	return project.Caller{Session: run.Session, Host: run.Host, Agent: run.ID, Trust: project.Stamped}
+func as(run record.Agent) project.Caller {
+	return project.Caller{Session: run.Session, Host: run.Host, Agent: run.ID, Trust: project.TrustHook}
 }
 
 // patience is how long tests wait for other processes.
 const patience = time.Minute
 
 // ended waits for an agent's end.
-func (s *service) ended(id string) record.Run {
+func (s *service) ended(id string) record.Agent {
 	s.t.Helper()
 	ctx, stop := context.WithTimeout(s.ctx, patience)
 	defer stop()
-	run, err := s.Wait(ctx, id, func(record.Run) {})
+	run, err := s.Wait(ctx, id, func(record.Agent) {})
 	require.NoError(s.t, err)
 	if !assert.True(s.t, run.State.Ended(), "%s is still %s", id, run.State) {
 		log, _ := os.ReadFile(filepath.Join(s.Folder(id), supervise.LogFile))
@@ -165,9 +165,9 @@ func (s *service) ended(id string) record.Run {
 }
 
 // until waits until an agent is in this state.
-func (s *service) until(id string, state core.AgentState) record.Run {
+func (s *service) until(id string, state core.AgentState) record.Agent {
 	s.t.Helper()
-	var run record.Run
+	var run record.Agent
 	s.eventually(func() (ok bool) {
 		var err error
 		run, err = s.Find(s.ctx, id)
@@ -226,7 +226,7 @@ func (s *service) session(id string) (session core.Session) {
 
 // over checks that an agent's end is complete: its frame has ended, nobody has
 // anything left to do, no process is left.
-func (s *service) over(id string, state core.AgentState, frame core.Status) record.Run {
+func (s *service) over(id string, state core.AgentState, frame core.Status) record.Agent {
 	s.t.Helper()
 	run := s.ended(id)
 	require.Equal(s.t, state, run.State, "%+v", run.Outcome)
@@ -244,7 +244,7 @@ func worksFor(t *testing.T, id string) []int {
 }
 
 // noStart stands for a supervisor that never begins.
-func noStart(context.Context, supervise.Seat) (supervise.Process, error) {
+func noStart(context.Context, supervise.StartSpec) (supervise.Process, error) {
 	return supervise.Process{}, nil
 }
 

@@ -32,7 +32,7 @@ type witness struct {
 	launches []hosts.Launch
 }
 
-func (w *witness) Launch(c hosts.Child) (hosts.Launch, error) {
+func (w *witness) Launch(c hosts.LaunchSpec) (hosts.Launch, error) {
 	launch, err := w.Client.Launch(c)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -80,11 +80,11 @@ func TestARepositorysDefinitionNeverWidensItsAgent(t *testing.T) {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
 			s, all := witnessed(t)
-			by := project.Caller{Session: "theirs", Host: host, Trust: project.Stamped}
+			by := project.Caller{Session: "theirs", Host: host, Trust: project.TrustHook}
 			_, err := turns.Begin(s.ctx, s.Project, by, turns.Prompt{ID: "p", Text: "Work", FromUser: true})
 			require.NoError(t, err)
-			require.NoError(t, s.Project.NoteStanding(s.ctx, by, project.Standing{Mode: "default"}))
-			_, err = s.Grant(s.ctx, plan.Grant{Mode: hosts.Bypass, Reason: "for mine", Inherited: true})
+			require.NoError(t, s.Project.NoteStanding(s.ctx, by, project.SessionPermissions{Mode: "default"}))
+			_, err = s.Grant(s.ctx, plan.Grant{Mode: hosts.ModeBypass, Reason: "for mine", Inherited: true})
 			require.NoError(t, err)
 			s.ship("name: plain\ndescription: d")
 			request := plan.Request{Type: "plain", Prompt: "work", Description: "work", Bare: true}
@@ -98,11 +98,11 @@ func TestARepositorysDefinitionNeverWidensItsAgent(t *testing.T) {
 				assert.Equal(t, plain.Mode.Effective, run.Mode.Effective, name)
 				assert.Empty(t, run.Mode.Grant, name)
 				assert.Equal(t, plain.Tools, run.Tools, name)
-				assert.Empty(t, run.Passes, name)
+				assert.Empty(t, run.DelegateTools, name)
 				assert.Equal(t, plain.Limits, run.Limits, name)
 				assert.Equal(t, plain.MaxDepth, run.MaxDepth, name)
 				assert.Equal(t, plain.Host, run.Host, name)
-				assert.Equal(t, plain.Foreign, run.Foreign, name)
+				assert.Equal(t, plain.CrossHost, run.CrossHost, name)
 				assert.Equal(t, plain.Cwd, run.Cwd, name)
 				assert.Equal(t, want, strings.ReplaceAll(all[host].lines(), "hostile", "NAME"), name)
 			}
@@ -175,20 +175,20 @@ func TestARepositoryCannotReplaceTheUsersOwnAgentsRole(t *testing.T) {
 		can, cannot  []string
 		mode         hosts.Mode
 	}{
-		"wider than it is":         {"tools: Read", "tools: '*'", []string{"Read"}, []string{"Edit", "Bash"}, hosts.AcceptEdits},
-		"with what it is denied":   {"disallowedTools: Edit", "model: m", []string{"Read", "Bash"}, []string{"Edit"}, hosts.AcceptEdits},
-		"narrower":                 {"model: m", "tools: Read", []string{"Read"}, []string{"Edit", "Bash"}, hosts.AcceptEdits},
-		"where the own is unclear": {"tools: 7", "tools: '*'", []string{"Read"}, nil, hosts.Plan},
+		"wider than it is":         {"tools: Read", "tools: '*'", []string{"Read"}, []string{"Edit", "Bash"}, hosts.ModeAcceptEdits},
+		"with what it is denied":   {"disallowedTools: Edit", "model: m", []string{"Read", "Bash"}, []string{"Edit"}, hosts.ModeAcceptEdits},
+		"narrower":                 {"model: m", "tools: Read", []string{"Read"}, []string{"Edit", "Bash"}, hosts.ModeAcceptEdits},
+		"where the own is unclear": {"tools: 7", "tools: '*'", []string{"Read"}, nil, hosts.ModePlan},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t, "name: reviewer\ndescription: d\n"+tt.own)
 			s.ship("name: reviewer\ndescription: d\n" + tt.shipped)
-			by := project.Caller{Session: "child", Parent: user.Session, Host: "claude-code", Trust: project.Stamped}
+			by := project.Caller{Session: "child", Parent: user.Session, Host: "claude-code", Trust: project.TrustHook}
 			_, err := children.StartSession(s.ctx, s.Project, by, "Look (@x subagent)")
 			require.NoError(t, err)
-			require.NoError(t, s.Project.NoteStanding(s.ctx, by, project.Standing{Agent: "reviewer", Mode: "acceptEdits"}))
+			require.NoError(t, s.Project.NoteStanding(s.ctx, by, project.SessionPermissions{Agent: "reviewer", Mode: "acceptEdits"}))
 			run := s.request(by, plan.Request{Type: "builder", Prompt: "done"})
 			assert.Equal(t, tt.mode, run.Mode.Effective)
 			for _, tool := range tt.can {
@@ -211,7 +211,7 @@ func TestAGrantForOneAgentIsForTheDefinitionThatWasShown(t *testing.T) {
 	shown, err := s.Plan(s.ctx, user, request)
 	require.NoError(t, err)
 	grant, err := s.Grant(s.ctx, plan.Grant{
-		Mode: hosts.Bypass, Agent: "theirs", Digest: shown.Definition.Digest(), Session: shown.Agent.Tree, Once: true, Reason: "asked",
+		Mode: hosts.ModeBypass, Agent: "theirs", Digest: shown.Definition.Digest(), Session: shown.Agent.Tree, Once: true, Reason: "asked",
 	})
 	require.NoError(t, err)
 	mode := func() hosts.Mode {
@@ -223,7 +223,7 @@ func TestAGrantForOneAgentIsForTheDefinitionThatWasShown(t *testing.T) {
 		return run.Mode.Effective
 	}
 	s.ship("name: theirs\ndescription: wild\npermissionMode: bypassPermissions")
-	assert.Equal(t, hosts.AcceptEdits, mode())
+	assert.Equal(t, hosts.ModeAcceptEdits, mode())
 	shown.Grant = grant.ID
 	_, err = s.Begin(s.ctx, shown)
 	require.ErrorContains(t, err, "has changed since it was granted the mode bypassPermissions")
@@ -231,7 +231,7 @@ func TestAGrantForOneAgentIsForTheDefinitionThatWasShown(t *testing.T) {
 	grant, err = s.Grant(s.ctx, grant)
 	require.NoError(t, err)
 	s.ship("name: theirs\ndescription: tame\npermissionMode: bypassPermissions")
-	assert.Equal(t, hosts.Bypass, mode())
+	assert.Equal(t, hosts.ModeBypass, mode())
 }
 
 // The tools of a definition get the names that its host has for them; it is the same
@@ -241,12 +241,12 @@ func TestAGrantForADefinitionHoldsInEitherHost(t *testing.T) {
 	s, _ := witnessed(t)
 	s.ship("name: theirs\ndescription: d\ntools: Read, Edit, Bash\npermissionMode: bypassPermissions")
 	for _, name := range []string{"theirs", "builder"} {
-		_, err := s.Grant(s.ctx, plan.Grant{Mode: hosts.Bypass, Agent: name, Reason: "r"})
+		_, err := s.Grant(s.ctx, plan.Grant{Mode: hosts.ModeBypass, Agent: name, Reason: "r"})
 		require.NoError(t, err)
 		for _, host := range []string{"claude-code", "opencode"} {
 			s.Host = host
-			run := s.request(user, plan.Request{Type: name, Prompt: "work", Mode: hosts.Bypass})
-			assert.Equal(t, hosts.Bypass, run.Mode.Effective, "%s in %s", name, host)
+			run := s.request(user, plan.Request{Type: name, Prompt: "work", Mode: hosts.ModeBypass})
+			assert.Equal(t, hosts.ModeBypass, run.Mode.Effective, "%s in %s", name, host)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func TestASpawnAnswersAtOnceAndTheAgentWorksInAFrameBelowItsCallers(t *testing.T
 	run := s.request(user, plan.Request{Type: "builder", Prompt: "say half of it; done all of it", Description: "Build the form", Timeout: time.Minute})
 	assert.Equal(t, core.AgentInitializing, run.State)
 	assert.Regexp(t, `^agent-[a-z0-9]{8}$`, run.ID)
-	assert.Equal(t, hosts.AcceptEdits, run.Mode.Effective)
+	assert.Equal(t, hosts.ModeAcceptEdits, run.Mode.Effective)
 	assert.Equal(t, time.Minute, run.Limits.Wall)
 	assert.Equal(t, 1, run.Depth)
 	assert.Equal(t, user.Session, run.ParentSession)
@@ -212,7 +212,7 @@ func TestTheHostThatAgentsRunIn(t *testing.T) {
 		}
 		require.NoError(t, err, name)
 		assert.Equal(t, tt.host, run.Host, name)
-		assert.Equal(t, tt.foreign, run.Foreign, name)
+		assert.Equal(t, tt.foreign, run.CrossHost, name)
 	}
 	s.Host, s.Machine = "", hoststest.With()
 	_, err := s.Spawn(s.ctx, project.Caller{Session: "their own", Host: "vim"}, inline("auto"))
@@ -303,7 +303,7 @@ func TestAnAgentThatEndsAtOnceWasStarted(t *testing.T) {
 func TestAnAgentThatIsCancelledWhileItStartsIsCancelled(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	s.Start = func(ctx context.Context, seat supervise.Seat) (supervise.Process, error) {
+	s.Start = func(ctx context.Context, seat supervise.StartSpec) (supervise.Process, error) {
 		_, err := s.Cancel(ctx, user, seat.Agent)
 		require.NoError(t, err)
 		return supervise.Process{}, errors.New("signal: killed")

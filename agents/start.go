@@ -28,23 +28,23 @@ func (a *Agents) Plan(ctx context.Context, by project.Caller, r plan.Request) (p
 
 // Spawn starts an agent for the caller and returns its record. It returns as soon as the
 // supervisor runs. If it returns an error, nothing of the agent runs.
-func (a *Agents) Spawn(ctx context.Context, by project.Caller, r plan.Request) (record.Run, error) {
+func (a *Agents) Spawn(ctx context.Context, by project.Caller, r plan.Request) (record.Agent, error) {
 	p, err := a.planner().Asked(ctx, by, r)
 	if err != nil {
-		return record.Run{}, err
+		return record.Agent{}, err
 	}
 	return a.Begin(ctx, p)
 }
 
 // Begin starts the agent of a plan as Spawn does, if it is still allowed.
-func (a *Agents) Begin(ctx context.Context, p plan.Plan) (run record.Run, err error) {
+func (a *Agents) Begin(ctx context.Context, p plan.Plan) (run record.Agent, err error) {
 	if p.Known {
 		return p.Agent, nil
 	}
 	p.Agent.Base = changes.Commit(ctx, p.Agent.Cwd)
-	if p.Agent.Elsewhere() {
-		if err := pack(ctx, a.Elsewhere, &p.Agent); err != nil {
-			return record.Run{}, err
+	if p.Agent.IsRemote() {
+		if err := pack(ctx, a.Remote, &p.Agent); err != nil {
+			return record.Agent{}, err
 		}
 	}
 	var made children.Delegated
@@ -54,7 +54,7 @@ func (a *Agents) Begin(ctx context.Context, p plan.Plan) (run record.Run, err er
 	})
 	switch {
 	case err != nil:
-		return record.Run{}, err
+		return record.Agent{}, err
 	case run.ID != p.Agent.ID: // another call with the same key came first
 		return run, nil
 	}
@@ -68,12 +68,12 @@ func (a *Agents) Begin(ctx context.Context, p plan.Plan) (run record.Run, err er
 
 // pack checks that an agent can run elsewhere, and records which part of its folder goes
 // along.
-func pack(ctx context.Context, e Elsewhere, run *record.Run) error {
+func pack(ctx context.Context, e RemoteRunner, run *record.Agent) error {
 	if err := reach(e); err != nil {
 		return err
 	}
-	if told := e.Unserved(run.On); told != "" {
-		run.Warnings = append(run.Warnings, told+"; the agent waits for one: `flame worker --queue "+run.On+"`")
+	if told := e.Unserved(run.Queue); told != "" {
+		run.Warnings = append(run.Warnings, told+"; the agent waits for one: `flame worker --queue "+run.Queue+"`")
 	}
 	if run.Base == "" {
 		return nil
@@ -91,41 +91,41 @@ func pack(ctx context.Context, e Elsewhere, run *record.Run) error {
 // Continue resumes the work of an ended agent with another prompt: in the agent's session or,
 // if that is unknown, in a new session with the context of its frame. The result is a new
 // agent, with its own frame beside the first agent's frame.
-func (a *Agents) Continue(ctx context.Context, by project.Caller, id, prompt string) (record.Run, error) {
-	return a.resume(ctx, by, id, prompt, func(project.Tx, record.Run) error { return nil })
+func (a *Agents) Continue(ctx context.Context, by project.Caller, id, prompt string) (record.Agent, error) {
+	return a.resume(ctx, by, id, prompt, func(project.Tx, record.Agent) error { return nil })
 }
 
 // resume is Continue; with stores more in the transaction that admits the new agent.
-func (a *Agents) resume(ctx context.Context, by project.Caller, id, prompt string, also func(project.Tx, record.Run) error) (record.Run, error) {
+func (a *Agents) resume(ctx context.Context, by project.Caller, id, prompt string, also func(project.Tx, record.Agent) error) (record.Agent, error) {
 	if strings.TrimSpace(prompt) == "" {
-		return record.Run{}, core.Invalidf("there is no prompt").WithHint("say what the agent is to do next")
+		return record.Agent{}, core.Invalidf("there is no prompt").WithHint("say what the agent is to do next")
 	}
 	old, err := a.directed(ctx, by, id)
 	if errors.Is(err, core.ErrNotFound) {
 		return a.continueNative(ctx, by, id, prompt)
 	}
 	if err != nil {
-		return record.Run{}, err
+		return record.Agent{}, err
 	}
 	if !old.State.Ended() {
-		return record.Run{}, core.Invalidf("%s is %s", old.ID, old.State).WithHint("wait for its end with %s, or cancel it first", op.AgentWait)
+		return record.Agent{}, core.Invalidf("%s is %s", old.ID, old.State).WithHint("wait for its end with %s, or cancel it first", op.AgentWait)
 	}
 	planner := a.planner()
 	next, err := planner.Successor(ctx, old, prompt)
 	if err != nil {
-		return record.Run{}, err
+		return record.Agent{}, err
 	}
 	under, err := children.OpenAbove(ctx, a.Project, old.Frame)
 	if err != nil {
-		return record.Run{}, err
+		return record.Agent{}, err
 	}
-	var run record.Run
+	var run record.Agent
 	var made children.Delegated
 	err = a.Project.Store.Update(ctx, func(tx project.Tx) error {
 		if run, made, err = planner.Readmit(tx, by, old, next, under); err != nil {
 			return err
 		}
-		told, err := record.Assignments.Of(tx, old.ID)
+		told, err := record.Assignments.Find(tx, old.ID)
 		if err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ func (a *Agents) resume(ctx context.Context, by project.Caller, id, prompt strin
 		return errors.Join(record.Assignments.Save(tx, run.ID, told), also(tx, run))
 	})
 	if err != nil {
-		return record.Run{}, err
+		return record.Agent{}, err
 	}
 	made.Log()
 	return a.start(ctx, planner, run)
@@ -161,10 +161,10 @@ func (a *Agents) Interactive(ctx context.Context, id string) (command []string, 
 		return nil, "", core.Invalidf("%s has no session of its own that could be opened", id).
 			WithHint("give a prompt: another agent begins with its context then")
 	}
-	if err := run.Own().Restore(ctx, a.Dir, record.Patch(a.Data, run.ID)); err != nil {
+	if err := run.OwnWorktree().Restore(ctx, a.Dir, record.Patch(a.Data, run.ID)); err != nil {
 		return nil, "", err
 	}
-	command, err = h.TalkTo(a.Machine, session)
+	command, err = h.ResumeCommand(a.Machine, session)
 	return command, dir, err
 }
 
@@ -192,18 +192,18 @@ func nativeSession(ctx context.Context, s project.Store, id string) (session cor
 
 // continueNative continues the work of a host's own subagent as an agent: in the subagent's
 // session if the host can do that, otherwise in a new session with the context of its frame.
-func (a *Agents) continueNative(ctx context.Context, by project.Caller, id, prompt string) (record.Run, error) {
+func (a *Agents) continueNative(ctx context.Context, by project.Caller, id, prompt string) (record.Agent, error) {
 	native, goal, err := nativeSession(ctx, a.Project.Store, id)
 	if err != nil {
-		return record.Run{}, err
+		return record.Agent{}, err
 	}
 	host, err := a.Hosts.Named(native.Host)
 	if err != nil {
-		return record.Run{}, err
+		return record.Agent{}, err
 	}
 	under, err := children.OpenAbove(ctx, a.Project, native.Root)
 	if err != nil {
-		return record.Run{}, err
+		return record.Agent{}, err
 	}
 	session := native.ID
 	if !host.Resumes(session) {
@@ -211,17 +211,17 @@ func (a *Agents) continueNative(ctx context.Context, by project.Caller, id, prom
 	}
 	p, err := a.planner().Continued(by, host, core.SubagentType(native.Title), session, goal, plan.Request{Prompt: prompt, Frame: under})
 	if err != nil {
-		return record.Run{}, err
+		return record.Agent{}, err
 	}
 	return a.Begin(ctx, p)
 }
 
 // start runs an admitted agent, or ends it if that fails.
-func (a *Agents) start(ctx context.Context, planner plan.Planner, admitted record.Run) (run record.Run, err error) {
+func (a *Agents) start(ctx context.Context, planner plan.Planner, admitted record.Agent) (run record.Agent, err error) {
 	if admitted.ResumedFrom == "" {
 		run, err = isolate(ctx, a, admitted)
 	} else {
-		run, err = admitted, admitted.Own().Restore(ctx, a.Dir, record.Patch(a.Data, admitted.ResumedFrom))
+		run, err = admitted, admitted.OwnWorktree().Restore(ctx, a.Dir, record.Patch(a.Data, admitted.ResumedFrom))
 	}
 	if err == nil {
 		err = launch(ctx, a, planner, run)
@@ -234,18 +234,18 @@ func (a *Agents) start(ctx context.Context, planner plan.Planner, admitted recor
 
 // isolate makes the worktree of an agent that is to have one, and sets it as the working
 // folder.
-func isolate(ctx context.Context, a *Agents, run record.Run) (record.Run, error) {
+func isolate(ctx context.Context, a *Agents, run record.Agent) (record.Agent, error) {
 	if run.Worktree == "" {
 		return run, nil
 	}
 	if err := makeFolder(a, run.ID); err != nil {
 		return run, err
 	}
-	inside, err := run.Own().Add(ctx, run.Cwd)
+	inside, err := run.OwnWorktree().Add(ctx, run.Cwd)
 	if err != nil {
 		return run, err
 	}
-	return record.Change(ctx, a.Project.Store, run.ID, func(_ project.Tx, kept *record.Run) error {
+	return record.Change(ctx, a.Project.Store, run.ID, func(_ project.Tx, kept *record.Agent) error {
 		kept.Cwd = inside
 		return nil
 	})
@@ -261,11 +261,11 @@ func makeFolder(a *Agents, id string) error {
 
 // launch starts the supervisor of an agent, which builds the agent's command itself. If the
 // command cannot be built, launch fails at once, because its caller waits.
-func launch(ctx context.Context, a *Agents, planner plan.Planner, run record.Run) error {
+func launch(ctx context.Context, a *Agents, planner plan.Planner, run record.Agent) error {
 	if err := makeFolder(a, run.ID); err != nil {
 		return err
 	}
-	if !run.Elsewhere() {
+	if !run.IsRemote() {
 		if _, err := jobOf(ctx, a, planner, run); err != nil {
 			return err
 		}
@@ -277,12 +277,12 @@ func launch(ctx context.Context, a *Agents, planner plan.Planner, run record.Run
 	// The supervisor is recorded here too, so that flame notices its death before its own
 	// first report.
 	err = a.Project.Store.Update(context.WithoutCancel(ctx), func(tx project.Tx) error {
-		live, known, err := record.Living.Get(tx, run.ID)
+		live, known, err := record.ActiveAgents.Get(tx, run.ID)
 		if !known || err != nil || live.Supervisor.PID != 0 {
 			return err
 		}
 		live.Supervisor = supervisor
-		return record.Living.Save(tx, run.ID, live)
+		return record.ActiveAgents.Save(tx, run.ID, live)
 	})
 	if err != nil {
 		a.Project.Log.Warn("could not record an agent's supervisor; it will do so itself", "agent", run.ID, "error", err)
@@ -292,8 +292,8 @@ func launch(ctx context.Context, a *Agents, planner plan.Planner, run record.Run
 
 // Seat returns the arguments of an agent's supervisor. It runs in the checkout whose
 // definitions and settings apply to the agent.
-func (a *Agents) Seat(id, checkout string) supervise.Seat {
-	return supervise.Seat{Program: a.Program, Agent: id, Dir: a.Folder(id), Cwd: checkout, Env: []string{ofProject(a)}}
+func (a *Agents) Seat(id, checkout string) supervise.StartSpec {
+	return supervise.StartSpec{Program: a.Program, Agent: id, Dir: a.Folder(id), Cwd: checkout, Env: []string{ofProject(a)}}
 }
 
 // ofProject returns the variable that tells a process of flame its project, in whatever folder
@@ -303,7 +303,7 @@ func ofProject(a *Agents) string { return env.ProjectDir + "=" + a.Root }
 // jobOf builds the job of an agent's supervisor. The command always comes from host,
 // definition and record, never from a stored command (DESIGN §4). A definition that has
 // changed since may narrow the agent's tools.
-func jobOf(ctx context.Context, a *Agents, planner plan.Planner, run record.Run) (job supervise.Job, err error) {
+func jobOf(ctx context.Context, a *Agents, planner plan.Planner, run record.Agent) (job supervise.Job, err error) {
 	host, err := a.Hosts.Named(run.Host)
 	if err != nil {
 		return job, err
@@ -316,7 +316,7 @@ func jobOf(ctx context.Context, a *Agents, planner plan.Planner, run record.Run)
 	if err != nil {
 		return job, err
 	}
-	child, client := childOf(a, host, def, told, run), host.On(a.Machine)
+	child, client := childOf(a, host, def, told, run), host.Client(a.Machine)
 	launch, err := client.Launch(child)
 	if err != nil {
 		return job, err
@@ -325,23 +325,24 @@ func jobOf(ctx context.Context, a *Agents, planner plan.Planner, run record.Run)
 	resume, err := client.Launch(child)
 	return supervise.Job{
 		ID: run.ID, Dir: child.Dir, Command: launch.Command, Resume: resume.Command,
-		Env: append(launch.Env, ofProject(a)), Unset: a.Hosts.Each(func(h hosts.Host) []string { return h.Variables }), Cwd: run.Cwd,
-		Prompt: launch.Stdin, Fatal: launch.Fatal, GoOn: afterOutage, HandBack: handBack, Limits: run.Limits, SpentUSD: run.SpentUSD, Spent: run.Spent,
+		Env: append(launch.Env, ofProject(a)), Unset: a.Hosts.Each(func(h hosts.Host) []string { return h.UnsetForAgents }), Cwd: run.Cwd,
+		Prompt: launch.Stdin, Fatal: launch.Fatal, RetryPrompt: afterOutage, FinalPrompt: handBack, Limits: run.Limits, SpentUSD: run.SpentUSD,
+		Spent: run.Spent,
 	}, err
 }
 
 // childOf returns what the host must know of an agent.
-func childOf(a *Agents, host hosts.Host, def definition.Definition, told record.Assignment, run record.Run) hosts.Child {
+func childOf(a *Agents, host hosts.Host, def definition.Definition, told record.Assignment, run record.Agent) hosts.LaunchSpec {
 	keys, _ := def.HandedOn(host)
 	tools := run.Tools.Only(def.Tools).Without(def.DisallowedTools...)
 	trusted := def.Trusted(tools)
-	if run.For != "" { // rules in a person's own files are trusted, but only on that person's machine
+	if run.Requester != "" { // rules in a person's own files are trusted, but only on that person's machine
 		trusted = nil
 	}
-	return hosts.Child{
+	return hosts.LaunchSpec{
 		ID: run.ID, Session: run.Session, Prompt: compose(run, told), System: def.Prompt,
 		Title: core.SubagentTitle(run.Description, run.Type), Mode: run.Mode.Effective, Tools: tools, Trusted: trusted,
-		Foreign: run.Foreign, Strange: run.For != "",
+		Foreign: run.CrossHost, Strange: run.Requester != "",
 		Model: run.Model, Effort: def.Effort, MaxTurns: def.MaxTurns, CostUSD: run.Limits.CostUSD,
 		Resume: run.Resumes, Dir: a.Folder(run.ID), Flame: a.Program, HostKeys: keys,
 	}
@@ -359,8 +360,8 @@ var unmentioned = strings.NewReplacer("@/", "@ /", "@~", "@ ~", "@..", "@ ..", `
 
 // compose appends the frame's context to the task, as for native subagents, and says who will
 // read the answer.
-func compose(run record.Run, told record.Assignment) string {
-	if run.For != "" {
+func compose(run record.Agent, told record.Assignment) string {
+	if run.Requester != "" {
 		told.Task, told.Context = unmentioned.Replace(told.Task), unmentioned.Replace(told.Context)
 		if strings.IndexAny(strings.TrimSpace(told.Task), "/!#") == 0 { // the host would read it as a command of its user
 			told.Task = "The task: " + told.Task

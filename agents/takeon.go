@@ -7,26 +7,26 @@ import (
 	"os"
 	"time"
 
-	"flame/agents/abroad"
 	"flame/agents/record"
+	"flame/agents/remote"
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
 	"flame/project/stack"
 )
 
-// Terms say what a worker allows agents of other machines to do, and where.
-type Terms struct {
+// WorkerPolicy say what a worker allows agents of other machines to do, and where.
+type WorkerPolicy struct {
 	Asker   string     // id of the machine that asks
 	Attempt int        // number of this worker, 1 for the first; it may continue in the frame of a lost worker
 	Most    hosts.Mode // the widest mode for agents
 
 	// Prepare makes the working folder of an agent, below the agent's own folder.
-	Prepare func(ctx context.Context, folder string) (Place, error)
+	Prepare func(ctx context.Context, folder string) (Workspace, error)
 }
 
-// A Place is the working place of an agent that another machine asked for.
-type Place struct {
+// A Workspace is the working place of an agent that another machine asked for.
+type Workspace struct {
 	Dir      string // its working folder
 	Worktree string // worktree that contains Dir; empty if there is none
 	Base     string // first commit of the worktree
@@ -36,16 +36,16 @@ type Place struct {
 // and work both come through the hub, and the frame may arrive later.
 const frameTime = 10 * time.Second
 
-// TakeOn starts an agent that another machine asked for. If this machine knows the frame, it
+// AcceptRemote starts an agent that another machine asked for. If this machine knows the frame, it
 // takes the frame over: a frame belongs to the machine whose session works in it. If ctx ends
 // before the start, nothing of the agent remains.
-func TakeOn(ctx context.Context, a *Agents, w abroad.Work, t Terms) (record.Run, error) {
+func AcceptRemote(ctx context.Context, a *Agents, w remote.Task, t WorkerPolicy) (record.Agent, error) {
 	host, err := a.Hosts.Named(w.Host)
 	if err != nil {
-		return record.Run{}, err
+		return record.Agent{}, err
 	}
 	if !host.Installed(a.Machine) {
-		return record.Run{}, core.NotFoundf("%s is not installed on the worker's machine", w.Host).
+		return record.Agent{}, core.NotFoundf("%s is not installed on the worker's machine", w.Host).
 			WithHint("install it there, or ask a queue whose workers have it")
 	}
 	g := guest{a, w, t}
@@ -67,20 +67,20 @@ func IsGuest(ctx context.Context, p *project.Project, id string) (bool, error) {
 		return false, nil
 	}
 	return project.Read(ctx, p, func(tx project.Tx) (bool, error) {
-		run, err := record.Runs.Of(tx, id)
-		return run.For != "", err
+		run, err := record.Agents.Find(tx, id)
+		return run.Requester != "", err
 	})
 }
 
 // A guest is an agent that another machine asked for.
 type guest struct {
 	a     *Agents
-	work  abroad.Work
-	terms Terms
+	work  remote.Task
+	terms WorkerPolicy
 }
 
 // enrol makes the agent's folder, takes over its frame and stores its record.
-func (g guest) enrol(ctx context.Context, host hosts.Host) (record.Run, error) {
+func (g guest) enrol(ctx context.Context, host hosts.Host) (record.Agent, error) {
 	run, told := g.record(host)
 	if err := makeFolder(g.a, run.ID); err != nil {
 		return run, err
@@ -95,29 +95,29 @@ func (g guest) enrol(ctx context.Context, host hosts.Host) (record.Run, error) {
 	}
 	ctx = context.WithoutCancel(ctx)
 	return run, g.a.Project.Store.Update(ctx, func(tx project.Tx) error {
-		return errors.Join(record.Enrol(tx, run), record.Assignments.Save(tx, run.ID, told),
-			record.Tell(tx, run.CreatedAt, run, core.SubagentSpawned, map[string]any{
+		return errors.Join(record.Create(tx, run), record.Assignments.Save(tx, run.ID, told),
+			record.Emit(tx, run.CreatedAt, run, core.SubagentSpawned, map[string]any{
 				"agent_type": run.Type, "description": run.Description, "frame": run.Frame, "permission_mode": run.Mode.Effective,
-				"model": run.Model, "limits": run.Limits, "machine": record.Machine(), "asked_by": run.For, "asked_as": run.Asked,
+				"model": run.Model, "limits": run.Limits, "machine": record.Machine(), "asked_by": run.Requester, "asked_as": run.RemoteID,
 			}))
 	})
 }
 
 // record returns the agent's record, within what this machine allows, and its assignment. The
 // agent may not start others: only the asking machine knows the limits of its tree.
-func (g guest) record(host hosts.Host) (record.Run, record.Assignment) {
+func (g guest) record(host hosts.Host) (record.Agent, record.Assignment) {
 	a, w, t := g.a, g.work, g.terms
 	id, def := a.Project.NewID("agent"), w.Definition // a new id from this machine: it names folders and marks processes
 	told, limits := record.Assignment{Task: w.Task, Context: w.Context}, w.Limits.Within(a.Bounds.Each)
 	limits.Retries = min(limits.Retries, a.Bounds.Each.Retries)
-	run := record.Run{
-		ID: id, Tree: id, Asked: w.ID, ParentSession: project.CommandLine,
+	run := record.Agent{
+		ID: id, Tree: id, RemoteID: w.ID, ParentSession: project.CommandLine,
 		Session: host.SessionID(), Frame: w.Frame, Depth: 1, MaxDepth: 1,
-		Host: host.Name, Foreign: true,
+		Host: host.Name, CrossHost: true,
 		Type: def.Name, Digest: w.Digest, Source: def.Source,
-		Description: w.Description, Prompt: core.Cut(w.Task, record.MaxPrompt), Mode: abroad.Narrowed(w.Mode, t.Most),
+		Description: w.Description, Prompt: core.Cut(w.Task, record.MaxPrompt), Mode: remote.CapMode(w.Mode, t.Most),
 		Tools: w.Tools.Without(a.Hosts.SpawnTools()...), Model: w.Model, Limits: limits, Schema: w.Schema, Background: true,
-		Checkout: a.Dir, For: t.Asker,
+		Checkout: a.Dir, Requester: t.Asker,
 		State: core.AgentInitializing, CreatedAt: a.Project.Now(),
 	}
 	own, err := a.Catalog(a.Dir).Find(def.Name)
@@ -131,7 +131,7 @@ func (g guest) record(host hosts.Host) (record.Run, record.Assignment) {
 
 // takeFrame takes over the frame of an agent and returns its id, or "" if the frame does not
 // arrive in time.
-func (g guest) takeFrame(ctx context.Context, run record.Run) (string, error) {
+func (g guest) takeFrame(ctx context.Context, run record.Agent) (string, error) {
 	a := g.a
 	frame, err := awaitFrame(ctx, a.Project, run.Frame)
 	if ctx.Err() != nil {
@@ -162,7 +162,7 @@ func (g guest) takeFrame(ctx context.Context, run record.Run) (string, error) {
 		return "", err
 	}
 	// Until the host's session is known, the agent's id stands for it.
-	by := project.Caller{Session: run.ID, Host: run.Host, Agent: run.ID, Trust: project.ByFlame}
+	by := project.Caller{Session: run.ID, Host: run.Host, Agent: run.ID, Trust: project.TrustFlame}
 	_, err = stack.Activate(ctx, a.Project, by, frame.ID, false)
 	if err != nil && again { // the machine of the lost worker still owns it
 		a.Project.Log.Info("a restarted agent works without its frame", "agent", run.ID, "frame", frame.ID, "error", err)
@@ -191,9 +191,9 @@ func awaitFrame(ctx context.Context, p *project.Project, id string) (frame core.
 
 // ReportOf returns the state of an agent that another machine asked for, and the report to
 // that machine.
-func ReportOf(ctx context.Context, a *Agents, id string) (abroad.Report, core.AgentState, error) {
+func ReportOf(ctx context.Context, a *Agents, id string) (remote.Report, core.AgentState, error) {
 	run, err := a.Find(ctx, id)
-	r := abroad.Report{Progress: run.Progress, Mode: run.Mode}
+	r := remote.Report{Progress: run.Progress, Mode: run.Mode}
 	if run.State.Ended() {
 		r.Outcome, r.Changes, r.Unread = run.Outcome, run.Changes, run.Unread
 	}

@@ -79,7 +79,7 @@ func TestAHostsOwnSubagentsCountOnce(t *testing.T) {
 	s.until(run.ID, core.AgentActive)
 	run, err := s.Find(s.ctx, run.ID)
 	require.NoError(t, err)
-	below := project.Caller{Session: "own", Parent: run.Session, Host: "claude-code", Trust: project.Stamped}
+	below := project.Caller{Session: "own", Parent: run.Session, Host: "claude-code", Trust: project.TrustHook}
 	_, err = children.StartSession(s.ctx, s.Project, below, "Look (@explorer subagent)")
 	require.NoError(t, err)
 	s.touch("go")

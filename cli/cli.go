@@ -38,7 +38,7 @@ func Run(ctx context.Context, a *app.App, args []string) int {
 	root := root(a, args)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	var ended app.Ended
+	var ended app.ExitStatus
 	switch {
 	case err == nil:
 		return exitOK
@@ -49,7 +49,7 @@ func Run(ctx context.Context, a *app.App, args []string) int {
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		err = errors.New("interrupted")
 	}
-	a.Complain(err)
+	a.PrintError(err)
 	if errors.Is(err, app.ErrUsage) {
 		return exitUsage
 	}
@@ -72,7 +72,7 @@ const beginning = "Begin:" // help is in this group too
 
 // groups lists every command but help.
 func groups(known hosts.Registry) []group {
-	fronts := lo.Map(known.Fronted(), func(h hosts.Host, _ int) entry {
+	fronts := lo.Map(known.WithGateway(), func(h hosts.Host, _ int) entry {
 		return entry{h.Program, func(a *app.App) *cobra.Command { return newFront(a, h) }}
 	})
 	return []group{

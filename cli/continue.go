@@ -31,7 +31,7 @@ func newContinue(a *app.App) *cobra.Command {
 				return nil
 			}
 			if _, known := a.Hosts.Find(args[0]); !known {
-				return app.Wrong(cmd, "there is no host %q", args[0])
+				return app.NewUsageError(cmd, "there is no host %q", args[0])
 			}
 			return nil
 		},
@@ -43,7 +43,7 @@ func newContinue(a *app.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&frame, "frame", "", "the frame to continue (default: the current one, else the latest that a session left)")
-	return a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+	return a.NeedsProject(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		left, err := briefing.HandOver(ctx, p, a.Caller(), frame)
 		if err != nil {
 			return err
@@ -65,7 +65,7 @@ func begin(a *app.App, host hosts.Host, prompt string) error {
 	if err != nil {
 		return err
 	}
-	command, err := host.BeginWith(machine, prompt)
+	command, err := host.StartCommand(machine, prompt)
 	if err != nil {
 		return err
 	}

@@ -28,13 +28,13 @@ func newWhere(a *app.App) *cobra.Command {
 	var old string
 	cmd := &cobra.Command{
 		Use: "where", Short: "Print the folder with this project's data",
-		Example: "  flame where\n  flame where --adopt ~/code/old-name", Args: app.Takes(0, 0),
+		Example: "  flame where\n  flame where --adopt ~/code/old-name", Args: app.CheckArgs(0, 0),
 		Long: "Print the folder with this project's data. It is never inside the project.\n" +
 			"When a project is moved or renamed, its data stays under the old name; --adopt takes\n" +
 			"it over. Flame then sets aside the data that this project already has; nothing is lost.",
 	}
-	app.Name(cmd, &old, "adopt", "PROJECT", "take over the data of a project that was moved: its old path, or its name in the list of flame projects")
-	return a.Locates(cmd, func(ctx context.Context, at place.Place, _ []string) error {
+	app.NameFlag(cmd, &old, "adopt", "PROJECT", "take over the data of a project that was moved: its old path, or its name in the list of flame projects")
+	return a.NeedsPlace(cmd, func(ctx context.Context, at place.Place, _ []string) error {
 		if old != "" {
 			return adopt(ctx, a, at, old)
 		}
@@ -44,16 +44,16 @@ func newWhere(a *app.App) *cobra.Command {
 
 // A whereabouts is what `flame where --json` prints.
 type whereabouts struct {
-	Project    string       `json:"project"`
-	Worktree   string       `json:"worktree"`
-	Data       string       `json:"data"`
-	Exists     bool         `json:"exists"`
-	Candidates []place.Kept `json:"candidates"` // data that this project may have had before it was moved
+	Project    string              `json:"project"`
+	Worktree   string              `json:"worktree"`
+	Data       string              `json:"data"`
+	Exists     bool                `json:"exists"`
+	Candidates []place.ProjectData `json:"candidates"` // data that this project may have had before it was moved
 }
 
 func printWhere(ctx context.Context, a *app.App, at place.Place) error {
 	there, err := at.Data.Ready(ctx, false)
-	candidates := append([]place.Kept{}, a.Candidates(ctx, at)...)
+	candidates := append([]place.ProjectData{}, a.Candidates(ctx, at)...)
 	if err := a.Answer(whereabouts{at.Dir, at.Worktree, at.Data.Path, there, candidates}, at.Data.Path, err); err != nil {
 		return err
 	}
@@ -84,13 +84,13 @@ func newProjects(a *app.App) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "projects", Short: "List all projects that have data",
-		Example: "  flame projects\n  flame projects --delete old-name-1f2e3d4c5b", Args: app.Takes(0, 0),
+		Example: "  flame projects\n  flame projects --delete old-name-1f2e3d4c5b", Args: app.CheckArgs(0, 0),
 		Long: "List all projects that have data, with its size, when it was last used, and whether\n" +
 			"the project's folder still exists. --delete deletes one project's data for good.",
 	}
 	cmd.Flags().StringVar(&name, "delete", "", "delete the data of this project, by its name in the list or its path")
 	cmd.Flags().BoolVar(&yes, "yes", false, "delete without asking")
-	return a.Locates(cmd, func(ctx context.Context, at place.Place, _ []string) error {
+	return a.NeedsPlace(cmd, func(ctx context.Context, at place.Place, _ []string) error {
 		if name == "" {
 			return listProjects(ctx, a, at)
 		}
@@ -109,14 +109,14 @@ func newProjects(a *app.App) *cobra.Command {
 }
 
 // projectsOf lists the projects that have data, by name.
-func projectsOf(ctx context.Context, at place.Place) (listed []web.Listed, err error) {
+func projectsOf(ctx context.Context, at place.Place) (listed []web.ProjectInfo, err error) {
 	all, err := at.Data.List()
 	for _, kept := range all {
 		bytes, last, err := kept.Size(ctx)
 		if err != nil {
 			return nil, err
 		}
-		listed = append(listed, web.Listed{Kept: kept, Bytes: bytes, LastUsed: core.MillisOf(last)})
+		listed = append(listed, web.ProjectInfo{ProjectData: kept, Bytes: bytes, LastUsed: core.MillisOf(last)})
 	}
 	return listed, err
 }
@@ -132,11 +132,11 @@ func listProjects(ctx context.Context, a *app.App, at place.Place) error {
 }
 
 func newExport(a *app.App) *cobra.Command {
-	return a.Opens(&cobra.Command{
+	return a.NeedsProject(&cobra.Command{
 		Use: "export PATH", Short: "Write all frames as a folder of state.json and frames/*.json",
 		Long: "Write all frames as a folder of state.json and frames/*.json, which flame import reads.\n" +
 			"If another program wrote into the database, the export has what is sound and says what\nit left out.",
-		Example: "  flame export /tmp/frames", Args: app.Takes(1, 1), ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
+		Example: "  flame export /tmp/frames", Args: app.CheckArgs(1, 1), ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 	}, func(ctx context.Context, p *project.Project, args []string) error {
 		done, err := transfer.Export(ctx, p, a.Caller(), args[0])
 		answer := map[string]any{"frames": done.Frames, "path": args[0]}
@@ -150,14 +150,14 @@ func newExport(a *app.App) *cobra.Command {
 }
 
 func newImport(a *app.App) *cobra.Command {
-	return a.Opens(&cobra.Command{
+	return a.NeedsProject(&cobra.Command{
 		Use: "import PATH", Short: "Import exported frames, or past sessions from a host's logs",
 		Example: "  flame import exported/flame\n  flame import " + a.Hosts.LogsOf(),
 		Long: "Import a folder of state.json and frames/*.json, as written by the original plugin or\n" +
 			"flame export: frames keep their ids. Or import logs of " + a.Hosts.Titles("or") + ":\n" +
 			"each past session and each agent in it becomes a finished frame with its cost.\nA second import of the same data changes nothing;\n" +
 			"it brings the frame of a session that went on since up to date.",
-		Args: app.Takes(1, 1), ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
+		Args: app.CheckArgs(1, 1), ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 	}, func(ctx context.Context, p *project.Project, args []string) error {
 		done, err := importPath(ctx, a.Hosts, p, args[0])
 		text := fmt.Sprintf("%s added, %d were there already", render.Count(done.Added, "frame"), done.Unchanged)
@@ -196,22 +196,22 @@ func newPrune(a *app.App) *cobra.Command {
 	var age time.Duration
 	cmd := &cobra.Command{
 		Use: "prune", Short: "Archive roots without work, or delete the output of agents that ended long ago",
-		Example: "  flame prune --delete\n  flame prune --agents --older-than 7d --dry-run", Args: app.Takes(0, 0),
+		Example: "  flame prune --delete\n  flame prune --agents --older-than 7d --dry-run", Args: app.CheckArgs(0, 0),
 		Long: "Archive roots older than a week in which no work was done. With --agents, delete the\n" +
 			"output and the worktrees of agents that ended long ago; their records, results, frames\n" +
 			"and patches stay, and you can still resume them.",
 	}
 	cmd.Flags().BoolVar(&remove, "delete", false, "delete the roots instead, also those already archived")
 	cmd.Flags().BoolVar(&ofAgents, "agents", false, "delete the output and worktrees of agents instead")
-	app.Lasts(cmd, &age, "older-than", "30d", "with --agents: only of agents that ended at least this long ago")
+	app.DurationFlag(cmd, &age, "older-than", "30d", "with --agents: only of agents that ended at least this long ago")
 	cmd.Flags().BoolVar(&look, "dry-run", false, "with --agents: list the agents, and delete nothing")
 	cmd.MarkFlagsMutuallyExclusive("delete", "agents")
-	return a.OpensAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
+	return a.NeedsAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
 		switch {
 		case ofAgents:
 			return pruneAgents(ctx, a, s, age, look)
 		case look || cmd.Flags().Changed("older-than"):
-			return app.Wrong(cmd, "--older-than and --dry-run need --agents")
+			return app.NewUsageError(cmd, "--older-than and --dry-run need --agents")
 		}
 		pruned, err := sweep.Prune(ctx, s.Project, remove)
 		done := lo.Ternary(remove, "deleted", "archived")
@@ -243,8 +243,8 @@ func newOn(a *app.App) *cobra.Command {
 }
 
 func switches(a *app.App, name, short string) *cobra.Command {
-	cmd := &cobra.Command{Use: name, Short: short, Example: "  flame " + name, Args: app.Takes(0, 0)}
-	return a.Opens(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
+	cmd := &cobra.Command{Use: name, Short: short, Example: "  flame " + name, Args: app.CheckArgs(0, 0)}
+	return a.NeedsProject(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
 		off := name == "off"
 		text := "hooks and injection are " + name + " for this project; tools and commands still work"
 		return a.Answer(map[string]bool{"off": off}, text, p.SetOff(ctx, off))

@@ -20,7 +20,7 @@ import (
 func newDoctor(a *app.App) *cobra.Command {
 	var repair, report, details bool
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Check store, hosts and every link between them", Args: app.Takes(0, 0),
+		Use: "doctor", Short: "Check store, hosts and every link between them", Args: app.CheckArgs(0, 0),
 		Example: "  flame doctor\n  flame doctor --report > report.md",
 		Long: "Check the store, the settings, the hosts and each link between them, and suggest a fix\n" +
 			"for each finding. It changes nothing. With --report it prints versions, settings, sizes\n" +
@@ -33,9 +33,9 @@ func newDoctor(a *app.App) *cobra.Command {
 	_ = cmd.Flags().MarkHidden("repair")
 	cmd.Flags().BoolVarP(&details, "verbose", "v", false, "say more of hosts that are well")
 	cmd.Flags().BoolVar(&report, "report", false, "print what an issue needs to say; read it before you send it")
-	return a.Locates(cmd, func(ctx context.Context, at place.Place, _ []string) error {
+	return a.NeedsPlace(cmd, func(ctx context.Context, at place.Place, _ []string) error {
 		if repair {
-			return app.Wrong(cmd, "--repair is gone: `flame export` writes what is sound, and `flame import` takes it into a new data folder")
+			return app.NewUsageError(cmd, "--repair is gone: `flame export` writes what is sound, and `flame import` takes it into a new data folder")
 		}
 		warnings := a.Warnings
 		if _, warning := offered(a.Settings.Tools, tools.All(&project.Project{}, &agents.Agents{})); warning != nil {

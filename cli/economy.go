@@ -22,7 +22,7 @@ func newEconomy(a *app.App) *cobra.Command {
 			"project, or all logs of a folder, and show what its requests were made of, what folding\n" +
 			"would have left out, and what to do about the rest. The session need not have used flame.\n" +
 			"With --by, add up what all sessions in all hosts used.",
-		Args: app.Takes(0, 1), ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
+		Args: app.CheckArgs(0, 1), ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			logs, err := pastLogs(cmd.Context(), a, args, by != "")
 			if err != nil {
@@ -41,7 +41,7 @@ func newEconomy(a *app.App) *cobra.Command {
 			return a.Answer(report, render.Economy(report, core.MillisOf(time.Now())), app.LogProblem(err, logs[0].Path, a.Hosts))
 		},
 	}
-	app.Choose(cmd, &by, "by", "add up what was used by this", core.SumParts()...)
+	app.EnumFlag(cmd, &by, "by", "add up what was used by this", core.SumParts()...)
 	return cmd
 }
 

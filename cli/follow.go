@@ -18,7 +18,7 @@ import (
 // followTree draws the tree again whenever the project has changed, until ctx ends. It fails only
 // before the first drawing; later ones show the error, and go on when it is over.
 func followTree(ctx context.Context, a *app.App, at place.Place, args view.TreeArgs, details bool) error {
-	open := func(ctx context.Context) (board.Opened, error) { return openLive(ctx, a, at), nil }
+	open := func(ctx context.Context) (board.Source, error) { return openLive(ctx, a, at), nil }
 	opened, err := open(ctx)
 	if err != nil {
 		return err

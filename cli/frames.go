@@ -17,10 +17,10 @@ import (
 func newPush(a *app.App) *cobra.Command {
 	var criteria string
 	cmd := &cobra.Command{
-		Use: "push GOAL", Short: "Start a frame below the current one", Example: `  flame push "Fix the login"`, Args: app.Takes(1, -1),
+		Use: "push GOAL", Short: "Start a frame below the current one", Example: `  flame push "Fix the login"`, Args: app.CheckArgs(1, -1),
 	}
 	cmd.Flags().StringVar(&criteria, "criteria", "", "success criteria: when the frame is done")
-	return a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+	return a.NeedsProject(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		frame, err := stack.Push(ctx, p, a.Caller(), strings.Join(args, " "), criteria)
 		return a.Answer(frame, frame.ID+" started: "+render.Short(frame.Goal), err)
 	})
@@ -32,9 +32,9 @@ func newPop(a *app.App) *cobra.Command {
 		Use: "pop completed|failed|blocked [SUMMARY]", Short: "End the current frame",
 		Example:   `  flame pop completed "Login works; sessions expire after 30 min" --next "Add a logout"`,
 		ValidArgs: []cobra.Completion{"completed", "failed", "blocked"},
-		Args: cobra.MatchAll(app.Takes(1, -1), func(cmd *cobra.Command, args []string) error {
+		Args: cobra.MatchAll(app.CheckArgs(1, -1), func(cmd *cobra.Command, args []string) error {
 			if pop.Status = core.Status(args[0]); !pop.Status.Ended() {
-				return app.Wrong(cmd, "a frame ends as completed, failed or blocked, not %q", args[0])
+				return app.NewUsageError(cmd, "a frame ends as completed, failed or blocked, not %q", args[0])
 			}
 			return nil
 		}),
@@ -45,9 +45,9 @@ func newPop(a *app.App) *cobra.Command {
 	frameFlag(a, cmd, &pop.Frame)
 	cmd.Flags().StringArrayVar(&pop.Decisions, "decision", nil, "record this `TEXT` as one of its decisions (repeatable)")
 	cmd.Flags().StringArrayVar(&pop.Artifacts, "artifact", nil, "record this `TEXT` as one of its artifacts (repeatable)")
-	app.Name(cmd, &pop.Next, "next", "FRAME|GOAL", "then activate this planned frame, or start a frame for this goal")
+	app.NameFlag(cmd, &pop.Next, "next", "FRAME|GOAL", "then activate this planned frame, or start a frame for this goal")
 	a.CompleteFrames(cmd, "next")
-	return a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+	return a.NeedsProject(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		pop.Summary = strings.Join(args[1:], " ")
 		popped, err := stack.Pop(ctx, p, a.Caller(), pop)
 		return a.Answer(popped.Frame, render.PoppedShort(popped), err)
@@ -63,11 +63,11 @@ func newPlan(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "plan GOAL…", Short: "Plan frames below the current one, in order", Example: `  flame plan "Design the API" "Write it" "Test it"`,
 		Long: "Plan frames below the current one, in order. Flame skips a goal that is already planned or\nin progress there.",
-		Args: app.Takes(1, -1),
+		Args: app.CheckArgs(1, -1),
 	}
 	a.FrameFlag(cmd, &frame, "plan below this frame (default: the current one)")
 	cmd.Flags().StringVar(&criteria, "criteria", "", "success criteria of each frame")
-	return a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+	return a.NeedsProject(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		plan, err := stack.Plan(ctx, p, a.Caller(), frame, lo.Map(args, func(goal string, _ int) stack.PlannedChild {
 			return stack.PlannedChild{Goal: goal, SuccessCriteria: criteria}
 		}))
@@ -82,19 +82,19 @@ func newActivate(a *app.App) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use: "activate FRAME", Short: "Start a planned, blocked or finished frame", Example: "  flame activate plan-k3x9",
-		Args: app.Takes(1, 1), ValidArgsFunction: a.FrameArgs,
+		Args: app.CheckArgs(1, 1), ValidArgsFunction: a.FrameArgs,
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "take it from a session that is gone")
-	return a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+	return a.NeedsProject(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		done, err := stack.Activate(ctx, p, a.Caller(), args[0], force)
 		return a.Answer(done.Frame, render.ActivatedShort(done), err)
 	})
 }
 
 func newInvalidate(a *app.App) *cobra.Command {
-	return a.Opens(&cobra.Command{
+	return a.NeedsProject(&cobra.Command{
 		Use: "invalidate FRAME REASON", Short: "Mark a frame and the planned frames below it as no longer valid",
-		Example: `  flame invalidate frame-k3x9 "The API changed"`, Args: app.Takes(2, -1), ValidArgsFunction: a.FrameArgs,
+		Example: `  flame invalidate frame-k3x9 "The API changed"`, Args: app.CheckArgs(2, -1), ValidArgsFunction: a.FrameArgs,
 	}, func(ctx context.Context, p *project.Project, args []string) error {
 		done, err := stack.Invalidate(ctx, p, a.Caller(), args[0], strings.Join(args[1:], " "))
 		return a.Answer(done.Target, render.InvalidatedShort(done), err)
@@ -109,12 +109,12 @@ func newGoal(a *app.App) *cobra.Command {
 			if cmd.Flags().Changed("criteria") && len(args) == 0 {
 				return nil // only the criteria change
 			}
-			return app.Takes(1, -1)(cmd, args)
+			return app.CheckArgs(1, -1)(cmd, args)
 		},
 	}
 	frameFlag(a, cmd, &frame)
 	cmd.Flags().StringVar(&criteria, "criteria", "", "success criteria: when the frame is done")
-	return a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+	return a.NeedsProject(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		changed, err := stack.SetGoal(ctx, p, a.Caller(), frame, strings.Join(args, " "), criteria)
 		return a.Answer(changed, render.ShortFrame(changed), err)
 	})
@@ -135,9 +135,9 @@ func records(
 	add func(ctx context.Context, p *project.Project, by project.Caller, frame, text string) (core.Frame, bool, error),
 ) *cobra.Command {
 	var frame string
-	cmd := &cobra.Command{Use: name + " TEXT", Short: short, Example: "  " + example, Args: app.Takes(1, -1)}
+	cmd := &cobra.Command{Use: name + " TEXT", Short: short, Example: "  " + example, Args: app.CheckArgs(1, -1)}
 	frameFlag(a, cmd, &frame)
-	return a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+	return a.NeedsProject(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		changed, added, err := add(ctx, p, a.Caller(), frame, strings.Join(args, " "))
 		return a.Answer(changed, render.RecordedShort(changed, name, added), err)
 	})

@@ -22,7 +22,7 @@ import (
 	"flame/core"
 	"flame/hosts"
 	"flame/hosts/gateway"
-	"flame/hosts/gateway/front"
+	"flame/hosts/gateway/wrap"
 	"flame/local/place"
 	"flame/project"
 )
@@ -46,7 +46,7 @@ var (
 // program's name.
 func newFront(a *app.App, h hosts.Host) *cobra.Command {
 	name, does := "flame "+h.Program, gatewayMeters
-	if h.Wire.Folds {
+	if h.Gateway.Folds {
 		does = gatewayFolds
 	}
 	return &cobra.Command{
@@ -54,7 +54,7 @@ func newFront(a *app.App, h hosts.Host) *cobra.Command {
 		Long: "Run " + h.Title + " with ARGS, behind a gateway of its own on this machine: " + does.long + " It changes no settings; plain `" + h.Program +
 			"` can resume the same sessions.\n\nAll words go to " + h.Program + ", `--help` too, except " + meterOption +
 			" as the first word: flame then counts requests but sends them whole, as with " + env.GatewayFold + "=off.",
-		Example: "  " + name + "\n" + strings.Join(lo.Map(h.Wire.Lines, func(line string, _ int) string { return "  " + name + " " + line + "\n" }), "") +
+		Example: "  " + name + "\n" + strings.Join(lo.Map(h.Gateway.Lines, func(line string, _ int) string { return "  " + name + " " + line + "\n" }), "") +
 			"  " + name + " " + meterOption,
 		DisableFlagParsing: true, DisableFlagsInUseLine: true, Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return fronting{a, h}.run(cmd.Context(), args) },
@@ -85,7 +85,7 @@ func (c fronting) run(ctx context.Context, args []string) error {
 		c.app.Note("flame is off here, so " + c.host.Program + " runs without its gateway")
 		return c.plainly(program, args)
 	}
-	behind, err := c.host.Behind(machine, args)
+	behind, err := c.host.PlanGatewayLaunch(machine, args)
 	if err != nil {
 		return err
 	}
@@ -99,8 +99,8 @@ func (c fronting) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	front.Die(end.Signal)
-	return app.Ended(end.Status)
+	wrap.Die(end.Signal)
+	return app.ExitStatus(end.Status)
 }
 
 // off reports whether flame is off, for this process or the project. Data that cannot be
@@ -122,12 +122,12 @@ func (c fronting) plainly(program string, args []string) error {
 }
 
 // fronted runs the program behind a gateway.
-func (c fronting) fronted(ctx context.Context, at place.Place, behind hosts.Behind, program, folding string) (end front.End, err error) {
+func (c fronting) fronted(ctx context.Context, at place.Place, behind hosts.GatewayLaunch, program, folding string) (end wrap.ExitStatus, err error) {
 	deeper, err := c.deeper()
 	if err != nil {
 		return end, err
 	}
-	port, err := front.Open()
+	port, err := wrap.Open()
 	if err != nil {
 		return end, core.Unavailablef(err, "the gateway cannot listen on 127.0.0.1: %v", err).
 			WithHint("plain `%s` runs without it", c.host.Program)
@@ -138,9 +138,9 @@ func (c fronting) fronted(ctx context.Context, at place.Place, behind hosts.Behi
 		return end, core.Unavailablef(err, "flame cannot make a private folder: %v", err).WithHint("plain `%s` runs without one", c.host.Program)
 	}
 	defer func() { err = cmp.Or(err, folder.Remove()) }()
-	secret := front.NewSecret()
-	to := front.Address{Base: front.Base(port.Addr, secret), Host: c.host.Name, Upstream: behind.Upstream.String(), Folding: folding, Network: behind.Network}
-	if outer, _ := front.Find(at.Data.Path, os.Getenv(env.Gateway)); outer.IsAt(to.Upstream) {
+	secret := wrap.NewSecret()
+	to := wrap.Endpoint{Base: wrap.Base(port.Addr, secret), Host: c.host.Name, Upstream: behind.Upstream.String(), Folding: folding, Network: behind.Network}
+	if outer, _ := wrap.Find(at.Data.Path, os.Getenv(env.Gateway)); outer.IsAt(to.Upstream) {
 		to.Upstream, to.Network = outer.Upstream, outer.Network // no chain
 	}
 	if err := folder.Note(to); err != nil {
@@ -155,8 +155,8 @@ func (c fronting) fronted(ctx context.Context, at place.Place, behind hosts.Behi
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 	}
 	c.app.TakeTime() // the program decides when it ends
-	return front.Front{
-		Port: port, Program: cmd, Log: c.app.Log(at), Pace: front.DefaultPace,
+	return wrap.Wrapper{
+		Port: port, Program: cmd, Log: c.app.Log(at), Pace: wrap.DefaultPace,
 		Gateway: func(ctx context.Context) *exec.Cmd {
 			gateway := exec.CommandContext(ctx, c.app.Program(), "gateway", "--"+inheritedFlag)
 			gateway.Env = append(append(os.Environ(), orders(to, secret)...), env.Gateway+"="+folder.ID)
@@ -180,7 +180,7 @@ func (c fronting) deeper() (string, error) {
 
 // orders returns the variables that configure a gateway. They are secret, so they never
 // appear on a command line.
-func orders(to front.Address, secret string) []string {
+func orders(to wrap.Endpoint, secret string) []string {
 	environ := []string{env.GatewayHost + "=" + to.Host, env.GatewayUpstream + "=" + to.Upstream}
 	environ = append(environ, env.GatewaySecret+"="+secret, env.GatewayFold+"="+to.Folding)
 	for name, value := range to.Network { // an empty one is not set
@@ -190,16 +190,16 @@ func orders(to front.Address, secret string) []string {
 }
 
 // folder makes a private folder: in the project's data or, without that, a temporary one.
-func (c fronting) folder(ctx context.Context, at place.Place) (*front.Folder, error) {
+func (c fronting) folder(ctx context.Context, at place.Place) (*wrap.Folder, error) {
 	_, err := at.Data.Ready(ctx, true)
 	if err == nil {
-		var folder *front.Folder
-		if folder, err = front.MakeFolder(at.Data.Path, project.NewID("gateway")); err == nil {
+		var folder *wrap.Folder
+		if folder, err = wrap.MakeFolder(at.Data.Path, project.NewID("gateway")); err == nil {
 			return folder, nil
 		}
 	}
 	c.app.Note(fmt.Sprintf("the project's data cannot be written, so nothing is folded or counted in this run: %v", err))
-	return front.MakeFolder("", project.NewID("gateway"))
+	return wrap.MakeFolder("", project.NewID("gateway"))
 }
 
 // inheritedFlag has a gateway use the port that it inherited, read its settings from the
@@ -210,12 +210,12 @@ const inheritedFlag = "inherited"
 func newGateway(a *app.App) *cobra.Command {
 	var upstream string
 	var inherited bool
-	known := a.Hosts.Fronted()
+	known := a.Hosts.WithGateway()
 	names := known.Names()
 	usual := lo.FirstOrEmpty(names)
 	fronts := lo.Map(known, func(h hosts.Host, _ int) string { return "`flame " + h.Program + "`" })
 	cmd := &cobra.Command{
-		Use: "gateway [HOST]", Args: app.Takes(0, 1), Example: "  flame gateway --upstream https://api.example.com",
+		Use: "gateway [HOST]", Args: app.CheckArgs(0, 1), Example: "  flame gateway --upstream https://api.example.com",
 		Short: "Run a proxy between a host and its model (used by " + strings.Join(fronts, ", ") + ")",
 		Long: "HOST is one of " + strings.Join(names, ", ") + "; without it, it is " + usual + ".\n\n" +
 			"Listen on a free port of 127.0.0.1, print the base URL for a host's requests to its model, and pass them on without the work of " +
@@ -225,7 +225,7 @@ func newGateway(a *app.App) *cobra.Command {
 	cmd.Flags().StringVar(&upstream, "upstream", "", "base URL of the model's API (default: the host's own, as the user's settings or the environment name it)")
 	cmd.Flags().BoolVar(&inherited, inheritedFlag, false, "use the port that the process inherited")
 	_ = cmd.Flags().MarkHidden(inheritedFlag) // the error is for an unknown flag
-	return a.Locates(cmd, func(ctx context.Context, at place.Place, args []string) error {
+	return a.NeedsPlace(cmd, func(ctx context.Context, at place.Place, args []string) error {
 		name := cmp.Or(os.Getenv(env.GatewayHost), usual)
 		if !inherited {
 			name = lo.FirstOr(args, usual)
@@ -245,7 +245,7 @@ func newGateway(a *app.App) *cobra.Command {
 func startGateway(ctx context.Context, a *app.App, h hosts.Host, at place.Place, upstream string) error {
 	if upstream == "" {
 		machine, _ := hosts.ThisMachine(at.Worktree) // without a home there are no settings of the user's
-		behind, err := h.Behind(machine, nil)
+		behind, err := h.PlanGatewayLaunch(machine, nil)
 		if err != nil {
 			return err
 		}
@@ -255,16 +255,16 @@ func startGateway(ctx context.Context, a *app.App, h hosts.Host, at place.Place,
 	if err != nil {
 		return core.Unavailablef(err, "the gateway cannot listen on 127.0.0.1: %v", err)
 	}
-	secret := front.NewSecret()
+	secret := wrap.NewSecret()
 	return serveGateway(ctx, a, h, at, l, upstream, gateway.Options{Secret: secret}, func() error {
-		_, err := fmt.Fprintf(a.Stdout, "%s=%s\n", cmp.Or(h.BaseVariable, h.BaseSetting), front.Base(l.Addr().String(), secret))
+		_, err := fmt.Fprintf(a.Stdout, "%s=%s\n", cmp.Or(h.BaseVariable, h.BaseSetting), wrap.Base(l.Addr().String(), secret))
 		return err
 	})
 }
 
 // inheritGateway serves on the port that this process inherited.
 func inheritGateway(ctx context.Context, a *app.App, h hosts.Host, at place.Place) error {
-	l, err := front.Inherited()
+	l, err := wrap.Inherited()
 	if err != nil {
 		return err
 	}
@@ -290,7 +290,7 @@ func serveGateway(
 	defer func() { err = errors.Join(err, closeProject()) }()
 	p.HostProcess = nil // the process that runs it is not the host
 	leaveNoCore()
-	o.Project, o.Host, o.Agent, o.Wire, o.Upstream = p, h.Name, os.Getenv(core.AgentVariable), h.Wire, upstream
+	o.Project, o.Host, o.Agent, o.Wire, o.Upstream = p, h.Name, os.Getenv(core.AgentVariable), h.Gateway, upstream
 	o.Folding, o.Log = gateway.Folding(a.Settings.GatewayFold), p.Log
 	g := gateway.New(o)
 	if err := ready(); err != nil {

@@ -125,7 +125,7 @@ func flagsOf(a *app.App, set *pflag.FlagSet) string {
 
 func newHelp() *cobra.Command {
 	return &cobra.Command{
-		Use: "help [COMMAND...]", Short: "Explain a command", Example: "  flame help push\n  flame help agents spawn", Args: app.Takes(0, -1),
+		Use: "help [COMMAND...]", Short: "Explain a command", Example: "  flame help push\n  flame help agents spawn", Args: app.CheckArgs(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
@@ -184,7 +184,7 @@ func newCompletion(*app.App) *cobra.Command {
 		Example: "  source <(flame completion bash)\n" +
 			"  flame completion zsh > \"${fpath[1]}/_flame\"\n" +
 			"  flame completion fish > ~/.config/fish/completions/flame.fish",
-		Args: app.Takes(1, 1), ValidArgs: shells,
+		Args: app.CheckArgs(1, 1), ValidArgs: shells,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch args[0] {
 			case "bash":
@@ -194,21 +194,22 @@ func newCompletion(*app.App) *cobra.Command {
 			case "fish":
 				return cmd.Root().GenFishCompletion(cmd.OutOrStdout(), true)
 			}
-			return app.Wrong(cmd, "there is no completion for %q", args[0])
+			return app.NewUsageError(cmd, "there is no completion for %q", args[0])
 		},
 	}
 }
 
 func newVersion(a *app.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version, commit, date, Go and data schema of this program", Example: "  flame version --json", Args: app.Takes(0, 0),
+		Use: "version", Short: "Print the version, commit, date, Go and data schema of this program", Example: "  flame version --json",
+		Args: app.CheckArgs(0, 0),
 		RunE: func(*cobra.Command, []string) error { return a.Out.Print(a.Build, a.Build.String()) },
 	}
 }
 
 func newConfig(a *app.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "config", Short: "List every setting with its value and source", Example: "  flame config", Args: app.Takes(0, 0),
+		Use: "config", Short: "List every setting with its value and source", Example: "  flame config", Args: app.CheckArgs(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			text, rows := "", a.Settings.List()
 			for _, row := range rows {

@@ -27,20 +27,20 @@ func newEvents(a *app.App) *cobra.Command {
 	var follow bool
 	var frame string
 	var after, limit uint
-	var since app.Moment
+	var since app.TimeValue
 	cmd := &cobra.Command{
 		Use: "events", Short: "List the events of this project's frames",
-		Example: "  flame events --follow --frame frame-k3x9\n  flame events --since 2h --kind FrameCompleted --json", Args: app.Takes(0, 0),
+		Example: "  flame events --follow --frame frame-k3x9\n  flame events --since 2h --kind FrameCompleted --json", Args: app.CheckArgs(0, 0),
 	}
 	a.FrameFlag(cmd, &frame, "only events of this frame")
-	app.Name(cmd, &query.SubagentID, "agent", "AGENT", "only events of this agent: its subagent_id, or the beginning of it")
-	app.Name(cmd, &query.Session, "session", "SESSION", "only events of this host session and of the agents that it started")
+	app.NameFlag(cmd, &query.SubagentID, "agent", "AGENT", "only events of this agent: its subagent_id, or the beginning of it")
+	app.NameFlag(cmd, &query.Session, "session", "SESSION", "only events of this host session and of the agents that it started")
 	cmd.Flags().StringSliceVar(&query.Kinds, "kind", nil, "only events of these kinds, such as FrameCompleted (repeatable)")
-	app.Since(cmd, &since, "since", "only events since this time; all of them unless --limit is given")
+	app.TimeFlag(cmd, &since, "since", "only events since this time; all of them unless --limit is given")
 	cmd.Flags().UintVar(&after, "after", 0, "only events after this number")
 	cmd.Flags().UintVar(&limit, "limit", 50, "only this many of the latest events (0: all)")
 	cmd.Flags().BoolVar(&follow, "follow", false, "keep printing new events")
-	return a.OpensAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
+	return a.NeedsAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
 		p := s.Project
 		query.Below = query.Session
 		query.AfterSeq, query.Limit, query.Since = int64(after), int(limit), since(p.Now())
@@ -135,12 +135,12 @@ func newLog(a *app.App) *cobra.Command {
 		Use: "log FRAME", Short: "Export the transcript of a finished frame", Example: "  flame log frame-k3x9 --format jsonl",
 		Long: "Write the part of the host's transcript that covers the work in a finished frame,\n" +
 			"from its start to its end, and print the path of the file. The frame keeps that path.",
-		Args: app.Takes(1, 1), ValidArgsFunction: a.FrameArgs,
+		Args: app.CheckArgs(1, 1), ValidArgsFunction: a.FrameArgs,
 	}
-	app.Choose(cmd, &format, "format", "output format", "markdown", "jsonl")
-	app.Name(cmd, &output, "output", "FILE", "output file (default: logs/FRAME.md or .jsonl in flame's data folder)")
-	app.Name(cmd, &transcript, "transcript", "PATH", "file or folder to read (default: where the host keeps it)")
-	return a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+	app.EnumFlag(cmd, &format, "format", "output format", "markdown", "jsonl")
+	app.NameFlag(cmd, &output, "output", "FILE", "output file (default: logs/FRAME.md or .jsonl in flame's data folder)")
+	app.NameFlag(cmd, &transcript, "transcript", "PATH", "file or folder to read (default: where the host keeps it)")
+	return a.NeedsProject(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		log, err := stack.LogOf(ctx, p, a.Caller(), args[0], false)
 		if err != nil {
 			return err

@@ -41,7 +41,7 @@ func newHook(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: hookName + " HOST", Short: "Handle events of a host, as its hooks do", Long: aboutHooks,
 		Example: "  flame hook " + lo.FirstOrEmpty(hooked).Name + " < event.json",
-		Args:    app.Takes(1, 1), ValidArgs: hooked.Names(),
+		Args:    app.CheckArgs(1, 1), ValidArgs: hooked.Names(),
 		// The host expects only the answer.
 		PersistentPreRun: func(*cobra.Command, []string) {},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -97,7 +97,7 @@ func handleEvent(ctx context.Context, a *app.App, host hosts.Host) {
 		return
 	}
 	desk, _ := openDesk(a, at, false)
-	answer, _, err := desk.Handle(ctx, host, intake.Letter{
+	answer, _, err := desk.Handle(ctx, host, intake.QueuedEvent{
 		At: desk.Project.Now(), Dir: at.Worktree, Agent: os.Getenv(core.AgentVariable), Event: event,
 	})
 	if err != nil {
@@ -152,7 +152,7 @@ func hurriedPlace(a *app.App) (place.Place, error) {
 }
 
 // openDesk opens the project at a place for events.
-func openDesk(a *app.App, at place.Place, longLived bool) (desk intake.Desk, closeProject func() error) {
+func openDesk(a *app.App, at place.Place, longLived bool) (desk intake.Handler, closeProject func() error) {
 	p, closeProject := a.Open(at, longLived)
 	p.Transcripts = nil // counting usage would keep the host waiting
 	return a.Desk(p, at), closeProject

@@ -27,12 +27,12 @@ func newWeb(a *app.App) *cobra.Command {
 			"open it in a browser. If a server runs already, the command opens its page. The printed\n" +
 			"address contains a token: while the server runs, anyone who has it can see and change\n" +
 			"this project and the others that the page lists.",
-		Args: app.Takes(0, 0),
+		Args: app.CheckArgs(0, 0),
 	}
 	cmd.Flags().BoolVar(&c.quiet, "no-open", false, "only print the address")
 	cmd.Flags().StringVar(&c.addr, "http", "", "listen on this address (default: the previous address, else a free port of 127.0.0.1)")
 	cmd.Flags().StringVar(&c.public, "public-url", "", "the address for browsers, if it differs: a forwarded port or a proxy")
-	return a.Locates(cmd, func(ctx context.Context, at place.Place, _ []string) error {
+	return a.NeedsPlace(cmd, func(ctx context.Context, at place.Place, _ []string) error {
 		c.at, c.project = at, filepath.Base(at.Data.Path)
 		return c.serve(ctx)
 	})
@@ -51,7 +51,7 @@ func (c pages) serve(ctx context.Context) error {
 	if _, err := c.at.Data.Ready(ctx, true); err != nil {
 		return err
 	}
-	running := web.Running{Dir: c.at.Data.Path}
+	running := web.ServerFile{Dir: c.at.Data.Path}
 	last := running.Last()
 	if c.addr == "" && c.public == "" && last.Answers(ctx) {
 		return c.show("http://"+last.Addr, last.Token)
@@ -126,15 +126,15 @@ func (c pages) show(base, token string) error {
 }
 
 // open opens a project by its name in the list.
-func (c pages) open(ctx context.Context, name string) (board.Opened, error) {
+func (c pages) open(ctx context.Context, name string) (board.Source, error) {
 	at := c.at
 	if name != c.project {
 		kept, err := c.at.Data.Find(name)
 		if err != nil {
-			return board.Opened{}, err
+			return board.Source{}, err
 		}
 		if kept.Name != name || kept.State != place.Present {
-			return board.Opened{}, core.NotFoundf("the folder of %s is no longer at %s", name, kept.Root).
+			return board.Source{}, core.NotFoundf("the folder of %s is no longer at %s", name, kept.Root).
 				WithHint("`flame where --adopt %s`, run in its new folder, takes its frames over", kept.Name)
 		}
 		at = c.PlaceOf(kept.Root)
@@ -143,9 +143,9 @@ func (c pages) open(ctx context.Context, name string) (board.Opened, error) {
 }
 
 // projects lists the projects that have data, the last used first.
-func (c pages) projects(ctx context.Context) ([]web.Listed, error) {
+func (c pages) projects(ctx context.Context) ([]web.ProjectInfo, error) {
 	listed, err := projectsOf(ctx, c.at)
-	slices.SortFunc(listed, func(x, y web.Listed) int {
+	slices.SortFunc(listed, func(x, y web.ProjectInfo) int {
 		return cmp.Or(cmp.Compare(y.LastUsed, x.LastUsed), cmp.Compare(x.Name, y.Name))
 	})
 	return listed, err

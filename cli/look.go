@@ -31,12 +31,12 @@ func newTree(a *app.App) *cobra.Command {
 	var all, details, follow bool
 	cmd := &cobra.Command{
 		Use: "tree [FRAME]", Aliases: []string{"ls", "list"}, Short: "Draw the frames of this project", Example: "  flame tree --details\n  flame tree --follow",
-		Args: app.Takes(0, 1), ValidArgsFunction: a.FrameArgs,
+		Args: app.CheckArgs(0, 1), ValidArgsFunction: a.FrameArgs,
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "draw all frames, archived ones too (default: open roots, and the latest others)")
 	cmd.Flags().BoolVar(&details, "details", false, "show summaries, reasons, decisions and artifacts")
 	cmd.Flags().BoolVar(&follow, "follow", false, "draw the tree again whenever it changes, until Ctrl-C")
-	once := a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+	once := a.NeedsProject(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		tree, err := view.OutlineOf(ctx, p, a.Caller(), view.TreeArgs{Root: lo.FirstOrEmpty(args), Archived: all, Latest: latestRoots(all || a.Out.JSON)})
 		switch {
 		case err != nil:
@@ -51,7 +51,7 @@ func newTree(a *app.App) *cobra.Command {
 		}
 		return a.Out.Tree(ctx, tree, details)
 	}).RunE
-	following := a.Locates(cmd, func(ctx context.Context, at place.Place, args []string) error {
+	following := a.NeedsPlace(cmd, func(ctx context.Context, at place.Place, args []string) error {
 		return followTree(ctx, a, at, view.TreeArgs{Root: lo.FirstOrEmpty(args), Archived: all, Latest: latestRoots(all || a.Out.JSON)}, details)
 	}).RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -93,7 +93,8 @@ func noteOff(ctx context.Context, a *app.App, p *project.Project) error {
 func newStatus(a *app.App) *cobra.Command {
 	var short bool
 	cmd := &cobra.Command{
-		Use: "status", Short: "Say how the project stands, with the current frame and the tree around it", Example: "  flame status --line", Args: app.Takes(0, 0),
+		Use: "status", Short: "Say how the project stands, with the current frame and the tree around it", Example: "  flame status --line",
+		Args: app.CheckArgs(0, 0),
 	}
 	cmd.Flags().BoolVar(&short, "line", false, "one line of at most 80 columns, for a host's status line")
 	cmd.PersistentPreRun = func(*cobra.Command, []string) {
@@ -101,7 +102,7 @@ func newStatus(a *app.App) *cobra.Command {
 			a.Warn()
 		}
 	}
-	whole := a.OpensAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error { return printStatus(ctx, a, s) }).RunE
+	whole := a.NeedsAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error { return printStatus(ctx, a, s) }).RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if short {
 			return statusLine(cmd.Context(), a)
@@ -117,7 +118,7 @@ type status struct {
 	Counts  map[core.Status]int `json:"counts"`
 	Tree    json.RawMessage     `json:"tree"`
 	More    map[core.Status]int `json:"more,omitempty"`    // roots left out
-	Metered []usage.Metered     `json:"metered,omitempty"` // requests of the project that gateways measured
+	Metered []usage.ClassTotals `json:"metered,omitempty"` // requests of the project that gateways measured
 }
 
 // statusLimit is how many frames a status shows before it counts the rest.
@@ -165,7 +166,7 @@ func statusLine(ctx context.Context, a *app.App) error {
 }
 
 // lineOf returns the content of the status line; ok is false if there is no work.
-func lineOf(ctx context.Context, a *app.App) (g agents.Glance, ok bool, err error) {
+func lineOf(ctx context.Context, a *app.App) (g agents.StatusSummary, ok bool, err error) {
 	if a.Settings.Off {
 		return g, false, nil
 	}
@@ -192,10 +193,10 @@ func newShow(a *app.App) *cobra.Command {
 	var diff bool
 	cmd := &cobra.Command{
 		Use: "show FRAME", Short: "Show everything about one frame", Example: "  flame show frame-k3x9\n  flame show frame-k3x9 --diff",
-		Args: app.Takes(1, 1), ValidArgsFunction: a.FrameArgs,
+		Args: app.CheckArgs(1, 1), ValidArgsFunction: a.FrameArgs,
 	}
 	cmd.Flags().BoolVar(&diff, "diff", false, "print the patches of the files that changed in it")
-	return a.OpensAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+	return a.NeedsAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		details, err := view.DetailsOf(ctx, s.Project, a.Caller(), args[0])
 		if err != nil {
 			return err
@@ -213,10 +214,10 @@ func newContext(a *app.App) *cobra.Command {
 	var chars uint
 	cmd := &cobra.Command{
 		Use: "context [FRAME]", Short: "Show the context that an agent in a frame gets", Example: "  flame context frame-k3x9",
-		Args: app.Takes(0, 1), ValidArgsFunction: a.FrameArgs,
+		Args: app.CheckArgs(0, 1), ValidArgsFunction: a.FrameArgs,
 	}
 	cmd.Flags().UintVar(&chars, "chars", 0, "limit in characters (0: none)")
-	return a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+	return a.NeedsProject(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		contexts, by := briefing.Contexts{Project: p}, a.Caller()
 		made, err := contexts.Of(ctx, by, lo.FirstOrEmpty(args), int(chars))
 		if err != nil {
@@ -234,11 +235,11 @@ func newSearch(a *app.App) *cobra.Command {
 	var limit uint
 	cmd := &cobra.Command{
 		Use: "search TEXT", Short: "Find frames by words in goals, summaries, results, decisions and the work done in them",
-		Example: "  flame search login --status completed", Args: app.Takes(1, -1),
+		Example: "  flame search login --status completed", Args: app.CheckArgs(1, -1),
 	}
-	app.Choose(cmd, &search.Status, "status", "only frames of this status", core.Words(core.Statuses...)...)
+	app.EnumFlag(cmd, &search.Status, "status", "only frames of this status", core.Words(core.Statuses...)...)
 	cmd.Flags().UintVar(&limit, "limit", 20, "at most this many, up to 100")
-	return a.OpensAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+	return a.NeedsAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		search.Text, search.Limit = strings.Join(args, " "), int(limit)
 		found, err := view.Search(ctx, s.Project, a.Caller(), search)
 		if err != nil || a.Out.JSON || search.Status != "" {
@@ -254,13 +255,13 @@ func newSessions(a *app.App) *cobra.Command {
 	var limit uint
 	cmd := &cobra.Command{
 		Use: "sessions", Short: "List the hosts' sessions that work in this project", Example: "  flame sessions\n  flame sessions --all --json",
-		Args: app.Takes(0, 0),
+		Args: app.CheckArgs(0, 0),
 		Long: "List the hosts' sessions that work in this project, the most recent first: id, host,\n" +
 			"state, current work, and usage with that of subagents and agents.",
 	}
 	cmd.Flags().BoolVar(&args.Ended, "all", false, "include ended sessions")
 	cmd.Flags().UintVar(&limit, "limit", 20, "at most this many (0: all)")
-	return a.Opens(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
+	return a.NeedsProject(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
 		args.Limit = int(limit)
 		listed, more, err := view.SessionsOf(ctx, p, args)
 		return a.Answer(listed, render.Sessions(listed, more, a.Hosts, p.Now(), a.Out.Width()), err)
@@ -270,12 +271,12 @@ func newSessions(a *app.App) *cobra.Command {
 func newStats(a *app.App) *cobra.Command {
 	var by string
 	cmd := &cobra.Command{
-		Use: "stats", Short: "Count frames and sessions, and sum up their usage", Example: "  flame stats\n  flame stats --by model", Args: app.Takes(0, 0),
+		Use: "stats", Short: "Count frames and sessions, and sum up their usage", Example: "  flame stats\n  flame stats --by model", Args: app.CheckArgs(0, 0),
 		Long: "Count the frames, sessions and agents of this project, and sum up their usage. With --by,\n" +
 			"read the hosts' logs of its sessions, as far as hosts keep them, and add up what they used.",
 	}
-	app.Choose(cmd, &by, "by", "add up what was used by this", core.SumParts()...)
-	return a.OpensAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
+	app.EnumFlag(cmd, &by, "by", "add up what was used by this", core.SumParts()...)
+	return a.NeedsAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
 		if by == "" {
 			stats, err := s.Stats(ctx)
 			return a.Answer(stats, render.Stats(stats, a.Hosts), err)
@@ -300,7 +301,7 @@ func logsOf(ctx context.Context, a *app.App, p *project.Project) (logs []transcr
 	err = p.Store.View(ctx, func(tx project.Tx) error {
 		sessions, err := tx.FindSessions(project.SessionQuery{})
 		for _, session := range sessions {
-			told, failed := project.RecordTranscript.Of(tx, session.ID)
+			told, failed := project.RecordTranscript.Find(tx, session.ID)
 			if failed != nil || session.Host == project.CommandLine {
 				err = cmp.Or(err, failed)
 				continue
@@ -325,11 +326,11 @@ func newReport(a *app.App) *cobra.Command {
 			"file: a page (html) or a text (md). It contains goals, summaries, results, decisions,\n" +
 			"artifacts and agents' last words, but no logs.\n" +
 			"An output of - is standard output.",
-		Args: app.Takes(0, 1), ValidArgsFunction: a.FrameArgs,
+		Args: app.CheckArgs(0, 1), ValidArgsFunction: a.FrameArgs,
 	}
-	app.Choose(cmd, &format, "format", "format of the file", string(web.HTML), string(web.Markdown))
+	app.EnumFlag(cmd, &format, "format", "format of the file", string(web.HTML), string(web.Markdown))
 	cmd.Flags().StringVarP(&file, "output", "o", "", "write to this file (default: standard output)")
-	return a.OpensAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+	return a.NeedsAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		report, err := web.ReportOf(ctx, s, lo.FirstOrEmpty(args))
 		switch {
 		case err != nil:

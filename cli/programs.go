@@ -21,9 +21,9 @@ import (
 )
 
 func newCall(a *app.App) *cobra.Command {
-	return a.OpensAgents(&cobra.Command{
+	return a.NeedsAgents(&cobra.Command{
 		Use: "call TOOL [JSON]", Short: "Call any tool as an agent would", Example: `  flame call ` + string(op.Push) + ` '{"goal": "Fix the login"}'`,
-		Args: app.Takes(1, 2),
+		Args: app.CheckArgs(1, 2),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
 			if len(args) == 0 {
 				names = lo.Map(tools.All(&project.Project{}, &agents.Agents{}), func(t tools.Tool, _ int) cobra.Completion {
@@ -63,11 +63,11 @@ func newSupervise(a *app.App) *cobra.Command {
 	var detach, keep bool
 	cmd := &cobra.Command{
 		Use: "supervise AGENT", Short: "Run one agent to its end (flame starts this command itself)",
-		Example: "  flame supervise agent-k3x9a1b2", Hidden: true, Args: app.Takes(1, 1),
+		Example: "  flame supervise agent-k3x9a1b2", Hidden: true, Args: app.CheckArgs(1, 1),
 	}
 	cmd.Flags().BoolVar(&detach, "detach", false, "start the supervisor in its own session and print its process")
 	cmd.Flags().BoolVar(&keep, "keep", false, "start the supervisor, and end processes that it leaves behind")
-	return a.Locates(cmd, func(ctx context.Context, at place.Place, args []string) error {
+	return a.NeedsPlace(cmd, func(ctx context.Context, at place.Place, args []string) error {
 		return a.At(at, !detach && !keep, func(p *project.Project) error {
 			s := a.Agents(p, at)
 			switch seat := s.Seat(args[0], s.Dir); {

@@ -42,29 +42,29 @@ func newServe(a *app.App) *cobra.Command {
 		Long: "Run the MCP server: on stdin and stdout, or with --http as streamable HTTP at /mcp\n" +
 			"and server-sent events at /sse, with metrics for Prometheus at /metrics. Clients\n" +
 			"over HTTP send a bearer token: " + env.HTTPToken + ", else the token that flame makes and\nkeeps in http-token, in the project's data folder.",
-		Args: app.Takes(0, 0),
+		Args: app.CheckArgs(0, 0),
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case to.noToken && to.addr == "":
-				return app.Wrong(cmd, "--no-token needs --http")
+				return app.NewUsageError(cmd, "--no-token needs --http")
 			case to.check && to.addr == "":
-				return app.Wrong(cmd, "--check needs --http")
+				return app.NewUsageError(cmd, "--check needs --http")
 			case to.host != "" && to.addr != "":
-				return app.Wrong(cmd, "--host needs a server on stdin and stdout, not --http")
+				return app.NewUsageError(cmd, "--host needs a server on stdin and stdout, not --http")
 			}
 			if _, err := tools.Select(nil, to.tools); err != nil {
-				return app.Wrong(cmd, "--tools: %v", err)
+				return app.NewUsageError(cmd, "--tools: %v", err)
 			}
 			return nil
 		},
 	}
 	cmd.Flags().StringVar(&to.addr, "http", "", "listen on this address instead of stdin and stdout")
-	calling := lo.Filter(a.Hosts, func(h hosts.Host, _ int) bool { return h.Calls != nil })
-	app.Choose(cmd, &to.host, "host", "also handle the events that this host's hooks report by calling the server", calling.Names()...)
+	calling := lo.Filter(a.Hosts, func(h hosts.Host, _ int) bool { return h.HookTool != nil })
+	app.EnumFlag(cmd, &to.host, "host", "also handle the events that this host's hooks report by calling the server", calling.Names()...)
 	cmd.Flags().StringVar(&to.tools, "tools", "", "offer these tools unless "+env.Tools+" is set, which lists what there is")
 	cmd.Flags().BoolVar(&to.check, "check", false, "serve nothing: only ask whether a server answers at the address of --http")
 	cmd.Flags().BoolVar(&to.noToken, "no-token", false, "require no token (only on loopback): other users of this machine can then connect")
-	return a.Locates(cmd, func(ctx context.Context, at place.Place, _ []string) error {
+	return a.NeedsPlace(cmd, func(ctx context.Context, at place.Place, _ []string) error {
 		if to.check {
 			return answers(ctx, to.addr)
 		}
@@ -186,18 +186,18 @@ func wide(at place.Place) string {
 }
 
 // aside returns the tool that the hooks of a host call; the zero Aside for no host.
-func aside(a *app.App, p *project.Project, at place.Place, name string) transport.Aside {
+func aside(a *app.App, p *project.Project, at place.Place, name string) transport.HiddenTool {
 	host, known := a.Hosts.Find(name)
 	if !known {
-		return transport.Aside{}
+		return transport.HiddenTool{}
 	}
 	events := *p
 	events.Transcripts = nil // counting usage would keep the host waiting
-	caller := intake.Caller{
+	caller := intake.ToolHook{
 		Desk: a.Desk(&events, at), Host: host, Agent: os.Getenv(core.AgentVariable), Off: a.Settings.Off,
 		Worktree: func(folder string) string { return a.WorktreeOf(at, folder) },
 	}
-	return transport.Aside{Tool: host.Calls.Tool, Model: host.CallID, Answer: caller.Answer}
+	return transport.HiddenTool{Tool: host.HookTool.Tool, Model: host.CallID, Answer: caller.Answer}
 }
 
 func serveHTTP(ctx context.Context, a *app.App, srv *tools.Server, data *place.Folder, to listenAt, opts transport.HTTPOptions) error {
@@ -260,13 +260,13 @@ func offered(profile string, all []tools.Tool) ([]tools.Tool, *config.Warning) {
 
 // openLive opens the project at a place for a live view, and does the background work of a
 // server for it.
-func openLive(ctx context.Context, a *app.App, at place.Place) board.Opened {
+func openLive(ctx context.Context, a *app.App, at place.Place) board.Source {
 	p, closeProject := a.Open(at, true)
 	p.HostProcess = nil // the viewer is not the host of the sessions that it shows
 	service := a.Agents(p, at)
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	background := a.KeepInOrder(ctx, service, at)
-	return board.Opened{Agents: service, File: a.File(at), Close: func() error {
+	return board.Source{Agents: service, File: a.File(at), Close: func() error {
 		stop()
 		background.Wait()
 		return closeProject()

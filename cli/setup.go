@@ -19,7 +19,7 @@ import (
 )
 
 func newSetup(a *app.App) *cobra.Command {
-	c := installation{app: a, scope: hosts.User}
+	c := installation{app: a, scope: hosts.ScopeUser}
 	names := a.Hosts.Names()
 	cmd := &cobra.Command{
 		Use:     strings.Join(append([]string{"setup"}, lo.Map(names, func(name string, _ int) string { return "[" + name + "]" })...), " "),
@@ -31,14 +31,14 @@ func newSetup(a *app.App) *cobra.Command {
 		Args: func(cmd *cobra.Command, args []string) error {
 			for _, name := range args {
 				if _, known := a.Hosts.Find(name); !known {
-					return app.Wrong(cmd, "there is no host %q", name)
+					return app.NewUsageError(cmd, "there is no host %q", name)
 				}
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return c.setup(cmd.Context(), args) },
 	}
-	app.Choose(cmd, &c.scope, "scope", "set flame up for all projects of the user or for this project", string(hosts.User), string(hosts.Project))
+	app.EnumFlag(cmd, &c.scope, "scope", "set flame up for all projects of the user or for this project", string(hosts.ScopeUser), string(hosts.ScopeProject))
 	cmd.Flags().BoolVar(&c.dryRun, "dry-run", false, "print the steps, and take none")
 	cmd.Flags().BoolVar(&c.remove, "remove", false, "undo the setup")
 	return cmd
@@ -108,8 +108,8 @@ func (c *installation) setup(ctx context.Context, names []string) (err error) {
 // named is missing, and does nothing if all are missing.
 func (c *installation) install(ctx context.Context) error {
 	missing := false
-	plans, err := c.plan(func(h hosts.Host) ([]hosts.Step, error) { return h.On(c.machine).Install(ctx, c.scope) },
-		func(_ hosts.Host, err error) { missing = true; c.app.Complain(err) })
+	plans, err := c.plan(func(h hosts.Host) ([]hosts.SetupStep, error) { return h.Client(c.machine).Install(ctx, c.scope) },
+		func(_ hosts.Host, err error) { missing = true; c.app.PrintError(err) })
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (c *installation) install(ctx context.Context) error {
 // A hostPlan is the plan for one host.
 type hostPlan struct {
 	host  string
-	steps []hosts.Step
+	steps []hosts.SetupStep
 }
 
 // takePlans takes the steps of each plan. For a plan without steps it prints idle.
@@ -165,9 +165,9 @@ func (c *installation) takePlans(ctx context.Context, plans []hostPlan, idle str
 }
 
 // plan plans the chosen hosts, side by side. It calls missing for a host that is not installed.
-func (c *installation) plan(steps func(h hosts.Host) ([]hosts.Step, error), missing func(h hosts.Host, err error)) (plans []hostPlan, err error) {
+func (c *installation) plan(steps func(h hosts.Host) ([]hosts.SetupStep, error), missing func(h hosts.Host, err error)) (plans []hostPlan, err error) {
 	var side sync.WaitGroup
-	found, failed := make([][]hosts.Step, len(c.chosen)), make([]error, len(c.chosen))
+	found, failed := make([][]hosts.SetupStep, len(c.chosen)), make([]error, len(c.chosen))
 	for i, h := range c.chosen {
 		side.Go(func() { found[i], failed[i] = steps(h) })
 	}
@@ -189,7 +189,7 @@ func (c *installation) plan(steps func(h hosts.Host) ([]hosts.Step, error), miss
 // still allow in a host.
 func (c *installation) warn(ctx context.Context) {
 	for _, h := range c.chosen {
-		status, err := h.On(c.machine).Status(ctx)
+		status, err := h.Client(c.machine).Status(ctx)
 		if err == nil && status.Consent.What != "" {
 			c.of(h.Name, strings.TrimPrefix(status.Consent.What, h.Title+" ")+": "+status.Consent.Hint)
 		}
@@ -198,7 +198,7 @@ func (c *installation) warn(ctx context.Context) {
 		}
 		for _, entry := range status.ByHand {
 			fmt.Fprintf(c.app.Stderr, "flame: %s: %s also registers flame by hand, as %q: %s\nhint: %s\n",
-				h.Title, entry.File, entry.Name, doctor.Doubly(status, entry), entry.Undo)
+				h.Title, entry.File, entry.Name, doctor.DoubleRegistration(status, entry), entry.Undo)
 		}
 	}
 }
@@ -206,7 +206,7 @@ func (c *installation) warn(ctx context.Context) {
 // uninstall undoes the setup, all of it or nothing. The program is removed with the last
 // host that uses it.
 func (c *installation) uninstall(ctx context.Context) error {
-	plans, err := c.plan(func(h hosts.Host) ([]hosts.Step, error) { return h.On(c.machine).Remove(ctx, c.scope) },
+	plans, err := c.plan(func(h hosts.Host) ([]hosts.SetupStep, error) { return h.Client(c.machine).Remove(ctx, c.scope) },
 		func(h hosts.Host, err error) { c.of(h.Name, err.Error()) })
 	if err != nil {
 		return err
@@ -241,7 +241,7 @@ func (c *installation) uninstall(ctx context.Context) error {
 // stillUsed reports whether some host starts the installed program.
 func (c *installation) stillUsed(ctx context.Context) (bool, error) {
 	for _, h := range c.app.Hosts {
-		status, err := h.On(c.machine).Status(ctx)
+		status, err := h.Client(c.machine).Status(ctx)
 		if err != nil && !errors.Is(err, core.ErrNotFound) {
 			return true, err
 		}
@@ -253,9 +253,9 @@ func (c *installation) stillUsed(ctx context.Context) (bool, error) {
 }
 
 // take performs the steps for a host and prints each, or only prints them.
-func (c *installation) take(ctx context.Context, host string, steps []hosts.Step) error {
-	say := func(s hosts.Step) {
-		c.note(host, lo.Ternary(host == "", "", c.app.Hosts.Title(host)+": "), strings.TrimSpace(s.Says))
+func (c *installation) take(ctx context.Context, host string, steps []hosts.SetupStep) error {
+	say := func(s hosts.SetupStep) {
+		c.note(host, lo.Ternary(host == "", "", c.app.Hosts.Title(host)+": "), strings.TrimSpace(s.Description))
 	}
 	if !c.dryRun {
 		return hosts.Apply(ctx, steps, say)

@@ -16,7 +16,7 @@ import (
 
 // newToday makes what flame does without a command: it says how the project stands.
 func newToday(a *app.App) *cobra.Command {
-	return a.OpensAgents(&cobra.Command{}, func(ctx context.Context, s *agents.Agents, _ []string) error {
+	return a.NeedsAgents(&cobra.Command{}, func(ctx context.Context, s *agents.Agents, _ []string) error {
 		today, text, err := todayOf(ctx, a, s, "")
 		if err != nil {
 			return err

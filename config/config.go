@@ -315,8 +315,8 @@ var Gone = map[string]string{
 	"FLAME_SHARE":             "machines share the tree, jobs and their results",
 }
 
-// An Unknown is an environment variable that only looks like a setting.
-type Unknown struct {
+// A UnknownVariable is an environment variable that only looks like a setting.
+type UnknownVariable struct {
 	Name string
 	Near string // the setting with a similar name, if any
 }
@@ -326,14 +326,14 @@ const farthest = 3
 
 // UnknownIn returns the unknown variables of an environment, sorted. It also knows the variables in
 // others.
-func UnknownIn(environ []string, others ...string) (unknown []Unknown) {
+func UnknownIn(environ []string, others ...string) (unknown []UnknownVariable) {
 	known := slices.Concat(others, Settings{}.Names())
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
 		if !strings.HasPrefix(strings.ToUpper(name), "FLAME") || value == "" || slices.Contains(known, name) {
 			continue
 		}
-		found, least := Unknown{Name: name}, farthest+1
+		found, least := UnknownVariable{Name: name}, farthest+1
 		for _, other := range known {
 			if d := levenshtein.ComputeDistance(strings.ToUpper(name), other); d < least {
 				found.Near, least = other, d
@@ -341,6 +341,6 @@ func UnknownIn(environ []string, others ...string) (unknown []Unknown) {
 		}
 		unknown = append(unknown, found)
 	}
-	slices.SortFunc(unknown, func(a, b Unknown) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(unknown, func(a, b UnknownVariable) int { return strings.Compare(a.Name, b.Name) })
 	return unknown
 }

@@ -94,7 +94,7 @@ type telling struct {
 // others to told.
 func (c *composer) boundFields(open *Frame, told map[string]bool, maxUnits int) (fields []field, tells []telling) {
 	for _, maker := range c.binding[open.ID] {
-		decisions := AppendUntold(nil, maker.Decisions, told)
+		decisions := AppendUnshown(nil, maker.Decisions, told)
 		if len(decisions) == 0 {
 			continue
 		}
@@ -116,8 +116,8 @@ func appendWhole(decisions []string, tells []telling, cut []string) []string {
 	return decisions
 }
 
-// AppendUntold appends the decisions that are not in told, and adds them to told.
-func AppendUntold(list, decisions []string, told map[string]bool) []string {
+// AppendUnshown appends the decisions that are not in told, and adds them to told.
+func AppendUnshown(list, decisions []string, told map[string]bool) []string {
 	for _, decision := range decisions {
 		if !told[decision] {
 			told[decision] = true
@@ -127,8 +127,8 @@ func AppendUntold(list, decisions []string, told map[string]bool) []string {
 	return list
 }
 
-// Tell adds decisions to told.
-func Tell(told map[string]bool, decisions []string) {
+// MarkDecisionsShown adds decisions to told.
+func MarkDecisionsShown(told map[string]bool, decisions []string) {
 	for _, decision := range decisions {
 		told[decision] = true
 	}

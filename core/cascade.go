@@ -23,10 +23,10 @@ func CascadeOf(target Frame) Cascade {
 	return Cascade{Reason: cascadeReason + strings.TrimPrefix(target.InvalidationReason, cascadeReason), At: target.InvalidatedAt}
 }
 
-// Void invalidates f, a frame at any depth below the target, if it is planned,
+// Invalidate invalidates f, a frame at any depth below the target, if it is planned,
 // and reports whether it was. Frames in progress continue, though their workers
 // should be warned; ended ones stay as they are (spec: frames §5).
-func (c Cascade) Void(f *Frame) bool {
+func (c Cascade) Invalidate(f *Frame) bool {
 	return f.Status == Planned && f.Invalidate(c.Reason, c.At) == nil
 }
 
@@ -60,6 +60,6 @@ func Below[F any, K comparable](top K, key func(F) K, children func(K) []F) iter
 // NearestOpen returns the id of the frame in which work continues: current if it is in
 // progress on this machine, else the nearest ancestor that is, else "".
 func NearestOpen(current Frame, ancestorsParentFirst []Frame) (id string) {
-	open, _ := lo.Find(append([]Frame{current}, ancestorsParentFirst...), Frame.Open)
+	open, _ := lo.Find(append([]Frame{current}, ancestorsParentFirst...), Frame.IsOpen)
 	return open.ID
 }

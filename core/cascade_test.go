@@ -57,7 +57,7 @@ func TestACascadeVoidsWhatIsPlanned(t *testing.T) {
 	for _, status := range core.Statuses {
 		before := core.Frame{ID: "f", Status: status, UpdatedAt: 1}
 		f := before
-		if !cascade.Void(&f) {
+		if !cascade.Invalidate(&f) {
 			assert.NotEqual(t, core.Planned, status)
 			assert.Equal(t, before, f)
 			continue

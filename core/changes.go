@@ -14,8 +14,8 @@ const (
 	RelationUncle    Relation = "uncle"
 )
 
-// A Change is news about one frame that others, or flame itself, changed.
-type Change struct {
+// A FrameChange is news about one frame that others, or flame itself, changed.
+type FrameChange struct {
 	Frame     Frame // as it is now
 	Relation  Relation
 	Ended     bool     // it has just ended, so its summary is shown
@@ -28,7 +28,7 @@ type Change struct {
 // BuildChanges returns a text for the agent of frame current about the changes
 // around it, oldest first, within maxChars UTF-16 code units (0: no limit). It
 // counts changes that do not fit as omitted. Without changes it returns "".
-func BuildChanges(current string, changes []Change, maxChars int) string {
+func BuildChanges(current string, changes []FrameChange, maxChars int) string {
 	return news(`<flame-changes session="`+EscapeXML(current)+`"`, "</flame-changes>", len(changes), maxChars, func(i, room, each int) string {
 		return changes[i].element().render(each, min(room, each)).text
 	})
@@ -69,7 +69,7 @@ func news(open, end string, n, maxChars int, print func(i, room, each int) strin
 }
 
 // element returns the change as an element.
-func (c *Change) element() element {
+func (c *FrameChange) element() element {
 	fields := []field{goalField(&c.Frame), {tag: "success-criteria", text: c.Criteria, share: 0.2, mark: cutMark}}
 	if c.Ended {
 		summary := field{tag: "summary", text: c.Frame.Summary, share: 0.7, mark: cutMark}
@@ -89,7 +89,7 @@ func (c *Change) element() element {
 
 // Tells reports whether a context built from s says more than its frame's bare
 // goal.
-func (s Surroundings) Tells() bool {
+func (s ContextInput) Tells() bool {
 	f := s.Current
 	return len(s.Ancestors)+len(s.Children)+len(s.Siblings)+len(s.Uncles)+len(s.Planned)+len(s.Unfinished)+len(s.Suggestions)+len(s.Finished.Text) > 0 ||
 		len(f.Artifacts)+len(f.Decisions) > 0 || f.Summary != "" || f.SuccessCriteria != ""

@@ -21,10 +21,10 @@ func DefaultBudget() Budget {
 	return Budget{Total: 4000, Ancestors: 1500, Siblings: 1500, Current: 800, Overhead: 200}
 }
 
-// Surroundings holds the input for the context of a frame. Its lists may be
+// ContextInput holds the input for the context of a frame. Its lists may be
 // longer than what fits. BuildContext selects the finished frames and leaves
 // out invalidated and archived ones, except for the parent.
-type Surroundings struct {
+type ContextInput struct {
 	Current     Frame   // without an id: the session has no frame yet
 	Ancestors   []Frame // parent first
 	Children    []Frame
@@ -36,13 +36,13 @@ type Surroundings struct {
 	Below       map[string][]Frame // frames that ended below the finished ones, by parent id
 	Composed    map[string]string  // summaries for finished frames that have none, by id, without the decisions in Below
 	Unfinished  []Frame            // of ended sessions, offered to a new session; the first five are shown
-	Finished    Finished           // offered to a new session too
+	Finished    EndedRoot          // offered to a new session too
 	Suggestions []Suggestion       // oldest first
 }
 
-// Finished is a root that ended, with a text for the agent that continues its work. An empty Text
+// EndedRoot is a root that ended, with a text for the agent that continues its work. An empty Text
 // means that there is no such root.
-type Finished struct {
+type EndedRoot struct {
 	Frame Frame
 	Text  string
 }
@@ -80,7 +80,7 @@ type ContextMeta struct {
 // maxChars is 0, within that many characters (UTF-16 code units). It is a pure
 // function: the same tree gives the same bytes. The text is empty if not even
 // ids fit, or if there is nothing to say.
-func BuildContext(s Surroundings, b Budget, maxChars int) Context {
+func BuildContext(s ContextInput, b Budget, maxChars int) Context {
 	if s.Current.ID == "" && len(s.Unfinished) == 0 && s.Finished.Text == "" {
 		return Context{}
 	}
@@ -88,7 +88,7 @@ func BuildContext(s Surroundings, b Budget, maxChars int) Context {
 	if maxChars > 0 {
 		limit = min(limit, maxChars)
 	}
-	c := composer{Surroundings: s, budget: b, limit: limit}
+	c := composer{ContextInput: s, budget: b, limit: limit}
 	c.findFinished()
 	c.bind()
 	if !c.compose() {
@@ -105,7 +105,7 @@ func BuildContext(s Surroundings, b Budget, maxChars int) Context {
 // A composer fits the parts of one context into its limit. Its amounts are in
 // UTF-16 code units.
 type composer struct {
-	Surroundings
+	ContextInput
 	budget Budget
 	limit  int
 	brief  bool // no room for metadata and indents

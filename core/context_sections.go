@@ -115,9 +115,9 @@ func (c *composer) told() map[string]bool {
 		size += len(c.parts[i].told)
 	}
 	told := make(map[string]bool, 2*size) // decisions of the part that is printed next are added
-	Tell(told, c.Current.Decisions)
+	MarkDecisionsShown(told, c.Current.Decisions)
 	for i := range c.parts {
-		Tell(told, c.parts[i].told)
+		MarkDecisionsShown(told, c.parts[i].told)
 	}
 	return told
 }
@@ -132,7 +132,7 @@ func (c *composer) entry(f *candidate, told map[string]bool, quota int) element 
 	}
 	var own []string
 	for _, maker := range makers {
-		own = AppendUntold(own, maker.Decisions, told)
+		own = AppendUnshown(own, maker.Decisions, told)
 	}
 	bound, tells := c.boundFields(f.frame, told, quota)
 	f.tells = append(tells, telling{"decisions", own})
@@ -151,7 +151,7 @@ func (c *composer) entry(f *candidate, told map[string]bool, quota int) element 
 
 // take records that the context tells the candidate's decisions.
 func (c *candidate) take(told map[string]bool) {
-	Tell(told, appendWhole(nil, c.tells, c.shown.cut))
+	MarkDecisionsShown(told, appendWhole(nil, c.tells, c.shown.cut))
 }
 
 // printAncestors prints the ancestors that fit within limit. The parent is

@@ -47,8 +47,8 @@ func checkText(t *testing.T, file, text string) {
 }
 
 // typical is a frame in the midst of its work, two levels down.
-func typical() core.Surroundings {
-	return core.Surroundings{
+func typical() core.ContextInput {
+	return core.ContextInput{
 		Now: now,
 		Current: with(aFrame("frame-current1", core.InProgress, "Verify tokens", 0), func(f *core.Frame) {
 			f.SuccessCriteria = "expired & forged tokens are refused"
@@ -111,7 +111,7 @@ func TestContextUnderACharacterLimit(t *testing.T) {
 
 func TestContextOfASessionWithoutFrameOffersWhatIsUnfinished(t *testing.T) {
 	t.Parallel()
-	var s core.Surroundings
+	var s core.ContextInput
 	assert.Equal(t, core.Context{}, core.BuildContext(s, core.DefaultBudget(), 0), "there is nothing to tell")
 	for i := range 7 {
 		s.Unfinished = append(s.Unfinished, aFrame(fmt.Sprintf("frame-left%04d", i), core.InProgress, "Half a thing", 5))
@@ -128,15 +128,15 @@ func TestContextLendsFreeRoom(t *testing.T) {
 	long := func(status core.Status) core.Frame {
 		return with(aFrame("frame-long0001", status, "g", 0), func(f *core.Frame) { f.Summary = words(1500) })
 	}
-	tests := map[string]func(s *core.Surroundings){
-		"to the current frame where it stands alone": func(s *core.Surroundings) { s.Current.Decisions = []string{words(1000)} },
-		"to a lone sibling":                          func(s *core.Surroundings) { s.Siblings = []core.Frame{long(core.Completed)} },
-		"to a lone parent":                           func(s *core.Surroundings) { s.Ancestors = []core.Frame{long(core.InProgress)} },
+	tests := map[string]func(s *core.ContextInput){
+		"to the current frame where it stands alone": func(s *core.ContextInput) { s.Current.Decisions = []string{words(1000)} },
+		"to a lone sibling":                          func(s *core.ContextInput) { s.Siblings = []core.Frame{long(core.Completed)} },
+		"to a lone parent":                           func(s *core.ContextInput) { s.Ancestors = []core.Frame{long(core.InProgress)} },
 	}
 	for name, fill := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := core.Surroundings{Now: now, Current: aFrame("frame-current1", core.InProgress, "g", 0)}
+			s := core.ContextInput{Now: now, Current: aFrame("frame-current1", core.InProgress, "g", 0)}
 			fill(&s)
 			c := core.BuildContext(s, core.DefaultBudget(), 0)
 			assert.False(t, c.Meta.WasTruncated, c.Meta.Cut)
@@ -235,9 +235,9 @@ func TestDecisionsStandAtTheNearestOpenFrameWhoseWorkTheyBind(t *testing.T) {
 // family is a frame below so many that are open or not, with finished ones beside and
 // below each, and below those; each of these decided something of its own and something
 // that others decided too. makers counts what is decided.
-func family(random *rand.Rand) (s core.Surroundings, makers map[string]int) {
+func family(random *rand.Rand) (s core.ContextInput, makers map[string]int) {
 	makers = map[string]int{}
-	s = core.Surroundings{Now: now, Current: aFrame("frame-current", core.InProgress, "work", 0), Below: map[string][]core.Frame{}}
+	s = core.ContextInput{Now: now, Current: aFrame("frame-current", core.InProgress, "work", 0), Below: map[string][]core.Frame{}}
 	finished := func(parent string, n int) (list []core.Frame) {
 		for i := range random.IntN(n + 1) {
 			f := ended(fmt.Sprintf("%s.%d", parent, i), "some work", "", now-core.Millis(random.IntN(9)), "shared!")
@@ -288,7 +288,7 @@ func TestEachDecisionIsToldOnce(t *testing.T) {
 
 func TestAnEntryKeepsWhatSaysMostWhereRoomIsScarce(t *testing.T) {
 	t.Parallel()
-	s := core.Surroundings{Now: now, Current: aFrame("frame-current1", core.InProgress, "g", 0)}
+	s := core.ContextInput{Now: now, Current: aFrame("frame-current1", core.InProgress, "g", 0)}
 	s.Siblings = []core.Frame{with(aFrame("frame-sibling1", core.Completed, "GOAL", 1), func(f *core.Frame) {
 		f.Summary, f.Decisions = strings.Repeat("S", 50), []string{strings.Repeat("D", 50)}
 		f.Artifacts, f.LogPath = []string{strings.Repeat("A", 50)}, strings.Repeat("L", 50)
@@ -330,7 +330,7 @@ func TestFramesCannotSpeakAsFlame(t *testing.T) {
 }
 
 // checkContext checks what holds for the context of any tree.
-func checkContext(t *testing.T, s core.Surroundings, b core.Budget, maxChars int, c core.Context) {
+func checkContext(t *testing.T, s core.ContextInput, b core.Budget, maxChars int, c core.Context) {
 	t.Helper()
 	characters := len(utf16.Encode([]rune(c.Text)))
 	require.LessOrEqual(t, characters, 4*b.Total)
@@ -388,7 +388,7 @@ var hostile = []string{
 }
 
 // randomTree makes surroundings of hostile frames out of random numbers.
-func randomTree(random *rand.Rand) (s core.Surroundings, b core.Budget, maxChars int) {
+func randomTree(random *rand.Rand) (s core.ContextInput, b core.Budget, maxChars int) {
 	serial := 0
 	text := func() string { return hostile[random.IntN(len(hostile))] }
 	texts := func() []string { return slices.Repeat([]string{text()}, random.IntN(4)) }
@@ -407,7 +407,7 @@ func randomTree(random *rand.Rand) (s core.Surroundings, b core.Budget, maxChars
 		}
 		return list
 	}
-	s = core.Surroundings{
+	s = core.ContextInput{
 		Current: frame(), Ancestors: frames(12), Children: frames(9), Siblings: frames(30), Uncles: frames(9),
 		Planned: frames(20), Unfinished: frames(7), Now: now,
 	}

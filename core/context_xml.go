@@ -132,7 +132,7 @@ type element struct {
 
 func newElement(indent, tag string, f *Frame, fields []field) element {
 	attrs := ` id="` + EscapeXML(f.ID) + `" status="` + EscapeXML(string(f.Status)) + `"`
-	if f.Foreign() {
+	if f.IsRemote() {
 		attrs += ` machine="` + EscapeXML(f.Machine) + `"`
 	}
 	return element{indent: indent, inner: indent + "  ", tag: tag, attrs: attrs, fields: fields}

@@ -145,10 +145,10 @@ type Frame struct {
 	Usage              Usage    `json:"usage"`
 }
 
-// Move changes the frame's status to to at time now. It returns ErrInvalid if
+// Transition changes the frame's status to to at time now. It returns ErrInvalid if
 // the frame's status does not allow that.
-func (f *Frame) Move(to Status, now Millis) error {
-	if !f.CanMove(to) {
+func (f *Frame) Transition(to Status, now Millis) error {
+	if !f.CanTransition(to) {
 		problem := Invalidf("frame %s is %s and cannot become %s", f.ID, f.Status, to)
 		if f.Status == Invalidated {
 			return problem.WithHint("an invalidated frame stays invalidated; plan or push a new one")
@@ -168,7 +168,7 @@ func (f *Frame) Move(to Status, now Millis) error {
 // Reopen puts an ended frame back into progress as if it had not ended: StartedAt stays.
 func (f *Frame) Reopen(now Millis) error {
 	started := f.StartedAt
-	err := f.Move(InProgress, now)
+	err := f.Transition(InProgress, now)
 	f.StartedAt = started
 	return err
 }
@@ -178,27 +178,27 @@ func (f *Frame) Return(now Millis) {
 	f.Status, f.Session, f.StartedAt, f.EndedAt, f.UpdatedAt = Planned, "", 0, 0, now
 }
 
-// Foreign reports whether the frame belongs to another machine.
-func (f Frame) Foreign() bool { return f.Machine != "" }
+// IsRemote reports whether the frame belongs to another machine.
+func (f Frame) IsRemote() bool { return f.Machine != "" }
 
 // Mark returns the text behind the goal of another machine's frame: " @" and that machine. It is
 // empty for frames of this machine.
 func (f Frame) Mark() string {
-	if !f.Foreign() {
+	if !f.IsRemote() {
 		return ""
 	}
 	return " @" + OneLine(f.Machine, 0)
 }
 
-// Open reports whether the frame is in progress on this machine.
-func (f Frame) Open() bool { return f.Status == InProgress && !f.Foreign() }
+// IsOpen reports whether the frame is in progress on this machine.
+func (f Frame) IsOpen() bool { return f.Status == InProgress && !f.IsRemote() }
 
-// CanMove reports whether Move to this status would be allowed.
-func (f Frame) CanMove(to Status) bool { return slices.Contains(next[f.Status], to) }
+// CanTransition reports whether Move to this status would be allowed.
+func (f Frame) CanTransition(to Status) bool { return slices.Contains(next[f.Status], to) }
 
 // Invalidate marks the frame as no longer valid, whatever its status.
 func (f *Frame) Invalidate(reason string, now Millis) error {
-	if err := f.Move(Invalidated, now); err != nil {
+	if err := f.Transition(Invalidated, now); err != nil {
 		return err
 	}
 	f.InvalidationReason, f.InvalidatedAt = reason, now

@@ -26,7 +26,7 @@ func TestMoves(t *testing.T) {
 				t.Parallel()
 				f := core.Frame{ID: "frame-a", Status: from, StartedAt: 1, EndedAt: 2, UpdatedAt: 3}
 				before := f
-				err := f.Move(to, now)
+				err := f.Transition(to, now)
 				if strings.Contains(allowed, move+",") {
 					require.NoError(t, err)
 					assert.Equal(t, to, f.Status)
@@ -46,10 +46,10 @@ func TestMoves(t *testing.T) {
 func TestMoveKeepsTheTimesOfAFrame(t *testing.T) {
 	t.Parallel()
 	f := core.Frame{ID: "frame-a", Status: core.Planned}
-	require.NoError(t, f.Move(core.InProgress, 10))
-	require.NoError(t, f.Move(core.Completed, 20))
+	require.NoError(t, f.Transition(core.InProgress, 10))
+	require.NoError(t, f.Transition(core.Completed, 20))
 	assert.Equal(t, []core.Millis{10, 20}, []core.Millis{f.StartedAt, f.EndedAt})
-	require.NoError(t, f.Move(core.InProgress, 30))
+	require.NoError(t, f.Transition(core.InProgress, 30))
 	assert.Equal(t, []core.Millis{30, 0}, []core.Millis{f.StartedAt, f.EndedAt}, "reopened")
 	require.NoError(t, f.Invalidate("gone", 40))
 	require.NoError(t, f.Invalidate("really", 50))

@@ -6,7 +6,7 @@ import (
 	"unicode/utf16"
 
 	"flame/core"
-	"flame/core/digest"
+	"flame/core/summaries"
 	"flame/render"
 )
 
@@ -129,7 +129,7 @@ func goldenInvalidation(now core.Millis, in goldenTree, expected map[string]any)
 		if f.Status == core.InProgress {
 			inProgress = append(inProgress, f.ID)
 		}
-		if cascade.Void(&f) {
+		if cascade.Invalidate(&f) {
 			planned, ends = append(planned, f.ID), ends && strings.HasSuffix(f.InvalidationReason, in.Reason)
 			frames[slices.IndexFunc(frames, func(old core.Frame) bool { return old.ID == f.ID })] = f
 		}
@@ -288,16 +288,16 @@ func goldenSubagentHeuristics(_ core.Millis, in struct {
 }
 
 func goldenCompactionPrompt(now core.Millis, in struct {
-	Frame                goldenFrame   `json:"frame"`
-	Type                 digest.Type   `json:"type"`
-	AncestorsParentFirst []goldenFrame `json:"ancestorsParentFirst"`
-	Siblings             []goldenFrame `json:"siblings"`
+	Frame                goldenFrame              `json:"frame"`
+	Type                 summaries.CompactionType `json:"type"`
+	AncestorsParentFirst []goldenFrame            `json:"ancestorsParentFirst"`
+	Siblings             []goldenFrame            `json:"siblings"`
 }, expected map[string]any) map[string]any {
-	input := digest.Input{Type: in.Type, Frame: in.Frame.frame(), Siblings: framesOf(in.Siblings), Now: now}
+	input := summaries.Input{Type: in.Type, Frame: in.Frame.frame(), Siblings: framesOf(in.Siblings), Now: now}
 	if above := framesOf(in.AncestorsParentFirst); len(above) > 0 {
 		input.Parent = &above[0]
 	}
-	prompt := digest.Prompt(input)
+	prompt := summaries.Prompt(input)
 	which := func(field string, contained bool) []any {
 		found := []any{}
 		texts, _ := expected[field].([]any)

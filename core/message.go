@@ -22,23 +22,23 @@ type Message struct {
 	Role Role   `json:"role"`         //
 	// Session is the host's session; in Claude Code a subagent's lines name the
 	// session it runs in, in OpenCode a subagent is a session itself.
-	Session   string          `json:"session,omitempty"`
-	Host      string          `json:"-"`                   // whose log has it; empty if the reader does not say
-	Agent     string          `json:"agent,omitempty"`     // of the subagent that wrote the line; empty for the session itself
-	SpawnCall string          `json:"spawnCall,omitempty"` // id of the tool call that started that subagent, if the line has it
-	Time      Millis          `json:"time,omitempty"`
-	Model     string          `json:"model,omitempty"`
-	Parts     []Part          `json:"parts,omitempty"`
-	Usage     Usage           `json:"usage,omitzero"`      // that this line adds to what earlier lines told of the answer
-	Whole     Usage           `json:"-"`                   // of the answer so far, without calls; unset if the log tells it once
-	Copied    bool            `json:"copied,omitempty"`    // from the session of which this is a fork, where its usage counts
-	Final     bool            `json:"final,omitempty"`     // the answer ends the turn: it calls no tool
-	Synthetic bool            `json:"synthetic,omitempty"` // the host wrote it: a message of the user, or a report of usage beside the answer
-	Aside     bool            `json:"aside,omitempty"`     // of RoleOther: of a kind known not to concern agents
-	Error     string          `json:"error,omitempty"`     // why there is no answer
-	Summary   bool            `json:"summary,omitempty"`   // the result of a compaction
-	Notes     []AgentNote     `json:"notes,omitempty"`     // what the line says about sessions and agents
-	Raw       json.RawMessage `json:"raw,omitempty"`       // of RoleOther: the line itself, as a JSON string if it is not JSON
+	Session    string          `json:"session,omitempty"`
+	Host       string          `json:"-"`                   // whose log has it; empty if the reader does not say
+	Agent      string          `json:"agent,omitempty"`     // of the subagent that wrote the line; empty for the session itself
+	SpawnCall  string          `json:"spawnCall,omitempty"` // id of the tool call that started that subagent, if the line has it
+	Time       Millis          `json:"time,omitempty"`
+	Model      string          `json:"model,omitempty"`
+	Parts      []Part          `json:"parts,omitempty"`
+	Usage      Usage           `json:"usage,omitzero"`      // that this line adds to what earlier lines told of the answer
+	Whole      Usage           `json:"-"`                   // of the answer so far, without calls; unset if the log tells it once
+	Copied     bool            `json:"copied,omitempty"`    // from the session of which this is a fork, where its usage counts
+	Final      bool            `json:"final,omitempty"`     // the answer ends the turn: it calls no tool
+	Synthetic  bool            `json:"synthetic,omitempty"` // the host wrote it: a message of the user, or a report of usage beside the answer
+	Irrelevant bool            `json:"aside,omitempty"`     // of RoleOther: of a kind known not to concern agents
+	Error      string          `json:"error,omitempty"`     // why there is no answer
+	Summary    bool            `json:"summary,omitempty"`   // the result of a compaction
+	Notes      []AgentInfo     `json:"notes,omitempty"`     // what the line says about sessions and agents
+	Raw        json.RawMessage `json:"raw,omitempty"`       // of RoleOther: the line itself, as a JSON string if it is not JSON
 }
 
 // Copy returns the message as a copy of another session's.
@@ -48,7 +48,7 @@ func (m Message) Copy() Message {
 }
 
 // Unknown reports whether the reader does not know the meaning of the entry.
-func (m Message) Unknown() bool { return m.Role == RoleOther && len(m.Notes) == 0 && !m.Aside }
+func (m Message) Unknown() bool { return m.Role == RoleOther && len(m.Notes) == 0 && !m.Irrelevant }
 
 // Speaker returns the id of the agent or session that wrote the entry, or "" if
 // the log does not say or has only a SpawnCall.
@@ -119,10 +119,10 @@ func (s AgentState) Ended() bool {
 	return !slices.Contains([]AgentState{"", AgentInitializing, AgentActive, AgentSuspended}, s)
 }
 
-// An AgentNote is what an entry of a log says about a session or an agent. ID
+// An AgentInfo is what an entry of a log says about a session or an agent. ID
 // and Call both identify it; one may be missing. Zero fields say nothing: all
 // notes of an agent together describe it.
-type AgentNote struct {
+type AgentInfo struct {
 	ID          string     `json:"id,omitempty"`     // of the agent (Claude Code) or the session (both hosts)
 	Call        string     `json:"call,omitempty"`   // id of the tool call that started or resumed it
 	Spawn       bool       `json:"spawn,omitempty"`  // it is certainly an agent; other notes may be about tasks that are not

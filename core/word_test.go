@@ -15,9 +15,9 @@ func (colour) Values() []string { return core.Words[colour]("red", "green") }
 
 func TestAWordIsOneOfAFew(t *testing.T) {
 	t.Parallel()
-	require.NoError(t, core.OneOf("colour", colour("green")))
+	require.NoError(t, core.CheckEnum("colour", colour("green")))
 	for word, says := range map[colour]string{"Green": `colour "Green" does not exist`, "": "colour is missing"} {
-		err := core.OneOf("colour", word)
+		err := core.CheckEnum("colour", word)
 		var problem *core.Problem
 		require.ErrorAs(t, err, &problem)
 		require.ErrorIs(t, err, core.ErrInvalid)

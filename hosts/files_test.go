@@ -41,7 +41,7 @@ func TestFilesOfAProjectAreItsOwn(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(m.ProjectDir, "large.json"), make([]byte, 4<<20+1), 0o644))
 	require.NoError(t, os.Mkdir(filepath.Join(m.ProjectDir, "folder.json"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(m.ProjectDir, "plain.json"), []byte("{}"), 0o644))
-	files := m.Files(hosts.Project)
+	files := m.Files(hosts.ScopeProject)
 	tests := map[string]string{
 		".opencode/opencode.json":   "leads out of the project",
 		".opencode/plugin/flame.js": "leads out of the project",
@@ -86,7 +86,7 @@ func TestNothingIsWrittenOrDeletedOutsideOfAProject(t *testing.T) {
 		t.Run(link, func(t *testing.T) {
 			t.Parallel()
 			m, outside := outsideOf(t)
-			files := m.Files(hosts.Project)
+			files := m.Files(hosts.ScopeProject)
 			target := map[string]string{".opencode": outside, ".opencode/plugin": filepath.Join(outside, "plugin")}[link]
 			file := filepath.Join(m.ProjectDir, ".opencode", "plugin", "flame.js")
 			planned, err := files.Write(file, []byte("new"), 0o644)
@@ -117,7 +117,7 @@ func TestLinksInsideOfAProjectAreFollowed(t *testing.T) {
 	m, _ := outsideOf(t)
 	require.NoError(t, os.MkdirAll(filepath.Join(m.ProjectDir, "config"), 0o755))
 	require.NoError(t, os.Symlink("config", filepath.Join(m.ProjectDir, ".opencode")))
-	files := m.Files(hosts.Project)
+	files := m.Files(hosts.ScopeProject)
 	file := filepath.Join(m.ProjectDir, ".opencode", "plugin", "flame.js")
 	steps, err := files.Write(file, []byte("new"), 0o644)
 	require.NoError(t, err)
@@ -142,7 +142,7 @@ func TestLinksOfTheUsersOwnAreFollowed(t *testing.T) {
 	config := filepath.Join(m.Home, ".config", "opencode")
 	require.NoError(t, os.MkdirAll(filepath.Dir(config), 0o755))
 	require.NoError(t, os.Symlink(outside, config))
-	files := m.Files(hosts.User)
+	files := m.Files(hosts.ScopeUser)
 	content, err := files.Read(filepath.Join(config, "opencode.json"))
 	require.NoError(t, err)
 	assert.Equal(t, secret, string(content))
@@ -172,7 +172,7 @@ func TestAProjectThatHoldsTheHomeFolderIsTheUsersOwn(t *testing.T) {
 		link := filepath.Join(m.Home, "link")
 		_ = os.Remove(link)
 		require.NoError(t, os.Symlink(filepath.Join(outside, "opencode.json"), link))
-		_, err := m.Files(hosts.Project).Read(link)
+		_, err := m.Files(hosts.ScopeProject).Read(link)
 		assert.NoError(t, err, project)
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // apply takes all steps and returns what they said.
-func apply(t *testing.T, steps []hosts.Step) []string {
+func apply(t *testing.T, steps []hosts.SetupStep) []string {
 	t.Helper()
 	return clienttest.Apply(t)(steps, nil)
 }
@@ -65,12 +65,12 @@ func TestInstallBinary(t *testing.T) {
 func TestApplyStopsAtTheFirstFailure(t *testing.T) {
 	t.Parallel()
 	full := errors.New("disk is full")
-	step := func(says string, err error) hosts.Step {
-		return hosts.Step{Says: says, Do: func(context.Context) error { return err }}
+	step := func(says string, err error) hosts.SetupStep {
+		return hosts.SetupStep{Description: says, Do: func(context.Context) error { return err }}
 	}
 	var done []string
-	err := hosts.Apply(t.Context(), []hosts.Step{step("write a", nil), step("write b", full), step("write c", nil)},
-		func(s hosts.Step) { done = append(done, s.Says) })
+	err := hosts.Apply(t.Context(), []hosts.SetupStep{step("write a", nil), step("write b", full), step("write c", nil)},
+		func(s hosts.SetupStep) { done = append(done, s.Description) })
 	assert.Equal(t, []string{"write a"}, done)
 	require.ErrorIs(t, err, full)
 	require.ErrorIs(t, err, core.ErrUnavailable)

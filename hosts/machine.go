@@ -48,8 +48,8 @@ func ThisMachine(projectDir string) (Machine, error) {
 	return m, nil
 }
 
-// At returns the machine, seen from another project's folder.
-func (m Machine) At(projectDir string) Machine {
+// InProject returns the machine, seen from another project's folder.
+func (m Machine) InProject(projectDir string) Machine {
 	m.ProjectDir = projectDir
 	return m
 }
@@ -110,8 +110,8 @@ func (p Program) Ask(ctx context.Context, answer any, args ...string) error {
 }
 
 // Step returns the step that runs a command.
-func (p Program) Step(args ...string) Step {
-	return Step{Says: "run " + p.Line(args...), Do: func(ctx context.Context) error {
+func (p Program) Step(args ...string) SetupStep {
+	return SetupStep{Description: "run " + p.Line(args...), Do: func(ctx context.Context) error {
 		_, err := p.Machine.Run(ctx, p.Machine.ProjectDir, p.Path, args...)
 		return err
 	}}
@@ -241,15 +241,15 @@ type Mode string
 
 // The modes, from the narrowest to the widest (spec: agents §3).
 const (
-	Plan        Mode = "plan"              // reads only
-	DontAsk     Mode = "dontAsk"           // only what rules allow
-	Default     Mode = "default"           // asks; without anybody to ask, like DontAsk
-	AcceptEdits Mode = "acceptEdits"       // changes files
-	Bypass      Mode = "bypassPermissions" // everything
+	ModePlan        Mode = "plan"              // reads only
+	ModeDontAsk     Mode = "dontAsk"           // only what rules allow
+	ModeDefault     Mode = "default"           // asks; without anybody to ask, like ModeDontAsk
+	ModeAcceptEdits Mode = "acceptEdits"       // changes files
+	ModeBypass      Mode = "bypassPermissions" // everything
 )
 
 // modes lists the modes from the narrowest to the widest.
-var modes = []Mode{Plan, DontAsk, Default, AcceptEdits, Bypass}
+var modes = []Mode{ModePlan, ModeDontAsk, ModeDefault, ModeAcceptEdits, ModeBypass}
 
 // ParseMode returns the mode of a name.
 func ParseMode(name string) (Mode, error) {
@@ -271,7 +271,7 @@ func (m Mode) rank() int {
 	if i := slices.Index(modes, m); i >= 0 {
 		return i
 	}
-	return slices.Index(modes, Default)
+	return slices.Index(modes, ModeDefault)
 }
 
 // Exceeds reports whether m allows more than other.

@@ -76,8 +76,8 @@ func (r Registry) Hooked() Registry {
 	return lo.Filter(r, func(h Host, _ int) bool { return h.Hook != nil })
 }
 
-// Fronted returns the hosts that can have a gateway.
-func (r Registry) Fronted() Registry {
+// WithGateway returns the hosts that can have a gateway.
+func (r Registry) WithGateway() Registry {
 	return lo.Filter(r, func(h Host, _ int) bool { return h.HasGateway() })
 }
 
@@ -142,14 +142,14 @@ func (r Registry) Tools() Tools { return lo.FlatMap(r, func(h Host, _ int) []Too
 // other agents. At the deepest level flame withholds all of them: one missing alias
 // would let agents multiply (spec: agents §2).
 func (r Registry) SpawnTools() []string {
-	return append(r.Tools().Names(Spawns), "*"+string(op.Spawn))
+	return append(r.Tools().Names(EffectSpawn), "*"+string(op.Spawn))
 }
 
 // Inside reports whether a process runs in a session of a host, according to its
 // environment and the names of its ancestors.
 func (r Registry) Inside(getenv func(string) string, above []string) bool {
 	return slices.ContainsFunc(r, func(h Host) bool {
-		return h.Inside != "" && getenv(h.Inside) != "" || slices.Contains(above, h.Program)
+		return h.MarkerVariable != "" && getenv(h.MarkerVariable) != "" || slices.Contains(above, h.Program)
 	})
 }
 
@@ -200,8 +200,8 @@ func (r Registry) Applies(permission string) (Host, bool) {
 // change files share one permission.
 func (r Registry) Sharing(permission string) []string {
 	for _, h := range r {
-		if h.Shared && slices.Contains(h.Tools.Names(Edits), permission) {
-			return h.Tools.Current().Names(Edits)
+		if h.SharedEditPermission && slices.Contains(h.Tools.Names(EffectEdit), permission) {
+			return h.Tools.Current().Names(EffectEdit)
 		}
 	}
 	return []string{permission}
@@ -222,7 +222,7 @@ func (r Registry) Definitions(m Machine, scope Scope) (folders []Folder) {
 // the log at path, which a hook of the host reported. Without such a log the error is
 // core.ErrNotFound.
 func (r Registry) LogOf(machine Machine, host, session, path string) (transcripts.Log, error) {
-	if store := r.Of(host).Store; store != nil {
+	if store := r.Of(host).SessionDB; store != nil {
 		path = store(machine)
 	}
 	if path == "" {
@@ -245,7 +245,7 @@ func (r Registry) LogOf(machine Machine, host, session, path string) (transcript
 // NewestLogs returns the logs of the newest session of a machine's project, in any host. No
 // session is core.ErrNotFound.
 func (r Registry) NewestLogs(ctx context.Context, m Machine) ([]transcripts.Log, error) {
-	var newest Past
+	var newest LoggedSession
 	for _, h := range r {
 		if h.Newest == nil {
 			continue
@@ -276,7 +276,7 @@ func (r Registry) AllLogs(m Machine) (all []transcripts.Log, unread []string, er
 			continue
 		}
 		logs, err := h.Logs.Detect(h.LogsIn(m), nil)
-		isEmpty := h.Store == nil && errors.Is(err, core.ErrInvalid) // a folder without logs
+		isEmpty := h.SessionDB == nil && errors.Is(err, core.ErrInvalid) // a folder without logs
 		if err != nil && !isEmpty && !errors.Is(err, fs.ErrNotExist) {
 			unread = append(unread, h.Title+": "+core.OneLine(err.Error(), maxWords))
 		}
@@ -288,11 +288,11 @@ func (r Registry) AllLogs(m Machine) (all []transcripts.Log, unread []string, er
 	return all, unread, nil
 }
 
-// Foreign returns the folders whose settings came with a project. If the user's home is in a
+// ProjectSettings returns the folders whose settings came with a project. If the user's home is in a
 // folder, its settings are the user's own.
-func (r Registry) Foreign(m Machine, dirs ...string) (foreign []string) {
+func (r Registry) ProjectSettings(m Machine, dirs ...string) (foreign []string) {
 	for _, dir := range dirs {
-		if in := m.At(dir); in.Files(Project) != in.Files(User) {
+		if in := m.InProject(dir); in.Files(ScopeProject) != in.Files(ScopeUser) {
 			foreign = append(foreign, dir)
 		}
 	}
@@ -308,12 +308,12 @@ func (r Registry) SetByProject(m Machine, dirs []string, variable string) string
 		started = append(started, here)
 	}
 	for _, dir := range dirs {
-		for _, folder := range r.Foreign(m, foldersBetween(dir, started)...) {
+		for _, folder := range r.ProjectSettings(m, foldersBetween(dir, started)...) {
 			for _, h := range r {
 				if h.SetsVariable == nil {
 					continue
 				}
-				if file := h.SetsVariable(m.At(folder), variable); file != "" {
+				if file := h.SetsVariable(m.InProject(folder), variable); file != "" {
 					return file
 				}
 			}
@@ -342,7 +342,7 @@ func foldersBetween(project string, started []string) []string {
 // may have such a member. plain converts the content of a file to JSON.
 func (m Machine) Naming(files []string, plain func([]byte) []byte, name string) string {
 	for _, file := range files {
-		content, err := m.Files(Project).Read(file)
+		content, err := m.Files(ScopeProject).Read(file)
 		if IsMissing(err) || err == nil && len(bytes.TrimSpace(content)) == 0 {
 			continue
 		}

@@ -12,7 +12,7 @@ import (
 	"syscall"
 
 	"flame/core"
-	"flame/local/confine"
+	"flame/local/safefile"
 )
 
 // A Setup connects flame to a host. Install and Remove only return a plan; Apply carries it
@@ -21,9 +21,9 @@ type Setup interface {
 	// Install plans what is missing for flame to work in the host. If the host
 	// is not on PATH, or has no such scope, it returns a Problem of kind
 	// core.ErrNotFound, with ByHand or what to do instead as hint.
-	Install(ctx context.Context, scope Scope) ([]Step, error)
+	Install(ctx context.Context, scope Scope) ([]SetupStep, error)
 	// Remove plans how to undo Install for one scope.
-	Remove(ctx context.Context, scope Scope) ([]Step, error)
+	Remove(ctx context.Context, scope Scope) ([]SetupStep, error)
 	// Status returns the current state. It does not start flame.
 	Status(ctx context.Context) (Status, error)
 }
@@ -33,22 +33,22 @@ type Scope string
 
 // The scopes, named as Claude Code names them.
 const (
-	User    Scope = "user"    // all projects of this user
-	Project Scope = "project" // one project, by files that may be committed with it
+	ScopeUser    Scope = "user"    // all projects of this user
+	ScopeProject Scope = "project" // one project, by files that may be committed with it
 )
 
-// A Step is one change to the machine.
-type Step struct {
-	Says string // its description, which begins with a verb: "write …"
-	Do   func(context.Context) error
+// A SetupStep is one change to the machine.
+type SetupStep struct {
+	Description string // its description, which begins with a verb: "write …"
+	Do          func(context.Context) error
 }
 
 // Apply carries out the steps in order until one fails, and calls done after each successful
 // step.
-func Apply(ctx context.Context, steps []Step, done func(Step)) error {
+func Apply(ctx context.Context, steps []SetupStep, done func(SetupStep)) error {
 	for _, step := range steps {
 		if err := step.Do(ctx); err != nil {
-			return core.Unavailablef(err, "could not %s: %v", step.Says, err).
+			return core.Unavailablef(err, "could not %s: %v", step.Description, err).
 				WithHint("fix that and run the same command again: it continues where it stopped")
 		}
 		done(step)
@@ -110,7 +110,7 @@ func (m Machine) Binary() string {
 
 // InstallBinary plans to copy the program at source (a path, as from
 // os.Executable) to Binary.
-func (m Machine) InstallBinary(source string) ([]Step, error) {
+func (m Machine) InstallBinary(source string) ([]SetupStep, error) {
 	if Same(source, m.Binary()) {
 		return nil, nil
 	}
@@ -118,12 +118,12 @@ func (m Machine) InstallBinary(source string) ([]Step, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read this program: %w", err)
 	}
-	return m.Files(User).Write(m.Binary(), program, 0o755)
+	return m.Files(ScopeUser).Write(m.Binary(), program, 0o755)
 }
 
 // RemoveBinary plans to delete the program after flame was removed from the last host.
-func (m Machine) RemoveBinary() []Step {
-	return m.Files(User).Remove(m.Binary(), filepath.Dir(m.Binary()))
+func (m Machine) RemoveBinary() []SetupStep {
+	return m.Files(ScopeUser).Remove(m.Binary(), filepath.Dir(m.Binary()))
 }
 
 // Greatest sizes of settings files in bytes: of a project's, and of the user's own, in which
@@ -143,7 +143,7 @@ type Files struct {
 // Files returns the files of a scope. A project that contains the user's home
 // counts as the user's own.
 func (m Machine) Files(scope Scope) Files {
-	if home, err := filepath.Rel(m.ProjectDir, m.Home); scope == User || err == nil && filepath.IsLocal(home) {
+	if home, err := filepath.Rel(m.ProjectDir, m.Home); scope == ScopeUser || err == nil && filepath.IsLocal(home) {
 		return Files{}
 	}
 	return Files{m.ProjectDir}
@@ -151,20 +151,20 @@ func (m Machine) Files(scope Scope) Files {
 
 // look calls look with the folder through which to reach a path, the name of the path there,
 // and how many bytes may be read.
-func (f Files) look(path string, look func(in confine.Folder, name string, max int64) error) error {
+func (f Files) look(path string, look func(in safefile.Folder, name string, max int64) error) error {
 	if f.project == "" {
-		return told(path, look(confine.Follow(""), path, maxOwn))
+		return told(path, look(safefile.Follow(""), path, maxOwn))
 	}
-	return f.inProject(path, func(root *confine.Root, name string) error { return look(root.Folder, name, maxProjects) })
+	return f.inProject(path, func(root *safefile.Root, name string) error { return look(root.Folder, name, maxProjects) })
 }
 
 // inProject calls f with the project's folder, and a path's name in it.
-func (f Files) inProject(path string, do func(root *confine.Root, name string) error) error {
+func (f Files) inProject(path string, do func(root *safefile.Root, name string) error) error {
 	name, err := filepath.Rel(f.project, path)
 	if err != nil {
 		return err
 	}
-	root, err := confine.Open(f.project)
+	root, err := safefile.Open(f.project)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (f Files) inProject(path string, do func(root *confine.Root, name string) e
 
 // told returns a refusal as a Problem with a hint, and adds the path to other errors.
 func told(path string, err error) error {
-	var refused confine.Refusal
+	var refused safefile.Refusal
 	switch {
 	case err == nil:
 		return nil
@@ -193,7 +193,7 @@ func IsMissing(err error) bool {
 // Read returns the content of a settings file. If it is not a plain file, or
 // leads out of the project, the error is a Problem.
 func (f Files) Read(path string) (content []byte, err error) {
-	err = f.look(path, func(in confine.Folder, name string, max int64) (err error) {
+	err = f.look(path, func(in safefile.Folder, name string, max int64) (err error) {
 		content, err = in.ReadFile(name, max)
 		return err
 	})
@@ -212,20 +212,20 @@ func (f Files) Check(path string) error {
 // Write returns the step that gives path this content and mode atomically: a
 // reader finds the old file or the new one. It returns no step if nothing would
 // change.
-func (f Files) Write(path string, content []byte, mode fs.FileMode) ([]Step, error) {
+func (f Files) Write(path string, content []byte, mode fs.FileMode) ([]SetupStep, error) {
 	same := false
-	err := f.look(path, func(in confine.Folder, name string, _ int64) (err error) {
+	err := f.look(path, func(in safefile.Folder, name string, _ int64) (err error) {
 		same, err = isSo(in, name, content, mode)
 		return err
 	})
 	if same || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	return []Step{{Says: "write " + path, Do: func(context.Context) error { return f.replace(path, content, mode) }}}, nil
+	return []SetupStep{{Description: "write " + path, Do: func(context.Context) error { return f.replace(path, content, mode) }}}, nil
 }
 
 // isSo reports whether a file has this content and mode.
-func isSo(in confine.Folder, name string, content []byte, mode fs.FileMode) (bool, error) {
+func isSo(in safefile.Folder, name string, content []byte, mode fs.FileMode) (bool, error) {
 	file, err := in.Open(name)
 	if err != nil {
 		return false, err
@@ -243,7 +243,7 @@ func (f Files) replace(path string, content []byte, mode fs.FileMode) error {
 	if f.project == "" {
 		return replace(path, content, mode)
 	}
-	return f.inProject(path, func(root *confine.Root, name string) error { return root.Replace(name, content, mode) })
+	return f.inProject(path, func(root *safefile.Root, name string) error { return root.Replace(name, content, mode) })
 }
 
 // replace writes a new file and renames it to path. It follows links in the path's folder.
@@ -251,7 +251,7 @@ func replace(path string, content []byte, mode fs.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	dir, err := confine.Open(filepath.Dir(path))
+	dir, err := safefile.Open(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
@@ -261,16 +261,16 @@ func replace(path string, content []byte, mode fs.FileMode) error {
 
 // Remove returns the step that deletes path and the folders above it that are
 // then empty, up to but excluding stop, or the project's folder.
-func (f Files) Remove(path, stop string) []Step {
+func (f Files) Remove(path, stop string) []SetupStep {
 	if _, err := os.Lstat(path); err != nil {
 		return nil
 	}
-	return []Step{{Says: "delete " + path, Do: func(context.Context) error { return f.remove(path, stop) }}}
+	return []SetupStep{{Description: "delete " + path, Do: func(context.Context) error { return f.remove(path, stop) }}}
 }
 
 func (f Files) remove(path, stop string) error {
 	if f.project != "" {
-		return f.inProject(path, func(root *confine.Root, name string) error { return root.Remove(name) })
+		return f.inProject(path, func(root *safefile.Root, name string) error { return root.Remove(name) })
 	}
 	if err := os.RemoveAll(path); err != nil {
 		return err
@@ -285,11 +285,11 @@ func (f Files) remove(path, stop string) error {
 
 // WriteFolder returns the step after which dir has exactly these files, by their paths in it.
 // The new folder is complete before it replaces the old one.
-func WriteFolder(dir string, files map[string][]byte) []Step {
+func WriteFolder(dir string, files map[string][]byte) []SetupStep {
 	if holds(dir, files) {
 		return nil
 	}
-	return []Step{{Says: "write " + dir, Do: func(context.Context) error {
+	return []SetupStep{{Description: "write " + dir, Do: func(context.Context) error {
 		return replaceFolder(dir, files)
 	}}}
 }
@@ -330,7 +330,7 @@ func holds(dir string, files map[string][]byte) bool {
 			return err
 		}
 		want, ours := files[filepath.ToSlash(name)]
-		if there, err := confine.ReadFile(path, int64(len(want))); !ours || err != nil || !bytes.Equal(there, want) {
+		if there, err := safefile.ReadFile(path, int64(len(want))); !ours || err != nil || !bytes.Equal(there, want) {
 			return errDiffers
 		}
 		found++

@@ -15,10 +15,10 @@ import (
 // A Tool is a host's own tool. Does decides what flame must withhold from an
 // agent that may only read, so every tool that changes anything needs it.
 type Tool struct {
-	Name string
-	Does Effect
-	Old  bool     // only older versions have it
-	Same []string // its names in the common vocabulary; empty in the host that defines those names
+	Name      string
+	Effect    Effect
+	Old       bool     // only older versions have it
+	Canonical []string // its names in the common vocabulary; empty in the host that defines those names
 }
 
 // An Effect is what a tool does; the zero value is nothing that flame needs to
@@ -27,12 +27,12 @@ type Effect int
 
 // What tools do to the world.
 const (
-	Reads   Effect = iota + 1 // looks at the project's files
-	Notes                     // helps only the agent: to-do lists, skills
-	Edits                     // changes files
-	Runs                      // runs commands
-	Fetches                   // reads from the web
-	Spawns                    // starts other agents
+	EffectRead  Effect = iota + 1 // looks at the project's files
+	EffectNote                    // helps only the agent: to-do lists, skills
+	EffectEdit                    // changes files
+	EffectRun                     // runs commands
+	EffectFetch                   // reads from the web
+	EffectSpawn                   // starts other agents
 )
 
 // Tools are a host's own, as it offered them when tried.
@@ -42,7 +42,7 @@ type Tools []Tool
 // older versions.
 func (t Tools) Names(does ...Effect) (names []string) {
 	for _, tool := range t {
-		if slices.Contains(does, tool.Does) {
+		if slices.Contains(does, tool.Effect) {
 			names = append(names, tool.Name)
 		}
 	}
@@ -58,7 +58,7 @@ func (t Tools) Current() Tools {
 // value if there is no such tool.
 func (t Tools) Effect(name string) Effect {
 	if own, found := t.find(name); found {
-		return own.Does
+		return own.Effect
 	}
 	return 0
 }
@@ -290,7 +290,7 @@ func (r Registry) Spell(tools []string, host string) []string {
 // stays alone: Claude Code's Edit is only a part of OpenCode's edit.
 func (r Registry) NamesIn(host, name string) (names []string) {
 	h := r.Of(host)
-	if h.Common {
+	if h.HasCanonicalTools {
 		return r.commonNames(name)
 	}
 	wanted := []string{name}
@@ -298,7 +298,7 @@ func (r Registry) NamesIn(host, name string) (names []string) {
 		wanted = append(wanted, r.commonNames(name)...)
 	}
 	for _, t := range h.Tools {
-		if slices.ContainsFunc(t.Same, func(same string) bool { return containsFold(wanted, same) }) {
+		if slices.ContainsFunc(t.Canonical, func(same string) bool { return containsFold(wanted, same) }) {
 			names = append(names, t.Name)
 		}
 	}
@@ -308,13 +308,13 @@ func (r Registry) NamesIn(host, name string) (names []string) {
 // commonNames returns the common names of any host's tool.
 func (r Registry) commonNames(name string) (names []string) {
 	for _, h := range r {
-		if h.Common && slices.ContainsFunc(h.Tools, func(t Tool) bool { return t.Name == name }) {
+		if h.HasCanonicalTools && slices.ContainsFunc(h.Tools, func(t Tool) bool { return t.Name == name }) {
 			return []string{name}
 		}
 	}
 	for _, t := range r.Tools() {
 		if strings.EqualFold(t.Name, name) {
-			names = append(names, t.Same...)
+			names = append(names, t.Canonical...)
 		}
 	}
 	return names
@@ -326,7 +326,7 @@ func containsFold(names []string, name string) bool {
 
 // Common returns the host whose tool names are the common ones.
 func (r Registry) Common() Host {
-	h, _ := lo.Find(r, func(h Host) bool { return h.Common })
+	h, _ := lo.Find(r, func(h Host) bool { return h.HasCanonicalTools })
 	return h
 }
 

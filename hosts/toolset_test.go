@@ -62,7 +62,7 @@ func TestModesAreKnownByTheClientsNames(t *testing.T) {
 	t.Parallel()
 	mode, err := hosts.ParseMode("acceptEdits")
 	require.NoError(t, err)
-	assert.Equal(t, hosts.AcceptEdits, mode)
+	assert.Equal(t, hosts.ModeAcceptEdits, mode)
 	_, err = hosts.ParseMode("acceptedits")
 	assert.ErrorContains(t, err, `"acceptedits"`)
 }

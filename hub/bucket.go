@@ -35,14 +35,14 @@ func (c *Conn) Bucket(ctx context.Context, name string, change func(*jetstream.S
 		return nil, err
 	}
 	if b.Stream = s; config.AllowMsgTTL && !s.CachedInfo().Config.AllowMsgTTL {
-		return nil, Otherwise(config.Name, "does not allow keys to expire")
+		return nil, StreamConfigError(config.Name, "does not allow keys to expire")
 	}
-	b.KeyValue, err = Insist(ctx, func(ctx context.Context) (jetstream.KeyValue, error) { return c.js.KeyValue(ctx, full) })
+	b.KeyValue, err = RetryUntilAnswered(ctx, func(ctx context.Context) (jetstream.KeyValue, error) { return c.js.KeyValue(ctx, full) })
 	return b, c.Told(err)
 }
 
-// Otherwise returns the error for a stream with a configuration that flame cannot use.
-func Otherwise(stream, what string) error {
+// StreamConfigError returns the error for a stream with a configuration that flame cannot use.
+func StreamConfigError(stream, what string) error {
 	return core.Invalidf("the stream %s of the hub %s", stream, what).WithHint("delete it on the server; flame creates it again")
 }
 

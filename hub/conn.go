@@ -22,8 +22,8 @@ const ServerVersion = "2.15.2"
 // OldestVersion is the oldest version that flame uses.
 const OldestVersion = "2.12"
 
-// Suits reports whether flame can use a server of this version.
-func Suits(version string) bool {
+// SupportsVersion reports whether flame can use a server of this version.
+func SupportsVersion(version string) bool {
 	var major, minor int
 	n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor)
 	return n == 2 && (major > 2 || major == 2 && minor >= 12)
@@ -95,7 +95,7 @@ func (c *Conn) Latency() (time.Duration, error) { return c.nc.RTT() }
 
 // suits returns an error that says why flame cannot use the server.
 func (c *Conn) suits(ctx context.Context) (err error) {
-	if !Suits(c.nc.ConnectedServerVersion()) {
+	if !SupportsVersion(c.nc.ConnectedServerVersion()) {
 		return core.Invalidf("the server at %s is nats-server %s", Shown(c.link.URL), c.Version()).
 			WithHint("flame needs %s or newer, best %s: go install github.com/nats-io/nats-server/v2@v%s", OldestVersion, ServerVersion, ServerVersion)
 	}
@@ -103,7 +103,7 @@ func (c *Conn) suits(ctx context.Context) (err error) {
 		return err
 	}
 	err = c.Ask(ctx, callTime, "$JS.", func(ctx context.Context) error {
-		_, err := Insist(ctx, c.js.AccountInfo)
+		_, err := RetryUntilAnswered(ctx, c.js.AccountInfo)
 		return err
 	})
 	if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
@@ -175,7 +175,7 @@ func (c *Conn) Stream(ctx context.Context, config jetstream.StreamConfig) (s jet
 const streamTime = 2*insistTime + 2*callTime
 
 func (c *Conn) stream(ctx context.Context, name string) (jetstream.Stream, error) {
-	return Insist(ctx, func(ctx context.Context) (jetstream.Stream, error) { return c.js.Stream(ctx, name) })
+	return RetryUntilAnswered(ctx, func(ctx context.Context) (jetstream.Stream, error) { return c.js.Stream(ctx, name) })
 }
 
 // Insist asks every insistence for at most insistTime, and returns the first answer.
@@ -184,10 +184,10 @@ const (
 	insistTime = 7 * time.Second
 )
 
-// Insist calls f every second until one of the calls is answered. A cluster never answers a
+// RetryUntilAnswered calls f every second until one of the calls is answered. A cluster never answers a
 // request that arrived while it had no leader, but it answers the same request a moment later;
 // a slow server still answers the first.
-func Insist[T any](ctx context.Context, f func(ctx context.Context) (T, error)) (T, error) {
+func RetryUntilAnswered[T any](ctx context.Context, f func(ctx context.Context) (T, error)) (T, error) {
 	type answer struct {
 		value T
 		err   error

@@ -57,9 +57,9 @@ func Retry(ctx context.Context, f func() (over bool)) {
 // errLinkChanged ends a connection because the project left its hub, or joined another.
 var errLinkChanged = errors.New("hub.json has changed")
 
-// A Station is a project to keep connected to its hub. All fields are required unless they say
+// A Config is a project to keep connected to its hub. All fields are required unless they say
 // otherwise.
-type Station struct {
+type Config struct {
 	Data    string                                      // its data folder
 	Tree    func(machine string) Tree                   // its part in the tree, as machine
 	Held    func(ctx context.Context) ([]string, error) // ids of the frames in progress whose sessions are live on this machine
@@ -80,8 +80,8 @@ type Station struct {
 
 // Keep keeps a project connected to its hub until ctx ends. Only one of several processes
 // connects. While the project has no hub, Keep checks once a second whether it has joined one.
-func Keep(ctx context.Context, s Station) {
-	k := &keeper{Station: s}
+func Keep(ctx context.Context, s Config) {
+	k := &keeper{Config: s}
 	for range project.Steadily(ctx, 0, watchTime) {
 		if _, err := os.Lstat(filepath.Join(k.Data, linkName)); err == nil {
 			held, err := k.lock(ctx)
@@ -98,7 +98,7 @@ func Keep(ctx context.Context, s Station) {
 
 // A keeper keeps one project connected.
 type keeper struct {
-	Station
+	Config
 	syncer  *Syncer
 	machine string // whose syncer it is
 	logged  string // the error that was logged last
@@ -108,7 +108,7 @@ type keeper struct {
 func (k *keeper) lock(ctx context.Context) (*lock.Lock, error) {
 	wait, stop := context.WithTimeout(ctx, watchTime)
 	defer stop()
-	return lock.Take(wait, filepath.Join(k.Data, lockName))
+	return lock.Acquire(wait, filepath.Join(k.Data, lockName))
 }
 
 // tell logs an error, unless it is the same as the one before.
@@ -176,7 +176,7 @@ func (k *keeper) connect(ctx context.Context, link Link) error {
 	k.logged = ""
 	beside, stop := context.WithCancel(ctx)
 	var others sync.WaitGroup
-	others.Go(func() { (&presence{Station: k.Station, conn: conn, progress: k.syncer.Progress}).keep(beside) })
+	others.Go(func() { (&presence{Config: k.Config, conn: conn, progress: k.syncer.Progress}).keep(beside) })
 	if k.Beside != nil {
 		others.Go(func() { k.Beside(beside) })
 	}

@@ -37,7 +37,7 @@ func (k *kept) keep(h *hubServer) *kept {
 	h.t.Cleanup(k.stop)
 	go func() {
 		defer close(ended)
-		Keep(ctx, Station{
+		Keep(ctx, Config{
 			Data: k.data, Tree: func(string) Tree { return k.memory }, Version: "1.2.3", Log: slog.New(slog.DiscardHandler),
 			Held: func(context.Context) ([]string, error) { return k.held, nil },
 			Now:  func() core.Millis { return core.MillisOf(time.Now()) },
@@ -103,7 +103,7 @@ func TestOneProcessKeepsAProject(t *testing.T) {
 	a.keep(h)
 	first := a.await(t, connected)
 	second := (&kept{memory: newMemory("laptop"), data: a.data}).keep(h)
-	k := &keeper{Station: Station{Data: a.data, Log: slog.New(slog.DiscardHandler)}}
+	k := &keeper{Config: Config{Data: a.data, Log: slog.New(slog.DiscardHandler)}}
 	_, err := k.lock(h.ctx())
 	require.ErrorIs(t, err, lock.ErrBusy, "the first process has it")
 	a.stop()

@@ -28,7 +28,7 @@ const maxAgents = 256 << 10
 // A presence does the work of a connected machine besides syncing its tree: it holds the claims,
 // announces the machine, exchanges the states of agents, and writes the status.
 type presence struct {
-	Station
+	Config
 	conn     *Conn
 	progress func() Progress
 

@@ -45,7 +45,7 @@ func (m *memory) write(id string, change func(*core.Frame)) {
 		f = d.Frame(m.clock.Machine)
 	}
 	change(&f)
-	m.docs[id] = merge.Absorb(m.docs[id], f, m.clock.Machine, func() merge.Stamp { return m.clock.Tick(core.MillisOf(time.Now())) })
+	m.docs[id] = merge.UpdateLocal(m.docs[id], f, m.clock.Machine, func() merge.Timestamp { return m.clock.Tick(core.MillisOf(time.Now())) })
 	m.pending[id] = true
 }
 

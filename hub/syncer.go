@@ -49,9 +49,9 @@ type Syncer struct {
 	Check <-chan time.Time // when to check that the hub still has its data; nil: every five seconds
 	Retry time.Duration    // until the next attempt to send what the hub did not accept, doubled each time; 0: two seconds
 
-	seen  int64                 // revision of the store up to which changes were sent
-	whole map[string]merge.Work // by frame, results that are too large for the hub
-	told  map[string]bool       // keys of unusable values that were logged
+	seen  int64                        // revision of the store up to which changes were sent
+	whole map[string]merge.OwnerFields // by frame, results that are too large for the hub
+	told  map[string]bool              // keys of unusable values that were logged
 	retry time.Duration
 
 	mu       sync.Mutex
@@ -106,7 +106,7 @@ func (s *Syncer) Run(ctx context.Context, c *Conn) error {
 		}
 	}()
 	if s.whole == nil {
-		s.whole, s.told = map[string]merge.Work{}, map[string]bool{}
+		s.whole, s.told = map[string]merge.OwnerFields{}, map[string]bool{}
 	}
 	for {
 		err := s.round(ctx, c)

@@ -12,18 +12,18 @@ import (
 
 // recordAnnounced, by process of a host, lists the calls that its hooks announced and no server has
 // taken yet, oldest first.
-const recordAnnounced Kind[announcements] = "announcements"
+const recordAnnounced RecordKind[announcements] = "announcements"
 
 // Announcements are those of one process of a host. They stay, without calls, so that a server knows
 // that hooks announce its calls.
 type announcements struct {
-	Calls []Announced `json:"calls"`
-	At    core.Millis `json:"at"` // of the last one
+	Calls []AnnouncedCall `json:"calls"`
+	At    core.Millis     `json:"at"` // of the last one
 }
 
-// An Announced is a call of one of flame's tools, of which a hook said who makes it: not every
+// An AnnouncedCall is a call of one of flame's tools, of which a hook said who makes it: not every
 // host says so in the call itself.
-type Announced struct {
+type AnnouncedCall struct {
 	Call    string      `json:"call"`              // as CallKey returns it
 	Session string      `json:"session,omitempty"` // empty: the hook could not tell which agent of the host's process calls
 	Parent  string      `json:"parent,omitempty"`
@@ -59,7 +59,7 @@ func (p *Project) Announce(ctx context.Context, by Caller, call string, unsure b
 	if host == (Process{}) { // the call is over
 		return nil
 	}
-	made := Announced{Call: call, At: p.Now()}
+	made := AnnouncedCall{Call: call, At: p.Now()}
 	if !unsure {
 		made.Session, made.Parent = by.Session, by.Parent
 	}
@@ -68,7 +68,7 @@ func (p *Project) Announce(ctx context.Context, by Caller, call string, unsure b
 			return err
 		}
 		return recordAnnounced.Change(tx, host.id(), func(a *announcements) {
-			a.Calls = slices.DeleteFunc(append(a.Calls, made), func(a Announced) bool { return a.At+announcedFor < made.At })
+			a.Calls = slices.DeleteFunc(append(a.Calls, made), func(a AnnouncedCall) bool { return a.At+announcedFor < made.At })
 			a.Calls, a.At = a.Calls[max(0, len(a.Calls)-maxAnnounced):], made.At
 		})
 	})
@@ -78,7 +78,7 @@ func (p *Project) Announce(ctx context.Context, by Caller, call string, unsure b
 // no hook announced it. If several agents announced the same call, all these are taken, and the one
 // returned names nobody: a call that the user refused never comes, but its announcement waits. hooked
 // reports whether hooks announce the calls of that host.
-func (p *Project) TakeAnnounced(ctx context.Context, call string) (found *Announced, hooked bool, err error) {
+func (p *Project) TakeAnnounced(ctx context.Context, call string) (found *AnnouncedCall, hooked bool, err error) {
 	host := p.announcer()
 	if host == (Process{}) {
 		return nil, false, nil
@@ -90,13 +90,13 @@ func (p *Project) TakeAnnounced(ctx context.Context, call string) (found *Announ
 			return err
 		}
 		now := p.Now()
-		same := func(a Announced) bool { return a.Call == call && a.At+announcedFor >= now }
+		same := func(a AnnouncedCall) bool { return a.Call == call && a.At+announcedFor >= now }
 		i := slices.IndexFunc(a.Calls, same)
 		if i < 0 {
 			return nil
 		}
 		found = new(a.Calls[i])
-		if slices.ContainsFunc(a.Calls, func(a Announced) bool { return same(a) && a.Session != found.Session }) {
+		if slices.ContainsFunc(a.Calls, func(a AnnouncedCall) bool { return same(a) && a.Session != found.Session }) {
 			a.Calls, found.Session = slices.DeleteFunc(a.Calls, same), ""
 		} else {
 			a.Calls = slices.Delete(a.Calls, i, i+1)

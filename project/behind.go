@@ -7,7 +7,7 @@ import (
 )
 
 // recordBehind, by gateway, is the session whose requests pass it.
-const recordBehind Kind[behind] = "behind"
+const recordBehind RecordKind[behind] = "behind"
 
 // A behind is a session behind a gateway.
 type behind struct {
@@ -26,7 +26,7 @@ func (p *Project) NoteBehind(ctx context.Context, by Caller) error {
 	}
 	return p.Store.Run(ctx, func(tx Tx) error {
 		now := p.Now()
-		known, err := recordBehind.Of(tx, p.Gateway)
+		known, err := recordBehind.Find(tx, p.Gateway)
 		if err != nil || known.Session == by.Session && now-known.At < Day {
 			return err
 		}
@@ -37,11 +37,11 @@ func (p *Project) NoteBehind(ctx context.Context, by Caller) error {
 	})
 }
 
-// SessionBehind returns the session whose requests pass a gateway now; empty if no hook has reported one.
-func (p *Project) SessionBehind(ctx context.Context, gateway string) (session string, err error) {
+// GatewaySession returns the session whose requests pass a gateway now; empty if no hook has reported one.
+func (p *Project) GatewaySession(ctx context.Context, gateway string) (session string, err error) {
 	if gateway == "" {
 		return "", nil
 	}
-	known, err := Read(ctx, p, func(tx Tx) (behind, error) { return recordBehind.Of(tx, gateway) })
+	known, err := Read(ctx, p, func(tx Tx) (behind, error) { return recordBehind.Find(tx, gateway) })
 	return known.Session, err
 }

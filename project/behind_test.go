@@ -14,7 +14,7 @@ func TestAHookSaysWhichSessionIsBehindAGateway(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	behind := func(gateway string) string {
-		session, err := f.SessionBehind(f.Ctx, gateway)
+		session, err := f.GatewaySession(f.Ctx, gateway)
 		require.NoError(t, err)
 		return session
 	}

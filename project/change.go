@@ -15,23 +15,23 @@ const EventsDeadline = "events"
 const Day = core.Millis(24 * 60 * 60 * 1000)
 
 // View runs f on a snapshot. The caller's session may be unknown: View does not create it.
-func (p *Project) View(ctx context.Context, by Caller, f func(*Step) error) error {
+func (p *Project) View(ctx context.Context, by Caller, f func(*Op) error) error {
 	return p.step(ctx, p.Store.View, by, f)
 }
 
 // Run is View for an f that may make a change, by Step.Change.
-func (p *Project) Run(ctx context.Context, by Caller, f func(*Step) error) error {
+func (p *Project) Run(ctx context.Context, by Caller, f func(*Op) error) error {
 	return p.step(ctx, p.Store.Run, by, f)
 }
 
 // Update runs f in a transaction that also notes the caller's activity.
-func (p *Project) Update(ctx context.Context, by Caller, f func(*Step) error) error {
-	return p.step(ctx, p.Store.Update, by, func(s *Step) error { return s.Change(f) })
+func (p *Project) Update(ctx context.Context, by Caller, f func(*Op) error) error {
+	return p.step(ctx, p.Store.Update, by, func(s *Op) error { return s.Change(f) })
 }
 
 // step runs f on behalf of by in a transaction that run begins.
-func (p *Project) step(ctx context.Context, run func(context.Context, func(Tx) error) error, by Caller, f func(*Step) error) error {
-	var s *Step
+func (p *Project) step(ctx context.Context, run func(context.Context, func(Tx) error) error, by Caller, f func(*Op) error) error {
+	var s *Op
 	err := run(ctx, func(tx Tx) error {
 		s = p.Step(tx, by)
 		if err := s.Enter(); err != nil {
@@ -51,7 +51,7 @@ func (p *Project) step(ctx context.Context, run func(context.Context, func(Tx) e
 
 // WriteLog writes what happened in a step to the log. Only who runs the transaction of the step calls
 // it, once that is durable.
-func WriteLog(s *Step) { tell(s.log) }
+func WriteLog(s *Op) { tell(s.log) }
 
 func tell(log []func()) {
 	for _, line := range log {
@@ -60,12 +60,12 @@ func tell(log []func()) {
 }
 
 // policies check and update the caller's session before every change.
-var policies = []func(*Step) error{
+var policies = []func(*Op) error{
 	mustBeStamped, mayChange, noteCall, noteFirst, armRetention, noteHook, resumeByCall,
 }
 
 // Change runs f once all policies allow it, and saves the caller's session.
-func (s *Step) Change(f func(*Step) error) error {
+func (s *Op) Change(f func(*Op) error) error {
 	if err := s.joinOwn(); err != nil {
 		return err
 	}
@@ -87,35 +87,35 @@ func (s *Step) Change(f func(*Step) error) error {
 
 // mustBeStamped refuses a call that may come from a subagent: a hook vouched for earlier
 // calls of the session, and not for this one.
-func mustBeStamped(s *Step) error {
-	if !s.Session.Stamped || s.By.Trust >= ByHost || s.By.Host == CommandLine {
+func mustBeStamped(s *Op) error {
+	if !s.Session.Stamped || s.Caller.Trust >= ByHost || s.Caller.Host == CommandLine {
 		return nil
 	}
 	if gone, err := s.hooksGone(); gone || err != nil {
 		return err
 	}
-	return core.Invalidf("this call does not say which agent of session %s made it", s.By.Session).
+	return core.Invalidf("this call does not say which agent of session %s made it", s.Caller.Session).
 		WithHint("flame's hook names the caller of every call in this session, but not of this one; "+
 			"run `flame doctor` to see whether the hook still works, or pass %s from the command line", op.ArgFrame)
 }
 
 // hooksGone reports whether the hooks that vouched for the caller's session certainly no longer
 // run: the session goes on in another process of its host, in which no hook has reported a prompt.
-func (s *Step) hooksGone() (bool, error) {
+func (s *Op) hooksGone() (bool, error) {
 	if !s.hasProcess() {
 		return false, nil
 	}
-	mine, err := RecordPresence.Of(s.Tx, s.Session.ID)
+	mine, err := RecordHookState.Find(s.Tx, s.Session.ID)
 	now, none := s.Project.HostProcess(), Process{}
 	return now != none && mine.Process != none && !mine.has(now), err
 }
 
 // noteCall records the call in the caller's session.
-func noteCall(s *Step) error {
+func noteCall(s *Op) error {
 	if err := noteIdle(s.Tx, s.Session, s.Now); err != nil {
 		return err
 	}
-	s.Session.Stamped = s.Session.Stamped || s.By.Trust == Stamped
+	s.Session.Stamped = s.Session.Stamped || s.Caller.Trust == TrustHook
 	wakes, err := wakes(s)
 	if wakes {
 		s.Session.State = core.SessionActive
@@ -127,19 +127,19 @@ func noteCall(s *Step) error {
 // wakes reports whether the call shows that the caller's session is at work. For an ended
 // session, these do not: a call from a shell, a call at the end of an agent, and an event
 // that flame handles late and that happened before the session ended.
-func wakes(s *Step) (bool, error) {
+func wakes(s *Op) (bool, error) {
 	switch s.Session.State {
 	case core.SessionSuspended:
 		return false, nil
 	case core.SessionEnded:
-		mine, err := RecordPresence.Of(s.Tx, s.Session.ID)
-		return s.By.Host != CommandLine && !(s.Project.Late && s.Now <= mine.Over), err
+		mine, err := RecordHookState.Find(s.Tx, s.Session.ID)
+		return s.Caller.Host != CommandLine && !(s.Project.Replaying && s.Now <= mine.EndedAt), err
 	}
 	return true, nil
 }
 
 // armRetention sets the deadline that drops old events, on a session's first call.
-func armRetention(s *Step) error {
+func armRetention(s *Op) error {
 	if !s.Fresh {
 		return nil
 	}
@@ -186,12 +186,12 @@ func (j *joint) Run(_ context.Context, f func(Tx) error) error {
 
 var errApart = errors.New("project: this is too much for one transaction")
 
-// Together runs f. The operations of f on the project passed to it share one
+// Batch runs f. The operations of f on the project passed to it share one
 // transaction, which only reads until one of them writes. If one of them fails, none of
 // them takes effect. Together uses several transactions for work that is too long for one,
 // and for an f that continues after one of its operations did not find something. f may run
 // again, so it acts on that project alone.
-func (p *Project) Together(ctx context.Context, f func(*Project) error) error {
+func (p *Project) Batch(ctx context.Context, f func(*Project) error) error {
 	if p.joint != nil {
 		return f(p)
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // recordLate, by host, counts the events that came too late.
-const recordLate Kind[LateEvents] = "late"
+const recordLate RecordKind[LateEvents] = "late"
 
 // LateEvents counts the events of a host that flame could not handle in time and handled
 // later, and the events that never came, which flame made up from the host's own files.
@@ -51,7 +51,7 @@ func (p *Project) TakeLate(ctx context.Context) (all []LateEvents, err error) {
 }
 
 // recordLastHook, by host, is the last event of its hooks.
-const recordLastHook Kind[LastHook] = "link"
+const recordLastHook RecordKind[LastHook] = "link"
 
 // A LastHook is the last event that a host's hooks reported to the project. Events that
 // only read are not recorded.
@@ -64,11 +64,12 @@ type LastHook struct {
 }
 
 // noteHook records the hook that made the call, if a hook made it and did so just now.
-func noteHook(s *Step) error {
-	if s.By.Event == "" || s.Project.Late {
+func noteHook(s *Op) error {
+	if s.Caller.Event == "" || s.Project.Replaying {
 		return nil
 	}
-	return recordLastHook.Save(s.Tx, s.By.Host, LastHook{Host: s.By.Host, At: s.Now, Event: s.By.Event, Session: s.By.Session, Plugin: s.By.Plugin})
+	return recordLastHook.Save(s.Tx, s.Caller.Host, LastHook{Host: s.Caller.Host, At: s.Now, Event: s.Caller.Event, Session: s.Caller.Session,
+		Plugin: s.Caller.Plugin})
 }
 
 // LastHooks returns the last event of each host, by host.

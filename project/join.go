@@ -10,10 +10,10 @@ import (
 )
 
 // RecordAgentWork, by an agent's id, is the work that its session is to do.
-const RecordAgentWork Kind[AgentWork] = "delegated"
+const RecordAgentWork RecordKind[AgentWork] = "delegated"
 
 // RecordAgentFrame, by a frame's id, is the id of the agent that it was made for.
-const RecordAgentFrame Kind[string] = "agent_frame"
+const RecordAgentFrame RecordKind[string] = "agent_frame"
 
 // An AgentWork is the work of an agent that flame started.
 type AgentWork struct {
@@ -40,7 +40,7 @@ const maxNested = 32
 
 // IsBelow reports whether a session is one of these, or below one of them. known is false if that
 // cannot be said, because a session above it is not stored.
-func (s *Step) IsBelow(session string, these ...string) (below, known bool, err error) {
+func (s *Op) IsBelow(session string, these ...string) (below, known bool, err error) {
 	for range maxNested {
 		if session == "" || slices.Contains(these, session) {
 			return session != "", true, nil
@@ -57,26 +57,26 @@ func (s *Step) IsBelow(session string, these ...string) (below, known bool, err 
 // mustBeBelow refuses a caller that is said to be a subagent of a session in which its own session,
 // which is known, did not begin. A session that flame met before its parent may still become a
 // subagent, but not one in which a user writes.
-func (s *Step) mustBeBelow(own core.Session) error {
-	if s.By.Parent == "" || own.ID == s.By.Parent {
+func (s *Op) mustBeBelow(own core.Session) error {
+	if s.Caller.Parent == "" || own.ID == s.Caller.Parent {
 		return nil
 	}
-	if below, known, err := s.IsBelow(own.Parent, s.By.Parent); below || !known || err != nil {
+	if below, known, err := s.IsBelow(own.Parent, s.Caller.Parent); below || !known || err != nil {
 		return err
 	}
 	if own.Parent == "" && !own.Stamped {
-		mine, err := RecordPresence.Of(s.Tx, own.ID)
+		mine, err := RecordHookState.Find(s.Tx, own.ID)
 		if err != nil || mine.Prompt == "" {
 			return err
 		}
 	}
-	return core.Invalidf("%s is not a subagent of session %s", own.ID, s.By.Parent).
+	return core.Invalidf("%s is not a subagent of session %s", own.ID, s.Caller.Parent).
 		WithHint("flame believes a subagent only in the session in which it began; have a new subagent of this session do it")
 }
 
 // Join makes session id the session of an agent, unless the agent has one or id is
 // empty. The agent may have worked before, under its own id in place of a session's.
-func (s *Step) Join(agent, id string) error {
+func (s *Op) Join(agent, id string) error {
 	work, known, err := RecordAgentWork.Get(s.Tx, agent)
 	if id == "" || !known || err != nil || work.Session != "" && work.Session != agent || work.Session == id {
 		return err
@@ -90,7 +90,7 @@ func (s *Step) Join(agent, id string) error {
 		return err
 	}
 	frame, err := s.Tx.Frame(work.Frame)
-	if err != nil || frame.Foreign() {
+	if err != nil || frame.IsRemote() {
 		return IgnoreMissing(err)
 	}
 	if before.ID != "" {
@@ -103,16 +103,16 @@ func (s *Step) Join(agent, id string) error {
 
 // joinOwn makes the caller's session the session of the agent whose process it lives in,
 // if that agent has none yet.
-func (s *Step) joinOwn() error {
-	if s.By.Agent == "" || s.By.Parent != "" || s.Session.HasFrame() && s.Session.Parent != "" {
+func (s *Op) joinOwn() error {
+	if s.Caller.Agent == "" || s.Caller.Parent != "" || s.Session.HasFrame() && s.Session.Parent != "" {
 		return nil
 	}
-	return s.Join(s.By.Agent, s.Session.ID)
+	return s.Join(s.Caller.Agent, s.Session.ID)
 }
 
 // beginIn starts the session of work in frame, or in workedIn: the frame below it in which
 // the agent worked before flame knew its session.
-func (s *Step) beginIn(work AgentWork, frame core.Frame, workedIn string) error {
+func (s *Op) beginIn(work AgentWork, frame core.Frame, workedIn string) error {
 	session, err := s.Tx.Session(work.Session)
 	if err = IgnoreMissing(err); err != nil {
 		return err
@@ -138,7 +138,7 @@ func (s *Step) beginIn(work AgentWork, frame core.Frame, workedIn string) error 
 		return err
 	}
 	err = errors.Join(
-		RecordPresence.Change(s.Tx, session.ID, func(theirs *Presence) { theirs.Given = work.Given }),
+		RecordHookState.Change(s.Tx, session.ID, func(theirs *HookState) { theirs.ContextGiven = work.Given }),
 		CountFrom(s.Tx, session.ID, Supervised), worksIn(s, session.ID, frame.ID, session.Current),
 	)
 	if err != nil {
@@ -148,18 +148,18 @@ func (s *Step) beginIn(work AgentWork, frame core.Frame, workedIn string) error 
 		s.Session = session
 		return s.MoveBelow(own, frame.ID)
 	}
-	return s.As(session, func(s *Step) error { return s.MoveBelow(own, frame.ID) })
+	return s.As(session, func(s *Op) error { return s.MoveBelow(own, frame.ID) })
 }
 
 // MoveBelow moves the root that a child made for itself, before flame knew that it was a
 // child, below the frame that was meant for it. A root that others had planned stays in
 // its place.
-func (s *Step) MoveBelow(own, meant string) error {
+func (s *Op) MoveBelow(own, meant string) error {
 	if own == "" || meant == "" || own == meant {
 		return nil
 	}
 	frame, err := s.Tx.Frame(own)
-	if err != nil || frame.Foreign() {
+	if err != nil || frame.IsRemote() {
 		return IgnoreMissing(err)
 	}
 	if frame.Parent != "" {
@@ -168,7 +168,7 @@ func (s *Step) MoveBelow(own, meant string) error {
 			return IgnoreMissing(err)
 		}
 	}
-	if open, err := s.Tx.Frame(meant); err != nil || !open.Open() {
+	if open, err := s.Tx.Frame(meant); err != nil || !open.IsOpen() {
 		return IgnoreMissing(err) // nothing begins below a frame that is finished or of another machine
 	}
 	if loop, err := s.IsInside(meant, own); loop || err != nil {
@@ -184,7 +184,7 @@ func inProgress(tx Tx, id string) (string, error) {
 		return "", nil
 	}
 	frame, err := tx.Frame(id)
-	if err != nil || !frame.Open() {
+	if err != nil || !frame.IsOpen() {
 		return "", IgnoreMissing(err)
 	}
 	return id, nil
@@ -192,7 +192,7 @@ func inProgress(tx Tx, id string) (string, error) {
 
 // ParentFrame returns the id of the frame that the parent session works in; empty for a
 // session without a parent, or whose parent has no frame.
-func (s *Step) ParentFrame() (string, error) {
+func (s *Op) ParentFrame() (string, error) {
 	if s.Session.Parent == "" {
 		return "", nil
 	}
@@ -208,7 +208,7 @@ func (s *Step) ParentFrame() (string, error) {
 
 // Frameless reports whether the caller's session is a child without a frame: it is not
 // worth one yet, or the settings say that flame watches no children.
-func (s *Step) Frameless() (bool, error) {
+func (s *Op) Frameless() (bool, error) {
 	if s.Session.Parent == "" || s.Session.HasFrame() || s.Session.Tracked {
 		return s.Session.Tracked && !s.Session.HasFrame(), nil
 	}
@@ -219,7 +219,7 @@ func (s *Step) Frameless() (bool, error) {
 // MakeRoot gives the session its first frame: the root of a tree, or for a subagent's
 // session a frame below the one its parent works in. Without a goal it gets a default
 // one, which a later prompt or title replaces.
-func (s *Step) MakeRoot(goal string) (core.Frame, error) {
+func (s *Op) MakeRoot(goal string) (core.Frame, error) {
 	parent, err := s.ParentFrame()
 	if err != nil {
 		return core.Frame{}, err
@@ -248,9 +248,9 @@ func defaultGoal(session core.Session) string {
 const MaxRootGoal = 2000
 
 // RenameRoot gives the session's root another goal, if its goal is a default one.
-func (s *Step) RenameRoot(goal string, isDefault bool) error {
+func (s *Op) RenameRoot(goal string, isDefault bool) error {
 	root, err := s.Tx.Frame(s.Session.Root)
-	if err != nil || root.Foreign() || !root.GoalIsDefault || root.Goal == goal && isDefault {
+	if err != nil || root.IsRemote() || !root.GoalIsDefault || root.Goal == goal && isDefault {
 		return IgnoreMissing(err)
 	}
 	root.Goal, root.GoalIsDefault, root.UpdatedAt = goal, isDefault, s.Now
@@ -267,7 +267,7 @@ const ElsewhereDeadline = "ended_elsewhere"
 
 // MayWork returns an error for a frame of another machine: this machine may not work in it,
 // end it, or change its texts.
-func (s *Step) MayWork(frame core.Frame) error {
+func (s *Op) MayWork(frame core.Frame) error {
 	if problem := elsewhere(frame); problem != nil {
 		return problem
 	}
@@ -276,7 +276,7 @@ func (s *Step) MayWork(frame core.Frame) error {
 
 // NotTaken returns an error for a call that names no frame, if another machine took over the
 // frame in which the caller's session works: the caller does not mean the frame above it.
-func (s *Step) NotTaken() error {
+func (s *Op) NotTaken() error {
 	frame, taken, err := s.taken(s.Session.Current)
 	if err != nil || !taken {
 		return err
@@ -286,22 +286,22 @@ func (s *Step) NotTaken() error {
 
 // taken returns a frame in which a session works or worked, and reports whether another
 // machine works in it now.
-func (s *Step) taken(id string) (frame core.Frame, taken bool, err error) {
+func (s *Op) taken(id string) (frame core.Frame, taken bool, err error) {
 	if id == "" {
 		return frame, false, nil
 	}
 	frame, err = s.Tx.Frame(id)
-	return frame, frame.Status == core.InProgress && frame.Foreign(), IgnoreMissing(err)
+	return frame, frame.Status == core.InProgress && frame.IsRemote(), IgnoreMissing(err)
 }
 
 // elsewhere returns the error for work in a frame of another machine; nil for a frame of
 // this machine.
 func elsewhere(frame core.Frame) *core.Problem {
-	if !frame.Foreign() {
+	if !frame.IsRemote() {
 		return nil
 	}
 	problem := core.Invalidf("%s belongs to machine %s", frame.ID, frame.Machine)
-	if frame.Status == core.InProgress || frame.CanMove(core.InProgress) {
+	if frame.Status == core.InProgress || frame.CanTransition(core.InProgress) {
 		problem = problem.WithHint("%s %s takes it over", op.Activate, frame.ID)
 	}
 	return problem

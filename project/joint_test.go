@@ -28,7 +28,7 @@ func TestOnlyAMissingFrameLeavesTheRestOfAnEvent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := projecttest.New(t)
-			err := f.Together(f.Ctx, func(p *project.Project) error {
+			err := f.Batch(f.Ctx, func(p *project.Project) error {
 				if _, err := stack.Push(f.Ctx, p, projecttest.Host("s"), "before", ""); err != nil {
 					return err
 				}

@@ -1,5 +1,5 @@
 // Package project holds what all operations on a project share: the Store that they
-// need, and the Step, one transaction on behalf of a caller. The operations themselves
+// need, and the Op, one transaction on behalf of a caller. The operations themselves
 // are in the packages below, for tools, hooks, commands and pages alike: they apply
 // core's rules to frames and sessions. They leave the wording for models and people to
 // the doors, and SQL to the store.
@@ -43,9 +43,9 @@ type Project struct {
 	FoldTurns bool                     // and their work is left out of requests
 	Trim      fold.Trimming            // which outputs of tools requests leave out of open frames; empty: none
 
-	// Late is set while flame handles events whose hosts no longer wait for an answer: the
+	// Replaying is set while flame handles events whose hosts no longer wait for an answer: the
 	// answer would not reach the agent.
-	Late bool
+	Replaying bool
 
 	// Transcripts reads the hosts' logs of their sessions. A process without it
 	// leaves counting usage to others.
@@ -73,7 +73,7 @@ type Project struct {
 // Then returns the project for what happened at a time and is handled late.
 func (p *Project) Then(at core.Millis) *Project {
 	then := *p
-	then.Late, then.Now = true, func() core.Millis { return min(at, p.Now()) }
+	then.Replaying, then.Now = true, func() core.Millis { return min(at, p.Now()) }
 	return &then
 }
 
@@ -93,11 +93,11 @@ type Trust int
 
 // The levels of trust.
 const (
-	Unvouched Trust = iota // the connection's own session, or a person at a shell
-	InHost                 // the call comes from inside a host, as from a model's shell, and may name no session
-	ByHost                 // the host itself says so, in an event or in a request to its model
-	Stamped                // a hook of the host vouches for the call, and proved it
-	ByFlame                // flame itself acts for Session, for example when an agent ends
+	TrustNone   Trust = iota // the connection's own session, or a person at a shell
+	TrustInHost              // the call comes from inside a host, as from a model's shell, and may name no session
+	ByHost                   // the host itself says so, in an event or in a request to its model
+	TrustHook                // a hook of the host vouches for the call, and proved it
+	TrustFlame               // flame itself acts for Session, for example when an agent ends
 )
 
 // Anonymous reports whether the caller has no identity of its own, and so works
@@ -193,7 +193,7 @@ const MaxTitle = 200
 // AddArtifacts records files, under the names that hosts use, as artifacts of a frame. It
 // leaves out those that the frame has. Files with the same path in two worktrees count as
 // one.
-func (s *Step) AddArtifacts(frame *core.Frame, files []string) error {
+func (s *Op) AddArtifacts(frame *core.Frame, files []string) error {
 	var added []string
 	for _, file := range files {
 		file = s.Project.Relative(file)

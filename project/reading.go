@@ -7,8 +7,8 @@ import (
 	"github.com/samber/lo"
 
 	"flame/core"
-	"flame/core/digest"
 	"flame/core/outline"
+	"flame/core/summaries"
 )
 
 // PageSize is how many frames a page has: 500 take some 10 ms to read.
@@ -75,14 +75,14 @@ const (
 
 // Outcomes returns the frames from which summaries can be composed, for those of these
 // frames that ended without a summary.
-func Outcomes(tx Tx, frames []core.Frame) (digest.Below, error) {
+func Outcomes(tx Tx, frames []core.Frame) (summaries.EndedByParent, error) {
 	return endedBelow(tx, bare(frames), nil)
 }
 
 // TellBelow adds the outcomes below the finished frames around a frame: composed summaries
 // for those that ended without a summary, and the decisions below those and the latest of
 // the others.
-func TellBelow(tx Tx, around *core.Surroundings) error {
+func TellBelow(tx Tx, around *core.ContextInput) error {
 	parts := [][]core.Frame{around.Children, around.Siblings, around.Uncles}
 	var without, with []string
 	for _, frames := range parts {
@@ -100,13 +100,13 @@ func TellBelow(tx Tx, around *core.Surroundings) error {
 	told := map[string]bool{} // decisions that the context shows elsewhere
 	for _, list := range below {
 		for _, f := range list {
-			core.Tell(told, f.Decisions)
+			core.MarkDecisionsShown(told, f.Decisions)
 		}
 	}
 	around.Below, around.Composed = below, map[string]string{}
 	for _, frames := range parts {
 		for i := range frames {
-			if summary := below.Compose(&frames[i], told, digest.Room); summary != "" {
+			if summary := below.Compose(&frames[i], told, summaries.MaxChars); summary != "" {
 				around.Composed[frames[i].ID] = summary
 			}
 		}
@@ -119,13 +119,13 @@ func bare(frames []core.Frame) []string {
 	return lo.FilterMap(frames, func(f core.Frame, _ int) (string, bool) { return f.ID, f.Status.Ended() && f.Summary == "" })
 }
 
-func endedBelow(tx Tx, without, with []string) (digest.Below, error) {
+func endedBelow(tx Tx, without, with []string) (summaries.EndedByParent, error) {
 	if len(without)+len(with) == 0 {
 		return nil, nil
 	}
-	of := Ended{Below: without[:min(len(without), maxComposed)], Summarized: with, Each: minOutcomes, Limit: maxOutcomes}
+	of := OutcomeQuery{Below: without[:min(len(without), maxComposed)], Summarized: with, Each: minOutcomes, Limit: maxOutcomes}
 	if len(with) == 0 { // one more than the text shows, to learn whether there are others
-		of.Each = max(minOutcomes, min(digest.Each+1, maxOutcomes/len(of.Below)))
+		of.Each = max(minOutcomes, min(summaries.MaxPerParent+1, maxOutcomes/len(of.Below)))
 	}
 	return tx.Outcomes(of)
 }
@@ -140,7 +140,7 @@ func ComposeAll(tx Tx, frames ...*core.Frame) (composed map[string]bool, err err
 	}
 	composed = map[string]bool{}
 	for _, f := range frames {
-		if summary := outcomes.Compose(f, map[string]bool{}, digest.Room); summary != "" {
+		if summary := outcomes.Compose(f, map[string]bool{}, summaries.MaxChars); summary != "" {
 			f.Summary, composed[f.ID] = summary, true
 		}
 	}
@@ -149,8 +149,8 @@ func ComposeAll(tx Tx, frames ...*core.Frame) (composed map[string]bool, err err
 
 // OutcomesBelow returns the frames that ended below a frame, with or without a summary of
 // its own, and how many frames directly below it ended.
-func OutcomesBelow(tx Tx, id string) (below digest.Below, ended int, err error) {
-	if below, err = tx.Outcomes(Ended{Below: []string{id}, Each: digest.Each + 1, Limit: maxOutcomes}); err != nil || len(below) == 0 {
+func OutcomesBelow(tx Tx, id string) (below summaries.EndedByParent, ended int, err error) {
+	if below, err = tx.Outcomes(OutcomeQuery{Below: []string{id}, Each: summaries.MaxPerParent + 1, Limit: maxOutcomes}); err != nil || len(below) == 0 {
 		return nil, 0, err
 	}
 	ended, err = CountEnded(tx, id)
@@ -176,9 +176,9 @@ const (
 
 // ClosingOf returns what the next agent needs to know about a root that ended. ok is false
 // if there is nothing below the root, so that the frame itself says everything.
-func ClosingOf(tx Tx, root core.Frame) (c digest.Closing, ok bool, err error) {
+func ClosingOf(tx Tx, root core.Frame) (c summaries.Continuation, ok bool, err error) {
 	c.Root = root
-	below, err := tx.Outcomes(Ended{All: root.ID, Each: maxBeneathEach, Limit: maxBeneath})
+	below, err := tx.Outcomes(OutcomeQuery{All: root.ID, Each: maxBeneathEach, Limit: maxBeneath})
 	if err != nil || len(below) == 0 {
 		return c, false, err
 	}

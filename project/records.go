@@ -13,12 +13,12 @@ import (
 	"flame/core"
 )
 
-// A Kind is a kind of record: its name in the store, and the type of its records.
-type Kind[T any] string
+// A RecordKind is a kind of record: its name in the store, and the type of its records.
+type RecordKind[T any] string
 
 // Load reads a record into into and reports whether there is one; if not, into stays as
 // it is. Fields that the record leaves out become zero.
-func (k Kind[T]) Load(from Records, id string, into *T) (known bool, err error) {
+func (k RecordKind[T]) Load(from Records, id string, into *T) (known bool, err error) {
 	var record T
 	if known, err = from.Record(string(k), id, &record); known && err == nil {
 		*into = record
@@ -27,20 +27,20 @@ func (k Kind[T]) Load(from Records, id string, into *T) (known bool, err error) 
 }
 
 // Get returns a record, zero if there is none, and reports whether there is one.
-func (k Kind[T]) Get(from Records, id string) (record T, known bool, err error) {
+func (k RecordKind[T]) Get(from Records, id string) (record T, known bool, err error) {
 	known, err = k.Load(from, id, &record)
 	return record, known, err
 }
 
-// Of returns a record; zero if there is none.
-func (k Kind[T]) Of(from Records, id string) (record T, err error) {
+// Find returns a record; zero if there is none.
+func (k RecordKind[T]) Find(from Records, id string) (record T, err error) {
 	_, err = k.Load(from, id, &record)
 	return record, err
 }
 
 // Change applies change to a record and saves it. If there is none, it applies change to a
 // zero record, and saves that unless it stays zero.
-func (k Kind[T]) Change(in Records, id string, change func(*T)) error {
+func (k RecordKind[T]) Change(in Records, id string, change func(*T)) error {
 	record, known, err := k.Get(in, id)
 	if err != nil {
 		return err
@@ -52,22 +52,22 @@ func (k Kind[T]) Change(in Records, id string, change func(*T)) error {
 }
 
 // Save writes a record.
-func (k Kind[T]) Save(to Records, id string, record T) error {
+func (k RecordKind[T]) Save(to Records, id string, record T) error {
 	return to.SaveRecord(string(k), id, record)
 }
 
 // Delete removes a record, if it exists.
-func (k Kind[T]) Delete(from Records, id string) error {
+func (k RecordKind[T]) Delete(from Records, id string) error {
 	return from.DeleteRecord(string(k), id)
 }
 
 // DeleteAll removes the records that have one of these ids.
-func (k Kind[T]) DeleteAll(from Records, ids []string) error {
+func (k RecordKind[T]) DeleteAll(from Records, ids []string) error {
 	return errors.Join(lo.Map(ids, func(id string, _ int) error { return k.Delete(from, id) })...)
 }
 
 // Forget removes the records that are old.
-func (k Kind[T]) Forget(from Records, old func(T) bool) error {
+func (k RecordKind[T]) Forget(from Records, old func(T) bool) error {
 	var gone []string
 	err := k.Each(from, func(id string, record T) error {
 		if old(record) {
@@ -79,17 +79,17 @@ func (k Kind[T]) Forget(from Records, old func(T) bool) error {
 }
 
 // Clear removes the records whose ids begin with prefix.
-func (k Kind[T]) Clear(from Records, prefix string) error {
+func (k RecordKind[T]) Clear(from Records, prefix string) error {
 	ids, err := k.IDs(from, prefix)
 	return errors.Join(err, k.DeleteAll(from, ids))
 }
 
 // Each calls f for every record, in order of id.
-func (k Kind[T]) Each(from Records, f func(id string, record T) error) error {
-	return k.each(from, Which{}, f)
+func (k RecordKind[T]) Each(from Records, f func(id string, record T) error) error {
+	return k.each(from, RecordQuery{}, f)
 }
 
-func (k Kind[T]) each(from Records, which Which, f func(id string, record T) error) error {
+func (k RecordKind[T]) each(from Records, which RecordQuery, f func(id string, record T) error) error {
 	return from.Records(string(k), which, func(id string, decode func(any) error) error {
 		var record T
 		if err := decode(&record); err != nil {
@@ -100,12 +100,12 @@ func (k Kind[T]) each(from Records, which Which, f func(id string, record T) err
 }
 
 // At returns the records that have one of these ids, by id.
-func (k Kind[T]) At(from Records, ids []string) (map[string]T, error) {
+func (k RecordKind[T]) At(from Records, ids []string) (map[string]T, error) {
 	at := map[string]T{}
 	if len(ids) == 0 {
 		return at, nil
 	}
-	err := k.each(from, Which{IDs: ids}, func(id string, record T) error {
+	err := k.each(from, RecordQuery{IDs: ids}, func(id string, record T) error {
 		at[id] = record
 		return nil
 	})
@@ -113,7 +113,7 @@ func (k Kind[T]) At(from Records, ids []string) (map[string]T, error) {
 }
 
 // All returns every record, in order of id.
-func (k Kind[T]) All(from Records) (all []T, err error) {
+func (k RecordKind[T]) All(from Records) (all []T, err error) {
 	err = k.Each(from, func(_ string, record T) error {
 		all = append(all, record)
 		return nil
@@ -122,7 +122,7 @@ func (k Kind[T]) All(from Records) (all []T, err error) {
 }
 
 // ByID returns every record, by id.
-func (k Kind[T]) ByID(from Records) (map[string]T, error) {
+func (k RecordKind[T]) ByID(from Records) (map[string]T, error) {
 	all := map[string]T{}
 	return all, k.Each(from, func(id string, record T) error {
 		all[id] = record
@@ -131,8 +131,8 @@ func (k Kind[T]) ByID(from Records) (map[string]T, error) {
 }
 
 // IDs returns the ids that begin with prefix, in order, without decoding the records.
-func (k Kind[T]) IDs(from Records, prefix string) (ids []string, err error) {
-	err = from.Records(string(k), Which{Prefix: prefix}, func(id string, _ func(any) error) error {
+func (k RecordKind[T]) IDs(from Records, prefix string) (ids []string, err error) {
+	err = from.Records(string(k), RecordQuery{Prefix: prefix}, func(id string, _ func(any) error) error {
 		ids = append(ids, id)
 		return nil
 	})
@@ -144,8 +144,8 @@ func (k Kind[T]) IDs(from Records, prefix string) (ids []string, err error) {
 type Setting[T any] string
 
 const (
-	recordSettings Kind[map[string]json.RawMessage] = "settings" // by setting: the JSON members that were changed
-	recordSwitches Kind[bool]                       = "settings"
+	recordSettings RecordKind[map[string]json.RawMessage] = "settings" // by setting: the JSON members that were changed
+	recordSwitches RecordKind[bool]                       = "settings"
 
 	// SettingSubagents are the settings for subagents.
 	SettingSubagents Setting[core.SubagentConfig] = "subagents"
@@ -187,9 +187,9 @@ func (n Setting[T]) Change(tx Records, patch any) (updated bool, err error) {
 	return !maps.EqualFunc(before, changed, same), recordSettings.Save(tx, string(n), changed)
 }
 
-// Amended returns a list with add, if that is not empty, and without remove; nil if this
+// AddRemove returns a list with add, if that is not empty, and without remove; nil if this
 // changes nothing.
-func Amended(list []string, add, remove string) *[]string {
+func AddRemove(list []string, add, remove string) *[]string {
 	amended := slices.DeleteFunc(slices.Clone(list), func(one string) bool { return one == remove })
 	if add != "" && !slices.Contains(amended, add) {
 		amended = append(amended, add)
@@ -225,7 +225,7 @@ func fieldsOf(v any) (fields map[string]json.RawMessage, err error) {
 }
 
 // SubagentConfig returns the subagent settings in force.
-func (s *Step) SubagentConfig() (core.SubagentConfig, error) {
+func (s *Op) SubagentConfig() (core.SubagentConfig, error) {
 	return SettingSubagents.In(s.Tx, s.Project.Subagents)
 }
 
@@ -245,7 +245,7 @@ func (p *Project) Off(ctx context.Context) (bool, error) {
 }
 
 // Off reports whether hooks and context injection are off for the project.
-func (s *Step) Off() (off bool, err error) {
+func (s *Op) Off() (off bool, err error) {
 	_, err = recordSwitches.Load(s.Tx, settingOff, &off)
 	return off, err
 }

@@ -9,39 +9,39 @@ import (
 	"flame/core/op"
 )
 
-// RecordPresence, by session, is what its hooks must remember from one call to the next; zero if
+// RecordHookState, by session, is what its hooks must remember from one call to the next; zero if
 // they never called.
-const RecordPresence Kind[Presence] = "presence"
+const RecordHookState RecordKind[HookState] = "presence"
 
-// A Presence is what the hooks of a session remember about the session.
-type Presence struct {
-	Seen     int64       `json:"seen"`               // the last event that its agent knows of
-	Prompt   string      `json:"prompt,omitempty"`   // id of the last prompt
-	Answered string      `json:"answered,omitempty"` // id of the last prompt whose turn is known to have ended
-	Turn     int64       `json:"turn,omitempty"`     // the last event before its turn began
-	Told     bool        `json:"told,omitempty"`     // a child: the host gave its summary to the parent
-	Fallback string      `json:"fallback,omitempty"` // its last message so far
-	Rested   bool        `json:"rested,omitempty"`   // its last turn ended by itself, and left nothing running
-	Ended    *Ending     `json:"ended,omitempty"`    // a child: it has ended, but work below it continues
-	Framed   bool        `json:"framed,omitempty"`   // a child: flame has counted its frame
-	Counted  bool        `json:"counted,omitempty"`  // a child: flame has counted its first end
-	Given    bool        `json:"given,omitempty"`    // of an agent: its first context came with its task
-	Process  Process     `json:"process,omitzero"`   // of its host, which reported last; zero if not known
-	Windows  []Process   `json:"windows,omitempty"`  // other processes in which the session was opened, the latest last
-	Over     core.Millis `json:"over,omitempty"`     // when the session ended; 0: it never did
-	Forked   string      `json:"forked,omitempty"`   // owner of the to-do list that its history shows, if it is a fork: its own begins empty
-	Owed     bool        `json:"owed,omitempty"`     // its context was due when its host no longer waited, or a compaction dropped it
+// A HookState is what the hooks of a session remember about the session.
+type HookState struct {
+	LastSeq          int64       `json:"seen"`               // the last event that its agent knows of
+	Prompt           string      `json:"prompt,omitempty"`   // id of the last prompt
+	EndedPrompt      string      `json:"answered,omitempty"` // id of the last prompt whose turn is known to have ended
+	TurnSeq          int64       `json:"turn,omitempty"`     // the last event before its turn began
+	SummaryDelivered bool        `json:"told,omitempty"`     // a child: the host gave its summary to the parent
+	LastMessage      string      `json:"fallback,omitempty"` // its last message so far
+	TurnEndedIdle    bool        `json:"rested,omitempty"`   // its last turn ended by itself, and left nothing running
+	Ended            *Ending     `json:"ended,omitempty"`    // a child: it has ended, but work below it continues
+	FrameCounted     bool        `json:"framed,omitempty"`   // a child: flame has counted its frame
+	EndCounted       bool        `json:"counted,omitempty"`  // a child: flame has counted its first end
+	ContextGiven     bool        `json:"given,omitempty"`    // of an agent: its first context came with its task
+	Process          Process     `json:"process,omitzero"`   // of its host, which reported last; zero if not known
+	Windows          []Process   `json:"windows,omitempty"`  // other processes in which the session was opened, the latest last
+	EndedAt          core.Millis `json:"over,omitempty"`     // when the session ended; 0: it never did
+	Forked           string      `json:"forked,omitempty"`   // owner of the to-do list that its history shows, if it is a fork: its own begins empty
+	ContextOwed      bool        `json:"owed,omitempty"`     // its context was due when its host no longer waited, or a compaction dropped it
 
 	Compacted core.Millis `json:"compacted,omitempty"` // the last compaction that flame found in its log
 	Searched  Searched    `json:"searched,omitzero"`   // where flame has looked for one
-	Standing
+	SessionPermissions
 }
 
 // RecordTurn, by frame of a turn, is the host's id of the user's prompt that began it.
-const RecordTurn Kind[string] = "turn"
+const RecordTurn RecordKind[string] = "turn"
 
 // RecordPlan, by frame, is the plan that the user approved while a session worked in it.
-const RecordPlan Kind[Plan] = "approved_plan"
+const RecordPlan RecordKind[Plan] = "approved_plan"
 
 // A Plan is a plan that an agent wrote and its user approved.
 type Plan struct {
@@ -56,21 +56,21 @@ type Searched struct {
 }
 
 // noteFirst records the host's process at the first call of a session.
-func noteFirst(s *Step) error {
+func noteFirst(s *Op) error {
 	if !s.Fresh || !s.hasProcess() {
 		return nil
 	}
-	return RecordPresence.Change(s.Tx, s.Session.ID, func(mine *Presence) { mine.NoteProcess(s) })
+	return RecordHookState.Change(s.Tx, s.Session.ID, func(mine *HookState) { mine.NoteProcess(s) })
 }
 
 // hasProcess reports whether the caller's session lives in a process of its host. A child
 // ends with its parent, whatever process it lives in.
-func (s *Step) hasProcess() bool {
-	return s.Project.HostProcess != nil && s.Session.Parent == "" && !s.By.Anonymous() && s.By.Host != CommandLine
+func (s *Op) hasProcess() bool {
+	return s.Project.HostProcess != nil && s.Session.Parent == "" && !s.Caller.Anonymous() && s.Caller.Host != CommandLine
 }
 
 // NoteProcess records the host's process that the caller's session lives in.
-func (p *Presence) NoteProcess(s *Step) {
+func (p *HookState) NoteProcess(s *Op) {
 	if here := s.Project.announcer(); s.hasProcess() && here != (Process{}) {
 		p.close(here)
 		if p.Process != (Process{}) {
@@ -82,23 +82,23 @@ func (p *Presence) NoteProcess(s *Step) {
 
 // Moved reports whether the caller's session, which is known, was opened in another process than the one
 // that reported last.
-func (s *Step) Moved() (bool, error) {
+func (s *Op) Moved() (bool, error) {
 	if s.Fresh || !s.hasProcess() {
 		return false, nil
 	}
-	mine, err := RecordPresence.Of(s.Tx, s.Session.ID)
+	mine, err := RecordHookState.Find(s.Tx, s.Session.ID)
 	here := s.Project.announcer()
 	return here != (Process{}) && mine.Process != (Process{}) && mine.Process != here, err
 }
 
 // has reports whether the session was opened in a process.
-func (p *Presence) has(one Process) bool { return p.Process == one || slices.Contains(p.Windows, one) }
+func (p *HookState) has(one Process) bool { return p.Process == one || slices.Contains(p.Windows, one) }
 
 // maxWindows bounds the processes that are remembered of a session.
 const maxWindows = 8
 
 // close forgets a process.
-func (p *Presence) close(gone Process) {
+func (p *HookState) close(gone Process) {
 	p.Windows = slices.DeleteFunc(p.Windows, func(one Process) bool { return one == gone })
 	if p.Process != gone {
 		return
@@ -111,7 +111,7 @@ func (p *Presence) close(gone Process) {
 
 // GoesOn takes in that the caller's process no longer has the session, and reports whether another one
 // still has it: a second window, or one in which it was resumed before its end was told.
-func (p *Presence) GoesOn(s *Step) bool {
+func (p *HookState) GoesOn(s *Op) bool {
 	here := s.Project.announcer()
 	p.close(here)
 	if s.Project.Gone == nil {
@@ -131,7 +131,7 @@ func (p *Project) LivesElsewhere(ctx context.Context, session string) (elsewhere
 		return false, nil
 	}
 	err = p.Store.View(ctx, func(tx Tx) error {
-		theirs, err := RecordPresence.Of(tx, session)
+		theirs, err := RecordHookState.Find(tx, session)
 		elsewhere = theirs.Process != none && !theirs.has(here) && !p.Gone(theirs.Process)
 		return err
 	})
@@ -161,42 +161,42 @@ func (e Ending) Summary() string {
 // autoCompleted is the summary of a subagent that fell idle without leaving one.
 const autoCompleted = "(completed automatically when the subagent fell idle)"
 
-// A Standing is what a host reports about the permissions of a session that may ask for
+// A SessionPermissions is what a host reports about the permissions of a session that may ask for
 // agents. It limits the permissions of those agents.
-type Standing struct {
+type SessionPermissions struct {
 	Mode  string `json:"mode,omitempty"`       // permission mode; empty: not reported
 	Agent string `json:"host_agent,omitempty"` // name of the host's own agent that works in it; empty: not reported, or the default
 	Rules string `json:"rules,omitempty"`      // that agent's permissions in OpenCode's form, in JSON; empty: not reported
 }
 
-// NoteStanding records the Standing that the caller's host reports.
-func (p *Project) NoteStanding(ctx context.Context, by Caller, told Standing) error {
-	return p.Run(ctx, by, func(s *Step) error {
-		mine, err := RecordPresence.Of(s.Tx, s.Session.ID)
-		if err != nil || mine.Standing == told {
+// NoteStanding records the SessionPermissions that the caller's host reports.
+func (p *Project) NoteStanding(ctx context.Context, by Caller, told SessionPermissions) error {
+	return p.Run(ctx, by, func(s *Op) error {
+		mine, err := RecordHookState.Find(s.Tx, s.Session.ID)
+		if err != nil || mine.SessionPermissions == told {
 			return err
 		}
-		return s.Change(func(s *Step) error {
-			return RecordPresence.Change(s.Tx, s.Session.ID, func(mine *Presence) { mine.Standing = told })
+		return s.Change(func(s *Op) error {
+			return RecordHookState.Change(s.Tx, s.Session.ID, func(mine *HookState) { mine.SessionPermissions = told })
 		})
 	})
 }
 
-// StandingOf returns the last Standing reported for a session; zero without one.
-func StandingOf(tx Tx, session string) (Standing, error) {
-	p, err := RecordPresence.Of(tx, session)
-	return p.Standing, err
+// StandingOf returns the last SessionPermissions reported for a session; zero without one.
+func StandingOf(tx Tx, session string) (SessionPermissions, error) {
+	p, err := RecordHookState.Find(tx, session)
+	return p.SessionPermissions, err
 }
 
-// Forget deletes a session, its Presence, its Timeline and its idle times.
+// Forget deletes a session, its HookState, its Timeline and its idle times.
 func Forget(tx Tx, id string) error {
-	return errors.Join(RecordPresence.Delete(tx, id), RecordWorked.Delete(tx, id), RecordIdle.Delete(tx, id), tx.DeleteSession(id))
+	return errors.Join(RecordHookState.Delete(tx, id), RecordWorked.Delete(tx, id), RecordIdle.Delete(tx, id), tx.DeleteSession(id))
 }
 
 // RecordIdle, by session, lists the stretches of more than ten minutes in which it did not
 // work, oldest first: from the last report about its turn, or about its end, until the next
 // report. Flame keeps the newest 500.
-const RecordIdle Kind[[]core.Stretch] = "idle"
+const RecordIdle RecordKind[[]core.Stretch] = "idle"
 
 const (
 	longIdle = core.Millis(10 * 60 * 1000)
@@ -210,7 +210,7 @@ func noteIdle(tx Tx, session core.Session, now core.Millis) error {
 	if session.State == core.SessionActive || from == 0 || now-from <= longIdle {
 		return nil
 	}
-	idle, err := RecordIdle.Of(tx, session.ID)
+	idle, err := RecordIdle.Find(tx, session.ID)
 	if err != nil {
 		return err
 	}
@@ -231,12 +231,12 @@ func addIdle(idle []core.Stretch, one core.Stretch) []core.Stretch {
 }
 
 // RecordEnded, by root, is when the root ended only because its session ended (DESIGN §4).
-const RecordEnded Kind[core.Millis] = "ended"
+const RecordEnded RecordKind[core.Millis] = "ended"
 
 // EndedWithSession reports whether a frame is a root that ended only because its session
 // ended. A resumed session continues in it.
 func EndedWithSession(tx Tx, root core.Frame) (bool, error) {
-	if root.Parent != "" || !root.Status.Ended() || root.Foreign() {
+	if root.Parent != "" || !root.Status.Ended() || root.IsRemote() {
 		return false, nil
 	}
 	at, known, err := RecordEnded.Get(tx, root.ID)
@@ -245,7 +245,7 @@ func EndedWithSession(tx Tx, root core.Frame) (bool, error) {
 
 // ResumableRoot returns the root that the caller's session continues in once it works
 // again; ok is false unless the root ended with the session.
-func (s *Step) ResumableRoot() (root core.Frame, ok bool, err error) {
+func (s *Op) ResumableRoot() (root core.Frame, ok bool, err error) {
 	if s.Session.Root == "" || s.Session.Parent != "" {
 		return root, false, nil
 	}
@@ -258,7 +258,7 @@ func (s *Step) ResumableRoot() (root core.Frame, ok bool, err error) {
 
 // Place returns the frame in which the caller's session works, or will work after its next
 // prompt: a root that ended with the session. ok is false without one.
-func Place(s *Step) (frame core.Frame, ok bool, err error) {
+func Place(s *Op) (frame core.Frame, ok bool, err error) {
 	if frame, ok, err = s.Current(); ok || err != nil {
 		return frame, ok, err
 	}
@@ -269,7 +269,7 @@ func Place(s *Step) (frame core.Frame, ok bool, err error) {
 }
 
 // ResumeRoot reopens the root of the caller's session, if it ended with the session.
-func (s *Step) ResumeRoot() error {
+func (s *Op) ResumeRoot() error {
 	root, ok, err := s.ResumableRoot()
 	if !ok || err != nil {
 		return err
@@ -288,15 +288,15 @@ func (s *Step) ResumeRoot() error {
 // resumeByCall is ResumeRoot for calls. A host's event does not show that the session works
 // again, except for a prompt (see package turns). A call from a shell, or at the end of an
 // agent, does not show it either.
-func resumeByCall(s *Step) error {
-	if s.By.Event != "" || s.By.Host == CommandLine || s.By.Trust == ByFlame {
+func resumeByCall(s *Op) error {
+	if s.Caller.Event != "" || s.Caller.Host == CommandLine || s.Caller.Trust == TrustFlame {
 		return nil
 	}
 	return s.ResumeRoot()
 }
 
 // RecordSuspended, by session, is the id of the agent to which it handed control.
-const RecordSuspended Kind[string] = "suspended"
+const RecordSuspended RecordKind[string] = "suspended"
 
 // Suspend keeps a session from changing frames until Resume, because it handed control
 // to an agent (spec: agents §5).
@@ -327,11 +327,11 @@ func setState(tx Tx, id string, state core.SessionState) error {
 
 // mayChange refuses changes by the agent of a suspended session, including those from a
 // shell in that session. It accepts events of the host and of flame itself.
-func mayChange(s *Step) error {
-	if s.Session.State != core.SessionSuspended || s.By.Event != "" || s.By.Trust == ByFlame {
+func mayChange(s *Op) error {
+	if s.Session.State != core.SessionSuspended || s.Caller.Event != "" || s.Caller.Trust == TrustFlame {
 		return nil
 	}
-	agent, err := RecordSuspended.Of(s.Tx, s.Session.ID)
+	agent, err := RecordSuspended.Find(s.Tx, s.Session.ID)
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ const (
 // caller returns the caller that the stamp names. A subagent is a session of its own, whose parent
 // is the session it runs in.
 func (s Stamp) caller(by Caller) Caller {
-	by.Session, by.Parent, by.Trust = cmp.Or(s.Agent, s.Session), "", Stamped
+	by.Session, by.Parent, by.Trust = cmp.Or(s.Agent, s.Session), "", TrustHook
 	if s.Agent != "" {
 		by.Parent = s.Session
 	}

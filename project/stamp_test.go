@@ -26,7 +26,7 @@ func TestAProofBelongsToOneStampOfOneProject(t *testing.T) {
 	require.NoError(t, err)
 	by, ok := here.CallerOf(t.Context(), own, made, proof)
 	assert.True(t, ok)
-	assert.Equal(t, project.Caller{Session: "a", Parent: "s", Host: "h", Agent: "agent-1", Trust: project.Stamped}, by)
+	assert.Equal(t, project.Caller{Session: "a", Parent: "s", Host: "h", Agent: "agent-1", Trust: project.TrustHook}, by)
 
 	again, err := here.ProveStamp(t.Context(), made)
 	require.NoError(t, err)

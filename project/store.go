@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"flame/core"
-	"flame/core/digest"
 	"flame/core/outline"
+	"flame/core/summaries"
 )
 
 // A Store keeps the data of a project. Its methods pass f a Tx that is valid only until f
@@ -92,16 +92,16 @@ type Relatives interface {
 	// oldest first. Fields that contexts do not show may be missing: results, usage,
 	// planned children, confidence, and the times at which a frame began, ended and was
 	// invalidated.
-	Surroundings(id string, most Most) (core.Surroundings, error)
+	Surroundings(id string, most RelativesLimit) (core.ContextInput, error)
 	// Outcomes returns the frames that ended and that of describes. In a cycle some occur
 	// more than once. It leaves out archived frames, and the fields that Surroundings leaves
 	// out except usage and times. It cuts the end of a long summary.
-	Outcomes(of Ended) (digest.Below, error)
+	Outcomes(of OutcomeQuery) (summaries.EndedByParent, error)
 }
 
-// Ended says which frames Outcomes returns: below each parent those that changed last.
-type Ended struct {
-	Below      []string // ids: the frames below these, as far down as no frame on the way has a summary (digest.Levels at most)
+// OutcomeQuery says which frames Outcomes returns: below each parent those that changed last.
+type OutcomeQuery struct {
+	Below      []string // ids: the frames below these, as far down as no frame on the way has a summary (summaries.MaxLevels at most)
 	Summarized []string // ids: the frames directly below these that have decisions, if they are among the last to change
 	All        string   // id: all frames below this one, and for each parent as many that are planned or in progress; Below and Summarized are empty then
 	Each       int      // limit for one parent
@@ -118,8 +118,8 @@ type Invalidation struct {
 // MaxLevels is the greatest number of ancestors that flame reads.
 const MaxLevels = 10_000
 
-// Most limits the number of frames that Surroundings returns.
-type Most struct {
+// RelativesLimit limits the number of frames that Surroundings returns.
+type RelativesLimit struct {
 	Ancestors int
 	Near      int // children, siblings (the frame itself counts if it ended) and planned children, each
 	Uncles    int // beside each ancestor (which counts if it ended)
@@ -135,13 +135,13 @@ type Shape interface {
 	// FramesAt returns the frames that have these keys; those that are gone are
 	// absent.
 	FramesAt(keys []int64) (map[int64]core.Frame, error)
-	// Changed returns the frames that were written after a revision (see
+	// FramesChangedSince returns the frames that were written after a revision (see
 	// Frames.Revision), in any order, archived ones too, without their longer texts:
 	// planned children, success criteria, artifacts, decisions, summary and results are
 	// absent. It returns all frames after revision 0, after a revision that is not reached
 	// yet, and if the Store does not know which frames were written since: some of them may
 	// not have changed. It does not report deleted frames: the Revision rises, and there are fewer frames.
-	Changed(after int64) ([]core.Frame, error)
+	FramesChangedSince(after int64) ([]core.Frame, error)
 	// FrameIDs returns the ids of all frames, archived ones too, in any order.
 	FrameIDs() ([]string, error)
 }
@@ -241,8 +241,8 @@ type Deadlines interface {
 	ClearDeadline(kind, subject string) error
 }
 
-// Which selects records of a kind; the zero value selects all.
-type Which struct {
+// RecordQuery selects records of a kind; the zero value selects all.
+type RecordQuery struct {
 	Prefix string   // of their ids
 	IDs    []string // their ids; nil: Prefix decides
 }
@@ -253,7 +253,7 @@ type Records interface {
 	// Record decodes a record into v and reports whether it exists.
 	Record(kind, id string, v any) (bool, error)
 	// Records calls f for each of these records of a kind, in order of id.
-	Records(kind string, which Which, f func(id string, decode func(v any) error) error) error
+	Records(kind string, which RecordQuery, f func(id string, decode func(v any) error) error) error
 	// RecordsOf returns the ids of the records of a kind whose field parent has this
 	// value, in order. Spawns have an index for it.
 	RecordsOf(kind, parent string) (ids []string, err error)

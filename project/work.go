@@ -9,7 +9,7 @@ import (
 )
 
 // RecordWorked, by session, is when it began to work in which frame.
-const RecordWorked Kind[Timeline] = "worked"
+const RecordWorked RecordKind[Timeline] = "worked"
 
 // A Timeline lists the frames in which a session worked, and since when, oldest first.
 type Timeline []workedIn
@@ -43,9 +43,9 @@ const maxWorked = 100
 
 // noteMove extends the timeline of the caller's session if it works in another frame than
 // before, and has flame count its usage until now soon.
-func noteMove(s *Step, before core.Session) error {
+func noteMove(s *Op, before core.Session) error {
 	frame := s.Session.Current
-	if frame == "" || frame == before.Current || s.By.Anonymous() {
+	if frame == "" || frame == before.Current || s.Caller.Anonymous() {
 		return nil
 	}
 	// The session did its earlier work in the frame that it leaves, or in the root.
@@ -57,7 +57,7 @@ func noteMove(s *Step, before core.Session) error {
 
 // worksIn extends the timeline of a session that works in frame from now on. first is the
 // frame in which the session worked before it had a timeline.
-func worksIn(s *Step, session, first, frame string) error {
+func worksIn(s *Op, session, first, frame string) error {
 	return RecordWorked.Change(s.Tx, session, func(l *Timeline) {
 		if len(*l) == 0 {
 			*l = Timeline{{Frame: first}}
@@ -70,7 +70,7 @@ func worksIn(s *Step, session, first, frame string) error {
 }
 
 // WorksSince records that the caller's session works in frame since an earlier time.
-func WorksSince(s *Step, at core.Millis, frame string) error {
+func WorksSince(s *Op, at core.Millis, frame string) error {
 	now := s.Now
 	s.Now = at
 	defer func() { s.Now = now }()
@@ -78,7 +78,7 @@ func WorksSince(s *Step, at core.Millis, frame string) error {
 }
 
 // MoveWork moves the caller's work in frame from to frame to.
-func MoveWork(s *Step, from, to string) error {
+func MoveWork(s *Op, from, to string) error {
 	return RecordWorked.Change(s.Tx, s.Session.ID, func(l *Timeline) {
 		if len(*l) == 0 {
 			*l = Timeline{{Frame: to}}
@@ -100,7 +100,7 @@ func ForgetBefore(tx Tx, session string, l Timeline, t core.Millis) error {
 }
 
 // RecordTranscript, by session, is its host's log and how much of it flame has counted.
-const RecordTranscript Kind[Transcript] = "transcript"
+const RecordTranscript RecordKind[Transcript] = "transcript"
 
 // UsageDeadline, by session, is the kind of deadline that counts its host's log.
 const UsageDeadline = "usage"
@@ -126,7 +126,7 @@ func (t Transcript) Anew(path string) Transcript {
 
 // CountLater has flame count the log of the caller's session at path soon. An empty path
 // stands for the known one.
-func (s *Step) CountLater(path string) error {
+func (s *Op) CountLater(path string) error {
 	t, known, err := RecordTranscript.Get(s.Tx, s.Session.ID)
 	if err != nil || path == "" && !known {
 		return err

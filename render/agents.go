@@ -21,7 +21,7 @@ import (
 )
 
 // answerOf returns the facts in the first lines of an answer about an agent.
-func answerOf(run record.Run) op.AgentAnswer {
+func answerOf(run record.Agent) op.AgentAnswer {
 	return op.AgentAnswer{
 		ID: run.ID, State: StateWord(run), Type: run.Type, Description: core.OneLine(run.Description, MaxGoal),
 		Frame: run.Frame, Depth: run.Depth, Host: run.Host, Session: run.Session,
@@ -29,7 +29,7 @@ func answerOf(run record.Run) op.AgentAnswer {
 }
 
 // StateWord returns the state of an agent in a word. A cancelled agent is stopping until it ends.
-func StateWord(run record.Run) string {
+func StateWord(run record.Agent) string {
 	if run.CancelledBy != "" && !run.State.Ended() {
 		return "stopping"
 	}
@@ -41,7 +41,7 @@ func StateWord(run record.Run) string {
 const maxSilence = core.Millis(10_000)
 
 // AgentLine returns the progress of an agent at a time.
-func AgentLine(run record.Run, now core.Millis) string {
+func AgentLine(run record.Agent, now core.Millis) string {
 	p := run.Progress
 	line := fmt.Sprintf("%s: %s, %s, %s", answerOf(run).Head(), Count(p.ToolCalls, "tool call"), Tokens(p.Tokens()), Took(run, now))
 	if p.Cost() > 0 {
@@ -63,7 +63,7 @@ func AgentLine(run record.Run, now core.Millis) string {
 }
 
 // Took returns how long an agent has run.
-func Took(run record.Run, now core.Millis) string {
+func Took(run record.Agent, now core.Millis) string {
 	end := run.EndedAt
 	if !run.State.Ended() {
 		end = now
@@ -72,7 +72,7 @@ func Took(run record.Run, now core.Millis) string {
 }
 
 // Spawned returns the answer to a spawn.
-func Spawned(a *agents.Agents, run record.Run) string {
+func Spawned(a *agents.Agents, run record.Agent) string {
 	if run.State.Ended() {
 		return Agent(a, run)
 	}
@@ -85,7 +85,7 @@ func Spawned(a *agents.Agents, run record.Run) string {
 }
 
 // Agent describes an agent, its permissions and limits, and its progress.
-func Agent(a *agents.Agents, run record.Run) string {
+func Agent(a *agents.Agents, run record.Agent) string {
 	var b strings.Builder
 	b.WriteString(AgentLine(run, a.Project.Now()) + "\n" + answerOf(run).Place())
 	fmt.Fprintf(&b, "Mode: %s\nTools: %s\n", modeText(run.Mode), Usable(a.Hosts, run))
@@ -103,7 +103,7 @@ func Agent(a *agents.Agents, run record.Run) string {
 }
 
 // modeText returns a mode and where it came from.
-func modeText(m record.Choice) string {
+func modeText(m record.ModeChoice) string {
 	text := string(m.Effective)
 	if m.CappedBy != "" {
 		text += fmt.Sprintf(" (%s was requested; the %s allows no more)", m.Requested, m.CappedBy)
@@ -115,7 +115,7 @@ func modeText(m record.Choice) string {
 }
 
 // wayOut returns the command with which a person allows the mode that an agent requested but did not get.
-func wayOut(run record.Run) string {
+func wayOut(run record.Agent) string {
 	if run.Mode.CappedBy == "" || run.State.Ended() {
 		return ""
 	}
@@ -135,18 +135,18 @@ func quoted(name string) string {
 }
 
 // Usable returns the tools that an agent can use in its mode.
-func Usable(known hosts.Registry, run record.Run) string {
-	if run.Mode.Effective != hosts.Plan {
+func Usable(known hosts.Registry, run record.Agent) string {
+	if run.Mode.Effective != hosts.ModePlan {
 		return run.Tools.String()
 	}
-	changing := known.Of(run.Host).Tools.Names(hosts.Edits, hosts.Runs)
+	changing := known.Of(run.Host).Tools.Names(hosts.EffectEdit, hosts.EffectRun)
 	tools := run.Tools
 	tools.Allowed = slices.DeleteFunc(slices.Clone(tools.Allowed), func(tool string) bool {
 		name, _ := hosts.SplitRule(tool)
 		return !slices.Contains(run.Commands, tool) && slices.ContainsFunc(changing, func(other string) bool { return strings.EqualFold(other, name) })
 	})
 	if !tools.Limited {
-		tools = tools.Without(known.Of(run.Host).Tools.Current().Names(hosts.Edits, hosts.Runs)...)
+		tools = tools.Without(known.Of(run.Host).Tools.Current().Names(hosts.EffectEdit, hosts.EffectRun)...)
 	}
 	if len(run.Commands) > 0 {
 		return tools.String() + " (the mode plan reads, and runs these commands)"
@@ -177,7 +177,7 @@ func limitsText(l supervise.Limits) string {
 // characters of its answer after offset (0: all).
 func Result(r record.Result, now core.Millis, offset, most int) string {
 	var b strings.Builder
-	b.WriteString(AgentLine(r.Run, now) + "\n" + op.AgentAnswer{Frame: r.Frame}.Place())
+	b.WriteString(AgentLine(r.Agent, now) + "\n" + op.AgentAnswer{Frame: r.Frame}.Place())
 	b.WriteString(Bullets("Warnings:", r.Warnings))
 	if r.StopReason != "" {
 		fmt.Fprintf(&b, "Ended: %s\n", r.StopReason)
@@ -234,7 +234,7 @@ func answerText(r record.Result, offset, most int) string {
 
 // noAgents replaces an empty list of agents: the project has no agents, or none match the
 // filter.
-func noAgents(all []record.Run, which string) string {
+func noAgents(all []record.Agent, which string) string {
 	switch {
 	case len(all) > 0 && which == "running":
 		return fmt.Sprintf("No agent is running; %s lists those that have ended.", op.AgentList)
@@ -245,12 +245,12 @@ func noAgents(all []record.Run, which string) string {
 }
 
 // Agents lists the agents that match a filter, as they are at a time.
-func Agents(all []record.Run, which string, now core.Millis) string {
+func Agents(all []record.Agent, which string, now core.Millis) string {
 	runs := record.Filter(all, which)
 	if len(runs) == 0 {
 		return noAgents(all, which)
 	}
-	return listed(runs, func(run record.Run) string {
+	return listed(runs, func(run record.Agent) string {
 		if run.ParentAgent == "" {
 			return AgentLine(run, now)
 		}
@@ -259,17 +259,17 @@ func Agents(all []record.Run, which string, now core.Millis) string {
 }
 
 // Cancelled lists the agents that flame stops to cancel run, for models and people.
-func Cancelled(run record.Run, stopped []record.Run) string {
+func Cancelled(run record.Agent, stopped []record.Agent) string {
 	if len(stopped) == 0 {
 		return fmt.Sprintf("%s had already ended: %s.", run.ID, run.State)
 	}
-	return Bullets("Told to stop:", lo.Map(stopped, func(run record.Run, _ int) string { return answerOf(run).Head() })) +
+	return Bullets("Told to stop:", lo.Map(stopped, func(run record.Agent, _ int) string { return answerOf(run).Head() })) +
 		fmt.Sprintf("What they did is kept; their frames become blocked. %s shows how far they got.", op.AgentResult)
 }
 
 // AgentsTable returns the agents that match a filter, one per line of a terminal
 // of that width, as they are at a time.
-func AgentsTable(all []record.Run, which string, now core.Millis, width int) string {
+func AgentsTable(all []record.Agent, which string, now core.Millis, width int) string {
 	runs := record.Filter(all, which)
 	if len(runs) == 0 {
 		return noAgents(all, which)

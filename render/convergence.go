@@ -115,8 +115,8 @@ func settledFile(ctx context.Context, a *agents.Agents, c converge.Conflict) (st
 	if c.Kind != converge.KindFile || !c.Resolved() {
 		return "", nil
 	}
-	var winner record.Run
-	var inPlace []record.Run // those that had no worktree of their own
+	var winner record.Agent
+	var inPlace []record.Agent // those that had no worktree of their own
 	for _, side := range c.Sides {
 		run, err := a.Find(ctx, side.SubagentID)
 		if err != nil {
@@ -134,11 +134,11 @@ func settledFile(ctx context.Context, a *agents.Agents, c converge.Conflict) (st
 
 // onDisk says whose version of a file is on the disk, if flame knows it, for agents that changed
 // the file in place.
-func onDisk(path string, by []record.Run) string {
+func onDisk(path string, by []record.Agent) string {
 	if len(by) == 0 {
 		return "each agent changed " + path + " in its own worktree"
 	}
-	last := slices.MaxFunc(by, func(x, y record.Run) int { return int(x.EndedAt - y.EndedAt) })
+	last := slices.MaxFunc(by, func(x, y record.Agent) int { return int(x.EndedAt - y.EndedAt) })
 	atOnce := false
 	for _, run := range by {
 		if run.Cwd != last.Cwd {
@@ -156,7 +156,7 @@ func onDisk(path string, by []record.Run) string {
 }
 
 // whereIs says where an agent's changes of files are.
-func whereIs(a *agents.Agents, run record.Run) string {
+func whereIs(a *agents.Agents, run record.Agent) string {
 	patch := filepath.Join(a.Folder(run.ID), changes.PatchFile)
 	if _, err := os.Stat(patch); err == nil {
 		return "`git apply " + patch + "`"

@@ -36,12 +36,12 @@ func Current(id string) string {
 
 // Frames returns frames one per line, under a heading; it is empty without any.
 func Frames(heading string, frames []core.Frame) string {
-	return Tally(heading, stack.Tally{First: frames[:min(len(frames), maxListed)], Count: len(frames)})
+	return Tally(heading, stack.FrameSample{First: frames[:min(len(frames), maxListed)], Count: len(frames)})
 }
 
 // Tally returns the frames that t names one per line, under a heading, and the
 // number of the others; it is empty without any.
-func Tally(heading string, t stack.Tally) string {
+func Tally(heading string, t stack.FrameSample) string {
 	if t.Count == 0 {
 		return ""
 	}
@@ -166,7 +166,7 @@ func tokensOf(u core.Usage) string {
 }
 
 // Found lists the results of a search.
-func Found(query string, found []view.Found) string {
+func Found(query string, found []view.SearchHit) string {
 	if len(found) == 0 {
 		return fmt.Sprintf("No frame contains all the words of %s. Try fewer words, or %s.", Quote(query), op.Tree)
 	}
@@ -180,7 +180,7 @@ func Found(query string, found []view.Found) string {
 
 // WithPassages adds to the text about found frames what a search found in the work of frames, which takes
 // its place if no frame was found.
-func WithPassages(text string, found []view.Found, r agents.Reach) string {
+func WithPassages(text string, found []view.SearchHit, r agents.Reach) string {
 	var b strings.Builder
 	if len(found) > 0 || len(r.Passages) == 0 {
 		b.WriteString(text)
@@ -206,7 +206,7 @@ const maxMatched = 3
 
 // outcome returns the summary of a found frame, and its decisions that match the search, each cut
 // to max characters.
-func outcome(f view.Found, max int) (text string) {
+func outcome(f view.SearchHit, max int) (text string) {
 	switch {
 	case f.Summary != "":
 		text = "  " + core.OneLine(f.Summary, max) + "\n"
@@ -228,15 +228,15 @@ func TakenOver(a stack.Activated) (text string) {
 	if a.Machine != "" {
 		text = "Taken over from machine " + core.OneLine(a.Machine, 0) + ".\n"
 	}
-	if a.Under != "" {
-		text += fmt.Sprintf("Its parent %s is %s and stays so.\n", a.Frame.Parent, a.Under)
+	if a.EndedParent != "" {
+		text += fmt.Sprintf("Its parent %s is %s and stays so.\n", a.Frame.Parent, a.EndedParent)
 	}
 	return text
 }
 
 // ActivatedShort returns the outcome of an activation.
 func ActivatedShort(a stack.Activated) string {
-	if a.Here {
+	if a.AlreadyCurrent {
 		return a.Frame.ID + " is the current frame already"
 	}
 	return strings.TrimSuffix(fmt.Sprintf("%s: %s -> %s\n", a.Frame.ID, a.From, a.Frame.Status)+TakenOver(a), "\n")
@@ -266,7 +266,7 @@ func ShortUsage(u core.Usage) string {
 }
 
 // FoundShort lists the results of a search, each frame with its summary.
-func FoundShort(text string, found []view.Found) string {
+func FoundShort(text string, found []view.SearchHit) string {
 	if len(found) == 0 {
 		return fmt.Sprintf("No frame contains all the words of %q.", Short(text))
 	}
@@ -284,8 +284,8 @@ func PoppedShort(popped stack.Popped) string {
 	if popped.Pending != nil {
 		text = popped.Frame.ID + " waits for a summary"
 	}
-	if popped.Below != "" {
-		text += "\nno summary of its own; others see what was done below it:\n" + popped.Below
+	if popped.ComposedSummary != "" {
+		text += "\nno summary of its own; others see what was done below it:\n" + popped.ComposedSummary
 	}
 	for _, f := range popped.Planned {
 		text += "\nstill planned: " + ShortFrame(f)
@@ -294,10 +294,10 @@ func PoppedShort(popped stack.Popped) string {
 		text += "\nstill in progress: " + ShortFrame(f)
 	}
 	switch {
-	case popped.Then != nil && popped.Then.From == "":
-		text += fmt.Sprintf("\n%s started: %s", popped.Then.Frame.ID, Short(popped.Then.Frame.Goal))
-	case popped.Then != nil:
-		text += "\n" + ActivatedShort(*popped.Then)
+	case popped.NextActivated != nil && popped.NextActivated.From == "":
+		text += fmt.Sprintf("\n%s started: %s", popped.NextActivated.Frame.ID, Short(popped.NextActivated.Frame.Goal))
+	case popped.NextActivated != nil:
+		text += "\n" + ActivatedShort(*popped.NextActivated)
 	case popped.NotNext != nil:
 		text += "\nnext was not taken up: " + core.OneLine(popped.NotNext.Message, 0)
 	case popped.Next != nil:
@@ -308,7 +308,7 @@ func PoppedShort(popped stack.Popped) string {
 
 // TallyShort returns the frames of a tally one per line, and the number of the
 // others.
-func TallyShort(what string, t stack.Tally) (text string) {
+func TallyShort(what string, t stack.FrameSample) (text string) {
 	for _, f := range t.First {
 		text += "\n" + what + ": " + ShortFrame(f)
 	}

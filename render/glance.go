@@ -20,7 +20,7 @@ const leastGoal = 16
 
 // Glance returns the work of a session in one line. What waits for a person comes first; a
 // long goal is cut at its end.
-func Glance(g agents.Glance) string {
+func Glance(g agents.StatusSummary) string {
 	before, after := waits(g.Waits), ""
 	if before != "" {
 		before = "! " + before + " · "
@@ -40,7 +40,7 @@ func Glance(g agents.Glance) string {
 }
 
 // waits lists everything that waits for a person, the most urgent first.
-func waits(w agents.Waits) string {
+func waits(w agents.Attention) string {
 	var parts []string
 	if w.Conflicts > 0 {
 		parts = append(parts, Count(w.Conflicts, "conflict"))

@@ -66,7 +66,7 @@ func TestDurationRoundsHalvesUp(t *testing.T) {
 func TestTheLineOfAnAgentShowsItsPresentState(t *testing.T) {
 	t.Parallel()
 	second := core.Millis(time.Second.Milliseconds())
-	active := record.Run{
+	active := record.Agent{
 		ID: "agent-1", Type: "builder", Description: "build", State: core.AgentActive, CreatedAt: 100 * second,
 		Progress: supervise.Progress{ToolCalls: 1, LastTool: "Bash", LastLine: 110 * second, TreeUSD: 0.5},
 	}
@@ -75,7 +75,7 @@ func TestTheLineOfAnAgentShowsItsPresentState(t *testing.T) {
 	ended.State, ended.EndedAt, ended.CancelledBy = core.AgentCancelled, 112*second, "s"
 	quiet.Progress.LastLine, quiet.Progress.LastTool = 0, ""
 	tests := map[string]struct {
-		run  record.Run
+		run  record.Agent
 		now  core.Millis
 		want string
 	}{
@@ -98,7 +98,7 @@ func TestTheLineOfAnAgentShowsItsPresentState(t *testing.T) {
 
 func TestAnEmptyListOfAgentsSaysWhatToDo(t *testing.T) {
 	t.Parallel()
-	running, ended := []record.Run{{State: core.AgentActive}}, []record.Run{{State: core.AgentCompleted}}
+	running, ended := []record.Agent{{State: core.AgentActive}}, []record.Agent{{State: core.AgentCompleted}}
 	assert.Equal(t, "No agents; spawn_agent starts one.", ForTools(Agents(nil, "running", 0)))
 	assert.Equal(t, "No agent is running; flame_agent_list lists those that have ended.", ForTools(Agents(ended, "running", 0)))
 	assert.Equal(t, "No agent has ended; flame_agent_list lists those that are running.", ForTools(Agents(running, "ended", 0)))
@@ -106,20 +106,20 @@ func TestAnEmptyListOfAgentsSaysWhatToDo(t *testing.T) {
 
 func TestASettledConflictNamesTheVersionOnDisk(t *testing.T) {
 	t.Parallel()
-	first := record.Run{ID: "agent-1", Cwd: "/p", CreatedAt: 1, EndedAt: 5}
-	second := record.Run{ID: "agent-2", Cwd: "/p", CreatedAt: 6, EndedAt: 9}
-	beside := record.Run{ID: "agent-3", Cwd: "/p", CreatedAt: 4, EndedAt: 7}
-	elsewhere := record.Run{ID: "agent-4", Cwd: "/p/sub", CreatedAt: 1, EndedAt: 9}
+	first := record.Agent{ID: "agent-1", Cwd: "/p", CreatedAt: 1, EndedAt: 5}
+	second := record.Agent{ID: "agent-2", Cwd: "/p", CreatedAt: 6, EndedAt: 9}
+	beside := record.Agent{ID: "agent-3", Cwd: "/p", CreatedAt: 4, EndedAt: 7}
+	elsewhere := record.Agent{ID: "agent-4", Cwd: "/p/sub", CreatedAt: 1, EndedAt: 9}
 	tests := map[string]struct {
-		by   []record.Run
+		by   []record.Agent
 		want string
 	}{
 		"all in worktrees":        {nil, "each agent changed f in its own worktree"},
-		"one in place":            {[]record.Run{first}, "f on the disk is as agent-1 left it"},
-		"one after the other":     {[]record.Run{second, first}, "f on the disk is as agent-2 left it, which came last"},
-		"at one time":             {[]record.Run{first, beside}, "f on the disk is probably as agent-3 left it, which ended last"},
-		"in different folders":    {[]record.Run{first, elsewhere}, "it is not known whose f is on the disk"},
-		"one of three beside two": {[]record.Run{first, second, beside}, "f on the disk is probably as agent-2 left it, which ended last"},
+		"one in place":            {[]record.Agent{first}, "f on the disk is as agent-1 left it"},
+		"one after the other":     {[]record.Agent{second, first}, "f on the disk is as agent-2 left it, which came last"},
+		"at one time":             {[]record.Agent{first, beside}, "f on the disk is probably as agent-3 left it, which ended last"},
+		"in different folders":    {[]record.Agent{first, elsewhere}, "it is not known whose f is on the disk"},
+		"one of three beside two": {[]record.Agent{first, second, beside}, "f on the disk is probably as agent-2 left it, which ended last"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -131,12 +131,12 @@ func TestASettledConflictNamesTheVersionOnDisk(t *testing.T) {
 
 func TestAnAgentsAnswerCanBeParsedAgain(t *testing.T) {
 	t.Parallel()
-	run := record.Run{
+	run := record.Agent{
 		ID: "agent-k3x9", Type: "builder", Description: `say "hi": 2`, State: core.AgentActive, CreatedAt: 1,
 		Frame: "frame-a1", Depth: 2, Host: "claude-code", Session: "s-1", Progress: supervise.Progress{ToolCalls: 1},
 	}
 	told := op.AgentAnswer{ID: run.ID, Type: run.Type, Description: run.Description, State: "active", Frame: run.Frame}
-	read, ok := op.ReadAgentAnswer(Result(record.Result{Run: run}, 5, 0, 0))
+	read, ok := op.ReadAgentAnswer(Result(record.Result{Agent: run}, 5, 0, 0))
 	assert.True(t, ok)
 	assert.Equal(t, told, read)
 	told.Host, told.Session = run.Host, run.Session
@@ -150,7 +150,7 @@ func TestAnAgentsAnswerCanBeParsedAgain(t *testing.T) {
 
 func TestAResultWithAnErrorDoesNotMentionMissingText(t *testing.T) {
 	t.Parallel()
-	failed := record.Result{Run: record.Run{ID: "agent-1", State: core.AgentError}}
+	failed := record.Result{Agent: record.Agent{ID: "agent-1", State: core.AgentError}}
 	assert.Contains(t, Result(failed, 0, 0, 0), "(error with no text)")
 	failed.Outcome = &supervise.Outcome{Error: "no such model"}
 	told := Result(failed, 0, 0, 0)

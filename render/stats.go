@@ -32,7 +32,7 @@ func Stats(s agents.Stats, known hosts.Registry) string {
 		part("requests of "+cmp.Or(known.Title(r.Host), "sessions without hooks"), Requests(r.Meter))
 	}
 	for _, m := range s.Metered {
-		part("gateway of "+known.Title(m.Host)+", "+m.Class, Metered(m.Tally))
+		part("gateway of "+known.Title(m.Host)+", "+m.Class, Metered(m.Totals))
 	}
 	if !s.Folds {
 		b.WriteString("folding is off (" + env.Fold + "): hosts send whole requests\n")
@@ -64,7 +64,7 @@ func Subagents(s core.SubagentStats) string {
 
 // Metered sums up the requests that a gateway measured: their number, time to the first token,
 // usage, and the bytes left out of them.
-func Metered(t usage.Tally) string {
+func Metered(t usage.Totals) string {
 	text := Count(t.Requests, "request")
 	if t.Failed > 0 {
 		text += fmt.Sprintf(", %d failed", t.Failed)
@@ -79,15 +79,16 @@ func Metered(t usage.Tally) string {
 }
 
 // spared returns the bytes left out of requests; empty for 0.
-func spared(t usage.Tally) string {
-	if t.Spared() <= 0 {
+func spared(t usage.Totals) string {
+	if t.BytesSaved() <= 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %s of %s left out: %.1fx less", Size(t.Spared()), Size(t.Given), float64(t.Given)/float64(max(1, t.Sent)))
+	return fmt.Sprintf(", %s of %s left out: %.1fx less", Size(t.BytesSaved()), Size(t.BytesReceived),
+		float64(t.BytesReceived)/float64(max(1, t.BytesForwarded)))
 }
 
 // MeteredLine is Metered for requests of all classes; empty without any.
-func MeteredLine(all []usage.Metered) string {
+func MeteredLine(all []usage.ClassTotals) string {
 	sum := usage.Sum(all)
 	if sum.Requests == 0 {
 		return ""
@@ -96,7 +97,7 @@ func MeteredLine(all []usage.Metered) string {
 }
 
 // shortMetered is a short MeteredLine to append to other words.
-func shortMetered(all []usage.Metered) string {
+func shortMetered(all []usage.ClassTotals) string {
 	sum := usage.Sum(all)
 	if sum.Requests == 0 {
 		return ""

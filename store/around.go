@@ -8,7 +8,7 @@ import (
 	"github.com/samber/lo"
 
 	"flame/core"
-	"flame/core/digest"
+	"flame/core/summaries"
 	"flame/project"
 	"flame/store/disk"
 )
@@ -74,7 +74,7 @@ type nearFrame struct {
 	frame                core.Frame
 }
 
-func (t *tx) Surroundings(id string, most project.Most) (s core.Surroundings, err error) {
+func (t *tx) Surroundings(id string, most project.RelativesLimit) (s core.ContextInput, err error) {
 	near, err := t.sql.near(toldTable, around(), clean(id), max(most.Ancestors, 1+most.Tiers), most.Near, most.Uncles, most.Tiers)
 	if err != nil {
 		return s, err
@@ -147,7 +147,7 @@ func (n *nearFrame) isOn(way []string) bool {
 }
 
 // list returns the list of s that n belongs to.
-func (n *nearFrame) list(s *core.Surroundings) *[]core.Frame {
+func (n *nearFrame) list(s *core.ContextInput) *[]core.Frame {
 	switch n.part {
 	case partAncestors:
 		return &s.Ancestors
@@ -188,10 +188,10 @@ var outcomeTable = table[core.Frame]{frameTable.name, frameTable.key, frameTable
 	"tokens_in", "tokens_out", "cache_read", "cache_written", "cost_usd", "tool_calls", "unpriced",
 })}
 
-func (t *tx) Outcomes(of project.Ended) (digest.Below, error) {
+func (t *tx) Outcomes(of project.OutcomeQuery) (summaries.EndedByParent, error) {
 	query, args := beneath(), []any{clean(of.All), of.Each, 1 + of.Limit}
 	if of.All == "" {
-		query, args = outcomes(), []any{jsonOf(cleaned(of.Below)), of.Each, digest.Levels,
+		query, args = outcomes(), []any{jsonOf(cleaned(of.Below)), of.Each, summaries.MaxLevels,
 			of.Limit + len(of.Below) + len(of.Summarized), jsonOf(cleaned(of.Summarized))}
 	}
 	near, err := t.sql.near(outcomeTable, query, args...)

@@ -18,10 +18,10 @@ func Check(ctx context.Context, dir string) []core.Finding {
 }
 
 // look looks at all rows of a database.
-func look(ctx context.Context, c *disk.Conn) (disk.Census, error) {
+func look(ctx context.Context, c *disk.Conn) (disk.CheckResult, error) {
 	in := &inspection{sql: &statements{ctx: ctx, c: c, keys: map[string]int64{}}}
 	err := c.Transact(ctx, disk.BeginView, in.look)
-	return in.Census, err
+	return in.CheckResult, err
 }
 
 // A rule holds for the rows of every sound database.
@@ -104,7 +104,7 @@ func misfit(field any) string {
 
 // An inspection is one pass over all rows.
 type inspection struct {
-	disk.Census
+	disk.CheckResult
 	sql    *statements
 	faults map[outline.Fault][]int64 // keys of frames by the fault of their link; nil until find reads the links
 }

@@ -160,7 +160,7 @@ func readAll(t *testing.T, kept project.Store) {
 		require.NoError(t, err)
 		require.Len(t, links, 4)
 		require.NoError(t, project.EachFrame(tx, links, func(core.Frame) error { return nil }))
-		changed, err := tx.Changed(0)
+		changed, err := tx.FramesChangedSince(0)
 		require.NoError(t, err)
 		require.Len(t, changed, 4)
 		for _, order := range []project.FrameOrder{project.NewestFirst, project.RecentFirst, project.ByID} {
@@ -173,9 +173,9 @@ func readAll(t *testing.T, kept project.Store) {
 			}
 			_, err := tx.Ancestors(f.ID, 0)
 			require.NoError(t, err)
-			_, err = tx.Surroundings(f.ID, project.Most{Ancestors: 10, Near: 10, Uncles: 10, Tiers: 3})
+			_, err = tx.Surroundings(f.ID, project.RelativesLimit{Ancestors: 10, Near: 10, Uncles: 10, Tiers: 3})
 			require.NoError(t, err)
-			_, err = tx.Outcomes(project.Ended{All: f.ID, Each: 10, Limit: 100})
+			_, err = tx.Outcomes(project.OutcomeQuery{All: f.ID, Each: 10, Limit: 100})
 			require.NoError(t, err)
 			_, whole, err := tx.UsageUnder(f.ID, 10)
 			require.NoError(t, err)

@@ -28,7 +28,7 @@ func (t *tx) InvalidateBelow(top string, c core.Cascade, e core.Event) (below pr
 	}
 	clear(t.frames)
 	f := core.Frame{Status: core.Planned}
-	c.Void(&f)
+	c.Invalidate(&f)
 	values, err := frameTable.values(t.sql, &f, changedByCascade...)
 	if err != nil {
 		return below, err

@@ -15,9 +15,9 @@ func (s *Store) path() string { return filepath.Join(s.dir, disk.Name) }
 
 // enter takes the turn for opening.
 func (s *Store) enter(wait context.Context) error {
-	err := s.opening.Take(wait)
+	err := s.opening.Lock(wait)
 	if err == nil && s.closed {
-		s.opening.Give()
+		s.opening.Unlock()
 		err = errClosed
 	}
 	return err
@@ -29,7 +29,7 @@ func (s *Store) prepareDir(wait context.Context) error {
 	if err := s.enter(wait); err != nil {
 		return err
 	}
-	defer s.opening.Give()
+	defer s.opening.Unlock()
 	if s.file != nil {
 		return s.file.Check()
 	}
@@ -57,7 +57,7 @@ func (s *Store) writer(wait context.Context) (*disk.File, *disk.Conn, error) {
 	if err := s.enter(wait); err != nil {
 		return nil, nil, err
 	}
-	defer s.opening.Give()
+	defer s.opening.Unlock()
 	if err := s.openOrCreate(wait); err != nil {
 		return nil, nil, err
 	}
@@ -104,7 +104,7 @@ func (s *Store) reader(wait context.Context) (*disk.Conn, error) {
 	if err := s.enter(wait); err != nil {
 		return nil, err
 	}
-	defer s.opening.Give()
+	defer s.opening.Unlock()
 	if err := s.look(wait); err != nil || s.file == nil {
 		return s.nothing(err)
 	}

@@ -89,7 +89,7 @@ func (t *tx) Record(kind, id string, v any) (bool, error) {
 	return true, nil
 }
 
-func (t *tx) Records(kind string, which project.Which, f func(id string, decode func(v any) error) error) error {
+func (t *tx) Records(kind string, which project.RecordQuery, f func(id string, decode func(v any) error) error) error {
 	query, args := recordsByKind, []any{clean(kind), clean(which.Prefix), clean(which.Prefix) + string(unicode.MaxRune)}
 	if which.IDs != nil {
 		query, args = recordsByID, []any{clean(kind), jsonOf(cleaned(which.IDs))}

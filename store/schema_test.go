@@ -136,12 +136,12 @@ func TestWhatSessionsSpentIsTakenOver(t *testing.T) {
 	}))
 	now := openWith(t, dir, disk.NewestSchema, Options{})
 	require.NoError(t, now.View(ctx, func(tx project.Tx) error {
-		ids, err := project.Kind[core.Usage]("spent").IDs(tx, "")
+		ids, err := project.RecordKind[core.Usage]("spent").IDs(tx, "")
 		assert.Equal(t, []string{"s"}, ids)
 		return err
 	}))
 	require.NoError(t, now.View(ctx, func(tx project.Tx) error {
-		spent, err := project.Kind[core.Usage]("spent").Of(tx, "s")
+		spent, err := project.RecordKind[core.Usage]("spent").Find(tx, "s")
 		assert.Equal(t, core.Usage{TokensIn: 20, CostUSD: 1}, spent)
 		return err
 	}))
@@ -256,7 +256,7 @@ func TestChangesByOlderFlamesAreReported(t *testing.T) {
 		require.NoError(t, now.View(context.Background(), func(tx project.Tx) error {
 			var got []int
 			for _, revision := range append(at, at[len(at)-1]+1) {
-				frames, err := tx.Changed(revision)
+				frames, err := tx.FramesChangedSince(revision)
 				require.NoError(t, err)
 				got = append(got, len(frames))
 			}
@@ -265,7 +265,7 @@ func TestChangesByOlderFlamesAreReported(t *testing.T) {
 		}))
 	}
 	require.NoError(t, now.View(context.Background(), func(tx project.Tx) error {
-		all, err := tx.Changed(at[0] - 1)
+		all, err := tx.FramesChangedSince(at[0] - 1)
 		assert.Len(t, all, 3, "what was before the stamps")
 		return err
 	}))

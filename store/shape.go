@@ -138,7 +138,7 @@ var (
 // unstamped reads the revision, and the last revision that was raised without a stamp.
 const unstamped = `SELECT value, iif(value = stamped, unstamped, value) FROM meta WHERE name = 'revision'`
 
-func (t *tx) Changed(after int64) ([]core.Frame, error) {
+func (t *tx) FramesChangedSince(after int64) ([]core.Frame, error) {
 	query, args := allSketches(), []any(nil)
 	if after > 0 && t.sql.c.Older == 0 {
 		var now, unknown int64

@@ -48,12 +48,12 @@ type Store struct {
 	opts   Options
 	schema disk.Schema
 
-	writing lock.Turn // of the running Update
-	reading lock.Turn // of the running View; without LongLived the same as writing
+	writing lock.Mutex // of the running Update
+	reading lock.Mutex // of the running View; without LongLived the same as writing
 
 	waited atomic.Int64 // ns that Updates waited for their turn and the lock
 
-	opening lock.Turn  // guards the fields below
+	opening lock.Mutex // guards the fields below
 	file    *disk.File // nil until the first use that finds or creates it
 	empty   *disk.Conn // for a View of a project without data
 	closed  bool
@@ -131,10 +131,10 @@ func (s *Store) view(ctx, wait context.Context, f func(project.Tx) error) error 
 }
 
 func (s *Store) viewOnce(ctx, wait context.Context, f func(project.Tx) error) error {
-	if err := s.reading.Take(wait); err != nil {
+	if err := s.reading.Lock(wait); err != nil {
 		return err
 	}
-	defer s.reading.Give()
+	defer s.reading.Unlock()
 	c, err := s.reader(wait)
 	if err != nil {
 		return err
@@ -151,10 +151,10 @@ func (s *Store) Update(ctx context.Context, f func(project.Tx) error) error {
 
 func (s *Store) update(ctx, wait context.Context, f func(project.Tx) error) error {
 	began := time.Now()
-	if err := s.writing.Take(wait); err != nil {
+	if err := s.writing.Lock(wait); err != nil {
 		return err
 	}
-	defer s.writing.Give()
+	defer s.writing.Unlock()
 	lock, err := s.lock(wait, began)
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func (s *Store) lock(wait context.Context, began time.Time) (*lock.Lock, error) 
 	if err := s.prepareDir(wait); err != nil {
 		return nil, err
 	}
-	lock, err := lock.Take(wait, filepath.Join(s.dir, disk.LockName))
+	lock, err := lock.Acquire(wait, filepath.Join(s.dir, disk.LockName))
 	s.waited.Add(int64(time.Since(began)))
 	return lock, err
 }
@@ -200,11 +200,11 @@ func (s *Store) Waited() time.Duration { return time.Duration(s.waited.Load()) }
 
 // Close ends the Store after the running View and Update. Later calls fail.
 func (s *Store) Close() error {
-	for _, t := range lo.Uniq([]lock.Turn{s.writing, s.reading, s.opening}) { // in the order in which they may be held together
-		if err := t.Take(context.Background()); err != nil {
+	for _, t := range lo.Uniq([]lock.Mutex{s.writing, s.reading, s.opening}) { // in the order in which they may be held together
+		if err := t.Lock(context.Background()); err != nil {
 			return err
 		}
-		defer t.Give()
+		defer t.Unlock()
 	}
 	err := errors.Join(s.file.Close(), s.empty.Close())
 	s.file, s.empty, s.closed = nil, nil, true
@@ -230,7 +230,7 @@ func call(t *tx, f func(project.Tx) error) error {
 		err = cmp.Or(t.sql.failed, t.sql.ctx.Err())
 	}
 	if err != nil {
-		return disk.Callers{Err: err}
+		return disk.CallbackError{Err: err}
 	}
 	return nil
 }
@@ -254,10 +254,10 @@ func (s *Store) run(ctx, wait context.Context, f func(project.Tx) error) error {
 			return s.runApart(ctx, wait, f)
 		}
 		connect = s.file.Writer // open, so no process replaces the file
-	} else if err := s.writing.Take(wait); err != nil {
+	} else if err := s.writing.Lock(wait); err != nil {
 		return err
 	}
-	defer s.writing.Give()
+	defer s.writing.Unlock()
 	var lock *lock.Lock
 	defer func() { lock.Release() }()
 	take := func() (err error) {
@@ -279,26 +279,26 @@ func (s *Store) run(ctx, wait context.Context, f func(project.Tx) error) error {
 // takeIdle takes the turn for writing if it is free, and reports whether it did: then
 // the connection that writes can read too, so that f need not run again to write.
 func (s *Store) takeIdle(wait context.Context) bool {
-	if !s.writing.TakeFree() {
+	if !s.writing.TryLock() {
 		return false
 	}
 	if s.enter(wait) == nil {
 		ready := s.file != nil && s.file.Current && s.file.Writes()
-		s.opening.Give()
+		s.opening.Unlock()
 		if ready {
 			return true
 		}
 	}
-	s.writing.Give()
+	s.writing.Unlock()
 	return false
 }
 
 // runApart is Run if readers have a separate connection, which cannot write.
 func (s *Store) runApart(ctx, wait context.Context, f func(project.Tx) error) error {
-	err := s.reading.Take(wait)
+	err := s.reading.Lock(wait)
 	if err == nil {
 		err = s.attempt(ctx, wait, f, s.reader, nil)
-		s.reading.Give()
+		s.reading.Unlock()
 	}
 	if errors.Is(err, errWrites) || errors.Is(err, disk.ErrOlder) {
 		err = s.update(ctx, wait, f)

@@ -41,7 +41,7 @@ const (
 func newBounded(t *testing.T) *bounded {
 	t.Helper()
 	b := &bounded{sealed: newSealed(t), t: t}
-	b.data = place.FolderOf(place.At(b.project), place.Surroundings{Home: b.home}, git.FirstCommit)
+	b.data = place.FolderOf(place.At(b.project), place.Env{Home: b.home}, git.FirstCommit)
 	return b
 }
 

@@ -50,7 +50,7 @@ func (c *conversation) request() {
 	}
 	c.within(func(p *project.Project) error {
 		p.Fold = !c.whole
-		said, err := opencode.Hook(c.t.Context(), hosts.Flame{Project: p}, raw)
+		said, err := opencode.Hook(c.t.Context(), hosts.HookEnv{Project: p}, raw)
 		if len(said) > 0 {
 			require.NoError(c.t, json.Unmarshal(said, &answer))
 		}

@@ -47,15 +47,15 @@ func TestAGatewaysFiguresAreTheSameEverywhere(t *testing.T) {
 	d := newDay(t)
 	d.happens(`claude-code {"hook_event_name":"UserPromptSubmit","session_id":"claude-1","prompt_id":"p1","prompt":"Build a login","cwd":"$project"}`)
 	assert.NotContains(t, d.flame("", "stats"), "gateway", "nothing without one")
-	s := project.Caller{Session: "claude-1", Host: claudeCode, Trust: project.Stamped}
+	s := project.Caller{Session: "claude-1", Host: claudeCode, Trust: project.TrustHook}
 	now := core.MillisOf(time.Now())
-	answered := usage.Request{
+	answered := usage.MeteredRequest{
 		Answer: "m1", Class: "main", Model: "claude-opus-5-5", Asked: now, First: 1_200, Took: 3_000, Status: 200, Context: 250_000,
 		Usage: core.Usage{TokensIn: 250_000, TokensOut: 10, CostUSD: 1}, Given: 3_000_000, Sent: 1_000_000,
 	}
-	refused := usage.Request{Class: "main", Asked: now, Took: 50, Status: 529, Given: 1_000_000, Sent: 1_000_000}
+	refused := usage.MeteredRequest{Class: "main", Asked: now, Took: 50, Status: 529, Given: 1_000_000, Sent: 1_000_000}
 	d.within(func(p *project.Project) error {
-		return turns.Answered(t.Context(), p, s, turns.Report{Requests: []usage.Request{answered, refused}})
+		return turns.Answered(t.Context(), p, s, turns.Report{Requests: []usage.MeteredRequest{answered, refused}})
 	})
 	// The log has the answer, too.
 	d.happens(`$home/log.jsonl > {"type":"assistant","timestamp":"$time","message":{"id":"m1","model":"claude-opus-5-5","usage":{"input_tokens":250000}}}

@@ -77,7 +77,7 @@ func newProject(env *testscript.Env, flame string) error {
 	}
 	env.Cd = project
 	env.Setenv("HOME", home)
-	env.Setenv("DATA", place.FolderOf(place.At(project), place.Surroundings{Home: home}, nil).Path)
+	env.Setenv("DATA", place.FolderOf(place.At(project), place.Env{Home: home}, nil).Path)
 	env.Setenv("FIXTURES", fixtures)
 	env.Setenv("PATH", filepath.Dir(flame)+":/usr/bin:/bin")
 	env.Setenv("TERM", "xterm")

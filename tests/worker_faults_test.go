@@ -18,7 +18,7 @@ import (
 )
 
 // talks reports whether an agent runs and has produced text.
-func talks(run record.Run) bool { return active(run) && run.Progress.Text != "" }
+func talks(run record.Agent) bool { return active(run) && run.Progress.Text != "" }
 
 // goesOn lets the waiting agents of the machine continue.
 func (m machine) goesOn() {

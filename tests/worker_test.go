@@ -85,21 +85,21 @@ func standForSSH(t *testing.T, home, before string) {
 // away starts an agent on the queue, and returns its id.
 func (m machine) away(task string, args ...string) string {
 	m.Helper()
-	var run record.Run
+	var run record.Agent
 	args = append([]string{"agents", "spawn", "builder", task, "--on", "gpu", "--json"}, args...)
 	require.NoError(m, json.Unmarshal([]byte(m.flame(args...)), &run))
 	return run.ID
 }
 
 // agent returns the record of an agent.
-func (m machine) agent(id string) (run record.Run) {
+func (m machine) agent(id string) (run record.Agent) {
 	m.Helper()
 	require.NoError(m, json.Unmarshal([]byte(m.flame("agents", "status", id, "--json")), &run))
 	return run
 }
 
 // until waits until an agent's record satisfies is.
-func (m machine) until(id string, is func(record.Run) bool) (run record.Run) {
+func (m machine) until(id string, is func(record.Agent) bool) (run record.Agent) {
 	m.Helper()
 	require.Eventually(m, func() bool {
 		run = m.agent(id)
@@ -108,9 +108,9 @@ func (m machine) until(id string, is func(record.Run) bool) (run record.Run) {
 	return run
 }
 
-func ended(run record.Run) bool { return run.State.Ended() }
+func ended(run record.Agent) bool { return run.State.Ended() }
 
-func active(run record.Run) bool { return run.State == core.AgentActive }
+func active(run record.Agent) bool { return run.State == core.AgentActive }
 
 // A queue has no worker, one that refuses the work, and one that does it, while a second agent loses
 // its supervisor at home.
@@ -172,7 +172,7 @@ func TestAnAgentRunsOnAnotherMachine(t *testing.T) {
 // showsGuestsLittle calls a worker's flame like the agents of other machines do.
 func (m machine) showsGuestsLittle(t *testing.T) {
 	t.Helper()
-	var runs []record.Run
+	var runs []record.Agent
 	require.NoError(t, json.Unmarshal([]byte(m.flame("agents", "runs", "--json")), &runs))
 	require.Len(t, runs, 1)
 	cmd := m.command("serve")
@@ -234,13 +234,13 @@ func TestAnAgentWhoseWorkerIsLostIsRestarted(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(desk.checkout, "made.txt"), []byte("before\n"), 0o600))
 	said := desk.flame("agents", "spawn", "builder", "WAIT for me", "--on", "gpu", "--retries", "1")
 	assert.Contains(t, said, "1 file that is not committed")
-	var runs []record.Run
+	var runs []record.Agent
 	require.NoError(t, json.Unmarshal([]byte(desk.flame("agents", "runs", "--json")), &runs))
 	id := runs[0].ID
 	desk.until(id, talks)
 	require.NoError(t, worker.cmd.Process.Signal(syscall.SIGKILL))
 	box.worker()
-	desk.until(id, func(run record.Run) bool { return run.Attempt == 2 })
+	desk.until(id, func(run record.Agent) bool { return run.Attempt == 2 })
 	box.goesOn()
 	run := desk.until(id, ended)
 	assert.Equal(t, core.AgentCompleted, run.State, "%+v", run.Outcome)

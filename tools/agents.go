@@ -150,13 +150,13 @@ const maxWait = 50 * time.Second
 const progressPace = 10 * time.Second
 
 // await waits until an agent ends, and reports its progress to the client.
-func (d agentDoor) await(ctx context.Context, id string, most time.Duration) (record.Run, error) {
+func (d agentDoor) await(ctx context.Context, id string, most time.Duration) (record.Agent, error) {
 	transport.LeaveOrder(ctx)
 	bounded, stop := context.WithTimeout(ctx, most)
 	defer stop()
 	var told time.Time
 	begun := time.Now()
-	return d.a.Wait(bounded, id, func(run record.Run) {
+	return d.a.Wait(bounded, id, func(run record.Agent) {
 		if time.Since(told) >= progressPace {
 			told = time.Now()
 			clientOf(ctx).progress(ctx, time.Since(begun).Seconds(), d.stateLine(run))
@@ -165,7 +165,9 @@ func (d agentDoor) await(ctx context.Context, id string, most time.Duration) (re
 }
 
 // stateLine returns one line on an agent's progress.
-func (d agentDoor) stateLine(run record.Run) string { return render.AgentLine(run, d.a.Project.Now()) }
+func (d agentDoor) stateLine(run record.Agent) string {
+	return render.AgentLine(run, d.a.Project.Now())
+}
 
 type waitArgs struct {
 	ID      string  `json:"subagent_id"`
@@ -217,7 +219,7 @@ const maxAnswer = 60_000
 
 // endText returns the outcome of an agent. It mentions the frame above the agent's if that
 // has failed or is blocked, as after a handoff.
-func (d agentDoor) endText(ctx context.Context, run record.Run) (string, error) {
+func (d agentDoor) endText(ctx context.Context, run record.Agent) (string, error) {
 	text, err := d.resultText(ctx, run.ID, 0)
 	if err != nil || run.State == core.AgentCompleted {
 		return text, err
@@ -252,7 +254,7 @@ func (d agentDoor) list(ctx context.Context, _ project.Caller, in agentListArgs)
 	if in.ID != "" {
 		return text, nil
 	}
-	others, err := agents.Abroad(ctx, d.a.Project)
+	others, err := agents.RemoteAgents(ctx, d.a.Project)
 	return text + render.AgentsElsewhere(others, in.Filter), err
 }
 

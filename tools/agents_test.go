@@ -20,11 +20,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
-	"flame/agents/abroad"
 	"flame/agents/changes"
 	"flame/agents/converge"
 	"flame/agents/definition"
 	"flame/agents/plan"
+	"flame/agents/remote"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
@@ -101,7 +101,7 @@ func act(session string) {
 // aHost runs the test binary.
 type aHost struct{ hosts.Setup }
 
-func (aHost) Launch(c hosts.Child) (hosts.Launch, error) {
+func (aHost) Launch(c hosts.LaunchSpec) (hosts.Launch, error) {
 	return hosts.Launch{Command: []string{os.Args[0], "host", c.Session}, Stdin: c.Prompt}, nil
 }
 
@@ -378,7 +378,7 @@ func TestTheListOfAgents(t *testing.T) {
 	}
 	assert.Contains(t, listed(`{}`), "started by "+running)
 	require.NoError(t, d.agents.Project.Store.Update(d.ctx, func(tx project.Tx) error {
-		return abroad.Take(tx, "desk-1", json.RawMessage(`[{"id":"agent-far","type":"scout","description":"look","state":"active"}]`), d.agents.Project.Now())
+		return remote.StoreStates(tx, "desk-1", json.RawMessage(`[{"id":"agent-far","type":"scout","description":"look","state":"active"}]`), d.agents.Project.Now())
 	}))
 	assert.Contains(t, listed(`{}`), "- agent-far (scout) active @desk-1: look")
 	assert.Contains(t, listed(`{"filter": "running"}`), "agent-far")

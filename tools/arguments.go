@@ -29,7 +29,7 @@ func argumentsOf(t reflect.Type) (all []argument) {
 	return all
 }
 
-// An enum is an argument type with a fixed set of values, most often a core.Word of
+// An enum is an argument type with a fixed set of values, most often a core.Enum of
 // the operation behind the tool. A tag "enum" does the same for text.
 type enum interface{ Values() []string }
 

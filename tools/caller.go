@@ -57,7 +57,7 @@ func (s *Server) announced(ctx context.Context, by project.Caller, call mcp.Call
 		return by, core.Invalidf("several agents of this session call tools at this moment, and the host does not say which of them makes this call").
 			WithHint("make the call again, alone in its message")
 	}
-	by.Session, by.Parent, by.Trust = found.Session, found.Parent, project.Stamped
+	by.Session, by.Parent, by.Trust = found.Session, found.Parent, project.TrustHook
 	return by, nil
 }
 

@@ -171,11 +171,11 @@ func TestAnUnprovenWriteInASessionOfHooksIsRefused(t *testing.T) {
 		_, err := push.Call(t.Context(), project.Caller{Session: "s", Host: "test", Trust: trust}, json.RawMessage(`{"goal": "whose?"}`))
 		return err
 	}
-	require.NoError(t, write(project.Unvouched))
+	require.NoError(t, write(project.TrustNone))
 	require.NoError(t, write(project.ByHost), "an event proves no call")
-	require.NoError(t, write(project.Unvouched))
-	require.NoError(t, write(project.Stamped))
-	require.ErrorIs(t, write(project.Unvouched), core.ErrInvalid, "it could be a subagent's")
+	require.NoError(t, write(project.TrustNone))
+	require.NoError(t, write(project.TrustHook))
+	require.ErrorIs(t, write(project.TrustNone), core.ErrInvalid, "it could be a subagent's")
 	p.HostProcess = func() project.Process { return project.Process{PID: 78, Started: "2 boot"} }
-	require.NoError(t, write(project.Unvouched), "resumed in a process of the host whose hooks report nothing")
+	require.NoError(t, write(project.TrustNone), "resumed in a process of the host whose hooks report nothing")
 }

@@ -218,7 +218,7 @@ func (m *Metrics) look(ctx context.Context) error {
 	for _, host := range m.agents.Hosts.Names() {
 		m.set(0, "subagent_running", "host", host)
 	}
-	for host, n := range lo.CountValuesBy(runs, func(run record.Run) string { return run.Host }) {
+	for host, n := range lo.CountValuesBy(runs, func(run record.Agent) string { return run.Host }) {
 		m.set(float64(n), "subagent_running", "host", host)
 	}
 	if store, ok := m.project.Store.(project.Waiter); ok {
@@ -235,7 +235,7 @@ func (m *Metrics) setUsed(u core.Usage, name string, labels ...string) {
 }
 
 // setMetered sets the metrics of requests that a gateway measured.
-func (m *Metrics) setMetered(r usage.Metered) {
+func (m *Metrics) setMetered(r usage.ClassTotals) {
 	of := []string{"host", m.bounded("host", r.Host), "class", r.Class}
 	set := func(x float64, name string, labels ...string) {
 		m.set(x, "gateway_"+name, slices.Concat(of, labels)...)
@@ -246,7 +246,7 @@ func (m *Metrics) setMetered(r usage.Metered) {
 	set(float64(r.FirstSum)/1000, "first_token_seconds_sum")
 	set(float64(r.FirstMax)/1000, "first_token_seconds_max")
 	set(r.Usage.CostUSD, "cost_usd_total")
-	set(float64(r.Given), "bytes_total", "kind", "given")
-	set(float64(r.Sent), "bytes_total", "kind", "sent")
+	set(float64(r.BytesReceived), "bytes_total", "kind", "given")
+	set(float64(r.BytesForwarded), "bytes_total", "kind", "sent")
 	m.setUsed(r.Usage, "gateway_tokens_total", of...)
 }

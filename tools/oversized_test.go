@@ -59,7 +59,7 @@ func TestNoErrorQuotesAnArgumentWhole(t *testing.T) {
 	data := filepath.Join(t.TempDir(), ".data")
 	kept := projecttest.Open(t, data, store.Options{LongLived: true})
 	a := newAgents(data, kept)
-	a.Start = func(context.Context, supervise.Seat) (supervise.Process, error) {
+	a.Start = func(context.Context, supervise.StartSpec) (supervise.Process, error) {
 		return supervise.Process{}, errors.New("none is to start")
 	}
 	for _, tool := range tools.All(a.Project, a) {

@@ -119,7 +119,7 @@ func (d planDoor) activate(ctx context.Context, by project.Caller, in activateAr
 	if err != nil {
 		return "", err
 	}
-	if a.Here {
+	if a.AlreadyCurrent {
 		return fmt.Sprintf("%s %s is your current frame already.", a.Frame.ID, render.Quote(a.Frame.Goal)), nil
 	}
 	return fmt.Sprintf("%s %s: %s -> %s.", a.Frame.ID, render.Quote(a.Frame.Goal), a.From, a.Frame.Status) + takenUp(a), nil

@@ -32,7 +32,7 @@ func refusalOf(p plan.Plan) string {
 // seekGrant asks the client's user, and returns the plan with the grant, if there is one. Calls
 // that come while the user thinks do not move the agent: its frame is the one of now.
 func (d agentDoor) seekGrant(ctx context.Context, by project.Caller, p plan.Plan, r plan.Request) (plan.Plan, error) {
-	err := d.a.Project.View(ctx, by, func(s *project.Step) error {
+	err := d.a.Project.View(ctx, by, func(s *project.Op) error {
 		current, ok, err := s.Current()
 		if ok {
 			r.Frame = cmp.Or(r.Frame, current.ID)

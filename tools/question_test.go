@@ -43,7 +43,7 @@ func TestAPersonIsAskedForAWiderMode(t *testing.T) {
 			}},
 	}
 	door := agentDoor{a, &sync.Map{}}
-	by := project.Caller{Session: "s", Host: "claude-code", Trust: project.Stamped}
+	by := project.Caller{Session: "s", Host: "claude-code", Trust: project.TrustHook}
 	var asked []string
 	var gone error
 	answers := func(answer consent) context.Context {
@@ -69,7 +69,7 @@ func TestAPersonIsAskedForAWiderMode(t *testing.T) {
 		return p.Grant
 	}
 	assert.Empty(t, seek(t.Context(), build), "nobody can be asked")
-	assert.Equal(t, hosts.Default, foresee(build))
+	assert.Equal(t, hosts.ModeDefault, foresee(build))
 
 	assert.Empty(t, seek(answers(refused), build))
 	assert.Empty(t, seek(answers(allowed), build))
@@ -80,16 +80,16 @@ func TestAPersonIsAskedForAWiderMode(t *testing.T) {
 	} {
 		assert.Contains(t, asked[0], says)
 	}
-	assert.Equal(t, hosts.Default, foresee(build))
+	assert.Equal(t, hosts.ModeDefault, foresee(build))
 
-	all := plan.Request{Type: "builder", Prompt: "change it", Mode: hosts.Bypass}
+	all := plan.Request{Type: "builder", Prompt: "change it", Mode: hosts.ModeBypass}
 	granted := seek(answers(allowed), all)
-	assert.Equal(t, hosts.Default, foresee(all), "it is for one agent")
+	assert.Equal(t, hosts.ModeDefault, foresee(all), "it is for one agent")
 	grants, err := a.Grants(t.Context())
 	require.NoError(t, err)
 	require.Len(t, grants, 1)
 	assert.Equal(t, granted, grants[0].ID)
-	assert.Equal(t, hosts.Bypass, grants[0].Mode)
+	assert.Equal(t, hosts.ModeBypass, grants[0].Mode)
 	assert.Equal(t, "builder", grants[0].Agent)
 	assert.Equal(t, "s", grants[0].Session)
 	assert.True(t, grants[0].Once)

@@ -57,7 +57,7 @@ func converseWith(t *testing.T, service *agents.Agents) *conversation {
 	toClient, fromServer := io.Pipe()
 	served := make(chan error, 2)
 	go func() {
-		err := transport.ServeStdio(ctx, srv.MCP, srv.Writes, transport.Aside{}, toServer, fromServer, nil)
+		err := transport.ServeStdio(ctx, srv.MCP, srv.Writes, transport.HiddenTool{}, toServer, fromServer, nil)
 		srv.EndServed(ctx)
 		served <- err
 	}()

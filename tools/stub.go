@@ -18,16 +18,16 @@ import (
 // line begins with "Started" (and is folded with it) or "Activated" and its id. Text of frames is
 // quoted on one line, so that it cannot form such a line.
 func stub(popped stack.Popped) string {
-	frame, before := popped.Frame, popped.Before
+	frame, before := popped.Frame, popped.EarlierTexts
 	var b strings.Builder
-	if fmt.Fprintf(&b, "%s is %s", frame.ID, frame.Status); popped.Said {
+	if fmt.Fprintf(&b, "%s is %s", frame.ID, frame.Status); popped.GoalShown {
 		b.WriteString(".\n")
 	} else {
 		fmt.Fprintf(&b, ": \"%s\"\n", core.OneLine(frame.Goal, maxGoal))
 	}
 	switch {
-	case popped.Below != "":
-		b.WriteString("It has no summary of its own; others see what was done below it: " + quoteWhole(popped.Below) + "\n")
+	case popped.ComposedSummary != "":
+		b.WriteString("It has no summary of its own; others see what was done below it: " + quoteWhole(popped.ComposedSummary) + "\n")
 	case frame.Summary == "":
 		b.WriteString("It has no summary, so other frames learn nothing from it.\n")
 	}
@@ -42,7 +42,7 @@ func stub(popped stack.Popped) string {
 
 // goesOn says in which frame the caller works after a pop.
 func goesOn(popped stack.Popped) string {
-	if then := popped.Then; then != nil && then.From == "" {
+	if then := popped.NextActivated; then != nil && then.From == "" {
 		return fmt.Sprintf("Started %s as your current frame.", then.Frame.ID)
 	} else if then != nil {
 		return fmt.Sprintf("Activated %s %s.", then.Frame.ID, render.Quote(then.Frame.Goal)) + takenUp(*then)
@@ -68,7 +68,7 @@ func notNext(popped stack.Popped) string {
 
 // takenUp returns what to know of an activated frame, in sentences behind another one.
 func takenUp(a stack.Activated) string {
-	text := render.Field("Taken over from session", a.Taken) + render.TakenOver(a) +
+	text := render.Field("Taken over from session", a.PrevSession) + render.TakenOver(a) +
 		render.Field("Done means", core.OneLine(a.Frame.SuccessCriteria, maxWhole)) + render.Field("Summary so far", core.OneLine(a.Frame.Summary, maxWhole))
 	if text == "" {
 		return ""
@@ -100,14 +100,14 @@ func listed(what string, texts []string) string {
 
 // inside names the ended frames below the popped one.
 func inside(popped stack.Popped) string {
-	if len(popped.Inside) == 0 {
+	if len(popped.EndedBelow) == 0 {
 		return ""
 	}
 	more := ""
 	if popped.More {
 		more = fmt.Sprintf(" and more (%s, rootID %s)", op.Tree, popped.Frame.ID)
 	}
-	return "Ended inside: " + strings.Join(popped.Inside, ", ") + more + "\n"
+	return "Ended inside: " + strings.Join(popped.EndedBelow, ", ") + more + "\n"
 }
 
 func pendingText(popped stack.Popped) string {

@@ -104,8 +104,8 @@ type claudeSession struct {
 
 func (s *claudeSession) line(text []byte) core.Message {
 	var l claudeLine
-	if !Loose(text, &l) {
-		return Other(text)
+	if !DecodeLenient(text, &l) {
+		return OtherMessage(text)
 	}
 	agent := cmp.Or(l.AgentID, s.inside.agent(l))
 	speaker := cmp.Or(agent, l.SessionID)
@@ -113,7 +113,7 @@ func (s *claudeSession) line(text []byte) core.Message {
 		l.Type, l.Message.Content = "user", claudeContent{parts: []core.Part{{Type: core.PartText, Text: string(words)}}, known: true}
 	}
 	if l.Type != "user" && l.Type != "assistant" || !l.Message.Content.known {
-		return Aside(Noted(text, l.SessionID, l.Attachment.notes(speaker)...), sessionAsides[l.Type])
+		return MarkIrrelevant(AgentMessage(text, l.SessionID, l.Attachment.notes(speaker)...), sessionAsides[l.Type])
 	}
 	s.grow(&l.Message)
 	m := l.Message.message(l.Type)
@@ -202,7 +202,7 @@ func (c *claudeContent) UnmarshalJSON(content []byte) error {
 		c.known = json.Unmarshal(content, &text) == nil
 		c.parts = []core.Part{{Type: core.PartText, Text: text}}
 	case '[':
-		c.known = Loose(content, &blocks)
+		c.known = DecodeLenient(content, &blocks)
 	}
 	for _, b := range blocks {
 		switch b.Type {
@@ -231,7 +231,7 @@ func (t *Text) UnmarshalJSON(content []byte) error {
 	var blocks []struct {
 		Text string `json:"text"`
 	}
-	if Loose(content, &blocks) {
+	if DecodeLenient(content, &blocks) {
 		for _, b := range blocks {
 			*t += Text(b.Text)
 		}

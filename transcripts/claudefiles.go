@@ -20,7 +20,7 @@ type claudeAnswer struct {
 func (a *claudeAnswer) UnmarshalJSON(text []byte) error {
 	if bytes.Contains(text, []byte(`"structuredPatch"`)) || bytes.Contains(text, []byte(`"notebook_path"`)) {
 		var e claudeEdited
-		Loose(text, &e)
+		DecodeLenient(text, &e)
 		a.files = e.changes()
 	}
 	return a.spawned.UnmarshalJSON(text)
@@ -84,7 +84,7 @@ func (e *claudeEdited) written() []core.FileChange {
 	if json.Unmarshal(e.Content, &content) != nil || bytes.Equal(e.Content, e.Original) {
 		return nil
 	}
-	change := Whole(content).Of(e.Path, core.FileAdded)
+	change := NewFilePatch(content).Of(e.Path, core.FileAdded)
 	if e.Type != "create" {
 		change.Kind, change.Inexact = core.FileModified, true
 	}
@@ -153,7 +153,7 @@ func askChanges(m *core.Message) {
 		switch {
 		case part.Type == core.PartToolCall && claudeEdits[part.Tool]:
 			var in claudeAsked
-			Loose(part.Input, &in)
+			DecodeLenient(part.Input, &in)
 			part.Files = in.changes()
 		case part.Type == core.PartToolResult && part.Files == nil && !part.Failed && strings.HasPrefix(part.Text, claudeMade):
 			path, _, _ := strings.Cut(strings.TrimPrefix(part.Text, claudeMade), " (file state")
@@ -175,7 +175,7 @@ func (in *claudeAsked) changes() []core.FileChange {
 			change = all[0]
 		}
 	case in.Content != nil:
-		change = Whole(*in.Content).Of(in.Path, core.FileModified)
+		change = NewFilePatch(*in.Content).Of(in.Path, core.FileModified)
 	default:
 		p := &Patch{}
 		for _, edit := range append(in.Edits, in.claudeReplaced) {

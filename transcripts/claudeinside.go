@@ -35,12 +35,12 @@ func (c *claudeInside) agent(l claudeLine) string {
 }
 
 // notes returns what a message says about such agents.
-func (c *claudeInside) notes(m core.Message, l claudeLine) (notes []core.AgentNote) {
+func (c *claudeInside) notes(m core.Message, l claudeLine) (notes []core.AgentInfo) {
 	if l.AgentID != "" {
 		return nil
 	}
 	if m.Agent != "" && m.Agent == l.ID {
-		n := core.AgentNote{ID: l.ID, Spawn: true, Parent: m.Session, Started: m.Time, State: core.AgentActive}
+		n := core.AgentInfo{ID: l.ID, Spawn: true, Parent: m.Session, Started: m.Time, State: core.AgentActive}
 		n.Call = c.join(claudeInner{prompt: strings.TrimSpace(firstText(m.Parts)), agent: l.ID}).call
 		notes = append(notes, n)
 	}
@@ -48,10 +48,10 @@ func (c *claudeInside) notes(m core.Message, l claudeLine) (notes []core.AgentNo
 		switch {
 		case p.Type == core.PartToolCall && (p.Tool == "Task" || p.Tool == "Agent"):
 			var in taskInput
-			Loose(p.Input, &in)
+			DecodeLenient(p.Input, &in)
 			t := c.join(claudeInner{prompt: strings.TrimSpace(in.Prompt), call: p.CallID})
 			if t.agent != "" {
-				notes = append(notes, core.AgentNote{ID: t.agent, Call: t.call, Spawn: true})
+				notes = append(notes, core.AgentInfo{ID: t.agent, Call: t.call, Spawn: true})
 			}
 		case p.Type == core.PartToolResult && !p.Failed:
 			notes = append(notes, c.ended(m, p, l.ToolUseResult.spawned)...)
@@ -75,14 +75,14 @@ func (c *claudeInside) join(t claudeInner) claudeInner {
 }
 
 // ended returns the note of a call's result. Other agents have their id in theirs.
-func (c *claudeInside) ended(m core.Message, p core.Part, answer claudeSpawned) []core.AgentNote {
+func (c *claudeInside) ended(m core.Message, p core.Part, answer claudeSpawned) []core.AgentInfo {
 	i := slices.IndexFunc(c.tasks, func(t claudeInner) bool { return t.call == p.CallID })
 	if i < 0 || p.CallID == "" || c.tasks[i].agent == "" || answer.AgentID != "" {
 		return nil
 	}
-	n := core.AgentNote{ID: c.tasks[i].agent, Call: p.CallID, State: core.AgentCompleted, Ended: m.Time, Result: p.Text}
+	n := core.AgentInfo{ID: c.tasks[i].agent, Call: p.CallID, State: core.AgentCompleted, Ended: m.Time, Result: p.Text}
 	if n.Tokens, n.ToolCalls = answer.Tokens, answer.ToolCalls; answer.Interrupted {
 		n.State = core.AgentCancelled
 	}
-	return []core.AgentNote{n}
+	return []core.AgentInfo{n}
 }

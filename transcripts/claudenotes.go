@@ -27,8 +27,8 @@ const taskNotification = "<task-notification>"
 
 // claudeNotes returns the notes of a message about agents: those that its speaker started, and
 // those that have ended.
-func claudeNotes(m core.Message, speaker string, answer claudeSpawned) []core.AgentNote {
-	var notes []core.AgentNote
+func claudeNotes(m core.Message, speaker string, answer claudeSpawned) []core.AgentInfo {
+	var notes []core.AgentInfo
 	for _, p := range m.Parts {
 		switch {
 		case p.Type == core.PartToolCall && (p.Tool == "Agent" || p.Tool == "Task"):
@@ -50,10 +50,10 @@ type taskInput struct {
 }
 
 // claudeSpawn returns the note of a call of the tool Agent. Older clients name it Task.
-func claudeSpawn(call core.Part, at core.Millis, speaker string) core.AgentNote {
+func claudeSpawn(call core.Part, at core.Millis, speaker string) core.AgentInfo {
 	var in taskInput
-	Loose(call.Input, &in)
-	return core.AgentNote{
+	DecodeLenient(call.Input, &in)
+	return core.AgentInfo{
 		Call: call.CallID, Spawn: true, Parent: speaker, Type: in.Type, Prompt: in.Prompt, Description: in.Description,
 		State: core.AgentInitializing, Started: at,
 	}
@@ -82,12 +82,12 @@ func (s *claudeSpawned) UnmarshalJSON(text []byte) error {
 	if text[0] != '{' || !bytes.Contains(text, []byte(`"agentId"`)) && !bytes.Contains(text, []byte(`"totalToolUseCount"`)) {
 		return nil
 	}
-	Loose(text, (*plain)(s))
+	DecodeLenient(text, (*plain)(s))
 	return nil
 }
 
-func (s claudeSpawned) note(result core.Part, at core.Millis) core.AgentNote {
-	n := core.AgentNote{
+func (s claudeSpawned) note(result core.Part, at core.Millis) core.AgentInfo {
+	n := core.AgentInfo{
 		ID: s.AgentID, Call: result.CallID, Spawn: true, Type: s.AgentType, Prompt: s.Prompt, Model: s.Model,
 		State: claudeStates[s.Status], Tokens: s.Tokens, ToolCalls: s.ToolCalls,
 	}
@@ -102,8 +102,8 @@ func (s claudeSpawned) note(result core.Part, at core.Millis) core.AgentNote {
 
 // claudeNotification returns the note about the end of a background task. The task's own words
 // follow the client's.
-func claudeNotification(text string, at core.Millis) core.AgentNote {
-	n := core.AgentNote{
+func claudeNotification(text string, at core.Millis) core.AgentInfo {
+	n := core.AgentInfo{
 		ID: between(text, "<task-id>", "</task-id>"), Call: between(text, "<tool-use-id>", "</tool-use-id>"),
 		State: claudeStates[between(text, "<status>", "</status>")],
 	}
@@ -136,7 +136,7 @@ func (a *claudeAttachment) UnmarshalJSON(text []byte) error {
 	var kind struct {
 		Type string `json:"type"`
 	}
-	Loose(text, &kind)
+	DecodeLenient(text, &kind)
 	switch kind.Type {
 	case "prompt_snapshot":
 		var snapshot struct {
@@ -144,7 +144,7 @@ func (a *claudeAttachment) UnmarshalJSON(text []byte) error {
 				Name string `json:"name"`
 			} `json:"tools"`
 		}
-		Loose(text, &snapshot)
+		DecodeLenient(text, &snapshot)
 		for _, tool := range snapshot.Tools {
 			a.tools = append(a.tools, tool.Name)
 		}
@@ -152,25 +152,25 @@ func (a *claudeAttachment) UnmarshalJSON(text []byte) error {
 		var delta struct {
 			Added []string `json:"addedNames"`
 		}
-		Loose(text, &delta)
+		DecodeLenient(text, &delta)
 		a.tools = delta.Added
 	case "queued_command":
 		var queued struct {
 			Prompt Text   `json:"prompt"`
 			Mode   string `json:"commandMode"`
 		}
-		if Loose(text, &queued) && queued.Mode == "prompt" {
+		if DecodeLenient(text, &queued) && queued.Mode == "prompt" {
 			a.words = queued.Prompt
 		}
 	}
 	return nil
 }
 
-func (a claudeAttachment) notes(speaker string) []core.AgentNote {
+func (a claudeAttachment) notes(speaker string) []core.AgentInfo {
 	if len(a.tools) == 0 || speaker == "" {
 		return nil
 	}
-	return []core.AgentNote{{ID: speaker, Tools: a.tools}}
+	return []core.AgentInfo{{ID: speaker, Tools: a.tools}}
 }
 
 // claudeMeta is the file beside a subagent's log that describes the agent
@@ -194,10 +194,10 @@ func metaEntry(path, session, agent string) (core.Message, error) {
 		return core.Message{}, err
 	}
 	var meta claudeMeta
-	if !Loose(text, &meta) {
-		return Other(text), nil
+	if !DecodeLenient(text, &meta) {
+		return OtherMessage(text), nil
 	}
-	n := core.AgentNote{
+	n := core.AgentInfo{
 		ID: agent, Call: meta.ToolUseID, Spawn: true, Parent: meta.ParentAgent, Type: meta.AgentType,
 		Description: meta.Description, Model: meta.Model,
 	}
@@ -210,5 +210,5 @@ func metaEntry(path, session, agent string) (core.Message, error) {
 	if n.Parent == "" && meta.Depth == 1 {
 		n.Parent = session
 	}
-	return Noted(text, session, n), nil
+	return AgentMessage(text, session, n), nil
 }

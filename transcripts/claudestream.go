@@ -86,19 +86,19 @@ var (
 
 func (s *claudeStream) line(text []byte) core.Message {
 	var l claudeStreamLine
-	if !Loose(text, &l) || l.Type == "" {
-		return Aside(Other(text), true) // output of a hook or the shell
+	if !DecodeLenient(text, &l) || l.Type == "" {
+		return MarkIrrelevant(OtherMessage(text), true) // output of a hook or the shell
 	}
 	s.session = cmp.Or(l.SessionID, s.session)
 	l.SessionID = s.session
 	switch {
 	case l.Type == "system":
 		s.compacted = s.compacted || l.Subtype == "compact_boundary"
-		return Aside(Noted(text, l.SessionID, claudeSystem(text, l)...), systemAsides[l.Subtype])
+		return MarkIrrelevant(AgentMessage(text, l.SessionID, claudeSystem(text, l)...), systemAsides[l.Subtype])
 	case l.Type == "result":
-		return Noted(text, l.SessionID, s.result(text, l)...)
+		return AgentMessage(text, l.SessionID, s.result(text, l)...)
 	case l.Type != "user" && l.Type != "assistant" || !l.Message.Content.known:
-		return Aside(Other(text), streamAsides[l.Type])
+		return MarkIrrelevant(OtherMessage(text), streamAsides[l.Type])
 	}
 	m := l.Message.message(l.Type)
 	m.Session, m.Agent, m.SpawnCall, m.Time = l.SessionID, l.AgentID, l.ParentCall, core.Millis(l.Timestamp)
@@ -115,24 +115,24 @@ func (s *claudeStream) line(text []byte) core.Message {
 		askChanges(&m)
 	}
 	if l.AgentType != "" {
-		m.Notes = append(m.Notes, core.AgentNote{ID: l.AgentID, Call: l.ParentCall, Spawn: true, Type: l.AgentType, Description: l.Described})
+		m.Notes = append(m.Notes, core.AgentInfo{ID: l.AgentID, Call: l.ParentCall, Spawn: true, Type: l.AgentType, Description: l.Described})
 	}
 	return m
 }
 
 // claudeSystem returns the notes about agents of a line of type system.
-func claudeSystem(text []byte, l claudeStreamLine) []core.AgentNote {
+func claudeSystem(text []byte, l claudeStreamLine) []core.AgentInfo {
 	if l.Subtype != "init" && !strings.HasPrefix(l.Subtype, "task_") {
 		return nil
 	}
 	var t claudeTask
-	if !Loose(text, &t) {
+	if !DecodeLenient(text, &t) {
 		return nil
 	}
-	n := core.AgentNote{ID: t.TaskID, Call: t.ToolUseID, Tokens: t.Usage.Tokens, ToolCalls: t.Usage.ToolCalls, State: core.AgentActive}
+	n := core.AgentInfo{ID: t.TaskID, Call: t.ToolUseID, Tokens: t.Usage.Tokens, ToolCalls: t.Usage.ToolCalls, State: core.AgentActive}
 	switch l.Subtype {
 	case "init":
-		return []core.AgentNote{{ID: l.SessionID, Model: t.Model, Tools: t.Tools, State: core.AgentActive}}
+		return []core.AgentInfo{{ID: l.SessionID, Model: t.Model, Tools: t.Tools, State: core.AgentActive}}
 	case "task_started":
 		n.Spawn = strings.HasSuffix(t.TaskType, "agent") || t.TaskType == "" && t.Type != ""
 		n.Parent, n.Type, n.Prompt, n.Description = t.ParentTask, t.Type, t.Prompt, t.Description
@@ -151,13 +151,13 @@ func claudeSystem(text []byte, l claudeStreamLine) []core.AgentNote {
 			n.Result = t.Summary
 		}
 	}
-	return []core.AgentNote{n}
+	return []core.AgentInfo{n}
 }
 
 // result returns the notes about the session of the line that ends a turn.
-func (s *claudeStream) result(text []byte, l claudeStreamLine) []core.AgentNote {
+func (s *claudeStream) result(text []byte, l claudeStreamLine) []core.AgentInfo {
 	var r claudeResult
-	if !Loose(text, &r) || l.SessionID == "" {
+	if !DecodeLenient(text, &r) || l.SessionID == "" {
 		return nil
 	}
 	model := s.model
@@ -166,7 +166,7 @@ func (s *claudeStream) result(text []byte, l claudeStreamLine) []core.AgentNote 
 			model = name
 		}
 	}
-	n := core.AgentNote{
+	n := core.AgentInfo{
 		ID: l.SessionID, State: core.AgentCompleted, Result: r.Result, Turn: r.Usage.usage(model), TreeCostUSD: r.CostUSD,
 		Thinking: r.Usage.Details.Thinking,
 	}
@@ -178,7 +178,7 @@ func (s *claudeStream) result(text []byte, l claudeStreamLine) []core.AgentNote 
 		n.Error = strings.Join(append(r.Errors, r.Result, l.Subtype), "\n")
 		n.Error, _, _ = strings.Cut(strings.TrimSpace(n.Error), "\n")
 	}
-	return []core.AgentNote{n}
+	return []core.AgentInfo{n}
 }
 
 // isAPIError reports whether Claude Code wrote an answer because the model gave none.

@@ -13,8 +13,8 @@ import (
 	"flame/core/evidence"
 )
 
-// A Turn is the last turn of a session, as far as its log or its host shows it.
-type Turn struct {
+// A TurnSummary is the last turn of a session, as far as its log or its host shows it.
+type TurnSummary struct {
 	Calls   []evidence.Call // the last calls, oldest first, with the beginnings and ends of long texts
 	Said    string          // the agent's last words
 	Stopped string          // the host's words if the user stopped it; else empty
@@ -28,14 +28,14 @@ type Turn struct {
 // MaxTurnCalls bounds the calls of a turn.
 const MaxTurnCalls = 20
 
-// Of selects the lines of a file: those of a session itself, or of a subagent.
-type Of struct{ Session, Agent string }
+// LineFilter selects the lines of a file: those of a session itself, or of a subagent.
+type LineFilter struct{ Session, Agent string }
 
 // ClaudeTurn returns the last turn from the end of a session's or subagent's file. It skips
 // lines of others and unreadable lines, such as a cut first line. With asked, the newest prompt
 // began the turn; else an unanswered prompt may follow the turn. It decodes only the beginning
 // and end of long texts: hooks must be fast.
-func ClaudeTurn(end []byte, of Of, asked bool) (t Turn) {
+func ClaudeTurn(end []byte, of LineFilter, asked bool) (t TurnSummary) {
 	r := claudeTurn{results: map[string]core.Part{}}
 	for line := range Backwards(end) {
 		m, ok := of.message(Shortened(line))
@@ -53,7 +53,7 @@ func ClaudeTurn(end []byte, of Of, asked bool) (t Turn) {
 
 // ClaudeWords returns what the agent said last before a call, from the end of its file, which may not have
 // the call yet; empty if a prompt, or another call of one of tools, stands between.
-func ClaudeWords(end []byte, of Of, call string, tools []string) string {
+func ClaudeWords(end []byte, of LineFilter, call string, tools []string) string {
 	own, other := "", "" // the messages of the call, and of another one
 	for line := range Backwards(end) {
 		m, ok := of.message(Shortened(line))
@@ -85,7 +85,7 @@ var (
 )
 
 // has reports whether of selects a line, and the line is a message.
-func (of Of) has(line []byte) bool {
+func (of LineFilter) has(line []byte) bool {
 	if !bytes.Contains(line, aMessage) || bytes.Contains(line, anAside) || bytes.Contains(line, aSummary) {
 		return false
 	}
@@ -104,7 +104,7 @@ type Prompt struct {
 // ClaudePrompts returns the prompts of a session in a part of its file, oldest first. Of a long
 // prompt it returns the beginning and the end.
 func ClaudePrompts(part []byte, session string) (prompts []Prompt) {
-	of := Of{Session: session}
+	of := LineFilter{Session: session}
 	for line := range bytes.Lines(part) {
 		line = Shortened(line)
 		var named struct {
@@ -120,7 +120,7 @@ func ClaudePrompts(part []byte, session string) (prompts []Prompt) {
 }
 
 // message decodes only the message of a line, if of selects it. The other fields may be as long again.
-func (of Of) message(line []byte) (m claudeBody, ok bool) {
+func (of LineFilter) message(line []byte) (m claudeBody, ok bool) {
 	_, body, _ := bytes.Cut(line, aMessage)
 	ok = of.has(line) && json.NewDecoder(bytes.NewReader(body)).Decode(&m) == nil && m.Content.known
 	return m, ok
@@ -149,7 +149,7 @@ type claudeTurn struct {
 }
 
 // take adds a message to the turn.
-func (r *claudeTurn) take(t *Turn, m claudeBody) {
+func (r *claudeTurn) take(t *TurnSummary, m claudeBody) {
 	if m.Role == core.RoleUser {
 		if text := firstText(m.Content.parts); strings.HasPrefix(text, interrupted) && !r.answered {
 			t.Stopped = text

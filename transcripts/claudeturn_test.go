@@ -55,27 +55,27 @@ func TestClaudeTurnReadsTheLastTurn(t *testing.T) {
 	tests := map[string]struct {
 		log   [][]string
 		asked bool
-		want  transcripts.Turn
+		want  transcripts.TurnSummary
 	}{
 		"with its calls alone": {[][]string{{asks("one")}, testFails, {says("first"), asks("two")}, reads, testWorks, {says("second")}}, true,
-			transcripts.Turn{Calls: []evidence.Call{read, works}, Said: "second", Over: true}},
+			transcripts.TurnSummary{Calls: []evidence.Call{read, works}, Said: "second", Over: true}},
 		"without unanswered calls": {[][]string{{asks("one")}, testFails, testWorks[:1], {says("first")}}, true,
-			transcripts.Turn{Calls: []evidence.Call{fails}, Said: "first", Over: true}},
+			transcripts.TurnSummary{Calls: []evidence.Call{fails}, Said: "first", Over: true}},
 		"with a call after its text": {[][]string{{asks("one"), logLine("assistant", []map[string]any{
 			{"type": "text", "text": "I look"}, {"type": "tool_use", "id": "3", "name": "Read", "input": map[string]any{}},
-		})}}, true, transcripts.Turn{Said: "I look"}},
-		"without a text":       {[][]string{{asks("one")}, reads}, true, transcripts.Turn{Calls: []evidence.Call{read}}},
-		"if the log is behind": {[][]string{{asks("one")}, reads, {says("first"), asks("two")}}, true, transcripts.Turn{}},
+		})}}, true, transcripts.TurnSummary{Said: "I look"}},
+		"without a text":       {[][]string{{asks("one")}, reads}, true, transcripts.TurnSummary{Calls: []evidence.Call{read}}},
+		"if the log is behind": {[][]string{{asks("one")}, reads, {says("first"), asks("two")}}, true, transcripts.TurnSummary{}},
 		"before a prompt": {[][]string{{asks("one")}, reads, {says("first"), asks("two")}}, false,
-			transcripts.Turn{Calls: []evidence.Call{read}, Said: "first", Over: true}},
+			transcripts.TurnSummary{Calls: []evidence.Call{read}, Said: "first", Over: true}},
 		"before a prompt that it lacks": {[][]string{{asks("one")}, testFails, {says("first"), asks("two")}, reads, {says("second")}}, false,
-			transcripts.Turn{Calls: []evidence.Call{read}, Said: "second", Over: true}},
+			transcripts.TurnSummary{Calls: []evidence.Call{read}, Said: "second", Over: true}},
 		"stopped by the user": {[][]string{{asks("one")}, reads, {logLine("user", []map[string]any{{"type": "text", "text": cut}})}, {asks("two")}}, false,
-			transcripts.Turn{Calls: []evidence.Call{read}, Stopped: cut}},
+			transcripts.TurnSummary{Calls: []evidence.Call{read}, Stopped: cut}},
 		"between other lines": {[][]string{{asks("one"), "{torn", `{"type":"message","message":`, strings.ReplaceAll(says("not mine"), `"s"`, `"other"`)}, reads,
-			{`{"type":"attachment","message":1}`, "", says("first")}}, true, transcripts.Turn{Calls: []evidence.Call{read}, Said: "first", Over: true}},
+			{`{"type":"attachment","message":1}`, "", says("first")}}, true, transcripts.TurnSummary{Calls: []evidence.Call{read}, Said: "first", Over: true}},
 		"in the background, without a status": {[][]string{{asks("one")}, inBackground}, true,
-			transcripts.Turn{Calls: []evidence.Call{{Tool: "Bash", Input: "make", OK: true, Output: "begun"}}}},
+			transcripts.TurnSummary{Calls: []evidence.Call{{Tool: "Bash", Input: "make", OK: true, Output: "begun"}}}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestClaudeTurnReadsTheLastTurn(t *testing.T) {
 			for _, part := range tt.log {
 				lines = append(lines, part...)
 			}
-			got := transcripts.ClaudeTurn([]byte("cut\"}}\n"+strings.Join(lines, "\n")+"\n"), transcripts.Of{Session: "s"}, tt.asked)
+			got := transcripts.ClaudeTurn([]byte("cut\"}}\n"+strings.Join(lines, "\n")+"\n"), transcripts.LineFilter{Session: "s"}, tt.asked)
 			if len(got.Calls) > 0 {
 				assert.Equal(t, "claude-opus-5-5", got.Model)
 				assert.Equal(t, 100, got.Tokens)
@@ -93,17 +93,17 @@ func TestClaudeTurnReadsTheLastTurn(t *testing.T) {
 			assert.Equal(t, tt.want, got)
 		})
 	}
-	assert.Zero(t, transcripts.ClaudeTurn(nil, transcripts.Of{Session: "s"}, true))
-	assert.Zero(t, transcripts.ClaudeTurn([]byte("\x00\xff\n\n"), transcripts.Of{Session: "s"}, true))
+	assert.Zero(t, transcripts.ClaudeTurn(nil, transcripts.LineFilter{Session: "s"}, true))
+	assert.Zero(t, transcripts.ClaudeTurn([]byte("\x00\xff\n\n"), transcripts.LineFilter{Session: "s"}, true))
 }
 
 func TestClaudeTurnReadsASubagentsFile(t *testing.T) {
 	t.Parallel()
 	line := strings.Replace(says("LEAF"), "{", `{"isSidechain":true,"agentId":"a1",`, 1)
-	assert.Equal(t, "LEAF", transcripts.ClaudeTurn([]byte(line), transcripts.Of{Agent: "a1"}, true).Said)
-	assert.True(t, transcripts.ClaudeTurn([]byte(line), transcripts.Of{Agent: "a1"}, true).Over)
-	assert.Zero(t, transcripts.ClaudeTurn([]byte(line), transcripts.Of{Agent: "a2"}, true))
-	assert.Zero(t, transcripts.ClaudeTurn([]byte(line), transcripts.Of{Session: "s"}, true))
+	assert.Equal(t, "LEAF", transcripts.ClaudeTurn([]byte(line), transcripts.LineFilter{Agent: "a1"}, true).Said)
+	assert.True(t, transcripts.ClaudeTurn([]byte(line), transcripts.LineFilter{Agent: "a1"}, true).Over)
+	assert.Zero(t, transcripts.ClaudeTurn([]byte(line), transcripts.LineFilter{Agent: "a2"}, true))
+	assert.Zero(t, transcripts.ClaudeTurn([]byte(line), transcripts.LineFilter{Session: "s"}, true))
 }
 
 func TestPromptsHaveTheirIDs(t *testing.T) {
@@ -131,7 +131,7 @@ func TestALongTurnHasItsLastCalls(t *testing.T) {
 		id := fmt.Sprint(i)
 		lines = append(lines, runs(id, "Read", map[string]any{"file_path": id}), gives(id, id, false))
 	}
-	got := transcripts.ClaudeTurn([]byte(strings.Join(lines, "\n")), transcripts.Of{Session: "s"}, true)
+	got := transcripts.ClaudeTurn([]byte(strings.Join(lines, "\n")), transcripts.LineFilter{Session: "s"}, true)
 	require.Len(t, got.Calls, 20)
 	assert.Equal(t, []string{"30", "49"}, []string{got.Calls[0].Input, got.Calls[19].Input})
 }
@@ -146,7 +146,7 @@ func TestALongTextHasItsBeginningAndEnd(t *testing.T) {
 			for more := range 30 {
 				long := "Exit code 7\n" + strings.Repeat("x", more) + strings.Repeat(part, 20_000/len(part)) + "\nFAIL pkg a b c d e f"
 				log := runs("1", "Bash", map[string]any{"command": "go test"}) + "\n" + gives("1", long, true)
-				got := transcripts.ClaudeTurn([]byte(log), transcripts.Of{Session: "s"}, true)
+				got := transcripts.ClaudeTurn([]byte(log), transcripts.LineFilter{Session: "s"}, true)
 				require.Len(t, got.Calls, 1)
 				require.Equal(t, new(7), got.Calls[0].Exit)
 				require.Less(t, len(got.Calls[0].Output), 8_000)
@@ -160,8 +160,8 @@ func FuzzClaudeTurn(f *testing.F) {
 	f.Add([]byte(strings.Join(append(testFails, says("done")), "\n")))
 	f.Add([]byte(`{"message":{"role":"user","content":"` + strings.Repeat(`\"`, 5_000)))
 	f.Fuzz(func(t *testing.T, log []byte) {
-		transcripts.ClaudeTurn(log, transcripts.Of{Session: "s"}, true)
-		transcripts.ClaudeTurn(log, transcripts.Of{Session: "s"}, false)
+		transcripts.ClaudeTurn(log, transcripts.LineFilter{Session: "s"}, true)
+		transcripts.ClaudeTurn(log, transcripts.LineFilter{Session: "s"}, false)
 		transcripts.ClaudePrompts(log, "s")
 	})
 }
@@ -192,7 +192,7 @@ func TestClaudeWordsAreThoseBeforeACall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			end := []byte(strings.Join(tt.log, "\n"))
-			assert.Equal(t, tt.want, transcripts.ClaudeWords(end, transcripts.Of{Session: "s"}, "a", []string{"TaskUpdate"}))
+			assert.Equal(t, tt.want, transcripts.ClaudeWords(end, transcripts.LineFilter{Session: "s"}, "a", []string{"TaskUpdate"}))
 		})
 	}
 }

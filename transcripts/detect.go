@@ -111,7 +111,7 @@ func Readable(ctx context.Context, unread *[]string, logs ...Log) iter.Seq2[core
 		paid := Payers{}
 		for _, log := range logs {
 			for m, err := range log.Messages(ctx) {
-				if errors.Is(err, ErrTorn) {
+				if errors.Is(err, ErrIncompleteLine) {
 					break
 				}
 				if err != nil && ctx.Err() == nil && unread != nil && len(*unread) < len(logs)-1 {

@@ -138,7 +138,7 @@ var (
 		Name: "OpenCode's export", Host: "opencode", Document: OpenCode,
 		Entry: func(e Entry) bool {
 			var info openCodeSession
-			return e.Has("messages") && Loose(e["info"], &info) && info.ID != ""
+			return e.Has("messages") && DecodeLenient(e["info"], &info) && info.ID != ""
 		},
 		Head: isOpenCodeExport,
 	}

@@ -17,7 +17,7 @@ func TestGeminiAnswersCountOnce(t *testing.T) {
 	messages, err := collect(samples["gemini/family.jsonl"], sample(t, "gemini/family.jsonl"))
 	require.NoError(t, err)
 	var sum core.Usage
-	var notes []core.AgentNote
+	var notes []core.AgentInfo
 	for _, m := range messages {
 		sum = sum.Add(m.Usage)
 		notes = append(notes, m.Notes...)

@@ -10,9 +10,9 @@ import (
 	"slices"
 )
 
-// ErrTorn ends a log with an incomplete last line: the host still writes it, or was killed.
+// ErrIncompleteLine ends a log with an incomplete last line: the host still writes it, or was killed.
 // The reader has returned everything before that line.
-var ErrTorn = errors.New("the last line is not complete")
+var ErrIncompleteLine = errors.New("the last line is not complete")
 
 const (
 	// maxLine bounds the length in bytes of a line that is kept whole: hosts write a
@@ -49,7 +49,7 @@ func (l *lines) next() (text []byte, err error) {
 	case errors.Is(err, io.EOF) && len(text) == 0:
 		return nil, io.EOF
 	case errors.Is(err, io.EOF):
-		return text, fmt.Errorf("line %d: %w", l.number, ErrTorn)
+		return text, fmt.Errorf("line %d: %w", l.number, ErrIncompleteLine)
 	case err != nil:
 		return nil, fmt.Errorf("line %d: %w", l.number, err)
 	case size > maxLine:
@@ -69,7 +69,7 @@ func (l *lines) entry() (text []byte, err error) {
 	whole := slices.Clone(text)
 	for size := 0; size < maxLine && (string(text) != "}" || !json.Valid(whole)); size += len(text) {
 		if text, err = l.next(); err != nil && len(text) == 0 {
-			return whole, errors.Join(ErrTorn, err)
+			return whole, errors.Join(ErrIncompleteLine, err)
 		}
 		whole = append(append(whole, '\n'), text...)
 	}

@@ -100,7 +100,7 @@ func (l Log) At(ctx context.Context, number int) (all []core.Message, err error)
 	defer file.Close()
 	for lines := newLines(file); ctx.Err() == nil; number-- {
 		text, err := lines.entry()
-		if errors.Is(err, io.EOF) || errors.Is(err, ErrTorn) {
+		if errors.Is(err, io.EOF) || errors.Is(err, ErrIncompleteLine) {
 			return nil, nil
 		}
 		if err != nil || number == 1 {
@@ -124,7 +124,7 @@ func placesOf(ctx context.Context, log io.Reader, words []string) (places []line
 	lines, lower := newLines(log), []byte(nil)
 	for at := (lineAt{number: 1}); ctx.Err() == nil; at.number++ {
 		text, err := lines.entry()
-		if errors.Is(err, io.EOF) || errors.Is(err, ErrTorn) {
+		if errors.Is(err, io.EOF) || errors.Is(err, ErrIncompleteLine) {
 			return places, nil
 		}
 		if err != nil {

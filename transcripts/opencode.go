@@ -19,7 +19,7 @@ func OpenCode(r io.Reader) iter.Seq2[core.Message, error] {
 	return func(yield func(core.Message, error) bool) {
 		err := openCodeDocument(json.NewDecoder(r), func(m core.Message) bool { return yield(m, nil) })
 		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-			err = ErrTorn
+			err = ErrIncompleteLine
 		}
 		if err != nil && !errors.Is(err, errEnough) {
 			yield(core.Message{}, fmt.Errorf("export of a session: %w", err))
@@ -47,7 +47,7 @@ func openCodeDocument(d *json.Decoder, give func(core.Message) bool) error {
 		case "messages":
 			err = openCodeList(d, ownAfter(session, give))
 		default:
-			err = openCodeValue(d, Other, give)
+			err = openCodeValue(d, OtherMessage, give)
 		}
 		if err != nil {
 			return err
@@ -125,8 +125,8 @@ type openCodeSession struct {
 const flameAgent = "flame-agent"
 
 // note returns the session's note about itself. A subagent's title ends with its type.
-func (s openCodeSession) note() core.AgentNote {
-	n := core.AgentNote{
+func (s openCodeSession) note() core.AgentInfo {
+	n := core.AgentInfo{
 		ID: s.ID, Spawn: s.ParentID != "", Parent: s.ParentID, Type: s.Agent, Description: core.SubagentGoal(s.Title),
 		Model: s.Model.ID, Started: s.Time.Created,
 	}
@@ -143,10 +143,10 @@ func (s openCodeSession) note() core.AgentNote {
 
 func openCodeInfoMessage(raw []byte) core.Message {
 	var s openCodeSession
-	if !Loose(raw, &s) || s.ID == "" {
-		return Other(raw)
+	if !DecodeLenient(raw, &s) || s.ID == "" {
+		return OtherMessage(raw)
 	}
-	return Noted(raw, s.ID, s.note())
+	return AgentMessage(raw, s.ID, s.note())
 }
 
 // An openCodeInfo has the fields of a message, without its parts, that flame reads.
@@ -211,12 +211,12 @@ func openCodeMessage(raw []byte) core.Message {
 		Info  openCodeInfo   `json:"info"`
 		Parts []openCodePart `json:"parts"`
 	}
-	known := Loose(raw, &entry)
+	known := DecodeLenient(raw, &entry)
 	if entry.Info.Role == "" && len(entry.Info.Tools) > 0 {
 		entry.Info.Role = string(core.RoleUser) // only prompts list tools
 	}
 	if !known || !entry.Info.speaks() {
-		return Other(raw)
+		return OtherMessage(raw)
 	}
 	return entry.Info.message(entry.Parts)
 }
@@ -234,9 +234,9 @@ func (i openCodeInfo) message(parts []openCodePart) core.Message {
 		p.addTo(&m)
 	}
 	if m.Error != "" {
-		m.Notes = append(m.Notes, core.AgentNote{ID: i.SessionID, State: i.Error.state(), Error: m.Error})
+		m.Notes = append(m.Notes, core.AgentInfo{ID: i.SessionID, State: i.Error.state(), Error: m.Error})
 	}
-	if n := (core.AgentNote{ID: i.SessionID}); len(i.Tools) > 0 {
+	if n := (core.AgentInfo{ID: i.SessionID}); len(i.Tools) > 0 {
 		for name, offered := range i.Tools {
 			if offered {
 				n.Tools = append(n.Tools, name)
@@ -307,7 +307,7 @@ var openCodeStates = map[string]core.AgentState{
 }
 
 // spawn returns the note of a call of the tool task. A refused call started no session.
-func (p openCodePart) spawn(session string) core.AgentNote {
+func (p openCodePart) spawn(session string) core.AgentInfo {
 	var in taskInput
 	var meta struct {
 		SessionID  string `json:"sessionId"`
@@ -317,9 +317,9 @@ func (p openCodePart) spawn(session string) core.AgentNote {
 			ID string `json:"modelID"`
 		} `json:"model"`
 	}
-	Loose(p.State.Input, &in)
-	Loose(p.State.Metadata, &meta)
-	n := core.AgentNote{
+	DecodeLenient(p.State.Input, &in)
+	DecodeLenient(p.State.Metadata, &meta)
+	n := core.AgentInfo{
 		ID: meta.SessionID, Call: p.CallID, Spawn: true, Parent: meta.ParentID, Type: in.Type, Prompt: in.Prompt,
 		Description: in.Description, Model: meta.Model.ID, State: openCodeStates[p.State.Status], Started: p.State.Time.Start,
 	}

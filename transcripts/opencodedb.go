@@ -162,10 +162,10 @@ func openCodeRow(row map[string]string) core.Message {
 	s := openCodeSession{ID: row["id"], ParentID: row["parent_id"], Title: row["title"], Agent: row["agent"]}
 	for column, into := range map[string]any{"permission": &s.Permission, "model": &s.Model, "time_created": &s.Time.Created} {
 		if row[column] != "" {
-			Loose([]byte(row[column]), into)
+			DecodeLenient([]byte(row[column]), into)
 		}
 	}
-	return Noted(raw, s.ID, s.note())
+	return AgentMessage(raw, s.ID, s.note())
 }
 
 // openCodeMessages returns a session's messages in the order of their creation. A message has a
@@ -208,7 +208,7 @@ type openCodeStored struct {
 
 func (s *openCodeStored) add(part []byte) {
 	var p openCodePart
-	if len(part) > 0 && Loose(part, &p) {
+	if len(part) > 0 && DecodeLenient(part, &p) {
 		s.parts = append(s.parts, p)
 	}
 }
@@ -219,8 +219,8 @@ func (s *openCodeStored) give(session string, give func(core.Message) bool) bool
 		return true
 	}
 	var info openCodeInfo
-	if !Loose(s.data, &info) || !info.speaks() {
-		return give(Other(s.data))
+	if !DecodeLenient(s.data, &info) || !info.speaks() {
+		return give(OtherMessage(s.data))
 	}
 	info.ID, info.SessionID = s.id, session
 	return give(info.message(s.parts))
@@ -238,11 +238,11 @@ func openCodeRunLine(text []byte) core.Message {
 		Part      openCodePart  `json:"part"`
 		Error     openCodeError `json:"error"`
 	}
-	if !Loose(text, &l) || l.Type == "" {
-		return Aside(Other(text), true) // words of others in the same terminal
+	if !DecodeLenient(text, &l) || l.Type == "" {
+		return MarkIrrelevant(OtherMessage(text), true) // words of others in the same terminal
 	}
 	if l.SessionID == "" {
-		return Other(text)
+		return OtherMessage(text)
 	}
 	m := core.Message{ID: l.Part.MessageID, Role: core.RoleAssistant, Session: l.SessionID, Time: l.Timestamp}
 	switch l.Type {
@@ -255,25 +255,25 @@ func openCodeRunLine(text []byte) core.Message {
 		}
 		l.Part.addTo(&m)
 		if refused(l.Part.State.Error) {
-			m.Notes = []core.AgentNote{{ID: l.SessionID, Refused: []string{l.Part.Tool}}}
+			m.Notes = []core.AgentInfo{{ID: l.SessionID, Refused: []string{l.Part.Tool}}}
 		}
 	case "step_finish":
 		m.Final = finalReason(l.Part.Reason)
 		m.Usage = l.Part.Tokens.usage(l.Part.Cost)
-		n := core.AgentNote{ID: l.SessionID, Thinking: l.Part.Tokens.Reasoning}
+		n := core.AgentInfo{ID: l.SessionID, Thinking: l.Part.Tokens.Reasoning}
 		if m.Final {
 			n.State = core.AgentCompleted
 		}
 		if n.Thinking > 0 || m.Final {
-			m.Notes = []core.AgentNote{n}
+			m.Notes = []core.AgentInfo{n}
 		}
 	case "error":
 		m.Error = l.Error.text()
-		m.Notes = []core.AgentNote{{ID: l.SessionID, State: l.Error.state(), Error: m.Error}}
+		m.Notes = []core.AgentInfo{{ID: l.SessionID, State: l.Error.state(), Error: m.Error}}
 	case "step_start":
-		return Noted(text, l.SessionID, core.AgentNote{ID: l.SessionID, State: core.AgentActive})
+		return AgentMessage(text, l.SessionID, core.AgentInfo{ID: l.SessionID, State: core.AgentActive})
 	default:
-		return Other(text)
+		return OtherMessage(text)
 	}
 	return m
 }

@@ -37,8 +37,8 @@ func OpenCodeFiles(tool string, input, metadata []byte) []core.FileChange {
 	}
 	switch tool {
 	case "write", "edit", "multiedit", "patch", "apply_patch":
-		Loose(input, &in)
-		Loose(metadata, &did)
+		DecodeLenient(input, &in)
+		DecodeLenient(metadata, &did)
 	}
 	switch tool {
 	case "write":
@@ -61,7 +61,7 @@ func OpenCodeFiles(tool string, input, metadata []byte) []core.FileChange {
 
 // openCodeWritten returns the change of the tool write. The previous content is unknown.
 func openCodeWritten(path, content string, existed *bool) []core.FileChange {
-	change := Whole(content).Of(path, core.FileAdded)
+	change := NewFilePatch(content).Of(path, core.FileAdded)
 	if existed == nil || *existed {
 		change.Kind, change.Inexact = core.FileModified, true
 	}
@@ -77,7 +77,7 @@ func (d openCodeDiff) change() core.FileChange {
 	case d.Type == "delete":
 		kind = core.FileDeleted
 	}
-	change := Told(text).Of(path, kind)
+	change := ParseDiff(text).Of(path, kind)
 	if d.Moved != "" && d.Moved != path {
 		change.Path, change.From = d.Moved, path
 	}

@@ -58,8 +58,8 @@ func (p *Patch) Of(path string, kind core.ChangeKind) core.FileChange {
 	return core.FileChange{Path: path, Kind: kind, Added: p.added, Removed: p.removed, Patch: p.text.String(), Cut: p.cut}
 }
 
-// Whole returns the patch of a new file with this content.
-func Whole(content string) *Patch {
+// NewFilePatch returns the patch of a new file with this content.
+func NewFilePatch(content string) *Patch {
 	p := &Patch{}
 	if content == "" {
 		return p
@@ -73,8 +73,8 @@ func Whole(content string) *Patch {
 	return p
 }
 
-// Gone returns the patch of a file with this content that was deleted.
-func Gone(content string) *Patch {
+// DeletedFilePatch returns the patch of a file with this content that was deleted.
+func DeletedFilePatch(content string) *Patch {
 	p := &Patch{}
 	p.lines("-", linesOf(content))
 	return p
@@ -112,8 +112,8 @@ func (p *Patch) replaced(before, after, where string) {
 	p.lines(" ", from[len(from)-behind:][:min(behind, maxContext)])
 }
 
-// Told reads the hunks of a unified diff of one file.
-func Told(diff string) *Patch {
+// ParseDiff reads the hunks of a unified diff of one file.
+func ParseDiff(diff string) *Patch {
 	p := &Patch{}
 	inside := false
 	for line := range strings.Lines(diff) {

@@ -28,7 +28,7 @@ func (f *Format) Reader() func(line []byte) core.Message {
 }
 
 // Messages returns the messages of a whole log with lines. An error ends the stream. After
-// an ErrTorn, a later call may read more. A format without lines is an error.
+// an ErrIncompleteLine, a later call may read more. A format without lines is an error.
 func Messages(r io.Reader, format *Format) iter.Seq2[core.Message, error] {
 	return func(yield func(core.Message, error) bool) {
 		if !format.inLines() {
@@ -44,7 +44,7 @@ func Messages(r io.Reader, format *Format) iter.Seq2[core.Message, error] {
 }
 
 // entries reads the log r, which begins at position from, behind the lines before. A last line
-// without a newline is an ErrTorn; in a complete log, entries accepts it if it is JSON.
+// without a newline is an ErrIncompleteLine; in a complete log, entries accepts it if it is JSON.
 func entries(r io.Reader, format *Format, before []byte, from core.LogPosition, whole bool) iter.Seq2[core.LogEntry, error] {
 	return func(yield func(core.LogEntry, error) bool) {
 		parse, told, at := format.Lines(), new(told), from
@@ -58,7 +58,7 @@ func entries(r io.Reader, format *Format, before []byte, from core.LogPosition, 
 			if errors.Is(err, io.EOF) {
 				return
 			}
-			if errors.Is(err, ErrTorn) && whole && json.Valid(text) {
+			if errors.Is(err, ErrIncompleteLine) && whole && json.Valid(text) {
 				err = nil
 			}
 			if err != nil {
@@ -152,8 +152,8 @@ func (t *told) more(m core.Message) core.Message {
 	return m
 }
 
-// Other returns a message of an unknown role with a line that is not a message.
-func Other(text []byte) core.Message {
+// OtherMessage returns a message of an unknown role with a line that is not a message.
+func OtherMessage(text []byte) core.Message {
 	m := core.Message{Role: core.RoleOther, Raw: bytes.Clone(text)}
 	if !json.Valid(text) {
 		m.Raw, _ = json.Marshal(string(text)) // a string can always be encoded
@@ -161,22 +161,22 @@ func Other(text []byte) core.Message {
 	return m
 }
 
-// Noted returns a line that is not a message, with its notes about agents.
-func Noted(text []byte, session string, notes ...core.AgentNote) core.Message {
-	m := Other(text)
+// AgentMessage returns a line that is not a message, with its notes about agents.
+func AgentMessage(text []byte, session string, notes ...core.AgentInfo) core.Message {
+	m := OtherMessage(text)
 	m.Session, m.Notes = session, notes
 	return m
 }
 
-// Aside marks m as an entry of a known kind, unless it is unknown or has notes about agents.
-func Aside(m core.Message, known bool) core.Message {
-	m.Aside = known && len(m.Notes) == 0
+// MarkIrrelevant marks m as an entry of a known kind, unless it is unknown or has notes about agents.
+func MarkIrrelevant(m core.Message, known bool) core.Message {
+	m.Irrelevant = known && len(m.Notes) == 0
 	return m
 }
 
-// Loose decodes a JSON value, but leaves fields of an unexpected type unset, because hosts
+// DecodeLenient decodes a JSON value, but leaves fields of an unexpected type unset, because hosts
 // change. It returns false if text is not JSON.
-func Loose(text []byte, into any) bool {
+func DecodeLenient(text []byte, into any) bool {
 	var other *json.UnmarshalTypeError
 	err := json.Unmarshal(text, into)
 	return err == nil || errors.As(err, &other)
@@ -205,7 +205,7 @@ func (f Formats) Read(host, path string, from core.LogPosition) iter.Seq2[core.L
 			return
 		}
 		for entry, err := range entries(file, format, before, from, false) {
-			if errors.Is(err, ErrTorn) || !yield(entry, err) {
+			if errors.Is(err, ErrIncompleteLine) || !yield(entry, err) {
 				return
 			}
 		}

@@ -111,7 +111,7 @@ func TestRealLogsMatchTheirGoldenFiles(t *testing.T) {
 			var b bytes.Buffer
 			aside, unknown := 0, 0
 			for _, m := range messages {
-				if m.Aside {
+				if m.Irrelevant {
 					aside++
 					continue
 				}
@@ -161,7 +161,7 @@ func TestAnIncompleteLastLineIsErrTorn(t *testing.T) {
 	whole, err := collect(claudeSession, log)
 	require.NoError(t, err)
 	messages, err := collect(claudeSession, log+`{"type":"user","mess`)
-	require.ErrorIs(t, err, transcripts.ErrTorn)
+	require.ErrorIs(t, err, transcripts.ErrIncompleteLine)
 	assert.Len(t, messages, len(whole))
 	_, err = collect(transcripts.OpenCode, `{"messages": [`)
 	require.Error(t, err)

@@ -18,7 +18,7 @@ import (
 type line struct {
 	Now     core.Millis     `json:"now"`             // time of the project's clock
 	Board   *board.Snapshot `json:"board,omitempty"` // nil: as before
-	Trouble *board.Trouble  `json:"trouble,omitempty"`
+	Trouble *board.Problem  `json:"trouble,omitempty"`
 	*about                  // in the first line, and once the project's data was replaced
 }
 

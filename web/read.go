@@ -82,7 +82,7 @@ func search(q query) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids := lo.Map(found, func(f view.Found, _ int) string { return f.ID })
+	ids := lo.Map(found, func(f view.SearchHit, _ int) string { return f.ID })
 	work := lo.Without(lo.Uniq(lo.Map(reach.Passages, func(p agents.Passage, _ int) string { return p.Frame })), ids...)
 	return map[string]any{"ids": append(ids, work...), "work": len(work), "unread": reach.Unread, "all": len(found) < maxFound}, nil
 }

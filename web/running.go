@@ -20,18 +20,18 @@ import (
 	"flame/project"
 )
 
-// Keys are the address and the secrets of a server of the page.
-type Keys struct {
+// ServerKeys are the address and the secrets of a server of the page.
+type ServerKeys struct {
 	Addr   string `json:"addr,omitempty"` // host:port on loopback that it listens on; empty: not for others to find
 	Token  string `json:"token"`          // that requests for data carry
 	Secret string `json:"secret"`         // with which it proves that it is the same server (guard.Proof)
 }
 
-// Running keeps the keys of a project's server in its data folder, so that the next
+// ServerFile keeps the keys of a project's server in its data folder, so that the next
 // `flame web` finds the server. A server that starts soon after another's end takes over its
 // address and keys, so that open pages continue. Later the keys are worthless, also those that a
 // browser has kept.
-type Running struct {
+type ServerFile struct {
 	Dir string // the data folder
 }
 
@@ -44,18 +44,18 @@ const (
 	signPace = time.Minute
 )
 
-func (r Running) file() string { return filepath.Join(r.Dir, runningFile) }
+func (r ServerFile) file() string { return filepath.Join(r.Dir, runningFile) }
 
 // Last returns the keys of the server that runs, or ended a short time ago; zero without one. It trusts only a file that belongs to this user alone, and
 // only an address on this machine.
-func (r Running) Last() (kept Keys) {
+func (r ServerFile) Last() (kept ServerKeys) {
 	info, err := os.Lstat(r.file())
 	if err != nil || time.Since(info.ModTime()).Abs() > inherited {
-		return Keys{}
+		return ServerKeys{}
 	}
 	content, err := place.ReadSecret(r.file(), maxKeys)
 	if err != nil || json.Unmarshal(content, &kept) != nil || len(kept.Secret) < challengeSize || kept.Token == "" {
-		return Keys{}
+		return ServerKeys{}
 	}
 	if at, err := netip.ParseAddrPort(kept.Addr); err != nil || !at.Addr().IsLoopback() || at.Port() == 0 {
 		kept.Addr = ""
@@ -65,9 +65,9 @@ func (r Running) Last() (kept Keys) {
 
 // Next returns the keys for a server at an address: those of the last server, or new ones. The
 // user may have set the token.
-func (r Running) Next(addr net.Addr, token string) Keys {
+func (r ServerFile) Next(addr net.Addr, token string) ServerKeys {
 	last := r.Last()
-	next := Keys{Token: cmp.Or(token, last.Token, rand.Text()+rand.Text()), Secret: cmp.Or(last.Secret, rand.Text()+rand.Text())}
+	next := ServerKeys{Token: cmp.Or(token, last.Token, rand.Text()+rand.Text()), Secret: cmp.Or(last.Secret, rand.Text()+rand.Text())}
 	if at, err := netip.ParseAddrPort(addr.String()); err == nil && at.Addr().IsLoopback() {
 		next.Addr = at.String()
 	}
@@ -76,7 +76,7 @@ func (r Running) Next(addr net.Addr, token string) Keys {
 
 // Keep writes the keys of a starting server, and renews the time of their file until the caller
 // calls end.
-func (r Running) Keep(keys Keys) (end func(), err error) {
+func (r ServerFile) Keep(keys ServerKeys) (end func(), err error) {
 	err = place.Write(r.file(), 0o600, func(w io.Writer) error { return json.NewEncoder(w).Encode(keys) })
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (r Running) Keep(keys Keys) (end func(), err error) {
 }
 
 // removeLead removes the file that led a browser to the page, once it is older than after.
-func (r Running) removeLead(after time.Duration) {
+func (r ServerFile) removeLead(after time.Duration) {
 	file := filepath.Join(r.Dir, openFile)
 	if info, err := os.Lstat(file); err == nil && time.Since(info.ModTime()) >= after {
 		_ = os.Remove(file) // it may remain: it leads nowhere after the server's end
@@ -113,11 +113,11 @@ var errAnother = errors.New("another program listens there")
 
 // Answers reports whether the server of these keys listens. It does not send the token: another
 // user's program may have the port.
-func (k Keys) Answers(ctx context.Context) bool {
+func (k ServerKeys) Answers(ctx context.Context) bool {
 	return k.Addr != "" && k.hello(ctx) == nil
 }
 
-func (k Keys) hello(ctx context.Context) error {
+func (k ServerKeys) hello(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, helloTime)
 	defer cancel()
 	challenge := rand.Text() + rand.Text()

@@ -24,14 +24,14 @@ type Options struct {
 	Lingers time.Duration // how long a project stays open after its last use; 0: some minutes
 
 	// Open opens a project by its name for the life of the server.
-	Open func(ctx context.Context, name string) (board.Opened, error)
+	Open func(ctx context.Context, name string) (board.Source, error)
 	// Projects lists the projects with data, the last used first.
-	Projects func(ctx context.Context) ([]Listed, error)
+	Projects func(ctx context.Context) ([]ProjectInfo, error)
 }
 
-// A Listed is a project that has data.
-type Listed struct {
-	place.Kept
+// A ProjectInfo is a project that has data.
+type ProjectInfo struct {
+	place.ProjectData
 	Bytes    int64       `json:"bytes"`
 	LastUsed core.Millis `json:"lastUsed"`
 }
@@ -96,7 +96,7 @@ func (p *projects) join(name string) *shown {
 func (p *projects) open(name string, at *shown) {
 	opened, err := p.Open(p.life, name)
 	if err == nil {
-		at.feed = board.NewFeed(p.life, opened, func(ctx context.Context) (board.Opened, error) { return p.Open(ctx, name) })
+		at.feed = board.NewFeed(p.life, opened, func(ctx context.Context) (board.Source, error) { return p.Open(ctx, name) })
 	} else {
 		p.mu.Lock()
 		delete(p.shown, name) // the next request tries again

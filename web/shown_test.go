@@ -31,11 +31,11 @@ func (c *counted) options(lingers time.Duration) func(*web.Options) {
 	return func(o *web.Options) {
 		open := o.Open
 		o.Lingers = lingers
-		o.Open = func(ctx context.Context, name string) (board.Opened, error) {
+		o.Open = func(ctx context.Context, name string) (board.Source, error) {
 			if name == "slow-1" {
 				c.opened.Add(1)
 				<-c.goOn
-				return board.Opened{}, core.Unavailablef(nil, "it is on a disk that sleeps")
+				return board.Source{}, core.Unavailablef(nil, "it is on a disk that sleeps")
 			}
 			opened, err := open(ctx, name)
 			if err == nil {

@@ -205,5 +205,5 @@ func (s *server) live(w http.ResponseWriter, r *http.Request) {
 
 func (s *server) projects(r *http.Request) (any, error) {
 	all, err := s.Projects(r.Context())
-	return map[string]any{"own": s.Project, "projects": append([]Listed{}, all...)}, err
+	return map[string]any{"own": s.Project, "projects": append([]ProjectInfo{}, all...)}, err
 }

@@ -57,14 +57,14 @@ func serve(t *testing.T, changes ...func(*web.Options)) site {
 	ended := make(chan error, 1)
 	opts := web.Options{
 		Guard: g, Secret: secret, Project: "thing-1", Logger: slog.New(slog.DiscardHandler), Version: "1",
-		Open: func(_ context.Context, name string) (board.Opened, error) {
+		Open: func(_ context.Context, name string) (board.Source, error) {
 			if name != "thing-1" {
-				return board.Opened{}, core.NotFoundf("there is no project %q", name)
+				return board.Source{}, core.NotFoundf("there is no project %q", name)
 			}
-			return board.Opened{Agents: s.agents, Close: func() error { return nil }}, nil
+			return board.Source{Agents: s.agents, Close: func() error { return nil }}, nil
 		},
-		Projects: func(context.Context) ([]web.Listed, error) {
-			return []web.Listed{{Kept: place.Kept{Name: "thing-1"}}}, nil
+		Projects: func(context.Context) ([]web.ProjectInfo, error) {
+			return []web.ProjectInfo{{ProjectData: place.ProjectData{Name: "thing-1"}}}, nil
 		},
 	}
 	for _, with := range changes {
@@ -371,7 +371,7 @@ func TestTheServerOfAProjectIsFoundWithoutSendingTheToken(t *testing.T) {
 	})}
 	go another.Serve(listener)
 	t.Cleanup(func() { another.Close() })
-	keys := web.Keys{Addr: listener.Addr().String(), Token: token, Secret: secret}
+	keys := web.ServerKeys{Addr: listener.Addr().String(), Token: token, Secret: secret}
 	assert.False(t, keys.Answers(t.Context()))
 	told := <-seen
 	assert.NotContains(t, told, token)
@@ -384,7 +384,7 @@ func TestTheServerOfAProjectIsFoundWithoutSendingTheToken(t *testing.T) {
 
 func TestAServerStartedSoonAfterAnotherTakesOverItsKeys(t *testing.T) {
 	t.Parallel()
-	running := web.Running{Dir: t.TempDir()}
+	running := web.ServerFile{Dir: t.TempDir()}
 	at := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 4711}
 	first := running.Next(at, "")
 	assert.Equal(t, "127.0.0.1:4711", first.Addr)
@@ -426,7 +426,7 @@ func TestFlameChecksAKeyFileBeforeUse(t *testing.T) {
 			if name == "one that others can read" {
 				require.NoError(t, os.Chmod(filepath.Join(dir, "web.json"), 0o644))
 			}
-			assert.Empty(t, web.Running{Dir: dir}.Last().Addr)
+			assert.Empty(t, web.ServerFile{Dir: dir}.Last().Addr)
 		})
 	}
 }

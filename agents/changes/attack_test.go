@@ -155,12 +155,12 @@ func TestTreesOfABaseRunNothingAndWriteNothingOutside(t *testing.T) {
 			bad := s.pushed(good, s.tree(tt.tree(s, config, "#!/bin/sh\n"+s.trap+"\n")))
 			dir := s.dir("bad")
 			before := s.outside(dir)
-			_, err := s.worker.Take(t.Context(), dir, bad)
+			_, err := s.worker.Checkout(t.Context(), dir, bad)
 			assert.Equal(t, tt.refused, err != nil, "%v", err)
 			assert.Equal(t, before, s.outside(dir), "something was written outside")
 			if err == nil {
 				s.writeAt(filepath.Join(dir, "new"), "by the agent\n")
-				_, err = s.worker.Return(t.Context(), dir, bad, "a", 1, filepath.Join(s.base, "patch"))
+				_, err = s.worker.Collect(t.Context(), dir, bad, "a", 1, filepath.Join(s.base, "patch"))
 				assert.NoError(t, err)
 			}
 			assert.NoFileExists(t, s.mark)
@@ -202,7 +202,7 @@ func TestABaseThatIsTooLargeIsNotCheckedOut(t *testing.T) {
 			before := s.mirrors()
 			s.commit()
 			b := s.give("a")
-			_, err := s.worker.Take(t.Context(), s.dir("one"), b)
+			_, err := s.worker.Checkout(t.Context(), s.dir("one"), b)
 			assert.Contains(t, cases.Advice(t, err), tt.says)
 			assert.NoDirExists(t, s.dir("one"))
 			assert.Equal(t, before, s.mirrors(), "flame does not make another mirror for that")
@@ -229,7 +229,7 @@ func TestATreeThatUnpacksWithoutEndIsNotCheckedOut(t *testing.T) {
 		require.NoError(t, err)
 		id = strings.TrimSpace(string(out))
 	}
-	_, err := s.worker.Take(t.Context(), s.dir("bad"), s.pushed(good, id))
+	_, err := s.worker.Checkout(t.Context(), s.dir("bad"), s.pushed(good, id))
 	assert.Contains(t, cases.Advice(t, err), "too many for a worker")
 	assert.NoDirExists(t, s.dir("bad"))
 }

@@ -85,7 +85,7 @@ func (s *scene) try(dir string, args ...string) (string, error) {
 
 func (s *scene) give(id string) changes.Base {
 	s.t.Helper()
-	b, err := changes.Give(s.t.Context(), s.checkout, id, s.folders)
+	b, err := changes.Export(s.t.Context(), s.checkout, id, s.folders)
 	require.NoError(s.t, err)
 	return b
 }
@@ -101,7 +101,7 @@ func (s *scene) dir(name string) string { return filepath.Join(s.base, "worker",
 
 func (s *scene) take(name string, b changes.Base) (workdir string) {
 	s.t.Helper()
-	workdir, err := s.worker.Take(s.t.Context(), s.dir(name), b)
+	workdir, err := s.worker.Checkout(s.t.Context(), s.dir(name), b)
 	require.NoError(s.t, err)
 	return workdir
 }
@@ -163,7 +163,7 @@ func TestWorkGoesToAnotherMachineAndComesBack(t *testing.T) {
 	s.writeAt(filepath.Join(workdir, "sub/file"), "one\x00binary\n")
 	require.NoError(t, os.Remove(filepath.Join(workdir, "changed")))
 	patch := filepath.Join(s.base, "changes.patch")
-	result, err := s.worker.Return(t.Context(), workdir, all, "ag-2", 1, patch)
+	result, err := s.worker.Collect(t.Context(), workdir, all, "ag-2", 1, patch)
 	require.NoError(t, err)
 	assert.Equal(t, "refs/flame/run/ag-2/1", result.Ref)
 	assert.Equal(t, []string{"changed", "made", "sub/file"}, changes.Paths(result.Changes))
@@ -192,7 +192,7 @@ func TestAWorktreeWithoutChangesIsRemoved(t *testing.T) {
 	s := newScene(t)
 	b := s.give("a")
 	s.take("one", b)
-	result, err := s.worker.Return(t.Context(), s.dir("one"), b, "a", 1, filepath.Join(s.base, "patch"))
+	result, err := s.worker.Collect(t.Context(), s.dir("one"), b, "a", 1, filepath.Join(s.base, "patch"))
 	require.NoError(t, err)
 	assert.Zero(t, result)
 	assert.NoDirExists(t, s.dir("one"))
@@ -242,12 +242,12 @@ func TestManyAgentsOfOneRepositoryBeginAtOnce(t *testing.T) {
 	for i, b := range bases {
 		go func() {
 			dir := s.dir(strconv.Itoa(i))
-			_, err := s.worker.Take(t.Context(), dir, b)
+			_, err := s.worker.Checkout(t.Context(), dir, b)
 			if err == nil {
 				err = os.WriteFile(filepath.Join(dir, "made"), []byte("x"), 0o600)
 			}
 			if err == nil {
-				_, err = s.worker.Return(t.Context(), dir, b, "a"+strconv.Itoa(i), 1, filepath.Join(s.base, "patch"+strconv.Itoa(i)))
+				_, err = s.worker.Collect(t.Context(), dir, b, "a"+strconv.Itoa(i), 1, filepath.Join(s.base, "patch"+strconv.Itoa(i)))
 			}
 			errs <- err
 		}()

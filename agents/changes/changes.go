@@ -20,7 +20,7 @@ import (
 
 	"flame/core"
 	"flame/hosts"
-	"flame/local/confine"
+	"flame/local/safefile"
 )
 
 // A Change is what an agent did to one file with the tools of its host. It includes changes by
@@ -77,7 +77,7 @@ var patched = core.Pattern(`(?m)^\*\*\* (Add|Update|Delete) File: (.+)$`)
 
 // editsOf returns the edits of a call.
 func editsOf(part core.Part, tools hosts.Tools) (edits []edit) {
-	if part.Type != core.PartToolCall || tools.Effect(part.Tool) != hosts.Edits {
+	if part.Type != core.PartToolCall || tools.Effect(part.Tool) != hosts.EffectEdit {
 		return nil
 	}
 	var input map[string]json.RawMessage
@@ -164,7 +164,7 @@ const largestHashed = 256 << 20
 // is neither, if the path leads out of the folder, or if the file is larger than
 // largestHashed.
 func HashOf(dir, name string) string {
-	root, err := confine.Open(dir)
+	root, err := safefile.Open(dir)
 	if err != nil {
 		return ""
 	}

@@ -41,7 +41,7 @@ func checkID(id string) error {
 // runRef returns the ref of the changes of an attempt.
 func runRef(id string, attempt int) string { return runRefs + id + "/" + strconv.Itoa(attempt) }
 
-// check returns an error for a base that Give cannot have produced.
+// check returns an error for a base that Export cannot have produced.
 func (b Base) check() error {
 	id, isBase := strings.CutPrefix(b.Ref, baseRefs)
 	prefix := filepath.FromSlash(b.Prefix)
@@ -77,11 +77,11 @@ func (b Base) remote(allowed []string) (git.Remote, error) {
 	return r, nil
 }
 
-// Give puts the commit of a checkout where another machine can fetch it, under an id.
+// Export puts the commit of a checkout where another machine can fetch it, under an id.
 // Uncommitted files stay behind. It refuses shallow clones, whose history has no beginning, and
 // sends of a partial clone what is there. Files of git-lfs and other filters go as committed.
 // Remotes that are folders must match one of the patterns in folders, such as file:/path/*.
-func Give(ctx context.Context, checkout, id string, folders []string) (b Base, err error) {
+func Export(ctx context.Context, checkout, id string, folders []string) (b Base, err error) {
 	if err := checkID(id); err != nil {
 		return Base{}, err
 	}
@@ -161,7 +161,7 @@ func topOf(ctx context.Context, dir string) (top, prefix string, err error) {
 	return top, strings.TrimSuffix(prefix, "/"), err
 }
 
-// Forget deletes the refs that Give and Return made under ids, in a checkout and at its
+// Forget deletes the refs that Export and Return made under ids, in a checkout and at its
 // remote. It accepts the same folders as Give.
 func Forget(ctx context.Context, checkout string, ids, folders []string) error {
 	wanted := map[string]bool{}

@@ -47,7 +47,7 @@ func TestAnInvalidBaseIsRefused(t *testing.T) {
 			}
 			b := good
 			require.NoError(t, json.Unmarshal([]byte(paths.Replace(string(tt.Base))), &b))
-			_, err := s.worker.Take(t.Context(), s.dir("bad"), b)
+			_, err := s.worker.Checkout(t.Context(), s.dir("bad"), b)
 			assert.Contains(t, cases.Advice(t, err), tt.Says, name)
 			assert.NotContains(t, err.Error(), "secret")
 			assert.NoDirExists(t, s.dir("bad"))
@@ -57,7 +57,7 @@ func TestAnInvalidBaseIsRefused(t *testing.T) {
 		s.take(fmt.Sprint("good", mirrors), good)
 	}
 	require.NoError(t, os.Rename(s.remote, s.remote+".away"))
-	_, err := s.worker.Take(t.Context(), s.dir("bad"), good)
+	_, err := s.worker.Checkout(t.Context(), s.dir("bad"), good)
 	assert.Contains(t, cases.Advice(t, err), "could not be fetched")
 	assert.Len(t, s.mirrors(), 1, "the remote is away")
 	assert.NoFileExists(t, s.mark)
@@ -104,7 +104,7 @@ func TestNothingOfARepositoryRunsOnEitherMachine(t *testing.T) {
 	s.arm(mirrors[0]) // as an agent could
 	s.writeAt(filepath.Join(s.dir("one"), "new"), "newer\n")
 	s.writeAt(filepath.Join(s.dir("one"), ".gitattributes"), "* filter=x\n")
-	result, err := s.worker.Return(t.Context(), s.dir("one"), b, "a", 1, filepath.Join(s.base, "patch"))
+	result, err := s.worker.Collect(t.Context(), s.dir("one"), b, "a", 1, filepath.Join(s.base, "patch"))
 	require.NoError(t, err)
 	assert.Len(t, result.Changes, 2)
 	s.take("two", b)
@@ -148,7 +148,7 @@ func TestAWorktreeThatLeadsElsewhereIsNotReturned(t *testing.T) {
 		dir := strings.ReplaceAll(name, " ", "-")
 		s.take(dir, b)
 		change(s.dir(dir))
-		_, err := s.worker.Return(t.Context(), s.dir(dir), b, "a", 1, filepath.Join(s.base, "patch"))
+		_, err := s.worker.Collect(t.Context(), s.dir(dir), b, "a", 1, filepath.Join(s.base, "patch"))
 		assert.Contains(t, cases.Advice(t, err), "does not belong", name)
 	}
 	assert.Equal(t, "refs/flame/base/a", s.refs(s.remote))
@@ -165,7 +165,7 @@ func TestAHistoryOutsideOfTheBaseIsNotReturned(t *testing.T) {
 	s.git(s.dir("one"), "commit", "--quiet", "--message", "of another")
 	require.NoError(t, os.Remove(filepath.Join(s.dir("one"), "secret")))
 	s.writeAt(filepath.Join(s.dir("one"), "new"), "new\n")
-	result, err := s.worker.Return(t.Context(), s.dir("one"), b, "a", 1, filepath.Join(s.base, "patch"))
+	result, err := s.worker.Collect(t.Context(), s.dir("one"), b, "a", 1, filepath.Join(s.base, "patch"))
 	require.NoError(t, err)
 	assert.Equal(t, b.Commit, s.git(s.remote, "rev-parse", result.Ref+"~1"))
 }
@@ -176,7 +176,7 @@ func TestACheckoutWhoseFilesAreElsewhereIsNotGiven(t *testing.T) {
 	s.writeAt(filepath.Join(s.base, "key"), "secret\n")
 	for _, elsewhere := range []string{s.base, filepath.Join(s.checkout, "sub")} {
 		s.git(s.base, "config", "--file", filepath.Join(s.checkout, ".git", "config"), "core.worktree", elsewhere)
-		_, err := changes.Give(t.Context(), s.checkout, "a", s.folders)
+		_, err := changes.Export(t.Context(), s.checkout, "a", s.folders)
 		assert.Error(t, err, elsewhere)
 	}
 	assert.Empty(t, s.refs(s.remote))

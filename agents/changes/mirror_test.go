@@ -92,7 +92,7 @@ func TestADamagedMirrorIsReplaced(t *testing.T) {
 			for _, dir := range []string{"two", "three"} { // the second time from what was made
 				s.take(dir, second)
 				s.writeAt(filepath.Join(s.dir(dir), "changed"), "by the agent\n")
-				result, err := s.worker.Return(t.Context(), s.dir(dir), second, "b", 1, filepath.Join(s.base, "patch"))
+				result, err := s.worker.Collect(t.Context(), s.dir(dir), second, "b", 1, filepath.Join(s.base, "patch"))
 				require.NoError(t, err)
 				assert.Equal(t, result.Commit, s.git(s.remote, "rev-parse", result.Ref))
 			}
@@ -113,7 +113,7 @@ func TestAnAgentReturnsFromAMirrorThatWasReplaced(t *testing.T) {
 	require.Len(t, s.mirrors(), 2)
 	for id, base := range map[string]changes.Base{"one": b, "two": other} {
 		s.writeAt(filepath.Join(s.dir(id), "changed"), "by "+id+"\n")
-		result, err := s.worker.Return(t.Context(), s.dir(id), base, id, 1, filepath.Join(s.base, id+".patch"))
+		result, err := s.worker.Collect(t.Context(), s.dir(id), base, id, 1, filepath.Join(s.base, id+".patch"))
 		require.NoError(t, err)
 		assert.Equal(t, []string{"changed"}, changes.Paths(result.Changes))
 	}

@@ -15,16 +15,16 @@ import (
 	"flame/local/git"
 )
 
-// A Returned is the result of Return: the changes of an agent.
-type Returned struct {
+// A CollectedChanges is the result of Return: the changes of an agent.
+type CollectedChanges struct {
 	Ref, Commit string // empty: nothing changed
 	Changes     []Change
 }
 
-// Take makes a worktree of a base at dir, which must not exist, and returns the working folder
+// Checkout makes a worktree of a base at dir, which must not exist, and returns the working folder
 // in it. Worktree.Remove removes the worktree. Take leaves a damaged mirror to the worktrees
 // that it has, and makes another one.
-func (m Mirrors) Take(ctx context.Context, dir string, b Base) (workdir string, err error) {
+func (m Mirrors) Checkout(ctx context.Context, dir string, b Base) (workdir string, err error) {
 	if err := b.check(); err != nil {
 		return "", err
 	}
@@ -94,7 +94,7 @@ func (t taking) fresh(ctx context.Context, newest string) (mirror string, others
 	if len(t.base.Commit) == 64 {
 		format = "sha256"
 	}
-	if err := git.Skeleton(made, format, false); err != nil {
+	if err := git.InitEmpty(made, format, false); err != nil {
 		return "", false, err
 	}
 	if err := t.fill(ctx, made); err != nil {
@@ -153,37 +153,37 @@ func folderIn(dir string, b Base) (string, error) {
 	return filepath.Join(dir, filepath.FromSlash(b.Prefix)), nil
 }
 
-// Return stores the changes of the worktree at dir against its base: as a patch in a file, and
+// Collect stores the changes of the worktree at dir against its base: as a patch in a file, and
 // as a commit at a hidden ref, in the mirror and at the remote. It always writes the patch: if
 // only the push fails, or ctx ends, it returns the result with the error. It removes a
 // worktree without changes.
-func (m Mirrors) Return(ctx context.Context, dir string, b Base, id string, attempt int, patch string) (Returned, error) {
+func (m Mirrors) Collect(ctx context.Context, dir string, b Base, id string, attempt int, patch string) (CollectedChanges, error) {
 	if err := errors.Join(b.check(), checkID(id)); err != nil {
-		return Returned{}, err
+		return CollectedChanges{}, err
 	}
 	remote, err := b.remote(m.Allowed)
 	if err != nil {
-		return Returned{}, err
+		return CollectedChanges{}, err
 	}
 	mirror, err := m.mirrorOf(ctx, dir, b)
 	if err != nil {
-		return Returned{}, err
+		return CollectedChanges{}, err
 	}
-	all, err := Worktree{Dir: dir, Base: b.Commit}.Keep(context.WithoutCancel(ctx), patch)
+	all, err := Worktree{Dir: dir, Base: b.Commit}.WritePatch(context.WithoutCancel(ctx), patch)
 	if err != nil {
-		return Returned{}, err
+		return CollectedChanges{}, err
 	}
 	if _, gone := os.Lstat(dir); gone != nil {
-		return Returned{}, nil
+		return CollectedChanges{}, nil
 	}
 	commit, err := snapshot(ctx, dir, b.Commit, runRef(id, attempt))
 	if err != nil {
-		return Returned{Changes: all}, err
+		return CollectedChanges{Changes: all}, err
 	}
 	if commit == b.Commit {
-		return Returned{}, nil
+		return CollectedChanges{}, nil
 	}
-	result := Returned{Ref: runRef(id, attempt), Commit: commit, Changes: all}
+	result := CollectedChanges{Ref: runRef(id, attempt), Commit: commit, Changes: all}
 	if _, err := git.Run(ctx, mirror, "update-ref", result.Ref, commit); err != nil {
 		return result, err
 	}

@@ -51,9 +51,9 @@ func (w Worktree) Restore(ctx context.Context, repository, patch string) error {
 	return err
 }
 
-// Keep writes the worktree's changes to a patch and returns them. It removes a worktree without
+// WritePatch writes the worktree's changes to a patch and returns them. It removes a worktree without
 // changes. A worktree that is gone is an error: what was there is lost.
-func (w Worktree) Keep(ctx context.Context, patch string) ([]Change, error) {
+func (w Worktree) WritePatch(ctx context.Context, patch string) ([]Change, error) {
 	if !w.exists() {
 		return nil, errors.New("the agent, or something else, has deleted its worktree")
 	}

@@ -33,8 +33,8 @@ func TestConflictsOfTheCallerAreTreatedAsFlamesOwn(t *testing.T) {
 	}](t, "testdata/caller.yaml") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inputs := with(answering(prose...), func(in *converge.Input) { in.Confidence = sure(0.5) },
-				func(in *converge.Input) { in.Confidence = sure(0.9) }, func(in *converge.Input) { in.Confidence = sure(0.1) })
+			inputs := with(answering(prose...), func(in *converge.AgentResult) { in.Confidence = sure(0.5) },
+				func(in *converge.AgentResult) { in.Confidence = sure(0.9) }, func(in *converge.AgentResult) { in.Confidence = sure(0.1) })
 			tt.Options.Conflicts, tt.Options.Tolerance = cause, 100
 			result := converged(t, inputs, tt.Options)
 			given, ok := lo.Find(result.Conflicts, func(c converge.Conflict) bool { return c.ID == "answer:the cause" })

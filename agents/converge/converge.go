@@ -16,8 +16,8 @@ import (
 	"flame/core"
 )
 
-// An Input is the result of one agent.
-type Input struct {
+// An AgentResult is the result of one agent.
+type AgentResult struct {
 	SubagentID  string          `json:"subagent_id"`
 	Task        string          `json:"task,omitempty"` // in a few words
 	Tree        string          `json:"tree,omitempty"` // id of the root of its frame's tree; empty if unknown
@@ -53,7 +53,7 @@ type File struct {
 // Converge combines inputs into one Result. The Result has no output until all conflicts are
 // resolved. Options or inputs that break a rule return a core.Problem that names the rule and
 // the agents.
-func Converge(inputs []Input, options Options) (Result, error) {
+func Converge(inputs []AgentResult, options Options) (Result, error) {
 	options, err := options.withDefaults()
 	if err != nil {
 		return Result{}, err
@@ -61,14 +61,16 @@ func Converge(inputs []Input, options Options) (Result, error) {
 	if err := checkInputs(inputs); err != nil {
 		return Result{}, err
 	}
-	if err := check(options.Conflicts, lo.Map(inputs, func(in Input, _ int) string { return in.SubagentID })); err != nil {
+	if err := check(options.Conflicts, lo.Map(inputs, func(in AgentResult, _ int) string { return in.SubagentID })); err != nil {
 		return Result{}, err
 	}
 	schema, err := parseSchema(options.Schema)
 	if err != nil {
 		return Result{}, err
 	}
-	agents := lo.Map(inputs, func(in Input, _ int) *agent { return &agent{Input: in, answer: readAnswer(in.Answer), schema: schema} })
+	agents := lo.Map(inputs, func(in AgentResult, _ int) *agent {
+		return &agent{AgentResult: in, answer: readAnswer(in.Answer), schema: schema}
+	})
 	slices.SortFunc(agents, func(a, b *agent) int { return cmp.Compare(a.SubagentID, b.SubagentID) })
 	draft, err := strategies[options.Strategy](agents, options)
 	if err != nil {
@@ -83,7 +85,7 @@ func Converge(inputs []Input, options Options) (Result, error) {
 
 // An agent is an Input with its answer read.
 type agent struct {
-	Input
+	AgentResult
 	answer answer
 	schema schema
 }
@@ -102,8 +104,8 @@ func id(a *agent, _ int) string { return a.SubagentID }
 func idAndState(a *agent, _ int) string { return a.SubagentID + " (" + string(a.Outcome) + ")" }
 
 // checkInputs applies the rules common to all strategies.
-func checkInputs(inputs []Input) error {
-	ids := lo.Map(inputs, func(in Input, _ int) string { return in.SubagentID })
+func checkInputs(inputs []AgentResult) error {
+	ids := lo.Map(inputs, func(in AgentResult, _ int) string { return in.SubagentID })
 	slices.Sort(ids)
 	if slices.Contains(ids, "") {
 		return core.Invalidf("an agent has no subagent_id")
@@ -121,7 +123,7 @@ func checkInputs(inputs []Input) error {
 }
 
 // checkTrees refuses agents whose frames are in different trees.
-func checkTrees(inputs []Input) error {
+func checkTrees(inputs []AgentResult) error {
 	trees := map[string][]string{}
 	for _, in := range inputs {
 		if in.Tree != "" {
@@ -138,8 +140,8 @@ func checkTrees(inputs []Input) error {
 		WithHint("converge the agents of each tree separately")
 }
 
-func checkConfidence(inputs []Input) error {
-	bad := lo.FilterMap(inputs, func(in Input, _ int) (string, bool) {
+func checkConfidence(inputs []AgentResult) error {
+	bad := lo.FilterMap(inputs, func(in AgentResult, _ int) (string, bool) {
 		return in.SubagentID, in.Confidence != nil && !(*in.Confidence >= 0 && *in.Confidence <= 1)
 	})
 	if len(bad) == 0 {

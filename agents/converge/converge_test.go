@@ -18,9 +18,9 @@ import (
 
 // answering returns agents a1, a2 … that completed one after the other with these
 // answers.
-func answering(answers ...string) []converge.Input {
-	return lo.Map(answers, func(answer string, i int) converge.Input {
-		return converge.Input{
+func answering(answers ...string) []converge.AgentResult {
+	return lo.Map(answers, func(answer string, i int) converge.AgentResult {
+		return converge.AgentResult{
 			SubagentID:  fmt.Sprintf("a%d", i+1),
 			Outcome:     core.AgentCompleted,
 			Answer:      answer,
@@ -30,14 +30,14 @@ func answering(answers ...string) []converge.Input {
 }
 
 // with returns inputs, each changed by its own function.
-func with(inputs []converge.Input, change ...func(*converge.Input)) []converge.Input {
+func with(inputs []converge.AgentResult, change ...func(*converge.AgentResult)) []converge.AgentResult {
 	for i, f := range change {
 		f(&inputs[i])
 	}
 	return inputs
 }
 
-func converged(t *testing.T, inputs []converge.Input, options converge.Options) converge.Result {
+func converged(t *testing.T, inputs []converge.AgentResult, options converge.Options) converge.Result {
 	t.Helper()
 	result, err := converge.Converge(inputs, options)
 	require.NoError(t, err)
@@ -65,7 +65,7 @@ type request struct {
 	Says      string            `json:"says"`
 }
 
-func (r request) inputs(t *testing.T) []converge.Input {
+func (r request) inputs(t *testing.T) []converge.AgentResult {
 	t.Helper()
 	inputs := answering(make([]string, len(r.Inputs))...)
 	for i, raw := range r.Inputs {
@@ -87,8 +87,8 @@ func TestMergeFindsConflicts(t *testing.T) {
 func TestMergeNamesTheSideThatBuiltOnAnother(t *testing.T) {
 	t.Parallel()
 	result := converged(t, with(answering("", ""),
-		func(in *converge.Input) { in.Files = []converge.File{{Path: "a.go", Base: "0", Hash: "1"}} },
-		func(in *converge.Input) { in.Files = []converge.File{{Path: "a.go", Base: "1", Hash: "2"}} },
+		func(in *converge.AgentResult) { in.Files = []converge.File{{Path: "a.go", Base: "0", Hash: "1"}} },
+		func(in *converge.AgentResult) { in.Files = []converge.File{{Path: "a.go", Base: "1", Hash: "2"}} },
 	), converge.Options{Strategy: converge.StrategyMerge})
 	assert.Equal(t, "a1 against a2; a2 began from what a1 left", result.Conflicts[0].Rationale)
 }
@@ -178,31 +178,31 @@ func TestFirstSuccess(t *testing.T) {
 	result := converged(t, inputs, converge.Options{Strategy: converge.StrategyFirstSuccess})
 	assert.Equal(t, []string{`a3 replace outcome "completed"`, `a3 replace answer "first"`}, deltas(result))
 	assert.Equal(t, []string{"error", "completed", "active"},
-		lo.Map(result.Ignored, func(i converge.Ignored, _ int) string { return string(i.Outcome) }))
+		lo.Map(result.Ignored, func(i converge.Excluded, _ int) string { return string(i.Outcome) }))
 	assert.Equal(t, "late", result.Ignored[1].Excerpt)
 }
 
 func TestAutomaticResolutions(t *testing.T) {
 	t.Parallel()
-	sides := func() []converge.Input {
+	sides := func() []converge.AgentResult {
 		return with(answering(`{"v":1}`, `{"v":2}`, `{"v":2}`),
-			func(in *converge.Input) { in.Confidence = sure(0.9) },
-			func(in *converge.Input) { in.Confidence = sure(0.5) },
-			func(in *converge.Input) { in.Confidence = sure(0.5) })
+			func(in *converge.AgentResult) { in.Confidence = sure(0.9) },
+			func(in *converge.AgentResult) { in.Confidence = sure(0.5) },
+			func(in *converge.AgentResult) { in.Confidence = sure(0.5) })
 	}
 	tests := map[string]struct {
 		how    converge.Resolution
-		change func([]converge.Input)
+		change func([]converge.AgentResult)
 		winner string
 	}{
-		"the latest wins":                           {converge.AutoAcceptLatest, func([]converge.Input) {}, "a3"},
-		"the latest two of one value win":           {converge.AutoAcceptLatest, func(in []converge.Input) { in[1].CompletedAt = 3_000 }, "a2"},
-		"the latest two of two values wait":         {converge.AutoAcceptLatest, func(in []converge.Input) { in[0].CompletedAt = 3_000 }, ""},
-		"the most confident wins":                   {converge.PreferHigherConfidence, func([]converge.Input) {}, "a1"},
-		"the most confident two of one value win":   {converge.PreferHigherConfidence, func(in []converge.Input) { in[0].Confidence = sure(0) }, "a2"},
-		"the most confident two of two values wait": {converge.PreferHigherConfidence, func(in []converge.Input) { in[1].Confidence = sure(0.9) }, ""},
+		"the latest wins":                           {converge.AutoAcceptLatest, func([]converge.AgentResult) {}, "a3"},
+		"the latest two of one value win":           {converge.AutoAcceptLatest, func(in []converge.AgentResult) { in[1].CompletedAt = 3_000 }, "a2"},
+		"the latest two of two values wait":         {converge.AutoAcceptLatest, func(in []converge.AgentResult) { in[0].CompletedAt = 3_000 }, ""},
+		"the most confident wins":                   {converge.PreferHigherConfidence, func([]converge.AgentResult) {}, "a1"},
+		"the most confident two of one value win":   {converge.PreferHigherConfidence, func(in []converge.AgentResult) { in[0].Confidence = sure(0) }, "a2"},
+		"the most confident two of two values wait": {converge.PreferHigherConfidence, func(in []converge.AgentResult) { in[1].Confidence = sure(0.9) }, ""},
 		"the confidence of who takes no side does not count": {
-			converge.PreferHigherConfidence, func(in []converge.Input) { in[2].Answer, in[2].Confidence = "x", nil }, "a1",
+			converge.PreferHigherConfidence, func(in []converge.AgentResult) { in[2].Answer, in[2].Confidence = "x", nil }, "a1",
 		},
 	}
 	for name, tt := range tests {
@@ -272,7 +272,7 @@ func TestConvergeRefuses(t *testing.T) {
 	}
 	_, err := converge.Converge(answering("a", "b"), converge.Options{Strategy: converge.StrategyMerge, Tolerance: math.NaN()})
 	assert.ErrorContains(t, err, "tolerance NaN is not a distance")
-	_, err = converge.Converge(with(answering("a", "b"), func(in *converge.Input) { in.Confidence = sure(math.NaN()) }),
+	_, err = converge.Converge(with(answering("a", "b"), func(in *converge.AgentResult) { in.Confidence = sure(math.NaN()) }),
 		converge.Options{Strategy: converge.StrategyMerge})
 	assert.ErrorContains(t, err, "the confidence of a1 is not a number from 0 to 1")
 }

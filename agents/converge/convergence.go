@@ -16,14 +16,14 @@ import (
 )
 
 // Records are convergences, by id.
-const Records project.Kind[Convergence] = "convergence"
+const Records project.RecordKind[Convergence] = "convergence"
 
 // Open lists the convergences with conflicts that wait for a person, by id, so that flame
 // finds them without reading all convergences.
-const Open project.Kind[Waiting] = "convergence_open"
+const Open project.RecordKind[OpenConflicts] = "convergence_open"
 
-// A Waiting is the number of conflicts of a convergence that wait for a person.
-type Waiting struct {
+// An OpenConflicts is the number of conflicts of a convergence that wait for a person.
+type OpenConflicts struct {
 	Person    string `json:"person"` // session at the root of the tree of agents that asked for it
 	Conflicts int    `json:"conflicts"`
 }
@@ -31,15 +31,15 @@ type Waiting struct {
 // A Convergence is the combined result of several agents, with all inputs: equal inputs give
 // an equal result.
 type Convergence struct {
-	ID         string      `json:"id"`
-	Session    string      `json:"session"` // session that asked for it
-	Inputs     []Input     `json:"inputs"`
-	Options    Options     `json:"options"`
-	Result     Result      `json:"result"`
-	Text       string      `json:"text"`                 // the output in its format
-	ReplacedBy string      `json:"replacedBy,omitempty"` // a later one of the same agents, whose conflicts wait instead
-	CreatedAt  core.Millis `json:"createdAt"`
-	UpdatedAt  core.Millis `json:"updatedAt"`
+	ID         string        `json:"id"`
+	Session    string        `json:"session"` // session that asked for it
+	Inputs     []AgentResult `json:"inputs"`
+	Options    Options       `json:"options"`
+	Result     Result        `json:"result"`
+	Text       string        `json:"text"`                 // the output in its format
+	ReplacedBy string        `json:"replacedBy,omitempty"` // a later one of the same agents, whose conflicts wait instead
+	CreatedAt  core.Millis   `json:"createdAt"`
+	UpdatedAt  core.Millis   `json:"updatedAt"`
 }
 
 // Waiting returns the conflicts that wait for a person.
@@ -52,7 +52,7 @@ func (c Convergence) Waiting() []Conflict {
 
 // tell appends an event of a convergence; the event belongs to no agent.
 func (c Convergence) tell(tx project.Tx, kind string, data map[string]any) error {
-	return record.Tell(tx, c.UpdatedAt, record.Run{ParentSession: c.Session}, kind, data)
+	return record.Emit(tx, c.UpdatedAt, record.Agent{ParentSession: c.Session}, kind, data)
 }
 
 // converge makes the result and replaces an earlier result.
@@ -98,7 +98,7 @@ func (c Convergence) noteOpen(tx project.Tx, conflicts int) error {
 	if err != nil {
 		return err
 	}
-	return Open.Save(tx, c.ID, Waiting{Person: cmp.Or(asked.Tree, c.Session), Conflicts: conflicts})
+	return Open.Save(tx, c.ID, OpenConflicts{Person: cmp.Or(asked.Tree, c.Session), Conflicts: conflicts})
 }
 
 // tellConflict appends an event for a new conflict, and for a new winner of a conflict.
@@ -155,7 +155,7 @@ func (all Convergences) Make(ctx context.Context, by project.Caller, ids []strin
 // person is asked once.
 func (c Convergence) replace(tx project.Tx) error {
 	var open []string
-	if err := Open.Each(tx, func(id string, _ Waiting) error { open = append(open, id); return nil }); err != nil {
+	if err := Open.Each(tx, func(id string, _ OpenConflicts) error { open = append(open, id); return nil }); err != nil {
 		return err
 	}
 	for _, id := range open {
@@ -214,7 +214,7 @@ func (all Convergences) List(ctx context.Context) ([]Convergence, error) {
 }
 
 // mayEnd returns an error if a convergence would stop agents that the caller may not direct.
-func mayEnd(tx project.Tx, by project.Caller, inputs []Input) error {
+func mayEnd(tx project.Tx, by project.Caller, inputs []AgentResult) error {
 	for _, in := range inputs {
 		run, err := record.Find(tx, in.SubagentID)
 		if err == nil && !run.State.Ended() {

@@ -22,9 +22,9 @@ var (
 )
 
 // team are agents that contradict each other in every way there is.
-func team(t *testing.T) []converge.Input {
+func team(t *testing.T) []converge.AgentResult {
 	t.Helper()
-	return cases.Read[[]converge.Input](t, "testdata/team.yaml")["team"]
+	return cases.Read[[]converge.AgentResult](t, "testdata/team.yaml")["team"]
 }
 
 func sure(confidence float64) *float64 { return &confidence }

@@ -13,7 +13,7 @@ import (
 
 // inputs returns the results of agents, and the schema of their answers: the given schema, or
 // the schema that all agents share.
-func (all Convergences) inputs(tx project.Tx, ids []string, schema json.RawMessage) (inputs []Input, _ json.RawMessage, err error) {
+func (all Convergences) inputs(tx project.Tx, ids []string, schema json.RawMessage) (inputs []AgentResult, _ json.RawMessage, err error) {
 	var schemas []string
 	for _, id := range ids {
 		r, err := record.ResultOf(tx, all.Data, id)
@@ -37,8 +37,8 @@ func (all Convergences) inputs(tx project.Tx, ids []string, schema json.RawMessa
 const maxTask = 80
 
 // inputOf returns the result of one agent.
-func inputOf(tx project.Tx, r record.Result) (in Input, err error) {
-	in = Input{
+func inputOf(tx project.Tx, r record.Result) (in AgentResult, err error) {
+	in = AgentResult{
 		SubagentID: r.ID, Task: core.OneLine(r.Description, maxTask), Outcome: r.State, Answer: record.WithoutConfidence(r.Text), Decisions: r.Decisions,
 		Confidence: r.Confidence, CompletedAt: r.EndedAt, Base: r.Base, Unread: r.Unread != "",
 	}
@@ -51,7 +51,7 @@ func inputOf(tx project.Tx, r record.Result) (in Input, err error) {
 	}
 	for _, artifact := range r.Artifacts {
 		if !slices.Contains(r.Files, artifact) { // the list of files has it already
-			in.Artifacts = append(in.Artifacts, Artifact{Key: artifact, Hash: r.Made[artifact]})
+			in.Artifacts = append(in.Artifacts, Artifact{Key: artifact, Hash: r.ArtifactHashes[artifact]})
 		}
 	}
 	if in.Tree, err = record.RootFrame(tx, r.Frame); errors.Is(err, core.ErrNotFound) {

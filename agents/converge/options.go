@@ -87,7 +87,8 @@ type Options struct {
 func (o Options) withDefaults() (Options, error) {
 	o.Resolution = Resolution(lo.CoalesceOrEmpty(string(o.Resolution), string(Manual)))
 	o.Format = Format(lo.CoalesceOrEmpty(string(o.Format), string(DeltaBatch)))
-	if err := cmp.Or(core.OneOf("strategy", o.Strategy), core.OneOf("conflict_resolution", o.Resolution), core.OneOf("output_format", o.Format)); err != nil {
+	if err := cmp.Or(core.CheckEnum("strategy", o.Strategy), core.CheckEnum("conflict_resolution", o.Resolution),
+		core.CheckEnum("output_format", o.Format)); err != nil {
 		return o, err
 	}
 	if !(o.Tolerance >= 0) || math.IsInf(o.Tolerance, 0) {

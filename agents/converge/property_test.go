@@ -69,7 +69,7 @@ func checkResult(t *testing.T, r converge.Result) {
 }
 
 // checkReview chooses a side of each conflict that waits: then there is output.
-func checkReview(t *testing.T, inputs []converge.Input, options converge.Options, r converge.Result) {
+func checkReview(t *testing.T, inputs []converge.AgentResult, options converge.Options, r converge.Result) {
 	t.Helper()
 	options.Choices = map[string]string{}
 	for _, c := range r.Conflicts {
@@ -94,12 +94,12 @@ var someLines = []string{
 func pick[T any](random *rand.Rand, from ...T) T { return from[random.IntN(len(from))] }
 
 // randomTeam returns agents that say much of the same and some of it differently.
-func randomTeam(random *rand.Rand) []converge.Input {
+func randomTeam(random *rand.Rand) []converge.AgentResult {
 	text := func() string {
 		return strings.Join(lo.Times(1+random.IntN(4), func(int) string { return pick(random, someLines...) }), "\n\n")
 	}
-	return lo.Times(2+random.IntN(4), func(i int) converge.Input {
-		return converge.Input{
+	return lo.Times(2+random.IntN(4), func(i int) converge.AgentResult {
+		return converge.AgentResult{
 			SubagentID: fmt.Sprintf("a%d", i),
 			Outcome:    pick(random, core.AgentCompleted, core.AgentCompleted, core.AgentCompleted, core.AgentError),
 			Answer: pick(random, "", "yes", "Yes ", "no", "1", "1.5", `{"v":1,"w":"x"}`, `{"w":"y","v":2.0}`, "so:\n```\n{\"v\":1}\n```",

@@ -34,7 +34,7 @@ func (r Result) Render(format Format) ([]byte, error) {
 	case Markdown:
 		return []byte(r.markdown()), nil
 	}
-	return nil, core.OneOf("output_format", format)
+	return nil, core.CheckEnum("output_format", format)
 }
 
 // Deltas returns the output as a list of changes, part by part, or none while

@@ -23,7 +23,7 @@ type Result struct {
 	Unresolved int        `json:"unresolved"`
 	Resolved   int        `json:"resolved"`
 	Rationale  string     `json:"rationale"`
-	Ignored    []Ignored  `json:"ignored"` // agents whose results are not part of the output
+	Ignored    []Excluded `json:"ignored"` // agents whose results are not part of the output
 
 	// NotCompared names the answers, decisions and so on that were not compared, in words.
 	// Differences has the texts among them that differ; the caller settles whether they
@@ -45,9 +45,9 @@ type Item struct {
 	AgreedBy []string        `json:"agreed_by,omitempty"` // subagent_ids of the others that agree
 }
 
-// An Ignored is an agent whose result is not part of the output, and what it
+// An Excluded is an agent whose result is not part of the output, and what it
 // would have answered.
-type Ignored struct {
+type Excluded struct {
 	SubagentID string          `json:"subagent_id"`
 	Outcome    core.AgentState `json:"outcome"` // its state; it may still be at work
 	Reason     string          `json:"reason"`
@@ -56,10 +56,10 @@ type Ignored struct {
 }
 
 // ignore returns a function that describes an unused agent for the Result.
-func ignore(reason string) func(*agent, int) Ignored {
-	return func(a *agent, _ int) Ignored {
+func ignore(reason string) func(*agent, int) Excluded {
+	return func(a *agent, _ int) Excluded {
 		answer := a.signed([]claim{a.wholeAnswer()})[0]
-		return Ignored{a.SubagentID, a.Outcome, reason, answer.hash, core.Cut(answer.text, MaxExcerpt)}
+		return Excluded{a.SubagentID, a.Outcome, reason, answer.hash, core.Cut(answer.text, MaxExcerpt)}
 	}
 }
 
@@ -82,7 +82,7 @@ func (d *draft) result(agents []*agent, o Options) Result {
 		r.Output = output(d.subjects, o.tolerance())
 	}
 	r.Ignored = slices.Clone(d.ignored)
-	slices.SortFunc(r.Ignored, func(a, b Ignored) int { return cmp.Compare(a.SubagentID, b.SubagentID) })
+	slices.SortFunc(r.Ignored, func(a, b Excluded) int { return cmp.Compare(a.SubagentID, b.SubagentID) })
 	return r
 }
 

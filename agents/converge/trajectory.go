@@ -97,7 +97,7 @@ var milestones = []string{core.SubagentSpawned, core.SubagentRetry, core.FrameUp
 // one stream, with a mark where each conflict arose. If the output of an agent was deleted,
 // the stream has only its events.
 func (all Convergences) Trajectory(ctx context.Context, c Convergence) ([]Entry, error) {
-	runs, told := map[string]record.Run{}, map[string][]Entry{}
+	runs, told := map[string]record.Agent{}, map[string][]Entry{}
 	err := all.Project.Store.View(ctx, func(tx project.Tx) error {
 		for _, id := range c.Result.Inputs {
 			run, err := record.Find(tx, id)
@@ -121,7 +121,7 @@ func (all Convergences) Trajectory(ctx context.Context, c Convergence) ([]Entry,
 
 // said returns the words and calls of an agent from its log. A message without a time gets the
 // time of the previous message.
-func (all Convergences) said(run record.Run) (entries []Entry) {
+func (all Convergences) said(run record.Agent) (entries []Entry) {
 	at := run.CreatedAt
 	for m := range record.Messages(all.Data, run, all.Hosts) {
 		at = max(at, m.Time)

@@ -20,10 +20,10 @@ func TestBuiltinAgentsHaveToolsInEachHost(t *testing.T) {
 		writes, runs    bool
 		tests, searches bool
 	}{
-		"builder":   {hosts.AcceptEdits, true, true, true, false},
-		"tester":    {hosts.Plan, false, false, true, false},
-		"analyzer":  {hosts.Plan, false, false, false, false},
-		"retriever": {hosts.Plan, false, false, false, true},
+		"builder":   {hosts.ModeAcceptEdits, true, true, true, false},
+		"tester":    {hosts.ModePlan, false, false, true, false},
+		"analyzer":  {hosts.ModePlan, false, false, false, false},
+		"retriever": {hosts.ModePlan, false, false, false, true},
 	}
 	inHosts := map[string]struct{ read, edit, write, shell, search string }{
 		"claude-code": {"Read", "Edit", "Write", "Bash", "WebSearch"},
@@ -36,7 +36,7 @@ func TestBuiltinAgentsHaveToolsInEachHost(t *testing.T) {
 		assert.Equal(t, name, def.Type)
 		assert.Equal(t, tt.mode, def.PermissionMode, name)
 		for host, tool := range inHosts {
-			inHost := def.For(hoststest.Known(), host)
+			inHost := def.TranslateFor(hoststest.Known(), host)
 			require.NotNil(t, inHost.Tools)
 			has := func(name string) bool { return slices.Contains(*inHost.Tools, name) }
 			assert.True(t, has(tool.read), "%s in %s", name, host)
@@ -58,12 +58,12 @@ func TestToolsHaveTheNamesOfTheHost(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			def := definition.Definition{Tools: &tt.Tools, DisallowedTools: tt.Tools}.For(hoststest.Known(), tt.Host)
+			def := definition.Definition{Tools: &tt.Tools, DisallowedTools: tt.Tools}.TranslateFor(hoststest.Known(), tt.Host)
 			assert.Equal(t, tt.Want, *def.Tools)
 			assert.Equal(t, tt.Want, def.DisallowedTools)
 		})
 	}
-	assert.Nil(t, definition.Definition{}.For(hoststest.Known(), "opencode").Tools, "inherited tools stay inherited")
+	assert.Nil(t, definition.Definition{}.TranslateFor(hoststest.Known(), "opencode").Tools, "inherited tools stay inherited")
 }
 
 func TestABuiltinDefinitionIsACopy(t *testing.T) {
@@ -71,9 +71,9 @@ func TestABuiltinDefinitionIsACopy(t *testing.T) {
 	def, err := definition.Load(hoststest.Known(), nil).Find("analyzer")
 	require.NoError(t, err)
 	(*def.Tools)[0] = "Bash"
-	(*def.For(hoststest.Known(), "opencode").Tools)[0] = "bash"
+	(*def.TranslateFor(hoststest.Known(), "opencode").Tools)[0] = "bash"
 	again, err := definition.Load(hoststest.Known(), nil).Find("analyzer")
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Read", "Grep", "Glob"}, *again.Tools)
-	assert.Equal(t, "read", (*again.For(hoststest.Known(), "opencode").Tools)[0])
+	assert.Equal(t, "read", (*again.TranslateFor(hoststest.Known(), "opencode").Tools)[0])
 }

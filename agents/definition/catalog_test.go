@@ -44,7 +44,7 @@ func loaded(root string, nested bool) (names []string, findings []string, catalo
 			names = append(names, def.Name)
 		}
 	}
-	for _, finding := range catalog.Findings {
+	for _, finding := range catalog.Issues {
 		findings = append(findings, strings.ReplaceAll(finding.String(), root, "DIR"))
 	}
 	return names, findings, catalog
@@ -97,7 +97,7 @@ func TestALaterFolderReplacesTheWholeDefinition(t *testing.T) {
 		".claude/agents/builder.md": agent("builder", "our own builder"),
 	})
 	catalog := definition.Load(hoststest.Known(), dirs(home, project, nobody))
-	assert.Empty(t, catalog.Findings)
+	assert.Empty(t, catalog.Issues)
 
 	helper, err := catalog.Find("helper")
 	require.NoError(t, err)
@@ -159,7 +159,7 @@ func TestABadFileBlocksNoOtherFile(t *testing.T) {
 		"DIR/j.md: cannot be read: too many levels of symbolic links",
 		"DIR/k.md: is not a regular file",
 	}, findings)
-	for _, finding := range catalog.Findings {
+	for _, finding := range catalog.Issues {
 		assert.True(t, finding.Fatal, finding)
 	}
 	_, err := catalog.Find("other")
@@ -230,7 +230,7 @@ func TestAFolderThatCannotBeReadIsAFinding(t *testing.T) {
 		{Path: filepath.Join(root, "loop"), Kind: definition.Project},
 	})
 	var findings []string
-	for _, finding := range catalog.Findings {
+	for _, finding := range catalog.Issues {
 		findings = append(findings, strings.ReplaceAll(finding.String(), root, "DIR"))
 	}
 	assert.Equal(t, []string{

@@ -167,9 +167,9 @@ func Dirs(known hosts.Registry, m hosts.Machine) []Dir {
 			dirs = append(dirs, dir)
 		}
 	}
-	add(User, known.Definitions(m, hosts.User)...)
+	add(User, known.Definitions(m, hosts.ScopeUser)...)
 	add(User, hosts.Folder{Path: filepath.Join(m.ConfigHome(), "flame", "agents")})
-	add(Project, known.Definitions(m, hosts.Project)...)
+	add(Project, known.Definitions(m, hosts.ScopeProject)...)
 	add(Project, hosts.Folder{Path: filepath.Join(m.ProjectDir, ".flame", "agents")})
 	return dirs
 }
@@ -183,9 +183,9 @@ func holds(dir, folder string) bool {
 // A Catalog is all definitions at one time.
 type Catalog struct {
 	Definitions []Definition // by name; of the same name, the effective one first
-	Findings    []Flaw       // in the order of the folders and files
+	Issues      []Issue      // in the order of the folders and files
 	Dirs        []Dir        // that were searched
-	broken      map[string]Flaw
+	broken      map[string]Issue
 	doubtful    map[string]bool // names for which some file is broken, effective or not
 }
 
@@ -287,8 +287,8 @@ func (c Catalog) nearest(name string) (near string) {
 	return near
 }
 
-// A Flaw is something wrong with a definition's file or a folder.
-type Flaw struct {
+// An Issue is something wrong with a definition's file or a folder.
+type Issue struct {
 	File   string `json:"file"`
 	Line   int    `json:"line,omitempty"`  // from 1; 0 if it concerns the whole
 	Agent  string `json:"agent,omitempty"` // name of the definition, as far as it is known
@@ -300,7 +300,7 @@ type Flaw struct {
 const maxPath = 300
 
 // String returns file, line and reason as compilers do, in one line.
-func (f Flaw) String() string {
+func (f Issue) String() string {
 	file := core.OneLine(f.File, maxPath)
 	if f.Line == 0 {
 		return fmt.Sprintf("%s: %s", file, f.Reason)

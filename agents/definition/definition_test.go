@@ -60,7 +60,7 @@ func front(lines ...string) string {
 const good = "name: a\ndescription: d"
 
 // parsed reads a.md.
-func parsed(content string) (definition.Definition, []definition.Flaw) {
+func parsed(content string) (definition.Definition, []definition.Issue) {
 	return definition.Parse(hoststest.Known(), "a.md", []byte(content))
 }
 

@@ -11,6 +11,6 @@ import (
 var LoadUntil = loadUntil
 
 // Parse reads a definition by the name of its file.
-func Parse(known hosts.Registry, file string, content []byte) (Definition, []Flaw) {
+func Parse(known hosts.Registry, file string, content []byte) (Definition, []Issue) {
 	return parse(known, file, strings.TrimSuffix(filepath.Base(file), ".md"), content)
 }

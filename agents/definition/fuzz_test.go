@@ -20,9 +20,9 @@ import (
 )
 
 // sound checks what holds for whatever was read.
-func sound(t *testing.T, def definition.Definition, findings []definition.Flaw) {
+func sound(t *testing.T, def definition.Definition, findings []definition.Issue) {
 	t.Helper()
-	fatal := slices.ContainsFunc(findings, func(f definition.Flaw) bool { return f.Fatal })
+	fatal := slices.ContainsFunc(findings, func(f definition.Issue) bool { return f.Fatal })
 	assert.LessOrEqual(t, len(findings), 25, "a longer list helps no reader")
 	for _, finding := range findings {
 		assert.NotEmpty(t, finding.Reason)
@@ -46,8 +46,8 @@ func sound(t *testing.T, def definition.Definition, findings []definition.Flaw) 
 		assert.False(t, strings.HasPrefix(tool, "-"), tool)
 		assert.Equal(t, strings.Count(tool, "("), strings.Count(tool, ")"), tool)
 	}
-	def.For(hoststest.Known(), "claude-code")
-	def.For(hoststest.Known(), "opencode")
+	def.TranslateFor(hoststest.Known(), "claude-code")
+	def.TranslateFor(hoststest.Known(), "opencode")
 }
 
 func FuzzParse(f *testing.F) {

@@ -80,7 +80,7 @@ func said(t *testing.T, catalog definition.Catalog) string {
 	require.NoError(t, err)
 	text := string(definitions)
 	names := []string{"builder", "x", "y", "sub/y", "odd", "odder", "key"}
-	for _, finding := range catalog.Findings {
+	for _, finding := range catalog.Issues {
 		text += finding.String()
 		names = append(names, finding.Agent)
 	}
@@ -112,7 +112,7 @@ func TestDefinitionsOfARepositoryAreReadWithoutLeavingIt(t *testing.T) {
 			catalog := r.load()
 			assert.NotContains(t, said(t, catalog), secret)
 			finding := ""
-			for _, found := range catalog.Findings {
+			for _, found := range catalog.Issues {
 				finding += strings.TrimPrefix(found.String(), r.dir+"/")
 				assert.True(t, found.Fatal)
 			}
@@ -165,7 +165,7 @@ func TestReadingARepositoryOfAnySizeIsBoundedInTimeAndMemory(t *testing.T) {
 			r := newRepository(t)
 			r.files(tt.files, ".claude/agents", tt.content)
 			catalog := r.load()
-			assert.True(t, strings.Contains(said(t, catalog), tt.found), "%d findings", len(catalog.Findings))
+			assert.True(t, strings.Contains(said(t, catalog), tt.found), "%d findings", len(catalog.Issues))
 			assert.Equal(t, tt.some, len(catalog.Available()) > 4, "%d definitions", len(catalog.Available()))
 			_, err := catalog.Find("tester")
 			assert.NoError(t, err, "the built-in definitions are available")
@@ -174,7 +174,7 @@ func TestReadingARepositoryOfAnySizeIsBoundedInTimeAndMemory(t *testing.T) {
 				size += len(def.Prompt)
 			}
 			perFile := map[string]int{}
-			for _, finding := range catalog.Findings {
+			for _, finding := range catalog.Issues {
 				assert.Less(t, len(finding.String()), 1000)
 				perFile[finding.File]++
 				most = max(most, perFile[finding.File])
@@ -190,8 +190,8 @@ func TestReadingStopsAtTheDeadline(t *testing.T) {
 	r := newRepository(t)
 	r.files(3, ".claude/agents", agent("", "p"))
 	catalog := definition.LoadUntil(time.Now().Add(-time.Second), hoststest.Known(), dirs("", r.dir, nobody))
-	require.Len(t, catalog.Findings, 1)
-	assert.Equal(t, filepath.Join(r.dir, ".claude/agents")+": takes more than 2s; the rest was not read", catalog.Findings[0].String())
+	require.Len(t, catalog.Issues, 1)
+	assert.Equal(t, filepath.Join(r.dir, ".claude/agents")+": takes more than 2s; the rest was not read", catalog.Issues[0].String())
 	assert.Len(t, catalog.Available(), 4)
 }
 

@@ -111,7 +111,7 @@ func (r *reader) unknown(key *yaml.Node, path string) {
 
 // finish checks the whole and returns the definition, which may do nothing if
 // any finding is fatal.
-func (r *reader) finish() (Definition, []Flaw) {
+func (r *reader) finish() (Definition, []Issue) {
 	r.limitTools()
 	if !validName(r.def.Name) {
 		r.fail(1, "the name %q must begin with a letter or a digit, and have only these, blanks and . _ - : /", brief(r.def.Name))
@@ -287,7 +287,7 @@ type reader struct {
 	listed   *[]string // its list; "*" where it is a map
 	switched []rule    // its map
 	rules    []rule    // permission
-	findings []Flaw
+	findings []Issue
 	more     int // number of findings that are not listed
 }
 
@@ -308,17 +308,17 @@ func (r *reader) keep(key string, n *yaml.Node) error {
 }
 
 // refuse replaces all findings with one fatal finding.
-func (r *reader) refuse(err error) (Definition, []Flaw) {
+func (r *reader) refuse(err error) (Definition, []Issue) {
 	var at lineError
 	errors.As(err, &at)
 	r.fail(at.line, "%v", err)
 	return r.result()
 }
 
-func (r *reader) result() (Definition, []Flaw) {
-	slices.SortStableFunc(r.findings, func(a, b Flaw) int { return cmp.Compare(a.Line, b.Line) })
+func (r *reader) result() (Definition, []Issue) {
+	slices.SortStableFunc(r.findings, func(a, b Issue) int { return cmp.Compare(a.Line, b.Line) })
 	if r.more > 0 {
-		r.findings = append(r.findings, Flaw{File: r.file, Reason: fmt.Sprintf("and %d more findings", r.more)})
+		r.findings = append(r.findings, Issue{File: r.file, Reason: fmt.Sprintf("and %d more findings", r.more)})
 	}
 	for i := range r.findings {
 		r.findings[i].Agent = core.OneLine(r.def.Name, maxName)
@@ -338,16 +338,16 @@ const (
 )
 
 func (r *reader) fail(line int, format string, args ...any) {
-	r.find(Flaw{File: r.file, Line: line, Reason: fmt.Sprintf(format, args...), Fatal: true})
+	r.find(Issue{File: r.file, Line: line, Reason: fmt.Sprintf(format, args...), Fatal: true})
 }
 
 func (r *reader) warn(line int, format string, args ...any) {
-	r.find(Flaw{File: r.file, Line: line, Reason: fmt.Sprintf(format, args...)})
+	r.find(Issue{File: r.file, Line: line, Reason: fmt.Sprintf(format, args...)})
 }
 
 // find records a finding. If there are too many, the first ones stay, and the
 // first fatal one.
-func (r *reader) find(f Flaw) {
+func (r *reader) find(f Issue) {
 	f.Reason = core.OneLine(f.Reason, maxReason)
 	if len(r.findings) < mostFindings || f.Fatal && !slices.ContainsFunc(r.findings, isFatal) {
 		r.findings = append(r.findings, f)
@@ -359,7 +359,7 @@ func (r *reader) find(f Flaw) {
 // brief cuts a wrong name for a message.
 func brief(name string) string { return core.Cut(name, 60) }
 
-func isFatal(f Flaw) bool { return f.Fatal }
+func isFatal(f Issue) bool { return f.Fatal }
 
 // names matches names of agents that the hosts load, of any script. A plugin's agents are
 // plugin:name, those in subfolders of OpenCode's are folder/name.

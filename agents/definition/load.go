@@ -15,7 +15,7 @@ import (
 	"github.com/samber/lo"
 
 	"flame/hosts"
-	"flame/local/confine"
+	"flame/local/safefile"
 )
 
 // Limits on reading definitions: every spawn reads them, and a repository may
@@ -43,7 +43,7 @@ func Load(known hosts.Registry, dirs []Dir) Catalog {
 // loadUntil is Load with a deadline.
 func loadUntil(end time.Time, known hosts.Registry, dirs []Dir) Catalog {
 	l := loader{
-		catalog: Catalog{Dirs: dirs, broken: map[string]Flaw{}, doubtful: map[string]bool{}},
+		catalog: Catalog{Dirs: dirs, broken: map[string]Issue{}, doubtful: map[string]bool{}},
 		known:   known, holds: map[string]int{}, end: end, room: allowed,
 	}
 	for _, b := range builtins {
@@ -77,7 +77,7 @@ func (l *loader) add(def Definition) {
 }
 
 func (l *loader) note(path, agent, reason string, fatal bool) {
-	l.catalog.Findings = append(l.catalog.Findings, Flaw{File: path, Agent: agent, Reason: reason, Fatal: fatal})
+	l.catalog.Issues = append(l.catalog.Issues, Issue{File: path, Agent: agent, Reason: reason, Fatal: fatal})
 }
 
 // finish marks shadowed definitions, marks what a project's definition replaces, and sorts by
@@ -106,11 +106,11 @@ func (l *loader) finish() Catalog {
 
 // dir reads one of the folders to search; it need not exist.
 func (l *loader) dir(dir Dir) {
-	w := walk{loader: l, dir: dir, base: dir.Path, in: confine.Follow(dir.Path), left: most}
+	w := walk{loader: l, dir: dir, base: dir.Path, in: safefile.Follow(dir.Path), left: most}
 	start := "."
 	if dir.Kind == Project {
 		w.base = cmp.Or(dir.Within, dir.Path)
-		root, err := confine.Open(w.base)
+		root, err := safefile.Open(w.base)
 		if err != nil {
 			w.unread(dir.Path, err)
 			return
@@ -129,11 +129,11 @@ func (l *loader) dir(dir Dir) {
 type walk struct {
 	*loader
 	dir  Dir
-	base string         // path of the folder that names are relative to
-	in   confine.Folder // that folder
-	seen []fs.FileInfo  // of the folders that were read
-	left int            // entries that may still be looked at
-	over bool           // nothing more is read
+	base string          // path of the folder that names are relative to
+	in   safefile.Folder // that folder
+	seen []fs.FileInfo   // of the folders that were read
+	left int             // entries that may still be looked at
+	over bool            // nothing more is read
 }
 
 func (w *walk) path(name string) string { return filepath.Join(w.base, name) }
@@ -212,7 +212,7 @@ func (w *walk) entry(name, prefix string, kind fs.FileMode, depth int) {
 // file reads a definition.
 func (w *walk) file(name, agent string) {
 	if w.room <= 0 {
-		w.broken(name, agent, confine.Refusal(fmt.Sprintf("was not read: all definitions together are larger than %d MB", allowed>>20)))
+		w.broken(name, agent, safefile.Refusal(fmt.Sprintf("was not read: all definitions together are larger than %d MB", allowed>>20)))
 		return
 	}
 	content, err := w.in.ReadFile(name, largest)
@@ -222,7 +222,7 @@ func (w *walk) file(name, agent string) {
 	}
 	w.room -= len(content)
 	def, findings := parse(w.known, w.path(name), agent, content)
-	w.catalog.Findings = append(w.catalog.Findings, findings...)
+	w.catalog.Issues = append(w.catalog.Issues, findings...)
 	if i := slices.IndexFunc(findings, isFatal); i >= 0 {
 		w.inTheWay(def.Name, findings[i])
 		return
@@ -244,7 +244,7 @@ func unheardOf(registry hosts.Registry, def Definition) (tools []string) {
 	for _, tool := range slices.Concat(lo.FromPtr(def.Tools), def.DisallowedTools) {
 		name, _ := hosts.SplitRule(tool)
 		known := slices.ContainsFunc(names, func(host string) bool {
-			return registry.Of(host).Knows(name) || len(registry.NamesIn(host, name)) > 0
+			return registry.Of(host).HasTool(name) || len(registry.NamesIn(host, name)) > 0
 		})
 		if !known && !slices.Contains(tools, tool) {
 			tools = append(tools, tool)
@@ -257,18 +257,18 @@ func unheardOf(registry hosts.Registry, def Definition) (tools []string) {
 // the same name.
 func (w *walk) broken(name, agent string, err error) {
 	w.note(w.path(name), agent, words(err), true)
-	w.inTheWay(agent, w.catalog.Findings[len(w.catalog.Findings)-1])
+	w.inTheWay(agent, w.catalog.Issues[len(w.catalog.Issues)-1])
 }
 
 // inTheWay blocks earlier definitions of this name.
-func (l *loader) inTheWay(agent string, why Flaw) {
+func (l *loader) inTheWay(agent string, why Issue) {
 	l.catalog.broken[agent], l.catalog.doubtful[agent] = why, true
 }
 
 // words says why something was not read, without its path, which is shown
 // beside it.
 func words(err error) string {
-	var refused confine.Refusal
+	var refused safefile.Refusal
 	if errors.As(err, &refused) {
 		return refused.Error()
 	}

@@ -22,7 +22,7 @@ import (
 //
 // A finding is fatal if ignoring it could widen the agent's permissions: a value that cannot
 // be read, a repeated key, an unknown key about tools.
-func parse(known hosts.Registry, file, name string, content []byte) (Definition, []Flaw) {
+func parse(known hosts.Registry, file, name string, content []byte) (Definition, []Issue) {
 	r := reader{known: known, file: file, def: Definition{Name: name, Source: Source{File: file}}}
 	front, body, err := split(content)
 	if err != nil {

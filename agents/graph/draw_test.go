@@ -88,7 +88,7 @@ func TestManyNodesBelowTheCutAreCountedAtOnce(t *testing.T) {
 
 func TestTrailsAreDrawn(t *testing.T) {
 	t.Parallel()
-	told := graph.Trail{Nodes: []graph.LogNode{
+	told := graph.LogGraph{Nodes: []graph.LogNode{
 		{ID: "s", Kind: graph.KindSession, State: "active", Prompt: "Do it"},
 		{
 			ID: "a", Kind: graph.KindSubagent, Parent: "s", State: "completed", Type: "Explore", Description: `say "hi"` + "\n\\ --> n0",
@@ -104,7 +104,7 @@ func TestTrailsAreDrawn(t *testing.T) {
 	}
 	var b strings.Builder
 	require.NoError(t, told.Draw(&b, "json"))
-	var read graph.Trail
+	var read graph.LogGraph
 	require.NoError(t, json.Unmarshal([]byte(b.String()), &read))
 	assert.Equal(t, told, read)
 	assert.ErrorIs(t, told.Draw(&b, "png"), core.ErrInvalid)
@@ -112,7 +112,7 @@ func TestTrailsAreDrawn(t *testing.T) {
 
 func TestAgentsThatShareAnIDAreAllDrawn(t *testing.T) {
 	t.Parallel()
-	told := graph.Trail{Nodes: []graph.LogNode{
+	told := graph.LogGraph{Nodes: []graph.LogNode{
 		{ID: "call_1", Kind: graph.KindSubagent, Session: "s1", State: "initializing", Description: "one"},
 		{ID: "call_1", Kind: graph.KindSubagent, Session: "s2", State: "initializing", Description: "two"},
 	}}

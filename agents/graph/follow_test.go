@@ -21,15 +21,15 @@ import (
 )
 
 // following returns what Follow shows of path, one trail at a time.
-func following(t *testing.T, path string) (next func() graph.Trail) {
+func following(t *testing.T, path string) (next func() graph.LogGraph) {
 	t.Helper()
-	shown := make(chan graph.Trail)
+	shown := make(chan graph.LogGraph)
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan struct{})
 	t.Cleanup(func() { cancel(); <-over }) // before the folder that it reads is removed
 	go func() {
 		defer close(over)
-		_ = graph.FollowLogs(ctx, hoststest.Known().Formats(), path, nil, time.Millisecond, func(told graph.Trail) error {
+		_ = graph.FollowLogs(ctx, hoststest.Known().Formats(), path, nil, time.Millisecond, func(told graph.LogGraph) error {
 			select {
 			case shown <- told:
 			case <-ctx.Done():
@@ -37,19 +37,19 @@ func following(t *testing.T, path string) (next func() graph.Trail) {
 			return nil
 		})
 	}()
-	return func() graph.Trail {
+	return func() graph.LogGraph {
 		select {
 		case told := <-shown:
 			return told
 		case <-time.After(time.Minute):
 			t.Fatal("nothing is shown")
 		}
-		return graph.Trail{}
+		return graph.LogGraph{}
 	}
 }
 
 // until asks for trails up to one like one of these.
-func until(t *testing.T, next func() graph.Trail, want ...string) {
+func until(t *testing.T, next func() graph.LogGraph, want ...string) {
 	t.Helper()
 	for !slices.Contains(want, outline(next())) {
 	}
@@ -126,8 +126,8 @@ func TestFollowingInput(t *testing.T) {
 	r, w := io.Pipe()
 	half := len(text) / 2
 	go func() { _, _ = w.Write(text[:half]) }()
-	var last graph.Trail
-	err = graph.FollowLogs(t.Context(), hoststest.Known().Formats(), "-", r, time.Millisecond, func(told graph.Trail) error {
+	var last graph.LogGraph
+	err = graph.FollowLogs(t.Context(), hoststest.Known().Formats(), "-", r, time.Millisecond, func(told graph.LogGraph) error {
 		if len(last.Nodes) == 0 && len(told.Nodes) > 0 { // what came is shown before the end
 			go func() {
 				_, _ = w.Write(text[half:])
@@ -144,8 +144,10 @@ func TestFollowingInput(t *testing.T) {
 func TestFollowingEndsWithAnErrorOfTheReader(t *testing.T) {
 	t.Parallel()
 	stop := errors.New("enough")
-	err := graph.FollowLogs(t.Context(), hoststest.Known().Formats(), logSamples+"family/stream.ndjson", nil, time.Hour, func(graph.Trail) error { return stop })
+	err := graph.FollowLogs(t.Context(), hoststest.Known().Formats(), logSamples+"family/stream.ndjson", nil, time.Hour,
+		func(graph.LogGraph) error { return stop })
 	require.ErrorIs(t, err, stop)
-	err = graph.FollowLogs(t.Context(), hoststest.Known().Formats(), filepath.Join(t.TempDir(), "none"), nil, time.Hour, func(graph.Trail) error { return nil })
+	err = graph.FollowLogs(t.Context(), hoststest.Known().Formats(), filepath.Join(t.TempDir(), "none"), nil, time.Hour,
+		func(graph.LogGraph) error { return nil })
 	require.ErrorIs(t, err, os.ErrNotExist)
 }

@@ -11,7 +11,7 @@ import (
 
 func TestAPastSessionBecomesFinishedFrames(t *testing.T) {
 	t.Parallel()
-	told := graph.Trail{Nodes: []graph.LogNode{
+	told := graph.LogGraph{Nodes: []graph.LogNode{
 		{ID: "s", Kind: graph.KindSession, State: core.AgentActive, Prompt: "Do it\nwell", Started: 10},
 		{
 			ID: "a", Kind: graph.KindSubagent, Parent: "s", State: core.AgentCompleted, Description: "look", Result: "seen", Started: 20, Ended: 30,

@@ -26,7 +26,7 @@ type sighting struct {
 	parent  string
 	caller  *sighting // that made the call
 
-	note     core.AgentNote // all notes together
+	note     core.AgentInfo // all notes together
 	told     core.AgentState
 	seen     core.AgentState // judging by its own answers
 	prompt   string          // the first that the model was asked
@@ -93,7 +93,7 @@ func (s *sighting) at(t core.Millis) {
 }
 
 // learn records a note.
-func (s *sighting) learn(n core.AgentNote) {
+func (s *sighting) learn(n core.AgentInfo) {
 	known := &s.note
 	s.spawned = s.spawned || n.Spawn
 	s.parent = cmp.Or(s.parent, n.Parent)
@@ -258,7 +258,7 @@ func (s *sighting) state() core.AgentState {
 
 // Trail returns what is known so far. Agents whose parent no log has named yet
 // are roots until one does, as are those whose parents form a cycle.
-func (t *Tracker) Trail() Trail {
+func (t *Tracker) Trail() LogGraph {
 	trail := t.logs
 	trail.Torn, trail.Unread = slices.Clone(trail.Torn), slices.Clone(trail.Unread)
 	nodes := lo.Filter(t.inTime(), func(s *sighting, _ int) bool { return s.isNode() })

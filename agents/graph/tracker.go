@@ -24,7 +24,7 @@ type Tracker struct {
 	names map[string]*sighting // by idName, callName and frame
 	asked map[string]bool      // calls of flame's tools, by callName: whether they start an agent
 	order []*sighting          // as they were met
-	logs  Trail                // without nodes
+	logs  LogGraph             // without nodes
 	paid  transcripts.Payers
 }
 
@@ -40,7 +40,7 @@ func (t *Tracker) Add(host string, m core.Message) {
 	case m.Unknown():
 		t.logs.Unknown++
 		return
-	case m.Aside:
+	case m.Irrelevant:
 		t.logs.Aside++
 		return
 	}
@@ -74,7 +74,7 @@ func (t *Tracker) Add(host string, m core.Message) {
 func (t *Tracker) read(ctx context.Context, log transcripts.Log) error {
 	for m, err := range log.Messages(ctx) {
 		switch {
-		case errors.Is(err, transcripts.ErrTorn):
+		case errors.Is(err, transcripts.ErrIncompleteLine):
 			t.logs.Torn = append(t.logs.Torn, log.Path)
 		case err != nil:
 			t.logs.Unread = append(t.logs.Unread, UnreadLog{Path: log.Path, Reason: err.Error()})
@@ -203,14 +203,14 @@ func flameTool(tool string) (starts, ok bool) {
 }
 
 // wish returns what a call asks of flame's tool.
-func wish(input json.RawMessage, speaker string, at core.Millis) core.AgentNote {
+func wish(input json.RawMessage, speaker string, at core.Millis) core.AgentInfo {
 	var in struct {
 		Type        string `json:"subagent_type"`
 		Prompt      string `json:"prompt"`
 		Description string `json:"description"`
 	}
 	_ = json.Unmarshal(input, &in) // whatever cannot be read stays unknown
-	return core.AgentNote{
+	return core.AgentInfo{
 		Spawn: true, Parent: speaker, Type: in.Type, Prompt: in.Prompt, Description: in.Description,
 		State: core.AgentInitializing, Started: at,
 	}
@@ -230,7 +230,7 @@ func (t *Tracker) answered(m core.Message, speaker *sighting, answer core.Part, 
 	}
 	s := t.meet(m.Session, told.Session, call, told.Frame)
 	s.flames, s.agent, s.host = true, cmp.Or(s.agent, told.ID), cmp.Or(s.host, told.Host)
-	n := core.AgentNote{Spawn: starts, State: core.AgentState(told.State)}
+	n := core.AgentInfo{Spawn: starts, State: core.AgentState(told.State)}
 	if starts {
 		n.Type, n.Description = told.Type, told.Description
 	}
@@ -312,7 +312,7 @@ const maxSummary = 2_000
 // usage, in the form that a project imports. What is past is finished: a run
 // whose end the logs do not show is blocked. The ids derive from those of the
 // host, so the same log gives the same frames.
-func (t Trail) History() transfer.State {
+func (t LogGraph) History() transfer.State {
 	state := transfer.State{Version: transfer.StateVersion, Frames: map[string]transfer.StateFrame{}}
 	known := lo.SliceToMap(t.Nodes, func(n LogNode) (string, bool) { return n.ID, true })
 	for _, n := range t.Nodes {

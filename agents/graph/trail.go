@@ -17,9 +17,9 @@ import (
 	"flame/transcripts"
 )
 
-// A Trail is what the logs of hosts say about who started whom: sessions and
+// A LogGraph is what the logs of hosts say about who started whom: sessions and
 // agents are its nodes, the edges run from parent to child and form a forest.
-type Trail struct {
+type LogGraph struct {
 	Nodes    []LogNode   `json:"nodes"`            // parents before children, else in the order they were met
 	Torn     []string    `json:"torn,omitempty"`   // logs whose last line is not complete
 	Unread   []UnreadLog `json:"unread,omitempty"` // logs that could not be read to their end
@@ -62,7 +62,7 @@ type LogNode struct {
 
 // Used returns the total usage of all nodes, and the part of its cost that belongs to agents
 // that the logs do not distinguish, in US dollars.
-func (t Trail) Used() (all core.Usage, untold float64) {
+func (t LogGraph) Used() (all core.Usage, untold float64) {
 	for _, n := range t.Nodes {
 		all, untold = all.Add(n.Usage), untold+n.UntoldUSD
 	}
@@ -78,7 +78,7 @@ type UnreadLog struct {
 
 // ReadLogs reads logs and returns what they say together. A log that cannot be read
 // is named in the result; it is an error only if none can.
-func ReadLogs(ctx context.Context, logs ...transcripts.Log) (Trail, error) {
+func ReadLogs(ctx context.Context, logs ...transcripts.Log) (LogGraph, error) {
 	t := NewTracker()
 	var failed []error
 	for _, log := range logs {
@@ -87,10 +87,10 @@ func ReadLogs(ctx context.Context, logs ...transcripts.Log) (Trail, error) {
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return Trail{}, err
+		return LogGraph{}, err
 	}
 	if len(failed) > 0 && len(failed) == len(logs) {
-		return Trail{}, errors.Join(failed...)
+		return LogGraph{}, errors.Join(failed...)
 	}
 	return t.Trail(), nil
 }
@@ -98,7 +98,7 @@ func ReadLogs(ctx context.Context, logs ...transcripts.Log) (Trail, error) {
 // Draw writes a trail as tree, json, dot (Graphviz) or mermaid. The same trail gives the
 // same bytes; labels are data, whatever they contain. As json it is everything the logs
 // say, otherwise its graph.
-func (t Trail) Draw(w io.Writer, format string) error {
+func (t LogGraph) Draw(w io.Writer, format string) error {
 	if format == "json" {
 		out := json.NewEncoder(w)
 		out.SetIndent("", "  ")
@@ -108,7 +108,7 @@ func (t Trail) Draw(w io.Writer, format string) error {
 }
 
 // Graph returns the graph of who started whom.
-func (t Trail) Graph() *Graph {
+func (t LogGraph) Graph() *Graph {
 	var nodes []Node
 	taken := map[string]bool{}
 	for _, n := range t.Nodes {
@@ -129,12 +129,12 @@ func (t Trail) Graph() *Graph {
 // input, and calls show with what is known: at first, and whenever that has
 // changed, at most once per interval. It ends with ctx, with the input, or with an
 // error of show.
-func FollowLogs(ctx context.Context, formats transcripts.Formats, path string, input io.Reader, every time.Duration, show func(Trail) error) error {
+func FollowLogs(ctx context.Context, formats transcripts.Formats, path string, input io.Reader, every time.Duration, show func(LogGraph) error) error {
 	if path == "-" {
 		return followInput(ctx, formats, input, every, show)
 	}
 	var before map[string]logState
-	var shown *Trail
+	var shown *LogGraph
 	for range project.Steadily(ctx, 0, every) {
 		logs, err := formats.Detect(path, nil)
 		if err != nil && shown == nil {
@@ -198,7 +198,7 @@ func (s logState) is(now logState) bool {
 }
 
 // followInput shows the content of input as it arrives.
-func followInput(ctx context.Context, formats transcripts.Formats, input io.Reader, every time.Duration, show func(Trail) error) error {
+func followInput(ctx context.Context, formats transcripts.Formats, input io.Reader, every time.Duration, show func(LogGraph) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var mu sync.Mutex // of the tracker
@@ -232,7 +232,7 @@ func followInput(ctx context.Context, formats transcripts.Formats, input io.Read
 		mu.Lock()
 		told := t.Trail()
 		mu.Unlock()
-		if errors.Is(err, transcripts.ErrTorn) {
+		if errors.Is(err, transcripts.ErrIncompleteLine) {
 			told.Torn, err = []string{"-"}, nil
 		}
 		if err == nil && (over || told.Messages != shown) {

@@ -28,7 +28,7 @@ const (
 )
 
 // track returns the trail of the log at path; a script makes a database.
-func track(t *testing.T, path string) graph.Trail {
+func track(t *testing.T, path string) graph.LogGraph {
 	t.Helper()
 	if strings.HasSuffix(path, ".sql") {
 		path = databaseOf(t, path)
@@ -55,7 +55,7 @@ func databaseOf(t *testing.T, file string) (path string) {
 }
 
 // outline draws a trail: each node below its parent.
-func outline(told graph.Trail) string {
+func outline(told graph.LogGraph) string {
 	var b strings.Builder
 	for _, n := range told.Nodes {
 		fmt.Fprintf(&b, "%s%s %s %q %s", strings.Repeat("  ", n.Depth), n.Kind, n.Type, lo.CoalesceOrEmpty(n.Description, n.Prompt), n.State)
@@ -109,7 +109,7 @@ func TestANodeHasAllKnownData(t *testing.T) {
 
 func TestTokensAreCountedOnce(t *testing.T) {
 	t.Parallel()
-	sum := func(told graph.Trail) core.Usage {
+	sum := func(told graph.LogGraph) core.Usage {
 		used, _ := told.Used()
 		return used
 	}
@@ -140,7 +140,7 @@ func TestTokensAreCountedOnce(t *testing.T) {
 }
 
 // note is an entry that tells of agents alone.
-func note(session string, notes ...core.AgentNote) core.Message {
+func note(session string, notes ...core.AgentInfo) core.Message {
 	return core.Message{Role: core.RoleOther, Session: session, Notes: notes}
 }
 
@@ -151,9 +151,9 @@ func TestLinksMayComeInAnyOrder(t *testing.T) {
 	}
 	messages := []core.Message{
 		said("", "root"), said("a", "A"), said("b", "B"),
-		note("s", core.AgentNote{Call: "call-a", Spawn: true, Parent: "s", Description: "the a"}),
-		note("s", core.AgentNote{ID: "a", Call: "call-a", State: core.AgentCompleted}),
-		note("s", core.AgentNote{ID: "b", Spawn: true, Parent: "a", Description: "the b"}),
+		note("s", core.AgentInfo{Call: "call-a", Spawn: true, Parent: "s", Description: "the a"}),
+		note("s", core.AgentInfo{ID: "a", Call: "call-a", State: core.AgentCompleted}),
+		note("s", core.AgentInfo{ID: "b", Spawn: true, Parent: "a", Description: "the b"}),
 	}
 	const want = "session  \"\" completed\n  subagent  \"the a\" completed\n    subagent  \"the b\" completed\n"
 	for i := range 720 {
@@ -181,7 +181,7 @@ func permutation[T any](all []T, n int) (order []T) {
 func TestAnAgentWithoutAParentWaitsForIt(t *testing.T) {
 	t.Parallel()
 	tracker := graph.NewTracker()
-	tracker.Add("opencode", note("child", core.AgentNote{ID: "child", Spawn: true, Parent: "parent", Description: "late"}))
+	tracker.Add("opencode", note("child", core.AgentInfo{ID: "child", Spawn: true, Parent: "parent", Description: "late"}))
 	assert.Equal(t, "subagent  \"late\" initializing unparented\n", outline(tracker.Trail()))
 	tracker.Add("opencode", core.Message{Role: core.RoleUser, Session: "parent", Parts: []core.Part{{Type: core.PartText, Text: "go"}}})
 	assert.Equal(t, "session  \"go\" initializing\n  subagent  \"late\" initializing\n", outline(tracker.Trail()))
@@ -190,7 +190,7 @@ func TestAnAgentWithoutAParentWaitsForIt(t *testing.T) {
 func TestCirclesAreNotDrawn(t *testing.T) {
 	t.Parallel()
 	tracker := graph.NewTracker()
-	for _, n := range []core.AgentNote{{ID: "a", Parent: "c"}, {ID: "b", Parent: "a"}, {ID: "c", Parent: "b"}, {ID: "d", Parent: "d"}} {
+	for _, n := range []core.AgentInfo{{ID: "a", Parent: "c"}, {ID: "b", Parent: "a"}, {ID: "c", Parent: "b"}, {ID: "d", Parent: "d"}} {
 		n.Spawn, n.Description = true, n.ID
 		tracker.Add("x", note("s", n))
 	}

@@ -17,7 +17,7 @@ import (
 
 // Admit admits the agent of a plan if the tree's bounds allow it: it writes the agent's frame,
 // record and assignment. If the same key has an agent already, Admit returns that agent.
-func (p Plan) Admit(tx project.Tx) (run record.Run, made children.Delegated, err error) {
+func (p Plan) Admit(tx project.Tx) (run record.Agent, made children.Delegated, err error) {
 	if run, err = keyedBy(tx, p.by, p.request.Key); err != nil || run.ID != "" {
 		return run, made, err
 	}
@@ -25,7 +25,7 @@ func (p Plan) Admit(tx project.Tx) (run record.Run, made children.Delegated, err
 	made, err = children.Delegate(p.Project, tx, p.by, children.Delegation{
 		Agent: p.Agent.ID, Under: p.request.Frame, Goal: p.Agent.Description, Session: p.Agent.Session, Host: p.Agent.Host,
 		Title: core.SubagentTitle(p.Agent.Description, p.def.Name), Bare: bare, MaxChars: most,
-		Attempt: briefing.Attempt{Task: likeness(p.request.Prompt), Name: likeness(p.request.Description)},
+		Attempt: briefing.TaskIdentity{Task: likeness(p.request.Prompt), Name: likeness(p.request.Description)},
 	})
 	if err != nil {
 		return run, made, err
@@ -40,7 +40,7 @@ func (p Plan) Admit(tx project.Tx) (run record.Run, made children.Delegated, err
 	run.Frame, run.ParentSession, run.CreatedAt = made.Frame.ID, made.Caller.ID, s.now
 	if parent := s.asks.agent; parent.ID != "" {
 		parent.Children++
-		if err := record.Runs.Save(tx, parent.ID, parent); err != nil {
+		if err := record.Agents.Save(tx, parent.ID, parent); err != nil {
 			return run, made, err
 		}
 	}
@@ -49,28 +49,28 @@ func (p Plan) Admit(tx project.Tx) (run record.Run, made children.Delegated, err
 }
 
 // enrol writes a new agent's record, and its first events, before anything runs.
-func (pl Planner) enrol(tx project.Tx, run record.Run) error {
+func (pl Planner) enrol(tx project.Tx, run record.Agent) error {
 	now := pl.Project.Now()
 	if run.Mode.Grant != "" {
 		if err := spendGrant(tx, run.Mode.Grant); err != nil {
 			return err
 		}
 	}
-	return errors.Join(record.Enrol(tx, run),
-		record.Tell(tx, now, run, core.PermissionDecision, map[string]any{
+	return errors.Join(record.Create(tx, run),
+		record.Emit(tx, now, run, core.PermissionDecision, map[string]any{
 			"permission_mode": run.Mode, "tools": run.Tools, "agent_type": run.Type, "warnings": append([]string{}, run.Warnings...),
 		}),
-		record.Tell(tx, now, run, core.SubagentSpawned, map[string]any{
+		record.Emit(tx, now, run, core.SubagentSpawned, map[string]any{
 			"agent_type": run.Type, "description": run.Description, "prompt": core.Cut(run.Prompt, changes.MaxExcerpt),
 			"parent_agent": run.ParentAgent, "parent_session_id": run.ParentSession, "parent_tool_id": run.Call, "frame": run.Frame,
 			"permission_mode": run.Mode.Effective, "model": run.Model, "limits": run.Limits, "machine": record.Machine(),
 		}),
-		record.Tell(tx, now, run, core.TranscriptEvent, map[string]any{"event_type": core.EventSubagentStart, "task_description": run.Description}))
+		record.Emit(tx, now, run, core.TranscriptEvent, map[string]any{"event_type": core.EventSubagentStart, "task_description": run.Description}))
 }
 
 // keyedBy returns the agent that a caller started under an idempotency key; zero if there is
 // none.
-func keyedBy(tx project.Tx, by project.Caller, key string) (run record.Run, err error) {
+func keyedBy(tx project.Tx, by project.Caller, key string) (run record.Agent, err error) {
 	if key == "" {
 		return run, nil
 	}
@@ -82,21 +82,21 @@ func keyedBy(tx project.Tx, by project.Caller, key string) (run record.Run, err 
 }
 
 // Successor returns the record of an agent that continues the work of another.
-func (pl Planner) Successor(ctx context.Context, old record.Run, prompt string) (record.Run, error) {
+func (pl Planner) Successor(ctx context.Context, old record.Agent, prompt string) (record.Agent, error) {
 	told, err := record.AssignmentOf(ctx, pl.Project, old.ID)
 	if err != nil {
-		return record.Run{}, err
+		return record.Agent{}, err
 	}
 	if _, err := pl.DefinitionOf(old, told); err != nil {
-		return record.Run{}, err
+		return record.Agent{}, err
 	}
 	host, err := pl.Hosts.Named(old.Host)
 	if err != nil {
-		return record.Run{}, err
+		return record.Agent{}, err
 	}
 	next := old
 	next.ID, next.ResumedFrom, next.Prompt = pl.Project.NewID("agent"), old.ID, core.Cut(prompt, record.MaxPrompt)
-	next.State, next.Outcome, next.Changes, next.Made, next.CancelledBy, next.Children = core.AgentInitializing, nil, nil, nil, "", 0
+	next.State, next.Outcome, next.Changes, next.ArtifactHashes, next.CancelledBy, next.Children = core.AgentInitializing, nil, nil, nil, "", 0
 	next.Progress, next.EndedAt, next.CreatedAt, next.Key = supervise.Progress{}, 0, pl.Project.Now(), ""
 	next.Resumes, next.SpentUSD, next.Spent = old.Progress.Session != "", old.Progress.SessionUSD, old.Progress.SessionUsage
 	if !next.Resumes {
@@ -107,7 +107,7 @@ func (pl Planner) Successor(ctx context.Context, old record.Run, prompt string) 
 
 // Readmit is Admit for an agent that continues: it keeps its mode and tools, if the caller
 // could still give it that mode.
-func (pl Planner) Readmit(tx project.Tx, by project.Caller, old, next record.Run, under string) (record.Run, children.Delegated, error) {
+func (pl Planner) Readmit(tx project.Tx, by project.Caller, old, next record.Agent, under string) (record.Agent, children.Delegated, error) {
 	attempt, known, err := briefing.Attempts.Get(tx, old.Frame)
 	if err != nil {
 		return next, children.Delegated{}, err
@@ -126,12 +126,12 @@ func (pl Planner) Readmit(tx project.Tx, by project.Caller, old, next record.Run
 	if err := pl.stillAllowed(tx, by, old, made.Caller); err != nil {
 		return next, made, err
 	}
-	t, err := record.Trees.Of(tx, next.Tree)
+	t, err := record.Trees.Find(tx, next.Tree)
 	if err != nil {
 		return next, made, err
 	}
 	next.MaxDepth = min(pl.Bounds.Depth, old.MaxDepth)
-	if err := pl.Bounds.refuse(next, record.Run{}, t); err != nil {
+	if err := pl.Bounds.refuse(next, record.Agent{}, t); err != nil {
 		return next, made, err
 	}
 	return next, made, pl.enrol(tx, next)
@@ -142,7 +142,7 @@ const continued = " (continued)"
 
 // stillAllowed refuses to continue an agent in a mode that neither its grant nor the caller
 // would give it now. A person at a shell may continue any agent.
-func (pl Planner) stillAllowed(tx project.Tx, by project.Caller, old record.Run, caller core.Session) error {
+func (pl Planner) stillAllowed(tx project.Tx, by project.Caller, old record.Agent, caller core.Session) error {
 	if old.Mode.Grant != "" {
 		g, known, err := Grants.Get(tx, old.Mode.Grant)
 		if err == nil && (!known || g.ExpiresAt > 0 && g.ExpiresAt <= pl.Project.Now()) {
@@ -151,7 +151,7 @@ func (pl Planner) stillAllowed(tx project.Tx, by project.Caller, old record.Run,
 		}
 		return err
 	}
-	if by.Session == "" && by.Agent == "" && by.Trust != project.InHost {
+	if by.Session == "" && by.Agent == "" && by.Trust != project.TrustInHost {
 		return nil
 	}
 	asks, err := pl.askerOf(tx, by, caller)

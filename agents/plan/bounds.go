@@ -14,8 +14,8 @@ import (
 	"flame/core/op"
 )
 
-// Bounds limit what may be spawned below one user's session (spec: agents §4).
-type Bounds struct {
+// TreeLimits limit what may be spawned below one user's session (spec: agents §4).
+type TreeLimits struct {
 	Depth      int   // levels of agents below it
 	Total      int   // agents in all
 	Concurrent int   // at one time
@@ -25,15 +25,15 @@ type Bounds struct {
 }
 
 // DefaultBounds returns the bounds of spec agents §4 and §8.
-func DefaultBounds() Bounds {
-	return Bounds{Depth: 3, Total: 32, Concurrent: 4, Each: supervise.Limits{
+func DefaultBounds() TreeLimits {
+	return TreeLimits{Depth: 3, Total: 32, Concurrent: 4, Each: supervise.Limits{
 		Start: time.Minute, Idle: 10 * time.Minute, Wall: 5 * time.Minute,
 		SameCalls: 20, Stale: 60, Retries: 3, Output: 512 << 20,
 	}}
 }
 
 // refuse refuses an agent beyond the bounds of its tree or of its parent.
-func (b Bounds) refuse(run, parent record.Run, t record.Tree) error {
+func (b TreeLimits) refuse(run, parent record.Agent, t record.Tree) error {
 	switch {
 	case run.Depth > run.MaxDepth:
 		return core.Invalidf("an agent at depth %d may start no others", run.Depth-1).
@@ -52,7 +52,7 @@ func (b Bounds) refuse(run, parent record.Run, t record.Tree) error {
 }
 
 // UsedUp refuses more work to agents that have used the budget of their tree.
-func (b Bounds) UsedUp(t record.Tree) error {
+func (b TreeLimits) UsedUp(t record.Tree) error {
 	switch {
 	case b.Tokens > 0 && t.Tokens >= b.Tokens:
 		return core.Invalidf("the agents below this session have used their %d tokens", b.Tokens).WithHint(env.AgentBudgetTokens + " sets the number")
@@ -63,7 +63,7 @@ func (b Bounds) UsedUp(t record.Tree) error {
 }
 
 // within returns the limits of an agent, at most what its parent has left.
-func within(l supervise.Limits, parent record.Run) supervise.Limits {
+func within(l supervise.Limits, parent record.Agent) supervise.Limits {
 	var left supervise.Limits
 	if most := parent.Limits.Tokens; most > 0 {
 		left.Tokens = max(most-parent.Progress.Tokens(), 1)

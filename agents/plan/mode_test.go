@@ -14,28 +14,28 @@ import (
 
 func TestAChildsModeNeverExceedsItsParents(t *testing.T) {
 	t.Parallel()
-	bypass := &plan.Grant{ID: "g", Mode: hosts.Bypass}
-	edits := &plan.Grant{ID: "g", Mode: hosts.AcceptEdits}
+	bypass := &plan.Grant{ID: "g", Mode: hosts.ModeBypass}
+	edits := &plan.Grant{ID: "g", Mode: hosts.ModeAcceptEdits}
 	type row struct {
-		Ask  plan.Question
-		Want record.Choice
+		Ask  plan.ModeInput
+		Want record.ModeChoice
 	}
 	tests := cases.Read[row](t, "testdata/modes.yaml")
 	tests["bypass with a grant"] = row{
-		plan.Question{Call: hosts.Bypass, Parent: hosts.Default, Grant: bypass},
-		record.Choice{Requested: hosts.Bypass, Effective: hosts.Bypass, Grant: "g"},
+		plan.ModeInput{Call: hosts.ModeBypass, Parent: hosts.ModeDefault, Grant: bypass},
+		record.ModeChoice{Requested: hosts.ModeBypass, Effective: hosts.ModeBypass, Grant: "g"},
 	}
 	tests["a grant for less does not do"] = row{
-		plan.Question{Call: hosts.Bypass, Parent: hosts.Plan, Grant: edits},
-		record.Choice{Requested: hosts.Bypass, Effective: hosts.Plan, CappedBy: "parent"},
+		plan.ModeInput{Call: hosts.ModeBypass, Parent: hosts.ModePlan, Grant: edits},
+		record.ModeChoice{Requested: hosts.ModeBypass, Effective: hosts.ModePlan, CappedBy: "parent"},
 	}
 	tests["a grant lifts a child above its parent"] = row{
-		plan.Question{Call: hosts.AcceptEdits, Parent: hosts.Plan, Grant: edits},
-		record.Choice{Requested: hosts.AcceptEdits, Effective: hosts.AcceptEdits, Grant: "g"},
+		plan.ModeInput{Call: hosts.ModeAcceptEdits, Parent: hosts.ModePlan, Grant: edits},
+		record.ModeChoice{Requested: hosts.ModeAcceptEdits, Effective: hosts.ModeAcceptEdits, Grant: "g"},
 	}
 	tests["a grant is not used where none is needed"] = row{
-		plan.Question{Call: hosts.Plan, Parent: hosts.Default, Grant: bypass},
-		record.Choice{Requested: hosts.Plan, Effective: hosts.Plan},
+		plan.ModeInput{Call: hosts.ModePlan, Parent: hosts.ModeDefault, Grant: bypass},
+		record.ModeChoice{Requested: hosts.ModePlan, Effective: hosts.ModePlan},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestAChildsModeNeverExceedsItsParents(t *testing.T) {
 func TestGrantsFitTheirDefinitionSessionAndTime(t *testing.T) {
 	t.Parallel()
 	builder := definition.Definition{Name: "builder", Prompt: "Build."}
-	g := plan.Grant{Mode: hosts.Bypass, Agent: "builder", Digest: builder.Digest(), Session: "root", ExpiresAt: 100}
+	g := plan.Grant{Mode: hosts.ModeBypass, Agent: "builder", Digest: builder.Digest(), Session: "root", ExpiresAt: 100}
 	assert.True(t, g.Fits(builder, "root", 1, 99))
 	assert.False(t, g.Fits(definition.Definition{Name: "tester"}, "root", 1, 99), "another agent")
 	assert.False(t, g.Fits(definition.Definition{Name: "builder", Prompt: "Take all."}, "root", 1, 99), "another one of the same name")

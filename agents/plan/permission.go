@@ -14,8 +14,8 @@ import (
 	"flame/project"
 )
 
-// A Question has everything that a child's mode depends on.
-type Question struct {
+// A ModeInput has everything that a child's mode depends on.
+type ModeInput struct {
 	Call       hosts.Mode // requested by the call; empty: none
 	Definition hosts.Mode // of the definition; empty: none
 	Type       string     // built-in type of the definition, for its default; may be empty
@@ -26,17 +26,17 @@ type Question struct {
 // ChooseMode returns the mode of a child: the one asked for, never more than the
 // parent has. Bypass needs a grant that a person made outside of any model; with
 // one, the parent's own mode is no cap (spec: agents §3).
-func ChooseMode(q Question) record.Choice {
+func ChooseMode(q ModeInput) record.ModeChoice {
 	parent := q.Parent
 	if !parent.Known() {
-		parent = hosts.Default
+		parent = hosts.ModeDefault
 	}
-	choice := record.Choice{Requested: cmp.Or(q.Call, q.Definition)}
+	choice := record.ModeChoice{Requested: cmp.Or(q.Call, q.Definition)}
 	choice.Effective = cmp.Or(choice.Requested, parent)
 	if choice.Requested == "" && slices.Contains([]string{"analyzer", "tester", "retriever"}, q.Type) {
-		choice.Effective = hosts.Plan // readers plan; a builder works in its parent's mode
+		choice.Effective = hosts.ModePlan // readers plan; a builder works in its parent's mode
 	}
-	if !choice.Effective.Exceeds(parent) && choice.Effective != hosts.Bypass {
+	if !choice.Effective.Exceeds(parent) && choice.Effective != hosts.ModeBypass {
 		return choice
 	}
 	if q.Grant != nil && !choice.Effective.Exceeds(q.Grant.Mode) {
@@ -46,14 +46,14 @@ func ChooseMode(q Question) record.Choice {
 	if choice.Effective.Exceeds(parent) {
 		choice.Effective, choice.CappedBy = parent, "parent"
 	}
-	if choice.Effective == hosts.Bypass {
-		choice.Effective, choice.CappedBy = hosts.AcceptEdits, "grant"
+	if choice.Effective == hosts.ModeBypass {
+		choice.Effective, choice.CappedBy = hosts.ModeAcceptEdits, "grant"
 	}
 	return choice
 }
 
 // Grants has the grants, by their ids.
-const Grants project.Kind[Grant] = "agent_grant"
+const Grants project.RecordKind[Grant] = "agent_grant"
 
 // A Grant is a person's permission that children may get more than their parent has.
 type Grant struct {
@@ -145,7 +145,7 @@ func passes(all []Grant, def definition.Definition, now core.Millis) []string {
 
 // spendGrant deletes a grant for a single agent once the agent has used it.
 func spendGrant(tx project.Tx, id string) error {
-	if g, err := Grants.Of(tx, id); err != nil || !g.Once {
+	if g, err := Grants.Find(tx, id); err != nil || !g.Once {
 		return err
 	}
 	return Grants.Delete(tx, id)
@@ -170,7 +170,7 @@ func above(tx project.Tx, caller core.Session) (root string, depth int, err erro
 
 // An asker is the caller of a request, with everything that bounds the new agent.
 type asker struct {
-	agent record.Run    // the caller's own agent record; zero for a user's session
+	agent record.Agent  // the caller's own agent record; zero for a user's session
 	host  string        // host of the caller
 	role  hosts.ToolSet // tools of the host's own agent that the caller is: chosen by the user for the session, or a native subagent
 	known bool          // role is complete; otherwise the caller's permissions are unknown
@@ -192,7 +192,7 @@ func (pl Planner) askerOf(tx project.Tx, by project.Caller, caller core.Session)
 		return asks, err
 	}
 	if asks.role, asks.known = pl.roleOf(pl.Hosts.Of(asks.host), told); !asks.known {
-		asks.mode = hosts.Plan
+		asks.mode = hosts.ModePlan
 		return asks, nil
 	}
 	if asks.agent.ID != "" {
@@ -206,7 +206,7 @@ func (pl Planner) askerOf(tx project.Tx, by project.Caller, caller core.Session)
 }
 
 // roleOf returns the tools that a host's own agent may use, and whether flame knows them.
-func (pl Planner) roleOf(host hosts.Host, told project.Standing) (role hosts.ToolSet, known bool) {
+func (pl Planner) roleOf(host hosts.Host, told project.SessionPermissions) (role hosts.ToolSet, known bool) {
 	denied, builtIn := host.Agents[told.Agent]
 	switch {
 	case told.Rules != "":

@@ -30,13 +30,13 @@ type Setup struct {
 	Machine hosts.Machine                            // the machine of the hosts
 	Host    string                                   // the host of all agents; empty: the host of the caller
 	Catalog func(checkout string) definition.Catalog // returns the definitions for work in a checkout of the project
-	Bounds  Bounds
+	Bounds  TreeLimits
 }
 
 // A Plan is a requested agent before its admission.
 type Plan struct {
 	Definition definition.Definition // from its file
-	Agent      record.Run            // its record, without its frame
+	Agent      record.Agent          // its record, without its frame
 	Known      bool                  // Agent exists already: an earlier call had the same key
 	Grant      string                // id of a grant that a person made for this agent alone
 
@@ -55,7 +55,7 @@ func (pl Planner) Plan(ctx context.Context, by project.Caller, r Request) (Plan,
 	if err != nil || p.Known {
 		return p, err
 	}
-	err = pl.Project.View(ctx, by, func(s *project.Step) error {
+	err = pl.Project.View(ctx, by, func(s *project.Op) error {
 		now, err := p.situation(s.Tx, s.Session, "")
 		if err == nil {
 			p.Agent, err = p.decide(now)
@@ -72,7 +72,7 @@ func (pl Planner) Asked(ctx context.Context, by project.Caller, r Request) (p Pl
 	}
 	p = Plan{Planner: pl, by: by, request: r}
 	if r.Key != "" { // a repeated call need not pass what a new agent must; see Admit for two calls at one time
-		p.Agent, err = project.Read(ctx, pl.Project, func(tx project.Tx) (record.Run, error) { return keyedBy(tx, by, r.Key) })
+		p.Agent, err = project.Read(ctx, pl.Project, func(tx project.Tx) (record.Agent, error) { return keyedBy(tx, by, r.Key) })
 		if err != nil || p.Agent.ID != "" {
 			p.Known = true
 			return p, err
@@ -96,7 +96,7 @@ func (p Plan) drafted() (Plan, error) {
 	if err != nil {
 		return p, err
 	}
-	p.def = p.Definition.For(p.Hosts, host.Name)
+	p.def = p.Definition.TranslateFor(p.Hosts, host.Name)
 	p.chosen = p.def.Shipped() && p.def.Host == host.Name && p.Host != host.Name
 	r := p.request
 	def, told := p.lessened(p.def)
@@ -113,7 +113,7 @@ func (p Plan) drafted() (Plan, error) {
 	if err != nil {
 		return p, err
 	}
-	run := record.Run{
+	run := record.Agent{
 		ID: p.Project.NewID("agent"), Session: cmp.Or(r.session, host.SessionID()), Host: host.Name, Type: def.Name,
 		Description: core.OneLine(cmp.Or(r.Description, r.Prompt), 60), Prompt: core.Cut(r.Prompt, record.MaxPrompt),
 		Limits: limits, Key: r.Key, Call: r.Call, Schema: def.ResultSchema, Cwd: cwd,
@@ -127,7 +127,7 @@ func (p Plan) drafted() (Plan, error) {
 	run.Model, run.Warnings = definition.Model(host, cmp.Or(r.Model, def.Model))
 	_, unheeded := def.HandedOn(host)
 	run.Warnings = slices.Concat(told, run.Warnings, definition.UnknownTools(host, def.Tools), definition.UnknownTools(host, r.Tools), unheeded)
-	if run.On, run.Retries = r.On, r.Retries; run.Elsewhere() {
+	if run.Queue, run.Retries = r.On, r.Retries; run.IsRemote() {
 		run.Session = "" // the worker's host has it
 	} else if cmp.Or(r.Isolation, def.Isolation) == definition.Worktree {
 		run.Worktree = filepath.Join(record.Folder(p.Data, run.ID), "worktree")
@@ -142,9 +142,9 @@ func (p Plan) drafted() (Plan, error) {
 func (pl Planner) Continued(by project.Caller, host hosts.Host, agentType, session, goal string, r Request) (Plan, error) {
 	r.session, r.Description = session, strings.TrimSuffix(core.OneLine(goal, 45), continued)+continued
 	def := definition.Definition{Name: "continued", Host: host.Name, Source: definition.Source{Kind: definition.Call}}
-	role, known := pl.roleOf(host, project.Standing{Agent: agentType})
+	role, known := pl.roleOf(host, project.SessionPermissions{Agent: agentType})
 	if !known {
-		def.PermissionMode = hosts.Plan
+		def.PermissionMode = hosts.ModePlan
 	}
 	if role.Limited {
 		def.Tools = &role.Allowed
@@ -192,7 +192,7 @@ func (p Plan) situation(tx project.Tx, caller core.Session, frame string) (s sit
 			return s, err
 		}
 	}
-	if s.tree, err = record.Trees.Of(tx, cmp.Or(s.asks.agent.Tree, s.root)); err != nil {
+	if s.tree, err = record.Trees.Find(tx, cmp.Or(s.asks.agent.Tree, s.root)); err != nil {
 		return s, err
 	}
 	s.grants, err = ListGrants(tx)
@@ -201,7 +201,7 @@ func (p Plan) situation(tx project.Tx, caller core.Session, frame string) (s sit
 
 // decide returns the agent of a plan within a situation: its place in the tree, its mode and
 // its tools, never more than its parent has. It refuses an agent beyond the tree's bounds.
-func (p Plan) decide(s situation) (record.Run, error) {
+func (p Plan) decide(s situation) (record.Agent, error) {
 	run, parent := p.Agent, s.asks.agent
 	if parent.CancelledBy != "" && !parent.State.Ended() {
 		return run, core.Invalidf("%s has been told to stop, so it may start no other agents", parent.ID).WithHint("say what is done and end")
@@ -216,7 +216,7 @@ func (p Plan) decide(s situation) (record.Run, error) {
 	if err := p.Bounds.refuse(run, parent, s.tree); err != nil {
 		return run, err
 	}
-	run.Mode = ChooseMode(Question{
+	run.Mode = ChooseMode(ModeInput{
 		Call: p.request.Mode, Definition: p.def.PermissionMode, Type: p.def.Type, Parent: s.asks.mode,
 		Grant: grantFor(s.grants, p.def, p.Grant, run.Tree, run.Depth, s.now),
 	})
@@ -224,11 +224,11 @@ func (p Plan) decide(s situation) (record.Run, error) {
 }
 
 // permit returns the agent with its allowed tools.
-func (p Plan) permit(run record.Run, s situation) record.Run {
+func (p Plan) permit(run record.Agent, s situation) record.Agent {
 	asks, def := s.asks, p.def
-	run.Foreign = asks.host != run.Host
+	run.CrossHost = asks.host != run.Host
 	if asks.host == project.CommandLine { // a shell has no host, so the agent is foreign only if a definition chose the host
-		run.Foreign = p.chosen
+		run.CrossHost = p.chosen
 	}
 	if !asks.known {
 		run.Warnings = append(slices.Clip(run.Warnings), "flame does not know the permissions of the calling agent, so this agent only reads")
@@ -237,13 +237,13 @@ func (p Plan) permit(run record.Run, s situation) record.Run {
 	if asked != nil {
 		asked = lo.ToPtr(p.Hosts.Spell(*asked, run.Host))
 	}
-	run.Tools = asks.agent.Tools.With(asks.agent.Passes).Within(asks.role).For(p.Hosts, run.Host).
+	run.Tools = asks.agent.Tools.With(asks.agent.DelegateTools).Within(asks.role).For(p.Hosts, run.Host).
 		Only(def.Tools).Only(asked).Without(def.DisallowedTools...)
 	run.Commands = slices.DeleteFunc(def.Trusted(run.Tools), func(tool string) bool {
 		_, rule := hosts.SplitRule(tool)
 		return rule == ""
 	})
-	run.Passes = passes(s.grants, def, s.now)
+	run.DelegateTools = passes(s.grants, def, s.now)
 	if def.MaxDepth != nil {
 		run.MaxDepth = min(run.MaxDepth, run.Depth+*def.MaxDepth)
 	}

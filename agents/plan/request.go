@@ -21,7 +21,7 @@ import (
 	"flame/core"
 	"flame/core/op"
 	"flame/hosts"
-	"flame/local/confine"
+	"flame/local/safefile"
 )
 
 // A Request asks for an agent.
@@ -106,7 +106,7 @@ func (r Request) check() error {
 		return err
 	}
 	if r.Isolation != "" {
-		if err := core.OneOf("isolation", r.Isolation); err != nil {
+		if err := core.CheckEnum("isolation", r.Isolation); err != nil {
 			return err
 		}
 	}
@@ -156,9 +156,9 @@ func (pl Planner) host(def definition.Definition, callers string) (hosts.Host, e
 // DefinitionOf returns the current definition of an agent, for the agent's host. It refuses
 // another definition of the same name, and a definition that has changed since a person
 // granted the agent its mode.
-func (pl Planner) DefinitionOf(run record.Run, told record.Assignment) (definition.Definition, error) {
+func (pl Planner) DefinitionOf(run record.Agent, told record.Assignment) (definition.Definition, error) {
 	if told.Definition != nil {
-		return told.Definition.For(pl.Hosts, run.Host), nil
+		return told.Definition.TranslateFor(pl.Hosts, run.Host), nil
 	}
 	if run.Source.Kind == definition.Call {
 		def := definition.Definition{Name: run.Type, Source: run.Source}
@@ -168,7 +168,7 @@ func (pl Planner) DefinitionOf(run record.Run, told record.Assignment) (definiti
 				return def, err
 			}
 		}
-		return def.For(pl.Hosts, run.Host), nil
+		return def.TranslateFor(pl.Hosts, run.Host), nil
 	}
 	def, err := pl.Catalog(run.Checkout).Find(run.Type)
 	switch {
@@ -181,7 +181,7 @@ func (pl Planner) DefinitionOf(run record.Run, told record.Assignment) (definiti
 		return def, core.Invalidf("the definition %s of %s has changed since it was granted the mode %s", def.Source, run.ID, run.Mode.Effective).
 			WithHint("grant it again, and start another agent")
 	}
-	return def.For(pl.Hosts, run.Host), nil
+	return def.TranslateFor(pl.Hosts, run.Host), nil
 }
 
 // workIn returns the working folder of an agent: the project's folder or one inside of it.
@@ -193,7 +193,7 @@ func (pl Planner) workIn(dir string) (string, error) {
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(pl.Dir, dir)
 	}
-	root, err := confine.Open(pl.Dir)
+	root, err := safefile.Open(pl.Dir)
 	if err != nil {
 		return "", err
 	}
@@ -203,7 +203,7 @@ func (pl Planner) workIn(dir string) (string, error) {
 		return "", err
 	}
 	inside, err := root.Inside(name)
-	if errors.Is(err, confine.Outside) {
+	if errors.Is(err, safefile.Outside) {
 		return "", core.Invalidf("cwd %s is not in the project %s", dir, pl.Dir).
 			WithHint("name a folder of the project: the settings of others could allow the agent more")
 	}
@@ -221,7 +221,7 @@ func (pl Planner) workIn(dir string) (string, error) {
 
 // settingsIn returns a host's settings file in a folder; empty if there is none. A file that
 // flame may not read counts, since the host may read it.
-func settingsIn(root *confine.Root, folder string, settings []string) string {
+func settingsIn(root *safefile.Root, folder string, settings []string) string {
 	for _, name := range settings {
 		_, err := root.Stat(path.Join(folder, name))
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {

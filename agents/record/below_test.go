@@ -26,7 +26,7 @@ func (c counting) Record(kind, id string, v any) (bool, error) {
 	return c.Tx.Record(kind, id, v)
 }
 
-func (c counting) Records(kind string, which project.Which, f func(id string, decode func(v any) error) error) error {
+func (c counting) Records(kind string, which project.RecordQuery, f func(id string, decode func(v any) error) error) error {
 	return c.Tx.Records(kind, which, func(id string, decode func(v any) error) error {
 		return f(id, func(v any) error {
 			*c.decoded++
@@ -41,7 +41,7 @@ func below(t *testing.T, s project.Store, id string) (ids []string, decoded int)
 	t.Helper()
 	require.NoError(t, s.View(t.Context(), func(tx project.Tx) error {
 		runs, err := Below(counting{tx, &decoded}, id)
-		ids = lo.Map(runs, func(run Run, _ int) string { return run.ID })
+		ids = lo.Map(runs, func(run Agent, _ int) string { return run.ID })
 		return err
 	}))
 	return ids, decoded
@@ -57,17 +57,17 @@ func newStore(t *testing.T, f func(tx project.Tx) error) project.Store {
 func TestTheAgentsBelowAnAgentAreFoundWithoutReadingOthers(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, func(tx project.Tx) error {
-		for i, run := range []Run{
+		for i, run := range []Agent{
 			{ID: "agent-top"}, {ID: "agent-a", ParentAgent: "agent-top"}, {ID: "agent-b", ParentAgent: "agent-top"},
 			{ID: "agent-aa", ParentAgent: "agent-a"}, {ID: "agent-t", ParentAgent: "agent-to"}, {ID: "agent-to"},
 		} {
 			run.CreatedAt, run.Tree = core.Millis(i), "s"
-			if err := Enrol(tx, run); err != nil {
+			if err := Create(tx, run); err != nil {
 				return err
 			}
 		}
 		for range 100 {
-			if err := Enrol(tx, Run{ID: project.NewID("agent"), Tree: "s"}); err != nil {
+			if err := Create(tx, Agent{ID: project.NewID("agent"), Tree: "s"}); err != nil {
 				return err
 			}
 		}
@@ -87,20 +87,20 @@ func TestTheAgentsBelowOlderAgentsAreFound(t *testing.T) {
 	t.Parallel()
 	const chain = 2_000
 	s := newStore(t, func(tx project.Tx) error {
-		older := []Run{
+		older := []Agent{
 			{ID: "agent-top"}, {ID: "agent-a", ParentAgent: "agent-top"}, {ID: "agent-other"}, {ID: "agent-self", ParentAgent: "agent-self"},
 			{ID: "agent-x", ParentAgent: "agent-y"}, {ID: "agent-y", ParentAgent: "agent-x"}, {ID: "agent-0"},
 		}
 		for i := range chain {
-			older = append(older, Run{ID: fmt.Sprint("agent-", i+1), ParentAgent: fmt.Sprint("agent-", i)})
+			older = append(older, Agent{ID: fmt.Sprint("agent-", i+1), ParentAgent: fmt.Sprint("agent-", i)})
 		}
 		for i, run := range older {
 			run.CreatedAt = core.Millis(i)
-			if err := Runs.Save(tx, run.ID, run); err != nil {
+			if err := Agents.Save(tx, run.ID, run); err != nil {
 				return err
 			}
 		}
-		return Enrol(tx, Run{ID: "agent-b", ParentAgent: "agent-top", CreatedAt: 2 * chain})
+		return Create(tx, Agent{ID: "agent-b", ParentAgent: "agent-top", CreatedAt: 2 * chain})
 	})
 	for id, want := range map[string][]string{"agent-top": {"agent-b", "agent-a"}, "agent-self": {}, "agent-x": {"agent-y"}, "agent-other": {}} {
 		ids, _ := below(t, s, id)

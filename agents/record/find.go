@@ -15,50 +15,50 @@ import (
 )
 
 // List returns all agents, the newest first.
-func List(tx project.Tx) ([]Run, error) {
-	runs, err := Runs.All(tx)
+func List(tx project.Tx) ([]Agent, error) {
+	runs, err := Agents.All(tx)
 	slices.SortFunc(runs, NewestFirst)
 	return runs, err
 }
 
 // NewestFirst compares agents by their start, the latest first.
-func NewestFirst(x, y Run) int {
+func NewestFirst(x, y Agent) int {
 	return cmp.Or(cmp.Compare(y.CreatedAt, x.CreatedAt), cmp.Compare(x.ID, y.ID))
 }
 
 // Filter returns the running agents for "running", the ended ones for "ended", and all agents
 // for any other word.
-func Filter(all []Run, which string) []Run {
+func Filter(all []Agent, which string) []Agent {
 	if which != "running" && which != "ended" {
 		return all
 	}
-	return lo.Filter(all, func(run Run, _ int) bool { return run.State.Ended() == (which == "ended") })
+	return lo.Filter(all, func(run Agent, _ int) bool { return run.State.Ended() == (which == "ended") })
 }
 
-// AtWork returns the agents that have not ended.
-func AtWork(tx project.Tx) ([]Run, error) {
-	ids, err := Living.IDs(tx, "")
-	return those(tx, ids, err, func(run Run) bool { return !run.State.Ended() })
+// Running returns the agents that have not ended.
+func Running(tx project.Tx) ([]Agent, error) {
+	ids, err := ActiveAgents.IDs(tx, "")
+	return those(tx, ids, err, func(run Agent) bool { return !run.State.Ended() })
 }
 
 // Unsettled returns the agents that have not ended or whose end is not fully handled.
-func Unsettled(tx project.Tx) ([]Run, error) {
-	ids, err := Living.IDs(tx, "")
-	return those(tx, ids, err, func(Run) bool { return true })
+func Unsettled(tx project.Tx) ([]Agent, error) {
+	ids, err := ActiveAgents.IDs(tx, "")
+	return those(tx, ids, err, func(Agent) bool { return true })
 }
 
 // JustEnded returns the agents that ended within a time before now, up to a day.
-func JustEnded(tx project.Tx, now, within core.Millis) ([]Run, error) {
+func JustEnded(tx project.Tx, now, within core.Millis) ([]Agent, error) {
 	ids, err := justEnded(tx, now, within)
-	return those(tx, ids, err, func(run Run) bool { return run.State.Ended() })
+	return those(tx, ids, err, func(run Agent) bool { return run.State.Ended() })
 }
 
 // those returns the wanted agents among the given ids; err is the error of finding the ids.
-func those(tx project.Tx, ids []string, err error, wanted func(Run) bool) (runs []Run, _ error) {
+func those(tx project.Tx, ids []string, err error, wanted func(Agent) bool) (runs []Agent, _ error) {
 	if err != nil {
 		return nil, err
 	}
-	known, err := Runs.At(tx, ids)
+	known, err := Agents.At(tx, ids)
 	for _, id := range ids {
 		if run, is := known[id]; is && wanted(run) {
 			runs = append(runs, run)
@@ -69,26 +69,26 @@ func those(tx project.Tx, ids []string, err error, wanted func(Run) bool) (runs 
 
 // ByKey returns the agent that a session started under an idempotency key; zero if there is
 // none.
-func ByKey(tx project.Tx, session, key string) (run Run, err error) {
+func ByKey(tx project.Tx, session, key string) (run Agent, err error) {
 	id, known, err := Keys.Get(tx, keyOf(session, key))
 	if !known || err != nil {
 		return run, err
 	}
-	return Runs.Of(tx, id)
+	return Agents.Find(tx, id)
 }
 
 func keyOf(session, key string) string { return session + "/" + key }
 
 // Find returns the record of an agent by its id, or by a prefix that only one id has.
-func Find(tx project.Tx, id string) (run Run, err error) {
+func Find(tx project.Tx, id string) (run Agent, err error) {
 	id = strings.TrimSpace(id)
-	run, known, err := Runs.Get(tx, id)
+	run, known, err := Agents.Get(tx, id)
 	if known || err != nil {
 		return run, err
 	}
 	var like []string
 	for _, prefix := range []string{id, "agent-" + id} {
-		if ids, err := Runs.IDs(tx, prefix); err != nil {
+		if ids, err := Agents.IDs(tx, prefix); err != nil {
 			return run, err
 		} else if id != "" {
 			like = lo.Union(like, ids)
@@ -96,7 +96,7 @@ func Find(tx project.Tx, id string) (run Run, err error) {
 	}
 	switch len(like) {
 	case 1:
-		return Runs.Of(tx, like[0])
+		return Agents.Find(tx, like[0])
 	case 0:
 		return run, core.NotFoundf("there is no agent %q", id).WithHint("%s shows those there are", op.AgentList)
 	}
@@ -104,14 +104,14 @@ func Find(tx project.Tx, id string) (run Run, err error) {
 }
 
 // AgentOf returns the agent that makes a call; zero for a user's session.
-func AgentOf(tx project.Tx, by project.Caller, session string) (run Run, err error) {
+func AgentOf(tx project.Tx, by project.Caller, session string) (run Agent, err error) {
 	id := by.Agent // the process takes precedence over the call, which a model can write
 	if id == "" {
-		if id, err = Sessions.Of(tx, session); err != nil || id == "" {
+		if id, err = Sessions.Find(tx, session); err != nil || id == "" {
 			return run, err
 		}
 	}
-	return Runs.Of(tx, id)
+	return Agents.Find(tx, id)
 }
 
 // AssignmentOf returns an agent's assignment.
@@ -135,20 +135,20 @@ func RootFrame(tx project.Tx, frame string) (string, error) {
 }
 
 // IsBelow reports whether an agent is below another, at any depth.
-func IsBelow(tx project.Tx, run Run, id string) (below bool, err error) {
+func IsBelow(tx project.Tx, run Agent, id string) (below bool, err error) {
 	for seen := map[string]bool{}; run.ParentAgent != "" && !seen[run.ParentAgent] && err == nil; {
 		if run.ParentAgent == id {
 			return true, nil
 		}
 		seen[run.ParentAgent] = true
-		run, err = Runs.Of(tx, run.ParentAgent)
+		run, err = Agents.Find(tx, run.ParentAgent)
 	}
 	return false, err
 }
 
 // MayDirect returns an error if an agent wants to direct an agent that it did not start. A
 // user's session may direct all agents.
-func MayDirect(tx project.Tx, by project.Caller, run Run) error {
+func MayDirect(tx project.Tx, by project.Caller, run Agent) error {
 	caller, err := AgentOf(tx, by, by.Session)
 	if err != nil || caller.ID == "" {
 		return err
@@ -161,15 +161,15 @@ func MayDirect(tx project.Tx, by project.Caller, run Run) error {
 }
 
 // Below returns the agents below an agent, at any depth, the newest first.
-func Below(tx project.Tx, id string) (below []Run, err error) {
+func Below(tx project.Tx, id string) (below []Agent, err error) {
 	top, err := Find(tx, id)
 	if err != nil {
 		return nil, err
 	}
 	seen := map[string]bool{top.ID: true} // the records may contain a cycle
-	older := sync.OnceValues(func() (map[string][]Run, error) {
+	older := sync.OnceValues(func() (map[string][]Agent, error) {
 		all, err := List(tx)
-		return lo.GroupBy(all, func(run Run) string { return run.ParentAgent }), err
+		return lo.GroupBy(all, func(run Agent) string { return run.ParentAgent }), err
 	})
 	for parents := []string{top.ID}; len(parents) > 0; parents = parents[1:] {
 		children, err := childrenOf(tx, parents[0], older)
@@ -189,7 +189,7 @@ func Below(tx project.Tx, id string) (below []Run, err error) {
 
 // childrenOf returns an agent's children. Agents of older versions have no list of their
 // children; older returns the agents by their parents, from all records.
-func childrenOf(tx project.Tx, id string, older func() (map[string][]Run, error)) ([]Run, error) {
+func childrenOf(tx project.Tx, id string, older func() (map[string][]Agent, error)) ([]Agent, error) {
 	own := id + "/"
 	entries, err := Children.IDs(tx, own)
 	if err != nil {
@@ -200,5 +200,5 @@ func childrenOf(tx project.Tx, id string, older func() (map[string][]Run, error)
 		return all[id], err
 	}
 	ids := lo.Map(entries[1:], func(entry string, _ int) string { return strings.TrimPrefix(entry, own) })
-	return those(tx, ids, nil, func(Run) bool { return true })
+	return those(tx, ids, nil, func(Agent) bool { return true })
 }

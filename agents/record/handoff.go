@@ -11,7 +11,7 @@ import (
 )
 
 // Handoffs stores handoffs, by subagent_id.
-const Handoffs project.Kind[Handoff] = "handoff"
+const Handoffs project.RecordKind[Handoff] = "handoff"
 
 // A Handoff gives control to an agent. The process that sees the agent end resolves the
 // handoff, so no caller has to wait.
@@ -37,11 +37,11 @@ func (h *Handoff) UnmarshalJSON(raw []byte) error {
 }
 
 // MayTransfer returns an error if the session has handed control over already.
-func (h Handoff) MayTransfer(tx project.Tx, run Run) error {
+func (h Handoff) MayTransfer(tx project.Tx, run Agent) error {
 	if !h.Transfer || run.State.Ended() {
 		return nil
 	}
-	other, err := project.RecordSuspended.Of(tx, run.ParentSession)
+	other, err := project.RecordSuspended.Find(tx, run.ParentSession)
 	if err == nil && other != "" && other != run.ID {
 		err = core.Invalidf("the session handed control to %s", other).WithHint("wait for its end, or leave transfer_control out to watch %s", run.ID)
 	}
@@ -50,7 +50,7 @@ func (h Handoff) MayTransfer(tx project.Tx, run Run) error {
 
 // Begin stores the handoff to an agent. A second request before its end replaces the values
 // that it names; a transfer of control remains one. An equal request changes nothing.
-func (h Handoff) Begin(tx project.Tx, now core.Millis, run Run) error {
+func (h Handoff) Begin(tx project.Tx, now core.Millis, run Agent) error {
 	known, there, err := Handoffs.Get(tx, run.ID)
 	if err != nil || known.Outcome != "" {
 		return err
@@ -78,22 +78,22 @@ func (h Handoff) Begin(tx project.Tx, now core.Millis, run Run) error {
 	}
 	return errors.Join(
 		Handoffs.Save(tx, run.ID, h),
-		Tell(tx, now, run, core.HandoffInitiated, map[string]any{
+		Emit(tx, now, run, core.HandoffInitiated, map[string]any{
 			"parent_session_id": h.Session, "subagent_id": run.ID, "handoff_mode": mode, "on_failure": h.OnFailure, "due": h.Due,
 		}))
 }
 
 // HandoffOrders gives the agent of a handoff the time of the handoff, and stops the agent
 // after that.
-func HandoffOrders(tx project.Tx, now core.Millis, id string) (supervise.Orders, error) {
+func HandoffOrders(tx project.Tx, now core.Millis, id string) (supervise.Directive, error) {
 	h, known, err := Handoffs.Get(tx, id)
 	if err != nil || !known || h.Outcome != "" {
-		return supervise.Orders{}, err
+		return supervise.Directive{}, err
 	}
 	if now < h.Due {
-		return supervise.Orders{Until: h.Due}, nil
+		return supervise.Directive{Until: h.Due}, nil
 	}
-	return supervise.Orders{Stop: core.AgentTimeout, Reason: "the handoff timed out"}, nil
+	return supervise.Directive{Stop: core.AgentTimeout, Reason: "the handoff timed out"}, nil
 }
 
 // claimTime is how long a process may take to resolve a handoff before others consider it
@@ -102,7 +102,7 @@ const claimTime = core.Millis(60_000)
 
 // ClaimHandoff claims the handoff to an ended agent for this process, and reports whether this
 // process must resolve it. Only one process resolves a handoff, unless it seems to have died.
-func ClaimHandoff(tx project.Tx, now core.Millis, run Run) (h Handoff, due bool, err error) {
+func ClaimHandoff(tx project.Tx, now core.Millis, run Agent) (h Handoff, due bool, err error) {
 	h, known, err := Handoffs.Get(tx, run.ID)
 	if due = known && !h.Resolved && (h.Claimed == 0 || now-h.Claimed > claimTime); err != nil || !due {
 		return h, false, err
@@ -110,12 +110,12 @@ func ClaimHandoff(tx project.Tx, now core.Millis, run Run) (h Handoff, due bool,
 	h.Outcome, h.Claimed = OutcomeOf(run.State), now
 	return h, true, errors.Join(
 		Handoffs.Save(tx, run.ID, h),
-		Tell(tx, now, run, core.HandoffComplete, map[string]any{"subagent_id": run.ID, "outcome": h.Outcome}))
+		Emit(tx, now, run, core.HandoffComplete, map[string]any{"subagent_id": run.ID, "outcome": h.Outcome}))
 }
 
 // ReleaseSessions resumes sessions that handed control to agents that have ended, if the
 // process that should have resolved the handoff was killed.
-func ReleaseSessions(ctx context.Context, p *project.Project, running map[string]Live) error {
+func ReleaseSessions(ctx context.Context, p *project.Project, running map[string]ActiveAgent) error {
 	suspended, err := project.Read(ctx, p, func(tx project.Tx) (map[string]string, error) { return project.RecordSuspended.ByID(tx) })
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func ReleaseSessions(ctx context.Context, p *project.Project, running map[string
 		if _, runs := running[agent]; runs {
 			continue
 		}
-		run, err := project.Read(ctx, p, func(tx project.Tx) (Run, error) { return Find(tx, agent) })
+		run, err := project.Read(ctx, p, func(tx project.Tx) (Agent, error) { return Find(tx, agent) })
 		if err == nil && (!run.State.Ended() || p.Now()-run.EndedAt < claimTime) {
 			continue // a process may be about to resolve the handoff
 		}
@@ -153,7 +153,7 @@ const defaultTimeout = core.Millis(10 * 60 * 1000)
 
 // Check returns an error for an invalid request. Omitted fields are zero (see Begin).
 func (h Handoff) Check() error {
-	if err := core.OneOf("on_failure", cmp.Or(h.OnFailure, Escalate)); err != nil {
+	if err := core.CheckEnum("on_failure", cmp.Or(h.OnFailure, Escalate)); err != nil {
 		return err
 	}
 	if h.Timeout < 0 {

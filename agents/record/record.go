@@ -21,24 +21,24 @@ import (
 
 // The kinds of records about agents.
 const (
-	Runs     project.Kind[Run]    = "agent"         // by subagent_id
-	Living   project.Kind[Live]   = "agent_live"    // by subagent_id; deleted once the end of the agent is fully handled
-	Trees    project.Kind[Tree]   = "agent_tree"    // by the session at the root
-	Sessions project.Kind[string] = "agent_session" // a subagent_id, by its session
-	Keys     project.Kind[string] = "agent_key"     // a subagent_id, by parent session and idempotency key
+	Agents       project.RecordKind[Agent]       = "agent"         // by subagent_id
+	ActiveAgents project.RecordKind[ActiveAgent] = "agent_live"    // by subagent_id; deleted once the end of the agent is fully handled
+	Trees        project.RecordKind[Tree]        = "agent_tree"    // by the session at the root
+	Sessions     project.RecordKind[string]      = "agent_session" // a subagent_id, by its session
+	Keys         project.RecordKind[string]      = "agent_key"     // a subagent_id, by parent session and idempotency key
 
-	recent project.Kind[core.Millis] = "agent_recent" // end times of the last day, by subagent_id
+	recent project.RecordKind[core.Millis] = "agent_recent" // end times of the last day, by subagent_id
 
 	// Children has only ids: "<agent>/" and "<agent>/<child>" for each child. They let flame
 	// find the children of an agent without reading all records. Older agents have no such
 	// ids.
-	Children project.Kind[struct{}] = "agent_child"
+	Children project.RecordKind[struct{}] = "agent_child"
 
-	Assignments project.Kind[Assignment] = "agent_assignment" // by subagent_id
+	Assignments project.RecordKind[Assignment] = "agent_assignment" // by subagent_id
 
-	// Untold stores why an agent elsewhere must stop if flame could not tell its worker, by
+	// PendingCancels stores why an agent elsewhere must stop if flame could not tell its worker, by
 	// subagent_id.
-	Untold project.Kind[string] = "agent_untold"
+	PendingCancels project.RecordKind[string] = "agent_untold"
 )
 
 // An Assignment is an agent's task with its context. It may be long, so it is not part of the
@@ -66,16 +66,16 @@ func Folder(data, id string) string { return filepath.Join(data, "agents", id) }
 // Patch returns the path of the patch with an agent's changes in its own worktree.
 func Patch(data, id string) string { return filepath.Join(Folder(data, id), changes.PatchFile) }
 
-// A Live is an agent that is not settled yet.
-type Live struct {
-	Starter    supervise.Process `json:"starter,omitzero"`    // process that asked for it
-	Supervisor supervise.Process `json:"supervisor,omitzero"` // zero until it has started
-	Worker     supervise.Process `json:"worker,omitzero"`     // worker that runs it for another machine and ends with it
-	Again      int               `json:"again,omitempty"`     // how often flame restarted the follower of an agent elsewhere
-	Since      core.Millis       `json:"since"`
-	Told       core.Millis       `json:"told,omitempty"`   // time of the last event about its progress
-	Seen       core.Millis       `json:"seen,omitempty"`   // last sign of life of the supervisor, which comes each SignPace
-	Warned     bool              `json:"warned,omitempty"` // the event about the nearly used budget was written
+// An ActiveAgent is an agent that is not settled yet.
+type ActiveAgent struct {
+	Starter        supervise.Process `json:"starter,omitzero"`    // process that asked for it
+	Supervisor     supervise.Process `json:"supervisor,omitzero"` // zero until it has started
+	Worker         supervise.Process `json:"worker,omitzero"`     // worker that runs it for another machine and ends with it
+	Again          int               `json:"again,omitempty"`     // how often flame restarted the follower of an agent elsewhere
+	Since          core.Millis       `json:"since"`
+	LastProgressAt core.Millis       `json:"told,omitempty"`   // time of the last event about its progress
+	Seen           core.Millis       `json:"seen,omitempty"`   // last sign of life of the supervisor, which comes each SignPace
+	Warned         bool              `json:"warned,omitempty"` // the event about the nearly used budget was written
 }
 
 // How long an agent may have no supervisor after the request, in ms: while the requesting
@@ -86,14 +86,14 @@ const (
 )
 
 // Watched reports whether an agent has a living supervisor, or may still get one.
-func (l Live) Watched(now core.Millis) bool {
+func (l ActiveAgent) Watched(now core.Millis) bool {
 	switch {
 	case !l.Supervisor.Here() || !l.Starter.Here():
 		patience := elsewherePatience
 		if l.Seen == 0 {
 			patience = oldPatience
 		}
-		return now-max(l.Since, l.Told, l.Seen) < patience
+		return now-max(l.Since, l.LastProgressAt, l.Seen) < patience
 	case l.Supervisor.PID != 0:
 		return l.Supervisor.Alive()
 	case l.Starter == supervise.Self() || l.Starter.Alive():
@@ -113,7 +113,7 @@ const (
 
 // Change applies f to an agent's record in one transaction. It does not call f for a final
 // record.
-func Change(ctx context.Context, s project.Store, id string, f func(tx project.Tx, run *Run) error) (run Run, err error) {
+func Change(ctx context.Context, s project.Store, id string, f func(tx project.Tx, run *Agent) error) (run Agent, err error) {
 	err = s.Update(ctx, func(tx project.Tx) error {
 		if run, err = Find(tx, id); err != nil || run.State.Ended() {
 			return err
@@ -121,27 +121,27 @@ func Change(ctx context.Context, s project.Store, id string, f func(tx project.T
 		if err := f(tx, &run); err != nil {
 			return err
 		}
-		return Runs.Save(tx, run.ID, run)
+		return Agents.Save(tx, run.ID, run)
 	})
 	return run, err
 }
 
-// Enrol writes the records of a new agent. From then on the agent counts in its tree.
-func Enrol(tx project.Tx, run Run) error {
-	t, err := Trees.Of(tx, run.Tree)
+// Create writes the records of a new agent. From then on the agent counts in its tree.
+func Create(tx project.Tx, run Agent) error {
+	t, err := Trees.Find(tx, run.Tree)
 	if err != nil {
 		return err
 	}
 	t.Total++
 	t.Live = append(t.Live, run.ID)
-	live := Live{Starter: supervise.Self(), Since: run.CreatedAt}
-	if run.For != "" {
+	live := ActiveAgent{Starter: supervise.Self(), Since: run.CreatedAt}
+	if run.Requester != "" {
 		live.Worker = live.Starter
 	}
 	err = errors.Join(
 		Trees.Save(tx, run.Tree, t),
-		Runs.Save(tx, run.ID, run),
-		Living.Save(tx, run.ID, live),
+		Agents.Save(tx, run.ID, run),
+		ActiveAgents.Save(tx, run.ID, live),
 		Children.Save(tx, run.ID+"/", struct{}{}),
 	)
 	if run.Session != "" {
@@ -156,9 +156,9 @@ func Enrol(tx project.Tx, run Run) error {
 	return err
 }
 
-// Leave removes an ended agent from the running agents of its tree.
-func Leave(tx project.Tx, run Run) error {
-	t, err := Trees.Of(tx, run.Tree)
+// RemoveFromTree removes an ended agent from the running agents of its tree.
+func RemoveFromTree(tx project.Tx, run Agent) error {
+	t, err := Trees.Find(tx, run.Tree)
 	if err != nil {
 		return err
 	}
@@ -193,32 +193,32 @@ func justEnded(tx project.Tx, now, within core.Millis) (ids []string, err error)
 	return ids, err
 }
 
-// Spend adds the usage of an agent since its last report to its tree and to its frames. The
+// ChargeUsage adds the usage of an agent since its last report to its tree and to its frames. The
 // usage of its host's own subagents counts for its frame until flame knows these subagents.
-// Then they have their own frames, and Spend subtracts their usage from the agent's frame.
-func Spend(s *project.Step, run *Run, p supervise.Progress) error {
-	t, err := Trees.Of(s.Tx, run.Tree)
+// Then they have their own frames, and ChargeUsage subtracts their usage from the agent's frame.
+func ChargeUsage(s *project.Op, run *Agent, p supervise.Progress) error {
+	t, err := Trees.Find(s.Tx, run.Tree)
 	if err != nil {
 		return err
 	}
 	t.Tokens += p.Tokens() - run.Progress.Tokens()
 	t.CostUSD += p.Cost() - run.Progress.Cost()
-	if run.Elsewhere() { // its worker's machine charges the frames
+	if run.IsRemote() { // its worker's machine charges the frames
 		return errors.Join(Trees.Save(s.Tx, run.Tree, t), usage.AddSpent(s, run.ParentSession, p.Used().Minus(run.Progress.Used())))
 	}
 	session := cmp.Or(run.Session, p.Session)
-	if !run.Apart && session != "" {
+	if !run.SubagentsSeparate && session != "" {
 		own, err := s.Tx.FindSessions(project.SessionQuery{Tracked: true, Parent: session, Limit: 1})
 		if err != nil {
 			return err
 		}
-		run.Apart = len(own) > 0
+		run.SubagentsSeparate = len(own) > 0
 	}
 	if run.Charged == (core.Usage{}) { // nothing was charged, or an older version of flame did not record it
 		run.Charged = run.Progress.Used()
 	}
 	charged := p.Used()
-	if run.Apart {
+	if run.SubagentsSeparate {
 		charged = p.Usage
 	}
 	used := charged.Minus(run.Charged)
@@ -229,8 +229,8 @@ func Spend(s *project.Step, run *Run, p supervise.Progress) error {
 	)
 }
 
-// Tell appends an event of an agent.
-func Tell(tx project.Tx, now core.Millis, run Run, kind string, data map[string]any) error {
+// Emit appends an event of an agent.
+func Emit(tx project.Tx, now core.Millis, run Agent, kind string, data map[string]any) error {
 	raw, err := json.Marshal(data)
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 
 // A Result is everything that an agent has done so far.
 type Result struct {
-	Run
+	Agent
 	Text       string     `json:"text"`  // its answer, or its last words so far if Partial
 	Files      []string   `json:"files"` // files that it changed
 	Artifacts  []string   `json:"artifacts"`
@@ -40,13 +40,13 @@ func ResultOf(tx project.Tx, data, id string) (Result, error) {
 		return Result{}, err
 	}
 	r := Result{
-		Run: run, Text: run.Progress.Text, Files: changes.Paths(run.Changes), Partial: true, Thinking: run.Progress.Thinking,
+		Agent: run, Text: run.Progress.Text, Files: changes.Paths(run.Changes), Partial: true, Thinking: run.Progress.Thinking,
 		Usage: run.Progress.Used(), Folder: Folder(data, run.ID), Artifacts: []string{}, Decisions: []string{},
 	}
 	if o := run.Outcome; o != nil {
 		r.Text, r.Partial, r.StopReason = o.Text, o.Partial, o.Reason
 	}
-	h, err := Handoffs.Of(tx, run.ID)
+	h, err := Handoffs.Find(tx, run.ID)
 	if err != nil {
 		return r, err
 	}
@@ -71,8 +71,8 @@ func ResultOf(tx project.Tx, data, id string) (Result, error) {
 }
 
 // Messages yields the messages of an agent's log. A log that cannot be read has none.
-func Messages(data string, run Run, known hosts.Registry) iter.Seq[core.Message] {
-	return supervise.Printed(Folder(data, run.ID), known.Of(run.Host).Prints.Reader())
+func Messages(data string, run Agent, known hosts.Registry) iter.Seq[core.Message] {
+	return supervise.Printed(Folder(data, run.ID), known.Of(run.Host).RunFormat.Reader())
 }
 
 // maxPatches is the size limit of all patches from Calls, in bytes. Calls leaves out the

@@ -11,8 +11,8 @@ import (
 	"flame/hosts"
 )
 
-// A Run is the record of one agent, from its request on.
-type Run struct {
+// An Agent is the record of one agent, from its request on.
+type Agent struct {
 	ID            string            `json:"subagent_id"`
 	Tree          string            `json:"tree"`                  // session at the root of its tree
 	ParentSession string            `json:"parentSession"`         // session that asked for it
@@ -22,16 +22,16 @@ type Run struct {
 	Frame         string            `json:"frame"`
 	Depth         int               `json:"depth"` // 1 for a child of a user's session
 	Host          string            `json:"host"`
-	Foreign       bool              `json:"foreign,omitempty"` // its caller is in another host
+	CrossHost     bool              `json:"foreign,omitempty"` // its caller is in another host
 	Type          string            `json:"agentType"`         // name of its definition
 	Source        definition.Source `json:"definition"`        // place of its definition
 	Digest        string            `json:"definitionDigest"`  // of the definition at the time of the request
 	Description   string            `json:"description"`
 	Prompt        string            `json:"prompt"` // the task, cut to MaxPrompt characters
-	Mode          Choice            `json:"permissionMode"`
+	Mode          ModeChoice        `json:"permissionMode"`
 	Tools         hosts.ToolSet     `json:"tools"`
 	Commands      []string          `json:"commands,omitempty"`       // rules in Tools by which it may run commands in any mode
-	Passes        []string          `json:"delegateGrants,omitempty"` // tools that its children may have although it may not, with a person's consent
+	DelegateTools []string          `json:"delegateGrants,omitempty"` // tools that its children may have although it may not, with a person's consent
 	Model         string            `json:"model,omitempty"`
 	Limits        supervise.Limits  `json:"limits"`
 	MaxDepth      int               `json:"maxDepth"`              // of the agents below it, counted from the root
@@ -50,25 +50,25 @@ type Run struct {
 	Spent         core.Usage        `json:"spent,omitzero"`     // earlier usage of Session, which some hosts include
 	Unread        string            `json:"unread,omitempty"`   // why the changes in Worktree could not be read, and where they are; empty: Changes has all
 	Warnings      []string          `json:"warnings,omitempty"`
-	On            string            `json:"on,omitempty"`      // queue of the worker that runs it on another machine; empty: it runs on this machine
+	Queue         string            `json:"on,omitempty"`      // queue of the worker that runs it on another machine; empty: it runs on this machine
 	Retries       int               `json:"retries,omitempty"` // how often another worker may restart it if its worker is lost
 	Worker        string            `json:"worker,omitempty"`  // id of the worker's machine, once it has begun
 	Attempt       int               `json:"attempt,omitempty"` // 1 for the first worker
 	Lost          core.Usage        `json:"lost,omitzero"`     // usage of attempts whose workers were lost
-	For           string            `json:"for,omitempty"`     // id of the machine that asked for it, if this one is its worker
-	Asked         string            `json:"asked,omitempty"`   // its id on that machine
+	Requester     string            `json:"for,omitempty"`     // id of the machine that asked for it, if this one is its worker
+	RemoteID      string            `json:"asked,omitempty"`   // its id on that machine
 
-	Charged core.Usage `json:"charged,omitzero"` // usage that its frames have been charged with so far
-	Apart   bool       `json:"apart,omitempty"`  // its host's own subagents have frames that count their usage
+	Charged           core.Usage `json:"charged,omitzero"` // usage that its frames have been charged with so far
+	SubagentsSeparate bool       `json:"apart,omitempty"`  // its host's own subagents have frames that count their usage
 
-	State       core.AgentState    `json:"state"`
-	Progress    supervise.Progress `json:"progress,omitzero"`
-	CancelledBy string             `json:"cancelledBy,omitempty"`    // who asked it to stop
-	Outcome     *supervise.Outcome `json:"outcome,omitempty"`        // once final
-	Changes     []changes.Change   `json:"changes,omitempty"`        // to files, by its own tools, once final
-	Made        map[string]string  `json:"artifactHashes,omitempty"` // hashes of artifacts that are files, at its end
-	CreatedAt   core.Millis        `json:"createdAt"`
-	EndedAt     core.Millis        `json:"endedAt,omitempty"`
+	State          core.AgentState    `json:"state"`
+	Progress       supervise.Progress `json:"progress,omitzero"`
+	CancelledBy    string             `json:"cancelledBy,omitempty"`    // who asked it to stop
+	Outcome        *supervise.Outcome `json:"outcome,omitempty"`        // once final
+	Changes        []changes.Change   `json:"changes,omitempty"`        // to files, by its own tools, once final
+	ArtifactHashes map[string]string  `json:"artifactHashes,omitempty"` // hashes of artifacts that are files, at its end
+	CreatedAt      core.Millis        `json:"createdAt"`
+	EndedAt        core.Millis        `json:"endedAt,omitempty"`
 }
 
 // formerNames maps the first names of record fields to their present names.
@@ -99,13 +99,13 @@ func decode(raw []byte, into any) error {
 }
 
 // UnmarshalJSON reads a record of any version.
-func (r *Run) UnmarshalJSON(raw []byte) error {
-	type fields Run
+func (r *Agent) UnmarshalJSON(raw []byte) error {
+	type fields Agent
 	return decode(raw, (*fields)(r))
 }
 
-// A Choice is the mode of a child and how flame chose it.
-type Choice struct {
+// A ModeChoice is the mode of a child and how flame chose it.
+type ModeChoice struct {
 	Requested hosts.Mode `json:"requested,omitempty"` // by the call or else by the definition; empty: by neither
 	Effective hosts.Mode `json:"effective"`
 	CappedBy  string     `json:"cappedBy,omitempty"` // what lowered it: "parent" or "grant"; empty: nothing did
@@ -116,11 +116,11 @@ type Choice struct {
 // the whole task.
 const MaxPrompt = 20_000
 
-// Elsewhere reports whether the agent runs on another machine.
-func (r Run) Elsewhere() bool { return r.On != "" }
+// IsRemote reports whether the agent runs on another machine.
+func (r Agent) IsRemote() bool { return r.Queue != "" }
 
-// Own returns the agent's own worktree.
-func (r Run) Own() changes.Worktree { return changes.Worktree{Dir: r.Worktree, Base: r.Base} }
+// OwnWorktree returns the agent's own worktree.
+func (r Agent) OwnWorktree() changes.Worktree { return changes.Worktree{Dir: r.Worktree, Base: r.Base} }
 
 // OutcomeOf returns the word for the outcome of a final state (seed 004).
 func OutcomeOf(state core.AgentState) string {
@@ -141,7 +141,7 @@ type Sum struct {
 }
 
 // SumOf adds agents up.
-func SumOf(runs []Run) (sum Sum) {
+func SumOf(runs []Agent) (sum Sum) {
 	for _, run := range runs {
 		sum.Count++
 		if !run.State.Ended() {

@@ -16,13 +16,13 @@ import (
 // A record of the first version is read as one of this one.
 func TestARecordOfTheFirstVersionIsRead(t *testing.T) {
 	t.Parallel()
-	want := Run{
+	want := Agent{
 		ID: "agent-a", Tree: "s", ParentSession: "s", ParentAgent: "agent-b", Session: "own", Frame: "frame-1", Depth: 2, Host: "opencode", Type: "builder",
-		Source: definition.Source{Kind: definition.Builtin}, Digest: "d1", Prompt: "build", Mode: Choice{Effective: hosts.Plan, CappedBy: "parent"},
-		Passes: []string{"Bash"}, MaxDepth: 3, Call: "call-1", Key: "k", Schema: json.RawMessage(`{"type":"object"}`), State: core.AgentCompleted,
-		Made: map[string]string{"a.txt": "h"}, CreatedAt: 7,
+		Source: definition.Source{Kind: definition.Builtin}, Digest: "d1", Prompt: "build", Mode: ModeChoice{Effective: hosts.ModePlan, CappedBy: "parent"},
+		DelegateTools: []string{"Bash"}, MaxDepth: 3, Call: "call-1", Key: "k", Schema: json.RawMessage(`{"type":"object"}`), State: core.AgentCompleted,
+		ArtifactHashes: map[string]string{"a.txt": "h"}, CreatedAt: 7,
 	}
-	var first Run
+	var first Agent
 	require.NoError(t, json.Unmarshal([]byte(`{
 		"subagent_id": "agent-a", "tree": "s", "parent_session_id": "s", "parentAgent": "agent-b", "session": "own", "frame": "frame-1", "depth": 2,
 		"host": "opencode", "agent_type": "builder", "definition": {"kind": "builtin"}, "definition_digest": "d1", "prompt": "build",
@@ -33,7 +33,7 @@ func TestARecordOfTheFirstVersionIsRead(t *testing.T) {
 
 	raw, err := json.Marshal(first)
 	require.NoError(t, err)
-	var again Run
+	var again Agent
 	require.NoError(t, json.Unmarshal(raw, &again))
 	assert.Equal(t, want, again)
 	assert.Equal(t, []string{`"subagent_id":`}, regexp.MustCompile(`"\w+_\w+":`).FindAllString(string(raw), -1), "Save writes only the present names")

@@ -129,7 +129,7 @@ func (a *account) listen(m core.Message) {
 }
 
 // hear records what the host says about the session itself.
-func (a *account) hear(n core.AgentNote) {
+func (a *account) hear(n core.AgentInfo) {
 	if n.Total != (core.Usage{}) {
 		n.Turn = n.Turn.Add(n.Total.Minus(a.SessionUsage))
 		a.SessionUsage = n.Total
@@ -305,5 +305,5 @@ func (a *account) measure(m *Meter) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	a.Progress = a.MeteredAs(Progress{Usage: m.own, Below: m.below})
+	a.Progress = a.MeteredAs(Progress{Usage: m.own, SubagentUsage: m.below})
 }

@@ -38,7 +38,7 @@ func (s *Supervisor) start(command []string, prompt string) (*child, error) {
 	// OpenCode takes its folder from PWD (observed); the variable with the id is the agent's mark.
 	cmd.Dir, cmd.Env = s.Job.Cwd, append(append(environment(s.Job.Unset...), s.Job.Env...), "PWD="+s.Job.Cwd, core.AgentVariable+"="+s.Job.ID)
 	cmd.Stdout, cmd.Stderr, cmd.Stdin = stdout, stderr, strings.NewReader(prompt)
-	cmd.SysProcAttr = place.Bound(syscall.SIGKILL) // elsewhere than on Linux, its keeper or the recovery ends it
+	cmd.SysProcAttr = place.DieWithParent(syscall.SIGKILL) // elsewhere than on Linux, its keeper or the recovery ends it
 	cmd.SysProcAttr.Setpgid = true
 	cmd.WaitDelay = 5 * time.Second // another process may hold the host's stdin open
 	if err := cmd.Start(); err != nil {

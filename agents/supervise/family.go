@@ -199,7 +199,7 @@ const keepOption = "--keep"
 // started have keepers of their own and continue. A keeper that is itself
 // killed takes nothing with it: the supervisor continues, and the process that
 // recovers the agent ends the rest.
-func Keep(seat Seat) error {
+func Keep(seat StartSpec) error {
 	// The supervisor handles these. If they were ignored here, they would be
 	// ignored by everything below.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
@@ -218,9 +218,9 @@ func Keep(seat Seat) error {
 	return unbound
 }
 
-// A Seat holds what is needed to start an agent's supervisor: `program
+// A StartSpec holds what is needed to start an agent's supervisor: `program
 // supervise AGENT`, with Env on top of this process's environment.
-type Seat struct {
+type StartSpec struct {
 	Program string
 	Agent   string   // subagent_id
 	Dir     string   // the agent's folder
@@ -232,7 +232,7 @@ type Seat struct {
 // it: OpenCode kills all descendants of its MCP servers when it exits (observed). It returns
 // the process of the supervisor's keeper, which lives at least as long; the supervisor reports
 // its own when it begins.
-func Start(ctx context.Context, seat Seat) (Process, error) {
+func Start(ctx context.Context, seat StartSpec) (Process, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, seat.Program, "supervise", "--detach", seat.Agent)
 	cmd.Dir, cmd.Env = seat.Cwd, append(os.Environ(), seat.Env...)
@@ -248,7 +248,7 @@ func Start(ctx context.Context, seat Seat) (Process, error) {
 // without waiting for it or for the supervisor. This process itself does not
 // bear the agent's mark: otherwise a supervisor that finishes at once would end the
 // process that started it.
-func Detach(seat Seat) (Process, error) {
+func Detach(seat StartSpec) (Process, error) {
 	log, err := appendTo(filepath.Join(seat.Dir, LogFile))
 	if err != nil {
 		return Process{}, err
@@ -266,7 +266,7 @@ func Detach(seat Seat) (Process, error) {
 
 // command returns `program supervise OPTION… AGENT` in a session of its own,
 // without a terminal, with the agent's mark.
-func (s Seat) command(options ...string) *exec.Cmd {
+func (s StartSpec) command(options ...string) *exec.Cmd {
 	cmd := exec.Command(s.Program, append(append([]string{"supervise"}, options...), s.Agent)...)
 	cmd.Dir, cmd.Env = s.Cwd, append(append(environment(core.AgentVariable), core.AgentVariable+"="+s.Agent), s.Env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -33,20 +33,20 @@ const (
 // A Job is everything a supervisor needs to know. It is made for the one
 // process that does it and stored nowhere.
 type Job struct {
-	ID       string // subagent_id
-	Dir      string // the agent's folder, absolute
-	Command  []string
-	Resume   []string // resumes the same session, whose id replaces Session in it; empty if the host cannot
-	Env      []string // NAME=value, on top of the supervisor's own
-	Unset    []string // names of variables that the host must not get
-	Cwd      string
-	Prompt   string     // on stdin: the task and its context
-	GoOn     string     // prompt after a transient error
-	HandBack string     // prompt of the last turn, once a limit is reached
-	Fatal    string     // words on stderr that end the agent at once
-	SpentUSD float64    // earlier cost of the session, which hosts include
-	Spent    core.Usage // earlier usage of the session, which some hosts include
-	Limits   Limits
+	ID          string // subagent_id
+	Dir         string // the agent's folder, absolute
+	Command     []string
+	Resume      []string // resumes the same session, whose id replaces Session in it; empty if the host cannot
+	Env         []string // NAME=value, on top of the supervisor's own
+	Unset       []string // names of variables that the host must not get
+	Cwd         string
+	Prompt      string     // on stdin: the task and its context
+	RetryPrompt string     // prompt after a transient error
+	FinalPrompt string     // prompt of the last turn, once a limit is reached
+	Fatal       string     // words on stderr that end the agent at once
+	SpentUSD    float64    // earlier cost of the session, which hosts include
+	Spent       core.Usage // earlier usage of the session, which some hosts include
+	Limits      Limits
 }
 
 // Session is the placeholder in Job.Resume for the id of the host's session, at
@@ -83,8 +83,8 @@ func least[T int | int64 | float64 | time.Duration](x, y T) T {
 	return min(x, y)
 }
 
-// Pace holds a supervisor's intervals; tests are faster than people.
-type Pace struct {
+// Intervals holds a supervisor's intervals; tests are faster than people.
+type Intervals struct {
 	Look     time.Duration // between two looks at the output
 	Tell     time.Duration // between two reports to the journal
 	Grace    time.Duration // from SIGTERM to SIGKILL
@@ -95,14 +95,14 @@ type Pace struct {
 }
 
 // DefaultPace is the pace of real agents (spec: agents §8).
-var DefaultPace = Pace{
+var DefaultPace = Intervals{
 	Look: 50 * time.Millisecond, Tell: time.Second, Grace: 10 * time.Second, Linger: 5 * time.Second,
 	HandBack: time.Minute, Retry: 2 * time.Second, Patience: time.Minute,
 }
 
 // linger returns how long a host may stay silent after it said that it is done. While agents of
 // its own are running, another result may follow.
-func (p Pace) linger(running bool) time.Duration {
+func (p Intervals) linger(running bool) time.Duration {
 	if running {
 		return 24 * p.Linger
 	}
@@ -111,29 +111,29 @@ func (p Pace) linger(running bool) time.Duration {
 
 // Progress is the state of an agent's work.
 type Progress struct {
-	Session      string      `json:"session,omitempty"` // of the host; empty until known
-	Text         string      `json:"text,omitempty"`    // its last words so far
-	LastTool     string      `json:"last_tool,omitempty"`
-	Model        string      `json:"model,omitempty"` // that answered last, as the host names it
-	ToolCalls    int64       `json:"tool_uses"`
-	Turns        int         `json:"turns"` // answers of the model
-	Usage        core.Usage  `json:"usage"`
-	Below        core.Usage  `json:"below,omitzero"`            // of subagents of the host's own, if a gateway measures it
-	Metered      bool        `json:"metered,omitempty"`         // Usage and Below are what a gateway measured
-	Thinking     int64       `json:"thinking_tokens,omitempty"` // as the host counts, else estimated from visible reasoning
-	TreeUSD      float64     `json:"treeUSD,omitempty"`         // including the host's own subagents, if the host reports them and no gateway measures
-	SessionUSD   float64     `json:"sessionUSD,omitempty"`      // TreeUSD plus the session's earlier cost
-	SessionUsage core.Usage  `json:"sessionUsage,omitzero"`     // of the session so far, if the host reports no less
-	Attempt      int         `json:"attempt,omitempty"`         // retries so far
-	LastLine     core.Millis `json:"lastLine,omitempty"`        // when the host last printed a line
+	Session       string      `json:"session,omitempty"` // of the host; empty until known
+	Text          string      `json:"text,omitempty"`    // its last words so far
+	LastTool      string      `json:"last_tool,omitempty"`
+	Model         string      `json:"model,omitempty"` // that answered last, as the host names it
+	ToolCalls     int64       `json:"tool_uses"`
+	Turns         int         `json:"turns"` // answers of the model
+	Usage         core.Usage  `json:"usage"`
+	SubagentUsage core.Usage  `json:"below,omitzero"`            // of subagents of the host's own, if a gateway measures it
+	Metered       bool        `json:"metered,omitempty"`         // Usage and Below are what a gateway measured
+	Thinking      int64       `json:"thinking_tokens,omitempty"` // as the host counts, else estimated from visible reasoning
+	TreeUSD       float64     `json:"treeUSD,omitempty"`         // including the host's own subagents, if the host reports them and no gateway measures
+	SessionUSD    float64     `json:"sessionUSD,omitempty"`      // TreeUSD plus the session's earlier cost
+	SessionUsage  core.Usage  `json:"sessionUsage,omitzero"`     // of the session so far, if the host reports no less
+	Attempt       int         `json:"attempt,omitempty"`         // retries so far
+	LastLine      core.Millis `json:"lastLine,omitempty"`        // when the host last printed a line
 }
 
 // Cost returns what the agent has cost as far as is known, in US dollars.
-func (p Progress) Cost() float64 { return max(p.Usage.CostUSD+p.Below.CostUSD, p.TreeUSD) }
+func (p Progress) Cost() float64 { return max(p.Usage.CostUSD+p.SubagentUsage.CostUSD, p.TreeUSD) }
 
 // Used returns what the agent has used; its cost is Cost.
 func (p Progress) Used() core.Usage {
-	used := p.Usage.Add(p.Below)
+	used := p.Usage.Add(p.SubagentUsage)
 	if used.CostUSD = p.Cost(); p.TreeUSD > 0 {
 		used.Unpriced = 0 // the host told the cost of all
 	}
@@ -141,13 +141,13 @@ func (p Progress) Used() core.Usage {
 }
 
 // Tokens returns how many tokens the agent has used, including cached ones.
-func (p Progress) Tokens() int64 { return p.Usage.Tokens() + p.Below.Tokens() }
+func (p Progress) Tokens() int64 { return p.Usage.Tokens() + p.SubagentUsage.Tokens() }
 
 // MeteredAs returns p with the measured usage instead of the usage in the output. Tool calls
 // stay, since only the output has them.
 func (p Progress) MeteredAs(measured Progress) Progress {
 	calls := p.Usage.ToolCalls
-	p.Usage, p.Below, p.Metered, p.TreeUSD = measured.Usage, measured.Below, true, 0
+	p.Usage, p.SubagentUsage, p.Metered, p.TreeUSD = measured.Usage, measured.SubagentUsage, true, 0
 	p.Usage.ToolCalls = calls
 	return p
 }
@@ -183,8 +183,8 @@ type Retry struct {
 	Delay   time.Duration `json:"delayNs"`
 }
 
-// Orders are the decisions that the journal passes to the supervisor.
-type Orders struct {
+// Directive are the decisions that the journal passes to the supervisor.
+type Directive struct {
 	Stop   core.AgentState // the agent must end like this; empty: it may continue
 	Reason string
 	Until  core.Millis // it has at least until then, whatever Limits.Wall says; 0: no extension
@@ -197,9 +197,9 @@ type Journal interface {
 	Begin(ctx context.Context, by Process) error
 	// Active is called when the host has printed its first line.
 	Active(ctx context.Context, p Progress) error
-	// Tell is called from time to time, and says whether the agent may
+	// Report is called from time to time, and says whether the agent may
 	// continue.
-	Tell(ctx context.Context, p Progress) (Orders, error)
+	Report(ctx context.Context, p Progress) (Directive, error)
 	// Retry is called before the pause that precedes another attempt.
 	Retry(ctx context.Context, r Retry) error
 	// End is called last.
@@ -237,9 +237,9 @@ const (
 func (o Outcome) Possible() bool {
 	final := []core.AgentState{core.AgentCompleted, core.AgentError, core.AgentTimeout, core.AgentCancelled, core.AgentOrphaned}
 	const most = 1e12 // for all counts, and for US dollars
-	costs := []float64{o.Usage.CostUSD, o.Below.CostUSD, o.TreeUSD, o.SessionUSD}
+	costs := []float64{o.Usage.CostUSD, o.SubagentUsage.CostUSD, o.TreeUSD, o.SessionUSD}
 	return slices.Contains(final, o.State) && min(o.ToolCalls, o.Thinking) >= 0 && max(o.ToolCalls, o.Thinking) <= most &&
-		o.Usage.Within(0, most) && o.Below.Within(0, most) && o.SessionUsage.Within(0, most) &&
+		o.Usage.Within(0, most) && o.SubagentUsage.Within(0, most) && o.SessionUsage.Within(0, most) &&
 		!slices.ContainsFunc(costs, func(usd float64) bool { return usd < 0 || usd > most })
 }
 

@@ -38,7 +38,7 @@ func TestMeasuredUsageIsTheUsageOfAnAgent(t *testing.T) {
 	assert.Equal(t, 1, prepared)
 	assert.True(t, got.Metered)
 	assert.Equal(t, core.Usage{TokensIn: 7, TokensOut: 2, CostUSD: 0.75, ToolCalls: told.Usage.ToolCalls}, got.Usage)
-	assert.Equal(t, core.Usage{TokensIn: 10, CacheRead: 20, CostUSD: 1}, got.Below)
+	assert.Equal(t, core.Usage{TokensIn: 10, CacheRead: 20, CostUSD: 1}, got.SubagentUsage)
 	assert.Equal(t, int64(39), got.Tokens())
 	assert.InDelta(t, 1.75, got.Cost(), 1e-9)
 	assert.Equal(t, told.Turns, got.Turns)

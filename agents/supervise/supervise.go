@@ -26,7 +26,7 @@ type Supervisor struct {
 	Read    func(line []byte) core.Message // interprets a line of the host's output
 	Journal Journal
 	Log     *slog.Logger
-	Pace    Pace
+	Pace    Intervals
 	Meter   *Meter       // nil: no gateway measures
 	Prepare func() error // is called before each process of the host is started; nil: nothing is to be done
 
@@ -100,9 +100,9 @@ func (s *Supervisor) work(ctx context.Context) stop {
 				return early
 			}
 			if s.canResume() {
-				command, prompt = s.resume(), s.Job.GoOn
+				command, prompt = s.resume(), s.Job.RetryPrompt
 			}
-		case end.handBack && s.canResume() && s.Job.HandBack != "":
+		case end.handBack && s.canResume() && s.Job.FinalPrompt != "":
 			s.handBack(ctx)
 			return end
 		default:
@@ -162,7 +162,7 @@ func (s *Supervisor) handBack(ctx context.Context) {
 	limits := Limits{Start: s.Job.Limits.Start, Output: s.Job.Limits.Output}
 	s.began, s.until, s.last = time.Now(), time.Time{}, true
 	limits.Wall = s.Pace.HandBack
-	if end := s.attempt(ctx, s.resume(), s.Job.HandBack, limits); end.state != core.AgentCompleted {
+	if end := s.attempt(ctx, s.resume(), s.Job.FinalPrompt, limits); end.state != core.AgentCompleted {
 		s.Log.Info("the agent did not hand back", "reason", end.reason)
 	}
 }
@@ -268,7 +268,7 @@ func (s *Supervisor) judge(exit int) stop {
 // agent.
 func (s *Supervisor) tell(ctx context.Context) stop {
 	s.remember()
-	orders, err := s.Journal.Tell(ctx, s.account.Progress)
+	orders, err := s.Journal.Report(ctx, s.account.Progress)
 	if err != nil {
 		if ctx.Err() == nil {
 			s.Log.Warn("journal", "error", err)

@@ -246,7 +246,7 @@ type journal struct {
 	told    []string
 	retries []supervise.Retry
 	ends    []supervise.Outcome
-	orders  supervise.Orders
+	orders  supervise.Directive
 	broken  int // so many ends fail first
 }
 
@@ -268,7 +268,7 @@ func (j *journal) Begin(_ context.Context, by supervise.Process) error {
 
 func (j *journal) Active(context.Context, supervise.Progress) error { j.note("active"); return nil }
 
-func (j *journal) Tell(context.Context, supervise.Progress) (supervise.Orders, error) {
+func (j *journal) Report(context.Context, supervise.Progress) (supervise.Directive, error) {
 	j.note("tell")
 	return j.orders, nil
 }
@@ -288,7 +288,7 @@ func (j *journal) End(_ context.Context, o supervise.Outcome) error {
 	return nil
 }
 
-var fast = supervise.Pace{
+var fast = supervise.Intervals{
 	Look: 5 * time.Millisecond, Tell: 20 * time.Millisecond, Grace: 150 * time.Millisecond, Linger: 20 * time.Second,
 	HandBack: 30 * time.Second, Retry: 10 * time.Millisecond, Patience: time.Second,
 }
@@ -313,7 +313,7 @@ func supervised(t *testing.T, behaviour string, change func(*supervise.Job, *jou
 	j := &journal{}
 	s := supervisor(t, behaviour, j)
 	job := &s.Job
-	job.Resume, job.GoOn, job.HandBack = []string{os.Args[0], "resumed", "--session=" + supervise.Session}, "go on", "hand back"
+	job.Resume, job.RetryPrompt, job.FinalPrompt = []string{os.Args[0], "resumed", "--session=" + supervise.Session}, "go on", "hand back"
 	job.Limits.Start, job.Limits.Retries = 20*time.Second, 2
 	if change != nil {
 		change(job, j)
@@ -342,10 +342,10 @@ func supervised(t *testing.T, behaviour string, change func(*supervise.Job, *jou
 func TestAnAgentEnds(t *testing.T) {
 	const half, whole, handed, failed = "half of it is done", "all of it is done", "handed back: half of it", "ended with an error"
 	idle := supervise.Limits{Idle: 3 * time.Second}
-	told := supervise.Orders{Stop: core.AgentCancelled, Reason: "the user said so"}
+	told := supervise.Directive{Stop: core.AgentCancelled, Reason: "the user said so"}
 	for name, tt := range map[string]struct {
 		limits supervise.Limits
-		orders supervise.Orders
+		orders supervise.Directive
 		state  core.AgentState
 		reason string // in the stop reason
 		text   string
@@ -385,7 +385,7 @@ func TestAnAgentEnds(t *testing.T) {
 				limits := job.Limits
 				job.Limits, j.orders = limits.Within(tt.limits), tt.orders
 				if tt.limits.Wall > 0 {
-					job.HandBack = ""
+					job.FinalPrompt = ""
 				}
 			})
 			assert.Equal(t, tt.state, got.State, got.Reason)
@@ -425,9 +425,9 @@ func TestUsageAndSessionAreKept(t *testing.T) {
 func TestAHandoffMayExtendTheTimeLimit(t *testing.T) {
 	var until core.Millis
 	got, _ := supervised(t, "hangs", func(j *supervise.Job, on *journal) {
-		j.Limits.Wall, j.HandBack = 2*time.Second, "" // by then it has asked for orders, however busy the machine is
+		j.Limits.Wall, j.FinalPrompt = 2*time.Second, "" // by then it has asked for orders, however busy the machine is
 		until = core.MillisOf(time.Now().Add(2500 * time.Millisecond))
-		on.orders = supervise.Orders{Until: until}
+		on.orders = supervise.Directive{Until: until}
 	})
 	assert.Equal(t, core.AgentTimeout, got.State)
 	assert.GreaterOrEqual(t, got.EndedAt, until)
@@ -482,11 +482,11 @@ type cancelling struct {
 	cancel func()
 }
 
-func (c *cancelling) Tell(ctx context.Context, p supervise.Progress) (supervise.Orders, error) {
+func (c *cancelling) Report(ctx context.Context, p supervise.Progress) (supervise.Directive, error) {
 	if p.Text != "" {
 		c.cancel()
 	}
-	return c.journal.Tell(ctx, p)
+	return c.journal.Report(ctx, p)
 }
 
 func TestACancelledContextEndsTheAgent(t *testing.T) {

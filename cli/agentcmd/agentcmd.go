@@ -48,7 +48,7 @@ func (c commands) asks(cmd *cobra.Command, run func(ctx context.Context, s *agen
 	if cmd.ValidArgsFunction == nil {
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
 	}
-	return c.app.OpensAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+	return c.app.NeedsAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		if err := s.Recover(ctx); err != nil {
 			s.Project.Log.Warn("agents could not be recovered", "error", err)
 		}
@@ -57,21 +57,21 @@ func (c commands) asks(cmd *cobra.Command, run func(ctx context.Context, s *agen
 }
 
 // started prints a started agent; with wait, it waits and prints the outcome.
-func (c commands) started(ctx context.Context, s *agents.Agents, run record.Run, wait bool, err error) error {
+func (c commands) started(ctx context.Context, s *agents.Agents, run record.Agent, wait bool, err error) error {
 	if err == nil && wait {
 		return c.awaitResult(ctx, s, run.ID)
 	}
 	return c.answerRun(s, run, err)
 }
 
-func (c commands) answerRun(s *agents.Agents, run record.Run, err error) error {
+func (c commands) answerRun(s *agents.Agents, run record.Agent, err error) error {
 	return c.app.Answer(run, render.Agent(s, run), err)
 }
 
 // awaitResult waits until an agent ends and prints its outcome. Only an agent that completed is a
 // success.
 func (c commands) awaitResult(ctx context.Context, s *agents.Agents, id string) error {
-	run, err := s.Wait(ctx, id, func(record.Run) {})
+	run, err := s.Wait(ctx, id, func(record.Agent) {})
 	if err != nil || !run.State.Ended() {
 		err = c.answerRun(s, run, err)
 	} else {
@@ -94,17 +94,17 @@ func (c commands) spawn() *cobra.Command {
 	var wait bool
 	cmd := &cobra.Command{
 		Use: "spawn TYPE PROMPT...", Short: "Start an agent, as " + string(op.Spawn) + " does",
-		Example: `  flame agents spawn tester "run the tests of the store" --wait`, Args: app.Takes(2, -1),
+		Example: `  flame agents spawn tester "run the tests of the store" --wait`, Args: app.CheckArgs(2, -1),
 	}
 	own := cmd.Flags()
 	c.app.FrameFlag(cmd, &r.Frame, "the parent of its frame (default: the current frame)")
 	own.StringVar(&r.Description, "description", "", "its task in a few words")
-	app.Choose(cmd, &r.Mode, "permission-mode", "its permission mode; a mode wider than the caller's needs a grant", r.Mode.Values()...)
+	app.EnumFlag(cmd, &r.Mode, "permission-mode", "its permission mode; a mode wider than the caller's needs a grant", r.Mode.Values()...)
 	own.StringSliceVar(&only, "tools", nil, "allow only these tools")
 	own.StringVar(&r.Model, "model", "", "the model")
-	app.Lasts(cmd, &r.Timeout, "timeout", "", "time limit; 0: none (default: "+env.AgentTimeout+")")
+	app.DurationFlag(cmd, &r.Timeout, "timeout", "", "time limit; 0: none (default: "+env.AgentTimeout+")")
 	own.StringVar(&r.Cwd, "cwd", "", "its working folder (default: the project's folder)")
-	app.Choose(cmd, &r.Isolation, "isolation", "worktree: a git worktree of its own", r.Isolation.Values()...)
+	app.EnumFlag(cmd, &r.Isolation, "isolation", "worktree: a git worktree of its own", r.Isolation.Values()...)
 	own.StringVar(&r.On, "on", "", "run it on another machine, whose worker serves this queue")
 	own.IntVar(&r.Retries, "retries", 0, "with --on: how often another worker may start it again after a worker was lost")
 	own.StringVar(&r.Key, "key", "", "a second spawn with the same key returns the same agent")
@@ -124,7 +124,7 @@ func (c commands) spawn() *cobra.Command {
 }
 
 func (c commands) status() *cobra.Command {
-	cmd := &cobra.Command{Use: "status ID", Short: "Show the progress of an agent", Example: "  flame agents status agent-k3x9a1b2", Args: app.Takes(1, 1)}
+	cmd := &cobra.Command{Use: "status ID", Short: "Show the progress of an agent", Example: "  flame agents status agent-k3x9a1b2", Args: app.CheckArgs(1, 1)}
 	return c.asks(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		run, err := s.Find(ctx, args[0])
 		return c.answerRun(s, run, err)
@@ -132,7 +132,7 @@ func (c commands) status() *cobra.Command {
 }
 
 func (c commands) result() *cobra.Command {
-	cmd := &cobra.Command{Use: "result ID", Short: "Print the outcome of an agent", Example: "  flame agents result agent-k3x9a1b2", Args: app.Takes(1, 1)}
+	cmd := &cobra.Command{Use: "result ID", Short: "Print the outcome of an agent", Example: "  flame agents result agent-k3x9a1b2", Args: app.CheckArgs(1, 1)}
 	return c.asks(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		return c.printResult(ctx, s, args[0])
 	})
@@ -142,10 +142,10 @@ func (c commands) wait() *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use: "wait ID", Short: "Wait until an agent ends, and print its outcome",
-		Example: "  flame agents wait agent-k3x9a1b2 --timeout 5m", Args: app.Takes(1, 1),
+		Example: "  flame agents wait agent-k3x9a1b2 --timeout 5m", Args: app.CheckArgs(1, 1),
 		Long: "Wait until an agent ends, and print its outcome. The exit status is 0 only if the agent completed.",
 	}
-	app.Lasts(cmd, &timeout, "timeout", "", "stop waiting after this time (default: never)")
+	app.DurationFlag(cmd, &timeout, "timeout", "", "stop waiting after this time (default: never)")
 	return c.asks(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		if timeout > 0 {
 			var stop context.CancelFunc
@@ -159,7 +159,7 @@ func (c commands) wait() *cobra.Command {
 func (c commands) cancel() *cobra.Command {
 	return c.asks(&cobra.Command{
 		Use: "cancel ID", Short: "Stop an agent and everything it started",
-		Example: "  flame agents cancel agent-k3x9a1b2", Args: app.Takes(1, 1),
+		Example: "  flame agents cancel agent-k3x9a1b2", Args: app.CheckArgs(1, 1),
 	}, func(ctx context.Context, s *agents.Agents, args []string) error {
 		stopped, err := s.Cancel(ctx, c.app.Caller(), args[0])
 		if err != nil {
@@ -174,7 +174,7 @@ func (c commands) attach() *cobra.Command {
 	var wait bool
 	cmd := &cobra.Command{
 		Use: "attach ID [PROMPT...]", Short: "Resume an agent that has ended, at a terminal or with another prompt",
-		Example: `  flame agents attach agent-k3x9a1b2 "now fix what you found" --wait`, Args: app.Takes(1, -1),
+		Example: `  flame agents attach agent-k3x9a1b2 "now fix what you found" --wait`, Args: app.CheckArgs(1, -1),
 		Long: "Resume an agent that has ended, in its own session. Without a prompt, flame opens the\n" +
 			"host on that session, at a terminal; with a prompt, the agent works alone again.\n" +
 			"ID may also be a frame or a session of a subagent that a host started: if the host\n" +
@@ -187,7 +187,7 @@ func (c commands) attach() *cobra.Command {
 		}
 		by := c.app.Caller()
 		if c.app.Hosts.Inside(os.Getenv, supervise.Above()) {
-			by.Trust = project.InHost
+			by.Trust = project.TrustInHost
 		}
 		run, err := s.Continue(ctx, by, args[0], strings.Join(args[1:], " "))
 		return c.started(ctx, s, run, wait, err)
@@ -213,11 +213,11 @@ func (c commands) handoff() *cobra.Command {
 	h := record.Handoff{OnFailure: record.Escalate}
 	cmd := &cobra.Command{
 		Use: "handoff ID", Short: "Hand the work over to an agent until it ends",
-		Example: "  flame agents handoff agent-k3x9a1b2 --on-failure retry", Args: app.Takes(1, 1),
+		Example: "  flame agents handoff agent-k3x9a1b2 --on-failure retry", Args: app.CheckArgs(1, 1),
 	}
 	cmd.Flags().BoolVar(&h.Transfer, "transfer-control", false, "until then, the session that started it cannot change frames")
-	app.Lasts(cmd, &timeout, "timeout", "10m", "time limit")
-	app.Choose(cmd, &h.OnFailure, "on-failure", "what to do if it fails", h.OnFailure.Values()...)
+	app.DurationFlag(cmd, &timeout, "timeout", "10m", "time limit")
+	app.EnumFlag(cmd, &h.OnFailure, "on-failure", "what to do if it fails", h.OnFailure.Values()...)
 	return c.asks(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		h.Agent, h.Timeout = args[0], core.Millis(timeout.Milliseconds())
 		run, err := s.Handoff(ctx, c.app.Caller(), h)

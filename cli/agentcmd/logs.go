@@ -17,7 +17,7 @@ const followPace = time.Second
 // drawLogs draws the sessions and agents of the logs at a path.
 func (c commands) drawLogs(ctx context.Context, path, format string, follow bool) error {
 	a := c.app
-	show := func(t graph.Trail) error {
+	show := func(t graph.LogGraph) error {
 		if format != "tree" {
 			return t.Draw(a.Stdout, format)
 		}
@@ -40,7 +40,7 @@ func (c commands) drawLogs(ctx context.Context, path, format string, follow bool
 }
 
 // remarksOn returns facts about the logs that the drawing does not show.
-func remarksOn(t graph.Trail) string {
+func remarksOn(t graph.LogGraph) string {
 	text := ""
 	all, untold := t.Used()
 	if len(t.Nodes) > 1 {

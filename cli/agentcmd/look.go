@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/agents"
-	"flame/agents/abroad"
 	"flame/agents/definition"
 	"flame/agents/graph"
 	"flame/agents/record"
+	"flame/agents/remote"
 	"flame/cli/app"
 	"flame/core"
 	"flame/project/children"
@@ -26,12 +26,12 @@ func (c commands) runs() *cobra.Command {
 	var running, elsewhere bool
 	cmd := &cobra.Command{
 		Use: "runs [ID]", Short: "List the started agents, or those that an agent started",
-		Example: "  flame agents runs --running", Args: app.Takes(0, 1),
+		Example: "  flame agents runs --running", Args: app.CheckArgs(0, 1),
 	}
 	cmd.Flags().BoolVar(&running, "running", false, "list only running agents")
 	cmd.Flags().BoolVar(&elsewhere, "elsewhere", false, "list agents of the project's other machines, as last reported")
 	return c.asks(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
-		others, err := agents.Abroad(ctx, s.Project)
+		others, err := agents.RemoteAgents(ctx, s.Project)
 		if err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func (c commands) runs() *cobra.Command {
 }
 
 // listRuns prints the agents, or those below one.
-func (c commands) listRuns(ctx context.Context, s *agents.Agents, below, which string, others []abroad.Agent) error {
+func (c commands) listRuns(ctx context.Context, s *agents.Agents, below, which string, others []remote.Agent) error {
 	runs, err := s.Below(ctx, below)
 	return c.app.Answer(record.Filter(runs, which), render.AgentsTable(runs, which, s.Project.Now(), c.app.Out.Width())+render.AtWorkAbroad(others), err)
 }
@@ -51,7 +51,7 @@ func (c commands) listRuns(ctx context.Context, s *agents.Agents, below, which s
 // NewTrack returns `flame track LOGS`, the short word for `flame agents graph LOGS`. Help does not list it.
 func NewTrack(a *app.App) *cobra.Command {
 	cmd := commands{a}.graph()
-	cmd.Use, cmd.Hidden, cmd.Args = "track FILE|DIR|-", true, app.Takes(1, 1)
+	cmd.Use, cmd.Hidden, cmd.Args = "track FILE|DIR|-", true, app.CheckArgs(1, 1)
 	cmd.Example = "  flame track " + a.Hosts.LogsOf() + " --format mermaid"
 	return cmd
 }
@@ -60,13 +60,13 @@ func (c commands) graph() *cobra.Command {
 	format, follow := "tree", false
 	cmd := &cobra.Command{
 		Use: "graph [FILE|DIR|-]", Short: "Draw agents and subagents, and who started them, from the project or from logs of a host",
-		Example: "  flame agents graph --format mermaid\n  flame agents graph " + c.app.Hosts.LogsOf(), Args: app.Takes(0, 1),
+		Example: "  flame agents graph --format mermaid\n  flame agents graph " + c.app.Hosts.LogsOf(), Args: app.CheckArgs(0, 1),
 		Long: "Draw the agents and subagents of this project, who started them, and who used their\n" +
 			"results; or those in logs of " + c.app.Hosts.Titles("or") + ", with the prompt, outcome and usage of each. " +
 			"Session files, folders of them, output of hosts, exports and databases are recognized by their content; - reads standard input.",
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 	}
-	app.Choose(cmd, &format, "format", "output format", graph.Formats()...)
+	app.EnumFlag(cmd, &format, "format", "output format", graph.Formats()...)
 	cmd.Flags().BoolVar(&follow, "follow", false, "with logs: continue as they grow")
 	drawProject := c.asks(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
 		g, err := s.Graph(ctx)
@@ -86,7 +86,7 @@ func (c commands) graph() *cobra.Command {
 		case len(args) > 0:
 			return c.drawLogs(cmd.Context(), args[0], format, follow)
 		case follow:
-			return app.Wrong(cmd, "--follow needs logs")
+			return app.NewUsageError(cmd, "--follow needs logs")
 		}
 		return drawProject(cmd, args)
 	}
@@ -95,7 +95,7 @@ func (c commands) graph() *cobra.Command {
 
 func (c commands) doctor() *cobra.Command {
 	return c.asks(&cobra.Command{
-		Use: "doctor", Short: "Check the definitions of agents", Example: "  flame agents doctor", Args: app.Takes(0, 0),
+		Use: "doctor", Short: "Check the definitions of agents", Example: "  flame agents doctor", Args: app.CheckArgs(0, 0),
 		Long: "Check every definition of an agent, and report file, line and reason of each problem.\n" +
 			"Propose patterns for the titles of hosts' subagents that often were worth a frame.\n" +
 			"The exit status is 1 if a file defines no agent.",
@@ -109,7 +109,7 @@ func (c commands) doctor() *cobra.Command {
 			return err
 		}
 		text, broken := "", error(nil)
-		for _, f := range catalog.Findings {
+		for _, f := range catalog.Issues {
 			sign := "note  "
 			if f.Fatal {
 				sign, broken = "BROKEN", app.ErrSilent
@@ -122,7 +122,7 @@ func (c commands) doctor() *cobra.Command {
 		for _, proposed := range subagents.Proposed {
 			text += "note   " + render.TitlePattern(proposed) + "\n"
 		}
-		return cmp.Or(c.app.Out.Print(catalog.Findings, strings.TrimSuffix(text, "\n")), broken)
+		return cmp.Or(c.app.Out.Print(catalog.Issues, strings.TrimSuffix(text, "\n")), broken)
 	})
 }
 
@@ -130,7 +130,7 @@ func (c commands) show() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use: "show [NAME|ID]", Short: "List the available agents, or show the definition of one or the record of a started one",
-		Example: "  flame agents show\n  flame agents show tester", Args: app.Takes(0, 1),
+		Example: "  flame agents show\n  flame agents show tester", Args: app.CheckArgs(0, 1),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
 			if catalog, err := c.app.Catalog(); err == nil && len(args) == 0 {
 				for _, def := range catalog.Available() {
@@ -172,7 +172,7 @@ func (c commands) list(catalog definition.Catalog, all bool) error {
 		shown = append(shown, def)
 		b.WriteString(render.DefinitionHead(def) + "  " + core.OneLine(def.Description, 200) + "\n")
 	}
-	if broken := len(catalog.Findings); broken > 0 {
+	if broken := len(catalog.Issues); broken > 0 {
 		fmt.Fprintf(&b, "%s; `flame agents doctor` shows what is wrong\n", render.Count(broken, "finding"))
 	}
 	return c.app.Out.Print(shown, b.String())
@@ -191,7 +191,7 @@ func (c commands) showRun(ctx context.Context, s *agents.Agents, args []string) 
 		return err
 	}
 	shown := shownRun{r, filesIn(r.Folder)}
-	text := render.Agent(s, r.Run) + "Task: " + r.Prompt + "\n"
+	text := render.Agent(s, r.Agent) + "Task: " + r.Prompt + "\n"
 	if len(shown.Kept) > 0 {
 		text += "Kept in " + r.Folder + ":\n  " + strings.Join(shown.Kept, "\n  ") + "\n"
 	}

@@ -26,12 +26,12 @@ func (c commands) converge() *cobra.Command {
 	var schema, conflicts string
 	cmd := &cobra.Command{
 		Use: "converge ID ID...", Short: "Combine the results of several agents into one",
-		Example: "  flame agents converge agent-k3x9a1b2 agent-q7w2e4r6 --strategy merge", Args: app.Takes(2, -1),
+		Example: "  flame agents converge agent-k3x9a1b2 agent-q7w2e4r6 --strategy merge", Args: app.CheckArgs(2, -1),
 	}
-	app.Choose(cmd, &o.Strategy, "strategy", "how to combine them (required)", o.Strategy.Values()...)
-	app.Choose(cmd, &o.Resolution, "conflict-resolution", "what to do about conflicts (default "+string(converge.Manual)+")", o.Resolution.Values()...)
+	app.EnumFlag(cmd, &o.Strategy, "strategy", "how to combine them (required)", o.Strategy.Values()...)
+	app.EnumFlag(cmd, &o.Resolution, "conflict-resolution", "what to do about conflicts (default "+string(converge.Manual)+")", o.Resolution.Values()...)
 	usage := "output format (default " + string(converge.Markdown) + "; with --json " + string(converge.DeltaBatch) + ")"
-	app.Choose(cmd, &o.Format, "output-format", usage, o.Format.Values()...)
+	app.EnumFlag(cmd, &o.Format, "output-format", usage, o.Format.Values()...)
 	cmd.Flags().Float64Var(&o.Tolerance, "tolerance", 0, "tolerance within which numbers count as equal")
 	cmd.Flags().Float64Var(&o.RelativeTolerance, "relative-tolerance", 0, "tolerance as a share of the larger number, such as 0.05 for 5 %")
 	cmd.Flags().StringVar(&schema, "result-schema", "", "a JSON schema: flame compares only the fields that it declares")
@@ -66,12 +66,12 @@ func (c commands) review() *cobra.Command {
 	var format converge.Format
 	cmd := &cobra.Command{
 		Use: "review [CONVERGENCE]", Short: "Show convergences, and settle the conflicts that need a person",
-		Example: "  flame agents review converge-k3x9a1b2 --choose file:main.go=agent-q7w2e4r6", Args: app.Takes(0, 1),
+		Example: "  flame agents review converge-k3x9a1b2 --choose file:main.go=agent-q7w2e4r6", Args: app.CheckArgs(0, 1),
 	}
 	cmd.Flags().StringArrayVar(&choices, "choose", nil, "`CONFLICT=ID`: the agent whose side wins (repeatable)")
 	cmd.Flags().BoolVar(&trajectory, "trajectory", false, "print the messages and calls of its agents in one stream, with the conflicts in place")
 	usage := "output format (default " + string(converge.Markdown) + "; with --json, the original format)"
-	app.Choose(cmd, &format, "output-format", usage, format.Values()...)
+	app.EnumFlag(cmd, &format, "output-format", usage, format.Values()...)
 	return c.asks(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		if len(args) == 0 {
 			return c.reviewAll(ctx, s)
@@ -187,19 +187,19 @@ func (c commands) grant() *cobra.Command {
 		Example: `  flame agents grant bypassPermissions --agent builder --for 1h --reason "throwaway container"` + "\n  flame agents grant --revoke grant-k3x9a1b2",
 		Long: "Allow agents a wider permission mode than their parent has. Only a person at a terminal\ncan do that, and not inside an agent's session. " +
 			"Without a mode, the command lists the grants.",
-		Args: app.Takes(0, 1),
+		Args: app.CheckArgs(0, 1),
 	}
 	cmd.Flags().StringVar(&g.Agent, "agent", "", "only for agents of this definition")
 	cmd.Flags().StringVar(&g.Session, "in", "", "only for agents below this session")
 	cmd.Flags().BoolVar(&g.Inherited, "inherited", false, "also for agents that agents start")
 	cmd.Flags().BoolVar(&g.Delegates, "delegates", false, "instead of a wider mode, allow children of --agent the tools in its delegate_grants")
 	cmd.Flags().StringVar(&g.Reason, "reason", "", "the reason, which the log keeps")
-	app.Lasts(cmd, &life, "for", "", "how long it applies (default: until you revoke it)")
-	app.Name(cmd, &revoked, "revoke", "ID", "revoke this grant instead")
+	app.DurationFlag(cmd, &life, "for", "", "how long it applies (default: until you revoke it)")
+	app.NameFlag(cmd, &revoked, "revoke", "ID", "revoke this grant instead")
 	return c.asks(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		switch {
 		case revoked != "" && len(args) > 0:
-			return app.Wrong(cmd, "--revoke takes no mode")
+			return app.NewUsageError(cmd, "--revoke takes no mode")
 		case revoked != "":
 			return c.app.Answer(map[string]string{"revoked": revoked}, revoked+" is revoked; running agents continue", s.Revoke(ctx, revoked))
 		case len(args) == 0:

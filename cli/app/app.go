@@ -100,8 +100,8 @@ func (a *App) Warn() {
 // Note prints a line for people besides the answer.
 func (a *App) Note(text string) { fmt.Fprintf(a.Stderr, "[flame] %s\n", core.OneLine(text, 2000)) }
 
-// Complain prints an error for people: one line, perhaps a hint.
-func (a *App) Complain(err error) {
+// PrintError prints an error for people: one line, perhaps a hint.
+func (a *App) PrintError(err error) {
 	fmt.Fprintf(a.Stderr, "flame: %s\n", core.OneLine(err.Error(), 2000))
 	if hint := render.Hint(err); hint != "" {
 		fmt.Fprintf(a.Stderr, "hint: %s\n", strings.Join(hintLines(hint), "\n      "))
@@ -182,8 +182,8 @@ func (a *App) Caller() project.Caller {
 const takePatience = time.Second
 
 // Desk returns the desk that stores hosts' events for a project.
-func (a *App) Desk(p *project.Project, at place.Place) intake.Desk {
-	return intake.Desk{
+func (a *App) Desk(p *project.Project, at place.Place) intake.Handler {
+	return intake.Handler{
 		Project: p, Hosts: a.Hosts, Inbox: intake.Inbox{Dir: at.Data.Path, Ready: at.Data.Ready},
 		OwnTool: func(name string) bool { return slices.Contains(tools.Names(), name) },
 	}
@@ -280,7 +280,7 @@ func (a *App) WorktreeOf(at place.Place, folder string) string {
 
 // withData adds the data folder.
 func (a *App) withData(at place.Place, home string) place.Place {
-	around := place.Surroundings{FlameDir: a.Settings.Dir, DataHome: os.Getenv("XDG_DATA_HOME"), Home: home}
+	around := place.Env{FlameDir: a.Settings.Dir, DataHome: os.Getenv("XDG_DATA_HOME"), Home: home}
 	at.Data = place.FolderOf(at, around, a.FirstCommit)
 	return at
 }
@@ -321,7 +321,7 @@ func (a *App) Catalog() (definition.Catalog, error) {
 }
 
 // Candidates returns data that this project may have had before it was moved.
-func (a *App) Candidates(ctx context.Context, at place.Place) []place.Kept {
+func (a *App) Candidates(ctx context.Context, at place.Place) []place.ProjectData {
 	found, err := at.Data.Candidates(ctx)
 	if err != nil {
 		return nil // reported by checkData, or unimportant
@@ -345,7 +345,7 @@ func (a *App) NoFrames(ctx context.Context) string {
 }
 
 // MayBeOurs says that the project may have had this data before it was moved, and how to take it over.
-func MayBeOurs(kept place.Kept) (what, hint string) {
+func MayBeOurs(kept place.ProjectData) (what, hint string) {
 	return fmt.Sprintf("this project may have been moved here from %s, which no longer exists and has data", kept.Root),
 		"`flame where --adopt " + kept.Name + "` takes it over"
 }

@@ -20,12 +20,12 @@ import (
 // ErrSilent ends a command with status 1 after it has printed the reason.
 var ErrSilent = errors.New("silent")
 
-// Ended is the exit status of a program that a command has run. Run does not print it as an
+// ExitStatus is the exit status of a program that a command has run. Run does not print it as an
 // error: the program has printed the reason.
-type Ended int
+type ExitStatus int
 
 // Error names the status.
-func (e Ended) Error() string { return "exit status " + strconv.Itoa(int(e)) }
+func (e ExitStatus) Error() string { return "exit status " + strconv.Itoa(int(e)) }
 
 // Answer prints v as JSON with --json, else the text; it prints neither if err is not nil.
 func (a *App) Answer(v any, text string, err error) error {
@@ -35,8 +35,8 @@ func (a *App) Answer(v any, text string, err error) error {
 	return a.Out.Print(v, text)
 }
 
-// Locates sets up a command that works with a project's folders, and returns it.
-func (a *App) Locates(cmd *cobra.Command, run func(ctx context.Context, at place.Place, args []string) error) *cobra.Command {
+// NeedsPlace sets up a command that works with a project's folders, and returns it.
+func (a *App) NeedsPlace(cmd *cobra.Command, run func(ctx context.Context, at place.Place, args []string) error) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		at, err := a.Place()
 		if err != nil {
@@ -47,17 +47,17 @@ func (a *App) Locates(cmd *cobra.Command, run func(ctx context.Context, at place
 	return cmd
 }
 
-// Opens sets up a command that works with the open project, and returns it.
-func (a *App) Opens(cmd *cobra.Command, run func(ctx context.Context, p *project.Project, args []string) error) *cobra.Command {
+// NeedsProject sets up a command that works with the open project, and returns it.
+func (a *App) NeedsProject(cmd *cobra.Command, run func(ctx context.Context, p *project.Project, args []string) error) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return a.With(cmd.Context(), func(p *project.Project) error { return run(cmd.Context(), p, args) })
 	}
 	return cmd
 }
 
-// OpensAgents sets up a command that works with the agents of the open project, and returns it.
-func (a *App) OpensAgents(cmd *cobra.Command, run func(ctx context.Context, s *agents.Agents, args []string) error) *cobra.Command {
-	return a.Opens(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+// NeedsAgents sets up a command that works with the agents of the open project, and returns it.
+func (a *App) NeedsAgents(cmd *cobra.Command, run func(ctx context.Context, s *agents.Agents, args []string) error) *cobra.Command {
+	return a.NeedsProject(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		at, err := a.Place()
 		if err != nil {
 			return err
@@ -76,7 +76,7 @@ func (a *App) CompleteFrames(cmd *cobra.Command, flag string) {
 
 // FrameFlag defines the flag --frame and completes it.
 func (a *App) FrameFlag(cmd *cobra.Command, id *string, meaning string) {
-	Name(cmd, id, "frame", "FRAME", meaning)
+	NameFlag(cmd, id, "frame", "FRAME", meaning)
 	a.CompleteFrames(cmd, "frame")
 }
 
@@ -108,9 +108,9 @@ type UsageError struct{ *core.Problem }
 // Unwrap returns ErrUsage and the problem.
 func (e UsageError) Unwrap() []error { return []error{ErrUsage, e.Problem} }
 
-// Wrong returns an error that says why the line of cmd is wrong, and how
+// NewUsageError returns an error that says why the line of cmd is wrong, and how
 // it should be.
-func Wrong(cmd *cobra.Command, format string, args ...any) error {
+func NewUsageError(cmd *cobra.Command, format string, args ...any) error {
 	return UsageError{Problem: core.Invalidf(format, args...).
 		WithHint("usage: %s; `flame help%s` explains it", cmd.UseLine(), Topic(cmd))}
 }
@@ -120,23 +120,23 @@ func Topic(cmd *cobra.Command) string {
 	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name())
 }
 
-// Takes checks that a command gets at least needed and at most most arguments
+// CheckArgs checks that a command gets at least needed and at most most arguments
 // that are not blank; a negative most is no limit.
-func Takes(needed, most int) cobra.PositionalArgs {
+func CheckArgs(needed, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		_, names, _ := strings.Cut(cmd.Use, " ")
 		for i := range needed {
 			if i >= len(args) || strings.TrimSpace(args[i]) == "" {
-				return Wrong(cmd, "%s needs %s", cmd.Name(), names)
+				return NewUsageError(cmd, "%s needs %s", cmd.Name(), names)
 			}
 		}
 		switch {
 		case most == 0 && len(args) > 0 && cmd.HasSubCommands():
 			return NoSuchCommand(cmd, args)
 		case most == 0 && len(args) > 0:
-			return Wrong(cmd, "%s takes no arguments, not %q", cmd.Name(), args[0])
+			return NewUsageError(cmd, "%s takes no arguments, not %q", cmd.Name(), args[0])
 		case most > 0 && len(args) > most:
-			return Wrong(cmd, "%s takes %s; %q is one argument too many", cmd.Name(), names, args[most])
+			return NewUsageError(cmd, "%s takes %s; %q is one argument too many", cmd.Name(), names, args[most])
 		}
 		return nil
 	}
@@ -158,14 +158,14 @@ func WrongFlag(cmd *cobra.Command, err error) error {
 	}
 	var value *pflag.InvalidValueError
 	if !errors.As(err, &value) {
-		return Wrong(cmd, "%v", err)
+		return NewUsageError(cmd, "%v", err)
 	}
 	flag := value.GetFlag()
 	wanted, known := flagTypes[flag.Value.Type()]
 	if !known {
 		wanted = flag.Value.Type()
 	}
-	return Wrong(cmd, "--%s takes %s, not %q", flag.Name, wanted, value.GetValue())
+	return NewUsageError(cmd, "--%s takes %s, not %q", flag.Name, wanted, value.GetValue())
 }
 
 const (

@@ -12,10 +12,10 @@ import (
 )
 
 // ReadTrail reads the logs at a path.
-func ReadTrail(ctx context.Context, known hosts.Registry, path string, stdin io.Reader) (graph.Trail, error) {
+func ReadTrail(ctx context.Context, known hosts.Registry, path string, stdin io.Reader) (graph.LogGraph, error) {
 	logs, err := known.Formats().Detect(path, stdin)
 	if err != nil {
-		return graph.Trail{}, LogProblem(err, path, known)
+		return graph.LogGraph{}, LogProblem(err, path, known)
 	}
 	told, err := graph.ReadLogs(ctx, logs...)
 	return told, LogProblem(err, path, known)

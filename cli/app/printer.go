@@ -61,12 +61,12 @@ func withLists(v any) any {
 		return whole(v)
 	case []core.Frame:
 		return lo.Map(v, func(f core.Frame, _ int) core.Frame { return whole(f) })
-	case []view.Found:
-		return lo.Map(v, func(f view.Found, _ int) view.Found { f.Frame = whole(f.Frame); return f })
-	case agents.Glance:
+	case []view.SearchHit:
+		return lo.Map(v, func(f view.SearchHit, _ int) view.SearchHit { f.Frame = whole(f.Frame); return f })
+	case agents.StatusSummary:
 		return struct {
 			core.Frame
-			agents.Glance
+			agents.StatusSummary
 		}{whole(v.Frame), v}
 	case view.Today:
 		for _, frames := range [][]core.Frame{v.Left, v.Blocked, v.Done} {

@@ -36,8 +36,8 @@ func (v *value) String() string { return v.text }
 // Type returns the kind.
 func (v *value) Type() string { return v.kind }
 
-// Choose defines a flag with a fixed set of words, and completes them.
-func Choose[T ~string](cmd *cobra.Command, word *T, name, meaning string, of ...string) {
+// EnumFlag defines a flag with a fixed set of words, and completes them.
+func EnumFlag[T ~string](cmd *cobra.Command, word *T, name, meaning string, of ...string) {
 	kind := strings.Join(of, "|")
 	cmd.Flags().Var(&value{kind, string(*word), func(text string) error {
 		if !slices.Contains(of, text) {
@@ -50,9 +50,9 @@ func Choose[T ~string](cmd *cobra.Command, word *T, name, meaning string, of ...
 	_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(of, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// Name defines a flag that takes a name. It refuses a blank name, as from an unset shell
+// NameFlag defines a flag that takes a name. It refuses a blank name, as from an unset shell
 // variable, which could otherwise mean everything.
-func Name(cmd *cobra.Command, target *string, name, of, meaning string) {
+func NameFlag(cmd *cobra.Command, target *string, name, of, meaning string) {
 	cmd.Flags().Var(&value{kind: of, set: func(text string) error {
 		if strings.TrimSpace(text) == "" {
 			return errors.New("it is blank")
@@ -62,8 +62,8 @@ func Name(cmd *cobra.Command, target *string, name, of, meaning string) {
 	}}, name, meaning)
 }
 
-// Holds defines a flag that takes a size in bytes (default: 0).
-func Holds(cmd *cobra.Command, bytes *int64, name, meaning string) {
+// SizeFlag defines a flag that takes a size in bytes (default: 0).
+func SizeFlag(cmd *cobra.Command, bytes *int64, name, meaning string) {
 	cmd.Flags().Var(&value{kind: "SIZE", set: func(text string) (err error) {
 		*bytes, err = parseSize(text)
 		return err
@@ -84,8 +84,8 @@ func parseSize(text string) (int64, error) {
 	return 0, errors.New("it has no unit")
 }
 
-// Lasts defines a flag that takes a duration. An empty default is 0.
-func Lasts(cmd *cobra.Command, d *time.Duration, name, otherwise, meaning string) {
+// DurationFlag defines a flag that takes a duration. An empty default is 0.
+func DurationFlag(cmd *cobra.Command, d *time.Duration, name, otherwise, meaning string) {
 	v := &value{kind: "seconds|duration", set: func(text string) (err error) {
 		*d, err = parseSpan(text)
 		return err
@@ -117,11 +117,11 @@ func parseDuration(text string) (time.Duration, error) {
 	return time.ParseDuration(text)
 }
 
-// A Moment returns a point in time, relative to now if the flag was; 0 without the flag.
-type Moment func(now core.Millis) core.Millis
+// A TimeValue returns a point in time, relative to now if the flag was; 0 without the flag.
+type TimeValue func(now core.Millis) core.Millis
 
-// Since defines a flag that takes a time, or a duration before now.
-func Since(cmd *cobra.Command, moment *Moment, name, meaning string) {
+// TimeFlag defines a flag that takes a time, or a duration before now.
+func TimeFlag(cmd *cobra.Command, moment *TimeValue, name, meaning string) {
 	*moment = func(core.Millis) core.Millis { return 0 }
 	cmd.Flags().Var(&value{kind: "90m|7d|2026-05-31|2026-05-31T10:00:00Z", set: func(text string) error {
 		ago, err := parseDuration(text)

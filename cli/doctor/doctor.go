@@ -152,9 +152,9 @@ const maxDefinitions = 10
 
 // definitions reports mistakes in definitions of agents. Flame works in spite of them.
 func (c *checkup) definitions(catalog definition.Catalog) {
-	for i, found := range catalog.Findings {
+	for i, found := range catalog.Issues {
 		if i == maxDefinitions {
-			c.note("`flame agents doctor` lists all", "agents: %d more findings", len(catalog.Findings)-i)
+			c.note("`flame agents doctor` lists all", "agents: %d more findings", len(catalog.Issues)-i)
 			return
 		}
 		hint := "correct that file, or remove it"
@@ -180,8 +180,8 @@ func (c *checkup) grants(ctx context.Context, p *project.Project) {
 
 // lost reports agents whose supervisors are gone, or give no sign of life.
 func (c *checkup) lost(ctx context.Context, p *project.Project) {
-	living, _ := project.Read(ctx, p, func(tx project.Tx) (map[string]record.Live, error) { // data reports a store that flame cannot read
-		return record.Living.ByID(tx)
+	living, _ := project.Read(ctx, p, func(tx project.Tx) (map[string]record.ActiveAgent, error) { // data reports a store that flame cannot read
+		return record.ActiveAgents.ByID(tx)
 	})
 	for _, id := range slices.Sorted(maps.Keys(living)) {
 		if !living[id].Watched(p.Now()) {

@@ -32,7 +32,7 @@ import (
 // quiet is a host whose agents never start.
 type quiet struct{ hosts.Setup }
 
-func (quiet) Launch(hosts.Child) (hosts.Launch, error) {
+func (quiet) Launch(hosts.LaunchSpec) (hosts.Launch, error) {
 	return hosts.Launch{Command: []string{"true"}}, nil
 }
 
@@ -51,7 +51,7 @@ func TestTheDoctorReportsGrantsThatWereMadeWhileAgentsRan(t *testing.T) {
 			Catalog: func(string) definition.Catalog { return definition.Load(hoststest.Known(), nil) },
 		},
 		Program: "flame",
-		Start:   func(context.Context, supervise.Seat) (supervise.Process, error) { return supervise.Process{}, nil },
+		Start:   func(context.Context, supervise.StartSpec) (supervise.Process, error) { return supervise.Process{}, nil },
 	}
 	grants := func() []core.Finding {
 		c := &checkup{app: &app.App{Agents: func(*project.Project, place.Place) *agents.Agents { return s }}}
@@ -65,12 +65,12 @@ func TestTheDoctorReportsGrantsThatWereMadeWhileAgentsRan(t *testing.T) {
 		return made
 	}
 	assert.Empty(t, grants())
-	grant(plan.Grant{Mode: hosts.Bypass})
+	grant(plan.Grant{Mode: hosts.ModeBypass})
 	run, err := s.Spawn(t.Context(), project.Caller{Session: "s", Host: "claude-code"}, plan.Request{Type: "builder", Prompt: "work"})
 	require.NoError(t, err)
 	assert.Empty(t, grants(), "it was made before")
-	grant(plan.Grant{Mode: hosts.Bypass, ExpiresAt: 1})
-	made := grant(plan.Grant{Mode: hosts.Bypass, Agent: "builder"})
+	grant(plan.Grant{Mode: hosts.ModeBypass, ExpiresAt: 1})
+	made := grant(plan.Grant{Mode: hosts.ModeBypass, Agent: "builder"})
 	findings := grants()
 	require.Len(t, findings, 1, "one that is over lets nobody do anything")
 	at := render.When(made.MadeAt, core.MillisOf(time.Now()))
@@ -87,9 +87,9 @@ func TestTheDoctorNamesAgentsThatNobodyWatches(t *testing.T) {
 	far := supervise.Process{PID: 1, Started: "1/" + strings.Split(supervise.Self().Started, "/")[1] + "/another container"}
 	require.NoError(t, f.Store.Update(t.Context(), func(tx project.Tx) error {
 		return errors.Join(
-			record.Living.Save(tx, "agent-lost", record.Live{}),
-			record.Living.Save(tx, "agent-far", record.Live{Supervisor: far, Seen: now - 5*60_000}),
-			record.Living.Save(tx, "agent-new", record.Live{Starter: supervise.Self(), Since: now}),
+			record.ActiveAgents.Save(tx, "agent-lost", record.ActiveAgent{}),
+			record.ActiveAgents.Save(tx, "agent-far", record.ActiveAgent{Supervisor: far, Seen: now - 5*60_000}),
+			record.ActiveAgents.Save(tx, "agent-new", record.ActiveAgent{Starter: supervise.Self(), Since: now}),
 		)
 	}))
 	c := &checkup{}

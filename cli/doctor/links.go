@@ -34,7 +34,7 @@ func (c *checkup) host(ctx context.Context, h hosts.Host, machine hosts.Machine,
 			c.found[i].Detail = c.found[i].Hint == "" && !c.found[i].Broken
 		}
 	}()
-	status, err := h.On(machine).Status(ctx)
+	status, err := h.Client(machine).Status(ctx)
 	if err != nil {
 		c.problem(h.Title+": ", err)
 		return
@@ -92,15 +92,15 @@ func (c *checkup) byHand(host string, status hosts.Status) {
 		case !status.Double():
 			c.ok("%s", what)
 		case status.GivesWay:
-			c.note(entry.Undo, "%s, and set up as well: %s", what, Doubly(status, entry))
+			c.note(entry.Undo, "%s, and set up as well: %s", what, DoubleRegistration(status, entry))
 		default:
-			c.broken(entry.Undo, "%s, and set up as well: %s", what, Doubly(status, entry))
+			c.broken(entry.Undo, "%s, and set up as well: %s", what, DoubleRegistration(status, entry))
 		}
 	}
 }
 
-// Doubly describes the effect of a registration beside the one of setup.
-func Doubly(status hosts.Status, entry hosts.Registration) string {
+// DoubleRegistration describes the effect of a registration beside the one of setup.
+func DoubleRegistration(status hosts.Status, entry hosts.Registration) string {
 	switch {
 	case status.GivesWay && entry.Plugin:
 		return "the one that it loads last is in use"

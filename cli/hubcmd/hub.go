@@ -40,22 +40,22 @@ func NewHub(a *app.App) *cobra.Command {
 			"key for one project. `flame hub invite` prints the line with which a machine joins. You\n" +
 			"can lose the hub: some machine has each piece of its data. With a NATS server of your\n" +
 			"own you do not need this command: `flame join URL`.",
-		Args: app.Takes(0, 0),
+		Args: app.CheckArgs(0, 0),
 	}
 	cmd.Flags().StringVar(&h.Listen, "listen", "",
 		"listen on this address (default: the previous address, else "+server.DefaultListen+", which only this machine reaches)")
-	app.Holds(cmd, &h.Space, "space", "disk space of each project; a full project does not affect the others (default: the previous value, else 5GB)")
+	app.SizeFlag(cmd, &h.Space, "space", "disk space of each project; a full project does not affect the others (default: the previous value, else 5GB)")
 	data := dataFlag(cmd)
 	cmd.Flags().BoolVar(&temporary, "temporary", false, "allow a folder that this machine empties at a restart, for a trial")
 	cmd.Flags().BoolVar(&printUnit, "print-unit", false, "print a systemd unit that runs the hub, and start nothing")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
 		if h.Listen != "" {
 			if err := server.CheckListen(h.Listen); err != nil {
-				return app.Wrong(cmd, "--listen: %v", err)
+				return app.NewUsageError(cmd, "--listen: %v", err)
 			}
 		}
 		if given := cmd.Flags().Lookup("space"); given.Changed && (h.Space < server.LeastSpace || h.Space > server.MostSpace) {
-			return app.Wrong(cmd, "--space takes 100MB to 100TB, not %q", given.Value)
+			return app.NewUsageError(cmd, "--space takes 100MB to 100TB, not %q", given.Value)
 		}
 		if h.Folder, err = data(temporary); err != nil {
 			return err
@@ -70,7 +70,7 @@ func NewHub(a *app.App) *cobra.Command {
 // `flame hub` decides whether it may be a temporary one.
 func dataFlag(cmd *cobra.Command) func(temporary bool) (server.Folder, error) {
 	var dir string
-	app.Name(cmd, &dir, "data", "FOLDER", "folder with the hub's data (default: ~/.local/share/flame-hub)")
+	app.NameFlag(cmd, &dir, "data", "FOLDER", "folder with the hub's data (default: ~/.local/share/flame-hub)")
 	return func(temporary bool) (server.Folder, error) {
 		if dir != "" {
 			path, err := filepath.Abs(dir)
@@ -125,18 +125,18 @@ func unit(a *app.App, h server.Hub) error {
 }
 
 func newInvite(a *app.App) *cobra.Command {
-	var guest server.Guest
+	var guest server.InviteOptions
 	cmd := &cobra.Command{
 		Use: "invite", Short: "Print the line with which one machine joins this project",
 		Example: "  flame hub invite\n  flame hub invite --project shop-1a2b3c4d --expires 1d --address build.example.com:4222",
 		Long: "Print the line with which one machine joins this project on the hub that runs here.\n" +
 			"It works once, within an hour. Until then keep it secret: anyone who has it can join.",
-		Args: app.Takes(0, 0),
+		Args: app.CheckArgs(0, 0),
 	}
-	app.Name(cmd, &guest.Project, "project", "NAME",
+	app.NameFlag(cmd, &guest.Project, "project", "NAME",
 		"name of the project on the hub (default: this folder's name and the beginning of its first commit)")
-	app.Lasts(cmd, &guest.For, "expires", "1h", "how long the line works")
-	app.Name(cmd, &guest.Address, "address", "HOST:PORT", "the hub's address as that machine reaches it (default: the address on which the hub listens)")
+	app.DurationFlag(cmd, &guest.For, "expires", "1h", "how long the line works")
+	app.NameFlag(cmd, &guest.Address, "address", "HOST:PORT", "the hub's address as that machine reaches it (default: the address on which the hub listens)")
 	return asksHub(cmd, func(ctx context.Context, folder server.Folder, _ []string) error {
 		return invite(ctx, a, folder, guest)
 	})
@@ -155,7 +155,7 @@ func asksHub(cmd *cobra.Command, run func(ctx context.Context, folder server.Fol
 	return cmd
 }
 
-func invite(ctx context.Context, a *app.App, folder server.Folder, guest server.Guest) error {
+func invite(ctx context.Context, a *app.App, folder server.Folder, guest server.InviteOptions) error {
 	if guest.Project == "" {
 		at, err := a.Place()
 		if err != nil {
@@ -238,10 +238,10 @@ func commitIn(project string) string {
 func newMachines(a *app.App) *cobra.Command {
 	var removed string
 	cmd := &cobra.Command{
-		Use: "machines", Short: "List the machines that have joined the hub that runs here, or remove one", Args: app.Takes(0, 0),
+		Use: "machines", Short: "List the machines that have joined the hub that runs here, or remove one", Args: app.CheckArgs(0, 0),
 		Example: "  flame hub machines\n  flame hub machines --remove laptop-k3x9",
 	}
-	app.Name(cmd, &removed, "remove", "MACHINE", "stop this machine, for example a lost one, from connecting; its frames stay")
+	app.NameFlag(cmd, &removed, "remove", "MACHINE", "stop this machine, for example a lost one, from connecting; its frames stay")
 	return asksHub(cmd, func(ctx context.Context, folder server.Folder, _ []string) error {
 		if removed != "" {
 			gone, err := folder.Remove(ctx, removed)
@@ -261,7 +261,7 @@ func newMachines(a *app.App) *cobra.Command {
 
 // NewWorker makes `flame worker`.
 func NewWorker(a *app.App) *cobra.Command {
-	w := worker.Worker{Most: hosts.AcceptEdits}
+	w := worker.Worker{Most: hosts.ModeAcceptEdits}
 	cmd := &cobra.Command{
 		Use: "worker", Short: "Run agents for other machines",
 		Example: "  flame worker --queue gpu --slots 2 --max-mode acceptEdits --repos 'github.com/me/*'",
@@ -270,13 +270,13 @@ func NewWorker(a *app.App) *cobra.Command {
 			"them: `flame agents spawn --on QUEUE`. An agent gets the mode that the asking machine\n" +
 			"gives it, but none wider than --max-mode. Ctrl-C cancels running agents and reports\n" +
 			"that to the machines that asked for them.",
-		Args: app.Takes(0, 0),
+		Args: app.CheckArgs(0, 0),
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case !plan.ValidQueue(w.Queue):
-				return app.Wrong(cmd, "--queue: name a queue, with letters, digits, - and _")
+				return app.NewUsageError(cmd, "--queue: name a queue, with letters, digits, - and _")
 			case w.Slots < 1 || w.Slots > maxSlots:
-				return app.Wrong(cmd, "--slots is from 1 to %d", maxSlots)
+				return app.NewUsageError(cmd, "--slots is from 1 to %d", maxSlots)
 			}
 			return nil
 		},
@@ -284,9 +284,9 @@ func NewWorker(a *app.App) *cobra.Command {
 	own := cmd.Flags()
 	own.StringVar(&w.Queue, "queue", "default", "the queue to serve")
 	own.IntVar(&w.Slots, "slots", 1, "how many agents to run at a time")
-	app.Choose(cmd, &w.Most, "max-mode", "the widest mode that agents may have", w.Most.Values()...)
+	app.EnumFlag(cmd, &w.Most, "max-mode", "the widest mode that agents may have", w.Most.Values()...)
 	own.StringSliceVar(&w.Repos, "repos", nil, "repositories that agents may work in, such as github.com/me/* (default: this project's)")
-	return a.Locates(cmd, func(ctx context.Context, at place.Place, _ []string) error { return work(ctx, a, at, &w) })
+	return a.NeedsPlace(cmd, func(ctx context.Context, at place.Place, _ []string) error { return work(ctx, a, at, &w) })
 }
 
 // maxSlots bounds how many agents a worker runs at a time.

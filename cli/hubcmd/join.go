@@ -45,14 +45,14 @@ func NewJoin(a *app.App) *cobra.Command {
 			"JetStream and version 2.12. Flame sends goals, criteria, summaries, results, decisions,\n" +
 			"paths of artifacts and usage; never logs, prompts, patches or absolute paths.\n" +
 			"`flame serve`, which hosts run, does the sharing. `flame leave` ends it.",
-		Args: app.Takes(0, 1),
+		Args: app.CheckArgs(0, 1),
 	}
-	app.Name(cmd, &c.project, "project", "NAME",
+	app.NameFlag(cmd, &c.project, "project", "NAME",
 		"name of the project on the hub (default: from the LINE, else this folder's name and the beginning of its first commit)")
-	app.Name(cmd, &c.creds, "creds", "FILE", "with a URL: a file with a JWT and its key")
+	app.NameFlag(cmd, &c.creds, "creds", "FILE", "with a URL: a file with a JWT and its key")
 	cmd.Flags().BoolVar(&c.newID, "new-id", false, "join as a new machine, if the data was copied from a machine that has joined")
 	c.data = dataFlag(cmd)
-	return a.Locates(cmd, func(ctx context.Context, at place.Place, args []string) error {
+	return a.NeedsPlace(cmd, func(ctx context.Context, at place.Place, args []string) error {
 		to := strings.Join(args, "")
 		if to == "-" {
 			line, err := bufio.NewReader(io.LimitReader(a.Stdin, 4<<10)).ReadString('\n')
@@ -170,7 +170,7 @@ func (c joining) ownInvitation(ctx context.Context) (made server.Invitation, err
 	if err != nil {
 		return made, err
 	}
-	guest := server.Guest{Project: cmp.Or(c.project, projectOf(ctx, c.App, c.at)), For: time.Minute, Address: here}
+	guest := server.InviteOptions{Project: cmp.Or(c.project, projectOf(ctx, c.App, c.at)), For: time.Minute, Address: here}
 	if made, err = folder.Invite(ctx, guest, time.Now()); err != nil {
 		return made, err
 	}
@@ -208,8 +208,8 @@ func (c joining) connect(ctx context.Context, to string) (link hub.Link, err err
 
 // NewLeave makes `flame leave`.
 func NewLeave(a *app.App) *cobra.Command {
-	return a.Locates(&cobra.Command{
-		Use: "leave", Short: "Stop sharing this project's tree with other machines", Example: "  flame leave", Args: app.Takes(0, 0),
+	return a.NeedsPlace(&cobra.Command{
+		Use: "leave", Short: "Stop sharing this project's tree with other machines", Example: "  flame leave", Args: app.CheckArgs(0, 0),
 		Long: "Stop sharing this project's tree with other machines. Frames of other machines stay in it\n" +
 			"unchanged; `flame activate` takes one over without asking its machine. A hub that flame\n" +
 			"runs deletes this machine's key, if flame reaches it. `flame join` joins again as the\n" +

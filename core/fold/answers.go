@@ -2,15 +2,15 @@ package fold
 
 import "flame/core"
 
-// Answers records, by the times of a conversation's answers, the edition of the ledger under
+// AnswerEditions records, by the times of a conversation's answers, the edition of the ledger under
 // which the model wrote each. The edition is fixed when flame first sees the answer.
-type Answers struct {
-	Runs []Run       `json:"runs,omitempty"` // oldest first
-	Seen core.Millis `json:"seen,omitempty"` // time of the newest recorded answer
+type AnswerEditions struct {
+	Runs []EditionRun `json:"runs,omitempty"` // oldest first
+	Seen core.Millis  `json:"seen,omitempty"` // time of the newest recorded answer
 }
 
-// A Run is a sequence of answers written under one edition.
-type Run struct {
+// An EditionRun is a sequence of answers written under one edition.
+type EditionRun struct {
 	From    core.Millis `json:"from"` // time of the first answer
 	Edition int         `json:"edition"`
 }
@@ -20,7 +20,7 @@ const Unknown = -1
 
 // At returns the edition of the answer with this time: 0 if it is older than all recorded
 // answers, Unknown if it is newer.
-func (a Answers) At(time core.Millis) int {
+func (a AnswerEditions) At(time core.Millis) int {
 	if time > a.Seen {
 		return Unknown
 	}
@@ -34,18 +34,18 @@ func (a Answers) At(time core.Millis) int {
 
 // Note records the answer with this time. It ignores answers that are not newer than all
 // recorded ones.
-func (a *Answers) Note(time core.Millis, edition int) {
+func (a *AnswerEditions) Note(time core.Millis, edition int) {
 	if time <= a.Seen {
 		return
 	}
 	if len(a.Runs) == 0 || a.Runs[len(a.Runs)-1].Edition != edition {
-		a.Runs = append(a.Runs, Run{time, edition})
+		a.Runs = append(a.Runs, EditionRun{time, edition})
 	}
 	a.Seen = time
 }
 
 // Upto forgets the answers after a time.
-func (a *Answers) Upto(time core.Millis) {
+func (a *AnswerEditions) Upto(time core.Millis) {
 	a.Seen = min(a.Seen, time)
 	for len(a.Runs) > 0 && a.Runs[len(a.Runs)-1].From > time {
 		a.Runs = a.Runs[:len(a.Runs)-1]

@@ -115,7 +115,7 @@ func (c *conversation) passOn(id string) {
 	}
 	c.leave(id, false)
 	m := &c.history[len(c.history)-1]
-	if m.Answers {
+	if m.IsToolResult {
 		m = &c.history[len(c.history)-2]
 	}
 	next := c.child()
@@ -126,7 +126,7 @@ func (c *conversation) passOn(id string) {
 // undo cuts the last messages off; the tree stays as it is.
 func (c *conversation) undo(n int) {
 	keep := max(1, len(c.history)-n)
-	for keep < len(c.history) && c.history[keep].Answers {
+	for keep < len(c.history) && c.history[keep].IsToolResult {
 		keep++
 	}
 	c.history = c.history[:keep]

@@ -9,7 +9,7 @@ import (
 	"flame/core"
 )
 
-// Find returns the messages that flame should leave out next: the work inside frames that are
+// FindFolds returns the messages that flame should leave out next: the work inside frames that are
 // over, unless the ledger already leaves it out. These are the messages between the one that
 // entered a frame and the one that left it, with the results of their tools; and the entering
 // message itself, if its first call is its only move.
@@ -29,7 +29,7 @@ import (
 //     further prompt has come behind the one that followed it. Its last answer stays, instead of a note.
 //
 // Find does not set the editions of the folds.
-func Find(history []Message, frames []Frame, known Ledger, terms Terms) []Fold {
+func FindFolds(history []Message, frames []Frame, known Ledger, terms Terms) []Fold {
 	if terms.Holds {
 		return nil
 	}
@@ -176,12 +176,12 @@ func (f *folding) next(i int) int {
 func (f *folding) note(s *stay, fold *Fold) {
 	for i := s.from; i < s.to; i++ {
 		m := &f.history[i]
-		if f.owners[i] == s && f.isNew(i) && m.Said != "" {
-			text := core.SaidInRemark(f.frames[s.frame].Frame, f.answered(s, i)) + m.Said
+		if f.owners[i] == s && f.isNew(i) && m.UserWords != "" {
+			text := core.SaidInRemark(f.frames[s.frame].Frame, f.answered(s, i)) + m.UserWords
 			fold.Notes = append(fold.Notes, Note{Before: f.history[f.next(i)].Name, Text: text, Words: true})
 		}
 		inside := f.owners[i] == s && !f.drops[i] && !f.isTurn(s)
-		if inside && !f.noted[m.Name] && f.speaks(i) && m.Role == core.RoleUser && !m.Host && !m.Summary {
+		if inside && !f.noted[m.Name] && f.speaks(i) && m.Role == core.RoleUser && !m.FromHost && !m.Summary {
 			fold.Notes = append(fold.Notes, Note{Before: m.Name, Text: core.SaidInRemark(f.frames[s.frame].Frame, f.answered(s, i))})
 		}
 	}

@@ -45,13 +45,13 @@ func speak(m fold.Message, word string) fold.Message {
 	word, m.Open = strings.TrimSuffix(word, "!"), strings.HasSuffix(word, "!")
 	switch word {
 	case "u", "r":
-		m.Role, m.Answers = core.RoleUser, word == "r"
+		m.Role, m.IsToolResult = core.RoleUser, word == "r"
 	case "h":
-		m.Role, m.Host = core.RoleUser, true
+		m.Role, m.FromHost = core.RoleUser, true
 	case "x":
 		m.Role = core.RoleOther
 	case "q":
-		m.Said = "words in the results behind " + m.Name
+		m.UserWords = "words in the results behind " + m.Name
 	case "s":
 		m.Summary = true
 	case "a":
@@ -100,10 +100,10 @@ func outline(notes []fold.Note) string {
 }
 
 // whole folds a history at once, at no price.
-func whole(history []fold.Message, frames []fold.Frame) fold.Amendment {
+func whole(history []fold.Message, frames []fold.Frame) fold.Edits {
 	var ledger fold.Ledger
-	ledger.Folds = fold.Find(history, frames, ledger, fold.Terms{Cold: true})
-	return ledger.Amend(history, unnoted)
+	ledger.Folds = fold.FindFolds(history, frames, ledger, fold.Terms{Cold: true})
+	return ledger.Edits(history, unnoted)
 }
 
 func unnoted(fold.Message) int { return fold.Unknown }

@@ -16,17 +16,17 @@ type Message struct {
 	Role    core.Role
 	Time    core.Millis // of creation
 	Summary bool        // the result of a compaction: never left out
-	// Answers says that the message is the user's in name only: it holds the
+	// IsToolResult says that the message is the user's in name only: it holds the
 	// results of tools that the previous message called. If the user's words
 	// stand beside them it is false, and the previous message is Open.
-	Answers bool
-	Host    bool   // the host wrote it, in the user's name or as a message of role system
-	Said    string // the user's words in a host's message, or in the results of an answer's calls; they stay when the message goes
-	Open    bool   // must stay: one of its tools has not ended
-	Moves   []Move // its successful calls of flame, in order
-	Text    string // an assistant's words; the last Quote characters suffice
-	Tokens  int    // estimated size; 0 counts as 1
-	Calls   []Call // of other tools, in order, if outputs may be cut or a move of the message is a pop
+	IsToolResult bool
+	FromHost     bool   // the host wrote it, in the user's name or as a message of role system
+	UserWords    string // the user's words in a host's message, or in the results of an answer's calls; they stay when the message goes
+	Open         bool   // must stay: one of its tools has not ended
+	Moves        []Move // its successful calls of flame, in order
+	Text         string // an assistant's words; the last Quote characters suffice
+	Tokens       int    // estimated size; 0 counts as 1
+	Calls        []Call // of other tools, in order, if outputs may be cut or a move of the message is a pop
 
 	Commands []Command // that its calls ran, in order
 	Files    []string  // that its calls changed
@@ -66,10 +66,10 @@ const (
 type Frame struct {
 	core.Frame
 	EnteredAt core.Millis // when the conversation's own session last entered it; 0 if it never did
-	// Foreign says that another session worked in the frame last: only calls in the history
+	// OtherSession says that another session worked in the frame last: only calls in the history
 	// show when this session entered and left it.
-	Foreign bool
-	Turn    bool // it is that of a prompt of the user's: the prompt and the last answer stay, and say what came of it
+	OtherSession bool
+	Turn         bool // it is that of a prompt of the user's: the prompt and the last answer stay, and say what came of it
 }
 
 // over reports whether work in the frame has ended. A frame that the tree does not know may

@@ -42,7 +42,7 @@ func newFolding(history []Message, frames []Frame, known Ledger, terms Terms) *f
 	}
 	for i := range history {
 		f.heads[i] = i
-		if i > 0 && history[i].Answers && history[i].Role == core.RoleUser {
+		if i > 0 && history[i].IsToolResult && history[i].Role == core.RoleUser {
 			f.heads[i] = f.heads[i-1]
 		}
 		head := f.heads[i]
@@ -77,7 +77,7 @@ func (f *folding) remember(known Ledger) {
 func (f *folding) mustStay(i int) bool {
 	m := &f.history[i]
 	ofOpen := func(move Move) bool { return !f.frames[move.Frame].over() }
-	words := f.heads[i] == i && m.Role != core.RoleAssistant && !m.Host
+	words := f.heads[i] == i && m.Role != core.RoleAssistant && !m.FromHost
 	return i == 0 || m.Summary || m.Open || words || slices.ContainsFunc(m.Moves, ofOpen)
 }
 

@@ -72,8 +72,8 @@ func (l Ledger) Edition() (newest int) {
 	return newest
 }
 
-// Standing returns the ledger without entries whose messages the history no longer has.
-func (l Ledger) Standing(history []Message) Ledger { return l.standing(placesOf(history)) }
+// Pruned returns the ledger without entries whose messages the history no longer has.
+func (l Ledger) Pruned(history []Message) Ledger { return l.standing(placesOf(history)) }
 
 func (l Ledger) standing(at places) Ledger {
 	return Ledger{
@@ -85,21 +85,21 @@ func (l Ledger) standing(at places) Ledger {
 	}
 }
 
-// An Amendment is the list of edits that make a request out of a history.
-type Amendment struct {
-	Edition int // of the ledger; the answer is recorded under it
-	Drop    []string
-	Before  []Note
-	After   []Insert
-	Cuts    []Cut
-	Stale   []string // names of the assistant's messages that are sent without their thinking
+// An Edits is the list of edits that make a request out of a history.
+type Edits struct {
+	Edition      int // of the ledger; the answer is recorded under it
+	Drop         []string
+	Before       []Note
+	After        []Insert
+	Cuts         []Cut
+	DropThinking []string // names of the assistant's messages that are sent without their thinking
 }
 
-// Amend returns the edits that the ledger makes to a history. edition returns the edition of the
+// Edits returns the edits that the ledger makes to a history. edition returns the edition of the
 // request that a message of the assistant answers.
-func (l Ledger) Amend(history []Message, edition func(Message) int) Amendment {
+func (l Ledger) Edits(history []Message, edition func(Message) int) Edits {
 	at := placesOf(history)
-	a := Amendment{Edition: l.Edition()}
+	a := Edits{Edition: l.Edition()}
 	l = l.standing(at)
 	sent := l
 	if l.Whole() {
@@ -120,7 +120,7 @@ func (l Ledger) Amend(history []Message, edition func(Message) int) Amendment {
 	a.Cuts = slices.DeleteFunc(slices.Clone(sent.Cuts), func(cut Cut) bool { i, stands := at[cut.Message]; return !stands || by[i] != nil })
 	for _, i := range l.stale(history, at, edition) {
 		if by[i] == nil {
-			a.Stale = append(a.Stale, history[i].Name)
+			a.DropThinking = append(a.DropThinking, history[i].Name)
 		}
 	}
 	return a
@@ -151,9 +151,9 @@ func alone(history []Message, by []*Fold) {
 	for i, m := range slices.Backward(history) {
 		if by[i] == nil && m.Role == core.RoleOther && next > i+1 && history[next].Role != core.RoleAssistant {
 			switch {
-			case m.Said == "":
+			case m.UserWords == "":
 				by[i] = by[i+1]
-			case history[next].Role == core.RoleOther && history[next].Said == "":
+			case history[next].Role == core.RoleOther && history[next].UserWords == "":
 				by[next] = by[i+1] // of two in a row the one with the user's words stays
 			}
 		}

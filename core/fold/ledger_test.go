@@ -25,14 +25,15 @@ func checkAmendment(t *testing.T, history []fold.Message, frames []fold.Frame) {
 		over[f.ID] = f.Status.Ended() || f.Status == core.Invalidated
 	}
 	for i, m := range history {
-		answers := i > 0 && m.Answers
+		answers := i > 0 && m.IsToolResult
 		if answers {
 			require.Equal(t, gone(history[i-1]), gone(m), "message %d shares the fate of what it answers", i)
 		}
 		if !gone(m) {
 			continue
 		}
-		require.True(t, i > 0 && i < len(history)-1 && !m.Summary && !m.Open && (answers || m.Host || m.Role == core.RoleAssistant), "message %d: %+v", i, m)
+		require.True(t, i > 0 && i < len(history)-1 && !m.Summary && !m.Open && (answers || m.FromHost || m.Role == core.RoleAssistant),
+			"message %d: %+v", i, m)
 		for _, move := range m.Moves {
 			require.True(t, over[move.Frame], "message %d moves an open frame", i)
 		}
@@ -42,7 +43,7 @@ func checkAmendment(t *testing.T, history []fold.Message, frames []fold.Frame) {
 	for _, note := range a.Before {
 		i := slices.IndexFunc(rest, func(m fold.Message) bool { return m.Name == note.Before })
 		require.GreaterOrEqual(t, i, at)
-		require.False(t, i > 0 && rest[i].Answers && rest[i].Role == core.RoleUser)
+		require.False(t, i > 0 && rest[i].IsToolResult && rest[i].Role == core.RoleUser)
 		require.Regexp(t, noteShape, note.Text)
 		require.NotContains(t, note.Text, "[FLAME SUGGESTION")
 		checkXML(t, note.Text)
@@ -51,7 +52,7 @@ func checkAmendment(t *testing.T, history []fold.Message, frames []fold.Frame) {
 }
 
 // remaining is the history without what was left out.
-func remaining(history []fold.Message, a fold.Amendment) []fold.Message {
+func remaining(history []fold.Message, a fold.Edits) []fold.Message {
 	return slices.DeleteFunc(slices.Clone(history), func(m fold.Message) bool { return slices.Contains(a.Drop, m.Name) })
 }
 
@@ -72,7 +73,7 @@ func shuffled(frames []fold.Frame) []fold.Frame {
 type sender struct {
 	t       *testing.T
 	ledger  fold.Ledger
-	answers fold.Answers
+	answers fold.AnswerEditions
 	last    amendment
 	covered map[string]bool // messages that it is about
 	sent    int             // edition of the newest request
@@ -84,7 +85,7 @@ type sender struct {
 
 // An amendment is one for a history up to its last message.
 type amendment struct {
-	fold.Amendment
+	fold.Edits
 	last    string
 	guessed bool // what flame had not answered to went without thinking
 }
@@ -130,10 +131,10 @@ func (s *sender) edition(m fold.Message) int { return s.answers.At(m.Time) }
 // their thinking if they were made under its edition.
 func (s *sender) before(history []fold.Message) amendment {
 	a := s.last
-	a.Stale = slices.Clone(a.Stale)
+	a.DropThinking = slices.Clone(a.DropThinking)
 	for _, m := range history {
 		if m.Role == core.RoleAssistant && !s.covered[m.Name] && s.known[m.Name] != a.Edition {
-			a.Stale, a.guessed = append(a.Stale, m.Name), true
+			a.DropThinking, a.guessed = append(a.DropThinking, m.Name), true
 		}
 	}
 	return a
@@ -145,12 +146,12 @@ func (s *sender) amend(c *conversation) {
 		s.ledger.Switches = append(s.ledger.Switches, fold.Switch{Edition: s.ledger.Edition() + 1, Whole: !s.ledger.Whole()})
 	}
 	if s.ledger.Whole() {
-		s.takes(c, s.ledger.Amend(c.history, s.edition))
+		s.takes(c, s.ledger.Edits(c.history, s.edition))
 		return
 	}
-	before := s.ledger.Amend(c.history, s.edition)
+	before := s.ledger.Edits(c.history, s.edition)
 	terms := fold.Terms{Cold: c.roll(4) == 0, Leads: c.roll(8) == 0}
-	found := fold.Find(c.history, c.frames, s.ledger, terms)
+	found := fold.FindFolds(c.history, c.frames, s.ledger, terms)
 	edition := s.ledger.Edition() + 1
 	for _, f := range found {
 		f.Edition = edition
@@ -163,18 +164,18 @@ func (s *sender) amend(c *conversation) {
 		s.ledger.Cuts = append(s.ledger.Cuts, cut)
 	}
 	require.Empty(s.t, fold.Trim(c.history, s.ledger, trimming, terms), "what is cut is not cut again")
-	require.Empty(s.t, fold.Find(c.history, c.frames, s.ledger, terms), "what is folded has nothing more to fold")
+	require.Empty(s.t, fold.FindFolds(c.history, c.frames, s.ledger, terms), "what is folded has nothing more to fold")
 	if c.roll(6) == 0 {
 		s.ledger.Inserts = append(s.ledger.Inserts, fold.Insert{Edition: edition, Message: c.history[len(c.history)-1].Name, Text: "told"})
 	}
-	after := s.ledger.Amend(c.history, s.edition)
+	after := s.ledger.Edits(c.history, s.edition)
 	require.Subset(s.t, after.Drop, before.Drop, "a fold never comes undone")
 	checkNothingIsLost(s.t, c.history, after)
 	s.takes(c, after)
 }
 
 // takes has the host go by an amendment from now on.
-func (s *sender) takes(c *conversation, a fold.Amendment) {
+func (s *sender) takes(c *conversation, a fold.Edits) {
 	s.last, s.covered = amendment{a, c.history[len(c.history)-1].Name, false}, map[string]bool{}
 	for _, m := range c.history {
 		s.covered[m.Name] = true
@@ -182,13 +183,13 @@ func (s *sender) takes(c *conversation, a fold.Amendment) {
 }
 
 // checkNothingIsLost checks that the user's words and what is still open are sent.
-func checkNothingIsLost(t *testing.T, history []fold.Message, a fold.Amendment) {
+func checkNothingIsLost(t *testing.T, history []fold.Message, a fold.Edits) {
 	t.Helper()
 	for i, m := range history {
 		if slices.Contains(a.Drop, m.Name) {
-			require.False(t, i == 0 || m.Summary || m.Open || m.Role == core.RoleUser && !m.Answers && !m.Host, "message %d: %+v", i, m)
+			require.False(t, i == 0 || m.Summary || m.Open || m.Role == core.RoleUser && !m.IsToolResult && !m.FromHost, "message %d: %+v", i, m)
 		}
-		if m.Answers && i > 0 {
+		if m.IsToolResult && i > 0 {
 			require.Equal(t, slices.Contains(a.Drop, history[i-1].Name), slices.Contains(a.Drop, m.Name))
 		}
 	}
@@ -207,7 +208,7 @@ func (s *sender) send(c *conversation, a amendment) {
 		if !slices.Contains(a.Drop, m.Name) {
 			bond, thinks := s.bounds[m.Name]
 			switch {
-			case thinks && !slices.Contains(a.Stale, m.Name):
+			case thinks && !slices.Contains(a.DropThinking, m.Name):
 				require.Equal(s.t, bond.past, past.String(), "%s thought so after another past", m.Name)
 				require.Equal(s.t, bond.block, block, "%s thought so after other thoughts", m.Name)
 				block = m.Name

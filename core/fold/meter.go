@@ -29,7 +29,7 @@ func (m Meter) Less() float64 {
 }
 
 // Count counts the request that an amendment makes out of a history.
-func (m *Meter) Count(history []Message, a Amendment) {
+func (m *Meter) Count(history []Message, a Edits) {
 	m.Requests++
 	gone := lo.SliceToMap(a.Drop, func(name string) (string, bool) { return name, true })
 	for i := range history {
@@ -115,8 +115,8 @@ func (f *Fold) requests(m Meter) int {
 	return f.Requests + max(0, m.Requests-f.Since+1)
 }
 
-// Spared is how much folding a frame saved in the requests of a conversation.
-type Spared struct {
+// Savings is how much folding a frame saved in the requests of a conversation.
+type Savings struct {
 	Messages int   `json:"messages"`
 	Tokens   int   `json:"tokens"`   // of these, estimated
 	Requests int   `json:"requests"` // sent without these messages, or without some if the frame was folded in steps
@@ -124,14 +124,14 @@ type Spared struct {
 }
 
 // Spared returns how much a fold saved in the requests of a meter.
-func (f *Fold) Spared(m Meter) Spared {
+func (f *Fold) Spared(m Meter) Savings {
 	n := f.requests(m)
-	return Spared{len(f.Drop), f.Tokens, n, int64(f.Tokens) * int64(n)}
+	return Savings{len(f.Drop), f.Tokens, n, int64(f.Tokens) * int64(n)}
 }
 
 // With returns the sum of s and another fold of the same frame.
-func (s Spared) With(other Spared) Spared {
-	return Spared{s.Messages + other.Messages, s.Tokens + other.Tokens, max(s.Requests, other.Requests), s.LeftOut + other.LeftOut}
+func (s Savings) With(other Savings) Savings {
+	return Savings{s.Messages + other.Messages, s.Tokens + other.Tokens, max(s.Requests, other.Requests), s.LeftOut + other.LeftOut}
 }
 
 // Reset forgets which requests were sent without the messages of the folds: a new branch of a

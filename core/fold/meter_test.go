@@ -23,7 +23,7 @@ func TestMeter(t *testing.T) {
 	tests := cases.Read[struct {
 		Sent    []sending
 		Meter   fold.Meter
-		Spared  fold.Spared
+		Spared  fold.Savings
 		Changes bool // the last one changes what is tracked
 	}](t, "testdata/meter.yaml")
 	for name, tt := range tests {
@@ -38,17 +38,17 @@ func TestMeter(t *testing.T) {
 				}
 				history, sent := talk(s.History), fold.Ledger{}
 				if !s.Whole {
-					for _, found := range fold.Find(history, tree("A"), ledger, fold.Terms{Cold: true}) {
+					for _, found := range fold.FindFolds(history, tree("A"), ledger, fold.Terms{Cold: true}) {
 						found.Edition = i + 1
 						ledger.Folds = append(ledger.Folds, found)
 					}
 					sent = ledger
 				}
 				changes = meter.Track(&ledger, history, s.Whole)
-				meter.Count(history, sent.Amend(history, unnoted))
+				meter.Count(history, sent.Edits(history, unnoted))
 			}
 			assert.Equal(t, tt.Meter, meter)
-			var spared fold.Spared
+			var spared fold.Savings
 			for i := range ledger.Folds {
 				spared = spared.With(ledger.Folds[i].Spared(meter))
 			}
@@ -63,7 +63,7 @@ func TestMeterOfCuts(t *testing.T) {
 	history := []fold.Message{{Name: "u", Role: core.RoleUser, Tokens: 10}, {Name: "a", Role: core.RoleAssistant, Tokens: 500}}
 	ledger := fold.Ledger{Cuts: []fold.Cut{{Edition: 1, Message: "a", Call: "c", Text: "gone", Tokens: 400}}}
 	var m fold.Meter
-	m.Count(history, ledger.Amend(history, unnoted))
+	m.Count(history, ledger.Edits(history, unnoted))
 	assert.Equal(t, fold.Meter{Requests: 1, Sent: 111, LeftOut: 399}, m)
 	late := m
 	assert.False(t, late.TakeBack(&ledger, 0))
@@ -75,7 +75,7 @@ func TestMeterOfCuts(t *testing.T) {
 func TestMeterOfTextsAndSums(t *testing.T) {
 	t.Parallel()
 	var m fold.Meter
-	m.Count(talk("u a"), fold.Amendment{Before: []fold.Note{{Text: "123456789"}}, After: []fold.Insert{{Text: "ä"}}})
+	m.Count(talk("u a"), fold.Edits{Before: []fold.Note{{Text: "123456789"}}, After: []fold.Insert{{Text: "ä"}}})
 	assert.Equal(t, fold.Meter{Requests: 1, Sent: 2 + 3 + 1}, m, "a token for each four characters begun")
 	assert.Zero(t, m.Less(), "nothing was left out")
 	both := m.Add(fold.Meter{Requests: 2, Sent: 4, LeftOut: 30})
@@ -84,7 +84,7 @@ func TestMeterOfTextsAndSums(t *testing.T) {
 	assert.InDelta(t, 5, fold.Meter{LeftOut: 5}.Less(), 1e-9, "not by nothing")
 
 	ledger := fold.Ledger{Folds: []fold.Fold{{Upto: "3", Drop: []string{"1"}, Tokens: 7, Since: 2, Requests: 4}, {Upto: "3"}}}
-	assert.Equal(t, fold.Spared{Messages: 1, Tokens: 7, Requests: 6, LeftOut: 42}, ledger.Folds[0].Spared(fold.Meter{Requests: 3}))
+	assert.Equal(t, fold.Savings{Messages: 1, Tokens: 7, Requests: 6, LeftOut: 42}, ledger.Folds[0].Spared(fold.Meter{Requests: 3}))
 	ledger.Reset()
 	assert.Zero(t, ledger.Folds[0].Spared(fold.Meter{Requests: 3}).Requests, "a branch begins anew")
 	assert.True(t, m.Track(&ledger, talk("u a a a"), false))

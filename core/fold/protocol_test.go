@@ -37,20 +37,20 @@ func anyRounds(d dice, w way) (history []fold.Message, frames []fold.Frame) {
 		}
 		add(answer)
 		if w.apart && !ends {
-			add(fold.Message{Role: core.RoleUser, Answers: true})
+			add(fold.Message{Role: core.RoleUser, IsToolResult: true})
 			if d.roll(3) == 0 {
-				add(fold.Message{Role: core.RoleOther, Host: true, Said: []string{"", "WORDS" + strconv.Itoa(len(history))}[d.roll(2)]})
+				add(fold.Message{Role: core.RoleOther, FromHost: true, UserWords: []string{"", "WORDS" + strconv.Itoa(len(history))}[d.roll(2)]})
 			}
 		}
 		if ends {
-			add(fold.Message{Role: core.RoleUser, Host: d.roll(3) == 0})
+			add(fold.Message{Role: core.RoleUser, FromHost: d.roll(3) == 0})
 		}
 	}
 	return history, frames
 }
 
 // sent is what the API gets of a history.
-func (w way) sent(history []fold.Message, a fold.Amendment) (messages []rules.Message) {
+func (w way) sent(history []fold.Message, a fold.Edits) (messages []rules.Message) {
 	say := func(role string, blocks ...rules.Block) {
 		messages = append(messages, rules.Message{Role: role, Blocks: blocks})
 	}
@@ -66,7 +66,7 @@ func (w way) sent(history []fold.Message, a fold.Amendment) (messages []rules.Me
 		}
 		var calls, results []rules.Block
 		caller := m
-		if m.Answers {
+		if m.IsToolResult {
 			caller = history[i-1]
 		}
 		for _, call := range caller.Calls {
@@ -74,12 +74,12 @@ func (w way) sent(history []fold.Message, a fold.Amendment) (messages []rules.Me
 			results = append(results, rules.Block{Type: "tool_result", CallID: call.ID, Text: "out"})
 		}
 		switch {
-		case m.Answers:
+		case m.IsToolResult:
 			say("user", results...)
 		case m.Role == core.RoleUser:
 			say("user", text("WORDS"+m.Name))
 		case m.Role == core.RoleOther:
-			say("system", text("host "+m.Said))
+			say("system", text("host "+m.UserWords))
 		default:
 			say("assistant", append([]rules.Block{text("a")}, calls...)...)
 			if !w.apart && len(results) > 0 {
@@ -93,7 +93,7 @@ func (w way) sent(history []fold.Message, a fold.Amendment) (messages []rules.Me
 func checkProtocol(t *testing.T, data []byte, w way) (folds int) {
 	t.Helper()
 	history, frames := anyRounds(data, w)
-	require.NoError(t, rules.Obeys(w.sent(history, fold.Amendment{})), "the history itself")
+	require.NoError(t, rules.Obeys(w.sent(history, fold.Edits{})), "the history itself")
 	a := whole(history, frames)
 	sent := w.sent(history, a)
 	require.NoError(t, rules.Obeys(sent), "%+v", a)
@@ -104,10 +104,10 @@ func checkProtocol(t *testing.T, data []byte, w way) (folds int) {
 		}
 	}
 	for _, m := range history {
-		if m.Role == core.RoleUser && !m.Answers && !m.Host {
+		if m.Role == core.RoleUser && !m.IsToolResult && !m.FromHost {
 			require.Contains(t, said.String(), "WORDS"+m.Name+"|")
 		}
-		require.Contains(t, said.String(), m.Said)
+		require.Contains(t, said.String(), m.UserWords)
 	}
 	return len(a.Drop)
 }
@@ -133,9 +133,9 @@ func TestAFoldedHistoryObeysTheProtocolAfterAChangeOfModel(t *testing.T) {
 	w, folds := way{true}, 0
 	for seed := range uint64(4000) {
 		later, frames := anyRounds(randomBytes(seed, 120), w)
-		before := slices.DeleteFunc(slices.Clone(later), func(m fold.Message) bool { return m.Role == core.RoleOther && m.Said == "" })
-		known := fold.Ledger{Folds: fold.Find(before, frames, fold.Ledger{}, fold.Terms{Cold: true})}
-		a := known.Amend(later, unnoted)
+		before := slices.DeleteFunc(slices.Clone(later), func(m fold.Message) bool { return m.Role == core.RoleOther && m.UserWords == "" })
+		known := fold.Ledger{Folds: fold.FindFolds(before, frames, fold.Ledger{}, fold.Terms{Cold: true})}
+		a := known.Edits(later, unnoted)
 		require.NoError(t, rules.Obeys(w.sent(later, a)), "seed %d: %+v", seed, a)
 		folds += len(a.Drop)
 	}

@@ -26,8 +26,8 @@ func weighed(script string, tokens ...int) []fold.Message {
 func TestNothingNewIsLeftOutOfARoundThatHolds(t *testing.T) {
 	t.Parallel()
 	history, frames := talk("u +A a r -A r a r"), tree("A")
-	assert.NotEmpty(t, fold.Find(history, frames, fold.Ledger{}, fold.Terms{Cold: true}))
-	assert.Empty(t, fold.Find(history, frames, fold.Ledger{}, fold.Terms{Cold: true, Holds: true}))
+	assert.NotEmpty(t, fold.FindFolds(history, frames, fold.Ledger{}, fold.Terms{Cold: true}))
+	assert.Empty(t, fold.FindFolds(history, frames, fold.Ledger{}, fold.Terms{Cold: true, Holds: true}))
 	assert.Empty(t, fold.Trim(history, fold.Ledger{}, fold.TrimOld, fold.Terms{Cold: true, Holds: true}))
 }
 
@@ -55,7 +55,7 @@ func TestAFoldWaitsUntilItPays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var folds []string
-			for _, f := range fold.Find(tt.history, tree(tt.frames), fold.Ledger{}, tt.terms) {
+			for _, f := range fold.FindFolds(tt.history, tree(tt.frames), fold.Ledger{}, tt.terms) {
 				folds = append(folds, f.Frame)
 			}
 			assert.Equal(t, tt.folds, strings.Join(folds, " "))
@@ -105,12 +105,12 @@ func TestAnEndThatWasTakenBackFoldsNothing(t *testing.T) {
 	frames := tree("A@-250")
 	history := talk("u +A a -A a")
 	var ledger fold.Ledger
-	ledger.Folds = fold.Find(history, frames, ledger, fold.Terms{})
+	ledger.Folds = fold.FindFolds(history, frames, ledger, fold.Terms{})
 	require.Len(t, ledger.Folds, 1)
 	cut := append(history[:3:3], talk("u u u u u u")[4:]...)
-	assert.Empty(t, fold.Find(cut, frames, ledger, fold.Terms{Cold: true}), "the pop was taken back, and with it what it ended")
-	assert.Empty(t, ledger.Amend(cut, unnoted).Drop)
-	assert.Equal(t, []string{"1", "2"}, ledger.Amend(history, unnoted).Drop, "and brought back")
+	assert.Empty(t, fold.FindFolds(cut, frames, ledger, fold.Terms{Cold: true}), "the pop was taken back, and with it what it ended")
+	assert.Empty(t, ledger.Edits(cut, unnoted).Drop)
+	assert.Equal(t, []string{"1", "2"}, ledger.Edits(history, unnoted).Drop, "and brought back")
 }
 
 func TestTheCallsThatBeganAFrameGoWithIt(t *testing.T) {
@@ -135,8 +135,8 @@ func TestTheCallsThatBeganAFrameGoWithIt(t *testing.T) {
 		case !strings.Contains(script, "-B"):
 			frames = tree("A B:in_progress")
 		}
-		ledger := fold.Ledger{Folds: fold.Find(history, frames, fold.Ledger{}, fold.Terms{Cold: true})}
-		a := ledger.Amend(history, unnoted)
+		ledger := fold.Ledger{Folds: fold.FindFolds(history, frames, fold.Ledger{}, fold.Terms{Cold: true})}
+		a := ledger.Edits(history, unnoted)
 		assert.Equal(t, want, a.Cuts, script)
 		assert.Empty(t, fold.Trim(history[:6], ledger, fold.TrimOld, fold.Terms{Cold: true}), script)
 	}
@@ -150,19 +150,19 @@ func TestTheWordsBesideAPopGoWithTheFrameThatItBegan(t *testing.T) {
 			history[i].Text = "A is done. Which one next?"
 		}
 	}
-	open := fold.Ledger{Folds: fold.Find(history[:6], tree("A B:in_progress"), fold.Ledger{}, fold.Terms{Cold: true})}
-	assert.Empty(t, open.Amend(history[:6], unnoted).Cuts, "B goes on")
+	open := fold.Ledger{Folds: fold.FindFolds(history[:6], tree("A B:in_progress"), fold.Ledger{}, fold.Terms{Cold: true})}
+	assert.Empty(t, open.Edits(history[:6], unnoted).Cuts, "B goes on")
 
-	ledger := fold.Ledger{Folds: fold.Find(history, tree("A B"), fold.Ledger{}, fold.Terms{Cold: true})}
-	a := ledger.Amend(history, unnoted)
+	ledger := fold.Ledger{Folds: fold.FindFolds(history, tree("A B"), fold.Ledger{}, fold.Terms{Cold: true})}
+	a := ledger.Edits(history, unnoted)
 	assert.Equal(t, []fold.Cut{{Message: "3", Tokens: 7}}, a.Cuts)
 	require.Len(t, a.Before, 1)
 	assert.Equal(t, "4", a.Before[0].Before)
 	assert.Contains(t, a.Before[0].Text, "Which one next?", "the user's words answer it")
 	ledger.Folds = []fold.Fold{{Edition: 1, Frame: "B", Upto: "6", Cuts: a.Cuts}}
-	assert.Equal(t, []string{"5", "6", "7"}, ledger.Amend(history, func(fold.Message) int { return 0 }).Stale, "thinking behind them has another past")
+	assert.Equal(t, []string{"5", "6", "7"}, ledger.Edits(history, func(fold.Message) int { return 0 }).DropThinking, "thinking behind them has another past")
 	ledger.Switches = []fold.Switch{{Edition: 1, Whole: true}}
-	assert.Empty(t, ledger.Amend(history, unnoted).Cuts, "folding is off")
+	assert.Empty(t, ledger.Edits(history, unnoted).Cuts, "folding is off")
 }
 
 func TestTheLineThatNamesTheNextFrameGoesWithThatFrame(t *testing.T) {
@@ -171,11 +171,11 @@ func TestTheLineThatNamesTheNextFrameGoesWithThatFrame(t *testing.T) {
 	pop := &history[3].Moves[0]
 	require.Equal(t, fold.Leave, pop.Kind)
 	pop.Call, pop.Rest = "pop", "A is completed."
-	open := fold.Ledger{Folds: fold.Find(history[:5], tree("A B:in_progress"), fold.Ledger{}, fold.Terms{Cold: true})}
-	assert.Empty(t, open.Amend(history[:5], unnoted).Cuts, "B goes on")
+	open := fold.Ledger{Folds: fold.FindFolds(history[:5], tree("A B:in_progress"), fold.Ledger{}, fold.Terms{Cold: true})}
+	assert.Empty(t, open.Edits(history[:5], unnoted).Cuts, "B goes on")
 
-	folds := fold.Find(history, tree("A B"), fold.Ledger{}, fold.Terms{Cold: true})
-	cuts := fold.Ledger{Folds: folds}.Amend(history, unnoted).Cuts
+	folds := fold.FindFolds(history, tree("A B"), fold.Ledger{}, fold.Terms{Cold: true})
+	cuts := fold.Ledger{Folds: folds}.Edits(history, unnoted).Cuts
 	require.Len(t, cuts, 1)
 	assert.Equal(t, fold.Cut{Message: "3", Call: "pop", Text: "A is completed.", Tokens: cuts[0].Tokens}, cuts[0])
 	assert.Greater(t, cuts[0].Tokens, len(cuts[0].Text)/4)
@@ -184,23 +184,23 @@ func TestTheLineThatNamesTheNextFrameGoesWithThatFrame(t *testing.T) {
 func TestAFoldStaysWhateverBecomesOfItsFrame(t *testing.T) {
 	t.Parallel()
 	history := talk("u +A a -A a")
-	ledger := fold.Ledger{Folds: fold.Find(history, tree("A"), fold.Ledger{}, fold.Terms{})}
+	ledger := fold.Ledger{Folds: fold.FindFolds(history, tree("A"), fold.Ledger{}, fold.Terms{})}
 	for name, frames := range map[string]string{"reopened": "A:in_progress", "invalidated": "A:invalidated", "deleted": "", "moved": "A<B B"} {
 		more := append(talk("u +A a -A a +A a"), talk("u")...)
 		more[7].Name = "7"
-		assert.Empty(t, fold.Find(more, tree(frames), ledger, fold.Terms{Cold: true}), name)
-		assert.Equal(t, []string{"1", "2"}, ledger.Amend(more, unnoted).Drop, name)
+		assert.Empty(t, fold.FindFolds(more, tree(frames), ledger, fold.Terms{Cold: true}), name)
+		assert.Equal(t, []string{"1", "2"}, ledger.Edits(more, unnoted).Drop, name)
 	}
 }
 
 func TestANoteMovesOnWhereItsMessageIsLeftOut(t *testing.T) {
 	t.Parallel()
 	first, frames := talk("u +A a +B"), tree("A@-250 B:in_progress")
-	ledger := fold.Ledger{Folds: fold.Find(first, frames, fold.Ledger{}, fold.Terms{Cold: true})}
-	require.Equal(t, "3 ended A", outline(ledger.Amend(first, unnoted).Before))
+	ledger := fold.Ledger{Folds: fold.FindFolds(first, frames, fold.Ledger{}, fold.Terms{Cold: true})}
+	require.Equal(t, "3 ended A", outline(ledger.Edits(first, unnoted).Before))
 	all := talk("u +A a +B a -B a")
-	ledger.Folds = append(ledger.Folds, fold.Find(all, tree("A@-250 B"), ledger, fold.Terms{Cold: true})...)
-	a := ledger.Amend(all, unnoted)
+	ledger.Folds = append(ledger.Folds, fold.FindFolds(all, tree("A@-250 B"), ledger, fold.Terms{Cold: true})...)
+	a := ledger.Edits(all, unnoted)
 	assert.Equal(t, "1 2 3 4", strings.Join(a.Drop, " "))
 	assert.Equal(t, "5 ended A", outline(a.Before))
 }

@@ -24,7 +24,7 @@ func (f *folding) waits(s *stay) bool {
 	}
 	prompts, rounds, tokens := 0, 0, 0
 	for i := s.left + 1; i < len(f.history) && prompts < 2; i++ {
-		if m := &f.history[i]; f.speaks(i) && m.Role == core.RoleUser && !m.Host && !m.Summary {
+		if m := &f.history[i]; f.speaks(i) && m.Role == core.RoleUser && !m.FromHost && !m.Summary {
 			prompts++
 		}
 	}
@@ -33,7 +33,7 @@ func (f *folding) waits(s *stay) bool {
 		if m.Role == core.RoleAssistant {
 			rounds++
 		}
-		if m.Role != core.RoleUser || m.Answers {
+		if m.Role != core.RoleUser || m.IsToolResult {
 			tokens += m.tokens()
 		}
 	}

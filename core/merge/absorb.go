@@ -10,12 +10,12 @@ import (
 	"flame/core"
 )
 
-// Absorb returns the document of a frame as it is now in a machine's store. was is the document
+// UpdateLocal returns the document of a frame as it is now in a machine's store. was is the document
 // at the time when both agreed last, the zero Doc if there was none. This machine made all
-// differences since then; they get new stamps from tick. Without differences Absorb returns was.
-// Only the machine that a frame belongs to can have changed its work, so Absorb ignores the work
+// differences since then; they get new stamps from tick. Without differences UpdateLocal returns was.
+// Only the machine that a frame belongs to can have changed its work, so UpdateLocal ignores the work
 // of frames of other machines.
-func Absorb(was Doc, f core.Frame, machine string, tick func() Stamp) Doc {
+func UpdateLocal(was Doc, f core.Frame, machine string, tick func() Timestamp) Doc {
 	if was.ID == "" && f.Machine != "" {
 		was = secondHand(f)
 	}
@@ -37,7 +37,7 @@ func Absorb(was Doc, f core.Frame, machine string, tick func() Stamp) Doc {
 		d.Archived = Archived{f.ArchivedAt, tick()}
 	}
 	if own := f.Usage.Minus(was.used(machine)); !sameUsage(own, was.Usage[machine].Usage, f.Usage.CostUSD) {
-		d = d.withUsage(machine, Spent{own, tick()})
+		d = d.withUsage(machine, MachineUsage{own, tick()})
 	}
 	if was.ID != "" && d.Equal(was) {
 		return was
@@ -49,21 +49,21 @@ func Absorb(was Doc, f core.Frame, machine string, tick func() Stamp) Doc {
 // secondHand returns a document for a frame of another machine if that machine's document is
 // missing here. It has no stamps, so that everything its machine says wins.
 func secondHand(f core.Frame) Doc {
-	none := func() Stamp { return Stamp{} }
+	none := func() Timestamp { return Timestamp{} }
 	d := Doc{V: Version, ID: f.ID, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, Work: workOf(f, f.Machine)}
 	d.Artifacts, d.Decisions, d.Planned = absorbSet(nil, f.Artifacts, none), absorbSet(nil, f.Decisions, none), absorbSet(nil, f.PlannedChildren, none)
 	if f.Usage != (core.Usage{}) {
-		d = d.withUsage(f.Machine, Spent{Usage: f.Usage})
+		d = d.withUsage(f.Machine, MachineUsage{Usage: f.Usage})
 	}
 	return d
 }
 
 // withUsage returns the document with a new usage of one machine.
-func (d Doc) withUsage(machine string, s Spent) Doc {
+func (d Doc) withUsage(machine string, s MachineUsage) Doc {
 	if d.Usage = maps.Clone(d.Usage); d.Usage == nil {
-		d.Usage = map[string]Spent{}
+		d.Usage = map[string]MachineUsage{}
 	}
-	if d.Usage[machine] = s; s == (Spent{}) {
+	if d.Usage[machine] = s; s == (MachineUsage{}) {
 		delete(d.Usage, machine)
 	}
 	if len(d.Usage) == 0 {
@@ -73,8 +73,8 @@ func (d Doc) withUsage(machine string, s Spent) Doc {
 }
 
 // workOf returns the work of a frame that belongs to machine, without a stamp.
-func workOf(f core.Frame, machine string) Work {
-	return Work{
+func workOf(f core.Frame, machine string) OwnerFields {
+	return OwnerFields{
 		Machine: machine, Parent: f.Parent, Session: f.Session, Status: f.Status, Goal: f.Goal, GoalIsDefault: f.GoalIsDefault,
 		SuccessCriteria: f.SuccessCriteria, Summary: f.Summary, Results: f.Results, Confidence: f.Confidence,
 		StartedAt: f.StartedAt, EndedAt: f.EndedAt,
@@ -82,7 +82,7 @@ func workOf(f core.Frame, machine string) Work {
 }
 
 // absorbWork returns the work of a frame that belongs to machine.
-func absorbWork(was Doc, f core.Frame, machine string, tick func() Stamp) Work {
+func absorbWork(was Doc, f core.Frame, machine string, tick func() Timestamp) OwnerFields {
 	w := workOf(f, machine)
 	w.Term, w.Stamp = was.Work.Term, was.Work.Stamp
 	if f.Status == core.Invalidated && was.ID != "" { // invalidating is not work
@@ -98,7 +98,7 @@ func absorbWork(was Doc, f core.Frame, machine string, tick func() Stamp) Work {
 	return was.Work
 }
 
-func sameWork(a, b Work) bool {
+func sameWork(a, b OwnerFields) bool {
 	if (a.Confidence == nil) != (b.Confidence == nil) || a.Confidence != nil && *a.Confidence != *b.Confidence {
 		return false
 	}
@@ -107,7 +107,7 @@ func sameWork(a, b Work) bool {
 }
 
 // absorbSet returns was with the additional elements of list.
-func absorbSet(was []Entry, list []string, tick func() Stamp) []Entry {
+func absorbSet(was []Entry, list []string, tick func() Timestamp) []Entry {
 	known := lo.SliceToMap(was, func(e Entry) (string, bool) { return e.Text, true })
 	set := was[:len(was):len(was)]
 	for _, text := range list {

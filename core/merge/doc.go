@@ -13,26 +13,26 @@ const Version = 1
 
 // A Doc holds everything known about one frame, and which machine wrote what.
 type Doc struct {
-	V         int              `json:"v"`
-	ID        string           `json:"id"` // of the frame
-	CreatedAt core.Millis      `json:"createdAt"`
-	UpdatedAt core.Millis      `json:"updatedAt"` // the newest time that any machine saw
-	Work      Work             `json:"work"`
-	Artifacts []Entry          `json:"artifacts,omitempty"` // by stamp
-	Decisions []Entry          `json:"decisions,omitempty"`
-	Planned   []Entry          `json:"plannedChildren,omitempty"` // ids
-	Invalid   *Invalidation    `json:"invalid,omitempty"`
-	Archived  Archived         `json:"archived,omitzero"`
-	Deleted   Stamp            `json:"deleted,omitzero"` // see Gone
-	Usage     map[string]Spent `json:"usage,omitempty"`  // by machine
+	V         int                     `json:"v"`
+	ID        string                  `json:"id"` // of the frame
+	CreatedAt core.Millis             `json:"createdAt"`
+	UpdatedAt core.Millis             `json:"updatedAt"` // the newest time that any machine saw
+	Work      OwnerFields             `json:"work"`
+	Artifacts []Entry                 `json:"artifacts,omitempty"` // by stamp
+	Decisions []Entry                 `json:"decisions,omitempty"`
+	Planned   []Entry                 `json:"plannedChildren,omitempty"` // ids
+	Invalid   *Invalidation           `json:"invalid,omitempty"`
+	Archived  Archived                `json:"archived,omitzero"`
+	Deleted   Timestamp               `json:"deleted,omitzero"` // see Gone
+	Usage     map[string]MachineUsage `json:"usage,omitempty"`  // by machine
 }
 
-// Work holds the fields that only one machine writes: the machine whose session works in the
+// OwnerFields holds the fields that only one machine writes: the machine whose session works in the
 // frame, or that planned it.
-type Work struct {
+type OwnerFields struct {
 	Machine         string      `json:"machine"`
 	Term            int64       `json:"term,omitempty"` // how often another machine took it over
-	Stamp           Stamp       `json:"stamp"`
+	Stamp           Timestamp   `json:"stamp"`
 	Parent          string      `json:"parent,omitempty"`
 	Session         string      `json:"session,omitempty"` // of the host on that machine
 	Status          core.Status `json:"status"`            // without regard to invalidations
@@ -48,36 +48,36 @@ type Work struct {
 
 // An Entry is an element of a set.
 type Entry struct {
-	Text  string `json:"text"`
-	Stamp Stamp  `json:"stamp"` // of the first machine that added it
+	Text  string    `json:"text"`
+	Stamp Timestamp `json:"stamp"` // of the first machine that added it
 }
 
 // An Invalidation says that a frame is no longer valid.
 type Invalidation struct {
 	Reason string      `json:"reason"`
 	At     core.Millis `json:"at"`
-	Stamp  Stamp       `json:"stamp"`
+	Stamp  Timestamp   `json:"stamp"`
 }
 
 // Archived says since when a frame is shown only on demand.
 type Archived struct {
 	At    core.Millis `json:"at"` // 0: not archived
-	Stamp Stamp       `json:"stamp"`
+	Stamp Timestamp   `json:"stamp"`
 }
 
-// Spent is the usage of one machine in a frame.
-type Spent struct {
+// MachineUsage is the usage of one machine in a frame.
+type MachineUsage struct {
 	Usage core.Usage `json:"usage"`
-	Stamp Stamp      `json:"stamp"`
+	Stamp Timestamp  `json:"stamp"`
 }
 
-// Equal reports whether two documents say the same. Both come from Absorb, Merge, Join or Parse,
+// Equal reports whether two documents say the same. Both come from UpdateLocal, Merge, ApplyRemote or Parse,
 // which return no empty lists.
 func (d Doc) Equal(e Doc) bool { return reflect.DeepEqual(d, e) }
 
 // Stamps returns all stamps of the document, in any order.
-func (d Doc) Stamps() []Stamp {
-	all := []Stamp{d.Work.Stamp, d.Archived.Stamp, d.Deleted}
+func (d Doc) Stamps() []Timestamp {
+	all := []Timestamp{d.Work.Stamp, d.Archived.Stamp, d.Deleted}
 	for _, e := range slices.Concat(d.Artifacts, d.Decisions, d.Planned) {
 		all = append(all, e.Stamp)
 	}
@@ -87,7 +87,7 @@ func (d Doc) Stamps() []Stamp {
 	for _, spent := range d.Usage {
 		all = append(all, spent.Stamp)
 	}
-	return slices.DeleteFunc(all, Stamp.IsZero)
+	return slices.DeleteFunc(all, Timestamp.IsZero)
 }
 
 // Frame returns the frame that a document describes, as machine stores it: the field Machine is

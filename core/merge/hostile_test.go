@@ -15,7 +15,7 @@ import (
 
 // theirs is a document of machine b.
 func theirs(change func(*merge.Doc)) merge.Doc {
-	d := merge.Doc{V: merge.Version, ID: "frame-1", Work: merge.Work{Machine: "b", Stamp: at(1, "b"), Status: core.InProgress, Goal: "theirs"}}
+	d := merge.Doc{V: merge.Version, ID: "frame-1", Work: merge.OwnerFields{Machine: "b", Stamp: at(1, "b"), Status: core.InProgress, Goal: "theirs"}}
 	change(&d)
 	return d
 }
@@ -62,7 +62,7 @@ func TestAFrameThatWasTakenOverTooOftenCanBeTakenBack(t *testing.T) {
 	f := was.Frame("a")
 	f.Machine, f.Goal = "", "ours"
 	c := merge.Clock{Machine: "a"}
-	ours, err := parsed(t, merge.Absorb(was, f, "a", func() merge.Stamp { return c.Tick(9) }))
+	ours, err := parsed(t, merge.UpdateLocal(was, f, "a", func() merge.Timestamp { return c.Tick(9) }))
 	require.NoError(t, err)
 	assert.Equal(t, "ours", merge.Merge(ours, was).Work.Goal)
 }
@@ -98,7 +98,7 @@ func TestFramesThatWereImportedBelongToWhoTheyBelongTo(t *testing.T) {
 	imported := came.Frame("a")
 	imported.Machine, imported.Summary, imported.Decisions = "", "of the export", []string{"of the export"}
 	c := merge.Clock{Machine: "a"}
-	joined := merge.Join(merge.Doc{}, imported, came, &c, day)
+	joined := merge.ApplyRemote(merge.Doc{}, imported, came, &c, day)
 	assert.Equal(t, came.Work, joined.Work)
 	assert.Equal(t, []string{"of the export"}, joined.Frame("a").Decisions)
 }
@@ -107,7 +107,7 @@ func TestOnlyItsOwnMachineDeletesAFrame(t *testing.T) {
 	t.Parallel()
 	was := theirs(func(d *merge.Doc) { d.Work.Status = core.Planned })
 	c := merge.Clock{Machine: "a"}
-	assert.True(t, merge.Join(was, core.Frame{}, was, &c, day).Deleted.IsZero(), "a row is lost here")
+	assert.True(t, merge.ApplyRemote(was, core.Frame{}, was, &c, day).Deleted.IsZero(), "a row is lost here")
 	assert.False(t, theirs(func(d *merge.Doc) { d.Deleted = at(9, "c") }).Gone())
 	assert.True(t, theirs(func(d *merge.Doc) { d.Deleted = at(9, "b") }).Gone())
 }
@@ -119,7 +119,7 @@ func TestTheSameCascadeIsOneInvalidation(t *testing.T) {
 	here := was.Frame("a")
 	require.NoError(t, here.Invalidate("r", 5))
 	c := merge.Clock{Machine: "a"}
-	assert.Equal(t, "b", merge.Join(was, here, came, &c, day).Invalid.Stamp.Machine)
+	assert.Equal(t, "b", merge.ApplyRemote(was, here, came, &c, day).Invalid.Stamp.Machine)
 }
 
 // What was used before a backup was put back was told, and what was used since comes on top; a
@@ -128,21 +128,21 @@ func TestUsageAfterABackup(t *testing.T) {
 	t.Parallel()
 	used := func(n int64) core.Usage { return core.Usage{TokensIn: n} }
 	c := merge.Clock{Machine: "a"}
-	tick := func() merge.Stamp { return c.Tick(day) }
+	tick := func() merge.Timestamp { return c.Tick(day) }
 	frame := core.Frame{ID: "frame-1", Status: core.InProgress, Usage: used(50)}
-	backup := merge.Absorb(merge.Doc{}, frame, "a", tick)
+	backup := merge.UpdateLocal(merge.Doc{}, frame, "a", tick)
 	later := frame
 	later.Usage = used(100)
-	hub := merge.Absorb(backup, later, "a", tick)
-	hub.Usage["b"] = merge.Spent{Usage: used(7), Stamp: at(1, "b")}
+	hub := merge.UpdateLocal(backup, later, "a", tick)
+	hub.Usage["b"] = merge.MachineUsage{Usage: used(7), Stamp: at(1, "b")}
 	frame.Usage = used(55)
-	back := merge.Join(backup, frame, hub, &c, day)
+	back := merge.ApplyRemote(backup, frame, hub, &c, day)
 	assert.Equal(t, used(112), back.Frame("a").Usage)
-	assert.Equal(t, used(112), merge.Join(back, back.Frame("a"), hub, &c, day).Frame("a").Usage, "once")
+	assert.Equal(t, used(112), merge.ApplyRemote(back, back.Frame("a"), hub, &c, day).Frame("a").Usage, "once")
 	frame.Usage = used(113)
-	assert.Equal(t, used(113), merge.Join(merge.Doc{}, frame, back, &c, day).Frame("a").Usage)
+	assert.Equal(t, used(113), merge.ApplyRemote(merge.Doc{}, frame, back, &c, day).Frame("a").Usage)
 
 	gone := merge.Delete(back, "a", tick)
 	assert.True(t, gone.Gone())
-	assert.False(t, merge.Join(back, back.Frame("a"), gone, &c, day).Gone(), "it is worked in")
+	assert.False(t, merge.ApplyRemote(back, back.Frame("a"), gone, &c, day).Gone(), "it is worked in")
 }

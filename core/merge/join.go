@@ -2,19 +2,19 @@ package merge
 
 import "flame/core"
 
-// Join returns the document of a frame after another machine's document came. It merges that
-// document with was and with this machine's changes since. was is as for Absorb; f is the frame in
+// ApplyRemote returns the document of a frame after another machine's document came. It merges that
+// document with was and with this machine's changes since. was is as for UpdateLocal; f is the frame in
 // the store, the zero Frame if there is none. Afterwards the clock has seen all stamps that came.
 //
 // If this machine's data were restored from an older copy, came may contain what this machine
 // said after that copy was made. Changes since the restore come on top of that.
-func Join(was Doc, f core.Frame, came Doc, c *Clock, now core.Millis) Doc {
+func ApplyRemote(was Doc, f core.Frame, came Doc, c *Clock, now core.Millis) Doc {
 	for _, s := range came.Stamps() {
 		if s.Machine == c.Machine {
 			c.See(s, now)
 		}
 	}
-	tick := func() Stamp { return c.Tick(now) }
+	tick := func() Timestamp { return c.Tick(now) }
 	here := f
 	if was.ID == "" && f.ID != "" && f.Machine == "" {
 		here.Machine = elsewhere(came, c.Machine) // as of frames that were imported
@@ -25,7 +25,7 @@ func Join(was Doc, f core.Frame, came Doc, c *Clock, now core.Millis) Doc {
 	mine := was
 	switch {
 	case f.ID != "":
-		mine = onTop(was, Absorb(was, here, c.Machine, tick), f, came, c.Machine, tick)
+		mine = onTop(was, UpdateLocal(was, here, c.Machine, tick), f, came, c.Machine, tick)
 	case was.ID != "" && was.Deleted.IsZero() && was.Work.Machine == c.Machine:
 		mine = Delete(was, c.Machine, tick)
 	}
@@ -50,11 +50,11 @@ func elsewhere(d Doc, machine string) string {
 
 // Delete returns the document of a frame that was deleted on machine. Usage of that machine is
 // deleted too: it counts in another frame, or not at all.
-func Delete(was Doc, machine string, tick func() Stamp) Doc {
+func Delete(was Doc, machine string, tick func() Timestamp) Doc {
 	d := was
 	d.Deleted = tick()
 	if used, is := was.Usage[machine]; is && used.Usage != (core.Usage{}) {
-		d = d.withUsage(machine, Spent{Stamp: tick()})
+		d = d.withUsage(machine, MachineUsage{Stamp: tick()})
 	}
 	return d
 }
@@ -69,7 +69,7 @@ func (d Doc) Gone() bool {
 
 // onTop returns mine, this machine's document, with its changes since was on top of what came
 // says in this machine's name, if was does not have that.
-func onTop(was, mine Doc, f core.Frame, came Doc, machine string, tick func() Stamp) Doc {
+func onTop(was, mine Doc, f core.Frame, came Doc, machine string, tick func() Timestamp) Doc {
 	said, before := came.Usage[machine], was.Usage[machine]
 	since := mine.Usage[machine].Usage.Minus(before.Usage)
 	switch {
@@ -84,5 +84,5 @@ func onTop(was, mine Doc, f core.Frame, came Doc, machine string, tick func() St
 	if sameUsage(since, core.Usage{}, f.Usage.CostUSD) {
 		return mine.withUsage(machine, said)
 	}
-	return mine.withUsage(machine, Spent{said.Usage.Add(since), tick()})
+	return mine.withUsage(machine, MachineUsage{said.Usage.Add(since), tick()})
 }

@@ -63,7 +63,7 @@ func invalid(a, b *Invalidation) *Invalidation {
 // union returns the elements of both sets, each with its earliest stamp, in order of stamps. It
 // keeps the first maxSet of them, so that Parse accepts the result.
 func union(a, b []Entry) []Entry {
-	first := make(map[string]Stamp, len(a)+len(b))
+	first := make(map[string]Timestamp, len(a)+len(b))
 	for _, e := range slices.Concat(a, b) {
 		if at, known := first[e.Text]; !known || e.Stamp.Compare(at) < 0 {
 			first[e.Text] = e.Stamp
@@ -82,12 +82,12 @@ func byStamp(x, y Entry) int {
 	return cmp.Or(x.Stamp.Compare(y.Stamp), strings.Compare(x.Text, y.Text))
 }
 
-func spent(a, b map[string]Spent) map[string]Spent {
+func spent(a, b map[string]MachineUsage) map[string]MachineUsage {
 	if len(a) == 0 && len(b) == 0 {
 		return nil
 	}
-	all := make(map[string]Spent, len(a)+len(b))
-	for _, each := range []map[string]Spent{a, b} {
+	all := make(map[string]MachineUsage, len(a)+len(b))
+	for _, each := range []map[string]MachineUsage{a, b} {
 		for machine, s := range each {
 			if was, known := all[machine]; known {
 				s = latest(was, s, was.Stamp.Compare(s.Stamp))

@@ -16,17 +16,19 @@ import (
 
 const day = core.Millis(24 * 3600 * 1000)
 
-func at(t core.Millis, machine string) merge.Stamp { return merge.Stamp{At: t, Machine: machine} }
+func at(t core.Millis, machine string) merge.Timestamp {
+	return merge.Timestamp{At: t, Machine: machine}
+}
 
 // randomDoc returns a document of one frame whose stamps and contents often are those of
 // another.
 func randomDoc(r *rand.Rand) merge.Doc {
 	word := func() string { return string(rune('p' + r.IntN(3))) }
-	stamp := func() merge.Stamp {
+	stamp := func() merge.Timestamp {
 		if r.IntN(4) == 0 {
-			return merge.Stamp{}
+			return merge.Timestamp{}
 		}
-		return merge.Stamp{At: core.Millis(r.IntN(3)), Count: r.Int64N(2), Machine: string(rune('a' + r.IntN(2)))}
+		return merge.Timestamp{At: core.Millis(r.IntN(3)), Count: r.Int64N(2), Machine: string(rune('a' + r.IntN(2)))}
 	}
 	set := func() (all []merge.Entry) {
 		for range r.IntN(3) {
@@ -36,7 +38,7 @@ func randomDoc(r *rand.Rand) merge.Doc {
 	}
 	d := merge.Doc{
 		V: 1, ID: "f", CreatedAt: core.Millis(r.IntN(4) - 1), UpdatedAt: core.Millis(r.IntN(3)),
-		Work:      merge.Work{Machine: string(rune('a' + r.IntN(2))), Term: r.Int64N(2), Stamp: stamp(), Status: core.Completed, Goal: word()},
+		Work:      merge.OwnerFields{Machine: string(rune('a' + r.IntN(2))), Term: r.Int64N(2), Stamp: stamp(), Status: core.Completed, Goal: word()},
 		Artifacts: set(), Decisions: set(), Planned: set(),
 		Archived: merge.Archived{At: core.Millis(r.IntN(2)), Stamp: stamp()},
 	}
@@ -54,9 +56,9 @@ func randomDoc(r *rand.Rand) merge.Doc {
 	}
 	for range r.IntN(3) {
 		if d.Usage == nil {
-			d.Usage = map[string]merge.Spent{}
+			d.Usage = map[string]merge.MachineUsage{}
 		}
-		d.Usage[string(rune('a'+r.IntN(2)))] = merge.Spent{Usage: core.Usage{TokensIn: r.Int64N(3)}, Stamp: stamp()}
+		d.Usage[string(rune('a'+r.IntN(2)))] = merge.MachineUsage{Usage: core.Usage{TokensIn: r.Int64N(3)}, Stamp: stamp()}
 	}
 	return travelled(d)
 }
@@ -92,8 +94,8 @@ func TestMergeKnowsNoOrder(t *testing.T) {
 
 func TestWhoWins(t *testing.T) {
 	t.Parallel()
-	work := func(machine string, term int64, stamp merge.Stamp, goal string) merge.Doc {
-		return merge.Doc{V: 1, ID: "f", Work: merge.Work{Machine: machine, Term: term, Stamp: stamp, Status: core.InProgress, Goal: goal}}
+	work := func(machine string, term int64, stamp merge.Timestamp, goal string) merge.Doc {
+		return merge.Doc{V: 1, ID: "f", Work: merge.OwnerFields{Machine: machine, Term: term, Stamp: stamp, Status: core.InProgress, Goal: goal}}
 	}
 	with := func(change func(*merge.Doc)) merge.Doc {
 		d := work("a", 0, at(1, "a"), "")
@@ -136,10 +138,10 @@ func TestWhoWins(t *testing.T) {
 			func(f core.Frame) any { return strings.Join(f.Decisions, " ") }, "both two three"},
 		"the sum of what was used, the later of each machine": {
 			with(func(d *merge.Doc) {
-				d.Usage = map[string]merge.Spent{"a": {core.Usage{TokensIn: 5}, at(2, "a")}, "b": {core.Usage{TokensIn: 1}, at(1, "b")}}
+				d.Usage = map[string]merge.MachineUsage{"a": {core.Usage{TokensIn: 5}, at(2, "a")}, "b": {core.Usage{TokensIn: 1}, at(1, "b")}}
 			}),
 			with(func(d *merge.Doc) {
-				d.Usage = map[string]merge.Spent{"a": {core.Usage{TokensIn: 9}, at(1, "a")}, "b": {core.Usage{TokensIn: 2}, at(2, "b")}}
+				d.Usage = map[string]merge.MachineUsage{"a": {core.Usage{TokensIn: 9}, at(1, "a")}, "b": {core.Usage{TokensIn: 2}, at(2, "b")}}
 			}),
 			func(f core.Frame) any { return f.Usage.TokensIn }, int64(7)},
 		"the earlier creation": {
@@ -177,11 +179,11 @@ func TestAClockAheadDoesNotWinForADay(t *testing.T) {
 }
 
 // same is a clock that must not be asked.
-func same(t *testing.T) func() merge.Stamp {
-	return func() merge.Stamp {
+func same(t *testing.T) func() merge.Timestamp {
+	return func() merge.Timestamp {
 		t.Helper()
 		t.Error("nothing was done")
-		return merge.Stamp{}
+		return merge.Timestamp{}
 	}
 }
 
@@ -191,7 +193,7 @@ func TestWhatCameIsNotSentBack(t *testing.T) {
 	for range 2000 {
 		d := randomDoc(r)
 		for _, machine := range []string{"a", "b", "c"} {
-			require.True(t, merge.Absorb(d, d.Frame(machine), machine, same(t)).Equal(d), "%s: %+v", machine, d)
+			require.True(t, merge.UpdateLocal(d, d.Frame(machine), machine, same(t)).Equal(d), "%s: %+v", machine, d)
 		}
 	}
 }
@@ -219,55 +221,55 @@ func TestAbsorb(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := merge.Clock{Machine: "a"}
-			d := merge.Absorb(merge.Doc{}, tt.frame, "a", func() merge.Stamp { return c.Tick(7) })
+			d := merge.UpdateLocal(merge.Doc{}, tt.frame, "a", func() merge.Timestamp { return c.Tick(7) })
 			assert.Equal(t, tt.want, travelled(d).Frame("a"))
-			assert.True(t, merge.Absorb(d, tt.want, "a", same(t)).Equal(d))
+			assert.True(t, merge.UpdateLocal(d, tt.want, "a", same(t)).Equal(d))
 		})
 	}
 	t.Run("what its machine says of it wins, and is not counted twice", func(t *testing.T) {
 		t.Parallel()
 		c := merge.Clock{Machine: "a"}
-		lost := merge.Absorb(merge.Doc{}, foreign, "a", func() merge.Stamp { return c.Tick(7) })
-		theirs := merge.Doc{V: 1, ID: "f", Work: merge.Work{Machine: "b", Stamp: at(1, "b"), Status: core.Blocked},
-			Usage: map[string]merge.Spent{"b": {core.Usage{TokensIn: 1}, at(1, "b")}}}
+		lost := merge.UpdateLocal(merge.Doc{}, foreign, "a", func() merge.Timestamp { return c.Tick(7) })
+		theirs := merge.Doc{V: 1, ID: "f", Work: merge.OwnerFields{Machine: "b", Stamp: at(1, "b"), Status: core.Blocked},
+			Usage: map[string]merge.MachineUsage{"b": {core.Usage{TokensIn: 1}, at(1, "b")}}}
 		got := merge.Merge(lost, theirs).Frame("a")
 		assert.Equal(t, core.Blocked, got.Status)
 		assert.Equal(t, int64(1), got.Usage.TokensIn)
 	})
 	t.Run("work in another's frame is not ours to tell", func(t *testing.T) {
 		t.Parallel()
-		was := merge.Doc{V: 1, ID: "f", Work: merge.Work{Machine: "b", Stamp: at(1, "b"), Status: core.InProgress, Goal: "theirs"}}
+		was := merge.Doc{V: 1, ID: "f", Work: merge.OwnerFields{Machine: "b", Stamp: at(1, "b"), Status: core.InProgress, Goal: "theirs"}}
 		f := was.Frame("a")
 		f.Goal, f.Status = "ours", core.Failed
-		assert.True(t, merge.Absorb(was, f, "a", same(t)).Equal(was))
+		assert.True(t, merge.UpdateLocal(was, f, "a", same(t)).Equal(was))
 	})
 }
 
 func TestADeletionIsForEver(t *testing.T) {
 	t.Parallel()
 	c := merge.Clock{Machine: "a"}
-	was := merge.Doc{V: 1, ID: "f", Work: merge.Work{Machine: "a", Stamp: at(1, "a"), Status: core.InProgress}}
+	was := merge.Doc{V: 1, ID: "f", Work: merge.OwnerFields{Machine: "a", Stamp: at(1, "a"), Status: core.InProgress}}
 	came := was
 	came.Work.Stamp, came.Work.Goal = at(9, "a"), "more"
-	gone := merge.Join(was, core.Frame{}, came, &c, 2)
+	gone := merge.ApplyRemote(was, core.Frame{}, came, &c, 2)
 	assert.False(t, gone.Deleted.IsZero(), "it was deleted here before the document came")
-	again := merge.Join(gone, core.Frame{}, came, &c, 3)
+	again := merge.ApplyRemote(gone, core.Frame{}, came, &c, 3)
 	assert.True(t, again.Equal(gone))
 	assert.Equal(t, "more", gone.Work.Goal)
 }
 
 func TestATakeoverWinsOverLaterWork(t *testing.T) {
 	t.Parallel()
-	was := merge.Doc{V: 1, ID: "f", Work: merge.Work{Machine: "a", Stamp: at(1, "a"), Status: core.InProgress, Session: "s"}}
+	was := merge.Doc{V: 1, ID: "f", Work: merge.OwnerFields{Machine: "a", Stamp: at(1, "a"), Status: core.InProgress, Session: "s"}}
 	taken := was.Frame("b")
 	taken.Machine, taken.Session = "", "s-b"
 	b := merge.Clock{Machine: "b", At: 1}
-	theirs := merge.Absorb(was, taken, "b", func() merge.Stamp { return b.Tick(2) })
+	theirs := merge.UpdateLocal(was, taken, "b", func() merge.Timestamp { return b.Tick(2) })
 	ended := was.Frame("a")
 	ended.Status, ended.Summary = core.Completed, "done"
 	ended.Decisions = []string{"a's"}
 	a := merge.Clock{Machine: "a", At: 1}
-	ours := merge.Absorb(was, ended, "a", func() merge.Stamp { return a.Tick(3) })
+	ours := merge.UpdateLocal(was, ended, "a", func() merge.Timestamp { return a.Tick(3) })
 	got := merge.Merge(ours, theirs).Frame("a")
 	assert.Equal(t, core.Frame{ID: "f", Machine: "b", Status: core.InProgress, Decisions: []string{"a's"}}, got)
 }

@@ -73,8 +73,8 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(plain))
 	f.Add([]byte(`{"v":1,"id":"f","work":{"machine":"a","status":"invalidated"},"invalid":{},` +
 		`"decisions":[{"text":"\ud800"},{"text":"\ud800"},{}],"usage":{"a":{}}}`))
-	ours := merge.Absorb(merge.Doc{}, core.Frame{ID: "f", Status: core.InProgress, Decisions: []string{"ours"}, Usage: core.Usage{CostUSD: 0.1}}, "ours",
-		func() merge.Stamp { return at(1, "ours") })
+	ours := merge.UpdateLocal(merge.Doc{}, core.Frame{ID: "f", Status: core.InProgress, Decisions: []string{"ours"}, Usage: core.Usage{CostUSD: 0.1}}, "ours",
+		func() merge.Timestamp { return at(1, "ours") })
 	f.Fuzz(func(t *testing.T, text []byte) {
 		const now = core.Millis(1_766_600_000_000)
 		d, err := merge.Parse(text, now)
@@ -91,11 +91,11 @@ func FuzzParse(f *testing.F) {
 		assert.True(t, merged.Equal(merge.Merge(ours, d)))
 		assert.True(t, merged.Equal(merge.Merge(merged, d)))
 		c := merge.Clock{Machine: "ours"}
-		joined := merge.Join(ours, ours.Frame("ours"), d, &c, now)
+		joined := merge.ApplyRemote(ours, ours.Frame("ours"), d, &c, now)
 		shown := joined.Frame("ours")
 		assert.True(t, shown.Status.Valid())
 		assert.Contains(t, shown.Decisions, "ours")
-		back := merge.Absorb(joined, shown, "ours", func() merge.Stamp { return c.Tick(now) })
+		back := merge.UpdateLocal(joined, shown, "ours", func() merge.Timestamp { return c.Tick(now) })
 		assert.True(t, back.Equal(joined), "%s", kept)
 	})
 }

@@ -16,22 +16,22 @@ import (
 	"flame/core"
 )
 
-// A Stamp is a point in the history of all machines: a hybrid logical clock (Kulkarni and
+// A Timestamp is a point in the history of all machines: a hybrid logical clock (Kulkarni and
 // others, 2014, "Logical Physical Clocks"). A machine's new stamp is later than all stamps that it
 // has seen, even if the machines' clocks differ.
-type Stamp struct {
+type Timestamp struct {
 	At      core.Millis `json:"at"`          // of the wall clock, or of a later stamp that was seen
 	Count   int64       `json:"n,omitempty"` // distinguishes stamps of one millisecond
 	Machine string      `json:"m"`           // id of the machine that made it
 }
 
 // Compare orders stamps: by time, then by machine.
-func (s Stamp) Compare(t Stamp) int {
+func (s Timestamp) Compare(t Timestamp) int {
 	return cmp.Or(cmp.Compare(s.At, t.At), cmp.Compare(s.Count, t.Count), cmp.Compare(s.Machine, t.Machine))
 }
 
 // IsZero reports whether s is unset.
-func (s Stamp) IsZero() bool { return s == Stamp{} }
+func (s Timestamp) IsZero() bool { return s == Timestamp{} }
 
 // A Clock makes the stamps of one machine. A new clock has only Machine set. Processes have to
 // store and share it: otherwise two processes could give the same stamp to different things.
@@ -46,7 +46,7 @@ const maxCount = math.MaxInt32
 
 // Tick returns a stamp later than all stamps that the clock has made or seen; now is the time of
 // the wall clock.
-func (c *Clock) Tick(now core.Millis) Stamp {
+func (c *Clock) Tick(now core.Millis) Timestamp {
 	switch {
 	case c.At > now+maxAhead/2: // the wall clock was wrong before
 		c.At, c.Count = now, 0
@@ -57,12 +57,12 @@ func (c *Clock) Tick(now core.Millis) Stamp {
 	default:
 		c.At, c.Count = c.At+1, 0
 	}
-	return Stamp{c.At, c.Count, c.Machine}
+	return Timestamp{c.At, c.Count, c.Machine}
 }
 
 // See makes later stamps be later than s, unless s is so far ahead of the wall clock, whose time is
 // now, that other machines might refuse them.
-func (c *Clock) See(s Stamp, now core.Millis) {
+func (c *Clock) See(s Timestamp, now core.Millis) {
 	if s.At > now+maxAhead/2 {
 		return
 	}

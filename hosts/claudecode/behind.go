@@ -33,23 +33,23 @@ const socketVariable = "ANTHROPIC_UNIX_SOCKET"
 
 // behind returns how a command line of the client runs behind a gateway. Settings of an
 // administrator are in the folder managed.
-func behind(m hosts.Machine, managed string, args []string) (hosts.Behind, error) {
+func behind(m hosts.Machine, managed string, args []string) (hosts.GatewayLaunch, error) {
 	if note, plain := runsPlain(args); plain {
-		return hosts.Behind{Plain: true, Notes: note}, nil
+		return hosts.GatewayLaunch{Plain: true, Notes: note}, nil
 	}
 	given, err := givenSettings(m, args)
 	if err != nil {
-		return hosts.Behind{}, err
+		return hosts.GatewayLaunch{}, err
 	}
 	all := layersOf(m, managed, given)
 	if err := all.refusal(); err != nil {
-		return hosts.Behind{}, err
+		return hosts.GatewayLaunch{}, err
 	}
 	upstream, err := all.upstream()
 	if err != nil {
-		return hosts.Behind{}, err
+		return hosts.GatewayLaunch{}, err
 	}
-	return hosts.Behind{
+	return hosts.GatewayLaunch{
 		Upstream: upstream, Network: all.network(), Notes: all.unfollowed(),
 		Settings: func(base, mark string) ([]byte, error) { return given.with(all.forClient(base, mark)) },
 		Args:     func(file, _ string) []string { return given.args(file) },

@@ -10,7 +10,7 @@ import (
 )
 
 func TestCommandLinesBehindAGateway(t *testing.T) {
-	clienttest.Behinds(t, func(m hosts.Machine, tt clienttest.Behind) (hosts.Behind, error) {
+	clienttest.Behinds(t, func(m hosts.Machine, tt clienttest.Behind) (hosts.GatewayLaunch, error) {
 		return claudecode.BehindIn(m, filepath.Join(m.Home, "managed"), tt.Args)
 	}, "testdata/behind.json")
 }

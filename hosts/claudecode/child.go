@@ -10,7 +10,7 @@ import (
 
 	"flame/core"
 	"flame/hosts/hooks"
-	"flame/local/confine"
+	"flame/local/safefile"
 	"flame/project/children"
 )
 
@@ -24,7 +24,7 @@ func (x *exchange) childAsked() error {
 	if err := x.bind(); err != nil {
 		return err
 	}
-	context, err := children.Spawn(x.Ctx, x.P, x.Caller(), children.Call{
+	context, err := children.Spawn(x.Ctx, x.Project, x.Caller(), children.SpawnCall{
 		ID: x.Call, Description: call.Description, AgentType: call.AgentType, Prompt: call.Prompt,
 	})
 	if err != nil || context == "" || strings.Contains(call.Prompt, context) {
@@ -41,7 +41,7 @@ func (x *exchange) bind() error {
 	if x.Agent == "" {
 		return nil
 	}
-	child, err := children.SessionOf(x.Ctx, x.P, x.Agent)
+	child, err := children.SessionOf(x.Ctx, x.Project, x.Agent)
 	if child.Tracked || child.HasFrame() || err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (x *exchange) bind() error {
 	if asked.Call == "" {
 		return nil
 	}
-	known, err := children.Bind(x.Ctx, x.P, x.SessionItself(), x.start(asked.Call, x.Agent))
+	known, err := children.Bind(x.Ctx, x.Project, x.SessionItself(), x.start(asked.Call, x.Agent))
 	if known || err != nil || asked.Description == "" {
 		return err
 	}
@@ -62,11 +62,11 @@ func (x *exchange) bindMissed(asked asking) error {
 	if asked.Parent != "" {
 		by.Session, by.Parent = asked.Parent, x.Session
 	}
-	call := children.Call{ID: asked.Call, Description: asked.Description, AgentType: asked.Type}
-	if _, err := children.Spawn(x.Ctx, x.P, by, call); err != nil {
+	call := children.SpawnCall{ID: asked.Call, Description: asked.Description, AgentType: asked.Type}
+	if _, err := children.Spawn(x.Ctx, x.Project, by, call); err != nil {
 		return err
 	}
-	_, err := children.Bind(x.Ctx, x.P, by, x.start(asked.Call, x.Agent))
+	_, err := children.Bind(x.Ctx, x.Project, by, x.start(asked.Call, x.Agent))
 	return err
 }
 
@@ -78,10 +78,10 @@ func (x *exchange) childAnswered() error {
 		return err
 	}
 	if result.Status != "completed" {
-		return children.Launched(x.Ctx, x.P, x.Caller(), x.start(x.Call, result.Agent))
+		return children.Launched(x.Ctx, x.Project, x.Caller(), x.start(x.Call, result.Agent))
 	}
 	last, all := result.text()
-	return children.End(x.Ctx, x.P, x.Caller(), children.Ended{
+	return children.End(x.Ctx, x.Project, x.Caller(), children.EndReport{
 		Session: result.Agent, Call: x.Call, End: core.ChildCompleted, Last: last, HandedOver: all, Transcript: x.agentLog(result.Agent),
 	})
 }
@@ -91,7 +91,7 @@ func (x *exchange) childFailed() error {
 	if x.Interrupted {
 		how = core.ChildCancelled
 	}
-	return children.End(x.Ctx, x.P, x.Caller(), children.Ended{Call: x.Call, End: how, Last: x.Error})
+	return children.End(x.Ctx, x.Project, x.Caller(), children.EndReport{Call: x.Call, End: how, Last: x.Error})
 }
 
 func (x *exchange) childStopped() error {
@@ -100,26 +100,26 @@ func (x *exchange) childStopped() error {
 		return err
 	}
 	child := call.Task + call.Shell
-	return children.End(x.Ctx, x.P, x.Caller(), children.Ended{Session: child, End: core.ChildCancelled, Transcript: x.agentLog(child)})
+	return children.End(x.Ctx, x.Project, x.Caller(), children.EndReport{Session: child, End: core.ChildCancelled, Transcript: x.agentLog(child)})
 }
 
 // start says that a call asked for a subagent.
-func (x *exchange) start(call, agent string) children.Start {
-	return children.Start{Call: call, Session: agent, Transcript: x.agentLog(agent)}
+func (x *exchange) start(call, agent string) children.ChildStart {
+	return children.ChildStart{Call: call, Session: agent, Transcript: x.agentLog(agent)}
 }
 
 // childStarted resumes a known child. For an unknown child it records the session if exactly one
 // child of its type is waiting for one: a child whose tools cause no events would otherwise stay
 // unknown until it ends.
 func (x *exchange) childStarted() error {
-	child, err := children.SessionOf(x.Ctx, x.P, x.Agent)
+	child, err := children.SessionOf(x.Ctx, x.Project, x.Agent)
 	if err == nil && !child.Tracked && !child.HasFrame() && x.AgentType != "" {
-		err = children.BindOnly(x.Ctx, x.P, x.SessionItself(), x.AgentType, x.start("", x.Agent))
+		err = children.BindOnly(x.Ctx, x.Project, x.SessionItself(), x.AgentType, x.start("", x.Agent))
 	}
 	if err != nil {
 		return err
 	}
-	context, err := children.Continue(x.Ctx, x.P, x.SessionItself(), x.Agent, maxInjected)
+	context, err := children.Continue(x.Ctx, x.Project, x.SessionItself(), x.Agent, maxInjected)
 	x.Answer.Fields.Context = context
 	return err
 }
@@ -138,7 +138,7 @@ func (x *exchange) childEnded() error {
 	if err != nil {
 		return err
 	}
-	return children.End(x.Ctx, x.P, x.SessionItself(), children.Ended{
+	return children.End(x.Ctx, x.Project, x.SessionItself(), children.EndReport{
 		Session: x.Agent, End: core.ChildCompleted, Last: x.LastMessage, Transcript: log, Messages: messages,
 	})
 }
@@ -146,11 +146,11 @@ func (x *exchange) childEnded() error {
 // messages counts the messages in a subagent's log while it is undecided
 // whether that subagent is worth a frame: no earlier event reports them.
 func (x *exchange) messages(log string) (count int, err error) {
-	child, err := children.SessionOf(x.Ctx, x.P, x.Agent)
+	child, err := children.SessionOf(x.Ctx, x.Project, x.Agent)
 	if !child.Tracked || child.HasFrame() || err != nil {
 		return 0, err
 	}
-	file, err := confine.Follow("").Open(log)
+	file, err := safefile.Follow("").Open(log)
 	if err != nil {
 		return 0, nil // without a log it was a short run
 	}
@@ -192,7 +192,7 @@ type asking struct {
 
 // askedBy returns Claude Code's record of the event's subagent, or nothing if it cannot be read.
 func (x *exchange) askedBy() (asked asking) {
-	content, err := confine.ReadFile(strings.TrimSuffix(x.agentLog(x.Agent), ".jsonl")+".meta.json", maxLog)
+	content, err := safefile.ReadFile(strings.TrimSuffix(x.agentLog(x.Agent), ".jsonl")+".meta.json", maxLog)
 	if err != nil || json.Unmarshal(content, &asked) != nil {
 		return asking{}
 	}

@@ -30,18 +30,18 @@ const (
 func facts() hosts.Host {
 	return hosts.Host{
 		Name: Name, Title: "Claude Code", Program: Program,
-		Adds: "our plugin", ByHand: "claude mcp add flame -- flame serve",
+		Adds: "our plugin", ManualSetup: "claude mcp add flame -- flame serve",
 		Leaves:          "a copy of the plugin in its cache, until it clears that itself",
 		Burden:          820,
 		SessionVariable: "CLAUDE_CODE_SESSION_ID", FolderVariable: "CLAUDE_PROJECT_DIR", CallID: "claudecode/toolUseId",
-		Inside: "CLAUDECODE",
-		Variables: []string{
+		MarkerVariable: "CLAUDECODE",
+		UnsetForAgents: []string{
 			"CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT",
 			"CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT", "CLAUDE_ENV_FILE",
 		},
-		Settings: []string{".claude/settings.json", ".claude/settings.local.json", ".mcp.json"},
-		Takes:    func(model string) bool { return !strings.Contains(model, "/") },
-		Tools:    tools, Common: true, Joint: "mcp__",
+		Settings:     []string{".claude/settings.json", ".claude/settings.local.json", ".mcp.json"},
+		AcceptsModel: func(model string) bool { return !strings.Contains(model, "/") },
+		Tools:        tools, HasCanonicalTools: true, MCPSeparator: "mcp__",
 		Agents: map[string][]string{
 			"general-purpose": nil, "claude": nil,
 			"Explore": readersLack(), "Plan": readersLack(),
@@ -54,31 +54,34 @@ func facts() hosts.Host {
 		Definitions: definitions,
 		NewSession:  uuid.NewString,
 		Resumes:     func(session string) bool { return uuid.Validate(session) == nil }, // a subagent's id is no session's
-		Talk:        []string{"--resume"},
+		ResumeArgs:  []string{"--resume"},
 		LogsAt:      "~/.claude/projects/my-project",
 		LogsIn:      func(m hosts.Machine) string { return filepath.Join(ownFolder(m), "projects") },
 		Newest:      newest,
-		Prints:      transcripts.ClaudeStream,
+		RunFormat:   transcripts.ClaudeStream,
 		Logs:        transcripts.Formats{transcripts.ClaudeSession, transcripts.ClaudeStream},
 	}
 }
 
 // tools are Claude Code's own.
 var tools = hosts.Tools{
-	{Name: "Read", Does: hosts.Reads}, {Name: "Grep", Does: hosts.Reads}, {Name: "Glob", Does: hosts.Reads}, {Name: "LS", Does: hosts.Reads, Old: true},
-	{Name: "Edit", Does: hosts.Edits}, {Name: "Write", Does: hosts.Edits},
-	{Name: "MultiEdit", Does: hosts.Edits, Old: true}, {Name: "NotebookEdit", Does: hosts.Edits},
-	{Name: "Bash", Does: hosts.Runs}, {Name: "BashOutput"}, {Name: "KillShell"},
-	{Name: "WebFetch", Does: hosts.Fetches}, {Name: "WebSearch", Does: hosts.Fetches},
-	{Name: "Agent", Does: hosts.Spawns}, {Name: "Task", Does: hosts.Spawns}, {Name: "Workflow", Does: hosts.Spawns},
-	{Name: "TodoWrite", Does: hosts.Notes}, {Name: "Skill", Does: hosts.Notes}, {Name: "ToolSearch", Does: hosts.Notes},
+	{Name: "Read", Effect: hosts.EffectRead}, {Name: "Grep", Effect: hosts.EffectRead}, {Name: "Glob", Effect: hosts.EffectRead},
+	{Name: "LS", Effect: hosts.EffectRead, Old: true},
+	{Name: "Edit", Effect: hosts.EffectEdit}, {Name: "Write", Effect: hosts.EffectEdit},
+	{Name: "MultiEdit", Effect: hosts.EffectEdit, Old: true}, {Name: "NotebookEdit", Effect: hosts.EffectEdit},
+	{Name: "Bash", Effect: hosts.EffectRun}, {Name: "BashOutput"}, {Name: "KillShell"},
+	{Name: "WebFetch", Effect: hosts.EffectFetch}, {Name: "WebSearch", Effect: hosts.EffectFetch},
+	{Name: "Agent", Effect: hosts.EffectSpawn}, {Name: "Task", Effect: hosts.EffectSpawn}, {Name: "Workflow", Effect: hosts.EffectSpawn},
+	{Name: "TodoWrite", Effect: hosts.EffectNote}, {Name: "Skill", Effect: hosts.EffectNote}, {Name: "ToolSearch", Effect: hosts.EffectNote},
 	{Name: "SlashCommand"}, {Name: askTool}, {Name: planTool}, {Name: "EnterPlanMode"},
 	{Name: "TaskCreate"}, {Name: "TaskGet"}, {Name: "TaskUpdate"}, {Name: "TaskList"}, {Name: "TaskOutput"}, {Name: "TaskStop"},
 	{Name: "SendMessage"}, {Name: "ListMcpResources"}, {Name: "ReadMcpResource"},
 }
 
 // readersLack returns the tools that Claude Code's read-only agents lack.
-func readersLack() []string { return append(tools.Names(hosts.Edits, hosts.Spawns), planTool) }
+func readersLack() []string {
+	return append(tools.Names(hosts.EffectEdit, hosts.EffectSpawn), planTool)
+}
 
 // ownFolder returns where Claude Code keeps the user's settings.
 func ownFolder(m hosts.Machine) string {
@@ -87,7 +90,7 @@ func ownFolder(m hosts.Machine) string {
 
 // newest returns the newest session that was started in the folder of a project. Claude Code
 // names the folder of its logs after that one (measured: 2.1.328).
-func newest(_ context.Context, m hosts.Machine) (past hosts.Past, err error) {
+func newest(_ context.Context, m hosts.Machine) (past hosts.LoggedSession, err error) {
 	name := strings.Map(func(r rune) rune {
 		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
 			return r
@@ -102,7 +105,7 @@ func newest(_ context.Context, m hosts.Machine) (past hosts.Past, err error) {
 	for _, file := range files {
 		info, err := file.Info()
 		if err == nil && info.Mode().IsRegular() && filepath.Ext(file.Name()) == ".jsonl" && info.ModTime().After(past.At) {
-			past = hosts.Past{Path: filepath.Join(dir, file.Name()), At: info.ModTime()}
+			past = hosts.LoggedSession{Path: filepath.Join(dir, file.Name()), At: info.ModTime()}
 		}
 	}
 	return past, err
@@ -113,10 +116,10 @@ func newest(_ context.Context, m hosts.Machine) (past hosts.Past, err error) {
 func definitions(m hosts.Machine) []hosts.Folder {
 	own := ownFolder(m)
 	return []hosts.Folder{
-		{Path: filepath.Join(own, "agents"), Scope: hosts.User, Nested: true},
-		{Path: filepath.Join(m.Home, ".wave", "agents"), Scope: hosts.User},
-		{Path: filepath.Join(m.ProjectDir, ".claude", "agents"), Scope: hosts.Project, Nested: true},
-		{Path: filepath.Join(m.ProjectDir, ".wave", "agents"), Scope: hosts.Project},
+		{Path: filepath.Join(own, "agents"), Scope: hosts.ScopeUser, Nested: true},
+		{Path: filepath.Join(m.Home, ".wave", "agents"), Scope: hosts.ScopeUser},
+		{Path: filepath.Join(m.ProjectDir, ".claude", "agents"), Scope: hosts.ScopeProject, Nested: true},
+		{Path: filepath.Join(m.ProjectDir, ".wave", "agents"), Scope: hosts.ScopeProject},
 	}
 }
 

@@ -109,7 +109,7 @@ func status(t *testing.T, s claudecode.Client) hosts.Status {
 
 func TestInstallTwiceIsOnce(t *testing.T) {
 	t.Parallel()
-	for _, scope := range []hosts.Scope{hosts.User, hosts.Project} {
+	for _, scope := range []hosts.Scope{hosts.ScopeUser, hosts.ScopeProject} {
 		t.Run(string(scope), func(t *testing.T) {
 			t.Parallel()
 			claude := &fakeClaude{}
@@ -135,7 +135,7 @@ func TestInstallTwiceIsOnce(t *testing.T) {
 func TestPluginRunsTheInstalledBinary(t *testing.T) {
 	t.Parallel()
 	s := claudecode.Client{Machine: machine(t, &fakeClaude{})}
-	install(t, s, hosts.User)
+	install(t, s, hosts.ScopeUser)
 	content, err := os.ReadFile(filepath.Join(s.Machine.DataHome(), "flame/claude-code/plugin/.mcp.json"))
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"mcpServers": {"flame": {"command": "`+strings.ReplaceAll(s.Machine.Binary(), `"`, `\"`)+`", "args": ["serve", "--host", "claude-code"],
@@ -164,7 +164,7 @@ func TestHooksCallTheServerWhereTheClientLoadsSuchAPlugin(t *testing.T) {
 			t.Parallel()
 			s := claudecode.Client{Machine: machine(t, &tt.claude)}
 			s.Machine.Getenv = func(name string) string { return map[string]string{"FLAME_HOOKS": tt.setting}[name] }
-			install(t, s, hosts.User)
+			install(t, s, hosts.ScopeUser)
 			hooks, err := os.ReadFile(filepath.Join(s.Machine.DataHome(), "flame/claude-code/plugin/hooks/hooks.json"))
 			require.NoError(t, err)
 			assert.Equal(t, tt.calls, strings.Contains(string(hooks), "mcp_tool"))
@@ -203,10 +203,10 @@ func TestInstallBringsBack(t *testing.T) {
 			t.Parallel()
 			claude := &fakeClaude{}
 			s := claudecode.Client{Machine: machine(t, claude)}
-			install(t, s, hosts.User)
+			install(t, s, hosts.ScopeUser)
 			claude.ran = nil
 			tt.harm(t, claude, s.Machine)
-			install(t, s, hosts.User)
+			install(t, s, hosts.ScopeUser)
 			require.Len(t, claude.ran, len(tt.want))
 			for i, want := range tt.want {
 				assert.Contains(t, claude.ran[i], want)
@@ -219,13 +219,13 @@ func TestRemoveUndoesInstall(t *testing.T) {
 	t.Parallel()
 	claude := &fakeClaude{}
 	s := claudecode.Client{Machine: machine(t, claude)}
-	install(t, s, hosts.User)
-	install(t, s, hosts.Project)
+	install(t, s, hosts.ScopeUser)
+	install(t, s, hosts.ScopeProject)
 
-	assert.Equal(t, []string{"run claude plugin uninstall flame@flame-setup --scope project"}, remove(t, s, hosts.Project),
+	assert.Equal(t, []string{"run claude plugin uninstall flame@flame-setup --scope project"}, remove(t, s, hosts.ScopeProject),
 		"the other scope keeps the marketplace")
-	assert.Len(t, remove(t, s, hosts.User), 3)
-	assert.Empty(t, remove(t, s, hosts.User), "the second call has nothing to do")
+	assert.Len(t, remove(t, s, hosts.ScopeUser), 3)
+	assert.Empty(t, remove(t, s, hosts.ScopeUser), "the second call has nothing to do")
 	assert.Empty(t, status(t, s).Installed)
 	assert.NoDirExists(t, filepath.Join(s.Machine.DataHome(), "flame"))
 }
@@ -237,11 +237,11 @@ func TestRemoveLeavesNoEmptySettings(t *testing.T) {
 	} {
 		claude := &fakeClaude{}
 		s := claudecode.Client{Machine: machine(t, claude)}
-		install(t, s, hosts.Project)
+		install(t, s, hosts.ScopeProject)
 		file := filepath.Join(s.Machine.ProjectDir, ".claude", "settings.json")
 		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
 		require.NoError(t, os.WriteFile(file, []byte(left), 0o600)) // as the client leaves it
-		remove(t, s, hosts.Project)
+		remove(t, s, hosts.ScopeProject)
 		if stays {
 			assert.FileExists(t, file, left)
 		} else {
@@ -254,11 +254,11 @@ func TestTheStatusSaysWhatBecameOfThePlugin(t *testing.T) {
 	t.Parallel()
 	claude := &fakeClaude{}
 	s := claudecode.Client{Machine: machine(t, claude)}
-	install(t, s, hosts.User)
+	install(t, s, hosts.ScopeUser)
 	assert.Empty(t, status(t, s).Refused)
 	claude.refuses = errors.New("unknown hook type")
 	assert.Equal(t, "unknown hook type", status(t, s).Refused)
-	install(t, s, hosts.User)
+	install(t, s, hosts.ScopeUser)
 	assert.Empty(t, status(t, s).Refused, "setup installs a form that the client loads")
 
 	assert.False(t, status(t, s).Installed[0].Off)
@@ -271,30 +271,30 @@ func TestTheStatusSaysWhatBecameOfThePlugin(t *testing.T) {
 	assert.Equal(t, "claude plugin uninstall flame@flame --scope user", found.ByHand[0].Undo)
 
 	claude.install(filepath.Join(t.TempDir(), "gone"), "project")
-	assert.Contains(t, remove(t, s, hosts.User), "run claude plugin marketplace remove flame-setup", "it forgets projects that are gone")
+	assert.Contains(t, remove(t, s, hosts.ScopeUser), "run claude plugin marketplace remove flame-setup", "it forgets projects that are gone")
 }
 
 func TestWithoutClaudeCode(t *testing.T) {
 	t.Parallel()
 	s := claudecode.Client{Machine: machine(t, &fakeClaude{})}
-	install(t, s, hosts.User)
+	install(t, s, hosts.ScopeUser)
 	s.Machine.LookPath = func(string) (string, error) { return "", errors.New("not on PATH") }
-	_, err := s.Install(t.Context(), hosts.User)
+	_, err := s.Install(t.Context(), hosts.ScopeUser)
 	require.ErrorIs(t, err, core.ErrNotFound)
 	var problem *core.Problem
 	require.ErrorAs(t, err, &problem)
-	assert.Contains(t, problem.Hint, claudecode.Host().ByHand)
+	assert.Contains(t, problem.Hint, claudecode.Host().ManualSetup)
 	assert.Empty(t, status(t, s).Program)
-	assert.Len(t, remove(t, s, hosts.User), 1, "flame removes the folder without Claude Code")
+	assert.Len(t, remove(t, s, hosts.ScopeUser), 1, "flame removes the folder without Claude Code")
 }
 
 func TestFailuresSayWhatClaudeCodeSaid(t *testing.T) {
 	t.Parallel()
 	claude := &fakeClaude{fails: errors.New("settings.json: permission denied")}
 	s := claudecode.Client{Machine: machine(t, claude)}
-	steps, err := s.Install(t.Context(), hosts.User)
+	steps, err := s.Install(t.Context(), hosts.ScopeUser)
 	require.NoError(t, err)
-	err = hosts.Apply(t.Context(), steps, func(hosts.Step) {})
+	err = hosts.Apply(t.Context(), steps, func(hosts.SetupStep) {})
 	require.ErrorIs(t, err, core.ErrUnavailable)
 	assert.ErrorContains(t, err, "claude plugin marketplace add")
 	assert.ErrorContains(t, err, "settings.json: permission denied")
@@ -311,7 +311,7 @@ func TestStatusSeesWhatWasRegisteredByHand(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := claudecode.Client{Machine: machine(t, &fakeClaude{})}
-			install(t, s, hosts.User)
+			install(t, s, hosts.ScopeUser)
 			home, err := json.Marshal(s.Machine.Home)
 			require.NoError(t, err)
 			text := strings.ReplaceAll(tt.Text, "HOME", string(home[1:len(home)-1]))

@@ -16,8 +16,8 @@ import (
 // several the last one counts.
 const settingsOption = "--settings"
 
-// given are the settings that a command line gives.
-type given struct {
+// flagSettings are the settings that a command line gives.
+type flagSettings struct {
 	line []string
 	at   []int                      // the indexes of the options, in line
 	all  map[string]json.RawMessage // of the last one
@@ -25,8 +25,8 @@ type given struct {
 }
 
 // givenSettings returns the settings of a command line.
-func givenSettings(m hosts.Machine, line []string) (given, error) {
-	g := given{line: line}
+func givenSettings(m hosts.Machine, line []string) (flagSettings, error) {
+	g := flagSettings{line: line}
 	last, found := "", false
 	for i := 0; i < len(line) && line[i] != "--"; i++ {
 		if value, joined := strings.CutPrefix(line[i], settingsOption+"="); joined {
@@ -43,14 +43,14 @@ func givenSettings(m hosts.Machine, line []string) (given, error) {
 }
 
 // read reads what the option says: JSON, or the name of a file with it.
-func (g *given) read(m hosts.Machine, value string) error {
+func (g *flagSettings) read(m hosts.Machine, value string) error {
 	text, dir := []byte(strings.TrimSpace(value)), ""
 	if !strings.HasPrefix(string(text), "{") || !strings.HasSuffix(string(text), "}") {
 		file, err := filepath.Abs(value)
 		if err != nil {
 			return err
 		}
-		if text, err = m.Files(hosts.User).Read(file); err != nil {
+		if text, err = m.Files(hosts.ScopeUser).Read(file); err != nil {
 			return core.Invalidf("flame cannot read the file of --settings: %v", err)
 		}
 		if real, err := filepath.EvalSymlinks(file); err == nil {
@@ -71,7 +71,7 @@ func (g *given) read(m hosts.Machine, value string) error {
 }
 
 // variables returns what the settings set for the client.
-func (g given) variables() map[string]string {
+func (g flagSettings) variables() map[string]string {
 	env := map[string]string{}
 	for name, raw := range g.env {
 		if value, ok := asText(raw); ok {
@@ -82,7 +82,7 @@ func (g given) variables() map[string]string {
 }
 
 // with returns the settings with more variables.
-func (g given) with(more map[string]string) ([]byte, error) {
+func (g flagSettings) with(more map[string]string) ([]byte, error) {
 	all, env := maps.Clone(g.all), maps.Clone(g.env)
 	if all == nil {
 		all = map[string]json.RawMessage{}
@@ -106,7 +106,7 @@ func (g given) with(more map[string]string) ([]byte, error) {
 }
 
 // args returns the command line with a file in place of the settings it gives.
-func (g given) args(file string) []string {
+func (g flagSettings) args(file string) []string {
 	if len(g.at) == 0 {
 		return append([]string{settingsOption, file}, g.line...)
 	}
@@ -130,7 +130,7 @@ var fileRule = core.Pattern(`^(Read|Edit|Write|MultiEdit|NotebookEdit|Glob|Grep|
 
 // root makes paths absolute that mean something below dir, the folder of the file that the
 // settings are from: they are to mean the same from another file.
-func (g *given) root(dir string) {
+func (g *flagSettings) root(dir string) {
 	prefix := "//" + strings.TrimPrefix(dir+string(os.PathSeparator), "/")
 	change(g.all, "permissions", []string{"allow", "deny", "ask"}, func(rule string) string {
 		if m := fileRule().FindStringSubmatch(rule); m != nil {

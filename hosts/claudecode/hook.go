@@ -31,7 +31,7 @@ const maxCompaction = 900
 // hook for this event even if its other hooks call the session's server: the event reaches no
 // server, Claude Code drops it while a server is starting, or it is rare and could not be recovered
 // if the server were killed while handling it.
-type row = hooks.Row[*exchange]
+type row = hooks.EventRule[*exchange]
 
 // Why events reach no server, as observed with version 2.1.328.
 const (
@@ -53,105 +53,106 @@ const (
 // applies. The plugin's hooks.json is generated from them.
 var rows = []row{
 	{
-		Event: "SessionStart", Means: func(x *exchange) error { return x.SessionStarted(maxInjected, "") },
-		Does: "After a compaction, restores the context of the session's frame; after a resume, reports what changed since; " +
+		Event: "SessionStart", Handle: func(x *exchange) error { return x.SessionStarted(maxInjected, "") },
+		Doc: "After a compaction, restores the context of the session's frame; after a resume, reports what changed since; " +
 			"offers a new session the unfinished frames of other sessions, and the results of the root that ended last.",
-		Alone: notConnected + "; after a compaction, only this event restores the context",
+		ProcessReason: notConnected + "; after a compaction, only this event restores the context",
 	},
 	{
-		Event: "UserPromptSubmit", Means: (*exchange).prompted,
-		Does: "Names the session's root frame after the first prompt; reports what others have changed in the tree since the last prompt.",
+		Event: "UserPromptSubmit", Handle: (*exchange).prompted,
+		Doc: "Names the session's root frame after the first prompt; reports what others have changed in the tree since the last prompt.",
 	},
 	{
-		Event: "PreToolUse", Tools: hooks.FlameTools, Vouches: true, Means: func(x *exchange) error { return x.Vouch(x.toolOfFlame(), x.bind) },
-		Does: "Adds the calling session or subagent to calls of flame's own tools, and allows them.",
+		Event: "PreToolUse", Tools: hooks.FlameTools, StampsCaller: true, Handle: func(x *exchange) error { return x.StampCaller(x.toolOfFlame(), x.bind) },
+		Doc: "Adds the calling session or subagent to calls of flame's own tools, and allows them.",
 	},
 	{
-		Event: "PreToolUse", Tools: hooks.SpawnTools, Vouches: true, Means: func(x *exchange) error { return x.VouchSpawn(x.toolOfFlame(), x.Standing(), x.bind) },
-		Does: "Adds the calling session or subagent to calls of " + hooks.SpawnTool + ", and records its permission mode. Does not allow the call.",
+		Event: "PreToolUse", Tools: hooks.SpawnTools, StampsCaller: true,
+		Handle: func(x *exchange) error { return x.StampSpawnCaller(x.toolOfFlame(), x.Permissions(), x.bind) },
+		Doc:    "Adds the calling session or subagent to calls of " + hooks.SpawnTool + ", and records its permission mode. Does not allow the call.",
 	},
 	{
-		Event: "PreToolUse", Tools: agentTools, Means: (*exchange).childAsked,
-		Does: "Creates the subagent's frame and adds its context to the subagent's prompt.",
+		Event: "PreToolUse", Tools: agentTools, Handle: (*exchange).childAsked,
+		Doc: "Creates the subagent's frame and adds its context to the subagent's prompt.",
 	},
 	{
-		Event: "PostToolUse", Tools: agentTools, Means: (*exchange).childAnswered,
-		Does: "Records the subagent's id, or completes its frame.",
+		Event: "PostToolUse", Tools: agentTools, Handle: (*exchange).childAnswered,
+		Doc: "Records the subagent's id, or completes its frame.",
 	},
 	{
-		Event: "PostToolUse", Tools: fileTools, Means: (*exchange).fileWritten,
-		Does: "Records the file as an artifact of the frame.",
+		Event: "PostToolUse", Tools: fileTools, Handle: (*exchange).fileWritten,
+		Doc: "Records the file as an artifact of the frame.",
 	},
 	{
-		Event: "PostToolUse", Tools: stopTools, Means: (*exchange).childStopped,
-		Does: "Blocks the frame of a subagent that was stopped.",
+		Event: "PostToolUse", Tools: stopTools, Handle: (*exchange).childStopped,
+		Doc: "Blocks the frame of a subagent that was stopped.",
 	},
 	{
-		Event: "PostToolUse", Tools: listTools, Means: listCalled,
-		Does: "Shows the items of the to-do list as frames.",
+		Event: "PostToolUse", Tools: listTools, Handle: listCalled,
+		Doc: "Shows the items of the to-do list as frames.",
 	},
 	{
-		Event: "PostToolUse", Tools: planTool, Means: planApproved,
-		Does: "Keeps the plan that the user approved with the frame.",
+		Event: "PostToolUse", Tools: planTool, Handle: planApproved,
+		Doc: "Keeps the plan that the user approved with the frame.",
 	},
 	{
-		Event: "PostToolUseFailure", Tools: agentTools, Means: (*exchange).childFailed,
-		Does:  "Ends the frame of a subagent that failed.",
-		Alone: "only this event reports the failure",
+		Event: "PostToolUseFailure", Tools: agentTools, Handle: (*exchange).childFailed,
+		Doc:           "Ends the frame of a subagent that failed.",
+		ProcessReason: "only this event reports the failure",
 	},
 	{
-		Event: "PostToolUseFailure", Means: (*exchange).toolFailed,
-		Does: "Counts failures, for suggestions.",
+		Event: "PostToolUseFailure", Handle: (*exchange).toolFailed,
+		Doc: "Counts failures, for suggestions.",
 	},
 	{
-		Event: "SubagentStart", Means: (*exchange).childStarted,
-		Does: "Creates a new frame for a finished subagent that resumes; records the session of a subagent whose title matches no pattern, " +
+		Event: "SubagentStart", Handle: (*exchange).childStarted,
+		Doc: "Creates a new frame for a finished subagent that resumes; records the session of a subagent whose title matches no pattern, " +
 			"if only one of its type is starting.",
-		Alone: notAwaited,
+		ProcessReason: notAwaited,
 	},
 	{
-		Event: "SubagentStop", Means: (*exchange).childEnded,
-		Does: "Completes the subagent's frame, with its last message as the summary.",
+		Event: "SubagentStop", Handle: (*exchange).childEnded,
+		Doc: "Completes the subagent's frame, with its last message as the summary.",
 	},
 	{
-		Event: "Stop", Means: (*exchange).turnEnded,
-		Does: "Records that the session waits; blocks frames of subagents that no longer run; " +
+		Event: "Stop", Handle: (*exchange).turnEnded,
+		Doc: "Records that the session waits; blocks frames of subagents that no longer run; " +
 			"evaluates, with the last calls in the session's log, whether the frame should end.",
 	},
 	{
-		Event: "StopFailure", Means: (*exchange).turnFailed,
-		Does:  "Ends the frame of a subagent that an error of the model's API stopped. If the error stopped the session itself, records that it waits.",
-		Alone: notAwaited,
+		Event: "StopFailure", Handle: (*exchange).turnFailed,
+		Doc:           "Ends the frame of a subagent that an error of the model's API stopped. If the error stopped the session itself, records that it waits.",
+		ProcessReason: notAwaited,
 	},
 	{
-		Event: "PreCompact", Means: (*exchange).compacting,
-		Does:  "Adds what the frame needs to the instructions for the summary.",
-		Alone: "only this event can",
+		Event: "PreCompact", Handle: (*exchange).compacting,
+		Doc:           "Adds what the frame needs to the instructions for the summary.",
+		ProcessReason: "only this event can",
 	},
 	{
-		Event: "PostCompact", Means: func(x *exchange) error { return x.Compacted(x.Summary) },
-		Does:  "Stores the summary in the frame, and ends a frame whose pop waited for it.",
-		Alone: notAwaited + "; only this event has the summary",
+		Event: "PostCompact", Handle: func(x *exchange) error { return x.HandlePostCompact(x.Summary) },
+		Doc:           "Stores the summary in the frame, and ends a frame whose pop waited for it.",
+		ProcessReason: notAwaited + "; only this event has the summary",
 	},
 	{
-		Event: "SessionEnd", Means: (*exchange).sessionEnded,
-		Does:  "Ends the session's root frame if no work is left below it; other frames stay as they are.",
-		Alone: stoppedFirst,
+		Event: "SessionEnd", Handle: (*exchange).sessionEnded,
+		Doc:           "Ends the session's root frame if no work is left below it; other frames stay as they are.",
+		ProcessReason: stoppedFirst,
 	},
 }
 
 // Events says what flame does with each event of Claude Code.
 func Events() []hosts.EventDoc {
 	return hooks.Docs(rows, func(r row) string {
-		if r.Alone != "" {
-			return "a process: " + r.Alone
+		if r.ProcessReason != "" {
+			return "a process: " + r.ProcessReason
 		}
 		return "a call of the server"
 	})
 }
 
 // Hook handles one event of Claude Code (a hosts.Hook).
-func Hook(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
+func Hook(ctx context.Context, flame hosts.HookEnv, raw []byte) ([]byte, error) {
 	e, err := decodeEvent(raw)
 	if err != nil {
 		return nil, fmt.Errorf("event: %w", err)
@@ -168,8 +169,8 @@ type exchange struct {
 }
 
 func (x *exchange) prompted() error {
-	return x.Prompted(turns.Prompt{
-		ID: x.PromptID, Text: x.Prompt, FromUser: !x.isNotification(), MaxChars: maxInjected, Standing: x.Standing(),
+	return x.HandlePrompt(turns.Prompt{
+		ID: x.PromptID, Text: x.Prompt, FromUser: !x.isNotification(), MaxChars: maxInjected, Standing: x.Permissions(),
 		Seen: x.seenBefore,
 	})
 }
@@ -178,7 +179,7 @@ func (x *exchange) turnEnded() error {
 	if _, err := x.catchUp(); err != nil {
 		return err
 	}
-	return turns.End(x.Ctx, x.P, x.SessionItself(), turns.Turn{
+	return turns.End(x.Ctx, x.Project, x.SessionItself(), turns.EndReport{
 		Prompt: x.PromptID, LastMessage: x.LastMessage, Running: x.running(), Transcript: x.Transcript, Seen: x.seenAtEnd,
 	})
 }
@@ -187,14 +188,16 @@ func (x *exchange) turnEnded() error {
 func (x *exchange) turnFailed() error {
 	if x.Agent == "" {
 		return errors.Join(
-			stack.NoteFailure(x.Ctx, x.P, x.SessionItself()),
-			turns.End(x.Ctx, x.P, x.SessionItself(), turns.Turn{Failed: true, Stopped: x.failure(), Running: x.running(), Transcript: x.Transcript, Seen: x.seenAtEnd}),
+			stack.NoteFailure(x.Ctx, x.Project, x.SessionItself()),
+			turns.End(x.Ctx, x.Project, x.SessionItself(),
+				turns.EndReport{Failed: true, Stopped: x.failure(), Running: x.running(), Transcript: x.Transcript, Seen: x.seenAtEnd}),
 		)
 	}
 	if err := x.bind(); err != nil {
 		return err
 	}
-	return children.End(x.Ctx, x.P, x.SessionItself(), children.Ended{Session: x.Agent, End: core.ChildFailed, Last: x.failure(), Transcript: x.agentLog(x.Agent)})
+	return children.End(x.Ctx, x.Project, x.SessionItself(),
+		children.EndReport{Session: x.Agent, End: core.ChildFailed, Last: x.failure(), Transcript: x.agentLog(x.Agent)})
 }
 
 // failure returns the event's description of an error.
@@ -213,7 +216,7 @@ func (x *exchange) fileWritten() error {
 	if err := x.bind(); err != nil {
 		return err
 	}
-	return stack.NoteFiles(x.Ctx, x.P, x.Caller(), []string{call.File + call.Notebook})
+	return stack.NoteFiles(x.Ctx, x.Project, x.Caller(), []string{call.File + call.Notebook})
 }
 
 // planApproved handles the end of ExitPlanMode, which only an approved plan brings.
@@ -232,13 +235,13 @@ func (x *exchange) toolFailed() error {
 	if err := x.bind(); err != nil {
 		return err
 	}
-	return stack.NoteFailure(x.Ctx, x.P, x.Caller())
+	return stack.NoteFailure(x.Ctx, x.Project, x.Caller())
 }
 
 // compacting answers in plain text, which Claude Code adds to its own
 // instructions for the summary; it rejects JSON there (observed).
 func (x *exchange) compacting() (err error) {
-	x.Answer.Text, err = x.Compacting(maxCompaction, maxInjected)
+	x.Answer.Text, err = x.HandlePreCompact(maxCompaction, maxInjected)
 	return err
 }
 
@@ -249,8 +252,8 @@ func (x *exchange) sessionEnded() error {
 		return err
 	}
 	if turn := x.lastTurn(); gap.End && turn.Over {
-		ended := turns.Turn{Prompt: x.PromptID, LastMessage: turn.Said, Transcript: x.Transcript, Seen: x.seenBefore}
-		if err := errors.Join(turns.End(x.Ctx, x.P, x.SessionItself(), ended), x.P.NoteMadeUp(x.Ctx, Name)); err != nil {
+		ended := turns.EndReport{Prompt: x.PromptID, LastMessage: turn.Said, Transcript: x.Transcript, Seen: x.seenBefore}
+		if err := errors.Join(turns.End(x.Ctx, x.Project, x.SessionItself(), ended), x.Project.NoteMadeUp(x.Ctx, Name)); err != nil {
 			return err
 		}
 	}
@@ -288,9 +291,9 @@ func listCalled(x *exchange) error {
 
 // lastWords returns the caller's last words before the call, as far as its log has them.
 func lastWords(x *exchange) string {
-	log, of := x.Transcript, transcripts.Of{Session: x.Session}
+	log, of := x.Transcript, transcripts.LineFilter{Session: x.Session}
 	if x.Agent != "" {
-		log, of = x.agentLog(x.Agent), transcripts.Of{Agent: x.Agent}
+		log, of = x.agentLog(x.Agent), transcripts.LineFilter{Agent: x.Agent}
 	}
 	return transcripts.ClaudeWords(hooks.Tail(log, maxWords), of, x.Call, strings.Split(listTools, "|"))
 }

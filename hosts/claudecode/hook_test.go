@@ -64,7 +64,7 @@ func TestWhatASubagentDidBeforeItWasKnownMovesToItsPlace(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
 	s.spawned()
-	_, err := stack.Push(t.Context(), s.P, project.Caller{Session: "a1", Parent: "main", Host: "claude-code", Trust: project.Stamped}, "early work", "")
+	_, err := stack.Push(t.Context(), s.P, project.Caller{Session: "a1", Parent: "main", Host: "claude-code", Trust: project.TrustHook}, "early work", "")
 	require.NoError(t, err)
 	s.Do("child begins", "t1", "a1")
 	assert.Equal(t, "in_progress main work\n  in_progress first\n    in_progress early work\n", s.Tree())
@@ -139,7 +139,7 @@ func TestTheNoteForACompactionIsShortAndTrue(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
 	s.Once("prompt", "\x1b[31m"+strings.Repeat("a very long goal ", 60))
-	by := project.Caller{Session: "main", Host: "claude-code", Trust: project.Stamped}
+	by := project.Caller{Session: "main", Host: "claude-code", Trust: project.TrustHook}
 	piece, err := stack.Push(t.Context(), s.P, by, "piece", "")
 	require.NoError(t, err)
 	for i := range 5 {
@@ -183,7 +183,7 @@ func TestWhatANoteCallsKnownStandsInTheNextContext(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
 	s.Once("prompt", "main work")
-	by := project.Caller{Session: "main", Host: "claude-code", Trust: project.Stamped}
+	by := project.Caller{Session: "main", Host: "claude-code", Trust: project.TrustHook}
 	for i := range 40 {
 		_, err := stack.Push(t.Context(), s.P, by, fmt.Sprint("part ", i), "")
 		require.NoError(t, err)

@@ -11,14 +11,14 @@ import (
 func Host() hosts.Host {
 	h := facts()
 	h.Hook, h.Events, h.Patience = Hook, Events, time.Second
-	h.Calls = calls()
-	h.Wire = wire()
+	h.HookTool = calls()
+	h.Gateway = wire()
 	h.BaseVariable = baseVariable
 	h.Shown = shown
 	h.SetsVariable = setsVariable
-	h.Behind = func(m hosts.Machine, args []string) (hosts.Behind, error) {
+	h.PlanGatewayLaunch = func(m hosts.Machine, args []string) (hosts.GatewayLaunch, error) {
 		return behind(m, managedFolder(runtime.GOOS), args)
 	}
-	h.On = func(m hosts.Machine) hosts.Client { return Client{Machine: m} }
+	h.Client = func(m hosts.Machine) hosts.Client { return Client{Machine: m} }
 	return h
 }

@@ -14,7 +14,7 @@ import (
 // Launch returns the command for a child: print mode, which never prompts, with
 // its output line by line. The user's settings apply to it as to its parent, so
 // that their denials bind; ours only take away (spec: agents §2).
-func (h Client) Launch(c hosts.Child) (hosts.Launch, error) {
+func (h Client) Launch(c hosts.LaunchSpec) (hosts.Launch, error) {
 	program, err := facts().Find(h.Machine)
 	if err != nil {
 		return hosts.Launch{}, err
@@ -45,7 +45,7 @@ func (h Client) Launch(c hosts.Child) (hosts.Launch, error) {
 }
 
 // session returns the option that sets the child's session.
-func session(c hosts.Child) []string {
+func session(c hosts.LaunchSpec) []string {
 	if c.Resume {
 		return []string{"--resume=" + c.Session}
 	}
@@ -53,7 +53,7 @@ func session(c hosts.Child) []string {
 }
 
 // prompt returns what the child reads first.
-func prompt(c hosts.Child) string {
+func prompt(c hosts.LaunchSpec) string {
 	if first := text(c.HostKeys["initialPrompt"]); first != "" && !c.Resume {
 		return first + "\n\n" + c.Prompt
 	}
@@ -62,7 +62,7 @@ func prompt(c hosts.Child) string {
 
 // settings returns the hooks of the child's definition as settings of its own,
 // or "" if it has none.
-func settings(c hosts.Child) (string, error) {
+func settings(c hosts.LaunchSpec) (string, error) {
 	hooks, given := c.HostKeys["hooks"]
 	if !given {
 		return "", nil
@@ -73,7 +73,7 @@ func settings(c hosts.Child) (string, error) {
 
 // servers returns the options for the child's MCP servers. They are part of the
 // command itself: the child could change a file before it resumes.
-func (h Client) servers(c hosts.Child) (options []string, err error) {
+func (h Client) servers(c hosts.LaunchSpec) (options []string, err error) {
 	if c.Strange || c.Tools.Limited || !h.hasFlame() || c.HostKeys["mcpServers"] != nil {
 		config, err := h.mcpConfig(c)
 		if err != nil {
@@ -96,7 +96,7 @@ func (h Client) servers(c hosts.Child) (options []string, err error) {
 // is one for which everything not allowed is denied, and what changes things is
 // removed, except for commands that a person has allowed. MCP tools are asked
 // for one by one.
-func (h Client) permissions(c hosts.Child) ([]string, error) {
+func (h Client) permissions(c hosts.LaunchSpec) ([]string, error) {
 	projects, err := h.denials()
 	if err != nil {
 		return nil, err
@@ -109,12 +109,12 @@ func (h Client) permissions(c hosts.Child) ([]string, error) {
 	ruled := func(tool string) bool {
 		return slices.ContainsFunc(c.Trusted, func(rule string) bool { return strings.HasPrefix(rule, tool+"(") })
 	}
-	if mode == hosts.Plan {
-		mode = hosts.DontAsk
-		denied = append(denied, slices.DeleteFunc(tools.Names(hosts.Edits, hosts.Runs), ruled)...)
+	if mode == hosts.ModePlan {
+		mode = hosts.ModeDontAsk
+		denied = append(denied, slices.DeleteFunc(tools.Names(hosts.EffectEdit, hosts.EffectRun), ruled)...)
 	}
-	if mode == hosts.Bypass && slices.ContainsFunc(c.Tools.Allowed, isRuled) {
-		mode = hosts.AcceptEdits // it obeys the rules
+	if mode == hosts.ModeBypass && slices.ContainsFunc(c.Tools.Allowed, isRuled) {
+		mode = hosts.ModeAcceptEdits // it obeys the rules
 		allowed = append(allowed, slices.DeleteFunc(slices.Clone(c.Tools.Allowed), func(tool string) bool { return !isRuled(tool) })...)
 	}
 	args := []string{"--permission-mode", string(mode)}
@@ -156,7 +156,7 @@ func (h Client) denials() (denied []string, err error) {
 				Deny []string `json:"deny"`
 			} `json:"permissions"`
 		}
-		if err := h.read(hosts.Project, file, &settings); err != nil && !errors.Is(err, errNoJSON) {
+		if err := h.read(hosts.ScopeProject, file, &settings); err != nil && !errors.Is(err, errNoJSON) {
 			return nil, err
 		}
 		denied = append(denied, slices.DeleteFunc(settings.Permissions.Deny, func(rule string) bool { return !hosts.ValidTool(rule) })...)
@@ -203,8 +203,8 @@ func (h Client) hasFlame() bool {
 
 // hasPlugin reports whether our plugin is on, for the user or in the project.
 func (h Client) hasPlugin() bool {
-	return h.enables(hosts.User, filepath.Join(h.Machine.Home, ".claude", "settings.json")) ||
-		slices.ContainsFunc(h.projectSettings(), func(file string) bool { return h.enables(hosts.Project, file) })
+	return h.enables(hosts.ScopeUser, filepath.Join(h.Machine.Home, ".claude", "settings.json")) ||
+		slices.ContainsFunc(h.projectSettings(), func(file string) bool { return h.enables(hosts.ScopeProject, file) })
 }
 
 // enables reports whether a settings file switches our plugin on.
@@ -226,7 +226,7 @@ func (h Client) enables(scope hosts.Scope, file string) bool {
 // mcpConfig returns the servers of a child: flame's, and those of its definition. Where our
 // plugin is on, its hooks run in the child too, whose server may be left out: then the
 // child's own bears the name that they call.
-func (h Client) mcpConfig(c hosts.Child) ([]byte, error) {
+func (h Client) mcpConfig(c hosts.LaunchSpec) ([]byte, error) {
 	servers := map[string]any{}
 	if own, given := c.HostKeys["mcpServers"]; given && json.Unmarshal(own, &servers) != nil {
 		servers = map[string]any{} // a list names servers of the user, which are there anyway

@@ -57,7 +57,7 @@ func (all layers) trusted() layers {
 
 // layersOf reads all the places, in the client's order. A file that cannot be read sets
 // nothing, for the client neither.
-func layersOf(m hosts.Machine, managed string, given given) layers {
+func layersOf(m hosts.Machine, managed string, given flagSettings) layers {
 	own := ownFolder(m)
 	all := layers{{where: environment, env: ofProcess(m)}}
 	read := func(scope hosts.Scope, m hosts.Machine, file string, rank rank) {
@@ -65,18 +65,18 @@ func layersOf(m hosts.Machine, managed string, given given) layers {
 			all = append(all, layer{where: file, rank: rank, env: envOf(content)})
 		}
 	}
-	read(hosts.User, m, Client{Machine: m}.userFile(), ofUser)
-	read(hosts.User, m, filepath.Join(own, "settings.json"), ofUser)
+	read(hosts.ScopeUser, m, Client{Machine: m}.userFile(), ofUser)
+	read(hosts.ScopeUser, m, filepath.Join(own, "settings.json"), ofUser)
 	for _, dir := range projectFolders(m) {
-		for _, file := range (Client{Machine: m.At(dir)}).projectSettings() {
+		for _, file := range (Client{Machine: m.InProject(dir)}).projectSettings() {
 			if file != filepath.Join(own, "settings.json") { // the home may be the folder that the client is started in
-				read(hosts.Project, m.At(dir), file, ofProject)
+				read(hosts.ScopeProject, m.InProject(dir), file, ofProject)
 			}
 		}
 	}
 	all = append(all, layer{where: "--settings", env: given.variables()})
 	for _, file := range administrators(managed, own) {
-		read(hosts.User, m, file, ofAdministrator)
+		read(hosts.ScopeUser, m, file, ofAdministrator)
 	}
 	return all
 }

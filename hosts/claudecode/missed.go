@@ -26,7 +26,7 @@ const maxMissed = 8 << 20
 // killed: from the session's log, and from the files of its subagents. It returns which events of
 // the current turn are still missing.
 func (x *exchange) catchUp() (gap turns.Gap, err error) {
-	gap, err = turns.GapOf(x.Ctx, x.P, x.SessionItself(), x.PromptID)
+	gap, err = turns.GapOf(x.Ctx, x.Project, x.SessionItself(), x.PromptID)
 	if err != nil {
 		return gap, err
 	}
@@ -39,7 +39,7 @@ func (x *exchange) catchUp() (gap turns.Gap, err error) {
 // promptMissed records the event's prompt, and before it the first prompt of an unknown session,
 // at their own times. Only prompts that a person wrote name work.
 func (x *exchange) promptMissed() error {
-	known, _, err := children.Known(x.Ctx, x.P, x.Session)
+	known, _, err := children.Known(x.Ctx, x.Project, x.Session)
 	if err != nil {
 		return err
 	}
@@ -54,8 +54,8 @@ func (x *exchange) promptMissed() error {
 	}
 	for _, prompt := range prompts {
 		fromUser := !strings.HasPrefix(prompt.Text, "<")
-		err := turns.NotePrompt(x.Ctx, x.P.Then(prompt.At), x.SessionItself(), turns.Prompt{ID: prompt.ID, Text: prompt.Text, FromUser: fromUser})
-		if err = errors.Join(err, x.P.NoteMadeUp(x.Ctx, Name)); err != nil {
+		err := turns.NotePrompt(x.Ctx, x.Project.Then(prompt.At), x.SessionItself(), turns.Prompt{ID: prompt.ID, Text: prompt.Text, FromUser: fromUser})
+		if err = errors.Join(err, x.Project.NoteMadeUp(x.Ctx, Name)); err != nil {
 			return err
 		}
 	}
@@ -63,8 +63,8 @@ func (x *exchange) promptMissed() error {
 }
 
 // lastTurn returns the last turn that the session's log shows.
-func (x *exchange) lastTurn() transcripts.Turn {
-	return transcripts.ClaudeTurn(hooks.Tail(x.Transcript, maxTail), transcripts.Of{Session: x.Session}, true)
+func (x *exchange) lastTurn() transcripts.TurnSummary {
+	return transcripts.ClaudeTurn(hooks.Tail(x.Transcript, maxTail), transcripts.LineFilter{Session: x.Session}, true)
 }
 
 // Of a session's subagents, at most maxSubagents are looked at, the newest first, and only
@@ -82,7 +82,7 @@ func (x *exchange) childrenMissed() error {
 		if slices.Contains(x.running(), id) {
 			continue
 		}
-		child, err := children.SessionOf(x.Ctx, x.P, id)
+		child, err := children.SessionOf(x.Ctx, x.Project, id)
 		if err == nil && !child.IsCompleted {
 			err = x.childMissed(id)
 		}
@@ -102,13 +102,13 @@ func (x *exchange) childMissed(id string) error {
 		return err
 	}
 	log := x.agentLog(id)
-	turn := transcripts.ClaudeTurn(hooks.Tail(log, maxTail), transcripts.Of{Agent: id}, true)
+	turn := transcripts.ClaudeTurn(hooks.Tail(log, maxTail), transcripts.LineFilter{Agent: id}, true)
 	if !turn.Over {
 		return nil
 	}
 	return errors.Join(
-		children.End(x.Ctx, x.P, x.SessionItself(), children.Ended{Session: id, End: core.ChildCompleted, Last: turn.Said, Transcript: log}),
-		x.P.NoteMadeUp(x.Ctx, Name),
+		children.End(x.Ctx, x.Project, x.SessionItself(), children.EndReport{Session: id, End: core.ChildCompleted, Last: turn.Said, Transcript: log}),
+		x.Project.NoteMadeUp(x.Ctx, Name),
 	)
 }
 
@@ -123,7 +123,7 @@ func (x *exchange) subagents() (ids []string) {
 	if err != nil {
 		return nil // it has none
 	}
-	since := x.P.Now().Time().Add(-lookBack)
+	since := x.Project.Now().Time().Add(-lookBack)
 	files := lo.FilterMap(entries, func(e os.DirEntry, _ int) (os.FileInfo, bool) {
 		info, err := e.Info()
 		return info, err == nil && strings.HasSuffix(e.Name(), ".meta.json") && info.ModTime().After(since)
@@ -144,7 +144,7 @@ const maxTail = 128 << 10
 // asked is as for transcripts.ClaudeTurn.
 func (e event) seen(asked bool) func() autonomy.Seen {
 	return sync.OnceValue(func() autonomy.Seen {
-		t := transcripts.ClaudeTurn(hooks.Tail(e.Transcript, maxTail), transcripts.Of{Session: e.Session}, asked)
+		t := transcripts.ClaudeTurn(hooks.Tail(e.Transcript, maxTail), transcripts.LineFilter{Session: e.Session}, asked)
 		t.Whole = !asked || strings.TrimSpace(t.Said) == strings.TrimSpace(e.LastMessage)
 		return t
 	})

@@ -88,7 +88,7 @@ func TestWhatAModelWritesNamesNobody(t *testing.T) {
 	for name, input := range forged {
 		s := newSession(t)
 		rest, by := projecttest.Proven(t, s.P, "flame_push", "t", s.vouched(push, byHand, "user", "", input).UpdatedInput)
-		assert.Equal(t, project.Caller{Session: "main", Trust: project.Stamped}, by, name)
+		assert.Equal(t, project.Caller{Session: "main", Trust: project.TrustHook}, by, name)
 		assert.Equal(t, "{}", rest, name)
 	}
 	s := newSession(t)

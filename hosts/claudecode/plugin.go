@@ -189,7 +189,7 @@ func hooksFile(calling bool) ([]byte, error) {
 func matchersOf(event string, calling bool) []hooks.Matcher {
 	command := hooks.Entry{Type: "command", Command: starter, Args: []string{"hook", Name}, Timeout: hookSeconds}
 	all := lo.Filter(rows, func(r row, _ int) bool { return r.Event == event })
-	called, started := lo.FilterReject(all, func(r row, _ int) bool { return calling && r.Alone == "" })
+	called, started := lo.FilterReject(all, func(r row, _ int) bool { return calling && r.ProcessReason == "" })
 	switch {
 	case len(called) == 0:
 		return []hooks.Matcher{hooks.On(hooks.ToolsOf(all), command)}
@@ -222,8 +222,8 @@ func call(input map[string]any) hooks.Entry {
 const callTool = "hook"
 
 // calls say how Claude Code calls that tool.
-func calls() *hosts.Calls {
-	return &hosts.Calls{Tool: callTool, Event: calledEvent, Silence: silence}
+func calls() *hosts.HookTool {
+	return &hosts.HookTool{Tool: callTool, Event: calledEvent, Silence: silence}
 }
 
 // A field is one field of an event.

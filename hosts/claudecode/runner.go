@@ -68,7 +68,7 @@ func (r runner) loads(ctx context.Context, f form) bool {
 		return false
 	}
 	defer os.RemoveAll(scratch)
-	err = hosts.Apply(ctx, hosts.WriteFolder(scratch, f.files), func(hosts.Step) {})
+	err = hosts.Apply(ctx, hosts.WriteFolder(scratch, f.files), func(hosts.SetupStep) {})
 	return err == nil && r.refuses(ctx, filepath.Join(scratch, "plugin")) == ""
 }
 
@@ -111,7 +111,7 @@ func (h Client) registrations() ([]hosts.Registration, error) {
 	}
 	var project serverList
 	userFile, projectFile := h.userFile(), filepath.Join(h.Machine.ProjectDir, ".mcp.json")
-	err := errors.Join(h.read(hosts.User, userFile, &user), h.read(hosts.Project, projectFile, &project))
+	err := errors.Join(h.read(hosts.ScopeUser, userFile, &user), h.read(hosts.ScopeProject, projectFile, &project))
 	if err != nil {
 		return nil, err
 	}

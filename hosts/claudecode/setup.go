@@ -28,7 +28,7 @@ type Client struct {
 
 // Install plans the marketplace folder, its registration and the plugin in
 // scope. A plugin that is outdated or switched off is restored.
-func (h Client) Install(ctx context.Context, scope hosts.Scope) ([]hosts.Step, error) {
+func (h Client) Install(ctx context.Context, scope hosts.Scope) ([]hosts.SetupStep, error) {
 	claude, err := h.runner()
 	if err != nil {
 		return nil, err
@@ -65,8 +65,8 @@ func (h Client) Install(ctx context.Context, scope hosts.Scope) ([]hosts.Step, e
 // Remove plans to uninstall the plugin from scope, and to remove the
 // marketplace and its folder if no other scope or project has the plugin. If
 // Claude Code itself is gone, only the folder is left to delete.
-func (h Client) Remove(ctx context.Context, scope hosts.Scope) ([]hosts.Step, error) {
-	var steps []hosts.Step
+func (h Client) Remove(ctx context.Context, scope hosts.Scope) ([]hosts.SetupStep, error) {
+	var steps []hosts.SetupStep
 	if claude, err := h.runner(); err == nil {
 		if err := h.mayWrite(scope); err != nil {
 			return nil, err
@@ -89,7 +89,7 @@ func (h Client) Remove(ctx context.Context, scope hosts.Scope) ([]hosts.Step, er
 			steps = append(steps, claude.Step("plugin", "marketplace", "remove", marketplaceName))
 		}
 	}
-	return append(steps, h.Machine.Files(hosts.User).Remove(h.folder(), h.Machine.DataHome())...), nil
+	return append(steps, h.Machine.Files(hosts.ScopeUser).Remove(h.folder(), h.Machine.DataHome())...), nil
 }
 
 // Status asks Claude Code for its plugins and reads its files for servers that
@@ -158,8 +158,8 @@ func (h Client) written() (there form, is bool, err error) {
 
 // tidily returns a step after which the project has no settings file that the client made
 // for the plugin and left with nothing in it.
-func (h Client) tidily(scope hosts.Scope, step hosts.Step) hosts.Step {
-	if scope != hosts.Project {
+func (h Client) tidily(scope hosts.Scope, step hosts.SetupStep) hosts.SetupStep {
+	if scope != hosts.ScopeProject {
 		return step
 	}
 	uninstall := step.Do
@@ -191,7 +191,7 @@ func (h Client) tidily(scope hosts.Scope, step hosts.Step) hosts.Step {
 // mayWrite refuses a scope whose settings Claude Code would write outside the
 // project.
 func (h Client) mayWrite(scope hosts.Scope) error {
-	if scope != hosts.Project {
+	if scope != hosts.ScopeProject {
 		return nil
 	}
 	return h.Machine.Files(scope).Check(filepath.Join(h.Machine.ProjectDir, ".claude", "settings.json"))
@@ -226,7 +226,7 @@ func (h Client) usedBeside(plugins []listedPlugin, scope hosts.Scope) bool {
 }
 
 func (h Client) in(p listedPlugin, scope hosts.Scope) bool {
-	return p.Scope == scope && (scope == hosts.User || hosts.Same(p.ProjectPath, h.Machine.ProjectDir))
+	return p.Scope == scope && (scope == hosts.ScopeUser || hosts.Same(p.ProjectPath, h.Machine.ProjectDir))
 }
 
 // runner finds Claude Code; its command line works in the project's folder.

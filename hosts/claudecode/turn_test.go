@@ -34,7 +34,7 @@ func ran(id, command, output string, failed bool) string {
 }
 
 // scene returns what flame noted of the session's conversation.
-func (s *session) scene() (scene autonomy.Scene) {
+func (s *session) scene() (scene autonomy.SessionActivity) {
 	s.T.Helper()
 	require.NoError(s.T, s.P.Store.View(s.T.Context(), func(tx project.Tx) error {
 		_, err := tx.Record("scene", "main", &scene)

@@ -20,10 +20,10 @@ const (
 )
 
 // wire is how Claude Code speaks with its model.
-func wire() *hosts.Wire {
-	return &hosts.Wire{
+func wire() *hosts.GatewaySpec {
+	return &hosts.GatewaySpec{
 		Lines: []string{`--resume`, `-p "Fix the login"`},
-		API:   hosts.MessagesAPI, Folds: true, Tools: tools, Asked: asked, Own: ownTool, Said: said, Dialog: dialog, IsSummary: isSummary,
+		API:   hosts.MessagesAPI, Folds: true, Tools: tools, RequestInfo: asked, FlameTool: ownTool, UserWords: said, Dialog: dialog, IsSummary: isSummary,
 		Usage: transcripts.ClaudeUsage, Prices: transcripts.CachePrices,
 	}
 }
@@ -43,11 +43,11 @@ const (
 
 // asked reads the headers. A client that tells no class sends the conversation, as far
 // as anyone knows.
-func asked(h http.Header, _ []byte) hosts.Asked {
-	a := hosts.Asked{Session: h.Get(sessionHeader), Agent: h.Get(agentHeader)}
-	usual := hosts.Main
+func asked(h http.Header, _ []byte) hosts.RequestInfo {
+	a := hosts.RequestInfo{Session: h.Get(sessionHeader), Agent: h.Get(agentHeader)}
+	usual := hosts.ClassMain
 	if a.Agent != "" {
-		usual = hosts.Subagent
+		usual = hosts.ClassSubagent
 	}
 	a.Class = cmp.Or(hosts.Class(h.Get(classHeader)), usual)
 	if strings.Contains(strings.Join(h.Values(betaHeader), ","), longWindow) {
@@ -112,7 +112,7 @@ func dialog(tool, result string, failed bool) hosts.Dialog {
 	case failed && found != nil && tools.Knows(tool):
 		return hosts.Dialog{Refusal: found[1]}
 	}
-	refuses := failed && said != "" && !failures().MatchString(said) && slices.Contains(tools.Names(hosts.Runs, hosts.Edits), tool)
+	refuses := failed && said != "" && !failures().MatchString(said) && slices.Contains(tools.Names(hosts.EffectRun, hosts.EffectEdit), tool)
 	return hosts.Dialog{Stays: failed && found != nil || refuses}
 }
 

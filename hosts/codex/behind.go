@@ -30,25 +30,25 @@ const plainly = "use plain `" + Program + "` here; flame's frames work in it all
 const certificates = "CODEX_CA_CERTIFICATE"
 
 // behind returns how a command line of Codex runs behind a gateway.
-func (h Client) behind(args []string) (hosts.Behind, error) {
+func (h Client) behind(args []string) (hosts.GatewayLaunch, error) {
 	line := read(args)
 	if plain[line.command] {
-		return hosts.Behind{Plain: true}, nil
+		return hosts.GatewayLaunch{Plain: true}, nil
 	}
 	if line.elsewhere != "" {
-		return hosts.Behind{}, core.Invalidf("with %s, flame does not know where Codex sends its requests", line.elsewhere).WithHint(plainly)
+		return hosts.GatewayLaunch{}, core.Invalidf("with %s, flame does not know where Codex sends its requests", line.elsewhere).WithHint(plainly)
 	}
 	codex, err := h.program()
 	if err != nil {
-		return hosts.Behind{}, err
+		return hosts.GatewayLaunch{}, err
 	}
 	c, err := h.configured(context.Background(), codex, line.options)
 	if err != nil {
-		return hosts.Behind{}, err
+		return hosts.GatewayLaunch{}, err
 	}
 	upstream, setting, err := c.route(h.Machine.Getenv(keyVariable) != "" && line.command == "exec")
 	if err != nil {
-		return hosts.Behind{}, err
+		return hosts.GatewayLaunch{}, err
 	}
 	network := hosts.NetworkOf(h.Machine.Getenv)
 	network[hosts.Certificates] = cmp.Or(h.Machine.Getenv(certificates), network[hosts.Certificates])
@@ -56,7 +56,7 @@ func (h Client) behind(args []string) (hosts.Behind, error) {
 	if !slices.Contains(args, "--dangerously-bypass-hook-trust") {
 		notes = hosts.Unheard(c.Hooks.consent())
 	}
-	return hosts.Behind{
+	return hosts.GatewayLaunch{
 		Upstream: upstream, Network: network, Notes: notes,
 		Args: func(_, base string) []string { return line.with(setting(base)) },
 		Env:  func(_, mark string) []string { return append(hosts.PastProxies(h.Machine.Getenv), mark) },

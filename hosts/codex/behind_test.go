@@ -22,7 +22,7 @@ import (
 
 // behind returns how Codex runs behind a gateway, by what its app server is given to say, and what the
 // server was asked.
-func behind(m hosts.Machine, tt clienttest.Behind) (b hosts.Behind, asked string, err error) {
+func behind(m hosts.Machine, tt clienttest.Behind) (b hosts.GatewayLaunch, asked string, err error) {
 	m.Converse = func(_ context.Context, _, _ string, isLast func(string) bool, _ string, args ...string) error {
 		asked = strings.Join(args, " ")
 		said := func(id int, name string, result string) string {
@@ -42,12 +42,12 @@ func behind(m hosts.Machine, tt clienttest.Behind) (b hosts.Behind, asked string
 		}
 		return errors.New("no answer")
 	}
-	b, err = codex.Host(nil).Behind(m, tt.Args)
+	b, err = codex.Host(nil).PlanGatewayLaunch(m, tt.Args)
 	return b, asked, err
 }
 
 func TestCommandLinesBehindAGateway(t *testing.T) {
-	clienttest.Behinds(t, func(m hosts.Machine, tt clienttest.Behind) (hosts.Behind, error) {
+	clienttest.Behinds(t, func(m hosts.Machine, tt clienttest.Behind) (hosts.GatewayLaunch, error) {
 		b, _, err := behind(m, tt)
 		return b, err
 	}, "testdata/behind.json")
@@ -80,39 +80,39 @@ func TestWhoAsks(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		session, thread, turn string
-		want                  hosts.Asked
+		want                  hosts.RequestInfo
 	}{
-		"a session":                {"s", "s", `{"request_kind":"turn"}`, hosts.Asked{Session: "s", Class: hosts.Main}},
-		"a subagent":               {"s", "t", `{"request_kind":"turn"}`, hosts.Asked{Session: "s", Agent: "t", Class: hosts.Subagent}},
-		"a compaction":             {"s", "s", `{"request_kind":"compaction"}`, hosts.Asked{Session: "s", Class: hosts.Compaction}},
-		"something beside":         {"s", "s", `{"request_kind":"memory"}`, hosts.Asked{Session: "s", Class: hosts.Auxiliary}},
-		"an older version":         {"s", "", ``, hosts.Asked{Session: "s", Class: hosts.Main}},
-		"another program":          {"", "", `{`, hosts.Asked{Class: hosts.Main}},
-		"a header of another form": {"s", "s", `{"request_kind":5}`, hosts.Asked{Session: "s", Class: hosts.Main}},
+		"a session":                {"s", "s", `{"request_kind":"turn"}`, hosts.RequestInfo{Session: "s", Class: hosts.ClassMain}},
+		"a subagent":               {"s", "t", `{"request_kind":"turn"}`, hosts.RequestInfo{Session: "s", Agent: "t", Class: hosts.ClassSubagent}},
+		"a compaction":             {"s", "s", `{"request_kind":"compaction"}`, hosts.RequestInfo{Session: "s", Class: hosts.ClassCompaction}},
+		"something beside":         {"s", "s", `{"request_kind":"memory"}`, hosts.RequestInfo{Session: "s", Class: hosts.ClassAuxiliary}},
+		"an older version":         {"s", "", ``, hosts.RequestInfo{Session: "s", Class: hosts.ClassMain}},
+		"another program":          {"", "", `{`, hosts.RequestInfo{Class: hosts.ClassMain}},
+		"a header of another form": {"s", "s", `{"request_kind":5}`, hosts.RequestInfo{Session: "s", Class: hosts.ClassMain}},
 	}
 	for name, tt := range tests {
 		h := http.Header{}
 		h.Set("session-id", tt.session)
 		h.Set("thread-id", tt.thread)
 		h.Set("x-codex-turn-metadata", tt.turn)
-		assert.Equal(t, tt.want, codex.Host(nil).Wire.Asked(h, nil), name)
+		assert.Equal(t, tt.want, codex.Host(nil).Gateway.RequestInfo(h, nil), name)
 	}
 }
 
 func TestWordsOfRequests(t *testing.T) {
 	t.Parallel()
-	w := codex.Host(nil).Wire
-	assert.Equal(t, op.Name("flame_push"), w.Own("mcp__flame__flame_push"))
-	assert.Empty(t, w.Own("mcp__docs__flame_push"))
+	w := codex.Host(nil).Gateway
+	assert.Equal(t, op.Name("flame_push"), w.FlameTool("mcp__flame__flame_push"))
+	assert.Empty(t, w.FlameTool("mcp__docs__flame_push"))
 	for text, want := range map[string]string{
 		"please": "please", "<environment_context>\nx\n</environment_context>": "", "# AGENTS.md instructions for /x": "",
 		"Another language model started to solve this problem:\nDONE": "",
 	} {
-		assert.Equal(t, want, w.Said(text, false))
-		assert.Empty(t, w.Said(text, true))
+		assert.Equal(t, want, w.UserWords(text, false))
+		assert.Empty(t, w.UserWords(text, true))
 	}
-	assert.True(t, w.Lasts("<permissions instructions>"))
-	assert.False(t, w.Lasts("\n<flame-changes session=\"x\">"))
+	assert.True(t, w.KeepsText("<permissions instructions>"))
+	assert.False(t, w.KeepsText("\n<flame-changes session=\"x\">"))
 	assert.Equal(t, "Started x", w.Answer("Wall time: 0.1 seconds\nOutput:\nStarted x"))
 	assert.Equal(t, "Started x\nOutput:\ny", w.Answer("Started x\nOutput:\ny"))
 	assert.Equal(t, core.Usage{TokensIn: 50, TokensOut: 7, CacheRead: 40, CacheWritten: 10, Unpriced: 107},

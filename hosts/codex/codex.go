@@ -39,31 +39,32 @@ const (
 func facts() hosts.Host {
 	return hosts.Host{
 		Name: Name, Title: "Codex CLI", Program: Program,
-		Adds: "a plugin", ByHand: "codex mcp add flame -- flame serve --tools lean",
+		Adds: "a plugin", ManualSetup: "codex mcp add flame -- flame serve --tools lean",
 		Leaves:     "empty folders of its cache of plugins",
 		Burden:     1_700,
-		ClientName: "codex-mcp-client", SessionVariable: "CODEX_THREAD_ID", Inside: "CODEX_THREAD_ID", CallID: "callId",
-		Variables: []string{"CODEX_THREAD_ID", "CODEX_SESSION_ID", "CODEX_TOOL_CALL_ID", "CODEX_VERSION", "CODEX_CI"},
-		Settings:  []string{".codex", ".agents"},
-		Takes:     func(model string) bool { return !strings.Contains(model, "/") },
-		Tools:     tools, Joint: "mcp__",
-		Agents:  map[string][]string{"default": nil, "explorer": nil, "worker": nil},
-		LogsIn:  func(m hosts.Machine) string { return filepath.Join(ownFolder(m), "sessions") },
-		Newest:  newest,
-		Logs:    transcripts.Formats{logs.Rollout, logs.Run},
-		Prints:  logs.Run,
-		Resumes: func(session string) bool { return uuid.Validate(session) == nil }, // a subagent is a thread of its own
-		Talk:    []string{"resume"},
+		ClientName: "codex-mcp-client", SessionVariable: "CODEX_THREAD_ID", MarkerVariable: "CODEX_THREAD_ID", CallID: "callId",
+		UnsetForAgents: []string{"CODEX_THREAD_ID", "CODEX_SESSION_ID", "CODEX_TOOL_CALL_ID", "CODEX_VERSION", "CODEX_CI"},
+		Settings:       []string{".codex", ".agents"},
+		AcceptsModel:   func(model string) bool { return !strings.Contains(model, "/") },
+		Tools:          tools, MCPSeparator: "mcp__",
+		Agents:     map[string][]string{"default": nil, "explorer": nil, "worker": nil},
+		LogsIn:     func(m hosts.Machine) string { return filepath.Join(ownFolder(m), "sessions") },
+		Newest:     newest,
+		Logs:       transcripts.Formats{logs.Rollout, logs.Run},
+		RunFormat:  logs.Run,
+		Resumes:    func(session string) bool { return uuid.Validate(session) == nil }, // a subagent is a thread of its own
+		ResumeArgs: []string{"resume"},
 	}
 }
 
 // tools are Codex's own, by the names that hooks see or, if they see none, that the model uses.
 var tools = hosts.Tools{
-	{Name: "Bash", Does: hosts.Runs, Same: []string{"Bash"}}, {Name: "exec_command", Does: hosts.Runs, Same: []string{"Bash"}},
-	{Name: "write_stdin", Does: hosts.Runs}, {Name: patchTool, Does: hosts.Edits, Same: []string{"Edit", "MultiEdit", "NotebookEdit"}},
-	{Name: "view_image", Does: hosts.Reads, Same: []string{"Read"}}, {Name: "web_search", Does: hosts.Fetches, Same: []string{"WebSearch", "WebFetch"}},
-	{Name: spawnTool, Does: hosts.Spawns, Same: []string{"Agent", "Task"}},
-	{Name: planTool, Does: hosts.Notes, Same: []string{"TodoWrite"}}, {Name: "tool_search", Does: hosts.Notes}, {Name: askTool},
+	{Name: "Bash", Effect: hosts.EffectRun, Canonical: []string{"Bash"}}, {Name: "exec_command", Effect: hosts.EffectRun, Canonical: []string{"Bash"}},
+	{Name: "write_stdin", Effect: hosts.EffectRun}, {Name: patchTool, Effect: hosts.EffectEdit, Canonical: []string{"Edit", "MultiEdit", "NotebookEdit"}},
+	{Name: "view_image", Effect: hosts.EffectRead, Canonical: []string{"Read"}},
+	{Name: "web_search", Effect: hosts.EffectFetch, Canonical: []string{"WebSearch", "WebFetch"}},
+	{Name: spawnTool, Effect: hosts.EffectSpawn, Canonical: []string{"Agent", "Task"}},
+	{Name: planTool, Effect: hosts.EffectNote, Canonical: []string{"TodoWrite"}}, {Name: "tool_search", Effect: hosts.EffectNote}, {Name: askTool},
 	{Name: "wait_agent"}, {Name: "send_input"}, {Name: "resume_agent"}, {Name: closeTool},
 	{Name: "list_mcp_resources"}, {Name: "list_mcp_resource_templates"}, {Name: "read_mcp_resource"},
 	{Name: "get_goal"}, {Name: "create_goal"}, {Name: "update_goal"},
@@ -83,7 +84,7 @@ const (
 
 // newest returns the newest session that was started in the folder of a project. Codex sorts its
 // logs by day alone, so their first lines tell.
-func newest(ctx context.Context, m hosts.Machine) (past hosts.Past, err error) {
+func newest(ctx context.Context, m hosts.Machine) (past hosts.LoggedSession, err error) {
 	days, err := filepath.Glob(filepath.Join(ownFolder(m), "sessions", "[0-9]*", "[0-9]*", "[0-9]*"))
 	for n := len(days) - 1; err == nil && n >= max(0, len(days)-maxDays) && past.Path == ""; n-- {
 		past, err = newestOf(ctx, days[n], m.ProjectDir)
@@ -92,7 +93,7 @@ func newest(ctx context.Context, m hosts.Machine) (past hosts.Past, err error) {
 }
 
 // newestOf returns the newest session of a project among a day's logs.
-func newestOf(ctx context.Context, day, project string) (past hosts.Past, err error) {
+func newestOf(ctx context.Context, day, project string) (past hosts.LoggedSession, err error) {
 	files, err := os.ReadDir(day)
 	if errors.Is(err, fs.ErrNotExist) {
 		return past, nil
@@ -107,7 +108,7 @@ func newestOf(ctx context.Context, day, project string) (past hosts.Past, err er
 			continue
 		}
 		if folder, parent := logs.Begun(hooks.Head(path, maxTail)); folder == project && parent == "" {
-			past = hosts.Past{Path: path, At: info.ModTime()}
+			past = hosts.LoggedSession{Path: path, At: info.ModTime()}
 		}
 	}
 	return past, err
@@ -120,7 +121,7 @@ var escaped = core.Pattern(`\\[uUx]`)
 // has the variable's name, or may hide it.
 func setsVariable(m hosts.Machine, name string) string {
 	file := filepath.Join(m.ProjectDir, ".codex", "config.toml")
-	content, err := m.Files(hosts.Project).Read(file)
+	content, err := m.Files(hosts.ScopeProject).Read(file)
 	if hosts.IsMissing(err) || err == nil && !strings.Contains(string(content), name) && !escaped().Match(content) {
 		return ""
 	}

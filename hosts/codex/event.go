@@ -10,7 +10,7 @@ import (
 	"flame/core"
 	"flame/hosts"
 	"flame/hosts/hooks"
-	"flame/local/confine"
+	"flame/local/safefile"
 )
 
 // An event is what Codex sends a hook, as far as flame reads it. Session is that of the root, in
@@ -42,7 +42,7 @@ func comesWithProject(project, folder string) bool {
 	home, _ := os.UserHomeDir() // its configuration is the user's own
 	for dir := folder; filepath.IsAbs(dir); dir = filepath.Dir(dir) {
 		if dir != home {
-			content, err := confine.ReadFile(filepath.Join(dir, ".codex", "config.toml"), maxTail)
+			content, err := safefile.ReadFile(filepath.Join(dir, ".codex", "config.toml"), maxTail)
 			if err != nil && !hosts.IsMissing(err) ||
 				bytes.Contains(content, []byte("mcp_servers")) && (namesFlame().Match(content) || escaped().Match(content)) {
 				return true

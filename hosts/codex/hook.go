@@ -25,48 +25,48 @@ import (
 const maxInjected = 9_500
 
 // A row says what one event of Codex means to flame.
-type row = hooks.Row[*exchange]
+type row = hooks.EventRule[*exchange]
 
 // rows lists the events that flame handles; the first row that fits an event applies. The plugin's
 // hooks.json is generated from them.
 var rows = []row{
 	{
-		Event: "SessionStart", Means: (*exchange).sessionStarted,
-		Does: "After a compaction, stores its summary in the frame and restores the context; after a resume, reports what changed since; " +
+		Event: "SessionStart", Handle: (*exchange).sessionStarted,
+		Doc: "After a compaction, stores its summary in the frame and restores the context; after a resume, reports what changed since; " +
 			"offers a new session the unfinished frames of other sessions, and the results of the root that ended last.",
 	},
 	{
-		Event: "UserPromptSubmit", Means: (*exchange).prompted,
-		Does: "Names the session's root frame after the first prompt; reports what others have changed in the tree since the last prompt.",
+		Event: "UserPromptSubmit", Handle: (*exchange).prompted,
+		Doc: "Names the session's root frame after the first prompt; reports what others have changed in the tree since the last prompt.",
 	},
-	{Event: "PreToolUse", Tools: spawnTool, Means: (*exchange).childAsked, Does: "Creates the subagent's frame and adds its context to the subagent's prompt."},
+	{Event: "PreToolUse", Tools: spawnTool, Handle: (*exchange).childAsked, Doc: "Creates the subagent's frame and adds its context to the subagent's prompt."},
 	{
-		Event: "PreToolUse", Tools: hooks.FlameTools, Vouches: true, Means: (*exchange).flameCalled,
-		Does: "Adds the calling session or subagent to calls of flame's own tools, and allows them.",
+		Event: "PreToolUse", Tools: hooks.FlameTools, StampsCaller: true, Handle: (*exchange).flameCalled,
+		Doc: "Adds the calling session or subagent to calls of flame's own tools, and allows them.",
 	},
 	{
-		Event: "PreToolUse", Tools: hooks.SpawnTools, Vouches: true, Means: (*exchange).agentAsked,
-		Does: "Adds the calling session or subagent to calls of flame's " + hooks.SpawnTool + ", and records what its sandbox lets it do. " +
+		Event: "PreToolUse", Tools: hooks.SpawnTools, StampsCaller: true, Handle: (*exchange).agentAsked,
+		Doc: "Adds the calling session or subagent to calls of flame's " + hooks.SpawnTool + ", and records what its sandbox lets it do. " +
 			"Whether the call is allowed is up to Codex.",
 	},
-	{Event: "PostToolUse", Tools: spawnTool, Means: (*exchange).childAnswered, Does: "Records the subagent's id."},
-	{Event: "PostToolUse", Tools: closeTools, Means: (*exchange).childClosed, Does: "Blocks the frame of a subagent that was closed while it worked."},
-	{Event: "PostToolUse", Tools: patchTool, Means: (*exchange).fileWritten, Does: "Records the files of the patch as artifacts of the frame."},
+	{Event: "PostToolUse", Tools: spawnTool, Handle: (*exchange).childAnswered, Doc: "Records the subagent's id."},
+	{Event: "PostToolUse", Tools: closeTools, Handle: (*exchange).childClosed, Doc: "Blocks the frame of a subagent that was closed while it worked."},
+	{Event: "PostToolUse", Tools: patchTool, Handle: (*exchange).fileWritten, Doc: "Records the files of the patch as artifacts of the frame."},
 	{
-		Event: "PostToolUse", Tools: planTool, Does: "Shows the items of the plan as frames.",
-		Means: func(x *exchange) error {
+		Event: "PostToolUse", Tools: planTool, Doc: "Shows the items of the plan as frames.",
+		Handle: func(x *exchange) error {
 			return hooks.ListWritten(x.Exchange, func() string { return logs.LastTurn(x.tail()).Said })
 		},
 	},
-	{Event: "SubagentStart", Means: (*exchange).childStarted, Does: "Creates a new frame for a finished subagent that resumes."},
-	{Event: "SubagentStop", Means: (*exchange).childEnded, Does: "Completes the subagent's frame, with its last message as the summary."},
+	{Event: "SubagentStart", Handle: (*exchange).childStarted, Doc: "Creates a new frame for a finished subagent that resumes."},
+	{Event: "SubagentStop", Handle: (*exchange).childEnded, Doc: "Completes the subagent's frame, with its last message as the summary."},
 	{
-		Event: "Stop", Means: (*exchange).turnEnded,
-		Does: "Records that the session waits; evaluates, with the last calls in the session's log, whether the frame should end.",
+		Event: "Stop", Handle: (*exchange).turnEnded,
+		Doc: "Records that the session waits; evaluates, with the last calls in the session's log, whether the frame should end.",
 	},
 	{
-		Event: "SessionEnd", Means: func(x *exchange) error { return hooks.EndSession(x.Exchange, x.Transcript) },
-		Does: "Ends the session's root frame if no work is left below it; other frames stay as they are.",
+		Event: "SessionEnd", Handle: func(x *exchange) error { return hooks.EndSession(x.Exchange, x.Transcript) },
+		Doc: "Ends the session's root frame if no work is left below it; other frames stay as they are.",
 	},
 }
 
@@ -74,7 +74,7 @@ var rows = []row{
 func Events() []hosts.EventDoc { return hooks.Docs(rows, func(row) string { return "" }) }
 
 // Hook handles one event of Codex (a hosts.Hook).
-func Hook(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
+func Hook(ctx context.Context, flame hosts.HookEnv, raw []byte) ([]byte, error) {
 	var e event
 	if err := hooks.Decode(raw, &e, &e.Event); err != nil {
 		return nil, fmt.Errorf("event: %w", err)
@@ -97,7 +97,7 @@ type exchange struct {
 func (x *exchange) sessionStarted() error {
 	if x.Source == "compact" {
 		if summary := logs.Summary(x.tail()); summary != "" {
-			if err := x.Compacted(summary); err != nil {
+			if err := x.HandlePostCompact(summary); err != nil {
 				return err
 			}
 		}
@@ -117,35 +117,35 @@ func (x *exchange) prompted() error {
 	if x.Agent != "" {
 		return nil
 	}
-	return x.Prompted(turns.Prompt{ID: x.Turn, Text: x.Prompt, FromUser: true, MaxChars: maxInjected, Standing: x.standing(), Seen: x.seen(false)})
+	return x.HandlePrompt(turns.Prompt{ID: x.Turn, Text: x.Prompt, FromUser: true, MaxChars: maxInjected, Standing: x.standing(), Seen: x.seen(false)})
 }
 
 // mode returns what the session may do without asking. Codex calls a session that asks for nothing
 // unlimited, whatever its sandbox keeps it from, so the sandbox decides: its name is in the log.
 func (x *exchange) mode() hosts.Mode {
-	if hosts.Mode(x.Mode) == hosts.Plan {
-		return hosts.Plan
+	if hosts.Mode(x.Mode) == hosts.ModePlan {
+		return hosts.ModePlan
 	}
 	switch logs.Sandbox(x.tail()) {
 	case "danger-full-access":
 		return hosts.Mode(x.Mode)
 	case "workspace-write":
-		return hosts.AcceptEdits
+		return hosts.ModeAcceptEdits
 	}
-	return hosts.Plan
+	return hosts.ModePlan
 }
 
 // standing returns the limits of the agents that are requested.
-func (x *exchange) standing() project.Standing {
-	return project.Standing{Mode: string(x.mode()), Agent: x.AgentType}
+func (x *exchange) standing() project.SessionPermissions {
+	return project.SessionPermissions{Mode: string(x.mode()), Agent: x.AgentType}
 }
 
-func (x *exchange) flameCalled() error { return x.Vouch(x.toolOfFlame(x.P.Dir), nothing) }
+func (x *exchange) flameCalled() error { return x.StampCaller(x.toolOfFlame(x.Project.Dir), nothing) }
 
 // agentAsked vouches for the caller of flame's spawn_agent. Codex takes changed arguments only with
 // an allowance, and asks the user all the same, or refuses the call if it may not ask (observed).
 func (x *exchange) agentAsked() error {
-	err := x.VouchSpawn(x.toolOfFlame(x.P.Dir), x.standing(), nothing)
+	err := x.StampSpawnCaller(x.toolOfFlame(x.Project.Dir), x.standing(), nothing)
 	if x.Answer.Fields.Input != nil {
 		x.Answer.Fields.Permission = "allow"
 	}
@@ -165,7 +165,7 @@ func (x *exchange) childAsked() error {
 	if err := json.Unmarshal(x.Input, &call); err != nil || call.Message == "" {
 		return err
 	}
-	context, err := children.Spawn(x.Ctx, x.P, x.Caller(), children.Call{
+	context, err := children.Spawn(x.Ctx, x.Project, x.Caller(), children.SpawnCall{
 		ID: x.Call, Description: core.OneLine(call.Message, maxTask), AgentType: cmp.Or(call.Type, "default"), Prompt: call.Message,
 	})
 	if err != nil || context == "" || strings.Contains(call.Message, context) {
@@ -180,9 +180,9 @@ func (x *exchange) childAsked() error {
 func (x *exchange) childAnswered() error {
 	agent := x.answered().Agent
 	if agent == "" {
-		return children.End(x.Ctx, x.P, x.Caller(), children.Ended{Call: x.Call, End: core.ChildFailed, Last: string(x.Response)})
+		return children.End(x.Ctx, x.Project, x.Caller(), children.EndReport{Call: x.Call, End: core.ChildFailed, Last: string(x.Response)})
 	}
-	return children.Launched(x.Ctx, x.P, x.Caller(), children.Start{Call: x.Call, Session: agent, Transcript: x.beside(agent)})
+	return children.Launched(x.Ctx, x.Project, x.Caller(), children.ChildStart{Call: x.Call, Session: agent, Transcript: x.beside(agent)})
 }
 
 func (x *exchange) childClosed() error {
@@ -194,7 +194,7 @@ func (x *exchange) childClosed() error {
 		return err
 	}
 	child := cmp.Or(call.Target, call.ID)
-	return children.End(x.Ctx, x.P, x.SessionItself(), children.Ended{Session: child, End: core.ChildCancelled, Transcript: x.beside(child)})
+	return children.End(x.Ctx, x.Project, x.SessionItself(), children.EndReport{Session: child, End: core.ChildCancelled, Transcript: x.beside(child)})
 }
 
 // beside returns the path of a subagent's log. Codex keeps it with that of its parent, with the time
@@ -211,13 +211,13 @@ func (x *exchange) beside(agent string) string {
 }
 
 func (x *exchange) childStarted() error {
-	context, err := children.Continue(x.Ctx, x.P, x.SessionItself(), x.Agent, maxInjected)
+	context, err := children.Continue(x.Ctx, x.Project, x.SessionItself(), x.Agent, maxInjected)
 	x.Answer.Fields.Context = context
 	return err
 }
 
 func (x *exchange) childEnded() error {
-	return children.End(x.Ctx, x.P, x.SessionItself(), children.Ended{
+	return children.End(x.Ctx, x.Project, x.SessionItself(), children.EndReport{
 		Session: x.Agent, End: core.ChildCompleted, Last: x.LastMessage, Transcript: x.AgentLog,
 	})
 }
@@ -227,11 +227,11 @@ func (x *exchange) fileWritten() error {
 	if len(files) == 0 {
 		return nil
 	}
-	return stack.NoteFiles(x.Ctx, x.P, x.Caller(), files)
+	return stack.NoteFiles(x.Ctx, x.Project, x.Caller(), files)
 }
 
 func (x *exchange) turnEnded() error {
-	return turns.End(x.Ctx, x.P, x.SessionItself(), turns.Turn{
+	return turns.End(x.Ctx, x.Project, x.SessionItself(), turns.EndReport{
 		Prompt: x.Turn, LastMessage: x.LastMessage, Transcript: x.Transcript, Seen: x.seen(true),
 	})
 }

@@ -62,7 +62,7 @@ func TestAgentsMayDoNoMoreThanTheSandboxOfTheirCaller(t *testing.T) {
 			answer := s.Once("agent asked in a mode", tt.reported)
 			assert.Contains(t, answer, `"session_id":"main"`)
 			assert.Contains(t, answer, `"permissionDecision":"allow"`, "without it Codex ignores the arguments")
-			var standing project.Standing
+			var standing project.SessionPermissions
 			require.NoError(t, s.P.Store.View(t.Context(), func(tx project.Tx) (err error) {
 				standing, err = project.StandingOf(tx, "main")
 				return err
@@ -113,7 +113,7 @@ func TestACallIsStampedUnlessTheProjectHasAServerOfFlamesName(t *testing.T) {
 			assert.Equal(t, "allow", said.HookSpecificOutput.PermissionDecision)
 			rest, by := projecttest.Proven(t, s.P, "flame_push", "c1", said.HookSpecificOutput.UpdatedInput)
 			assert.JSONEq(t, `{"goal": "g"}`, rest)
-			assert.Equal(t, project.Caller{Session: "child", Parent: "main", Trust: project.Stamped}, by)
+			assert.Equal(t, project.Caller{Session: "child", Parent: "main", Trust: project.TrustHook}, by)
 		})
 	}
 }

@@ -12,8 +12,10 @@ func Host(settings func() []string) hosts.Host {
 	h := facts()
 	h.Hook, h.Events, h.Patience = Hook, Events, time.Second
 	h.SetsVariable = setsVariable
-	h.Wire, h.BaseSetting = wire(), baseSetting
-	h.Behind = func(m hosts.Machine, args []string) (hosts.Behind, error) { return Client{m, settings}.behind(args) }
-	h.On = func(m hosts.Machine) hosts.Client { return Client{Machine: m, Settings: settings} }
+	h.Gateway, h.BaseSetting = wire(), baseSetting
+	h.PlanGatewayLaunch = func(m hosts.Machine, args []string) (hosts.GatewayLaunch, error) {
+		return Client{m, settings}.behind(args)
+	}
+	h.Client = func(m hosts.Machine) hosts.Client { return Client{Machine: m, Settings: settings} }
 	return h
 }

@@ -16,7 +16,7 @@ import (
 // Launch returns the command for a child: exec, which never asks, with its output line by line. Its
 // sandbox follows from its mode. The user's settings apply to it as to its parent; ours come later
 // and only take away.
-func (h Client) Launch(c hosts.Child) (hosts.Launch, error) {
+func (h Client) Launch(c hosts.LaunchSpec) (hosts.Launch, error) {
 	codex, err := h.program()
 	if err != nil {
 		return hosts.Launch{}, err
@@ -74,7 +74,7 @@ const (
 // sandboxOf returns the sandbox of a child. A child has no person to ask, so in a mode that asks it
 // only reads, as does a child that lacks the tools that change anything: Codex reads files by commands, and its
 // sandbox keeps these from writing and from the network.
-func sandboxOf(c hosts.Child) (string, error) {
+func sandboxOf(c hosts.LaunchSpec) (string, error) {
 	for _, rule := range slices.Concat(c.Tools.Allowed, c.Tools.Denied) {
 		if name, arguments := hosts.SplitRule(rule); arguments != "" && tools.Effect(name) != 0 {
 			return "", core.Invalidf("Codex CLI knows no rules for the arguments of tools, as in %q", rule).
@@ -85,22 +85,22 @@ func sandboxOf(c hosts.Child) (string, error) {
 		return slices.ContainsFunc(tools.Names(effect), c.Tools.Permits)
 	}
 	switch {
-	case !permits(hosts.Edits) || !permits(hosts.Runs) || slices.Contains(c.Tools.Denied, "Write"): // a patch also makes files
+	case !permits(hosts.EffectEdit) || !permits(hosts.EffectRun) || slices.Contains(c.Tools.Denied, "Write"): // a patch also makes files
 		return readOnly, nil
-	case c.Mode == hosts.Bypass:
+	case c.Mode == hosts.ModeBypass:
 		return all, nil
-	case c.Mode == hosts.AcceptEdits:
+	case c.Mode == hosts.ModeAcceptEdits:
 		return writes, nil
 	}
 	return readOnly, nil
 }
 
 // forbidden returns the settings that take tools away.
-func forbidden(c hosts.Child) (settings [][2]string) {
+func forbidden(c hosts.LaunchSpec) (settings [][2]string) {
 	if !c.Tools.Permits(spawnTool) {
 		settings = append(settings, [2]string{"features.multi_agent", "false"}, [2]string{"features.multi_agent_v2", "false"})
 	}
-	narrow := c.Mode != hosts.Bypass && c.Mode != hosts.AcceptEdits
+	narrow := c.Mode != hosts.ModeBypass && c.Mode != hosts.ModeAcceptEdits
 	if narrow || !c.Tools.Permits("web_search") {
 		settings = append(settings, [2]string{"web_search", "disabled"})
 	}
@@ -127,7 +127,7 @@ func without(ctx context.Context, codex hosts.Program, name string) (string, err
 
 // servers returns the settings of the child's MCP servers: flame's, if Codex has none, and none of
 // the user's whose tools the child may not use.
-func (h Client) servers(ctx context.Context, codex hosts.Program, c hosts.Child) (settings []string, err error) {
+func (h Client) servers(ctx context.Context, codex hosts.Program, c hosts.LaunchSpec) (settings []string, err error) {
 	var known []listedServer
 	if err := codex.Ask(ctx, &known, "mcp", "list", "--json"); err != nil {
 		return nil, err

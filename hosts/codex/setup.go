@@ -39,12 +39,12 @@ type listedServer struct {
 
 // Install plans the marketplace folder, its registration and the plugin. A plugin that is outdated
 // or switched off is restored.
-func (h Client) Install(ctx context.Context, scope hosts.Scope) ([]hosts.Step, error) {
+func (h Client) Install(ctx context.Context, scope hosts.Scope) ([]hosts.SetupStep, error) {
 	codex, err := h.program()
 	switch {
 	case err != nil:
 		return nil, err
-	case scope == hosts.Project:
+	case scope == hosts.ScopeProject:
 		// It is not found, so that other hosts are set up.
 		return nil, core.NotFoundf("Codex CLI keeps its plugins for all projects of the user, so flame cannot be set up for one project").
 			WithHint("run `flame setup codex`; `flame off` silences flame in a project")
@@ -73,8 +73,8 @@ func (h Client) Install(ctx context.Context, scope hosts.Scope) ([]hosts.Step, e
 
 // Remove plans to remove the plugin, its marketplace, the user's review of its hooks and the folder. If
 // Codex itself is gone, only the folder is left to delete.
-func (h Client) Remove(ctx context.Context, scope hosts.Scope) (steps []hosts.Step, err error) {
-	if scope == hosts.Project {
+func (h Client) Remove(ctx context.Context, scope hosts.Scope) (steps []hosts.SetupStep, err error) {
+	if scope == hosts.ScopeProject {
 		return nil, nil // nothing is ever installed there
 	}
 	if codex, err := h.program(); err == nil {
@@ -94,11 +94,11 @@ func (h Client) Remove(ctx context.Context, scope hosts.Scope) (steps []hosts.St
 		}
 		steps = append(steps, h.forgetReview(ctx, codex)...)
 	}
-	return append(steps, h.Machine.Files(hosts.User).Remove(h.folder(), h.Machine.DataHome())...), nil
+	return append(steps, h.Machine.Files(hosts.ScopeUser).Remove(h.folder(), h.Machine.DataHome())...), nil
 }
 
 // forgetReview plans to remove what Codex's configuration says of our hooks, as far as its app server tells that.
-func (h Client) forgetReview(ctx context.Context, codex hosts.Program) []hosts.Step {
+func (h Client) forgetReview(ctx context.Context, codex hosts.Program) []hosts.SetupStep {
 	var answer struct {
 		Config struct {
 			Hooks struct {
@@ -116,13 +116,13 @@ func (h Client) forgetReview(ctx context.Context, codex hosts.Program) []hosts.S
 	if edits == nil {
 		return nil
 	}
-	return []hosts.Step{{Says: "forget your review of flame's hooks, in Codex's configuration", Do: func(ctx context.Context) error {
+	return []hosts.SetupStep{{Description: "forget your review of flame's hooks, in Codex's configuration", Do: func(ctx context.Context) error {
 		var written struct {
 			Status string `json:"status"`
 		}
 		err := h.ask(ctx, codex, nil, question{"config/batchWrite", map[string]any{"edits": edits}, &written})
 		if err == nil && written.Status != "ok" {
-			err = errors.New("Codex did not write its configuration")
+			err = errors.New("its app server did not write it")
 		}
 		return err
 	}}}
@@ -148,7 +148,7 @@ func (h Client) Status(ctx context.Context) (status hosts.Status, err error) {
 		return status, nil
 	}
 	current := ours.Version == version && len(hosts.WriteFolder(h.folder(), files)) == 0
-	status.Installed = []hosts.Installation{{Scope: hosts.User, Where: h.folder(), Current: current, Off: !ours.Enabled}}
+	status.Installed = []hosts.Installation{{Scope: hosts.ScopeUser, Where: h.folder(), Current: current, Off: !ours.Enabled}}
 	if ours.Enabled {
 		status.Consent = h.consent(ctx, codex)
 	}

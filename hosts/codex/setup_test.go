@@ -114,7 +114,7 @@ func TestInstallTwiceIsOnceAndRemoveLeavesNothing(t *testing.T) {
 	f := &fakeCodex{}
 	c := client(t, f)
 	did := clienttest.Apply(t)
-	install := func() []string { return did(c.Install(t.Context(), hosts.User)) }
+	install := func() []string { return did(c.Install(t.Context(), hosts.ScopeUser)) }
 	folder := filepath.Join(c.Machine.DataHome(), "flame", "codex")
 	assert.Len(t, install(), 3)
 	assert.Equal(t, folder, f.market)
@@ -140,24 +140,24 @@ func TestInstallTwiceIsOnceAndRemoveLeavesNothing(t *testing.T) {
 	assert.Contains(t, string(policy), "allow_implicit_invocation: false", "no request lists the skills")
 
 	f.reviews = `{"flame@flame-setup:hooks/hooks.json:stop:0:0":{},"other@x:hooks.json:stop:0:0":{}}`
-	assert.Len(t, did(c.Remove(t.Context(), hosts.User)), 4)
+	assert.Len(t, did(c.Remove(t.Context(), hosts.ScopeUser)), 4)
 	assert.NoDirExists(t, folder)
 	assert.Contains(t, f.wrote, `"keyPath":"hooks.state.\"flame@flame-setup:hooks/hooks.json:stop:0:0\""`)
 	assert.NotContains(t, f.wrote, "other@x")
 	f.reviews = ""
-	assert.Empty(t, did(c.Remove(t.Context(), hosts.User)))
+	assert.Empty(t, did(c.Remove(t.Context(), hosts.ScopeUser)))
 }
 
 func TestAProjectAloneCannotBeSetUp(t *testing.T) {
 	t.Parallel()
-	_, err := client(t, &fakeCodex{}).Install(t.Context(), hosts.Project)
+	_, err := client(t, &fakeCodex{}).Install(t.Context(), hosts.ScopeProject)
 	assert.ErrorIs(t, err, core.ErrNotFound, "other hosts are set up all the same")
 }
 
 func TestABrokenConfigurationIsToldAndNotTouched(t *testing.T) {
 	t.Parallel()
 	c := client(t, &fakeCodex{broken: true})
-	_, err := c.Install(t.Context(), hosts.User)
+	_, err := c.Install(t.Context(), hosts.ScopeUser)
 	require.ErrorContains(t, err, "invalid configuration")
 	_, err = c.Status(t.Context())
 	require.ErrorContains(t, err, "invalid configuration")
@@ -181,7 +181,7 @@ func TestTheStatusSaysWhetherHooksWereReviewed(t *testing.T) {
 			t.Parallel()
 			f := &fakeCodex{trust: tt.trust}
 			c := client(t, f)
-			clienttest.Apply(t)(c.Install(t.Context(), hosts.User))
+			clienttest.Apply(t)(c.Install(t.Context(), hosts.ScopeUser))
 			status, err := c.Status(t.Context())
 			require.NoError(t, err)
 			assert.Contains(t, status.Consent.What, tt.says)

@@ -18,11 +18,12 @@ const askTool = "request_user_input"
 
 // wire is how Codex speaks with its model. OpenAI does not document whether reasoning holds after a
 // change of its past.
-func wire() *hosts.Wire {
-	return &hosts.Wire{
+func wire() *hosts.GatewaySpec {
+	return &hosts.GatewaySpec{
 		Lines: []string{`resume`, `exec "Fix the login"`},
 		Waits: true,
-		API:   hosts.ResponsesAPI, Tools: tools, Asked: asked, Own: ownTool, Said: said, Dialog: dialog, Lasts: lasts, Answer: answerOf, IsSummary: logs.IsSummary,
+		API:   hosts.ResponsesAPI, Tools: tools, RequestInfo: asked, FlameTool: ownTool, UserWords: said, Dialog: dialog, KeepsText: lasts,
+		Answer: answerOf, IsSummary: logs.IsSummary,
 		Usage: usageOf, Prices: cachePrices,
 	}
 }
@@ -43,10 +44,10 @@ const (
 
 // kinds are the classes of requests, by what Codex calls them; the others are beside the
 // conversation.
-var kinds = map[string]hosts.Class{"": hosts.Main, "turn": hosts.Main, "compaction": hosts.Compaction}
+var kinds = map[string]hosts.Class{"": hosts.ClassMain, "turn": hosts.ClassMain, "compaction": hosts.ClassCompaction}
 
 // asked reads the headers. Each subagent is a thread of its own.
-func asked(h http.Header, _ []byte) hosts.Asked {
+func asked(h http.Header, _ []byte) hosts.RequestInfo {
 	var turn struct {
 		Kind string `json:"request_kind"`
 	}
@@ -55,14 +56,14 @@ func asked(h http.Header, _ []byte) hosts.Asked {
 	}
 	class, known := kinds[turn.Kind]
 	if !known {
-		class = hosts.Auxiliary
+		class = hosts.ClassAuxiliary
 	}
-	a := hosts.Asked{Session: h.Get(sessionHeader), Agent: h.Get(threadHeader), Class: class}
+	a := hosts.RequestInfo{Session: h.Get(sessionHeader), Agent: h.Get(threadHeader), Class: class}
 	switch {
 	case a.Agent == a.Session:
 		a.Agent = ""
-	case a.Agent != "" && class == hosts.Main:
-		a.Class = hosts.Subagent
+	case a.Agent != "" && class == hosts.ClassMain:
+		a.Class = hosts.ClassSubagent
 	}
 	return a
 }

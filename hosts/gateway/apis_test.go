@@ -22,7 +22,7 @@ import (
 // ofCodex has a gateway serve Codex, whose API is OpenAI's.
 func ofCodex(folding gateway.Folding) func(*gateway.Options) {
 	return func(o *gateway.Options) {
-		o.Host, o.Wire, o.Folding = codex.Name, codex.Host(nil).Wire, folding
+		o.Host, o.Wire, o.Folding = codex.Name, codex.Host(nil).Gateway, folding
 	}
 }
 
@@ -47,7 +47,7 @@ func TestAnotherAPI(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"object":"response","id":"r","output":[{"type":"message","role":"assistant","id":"msg_1","content":"hi"}],`+
 			`"usage":{"input_tokens":100,"input_tokens_details":{"cached_tokens":40},"output_tokens":5}}`)
-	}, ofCodex(gateway.Auto))
+	}, ofCodex(gateway.FoldAuto))
 	status, answer := s.askAs("s", `{"model":"m","input":[]}`)
 	assert.Equal(t, 200, status)
 	assert.Contains(t, answer, "msg_1")
@@ -64,14 +64,14 @@ func TestAnAPIThatClearsNothingGetsRequestsUnchanged(t *testing.T) {
 		got, err := io.ReadAll(r.Body)
 		assert.NoError(t, err)
 		assert.Equal(t, asked, string(got))
-	}, ofCodex(gateway.Edit))
+	}, ofCodex(gateway.FoldByAPI))
 	status, _ := s.askAs("s", asked)
 	assert.Equal(t, 200, status)
 }
 
 func TestASocketForAnswersIsRefused(t *testing.T) {
 	t.Parallel()
-	s := before(t, func(w http.ResponseWriter, r *http.Request) { assert.Fail(t, "it went on") }, ofCodex(gateway.Off))
+	s := before(t, func(w http.ResponseWriter, r *http.Request) { assert.Fail(t, "it went on") }, ofCodex(gateway.FoldOff))
 	r := s.request("/responses", nil)
 	r.Method = http.MethodGet
 	r.Header.Set("Connection", "Upgrade")
@@ -84,7 +84,7 @@ func TestASocketForAnswersIsRefused(t *testing.T) {
 
 func TestAnUpstreamThatIsGoneIsToldInTheFormOfTheAPI(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, "http://127.0.0.1:1", ofCodex(gateway.Off))
+	s := newStand(t, "http://127.0.0.1:1", ofCodex(gateway.FoldOff))
 	status, answer := s.askAs("s", `{"input":[]}`)
 	assert.Equal(t, 502, status)
 	var told struct {
@@ -114,8 +114,8 @@ func TestAnotherAPIFolds(t *testing.T) {
 					return
 				}
 				_, _ = io.WriteString(w, `{"object":"response","id":"r","output":[],"usage":{}}`)
-			}, ofCodex(gateway.On), func(o *gateway.Options) { p = *o.Project })
-			by := project.Caller{Session: "s", Host: codex.Name, Trust: project.Stamped}
+			}, ofCodex(gateway.FoldOn), func(o *gateway.Options) { p = *o.Project })
+			by := project.Caller{Session: "s", Host: codex.Name, Trust: project.TrustHook}
 			frame, err := stack.Push(t.Context(), &p, by, "piece", "")
 			require.NoError(t, err)
 			_, err = stack.Pop(t.Context(), &p, by, stack.PopArgs{Status: core.Completed, Summary: "SUMMARY"})

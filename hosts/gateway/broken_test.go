@@ -352,14 +352,18 @@ func TestManyAtOnce(t *testing.T) {
 func TestInternalErrorsDoNotStopRequests(t *testing.T) {
 	t.Parallel()
 	wrong := func() { panic(errors.New(prompt + key)) }
-	tests := map[string]func(*hosts.Wire){
-		"headers":  func(w *hosts.Wire) { w.Asked = func(h http.Header, _ []byte) hosts.Asked { panic(h) } },
-		"words":    func(w *hosts.Wire) { w.Said = func(text string, _ bool) string { panic(text) } },
-		"summary":  func(w *hosts.Wire) { w.IsSummary = func(text string) bool { panic(text) } },
-		"prices":   func(w *hosts.Wire) { w.Prices = func(string, bool) (float64, float64) { wrong(); return 0, 0 } },
-		"nil":      func(w *hosts.Wire) { w.Prices = nil },
-		"usage":    func(w *hosts.Wire) { w.Usage = nil },
-		"an index": func(w *hosts.Wire) { w.Said = func(text string, _ bool) string { return text[len(text)+1:] } },
+	tests := map[string]func(*hosts.GatewaySpec){
+		"headers": func(w *hosts.GatewaySpec) {
+			w.RequestInfo = func(h http.Header, _ []byte) hosts.RequestInfo { panic(h) }
+		},
+		"words":   func(w *hosts.GatewaySpec) { w.UserWords = func(text string, _ bool) string { panic(text) } },
+		"summary": func(w *hosts.GatewaySpec) { w.IsSummary = func(text string) bool { panic(text) } },
+		"prices":  func(w *hosts.GatewaySpec) { w.Prices = func(string, bool) (float64, float64) { wrong(); return 0, 0 } },
+		"nil":     func(w *hosts.GatewaySpec) { w.Prices = nil },
+		"usage":   func(w *hosts.GatewaySpec) { w.Usage = nil },
+		"an index": func(w *hosts.GatewaySpec) {
+			w.UserWords = func(text string, _ bool) string { return text[len(text)+1:] }
+		},
 	}
 	const answer = "data: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"model\":\"claude-opus-5-5\",\"usage\":{\"input_tokens\":9}}}\n\n"
 	for name, breaks := range tests {

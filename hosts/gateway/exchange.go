@@ -12,7 +12,7 @@ import (
 	"flame/core"
 	"flame/core/fold"
 	"flame/hosts"
-	"flame/hosts/gateway/dialect"
+	"flame/hosts/gateway/codec"
 	"flame/project"
 )
 
@@ -23,24 +23,24 @@ const maxBody = 64 << 20
 type exchange struct {
 	g       *Gateway
 	path    string // of the request, below the base URL
-	asked   hosts.Asked
+	asked   hosts.RequestInfo
 	session *session // nil: the request does not name one
 	at      time.Time
 	due     time.Time // when the request must be sent
-	sent    sent
+	sent    outgoing
 
 	metered Metered
-	reader  *dialect.Reader // of the answer; nil: flame cannot read it
-	noted   bool            // the session knows the answer
-	name    string          // of the answer, once it is noted; empty without a name
+	reader  *codec.Reader // of the answer; nil: flame cannot read it
+	noted   bool          // the session knows the answer
+	name    string        // of the answer, once it is noted; empty without a name
 }
 
-// A sent is a request as flame sends it.
-type sent struct {
+// A outgoing is a request as flame sends it.
+type outgoing struct {
 	body    []byte
-	edition int           // of the ledger; Unknown for an unchanged request
-	edited  bool          // flame changed the body
-	names   dialect.Names // of the messages that came
+	edition int                // of the ledger; Unknown for an unchanged request
+	edited  bool               // flame changed the body
+	names   codec.MessageNames // of the messages that came
 
 	uncounted fold.Meter // its size, if that was not counted yet
 }
@@ -63,9 +63,9 @@ func (g *Gateway) serveAnswer(w http.ResponseWriter, r *http.Request, path strin
 	x.session = g.sessionOf(x.asked)
 	x.metered = Metered{
 		Asked: g.Project.Now(), Class: string(x.asked.Class), Given: int64(len(body)),
-		Logged: g.Wire.Nameless && (x.asked.Class == hosts.Main || x.asked.Class == hosts.Subagent),
+		Logged: g.Wire.NoSessionID && (x.asked.Class == hosts.ClassMain || x.asked.Class == hosts.ClassSubagent),
 	}
-	x.sent = sent{body: body, edition: notNoted}
+	x.sent = outgoing{body: body, edition: notNoted}
 	if rest == nil && r.Header.Get("Content-Encoding") == "" {
 		x.fold(r.Context(), r.Header)
 	}
@@ -85,13 +85,13 @@ func (x *exchange) ask(r *http.Request, body []byte, whole bool) {
 	if !whole {
 		body = nil
 	}
-	x.asked = x.g.Wire.Asked(r.Header, body)
-	if !x.g.Wire.Nameless {
+	x.asked = x.g.Wire.RequestInfo(r.Header, body)
+	if !x.g.Wire.NoSessionID {
 		return
 	}
 	soon, cancel := context.WithTimeout(r.Context(), x.g.Patience)
 	defer cancel()
-	session, err := x.g.Project.SessionBehind(soon, x.g.Name)
+	session, err := x.g.Project.GatewaySession(soon, x.g.Name)
 	if err != nil {
 		x.g.Log.Warn("flame cannot find out which session sends a request", "error", err)
 	}
@@ -157,7 +157,7 @@ func setBody(r *http.Request, body []byte, rest io.Reader) {
 
 // fold edits the body if the settings say so. An error does not stop the request.
 func (x *exchange) fold(ctx context.Context, headers http.Header) {
-	if x.g.Folding == Off || !x.asked.Converses() || x.session == nil || x.session.stopped(x.asked.Class) {
+	if x.g.Folding == FoldOff || !x.asked.Converses() || x.session == nil || x.session.stopped(x.asked.Class) {
 		return
 	}
 	x.due = time.Now().Add(x.g.Patience)
@@ -176,8 +176,8 @@ func (x *exchange) edit(ctx context.Context, headers http.Header) {
 	}
 	switch off, err := x.off(ctx); {
 	case err == nil && off:
-	case x.g.Folding == Edit:
-		if r, ok := request.(dialect.Clearer); ok {
+	case x.g.Folding == FoldByAPI:
+		if r, ok := request.(codec.Clearer); ok {
 			x.sent.body = r.Cleared(headers, x.g.Wire)
 		}
 	default:
@@ -215,13 +215,13 @@ func (x *exchange) finish() {
 		x.g.guarded("an answer", x.read)
 	}
 	if x.session == nil { // its session is not known
-		if x.g.Wire.Nameless {
+		if x.g.Wire.NoSessionID {
 			x.g.teller.count(*m)
 		}
 		return
 	}
 	x.note()
-	x.g.teller.tell(telling{by: x.caller(), metered: *m, answer: x.answer(), sent: x.sent.uncounted})
+	x.g.teller.tell(measurement{by: x.caller(), metered: *m, answer: x.answer(), sent: x.sent.uncounted})
 }
 
 // note tells the session of the answer, once.
@@ -249,8 +249,8 @@ func (x *exchange) read() {
 		m.Status = x.reader.Failed
 	}
 	m.Usage = x.g.Wire.Usage(m.Model, x.reader.Usage, x.reader.Final).Possible()
-	ofAnother := x.asked.Class == hosts.Subagent && x.asked.Agent == "" // than the session
-	if x.asked.Class != hosts.Compaction && x.asked.Class != hosts.Auxiliary && !ofAnother {
+	ofAnother := x.asked.Class == hosts.ClassSubagent && x.asked.Agent == "" // than the session
+	if x.asked.Class != hosts.ClassCompaction && x.asked.Class != hosts.ClassAuxiliary && !ofAnother {
 		m.Context = int(m.Usage.TokensIn + m.Usage.CacheRead + m.Usage.CacheWritten)
 		if m.Window = x.reader.Window; m.Status == http.StatusOK {
 			m.Window = x.asked.Window

@@ -24,8 +24,8 @@ import (
 	"time"
 
 	"flame/hosts"
+	"flame/hosts/gateway/codec"
 	"flame/hosts/gateway/contents"
-	"flame/hosts/gateway/dialect"
 	"flame/hosts/gateway/messages"
 	"flame/hosts/gateway/responses"
 	"flame/local/guard"
@@ -37,10 +37,10 @@ type Folding string
 
 // The ways of folding.
 const (
-	Auto Folding = "auto" // On if the host's Wire says that it Folds, else Off
-	On   Folding = "on"   // finished frames
-	Edit Folding = "edit" // nothing: the API's own context editing clears old results of tools
-	Off  Folding = "off"  // nothing
+	FoldAuto  Folding = "auto" // On if the host's Wire says that it Folds, else Off
+	FoldOn    Folding = "on"   // finished frames
+	FoldByAPI Folding = "edit" // nothing: the API's own context editing clears old results of tools
+	FoldOff   Folding = "off"  // nothing
 )
 
 // Options configure a gateway.
@@ -48,7 +48,7 @@ type Options struct {
 	Project  *project.Project // whose Fold says whether finished frames are left out where Folding is On
 	Host     string           // name of the host
 	Agent    string           // id of the agent whose host asks; empty outside of agents
-	Wire     *hosts.Wire
+	Wire     *hosts.GatewaySpec
 	Name     string   // of the gateway, as env.Gateway has it for the processes behind it; may be empty
 	Upstream *url.URL // base URL of the model's API
 	Secret   string   // first segment of the path of each request; the gateway refuses others
@@ -69,9 +69,9 @@ type Options struct {
 // A Gateway is the proxy between a host and its model.
 type Gateway struct {
 	Options
-	api    *dialect.Dialect
+	api    *codec.Codec
 	proxy  *httputil.ReverseProxy
-	teller *teller
+	teller *measurementWriter
 
 	asking sync.RWMutex // read-locked while a request is handled
 
@@ -80,7 +80,7 @@ type Gateway struct {
 }
 
 // dialects are the APIs that gateways read.
-var dialects = map[hosts.API]func() *dialect.Dialect{
+var dialects = map[hosts.API]func() *codec.Codec{
 	hosts.MessagesAPI: messages.Dialect, hosts.ResponsesAPI: responses.Dialect, hosts.ContentsAPI: contents.Dialect,
 }
 
@@ -91,13 +91,13 @@ func New(o Options) *Gateway {
 	o.Grace = cmp.Or(o.Grace, grace)
 	o.Patience = cmp.Or(o.Patience, patience)
 	o.Transport = cmp.Or[http.RoundTripper](o.Transport, transport(o.Log))
-	if o.Folding == Auto {
-		o.Folding = Off
+	if o.Folding == FoldAuto {
+		o.Folding = FoldOff
 		if o.Wire.Folds {
-			o.Folding = On
+			o.Folding = FoldOn
 		}
 	}
-	o.Project.Fold = o.Project.Fold && o.Folding == On
+	o.Project.Fold = o.Project.Fold && o.Folding == FoldOn
 	g := &Gateway{Options: o, api: dialects[o.Wire.API](), sessions: map[string]*session{}}
 	g.teller = newTeller(g)
 	g.proxy = g.newProxy()
@@ -161,11 +161,11 @@ func (g *Gateway) handler() http.Handler {
 		defer g.asking.RUnlock()
 		// Unless the upstream says so, the answer has none of these.
 		w.Header()["Date"], w.Header()["Content-Type"] = nil, nil
-		if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") && g.api.Answers(rest) {
+		if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") && g.api.IsModelCall(rest) {
 			w.WriteHeader(http.StatusUpgradeRequired) // to HTTP: the gateway reads nothing else
 			return
 		}
-		if r.Method == http.MethodPost && g.api.Answers(rest) {
+		if r.Method == http.MethodPost && g.api.IsModelCall(rest) {
 			g.serveAnswer(w, r, rest)
 			return
 		}

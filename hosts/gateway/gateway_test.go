@@ -70,7 +70,7 @@ func newTalk(t *testing.T, script ...model.Turn) *talk {
 	c.judge = rules.New(rules.Options{Protocol: true, Bound: true, Cache: true})
 	c.model = model.Start(t, model.Script{{Name: "main", Kind: model.Work, Turns: script}})
 	c.model.Enforce(c.judge)
-	c.start(gateway.Options{Folding: gateway.On})
+	c.start(gateway.Options{Folding: gateway.FoldOn})
 	return c
 }
 
@@ -84,7 +84,7 @@ func (c *talk) start(o gateway.Options) {
 	require.NoError(c.t, err)
 	p := *c.f.Project
 	p.Store, p.Fold = c.faults, true
-	o.Project, o.Host, o.Wire, o.Secret = &p, claudecode.Name, claudecode.Host().Wire, secret
+	o.Project, o.Host, o.Wire, o.Secret = &p, claudecode.Name, claudecode.Host().Gateway, secret
 	if o.Patience == 0 {
 		o.Patience = soon // a busy machine must not change what is folded
 	}
@@ -266,7 +266,7 @@ func TestFinishedFramesLeaveTheRequests(t *testing.T) {
 	c.round()
 	c.stop()
 	var counted fold.Meter
-	require.NoError(t, c.f.Project.View(c.f.Ctx, projecttest.Host("s"), func(s *project.Step) (err error) {
+	require.NoError(t, c.f.Project.View(c.f.Ctx, projecttest.Host("s"), func(s *project.Op) (err error) {
 		counted, err = conversation.Requests(s.Tx, "s")
 		return err
 	}))

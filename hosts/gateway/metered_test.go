@@ -170,7 +170,7 @@ func TestASessionThatRequestsDoNotName(t *testing.T) {
 	t.Parallel()
 	var p *project.Project
 	s := before(t, func(http.ResponseWriter, *http.Request) {}, func(o *gateway.Options) {
-		o.Wire.Nameless, o.Name, p = true, "gateway-1", o.Project
+		o.Wire.NoSessionID, o.Name, p = true, "gateway-1", o.Project
 	})
 	ask := func(class string) gateway.Metered {
 		response, err := s.post("/v1/messages", strings.NewReader(body("hi")), "X-Claude-Code-Session-Id", "other", "X-Claude-Code-Request-Class", class)

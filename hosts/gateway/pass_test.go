@@ -142,7 +142,7 @@ func TestBodiesOfRequestsPass(t *testing.T) {
 		"more than is read": {body: body(strings.Repeat("x", 64*mb))},
 	}
 	got := make(chan seen, 1)
-	s, off := before(t, recorder(got)), before(t, recorder(got), func(o *gateway.Options) { o.Folding = gateway.Off })
+	s, off := before(t, recorder(got)), before(t, recorder(got), func(o *gateway.Options) { o.Folding = gateway.FoldOff })
 	response, err := off.post("/v1/messages", strings.NewReader(tests["other spellings"].body))
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())

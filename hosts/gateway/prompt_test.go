@@ -88,7 +88,7 @@ func TestAnswersCountFromTheirLastWord(t *testing.T) {
 			model.Turn{Thinking: "end", Text: "all done"})
 		upstream, err := url.Parse(between(t, c.model.URL))
 		require.NoError(t, err)
-		c.start(gateway.Options{Folding: gateway.On, Upstream: upstream, Patience: time.Minute})
+		c.start(gateway.Options{Folding: gateway.FoldOn, Upstream: upstream, Patience: time.Minute})
 		c.url = hasty(t, c.url)
 		c.f.Prompt(projecttest.Host("s"), "p1", "work")
 		c.say("work")
@@ -114,7 +114,7 @@ func TestRequestsAtOnceDoNotWaitForEachOther(t *testing.T) {
 		t.Cleanup(upstream.Close)
 		base, err := url.Parse(upstream.URL)
 		require.NoError(t, err)
-		c.start(gateway.Options{Folding: gateway.On, Upstream: base, Patience: 2 * time.Second})
+		c.start(gateway.Options{Folding: gateway.FoldOn, Upstream: base, Patience: 2 * time.Second})
 		c.faults.set(locked)
 		begun := time.Now()
 		var all sync.WaitGroup

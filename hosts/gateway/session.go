@@ -10,7 +10,7 @@ import (
 	"flame/core"
 	"flame/core/fold"
 	"flame/hosts"
-	"flame/hosts/gateway/dialect"
+	"flame/hosts/gateway/codec"
 	"flame/project"
 	"flame/project/conversation"
 	"flame/project/turns"
@@ -33,14 +33,14 @@ const hourLife = core.Millis(60 * 60_000)
 // A session is the gateway's memory of a session that sends requests.
 type session struct {
 	mu      sync.Mutex
-	kept    *conversation.Conversation // the state after the last decision; nil: there was none
-	seen    []conversation.Answer      // the answers since, oldest first
-	refused int                        // edited requests in a row that the API refused
+	kept    *conversation.RequestLog // the state after the last decision; nil: there was none
+	seen    []conversation.Answer    // the answers since, oldest first
+	refused int                      // edited requests in a row that the API refused
 }
 
 // sessionOf returns the session or subagent that sends a request; nil if the request does not
 // name one.
-func (g *Gateway) sessionOf(asked hosts.Asked) *session {
+func (g *Gateway) sessionOf(asked hosts.RequestInfo) *session {
 	if asked.Session == "" {
 		return nil
 	}
@@ -54,29 +54,29 @@ func (g *Gateway) sessionOf(asked hosts.Asked) *session {
 }
 
 // fold leaves the finished frames out of a request.
-func (s *session) fold(ctx context.Context, x *exchange, request dialect.Request) {
+func (s *session) fold(ctx context.Context, x *exchange, request codec.Request) {
 	history := request.History(x.g.Wire)
 	x.sent.names = request.Names()
 	a, ok := s.decide(ctx, x, request, history)
 	if !a.Counted {
-		x.sent.uncounted.Count(history, a.Amendment)
+		x.sent.uncounted.Count(history, a.Edits)
 	}
-	if !ok || a.Kept.Refused(history) >= maxRefused && x.asked.Class != hosts.Compaction {
+	if !ok || a.Kept.Refused(history) >= maxRefused && x.asked.Class != hosts.ClassCompaction {
 		return
 	}
-	x.sent.edition, x.sent.body = a.Edition, request.Amended(history, a.Amendment)
+	x.sent.edition, x.sent.body = a.Edition, request.Amended(history, a.Edits)
 }
 
 // decide returns what to leave out; ok is false if that is unknown. If the store is unavailable,
 // decide leaves out the same as before, as the rest may not fit the model's window.
-func (s *session) decide(ctx context.Context, x *exchange, request dialect.Request, history []fold.Message) (a turns.Amended, ok bool) {
+func (s *session) decide(ctx context.Context, x *exchange, request codec.Request, history []fold.Message) (a turns.RequestEdits, ok bool) {
 	r := turns.Request{Untold: true, Undated: true, History: history}
 	asks := request.Asks()
 	if asks.Hour {
 		r.CacheLife = hourLife
 	}
 	read, write := x.g.Wire.Prices(asks.Model, asks.Hour)
-	inRound := len(history) > 0 && history[len(history)-1].Answers
+	inRound := len(history) > 0 && history[len(history)-1].IsToolResult
 	r.Terms = fold.Terms{Prices: fold.Prices{Read: read, Write: write}, Leads: asks.Leads, Holds: asks.Leads && inRound}
 	s.mu.Lock()
 	kept := s.kept
@@ -91,7 +91,7 @@ func (s *session) decide(ctx context.Context, x *exchange, request dialect.Reque
 	}
 	x.g.Log.Warn("flame could not decide what to leave out of a request", "session", x.asked.Session, "error", err)
 	if kept != nil {
-		a = turns.Again(x.g.Project, *kept, r)
+		a = turns.ReplayFrom(x.g.Project, *kept, r)
 		s.keep(a.Kept, nil)
 		return a, true
 	}
@@ -106,7 +106,7 @@ func (s *session) decide(ctx context.Context, x *exchange, request dialect.Reque
 }
 
 // keep keeps the state after a decision, and forgets answers that are stored.
-func (s *session) keep(kept conversation.Conversation, stored []conversation.Answer) {
+func (s *session) keep(kept conversation.RequestLog, stored []conversation.Answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kept = &kept
@@ -118,7 +118,7 @@ func (s *session) keep(kept conversation.Conversation, stored []conversation.Ans
 func (s *session) stopped(class hosts.Class) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.refused >= maxRefused && class != hosts.Compaction
+	return s.refused >= maxRefused && class != hosts.ClassCompaction
 }
 
 // answered notes the answer to a request.
@@ -142,32 +142,32 @@ func (s *session) answered(x *exchange) {
 // comes back in a message of role user.
 func (x *exchange) answer() *conversation.Answer {
 	refused := x.sent.edited && x.refused()
-	if x.sent.edition == notNoted || !refused && (x.name == "" || x.asked.Class == hosts.Compaction) {
+	if x.sent.edition == notNoted || !refused && (x.name == "" || x.asked.Class == hosts.ClassCompaction) {
 		return nil
 	}
 	return &conversation.Answer{Name: x.name, Time: x.metered.Asked, Edition: x.sent.edition, Refused: refused}
 }
 
 // A Metered is the measurement of one request.
-type Metered = usage.Request
+type Metered = usage.MeteredRequest
 
-// A telling is the data of a request that flame stores.
-type telling struct {
+// A measurement is the data of a request that flame stores.
+type measurement struct {
 	by      project.Caller
 	metered Metered
 	answer  *conversation.Answer // nil: there is nothing to note
 	sent    fold.Meter
 }
 
-// A teller stores measurements in order. No request waits for it.
-type teller struct {
+// A measurementWriter stores measurements in order. No request waits for it.
+type measurementWriter struct {
 	g     *Gateway
 	ready chan struct{}
 	ended chan struct{}
 	stop  context.CancelFunc
 
 	mu    sync.Mutex
-	queue []telling
+	queue []measurement
 }
 
 const (
@@ -179,15 +179,15 @@ const (
 	toldIn       = 30 * time.Second // for hooks, to report a session
 )
 
-func newTeller(g *Gateway) *teller {
+func newTeller(g *Gateway) *measurementWriter {
 	ctx, stop := context.WithCancel(context.Background())
-	t := &teller{g: g, ready: make(chan struct{}, 1), ended: make(chan struct{}), stop: stop}
+	t := &measurementWriter{g: g, ready: make(chan struct{}, 1), ended: make(chan struct{}), stop: stop}
 	go t.run(ctx)
 	return t
 }
 
 // count passes a measurement on.
-func (t *teller) count(m Metered) {
+func (t *measurementWriter) count(m Metered) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.g.Metered != nil {
@@ -195,7 +195,7 @@ func (t *teller) count(m Metered) {
 	}
 }
 
-func (t *teller) tell(one telling) {
+func (t *measurementWriter) tell(one measurement) {
 	t.count(one.metered)
 	t.mu.Lock()
 	if len(t.queue) < maxQueue {
@@ -211,12 +211,12 @@ func (t *teller) tell(one telling) {
 }
 
 // close stores the rest, if that takes little time.
-func (t *teller) close() {
+func (t *measurementWriter) close() {
 	t.stop()
 	<-t.ended
 }
 
-func (t *teller) run(ctx context.Context) {
+func (t *measurementWriter) run(ctx context.Context) {
 	defer close(t.ended)
 	tick := time.NewTicker(toldIn)
 	defer tick.Stop()
@@ -240,7 +240,7 @@ func (t *teller) run(ctx context.Context) {
 
 // store stores the waiting usage, and reports whether the store was available. Usage of unknown
 // sessions waits for the next call, but not for long: flame may not be set up in the host.
-func (t *teller) store(ctx context.Context, how func(context.Context, *project.Project, project.Caller, turns.Report) error) bool {
+func (t *measurementWriter) store(ctx context.Context, how func(context.Context, *project.Project, project.Caller, turns.Report) error) bool {
 	for _, batch := range t.batches() {
 		soon, cancel := context.WithTimeout(ctx, tellIn)
 		err := how(soon, t.g.Project, batch[0].by, reportOf(batch))
@@ -261,12 +261,12 @@ func (t *teller) store(ctx context.Context, how func(context.Context, *project.P
 }
 
 // waited reports whether usage has waited too long for its session to become known.
-func (t *teller) waited(one telling) bool {
+func (t *measurementWriter) waited(one measurement) bool {
 	return t.g.Project.Now()-one.metered.Asked-one.metered.Took >= core.Millis(toldIn.Milliseconds())
 }
 
 // batches returns the waiting tellings, grouped by caller.
-func (t *teller) batches() (batches [][]telling) {
+func (t *measurementWriter) batches() (batches [][]measurement) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	at := map[project.Caller]int{}
@@ -282,11 +282,11 @@ func (t *teller) batches() (batches [][]telling) {
 }
 
 // done takes the oldest tellings of a caller, which are stored, out of the queue.
-func (t *teller) done(batch []telling) {
+func (t *measurementWriter) done(batch []measurement) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	left, by := len(batch), batch[0].by
-	t.queue = slices.DeleteFunc(t.queue, func(one telling) bool {
+	t.queue = slices.DeleteFunc(t.queue, func(one measurement) bool {
 		if one.by != by || left == 0 {
 			return false
 		}
@@ -295,7 +295,7 @@ func (t *teller) done(batch []telling) {
 	})
 }
 
-func reportOf(batch []telling) (r turns.Report) {
+func reportOf(batch []measurement) (r turns.Report) {
 	for _, one := range batch {
 		r.Requests, r.Sent = append(r.Requests, one.metered), r.Sent.Add(one.sent)
 		if one.answer != nil {

@@ -59,16 +59,16 @@ func TestAFoldHolds(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(c *talk){
 		"in the next round":           func(*talk) {},
-		"when the gateway is another": func(c *talk) { c.start(gateway.Options{Folding: gateway.On}) },
+		"when the gateway is another": func(c *talk) { c.start(gateway.Options{Folding: gateway.FoldOn}) },
 		"when nothing can be written": func(c *talk) {
-			c.start(gateway.Options{Folding: gateway.On, Patience: 2 * time.Second})
+			c.start(gateway.Options{Folding: gateway.FoldOn, Patience: 2 * time.Second})
 			c.say("with little patience")
 			c.round()
 			c.faults.set(locked)
 		},
 		"in another gateway that cannot write": func(c *talk) {
 			c.faults.set(busy)
-			c.start(gateway.Options{Folding: gateway.On})
+			c.start(gateway.Options{Folding: gateway.FoldOn})
 		},
 		"when the store is gone": func(c *talk) { c.faults.set(gone) },
 		"after a rewind within the round": func(c *talk) {
@@ -208,7 +208,7 @@ func TestAfterARefusalASessionGoesOutWhole(t *testing.T) {
 	require.True(t, c.isFolded())
 	require.NotNil(t, c.ask(), "the thinking that was made with another past has gone")
 	assert.False(t, c.isFolded())
-	c.start(gateway.Options{Folding: gateway.On})
+	c.start(gateway.Options{Folding: gateway.FoldOn})
 	kept := len(c.history)
 	c.say("in another process, and with another frame")
 	c.round()
@@ -229,14 +229,14 @@ func TestAfterTwoRefusalsASessionGoesOutAsItCame(t *testing.T) {
 	require.Nil(t, c.ask())
 	require.Nil(t, c.ask())
 	c.forgetThinking()
-	c.start(gateway.Options{Folding: gateway.On})
+	c.start(gateway.Options{Folding: gateway.FoldOn})
 	require.NotNil(t, c.ask())
 	assert.False(t, c.isFolded())
 }
 
 func TestFoldingIsSwitched(t *testing.T) {
 	t.Parallel()
-	for _, way := range []gateway.Folding{gateway.Off, gateway.Edit} {
+	for _, way := range []gateway.Folding{gateway.FoldOff, gateway.FoldByAPI} {
 		t.Run(string(way), func(t *testing.T) {
 			t.Parallel()
 			c := newTalk(t, push("one"), read("a"), pop("done"), push("two"), model.Turn{Text: "end"})
@@ -361,7 +361,7 @@ func TestContextsAreClearedWhereTheClientAsksForSuchThings(t *testing.T) {
 	t.Parallel()
 	for beta, shorter := range map[string]bool{"": false, "x,context-management-2025-06-27": true} {
 		c := newTalk(t, model.Turn{Text: "end"})
-		c.start(gateway.Options{Folding: gateway.Edit})
+		c.start(gateway.Options{Folding: gateway.FoldByAPI})
 		c.say("work")
 		body := c.body()
 		response := c.post("/v1/messages", body, http.Header{"Anthropic-Beta": {beta}})

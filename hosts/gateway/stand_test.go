@@ -54,9 +54,9 @@ func newStand(t *testing.T, upstream string, changes ...func(*gateway.Options)) 
 	base, err := url.Parse(upstream)
 	require.NoError(t, err)
 	s := &stand{t: t, upstream: base.Host, data: f.Data, metered: make(chan gateway.Metered, 2000)}
-	wire := *claudecode.Host().Wire
+	wire := *claudecode.Host().Gateway
 	o := gateway.Options{
-		Project: &p, Host: claudecode.Name, Wire: &wire, Upstream: base, Secret: secret, Folding: gateway.On,
+		Project: &p, Host: claudecode.Name, Wire: &wire, Upstream: base, Secret: secret, Folding: gateway.FoldOn,
 		Metered: func(m gateway.Metered) { s.metered <- m }, Patience: soon,
 		Log: slog.New(slog.NewJSONHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}

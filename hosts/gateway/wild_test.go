@@ -98,7 +98,7 @@ func (w *wild) happen() {
 	}
 	switch what := w.dice.IntN(16); {
 	case what == 0:
-		w.start(gateway.Options{Folding: gateway.On})
+		w.start(gateway.Options{Folding: gateway.FoldOn})
 	case what == 1:
 		w.faults.set(full)
 	case what == 2:
@@ -151,7 +151,7 @@ func TestNothingIsEverRefusedOrUnheard(t *testing.T) {
 			w.talk = newTalk(t, slices.Repeat([]model.Turn{{From: w.whatever}}, 300)...)
 			w.beside, w.behind = w.interrupt, w.listen
 			w.f.Trim = []fold.Trimming{fold.TrimOff, fold.TrimOld, fold.TrimSuperseded}[seed%3]
-			w.start(gateway.Options{Folding: gateway.On})
+			w.start(gateway.Options{Folding: gateway.FoldOn})
 			w.f.Prompt(projecttest.Host(w.session), "p0", "work")
 			for step := range 14 {
 				w.faults.set(fine)

@@ -51,7 +51,7 @@ func (x *exchange) findAgent() (unsure bool, err error) {
 // that was made for it.
 func (x *exchange) running(path string) (agent string, err error) {
 	agent = strings.TrimSuffix(filepath.Base(path), ".jsonl")
-	known, err := children.SessionOf(x.Ctx, x.P, agent)
+	known, err := children.SessionOf(x.Ctx, x.Project, agent)
 	if err != nil || known.IsCompleted || known.ID != "" && known.Parent == x.Session {
 		if known.IsCompleted {
 			agent = ""
@@ -62,7 +62,7 @@ func (x *exchange) running(path string) (agent string, err error) {
 	if call == "" {
 		return "", nil
 	}
-	bound, err := children.Bind(x.Ctx, x.P, x.SessionItself(), children.Start{Call: call, Session: agent, Transcript: path})
+	bound, err := children.Bind(x.Ctx, x.Project, x.SessionItself(), children.ChildStart{Call: call, Session: agent, Transcript: path})
 	if !bound {
 		agent = ""
 	}

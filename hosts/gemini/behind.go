@@ -44,19 +44,19 @@ var apart = []string{
 const plainly = "plain `" + Program + "` runs without it; flame's frames work in it all the same"
 
 // behind returns how a command line of the client runs behind a gateway.
-func behind(m hosts.Machine, args []string) (hosts.Behind, error) {
+func behind(m hosts.Machine, args []string) (hosts.GatewayLaunch, error) {
 	if len(args) > 0 && slices.Contains(apart, args[0]) {
-		return hosts.Behind{Plain: true}, nil
+		return hosts.GatewayLaunch{Plain: true}, nil
 	}
 	if err := refusal(m, args); err != nil {
-		return hosts.Behind{}, err
+		return hosts.GatewayLaunch{}, err
 	}
 	value := cmp.Or(m.Getenv(baseVariable), ofUser(m, baseVariable), defaultBase)
 	upstream, err := url.Parse(strings.TrimSpace(value))
 	if err != nil || upstream.Scheme != "http" && upstream.Scheme != "https" || upstream.Host == "" {
-		return hosts.Behind{}, core.Invalidf("%s is not the URL of a server", baseVariable).WithHint("it must begin with https:// or http:// and a host")
+		return hosts.GatewayLaunch{}, core.Invalidf("%s is not the URL of a server", baseVariable).WithHint("it must begin with https:// or http:// and a host")
 	}
-	b := hosts.Behind{
+	b := hosts.GatewayLaunch{
 		Upstream: upstream, Network: hosts.NetworkOf(m.Getenv),
 		Args: func(_, _ string) []string { return args },
 		Env: func(base, mark string) []string {
@@ -108,9 +108,9 @@ func layers(m hosts.Machine) (all []layer) {
 		path string
 		of   hosts.Scope
 	}{
-		{cmp.Or(m.Getenv("GEMINI_CLI_SYSTEM_SETTINGS_PATH"), administrators), hosts.User},
-		{filepath.Join(m.ProjectDir, ".gemini", "settings.json"), hosts.Project},
-		{filepath.Join(ownFolder(m), "settings.json"), hosts.User},
+		{cmp.Or(m.Getenv("GEMINI_CLI_SYSTEM_SETTINGS_PATH"), administrators), hosts.ScopeUser},
+		{filepath.Join(m.ProjectDir, ".gemini", "settings.json"), hosts.ScopeProject},
+		{filepath.Join(ownFolder(m), "settings.json"), hosts.ScopeUser},
 	} {
 		l := layer{path: file.path}
 		readFile(m.Files(file.of), &l.settings, file.path)

@@ -17,9 +17,9 @@ import (
 )
 
 func TestCommandLinesBehindAGateway(t *testing.T) {
-	clienttest.Behinds(t, func(m hosts.Machine, tt clienttest.Behind) (hosts.Behind, error) {
+	clienttest.Behinds(t, func(m hosts.Machine, tt clienttest.Behind) (hosts.GatewayLaunch, error) {
 		trust(t, m, "TRUST_FOLDER")
-		return gemini.Host(nil).Behind(m, tt.Args)
+		return gemini.Host(nil).PlanGatewayLaunch(m, tt.Args)
 	}, "testdata/behind.json")
 }
 
@@ -39,7 +39,7 @@ func TestAGatewayInAFolderWithoutTrustSaysThatItLeavesNothingOut(t *testing.T) {
 		m := clienttest.Machine(t)
 		clienttest.Environment{Environ: map[string]string{"GEMINI_API_KEY": "k"}}.Put(t, &m)
 		trust(t, m, said)
-		b, err := gemini.Host(nil).Behind(m, nil)
+		b, err := gemini.Host(nil).PlanGatewayLaunch(m, nil)
 		require.NoError(t, err)
 		require.Len(t, b.Notes, notes, said)
 		for _, note := range b.Notes {
@@ -54,17 +54,17 @@ func TestWhatARequestIsFor(t *testing.T) {
 		Body string
 		Want hosts.Class
 	}](t, "testdata/requests.yaml")
-	w := gemini.Host(nil).Wire
+	w := gemini.Host(nil).Gateway
 	for name, tt := range tests {
-		assert.Equal(t, hosts.Asked{Class: tt.Want}, w.Asked(nil, []byte(tt.Body)), name)
+		assert.Equal(t, hosts.RequestInfo{Class: tt.Want}, w.RequestInfo(nil, []byte(tt.Body)), name)
 	}
-	assert.Equal(t, hosts.Main, w.Asked(nil, nil).Class, "one that is too long")
+	assert.Equal(t, hosts.ClassMain, w.RequestInfo(nil, nil).Class, "one that is too long")
 
-	assert.Equal(t, op.Push, w.Own("mcp_flame_flame_push"))
-	assert.Equal(t, op.Spawn, w.Own("mcp_flame_spawn_agent"))
-	assert.Empty(t, w.Own("mcp_flame_other")+w.Own("flame_push"))
-	assert.Equal(t, "Build it", w.Said("<hook_context>c</hook_context>\n\nBuild it", false))
-	assert.Empty(t, w.Said("<session_context>\nx</session_context>", false)+w.Said("<hook_context>c</hook_context>", false))
+	assert.Equal(t, op.Push, w.FlameTool("mcp_flame_flame_push"))
+	assert.Equal(t, op.Spawn, w.FlameTool("mcp_flame_spawn_agent"))
+	assert.Empty(t, w.FlameTool("mcp_flame_other")+w.FlameTool("flame_push"))
+	assert.Equal(t, "Build it", w.UserWords("<hook_context>c</hook_context>\n\nBuild it", false))
+	assert.Empty(t, w.UserWords("<session_context>\nx</session_context>", false)+w.UserWords("<hook_context>c</hook_context>", false))
 	assert.True(t, w.IsSummary("<state_snapshot>\nx\n</state_snapshot>"))
 	assert.Equal(t, "Started frame-a.", w.Answer("<untrusted_context>\nStarted frame-a.\n</untrusted_context>\n\n<hook_context>c</hook_context>"))
 	assert.Equal(t, "plain", w.Answer("plain"))

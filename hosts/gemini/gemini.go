@@ -39,38 +39,39 @@ const (
 func facts() hosts.Host {
 	return hosts.Host{
 		Name: Name, Title: "Gemini CLI", Program: Program,
-		Adds: "an extension", ByHand: "gemini mcp add --scope user flame flame -- serve --tools lean",
+		Adds: "an extension", ManualSetup: "gemini mcp add --scope user flame flame -- serve --tools lean",
 		Leaves:     "an entry in extension_integrity.json and in projects.json, and the folders tmp/flame and history/flame, all in ~/.gemini",
 		Burden:     1_300,
-		ClientName: "gemini-cli-mcp-client", Inside: "GEMINI_CLI", Announces: true,
-		Variables: []string{"GEMINI_CLI", "GEMINI_PROJECT_DIR", "GEMINI_SESSION_ID", "GEMINI_CWD", "GEMINI_PLANS_DIR"},
-		Settings:  []string{".gemini", "GEMINI.md"},
-		Takes:     func(model string) bool { return !strings.Contains(model, "/") },
-		Tools:     tools, Joint: "mcp_",
+		ClientName: "gemini-cli-mcp-client", MarkerVariable: "GEMINI_CLI", Announces: true,
+		UnsetForAgents: []string{"GEMINI_CLI", "GEMINI_PROJECT_DIR", "GEMINI_SESSION_ID", "GEMINI_CWD", "GEMINI_PLANS_DIR"},
+		Settings:       []string{".gemini", "GEMINI.md"},
+		AcceptsModel:   func(model string) bool { return !strings.Contains(model, "/") },
+		Tools:          tools, MCPSeparator: "mcp_",
 		Agents:     map[string][]string{"generalist": nil, "codebase_investigator": nil, "cli_help": nil},
 		LogsIn:     func(m hosts.Machine) string { return filepath.Join(ownFolder(m), "tmp") },
 		Newest:     newest,
 		Logs:       transcripts.Formats{logs.Chat, logs.Document, logs.Run},
-		Prints:     logs.Run,
+		RunFormat:  logs.Run,
 		NewSession: uuid.NewString,
 		Resumes:    func(session string) bool { return uuid.Validate(session) == nil }, // that of a subagent looks the same
-		Talk:       []string{"--resume"},
-		Begins:     []string{"--prompt-interactive"},
+		ResumeArgs: []string{"--resume"},
+		PromptArgs: []string{"--prompt-interactive"},
 	}
 }
 
 // tools are Gemini CLI's own.
 var tools = hosts.Tools{
-	{Name: "run_shell_command", Does: hosts.Runs, Same: []string{"Bash"}},
-	{Name: logs.WriteTool, Does: hosts.Edits, Same: []string{"Write"}},
-	{Name: logs.ReplaceTool, Does: hosts.Edits, Same: []string{"Edit", "MultiEdit"}},
-	{Name: "read_file", Does: hosts.Reads, Same: []string{"Read"}}, {Name: "read_many_files", Does: hosts.Reads},
-	{Name: "list_directory", Does: hosts.Reads, Same: []string{"LS"}}, {Name: "glob", Does: hosts.Reads, Same: []string{"Glob"}},
-	{Name: "grep_search", Does: hosts.Reads, Same: []string{"Grep"}},
-	{Name: "google_web_search", Does: hosts.Fetches, Same: []string{"WebSearch"}}, {Name: "web_fetch", Does: hosts.Fetches, Same: []string{"WebFetch"}},
-	{Name: invokeTool, Does: hosts.Spawns, Same: []string{"Agent", "Task"}},
-	{Name: todoTool, Does: hosts.Notes, Same: []string{"TodoWrite"}}, {Name: "update_topic", Does: hosts.Notes},
-	{Name: "activate_skill", Does: hosts.Notes, Same: []string{"Skill"}}, {Name: "save_memory", Does: hosts.Edits},
+	{Name: "run_shell_command", Effect: hosts.EffectRun, Canonical: []string{"Bash"}},
+	{Name: logs.WriteTool, Effect: hosts.EffectEdit, Canonical: []string{"Write"}},
+	{Name: logs.ReplaceTool, Effect: hosts.EffectEdit, Canonical: []string{"Edit", "MultiEdit"}},
+	{Name: "read_file", Effect: hosts.EffectRead, Canonical: []string{"Read"}}, {Name: "read_many_files", Effect: hosts.EffectRead},
+	{Name: "list_directory", Effect: hosts.EffectRead, Canonical: []string{"LS"}}, {Name: "glob", Effect: hosts.EffectRead, Canonical: []string{"Glob"}},
+	{Name: "grep_search", Effect: hosts.EffectRead, Canonical: []string{"Grep"}},
+	{Name: "google_web_search", Effect: hosts.EffectFetch, Canonical: []string{"WebSearch"}},
+	{Name: "web_fetch", Effect: hosts.EffectFetch, Canonical: []string{"WebFetch"}},
+	{Name: invokeTool, Effect: hosts.EffectSpawn, Canonical: []string{"Agent", "Task"}},
+	{Name: todoTool, Effect: hosts.EffectNote, Canonical: []string{"TodoWrite"}}, {Name: "update_topic", Effect: hosts.EffectNote},
+	{Name: "activate_skill", Effect: hosts.EffectNote, Canonical: []string{"Skill"}}, {Name: "save_memory", Effect: hosts.EffectEdit},
 	{Name: askTool}, {Name: "enter_plan_mode"}, {Name: planTool}, {Name: "complete_task"},
 }
 
@@ -83,7 +84,7 @@ func ownFolder(m hosts.Machine) string {
 const maxLogs = 500
 
 // newest returns the newest session of the project: its folder of logs names the project in a file.
-func newest(ctx context.Context, m hosts.Machine) (past hosts.Past, err error) {
+func newest(ctx context.Context, m hosts.Machine) (past hosts.LoggedSession, err error) {
 	folders, err := os.ReadDir(filepath.Join(ownFolder(m), "tmp"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return past, nil
@@ -108,7 +109,7 @@ func newest(ctx context.Context, m hosts.Machine) (past hosts.Past, err error) {
 const maxRoot = 4 << 10
 
 // newestOf returns the newest session in a folder of logs.
-func newestOf(chats string) (past hosts.Past) {
+func newestOf(chats string) (past hosts.LoggedSession) {
 	files, err := os.ReadDir(chats)
 	if err != nil {
 		return past
@@ -116,7 +117,7 @@ func newestOf(chats string) (past hosts.Past) {
 	for _, file := range files[max(0, len(files)-maxLogs):] {
 		info, err := file.Info()
 		if err == nil && info.Mode().IsRegular() && strings.HasSuffix(file.Name(), ".jsonl") && info.ModTime().After(past.At) {
-			past = hosts.Past{Path: filepath.Join(chats, file.Name()), At: info.ModTime()}
+			past = hosts.LoggedSession{Path: filepath.Join(chats, file.Name()), At: info.ModTime()}
 		}
 	}
 	return past
@@ -127,7 +128,7 @@ func newestOf(chats string) (past hosts.Past) {
 func setsVariable(m hosts.Machine, name string) string {
 	for _, file := range []string{".gemini/.env", ".env", ".gemini/settings.json"} {
 		path := filepath.Join(m.ProjectDir, filepath.FromSlash(file))
-		content, err := m.Files(hosts.Project).Read(path)
+		content, err := m.Files(hosts.ScopeProject).Read(path)
 		if !hosts.IsMissing(err) && (err != nil || strings.Contains(string(content), name)) {
 			return path
 		}

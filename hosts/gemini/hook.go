@@ -22,46 +22,47 @@ import (
 const maxInjected = 9_500
 
 // A row says what one event of Gemini CLI means to flame.
-type row = hooks.Row[*exchange]
+type row = hooks.EventRule[*exchange]
 
 // rows lists the events that flame handles; the first row that fits an event applies. The
 // extension's hooks.json is generated from them.
 var rows = []row{
 	{
-		Event: "SessionStart", Means: (*exchange).sessionStarted,
-		Does: "After a resume, reports what changed since; " +
+		Event: "SessionStart", Handle: (*exchange).sessionStarted,
+		Doc: "After a resume, reports what changed since; " +
 			"offers a new session the unfinished frames of other sessions, and the results of the root that ended last.",
 	},
 	{
-		Event: "BeforeAgent", Means: (*exchange).prompted,
-		Does: "Names the session's root frame after the first prompt; reports what others have changed in the tree since the last prompt. " +
+		Event: "BeforeAgent", Handle: (*exchange).prompted,
+		Doc: "Names the session's root frame after the first prompt; reports what others have changed in the tree since the last prompt. " +
 			"After a compaction, stores its summary in the frame and restores the context.",
 	},
-	{Event: "BeforeTool", Tools: invokeTool, Means: (*exchange).childAsked, Does: "Creates the subagent's frame and adds its context to the subagent's prompt."},
+	{Event: "BeforeTool", Tools: invokeTool, Handle: (*exchange).childAsked,
+		Doc: "Creates the subagent's frame and adds its context to the subagent's prompt."},
 	{
-		Event: "BeforeTool", Tools: flameTools, Means: (*exchange).flameCalled, Vouches: true,
-		Does: "Tells the session's server which session or subagent makes this call.",
+		Event: "BeforeTool", Tools: flameTools, Handle: (*exchange).flameCalled, StampsCaller: true,
+		Doc: "Tells the session's server which session or subagent makes this call.",
 	},
 	{
-		Event: "BeforeTool", Tools: spawnTools, Means: (*exchange).flameCalled, Vouches: true,
-		Does: "The same for calls of flame's " + hooks.SpawnTool + ". Whether the call is allowed is up to Gemini CLI.",
+		Event: "BeforeTool", Tools: spawnTools, Handle: (*exchange).flameCalled, StampsCaller: true,
+		Doc: "The same for calls of flame's " + hooks.SpawnTool + ". Whether the call is allowed is up to Gemini CLI.",
 	},
-	{Event: "AfterTool", Tools: invokeTool, Means: (*exchange).childEnded, Does: "Completes the subagent's frame, with its last message as the summary."},
-	{Event: "AfterTool", Tools: editTools, Means: (*exchange).fileWritten, Does: "Records the file as an artifact of the frame."},
-	{Event: "AfterTool", Tools: listTools, Means: (*exchange).listCalled, Does: "Shows the items of the to-do list, or of the tracker, as frames."},
-	{Event: "AfterTool", Tools: planTool, Means: (*exchange).planApproved, Does: "Keeps the plan that the user approved with the frame."},
+	{Event: "AfterTool", Tools: invokeTool, Handle: (*exchange).childEnded, Doc: "Completes the subagent's frame, with its last message as the summary."},
+	{Event: "AfterTool", Tools: editTools, Handle: (*exchange).fileWritten, Doc: "Records the file as an artifact of the frame."},
+	{Event: "AfterTool", Tools: listTools, Handle: (*exchange).listCalled, Doc: "Shows the items of the to-do list, or of the tracker, as frames."},
+	{Event: "AfterTool", Tools: planTool, Handle: (*exchange).planApproved, Doc: "Keeps the plan that the user approved with the frame."},
 	{
-		Event: "AfterTool", Means: (*exchange).toolUsed,
-		Does: "After a compaction within a turn, stores its summary in the frame and restores the context.",
+		Event: "AfterTool", Handle: (*exchange).toolUsed,
+		Doc: "After a compaction within a turn, stores its summary in the frame and restores the context.",
 	},
 	{
-		Event: "AfterAgent", Means: (*exchange).turnEnded,
-		Does: "Ends the frames of subagents that failed or were cancelled; records that the session waits; " +
+		Event: "AfterAgent", Handle: (*exchange).turnEnded,
+		Doc: "Ends the frames of subagents that failed or were cancelled; records that the session waits; " +
 			"evaluates, with the last calls in the session's log, whether the frame should end.",
 	},
 	{
-		Event: "SessionEnd", Means: func(x *exchange) error { return hooks.EndSession(x.Exchange, x.Transcript) },
-		Does: "Ends the session's root frame if no work is left below it; other frames stay as they are.",
+		Event: "SessionEnd", Handle: func(x *exchange) error { return hooks.EndSession(x.Exchange, x.Transcript) },
+		Doc: "Ends the session's root frame if no work is left below it; other frames stay as they are.",
 	},
 }
 
@@ -69,7 +70,7 @@ var rows = []row{
 func Events() []hosts.EventDoc { return hooks.Docs(rows, func(row) string { return "" }) }
 
 // Hook handles one event of Gemini CLI (a hosts.Hook).
-func Hook(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
+func Hook(ctx context.Context, flame hosts.HookEnv, raw []byte) ([]byte, error) {
 	e := &event{}
 	if err := hooks.Decode(raw, e, &e.Event); err != nil {
 		return nil, fmt.Errorf("event: %w", err)
@@ -89,23 +90,23 @@ type exchange struct {
 }
 
 func (x *exchange) sessionStarted() error {
-	return errors.Join(x.P.NoteBehind(x.Ctx, x.SessionItself()), x.SessionStarted(maxInjected, ""))
+	return errors.Join(x.Project.NoteBehind(x.Ctx, x.SessionItself()), x.SessionStarted(maxInjected, ""))
 }
 
 // prompted handles a prompt. It has no id, so its time stands for that.
 func (x *exchange) prompted() error {
 	_, err := x.compacted()
-	if err := errors.Join(err, x.childrenLost(), x.P.NoteBehind(x.Ctx, x.SessionItself())); err != nil {
+	if err := errors.Join(err, x.childrenLost(), x.Project.NoteBehind(x.Ctx, x.SessionItself())); err != nil {
 		return err
 	}
-	return x.Prompted(turns.Prompt{ID: x.At, Text: logs.WithoutContext(x.Prompt), FromUser: true, MaxChars: maxInjected, Seen: x.seen(false)})
+	return x.HandlePrompt(turns.Prompt{ID: x.At, Text: logs.WithoutContext(x.Prompt), FromUser: true, MaxChars: maxInjected, Seen: x.seen(false)})
 }
 
 // compacted stores the summary of a compaction that the session's log shows and no event reported,
 // and reports whether there is one. The session is then owed its context.
 func (x *exchange) compacted() (news bool, err error) {
 	var summary string
-	news, err = turns.FindCompaction(x.Ctx, x.P, x.SessionItself(), x.Transcript, func(from int64) (at core.Millis, upTo int64) {
+	news, err = turns.FindCompaction(x.Ctx, x.Project, x.SessionItself(), x.Transcript, func(from int64) (at core.Millis, upTo int64) {
 		part, upTo := hooks.Since(x.Transcript, from, maxTail)
 		summary, at = logs.Snapshot(part)
 		return at, upTo
@@ -113,7 +114,7 @@ func (x *exchange) compacted() (news bool, err error) {
 	if err != nil || !news {
 		return false, err
 	}
-	return true, x.Compacted(summary)
+	return true, x.HandlePostCompact(summary)
 }
 
 // toolUsed handles the end of a call.
@@ -139,7 +140,7 @@ func (x *exchange) flameCalled() error {
 	if own, had := hooks.Unstamped(input); had {
 		input, x.Answer.Fields.Instead = hooks.Document(own), own // only then: Gemini CLI tells the model of a change
 	}
-	return x.P.Announce(x.Ctx, x.Caller(), project.CallKey(x.Server.Tool, input), unsure)
+	return x.Project.Announce(x.Ctx, x.Caller(), project.CallKey(x.Server.Tool, input), unsure)
 }
 
 // maxTask is the length in characters of the task in a frame's goal: a subagent has no title.
@@ -152,7 +153,7 @@ func (x *exchange) childAsked() error {
 		return nil
 	}
 	id := x.callID()
-	context, err := children.Spawn(x.Ctx, x.P, x.SessionItself(), children.Call{
+	context, err := children.Spawn(x.Ctx, x.Project, x.SessionItself(), children.SpawnCall{
 		ID: id, Description: core.OneLine(call.Prompt, maxTask), AgentType: call.Agent, Prompt: call.Prompt,
 	})
 	if err != nil {
@@ -181,17 +182,17 @@ func (x *exchange) childEnded() error {
 func (x *exchange) endChild(call string, end core.ChildEnd, last string) error {
 	path, session := x.logOf(call)
 	if session != "" {
-		known, err := children.Bind(x.Ctx, x.P, x.SessionItself(), children.Start{Call: call, Session: session, Transcript: path})
+		known, err := children.Bind(x.Ctx, x.Project, x.SessionItself(), children.ChildStart{Call: call, Session: session, Transcript: path})
 		if err != nil || !known {
 			return err
 		}
 		child := x.SessionItself()
 		child.Session, child.Parent = session, x.Session
-		if err := stack.NoteFiles(x.Ctx, x.P, child, x.written(path)); err != nil {
+		if err := stack.NoteFiles(x.Ctx, x.Project, child, x.written(path)); err != nil {
 			return err
 		}
 	}
-	return children.End(x.Ctx, x.P, x.SessionItself(), children.Ended{Call: call, Session: session, End: end, Last: last, Transcript: path})
+	return children.End(x.Ctx, x.Project, x.SessionItself(), children.EndReport{Call: call, Session: session, End: end, Last: last, Transcript: path})
 }
 
 // childrenLost ends the frames of subagents whose calls failed or were cancelled: no event says so,
@@ -213,7 +214,7 @@ func (x *exchange) fileWritten() error {
 	file := x.file()
 	unsure, err := x.findAgent()
 	if err == nil && !unsure && file != "" { // of subagents that work at once, the logs tell when they end
-		err = stack.NoteFiles(x.Ctx, x.P, x.Caller(), []string{file})
+		err = stack.NoteFiles(x.Ctx, x.Project, x.Caller(), []string{file})
 	}
 	if err != nil {
 		return err
@@ -225,7 +226,7 @@ func (x *exchange) turnEnded() error {
 	if err := x.childrenLost(); err != nil {
 		return err
 	}
-	return turns.End(x.Ctx, x.P, x.SessionItself(), turns.Turn{
+	return turns.End(x.Ctx, x.Project, x.SessionItself(), turns.EndReport{
 		LastMessage: x.lastMessage(), Transcript: x.Transcript, Running: []string{}, Seen: x.seen(true),
 	})
 }

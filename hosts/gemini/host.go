@@ -11,8 +11,8 @@ import (
 func Host(ownTools func() []string) hosts.Host {
 	h := facts()
 	h.Hook, h.Events, h.Patience = Hook, Events, time.Second
-	h.Wire, h.Behind, h.BaseVariable = wire(), behind, baseVariable
+	h.Gateway, h.PlanGatewayLaunch, h.BaseVariable = wire(), behind, baseVariable
 	h.SetsVariable = setsVariable
-	h.On = func(m hosts.Machine) hosts.Client { return Client{Machine: m, OwnTools: ownTools} }
+	h.Client = func(m hosts.Machine) hosts.Client { return Client{Machine: m, OwnTools: ownTools} }
 	return h
 }

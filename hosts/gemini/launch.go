@@ -14,13 +14,13 @@ import (
 // approvals are Gemini CLI's names for the modes. A child has no person to ask: what it would have to
 // ask for is refused.
 var approvals = map[hosts.Mode]string{
-	hosts.Plan: "plan", hosts.DontAsk: "default", hosts.Default: "default", hosts.AcceptEdits: "auto_edit", hosts.Bypass: "yolo",
+	hosts.ModePlan: "plan", hosts.ModeDontAsk: "default", hosts.ModeDefault: "default", hosts.ModeAcceptEdits: "auto_edit", hosts.ModeBypass: "yolo",
 }
 
 // Launch returns the command for a child, which prints its output line by line. The user's settings
 // apply to it as to its parent; our rules only take away, except for flame's own tools. These it has
 // from our extension: Gemini CLI takes servers from settings files alone.
-func (h Client) Launch(c hosts.Child) (hosts.Launch, error) {
+func (h Client) Launch(c hosts.LaunchSpec) (hosts.Launch, error) {
 	gemini, err := h.program()
 	if err != nil {
 		return hosts.Launch{}, err
@@ -52,7 +52,7 @@ func (h Client) Launch(c hosts.Child) (hosts.Launch, error) {
 		args = append(args, "--session-id="+c.Session)
 	}
 	launch.Command = args
-	return launch, hosts.Apply(context.Background(), hosts.WriteFolder(dir, files), func(hosts.Step) {})
+	return launch, hosts.Apply(context.Background(), hosts.WriteFolder(dir, files), func(hosts.SetupStep) {})
 }
 
 // The priorities of our rules, the strongest first.
@@ -64,14 +64,14 @@ const (
 )
 
 // rules returns the rules of a child.
-func (h Client) rules(c hosts.Child) (string, error) {
+func (h Client) rules(c hosts.LaunchSpec) (string, error) {
 	p := &policy{}
 	p.rule("allow", ofFlame, `mcpName = "`+extensionName+`"`, "toolName = ["+strings.Join(h.frameTools(), ", ")+"]")
 	if c.Tools.Limited {
 		p.rule("deny", otherwise, `toolName = "mcp_*"`)
 	}
 	for _, tool := range tools {
-		if tool.Does == hosts.Runs {
+		if tool.Effect == hosts.EffectRun {
 			continue
 		}
 		if !c.Tools.Permits(tool.Name) && tool.Name != "complete_task" {
@@ -79,7 +79,7 @@ func (h Client) rules(c hosts.Child) (string, error) {
 		}
 	}
 	for _, entry := range slices.Concat(c.Tools.Allowed, c.Tools.Denied) {
-		if name, rule := hosts.SplitRule(entry); rule != "" && tools.Effect(name) != 0 && tools.Effect(name) != hosts.Runs {
+		if name, rule := hosts.SplitRule(entry); rule != "" && tools.Effect(name) != 0 && tools.Effect(name) != hosts.EffectRun {
 			return "", core.Invalidf("Gemini CLI knows rules for the arguments of commands only, not as in %q", entry).
 				WithHint("name the tool without a rule, or choose another host")
 		}
@@ -96,8 +96,8 @@ func (h Client) rules(c hosts.Child) (string, error) {
 
 // decision returns what a rule says of a call that a child may make: without trust Gemini CLI would
 // ask, and as no person is there it refuses, unless the mode or the user's own rules allow it.
-func decision(c hosts.Child, trusted bool) string {
-	if c.Mode == hosts.Bypass || trusted {
+func decision(c hosts.LaunchSpec, trusted bool) string {
+	if c.Mode == hosts.ModeBypass || trusted {
 		return "allow"
 	}
 	return "ask_user"
@@ -118,8 +118,8 @@ func ofServers(entries []string) (names []string) {
 }
 
 // commands adds the rules for commands.
-func (p *policy) commands(c hosts.Child) {
-	for _, tool := range tools.Names(hosts.Runs) {
+func (p *policy) commands(c hosts.LaunchSpec) {
+	for _, tool := range tools.Names(hosts.EffectRun) {
 		name := "toolName = " + hooks.TOML(tool)
 		if !c.Tools.Permits(tool) {
 			p.rule("deny", forbids, name)

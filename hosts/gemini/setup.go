@@ -13,19 +13,19 @@ import (
 
 // Install plans the extension's folder, our rules for its tools and the link. An extension that is
 // switched off is restored.
-func (h Client) Install(_ context.Context, scope hosts.Scope) ([]hosts.Step, error) {
+func (h Client) Install(_ context.Context, scope hosts.Scope) ([]hosts.SetupStep, error) {
 	gemini, err := h.program()
 	switch {
 	case err != nil:
 		return nil, err
-	case scope == hosts.Project:
+	case scope == hosts.ScopeProject:
 		// It is not found, so that other hosts are set up.
 		return nil, core.NotFoundf("Gemini CLI keeps its extensions for all projects of the user, so flame cannot be set up for one project").
 			WithHint("run `flame setup gemini`; `gemini extensions disable flame --scope workspace` or `flame off` silences flame in a project")
 	}
 	files, _ := h.offered()
 	steps := hosts.WriteFolder(h.folder(), files)
-	rules, err := h.Machine.Files(hosts.User).Write(h.policyFile(), []byte(h.policy()), 0o644)
+	rules, err := h.Machine.Files(hosts.ScopeUser).Write(h.policyFile(), []byte(h.policy()), 0o644)
 	if err != nil {
 		return nil, err
 	}
@@ -45,14 +45,14 @@ func (h Client) Install(_ context.Context, scope hosts.Scope) ([]hosts.Step, err
 
 // Remove plans to remove the link, the rules and the folder. If Gemini CLI itself is gone, the files
 // are left to delete.
-func (h Client) Remove(_ context.Context, scope hosts.Scope) (steps []hosts.Step, err error) {
-	if scope == hosts.Project {
+func (h Client) Remove(_ context.Context, scope hosts.Scope) (steps []hosts.SetupStep, err error) {
+	if scope == hosts.ScopeProject {
 		return nil, nil // nothing is ever installed there
 	}
 	if gemini, err := h.program(); err == nil && h.linked() != "" {
 		steps = append(steps, h.step(gemini, "extensions", "uninstall", extensionName))
 	}
-	own := h.Machine.Files(hosts.User)
+	own := h.Machine.Files(hosts.ScopeUser)
 	steps = append(steps, own.Remove(h.policyFile(), ownFolder(h.Machine))...)
 	return append(steps, own.Remove(h.folder(), h.Machine.DataHome())...), nil
 }
@@ -74,12 +74,12 @@ func (h Client) Status(ctx context.Context) (status hosts.Status, err error) {
 	if linked == "" {
 		return status, nil
 	}
-	rules, err := h.Machine.Files(hosts.User).Write(h.policyFile(), []byte(h.policy()), 0o644)
+	rules, err := h.Machine.Files(hosts.ScopeUser).Write(h.policyFile(), []byte(h.policy()), 0o644)
 	if err != nil {
 		return status, err
 	}
 	current := linked == h.folder() && len(hosts.WriteFolder(h.folder(), files)) == 0 && len(rules) == 0
-	status.Installed = []hosts.Installation{{Scope: hosts.User, Where: linked, Current: current, Off: !h.enabled()}}
+	status.Installed = []hosts.Installation{{Scope: hosts.ScopeUser, Where: linked, Current: current, Off: !h.enabled()}}
 	status.Consent = h.consent()
 	return status, nil
 }
@@ -87,8 +87,8 @@ func (h Client) Status(ctx context.Context) (status hosts.Status, err error) {
 // step returns the step that runs a command in our own data folder. There Gemini CLI reads no settings
 // of a project. It would note its working folder as trusted with any other consent, unless the process
 // trusts it already.
-func (h Client) step(gemini hosts.Program, args ...string) hosts.Step {
-	return hosts.Step{Says: "run " + gemini.Line(args...), Do: func(ctx context.Context) error {
+func (h Client) step(gemini hosts.Program, args ...string) hosts.SetupStep {
+	return hosts.SetupStep{Description: "run " + gemini.Line(args...), Do: func(ctx context.Context) error {
 		_, err := h.Machine.Run(ctx, filepath.Dir(h.folder()), "env", append([]string{"GEMINI_CLI_TRUST_WORKSPACE=true", gemini.Path}, args...)...)
 		return err
 	}}
@@ -108,7 +108,9 @@ func (h Client) read(into any, path ...string) {
 	h.readFile(into, filepath.Join(append([]string{ownFolder(h.Machine)}, path...)...))
 }
 
-func (h Client) readFile(into any, path string) { readFile(h.Machine.Files(hosts.User), into, path) }
+func (h Client) readFile(into any, path string) {
+	readFile(h.Machine.Files(hosts.ScopeUser), into, path)
+}
 
 func readFile(files hosts.Files, into any, path string) {
 	if content, err := files.Read(path); err == nil {

@@ -68,7 +68,7 @@ func TestInstallTwiceIsOnceAndRemoveLeavesNothing(t *testing.T) {
 	t.Parallel()
 	c := client(t)
 	did := clienttest.Apply(t)
-	install := func() []string { return did(c.Install(t.Context(), hosts.User)) }
+	install := func() []string { return did(c.Install(t.Context(), hosts.ScopeUser)) }
 	folder := filepath.Join(c.Machine.DataHome(), "flame", "gemini")
 	assert.Len(t, install(), 3)
 	assert.Empty(t, install())
@@ -90,15 +90,15 @@ func TestInstallTwiceIsOnceAndRemoveLeavesNothing(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, strings.Join(strings.Fields(string(manifest)), ""), `"args":["serve","--tools","lean"]`, "each request carries all tools")
 
-	assert.Len(t, did(c.Remove(t.Context(), hosts.User)), 3)
+	assert.Len(t, did(c.Remove(t.Context(), hosts.ScopeUser)), 3)
 	assert.NoDirExists(t, folder)
 	assert.NoDirExists(t, filepath.Join(c.Machine.Home, ".gemini", "policies"))
-	assert.Empty(t, did(c.Remove(t.Context(), hosts.User)))
+	assert.Empty(t, did(c.Remove(t.Context(), hosts.ScopeUser)))
 }
 
 func TestAProjectAloneCannotBeSetUp(t *testing.T) {
 	t.Parallel()
-	_, err := client(t).Install(t.Context(), hosts.Project)
+	_, err := client(t).Install(t.Context(), hosts.ScopeProject)
 	assert.ErrorIs(t, err, core.ErrNotFound, "other hosts are set up all the same")
 }
 
@@ -111,7 +111,7 @@ func TestTheStatusSaysWhatTheUserMustAllow(t *testing.T) {
 			c := client(t)
 			own(t, c, "settings.json", tt.Settings)
 			own(t, c, "trustedFolders.json", tt.Folders)
-			clienttest.Apply(t)(c.Install(t.Context(), hosts.User))
+			clienttest.Apply(t)(c.Install(t.Context(), hosts.ScopeUser))
 			status, err := c.Status(t.Context())
 			require.NoError(t, err)
 			assert.Contains(t, status.Consent.What, tt.Says)

@@ -22,12 +22,13 @@ const (
 
 // wire is how Gemini CLI speaks with its model. The API says which signatures a request needs, but not
 // what it does with those of another past.
-func wire() *hosts.Wire {
-	return &hosts.Wire{
+func wire() *hosts.GatewaySpec {
+	return &hosts.GatewaySpec{
 		Lines: []string{`--resume latest`, `-p "Fix the login"`},
-		API:   hosts.ContentsAPI, Nameless: true, Tools: tools, Asked: asked, Own: ownTool, Dialog: dialog, IsSummary: logs.IsSummary, Answer: logs.Unwrapped,
-		Said:  func(text string, system bool) string { return logs.Words(text) },
-		Usage: logs.Usage, Prices: transcripts.CachePrices,
+		API:   hosts.ContentsAPI, NoSessionID: true, Tools: tools, RequestInfo: asked, FlameTool: ownTool, Dialog: dialog, IsSummary: logs.IsSummary,
+		Answer:    logs.Unwrapped,
+		UserWords: func(text string, system bool) string { return logs.Words(text) },
+		Usage:     logs.Usage, Prices: transcripts.CachePrices,
 	}
 }
 
@@ -37,28 +38,28 @@ const summarizes = "<state_snapshot>"
 // asked reads what a request is for. Conversations have functions; the client's own searches
 // have tools of the API alone. The first message of a subagent has the mark
 // that flame put into its prompt.
-func asked(_ http.Header, body []byte) hosts.Asked {
+func asked(_ http.Header, body []byte) hosts.RequestInfo {
 	request := gjson.ParseBytes(body)
 	converses := request.Get("tools.#.functionDeclarations|0").Exists()
 	switch {
 	case body == nil:
-		return hosts.Asked{Class: hosts.Main}
+		return hosts.RequestInfo{Class: hosts.ClassMain}
 	case !converses && strings.Contains(request.Get("systemInstruction.parts.0.text").Str, summarizes):
-		return hosts.Asked{Class: hosts.Compaction}
+		return hosts.RequestInfo{Class: hosts.ClassCompaction}
 	case !converses:
-		return hosts.Asked{Class: hosts.Auxiliary}
+		return hosts.RequestInfo{Class: hosts.ClassAuxiliary}
 	}
 	for _, first := range request.Get("contents").Array() {
 		for _, part := range first.Get("parts").Array() {
 			if marked(part.Get("text").Str) != "" {
-				return hosts.Asked{Class: hosts.Subagent}
+				return hosts.RequestInfo{Class: hosts.ClassSubagent}
 			}
 		}
 		if first.Get("role").Str == "model" {
 			break
 		}
 	}
-	return hosts.Asked{Class: hosts.Main}
+	return hosts.RequestInfo{Class: hosts.ClassMain}
 }
 
 // remark finds the reason for which the user refused a plan.

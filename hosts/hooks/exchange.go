@@ -23,8 +23,8 @@ import (
 // exchange embeds it.
 type Exchange struct {
 	Ctx     context.Context
-	P       *project.Project
-	OwnTool func(name string) bool // as in hosts.Flame
+	Project *project.Project
+	OwnTool func(name string) bool // as in hosts.HookEnv
 	Answer  Answer
 
 	from Source
@@ -57,11 +57,11 @@ func (x *Exchange) SessionStarted(maxChars int, origin string) error {
 	first := ""
 	if origin != "" || x.of.Source == "fork" {
 		first = forked
-		if err := stack.Fork(x.Ctx, x.P, x.SessionItself(), origin); err != nil {
+		if err := stack.Fork(x.Ctx, x.Project, x.SessionItself(), origin); err != nil {
 			return err
 		}
 	}
-	b, err := begin(x.Ctx, x.P, x.SessionItself(), maxChars-len(first))
+	b, err := begin(x.Ctx, x.Project, x.SessionItself(), maxChars-len(first))
 	x.Answer.Fields.Context = strings.TrimSuffix(first+b.Text, "\n")
 	return err
 }
@@ -73,18 +73,18 @@ const forked = "This session is a fork. Frames in its history that are open belo
 
 // EndSession handles the end of a session with this log.
 func EndSession(x *Exchange, transcript string) error {
-	return errors.Join(usage.CountLater(x.Ctx, x.P, x.SessionItself(), transcript), children.EndSession(x.Ctx, x.P, x.SessionItself()))
+	return errors.Join(usage.CountLater(x.Ctx, x.Project, x.SessionItself(), transcript), children.EndSession(x.Ctx, x.Project, x.SessionItself()))
 }
 
-// Standing returns the limits of the agents that are requested.
-func (x *Exchange) Standing() project.Standing {
-	return project.Standing{Mode: x.of.Mode, Agent: x.of.AgentType}
+// Permissions returns the limits of the agents that are requested.
+func (x *Exchange) Permissions() project.SessionPermissions {
+	return project.SessionPermissions{Mode: x.of.Mode, Agent: x.of.AgentType}
 }
 
-// Vouch vouches for the caller of one of flame's own tools, by its bare name, and spares the user
+// StampCaller vouches for the caller of one of flame's own tools, by its bare name, and spares the user
 // the question whether it may run. In the session itself it needs no store. bind is called for
 // calls that are flame's.
-func (x *Exchange) Vouch(tool string, bind func() error) error {
+func (x *Exchange) StampCaller(tool string, bind func() error) error {
 	if tool == SpawnTool || !x.OwnTool(tool) {
 		return nil
 	}
@@ -96,20 +96,20 @@ func (x *Exchange) Vouch(tool string, bind func() error) error {
 	return errors.Join(err, bind())
 }
 
-// VouchSpawn vouches for the caller of spawn_agent, and records the limits on what the agent may
+// StampSpawnCaller vouches for the caller of spawn_agent, and records the limits on what the agent may
 // do. Whether it may be started is up to the user's rules.
-func (x *Exchange) VouchSpawn(tool string, standing project.Standing, bind func() error) error {
+func (x *Exchange) StampSpawnCaller(tool string, standing project.SessionPermissions, bind func() error) error {
 	if tool != SpawnTool {
 		return nil
 	}
-	return errors.Join(x.stamp(tool), bind(), x.P.NoteStanding(x.Ctx, x.Caller(), standing))
+	return errors.Join(x.stamp(tool), bind(), x.Project.NoteStanding(x.Ctx, x.Caller(), standing))
 }
 
 // stamp puts the caller into a tool's arguments, in place of what the model wrote there. If flame
 // cannot prove the caller, the arguments name none.
 func (x *Exchange) stamp(tool string) error {
 	set := NoStamp()
-	proof, err := x.P.ProveStamp(x.Ctx, project.Stamp{Session: x.of.Session, Agent: x.of.Agent, Tool: tool, Call: x.of.Call})
+	proof, err := x.Project.ProveStamp(x.Ctx, project.Stamp{Session: x.of.Session, Agent: x.of.Agent, Tool: tool, Call: x.of.Call})
 	if err == nil {
 		set = map[string]string{project.ArgSession: x.of.Session, project.ArgAgent: x.of.Agent, project.ArgProof: proof}
 	} else { // not as core.ErrUnavailable: a later proof would be useless
@@ -125,22 +125,22 @@ func NoStamp() map[string]string {
 	return map[string]string{project.ArgSession: "", project.ArgAgent: "", project.ArgProof: ""}
 }
 
-// Prompted handles a prompt in the session itself.
-func (x *Exchange) Prompted(p turns.Prompt) error {
-	b, err := turns.Begin(x.Ctx, x.P, x.SessionItself(), p)
+// HandlePrompt handles a prompt in the session itself.
+func (x *Exchange) HandlePrompt(p turns.Prompt) error {
+	b, err := turns.Begin(x.Ctx, x.Project, x.SessionItself(), p)
 	x.Answer.Fields.Context = b.Text
 	return err
 }
 
-// Compacting returns what the frame needs in a summary, at most max UTF-16 code units; empty
+// HandlePreCompact returns what the frame needs in a summary, at most max UTF-16 code units; empty
 // without a frame. The next context may have next characters.
-func (x *Exchange) Compacting(max, next int) (string, error) {
-	return briefing.CompactionNote(x.Ctx, x.P, x.Caller(), x.of.Trigger == "manual", max, next)
+func (x *Exchange) HandlePreCompact(max, next int) (string, error) {
+	return briefing.CompactionNote(x.Ctx, x.Project, x.Caller(), x.of.Trigger == "manual", max, next)
 }
 
-// Compacted stores the summary of a compaction in the caller's frame, if there is one.
-func (x *Exchange) Compacted(summary string) error {
-	_, err := stack.StoreSummary(x.Ctx, x.P, x.Caller(), "", summary)
+// HandlePostCompact stores the summary of a compaction in the caller's frame, if there is one.
+func (x *Exchange) HandlePostCompact(summary string) error {
+	_, err := stack.StoreSummary(x.Ctx, x.Project, x.Caller(), "", summary)
 	if errors.Is(err, core.ErrNotFound) {
 		return nil
 	}
@@ -149,7 +149,7 @@ func (x *Exchange) Compacted(summary string) error {
 
 // PlanApproved keeps a plan that the user approved, and tells the agent.
 func PlanApproved(x *Exchange, file, text string) (err error) {
-	x.Answer.Fields.Context, err = stack.KeepPlan(x.Ctx, x.P, x.Caller(), project.Plan{File: file, Text: text})
+	x.Answer.Fields.Context, err = stack.KeepPlan(x.Ctx, x.Project, x.Caller(), project.Plan{File: file, Text: text})
 	return err
 }
 
@@ -223,5 +223,5 @@ func ListWritten(x *Exchange, said func() string) error {
 
 // FollowList handles a call of a list tool; list identifies the list among those of the host.
 func FollowList(x *Exchange, list string, call evidence.ListCall, said func() string) error {
-	return stack.Follow(x.Ctx, x.P, x.Caller(), x.from.Host+"/"+list, call, said)
+	return stack.Follow(x.Ctx, x.Project, x.Caller(), x.from.Host+"/"+list, call, said)
 }

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"flame/local/confine"
+	"flame/local/safefile"
 )
 
 // Tail returns the end of a file of the user's own, at most size bytes of it; nil if flame cannot
@@ -55,7 +55,7 @@ func read(path string, f func(file *os.File, length int64)) {
 	if path == "" {
 		return
 	}
-	file, err := confine.Follow("").Open(path)
+	file, err := safefile.Follow("").Open(path)
 	if err != nil {
 		return
 	}
@@ -82,7 +82,7 @@ func PluginVersion(variable, manifest string) string {
 	if dir == "" {
 		return ""
 	}
-	content, err := confine.ReadFile(filepath.Join(dir, filepath.FromSlash(manifest)), 1<<20)
+	content, err := safefile.ReadFile(filepath.Join(dir, filepath.FromSlash(manifest)), 1<<20)
 	var plugin struct {
 		Version string `json:"version"`
 	}

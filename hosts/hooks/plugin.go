@@ -26,8 +26,8 @@ func Digest(files map[string][]byte) string {
 }
 
 // ByEvent returns the matchers of rows, by their events, which all run the same hook.
-func ByEvent[X any](rows []Row[X], hook Entry) map[string][]Matcher {
-	all := map[string][]Row[X]{}
+func ByEvent[X any](rows []EventRule[X], hook Entry) map[string][]Matcher {
+	all := map[string][]EventRule[X]{}
 	for _, r := range rows {
 		all[r.Event] = append(all[r.Event], r)
 	}

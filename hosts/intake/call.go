@@ -7,9 +7,9 @@ import (
 	"flame/hosts"
 )
 
-// A Caller handles the events that a host reports by calling the server of its session.
-type Caller struct {
-	Desk  Desk
+// A ToolHook handles the events that a host reports by calling the server of its session.
+type ToolHook struct {
+	Desk  Handler
 	Host  hosts.Host // that has Calls
 	Agent string     // id of the agent in whose process the host runs; empty outside of agents
 	Off   bool       // every event gets an empty answer, and nothing else is done
@@ -19,22 +19,22 @@ type Caller struct {
 
 // Answer handles the event of a call and returns the answer, as a process of its own would
 // (Desk.Handle). Errors go to the log: an event must never fail its host.
-func (c Caller) Answer(ctx context.Context, arguments json.RawMessage) string {
-	event, folder, err := c.Host.Calls.Event(arguments)
+func (c ToolHook) Answer(ctx context.Context, arguments json.RawMessage) string {
+	event, folder, err := c.Host.HookTool.Event(arguments)
 	if err != nil {
 		c.Desk.Project.Log.Warn("hook", "error", err)
-		return c.Host.Calls.Silence(nil)
+		return c.Host.HookTool.Silence(nil)
 	}
 	if c.Off {
-		return c.Host.Calls.Silence(event)
+		return c.Host.HookTool.Silence(event)
 	}
-	letter := Letter{At: c.Desk.Project.Now(), Dir: c.Worktree(folder), Agent: c.Agent, Event: event}
+	letter := QueuedEvent{At: c.Desk.Project.Now(), Dir: c.Worktree(folder), Agent: c.Agent, Event: event}
 	answer, _, err := c.Desk.Handle(ctx, c.Host, letter)
 	if err != nil {
 		c.Desk.Project.Log.Warn("hook", "error", err)
 	}
 	if len(answer) == 0 {
-		return c.Host.Calls.Silence(event)
+		return c.Host.HookTool.Silence(event)
 	}
 	return string(answer)
 }

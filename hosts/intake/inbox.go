@@ -123,7 +123,7 @@ func (b Inbox) append(name string, text []byte) error {
 // A Taker takes the lines of files with names that never come again. Its errors end Inbox.Take.
 type Taker struct {
 	From func(file string) (taken int64, err error) // how many lines of a file are taken already
-	Line func(at turns.Mark, line []byte) error     // takes a line, valid until the next; at has its file and its number, from 1
+	Line func(at turns.EventID, line []byte) error  // takes a line, valid until the next; at has its file and its number, from 1
 }
 
 // Take has t take each line, in order, until none is left. It deletes a file whose lines are all
@@ -172,14 +172,16 @@ func (b Inbox) takeFile(ctx context.Context, name string, t Taker) error {
 			n++
 		}
 		if err = ctx.Err(); err == nil && len(lines.Bytes()) > 0 && n > taken {
-			err = t.Line(turns.Mark{Source: name, N: n}, lines.Bytes())
+			err = t.Line(turns.EventID{Source: name, N: n}, lines.Bytes())
 		}
 	}
 	return cmp.Or(err, lines.Err())
 }
 
-// SetAside stores an unreadable line in a file for people.
-func (b Inbox) SetAside(line []byte) error { return b.append(aside, slices.Concat(line, []byte("\n"))) }
+// Quarantine stores an unreadable line in a file for people.
+func (b Inbox) Quarantine(line []byte) error {
+	return b.append(aside, slices.Concat(line, []byte("\n")))
+}
 
 // An InboxState is how full an inbox is.
 type InboxState struct {
@@ -211,7 +213,7 @@ func (b Inbox) locked(ctx context.Context, name string, f func() error) error {
 	if err := b.trusted(); err != nil {
 		return err
 	}
-	held, err := lock.Take(ctx, b.path(name))
+	held, err := lock.Acquire(ctx, b.path(name))
 	if err != nil {
 		return err
 	}
@@ -239,5 +241,5 @@ func (b Inbox) trusted() error {
 	if err != nil {
 		return err
 	}
-	return place.Trusted(b.path(""), info, fs.ModeDir)
+	return place.CheckOwned(b.path(""), info, fs.ModeDir)
 }

@@ -34,14 +34,14 @@ func put(t *testing.T, b intake.Inbox, lines ...string) {
 }
 
 // taker takes each line by f, from the first of a file.
-func taker(f func(turns.Mark, []byte) error) intake.Taker {
+func taker(f func(turns.EventID, []byte) error) intake.Taker {
 	return intake.Taker{From: func(string) (int64, error) { return 0, nil }, Line: f}
 }
 
 // take returns the lines that are taken out before f returns an error.
-func take(t *testing.T, b intake.Inbox, f func(turns.Mark, []byte) error) (taken []string, err error) {
+func take(t *testing.T, b intake.Inbox, f func(turns.EventID, []byte) error) (taken []string, err error) {
 	t.Helper()
-	err = b.Take(t.Context(), taker(func(at turns.Mark, line []byte) error {
+	err = b.Take(t.Context(), taker(func(at turns.EventID, line []byte) error {
 		if err := f(at, line); err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func take(t *testing.T, b intake.Inbox, f func(turns.Mark, []byte) error) (taken
 	return taken, err
 }
 
-func always(turns.Mark, []byte) error { return nil }
+func always(turns.EventID, []byte) error { return nil }
 
 func TestLinesAreTakenInTheirOrderOnce(t *testing.T) {
 	t.Parallel()
@@ -62,7 +62,7 @@ func TestLinesAreTakenInTheirOrderOnce(t *testing.T) {
 	assert.Empty(t, taken)
 	put(t, b, "a", "b", strings.Repeat("x", 10<<20))
 	assert.True(t, b.Waits())
-	taken, err = take(t, b, func(_ turns.Mark, line []byte) error {
+	taken, err = take(t, b, func(_ turns.EventID, line []byte) error {
 		if string(line) == "b" {
 			put(t, b, "c") // while others are taken
 		}
@@ -82,7 +82,7 @@ func TestWhatWasNotTakenIsTakenAgainUnderTheSameName(t *testing.T) {
 	put(t, b, "a", "b", "c")
 	var file string
 	stop := errors.New("stop")
-	_, err := take(t, b, func(at turns.Mark, _ []byte) error {
+	_, err := take(t, b, func(at turns.EventID, _ []byte) error {
 		if file = at.Source; at.N == 2 {
 			return stop
 		}
@@ -91,7 +91,7 @@ func TestWhatWasNotTakenIsTakenAgainUnderTheSameName(t *testing.T) {
 	require.ErrorIs(t, err, stop)
 	put(t, b, "d")
 	var numbers []string
-	taken, err := take(t, b, func(at turns.Mark, _ []byte) error {
+	taken, err := take(t, b, func(at turns.EventID, _ []byte) error {
 		numbers = append(numbers, fmt.Sprint(at.Source == file, at.N))
 		return nil
 	})
@@ -130,7 +130,7 @@ func TestManyProcessesPutAndTakeAtOnce(t *testing.T) {
 	var mu sync.Mutex
 	taken := map[string]int{}
 	last := [writers]int{}
-	collect := taker(func(_ turns.Mark, line []byte) error {
+	collect := taker(func(_ turns.EventID, line []byte) error {
 		mu.Lock()
 		defer mu.Unlock()
 		var w, n int
@@ -159,7 +159,7 @@ func TestOnlyOneTakesAtATime(t *testing.T) {
 	t.Parallel()
 	b := newInbox(t)
 	put(t, b, "a")
-	_, err := take(t, b, func(turns.Mark, []byte) error {
+	_, err := take(t, b, func(turns.EventID, []byte) error {
 		ctx, stop := context.WithTimeout(t.Context(), time.Millisecond)
 		defer stop()
 		assert.ErrorIs(t, b.Take(ctx, taker(always)), lock.ErrBusy)
@@ -216,7 +216,7 @@ func TestLinesAreSetAside(t *testing.T) {
 	b := intake.Inbox{Dir: t.TempDir()}
 	require.NoError(t, b.Put(t.Context(), []byte("a line")))
 	for _, line := range []string{"one", "two"} {
-		require.NoError(t, b.SetAside([]byte(line)))
+		require.NoError(t, b.Quarantine([]byte(line)))
 	}
 	state, err := b.State()
 	require.NoError(t, err)

@@ -18,12 +18,12 @@ import (
 	"flame/project/turns"
 )
 
-// A Desk handles events for one project.
-type Desk struct {
+// A Handler handles events for one project.
+type Handler struct {
 	Project *project.Project
 	Inbox   Inbox
 	Hosts   hosts.Registry
-	OwnTool func(name string) bool // see hosts.Flame
+	OwnTool func(name string) bool // see hosts.HookEnv
 }
 
 // ErrLost is returned for an event that neither the store nor the inbox could keep.
@@ -42,7 +42,7 @@ const (
 // Handle handles an event of host within the host's patience and returns the answer. An
 // event that cannot be stored in that time is late: it goes into the inbox, with an answer
 // that needs no change. An error means that the event made no sense, or is lost (ErrLost).
-func (d Desk) Handle(ctx context.Context, host hosts.Host, letter Letter) (answer []byte, late bool, err error) {
+func (d Handler) Handle(ctx context.Context, host hosts.Host, letter QueuedEvent) (answer []byte, late bool, err error) {
 	letter.Version, letter.Host = version, host.Name
 	timed, stop := context.WithTimeout(ctx, host.Patience)
 	defer stop()
@@ -53,14 +53,14 @@ func (d Desk) Handle(ctx context.Context, host hosts.Host, letter Letter) (answe
 	// The event is kept even if the process is to end.
 	keeping, stop := context.WithTimeout(context.WithoutCancel(ctx), keepPatience)
 	defer stop()
-	if host.Keeps != nil {
-		letter.Event = host.Keeps(letter.Event)
+	if host.CompactEvent != nil {
+		letter.Event = host.CompactEvent(letter.Event)
 	}
 	return answer, true, d.keep(keeping, letter, err)
 }
 
 // keep puts an event into the inbox because of an error.
-func (d Desk) keep(ctx context.Context, letter Letter, because error) error {
+func (d Handler) keep(ctx context.Context, letter QueuedEvent, because error) error {
 	if d.Project.HostProcess != nil {
 		letter.Process = d.Project.HostProcess()
 	}
@@ -80,7 +80,7 @@ func (d Desk) keep(ctx context.Context, letter Letter, because error) error {
 // by then, on a slow disk. An event with marks goes to the inbox all the same, as its marks show
 // whether it is stored already; for any other, inTime waits. An event whose commit does not end in
 // that time may be stored twice, but is not lost.
-func (d Desk) inTime(ctx context.Context, host hosts.Host, letter Letter) ([]byte, error) {
+func (d Handler) inTime(ctx context.Context, host hosts.Host, letter QueuedEvent) ([]byte, error) {
 	patience := host.Patience + grace
 	if letter.Source == "" {
 		patience += commitPatience
@@ -139,23 +139,23 @@ func grow() byte {
 }
 
 // handle has a host's hook handle an event, with these marks and its own. A panic is an error.
-func (d Desk) handle(ctx context.Context, p *project.Project, hook hosts.Hook, letter Letter, marks ...turns.Mark) (answer []byte, err error) {
+func (d Handler) handle(ctx context.Context, p *project.Project, hook hosts.Hook, letter QueuedEvent, marks ...turns.EventID) (answer []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			answer, err = nil, fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
 	}()
 	if letter.Source != "" {
-		marks = append(marks, turns.Mark{Source: letter.Source, N: letter.N})
+		marks = append(marks, turns.EventID{Source: letter.Source, N: letter.N})
 	}
-	return hook(ctx, hosts.Flame{Project: p, OwnTool: d.OwnTool, Agent: letter.Agent, Marks: marks}, letter.Event)
+	return hook(ctx, hosts.HookEnv{Project: p, OwnTool: d.OwnTool, Agent: letter.Agent, Marks: marks}, letter.Event)
 }
 
 // lookPace is how often a process that lives long looks into the inbox.
 const lookPace = time.Second
 
 // Keep handles the events in the inbox until ctx is done.
-func Keep(ctx context.Context, d Desk) {
+func Keep(ctx context.Context, d Handler) {
 	for wait := lookPace; ; {
 		select {
 		case <-ctx.Done():
@@ -177,7 +177,7 @@ func pause(last time.Duration, ok bool) time.Duration {
 
 // TakeWaiting is TakeIn for callers that can continue without it: it logs errors. It
 // reports whether there were none.
-func (d Desk) TakeWaiting(ctx context.Context) bool {
+func (d Handler) TakeWaiting(ctx context.Context) bool {
 	err := d.TakeIn(ctx)
 	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
 		d.Project.Log.Warn("the events of the inbox could not be handled", "error", err)

@@ -33,7 +33,7 @@ import (
 
 // A station is a desk for a project with a real store, and the ways to trouble it.
 type station struct {
-	intake.Desk
+	intake.Handler
 	t        *testing.T
 	data     string
 	clock    core.Millis
@@ -52,7 +52,7 @@ func newStationWith(t *testing.T, longLived bool) *station {
 	t.Helper()
 	s := &station{t: t, data: filepath.Join(t.TempDir(), "data"), clock: start, patience: time.Minute}
 	kept := projecttest.Open(t, s.data, store.Options{LongLived: longLived})
-	s.Desk = intake.Desk{
+	s.Handler = intake.Handler{
 		Inbox: intake.Inbox{Dir: s.data}, Hosts: hosts.Registry{claudecode.Host(), opencode.Host(tools.Names)},
 		OwnTool: func(name string) bool { return strings.HasPrefix(name, "flame_") },
 		Project: &project.Project{
@@ -89,7 +89,7 @@ func (s *station) locked(f func()) {
 
 func (s *station) handle(host, event string) string {
 	s.t.Helper()
-	answer, _, err := s.Handle(s.t.Context(), s.host(host), intake.Letter{At: s.Project.Now(), Dir: "/project", Event: json.RawMessage(event)})
+	answer, _, err := s.Handle(s.t.Context(), s.host(host), intake.QueuedEvent{At: s.Project.Now(), Dir: "/project", Event: json.RawMessage(event)})
 	require.NoError(s.t, err)
 	return string(answer)
 }
@@ -257,14 +257,14 @@ func TestTheNextProcessContinuesAnInboxWhereTheLastOneStopped(t *testing.T) {
 	handled := 0
 	s.Hosts = slices.Clone(s.Hosts)
 	for i, host := range s.Hosts {
-		s.Hosts[i].Hook = func(ctx context.Context, flame hosts.Flame, event []byte) ([]byte, error) {
+		s.Hosts[i].Hook = func(ctx context.Context, flame hosts.HookEnv, event []byte) ([]byte, error) {
 			handled++
 			return host.Hook(ctx, flame, event)
 		}
 	}
 	for range lines {
 		ctx, stop := context.WithCancel(t.Context())
-		stopping, p := s.Desk, *s.Project
+		stopping, p := s.Handler, *s.Project
 		p.Store, stopping.Project = stopAfter{p.Store, stop}, &p
 		_ = stopping.TakeIn(ctx)
 		stop()
@@ -287,7 +287,7 @@ func TestTheNextProcessContinuesAnInboxWhereTheLastOneStopped(t *testing.T) {
 	require.NoError(t, s.TakeIn(t.Context()))
 	require.NoError(t, s.Project.Store.View(t.Context(), func(tx project.Tx) error {
 		left := 0
-		err := tx.Records("taken", project.Which{}, func(string, func(any) error) error { left++; return nil })
+		err := tx.Records("taken", project.RecordQuery{}, func(string, func(any) error) error { left++; return nil })
 		assert.LessOrEqual(t, left, 1, "the progress of a file is forgotten a day later")
 		return err
 	}))
@@ -326,7 +326,7 @@ func (s stopAfter) Run(ctx context.Context, f func(project.Tx) error) error {
 func (s *station) streams(in io.Reader) (answers []map[string]any) {
 	s.t.Helper()
 	var out bytes.Buffer
-	stream := intake.Stream{Desk: s.Desk, Host: s.host("opencode"), Dir: "/project", In: in, Out: &out}
+	stream := intake.Stream{Desk: s.Handler, Host: s.host("opencode"), Dir: "/project", In: in, Out: &out}
 	require.NoError(s.t, stream.Run(s.t.Context()))
 	for line := range strings.Lines(out.String()) {
 		var answer map[string]any
@@ -442,7 +442,7 @@ func TestAStreamEndsAtAnEventThatItCannotKeep(t *testing.T) {
 		told(2, "s", `{"event": "tool.failed", "session": "s", "tool": "bash"}`)
 	s.locked(func() {
 		var out bytes.Buffer
-		stream := intake.Stream{Desk: s.Desk, Host: s.host("opencode"), Dir: "/project", In: strings.NewReader(failures), Out: &out}
+		stream := intake.Stream{Desk: s.Handler, Host: s.host("opencode"), Dir: "/project", In: strings.NewReader(failures), Out: &out}
 		require.ErrorIs(t, stream.Run(t.Context()), intake.ErrLost)
 		assert.Empty(t, out.String(), "neither this event nor later ones get an answer")
 	})

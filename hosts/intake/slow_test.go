@@ -50,7 +50,7 @@ func TestAnEventWhoseCommitOutlastsItsHostsPatienceIsKeptOnce(t *testing.T) {
 	const patience = time.Second
 	tests := map[string]struct {
 		disk   slowDisk
-		letter intake.Letter
+		letter intake.QueuedEvent
 		late   bool // it is in the inbox, too
 		within time.Duration
 	}{
@@ -58,7 +58,7 @@ func TestAnEventWhoseCommitOutlastsItsHostsPatienceIsKeptOnce(t *testing.T) {
 		"a commit that is slow to end":   {disk: slowDisk{after: 2 * patience}, within: 2 * patience},
 		"a commit that is slow to begin": {disk: slowDisk{before: 2 * patience}, within: 2 * patience},
 		"an event that can be told from others": {
-			disk: slowDisk{after: 2 * patience}, letter: intake.Letter{Source: "plugin", N: 7}, late: true, within: 3 * patience / 2,
+			disk: slowDisk{after: 2 * patience}, letter: intake.QueuedEvent{Source: "plugin", N: 7}, late: true, within: 3 * patience / 2,
 		},
 	}
 	for name, tt := range tests {
@@ -68,7 +68,7 @@ func TestAnEventWhoseCommitOutlastsItsHostsPatienceIsKeptOnce(t *testing.T) {
 				s := newStation(t)
 				s.handle("opencode", prompt("s", "m1", "Work"))
 				s.patience = patience
-				slow, p := s.Desk, *s.Project
+				slow, p := s.Handler, *s.Project
 				tt.disk.Store = p.Store
 				p.Store, slow.Project = tt.disk, &p
 				tt.letter.At, tt.letter.Dir, tt.letter.Event = s.Project.Now(), "/project", json.RawMessage(failure)
@@ -91,10 +91,10 @@ func TestAnEventWhoseCommitDoesNotEndIsNotLost(t *testing.T) {
 		s := newStation(t)
 		s.handle("opencode", prompt("s", "m1", "Work"))
 		s.patience = time.Second
-		stuck, p := s.Desk, *s.Project
+		stuck, p := s.Handler, *s.Project
 		p.Store, stuck.Project = slowDisk{Store: p.Store, before: time.Hour}, &p
 		begun := time.Now()
-		_, late, err := stuck.Handle(t.Context(), s.host("claude-code"), intake.Letter{
+		_, late, err := stuck.Handle(t.Context(), s.host("claude-code"), intake.QueuedEvent{
 			At: s.Project.Now(), Dir: "/project", Event: json.RawMessage(`{"hook_event_name": "Stop", "session_id": "s"}`),
 		})
 		require.NoError(t, err)

@@ -28,7 +28,7 @@ const MaxEvent = 64 << 20
 // A Stream handles the events of one plugin, from the first to the end of its host, as lines of
 // JSON. Each line is a told; the answer is a line with the same number.
 type Stream struct {
-	Desk  Desk
+	Desk  Handler
 	Host  hosts.Host
 	Dir   string // root of the worktree, for every event
 	Agent string // id of the agent in whose process the host runs; empty outside of agents
@@ -204,7 +204,7 @@ func (s *Stream) handle(ctx context.Context, t told) (answered, error) {
 	if now := s.Desk.Project.Now(); t.At <= 0 || t.At > now {
 		t.At = now
 	}
-	answer, late, err := s.Desk.Handle(ctx, s.Host, Letter{At: t.At, Dir: s.Dir, Agent: s.Agent, Source: t.Source, N: t.N, Event: t.Event})
+	answer, late, err := s.Desk.Handle(ctx, s.Host, QueuedEvent{At: t.At, Dir: s.Dir, Agent: s.Agent, Source: t.Source, N: t.N, Event: t.Event})
 	said := answered{N: t.N, Answer: answer, Late: late}
 	if err != nil {
 		s.Desk.Project.Log.Warn("hook", "error", err)
@@ -229,9 +229,9 @@ func (s *Stream) close(ctx context.Context) error {
 	if s.Off || len(s.sessions) == 0 {
 		return nil
 	}
-	if s.Host.Gone != nil {
+	if s.Host.SessionsEndedEvent != nil {
 		ids := slices.Sorted(maps.Keys(s.sessions))
-		letter := Letter{At: s.Desk.Project.Now(), Dir: s.Dir, Agent: s.Agent, Event: s.Host.Gone(ids)}
+		letter := QueuedEvent{At: s.Desk.Project.Now(), Dir: s.Dir, Agent: s.Agent, Event: s.Host.SessionsEndedEvent(ids)}
 		if _, _, err := s.Desk.Handle(ctx, s.Host, letter); err != nil {
 			s.Desk.Project.Log.Warn("hook", "error", err)
 		}

@@ -13,9 +13,9 @@ import (
 // version is that of the letters that this program writes and the newest it reads.
 const version = 1
 
-// A Letter is an event of a host, and what must be known to handle it later, in another
+// A QueuedEvent is an event of a host, and what must be known to handle it later, in another
 // process.
-type Letter struct {
+type QueuedEvent struct {
 	Version int             `json:"v"`
 	Host    string          `json:"host"`
 	At      core.Millis     `json:"at"`               // when it happened
@@ -30,11 +30,11 @@ type Letter struct {
 // TakeIn handles the events in the inbox, in order, until ctx is done. It drops their answers. How
 // far it has come is stored together with what an event changes, so the next call continues with
 // the next line, even if this process is killed.
-func (d Desk) TakeIn(ctx context.Context) error {
+func (d Handler) TakeIn(ctx context.Context) error {
 	took := false
 	err := d.Inbox.Take(ctx, Taker{
-		From: func(file string) (int64, error) { return turns.TakenFrom(ctx, d.Project, file) },
-		Line: func(at turns.Mark, line []byte) error { took = true; return d.takeLine(ctx, at, line) },
+		From: func(file string) (int64, error) { return turns.HandledFrom(ctx, d.Project, file) },
+		Line: func(at turns.EventID, line []byte) error { took = true; return d.takeLine(ctx, at, line) },
 	})
 	if err == nil && took {
 		err = turns.ForgetSources(ctx, d.Project)
@@ -43,16 +43,16 @@ func (d Desk) TakeIn(ctx context.Context) error {
 }
 
 // takeLine handles the event of a line.
-func (d Desk) takeLine(ctx context.Context, at turns.Mark, line []byte) error {
-	var letter Letter
+func (d Handler) takeLine(ctx context.Context, at turns.EventID, line []byte) error {
+	var letter QueuedEvent
 	err := json.Unmarshal(line, &letter)
 	host, known := d.Hosts.Find(letter.Host)
 	if err != nil || !known || host.Hook == nil || letter.Version != version {
 		d.Project.Log.Warn("flame cannot read an event in the inbox", "version", letter.Version, "host", letter.Host, "error", err)
-		if err := turns.SaveTaken(ctx, d.Project, at); err != nil {
+		if err := turns.SaveHandled(ctx, d.Project, at); err != nil {
 			return err
 		}
-		return d.Inbox.SetAside(line)
+		return d.Inbox.Quarantine(line)
 	}
 	at.Late = host.Name
 	_, err = d.handle(ctx, d.then(letter), host.Hook, letter, at)
@@ -62,11 +62,11 @@ func (d Desk) takeLine(ctx context.Context, at turns.Mark, line []byte) error {
 	if err != nil {
 		d.Project.Log.Warn("hook", "error", err)
 	}
-	return turns.SaveTaken(ctx, d.Project, at) // if the event needed no transaction, or failed
+	return turns.SaveHandled(ctx, d.Project, at) // if the event needed no transaction, or failed
 }
 
 // then returns the project as it was when the event of a letter happened.
-func (d Desk) then(letter Letter) *project.Project {
+func (d Handler) then(letter QueuedEvent) *project.Project {
 	p := d.Project.Then(letter.At)
 	p.Dir, p.Gateway, p.HostProcess = letter.Dir, "", nil
 	if letter.Process != (project.Process{}) {

@@ -88,14 +88,14 @@ type task struct {
 }
 
 // ended returns how the child ended, or nil while it works.
-func (t task) ended() *children.Ended {
+func (t task) ended() *children.EndReport {
 	switch t.State {
 	case "completed":
-		return &children.Ended{Session: t.Child, End: core.ChildCompleted, Last: transcripts.TaskResult(t.Output), HandedOver: t.Output}
+		return &children.EndReport{Session: t.Child, End: core.ChildCompleted, Last: transcripts.TaskResult(t.Output), HandedOver: t.Output}
 	case "error":
-		return &children.Ended{Session: t.Child, End: core.ChildFailed, Last: t.Error}
+		return &children.EndReport{Session: t.Child, End: core.ChildFailed, Last: t.Error}
 	case "aborted":
-		return &children.Ended{Session: t.Child, End: core.ChildCancelled, Last: t.Error}
+		return &children.EndReport{Session: t.Child, End: core.ChildCancelled, Last: t.Error}
 	}
 	return nil
 }
@@ -147,12 +147,12 @@ type answerUsage struct {
 	Edition    *int        `json:"edition"`
 }
 
-func (e event) usages() (all []usage.Message) {
+func (e event) usages() (all []usage.AnswerUsage) {
 	for _, u := range e.Usage {
 		used := core.Usage{
 			TokensIn: u.In, TokensOut: u.Out, CacheRead: u.CacheRead, CacheWritten: u.CacheWrite, CostUSD: u.Cost, ToolCalls: u.Tools,
 		}.Possible()
-		all = append(all, usage.Message{ID: u.Message, At: u.At, Context: int(used.TokensIn + used.CacheRead + used.CacheWritten), Usage: used})
+		all = append(all, usage.AnswerUsage{ID: u.Message, At: u.At, Context: int(used.TokensIn + used.CacheRead + used.CacheWritten), Usage: used})
 	}
 	return all
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/samber/lo"
 
 	"flame/core"
-	"flame/core/digest"
 	"flame/core/fold"
 	"flame/core/op"
+	"flame/core/summaries"
 	"flame/hosts"
 	"flame/hosts/hooks"
 	"flame/project"
@@ -68,7 +68,7 @@ func Events() (docs []hosts.EventDoc) {
 }
 
 // Hook handles one event of OpenCode, as sent by flame.js (a hosts.Hook).
-func Hook(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
+func Hook(ctx context.Context, flame hosts.HookEnv, raw []byte) ([]byte, error) {
 	var e event
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return nil, fmt.Errorf("event: %w", err)
@@ -164,12 +164,12 @@ func prompt(w words) turns.Prompt {
 		mode = "plan" // it only reads
 	}
 	return turns.Prompt{
-		ID: w.Message, Text: text, FromUser: true, Standing: project.Standing{Mode: mode, Agent: w.Agent, Rules: string(w.Permission)},
+		ID: w.Message, Text: text, FromUser: true, Standing: project.SessionPermissions{Mode: mode, Agent: w.Agent, Rules: string(w.Permission)},
 	}
 }
 
 func (x *exchange) turnEnded() error {
-	return turns.End(x.ctx, x.p, x.caller(), turns.Turn{
+	return turns.End(x.ctx, x.p, x.caller(), turns.EndReport{
 		LastMessage: x.Text, Failed: x.Aborted, Stopped: x.Error, Running: x.Running, Usage: x.usages(), Editions: x.editions(), Seen: x.seen,
 	})
 }
@@ -177,7 +177,7 @@ func (x *exchange) turnEnded() error {
 // toolEnded handles a task that is done, or a file that was written.
 func (x *exchange) toolEnded() error {
 	if x.Child != "" {
-		return children.End(x.ctx, x.p, x.caller(), children.Ended{
+		return children.End(x.ctx, x.p, x.caller(), children.EndReport{
 			Session: x.Child, End: core.ChildCompleted, Last: transcripts.TaskResult(x.Output), HandedOver: x.Output,
 		})
 	}
@@ -201,7 +201,7 @@ func (x *exchange) toolFailed() error {
 	if x.Aborted {
 		how = core.ChildCancelled
 	}
-	return children.End(x.ctx, x.p, x.caller(), children.Ended{Session: x.Child, End: how, Last: x.Error})
+	return children.End(x.ctx, x.p, x.caller(), children.EndReport{Session: x.Child, End: how, Last: x.Error})
 }
 
 // attended handles a request to the model before it is sent.
@@ -212,7 +212,7 @@ func (x *exchange) attended() error {
 	})
 	wrong := turns.CatchUp(x.ctx, x.p, x.caller(), prompts, tasks)
 	a, err := turns.Amend(x.ctx, x.p, x.caller(), x.request())
-	x.answer.Edition, x.answer.Drop, x.answer.Stale = a.Edition, a.Drop, a.Stale
+	x.answer.Edition, x.answer.Drop, x.answer.Stale = a.Edition, a.Drop, a.DropThinking
 	for _, note := range a.Before {
 		x.answer.Before = append(x.answer.Before, text{note.Before, note.Text})
 	}
@@ -231,7 +231,7 @@ func (x *exchange) attended() error {
 func (x *exchange) compacting() error {
 	kind, prompt, err := stack.CompactionPrompt(x.ctx, x.p, x.caller())
 	switch kind {
-	case digest.Overflow:
+	case summaries.Overflow:
 		x.answer.Context = []string{prompt}
 	default:
 		x.answer.Prompt = prompt

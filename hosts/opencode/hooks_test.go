@@ -151,7 +151,7 @@ func TestPluginStampsFlamesCalls(t *testing.T) {
 				var by project.Caller
 				_, name, _ := strings.Cut(strings.TrimPrefix(tt.Tool, "my_"), "_")
 				args, by = projecttest.Proven(t, f.Project, name, "", []byte(args))
-				assert.Equal(t, project.Caller{Session: "s", Trust: project.Stamped}, by)
+				assert.Equal(t, project.Caller{Session: "s", Trust: project.TrustHook}, by)
 			}
 			assert.JSONEq(t, tt.Args, args)
 		})

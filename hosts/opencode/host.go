@@ -11,8 +11,8 @@ import (
 func Host(ownTools func() []string) hosts.Host {
 	h := facts()
 	h.Hook, h.Events, h.Patience = Hook, Events, 280*time.Millisecond // flame.js gives up after 300
-	h.Streams, h.Gone, h.Keeps = true, gone, keeps
+	h.Streams, h.SessionsEndedEvent, h.CompactEvent = true, gone, keeps
 	h.SetsVariable = setsVariable
-	h.On = func(m hosts.Machine) hosts.Client { return Client{Machine: m, OwnTools: ownTools} }
+	h.Client = func(m hosts.Machine) hosts.Client { return Client{Machine: m, OwnTools: ownTools} }
 	return h
 }

@@ -17,7 +17,7 @@ const agentName = "flame-agent"
 // Launch returns the command for a child: run, which never prompts and refuses
 // what would need a prompt. Its configuration adds an agent to the user's own;
 // it only takes tools and permissions away (spec: agents §2).
-func (h Client) Launch(c hosts.Child) (hosts.Launch, error) {
+func (h Client) Launch(c hosts.LaunchSpec) (hosts.Launch, error) {
 	program, err := facts().Find(h.Machine)
 	if err != nil {
 		return hosts.Launch{}, err
@@ -52,7 +52,7 @@ func (h Client) Launch(c hosts.Child) (hosts.Launch, error) {
 var plain = strings.NewReplacer("{env:", `\u007benv:`, "{file:", `\u007bfile:`)
 
 // config returns what the child's process adds to the user's configuration.
-func (h Client) config(c hosts.Child, permission permissions) map[string]any {
+func (h Client) config(c hosts.LaunchSpec, permission permissions) map[string]any {
 	agent := map[string]any{"mode": "all", "description": "an agent that flame started", "permission": permission}
 	if c.System != "" {
 		agent["prompt"] = c.System
@@ -77,7 +77,7 @@ func (h Client) config(c hosts.Child, permission permissions) map[string]any {
 
 // permissions returns what the child may do. In OpenCode an agent's map
 // precedes the user's own, so what it allows is copied from there.
-func (h Client) permissions(c hosts.Child) (rules permissions, err error) {
+func (h Client) permissions(c hosts.LaunchSpec) (rules permissions, err error) {
 	users, err := h.usersPermissions()
 	if err != nil {
 		return nil, err
@@ -110,27 +110,27 @@ func (h Client) permissions(c hosts.Child) (rules permissions, err error) {
 // within returns the tools that a child is limited to. A child from another
 // host never gets all tools of OpenCode: here no host asks the user before the
 // use of tools such as those of MCP servers.
-func within(c hosts.Child) (allowed []string, limited bool) {
+func within(c hosts.LaunchSpec) (allowed []string, limited bool) {
 	if c.Tools.Limited || !strict(c) {
 		return c.Tools.Allowed, c.Tools.Limited
 	}
-	return append(tools.Names(hosts.Reads, hosts.Notes), "edit", "bash", "webfetch", "task"), true
+	return append(tools.Names(hosts.EffectRead, hosts.EffectNote), "edit", "bash", "webfetch", "task"), true
 }
 
 // strict reports whether a child may do without asking only what its mode
 // names.
-func strict(c hosts.Child) bool {
-	return c.Mode != hosts.Bypass && (c.Foreign || c.Mode == hosts.DontAsk)
+func strict(c hosts.LaunchSpec) bool {
+	return c.Mode != hosts.ModeBypass && (c.Foreign || c.Mode == hosts.ModeDontAsk)
 }
 
 // beyond returns the permissions outside a child's mode.
-func beyond(c hosts.Child) []string {
+func beyond(c hosts.LaunchSpec) []string {
 	switch {
-	case c.Mode == hosts.Plan:
+	case c.Mode == hosts.ModePlan:
 		return []string{"edit", "bash", "task"}
 	case !strict(c):
 		return nil
-	case c.Mode == hosts.AcceptEdits:
+	case c.Mode == hosts.ModeAcceptEdits:
 		return []string{"bash", "webfetch", "task", "external_directory"}
 	}
 	return []string{"edit", "bash", "webfetch", "task", "external_directory"}
@@ -198,6 +198,7 @@ func (h Client) hasFlame() bool {
 // edits reports whether a tool changes files, by any of its known names.
 func edits(name string) bool {
 	return slices.ContainsFunc(tools, func(t hosts.Tool) bool {
-		return t.Does == hosts.Edits && (t.Name == name || slices.ContainsFunc(t.Same, func(same string) bool { return strings.EqualFold(same, name) }))
+		return t.Effect == hosts.EffectEdit && (t.Name == name || slices.ContainsFunc(t.Canonical,
+			func(same string) bool { return strings.EqualFold(same, name) }))
 	})
 }

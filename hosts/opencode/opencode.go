@@ -22,30 +22,30 @@ const (
 func facts() hosts.Host {
 	return hosts.Host{
 		Name: Name, Title: "OpenCode", Program: Program,
-		Adds:      "one JavaScript file",
-		ByHand:    `"mcp": {"flame": {"type": "local", "command": ["flame", "serve"]}}   in opencode.json`,
-		Burden:    950,
-		Inside:    "OPENCODE",
-		Variables: []string{"OPENCODE", "OPENCODE_PID", "OPENCODE_CONFIG_CONTENT", "AGENT"},
-		Settings:  []string{"opencode.json", "opencode.jsonc", ".opencode"},
-		Takes:     func(model string) bool { return strings.Contains(model, "/") },
-		Tools:     tools, Joint: "_",
+		Adds:           "one JavaScript file",
+		ManualSetup:    `"mcp": {"flame": {"type": "local", "command": ["flame", "serve"]}}   in opencode.json`,
+		Burden:         950,
+		MarkerVariable: "OPENCODE",
+		UnsetForAgents: []string{"OPENCODE", "OPENCODE_PID", "OPENCODE_CONFIG_CONTENT", "AGENT"},
+		Settings:       []string{"opencode.json", "opencode.jsonc", ".opencode"},
+		AcceptsModel:   func(model string) bool { return strings.Contains(model, "/") },
+		Tools:          tools, MCPSeparator: "_",
 		Agents: map[string][]string{ // what its plan lacks follows from its mode
 			"build": nil, "general": nil, "plan": nil,
-			"explore": append(tools.Names(hosts.Edits, hosts.Spawns), "todowrite"),
+			"explore": append(tools.Names(hosts.EffectEdit, hosts.EffectSpawn), "todowrite"),
 		},
-		Keys: ownKeys, Shared: true, Rules: []string{"external_directory", "doom_loop"},
+		Keys: ownKeys, SharedEditPermission: true, Rules: []string{"external_directory", "doom_loop"},
 		Definitions: definitions,
 		Resumes:     func(session string) bool { return strings.HasPrefix(session, "ses_") }, // subagents have sessions too
-		Talk:        []string{"--session"},
-		Begins:      []string{"--prompt"},
-		Prints:      transcripts.OpenCodeRun,
+		ResumeArgs:  []string{"--session"},
+		PromptArgs:  []string{"--prompt"},
+		RunFormat:   transcripts.OpenCodeRun,
 		Logs:        transcripts.Formats{transcripts.OpenCodeRun, transcripts.OpenCodeExport, transcripts.OpenCodeStore},
-		Store:       store,
+		SessionDB:   store,
 		LogsIn:      store,
-		Newest: func(ctx context.Context, m hosts.Machine) (hosts.Past, error) {
+		Newest: func(ctx context.Context, m hosts.Machine) (hosts.LoggedSession, error) {
 			session, at, err := transcripts.OpenCodeNewest(ctx, store(m), m.ProjectDir)
-			return hosts.Past{Path: store(m), Session: session, At: at}, err
+			return hosts.LoggedSession{Path: store(m), Session: session, At: at}, err
 		},
 	}
 }
@@ -61,17 +61,20 @@ var ownKeys = []hosts.Key{
 // tools are OpenCode's own. Its permission "edit" covers all tools that write
 // files, so all of Claude Code's correspond to its tool of that name.
 var tools = hosts.Tools{
-	{Name: "read", Does: hosts.Reads, Same: []string{"Read"}}, {Name: "grep", Does: hosts.Reads, Same: []string{"Grep"}},
-	{Name: "glob", Does: hosts.Reads, Same: []string{"Glob"}}, {Name: "list", Does: hosts.Reads, Same: []string{"LS"}},
-	{Name: "lsp", Does: hosts.Notes}, {Name: "skill", Does: hosts.Notes, Same: []string{"Skill"}},
-	{Name: "todowrite", Does: hosts.Notes, Same: []string{"TodoWrite"}}, {Name: "todoread", Does: hosts.Notes},
-	{Name: "edit", Does: hosts.Edits, Same: []string{"Edit", "MultiEdit", "NotebookEdit"}}, {Name: "write", Does: hosts.Edits, Same: []string{"Write"}},
-	{Name: "apply_patch", Does: hosts.Edits, Same: []string{"Edit"}},
-	{Name: "multiedit", Does: hosts.Edits, Old: true}, {Name: "patch", Does: hosts.Edits, Old: true},
-	{Name: "bash", Does: hosts.Runs, Same: []string{"Bash"}},
-	{Name: "webfetch", Does: hosts.Fetches, Same: []string{"WebFetch"}}, {Name: "websearch", Does: hosts.Fetches, Same: []string{"WebSearch"}},
-	{Name: "codesearch", Does: hosts.Fetches},
-	{Name: "task", Does: hosts.Spawns, Same: []string{"Agent", "Task"}}, {Name: "call_omo_agent", Does: hosts.Spawns}, // the last belongs to a plugin for it
+	{Name: "read", Effect: hosts.EffectRead, Canonical: []string{"Read"}}, {Name: "grep", Effect: hosts.EffectRead, Canonical: []string{"Grep"}},
+	{Name: "glob", Effect: hosts.EffectRead, Canonical: []string{"Glob"}}, {Name: "list", Effect: hosts.EffectRead, Canonical: []string{"LS"}},
+	{Name: "lsp", Effect: hosts.EffectNote}, {Name: "skill", Effect: hosts.EffectNote, Canonical: []string{"Skill"}},
+	{Name: "todowrite", Effect: hosts.EffectNote, Canonical: []string{"TodoWrite"}}, {Name: "todoread", Effect: hosts.EffectNote},
+	{Name: "edit", Effect: hosts.EffectEdit, Canonical: []string{"Edit", "MultiEdit", "NotebookEdit"}},
+	{Name: "write", Effect: hosts.EffectEdit, Canonical: []string{"Write"}},
+	{Name: "apply_patch", Effect: hosts.EffectEdit, Canonical: []string{"Edit"}},
+	{Name: "multiedit", Effect: hosts.EffectEdit, Old: true}, {Name: "patch", Effect: hosts.EffectEdit, Old: true},
+	{Name: "bash", Effect: hosts.EffectRun, Canonical: []string{"Bash"}},
+	{Name: "webfetch", Effect: hosts.EffectFetch, Canonical: []string{"WebFetch"}},
+	{Name: "websearch", Effect: hosts.EffectFetch, Canonical: []string{"WebSearch"}},
+	{Name: "codesearch", Effect: hosts.EffectFetch},
+	{Name: "task", Effect: hosts.EffectSpawn, Canonical: []string{"Agent", "Task"}},
+	{Name: "call_omo_agent", Effect: hosts.EffectSpawn}, // the last belongs to a plugin for it
 	{Name: "question"}, {Name: "invalid"},
 }
 
@@ -82,8 +85,8 @@ func definitions(m hosts.Machine) (all []hosts.Folder) {
 			all = append(all, hosts.Folder{Path: filepath.Join(dir, name), Scope: scope, Nested: true})
 		}
 	}
-	add(hosts.User, filepath.Join(m.ConfigHome(), "opencode"))
-	add(hosts.User, m.Getenv("OPENCODE_CONFIG_DIR"))
-	add(hosts.Project, filepath.Join(m.ProjectDir, ".opencode"))
+	add(hosts.ScopeUser, filepath.Join(m.ConfigHome(), "opencode"))
+	add(hosts.ScopeUser, m.Getenv("OPENCODE_CONFIG_DIR"))
+	add(hosts.ScopeProject, filepath.Join(m.ProjectDir, ".opencode"))
 	return all
 }

@@ -29,8 +29,8 @@ func setup(t *testing.T) opencode.Client {
 func TestInstallAndRemove(t *testing.T) {
 	t.Parallel()
 	files := map[hosts.Scope]string{
-		hosts.User:    ".config/opencode/plugin/flame.js",
-		hosts.Project: "a project/.opencode/plugin/flame.js",
+		hosts.ScopeUser:    ".config/opencode/plugin/flame.js",
+		hosts.ScopeProject: "a project/.opencode/plugin/flame.js",
 	}
 	for scope, name := range files {
 		t.Run(string(scope), func(t *testing.T) {
@@ -70,9 +70,9 @@ func TestAForeignFileStays(t *testing.T) {
 	file := filepath.Join(s.Machine.ConfigHome(), "opencode", "plugin", "flame.js")
 	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
 	require.NoError(t, os.WriteFile(file, []byte("export const Mine = 1\n"), 0o644))
-	_, err := s.Install(t.Context(), hosts.User)
+	_, err := s.Install(t.Context(), hosts.ScopeUser)
 	require.ErrorIs(t, err, core.ErrInvalid)
-	steps, err := s.Remove(t.Context(), hosts.User)
+	steps, err := s.Remove(t.Context(), hosts.ScopeUser)
 	require.NoError(t, err)
 	assert.Empty(t, steps)
 }
@@ -81,11 +81,11 @@ func TestWithoutOpenCode(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	s.Machine.LookPath = func(string) (string, error) { return "", errors.New("not on PATH") }
-	_, err := s.Install(t.Context(), hosts.User)
+	_, err := s.Install(t.Context(), hosts.ScopeUser)
 	require.ErrorIs(t, err, core.ErrNotFound)
 	var problem *core.Problem
 	require.ErrorAs(t, err, &problem)
-	assert.Contains(t, problem.Hint, opencode.Host(s.OwnTools).ByHand)
+	assert.Contains(t, problem.Hint, opencode.Host(s.OwnTools).ManualSetup)
 }
 
 func TestStatusSeesWhatWasRegisteredByHand(t *testing.T) {
@@ -127,7 +127,7 @@ func installed(t *testing.T, names func() []string) string {
 	t.Helper()
 	s := setup(t)
 	s.OwnTools = names
-	clienttest.Apply(t)(s.Install(t.Context(), hosts.User))
+	clienttest.Apply(t)(s.Install(t.Context(), hosts.ScopeUser))
 	plugin, err := os.ReadFile(filepath.Join(s.Machine.ConfigHome(), "opencode", "plugin", "flame.js"))
 	require.NoError(t, err)
 	return string(plugin)
@@ -176,7 +176,7 @@ func TestPermissionsOfAnyNumberAreReadInTime(t *testing.T) {
 	config := `{"permission": {` + rules.String() + `"t7": "allow", "t8": {"*": "ask"}}}`
 	require.NoError(t, os.WriteFile(filepath.Join(s.Machine.ProjectDir, "opencode.json"), []byte(config), 0o644))
 	clienttest.Soon(t, func() {
-		launch, err := opencode.Client{Machine: s.Machine}.Launch(hosts.Child{})
+		launch, err := opencode.Client{Machine: s.Machine}.Launch(hosts.LaunchSpec{})
 		require.NoError(t, err)
 		assert.True(t, strings.Contains(launch.Env[0], `"t39998":"deny","t39999":"deny"}`), "in its order")
 		assert.False(t, strings.Contains(launch.Env[0], `"t7":`) || strings.Contains(launch.Env[0], `"t8":`), "the last of a name holds")

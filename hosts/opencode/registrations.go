@@ -49,7 +49,7 @@ type config struct {
 // project's folder, in its order. An unreadable file is an error: OpenCode
 // itself may act on it.
 func (h Client) configs() (all []config, err error) {
-	own, projects := h.Machine.Files(hosts.User), h.Machine.Files(hosts.Project)
+	own, projects := h.Machine.Files(hosts.ScopeUser), h.Machine.Files(hosts.ScopeProject)
 	read := func(files hosts.Files, file string) {
 		if err != nil {
 			return

@@ -85,7 +85,7 @@ type Client struct {
 
 // Install plans to write the file. A flame.js that no setup wrote stays: the
 // error is a Problem.
-func (h Client) Install(_ context.Context, scope hosts.Scope) ([]hosts.Step, error) {
+func (h Client) Install(_ context.Context, scope hosts.Scope) ([]hosts.SetupStep, error) {
 	if _, err := facts().Find(h.Machine); err != nil {
 		return nil, err
 	}
@@ -98,9 +98,9 @@ func (h Client) Install(_ context.Context, scope hosts.Scope) ([]hosts.Step, err
 }
 
 // Remove plans to delete the file, if a setup wrote it.
-func (h Client) Remove(_ context.Context, scope hosts.Scope) ([]hosts.Step, error) {
+func (h Client) Remove(_ context.Context, scope hosts.Scope) ([]hosts.SetupStep, error) {
 	file, files, stop := h.file(scope), h.Machine.Files(scope), h.Machine.ConfigHome()
-	if scope == hosts.Project {
+	if scope == hosts.ScopeProject {
 		stop = h.Machine.ProjectDir
 	}
 	there, err := files.Read(file)
@@ -137,7 +137,7 @@ func (h Client) Status(ctx context.Context) (hosts.Status, error) {
 // installed yields what setup wrote, by scope.
 func (h Client) installed() iter.Seq2[hosts.Scope, []byte] {
 	return func(yield func(hosts.Scope, []byte) bool) {
-		for _, scope := range []hosts.Scope{hosts.User, hosts.Project} {
+		for _, scope := range []hosts.Scope{hosts.ScopeUser, hosts.ScopeProject} {
 			there, err := h.Machine.Files(scope).Read(h.file(scope))
 			if err == nil && bytes.HasPrefix(there, ours) && !yield(scope, there) {
 				return
@@ -150,7 +150,7 @@ func (h Client) installed() iter.Seq2[hosts.Scope, []byte] {
 // "plugin", newer ones "plugins" as well.
 func (h Client) file(scope hosts.Scope) string {
 	dir := filepath.Join(h.Machine.ProjectDir, ".opencode")
-	if scope == hosts.User {
+	if scope == hosts.ScopeUser {
 		dir = h.userFolder()
 	}
 	return filepath.Join(dir, "plugin", "flame.js")

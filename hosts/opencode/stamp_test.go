@@ -27,7 +27,7 @@ func TestPluginNamesNoCallerThatItCannotProve(t *testing.T) {
 	h.write("answer", `{"key": "`+hostKey+`"}`)
 	rest, by := projecttest.Proven(t, f.Project, "flame_push", "", []byte(h.plays(`below("s", "top"); return `+push)))
 	assert.JSONEq(t, `{}`, rest)
-	assert.Equal(t, project.Caller{Session: "s", Parent: "top", Trust: project.Stamped}, by)
+	assert.Equal(t, project.Caller{Session: "s", Parent: "top", Trust: project.TrustHook}, by)
 
 	proofs := h.plays(`const one = ` + push + `; after("flame_flame_push", "1", {}, {}); const two = ` + push + `; return one.flame_proof === two.flame_proof`)
 	assert.Equal(t, "false", proofs, "each proof is used once")

@@ -12,9 +12,9 @@ import (
 	"flame/hub"
 )
 
-// Put has a job wait for a worker. Putting the same id again is no error and changes nothing.
+// Submit has a job wait for a worker. Putting the same id again is no error and changes nothing.
 // The caller repeats Put until it returns nil, and again after Follow has not found the job.
-func (q *Queue) Put(ctx context.Context, j Job) error {
+func (q *Queue) Submit(ctx context.Context, j Job) error {
 	j.Asker = q.conn.Link().Machine
 	text, err := j.text()
 	if err != nil {
@@ -36,7 +36,7 @@ func (q *Queue) Put(ctx context.Context, j Job) error {
 // record writes the record of a waiting job, unless the job has a record. It reports whether the
 // job is waiting.
 func (q *Queue) record(ctx context.Context, j Job) (waits bool, err error) {
-	run, revision := Run{Job: j.ID, State: Queued, Queue: j.Queue, Asker: j.Asker, Retries: j.Retries}, uint64(0)
+	run, revision := JobRecord{Job: j.ID, State: Queued, Queue: j.Queue, Asker: j.Asker, Retries: j.Retries}, uint64(0)
 	for range tries {
 		if _, err = q.write(ctx, run, revision); !hub.IsMismatch(err) {
 			return err == nil, err
@@ -56,9 +56,9 @@ func busy(id string) error {
 }
 
 // Find returns the record of a job, and whether there is one.
-func (q *Queue) Find(ctx context.Context, id string) (Run, bool, error) {
+func (q *Queue) Find(ctx context.Context, id string) (JobRecord, bool, error) {
 	if err := checkID(id); err != nil {
-		return Run{}, false, err
+		return JobRecord{}, false, err
 	}
 	run, _, err := q.find(ctx, id)
 	return run, run.State != "" || errors.Is(err, errDamaged), err
@@ -67,7 +67,7 @@ func (q *Queue) Find(ctx context.Context, id string) (Run, bool, error) {
 // Order gives the worker of a job an order. Cancelling a job that no worker has started ends
 // it at once. An order for a job that has ended has no effect. If the hub does not know the job,
 // the error is core.ErrNotFound.
-func (q *Queue) Order(ctx context.Context, id string, o Order) error {
+func (q *Queue) Order(ctx context.Context, id string, o Command) error {
 	run, known, err := q.Find(ctx, id)
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (q *Queue) Order(ctx context.Context, id string, o Order) error {
 // final, see returns an error, or ctx ends. It may skip states in quick succession. If the hub does
 // not know the job, or has lost it, the error is core.ErrNotFound: put it again. If the worker of
 // a job is gone and no retries are left, Follow marks the job as lost.
-func (q *Queue) Follow(ctx context.Context, id string, see func(Run) error) error {
+func (q *Queue) Follow(ctx context.Context, id string, see func(JobRecord) error) error {
 	if err := checkID(id); err != nil {
 		return err
 	}
@@ -152,8 +152,8 @@ func (q *Queue) Follow(ctx context.Context, id string, see func(Run) error) erro
 type follower struct {
 	q        *Queue
 	id       string
-	see      func(Run) error
-	run      Run
+	see      func(JobRecord) error
+	run      JobRecord
 	revision uint64
 	moved    time.Time // when the record last changed, or this machine last could not see changes, by its own clock
 	looked   time.Time // when look last ran
@@ -161,7 +161,7 @@ type follower struct {
 }
 
 // take handles a new record and reports whether it is final.
-func (f *follower) take(run Run, revision uint64, wrong error) (done bool, err error) {
+func (f *follower) take(run JobRecord, revision uint64, wrong error) (done bool, err error) {
 	if revision <= f.revision {
 		return false, nil
 	}

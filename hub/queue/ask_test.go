@@ -18,7 +18,7 @@ func TestAJobFromItsAskerToItsWorkerAndBack(t *testing.T) {
 	laptop, desk := r.queue("laptop"), r.queue("desk")
 	r.put(laptop, "job-1", 0)
 	r.put(laptop, "job-1", 0)
-	require.NoError(t, desk.Put(r.ctx(), Job{ID: "job-1", Queue: "other", Body: json.RawMessage(`{}`)}), "the id decides")
+	require.NoError(t, desk.Submit(r.ctx(), Job{ID: "job-1", Queue: "other", Body: json.RawMessage(`{}`)}), "the id decides")
 	assert.Equal(t, 1, r.left(laptop))
 	runs, done := r.follow(laptop, "job-1")
 	assert.Equal(t, "laptop", r.becomes(runs, Queued).Asker)
@@ -26,7 +26,7 @@ func TestAJobFromItsAskerToItsWorkerAndBack(t *testing.T) {
 	lease, job := r.next(desk)
 	assert.Equal(t, Job{ID: "job-1", Queue: "gpu", Asker: "laptop", Body: json.RawMessage(`{"task":"job-1"}`)}, job)
 	desk = r.queue("desk") // another connection
-	o, err := desk.Beat(r.ctx(), &lease, json.RawMessage(`{"turns":1}`))
+	o, err := desk.SendHeartbeat(r.ctx(), &lease, json.RawMessage(`{"turns":1}`))
 	require.NoError(t, err)
 	assert.Zero(t, o)
 	run := r.becomes(runs, Running)
@@ -35,8 +35,8 @@ func TestAJobFromItsAskerToItsWorkerAndBack(t *testing.T) {
 	}
 	assert.Equal(t, []any{"desk", 1, `{"turns":1}`}, []any{run.Worker, run.Attempt, string(run.Progress)})
 	r.put(laptop, "job-1", 0)
-	require.NoError(t, desk.End(r.ctx(), &lease, json.RawMessage(`{"ok":true}`)))
-	require.NoError(t, desk.End(r.ctx(), &lease, json.RawMessage(`{"ok":true}`)), "again, as if the answer had been lost")
+	require.NoError(t, desk.Finish(r.ctx(), &lease, json.RawMessage(`{"ok":true}`)))
+	require.NoError(t, desk.Finish(r.ctx(), &lease, json.RawMessage(`{"ok":true}`)), "again, as if the answer had been lost")
 	run = r.becomes(runs, Ended)
 	assert.Equal(t, []string{`{"ok":true}`, `{"turns":1}`}, []string{string(run.Outcome), string(run.Progress)})
 	require.NoError(t, r.ends(done))
@@ -51,11 +51,11 @@ func TestAJobThatIsCancelled(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, time.Second, eternal)
 	laptop, desk := r.queue("laptop"), r.queue("desk")
-	require.ErrorIs(t, laptop.Order(r.ctx(), "job-1", Order{Cancel: true}), core.ErrNotFound)
+	require.ErrorIs(t, laptop.Order(r.ctx(), "job-1", Command{Cancel: true}), core.ErrNotFound)
 	r.put(laptop, "job-1", 0)
-	require.NoError(t, laptop.Order(r.ctx(), "job-1", Order{Reason: "hurry"}), "the job is still waiting")
+	require.NoError(t, laptop.Order(r.ctx(), "job-1", Command{Reason: "hurry"}), "the job is still waiting")
 	require.Equal(t, Queued, r.run(laptop, "job-1").State)
-	require.NoError(t, laptop.Order(r.ctx(), "job-1", Order{Cancel: true, Reason: "no longer needed"}))
+	require.NoError(t, laptop.Order(r.ctx(), "job-1", Command{Cancel: true, Reason: "no longer needed"}))
 	run := r.run(laptop, "job-1")
 	assert.Equal(t, []any{Ended, "no longer needed", 0}, []any{run.State, run.Reason, run.Attempt})
 	assert.Zero(t, r.left(laptop))
@@ -63,12 +63,12 @@ func TestAJobThatIsCancelled(t *testing.T) {
 	r.put(laptop, "job-2", 0)
 	lease, job := r.next(desk)
 	require.Equal(t, "job-2", job.ID)
-	require.NoError(t, laptop.Order(r.ctx(), "job-2", Order{Cancel: true, Reason: "too dear"}))
+	require.NoError(t, laptop.Order(r.ctx(), "job-2", Command{Cancel: true, Reason: "too dear"}))
 	assert.Equal(t, Running, r.run(laptop, "job-2").State, "its worker ends it")
-	o, err := desk.Beat(r.ctx(), &lease, nil)
+	o, err := desk.SendHeartbeat(r.ctx(), &lease, nil)
 	require.NoError(t, err)
-	assert.Equal(t, Order{Cancel: true, Reason: "too dear"}, o)
-	require.NoError(t, desk.End(r.ctx(), &lease, json.RawMessage(`{"cancelled":true}`)))
+	assert.Equal(t, Command{Cancel: true, Reason: "too dear"}, o)
+	require.NoError(t, desk.Finish(r.ctx(), &lease, json.RawMessage(`{"cancelled":true}`)))
 	assert.Zero(t, r.left(laptop))
 }
 
@@ -91,14 +91,14 @@ func TestInvalidJobsAreNotPut(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := q.Put(r.ctx(), tt.job)
+			err := q.Submit(r.ctx(), tt.job)
 			require.ErrorIs(t, err, core.ErrInvalid)
 			assert.Contains(t, err.Error(), tt.says)
 		})
 	}
-	require.ErrorIs(t, q.Follow(r.ctx(), "nobody-knows", func(Run) error { return nil }), core.ErrNotFound)
+	require.ErrorIs(t, q.Follow(r.ctx(), "nobody-knows", func(JobRecord) error { return nil }), core.ErrNotFound)
 	assert.Zero(t, r.left(q))
-	_, _, err := q.Next(r.ctx(), "a.*")
+	_, _, err := q.Claim(r.ctx(), "a.*")
 	require.ErrorIs(t, err, core.ErrInvalid)
 }
 
@@ -120,10 +120,10 @@ func TestTheAskerNoticesThatAWorkerIsGone(t *testing.T) {
 			laptop, desk := r.queue("laptop"), r.queue("desk")
 			r.put(laptop, "job-1", tt.retries)
 			lease, _ := r.next(desk)
-			_, err := desk.Beat(r.ctx(), &lease, json.RawMessage(`{"turns":3}`))
+			_, err := desk.SendHeartbeat(r.ctx(), &lease, json.RawMessage(`{"turns":3}`))
 			require.NoError(t, err)
 			if tt.cancel {
-				require.NoError(t, laptop.Order(r.ctx(), "job-1", Order{Cancel: true, Reason: "enough"}))
+				require.NoError(t, laptop.Order(r.ctx(), "job-1", Command{Cancel: true, Reason: "enough"}))
 			}
 			runs, done := r.follow(laptop, "job-1")
 			run := r.becomes(runs, tt.state)
@@ -131,9 +131,9 @@ func TestTheAskerNoticesThatAWorkerIsGone(t *testing.T) {
 			assert.Equal(t, []string{"desk", `{"turns":3}`}, []string{run.Worker, string(run.Progress)})
 			require.NoError(t, r.ends(done))
 			r.emptied(laptop)
-			_, err = desk.Beat(r.ctx(), &lease, nil)
+			_, err = desk.SendHeartbeat(r.ctx(), &lease, nil)
 			require.ErrorIs(t, err, ErrFenced)
-			require.ErrorIs(t, desk.End(r.ctx(), &lease, json.RawMessage(`{}`)), ErrFenced)
+			require.ErrorIs(t, desk.Finish(r.ctx(), &lease, json.RawMessage(`{}`)), ErrFenced)
 			assert.Equal(t, tt.state, r.run(laptop, "job-1").State)
 		})
 	}
@@ -155,8 +155,8 @@ func TestAWorkerThatReconnectedAndEndedIsNoticedAtOnce(t *testing.T) {
 	r.becomes(silent, Running)
 	runs, done := r.follow(laptop, "job-1")
 	run := r.becomes(runs, Running)
-	lease := Lease{Run: run}
-	_, err := desk.Beat(r.ctx(), &lease, nil)
+	lease := Lease{JobRecord: run}
+	_, err := desk.SendHeartbeat(r.ctx(), &lease, nil)
 	require.NoError(t, err)
 	r.becomes(runs, Lost)
 	require.NoError(t, r.ends(done))

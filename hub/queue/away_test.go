@@ -23,9 +23,9 @@ func TestABeatReportsToTheHubThatAJobContinues(t *testing.T) {
 	told, err := nc.SubscribeSync(lease.reply)
 	require.NoError(t, err)
 	require.NoError(t, nc.Flush())
-	_, err = desk.Beat(r.ctx(), &lease, nil)
+	_, err = desk.SendHeartbeat(r.ctx(), &lease, nil)
 	require.NoError(t, err)
-	require.NoError(t, desk.End(r.ctx(), &lease, nil))
+	require.NoError(t, desk.Finish(r.ctx(), &lease, nil))
 	for _, want := range []string{"+WPI", "+ACK"} {
 		m, err := told.NextMsgWithContext(r.ctx())
 		require.NoError(t, err)
@@ -41,24 +41,24 @@ func TestAHubThatIsAway(t *testing.T) {
 	laptop, desk := r.queue("laptop"), r.queue("desk")
 	r.put(laptop, "job-1", 1)
 	lease, _ := r.next(desk)
-	_, err := desk.Beat(r.ctx(), &lease, nil)
+	_, err := desk.SendHeartbeat(r.ctx(), &lease, nil)
 	require.NoError(t, err)
 	runs, done := r.follow(laptop, "job-1")
 	r.becomes(runs, Running)
 	waits := make(chan error, 1)
 	go func() {
-		_, _, err := desk.Next(r.ctx(), "gpu")
+		_, _, err := desk.Claim(r.ctx(), "gpu")
 		waits <- err
 	}()
 	r.stop()
 	gone := time.Now()
 	require.ErrorIs(t, r.ends(done), core.ErrUnavailable)
 	require.ErrorIs(t, r.ends(waits), core.ErrUnavailable)
-	_, err = desk.Beat(r.ctx(), &lease, nil)
+	_, err = desk.SendHeartbeat(r.ctx(), &lease, nil)
 	require.ErrorIs(t, err, core.ErrUnavailable)
-	require.ErrorIs(t, desk.End(r.ctx(), &lease, nil), core.ErrUnavailable)
-	require.ErrorIs(t, laptop.Put(r.ctx(), Job{ID: "x", Queue: "gpu", Body: json.RawMessage("{}")}), core.ErrUnavailable)
-	require.ErrorIs(t, laptop.Follow(r.ctx(), "job-1", func(Run) error { return nil }), core.ErrUnavailable)
+	require.ErrorIs(t, desk.Finish(r.ctx(), &lease, nil), core.ErrUnavailable)
+	require.ErrorIs(t, laptop.Submit(r.ctx(), Job{ID: "x", Queue: "gpu", Body: json.RawMessage("{}")}), core.ErrUnavailable)
+	require.ErrorIs(t, laptop.Follow(r.ctx(), "job-1", func(JobRecord) error { return nil }), core.ErrUnavailable)
 	require.Eventually(t, func() bool { return time.Since(gone) > 2*r.wait }, patience, 50*time.Millisecond)
 	r.start()
 
@@ -66,7 +66,7 @@ func TestAHubThatIsAway(t *testing.T) {
 	couch.opened = time.Now().Add(patience) // others have the time to come back, on any machine
 	runs, done = r.follow(laptop, "job-1")
 	go func() {
-		_, _, err := couch.Next(r.ctx(), "gpu")
+		_, _, err := couch.Claim(r.ctx(), "gpu")
 		waits <- err
 	}()
 	require.Eventually(t, func() bool { // the hub gives it to another, which looks
@@ -81,7 +81,7 @@ func TestAHubThatIsAway(t *testing.T) {
 		assert.Equal(t, 1, r.becomes(runs, Running).Attempt)
 	}
 	stop()
-	require.NoError(t, desk.End(r.ctx(), &lease, json.RawMessage(`{}`)))
+	require.NoError(t, desk.Finish(r.ctx(), &lease, json.RawMessage(`{}`)))
 	run := r.becomes(runs, Ended)
 	assert.Equal(t, []any{1, "desk"}, []any{run.Attempt, run.Worker})
 	require.NoError(t, r.ends(done))
@@ -99,20 +99,20 @@ func TestAHubThatLostItsData(t *testing.T) {
 	laptop, desk := r.queue("laptop"), r.queue("desk")
 	r.put(laptop, "job-1", 0)
 	lease, _ := r.next(desk)
-	_, err := desk.Beat(r.ctx(), &lease, nil)
+	_, err := desk.SendHeartbeat(r.ctx(), &lease, nil)
 	require.NoError(t, err)
 	r.stop()
 	r.options.StoreDir = t.TempDir()
 	r.start()
 
 	laptop, desk = r.queue("laptop"), r.queue("desk")
-	require.ErrorIs(t, laptop.Follow(r.ctx(), "job-1", func(Run) error { return nil }), core.ErrNotFound)
+	require.ErrorIs(t, laptop.Follow(r.ctx(), "job-1", func(JobRecord) error { return nil }), core.ErrNotFound)
 	r.put(laptop, "job-2", 0) // has the place in the stream that job-1 had
 	r.put(laptop, "job-1", 0)
-	_, err = desk.Beat(r.ctx(), &lease, nil)
+	_, err = desk.SendHeartbeat(r.ctx(), &lease, nil)
 	require.NoError(t, err)
 	assert.Equal(t, "desk", r.run(laptop, "job-1").Worker)
-	require.NoError(t, desk.End(r.ctx(), &lease, json.RawMessage(`{}`)))
+	require.NoError(t, desk.Finish(r.ctx(), &lease, json.RawMessage(`{}`)))
 	assert.Equal(t, 2, r.left(laptop), "the job of another worker stays")
 	r.put(laptop, "job-3", 0)
 	for _, id := range []string{"job-2", "job-3"} {
@@ -136,11 +136,11 @@ func TestAJobIsNotBegunTwiceAfterTheHubLostItsData(t *testing.T) {
 	r.put(laptop, "job-1", 0)
 	before := couch
 	couch = r.queue("couch")
-	couch.Succeed(before)
+	couch.ResumeFrom(before)
 	waits := make(chan Lease, 1)
 	ctx, giveUp := context.WithCancel(r.ctx())
 	go func() {
-		lease, _, _ := couch.Next(ctx, "gpu")
+		lease, _, _ := couch.Claim(ctx, "gpu")
 		waits <- lease
 	}()
 	require.Eventually(t, func() bool { // the hub gives it to another, which looks
@@ -148,11 +148,11 @@ func TestAJobIsNotBegunTwiceAfterTheHubLostItsData(t *testing.T) {
 		return err == nil && c.CachedInfo().Delivered.Consumer >= 1
 	}, patience, 20*time.Millisecond)
 	again := r.queue("desk")
-	again.Succeed(desk)
-	_, err := again.Beat(r.ctx(), &lease, nil)
+	again.ResumeFrom(desk)
+	_, err := again.SendHeartbeat(r.ctx(), &lease, nil)
 	require.NoError(t, err, "the worker still runs the job")
 	assert.Equal(t, "desk", r.run(laptop, "job-1").Worker)
-	require.NoError(t, again.End(r.ctx(), &lease, json.RawMessage(`{}`)))
+	require.NoError(t, again.Finish(r.ctx(), &lease, json.RawMessage(`{}`)))
 	giveUp()
 	assert.Empty(t, (<-waits).Job)
 	assert.Equal(t, Ended, r.run(laptop, "job-1").State)
@@ -171,15 +171,15 @@ func TestTheAnswerToAWriteIsLost(t *testing.T) {
 	lease, _ := r.next(desk)
 	for range 3 {
 		before := lease
-		_, err := desk.Beat(r.ctx(), &lease, nil)
+		_, err := desk.SendHeartbeat(r.ctx(), &lease, nil)
 		require.NoError(t, err)
 		desk, lease = r.queue("desk"), before // it does not know what became of its heartbeat
 	}
 	again, late, other := lease, lease, lease
-	require.NoError(t, desk.End(r.ctx(), &lease, json.RawMessage(`1`)))
-	require.NoError(t, r.queue("desk").End(r.ctx(), &again, json.RawMessage(`1`)))
-	_, err := desk.Beat(r.ctx(), &late, nil)
+	require.NoError(t, desk.Finish(r.ctx(), &lease, json.RawMessage(`1`)))
+	require.NoError(t, r.queue("desk").Finish(r.ctx(), &again, json.RawMessage(`1`)))
+	_, err := desk.SendHeartbeat(r.ctx(), &late, nil)
 	require.ErrorIs(t, err, ErrFenced)
 	other.Claim = "of-the-same-machine"
-	require.ErrorIs(t, desk.End(r.ctx(), &other, nil), ErrFenced)
+	require.ErrorIs(t, desk.Finish(r.ctx(), &other, nil), ErrFenced)
 }

@@ -20,29 +20,29 @@ var (
 	ack        = []byte("+ACK")
 )
 
-// Beat reports that the job of a lease continues, and its progress. It returns the asker's order.
+// SendHeartbeat reports that the job of a lease continues, and its progress. It returns the asker's order.
 // A worker calls it before the work begins, and then every Heartbeat. After any error but
 // ErrFenced the job continues, and the caller repeats the call; if the connection is gone, on
 // another Queue. Only one goroutine at a time may use a lease.
-func (q *Queue) Beat(ctx context.Context, l *Lease, progress json.RawMessage) (Order, error) {
+func (q *Queue) SendHeartbeat(ctx context.Context, l *Lease, progress json.RawMessage) (Command, error) {
 	// If a cluster does not answer, there is time for a second attempt.
 	ctx, stop := context.WithTimeout(ctx, q.AckWait/2)
 	defer stop()
 	l.Progress = progress
 	if err := q.hold(ctx, l, Running, nil); err != nil {
-		return Order{}, err
+		return Command{}, err
 	}
 	if reply := q.replyOf(l); reply != "" {
 		if err := q.conn.JetStream().Conn().Publish(reply, inProgress); err != nil {
-			return Order{}, q.conn.Told(err)
+			return Command{}, q.conn.Told(err)
 		}
 	}
 	return q.order(ctx, l.Job)
 }
 
-// End reports the outcome of the job. The caller repeats it, as for Beat, until it returns nil
+// Finish reports the outcome of the job. The caller repeats it, as for Beat, until it returns nil
 // or ErrFenced.
-func (q *Queue) End(ctx context.Context, l *Lease, outcome json.RawMessage) error {
+func (q *Queue) Finish(ctx context.Context, l *Lease, outcome json.RawMessage) error {
 	if err := q.hold(ctx, l, Ended, outcome); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (q *Queue) replyOf(l *Lease) string {
 
 // hold writes the record of a lease, unless the lease has lost the job.
 func (q *Queue) hold(ctx context.Context, l *Lease, state State, outcome json.RawMessage) error {
-	run := l.Run
+	run := l.JobRecord
 	run.State, run.Outcome = state, outcome
 	if len(run.Progress)+len(outcome) > maxRecord/2 && state == Ended {
 		run.Progress = nil // the outcome says more

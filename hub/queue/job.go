@@ -52,8 +52,8 @@ const (
 	Lost    State = "lost"  // its worker is gone, and no retries are left
 )
 
-// A Run is the record of a job.
-type Run struct {
+// A JobRecord is the record of a job.
+type JobRecord struct {
 	Job      string          `json:"job"`
 	State    State           `json:"state"`
 	Queue    string          `json:"queue"`
@@ -69,18 +69,18 @@ type Run struct {
 }
 
 // Final reports whether the state is final.
-func (r Run) Final() bool { return r.State == Ended || r.State == Lost }
+func (r JobRecord) Final() bool { return r.State == Ended || r.State == Lost }
 
 // usedUp reports whether the job has no retries left.
-func (r Run) usedUp() bool { return r.Attempt > r.Retries }
+func (r JobRecord) usedUp() bool { return r.Attempt > r.Retries }
 
 // lose changes r to the record of a job whose worker is gone.
-func (r *Run) lose() {
+func (r *JobRecord) lose() {
 	r.State, r.Reason = Lost, "worker lost: "+r.Worker+" stopped reporting"
 }
 
-// An Order is the asker's order about a job that it has put.
-type Order struct {
+// A Command is the asker's order about a job that it has put.
+type Command struct {
 	Cancel bool   `json:"cancel,omitempty"`
 	Reason string `json:"reason,omitempty"`
 }
@@ -129,7 +129,7 @@ func jobOf(text []byte, queue, id string) (j Job, err error) {
 }
 
 // runOf reads the record of a job. Any machine may have written it.
-func runOf(text []byte, id string) (r Run, err error) {
+func runOf(text []byte, id string) (r JobRecord, err error) {
 	if len(text) > maxRecord {
 		return r, damaged(id)
 	}
@@ -137,16 +137,16 @@ func runOf(text []byte, id string) (r Run, err error) {
 	switch {
 	case err != nil, r.Job != id, !hub.IsName(r.Queue, maxQueue), !merge.ValidMachine(r.Asker), r.Retries < 0, r.Retries > maxRetries,
 		r.Attempt < 0, r.Attempt > maxRetries+1, r.Worker != "" && !merge.ValidMachine(r.Worker), r.Claim != "" && !hub.IsName(r.Claim, maxID):
-		return Run{}, damaged(id)
+		return JobRecord{}, damaged(id)
 	}
 	switch r.State {
 	case Queued, Ended, Lost:
 	case Running:
 		if r.Worker == "" || r.Claim == "" || r.Attempt == 0 {
-			return Run{}, damaged(id)
+			return JobRecord{}, damaged(id)
 		}
 	default:
-		return Run{}, damaged(id)
+		return JobRecord{}, damaged(id)
 	}
 	r.Reason = core.OneLine(r.Reason, maxReason)
 	return r, nil
@@ -154,17 +154,17 @@ func runOf(text []byte, id string) (r Run, err error) {
 
 // orderOf reads an order, which any machine may have written. It returns an empty order for an
 // unreadable one.
-func orderOf(text []byte) Order {
-	var o Order
+func orderOf(text []byte) Command {
+	var o Command
 	if len(text) > maxOrder || json.Unmarshal(text, &o) != nil {
-		return Order{}
+		return Command{}
 	}
 	o.Reason = core.OneLine(o.Reason, maxReason)
 	return o
 }
 
 // cancelled returns the reason for the record of a job that the order cancels.
-func (o Order) cancelled() string {
+func (o Command) cancelled() string {
 	if o.Reason == "" {
 		return "cancelled"
 	}

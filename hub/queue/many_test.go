@@ -36,7 +36,7 @@ func (r *rig) crew(ctx context.Context, machine, hangs string) *crew {
 	for range atOnce {
 		slots.Go(func() {
 			for ctx.Err() == nil {
-				lease, job, err := q.Next(ctx, "gpu")
+				lease, job, err := q.Claim(ctx, "gpu")
 				if err != nil {
 					continue
 				}
@@ -48,7 +48,7 @@ func (r *rig) crew(ctx context.Context, machine, hangs string) *crew {
 					<-ctx.Done()
 					return
 				}
-				if q.End(ctx, &lease, json.RawMessage(`"`+machine+`"`)) == nil {
+				if q.Finish(ctx, &lease, json.RawMessage(`"`+machine+`"`)) == nil {
 					c.mu.Lock()
 					c.ended = append(c.ended, job.ID)
 					c.mu.Unlock()

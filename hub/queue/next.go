@@ -19,16 +19,16 @@ const waitTime = 20 * time.Second
 
 // A Lease is a worker's right to one attempt of a job.
 type Lease struct {
-	Run
+	JobRecord
 	revision uint64 // of the record
 	reply    string // the subject for reports on the job
 	epoch    int64  // of the hub's data to which reply belongs
 }
 
-// Next waits for a job of a queue and claims it. A worker calls it for each free slot. On the way
+// Claim waits for a job of a queue and claims it. A worker calls it for each free slot. On the way
 // it marks jobs as lost whose workers are gone and that have no retries left. After an error,
 // unless ctx has ended, the caller opens another Queue if the connection is gone, and pauses.
-func (q *Queue) Next(ctx context.Context, queue string) (Lease, Job, error) {
+func (q *Queue) Claim(ctx context.Context, queue string) (Lease, Job, error) {
 	consumer, err := q.consumer(ctx, queue)
 	if err != nil {
 		return Lease{}, Job{}, err
@@ -121,7 +121,7 @@ func (q *Queue) claim(ctx context.Context, m jetstream.Msg, j Job) (Lease, bool,
 	run, revision, err := q.find(ctx, j.ID)
 	damaged := errors.Is(err, errDamaged)
 	if run.State == "" { // damaged, or the hub lost it
-		run = Run{Job: j.ID, State: Queued, Queue: j.Queue, Asker: j.Asker, Retries: j.Retries}
+		run = JobRecord{Job: j.ID, State: Queued, Queue: j.Queue, Asker: j.Asker, Retries: j.Retries}
 	}
 	switch {
 	case err != nil && !damaged:
@@ -154,7 +154,7 @@ func (q *Queue) claim(ctx context.Context, m jetstream.Msg, j Job) (Lease, bool,
 		q.done(m)
 		return Lease{}, false, nil
 	}
-	return Lease{Run: run, revision: revision, reply: m.Reply(), epoch: q.epoch}, true, nil
+	return Lease{JobRecord: run, revision: revision, reply: m.Reply(), epoch: q.epoch}, true, nil
 }
 
 // still reports whether a record stays unchanged for 1.25 heartbeats or, after a lost connection,

@@ -23,16 +23,16 @@ func TestAWorkerThatIsGone(t *testing.T) {
 	laptop, desk, couch := r.queue("laptop"), r.queue("desk"), r.queue("couch")
 	r.put(laptop, "job-again", 1)
 	old, _ := r.next(desk)
-	_, err := desk.Beat(r.ctx(), &old, json.RawMessage(`{"turns":1}`))
+	_, err := desk.SendHeartbeat(r.ctx(), &old, json.RawMessage(`{"turns":1}`))
 	require.NoError(t, err)
 
 	lease, job := r.next(couch)
 	assert.Equal(t, []any{"job-again", 2, "couch"}, []any{job.ID, lease.Attempt, lease.Worker})
 	stop := r.holding(couch, &lease)
-	_, err = desk.Beat(r.ctx(), &old, nil)
+	_, err = desk.SendHeartbeat(r.ctx(), &old, nil)
 	require.ErrorIs(t, err, ErrFenced)
-	require.ErrorIs(t, desk.End(r.ctx(), &old, json.RawMessage(`"stale"`)), ErrFenced)
-	require.ErrorIs(t, r.queue("desk").End(r.ctx(), &old, nil), ErrFenced, "another process with the same lease")
+	require.ErrorIs(t, desk.Finish(r.ctx(), &old, json.RawMessage(`"stale"`)), ErrFenced)
+	require.ErrorIs(t, r.queue("desk").Finish(r.ctx(), &old, nil), ErrFenced, "another process with the same lease")
 	run := r.run(laptop, "job-again")
 	assert.Equal(t, []any{Running, "couch", 1}, []any{run.State, run.Worker, r.left(laptop)}, "the stale worker removed nothing")
 	stop()
@@ -42,7 +42,7 @@ func TestAWorkerThatIsGone(t *testing.T) {
 	got := make(chan string, 10)
 	go func() {
 		for {
-			lease, _, err := desk.Next(none, "gpu")
+			lease, _, err := desk.Claim(none, "gpu")
 			if err != nil {
 				return
 			}
@@ -72,7 +72,7 @@ func TestAJobOfARunningWorkerIsNotTakenOver(t *testing.T) {
 	ctx, cancel := context.WithCancel(r.ctx())
 	looked := make(chan error, 1)
 	go func() {
-		_, _, err := couch.Next(ctx, "gpu")
+		_, _, err := couch.Claim(ctx, "gpu")
 		looked <- err
 	}()
 	require.Eventually(t, func() bool { // it was delivered twice
@@ -101,7 +101,7 @@ func TestTheCapHoldsForAllWorkers(t *testing.T) {
 		q := []*Queue{desk, couch}[i%2]
 		slots.Go(func() {
 			for ctx.Err() == nil {
-				if lease, _, err := q.Next(ctx, "gpu"); err == nil {
+				if lease, _, err := q.Claim(ctx, "gpu"); err == nil {
 					leases <- lease
 				}
 			}
@@ -117,7 +117,7 @@ func TestTheCapHoldsForAllWorkers(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []int{3, left}, []int{info.CachedInfo().NumAckPending, int(info.CachedInfo().NumPending)})
 		require.Empty(t, leases)
-		require.NoError(t, desk.End(r.ctx(), &held[0], nil))
+		require.NoError(t, desk.Finish(r.ctx(), &held[0], nil))
 		held = append(held[1:], <-leases)
 	}
 }
@@ -164,12 +164,12 @@ func TestDataOfOtherMachinesIsNotTrusted(t *testing.T) {
 	require.NoError(t, r.ends(done))
 	_, err = laptop.runs.Put(r.ctx(), "job-good", []byte("nonsense"))
 	require.NoError(t, err)
-	o, err := desk.Beat(r.ctx(), &lease, nil)
+	o, err := desk.SendHeartbeat(r.ctx(), &lease, nil)
 	require.NoError(t, err, "the holder of the job writes its record again")
 	assert.Zero(t, o)
 	require.NoError(t, laptop.runs.Purge(r.ctx(), "job-good"))
 	require.NoError(t, laptop.runs.Delete(r.ctx(), "job-good"))
-	_, err = desk.Beat(r.ctx(), &lease, nil)
+	_, err = desk.SendHeartbeat(r.ctx(), &lease, nil)
 	require.NoError(t, err)
 	assert.Equal(t, "desk", r.run(laptop, "job-good").Worker)
 	require.NoError(t, laptop.runs.Delete(r.ctx(), "job-new"))

@@ -21,7 +21,7 @@ func (q *Queue) openObjects(ctx context.Context) (o jetstream.ObjectStore, s jet
 	if err != nil {
 		return nil, nil, err
 	}
-	o, err = hub.Insist(ctx, func(ctx context.Context) (jetstream.ObjectStore, error) {
+	o, err = hub.RetryUntilAnswered(ctx, func(ctx context.Context) (jetstream.ObjectStore, error) {
 		return q.conn.JetStream().ObjectStore(ctx, name)
 	})
 	return o, s, q.conn.Told(err)

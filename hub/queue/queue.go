@@ -83,7 +83,7 @@ func (q *Queue) open(ctx context.Context) (err error) {
 		return err
 	}
 	if info := q.jobs.CachedInfo(); info.Config.Retention != jetstream.WorkQueuePolicy {
-		return hub.Otherwise(info.Config.Name, "is not a work queue")
+		return hub.StreamConfigError(info.Config.Name, "is not a work queue")
 	}
 	q.epoch = q.jobs.CachedInfo().Created.UnixNano()
 	if q.runs, err = q.conn.Bucket(ctx, "runs", func(s *jetstream.StreamConfig) {
@@ -123,9 +123,9 @@ func (q *Queue) whole(ctx context.Context) bool {
 	}) == nil
 }
 
-// Succeed makes q the successor of a queue whose connection was lost. If the hub has lost its
+// ResumeFrom makes q the successor of a queue whose connection was lost. If the hub has lost its
 // data since, q claims a job only after its worker has had the time to report.
-func (q *Queue) Succeed(before *Queue) {
+func (q *Queue) ResumeFrom(before *Queue) {
 	if q.refills = before.refills; before.epoch != q.epoch {
 		q.refills = q.opened
 	}
@@ -156,10 +156,10 @@ func (q *Queue) subject(queue, id string) string {
 // find returns the record of a job and its revision. A job without a record has no state; the
 // revision may then be that of a deletion marker. The error is errDamaged if flame did not write
 // the record.
-func (q *Queue) find(ctx context.Context, id string) (Run, uint64, error) {
+func (q *Queue) find(ctx context.Context, id string) (JobRecord, uint64, error) {
 	text, revision, err := q.runs.Last(ctx, id)
 	if text == nil || err != nil {
-		return Run{}, revision, err
+		return JobRecord{}, revision, err
 	}
 	run, err := runOf(text, id)
 	return run, revision, err
@@ -167,7 +167,7 @@ func (q *Queue) find(ctx context.Context, id string) (Run, uint64, error) {
 
 // write replaces the record of this revision, 0 for none. hub.IsMismatch reports true for the
 // error if another record was written since.
-func (q *Queue) write(ctx context.Context, run Run, revision uint64) (uint64, error) {
+func (q *Queue) write(ctx context.Context, run JobRecord, revision uint64) (uint64, error) {
 	run.At = core.MillisOf(time.Now())
 	text, err := json.Marshal(run)
 	if err != nil {
@@ -180,13 +180,13 @@ func (q *Queue) write(ctx context.Context, run Run, revision uint64) (uint64, er
 }
 
 // order returns the order of a job's asker, or an empty one.
-func (q *Queue) order(ctx context.Context, id string) (Order, error) {
+func (q *Queue) order(ctx context.Context, id string) (Command, error) {
 	text, _, err := q.orders.Last(ctx, id)
 	return orderOf(text), err
 }
 
 // drop removes the job of a final run. If that fails, the worker that receives the job removes it.
-func (q *Queue) drop(ctx context.Context, run Run) {
+func (q *Queue) drop(ctx context.Context, run JobRecord) {
 	err := q.ask(ctx, func(ctx context.Context) error {
 		m, err := q.jobs.GetLastMsgForSubject(ctx, q.subject(run.Queue, run.Job))
 		if err == nil {

@@ -74,19 +74,19 @@ func (r *rig) ctx() context.Context {
 // put puts a job.
 func (r *rig) put(q *Queue, id string, retries int) {
 	r.Helper()
-	require.NoError(r, q.Put(r.ctx(), Job{ID: id, Queue: "gpu", Retries: retries, Body: json.RawMessage(`{"task":"` + id + `"}`)}))
+	require.NoError(r, q.Submit(r.ctx(), Job{ID: id, Queue: "gpu", Retries: retries, Body: json.RawMessage(`{"task":"` + id + `"}`)}))
 }
 
 // next claims a job.
 func (r *rig) next(q *Queue) (Lease, Job) {
 	r.Helper()
-	lease, job, err := q.Next(r.ctx(), "gpu")
+	lease, job, err := q.Claim(r.ctx(), "gpu")
 	require.NoError(r, err)
 	return lease, job
 }
 
 // run returns the record of a job.
-func (r *rig) run(q *Queue, id string) Run {
+func (r *rig) run(q *Queue, id string) JobRecord {
 	r.Helper()
 	run, known, err := q.Find(r.ctx(), id)
 	require.NoError(r, err)
@@ -114,7 +114,7 @@ func (r *rig) holding(q *Queue, lease *Lease) (stop func()) {
 	var wait sync.WaitGroup
 	wait.Go(func() {
 		for ctx.Err() == nil {
-			_, _ = q.Beat(ctx, lease, nil)
+			_, _ = q.SendHeartbeat(ctx, lease, nil)
 			select {
 			case <-ctx.Done():
 			case <-time.After(q.Heartbeat):
@@ -125,14 +125,14 @@ func (r *rig) holding(q *Queue, lease *Lease) (stop func()) {
 }
 
 // follow follows a job, and returns its states; the error comes when Follow ends.
-func (r *rig) follow(q *Queue, id string) (runs chan Run, done chan error) {
-	runs, done = make(chan Run, 1000), make(chan error, 1)
-	go func() { done <- q.Follow(r.ctx(), id, func(run Run) error { runs <- run; return nil }) }()
+func (r *rig) follow(q *Queue, id string) (runs chan JobRecord, done chan error) {
+	runs, done = make(chan JobRecord, 1000), make(chan error, 1)
+	go func() { done <- q.Follow(r.ctx(), id, func(run JobRecord) error { runs <- run; return nil }) }()
 	return runs, done
 }
 
 // becomes waits until a job that is followed has a state.
-func (r *rig) becomes(runs chan Run, state State) Run {
+func (r *rig) becomes(runs chan JobRecord, state State) JobRecord {
 	r.Helper()
 	late := time.After(patience)
 	for {

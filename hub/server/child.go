@@ -38,7 +38,7 @@ func startChild(program string, folder Folder) (*child, error) {
 	cmd := exec.CommandContext(ctx, program, "-c", folder.file(confName))
 	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(syscall.SIGTERM) }, grace
 	cmd.Dir, cmd.Stdout, cmd.Stderr = folder.Path, log, log // until it has read where its log is
-	cmd.SysProcAttr = place.Bound(syscall.SIGTERM)
+	cmd.SysProcAttr = place.DieWithParent(syscall.SIGTERM)
 	cmd.SysProcAttr.Setpgid = true // a Ctrl-C at the terminal is only for flame
 	if err := cmd.Start(); err != nil {
 		return nil, core.Unavailablef(err, "%s cannot be started: %v", program, err)

@@ -68,14 +68,14 @@ func (f Folder) check() error {
 	case err != nil:
 		return core.Unavailablef(err, "%s cannot be used: %v", f.Path, err).WithHint(otherData)
 	default:
-		if err := place.Trusted(f.Path, info, fs.ModeDir); err != nil {
+		if err := place.CheckOwned(f.Path, info, fs.ModeDir); err != nil {
 			return core.Unavailablef(err, "%v", err).WithHint(notTrusted)
 		}
 		if info.Mode().Perm()&0o077 != 0 {
 			return core.Invalidf("other users can read %s, and it holds keys", f.Path).WithHint("`chmod 700 %s`, or %s", f.Path, otherData)
 		}
 	}
-	if err := place.Suited(f.Path); err != nil {
+	if err := place.CheckFilesystem(f.Path); err != nil {
 		return core.Unavailablef(nil, "%v", err).WithHint("name a folder on a local disk with --data")
 	}
 	if !f.Temporary && isTemporary(f.Path) {
@@ -180,7 +180,7 @@ const editPatience = 5 * time.Second
 func (f Folder) edit(ctx context.Context, change func(*ledger) error) (ledger, error) {
 	wait, stop := context.WithTimeout(ctx, editPatience)
 	defer stop()
-	lock, err := lock.Take(wait, f.file(editLock))
+	lock, err := lock.Acquire(wait, f.file(editLock))
 	if err != nil {
 		return ledger{}, core.Unavailablef(err, "%s cannot be locked: %v", f.file(ledgerName), err)
 	}

@@ -95,8 +95,8 @@ func (h Hub) Run(ctx context.Context) error {
 func (f Folder) own() (*lock.Lock, error) {
 	wait, stop := context.WithTimeout(context.Background(), time.Second)
 	defer stop()
-	mine, err := lock.Take(wait, f.file(hubLock))
-	if held := (lock.Held{}); errors.As(err, &held) {
+	mine, err := lock.Acquire(wait, f.file(hubLock))
+	if held := (lock.BusyError{}); errors.As(err, &held) {
 		return nil, core.Invalidf("a hub runs in %s already, as process %d", f.Path, held.PID).WithHint("name another folder with --data, or end that process")
 	}
 	return mine, err

@@ -102,8 +102,8 @@ func checkAddress(address string) error {
 	return nil
 }
 
-// A Guest says who is invited, and how.
-type Guest struct {
+// An InviteOptions says who is invited, and how.
+type InviteOptions struct {
 	Project string
 	For     time.Duration // from now on
 	Address string        // host:port at which machines reach the hub; empty: where it listens
@@ -113,7 +113,7 @@ type Guest struct {
 const maxInvitation = 30 * 24 * time.Hour
 
 // Invite makes an invitation to the hub of a folder.
-func (f Folder) Invite(ctx context.Context, g Guest, now time.Time) (Invitation, error) {
+func (f Folder) Invite(ctx context.Context, g InviteOptions, now time.Time) (Invitation, error) {
 	none := Invitation{}
 	if g.For <= 0 || g.For > maxInvitation {
 		return none, core.Invalidf("an invitation lasts longer than 0 seconds, and at most 30 days").WithHint("such as --expires 1h, or --expires 7d")

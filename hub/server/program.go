@@ -51,7 +51,7 @@ func FindProgram(ctx context.Context, home string) (Program, error) {
 	if p.Version == "" || p.Version[0] < '0' || p.Version[0] > '9' {
 		return p, core.Unavailablef(nil, "%s does not print its version", path).WithHint("install it again: " + install)
 	}
-	if !hub.Suits(p.Version) {
+	if !hub.SupportsVersion(p.Version) {
 		return p, core.Invalidf("%s is version %s, and flame needs %s or newer", path, p.Version, hub.OldestVersion).WithHint(install)
 	}
 	return p, nil

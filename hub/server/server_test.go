@@ -113,7 +113,7 @@ func (g *rig) reload() {
 
 func (g *rig) invite(project string) Invitation {
 	g.Helper()
-	i, err := g.folder.Invite(g.ctx, Guest{Project: project, For: time.Hour}, start)
+	i, err := g.folder.Invite(g.ctx, InviteOptions{Project: project, For: time.Hour}, start)
 	require.NoError(g, err)
 	return i
 }
@@ -210,20 +210,20 @@ func TestMachinesWorkForEachOther(t *testing.T) {
 	desk, couch := open(lines[0], "desk"), open(lines[1], "couch")
 	body := json.RawMessage(`{}`)
 	for _, id := range []string{"job-1", "job-2"} {
-		require.NoError(t, desk.Put(g.ctx, queue.Job{ID: id, Queue: "gpu", Body: body}))
+		require.NoError(t, desk.Submit(g.ctx, queue.Job{ID: id, Queue: "gpu", Body: body}))
 	}
-	require.NoError(t, desk.Order(g.ctx, "job-1", queue.Order{Cancel: true}))
-	lease, job, err := couch.Next(g.ctx, "gpu")
+	require.NoError(t, desk.Order(g.ctx, "job-1", queue.Command{Cancel: true}))
+	lease, job, err := couch.Claim(g.ctx, "gpu")
 	require.NoError(t, err)
 	assert.Equal(t, "job-2", job.ID)
-	require.NoError(t, desk.Order(g.ctx, "job-2", queue.Order{Cancel: true}))
-	o, err := couch.Beat(g.ctx, &lease, body)
+	require.NoError(t, desk.Order(g.ctx, "job-2", queue.Command{Cancel: true}))
+	o, err := couch.SendHeartbeat(g.ctx, &lease, body)
 	require.NoError(t, err)
 	assert.True(t, o.Cancel)
 	require.NoError(t, couch.PutObject(g.ctx, "changes", strings.NewReader(strings.Repeat("x", 300_000))))
 	require.NoError(t, couch.PutObject(g.ctx, "changes", strings.NewReader("a patch")))
-	require.NoError(t, couch.End(g.ctx, &lease, body))
-	require.NoError(t, desk.Follow(g.ctx, "job-2", func(run queue.Run) error { assert.Equal(t, queue.Ended, run.State); return nil }))
+	require.NoError(t, couch.Finish(g.ctx, &lease, body))
+	require.NoError(t, desk.Follow(g.ctx, "job-2", func(run queue.JobRecord) error { assert.Equal(t, queue.Ended, run.State); return nil }))
 	var got strings.Builder
 	require.NoError(t, desk.Object(g.ctx, "changes", &got, 100))
 	assert.Equal(t, "a patch", got.String())
@@ -428,14 +428,14 @@ func TestInvalidRequestsAreRefused(t *testing.T) {
 func TestAnInvitationIsALine(t *testing.T) {
 	t.Parallel()
 	f := Folder{Path: filepath.Join(t.TempDir(), "hub"), Temporary: true}
-	_, err := f.Invite(t.Context(), Guest{Project: "blue", For: time.Hour}, start)
+	_, err := f.Invite(t.Context(), InviteOptions{Project: "blue", For: time.Hour}, start)
 	require.ErrorContains(t, err, f.Path+" contains no hub")
 	require.NoError(t, f.prepare())
 	_, err = f.certificate(start)
 	require.NoError(t, err)
 	_, err = f.edit(t.Context(), func(l *ledger) error { l.Listen = "10.1.2.3:4222"; return nil })
 	require.NoError(t, err)
-	made, err := f.Invite(t.Context(), Guest{Project: "blue", For: time.Hour}, start)
+	made, err := f.Invite(t.Context(), InviteOptions{Project: "blue", For: time.Hour}, start)
 	require.NoError(t, err)
 	read, err := ParseInvitation(made.String())
 	require.NoError(t, err)
@@ -460,7 +460,7 @@ func TestAnInvitationIsALine(t *testing.T) {
 		require.ErrorIs(t, err, core.ErrInvalid, name)
 		assert.NotContains(t, err.Error(), made.seed, name)
 	}
-	for what, g := range map[string]Guest{
+	for what, g := range map[string]InviteOptions{
 		"lasts longer than 0 seconds": {Project: "blue"},
 		"cannot be a project":         {Project: "a b", For: time.Hour},
 		"differs from blue in case":   {Project: "BLUE", For: time.Hour},
@@ -479,14 +479,14 @@ func TestAFolderWithoutAHubIsReported(t *testing.T) {
 		f := Folder{Path: path, Temporary: true}
 		_, machines := f.Machines()
 		_, remove := f.Remove(t.Context(), "desk")
-		_, invite := f.Invite(t.Context(), Guest{Project: "blue", For: time.Hour}, start)
+		_, invite := f.Invite(t.Context(), InviteOptions{Project: "blue", For: time.Hour}, start)
 		for what, err := range map[string]error{"machines": machines, "remove": remove, "invite": invite} {
 			require.ErrorIs(t, err, core.ErrNotFound, what)
 			assert.Regexp(t, "--data.*`flame hub`|`flame hub`.*--data", core.HintOf(err), what)
 		}
 	}
 	for _, span := range []time.Duration{0, maxInvitation + 1} {
-		_, err := Folder{Path: empty, Temporary: true}.Invite(t.Context(), Guest{Project: "blue", For: span}, start)
+		_, err := Folder{Path: empty, Temporary: true}.Invite(t.Context(), InviteOptions{Project: "blue", For: span}, start)
 		assert.Contains(t, core.HintOf(err), "--expires")
 	}
 }

@@ -12,26 +12,26 @@ import (
 	"time"
 
 	"flame/agents"
-	"flame/agents/abroad"
+	"flame/agents/remote"
 	"flame/core"
 	"flame/hub"
 	"flame/hub/queue"
 )
 
-// An Asker has workers elsewhere run agents (an agents.Elsewhere).
-type Asker struct {
+// A Requester has workers elsewhere run agents (an agents.RemoteRunner).
+type Requester struct {
 	Data string // data folder of the project, whose hub.json says where the hub is
 }
 
-var _ agents.Elsewhere = Asker{}
+var _ agents.RemoteRunner = Requester{}
 
 // Ready returns an error unless the project has joined a hub.
-func (a Asker) Ready() error {
+func (a Requester) Ready() error {
 	_, err := a.link()
 	return err
 }
 
-func (a Asker) link() (hub.Link, error) {
+func (a Requester) link() (hub.Link, error) {
 	link, err := hub.Load(a.Data)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = agents.NotJoined()
@@ -40,7 +40,7 @@ func (a Asker) link() (hub.Link, error) {
 }
 
 // Unserved says that no worker serves a queue, by the latest status of the connection.
-func (a Asker) Unserved(name string) string {
+func (a Requester) Unserved(name string) string {
 	status, err := hub.LoadStatus(a.Data)
 	if err != nil {
 		return "" // not known
@@ -49,7 +49,7 @@ func (a Asker) Unserved(name string) string {
 }
 
 // Run puts work into a queue and calls see with its progress.
-func (a Asker) Run(ctx context.Context, e agents.Errand, see func(agents.Sight)) error {
+func (a Requester) Run(ctx context.Context, e agents.RemoteTask, see func(agents.RemoteProgress)) error {
 	link, err := a.link()
 	if err != nil {
 		return err
@@ -62,10 +62,10 @@ func (a Asker) Run(ctx context.Context, e agents.Errand, see func(agents.Sight))
 	line := &line{Data: a.Data}
 	defer line.close()
 	return line.lasting(ctx, func(q *queue.Queue) error {
-		if err := q.Put(ctx, job); err != nil {
+		if err := q.Submit(ctx, job); err != nil {
 			return err
 		}
-		err := q.Follow(ctx, job.ID, func(r queue.Run) error {
+		err := q.Follow(ctx, job.ID, func(r queue.JobRecord) error {
 			see(sightOf(r))
 			return nil
 		})
@@ -77,14 +77,14 @@ func (a Asker) Run(ctx context.Context, e agents.Errand, see func(agents.Sight))
 }
 
 // sightOf returns the progress of a run in the form of package agents.
-func sightOf(r queue.Run) (s agents.Sight) {
+func sightOf(r queue.JobRecord) (s agents.RemoteProgress) {
 	s.Attempt, s.Begun, s.Over = r.Attempt, r.Worker != "", r.State == queue.Ended || r.State == queue.Lost
 	body := r.Progress
 	if len(r.Outcome) > 0 {
 		body = r.Outcome
 	}
 	if len(body) > 0 {
-		report, err := abroad.ReadReport(body)
+		report, err := remote.ReadReport(body)
 		if err != nil && s.Over {
 			s.Lost = err.Error()
 		}
@@ -98,18 +98,18 @@ func sightOf(r queue.Run) (s agents.Sight) {
 }
 
 // Cancel has the worker stop an agent, or takes it out of its queue.
-func (a Asker) Cancel(ctx context.Context, id, why string) error {
+func (a Requester) Cancel(ctx context.Context, id, why string) error {
 	line := &line{Data: a.Data}
 	defer line.close()
 	q, err := line.queue(ctx)
 	if err != nil {
 		return err
 	}
-	return q.Order(ctx, id, queue.Order{Cancel: true, Reason: why})
+	return q.Order(ctx, id, queue.Command{Cancel: true, Reason: why})
 }
 
 // Fetch writes a file that a worker left under a name.
-func (a Asker) Fetch(ctx context.Context, name string, to io.Writer, most int64) error {
+func (a Requester) Fetch(ctx context.Context, name string, to io.Writer, most int64) error {
 	ctx, stop := context.WithTimeout(ctx, fileTime)
 	defer stop()
 	line := &line{Data: a.Data}

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 
 	"flame/agents"
-	"flame/agents/abroad"
 	"flame/agents/changes"
 	"flame/agents/record"
+	"flame/agents/remote"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hub/queue"
@@ -28,7 +28,7 @@ const (
 )
 
 // leave keeps the agent's results on the hub, and cuts the report to the size of a record.
-func (h *held) leave(ctx context.Context, r *abroad.Report) (err error) {
+func (h *held) leave(ctx context.Context, r *remote.Report) (err error) {
 	if h.agent == "" {
 		return nil // it has not started
 	}
@@ -66,10 +66,12 @@ func (w *Worker) mirrors() changes.Mirrors {
 }
 
 // takeOn begins the agent of a job.
-func (h *held) takeOn(ctx context.Context, work abroad.Work, asker string) error {
-	run, err := agents.TakeOn(ctx, h.Agents, work, agents.Terms{
+func (h *held) takeOn(ctx context.Context, work remote.Task, asker string) error {
+	run, err := agents.AcceptRemote(ctx, h.Agents, work, agents.WorkerPolicy{
 		Asker: asker, Attempt: h.lease.Attempt, Most: h.Most,
-		Prepare: func(ctx context.Context, folder string) (agents.Place, error) { return h.prepare(ctx, work, folder) },
+		Prepare: func(ctx context.Context, folder string) (agents.Workspace, error) {
+			return h.prepare(ctx, work, folder)
+		},
 	})
 	if err == nil {
 		h.agent = run.ID
@@ -79,26 +81,26 @@ func (h *held) takeOn(ctx context.Context, work abroad.Work, asker string) error
 
 // prepare makes the folder that an agent works in: a worktree of the repository that its
 // asker works in, or an empty folder if the asker works outside of repositories.
-func (h *held) prepare(ctx context.Context, work abroad.Work, folder string) (at agents.Place, err error) {
+func (h *held) prepare(ctx context.Context, work remote.Task, folder string) (at agents.Workspace, err error) {
 	if work.Base == nil {
 		at.Dir = filepath.Join(folder, "work")
 		return at, os.Mkdir(at.Dir, 0o700)
 	}
 	h.base = work.Base
 	at.Worktree, at.Base = filepath.Join(folder, "worktree"), work.Base.Commit
-	at.Dir, err = h.mirrors().Take(ctx, at.Worktree, *work.Base)
+	at.Dir, err = h.mirrors().Checkout(ctx, at.Worktree, *work.Base)
 	return at, err
 }
 
 // giveBack pushes the agent's changes and removes its worktree. If the push fails, the patch
 // has them.
-func (h *held) giveBack(ctx context.Context, r *abroad.Report) error {
+func (h *held) giveBack(ctx context.Context, r *remote.Report) error {
 	folder := h.Agents.Folder(h.agent)
 	worktree := filepath.Join(folder, "worktree")
 	if _, err := os.Lstat(worktree); err != nil || h.base == nil || h.agent == "" {
 		return nil // it changed nothing, has no repository, or has not started
 	}
-	back, err := h.mirrors().Return(ctx, worktree, *h.base, h.lease.Job, h.lease.Attempt, record.Patch(h.Data, h.agent))
+	back, err := h.mirrors().Collect(ctx, worktree, *h.base, h.lease.Job, h.lease.Attempt, record.Patch(h.Data, h.agent))
 	if back.Changes != nil {
 		r.Changes = back.Changes
 	}

@@ -47,7 +47,7 @@ func (l *line) queue(ctx context.Context) (*queue.Queue, error) {
 
 // open makes a connection.
 func (l *line) open(ctx context.Context) error {
-	link, err := Asker{Data: l.Data}.link()
+	link, err := Requester{Data: l.Data}.link()
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (l *line) open(ctx context.Context) error {
 		return err
 	}
 	if l.q != nil {
-		q.Succeed(l.q)
+		q.ResumeFrom(l.q)
 	}
 	l.conn, l.q = conn, q
 	return nil

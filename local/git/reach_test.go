@@ -49,7 +49,7 @@ func goesAndComes(t *testing.T, r *repo, raw string) {
 	remote, err := git.ParseRemote(raw)
 	require.NoError(t, err)
 	head, ref, other := r.plain("rev-parse", "HEAD"), "refs/flame/base/a", t.TempDir()
-	require.NoError(t, git.Skeleton(other, "sha1", false))
+	require.NoError(t, git.InitEmpty(other, "sha1", false))
 	require.NoError(t, git.Push(t.Context(), r.dir, remote, git.Update{Ref: ref, Commit: head}))
 	got, err := git.Fetch(t.Context(), other, remote, ref)
 	require.NoError(t, err)

@@ -119,7 +119,7 @@ func carry(ctx context.Context, dir string, f func(carrier) error) error {
 	temporary, err := os.MkdirTemp("", "flame-git-")
 	if err == nil {
 		defer os.RemoveAll(temporary)
-		err = Skeleton(temporary, format, true)
+		err = InitEmpty(temporary, format, true)
 	}
 	if err == nil {
 		// Git does not fetch commits that it knows.
@@ -131,9 +131,9 @@ func carry(ctx context.Context, dir string, f func(carrier) error) error {
 	return f(carrier{dir: temporary, objects: objects})
 }
 
-// Skeleton makes an empty repository in the existing folder dir, without git: a bare one, or
+// InitEmpty makes an empty repository in the existing folder dir, without git: a bare one, or
 // else in its folder .git. The format of ids is sha1 or sha256.
-func Skeleton(dir, format string, bare bool) error {
+func InitEmpty(dir, format string, bare bool) error {
 	settings := "[core]\n\trepositoryFormatVersion = 0\n\tbare = true\n"
 	if !bare {
 		settings, dir = "[core]\n\trepositoryFormatVersion = 0\n\tbare = false\n", filepath.Join(dir, ".git")

@@ -15,15 +15,15 @@ import (
 // ErrBusy reports that a wait for a turn or a lock reached its deadline.
 var ErrBusy = errors.New("another write is still running")
 
-// A Turn is a mutex with a deadline: one goroutine has it at a time.
-type Turn chan struct{}
+// A Mutex is a mutex with a deadline: one goroutine has it at a time.
+type Mutex chan struct{}
 
 // NewTurn returns a free turn.
-func NewTurn() Turn { return make(Turn, 1) }
+func NewTurn() Mutex { return make(Mutex, 1) }
 
-// Take waits for the turn. It returns ErrBusy if wait is done before.
-func (t Turn) Take(wait context.Context) error {
-	if t.TakeFree() {
+// Lock waits for the turn. It returns ErrBusy if wait is done before.
+func (t Mutex) Lock(wait context.Context) error {
+	if t.TryLock() {
 		return nil
 	}
 	select {
@@ -34,8 +34,8 @@ func (t Turn) Take(wait context.Context) error {
 	}
 }
 
-// TakeFree takes the turn if it is free, and reports whether it took it.
-func (t Turn) TakeFree() bool {
+// TryLock takes the turn if it is free, and reports whether it took it.
+func (t Mutex) TryLock() bool {
 	select {
 	case t <- struct{}{}:
 		return true
@@ -44,15 +44,15 @@ func (t Turn) TakeFree() bool {
 	}
 }
 
-// Give passes the turn to the next goroutine.
-func (t Turn) Give() { <-t }
+// Unlock passes the turn to the next goroutine.
+func (t Mutex) Unlock() { <-t }
 
 // A Lock is an exclusive flock that this process holds. Its file contains the process id
 // of the holder.
 type Lock struct{ file *os.File }
 
-// Take waits for the lock on path. It returns a Held if wait is done before.
-func Take(wait context.Context, path string) (*Lock, error) {
+// Acquire waits for the lock on path. It returns a BusyError if wait is done before.
+func Acquire(wait context.Context, path string) (*Lock, error) {
 	file, err := open(path, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func flockUntil(wait context.Context, file *os.File, how int) (*os.File, error) 
 	case <-w.over:
 	case <-wait.Done():
 		if waits.leave(w) {
-			return nil, Held{PID: lockHolder(file.Name())}
+			return nil, BusyError{PID: lockHolder(file.Name())}
 		}
 		<-w.over // the system granted the lock at the last moment
 	}
@@ -151,11 +151,11 @@ func lockHolder(path string) int {
 	return pid
 }
 
-// A Held is an ErrBusy with the process that holds the lock; PID 0: unknown.
-type Held struct{ PID int }
+// A BusyError is an ErrBusy with the process that holds the lock; PID 0: unknown.
+type BusyError struct{ PID int }
 
 // Error says that another write is still running.
-func (e Held) Error() string { return ErrBusy.Error() }
+func (e BusyError) Error() string { return ErrBusy.Error() }
 
 // Unwrap returns ErrBusy.
-func (e Held) Unwrap() error { return ErrBusy }
+func (e BusyError) Unwrap() error { return ErrBusy }

@@ -48,7 +48,7 @@ func TestAbandonedWaitsCostOneThread(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	release := held(t, path)
 	for range 50 {
-		_, err := lock.Take(impatient(), path)
+		_, err := lock.Acquire(impatient(), path)
 		require.ErrorIs(t, err, lock.ErrBusy)
 		pid, busy := lock.HolderOf(impatient(), path)
 		assert.Zero(t, pid)
@@ -56,7 +56,7 @@ func TestAbandonedWaitsCostOneThread(t *testing.T) {
 	}
 	assert.LessOrEqual(t, threads(), 2, "one for each kind of lock")
 	release()
-	mine, err := lock.Take(t.Context(), path)
+	mine, err := lock.Acquire(t.Context(), path)
 	require.NoError(t, err)
 	_, busy := lock.HolderOf(impatient(), path)
 	assert.True(t, busy)
@@ -72,13 +72,13 @@ func TestALateLockGoesToTheNextWait(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
 	release := held(t, path)
-	_, err := lock.Take(impatient(), path)
+	_, err := lock.Acquire(impatient(), path)
 	require.ErrorIs(t, err, lock.ErrBusy)
 	var waits sync.WaitGroup
 	var holders, took atomic.Int32
 	for range 20 {
 		waits.Go(func() {
-			lock, err := lock.Take(t.Context(), path)
+			lock, err := lock.Acquire(t.Context(), path)
 			if assert.NoError(t, err) {
 				assert.EqualValues(t, 1, holders.Add(1), "one at a time")
 				took.Add(1)
@@ -88,7 +88,7 @@ func TestALateLockGoesToTheNextWait(t *testing.T) {
 			}
 		})
 		waits.Go(func() { // stops waiting, or gets the lock
-			if lock, err := lock.Take(impatient(), path); err == nil {
+			if lock, err := lock.Acquire(impatient(), path); err == nil {
 				lock.Release()
 			}
 		})
@@ -102,13 +102,13 @@ func TestAWaitIsForThePresentFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
 	held(t, path) // until the end of the test
-	_, err := lock.Take(impatient(), path)
+	_, err := lock.Acquire(impatient(), path)
 	require.ErrorIs(t, err, lock.ErrBusy)
 	require.NoError(t, os.Remove(path))
 	release := held(t, path)
 	got := make(chan error, 1)
 	go func() {
-		lock, err := lock.Take(context.Background(), path)
+		lock, err := lock.Acquire(context.Background(), path)
 		lock.Release()
 		got <- err
 	}()
@@ -120,7 +120,7 @@ func TestAWaitIsForThePresentFile(t *testing.T) {
 func TestALockIsReleasedThatAnotherProcessShares(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
-	taken, err := lock.Take(t.Context(), path)
+	taken, err := lock.Acquire(t.Context(), path)
 	require.NoError(t, err)
 	shared := false
 	all, err := os.ReadDir("/dev/fd")
@@ -139,7 +139,7 @@ func TestALockIsReleasedThatAnotherProcessShares(t *testing.T) {
 	}
 	require.True(t, shared)
 	taken.Release()
-	again, err := lock.Take(impatient(), path)
+	again, err := lock.Acquire(impatient(), path)
 	require.NoError(t, err)
 	again.Release()
 }

@@ -4,5 +4,5 @@ package place
 
 import "syscall"
 
-// Bound returns attributes without effect: only Linux can end a child process with its parent.
-func Bound(syscall.Signal) *syscall.SysProcAttr { return &syscall.SysProcAttr{} }
+// DieWithParent returns attributes without effect: only Linux can end a child process with its parent.
+func DieWithParent(syscall.Signal) *syscall.SysProcAttr { return &syscall.SysProcAttr{} }

@@ -11,7 +11,7 @@ import (
 
 	"flame/config/env"
 	"flame/core"
-	"flame/local/confine"
+	"flame/local/safefile"
 )
 
 // smallFile bounds, in bytes, files that should have a few lines.
@@ -19,7 +19,7 @@ const smallFile = 16 << 10
 
 // firstLine returns the first line of a small file; empty if it cannot be read.
 func firstLine(path string) string {
-	content, err := confine.ReadFile(path, smallFile)
+	content, err := safefile.ReadFile(path, smallFile)
 	if err != nil {
 		return ""
 	}
@@ -58,9 +58,9 @@ func reason(err error) error {
 // mayOthersWrite are the bits of a mode that let group or others write.
 const mayOthersWrite = 0o022
 
-// Trusted returns an error if flame must not use a file or folder of its own: it is a link,
+// CheckOwned returns an error if flame must not use a file or folder of its own: it is a link,
 // does not have the type want, belongs to another user, or others may write it.
-func Trusted(path string, info fs.FileInfo, want fs.FileMode) error {
+func CheckOwned(path string, info fs.FileInfo, want fs.FileMode) error {
 	kind := info.Mode().Type()
 	switch {
 	case kind == fs.ModeSymlink:
@@ -117,7 +117,7 @@ func readOwn(path string, max int64, barred fs.FileMode) ([]byte, error) {
 	if err != nil {
 		return nil, unreadable(err)
 	}
-	if err := Trusted(path, info, 0); err != nil {
+	if err := CheckOwned(path, info, 0); err != nil {
 		return nil, err
 	}
 	if info.Mode().Perm()&barred != 0 {

@@ -18,8 +18,8 @@ func InMemory(dir string) bool {
 	return err == nil && name == "memory"
 }
 
-// Suited returns an error if dir is on an unsuited file system, or would be.
-func Suited(dir string) error {
+// CheckFilesystem returns an error if dir is on an unsuited file system, or would be.
+func CheckFilesystem(dir string) error {
 	name, err := filesystemOf(Nearest(dir))
 	if err != nil {
 		return err

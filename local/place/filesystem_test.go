@@ -21,5 +21,5 @@ func TestUnsuitedFilesystems(t *testing.T) {
 			assert.Contains(t, p.Hint, "FLAME_DIR")
 		}
 	}
-	require.NoError(t, Suited(filepath.Join(t.TempDir(), "not", "made", "yet")))
+	require.NoError(t, CheckFilesystem(filepath.Join(t.TempDir(), "not", "made", "yet")))
 }

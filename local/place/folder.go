@@ -37,7 +37,7 @@ type Folder struct {
 
 // FolderOf returns the data folder of a project. If it has no place, each use returns an
 // error that says how to give it one.
-func FolderOf(p Place, s Surroundings, git Git) *Folder {
+func FolderOf(p Place, s Env, git Git) *Folder {
 	f := &Folder{checkout: p.Worktree, git: git}
 	if f.base, f.failed = s.base(); f.failed != nil {
 		return f
@@ -160,7 +160,7 @@ func (f *Folder) firstCommit(ctx context.Context) (string, error) {
 func (f *Folder) note() (Root, error) {
 	if info, err := os.Stat(f.base); err != nil {
 		return Root{}, unlessMissing(err, f.base)
-	} else if err := Trusted(f.base, info, fs.ModeDir); err != nil {
+	} else if err := CheckOwned(f.base, info, fs.ModeDir); err != nil {
 		return Root{}, err
 	}
 	return noteOf(f.Path)
@@ -169,7 +169,7 @@ func (f *Folder) note() (Root, error) {
 // make makes the folder, and sets aside another root's folder in its place. Of several
 // processes, only one does this.
 func (f *Folder) make(ctx context.Context, now Root) error {
-	if err := Suited(f.base); err != nil {
+	if err := CheckFilesystem(f.base); err != nil {
 		return err
 	}
 	unlock, err := f.lock(ctx)
@@ -212,7 +212,7 @@ func (f *Folder) lock(ctx context.Context) (unlock func(), err error) {
 	}
 	wait, stop := context.WithTimeout(ctx, lockPatience)
 	defer stop()
-	held, err := lock.Take(wait, filepath.Join(f.base, lockName))
+	held, err := lock.Acquire(wait, filepath.Join(f.base, lockName))
 	switch {
 	case errors.Is(err, lock.ErrBusy):
 		return nil, core.Unavailablef(err, "another process is changing the data folders in %s", f.base).WithHint("try again")

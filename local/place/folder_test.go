@@ -38,7 +38,7 @@ func neverAsked(t *testing.T) place.Git {
 
 // folder is the data folder of a project, in the home of the site.
 func (s site) folder(project string, git place.Git) *place.Folder {
-	return place.FolderOf(place.At(s.path(project)), place.Surroundings{Home: s.dir("home")}, git)
+	return place.FolderOf(place.At(s.path(project)), place.Env{Home: s.dir("home")}, git)
 }
 
 // ready makes the folder ready, and returns its path.
@@ -92,26 +92,26 @@ func TestSettingsDetermineTheDataFolder(t *testing.T) {
 	s.repository("repo")
 	s.link("into", s.path("project"))
 	tests := map[string]struct {
-		in   place.Surroundings
+		in   place.Env
 		base string // empty: refused
 		says string
 	}{
-		"FLAME_DIR goes first":          {place.Surroundings{FlameDir: s.path("flame"), DataHome: s.path("data"), Home: s.path("home")}, "flame", ""},
-		"then the user's data":          {place.Surroundings{DataHome: s.path("data"), Home: s.path("home")}, "data/flame", ""},
-		"then the home":                 {place.Surroundings{Home: s.path("home")}, "home/.local/share/flame", ""},
-		"a relative XDG_DATA_HOME":      {place.Surroundings{DataHome: "data", Home: s.path("home")}, "home/.local/share/flame", ""},
-		"a relative FLAME_DIR":          {place.Surroundings{FlameDir: "kept", Home: s.path("home")}, "", "not an absolute path"},
-		"FLAME_DIR in a checkout":       {place.Surroundings{FlameDir: s.path("repo/a/b"), Home: s.path("home")}, "", "in the checkout"},
-		"XDG_DATA_HOME in a checkout":   {place.Surroundings{DataHome: s.path("repo/a"), Home: s.path("home")}, "", "in the checkout"},
-		"FLAME_DIR in the project":      {place.Surroundings{FlameDir: s.path("project/x"), Home: s.path("home")}, "", "would be inside it"},
-		"FLAME_DIR that leads into it":  {place.Surroundings{FlameDir: s.path("into/x"), Home: s.path("home")}, "", "would be inside it"},
-		"no home":                       {place.Surroundings{}, "", "no folder for its data"},
-		"a relative home":               {place.Surroundings{Home: "home"}, "", "no folder for its data"},
-		"a home that is the top":        {place.Surroundings{Home: "/"}, "", "no folder for its data"},
-		"a home that is not needed":     {place.Surroundings{FlameDir: s.path("flame"), Home: "/"}, "flame", ""},
-		"a home that is a checkout":     {place.Surroundings{Home: s.path("repo")}, "repo/.local/share/flame", ""},
-		"a project that is the home":    {place.Surroundings{Home: s.path("project")}, "project/.local/share/flame", ""},
-		"FLAME_DIR in a home's folders": {place.Surroundings{FlameDir: s.path("repo/x"), Home: s.path("repo")}, "repo/x", ""},
+		"FLAME_DIR goes first":          {place.Env{FlameDir: s.path("flame"), DataHome: s.path("data"), Home: s.path("home")}, "flame", ""},
+		"then the user's data":          {place.Env{DataHome: s.path("data"), Home: s.path("home")}, "data/flame", ""},
+		"then the home":                 {place.Env{Home: s.path("home")}, "home/.local/share/flame", ""},
+		"a relative XDG_DATA_HOME":      {place.Env{DataHome: "data", Home: s.path("home")}, "home/.local/share/flame", ""},
+		"a relative FLAME_DIR":          {place.Env{FlameDir: "kept", Home: s.path("home")}, "", "not an absolute path"},
+		"FLAME_DIR in a checkout":       {place.Env{FlameDir: s.path("repo/a/b"), Home: s.path("home")}, "", "in the checkout"},
+		"XDG_DATA_HOME in a checkout":   {place.Env{DataHome: s.path("repo/a"), Home: s.path("home")}, "", "in the checkout"},
+		"FLAME_DIR in the project":      {place.Env{FlameDir: s.path("project/x"), Home: s.path("home")}, "", "would be inside it"},
+		"FLAME_DIR that leads into it":  {place.Env{FlameDir: s.path("into/x"), Home: s.path("home")}, "", "would be inside it"},
+		"no home":                       {place.Env{}, "", "no folder for its data"},
+		"a relative home":               {place.Env{Home: "home"}, "", "no folder for its data"},
+		"a home that is the top":        {place.Env{Home: "/"}, "", "no folder for its data"},
+		"a home that is not needed":     {place.Env{FlameDir: s.path("flame"), Home: "/"}, "flame", ""},
+		"a home that is a checkout":     {place.Env{Home: s.path("repo")}, "repo/.local/share/flame", ""},
+		"a project that is the home":    {place.Env{Home: s.path("project")}, "project/.local/share/flame", ""},
+		"FLAME_DIR in a home's folders": {place.Env{FlameDir: s.path("repo/x"), Home: s.path("repo")}, "repo/x", ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -24,8 +24,8 @@ const (
 	Replaced State = "replaced" // another folder is at its path
 )
 
-// Kept is the data of one project.
-type Kept struct {
+// ProjectData is the data of one project.
+type ProjectData struct {
 	Name  string `json:"name"` // of its folder, in the folder of all data
 	Root  string `json:"root"` // real path of the project's folder
 	State State  `json:"state"`
@@ -36,7 +36,7 @@ type Kept struct {
 
 // List returns the data of all projects, by name. It leaves out folders without a valid
 // note.
-func (f *Folder) List() ([]Kept, error) {
+func (f *Folder) List() ([]ProjectData, error) {
 	if f.base == "" {
 		return nil, f.failed
 	}
@@ -44,14 +44,14 @@ func (f *Folder) List() ([]Kept, error) {
 	if err != nil && !isMissing(err) {
 		return nil, unusable(err, "%s cannot be read: %v", f.base, reason(err))
 	}
-	var all []Kept
+	var all []ProjectData
 	for _, entry := range entries {
 		if strings.HasPrefix(entry.Name(), ".") {
 			continue
 		}
 		path := filepath.Join(f.base, entry.Name())
 		if note, err := noteOf(path); err == nil {
-			all = append(all, Kept{Name: entry.Name(), Root: note.Path, State: note.state(path), Data: path, note: note})
+			all = append(all, ProjectData{Name: entry.Name(), Root: note.Path, State: note.state(path), Data: path, note: note})
 		}
 	}
 	return all, nil
@@ -71,32 +71,32 @@ func (r Root) state(folder string) State {
 
 // Find returns the data that a user names: by its name in the list, its path, or the
 // project's path.
-func (f *Folder) Find(named string) (Kept, error) {
+func (f *Folder) Find(named string) (ProjectData, error) {
 	all, err := f.List()
 	if err != nil {
-		return Kept{}, err
+		return ProjectData{}, err
 	}
 	path, err := filepath.Abs(named)
 	if err != nil {
-		return Kept{}, err
+		return ProjectData{}, err
 	}
-	for _, same := range []func(Kept) bool{
-		func(k Kept) bool { return k.Name == named || k.Data == path },
-		func(k Kept) bool { return k.Root == path },
+	for _, same := range []func(ProjectData) bool{
+		func(k ProjectData) bool { return k.Name == named || k.Data == path },
+		func(k ProjectData) bool { return k.Root == path },
 	} {
 		if i := slices.IndexFunc(all, same); i >= 0 {
 			return all[i], nil
 		}
 	}
-	return Kept{}, core.NotFoundf("%[2]s has no data of a project %[1]q", named, f.base).
+	return ProjectData{}, core.NotFoundf("%[2]s has no data of a project %[1]q", named, f.base).
 		WithHint("`flame projects` lists the projects; give a name or the project's path")
 }
 
 // Candidates returns data that this project may have had before it was moved: data whose
 // root is gone, and was the same folder or had the same first commit.
-func (f *Folder) Candidates(ctx context.Context) ([]Kept, error) {
+func (f *Folder) Candidates(ctx context.Context) ([]ProjectData, error) {
 	all, err := f.List()
-	gone := slices.DeleteFunc(all, func(k Kept) bool { return k.State != Gone })
+	gone := slices.DeleteFunc(all, func(k ProjectData) bool { return k.State != Gone })
 	if err != nil || len(gone) == 0 {
 		return nil, err
 	}
@@ -107,14 +107,14 @@ func (f *Folder) Candidates(ctx context.Context) ([]Kept, error) {
 	if now.FirstCommit, err = f.firstCommit(ctx); err != nil {
 		now.FirstCommit = "" // only the folder itself counts
 	}
-	return slices.DeleteFunc(gone, func(k Kept) bool {
+	return slices.DeleteFunc(gone, func(k ProjectData) bool {
 		return !k.note.sameFolder(now) && (now.FirstCommit == "" || k.note.FirstCommit != now.FirstCommit)
 	}), nil
 }
 
 // Adopt takes over the data of a project that was moved, and sets this project's own data
 // aside, see Notice.
-func (f *Folder) Adopt(ctx context.Context, old Kept) error {
+func (f *Folder) Adopt(ctx context.Context, old ProjectData) error {
 	if old.State == Present && old.Data != f.Path {
 		return core.Invalidf("%s is the data of %s, which still exists", old.Name, old.Root).
 			WithHint("move or remove that folder first, or take its frames over with `flame export` there and `flame import` here")
@@ -143,7 +143,7 @@ func (f *Folder) Adopt(ctx context.Context, old Kept) error {
 }
 
 // Delete deletes the data of a project.
-func (f *Folder) Delete(ctx context.Context, old Kept) error {
+func (f *Folder) Delete(ctx context.Context, old ProjectData) error {
 	unlock, err := f.lock(ctx)
 	if err != nil {
 		return err
@@ -174,7 +174,7 @@ func (f *Folder) NoteFirstCommit(ctx context.Context) error {
 }
 
 // Size returns the size of the data in bytes, and the time of its last change.
-func (k Kept) Size(ctx context.Context) (bytes int64, last time.Time, err error) {
+func (k ProjectData) Size(ctx context.Context) (bytes int64, last time.Time, err error) {
 	err = filepath.WalkDir(k.Data, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || ctx.Err() != nil {
 			return cmp.Or(ctx.Err(), ignored(err))

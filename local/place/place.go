@@ -134,8 +134,8 @@ func same(a, b string) bool {
 	return err == nil && os.SameFile(ia, ib)
 }
 
-// Surroundings are the parts of the environment that determine the data folder.
-type Surroundings struct {
+// Env are the parts of the environment that determine the data folder.
+type Env struct {
 	FlameDir string // FLAME_DIR; empty: not set
 	DataHome string // XDG_DATA_HOME; empty: not set
 	Home     string // the user's home folder; empty: unknown
@@ -144,7 +144,7 @@ type Surroundings struct {
 // base returns the folder for the data of all projects: FLAME_DIR, else the folder flame in
 // the user's data folder (XDG base directories). It is never in a checkout, because a
 // repository can make its host set variables.
-func (s Surroundings) base() (string, error) {
+func (s Env) base() (string, error) {
 	base, from := s.FlameDir, env.Dir
 	switch {
 	case base != "":

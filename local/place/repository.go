@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"flame/local/confine"
+	"flame/local/safefile"
 )
 
 // Safe returns the values of safe.directory in the user's own configuration of git, in order and
@@ -147,7 +147,7 @@ const maxSettings = 1 << 20
 func coreSettings(common string) map[string]string {
 	found := map[string]string{}
 	for _, name := range []string{"config", "config.worktree"} {
-		text, _ := confine.ReadFile(filepath.Join(common, name), maxSettings) // without it, nothing is set
+		text, _ := safefile.ReadFile(filepath.Join(common, name), maxSettings) // without it, nothing is set
 		inCore := false
 		for line := range strings.Lines(string(text)) {
 			if line = strings.TrimSpace(line); strings.HasPrefix(line, "[") {

@@ -84,6 +84,6 @@ func TestDataUnderAFormerNameStaysInUse(t *testing.T) {
 	for _, start := range []string{"dot", "dot/main"} {
 		found, err := place.Locate(s.path(start), s.path("home"), nil)
 		require.NoError(t, err)
-		assert.Equal(t, kept, s.ready(place.FolderOf(found, place.Surroundings{Home: s.dir("home")}, neverAsked(t))), start)
+		assert.Equal(t, kept, s.ready(place.FolderOf(found, place.Env{Home: s.dir("home")}, neverAsked(t))), start)
 	}
 }

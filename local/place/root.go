@@ -62,7 +62,7 @@ type Git func(ctx context.Context, dir string) (commit string, err error)
 func noteOf(folder string) (Root, error) {
 	if info, err := os.Lstat(folder); err != nil {
 		return Root{}, unlessMissing(err, folder)
-	} else if err := Trusted(folder, info, fs.ModeDir); err != nil {
+	} else if err := CheckOwned(folder, info, fs.ModeDir); err != nil {
 		return Root{}, err
 	}
 	path := filepath.Join(folder, noteName)

@@ -47,7 +47,7 @@ type Advice struct {
 
 // ShouldPush evaluates whether the caller should start a new frame.
 func ShouldPush(ctx context.Context, p *project.Project, by project.Caller, q PushQuestion) (advice Advice, err error) {
-	err = p.Update(ctx, by, func(s *project.Step) error {
+	err = p.Update(ctx, by, func(s *project.Op) error {
 		seen, err := Observe(s, q.Frame)
 		if err != nil {
 			return err
@@ -60,7 +60,7 @@ func ShouldPush(ctx context.Context, p *project.Project, by project.Caller, q Pu
 
 // ShouldPop evaluates whether the caller should end its frame.
 func ShouldPop(ctx context.Context, p *project.Project, by project.Caller, q PopQuestion) (advice Advice, err error) {
-	err = p.Update(ctx, by, func(s *project.Step) error {
+	err = p.Update(ctx, by, func(s *project.Op) error {
 		seen, err := Observe(s, q.Frame)
 		if err != nil {
 			return err
@@ -89,16 +89,16 @@ func given[T any](passed *T, recorded T) T {
 type Observation struct {
 	Frame    core.Frame // zero if there is none
 	Config   core.AutonomyConfig
-	Activity Activity
-	Scene    Scene        // zero unless the frame is the one that its session works in
-	Planned  []core.Frame // the frame's children that are planned
-	Open     int          // its children in progress
+	Activity FrameActivity
+	Scene    SessionActivity // zero unless the frame is the one that its session works in
+	Planned  []core.Frame    // the frame's children that are planned
+	Open     int             // its children in progress
 }
 
 // Observe returns what flame knows about the frame that ref names, or about the caller's,
 // with the settings in force. If ref is empty and there is no frame, it returns only the
 // settings.
-func Observe(s *project.Step, ref string) (seen Observation, err error) {
+func Observe(s *project.Op, ref string) (seen Observation, err error) {
 	if seen.Config, err = configOf(s); err != nil {
 		return seen, err
 	}
@@ -110,14 +110,14 @@ func Observe(s *project.Step, ref string) (seen Observation, err error) {
 	if err != nil || seen.Frame.ID == "" {
 		return seen, err
 	}
-	if seen.Activity, err = recordActivity.Of(s.Tx, seen.Frame.ID); err != nil {
+	if seen.Activity, err = recordActivity.Find(s.Tx, seen.Frame.ID); err != nil {
 		return seen, err
 	}
 	return seen, errors.Join(seen.lookAround(s), seen.lookBelow(s))
 }
 
-// lookAround adds the Scene of the session that works in the frame.
-func (o *Observation) lookAround(s *project.Step) error {
+// lookAround adds the SessionActivity of the session that works in the frame.
+func (o *Observation) lookAround(s *project.Op) error {
 	session := s.Session
 	if o.Frame.Session != session.ID {
 		var err error
@@ -129,7 +129,7 @@ func (o *Observation) lookAround(s *project.Step) error {
 	if err != nil || at != o.Frame.ID {
 		return err
 	}
-	o.Scene, err = recordScene.Of(s.Tx, session.ID)
+	o.Scene, err = recordScene.Find(s.Tx, session.ID)
 	return err
 }
 
@@ -137,7 +137,7 @@ func (o *Observation) lookAround(s *project.Step) error {
 const maxChildren = 100
 
 // lookBelow adds the frame's children that are planned or in progress.
-func (o *Observation) lookBelow(s *project.Step) error {
+func (o *Observation) lookBelow(s *project.Op) error {
 	below, err := s.Tx.FindFrames(project.FrameQuery{
 		Parent: o.Frame.ID, Statuses: []core.Status{core.Planned, core.InProgress}, Limit: maxChildren,
 	})
@@ -222,9 +222,9 @@ func (o Observation) moment() evidence.Moment {
 // machine should begin, else as a new frame. It withdraws the suggestion of an earlier prompt
 // and, if the prompt asks for more of the present work, the suggestion to end that. It does
 // not judge late events.
-func WeighPush(s *project.Step, prompt string, activate func(*project.Step, core.Frame) error) error {
+func WeighPush(s *project.Op, prompt string, activate func(*project.Op, core.Frame) error) error {
 	seen, err := Observe(s, "")
-	if err != nil || s.Project.Late || seen.Config.Level == core.AutonomyManual || seen.Frame.ID == "" {
+	if err != nil || s.Project.Replaying || seen.Config.Level == core.AutonomyManual || seen.Frame.ID == "" {
 		return err
 	}
 	advice := seen.push(prompt)
@@ -237,7 +237,7 @@ func WeighPush(s *project.Step, prompt string, activate func(*project.Step, core
 		return Advise(s, &advice)
 	}
 	planned := slices.IndexFunc(seen.Planned, func(child core.Frame) bool { return child.Goal == advice.Goal })
-	if !advice.Proven || planned >= 0 && seen.Planned[planned].Foreign() {
+	if !advice.Proven || planned >= 0 && seen.Planned[planned].IsRemote() {
 		return Suggest(s, &advice)
 	}
 	s.Rule = Rule
@@ -253,7 +253,7 @@ func WeighPush(s *project.Step, prompt string, activate func(*project.Step, core
 }
 
 // begin starts a new child of a frame, and makes it the caller's current frame.
-func begin(s *project.Step, parent, goal string) error {
+func begin(s *project.Op, parent, goal string) error {
 	child, err := s.Create(core.Frame{Parent: parent, Goal: goal, Status: core.InProgress})
 	if err != nil {
 		return err
@@ -263,7 +263,7 @@ func begin(s *project.Step, parent, goal string) error {
 
 // Suggest queues the advice as a suggestion for the caller's session, or refreshes the queued
 // one. It does nothing if the advice recommends nothing.
-func Suggest(s *project.Step, advice *Advice) error {
+func Suggest(s *project.Op, advice *Advice) error {
 	if !advice.Recommended || advice.Level == core.AutonomyManual {
 		return nil
 	}
@@ -299,7 +299,7 @@ func Suggest(s *project.Step, advice *Advice) error {
 
 // Advise queues the advice as a suggestion, or withdraws the earlier suggestion if the advice
 // recommends nothing.
-func Advise(s *project.Step, advice *Advice) error {
+func Advise(s *project.Op, advice *Advice) error {
 	if advice.Recommended {
 		return Suggest(s, advice)
 	}
@@ -307,7 +307,7 @@ func Advise(s *project.Step, advice *Advice) error {
 }
 
 // NoteDone records that flame followed its own advice, at level auto.
-func NoteDone(s *project.Step, advice Advice) error {
+func NoteDone(s *project.Op, advice Advice) error {
 	done, waited, err := take(s, advice.Frame.ID, advice.Type)
 	if err != nil {
 		return err

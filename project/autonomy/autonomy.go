@@ -27,18 +27,18 @@ type State struct {
 
 // StateOf returns the state of autonomy.
 func StateOf(ctx context.Context, p *project.Project, by project.Caller) (state State, err error) {
-	err = p.View(ctx, by, func(s *project.Step) error { return fill(s, &state) })
+	err = p.View(ctx, by, func(s *project.Op) error { return fill(s, &state) })
 	return state, err
 }
 
-func fill(s *project.Step, state *State) (err error) {
+func fill(s *project.Op, state *State) (err error) {
 	if state.Config, err = configOf(s); err != nil {
 		return err
 	}
 	if state.Changed, err = settingAutonomy.Changed(s.Tx); err != nil {
 		return err
 	}
-	if state.Stats, err = recordAutonomyStats.Of(s.Tx, statAutonomy); err != nil {
+	if state.Stats, err = recordAutonomyStats.Find(s.Tx, statAutonomy); err != nil {
 		return err
 	}
 	if state.Pending, err = liveSuggestions(s); err != nil {
@@ -81,12 +81,12 @@ func Configure(ctx context.Context, p *project.Project, by project.Caller, patch
 	if patch == (Patch{}) && enable == "" && disable == "" {
 		return StateOf(ctx, p, by)
 	}
-	err = p.Update(ctx, by, func(s *project.Step) error {
+	err = p.Update(ctx, by, func(s *project.Op) error {
 		config, err := configOf(s)
 		if err != nil {
 			return err
 		}
-		patch.EnabledHeuristics = cmp.Or(project.Amended(config.EnabledHeuristics, enable, disable), patch.EnabledHeuristics)
+		patch.EnabledHeuristics = cmp.Or(project.AddRemove(config.EnabledHeuristics, enable, disable), patch.EnabledHeuristics)
 		if state.Updated, err = settingAutonomy.Change(s.Tx, patch); err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func Configure(ctx context.Context, p *project.Project, by project.Caller, patch
 // Reset zeroes the counters and empties queues and history. With settings it also drops the
 // changes that tools made, so that the environment's settings are in force again.
 func Reset(ctx context.Context, p *project.Project, by project.Caller, settings bool) (state State, err error) {
-	err = p.Update(ctx, by, func(s *project.Step) error {
+	err = p.Update(ctx, by, func(s *project.Op) error {
 		if settings {
 			if err := settingAutonomy.Reset(s.Tx); err != nil {
 				return err
@@ -125,22 +125,22 @@ func Reset(ctx context.Context, p *project.Project, by project.Caller, settings 
 const (
 	settingAutonomy project.Setting[core.AutonomyConfig] = "autonomy"
 
-	recordAutonomyStats project.Kind[core.AutonomyStats] = "stats"
-	statAutonomy        string                           = "autonomy" // the only id
+	recordAutonomyStats project.RecordKind[core.AutonomyStats] = "stats"
+	statAutonomy        string                                 = "autonomy" // the only id
 )
 
 // configOf returns the settings in force.
-func configOf(s *project.Step) (core.AutonomyConfig, error) {
+func configOf(s *project.Op) (core.AutonomyConfig, error) {
 	return settingAutonomy.In(s.Tx, s.Project.Autonomy)
 }
 
 // Judges reports whether flame judges events by itself: it does not at level manual, and not
 // late events.
-func Judges(s *project.Step) (bool, error) {
+func Judges(s *project.Op) (bool, error) {
 	config, err := configOf(s)
-	return config.Level != core.AutonomyManual && !s.Project.Late, err
+	return config.Level != core.AutonomyManual && !s.Project.Replaying, err
 }
 
-func count(s *project.Step, change func(*core.AutonomyStats)) error {
+func count(s *project.Op, change func(*core.AutonomyStats)) error {
 	return recordAutonomyStats.Change(s.Tx, statAutonomy, change)
 }

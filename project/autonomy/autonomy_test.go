@@ -137,7 +137,7 @@ func TestMissingArgumentsComeFromTheRecordedActivity(t *testing.T) {
 		f.Prompt(projecttest.Host("s"), fmt.Sprintf("m%d", i), "Implement user authentication")
 	}
 	for range 5 {
-		require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Host("s"), turns.Turn{}))
+		require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Host("s"), turns.EndReport{}))
 	}
 	advice, err := autonomy.ShouldPush(f.Ctx, f.Project, projecttest.Host("s"), autonomy.PushQuestion{})
 	require.NoError(t, err)

@@ -10,15 +10,15 @@ import (
 )
 
 // recordHistory has one record, under no id: the project's suggestions, the oldest first.
-const recordHistory project.Kind[[]core.Suggestion] = "suggestion_history"
+const recordHistory project.RecordKind[[]core.Suggestion] = "suggestion_history"
 
 // maxHistory limits the history of suggestions. If it is full, the newer half stays.
 const maxHistory = 100
 
 // historyOf returns the history. An unreadable one counts as empty, so that it cannot stop an
 // operation.
-func historyOf(s *project.Step) ([]core.Suggestion, error) {
-	history, err := recordHistory.Of(s.Tx, "")
+func historyOf(s *project.Op) ([]core.Suggestion, error) {
+	history, err := recordHistory.Find(s.Tx, "")
 	_, syntax := errors.AsType[*json.SyntaxError](err)
 	_, form := errors.AsType[*json.UnmarshalTypeError](err)
 	if syntax || form {
@@ -29,7 +29,7 @@ func historyOf(s *project.Step) ([]core.Suggestion, error) {
 }
 
 // remember adds a suggestion to the project's history, or notes there that it was acted on.
-func remember(s *project.Step, suggestion core.Suggestion) error {
+func remember(s *project.Op, suggestion core.Suggestion) error {
 	history, err := historyOf(s)
 	if err != nil {
 		return err

@@ -104,7 +104,7 @@ func TestAHookWithoutSuggestionsCostsNothing(t *testing.T) {
 	f.Pop(s, "done")
 	require.NoError(t, f.Store.View(f.Ctx, func(tx project.Tx) error {
 		for _, kind := range []string{"suggestions", "suggestion_history"} {
-			require.NoError(t, tx.Records(kind, project.Which{}, func(id string, _ func(any) error) error {
+			require.NoError(t, tx.Records(kind, project.RecordQuery{}, func(id string, _ func(any) error) error {
 				assert.Fail(t, "a record is written", "%s %q", kind, id)
 				return nil
 			}))

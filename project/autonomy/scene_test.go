@@ -37,7 +37,7 @@ func TestACommandThatPassesAgainIsAResult(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var scene autonomy.Scene
+			var scene autonomy.SessionActivity
 			scene.End("f", "", autonomy.Seen{Calls: tt.before})
 			scene.Begin("f", "go on")
 			assert.Equal(t, tt.want, scene.End("f", "", autonomy.Seen{Calls: tt.now}))
@@ -47,7 +47,7 @@ func TestACommandThatPassesAgainIsAResult(t *testing.T) {
 
 func TestTheKeptPartOfAConversationIsLimited(t *testing.T) {
 	t.Parallel()
-	var scene autonomy.Scene
+	var scene autonomy.SessionActivity
 	long := strings.Repeat("é\U0001f600", 5_000)
 	for i := range 50 {
 		var calls []evidence.Call
@@ -59,7 +59,7 @@ func TestTheKeptPartOfAConversationIsLimited(t *testing.T) {
 	}
 	require.Len(t, scene.Recent, 4)
 	require.Len(t, scene.Calls, 20)
-	assert.LessOrEqual(t, len(scene.Red), 20)
+	assert.LessOrEqual(t, len(scene.FailingCommands), 20)
 	for _, m := range scene.Recent {
 		assert.LessOrEqual(t, utf8.RuneCountInString(m.Text), 2_003)
 		assert.True(t, utf8.ValidString(m.Text))
@@ -93,7 +93,7 @@ func TestOnlyCallsSinceTheLastMoveAreKept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var scene autonomy.Scene
+			var scene autonomy.SessionActivity
 			scene.Begin("f", "go on")
 			scene.End(tt.in, "Done.", autonomy.Seen{Calls: tt.calls})
 			assert.Equal(t, tt.want, append([]evidence.Call(nil), scene.Calls...))
@@ -106,35 +106,38 @@ func TestOnlyCallsSinceTheLastMoveAreKept(t *testing.T) {
 func TestTheHostOrAGatewayReportsTheWindow(t *testing.T) {
 	t.Parallel()
 	const sonnet, opus = "claude-sonnet-4-5-20250929", "claude-opus-4-1-20250805"
-	turn := func(model string, window int) func(*autonomy.Scene) {
-		return func(s *autonomy.Scene) { s.Look("", autonomy.Seen{Model: model, Window: window}) }
+	turn := func(model string, window int) func(*autonomy.SessionActivity) {
+		return func(s *autonomy.SessionActivity) { s.AddTurn("", autonomy.Seen{Model: model, Window: window}) }
 	}
-	asked := func(model string, window int) func(*autonomy.Scene) {
-		return func(s *autonomy.Scene) { s.Ask(model, window) }
+	asked := func(model string, window int) func(*autonomy.SessionActivity) {
+		return func(s *autonomy.SessionActivity) { s.AddRequest(model, window) }
 	}
 	for name, tt := range map[string]struct {
-		happens      []func(*autonomy.Scene)
+		happens      []func(*autonomy.SessionActivity)
 		model        string
 		window, told int
 	}{
-		"the gateway alone knows the model":      {[]func(*autonomy.Scene){asked(sonnet, 0)}, sonnet, 0, 0},
-		"a request asks for more":                {[]func(*autonomy.Scene){asked(sonnet, 1_000_000), turn(sonnet, 0)}, sonnet, 0, 1_000_000},
-		"and the next one does not":              {[]func(*autonomy.Scene){asked(sonnet, 1_000_000), asked(sonnet, 0)}, sonnet, 0, 0},
-		"a refusal tells of less":                {[]func(*autonomy.Scene){asked(sonnet, 0), asked("", 100_000), asked(sonnet, 0)}, sonnet, 0, 100_000},
-		"a refusal before all else":              {[]func(*autonomy.Scene){asked("", 100_000), turn(sonnet, 0)}, sonnet, 0, 100_000},
-		"another model answers":                  {[]func(*autonomy.Scene){asked(sonnet, 1_000_000), asked(opus, 0)}, opus, 0, 0},
-		"another model by the host":              {[]func(*autonomy.Scene){asked(sonnet, 1_000_000), turn(opus, 0)}, opus, 0, 0},
-		"the host says both":                     {[]func(*autonomy.Scene){turn(sonnet, 50_000), asked(sonnet, 1_000_000)}, sonnet, 50_000, 1_000_000},
-		"the host has more in the model's name":  {[]func(*autonomy.Scene){turn("claude-sonnet-4-5[1m]", 0), asked(sonnet, 0)}, "claude-sonnet-4-5[1m]", 0, 0},
-		"the host's window was of another model": {[]func(*autonomy.Scene){turn(opus, 50_000), asked(sonnet, 0)}, sonnet, 0, 0},
+		"the gateway alone knows the model": {[]func(*autonomy.SessionActivity){asked(sonnet, 0)}, sonnet, 0, 0},
+		"a request asks for more":           {[]func(*autonomy.SessionActivity){asked(sonnet, 1_000_000), turn(sonnet, 0)}, sonnet, 0, 1_000_000},
+		"and the next one does not":         {[]func(*autonomy.SessionActivity){asked(sonnet, 1_000_000), asked(sonnet, 0)}, sonnet, 0, 0},
+		"a refusal tells of less": {[]func(*autonomy.SessionActivity){asked(sonnet, 0), asked("", 100_000), asked(sonnet, 0)}, sonnet,
+			0, 100_000},
+		"a refusal before all else": {[]func(*autonomy.SessionActivity){asked("", 100_000), turn(sonnet, 0)}, sonnet, 0, 100_000},
+		"another model answers":     {[]func(*autonomy.SessionActivity){asked(sonnet, 1_000_000), asked(opus, 0)}, opus, 0, 0},
+		"another model by the host": {[]func(*autonomy.SessionActivity){asked(sonnet, 1_000_000), turn(opus, 0)}, opus, 0, 0},
+		"the host says both": {[]func(*autonomy.SessionActivity){turn(sonnet, 50_000), asked(sonnet, 1_000_000)}, sonnet, 50_000,
+			1_000_000},
+		"the host has more in the model's name": {[]func(*autonomy.SessionActivity){turn("claude-sonnet-4-5[1m]", 0), asked(sonnet, 0)},
+			"claude-sonnet-4-5[1m]", 0, 0},
+		"the host's window was of another model": {[]func(*autonomy.SessionActivity){turn(opus, 50_000), asked(sonnet, 0)}, sonnet, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var s autonomy.Scene
+			var s autonomy.SessionActivity
 			for _, happens := range tt.happens {
 				happens(&s)
 			}
-			assert.Equal(t, []any{tt.model, tt.window, tt.told}, []any{s.Model, s.Window, s.Told})
+			assert.Equal(t, []any{tt.model, tt.window, tt.told}, []any{s.Model, s.Window, s.RequestWindow})
 		})
 	}
 }
@@ -147,8 +150,8 @@ func TestLateEventsAreNotJudged(t *testing.T) {
 	f.Prompt(s, "first", "Implement user authentication")
 	require.NoError(t, stack.NoteFiles(f.Ctx, f.Project, s, []string{"a", "b", "c"}))
 	late := *f.Project
-	late.Late = true
-	require.NoError(t, turns.End(f.Ctx, &late, s, turns.Turn{Seen: func() autonomy.Seen {
+	late.Replaying = true
+	require.NoError(t, turns.End(f.Ctx, &late, s, turns.EndReport{Seen: func() autonomy.Seen {
 		t.Error("what a log shows now is not what it showed then")
 		return autonomy.Seen{}
 	}}))

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	recordSuggestions project.Kind[[]core.Suggestion] = "suggestions" // by session: its live ones
+	recordSuggestions project.RecordKind[[]core.Suggestion] = "suggestions" // by session: its live ones
 
 	// ExpiryDeadline, by session, is the kind of deadline at which its next suggestion
 	// expires.
@@ -19,8 +19,8 @@ const (
 )
 
 // liveSuggestions returns the suggestions for the caller's session that have not expired.
-func liveSuggestions(s *project.Step) ([]core.Suggestion, error) {
-	all, err := recordSuggestions.Of(s.Tx, s.Session.ID)
+func liveSuggestions(s *project.Op) ([]core.Suggestion, error) {
+	all, err := recordSuggestions.Find(s.Tx, s.Session.ID)
 	return live(all, s.Now), err
 }
 
@@ -30,8 +30,8 @@ func live(all []core.Suggestion, now core.Millis) []core.Suggestion {
 
 // takeLive is liveSuggestions for a caller that saves them afterwards: it counts the others
 // as ignored.
-func takeLive(s *project.Step) ([]core.Suggestion, error) {
-	all, err := recordSuggestions.Of(s.Tx, s.Session.ID)
+func takeLive(s *project.Op) ([]core.Suggestion, error) {
+	all, err := recordSuggestions.Find(s.Tx, s.Session.ID)
 	left := live(all, s.Now)
 	if expired := len(all) - len(left); err == nil && expired > 0 {
 		err = count(s, func(c *core.AutonomyStats) { c.Ignored += expired })
@@ -41,8 +41,8 @@ func takeLive(s *project.Step) ([]core.Suggestion, error) {
 
 // amend removes suggestions for the caller's session, if there are any: change returns those
 // that stay.
-func amend(s *project.Step, change func(live []core.Suggestion) (left []core.Suggestion)) error {
-	if all, err := recordSuggestions.Of(s.Tx, s.Session.ID); err != nil || len(all) == 0 {
+func amend(s *project.Op, change func(live []core.Suggestion) (left []core.Suggestion)) error {
+	if all, err := recordSuggestions.Find(s.Tx, s.Session.ID); err != nil || len(all) == 0 {
 		return err
 	}
 	live, err := takeLive(s)
@@ -54,7 +54,7 @@ func amend(s *project.Step, change func(live []core.Suggestion) (left []core.Sug
 
 // Injectable returns the suggestions that belong in the caller's context: those about
 // the frame it works in.
-func Injectable(s *project.Step) ([]core.Suggestion, error) {
+func Injectable(s *project.Op) ([]core.Suggestion, error) {
 	config, err := configOf(s)
 	if err != nil || !config.SuggestInContext || config.Level == core.AutonomyManual {
 		return nil, err
@@ -67,8 +67,8 @@ func Injectable(s *project.Step) ([]core.Suggestion, error) {
 	return About(live, current.ID), err
 }
 
-// Standing returns the suggestions for all sessions that have not expired.
-func Standing(tx project.Tx, now core.Millis) (standing []core.Suggestion, err error) {
+// ActiveSuggestions returns the suggestions for all sessions that have not expired.
+func ActiveSuggestions(tx project.Tx, now core.Millis) (standing []core.Suggestion, err error) {
 	err = recordSuggestions.Each(tx, func(_ string, all []core.Suggestion) error {
 		standing = append(standing, live(all, now)...)
 		return nil
@@ -81,7 +81,7 @@ func About(list []core.Suggestion, frame string) []core.Suggestion {
 	return lo.Filter(list, func(l core.Suggestion, _ int) bool { return frame != "" && l.Frame == frame })
 }
 
-func saveSuggestions(s *project.Step, live []core.Suggestion) error {
+func saveSuggestions(s *project.Op, live []core.Suggestion) error {
 	if len(live) == 0 {
 		return errors.Join(recordSuggestions.Delete(s.Tx, s.Session.ID), s.Tx.ClearDeadline(ExpiryDeadline, s.Session.ID))
 	}
@@ -96,14 +96,14 @@ func saveSuggestions(s *project.Step, live []core.Suggestion) error {
 }
 
 // Expire drops the expired suggestions for a session and counts them as ignored.
-func Expire(s *project.Step, session string) error {
+func Expire(s *project.Op, session string) error {
 	s.Session.ID = session
 	return amend(s, func(live []core.Suggestion) []core.Suggestion { return live })
 }
 
 // ActOn marks the session's suggestion of this type about a frame as acted upon. For a push,
 // the session's current frame is the new one.
-func ActOn(s *project.Step, frame string, kind core.SuggestionType) error {
+func ActOn(s *project.Op, frame string, kind core.SuggestionType) error {
 	acted, ok, err := take(s, frame, kind)
 	if err != nil || !ok {
 		return err
@@ -115,7 +115,7 @@ func ActOn(s *project.Step, frame string, kind core.SuggestionType) error {
 }
 
 // take removes the session's suggestion of this type about a frame.
-func take(s *project.Step, frame string, kind core.SuggestionType) (taken core.Suggestion, ok bool, err error) {
+func take(s *project.Op, frame string, kind core.SuggestionType) (taken core.Suggestion, ok bool, err error) {
 	err = amend(s, func(live []core.Suggestion) (left []core.Suggestion) {
 		left, taken, ok = core.ActOn(live, frame, kind, s.Now)
 		return left
@@ -125,7 +125,7 @@ func take(s *project.Step, frame string, kind core.SuggestionType) (taken core.S
 
 // withdraw drops the session's suggestion of this type about a frame, because it is no longer
 // valid, unless the agent asked for it. It counts as ignored.
-func withdraw(s *project.Step, frame string, kind core.SuggestionType) error {
+func withdraw(s *project.Op, frame string, kind core.SuggestionType) error {
 	gone := false
 	err := amend(s, func(live []core.Suggestion) []core.Suggestion {
 		left, taken, ok := core.ActOn(live, frame, kind, s.Now)
@@ -143,7 +143,7 @@ func withdraw(s *project.Step, frame string, kind core.SuggestionType) error {
 // ClearSuggestions empties the queue of the caller's session and returns how many suggestions
 // were in it.
 func ClearSuggestions(ctx context.Context, p *project.Project, by project.Caller) (cleared int, err error) {
-	err = p.Update(ctx, by, func(s *project.Step) error {
+	err = p.Update(ctx, by, func(s *project.Op) error {
 		cleared = 0
 		return amend(s, func(live []core.Suggestion) []core.Suggestion {
 			cleared = len(live)
@@ -162,5 +162,5 @@ func forgetSuggestions(tx project.Tx, session string) error {
 	return errors.Join(recordSuggestions.Delete(tx, session), tx.ClearDeadline(ExpiryDeadline, session))
 }
 
-// ForgetScene drops the Scene of a session.
+// ForgetScene drops the SessionActivity of a session.
 func ForgetScene(tx project.Tx, session string) error { return recordScene.Delete(tx, session) }

@@ -19,7 +19,7 @@ func TestTheAnswerToTheSameTaskIsNoNews(t *testing.T) {
 	f.Push(by, "work")
 	delegate := func(session, task string) core.Frame {
 		made, err := f.Delegate(by, children.Delegation{
-			Agent: "agent-" + session, Goal: "vote", Session: session, Host: "claude-code", Attempt: briefing.Attempt{Task: task},
+			Agent: "agent-" + session, Goal: "vote", Session: session, Host: "claude-code", Attempt: briefing.TaskIdentity{Task: task},
 		})
 		require.NoError(t, err)
 		f.Prompt(projecttest.Host(session), session+"-1", "vote")
@@ -29,7 +29,7 @@ func TestTheAnswerToTheSameTaskIsNoNews(t *testing.T) {
 	delegate("same", "the task")
 	delegate("other", "another task")
 	f.Push(projecttest.Host("same"), "a part of it")
-	ended := children.Ended{Session: "first", Agent: "agent-first", End: core.ChildCompleted, Last: "ANSWER"}
+	ended := children.EndReport{Session: "first", Agent: "agent-first", End: core.ChildCompleted, Last: "ANSWER"}
 	require.NoError(t, children.EndDelegation(f.Ctx, f.Project, by, first.ID, ended))
 	assert.NotContains(t, f.Prompt(projecttest.Host("same"), "same-2", "go on"), "ANSWER")
 	assert.Contains(t, f.Prompt(projecttest.Host("other"), "other-2", "go on"), "ANSWER")

@@ -22,21 +22,21 @@ type Briefing struct {
 
 // TakeGiven reports whether the session's first context came with its task, and records
 // that its agent knows that context. It reports true only once.
-func TakeGiven(s *project.Step) (bool, error) {
-	mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
-	if err != nil || !mine.Given {
+func TakeGiven(s *project.Op) (bool, error) {
+	mine, err := project.RecordHookState.Find(s.Tx, s.Session.ID)
+	if err != nil || !mine.ContextGiven {
 		return false, err
 	}
-	mine.Given = false
-	if mine.Seen, err = LastSeq(s); err != nil {
+	mine.ContextGiven = false
+	if mine.LastSeq, err = LastSeq(s); err != nil {
 		return false, err
 	}
-	return true, project.RecordPresence.Save(s.Tx, s.Session.ID, mine)
+	return true, project.RecordHookState.Save(s.Tx, s.Session.ID, mine)
 }
 
-// Whole returns the full context of the session's frame, and what its user said so far. Without a
+// FullContext returns the full context of the session's frame, and what its user said so far. Without a
 // frame, it returns the frames that the session could take up.
-func Whole(s *project.Step, maxChars int) (b Briefing, err error) {
+func FullContext(s *project.Op, maxChars int) (b Briefing, err error) {
 	around, err := around(s)
 	if err != nil {
 		return b, err
@@ -62,7 +62,7 @@ const (
 
 // openItems returns what a compaction takes out of the agent's sight: the plan that the user approved, and
 // the open items of its to-do list, with the host's ids for them; empty without any.
-func openItems(s *project.Step) (string, error) {
+func openItems(s *project.Op) (string, error) {
 	plan, err := stack.ApprovedPlan(s)
 	if err != nil {
 		return "", err
@@ -94,12 +94,12 @@ func openItems(s *project.Step) (string, error) {
 	return core.BuildNotices(lines, itemsRoom), nil
 }
 
-func whole(s *project.Step, around core.Surroundings, maxChars int) Briefing {
+func whole(s *project.Op, around core.ContextInput, maxChars int) Briefing {
 	return Briefing{Text: core.BuildContext(around, s.Project.Budget, maxChars).Text, Full: true}
 }
 
 // around returns the input of the session's own context, with its current suggestions.
-func around(s *project.Step) (around core.Surroundings, err error) {
+func around(s *project.Op) (around core.ContextInput, err error) {
 	frame, ok, err := project.Place(s)
 	if err != nil {
 		return around, err
@@ -119,17 +119,17 @@ func around(s *project.Step) (around core.Surroundings, err error) {
 }
 
 // SaveTold records, in the log and in the session's presence, that its agent received b.
-func SaveTold(s *project.Step, b Briefing) error {
+func SaveTold(s *project.Op, b Briefing) error {
 	seen, err := LogTold(s, b)
 	if err != nil {
 		return err
 	}
-	return project.RecordPresence.Change(s.Tx, s.Session.ID, func(mine *project.Presence) { mine.Seen, mine.Owed = seen, false })
+	return project.RecordHookState.Change(s.Tx, s.Session.ID, func(mine *project.HookState) { mine.LastSeq, mine.ContextOwed = seen, false })
 }
 
 // LogTold records in the log that the session's agent received b, and returns the last
 // event that the agent then knows of.
-func LogTold(s *project.Step, b Briefing) (int64, error) {
+func LogTold(s *project.Op, b Briefing) (int64, error) {
 	if b.Text != "" {
 		kind := "changes"
 		if b.Full {
@@ -144,7 +144,7 @@ func LogTold(s *project.Step, b Briefing) (int64, error) {
 }
 
 // LastSeq returns the sequence number of the newest event; 0 if there are none.
-func LastSeq(s *project.Step) (int64, error) {
+func LastSeq(s *project.Op) (int64, error) {
 	last, err := s.Tx.FindEvents(project.EventQuery{Limit: 1, Last: true})
 	if err != nil || len(last) == 0 {
 		return 0, err
@@ -153,7 +153,7 @@ func LastSeq(s *project.Step) (int64, error) {
 }
 
 // OnFirstPrompt returns the full context, if it contains more than the frame itself.
-func OnFirstPrompt(s *project.Step, maxChars int) (b Briefing, err error) {
+func OnFirstPrompt(s *project.Op, maxChars int) (b Briefing, err error) {
 	around, err := around(s)
 	if err == nil && around.Tells() {
 		b = whole(s, around, maxChars)
@@ -164,14 +164,14 @@ func OnFirstPrompt(s *project.Step, maxChars int) (b Briefing, err error) {
 // Opening returns the full context for a conversation that begins, or with again for one
 // that resumes or lost its past. A conversation that begins gets the context only if it
 // contains more than the prompt itself. A subagent gets it only if the settings allow that.
-func Opening(s *project.Step, again bool) (b Briefing, err error) {
+func Opening(s *project.Op, again bool) (b Briefing, err error) {
 	config, err := s.SubagentConfig()
 	if err != nil || s.Session.Parent != "" && !config.InjectParentContext {
 		return b, err
 	}
-	mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
+	mine, err := project.RecordHookState.Find(s.Tx, s.Session.ID)
 	if again || mine.Forked != "" || err != nil {
-		b, wrong := Whole(s, 0)
+		b, wrong := FullContext(s, 0)
 		return b, errors.Join(err, wrong)
 	}
 	around, err := around(s)
@@ -188,7 +188,7 @@ func Opening(s *project.Step, again bool) (b Briefing, err error) {
 
 // WithNotices returns a briefing that begins with the notices for the session, and deletes
 // them. brief makes the rest, in the remaining characters; 0 is no limit.
-func WithNotices(s *project.Step, maxChars int, brief func(maxChars int) (Briefing, error)) (b Briefing, err error) {
+func WithNotices(s *project.Op, maxChars int, brief func(maxChars int) (Briefing, error)) (b Briefing, err error) {
 	waiting, known, err := recordNotice.Get(s.Tx, s.Session.ID)
 	if err != nil {
 		return b, err
@@ -209,7 +209,7 @@ func WithNotices(s *project.Step, maxChars int, brief func(maxChars int) (Briefi
 }
 
 // recordNotice, by session, holds the notices that its agent has not seen.
-const recordNotice project.Kind[[]string] = "notice"
+const recordNotice project.RecordKind[[]string] = "notice"
 
 // maxNotices limits the notices that wait for one session; the newest stay.
 const maxNotices = 8
@@ -232,30 +232,30 @@ func ForgetNotices(tx project.Tx, session string) error {
 // unfinished frames of sessions that have ended. If there is nothing to say, Begin writes
 // nothing.
 func Begin(ctx context.Context, p *project.Project, by project.Caller, maxChars int) (Briefing, error) {
-	return onStart(ctx, p, by, maxChars, Whole)
+	return onStart(ctx, p, by, maxChars, FullContext)
 }
 
 // Resume is Begin for a session that continues with its history. The history still holds
 // what the agent read and did, so the briefing has only the changes since then.
 func Resume(ctx context.Context, p *project.Project, by project.Caller, maxChars int) (Briefing, error) {
-	return onStart(ctx, p, by, maxChars, func(s *project.Step, maxChars int) (Briefing, error) {
+	return onStart(ctx, p, by, maxChars, func(s *project.Op, maxChars int) (Briefing, error) {
 		if _, ok, err := project.Place(s); err != nil {
 			return Briefing{}, err
 		} else if !ok {
-			return Whole(s, maxChars)
+			return FullContext(s, maxChars)
 		}
-		mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
+		mine, err := project.RecordHookState.Find(s.Tx, s.Session.ID)
 		if err != nil {
 			return Briefing{}, err
 		}
-		return Changes(s, "", maxChars, mine.Seen)
+		return Changes(s, "", maxChars, mine.LastSeq)
 	})
 }
 
 func onStart(
-	ctx context.Context, p *project.Project, by project.Caller, maxChars int, brief func(*project.Step, int) (Briefing, error),
+	ctx context.Context, p *project.Project, by project.Caller, maxChars int, brief func(*project.Op, int) (Briefing, error),
 ) (b Briefing, err error) {
-	err = p.Run(ctx, by, func(s *project.Step) error {
+	err = p.Run(ctx, by, func(s *project.Op) error {
 		b = Briefing{}
 		tells, err := hasNews(s)
 		if err != nil {
@@ -265,9 +265,9 @@ func onStart(
 		if err != nil || !moved && !tells {
 			return err
 		}
-		return s.Change(func(s *project.Step) (err error) {
+		return s.Change(func(s *project.Op) (err error) {
 			if moved {
-				err = project.RecordPresence.Change(s.Tx, s.Session.ID, func(mine *project.Presence) { mine.NoteProcess(s) })
+				err = project.RecordHookState.Change(s.Tx, s.Session.ID, func(mine *project.HookState) { mine.NoteProcess(s) })
 			}
 			if err == nil && tells {
 				b, err = begin(s, maxChars, brief)
@@ -278,15 +278,15 @@ func onStart(
 	return b, err
 }
 
-func begin(s *project.Step, maxChars int, brief func(*project.Step, int) (Briefing, error)) (b Briefing, err error) {
+func begin(s *project.Op, maxChars int, brief func(*project.Op, int) (Briefing, error)) (b Briefing, err error) {
 	// An agent's first context came with its task. It needs no other until its first prompt.
-	mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
-	if mine.Given || err != nil {
+	mine, err := project.RecordHookState.Find(s.Tx, s.Session.ID)
+	if mine.ContextGiven || err != nil {
 		return b, err
 	}
-	if s.Project.Late {
-		mine.Owed = true
-		return b, project.RecordPresence.Save(s.Tx, s.Session.ID, mine)
+	if s.Project.Replaying {
+		mine.ContextOwed = true
+		return b, project.RecordHookState.Save(s.Tx, s.Session.ID, mine)
 	}
 	if b, err = WithNotices(s, maxChars, func(left int) (Briefing, error) { return brief(s, left) }); err != nil || b.Text == "" {
 		return b, err
@@ -296,7 +296,7 @@ func begin(s *project.Step, maxChars int, brief func(*project.Step, int) (Briefi
 
 // hasNews reports whether Begin has anything to say: about the session's frame, about
 // unfinished frames, or in a notice.
-func hasNews(s *project.Step) (bool, error) {
+func hasNews(s *project.Op) (bool, error) {
 	_, ok, err := project.Place(s)
 	if ok || err != nil {
 		return ok, err
@@ -304,10 +304,10 @@ func hasNews(s *project.Step) (bool, error) {
 	if _, noted, err := recordNotice.Get(s.Tx, s.Session.ID); noted || err != nil {
 		return noted, err
 	}
-	if mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID); mine.Forked != "" || err != nil {
+	if mine, err := project.RecordHookState.Find(s.Tx, s.Session.ID); mine.Forked != "" || err != nil {
 		return true, err
 	}
-	var around core.Surroundings
+	var around core.ContextInput
 	err = offers(s, &around)
 	return around.Tells(), err
 }

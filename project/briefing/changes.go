@@ -16,7 +16,7 @@ const maxNews = 500
 
 // Changes returns the changes and the suggestions since the event seen, in at most maxChars
 // characters; 0 is no limit. It leaves out summaries that known contains.
-func Changes(s *project.Step, known string, maxChars int, seen int64) (b Briefing, err error) {
+func Changes(s *project.Op, known string, maxChars int, seen int64) (b Briefing, err error) {
 	changes, err := news(s, seen, known)
 	if err != nil {
 		return b, err
@@ -44,7 +44,7 @@ func RuleOf(e core.Event) string { return saidIn(e).By }
 // news returns the changes since the event since that matter to the session's agent:
 // changes that others made to frames that the agent sees, and changes that flame made on its
 // own. It leaves out summaries that known contains.
-func news(s *project.Step, since int64, known string) (told []core.Change, err error) {
+func news(s *project.Op, since int64, known string) (told []core.FrameChange, err error) {
 	frame, ok, err := s.Current()
 	if err != nil || !ok {
 		return nil, err
@@ -58,7 +58,7 @@ func news(s *project.Step, since int64, known string) (told []core.Change, err e
 	if err != nil {
 		return nil, err
 	}
-	changes, err = project.Filter(changes, func(c *core.Change) (bool, error) { return isNew(s, c, known) })
+	changes, err = project.Filter(changes, func(c *core.FrameChange) (bool, error) { return isNew(s, c, known) })
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func news(s *project.Step, since int64, known string) (told []core.Change, err e
 }
 
 // composeSummaries adds a composed summary to changes whose frames ended without one.
-func composeSummaries(s *project.Step, changes []core.Change) error {
+func composeSummaries(s *project.Op, changes []core.FrameChange) error {
 	var ended []*core.Frame
 	for i := range changes {
 		if changes[i].Ended {
@@ -85,12 +85,12 @@ func composeSummaries(s *project.Step, changes []core.Change) error {
 
 // changes summarizes the events that matter to an agent in frame, by frame, in the order in
 // which frames first occur.
-func changes(s *project.Step, events []core.Event, frame core.Frame) (list []*core.Change, err error) {
+func changes(s *project.Op, events []core.Event, frame core.Frame) (list []*core.FrameChange, err error) {
 	sight, hides, err := sight(s, frame)
 	if err != nil {
 		return nil, err
 	}
-	byFrame := map[string]*core.Change{}
+	byFrame := map[string]*core.FrameChange{}
 	for _, e := range events {
 		said := saidIn(e)
 		own := e.Session == s.Session.ID
@@ -145,7 +145,7 @@ func (said saying) matters(e core.Event, current string) bool {
 
 // addTo adds the event to the change of its frame. If flame acted for the agent itself, it
 // leaves out the summary: the agent wrote it.
-func (said saying) addTo(change *core.Change, e core.Event, own bool) {
+func (said saying) addTo(change *core.FrameChange, e core.Event, own bool) {
 	if said.By != "" {
 		change.By = said.By
 	}
@@ -160,10 +160,10 @@ func (said saying) addTo(change *core.Change, e core.Event, own bool) {
 
 // newsOf returns an empty change of a frame. Without a relation, the frame does not
 // concern the agent.
-func newsOf(s *project.Step, id string, sight map[string]core.Relation, hides hiding) (*core.Change, error) {
+func newsOf(s *project.Op, id string, sight map[string]core.Relation, hides hiding) (*core.FrameChange, error) {
 	frame, err := s.Tx.Frame(id)
 	if errors.Is(err, core.ErrNotFound) {
-		return &core.Change{}, nil
+		return &core.FrameChange{}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -172,10 +172,10 @@ func newsOf(s *project.Step, id string, sight map[string]core.Relation, hides hi
 	if relation == "" {
 		relation = sight[below(frame.Parent)]
 		if hides, err := hides.hides(s, frame); hides || err != nil {
-			return &core.Change{}, err
+			return &core.FrameChange{}, err
 		}
 	}
-	return &core.Change{Frame: frame, Relation: relation}, nil
+	return &core.FrameChange{Frame: frame, Relation: relation}, nil
 }
 
 // below returns the key of a sight for all frames with this parent.
@@ -183,7 +183,7 @@ func below(parent string) string { return "below " + parent }
 
 // sight returns the relations of the frames that an agent in frame sees (DESIGN §5), by
 // their ids or by below of their parent's id, and the frames that are hidden from the agent.
-func sight(s *project.Step, frame core.Frame) (map[string]core.Relation, hiding, error) {
+func sight(s *project.Op, frame core.Frame) (map[string]core.Relation, hiding, error) {
 	above, err := s.Tx.Ancestors(frame.ID, project.MaxAncestors)
 	if err != nil {
 		return nil, nil, err
@@ -206,7 +206,7 @@ func sight(s *project.Step, frame core.Frame) (map[string]core.Relation, hiding,
 }
 
 // isNew reports whether the agent does not know of the change from its host.
-func isNew(s *project.Step, change *core.Change, known string) (bool, error) {
+func isNew(s *project.Op, change *core.FrameChange, known string) (bool, error) {
 	if !change.Ended {
 		return true, nil
 	}
@@ -217,12 +217,12 @@ func isNew(s *project.Step, change *core.Change, known string) (bool, error) {
 	if err != nil || child.Parent != s.Session.ID {
 		return true, project.IgnoreMissing(err)
 	}
-	theirs, err := project.RecordPresence.Of(s.Tx, child.ID)
-	return !theirs.Told, err
+	theirs, err := project.RecordHookState.Find(s.Tx, child.ID)
+	return !theirs.SummaryDelivered, err
 }
 
 // freshSuggestions returns the current suggestions if one was made since the event since.
-func freshSuggestions(s *project.Step, since int64) (fresh []core.Suggestion, err error) {
+func freshSuggestions(s *project.Op, since int64) (fresh []core.Suggestion, err error) {
 	made, err := s.Tx.FindEvents(project.EventQuery{AfterSeq: since, Session: s.Session.ID, Kinds: []string{core.SuggestionMade}, Limit: 1})
 	if err != nil || len(made) == 0 {
 		return nil, err

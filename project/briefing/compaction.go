@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"flame/core"
-	"flame/core/digest"
+	"flame/core/summaries"
 	"flame/project"
 	"flame/project/stack"
 )
@@ -14,7 +14,7 @@ import (
 // context has at most maxChars characters. A compaction for which flame has no request is a checkpoint
 // if a person asked the host for it. Without a frame there is nothing to note.
 func CompactionNote(ctx context.Context, p *project.Project, by project.Caller, asked bool, limit, maxChars int) (note string, err error) {
-	err = p.View(ctx, by, func(s *project.Step) error {
+	err = p.View(ctx, by, func(s *project.Op) error {
 		frame, ok, err := project.Place(s)
 		if err != nil || !ok {
 			return err
@@ -23,12 +23,12 @@ func CompactionNote(ctx context.Context, p *project.Project, by project.Caller, 
 		if err != nil {
 			return err
 		}
-		if asked && in.Type == digest.Overflow {
-			in.Type = digest.ManualSummary
+		if asked && in.Type == summaries.Overflow {
+			in.Type = summaries.ManualSummary
 		}
-		next, err := Whole(s, maxChars)
+		next, err := FullContext(s, maxChars)
 		in.Shown = func(f core.Frame) bool { return shows(next.Text, f) }
-		note = digest.Note(in, limit)
+		note = summaries.Note(in, limit)
 		return err
 	})
 	return note, err

@@ -176,8 +176,8 @@ func wellFormed(t *testing.T, text string) {
 	}
 }
 
-func foundIDs(found []view.Found) []string {
-	return lo.Map(found, func(f view.Found, _ int) string { return f.ID })
+func foundIDs(found []view.SearchHit) []string {
+	return lo.Map(found, func(f view.SearchHit, _ int) string { return f.ID })
 }
 
 func TestSearchFindsByWordsNewestFirst(t *testing.T) {

@@ -40,7 +40,7 @@ type Contexts struct {
 // maxChars limits its text in characters; 0 sets no limit.
 func (c *Contexts) Of(ctx context.Context, by project.Caller, ref string, maxChars int) (fc FrameContext, err error) {
 	p := c.Project
-	err = p.View(ctx, by, func(s *project.Step) error {
+	err = p.View(ctx, by, func(s *project.Op) error {
 		if fc.Frame, err = s.Resolve(ref); err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func (c *Contexts) Clear(ctx context.Context, by project.Caller, ref string) (fr
 	if ref == "" {
 		return frame, c.cache.clear(""), nil
 	}
-	err = c.Project.View(ctx, by, func(s *project.Step) error {
+	err = c.Project.View(ctx, by, func(s *project.Op) error {
 		frame, err = s.Resolve(ref)
 		return err
 	})
@@ -176,7 +176,7 @@ type terms struct {
 	propagate bool // contexts show the summaries of subagents
 }
 
-func termsNow(s *project.Step) (t terms, err error) {
+func termsNow(s *project.Op) (t terms, err error) {
 	if t.revision, t.newest, err = s.Tx.Revision(); err != nil {
 		return t, err
 	}
@@ -187,7 +187,7 @@ func termsNow(s *project.Step) (t terms, err error) {
 
 // ContextOf returns the text of a frame's context, in at most maxChars characters; 0 is
 // no limit.
-func ContextOf(s *project.Step, frame core.Frame, maxChars int) (string, error) {
+func ContextOf(s *project.Op, frame core.Frame, maxChars int) (string, error) {
 	terms, err := termsNow(s)
 	if err != nil {
 		return "", err
@@ -200,8 +200,8 @@ func ContextOf(s *project.Step, frame core.Frame, maxChars int) (string, error) 
 }
 
 // surroundings returns the input of a frame's context.
-func surroundings(s *project.Step, frame core.Frame, t terms) (around core.Surroundings, err error) {
-	most := project.Most{Ancestors: project.MaxAncestors, Near: stack.MaxCandidates, Uncles: maxUncles, Tiers: maxUncleTiers}
+func surroundings(s *project.Op, frame core.Frame, t terms) (around core.ContextInput, err error) {
+	most := project.RelativesLimit{Ancestors: project.MaxAncestors, Near: stack.MaxCandidates, Uncles: maxUncles, Tiers: maxUncleTiers}
 	if around, err = s.Tx.Surroundings(frame.ID, most); err != nil {
 		return around, err
 	}
@@ -237,7 +237,7 @@ func surroundings(s *project.Step, frame core.Frame, t terms) (around core.Surro
 const turnLine = 120
 
 // shortenTurns leaves one line of each turn of a user's in contexts.
-func shortenTurns(s *project.Step, lists ...[]core.Frame) error {
+func shortenTurns(s *project.Op, lists ...[]core.Frame) error {
 	var long []string
 	for _, list := range lists {
 		for _, f := range list {
@@ -261,25 +261,25 @@ func shortenTurns(s *project.Step, lists ...[]core.Frame) error {
 	return err
 }
 
-// An Attempt is the task of an agent's frame. Agents that attempt the same task below one
+// A TaskIdentity is the task of an agent's frame. Agents that attempt the same task below one
 // frame must find their answers independently, whenever each of them starts.
-type Attempt struct {
+type TaskIdentity struct {
 	Task  string `json:"task,omitempty"`  // equal for agents with the same task
 	Name  string `json:"name,omitempty"`  // equal for agents whose tasks have the same name
 	After string `json:"after,omitempty"` // frame of the agent whose work it continues, and whose answer it does see
 }
 
 // Attempts are by the id of the agent's frame.
-const Attempts project.Kind[Attempt] = "attempt"
+const Attempts project.RecordKind[TaskIdentity] = "attempt"
 
 // A hiding has the Attempts of an agent, by the parent that the agent's own frame shares with
 // frames of other agents. The agent must not see those that attempt the same.
-type hiding map[string]Attempt
+type hiding map[string]TaskIdentity
 
 // hidden returns the hiding of the agent that works in frame, below these ancestors. Once
 // flame knows an agent's session, the agent's frame belongs to another session than the
 // frame above.
-func hidden(s *project.Step, frame core.Frame, ancestors []core.Frame) (hiding, error) {
+func hidden(s *project.Op, frame core.Frame, ancestors []core.Frame) (hiding, error) {
 	hides := hiding{}
 	for i, above := range ancestors[:min(len(ancestors), 1+maxUncleTiers)] {
 		if i == 0 || frame.Session != above.Session {
@@ -298,7 +298,7 @@ func hidden(s *project.Step, frame core.Frame, ancestors []core.Frame) (hiding, 
 
 // hides reports whether a frame is hidden that lies beside the agent's, or beside a frame
 // above that.
-func (h hiding) hides(s *project.Step, frame core.Frame) (bool, error) {
+func (h hiding) hides(s *project.Op, frame core.Frame) (bool, error) {
 	mine, some := h[frame.Parent]
 	if !some {
 		return false, nil
@@ -309,7 +309,7 @@ func (h hiding) hides(s *project.Step, frame core.Frame) (bool, error) {
 }
 
 // visible returns the frames that are not hidden.
-func (h hiding) visible(s *project.Step, frames []core.Frame) ([]core.Frame, error) {
+func (h hiding) visible(s *project.Op, frames []core.Frame) ([]core.Frame, error) {
 	return project.Filter(frames, func(frame core.Frame) (bool, error) {
 		hides, err := h.hides(s, frame)
 		return !hides, err

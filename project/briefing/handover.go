@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"flame/core"
-	"flame/core/digest"
 	"flame/core/op"
+	"flame/core/summaries"
 	"flame/project"
 )
 
@@ -27,7 +27,7 @@ type Handover struct {
 // core.ErrNotFound if there is no such frame, and of kind core.ErrInvalid if the frame was
 // invalidated.
 func HandOver(ctx context.Context, p *project.Project, by project.Caller, id string) (h Handover, err error) {
-	err = p.View(ctx, by, func(s *project.Step) error {
+	err = p.View(ctx, by, func(s *project.Op) error {
 		if h.Frame, err = handedOver(s, id); err != nil {
 			return err
 		}
@@ -49,18 +49,18 @@ func HandOver(ctx context.Context, p *project.Project, by project.Caller, id str
 const maxAround = 50
 
 // closingOf returns a frame that is handed over, with its place in the tree.
-func closingOf(s *project.Step, frame core.Frame) (c digest.Closing, err error) {
+func closingOf(s *project.Op, frame core.Frame) (c summaries.Continuation, err error) {
 	if c, _, err = project.ClosingOf(s.Tx, frame); err != nil {
 		return c, err
 	}
 	if c.Above, err = s.Tx.Ancestors(frame.ID, 0); err != nil {
 		return c, err
 	}
-	session, err := project.RecordPresence.Of(s.Tx, frame.Session)
+	session, err := project.RecordHookState.Find(s.Tx, frame.Session)
 	if err != nil {
 		return c, err
 	}
-	c.Last = session.Fallback
+	c.Last = session.LastMessage
 	if len(c.Above) == 0 {
 		return c, nil
 	}
@@ -74,7 +74,7 @@ func closingOf(s *project.Step, frame core.Frame) (c digest.Closing, err error) 
 }
 
 // handedOver returns the frame of HandOver.
-func handedOver(s *project.Step, id string) (frame core.Frame, err error) {
+func handedOver(s *project.Op, id string) (frame core.Frame, err error) {
 	if id != "" {
 		frame, err = s.Resolve(id)
 		if err == nil && frame.Status == core.Invalidated {
@@ -86,7 +86,7 @@ func handedOver(s *project.Step, id string) (frame core.Frame, err error) {
 	if ok || err != nil {
 		return frame, err
 	}
-	var around core.Surroundings
+	var around core.ContextInput
 	switch err := offers(s, &around); {
 	case err != nil:
 		return frame, err

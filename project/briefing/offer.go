@@ -35,8 +35,8 @@ type offer struct {
 
 // offers adds the frames that a new session could take up: unfinished ones, and the root that
 // ended last. It adds nothing for a subagent, which takes up no frames.
-func offers(s *project.Step, around *core.Surroundings) (err error) {
-	if s.Session.Parent != "" || s.By.Parent != "" {
+func offers(s *project.Op, around *core.ContextInput) (err error) {
+	if s.Session.Parent != "" || s.Caller.Parent != "" {
 		return nil
 	}
 	if around.Unfinished, err = unfinished(s); err != nil {
@@ -54,7 +54,7 @@ const (
 
 // finished returns, among the roots in which no session works any more, the one that ended
 // last, if it left something open.
-func finished(s *project.Step) (left core.Finished, err error) {
+func finished(s *project.Op) (left core.EndedRoot, err error) {
 	roots, err := s.Tx.FindFrames(project.FrameQuery{
 		Roots: true, Statuses: []core.Status{core.Completed, core.Failed, core.Blocked}, Order: project.RecentFirst, Limit: maxFinished,
 	})
@@ -73,7 +73,7 @@ func finished(s *project.Step) (left core.Finished, err error) {
 		if err != nil || !ok || len(c.Open()) == 0 {
 			return left, err
 		}
-		return core.Finished{Frame: root, Text: c.Text(maxLeft)}, nil
+		return core.EndedRoot{Frame: root, Text: c.Text(maxLeft)}, nil
 	}
 	return left, nil
 }
@@ -81,7 +81,7 @@ func finished(s *project.Step) (left core.Finished, err error) {
 // unfinished returns the frames that ended sessions left unfinished: first those with
 // planned or open frames below them, roots before others, then by the latest change. It
 // leaves out roots without work.
-func unfinished(s *project.Step) (left []core.Frame, err error) {
+func unfinished(s *project.Op) (left []core.Frame, err error) {
 	var offers []offer
 	for _, q := range orphans {
 		q.Order, q.Limit = project.RecentFirst, maxOrphans
@@ -109,7 +109,7 @@ func unfinished(s *project.Step) (left []core.Frame, err error) {
 }
 
 // rankOf returns the rank of a frame among the offers; 0 if flame does not offer it.
-func rankOf(s *project.Step, frame core.Frame) (int, error) {
+func rankOf(s *project.Op, frame core.Frame) (int, error) {
 	if mine := frame.Session == s.Session.ID; mine {
 		return 0, nil
 	}
@@ -135,9 +135,9 @@ func rankOf(s *project.Step, frame core.Frame) (int, error) {
 
 // isLeft reports whether no session works in an unfinished frame any more. About sessions of
 // another machine, flame only knows how long they were silent.
-func isLeft(s *project.Step, frame core.Frame) (bool, error) {
+func isLeft(s *project.Op, frame core.Frame) (bool, error) {
 	isQuiet := s.Now-frame.UpdatedAt > core.Millis(quiet.Milliseconds())
-	if frame.Foreign() {
+	if frame.IsRemote() {
 		return isQuiet && frame.Status == core.InProgress, nil
 	}
 	if frame.Status == core.Blocked {

@@ -19,7 +19,7 @@ type UserWords struct {
 }
 
 // recordUserWords, by session, holds what its user said, oldest first, for the contexts after compactions.
-const recordUserWords project.Kind[[]UserWords] = "words"
+const recordUserWords project.RecordKind[[]UserWords] = "words"
 
 // Limits of a user's words in the store, in bytes and in number.
 const (
@@ -29,7 +29,7 @@ const (
 )
 
 // NoteWords keeps what the user said in a session, each once.
-func NoteWords(s *project.Step, words ...UserWords) error {
+func NoteWords(s *project.Op, words ...UserWords) error {
 	if len(words) == 0 || s.Session.Parent != "" {
 		return nil
 	}
@@ -55,23 +55,23 @@ func unheard(all, words []UserWords) []UserWords {
 }
 
 // Dialogs returns the user's words in a conversation that no prompt reported, without those that flame keeps already.
-func Dialogs(s *project.Step, history []fold.Message) ([]UserWords, error) {
+func Dialogs(s *project.Op, history []fold.Message) ([]UserWords, error) {
 	var said []UserWords
 	for _, m := range history {
-		if m.Said != "" {
-			said = append(said, UserWords{m.Name, m.Said})
+		if m.UserWords != "" {
+			said = append(said, UserWords{m.Name, m.UserWords})
 		}
 	}
 	if len(said) == 0 || s.Fresh || s.Session.Parent != "" {
 		return nil, nil
 	}
-	known, err := recordUserWords.Of(s.Tx, s.Session.ID)
+	known, err := recordUserWords.Find(s.Tx, s.Session.ID)
 	return unheard(known, said), err
 }
 
 // userWords returns a text with what the user said in the session; empty if that is nothing.
-func userWords(s *project.Step, maxChars int) (string, error) {
-	all, err := recordUserWords.Of(s.Tx, s.Session.ID)
+func userWords(s *project.Op, maxChars int) (string, error) {
+	all, err := recordUserWords.Find(s.Tx, s.Session.ID)
 	texts := lo.FilterMap(all, func(w UserWords, _ int) (string, bool) { return w.Text, w.Text != "" })
 	return core.BuildUserWords(texts, string(op.Search), maxChars), err
 }

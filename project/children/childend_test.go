@@ -16,17 +16,17 @@ import (
 func TestEachEndOfAChildHasItsEvent(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		ended children.Ended
+		ended children.EndReport
 		want  string
 		event string
 	}{
 		"done":                     {projecttest.Completed("look", "LAST"), "completed look: LAST", core.SubagentCompleted},
 		"done without words":       {projecttest.Completed("look", ""), "completed look: (ended without a last message)", core.SubagentCompleted},
-		"failed, as its call says": {children.Ended{Call: "call-look", End: core.ChildFailed, Last: "no"}, "failed look: no", core.SubagentError},
-		"out of time":              {children.Ended{Session: "look", End: core.ChildTimedOut}, "failed look: (ran out of time)", core.SubagentTimeout},
-		"stopped": {children.Ended{Session: "look", End: core.ChildCancelled}, "blocked look: (stopped before it was finished)",
+		"failed, as its call says": {children.EndReport{Call: "call-look", End: core.ChildFailed, Last: "no"}, "failed look: no", core.SubagentError},
+		"out of time":              {children.EndReport{Session: "look", End: core.ChildTimedOut}, "failed look: (ran out of time)", core.SubagentTimeout},
+		"stopped": {children.EndReport{Session: "look", End: core.ChildCancelled}, "blocked look: (stopped before it was finished)",
 			core.SubagentCancelled},
-		"lost": {children.Ended{Session: "look", End: core.ChildOrphaned}, "blocked look: (its host no longer runs it)", core.SubagentOrphaned},
+		"lost": {children.EndReport{Session: "look", End: core.ChildOrphaned}, "blocked look: (its host no longer runs it)", core.SubagentOrphaned},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -60,8 +60,8 @@ func TestAnEndIsOverruledOnlyByTheWorkItself(t *testing.T) {
 			t.Parallel()
 			f := projecttest.Working(t)
 			f.SpawnAll(projecttest.Host("s"), "look")
-			f.EndChild(projecttest.Host("s"), children.Ended{Session: "look", End: tt.first, Last: "first"})
-			f.EndChild(projecttest.Host("s"), children.Ended{Session: "look", End: tt.then, Last: "then"})
+			f.EndChild(projecttest.Host("s"), children.EndReport{Session: "look", End: tt.first, Last: "first"})
+			f.EndChild(projecttest.Host("s"), children.EndReport{Session: "look", End: tt.then, Last: "then"})
 			assert.Equal(t, []string{"in_progress work", "  " + tt.want}, f.Draw())
 		})
 	}
@@ -72,8 +72,8 @@ func TestAChildThatEndsUnboundIsKnownByItsCall(t *testing.T) {
 	f := projecttest.Working(t)
 	f.Spawn(projecttest.Host("s"), "call-1", "failed at once")
 	f.Spawn(projecttest.Host("s"), "call-2", "done at once")
-	f.EndChild(projecttest.Host("s"), children.Ended{Call: "call-1", End: core.ChildFailed, Last: "no"})
-	f.EndChild(projecttest.Host("s"), children.Ended{Call: "call-2", Session: "c2", End: core.ChildCompleted, Last: "yes"})
+	f.EndChild(projecttest.Host("s"), children.EndReport{Call: "call-1", End: core.ChildFailed, Last: "no"})
+	f.EndChild(projecttest.Host("s"), children.EndReport{Call: "call-2", Session: "c2", End: core.ChildCompleted, Last: "yes"})
 	assert.Equal(t, []string{"in_progress work", "  failed failed at once: no", "  completed done at once: yes"}, f.Draw())
 }
 
@@ -85,7 +85,7 @@ func TestAnUnknownChildStaysUnknown(t *testing.T) {
 	f.Prompt(projecttest.Host("s"), "first", "work")
 	f.EndChild(projecttest.Host("s"), projecttest.Completed("c", "LAST"))
 	f.EndChild(projecttest.Host("s"), projecttest.Completed("s", "a session is no child of its own"))
-	f.EndChild(projecttest.Host("s"), children.Ended{Call: "unknown", End: core.ChildFailed})
+	f.EndChild(projecttest.Host("s"), children.EndReport{Call: "unknown", End: core.ChildFailed})
 	assert.Equal(t, []string{"in_progress work"}, f.Draw())
 }
 
@@ -95,7 +95,7 @@ func TestFramesThatAChildPushedEndWithIt(t *testing.T) {
 	f.SpawnAll(projecttest.Host("s"), "look")
 	f.Push(projecttest.Agent("look"), "closer")
 	f.Push(projecttest.Agent("look"), "closest")
-	f.EndChild(projecttest.Host("s"), children.Ended{Session: "look", End: core.ChildFailed, Last: "no"})
+	f.EndChild(projecttest.Host("s"), children.EndReport{Session: "look", End: core.ChildFailed, Last: "no"})
 	assert.Equal(t, []string{"in_progress work", "  failed look: no", "    failed closer", "      failed closest"}, f.Draw())
 	_, err := stack.Pop(f.Ctx, f.Project, projecttest.Host("s"), stack.PopArgs{Frame: f.Current(projecttest.Host("s")), Status: core.Completed})
 	require.NoError(t, err, "nothing below it is left open")
@@ -119,7 +119,7 @@ func TestAFrameWaitsForOthersBelowIt(t *testing.T) {
 	}{
 		"until they are done": {func(*projecttest.Fixture) {}, []string{"  failed outer: no", "    completed inner: LAST"}},
 		"also when its host has let it go": {func(f *projecttest.Fixture) {
-			require.NoError(f.T, turns.End(f.Ctx, f.Project, projecttest.Host("s"), turns.Turn{Running: []string{"inner"}}))
+			require.NoError(f.T, turns.End(f.Ctx, f.Project, projecttest.Host("s"), turns.EndReport{Running: []string{"inner"}}))
 		}, []string{"  failed outer: no", "    completed inner: LAST"}},
 		"and with them when the session ends": {func(f *projecttest.Fixture) {
 			require.NoError(f.T, children.EndSession(f.Ctx, f.Project, projecttest.Host("s")))
@@ -133,7 +133,7 @@ func TestAFrameWaitsForOthersBelowIt(t *testing.T) {
 			f := projecttest.Working(t)
 			f.SpawnAll(projecttest.Host("s"), "outer")
 			f.SpawnAll(projecttest.Agent("outer"), "inner")
-			f.EndChild(projecttest.Host("s"), children.Ended{Session: "outer", End: core.ChildFailed, Last: "no"})
+			f.EndChild(projecttest.Host("s"), children.EndReport{Session: "outer", End: core.ChildFailed, Last: "no"})
 			assert.Contains(t, f.Draw(), "  in_progress outer", "it is not over while inner works")
 			tt.meanwhile(f)
 			f.EndChild(projecttest.Agent("outer"), projecttest.Completed("inner", "LAST"))

@@ -22,7 +22,7 @@ type Delegation struct {
 	Title    string // of that session
 	Bare     bool   // the caller asks for no context
 	MaxChars int    // of the context, in characters; 0: as much as fits the budget
-	Attempt  briefing.Attempt
+	Attempt  briefing.TaskIdentity
 }
 
 // Delegated is the result of Delegate.
@@ -43,12 +43,12 @@ func Delegate(p *project.Project, tx project.Tx, by project.Caller, d Delegation
 	if err := s.Enter(); err != nil {
 		return made, err
 	}
-	err = s.Change(func(s *project.Step) error {
+	err = s.Change(func(s *project.Op) error {
 		parent, err := delegateUnder(s, d.Under)
 		if err == nil {
 			made.Frame, err = s.Create(core.Frame{Parent: parent, Goal: core.OneLine(d.Goal, project.MaxTitle), Status: core.InProgress})
 		}
-		if err == nil && d.Attempt != (briefing.Attempt{}) {
+		if err == nil && d.Attempt != (briefing.TaskIdentity{}) {
 			err = briefing.Attempts.Save(s.Tx, made.Frame.ID, d.Attempt)
 		}
 		if err == nil && !d.Bare {
@@ -65,9 +65,9 @@ func Delegate(p *project.Project, tx project.Tx, by project.Caller, d Delegation
 }
 
 // delegateUnder returns the id of the frame below which to make an agent's.
-func delegateUnder(s *project.Step, ref string) (string, error) {
+func delegateUnder(s *project.Op, ref string) (string, error) {
 	switch {
-	case ref == "" && s.By.Anonymous():
+	case ref == "" && s.Caller.Anonymous():
 		return outsideAgents(s)
 	case ref == "":
 		return spawnParent(s)
@@ -86,7 +86,7 @@ func delegateUnder(s *project.Step, ref string) (string, error) {
 // outsideAgents returns the frame in which a person at a shell works: the frame of the latest
 // work, but not one in which an agent works. Without such a frame it makes one, so that
 // agents started one after the other are in one tree.
-func outsideAgents(s *project.Step) (string, error) {
+func outsideAgents(s *project.Op) (string, error) {
 	id, err := spawnParent(s)
 	for err == nil && id != "" {
 		frame, err := s.Tx.Frame(id)
@@ -106,7 +106,7 @@ func outsideAgents(s *project.Step) (string, error) {
 }
 
 // isAgents reports whether an agent, or a host's own subagent, works in a frame.
-func isAgents(s *project.Step, frame core.Frame) (bool, error) {
+func isAgents(s *project.Op, frame core.Frame) (bool, error) {
 	agent := ""
 	if known, err := project.RecordAgentFrame.Load(s.Tx, frame.ID, &agent); known || err != nil {
 		return known, err
@@ -117,8 +117,8 @@ func isAgents(s *project.Step, frame core.Frame) (bool, error) {
 
 // EndDelegation ends the frame of an agent in the way its run ended, and the other frames
 // of its session, if flame knows that. A repeated call changes nothing.
-func EndDelegation(ctx context.Context, p *project.Project, by project.Caller, frame string, ended Ended) error {
-	return p.Update(ctx, by, func(s *project.Step) error {
+func EndDelegation(ctx context.Context, p *project.Project, by project.Caller, frame string, ended EndReport) error {
+	return p.Update(ctx, by, func(s *project.Op) error {
 		s.Agent = ended.Agent
 		how := project.Ending{End: ended.End, Last: ended.Last, Agent: true}
 		session, err := s.Tx.Session(ended.Session)
@@ -128,20 +128,20 @@ func EndDelegation(ctx context.Context, p *project.Project, by project.Caller, f
 		if err = project.IgnoreMissing(err); err != nil {
 			return err
 		}
-		return endSpawn(s, Asked{Frame: frame}, how)
+		return endSpawn(s, RequestedChild{Frame: frame}, how)
 	})
 }
 
 // EndAbove ends the frame above an agent's frame, if it is still in progress, because the
 // agent did not do the work that the session handed over to it.
 func EndAbove(ctx context.Context, p *project.Project, by project.Caller, frame string, status core.Status, why string) error {
-	return p.Update(ctx, by, func(s *project.Step) error {
+	return p.Update(ctx, by, func(s *project.Op) error {
 		f, err := s.Tx.Frame(frame)
 		if err != nil || f.Parent == "" {
 			return project.IgnoreMissing(err)
 		}
 		above, err := s.Tx.Frame(f.Parent)
-		if err != nil || !above.Open() {
+		if err != nil || !above.IsOpen() {
 			return project.IgnoreMissing(err)
 		}
 		return stack.End(s, &above, status, fmt.Sprintf("(handed over, and not done) %s", why))
@@ -151,8 +151,8 @@ func EndAbove(ctx context.Context, p *project.Project, by project.Caller, frame 
 // OpenAbove returns the nearest frame in progress above a frame, for work that continues the
 // frame's; empty without one. It reopens a root that ended only because its session ended.
 func OpenAbove(ctx context.Context, p *project.Project, frame string) (open string, err error) {
-	by := project.Caller{Host: project.CommandLine, Trust: project.ByFlame}
-	err = p.Run(ctx, by, func(s *project.Step) error {
+	by := project.Caller{Host: project.CommandLine, Trust: project.TrustFlame}
+	err = p.Run(ctx, by, func(s *project.Op) error {
 		f, err := s.Tx.Frame(frame)
 		if err != nil {
 			return project.IgnoreMissing(err)
@@ -169,12 +169,12 @@ func OpenAbove(ctx context.Context, p *project.Project, frame string) (open stri
 			return err
 		}
 		open = root.ID
-		return s.Change(func(s *project.Step) error {
+		return s.Change(func(s *project.Op) error {
 			session, err := s.Tx.Session(root.Session)
 			if err != nil {
 				return err
 			}
-			return s.As(session, (*project.Step).ResumeRoot)
+			return s.As(session, (*project.Op).ResumeRoot)
 		})
 	})
 	return open, err

@@ -11,10 +11,10 @@ import (
 	"flame/project/stack"
 )
 
-// Ended says which child ended, how, and what it said last.
-type Ended struct {
+// EndReport says which child ended, how, and what it said last.
+type EndReport struct {
 	Agent      string // id of the agent; empty for a host's own child
-	Session    string // the child's; empty: the session of Call
+	Session    string // the child's; empty: the session of SpawnCall
 	Call       string // the host's id of the call that asked for the child; may be empty
 	End        core.ChildEnd
 	Last       string // its last message, or the error
@@ -27,24 +27,24 @@ type Ended struct {
 // below that end with it. While another agent still works below the child's frame, that
 // frame waits for the other agent. A repeated call changes nothing, except that an orphaned
 // child may still complete. An unknown child stays unknown.
-func End(ctx context.Context, p *project.Project, by project.Caller, ended Ended) error {
-	return p.Run(ctx, by, func(s *project.Step) error {
+func End(ctx context.Context, p *project.Project, by project.Caller, ended EndReport) error {
+	return p.Run(ctx, by, func(s *project.Op) error {
 		if s.Fresh {
 			return nil
 		}
-		return s.Change(func(s *project.Step) error { return end(s, ended) })
+		return s.Change(func(s *project.Op) error { return end(s, ended) })
 	})
 }
 
-func end(s *project.Step, ended Ended) error {
+func end(s *project.Op, ended EndReport) error {
 	id := ended.Session
 	if ended.Call != "" {
-		asked, err := recordSpawn.Of(s.Tx, ended.Call)
+		asked, err := recordSpawn.Find(s.Tx, ended.Call)
 		if err != nil {
 			return err
 		}
 		if id != "" && asked.Child == "" {
-			if _, err := bind(s, Start{Call: ended.Call, Session: id}); err != nil {
+			if _, err := bind(s, ChildStart{Call: ended.Call, Session: id}); err != nil {
 				return err
 			}
 		}
@@ -72,29 +72,29 @@ func end(s *project.Step, ended Ended) error {
 
 // frameAtLast makes a frame for a child that has none, if its whole run was worth one: not
 // every host reports its children before they end.
-func frameAtLast(s *project.Step, child string, messages int) error {
+func frameAtLast(s *project.Op, child string, messages int) error {
 	session, err := s.Tx.Session(child)
 	if err != nil || !session.Tracked || session.HasFrame() || session.IsCompleted {
 		return project.IgnoreMissing(err)
 	}
-	return s.As(session, func(s *project.Step) error {
+	return s.As(session, func(s *project.Op) error {
 		s.Session.MessageCount = max(s.Session.MessageCount, messages)
 		return tryHeuristics(s)
 	})
 }
 
 // countChildLater has flame count the child's own log soon.
-func countChildLater(s *project.Step, child, path string) error {
+func countChildLater(s *project.Op, child, path string) error {
 	session, err := s.Tx.Session(child)
 	if err != nil || path == "" {
 		return project.IgnoreMissing(err)
 	}
-	return s.As(session, func(s *project.Step) error { return s.CountLater(path) })
+	return s.As(session, func(s *project.Op) error { return s.CountLater(path) })
 }
 
 // handedOver records that the host gave the child's summary to the parent, if text contains
 // it.
-func handedOver(s *project.Step, child, text string) error {
+func handedOver(s *project.Op, child, text string) error {
 	session, err := s.Tx.Session(child)
 	if err != nil || text == "" || !session.HasFrame() {
 		return project.IgnoreMissing(err)
@@ -103,11 +103,11 @@ func handedOver(s *project.Step, child, text string) error {
 	if err != nil || !strings.Contains(text, strings.TrimSpace(frame.Summary)) {
 		return project.IgnoreMissing(err)
 	}
-	return project.RecordPresence.Change(s.Tx, child, func(theirs *project.Presence) { theirs.Told = true })
+	return project.RecordHookState.Change(s.Tx, child, func(theirs *project.HookState) { theirs.SummaryDelivered = true })
 }
 
 // endChild is End for a session whose id is known.
-func endChild(s *project.Step, id string, how project.Ending) error {
+func endChild(s *project.Op, id string, how project.Ending) error {
 	session, err := s.Tx.Session(id)
 	if err != nil || session.Parent == "" || session.IsCompleted && how.End != core.ChildCompleted {
 		return project.IgnoreMissing(err)
@@ -129,7 +129,7 @@ func endChild(s *project.Step, id string, how project.Ending) error {
 	if err := endLater(s, id, nil); err != nil {
 		return err
 	}
-	if err := s.As(session, func(s *project.Step) error { return endHere(s, how) }); err != nil {
+	if err := s.As(session, func(s *project.Op) error { return endHere(s, how) }); err != nil {
 		return err
 	}
 	if session, err = s.Tx.Session(id); err != nil {
@@ -139,7 +139,7 @@ func endChild(s *project.Step, id string, how project.Ending) error {
 }
 
 // endHere ends the session of a child, with its frames.
-func endHere(s *project.Step, how project.Ending) error {
+func endHere(s *project.Op, how project.Ending) error {
 	if err := tryHeuristics(s); err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func endHere(s *project.Step, how project.Ending) error {
 
 // endAbove ends the children that only waited for this child: the one that asked for it, and
 // the one in whose frame this child's frame lies.
-func endAbove(s *project.Step, child core.Session) error {
+func endAbove(s *project.Op, child core.Session) error {
 	if err := endParent(s, child.Parent); err != nil || !child.HasFrame() {
 		return err
 	}
@@ -172,43 +172,43 @@ func endAbove(s *project.Step, child core.Session) error {
 }
 
 // lastWords adds the last message that flame saw of the child, if its end brought none.
-func lastWords(s *project.Step, id string, how project.Ending) (project.Ending, error) {
+func lastWords(s *project.Op, id string, how project.Ending) (project.Ending, error) {
 	if how.Last != "" {
 		return how, nil
 	}
-	theirs, err := project.RecordPresence.Of(s.Tx, id)
-	how.Last = theirs.Fallback
+	theirs, err := project.RecordHookState.Find(s.Tx, id)
+	how.Last = theirs.LastMessage
 	return how, err
 }
 
 // waitsBelow reports whether another session, here or on another machine, still works
 // below the child's frame.
-func waitsBelow(s *project.Step, child core.Session) (bool, error) {
+func waitsBelow(s *project.Op, child core.Session) (bool, error) {
 	open, err := openBelow(s, child)
-	return slices.ContainsFunc(open, func(f core.Frame) bool { return f.Foreign() || f.Session != child.ID && f.Session != "" }), err
+	return slices.ContainsFunc(open, func(f core.Frame) bool { return f.IsRemote() || f.Session != child.ID && f.Session != "" }), err
 }
 
 // busyItself reports whether the child has frames of its own in progress below
 // its first one.
-func busyItself(s *project.Step, child core.Session) (bool, error) {
+func busyItself(s *project.Op, child core.Session) (bool, error) {
 	open, err := openBelow(s, child)
 	return slices.ContainsFunc(open, func(f core.Frame) bool { return f.ID != child.Root }), err
 }
 
 // openBelow returns the child's frame and those below it that are in progress, oldest first.
 // It leaves out the child's own frame if another machine took it over.
-func openBelow(s *project.Step, child core.Session) ([]core.Frame, error) {
+func openBelow(s *project.Op, child core.Session) ([]core.Frame, error) {
 	if !child.HasFrame() {
 		return nil, nil
 	}
 	open, err := s.Tx.FindFrames(project.FrameQuery{Under: child.Root, Statuses: []core.Status{core.InProgress}})
-	return slices.DeleteFunc(open, func(f core.Frame) bool { return f.ID == child.Root && f.Foreign() }), err
+	return slices.DeleteFunc(open, func(f core.Frame) bool { return f.ID == child.Root && f.IsRemote() }), err
 }
 
 // endFrames ends the frames that the child left in progress, the newest first, and records
 // the child's end. The summary goes to the child's first frame, unless the child wrote one
 // there itself and left no last message.
-func endFrames(s *project.Step, how project.Ending) error {
+func endFrames(s *project.Op, how project.Ending) error {
 	child := s.Session
 	if !child.HasFrame() {
 		return nil
@@ -218,7 +218,7 @@ func endFrames(s *project.Step, how project.Ending) error {
 		return err
 	}
 	for _, frame := range slices.Backward(open) {
-		if frame.ID == child.Root || frame.Foreign() {
+		if frame.ID == child.Root || frame.IsRemote() {
 			continue
 		}
 		if err := stack.End(s, &frame, how.End.Status(), ""); err != nil {
@@ -226,7 +226,7 @@ func endFrames(s *project.Step, how project.Ending) error {
 		}
 	}
 	frame, err := s.Tx.Frame(child.Root)
-	if err != nil || frame.Foreign() || !frame.CanMove(how.End.Status()) || frame.Status == how.End.Status() {
+	if err != nil || frame.IsRemote() || !frame.CanTransition(how.End.Status()) || frame.Status == how.End.Status() {
 		return project.IgnoreMissing(err)
 	}
 	summary := how.Summary()
@@ -241,8 +241,8 @@ func endFrames(s *project.Step, how project.Ending) error {
 
 // endLater records how a child ended, until the work below it has ended; nil forgets it. It
 // does not replace a recorded end by orphaned: the host of an ended child no longer runs it.
-func endLater(s *project.Step, id string, how *project.Ending) error {
-	return project.RecordPresence.Change(s.Tx, id, func(theirs *project.Presence) {
+func endLater(s *project.Op, id string, how *project.Ending) error {
+	return project.RecordHookState.Change(s.Tx, id, func(theirs *project.HookState) {
 		if how == nil || theirs.Ended == nil || how.End != core.ChildOrphaned {
 			theirs.Ended = how
 		}
@@ -250,8 +250,8 @@ func endLater(s *project.Step, id string, how *project.Ending) error {
 }
 
 // endParent ends a child that only waited for the children below it.
-func endParent(s *project.Step, id string) error {
-	theirs, err := project.RecordPresence.Of(s.Tx, id)
+func endParent(s *project.Op, id string) error {
+	theirs, err := project.RecordHookState.Find(s.Tx, id)
 	if err != nil || theirs.Ended == nil {
 		return err
 	}
@@ -265,11 +265,11 @@ const continued = " (continued)"
 // child continues in a new frame beside it. Continue returns the context of the new frame,
 // in at most maxChars characters.
 func Continue(ctx context.Context, p *project.Project, by project.Caller, child string, maxChars int) (context string, err error) {
-	err = p.Run(ctx, by, func(s *project.Step) error {
+	err = p.Run(ctx, by, func(s *project.Op) error {
 		if s.Fresh {
 			return nil
 		}
-		return s.Change(func(s *project.Step) error {
+		return s.Change(func(s *project.Op) error {
 			session, err := s.Tx.Session(child)
 			if err != nil || !session.IsCompleted {
 				return project.IgnoreMissing(err)
@@ -289,7 +289,7 @@ func Continue(ctx context.Context, p *project.Project, by project.Caller, child 
 
 // Resume makes a new frame for the caller's session, if it is a finished child, to continue
 // in.
-func Resume(s *project.Step) error {
+func Resume(s *project.Op) error {
 	if !s.Session.IsCompleted {
 		return nil
 	}
@@ -315,11 +315,12 @@ func Resume(s *project.Step) error {
 		return err
 	}
 	s.Session.Root, s.Session.Current = frame.ID, frame.ID
-	return project.RecordPresence.Change(s.Tx, s.Session.ID, func(mine *project.Presence) { mine.Told, mine.Fallback, mine.Ended = false, "", nil })
+	return project.RecordHookState.Change(s.Tx, s.Session.ID,
+		func(mine *project.HookState) { mine.SummaryDelivered, mine.LastMessage, mine.Ended = false, "", nil })
 }
 
 // endCall ends a child whose session is unknown, by the call that asked for the child.
-func endCall(s *project.Step, call string, asked Asked, how project.Ending) error {
+func endCall(s *project.Op, call string, asked RequestedChild, how project.Ending) error {
 	if asked.Parent == "" {
 		return nil // the call is not known
 	}
@@ -330,7 +331,7 @@ func endCall(s *project.Step, call string, asked Asked, how project.Ending) erro
 
 // countUnbound counts a child that ended while its session was unknown: as ended, or as
 // skipped if it has no frame.
-func countUnbound(s *project.Step, asked Asked) error {
+func countUnbound(s *project.Op, asked RequestedChild) error {
 	if !asked.Watched || asked.Over {
 		return nil
 	}
@@ -344,12 +345,12 @@ func countUnbound(s *project.Step, asked Asked) error {
 }
 
 // endSpawn ends the frame of a child that has no session.
-func endSpawn(s *project.Step, asked Asked, how project.Ending) error {
+func endSpawn(s *project.Op, asked RequestedChild, how project.Ending) error {
 	if asked.Frame == "" {
 		return nil
 	}
 	frame, err := s.Tx.Frame(asked.Frame)
-	if err != nil || frame.Foreign() || !frame.CanMove(how.End.Status()) {
+	if err != nil || frame.IsRemote() || !frame.CanTransition(how.End.Status()) {
 		return project.IgnoreMissing(err)
 	}
 	if err := stack.End(s, &frame, how.End.Status(), how.Summary()); err != nil {
@@ -359,7 +360,7 @@ func endSpawn(s *project.Step, asked Asked, how project.Ending) error {
 }
 
 // tellEnd records the event of a child's end.
-func tellEnd(s *project.Step, how project.Ending, frame core.Frame, child string) error {
+func tellEnd(s *project.Op, how project.Ending, frame core.Frame, child string) error {
 	if how.Agent {
 		return nil
 	}

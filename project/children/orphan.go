@@ -18,7 +18,7 @@ import (
 // child reports its own children. Orphan works in batches, each complete in itself.
 func Orphan(ctx context.Context, p *project.Project, by project.Caller, running []string) error {
 	var children, calls []string
-	err := p.View(ctx, by, func(s *project.Step) (err error) {
+	err := p.View(ctx, by, func(s *project.Op) (err error) {
 		if !s.Fresh {
 			children, calls, err = lost(s, running)
 		}
@@ -27,7 +27,7 @@ func Orphan(ctx context.Context, p *project.Project, by project.Caller, running 
 	if err != nil {
 		return err
 	}
-	err = eachFor(ctx, p, by, children, func(s *project.Step, child string) error {
+	err = eachFor(ctx, p, by, children, func(s *project.Op, child string) error {
 		return endChild(s, child, project.Ending{End: core.ChildOrphaned})
 	})
 	if err != nil {
@@ -38,7 +38,7 @@ func Orphan(ctx context.Context, p *project.Project, by project.Caller, running 
 
 // eachFor runs work on ids in batches on behalf of a caller, and saves the caller's session if work
 // changed it.
-func eachFor(ctx context.Context, p *project.Project, by project.Caller, ids []string, work func(s *project.Step, id string) error) error {
+func eachFor(ctx context.Context, p *project.Project, by project.Caller, ids []string, work func(s *project.Op, id string) error) error {
 	return project.InBatches(ctx, p, ids, func(tx project.Tx, id string) (none struct{}, err error) {
 		s := p.Step(tx, by)
 		if err := s.Enter(); err != nil {
@@ -54,7 +54,7 @@ func eachFor(ctx context.Context, p *project.Project, by project.Caller, ids []s
 
 // lost returns the session ids of the children to orphan, the latest activity first, and the
 // calls by the caller and by those children, which Orphan may forget.
-func lost(s *project.Step, running []string) (children, calls []string, err error) {
+func lost(s *project.Op, running []string) (children, calls []string, err error) {
 	var family []core.Session
 	met := map[string]bool{s.Session.ID: true}
 	for parents := []string{s.Session.ID}; len(parents) > 0; parents = parents[1:] {
@@ -82,7 +82,7 @@ func lost(s *project.Step, running []string) (children, calls []string, err erro
 
 // dropSpawn forgets a call, unless its child still runs. The frame made for a child that
 // its host never started becomes blocked.
-func dropSpawn(s *project.Step, call string) error {
+func dropSpawn(s *project.Op, call string) error {
 	asked, there, err := recordSpawn.Get(s.Tx, call)
 	if err != nil || !there {
 		return err
@@ -101,15 +101,15 @@ func dropSpawn(s *project.Step, call string) error {
 // neverStarted is the summary of a frame whose child never started.
 const neverStarted = "(its subagent was never started)"
 
-func stillRuns(s *project.Step, child string) (bool, error) {
+func stillRuns(s *project.Op, child string) (bool, error) {
 	session, err := s.Tx.Session(child)
 	return err == nil && !session.IsCompleted, project.IgnoreMissing(err)
 }
 
 // waiting returns the watched children whose sessions are unknown. Their calls stand in for
 // the sessions.
-func waiting(s *project.Step) (list []core.Session, err error) {
-	err = recordSpawn.Each(s.Tx, func(call string, asked Asked) error {
+func waiting(s *project.Op) (list []core.Session, err error) {
+	err = recordSpawn.Each(s.Tx, func(call string, asked RequestedChild) error {
 		if asked.Child == "" && asked.Watched && !asked.Over {
 			list = append(list, core.Session{
 				ID: call, Parent: asked.Parent, Host: asked.Host, Title: asked.Title, State: core.SessionActive, Root: asked.Frame, Current: asked.Frame,
@@ -124,13 +124,13 @@ func waiting(s *project.Step) (list []core.Session, err error) {
 // Interrupt cancels the children of a session that its host ran in the foreground: a person's
 // prompt shows that the turn which waited for them is over, even if the host did not report
 // that. Children in the background continue.
-func Interrupt(s *project.Step, parent string) error {
+func Interrupt(s *project.Op, parent string) error {
 	calls, err := s.Tx.RecordsOf(string(recordSpawn), parent)
 	if err != nil {
 		return err
 	}
 	for _, call := range calls {
-		asked, err := recordSpawn.Of(s.Tx, call)
+		asked, err := recordSpawn.Find(s.Tx, call)
 		if err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func Interrupt(s *project.Step, parent string) error {
 }
 
 // cancel ends a child that its host ran in the foreground, and first the children below it.
-func cancel(s *project.Step, call string, asked Asked) error {
+func cancel(s *project.Op, call string, asked RequestedChild) error {
 	how := project.Ending{End: core.ChildCancelled}
 	if asked.Child == "" {
 		return endCall(s, call, asked, how)
@@ -159,7 +159,7 @@ func cancel(s *project.Step, call string, asked Asked) error {
 
 // EndElsewhere ends everything that only waited for a frame that ended on another machine:
 // children of sessions here, and a root whose session left that work below it.
-func EndElsewhere(s *project.Step, id string) error {
+func EndElsewhere(s *project.Op, id string) error {
 	frame, err := s.Tx.Frame(id)
 	if err != nil || frame.Status == core.InProgress || frame.Status == core.Planned {
 		return project.IgnoreMissing(err)
@@ -172,7 +172,7 @@ func EndElsewhere(s *project.Step, id string) error {
 		return err
 	}
 	for _, f := range above {
-		if f.Session == "" || !f.Open() {
+		if f.Session == "" || !f.IsOpen() {
 			continue
 		}
 		if err := endParent(s, f.Session); err != nil {

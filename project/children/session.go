@@ -26,7 +26,7 @@ const trackedFor = time.Hour
 // once if its title matches a pattern, else once the heuristics pass (seeds, phase 1.5). A
 // repeated call changes nothing.
 func StartSession(ctx context.Context, p *project.Project, by project.Caller, title string) (session core.Session, err error) {
-	err = p.Update(ctx, by, func(s *project.Step) error {
+	err = p.Update(ctx, by, func(s *project.Op) error {
 		defer func() { session = s.Session }()
 		if title != "" {
 			s.Session.Title = core.OneLine(title, project.MaxTitle)
@@ -48,7 +48,7 @@ func StartSession(ctx context.Context, p *project.Project, by project.Caller, ti
 
 // Idle records that the caller's session waits for input. A tracked session with a frame
 // completes after the configured delay.
-func Idle(s *project.Step) error {
+func Idle(s *project.Op) error {
 	if err := tryHeuristics(s); err != nil {
 		return err
 	}
@@ -71,19 +71,19 @@ func Idle(s *project.Step) error {
 // EndSession records that the caller's session has ended in the caller's process, and with that, if no
 // other process goes on with it, the session.
 func EndSession(ctx context.Context, p *project.Project, by project.Caller) error {
-	return endSession(ctx, p, by, (*project.Presence).GoesOn)
+	return endSession(ctx, p, by, (*project.HookState).GoesOn)
 }
 
 // EndEverywhere records that the caller's session has ended, whatever processes it was opened in.
 func EndEverywhere(ctx context.Context, p *project.Project, by project.Caller) error {
-	return endSession(ctx, p, by, func(*project.Presence, *project.Step) bool { return false })
+	return endSession(ctx, p, by, func(*project.HookState, *project.Op) bool { return false })
 }
 
 // endSession ends the caller's session unless it goes on. It orphans the session's children,
 // and ends its root unless work is left below (stack.EndRoot). Other frames stay as they
 // are, so that another session can take them up.
-func endSession(ctx context.Context, p *project.Project, by project.Caller, goes func(*project.Presence, *project.Step) bool) error {
-	return p.Together(ctx, func(p *project.Project) error {
+func endSession(ctx context.Context, p *project.Project, by project.Caller, goes func(*project.HookState, *project.Op) bool) error {
+	return p.Batch(ctx, func(p *project.Project) error {
 		over, goesOn := false, false
 		err := p.Store.View(ctx, func(tx project.Tx) error {
 			session, err := tx.Session(by.Session)
@@ -93,8 +93,8 @@ func endSession(ctx context.Context, p *project.Project, by project.Caller, goes
 		if err != nil || over {
 			return err // a session that did nothing leaves nothing behind, not even the data folder
 		}
-		err = p.Update(ctx, by, func(s *project.Step) error {
-			return project.RecordPresence.Change(s.Tx, s.Session.ID, func(mine *project.Presence) { goesOn = goes(mine, s) })
+		err = p.Update(ctx, by, func(s *project.Op) error {
+			return project.RecordHookState.Change(s.Tx, s.Session.ID, func(mine *project.HookState) { goesOn = goes(mine, s) })
 		})
 		if err != nil || goesOn {
 			return err
@@ -102,10 +102,10 @@ func endSession(ctx context.Context, p *project.Project, by project.Caller, goes
 		if err := Orphan(ctx, p, by, nil); err != nil {
 			return err
 		}
-		return p.Run(ctx, by, func(s *project.Step) error {
+		return p.Run(ctx, by, func(s *project.Op) error {
 			s.Session.State = core.SessionEnded
 			err := errors.Join(
-				project.RecordPresence.Change(s.Tx, s.Session.ID, func(mine *project.Presence) { mine.Over = s.Now }),
+				project.RecordHookState.Change(s.Tx, s.Session.ID, func(mine *project.HookState) { mine.EndedAt = s.Now }),
 				s.Tx.SaveSession(s.Session), autonomy.ForgetScene(s.Tx, s.Session.ID),
 			)
 			if err != nil || s.Session.Parent != "" {
@@ -117,13 +117,13 @@ func endSession(ctx context.Context, p *project.Project, by project.Caller, goes
 }
 
 // forgetOldSubagents drops completed child sessions an hour after their end.
-func forgetOldSubagents(s *project.Step) error {
+func forgetOldSubagents(s *project.Op) error {
 	old, err := s.Tx.FindSessions(project.SessionQuery{Tracked: true, CompletedBefore: max(1, s.Now-core.Millis(trackedFor.Milliseconds()))})
 	if err != nil {
 		return err
 	}
 	for _, session := range old {
-		if s.Late() {
+		if s.OutOfTime() {
 			return nil // the next session that falls idle continues
 		}
 		if session.ID != s.Session.ID {
@@ -138,7 +138,7 @@ func forgetOldSubagents(s *project.Step) error {
 // forget deletes the records about a session. For a session with a frame, it keeps the
 // session, the counts and the record of its requests, in case the child continues; flame no
 // longer tracks that session.
-func forget(s *project.Step, session core.Session) error {
+func forget(s *project.Op, session core.Session) error {
 	err := errors.Join(
 		briefing.ForgetNotices(s.Tx, session.ID), autonomy.Forget(s.Tx, session.ID), s.Tx.ClearDeadline(IdleDeadline, session.ID),
 		s.Tx.ClearDeadline(WorthDeadline, session.ID),
@@ -152,7 +152,7 @@ func forget(s *project.Step, session core.Session) error {
 }
 
 // CompleteIdle completes the frame of a child session that stayed idle.
-func CompleteIdle(s *project.Step, id string) error {
+func CompleteIdle(s *project.Op, id string) error {
 	session, err := s.Tx.Session(id)
 	if err != nil || !session.Idle() || session.IsCompleted || !session.HasFrame() {
 		return project.IgnoreMissing(err)
@@ -171,13 +171,13 @@ type Tracked struct {
 // Sessions returns the tracked child sessions, and by their calls the children whose
 // sessions are still unknown.
 func Sessions(ctx context.Context, p *project.Project, by project.Caller) (all Tracked, err error) {
-	err = p.View(ctx, by, func(s *project.Step) error {
+	err = p.View(ctx, by, func(s *project.Op) error {
 		config, err := s.SubagentConfig()
 		if err != nil {
 			return err
 		}
 		all.Enabled = config.Enabled
-		if all.Stats, err = recordSubagentStats.Of(s.Tx, statSubagents); err != nil {
+		if all.Stats, err = recordSubagentStats.Find(s.Tx, statSubagents); err != nil {
 			return err
 		}
 		all.Proposed = all.Stats.TitlePatterns(config.SubagentPatterns)
@@ -193,7 +193,7 @@ func Sessions(ctx context.Context, p *project.Project, by project.Caller) (all T
 
 // ResetStats zeroes the counters; tracked sessions stay.
 func ResetStats(ctx context.Context, p *project.Project, by project.Caller) error {
-	return p.Update(ctx, by, func(s *project.Step) error {
+	return p.Update(ctx, by, func(s *project.Op) error {
 		return recordSubagentStats.Save(s.Tx, statSubagents, core.SubagentStats{LastReset: s.Now})
 	})
 }
@@ -212,7 +212,7 @@ func Complete(ctx context.Context, p *project.Project, by project.Caller, ref st
 	if err := args.Check(); err != nil {
 		return done, err
 	}
-	err = p.Update(ctx, by, func(s *project.Step) error {
+	err = p.Update(ctx, by, func(s *project.Op) error {
 		session, err := trackedSession(s, ref)
 		if err != nil {
 			return err
@@ -245,7 +245,7 @@ func Complete(ctx context.Context, p *project.Project, by project.Caller, ref st
 }
 
 // mayComplete refuses to complete a child by hand while other sessions work below it.
-func mayComplete(s *project.Step, child core.Session) error {
+func mayComplete(s *project.Op, child core.Session) error {
 	waits, err := waitsBelow(s, child)
 	if err != nil || !waits {
 		return err
@@ -261,7 +261,7 @@ func mayComplete(s *project.Step, child core.Session) error {
 // A Task is a child of a session, in the form in which the session's conversation shows it.
 type Task struct {
 	Session, Title string
-	Ended          *Ended // nil while it works
+	Ended          *EndReport // nil while it works
 }
 
 // CatchUp records the starts and ends of the caller's children that no event reported. It

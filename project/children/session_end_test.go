@@ -30,18 +30,18 @@ func TestASessionEndsWithItsRoot(t *testing.T) {
 		"as blocked after another prompt": {func(f *projecttest.Fixture) { f.Rest(s, "half"); f.Prompt(s, "b", "and the rest") },
 			[]string{"blocked work: " + cutShort}},
 		"as blocked after a turn that was stopped": {func(f *projecttest.Fixture) {
-			require.NoError(f.T, turns.End(f.Ctx, f.Project, s, turns.Turn{LastMessage: "half", Failed: true}))
+			require.NoError(f.T, turns.End(f.Ctx, f.Project, s, turns.EndReport{LastMessage: "half", Failed: true}))
 		}, []string{"blocked work: " + cutShort}},
 		"as blocked if something still ran": {func(f *projecttest.Fixture) {
-			require.NoError(f.T, turns.End(f.Ctx, f.Project, s, turns.Turn{LastMessage: "wait", Running: []string{"shell"}}))
+			require.NoError(f.T, turns.End(f.Ctx, f.Project, s, turns.EndReport{LastMessage: "wait", Running: []string{"shell"}}))
 		}, []string{"blocked work: " + cutShort}},
 		"as blocked if an agent still ran": {func(f *projecttest.Fixture) {
 			f.SpawnAll(s, "look")
-			require.NoError(f.T, turns.End(f.Ctx, f.Project, s, turns.Turn{LastMessage: "wait"}))
+			require.NoError(f.T, turns.End(f.Ctx, f.Project, s, turns.EndReport{LastMessage: "wait"}))
 		}, []string{"blocked work: " + cutShort, "  blocked look: (its host no longer runs it)"}},
 		"as completed once that was over": {func(f *projecttest.Fixture) {
 			f.SpawnAll(s, "look")
-			require.NoError(f.T, turns.End(f.Ctx, f.Project, s, turns.Turn{LastMessage: "wait"}))
+			require.NoError(f.T, turns.End(f.Ctx, f.Project, s, turns.EndReport{LastMessage: "wait"}))
 			f.EndChild(s, projecttest.Completed("look", "FOUND"))
 			_, err := turns.Begin(f.Ctx, f.Project, s, turns.Prompt{ID: "n", Text: "<task-notification>"})
 			require.NoError(f.T, err)
@@ -75,15 +75,15 @@ func TestATurnThatEndsAfterItsSession(t *testing.T) {
 	s := projecttest.Host("s")
 	s.Event = "Stop"
 	tests := map[string]struct {
-		turn  turns.Turn
+		turn  turns.EndReport
 		later core.Millis // than the end of the session
 		want  string
 	}{
-		"completes the root if it ended by itself":      {turns.Turn{LastMessage: "all green"}, -2, "completed work: all green"},
-		"completes it without words":                    {turns.Turn{}, -2, "completed work"},
-		"leaves it blocked after a failure":             {turns.Turn{LastMessage: "half", Failed: true}, -2, "blocked work: " + cutShort},
-		"leaves it blocked if something ran":            {turns.Turn{LastMessage: "wait", Running: []string{"shell"}}, -2, "blocked work: " + cutShort},
-		"belongs to a resumed session if it came later": {turns.Turn{LastMessage: "more"}, 2, "blocked work: " + cutShort},
+		"completes the root if it ended by itself":      {turns.EndReport{LastMessage: "all green"}, -2, "completed work: all green"},
+		"completes it without words":                    {turns.EndReport{}, -2, "completed work"},
+		"leaves it blocked after a failure":             {turns.EndReport{LastMessage: "half", Failed: true}, -2, "blocked work: " + cutShort},
+		"leaves it blocked if something ran":            {turns.EndReport{LastMessage: "wait", Running: []string{"shell"}}, -2, "blocked work: " + cutShort},
+		"belongs to a resumed session if it came later": {turns.EndReport{LastMessage: "more"}, 2, "blocked work: " + cutShort},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestATurnThatEndsAfterItsSession(t *testing.T) {
 			f.End(projecttest.Host("s"))
 			ended := f.Get(root).EndedAt
 			late, at := *f.Project, f.Clock+tt.later
-			late.Late, late.Now = true, func() core.Millis { return at }
+			late.Replaying, late.Now = true, func() core.Millis { return at }
 			f.Clock += 1000
 			for range 2 {
 				require.NoError(t, turns.End(f.Ctx, &late, s, tt.turn))

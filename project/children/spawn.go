@@ -12,11 +12,11 @@ import (
 )
 
 // recordSpawn, by the host's id of the call, is a child that a session asked for.
-const recordSpawn project.Kind[Asked] = "spawn"
+const recordSpawn project.RecordKind[RequestedChild] = "spawn"
 
-// An Asked is a child that a session asked its host for. Flame makes its frame at once, and
+// A RequestedChild is a child that a session asked its host for. Flame makes its frame at once, and
 // learns the id of its session later.
-type Asked struct {
+type RequestedChild struct {
 	Parent string `json:"parent"` // session that asked
 	Host   string `json:"host,omitempty"`
 	Title  string `json:"title"`           // of the child's session
@@ -29,8 +29,8 @@ type Asked struct {
 	Over       bool        `json:"over,omitempty"`       // it has ended: its parent's turn is known to have ended
 }
 
-// A Call is a call by which an agent asks its host for a child.
-type Call struct {
+// A SpawnCall is a call by which an agent asks its host for a child.
+type SpawnCall struct {
 	ID          string // the host's, unique
 	Description string // the child's task, in a few words
 	AgentType   string
@@ -43,8 +43,8 @@ const maxPrompt = 500
 // Spawn records that the caller asks for a child. If the child's title is that of a
 // subagent, Spawn makes its frame below the caller's current frame. Spawn returns the first
 // context of the child, which may be empty. A repeated call changes nothing.
-func Spawn(ctx context.Context, p *project.Project, by project.Caller, call Call) (first string, err error) {
-	err = p.Update(ctx, by, func(s *project.Step) error {
+func Spawn(ctx context.Context, p *project.Project, by project.Caller, call SpawnCall) (first string, err error) {
+	err = p.Update(ctx, by, func(s *project.Op) error {
 		known, there, err := recordSpawn.Get(s.Tx, call.ID)
 		if err == nil && !there {
 			known, err = ask(s, call)
@@ -57,7 +57,7 @@ func Spawn(ctx context.Context, p *project.Project, by project.Caller, call Call
 	return first, err
 }
 
-func ask(s *project.Step, call Call) (made Asked, err error) {
+func ask(s *project.Op, call SpawnCall) (made RequestedChild, err error) {
 	parent, err := spawnParent(s)
 	if err != nil {
 		return made, err
@@ -66,7 +66,7 @@ func ask(s *project.Step, call Call) (made Asked, err error) {
 	if err != nil {
 		return made, err
 	}
-	made = Asked{
+	made = RequestedChild{
 		Parent: s.Session.ID, Host: s.Session.Host, At: s.Now, Watched: config.Enabled,
 		Title: core.SubagentTitle(core.OneLine(call.Description, project.MaxTitle), call.AgentType),
 	}
@@ -80,7 +80,7 @@ func ask(s *project.Step, call Call) (made Asked, err error) {
 
 // detect counts a child that a session asked for, writes its event, and makes its frame if
 // its title is that of a subagent.
-func detect(s *project.Step, made *Asked, call Call, parent string, config core.SubagentConfig) error {
+func detect(s *project.Op, made *RequestedChild, call SpawnCall, parent string, config core.SubagentConfig) error {
 	patterns, _ := core.CompilePatterns(config.SubagentPatterns) // invalid ones match nothing
 	matched := patterns.Match(made.Title)
 	if matched {
@@ -100,11 +100,11 @@ func detect(s *project.Step, made *Asked, call Call, parent string, config core.
 }
 
 // AllAsked returns the children that sessions asked their hosts for.
-func AllAsked(tx project.Tx) ([]Asked, error) { return recordSpawn.All(tx) }
+func AllAsked(tx project.Tx) ([]RequestedChild, error) { return recordSpawn.All(tx) }
 
 // spawnParent returns the id of the frame below which the caller's children get their
 // frames. If the caller is a child that is not worth a frame, that is its parent's frame.
-func spawnParent(s *project.Step) (string, error) {
+func spawnParent(s *project.Op) (string, error) {
 	frameless, err := s.Frameless()
 	if err != nil {
 		return "", err
@@ -117,7 +117,7 @@ func spawnParent(s *project.Step) (string, error) {
 
 // childContext returns the first context of a child in frame; empty if the settings give
 // children none.
-func childContext(s *project.Step, frame string, maxChars int) (string, error) {
+func childContext(s *project.Op, frame string, maxChars int) (string, error) {
 	config, err := s.SubagentConfig()
 	if err != nil || frame == "" || !config.InjectParentContext {
 		return "", err
@@ -129,8 +129,8 @@ func childContext(s *project.Step, frame string, maxChars int) (string, error) {
 	return briefing.ContextOf(s, f, maxChars)
 }
 
-// A Start says which session is the child that a call asked for.
-type Start struct {
+// A ChildStart says which session is the child that a call asked for.
+type ChildStart struct {
 	Call       string // the host's id of the call
 	Session    string // of the child
 	Transcript string // path of the host's log of the child; empty without one
@@ -139,8 +139,8 @@ type Start struct {
 // Bind records the session of the child that a call asked for, and reports whether the call
 // is known. It has flame count the log of a child without a frame, to see whether the child
 // is worth one. A repeated call changes nothing.
-func Bind(ctx context.Context, p *project.Project, by project.Caller, child Start) (known bool, err error) {
-	err = p.Update(ctx, by, func(s *project.Step) error {
+func Bind(ctx context.Context, p *project.Project, by project.Caller, child ChildStart) (known bool, err error) {
+	err = p.Update(ctx, by, func(s *project.Op) error {
 		known, err = bind(s, child)
 		return err
 	})
@@ -149,10 +149,10 @@ func Bind(ctx context.Context, p *project.Project, by project.Caller, child Star
 
 // BindOnly is Bind for a child of which flame knows only the type. It does nothing unless
 // exactly one such child, asked for in the caller's session or below it, has no session yet.
-func BindOnly(ctx context.Context, p *project.Project, by project.Caller, agentType string, child Start) error {
-	return p.Run(ctx, by, func(s *project.Step) error {
+func BindOnly(ctx context.Context, p *project.Project, by project.Caller, agentType string, child ChildStart) error {
+	return p.Run(ctx, by, func(s *project.Op) error {
 		var calls []string
-		err := recordSpawn.Each(s.Tx, func(call string, asked Asked) error {
+		err := recordSpawn.Each(s.Tx, func(call string, asked RequestedChild) error {
 			if asked.Child != "" || asked.Over || core.SubagentType(asked.Title) != agentType {
 				return nil
 			}
@@ -166,7 +166,7 @@ func BindOnly(ctx context.Context, p *project.Project, by project.Caller, agentT
 			return err
 		}
 		child.Call = calls[0]
-		return s.Change(func(s *project.Step) error {
+		return s.Change(func(s *project.Op) error {
 			_, err := bind(s, child)
 			return err
 		})
@@ -175,15 +175,15 @@ func BindOnly(ctx context.Context, p *project.Project, by project.Caller, agentT
 
 // isBelow reports whether a session is the caller's, or below it or the session that the caller is
 // a subagent of.
-func isBelow(s *project.Step, id string) (bool, error) {
-	below, _, err := s.IsBelow(id, s.Session.ID, s.By.Parent)
+func isBelow(s *project.Op, id string) (bool, error) {
+	below, _, err := s.IsBelow(id, s.Session.ID, s.Caller.Parent)
 	return below, err
 }
 
 // Launched is Bind for a child that runs in the background: it continues when the turn of its
 // parent ends or is interrupted.
-func Launched(ctx context.Context, p *project.Project, by project.Caller, child Start) error {
-	return p.Update(ctx, by, func(s *project.Step) error {
+func Launched(ctx context.Context, p *project.Project, by project.Caller, child ChildStart) error {
+	return p.Update(ctx, by, func(s *project.Op) error {
 		if _, err := bind(s, child); err != nil {
 			return err
 		}
@@ -196,7 +196,7 @@ func Launched(ctx context.Context, p *project.Project, by project.Caller, child 
 	})
 }
 
-func bind(s *project.Step, child Start) (bool, error) {
+func bind(s *project.Op, child ChildStart) (bool, error) {
 	asked, there, err := recordSpawn.Get(s.Tx, child.Call)
 	if err != nil || !there || asked.Child != "" || child.Session == "" {
 		return there, err
@@ -217,7 +217,7 @@ func bind(s *project.Step, child Start) (bool, error) {
 	if err := adoptFrame(s, &session, asked); err != nil {
 		return true, err
 	}
-	return true, s.As(session, func(s *project.Step) error {
+	return true, s.As(session, func(s *project.Op) error {
 		if err := watch(s, asked.Watched); err != nil {
 			return err
 		}
@@ -227,7 +227,7 @@ func bind(s *project.Step, child Start) (bool, error) {
 
 // countedByCall records in the caller's session how flame counted it while it knew only the
 // call that asked for it.
-func countedByCall(s *project.Step, asked Asked) error {
+func countedByCall(s *project.Op, asked RequestedChild) error {
 	if !asked.Watched {
 		return nil
 	}
@@ -237,12 +237,12 @@ func countedByCall(s *project.Step, asked Asked) error {
 }
 
 // adoptFrame gives the child's session the frame that flame made for it.
-func adoptFrame(s *project.Step, session *core.Session, asked Asked) error {
+func adoptFrame(s *project.Op, session *core.Session, asked RequestedChild) error {
 	if asked.Frame == "" {
 		return nil
 	}
 	frame, err := s.Tx.Frame(asked.Frame)
-	if err != nil || frame.Foreign() {
+	if err != nil || frame.IsRemote() {
 		return project.IgnoreMissing(err)
 	}
 	if session.Current == "" {

@@ -35,7 +35,7 @@ func TestACallMakesItsChildsFrameOnce(t *testing.T) {
 func TestAnUnknownCallHasNoChild(t *testing.T) {
 	t.Parallel()
 	f := projecttest.Working(t)
-	known, err := children.Bind(f.Ctx, f.Project, projecttest.Host("s"), children.Start{Call: "unknown", Session: "c"})
+	known, err := children.Bind(f.Ctx, f.Project, projecttest.Host("s"), children.ChildStart{Call: "unknown", Session: "c"})
 	require.NoError(t, err)
 	assert.False(t, known)
 	child, err := children.SessionOf(f.Ctx, f.Project, "c")
@@ -129,13 +129,13 @@ func TestATurnsEndGivesUpOnChildrenThatNeverCame(t *testing.T) {
 	f := projecttest.Working(t)
 	f.Spawn(projecttest.Host("s"), "call", "denied")
 	f.Spawn(projecttest.Host("other"), "call-other", "another session's")
-	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Host("s"), turns.Turn{Running: []string{}}))
+	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Host("s"), turns.EndReport{Running: []string{}}))
 	drawn := f.Draw()
 	assert.Contains(t, drawn, "  blocked denied: (its subagent was never started)")
 	assert.Contains(t, drawn, "  in_progress another session's")
-	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Host("s"), turns.Turn{Running: []string{}}))
+	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Host("s"), turns.EndReport{Running: []string{}}))
 	assert.Equal(t, drawn, f.Draw())
-	known, err := children.Bind(f.Ctx, f.Project, projecttest.Host("s"), children.Start{Call: "call", Session: "late"})
+	known, err := children.Bind(f.Ctx, f.Project, projecttest.Host("s"), children.ChildStart{Call: "call", Session: "late"})
 	require.NoError(t, err)
 	assert.False(t, known, "its call is forgotten")
 }
@@ -146,12 +146,12 @@ func TestChildrenOfARunningChildAreNotLost(t *testing.T) {
 	f.SpawnAll(projecttest.Host("s"), "runs")
 	f.SpawnAll(projecttest.Agent("runs"), "nested")
 	f.Spawn(projecttest.Agent("runs"), "call-unborn", "unborn")
-	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Host("s"), turns.Turn{Running: []string{"runs"}}))
+	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Host("s"), turns.EndReport{Running: []string{"runs"}}))
 	assert.Equal(t, []string{"in_progress work", "  in_progress runs", "    in_progress nested", "    in_progress unborn"}, f.Draw(),
 		"the host tells what runs in the background, not what that waits for")
-	f.EndChild(projecttest.Agent("runs"), children.Ended{Session: "late", Call: "call-unborn", End: core.ChildCompleted, Last: "LAST"})
+	f.EndChild(projecttest.Agent("runs"), children.EndReport{Session: "late", Call: "call-unborn", End: core.ChildCompleted, Last: "LAST"})
 	assert.Contains(t, f.Draw(), "    completed unborn: LAST")
-	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Host("s"), turns.Turn{Running: []string{}}))
+	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Host("s"), turns.EndReport{Running: []string{}}))
 	assert.Equal(t, []string{"in_progress work", "  blocked runs: (its host no longer runs it)",
 		"    blocked nested: (its host no longer runs it)", "    completed unborn: LAST"}, f.Draw())
 }
@@ -160,7 +160,7 @@ func TestAChildIsKnownFromTheCallThatAsksForIt(t *testing.T) {
 	t.Parallel()
 	f := projecttest.Working(t)
 	s := projecttest.Host("s")
-	call := children.Call{ID: "call", Description: "look", AgentType: "explore", Prompt: "look around"}
+	call := children.SpawnCall{ID: "call", Description: "look", AgentType: "explore", Prompt: "look around"}
 	for range 2 {
 		_, err := children.Spawn(f.Ctx, f.Project, s, call)
 		require.NoError(t, err)

@@ -48,13 +48,13 @@ func TestAnUnmatchedSubagentWaitsForTheHeuristics(t *testing.T) {
 	for _, message := range []string{"m1", "m2", "m2", "m3"} {
 		f.Prompt(projecttest.Child("c"), message, "go on")
 	}
-	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Child("c"), turns.Turn{}))
-	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Child("c"), turns.Turn{}))
+	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Child("c"), turns.EndReport{}))
+	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Child("c"), turns.EndReport{}))
 	assert.Equal(t, 1, stats(f).SkippedByHeuristics, "sessions are counted, not attempts")
 	assert.Empty(t, f.Current(projecttest.Child("c")), "no message makes it a root")
 
 	f.Clock += 60_000
-	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Child("c"), turns.Turn{}))
+	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Child("c"), turns.EndReport{}))
 	all, err := children.Sessions(f.Ctx, f.Project, projecttest.Host("s"))
 	require.NoError(t, err)
 	require.Len(t, all.Sessions, 1)
@@ -71,12 +71,12 @@ func TestEachSubagentIsCountedByHowItEndedFirst(t *testing.T) {
 	for _, id := range []string{"idle", "hand", "host", "lost", "open"} {
 		f.StartChild(id, id+" subagent")
 	}
-	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Child("idle"), turns.Turn{}))
+	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Child("idle"), turns.EndReport{}))
 	f.Clock += 6_000
 	require.NoError(t, sweep.Once(f.Ctx, f.Project))
 	_, err := children.Complete(f.Ctx, f.Project, projecttest.Host("s"), "hand", core.Completed, "done")
 	require.NoError(t, err)
-	ended := children.Ended{Session: "host", End: core.ChildCompleted, Last: "done"}
+	ended := children.EndReport{Session: "host", End: core.ChildCompleted, Last: "done"}
 	require.NoError(t, children.End(f.Ctx, f.Project, projecttest.Host("s"), ended))
 	require.NoError(t, children.Orphan(f.Ctx, f.Project, projecttest.Host("s"), []string{"open"}))
 	want := core.SubagentStats{TotalDetected: 5, FramesCreated: 5, AutoCompleted: 1, ManuallyCompleted: 1, EndedByHost: 2}
@@ -94,7 +94,7 @@ func TestAnIdleSubagentIsCompletedAfterTheDelay(t *testing.T) {
 	f := projecttest.New(t)
 	f.Push(projecttest.Host("s"), "work")
 	frame := f.StartChild("c", "a subagent").Root
-	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Child("c"), turns.Turn{}))
+	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Child("c"), turns.EndReport{}))
 	f.Clock += 4_000
 	require.NoError(t, sweep.Once(f.Ctx, f.Project))
 	assert.Equal(t, core.InProgress, f.Get(frame).Status)
@@ -104,7 +104,7 @@ func TestAnIdleSubagentIsCompletedAfterTheDelay(t *testing.T) {
 	require.NoError(t, sweep.Once(f.Ctx, f.Project))
 	assert.Equal(t, core.InProgress, f.Get(frame).Status, "a message ends the wait")
 
-	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Child("c"), turns.Turn{LastMessage: "that was it"}))
+	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Child("c"), turns.EndReport{LastMessage: "that was it"}))
 	f.Clock += 5_000
 	require.NoError(t, sweep.Once(f.Ctx, f.Project))
 	require.NoError(t, sweep.Once(f.Ctx, f.Project))
@@ -120,7 +120,7 @@ func TestAnIdleSubagentIsNotCompletedOverWorkBelowIt(t *testing.T) {
 	f.Push(projecttest.Host("s"), "work")
 	frame := f.StartChild("c", "a subagent").Root
 	f.Push(projecttest.Child("c"), "deeper")
-	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Child("c"), turns.Turn{}))
+	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Child("c"), turns.EndReport{}))
 	f.Clock += 6_000
 	require.NoError(t, sweep.Once(f.Ctx, f.Project))
 	assert.Equal(t, core.InProgress, f.Get(frame).Status)
@@ -196,7 +196,7 @@ func TestCompletedSubagentsAreForgottenAfterAnHour(t *testing.T) {
 	require.NoError(t, err)
 	f.StartChild("new", "another subagent")
 	f.Clock += core.Millis((2 * time.Hour).Milliseconds())
-	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Child("new"), turns.Turn{}))
+	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Child("new"), turns.EndReport{}))
 	all, err := children.Sessions(f.Ctx, f.Project, projecttest.Host("s"))
 	require.NoError(t, err)
 	require.Len(t, all.Sessions, 1)
@@ -209,7 +209,7 @@ func TestAForgottenSubagentContinuesWithItsGoal(t *testing.T) {
 	f.SpawnAll(projecttest.Host("s"), "old", "new")
 	f.EndChild(projecttest.Host("s"), projecttest.Completed("old", "FOUND"))
 	f.Clock += core.Millis((2 * time.Hour).Milliseconds())
-	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Agent("new"), turns.Turn{}))
+	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Agent("new"), turns.EndReport{}))
 	_, err := children.Continue(f.Ctx, f.Project, projecttest.Host("s"), "old", 0)
 	require.NoError(t, err)
 	assert.Contains(t, f.Draw(), "  in_progress old (continued)")

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	recordSubagentStats project.Kind[core.SubagentStats] = "stats"
-	statSubagents       string                           = "subagents" // the only id
+	recordSubagentStats project.RecordKind[core.SubagentStats] = "stats"
+	statSubagents       string                                 = "subagents" // the only id
 
 	// WorthDeadline, by session, is the kind of deadline at which flame looks again at a
 	// child that has no frame and still works.
@@ -26,8 +26,8 @@ const (
 
 // countSubagents changes the counters for a child detected at a time, unless they were reset
 // since: they count only children that were detected after the reset.
-func countSubagents(s *project.Step, detected core.Millis, count func(*core.SubagentStats)) error {
-	stats, err := recordSubagentStats.Of(s.Tx, statSubagents)
+func countSubagents(s *project.Op, detected core.Millis, count func(*core.SubagentStats)) error {
+	stats, err := recordSubagentStats.Find(s.Tx, statSubagents)
 	if err != nil || detected < stats.LastReset {
 		return err
 	}
@@ -37,17 +37,17 @@ func countSubagents(s *project.Step, detected core.Millis, count func(*core.Suba
 
 // countFramed counts that the caller's session, a tracked child, has a frame: one that flame
 // made for it, or that it made itself before it ended. The child no longer counts as skipped.
-func countFramed(s *project.Step) error {
+func countFramed(s *project.Op) error {
 	if !s.Session.Tracked || !s.Session.HasFrame() || s.Session.IsCompleted {
 		return nil
 	}
-	mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
-	if err != nil || mine.Framed {
+	mine, err := project.RecordHookState.Find(s.Tx, s.Session.ID)
+	if err != nil || mine.FrameCounted {
 		return err
 	}
 	skipped := s.Session.Skipped
-	mine.Framed, s.Session.Skipped = true, false
-	return errors.Join(project.RecordPresence.Save(s.Tx, s.Session.ID, mine), countSubagents(s, s.Session.CreatedAt, func(c *core.SubagentStats) {
+	mine.FrameCounted, s.Session.Skipped = true, false
+	return errors.Join(project.RecordHookState.Save(s.Tx, s.Session.ID, mine), countSubagents(s, s.Session.CreatedAt, func(c *core.SubagentStats) {
 		c.FramesCreated++
 		if skipped {
 			c.SkippedByHeuristics--
@@ -59,20 +59,20 @@ func countFramed(s *project.Step) error {
 }
 
 // noteCounted records how flame counted the caller's session before it knew the session.
-func noteCounted(s *project.Step, framed, ended bool) error {
-	return project.RecordPresence.Change(s.Tx, s.Session.ID, func(mine *project.Presence) {
-		mine.Framed, mine.Counted = mine.Framed || framed, mine.Counted || ended
+func noteCounted(s *project.Op, framed, ended bool) error {
+	return project.RecordHookState.Change(s.Tx, s.Session.ID, func(mine *project.HookState) {
+		mine.FrameCounted, mine.EndCounted = mine.FrameCounted || framed, mine.EndCounted || ended
 	})
 }
 
 // countEnd counts the first end of the caller's session, a tracked child with a frame.
-func countEnd(s *project.Step, how project.Ending) error {
-	theirs, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
-	if err != nil || !theirs.Framed || theirs.Counted {
+func countEnd(s *project.Op, how project.Ending) error {
+	theirs, err := project.RecordHookState.Find(s.Tx, s.Session.ID)
+	if err != nil || !theirs.FrameCounted || theirs.EndCounted {
 		return err
 	}
-	theirs.Counted = true
-	return errors.Join(project.RecordPresence.Save(s.Tx, s.Session.ID, theirs), countSubagents(s, s.Session.CreatedAt, func(c *core.SubagentStats) {
+	theirs.EndCounted = true
+	return errors.Join(project.RecordHookState.Save(s.Tx, s.Session.ID, theirs), countSubagents(s, s.Session.CreatedAt, func(c *core.SubagentStats) {
 		switch {
 		case how.Idle:
 			c.AutoCompleted++
@@ -85,7 +85,7 @@ func countEnd(s *project.Step, how project.Ending) error {
 }
 
 // countDetected counts a new child with a title, and its frame if it has one at once.
-func countDetected(s *project.Step, title string, framed bool) error {
+func countDetected(s *project.Op, title string, framed bool) error {
 	return countSubagents(s, s.Now, func(c *core.SubagentStats) {
 		c.TotalDetected++
 		if framed {
@@ -97,7 +97,7 @@ func countDetected(s *project.Step, title string, framed bool) error {
 }
 
 // watch makes the caller's session a tracked subagent, if watched is set.
-func watch(s *project.Step, watched bool) error {
+func watch(s *project.Op, watched bool) error {
 	config, err := s.SubagentConfig()
 	if err != nil || !watched || s.Session.Tracked {
 		return err
@@ -110,7 +110,7 @@ func watch(s *project.Step, watched bool) error {
 
 // track begins to track the caller's session as a child of frame parent, unless the
 // settings say that flame watches no children.
-func track(s *project.Step, parent string) error {
+func track(s *project.Op, parent string) error {
 	if s.Session.Title == "" {
 		s.Session.Title = "Subagent task"
 	}
@@ -136,11 +136,11 @@ func track(s *project.Step, parent string) error {
 
 // tryHeuristics gives a tracked session a frame if it has lasted long enough and
 // exchanged enough messages. Otherwise it counts the session as skipped, once.
-func tryHeuristics(s *project.Step) error {
+func tryHeuristics(s *project.Op) error {
 	if !isUndecided(s.Session) {
 		return countFramed(s)
 	}
-	if err := Weigh(s); err != nil || s.Session.HasFrame() || s.Session.Skipped {
+	if err := MakeFrameIfWorth(s); err != nil || s.Session.HasFrame() || s.Session.Skipped {
 		return err
 	}
 	s.Session.Skipped = true
@@ -150,9 +150,9 @@ func tryHeuristics(s *project.Step) error {
 // isUndecided reports whether a session is a running child that may still get a frame.
 func isUndecided(s core.Session) bool { return s.Tracked && !s.HasFrame() && !s.IsCompleted }
 
-// Weigh gives the caller's session a frame if it is a child that is worth one by now. Any
+// MakeFrameIfWorth gives the caller's session a frame if it is a child that is worth one by now. Any
 // other child stays undecided while it works.
-func Weigh(s *project.Step) error {
+func MakeFrameIfWorth(s *project.Op) error {
 	if !isUndecided(s.Session) {
 		return nil
 	}
@@ -170,16 +170,16 @@ func Weigh(s *project.Step) error {
 	return errors.Join(countFramed(s), s.Tx.ClearDeadline(WorthDeadline, s.Session.ID))
 }
 
-// Look is Weigh for a child that has reported nothing. Look has the host's log of the child
+// Look is MakeFrameIfWorth for a child that has reported nothing. Look has the host's log of the child
 // counted, and sets the time of the next Look, later each time, until the child has a frame
 // or ends.
-func Look(s *project.Step, id string) error {
+func Look(s *project.Op, id string) error {
 	child, err := s.Tx.Session(id)
 	if err != nil {
 		return project.IgnoreMissing(err)
 	}
-	return s.As(child, func(s *project.Step) error {
-		if err := Weigh(s); err != nil || !isUndecided(s.Session) {
+	return s.As(child, func(s *project.Op) error {
+		if err := MakeFrameIfWorth(s); err != nil || !isUndecided(s.Session) {
 			return err
 		}
 		return errors.Join(s.CountLater(""), lookAt(s, s.Now+max(lookAgain, (s.Now-s.Session.CreatedAt)/8)))
@@ -189,13 +189,13 @@ func Look(s *project.Step, id string) error {
 // lookAgain is the shortest time between two looks at a child, in ms.
 const lookAgain = core.Millis(3_000)
 
-func lookAt(s *project.Step, due core.Millis) error {
+func lookAt(s *project.Op, due core.Millis) error {
 	return s.Tx.SetDeadline(project.Deadline{Kind: WorthDeadline, Subject: s.Session.ID, Due: due, Set: s.Now})
 }
 
 // lookLater has flame look at the caller's session, a child without a frame, when it is old
 // enough to be worth one. Its log at path is counted, if there is one.
-func lookLater(s *project.Step, path string) error {
+func lookLater(s *project.Op, path string) error {
 	if !s.Session.Tracked || s.Session.HasFrame() {
 		return nil
 	}
@@ -212,7 +212,7 @@ func lookLater(s *project.Step, path string) error {
 }
 
 // makeChild gives the caller's session a frame of its own below parent.
-func makeChild(s *project.Step, parent string) error {
+func makeChild(s *project.Op, parent string) error {
 	frame, err := s.Create(core.Frame{Parent: parent, Goal: core.SubagentGoal(s.Session.Title), Status: core.InProgress})
 	s.Session.Root, s.Session.Current = frame.ID, frame.ID
 	return err
@@ -223,7 +223,7 @@ func makeChild(s *project.Step, parent string) error {
 const maxRunning = 100
 
 // Running reports whether children of the caller's session have not ended.
-func Running(s *project.Step) (bool, error) {
+func Running(s *project.Op) (bool, error) {
 	below, err := s.Tx.FindSessions(project.SessionQuery{Parent: s.Session.ID, Limit: maxRunning})
 	return slices.ContainsFunc(below, func(child core.Session) bool {
 		return !child.IsCompleted && child.State != core.SessionEnded
@@ -231,7 +231,7 @@ func Running(s *project.Step) (bool, error) {
 }
 
 // trackedSession returns a tracked child session by its id or by the id of its frame.
-func trackedSession(s *project.Step, ref string) (core.Session, error) {
+func trackedSession(s *project.Op, ref string) (core.Session, error) {
 	id := ref
 	if id == "" {
 		id = s.Session.ID
@@ -294,7 +294,7 @@ func Configure(ctx context.Context, p *project.Project, by project.Caller, patch
 	if err := patch.check(addPattern); err != nil {
 		return now, err
 	}
-	read := func(s *project.Step) error {
+	read := func(s *project.Op) error {
 		if now.SubagentConfig, err = s.SubagentConfig(); err != nil {
 			return err
 		}
@@ -304,12 +304,12 @@ func Configure(ctx context.Context, p *project.Project, by project.Caller, patch
 	if patch == (Patch{}) && addPattern == "" && removePattern == "" {
 		return now, p.View(ctx, by, read)
 	}
-	err = p.Update(ctx, by, func(s *project.Step) error {
+	err = p.Update(ctx, by, func(s *project.Op) error {
 		config, err := s.SubagentConfig()
 		if err != nil {
 			return err
 		}
-		patch.SubagentPatterns = cmp.Or(project.Amended(config.SubagentPatterns, addPattern, removePattern), patch.SubagentPatterns)
+		patch.SubagentPatterns = cmp.Or(project.AddRemove(config.SubagentPatterns, addPattern, removePattern), patch.SubagentPatterns)
 		if now.Updated, err = project.SettingSubagents.Change(s.Tx, patch); err != nil {
 			return err
 		}

@@ -32,7 +32,7 @@ func unmatched(t *testing.T) *projecttest.Fixture {
 func steps(f *projecttest.Fixture, child string, n int) {
 	f.T.Helper()
 	_, err := turns.Amend(f.Ctx, f.Project, projecttest.Child(child), turns.Request{
-		Usage: []usage.Message{{ID: fmt.Sprintf("msg-%03d", n), At: f.Clock, Usage: core.Usage{TokensIn: 1}}},
+		Usage: []usage.AnswerUsage{{ID: fmt.Sprintf("msg-%03d", n), At: f.Clock, Usage: core.Usage{TokensIn: 1}}},
 	})
 	require.NoError(f.T, err)
 }
@@ -73,7 +73,7 @@ func TestFlameLooksAtALongSilentChild(t *testing.T) {
 func TestAChildKnownOnlyByItsType(t *testing.T) {
 	t.Parallel()
 	call := func(f *projecttest.Fixture, by project.Caller, id string) {
-		_, err := children.Spawn(f.Ctx, f.Project, by, children.Call{ID: id, Description: id, AgentType: "explore"})
+		_, err := children.Spawn(f.Ctx, f.Project, by, children.SpawnCall{ID: id, Description: id, AgentType: "explore"})
 		require.NoError(f.T, err)
 	}
 	tests := map[string]struct {
@@ -102,7 +102,7 @@ func TestAChildKnownOnlyByItsType(t *testing.T) {
 			t.Parallel()
 			f := unmatched(t)
 			tt.ask(f)
-			require.NoError(t, children.BindOnly(f.Ctx, f.Project, projecttest.Host("s"), "explore", children.Start{Session: "c"}))
+			require.NoError(t, children.BindOnly(f.Ctx, f.Project, projecttest.Host("s"), "explore", children.ChildStart{Session: "c"}))
 			child, err := children.SessionOf(f.Ctx, f.Project, "c")
 			require.NoError(t, err)
 			assert.Equal(t, []bool{tt.bound, false}, []bool{child.Tracked, child.HasFrame()})
@@ -147,7 +147,7 @@ func childEvent(f *projecttest.Fixture, r *rand.Rand, i int) (what string, play 
 	call, child := "call-"+id, projecttest.Child(id)
 	called := n >= 6
 	f.Clock += core.Millis(r.IntN(15_000))
-	ended := children.Ended{Session: id, End: []core.ChildEnd{core.ChildCompleted, core.ChildFailed, core.ChildCancelled}[r.IntN(3)], Last: "last"}
+	ended := children.EndReport{Session: id, End: []core.ChildEnd{core.ChildCompleted, core.ChildFailed, core.ChildCancelled}[r.IntN(3)], Last: "last"}
 	events := []struct {
 		what string
 		play func() error
@@ -155,7 +155,7 @@ func childEvent(f *projecttest.Fixture, r *rand.Rand, i int) (what string, play 
 		{"starts", func() error {
 			if called {
 				f.Subagents.SubagentPatterns = []string{[]string{"never", "subagent"}[n%2]}
-				_, err := children.Spawn(f.Ctx, f.Project, projecttest.Host("s"), children.Call{ID: call, Description: title, AgentType: "x"})
+				_, err := children.Spawn(f.Ctx, f.Project, projecttest.Host("s"), children.SpawnCall{ID: call, Description: title, AgentType: "x"})
 				f.Subagents.SubagentPatterns = core.DefaultSubagentConfig().SubagentPatterns
 				return err
 			}
@@ -166,7 +166,7 @@ func childEvent(f *projecttest.Fixture, r *rand.Rand, i int) (what string, play 
 			if !called {
 				return nil
 			}
-			_, err := children.Bind(f.Ctx, f.Project, projecttest.Host("s"), children.Start{Call: call, Session: id})
+			_, err := children.Bind(f.Ctx, f.Project, projecttest.Host("s"), children.ChildStart{Call: call, Session: id})
 			return err
 		}},
 		{"hears", func() error {
@@ -175,13 +175,13 @@ func childEvent(f *projecttest.Fixture, r *rand.Rand, i int) (what string, play 
 			}
 			return turns.NotePrompt(f.Ctx, f.Project, child, turns.Prompt{ID: fmt.Sprint(i), Text: "more", FromUser: true})
 		}},
-		{"rests", func() error { return turns.End(f.Ctx, f.Project, child, turns.Turn{LastMessage: "rests"}) }},
+		{"rests", func() error { return turns.End(f.Ctx, f.Project, child, turns.EndReport{LastMessage: "rests"}) }},
 		{"ends", func() error { return children.End(f.Ctx, f.Project, projecttest.Host("s"), ended) }},
 		{"its call fails", func() error {
 			if !called {
 				return nil
 			}
-			return children.End(f.Ctx, f.Project, projecttest.Host("s"), children.Ended{Call: call, End: core.ChildFailed})
+			return children.End(f.Ctx, f.Project, projecttest.Host("s"), children.EndReport{Call: call, End: core.ChildFailed})
 		}},
 		{"is completed", func() error {
 			_, err := children.Complete(f.Ctx, f.Project, projecttest.Host("s"), id, core.Completed, "by hand")

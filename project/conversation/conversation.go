@@ -16,9 +16,9 @@ import (
 	"flame/project"
 )
 
-// A Conversation is the record of one session's requests. The zero value is the record of a
+// A RequestLog is the record of one session's requests. The zero value is the record of a
 // session whose requests were all sent unchanged.
-type Conversation struct {
+type RequestLog struct {
 	record
 	answers answered
 	changed bool
@@ -26,19 +26,19 @@ type Conversation struct {
 	begun   []fold.Fold // new folds
 }
 
-// A record is the part of a Conversation that changes when flame leaves out or inserts
+// A record is the part of a RequestLog that changes when flame leaves out or inserts
 // something new.
 type record struct {
 	Prompt  string `json:"prompt"`            // name of the user's last message on which flame decided
 	Summary string `json:"summary,omitempty"` // name of the compaction after which flame last inserted the context
 	Newest  int    `json:"edition,omitempty"` // highest edition that the ledger has had
 	fold.Ledger
-	Past map[string]fold.Spared `json:"past,omitempty"` // by frame, what folds saved that are no longer in the ledger
+	Past map[string]fold.Savings `json:"past,omitempty"` // by frame, what folds saved that are no longer in the ledger
 }
 
-// An answered is the part of a Conversation that changes with each request.
+// An answered is the part of a RequestLog that changes with each request.
 type answered struct {
-	fold.Answers
+	fold.AnswerEditions
 	fold.Meter
 	Open  bool                   `json:"open,omitempty"`  // the newest counted request was not sent whole, and has no answer yet
 	Times map[string]core.Millis `json:"times,omitempty"` // of messages, by name, if the host reports none
@@ -48,14 +48,14 @@ type answered struct {
 }
 
 const (
-	recordLedger  project.Kind[record]     = "inserted" // by session; named after its content in earlier versions
-	recordAnswers project.Kind[answered]   = "answered" // by session
-	recordPast    project.Kind[fold.Meter] = "requests" // by host: the requests of forgotten sessions
+	recordLedger  project.RecordKind[record]     = "inserted" // by session; named after its content in earlier versions
+	recordAnswers project.RecordKind[answered]   = "answered" // by session
+	recordPast    project.RecordKind[fold.Meter] = "requests" // by host: the requests of forgotten sessions
 )
 
 // Load returns the conversation of the step's session. A conversation that branched off that
 // of another session has the record of that, as far as its history goes.
-func Load(s *project.Step, history []fold.Message) (Conversation, error) {
+func Load(s *project.Op, history []fold.Message) (RequestLog, error) {
 	c, known, err := load(s.Tx, s.Session.ID)
 	if known || err != nil || lastAnswer(history) < 0 {
 		return c, err
@@ -73,7 +73,7 @@ func Load(s *project.Step, history []fold.Message) (Conversation, error) {
 }
 
 // newestAnswer returns the time of the newest answer in a history, 0 if it has none.
-func (c *Conversation) newestAnswer(history []fold.Message) (newest core.Millis) {
+func (c *RequestLog) newestAnswer(history []fold.Message) (newest core.Millis) {
 	for _, m := range history {
 		if m.Role == core.RoleAssistant {
 			newest = max(newest, cmp.Or(m.Time, c.answers.Times[m.Name]))
@@ -83,7 +83,7 @@ func (c *Conversation) newestAnswer(history []fold.Message) (newest core.Millis)
 }
 
 // load returns a session's conversation, and reports whether there is a record of it.
-func load(tx project.Tx, session string) (c Conversation, known bool, err error) {
+func load(tx project.Tx, session string) (c RequestLog, known bool, err error) {
 	left, err := recordLedger.Load(tx, session, &c.record)
 	if err != nil {
 		return c, false, err
@@ -94,10 +94,10 @@ func load(tx project.Tx, session string) (c Conversation, known bool, err error)
 
 // originOf returns the session from which a history branched off: the one with the most
 // entries of its ledger in the history; empty if no ledger has any there.
-func originOf(s *project.Step, history []fold.Message) (origin string, err error) {
+func originOf(s *project.Op, history []fold.Message) (origin string, err error) {
 	most := 0
 	err = recordLedger.Each(s.Tx, func(session string, kept record) error {
-		standing := kept.Standing(history)
+		standing := kept.Pruned(history)
 		if n := len(standing.Folds) + len(standing.Inserts) + len(standing.Cuts); n > most {
 			origin, most = session, n
 		}
@@ -107,10 +107,10 @@ func originOf(s *project.Step, history []fold.Message) (origin string, err error
 }
 
 // Changed reports whether there is anything to save.
-func (c *Conversation) Changed() bool { return c.changed || c.told }
+func (c *RequestLog) Changed() bool { return c.changed || c.told }
 
 // Save writes the changes.
-func (c *Conversation) Save(tx project.Tx, session string) (err error) {
+func (c *RequestLog) Save(tx project.Tx, session string) (err error) {
 	if c.changed {
 		err = recordLedger.Save(tx, session, c.record)
 	}
@@ -120,9 +120,9 @@ func (c *Conversation) Save(tx project.Tx, session string) (err error) {
 	return err
 }
 
-// Note records the edition of the request for each new answer in a history. editions has the
+// NoteEditions records the edition of the request for each new answer in a history. editions has the
 // editions that the host knows, by the times of the answers.
-func (c *Conversation) Note(history []fold.Message, editions map[core.Millis]int) {
+func (c *RequestLog) NoteEditions(history []fold.Message, editions map[core.Millis]int) {
 	for _, m := range history {
 		if m.Role != core.RoleAssistant || m.Time <= c.answers.Seen {
 			continue
@@ -137,7 +137,7 @@ func (c *Conversation) Note(history []fold.Message, editions map[core.Millis]int
 
 // note records the edition of the request for an answer. The answer to the newest request
 // shows how that request was sent.
-func (c *Conversation) note(time core.Millis, edition int) {
+func (c *RequestLog) note(time core.Millis, edition int) {
 	if time <= c.answers.Seen {
 		return
 	}
@@ -160,9 +160,9 @@ func NoteAnswers(tx project.Tx, session string, editions map[core.Millis]int) er
 	return c.Save(tx, session)
 }
 
-// Decide records that flame decided on the newest prompt, after the compaction with this
+// NotePromptDecided records that flame decided on the newest prompt, after the compaction with this
 // summary, if any. It drops entries from before a new compaction.
-func (c *Conversation) Decide(history []fold.Message, prompt, summary string) {
+func (c *RequestLog) NotePromptDecided(history []fold.Message, prompt, summary string) {
 	if summary != c.Summary {
 		c.retire(history)
 	}
@@ -170,13 +170,13 @@ func (c *Conversation) Decide(history []fold.Message, prompt, summary string) {
 }
 
 // Insert puts a text behind everything that was sent so far.
-func (c *Conversation) Insert(history []fold.Message, text string) {
+func (c *RequestLog) Insert(history []fold.Message, text string) {
 	c.Inserts = append(c.Inserts, fold.Insert{Edition: c.next(), Message: history[len(history)-1].Name, Text: text})
 }
 
-// Catch moves texts that missed their request behind everything that was sent since: a
+// MoveMissedInserts moves texts that missed their request behind everything that was sent since: a
 // message that went out without such a text stays without it.
-func (c *Conversation) Catch(history []fold.Message) {
+func (c *RequestLog) MoveMissedInserts(history []fold.Message) {
 	first := len(c.Inserts)
 	for first > 0 && c.missed(history, c.Inserts[first-1]) {
 		first--
@@ -189,7 +189,7 @@ func (c *Conversation) Catch(history []fold.Message) {
 }
 
 // missed reports whether a text was in none of the answered requests since flame inserted it.
-func (c *Conversation) missed(history []fold.Message, insert fold.Insert) (missed bool) {
+func (c *RequestLog) missed(history []fold.Message, insert fold.Insert) (missed bool) {
 	place := slices.IndexFunc(history, func(m fold.Message) bool { return m.Name == insert.Message })
 	for _, m := range history[place+1:] {
 		if m.Role != core.RoleAssistant {
@@ -204,7 +204,7 @@ func (c *Conversation) missed(history []fold.Message, insert fold.Insert) (misse
 }
 
 // Fold adds folds that take effect from now on.
-func (c *Conversation) Fold(found []fold.Fold) {
+func (c *RequestLog) Fold(found []fold.Fold) {
 	if len(found) == 0 {
 		return
 	}
@@ -216,7 +216,7 @@ func (c *Conversation) Fold(found []fold.Fold) {
 }
 
 // Cut adds cuts that take effect from now on.
-func (c *Conversation) Cut(found []fold.Cut) {
+func (c *RequestLog) Cut(found []fold.Cut) {
 	if len(found) == 0 {
 		return
 	}
@@ -228,14 +228,14 @@ func (c *Conversation) Cut(found []fold.Cut) {
 }
 
 // next begins an edition.
-func (c *Conversation) next() int {
+func (c *RequestLog) next() int {
 	c.Newest++
 	c.changed = true
 	return c.Newest
 }
 
-// Switch records whether flame leaves anything out from now on.
-func (c *Conversation) Switch(folds bool) {
+// SetFolding records whether flame leaves anything out from now on.
+func (c *RequestLog) SetFolding(folds bool) {
 	if folds == c.Whole() && len(c.Folds)+len(c.Cuts) > 0 {
 		c.Switches = append(c.Switches, fold.Switch{Edition: c.next(), Whole: !folds})
 	}
@@ -243,16 +243,16 @@ func (c *Conversation) Switch(folds bool) {
 
 // Refused returns how many edited requests in a row the API has refused. It forgets them once the
 // history, after a compaction, has nothing that they left out.
-func (c *Conversation) Refused(history []fold.Message) int {
-	if kept := c.Standing(history); c.answers.Refused > 0 && len(kept.Folds)+len(kept.Cuts) == 0 {
+func (c *RequestLog) Refused(history []fold.Message) int {
+	if kept := c.Pruned(history); c.answers.Refused > 0 && len(kept.Folds)+len(kept.Cuts) == 0 {
 		c.answers.Refused, c.told = 0, true
 	}
 	return c.answers.Refused
 }
 
-// Amend returns the changes that make a request out of a history.
-func (c *Conversation) Amend(history []fold.Message) fold.Amendment {
-	return c.Ledger.Amend(history, func(m fold.Message) int { return c.answers.At(m.Time) })
+// Edits returns the changes that make a request out of a history.
+func (c *RequestLog) Edits(history []fold.Message) fold.Edits {
+	return c.Ledger.Edits(history, func(m fold.Message) int { return c.answers.At(m.Time) })
 }
 
 // An Answer is an answer of the model that a gateway saw, together with its request.
@@ -273,12 +273,12 @@ func NoteSeen(tx project.Tx, session string, answers []Answer, sent fold.Meter) 
 	if sent.Requests > 0 {
 		c.answers.Meter, c.told = c.answers.Add(sent), true
 	}
-	c.See(answers)
+	c.NoteUndatedAnswers(answers)
 	return c.Save(tx, session)
 }
 
-// See records answers, oldest first, of a host that reports no times.
-func (c *Conversation) See(answers []Answer) {
+// NoteUndatedAnswers records answers, oldest first, of a host that reports no times.
+func (c *RequestLog) NoteUndatedAnswers(answers []Answer) {
 	for _, a := range answers {
 		if a.Refused {
 			c.refuse(a.Time)
@@ -297,25 +297,25 @@ func (c *Conversation) See(answers []Answer) {
 }
 
 // refuse counts a refusal, once.
-func (c *Conversation) refuse(asked core.Millis) {
+func (c *RequestLog) refuse(asked core.Millis) {
 	if asked > c.answers.RefuseAt {
 		c.answers.Refused, c.answers.RefuseAt, c.told = c.answers.Refused+1, asked, true
 	}
 }
 
-func (c *Conversation) keepTime(name string, time core.Millis) {
+func (c *RequestLog) keepTime(name string, time core.Millis) {
 	if c.answers.Times == nil {
 		c.answers.Times = map[string]core.Millis{}
 	}
 	c.answers.Times[name], c.told = time, true
 }
 
-// Date sets the times of the messages of a history whose host reports none: the time of the
+// SetTimes sets the times of the messages of a history whose host reports none: the time of the
 // request that first showed them; now is the time of this request. Results of tools and
 // messages of the host get the time of the message before. An answer that flame did not see
 // gets no time: its request had the whole past. If it stands behind a new summary, it counts
 // as kept beside the summary.
-func (c *Conversation) Date(history []fold.Message, now core.Millis) {
+func (c *RequestLog) SetTimes(history []fold.Message, now core.Millis) {
 	c.forgetTimes(history)
 	last, compacted := lastAnswer(history), false // compacted: by a new summary
 	var before core.Millis
@@ -324,7 +324,7 @@ func (c *Conversation) Date(history []fold.Message, now core.Millis) {
 		time, known := c.answers.Times[m.Name]
 		switch {
 		case known:
-		case m.Role == core.RoleUser && m.Answers || m.Role == core.RoleOther:
+		case m.Role == core.RoleUser && m.IsToolResult || m.Role == core.RoleOther:
 			time = before
 		case m.Role == core.RoleUser && (i > last || m.Summary && !compacted):
 			compacted = compacted || m.Summary
@@ -341,7 +341,7 @@ func (c *Conversation) Date(history []fold.Message, now core.Millis) {
 }
 
 // Clone returns an independent copy.
-func (c Conversation) Clone() Conversation {
+func (c RequestLog) Clone() RequestLog {
 	c.answers.Times, c.answers.Runs = maps.Clone(c.answers.Times), slices.Clone(c.answers.Runs)
 	c.record.Past, c.Folds = maps.Clone(c.record.Past), slices.Clone(c.Folds)
 	return c
@@ -355,7 +355,7 @@ func lastAnswer(history []fold.Message) int {
 
 // forgetTimes drops the times of messages that the history lacks, once these are the
 // majority: a compaction removed them.
-func (c *Conversation) forgetTimes(history []fold.Message) {
+func (c *RequestLog) forgetTimes(history []fold.Message) {
 	const spare = 500 // a shortened or branched conversation may return to them
 	if len(c.answers.Times) < 2*len(history)+spare {
 		return

@@ -14,7 +14,7 @@ import (
 
 // Count counts a request, and writes events about the frames that it is the first to leave
 // out.
-func (c *Conversation) Count(s *project.Step, history []fold.Message, a fold.Amendment) error {
+func (c *RequestLog) Count(s *project.Op, history []fold.Message, a fold.Edits) error {
 	if c.answers.Track(&c.Ledger, history, !s.Project.Fold) {
 		c.changed = true
 	}
@@ -31,15 +31,15 @@ func (c *Conversation) Count(s *project.Step, history []fold.Message, a fold.Ame
 
 // retire drops the entries of the ledger that the history no longer contains, and keeps what
 // they saved.
-func (c *Conversation) retire(history []fold.Message) {
-	standing := c.Standing(history)
+func (c *RequestLog) retire(history []fold.Message) {
+	standing := c.Pruned(history)
 	for i := range c.Folds {
 		f := &c.Folds[i]
 		if slices.ContainsFunc(standing.Folds, func(s fold.Fold) bool { return s.Upto == f.Upto && s.Edition == f.Edition }) {
 			continue
 		}
 		if c.Past == nil {
-			c.Past = map[string]fold.Spared{}
+			c.Past = map[string]fold.Savings{}
 		}
 		c.Past[f.Frame] = c.Past[f.Frame].With(f.Spared(c.answers.Meter))
 	}
@@ -53,7 +53,7 @@ func Requests(tx project.Tx, session string) (fold.Meter, error) {
 }
 
 // SparedBy returns what the requests of a session left out, by folded frame.
-func SparedBy(tx project.Tx, session string) (map[string]fold.Spared, error) {
+func SparedBy(tx project.Tx, session string) (map[string]fold.Savings, error) {
 	c, known, err := load(tx, session)
 	if !known || err != nil {
 		return nil, err

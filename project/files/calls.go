@@ -52,7 +52,7 @@ type asked struct {
 }
 
 const (
-	recordCalls project.Kind[known] = "files_calls" // by session
+	recordCalls project.RecordKind[known] = "files_calls" // by session
 
 	maxNoted = 2000
 	maxAsked = 20
@@ -61,11 +61,11 @@ const (
 // Add records reported calls of a session, each of them once: their changes belong to the
 // frame in which the session worked at the time, by default to home. It drops changes in a
 // deleted frame.
-func Add(s *project.Step, session, home string, calls []Call) error {
+func Add(s *project.Op, session, home string, calls []Call) error {
 	if len(calls) == 0 {
 		return nil
 	}
-	worked, err := project.RecordWorked.Of(s.Tx, session)
+	worked, err := project.RecordWorked.Find(s.Tx, session)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func Note(ctx context.Context, p *project.Project, by project.Caller, call Call)
 	if call.ID == "" || len(call.Files) == 0 {
 		return nil
 	}
-	return p.Update(ctx, by, func(s *project.Step) error {
+	return p.Update(ctx, by, func(s *project.Op) error {
 		frame, ok, err := s.Current()
 		if err != nil || !ok {
 			return err
@@ -88,8 +88,8 @@ func Note(ctx context.Context, p *project.Project, by project.Caller, call Call)
 }
 
 // add records calls in the frames that frameAt returns.
-func add(s *project.Step, session string, calls []Call, frameAt func(core.Millis) string) error {
-	k, err := recordCalls.Of(s.Tx, session)
+func add(s *project.Op, session string, calls []Call, frameAt func(core.Millis) string) error {
+	k, err := recordCalls.Find(s.Tx, session)
 	if err != nil {
 		return err
 	}
@@ -114,8 +114,8 @@ func add(s *project.Step, session string, calls []Call, frameAt func(core.Millis
 
 // artifacts records written files as artifacts of the frame, in case no event of the host did
 // so before. It leaves a frame of another machine to that machine.
-func artifacts(s *project.Step, frame core.Frame, changes []core.FileChange) error {
-	if frame.Foreign() || frame.Status == core.Invalidated {
+func artifacts(s *project.Op, frame core.Frame, changes []core.FileChange) error {
+	if frame.IsRemote() || frame.Status == core.Invalidated {
 		return nil
 	}
 	written := lo.FilterMap(changes, func(c core.FileChange, _ int) (string, bool) { return c.Path, c.Kind != core.FileDeleted })

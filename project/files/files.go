@@ -71,8 +71,8 @@ type patch struct {
 }
 
 const (
-	recordChanged project.Kind[changed] = "files"       // by frame
-	recordPatch   project.Kind[patch]   = "files_patch" // by frame and number
+	recordChanged project.RecordKind[changed] = "files"       // by frame
+	recordPatch   project.RecordKind[patch]   = "files_patch" // by frame and number
 )
 
 // patchID returns the id of a frame's patch; they sort by their numbers.
@@ -80,7 +80,7 @@ func patchID(frame string, number int) string { return fmt.Sprintf("%s/%010d", f
 
 // note adds changes to a frame, in order.
 func note(tx project.Tx, frame string, changes []core.FileChange) error {
-	all, err := recordChanged.Of(tx, frame)
+	all, err := recordChanged.Find(tx, frame)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (all *changed) keep(tx project.Tx, frame string, patches []core.FileChange)
 
 // drop deletes the oldest kept patch, which has this id, and returns the path of its file.
 func (all *changed) drop(tx project.Tx, id string) (path string, err error) {
-	oldest, err := recordPatch.Of(tx, id)
+	oldest, err := recordPatch.Find(tx, id)
 	if err != nil {
 		return "", err
 	}
@@ -154,7 +154,7 @@ func (all *changed) drop(tx project.Tx, id string) (path string, err error) {
 
 // patchesOf calls f for each patch of a frame, the oldest first.
 func patchesOf(tx project.Tx, frame string, f func(patch)) error {
-	return tx.Records(string(recordPatch), project.Which{Prefix: frame + "/"}, func(_ string, decode func(any) error) error {
+	return tx.Records(string(recordPatch), project.RecordQuery{Prefix: frame + "/"}, func(_ string, decode func(any) error) error {
 		var p patch
 		if err := decode(&p); err != nil {
 			return err
@@ -165,10 +165,10 @@ func patchesOf(tx project.Tx, frame string, f func(patch)) error {
 }
 
 // Of returns the files that were changed in a frame, without the patches.
-func Of(s *project.Step, frame string) (List, error) { return of(s, frame, nil) }
+func Of(s *project.Op, frame string) (List, error) { return of(s, frame, nil) }
 
 // WithPatches is Of with the patches.
-func WithPatches(s *project.Step, frame string) (List, error) {
+func WithPatches(s *project.Op, frame string) (List, error) {
 	texts := map[string]*strings.Builder{}
 	err := patchesOf(s.Tx, frame, func(p patch) {
 		if texts[p.Path] == nil {
@@ -182,8 +182,8 @@ func WithPatches(s *project.Step, frame string) (List, error) {
 	return of(s, frame, texts)
 }
 
-func of(s *project.Step, frame string, patches map[string]*strings.Builder) (List, error) {
-	all, err := recordChanged.Of(s.Tx, frame)
+func of(s *project.Op, frame string, patches map[string]*strings.Builder) (List, error) {
+	all, err := recordChanged.Find(s.Tx, frame)
 	if err != nil {
 		return List{}, err
 	}
@@ -240,7 +240,7 @@ func Move(tx project.Tx, from, to string) error {
 
 // merge adds moved changes, with their patches, to a frame.
 func merge(tx project.Tx, frame string, moved changed, patches []core.FileChange) error {
-	all, err := recordChanged.Of(tx, frame)
+	all, err := recordChanged.Find(tx, frame)
 	if err != nil {
 		return err
 	}

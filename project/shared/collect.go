@@ -20,7 +20,7 @@ func (t Tree) Collect(ctx context.Context, after int64) (docs []merge.Doc, revis
 		if revision, _, err = tx.Revision(); err != nil || revision == after && after > 0 {
 			return err
 		}
-		changed, err := tx.Changed(after)
+		changed, err := tx.FramesChangedSince(after)
 		ids = lo.Map(changed, func(f core.Frame, _ int) string { return f.ID })
 		return err
 	})
@@ -66,7 +66,7 @@ func absorb(b *batch, ids []string) (docs []merge.Doc, n int, err error) {
 		if f.Parent, err = b.parent(f, was); err != nil {
 			return nil, 0, err
 		}
-		d := merge.Absorb(was, f, b.clock.Machine, b.tick)
+		d := merge.UpdateLocal(was, f, b.clock.Machine, b.tick)
 		if known && d.Equal(was) {
 			continue
 		}
@@ -91,7 +91,7 @@ func missing(ctx context.Context, p *project.Project, revision int64) (ids []str
 		if err != nil {
 			return err
 		}
-		here, err := recordHere.Of(tx, "")
+		here, err := recordHere.Find(tx, "")
 		if err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func missing(ctx context.Context, p *project.Project, revision int64) (ids []str
 
 // withoutDoc counts the frames written after a revision that have no document yet.
 func withoutDoc(tx project.Tx, revision int64) (n int, err error) {
-	changed, err := tx.Changed(revision)
+	changed, err := tx.FramesChangedSince(revision)
 	if err != nil {
 		return 0, err
 	}

@@ -17,10 +17,10 @@ import (
 
 // theirs is a document of a frame that another machine works in.
 func theirs(id string, at core.Millis) merge.Doc {
-	stamp := merge.Stamp{At: at, Machine: "other"}
+	stamp := merge.Timestamp{At: at, Machine: "other"}
 	return merge.Doc{
 		V: merge.Version, ID: id, CreatedAt: at, UpdatedAt: at,
-		Work: merge.Work{Machine: "other", Stamp: stamp, Status: core.InProgress, Goal: "theirs", StartedAt: at},
+		Work: merge.OwnerFields{Machine: "other", Stamp: stamp, Status: core.InProgress, Goal: "theirs", StartedAt: at},
 	}
 }
 
@@ -80,7 +80,7 @@ func TestManyNewDecisionsMakeFewEvents(t *testing.T) {
 	_, err := shared.Tree{Project: m.Project, Machine: "here"}.Take(m.Ctx, []merge.Doc{d})
 	require.NoError(t, err)
 	for i := range 3000 {
-		d.Decisions = append(d.Decisions, merge.Entry{Text: fmt.Sprint("decision ", i), Stamp: merge.Stamp{At: 6, Count: int64(i), Machine: "other"}})
+		d.Decisions = append(d.Decisions, merge.Entry{Text: fmt.Sprint("decision ", i), Stamp: merge.Timestamp{At: 6, Count: int64(i), Machine: "other"}})
 	}
 	_, err = shared.Tree{Project: m.Project, Machine: "here"}.Take(m.Ctx, []merge.Doc{d})
 	require.NoError(t, err)

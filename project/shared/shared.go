@@ -23,16 +23,16 @@ type Tree struct {
 
 // recordDoc, by a frame's id, is the document on which this machine and the others last
 // agreed.
-const recordDoc project.Kind[merge.Doc] = "shared"
+const recordDoc project.RecordKind[merge.Doc] = "shared"
 
 // recordClock is the clock of this machine's stamps.
-const recordClock project.Kind[merge.Clock] = "shared_clock"
+const recordClock project.RecordKind[merge.Clock] = "shared_clock"
 
 // recordGone has the ids of agreed documents whose frames were deleted. recordHere is the
 // number of all other documents: if there are fewer frames, some were deleted since.
 const (
-	recordGone project.Kind[bool] = "shared_gone"
-	recordHere project.Kind[int]  = "shared_here"
+	recordGone project.RecordKind[bool] = "shared_gone"
+	recordHere project.RecordKind[int]  = "shared_here"
 )
 
 // part is how many frames flame reads at a time. batchTime is how long one transaction may
@@ -46,7 +46,7 @@ const (
 // A batch is one transaction of this package, with the state that lasts between transactions.
 type batch struct {
 	tx    project.Tx
-	s     *project.Step
+	s     *project.Op
 	clock merge.Clock
 	here  int
 
@@ -57,7 +57,7 @@ type batch struct {
 }
 
 // tick makes a stamp.
-func (b *batch) tick() merge.Stamp { return b.clock.Tick(b.s.Now) }
+func (b *batch) tick() merge.Timestamp { return b.clock.Tick(b.s.Now) }
 
 // frames returns the frames that have these ids.
 func (b *batch) frames(ids []string) (map[string]core.Frame, error) {
@@ -168,7 +168,7 @@ func (t Tree) Known(ctx context.Context, f func(merge.Doc) error) error {
 // did. A machine that joins again under another id would seem to take over all of its own
 // frames.
 func Machine(ctx context.Context, p *project.Project) (id string, err error) {
-	clock, err := project.Read(ctx, p, func(tx project.Tx) (merge.Clock, error) { return recordClock.Of(tx, "") })
+	clock, err := project.Read(ctx, p, func(tx project.Tx) (merge.Clock, error) { return recordClock.Find(tx, "") })
 	if err != nil || !merge.ValidMachine(clock.Machine) {
 		return "", err
 	}
@@ -178,7 +178,7 @@ func Machine(ctx context.Context, p *project.Project) (id string, err error) {
 // Agreed returns the document of a frame on which this machine and the others last agreed;
 // the zero Doc if there is none.
 func Agreed(ctx context.Context, p *project.Project, frame string) (merge.Doc, error) {
-	return project.Read(ctx, p, func(tx project.Tx) (merge.Doc, error) { return recordDoc.Of(tx, frame) })
+	return project.Read(ctx, p, func(tx project.Tx) (merge.Doc, error) { return recordDoc.Find(tx, frame) })
 }
 
 // Limits of Held.
@@ -194,7 +194,7 @@ const (
 func Held(ctx context.Context, p *project.Project) (ids []string, err error) {
 	err = p.Store.View(ctx, func(tx project.Tx) error {
 		open, err := newest(tx, maxHeld)
-		if err == nil && slices.ContainsFunc(open, core.Frame.Foreign) {
+		if err == nil && slices.ContainsFunc(open, core.Frame.IsRemote) {
 			open, err = newest(tx, maxLooked)
 		}
 		if err != nil {
@@ -202,7 +202,7 @@ func Held(ctx context.Context, p *project.Project) (ids []string, err error) {
 		}
 		live := map[string]bool{}
 		held, err := project.Filter(open, func(f core.Frame) (_ bool, err error) {
-			if !f.Open() || f.Session == "" {
+			if !f.IsOpen() || f.Session == "" {
 				return false, nil
 			}
 			is, known := live[f.Session]

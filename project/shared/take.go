@@ -93,7 +93,7 @@ func (t *taking) one(came merge.Doc) error {
 	}
 	named := f
 	named.Parent = parent
-	d := merge.Join(was, named, came, &t.clock, t.s.Now)
+	d := merge.ApplyRemote(was, named, came, &t.clock, t.s.Now)
 	if !d.Equal(came) {
 		t.owed = append(t.owed, d)
 	}
@@ -238,7 +238,7 @@ func (t *taking) voidBelow() error {
 // link of the oldest frame is the wrong one. All machines cut a cycle there, in whatever
 // order its documents came. A cut is no work: the documents stay unchanged, and flame
 // restores the link once a document moves a frame out of the cycle.
-const recordCut project.Kind[string] = "shared_cut"
+const recordCut project.RecordKind[string] = "shared_cut"
 
 // atOnce is how many ancestors one query reads.
 const atOnce = 50

@@ -70,7 +70,7 @@ func (t *telling) begin(by string) {
 // note keeps the old texts of a frame of ours that another machine took over and changed, or
 // changed in our name.
 func (t *telling) note() {
-	if t.was.Foreign() {
+	if t.was.IsRemote() {
 		return
 	}
 	t.previous = map[string]string{}

@@ -23,12 +23,12 @@ func KeepPlan(ctx context.Context, p *project.Project, by project.Caller, plan p
 	if plan.Text == "" || !p.Plans {
 		return "", nil
 	}
-	err = p.Update(ctx, by, func(s *project.Step) error {
+	err = p.Update(ctx, by, func(s *project.Op) error {
 		frame, ok, err := workFrame(s)
 		if err != nil || !ok {
 			return err
 		}
-		known, err := project.RecordPlan.Of(s.Tx, frame.ID)
+		known, err := project.RecordPlan.Find(s.Tx, frame.ID)
 		if err != nil || known == plan {
 			return err
 		}
@@ -41,11 +41,11 @@ func KeepPlan(ctx context.Context, p *project.Project, by project.Caller, plan p
 }
 
 // recordApproved, by session, is the frame that has the plan that its user approved last.
-const recordApproved project.Kind[string] = "approved"
+const recordApproved project.RecordKind[string] = "approved"
 
 // ApprovedPlan returns a line about the plan that the user of the caller's session approved last; empty
 // without one.
-func ApprovedPlan(s *project.Step) (string, error) {
+func ApprovedPlan(s *project.Op) (string, error) {
 	at, known, err := recordApproved.Get(s.Tx, s.Session.ID)
 	if !known || err != nil {
 		return "", err
@@ -54,6 +54,6 @@ func ApprovedPlan(s *project.Step) (string, error) {
 	if err != nil || frame.Status == core.Invalidated {
 		return "", project.IgnoreMissing(err)
 	}
-	plan, err := project.RecordPlan.Of(s.Tx, at)
+	plan, err := project.RecordPlan.Find(s.Tx, at)
 	return "The user approved the plan " + plan.File + ". " + string(op.Details) + " of " + at + " shows it whole.", err
 }

@@ -14,22 +14,22 @@ import (
 // Invalidated is the result of Invalidate.
 type Invalidated struct {
 	Target     core.Frame
-	Planned    Tally  // planned frames below it, now invalidated
-	InProgress Tally  // frames below it in progress: unchanged, but their workers should be warned
-	Current    string // id of the caller's current frame now; empty without one
+	Planned    FrameSample // planned frames below it, now invalidated
+	InProgress FrameSample // frames below it in progress: unchanged, but their workers should be warned
+	Current    string      // id of the caller's current frame now; empty without one
 }
 
-// A Tally counts frames and names the first of them.
-type Tally struct {
+// A FrameSample counts frames and names the first of them.
+type FrameSample struct {
 	First []core.Frame // at most 20
 	Count int
 }
 
-// tallied limits the frames that a Tally names.
+// tallied limits the frames that a FrameSample names.
 const tallied = 20
 
 // tally counts frames by their keys, and reads the first of them.
-func tally(s *project.Step, keys []int64) (t Tally, err error) {
+func tally(s *project.Op, keys []int64) (t FrameSample, err error) {
 	t.Count = len(keys)
 	first := keys[:min(len(keys), tallied)]
 	frames, err := s.Tx.FramesAt(first)
@@ -43,7 +43,7 @@ func Invalidate(ctx context.Context, p *project.Project, by project.Caller, ref,
 	if reason, err = project.Clean("reason", reason); err != nil {
 		return done, err
 	}
-	err = p.Update(ctx, by, func(s *project.Step) error {
+	err = p.Update(ctx, by, func(s *project.Op) error {
 		frame, err := resolveMeant(s, ref)
 		if err != nil {
 			return err
@@ -60,7 +60,7 @@ func Invalidate(ctx context.Context, p *project.Project, by project.Caller, ref,
 }
 
 // invalidate marks target and the planned frames below it as no longer valid.
-func invalidate(s *project.Step, target core.Frame, reason string) (done Invalidated, err error) {
+func invalidate(s *project.Op, target core.Frame, reason string) (done Invalidated, err error) {
 	if err := target.Invalidate(reason, s.Now); err != nil {
 		return done, err
 	}

@@ -57,7 +57,7 @@ func invalidated(before projecttest.Frames, target, reason string, now core.Mill
 		if below.Status == core.InProgress {
 			inProgress++
 		}
-		if core.CascadeOf(f).Void(&below) {
+		if core.CascadeOf(f).Invalidate(&below) {
 			after[below.ID] = below
 			planned++
 		}

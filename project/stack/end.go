@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"flame/core"
-	"flame/core/digest"
 	"flame/core/op"
+	"flame/core/summaries"
 	"flame/project"
 	"flame/project/autonomy"
 )
@@ -73,30 +73,30 @@ func cleanAll(name string, texts []string) (cleaned []string, err error) {
 
 // Popped is the result of Pop.
 type Popped struct {
-	Frame   core.Frame      // as it is now
-	Said    bool            // the pop that took the frame up says its goal in the caller's conversation
-	Below   string          // composed summary of the work below it, if it ended without a summary
-	Parent  *core.Frame     // nil for a root
-	Current string          // id of the caller's current frame now; empty without one
-	Planned []core.Frame    // its planned children, left over
-	Open    []core.Frame    // its children still in progress, with Force
-	Next    *core.Frame     // the first planned frame beside it; nil without one
-	Then    *Activated      // result of PopArgs.Next; From is empty for a new frame; nil without Next
-	NotNext *core.Problem   // why PopArgs.Next was not taken up; nil if it was
-	Before  Recorded        // texts that the frame had before the call and that the call does not repeat
-	Inside  []string        // ids of the first frames below it that have ended
-	More    bool            // there are others
-	Pending *digest.Pending // set if the frame waits for a summary
+	Frame           core.Frame            // as it is now
+	GoalShown       bool                  // the pop that took the frame up says its goal in the caller's conversation
+	ComposedSummary string                // composed summary of the work below it, if it ended without a summary
+	Parent          *core.Frame           // nil for a root
+	Current         string                // id of the caller's current frame now; empty without one
+	Planned         []core.Frame          // its planned children, left over
+	Open            []core.Frame          // its children still in progress, with Force
+	Next            *core.Frame           // the first planned frame beside it; nil without one
+	NextActivated   *Activated            // result of PopArgs.Next; From is empty for a new frame; nil without Next
+	NotNext         *core.Problem         // why PopArgs.Next was not taken up; nil if it was
+	EarlierTexts    FrameTexts            // texts that the frame had before the call and that the call does not repeat
+	EndedBelow      []string              // ids of the first frames below it that have ended
+	More            bool                  // there are others
+	Pending         *summaries.PendingPop // set if the frame waits for a summary
 }
 
-// Recorded has the texts of a frame that others read.
-type Recorded struct {
+// FrameTexts has the texts of a frame that others read.
+type FrameTexts struct {
 	Summary              string
 	Decisions, Artifacts []string
 }
 
 // Finish ends popped.Frame and moves the caller's current frame out of it.
-func Finish(s *project.Step, popped *Popped, args PopArgs) error {
+func Finish(s *project.Op, popped *Popped, args PopArgs) error {
 	frame := &popped.Frame
 	inside, err := s.IsInside(s.Session.Current, frame.ID)
 	if err != nil {
@@ -129,11 +129,11 @@ func Finish(s *project.Step, popped *Popped, args PopArgs) error {
 
 // End moves frame to status with a summary, unless that is empty, and writes the frame
 // and its event. The frame no longer waits for a requested compaction.
-func End(s *project.Step, frame *core.Frame, status core.Status, summary string) error {
+func End(s *project.Op, frame *core.Frame, status core.Status, summary string) error {
 	if err := s.MayWork(*frame); err != nil {
 		return err
 	}
-	if err := frame.Move(status, s.Now); err != nil {
+	if err := frame.Transition(status, s.Now); err != nil {
 		return err
 	}
 	data := map[string]any{"status": status}
@@ -154,7 +154,7 @@ func End(s *project.Step, frame *core.Frame, status core.Status, summary string)
 
 // EndRootLater sets the deadline that ends the root above a frame that ended, here or on
 // another machine, if the root's session has ended and left work below it.
-func EndRootLater(s *project.Step, frame core.Frame) error {
+func EndRootLater(s *project.Op, frame core.Frame) error {
 	left, err := recordLeft.IDs(s.Tx, "")
 	if err != nil || len(left) == 0 {
 		return err
@@ -167,28 +167,28 @@ func EndRootLater(s *project.Step, frame core.Frame) error {
 }
 
 // Children returns the children of a frame that have this status, oldest first.
-func Children(s *project.Step, id string, status core.Status) ([]core.Frame, error) {
+func Children(s *project.Op, id string, status core.Status) ([]core.Frame, error) {
 	return s.Tx.FindFrames(project.FrameQuery{Parent: id, Statuses: []core.Status{status}})
 }
 
 // The kinds of records and deadlines that compactions need.
 const (
-	recordPending    project.Kind[digest.Pending] = "pending_completion" // by frame
-	recordCompaction project.Kind[compactionMark] = "compaction"         // by frame: what its next compaction is for
-	recordSaid       project.Kind[said]           = "said"               // by frame that a pop took up, until a compaction
-	SummaryDeadline                               = "pending_completion" // by frame: give up waiting for a summary
+	recordPending    project.RecordKind[summaries.PendingPop] = "pending_completion" // by frame
+	recordCompaction project.RecordKind[compactionMark]       = "compaction"         // by frame: what its next compaction is for
+	recordSaid       project.RecordKind[said]                 = "said"               // by frame that a pop took up, until a compaction
+	SummaryDeadline                                           = "pending_completion" // by frame: give up waiting for a summary
 )
 
 // The kinds of records and deadlines that roots of ended sessions need.
 const (
-	recordLeft   project.Kind[string] = "left"         // by root: its session, which left work below it
-	RootDeadline string               = "session_root" // by root: end it, if no work is left below it
+	recordLeft   project.RecordKind[string] = "left"         // by root: its session, which left work below it
+	RootDeadline string                     = "session_root" // by root: end it, if no work is left below it
 )
 
 // A compactionMark says what a frame's next compaction is for.
 type compactionMark struct {
-	Type digest.Type `json:"type"`
-	Note string      `json:"note,omitempty"`
+	Type summaries.CompactionType `json:"type"`
+	Note string                   `json:"note,omitempty"`
 }
 
 // said is the goal of a frame as a session's conversation says it.
@@ -198,7 +198,7 @@ type said struct {
 }
 
 // forgetCompaction drops everything that waits for a compaction of the frame.
-func forgetCompaction(s *project.Step, frame string) error {
+func forgetCompaction(s *project.Op, frame string) error {
 	return errors.Join(
 		recordPending.Delete(s.Tx, frame),
 		recordCompaction.Delete(s.Tx, frame),

@@ -23,7 +23,7 @@ func Push(ctx context.Context, p *project.Project, by project.Caller, goal, crit
 	if criteria, err = project.CleanOptional("successCriteria", criteria); err != nil {
 		return frame, err
 	}
-	err = p.Update(ctx, by, func(s *project.Step) error {
+	err = p.Update(ctx, by, func(s *project.Op) error {
 		frame, err = push(s, goal, criteria)
 		return err
 	})
@@ -32,7 +32,7 @@ func Push(ctx context.Context, p *project.Project, by project.Caller, goal, crit
 
 // PushParent returns the id of the frame below which a push puts the new frame; empty for a
 // new root. A turn that leads to the push gets its frame first.
-func PushParent(s *project.Step) (string, error) {
+func PushParent(s *project.Op) (string, error) {
 	if err := takeUpTurn(s); err != nil {
 		return "", err
 	}
@@ -43,7 +43,7 @@ func PushParent(s *project.Step) (string, error) {
 	if above, err := s.ParentFrame(); above != "" || err != nil {
 		return above, err
 	}
-	if s.By.Anonymous() || s.Session.HasFrame() {
+	if s.Caller.Anonymous() || s.Session.HasFrame() {
 		return "", nil
 	}
 	root, err := s.MakeRoot("")
@@ -119,7 +119,7 @@ func edit(field, value string, made bool) edits {
 func change(
 	ctx context.Context, p *project.Project, by project.Caller, ref string, foreign bool, apply func(*core.Frame, core.Millis) edits,
 ) (frame core.Frame, changed bool, err error) {
-	err = p.Update(ctx, by, func(s *project.Step) error {
+	err = p.Update(ctx, by, func(s *project.Op) error {
 		if frame, err = target(s, ref); err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ func updated(made edits) map[string]any {
 }
 
 // target is resolveMeant for calls that write: the first one of a session makes its root.
-func target(s *project.Step, ref string) (core.Frame, error) {
+func target(s *project.Op, ref string) (core.Frame, error) {
 	if ref != "" {
 		return s.Resolve(ref)
 	}
@@ -162,7 +162,7 @@ func target(s *project.Step, ref string) (core.Frame, error) {
 
 // resolveMeant is Resolve for calls that change a frame. An empty ref names the frame in which
 // the caller believes to work.
-func resolveMeant(s *project.Step, ref string) (core.Frame, error) {
+func resolveMeant(s *project.Op, ref string) (core.Frame, error) {
 	if strings.TrimSpace(ref) == "" {
 		if err := s.NotTaken(); err != nil {
 			return core.Frame{}, err

@@ -16,8 +16,8 @@ import (
 
 // The records of the to-do lists of hosts.
 const (
-	recordLists project.Kind[evidence.Lists] = "lists" // by owner: what its lists have, and had
-	recordItem  project.Kind[listed]         = "item"  // by frame of an item
+	recordLists project.RecordKind[evidence.Lists] = "lists" // by owner: what its lists have, and had
+	recordItem  project.RecordKind[listed]         = "item"  // by frame of an item
 )
 
 // A listed is what the tree does not say about the frame of an item.
@@ -35,7 +35,7 @@ const maxItems = 100
 const leftItem = "left by the session"
 
 // IsItem reports whether a frame is that of an item of a host's list.
-func IsItem(s *project.Step, frame string) (bool, error) {
+func IsItem(s *project.Op, frame string) (bool, error) {
 	_, known, err := recordItem.Get(s.Tx, frame)
 	return known, err
 }
@@ -46,7 +46,7 @@ var openStatuses = []core.Status{core.InProgress, core.Planned, core.Blocked}
 // Fork records that the caller's session is a fork of another one of its host. Without that one's id it is
 // the session with open items whose list was written last.
 func Fork(ctx context.Context, p *project.Project, by project.Caller, origin string) error {
-	return p.Run(ctx, by, func(s *project.Step) error {
+	return p.Run(ctx, by, func(s *project.Op) error {
 		owner, last := "", core.Millis(-1)
 		err := recordLists.Each(s.Tx, func(of string, lists evidence.Lists) error {
 			session := of[strings.LastIndex(of, "/")+1:]
@@ -62,8 +62,8 @@ func Fork(ctx context.Context, p *project.Project, by project.Caller, origin str
 		if owner == "" || err != nil || !p.Plans {
 			return err
 		}
-		return s.Change(func(s *project.Step) error {
-			return project.RecordPresence.Change(s.Tx, s.Session.ID, func(mine *project.Presence) { mine.Forked = owner })
+		return s.Change(func(s *project.Op) error {
+			return project.RecordHookState.Change(s.Tx, s.Session.ID, func(mine *project.HookState) { mine.Forked = owner })
 		})
 	})
 }
@@ -71,16 +71,16 @@ func Fork(ctx context.Context, p *project.Project, by project.Caller, origin str
 // OpenItems returns the open items of the lists of the caller's session, those in progress first, and the
 // host's ids for them, which are empty where it has none. For a fork without a list they are those of the
 // list in its history, whose ids do not hold: forked is true then.
-func OpenItems(s *project.Step) (open []core.Frame, ids []string, forked bool, err error) {
+func OpenItems(s *project.Op) (open []core.Frame, ids []string, forked bool, err error) {
 	if !s.Project.Plans {
 		return nil, nil, false, nil
 	}
-	mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
+	mine, err := project.RecordHookState.Find(s.Tx, s.Session.ID)
 	if err != nil {
 		return nil, nil, false, err
 	}
 	if mine.Forked != "" {
-		theirs, wrong := recordLists.Of(s.Tx, mine.Forked)
+		theirs, wrong := recordLists.Find(s.Tx, mine.Forked)
 		open, err := s.Tx.FramesOf(lo.Map(theirs.Open(), func(i *evidence.Item, _ int) string { return i.Frame }))
 		open = slices.DeleteFunc(open, func(f core.Frame) bool { return !slices.Contains(openStatuses, f.Status) })
 		slices.SortStableFunc(open, func(a, b core.Frame) int {
@@ -111,7 +111,7 @@ func OpenItems(s *project.Step) (open []core.Frame, ids []string, forked bool, e
 
 // openItems returns the open items of hosts' lists at a frame and directly below it and, if the frame is an
 // item itself, beside it.
-func openItems(s *project.Step, at string) ([]core.Frame, error) {
+func openItems(s *project.Op, at string) ([]core.Frame, error) {
 	var all []core.Frame
 	for item := at != ""; item; {
 		frame, err := s.Tx.Frame(at)
@@ -132,7 +132,7 @@ func openItems(s *project.Step, at string) ([]core.Frame, error) {
 }
 
 // items returns those of frames that are items of hosts' lists.
-func items(s *project.Step, frames []core.Frame) ([]core.Frame, error) {
+func items(s *project.Op, frames []core.Frame) ([]core.Frame, error) {
 	known, err := recordItem.At(s.Tx, lo.Map(frames, func(f core.Frame, _ int) string { return f.ID }))
 	return slices.DeleteFunc(frames, func(f core.Frame) bool { return !lo.HasKey(known, f.ID) }), err
 }
@@ -147,8 +147,8 @@ func sameGoal(frames []core.Frame, goal string) *core.Frame {
 }
 
 // waits records whether an item waits for the frames below it, and its summary then.
-func waits(s *project.Step, frame string, is bool, summary string) error {
-	item, err := recordItem.Of(s.Tx, frame)
+func waits(s *project.Op, frame string, is bool, summary string) error {
+	item, err := recordItem.Find(s.Tx, frame)
 	if err != nil || item.Waits == is {
 		return err
 	}
@@ -157,13 +157,13 @@ func waits(s *project.Step, frame string, is bool, summary string) error {
 }
 
 // endWaiting completes the frame of an item that only waited for the frames below it.
-func endWaiting(s *project.Step, id string) error {
-	item, err := recordItem.Of(s.Tx, id)
+func endWaiting(s *project.Op, id string) error {
+	item, err := recordItem.Find(s.Tx, id)
 	if err != nil || !item.Waits {
 		return err
 	}
 	frame, err := s.Tx.Frame(id)
-	if err != nil || !frame.Open() {
+	if err != nil || !frame.IsOpen() {
 		return project.IgnoreMissing(err)
 	}
 	if open, err := Children(s, id, core.InProgress); len(open) > 0 || err != nil {
@@ -176,7 +176,7 @@ func endWaiting(s *project.Step, id string) error {
 }
 
 // leaveItems blocks the items that the caller's session, which has ended, left in progress.
-func leaveItems(s *project.Step) error {
+func leaveItems(s *project.Op) error {
 	if s.Session.Root == "" {
 		return nil
 	}
@@ -187,7 +187,7 @@ func leaveItems(s *project.Step) error {
 	left, err := items(s, slices.Clone(open))
 	for _, frame := range slices.Backward(left) {
 		busy := slices.ContainsFunc(open, func(f core.Frame) bool { return f.Parent == frame.ID })
-		if frame.Session != s.Session.ID || frame.Foreign() || busy {
+		if frame.Session != s.Session.ID || frame.IsRemote() || busy {
 			continue
 		}
 		err = errors.Join(err, End(s, &frame, core.Blocked, leftItem), blockItem(s, frame.ID))
@@ -196,8 +196,8 @@ func leaveItems(s *project.Step) error {
 }
 
 // blockItem records that an item is blocked: the next call of the host that begins it is a start.
-func blockItem(s *project.Step, frame string) error {
-	item, err := recordItem.Of(s.Tx, frame)
+func blockItem(s *project.Op, frame string) error {
+	item, err := recordItem.Find(s.Tx, frame)
 	if err != nil {
 		return err
 	}

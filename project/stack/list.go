@@ -28,12 +28,12 @@ func Follow(ctx context.Context, p *project.Project, by project.Caller, owner st
 	if !p.Plans {
 		return nil
 	}
-	return p.Run(ctx, by, func(s *project.Step) error {
-		lists, err := recordLists.Of(s.Tx, owner)
+	return p.Run(ctx, by, func(s *project.Op) error {
+		lists, err := recordLists.Find(s.Tx, owner)
 		if err != nil {
 			return err
 		}
-		mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
+		mine, err := project.RecordHookState.Find(s.Tx, s.Session.ID)
 		if err != nil {
 			return err
 		}
@@ -47,15 +47,15 @@ func Follow(ctx context.Context, p *project.Project, by project.Caller, owner st
 			return nil
 		}
 		lists.Prompt, lists.At = mine.Prompt, s.Now
-		return s.Change(func(s *project.Step) error {
+		return s.Change(func(s *project.Op) error {
 			f := follower{s: s, owner: owner, call: call, lists: &lists, free: map[string][]core.Frame{}}
-			if said != nil && !s.Project.Late {
+			if said != nil && !s.Project.Replaying {
 				f.hear(said())
 			}
 			if err := f.follow(moves); mine.Forked == "" || err != nil {
 				return errors.Join(err, recordLists.Save(s.Tx, owner, lists))
 			}
-			return errors.Join(recordLists.Save(s.Tx, owner, lists), project.RecordPresence.Change(s.Tx, s.Session.ID, func(mine *project.Presence) {
+			return errors.Join(recordLists.Save(s.Tx, owner, lists), project.RecordHookState.Change(s.Tx, s.Session.ID, func(mine *project.HookState) {
 				mine.Forked = "" // it has a list of its own
 			}))
 		})
@@ -64,7 +64,7 @@ func Follow(ctx context.Context, p *project.Project, by project.Caller, owner st
 
 // A follower makes the moves of one call.
 type follower struct {
-	s     *project.Step
+	s     *project.Op
 	owner string
 	call  evidence.ListCall
 	lists *evidence.Lists
@@ -109,7 +109,7 @@ func (f *follower) follow(moves []evidence.Move) error {
 // hand, invalidated, taken over.
 func (f *follower) move(m evidence.Move) error {
 	frame, err := f.s.Tx.Frame(m.Item.Frame)
-	if err != nil || frame.Foreign() || frame.Status == core.Invalidated {
+	if err != nil || frame.IsRemote() || frame.Status == core.Invalidated {
 		return project.IgnoreMissing(err)
 	}
 	open := frame.Status != core.Completed && frame.Status != core.Failed
@@ -175,7 +175,7 @@ func (f *follower) freeBelow(at string) ([]core.Frame, error) {
 	}
 	f.free[at], err = project.Filter(beside, func(other core.Frame) (bool, error) {
 		item, err := IsItem(f.s, other.ID)
-		return !item && !other.Foreign(), err
+		return !item && !other.IsRemote(), err
 	})
 	return f.free[at], err
 }
@@ -221,7 +221,7 @@ func (f *follower) outside(at string) (string, error) {
 // the earlier one.
 func (f *follower) rename(m evidence.Move) error {
 	frame, err := f.s.Tx.Frame(m.Item.Frame)
-	if err != nil || frame.Foreign() || frame.Goal != m.Was.Text {
+	if err != nil || frame.IsRemote() || frame.Goal != m.Was.Text {
 		return project.IgnoreMissing(err)
 	}
 	frame.Goal, frame.UpdatedAt = m.Item.Text, f.s.Now
@@ -291,7 +291,7 @@ func (f *follower) end(frame core.Frame, m evidence.Move, status core.Status) er
 	open, err := Children(f.s, frame.ID, core.InProgress)
 	if err == nil {
 		open, err = project.Filter(open, func(child core.Frame) (bool, error) {
-			item, err := recordItem.Of(f.s.Tx, child.ID)
+			item, err := recordItem.Find(f.s.Tx, child.ID)
 			return item.Owner != f.owner, err
 		})
 	}
@@ -322,7 +322,7 @@ func (f *follower) leave(frame core.Frame, list *evidence.List) error {
 		if project.IgnoreMissing(err) != nil {
 			return err
 		}
-		if other.Open() && other.Session == f.s.Session.ID {
+		if other.IsOpen() && other.Session == f.s.Session.ID {
 			next = other.ID
 		}
 	}

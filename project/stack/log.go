@@ -28,11 +28,11 @@ type Log struct {
 // LogOf returns the log of the frame that ref names. It refuses frames without work and, unless
 // soFar is set, frames that have not ended, whose log continues.
 func LogOf(ctx context.Context, p *project.Project, by project.Caller, ref string, soFar bool) (log Log, err error) {
-	err = p.View(ctx, by, func(s *project.Step) error {
+	err = p.View(ctx, by, func(s *project.Op) error {
 		if log.Frame, err = s.Resolve(ref); err != nil {
 			return err
 		}
-		if log.Frame.Open() && !soFar {
+		if log.Frame.IsOpen() && !soFar {
 			return core.Invalidf("%s is in progress, its log is not complete", log.Frame.ID).WithHint("%s ends it", op.Pop)
 		}
 		if err := hasLog(log.Frame); err != nil {
@@ -51,7 +51,7 @@ func LogOf(ctx context.Context, p *project.Project, by project.Caller, ref strin
 // hasLog checks that a frame can have a log.
 func hasLog(f core.Frame) error {
 	switch {
-	case f.Foreign() && f.Status != core.Planned:
+	case f.IsRemote() && f.Status != core.Planned:
 		return core.Invalidf("%s belongs to machine %s, which has its log", f.ID, f.Machine).WithHint("%s %s shows what is known of it here", op.Details, f.ID)
 	case f.Status == core.Planned:
 		return core.Invalidf("%s is planned, nothing was done in it yet", f.ID).WithHint("%s takes it up", op.Activate)
@@ -63,7 +63,7 @@ func hasLog(f core.Frame) error {
 }
 
 // findLog adds the data of the session that worked in the frame.
-func findLog(s *project.Step, log *Log) error {
+func findLog(s *project.Op, log *Log) error {
 	id := log.Frame.Session
 	session, err := s.Tx.Session(id)
 	if err != nil {

@@ -121,7 +121,7 @@ func TestAFrameOfAnotherMachineIsTakenOverByAClaim(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, []string{frame.ID}, claimed())
 			assert.Equal(t, projecttest.Laptop, done.Machine)
-			assert.False(t, done.Here)
+			assert.False(t, done.AlreadyCurrent)
 			got := f.Get(frame.ID)
 			assert.Empty(t, got.Machine)
 			assert.Equal(t, "s", got.Session)
@@ -283,8 +283,8 @@ func TestASessionTakesBackAFrameThatAnotherMachineTook(t *testing.T) {
 	f.Grant()
 	done, err := stack.Activate(f.Ctx, f.Project, s, frame.ID, false)
 	require.NoError(t, err)
-	assert.False(t, done.Here)
-	assert.Equal(t, "at the laptop", done.Taken)
+	assert.False(t, done.AlreadyCurrent)
+	assert.Equal(t, "at the laptop", done.PrevSession)
 	assert.Equal(t, frame.ID, f.Current(s))
 	f.Pop(s, "done")
 }
@@ -321,7 +321,7 @@ func TestNothingEndsAFrameOfAnotherMachineByItself(t *testing.T) {
 			made, err := f.Delegate(s, children.Delegation{Agent: "agent-1", Goal: "help"})
 			require.NoError(f.T, err)
 			f.TakeAway(made.Frame.ID)
-			require.NoError(f.T, children.EndDelegation(f.Ctx, f.Project, s, made.Frame.ID, children.Ended{Agent: "agent-1", End: core.ChildFailed}))
+			require.NoError(f.T, children.EndDelegation(f.Ctx, f.Project, s, made.Frame.ID, children.EndReport{Agent: "agent-1", End: core.ChildFailed}))
 			return made.Frame.ID
 		},
 		"time": func(f *projecttest.Fixture) string {

@@ -13,7 +13,7 @@ import (
 // nextOf returns the frame that a pop of a frame names as next: by its id, the beginning of it,
 // or the goal of a planned one. It is nil if next is the goal of a new frame, or empty. A text
 // that looks like an id, or the beginning of one, never counts as a goal.
-func nextOf(s *project.Step, popped core.Frame, next string) (*core.Frame, error) {
+func nextOf(s *project.Op, popped core.Frame, next string) (*core.Frame, error) {
 	if next == "" {
 		return nil, nil
 	}
@@ -32,7 +32,7 @@ var likeID = core.Pattern(`^(frame|plan)-[a-z0-9]*\z`)
 // plannedAs returns the oldest planned frame with this goal below a frame, else below the frame
 // above it, and so on; nil without one. A frame of another machine counts: what is planned there
 // is planned.
-func plannedAs(s *project.Step, id, goal string) (*core.Frame, error) {
+func plannedAs(s *project.Op, id, goal string) (*core.Frame, error) {
 	if id == "" {
 		return nil, nil
 	}
@@ -55,10 +55,10 @@ func plannedAs(s *project.Step, id, goal string) (*core.Frame, error) {
 
 // goOn takes up the next frame of a pop, once the popped frame has ended: planned or, if that
 // is nil, a new frame for goal. claimed is the claimed frame of another machine.
-func goOn(s *project.Step, popped *Popped, goal string, planned *core.Frame, claimed core.Frame) error {
+func goOn(s *project.Op, popped *Popped, goal string, planned *core.Frame, claimed core.Frame) error {
 	if planned == nil {
 		frame, err := begin(s, goal)
-		popped.Then, popped.Current = &Activated{Frame: frame}, frame.ID
+		popped.NextActivated, popped.Current = &Activated{Frame: frame}, frame.ID
 		return errors.Join(err, recordSaid.Save(s.Tx, frame.ID, said{s.Session.ID, frame.Goal}))
 	}
 	if err := mayFollow(s, popped.Frame, *planned); err != nil {
@@ -68,7 +68,7 @@ func goOn(s *project.Step, popped *Popped, goal string, planned *core.Frame, cla
 	if err != nil {
 		return popped.stay(err)
 	}
-	popped.Then, popped.Current = &done, planned.ID
+	popped.NextActivated, popped.Current = &done, planned.ID
 	if err := recordSaid.Save(s.Tx, planned.ID, said{s.Session.ID, planned.Goal}); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (popped *Popped) stay(why error) error {
 }
 
 // mayFollow refuses a frame that a pop cannot take up as the next one.
-func mayFollow(s *project.Step, popped, next core.Frame) error {
+func mayFollow(s *project.Op, popped, next core.Frame) error {
 	switch {
 	case next.ID == popped.ID:
 		return core.Invalidf("%s is the frame that ended", next.ID).WithHint("%s %s reopens it", op.Activate, next.ID)
@@ -112,7 +112,7 @@ func mayFollow(s *project.Step, popped, next core.Frame) error {
 
 // push takes up what the goal names if that is planned already, so that nothing is there twice,
 // else begins a frame for it.
-func push(s *project.Step, goal, criteria string) (core.Frame, error) {
+func push(s *project.Op, goal, criteria string) (core.Frame, error) {
 	if err := pushesBelowRoot(s); err != nil {
 		return core.Frame{}, err
 	}
@@ -128,7 +128,7 @@ func push(s *project.Step, goal, criteria string) (core.Frame, error) {
 	if err != nil {
 		return core.Frame{}, err
 	}
-	if planned == nil || planned.Foreign() {
+	if planned == nil || planned.IsRemote() {
 		return beginIn(s, at, goal, criteria)
 	}
 	if criteria != "" {
@@ -139,7 +139,7 @@ func push(s *project.Step, goal, criteria string) (core.Frame, error) {
 }
 
 // begin makes a frame for a goal where a push would, and enters it.
-func begin(s *project.Step, goal string) (core.Frame, error) {
+func begin(s *project.Op, goal string) (core.Frame, error) {
 	parent, err := PushParent(s)
 	if err != nil {
 		return core.Frame{}, err
@@ -148,7 +148,7 @@ func begin(s *project.Step, goal string) (core.Frame, error) {
 }
 
 // beginIn makes a frame below another one and enters it.
-func beginIn(s *project.Step, parent, goal, criteria string) (core.Frame, error) {
+func beginIn(s *project.Op, parent, goal, criteria string) (core.Frame, error) {
 	frame, err := s.Create(core.Frame{Parent: parent, Goal: goal, SuccessCriteria: criteria, Status: core.InProgress})
 	if err != nil {
 		return frame, err

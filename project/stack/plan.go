@@ -39,7 +39,7 @@ func Plan(ctx context.Context, p *project.Project, by project.Caller, parentRef 
 	if children, err = cleanPlan(children); err != nil {
 		return plan, err
 	}
-	err = p.Update(ctx, by, func(s *project.Step) error {
+	err = p.Update(ctx, by, func(s *project.Op) error {
 		plan = Planned{}
 		if plan.Parent, err = planParent(s, parentRef); err != nil {
 			return err
@@ -83,7 +83,7 @@ func Plan(ctx context.Context, p *project.Project, by project.Caller, parentRef 
 
 // openBeside returns the frames below parent, or the roots, that are planned or in
 // progress, at most limit of them.
-func openBeside(s *project.Step, parent *core.Frame, limit int) ([]core.Frame, error) {
+func openBeside(s *project.Op, parent *core.Frame, limit int) ([]core.Frame, error) {
 	q := project.FrameQuery{Roots: parent == nil, Statuses: []core.Status{core.Planned, core.InProgress}, Order: project.RecentFirst, Limit: limit}
 	if parent != nil {
 		q.Parent = parent.ID
@@ -113,7 +113,7 @@ func cleanPlan(children []PlannedChild) ([]PlannedChild, error) {
 }
 
 // planParent returns the frame to plan under; nil for roots.
-func planParent(s *project.Step, ref string) (*core.Frame, error) {
+func planParent(s *project.Op, ref string) (*core.Frame, error) {
 	if ref == "" {
 		_, ok, err := s.Current()
 		if err != nil {
@@ -122,7 +122,7 @@ func planParent(s *project.Step, ref string) (*core.Frame, error) {
 		if err := pushesBelowRoot(s); err != nil {
 			return nil, err
 		}
-		if !ok && (s.By.Anonymous() || s.Session.HasFrame()) {
+		if !ok && (s.Caller.Anonymous() || s.Session.HasFrame()) {
 			return nil, nil
 		}
 	}
@@ -156,12 +156,12 @@ func invalidatedIn(frames []core.Frame) *core.Frame {
 
 // Activated is the result of Activate.
 type Activated struct {
-	Frame   core.Frame
-	From    core.Status // its status before
-	Taken   string      // session that had the frame; empty if Activate took it from none
-	Machine string      // id of the machine that had the frame; empty if Activate took it from none
-	Under   core.Status // of its parent, if that has ended; else empty
-	Here    bool        // it was already the caller's current frame, and nothing changed
+	Frame          core.Frame
+	From           core.Status // its status before
+	PrevSession    string      // session that had the frame; empty if Activate took it from none
+	Machine        string      // id of the machine that had the frame; empty if Activate took it from none
+	EndedParent    core.Status // of its parent, if that has ended; else empty
+	AlreadyCurrent bool        // it was already the caller's current frame, and nothing changed
 }
 
 // Activate takes up a frame: a planned, blocked, completed or failed one, or one in progress
@@ -173,7 +173,7 @@ func Activate(ctx context.Context, p *project.Project, by project.Caller, ref st
 	if ref = strings.TrimSpace(ref); ref == "" {
 		return a, core.Invalidf("sessionID is empty").WithHint("give the id of the frame to take up; %s shows them", op.Tree)
 	}
-	claimed, err := claim(ctx, p, by, func(s *project.Step) (core.Frame, error) {
+	claimed, err := claim(ctx, p, by, func(s *project.Op) (core.Frame, error) {
 		frame, err := s.Resolve(ref)
 		if err == nil {
 			_, err = standing(s, frame)
@@ -183,7 +183,7 @@ func Activate(ctx context.Context, p *project.Project, by project.Caller, ref st
 	if err != nil {
 		return a, err
 	}
-	err = p.Update(ctx, by, func(s *project.Step) error {
+	err = p.Update(ctx, by, func(s *project.Op) error {
 		frame, err := s.Resolve(ref)
 		if err == nil {
 			a, err = activate(s, frame, claimed, force)
@@ -194,15 +194,15 @@ func Activate(ctx context.Context, p *project.Project, by project.Caller, ref st
 }
 
 // TakeUp is Activate inside a step, for a frame of this machine in which no session works.
-func TakeUp(s *project.Step, frame core.Frame) error {
+func TakeUp(s *project.Op, frame core.Frame) error {
 	_, err := activate(s, frame, core.Frame{}, false)
 	return err
 }
 
 // activate is Activate inside a step; claimed is the claimed frame of another machine.
-func activate(s *project.Step, frame, claimed core.Frame, force bool) (a Activated, err error) {
+func activate(s *project.Op, frame, claimed core.Frame, force bool) (a Activated, err error) {
 	a.From = frame.Status
-	if a.Under, err = standing(s, frame); err != nil {
+	if a.EndedParent, err = standing(s, frame); err != nil {
 		return a, err
 	}
 	if err := takeFrom(&frame, claimed, &a); err != nil {
@@ -225,7 +225,7 @@ func activate(s *project.Step, frame, claimed core.Frame, force bool) (a Activat
 		return a, err
 	}
 	if left.ID == frame.ID {
-		a.Here = a.Taken == "" && a.Machine == ""
+		a.AlreadyCurrent = a.PrevSession == "" && a.Machine == ""
 		return a, nil // nothing was started
 	}
 	return a, pushedBelow(s, left.ID)
@@ -234,7 +234,7 @@ func activate(s *project.Step, frame, claimed core.Frame, force bool) (a Activat
 // standing returns the status of the frame's parent if that has ended. It refuses a planned
 // frame below an invalidated one, at any depth: older versions of flame could leave such
 // frames.
-func standing(s *project.Step, frame core.Frame) (parent core.Status, err error) {
+func standing(s *project.Op, frame core.Frame) (parent core.Status, err error) {
 	above, err := s.Tx.Ancestors(frame.ID, 0)
 	if err != nil || len(above) == 0 {
 		return "", err
@@ -252,12 +252,12 @@ func standing(s *project.Step, frame core.Frame) (parent core.Status, err error)
 
 // start puts a frame into progress for the caller's session. machine is the one from which
 // this machine took the frame over; empty if none.
-func start(s *project.Step, frame *core.Frame, machine string) error {
+func start(s *project.Op, frame *core.Frame, machine string) error {
 	event := core.FrameActivated
 	if frame.Status == core.Completed || frame.Status == core.Failed {
 		event = core.FrameReopened
 	}
-	from, move := frame.Status, frame.Move
+	from, move := frame.Status, frame.Transition
 	if staysWith(s, *frame) {
 		move = func(_ core.Status, now core.Millis) error { return frame.Reopen(now) }
 	}
@@ -274,12 +274,12 @@ func start(s *project.Step, frame *core.Frame, machine string) error {
 
 // staysWith reports whether a frame that the caller takes up stays with the session that
 // worked in it, as do its cost and its time: the caller is a person at a shell.
-func staysWith(s *project.Step, frame core.Frame) bool {
+func staysWith(s *project.Op, frame core.Frame) bool {
 	return s.Session.Host == project.CommandLine && frame.Session != "" && frame.Session != project.CommandLine
 }
 
 // assign makes the caller's session the one that works in a frame.
-func assign(s *project.Step, frame *core.Frame) {
+func assign(s *project.Op, frame *core.Frame) {
 	if !staysWith(s, *frame) {
 		frame.Session = s.Session.ID
 	}
@@ -295,7 +295,7 @@ func fromMachine(machine string, data map[string]any) map[string]any {
 
 // takeOver gives the caller a frame in progress in which no live session works, or which was
 // claimed from another machine.
-func takeOver(s *project.Step, frame *core.Frame, force bool, a *Activated) error {
+func takeOver(s *project.Op, frame *core.Frame, force bool, a *Activated) error {
 	owner, err := LiveOwner(s, *frame)
 	if err != nil {
 		return err
@@ -307,25 +307,25 @@ func takeOver(s *project.Step, frame *core.Frame, force bool, a *Activated) erro
 	if frame.Session == s.Session.ID && a.Machine == "" {
 		return nil
 	}
-	a.Taken = frame.Session
+	a.PrevSession = frame.Session
 	assign(s, frame)
 	frame.UpdatedAt = s.Now
 	if err := s.Tx.SaveFrame(*frame); err != nil {
 		return err
 	}
-	return s.Emit(core.FrameActivated, frame.ID, fromMachine(a.Machine, map[string]any{"from": core.InProgress, "takenFrom": a.Taken}))
+	return s.Emit(core.FrameActivated, frame.ID, fromMachine(a.Machine, map[string]any{"from": core.InProgress, "takenFrom": a.PrevSession}))
 }
 
 // claim claims the frame of another machine that find returns, before the transaction of the
 // operation that takes up the frame. It returns the frame. It returns the zero Frame if no
 // claim is needed or possible, or if find fails, because then the operation fails too.
-func claim(ctx context.Context, p *project.Project, by project.Caller, find func(*project.Step) (core.Frame, error)) (claimed core.Frame, err error) {
+func claim(ctx context.Context, p *project.Project, by project.Caller, find func(*project.Op) (core.Frame, error)) (claimed core.Frame, err error) {
 	if !p.MayClaim() {
 		return claimed, nil // takeFrom refuses the frame
 	}
-	err = p.View(ctx, by, func(s *project.Step) error {
+	err = p.View(ctx, by, func(s *project.Op) error {
 		frame, err := find(s)
-		if err == nil && frame.Foreign() && (frame.Status == core.InProgress || frame.CanMove(core.InProgress)) {
+		if err == nil && frame.IsRemote() && (frame.Status == core.InProgress || frame.CanTransition(core.InProgress)) {
 			claimed = frame
 		}
 		return nil
@@ -339,7 +339,7 @@ func claim(ctx context.Context, p *project.Project, by project.Caller, find func
 // takeFrom makes a claimed frame of another machine a frame of this machine.
 func takeFrom(frame *core.Frame, claimed core.Frame, a *Activated) error {
 	switch {
-	case !frame.Foreign() || frame.Status != core.InProgress && !frame.CanMove(core.InProgress):
+	case !frame.IsRemote() || frame.Status != core.InProgress && !frame.CanTransition(core.InProgress):
 		return nil
 	case claimed.ID == "":
 		return project.Unclaimed(*frame)

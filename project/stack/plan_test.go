@@ -95,12 +95,12 @@ func TestActivateTakesOverOnlyFromSessionsThatEnded(t *testing.T) {
 	require.NoError(t, children.EndSession(f.Ctx, f.Project, projecttest.Host("a")))
 	done, err := stack.Activate(f.Ctx, f.Project, projecttest.Host("b"), frame.ID, false)
 	require.NoError(t, err)
-	assert.Equal(t, "a", done.Taken)
+	assert.Equal(t, "a", done.PrevSession)
 	assert.Equal(t, "b", f.Get(frame.ID).Session)
 
 	again, err := stack.Activate(f.Ctx, f.Project, projecttest.Host("c"), frame.ID, true)
 	require.NoError(t, err, "force takes it from a live one")
-	assert.Equal(t, "b", again.Taken)
+	assert.Equal(t, "b", again.PrevSession)
 }
 
 func TestActivateRefusesInvalidatedFrames(t *testing.T) {
@@ -149,7 +149,7 @@ func TestFramesLeftBelowAnEndedFrameCanBeTakenUp(t *testing.T) {
 			for range 2 { // also when it is taken up again
 				done, err := stack.Activate(f.Ctx, f.Project, projecttest.Host("s"), left.ID, false)
 				require.NoError(t, err)
-				assert.Equal(t, want, done.Under)
+				assert.Equal(t, want, done.EndedParent)
 				assert.Equal(t, status, f.Get(outer.ID).Status)
 				f.Pop(projecttest.Host("s"), "done")
 			}
@@ -180,7 +180,7 @@ func TestPlannedFramesBelowAnInvalidatedFrameCannotBeTakenUp(t *testing.T) {
 
 	done, err := stack.Activate(f.Ctx, f.Project, projecttest.Host("s"), "frame-b", false)
 	require.NoError(t, err, "what was begun goes on")
-	assert.Equal(t, core.Invalidated, done.Under)
+	assert.Equal(t, core.Invalidated, done.EndedParent)
 }
 
 func TestPopNamesTheNextPlannedFrame(t *testing.T) {
@@ -225,6 +225,6 @@ func TestActivatingTheCurrentFrameChangesNothing(t *testing.T) {
 	before := f.Kinds(frame.ID)
 	done, err := stack.Activate(f.Ctx, f.Project, s, frame.ID, false)
 	require.NoError(t, err)
-	assert.True(t, done.Here)
+	assert.True(t, done.AlreadyCurrent)
 	assert.Equal(t, before, f.Kinds(frame.ID))
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/samber/lo"
 
 	"flame/core"
-	"flame/core/digest"
 	"flame/core/op"
+	"flame/core/summaries"
 	"flame/project"
 	"flame/project/autonomy"
 )
@@ -25,7 +25,7 @@ func Pop(ctx context.Context, p *project.Project, by project.Caller, args PopArg
 	if unclaimed != nil && !ok {
 		return popped, unclaimed
 	}
-	err = p.Update(ctx, by, func(s *project.Step) error {
+	err = p.Update(ctx, by, func(s *project.Op) error {
 		frame, err := toEnd(s, args.Frame)
 		if err != nil {
 			return err
@@ -65,7 +65,7 @@ func Pop(ctx context.Context, p *project.Project, by project.Caller, args PopArg
 }
 
 // toEnd returns the frame that a call asks to end; by default the caller's.
-func toEnd(s *project.Step, ref string) (core.Frame, error) {
+func toEnd(s *project.Op, ref string) (core.Frame, error) {
 	frame, err := resolveMeant(s, ref)
 	if err == nil {
 		err = s.MayWork(frame)
@@ -79,7 +79,7 @@ func claimNext(ctx context.Context, p *project.Project, by project.Caller, args 
 	if args.Next == "" {
 		return claimed, nil
 	}
-	return claim(ctx, p, by, func(s *project.Step) (none core.Frame, err error) {
+	return claim(ctx, p, by, func(s *project.Op) (none core.Frame, err error) {
 		frame, err := toEnd(s, args.Frame)
 		if err != nil {
 			return none, err
@@ -97,24 +97,24 @@ func claimNext(ctx context.Context, p *project.Project, by project.Caller, args 
 }
 
 // finish is Finish for a caller whose answer shows the composed summary of the frame.
-func finish(s *project.Step, popped *Popped, args PopArgs) error {
+func finish(s *project.Op, popped *Popped, args PopArgs) error {
 	if err := Finish(s, popped, args); err != nil {
 		return err
 	}
 	outcomes, err := project.Outcomes(s.Tx, []core.Frame{popped.Frame})
-	popped.Below = outcomes.Compose(&popped.Frame, map[string]bool{}, digest.Room)
+	popped.ComposedSummary = outcomes.Compose(&popped.Frame, map[string]bool{}, summaries.MaxChars)
 	return err
 }
 
 // poppable checks that frame may end now and collects the data for the reply.
-func poppable(s *project.Step, frame core.Frame, args PopArgs) (popped Popped, err error) {
+func poppable(s *project.Op, frame core.Frame, args PopArgs) (popped Popped, err error) {
 	popped.Frame = frame
 	if frame.Parent == "" && args.Frame == "" {
 		return popped, core.Invalidf("%s is the root of this session's tree", frame.ID).
 			WithHint("to end the whole tree pass %s %q; %s starts a piece of work below it", op.ArgFrame, frame.ID, op.Push)
 	}
-	if trial := frame; !frame.CanMove(args.Status) {
-		return popped, trial.Move(args.Status, s.Now)
+	if trial := frame; !frame.CanTransition(args.Status) {
+		return popped, trial.Transition(args.Status, s.Now)
 	}
 	if popped.Open, err = Children(s, frame.ID, core.InProgress); err != nil {
 		return popped, err
@@ -126,11 +126,11 @@ func poppable(s *project.Step, frame core.Frame, args PopArgs) (popped Popped, e
 	if popped.Planned, err = Children(s, frame.ID, core.Planned); err != nil {
 		return popped, err
 	}
-	if popped.Inside, popped.More, err = endedInside(s, frame.ID); err != nil {
+	if popped.EndedBelow, popped.More, err = endedInside(s, frame.ID); err != nil {
 		return popped, err
 	}
 	goal, _, err := recordSaid.Get(s.Tx, frame.ID)
-	if popped.Said = goal == (said{s.Session.ID, frame.Goal}); err != nil {
+	if popped.GoalShown = goal == (said{s.Session.ID, frame.Goal}); err != nil {
 		return popped, err
 	}
 	if frame.Parent == "" {
@@ -146,7 +146,7 @@ func poppable(s *project.Step, frame core.Frame, args PopArgs) (popped Popped, e
 }
 
 // nextPlanned returns the oldest planned frame beside a frame.
-func nextPlanned(s *project.Step, frame core.Frame) (*core.Frame, error) {
+func nextPlanned(s *project.Op, frame core.Frame) (*core.Frame, error) {
 	beside, err := s.Tx.FindFrames(project.FrameQuery{Parent: frame.Parent, Statuses: []core.Status{core.Planned}, Limit: 1})
 	if err != nil || len(beside) == 0 {
 		return nil, err
@@ -156,14 +156,14 @@ func nextPlanned(s *project.Step, frame core.Frame) (*core.Frame, error) {
 
 // recordLast records the decisions and artifacts of a pop in its frame, each with the event
 // of a separate call, and notes what the frame had before.
-func recordLast(s *project.Step, popped *Popped, args PopArgs) error {
+func recordLast(s *project.Op, popped *Popped, args PopArgs) error {
 	frame := &popped.Frame
 	artifacts := lo.Map(args.Artifacts, func(a string, _ int) string { return s.Project.Relative(a) })
-	popped.Before = Recorded{
+	popped.EarlierTexts = FrameTexts{
 		Decisions: lo.Without(frame.Decisions, args.Decisions...), Artifacts: lo.Without(frame.Artifacts, artifacts...),
 	}
 	if args.Summary == "" {
-		popped.Before.Summary = frame.Summary
+		popped.EarlierTexts.Summary = frame.Summary
 	}
 	var changes []map[string]any
 	for _, decision := range args.Decisions {
@@ -198,7 +198,7 @@ const (
 
 // endedInside returns the ids of ended frames below a frame, and reports whether there may
 // be others.
-func endedInside(s *project.Step, id string) (ids []string, more bool, err error) {
+func endedInside(s *project.Op, id string) (ids []string, more bool, err error) {
 	visited := 0
 	childrenOf := func(id string) []core.Frame {
 		frames, failed := s.Tx.FindFrames(project.FrameQuery{Parent: id, Archived: true, Limit: maxVisited + 1 - visited})

@@ -66,15 +66,16 @@ func TestOnePopRecordsEndsAndContinuesLikeSeparateCalls(t *testing.T) {
 			next := tt.by(many)
 
 			assert.Equal(t, changes(many, had), changes(one, had))
-			require.NotNil(t, popped.Then)
-			assert.Equal(t, next.ID, popped.Then.Frame.ID)
+			require.NotNil(t, popped.NextActivated)
+			assert.Equal(t, next.ID, popped.NextActivated.Frame.ID)
 			assert.Equal(t, next.ID, popped.Current)
 			assert.Equal(t, next.ID, one.Current(s))
 			a, b := one.Get("frame-00000003"), many.Get("frame-00000003")
 			assert.Equal(t, []string{"known", "a", "b"}, a.Decisions)
 			assert.Equal(t, []any{b.Decisions, b.Artifacts, b.Summary, b.Status}, []any{a.Decisions, a.Artifacts, a.Summary, a.Status})
 			assert.Equal(t, many.Get(next.ID).Parent, one.Get(next.ID).Parent)
-			assert.Empty(t, popped.Before.Summary+strings.Join(append(popped.Before.Decisions, popped.Before.Artifacts...), ""), "the call names all of it")
+			assert.Empty(t, popped.EarlierTexts.Summary+strings.Join(append(popped.EarlierTexts.Decisions, popped.EarlierTexts.Artifacts...), ""),
+				"the call names all of it")
 		})
 	}
 }
@@ -183,17 +184,17 @@ func TestAPopShowsWhatTheFrameHadAndTheFramesEndedInside(t *testing.T) {
 	open := f.Plan(s, "", "left over")[0]
 	popped := f.PopAs(s, stack.PopArgs{Status: core.Completed, Decisions: []string{"again", "new"}, Next: open.ID})
 	assert.Equal(t, work.ID, popped.Frame.ID)
-	assert.Equal(t, stack.Recorded{Summary: "half of it", Decisions: []string{"before"}, Artifacts: []string{}}, popped.Before)
-	assert.Equal(t, []string{outer.ID, inner.ID}, popped.Inside)
+	assert.Equal(t, stack.FrameTexts{Summary: "half of it", Decisions: []string{"before"}, Artifacts: []string{}}, popped.EarlierTexts)
+	assert.Equal(t, []string{outer.ID, inner.ID}, popped.EndedBelow)
 	assert.False(t, popped.More)
 	assert.Empty(t, popped.Planned, "what was left over goes on")
-	assert.Equal(t, core.Completed, popped.Then.Under)
+	assert.Equal(t, core.Completed, popped.NextActivated.EndedParent)
 	for range 51 {
 		f.Push(s, "part")
 		f.Pop(s, "")
 	}
 	popped = f.Pop(s, "")
-	assert.Len(t, popped.Inside, 50, "their number is limited")
+	assert.Len(t, popped.EndedBelow, 50, "their number is limited")
 	assert.True(t, popped.More)
 }
 
@@ -206,10 +207,10 @@ func TestNextMayBeAnImportedFrame(t *testing.T) {
 		return tx.SaveFrame(core.Frame{ID: "login", Parent: "frame-00000001", Goal: "a login", Status: core.Planned, CreatedAt: 1, UpdatedAt: 1})
 	}))
 	popped := f.PopAs(s, stack.PopArgs{Status: core.Completed, Next: "login"})
-	assert.Equal(t, "a login", popped.Then.Frame.Goal)
+	assert.Equal(t, "a login", popped.NextActivated.Frame.Goal)
 	for _, goal := range []string{"logins", "frame-rate limits", "plan"} {
 		popped = f.PopAs(s, stack.PopArgs{Status: core.Completed, Next: goal})
-		assert.Equal(t, goal, popped.Then.Frame.Goal)
+		assert.Equal(t, goal, popped.NextActivated.Frame.Goal)
 	}
 }
 
@@ -224,8 +225,8 @@ func TestNextOfARootBeginsAnother(t *testing.T) {
 			root := f.Push(s, "work").Parent
 			f.Pop(s, "")
 			popped := f.PopAs(s, stack.PopArgs{Frame: root, Status: core.Completed, Next: next})
-			assert.Empty(t, popped.Then.Frame.Parent)
-			assert.Equal(t, popped.Then.Frame.ID, f.Current(s))
+			assert.Empty(t, popped.NextActivated.Frame.Parent)
+			assert.Equal(t, popped.NextActivated.Frame.ID, f.Current(s))
 		})
 	}
 }

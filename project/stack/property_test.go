@@ -86,7 +86,7 @@ func randomOperation(f *projecttest.Fixture, r *rand.Rand, by project.Caller) (w
 	case "store":
 		_, err = stack.StoreSummary(f.Ctx, f.Project, by, ref, "a summary")
 	case "idle":
-		err = turns.End(f.Ctx, f.Project, by, turns.Turn{})
+		err = turns.End(f.Ctx, f.Project, by, turns.EndReport{})
 	case "end":
 		err = children.EndSession(f.Ctx, f.Project, by)
 	case "start":
@@ -94,18 +94,18 @@ func randomOperation(f *projecttest.Fixture, r *rand.Rand, by project.Caller) (w
 	case "prompt":
 		_, err = turns.Begin(f.Ctx, f.Project, by, turns.Prompt{ID: fmt.Sprint(r.IntN(4)), Text: "a prompt of some words", FromUser: true})
 	case "spawn":
-		_, err = children.Spawn(f.Ctx, f.Project, by, children.Call{ID: randomCall(r), Description: "look", AgentType: "general"})
+		_, err = children.Spawn(f.Ctx, f.Project, by, children.SpawnCall{ID: randomCall(r), Description: "look", AgentType: "general"})
 	case "bind":
-		_, err = children.Bind(f.Ctx, f.Project, by, children.Start{Call: randomCall(r), Session: randomChild(r)})
+		_, err = children.Bind(f.Ctx, f.Project, by, children.ChildStart{Call: randomCall(r), Session: randomChild(r)})
 	case "child ends":
 		ends := []core.ChildEnd{core.ChildCompleted, core.ChildFailed, core.ChildCancelled}
-		err = children.End(f.Ctx, f.Project, by, children.Ended{Session: randomChild(r), Call: randomCall(r), End: ends[r.IntN(3)], Last: "last words"})
+		err = children.End(f.Ctx, f.Project, by, children.EndReport{Session: randomChild(r), Call: randomCall(r), End: ends[r.IntN(3)], Last: "last words"})
 	case "child goes on":
 		_, err = children.Continue(f.Ctx, f.Project, by, randomChild(r), 0)
 	case "delegate":
 		_, err = f.Delegate(by, children.Delegation{Under: ref, Goal: "an agent's", Session: randomChild(r)})
 	case "lost":
-		err = turns.End(f.Ctx, f.Project, by, turns.Turn{Running: []string{randomChild(r)}})
+		err = turns.End(f.Ctx, f.Project, by, turns.EndReport{Running: []string{randomChild(r)}})
 	case "sweep":
 		f.Clock += core.Millis(r.IntN(1_000_000))
 		err = sweep.Once(f.Ctx, f.Project)
@@ -144,7 +144,7 @@ func checkTree(f *projecttest.Fixture, before map[string]core.Frame, what string
 		assert.GreaterOrEqual(f.T, frame.UpdatedAt, old.UpdatedAt, what)
 		assert.Subset(f.T, frame.Decisions, old.Decisions, what)
 		if frame.Status != old.Status {
-			assert.True(f.T, old.CanMove(frame.Status), "%s: %s from %s to %s", what, id, old.Status, frame.Status)
+			assert.True(f.T, old.CanTransition(frame.Status), "%s: %s from %s to %s", what, id, old.Status, frame.Status)
 		}
 	}
 	for _, frame := range now {

@@ -15,7 +15,7 @@ const cutShort = "(its session ended before the work was done)"
 
 // EndRoots ends the root of the caller's session, which has ended, and the roots of earlier
 // sessions in which it worked last.
-func EndRoots(s *project.Step) error {
+func EndRoots(s *project.Op) error {
 	if err := leaveItems(s); err != nil {
 		return err
 	}
@@ -45,9 +45,9 @@ func EndRoots(s *project.Step) error {
 // session's last message as summary, if the session's last turn ended by itself and left
 // nothing running; else it is blocked. While work is left below the root, or another session
 // works in it, it stays in progress.
-func EndRoot(s *project.Step, id string) error {
+func EndRoot(s *project.Op, id string) error {
 	root, err := s.Tx.Frame(id)
-	if err != nil || root.Parent != "" || !root.Open() {
+	if err != nil || root.Parent != "" || !root.IsOpen() {
 		return errors.Join(project.IgnoreMissing(err), recordLeft.Delete(s.Tx, id))
 	}
 	session, err := s.Tx.Session(root.Session)
@@ -64,18 +64,18 @@ func EndRoot(s *project.Step, id string) error {
 	if busy {
 		return recordLeft.Save(s.Tx, id, session.ID)
 	}
-	theirs, err := project.RecordPresence.Of(s.Tx, session.ID)
+	theirs, err := project.RecordHookState.Find(s.Tx, session.ID)
 	if err != nil {
 		return err
 	}
 	status, summary := core.Blocked, ""
 	switch {
-	case theirs.Rested:
-		status, summary = core.Completed, theirs.Fallback
+	case theirs.TurnEndedIdle:
+		status, summary = core.Completed, theirs.LastMessage
 	case root.Summary == "":
 		summary = cutShort
 	}
-	return s.As(session, func(s *project.Step) error {
+	return s.As(session, func(s *project.Op) error {
 		if err := errors.Join(recordLeft.Delete(s.Tx, id), End(s, &root, status, summary)); err != nil {
 			return err
 		}
@@ -85,13 +85,13 @@ func EndRoot(s *project.Step, id string) error {
 
 // CorrectEnd completes the root of the caller's session, which has ended, if the root is
 // blocked only because the host had not yet reported that the last turn ended by itself.
-func CorrectEnd(s *project.Step) error {
+func CorrectEnd(s *project.Op) error {
 	root, ended, err := s.ResumableRoot()
 	if err != nil || !ended || root.Status != core.Blocked {
 		return err
 	}
-	mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
-	if err != nil || !mine.Rested {
+	mine, err := project.RecordHookState.Find(s.Tx, s.Session.ID)
+	if err != nil || !mine.TurnEndedIdle {
 		return err
 	}
 	if root.Summary == cutShort {
@@ -100,12 +100,12 @@ func CorrectEnd(s *project.Step) error {
 	now := s.Now
 	s.Now = root.EndedAt // it ended when its session did
 	defer func() { s.Now = now }()
-	return End(s, &root, core.Completed, mine.Fallback)
+	return End(s, &root, core.Completed, mine.LastMessage)
 }
 
 // workBelow reports whether work is left in a root whose session has ended: another session
 // works in it, or a frame below it is planned or in progress.
-func workBelow(s *project.Step, session core.Session, root core.Frame) (bool, error) {
+func workBelow(s *project.Op, session core.Session, root core.Frame) (bool, error) {
 	if owner, err := liveOwner(s, root, session.ID); owner != "" || err != nil {
 		return true, err
 	}
@@ -116,8 +116,8 @@ func workBelow(s *project.Step, session core.Session, root core.Frame) (bool, er
 // settleIn makes the tree of a frame that the caller's session takes up the session's own, if
 // the session did nothing yet, or if the session that left the tree has ended. It deletes a
 // root that the session made and did not use.
-func settleIn(s *project.Step, frame core.Frame) error {
-	if s.By.Anonymous() || s.Session.Parent != "" {
+func settleIn(s *project.Op, frame core.Frame) error {
+	if s.Caller.Anonymous() || s.Session.Parent != "" {
 		if !s.Session.HasFrame() {
 			s.Session.Root = frame.ID
 		}
@@ -128,7 +128,7 @@ func settleIn(s *project.Step, frame core.Frame) error {
 		return err
 	}
 	mine := frame
-	if top.Open() {
+	if top.IsOpen() {
 		owner, err := LiveOwner(s, top)
 		if err != nil {
 			return err
@@ -150,7 +150,7 @@ func settleIn(s *project.Step, frame core.Frame) error {
 
 // dropEmptyRoot deletes the root of the caller's session if it has no work, and reports
 // whether it did. Its usage then counts for frame next.
-func dropEmptyRoot(s *project.Step, next string) (gone bool, err error) {
+func dropEmptyRoot(s *project.Op, next string) (gone bool, err error) {
 	if !s.Session.HasFrame() {
 		return false, nil
 	}
@@ -158,7 +158,7 @@ func dropEmptyRoot(s *project.Step, next string) (gone bool, err error) {
 	if err != nil {
 		return false, project.IgnoreMissing(err)
 	}
-	if root.Parent != "" || !root.Open() || root.Session != s.Session.ID {
+	if root.Parent != "" || !root.IsOpen() || root.Session != s.Session.ID {
 		return false, nil
 	}
 	if len(root.Artifacts)+len(root.Decisions)+len(root.Summary)+len(root.Results) > 0 {
@@ -183,14 +183,14 @@ func dropEmptyRoot(s *project.Step, next string) (gone bool, err error) {
 }
 
 // LiveOwner returns a session other than the caller's that still works in frame.
-func LiveOwner(s *project.Step, frame core.Frame) (string, error) {
+func LiveOwner(s *project.Op, frame core.Frame) (string, error) {
 	return liveOwner(s, frame, s.Session.ID)
 }
 
 // liveOwner returns a session other than but that still works in frame; empty for a frame of
 // another machine, in which no session of this machine works.
-func liveOwner(s *project.Step, frame core.Frame, but string) (string, error) {
-	if frame.Foreign() {
+func liveOwner(s *project.Op, frame core.Frame, but string) (string, error) {
+	if frame.IsRemote() {
 		return "", nil
 	}
 	at, err := s.Tx.FindSessions(project.SessionQuery{Current: frame.ID})

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"flame/core"
-	"flame/core/digest"
+	"flame/core/summaries"
 	"flame/project"
 )
 
@@ -23,9 +23,9 @@ const pendingTimeout = 10 * time.Minute
 const noSummary = "(no summary: the compaction that was to bring it did not come in time)"
 
 // awaitSummary leaves popped.Frame in progress until a summary comes.
-func awaitSummary(s *project.Step, popped *Popped, args PopArgs) error {
+func awaitSummary(s *project.Op, popped *Popped, args PopArgs) error {
 	frame := popped.Frame
-	pending := digest.Pending{
+	pending := summaries.PendingPop{
 		Frame: frame.ID, Status: args.Status, Summary: args.Summary,
 		Results: args.Results, Confidence: args.Confidence,
 		RequestedAt: s.Now, Due: s.Now + core.Millis(pendingTimeout.Milliseconds()),
@@ -35,13 +35,13 @@ func awaitSummary(s *project.Step, popped *Popped, args PopArgs) error {
 	if err := recordPending.Save(s.Tx, frame.ID, pending); err != nil {
 		return err
 	}
-	if err := recordCompaction.Save(s.Tx, frame.ID, compactionMark{Type: digest.FrameCompletion}); err != nil {
+	if err := recordCompaction.Save(s.Tx, frame.ID, compactionMark{Type: summaries.FrameCompletion}); err != nil {
 		return err
 	}
 	if err := s.Tx.SetDeadline(project.Deadline{Kind: SummaryDeadline, Subject: frame.ID, Due: pending.Due, Set: s.Now}); err != nil {
 		return err
 	}
-	return s.Emit(core.CompactionRequested, frame.ID, map[string]any{"type": digest.FrameCompletion})
+	return s.Emit(core.CompactionRequested, frame.ID, map[string]any{"type": summaries.FrameCompletion})
 }
 
 // Summarized is the result of Summarize.
@@ -49,7 +49,7 @@ type Summarized struct {
 	Frame  core.Frame
 	Stored bool   // the caller gave a summary, and it is stored
 	Prompt string // otherwise: instructions for a summary
-	Input  digest.Input
+	Input  summaries.Input
 }
 
 // Summarize requests a summary from the frame's next compaction, or stores the one that
@@ -61,7 +61,7 @@ func Summarize(ctx context.Context, p *project.Project, by project.Caller, ref, 
 	if summary, err = project.CleanOptional("summary", summary); err != nil {
 		return done, err
 	}
-	err = p.Update(ctx, by, func(s *project.Step) error {
+	err = p.Update(ctx, by, func(s *project.Op) error {
 		if done.Frame, err = target(s, ref); err != nil {
 			return err
 		}
@@ -72,11 +72,11 @@ func Summarize(ctx context.Context, p *project.Project, by project.Caller, ref, 
 			done.Stored = true
 			return storeSummary(s, &done.Frame, summary)
 		}
-		mark := compactionMark{digest.ManualSummary, note}
-		if waiting, err := recordPending.Load(s.Tx, done.Frame.ID, &digest.Pending{}); err != nil {
+		mark := compactionMark{summaries.ManualSummary, note}
+		if waiting, err := recordPending.Load(s.Tx, done.Frame.ID, &summaries.PendingPop{}); err != nil {
 			return err
 		} else if waiting {
-			mark.Type = digest.FrameCompletion // a pop still waits for its summary
+			mark.Type = summaries.FrameCompletion // a pop still waits for its summary
 		}
 		if err := recordCompaction.Save(s.Tx, done.Frame.ID, mark); err != nil {
 			return err
@@ -85,19 +85,19 @@ func Summarize(ctx context.Context, p *project.Project, by project.Caller, ref, 
 			return err
 		}
 		done.Input, err = CompactionInput(s, done.Frame)
-		done.Prompt = digest.Prompt(done.Input)
+		done.Prompt = summaries.Prompt(done.Input)
 		return err
 	})
 	return done, err
 }
 
 // CompactionInput returns the input of a compaction prompt for frame.
-func CompactionInput(s *project.Step, frame core.Frame) (in digest.Input, err error) {
-	mark := compactionMark{Type: digest.Overflow}
+func CompactionInput(s *project.Op, frame core.Frame) (in summaries.Input, err error) {
+	mark := compactionMark{Type: summaries.Overflow}
 	if _, err = recordCompaction.Load(s.Tx, frame.ID, &mark); err != nil {
 		return in, err
 	}
-	in = digest.Input{Type: mark.Type, Note: mark.Note, Frame: frame, Now: s.Now}
+	in = summaries.Input{Type: mark.Type, Note: mark.Note, Frame: frame, Now: s.Now}
 	if frame.Parent != "" {
 		parent, err := s.Tx.Frame(frame.Parent)
 		if err != nil {
@@ -123,14 +123,14 @@ func CompactionInput(s *project.Step, frame core.Frame) (in digest.Input, err er
 }
 
 // CompactionPrompt returns the prompt for a host's compaction of the caller's frame; nothing without one.
-func CompactionPrompt(ctx context.Context, p *project.Project, by project.Caller) (kind digest.Type, prompt string, err error) {
-	err = p.View(ctx, by, func(s *project.Step) error {
+func CompactionPrompt(ctx context.Context, p *project.Project, by project.Caller) (kind summaries.CompactionType, prompt string, err error) {
+	err = p.View(ctx, by, func(s *project.Op) error {
 		frame, ok, err := project.Place(s)
 		if err != nil || !ok {
 			return err
 		}
 		in, err := CompactionInput(s, frame)
-		kind, prompt = in.Type, digest.Prompt(in)
+		kind, prompt = in.Type, summaries.Prompt(in)
 		return err
 	})
 	return kind, prompt, err
@@ -140,10 +140,10 @@ func CompactionPrompt(ctx context.Context, p *project.Project, by project.Caller
 // frame that ref names, and ends the frame if its pop waited for the summary. An empty
 // summary ends it with the text of the pop, if there is one.
 func StoreSummary(ctx context.Context, p *project.Project, by project.Caller, ref, summary string) (frame core.Frame, err error) {
-	if summary, err = project.CleanOptional("summary", digest.StripAnalysis(summary)); err != nil {
+	if summary, err = project.CleanOptional("summary", summaries.StripAnalysis(summary)); err != nil {
 		return frame, err
 	}
-	err = p.Update(ctx, by, func(s *project.Step) error {
+	err = p.Update(ctx, by, func(s *project.Op) error {
 		if frame, err = resolveMeant(s, ref); ref == "" && errors.Is(err, core.ErrInvalid) {
 			return project.NoCurrent() // the summary is about the frame that another machine took over, not about the one above it
 		}
@@ -158,13 +158,13 @@ func StoreSummary(ctx context.Context, p *project.Project, by project.Caller, re
 	return frame, err
 }
 
-func storeSummary(s *project.Step, frame *core.Frame, summary string) error {
+func storeSummary(s *project.Op, frame *core.Frame, summary string) error {
 	pending, waiting, err := recordPending.Get(s.Tx, frame.ID)
 	if err != nil {
 		return err
 	}
 	if waiting && (summary != "" || pending.Summary != "") {
-		return complete(s, frame, pending, digest.CombineSummaries(pending.Summary, summary))
+		return complete(s, frame, pending, summaries.CombineSummaries(pending.Summary, summary))
 	}
 	if summary == "" {
 		return nil
@@ -182,7 +182,7 @@ func storeSummary(s *project.Step, frame *core.Frame, summary string) error {
 
 // complete ends a frame that waited for its summary, and moves the caller's current frame out
 // of it.
-func complete(s *project.Step, frame *core.Frame, pending digest.Pending, summary string) error {
+func complete(s *project.Op, frame *core.Frame, pending summaries.PendingPop, summary string) error {
 	popped := Popped{Frame: *frame}
 	s.Rule = byCompaction
 	defer func() { s.Rule = "" }()
@@ -192,7 +192,7 @@ func complete(s *project.Step, frame *core.Frame, pending digest.Pending, summar
 }
 
 // GiveUpSummary ends a frame whose compaction did not come in time.
-func GiveUpSummary(s *project.Step, id string) error {
+func GiveUpSummary(s *project.Op, id string) error {
 	pending, waiting, err := recordPending.Get(s.Tx, id)
 	if err != nil || !waiting {
 		return err
@@ -205,7 +205,7 @@ func GiveUpSummary(s *project.Step, id string) error {
 	if summary == "" && frame.Summary == "" {
 		summary = noSummary
 	}
-	if !frame.CanMove(pending.Status) || frame.Foreign() {
+	if !frame.CanTransition(pending.Status) || frame.IsRemote() {
 		return forgetCompaction(s, id)
 	}
 	return complete(s, &frame, pending, summary)
@@ -213,19 +213,19 @@ func GiveUpSummary(s *project.Step, id string) error {
 
 // Compactions are the compactions requested in a project, with details for one frame.
 type Compactions struct {
-	Frame   core.Frame             // the frame with details
-	OK      bool                   // there is such a frame
-	Type    digest.Type            // of its next compaction; empty if none is requested
-	Note    string                 // that came with the request
-	Pending *digest.Pending        // set if it waits for a summary
-	Marks   map[string]digest.Type // all frames with a requested compaction
-	Waiting int                    // number of frames that wait for a summary
+	Frame   core.Frame                          // the frame with details
+	OK      bool                                // there is such a frame
+	Type    summaries.CompactionType            // of its next compaction; empty if none is requested
+	Note    string                              // that came with the request
+	Pending *summaries.PendingPop               // set if it waits for a summary
+	Marks   map[string]summaries.CompactionType // all frames with a requested compaction
+	Waiting int                                 // number of frames that wait for a summary
 }
 
 // CompactionsOf returns the compactions requested and waited for, in detail for the
 // frame that ref names, or for the caller's.
 func CompactionsOf(ctx context.Context, p *project.Project, by project.Caller, ref string) (info Compactions, err error) {
-	err = p.View(ctx, by, func(s *project.Step) error {
+	err = p.View(ctx, by, func(s *project.Op) error {
 		if ref != "" {
 			info.Frame, err = s.Resolve(ref)
 			info.OK = err == nil
@@ -235,7 +235,7 @@ func CompactionsOf(ctx context.Context, p *project.Project, by project.Caller, r
 		if err != nil {
 			return err
 		}
-		info.Marks = map[string]digest.Type{}
+		info.Marks = map[string]summaries.CompactionType{}
 		err := recordCompaction.Each(s.Tx, func(id string, mark compactionMark) error {
 			info.Marks[id] = mark.Type
 			if id == info.Frame.ID {
@@ -246,7 +246,7 @@ func CompactionsOf(ctx context.Context, p *project.Project, by project.Caller, r
 		if err != nil {
 			return err
 		}
-		return recordPending.Each(s.Tx, func(id string, pending digest.Pending) error {
+		return recordPending.Each(s.Tx, func(id string, pending summaries.PendingPop) error {
 			info.Waiting++
 			if id == info.Frame.ID {
 				info.Pending = &pending
@@ -263,7 +263,7 @@ func CompactionsOf(ctx context.Context, p *project.Project, by project.Caller, r
 const MaxCandidates = 20
 
 // beside returns the finished siblings of a frame, the latest change first.
-func beside(s *project.Step, frame core.Frame) ([]core.Frame, error) {
+func beside(s *project.Op, frame core.Frame) ([]core.Frame, error) {
 	found, err := s.Tx.FindFrames(project.FrameQuery{
 		Parent: frame.Parent, Roots: frame.Parent == "", Order: project.RecentFirst, Limit: MaxCandidates,
 		Statuses: []core.Status{core.Completed, core.Failed, core.Blocked},

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
-	"flame/core/digest"
+	"flame/core/summaries"
 	"flame/project"
 	"flame/project/stack"
 	"flame/project/sweep"
@@ -44,7 +44,7 @@ func TestAPendingPopEndsWithTheSummaryOfACompaction(t *testing.T) {
 			assert.Equal(t, frame.ID, f.Current(projecttest.Host("s")))
 			kind, prompt, err := stack.CompactionPrompt(f.Ctx, f.Project, projecttest.Host("s"))
 			require.NoError(t, err)
-			assert.Equal(t, digest.FrameCompletion, kind)
+			assert.Equal(t, summaries.FrameCompletion, kind)
 			assert.Contains(t, prompt, "work")
 			if tt.user == "" {
 				_, err = stack.StoreSummary(f.Ctx, f.Project, projecttest.Host("s"), "", "  ")
@@ -121,7 +121,7 @@ func TestSummarizeAsksAndThenKeeps(t *testing.T) {
 	assert.Contains(t, asked.Prompt, "heed the tests")
 	info, err := stack.CompactionsOf(f.Ctx, f.Project, projecttest.Host("s"), "")
 	require.NoError(t, err)
-	assert.Equal(t, digest.ManualSummary, info.Type)
+	assert.Equal(t, summaries.ManualSummary, info.Type)
 	assert.Equal(t, "heed the tests", info.Note)
 
 	kept, err := stack.Summarize(f.Ctx, f.Project, projecttest.Host("s"), "", "", "half is done")

@@ -16,7 +16,7 @@ import (
 )
 
 // recordTurns, by session, is what the user's prompts led to.
-const recordTurns project.Kind[userTurns] = "turns"
+const recordTurns project.RecordKind[userTurns] = "turns"
 
 // userTurns are the turns of a session below its root.
 type userTurns struct {
@@ -66,28 +66,28 @@ func (e TurnEnd) seen() string {
 const leftTurn = "(interrupted)"
 
 // IsTurn reports whether a frame is that of a turn of the user's.
-func IsTurn(s *project.Step, frame string) (bool, error) {
+func IsTurn(s *project.Op, frame string) (bool, error) {
 	_, known, err := project.RecordTurn.Get(s.Tx, frame)
 	return known, err
 }
 
 // turnsOf returns the turns of the caller's session.
-func turnsOf(s *project.Step) (t userTurns, err error) {
-	if s.Session.Parent != "" || s.Session.Root == "" || s.By.Anonymous() || !s.Project.Turns {
+func turnsOf(s *project.Op) (t userTurns, err error) {
+	if s.Session.Parent != "" || s.Session.Root == "" || s.Caller.Anonymous() || !s.Project.Turns {
 		return t, nil
 	}
-	if t, err = recordTurns.Of(s.Tx, s.Session.ID); t.Root != s.Session.Root {
+	if t, err = recordTurns.Find(s.Tx, s.Session.ID); t.Root != s.Session.Root {
 		t = userTurns{Root: s.Session.Root}
 	}
 	return t, err
 }
 
 // save stores the turns of the caller's session.
-func (t userTurns) save(s *project.Step) error { return recordTurns.Save(s.Tx, s.Session.ID, t) }
+func (t userTurns) save(s *project.Op) error { return recordTurns.Save(s.Tx, s.Session.ID, t) }
 
 // AskTurn records a prompt of the user's. Work that follows makes it a turn, unless the session works in a
 // frame that somebody made.
-func AskTurn(s *project.Step, prompt, text string) error {
+func AskTurn(s *project.Op, prompt, text string) error {
 	t, err := turnsOf(s)
 	if err != nil || t.Root == "" {
 		return err
@@ -116,7 +116,7 @@ func AskTurn(s *project.Step, prompt, text string) error {
 
 // takeUpTurn has the caller work in the frame of its turn, because the turn leads to work. The first turn
 // that does is the root's own, until a second one does.
-func takeUpTurn(s *project.Step) error {
+func takeUpTurn(s *project.Op) error {
 	t, err := turnsOf(s)
 	if err != nil || t.Asked == nil {
 		return err
@@ -133,7 +133,7 @@ func takeUpTurn(s *project.Step) error {
 	return t.save(s)
 }
 
-func (t *userTurns) takeUp(s *project.Step) error {
+func (t *userTurns) takeUp(s *project.Op) error {
 	prompt := *t.Asked
 	t.Asked = nil
 	switch {
@@ -158,9 +158,9 @@ func (t *userTurns) takeUp(s *project.Step) error {
 }
 
 // goOn has the caller work in the last turn again.
-func (t *userTurns) goOn(s *project.Step, prompt turnPrompt) error {
+func (t *userTurns) goOn(s *project.Op, prompt turnPrompt) error {
 	frame, err := s.Tx.Frame(t.Last)
-	if err != nil || frame.Foreign() || !frame.Status.Ended() {
+	if err != nil || frame.IsRemote() || !frame.Status.Ended() {
 		return project.IgnoreMissing(err)
 	}
 	from := frame.Status
@@ -175,7 +175,7 @@ func (t *userTurns) goOn(s *project.Step, prompt turnPrompt) error {
 }
 
 // createTurn makes the frame of a turn as of the time of its prompt.
-func createTurn(s *project.Step, root string, prompt turnPrompt) (core.Frame, error) {
+func createTurn(s *project.Op, root string, prompt turnPrompt) (core.Frame, error) {
 	now := s.Now
 	s.Now = prompt.At
 	defer func() { s.Now = now }()
@@ -184,7 +184,7 @@ func createTurn(s *project.Step, root string, prompt turnPrompt) (core.Frame, er
 }
 
 // split gives the first turn, which so far is the root's own, a frame: what the root has is its work.
-func (t *userTurns) split(s *project.Step) error {
+func (t *userTurns) split(s *project.Op) error {
 	first := t.First
 	if t.First = nil; first == nil {
 		return nil
@@ -220,7 +220,7 @@ func (t *userTurns) split(s *project.Step) error {
 }
 
 // takeBelow moves the subagents and the items of lists below the root to the frame of the first turn.
-func (t *userTurns) takeBelow(s *project.Step, root, frame *core.Frame) error {
+func (t *userTurns) takeBelow(s *project.Op, root, frame *core.Frame) error {
 	below, err := s.Tx.FindFrames(project.FrameQuery{Parent: root.ID, Archived: true, Limit: maxItems})
 	if err != nil {
 		return err
@@ -230,7 +230,7 @@ func (t *userTurns) takeBelow(s *project.Step, root, frame *core.Frame) error {
 		if err != nil {
 			return err
 		}
-		if child.ID == frame.ID || child.Foreign() || !known && (child.Status == core.Planned || child.Session == project.CommandLine) {
+		if child.ID == frame.ID || child.IsRemote() || !known && (child.Status == core.Planned || child.Session == project.CommandLine) {
 			continue
 		}
 		child.Parent, child.UpdatedAt = frame.ID, s.Now
@@ -255,7 +255,7 @@ func (t *userTurns) takeBelow(s *project.Step, root, frame *core.Frame) error {
 
 // pushesBelowRoot records that the agent makes frames of its own below the root, if no turn has a frame:
 // the turns before need none then, and this one has the agent's.
-func pushesBelowRoot(s *project.Step) error {
+func pushesBelowRoot(s *project.Op) error {
 	t, err := turnsOf(s)
 	if err != nil || (t.Asked == nil) == (t.First == nil) || s.Session.Current != t.Root || t.Last != "" && !t.Pushes {
 		return err
@@ -266,7 +266,7 @@ func pushesBelowRoot(s *project.Step) error {
 
 // pushedBelow records that the agent followed the suggestion to push below a frame: one for a turn was made
 // at its prompt, for the root.
-func pushedBelow(s *project.Step, frame string) error {
+func pushedBelow(s *project.Op, frame string) error {
 	turn, err := IsTurn(s, frame)
 	if turn {
 		err = autonomy.ActOn(s, s.Session.Root, core.SuggestPush)
@@ -275,7 +275,7 @@ func pushedBelow(s *project.Step, frame string) error {
 }
 
 // end ends the frame of a turn.
-func (e TurnEnd) end(s *project.Step, frame core.Frame) error {
+func (e TurnEnd) end(s *project.Op, frame core.Frame) error {
 	if e.Facts != "" {
 		frame.Results = e.Facts
 	}
@@ -284,7 +284,7 @@ func (e TurnEnd) end(s *project.Step, frame core.Frame) error {
 
 // EndTurn ends the turn of the caller's session. The frame of the turn stays in progress while the session
 // works in a frame below it.
-func EndTurn(s *project.Step, e TurnEnd) error {
+func EndTurn(s *project.Op, e TurnEnd) error {
 	t, err := turnsOf(s)
 	if err != nil || t.Asked == nil && t.First == nil && t.Last == "" {
 		return err
@@ -315,12 +315,12 @@ func EndTurn(s *project.Step, e TurnEnd) error {
 }
 
 // endLast ends the frame of the last turn. One that was broken off, as it seemed, ends now.
-func (t *userTurns) endLast(s *project.Step, e TurnEnd) error {
+func (t *userTurns) endLast(s *project.Op, e TurnEnd) error {
 	frame, err := s.Tx.Frame(t.Last)
-	if err != nil || frame.Foreign() {
+	if err != nil || frame.IsRemote() {
 		return project.IgnoreMissing(err)
 	}
-	if !frame.Open() && (frame.Status != core.Blocked || e.Prompt == "" || e.Status == core.Blocked) {
+	if !frame.IsOpen() && (frame.Status != core.Blocked || e.Prompt == "" || e.Status == core.Blocked) {
 		return nil
 	}
 	inside, err := s.IsInside(s.Session.Current, t.Last)
@@ -335,7 +335,7 @@ func (t *userTurns) endLast(s *project.Step, e TurnEnd) error {
 
 // BreakOffTurn ends the turn of the caller's session before a prompt, if no event reported its end. look
 // returns how it ended; ok is false if the host does not show that, and the turn goes on with the prompt.
-func BreakOffTurn(s *project.Step, prompt string, look func() (e TurnEnd, ok bool)) (goesOn bool, err error) {
+func BreakOffTurn(s *project.Op, prompt string, look func() (e TurnEnd, ok bool)) (goesOn bool, err error) {
 	t, err := turnsOf(s)
 	if err != nil || t.Asked == nil && t.First == nil && t.Last == "" {
 		return false, err
@@ -344,17 +344,17 @@ func BreakOffTurn(s *project.Step, prompt string, look func() (e TurnEnd, ok boo
 	if project.IgnoreMissing(err) != nil {
 		return false, err
 	}
-	first, open := t.First != nil && t.First.Until == 0, last.Open() && s.Session.Current == t.Last
+	first, open := t.First != nil && t.First.Until == 0, last.IsOpen() && s.Session.Current == t.Last
 	if t.Asked == nil && !first && !open {
 		return false, nil
 	}
-	mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
+	mine, err := project.RecordHookState.Find(s.Tx, s.Session.ID)
 	if err != nil {
 		return false, err
 	}
 	e, ok := look()
-	if !ok && mine.Answered != "" && mine.Answered == mine.Prompt {
-		e, ok = TurnEnd{Status: core.Completed, Said: mine.Fallback}, true // in a frame below it, which ended since
+	if !ok && mine.EndedPrompt != "" && mine.EndedPrompt == mine.Prompt {
+		e, ok = TurnEnd{Status: core.Completed, Said: mine.LastMessage}, true // in a frame below it, which ended since
 	}
 	if ok {
 		if e.seen() == t.Seen {
@@ -376,21 +376,21 @@ func BreakOffTurn(s *project.Step, prompt string, look func() (e TurnEnd, ok boo
 }
 
 // leaveTurn ends the last turn of a session that has ended, unless work is left below it.
-func leaveTurn(s *project.Step) error {
+func leaveTurn(s *project.Op) error {
 	t, err := turnsOf(s)
 	if err != nil || t.Last == "" {
 		return err
 	}
 	left, err := s.Tx.FindFrames(project.FrameQuery{Under: t.Last, Statuses: []core.Status{core.InProgress, core.Planned}, Limit: 2})
-	if err != nil || len(left) != 1 || !left[0].Open() {
+	if err != nil || len(left) != 1 || !left[0].IsOpen() {
 		return err
 	}
-	mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
+	mine, err := project.RecordHookState.Find(s.Tx, s.Session.ID)
 	if err != nil {
 		return err
 	}
-	if mine.Rested {
-		return End(s, &left[0], core.Completed, mine.Fallback)
+	if mine.TurnEndedIdle {
+		return End(s, &left[0], core.Completed, mine.LastMessage)
 	}
 	return End(s, &left[0], core.Blocked, leftTurn)
 }

@@ -39,7 +39,7 @@ func TestTurnsLeaveRequestsOneBehind(t *testing.T) {
 				m.Name, m.Time = fmt.Sprintf("%s-%d", m.Name, len(history)), d.Clock+1
 				history = append(history, m)
 			}
-			var a turns.Amended
+			var a turns.RequestEdits
 			for i := range tt.turns {
 				turn := fmt.Sprint(i + 1)
 				d.step("asks Do " + turn)

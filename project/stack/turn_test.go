@@ -61,9 +61,9 @@ func (d *teller) step(line string) {
 		require.NoError(d.T, stack.NoteFiles(d.Ctx, d.Project, s, []string{about}))
 	case "says", "fails", "again":
 		d.said, d.end = about, "over"
-		turn := turns.Turn{LastMessage: about, Running: []string{}, Seen: d.seen}
+		turn := turns.EndReport{LastMessage: about, Running: []string{}, Seen: d.seen}
 		if verb == "fails" {
-			turn = turns.Turn{Failed: true, Stopped: about, Seen: d.seen}
+			turn = turns.EndReport{Failed: true, Stopped: about, Seen: d.seen}
 		}
 		require.NoError(d.T, turns.End(d.Ctx, d.Project, s, turn))
 	case "stopped":

@@ -140,19 +140,19 @@ func meetOnce(ctx context.Context, p *project.Project, d project.Deadline) error
 }
 
 // acts do the work of deadlines, by their kind.
-var acts = map[string]func(s *project.Step, subject string) error{
+var acts = map[string]func(s *project.Op, subject string) error{
 	children.IdleDeadline:     children.CompleteIdle,
 	children.WorthDeadline:    children.Look,
 	stack.SummaryDeadline:     stack.GiveUpSummary,
 	autonomy.ExpiryDeadline:   autonomy.Expire,
 	stack.RootDeadline:        stack.EndRoot,
 	project.ElsewhereDeadline: children.EndElsewhere,
-	project.EventsDeadline:    func(s *project.Step, _ string) error { return errors.Join(dropOldEvents(s), endOldRoots(s)) },
+	project.EventsDeadline:    func(s *project.Op, _ string) error { return errors.Join(dropOldEvents(s), endOldRoots(s)) },
 }
 
 // dropOldEvents deletes events older than EventDays, and sets the next deadline: in a day,
 // or at once if there was not enough time for all of them.
-func dropOldEvents(s *project.Step) error {
+func dropOldEvents(s *project.Op) error {
 	const some = 100
 	again := project.Deadline{Kind: project.EventsDeadline, Due: s.Now + project.Day, Set: s.Now}
 	for left := s.Project.EventDays > 0; left; {
@@ -161,7 +161,7 @@ func dropOldEvents(s *project.Step) error {
 			return err
 		}
 		left = n == some
-		if left && s.Late() {
+		if left && s.OutOfTime() {
 			again.Due, left = s.Now, false
 		}
 	}
@@ -199,7 +199,7 @@ const maxLive = 100
 // next sweep tries again.
 func endOver(ctx context.Context, p *project.Project, sessions []string) {
 	for _, id := range sessions {
-		if err := children.EndEverywhere(ctx, p, project.Caller{Session: id, Trust: project.ByFlame}); err != nil {
+		if err := children.EndEverywhere(ctx, p, project.Caller{Session: id, Trust: project.TrustFlame}); err != nil {
 			p.Log.Warn("flame could not record the end of a session", "session", id, "error", err)
 		}
 	}
@@ -223,7 +223,7 @@ func over(p *project.Project, tx project.Tx, now core.Millis) ([]string, error) 
 
 // isOver reports whether a session ended without a report. A session is not over while its
 // children run in a process that is known to be alive: the clock may have jumped.
-func isOver(s *project.Step, session core.Session, now core.Millis) (bool, error) {
+func isOver(s *project.Op, session core.Session, now core.Millis) (bool, error) {
 	known, gone, err := processOf(s, session)
 	if err != nil || gone || now-session.LastActivityAt <= project.Day {
 		return gone, err
@@ -235,8 +235,8 @@ func isOver(s *project.Step, session core.Session, now core.Millis) (bool, error
 
 // processOf reports whether flame knows the process of a session's host, and whether that
 // process is gone.
-func processOf(s *project.Step, session core.Session) (known, gone bool, err error) {
-	theirs, err := project.RecordPresence.Of(s.Tx, session.ID)
+func processOf(s *project.Op, session core.Session) (known, gone bool, err error) {
+	theirs, err := project.RecordHookState.Find(s.Tx, session.ID)
 	if err != nil || s.Project.Gone == nil || theirs.Process == (project.Process{}) {
 		return false, false, err
 	}
@@ -249,13 +249,13 @@ const maxOld = 50
 
 // endOldRoots ends roots whose sessions have ended: earlier versions of flame left such
 // roots in progress.
-func endOldRoots(s *project.Step) error {
+func endOldRoots(s *project.Op) error {
 	roots, err := s.Tx.FindFrames(project.FrameQuery{Roots: true, Statuses: []core.Status{core.InProgress}, Limit: maxOld})
 	if err != nil {
 		return err
 	}
 	for _, root := range roots {
-		if s.Late() {
+		if s.OutOfTime() {
 			break
 		}
 		if err := stack.EndRoot(s, root.ID); err != nil {
@@ -324,7 +324,7 @@ func pruneRoot(tx project.Tx, id string, now core.Millis, remove bool) (*core.Fr
 // prunes only its own roots.
 func untouched(root core.Frame, now core.Millis) bool {
 	worked := len(root.Artifacts)+len(root.Decisions)+len(root.Summary)+len(root.Results) > 0
-	return !worked && !root.Foreign() && now-root.UpdatedAt >= pruneAge
+	return !worked && !root.IsRemote() && now-root.UpdatedAt >= pruneAge
 }
 
 // isIdleRoot reports whether root is untouched, has no children, and no live

@@ -52,7 +52,7 @@ func TestADeadlineThatFailsDoesNotStopTheRest(t *testing.T) {
 	require.NoError(t, f.Store.Update(f.Ctx, func(tx project.Tx) error {
 		return tx.SetDeadline(project.Deadline{Kind: "unheard of", Subject: "x", Due: 1, Set: 1})
 	}))
-	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Child("c"), turns.Turn{}))
+	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Child("c"), turns.EndReport{}))
 	f.Clock += 10_000
 	require.NoError(t, sweep.Once(f.Ctx, f.Project))
 	assert.Equal(t, core.Completed, f.Get(frame).Status)
@@ -68,7 +68,7 @@ func TestAfterASleepIdleDeadlinesAreLaterByThatMuch(t *testing.T) {
 	f := projecttest.New(t)
 	f.Push(projecttest.Host("s"), "work")
 	frame := f.StartChild("c", "a subagent").Root
-	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Child("c"), turns.Turn{}))
+	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Child("c"), turns.EndReport{}))
 
 	var clock, awake atomic.Int64 // ms: what the wall shows, and how long the machine was awake
 	clock.Store(int64(f.Clock))

@@ -45,7 +45,7 @@ func Export(ctx context.Context, p *project.Project, by project.Caller, dir stri
 	}
 	var state State
 	var all, roots []outline.Link
-	err = p.View(ctx, by, func(s *project.Step) (err error) {
+	err = p.View(ctx, by, func(s *project.Op) (err error) {
 		if state, err = empty(s); err != nil {
 			return err
 		}

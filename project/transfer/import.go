@@ -66,7 +66,7 @@ func ImportHistory(ctx context.Context, p *project.Project, state State) (Import
 			return err
 		}
 		have, err := tx.Frame(f.SessionID)
-		if err != nil || have.Foreign() {
+		if err != nil || have.IsRemote() {
 			return importFrame(tx, f, done)
 		}
 		now := grown(have, fromState(f))
@@ -81,7 +81,7 @@ func ImportHistory(ctx context.Context, p *project.Project, state State) (Import
 // grown returns the frame of a past session with what its log tells now, unless that is an older copy of the
 // log, or people changed the frame: the session went on, or an older flame read the log less well.
 func grown(have, now core.Frame) core.Frame {
-	if have.Open() || now.EndedAt < have.EndedAt || have.UpdatedAt > have.EndedAt {
+	if have.IsOpen() || now.EndedAt < have.EndedAt || have.UpdatedAt > have.EndedAt {
 		return have
 	}
 	have.Goal, have.Status, have.Summary, have.Results, have.Usage = now.Goal, now.Status, now.Summary, now.Results, now.Usage
@@ -114,7 +114,7 @@ func importState(ctx context.Context, p *project.Project, state State, take func
 func activate(ctx context.Context, p *project.Project, active string) error {
 	return p.Store.Update(ctx, func(tx project.Tx) error {
 		frame, err := tx.Frame(active)
-		if err != nil || !frame.Open() {
+		if err != nil || !frame.IsOpen() {
 			return project.IgnoreMissing(err)
 		}
 		recent, err := tx.FindSessions(project.SessionQuery{Limit: maxRecent})

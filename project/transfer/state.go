@@ -31,7 +31,7 @@ type State struct {
 	// Requests are the requests to models, by host, and what they left out; not in exports.
 	Requests []conversation.HostMeter `json:"requests,omitempty"`
 	// Metered are the requests that gateways measured, by host and class; not in exports.
-	Metered []usage.Metered `json:"metered,omitempty"`
+	Metered []usage.ClassTotals `json:"metered,omitempty"`
 }
 
 // A StateFrame is a frame under the seeds' names. Fields that the seeds lack have flame's
@@ -120,7 +120,7 @@ func (f *StateFrame) UnmarshalJSON(raw []byte) error {
 
 // recordImported, by frame, holds the members of an imported frame for which flame has no
 // field.
-const recordImported project.Kind[map[string]json.RawMessage] = "imported"
+const recordImported project.RecordKind[map[string]json.RawMessage] = "imported"
 
 func toState(f core.Frame) StateFrame {
 	state := StateFrame{
@@ -162,7 +162,7 @@ func fromState(s StateFrame) core.Frame {
 // refuses more than view.MaxWhole frames. It leaves out frames without an id, which the
 // format cannot represent.
 func Snapshot(ctx context.Context, p *project.Project, by project.Caller) (state State, err error) {
-	err = p.View(ctx, by, func(s *project.Step) error {
+	err = p.View(ctx, by, func(s *project.Op) error {
 		if state, err = empty(s); err != nil {
 			return err
 		}
@@ -199,7 +199,7 @@ func Snapshot(ctx context.Context, p *project.Project, by project.Caller) (state
 }
 
 // empty returns the state without its frames.
-func empty(s *project.Step) (state State, err error) {
+func empty(s *project.Op) (state State, err error) {
 	state = State{Version: StateVersion, Frames: map[string]StateFrame{}, RootFrameIDs: []string{}}
 	current, _, err := s.Current()
 	if err != nil {

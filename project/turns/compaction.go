@@ -18,8 +18,8 @@ const maxUnnoted = 64 << 10
 func FindCompaction(
 	ctx context.Context, p *project.Project, by project.Caller, path string, find func(from int64) (at core.Millis, upTo int64),
 ) (news bool, err error) {
-	err = p.Run(ctx, by, func(s *project.Step) error {
-		mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
+	err = p.Run(ctx, by, func(s *project.Op) error {
+		mine, err := project.RecordHookState.Find(s.Tx, s.Session.ID)
 		if err != nil || s.Fresh {
 			return err
 		}
@@ -32,10 +32,10 @@ func FindCompaction(
 		if since := upTo - before.UpTo; !news && (since == 0 || since > 0 && since < maxUnnoted && !p.Changed()) {
 			return nil
 		}
-		return s.Change(func(s *project.Step) error {
-			return project.RecordPresence.Change(s.Tx, s.Session.ID, func(mine *project.Presence) {
+		return s.Change(func(s *project.Op) error {
+			return project.RecordHookState.Change(s.Tx, s.Session.ID, func(mine *project.HookState) {
 				if mine.Searched = (project.Searched{Path: path, UpTo: upTo}); news {
-					mine.Compacted, mine.Owed = at, true
+					mine.Compacted, mine.ContextOwed = at, true
 				}
 			})
 		})

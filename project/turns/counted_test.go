@@ -46,7 +46,7 @@ func amend(f *projecttest.Fixture, by project.Caller, r turns.Request) {
 	require.NoError(f.T, err)
 }
 
-func sparedOf(f *projecttest.Fixture, frame string) *fold.Spared {
+func sparedOf(f *projecttest.Fixture, frame string) *fold.Savings {
 	f.T.Helper()
 	details, err := view.DetailsOf(f.Ctx, f.Project, projecttest.Shell, frame)
 	require.NoError(f.T, err)
@@ -74,7 +74,7 @@ func TestEachRequestIsCountedOnce(t *testing.T) {
 	history = append(history, fold.Message{Name: "a5", Role: core.RoleAssistant, Tokens: 10, Time: 5})
 	amend(f, projecttest.Host("s"), turns.Request{History: history, Editions: map[core.Millis]int{5: 2}})
 	assert.Equal(t, 2, requestsOf(f, "claude-code").Requests)
-	assert.Equal(t, &fold.Spared{Messages: 2, Tokens: 20, Requests: 2, LeftOut: 40}, sparedOf(f, frame.ID))
+	assert.Equal(t, &fold.Savings{Messages: 2, Tokens: 20, Requests: 2, LeftOut: 40}, sparedOf(f, frame.ID))
 	assert.Len(t, f.Kinds(frame.ID), kinds, "folding is told once")
 
 	amend(f, projecttest.Child("nobody"), turns.Request{History: history})
@@ -103,14 +103,14 @@ func TestARequestThatWentRawIsTakenBackWithItsAnswer(t *testing.T) {
 				editions[5] = 0
 			}
 			if tt.end {
-				require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Host("s"), turns.Turn{Editions: editions}))
+				require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Host("s"), turns.EndReport{Editions: editions}))
 				assert.Zero(t, requestsOf(f, "claude-code").LeftOut)
-				assert.Equal(t, &fold.Spared{Messages: 2, Tokens: 20}, sparedOf(f, frame.ID))
+				assert.Equal(t, &fold.Savings{Messages: 2, Tokens: 20}, sparedOf(f, frame.ID))
 			}
 			history = append(history, fold.Message{Name: "a5", Role: core.RoleAssistant, Tokens: 10, Time: 5})
 			amend(f, projecttest.Host("s"), turns.Request{History: history, Editions: editions})
 			assert.Equal(t, int64(20), requestsOf(f, "claude-code").LeftOut)
-			assert.Equal(t, &fold.Spared{Messages: 2, Tokens: 20, Requests: 1, LeftOut: 20}, sparedOf(f, frame.ID))
+			assert.Equal(t, &fold.Savings{Messages: 2, Tokens: 20, Requests: 1, LeftOut: 20}, sparedOf(f, frame.ID))
 		})
 	}
 }
@@ -123,7 +123,7 @@ func TestSavedTokensOutlastACompaction(t *testing.T) {
 	frame := f.Push(projecttest.Host("s"), "work")
 	f.Pop(projecttest.Host("s"), "done")
 	amend(f, projecttest.Host("s"), turns.Request{History: folded(frame.ID)})
-	want := &fold.Spared{Messages: 2, Tokens: 20, Requests: 1, LeftOut: 20}
+	want := &fold.Savings{Messages: 2, Tokens: 20, Requests: 1, LeftOut: 20}
 	assert.Equal(t, want, sparedOf(f, frame.ID))
 	compacted := []fold.Message{
 		{Name: "s9", Role: core.RoleAssistant, Summary: true, Tokens: 10, Time: 9}, {Name: "u10", Role: core.RoleUser, Tokens: 10, Time: 10},

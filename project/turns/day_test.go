@@ -104,7 +104,7 @@ func work(f *projecttest.Fixture, what string, i int, turn dayTurn, pops bool) {
 		calls[i].OK = calls[i].Exit == nil || *calls[i].Exit == 0
 	}
 	in := f.Current(s)
-	require.NoError(f.T, turns.End(f.Ctx, f.Project, s, turns.Turn{LastMessage: turn.Last, Running: []string{}, Seen: func() autonomy.Seen {
+	require.NoError(f.T, turns.End(f.Ctx, f.Project, s, turns.EndReport{LastMessage: turn.Last, Running: []string{}, Seen: func() autonomy.Seen {
 		return autonomy.Seen{Calls: calls, Whole: true, Tokens: 20_000 + 3_000*i, Window: 200_000}
 	}}))
 	pop := suggested(f, core.SuggestPop)
@@ -166,7 +166,7 @@ func TestAnEndThatIsDueIsNoLongerSuggestedWhereTheUserAsksForMore(t *testing.T) 
 				require.NoError(t, err)
 				require.True(t, advice.Queued, advice.Reason)
 			} else {
-				require.NoError(t, turns.End(f.Ctx, f.Project, s, turns.Turn{LastMessage: turn.Last, Running: []string{}, Seen: func() autonomy.Seen {
+				require.NoError(t, turns.End(f.Ctx, f.Project, s, turns.EndReport{LastMessage: turn.Last, Running: []string{}, Seen: func() autonomy.Seen {
 					return autonomy.Seen{Calls: turn.Calls, Whole: true}
 				}}))
 			}
@@ -204,9 +204,10 @@ func TestAnEndWhoseLogWasLateIsWeighedAtTheNextPrompt(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, stack.NoteFiles(f.Ctx, f.Project, s, []string{"scripts/backup.sh"}))
 			last := "Fixed. scripts/backup.sh keeps seven archives and all 4 tests of scripts/backup_test.sh pass."
-			require.NoError(t, turns.End(f.Ctx, f.Project, s, turns.Turn{LastMessage: last, Failed: tt.failed, Running: []string{}, Seen: func() autonomy.Seen {
-				return autonomy.Seen{} // the log is behind
-			}}))
+			require.NoError(t, turns.End(f.Ctx, f.Project, s,
+				turns.EndReport{LastMessage: last, Failed: tt.failed, Running: []string{}, Seen: func() autonomy.Seen {
+					return autonomy.Seen{} // the log is behind
+				}}))
 			require.Nil(t, suggested(f, core.SuggestPop))
 			b, err := turns.Begin(f.Ctx, f.Project, s, turns.Prompt{ID: "2", Text: tt.prompt, FromUser: true, Seen: func() autonomy.Seen {
 				return autonomy.Seen{Whole: true, Calls: []evidence.Call{

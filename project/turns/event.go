@@ -10,32 +10,32 @@ import (
 	"flame/project/sweep"
 )
 
-// A Mark identifies an event, so that flame handles it once even if it comes repeatedly. The
+// An EventID identifies an event, so that flame handles it once even if it comes repeatedly. The
 // events of a source have numbers in the order in which they come.
-type Mark struct {
+type EventID struct {
 	Source string
 	N      int64
 	Late   string // the host that no longer waits for the event; empty: it does
 }
 
 // recordTaken, by source, is how many of its events flame has handled.
-const recordTaken project.Kind[taken] = "taken"
+const recordTaken project.RecordKind[taken] = "taken"
 
 type taken struct {
-	N  int64       `json:"n"`  // number of the last event that changed something, or that SaveTaken recorded
+	N  int64       `json:"n"`  // number of the last event that changed something, or that SaveHandled recorded
 	At core.Millis `json:"at"` // when that was
 }
 
-// TakenFrom returns the number of the last event of a source that flame has handled.
-func TakenFrom(ctx context.Context, p *project.Project, source string) (int64, error) {
-	last, err := project.Read(ctx, p, func(tx project.Tx) (taken, error) { return recordTaken.Of(tx, source) })
+// HandledFrom returns the number of the last event of a source that flame has handled.
+func HandledFrom(ctx context.Context, p *project.Project, source string) (int64, error) {
+	last, err := project.Read(ctx, p, func(tx project.Tx) (taken, error) { return recordTaken.Find(tx, source) })
 	return last.N, err
 }
 
-// SaveTaken records that flame has handled the events of a source up to this one, and counts a late one.
-func SaveTaken(ctx context.Context, p *project.Project, upTo Mark) error {
+// SaveHandled records that flame has handled the events of a source up to this one, and counts a late one.
+func SaveHandled(ctx context.Context, p *project.Project, upTo EventID) error {
 	return p.Store.Run(ctx, func(tx project.Tx) error {
-		t, err := recordTaken.Of(tx, upTo.Source)
+		t, err := recordTaken.Find(tx, upTo.Source)
 		if err != nil || upTo.N <= t.N {
 			return err
 		}
@@ -60,7 +60,7 @@ var errDue = errors.New("turns: something is due first")
 // without a report, so that flame can offer their frames to the new session; for other events
 // that would take too long. It does not run f if hooks are off for the project, or if flame
 // has handled the event before.
-func OnEvent(ctx context.Context, p *project.Project, marks []Mark, starts bool, f func(*project.Project) error) error {
+func OnEvent(ctx context.Context, p *project.Project, marks []EventID, starts bool, f func(*project.Project) error) error {
 	due := sweep.Due
 	if starts {
 		due = sweep.DueAndOver
@@ -81,8 +81,8 @@ func OnEvent(ctx context.Context, p *project.Project, marks []Mark, starts bool,
 
 // handleOnce handles a new event, if first allows it. It records an event that changed something; a late
 // one in any case, as others wait behind it.
-func handleOnce(ctx context.Context, p *project.Project, marks []Mark, f, first func(*project.Project) error) error {
-	return p.Together(ctx, func(p *project.Project) error {
+func handleOnce(ctx context.Context, p *project.Project, marks []EventID, f, first func(*project.Project) error) error {
+	return p.Batch(ctx, func(p *project.Project) error {
 		if off, err := p.Off(ctx); off || err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func handleOnce(ctx context.Context, p *project.Project, marks []Mark, f, first 
 		}
 		known := false
 		for _, mark := range marks {
-			last, err := TakenFrom(ctx, p, mark.Source)
+			last, err := HandledFrom(ctx, p, mark.Source)
 			if err != nil {
 				return err
 			}
@@ -102,11 +102,11 @@ func handleOnce(ctx context.Context, p *project.Project, marks []Mark, f, first 
 				return err
 			}
 		}
-		if !p.Changed() && !p.Late {
+		if !p.Changed() && !p.Replaying {
 			return nil
 		}
 		for _, mark := range marks {
-			if err := SaveTaken(ctx, p, mark); err != nil {
+			if err := SaveHandled(ctx, p, mark); err != nil {
 				return err
 			}
 		}
@@ -145,8 +145,8 @@ func GapOf(ctx context.Context, p *project.Project, by project.Caller, id string
 		return gap, nil
 	}
 	err = p.Store.View(ctx, func(tx project.Tx) error {
-		mine, err := project.RecordPresence.Of(tx, by.Session)
-		gap = Gap{Prompt: mine.Prompt != id, End: mine.Answered != id}
+		mine, err := project.RecordHookState.Find(tx, by.Session)
+		gap = Gap{Prompt: mine.Prompt != id, End: mine.EndedPrompt != id}
 		return err
 	})
 	return gap, err

@@ -42,7 +42,7 @@ func TestLongPausesOfASessionAreKept(t *testing.T) {
 		require.NoError(f.T, f.Store.Update(f.Ctx, func(tx project.Tx) error { return project.Suspend(tx, "s", "agent") }))
 	})
 	push := step(func(f *projecttest.Fixture) {
-		f.Push(project.Caller{Session: "s", Host: project.CommandLine, Trust: project.Stamped}, "PUSHED")
+		f.Push(project.Caller{Session: "s", Host: project.CommandLine, Trust: project.TrustHook}, "PUSHED")
 	})
 	resume := step(func(f *projecttest.Fixture) { require.NoError(f.T, f.Resume(f.Ctx, "s")) })
 	for name, tt := range map[string]struct {

@@ -19,9 +19,9 @@ import (
 type Prompt struct {
 	ID       string // the host's; a repeated prompt changes nothing
 	Text     string
-	FromUser bool             // a person's own words, not the host's
-	MaxChars int              // of the briefing; 0: no limit
-	Standing project.Standing // of the session, reported with the prompt; zero: not reported
+	FromUser bool                       // a person's own words, not the host's
+	MaxChars int                        // of the briefing; 0: no limit
+	Standing project.SessionPermissions // of the session, reported with the prompt; zero: not reported
 
 	// Seen returns what the host shows of the turn before the prompt; nil: nothing. Flame
 	// calls it only if the end of that turn did not show it.
@@ -31,26 +31,26 @@ type Prompt struct {
 // Begin records a prompt: the first prompt makes and names the session's root. Begin makes or
 // suggests a push that is due, and returns a briefing to go with the prompt.
 func Begin(ctx context.Context, p *project.Project, by project.Caller, prompt Prompt) (b briefing.Briefing, err error) {
-	err = prompted(ctx, p, by, prompt, func(s *project.Step, mine *project.Presence, first bool) error {
-		if p.Late {
-			mine.Owed = mine.Owed || first
+	err = prompted(ctx, p, by, prompt, func(s *project.Op, mine *project.HookState, first bool) error {
+		if p.Replaying {
+			mine.ContextOwed = mine.ContextOwed || first
 			return nil
 		}
 		b, err = briefing.WithNotices(s, prompt.MaxChars, func(maxChars int) (briefing.Briefing, error) {
-			if mine.Given {
+			if mine.ContextGiven {
 				return briefing.Briefing{}, nil
 			}
 			prompt.MaxChars = maxChars
-			if mine.Owed {
-				return briefing.Whole(s, maxChars)
+			if mine.ContextOwed {
+				return briefing.FullContext(s, maxChars)
 			}
-			return briefFor(s, prompt, first, mine.Seen)
+			return briefFor(s, prompt, first, mine.LastSeq)
 		})
 		if err != nil {
 			return err
 		}
-		mine.Given, mine.Owed = false, false
-		mine.Seen, err = briefing.LogTold(s, b)
+		mine.ContextGiven, mine.ContextOwed = false, false
+		mine.LastSeq, err = briefing.LogTold(s, b)
 		return err
 	})
 	return b, err
@@ -59,17 +59,17 @@ func Begin(ctx context.Context, p *project.Project, by project.Caller, prompt Pr
 // NotePrompt is Begin without the briefing, for hosts that ask for it when they send the
 // prompt to the model (Amend).
 func NotePrompt(ctx context.Context, p *project.Project, by project.Caller, prompt Prompt) error {
-	return prompted(ctx, p, by, prompt, func(*project.Step, *project.Presence, bool) error { return nil })
+	return prompted(ctx, p, by, prompt, func(*project.Op, *project.HookState, bool) error { return nil })
 }
 
 // prompted records a prompt, unless it was recorded before, and calls then, which may change
 // the session's presence; first is true for the first prompt of the session.
 func prompted(
 	ctx context.Context, p *project.Project, by project.Caller, prompt Prompt,
-	then func(s *project.Step, mine *project.Presence, first bool) error,
+	then func(s *project.Op, mine *project.HookState, first bool) error,
 ) error {
-	return p.Update(ctx, by, func(s *project.Step) error {
-		mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
+	return p.Update(ctx, by, func(s *project.Op) error {
+		mine, err := project.RecordHookState.Find(s.Tx, s.Session.ID)
 		if err != nil || prompt.ID != "" && prompt.ID == mine.Prompt {
 			return err
 		}
@@ -78,7 +78,7 @@ func prompted(
 		}
 		// followPrompt changes the presence of a child that gets a new frame.
 		first := mine.Prompt == ""
-		if mine, err = project.RecordPresence.Of(s.Tx, s.Session.ID); err != nil {
+		if mine, err = project.RecordHookState.Find(s.Tx, s.Session.ID); err != nil {
 			return err
 		}
 		if err := then(s, &mine, first); err != nil {
@@ -90,23 +90,23 @@ func prompted(
 		if err != nil {
 			return err
 		}
-		if prompt.Standing != (project.Standing{}) {
-			mine.Standing = prompt.Standing
+		if prompt.Standing != (project.SessionPermissions{}) {
+			mine.SessionPermissions = prompt.Standing
 		}
-		mine.Rested = false
+		mine.TurnEndedIdle = false
 		mine.NoteProcess(s)
 		if mine.Prompt = prompt.ID; mine.Prompt == "" {
 			mine.Prompt = "unnamed"
 		}
-		if mine.Turn, err = briefing.LastSeq(s); err != nil {
+		if mine.TurnSeq, err = briefing.LastSeq(s); err != nil {
 			return err
 		}
-		return project.RecordPresence.Save(s.Tx, s.Session.ID, mine)
+		return project.RecordHookState.Save(s.Tx, s.Session.ID, mine)
 	})
 }
 
 // followPrompt makes the changes to the tree that a prompt implies.
-func followPrompt(s *project.Step, prompt Prompt) error {
+func followPrompt(s *project.Op, prompt Prompt) error {
 	s.Session.MessageCount++
 	if s.Session.State == core.SessionEnded {
 		return nil // the prompt came before the end, so the session does not continue
@@ -118,7 +118,7 @@ func followPrompt(s *project.Step, prompt Prompt) error {
 	case !prompt.FromUser:
 		return nil
 	case s.Session.Parent != "":
-		return errors.Join(children.Resume(s), children.Weigh(s))
+		return errors.Join(children.Resume(s), children.MakeFrameIfWorth(s))
 	}
 	goesOn, err := stack.BreakOffTurn(s, prompt.ID, prompt.before(s))
 	if err != nil {
@@ -132,7 +132,7 @@ func followPrompt(s *project.Step, prompt Prompt) error {
 	if err != nil || frame == "" {
 		return err
 	}
-	if err := autonomy.UpdateActivity(s, frame, func(a *autonomy.Activity) { a.Messages++ }); err != nil {
+	if err := autonomy.UpdateActivity(s, frame, func(a *autonomy.FrameActivity) { a.Messages++ }); err != nil {
 		return err
 	}
 	if err := weighPrompt(s, prompt, text, named); err != nil {
@@ -145,24 +145,24 @@ func followPrompt(s *project.Step, prompt Prompt) error {
 	if err != nil {
 		return err
 	}
-	return autonomy.UpdateScene(s, func(c *autonomy.Scene) { c.Begin(at.ID, text) })
+	return autonomy.UpdateScene(s, func(c *autonomy.SessionActivity) { c.Begin(at.ID, text) })
 }
 
 // before returns a function that returns how the turn before the prompt ended, if the host shows that.
-func (p Prompt) before(s *project.Step) func() (e stack.TurnEnd, ok bool) {
+func (p Prompt) before(s *project.Op) func() (e stack.TurnEnd, ok bool) {
 	return func() (e stack.TurnEnd, ok bool) {
-		if p.Seen == nil || s.Project.Late {
+		if p.Seen == nil || s.Project.Replaying {
 			return e, false
 		}
 		seen := p.Seen()
-		e = Turn{LastMessage: seen.Said, Failed: seen.Stopped != ""}.ended(seen)
+		e = EndReport{LastMessage: seen.Said, Failed: seen.Stopped != ""}.ended(seen)
 		return e, seen.Over || seen.Stopped != ""
 	}
 }
 
 // weighPrompt considers a push, unless the prompt has just named its root. First it adds
 // what flame did not see of the turn before.
-func weighPrompt(s *project.Step, prompt Prompt, text string, named bool) error {
+func weighPrompt(s *project.Op, prompt Prompt, text string, named bool) error {
 	judged, err := autonomy.Judges(s)
 	if err != nil || named || !judged {
 		return err
@@ -180,7 +180,7 @@ const maxWeighed = 4000
 // root that has only a default goal by a prompt. It returns the id of the
 // frame in which the session works, empty without one, and reports whether the prompt has
 // named it.
-func nameRoot(s *project.Step, text string) (frame string, named bool, err error) {
+func nameRoot(s *project.Op, text string) (frame string, named bool, err error) {
 	goal := core.OneLine(workIn(text), project.MaxRootGoal)
 	if !s.Session.HasFrame() {
 		root, err := s.MakeRoot(goal)
@@ -229,7 +229,7 @@ func unquoted(line string) string {
 // briefFor returns the briefing to go with a prompt: for the first prompt of a session the
 // context of its frame, if that says anything, and for later prompts the changes and the
 // suggestions since.
-func briefFor(s *project.Step, prompt Prompt, first bool, seen int64) (b briefing.Briefing, err error) {
+func briefFor(s *project.Op, prompt Prompt, first bool, seen int64) (b briefing.Briefing, err error) {
 	if first {
 		return briefing.OnFirstPrompt(s, prompt.MaxChars)
 	}

@@ -95,7 +95,7 @@ func TestTheSamePromptTwiceIsOnePrompt(t *testing.T) {
 	for range 2 {
 		f.Prompt(projecttest.Host("s"), "second", "go on with it")
 	}
-	f.ReadActivity(frame, func(a autonomy.Activity) { assert.Equal(t, 2, a.Messages) })
+	f.ReadActivity(frame, func(a autonomy.FrameActivity) { assert.Equal(t, 2, a.Messages) })
 	f.Decide(projecttest.Shell, frame, "someone decides")
 	assert.NotEmpty(t, f.Prompt(projecttest.Host("s"), "third", "and on"))
 	assert.Empty(t, f.Prompt(projecttest.Host("s"), "third", "and on"))

@@ -22,7 +22,7 @@ import (
 type Request struct {
 	Untold   bool                // flame inserts nothing new: it asks for a summary, or its host briefs the agent otherwise
 	History  []fold.Message      // oldest first
-	Usage    []usage.Message     // of answers since the last request
+	Usage    []usage.AnswerUsage // of answers since the last request
 	Editions map[core.Millis]int // of the requests that these answers belong to, by the times of the answers
 	Terms    fold.Terms          // but for Cold, which Amend knows
 
@@ -35,7 +35,7 @@ type Request struct {
 // prompt returns the name of the newest message of the user, or of a message that stands in
 // for one; empty without one.
 func (r Request) prompt() string {
-	return r.last(func(m fold.Message) bool { return m.Role == core.RoleUser && !m.Answers })
+	return r.last(func(m fold.Message) bool { return m.Role == core.RoleUser && !m.IsToolResult })
 }
 
 // summary returns the name of the newest compaction's summary; empty without one.
@@ -68,25 +68,25 @@ func (r Request) terms(now core.Millis) fold.Terms {
 	return terms
 }
 
-// An Amended says how to send a request.
-type Amended struct {
-	fold.Amendment
+// A RequestEdits says how to send a request.
+type RequestEdits struct {
+	fold.Edits
 	Counted bool // among the requests of its session; if false, there was nothing else to write
 	// Kept is the conversation from which flame made the amendment. It serves for later
 	// requests while the store is out of reach.
-	Kept conversation.Conversation
+	Kept conversation.RequestLog
 }
 
 // Amend returns what to leave out of a request to the model and what to insert: it folds
 // finished frames, and inserts a briefing behind the newest prompt. The result for the same
 // history and tree is identical, to the byte, because flame decides on each once.
-func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request) (a Amended, err error) {
-	err = p.Run(ctx, by, func(s *project.Step) error {
+func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request) (a RequestEdits, err error) {
+	err = p.Run(ctx, by, func(s *project.Op) error {
 		if settled, err := settle(s, r, &a); settled || err != nil {
 			return err
 		}
-		return s.Change(func(s *project.Step) error {
-			if err := errors.Join(usage.Add(s, r.Usage), children.Weigh(s)); err != nil {
+		return s.Change(func(s *project.Op) error {
+			if err := errors.Join(usage.Add(s, r.Usage), children.MakeFrameIfWorth(s)); err != nil {
 				return err
 			}
 			c, err := loaded(s, r)
@@ -105,9 +105,9 @@ func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request
 					return err
 				}
 			}
-			a = Amended{Amendment: c.Amend(r.History), Counted: !s.Fresh && len(r.History) > 0, Kept: c}
+			a = RequestEdits{Edits: c.Edits(r.History), Counted: !s.Fresh && len(r.History) > 0, Kept: c}
 			if a.Counted {
-				if err := c.Count(s, r.History, a.Amendment); err != nil {
+				if err := c.Count(s, r.History, a.Edits); err != nil {
 					return err
 				}
 			}
@@ -118,7 +118,7 @@ func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request
 }
 
 // settle reports whether there is nothing to write for a request, and then sets a.
-func settle(s *project.Step, r Request, a *Amended) (settled bool, err error) {
+func settle(s *project.Op, r Request, a *RequestEdits) (settled bool, err error) {
 	if len(r.Usage) > 0 {
 		return false, nil
 	}
@@ -130,14 +130,14 @@ func settle(s *project.Step, r Request, a *Amended) (settled bool, err error) {
 		return false, err
 	}
 	said, err := briefing.Dialogs(s, r.History)
-	*a = Amended{Amendment: c.Amend(r.History), Kept: c}
+	*a = RequestEdits{Edits: c.Edits(r.History), Kept: c}
 	return s.Fresh || !c.Changed() && len(said) == 0, err
 }
 
 // Recall returns how to send a request by the decisions for earlier requests. It writes
 // nothing: callers use it when flame cannot write.
-func Recall(ctx context.Context, p *project.Project, by project.Caller, r Request) (a Amended, err error) {
-	err = p.View(ctx, by, func(s *project.Step) error {
+func Recall(ctx context.Context, p *project.Project, by project.Caller, r Request) (a RequestEdits, err error) {
+	err = p.View(ctx, by, func(s *project.Op) error {
 		if s.Fresh {
 			return nil
 		}
@@ -150,27 +150,27 @@ func Recall(ctx context.Context, p *project.Project, by project.Caller, r Reques
 	return a, err
 }
 
-// Again is Recall from the Kept of an earlier request.
-func Again(p *project.Project, kept conversation.Conversation, r Request) Amended {
+// ReplayFrom is Recall from the Kept of an earlier request.
+func ReplayFrom(p *project.Project, kept conversation.RequestLog, r Request) RequestEdits {
 	return r.again(kept.Clone(), p.Now())
 }
 
-func (r Request) again(c conversation.Conversation, now core.Millis) Amended {
+func (r Request) again(c conversation.RequestLog, now core.Millis) RequestEdits {
 	r.show(&c, now)
-	return Amended{Amendment: c.Amend(r.History), Kept: c}
+	return RequestEdits{Edits: c.Edits(r.History), Kept: c}
 }
 
 // show adds the answers and times that the request shows to a conversation.
-func (r Request) show(c *conversation.Conversation, now core.Millis) {
+func (r Request) show(c *conversation.RequestLog, now core.Millis) {
 	if r.Undated {
-		c.See(r.Seen)
-		c.Date(r.History, now)
+		c.NoteUndatedAnswers(r.Seen)
+		c.SetTimes(r.History, now)
 	}
-	c.Note(r.History, r.Editions)
+	c.NoteEditions(r.History, r.Editions)
 }
 
 // loaded returns the session's conversation.
-func loaded(s *project.Step, r Request) (c conversation.Conversation, err error) {
+func loaded(s *project.Op, r Request) (c conversation.RequestLog, err error) {
 	if s.Fresh || len(r.History) == 0 {
 		return c, nil
 	}
@@ -178,14 +178,14 @@ func loaded(s *project.Step, r Request) (c conversation.Conversation, err error)
 }
 
 // amend adds what a request shows to a conversation, and folds finished frames.
-func amend(s *project.Step, c *conversation.Conversation, r Request) error {
+func amend(s *project.Op, c *conversation.RequestLog, r Request) error {
 	if s.Fresh || len(r.History) == 0 {
 		return nil
 	}
 	r.show(c, s.Now)
-	c.Catch(r.History)
+	c.MoveMissedInserts(r.History)
 	folds := s.Project.Fold && c.Refused(r.History) == 0 // after a refusal nothing is left out
-	c.Switch(folds)
+	c.SetFolding(folds)
 	if !folds {
 		return nil
 	}
@@ -195,7 +195,7 @@ func amend(s *project.Step, c *conversation.Conversation, r Request) error {
 	}
 	terms := r.terms(s.Now)
 	if len(frames) > 0 {
-		c.Fold(fold.Find(r.History, frames, c.Ledger, terms))
+		c.Fold(fold.FindFolds(r.History, frames, c.Ledger, terms))
 	}
 	c.Cut(fold.Trim(r.History, c.Ledger, s.Project.Trim, terms))
 	return nil
@@ -203,20 +203,20 @@ func amend(s *project.Step, c *conversation.Conversation, r Request) error {
 
 // undecided reports whether the request has a new prompt, or follows a compaction, on which
 // flame has not decided yet.
-func undecided(s *project.Step, c conversation.Conversation, r Request) bool {
-	return !s.Fresh && !s.Project.Late && !r.Untold && r.prompt() != "" && (c.Prompt != r.prompt() || c.Summary != r.summary())
+func undecided(s *project.Op, c conversation.RequestLog, r Request) bool {
+	return !s.Fresh && !s.Project.Replaying && !r.Untold && r.prompt() != "" && (c.Prompt != r.prompt() || c.Summary != r.summary())
 }
 
 // decide inserts a briefing behind the newest prompt: the context if the conversation begins,
 // resumes or lost its past, else the changes.
-func decide(s *project.Step, c *conversation.Conversation, r Request) error {
+func decide(s *project.Op, c *conversation.RequestLog, r Request) error {
 	again := c.Summary != r.summary()
 	begins := c.Prompt == ""
-	c.Decide(r.History, r.prompt(), r.summary())
+	c.NotePromptDecided(r.History, r.prompt(), r.summary())
 	if given, err := briefing.TakeGiven(s); given || err != nil {
 		return err
 	}
-	mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
+	mine, err := project.RecordHookState.Find(s.Tx, s.Session.ID)
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func decide(s *project.Step, c *conversation.Conversation, r Request) error {
 		if again || begins {
 			return briefing.Opening(s, again)
 		}
-		return briefing.Changes(s, "", 0, mine.Seen)
+		return briefing.Changes(s, "", 0, mine.LastSeq)
 	})
 	if err != nil {
 		return err
@@ -241,7 +241,7 @@ const maxFolded = 200
 
 // foldFrames returns the frames that a history names, and the frames that flame started on
 // its own in the session.
-func foldFrames(s *project.Step, history []fold.Message) (frames []fold.Frame, err error) {
+func foldFrames(s *project.Op, history []fold.Message) (frames []fold.Frame, err error) {
 	ids := map[string]bool{}
 	var order []string
 	add := func(id string) {
@@ -280,8 +280,8 @@ func foldFrames(s *project.Step, history []fold.Message) (frames []fold.Frame, e
 		if resumes {
 			frame.Status, frame.EndedAt = core.InProgress, 0 // the end of a session is no move
 		}
-		f := fold.Frame{Frame: frame, Foreign: frame.Session != s.Session.ID, Turn: lo.HasKey(ofTurns, frame.ID)}
-		if !f.Foreign {
+		f := fold.Frame{Frame: frame, OtherSession: frame.Session != s.Session.ID, Turn: lo.HasKey(ofTurns, frame.ID)}
+		if !f.OtherSession {
 			f.EnteredAt = frame.StartedAt
 		}
 		frames = append(frames, f)
@@ -291,7 +291,7 @@ func foldFrames(s *project.Step, history []fold.Message) (frames []fold.Frame, e
 
 // foldTurns returns the frames of turns among those that began, without ones with work left below: the ids
 // that the host gave to open items of its list stay with the turn.
-func foldTurns(s *project.Step, began []core.Event) (turns map[string]string, err error) {
+func foldTurns(s *project.Op, began []core.Event) (turns map[string]string, err error) {
 	if !s.Project.FoldTurns {
 		return nil, nil
 	}
@@ -311,7 +311,7 @@ func foldTurns(s *project.Step, began []core.Event) (turns map[string]string, er
 
 // A Report has the requests of a session to its model, and the answers, that a gateway saw.
 type Report struct {
-	Requests []usage.Request
+	Requests []usage.MeteredRequest
 	Seen     []conversation.Answer
 	Sent     fold.Meter // of requests that Amend did not count
 }
@@ -320,7 +320,7 @@ type Report struct {
 // flame does not know yet. It neither wakes nor resumes the session: a request that a gateway
 // saw is no activity of the session now.
 func Answered(ctx context.Context, p *project.Project, by project.Caller, r Report) error {
-	return r.storeFor(ctx, p, by, func(s *project.Step) error {
+	return r.storeFor(ctx, p, by, func(s *project.Op) error {
 		if s.Fresh {
 			return core.NotFoundf("session %s is not known yet", by.Session)
 		}
@@ -334,12 +334,12 @@ func AnsweredLate(ctx context.Context, p *project.Project, by project.Caller, r 
 	if by.Parent != "" {
 		by.Session, by.Parent, r.Seen, r.Sent = by.Parent, "", nil, fold.Meter{}
 	}
-	return r.storeFor(ctx, p, by, func(*project.Step) error { return nil })
+	return r.storeFor(ctx, p, by, func(*project.Op) error { return nil })
 }
 
 // storeFor stores a report of the caller's session, unless check returns an error.
-func (r Report) storeFor(ctx context.Context, p *project.Project, by project.Caller, check func(*project.Step) error) error {
-	return p.Run(ctx, by, func(s *project.Step) error {
+func (r Report) storeFor(ctx context.Context, p *project.Project, by project.Caller, check func(*project.Op) error) error {
+	return p.Run(ctx, by, func(s *project.Op) error {
 		if err := check(s); err != nil {
 			return err
 		}
@@ -350,7 +350,7 @@ func (r Report) storeFor(ctx context.Context, p *project.Project, by project.Cal
 }
 
 // noteModel records which model the session asks, for its suggestions.
-func (r Report) noteModel(s *project.Step) error {
+func (r Report) noteModel(s *project.Op) error {
 	for _, asked := range r.Requests {
 		if asked.Context == 0 && asked.Window == 0 {
 			continue // it is not part of the conversation, or has no answer

@@ -32,7 +32,7 @@ func TestMessagesKeptByACompactionHaveAnotherPast(t *testing.T) {
 	request(f, projecttest.Host("s"), h[:3], map[core.Millis]int{2: 0})
 	sum := fold.Message{Name: "a9", Role: core.RoleAssistant, Summary: true, Time: 9, Tokens: 5}
 	a := request(f, projecttest.Host("s"), []fold.Message{says("u8", 8), sum, says("u3", 3), says("a4", 4), says("u10", 10)}, map[core.Millis]int{4: 0, 9: 0})
-	assert.Contains(t, a.Stale, "a4", "its past was replaced by the summary")
+	assert.Contains(t, a.DropThinking, "a4", "its past was replaced by the summary")
 }
 
 func TestThinkingFitsWhereFoldingIsSwitchedOffAndOn(t *testing.T) {
@@ -49,12 +49,12 @@ func TestThinkingFitsWhereFoldingIsSwitchedOffAndOn(t *testing.T) {
 	require.Empty(t, off.Drop)
 	h = append(h, says("a8", 8)) // made with nothing folded
 	off2 := request(f, projecttest.Host("s"), h, map[core.Millis]int{8: off.Edition})
-	assert.NotContains(t, off2.Stale, "a8", "needless: made unfolded, sent unfolded")
+	assert.NotContains(t, off2.DropThinking, "a8", "needless: made unfolded, sent unfolded")
 	f.Fold = true
 	on := request(f, projecttest.Host("s"), append(h, says("a9", 9)), map[core.Millis]int{8: off.Edition, 9: off2.Edition})
 	require.NotEmpty(t, on.Drop)
-	assert.Contains(t, on.Stale, "a8", "made with the whole past, sent with a folded one")
-	assert.Contains(t, on.Stale, "a9", "made with the whole past, sent with a folded one")
+	assert.Contains(t, on.DropThinking, "a8", "made with the whole past, sent with a folded one")
+	assert.Contains(t, on.DropThinking, "a9", "made with the whole past, sent with a folded one")
 }
 
 func TestABranchWithoutFramesHasTheTextsOfItsOrigin(t *testing.T) {
@@ -72,7 +72,7 @@ func TestABranchWithoutFramesHasTheTextsOfItsOrigin(t *testing.T) {
 	f.Prompt(projecttest.Host("branch"), "u5", "go on")
 	b := request(f, projecttest.Host("branch"), append(h, says("u5", 5)), nil)
 	told := slices.ContainsFunc(b.After, func(i fold.Insert) bool { return i.Message == "u3" })
-	assert.True(t, told || slices.Contains(b.Stale, "a4"), "a4 was made with an insert behind u3: %+v", b)
+	assert.True(t, told || slices.Contains(b.DropThinking, "a4"), "a4 was made with an insert behind u3: %+v", b)
 }
 
 func TestABranchOfABranchContinuesFromIt(t *testing.T) {
@@ -99,7 +99,7 @@ func TestABranchOfABranchContinuesFromIt(t *testing.T) {
 	f.Prompt(projecttest.Host("c"), "u21", "go on")
 	c := request(f, projecttest.Host("c"), append(hb, says("u21", 21)), nil)
 	has := slices.ContainsFunc(c.After, func(i fold.Insert) bool { return i.Message == last.Message && i.Text == last.Text })
-	assert.True(t, has || slices.Contains(c.Stale, "a9"), "a9 was made with %+v: %+v", last, c)
+	assert.True(t, has || slices.Contains(c.DropThinking, "a9"), "a9 was made with %+v: %+v", last, c)
 }
 
 func TestAFrameThatTheOriginEndsStaysInTheBranch(t *testing.T) {

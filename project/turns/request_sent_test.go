@@ -20,11 +20,11 @@ func answered(f *projecttest.Fixture, history []fold.Message, name string) []fol
 
 // request returns how a request of a history is sent; editions are those of the requests
 // that its answers belong to, as the host knows them.
-func request(f *projecttest.Fixture, by project.Caller, history []fold.Message, editions map[core.Millis]int) fold.Amendment {
+func request(f *projecttest.Fixture, by project.Caller, history []fold.Message, editions map[core.Millis]int) fold.Edits {
 	f.T.Helper()
 	a, err := turns.Amend(f.Ctx, f.Project, by, turns.Request{History: history, Editions: editions})
 	require.NoError(f.T, err)
-	return a.Amendment
+	return a.Edits
 }
 
 func TestATextThatMissedItsRequestFollowsIt(t *testing.T) {
@@ -54,7 +54,7 @@ func TestATextThatMissedItsRequestFollowsIt(t *testing.T) {
 			require.Len(t, second.After, 2)
 			assert.Equal(t, place, second.After[1].Message)
 			assert.Equal(t, first.After[1].Text, second.After[1].Text)
-			assert.Equal(t, []string{"a1"}, second.Stale, "nobody knows how that was asked for; nothing else has changed")
+			assert.Equal(t, []string{"a1"}, second.DropThinking, "nobody knows how that was asked for; nothing else has changed")
 			history = answered(f, history, "a3")
 			third := request(f, s, history, map[core.Millis]int{history[4].Time: second.Edition})
 			assert.Equal(t, second.After, third.After, "there it stays")
@@ -80,20 +80,20 @@ func TestThinkingGoesWithThePastThatItWasMadeWith(t *testing.T) {
 	s := projecttest.Host("s")
 	first := request(f, s, history, map[core.Millis]int{2: 0, 3: 0, 4: 0})
 	assert.Equal(t, []string{"a2", "a3"}, first.Drop)
-	assert.Equal(t, []string{"a4"}, first.Stale)
+	assert.Equal(t, []string{"a4"}, first.DropThinking)
 	history = answered(f, history, "a5")
 	second := request(f, s, history, map[core.Millis]int{history[4].Time: first.Edition})
-	assert.Equal(t, []string{"a4"}, second.Stale, "a5 was made with the folded past")
+	assert.Equal(t, []string{"a4"}, second.DropThinking, "a5 was made with the folded past")
 
 	f.Fold = false
 	whole := request(f, s, history, nil)
 	assert.Empty(t, whole.Drop)
-	assert.Equal(t, []string{"a5"}, whole.Stale, "a4 was made with the whole past")
+	assert.Equal(t, []string{"a5"}, whole.DropThinking, "a4 was made with the whole past")
 	f.Fold = true
 	assert.Equal(t, second.Drop, request(f, s, history, nil).Drop, "what was folded is again")
 
 	history = answered(f, history, "a6")
-	assert.Equal(t, []string{"a4", "a6"}, request(f, s, history, nil).Stale, "nobody knows how a6 was asked for")
+	assert.Equal(t, []string{"a4", "a6"}, request(f, s, history, nil).DropThinking, "nobody knows how a6 was asked for")
 }
 
 func TestABranchIsFoldedAsItsOriginWas(t *testing.T) {
@@ -108,6 +108,6 @@ func TestABranchIsFoldedAsItsOriginWas(t *testing.T) {
 	history = append(history, fold.Message{Name: "b1", Role: core.RoleUser, Time: f.Tick()})
 	got := request(f, branch, history, nil)
 	assert.Equal(t, want.Drop, got.Drop)
-	assert.Equal(t, want.Stale, got.Stale)
+	assert.Equal(t, want.DropThinking, got.DropThinking)
 	assert.Equal(t, want.After, got.After, "its history has what its origin was told")
 }

@@ -64,7 +64,7 @@ func TestWhatTheUserSaidInDialogsComesBackAfterACompaction(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	require.NoError(t, turns.NotePrompt(f.Ctx, f.Project, projecttest.Host("s"), turns.Prompt{ID: "m1", Text: "work", FromUser: true}))
-	asks := fold.Message{Name: "q1", Role: core.RoleAssistant, Said: "14 only"}
+	asks := fold.Message{Name: "q1", Role: core.RoleAssistant, UserWords: "14 only"}
 	for range 2 {
 		attend(f, projecttest.Host("s"), turns.Request{History: []fold.Message{asks}}, "m1")
 	}
@@ -125,12 +125,12 @@ func TestAnAgentsFrameEndsWithItsRun(t *testing.T) {
 	assert.Contains(t, made.Context, made.Frame.ID)
 	deeper := f.Push(project.Caller{Session: "agent-session", Parent: "s", Host: "claude-code"}, "deeper")
 	assert.Equal(t, made.Frame.ID, deeper.Parent)
-	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Host("s"), turns.Turn{}))
+	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Host("s"), turns.EndReport{}))
 	assert.Equal(t, core.InProgress, f.Get(made.Frame.ID).Status, "no host's event ends an agent of flame's")
 	require.NoError(
 		t,
 		children.EndDelegation(f.Ctx, f.Project, projecttest.Host("s"), made.Frame.ID,
-			children.Ended{Session: "agent-session", End: core.ChildCompleted, Last: "all said"}),
+			children.EndReport{Session: "agent-session", End: core.ChildCompleted, Last: "all said"}),
 	)
 	assert.Equal(t, core.Completed, f.Get(deeper.ID).Status)
 	assert.Equal(t, "all said", f.Get(made.Frame.ID).Summary)
@@ -152,7 +152,7 @@ func TestTheFirstSessionOfAnAgentsProcessIsTheAgents(t *testing.T) {
 	a, err := turns.Amend(f.Ctx, f.Project, inside, turns.Request{History: projecttest.Asked("m1")})
 	require.NoError(t, err)
 	assert.Empty(t, a.After, "its context came with its task")
-	again := func(s *project.Step) error { return s.Join("agent-1", "ses_1") }
+	again := func(s *project.Op) error { return s.Join("agent-1", "ses_1") }
 	require.NoError(t, f.Project.Update(f.Ctx, projecttest.Host("s"), again), "telling it again changes nothing")
 
 	other := f.Push(project.Caller{Session: "ses_2", Host: "opencode", Agent: "agent-1"}, "of another conversation")

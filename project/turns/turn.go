@@ -18,8 +18,8 @@ import (
 	"flame/project/usage"
 )
 
-// A Turn is what a host reports when an agent stops to wait for input.
-type Turn struct {
+// An EndReport is what a host reports when an agent stops to wait for input.
+type EndReport struct {
 	Prompt      string   // the host's id of the prompt that began it; empty: the last one
 	LastMessage string   // of the agent; becomes the summary of a frame that ends with the turn
 	Failed      bool     // the user stopped it, or an error ended it
@@ -31,35 +31,35 @@ type Turn struct {
 	// that may matter. It takes no longer than a hook may.
 	Seen func() autonomy.Seen
 
-	Usage    []usage.Message     // of answers not reported before; empty if the host does not report it
+	Usage    []usage.AnswerUsage // of answers not reported before; empty if the host does not report it
 	Editions map[core.Millis]int // of the requests that these answers belong to, by the times of the answers
 }
 
 // End records that the caller's turn is over. It orphans children that the host no longer
 // runs, makes or suggests a pop that is due, and has flame count the cost of the turn later.
 // A session that flame never saw stays unknown.
-func End(ctx context.Context, p *project.Project, by project.Caller, turn Turn) error {
-	return p.Together(ctx, func(p *project.Project) error {
+func End(ctx context.Context, p *project.Project, by project.Caller, turn EndReport) error {
+	return p.Batch(ctx, func(p *project.Project) error {
 		if turn.Running != nil {
 			if err := children.Orphan(ctx, p, by, turn.Running); err != nil {
 				return err
 			}
 		}
-		return p.Run(ctx, by, func(s *project.Step) error {
+		return p.Run(ctx, by, func(s *project.Op) error {
 			if s.Fresh {
 				return nil
 			}
-			return s.Change(func(s *project.Step) error { return endTurn(s, turn) })
+			return s.Change(func(s *project.Op) error { return endTurn(s, turn) })
 		})
 	})
 }
 
-func endTurn(s *project.Step, turn Turn) error {
+func endTurn(s *project.Op, turn EndReport) error {
 	if err := weighTurn(s, turn); err != nil {
 		return err
 	}
 	var seen autonomy.Seen
-	if turn.Seen != nil && !s.Project.Late {
+	if turn.Seen != nil && !s.Project.Replaying {
 		seen = turn.Seen()
 	}
 	if err := stack.EndTurn(s, turn.ended(seen)); err != nil {
@@ -84,7 +84,7 @@ func endTurn(s *project.Step, turn Turn) error {
 
 // rest records that the turn ended by itself, and the last message: a host may report
 // neither again when the session ends.
-func rest(s *project.Step, turn Turn) error {
+func rest(s *project.Op, turn EndReport) error {
 	rests := s.Session.Parent == "" && !turn.Failed && len(turn.Running) == 0
 	if rests {
 		busy, err := children.Running(s)
@@ -93,18 +93,18 @@ func rest(s *project.Step, turn Turn) error {
 		}
 		rests = !busy
 	}
-	return project.RecordPresence.Change(s.Tx, s.Session.ID, func(mine *project.Presence) {
-		mine.Fallback = cmp.Or(turn.LastMessage, mine.Fallback)
-		mine.Answered = cmp.Or(turn.Prompt, mine.Prompt)
+	return project.RecordHookState.Change(s.Tx, s.Session.ID, func(mine *project.HookState) {
+		mine.LastMessage = cmp.Or(turn.LastMessage, mine.LastMessage)
+		mine.EndedPrompt = cmp.Or(turn.Prompt, mine.Prompt)
 		if s.Session.Parent == "" {
-			mine.Rested = rests
+			mine.TurnEndedIdle = rests
 		}
 	})
 }
 
 // weighTurn records what flame saw of the turn, counts whether it made progress, and
 // considers a pop.
-func weighTurn(s *project.Step, turn Turn) error {
+func weighTurn(s *project.Op, turn EndReport) error {
 	frame, ok, err := s.Current()
 	if err != nil || !ok {
 		return err
@@ -118,12 +118,12 @@ func weighTurn(s *project.Step, turn Turn) error {
 		return err
 	}
 	if s.Session.State != core.SessionEnded {
-		err = autonomy.UpdateScene(s, func(c *autonomy.Scene) { progress = c.End(frame.ID, turn.LastMessage, seen) || progress })
+		err = autonomy.UpdateScene(s, func(c *autonomy.SessionActivity) { progress = c.End(frame.ID, turn.LastMessage, seen) || progress })
 	}
 	if err != nil {
 		return err
 	}
-	err = autonomy.UpdateActivity(s, frame.ID, func(a *autonomy.Activity) {
+	err = autonomy.UpdateActivity(s, frame.ID, func(a *autonomy.FrameActivity) {
 		if a.NoProgressTurns++; progress {
 			a.NoProgressTurns = 0
 		}
@@ -137,7 +137,7 @@ func weighTurn(s *project.Step, turn Turn) error {
 
 // look returns what the host shows of the turn, if flame judges it: flame judges nothing at
 // level manual, and no late events, because the host now shows a later state.
-func (t Turn) look(s *project.Step) (seen autonomy.Seen, err error) {
+func (t EndReport) look(s *project.Op) (seen autonomy.Seen, err error) {
 	judged, err := autonomy.Judges(s)
 	if err == nil && judged && t.Seen != nil {
 		seen = t.Seen()
@@ -149,7 +149,7 @@ func (t Turn) look(s *project.Step) (seen autonomy.Seen, err error) {
 }
 
 // ended returns how the turn ended, with what the host shows of it.
-func (t Turn) ended(seen autonomy.Seen) stack.TurnEnd {
+func (t EndReport) ended(seen autonomy.Seen) stack.TurnEnd {
 	e := stack.TurnEnd{Prompt: t.Prompt, Status: core.Completed, Said: t.LastMessage, Calls: seen.Calls, More: t.Seen != nil && !seen.Whole}
 	if t.Failed {
 		if e.Status = core.Failed; t.Stopped == "" {
@@ -165,12 +165,12 @@ const stopped = "[Request interrupted by user]"
 
 // progressed reports whether the session has changed the tree since its turn began. Changed
 // files count, because they are artifacts.
-func progressed(s *project.Step) (bool, error) {
-	mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
+func progressed(s *project.Op) (bool, error) {
+	mine, err := project.RecordHookState.Find(s.Tx, s.Session.ID)
 	if err != nil {
 		return false, err
 	}
-	made, err := s.Tx.FindEvents(project.EventQuery{AfterSeq: mine.Turn, Session: s.Session.ID, Limit: 1, Kinds: []string{
+	made, err := s.Tx.FindEvents(project.EventQuery{AfterSeq: mine.TurnSeq, Session: s.Session.ID, Limit: 1, Kinds: []string{
 		core.FrameCreated, core.FramePlanned, core.FrameActivated, core.FrameReopened, core.FrameUpdated, core.FrameCompleted, core.SummaryStored,
 	}})
 	return len(made) > 0, err
@@ -179,7 +179,7 @@ func progressed(s *project.Step) (bool, error) {
 // weighMissed records what a host shows of the turn before a prompt, if the end of that turn
 // did not show it: the turn did not end by itself, or the host's log was late. In the second
 // case it considers the pop now, unless the prompt asks for more of the work.
-func weighMissed(s *project.Step, prompt string, look func() autonomy.Seen) error {
+func weighMissed(s *project.Op, prompt string, look func() autonomy.Seen) error {
 	known, err := autonomy.SceneKnown(s)
 	if err != nil || known || look == nil {
 		return err
@@ -189,27 +189,27 @@ func weighMissed(s *project.Step, prompt string, look func() autonomy.Seen) erro
 		return err
 	}
 	seen, answered := look(), false
-	if err := autonomy.UpdateScene(s, func(c *autonomy.Scene) {
+	if err := autonomy.UpdateScene(s, func(c *autonomy.SessionActivity) {
 		answered = c.Answered()
-		c.Look(at.ID, seen)
+		c.AddTurn(at.ID, seen)
 	}); err != nil {
 		return err
 	}
-	mine, err := project.RecordPresence.Of(s.Tx, s.Session.ID)
-	if err != nil || !answered || !mine.Rested || evidence.AsksForMore(prompt) {
+	mine, err := project.RecordHookState.Find(s.Tx, s.Session.ID)
+	if err != nil || !answered || !mine.TurnEndedIdle || evidence.AsksForMore(prompt) {
 		return err
 	}
-	return weighPop(s, Turn{LastMessage: mine.Fallback})
+	return weighPop(s, EndReport{LastMessage: mine.LastMessage})
 }
 
 // weighPop suggests ending the current frame if that is due. At level auto it ends the frame
 // with the agent's last message as its summary, if there is proof of the result (DESIGN §6).
 // It leaves alone roots, turns that did not end by themselves, late events, and at level auto
 // frames with children in progress.
-func weighPop(s *project.Step, turn Turn) error {
+func weighPop(s *project.Op, turn EndReport) error {
 	seen, err := autonomy.Observe(s, "")
 	frame, level := seen.Frame, seen.Config.Level
-	if err != nil || s.Project.Late || level == core.AutonomyManual || frame.Parent == "" || frame.ID == s.Session.Root {
+	if err != nil || s.Project.Replaying || level == core.AutonomyManual || frame.Parent == "" || frame.ID == s.Session.Root {
 		return err
 	}
 	if item, err := stack.IsItem(s, frame.ID); item || err != nil {

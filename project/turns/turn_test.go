@@ -26,7 +26,7 @@ func takeTurns(f *projecttest.Fixture, by project.Caller, n int, last string) (t
 		b, err := turns.Begin(f.Ctx, f.Project, by, turns.Prompt{ID: fmt.Sprint("turn at ", f.Clock), Text: "yes, go"})
 		require.NoError(f.T, err)
 		told += b.Text
-		require.NoError(f.T, turns.End(f.Ctx, f.Project, by, turns.Turn{LastMessage: last}))
+		require.NoError(f.T, turns.End(f.Ctx, f.Project, by, turns.EndReport{LastMessage: last}))
 	}
 	return told
 }
@@ -34,7 +34,7 @@ func takeTurns(f *projecttest.Fixture, by project.Caller, n int, last string) (t
 func TestATurnOfAnUnknownSessionLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
-	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Host("s"), turns.Turn{LastMessage: "hello"}))
+	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Host("s"), turns.EndReport{LastMessage: "hello"}))
 	assert.NoDirExists(t, f.Data)
 }
 
@@ -65,8 +65,8 @@ func TestATurnThatChangedNothingIsNoProgress(t *testing.T) {
 			takeTurns(f, projecttest.Host("s"), 2, "")
 			f.Prompt(projecttest.Host("s"), "next", "go on with it")
 			tt.work(f)
-			require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Host("s"), turns.Turn{}))
-			f.ReadActivity(f.Current(projecttest.Host("s")), func(a autonomy.Activity) { assert.Equal(t, tt.want, a.NoProgressTurns) })
+			require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Host("s"), turns.EndReport{}))
+			f.ReadActivity(f.Current(projecttest.Host("s")), func(a autonomy.FrameActivity) { assert.Equal(t, tt.want, a.NoProgressTurns) })
 		})
 	}
 }
@@ -76,7 +76,7 @@ func finish(f *projecttest.Fixture, by project.Caller) string {
 	f.T.Helper()
 	f.Prompt(by, fmt.Sprint("work at ", f.Clock), "yes, go")
 	require.NoError(f.T, stack.NoteFiles(f.Ctx, f.Project, by, []string{"piece.go"}))
-	require.NoError(f.T, turns.End(f.Ctx, f.Project, by, turns.Turn{LastMessage: finished, Running: []string{}, Seen: func() autonomy.Seen {
+	require.NoError(f.T, turns.End(f.Ctx, f.Project, by, turns.EndReport{LastMessage: finished, Running: []string{}, Seen: func() autonomy.Seen {
 		return autonomy.Seen{Whole: true, Calls: []evidence.Call{passes}}
 	}}))
 	return f.Prompt(by, fmt.Sprint("thanks at ", f.Clock), "great, thanks")
@@ -170,7 +170,7 @@ func TestTheWorkOfAPoppedFrameSaysNothingOfTheNext(t *testing.T) {
 				require.NoError(t, err)
 				assert.False(t, advice.Recommended, "nothing has happened in it")
 				pop := evidence.Call{Tool: "mcp__plugin_flame_flame__flame_pop", OK: true}
-				require.NoError(t, turns.End(f.Ctx, f.Project, s, turns.Turn{
+				require.NoError(t, turns.End(f.Ctx, f.Project, s, turns.EndReport{
 					LastMessage: "The card tokenizer of the shop is finished; all tests pass.", Running: []string{},
 					Seen: func() autonomy.Seen { return autonomy.Seen{Whole: true, Calls: []evidence.Call{passes, pop}} },
 				}))
@@ -204,7 +204,7 @@ func TestATurnsEndShowsWhichChildrenAreLost(t *testing.T) {
 			f.Prompt(projecttest.Host("other"), "first", "other work")
 			f.SpawnAll(projecttest.Host("other"), "foreign")
 			for range 2 {
-				require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Host("s"), turns.Turn{Running: tt.running}))
+				require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Host("s"), turns.EndReport{Running: tt.running}))
 			}
 			drawn := f.Draw()
 			for i, line := range tt.want {

@@ -49,14 +49,14 @@ type counting struct {
 	joined  joined
 }
 
-func countingOf(s *project.Step, id string) (c counting, err error) {
+func countingOf(s *project.Op, id string) (c counting, err error) {
 	if c.session, err = s.Tx.Session(id); err != nil {
 		return c, project.IgnoreMissing(err)
 	}
-	if c.log, err = project.RecordTranscript.Of(s.Tx, id); err != nil {
+	if c.log, err = project.RecordTranscript.Find(s.Tx, id); err != nil {
 		return c, err
 	}
-	if c.joined, err = recordJoined.Of(s.Tx, id); err != nil {
+	if c.joined, err = recordJoined.Find(s.Tx, id); err != nil {
 		return c, err
 	}
 	if c.home, err = homeOf(s, c.session); err != nil || c.session.Parent != "" || c.home == "" {
@@ -168,8 +168,8 @@ func isPrompt(m core.Message) bool {
 
 // counted saves the entries read from a session's log, unless another process has counted
 // them since. The deadline stays if there is more to read or it was set again.
-func (c *counting) counted(s *project.Step, d project.Deadline, told telling) error {
-	now, err := project.RecordTranscript.Of(s.Tx, d.Subject)
+func (c *counting) counted(s *project.Op, d project.Deadline, told telling) error {
+	now, err := project.RecordTranscript.Find(s.Tx, d.Subject)
 	if err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (c *counting) counted(s *project.Step, d project.Deadline, told telling) er
 
 // keep adds the entries read from a session's log to its frames, and then the requests that
 // waited for that. It reports whether there is more to read.
-func (c *counting) keep(s *project.Step, told telling) (more bool, err error) {
+func (c *counting) keep(s *project.Op, told telling) (more bool, err error) {
 	session, err := s.Tx.Session(c.session.ID)
 	if err != nil {
 		return told.more, project.IgnoreMissing(err)
@@ -221,7 +221,7 @@ func (c *counting) keep(s *project.Step, told telling) (more bool, err error) {
 
 // save adds the entries of the log to the session and its frames. It keeps the session's
 // timeline from upto on.
-func (c *counting) save(s *project.Step, session core.Session, told telling, upto core.Millis) error {
+func (c *counting) save(s *project.Op, session core.Session, told telling, upto core.Millis) error {
 	err := errors.Join(
 		spend(s, session.ID, c.home, told.spent), files.Add(s, session.ID, c.home, told.calls), forgetWorked(s, session.ID, told.spent, upto),
 	)

@@ -12,8 +12,8 @@ import (
 	"flame/project"
 )
 
-// A Request is a gateway's report about one request to a session's model.
-type Request struct {
+// A MeteredRequest is a gateway's report about one request to a session's model.
+type MeteredRequest struct {
 	Answer  string      // id of the answer in the host's log; empty if none came
 	Class   string      // the purpose of the request: one of the classes; another word, or empty, is possible
 	Model   string      // the requested model
@@ -35,7 +35,7 @@ var classes = []string{"main", "subagent", "workflow", "compaction", "auxiliary"
 const otherClass = "other"
 
 // class returns the class of the request.
-func (r *Request) class() string {
+func (r *MeteredRequest) class() string {
 	if slices.Contains(classes, r.Class) {
 		return r.Class
 	}
@@ -44,7 +44,7 @@ func (r *Request) class() string {
 
 // answer returns the request's answer in the gateway's report. An answer that never came gets
 // a name by which flame recognizes the request.
-func (r *Request) answer() answer {
+func (r *MeteredRequest) answer() answer {
 	if r.Answer != "" {
 		return answer{ID: r.Answer, Told: true}
 	}
@@ -52,15 +52,15 @@ func (r *Request) answer() answer {
 }
 
 // usage returns the request's usage without tool calls, which only the log shows.
-func (r *Request) usage() core.Usage {
+func (r *MeteredRequest) usage() core.Usage {
 	used := r.Usage
 	used.ToolCalls = 0
 	return used
 }
 
-// tally returns the Tally of the request alone.
-func (r *Request) tally() Tally {
-	t := Tally{Requests: 1, Usage: r.usage(), Given: r.Given, Sent: r.Sent}
+// tally returns the Totals of the request alone.
+func (r *MeteredRequest) tally() Totals {
+	t := Totals{Requests: 1, Usage: r.usage(), BytesReceived: r.Given, BytesForwarded: r.Sent}
 	if r.Status == 0 || r.Status >= 400 { // the upstream gave no answer
 		t.Failed = 1
 	}
@@ -71,7 +71,7 @@ func (r *Request) tally() Tally {
 }
 
 // data returns the data of the request's event.
-func (r *Request) data() map[string]any {
+func (r *MeteredRequest) data() map[string]any {
 	return map[string]any{
 		"class": r.class(), "model": core.OneLine(r.Model, 100), "status": r.Status, "first": r.First, "took": r.Took,
 		"in": r.Usage.TokensIn, "out": r.Usage.TokensOut, "cacheRead": r.Usage.CacheRead, "cacheWritten": r.Usage.CacheWritten,
@@ -82,13 +82,13 @@ func (r *Request) data() map[string]any {
 // Meter counts requests of the step's session. It does not change the session itself. It
 // counts each answer once, whether the log or the gateway reports it first, and however
 // often. It charges requests of a session without a frame once the session has one.
-func Meter(s *project.Step, requests []Request) error {
+func Meter(s *project.Op, requests []MeteredRequest) error {
 	m, err := meterOf(s)
 	if err != nil {
 		return err
 	}
 	requests = slices.Clone(requests)
-	slices.SortStableFunc(requests, func(a, b Request) int { return cmp.Compare(a.Asked, b.Asked) })
+	slices.SortStableFunc(requests, func(a, b MeteredRequest) int { return cmp.Compare(a.Asked, b.Asked) })
 	sums := tallies{}
 	for i := range requests {
 		r := &requests[i]
@@ -116,8 +116,8 @@ type meter struct {
 }
 
 // meterOf returns the meter of the step's session.
-func meterOf(s *project.Step) (m meter, err error) {
-	log, err := project.RecordTranscript.Of(s.Tx, s.Session.ID)
+func meterOf(s *project.Op) (m meter, err error) {
+	log, err := project.RecordTranscript.Find(s.Tx, s.Session.ID)
 	if err != nil {
 		return m, err
 	}
@@ -131,7 +131,7 @@ func meterOf(s *project.Step) (m meter, err error) {
 	if m.from, err = supervised(s, log); err != nil {
 		return m, err
 	}
-	if m.worked, err = project.RecordWorked.Of(s.Tx, s.Session.ID); err != nil {
+	if m.worked, err = project.RecordWorked.Find(s.Tx, s.Session.ID); err != nil {
 		return m, err
 	}
 	m.home, err = homeOf(s, s.Session)
@@ -140,7 +140,7 @@ func meterOf(s *project.Step) (m meter, err error) {
 
 // supervised returns the time until which a supervisor counts the usage of the step's
 // session: its own supervisor or, for a child without a record of its own, that of its parent.
-func supervised(s *project.Step, log project.Transcript) (core.Millis, error) {
+func supervised(s *project.Op, log project.Transcript) (core.Millis, error) {
 	if s.Session.Parent == "" || s.Session.Tracked || s.Session.HasFrame() {
 		return log.From, nil
 	}
@@ -150,7 +150,7 @@ func supervised(s *project.Step, log project.Transcript) (core.Millis, error) {
 
 // wait adds a request to those to charge, without its usage if the log has shown the answer
 // or a supervisor counts it.
-func (m *meter) wait(r *Request, shown bool) {
+func (m *meter) wait(r *MeteredRequest, shown bool) {
 	w := waiting{Answer: r.Answer, At: r.Asked, Usage: r.usage(), Context: r.Context, Classes: tallies{r.class(): r.tally()}}
 	if shown || r.Logged || r.Asked < m.from {
 		w.Usage = core.Usage{}
@@ -166,7 +166,7 @@ func (m *meter) wait(r *Request, shown bool) {
 const patience = 10_000
 
 // settle charges the requests that it can charge now, and has the rest charged later.
-func (m *meter) settle(s *project.Step) error {
+func (m *meter) settle(s *project.Op) error {
 	id, due := s.Session.ID, s.Now
 	if s.Session.Parent == "" || s.Session.HasFrame() {
 		if err := m.charge(s, id, m.home); err != nil {
@@ -197,7 +197,7 @@ type joined struct {
 	Unread project.Transcript `json:"unread,omitzero"`
 }
 
-const recordJoined project.Kind[joined] = "joined" // by session
+const recordJoined project.RecordKind[joined] = "joined" // by session
 
 // An answer is an answer of a session's model, with the sources that reported it.
 type answer struct {
@@ -321,7 +321,7 @@ func (j *joined) reread(old []string) {
 // charge charges the waiting requests to the frames in which the session worked at the time,
 // by default to home. Without a home, or until flame has read the log again, they continue
 // to wait.
-func (j *joined) charge(s *project.Step, session, home string) error {
+func (j *joined) charge(s *project.Op, session, home string) error {
 	if home == "" || j.unread() {
 		return nil
 	}

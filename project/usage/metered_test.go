@@ -25,14 +25,14 @@ import (
 )
 
 // asked is a request whose answer costs one dollar, as those of HostLog do.
-func asked(at core.Millis, id string) usage.Request {
-	return usage.Request{
+func asked(at core.Millis, id string) usage.MeteredRequest {
+	return usage.MeteredRequest{
 		Answer: id, Class: "main", Model: "claude-opus-5-5", Asked: at, First: 300, Took: 900, Status: 200,
 		Usage: core.Usage{TokensIn: 250_000, CostUSD: 1}, Context: 250_000, Given: 1_000, Sent: 400,
 	}
 }
 
-func tell(f *projecttest.Fixture, by project.Caller, requests ...usage.Request) {
+func tell(f *projecttest.Fixture, by project.Caller, requests ...usage.MeteredRequest) {
 	f.T.Helper()
 	require.NoError(f.T, turns.Answered(f.Ctx, f.Project, by, turns.Report{Requests: requests}))
 }
@@ -43,7 +43,10 @@ func TestSuggestionsGoByTheModelThatAGatewaySees(t *testing.T) {
 	f := projecttest.New(t)
 	s := projecttest.Host("s")
 	f.Prompt(s, "first", "Implement user authentication")
-	seen := func() []any { scene := f.Scene(s); return []any{scene.Model, cmp.Or(scene.Window, scene.Told)} }
+	seen := func() []any {
+		scene := f.Scene(s)
+		return []any{scene.Model, cmp.Or(scene.Window, scene.RequestWindow)}
+	}
 	tell(f, s, asked(f.Clock, "a"))
 	assert.Equal(t, []any{"claude-opus-5-5", 0}, seen())
 	long, beside := asked(f.Clock+1, "b"), asked(f.Clock+2, "c")
@@ -51,14 +54,14 @@ func TestSuggestionsGoByTheModelThatAGatewaySees(t *testing.T) {
 	beside.Model, beside.Context = "claude-haiku-4-5", 0
 	tell(f, s, long, beside)
 	assert.Equal(t, []any{"claude-opus-4-1", 1_000_000}, seen())
-	require.NoError(t, turns.End(f.Ctx, f.Project, s, turns.Turn{Seen: func() autonomy.Seen {
+	require.NoError(t, turns.End(f.Ctx, f.Project, s, turns.EndReport{Seen: func() autonomy.Seen {
 		return autonomy.Seen{Model: "claude-opus-4-1", Window: 500_000}
 	}}))
 	assert.Equal(t, []any{"claude-opus-4-1", 500_000}, seen(), "the host knows best")
 	f.End(s)
 	tell(f, s, asked(f.Clock+4, "d"))
 	require.NoError(t, f.Store.View(f.Ctx, func(tx project.Tx) error {
-		left, err := project.Kind[autonomy.Scene]("scene").IDs(tx, "")
+		left, err := project.RecordKind[autonomy.SessionActivity]("scene").IDs(tx, "")
 		assert.Empty(t, left, "a session that has ended has no scene")
 		return err
 	}))
@@ -91,7 +94,7 @@ func called(at core.Millis, id string) string {
 	return strings.Replace(projecttest.AnswerAt(at, id), `"content":[]`, `"content":[{"type":"tool_use","id":"t","name":"Read","input":{}}]`, 1)
 }
 
-func metered(f *projecttest.Fixture) usage.Tally {
+func metered(f *projecttest.Fixture) usage.Totals {
 	f.T.Helper()
 	stats, err := view.StatsOf(f.Ctx, f.Project)
 	require.NoError(f.T, err)
@@ -237,15 +240,15 @@ func TestTheLogAddsWhatAGatewayCannotSee(t *testing.T) {
 	tell(f, s, asked(at, "m1"), late)
 	log.Write(called(at, "m1"))
 	f.Count(s, log)
-	f.ReadActivity(frame.ID, func(a autonomy.Activity) {
-		assert.Equal(t, autonomy.Activity{Messages: 1, Tokens: 9_000}, a, "what the log has later is older")
+	f.ReadActivity(frame.ID, func(a autonomy.FrameActivity) {
+		assert.Equal(t, autonomy.FrameActivity{Messages: 1, Tokens: 9_000}, a, "what the log has later is older")
 	})
 	assert.Equal(t, core.Usage{TokensIn: 500_000, CostUSD: 2, ToolCalls: 1}, f.Get(frame.ID).Usage)
 
 	beside := asked(f.Tick(), "m3")
 	beside.Class, beside.Context = "auxiliary", 0
 	tell(f, s, beside)
-	f.ReadActivity(frame.ID, func(a autonomy.Activity) {
+	f.ReadActivity(frame.ID, func(a autonomy.FrameActivity) {
 		assert.Equal(t, 9_000, a.Tokens, "a request beside the conversation leaves its context alone")
 	})
 	assert.InDelta(t, 3, f.Spent(frame.ID), 1e-9, "what it cost counts")
@@ -272,8 +275,8 @@ func TestRequestsAreOfTheFrameWorkedInWhenTheyWereAsked(t *testing.T) {
 	assert.InDelta(t, 1, f.Spent(inner.ID), 1e-9)
 	details, err := view.DetailsOf(f.Ctx, f.Project, s, inner.ID)
 	require.NoError(t, err)
-	assert.Equal(t, usage.Tally{
-		Requests: 1, Usage: second.Usage, Begun: 1, FirstSum: 300, FirstMax: 300, Given: 1_000, Sent: 400,
+	assert.Equal(t, usage.Totals{
+		Requests: 1, Usage: second.Usage, Begun: 1, FirstSum: 300, FirstMax: 300, BytesReceived: 1_000, BytesForwarded: 400,
 	}, usage.Sum(details.Metered))
 	events, err := view.Events(f.Ctx, f.Project, project.EventQuery{Kinds: []string{core.RequestAnswered}})
 	require.NoError(t, err)
@@ -333,7 +336,7 @@ func TestRequestsOfAnUnreportedSession(t *testing.T) {
 	t.Parallel()
 	f, _ := projecttest.NewCounter(t)
 	s, child := projecttest.Host("s"), projecttest.Child("c")
-	early := turns.Report{Requests: []usage.Request{asked(f.Tick(), "m1")}}
+	early := turns.Report{Requests: []usage.MeteredRequest{asked(f.Tick(), "m1")}}
 	require.ErrorIs(t, turns.Answered(f.Ctx, f.Project, s, early), core.ErrNotFound)
 	assert.NoDirExists(t, f.Data, "it is to be told again")
 	frame := f.Push(s, "work")
@@ -423,8 +426,8 @@ func TestTalliesTellFailuresAndClassesApart(t *testing.T) {
 	f, _ := projecttest.NewCounter(t)
 	s := projecttest.Host("s")
 	f.Push(s, "work")
-	refused := usage.Request{Class: "main", Asked: f.Tick(), Status: 529, Given: 100, Sent: 100}
-	lost := usage.Request{Class: "main", Asked: f.Tick(), Given: 100, Sent: 50}
+	refused := usage.MeteredRequest{Class: "main", Asked: f.Tick(), Status: 529, Given: 100, Sent: 100}
+	lost := usage.MeteredRequest{Class: "main", Asked: f.Tick(), Given: 100, Sent: 50}
 	fast, slow := asked(f.Tick(), "m1"), asked(f.Tick(), "m2")
 	fast.First, slow.First = 100, 500
 	slow.Usage.ToolCalls = 7 // that it does not count
@@ -437,9 +440,10 @@ func TestTalliesTellFailuresAndClassesApart(t *testing.T) {
 	one := stats.Metered[0]
 	assert.Equal(t, "claude-code", one.Host)
 	assert.Equal(t, "main", one.Class)
-	assert.Equal(t, usage.Tally{
-		Requests: 4, Failed: 2, Usage: core.Usage{TokensIn: 500_000, CostUSD: 2}, Begun: 2, FirstSum: 600, FirstMax: 500, Given: 2_200, Sent: 950,
-	}, one.Tally)
+	assert.Equal(t, usage.Totals{
+		Requests: 4, Failed: 2, Usage: core.Usage{TokensIn: 500_000, CostUSD: 2}, Begun: 2, FirstSum: 600, FirstMax: 500, BytesReceived: 2_200,
+		BytesForwarded: 950,
+	}, one.Totals)
 	assert.EqualValues(t, 300, one.FirstMean)
 	assert.EqualValues(t, 1_250, one.Spared)
 	assert.Equal(t, "other", stats.Metered[1].Class)
@@ -450,7 +454,7 @@ func TestAnswersAreForgottenInTime(t *testing.T) {
 	f, log := projecttest.NewCounter(t)
 	s := projecttest.Host("s")
 	frame := f.Push(s, "work")
-	var many []usage.Request
+	var many []usage.MeteredRequest
 	for i := range 1_500 {
 		many = append(many, asked(f.Tick(), fmt.Sprint("m", i)))
 	}
@@ -510,7 +514,7 @@ func TestProcessesThatTellAndCountAtOnceCountOnce(t *testing.T) {
 			Store: kept, Log: f.Log, NewID: f.NewID, Transcripts: hoststest.Known().Formats().Read, Now: func() core.Millis { return now },
 		}
 	}
-	var requests []usage.Request
+	var requests []usage.MeteredRequest
 	for i := range 60 {
 		requests = append(requests, asked(now, fmt.Sprint("m", i)))
 	}
@@ -519,7 +523,7 @@ func TestProcessesThatTellAndCountAtOnceCountOnce(t *testing.T) {
 		gateway := other()
 		all.Go(func() {
 			for _, r := range requests {
-				assert.NoError(t, turns.Answered(f.Ctx, gateway, s, turns.Report{Requests: []usage.Request{r}}))
+				assert.NoError(t, turns.Answered(f.Ctx, gateway, s, turns.Report{Requests: []usage.MeteredRequest{r}}))
 			}
 		})
 	}

@@ -15,21 +15,21 @@ import (
 	"flame/project/files"
 )
 
-const recordCounted project.Kind[string] = "counted" // by session: id of the last message whose usage the host reported
+const recordCounted project.RecordKind[string] = "counted" // by session: id of the last message whose usage the host reported
 
 // CountLater has any process that sweeps with a TranscriptReader count the host's log of the
 // caller's session at path soon. A session that flame never saw stays unknown.
 func CountLater(ctx context.Context, p *project.Project, by project.Caller, path string) error {
-	return p.Run(ctx, by, func(s *project.Step) error {
+	return p.Run(ctx, by, func(s *project.Op) error {
 		if s.Fresh {
 			return nil
 		}
-		return s.Change(func(s *project.Step) error { return s.CountLater(path) })
+		return s.Change(func(s *project.Op) error { return s.CountLater(path) })
 	})
 }
 
-// A Message is the usage of one answer of a session's agent.
-type Message struct {
+// An AnswerUsage is the usage of one answer of a session's agent.
+type AnswerUsage struct {
 	ID      string      // of the host; ids of later messages sort after those of earlier ones
 	At      core.Millis // when
 	Usage   core.Usage
@@ -39,22 +39,22 @@ type Message struct {
 // Add counts answers that a host reports for the caller's session, each of them once. Before
 // the session has a frame, or a parent with one, Add counts nothing: the host has to report
 // the answers again.
-func Add(s *project.Step, usages []Message) error {
+func Add(s *project.Op, usages []AnswerUsage) error {
 	home, err := homeOf(s, s.Session)
 	if err != nil || home == "" {
 		return err
 	}
-	last, err := recordCounted.Of(s.Tx, s.Session.ID)
+	last, err := recordCounted.Find(s.Tx, s.Session.ID)
 	if err != nil {
 		return err
 	}
-	fresh := slices.DeleteFunc(slices.Clone(usages), func(u Message) bool { return u.ID <= last })
-	slices.SortFunc(fresh, func(a, b Message) int { return cmp.Compare(a.ID, b.ID) })
-	fresh = slices.CompactFunc(fresh, func(a, b Message) bool { return a.ID == b.ID })
+	fresh := slices.DeleteFunc(slices.Clone(usages), func(u AnswerUsage) bool { return u.ID <= last })
+	slices.SortFunc(fresh, func(a, b AnswerUsage) int { return cmp.Compare(a.ID, b.ID) })
+	fresh = slices.CompactFunc(fresh, func(a, b AnswerUsage) bool { return a.ID == b.ID })
 	if len(fresh) == 0 {
 		return nil
 	}
-	log, err := project.RecordTranscript.Of(s.Tx, s.Session.ID)
+	log, err := project.RecordTranscript.Find(s.Tx, s.Session.ID)
 	if err != nil {
 		return err
 	}
@@ -76,8 +76,8 @@ func Add(s *project.Step, usages []Message) error {
 // AddSupervised counts the usage that the supervisor of an agent saw since the last call:
 // tokens, USD, tool calls and answers. It charges the frame in which the agent's session
 // works, or the agent's own frame if the session is unknown.
-func AddSupervised(s *project.Step, session, own string, used core.Usage, answers int) error {
-	worked, err := project.RecordWorked.Of(s.Tx, session)
+func AddSupervised(s *project.Op, session, own string, used core.Usage, answers int) error {
+	worked, err := project.RecordWorked.Find(s.Tx, session)
 	if err != nil || used == (core.Usage{}) {
 		return err
 	}
@@ -98,7 +98,7 @@ type spending struct {
 
 // homeOf returns the id of the frame for which a session's work counts by default: its root,
 // or for a child without a frame the frame in which its parent works; empty without one.
-func homeOf(s *project.Step, session core.Session) (string, error) {
+func homeOf(s *project.Op, session core.Session) (string, error) {
 	if session.HasFrame() || session.Parent == "" {
 		return session.Root, nil
 	}
@@ -112,8 +112,8 @@ func homeOf(s *project.Step, session core.Session) (string, error) {
 
 // spend adds spent to the frames in which a session worked at the time. Their UpdatedAt
 // stays, because their content did not change.
-func spend(s *project.Step, session, home string, spent []spending) error {
-	worked, err := project.RecordWorked.Of(s.Tx, session)
+func spend(s *project.Op, session, home string, spent []spending) error {
+	worked, err := project.RecordWorked.Find(s.Tx, session)
 	if err != nil {
 		return err
 	}
@@ -140,11 +140,11 @@ func spend(s *project.Step, session, home string, spent []spending) error {
 
 // forgetWorked drops the part of a session's timeline before the newest of spent, but keeps
 // it from upto on.
-func forgetWorked(s *project.Step, session string, spent []spending, upto core.Millis) error {
+func forgetWorked(s *project.Op, session string, spent []spending, upto core.Millis) error {
 	if len(spent) == 0 {
 		return nil
 	}
-	worked, err := project.RecordWorked.Of(s.Tx, session)
+	worked, err := project.RecordWorked.Find(s.Tx, session)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func forgetWorked(s *project.Step, session string, spent []spending, upto core.M
 }
 
 // charge adds sum to one frame. The usage of a deleted frame is lost: counted is false.
-func charge(s *project.Step, id string, sum spending) (counted bool, err error) {
+func charge(s *project.Op, id string, sum spending) (counted bool, err error) {
 	frame, err := s.Tx.Frame(id)
 	if err != nil {
 		return false, project.IgnoreMissing(err)
@@ -167,7 +167,7 @@ func charge(s *project.Step, id string, sum spending) (counted bool, err error) 
 	if err := note(s.Tx, recordByFrame, id, sum.classes); err != nil {
 		return false, err
 	}
-	return true, autonomy.UpdateActivity(s, id, func(a *autonomy.Activity) {
+	return true, autonomy.UpdateActivity(s, id, func(a *autonomy.FrameActivity) {
 		a.Messages += sum.messages
 		a.Tokens = cmp.Or(sum.context, a.Tokens)
 	})
@@ -175,7 +175,7 @@ func charge(s *project.Step, id string, sum spending) (counted bool, err error) 
 
 // recordSpent, by session of a person, is what it used with its subagents and agents, in
 // whichever frames: who takes up a frame later changes nothing of it.
-const recordSpent project.Kind[core.Usage] = "spent"
+const recordSpent project.RecordKind[core.Usage] = "spent"
 
 // Spent returns what the session of a person used, with its subagents and agents. A session
 // of one of these stands for that of its person.
@@ -184,12 +184,12 @@ func Spent(tx project.Tx, session string) (core.Usage, error) {
 	if err != nil {
 		return core.Usage{}, project.IgnoreMissing(err)
 	}
-	return recordSpent.Of(tx, person)
+	return recordSpent.Find(tx, person)
 }
 
 // AddSpent adds usage of a session, or of an agent that it asked for, to what the session of its
 // person spent.
-func AddSpent(s *project.Step, session string, used core.Usage) error {
+func AddSpent(s *project.Op, session string, used core.Usage) error {
 	if used == (core.Usage{}) {
 		return nil
 	}
@@ -223,36 +223,36 @@ func Forget(tx project.Tx, session string) error {
 	)
 }
 
-// A Tally has the totals of requests to models.
-type Tally struct {
-	Requests int         `json:"requests"`
-	Failed   int         `json:"failed"`   // requests without an answer: the upstream refused them, or gave no status
-	Usage    core.Usage  `json:"usage"`    // without tool calls, which a gateway does not count
-	Begun    int         `json:"begun"`    // requests whose answers had a first token
-	FirstSum core.Millis `json:"firstSum"` // ms to the first token, summed over these
-	FirstMax core.Millis `json:"firstMax"` // ms to the first token, of the slowest
-	Given    int64       `json:"given"`    // bytes of the bodies that the host sent
-	Sent     int64       `json:"sent"`     // bytes of the bodies that the gateway forwarded
+// A Totals has the totals of requests to models.
+type Totals struct {
+	Requests       int         `json:"requests"`
+	Failed         int         `json:"failed"`   // requests without an answer: the upstream refused them, or gave no status
+	Usage          core.Usage  `json:"usage"`    // without tool calls, which a gateway does not count
+	Begun          int         `json:"begun"`    // requests whose answers had a first token
+	FirstSum       core.Millis `json:"firstSum"` // ms to the first token, summed over these
+	FirstMax       core.Millis `json:"firstMax"` // ms to the first token, of the slowest
+	BytesReceived  int64       `json:"given"`    // bytes of the bodies that the host sent
+	BytesForwarded int64       `json:"sent"`     // bytes of the bodies that the gateway forwarded
 }
 
 // Add returns the sum of t and other.
-func (t Tally) Add(other Tally) Tally {
-	return Tally{
+func (t Totals) Add(other Totals) Totals {
+	return Totals{
 		Requests: t.Requests + other.Requests, Failed: t.Failed + other.Failed, Usage: t.Usage.Add(other.Usage),
 		Begun: t.Begun + other.Begun, FirstSum: t.FirstSum + other.FirstSum, FirstMax: max(t.FirstMax, other.FirstMax),
-		Given: t.Given + other.Given, Sent: t.Sent + other.Sent,
+		BytesReceived: t.BytesReceived + other.BytesReceived, BytesForwarded: t.BytesForwarded + other.BytesForwarded,
 	}
 }
 
 // FirstMean returns the mean time to the first token in ms; 0 without one.
-func (t Tally) FirstMean() core.Millis { return t.FirstSum / core.Millis(max(1, t.Begun)) }
+func (t Totals) FirstMean() core.Millis { return t.FirstSum / core.Millis(max(1, t.Begun)) }
 
-// Spared returns how many bytes less the gateway forwarded than the host sent; negative if
+// BytesSaved returns how many bytes less the gateway forwarded than the host sent; negative if
 // it forwarded more.
-func (t Tally) Spared() int64 { return t.Given - t.Sent }
+func (t Totals) BytesSaved() int64 { return t.BytesReceived - t.BytesForwarded }
 
 // tallies are Tallies by class of request.
-type tallies map[string]Tally
+type tallies map[string]Totals
 
 // add adds other to t, and returns t, or a new map if t is nil.
 func (t tallies) add(other tallies) tallies {
@@ -266,13 +266,13 @@ func (t tallies) add(other tallies) tallies {
 }
 
 const (
-	recordByHost    project.Kind[tallies] = "requests_by_host"    // by host, of the whole project
-	recordBySession project.Kind[tallies] = "requests_by_session" // by session
-	recordByFrame   project.Kind[tallies] = "requests_by_frame"   // by frame
+	recordByHost    project.RecordKind[tallies] = "requests_by_host"    // by host, of the whole project
+	recordBySession project.RecordKind[tallies] = "requests_by_session" // by session
+	recordByFrame   project.RecordKind[tallies] = "requests_by_frame"   // by frame
 )
 
 // note adds sums to a record.
-func note(tx project.Tx, kind project.Kind[tallies], id string, sums tallies) error {
+func note(tx project.Tx, kind project.RecordKind[tallies], id string, sums tallies) error {
 	if len(sums) == 0 {
 		return nil
 	}
@@ -288,37 +288,37 @@ func MoveRequests(tx project.Tx, from, to string) error {
 	return errors.Join(note(tx, recordByFrame, to, moved), recordByFrame.Delete(tx, from))
 }
 
-// A Metered has the totals of the requests of one class that a gateway measured.
-type Metered struct {
+// A ClassTotals has the totals of the requests of one class that a gateway measured.
+type ClassTotals struct {
 	Host  string `json:"host,omitempty"` // only in lists of several hosts
 	Class string `json:"class"`
-	Tally
+	Totals
 	FirstMean core.Millis `json:"firstMean"` // ms to the first token, on average
 	Spared    int64       `json:"spared"`    // bytes that the gateway did not forward
 }
 
 // list returns tallies in the order of Classes.
-func (t tallies) list(host string) (all []Metered) {
+func (t tallies) list(host string) (all []ClassTotals) {
 	for class, tally := range t {
-		all = append(all, Metered{host, class, tally, tally.FirstMean(), tally.Spared()})
+		all = append(all, ClassTotals{host, class, tally, tally.FirstMean(), tally.BytesSaved()})
 	}
-	slices.SortFunc(all, func(a, b Metered) int {
+	slices.SortFunc(all, func(a, b ClassTotals) int {
 		return cmp.Compare(slices.Index(classes, a.Class), slices.Index(classes, b.Class))
 	})
 	return all
 }
 
 // Sum returns the totals over several classes.
-func Sum(all []Metered) (sum Tally) {
+func Sum(all []ClassTotals) (sum Totals) {
 	for _, m := range all {
-		sum = sum.Add(m.Tally)
+		sum = sum.Add(m.Totals)
 	}
 	return sum
 }
 
 // ByClass returns the totals of a project's requests, by host and class; empty if no gateway
 // has seen any. They include requests of forgotten sessions.
-func ByClass(tx project.Tx) (all []Metered, err error) {
+func ByClass(tx project.Tx) (all []ClassTotals, err error) {
 	err = recordByHost.Each(tx, func(host string, t tallies) error {
 		all = append(all, t.list(host)...)
 		return nil
@@ -327,14 +327,14 @@ func ByClass(tx project.Tx) (all []Metered, err error) {
 }
 
 // OfSession returns the totals of a session's requests, by class.
-func OfSession(tx project.Tx, session string) ([]Metered, error) {
-	t, err := recordBySession.Of(tx, session)
+func OfSession(tx project.Tx, session string) ([]ClassTotals, error) {
+	t, err := recordBySession.Find(tx, session)
 	return t.list(""), err
 }
 
 // OfFrame returns the totals of the requests made while a session worked in a frame, by
 // class.
-func OfFrame(tx project.Tx, frame string) ([]Metered, error) {
-	t, err := recordByFrame.Of(tx, frame)
+func OfFrame(tx project.Tx, frame string) ([]ClassTotals, error) {
+	t, err := recordByFrame.Find(tx, frame)
 	return t.list(""), err
 }

@@ -76,8 +76,8 @@ func TestUsageIsThatOfTheFrameWorkedInAtTheTime(t *testing.T) {
 	}
 	assert.Equal(t, int64(500_000), f.Get(inner.ID).Usage.TokensIn)
 	assert.Empty(t, counting(f))
-	f.ReadActivity(inner.ID, func(a autonomy.Activity) {
-		assert.Equal(t, autonomy.Activity{Messages: 2, Tokens: 250_000}, a, "tokens of the last, as each carries the whole context")
+	f.ReadActivity(inner.ID, func(a autonomy.FrameActivity) {
+		assert.Equal(t, autonomy.FrameActivity{Messages: 2, Tokens: 250_000}, a, "tokens of the last, as each carries the whole context")
 	})
 	log.Answer("m4") // another line of the same answer
 	log.Answer("m5")
@@ -147,7 +147,7 @@ func TestProcessesWithoutAReaderLeaveUsageToOthers(t *testing.T) {
 	}
 	f.CountLater(projecttest.Host("s"), log)
 	idle := f.StartChild("c", "a subagent").Root
-	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Agent("c"), turns.Turn{}))
+	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Agent("c"), turns.EndReport{}))
 	f.Transcripts = nil
 	f.Clock += 10_000
 	f.Sweep()

@@ -26,7 +26,7 @@ type focus struct {
 
 // focusedTree reads the frames on the path to the caller's frame and some beside each, and
 // counts the frames left out below each frame shown.
-func focusedTree(s *project.Step, tree *Tree, scope project.FrameQuery) error {
+func focusedTree(s *project.Op, tree *Tree, scope project.FrameQuery) error {
 	f := &focus{tx: s.Tx, archived: scope.Archived}
 	top, err := f.begin(tree.Current, scope)
 	if err != nil {

@@ -69,7 +69,7 @@ func OverviewOf(ctx context.Context, p *project.Project) (o Overview, err error)
 }
 
 func suggested(tx project.Tx, now core.Millis) ([]Suggested, error) {
-	standing, err := autonomy.Standing(tx, now)
+	standing, err := autonomy.ActiveSuggestions(tx, now)
 	slices.SortStableFunc(standing, func(x, y core.Suggestion) int { return cmp.Compare(y.RefreshedAt, x.RefreshedAt) })
 	return lo.Map(standing[:min(len(standing), maxListed)], func(s core.Suggestion, _ int) Suggested {
 		text := core.OneLine(cmp.Or(s.Text, string(s.Status)), maxDecision)
@@ -154,7 +154,7 @@ func TodayOf(ctx context.Context, p *project.Project) (t Today, err error) {
 	day := p.Now().Time().Local().AddDate(0, 0, -1)
 	t.Open, t.Left, t.Blocked, t.Done, t.Decided = []OpenSession{}, []core.Frame{}, []core.Frame{}, []core.Frame{}, []Decided{}
 	t.Since = core.MillisOf(time.Date(day.Year(), day.Month(), day.Day(), 0, 0, 0, 0, day.Location()))
-	err = p.View(ctx, project.Caller{}, func(s *project.Step) (err error) {
+	err = p.View(ctx, project.Caller{}, func(s *project.Op) (err error) {
 		if t.Off, err = s.Off(); err != nil {
 			return err
 		}
@@ -176,7 +176,7 @@ func TodayOf(ctx context.Context, p *project.Project) (t Today, err error) {
 }
 
 // addSessions adds the sessions of people, and what they used.
-func (t *Today) addSessions(s *project.Step) error {
+func (t *Today) addSessions(s *project.Op) error {
 	sessions, err := s.Tx.FindSessions(project.SessionQuery{})
 	if err != nil {
 		return err
@@ -201,7 +201,7 @@ func (t *Today) addSessions(s *project.Step) error {
 	}
 	metered, err := usage.ByClass(s.Tx)
 	sum := usage.Sum(metered)
-	t.Spared, t.Given = sum.Spared(), sum.Given
+	t.Spared, t.Given = sum.BytesSaved(), sum.BytesReceived
 	return err
 }
 
@@ -228,7 +228,7 @@ func (t *Today) addLeft(tx project.Tx) error {
 	open, err := tx.FindFrames(project.FrameQuery{Statuses: []core.Status{core.InProgress}, Order: project.RecentFirst, Limit: maxLooked})
 	parents := lo.SliceToMap(open, func(f core.Frame) (string, bool) { return f.Parent, true })
 	worked := lo.SliceToMap(t.Open, func(s OpenSession) (string, bool) { return s.Frame, true })
-	left := lo.Filter(open, func(f core.Frame, _ int) bool { return !parents[f.ID] && !worked[f.ID] && !f.Foreign() })
+	left := lo.Filter(open, func(f core.Frame, _ int) bool { return !parents[f.ID] && !worked[f.ID] && !f.IsRemote() })
 	t.Left = append(t.Left, left[:min(len(left), maxToday)]...)
 	return err
 }

@@ -26,7 +26,7 @@ type Stats struct {
 type Totals struct {
 	Requests []conversation.HostMeter `json:"requests"`          // from hosts whose requests flame sees
 	Folds    bool                     `json:"folds"`             // requests leave finished frames out
-	Metered  []usage.Metered          `json:"metered,omitempty"` // requests that gateways measured, by host and class
+	Metered  []usage.ClassTotals      `json:"metered,omitempty"` // requests that gateways measured, by host and class
 }
 
 // totalsOf returns the totals; sessions has all existing sessions.
@@ -71,10 +71,10 @@ func StatsOf(ctx context.Context, p *project.Project) (stats Stats, err error) {
 // one if agents that it started used something.
 type ListedSession struct {
 	core.Session
-	Goal     string          `json:"goal,omitempty"`     // of its root
-	Usage    core.Usage      `json:"usage"`              // its own, and that of its subagents and agents
-	Requests *fold.Meter     `json:"requests,omitempty"` // its own requests to its model; nil if flame does not see them
-	Metered  []usage.Metered `json:"metered,omitempty"`  // its own requests that a gateway measured, by class
+	Goal     string              `json:"goal,omitempty"`     // of its root
+	Usage    core.Usage          `json:"usage"`              // its own, and that of its subagents and agents
+	Requests *fold.Meter         `json:"requests,omitempty"` // its own requests to its model; nil if flame does not see them
+	Metered  []usage.ClassTotals `json:"metered,omitempty"`  // its own requests that a gateway measured, by class
 }
 
 // SessionArgs say which sessions to list.
@@ -184,7 +184,7 @@ type Economy struct {
 type FoldedFrame struct {
 	ID   string `json:"id"`
 	Goal string `json:"goal"`
-	fold.Spared
+	fold.Savings
 }
 
 // EconomyOf returns what folding saved in the project.

@@ -23,7 +23,7 @@ func TreeOf(ctx context.Context, p *project.Project, by project.Caller, args Tre
 	if limit == 0 {
 		limit = MaxWhole
 	}
-	err = p.View(ctx, by, func(s *project.Step) error {
+	err = p.View(ctx, by, func(s *project.Op) error {
 		scope, current, err := scope(s, args)
 		if err != nil {
 			return err
@@ -51,7 +51,7 @@ func TreeOf(ctx context.Context, p *project.Project, by project.Caller, args Tre
 
 // wholeTree reads every frame in scope, and reports whether they are within the limit.
 // The counts cannot tell: they leave out frames with an unknown status.
-func wholeTree(s *project.Step, tree *Tree, scope project.FrameQuery, limit int) (whole bool, err error) {
+func wholeTree(s *project.Op, tree *Tree, scope project.FrameQuery, limit int) (whole bool, err error) {
 	scope.Limit = limit + 1
 	links, err := s.Tx.Links(scope)
 	if err != nil || len(links) > limit {
@@ -88,7 +88,7 @@ type Tree struct {
 
 // scope returns the query for the frames that args ask for, and the caller's current frame;
 // the zero Frame without one.
-func scope(s *project.Step, args TreeArgs) (q project.FrameQuery, current core.Frame, err error) {
+func scope(s *project.Op, args TreeArgs) (q project.FrameQuery, current core.Frame, err error) {
 	q.Archived = args.Archived
 	if args.Root != "" {
 		root, err := s.Resolve(args.Root)
@@ -118,7 +118,7 @@ type Outline struct {
 func OutlineOf(ctx context.Context, p *project.Project, by project.Caller, args TreeArgs) (*Outline, error) {
 	o := &Outline{p: p}
 	var links []outline.Link
-	err := p.View(ctx, by, func(s *project.Step) error {
+	err := p.View(ctx, by, func(s *project.Op) error {
 		scope, current, err := scope(s, args)
 		if err != nil {
 			return err
@@ -139,7 +139,7 @@ func OutlineOf(ctx context.Context, p *project.Project, by project.Caller, args 
 }
 
 // onlyLatest leaves out roots that have ended, but for the latest and that of the current frame.
-func (o *Outline) onlyLatest(s *project.Step, current core.Frame, latest int) error {
+func (o *Outline) onlyLatest(s *project.Op, current core.Frame, latest int) error {
 	tops := lo.Filter(o.places, func(at outline.Place, _ int) bool { return at.Depth == 0 })
 	frames, err := s.Tx.FramesAt(lo.Map(tops, func(at outline.Place, _ int) int64 { return at.Key }))
 	if err != nil {
@@ -190,7 +190,7 @@ func (o *Outline) Pages(ctx context.Context) iter.Seq2[[]outline.Line, error] {
 
 // linesAt reads the frames at places from an earlier revision. If some are missing although
 // nothing was written since, the data is damaged.
-func linesAt(s *project.Step, places []outline.Place, revision int64) ([]outline.Line, error) {
+func linesAt(s *project.Op, places []outline.Place, revision int64) ([]outline.Line, error) {
 	keys := lo.Map(places, func(place outline.Place, _ int) int64 { return place.Key })
 	frames, err := s.Tx.FramesAt(keys)
 	if err != nil {
@@ -219,7 +219,7 @@ func linesAt(s *project.Step, places []outline.Place, revision int64) ([]outline
 }
 
 // mayBeGone returns an error unless frames may have been deleted since a revision.
-func mayBeGone(s *project.Step, revision int64) error {
+func mayBeGone(s *project.Op, revision int64) error {
 	if now, _, err := s.Tx.Revision(); err != nil || now != revision {
 		return err
 	}
@@ -231,7 +231,7 @@ var errFramesLost = errors.New("its index lists frames that are not there")
 
 // outside returns the fault of a frame whose parent the tree does not show: NoFault if the
 // parent exists.
-func outside(s *project.Step, parent string) (outline.Fault, error) {
+func outside(s *project.Op, parent string) (outline.Fault, error) {
 	if parent == "" {
 		return outline.NoParent, nil
 	}
@@ -243,7 +243,7 @@ func outside(s *project.Step, parent string) (outline.Fault, error) {
 }
 
 // markAgents sets the agents of lines whose frames flame made for an agent.
-func markAgents(s *project.Step, lines []outline.Line) error {
+func markAgents(s *project.Op, lines []outline.Line) error {
 	sessions := map[string]core.Session{}
 	for i := range lines {
 		frame := &lines[i].Frame
@@ -267,7 +267,7 @@ func markAgents(s *project.Step, lines []outline.Line) error {
 }
 
 // markTurns marks the lines of turns, which are directly below roots.
-func markTurns(s *project.Step, lines []outline.Line) error {
+func markTurns(s *project.Op, lines []outline.Line) error {
 	var ids []string
 	for _, line := range lines {
 		if line.Depth <= 1 && line.Frame.Parent != "" {
@@ -285,7 +285,7 @@ func markTurns(s *project.Step, lines []outline.Line) error {
 // is the root of a session whose title names the type, or was it in an earlier run: then the
 // frame above it is another session's. If flame has forgotten the session, it still knows the
 // type of agents that it started itself.
-func agentOf(s *project.Step, frame core.Frame, session core.Session) (string, error) {
+func agentOf(s *project.Op, frame core.Frame, session core.Session) (string, error) {
 	agentType := core.SubagentType(session.Title)
 	switch {
 	case session.Root == frame.ID:

@@ -6,8 +6,8 @@ import (
 	"github.com/samber/lo"
 
 	"flame/core"
-	"flame/core/digest"
 	"flame/core/fold"
+	"flame/core/summaries"
 	"flame/project"
 	"flame/project/conversation"
 	"flame/project/files"
@@ -25,14 +25,14 @@ type Details struct {
 	Plan      string              `json:"plan,omitempty"`            // that the user approved while a session worked in it
 	Composed  string              `json:"composedSummary,omitempty"` // of what was done below it, if it ended without a summary
 	Closing   string              `json:"closing,omitempty"`         // of a root that ended: all that the next session needs; empty if there is nothing below it
-	Folded    *fold.Spared        `json:"folded,omitempty"`          // the text that folding left out of its session's requests; nil unless it was folded
-	Metered   []usage.Metered     `json:"metered,omitempty"`         // requests that a gateway measured while a session worked in it, by class
+	Folded    *fold.Savings       `json:"folded,omitempty"`          // the text that folding left out of its session's requests; nil unless it was folded
+	Metered   []usage.ClassTotals `json:"metered,omitempty"`         // requests that a gateway measured while a session worked in it, by class
 	Files     files.List          `json:"changed,omitzero"`          // changed while a session worked in it, without patches
 }
 
 // DetailsOf returns the caller's frame, or the frame that ref names.
 func DetailsOf(ctx context.Context, p *project.Project, by project.Caller, ref string) (d Details, err error) {
-	err = p.View(ctx, by, func(s *project.Step) error {
+	err = p.View(ctx, by, func(s *project.Op) error {
 		if d.Frame, err = s.Resolve(ref); err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func DetailsOf(ctx context.Context, p *project.Project, by project.Caller, ref s
 		if d.Agent, err = agentOf(s, d.Frame, session); err != nil {
 			return err
 		}
-		plan, err := project.RecordPlan.Of(s.Tx, d.Frame.ID)
+		plan, err := project.RecordPlan.Find(s.Tx, d.Frame.ID)
 		if err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func DetailsOf(ctx context.Context, p *project.Project, by project.Caller, ref s
 		if err != nil {
 			return err
 		}
-		d.Composed = outcomes.Compose(&d.Frame, map[string]bool{}, digest.Alone)
+		d.Composed = outcomes.Compose(&d.Frame, map[string]bool{}, summaries.MaxCharsAlone)
 		if d.Closing, err = closingOf(s.Tx, d.Frame); err != nil {
 			return err
 		}
@@ -109,8 +109,8 @@ type SearchArgs struct {
 // maxFound limits the frames that a search returns: an answer that a model can read.
 const maxFound = 100
 
-// Found is a frame that a search found.
-type Found struct {
+// SearchHit is a frame that a search found.
+type SearchHit struct {
 	core.Frame
 	Composed string   `json:"composedSummary,omitempty"`  // from the work below it, if it ended without a summary
 	Matched  []string `json:"matchedDecisions,omitempty"` // decisions that contain words of the search
@@ -118,7 +118,7 @@ type Found struct {
 
 // Search finds frames by words in their goal, success criteria, summary, results and
 // decisions, newest first.
-func Search(ctx context.Context, p *project.Project, by project.Caller, args SearchArgs) (found []Found, err error) {
+func Search(ctx context.Context, p *project.Project, by project.Caller, args SearchArgs) (found []SearchHit, err error) {
 	if args.Text, err = project.Clean("query", args.Text); err != nil {
 		return nil, err
 	}
@@ -135,16 +135,16 @@ func Search(ctx context.Context, p *project.Project, by project.Caller, args Sea
 	case args.Limit == 0:
 		query.Limit = 20
 	}
-	err = p.View(ctx, by, func(s *project.Step) error {
+	err = p.View(ctx, by, func(s *project.Op) error {
 		frames, err := s.Tx.FindFrames(query)
 		if err != nil {
 			return err
 		}
 		outcomes, err := project.Outcomes(s.Tx, frames)
-		found = make([]Found, len(frames))
+		found = make([]SearchHit, len(frames))
 		for i := range frames {
 			f := &frames[i]
-			found[i] = Found{*f, outcomes.Compose(f, map[string]bool{}, digest.Room), core.Matching(f.Decisions, args.Text)}
+			found[i] = SearchHit{*f, outcomes.Compose(f, map[string]bool{}, summaries.MaxChars), core.Matching(f.Decisions, args.Text)}
 		}
 		return err
 	})
@@ -158,12 +158,12 @@ func Frames(ctx context.Context, p *project.Project, q project.FrameQuery) ([]co
 
 // A Cascade says what the invalidation of a frame would do.
 type Cascade struct {
-	Planned    Affected `json:"planned"`    // flame would invalidate these with it
-	InProgress Affected `json:"inProgress"` // these would continue; flame would warn the agents that work there
+	Planned    FrameSample `json:"planned"`    // flame would invalidate these with it
+	InProgress FrameSample `json:"inProgress"` // these would continue; flame would warn the agents that work there
 }
 
-// Affected counts frames and names the first of them.
-type Affected struct {
+// FrameSample counts frames and names the first of them.
+type FrameSample struct {
 	Count int             `json:"count"`
 	First []AffectedFrame `json:"first"`
 }
@@ -174,12 +174,12 @@ type AffectedFrame struct {
 	Goal string `json:"goal"`
 }
 
-// maxAffected limits the frames that Affected names.
+// maxAffected limits the frames that FrameSample names.
 const maxAffected = 20
 
 // CascadeOf returns what the invalidation of the frame that ref names would do.
 func CascadeOf(ctx context.Context, p *project.Project, by project.Caller, ref string) (c Cascade, err error) {
-	err = p.View(ctx, by, func(s *project.Step) error {
+	err = p.View(ctx, by, func(s *project.Op) error {
 		top, err := s.Resolve(ref)
 		if err != nil {
 			return err
@@ -194,7 +194,7 @@ func CascadeOf(ctx context.Context, p *project.Project, by project.Caller, ref s
 }
 
 // affected finds the frames below one that have a status.
-func affected(tx project.Tx, top core.Frame, status core.Status) (a Affected, err error) {
+func affected(tx project.Tx, top core.Frame, status core.Status) (a FrameSample, err error) {
 	query := project.FrameQuery{Under: top.ID, Statuses: []core.Status{status}, Archived: true}
 	counts, err := tx.CountFrames(query)
 	if err != nil {

@@ -173,8 +173,8 @@ func TestAFollowingPageKnowsAsMuchAsANewPage(t *testing.T) {
 	}
 }
 
-func run(id string, change func(*record.Run)) record.Run {
-	r := record.Run{
+func run(id string, change func(*record.Agent)) record.Agent {
+	r := record.Agent{
 		ID: id, Tree: "s", ParentSession: "s", Host: "claude-code", Type: "tester", Description: "Test it", State: core.AgentActive,
 		CreatedAt: 1000, Progress: supervise.Progress{LastLine: 2000, Turns: 1},
 	}
@@ -191,22 +191,22 @@ func TestTheBoardFollowsAgentsToTheirEnd(t *testing.T) {
 	look()
 	frame := f.Push(projecttest.Host("s"), "agent's")
 	update(f, func(tx project.Tx) error {
-		return record.Enrol(tx, run("agent-1", func(r *record.Run) { r.Frame = frame.ID }))
+		return record.Create(tx, run("agent-1", func(r *record.Agent) { r.Frame = frame.ID }))
 	})
 	look()
 	assert.Equal(t, core.AgentActive, p.agents["agent-1"].State)
 	update(f, func(tx project.Tx) error {
-		r := run("agent-1", func(r *record.Run) {
+		r := run("agent-1", func(r *record.Agent) {
 			r.Frame, r.State, r.EndedAt, r.Progress.LastLine = frame.ID, core.AgentError, 9000, 8000
 			r.Outcome = &supervise.Outcome{State: core.AgentError, Reason: "it broke"}
 		})
-		if err := record.Runs.Save(tx, r.ID, r); err != nil {
+		if err := record.Agents.Save(tx, r.ID, r); err != nil {
 			return err
 		}
-		if err := record.Living.Delete(tx, r.ID); err != nil {
+		if err := record.ActiveAgents.Delete(tx, r.ID); err != nil {
 			return err
 		}
-		return record.Tell(tx, 9000, r, core.SubagentStop, map[string]any{"state": r.State})
+		return record.Emit(tx, 9000, r, core.SubagentStop, map[string]any{"state": r.State})
 	})
 	look()
 	a := p.agents["agent-1"]
@@ -218,11 +218,11 @@ func TestTheBoardFollowsAgentsToTheirEnd(t *testing.T) {
 	assert.Equal(t, "tester ended (error): Test it", p.notices[0].Text)
 
 	update(f, func(tx project.Tx) error { // another runs between two readings
-		r := run("agent-2", func(r *record.Run) { r.State, r.EndedAt = core.AgentCompleted, 9500 })
-		if err := record.Runs.Save(tx, r.ID, r); err != nil {
+		r := run("agent-2", func(r *record.Agent) { r.State, r.EndedAt = core.AgentCompleted, 9500 })
+		if err := record.Agents.Save(tx, r.ID, r); err != nil {
 			return err
 		}
-		return record.Tell(tx, 9500, r, core.SubagentStop, map[string]any{"state": r.State})
+		return record.Emit(tx, 9500, r, core.SubagentStop, map[string]any{"state": r.State})
 	})
 	look()
 	assert.Equal(t, core.AgentCompleted, p.agents["agent-2"].State)
@@ -240,7 +240,7 @@ func TestConflictsWaitUntilTheyAreSettled(t *testing.T) {
 			if err := converge.Records.Save(tx, c.ID, c); err != nil {
 				return err
 			}
-			return record.Tell(tx, 1, record.Run{}, event, nil)
+			return record.Emit(tx, 1, record.Agent{}, event, nil)
 		})
 		look()
 	}
@@ -270,7 +270,7 @@ func TestGapsAreStretchesWithoutWork(t *testing.T) {
 
 	f.Clock += 30 * minute // an agent works while the session is silent
 	update(f, func(tx project.Tx) error {
-		return record.Enrol(tx, run("agent-1", func(r *record.Run) {
+		return record.Create(tx, run("agent-1", func(r *record.Agent) {
 			r.CreatedAt, r.Progress.LastLine = evening+100*minute, evening+200*minute
 		}))
 	})

@@ -12,8 +12,8 @@ import (
 	"flame/render"
 )
 
-// Opened is a project that is open for viewing.
-type Opened struct {
+// Source is a project that is open for viewing.
+type Source struct {
 	Agents *agents.Agents
 	File   string // path of its database; empty: the data folder alone tells whether the data was replaced
 	Close  func() error
@@ -25,14 +25,14 @@ type Feed struct {
 	life   context.Context
 	stop   context.CancelFunc
 	done   chan struct{} // closed after the last reading
-	reopen func(ctx context.Context) (Opened, error)
+	reopen func(ctx context.Context) (Source, error)
 
 	mu      sync.Mutex
-	opened  Opened
+	opened  Source
 	board   *Board
 	folder  os.FileInfo // with the data, as it was opened; nil: there was none
 	file    os.FileInfo // the database, likewise
-	trouble *Trouble
+	trouble *Problem
 	changed chan struct{}  // closed when there is something new
 	older   []func() error // close earlier openings, which requests may still use
 }
@@ -48,7 +48,7 @@ const (
 
 // NewFeed returns the feed of an opened project. It reads until life ends, and calls reopen if the
 // project's data was replaced.
-func NewFeed(life context.Context, opened Opened, reopen func(ctx context.Context) (Opened, error)) *Feed {
+func NewFeed(life context.Context, opened Source, reopen func(ctx context.Context) (Source, error)) *Feed {
 	f := &Feed{reopen: reopen, changed: make(chan struct{}), done: make(chan struct{})}
 	f.life, f.stop = context.WithCancel(life)
 	f.use(opened)
@@ -57,7 +57,7 @@ func NewFeed(life context.Context, opened Opened, reopen func(ctx context.Contex
 }
 
 // use makes the feed read an opened project from the beginning.
-func (f *Feed) use(opened Opened) {
+func (f *Feed) use(opened Source) {
 	p := opened.Agents.Project
 	f.opened, f.board, f.trouble = opened, New(p.Store, p.Now), nil
 	f.folder, _ = os.Stat(opened.Agents.Data) // a project without data has none yet
@@ -71,18 +71,18 @@ func (f *Feed) Agents() *agents.Agents {
 	return f.opened.Agents
 }
 
-// News is the newest state of a feed, until Next is closed.
-type News struct {
+// FeedState is the newest state of a feed, until Next is closed.
+type FeedState struct {
 	Board   *Board          // changes when the project is opened again
-	Trouble *Trouble        // nil: none
+	Trouble *Problem        // nil: none
 	Next    <-chan struct{} // closed when there is something new
 }
 
 // News returns the newest state.
-func (f *Feed) News() News {
+func (f *Feed) News() FeedState {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return News{f.board, f.trouble, f.changed}
+	return FeedState{f.board, f.trouble, f.changed}
 }
 
 // read reads the project until the feed ends.
@@ -160,7 +160,7 @@ func statOf(path string) (os.FileInfo, error) {
 }
 
 // note records the current trouble, and reports whether it is new.
-func (f *Feed) note(now *Trouble) (isNew bool) {
+func (f *Feed) note(now *Problem) (isNew bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	isNew = (now == nil) != (f.trouble == nil) || now != nil && *now != *f.trouble
@@ -192,19 +192,19 @@ func (f *Feed) Close() error {
 	return errors.Join(errs...)
 }
 
-// A Trouble is an error in words for people.
-type Trouble struct {
+// A Problem is an error in words for people.
+type Problem struct {
 	Kind    string `json:"kind"` // unavailable, invalid, not found, or error
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
 }
 
 // TroubleOf returns an error in words for people; nil for nil.
-func TroubleOf(err error) *Trouble {
+func TroubleOf(err error) *Problem {
 	if err == nil {
 		return nil
 	}
-	t := &Trouble{Kind: "error", Message: core.OneLine(err.Error(), 2000), Hint: core.OneLine(render.Hint(err), 2000)}
+	t := &Problem{Kind: "error", Message: core.OneLine(err.Error(), 2000), Hint: core.OneLine(render.Hint(err), 2000)}
 	for kind, is := range kinds {
 		if errors.Is(err, is) {
 			t.Kind = kind

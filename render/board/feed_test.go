@@ -22,11 +22,11 @@ import (
 )
 
 // opener opens a project in a folder, as often as asked.
-func opener(data string, closed chan<- error) func(context.Context) (board.Opened, error) {
-	return func(context.Context) (board.Opened, error) {
+func opener(data string, closed chan<- error) func(context.Context) (board.Source, error) {
+	return func(context.Context) (board.Source, error) {
 		s := store.Open(data, store.Options{LongLived: true})
 		p := &project.Project{Store: s, Now: func() core.Millis { return 1 }}
-		return board.Opened{Agents: &agents.Agents{Setup: plan.Setup{Project: p, Data: data}}, File: filepath.Join(data, "flame.db"), Close: func() error {
+		return board.Source{Agents: &agents.Agents{Setup: plan.Setup{Project: p, Data: data}}, File: filepath.Join(data, "flame.db"), Close: func() error {
 			err := s.Close()
 			closed <- err
 			return err
@@ -105,10 +105,10 @@ func TestAFeedClosesEarlierOpeningsAfterAWhile(t *testing.T) {
 		data := filepath.Join(dir, "data")
 		require.NoError(t, os.Mkdir(data, 0o700))
 		var open, closed atomic.Int32
-		opener := func(context.Context) (board.Opened, error) {
+		opener := func(context.Context) (board.Source, error) {
 			open.Add(1)
 			p := &project.Project{Store: empty{}, Now: func() core.Millis { return 1 }}
-			return board.Opened{Agents: &agents.Agents{Setup: plan.Setup{Project: p, Data: data}}, Close: func() error { closed.Add(1); return nil }}, nil
+			return board.Source{Agents: &agents.Agents{Setup: plan.Setup{Project: p, Data: data}}, Close: func() error { closed.Add(1); return nil }}, nil
 		}
 		opened, err := opener(t.Context())
 		require.NoError(t, err)

@@ -7,9 +7,9 @@ import (
 
 	"github.com/samber/lo"
 
-	"flame/agents/abroad"
 	"flame/agents/converge"
 	"flame/agents/record"
+	"flame/agents/remote"
 	"flame/core"
 )
 
@@ -41,7 +41,7 @@ type Agent struct {
 // maxText bounds an agent's last words, in characters.
 const maxText = 300
 
-func agentOf(run record.Run) Agent {
+func agentOf(run record.Agent) Agent {
 	p := run.Progress
 	a := Agent{
 		ID: run.ID, Frame: run.Frame, ParentAgent: run.ParentAgent, Host: run.Host, Type: run.Type,
@@ -62,7 +62,7 @@ func agentOf(run record.Run) Agent {
 }
 
 // abroadOf returns the agent of another machine.
-func abroadOf(a abroad.Agent) Agent {
+func abroadOf(a remote.Agent) Agent {
 	return Agent{
 		ID: a.ID, Machine: a.Machine, Frame: a.Frame, Host: a.Host, Type: a.Type, Description: core.OneLine(a.Description, maxGoal), Mode: a.Mode,
 		State: a.State, Asked: a.Asked, Ended: a.Ended, Turns: a.Turns, Tool: a.Tool, Reason: a.Reason, Used: a.Used,

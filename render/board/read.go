@@ -7,9 +7,9 @@ import (
 
 	"github.com/samber/lo"
 
-	"flame/agents/abroad"
 	"flame/agents/converge"
 	"flame/agents/record"
+	"flame/agents/remote"
 	"flame/core"
 	"flame/project"
 )
@@ -50,8 +50,8 @@ type reading struct {
 	gone        []string       // ids of frames that were deleted
 	sessions    []core.Session // of the frames, and native subagents
 	live        []core.Session
-	runs        []record.Run
-	abroad      []abroad.Agent
+	runs        []record.Agent
+	abroad      []remote.Agent
 	events      []core.Event
 	idle        map[string][]core.Stretch // nil: as before
 	conflicting []Conflict                // nil: as before
@@ -127,7 +127,7 @@ func (r *reading) begin(tx project.Tx) error {
 // readFrames reads the changed frames. Each save raises the revision by one. If the revision rose
 // by more, frames were saved twice, settled together or deleted.
 func (r *reading) readFrames(tx project.Tx, revision int64) (err error) {
-	if r.frames, err = tx.Changed(r.revision); err != nil {
+	if r.frames, err = tx.FramesChangedSince(r.revision); err != nil {
 		return err
 	}
 	isPlain := revision-r.revision == int64(len(r.frames)) &&
@@ -245,17 +245,17 @@ func (r *reading) woke() bool {
 // readAgents reads agents that flame started: all of them at first, later the running ones and
 // those that were running.
 func (r *reading) readAgents(tx project.Tx) (err error) {
-	if r.abroad, err = abroad.All(tx); err != nil {
+	if r.abroad, err = remote.All(tx); err != nil {
 		return err
 	}
 	if r.begins {
 		r.runs, err = record.List(tx)
 		return err
 	}
-	if r.runs, err = record.AtWork(tx); err != nil {
+	if r.runs, err = record.Running(tx); err != nil {
 		return err
 	}
-	met := lo.Map(r.runs, func(run record.Run, _ int) string { return run.ID })
+	met := lo.Map(r.runs, func(run record.Agent, _ int) string { return run.ID })
 	ended := r.board.atWork(func(a Agent) bool { return !a.Native && a.Machine == "" })
 	for _, e := range r.events {
 		if e.Event == core.SubagentStop { // it may have started and ended between two readings
@@ -263,8 +263,8 @@ func (r *reading) readAgents(tx project.Tx) (err error) {
 		}
 	}
 	for _, id := range lo.Without(lo.Uniq(ended), append(met, "")...) {
-		var run record.Run
-		known, err := record.Runs.Load(tx, id, &run)
+		var run record.Agent
+		known, err := record.Agents.Load(tx, id, &run)
 		if err != nil {
 			return err
 		}

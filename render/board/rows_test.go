@@ -8,7 +8,7 @@ import (
 	"github.com/samber/lo"
 	"github.com/stretchr/testify/assert"
 
-	"flame/agents/abroad"
+	"flame/agents/remote"
 	"flame/core"
 	"flame/project"
 	"flame/render/board"
@@ -70,7 +70,7 @@ func TestTheBoardShowsAgentsOfOtherMachinesWhileTheyReport(t *testing.T) {
 		})
 	}
 	tells := func(text string) func(tx project.Tx) error {
-		return func(tx project.Tx) error { return abroad.Take(tx, "desk-1", json.RawMessage(text), 10) }
+		return func(tx project.Tx) error { return remote.StoreStates(tx, "desk-1", json.RawMessage(text), 10) }
 	}
 	assert.Empty(t, shown(tells("")))
 	assert.Equal(t, map[string]core.AgentState{"agent-a": core.AgentActive, "agent-b": core.AgentActive},
@@ -78,7 +78,7 @@ func TestTheBoardShowsAgentsOfOtherMachinesWhileTheyReport(t *testing.T) {
 	assert.Equal(t, map[string]core.AgentState{"agent-a": core.AgentCompleted, "agent-b": core.AgentActive},
 		shown(tells(`[{"id":"agent-a","state":"completed"},{"id":"agent-b","state":"active"}]`)))
 	assert.Equal(t, map[string]core.AgentState{"agent-a": core.AgentCompleted, "agent-b": core.AgentOrphaned},
-		shown(func(tx project.Tx) error { return abroad.Keep(tx, nil) }), "its outcome is unknown")
+		shown(func(tx project.Tx) error { return remote.RetainMachines(tx, nil) }), "its outcome is unknown")
 }
 
 // Time counts while a session works: all in minutes, the frame begins at 0, and it is looked at at 100.

@@ -34,12 +34,12 @@ func Examine(dir string) (there bool, err error) { return examine(dir, known...)
 func examine(dir string, names ...string) (there bool, err error) {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, place.Suited(dir)
+		return false, place.CheckFilesystem(dir)
 	}
 	if err != nil {
 		return false, err
 	}
-	if err := place.Trusted(dir, info, fs.ModeDir); err != nil {
+	if err := place.CheckOwned(dir, info, fs.ModeDir); err != nil {
 		return false, err
 	}
 	for _, name := range names {
@@ -49,13 +49,13 @@ func examine(dir string, names ...string) (there bool, err error) {
 			continue
 		}
 		if err == nil {
-			err = place.Trusted(path, info, 0)
+			err = place.CheckOwned(path, info, 0)
 		}
 		if err != nil {
 			return false, err
 		}
 	}
-	return true, place.Suited(dir)
+	return true, place.CheckFilesystem(dir)
 }
 
 // PutWhole creates a file at path with fill: either complete and on disk, or not at all.

@@ -277,7 +277,7 @@ func (k *keeper) checkpoint() error {
 	}
 	wait, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	lock, err := lock.Take(wait, filepath.Join(filepath.Dir(k.path), LockName))
+	lock, err := lock.Acquire(wait, filepath.Join(filepath.Dir(k.path), LockName))
 	if err != nil {
 		return err
 	}

@@ -19,18 +19,18 @@ import (
 	"flame/local/lock"
 )
 
-// A Census is the result of a Look.
-type Census struct {
+// A CheckResult is the result of a Look.
+type CheckResult struct {
 	Frames, Events int
 	Found          []core.Finding
 }
 
-// A Look examines all rows of a database that has tables, in a separate transaction.
-type Look func(ctx context.Context, c *Conn) (Census, error)
+// A RowCheck examines all rows of a database that has tables, in a separate transaction.
+type RowCheck func(ctx context.Context, c *Conn) (CheckResult, error)
 
 // Check examines the data folder dir, an absolute path, and changes nothing. It reads the
 // whole database.
-func Check(ctx context.Context, dir string, look Look) []core.Finding {
+func Check(ctx context.Context, dir string, look RowCheck) []core.Finding {
 	there, err := Examine(dir)
 	if err != nil {
 		return []core.Finding{broken(ctx, dir, err)}
@@ -104,7 +104,7 @@ func checkLock(ctx context.Context, path string) []core.Finding {
 		Hint: "if it is stopped, let it continue (kill -CONT) or end it; the lock ends with the process"}}
 }
 
-func checkDatabase(ctx context.Context, path string, look Look) []core.Finding {
+func checkDatabase(ctx context.Context, path string, look RowCheck) []core.Finding {
 	f, err := OpenReadOnly(path)
 	if err != nil {
 		return []core.Finding{damage(ctx, path, err)}
@@ -139,7 +139,7 @@ const (
 )
 
 // describe reads the whole database, if it can within patience, and describes its content.
-func describe(ctx context.Context, f *File, patience time.Duration, look Look) ([]core.Finding, error) {
+func describe(ctx context.Context, f *File, patience time.Duration, look RowCheck) ([]core.Finding, error) {
 	wait, cancel := context.WithTimeout(ctx, openPatience)
 	defer cancel()
 	c, err := f.Reader(wait)
@@ -172,7 +172,7 @@ const RowsHint = "another program wrote that; flame reads it as far as possible.
 	"and `flame import` takes that into a new data folder"
 
 // inspect checks the file, then its rows.
-func inspect(ctx context.Context, path string, c *Conn, version int, look Look) (findings []core.Finding, err error) {
+func inspect(ctx context.Context, path string, c *Conn, version int, look RowCheck) (findings []core.Finding, err error) {
 	rows, indexes, err := integrity(ctx, c)
 	if err != nil {
 		return nil, err
@@ -184,7 +184,7 @@ func inspect(ctx context.Context, path string, c *Conn, version int, look Look) 
 	if len(rows) > 0 {
 		findings = append(findings, core.Finding{What: "rows break the constraints: " + strings.Join(rows, "; "), Hint: RowsHint, Broken: true})
 	}
-	var census Census
+	var census CheckResult
 	if version > 0 {
 		census, err = look(ctx, c)
 	}

@@ -23,7 +23,7 @@ func TestACheckThatDoesNotEndSaysSo(t *testing.T) {
 	f, err := OpenReadOnly(path)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, f.Close()) })
-	findings, err := describe(t.Context(), f, time.Nanosecond, func(ctx context.Context, _ *Conn) (Census, error) { return Census{}, ctx.Err() })
+	findings, err := describe(t.Context(), f, time.Nanosecond, func(ctx context.Context, _ *Conn) (CheckResult, error) { return CheckResult{}, ctx.Err() })
 	require.NoError(t, err)
 	require.Len(t, findings, 1)
 	assert.True(t, findings[0].Broken)

@@ -37,9 +37,9 @@ var NewestSchema = Schema{Version: 10, Step: func(version int) (string, error) {
 
 // Errors about the version of a file.
 var (
-	ErrOlder   = errors.New("the file is of an older version")
-	ErrNewer   = errors.New("the file needs a newer flame")
-	ErrForeign = errors.New("the file is another program's database")
+	ErrOlder    = errors.New("the file is of an older version")
+	ErrNewer    = errors.New("the file needs a newer flame")
+	ErrNotFlame = errors.New("the file is another program's database")
 )
 
 // Of returns the version of a file, 0 if it is empty, or an error that says why the file
@@ -61,14 +61,14 @@ func (s Schema) judge(c *Conn) (version int, err error) {
 	if version == 0 {
 		err = c.Get(ctx, []any{&objects}, "SELECT count(*) FROM sqlite_schema")
 		if err == nil && objects > 0 {
-			err = ErrForeign
+			err = ErrNotFlame
 		}
 		return 0, err
 	}
 	err = c.Get(ctx, []any{&oldest}, "SELECT value FROM meta WHERE name = 'oldest'")
 	switch {
 	case Code(err) == sqlite3.SQLITE_ERROR, errors.Is(err, ErrNoRow): // no such table, or row
-		return 0, ErrForeign
+		return 0, ErrNotFlame
 	case err != nil:
 		return 0, err
 	case oldest > s.Version:

@@ -38,7 +38,7 @@ var advices = []advice{{
 	message: "%s was written by a newer flame",
 	hint:    "install the newest flame; `flame doctor` shows the versions",
 }, {
-	errs:    []error{ErrForeign},
+	errs:    []error{ErrNotFlame},
 	message: "%s is another program's database",
 	hint:    "move it away or name another folder with " + env.Dir + "; `flame doctor` looks into it",
 }, {
@@ -82,17 +82,17 @@ func (a advice) fits(err error) bool {
 		slices.ContainsFunc(a.errs, func(target error) bool { return errors.Is(err, target) })
 }
 
-// A Callers is an error of the function that View or Update ran.
-type Callers struct{ Err error }
+// A CallbackError is an error of the function that View or Update ran.
+type CallbackError struct{ Err error }
 
-func (e Callers) Error() string { return e.Err.Error() }
-func (e Callers) Unwrap() error { return e.Err }
+func (e CallbackError) Error() string { return e.Err.Error() }
+func (e CallbackError) Unwrap() error { return e.Err }
 
 // Trouble turns an error of the file at path into advice. It returns errors of the caller's
 // function, and the end of the caller's context, unchanged. A deadline that ends a wait is an
 // error of the file, and so are damage that the function found and a lock that it met.
 func Trouble(ctx context.Context, path string, err error) error {
-	var caller Callers
+	var caller CallbackError
 	ran := errors.As(err, &caller)
 	var file *fs.PathError // from the lock that its first write took
 	if ran && Code(caller) == 0 && !errors.Is(caller, ErrDamaged) && !errors.Is(caller, lock.ErrBusy) && !errors.As(caller, &file) {
@@ -133,7 +133,7 @@ func withInodes(path string, err error) error {
 
 // holder names the process that holds the lock, if err is about that.
 func holder(err error) string {
-	var held lock.Held
+	var held lock.BusyError
 	if !errors.As(err, &held) || held.PID == 0 {
 		return ""
 	}

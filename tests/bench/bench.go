@@ -155,7 +155,7 @@ func (t tree) open() (*project.Project, *store.Store) {
 // data returns the folder of t's data; the folder above t is home.
 func (t tree) data() *place.Folder {
 	noGit := func(context.Context, string) (string, error) { return "", nil }
-	return place.FolderOf(place.At(t.dir), place.Surroundings{Home: filepath.Dir(t.dir)}, noGit)
+	return place.FolderOf(place.At(t.dir), place.Env{Home: filepath.Dir(t.dir)}, noGit)
 }
 
 // caller is the session at work in t.

@@ -58,7 +58,7 @@ func requestOf(p *project.Project, planted tree, event func(tree, int) map[strin
 	return func(n int) error {
 		raw, err := json.Marshal(event(planted, n))
 		if err == nil {
-			_, err = opencode.Hook(context.Background(), hosts.Flame{Project: p}, raw)
+			_, err = opencode.Hook(context.Background(), hosts.HookEnv{Project: p}, raw)
 		}
 		return err
 	}

@@ -142,7 +142,7 @@ type object = map[string]any
 func foldedBody(ctx context.Context, t tree) (body []byte, err error) {
 	p, kept := t.open()
 	defer func() { err = errors.Join(err, kept.Close()) }()
-	by := project.Caller{Session: gatewaySession, Host: claudecode.Name, Trust: project.Stamped}
+	by := project.Caller{Session: gatewaySession, Host: claudecode.Name, Trust: project.TrustHook}
 	const pieces, reads = 10, 10
 	file := strings.Repeat("some words of a file\n", gatewayBody/(pieces*reads*23))
 	messages, calls := []object{{"role": "user", "content": "Do the work."}}, 0

@@ -32,12 +32,12 @@ func Machine(t *testing.T) hosts.Machine {
 }
 
 // Apply returns a function that takes the steps of a plan, and returns what they said.
-func Apply(t *testing.T) func(steps []hosts.Step, err error) []string {
-	return func(steps []hosts.Step, err error) []string {
+func Apply(t *testing.T) func(steps []hosts.SetupStep, err error) []string {
+	return func(steps []hosts.SetupStep, err error) []string {
 		t.Helper()
 		require.NoError(t, err)
 		said := []string{}
-		require.NoError(t, hosts.Apply(t.Context(), steps, func(s hosts.Step) { said = append(said, s.Says) }))
+		require.NoError(t, hosts.Apply(t.Context(), steps, func(s hosts.SetupStep) { said = append(said, s.Description) }))
 		return said
 	}
 }
@@ -85,7 +85,7 @@ func Launches(t *testing.T, on func(hosts.Machine) hosts.Launcher, path string) 
 	t.Parallel()
 	type launch struct {
 		Environment
-		Child    hosts.Child
+		Child    hosts.LaunchSpec
 		Has, Not []string
 		Stdin    string
 		Refused  string // why there is no command
@@ -145,7 +145,7 @@ type Behind struct {
 }
 
 // Behinds tests how command lines run behind a gateway.
-func Behinds(t *testing.T, behind func(m hosts.Machine, tt Behind) (hosts.Behind, error), path string) {
+func Behinds(t *testing.T, behind func(m hosts.Machine, tt Behind) (hosts.GatewayLaunch, error), path string) {
 	t.Parallel()
 	each(t, path, func(t *testing.T, tt Behind) {
 		m := Machine(t)

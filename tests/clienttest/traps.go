@@ -101,7 +101,7 @@ func Traps(t *testing.T, on func(hosts.Machine) hosts.Client, traps ...Trap) {
 
 // spring has the host do all that could meet the trap.
 func (tr Trap) spring(t *testing.T, client hosts.Client) {
-	launch, err := client.Launch(hosts.Child{Mode: hosts.Plan})
+	launch, err := client.Launch(hosts.LaunchSpec{Mode: hosts.ModePlan})
 	switch {
 	case tr.Launch:
 		advises(t, err)
@@ -117,12 +117,12 @@ func (tr Trap) spring(t *testing.T, client hosts.Client) {
 	if !tr.Setup {
 		return
 	}
-	for _, plan := range []func(context.Context, hosts.Scope) ([]hosts.Step, error){client.Install, client.Remove} {
-		steps, err := plan(t.Context(), hosts.Project)
+	for _, plan := range []func(context.Context, hosts.Scope) ([]hosts.SetupStep, error){client.Install, client.Remove} {
+		steps, err := plan(t.Context(), hosts.ScopeProject)
 		advises(t, err)
 		assert.Empty(t, steps)
 	}
-	steps, err := client.Install(t.Context(), hosts.User)
+	steps, err := client.Install(t.Context(), hosts.ScopeUser)
 	require.NoError(t, err, "links in the user's own folder are allowed")
 	assert.NotEmpty(t, steps)
 }

@@ -102,8 +102,8 @@ func (s *Session) As(id string) *Session {
 }
 
 // Flame is what the hook works with: the real tools.
-func (s *Session) Flame() hosts.Flame {
-	return hosts.Flame{Project: s.P, OwnTool: func(name string) bool { return slices.Contains(tools.Names(), name) }}
+func (s *Session) Flame() hosts.HookEnv {
+	return hosts.HookEnv{Project: s.P, OwnTool: func(name string) bool { return slices.Contains(tools.Names(), name) }}
 }
 
 // Raw takes in one event, in one transaction at most.
@@ -242,7 +242,7 @@ func (s *Session) Lines(path string, lines ...any) {
 
 // By is the session as a caller.
 func (s *Session) By() project.Caller {
-	return project.Caller{Session: s.ID, Host: s.Host.Name, Trust: project.Stamped}
+	return project.Caller{Session: s.ID, Host: s.Host.Name, Trust: project.TrustHook}
 }
 
 // Push starts a frame below the session's.

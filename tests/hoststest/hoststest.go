@@ -24,7 +24,7 @@ func Reached(clients map[string]hosts.Client) hosts.Registry {
 	known := Known()
 	for i, h := range known {
 		if client, given := clients[h.Name]; given {
-			known[i].On = func(hosts.Machine) hosts.Client { return client }
+			known[i].Client = func(hosts.Machine) hosts.Client { return client }
 		}
 	}
 	return known

@@ -72,10 +72,10 @@ const (
 
 // compare converges the answers of a pair.
 func (p pair) compare() (finding, error) {
-	input := func(id, answer string) converge.Input {
-		return converge.Input{SubagentID: id, Outcome: core.AgentCompleted, Answer: answer}
+	input := func(id, answer string) converge.AgentResult {
+		return converge.AgentResult{SubagentID: id, Outcome: core.AgentCompleted, Answer: answer}
 	}
-	result, err := converge.Converge([]converge.Input{input("a", p.A), input("b", p.B)}, converge.Options{
+	result, err := converge.Converge([]converge.AgentResult{input("a", p.A), input("b", p.B)}, converge.Options{
 		Strategy: converge.StrategyMerge, RelativeTolerance: p.Tolerance,
 	})
 	switch {

@@ -24,21 +24,22 @@ const yonder = "yonder"
 // yonderHost returns flame's knowledge of it: everything that a host needs.
 func yonderHost() hosts.Host {
 	return hosts.Host{
-		Name: yonder, Title: "Yonder", Program: yonder, Adds: "one line", ByHand: "yonder add flame",
-		SessionVariable: "YONDER_TALK", Inside: "YONDER", Variables: []string{"YONDER", "YONDER_TALK"},
+		Name: yonder, Title: "Yonder", Program: yonder, Adds: "one line", ManualSetup: "yonder add flame",
+		SessionVariable: "YONDER_TALK", MarkerVariable: "YONDER", UnsetForAgents: []string{"YONDER", "YONDER_TALK"},
 		Tools: hosts.Tools{
-			{Name: "peek", Does: hosts.Reads, Same: []string{"Read"}}, {Name: "scribble", Does: hosts.Edits, Same: []string{"Edit", "Write"}},
-			{Name: "obey", Does: hosts.Runs, Same: []string{"Bash"}}, {Name: "fork", Does: hosts.Spawns},
+			{Name: "peek", Effect: hosts.EffectRead, Canonical: []string{"Read"}},
+			{Name: "scribble", Effect: hosts.EffectEdit, Canonical: []string{"Edit", "Write"}},
+			{Name: "obey", Effect: hosts.EffectRun, Canonical: []string{"Bash"}}, {Name: "fork", Effect: hosts.EffectSpawn},
 		},
-		Joint: "@", Keys: []hosts.Key{{Name: "altitude", Passed: true}},
-		Logs: transcripts.Formats{talks}, Prints: talks,
-		NewSession: func() string { return project.NewID("talk") }, Talk: []string{"open"},
+		MCPSeparator: "@", Keys: []hosts.Key{{Name: "altitude", Passed: true}},
+		Logs: transcripts.Formats{talks}, RunFormat: talks,
+		NewSession: func() string { return project.NewID("talk") }, ResumeArgs: []string{"open"},
 		Resumes: func(session string) bool { return strings.HasPrefix(session, "talk") },
 		Hook:    heard, Patience: time.Second,
 		Events: func() []hosts.EventDoc {
 			return []hosts.EventDoc{{Event: "asked", Does: "Names the session's root frame."}}
 		},
-		On: func(m hosts.Machine) hosts.Client { return client{m} },
+		Client: func(m hosts.Machine) hosts.Client { return client{m} },
 	}
 }
 
@@ -63,24 +64,24 @@ func readLine(text []byte) core.Message {
 		return core.Message{Role: core.RoleOther, Raw: slices.Clone(text)}
 	}
 	m := core.Message{ID: l.Says, Role: core.RoleAssistant, Session: l.Talk, Parts: []core.Part{{Type: core.PartText, Text: l.Says}}, Final: l.Over}
-	m.Notes = []core.AgentNote{{ID: l.Talk, State: core.AgentActive}}
+	m.Notes = []core.AgentInfo{{ID: l.Talk, State: core.AgentActive}}
 	if l.Over {
-		m.Notes = []core.AgentNote{{ID: l.Talk, State: core.AgentCompleted, Result: l.Says}}
+		m.Notes = []core.AgentInfo{{ID: l.Talk, State: core.AgentCompleted, Result: l.Says}}
 	}
 	return m
 }
 
 // heard handles its only event.
-func heard(ctx context.Context, flame hosts.Flame, raw []byte) (answer []byte, err error) {
+func heard(ctx context.Context, flame hosts.HookEnv, raw []byte) (answer []byte, err error) {
 	var event struct{ Talk, Asked, N string }
 	if err := json.Unmarshal(raw, &event); err != nil || event.Talk == "" {
 		return nil, err
 	}
-	by := project.Caller{Session: event.Talk, Host: yonder, Trust: project.Stamped, Event: "asked"}
+	by := project.Caller{Session: event.Talk, Host: yonder, Trust: project.TrustHook, Event: "asked"}
 	err = turns.OnEvent(ctx, flame.Project, flame.Marks, false, func(p *project.Project) error {
 		answer = []byte("noted")
 		_, err := turns.Begin(ctx, p, by, turns.Prompt{
-			ID: event.N, Text: event.Asked, FromUser: true, Standing: project.Standing{Mode: string(hosts.AcceptEdits)},
+			ID: event.N, Text: event.Asked, FromUser: true, Standing: project.SessionPermissions{Mode: string(hosts.ModeAcceptEdits)},
 		})
 		return err
 	})
@@ -91,20 +92,20 @@ func heard(ctx context.Context, flame hosts.Flame, raw []byte) (answer []byte, e
 type client struct{ hosts.Machine }
 
 func (c client) file(scope hosts.Scope) string {
-	if scope == hosts.Project {
+	if scope == hosts.ScopeProject {
 		return filepath.Join(c.ProjectDir, ".yonder")
 	}
 	return filepath.Join(c.Home, ".yonder")
 }
 
-func (c client) Install(_ context.Context, scope hosts.Scope) ([]hosts.Step, error) {
+func (c client) Install(_ context.Context, scope hosts.Scope) ([]hosts.SetupStep, error) {
 	if _, err := yonderHost().Find(c.Machine); err != nil {
 		return nil, err
 	}
 	return c.Files(scope).Write(c.file(scope), []byte(c.Binary()+" hook "+yonder+"\n"), 0o644)
 }
 
-func (c client) Remove(_ context.Context, scope hosts.Scope) ([]hosts.Step, error) {
+func (c client) Remove(_ context.Context, scope hosts.Scope) ([]hosts.SetupStep, error) {
 	return c.Files(scope).Remove(c.file(scope), c.Home), nil
 }
 
@@ -118,9 +119,11 @@ func (c client) Status(context.Context) (status hosts.Status, err error) {
 	return status, nil
 }
 
-func scopes() iter.Seq[hosts.Scope] { return slices.Values([]hosts.Scope{hosts.User, hosts.Project}) }
+func scopes() iter.Seq[hosts.Scope] {
+	return slices.Values([]hosts.Scope{hosts.ScopeUser, hosts.ScopeProject})
+}
 
-func (c client) Launch(child hosts.Child) (hosts.Launch, error) {
+func (c client) Launch(child hosts.LaunchSpec) (hosts.Launch, error) {
 	program, err := yonderHost().Find(c.Machine)
 	return hosts.Launch{Command: []string{program, "run", child.Session, child.Tools.String()}, Stdin: child.Prompt}, err
 }

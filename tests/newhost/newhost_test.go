@@ -70,7 +70,7 @@ func program(in io.Reader, out, errs io.Writer) *app.App {
 				Setup: plan.Setup{
 					Project: p, Data: at.Data.Path, Dir: at.Worktree, Bounds: plan.DefaultBounds(), Hosts: registry(), Machine: machine,
 					Catalog: func(checkout string) definition.Catalog {
-						return definition.Load(registry(), definition.Dirs(registry(), machine.At(checkout)))
+						return definition.Load(registry(), definition.Dirs(registry(), machine.InProject(checkout)))
 					},
 				},
 				Root: at.Dir, Program: program, Start: supervise.Start,
@@ -143,21 +143,21 @@ func TestAHostIsOneValue(t *testing.T) {
 func TestHook(t *testing.T) { hooktest.Run(t, yonderHost(), "testdata") }
 
 // spawn has an agent work for the session, under a real supervisor, until its end.
-func spawn(t *testing.T) record.Run {
+func spawn(t *testing.T) record.Agent {
 	t.Helper()
 	at, err := place.Given(os.Getenv("FLAME_PROJECT_DIR"), "/", os.Getenv("HOME"), nil)
 	require.NoError(t, err)
-	at.Data = place.FolderOf(at, place.Surroundings{FlameDir: os.Getenv("FLAME_DIR"), Home: os.Getenv("HOME")}, git.FirstCommit)
+	at.Data = place.FolderOf(at, place.Env{FlameDir: os.Getenv("FLAME_DIR"), Home: os.Getenv("HOME")}, git.FirstCommit)
 	a := program(nil, nil, nil)
 	p, closeProject := a.Open(at, true)
 	defer func() { assert.NoError(t, closeProject()) }()
 	service := a.Agents(p, at)
-	by := project.Caller{Session: "talk-1", Host: yonder, Trust: project.Stamped}
+	by := project.Caller{Session: "talk-1", Host: yonder, Trust: project.TrustHook}
 	run, err := service.Spawn(t.Context(), by, plan.Request{Type: "analyzer", Prompt: "Look"})
 	require.NoError(t, err)
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	run, err = service.Wait(ctx, run.ID, func(record.Run) {})
+	run, err = service.Wait(ctx, run.ID, func(record.Agent) {})
 	require.NoError(t, err)
 	result, err := service.Result(t.Context(), run.ID)
 	require.NoError(t, err)

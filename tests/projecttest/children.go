@@ -12,21 +12,21 @@ import (
 
 // Child returns a subagent's session below the session s, in OpenCode.
 func Child(id string) project.Caller {
-	return project.Caller{Session: id, Parent: "s", Host: "opencode", Trust: project.Stamped}
+	return project.Caller{Session: id, Parent: "s", Host: "opencode", Trust: project.TrustHook}
 }
 
 // Agent returns a subagent's session below the session s, in Claude Code.
 func Agent(id string) project.Caller {
-	return project.Caller{Session: id, Parent: "s", Host: "claude-code", Trust: project.Stamped}
+	return project.Caller{Session: id, Parent: "s", Host: "claude-code", Trust: project.TrustHook}
 }
 
 // Completed returns the end of a child that completed with a last message.
-func Completed(child, last string) children.Ended {
-	return children.Ended{Session: child, End: core.ChildCompleted, Last: last}
+func Completed(child, last string) children.EndReport {
+	return children.EndReport{Session: child, End: core.ChildCompleted, Last: last}
 }
 
 // EndChild reports a child's end twice, as a host does if flame is installed twice.
-func (f *Fixture) EndChild(by project.Caller, ended children.Ended) {
+func (f *Fixture) EndChild(by project.Caller, ended children.EndReport) {
 	f.T.Helper()
 	require.NoError(f.T, children.End(f.Ctx, f.Project, by, ended))
 	drawn := f.Draw()
@@ -45,7 +45,7 @@ func (f *Fixture) StartChild(id, title string) core.Session {
 // Spawn asks for a child by a call and returns the context that it begins with.
 func (f *Fixture) Spawn(by project.Caller, call, description string) string {
 	f.T.Helper()
-	context, err := children.Spawn(f.Ctx, f.Project, by, children.Call{ID: call, Description: description, AgentType: "general-purpose"})
+	context, err := children.Spawn(f.Ctx, f.Project, by, children.SpawnCall{ID: call, Description: description, AgentType: "general-purpose"})
 	require.NoError(f.T, err)
 	return context
 }
@@ -53,7 +53,7 @@ func (f *Fixture) Spawn(by project.Caller, call, description string) string {
 // Bind reports the session of the child that a call asked for.
 func (f *Fixture) Bind(by project.Caller, call, child string) {
 	f.T.Helper()
-	known, err := children.Bind(f.Ctx, f.Project, by, children.Start{Call: call, Session: child})
+	known, err := children.Bind(f.Ctx, f.Project, by, children.ChildStart{Call: call, Session: child})
 	require.NoError(f.T, err)
 	require.True(f.T, known)
 }
@@ -64,7 +64,7 @@ func (f *Fixture) SpawnAll(by project.Caller, goals ...string) {
 	f.T.Helper()
 	for _, goal := range goals {
 		f.Spawn(by, "call-"+goal, goal)
-		require.NoError(f.T, children.Launched(f.Ctx, f.Project, by, children.Start{Call: "call-" + goal, Session: goal}))
+		require.NoError(f.T, children.Launched(f.Ctx, f.Project, by, children.ChildStart{Call: "call-" + goal, Session: goal}))
 	}
 }
 

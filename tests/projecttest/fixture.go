@@ -95,7 +95,7 @@ func Proven(t *testing.T, p *project.Project, tool, call string, arguments []byt
 
 // Host returns a session that a hook vouches for.
 func Host(session string) project.Caller {
-	return project.Caller{Session: session, Host: "claude-code", Trust: project.Stamped}
+	return project.Caller{Session: session, Host: "claude-code", Trust: project.TrustHook}
 }
 
 // Shell is a person at a shell.
@@ -115,7 +115,7 @@ func (f *Fixture) Prompt(by project.Caller, id, text string) string {
 // Rest reports that a session's turn ended by itself, with a last message.
 func (f *Fixture) Rest(by project.Caller, last string) {
 	f.T.Helper()
-	require.NoError(f.T, turns.End(f.Ctx, f.Project, by, turns.Turn{LastMessage: last, Running: []string{}}))
+	require.NoError(f.T, turns.End(f.Ctx, f.Project, by, turns.EndReport{LastMessage: last, Running: []string{}}))
 }
 
 // End reports the end of a session.
@@ -283,9 +283,9 @@ func Sum(counts map[core.Status]int) (n int) {
 }
 
 // ReadActivity calls look with the recorded activity of a frame.
-func (f *Fixture) ReadActivity(frame string, look func(autonomy.Activity)) {
+func (f *Fixture) ReadActivity(frame string, look func(autonomy.FrameActivity)) {
 	f.T.Helper()
-	var a autonomy.Activity
+	var a autonomy.FrameActivity
 	require.NoError(f.T, f.Store.View(f.Ctx, func(tx project.Tx) error {
 		_, err := tx.Record("activity", frame, &a)
 		return err
@@ -294,7 +294,7 @@ func (f *Fixture) ReadActivity(frame string, look func(autonomy.Activity)) {
 }
 
 // Scene returns what flame noted of the conversation of a caller's session.
-func (f *Fixture) Scene(by project.Caller) (scene autonomy.Scene) {
+func (f *Fixture) Scene(by project.Caller) (scene autonomy.SessionActivity) {
 	f.T.Helper()
 	require.NoError(f.T, f.Store.View(f.Ctx, func(tx project.Tx) error {
 		_, err := tx.Record("scene", by.Session, &scene)
@@ -340,7 +340,7 @@ func CountOf(all Frames) map[core.Status]int {
 
 // Current returns the caller's current frame; ok is false without one.
 func Current(ctx context.Context, p *project.Project, by project.Caller) (frame core.Frame, ok bool, err error) {
-	err = p.View(ctx, by, func(s *project.Step) error {
+	err = p.View(ctx, by, func(s *project.Op) error {
 		frame, ok, err = s.Current()
 		return err
 	})

@@ -47,7 +47,7 @@ func (f *Fixture) TakeAway(id string) {
 func (f *Fixture) EndElsewhere(id string) {
 	f.T.Helper()
 	frame := f.Get(id)
-	require.NoError(f.T, frame.Move(core.Completed, f.Now()))
+	require.NoError(f.T, frame.Transition(core.Completed, f.Now()))
 	f.save(frame)
 	require.NoError(f.T, f.Store.Update(f.Ctx, func(tx project.Tx) error {
 		return tx.SetDeadline(project.Deadline{Kind: project.ElsewhereDeadline, Subject: id, Due: f.Clock, Set: f.Clock})

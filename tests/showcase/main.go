@@ -33,7 +33,7 @@ func main() {
 
 func run(ctx context.Context, dir string, touch int) error {
 	noGit := func(context.Context, string) (string, error) { return "", nil }
-	data := place.FolderOf(place.At(dir), place.Surroundings{Home: os.Getenv("HOME")}, noGit)
+	data := place.FolderOf(place.At(dir), place.Env{Home: os.Getenv("HOME")}, noGit)
 	kept := store.Open(data.Path, store.Options{Ready: data.Ready})
 	if touch > 0 {
 		return errors.Join(change(ctx, kept, touch), kept.Close())
@@ -47,7 +47,7 @@ func change(ctx context.Context, s *store.Store, count int) error {
 	const atOnce = 20
 	var frames []core.Frame
 	if err := s.View(ctx, func(tx project.Tx) (err error) {
-		frames, err = tx.Changed(0)
+		frames, err = tx.FramesChangedSince(0)
 		return err
 	}); err != nil || len(frames) == 0 {
 		return err

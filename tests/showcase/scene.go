@@ -91,9 +91,9 @@ func (s *scene) session(of core.Session, from, heard float64, idle ...core.Stret
 }
 
 // agent writes an agent that a session started, with its last output so many minutes ago.
-func (s *scene) agent(run record.Run, asked, last, ended float64, reason string) {
+func (s *scene) agent(run record.Agent, asked, last, ended float64, reason string) {
 	run.Tree, run.Depth, run.Background = run.ParentSession, 1, true
-	run.Mode, run.Model = record.Choice{Effective: hosts.AcceptEdits}, "sonnet"
+	run.Mode, run.Model = record.ModeChoice{Effective: hosts.ModeAcceptEdits}, "sonnet"
 	run.Limits = supervise.Limits{Idle: 10 * time.Minute, Wall: time.Hour, CostUSD: 5, Retries: 3}
 	run.CreatedAt, run.Progress.LastLine = s.at(asked), s.at(last)
 	run.Progress.Session, run.Progress.Model = run.Session, "claude-sonnet-5"
@@ -104,13 +104,13 @@ func (s *scene) agent(run record.Run, asked, last, ended float64, reason string)
 			Progress: run.Progress, StartedAt: s.at(asked - 0.3), EndedAt: run.EndedAt,
 		}
 	}
-	s.keep(record.Runs.Save(s.tx, run.ID, run))
+	s.keep(record.Agents.Save(s.tx, run.ID, run))
 	for i := range run.Progress.Attempt {
 		between := asked - (asked-last)*float64(i+1)/float64(run.Progress.Attempt+1)
-		s.keep(record.Tell(s.tx, s.at(between), run, core.SubagentRetry, map[string]any{"attempt": i + 1, "reason": "overloaded"}))
+		s.keep(record.Emit(s.tx, s.at(between), run, core.SubagentRetry, map[string]any{"attempt": i + 1, "reason": "overloaded"}))
 	}
 	if run.State.Ended() {
-		s.keep(record.Tell(s.tx, run.EndedAt, run, core.SubagentStop, map[string]any{"state": run.State, "reason": reason}))
+		s.keep(record.Emit(s.tx, run.EndedAt, run, core.SubagentStop, map[string]any{"state": run.State, "reason": reason}))
 	}
 }
 
@@ -172,18 +172,18 @@ func pause(try int) time.Duration {
 
 // conflict writes two agents that disagree, and the convergence that waits for a person.
 func (s *scene) conflict() {
-	var inputs []converge.Input
+	var inputs []converge.AgentResult
 	for i, side := range []struct{ id, host, task, code, tries string }{
 		{"agent-f1u2l3l4", claudecode.Name, "Pauses with full jitter", fullJitter, "8"},
 		{"agent-e5q6u7a8", opencode.Name, "Pauses with a cap and equal jitter", equalJitter, "12"},
 	} {
 		session, ended := "agent-session-"+string(rune('4'+i)), 25-float64(i)
-		s.agent(record.Run{
+		s.agent(record.Agent{
 			ID: side.id, ParentSession: today, Session: session, Frame: "frame-agnt000" + string(rune('4'+i)), Host: side.host,
 			Type: "builder", State: core.AgentCompleted, Description: side.task, Prompt: "Write the pauses between tries.",
 			Progress: supervise.Progress{Text: "Done.", Turns: 8},
 		}, 34, ended, ended, "done")
-		inputs = append(inputs, converge.Input{
+		inputs = append(inputs, converge.AgentResult{
 			SubagentID: side.id, Task: side.task, Outcome: core.AgentCompleted, Decisions: []string{"retry.max_tries: " + side.tries}, CompletedAt: s.at(ended),
 			Files: []converge.File{{Path: "receiver/retry.go", Base: "1", Hash: side.id, Excerpt: side.code}},
 		})
@@ -226,19 +226,19 @@ func (s *scene) agents() {
 	used := func(tokens, usd float64) core.Usage {
 		return core.Usage{TokensIn: int64(tokens * 50), TokensOut: int64(tokens * 50), CacheRead: int64(tokens * 900), CostUSD: usd, ToolCalls: int64(tokens / 8)}
 	}
-	s.agent(record.Run{
+	s.agent(record.Agent{
 		ID: "agent-k3x9a1b2", ParentSession: today, Session: "agent-session-1", Frame: "frame-agnt0001", Host: claudecode.Name, Type: "tester",
 		State: core.AgentActive, Description: "Simulate outages of the receiver and count lost events",
 		Prompt:   "Stop the receiver for 1, 10 and 60 minutes under load and count what is lost.",
 		Progress: supervise.Progress{Text: "The outage of 10 minutes loses nothing; now the one of 60.", LastTool: "Bash", Turns: 14, Usage: used(220, 0.74)},
 	}, 17, -60, 0, "") // an hour ahead: the agent never counts as silent, however slow a test is
-	s.agent(record.Run{
+	s.agent(record.Agent{
 		ID: "agent-q7w2e4r6", ParentSession: today, Session: "agent-session-2", Frame: "frame-agnt0002", Host: claudecode.Name, Type: "analyzer",
 		State:       core.AgentError,
 		Description: "Measure what verifying costs", Prompt: "Measure Ed25519 and HMAC over bodies of 1 KB, 100 KB and 1 MB.",
 		Progress: supervise.Progress{Text: "The benchmark does not build here.", LastTool: "Bash", Turns: 9, Usage: used(150, 0.5)},
 	}, 72, 59, 58, "the host ended with status 1")
-	s.agent(record.Run{
+	s.agent(record.Agent{
 		ID: "agent-m5n8b2v4", ParentSession: today, Session: "agent-session-3", Frame: "frame-agnt0003", Host: opencode.Name, Type: "explorer",
 		State:       core.AgentCompleted,
 		Description: "Find every place that reads the old key", Prompt: "List every file and line that reads WEBHOOK_SECRET.",

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
-	"flame/core/digest"
+	"flame/core/summaries"
 	"flame/project"
 )
 
@@ -39,12 +39,12 @@ func surroundings(t *testing.T, kept project.Store) {
 		require.NoError(t, tx.SaveFrame(core.Frame{ID: "orphan", Parent: "gone", Status: core.Failed}))
 		require.NoError(t, tx.SaveFrame(core.Frame{ID: "other orphan", Parent: "gone", Status: core.Completed}))
 	})
-	for _, most := range []project.Most{{Ancestors: 200, Near: 20, Uncles: 5, Tiers: 3}, {Ancestors: 1, Near: 2, Uncles: 2, Tiers: 2}} {
+	for _, most := range []project.RelativesLimit{{Ancestors: 200, Near: 20, Uncles: 5, Tiers: 3}, {Ancestors: 1, Near: 2, Uncles: 2, Tiers: 2}} {
 		assertSurroundings(t, kept, most)
 	}
 }
 
-func assertSurroundings(t *testing.T, kept project.Store, most project.Most) {
+func assertSurroundings(t *testing.T, kept project.Store, most project.RelativesLimit) {
 	View(t, kept, func(tx project.Tx) {
 		all, err := tx.FindFrames(project.FrameQuery{Archived: true})
 		require.NoError(t, err)
@@ -81,10 +81,10 @@ func outcomes(t *testing.T, kept project.Store) {
 	})
 	View(t, kept, func(tx project.Tx) {
 		for i := range frames {
-			got, err := tx.Outcomes(project.Ended{Below: []string{id(i), "none"}, Each: 6, Limit: 1000})
+			got, err := tx.Outcomes(project.OutcomeQuery{Below: []string{id(i), "none"}, Each: 6, Limit: 1000})
 			require.NoError(t, err)
-			want := digest.Below{}
-			outcomesBelow(t, tx, id(i), digest.Levels, want)
+			want := summaries.EndedByParent{}
+			outcomesBelow(t, tx, id(i), summaries.MaxLevels, want)
 			require.Len(t, got, len(want), id(i))
 			for parent := range want {
 				once := map[string]core.Frame{}
@@ -94,17 +94,17 @@ func outcomes(t *testing.T, kept project.Store) {
 				require.ElementsMatch(t, want[parent], slices.Collect(maps.Values(once)))
 			}
 		}
-		few, err := tx.Outcomes(project.Ended{Below: []string{id(0), id(1), id(2)}, Each: 6, Limit: 4})
+		few, err := tx.Outcomes(project.OutcomeQuery{Below: []string{id(0), id(1), id(2)}, Each: 6, Limit: 4})
 		require.NoError(t, err)
 		for i := range frames {
-			got, err := tx.Outcomes(project.Ended{Summarized: []string{id(i)}, Each: 6, Limit: 1000})
+			got, err := tx.Outcomes(project.OutcomeQuery{Summarized: []string{id(i)}, Each: 6, Limit: 1000})
 			require.NoError(t, err)
 			q := project.FrameQuery{Parent: id(i), Order: project.RecentFirst}
 			deciding := slices.DeleteFunc(find(t, tx, q, 6, core.Completed, core.Failed, core.Blocked), func(f core.Frame) bool { return len(f.Decisions) == 0 })
 			require.ElementsMatch(t, deciding, got[id(i)])
 		}
 		for i := range frames {
-			got, err := tx.Outcomes(project.Ended{All: id(i), Each: 6, Limit: 5000})
+			got, err := tx.Outcomes(project.OutcomeQuery{All: id(i), Each: 6, Limit: 5000})
 			require.NoError(t, err)
 			once := map[string]core.Frame{}
 			for _, f := range slices.Concat(slices.Collect(maps.Values(got))...) {
@@ -113,7 +113,7 @@ func outcomes(t *testing.T, kept project.Store) {
 			want := map[string]core.Frame{}
 			beneath(t, tx, id(i), want)
 			require.Equal(t, want, once, id(i))
-			first, err := tx.Outcomes(project.Ended{All: id(i), Each: 6, Limit: 3})
+			first, err := tx.Outcomes(project.OutcomeQuery{All: id(i), Each: 6, Limit: 3})
 			require.NoError(t, err)
 			require.LessOrEqual(t, len(slices.Concat(slices.Collect(maps.Values(first))...)), 3)
 		}
@@ -127,7 +127,7 @@ func outcomes(t *testing.T, kept project.Store) {
 }
 
 // outcomesBelow adds the frames that ended below a frame to all.
-func outcomesBelow(t *testing.T, tx project.Tx, parent string, levels int, all digest.Below) {
+func outcomesBelow(t *testing.T, tx project.Tx, parent string, levels int, all summaries.EndedByParent) {
 	q := project.FrameQuery{Parent: parent, Order: project.RecentFirst}
 	ended := find(t, tx, q, 6, core.Completed, core.Failed, core.Blocked)
 	if len(ended) == 0 {
@@ -153,7 +153,7 @@ func beneath(t *testing.T, tx project.Tx, parent string, all map[string]core.Fra
 }
 
 // around composes Surroundings of a frame from single queries.
-func around(t *testing.T, tx project.Tx, f core.Frame, most project.Most) (s core.Surroundings) {
+func around(t *testing.T, tx project.Tx, f core.Frame, most project.RelativesLimit) (s core.ContextInput) {
 	ended := func(of core.Frame, q project.FrameQuery, limit int) (told []core.Frame) {
 		for _, found := range find(t, tx, q, limit, core.Completed, core.Failed, core.Blocked) {
 			if found.ID != of.ID {

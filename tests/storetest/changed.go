@@ -21,7 +21,7 @@ type reader struct {
 // look returns the ids of the frames that the reader gets, in order, with a space between.
 func (r *reader) look(t *testing.T, tx project.Tx) string {
 	t.Helper()
-	changed, err := tx.Changed(r.revision)
+	changed, err := tx.FramesChangedSince(r.revision)
 	require.NoError(t, err)
 	if r.revision == 0 {
 		r.frames = map[string]core.Frame{}
@@ -83,7 +83,7 @@ func changed(t *testing.T, kept project.Store) {
 
 	for _, unknown := range []int64{-1, r.revision + 1, 1 << 60} {
 		View(t, kept, func(tx project.Tx) {
-			all, err := tx.Changed(unknown)
+			all, err := tx.FramesChangedSince(unknown)
 			require.NoError(t, err)
 			assert.Len(t, all, 3, "after %d", unknown)
 		})

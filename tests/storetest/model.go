@@ -118,7 +118,7 @@ func (m *model) invalidate(t *testing.T, tx project.Tx, top string) {
 		if f.Status == core.InProgress {
 			inProgress = append(inProgress, f.ID)
 		}
-		if c.Void(&f) {
+		if c.Invalidate(&f) {
 			m.frames[f.ID] = f
 			planned = append(planned, f.ID)
 		}

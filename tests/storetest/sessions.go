@@ -215,7 +215,7 @@ func records(t *testing.T, kept project.Store) {
 		_, err = tx.Record("other", "a", &one)
 		assert.Error(t, err)
 		var seen []string
-		require.NoError(t, tx.Records("setting", project.Which{}, func(id string, decode func(any) error) error {
+		require.NoError(t, tx.Records("setting", project.RecordQuery{}, func(id string, decode func(any) error) error {
 			var each setting
 			require.NoError(t, decode(&each))
 			_, err := tx.Record("other", "a", new(int)) // the transaction is still usable
@@ -224,12 +224,12 @@ func records(t *testing.T, kept project.Store) {
 		}))
 		assert.Equal(t, []string{"aA", "bB <&>"}, seen)
 		for _, of := range []struct {
-			which project.Which
+			which project.RecordQuery
 			want  []string
 		}{
-			{project.Which{}, []string{"a", "b"}}, {project.Which{Prefix: "b"}, []string{"b"}}, {project.Which{Prefix: "c"}, nil},
-			{project.Which{IDs: []string{"b", "none", "a", "b", "it's\x00\"odd"}}, []string{"a", "b"}}, {project.Which{IDs: []string{}}, nil},
-			{project.Which{Prefix: "b", IDs: []string{"a"}}, []string{"a"}},
+			{project.RecordQuery{}, []string{"a", "b"}}, {project.RecordQuery{Prefix: "b"}, []string{"b"}}, {project.RecordQuery{Prefix: "c"}, nil},
+			{project.RecordQuery{IDs: []string{"b", "none", "a", "b", "it's\x00\"odd"}}, []string{"a", "b"}}, {project.RecordQuery{IDs: []string{}}, nil},
+			{project.RecordQuery{Prefix: "b", IDs: []string{"a"}}, []string{"a"}},
 		} {
 			var ids []string
 			require.NoError(t, tx.Records("setting", of.which, func(id string, _ func(any) error) error {
@@ -247,7 +247,7 @@ func records(t *testing.T, kept project.Store) {
 			assert.Equal(t, of.want, ids, of.kind)
 		}
 		stop := errors.New("stop")
-		assert.ErrorIs(t, tx.Records("setting", project.Which{}, func(string, func(any) error) error { return stop }), stop)
+		assert.ErrorIs(t, tx.Records("setting", project.RecordQuery{}, func(string, func(any) error) error { return stop }), stop)
 	})
 	Update(t, kept, func(tx project.Tx) {
 		require.NoError(t, tx.DeleteRecord("setting", "a"))

@@ -36,7 +36,7 @@ type backend struct {
 	server *server.MCPServer
 	writes func(tool string) bool
 	log    *slog.Logger
-	aside  Aside
+	aside  HiddenTool
 }
 
 // A connection is one client: its session with the server, the order of its

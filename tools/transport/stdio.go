@@ -43,7 +43,7 @@ const (
 // Calls of hooks go to aside, which this transport alone has: over it only the
 // host itself can call. Each of checks has it ask the client for a sign of life, and end without one.
 func ServeStdio(
-	ctx context.Context, srv *server.MCPServer, writes func(tool string) bool, aside Aside, in io.Reader, out io.Writer, checks <-chan time.Time,
+	ctx context.Context, srv *server.MCPServer, writes func(tool string) bool, aside HiddenTool, in io.Reader, out io.Writer, checks <-chan time.Time,
 ) error {
 	conn, err := backend{srv, writes, slog.Default(), aside}.connect(ctx, stdioSession)
 	if err != nil {

@@ -241,7 +241,7 @@ func TestStdioEndsSoonAfterTheInput(t *testing.T) {
 			fromServer, out := io.Pipe()
 			r := newRig()
 			served := make(chan error, 1)
-			go func() { served <- ServeStdio(t.Context(), r.srv, writing, Aside{}, in, out, nil) }()
+			go func() { served <- ServeStdio(t.Context(), r.srv, writing, HiddenTool{}, in, out, nil) }()
 			for _, line := range []string{initialize, call(1, "note", "one"), call(2, "note", "two")} {
 				_, err := io.WriteString(toServer, line+"\n")
 				require.NoError(t, err)
@@ -288,7 +288,7 @@ func TestStdioReportsADisconnectedClient(t *testing.T) {
 	broken := errors.New("broken pipe")
 	require.NoError(t, fromServer.CloseWithError(broken))
 	ended := make(chan error, 1)
-	go func() { ended <- ServeStdio(t.Context(), newRig().srv, writing, Aside{}, in, out, nil) }()
+	go func() { ended <- ServeStdio(t.Context(), newRig().srv, writing, HiddenTool{}, in, out, nil) }()
 	_, err := io.WriteString(toServer, initialize+"\n")
 	require.NoError(t, err)
 	assert.ErrorIs(t, <-ended, broken)
@@ -299,7 +299,7 @@ func TestStdioReportsInputThatFails(t *testing.T) {
 	broken := errors.New("i/o error")
 	in := io.MultiReader(strings.NewReader(initialize+"\n"), iotest.ErrReader(broken))
 	var out strings.Builder
-	assert.ErrorIs(t, ServeStdio(t.Context(), newRig().srv, writing, Aside{}, in, &out, nil), broken)
+	assert.ErrorIs(t, ServeStdio(t.Context(), newRig().srv, writing, HiddenTool{}, in, &out, nil), broken)
 	assert.Contains(t, out.String(), `"protocolVersion":"2025-11-25"`, "what came before is answered")
 }
 
@@ -363,7 +363,7 @@ func TestTheSubscriptionsOfASessionAreBounded(t *testing.T) {
 // listening has the rig take in calls of hooks: each is answered with its arguments.
 func listening() *rig {
 	r := newRig()
-	r.aside = Aside{Tool: "hook", Model: "host/call", Answer: func(_ context.Context, arguments json.RawMessage) string {
+	r.aside = HiddenTool{Tool: "hook", Model: "host/call", Answer: func(_ context.Context, arguments json.RawMessage) string {
 		if string(arguments) == `"explode"` {
 			panic("boom")
 		}

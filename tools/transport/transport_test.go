@@ -32,7 +32,7 @@ type rig struct {
 	srv     *server.MCPServer
 	holding chan string   // the tool "hold" says here that it began
 	release chan struct{} // and goes on when this is closed
-	aside   Aside
+	aside   HiddenTool
 	checks  chan time.Time // of stdio
 
 	mu    sync.Mutex

@@ -130,15 +130,15 @@ var rolloutAsides = map[string]bool{"turn_context": true, "world_state": true, "
 // line reads a line of a thread's file.
 func (r *rollout) line(text []byte) core.Message {
 	var l entry
-	if !transcripts.Loose(text, &l) {
-		return transcripts.Other(text)
+	if !transcripts.DecodeLenient(text, &l) {
+		return transcripts.OtherMessage(text)
 	}
 	p := l.Payload
 	m := core.Message{Session: r.thread, Time: core.Millis(l.Time)}
 	if l.Type != "session_meta" && r.isCopy(l) {
 		r.model = cmp.Or(p.Model, r.model)
 		r.counted(p.Info)
-		return transcripts.Aside(transcripts.Noted(text, r.thread), true)
+		return transcripts.MarkIrrelevant(transcripts.AgentMessage(text, r.thread), true)
 	}
 	switch l.Type {
 	case "session_meta":
@@ -162,7 +162,7 @@ func (r *rollout) line(text []byte) core.Message {
 			return m
 		}
 	}
-	return transcripts.Aside(transcripts.Noted(text, r.thread), rolloutAsides[l.Type])
+	return transcripts.MarkIrrelevant(transcripts.AgentMessage(text, r.thread), rolloutAsides[l.Type])
 }
 
 // begins reads a session_meta: the thread's own, or a copy of another's.
@@ -175,9 +175,9 @@ func (r *rollout) begins(text []byte, l entry) core.Message {
 	case p.ID != r.thread:
 		r.copied = r.copied || !r.spoke
 		r.watch = r.copied
-		return transcripts.Aside(transcripts.Noted(text, r.thread), true)
+		return transcripts.MarkIrrelevant(transcripts.AgentMessage(text, r.thread), true)
 	}
-	return transcripts.Noted(text, r.thread, core.AgentNote{
+	return transcripts.AgentMessage(text, r.thread, core.AgentInfo{
 		ID: r.thread, Parent: p.parent(), Spawn: p.parent() != "", Type: cmp.Or(p.Role, p.Source.Subagent.Spawn.Role),
 		Started: core.Millis(l.Time), State: core.AgentActive,
 	})
@@ -185,7 +185,7 @@ func (r *rollout) begins(text []byte, l entry) core.Message {
 
 // event reads what Codex says about a turn.
 func (r *rollout) event(text []byte, p payload) core.Message {
-	n := core.AgentNote{ID: r.thread}
+	n := core.AgentInfo{ID: r.thread}
 	switch p.Type {
 	case "task_started":
 		n.State = core.AgentActive
@@ -201,9 +201,9 @@ func (r *rollout) event(text []byte, p payload) core.Message {
 		}
 	}
 	if r.thread == "" || n.State == "" { // without a thread, the reading began behind the first line
-		return transcripts.Aside(transcripts.Noted(text, r.thread), true)
+		return transcripts.MarkIrrelevant(transcripts.AgentMessage(text, r.thread), true)
 	}
-	return transcripts.Noted(text, r.thread, n)
+	return transcripts.AgentMessage(text, r.thread, n)
 }
 
 // item returns m as the message of an item of the conversation; without a role if it is none.
@@ -230,8 +230,8 @@ func (r *rollout) item(m core.Message, p payload) core.Message {
 		var made struct {
 			Agent string `json:"agent_id"`
 		}
-		if strings.HasPrefix(part.Text, `{"agent_id":`) && transcripts.Loose([]byte(part.Text), &made) && made.Agent != "" {
-			m.Notes = []core.AgentNote{{ID: made.Agent, Call: p.Call, Spawn: true, Parent: r.thread}}
+		if strings.HasPrefix(part.Text, `{"agent_id":`) && transcripts.DecodeLenient([]byte(part.Text), &made) && made.Agent != "" {
+			m.Notes = []core.AgentInfo{{ID: made.Agent, Call: p.Call, Spawn: true, Parent: r.thread}}
 		}
 	default:
 		return m
@@ -271,23 +271,23 @@ func IsOwn(text string) bool {
 }
 
 // notified returns what a message of Codex's own says about the end of a subagent.
-func notified(text string, own bool) []core.AgentNote {
+func notified(text string, own bool) []core.AgentInfo {
 	text, found := strings.CutPrefix(strings.TrimSuffix(strings.TrimSpace(text), "</subagent_notification>"), "<subagent_notification>")
 	var told struct {
 		Agent  string            `json:"agent_path"`
 		ID     string            `json:"agent_id"` // of older clients
 		Status map[string]string `json:"status"`
 	}
-	if !own || !found || !transcripts.Loose([]byte(text), &told) || told.Agent+told.ID == "" {
+	if !own || !found || !transcripts.DecodeLenient([]byte(text), &told) || told.Agent+told.ID == "" {
 		return nil
 	}
-	n := core.AgentNote{ID: cmp.Or(told.Agent, told.ID)}
+	n := core.AgentInfo{ID: cmp.Or(told.Agent, told.ID)}
 	for status, last := range told.Status {
 		if n.State = states[status]; n.State == core.AgentCompleted {
 			n.Result = last
 		}
 	}
-	return []core.AgentNote{n}
+	return []core.AgentInfo{n}
 }
 
 // exit finds the status of a command that has ended.
@@ -317,11 +317,11 @@ func (i piece) files() (changes []core.FileChange) {
 		c := i.Changes[path]
 		switch c.Type {
 		case "add":
-			changes = append(changes, transcripts.Whole(c.Content).Of(path, core.FileAdded))
+			changes = append(changes, transcripts.NewFilePatch(c.Content).Of(path, core.FileAdded))
 		case "delete":
-			changes = append(changes, transcripts.Gone(c.Content).Of(path, core.FileDeleted))
+			changes = append(changes, transcripts.DeletedFilePatch(c.Content).Of(path, core.FileDeleted))
 		case "update":
-			change := transcripts.Told(c.Diff).Of(path, core.FileModified)
+			change := transcripts.ParseDiff(c.Diff).Of(path, core.FileModified)
 			if c.MovedTo != "" {
 				change.Path, change.From = c.MovedTo, path
 			}
@@ -349,7 +349,7 @@ func summaryOf(message string) string {
 // for a session, by the beginning of its file.
 func Begun(head []byte) (folder, parent string) {
 	head, _, _ = bytes.Cut(head, []byte("\n"))
-	if l := new(entry); transcripts.Loose(head, l) && l.Type == "session_meta" {
+	if l := new(entry); transcripts.DecodeLenient(head, l) && l.Type == "session_meta" {
 		return l.Payload.Folder, l.Payload.parent()
 	}
 	return "", ""
@@ -359,7 +359,7 @@ func Begun(head []byte) (folder, parent string) {
 // beginning of its file.
 func Origin(head []byte) string {
 	head, _, _ = bytes.Cut(head, []byte("\n"))
-	if l := new(entry); transcripts.Loose(head, l) && l.Type == "session_meta" {
+	if l := new(entry); transcripts.DecodeLenient(head, l) && l.Type == "session_meta" {
 		return l.Payload.Forked
 	}
 	return ""
@@ -376,7 +376,7 @@ func Summary(end []byte) string { return summaryOf(last(end, `"type":"compacted"
 // last returns the last payload of a kind that a mark of its line names.
 func last(end []byte, mark string) payload {
 	for line := range transcripts.Backwards(end) {
-		if l := new(entry); bytes.Contains(line[:min(len(line), 256)], []byte(mark)) && transcripts.Loose(line, l) {
+		if l := new(entry); bytes.Contains(line[:min(len(line), 256)], []byte(mark)) && transcripts.DecodeLenient(line, l) {
 			return l.Payload
 		}
 	}

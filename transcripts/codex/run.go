@@ -71,10 +71,10 @@ var states = map[string]core.AgentState{
 
 func (r *run) line(text []byte) core.Message {
 	var l runLine
-	if !transcripts.Loose(text, &l) || l.Type == "" {
-		return transcripts.Aside(transcripts.Other(text), true) // output of a hook or the shell
+	if !transcripts.DecodeLenient(text, &l) || l.Type == "" {
+		return transcripts.MarkIrrelevant(transcripts.OtherMessage(text), true) // output of a hook or the shell
 	}
-	n := core.AgentNote{ID: r.thread}
+	n := core.AgentInfo{ID: r.thread}
 	switch l.Type {
 	case "thread.started":
 		r.thread = cmp.Or(l.Thread, r.thread)
@@ -86,12 +86,12 @@ func (r *run) line(text []byte) core.Message {
 	case "item.started", "item.completed":
 		return r.item(text, l.Item, l.Type == "item.completed")
 	default:
-		return transcripts.Aside(transcripts.Noted(text, r.thread), l.Type == "turn.started" || l.Type == "item.updated" || l.Type == "error")
+		return transcripts.MarkIrrelevant(transcripts.AgentMessage(text, r.thread), l.Type == "turn.started" || l.Type == "item.updated" || l.Type == "error")
 	}
 	if n.ID == "" {
-		return transcripts.Other(text)
+		return transcripts.OtherMessage(text)
 	}
-	return transcripts.Noted(text, r.thread, n)
+	return transcripts.AgentMessage(text, r.thread, n)
 }
 
 // item reads an item that has begun or ended.
@@ -113,7 +113,7 @@ func (r *run) item(text []byte, i done, ended bool) core.Message {
 		m.Parts, m.Usage.ToolCalls = []core.Part{i.call()}, 1
 		return m
 	}
-	return transcripts.Aside(transcripts.Noted(text, r.thread), i.Type == "error" || i.Type == "todo_list")
+	return transcripts.MarkIrrelevant(transcripts.AgentMessage(text, r.thread), i.Type == "error" || i.Type == "todo_list")
 }
 
 // call returns the call that an item is about.
@@ -145,18 +145,18 @@ func (i done) result() core.Part {
 }
 
 // notes returns what an item says about subagents.
-func (i done) notes(thread string, ended bool) (notes []core.AgentNote) {
+func (i done) notes(thread string, ended bool) (notes []core.AgentInfo) {
 	if i.Type != "collab_tool_call" || !ended {
 		return nil
 	}
 	if i.Tool == string(op.Spawn) { // Codex's own has that name, too
 		for _, id := range i.Agents {
-			notes = append(notes, core.AgentNote{ID: id, Call: i.ID, Spawn: true, Parent: cmp.Or(i.Sender, thread), Prompt: i.Prompt, State: core.AgentActive})
+			notes = append(notes, core.AgentInfo{ID: id, Call: i.ID, Spawn: true, Parent: cmp.Or(i.Sender, thread), Prompt: i.Prompt, State: core.AgentActive})
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(i.States)) {
 		s := i.States[id]
-		n := core.AgentNote{ID: id, State: states[s.Status]}
+		n := core.AgentInfo{ID: id, State: states[s.Status]}
 		switch n.State {
 		case core.AgentCompleted:
 			n.Result = s.Message

@@ -11,14 +11,14 @@ import (
 
 // LastTurn returns the last turn from the end of a thread's file. It decodes only the beginning and
 // end of long texts, and skips unreadable lines.
-func LastTurn(end []byte) (t transcripts.Turn) {
+func LastTurn(end []byte) (t transcripts.TurnSummary) {
 	results := map[string]string{}
 	for line := range transcripts.Backwards(end) {
 		var l entry
 		if len(t.Calls) >= transcripts.MaxTurnCalls {
 			break
 		}
-		if !transcripts.Loose(transcripts.Shortened(line), &l) {
+		if !transcripts.DecodeLenient(transcripts.Shortened(line), &l) {
 			continue
 		}
 		p := l.Payload

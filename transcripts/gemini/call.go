@@ -71,7 +71,7 @@ func (c call) file() string {
 	var args struct {
 		Path string `json:"file_path"`
 	}
-	transcripts.Loose(c.Args, &args)
+	transcripts.DecodeLenient(c.Args, &args)
 	return args.Path
 }
 
@@ -88,7 +88,7 @@ func (c call) files() []core.FileChange {
 	if c.Display.New {
 		kind = core.FileAdded
 	}
-	return transcripts.Credible([]core.FileChange{transcripts.Told(c.Display.Diff).Of(path, kind)})
+	return transcripts.Credible([]core.FileChange{transcripts.ParseDiff(c.Display.Diff).Of(path, kind)})
 }
 
 // A Child is a call that started a subagent, and how it ended.
@@ -106,8 +106,8 @@ var states = map[core.ChildEnd]core.AgentState{
 }
 
 // note returns what the call says about the subagent.
-func (c Child) note(parent string) core.AgentNote {
-	n := core.AgentNote{ID: c.session, Call: c.call, Spawn: true, Parent: parent, Type: c.kind, Prompt: c.Prompt, State: states[c.End]}
+func (c Child) note(parent string) core.AgentInfo {
+	n := core.AgentInfo{ID: c.session, Call: c.call, Spawn: true, Parent: parent, Type: c.kind, Prompt: c.Prompt, State: states[c.End]}
 	if c.End == core.ChildCompleted {
 		n.Result = c.Result
 	} else {
@@ -122,7 +122,7 @@ func (c call) child() (child Child) {
 		Agent  string `json:"agent_name"`
 		Prompt string `json:"prompt"`
 	}
-	if c.Name != InvokeTool || !transcripts.Loose(c.Args, &args) {
+	if c.Name != InvokeTool || !transcripts.DecodeLenient(c.Args, &args) {
 		return child
 	}
 	child.Prompt, child.kind, child.session, child.call = args.Prompt, args.Agent, c.Agent, c.ID
@@ -137,7 +137,7 @@ func (c call) completes() string {
 	var args struct {
 		Result json.RawMessage `json:"result"`
 	}
-	if c.Name != "complete_task" || c.failed() || !transcripts.Loose(c.Args, &args) {
+	if c.Name != "complete_task" || c.failed() || !transcripts.DecodeLenient(c.Args, &args) {
 		return ""
 	}
 	var text string
@@ -155,7 +155,7 @@ var reason = core.Pattern(`(?s)Termination Reason: (\w+)\s*Result:\s*(.*)`)
 // tool that started it: a text, or a list of parts.
 func Ended(answer json.RawMessage) (core.ChildEnd, string) {
 	var text transcripts.Text
-	transcripts.Loose(answer, &text)
+	transcripts.DecodeLenient(answer, &text)
 	return endOf(string(text))
 }
 
@@ -202,7 +202,7 @@ func unwrapped(last string) string {
 func Children(end []byte) (ended []Child) {
 	for line := range transcripts.Backwards(end) {
 		var r record
-		if !strings.Contains(string(line[:min(len(line), maxHead)]), `"gemini"`) || !transcripts.Loose(line, &r) {
+		if !strings.Contains(string(line[:min(len(line), maxHead)]), `"gemini"`) || !transcripts.DecodeLenient(line, &r) {
 			continue
 		}
 		for _, c := range slices.Backward(r.Calls) {
@@ -218,7 +218,7 @@ func Children(end []byte) (ended []Child) {
 func Written(part []byte) (files []string) {
 	for line := range transcripts.Backwards(part) {
 		var r record
-		if !transcripts.Loose(transcripts.Shortened(line), &r) {
+		if !transcripts.DecodeLenient(transcripts.Shortened(line), &r) {
 			continue
 		}
 		for _, c := range r.Calls {

@@ -67,7 +67,7 @@ func messagesOf(line []byte) (lines [][]byte) {
 			Messages []json.RawMessage `json:"messages"`
 		} `json:"$set"`
 	}
-	if !bytes.Contains(line, []byte(`"$set"`)) || !transcripts.Loose(line, &r) || len(r.Set.Messages) == 0 {
+	if !bytes.Contains(line, []byte(`"$set"`)) || !transcripts.DecodeLenient(line, &r) || len(r.Set.Messages) == 0 {
 		return nil
 	}
 	lines = [][]byte{line}
@@ -84,8 +84,8 @@ func document(from io.Reader) iter.Seq2[core.Message, error] {
 			Messages []json.RawMessage `json:"messages"`
 		}
 		whole, err := io.ReadAll(from)
-		if err == nil && !transcripts.Loose(bytes.TrimPrefix(whole, []byte("\ufeff")), &d) {
-			err = transcripts.ErrTorn
+		if err == nil && !transcripts.DecodeLenient(bytes.TrimPrefix(whole, []byte("\ufeff")), &d) {
+			err = transcripts.ErrIncompleteLine
 		}
 		if err != nil {
 			yield(core.Message{}, err)
@@ -168,8 +168,8 @@ const maxTold = 1 << 16
 // line reads a line of a session's file.
 func (c *chat) line(text []byte) core.Message {
 	var r record
-	if !transcripts.Loose(text, &r) {
-		return transcripts.Other(text)
+	if !transcripts.DecodeLenient(text, &r) {
+		return transcripts.OtherMessage(text)
 	}
 	isNew := c.session != "" // else the reading began behind the first line, and they may be old
 	if r.One != nil {
@@ -181,7 +181,7 @@ func (c *chat) line(text []byte) core.Message {
 	}
 	switch {
 	case r.One != nil && !isNew:
-		return transcripts.Aside(transcripts.Noted(text, c.session), true)
+		return transcripts.MarkIrrelevant(transcripts.AgentMessage(text, c.session), true)
 	case r.Set != nil:
 		return c.changed(text, *r.Set)
 	case r.Type == "user":
@@ -190,11 +190,11 @@ func (c *chat) line(text []byte) core.Message {
 		return c.answered(r.message)
 	case r.Session != "" && r.Project != "":
 		c.session, c.subagent = r.Session, r.Kind == "subagent"
-		return transcripts.Noted(text, c.session, core.AgentNote{
+		return transcripts.AgentMessage(text, c.session, core.AgentInfo{
 			ID: c.session, Spawn: c.subagent, Started: core.Millis(r.Started), // a resume writes this line to a new file, and goes on in the old one
 		})
 	}
-	return transcripts.Aside(transcripts.Noted(text, c.session), r.RewindTo != "" || chatAsides[r.Type])
+	return transcripts.MarkIrrelevant(transcripts.AgentMessage(text, c.session), r.RewindTo != "" || chatAsides[r.Type])
 }
 
 // changed reads a line that changes fields of the session.
@@ -205,9 +205,9 @@ func (c *chat) changed(text []byte, set change) core.Message {
 		}
 	}
 	if set.Summary != "" && c.session != "" {
-		return transcripts.Noted(text, c.session, core.AgentNote{ID: c.session, State: core.AgentCompleted, Result: set.Summary})
+		return transcripts.AgentMessage(text, c.session, core.AgentInfo{ID: c.session, State: core.AgentCompleted, Result: set.Summary})
 	}
-	return transcripts.Aside(transcripts.Noted(text, c.session), true)
+	return transcripts.MarkIrrelevant(transcripts.AgentMessage(text, c.session), true)
 }
 
 // snapshots finds the summary of a compaction.
@@ -227,7 +227,7 @@ func (s change) snapshot() (summary string, at core.Millis) {
 // subagent's file the first message is its task.
 func (c *chat) said(text []byte, m message) core.Message {
 	if len(m.Content) == 0 {
-		return transcripts.Aside(transcripts.Noted(text, c.session), true)
+		return transcripts.MarkIrrelevant(transcripts.AgentMessage(text, c.session), true)
 	}
 	words := m.Content.words()
 	read := core.Message{
@@ -236,7 +236,7 @@ func (c *chat) said(text []byte, m message) core.Message {
 	}
 	if c.subagent && !c.asked && words != "" {
 		c.asked = true
-		read.Notes = []core.AgentNote{{ID: c.session, Prompt: words}}
+		read.Notes = []core.AgentInfo{{ID: c.session, Prompt: words}}
 	}
 	return read
 }
@@ -248,7 +248,7 @@ func (c *chat) answered(m message) core.Message {
 		Session: c.session, ID: m.ID, Time: core.Millis(m.Time), Role: core.RoleAssistant, Model: m.Model,
 		Usage: transcripts.Priced(m.Model, m.Tokens.usage()),
 	}
-	state := core.AgentNote{ID: c.session, State: core.AgentActive}
+	state := core.AgentInfo{ID: c.session, State: core.AgentActive}
 	if said := m.Content.String(); len(m.Calls) == 0 && said != "" {
 		state.State, state.Result = core.AgentCompleted, said
 	}
@@ -299,7 +299,7 @@ func (c *content) UnmarshalJSON(raw []byte) error {
 	var parts []struct {
 		Text string `json:"text"`
 	}
-	transcripts.Loose(raw, &parts)
+	transcripts.DecodeLenient(raw, &parts)
 	for _, p := range parts {
 		if p.Text != "" {
 			*c = append(*c, p.Text)

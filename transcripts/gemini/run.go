@@ -65,14 +65,14 @@ func cost(models map[string]spent) (usd float64, unpriced int64) {
 // line reads a line of the output.
 func (r *run) line(text []byte) core.Message {
 	var l runLine
-	if !transcripts.Loose(text, &l) || l.Type == "" {
-		return transcripts.Aside(transcripts.Other(text), true) // words of the client beside the output
+	if !transcripts.DecodeLenient(text, &l) || l.Type == "" {
+		return transcripts.MarkIrrelevant(transcripts.OtherMessage(text), true) // words of the client beside the output
 	}
 	m := core.Message{Session: r.session, Time: core.Millis(l.Time), Model: r.model}
 	switch l.Type {
 	case "init":
 		r.session, r.model = cmp.Or(l.Session, r.session), l.Model
-		return transcripts.Noted(text, r.session, core.AgentNote{ID: r.session, Model: l.Model, State: core.AgentActive})
+		return transcripts.AgentMessage(text, r.session, core.AgentInfo{ID: r.session, Model: l.Model, State: core.AgentActive})
 	case "message":
 		m.Role, m.Parts = core.RoleUser, []core.Part{{Type: core.PartText, Text: WithoutContext(l.Content)}}
 		if l.Role != "user" {
@@ -93,7 +93,7 @@ func (r *run) line(text []byte) core.Message {
 	case "result":
 		return r.ended(text, l)
 	}
-	return transcripts.Aside(transcripts.Noted(text, r.session), l.Type == "error")
+	return transcripts.MarkIrrelevant(transcripts.AgentMessage(text, r.session), l.Type == "error")
 }
 
 // id returns a name for the answer that the lines are parts of.
@@ -102,7 +102,7 @@ func (r *run) id() string { return "answer-" + strconv.Itoa(r.answers) }
 // ended reads the last line.
 func (r *run) ended(text []byte, l runLine) core.Message {
 	s := l.Stats
-	n := core.AgentNote{ID: r.session, State: core.AgentCompleted, Result: r.answer}
+	n := core.AgentInfo{ID: r.session, State: core.AgentCompleted, Result: r.answer}
 	n.Turn = s.usage()
 	n.Turn.ToolCalls = max(0, s.Calls)
 	n.Turn.CostUSD, n.Turn.Unpriced = cost(s.Models)
@@ -110,7 +110,7 @@ func (r *run) ended(text []byte, l runLine) core.Message {
 		n.State, n.Error, n.Result = core.AgentError, cmp.Or(l.Error.Message, l.Message, l.Status), ""
 	}
 	if n.ID == "" {
-		return transcripts.Aside(transcripts.Other(text), true)
+		return transcripts.MarkIrrelevant(transcripts.OtherMessage(text), true)
 	}
-	return transcripts.Noted(text, r.session, n)
+	return transcripts.AgentMessage(text, r.session, n)
 }

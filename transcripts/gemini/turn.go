@@ -16,14 +16,14 @@ const maxHead = 256
 
 // LastTurn returns the last turn from the end of a session's file. It decodes only the beginning and
 // end of long texts, and skips unreadable lines.
-func LastTurn(end []byte) (t transcripts.Turn) {
+func LastTurn(end []byte) (t transcripts.TurnSummary) {
 	read, answered := map[string]bool{}, false
 	for line := range transcripts.Backwards(end) {
 		var r record
 		if len(t.Calls) >= transcripts.MaxTurnCalls {
 			break
 		}
-		if !transcripts.Loose(transcripts.Shortened(line), &r) || r.Set != nil {
+		if !transcripts.DecodeLenient(transcripts.Shortened(line), &r) || r.Set != nil {
 			continue
 		}
 		if r.Type == "user" && r.Content.words() != "" {
@@ -77,7 +77,7 @@ func exit(output string) (status int, ok bool) {
 func Snapshot(end []byte) (summary string, at core.Millis) {
 	for line := range transcripts.Backwards(end) {
 		var r record
-		if bytes.Contains(line, snapshotTag) && transcripts.Loose(line, &r) && r.Set != nil {
+		if bytes.Contains(line, snapshotTag) && transcripts.DecodeLenient(line, &r) && r.Set != nil {
 			if summary, at = r.Set.snapshot(); summary != "" {
 				return summary, at
 			}
@@ -94,7 +94,7 @@ var snapshotTag = []byte("state_snapshot")
 func Calling(end []byte) (answered core.Millis) {
 	for line := range transcripts.Backwards(end) {
 		var r record
-		if !transcripts.Loose(transcripts.Shortened(line), &r) || r.Set != nil {
+		if !transcripts.DecodeLenient(transcripts.Shortened(line), &r) || r.Set != nil {
 			continue
 		}
 		if r.Type == "gemini" && len(r.Calls) == 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"flame/core"
-	"flame/hosts/gateway/dialect"
+	"flame/hosts/gateway/codec"
 )
 
 // form matches the API's errors about contents, or their thoughts, that do not fit together.
@@ -18,7 +18,7 @@ var form = core.Pattern(`(?i)function.?(?:call|response)|signature|\brole\b|\btu
 var tooMany = core.Pattern(`exceeds the maximum number of tokens allowed \(?([0-9]{4,9})\b`)
 
 // fail notes an error of the API.
-func fail(r *dialect.Reader, e gjson.Result) {
+func fail(r *codec.Reader, e gjson.Result) {
 	r.Failed = cmp.Or(int(e.Get("code").Int()), http.StatusInternalServerError)
 	if e.Get("status").Str != "INVALID_ARGUMENT" {
 		return
@@ -37,7 +37,7 @@ func failure(message string) any {
 }
 
 // whole reads an answer that is not a stream of events: one document, or a list of all chunks.
-func whole(r *dialect.Reader, answer gjson.Result) {
+func whole(r *codec.Reader, answer gjson.Result) {
 	if !answer.IsArray() {
 		chunk(r, answer)
 		return
@@ -49,7 +49,7 @@ func whole(r *dialect.Reader, answer gjson.Result) {
 }
 
 // chunk reads a part of an answer. Each has the usage so far.
-func chunk(r *dialect.Reader, part gjson.Result) {
+func chunk(r *codec.Reader, part gjson.Result) {
 	if e := part.Get("error"); e.Exists() {
 		fail(r, e)
 		return
@@ -57,7 +57,7 @@ func chunk(r *dialect.Reader, part gjson.Result) {
 	usage := part.Get("usageMetadata")
 	if r.Model == "" {
 		r.Begin(part.Get("responseId").Str, part.Get("modelVersion").Str, usage)
-	} else if told := dialect.UsageOf(usage); told != nil {
+	} else if told := codec.UsageOf(usage); told != nil {
 		r.Usage = told
 	}
 	candidate := part.Get("candidates.0")
@@ -65,9 +65,9 @@ func chunk(r *dialect.Reader, part gjson.Result) {
 		r.Started()
 		r.AddThought(p.Signature)
 		switch p.Kind {
-		case dialect.Calls:
+		case codec.Calls:
 			r.AddCall(p.ID)
-		case dialect.Words:
+		case codec.Words:
 			r.AddWords(p.Text)
 		}
 	}

@@ -3,11 +3,11 @@ package contents
 import (
 	"flame/core/fold"
 	"flame/hosts"
-	"flame/hosts/gateway/dialect"
+	"flame/hosts/gateway/codec"
 )
 
 // History returns the request's contents in the form that folding reads. They have no times.
-func (r *request) History(w *hosts.Wire) (history []fold.Message) {
-	history, r.names = dialect.History(r.contents, w)
+func (r *request) History(w *hosts.GatewaySpec) (history []fold.Message) {
+	history, r.names = codec.History(r.contents, w)
 	return history
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/tidwall/gjson"
 
 	"flame/core"
-	"flame/hosts/gateway/dialect"
+	"flame/hosts/gateway/codec"
 )
 
 // Dialect returns the API.
-func Dialect() *dialect.Dialect {
-	return &dialect.Dialect{
-		Answers: func(path string) bool { return method().MatchString(path) },
-		Parse:   func(path string, body []byte) (dialect.Request, error) { return parse(path, body) },
-		Event:   chunk, Whole: whole, Failure: failure,
+func Dialect() *codec.Codec {
+	return &codec.Codec{
+		IsModelCall: func(path string) bool { return method().MatchString(path) },
+		Parse:       func(path string, body []byte) (codec.Request, error) { return parse(path, body) },
+		Event:       chunk, Whole: whole, Failure: failure,
 	}
 }
 
@@ -27,33 +27,33 @@ var method = core.Pattern(`^v[0-9a-z]+/models/([^/:]+):(?:generateContent|stream
 type request struct {
 	model    string
 	raw      string
-	names    dialect.Names // of the contents, after History
-	list     dialect.Span  // of the list of contents
-	contents []dialect.Message
+	names    codec.MessageNames // of the contents, after History
+	list     codec.Span         // of the list of contents
+	contents []codec.Message
 }
 
 // Asks returns what the request asks for beside its contents.
-func (r *request) Asks() dialect.Asks { return dialect.Asks{Model: r.model} }
+func (r *request) Asks() codec.Params { return codec.Params{Model: r.model} }
 
 // Names returns the names that History gave.
-func (r *request) Names() dialect.Names { return r.names.Kept() }
+func (r *request) Names() codec.MessageNames { return r.names.Kept() }
 
 // parse reads a body.
 func parse(path string, body []byte) (*request, error) {
 	r := &request{raw: string(body)}
-	found, ok := dialect.Members(r.raw)
+	found, ok := codec.Members(r.raw)
 	list := found["contents"]
 	if !ok || !list.IsArray() {
-		return nil, dialect.ErrUnread
+		return nil, codec.ErrUnread
 	}
 	if model := method().FindStringSubmatch(path); model != nil {
 		r.model = model[1]
 	}
-	r.list = dialect.SpanOf(list)
+	r.list = codec.SpanOf(list)
 	for _, value := range list.Array() {
 		c, ok := readContent(value)
 		if !ok {
-			return nil, dialect.ErrUnread
+			return nil, codec.ErrUnread
 		}
 		r.contents = append(r.contents, c)
 	}
@@ -63,7 +63,7 @@ func parse(path string, body []byte) (*request, error) {
 // roles are the roles of the API.
 var roles = map[string]core.Role{"user": core.RoleUser, "function": core.RoleUser, "model": core.RoleAssistant}
 
-func readContent(value gjson.Result) (c dialect.Message, ok bool) {
+func readContent(value gjson.Result) (c codec.Message, ok bool) {
 	c.Raw = value.Raw
 	keys := 0
 	gjson.Parse(c.Raw).ForEach(func(key, value gjson.Result) bool {
@@ -73,7 +73,7 @@ func readContent(value gjson.Result) (c dialect.Message, ok bool) {
 		case "parts":
 			keys++
 			if ok = value.IsArray(); ok {
-				c.Listed, c.List, c.Parts = true, dialect.SpanOf(value), readParts(value)
+				c.Listed, c.List, c.Parts = true, codec.SpanOf(value), readParts(value)
 			}
 		}
 		return true
@@ -83,11 +83,11 @@ func readContent(value gjson.Result) (c dialect.Message, ok bool) {
 
 // readParts reads the parts of a message. Calls and results without ids get the same ones, as they are in
 // the same order.
-func readParts(list gjson.Result) (parts []dialect.Part) {
-	nth := map[dialect.Kind]int{}
+func readParts(list gjson.Result) (parts []codec.Part) {
+	nth := map[codec.Kind]int{}
 	list.ForEach(func(_, value gjson.Result) bool {
 		p := readPart(value)
-		if p.ID == "" && (p.Kind == dialect.Calls || p.Kind == dialect.Results) {
+		if p.ID == "" && (p.Kind == codec.Calls || p.Kind == codec.Results) {
 			p.ID, p.Made = p.Tool+"#"+strconv.Itoa(nth[p.Kind]), true
 		}
 		nth[p.Kind]++
@@ -97,34 +97,34 @@ func readParts(list gjson.Result) (parts []dialect.Part) {
 	return parts
 }
 
-func readPart(value gjson.Result) dialect.Part {
-	p := dialect.Part{Raw: value.Raw}
+func readPart(value gjson.Result) codec.Part {
+	p := codec.Part{Raw: value.Raw}
 	gjson.Parse(p.Raw).ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
 		case "text":
-			p.Text, p.Kind = value.Str, max(p.Kind, dialect.Words)
+			p.Text, p.Kind = value.Str, max(p.Kind, codec.Words)
 		case "thought":
 			if value.Bool() {
-				p.Kind = max(p.Kind, dialect.Thought)
+				p.Kind = max(p.Kind, codec.Thought)
 			}
 		case "thoughtSignature":
 			p.Signature = value.Str
 		case "inlineData", "fileData":
-			p.Kind = dialect.Media
+			p.Kind = codec.Media
 		case "functionCall":
-			p.Kind, p.ID, p.Tool, p.Input = dialect.Calls, value.Get("id").Str, value.Get("name").Str, value.Get("args")
+			p.Kind, p.ID, p.Tool, p.Input = codec.Calls, value.Get("id").Str, value.Get("name").Str, value.Get("args")
 		case "functionResponse":
-			p.Kind, p.ID, p.Tool, p.Content = dialect.Results, value.Get("id").Str, value.Get("name").Str, value.Get("response")
+			p.Kind, p.ID, p.Tool, p.Content = codec.Results, value.Get("id").Str, value.Get("name").Str, value.Get("response")
 			p.Failed = p.Content.Get("error").Exists()
 		}
 		return true
 	})
 	switch p.Kind {
-	case dialect.Thought:
-	case dialect.Media:
-		p.Tokens = dialect.PictureTokens
+	case codec.Thought:
+	case codec.Media:
+		p.Tokens = codec.PictureTokens
 	default:
-		p.Tokens = dialect.Tokens(len(p.Raw) - len(p.Signature))
+		p.Tokens = codec.Tokens(len(p.Raw) - len(p.Signature))
 	}
 	response := p.Content
 	p.Said = func() string {

@@ -8,7 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"flame/core"
-	"flame/hosts/gateway/dialect"
+	"flame/hosts/gateway/codec"
 )
 
 // form matches the API's errors about messages, or their thinking, that do not fit together.
@@ -21,7 +21,7 @@ var tooMany = core.Pattern(`(?:prompt is too long|exceed context limit): [0-9]+[
 var statuses = map[string]int{"overloaded_error": 529, "rate_limit_error": http.StatusTooManyRequests}
 
 // fail notes an error of the API.
-func fail(r *dialect.Reader, e gjson.Result) {
+func fail(r *codec.Reader, e gjson.Result) {
 	kind := e.Get("type").Str
 	r.Failed = cmp.Or(statuses[kind], http.StatusInternalServerError)
 	if kind != "invalid_request_error" {
@@ -40,7 +40,7 @@ func failure(message string) any {
 }
 
 // whole reads an answer that is not streamed.
-func whole(r *dialect.Reader, m gjson.Result) {
+func whole(r *codec.Reader, m gjson.Result) {
 	switch m.Get("type").Str {
 	case "message":
 	case "error":
@@ -58,23 +58,23 @@ func whole(r *dialect.Reader, m gjson.Result) {
 	r.Whole = true
 }
 
-func begin(r *dialect.Reader, m gjson.Result) {
+func begin(r *codec.Reader, m gjson.Result) {
 	r.Begin(m.Get("id").Str, m.Get("model").Str, m.Get("usage"))
 }
 
-func add(r *dialect.Reader, b dialect.Part) {
+func add(r *codec.Reader, b codec.Part) {
 	switch b.Kind {
-	case dialect.Calls:
+	case codec.Calls:
 		r.AddCall(b.ID)
-	case dialect.Words:
+	case codec.Words:
 		r.AddWords(b.Text)
-	case dialect.Thought:
+	case codec.Thought:
 		r.AddThought(b.Signature)
 	}
 }
 
 // event reads an event of a streamed answer.
-func event(r *dialect.Reader, event gjson.Result) {
+func event(r *codec.Reader, event gjson.Result) {
 	switch event.Get("type").Str {
 	case "message_start":
 		begin(r, event.Get("message"))
@@ -90,7 +90,7 @@ func event(r *dialect.Reader, event gjson.Result) {
 			r.AddThought(delta.Get("signature").Str)
 		}
 	case "message_delta":
-		if usage := dialect.UsageOf(event.Get("usage")); usage != nil {
+		if usage := codec.UsageOf(event.Get("usage")); usage != nil {
 			r.Final = usage
 		}
 	case "error":

@@ -1,12 +1,12 @@
 package messages
 
-import "flame/hosts/gateway/dialect"
+import "flame/hosts/gateway/codec"
 
 // Dialect returns the API.
-func Dialect() *dialect.Dialect {
-	return &dialect.Dialect{
-		Answers: func(path string) bool { return path == "v1/messages" },
-		Parse:   func(_ string, body []byte) (dialect.Request, error) { return parse(body) },
-		Event:   event, Whole: whole, Failure: failure,
+func Dialect() *codec.Codec {
+	return &codec.Codec{
+		IsModelCall: func(path string) bool { return path == "v1/messages" },
+		Parse:       func(_ string, body []byte) (codec.Request, error) { return parse(body) },
+		Event:       event, Whole: whole, Failure: failure,
 	}
 }

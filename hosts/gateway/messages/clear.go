@@ -24,7 +24,7 @@ const clearing = "context-management-"
 // Cleared returns the body with a request that the API itself clears old results of tools, if
 // the headers allow that. Results of flame's tools stay: they report the states of frames. A body
 // that already has such a request stays as it is.
-func (r *request) Cleared(headers http.Header, w *hosts.Wire) []byte {
+func (r *request) Cleared(headers http.Header, w *hosts.GatewaySpec) []byte {
 	const kind = "clear_tool_uses_20250919"
 	if !strings.Contains(strings.Join(headers.Values("Anthropic-Beta"), ","), clearing) {
 		return []byte(r.raw)
@@ -36,7 +36,7 @@ func (r *request) Cleared(headers http.Header, w *hosts.Wire) []byte {
 	}
 	own := []string{}
 	for _, tool := range r.tools {
-		if w.Own(tool) != "" {
+		if w.FlameTool(tool) != "" {
 			own = append(own, tool)
 		}
 	}

@@ -8,13 +8,13 @@ import (
 
 	"flame/core"
 	"flame/core/fold"
-	"flame/hosts/gateway/dialect"
+	"flame/hosts/gateway/codec"
 )
 
 // Amended returns the body after an amendment; history is the result of History. Other messages
 // keep their bytes, except that one may get a mark for the cache.
-func (r *request) Amended(history []fold.Message, a fold.Amendment) []byte {
-	e := edit{dialect.NewEdit(a)}
+func (r *request) Amended(history []fold.Message, a fold.Edits) []byte {
+	e := edit{codec.NewEdit(a)}
 	mark := r.markFor(history, e.Dropped)
 	all, same := make([]string, 0, len(r.messages)), true
 	for i := range r.messages {
@@ -34,7 +34,7 @@ func (r *request) Amended(history []fold.Message, a fold.Amendment) []byte {
 }
 
 // An edit makes messages as they are sent.
-type edit struct{ dialect.Edit }
+type edit struct{ codec.IndexedEdits }
 
 // userSays returns a message of the user. The API joins it with a neighbouring message of the
 // user.
@@ -46,7 +46,7 @@ func textBlocks(texts []string) []string {
 	return lo.Map(texts, func(text string, _ int) string { return textBlock(text) })
 }
 
-func textBlock(text string) string { return `{"type":"text","text":` + dialect.Quoted(text) + `}` }
+func textBlock(text string) string { return `{"type":"text","text":` + codec.Quoted(text) + `}` }
 
 // thoughtOnly replaces the thinking of a message that has nothing else: a message must not be
 // empty.
@@ -55,8 +55,8 @@ const thoughtOnly = "(thinking)"
 // sent returns the messages to send for a message: the notes before it, and the message itself,
 // unless it is dropped. Notes before results of tools follow these results, as nothing may stand
 // between a call and its result.
-func (e *edit) sent(m *dialect.Message, name string) (all []string) {
-	notes, within := e.Before[name], !e.Dropped[name] && m.Role == core.RoleUser && len(m.Of(dialect.Results)) > 0
+func (e *edit) sent(m *codec.Message, name string) (all []string) {
+	notes, within := e.Before[name], !e.Dropped[name] && m.Role == core.RoleUser && len(m.Of(codec.Results)) > 0
 	if len(notes) > 0 && !within {
 		all = append(all, userSays(notes))
 	}
@@ -67,22 +67,22 @@ func (e *edit) sent(m *dialect.Message, name string) (all []string) {
 }
 
 // message returns a message as it is sent, with the notes before it inside if notesWithin.
-func (e *edit) message(m *dialect.Message, name string, notesWithin bool) string {
+func (e *edit) message(m *codec.Message, name string, notesWithin bool) string {
 	edited, results, blocks := false, 0, make([]string, 0, len(m.Parts))
 	for i := range m.Parts {
 		b := &m.Parts[i]
 		line, cut := e.Lines[b.ID]
 		switch {
-		case b.Kind == dialect.Thought && e.Stale[name], b.Kind == dialect.Words && e.Mute[name], cut && line == "":
+		case b.Kind == codec.Thought && e.Stale[name], b.Kind == codec.Words && e.Mute[name], cut && line == "":
 			edited = true
 			continue
-		case b.Kind == dialect.Results && cut && b.Content.Exists():
+		case b.Kind == codec.Results && cut && b.Content.Exists():
 			at := b.Content.Index
-			blocks, edited = append(blocks, b.Raw[:at]+dialect.Quoted(line)+b.Raw[at+len(b.Content.Raw):]), true
+			blocks, edited = append(blocks, b.Raw[:at]+codec.Quoted(line)+b.Raw[at+len(b.Content.Raw):]), true
 		default:
 			blocks = append(blocks, b.Raw)
 		}
-		if b.Kind == dialect.Results {
+		if b.Kind == codec.Results {
 			results = len(blocks)
 		}
 	}

@@ -4,15 +4,15 @@ import (
 	"flame/core"
 	"flame/core/fold"
 	"flame/hosts"
-	"flame/hosts/gateway/dialect"
+	"flame/hosts/gateway/codec"
 )
 
 // History returns the request's messages in the form that folding reads. They have no times. Of an
 // answer the last text counts, and a summary begins its message.
-func (r *request) History(w *hosts.Wire) (history []fold.Message) {
-	history, r.names = dialect.History(r.messages, w)
+func (r *request) History(w *hosts.GatewaySpec) (history []fold.Message) {
+	history, r.names = codec.History(r.messages, w)
 	for i := range history {
-		texts := r.messages[i].Of(dialect.Words)
+		texts := r.messages[i].Of(codec.Words)
 		if len(texts) == 0 {
 			continue
 		}
@@ -25,4 +25,4 @@ func (r *request) History(w *hosts.Wire) (history []fold.Message) {
 }
 
 // Names returns the names that History gave.
-func (r *request) Names() dialect.Names { return r.names.Kept() }
+func (r *request) Names() codec.MessageNames { return r.names.Kept() }

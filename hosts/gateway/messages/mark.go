@@ -8,7 +8,7 @@ import (
 
 	"flame/core"
 	"flame/core/fold"
-	"flame/hosts/gateway/dialect"
+	"flame/hosts/gateway/codec"
 )
 
 // Limits of the API's cache (documented): the marks in a request, and the blocks between a mark
@@ -54,13 +54,13 @@ func (r *request) markFor(history []fold.Message, dropped map[string]bool) mark 
 }
 
 // canBeMarked reports whether the message has a block that can have a mark, and no mark yet.
-func canBeMarked(m *dialect.Message) bool {
-	return len(m.Parts) > 0 && len(m.Of(dialect.Unknown)) == 0 && !strings.Contains(m.Raw, markKey)
+func canBeMarked(m *codec.Message) bool {
+	return len(m.Parts) > 0 && len(m.Of(codec.Unknown)) == 0 && !strings.Contains(m.Raw, markKey)
 }
 
 // Asks returns what the request asks for beside its messages.
-func (r *request) Asks() dialect.Asks {
-	return dialect.Asks{Model: r.model, Hour: r.keepsHour(), Leads: r.thinking == "enabled"}
+func (r *request) Asks() codec.Params {
+	return codec.Params{Model: r.model, Hour: r.keepsHour(), Leads: r.thinking == "enabled"}
 }
 
 // keepsHour reports whether the request asks for an hour in the cache.
@@ -103,7 +103,7 @@ func openSince(history []fold.Message) int {
 }
 
 // marked returns the text of a message with a mark on its last block.
-func marked(m *dialect.Message, raw, value string) string {
+func marked(m *codec.Message, raw, value string) string {
 	if !m.Listed {
 		text := gjson.Get(raw, "content")
 		return raw[:text.Index] + `[{"type":"text","text":` + text.Raw + `,` + markKey + value + `}]` + raw[text.Index+len(text.Raw):]

@@ -12,7 +12,7 @@ import (
 
 	"flame/core/fold"
 	"flame/hosts/claudecode"
-	"flame/hosts/gateway/dialect"
+	"flame/hosts/gateway/codec"
 	"flame/hosts/gateway/messages"
 	"flame/tests/cases"
 )
@@ -22,11 +22,11 @@ func in(all ...string) string {
 	return `{"model":"m","messages":[` + strings.Join(all, ",\n ") + `],"max_tokens":5}`
 }
 
-func parse(t *testing.T, body string) (dialect.Request, []fold.Message) {
+func parse(t *testing.T, body string) (codec.Request, []fold.Message) {
 	t.Helper()
 	r, err := messages.Dialect().Parse("v1/messages", []byte(body))
 	require.NoError(t, err)
-	return r, r.History(claudecode.Host().Wire)
+	return r, r.History(claudecode.Host().Gateway)
 }
 
 const (
@@ -61,7 +61,7 @@ func TestCleared(t *testing.T) {
 			} `json:"context_management"`
 		}
 		allowed := http.Header{"Anthropic-Beta": {"x", "context-management-2025-06-27"}}
-		require.NoError(t, json.Unmarshal(r.(dialect.Clearer).Cleared(allowed, claudecode.Host().Wire), &got), name)
+		require.NoError(t, json.Unmarshal(r.(codec.Clearer).Cleared(allowed, claudecode.Host().Gateway), &got), name)
 		var types []string
 		for _, e := range got.Context.Edits {
 			types = append(types, e.Type)
@@ -102,7 +102,7 @@ func TestTheMessagesBeforeAnOpenFrameAreMarked(t *testing.T) {
 	} {
 		body := strings.TrimSuffix(in(test.messages...), "}") + test.more + "}"
 		r, history := parse(t, body)
-		got := string(r.Amended(history, fold.Amendment{}))
+		got := string(r.Amended(history, fold.Edits{}))
 		if test.want == "" {
 			assert.Equal(t, body, got, name)
 			continue

@@ -8,7 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"flame/core"
-	"flame/hosts/gateway/dialect"
+	"flame/hosts/gateway/codec"
 )
 
 // A request is the body of a request (a dialect.Request).
@@ -18,9 +18,9 @@ type request struct {
 	tools    []string // names, in order
 
 	raw      string
-	names    dialect.Names // of the messages, after History
-	list     dialect.Span  // of the list of messages
-	messages []dialect.Message
+	names    codec.MessageNames // of the messages, after History
+	list     codec.Span         // of the list of messages
+	messages []codec.Message
 	edits    gjson.Result // context_management, if there is one
 	end      int          // position of the last brace
 }
@@ -28,21 +28,21 @@ type request struct {
 // parse reads a body. It returns dialect.ErrUnread for a body that does not follow the API.
 func parse(body []byte) (*request, error) {
 	r := &request{raw: string(body)}
-	found, ok := dialect.Members(r.raw)
+	found, ok := codec.Members(r.raw)
 	list := found["messages"]
 	if !ok || !list.IsArray() {
-		return nil, dialect.ErrUnread
+		return nil, codec.ErrUnread
 	}
 	r.model, r.thinking, r.edits = found["model"].Str, found["thinking"].Get("type").Str, found["context_management"]
 	for _, tool := range found["tools"].Array() {
 		r.tools = append(r.tools, tool.Get("name").Str)
 	}
 	r.end = strings.LastIndexByte(r.raw, '}')
-	r.list = dialect.SpanOf(list)
+	r.list = codec.SpanOf(list)
 	for _, value := range list.Array() {
 		m, ok := readMessage(value)
 		if !ok {
-			return nil, dialect.ErrUnread
+			return nil, codec.ErrUnread
 		}
 		r.messages = append(r.messages, m)
 	}
@@ -52,7 +52,7 @@ func parse(body []byte) (*request, error) {
 // roles are the roles of the API.
 var roles = map[string]core.Role{"user": core.RoleUser, "assistant": core.RoleAssistant, "system": core.RoleOther}
 
-func readMessage(value gjson.Result) (m dialect.Message, ok bool) {
+func readMessage(value gjson.Result) (m codec.Message, ok bool) {
 	m.Raw = value.Raw
 	content, known, keys := gjson.Result{}, false, 0
 	gjson.Parse(m.Raw).ForEach(func(key, value gjson.Result) bool {
@@ -70,13 +70,13 @@ func readMessage(value gjson.Result) (m dialect.Message, ok bool) {
 	case keys != 2: // one is missing, or is there twice
 		return m, false
 	case content.IsArray():
-		m.Listed, m.List = true, dialect.SpanOf(content)
+		m.Listed, m.List = true, codec.SpanOf(content)
 		content.ForEach(func(_, value gjson.Result) bool {
 			m.Parts = append(m.Parts, readBlock(value))
 			return true
 		})
 	case content.Type == gjson.String:
-		m.Parts = []dialect.Part{{Kind: dialect.Words, Text: content.Str, Tokens: dialect.Tokens(len(content.Str))}}
+		m.Parts = []codec.Part{{Kind: codec.Words, Text: content.Str, Tokens: codec.Tokens(len(content.Str))}}
 	default:
 		return m, false
 	}
@@ -84,14 +84,14 @@ func readMessage(value gjson.Result) (m dialect.Message, ok bool) {
 }
 
 // kinds are the kinds of blocks, by their types.
-var kinds = map[string]dialect.Kind{
-	"text": dialect.Words, "image": dialect.Media, "document": dialect.Media, "thinking": dialect.Thought, "redacted_thinking": dialect.Thought,
-	"tool_use": dialect.Calls, "tool_result": dialect.Results,
+var kinds = map[string]codec.Kind{
+	"text": codec.Words, "image": codec.Media, "document": codec.Media, "thinking": codec.Thought, "redacted_thinking": codec.Thought,
+	"tool_use": codec.Calls, "tool_result": codec.Results,
 }
 
 // readBlock reads a block of a message.
-func readBlock(value gjson.Result) dialect.Part {
-	b, kind, signature := dialect.Part{Raw: value.Raw}, "", ""
+func readBlock(value gjson.Result) codec.Part {
+	b, kind, signature := codec.Part{Raw: value.Raw}, "", ""
 	gjson.Parse(b.Raw).ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
 		case "type":
@@ -115,14 +115,14 @@ func readBlock(value gjson.Result) dialect.Part {
 	})
 	b.Kind = kinds[kind]
 	switch {
-	case b.Kind == dialect.Thought:
+	case b.Kind == codec.Thought:
 		b.Signature = signature
-	case b.Kind == dialect.Results && b.Content.IsArray():
-		b.Tokens = dialect.TokensOf(b.Content, isPicture)
+	case b.Kind == codec.Results && b.Content.IsArray():
+		b.Tokens = codec.TokensOf(b.Content, isPicture)
 	case isPicture(kind):
-		b.Tokens = dialect.PictureTokens
+		b.Tokens = codec.PictureTokens
 	default:
-		b.Tokens = dialect.Tokens(len(b.Raw))
+		b.Tokens = codec.Tokens(len(b.Raw))
 	}
 	content := b.Content
 	b.Said = func() string { return textOf(content) }

@@ -7,7 +7,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"flame/core"
-	"flame/hosts/gateway/dialect"
+	"flame/hosts/gateway/codec"
 )
 
 // form matches the API's errors about items that do not fit together.
@@ -21,7 +21,7 @@ var statuses = map[string]int{
 }
 
 // fail notes an error of the API.
-func fail(r *dialect.Reader, e gjson.Result) {
+func fail(r *codec.Reader, e gjson.Result) {
 	r.Failed = cmp.Or(statuses[e.Get("code").Str], http.StatusInternalServerError)
 	r.Malformed = form().MatchString(cmp.Or(e.Get("message").Str, e.Str))
 }
@@ -32,7 +32,7 @@ func failure(message string) any {
 }
 
 // whole reads an answer that is not streamed.
-func whole(r *dialect.Reader, answer gjson.Result) {
+func whole(r *codec.Reader, answer gjson.Result) {
 	if e := answer.Get("error"); e.IsObject() {
 		fail(r, e)
 		return
@@ -53,7 +53,7 @@ func whole(r *dialect.Reader, answer gjson.Result) {
 }
 
 // add notes an item of the answer.
-func add(r *dialect.Reader, value gjson.Result) {
+func add(r *codec.Reader, value gjson.Result) {
 	i, ok := readItem(value)
 	if !ok || !i.ofModel() {
 		return
@@ -67,17 +67,17 @@ func add(r *dialect.Reader, value gjson.Result) {
 }
 
 // end notes the end of an answer.
-func end(r *dialect.Reader, answer gjson.Result) {
+func end(r *codec.Reader, answer gjson.Result) {
 	begin(r, answer)
 	r.Whole = true
 }
 
-func begin(r *dialect.Reader, answer gjson.Result) {
+func begin(r *codec.Reader, answer gjson.Result) {
 	r.Begin(answer.Get("id").Str, answer.Get("model").Str, answer.Get("usage"))
 }
 
 // event reads an event of a streamed answer.
-func event(r *dialect.Reader, event gjson.Result) {
+func event(r *codec.Reader, event gjson.Result) {
 	switch event.Get("type").Str {
 	case "response.created":
 		begin(r, event.Get("response"))

@@ -6,13 +6,13 @@ import (
 	"github.com/samber/lo"
 
 	"flame/core/fold"
-	"flame/hosts/gateway/dialect"
+	"flame/hosts/gateway/codec"
 )
 
 // Amended returns the body after an amendment; history is the result of History. Other items
 // keep their bytes.
-func (r *request) Amended(history []fold.Message, a fold.Amendment) []byte {
-	e, same := edit{dialect.NewEdit(a)}, true
+func (r *request) Amended(history []fold.Message, a fold.Edits) []byte {
+	e, same := edit{codec.NewEdit(a)}, true
 	var all []string
 	for n := range r.messages {
 		m := &r.messages[n]
@@ -27,7 +27,7 @@ func (r *request) Amended(history []fold.Message, a fold.Amendment) []byte {
 }
 
 // An edit makes items as they are sent.
-type edit struct{ dialect.Edit }
+type edit struct{ codec.IndexedEdits }
 
 func (m *message) raws() []string {
 	return lo.Map(m.items, func(i item, _ int) string { return i.raw })
@@ -35,7 +35,7 @@ func (m *message) raws() []string {
 
 // userSays returns a message of the user.
 func userSays(text string) string {
-	return `{"type":"message","role":"user","content":[{"type":"input_text","text":` + dialect.Quoted(text) + `}]}`
+	return `{"type":"message","role":"user","content":[{"type":"input_text","text":` + codec.Quoted(text) + `}]}`
 }
 
 // sent returns the items to send for a message, with the notes before it. Notes before outputs
@@ -68,7 +68,7 @@ func (e *edit) items(m *message, name string) (all []string) {
 		case i.sort() == thought && (stale || len(rest) < len(m.items) && !slices.ContainsFunc(rest[n:], isWord)):
 		case i.sort() == output && cut && i.output.Exists():
 			at := i.output.Index
-			all = append(all, i.raw[:at]+dialect.Quoted(line)+i.raw[at+len(i.output.Raw):])
+			all = append(all, i.raw[:at]+codec.Quoted(line)+i.raw[at+len(i.output.Raw):])
 		case stale && i.ofModel():
 			all = append(all, withoutID(i))
 		default:
@@ -86,5 +86,5 @@ func withoutID(i item) string {
 	if i.kind == "local_shell_call" {
 		return i.raw
 	}
-	return dialect.Without(i.raw, "id")
+	return codec.Without(i.raw, "id")
 }

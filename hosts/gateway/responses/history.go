@@ -8,13 +8,13 @@ import (
 	"flame/core"
 	"flame/core/fold"
 	"flame/hosts"
-	"flame/hosts/gateway/dialect"
+	"flame/hosts/gateway/codec"
 )
 
 // History returns the messages in the form that folding reads. They have no times.
-func (r *request) History(w *hosts.Wire) []fold.Message {
+func (r *request) History(w *hosts.GatewaySpec) []fold.Message {
 	history, ends := make([]fold.Message, len(r.messages)), r.ends()
-	r.names = dialect.Names{}
+	r.names = codec.MessageNames{}
 	for i := range r.messages {
 		m := &r.messages[i]
 		f := fold.Message{Role: m.role, Tokens: m.tokens(), Open: !m.isWhole(i, ends)}
@@ -24,7 +24,7 @@ func (r *request) History(w *hosts.Wire) []fold.Message {
 			m.describeOther(&f, w, &r.names)
 		}
 		history[i] = f
-		if m.results && (f.Open || !f.Answers) && i > 0 { // what stays beside outputs binds the calls
+		if m.results && (f.Open || !f.IsToolResult) && i > 0 { // what stays beside outputs binds the calls
 			history[i-1].Open = true
 		}
 	}
@@ -82,15 +82,15 @@ func (r *request) after(i int) map[string]*item {
 }
 
 // describeAnswer fills in the calls and moves of an answer.
-func (m *message) describeAnswer(f *fold.Message, outputs map[string]*item, w *hosts.Wire, names *dialect.Names) {
-	var calls []dialect.Call
+func (m *message) describeAnswer(f *fold.Message, outputs map[string]*item, w *hosts.GatewaySpec, names *codec.MessageNames) {
+	var calls []codec.Call
 	for _, c := range m.of(call) {
-		made := dialect.Call{ID: c.call, Tool: c.tool, Input: gjson.Result{Type: gjson.String, Raw: c.input, Str: c.input}}
-		if dialect.IsValid(c.input) {
+		made := codec.Call{ID: c.call, Tool: c.tool, Input: gjson.Result{Type: gjson.String, Raw: c.input, Str: c.input}}
+		if codec.IsValid(c.input) {
 			made.Input = gjson.Parse(c.input)
 		}
 		if o := outputs[c.call]; o != nil {
-			made.Result = &dialect.Result{Tokens: tokensOf(o), Said: func() string { return textOf(o.output) }}
+			made.Result = &codec.Result{Tokens: tokensOf(o), Said: func() string { return textOf(o.output) }}
 		}
 		calls = append(calls, made)
 	}
@@ -107,35 +107,35 @@ func (m *message) describeAnswer(f *fold.Message, outputs map[string]*item, w *h
 		}
 		if !i.ofModel() && i.sort() == speech { // of others, within the answer
 			text, system := textOf(i.content), i.role != string(core.RoleUser)
-			f.Open = f.Open || w.Said(text, system) != "" || !system && hasPicture(i.content) || w.Lasts != nil && w.Lasts(text)
+			f.Open = f.Open || w.UserWords(text, system) != "" || !system && hasPicture(i.content) || w.KeepsText != nil && w.KeepsText(text)
 		}
 	}
-	f.Name = names.Answer(len(calls) > 0, first, dialect.Digest(words.String()), dialect.Digest(seals.String()))
-	dialect.Describe(f, calls, w)
+	f.Name = names.Answer(len(calls) > 0, first, codec.Digest(words.String()), codec.Digest(seals.String()))
+	codec.Describe(f, calls, w)
 }
 
 // describeOther fills in who speaks in a message that the model did not make.
-func (m *message) describeOther(f *fold.Message, w *hosts.Wire, names *dialect.Names) {
+func (m *message) describeOther(f *fold.Message, w *hosts.GatewaySpec, names *codec.MessageNames) {
 	said, texts, shows, lasts := "", "", false, false
 	for _, i := range m.of(speech) {
 		text, system := textOf(i.content), i.role != string(core.RoleUser)
 		texts += text
-		words := w.Said(text, system)
+		words := w.UserWords(text, system)
 		said += words
 		shows = shows || !system && hasPicture(i.content)
 		f.Summary = f.Summary || !system && w.IsSummary(text)
-		lasts = lasts || w.Lasts != nil && w.Lasts(text)
+		lasts = lasts || w.KeepsText != nil && w.KeepsText(text)
 	}
 	f.Summary = f.Summary || len(m.of(summary)) > 0
 	switch outputs := m.of(output); {
 	case len(outputs) > 0:
-		f.Name, f.Answers = names.Call("r", outputs[0].call), said == "" && !shows
+		f.Name, f.IsToolResult = names.Call("r", outputs[0].call), said == "" && !shows
 	case said != "" || shows:
-		f.Name = names.Next("u", dialect.Digest(said))
+		f.Name = names.Next("u", codec.Digest(said))
 	default:
-		f.Name, f.Host = names.Next("h", dialect.Digest(texts+m.items[0].sealed)), true
+		f.Name, f.FromHost = names.Next("h", codec.Digest(texts+m.items[0].sealed)), true
 	}
-	f.Open = f.Open || lasts && (f.Answers || f.Host)
+	f.Open = f.Open || lasts && (f.IsToolResult || f.FromHost)
 }
 
 // textOf returns the text of a content or an output: a text, or a list of parts.
@@ -173,12 +173,12 @@ func (m *message) tokens() (tokens int) {
 			tokens += tokensOf(i)
 		case speech:
 			if i.content.IsArray() {
-				tokens += dialect.TokensOf(i.content, isPicture)
+				tokens += codec.TokensOf(i.content, isPicture)
 			} else {
-				tokens += dialect.Tokens(len(i.raw))
+				tokens += codec.Tokens(len(i.raw))
 			}
 		default:
-			tokens += dialect.Tokens(len(i.raw))
+			tokens += codec.Tokens(len(i.raw))
 		}
 	}
 	return max(1, tokens)
@@ -187,7 +187,7 @@ func (m *message) tokens() (tokens int) {
 // tokensOf estimates the tokens of an output.
 func tokensOf(o *item) int {
 	if o.output.IsArray() {
-		return dialect.TokensOf(o.output, isPicture)
+		return codec.TokensOf(o.output, isPicture)
 	}
-	return dialect.Tokens(len(o.raw))
+	return codec.Tokens(len(o.raw))
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/tidwall/gjson"
 
 	"flame/core"
-	"flame/hosts/gateway/dialect"
+	"flame/hosts/gateway/codec"
 )
 
 // Dialect returns the API.
-func Dialect() *dialect.Dialect {
-	return &dialect.Dialect{
-		Answers: func(path string) bool { return path == "responses" || strings.HasSuffix(path, "/responses") },
-		Parse:   func(_ string, body []byte) (dialect.Request, error) { return parse(body) },
-		Event:   event, Whole: whole, Failure: failure,
+func Dialect() *codec.Codec {
+	return &codec.Codec{
+		IsModelCall: func(path string) bool { return path == "responses" || strings.HasSuffix(path, "/responses") },
+		Parse:       func(_ string, body []byte) (codec.Request, error) { return parse(body) },
+		Event:       event, Whole: whole, Failure: failure,
 	}
 }
 
@@ -24,16 +24,16 @@ func Dialect() *dialect.Dialect {
 type request struct {
 	model    string
 	raw      string
-	names    dialect.Names // of the messages, after History
-	list     dialect.Span  // of the list of items
+	names    codec.MessageNames // of the messages, after History
+	list     codec.Span         // of the list of items
 	messages []message
 }
 
 // Asks returns what the request asks for beside its messages.
-func (r *request) Asks() dialect.Asks { return dialect.Asks{Model: r.model} }
+func (r *request) Asks() codec.Params { return codec.Params{Model: r.model} }
 
 // Names returns the names that History gave.
-func (r *request) Names() dialect.Names { return r.names.Kept() }
+func (r *request) Names() codec.MessageNames { return r.names.Kept() }
 
 // A message is what folding takes for one: all that the model said in an answer; the outputs of its
 // calls; or an item on its own.
@@ -87,17 +87,17 @@ func (i *item) ofModel() bool {
 // for one that continues a conversation which the API keeps.
 func parse(body []byte) (*request, error) {
 	r := &request{raw: string(body)}
-	found, ok := dialect.Members(r.raw)
+	found, ok := codec.Members(r.raw)
 	list := found["input"]
 	if !ok || !list.IsArray() || found["previous_response_id"].Str != "" || found["conversation"].IsObject() {
-		return nil, dialect.ErrUnread
+		return nil, codec.ErrUnread
 	}
-	r.model, r.list = found["model"].Str, dialect.SpanOf(list)
+	r.model, r.list = found["model"].Str, codec.SpanOf(list)
 	open := map[string]bool{} // the calls without an output so far
 	for _, value := range list.Array() {
 		i, ok := readItem(value)
 		if !ok {
-			return nil, dialect.ErrUnread
+			return nil, codec.ErrUnread
 		}
 		r.add(i, open)
 	}
