@@ -67,7 +67,7 @@ func (j journal) Active(ctx context.Context, p supervise.Progress) error {
 	p.Text = core.Cut(p.Text, changes.MaxExcerpt)
 	run, err := record.Change(ctx, j.a.Project.Store, j.id, func(tx project.Tx, run *record.Agent) error {
 		before := run.State
-		run.State = core.AgentActive // Tell and End count its usage
+		run.State = core.AgentActive // Report and End count its usage
 		if p.Session != "" {
 			run.Session = p.Session
 			if err := record.Sessions.Save(tx, p.Session, run.ID); err != nil {

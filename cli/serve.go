@@ -185,7 +185,7 @@ func wide(at place.Place) string {
 		"Tell the user to start the client in the project's folder, or to set " + env.ProjectDir + " in the server's environment."
 }
 
-// aside returns the tool that the hooks of a host call; the zero Aside for no host.
+// aside returns the tool that the hooks of a host call; the zero HiddenTool for no host.
 func aside(a *app.App, p *project.Project, at place.Place, name string) transport.HiddenTool {
 	host, known := a.Hosts.Find(name)
 	if !known {

@@ -21,7 +21,7 @@ import (
 )
 
 // A Host is everything flame knows of one host; that host's package makes it.
-// Only Name, Title, Program, Resumes and On are required; an empty field means that the
+// Only Name, Title, Program, Resumes and Client are required; an empty field means that the
 // host has no such thing.
 type Host struct {
 	Name        string // flame's name for it, everywhere

@@ -265,7 +265,7 @@ func (Mode) Values() []string { return core.Words(modes...) }
 // Known reports whether flame knows the mode.
 func (m Mode) Known() bool { return slices.Contains(modes, m) }
 
-// rank returns the mode's position. An unknown mode counts as Default, so that
+// rank returns the mode's position. An unknown mode counts as ModeDefault, so that
 // it neither widens nor blocks.
 func (m Mode) rank() int {
 	if i := slices.Index(modes, m); i >= 0 {

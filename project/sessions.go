@@ -161,7 +161,7 @@ func (e Ending) Summary() string {
 // autoCompleted is the summary of a subagent that fell idle without leaving one.
 const autoCompleted = "(completed automatically when the subagent fell idle)"
 
-// A SessionPermissions is what a host reports about the permissions of a session that may ask for
+// SessionPermissions are what a host reports about the permissions of a session that may ask for
 // agents. It limits the permissions of those agents.
 type SessionPermissions struct {
 	Mode  string `json:"mode,omitempty"`       // permission mode; empty: not reported

@@ -11,7 +11,7 @@ import (
 	"flame/core/outline"
 )
 
-// GlanceColumns is how many columns of a terminal a Glance takes at most: hosts give their
+// GlanceColumns is how many columns of a terminal a StatusSummary takes at most: hosts give their
 // status lines only the room that is left.
 const GlanceColumns = 80
 

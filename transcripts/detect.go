@@ -52,7 +52,7 @@ func (l Log) Beside() string {
 }
 
 // Messages returns the whole log; a subagent's log follows its description. An incomplete last
-// line ends it with an ErrTorn.
+// line ends it with an ErrIncompleteLine.
 func (l Log) Messages(ctx context.Context) iter.Seq2[core.Message, error] {
 	return func(yield func(core.Message, error) bool) {
 		if l.Agent != "" {

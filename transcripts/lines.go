@@ -37,7 +37,7 @@ type lines struct {
 func newLines(r io.Reader) *lines { return &lines{r: bufio.NewReaderSize(r, 64<<10)} }
 
 // next returns the next line without surrounding blanks. The line is valid until the next call.
-// With a last line without a newline it returns an ErrTorn.
+// With a last line without a newline it returns an ErrIncompleteLine.
 func (l *lines) next() (text []byte, err error) {
 	l.number++
 	text, size, err := l.read()

@@ -197,7 +197,7 @@ func Paths(changes []Change) []string {
 // header begins the part of a git patch about one file.
 const header = "diff --git "
 
-// Split splits a git patch, as Keep writes it, into the changes of each file. A binary file
+// Split splits a git patch, as WritePatch writes it, into the changes of each file. A binary file
 // has no lines. If the patch was cut, the last file may lack lines.
 func Split(patch string, cut bool) (all []core.FileChange) {
 	var now *core.FileChange

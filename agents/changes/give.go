@@ -162,7 +162,7 @@ func topOf(ctx context.Context, dir string) (top, prefix string, err error) {
 }
 
 // Forget deletes the refs that Export and Return made under ids, in a checkout and at its
-// remote. It accepts the same folders as Give.
+// remote. It accepts the same folders as Export.
 func Forget(ctx context.Context, checkout string, ids, folders []string) error {
 	wanted := map[string]bool{}
 	for _, id := range ids {

@@ -15,7 +15,7 @@ import (
 	"flame/local/git"
 )
 
-// A CollectedChanges is the result of Return: the changes of an agent.
+// CollectedChanges are the changes of an agent.
 type CollectedChanges struct {
 	Ref, Commit string // empty: nothing changed
 	Changes     []Change

@@ -83,7 +83,7 @@ func Converge(inputs []AgentResult, options Options) (Result, error) {
 	return draft.result(agents, options), nil
 }
 
-// An agent is an Input with its answer read.
+// An agent is an AgentResult with its answer read.
 type agent struct {
 	AgentResult
 	answer answer

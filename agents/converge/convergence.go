@@ -22,7 +22,7 @@ const Records project.RecordKind[Convergence] = "convergence"
 // finds them without reading all convergences.
 const Open project.RecordKind[OpenConflicts] = "convergence_open"
 
-// An OpenConflicts is the number of conflicts of a convergence that wait for a person.
+// OpenConflicts are the conflicts of a convergence that wait for a person.
 type OpenConflicts struct {
 	Person    string `json:"person"` // session at the root of the tree of agents that asked for it
 	Conflicts int    `json:"conflicts"`

@@ -49,7 +49,7 @@ type Assignment struct {
 	Inline  json.RawMessage `json:"inline,omitempty"`  // its definition, if it was part of the call
 
 	Definition *definition.Definition `json:"definition,omitempty"` // of an agent that another machine asked for
-	Base       *changes.Base          `json:"base,omitempty"`       // the state from which an agent elsewhere begins, once Give has run
+	Base       *changes.Base          `json:"base,omitempty"`       // the state from which an agent elsewhere begins, once Export has run
 }
 
 // A Tree counts the agents below one user's session.

@@ -119,7 +119,7 @@ type Progress struct {
 	Turns         int         `json:"turns"` // answers of the model
 	Usage         core.Usage  `json:"usage"`
 	SubagentUsage core.Usage  `json:"below,omitzero"`            // of subagents of the host's own, if a gateway measures it
-	Metered       bool        `json:"metered,omitempty"`         // Usage and Below are what a gateway measured
+	Metered       bool        `json:"metered,omitempty"`         // Usage and SubagentUsage are what a gateway measured
 	Thinking      int64       `json:"thinking_tokens,omitempty"` // as the host counts, else estimated from visible reasoning
 	TreeUSD       float64     `json:"treeUSD,omitempty"`         // including the host's own subagents, if the host reports them and no gateway measures
 	SessionUSD    float64     `json:"sessionUSD,omitempty"`      // TreeUSD plus the session's earlier cost

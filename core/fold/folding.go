@@ -8,7 +8,7 @@ import (
 	"flame/core"
 )
 
-// A folding is the state of one run of Find. Its slices run parallel to the history.
+// A folding is the state of one run of FindFolds. Its slices run parallel to the history.
 type folding struct {
 	history []Message
 	frames  map[string]*Frame

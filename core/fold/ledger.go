@@ -85,7 +85,7 @@ func (l Ledger) standing(at places) Ledger {
 	}
 }
 
-// An Edits is the list of edits that make a request out of a history.
+// Edits are what makes a request out of a history.
 type Edits struct {
 	Edition      int // of the ledger; the answer is recorded under it
 	Drop         []string

@@ -12,5 +12,5 @@ var Marketplace = marketplace
 // MarketplaceFile is its name.
 const MarketplaceFile = marketplaceFile
 
-// BehindIn is the host's Behind with another folder for an administrator's settings.
+// BehindIn is the host's PlanGatewayLaunch with another folder for an administrator's settings.
 var BehindIn = behind

@@ -37,7 +37,7 @@ type Folding string
 
 // The ways of folding.
 const (
-	FoldAuto  Folding = "auto" // On if the host's Wire says that it Folds, else Off
+	FoldAuto  Folding = "auto" // FoldOn if the host's Gateway says that it Folds, else FoldOff
 	FoldOn    Folding = "on"   // finished frames
 	FoldByAPI Folding = "edit" // nothing: the API's own context editing clears old results of tools
 	FoldOff   Folding = "off"  // nothing
@@ -45,7 +45,7 @@ const (
 
 // Options configure a gateway.
 type Options struct {
-	Project  *project.Project // whose Fold says whether finished frames are left out where Folding is On
+	Project  *project.Project // whose Fold says whether finished frames are left out where Folding is FoldOn
 	Host     string           // name of the host
 	Agent    string           // id of the agent whose host asks; empty outside of agents
 	Wire     *hosts.GatewaySpec

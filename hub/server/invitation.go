@@ -102,7 +102,7 @@ func checkAddress(address string) error {
 	return nil
 }
 
-// An InviteOptions says who is invited, and how.
+// InviteOptions say who is invited, and how.
 type InviteOptions struct {
 	Project string
 	For     time.Duration // from now on

@@ -1,4 +1,4 @@
-// Package lock has locks whose callers can stop waiting: a Turn for goroutines, and a Lock for
+// Package lock has locks whose callers can stop waiting: a Mutex for goroutines, and a Lock for
 // the processes of this machine.
 package lock
 
@@ -72,7 +72,7 @@ func open(path string, flags int) (*os.File, error) {
 }
 
 // flockUntil locks a file and returns it, or the same file as another wait opened it. If
-// wait is done before, it returns a Held. After an error the file is closed.
+// wait is done before, it returns a BusyError. After an error the file is closed.
 func flockUntil(wait context.Context, file *os.File, how int) (*os.File, error) {
 	err := flock(file, how|syscall.LOCK_NB)
 	if !errors.Is(err, syscall.EWOULDBLOCK) {

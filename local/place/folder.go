@@ -91,7 +91,7 @@ func Nearest(path string) string {
 
 // Ready reports whether the folder exists and can be used. With write, it makes a missing
 // folder. Readers ignore data of another root that was at the same path; a writer sets it
-// aside. Ready returns a Problem for a folder that is not Trusted.
+// aside. Ready returns a Problem for a folder that CheckOwned refuses.
 func (f *Folder) Ready(ctx context.Context, write bool) (bool, error) {
 	if f.failed != nil {
 		return false, f.failed

@@ -14,7 +14,7 @@ import (
 )
 
 // PushQuestion has what a caller knows about the work. For a nil field, flame uses the
-// recorded Activity.
+// recorded FrameActivity.
 type PushQuestion struct {
 	Frame         string // the frame; empty: the current one
 	PotentialGoal string
@@ -25,7 +25,7 @@ type PushQuestion struct {
 }
 
 // PopQuestion has what a caller knows about the work. For a nil field, flame uses the
-// recorded Activity.
+// recorded FrameActivity.
 type PopQuestion struct {
 	Frame           string // the frame; empty: the current one
 	SuccessSignals  []string

@@ -153,7 +153,7 @@ func ClearSuggestions(ctx context.Context, p *project.Project, by project.Caller
 	return cleared, err
 }
 
-// Forget drops the suggestions for a session, and its Scene.
+// Forget drops the suggestions for a session, and its SessionActivity.
 func Forget(tx project.Tx, session string) error {
 	return errors.Join(forgetSuggestions(tx, session), ForgetScene(tx, session))
 }

@@ -68,7 +68,7 @@ func (r Request) terms(now core.Millis) fold.Terms {
 	return terms
 }
 
-// A RequestEdits says how to send a request.
+// RequestEdits say how to send a request.
 type RequestEdits struct {
 	fold.Edits
 	Counted bool // among the requests of its session; if false, there was nothing else to write

@@ -223,7 +223,7 @@ func Forget(tx project.Tx, session string) error {
 	)
 }
 
-// A Totals has the totals of requests to models.
+// Totals are those of requests to models.
 type Totals struct {
 	Requests       int         `json:"requests"`
 	Failed         int         `json:"failed"`   // requests without an answer: the upstream refused them, or gave no status
@@ -288,7 +288,7 @@ func MoveRequests(tx project.Tx, from, to string) error {
 	return errors.Join(note(tx, recordByFrame, to, moved), recordByFrame.Delete(tx, from))
 }
 
-// A ClassTotals has the totals of the requests of one class that a gateway measured.
+// ClassTotals are those of the requests of one class that a gateway measured.
 type ClassTotals struct {
 	Host  string `json:"host,omitempty"` // only in lists of several hosts
 	Class string `json:"class"`

@@ -19,7 +19,7 @@ import (
 	"flame/local/lock"
 )
 
-// A CheckResult is the result of a Look.
+// A CheckResult is the result of a check.
 type CheckResult struct {
 	Frames, Events int
 	Found          []core.Finding

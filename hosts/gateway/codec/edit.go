@@ -2,7 +2,7 @@ package codec
 
 import "flame/core/fold"
 
-// An IndexedEdits is an amendment, by the names of messages and the ids of calls.
+// IndexedEdits are edits by the names of messages and the ids of calls.
 type IndexedEdits struct {
 	Dropped, Stale map[string]bool
 	Mute           map[string]bool     // messages without the assistant's words
