@@ -44,26 +44,26 @@ func IsItem(s *project.Op, frame string) (bool, error) {
 var openStatuses = []core.Status{core.InProgress, core.Planned, core.Blocked}
 
 // Fork records that the caller's session is a fork of another one of its host. Without that one's id it is
-// the session with open items whose list was written last.
+// the only session with open items; with several, flame does not know which list its history shows.
 func Fork(ctx context.Context, p *project.Project, by project.Caller, origin string) error {
 	return p.Run(ctx, by, func(s *project.Op) error {
-		owner, last := "", core.Millis(-1)
+		var owners []string
 		err := recordLists.Each(s.Tx, func(of string, lists evidence.Lists) error {
 			session := of[strings.LastIndex(of, "/")+1:]
-			if !strings.HasPrefix(of, by.Host+"/") || session == by.Session || origin != "" && session != origin || lists.At <= last || len(lists.Open()) == 0 {
+			if !strings.HasPrefix(of, by.Host+"/") || session == by.Session || origin != "" && session != origin || len(lists.Open()) == 0 {
 				return nil
 			}
 			_, err := s.Tx.Session(session) // a list of another name is that of several sessions: the fork has it, too
 			if err == nil {
-				owner, last = of, lists.At
+				owners = append(owners, of)
 			}
 			return project.IgnoreMissing(err)
 		})
-		if owner == "" || err != nil || !p.Plans {
+		if len(owners) != 1 || err != nil || !p.Plans {
 			return err
 		}
 		return s.Change(func(s *project.Op) error {
-			return project.RecordHookState.Change(s.Tx, s.Session.ID, func(mine *project.HookState) { mine.Forked = owner })
+			return project.RecordHookState.Change(s.Tx, s.Session.ID, func(mine *project.HookState) { mine.Forked = owners[0] })
 		})
 	})
 }
