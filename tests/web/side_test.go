@@ -164,6 +164,7 @@ func TestTenThousandChildrenOfOneFrame(t *testing.T) {
 	tb.press(escape, escape)
 	tb.click("#line-frame-root0000")
 	tb.until(`document.querySelectorAll('#details .below li').length === 8`)
+	tb.until(`document.querySelector("#details").innerText.includes("there is no log")`) // what comes later moves the button
 	tb.click(`[data-key="more below"]`)
 	tb.until(`document.querySelectorAll('#details .below li').length === 108`)
 	tb.click(`a[data-key="to frame-00000100"]`)
