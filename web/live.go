@@ -74,7 +74,7 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, f *board.Feed) {
 			return
 		}
 		// Changes in the meantime go into the next line.
-		if !s.wait(r, nil, max(board.Pace, 4*time.Since(began))) || !s.wait(r, n.Next, signOfLife) {
+		if !s.wait(r, nil, min(max(board.Pace, 4*time.Since(began)), signOfLife)) || !s.wait(r, n.Next, signOfLife) {
 			return
 		}
 	}

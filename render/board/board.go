@@ -27,7 +27,7 @@ type Board struct {
 
 	mu       sync.Mutex
 	version  int64 // raised with each change of the fields below
-	frames   summed
+	frames   Forest
 	agents   map[string]Agent
 	sessions map[string]core.Session // of frames and agents, ended ones too
 	open     []Session
@@ -72,7 +72,7 @@ func New(store project.Store, now func() core.Millis) *Board {
 
 // forget empties the board. The next reading reads everything.
 func (b *Board) forget() {
-	b.frames, b.seen, b.gapsFound = summed{}, seen{}, 0
+	b.frames, b.seen, b.gapsFound = Forest{}, seen{}, 0
 	b.agents, b.sessions = map[string]Agent{}, map[string]core.Session{}
 	b.working, b.idle = map[string]string{}, map[string][]core.Stretch{}
 	b.open, b.waiting, b.told, b.gaps = nil, nil, nil, nil

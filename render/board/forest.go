@@ -108,14 +108,11 @@ func (f *Forest) Put(rows []Row, gone []string) (moved bool) {
 	return moved
 }
 
-// A summed is a forest with the total of each frame.
-type summed struct{ Forest }
-
-// manyRows is the number of changed rows above which put adds up all totals, instead of those above each row.
+// manyRows is the number of changed rows above which sum adds up all totals, instead of those above each row.
 const manyRows = 100
 
-// put adds rows or replaces them, removes deleted frames, and adds up the totals.
-func (f *summed) put(rows []Row, gone []string) {
+// sum is Put that also adds up the totals.
+func (f *Forest) sum(rows []Row, gone []string) {
 	if f.Put(rows, gone) || len(rows) > manyRows {
 		for _, level := range slices.Backward(f.levels) {
 			for _, n := range level {

@@ -115,7 +115,7 @@ func (b *Board) takeFrames(r reading) (changed bool) {
 	if len(rows)+len(r.gone) == 0 {
 		return false
 	}
-	b.frames.put(rows, r.gone)
+	b.frames.sum(rows, r.gone)
 	return true
 }
 

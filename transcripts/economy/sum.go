@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/samber/lo"
-
 	"flame/core/fold"
 )
 
@@ -59,18 +57,18 @@ func (r *Report) offer(o Output) {
 func (t *talk) fold(r *Report, upto []float64) {
 	left := make([]float64, len(t.requests)+1) // how the estimate of what a request leaves out changes
 	notes := make([]int64, len(t.requests)+1)  // how the number of folded turns in a request changes
-	for n, from := range t.folds() {
-		if from == 0 {
-			continue
-		}
-		r.Folding.Frames++
-		for _, i := range t.work(n, from) {
-			left[from] += i.size
-			left[i.died] -= i.size
-		}
-		if died := t.items[t.turns[n].prompt].died; died > from {
+	folds := t.folds()
+	for n, from := range folds {
+		if died := t.items[t.turns[n].prompt].died; from > 0 && died > from {
+			r.Folding.Frames++
 			notes[from]++
 			notes[died]--
+		}
+	}
+	for at, i := range t.items {
+		if t.leaves(at) && folds[i.turn] > 0 && i.died > folds[i.turn] {
+			left[folds[i.turn]] += i.size
+			left[i.died] -= i.size
 		}
 	}
 	var out float64
@@ -84,48 +82,57 @@ func (t *talk) fold(r *Report, upto []float64) {
 	}
 }
 
-// folds returns for each turn the first request that would have left out its work; 0: none. As in requests
-// (core/fold), that is at the prompt after the turn that followed it, if the turn is large enough and to
-// write the rest into the cache again costs less than it saves.
+// waits stands for the request that would leave out a turn while that is not worth it yet.
+const waits = -1
+
+// folds returns for each turn the first request that would have left out its work; 0 or waits: none. As in
+// requests (core/fold), that is at the prompt after the turn that followed it, if the turn is large enough
+// and to write the rest into the cache again costs less than it saves.
 func (t *talk) folds() []int {
 	folds := make([]int, len(t.turns))
-	var waiting []int
 	for n := range max(0, len(t.turns)-2) {
-		from := t.turns[n+2].first
-		if from >= len(t.requests) {
-			break
-		}
-		if fold.IsWorthTurn(t.turns[n+1].first-t.turns[n].first, int(sizeOf(t.work(n, from)))) {
-			waiting = append(waiting, n)
-		}
-		waiting = lo.Filter(waiting, func(n, _ int) bool { return len(t.work(n, from)) > 0 })
-		if len(waiting) == 0 {
-			continue
-		}
-		work := lo.SumBy(waiting, func(n int) float64 { return sizeOf(t.work(n, from)) })
-		behind := sizeOf(lo.Filter(t.items[t.turns[waiting[0]].prompt:t.turns[n+2].prompt], func(i item, _ int) bool { return i.died > from }))
-		for n := waiting[0]; n < len(folds); n++ {
-			if folds[n] != 0 {
-				behind -= sizeOf(t.work(n, from))
+		from, size := t.turns[n+2].first, 0.0
+		for at := t.turns[n].prompt; at < t.turns[n+1].prompt; at++ {
+			if t.leaves(at) {
+				size += t.items[at].size
 			}
 		}
-		if fold.UsualPrices.Saved(int(work), int(behind-work), fold.RequestsToCome) > 0 {
-			for _, n := range waiting {
-				folds[n] = from
+		if fold.IsWorthTurn(t.turns[n+1].first-t.turns[n].first, int(size)) {
+			folds[n] = waits
+		}
+		if work, behind := t.weigh(folds, from, t.turns[n+2].prompt); fold.UsualPrices.Saved(work, behind, fold.RequestsToCome) > 0 {
+			for k := range folds {
+				if folds[k] == waits {
+					folds[k] = from
+				}
 			}
-			waiting = nil
 		}
 	}
 	return folds
 }
 
-// work returns the items of a turn that leave requests with it, as far as request from has them: the user's
-// words and the last answer stay.
-func (t *talk) work(n, from int) []item {
-	first := t.turns[n].prompt
-	return lo.Filter(t.items[first:t.turns[n+1].prompt], func(i item, at int) bool {
-		return i.kind != Words && first+at != t.turns[n].last && i.died > from
-	})
+// weigh returns the tokens, in request from, of the turns that wait, and those of what stays behind the
+// first of them, among the items before end.
+func (t *talk) weigh(folds []int, from, end int) (work, behind int) {
+	first := slices.Index(folds, waits)
+	if first < 0 || from >= len(t.requests) {
+		return 0, 0
+	}
+	out, rest := 0.0, 0.0
+	for at := t.turns[first].prompt; at < end; at++ {
+		switch i := t.items[at]; {
+		case i.died <= from, t.leaves(at) && folds[i.turn] > 0:
+		case t.leaves(at) && folds[i.turn] == waits:
+			out += i.size
+		default:
+			rest += i.size
+		}
+	}
+	return int(out), int(rest)
 }
 
-func sizeOf(items []item) float64 { return lo.SumBy(items, func(i item) float64 { return i.size }) }
+// leaves reports whether an item leaves requests with its turn: the user's words and the last answer stay.
+func (t *talk) leaves(at int) bool {
+	i := t.items[at]
+	return i.turn >= 0 && i.kind != Words && at != t.turns[i.turn].last
+}
