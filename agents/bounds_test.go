@@ -80,7 +80,7 @@ func TestAnAgentThatContinuesANativeSubagentHasItsTools(t *testing.T) {
 	assert.False(t, explorer.Tools.Permits("Edit"))
 	assert.NotEqual(t, "all of the host's", explorer.Tools.String())
 	assert.True(t, start("two", "@general-purpose ").Tools.Permits("Edit"))
-	assert.Equal(t, hosts.ModePlan, start("three", "@nobody-knows ").Mode.Effective, "its permissions are unknown")
+	assert.Equal(t, hosts.ModePlan, start("three", "@unknown ").Mode.Effective, "its permissions are unknown")
 }
 
 func TestADefinitionMayAllowLess(t *testing.T) {

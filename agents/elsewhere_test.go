@@ -161,7 +161,7 @@ func TestAnAgentElsewhereLooksLikeALocalAgent(t *testing.T) {
 func TestAQueueWithoutWorkersGivesAWarning(t *testing.T) {
 	t.Parallel()
 	s, _ := joined(t, func(ctx context.Context, _ remote.Task, see func(agents.RemoteProgress)) error {
-		see(agents.RemoteProgress{Over: true, Lost: "nobody came"})
+		see(agents.RemoteProgress{Over: true, Lost: "no worker took it"})
 		return nil
 	})
 	for queue, told := range map[string]int{"typo": 1, "gpu": 0} {

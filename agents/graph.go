@@ -29,7 +29,7 @@ const maxLabel = 80
 // activity come first.
 const maxNative = 500
 
-// Graph returns the graph of agents and of hosts' own subagents (spec: agents §13). Its nodes
+// Graph returns the graph of agents and of hosts' own subagents. Its nodes
 // are sessions, agents and convergences. Its edges are starts, handoffs, continued work, and
 // results that went into a convergence.
 func (a *Agents) Graph(ctx context.Context) (*graph.Graph, error) {

@@ -301,7 +301,7 @@ func (a *Agents) Seat(id, checkout string) supervise.StartSpec {
 func ofProject(a *Agents) string { return env.ProjectDir + "=" + a.Root }
 
 // jobOf builds the job of an agent's supervisor. The command always comes from host,
-// definition and record, never from a stored command (DESIGN §4). A definition that has
+// definition and record, never from a stored command. A definition that has
 // changed since may narrow the agent's tools.
 func jobOf(ctx context.Context, a *Agents, planner plan.Planner, run record.Agent) (job supervise.Job, err error) {
 	host, err := a.Hosts.Named(run.Host)

@@ -134,7 +134,7 @@ func handleEvents(ctx context.Context, a *app.App, host hosts.Host) {
 	// Flame also handles events that the host sent before it disappeared.
 	signal.Ignore(syscall.SIGPIPE)
 	s := intake.Stream{
-		Desk: desk, Host: host, Dir: at.Worktree, Agent: os.Getenv(core.AgentVariable), Off: a.Settings.Off, In: a.Stdin, Out: a.Stdout,
+		Handler: desk, Host: host, Dir: at.Worktree, Agent: os.Getenv(core.AgentVariable), Off: a.Settings.Off, In: a.Stdin, Out: a.Stdout,
 	}
 	err = s.Run(ctx)
 	if failed := closeProject(); err != nil || failed != nil {

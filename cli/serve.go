@@ -194,7 +194,7 @@ func aside(a *app.App, p *project.Project, at place.Place, name string) transpor
 	events := *p
 	events.Transcripts = nil // counting usage would keep the host waiting
 	caller := intake.ToolHook{
-		Desk: a.Desk(&events, at), Host: host, Agent: os.Getenv(core.AgentVariable), Off: a.Settings.Off,
+		Handler: a.Desk(&events, at), Host: host, Agent: os.Getenv(core.AgentVariable), Off: a.Settings.Off,
 		Worktree: func(folder string) string { return a.WorktreeOf(at, folder) },
 	}
 	return transport.HiddenTool{Tool: host.HookTool.Tool, Model: host.CallID, Answer: caller.Answer}
@@ -290,7 +290,7 @@ func keepKnown(ctx context.Context, data *place.Folder, log *slog.Logger) {
 
 // callers returns the function that names the caller if no hook proves who it is: the session of an HTTP
 // client, else the session for which the host started the server, else a session for this
-// process (DESIGN §4). The process of an agent names the agent.
+// process. The process of an agent names the agent.
 func callers(ctx context.Context, a *app.App, p *project.Project, http bool) func(context.Context) project.Caller {
 	agent := os.Getenv(core.AgentVariable)
 	own := sync.OnceValue(func() string { return ownSession(context.WithoutCancel(ctx), a, p, agent) })

@@ -159,8 +159,7 @@ func strongest(scores []HeuristicScore) string {
 }
 
 // popStatus returns the status with which a frame should end. Stagnation
-// outranks success; without that heuristic the status is always completed (spec:
-// autonomy §3).
+// outranks success; without that heuristic the status is always completed.
 func popStatus(in PopInput, e Evaluation) Status {
 	points := lo.SliceToMap(e.Scores, func(s HeuristicScore) (string, int) { return s.Name, s.Score })
 	stagnation, watched := points[stagnationName]

@@ -25,14 +25,14 @@ func CascadeOf(target Frame) Cascade {
 
 // Invalidate invalidates f, a frame at any depth below the target, if it is planned,
 // and reports whether it was. Frames in progress continue, though their workers
-// should be warned; ended ones stay as they are (spec: frames §5).
+// should be warned; ended ones stay as they are.
 func (c Cascade) Invalidate(f *Frame) bool {
 	return f.Status == Planned && f.Invalidate(c.Reason, c.At) == nil
 }
 
 // Below yields every frame below top once, whatever the status of the frames
 // between: the children first, then everything below the first child, then
-// below the second, and so on (spec: frames §5). It walks a cycle in the tree
+// below the second, and so on. It walks a cycle in the tree
 // once.
 func Below[F any, K comparable](top K, key func(F) K, children func(K) []F) iter.Seq[F] {
 	return func(yield func(F) bool) {

@@ -53,7 +53,7 @@ type Context struct {
 	Meta ContextMeta
 }
 
-// ContextMeta says how a context was built (spec: context §8).
+// ContextMeta says how a context was built.
 type ContextMeta struct {
 	TotalTokens        int      `json:"totalTokens"` // of the text
 	AncestorTokens     int      `json:"ancestorTokens"`

@@ -51,7 +51,7 @@ const (
 	// crowd is the number of frames beyond which each frame's quota shrinks no
 	// further: five good summaries say more than fifty stumps.
 	crowd = 5
-	// maxUnfinished is how many unfinished frames are offered (DESIGN §4).
+	// maxUnfinished is how many unfinished frames are offered.
 	maxUnfinished = 5
 )
 

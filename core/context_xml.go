@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Marks added where text was cut (spec: context §7).
+// Marks added where text was cut.
 const (
 	cutMark       = " [truncated]"
 	decisionsMark = " [more decisions omitted]"
@@ -74,7 +74,7 @@ func appendFrameFields(list []field, f *Frame, decisions []string, bound []field
 }
 
 // currentFields returns the fields of the frame whose context it is. The shares
-// of decisions and summary are the reference's (spec: context §3).
+// of decisions and summary are the reference's.
 func currentFields(f *Frame, bound []field, maxUnits int) []field {
 	return slices.Concat([]field{
 		firstGoal(f),

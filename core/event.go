@@ -23,8 +23,7 @@ const (
 	SummaryStored       = "SummaryStored"
 )
 
-// The events of agents, both the hosts' own and those flame starts (spec:
-// agents §7).
+// The events of agents, both the hosts' own and those flame starts.
 const (
 	SubagentDetected   = "SubagentDetected"
 	SubagentSpawned    = "SubagentSpawned" // before anything runs

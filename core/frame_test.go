@@ -10,7 +10,7 @@ import (
 	"flame/core"
 )
 
-// TestMoves holds every pair of statuses against the transitions of DESIGN §4.
+// TestMoves holds every pair of statuses against the transitions that are allowed.
 func TestMoves(t *testing.T) {
 	t.Parallel()
 	const allowed = `

@@ -42,7 +42,7 @@ func goldenTruncate(_ core.Millis, in struct {
 }
 
 // presentOnly takes out of an expected score what the reference adds for a frame
-// changed in the future: flame counts such times as now (DESIGN §5).
+// changed in the future: flame counts such times as now.
 func presentOnly(expected map[string]any, pointsAnHour float64, f goldenFrame, now core.Millis) {
 	if score, ok := expected["score"].(float64); ok && f.UpdatedAt > now {
 		expected["score"] = score - pointsAnHour*float64(f.UpdatedAt-now)/3_600_000
@@ -70,7 +70,7 @@ func goldenSelectAncestors(now core.Millis, in struct {
 	Budget               int           `json:"budget"`
 }, expected map[string]any) map[string]any {
 	// The reference drops a parent that alone exceeds the budget. The seeds have
-	// it always in (DESIGN §5): flame charges it the whole budget, so nothing
+	// it always in: flame charges it the whole budget, so nothing
 	// else is left in.
 	if all := in.AncestorsParentFirst; len(all) > 0 && goldenPrice(all[0]) > in.Budget {
 		expected["selectedIDsRootFirst"] = []any{all[0].SessionID}
@@ -81,7 +81,7 @@ func goldenSelectAncestors(now core.Millis, in struct {
 	return map[string]any{"selectedIDsRootFirst": idsOf(s.Frames), "omitted": s.Left, "tokensUsed": s.Tokens}
 }
 
-// goldenPrice is the reference's estimate of a frame (spec: context §4).
+// goldenPrice is the reference's estimate of a frame.
 func goldenPrice(f goldenFrame) int {
 	text := f.Goal
 	if f.CompactionSummary != "" {
@@ -140,7 +140,7 @@ func goldenInvalidation(now core.Millis, in goldenTree, expected map[string]any)
 	})
 	// The reference leaves the active frame where it is, or moves it to the
 	// target's parent, whatever its status. Flame's is in progress, or there is
-	// none (DESIGN §4).
+	// none.
 	if active, ok := expected["activeFrameID"].(string); ok && got["statuses"].(map[string]core.Status)[active] != core.InProgress {
 		expected["activeFrameID"] = orNil(nearestInProgress(frames, active))
 	}

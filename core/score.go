@@ -10,7 +10,7 @@ import (
 // another frame's context (seeds, phase 1.2).
 const DefaultMinRelevance = 30.0
 
-// scoreAncestor scores an ancestor: depth 0 is the parent (spec: context §4). A
+// scoreAncestor scores an ancestor: depth 0 is the parent. A
 // time in the future counts as now.
 func scoreAncestor(f *Frame, depth int, now Millis) float64 {
 	score := max(0, 100-20*float64(depth))
@@ -40,7 +40,7 @@ var (
 func hoursSince(t, now Millis) float64 { return float64(max(0, now-t)) / 3_600_000 }
 
 // scoreSibling scores a finished frame by its relevance to a frame whose goal
-// has these keywords (spec: context §5). A time in the future counts as now.
+// has these keywords. A time in the future counts as now.
 func scoreSibling(f *Frame, keywords []string, now Millis) float64 {
 	score := max(0, 100-10*hoursSince(f.UpdatedAt, now)) + siblingStatusPoints[f.Status]
 	if f.Summary != "" {

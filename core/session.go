@@ -50,7 +50,7 @@ type Stretch struct {
 // A ChildEnd is how the run of a child session ended.
 type ChildEnd string
 
-// The ways a child ends (DESIGN §6).
+// The ways a child ends.
 const (
 	ChildCompleted ChildEnd = "completed" // it reached its last message
 	ChildFailed    ChildEnd = "failed"    // it failed with an error

@@ -22,8 +22,7 @@ const (
 	// SuggestionLife is how long a suggestion lives after it was last made or
 	// refreshed, in ms (seeds, phase 1.7).
 	SuggestionLife Millis = 300_000
-	// MaxSuggestions is how many suggestions a session has at most (spec:
-	// autonomy §5).
+	// MaxSuggestions is how many suggestions a session has at most.
 	MaxSuggestions = 5
 )
 

@@ -40,7 +40,7 @@ func runeUnits(r rune) int {
 // Truncate cuts s to maxTokens, indicator included, and reports whether it had
 // to. It cuts at the last space if that loses less than a fifth, and never
 // inside a character. If not even the indicator fits, it returns the indicator
-// alone (spec: context §2).
+// alone.
 func Truncate(s string, maxTokens float64, indicator string) (string, bool) {
 	if s == "" || float64(EstimateTokens(s)) <= maxTokens {
 		return s, false
@@ -78,7 +78,7 @@ func wholeWords(s string, limit float64, width func(rune) int) string {
 	return s
 }
 
-// stopWords carry no meaning of their own (spec: context §5).
+// stopWords carry no meaning of their own.
 var stopWords = lo.Keyify(strings.Fields(`the a an and or but in on at to for of with by from as is was
 		are were been be have has had do does did will would could should may might must shall can
 		need this that these those it its i you he she we they`))

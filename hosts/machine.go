@@ -239,7 +239,7 @@ func PastProxies(getenv func(string) string) (environ []string) {
 // Claude Code's.
 type Mode string
 
-// The modes, from the narrowest to the widest (spec: agents §3).
+// The modes, from the narrowest to the widest.
 const (
 	ModePlan        Mode = "plan"              // reads only
 	ModeDontAsk     Mode = "dontAsk"           // only what rules allow

@@ -140,7 +140,7 @@ func (r Registry) Tools() Tools { return lo.FlatMap(r, func(h Host, _ int) []Too
 
 // SpawnTools returns the tools of hosts and of flame with which an agent starts
 // other agents. At the deepest level flame withholds all of them: one missing alias
-// would let agents multiply (spec: agents §2).
+// would let agents multiply.
 func (r Registry) SpawnTools() []string {
 	return append(r.Tools().Names(EffectSpawn), "*"+string(op.Spawn))
 }

@@ -234,7 +234,7 @@ func (s *Op) MakeRoot(goal string) (core.Frame, error) {
 }
 
 // defaultGoal returns a session's title, or else "Session" and the first 8 characters
-// of its id (DESIGN §4).
+// of its id.
 func defaultGoal(session core.Session) string {
 	if session.Title != "" {
 		return core.OneLine(session.Title, 80)

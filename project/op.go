@@ -392,5 +392,5 @@ func (s *Op) As(session core.Session, f func(*Op) error) error {
 }
 
 // batchTime is how long one transaction of a longer piece of work may last, in ms. With its
-// commit it stays below the 50 ms for which others may have to wait (DESIGN §4).
+// commit it stays below the 50 ms for which others may have to wait.
 const batchTime = core.Millis(10)

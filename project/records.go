@@ -32,7 +32,7 @@ func (k RecordKind[T]) Get(from Records, id string) (record T, known bool, err e
 	return record, known, err
 }
 
-// Find returns a record; zero if there is none.
+// Find returns a record, or the zero value without one.
 func (k RecordKind[T]) Find(from Records, id string) (record T, err error) {
 	_, err = k.Load(from, id, &record)
 	return record, err

@@ -230,7 +230,7 @@ func addIdle(idle []core.Stretch, one core.Stretch) []core.Stretch {
 	return idle
 }
 
-// RecordEnded, by root, is when the root ended only because its session ended (DESIGN §4).
+// RecordEnded, by root, is when the root ended only because its session ended.
 const RecordEnded RecordKind[core.Millis] = "ended"
 
 // EndedWithSession reports whether a frame is a root that ended only because its session
@@ -299,7 +299,7 @@ func resumeByCall(s *Op) error {
 const RecordSuspended RecordKind[string] = "suspended"
 
 // Suspend keeps a session from changing frames until Resume, because it handed control
-// to an agent (spec: agents §5).
+// to an agent.
 func Suspend(tx Tx, session, agent string) error {
 	return errors.Join(setState(tx, session, core.SessionSuspended), RecordSuspended.Save(tx, session, agent))
 }

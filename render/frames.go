@@ -75,7 +75,7 @@ func Off(off bool) string {
 
 const noFrames = "No frames yet. " + string(op.Push) + " starts one; " + string(op.PlanChildren) + " plans several."
 
-// maxStatus bounds the text of a status, in bytes (DESIGN §10).
+// maxStatus bounds the text of a status, in bytes.
 const maxStatus = 8 << 10
 
 // Status describes the caller's current frame and the tree around it, in at most 8 KB.

@@ -142,11 +142,10 @@ func (d agentDoor) ready(ctx context.Context) {
 }
 
 // maxWait is the time limit of a waiting call: hosts give up on a call after a minute at the
-// earliest (spec: agents §4).
+// earliest.
 const maxWait = 50 * time.Second
 
-// progressPace is how often a waiting call shows that it is alive (spec: agents
-// §4).
+// progressPace is how often a waiting call shows that it is alive.
 const progressPace = 10 * time.Second
 
 // await waits until an agent ends, and reports its progress to the client.

@@ -156,7 +156,7 @@ type autoSuggestArgs struct {
 	ShowHistory  bool  `json:"showHistory,omitempty"`
 }
 
-// historyShown is how many past suggestions are listed (spec: tools).
+// historyShown is how many past suggestions are listed.
 const historyShown = 20
 
 func (d autonomyDoor) autoSuggest(ctx context.Context, by project.Caller, in autoSuggestArgs) (string, error) {

@@ -21,7 +21,7 @@ import (
 	"flame/project/view"
 )
 
-// Metrics serves Prometheus metrics of agents and contexts (spec: agents §9). It computes its
+// Metrics serves Prometheus metrics of agents and contexts. It computes its
 // counters from the event log, so they cover the events that the log still has, and all
 // processes return the same values.
 type Metrics struct {

@@ -13,7 +13,7 @@ import (
 )
 
 // stub returns the text that remains of an ended frame in the conversation, beside the call
-// that ended it (DESIGN §11). It repeats nothing of that call, nor the goal if the pop before says
+// that ended it. It repeats nothing of that call, nor the goal if the pop before says
 // it. Hosts parse it: the first id is the id of the frame. If the caller took up another frame, a
 // line begins with "Started" (and is folded with it) or "Activated" and its id. Text of frames is
 // quoted on one line, so that it cannot form such a line.

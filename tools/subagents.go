@@ -144,7 +144,7 @@ var filters = map[string]func(core.Session) bool{
 	"without-frame": func(s core.Session) bool { return !s.HasFrame() },
 }
 
-// titleWidth is where a listed title is cut (spec: tools, flame_subagent_list).
+// titleWidth is where a listed title is cut.
 const titleWidth = 30
 
 func (d subagentDoor) list(ctx context.Context, by project.Caller, in listArgs) (string, error) {

@@ -72,7 +72,7 @@ func TestToolsEqualTheirGoldenFiles(t *testing.T) {
 	}
 }
 
-// The seeds' tools with the arguments they must have (spec: tools); those with !
+// The seeds' tools with the arguments they must have; those with !
 // are required.
 var seeds = map[string]string{
 	"flame_push": "goal!", "flame_pop": "status! summary generateSummary", "flame_status": "",
@@ -203,7 +203,7 @@ func TestCommandsNameTheArgumentOfEachOption(t *testing.T) {
 	}
 }
 
-// The costs that DESIGN §7 sets, in tokens of 4 characters.
+// The costs that are allowed, in tokens of 4 characters.
 const (
 	maxAverage      = 140
 	maxCore         = 1500

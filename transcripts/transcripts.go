@@ -123,7 +123,7 @@ func (r *recent[T]) set(id string, value T) {
 // and it may grow from line to line.
 type told struct {
 	recent[core.Usage]
-	closed string // id of an answer that was counted, nobody knows how far
+	closed string // id of an answer that was counted, perhaps in part
 }
 
 // again takes in a message that was counted before.

@@ -13,7 +13,7 @@ import (
 // A Kind is the kind of a contradiction between agents.
 type Kind string
 
-// The kinds of conflicts (spec: agents §6).
+// The kinds of conflicts.
 const (
 	KindStatus   Kind = "status"   // one is done, another failed
 	KindStale    Kind = "stale"    // they began from different commits

@@ -1,6 +1,6 @@
 // Package converge combines the results of several agents into one: it finds where they
 // contradict each other, settles what may be settled, and leaves the rest to a person with every
-// side kept (spec: agents §6). Converge is pure: the same inputs in any order give the same
+// side kept. Converge is pure: the same inputs in any order give the same
 // bytes, so a convergence can be replayed. Convergences stores the combined results and writes
 // their events, until a person has settled all conflicts.
 package converge

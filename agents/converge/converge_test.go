@@ -178,7 +178,7 @@ func TestFirstSuccess(t *testing.T) {
 	result := converged(t, inputs, converge.Options{Strategy: converge.StrategyFirstSuccess})
 	assert.Equal(t, []string{`a3 replace outcome "completed"`, `a3 replace answer "first"`}, deltas(result))
 	assert.Equal(t, []string{"error", "completed", "active"},
-		lo.Map(result.Ignored, func(i converge.Excluded, _ int) string { return string(i.Outcome) }))
+		lo.Map(result.Ignored, func(i converge.ExcludedAgent, _ int) string { return string(i.Outcome) }))
 	assert.Equal(t, "late", result.Ignored[1].Excerpt)
 }
 

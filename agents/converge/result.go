@@ -12,18 +12,18 @@ import (
 	"flame/core"
 )
 
-// A Result is the outcome of a convergence (spec: agents §6, ConvergedResult).
+// A Result is the outcome of a convergence.
 type Result struct {
-	Strategy   Strategy   `json:"strategy"`
-	Resolution Resolution `json:"conflict_resolution"`
-	Format     Format     `json:"output_format"`
-	Inputs     []string   `json:"inputs"`    // subagent_ids, in order
-	Output     Output     `json:"output"`    // nil while conflicts are unresolved
-	Conflicts  []Conflict `json:"conflicts"` // resolved ones too, with every side
-	Unresolved int        `json:"unresolved"`
-	Resolved   int        `json:"resolved"`
-	Rationale  string     `json:"rationale"`
-	Ignored    []Excluded `json:"ignored"` // agents whose results are not part of the output
+	Strategy   Strategy        `json:"strategy"`
+	Resolution Resolution      `json:"conflict_resolution"`
+	Format     Format          `json:"output_format"`
+	Inputs     []string        `json:"inputs"`    // subagent_ids, in order
+	Output     Output          `json:"output"`    // nil while conflicts are unresolved
+	Conflicts  []Conflict      `json:"conflicts"` // resolved ones too, with every side
+	Unresolved int             `json:"unresolved"`
+	Resolved   int             `json:"resolved"`
+	Rationale  string          `json:"rationale"`
+	Ignored    []ExcludedAgent `json:"ignored"` // agents whose results are not part of the output
 
 	// NotCompared names the answers, decisions and so on that were not compared, in words.
 	// Differences has the texts among them that differ; the caller settles whether they
@@ -45,9 +45,9 @@ type Item struct {
 	AgreedBy []string        `json:"agreed_by,omitempty"` // subagent_ids of the others that agree
 }
 
-// An Excluded is an agent whose result is not part of the output, and what it
+// An ExcludedAgent is an agent whose result is not part of the output, and what it
 // would have answered.
-type Excluded struct {
+type ExcludedAgent struct {
 	SubagentID string          `json:"subagent_id"`
 	Outcome    core.AgentState `json:"outcome"` // its state; it may still be at work
 	Reason     string          `json:"reason"`
@@ -56,10 +56,10 @@ type Excluded struct {
 }
 
 // ignore returns a function that describes an unused agent for the Result.
-func ignore(reason string) func(*agent, int) Excluded {
-	return func(a *agent, _ int) Excluded {
+func ignore(reason string) func(*agent, int) ExcludedAgent {
+	return func(a *agent, _ int) ExcludedAgent {
 		answer := a.signed([]claim{a.wholeAnswer()})[0]
-		return Excluded{a.SubagentID, a.Outcome, reason, answer.hash, core.Cut(answer.text, MaxExcerpt)}
+		return ExcludedAgent{a.SubagentID, a.Outcome, reason, answer.hash, core.Cut(answer.text, MaxExcerpt)}
 	}
 }
 
@@ -82,7 +82,7 @@ func (d *draft) result(agents []*agent, o Options) Result {
 		r.Output = output(d.subjects, o.tolerance())
 	}
 	r.Ignored = slices.Clone(d.ignored)
-	slices.SortFunc(r.Ignored, func(a, b Excluded) int { return cmp.Compare(a.SubagentID, b.SubagentID) })
+	slices.SortFunc(r.Ignored, func(a, b ExcludedAgent) int { return cmp.Compare(a.SubagentID, b.SubagentID) })
 	return r
 }
 

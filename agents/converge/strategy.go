@@ -22,7 +22,7 @@ type draft struct {
 	apart     func(a *agent, at part) bool // reports what was not compared at all; nil if everything was
 	open      []Difference                 // what could not be compared
 	rationale string                       // what the strategy did
-	ignored   []Excluded                   // agents whose results stay out of the output
+	ignored   []ExcludedAgent              // agents whose results stay out of the output
 }
 
 // strategies maps each strategy to the function that drafts a result. Agents

@@ -17,8 +17,7 @@ import (
 	"flame/core"
 )
 
-// normal returns text as it is compared: blanks collapsed, case folded (spec:
-// agents §6). Bytes that are no text stay as they are.
+// normal returns text as it is compared: blanks collapsed, case folded. Bytes that are no text stay as they are.
 func normal(text string) string {
 	if !utf8.ValidString(text) {
 		return text

@@ -35,7 +35,7 @@ type Definition struct {
 	Tools           *[]string  `json:"tools,omitempty"` // tools that it may use; nil: all of its caller's; empty: none; "*" means any
 	DisallowedTools []string   `json:"disallowedTools,omitempty"`
 	PermissionMode  hosts.Mode `json:"permissionMode,omitempty"` // empty: by Type and caller
-	DelegateGrants  []string   `json:"delegateGrants,omitempty"` // tools that its children may have although it may not, if a person agrees (spec: agents §3)
+	DelegateGrants  []string   `json:"delegateGrants,omitempty"` // tools that its children may have although it may not, if a person agrees
 
 	Background   *bool           `json:"background,omitempty"` // nil: as the call says
 	MaxTurns     int             `json:"maxTurns,omitempty"`   // 0: no limit
@@ -146,8 +146,7 @@ type Dir struct {
 	Within string `json:"within,omitempty"` // of a project's: the folder that no link may lead out of; empty: Path
 }
 
-// Dirs returns the folders to search, in ascending precedence (spec: agents
-// §1.7), each once: the hosts', which may follow variables of their own, and
+// Dirs returns the folders to search, in ascending precedence, each once: the hosts', which may follow variables of their own, and
 // flame's. Without a home or a project those folders are missing. A project
 // that contains the home folder counts as the user's own.
 func Dirs(known hosts.Registry, m hosts.Machine) []Dir {

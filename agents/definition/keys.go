@@ -17,7 +17,7 @@ import (
 	"flame/hosts"
 )
 
-// keys are the keys of Claude Code, OpenCode and Wave (spec: agents §1). A value that cannot
+// keys are the keys of Claude Code, OpenCode and Wave. A value that cannot
 // be read fails the definition, because the limit that it was meant to set would be missing.
 var keys = map[string]setter{
 	"name":        text(func(d *Definition) *string { return &d.Name }),

@@ -154,7 +154,7 @@ func setPermission(r *reader, n *yaml.Node) error {
 }
 
 // permit records one permission. It denies what OpenCode would ask about, since an agent has
-// no person to ask (spec: agents §3).
+// no person to ask.
 func (r *reader) permit(tool, pattern string, action *yaml.Node) error {
 	entry := rule{tool, pattern, action.Value == "allow", action.Line, r.known.Sharing(tool)}
 	host, aside := r.known.Applies(tool)
@@ -322,7 +322,7 @@ Build the result and run the tests that concern it. End with what you changed, f
 	},
 	{
 		// Reading only would not let it run a test, so the commands that test are
-		// allowed one by one (spec: agents §1.11).
+		// allowed one by one.
 		name: "tester", mode: hosts.ModePlan,
 		does: []hosts.Effect{hosts.EffectRead}, commands: testCommands,
 		description: "Runs tests and measures coverage, and says what fails and why. Changes no files.",

@@ -44,8 +44,7 @@ func drawJSON(g *Graph) (string, error) {
 	return string(raw) + "\n", err
 }
 
-// maxDepth is how deep a tree is drawn. Limits keep real ones far from it
-// (spec: agents §4); deeper lines would be too long to read.
+// maxDepth is how deep a tree is drawn. Limits keep real ones far from it; deeper lines would be too long to read.
 const maxDepth = 100
 
 // drawTree indents nodes below those that started them; the other edges follow.

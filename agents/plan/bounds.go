@@ -14,7 +14,7 @@ import (
 	"flame/core/op"
 )
 
-// TreeLimits limit what may be spawned below one user's session (spec: agents §4).
+// TreeLimits limit what may be spawned below one user's session.
 type TreeLimits struct {
 	Depth      int   // levels of agents below it
 	Total      int   // agents in all

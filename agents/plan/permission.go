@@ -25,7 +25,7 @@ type ModeInput struct {
 
 // ChooseMode returns the mode of a child: the one asked for, never more than the
 // parent has. Bypass needs a grant that a person made outside of any model; with
-// one, the parent's own mode is no cap (spec: agents §3).
+// one, the parent's own mode is no cap.
 func ChooseMode(q ModeInput) record.ModeChoice {
 	parent := q.Parent
 	if !parent.Known() {
@@ -135,7 +135,7 @@ func grantFor(all []Grant, def definition.Definition, alone, session string, dep
 }
 
 // passes returns the tools that the children of an agent may have although the agent itself
-// may not: those that its definition names, if a person agreed (spec: agents §3).
+// may not: those that its definition names, if a person agreed.
 func passes(all []Grant, def definition.Definition, now core.Millis) []string {
 	if slices.ContainsFunc(all, func(g Grant) bool { return g.Delegates && g.Agent != "" && g.Fits(def, g.Session, 0, now) }) {
 		return def.DelegateGrants

@@ -110,7 +110,7 @@ func (s *Supervisor) printed() (total int64) {
 }
 
 // passing matches transient errors: too many requests, server trouble, a broken
-// connection (spec: agents §8).
+// connection.
 var passing = core.Pattern(`(?i)\b(429|5\d\d)\b|overloaded|rate.?limit|too many requests|` +
 	`connection (closed|reset|error|refused)|socket hang up|ECONNRESET|ETIMEDOUT|fetch failed|network error|` +
 	`temporarily unavailable|usage limit|database is locked|SQLITE_BUSY`)

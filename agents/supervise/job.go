@@ -2,7 +2,7 @@
 // supervisor, which outlives the call and the server that requested the agent,
 // keeps everything it prints in a file, enforces its limits, retries after
 // transient errors, and reports to a journal how it ended, once. What the lines
-// of a host mean comes from outside, as core messages (spec: agents §8).
+// of a host mean comes from outside, as core messages.
 package supervise
 
 import (
@@ -94,7 +94,7 @@ type Intervals struct {
 	Patience time.Duration // with a journal that cannot be written
 }
 
-// DefaultPace is the pace of real agents (spec: agents §8).
+// DefaultPace is the pace of real agents.
 var DefaultPace = Intervals{
 	Look: 50 * time.Millisecond, Tell: time.Second, Grace: 10 * time.Second, Linger: 5 * time.Second,
 	HandBack: time.Minute, Retry: 2 * time.Second, Patience: time.Minute,

@@ -17,7 +17,7 @@ import (
 )
 
 // SweepPace is how often a long-lived process does due work and looks for changes by other
-// processes (DESIGN §4).
+// processes.
 const SweepPace = time.Second
 
 // recoverPace is how often a long-lived process looks for agents without a supervisor.

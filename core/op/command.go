@@ -89,7 +89,7 @@ func lined(c Command, words, rest string) Command {
 	return c
 }
 
-// Commands lists all commands (DESIGN §7, prompts), for the hosts' files and
+// Commands lists all commands, for the hosts' files and
 // for the server's prompts of the same names, which replace them in some hosts.
 var Commands = []Command{
 	{

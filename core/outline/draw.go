@@ -40,7 +40,7 @@ func SetBranches(lines []Line) {
 	}
 }
 
-// statusIcons are the signs of the seeds' tree (spec: tools, flame_tree).
+// statusIcons are the signs of the seeds' tree.
 var statusIcons = map[core.Status]string{
 	core.Completed: "✓", core.InProgress: "→", core.Planned: "○", core.Invalidated: "✗", core.Blocked: "!", core.Failed: "⚠",
 }
@@ -53,7 +53,7 @@ func Legend() string {
 	return strings.Join(lo.Map(core.Statuses, func(s core.Status, _ int) string { return Icon(s) + " " + string(s) }), "  ")
 }
 
-// Lengths in characters to which a tree cuts texts (spec: tools, flame_tree).
+// Lengths in characters to which a tree cuts texts.
 const (
 	treeGoal    = 50
 	treeReason  = 60

@@ -47,7 +47,7 @@ type PendingPop struct {
 	Due         core.Millis `json:"due"` // deadline: then the frame ends with the summary it has
 }
 
-// Limits of compaction prompts (spec: compaction §3), in UTF-16 code units;
+// Limits of compaction prompts, in UTF-16 code units;
 // promptSiblings is a number of frames.
 const (
 	promptParentSummary    = 500
@@ -295,7 +295,7 @@ func dotted(s string, limit int) string {
 func iso(t core.Millis) string { return t.Time().Format("2006-01-02T15:04:05.000Z07:00") }
 
 // CombineSummaries joins the user's summary and the generated one; if one is
-// blank, it returns the other (spec: compaction §4).
+// blank, it returns the other.
 func CombineSummaries(user, generated string) string {
 	user, generated = strings.TrimSpace(user), strings.TrimSpace(generated)
 	if user == "" || generated == "" {

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"flame/hosts/hooks"
-	"flame/project/autonomy"
+	"flame/transcripts"
 )
 
 // An event is what Claude Code sends a hook, as far as flame reads it. AgentType is empty in a
@@ -21,7 +21,7 @@ type event struct {
 	Summary string `json:"compact_summary"`
 
 	// What the log shows of the turn that ends, and at a prompt of the one before.
-	seenAtEnd, seenBefore func() autonomy.Seen
+	seenAtEnd, seenBefore func() transcripts.TurnSummary
 }
 
 // An mcpServer is the server that a tool belongs to.

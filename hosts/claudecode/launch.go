@@ -13,7 +13,7 @@ import (
 
 // Launch returns the command for a child: print mode, which never prompts, with
 // its output line by line. The user's settings apply to it as to its parent, so
-// that their denials bind; ours only take away (spec: agents §2).
+// that their denials bind; ours only take away.
 func (h Client) Launch(c hosts.LaunchSpec) (hosts.Launch, error) {
 	program, err := facts().Find(h.Machine)
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 
 	"flame/core"
 	"flame/hosts/hooks"
-	"flame/project/autonomy"
 	"flame/project/children"
 	"flame/project/turns"
 	"flame/transcripts"
@@ -142,8 +141,8 @@ const maxTail = 128 << 10
 // seen returns a function that returns what the session's log shows of the turn that ended
 // last, which is read once. A log that is missing, foreign or behind makes it poorer.
 // asked is as for transcripts.ClaudeTurn.
-func (e event) seen(asked bool) func() autonomy.Seen {
-	return sync.OnceValue(func() autonomy.Seen {
+func (e event) seen(asked bool) func() transcripts.TurnSummary {
+	return sync.OnceValue(func() transcripts.TurnSummary {
 		t := transcripts.ClaudeTurn(hooks.Tail(e.Transcript, maxTail), transcripts.LineFilter{Session: e.Session}, asked)
 		t.Whole = !asked || strings.TrimSpace(t.Said) == strings.TrimSpace(e.LastMessage)
 		return t

@@ -13,10 +13,10 @@ import (
 	"flame/hosts"
 	"flame/hosts/hooks"
 	"flame/project"
-	"flame/project/autonomy"
 	"flame/project/children"
 	"flame/project/stack"
 	"flame/project/turns"
+	"flame/transcripts"
 	logs "flame/transcripts/codex"
 )
 
@@ -238,8 +238,8 @@ func (x *exchange) turnEnded() error {
 
 // seen returns a function that returns what the session's log shows of the turn that ended last,
 // which is read once.
-func (x *exchange) seen(ended bool) func() autonomy.Seen {
-	return sync.OnceValue(func() autonomy.Seen {
+func (x *exchange) seen(ended bool) func() transcripts.TurnSummary {
+	return sync.OnceValue(func() transcripts.TurnSummary {
 		t := logs.LastTurn(x.tail())
 		t.Whole = !ended || strings.TrimSpace(t.Said) == strings.TrimSpace(x.LastMessage)
 		return t

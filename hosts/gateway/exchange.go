@@ -14,6 +14,7 @@ import (
 	"flame/hosts"
 	"flame/hosts/gateway/codec"
 	"flame/project"
+	"flame/project/usage"
 )
 
 // maxBody bounds the body of a request that flame reads, in bytes. Larger ones pass unchanged.
@@ -29,7 +30,7 @@ type exchange struct {
 	due     time.Time // when the request must be sent
 	sent    outgoing
 
-	metered Metered
+	metered usage.MeteredRequest
 	reader  *codec.Reader // of the answer; nil: flame cannot read it
 	noted   bool          // the session knows the answer
 	name    string        // of the answer, once it is noted; empty without a name
@@ -61,7 +62,7 @@ func (g *Gateway) serveAnswer(w http.ResponseWriter, r *http.Request, path strin
 	}
 	g.guarded("what a request says about itself", func() { x.ask(r, body, rest == nil) })
 	x.session = g.sessionOf(x.asked)
-	x.metered = Metered{
+	x.metered = usage.MeteredRequest{
 		Asked: g.Project.Now(), Class: string(x.asked.Class), Given: int64(len(body)),
 		Logged: g.Wire.NoSessionID && (x.asked.Class == hosts.ClassMain || x.asked.Class == hosts.ClassSubagent),
 	}

@@ -30,6 +30,7 @@ import (
 	"flame/hosts/gateway/responses"
 	"flame/local/guard"
 	"flame/project"
+	"flame/project/usage"
 )
 
 // Folding says what a gateway leaves out of requests.
@@ -58,7 +59,7 @@ type Options struct {
 	Transport http.RoundTripper
 	// Metered is called with each request once it is answered, before it is stored, by one
 	// goroutine at a time; it may be nil.
-	Metered func(Metered)
+	Metered func(usage.MeteredRequest)
 	// Grace is how long a gateway that ends waits for unfinished answers; 0: a few seconds.
 	Grace time.Duration
 	// Patience is how long a request waits for the decision what to leave out; 0: 450 ms.

@@ -15,6 +15,7 @@ import (
 	"flame/core"
 	"flame/hosts/gateway"
 	"flame/project"
+	"flame/project/usage"
 	"flame/tests/cases"
 )
 
@@ -172,7 +173,7 @@ func TestASessionThatRequestsDoNotName(t *testing.T) {
 	s := before(t, func(http.ResponseWriter, *http.Request) {}, func(o *gateway.Options) {
 		o.Wire.NoSessionID, o.Name, p = true, "gateway-1", o.Project
 	})
-	ask := func(class string) gateway.Metered {
+	ask := func(class string) usage.MeteredRequest {
 		response, err := s.post("/v1/messages", strings.NewReader(body("hi")), "X-Claude-Code-Session-Id", "other", "X-Claude-Code-Request-Class", class)
 		require.NoError(t, err)
 		readAll(t, response)

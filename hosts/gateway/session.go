@@ -148,13 +148,10 @@ func (x *exchange) answer() *conversation.Answer {
 	return &conversation.Answer{Name: x.name, Time: x.metered.Asked, Edition: x.sent.edition, Refused: refused}
 }
 
-// A Metered is the measurement of one request.
-type Metered = usage.MeteredRequest
-
 // A measurement is the data of a request that flame stores.
 type measurement struct {
 	by      project.Caller
-	metered Metered
+	metered usage.MeteredRequest
 	answer  *conversation.Answer // nil: there is nothing to note
 	sent    fold.Meter
 }
@@ -187,7 +184,7 @@ func newTeller(g *Gateway) *measurementWriter {
 }
 
 // count passes a measurement on.
-func (t *measurementWriter) count(m Metered) {
+func (t *measurementWriter) count(m usage.MeteredRequest) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.g.Metered != nil {

@@ -24,6 +24,7 @@ import (
 	"flame/hosts/claudecode"
 	"flame/hosts/gateway"
 	"flame/project"
+	"flame/project/usage"
 	"flame/store"
 	"flame/tests/projecttest"
 )
@@ -35,7 +36,7 @@ type stand struct {
 	upstream string // its address
 	data     string // folder of the store
 	log      logged
-	metered  chan gateway.Metered
+	metered  chan usage.MeteredRequest
 	stop     func()
 }
 
@@ -53,11 +54,11 @@ func newStand(t *testing.T, upstream string, changes ...func(*gateway.Options)) 
 	p.Now = func() core.Millis { return core.MillisOf(time.Now()) }
 	base, err := url.Parse(upstream)
 	require.NoError(t, err)
-	s := &stand{t: t, upstream: base.Host, data: f.Data, metered: make(chan gateway.Metered, 2000)}
+	s := &stand{t: t, upstream: base.Host, data: f.Data, metered: make(chan usage.MeteredRequest, 2000)}
 	wire := *claudecode.Host().Gateway
 	o := gateway.Options{
 		Project: &p, Host: claudecode.Name, Wire: &wire, Upstream: base, Secret: secret, Folding: gateway.FoldOn,
-		Metered: func(m gateway.Metered) { s.metered <- m }, Patience: soon,
+		Metered: func(m usage.MeteredRequest) { s.metered <- m }, Patience: soon,
 		Log: slog.New(slog.NewJSONHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, change := range changes {
@@ -148,7 +149,7 @@ func (s *stand) request(path string, body io.Reader, header ...string) *http.Req
 }
 
 // meter returns what the next request that is told of came to.
-func (s *stand) meter() gateway.Metered {
+func (s *stand) meter() usage.MeteredRequest {
 	s.t.Helper()
 	select {
 	case m := <-s.metered:
@@ -156,7 +157,7 @@ func (s *stand) meter() gateway.Metered {
 	case <-time.After(soon):
 		require.FailNow(s.t, "no request was metered", s.log.String())
 	}
-	return gateway.Metered{}
+	return usage.MeteredRequest{}
 }
 
 // raw sends bytes to the gateway as they are, and returns all that it answers.

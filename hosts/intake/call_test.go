@@ -15,7 +15,7 @@ import (
 
 // caller is what takes in calls of the server by Claude Code's hooks.
 func (s *station) caller() intake.ToolHook {
-	return intake.ToolHook{Desk: s.Handler, Host: s.host("claude-code"), Worktree: func(string) string { return "/project" }}
+	return intake.ToolHook{Handler: s.Handler, Host: s.host("claude-code"), Worktree: func(string) string { return "/project" }}
 }
 
 // filled is the input of a hook as the client fills it in: every field is a string.

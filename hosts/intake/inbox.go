@@ -18,7 +18,7 @@ import (
 	"flame/project/turns"
 )
 
-// MaxInbox is how many bytes an inbox holds (DESIGN §4).
+// MaxInbox is how many bytes an inbox holds.
 const MaxInbox = 100 << 20
 
 // The files of an inbox, in the folder "inbox" of the data.

@@ -1,6 +1,6 @@
 // Package intake handles the events of hosts. A host waits only for a moment, so an event that
 // cannot be handled in time goes into an inbox. The next process that can write handles the inbox
-// first (DESIGN §4, "No event is lost").
+// first.
 package intake
 
 import (
@@ -42,11 +42,11 @@ const (
 // Handle handles an event of host within the host's patience and returns the answer. An
 // event that cannot be stored in that time is late: it goes into the inbox, with an answer
 // that needs no change. An error means that the event made no sense, or is lost (ErrLost).
-func (d Handler) Handle(ctx context.Context, host hosts.Host, letter QueuedEvent) (answer []byte, late bool, err error) {
-	letter.Version, letter.Host = version, host.Name
+func (d Handler) Handle(ctx context.Context, host hosts.Host, queued QueuedEvent) (answer []byte, late bool, err error) {
+	queued.Version, queued.Host = version, host.Name
 	timed, stop := context.WithTimeout(ctx, host.Patience)
 	defer stop()
-	answer, err = d.inTime(timed, host, letter)
+	answer, err = d.inTime(timed, host, queued)
 	if !errors.Is(err, core.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 		return answer, false, err
 	}
@@ -54,24 +54,24 @@ func (d Handler) Handle(ctx context.Context, host hosts.Host, letter QueuedEvent
 	keeping, stop := context.WithTimeout(context.WithoutCancel(ctx), keepPatience)
 	defer stop()
 	if host.CompactEvent != nil {
-		letter.Event = host.CompactEvent(letter.Event)
+		queued.Event = host.CompactEvent(queued.Event)
 	}
-	return answer, true, d.keep(keeping, letter, err)
+	return answer, true, d.keep(keeping, queued, err)
 }
 
 // keep puts an event into the inbox because of an error.
-func (d Handler) keep(ctx context.Context, letter QueuedEvent, because error) error {
+func (d Handler) keep(ctx context.Context, queued QueuedEvent, because error) error {
 	if d.Project.HostProcess != nil {
-		letter.Process = d.Project.HostProcess()
+		queued.Process = d.Project.HostProcess()
 	}
-	line, err := json.Marshal(letter)
+	line, err := json.Marshal(queued)
 	if err == nil {
 		err = d.Inbox.Put(ctx, line)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrLost, letter.Host, errors.Join(because, err))
+		return fmt.Errorf("%w: %s: %w", ErrLost, queued.Host, errors.Join(because, err))
 	}
-	d.Project.Log.Info("an event waits in the inbox", "host", letter.Host, "because", because)
+	d.Project.Log.Info("an event waits in the inbox", "host", queued.Host, "because", because)
 	return nil
 }
 
@@ -80,9 +80,9 @@ func (d Handler) keep(ctx context.Context, letter QueuedEvent, because error) er
 // by then, on a slow disk. An event with marks goes to the inbox all the same, as its marks show
 // whether it is stored already; for any other, inTime waits. An event whose commit does not end in
 // that time may be stored twice, but is not lost.
-func (d Handler) inTime(ctx context.Context, host hosts.Host, letter QueuedEvent) ([]byte, error) {
+func (d Handler) inTime(ctx context.Context, host hosts.Host, queued QueuedEvent) ([]byte, error) {
 	patience := host.Patience + grace
-	if letter.Source == "" {
+	if queued.Source == "" {
 		patience += commitPatience
 	}
 	over, done := time.After(patience), make(chan struct{})
@@ -97,7 +97,7 @@ func (d Handler) inTime(ctx context.Context, host hosts.Host, letter QueuedEvent
 			p.Store = behind
 		}
 		stop()
-		if answer, err = d.handle(ctx, &p, host.Hook, letter); behind.used {
+		if answer, err = d.handle(ctx, &p, host.Hook, queued); behind.used {
 			err = errNotFirst
 		}
 	}()
@@ -139,16 +139,16 @@ func grow() byte {
 }
 
 // handle has a host's hook handle an event, with these marks and its own. A panic is an error.
-func (d Handler) handle(ctx context.Context, p *project.Project, hook hosts.Hook, letter QueuedEvent, marks ...turns.EventID) (answer []byte, err error) {
+func (d Handler) handle(ctx context.Context, p *project.Project, hook hosts.Hook, queued QueuedEvent, marks ...turns.EventID) (answer []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			answer, err = nil, fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
 	}()
-	if letter.Source != "" {
-		marks = append(marks, turns.EventID{Source: letter.Source, N: letter.N})
+	if queued.Source != "" {
+		marks = append(marks, turns.EventID{Source: queued.Source, N: queued.N})
 	}
-	return hook(ctx, hosts.HookEnv{Project: p, OwnTool: d.OwnTool, Agent: letter.Agent, Marks: marks}, letter.Event)
+	return hook(ctx, hosts.HookEnv{Project: p, OwnTool: d.OwnTool, Agent: queued.Agent, Marks: marks}, queued.Event)
 }
 
 // lookPace is how often a process that lives long looks into the inbox.

@@ -31,7 +31,7 @@ import (
 	"flame/tools"
 )
 
-// A station is a desk for a project with a real store, and the ways to trouble it.
+// A station is a handler for a project with a real store, and the ways to trouble it.
 type station struct {
 	intake.Handler
 	t        *testing.T
@@ -326,7 +326,7 @@ func (s stopAfter) Run(ctx context.Context, f func(project.Tx) error) error {
 func (s *station) streams(in io.Reader) (answers []map[string]any) {
 	s.t.Helper()
 	var out bytes.Buffer
-	stream := intake.Stream{Desk: s.Handler, Host: s.host("opencode"), Dir: "/project", In: in, Out: &out}
+	stream := intake.Stream{Handler: s.Handler, Host: s.host("opencode"), Dir: "/project", In: in, Out: &out}
 	require.NoError(s.t, stream.Run(s.t.Context()))
 	for line := range strings.Lines(out.String()) {
 		var answer map[string]any
@@ -442,7 +442,7 @@ func TestAStreamEndsAtAnEventThatItCannotKeep(t *testing.T) {
 		told(2, "s", `{"event": "tool.failed", "session": "s", "tool": "bash"}`)
 	s.locked(func() {
 		var out bytes.Buffer
-		stream := intake.Stream{Desk: s.Handler, Host: s.host("opencode"), Dir: "/project", In: strings.NewReader(failures), Out: &out}
+		stream := intake.Stream{Handler: s.Handler, Host: s.host("opencode"), Dir: "/project", In: strings.NewReader(failures), Out: &out}
 		require.ErrorIs(t, stream.Run(t.Context()), intake.ErrLost)
 		assert.Empty(t, out.String(), "neither this event nor later ones get an answer")
 	})

@@ -50,7 +50,7 @@ func TestAnEventWhoseCommitOutlastsItsHostsPatienceIsKeptOnce(t *testing.T) {
 	const patience = time.Second
 	tests := map[string]struct {
 		disk   slowDisk
-		letter intake.QueuedEvent
+		queued intake.QueuedEvent
 		late   bool // it is in the inbox, too
 		within time.Duration
 	}{
@@ -58,7 +58,7 @@ func TestAnEventWhoseCommitOutlastsItsHostsPatienceIsKeptOnce(t *testing.T) {
 		"a commit that is slow to end":   {disk: slowDisk{after: 2 * patience}, within: 2 * patience},
 		"a commit that is slow to begin": {disk: slowDisk{before: 2 * patience}, within: 2 * patience},
 		"an event that can be told from others": {
-			disk: slowDisk{after: 2 * patience}, letter: intake.QueuedEvent{Source: "plugin", N: 7}, late: true, within: 3 * patience / 2,
+			disk: slowDisk{after: 2 * patience}, queued: intake.QueuedEvent{Source: "plugin", N: 7}, late: true, within: 3 * patience / 2,
 		},
 	}
 	for name, tt := range tests {
@@ -71,9 +71,9 @@ func TestAnEventWhoseCommitOutlastsItsHostsPatienceIsKeptOnce(t *testing.T) {
 				slow, p := s.Handler, *s.Project
 				tt.disk.Store = p.Store
 				p.Store, slow.Project = tt.disk, &p
-				tt.letter.At, tt.letter.Dir, tt.letter.Event = s.Project.Now(), "/project", json.RawMessage(failure)
+				tt.queued.At, tt.queued.Dir, tt.queued.Event = s.Project.Now(), "/project", json.RawMessage(failure)
 				begun := time.Now()
-				_, late, err := slow.Handle(t.Context(), s.host("claude-code"), tt.letter)
+				_, late, err := slow.Handle(t.Context(), s.host("claude-code"), tt.queued)
 				require.NoError(t, err)
 				assert.Equal(t, tt.late, late)
 				assert.LessOrEqual(t, time.Since(begun), tt.within)

@@ -28,13 +28,13 @@ const MaxEvent = 64 << 20
 // A Stream handles the events of one plugin, from the first to the end of its host, as lines of
 // JSON. Each line is a told; the answer is a line with the same number.
 type Stream struct {
-	Desk  Handler
-	Host  hosts.Host
-	Dir   string // root of the worktree, for every event
-	Agent string // id of the agent in whose process the host runs; empty outside of agents
-	Off   bool   // every event gets an empty answer, and nothing else is done
-	In    io.Reader
-	Out   io.Writer
+	Handler Handler
+	Host    hosts.Host
+	Dir     string // root of the worktree, for every event
+	Agent   string // id of the agent in whose process the host runs; empty outside of agents
+	Off     bool   // every event gets an empty answer, and nothing else is done
+	In      io.Reader
+	Out     io.Writer
 
 	sessions map[string]bool // of the events so far
 }
@@ -177,7 +177,7 @@ func (s *Stream) answer(ctx context.Context, line []byte) error {
 	if t, readable := readTold(line); !readable {
 		n, found := numberOf(line)
 		if !found {
-			s.Desk.Project.Log.Warn("flame cannot read a line of the stream", "size", len(line))
+			s.Handler.Project.Log.Warn("flame cannot read a line of the stream", "size", len(line))
 			return nil
 		}
 		said.N = n
@@ -187,7 +187,7 @@ func (s *Stream) answer(ctx context.Context, line []byte) error {
 	}
 	text, err := json.Marshal(said)
 	if err != nil {
-		s.Desk.Project.Log.Warn("flame cannot write an answer", "error", err)
+		s.Handler.Project.Log.Warn("flame cannot write an answer", "error", err)
 		text = fmt.Appendf(nil, `{"n":%d}`, said.N)
 	}
 	_, _ = s.Out.Write(append(text, '\n'))
@@ -201,13 +201,13 @@ func (s *Stream) handle(ctx context.Context, t told) (answered, error) {
 	if t.Session != "" {
 		s.sessions[t.Session] = true
 	}
-	if now := s.Desk.Project.Now(); t.At <= 0 || t.At > now {
+	if now := s.Handler.Project.Now(); t.At <= 0 || t.At > now {
 		t.At = now
 	}
-	answer, late, err := s.Desk.Handle(ctx, s.Host, QueuedEvent{At: t.At, Dir: s.Dir, Agent: s.Agent, Source: t.Source, N: t.N, Event: t.Event})
+	answer, late, err := s.Handler.Handle(ctx, s.Host, QueuedEvent{At: t.At, Dir: s.Dir, Agent: s.Agent, Source: t.Source, N: t.N, Event: t.Event})
 	said := answered{N: t.N, Answer: answer, Late: late}
 	if err != nil {
-		s.Desk.Project.Log.Warn("hook", "error", err)
+		s.Handler.Project.Log.Warn("hook", "error", err)
 		said.Error = "flame could not handle it; the log says why"
 	}
 	return said, err
@@ -221,7 +221,7 @@ func (s *Stream) takeIn(ctx context.Context) bool {
 	}
 	ctx, stop := context.WithTimeout(ctx, s.Host.Patience)
 	defer stop()
-	return s.Desk.TakeWaiting(ctx)
+	return s.Handler.TakeWaiting(ctx)
 }
 
 // close records that the sessions have ended: no more of their events will come.
@@ -231,14 +231,14 @@ func (s *Stream) close(ctx context.Context) error {
 	}
 	if s.Host.SessionsEndedEvent != nil {
 		ids := slices.Sorted(maps.Keys(s.sessions))
-		letter := QueuedEvent{At: s.Desk.Project.Now(), Dir: s.Dir, Agent: s.Agent, Event: s.Host.SessionsEndedEvent(ids)}
-		if _, _, err := s.Desk.Handle(ctx, s.Host, letter); err != nil {
-			s.Desk.Project.Log.Warn("hook", "error", err)
+		queued := QueuedEvent{At: s.Handler.Project.Now(), Dir: s.Dir, Agent: s.Agent, Event: s.Host.SessionsEndedEvent(ids)}
+		if _, _, err := s.Handler.Handle(ctx, s.Host, queued); err != nil {
+			s.Handler.Project.Log.Warn("hook", "error", err)
 		}
 	}
 	s.takeIn(ctx)
-	if s.Desk.Inbox.Waits() {
+	if s.Handler.Inbox.Waits() {
 		return nil // how far it was taken in must not be forgotten
 	}
-	return turns.ForgetSources(ctx, s.Desk.Project)
+	return turns.ForgetSources(ctx, s.Handler.Project)
 }

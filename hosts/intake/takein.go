@@ -10,7 +10,7 @@ import (
 	"flame/project/turns"
 )
 
-// version is that of the letters that this program writes and the newest it reads.
+// version is that of the queued events that this program writes and the newest it reads.
 const version = 1
 
 // A QueuedEvent is an event of a host, and what must be known to handle it later, in another
@@ -44,18 +44,18 @@ func (d Handler) TakeIn(ctx context.Context) error {
 
 // takeLine handles the event of a line.
 func (d Handler) takeLine(ctx context.Context, at turns.EventID, line []byte) error {
-	var letter QueuedEvent
-	err := json.Unmarshal(line, &letter)
-	host, known := d.Hosts.Find(letter.Host)
-	if err != nil || !known || host.Hook == nil || letter.Version != version {
-		d.Project.Log.Warn("flame cannot read an event in the inbox", "version", letter.Version, "host", letter.Host, "error", err)
+	var queued QueuedEvent
+	err := json.Unmarshal(line, &queued)
+	host, known := d.Hosts.Find(queued.Host)
+	if err != nil || !known || host.Hook == nil || queued.Version != version {
+		d.Project.Log.Warn("flame cannot read an event in the inbox", "version", queued.Version, "host", queued.Host, "error", err)
 		if err := turns.SaveHandled(ctx, d.Project, at); err != nil {
 			return err
 		}
 		return d.Inbox.Quarantine(line)
 	}
 	at.Late = host.Name
-	_, err = d.handle(ctx, d.then(letter), host.Hook, letter, at)
+	_, err = d.handle(ctx, d.then(queued), host.Hook, queued, at)
 	if err != nil && (errors.Is(err, core.ErrUnavailable) || ctx.Err() != nil) {
 		return errors.Join(err, ctx.Err())
 	}
@@ -65,12 +65,12 @@ func (d Handler) takeLine(ctx context.Context, at turns.EventID, line []byte) er
 	return turns.SaveHandled(ctx, d.Project, at) // if the event needed no transaction, or failed
 }
 
-// then returns the project as it was when the event of a letter happened.
-func (d Handler) then(letter QueuedEvent) *project.Project {
-	p := d.Project.Then(letter.At)
-	p.Dir, p.Gateway, p.HostProcess = letter.Dir, "", nil
-	if letter.Process != (project.Process{}) {
-		p.HostProcess = func() project.Process { return letter.Process }
+// then returns the project as it was when a queued event happened.
+func (d Handler) then(queued QueuedEvent) *project.Project {
+	p := d.Project.Then(queued.At)
+	p.Dir, p.Gateway, p.HostProcess = queued.Dir, "", nil
+	if queued.Process != (project.Process{}) {
+		p.HostProcess = func() project.Process { return queued.Process }
 	}
 	return p
 }

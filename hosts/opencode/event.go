@@ -7,7 +7,6 @@ import (
 	"flame/core/evidence"
 	"flame/core/fold"
 	"flame/project"
-	"flame/project/autonomy"
 	"flame/project/children"
 	"flame/project/turns"
 	"flame/project/usage"
@@ -130,8 +129,8 @@ func (e event) editions() map[core.Millis]int {
 }
 
 // seen returns the event's data about the turn that ended.
-func (e event) seen() autonomy.Seen {
-	return autonomy.Seen{Calls: e.Calls, Model: e.Model, Window: e.Window, Whole: true}
+func (e event) seen() transcripts.TurnSummary {
+	return transcripts.TurnSummary{Calls: e.Calls, Model: e.Model, Window: e.Window, Whole: true}
 }
 
 // An answerUsage is the usage of one answer of the model.

@@ -227,7 +227,7 @@ func (x *exchange) attended() error {
 }
 
 // compacting adds to the host's own instructions; for a requested summary,
-// flame's instructions replace them (spec: compaction §1).
+// flame's instructions replace them.
 func (x *exchange) compacting() error {
 	kind, prompt, err := stack.CompactionPrompt(x.ctx, x.p, x.caller())
 	switch kind {

@@ -16,7 +16,7 @@ const agentName = "flame-agent"
 
 // Launch returns the command for a child: run, which never prompts and refuses
 // what would need a prompt. Its configuration adds an agent to the user's own;
-// it only takes tools and permissions away (spec: agents §2).
+// it only takes tools and permissions away.
 func (h Client) Launch(c hosts.LaunchSpec) (hosts.Launch, error) {
 	program, err := facts().Find(h.Machine)
 	if err != nil {

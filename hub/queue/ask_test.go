@@ -96,7 +96,7 @@ func TestInvalidJobsAreNotPut(t *testing.T) {
 			assert.Contains(t, err.Error(), tt.says)
 		})
 	}
-	require.ErrorIs(t, q.Follow(r.ctx(), "nobody-knows", func(JobRecord) error { return nil }), core.ErrNotFound)
+	require.ErrorIs(t, q.Follow(r.ctx(), "unknown", func(JobRecord) error { return nil }), core.ErrNotFound)
 	assert.Zero(t, r.left(q))
 	_, _, err := q.Claim(r.ctx(), "a.*")
 	require.ErrorIs(t, err, core.ErrInvalid)

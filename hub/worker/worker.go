@@ -177,7 +177,7 @@ func (h *held) begin(ctx context.Context, work remote.Task, asker string) error 
 }
 
 // lookPace is how often a worker reports on an agent and reads its orders. Cancelling an agent
-// takes at most a second (DESIGN §13).
+// takes at most a second.
 const lookPace = 500 * time.Millisecond
 
 // follow reports the progress of the agent until it has ended, and returns its last report. The

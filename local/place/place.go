@@ -1,6 +1,6 @@
 // Package place finds a project and its data. It does not trust the content of a repository:
 // a repository can make itself a project, but it can neither pose as another project, nor
-// choose the data folder, nor contain data (DESIGN §4).
+// choose the data folder, nor contain data.
 package place
 
 import (

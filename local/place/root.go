@@ -39,8 +39,7 @@ func rootOf(path string) (Root, error) {
 func (r Root) sameFolder(other Root) bool { return r.Inode == other.Inode && r.Birth == other.Birth }
 
 // is reports whether r is the note of a folder: it is the same folder, or it has the same
-// first commit, like a new clone of the repository. Git runs only if it is another folder
-// (DESIGN §4).
+// first commit, like a new clone of the repository. Git runs only if it is another folder.
 func (r Root) is(ctx context.Context, now Root, firstCommit func(context.Context) (string, error)) (bool, error) {
 	if r.sameFolder(now) {
 		return true, nil

@@ -37,9 +37,6 @@ const (
 	maxRed     = 20
 )
 
-// Seen is what a host shows of a turn. The agent's last message comes with the event.
-type Seen = transcripts.TurnSummary
-
 // UpdateScene applies change to the SessionActivity of the caller's session.
 func UpdateScene(s *project.Op, change func(*SessionActivity)) error {
 	return recordScene.Change(s.Tx, s.Session.ID, change)
@@ -65,14 +62,14 @@ func (c *SessionActivity) Answered() bool {
 
 // End records how the turn ended, and reports whether it brought a result: a command that
 // passes and failed before. The agent now works in frame.
-func (c *SessionActivity) End(frame, last string, seen Seen) (result bool) {
+func (c *SessionActivity) End(frame, last string, seen transcripts.TurnSummary) (result bool) {
 	c.say(core.RoleAssistant, last)
 	return c.AddTurn(frame, seen)
 }
 
 // AddTurn records what a host shows of the ended turn, and reports whether the turn brought a
 // result. Calls before the agent's last move to another frame say nothing about its frame.
-func (c *SessionActivity) AddTurn(frame string, seen Seen) (result bool) {
+func (c *SessionActivity) AddTurn(frame string, seen transcripts.TurnSummary) (result bool) {
 	c.say(core.RoleUser, seen.Stopped)
 	c.Calls, c.Known = nil, seen.Whole
 	c.name(seen.Model)

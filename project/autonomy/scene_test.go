@@ -15,6 +15,7 @@ import (
 	"flame/project/stack"
 	"flame/project/turns"
 	"flame/tests/projecttest"
+	"flame/transcripts"
 )
 
 func bash(command string, exit int) evidence.Call {
@@ -38,9 +39,9 @@ func TestACommandThatPassesAgainIsAResult(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var scene autonomy.SessionActivity
-			scene.End("f", "", autonomy.Seen{Calls: tt.before})
+			scene.End("f", "", transcripts.TurnSummary{Calls: tt.before})
 			scene.Begin("f", "go on")
-			assert.Equal(t, tt.want, scene.End("f", "", autonomy.Seen{Calls: tt.now}))
+			assert.Equal(t, tt.want, scene.End("f", "", transcripts.TurnSummary{Calls: tt.now}))
 		})
 	}
 }
@@ -55,7 +56,7 @@ func TestTheKeptPartOfAConversationIsLimited(t *testing.T) {
 			calls = append(calls, evidence.Call{Tool: "Bash", Input: fmt.Sprint(n, long), Output: fmt.Sprint(long, n), Exit: new(1)})
 		}
 		scene.Begin("f", fmt.Sprint(i, long))
-		scene.End("f", fmt.Sprint(long, i), autonomy.Seen{Calls: calls})
+		scene.End("f", fmt.Sprint(long, i), transcripts.TurnSummary{Calls: calls})
 	}
 	require.Len(t, scene.Recent, 4)
 	require.Len(t, scene.Calls, 20)
@@ -95,7 +96,7 @@ func TestOnlyCallsSinceTheLastMoveAreKept(t *testing.T) {
 			t.Parallel()
 			var scene autonomy.SessionActivity
 			scene.Begin("f", "go on")
-			scene.End(tt.in, "Done.", autonomy.Seen{Calls: tt.calls})
+			scene.End(tt.in, "Done.", transcripts.TurnSummary{Calls: tt.calls})
 			assert.Equal(t, tt.want, append([]evidence.Call(nil), scene.Calls...))
 		})
 	}
@@ -107,7 +108,9 @@ func TestTheHostOrAGatewayReportsTheWindow(t *testing.T) {
 	t.Parallel()
 	const sonnet, opus = "claude-sonnet-4-5-20250929", "claude-opus-4-1-20250805"
 	turn := func(model string, window int) func(*autonomy.SessionActivity) {
-		return func(s *autonomy.SessionActivity) { s.AddTurn("", autonomy.Seen{Model: model, Window: window}) }
+		return func(s *autonomy.SessionActivity) {
+			s.AddTurn("", transcripts.TurnSummary{Model: model, Window: window})
+		}
 	}
 	asked := func(model string, window int) func(*autonomy.SessionActivity) {
 		return func(s *autonomy.SessionActivity) { s.AddRequest(model, window) }
@@ -151,9 +154,9 @@ func TestLateEventsAreNotJudged(t *testing.T) {
 	require.NoError(t, stack.NoteFiles(f.Ctx, f.Project, s, []string{"a", "b", "c"}))
 	late := *f.Project
 	late.Replaying = true
-	require.NoError(t, turns.End(f.Ctx, &late, s, turns.EndReport{Seen: func() autonomy.Seen {
+	require.NoError(t, turns.End(f.Ctx, &late, s, turns.EndReport{Seen: func() transcripts.TurnSummary {
 		t.Error("what a log shows now is not what it showed then")
-		return autonomy.Seen{}
+		return transcripts.TurnSummary{}
 	}}))
 	require.NoError(t, turns.NotePrompt(f.Ctx, &late, s, turns.Prompt{ID: "late", Text: "Write the quarterly revenue forecast", FromUser: true}))
 	assert.Equal(t, []string{"in_progress Implement user authentication"}, f.Draw())

@@ -181,7 +181,7 @@ func newsOf(s *project.Op, id string, sight map[string]core.Relation, hides hidi
 // below returns the key of a sight for all frames with this parent.
 func below(parent string) string { return "below " + parent }
 
-// sight returns the relations of the frames that an agent in frame sees (DESIGN §5), by
+// sight returns the relations of the frames that an agent in frame sees, by
 // their ids or by below of their parent's id, and the frames that are hidden from the agent.
 func sight(s *project.Op, frame core.Frame) (map[string]core.Relation, hiding, error) {
 	above, err := s.Tx.Ancestors(frame.ID, project.MaxAncestors)

@@ -18,7 +18,7 @@ import (
 )
 
 // trackedFor is how long a completed child session stays listed after its last
-// activity (spec: subagents, clean-up).
+// activity.
 const trackedFor = time.Hour
 
 // StartSession records that a session began, or has another title. It tracks a child of a

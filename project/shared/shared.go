@@ -36,8 +36,7 @@ const (
 )
 
 // part is how many frames flame reads at a time. batchTime is how long one transaction may
-// last, in ms: with its commit it stays below the 50 ms for which others may have to wait
-// (DESIGN §4).
+// last, in ms: with its commit it stays below the 50 ms for which others may have to wait.
 const (
 	part      = 50
 	batchTime = core.Millis(20)

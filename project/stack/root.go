@@ -41,7 +41,7 @@ func EndRoots(s *project.Op) error {
 	return nil
 }
 
-// EndRoot ends a root whose session has ended (DESIGN §4). The root is completed, with the
+// EndRoot ends a root whose session has ended. The root is completed, with the
 // session's last message as summary, if the session's last turn ended by itself and left
 // nothing running; else it is blocked. While work is left below the root, or another session
 // works in it, it stays in progress.

@@ -15,8 +15,7 @@ import (
 // pop waited for a summary.
 const byCompaction = "compaction"
 
-// pendingTimeout is how long a popped frame waits for the summary from a compaction
-// (DESIGN §6).
+// pendingTimeout is how long a popped frame waits for the summary from a compaction.
 const pendingTimeout = 10 * time.Minute
 
 // noSummary is the summary of a frame whose compaction never came.

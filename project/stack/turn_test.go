@@ -11,11 +11,11 @@ import (
 
 	"flame/core/evidence"
 	"flame/core/outline"
-	"flame/project/autonomy"
 	"flame/project/stack"
 	"flame/project/turns"
 	"flame/project/view"
 	"flame/tests/projecttest"
+	"flame/transcripts"
 )
 
 // A teller tells flame what happens in the session s, as a host does. Each step is a word and what it
@@ -27,8 +27,8 @@ type teller struct {
 	end   string // how that turn ended: over, stopped; empty: it goes on
 }
 
-func (d *teller) seen() autonomy.Seen {
-	seen := autonomy.Seen{Calls: d.calls, Said: d.said, Whole: true, Over: d.end == "over"}
+func (d *teller) seen() transcripts.TurnSummary {
+	seen := transcripts.TurnSummary{Calls: d.calls, Said: d.said, Whole: true, Over: d.end == "over"}
 	if d.end == "stopped" {
 		seen.Stopped = "[Request interrupted by user]"
 	}

@@ -26,7 +26,7 @@ const (
 )
 
 // clockJump is how far the clock may run ahead of the process's time awake before that
-// counts as a jump: a laptop that slept (DESIGN §4).
+// counts as a jump: a laptop that slept.
 const clockJump = core.Millis(60_000)
 
 // Once does the work that is due. It ends sessions that no longer run, and their roots,
@@ -206,7 +206,7 @@ func endOver(ctx context.Context, p *project.Project, sessions []string) {
 }
 
 // over returns the ids of the sessions that ended without a report: the process of their
-// host is gone, or they reported nothing for a day (DESIGN §4).
+// host is gone, or they reported nothing for a day.
 func over(p *project.Project, tx project.Tx, now core.Millis) ([]string, error) {
 	live, err := tx.FindSessions(project.SessionQuery{Live: true, Limit: maxLive})
 	if err != nil {
@@ -265,7 +265,7 @@ func endOldRoots(s *project.Op) error {
 	return nil
 }
 
-// pruneAge is the age at which Prune archives a root without work (DESIGN §8).
+// pruneAge is the age at which Prune archives a root without work.
 const pruneAge = 7 * project.Day
 
 // Prune archives, or with remove deletes, the roots that have been unchanged for a week

@@ -84,9 +84,9 @@ func TestEachRequestIsCountedOnce(t *testing.T) {
 func TestARequestThatWentRawIsTakenBackWithItsAnswer(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ told, end bool }{
-		"as the next request shows":      {told: true},
-		"as the end of a turn tells":     {told: true, end: true},
-		"where nobody knows how it went": {},
+		"as the next request shows":    {told: true},
+		"as the end of a turn tells":   {told: true, end: true},
+		"where its outcome is unknown": {},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"flame/project/stack"
 	"flame/project/turns"
 	"flame/tests/projecttest"
+	"flame/transcripts"
 )
 
 // A moment of a day is a prompt, and the turn after it.
@@ -104,8 +105,8 @@ func work(f *projecttest.Fixture, what string, i int, turn dayTurn, pops bool) {
 		calls[i].OK = calls[i].Exit == nil || *calls[i].Exit == 0
 	}
 	in := f.Current(s)
-	require.NoError(f.T, turns.End(f.Ctx, f.Project, s, turns.EndReport{LastMessage: turn.Last, Running: []string{}, Seen: func() autonomy.Seen {
-		return autonomy.Seen{Calls: calls, Whole: true, Tokens: 20_000 + 3_000*i, Window: 200_000}
+	require.NoError(f.T, turns.End(f.Ctx, f.Project, s, turns.EndReport{LastMessage: turn.Last, Running: []string{}, Seen: func() transcripts.TurnSummary {
+		return transcripts.TurnSummary{Calls: calls, Whole: true, Tokens: 20_000 + 3_000*i, Window: 200_000}
 	}}))
 	pop := suggested(f, core.SuggestPop)
 	assert.Equal(f.T, turn.Pop != "" && !pops, pop != nil, "%s: a pop is suggested", what)
@@ -166,8 +167,8 @@ func TestAnEndThatIsDueIsNoLongerSuggestedWhereTheUserAsksForMore(t *testing.T) 
 				require.NoError(t, err)
 				require.True(t, advice.Queued, advice.Reason)
 			} else {
-				require.NoError(t, turns.End(f.Ctx, f.Project, s, turns.EndReport{LastMessage: turn.Last, Running: []string{}, Seen: func() autonomy.Seen {
-					return autonomy.Seen{Calls: turn.Calls, Whole: true}
+				require.NoError(t, turns.End(f.Ctx, f.Project, s, turns.EndReport{LastMessage: turn.Last, Running: []string{}, Seen: func() transcripts.TurnSummary {
+					return transcripts.TurnSummary{Calls: turn.Calls, Whole: true}
 				}}))
 			}
 			require.NotNil(t, suggested(f, core.SuggestPop))
@@ -205,12 +206,12 @@ func TestAnEndWhoseLogWasLateIsWeighedAtTheNextPrompt(t *testing.T) {
 			require.NoError(t, stack.NoteFiles(f.Ctx, f.Project, s, []string{"scripts/backup.sh"}))
 			last := "Fixed. scripts/backup.sh keeps seven archives and all 4 tests of scripts/backup_test.sh pass."
 			require.NoError(t, turns.End(f.Ctx, f.Project, s,
-				turns.EndReport{LastMessage: last, Failed: tt.failed, Running: []string{}, Seen: func() autonomy.Seen {
-					return autonomy.Seen{} // the log is behind
+				turns.EndReport{LastMessage: last, Failed: tt.failed, Running: []string{}, Seen: func() transcripts.TurnSummary {
+					return transcripts.TurnSummary{} // the log is behind
 				}}))
 			require.Nil(t, suggested(f, core.SuggestPop))
-			b, err := turns.Begin(f.Ctx, f.Project, s, turns.Prompt{ID: "2", Text: tt.prompt, FromUser: true, Seen: func() autonomy.Seen {
-				return autonomy.Seen{Whole: true, Calls: []evidence.Call{
+			b, err := turns.Begin(f.Ctx, f.Project, s, turns.Prompt{ID: "2", Text: tt.prompt, FromUser: true, Seen: func() transcripts.TurnSummary {
+				return transcripts.TurnSummary{Whole: true, Calls: []evidence.Call{
 					{Tool: "flame_flame_push", OK: true},
 					{Tool: "Bash", Input: "bash scripts/backup_test.sh", OK: true, Exit: new(0), Output: "ok: seven archives left\nall 4 tests passed"},
 				}}

@@ -13,6 +13,7 @@ import (
 	"flame/project/briefing"
 	"flame/project/children"
 	"flame/project/stack"
+	"flame/transcripts"
 )
 
 // A Prompt asks a session's agent to do something.
@@ -25,7 +26,7 @@ type Prompt struct {
 
 	// Seen returns what the host shows of the turn before the prompt; nil: nothing. Flame
 	// calls it only if the end of that turn did not show it.
-	Seen func() autonomy.Seen
+	Seen func() transcripts.TurnSummary
 }
 
 // Begin records a prompt: the first prompt makes and names the session's root. Begin makes or

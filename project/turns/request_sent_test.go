@@ -54,7 +54,7 @@ func TestATextThatMissedItsRequestFollowsIt(t *testing.T) {
 			require.Len(t, second.After, 2)
 			assert.Equal(t, place, second.After[1].Message)
 			assert.Equal(t, first.After[1].Text, second.After[1].Text)
-			assert.Equal(t, []string{"a1"}, second.DropThinking, "nobody knows how that was asked for; nothing else has changed")
+			assert.Equal(t, []string{"a1"}, second.DropThinking, "flame has not seen how that request asked for thinking; nothing else has changed")
 			history = answered(f, history, "a3")
 			third := request(f, s, history, map[core.Millis]int{history[4].Time: second.Edition})
 			assert.Equal(t, second.After, third.After, "there it stays")
@@ -93,7 +93,7 @@ func TestThinkingGoesWithThePastThatItWasMadeWith(t *testing.T) {
 	assert.Equal(t, second.Drop, request(f, s, history, nil).Drop, "what was folded is again")
 
 	history = answered(f, history, "a6")
-	assert.Equal(t, []string{"a4", "a6"}, request(f, s, history, nil).DropThinking, "nobody knows how a6 was asked for")
+	assert.Equal(t, []string{"a4", "a6"}, request(f, s, history, nil).DropThinking, "flame has not seen how the request of a6 asked for thinking")
 }
 
 func TestABranchIsFoldedAsItsOriginWas(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"flame/project/conversation"
 	"flame/project/stack"
 	"flame/project/usage"
+	"flame/transcripts"
 )
 
 // An EndReport is what a host reports when an agent stops to wait for input.
@@ -29,7 +30,7 @@ type EndReport struct {
 
 	// Seen returns what the host shows of the turn; nil: nothing. Flame calls it only if
 	// that may matter. It takes no longer than a hook may.
-	Seen func() autonomy.Seen
+	Seen func() transcripts.TurnSummary
 
 	Usage    []usage.AnswerUsage // of answers not reported before; empty if the host does not report it
 	Editions map[core.Millis]int // of the requests that these answers belong to, by the times of the answers
@@ -58,7 +59,7 @@ func endTurn(s *project.Op, turn EndReport) error {
 	if err := weighTurn(s, turn); err != nil {
 		return err
 	}
-	var seen autonomy.Seen
+	var seen transcripts.TurnSummary
 	if turn.Seen != nil && !s.Project.Replaying {
 		seen = turn.Seen()
 	}
@@ -137,7 +138,7 @@ func weighTurn(s *project.Op, turn EndReport) error {
 
 // look returns what the host shows of the turn, if flame judges it: flame judges nothing at
 // level manual, and no late events, because the host now shows a later state.
-func (t EndReport) look(s *project.Op) (seen autonomy.Seen, err error) {
+func (t EndReport) look(s *project.Op) (seen transcripts.TurnSummary, err error) {
 	judged, err := autonomy.Judges(s)
 	if err == nil && judged && t.Seen != nil {
 		seen = t.Seen()
@@ -149,7 +150,7 @@ func (t EndReport) look(s *project.Op) (seen autonomy.Seen, err error) {
 }
 
 // ended returns how the turn ended, with what the host shows of it.
-func (t EndReport) ended(seen autonomy.Seen) stack.TurnEnd {
+func (t EndReport) ended(seen transcripts.TurnSummary) stack.TurnEnd {
 	e := stack.TurnEnd{Prompt: t.Prompt, Status: core.Completed, Said: t.LastMessage, Calls: seen.Calls, More: t.Seen != nil && !seen.Whole}
 	if t.Failed {
 		if e.Status = core.Failed; t.Stopped == "" {
@@ -179,7 +180,7 @@ func progressed(s *project.Op) (bool, error) {
 // weighMissed records what a host shows of the turn before a prompt, if the end of that turn
 // did not show it: the turn did not end by itself, or the host's log was late. In the second
 // case it considers the pop now, unless the prompt asks for more of the work.
-func weighMissed(s *project.Op, prompt string, look func() autonomy.Seen) error {
+func weighMissed(s *project.Op, prompt string, look func() transcripts.TurnSummary) error {
 	known, err := autonomy.SceneKnown(s)
 	if err != nil || known || look == nil {
 		return err
@@ -203,7 +204,7 @@ func weighMissed(s *project.Op, prompt string, look func() autonomy.Seen) error 
 }
 
 // weighPop suggests ending the current frame if that is due. At level auto it ends the frame
-// with the agent's last message as its summary, if there is proof of the result (DESIGN §6).
+// with the agent's last message as its summary, if there is proof of the result.
 // It leaves alone roots, turns that did not end by themselves, late events, and at level auto
 // frames with children in progress.
 func weighPop(s *project.Op, turn EndReport) error {

@@ -16,6 +16,7 @@ import (
 	"flame/project/stack"
 	"flame/project/turns"
 	"flame/tests/projecttest"
+	"flame/transcripts"
 )
 
 // takeTurns has a session take some turns, each to the same words, and returns what it
@@ -76,8 +77,8 @@ func finish(f *projecttest.Fixture, by project.Caller) string {
 	f.T.Helper()
 	f.Prompt(by, fmt.Sprint("work at ", f.Clock), "yes, go")
 	require.NoError(f.T, stack.NoteFiles(f.Ctx, f.Project, by, []string{"piece.go"}))
-	require.NoError(f.T, turns.End(f.Ctx, f.Project, by, turns.EndReport{LastMessage: finished, Running: []string{}, Seen: func() autonomy.Seen {
-		return autonomy.Seen{Whole: true, Calls: []evidence.Call{passes}}
+	require.NoError(f.T, turns.End(f.Ctx, f.Project, by, turns.EndReport{LastMessage: finished, Running: []string{}, Seen: func() transcripts.TurnSummary {
+		return transcripts.TurnSummary{Whole: true, Calls: []evidence.Call{passes}}
 	}}))
 	return f.Prompt(by, fmt.Sprint("thanks at ", f.Clock), "great, thanks")
 }
@@ -172,7 +173,9 @@ func TestTheWorkOfAPoppedFrameSaysNothingOfTheNext(t *testing.T) {
 				pop := evidence.Call{Tool: "mcp__plugin_flame_flame__flame_pop", OK: true}
 				require.NoError(t, turns.End(f.Ctx, f.Project, s, turns.EndReport{
 					LastMessage: "The card tokenizer of the shop is finished; all tests pass.", Running: []string{},
-					Seen: func() autonomy.Seen { return autonomy.Seen{Whole: true, Calls: []evidence.Call{passes, pop}} },
+					Seen: func() transcripts.TurnSummary {
+						return transcripts.TurnSummary{Whole: true, Calls: []evidence.Call{passes, pop}}
+					},
 				}))
 				current := f.Get(f.Current(s))
 				assert.Equal(t, []any{core.InProgress, cmp.Or(next, "shop")}, []any{current.Status, current.Goal})

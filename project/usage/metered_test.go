@@ -22,6 +22,7 @@ import (
 	"flame/store"
 	"flame/tests/hoststest"
 	"flame/tests/projecttest"
+	"flame/transcripts"
 )
 
 // asked is a request whose answer costs one dollar, as those of HostLog do.
@@ -54,8 +55,8 @@ func TestSuggestionsGoByTheModelThatAGatewaySees(t *testing.T) {
 	beside.Model, beside.Context = "claude-haiku-4-5", 0
 	tell(f, s, long, beside)
 	assert.Equal(t, []any{"claude-opus-4-1", 1_000_000}, seen())
-	require.NoError(t, turns.End(f.Ctx, f.Project, s, turns.EndReport{Seen: func() autonomy.Seen {
-		return autonomy.Seen{Model: "claude-opus-4-1", Window: 500_000}
+	require.NoError(t, turns.End(f.Ctx, f.Project, s, turns.EndReport{Seen: func() transcripts.TurnSummary {
+		return transcripts.TurnSummary{Model: "claude-opus-4-1", Window: 500_000}
 	}}))
 	assert.Equal(t, []any{"claude-opus-4-1", 500_000}, seen(), "the host knows best")
 	f.End(s)

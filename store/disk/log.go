@@ -10,8 +10,7 @@ import (
 	"flame/local/place"
 )
 
-// maxLog is the size in bytes at which flame rotates the log; it keeps the previous log
-// (DESIGN §4).
+// maxLog is the size in bytes at which flame rotates the log; it keeps the previous log.
 const maxLog = 10 << 20
 
 // A Log writes a project's log file. It opens the file at the first line, and only once the

@@ -1,4 +1,4 @@
-// Command bench measures flame's speed and prints the table of DESIGN §10: each figure beside the
+// Command bench measures flame's speed and prints a table: each figure beside the
 // floor of this machine, in the same run, and the goal. It reports missed goals; the exit status
 // says only whether the measurement worked.
 //

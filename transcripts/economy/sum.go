@@ -91,13 +91,13 @@ const waits = -1
 func (t *talk) folds() []int {
 	folds := make([]int, len(t.turns))
 	for n := range max(0, len(t.turns)-2) {
-		from, size := t.turns[n+2].first, 0.0
+		from, size := t.turns[n+2].first, 0
 		for at := t.turns[n].prompt; at < t.turns[n+1].prompt; at++ {
 			if t.leaves(at) {
-				size += t.items[at].size
+				size += int(t.items[at].size)
 			}
 		}
-		if fold.IsWorthTurn(t.turns[n+1].first-t.turns[n].first, int(size)) {
+		if fold.IsWorthTurn(t.turns[n+1].first-t.turns[n].first, size) {
 			folds[n] = waits
 		}
 		if work, behind := t.weigh(folds, from, t.turns[n+2].prompt); fold.UsualPrices.Saved(work, behind, fold.RequestsToCome) > 0 {
@@ -118,17 +118,16 @@ func (t *talk) weigh(folds []int, from, end int) (work, behind int) {
 	if first < 0 || from >= len(t.requests) {
 		return 0, 0
 	}
-	out, rest := 0.0, 0.0
 	for at := t.turns[first].prompt; at < end; at++ {
 		switch i := t.items[at]; {
 		case i.died <= from, t.leaves(at) && folds[i.turn] > 0:
 		case t.leaves(at) && folds[i.turn] == waits:
-			out += i.size
+			work += int(i.size)
 		default:
-			rest += i.size
+			behind += int(i.size)
 		}
 	}
-	return int(out), int(rest)
+	return work, behind
 }
 
 // leaves reports whether an item leaves requests with its turn: the user's words and the last answer stay.
