@@ -338,7 +338,7 @@ async function connect() {
     live = refused || document.hidden ? "connecting" : "gone";
     lose();
     failed++;
-    if (failed > 1 && $("state").hidden) problem("The server is gone", h("p", {}, "What you see is how it was. ", h("code", {}, "flame web"), " starts it again, and this page goes on."));
+    if (failed > 1 && !refused) problem("The server is gone", h("p", {}, "What you see is how it was. ", h("code", {}, "flame web"), " starts it again, and this page goes on."));
     drawHead();
     await new Promise((resolve) => setTimeout(resolve, Math.min(250 * 2 ** failed, 3000)));
   }
