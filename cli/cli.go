@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/samber/lo"
@@ -36,6 +37,12 @@ func endSoon(a *app.App, status int) { time.AfterFunc(endTime, func() { a.Exit(s
 func Run(ctx context.Context, a *app.App, args []string) int {
 	a.TakeTime = context.AfterFunc(ctx, func() { endSoon(a, exitError) })
 	root := root(a, args)
+	// A word that is no command has no help: `flame ui --help` says the same as `flame ui`.
+	root.InitDefaultHelpCmd()
+	above, rest, _ := root.Find(args)
+	if above.HasSubCommands() && len(rest) > 1 && !strings.HasPrefix(rest[0], "-") && lo.Some(rest, []string{"--help", "-h"}) {
+		args = args[:len(args)-len(rest)+1]
+	}
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	var ended app.ExitStatus

@@ -27,7 +27,9 @@ func Stats(s agents.Stats, known hosts.Registry) string {
 	if s.Agents.Count > 0 {
 		part("agents", fmt.Sprintf("%d, %d running; %s", s.Agents.Count, s.Agents.Running, Usage(s.Agents.Usage)))
 	}
-	part("used in all", Usage(s.Usage))
+	if s.Usage != (core.Usage{}) {
+		part("used in all", Usage(s.Usage))
+	}
 	for _, r := range s.Requests {
 		part("requests of "+cmp.Or(known.Title(r.Host), "sessions without hooks"), Requests(r.Meter))
 	}

@@ -32,7 +32,7 @@ func TestCheck(t *testing.T) {
 
 	kept := open(t, dir, store.Options{LongLived: true})
 	fill(t, kept, 300)
-	assert.Regexp(t, `is sound: version \d+, 300 frames, 0 events`, check())
+	assert.Regexp(t, `is sound: version \d+, frames: 300, events: 0`, check())
 	assert.Empty(t, broken(store.Check(context.Background(), dir)))
 	storetest.Save(t, kept, core.Frame{ID: "goes on"})
 

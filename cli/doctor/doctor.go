@@ -75,8 +75,12 @@ func Findings(ctx context.Context, a *app.App, at place.Place, warnings []config
 	c.grants(ctx, p)
 	c.lost(ctx, p)
 	links, _ := p.LastHooks(ctx) // data reports a store that flame cannot read
+	connected := false
 	for _, h := range a.Hosts {
-		c.host(ctx, h, machine, links)
+		connected = c.host(ctx, h, machine, links) || connected
+	}
+	if !connected {
+		c.todo("`flame setup` connects those that are on PATH", "no host is connected: no agent knows of flame yet")
 	}
 	return c.found
 }

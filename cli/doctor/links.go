@@ -26,8 +26,8 @@ import (
 )
 
 // host checks one host: whether it is installed, which parts of flame it has, and whether the
-// programs that it starts answer.
-func (c *checkup) host(ctx context.Context, h hosts.Host, machine hosts.Machine, links []project.LastHook) {
+// programs that it starts answer. It reports whether the host has any part of flame.
+func (c *checkup) host(ctx context.Context, h hosts.Host, machine hosts.Machine, links []project.LastHook) (connected bool) {
 	first := len(c.found) + 1
 	defer func() { // of what is well in a host, the first line is enough
 		for i := first; i < len(c.found); i++ {
@@ -37,17 +37,17 @@ func (c *checkup) host(ctx context.Context, h hosts.Host, machine hosts.Machine,
 	status, err := h.Client(machine).Status(ctx)
 	if err != nil {
 		c.problem(h.Title+": ", err)
-		return
+		return true // as far as anybody knows
 	}
 	setup := "`flame setup " + h.Name
 	if status.Program == "" {
 		c.note("to use it, install it and run "+setup+"`", "%s: not on PATH", h.Title)
-		return
+		return false
 	}
 	where := fmt.Sprintf("%s %s at %s", h.Title, status.Version, status.Program)
 	if len(status.Installed) == 0 && len(status.ByHand) == 0 {
 		c.note("run "+setup+"`", "%s: flame is not set up", where)
-		return
+		return false
 	}
 	c.ok("%s", where)
 	for _, in := range status.Installed {
@@ -70,7 +70,7 @@ func (c *checkup) host(ctx context.Context, h hosts.Host, machine hosts.Machine,
 	}
 	c.byHand(h.Title, status)
 	if len(status.Installed) == 0 {
-		return
+		return true
 	}
 	c.tryServer(ctx, h, machine.Binary(), cmp.Or(machine.Getenv(env.Tools), status.Tools))
 	c.tryHook(ctx, h, machine.Binary())
@@ -79,6 +79,7 @@ func (c *checkup) host(ctx context.Context, h hosts.Host, machine hosts.Machine,
 	}
 	last, _ := lo.Find(links, func(l project.LastHook) bool { return l.Host == h.Name })
 	c.link(h, last, status.Offers)
+	return true
 }
 
 // byHand reports registrations that the user made.

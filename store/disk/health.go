@@ -192,7 +192,7 @@ func inspect(ctx context.Context, path string, c *Conn, version int, look RowChe
 	if findings = append(findings, census.Found...); len(findings) > 0 {
 		state = "can be read"
 	}
-	all := core.Finding{What: fmt.Sprintf("%s %s: version %d, %d frames, %d events, %s and %s of log",
+	all := core.Finding{What: fmt.Sprintf("%s %s: version %d, frames: %d, events: %d, %s and %s of log",
 		path, state, version, census.Frames, census.Events, core.Amount(Size(path), "B"), core.Amount(Size(path+"-wal"), "B"))}
 	return append([]core.Finding{all}, findings...), err
 }
