@@ -107,11 +107,20 @@ func (c *installation) setup(ctx context.Context, names []string) (err error) {
 // install sets up the chosen hosts and reports missing ones. It fails if a host that the user
 // named is missing, and does nothing if all are missing.
 func (c *installation) install(ctx context.Context) error {
-	missing := false
+	missing := map[string]error{}
 	plans, err := c.plan(func(h hosts.Host) ([]hosts.SetupStep, error) { return h.Client(c.machine).Install(ctx, c.scope) },
-		func(_ hosts.Host, err error) { missing = true; c.app.PrintError(err) })
+		func(h hosts.Host, err error) { missing[h.Name] = err })
 	if err != nil {
 		return err
+	}
+	for _, h := range c.chosen {
+		switch err := missing[h.Name]; {
+		case err == nil:
+		case c.named || len(plans) == 0:
+			c.app.PrintError(err)
+		default:
+			c.of(h.Name, "not on PATH")
+		}
 	}
 	if len(plans) == 0 {
 		return app.ErrSilent
@@ -138,7 +147,7 @@ func (c *installation) install(ctx context.Context) error {
 			c.note("", "", "To call flame by its name, add ~/.local/bin to PATH; until then it is "+c.machine.Binary()+".")
 		}
 	}
-	if missing && c.named {
+	if len(missing) > 0 && c.named {
 		return app.ErrSilent
 	}
 	return nil

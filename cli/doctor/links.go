@@ -78,7 +78,7 @@ func (c *checkup) host(ctx context.Context, h hosts.Host, machine hosts.Machine,
 		c.tryStream(ctx, h, machine.Binary())
 	}
 	last, _ := lo.Find(links, func(l project.LastHook) bool { return l.Host == h.Name })
-	c.link(h, last, status.Offers)
+	c.link(h, last, status.Offers, len(links) > 0)
 	return true
 }
 
@@ -198,9 +198,10 @@ func converse(stream *exec.Cmd, events int) (err error) {
 
 // link reports when a hook of the host last reached this project, and whether the host has
 // loaded the plugin that is installed now.
-func (c *checkup) link(h hosts.Host, last project.LastHook, offers string) {
+func (c *checkup) link(h hosts.Host, last project.LastHook, offers string, others bool) {
 	if last.At == 0 {
-		c.todo("say something to "+h.Title+" in this project and run this again; flame.log has the errors, if any",
+		say := lo.Ternary(others, c.note, c.todo) // nobody needs every host in each project
+		say("say something to "+h.Title+" in this project and run this again; flame.log has the errors, if any",
 			"%s: no hook has reached this project yet", h.Title)
 		return
 	}

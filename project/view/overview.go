@@ -257,5 +257,9 @@ func (t *Today) addEnded(tx project.Tx) error {
 		}
 	}
 	slices.SortStableFunc(t.Done, func(x, y core.Frame) int { return cmp.Compare(y.EndedAt, x.EndedAt) })
+	// The root of a session ends with the outcome of its last turn, which is listed once.
+	t.Done = lo.Reject(t.Done, func(f core.Frame, _ int) bool {
+		return f.Summary != "" && slices.ContainsFunc(t.Done, func(below core.Frame) bool { return below.Parent == f.ID && below.Summary == f.Summary })
+	})
 	return nil
 }
