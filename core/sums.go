@@ -6,12 +6,16 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/samber/lo"
 )
 
 // A Sum is what the answers of one day, week, model, host or session used.
 type Sum struct {
 	Of      string `json:"of"`
+	Asked   string `json:"asked,omitempty"` // of a session: the first words of the user, cut
 	Answers int64  `json:"answers"`
 	Usage
 }
@@ -30,23 +34,28 @@ func partOf(m Message, by string) string {
 // SumsOf adds up the answers in logs by one of SumParts: days and weeks in their order, others by their cost. An
 // error of a log ends it; the sums have what came before.
 func SumsOf(messages iter.Seq2[Message, error], by string) ([]Sum, error) {
-	sums, last, failed := map[string]Sum{}, "", error(nil)
+	sums, asked, last, failed := map[string]Sum{}, map[string]string{}, "", error(nil)
 	for m, err := range messages {
 		if failed = err; err != nil {
 			break
 		}
+		if by == "session" && m.Role == RoleUser && !m.Synthetic && asked[m.Session] == "" {
+			words, _ := lo.Find(m.Parts, func(p Part) bool { return p.Type == PartText && strings.TrimSpace(p.Text) != "" })
+			asked[m.Session] = OneLine(words.Text, 60)
+		}
 		if m.Role != RoleAssistant || m.Usage == (Usage{}) {
 			continue
 		}
-		sum := sums[partOf(m, by)]
+		part := partOf(m, by)
+		sum := sums[part]
 		if answer := m.Host + m.Session + m.ID; m.ID == "" || answer != last { // an answer may have several lines
 			sum.Answers, last = sum.Answers+1, answer
 		}
 		if m.Usage.CostUSD == 0 {
 			m.Usage.Unpriced = m.Usage.Tokens()
 		}
-		sum.Of, sum.Usage = partOf(m, by), sum.Usage.Add(m.Usage)
-		sums[sum.Of] = sum
+		sum.Of, sum.Asked, sum.Usage = part, asked[m.Session], sum.Usage.Add(m.Usage)
+		sums[part] = sum
 	}
 	return slices.SortedFunc(maps.Values(sums), func(a, b Sum) int {
 		if by == "day" || by == "week" {

@@ -64,8 +64,8 @@ func Economy(r economy.Report, now core.Millis) string {
 func Sums(sums []core.Sum, by string, known hosts.Registry, width int) string {
 	rows, all := []string{strings.ToUpper(by) + "\tANSWERS\tIN\tOUT\tCACHE READ\tWRITTEN\tCOST"}, core.Sum{Of: "in all"}
 	row := func(name string, s core.Sum) {
-		rows = append(rows, strings.Join([]string{name, Amount(s.Answers), Amount(s.TokensIn), Amount(s.TokensOut),
-			Amount(s.CacheRead), Amount(s.CacheWritten), Cost(s.Usage)}, "\t"))
+		rows = append(rows, strings.TrimSuffix(strings.Join([]string{name, Amount(s.Answers), Amount(s.TokensIn), Amount(s.TokensOut),
+			Amount(s.CacheRead), Amount(s.CacheWritten), Cost(s.Usage), core.OneLine(s.Asked, 60)}, "\t"), "\t"))
 	}
 	for _, s := range sums {
 		name := cmp.Or(core.OneLine(s.Of, 60), "not known")
