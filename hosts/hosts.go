@@ -349,6 +349,9 @@ type GatewaySpec struct {
 	// Answer returns the answer of one of flame's tools in a text that the host made of
 	// it; nil: it is the whole text.
 	Answer func(text string) string
+	// Report returns a subagent's own words in the result of the call that started it, empty while it works; nil:
+	// results have none.
+	Report func(result string) string
 	// IsSummary reports whether a text of the user's is the result of a compaction.
 	IsSummary func(text string) bool
 	// Usage returns what an answer used, with its price: usage is from its message, final from

@@ -75,13 +75,39 @@ func clauses(text string) (parts []string) {
 	return parts
 }
 
-var wholeSentence = core.Pattern(`[.!?]+(\s|$)|\n`)
+var (
+	wholeSentence = core.Pattern(`[.!?;]+(\s|$)|\n`)
 
-// Lasting returns the sentences of an agent's text that hold beyond its work: reasons, ways that
-// failed, open questions, promises.
-func Lasting(text string) []string {
-	sentences := lo.Map(wholeSentence().Split(text, maxItems), func(s string, _ int) string { return strings.TrimSpace(s) })
-	return lo.Filter(sentences, func(s string, _ int) bool { return phrase("lasting", s) != "" })
+	// reason matches a clause that gives one with a word too common to be listed.
+	reason = core.Pattern(`, (as|so|for) (the|a|an|it|this|that|there|we|they|its|no) `)
+
+	// exact matches figures and names of code, which nobody could word anew.
+	exact = core.Pattern("\\d\\d|\\d ?%|0x|`[^`]+`|\\w/\\w|\\w\\w\\.[a-z]\\w{0,3}\\b|\\w_\\w|[a-z][A-Z]|\\b[A-Z]{3,}\\b|(^|\\s)--\\w")
+)
+
+// A Sentence is one of an agent's text.
+type Sentence struct {
+	Text   string
+	Weight int // how likely it is needed when its work is over
+}
+
+// Telling returns the sentences of an agent's text that may be needed when its work is over: those with
+// decisions, reasons, failed ways, open questions or promises, and those with figures or names. What the agent
+// announces to do next is none of them.
+func Telling(text string) (all []Sentence) {
+	for _, sentence := range wholeSentence().Split(text, maxItems) {
+		s := Sentence{Text: strings.TrimSpace(sentence)}
+		if phrase("lasting", sentence) != "" || reason().MatchString(sentence) {
+			s.Weight = 2
+		}
+		if exact().MatchString(sentence) {
+			s.Weight++
+		}
+		if s.Weight > 0 && !(begins("announcing", words(sentence)) && phrase("later", sentence) == "") {
+			all = append(all, s)
+		}
+	}
+	return all
 }
 
 // stems returns the beginnings of the words that say what a text is about: "deploying" and "deployment" have one.

@@ -24,12 +24,14 @@ type Message struct {
 	UserWords    string // the user's words in a host's message, or in the results of an answer's calls; they stay when the message goes
 	Open         bool   // must stay: one of its tools has not ended
 	Moves        []Move // its successful calls of flame, in order
-	Text         string // an assistant's words; the last Quote characters suffice
+	Text         string // an assistant's words, or their end: at least Quote characters
 	Tokens       int    // estimated size; 0 counts as 1
 	Calls        []Call // of other tools, in order, if outputs may be cut or a move of the message is a pop
 
 	Commands []Command // that its calls ran, in order
 	Files    []string  // that its calls changed
+	Reads    []string  // files that its calls read
+	Results  []string  // what subagents answered to its calls, or the beginning of that
 }
 
 // A Call is a call of a tool in a message, with its output.

@@ -23,8 +23,9 @@ const (
 func wire() *hosts.GatewaySpec {
 	return &hosts.GatewaySpec{
 		Lines: []string{`--resume`, `-p "Fix the login"`},
-		API:   hosts.MessagesAPI, Folds: true, Tools: tools, RequestInfo: asked, FlameTool: ownTool, UserWords: said, Dialog: dialog, IsSummary: isSummary,
-		Usage: transcripts.ClaudeUsage, Prices: transcripts.CachePrices,
+		API:   hosts.MessagesAPI, Folds: true, Tools: tools, RequestInfo: asked, FlameTool: ownTool, UserWords: said, Dialog: dialog, Report: report,
+		IsSummary: isSummary,
+		Usage:     transcripts.ClaudeUsage, Prices: transcripts.CachePrices,
 	}
 }
 
@@ -117,3 +118,20 @@ func dialog(tool, result string, failed bool) hosts.Dialog {
 }
 
 func isSummary(text string) bool { return strings.HasPrefix(text, continued) }
+
+// What Claude Code writes around a subagent's words in the result of its call (observed).
+var (
+	handBack = core.Pattern(`^\[Subagent hand-back\][^\n]*\n`)
+	launched = core.Pattern(`^(?:Async agent launched|Spawned|Remote agent)`)
+)
+
+// report returns a subagent's words in the result of its call.
+func report(result string) string {
+	if launched().MatchString(result) {
+		return ""
+	}
+	result = result[len(handBack().FindString(result)):]
+	result, _, _ = strings.Cut(result, "\nagentId: ")
+	result, _, _ = strings.Cut(result, reminder)
+	return strings.TrimSpace(result)
+}

@@ -64,9 +64,12 @@ func (e event) caller() project.Caller {
 
 // A message is the skeleton of one message of a request.
 type message struct {
-	fold.Message        // flame.js sends these fields by their names
-	Tail         string `json:"tail"`    // the Text
-	Edition      *int   `json:"edition"` // of the request that it answers, if flame.js knows it
+	fold.Message          // flame.js sends these fields by their names, but for those below
+	Host         bool     `json:"host"`    // FromHost
+	Said         string   `json:"said"`    // UserWords
+	Tail         string   `json:"tail"`    // the end of Text
+	Told         []string `json:"told"`    // what the task tool gave to its calls, which has Results
+	Edition      *int     `json:"edition"` // of the request that it answers, if flame.js knows it
 }
 
 // words are a prompt of the user in a request.
@@ -106,7 +109,10 @@ func (e event) request() turns.Request {
 		Terms: fold.Terms{Prices: e.Prices, Leads: e.Leads},
 	}
 	for _, m := range e.Messages {
-		m.Text = m.Tail
+		m.Text, m.FromHost, m.UserWords = m.Tail, m.Host, m.Said
+		for _, told := range m.Told {
+			m.Results = append(m.Results, transcripts.TaskResult(told))
+		}
 		r.History = append(r.History, m.Message)
 	}
 	return r

@@ -29,6 +29,7 @@ const limits = {
   size: 64 << 20, // characters of all these events
   line: 4 << 20, // characters of an answer
   words: 4_000, // characters of a prompt or result that a request repeats
+  said: 1_000, // the last characters of an agent's words in an answer
   change: 1 << 20, // characters of a change of files
   todos: 1_000, // items of a to-do list
   calls: 20, // the last calls of tools in a turn
@@ -685,7 +686,8 @@ const answeredByUser = (history) => {
 const skeleton = (plugin, s, { name, info, parts }, quoted) => {
   const tools = parts.filter((part) => part.type === "tool")
   const pops = tools.some(({ tool }) => plugin.isOurs(tool) && /_flame_pop$/.test(tool))
-  const texts = quoted || pops ? parts.filter((part) => part.type === "text") : []
+  const stayed = info.role === "assistant" && !s.edits.drop?.includes(name) // flame makes facts of what leaves
+  const texts = quoted || pops || stayed ? parts.filter((part) => part.type === "text") : []
   const [said, stays] = dialogs(plugin, tools)
   return {
     name, role: info.role, time: info.time.created, edition: s.editions.get(info.id), summary: info.summary === true,
@@ -693,9 +695,9 @@ const skeleton = (plugin, s, { name, info, parts }, quoted) => {
     open: stays || (!info.time.completed && tools.some(({ state }) => state.status !== "completed" && state.status !== "error")),
     ...(info.role === "user" && parts.length && parts.every((part) => part.type === "text" && part.synthetic) && { host: true }),
     moves: tools.flatMap((part, i) => (part.state.status === "completed" && plugin.isOurs(part.tool) ? moves(part, i === 0) : [])),
-    tail: texts.map((part) => part.text).join("\n").slice(-500).replace(/^[\udc00-\udfff]/, ""),
+    tail: texts.map((part) => part.text).join("\n").slice(-limits.said).replace(/^[\udc00-\udfff]/, ""),
     tokens: tokens(s, info, parts),
-    ...deeds(tools),
+    ...(stayed && deeds(tools)),
     ...((s.edits.calls || pops) && { calls: tools.filter(({ tool, state }) => state.status === "completed" && tool !== asks && !plugin.isOurs(tool)).map(called) }),
   }
 }
@@ -716,20 +718,25 @@ const dialogs = (plugin, tools) => {
   return [said.filter((words) => !foreign(words)).map((words) => words.text ?? words).join("\n").slice(0, limits.words), said.some(foreign)]
 }
 
-// deeds returns the commands that calls ran, with the line that says why one failed, and the files
-// that calls changed.
+// deeds returns the commands that calls ran, with the line that says why one failed, the files that
+// calls read or changed, and what subagents answered.
 const deeds = (tools) => {
   const why = ({ status, output, error, metadata }) => {
     if (status !== "error" && !metadata?.exit) return ""
-    const lines = String(output ?? error ?? "").slice(0, limits.words).split("\n").map((line) => line.trim()).filter(Boolean)
+    const text = String(output ?? error ?? "")
+    const ends = text.length > 2 * limits.words ? text.slice(0, limits.words) + "\n" + text.slice(-limits.words) : text
+    const lines = ends.split("\n").map((line) => line.trim()).filter(Boolean)
     const blames = /error|fail|fatal|panic|exception|not found|cannot|denied|undefined|no such|unexpected/i
-    return (lines.find((line) => blames.test(line)) ?? lines[0] ?? "failed").slice(0, limits.input)
+    return (lines.find((line) => blames.test(line)) ?? lines.at(-1) ?? "failed").slice(0, limits.input)
   }
   const ended = tools.filter(({ state }) => state.status === "completed" || state.status === "error")
   const commands = ended.filter(({ tool, state }) => tool === "bash" && state.input?.command)
     .map(({ state }) => ({ line: String(state.input.command).trim().slice(0, limits.input), why: why(state) }))
-  const files = ended.filter(({ tool, state }) => (tool === "edit" || tool === "write") && state.status === "completed").map(({ state }) => String(state.input?.filePath ?? ""))
-  return { ...(commands.length && { commands }), ...(files.length && { files }) }
+  const of = (...names) => ended.filter(({ tool, state }) => names.includes(tool) && state.status === "completed")
+  const paths = (...names) => of(...names).map(({ state }) => String(state.input?.filePath ?? ""))
+  const [files, reads] = [paths("edit", "write"), paths("read")]
+  const told = of("task").map(({ state }) => String(state.output).slice(0, limits.words))
+  return { ...(commands.length && { commands }), ...(files.length && { files }), ...(reads.length && { reads }), ...(told.length && { told }) }
 }
 
 // called returns a call whose output may be cut. Its key contains the whole input, as the same

@@ -117,6 +117,32 @@ func TestARequestIsFoldedAndToldTheNews(t *testing.T) {
 	assert.Equal(t, told, l.tell("messages.transform", strings.ReplaceAll(request, "%id", frame.ID)), "the same bytes again")
 }
 
+func TestAFoldedFrameLeavesItsFactsAndTheUsersWords(t *testing.T) {
+	t.Parallel()
+	l := working(t)
+	frame := l.Push("piece")
+	_, err := stack.Pop(l.T.Context(), l.P, l.By(), stack.PopArgs{Status: core.Completed, Summary: "done"})
+	require.NoError(t, err)
+	const request = `"messages": [
+		{"name": "m1", "role": "user", "time": 1}, {"name": "a1", "role": "assistant", "time": 2, "moves": [{"kind": "enter", "frame": "%id", "first": true}]},
+		{"name": "a2", "role": "assistant", "time": 3, "tokens": 900, "tail": "We keep UTC, as the crew needs it.", "said": "never on a Friday",
+		 "commands": [{"line": "make", "why": "E44 closed"}], "reads": ["/p/shots/a.png"],
+		 "told": ["<task id=\"c\" state=\"completed\">\n<task_result>\nThe lock holds for 25 s.\n</task_result>\n</task>"]},
+		{"name": "h1", "role": "user", "host": true, "time": 3}, {"name": "a3", "role": "assistant", "time": 5, "moves": [{"kind": "leave", "frame": "%id"}]},
+		{"name": "a4", "role": "assistant", "time": 6}]`
+	var answer struct {
+		Drop   []string
+		Before []struct{ Message, Text string }
+	}
+	told := l.tell("messages.transform", strings.ReplaceAll(request, "%id", frame.ID))
+	require.NoError(t, json.Unmarshal([]byte(told), &answer))
+	assert.Equal(t, []string{"a1", "a2", "h1"}, answer.Drop)
+	require.Len(t, answer.Before, 2)
+	assert.Contains(t, answer.Before[0].Text, "never on a Friday")
+	const facts = "still fails: make (E44 closed); seen: shots/a.png; We keep UTC, as the crew needs it; The lock holds for 25 s"
+	assert.Equal(t, `<flame-facts frame="`+frame.ID+`">`+facts+"</flame-facts>", answer.Before[1].Text)
+}
+
 func TestACompactionIsRequested(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

@@ -36,7 +36,7 @@ func TestPluginTellsFlame(t *testing.T) {
 // history is a conversation with a frame that came and went in it.
 const history = `[
 	message("u1", "user", [text("Go")]),
-	message("a1", "assistant", [text("x".repeat(600) + "I begin."),
+	message("a1", "assistant", [text("x".repeat(1100) + "I begin."),
 		tool("flame_flame_push", "completed", { input: { goal: "g", session_id: "s", flame_proof: "p" }, output: "Started frame-abcdefgh below frame-12345678" })]),
 	message("a2", "assistant", [tool("bash", "running"), tool("flame_flame_push", "error", { error: "not frame-abcdefgh" }),
 		tool("flame_x_flame_pop", "completed", { output: "frame-abcdefgh" })]),
@@ -75,8 +75,8 @@ func TestPluginEditsRequestsAsFlameAnswers(t *testing.T) {
 	require.NoError(t, err)
 	assert.JSONEq(t, `[
 		{"name": "u1", "tokens": 1, "role": "user", "time": 1, "summary": false, "open": false, "moves": [], "tail": ""},
-		{"name": "a1", "tokens": 166, "role": "assistant", "time": 1, "summary": false, "open": false,
-		 "moves": [{"kind": "enter", "frame": "frame-abcdefgh", "first": true}], "tail": "`+strings.Repeat("x", 492)+`I begin."},
+		{"name": "a1", "tokens": 291, "role": "assistant", "time": 1, "summary": false, "open": false,
+		 "moves": [{"kind": "enter", "frame": "frame-abcdefgh", "first": true}], "tail": "`+strings.Repeat("x", 992)+`I begin."},
 		{"name": "a2", "tokens": 12, "role": "assistant", "time": 2, "summary": false, "open": true, "moves": [], "tail": ""},
 		{"name": "u2", "tokens": 3, "role": "user", "time": 2, "summary": false, "open": false, "moves": [], "tail": ""},
 		{"name": "a3", "tokens": 17, "role": "assistant", "time": 3, "summary": true, "open": false,

@@ -60,25 +60,28 @@ func TestTheChartShowsTheRowsOfTheDocument(t *testing.T) {
 
 func TestEachFactComesUpOnce(t *testing.T) {
 	t.Parallel()
-	w, dialogs := work.Remembered(500)
-	assert.Len(t, work.Facts, 40)
-	var told strings.Builder // by goals and pops
-	for _, p := range w.Prompts {
-		for _, piece := range p.Pieces {
-			told.WriteString(piece.Goal + piece.Summary + strings.Join(piece.Decisions, "") + strings.Join(piece.Artifacts, ""))
+	for name, facts := range map[string][]work.Fact{"facts": work.Facts, "others": work.Others} {
+		w, dialogs := work.Remembered(facts, 500)
+		assert.Len(t, facts, 40, name)
+		var told strings.Builder // by goals and pops
+		for _, p := range w.Prompts {
+			for _, piece := range p.Pieces {
+				told.WriteString(piece.Goal + piece.Summary + strings.Join(piece.Decisions, "") + strings.Join(piece.Artifacts, ""))
+			}
+		}
+		everything := fmt.Sprintf("%+v %v", w, dialogs)
+		for _, round := range w.Script(work.Framed, speaker{ofClaudeCode.tongue, "/p"}) {
+			everything += fmt.Sprintf("%+v", round.Turns)
+		}
+		for _, f := range facts {
+			assert.Contains(t, everything, f.Words)
+			assert.NotContains(t, told.String(), f.Words)
 		}
 	}
-	everything := fmt.Sprintf("%+v %v", w, dialogs)
-	for _, round := range w.Script(work.Framed, speaker{ofClaudeCode.tongue, "/p"}) {
-		everything += fmt.Sprintf("%+v", round.Turns)
-	}
-	for _, f := range work.Facts {
-		assert.Contains(t, everything, f.Words)
-		assert.NotContains(t, told.String(), f.Words)
-	}
-	assert.Contains(t, work.Summary("list all errors", "E4471 cursor closed before row 50001"), "E4471")
-	assert.NotContains(t, work.Summary("list all files", "E4471 cursor closed before row 50001"), "E4471", "the prompt asks for no errors")
-	assert.NotContains(t, work.Summary("list all errors", "nothing"), "E4471", "it is not in the request")
+	const error = "E4471 cursor closed before row 50001"
+	assert.Contains(t, work.Summary(work.Facts, "list all errors", error), "E4471")
+	assert.NotContains(t, work.Summary(work.Facts, "list all files", error), "E4471", "the prompt asks for no errors")
+	assert.NotContains(t, work.Summary(work.Facts, "list all errors", "nothing"), "E4471", "it is not in the request")
 }
 
 func TestTheTableOfFactsKeepsRowsThatWereNotMeasured(t *testing.T) {

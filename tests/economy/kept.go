@@ -58,7 +58,7 @@ func (m memory) String() string {
 // keep does the work with facts, has the host compact if the variant says so, and looks for the facts.
 func (b bench) keep(ctx context.Context, v variant) (row memory, err error) {
 	h := hostOf(v.host)
-	w, dialogs := work.Remembered(h.bytes / 2)
+	w, dialogs := work.Remembered(b.facts, h.bytes/2)
 	p, err := b.prepare(ctx, v, w.Files)
 	if err != nil {
 		return row, err
@@ -70,7 +70,7 @@ func (b bench) keep(ctx context.Context, v variant) (row memory, err error) {
 	if v.compacts && h.compact == "" {
 		does.Turns[len(does.Turns)-2].Usage = model.Usage{Input: window, Output: 9}
 	}
-	p.server.Play(append(model.Script{{Name: "summary", Kind: model.Compaction, Turns: slices.Repeat([]model.Turn{{From: summary}}, 9)}}, script...))
+	p.server.Play(append(model.Script{{Name: "summary", Kind: model.Compaction, Turns: slices.Repeat([]model.Turn{{From: b.summary}}, 9)}}, script...))
 	talk, session := h.talk, ""
 	if talk == nil {
 		talk = func(ctx context.Context, m *machine, session, prompt string, _ map[string]string) (string, error) {
@@ -105,12 +105,12 @@ func (b bench) keep(ctx context.Context, v variant) (row memory, err error) {
 }
 
 // summary answers a prompt for a summary, which is the user's, beside a short one of the system's in OpenCode.
-func summary(r model.Request) model.Turn {
+func (b bench) summary(r model.Request) model.Turn {
 	prompt := r.LastUser()
 	if len(r.System) < 10_000 {
 		prompt += r.System
 	}
-	return model.Turn{Text: work.Summary(prompt, said(r))}
+	return model.Turn{Text: work.Summary(b.facts, prompt, said(r))}
 }
 
 // look counts where the facts are.
@@ -119,7 +119,7 @@ func (b bench) look(ctx context.Context, v variant, m *machine, text string, row
 	if err != nil {
 		return err
 	}
-	for _, f := range work.Facts {
+	for _, f := range b.facts {
 		if _, can := m.host.tongue[work.Ask]; !can && (f.What == work.Answer || f.What == work.Refusal) {
 			continue
 		}

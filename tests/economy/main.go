@@ -4,9 +4,9 @@
 // variant.
 //
 //	go run ./tests/economy [-frames N] [-host HOST] [-only VARIANT] [-check] [-write] [-chart]
-//	go run ./tests/economy -facts [-host HOST] [-only VARIANT] [-write]
+//	go run ./tests/economy -facts [-others] [-host HOST] [-only VARIANT] [-write]
 //
-// The second form measures what is left of forty facts of a shorter work (work.Facts).
+// The second form measures what is left of forty facts of a shorter work (work.Facts, or work.Others).
 //
 // It needs the clients (see CONTRIBUTING.md) and about ten minutes for each variant.
 package main
@@ -23,6 +23,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/samber/lo"
 
 	"flame/tests/economy/work"
 	"flame/tests/tokens"
@@ -47,6 +49,7 @@ type options struct {
 	flame        string
 	check, write bool
 	chart, facts bool
+	others       bool
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -59,6 +62,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.StringVar(&o.flame, "flame", "", "measure the program `FILE` instead of building one")
 	flags.BoolVar(&o.check, "check", false, "fail where a goal is missed that is met otherwise")
 	flags.BoolVar(&o.facts, "facts", false, "measure what is left of forty facts, instead of what requests cost")
+	flags.BoolVar(&o.others, "others", false, "with -facts: forty facts in other words than those that flame was made with")
 	flags.BoolVar(&o.write, "write", false, "write the measured rows into docs/economy.md")
 	flags.BoolVar(&o.chart, "chart", false, "only draw docs/savings.svg again, from the rows of docs/economy.md")
 	if err := flags.Parse(args); err != nil {
@@ -70,11 +74,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if flags.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	if o.facts {
+	if o.facts || o.others {
 		found, err := measureAll(ctx, o, stderr, keepers, bench.keep)
 		writeKept(stdout, found, "")
 		if err == nil && o.write {
-			err = rewrite("docs/economy.md", beginKept, func(w io.Writer, before string) { writeKept(w, found, before) })
+			err = rewrite("docs/economy.md", lo.Ternary(o.others, beginOthers, beginKept), func(w io.Writer, before string) { writeKept(w, found, before) })
 		}
 		return err
 	}
@@ -103,7 +107,7 @@ func measureAll[T any](
 	if err != nil {
 		return nil, err
 	}
-	b := bench{flame: o.flame, pieces: o.pieces, counter: counter, log: log}
+	b := bench{flame: o.flame, pieces: o.pieces, counter: counter, log: log, facts: lo.Ternary(o.others, work.Others, work.Facts)}
 	var found []T
 	for _, v := range variants {
 		if !o.wants(v) {
@@ -146,6 +150,8 @@ const (
 	begin     = "<!-- measured: go run ./tests/economy -write -->\n"
 	beginKept = "<!-- measured: go run ./tests/economy -facts -write -->\n"
 	end       = "<!-- end -->"
+
+	beginOthers = "<!-- measured: go run ./tests/economy -facts -others -write -->\n"
 )
 
 // writeInto writes the rows that were measured into the tables of a document.

@@ -23,6 +23,7 @@ type bench struct {
 	pieces  int
 	counter *tokens.Counter
 	log     io.Writer
+	facts   []work.Fact
 }
 
 // measure does the work of a variant and returns the sums of its requests.

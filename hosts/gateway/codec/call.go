@@ -63,9 +63,10 @@ const (
 	maxCommand = 200  // of a command, and of a line that says why it failed
 	nearEnd    = 300  // of an output, where its status stands
 	maxReason  = 8000 // of an output that failed, at its two ends
+	maxReport  = 8000 // of a subagent's answer: its beginning
 )
 
-// did notes the command that a call ran, or the file that it changed.
+// did notes the command that a call ran, the file that it read or changed, or what a subagent answered.
 func (c Call) did(f *fold.Message, w *hosts.GatewaySpec) {
 	switch w.Tools.Effect(c.Tool) {
 	case hosts.EffectRun:
@@ -80,6 +81,17 @@ func (c Call) did(f *fold.Message, w *hosts.GatewaySpec) {
 		if file := cmp.Or(c.Input.Get("file_path").Str, c.Input.Get("notebook_path").Str); file != "" && !c.Result.Failed {
 			f.Files = append(f.Files, file)
 		}
+	case hosts.EffectRead:
+		if file := cmp.Or(c.Input.Get("file_path").Str, c.Input.Get("path").Str); file != "" && !c.Result.Failed {
+			f.Reads = append(f.Reads, file)
+		}
+	case hosts.EffectSpawn:
+		if w.Report == nil || c.Result.Failed {
+			return
+		}
+		if report := w.Report(c.Result.Said()); report != "" {
+			f.Results = append(f.Results, core.Head(report, maxReport))
+		}
 	}
 }
 
@@ -93,7 +105,7 @@ func (c Call) why() string {
 	if half := maxReason / 2; len(text) > maxReason {
 		text = strings.ToValidUTF8(text[:half]+"\n"+text[len(text)-half:], "")
 	}
-	first := ""
+	last := ""
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line == "" || heading().MatchString(line) {
 			continue
@@ -101,9 +113,9 @@ func (c Call) why() string {
 		if blames().MatchString(line) {
 			return core.Head(line, maxCommand)
 		}
-		first = cmp.Or(first, line)
+		last = line
 	}
-	return core.Head(cmp.Or(first, found, "failed"), maxCommand)
+	return core.Head(cmp.Or(last, found, "failed"), maxCommand)
 }
 
 // dialog returns the user's words in the result of a call. The answer stays if others may be there.

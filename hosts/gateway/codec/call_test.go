@@ -49,6 +49,8 @@ func TestCallsTellWhatRan(t *testing.T) {
 		"changes not":  {claudecode.Host().Gateway, "Edit", `{"file_path":"/a"}`, "no", true, fold.Command{}, nil},
 		"codex": {codex.Host(nil).Gateway, "exec_command", `{"cmd":"make"}`, "Wall time: 1 s\nProcess exited with code 2\nOutput:\nmake: *** no rule", false,
 			fold.Command{Line: "make", Why: "make: *** no rule"}, nil},
+		"fails without a word of blame": {claudecode.Host().Gateway, "Bash", `{"command":"make"}`, "Exit code 2\nworking\nE44 cursor closed", true,
+			fold.Command{Line: "make", Why: "E44 cursor closed"}, nil},
 		"gemini": {gemini.Host(nil).Gateway, "run_shell_command", `{"command":"make"}`, "Output: broken\nExit Code: 1", false,
 			fold.Command{Line: "make", Why: "Exit Code: 1"}, nil},
 	}
@@ -63,4 +65,23 @@ func TestCallsTellWhatRan(t *testing.T) {
 		}
 		assert.Equal(t, tt.files, m.Files, name)
 	}
+}
+
+func TestCallsTellWhatWasReadAndWhatSubagentsAnswered(t *testing.T) {
+	t.Parallel()
+	said := func(text string) *codec.Result { return &codec.Result{Said: func() string { return text }} }
+	const trailer = "\nagentId: a05a (use SendMessage with to: 'a05a')\n<usage>subagent_tokens: 15633</usage>\n"
+	var m fold.Message
+	codec.Describe(&m, []codec.Call{
+		{ID: "t1", Tool: "Read", Input: gjson.Parse(`{"file_path":"/p/a.png"}`), Result: said("")},
+		{ID: "t2", Tool: "Agent", Result: said("FOUND 14 of them" + trailer)},
+		{ID: "t3", Tool: "Task", Result: said("[Subagent hand-back] The text below is the report. The report follows:\n  FOUND\n  MORE" + trailer)},
+		{ID: "t4", Tool: "Agent", Result: said("Async agent launched successfully.\nagentId: a05a")},
+		{ID: "t5", Tool: "Agent", Result: &codec.Result{Failed: true, Said: func() string { return "no such type" }}},
+	}, claudecode.Host().Gateway)
+	assert.Equal(t, []string{"/p/a.png"}, m.Reads)
+	assert.Equal(t, []string{"FOUND 14 of them", "FOUND\n  MORE"}, m.Results)
+	m = fold.Message{}
+	codec.Describe(&m, []codec.Call{{ID: "t1", Tool: "spawn_agent", Result: said(`{"agent_id":"0199"}`)}}, codex.Host(nil).Gateway)
+	assert.Empty(t, m.Results, "the answer of a Codex subagent comes later")
 }

@@ -36,7 +36,7 @@ const (
 	Result     What = "a subagent's result"
 )
 
-// Facts are all facts of the work that Remembered makes.
+// Facts are those with which flame's lists of words were made.
 var Facts = []Fact{
 	{1, Constraint, "invoices older than 2019 stay untouched", "invoices older"},
 	{4, Constraint, "no column may be renamed in the month of the audit", "column renamed"},
@@ -80,15 +80,59 @@ var Facts = []Fact{
 	{11, Result, "the third retry comes 41 s after the first", "retry third"},
 }
 
+// Others are worded as other people would, and no list of words was changed since they were first measured.
+var Others = []Fact{
+	{1, Constraint, "do not touch anything below vendor, legal reviews it", "touch vendor"},
+	{4, Constraint, "the demo on the 14th needs the old colours", "demo colours"},
+	{7, Constraint, "errors shown to pilots have to fit on two lines", "errors pilots"},
+	{10, Constraint, "whatever you log, leave out tail numbers", "tail numbers"},
+	{3, Answer, "metres, the feet come from the old form", "metres feet"},
+	{8, Answer, "both, but ask again before the winter schedule", "winter schedule"},
+	{5, Refusal, "not on the shared broker, a replay runs there", "broker replay"},
+	{11, Refusal, "never force that branch, two crews build from it", "branch crews"},
+	{1, Decision, "going with a plain CSV reader over the streaming one: rows never exceed 4 kB", "streaming rows"},
+	{4, Decision, "I chose UTC for the slot table so the night shift sees one date", "UTC shift"},
+	{7, Decision, "keeping `slot_id` as text, the exchange sends letters in it", "slot_id letters"},
+	{10, Decision, "dropped the cache in favour of one query per gate", "cache query"},
+	{2, Failed, "tried pinning the driver to 5.2, same deadlock", "driver deadlock"},
+	{6, Failed, "reordering the joins made no difference, still 9 s", "reordering joins"},
+	{9, Failed, "the regex approach breaks on names with two hyphens", "regex hyphens"},
+	{3, Question, "not sure whether the tower resends after midnight", "tower resends"},
+	{8, Question, "open: whether `gate_close` fires twice on diversions", "gate_close diversions"},
+	{12, Question, "someone should confirm that 3 retries match the contract", "retries contract"},
+	{5, Promise, "remind me to re-enable the nightly lint once this lands", "nightly lint"},
+	{9, Promise, "the debug port stays open for now, to be closed before handover", "debug port"},
+	{12, Promise, "TODO: rename `tmpSlots` after the freeze", "tmpSlots freeze"},
+	{2, Line, "gate/slot.ts:55: if (slot.end <= now) return null;", "slot.end"},
+	{6, Line, "sched/roster.py:142: MAX_SHIFT = timedelta(hours=11)", "MAX_SHIFT"},
+	{10, Line, "tower/link.c:88: usleep(250 * 1000);", "usleep"},
+	{1, Number, "rows skipped: 318 (2.4 %)", "rows skipped"},
+	{5, Number, "peak heap 612 MiB", "peak heap"},
+	{9, Number, "slowest gate: B17, 4.8 s", "slowest gate"},
+	{11, Number, "4096 of 5120 slots filled", "slots filled"},
+	{3, Error, "TypeError: cannot read properties of null (reading 'gate')", "TypeError gate"},
+	{6, Error, "sqlite3.OperationalError: database is locked", "database locked"},
+	{8, Error, "assertion `slots.len() == 42` violated", "assertion violated"},
+	{12, Error, "link: undefined reference to `roster_open'", "undefined roster_open"},
+	{2, Command, "GATES=all sh ok.sh replay --from 0600", "gates replay"},
+	{7, Command, "sh ok.sh roster --strict --year 2031", "roster strict"},
+	{11, Command, "SLOT_TZ=UTC sh ok.sh fill", "SLOT_TZ fill"},
+	{5, Picture, "captures/gate-board-dark.png", "gate board"},
+	{9, Picture, "captures/roster-print.png", "roster print"},
+	{4, Result, "the exchange closes sessions idle for 90 s", "exchange idle"},
+	{8, Result, "three of the eleven gates share one sensor", "gates sensor"},
+	{12, Result, "no caller passes a nil roster, checked in 27 places", "nil roster"},
+}
+
 // Sizes of the work with facts; each has two more rounds of reading.
 const (
 	remembered = 12 // pieces
 	perPrompt  = 3
 )
 
-// Remembered returns work in which the facts come up, and what the user says in dialogs: to a
+// Remembered returns work in which facts come up, and what the user says in dialogs: to a
 // question, or to the command that is refused. Outputs have a mean of so many bytes.
-func Remembered(bytes int) (Work, map[string]string) {
+func Remembered(facts []Fact, bytes int) (Work, map[string]string) {
 	m := maker{rand: rand.New(rand.NewPCG(seed, seed)), bytes: bytes, files: map[string]string{"ok.sh": "exit 0\n"}}
 	w, dialogs := Work{Files: m.files}, map[string]string{}
 	for n := 1; n <= remembered; n++ {
@@ -100,7 +144,7 @@ func Remembered(bytes int) (Work, map[string]string) {
 			Goal: fmt.Sprintf("Piece %02d: see to the %s", n, m.word()), Summary: fmt.Sprintf("Piece %02d is done: %s.", n, m.sentence()),
 			Opening: m.thought(), Closing: m.thought(), Rounds: m.rounds(fmt.Sprintf("piece%02d", n), 2),
 		}
-		for i, f := range Facts {
+		for i, f := range facts {
 			switch {
 			case f.Frame != n:
 			case f.What == Constraint:
@@ -168,9 +212,9 @@ var asks = map[What]string{
 
 // Summary is what the model answers to a prompt for a summary of a conversation. Of each kind of
 // fact that the prompt asks for it repeats the newest two.
-func Summary(prompt, conversation string) string {
+func Summary(facts []Fact, prompt, conversation string) string {
 	said, times := []string{"The work goes on as planned."}, map[What]int{}
-	for _, f := range slices.Backward(Facts) {
+	for _, f := range slices.Backward(facts) {
 		if times[f.What] < 2 && asksFor(prompt, f.What) && strings.Contains(conversation, f.Words) {
 			times[f.What]++
 			said = append(said, f.Words)
