@@ -17,14 +17,14 @@ import (
 // smallFile bounds, in bytes, files that should have a few lines.
 const smallFile = 16 << 10
 
-// firstLine returns the first line of a small file; empty if it cannot be read.
-func firstLine(path string) string {
+// textOf returns the text of a small file without the ends of lines after it, as git reads paths;
+// empty if it cannot be read.
+func textOf(path string) string {
 	content, err := safefile.ReadFile(path, smallFile)
 	if err != nil {
 		return ""
 	}
-	line, _, _ := strings.Cut(string(content), "\n")
-	return strings.TrimSpace(line)
+	return strings.TrimRight(string(content), "\r\n")
 }
 
 // isOwn reports whether a file belongs to the user of this process.

@@ -90,7 +90,10 @@ func TestSettingsDetermineTheDataFolder(t *testing.T) {
 	s.dir("project")
 	s.repository("home/dotfiles")
 	s.repository("repo")
+	s.dir("of-checkout")
 	s.link("into", s.path("project"))
+	s.link("into-checkout", s.dir("repo/sub"))
+	s.link("of-checkout/.local", s.path("repo/sub"))
 	tests := map[string]struct {
 		in   place.Env
 		base string // empty: refused
@@ -103,6 +106,9 @@ func TestSettingsDetermineTheDataFolder(t *testing.T) {
 		"a relative FLAME_DIR":          {place.Env{FlameDir: "kept", Home: s.path("home")}, "", "not an absolute path"},
 		"FLAME_DIR in a checkout":       {place.Env{FlameDir: s.path("repo/a/b"), Home: s.path("home")}, "", "in the checkout"},
 		"XDG_DATA_HOME in a checkout":   {place.Env{DataHome: s.path("repo/a"), Home: s.path("home")}, "", "in the checkout"},
+		"FLAME_DIR that leads there":    {place.Env{FlameDir: s.path("into-checkout/x"), Home: s.path("home")}, "", "in the checkout"},
+		"a home that leads there":       {place.Env{Home: s.path("of-checkout")}, "", "in the checkout"},
+		"a home that is a link":         {place.Env{Home: s.path("into-checkout")}, "into-checkout/.local/share/flame", ""},
 		"FLAME_DIR in the project":      {place.Env{FlameDir: s.path("project/x"), Home: s.path("home")}, "", "would be inside it"},
 		"FLAME_DIR that leads into it":  {place.Env{FlameDir: s.path("into/x"), Home: s.path("home")}, "", "would be inside it"},
 		"no home":                       {place.Env{}, "", "no folder for its data"},

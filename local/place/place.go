@@ -161,17 +161,25 @@ func (s Env) base() (string, error) {
 			WithHint("name a folder outside all checkouts by its absolute path")
 	}
 	base = filepath.Clean(base)
-	home := s.Home
-	if !within(base, home) {
-		home = unlinked(home)
+	checkout := checkoutAround(base, s.Home)
+	if checkout == "" {
+		checkout = checkoutAround(unlinked(Nearest(base)), unlinked(s.Home))
 	}
-	for dir := range upwards(base, home) {
-		if gitIn(dir) != nil {
-			return "", core.Invalidf("%[2]s would put the data in the checkout %[1]s", dir, from).
-				WithHint("set " + env.Dir + " to a folder outside all checkouts: flame never uses data from a repository")
-		}
+	if checkout != "" {
+		return "", core.Invalidf("%[2]s would put the data in the checkout %[1]s", checkout, from).
+			WithHint("set " + env.Dir + " to a folder outside all checkouts: flame never uses data from a repository")
 	}
 	return base, nil
+}
+
+// checkoutAround returns the nearest checkout around a folder below home; empty without one.
+func checkoutAround(dir, home string) string {
+	for dir := range upwards(dir, home) {
+		if info, _ := gitIn(dir); info != nil {
+			return dir
+		}
+	}
+	return ""
 }
 
 // maxName limits the readable part of a data folder's name, in bytes.

@@ -23,13 +23,19 @@ type owners struct {
 
 // placeAt returns the place of the project in dir, if dir is one.
 func (o *owners) placeAt(dir string) (place Place, found bool) {
-	if info := gitIn(dir); info != nil {
-		switch counts := o.count(dir, info); {
-		case counts && info.IsDir():
+	if info, elsewhere := gitIn(dir); info != nil && o.count(dir, info) {
+		if !elsewhere {
 			return at(dir), true
-		case counts:
-			return o.placeOfGitFile(dir, filepath.Join(dir, ".git")), true
 		}
+		place = o.placeOfGitFile(dir, filepath.Join(dir, ".git"))
+		if info.IsDir() && place.Dir != dir { // by a link
+			place.former = dir
+		}
+		return place, true
+	}
+	if info := repositoryIn(dir); info != nil && o.count(dir, info) {
+		main, _ := mainOf(dir)
+		return main, true
 	}
 	info, err := os.Lstat(filepath.Join(dir, ".flame"))
 	if err != nil || !info.IsDir() {
@@ -64,13 +70,35 @@ func isSafe(dir string, values []string) bool {
 	return safe
 }
 
-// gitIn returns the file or folder .git of a checkout in dir; nil without one. Git takes no folder
-// without a HEAD for a repository: while Codex runs a command, its sandbox has an empty .git in each
-// folder that the command may write to.
-func gitIn(dir string) fs.FileInfo {
+// gitIn returns the file or folder .git of a checkout in dir; nil without one. Elsewhere is whether
+// it leads to a repository instead of being one. Git takes no folder without a HEAD for a repository:
+// while Codex runs a command, its sandbox has an empty .git in each folder that the command may write to.
+func gitIn(dir string) (info fs.FileInfo, elsewhere bool) {
 	git := filepath.Join(dir, ".git")
-	info, err := os.Stat(git)
+	info, err := os.Lstat(git)
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		elsewhere = true
+		info, err = os.Stat(git)
+	}
 	if err != nil || info.IsDir() && !isRepository(git) {
+		return nil, false
+	}
+	return info, elsewhere || !info.IsDir()
+}
+
+// repositoryIn returns the folder dir if it is the data of a repository by itself, such as a bare
+// one; else nil.
+func repositoryIn(dir string) fs.FileInfo {
+	if !isRepository(dir) {
+		return nil
+	}
+	for _, name := range []string{"objects", "refs"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.IsDir() {
+			return nil
+		}
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
 		return nil
 	}
 	return info
@@ -82,8 +110,8 @@ func isRepository(dir string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// placeOfGitFile returns the place of a checkout whose .git is a file, which names the folder of
-// its repository. Anyone can write a file that poses as a checkout of another repository, so a
+// placeOfGitFile returns the place of a checkout whose .git is a file that names the folder of its
+// repository, or a link to it. Anyone can write a file that poses as a checkout of another repository, so a
 // worktree's repository must point back to it, and any other must have no better known checkout.
 func (o *owners) placeOfGitFile(dir, file string) Place {
 	common, ok := named(file)
@@ -91,8 +119,8 @@ func (o *owners) placeOfGitFile(dir, file string) Place {
 		return at(dir)
 	}
 	worktree := false
-	if to := firstLine(filepath.Join(common, "commondir")); to != "" {
-		if back := firstLine(filepath.Join(common, "gitdir")); back == "" || !same(inside(common, back), file) {
+	if to := textOf(filepath.Join(common, "commondir")); to != "" {
+		if back := textOf(filepath.Join(common, "gitdir")); back == "" || !same(inside(common, back), file) {
 			return at(dir)
 		}
 		common, worktree = inside(common, to), true
@@ -108,10 +136,13 @@ func (o *owners) placeOfGitFile(dir, file string) Place {
 	return main
 }
 
-// named returns the folder that a .git file names.
+// named returns the folder that a .git file names, or a link in its place leads to.
 func named(file string) (gitDir string, ok bool) {
-	target, ok := strings.CutPrefix(firstLine(file), "gitdir:")
-	return inside(filepath.Dir(file), strings.TrimSpace(target)), ok
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		return followed(file), true
+	}
+	target, ok := strings.CutPrefix(textOf(file), "gitdir:")
+	return inside(filepath.Dir(file), strings.TrimLeft(target, " \t")), ok
 }
 
 // mainOf returns the place by which a repository whose data is in common is known: its main checkout,

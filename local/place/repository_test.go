@@ -63,6 +63,16 @@ func TestARepositoryIsOneProject(t *testing.T) {
 	s.git("whole/lib", "worktree", "add", "-q", "../../lib-tree", "-b", "b")
 	s.git("whole/lib", "config", "extensions.worktreeConfig", "true")
 	s.git("whole/lib", "config", "--worktree", "core.worktree", s.path("whole/lib"))
+	s.dir("kept")
+	s.git(".", "clone", "-q", "--separate-git-dir", s.path("kept/repo.git"), "up", "linked")
+	require.NoError(t, os.Remove(s.path("linked/.git")))
+	s.link("linked/.git", "../kept/repo.git")
+	s.git("linked", "worktree", "add", "-q", "../linked-tree", "-b", "b")
+	s.dir("poser/of-link")
+	s.link("poser/of-link/.git", s.path("up/.git"))
+	s.git(".", "clone", "-q", "--bare", "up", "bare.git")
+	s.repository("new\nline ")
+	s.git("new\nline ", "worktree", "add", "-q", "../new\ntree ", "-b", "b")
 	for poser, of := range map[string]string{
 		"poser/of-main": "up/.git", "poser/of-dot": "dot/.bare", "poser/of-lib": "whole/.git/modules/lib", "poser/of-tree": "apart.git/worktrees/apart-tree",
 		"poser/of-folder": "poser", "poser/of-nothing": "", "poser/of-gone": "gone",
@@ -80,8 +90,12 @@ func TestDataUnderAFormerNameStaysInUse(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.dotted()
-	kept := s.ready(s.folder("dot/.bare", nil))
-	for _, start := range []string{"dot", "dot/main"} {
+	s.git(".", "clone", "-q", "--bare", "up", "repo.git")
+	s.git("repo.git", "config", "core.bare", "false")
+	s.dir("linked")
+	s.link("linked/.git", "../repo.git")
+	for start, former := range map[string]string{"dot": "dot/.bare", "dot/main": "dot/.bare", "linked": "linked"} {
+		kept := s.ready(s.folder(former, nil))
 		found, err := place.Locate(s.path(start), s.path("home"), nil)
 		require.NoError(t, err)
 		assert.Equal(t, kept, s.ready(place.FolderOf(found, place.Env{Home: s.dir("home")}, neverAsked(t))), start)
