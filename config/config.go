@@ -57,7 +57,7 @@ type Settings struct {
 
 	Fold        string `envconfig:"FLAME_FOLD" oneof:"on,off" default:"on" desc:"on or off: leave the work of finished frames out of requests to the model, in hosts that support it"`
 	Trim        string `envconfig:"FLAME_TRIM" oneof:"off,superseded,old" default:"off" desc:"which tool outputs of open frames flame also leaves out of requests: off, none; superseded, outputs that a later call repeats; old, these and outputs older than a few rounds; flame_recall shows them again"`
-	Plans       string `envconfig:"FLAME_PLANS" oneof:"on,off" default:"on" desc:"on or off: show the items of the host's own to-do list as frames"`
+	Plans       string `envconfig:"FLAME_PLANS" oneof:"on,tree,off" default:"on" desc:"what becomes of the items of the host's own to-do list: on, they are frames, whose work requests leave out one item later; tree, they are frames; off, nothing"`
 	Turns       string `envconfig:"FLAME_TURNS" oneof:"on,tree,off" default:"on" desc:"what becomes of the user's prompts that lead to work: on, they are frames, whose work requests leave out one turn later; tree, they are frames; off, nothing"`
 	GatewayFold string `envconfig:"FLAME_GATEWAY_FOLD" oneof:"auto,on,edit,off" default:"auto" desc:"what flame's gateway does to requests: auto, the same as on in a host whose model's API documents what a changed past means, else the same as off; on, leave out the work of finished frames (as FLAME_FOLD and FLAME_TRIM say); edit, have the model's API clear old tool results instead; off, only count usage"`
 

@@ -39,6 +39,7 @@ type Project struct {
 	EventDays int                      // how many days flame keeps events; 0: forever
 	Fold      bool                     // requests to models leave finished frames out
 	Plans     bool                     // the to-do lists of hosts become frames
+	FoldPlans bool                     // and the work on their items is left out of requests
 	Turns     bool                     // the user's prompts that lead to work become frames
 	FoldTurns bool                     // and their work is left out of requests
 	Trim      fold.Trimming            // which outputs of tools requests leave out of open frames; empty: none

@@ -42,7 +42,7 @@ func anyHistory(d dice) (history []fold.Message, frames []fold.Frame) {
 				ID: d.frame(), Parent: d.frame(), Goal: hostile[d.roll(len(hostile))], Summary: hostile[d.roll(len(hostile))],
 				Decisions: []string{hostile[d.roll(len(hostile))]}, Status: core.Statuses[d.roll(len(core.Statuses))], EndedAt: times[d.roll(len(times))],
 			},
-			EnteredAt: times[d.roll(len(times))], Turn: d.roll(3) == 0,
+			EnteredAt: times[d.roll(len(times))], Turn: d.roll(3) == 0, Item: d.roll(3) == 0,
 		})
 	}
 	words := []string{"a", "a", "a", "u", "r", "r", "x", "s", "a!", "r!"}
@@ -170,7 +170,8 @@ func (c *conversation) call(kind fold.Kind, frame string) {
 // child makes a frame under the current one.
 func (c *conversation) child() string {
 	id := "frame-" + strconv.Itoa(len(c.frames))
-	c.frames = append(c.frames, fold.Frame{Frame: core.Frame{ID: id, Parent: c.current, Goal: "goal of " + id, Status: core.Planned}, Turn: c.roll(3) == 0})
+	made := core.Frame{ID: id, Parent: c.current, Goal: "goal of " + id, Status: core.Planned}
+	c.frames = append(c.frames, fold.Frame{Frame: made, Turn: c.roll(3) == 0, Item: c.roll(3) == 0})
 	return id
 }
 

@@ -31,8 +31,8 @@ const (
 // passed, and the files that changed; of each kind the newest first.
 func (f *folding) facts(s *stay) string {
 	frame := f.frames[s.frame].Frame
-	told := frame.Goal + "\n" + frame.Summary // as the last answer of a turn has it
-	if !f.isTurn(s) {
+	told := frame.Goal + "\n" + frame.Summary // as the last answer of a turn or an item has it
+	if !f.unasked(s) {
 		told = strings.Join(slices.Concat([]string{told, frame.Results}, frame.Decisions, frame.Artifacts), "\n")
 	}
 	work := workOf{told: told}

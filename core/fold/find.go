@@ -25,8 +25,9 @@ import (
 //     kept. A frame that no call left ends before the first message made after EndedAt.
 //     It does not end if its end was taken back: the ledger knows a call that the history
 //     no longer has.
-//   - Folds that cost more than they save wait (see Prices), as does a turn of the user's until a
-//     further prompt has come behind the one that followed it. Its last answer stays, instead of a note.
+//   - Folds that cost more than they save wait (see Prices). A turn of the user's waits until a
+//     further prompt has come behind the one that followed it, an item of the host's list also only
+//     until the next one has ended. The last answer stays, instead of a note.
 //
 // Find does not set the editions of the folds.
 func FindFolds(history []Message, frames []Frame, known Ledger, terms Terms) []Fold {
@@ -180,7 +181,7 @@ func (f *folding) note(s *stay, fold *Fold) {
 			text := core.SaidInRemark(f.frames[s.frame].Frame, f.answered(s, i)) + m.UserWords
 			fold.Notes = append(fold.Notes, Note{Before: f.history[f.next(i)].Name, Text: text, Words: true})
 		}
-		inside := f.owners[i] == s && !f.drops[i] && !f.isTurn(s)
+		inside := f.owners[i] == s && !f.drops[i] && !f.unasked(s)
 		if inside && !f.noted[m.Name] && f.speaks(i) && m.Role == core.RoleUser && !m.FromHost && !m.Summary {
 			fold.Notes = append(fold.Notes, Note{Before: m.Name, Text: core.SaidInRemark(f.frames[s.frame].Frame, f.answered(s, i))})
 		}

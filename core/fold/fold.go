@@ -72,6 +72,7 @@ type Frame struct {
 	// show when this session entered and left it.
 	OtherSession bool
 	Turn         bool // it is that of a prompt of the user's: the prompt and the last answer stay, and say what came of it
+	Item         bool // it is that of an item of the host's list: the call that ended it stays, with the words before it
 }
 
 // over reports whether work in the frame has ended. A frame that the tree does not know may

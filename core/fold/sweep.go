@@ -43,10 +43,13 @@ func (f *folding) move(m Move, at place) {
 }
 
 // enter begins a stay. It interrupts stays in frames that the new frame is not below: the next
-// messages belong to other work.
+// messages belong to other work. Only an item of the host's list interrupts none but turns and items.
 func (f *folding) enter(frame string, at place) {
 	depth := len(f.path)
 	for f.frames[frame] != nil && depth > 0 && !f.below(frame, f.path[depth-1].frame) {
+		if at.silent && f.frames[frame].Item && !f.unasked(f.path[depth-1]) {
+			return // the session works elsewhere, in a frame that it made
+		}
 		depth--
 	}
 	f.ascend(depth, at.end)

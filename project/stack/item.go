@@ -22,10 +22,11 @@ const (
 
 // A listed is what the tree does not say about the frame of an item.
 type listed struct {
-	Owner   string `json:"owner"`             // of its list
-	ID      string `json:"id,omitempty"`      // the host's for it; empty if it has none
-	Waits   bool   `json:"waits,omitempty"`   // the host says that it is done, but a frame below it is in progress
-	Summary string `json:"summary,omitempty"` // for the end that it waits for
+	Owner   string      `json:"owner"`             // of its list
+	ID      string      `json:"id,omitempty"`      // the host's for it; empty if it has none
+	At      core.Millis `json:"at,omitempty"`      // when the agent made the call that the item is known from; 0: as the frame
+	Waits   bool        `json:"waits,omitempty"`   // the host says that it is done, but a frame below it is in progress
+	Summary string      `json:"summary,omitempty"` // for the end that it waits for
 }
 
 // maxItems limits the open frames among which items are looked for: more than a list has.
@@ -38,6 +39,38 @@ const leftItem = "left by the session"
 func IsItem(s *project.Op, frame string) (bool, error) {
 	_, known, err := recordItem.Get(s.Tx, frame)
 	return known, err
+}
+
+// ItemsAmong returns those of frames that are items of hosts' lists.
+func ItemsAmong(s *project.Op, frames []string) ([]string, error) {
+	known, err := recordItem.At(s.Tx, frames)
+	return lo.Keys(known), err
+}
+
+// NeededCalls returns when the host's agent made the calls without which it would not know what is open in its
+// lists, of which open are the open frames: for items with an id those that created them, else the last ones.
+func NeededCalls(s *project.Op, open []core.Frame) (at []core.Millis, err error) {
+	known, err := recordItem.At(s.Tx, lo.Map(open, func(f core.Frame, _ int) string { return f.ID }))
+	if err != nil {
+		return nil, err
+	}
+	owners := map[string]bool{}
+	for _, frame := range open {
+		switch item, is := known[frame.ID]; {
+		case is && item.ID != "":
+			at = append(at, cmp.Or(item.At, frame.CreatedAt))
+		case is:
+			owners[item.Owner] = true
+		}
+	}
+	for owner := range owners {
+		lists, err := recordLists.Find(s.Tx, owner)
+		if err != nil {
+			return nil, err
+		}
+		at = append(at, lists.At)
+	}
+	return at, nil
 }
 
 // openStatuses are those of items that are still to be done. One that its session left is blocked.

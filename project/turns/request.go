@@ -259,12 +259,12 @@ func foldFrames(s *project.Op, history []fold.Message) (frames []fold.Frame, err
 	if err != nil {
 		return nil, err
 	}
-	ofTurns, err := foldTurns(s, started)
+	unasked, err := unaskedAmong(s, started)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range started {
-		if briefing.RuleOf(e) == autonomy.Rule || lo.HasKey(ofTurns, e.Frame) {
+		if briefing.RuleOf(e) == autonomy.Rule || lo.HasKey(unasked.kinds, e.Frame) {
 			add(e.Frame)
 		}
 	}
@@ -280,33 +280,17 @@ func foldFrames(s *project.Op, history []fold.Message) (frames []fold.Frame, err
 		if resumes {
 			frame.Status, frame.EndedAt = core.InProgress, 0 // the end of a session is no move
 		}
-		f := fold.Frame{Frame: frame, OtherSession: frame.Session != s.Session.ID, Turn: lo.HasKey(ofTurns, frame.ID)}
+		kind := unasked.kinds[frame.ID]
+		if kind != "" && unasked.isNeeded(frame) {
+			continue
+		}
+		f := fold.Frame{Frame: frame, OtherSession: frame.Session != s.Session.ID, Turn: kind == ofTurn, Item: kind == ofItem}
 		if !f.OtherSession {
 			f.EnteredAt = frame.StartedAt
 		}
 		frames = append(frames, f)
 	}
 	return frames, nil
-}
-
-// foldTurns returns the frames of turns among those that began, without ones with work left below: the ids
-// that the host gave to open items of its list stay with the turn.
-func foldTurns(s *project.Op, began []core.Event) (turns map[string]string, err error) {
-	if !s.Project.FoldTurns {
-		return nil, nil
-	}
-	turns, err = project.RecordTurn.At(s.Tx, lo.Map(began, func(e core.Event, _ int) string { return e.Frame }))
-	if err != nil || len(turns) == 0 {
-		return nil, err
-	}
-	open, err := s.Tx.FindFrames(project.FrameQuery{Under: s.Session.Root, Statuses: []core.Status{core.Planned, core.InProgress}, Limit: maxFolded})
-	above := lo.SliceToMap(open, func(frame core.Frame) (id, parent string) { return frame.ID, frame.Parent })
-	for id := range above {
-		for at, n := id, 0; at != "" && n <= len(above); at, n = above[at], n+1 { // a cycle ends
-			delete(turns, at)
-		}
-	}
-	return turns, err
 }
 
 // A Report has the requests of a session to its model, and the answers, that a gateway saw.

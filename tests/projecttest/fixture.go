@@ -50,7 +50,8 @@ func New(t *testing.T) *Fixture {
 	again := func() func() { before := ids; return func() { ids = before } }
 	f.Project = &project.Project{
 		Store: storetest.Twice{Store: kept, Begin: again}, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(),
-		Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(), EventDays: 90, Plans: true, Turns: true, FoldTurns: true,
+		Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(), EventDays: 90,
+		Plans: true, FoldPlans: true, Turns: true, FoldTurns: true,
 		Now:      func() core.Millis { return core.Millis(atomic.AddInt64((*int64)(&f.Clock), 1)) }, // a board is read beside the test
 		StampKey: func(context.Context, bool) (project.StampKey, error) { return Key, nil },
 		NewID: func(kind string) string {

@@ -1,0 +1,76 @@
+package turns
+
+import (
+	"slices"
+
+	"github.com/samber/lo"
+
+	"flame/core"
+	"flame/project"
+	"flame/project/stack"
+)
+
+// An unaskedKind says what made a frame for which no agent asked.
+type unaskedKind string
+
+const (
+	ofTurn unaskedKind = "turn" // a prompt of the user's
+	ofItem unaskedKind = "item" // an item of the host's list
+)
+
+// unaskedFrames are frames of turns and items whose work requests may leave out.
+type unaskedFrames struct {
+	kinds  map[string]unaskedKind // by frame
+	needed []core.Millis          // when the agent made the calls that say what is open in its list
+}
+
+// unaskedAmong returns the frames of turns and items among those that began, without ones with work left below.
+func unaskedAmong(s *project.Op, began []core.Event) (u unaskedFrames, err error) {
+	u.kinds = map[string]unaskedKind{}
+	ids := lo.Map(began, func(e core.Event, _ int) string { return e.Frame })
+	if s.Project.FoldTurns {
+		turns, err := project.RecordTurn.At(s.Tx, ids)
+		if err != nil {
+			return u, err
+		}
+		for id := range turns {
+			u.kinds[id] = ofTurn
+		}
+	}
+	if s.Project.FoldPlans {
+		items, err := stack.ItemsAmong(s, ids)
+		if err != nil {
+			return u, err
+		}
+		for _, id := range items {
+			u.kinds[id] = ofItem
+		}
+	}
+	if len(u.kinds) == 0 {
+		return u, nil
+	}
+	statuses := []core.Status{core.Planned, core.InProgress, core.Blocked}
+	open, err := s.Tx.FindFrames(project.FrameQuery{Under: s.Session.Root, Statuses: statuses, Limit: maxFolded})
+	if err != nil {
+		return u, err
+	}
+	above := map[string]string{}
+	for _, frame := range open {
+		if frame.Status != core.Blocked {
+			above[frame.ID] = frame.Parent
+		}
+	}
+	for id := range above {
+		for at, n := id, 0; at != "" && n <= len(above); at, n = above[at], n+1 { // a cycle ends
+			delete(u.kinds, at)
+		}
+	}
+	u.needed, err = stack.NeededCalls(s, open)
+	return u, err
+}
+
+// isNeeded reports whether the agent made a call while it worked in a frame that says what is open in its list:
+// the host's ids for items, or the items themselves. The call that ended an item stays in any case.
+func (u unaskedFrames) isNeeded(frame core.Frame) bool {
+	return slices.ContainsFunc(u.needed, func(at core.Millis) bool { return frame.StartedAt <= at && at < frame.EndedAt })
+}
