@@ -73,8 +73,15 @@ type Project struct {
 
 // Then returns the project for what happened at a time and is handled late.
 func (p *Project) Then(at core.Millis) *Project {
+	then := p.At(at)
+	then.Replaying = true
+	return then
+}
+
+// At returns the project for what happened at a time and is handled at once.
+func (p *Project) At(at core.Millis) *Project {
 	then := *p
-	then.Replaying, then.Now = true, func() core.Millis { return min(at, p.Now()) }
+	then.Now = func() core.Millis { return min(at, p.Now()) }
 	return &then
 }
 

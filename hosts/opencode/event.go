@@ -30,6 +30,7 @@ type event struct {
 	Tool       string          `json:"tool"`
 	Files      []string        `json:"files"`
 	Call       string          `json:"call"` // id of the call of the tool
+	At         core.Millis     `json:"at"`   // when a call of the list tool ended
 	Did        struct {        // how the call changed Files
 		Input    json.RawMessage `json:"input"`
 		Metadata json.RawMessage `json:"metadata"`

@@ -472,7 +472,7 @@ const changed = ({ filePath, content }, { filediff, diff, exists, files, results
 const results = {
   write: written, edit: written, multiedit: written, patch: patched, apply_patch: patched,
   task: (args, { sessionId }, { output }) => ({ child: sessionId, output }),
-  todowrite: ({ todos }, metadata, output, s) => ({ did: { input: { todos: todos.slice(0, limits.todos).map(todo) } }, text: s.said }),
+  todowrite: ({ todos }, metadata, output, s) => ({ did: { input: { todos: todos.slice(0, limits.todos).map(todo) } }, at: Date.now(), text: s.said }),
 }
 
 // todo returns an item of the to-do list, cut to what flame shows of it.

@@ -182,7 +182,11 @@ func (x *exchange) toolEnded() error {
 		})
 	}
 	if list, ok := hooks.WholeList(x.Did.Input); ok {
-		return stack.Follow(x.ctx, x.p, x.caller(), Name+"/"+x.Session, list, func() string { return x.Text })
+		p := x.p
+		if x.At > 0 {
+			p = p.At(x.At) // OpenCode does not wait for flame before it makes the next message
+		}
+		return stack.Follow(x.ctx, p, x.caller(), Name+"/"+x.Session, list, func() string { return x.Text })
 	}
 	if len(x.Files) == 0 {
 		return nil

@@ -30,6 +30,9 @@ var ofClaudeCode = host{
 		work.Refuse: func(c work.Call) (string, object) {
 			return "Bash", object{"command": c.Command, "description": "clean up"}
 		},
+		work.List: func(c work.Call) (string, object) {
+			return "TodoWrite", object{"todos": c.Todos("activeForm", "Working")}
+		},
 		work.Delegate: func(c work.Call) (string, object) {
 			return "Agent", object{
 				"description": c.Child.Task, "prompt": prompt(c.Child), "subagent_type": "general-purpose", "run_in_background": false,

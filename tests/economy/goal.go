@@ -73,6 +73,10 @@ var goals = slices.Concat([]goal{
 	{openCode, withFlame + unasked, "times fewer cached dollars", fewerDollars, atLeast(2), nil, false},
 	{claudeCode, behind + unasked, "times fewer tokens", fewerTokens, atLeast(3.5), nil, false},
 	{claudeCode, behind + unasked, "times fewer cached dollars", fewerDollars, atLeast(2), nil, false},
+	{openCode, withFlame + listed, "times fewer tokens", fewerTokens, atLeast(3.5), nil, false},
+	{openCode, withFlame + listed, "times fewer cached dollars", fewerDollars, atLeast(2), nil, false},
+	{claudeCode, behind + listed, "times fewer tokens", fewerTokens, atLeast(3.5), nil, false},
+	{claudeCode, behind + listed, "times fewer cached dollars", fewerDollars, atLeast(2), nil, false},
 	{codexCLI, withFlame, "times as many tokens", moreTokens, atMost(1.06), ceiling(1.1), false},
 	{codexCLI, behindCodex, "times fewer tokens", fewerTokens, atLeast(8), floor(2.2), false},
 	{codexCLI, behindCodex, "times fewer cached dollars", fewerDollars, atLeast(4.2), floor(1.4), false},
@@ -84,6 +88,7 @@ var goals = slices.Concat([]goal{
 	whole(openCode, withFlame), whole(claudeCode, withFlame), whole(claudeCode, behind), whole(codexCLI, behindCodex),
 	sound(geminiCLI, behindGemini), // the client itself loses words of the user
 	sound(openCode, withFlame+unasked), sound(claudeCode, behind+unasked),
+	sound(openCode, withFlame+listed), sound(claudeCode, behind+listed),
 )
 
 // whole is sound, and loses nothing.

@@ -21,6 +21,7 @@ var ofOpenCode = host{
 		work.Edit: func(c work.Call) (string, object) {
 			return "edit", object{"filePath": c.File, "oldString": c.Old, "newString": c.New}
 		},
+		work.List: func(c work.Call) (string, object) { return "todowrite", object{"todos": c.Todos("priority", "high")} },
 		work.Delegate: func(c work.Call) (string, object) {
 			return "task", object{"description": c.Child.Task, "prompt": prompt(c.Child), "subagent_type": "general"}
 		},

@@ -37,8 +37,10 @@ func (r results) find(host, variant string) (result, bool) {
 
 // base returns the result of the same work without flame.
 func (r results) base(host, variant string) (result, bool) {
-	if strings.HasSuffix(variant, unasked) {
-		return r.find(host, withoutFlame+unasked)
+	for _, work := range []string{unasked, listed} {
+		if strings.HasSuffix(variant, work) {
+			return r.find(host, withoutFlame+work)
+		}
 	}
 	return r.find(host, withoutFlame)
 }

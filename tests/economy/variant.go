@@ -22,7 +22,8 @@ const (
 	codexCLI     = clients.Codex
 	geminiCLI    = clients.Gemini
 	withoutFlame = "no flame"
-	unasked      = " and a prompt a piece" // ends the name of a row whose agent never calls flame
+	unasked      = " and a prompt a piece"   // ends the name of a row whose agent never calls flame
+	listed       = " and a list of 20 items" // the same, under one prompt
 	withFlame    = "flame"
 	natively     = "each piece a native subagent"
 	behind       = "flame claude"
@@ -30,6 +31,9 @@ const (
 	behindCodex  = "FLAME_GATEWAY_FOLD=on flame codex"
 	behindGemini = "FLAME_GATEWAY_FOLD=on flame gemini"
 )
+
+// todoTools has Claude Code offer its list tool, loaded at once.
+var todoTools = []string{"ENABLE_TOOL_SEARCH=false", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1", "CLAUDE_CODE_ENABLE_TASKS=0"}
 
 // variants are all measured variants.
 var variants = []variant{
@@ -42,6 +46,8 @@ var variants = []variant{
 	{host: openCode, name: natively, flame: true, way: work.Natively},
 	{host: openCode, name: withoutFlame + unasked, way: work.Asked},
 	{host: openCode, name: withFlame + unasked, flame: true, way: work.Asked},
+	{host: openCode, name: withoutFlame + listed, way: work.Listed},
+	{host: openCode, name: withFlame + listed, flame: true, way: work.Listed},
 	{host: claudeCode, name: withoutFlame, way: work.Plain},
 	{host: claudeCode, name: withFlame, flame: true, way: work.Framed},
 	{host: claudeCode, name: behind, flame: true, way: work.Framed, gateway: true},
@@ -49,6 +55,8 @@ var variants = []variant{
 	{host: claudeCode, name: natively, flame: true, way: work.Natively},
 	{host: claudeCode, name: withoutFlame + unasked, way: work.Asked},
 	{host: claudeCode, name: behind + unasked, flame: true, way: work.Asked, gateway: true},
+	{host: claudeCode, name: withoutFlame + listed, way: work.Listed, env: todoTools},
+	{host: claudeCode, name: behind + listed, flame: true, way: work.Listed, env: todoTools, gateway: true},
 	{host: codexCLI, name: withoutFlame, way: work.Plain},
 	{host: codexCLI, name: withFlame, flame: true, way: work.Framed},
 	{host: codexCLI, name: behindCodex, flame: true, way: work.Framed, env: []string{"FLAME_GATEWAY_FOLD=on"}, gateway: true},

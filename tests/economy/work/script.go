@@ -18,6 +18,7 @@ const (
 	Framed   Way = "frames"           // each in a frame of flame's
 	Natively Way = "native subagents" // each in a subagent of the host's
 	Asked    Way = "prompts"          // the user asks for each (Work.Apart), and the agent never calls flame
+	Listed   Way = "a list"           // one prompt asks for all (Work.Together), an item of the host's list for each, no call of flame
 )
 
 // A Tongue writes calls as a host's tools take them.
@@ -37,6 +38,9 @@ func (w Work) Script(way Way, tongue Tongue) model.Script {
 	for i, prompt := range w.Prompts {
 		if way == Framed && len(prompt.Pieces) > 0 {
 			turns = append(turns, s.framed(prompt.Pieces)...)
+		}
+		if way == Listed {
+			turns = append(turns, s.listed(prompt.Pieces)...)
 		}
 		for _, piece := range prompt.Pieces {
 			switch way {
@@ -116,6 +120,24 @@ func (s *script) framed(pieces []Piece) (turns []model.Turn) {
 		begin = call(p.Closing, "flame_pop", pop)
 	}
 	return append(turns, begin)
+}
+
+// listed does the pieces of a prompt as items of the host's list. The call that ends one begins the next, and
+// the words before it tell its result.
+func (s *script) listed(pieces []Piece) (turns []model.Turn) {
+	list := Call{Kind: List}
+	for _, p := range pieces {
+		list.Items = append(list.Items, p.Goal)
+	}
+	turns = s.calls(pieces[0].Opening, "", list)
+	for _, p := range pieces {
+		rounds := s.rounds(p.Rounds)
+		last := &rounds[len(rounds)-1]
+		last.Text = strings.TrimPrefix(last.Text, p.Summary+" ")
+		list.Done++
+		turns = append(append(turns, rounds...), s.calls(p.Closing, p.Summary, list)...)
+	}
+	return turns
 }
 
 func call(thinking, name string, input map[string]any) model.Turn {

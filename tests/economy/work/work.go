@@ -38,11 +38,13 @@ type Round struct {
 // A Call calls one of the tools that every host has, except those of Await and Finish.
 type Call struct {
 	Kind     Kind
-	File     string // a file that is read or edited, or printed by a command
-	Old, New string // of an edit
-	Child    *Child // of Delegate
-	Command  string // of Run: instead of printing the file
-	Text     string // an answer: the host's to Delegate, which Await reads; the subagent's, which Finish gives
+	File     string   // a file that is read or edited, or printed by a command
+	Old, New string   // of an edit
+	Child    *Child   // of Delegate
+	Command  string   // of Run: instead of printing the file
+	Items    []string // of List
+	Done     int      // so many of them are done, and the next one is in progress
+	Text     string   // an answer: the host's to Delegate, which Await reads; the subagent's, which Finish gives
 }
 
 // A Kind is what a call does.
@@ -55,6 +57,7 @@ const (
 	Edit     Kind = "edit"
 	Delegate Kind = "delegate"
 	Ask      Kind = "ask"    // the user, in hosts that can; Text is the question
+	List     Kind = "list"   // the host's own to-do list, in hosts that have one
 	Refuse   Kind = "refuse" // a command that the user refuses, in hosts that can ask
 
 	Await  Kind = "await"  // what was delegated, in hosts whose subagents work in the background
@@ -107,6 +110,30 @@ func (w Work) Apart() Work {
 		}
 	}
 	return Work{Prompts: prompts, Files: w.Files}
+}
+
+// Together returns the same work with one prompt for all pieces.
+func (w Work) Together() Work {
+	all := w.Prompts[0]
+	for _, p := range w.Prompts[1:] {
+		all.Pieces = append(all.Pieces, p.Pieces...)
+	}
+	return Work{Prompts: []Prompt{all}, Files: w.Files}
+}
+
+// Todos writes the items of a call of List as hosts' tools take them, each with one more field.
+func (c Call) Todos(field, value string) (todos []map[string]any) {
+	for i, text := range c.Items {
+		status := "pending"
+		switch {
+		case i < c.Done:
+			status = "completed"
+		case i == c.Done:
+			status = "in_progress"
+		}
+		todos = append(todos, map[string]any{"content": text, "status": status, field: value})
+	}
+	return todos
 }
 
 // seed determines the work.
