@@ -180,7 +180,7 @@ func (x *exchange) turnEnded() error {
 		return err
 	}
 	return turns.End(x.Ctx, x.Project, x.SessionItself(), turns.EndReport{
-		Prompt: x.PromptID, LastMessage: x.LastMessage, Running: x.running(), Transcript: x.Transcript, Seen: x.seenAtEnd,
+		Prompt: x.PromptID, LastMessage: x.LastMessage, Again: x.GoesOn, Running: x.running(), Transcript: x.Transcript, Seen: x.seenAtEnd,
 	})
 }
 

@@ -232,7 +232,7 @@ func (x *exchange) fileWritten() error {
 
 func (x *exchange) turnEnded() error {
 	return turns.End(x.Ctx, x.Project, x.SessionItself(), turns.EndReport{
-		Prompt: x.Turn, LastMessage: x.LastMessage, Transcript: x.Transcript, Seen: x.seen(true),
+		Prompt: x.Turn, LastMessage: x.LastMessage, Again: x.GoesOn, Transcript: x.Transcript, Seen: x.seen(true),
 	})
 }
 

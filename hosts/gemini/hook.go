@@ -227,7 +227,7 @@ func (x *exchange) turnEnded() error {
 		return err
 	}
 	return turns.End(x.Ctx, x.Project, x.SessionItself(), turns.EndReport{
-		LastMessage: x.lastMessage(), Transcript: x.Transcript, Running: []string{}, Seen: x.seen(true),
+		LastMessage: x.lastMessage(), Again: x.GoesOn, Transcript: x.Transcript, Running: []string{}, Seen: x.seen(true),
 	})
 }
 

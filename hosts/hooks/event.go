@@ -25,8 +25,9 @@ type Event struct {
 	Input       json.RawMessage `json:"tool_input"`
 	Response    json.RawMessage `json:"tool_response"`
 	LastMessage string          `json:"last_assistant_message"`
-	Source      string          `json:"source"`  // of a start: startup, resume, clear or compact
-	Trigger     string          `json:"trigger"` // of a compaction: manual or auto
+	Source      string          `json:"source"`           // of a start: startup, resume, clear or compact
+	Trigger     string          `json:"trigger"`          // of a compaction: manual or auto
+	GoesOn      bool            `json:"stop_hook_active"` // the turn had ended before, and a hook of the user's had it go on
 }
 
 // Decode reads what it can of an event into e, which embeds known: a member of an unexpected type

@@ -22,6 +22,7 @@ const recordTurns project.RecordKind[userTurns] = "turns"
 type userTurns struct {
 	Root   string      `json:"root"`             // whose turns they are
 	Asked  *turnPrompt `json:"asked,omitempty"`  // the last prompt, as long as it led to no work
+	Talked bool        `json:"talked,omitempty"` // the turn of Asked ended without work
 	First  *firstTurn  `json:"first,omitempty"`  // the first turn that led to work, as long as no other did: it is the root's own
 	Last   string      `json:"last,omitempty"`   // id of the frame of the last turn; empty before it
 	Prompt string      `json:"prompt,omitempty"` // of that turn, the host's id
@@ -49,6 +50,7 @@ type TurnEnd struct {
 	Status core.Status     // completed, failed by an error, or blocked because the user stopped it
 	Said   string          // the agent's last words, and what stopped it
 	Facts  string          // the checks that it made
+	Again  bool            `json:"-"` // it had ended before, and went on
 	Calls  []evidence.Call `json:"-"`
 	More   bool            `json:"-"` // perhaps the host does not show all calls yet
 }
@@ -101,7 +103,7 @@ func AskTurn(s *project.Op, prompt, text string) error {
 	case err != nil:
 		return project.IgnoreMissing(err)
 	case at == t.Root && root.Parent == "" && text != "":
-		t.Asked = &turnPrompt{prompt, text, s.Now}
+		t.Asked, t.Talked = &turnPrompt{prompt, text, s.Now}, false
 		return t.save(s)
 	}
 	inside, err := s.IsInside(at, t.Last)
@@ -118,12 +120,19 @@ func AskTurn(s *project.Op, prompt, text string) error {
 // that does is the root's own, until a second one does.
 func takeUpTurn(s *project.Op) error {
 	t, err := turnsOf(s)
-	if err != nil || t.Asked == nil {
+	ended := t.Talked || t.Asked == nil && (t.Last != "" || t.First != nil && t.First.Until > 0)
+	if err != nil || t.Asked == nil && !ended {
 		return err
 	}
 	at, err := s.NearestOpen(s.Session.Current)
-	if err != nil {
+	if err != nil || ended && at != t.Root {
 		return err
+	}
+	if ended {
+		goesOn, err := t.goesOn(s)
+		if err != nil || !goesOn {
+			return err
+		}
 	}
 	if at != t.Root {
 		t.Asked = nil // it activated another frame
@@ -133,9 +142,32 @@ func takeUpTurn(s *project.Op) error {
 	return t.save(s)
 }
 
+// goesOn reports whether the turn that ended last goes on: a hook of the user's sent the agent back to work,
+// and no prompt came since. A turn that had led to work is t.Asked then.
+func (t *userTurns) goesOn(s *project.Op) (bool, error) {
+	mine, err := project.RecordHookState.Find(s.Tx, s.Session.ID)
+	if err != nil || mine.EndedPrompt != mine.Prompt {
+		return false, err
+	}
+	switch {
+	case t.Asked != nil:
+		return t.Asked.Prompt == mine.Prompt, nil
+	case t.First != nil && t.First.Prompt == mine.Prompt:
+		t.First.Until = 0
+		return false, t.save(s)
+	case t.Last == "" || t.Prompt != mine.Prompt:
+		return false, nil
+	}
+	last, err := s.Tx.Frame(t.Last)
+	if err != nil || last.Status != core.Completed {
+		return false, project.IgnoreMissing(err)
+	}
+	return false, errors.Join(t.goOn(s, turnPrompt{Prompt: t.Prompt, At: s.Now}), t.save(s))
+}
+
 func (t *userTurns) takeUp(s *project.Op) error {
 	prompt := *t.Asked
-	t.Asked = nil
+	t.Asked, t.Talked = nil, false
 	switch {
 	case core.SaysGoOn(prompt.Text) && t.Last != "":
 		return t.goOn(s, prompt)
@@ -257,7 +289,7 @@ func (t *userTurns) takeBelow(s *project.Op, root, frame *core.Frame) error {
 // the turns before need none then, and this one has the agent's.
 func pushesBelowRoot(s *project.Op) error {
 	t, err := turnsOf(s)
-	if err != nil || (t.Asked == nil) == (t.First == nil) || s.Session.Current != t.Root || t.Last != "" && !t.Pushes {
+	if asked := t.Asked != nil && !t.Talked; err != nil || asked == (t.First != nil) || s.Session.Current != t.Root || t.Last != "" && !t.Pushes {
 		return err
 	}
 	t.Pushes, t.First, t.Asked = true, nil, nil
@@ -299,11 +331,11 @@ func EndTurn(s *project.Op, e TurnEnd) error {
 		case e.More:
 			return nil // the next prompt shows it
 		default:
-			t.Asked = nil
+			t.Talked = true
 			return t.save(s)
 		}
 	}
-	if first := t.First; first != nil && first.Until == 0 && (e.Prompt == "" || e.Prompt == first.Prompt) {
+	if first := t.First; first != nil && (first.Until == 0 || e.Again) && (e.Prompt == "" || e.Prompt == first.Prompt) {
 		first.Until, first.End = s.Now, e
 	}
 	if t.Last != "" && (e.Prompt == "" || e.Prompt == t.Prompt) {
@@ -319,6 +351,11 @@ func (t *userTurns) endLast(s *project.Op, e TurnEnd) error {
 	frame, err := s.Tx.Frame(t.Last)
 	if err != nil || frame.IsRemote() {
 		return project.IgnoreMissing(err)
+	}
+	if e.Again && frame.Status == core.Completed && frame.Summary != e.Said && s.Session.Current == t.Root {
+		if err := frame.Reopen(s.Now); err != nil {
+			return err
+		}
 	}
 	if !frame.IsOpen() && (frame.Status != core.Blocked || e.Prompt == "" || e.Status == core.Blocked) {
 		return nil
@@ -345,7 +382,8 @@ func BreakOffTurn(s *project.Op, prompt string, look func() (e TurnEnd, ok bool)
 		return false, err
 	}
 	first, open := t.First != nil && t.First.Until == 0, last.IsOpen() && s.Session.Current == t.Last
-	if t.Asked == nil && !first && !open {
+	asked := t.Asked != nil && !t.Talked
+	if !asked && !first && !open {
 		return false, nil
 	}
 	mine, err := project.RecordHookState.Find(s.Tx, s.Session.ID)
@@ -363,9 +401,9 @@ func BreakOffTurn(s *project.Op, prompt string, look func() (e TurnEnd, ok bool)
 		return false, EndTurn(s, e)
 	}
 	switch {
-	case t.Asked != nil && strings.HasPrefix(t.Asked.Text, "/"):
+	case asked && strings.HasPrefix(t.Asked.Text, "/"):
 		return false, nil // the host did it itself
-	case t.Asked != nil:
+	case asked:
 		t.Asked.Prompt = prompt
 	case first:
 		t.First.Prompt = prompt

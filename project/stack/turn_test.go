@@ -39,6 +39,9 @@ func (d *teller) step(line string) {
 	d.T.Helper()
 	s := projecttest.Host("s")
 	verb, about, _ := strings.Cut(line, " ")
+	if last, again := strings.CutPrefix(line, "ends again "); again {
+		verb, about = "ends again", last
+	}
 	d.Tick()
 	switch verb {
 	case "asks":
@@ -59,9 +62,9 @@ func (d *teller) step(line string) {
 	case "writes":
 		d.calls = append(d.calls, evidence.Call{Tool: "Write", Input: about, OK: true})
 		require.NoError(d.T, stack.NoteFiles(d.Ctx, d.Project, s, []string{about}))
-	case "says", "fails", "again":
+	case "says", "fails", "again", "ends again":
 		d.said, d.end = about, "over"
-		turn := turns.EndReport{LastMessage: about, Running: []string{}, Seen: d.seen}
+		turn := turns.EndReport{LastMessage: about, Again: verb == "ends again", Running: []string{}, Seen: d.seen}
 		if verb == "fails" {
 			turn = turns.EndReport{Failed: true, Stopped: about, Seen: d.seen}
 		}
@@ -219,6 +222,27 @@ in_progress A: (its session ended before the work was done)
 in_progress A
   completed A: 1
   completed /review 12: 2`},
+		"a hook of the user's has turns go on": {
+			"asks A|runs ls|says 1|writes a.go|ends again 2|asks B|writes b.go|says 3|writes c.go|ends again 4|" +
+				"asks C|runs ls|says 5|runs make|ends again 6|ends again 6|says 5|asks D|runs ls|says 7", `
+in_progress A
+  completed A: 2
+  completed B: 4
+  completed C: 6
+  completed D: 7`},
+		"a hook of the user's has a turn of talk go on": {
+			"asks A|runs ls|says 1|asks Why?|says So|writes a.go|ends again 2|asks thanks|says Welcome|ends again Indeed|asks B|runs ls|says 3", `
+in_progress A
+  completed A: 1
+  completed Why?: 2
+  completed B: 3`},
+		"a hook of the user's has a turn go on that does not end": {
+			"asks A|runs ls|says 1|asks B|writes b.go|says 2|writes c.go|stopped Now|asks C|writes d.go|says 3|writes e.go|leaves", `
+completed A: 3
+  completed A: 1
+  blocked B: Now
+[Request interrupted by user]
+  completed C: 3`},
 		"what the host says itself": {
 			"asks A|runs ls|says 1|notice <task-notification>|runs ls|says 2|asks B|runs ls|says 3", `
 in_progress A

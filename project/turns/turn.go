@@ -23,6 +23,7 @@ import (
 type EndReport struct {
 	Prompt      string   // the host's id of the prompt that began it; empty: the last one
 	LastMessage string   // of the agent; becomes the summary of a frame that ends with the turn
+	Again       bool     // it had ended before, and a hook of the user's had it go on
 	Failed      bool     // the user stopped it, or an error ended it
 	Stopped     string   // for a failed turn: the host's message in its place; empty: the user stopped it
 	Running     []string // session ids of the children that still run; nil: not reported
@@ -151,7 +152,8 @@ func (t EndReport) look(s *project.Op) (seen transcripts.TurnSummary, err error)
 
 // ended returns how the turn ended, with what the host shows of it.
 func (t EndReport) ended(seen transcripts.TurnSummary) stack.TurnEnd {
-	e := stack.TurnEnd{Prompt: t.Prompt, Status: core.Completed, Said: t.LastMessage, Calls: seen.Calls, More: t.Seen != nil && !seen.Whole}
+	e := stack.TurnEnd{Prompt: t.Prompt, Status: core.Completed, Said: t.LastMessage, Again: t.Again, Calls: seen.Calls}
+	e.More = t.Seen != nil && !seen.Whole
 	if t.Failed {
 		if e.Status = core.Failed; t.Stopped == "" {
 			e.Status = core.Blocked
