@@ -6,9 +6,70 @@ import (
 	"github.com/samber/lo"
 
 	"flame/core"
+	"flame/core/fold"
 	"flame/project"
+	"flame/project/autonomy"
+	"flame/project/briefing"
 	"flame/project/stack"
 )
+
+// maxFolded limits the frames that flame looks up for one history, not counting those that
+// the history names.
+const maxFolded = 200
+
+// foldFrames returns the frames that a history names, and the frames that flame started on
+// its own in the session.
+func foldFrames(s *project.Op, history []fold.Message) (frames []fold.Frame, err error) {
+	ids := map[string]bool{}
+	var order []string
+	add := func(id string) {
+		if !ids[id] {
+			ids[id], order = true, append(order, id)
+		}
+	}
+	for _, m := range history {
+		for _, move := range m.Moves {
+			add(move.Frame)
+		}
+	}
+	begins := []string{core.FrameCreated, core.FrameActivated}
+	started, err := s.Tx.FindEvents(project.EventQuery{Session: s.Session.ID, Kinds: begins, Limit: maxFolded, Last: true})
+	if err != nil {
+		return nil, err
+	}
+	unasked, err := unaskedAmong(s, started)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range started {
+		if briefing.RuleOf(e) == autonomy.Rule || lo.HasKey(unasked.kinds, e.Frame) {
+			add(e.Frame)
+		}
+	}
+	known, err := s.Tx.FramesOf(order)
+	if err != nil {
+		return nil, err
+	}
+	for _, frame := range known {
+		resumes, err := project.EndedWithSession(s.Tx, frame)
+		if err != nil {
+			return nil, err
+		}
+		if resumes {
+			frame.Status, frame.EndedAt = core.InProgress, 0 // the end of a session is no move
+		}
+		kind := unasked.kinds[frame.ID]
+		if kind != "" && unasked.isNeeded(frame) {
+			continue
+		}
+		f := fold.Frame{Frame: frame, OtherSession: frame.Session != s.Session.ID, Turn: kind == ofTurn, Item: kind == ofItem}
+		if !f.OtherSession {
+			f.EnteredAt = frame.StartedAt
+		}
+		frames = append(frames, f)
+	}
+	return frames, nil
+}
 
 // An unaskedKind says what made a frame for which no agent asked.
 type unaskedKind string

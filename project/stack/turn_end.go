@@ -1,0 +1,131 @@
+package stack
+
+import (
+	"cmp"
+	"errors"
+	"strings"
+
+	"flame/core"
+	"flame/core/evidence"
+	"flame/project"
+	"flame/project/autonomy"
+)
+
+// EndTurn ends the turn of the caller's session. The frame of the turn stays in progress while the session
+// works in a frame below it.
+func EndTurn(s *project.Op, e TurnEnd) error {
+	t, err := turnsOf(s)
+	if err != nil || t.Asked == nil && t.First == nil && t.Last == "" {
+		return err
+	}
+	e.Facts, t.Seen = evidence.Checks(e.Calls), cmp.Or(e.seen(), t.Seen)
+	if t.Asked != nil && (e.Prompt == "" || e.Prompt == t.Asked.Prompt) {
+		switch {
+		case evidence.Works(e.Calls):
+			if err := t.takeUp(s); err != nil {
+				return err
+			}
+		case e.More:
+			return nil // the next prompt shows it
+		default:
+			t.Talked = true
+			return t.save(s)
+		}
+	}
+	if first := t.First; first != nil && (first.Until == 0 || e.Again) && (e.Prompt == "" || e.Prompt == first.Prompt) {
+		first.Until, first.End = s.Now, e
+	}
+	if t.Last != "" && (e.Prompt == "" || e.Prompt == t.Prompt) {
+		if err := t.endLast(s, e); err != nil {
+			return err
+		}
+	}
+	return t.save(s)
+}
+
+// endLast ends the frame of the last turn. One that was broken off, as it seemed, ends now.
+func (t *userTurns) endLast(s *project.Op, e TurnEnd) error {
+	frame, err := s.Tx.Frame(t.Last)
+	if err != nil || frame.IsRemote() {
+		return project.IgnoreMissing(err)
+	}
+	if e.Again && frame.Status == core.Completed && frame.Summary != e.Said && s.Session.Current == t.Root {
+		if err := frame.Reopen(s.Now); err != nil {
+			return err
+		}
+	}
+	if !frame.IsOpen() && (frame.Status != core.Blocked || e.Prompt == "" || e.Status == core.Blocked) {
+		return nil
+	}
+	inside, err := s.IsInside(s.Session.Current, t.Last)
+	if err != nil || inside && s.Session.Current != t.Last {
+		return err
+	}
+	if err := e.end(s, frame); err != nil || !inside {
+		return err
+	}
+	return errors.Join(project.WorksSince(s, s.Now, t.Root), autonomy.Enter(s, t.Root))
+}
+
+// BreakOffTurn ends the turn of the caller's session before a prompt, if no event reported its end. look
+// returns how it ended; ok is false if the host does not show that, and the turn goes on with the prompt.
+func BreakOffTurn(s *project.Op, prompt string, look func() (e TurnEnd, ok bool)) (goesOn bool, err error) {
+	t, err := turnsOf(s)
+	if err != nil || t.Asked == nil && t.First == nil && t.Last == "" {
+		return false, err
+	}
+	last, err := s.Tx.Frame(t.Last)
+	if project.IgnoreMissing(err) != nil {
+		return false, err
+	}
+	first, open := t.First != nil && t.First.Until == 0, last.IsOpen() && s.Session.Current == t.Last
+	asked := t.Asked != nil && !t.Talked
+	if !asked && !first && !open {
+		return false, nil
+	}
+	mine, err := project.RecordHookState.Find(s.Tx, s.Session.ID)
+	if err != nil {
+		return false, err
+	}
+	e, ok := look()
+	if !ok && mine.EndedPrompt != "" && mine.EndedPrompt == mine.Prompt {
+		e, ok = TurnEnd{Status: core.Completed, Said: mine.LastMessage}, true // in a frame below it, which ended since
+	}
+	if ok {
+		if e.seen() == t.Seen {
+			e.Calls = nil // the host still shows the turn before
+		}
+		return false, EndTurn(s, e)
+	}
+	switch {
+	case asked && strings.HasPrefix(t.Asked.Text, "/"):
+		return false, nil // the host did it itself
+	case asked:
+		t.Asked.Prompt = prompt
+	case first:
+		t.First.Prompt = prompt
+	default:
+		t.Prompt = prompt
+	}
+	return true, t.save(s)
+}
+
+// leaveTurn ends the last turn of a session that has ended, unless work is left below it.
+func leaveTurn(s *project.Op) error {
+	t, err := turnsOf(s)
+	if err != nil || t.Last == "" {
+		return err
+	}
+	left, err := s.Tx.FindFrames(project.FrameQuery{Under: t.Last, Statuses: []core.Status{core.InProgress, core.Planned}, Limit: 2})
+	if err != nil || len(left) != 1 || !left[0].IsOpen() {
+		return err
+	}
+	mine, err := project.RecordHookState.Find(s.Tx, s.Session.ID)
+	if err != nil {
+		return err
+	}
+	if mine.TurnEndedIdle {
+		return End(s, &left[0], core.Completed, mine.LastMessage)
+	}
+	return End(s, &left[0], core.Blocked, leftTurn)
+}
