@@ -264,7 +264,7 @@ func newSessions(a *app.App) *cobra.Command {
 	return a.NeedsProject(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
 		args.Limit = int(limit)
 		listed, more, err := view.SessionsOf(ctx, p, args)
-		return a.Answer(listed, render.Sessions(listed, more, a.Hosts, p.Now(), a.Out.Width()), err)
+		return a.Answer(listed, render.Sessions(listed, more, args.Ended, a.Hosts, p.Now(), a.Out.Width()), err)
 	})
 }
 

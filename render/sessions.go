@@ -11,9 +11,13 @@ import (
 	"flame/project/view"
 )
 
-// Sessions lists sessions, as they are at a time, on lines of a terminal of that width.
-func Sessions(listed []view.ListedSession, more int, known hosts.Registry, now core.Millis, width int) string {
-	if len(listed) == 0 {
+// Sessions lists sessions, as they are at a time, on lines of a terminal of that width; with ended,
+// they are all there were.
+func Sessions(listed []view.ListedSession, more int, ended bool, known hosts.Registry, now core.Millis, width int) string {
+	switch {
+	case len(listed) == 0 && ended:
+		return "No host has told flame of a session here; `flame setup` connects them."
+	case len(listed) == 0:
 		return "No session is open. `flame sessions --all` lists those that have ended."
 	}
 	var b strings.Builder

@@ -147,7 +147,14 @@ func (d *decoding) explain(err error, name string) error {
 		if wrong.Field != "" {
 			name += "." + wrong.Field
 		}
-		return core.Invalidf("argument %s is a %s", name, core.OneLine(wrong.Value, maxShown)).WithHint("it must be %s", expected(wrong.Type))
+		given := "a " + core.OneLine(wrong.Value, maxShown)
+		switch wrong.Value {
+		case "array":
+			given = "a list"
+		case "object":
+			given = "an object"
+		}
+		return core.Invalidf("argument %s is %s", name, given).WithHint("it must be %s", expected(wrong.Type))
 	}
 	if unknown, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		return core.Invalidf("there is no argument %s", core.OneLine(unknown, maxShown)).WithHint("%s", taken(d.arguments))

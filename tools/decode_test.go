@@ -46,6 +46,8 @@ func TestArgumentsAreReadStrictly(t *testing.T) {
 		"one in other letters":          {raw: `{"Goal": "g"}`, says: `there is no argument "Goal"` + takes},
 		"one that there is not, nested": {raw: `{"goal": "g", "limits": {"width": 1}}`, says: `there is no argument "width"` + takes},
 		"a wrong type":                  {raw: `{"goal": 7}`, says: "argument goal is a number (it must be text)"},
+		"a list for text":               {raw: `{"goal": ["g"]}`, says: "argument goal is a list (it must be text)"},
+		"an object for text":            {raw: `{"goal": {"g": 1}}`, says: "argument goal is an object (it must be text)"},
 		"a wrong type in a list":        {raw: `{"goal": "g", "names": ["a", true]}`, says: "argument names is a bool (it must be text)"},
 		"a wrong type, nested":          {raw: `{"goal": "g", "limits": {"depth": "x"}}`, says: "argument limits.depth is a string (it must be a whole number)"},
 		"too large a number":            {raw: `{"goal": "g", "share": 1e999}`, says: "argument share is a number 1e999 (it must be a number)"},

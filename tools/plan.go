@@ -65,7 +65,8 @@ func (childArg) schema() string { return `"anyOf":[{"type":"string"},{"type":"ob
 // UnmarshalJSON reads either form.
 func (c *childArg) UnmarshalJSON(raw []byte) error {
 	raw = meant(raw, reflect.TypeFor[childObject]())
-	if json.Unmarshal(raw, &c.Goal) == nil {
+	aList := func() bool { return strings.HasPrefix(c.Goal, "[") && json.Valid([]byte(c.Goal)) }
+	if json.Unmarshal(raw, &c.Goal) == nil && !aList() {
 		return nil
 	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))

@@ -284,6 +284,17 @@ func TestPromptsInsertTheirArgumentsUnchanged(t *testing.T) {
 	require.ErrorContains(t, err, "line is missing")
 }
 
+func TestAListWithinAListOfGoalsIsNoGoal(t *testing.T) {
+	t.Parallel()
+	c := converse(t)
+	for _, children := range []string{`["[\"one\", \"two\"]"]`, `[["one"]]`, `"[[\"one\"]]"`} {
+		_, text := c.call("flame_plan_children", `{"children": `+children+`}`)
+		assert.Contains(t, text, "a child is neither a goal nor {goal, successCriteria}", children)
+	}
+	_, text := c.call("flame_plan_children", `{"children": ["[wip] one", "{\"goal\": \"two\"}"]}`)
+	assert.Contains(t, text, "Planned below")
+}
+
 func TestCompletionOffersFramesAndStatuses(t *testing.T) {
 	t.Parallel()
 	c := converse(t)
