@@ -42,7 +42,7 @@ func ClaudeTurn(end []byte, of LineFilter, asked bool) (t TurnSummary) {
 		if !ok {
 			continue
 		}
-		if len(t.Calls) >= MaxTurnCalls || m.isPrompt() && (asked || r.answered) {
+		if len(t.Calls) >= MaxTurnCalls || m.isPrompt() && (asked || r.answered || t.Stopped != "") {
 			break
 		}
 		r.take(&t, m)

@@ -57,6 +57,9 @@ func TestClaudeTurnReadsTheLastTurn(t *testing.T) {
 		asked bool
 		want  transcripts.TurnSummary
 	}{
+		"stopped before any answer": {
+			[][]string{{asks("one")}, testFails, {says("first"), asks("two"), asks(cut), asks("three")}}, false, transcripts.TurnSummary{Stopped: cut},
+		},
 		"with its calls alone": {[][]string{{asks("one")}, testFails, {says("first"), asks("two")}, reads, testWorks, {says("second")}}, true,
 			transcripts.TurnSummary{Calls: []evidence.Call{read, works}, Said: "second", Over: true}},
 		"without unanswered calls": {[][]string{{asks("one")}, testFails, testWorks[:1], {says("first")}}, true,

@@ -25,6 +25,7 @@ type userTurns struct {
 	Last   string      `json:"last,omitempty"`   // id of the frame of the last turn; empty before it
 	Prompt string      `json:"prompt,omitempty"` // of that turn, the host's id
 	Pushes bool        `json:"pushes,omitempty"` // the agent made frames directly below the root
+	Left   bool        `json:"left,omitempty"`   // the session has ended since the last prompt
 	Seen   string      `json:"seen,omitempty"`   // the last call that the host showed when a turn had ended, and what the agent said then
 }
 
@@ -101,7 +102,7 @@ func AskTurn(s *project.Op, prompt, text string) error {
 	case err != nil:
 		return project.IgnoreMissing(err)
 	case at == t.Root && root.Parent == "" && text != "":
-		t.Asked, t.Talked = &turnPrompt{prompt, text, s.Now}, false
+		t.Asked, t.Talked, t.Left = &turnPrompt{prompt, text, s.Now}, false, false
 		return t.save(s)
 	}
 	inside, err := s.IsInside(at, t.Last)

@@ -97,6 +97,9 @@ func BreakOffTurn(s *project.Op, prompt string, look func() (e TurnEnd, ok bool)
 		}
 		return false, EndTurn(s, e)
 	}
+	if t.Left {
+		return false, EndTurn(s, TurnEnd{Status: core.Blocked, Said: leftTurn})
+	}
 	switch {
 	case asked && strings.HasPrefix(t.Asked.Text, "/"):
 		return false, nil // the host did it itself
@@ -113,6 +116,10 @@ func BreakOffTurn(s *project.Op, prompt string, look func() (e TurnEnd, ok bool)
 // leaveTurn ends the last turn of a session that has ended, unless work is left below it.
 func leaveTurn(s *project.Op) error {
 	t, err := turnsOf(s)
+	if err == nil && (t.Asked != nil || t.First != nil) && !t.Left {
+		t.Left = true
+		err = t.save(s)
+	}
 	if err != nil || t.Last == "" {
 		return err
 	}

@@ -217,6 +217,11 @@ in_progress A: 2
 in_progress A: (its session ended before the work was done)
   completed A: 1
   completed B: 2`},
+		"a session that left before it worked, or in its first turn": {
+			"asks A|leaves|asks B|writes b.go|leaves|asks C|writes c.go|says 3", `
+in_progress A: (its session ended before the work was done)
+  blocked B: (interrupted)
+  completed C: 3`},
 		"the host's commands": {
 			"asks A|runs ls|says 1|asks /compact|asks /review 12|runs ls|says 2", `
 in_progress A
