@@ -114,7 +114,7 @@ func (r Request) part(where Where) string {
 var (
 	asksTitle   = regexp.MustCompile(`(?i)title generator|generate a (brief|concise|short)[^.]* title|conversation title`)
 	asksSummary = regexp.MustCompile(
-		`CONTEXT CHECKPOINT COMPACTION|(?i)anchored context summar|summarizing conversations|CRITICAL: Respond with TEXT ONLY|` +
+		`CONTEXT CHECKPOINT COMPACTION|(?i)anchored context summar|context summarization agent|summarizing conversations|CRITICAL: Respond with TEXT ONLY|` +
 			`^# Summary of a flame frame|distilling chat history|detailed summary of the conversation`,
 	)
 )
