@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"flame/core"
 	"flame/project"
 	"flame/tests/projecttest"
 )
@@ -33,4 +34,21 @@ func TestAHookSaysWhichSessionIsBehindAGateway(t *testing.T) {
 	f.Gateway = "two"
 	require.NoError(t, f.NoteBehind(f.Ctx, project.Caller{Session: "later"}))
 	assert.Empty(t, behind("one"), "a gateway without a report for a week is forgotten")
+}
+
+func TestASessionIsInTheHostThatItsHooksName(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	by := func(host, event string) project.Caller {
+		return project.Caller{Session: "s", Host: host, Event: event, Trust: project.TrustHook}
+	}
+	for _, step := range []struct{ host, event, want string }{
+		{"cli", "", "cli"}, {"inspector", "", "inspector"}, {"codex", "SessionStart", "codex"}, {"inspector", "", "codex"}, {"cli", "", "codex"},
+		{"claude-code", "SessionStart", "claude-code"},
+	} {
+		f.Push(by(step.host, step.event), "work")
+		session, err := project.Read(f.Ctx, f.Project, func(tx project.Tx) (core.Session, error) { return tx.Session("s") })
+		require.NoError(t, err)
+		assert.Equal(t, step.want, session.Host, step)
+	}
 }

@@ -53,7 +53,9 @@ func (s *Op) Enter() error {
 			return err
 		}
 	}
-	if s.Caller.Host != "" && (session.Host == "" || s.Caller.Host != CommandLine) {
+	// A hook knows its host, and a server what its client calls itself, which is more than a shell knows.
+	sure := s.Caller.Event != "" || s.Caller.Trust == TrustFlame || session.Host == CommandLine
+	if session.Host == "" || sure && s.Caller.Host != "" && s.Caller.Host != CommandLine {
 		session.Host = s.Caller.Host
 	}
 	s.Session = session

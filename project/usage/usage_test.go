@@ -160,7 +160,12 @@ func TestASubagentsUsageIsItsOwnFrames(t *testing.T) {
 	t.Parallel()
 	f, log := projecttest.NewCounter(t)
 	parent := f.Push(projecttest.Host("s"), "work")
-	frame := f.StartChild("c", "a subagent").Root
+	start := func(id, title string) core.Session {
+		session, err := children.StartSession(f.Ctx, f.Project, projecttest.Agent(id), title)
+		require.NoError(t, err)
+		return session
+	}
+	frame := start("c", "a subagent").Root
 	own := projecttest.NewLog(f, "agent-c.jsonl")
 	log.Answer("m1")
 	own.Prompt("look into it")
@@ -170,7 +175,7 @@ func TestASubagentsUsageIsItsOwnFrames(t *testing.T) {
 	f.Count(projecttest.Host("s"), log)
 	assert.InDelta(t, 1, f.Spent(parent.ID), 1e-9)
 	assert.InDelta(t, 2, f.Spent(frame), 1e-9)
-	require.False(t, f.StartChild("d", "no match").HasFrame())
+	require.False(t, start("d", "no match").HasFrame())
 	unmatched := projecttest.NewLog(f, "agent-d.jsonl")
 	unmatched.Answer("m4")
 	f.Count(projecttest.Agent("d"), unmatched)
