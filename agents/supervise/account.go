@@ -154,7 +154,7 @@ func (a *account) hear(n core.AgentInfo) {
 	case core.AgentActive:
 		a.done, a.settled = false, false // another turn
 	case core.AgentCompleted:
-		a.done, a.settled = true, true
+		a.done, a.settled, a.failed = true, true, ""
 		if n.Result != "" {
 			a.Text = n.Result
 		}

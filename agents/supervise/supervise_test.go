@@ -160,6 +160,8 @@ func behave(behaviour string) {
 		hang()
 	case "prints short lines":
 		say(initLine, strings.Repeat("y\n", 30<<20), workLine, doneLine)
+	case "fails, then gives its result":
+		say(initLine, failLine, doneLine)
 	case "gives two results":
 		say(initLine, strings.Replace(doneLine, "all of it", "some of it", 1), initLine, workLine, doneLine)
 		hang()
@@ -367,6 +369,7 @@ func TestAnAgentEnds(t *testing.T) {
 		"passes an error for an answer": {state: core.AgentError, reason: failed, error: "401"},
 		"stays after its last step":     {state: core.AgentCompleted, reason: "did not exit", text: whole},
 		"chatters after its result":     {state: core.AgentCompleted, reason: "did not exit", text: "all of it is done"},
+		"fails, then gives its result":  {state: core.AgentCompleted, text: "all of it is done"},
 		"gives two results":             {state: core.AgentCompleted, reason: "did not exit", text: "all of it is done"},
 		"stays after its last answer":   {limits: supervise.Limits{Wall: 2 * time.Second}, state: core.AgentCompleted, reason: "done; it took over", text: half},
 		"says why on stdout":            {state: core.AgentError, reason: "status 1", error: "Invalid API key"},
