@@ -107,6 +107,7 @@ func EndedRemark(f Frame, inner []string) string {
 		{tag: "summary", text: f.Summary, share: 0.7, mark: cutMark},
 		decisionsField(f.Decisions, 0.4, remarkQuota),
 		artifactsField(&f, remarkQuota),
+		{tag: "invalidated-because", text: f.InvalidationReason, share: 0.3, mark: cutMark},
 		{tag: "frames-within", text: strings.Join(inner, ", "), share: 0.2, mark: cutMark},
 	}, "")
 }

@@ -118,7 +118,7 @@ func TestAFoldedHistoryObeysTheProtocol(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			folds := 0
-			for seed := range uint64(4000) {
+			for seed := range uint64(4500) {
 				folds += checkProtocol(t, randomBytes(seed, 120), w)
 			}
 			require.Greater(t, folds, 500)

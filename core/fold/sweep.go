@@ -118,7 +118,7 @@ func (f *folding) silentMoves() (list []silentMove) {
 		if frame.EnteredAt > 0 && (first.kind == "" || first.kind == Leave && before <= first.at) {
 			list = append(list, silentMove{Move{Kind: Enter, Frame: id}, before, frame.EnteredAt, depth})
 		}
-		if frame.Status.Ended() && !frame.OtherSession && f.undone[id] != frame.EndedAt {
+		if frame.over() && !frame.OtherSession && f.undone[id] != frame.EndedAt {
 			list = append(list, silentMove{Move{Kind: Leave, Frame: id}, f.endOf(frame), frame.EndedAt, depth})
 		}
 	}
