@@ -111,7 +111,7 @@ func AskTurn(s *project.Op, prompt, text string) error {
 	} else if t.Asked == nil {
 		return err
 	}
-	t.Asked = nil
+	t.Asked, t.Left = nil, false
 	return errors.Join(err, t.save(s))
 }
 

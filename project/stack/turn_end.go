@@ -57,8 +57,12 @@ func (t *userTurns) endLast(s *project.Op, e TurnEnd) error {
 	if !frame.IsOpen() && (frame.Status != core.Blocked || e.Prompt == "" || e.Status == core.Blocked) {
 		return nil
 	}
-	inside, err := s.IsInside(s.Session.Current, t.Last)
-	if err != nil || inside && s.Session.Current != t.Last {
+	at, err := s.NearestOpen(s.Session.Current)
+	if err != nil {
+		return err
+	}
+	inside, err := s.IsInside(at, t.Last)
+	if err != nil || inside && at != t.Last {
 		return err
 	}
 	if err := e.end(s, frame); err != nil || !inside {
@@ -78,7 +82,11 @@ func BreakOffTurn(s *project.Op, prompt string, look func() (e TurnEnd, ok bool)
 	if project.IgnoreMissing(err) != nil {
 		return false, err
 	}
-	first, open := t.First != nil && t.First.Until == 0, last.IsOpen() && s.Session.Current == t.Last
+	at, err := s.NearestOpen(s.Session.Current)
+	if err != nil {
+		return false, err
+	}
+	first, open := t.First != nil && t.First.Until == 0, last.IsOpen() && at == t.Last
 	asked := t.Asked != nil && !t.Talked
 	if !asked && !first && !open {
 		return false, nil
@@ -116,7 +124,7 @@ func BreakOffTurn(s *project.Op, prompt string, look func() (e TurnEnd, ok bool)
 // leaveTurn ends the last turn of a session that has ended, unless work is left below it.
 func leaveTurn(s *project.Op) error {
 	t, err := turnsOf(s)
-	if err == nil && (t.Asked != nil || t.First != nil) && !t.Left {
+	if err == nil && (t.Asked != nil || t.First != nil || t.Last != "") && !t.Left {
 		t.Left = true
 		err = t.save(s)
 	}

@@ -71,23 +71,18 @@ func foldFrames(s *project.Op, history []fold.Message) (frames []fold.Frame, err
 	return frames, nil
 }
 
-// An unaskedKind says what made a frame for which no agent asked.
-type unaskedKind string
-
-const (
-	ofTurn unaskedKind = "turn" // a prompt of the user's
-	ofItem unaskedKind = "item" // an item of the host's list
-)
+// What made a frame for which no agent asked: a prompt of the user's, or an item of the host's list.
+const ofTurn, ofItem = "turn", "item"
 
 // unaskedFrames are frames of turns and items whose work requests may leave out.
 type unaskedFrames struct {
-	kinds  map[string]unaskedKind // by frame
-	needed []core.Millis          // when the agent made the calls that say what is open in its list
+	kinds  map[string]string // by frame
+	needed []core.Millis     // when the agent made the calls that say what is open in its list
 }
 
 // unaskedAmong returns the frames of turns and items among those that began, without ones with work left below.
 func unaskedAmong(s *project.Op, began []core.Event) (u unaskedFrames, err error) {
-	u.kinds = map[string]unaskedKind{}
+	u.kinds = map[string]string{}
 	ids := lo.Map(began, func(e core.Event, _ int) string { return e.Frame })
 	if s.Project.FoldTurns {
 		turns, err := project.RecordTurn.At(s.Tx, ids)
@@ -110,8 +105,7 @@ func unaskedAmong(s *project.Op, began []core.Event) (u unaskedFrames, err error
 	if len(u.kinds) == 0 {
 		return u, nil
 	}
-	statuses := []core.Status{core.Planned, core.InProgress, core.Blocked}
-	open, err := s.Tx.FindFrames(project.FrameQuery{Under: s.Session.Root, Statuses: statuses, Limit: maxFolded})
+	open, err := s.Tx.FindFrames(project.FrameQuery{Under: s.Session.Root, Statuses: []core.Status{core.Planned, core.InProgress, core.Blocked}, Limit: maxFolded})
 	if err != nil {
 		return u, err
 	}
