@@ -5,13 +5,13 @@
 FROM golang:1.26 AS build
 COPY . /src
 WORKDIR /src
-RUN CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o /flame . && \
+RUN CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o / . ./flame-hub && \
     CGO_ENABLED=0 GOBIN=/ go install github.com/nats-io/nats-server/v2@v2.15.2 && \
     mkdir -p /empty/data /empty/tmp && chmod 700 /empty/data && chmod 1777 /empty/tmp && chown 65532:65532 /empty/data
 
 FROM scratch AS base
 COPY --from=build /empty/ /
-COPY --from=build /flame /flame
+COPY --from=build /flame /flame-hub /
 USER 65532:65532
 ENV HOME=/data FLAME_DIR=/data FLAME_PROJECT_DIR=/project
 VOLUME /data

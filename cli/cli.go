@@ -14,7 +14,6 @@ import (
 
 	"flame/cli/agentcmd"
 	"flame/cli/app"
-	"flame/cli/hubcmd"
 	"flame/hosts"
 )
 
@@ -33,10 +32,27 @@ const endTime = 3 * time.Second
 // endSoon ends the process after endTime, if it still runs then.
 func endSoon(a *app.App, status int) { time.AfterFunc(endTime, func() { a.Exit(status) }) }
 
-// Run runs one command line and returns the exit code. The process ends soon after ctx.
+// Run runs one command line of flame and returns the exit code. The process ends soon after ctx.
 func Run(ctx context.Context, a *app.App, args []string) int {
+	return execute(ctx, a, args, root(a, groupsFor(groups(a.Hosts, hubStarters()), args)))
+}
+
+// RunHub runs one command line of flame-hub, which has these commands alone.
+func RunHub(ctx context.Context, a *app.App, args []string, commands []app.Entry) int {
+	root := root(a, []group{{severalMachines, commands}})
+	own := root.RunE
+	root.Long, root.Example = "The commands of flame for several machines; flame starts this program for them.", "  flame hub\n  flame join"
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if version, _ := cmd.Flags().GetBool("version"); version {
+			return own(cmd, args)
+		}
+		return cmd.Help()
+	}
+	return execute(ctx, a, args, root)
+}
+
+func execute(ctx context.Context, a *app.App, args []string, root *cobra.Command) int {
 	a.TakeTime = context.AfterFunc(ctx, func() { endSoon(a, exitError) })
-	root := root(a, args)
 	// A word that is no command has no help: `flame ui --help` says the same as `flame ui`.
 	root.InitDefaultHelpCmd()
 	above, rest, _ := root.Find(args)
@@ -66,60 +82,61 @@ func Run(ctx context.Context, a *app.App, args []string) int {
 // A group is a part of the list of commands that help prints.
 type group struct {
 	title    string
-	commands []entry
+	commands []app.Entry
 }
 
-// An entry names a command of the list, and makes it when it is needed.
-type entry struct {
-	name string
-	make func(*app.App) *cobra.Command
+// Titles of groups.
+const (
+	beginning       = "Begin:" // help is in this group too
+	severalMachines = "Several machines:"
+)
+
+func entry(name string, make func(*app.App) *cobra.Command) app.Entry {
+	return app.Entry{Name: name, Make: make}
 }
 
-const beginning = "Begin:" // help is in this group too
-
-// groups lists every command but help.
-func groups(known hosts.Registry) []group {
-	fronts := lo.Map(known.WithGateway(), func(h hosts.Host, _ int) entry {
-		return entry{h.Program, func(a *app.App) *cobra.Command { return newFront(a, h) }}
+// groups lists every command but help. Hub are those of several machines.
+func groups(known hosts.Registry, hub []app.Entry) []group {
+	fronts := lo.Map(known.WithGateway(), func(h hosts.Host, _ int) app.Entry {
+		return entry(h.Program, func(a *app.App) *cobra.Command { return newFront(a, h) })
 	})
 	return []group{
-		{beginning, append([]entry{{"setup", newSetup}, {"doctor", newDoctor}}, fronts...)},
-		{"Look:", []entry{
-			{"web", newWeb}, {"report", newReport}, {"tree", newTree}, {"status", newStatus}, {"show", newShow},
-			{"context", newContext}, {"search", newSearch}, {"events", newEvents}, {"log", newLog}, {"sessions", newSessions},
-			{"stats", newStats}, {"economy", newEconomy},
+		{beginning, append([]app.Entry{entry("setup", newSetup), entry("doctor", newDoctor)}, fronts...)},
+		{"Look:", []app.Entry{
+			entry("web", newWeb), entry("report", newReport), entry("tree", newTree), entry("status", newStatus), entry("show", newShow),
+			entry("context", newContext), entry("search", newSearch), entry("events", newEvents), entry("log", newLog), entry("sessions", newSessions),
+			entry("stats", newStats), entry("economy", newEconomy),
 		}},
-		{"Work:", []entry{
-			{"push", newPush}, {"pop", newPop}, {"plan", newPlan}, {"activate", newActivate}, {"continue", newContinue},
-			{"invalidate", newInvalidate}, {"goal", newGoal}, {"artifact", newArtifact}, {"decision", newDecision},
+		{"Work:", []app.Entry{
+			entry("push", newPush), entry("pop", newPop), entry("plan", newPlan), entry("activate", newActivate), entry("continue", newContinue),
+			entry("invalidate", newInvalidate), entry("goal", newGoal), entry("artifact", newArtifact), entry("decision", newDecision),
 		}},
-		{"Agents:", []entry{{"agents", agentcmd.New}, {"track", agentcmd.NewTrack}}},
-		{"Several machines:", []entry{{"hub", hubcmd.NewHub}, {"join", hubcmd.NewJoin}, {"leave", hubcmd.NewLeave}, {"worker", hubcmd.NewWorker}}},
-		{"Maintenance:", []entry{
-			{"where", newWhere}, {"projects", newProjects}, {"import", newImport}, {"export", newExport}, {"prune", newPrune},
-			{"off", newOff}, {"on", newOn}, {"config", newConfig}, {"version", newVersion},
+		{"Agents:", []app.Entry{entry("agents", agentcmd.New), entry("track", agentcmd.NewTrack)}},
+		{severalMachines, hub},
+		{"Maintenance:", []app.Entry{
+			entry("where", newWhere), entry("projects", newProjects), entry("import", newImport), entry("export", newExport), entry("prune", newPrune),
+			entry("off", newOff), entry("on", newOn), entry("config", newConfig), entry("version", newVersion),
 		}},
-		{"For programs:", []entry{
-			{"serve", newServe}, {hookName, newHook}, {"call", newCall}, {"gateway", newGateway}, {"supervise", newSupervise},
-			{"completion", newCompletion},
+		{"For programs:", []app.Entry{
+			entry("serve", newServe), entry(hookName, newHook), entry("call", newCall), entry("gateway", newGateway), entry("supervise", agentcmd.NewSupervise),
+			entry("completion", newCompletion),
 		}},
 	}
 }
 
-// groupsFor returns the groups with the commands that a command line may need: the command that
-// it begins with, else all. Making all of them takes as long as reading a frame.
-func groupsFor(known hosts.Registry, args []string) []group {
-	all := groups(known)
+// groupsFor returns of all groups the commands that a command line may need: the command that it
+// begins with, else all. Making all of them takes as long as reading a frame.
+func groupsFor(all []group, args []string) []group {
 	for _, g := range all {
-		if e, is := lo.Find(g.commands, func(e entry) bool { return len(args) > 0 && e.name == args[0] }); is {
-			return []group{{g.title, []entry{e}}}
+		if e, is := lo.Find(g.commands, func(e app.Entry) bool { return len(args) > 0 && e.Name == args[0] }); is {
+			return []group{{g.title, []app.Entry{e}}}
 		}
 	}
 	return all
 }
 
-// root returns the root of the commands that a command line may need.
-func root(a *app.App, args []string) *cobra.Command {
+// root returns the root of the commands in groups.
+func root(a *app.App, groups []group) *cobra.Command {
 	var version bool
 	root := &cobra.Command{
 		Use:   "flame",
@@ -160,12 +177,12 @@ func root(a *app.App, args []string) *cobra.Command {
 	root.SetHelpCommand(newHelp())
 	root.SetHelpCommandGroupID(beginning)
 	root.AddGroup(&cobra.Group{ID: beginning, Title: beginning}) // help is in it
-	for _, group := range groupsFor(a.Hosts, args) {
+	for _, group := range groups {
 		if group.title != beginning {
 			root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
 		}
 		for _, e := range group.commands {
-			cmd := e.make(a)
+			cmd := e.Make(a)
 			cmd.GroupID = group.title
 			if cmd.ValidArgsFunction == nil && cmd.ValidArgs == nil {
 				cmd.ValidArgsFunction = cobra.NoFileCompletions

@@ -20,6 +20,7 @@ import (
 	"flame/cli/app"
 	"flame/core"
 	"flame/core/op"
+	"flame/flame-hub/command"
 	"flame/local/place"
 	"flame/project"
 	"flame/render"
@@ -53,7 +54,7 @@ func run(t *testing.T, ctx context.Context, args ...string) said {
 			return &project.Project{Store: unread{}, Log: slog.New(slog.DiscardHandler), Now: func() core.Millis { return 1 }}, func() error { return nil }
 		},
 		Check: func(context.Context, place.Place) []core.Finding { return nil },
-		Exit:  func(int) {},
+		Exit:  func(int) {}, StartHub: func([]string) error { return core.Unavailablef(nil, "flame-hub is not installed") },
 	}
 	code := Run(ctx, a, args)
 	return said{code, out.String(), errs.String()}
@@ -79,7 +80,7 @@ func TestFlameEndsACommandThatIgnoresASignal(t *testing.T) {
 
 // all returns every command, help included.
 func all() []*cobra.Command {
-	root := root(&app.App{Hosts: hoststest.Known()}, nil)
+	root := All(hoststest.Known(), hubStarters())
 	root.InitDefaultHelpCmd()
 	return append(root.Commands(), root)
 }
@@ -129,7 +130,7 @@ func TestAnInterruptedCommandSaysSo(t *testing.T) {
 
 func TestHintsNameExistingCommands(t *testing.T) {
 	t.Parallel()
-	root := root(&app.App{Hosts: hoststest.Known()}, nil)
+	root := All(hoststest.Known(), command.All())
 	for _, tool := range tools.All(&project.Project{}, &agents.Agents{}) {
 		words := render.ForShell("use " + op.Name(tool.Name).String())
 		named := regexp.MustCompile("^use `flame (.+)`$").FindStringSubmatch(words)
@@ -162,7 +163,7 @@ func TestWhatIsGoneSaysWhatTookItsPlace(t *testing.T) {
 	t.Parallel()
 	for line, instead := range map[string]string{
 		"agents list": "flame agents show", "agents grants": "flame agents grant", "agents revoke": "flame agents grant --revoke",
-		"agents prune": "flame prune --agents", "agents shared": "flame agents result", "hub remove": "flame hub machines --remove",
+		"agents prune": "flame prune --agents", "agents shared": "flame agents result",
 		"doctor --repair": "flame export", "setup --statusline": "flame status --line", "agents spawn builder x --uncommitted": "commit what",
 		"report --format speedscope": "html|md", "demo": "flame setup",
 	} {
@@ -170,6 +171,30 @@ func TestWhatIsGoneSaysWhatTookItsPlace(t *testing.T) {
 		assert.Equal(t, exitUsage, said.code, line)
 		assert.Contains(t, said.errors, instead, line)
 	}
+}
+
+// TestFlameHubHasItsCommandsAlone is also about what flame says without it.
+func TestFlameHubHasItsCommandsAlone(t *testing.T) {
+	t.Parallel()
+	hub := func(args ...string) said {
+		var out, errs bytes.Buffer
+		a := &app.App{Build: app.Build{Version: "1.2.3"}, Hosts: hoststest.Known(), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Exit: func(int) {}}
+		code := RunHub(t.Context(), a, args, command.All())
+		return said{code, out.String(), errs.String()}
+	}
+	for _, line := range []string{"", "help", "--help"} {
+		assert.Regexp(t, `(?s)Several machines:\n  hub .*  worker `, hub(strings.Fields(line)...).out)
+	}
+	assert.Contains(t, hub("--version").out, "1.2.3")
+	assert.Contains(t, hub("help", "hub", "invite").out, "--expires")
+	assert.Contains(t, hub("__complete", "hub", "mach").out, "machines")
+	assert.Equal(t, exitUsage, hub("tree").code)
+	removed := hub("hub", "remove")
+	assert.Equal(t, exitUsage, removed.code)
+	assert.Contains(t, removed.errors, "flame hub machines --remove")
+
+	assert.Equal(t, said{exitError, "", "flame: flame-hub is not installed\n"}, run(t, t.Context(), "help", "hub", "invite"))
+	assert.Equal(t, said{exitError, "", "flame: flame-hub is not installed\n"}, run(t, t.Context(), "hub", "--listen", "x"))
 }
 
 // TestEveryFlagForATimeTakesTheSameForms is about flags of one name that took seconds in
@@ -201,16 +226,16 @@ func TestEventsCanBeFilteredByEveryKind(t *testing.T) {
 
 func TestAHookMakesNoOtherCommand(t *testing.T) {
 	t.Parallel()
-	hook := root(&app.App{Hosts: hoststest.Known()}, []string{"hook", "opencode"})
+	hook := root(&app.App{Hosts: hoststest.Known()}, groupsFor(groups(hoststest.Known(), hubStarters()), []string{"hook", "opencode"}))
 	require.Len(t, hook.Commands(), 1, "each takes time that a host waits for")
 	assert.Equal(t, run(t, t.Context(), "help", "hook").out, run(t, t.Context(), "hook", "--help").out)
 }
 
 func TestEachCommandIsListedByItsName(t *testing.T) {
 	t.Parallel()
-	for _, group := range groups(hoststest.Known()) {
+	for _, group := range append(groups(hoststest.Known(), hubStarters()), group{commands: command.All()}) {
 		for _, e := range group.commands {
-			assert.Equal(t, e.name, e.make(&app.App{Hosts: hoststest.Known()}).Name())
+			assert.Equal(t, e.Name, e.Make(&app.App{Hosts: hoststest.Known()}).Name())
 		}
 	}
 }

@@ -128,6 +128,11 @@ func newHelp() *cobra.Command {
 		Use: "help [COMMAND...]", Short: "Explain a command", Example: "  flame help push\n  flame help agents spawn", Args: app.CheckArgs(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, rest, err := cmd.Root().Find(args)
+			if err == nil && found.GroupID == severalMachines && found.DisableFlagParsing {
+				if err := found.RunE(found, append(rest, "--help")); len(rest) > 0 {
+					return err
+				}
+			}
 			if err != nil || len(rest) > 0 {
 				return app.NoSuchCommand(found, rest)
 			}
@@ -153,8 +158,8 @@ type CommandDoc struct {
 	Short string // its purpose
 }
 
-// Docs lists every command, in the order of the help.
-func Docs(known hosts.Registry) (docs []CommandDoc) {
+// Docs lists every command, in the order of the help. Hub are those of flame-hub.
+func Docs(known hosts.Registry, hub []app.Entry) (docs []CommandDoc) {
 	var add func(prefix string, cmd *cobra.Command)
 	add = func(prefix string, cmd *cobra.Command) {
 		if acts(cmd) {
@@ -164,9 +169,9 @@ func Docs(known hosts.Registry) (docs []CommandDoc) {
 			add(prefix+cmd.Name()+" ", sub)
 		}
 	}
-	for _, group := range groups(known) {
+	for _, group := range groups(known, hub) {
 		for _, e := range group.commands {
-			if cmd := e.make(&app.App{Hosts: known}); !cmd.Hidden {
+			if cmd := e.Make(&app.App{Hosts: known}); !cmd.Hidden {
 				add("flame ", cmd)
 			}
 		}
@@ -175,7 +180,9 @@ func Docs(known hosts.Registry) (docs []CommandDoc) {
 }
 
 // All returns the root of all commands, to describe them; running them needs more of an App.
-func All(known hosts.Registry) *cobra.Command { return root(&app.App{Hosts: known}, nil) }
+func All(known hosts.Registry, hub []app.Entry) *cobra.Command {
+	return root(&app.App{Hosts: known}, groups(known, hub))
+}
 
 func newCompletion(*app.App) *cobra.Command {
 	shells := []cobra.Completion{"bash", "zsh", "fish"}
@@ -218,4 +225,21 @@ func newConfig(a *app.App) *cobra.Command {
 			return a.Out.Print(rows, text)
 		},
 	}
+}
+
+// hubStarters are the commands that start flame-hub, which does them.
+func hubStarters() []app.Entry {
+	return lo.Map([]string{"hub", "join", "leave", "worker"}, func(name string, _ int) app.Entry {
+		return app.Entry{Name: name, Make: func(a *app.App) *cobra.Command {
+			cmd := app.HubCommand(name)
+			cmd.Args, cmd.DisableFlagParsing = cobra.ArbitraryArgs, true
+			cmd.PersistentPreRun = func(*cobra.Command, []string) {} // flame-hub gives the warnings
+			cmd.RunE = func(_ *cobra.Command, args []string) error { return a.StartHub(append([]string{name}, args...)) }
+			cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+				_ = a.StartHub(slices.Concat([]string{cobra.ShellCompRequestCmd, name}, args, []string{prefix})) // without it, nothing is proposed
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return cmd
+		}}
+	})
 }

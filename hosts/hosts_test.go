@@ -57,8 +57,13 @@ func TestInstallBinary(t *testing.T) {
 	assert.Equal(t, "one", string(old), "a program that runs keeps its file")
 	assert.Equal(t, []string{"flame"}, names(t, filepath.Dir(m.Binary())), "no temporary file is left")
 
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(source), "flame-hub"), []byte("hub"), 0o755))
+	steps, err = m.InstallBinary(source)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"write " + m.Binary() + "-hub"}, apply(t, steps), "what is beside it comes along")
+
 	apply(t, m.RemoveBinary())
-	assert.NoFileExists(t, m.Binary())
+	assert.Empty(t, names(t, filepath.Dir(m.Binary())))
 	assert.Empty(t, m.RemoveBinary())
 }
 

@@ -108,22 +108,36 @@ func (m Machine) Binary() string {
 	return filepath.Join(m.Home, ".local", "bin", "flame")
 }
 
-// InstallBinary plans to copy the program at source (a path, as from
-// os.Executable) to Binary.
-func (m Machine) InstallBinary(source string) ([]SetupStep, error) {
+// hubBinary returns the path of flame-hub, which flame finds beside itself.
+func (m Machine) hubBinary() string { return m.Binary() + "-hub" }
+
+// InstallBinary plans to copy the program at source (a path, as from os.Executable) to Binary, and
+// the flame-hub beside it, if there is one.
+func (m Machine) InstallBinary(source string) (steps []SetupStep, err error) {
 	if Same(source, m.Binary()) {
 		return nil, nil
 	}
-	program, err := os.ReadFile(source)
-	if err != nil {
-		return nil, fmt.Errorf("read this program: %w", err)
+	for _, to := range []string{m.Binary(), m.hubBinary()} {
+		program, err := os.ReadFile(source)
+		if to == m.hubBinary() && errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read this program: %w", err)
+		}
+		one, err := m.Files(ScopeUser).Write(to, program, 0o755)
+		if err != nil {
+			return nil, err
+		}
+		steps, source = append(steps, one...), filepath.Join(filepath.Dir(source), filepath.Base(m.hubBinary()))
 	}
-	return m.Files(ScopeUser).Write(m.Binary(), program, 0o755)
+	return steps, nil
 }
 
-// RemoveBinary plans to delete the program after flame was removed from the last host.
+// RemoveBinary plans to delete both programs after flame was removed from the last host.
 func (m Machine) RemoveBinary() []SetupStep {
-	return m.Files(ScopeUser).Remove(m.Binary(), filepath.Dir(m.Binary()))
+	stop := filepath.Dir(m.Binary())
+	return append(m.Files(ScopeUser).Remove(m.Binary(), stop), m.Files(ScopeUser).Remove(m.hubBinary(), stop)...)
 }
 
 // Greatest sizes of settings files in bytes: of a project's, and of the user's own, in which

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// built is the program under test, made once for all tests and without the race detector: tests
+// built are the programs under test, made once for all tests and without the race detector: tests
 // start, kill and time it.
 var built struct {
 	once sync.Once
@@ -36,10 +36,10 @@ func build() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.Command("go", "build", "-o", filepath.Join(dir, "flame"), ".")
+	cmd := exec.Command("go", "build", "-o", dir, ".", "./flame-hub")
 	cmd.Dir = ".."
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return dir, fmt.Errorf("build flame: %w\n%s", err, out)
+		return dir, fmt.Errorf("build flame and flame-hub: %w\n%s", err, out)
 	}
 	return dir, nil
 }

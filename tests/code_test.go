@@ -61,7 +61,7 @@ type listedPackage struct {
 // checkCode checks flame's own packages from source. It takes other packages from the compiler's
 // export data, which is faster.
 func checkCode() (code []*codePackage, err error) {
-	cmd := exec.Command("go", "list", "-deps", "-export", "-json=ImportPath,Dir,Export,GoFiles", ".")
+	cmd := exec.Command("go", "list", "-deps", "-export", "-json=ImportPath,Dir,Export,GoFiles", ".", "./flame-hub")
 	cmd.Dir = ".."
 	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64")
 	cmd.Stderr = os.Stderr

@@ -24,6 +24,7 @@ import (
 	"flame/config"
 	"flame/config/env"
 	"flame/core/op"
+	"flame/flame-hub/command"
 	"flame/hosts"
 	"flame/project"
 	"flame/tests/hoststest"
@@ -161,7 +162,7 @@ func toolTable() string {
 func commandTable() string {
 	var b strings.Builder
 	b.WriteString("| command | does |\n|---|---|\n")
-	for _, cmd := range cli.Docs(hoststest.Known()) {
+	for _, cmd := range cli.Docs(hoststest.Known(), command.All()) {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", cell(cmd.Use), cell(cmd.Short))
 	}
 	return b.String()

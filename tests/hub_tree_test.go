@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"flame/flame-hub/client"
 	"flame/hub"
 )
 
@@ -120,11 +121,11 @@ func TestMachinesHaveOneTree(t *testing.T) {
 }
 
 // connect connects to the hub as the machine does.
-func (m machine) connect() *hub.Conn {
+func (m machine) connect() *client.Conn {
 	m.Helper()
 	link, err := hub.Load(dataOf(m.T, m))
 	require.NoError(m, err)
-	conn, err := hub.Connect(m.Context(), link)
+	conn, err := client.Connect(m.Context(), link)
 	require.NoError(m, err)
 	m.Cleanup(conn.Close)
 	return conn

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/cli"
+	"flame/flame-hub/command"
 	"flame/tests/hoststest"
 )
 
@@ -47,7 +48,7 @@ func TestEveryCommandThatPrintsDoesSoInJSON(t *testing.T) {
 		require.NoError(t, err)
 		scripts += string(text)
 	}
-	for _, command := range cli.Docs(hoststest.Known()) {
+	for _, command := range cli.Docs(hoststest.Known(), command.All()) {
 		name := strings.TrimSpace(commandWords.FindStringSubmatch(command.Use)[1])
 		runs := regexp.MustCompile(`(?m)^(?:exec |exits 1 )?flame (?:\S+ )*` + name + `(?: .*)? --json\b|^flame --json ` + name + `\b`)
 		_, plain := plainOnly[name]

@@ -4,6 +4,7 @@ package tests
 import (
 	"go/parser"
 	"go/token"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"flame/hub"
 )
 
 // floors are the folders at the top level, from the bottom up. A package imports from its
@@ -25,11 +28,12 @@ var floors = [][]string{
 	{"hub", "render"},
 	{"tools", "web"},
 	{"cli"},
-	{""}, // main.go
+	{"", "flame-hub"}, // main.go, and the second program
 }
 
 // strangers are folders of lower floors that a folder does not import all the same: doors
-// reach the store by way of project, and only main.go and the shell know all settings.
+// reach the store by way of project, and only the shell knows all settings. cli/wiring, which makes
+// the parts of both programs, has the store all the same.
 var strangers = map[string][]string{
 	"store":       {"config"},
 	"hosts":       {"config"},
@@ -39,6 +43,7 @@ var strangers = map[string][]string{
 	"tools":       {"config", "store", "hub"},
 	"web":         {"config", "store", "hub"},
 	"cli":         {"store"},
+	"flame-hub":   {"config", "store", "tools", "web"},
 	"project":     {"config"},
 	"local":       {"config"},
 	"transcripts": {"config"},
@@ -46,10 +51,11 @@ var strangers = map[string][]string{
 
 // The limits of the picture.
 const (
-	floorLimit   = 8  // below main.go
-	arrowLimit   = 75 // between folders, those of tests and main.go included
-	folderLimit  = 15 // at the top level, docs and tests included
-	packageLimit = 70 // of the product
+	floorLimit      = 8  // below main.go
+	arrowLimit      = 71 // between folders, those of tests and main.go included, without those of flame-hub
+	folderLimit     = 16 // at the top level, docs and tests included
+	packageLimit    = 67 // of flame
+	hubPackageLimit = 6  // of flame-hub, the second program
 )
 
 func TestImportsPointDown(t *testing.T) {
@@ -60,7 +66,7 @@ func TestImportsPointDown(t *testing.T) {
 		}
 	}
 	found, arrows, folders := imports(t), map[[2]string]bool{}, map[string]bool{"docs": true}
-	packages := 0
+	packages, hubPackages := 0, 0
 	for pkg, imported := range found {
 		from := folderOf(pkg)
 		folders[from] = true
@@ -69,7 +75,10 @@ func TestImportsPointDown(t *testing.T) {
 			assert.Failf(t, "unknown folder", "package %q stands in a folder without a floor", pkg)
 			continue
 		}
-		if known {
+		switch {
+		case from == hub.Program:
+			hubPackages++
+		case known:
 			packages++
 		}
 		for _, other := range imported {
@@ -77,10 +86,12 @@ func TestImportsPointDown(t *testing.T) {
 			if to == from {
 				continue
 			}
-			arrows[[2]string{from, to}] = true
+			if from != hub.Program && to != hub.Program {
+				arrows[[2]string{from, to}] = true
+			}
 			if known {
 				assert.Less(t, floor[to], here, "package %q imports %q", pkg, other)
-				assert.False(t, slices.Contains(strangers[from], to) && other != "config/env", "package %q imports %q", pkg, other)
+				assert.False(t, slices.Contains(strangers[from], to) && other != "config/env" && pkg != "cli/wiring", "package %q imports %q", pkg, other)
 				assert.NotEqual(t, "tests", to, "package %q imports %q", pkg, other)
 			}
 		}
@@ -90,6 +101,22 @@ func TestImportsPointDown(t *testing.T) {
 	assert.LessOrEqual(t, len(arrows), arrowLimit, "arrows between folders")
 	assert.LessOrEqual(t, len(folders), folderLimit, "folders at the top level")
 	assert.LessOrEqual(t, packages, packageLimit, "packages")
+	assert.LessOrEqual(t, hubPackages, hubPackageLimit, "packages of %s", hub.Program)
+}
+
+// TestImportsOfFlameHaveNoNATS keeps what every process of flame would pay for in flame-hub.
+func TestImportsOfFlameHaveNoNATS(t *testing.T) {
+	list := func(program string) string {
+		cmd := exec.Command("go", "list", "-deps", program)
+		cmd.Dir = ".."
+		found, err := cmd.Output()
+		require.NoError(t, err)
+		return string(found)
+	}
+	assert.NotContains(t, list("."), "/nats")
+	assert.NotContains(t, list("."), "/nkeys")
+	assert.NotContains(t, list("."), "flame/flame-hub")
+	assert.Contains(t, list("./flame-hub"), "/nats", "this is how they are called")
 }
 
 // folderOf returns the folder at the top level that a package stands in, "" for main.go.

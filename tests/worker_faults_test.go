@@ -14,7 +14,7 @@ import (
 
 	"flame/agents/record"
 	"flame/core"
-	"flame/hub/queue"
+	"flame/flame-hub/queue"
 )
 
 // talks reports whether an agent runs and has produced text.

@@ -159,7 +159,7 @@ func TestAnAgentRunsOnAnotherMachine(t *testing.T) {
 	desk.until(id, talks)
 	desk.shows("doctor", "(1 of 2 slots free)")
 	gitSays(t, desk.checkout, "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-q", "--allow-empty", "-m", "meanwhile")
-	found, err := exec.Command("pgrep", "-f", "flame supervise "+id+"$").Output()
+	found, err := exec.Command("pgrep", "-f", "flame(-hub)? supervise "+id+"$").Output()
 	require.NoError(t, err)
 	require.NoError(t, exec.Command("kill", append([]string{"-9"}, strings.Fields(string(found))...)...).Run())
 	box.goesOn()

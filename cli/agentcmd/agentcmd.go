@@ -4,9 +4,13 @@ package agentcmd
 
 import (
 	"context"
+	"encoding/json"
+	"log/slog"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,6 +23,7 @@ import (
 	"flame/config/env"
 	"flame/core"
 	"flame/core/op"
+	"flame/local/place"
 	"flame/project"
 	"flame/render"
 )
@@ -222,5 +227,40 @@ func (c commands) handoff() *cobra.Command {
 		h.Agent, h.Timeout = args[0], core.Millis(timeout.Milliseconds())
 		run, err := s.Handoff(ctx, c.app.Caller(), h)
 		return c.started(ctx, s, run, true, err)
+	})
+}
+
+// NewSupervise makes `flame supervise`. Flame-hub has it too, for agents that run on other machines.
+func NewSupervise(a *app.App) *cobra.Command {
+	var detach, keep bool
+	cmd := &cobra.Command{
+		Use: "supervise AGENT", Short: "Run one agent to its end (flame starts this command itself)",
+		Example: "  flame supervise agent-k3x9a1b2", Hidden: true, Args: app.CheckArgs(1, 1),
+	}
+	cmd.Flags().BoolVar(&detach, "detach", false, "start the supervisor in its own session and print its process")
+	cmd.Flags().BoolVar(&keep, "keep", false, "start the supervisor, and end processes that it leaves behind")
+	return a.NeedsPlace(cmd, func(ctx context.Context, at place.Place, args []string) error {
+		return a.At(at, !detach && !keep, func(p *project.Project) error {
+			s := a.Agents(p, at)
+			if run, err := s.Find(ctx, args[0]); !detach && !keep && a.StartHub != nil && err == nil && run.IsRemote() && s.Remote.Ready() == nil {
+				return a.StartHub([]string{"supervise", args[0]}) // it speaks to the worker
+			}
+			switch seat := s.Seat(args[0], s.Dir); {
+			case detach: // the supervisor itself checks whether the agent exists
+				process, err := supervise.Detach(seat)
+				if err != nil {
+					return err
+				}
+				return json.NewEncoder(a.Stdout).Encode(process)
+			case keep:
+				return supervise.Keep(seat)
+			}
+			// One signal cancels the agent. Neither further signals nor endTime interrupt
+			// the cleanup.
+			a.TakeTime()
+			ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+			defer stop()
+			return s.Supervise(ctx, args[0], slog.New(slog.NewJSONHandler(a.Stderr, nil)))
+		})
 	})
 }

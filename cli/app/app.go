@@ -53,6 +53,8 @@ type App struct {
 	Log func(at place.Place) *slog.Logger
 	// Agents returns the service that starts agents in a project.
 	Agents func(p *project.Project, at place.Place) *agents.Agents
+	// StartHub replaces the process by flame-hub with these arguments. It returns only an error.
+	StartHub func(args []string) error
 	// KeepHub shares a project with other machines until ctx ends, while the project has joined
 	// a hub; nil: flame shares nothing.
 	KeepHub func(ctx context.Context, p *project.Project, at place.Place)

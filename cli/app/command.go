@@ -237,3 +237,28 @@ func nearest(parent *cobra.Command, word string) []string {
 		return word[0] != name[0] || len(name) < 4
 	})
 }
+
+// An Entry names a command of the list, and makes it when it is needed.
+type Entry struct {
+	Name string
+	Make func(*App) *cobra.Command
+}
+
+// HubCommand describes a command of flame-hub. Flame starts flame-hub for it.
+func HubCommand(name string) *cobra.Command {
+	return map[string]*cobra.Command{
+		"hub": {
+			Use: "hub", Short: "Run the server where several machines share their trees",
+			Example: "  flame hub\n  flame hub --listen 0.0.0.0:4222\n  flame hub --print-unit > ~/.config/systemd/user/flame-hub.service",
+		},
+		"join": {
+			Use: "join [LINE|URL]", Short: "Share this project's tree with other machines through a hub",
+			Example: "  flame join 'tls://192.168.1.5:4222/shop-1a2b3c4d#SUA…'\n  flame join\n  flame join nats://USER:PASSWORD@nats.example.com --project shop",
+		},
+		"leave": {Use: "leave", Short: "Stop sharing this project's tree with other machines", Example: "  flame leave"},
+		"worker": {
+			Use: "worker", Short: "Run agents for other machines",
+			Example: "  flame worker --queue gpu --slots 2 --max-mode acceptEdits --repos 'github.com/me/*'",
+		},
+	}[name]
+}

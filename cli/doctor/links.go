@@ -233,18 +233,9 @@ func (c *checkup) hub(ctx context.Context) {
 	c.ok("joined project %s at %s, as machine %s", link.Project, hub.Shown(link.URL), link.Machine)
 	ctx, stop := context.WithTimeout(ctx, lookTime)
 	defer stop()
-	conn, err := hub.Connect(ctx, link)
-	if err != nil {
-		c.hubProblem("the hub: ", err)
+	if !c.reaches(ctx) {
 		return
 	}
-	defer conn.Close()
-	latency, err := conn.Latency()
-	if err != nil {
-		c.hubProblem("the hub: ", err)
-		return
-	}
-	c.ok("the hub answers in %v; nats-server %s", latency.Round(10*time.Microsecond), conn.Version())
 	status, err := hub.LoadStatus(c.at.Data.Path)
 	switch {
 	case err == nil && status.Holds(core.MillisOf(time.Now())):
@@ -259,6 +250,21 @@ func (c *checkup) hub(ctx context.Context) {
 		c.note("set sync_interval: always in its jetstream block; by default a power cut loses the last two minutes, until every machine has connected again",
 			"flame cannot check whether that server writes data to disk before it acknowledges them")
 	}
+}
+
+// reaches reports whether the hub answers.
+func (c *checkup) reaches(ctx context.Context) bool {
+	own := c.app.Build.Version
+	look, err := hub.Client{Root: c.at.Dir, Data: c.at.Data.Path, Version: own}.Look(ctx)
+	if look.Version != "" && look.Version != own {
+		c.note("install both from the same release, or build both from the same commit", "%s is version %s, and flame %s", hub.Program, look.Version, own)
+	}
+	if err != nil {
+		c.hubProblem("the hub: ", err)
+		return false
+	}
+	c.ok("the hub answers in %v; nats-server %s", look.Latency.Round(10*time.Microsecond), look.Server)
+	return true
 }
 
 const unaffected = "frames on this machine are not affected; flame sends them once it reaches the hub"

@@ -14,20 +14,21 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"flame/cli"
+	"flame/flame-hub/command"
 	"flame/tests/hoststest"
 )
 
-// accompany puts into the root what comes with the program: licence and documents, completions,
+// accompany puts into the root what comes with the programs: licence and documents, completions,
 // manual pages, and the licences of what is linked.
 func (r *releaser) accompany(ctx context.Context, built *buildinfo.BuildInfo) error {
 	documents, err := files(r.source, "LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md")
 	if err != nil {
 		return err
 	}
-	if err := fill(r.root, documents, ""); err != nil {
+	if err := fill(r.root, documents); err != nil {
 		return err
 	}
-	all := cli.All(hoststest.Known())
+	all := cli.All(hoststest.Known(), command.All())
 	for name, generate := range completions(all) {
 		var script bytes.Buffer
 		if err := generate(&script); err != nil {
@@ -64,7 +65,7 @@ func completions(all *cobra.Command) map[string]func(*bytes.Buffer) error {
 
 var licences = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|copyright|patents)([.-].*)?$`)
 
-// notices returns the licences of Go and of all modules in the program. A module without one is
+// notices returns the licences of Go and of all modules in the programs. A module without one is
 // an error: it must not be distributed.
 func (r *releaser) notices(ctx context.Context, built *buildinfo.BuildInfo) ([]byte, error) {
 	var b bytes.Buffer
@@ -123,17 +124,19 @@ func files(folder string, names ...string) (map[string][]byte, error) {
 	return found, nil
 }
 
-// fill writes files into a folder, one of which may be run.
-func fill(folder string, content map[string][]byte, program string) error {
+// fill writes files into a folder, some of which may be run.
+func fill(folder string, content map[string][]byte, programs ...string) error {
 	for name, raw := range content {
 		if err := write(filepath.Join(folder, name), raw); err != nil {
 			return err
 		}
 	}
-	if program == "" {
-		return nil
+	for _, program := range programs {
+		if err := os.Chmod(filepath.Join(folder, program), 0o755); err != nil {
+			return err
+		}
 	}
-	return os.Chmod(filepath.Join(folder, program), 0o755)
+	return nil
 }
 
 // write writes a file and the folders above it.

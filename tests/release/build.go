@@ -8,9 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"flame/hub"
 )
 
 // A system is what a program runs on.
@@ -49,18 +53,29 @@ func checkOut(ctx context.Context, to string) (*releaser, error) {
 	return &releaser{source: to, made: time.Unix(unix, 0).UTC()}, err
 }
 
-// build builds the program for a system, and everything that contains it.
+// build builds both programs for a system, and everything that contains them.
 func (r *releaser) build(ctx context.Context, s system) error {
 	r.root = filepath.Join(filepath.Dir(r.source), s.String())
-	program := filepath.Join(r.root, "flame")
-	// GOFLAGS of the person who releases must not change the bytes.
-	env := []string{"CGO_ENABLED=0", "GOOS=" + s.os, "GOARCH=" + s.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS="}
-	if _, err := run(ctx, r.source, env, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w", "-o", program, "."); err != nil {
+	if err := os.MkdirAll(r.root, 0o755); err != nil {
 		return err
 	}
-	built, err := buildinfo.ReadFile(program)
+	// GOFLAGS of the person who releases must not change the bytes.
+	env := []string{"CGO_ENABLED=0", "GOOS=" + s.os, "GOARCH=" + s.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS="}
+	if _, err := run(ctx, r.source, env, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w", "-o", r.root, ".", "./"+hub.Program); err != nil {
+		return err
+	}
+	built, err := buildinfo.ReadFile(filepath.Join(r.root, "flame"))
 	if err != nil {
 		return err
+	}
+	second, err := buildinfo.ReadFile(filepath.Join(r.root, hub.Program))
+	if err != nil {
+		return err
+	}
+	for _, m := range second.Deps {
+		if !slices.ContainsFunc(built.Deps, func(has *debug.Module) bool { return has.Path == m.Path }) {
+			built.Deps = append(built.Deps, m)
+		}
 	}
 	r.version = strings.TrimPrefix(built.Main.Version, "v")
 	if err := r.accompany(ctx, built); err != nil {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"flame/config/env"
+	"flame/hub"
 )
 
 // serverSchema is the version of server.json, and bundleVersion that of a bundle's manifest.
@@ -36,12 +37,12 @@ func (r *releaser) bundle(s system) error {
 	if err != nil {
 		return err
 	}
-	content, err := files(r.root, "flame", "LICENSE", "NOTICES")
+	content, err := files(r.root, "flame", hub.Program, "LICENSE", "NOTICES")
 	if err != nil {
 		return err
 	}
 	content["manifest.json"] = manifest
-	if err := fill(folder, content, "flame"); err != nil {
+	if err := fill(folder, content, "flame", hub.Program); err != nil {
 		return err
 	}
 	return zipped(filepath.Join(r.dist, fmt.Sprintf("flame_%s_%s.mcpb", r.version, s)), folder, r.made)

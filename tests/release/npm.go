@@ -9,6 +9,7 @@ import (
 
 	"flame/config/env"
 	"flame/hosts/opencode"
+	"flame/hub"
 	"flame/tools"
 )
 
@@ -42,14 +43,14 @@ type packageJSON struct {
 
 // npmPart packs the program of the system that was built last for npm.
 func (r *releaser) npmPart(s system) error {
-	content, err := files(r.root, "flame", "LICENSE", "NOTICES")
+	content, err := files(r.root, "flame", hub.Program, "LICENSE", "NOTICES")
 	if err != nil {
 		return err
 	}
-	content["README.md"] = fmt.Appendf(nil, "The program of %s for %s on %s.\n", env.NPM, s.os, cpus[s.arch])
+	content["README.md"] = fmt.Appendf(nil, "The programs of %s for %s on %s.\n", env.NPM, s.os, cpus[s.arch])
 	return r.npmPack(packageJSON{
 		Name: s.part(), Description: "The program of " + env.NPM + " for one system", OS: []string{s.os}, CPU: []string{cpus[s.arch]},
-	}, content, "flame")
+	}, content, "flame", hub.Program)
 }
 
 // npm packs the package that starts the program of the machine's system, and is a plugin for
@@ -78,7 +79,7 @@ func (r *releaser) npm() error {
 }
 
 // npmPack writes a package as `npm pack` names it.
-func (r *releaser) npmPack(about packageJSON, content map[string][]byte, program string) error {
+func (r *releaser) npmPack(about packageJSON, content map[string][]byte, programs ...string) error {
 	about.Version, about.Licence, about.Author = r.version, "MIT", env.Maintainer
 	manifest, err := encode(about)
 	if err != nil {
@@ -86,7 +87,7 @@ func (r *releaser) npmPack(about packageJSON, content map[string][]byte, program
 	}
 	content["package.json"] = manifest
 	folder := filepath.Join(filepath.Dir(r.source), "npm-"+about.Name)
-	if err := fill(folder, content, program); err != nil {
+	if err := fill(folder, content, programs...); err != nil {
 		return err
 	}
 	return archive(filepath.Join(r.dist, about.Name+"-"+r.version+".tgz"), folder, "package", r.made)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"flame/config/env"
+	"flame/hub"
 )
 
 // Tools of others, which go run downloads.
@@ -19,15 +20,20 @@ const (
 	cyclonedx = "github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0"
 )
 
-// pack makes the packages of the system that was built last, and lists what is in its program.
+// pack makes the packages of the system that was built last, and lists what is in its programs.
 func (r *releaser) pack(ctx context.Context, s system) error {
-	bill := filepath.Join(r.dist, fmt.Sprintf("flame_%s_%s.sbom.json", r.version, s))
-	_, err := run(ctx, r.source, nil, "go", "run", cyclonedx, "bin", "-json", "-licenses", "-noserial", "-output", bill, filepath.Join(r.root, "flame"))
-	if err != nil {
-		return err
+	for _, program := range []string{"flame", hub.Program} {
+		bill := filepath.Join(r.dist, fmt.Sprintf("%s_%s_%s.sbom.json", program, r.version, s))
+		_, err := run(ctx, r.source, nil, "go", "run", cyclonedx, "bin", "-json", "-licenses", "-noserial", "-output", bill, filepath.Join(r.root, program))
+		if err != nil {
+			return err
+		}
+		if err := r.settle(bill); err != nil {
+			return err
+		}
 	}
-	if err := r.settle(bill); err != nil || s.os != "linux" {
-		return err
+	if s.os != "linux" {
+		return nil
 	}
 	config := filepath.Join(filepath.Dir(r.root), s.String()+".yaml")
 	if err := os.WriteFile(config, []byte(r.packageOf(s)), 0o644); err != nil {
@@ -89,7 +95,7 @@ contents:
   - {dst: /usr/share/doc/flame, type: dir, file_info: {mode: 0755}}
 `, s.arch, r.version, env.Maintainer, env.Summary, r.made.Format(time.RFC3339))
 	for _, file := range [][2]string{
-		{"flame", "/usr/bin/flame"}, {"completions/flame.bash", "/usr/share/bash-completion/completions/flame"},
+		{"flame", "/usr/bin/flame"}, {hub.Program, "/usr/bin/" + hub.Program}, {"completions/flame.bash", "/usr/share/bash-completion/completions/flame"},
 		{"completions/_flame", "/usr/share/zsh/vendor-completions/_flame"}, {"completions/flame.fish", "/usr/share/fish/vendor_completions.d/flame.fish"},
 		{"LICENSE", "/usr/share/doc/flame/copyright"}, {"NOTICES", "/usr/share/doc/flame/NOTICES"}, {"README.md", "/usr/share/doc/flame/README.md"},
 		{"man/*", "/usr/share/man/man1/"},
