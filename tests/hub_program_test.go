@@ -100,9 +100,10 @@ func TestAnotherVersionOfFlameHubIsNamed(t *testing.T) {
 	s.write(filepath.Join(s.bin, hub.Program), stubHub)
 	s.flame("", "push", "Here")
 	require.NoError(t, hub.Save(s.data(), hub.Link{URL: "nats://127.0.0.1:1", Project: "shop", Machine: "desk-1"}))
+	const wrong = `{"version": "v0.0.1", "kind": "invalid", "error": "it is wrong", "hint": "do better"}`
 	for answer, says := range map[string]string{
-		`{"version": "v0.0.1", "server": "2.15.2"}`:                                             "is version v0.0.1, and flame ",
-		`{"version": "v0.0.1", "kind": "invalid", "error": "it is wrong", "hint": "do better"}`: `it is wrong \(flame-hub is version v0.0.1, and flame .*\)(?s:.*)do better`,
+		`{"version": "v0.0.1", "server": "2.15.2"}`: "is version v0.0.1, and flame ",
+		wrong:      `it is wrong \(flame-hub is version v0.0.1, and flame .*\)(?s:.*)do better`,
 		"nonsense": "has ended without an answer",
 	} {
 		cmd := s.command("doctor")
