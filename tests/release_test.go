@@ -152,6 +152,7 @@ func TestInstallUseAndRemove(t *testing.T) {
 			program, remove := install(u, dist)
 			u.flame = program
 			assert.Regexp(t, `^flame v\d`, u.must(u.flame, "version"))
+			assert.Contains(t, u.must(u.flame, "hub", "--help"), "--listen", "flame-hub is there, too")
 			u.must(u.flame, "setup")
 			for _, client := range []string{claudeCode, openCode} {
 				if name != "npm" {
