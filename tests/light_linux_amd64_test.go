@@ -40,16 +40,16 @@ var weights = []struct {
 		715, 14700, map[string]int{"lock": 6, "open": 5, "read": 8, "readlink": 1, "thread": 8, "write": 6},
 	}},
 	{"a hook that needs no store", hookArgs, flameCalled, `"session_id":"s"`, weight{
-		756, 15540, map[string]int{"lock": 6, "open": 7, "read": 12, "readlink": 1, "stat": 26, "thread": 6, "write": 6},
+		756, 15540, map[string]int{"lock": 6, "open": 7, "read": 12, "readlink": 1, "stat": 32, "thread": 6, "write": 6},
 	}},
 	{"a hook that reads", hookArgs, flameCalledInChild, `"agent_id":"child"`, weight{
-		832, 17970, map[string]int{"lock": 34, "open": 15, "read": 52, "readlink": 1, "stat": 62, "thread": 6, "write": 16},
+		832, 17970, map[string]int{"lock": 34, "open": 15, "read": 52, "readlink": 1, "stat": 68, "thread": 6, "write": 16},
 	}},
 	{"a hook that writes", hookArgs, fileWritten, "", weight{
-		1040, 18660, map[string]int{"lock": 39, "open": 17, "read": 52, "readlink": 1, "stat": 70, "sync": 2, "thread": 6, "write": 58},
+		1040, 18660, map[string]int{"lock": 39, "open": 17, "read": 52, "readlink": 1, "stat": 76, "sync": 2, "thread": 6, "write": 58},
 	}},
 	{"the hook of a prompt", hookArgs, laterPrompt, "", weight{
-		1110, 19140, map[string]int{"lock": 49, "open": 18, "read": 74, "readlink": 2, "stat": 67, "sync": 2, "thread": 6, "write": 30},
+		1110, 19140, map[string]int{"lock": 49, "open": 18, "read": 74, "readlink": 2, "stat": 73, "sync": 2, "thread": 6, "write": 30},
 	}},
 }
 

@@ -53,16 +53,13 @@ func TestShapeOfPackages(t *testing.T) {
 // roomLines are the most lines that the folders at the top level may have in Go, without
 // tests: a room that outgrows its limit has a concept too many.
 var roomLines = map[string]int{
-	"agents": 14_000, "cli": 6_500, "config": 500, "core": 8_600, "hosts": 14_000, "hub": 800, "flame-hub": 9_000, "local": 3_500, "project": 15_800,
+	"agents": 14_000, "cli": 6_500, "config": 500, "core": 8_600, "hosts": 14_000, "hub": 800, "flame-hub": 6_500, "local": 3_500, "project": 15_800,
 	"render": 3_500, "store": 4_500, "tools": 5_000, "transcripts": 5_600, "web": 1_500, ".": 500,
 }
 
-// productLines is the same of all together, and flameLines without flame-hub. They rise by what a new
-// host or feature brings, and fall by everything else.
-const (
-	productLines = 87_500
-	flameLines   = 82_000
-)
+// flameLines is the same of flame, which is all of them but flame-hub. It rises by what a new host or
+// feature brings, and falls by everything else.
+const flameLines = 82_500
 
 func TestShapeOfTheWhole(t *testing.T) {
 	rooms, whole := map[string]int{}, 0
@@ -81,8 +78,7 @@ func TestShapeOfTheWhole(t *testing.T) {
 	for room, lines := range rooms {
 		assert.LessOrEqual(t, lines, roomLines[room], "%s/", room)
 	}
-	assert.LessOrEqual(t, whole, productLines, "both programs")
-	assert.LessOrEqual(t, whole-rooms[hub.Program], flameLines, "flame alone")
+	assert.LessOrEqual(t, whole-rooms[hub.Program], flameLines, "flame")
 }
 
 // columns returns the length of a line. The tag of a field does not count: Go requires it on one

@@ -162,8 +162,9 @@ func (s Env) base() (string, error) {
 	}
 	base = filepath.Clean(base)
 	checkout := checkoutAround(base, s.Home)
-	if checkout == "" {
-		checkout = checkoutAround(unlinked(Nearest(base)), unlinked(s.Home))
+	nearest := Nearest(base)
+	if real := unlinked(nearest); checkout == "" && (real != nearest || !within(base, s.Home)) {
+		checkout = checkoutAround(real, unlinked(s.Home))
 	}
 	if checkout != "" {
 		return "", core.Invalidf("%[2]s would put the data in the checkout %[1]s", checkout, from).
