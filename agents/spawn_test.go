@@ -200,7 +200,7 @@ func TestTheHostThatAgentsRunIn(t *testing.T) {
 		"nor is its choice a shell's own":        {caller: project.CommandLine, request: theirs, host: "opencode", foreign: true},
 		"as the user's would be, for the shell":  {setting: "opencode", caller: project.CommandLine, request: theirs, host: "opencode"},
 	} {
-		by := project.Caller{Session: "their own", Host: tt.caller}
+		by := project.Caller{Session: "of " + name, Host: tt.caller}
 		if tt.caller == project.CommandLine {
 			by.Session = ""
 		}
