@@ -69,6 +69,23 @@ func TestLogsAreKnownHoweverTheyBegin(t *testing.T) {
 	}
 }
 
+func TestAByteOrderMarkHidesNoLine(t *testing.T) {
+	t.Parallel()
+	line := func(id string) string {
+		return `{"type":"user","uuid":"` + id + `","sessionId":"s-1","message":{"role":"user","content":"hello"}}` + "\n"
+	}
+	path := filepath.Join(t.TempDir(), "log.jsonl")
+	require.NoError(t, os.WriteFile(path, []byte(line("a")+"\ufeff"+line("b")), 0o600))
+	logs, err := formats.Detect(path, nil)
+	require.NoError(t, err)
+	var read []core.Role
+	for m, err := range logs[0].Messages(t.Context()) {
+		require.NoError(t, err)
+		read = append(read, m.Role)
+	}
+	assert.Equal(t, []core.Role{core.RoleUser, core.RoleUser}, read)
+}
+
 func without(u core.Usage) core.Usage {
 	u.CostUSD = 0
 	return u

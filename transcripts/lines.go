@@ -42,9 +42,7 @@ func (l *lines) next() (text []byte, err error) {
 	l.number++
 	text, size, err := l.read()
 	l.end += size
-	if text = bytes.TrimSpace(text); l.number == 1 {
-		text = bytes.TrimPrefix(text, mark)
-	}
+	text = bytes.TrimPrefix(bytes.TrimSpace(text), mark) // of any line: logs are joined, too
 	switch {
 	case errors.Is(err, io.EOF) && len(text) == 0:
 		return nil, io.EOF
