@@ -124,7 +124,7 @@ type Frame struct {
 	Parent             string   `json:"parent,omitempty"`             // id of the frame above; empty for a root
 	Machine            string   `json:"machine,omitempty"`            // id of the machine that it belongs to; empty for this machine
 	Session            string   `json:"session,omitempty"`            // host session that works, or last worked, in it; empty while planned
-	Status             Status   `json:"status"`                       // only changed by Move
+	Status             Status   `json:"status"`                       // only changed by Transition
 	Goal               string   `json:"goal"`                         // what the work is for
 	GoalIsDefault      bool     `json:"goalIsDefault,omitempty"`      // flame made the goal up; a prompt or title may replace it
 	SuccessCriteria    string   `json:"successCriteria,omitempty"`    // when the work counts as done
@@ -193,7 +193,7 @@ func (f Frame) Mark() string {
 // IsOpen reports whether the frame is in progress on this machine.
 func (f Frame) IsOpen() bool { return f.Status == InProgress && !f.IsRemote() }
 
-// CanTransition reports whether Move to this status would be allowed.
+// CanTransition reports whether Transition to this status would be allowed.
 func (f Frame) CanTransition(to Status) bool { return slices.Contains(next[f.Status], to) }
 
 // Invalidate marks the frame as no longer valid, whatever its status.
