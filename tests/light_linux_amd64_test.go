@@ -43,7 +43,7 @@ var weights = []struct {
 		756, 15540, map[string]int{"lock": 6, "open": 7, "read": 12, "readlink": 1, "stat": 32, "thread": 6, "write": 6},
 	}},
 	{"a hook that reads", hookArgs, flameCalledInChild, `"agent_id":"child"`, weight{
-		832, 17970, map[string]int{"lock": 34, "open": 15, "read": 52, "readlink": 1, "stat": 68, "thread": 6, "write": 16},
+		850, 17970, map[string]int{"lock": 34, "open": 15, "read": 52, "readlink": 1, "stat": 68, "thread": 6, "write": 16},
 	}},
 	{"a hook that writes", hookArgs, fileWritten, "", weight{
 		1040, 18660, map[string]int{"lock": 39, "open": 17, "read": 52, "readlink": 1, "stat": 76, "sync": 2, "thread": 6, "write": 58},
@@ -101,7 +101,9 @@ func TestProcessesOfHostsAreLight(t *testing.T) {
 			n++
 			counts, out := run(w.event, n, w.args...)
 			assert.Contains(t, out, w.answer, w.what)
-			least = lesser(least, counts)
+			if counts.Peak > 0 { // one that another of its threads ended may leave no figures
+				least = lesser(least, counts)
+			}
 		}
 		t.Logf("%s: %+v", w.what, least)
 		assert.LessOrEqual(t, least.Faults, w.faults, "%s: page faults", w.what)
