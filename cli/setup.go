@@ -119,7 +119,7 @@ func (c *installation) install(ctx context.Context) error {
 		case c.named || len(plans) == 0:
 			c.app.PrintError(err)
 		default:
-			c.of(h.Name, "not on PATH")
+			c.of(h.Name, strings.TrimPrefix(err.Error(), h.Title+" "))
 		}
 	}
 	if len(plans) == 0 {

@@ -61,7 +61,7 @@ func TestSetupTwiceThenRemove(t *testing.T) {
 			assert.NoFileExists(t, filepath.Join(u.home, ".local/bin/flame"))
 			assert.NoFileExists(t, u.pluginFile(scope))
 
-			assert.Contains(t, u.must(u.flame, "setup", "--scope", scope), "Codex CLI: not on PATH\n")
+			assert.Contains(t, u.must(u.flame, "setup", "--scope", scope), "Codex CLI: codex is not installed")
 			assert.FileExists(t, filepath.Join(u.home, ".local/bin/flame"))
 			u.must("claude", "plugin", "validate", "--strict", filepath.Join(u.home, ".local/share/flame/claude-code"))
 			if scope == "user" {
