@@ -128,6 +128,7 @@ func newHelp() *cobra.Command {
 		Use: "help [COMMAND...]", Short: "Explain a command", Example: "  flame help push\n  flame help agents spawn", Args: app.CheckArgs(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, rest, err := cmd.Root().Find(args)
+			// Flame-hub explains its commands. Without it, flame knows those that it starts, not what is below them.
 			if err == nil && found.GroupID == severalMachines && found.DisableFlagParsing {
 				if err := found.RunE(found, append(rest, "--help")); len(rest) > 0 {
 					return err
@@ -225,21 +226,4 @@ func newConfig(a *app.App) *cobra.Command {
 			return a.Out.Print(rows, text)
 		},
 	}
-}
-
-// hubStarters are the commands that start flame-hub, which does them.
-func hubStarters() []app.Entry {
-	return lo.Map([]string{"hub", "join", "leave", "worker"}, func(name string, _ int) app.Entry {
-		return app.Entry{Name: name, Make: func(a *app.App) *cobra.Command {
-			cmd := app.HubCommand(name)
-			cmd.Args, cmd.DisableFlagParsing = cobra.ArbitraryArgs, true
-			cmd.PersistentPreRun = func(*cobra.Command, []string) {} // flame-hub gives the warnings
-			cmd.RunE = func(_ *cobra.Command, args []string) error { return a.StartHub(append([]string{name}, args...)) }
-			cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-				_ = a.StartHub(slices.Concat([]string{cobra.ShellCompRequestCmd, name}, args, []string{prefix})) // without it, nothing is proposed
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return cmd
-		}}
-	})
 }

@@ -236,18 +236,18 @@ type Progress struct {
 
 // A Machine is a machine that is connected, or was a few minutes ago.
 type Machine struct {
-	ID      string      `json:"id"`
-	Version string      `json:"version"`          // of its flame
-	Doc     int         `json:"doc"`              // version of the documents that it writes
-	Run     string      `json:"run"`              // distinguishes the processes of a machine, and two machines with the same id
-	Seen    core.Millis `json:"seen"`             // time of its last announcement, by the server's clock; set by the reader
-	Serves  []Served    `json:"serves,omitempty"` // one for each of its workers; set by the reader
+	ID      string        `json:"id"`
+	Version string        `json:"version"`          // of its flame
+	Doc     int           `json:"doc"`              // version of the documents that it writes
+	Run     string        `json:"run"`              // distinguishes the processes of a machine, and two machines with the same id
+	Seen    core.Millis   `json:"seen"`             // time of its last announcement, by the server's clock; set by the reader
+	Serves  []QueueStatus `json:"serves,omitempty"` // one for each of its workers; set by the reader
 
 	Agents json.RawMessage `json:"agents,omitempty"` // states of its agents, opaque to this package
 }
 
-// A Served is a queue that a worker of a machine serves.
-type Served struct {
+// A QueueStatus is a queue that a worker of a machine serves.
+type QueueStatus struct {
 	Queue string `json:"queue"`
 	Slots int    `json:"slots"` // how many agents it runs at a time
 	Free  int    `json:"free"`  // how many more it would start now

@@ -200,7 +200,7 @@ func converse(stream *exec.Cmd, events int) (err error) {
 // loaded the plugin that is installed now.
 func (c *checkup) link(h hosts.Host, last project.LastHook, offers string, others bool) {
 	if last.At == 0 {
-		say := lo.Ternary(others, c.note, c.todo) // nobody needs every host in each project
+		say := lo.Ternary(others, c.note, c.todo) // few people use every host in each project
 		say("say something to "+h.Title+" in this project and run this again; flame.log has the errors, if any",
 			"%s: no hook has reached this project yet", h.Title)
 		return

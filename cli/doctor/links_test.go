@@ -27,7 +27,7 @@ func TestTheDoctorReportsTheStatusOfTheHub(t *testing.T) {
 		"all is well":         {hub.Status{PID: 7, Since: 1, Progress: hub.Progress{Complete: true, Sent: 3, Taken: 4}}, "3 changes sent, 4 received", ""},
 		"it is alone":         {hub.Status{Since: 1, Machines: []hub.Machine{{ID: "me"}}}, "no other machine was connected", ""},
 		"others are there":    {hub.Status{Since: 1, Machines: []hub.Machine{{ID: "me"}, {ID: "you", Version: "2"}}}, "last minutes: you (flame 2)", ""},
-		"a queue is served": {hub.Status{Since: 1, Machines: []hub.Machine{{ID: "me"}, {ID: "desk", Serves: []hub.Served{{Queue: "gpu", Slots: 3, Free: 2}}}}},
+		"a queue is served": {hub.Status{Since: 1, Machines: []hub.Machine{{ID: "me"}, {ID: "desk", Serves: []hub.QueueStatus{{Queue: "gpu", Slots: 3, Free: 2}}}}},
 			"queues: gpu by desk (2 of 3 slots free)", ""},
 		"very many":       {many, "m-11 (flame 1) and 3 others", ""},
 		"the hub is full": {hub.Status{Since: 1, Progress: hub.Progress{Complete: true, Waiting: 5}}, "5 changes wait", "full"},

@@ -81,7 +81,7 @@ var (
 	// reason matches a clause that gives one with a word too common to be listed.
 	reason = core.Pattern(`, (as|so|for) (the|a|an|it|this|that|there|we|they|its|no) `)
 
-	// exact matches figures and names of code, which nobody could word anew.
+	// exact matches figures and names of code, which other words lose.
 	exact = core.Pattern("\\d\\d|\\d ?%|0x|`[^`]+`|\\w/\\w|\\w\\w\\.[a-z]\\w{0,3}\\b|\\w_\\w|[a-z][A-Z]|\\b[A-Z]{3,}\\b|(^|\\s)--\\w")
 )
 
@@ -91,10 +91,10 @@ type Sentence struct {
 	Weight int // how likely it is needed when its work is over
 }
 
-// Telling returns the sentences of an agent's text that may be needed when its work is over: those with
-// decisions, reasons, failed ways, open questions or promises, and those with figures or names. What the agent
-// announces to do next is none of them.
-func Telling(text string) (all []Sentence) {
+// KeySentences returns the sentences of an agent's text that may be needed when its work is over: those with
+// decisions, reasons, failed ways, open questions or promises, and those with figures or names. It leaves out
+// what the agent announces to do next.
+func KeySentences(text string) (all []Sentence) {
 	for _, sentence := range wholeSentence().Split(text, maxItems) {
 		s := Sentence{Text: strings.TrimSpace(sentence)}
 		if phrase("lasting", sentence) != "" || reason().MatchString(sentence) {

@@ -89,7 +89,7 @@ func (w workOf) sentences() []string {
 			said = append([]string{m.Text}, m.Results...)
 		}
 		for _, text := range said {
-			all = append(all, evidence.Telling(core.Head(text, maxResult))...)
+			all = append(all, evidence.KeySentences(core.Head(text, maxResult))...)
 		}
 	}
 	slices.Reverse(all)

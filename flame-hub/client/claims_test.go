@@ -130,9 +130,9 @@ func TestMachinesAnnounceTheQueuesThatTheyServe(t *testing.T) {
 	h := startHub(t)
 	desk, err := h.connect("desk").Machines(h.ctx())
 	require.NoError(t, err)
-	require.NoError(t, desk.Tell(h.ctx(), hub.Machine{ID: "desk", Serves: []hub.Served{{Queue: "forged", Slots: 1}}}))
-	require.NoError(t, desk.Serve(h.ctx(), "one", hub.Served{Queue: "gpu", Slots: 3, Free: 2}))
-	require.NoError(t, desk.Serve(h.ctx(), "two", hub.Served{Queue: "build", Slots: 1}))
+	require.NoError(t, desk.Tell(h.ctx(), hub.Machine{ID: "desk", Serves: []hub.QueueStatus{{Queue: "forged", Slots: 1}}}))
+	require.NoError(t, desk.Serve(h.ctx(), "one", hub.QueueStatus{Queue: "gpu", Slots: 3, Free: 2}))
+	require.NoError(t, desk.Serve(h.ctx(), "two", hub.QueueStatus{Queue: "build", Slots: 1}))
 	for key, text := range map[string]string{
 		"serves.desk": `{"queue":"a","slots":1}`, "serves.DESK.x": `{"queue":"b","slots":1}`, "serves.desk.a": "{", "serves.desk.b": `{"queue":"c c","slots":1}`,
 		"serves.desk.c": `{"queue":"d","slots":-1}`, "serves.desk.d": `{"queue":"e","slots":1,"free":2}`, "serves.desk.e": `{"queue":"f","slots":1e6}`,
@@ -148,15 +148,15 @@ func TestMachinesAnnounceTheQueuesThatTheyServe(t *testing.T) {
 		return hub.Status{At: 1, Since: 1, Machines: list}
 	}
 	s := served()
-	assert.Equal(t, []hub.Served{{Queue: "build", Slots: 1}, {Queue: "gpu", Slots: 3, Free: 2}}, s.Machines[0].Serves)
+	assert.Equal(t, []hub.QueueStatus{{Queue: "build", Slots: 1}, {Queue: "gpu", Slots: 3, Free: 2}}, s.Machines[0].Serves)
 	assert.Empty(t, s.Unserved("gpu", 2))
 	assert.Equal(t, "no worker serves the queue typo now; build is served by desk; gpu is served by desk", s.Unserved("typo", 2))
 	assert.Empty(t, s.Unserved("typo", 1+60_000), "the status does not say")
 
-	require.NoError(t, desk.Serve(h.ctx(), "one", hub.Served{Queue: "gpu", Slots: 3, Free: 1}))
-	require.NoError(t, desk.Serve(h.ctx(), "two", hub.Served{}))
+	require.NoError(t, desk.Serve(h.ctx(), "one", hub.QueueStatus{Queue: "gpu", Slots: 3, Free: 1}))
+	require.NoError(t, desk.Serve(h.ctx(), "two", hub.QueueStatus{}))
 	s = served()
-	assert.Equal(t, []hub.Served{{Queue: "gpu", Slots: 3, Free: 1}}, s.Machines[0].Serves)
+	assert.Equal(t, []hub.QueueStatus{{Queue: "gpu", Slots: 3, Free: 1}}, s.Machines[0].Serves)
 	assert.Contains(t, s.Unserved("build", 2), "no worker serves the queue build now")
 }
 

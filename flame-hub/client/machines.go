@@ -80,7 +80,7 @@ func twice(id string) error {
 // Serve announces that a worker of this machine serves a queue, or, without slots, that the
 // worker has ended. run distinguishes the workers of a machine. An announcement holds for
 // presentTime.
-func (m *Machines) Serve(ctx context.Context, run string, s hub.Served) error {
+func (m *Machines) Serve(ctx context.Context, run string, s hub.QueueStatus) error {
 	key := serves + m.conn.link.Machine + "." + run
 	if s.Slots == 0 {
 		return m.conn.Told(m.kv.Delete(ctx, key))
@@ -102,7 +102,7 @@ func (m *Machines) List(ctx context.Context) (list []hub.Machine, err error) {
 		return nil, m.conn.Told(err)
 	}
 	defer func() { err = errors.Join(err, w.Stop()) }()
-	workers, known := map[string][]hub.Served{}, 0
+	workers, known := map[string][]hub.QueueStatus{}, 0
 	for {
 		var e jetstream.KeyValueEntry
 		open := true
@@ -124,7 +124,7 @@ func (m *Machines) List(ctx context.Context) (list []hub.Machine, err error) {
 		}
 	}
 	for i, one := range list {
-		list[i].Serves = slices.SortedFunc(slices.Values(workers[one.ID]), func(a, b hub.Served) int { return cmp.Compare(a.Queue, b.Queue) })
+		list[i].Serves = slices.SortedFunc(slices.Values(workers[one.ID]), func(a, b hub.QueueStatus) int { return cmp.Compare(a.Queue, b.Queue) })
 	}
 	slices.SortFunc(list, func(a, b hub.Machine) int { return cmp.Compare(a.ID, b.ID) })
 	return list, nil
@@ -143,7 +143,7 @@ func machineOf(e jetstream.KeyValueEntry) (m hub.Machine, ok bool) {
 }
 
 // servedOf reads the announcement of a worker, which any machine may have written.
-func servedOf(e jetstream.KeyValueEntry) (machine string, s hub.Served, ok bool) {
+func servedOf(e jetstream.KeyValueEntry) (machine string, s hub.QueueStatus, ok bool) {
 	rest, ok := strings.CutPrefix(e.Key(), serves)
 	machine, _, named := strings.Cut(rest, ".")
 	if !ok || !named || !merge.ValidMachine(machine) || json.Unmarshal(e.Value(), &s) != nil {

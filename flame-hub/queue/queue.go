@@ -137,7 +137,7 @@ func (q *Queue) ResumeFrom(before *Queue) {
 func (q *Queue) settled() time.Time { return q.refills.Add(2 * q.AckWait) }
 
 // Serve announces a worker of this machine, as Machines.Serve does.
-func (q *Queue) Serve(ctx context.Context, run string, s hub.Served) error {
+func (q *Queue) Serve(ctx context.Context, run string, s hub.QueueStatus) error {
 	return q.ask(ctx, func(ctx context.Context) error {
 		machines, err := q.conn.Machines(ctx)
 		if err != nil {

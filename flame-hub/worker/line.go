@@ -110,9 +110,9 @@ const sayTime = 3 * time.Second
 
 // present announces on the hub what a worker serves, until it is over, and then that it has
 // ended. It retries failed announcements; nothing waits for them.
-func (l *line) present(ctx context.Context, over <-chan struct{}, serves func() hub.Served) {
-	run, told, at := rand.Text(), hub.Served{}, time.Time{}
-	tell := func(s hub.Served) error {
+func (l *line) present(ctx context.Context, over <-chan struct{}, serves func() hub.QueueStatus) {
+	run, told, at := rand.Text(), hub.QueueStatus{}, time.Time{}
+	tell := func(s hub.QueueStatus) error {
 		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), sayTime)
 		defer stop()
 		q, err := l.queue(ctx)
@@ -133,7 +133,7 @@ func (l *line) present(ctx context.Context, over <-chan struct{}, serves func() 
 		}
 		select {
 		case <-over:
-			_ = tell(hub.Served{}) // otherwise the announcement expires in some minutes
+			_ = tell(hub.QueueStatus{}) // otherwise the announcement expires in some minutes
 			return
 		case <-look.C:
 		}

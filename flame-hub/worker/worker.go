@@ -48,7 +48,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.line.Told = w.sayAway
 	over := make(chan struct{})
 	var slots, beside sync.WaitGroup
-	beside.Go(func() { w.line.present(ctx, over, func() hub.Served { return w.serves(ctx) }) })
+	beside.Go(func() { w.line.present(ctx, over, func() hub.QueueStatus { return w.serves(ctx) }) })
 	beside.Go(func() { w.tidy(ctx) })
 	for range w.Slots {
 		slots.Go(func() { w.serve(ctx) })
@@ -79,8 +79,8 @@ func (w *Worker) sayAway(err error) {
 }
 
 // serves returns the worker's announcement. After the end of ctx it has no free slots.
-func (w *Worker) serves(ctx context.Context) hub.Served {
-	s := hub.Served{Queue: w.Queue, Slots: w.Slots}
+func (w *Worker) serves(ctx context.Context) hub.QueueStatus {
+	s := hub.QueueStatus{Queue: w.Queue, Slots: w.Slots}
 	if ctx.Err() == nil {
 		s.Free = w.Slots - int(w.busy.Load())
 	}

@@ -128,8 +128,8 @@ func takeUpTurn(s *project.Op) error {
 		return err
 	}
 	if ended {
-		goesOn, err := t.goesOn(s)
-		if err != nil || !goesOn {
+		asked, err := t.resume(s)
+		if err != nil || !asked {
 			return err
 		}
 	}
@@ -141,9 +141,9 @@ func takeUpTurn(s *project.Op) error {
 	return t.save(s)
 }
 
-// goesOn reports whether the turn that ended last goes on: a hook of the user's sent the agent back to work,
-// and no prompt came since. A turn that had led to work is t.Asked then.
-func (t *userTurns) goesOn(s *project.Op) (bool, error) {
+// resume has the turn that ended last go on if a hook of the user's sent the agent back to work and no prompt
+// came since. It reports whether that turn is t.Asked: it had led to no work yet, and is still to be taken up.
+func (t *userTurns) resume(s *project.Op) (bool, error) {
 	mine, err := project.RecordHookState.Find(s.Tx, s.Session.ID)
 	if err != nil || mine.EndedPrompt != mine.Prompt {
 		return false, err
