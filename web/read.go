@@ -43,8 +43,6 @@ var reads = map[string]func(q query) (any, error){
 	"search":  search,
 	"cascade": func(q query) (any, error) { return view.CascadeOf(q.Context(), q.agents.Project, by(""), q.get("id")) },
 	"economy": func(q query) (any, error) { return view.EconomyOf(q.Context(), q.agents.Project) },
-
-	"overview": func(q query) (any, error) { return view.OverviewOf(q.Context(), q.agents.Project) },
 }
 
 // contextOf returns the context of an agent in a frame.

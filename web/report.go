@@ -30,7 +30,7 @@ type Report struct {
 
 // ReportOf reads a project, or the part of it below the frame that ref names.
 func ReportOf(ctx context.Context, a *agents.Agents, ref string) (r Report, err error) {
-	b := board.New(a.Project.Store, a.Project.Now)
+	b := board.New(a.Project.Store, a.Project.Now, a.Hosts)
 	if _, err := b.Read(ctx); err != nil {
 		return r, err
 	}
@@ -54,7 +54,7 @@ func ReportOf(ctx context.Context, a *agents.Agents, ref string) (r Report, err 
 
 // modules are the page's scripts, each after its imports.
 var modules = []string{
-	"words", "icons", "filter", "layout", "axis", "diff", "net", "address", "report", "model", "days", "search", "head", "overview",
+	"words", "icons", "filter", "layout", "axis", "diff", "net", "address", "report", "model", "search", "head", "overview",
 	"picture", "tree", "talk", "parts", "details", "conflict", "dialogs", "app",
 }
 

@@ -164,7 +164,7 @@ func TestEveryQuestionAndActionNeedsTheToken(t *testing.T) {
 		http.StatusForbidden:    func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") },
 	}
 	for want, change := range refusals {
-		for _, question := range []string{"overview", "frame", "context", "log", "agent", "search", "economy", "live"} {
+		for _, question := range []string{"frame", "context", "log", "agent", "search", "economy", "live"} {
 			status, _ := s.send(http.MethodGet, "/api/thing-1/"+question+"?id=x&q=x", "", change)
 			assert.Equal(t, want, status, question)
 		}

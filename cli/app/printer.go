@@ -68,11 +68,6 @@ func withLists(v any) any {
 			core.Frame
 			agents.StatusSummary
 		}{whole(v.Frame), v}
-	case view.Today:
-		for _, frames := range [][]core.Frame{v.Left, v.Blocked, v.Done} {
-			copy(frames, lo.Map(frames, func(f core.Frame, _ int) core.Frame { return whole(f) }))
-		}
-		return v
 	case view.Details:
 		v.Frame = whole(v.Frame)
 		return v

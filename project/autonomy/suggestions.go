@@ -67,15 +67,6 @@ func Injectable(s *project.Op) ([]core.Suggestion, error) {
 	return About(live, current.ID), err
 }
 
-// ActiveSuggestions returns the suggestions for all sessions that have not expired.
-func ActiveSuggestions(tx project.Tx, now core.Millis) (standing []core.Suggestion, err error) {
-	err = recordSuggestions.Each(tx, func(_ string, all []core.Suggestion) error {
-		standing = append(standing, live(all, now)...)
-		return nil
-	})
-	return standing, err
-}
-
 // About returns the suggestions in list that are about a frame.
 func About(list []core.Suggestion, frame string) []core.Suggestion {
 	return lo.Filter(list, func(l core.Suggestion, _ int) bool { return frame != "" && l.Frame == frame })

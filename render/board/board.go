@@ -14,6 +14,8 @@ import (
 
 	"flame/agents/converge"
 	"flame/core"
+	"flame/core/fold"
+	"flame/hosts"
 	"flame/project"
 )
 
@@ -22,6 +24,7 @@ import (
 type Board struct {
 	store project.Store
 	now   func() core.Millis
+	hosts hosts.Registry
 
 	reads sync.Mutex // held while reading the store; only its holder writes the fields below
 
@@ -36,10 +39,15 @@ type Board struct {
 	gaps     []core.Stretch
 	working  map[string]string         // agents by their frame
 	idle     map[string][]core.Stretch // by session
+	decided  []Item
+	said     map[string]string // summaries of frames, in one line, cut
+	folded   fold.Meter        // of all requests
+	today    Today
 
-	gapsDue   bool        // gaps may have changed since the last search
-	gapsFound core.Millis // time of the last search; 0: none
-	timed     core.Millis // when takeTimes ran last
+	gapsDue    bool        // gaps may have changed since the last search
+	gapsFound  core.Millis // time of the last search; 0: none
+	timed      core.Millis // when takeTimes ran last
+	todayFound core.Millis // the same of takeToday
 
 	seen seen
 }
@@ -52,6 +60,7 @@ type seen struct {
 	inDoubt  bool        // whether frames were deleted
 	counted  core.Millis // when the board last checked that
 	asked    string      // the native subagent with which the next reading begins
+	latest   int         // how many frames the first reading has at most, but for those that are open; 0: all
 }
 
 // A mark tells an event from an event with the same number in another copy of the store.
@@ -64,8 +73,8 @@ type mark struct {
 func markOf(e core.Event) mark { return mark{e.Seq, e.TS, e.Event} }
 
 // New returns a board of a project, before its first reading.
-func New(store project.Store, now func() core.Millis) *Board {
-	b := &Board{store: store, now: now}
+func New(store project.Store, now func() core.Millis, known hosts.Registry) *Board {
+	b := &Board{store: store, now: now, hosts: known}
 	b.forget()
 	return b
 }
@@ -73,6 +82,7 @@ func New(store project.Store, now func() core.Millis) *Board {
 // forget empties the board. The next reading reads everything.
 func (b *Board) forget() {
 	b.frames, b.seen, b.gapsFound = Forest{}, seen{}, 0
+	b.decided, b.today = []Item{}, Today{}
 	b.agents, b.sessions = map[string]Agent{}, map[string]core.Session{}
 	b.working, b.idle = map[string]string{}, map[string][]core.Stretch{}
 	b.open, b.waiting, b.told, b.gaps = nil, nil, nil, nil
@@ -87,6 +97,7 @@ type Snapshot struct {
 	Conflicts []Conflict     `json:"conflicts,omitempty"` // that wait for a person
 	Notices   []Notice       `json:"notices,omitempty"`   // the last ones
 	Gaps      []core.Stretch `json:"gaps,omitempty"`      // without work
+	Today     Today          `json:"today"`
 }
 
 // Snapshot returns the newest state of the board.
@@ -96,7 +107,7 @@ func (b *Board) Snapshot() Snapshot {
 	rows := lo.Map(b.frames.all, func(n *Node, _ int) Row { return n.Row })
 	slices.SortStableFunc(rows, func(x, y Row) int { return cmp.Compare(x.Created, y.Created) })
 	agents := lo.Map(slices.Sorted(maps.Keys(b.agents)), func(id string, _ int) Agent { return b.agents[id] })
-	return Snapshot{b.version, rows, agents, b.open, b.waiting, b.told, b.gaps}
+	return Snapshot{b.version, rows, agents, b.open, b.waiting, b.told, b.gaps, b.today}
 }
 
 // Only returns the part of the snapshot about the wanted frames and the agents in them. It leaves out
@@ -109,6 +120,8 @@ func (s Snapshot) Only(wanted func(frame string) bool) Snapshot {
 	s.Conflicts = lo.Filter(s.Conflicts, func(conflict Conflict, _ int) bool {
 		return lo.EveryBy(conflict.Sides, func(side converge.Side) bool { return in[side.SubagentID] })
 	})
+	torn := lo.SliceToMap(s.Conflicts, func(c Conflict) (string, bool) { return c.Convergence, true })
+	s.Today = s.Today.only(wanted, func(convergence string) bool { return torn[convergence] })
 	s.Notices = lo.Filter(s.Notices, func(n Notice, _ int) bool { return n.Frame != "" && wanted(n.Frame) })
 	return s
 }
@@ -118,4 +131,15 @@ func (b *Board) Version() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.version
+}
+
+// atWork returns the ids of wanted agents that have not ended, sorted.
+func (b *Board) atWork(wanted func(a Agent) bool) (ids []string) {
+	for id, a := range b.agents {
+		if !a.State.Ended() && wanted(a) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }

@@ -29,10 +29,11 @@ type page struct {
 	conflicts []board.Conflict
 	notices   []board.Notice
 	gaps      []core.Stretch
+	today     board.Today
 }
 
 func (p *page) take(s board.Snapshot) {
-	p.version, p.sessions, p.conflicts, p.notices, p.gaps = s.Version, s.Sessions, s.Conflicts, s.Notices, s.Gaps
+	p.version, p.sessions, p.conflicts, p.notices, p.gaps, p.today = s.Version, s.Sessions, s.Conflicts, s.Notices, s.Gaps, s.Today
 	p.frames = lo.KeyBy(s.Frames, func(row board.Row) string { return row.ID })
 	p.agents = lo.KeyBy(s.Agents, func(a board.Agent) string { return a.ID })
 }
@@ -40,7 +41,7 @@ func (p *page) take(s board.Snapshot) {
 // watch begins a board of a fixture's project; the function reads it and brings a page up
 // to date.
 func watch(f *projecttest.Fixture) (*page, func()) {
-	b, p := board.New(f.Store, f.Project.Now), &page{}
+	b, p := board.New(f.Store, f.Project.Now, nil), &page{}
 	return p, func() {
 		f.T.Helper()
 		_, err := b.Read(f.Ctx)
@@ -169,6 +170,7 @@ func TestAFollowingPageKnowsAsMuchAsANewPage(t *testing.T) {
 			assert.Equal(t, fresh.frames, followed.frames)
 			assert.Equal(t, fresh.agents, followed.agents)
 			assert.Equal(t, fresh.notices, followed.notices)
+			assert.Equal(t, fresh.today, followed.today)
 		})
 	}
 }

@@ -59,7 +59,7 @@ func NewFeed(life context.Context, opened Source, reopen func(ctx context.Contex
 // use makes the feed read an opened project from the beginning.
 func (f *Feed) use(opened Source) {
 	p := opened.Agents.Project
-	f.opened, f.board, f.trouble = opened, New(p.Store, p.Now), nil
+	f.opened, f.board, f.trouble = opened, New(p.Store, p.Now, opened.Agents.Hosts), nil
 	f.folder, _ = os.Stat(opened.Agents.Data) // a project without data has none yet
 	f.file, _ = os.Stat(opened.File)
 }

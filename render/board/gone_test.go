@@ -103,7 +103,7 @@ func TestTheBoardReadsAnOlderCopyFromTheBeginning(t *testing.T) {
 			require.NoError(t, os.CopyFS(back, os.DirFS(filepath.Join(dir, "old"))))
 			tell(store.Open(back, store.Options{}), tt.more, tt.at)
 			at := &moving{open("new")}
-			b := board.New(at, func() core.Millis { return 10 })
+			b := board.New(at, func() core.Millis { return 10 }, nil)
 			_, err := b.Read(t.Context())
 			require.NoError(t, err)
 			require.Len(t, b.Snapshot().Notices, 10)

@@ -2,6 +2,7 @@ package board
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -11,6 +12,7 @@ import (
 	"flame/agents/record"
 	"flame/agents/remote"
 	"flame/core"
+	"flame/core/fold"
 	"flame/project"
 )
 
@@ -55,6 +57,9 @@ type reading struct {
 	events      []core.Event
 	idle        map[string][]core.Stretch // nil: as before
 	conflicting []Conflict                // nil: as before
+	decided     []Item                    // nil: as before, like the next two
+	said        map[string]string
+	folded      fold.Meter
 }
 
 // read reads the changes after r.seen.
@@ -81,7 +86,7 @@ func (r *reading) read(tx project.Tx) error {
 	if err := r.readAgents(tx); err != nil {
 		return err
 	}
-	return r.readWaiting(tx)
+	return errors.Join(r.readWaiting(tx), r.readTexts(tx))
 }
 
 // readEvents reads the new events. If there are too many, or the store is an older copy, it
@@ -116,7 +121,7 @@ func (r *reading) begin(tx project.Tx) error {
 	if err != nil {
 		return err
 	}
-	*r = reading{begins: true, board: New(nil, nil)}
+	*r = reading{begins: true, board: New(nil, nil, nil), seen: seen{latest: r.latest}}
 	if len(last) > 0 {
 		r.last = markOf(last[0])
 	}
@@ -127,6 +132,10 @@ func (r *reading) begin(tx project.Tx) error {
 // readFrames reads the changed frames. Each save raises the revision by one. If the revision rose
 // by more, frames were saved twice, settled together or deleted.
 func (r *reading) readFrames(tx project.Tx, revision int64) (err error) {
+	if r.latest > 0 && r.begins {
+		r.frames, err = latestFrames(tx, r.latest)
+		return err
+	}
 	if r.frames, err = tx.FramesChangedSince(r.revision); err != nil {
 		return err
 	}

@@ -32,8 +32,12 @@ func (b *Board) take(r reading) {
 	if r.idle != nil {
 		b.idle = r.idle
 	}
+	if r.decided != nil {
+		b.decided, b.folded, b.said = r.decided, r.folded, r.said
+	}
 	changed = b.takeTimes(changed) || changed
 	changed = b.takeGaps(changed) || changed
+	changed = b.takeToday(changed) || changed
 	if changed {
 		b.version++
 	}
@@ -80,17 +84,6 @@ func (b *Board) takeAbroad(r reading) (changed bool) {
 		changed = b.putAgent(a) || changed
 	}
 	return changed
-}
-
-// atWork returns the ids of wanted agents that have not ended, sorted.
-func (b *Board) atWork(wanted func(a Agent) bool) (ids []string) {
-	for id, a := range b.agents {
-		if !a.State.Ended() && wanted(a) {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	return ids
 }
 
 // putAgent puts an agent onto the board.

@@ -12,14 +12,23 @@ func (r Row) Took(now core.Millis) core.Millis {
 	return max(0, cmp.Or(r.Until, r.Still, now)-r.From-r.Idle)
 }
 
+// isDue reports whether something has changed, or much time has passed since it did.
+func (b *Board) isDue(last *core.Millis, changed bool) bool {
+	now := b.now()
+	if !changed && *last <= now && now-*last < gapsEach {
+		return false
+	}
+	*last = now
+	return true
+}
+
 // takeTimes finds out in which open frames no work goes on, and how long each frame's session
 // did something else than work.
 func (b *Board) takeTimes(changed bool) (anew bool) {
 	now := b.now()
-	if !changed && b.timed <= now && now-b.timed < gapsEach {
+	if !b.isDue(&b.timed, changed) {
 		return false
 	}
-	b.timed = now
 	for _, level := range slices.Backward(b.frames.levels) {
 		for _, n := range level {
 			if n.From == 0 {

@@ -2,10 +2,12 @@ package web
 
 import (
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // part returns the text of a part of the overview.
@@ -64,11 +66,57 @@ func TestTheOverviewLeadsToFrames(t *testing.T) {
 	assert.Equal(t, 200, status)
 }
 
+// said are the lines of the overview in words: what stands in each part, and the reason beside it.
+const said = `Object.fromEntries([...document.querySelectorAll("#overview section")].map((part) => [part.className,
+  [...part.querySelectorAll(".item .lead")].map((el) => [...el.querySelectorAll(".t, .x, .s")].map((x) => x.textContent).join(": "))]))`
+
+// The first view is one, drawn by the page and printed by flame.
+func TestFlameSaysWhatThePageSays(t *testing.T) {
+	u, s, tb := showcased(t)
+	tb.fresh(s)
+	tb.until(`document.querySelector("#overview .decisions")`)
+	for _, part := range []string{"done", "decisions"} {
+		tb.click(fmt.Sprintf(`[data-key=%q]`, part+" all"))
+	}
+	page := eval[map[string][]string](tb, said)
+	type item struct {
+		Text, Why string
+		At        int64
+	}
+	var told struct {
+		Since                       int64
+		Needs, Works, Done, Decided []item
+		Spent                       string
+	}
+	require.NoError(t, json.Unmarshal([]byte(u.flame("--json")), &told))
+	text := u.flame()
+	for part, items := range map[string][]item{"needs": told.Needs, "works": told.Works, "done": told.Done, "decisions": told.Decided} {
+		var lines []string
+		for _, i := range items {
+			if part == "done" && i.At < told.Since {
+				continue
+			}
+			line := i.Text
+			if i.Why != "" {
+				line += ": " + i.Why
+			}
+			if lines = append(lines, line); len(lines) <= 8 && i.At >= told.Since {
+				assert.Contains(t, text, line)
+			}
+		}
+		assert.NotEmpty(t, lines, part)
+		assert.Equal(t, lines, page[part], part)
+	}
+	assert.Equal(t, told.Spent, tb.part("foot"))
+	assert.Contains(t, text, told.Spent)
+}
+
 // What is empty is not drawn, and neither is what is zero.
 func TestTheOverviewIsLive(t *testing.T) {
 	u, root, s, tb := harvest(t)
 	tb.fresh(s)
-	assert.Equal(t, 0, eval[int](tb, `document.querySelectorAll("#overview section, #overview .foot, .totals > :not(:empty)").length`))
+	assert.Equal(t, 1, eval[int](tb, `document.querySelectorAll("#overview section, #overview .foot, .totals > :not(:empty)").length`))
+	assert.Contains(t, tb.part("works"), "Nobody works in it now")
 	assert.True(t, eval[bool](tb, `document.querySelector(".news").hidden`))
 	assert.NotContains(t, tb.text("body"), "$0")
 	assert.Equal(t, "orchard – flame", eval[string](tb, "document.title"))

@@ -12,7 +12,7 @@ import { Picture } from "./picture.js";
 import { Tree } from "./tree.js";
 import { Details } from "./details.js";
 import { Conflicts } from "./conflict.js";
-import { Overview, needsOf } from "./overview.js";
+import { Overview } from "./overview.js";
 import { asking, help, projects, economy } from "./dialogs.js";
 
 const drawPace = 250; // ms between two draws, at least
@@ -78,7 +78,7 @@ async function copy(text) {
 }
 
 const overview = new Overview($("overview"), {
-  ask: asks, select, settle, act: perform, economy: () => keys.e(), isReport: Boolean(report),
+  select, settle, act: perform, economy: () => keys.e(), isReport: Boolean(report),
 });
 
 // perform asks a person, and then does what was asked for.
@@ -126,7 +126,7 @@ function drawSoon() { drawAt(drawn + drawPace); }
 function paint() {
   const { words } = filterOf(view.q);
   const matches = view.q ? matcher(view, model, found && found.q === words ? found.ids : null) : null;
-  const needs = drawHead(matches);
+  drawHead(matches);
   const isEmpty = model.read && model.frames.size === 0;
   document.body.classList.toggle("is-empty", isEmpty);
   isEmpty ? $("none").setAttribute("role", "main") : $("none").removeAttribute("role");
@@ -139,14 +139,14 @@ function paint() {
   const hasPane = torn || !$("details").hidden;
   document.body.classList.toggle("has-pane", hasPane); // on a phone a sheet over the rest
   $("overview").hidden = !model.read || hasPane;
-  if (!$("overview").hidden) overview.show(model, needs);
+  if (!$("overview").hidden) overview.show(model);
   tree.show(model, view, matches); // last: it scrolls to a frame in the room that the others leave
   document.documentElement.setAttribute("data-drawn", String(Number(document.documentElement.getAttribute("data-drawn") || 0) + 1));
 }
 
 // drawHead draws what stands above all else, and counts what the field finds.
 function drawHead(matches = null) {
-  const needs = needsOf(model);
+  const { needs } = model.today;
   const { words } = filterOf(view.q);
   const waits = words && !(found && found.q === words) && !(found && found.trouble);
   let count = "";
@@ -161,7 +161,6 @@ function drawHead(matches = null) {
   for (const [el, is] of [[work, !document.body.classList.contains("for-you")], [you, document.body.classList.contains("for-you")]]) el.setAttribute("aria-pressed", String(is));
   const text = needs.length ? String(needs.length) : "";
   if (you.lastChild.textContent !== text) you.lastChild.textContent = text;
-  return needs;
 }
 
 // The toolbar of a phone: the list, what is for a person, and the picture.
@@ -307,7 +306,7 @@ async function connect() {
   if (connection) connection.abort();
   const own = (connection = new AbortController());
   followed = project();
-  overview.leave(lookedAt());
+  overview.since = lookedAt();
   model.clear();
   model.read = false;
   for (let failed = 0; !own.signal.aborted;) {

@@ -46,7 +46,7 @@ export class Head {
     this.news.hidden = !needs.length;
     if (this.news.dataset.count !== String(needs.length)) {
       this.news.dataset.count = String(needs.length);
-      this.news.replaceChildren(icon(needs.length && needs[0].icon), `${needs.length} ${needs.length === 1 ? "needs" : "need"} you`);
+      this.news.replaceChildren(icon(needs.length && needs[0].sign), `${needs.length} ${needs.length === 1 ? "needs" : "need"} you`);
     }
     const [run, tokens, spent] = this.totals.children;
     if (run.dataset.count !== String(size)) {

@@ -19,6 +19,7 @@ export class Model {
     this.conflicts = [];
     this.notices = [];
     this.gaps = [];
+    this.today = { needs: [], works: [], done: [], decided: [] };
     this.root = this.root || "";
     this.titles = this.titles || {}; // of hosts, by name
     this.conflicted = new Set(); // frames below which agents disagree
@@ -40,9 +41,9 @@ export class Model {
     this.frames = new Map((board.frames || []).map((row) => [row.id, { total: {}, self: {}, ...row, children: [] }]));
     this.agents = new Map((board.agents || []).map((agent) => [agent.id, agent]));
     for (const name of ["sessions", "conflicts", "notices", "gaps"]) this[name] = board[name] || [];
+    this.today = board.today;
     this.link();
-    const inside = [...this.sessions.filter((x) => x.state === "active").map((x) => x.current), ...this.running().filter((a) => a.state !== "suspended").map((a) => a.frame)];
-    this.live = new Set(inside.filter((id) => this.frames.has(id)));
+    this.live = new Set(this.today.works.filter((i) => i.sign === "live").map((i) => i.frame));
     for (const c of this.conflicts) c.frame = this.between(c);
     this.conflicted = new Set(this.conflicts.map((c) => c.frame));
     return true;
@@ -97,7 +98,7 @@ export class Model {
   }
 
   // isLive reports whether a session or an agent is in an open frame now.
-  isLive(f) { return f.status === "in_progress" && this.live.has(f.id); }
+  isLive(f) { return this.live.has(f.id); }
 }
 
 export function isRunning(agent) { return agent.state === "initializing" || agent.state === "active" || agent.state === "suspended"; }

@@ -9,7 +9,6 @@ export function inlined() {
 // answer answers what is asked of a server otherwise.
 export async function answer(report, path, query) {
   if (path === "search") return { ids: found(report, query.q), all: true };
-  if (path === "overview") return { suggestions: [], requests: [], decisions: decisions(report) };
   if (path === "frame" && report.texts[query.id]) return report.texts[query.id];
   throw new Error("The report does not tell this.");
 }
@@ -21,10 +20,4 @@ function found(report, text) {
     const said = [f.goal, f.summary, f.results, f.decisions, f.artifacts, f.successCriteria].flat().filter(Boolean).join("\n").toLowerCase();
     return words.every((word) => said.includes(word));
   }).map((f) => f.id);
-}
-
-// decisions returns the last decisions, of the frames that changed last.
-function decisions(report) {
-  const all = Object.values(report.texts).filter((f) => f.decisions && f.decisions.length).sort((x, y) => y.updatedAt - x.updatedAt);
-  return all.flatMap((f) => [...f.decisions].reverse().map((text) => ({ frame: f.id, text }))).slice(0, 12);
 }

@@ -112,9 +112,6 @@ export function s(tag, props, ...children) {
   return el;
 }
 
-// whoseOf names an agent, and the machine that asked for it if that is another than this one.
-export function whoseOf(a) { return (a.type || "agent") + (a.machine ? " @" + a.machine : ""); }
-
 // whoOf names who works in a frame: its agent and its host, and the machine if that is another.
 export function whoOf(f, titles) {
   const host = titles[f.host] || f.host || "";
