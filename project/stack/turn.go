@@ -20,14 +20,16 @@ const recordTurns project.RecordKind[userTurns] = "turns"
 type userTurns struct {
 	Root   string      `json:"root"`             // whose turns they are
 	Asked  *turnPrompt `json:"asked,omitempty"`  // the last prompt, as long as it led to no work
-	Talked bool        `json:"talked,omitempty"` // the turn of Asked ended without work
+	State  core.Status `json:"state,omitempty"`  // how the turn of the last prompt ended, or its session in it; empty: it goes on
 	First  *firstTurn  `json:"first,omitempty"`  // the first turn that led to work, as long as no other did: it is the root's own
 	Last   string      `json:"last,omitempty"`   // id of the frame of the last turn; empty before it
 	Prompt string      `json:"prompt,omitempty"` // of that turn, the host's id
 	Pushes bool        `json:"pushes,omitempty"` // the agent made frames directly below the root
-	Left   bool        `json:"left,omitempty"`   // the session has ended since the last prompt
 	Seen   string      `json:"seen,omitempty"`   // the last call that the host showed when a turn had ended, and what the agent said then
 }
+
+// asked reports whether the turn of the last prompt goes on and has led to no work yet.
+func (t userTurns) asked() bool { return t.Asked != nil && t.State != core.Completed }
 
 // A turnPrompt is a prompt of the user's.
 type turnPrompt struct {
@@ -49,10 +51,12 @@ type TurnEnd struct {
 	Status core.Status     // completed, failed by an error, or blocked because the user stopped it
 	Said   string          // the agent's last words, and what stopped it
 	Facts  string          // the checks that it made
-	Again  bool            `json:"-"` // it had ended before, and went on
 	Calls  []evidence.Call `json:"-"`
 	More   bool            `json:"-"` // perhaps the host does not show all calls yet
 }
+
+// isOf reports whether e is the end of the turn that a prompt began, by the host's id.
+func (e TurnEnd) isOf(prompt string) bool { return e.Prompt == "" || e.Prompt == prompt }
 
 // seen returns what identifies the turn among the last ones; empty without calls.
 func (e TurnEnd) seen() string {
@@ -102,7 +106,7 @@ func AskTurn(s *project.Op, prompt, text string) error {
 	case err != nil:
 		return project.IgnoreMissing(err)
 	case at == t.Root && root.Parent == "" && text != "":
-		t.Asked, t.Talked, t.Left = &turnPrompt{prompt, text, s.Now}, false, false
+		t.Asked, t.State = &turnPrompt{prompt, text, s.Now}, ""
 		return t.save(s)
 	}
 	inside, err := s.IsInside(at, t.Last)
@@ -111,7 +115,7 @@ func AskTurn(s *project.Op, prompt, text string) error {
 	} else if t.Asked == nil {
 		return err
 	}
-	t.Asked, t.Left = nil, false
+	t.Asked, t.State = nil, ""
 	return errors.Join(err, t.save(s))
 }
 
@@ -119,19 +123,15 @@ func AskTurn(s *project.Op, prompt, text string) error {
 // that does is the root's own, until a second one does.
 func takeUpTurn(s *project.Op) error {
 	t, err := turnsOf(s)
-	ended := t.Talked || t.Asked == nil && (t.Last != "" || t.First != nil && t.First.Until > 0)
-	if err != nil || t.Asked == nil && !ended {
+	if err == nil {
+		err = t.resume(s, TurnEnd{})
+	}
+	if err != nil || !t.asked() {
 		return err
 	}
 	at, err := s.NearestOpen(s.Session.Current)
-	if err != nil || ended && at != t.Root {
+	if err != nil {
 		return err
-	}
-	if ended {
-		asked, err := t.resume(s)
-		if err != nil || !asked {
-			return err
-		}
 	}
 	if at != t.Root {
 		t.Asked = nil // it activated another frame
@@ -141,38 +141,43 @@ func takeUpTurn(s *project.Op) error {
 	return t.save(s)
 }
 
-// resume has the turn that ended last go on if a hook of the user's sent the agent back to work and no prompt
-// came since. It reports whether that turn is t.Asked: it had led to no work yet, and is still to be taken up.
-func (t *userTurns) resume(s *project.Op) (bool, error) {
-	mine, err := project.RecordHookState.Find(s.Tx, s.Session.ID)
-	if err != nil || mine.EndedPrompt != mine.Prompt {
-		return false, err
+// resume has the turn go on that ended last, if no prompt came since: a hook of the user's sent the agent back
+// to work. It ends again as e says, which is zero as long as it works.
+func (t *userTurns) resume(s *project.Op, e TurnEnd) error {
+	if t.State != core.Completed || !e.isOf(*t.last()) {
+		return nil
 	}
+	at, err := s.NearestOpen(s.Session.Current)
+	if err != nil || at != t.Root {
+		return err
+	}
+	mine, err := project.RecordHookState.Find(s.Tx, s.Session.ID)
+	if err != nil || *t.last() != mine.Prompt || e.Said != "" && e.Said == mine.LastMessage {
+		return err
+	}
+	if t.State = ""; t.Asked == nil {
+		err = t.goOn(s, turnPrompt{Prompt: mine.Prompt, At: s.Now})
+	}
+	return errors.Join(err, t.save(s))
+}
+
+// last returns where the host's id of the prompt of the last turn stands.
+func (t *userTurns) last() *string {
 	switch {
 	case t.Asked != nil:
-		return t.Asked.Prompt == mine.Prompt, nil
-	case t.First != nil && t.First.Prompt == mine.Prompt:
-		t.First.Until = 0
-		return false, t.save(s)
-	case t.Last == "" || t.Prompt != mine.Prompt:
-		return false, nil
+		return &t.Asked.Prompt
+	case t.First != nil:
+		return &t.First.Prompt
 	}
-	last, err := s.Tx.Frame(t.Last)
-	if err != nil || last.Status != core.Completed {
-		return false, project.IgnoreMissing(err)
-	}
-	return false, errors.Join(t.goOn(s, turnPrompt{Prompt: t.Prompt, At: s.Now}), t.save(s))
+	return &t.Prompt
 }
 
 func (t *userTurns) takeUp(s *project.Op) error {
 	prompt := *t.Asked
-	t.Asked, t.Talked = nil, false
+	t.Asked = nil
 	switch {
-	case core.SaysGoOn(prompt.Text) && t.Last != "":
+	case core.SaysGoOn(prompt.Text) && (t.Last != "" || t.First != nil):
 		return t.goOn(s, prompt)
-	case core.SaysGoOn(prompt.Text) && t.First != nil:
-		t.First.Until, t.First.Prompt = 0, prompt.Prompt
-		return nil
 	case t.First == nil && t.Last == "" && !t.Pushes:
 		t.First = &firstTurn{turnPrompt: prompt}
 		return nil
@@ -190,6 +195,10 @@ func (t *userTurns) takeUp(s *project.Op) error {
 
 // goOn has the caller work in the last turn again.
 func (t *userTurns) goOn(s *project.Op, prompt turnPrompt) error {
+	if t.First != nil {
+		t.First.Until, t.First.Prompt = 0, prompt.Prompt
+		return nil
+	}
 	frame, err := s.Tx.Frame(t.Last)
 	if err != nil || frame.IsRemote() || !frame.Status.Ended() {
 		return project.IgnoreMissing(err)
@@ -288,7 +297,7 @@ func (t *userTurns) takeBelow(s *project.Op, root, frame *core.Frame) error {
 // the turns before need none then, and this one has the agent's.
 func pushesBelowRoot(s *project.Op) error {
 	t, err := turnsOf(s)
-	if asked := t.Asked != nil && !t.Talked; err != nil || asked == (t.First != nil) || s.Session.Current != t.Root || t.Last != "" && !t.Pushes {
+	if err != nil || t.asked() == (t.First != nil) || s.Session.Current != t.Root || t.Last != "" && !t.Pushes {
 		return err
 	}
 	t.Pushes, t.First, t.Asked = true, nil, nil

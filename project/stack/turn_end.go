@@ -11,15 +11,23 @@ import (
 	"flame/project/autonomy"
 )
 
-// EndTurn ends the turn of the caller's session. The frame of the turn stays in progress while the session
-// works in a frame below it.
-func EndTurn(s *project.Op, e TurnEnd) error {
+// EndTurn ends the turn of the caller's session. again tells that it had ended before, and a hook of the
+// user's had it go on.
+func EndTurn(s *project.Op, e TurnEnd, again bool) error {
 	t, err := turnsOf(s)
+	if err == nil && again {
+		err = t.resume(s, e)
+	}
 	if err != nil || t.Asked == nil && t.First == nil && t.Last == "" {
 		return err
 	}
+	return t.end(s, e)
+}
+
+// end ends the last turn. Its frame stays in progress while the session works in a frame below it.
+func (t *userTurns) end(s *project.Op, e TurnEnd) error {
 	e.Facts, t.Seen = evidence.Checks(e.Calls), cmp.Or(e.seen(), t.Seen)
-	if t.Asked != nil && (e.Prompt == "" || e.Prompt == t.Asked.Prompt) {
+	if t.Asked != nil && e.isOf(t.Asked.Prompt) {
 		switch {
 		case evidence.Works(e.Calls):
 			if err := t.takeUp(s); err != nil {
@@ -28,14 +36,17 @@ func EndTurn(s *project.Op, e TurnEnd) error {
 		case e.More:
 			return nil // the next prompt shows it
 		default:
-			t.Talked = true
+			t.State = core.Completed
 			return t.save(s)
 		}
 	}
-	if first := t.First; first != nil && (first.Until == 0 || e.Again) && (e.Prompt == "" || e.Prompt == first.Prompt) {
-		first.Until, first.End = s.Now, e
+	if t.Asked == nil && e.isOf(*t.last()) {
+		t.State = cmp.Or(t.State, e.Status)
+		if t.First != nil && t.First.Until == 0 {
+			t.First.Until, t.First.End = s.Now, e
+		}
 	}
-	if t.Last != "" && (e.Prompt == "" || e.Prompt == t.Prompt) {
+	if t.Last != "" && e.isOf(t.Prompt) {
 		if err := t.endLast(s, e); err != nil {
 			return err
 		}
@@ -48,11 +59,6 @@ func (t *userTurns) endLast(s *project.Op, e TurnEnd) error {
 	frame, err := s.Tx.Frame(t.Last)
 	if err != nil || frame.IsRemote() {
 		return project.IgnoreMissing(err)
-	}
-	if e.Again && frame.Status == core.Completed && frame.Summary != e.Said && s.Session.Current == t.Root {
-		if err := frame.Reopen(s.Now); err != nil {
-			return err
-		}
 	}
 	if !frame.IsOpen() && (frame.Status != core.Blocked || e.Prompt == "" || e.Status == core.Blocked) {
 		return nil
@@ -87,8 +93,7 @@ func BreakOffTurn(s *project.Op, prompt string, look func() (e TurnEnd, ok bool)
 		return false, err
 	}
 	first, open := t.First != nil && t.First.Until == 0, last.IsOpen() && at == t.Last
-	asked := t.Asked != nil && !t.Talked
-	if !asked && !first && !open {
+	if !t.asked() && !first && !open {
 		return false, nil
 	}
 	mine, err := project.RecordHookState.Find(s.Tx, s.Session.ID)
@@ -103,29 +108,23 @@ func BreakOffTurn(s *project.Op, prompt string, look func() (e TurnEnd, ok bool)
 		if e.seen() == t.Seen {
 			e.Calls = nil // the host still shows the turn before
 		}
-		return false, EndTurn(s, e)
+		return false, t.end(s, e)
 	}
-	if t.Left {
-		return false, EndTurn(s, TurnEnd{Status: core.Blocked, Said: leftTurn})
+	if t.State == core.Blocked {
+		return false, t.end(s, TurnEnd{Status: core.Blocked, Said: leftTurn})
 	}
-	switch {
-	case asked && strings.HasPrefix(t.Asked.Text, "/"):
+	if t.Asked != nil && strings.HasPrefix(t.Asked.Text, "/") {
 		return false, nil // the host did it itself
-	case asked:
-		t.Asked.Prompt = prompt
-	case first:
-		t.First.Prompt = prompt
-	default:
-		t.Prompt = prompt
 	}
+	*t.last(), t.State = prompt, ""
 	return true, t.save(s)
 }
 
 // leaveTurn ends the last turn of a session that has ended, unless work is left below it.
 func leaveTurn(s *project.Op) error {
 	t, err := turnsOf(s)
-	if err == nil && (t.Asked != nil || t.First != nil || t.Last != "") && !t.Left {
-		t.Left = true
+	if err == nil && (t.Asked != nil || t.First != nil || t.Last != "") && t.State == "" {
+		t.State = core.Blocked
 		err = t.save(s)
 	}
 	if err != nil || t.Last == "" {

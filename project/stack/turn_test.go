@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"flame/core/evidence"
 	"flame/core/outline"
+	"flame/project"
 	"flame/project/stack"
 	"flame/project/turns"
 	"flame/project/view"
@@ -33,6 +35,14 @@ func (d *teller) seen() transcripts.TurnSummary {
 		seen.Stopped = "[Request interrupted by user]"
 	}
 	return seen
+}
+
+// steps takes steps with | between them.
+func (d *teller) steps(lines string) {
+	d.T.Helper()
+	for line := range strings.SplitSeq(lines, "|") {
+		d.step(line)
+	}
 }
 
 func (d *teller) step(line string) {
@@ -249,18 +259,16 @@ completed A: 3
 [Request interrupted by user]
   completed C: 3`},
 		"what the host says itself": {
-			"asks A|runs ls|says 1|notice <task-notification>|runs ls|says 2|asks B|runs ls|says 3", `
+			"asks A|runs ls|says 1|notice <task-notification>|runs ls|says 2|ends again 3|asks B|runs ls|says 4", `
 in_progress A
   completed A: 1
-  completed B: 3`},
+  completed B: 4`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := &teller{Fixture: projecttest.New(t)}
-			for line := range strings.SplitSeq(tt.steps, "|") {
-				d.step(line)
-			}
+			d.steps(tt.steps)
 			assert.Equal(t, strings.TrimPrefix(tt.tree, "\n"), strings.Join(d.Draw(), "\n"))
 		})
 	}
@@ -285,22 +293,50 @@ func TestAHundredPromptsWithoutWorkAreNoTurns(t *testing.T) {
 	assert.Equal(t, []string{"in_progress A", "  completed A: 1", "  completed B: 2"}, d.Draw())
 }
 
+// An earlier flame kept more of a turn, and nothing of its state.
+func TestTurnsOfAnEarlierVersionGoOn(t *testing.T) {
+	t.Parallel()
+	for name, record := range map[string]string{
+		"that worked": `{"root":%q,"first":{"prompt":"A","text":"A","at":20,"until":40,"end":{"Status":"completed","Said":"1","Facts":""}},"left":true}`,
+		"that talked": `{"root":%q,"asked":{"prompt":"A","text":"A","at":20},"talked":true}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := &teller{Fixture: projecttest.New(t)}
+			d.steps("asks A|runs ls|says 1")
+			root := d.All()[0].ID
+			require.NoError(t, d.Store.Update(d.Ctx, func(tx project.Tx) error {
+				return tx.SaveRecord("turns", "s", json.RawMessage(fmt.Sprintf(record, root)))
+			}))
+			d.steps("asks B|runs ls|says 2|asks C|runs ls|says 3")
+			assert.Equal(t, []string{"  completed B: 2", "  completed C: 3"}, d.Draw()[len(d.Draw())-2:])
+		})
+	}
+}
+
+func TestAnEndThatComesTwiceChangesNothing(t *testing.T) {
+	t.Parallel()
+	d := &teller{Fixture: projecttest.New(t)}
+	d.steps("asks A|runs ls|says 1|asks B|writes b.go|says 2|runs make|ends again 3")
+	require.Equal(t, "  completed B: 3", d.Draw()[2])
+	b := d.All()[2].ID
+	kinds := d.Kinds(b)
+	d.steps("ends again 3|ends again 3")
+	assert.Equal(t, kinds, d.Kinds(b))
+}
+
 func TestTurnsAreOff(t *testing.T) {
 	t.Parallel()
 	d := &teller{Fixture: projecttest.New(t)}
 	d.Turns = false
-	for line := range strings.SplitSeq("asks A|writes a.go|says 1|asks B|writes b.go|says 2", "|") {
-		d.step(line)
-	}
+	d.steps("asks A|writes a.go|says 1|asks B|writes b.go|says 2")
 	assert.Equal(t, []string{"in_progress A"}, d.Draw())
 }
 
 func TestATurnHasItsFacts(t *testing.T) {
 	t.Parallel()
 	d := &teller{Fixture: projecttest.New(t)}
-	for line := range strings.SplitSeq("asks A|writes a.go|runs ! go test ./...|runs go test ./...|says 1|asks B|writes b.go|runs ! npm test|says 2", "|") {
-		d.step(line)
-	}
+	d.steps("asks A|writes a.go|runs ! go test ./...|runs go test ./...|says 1|asks B|writes b.go|runs ! npm test|says 2")
 	facts := map[string][]string{}
 	for _, frame := range d.All() {
 		facts[frame.Goal+": "+frame.Summary] = append([]string{frame.Results}, frame.Artifacts...)
@@ -312,9 +348,7 @@ func TestAContextHasOneLineOfEachTurn(t *testing.T) {
 	t.Parallel()
 	d := &teller{Fixture: projecttest.New(t)}
 	long := strings.Repeat("words and more ", 100)
-	for line := range strings.SplitSeq("asks A "+long+"|writes a.go|says 1 "+long+"|asks B "+long+"|runs ls|says 2 "+long+"|asks C|writes c.go", "|") {
-		d.step(line)
-	}
+	d.steps("asks A " + long + "|writes a.go|says 1 " + long + "|asks B " + long + "|runs ls|says 2 " + long + "|asks C|writes c.go")
 	text := d.Context(projecttest.Host("s"), "").Text
 	assert.Contains(t, text, "<goal>C</goal>")
 	_, siblings, _ := strings.Cut(text, "<completed-siblings")

@@ -64,7 +64,7 @@ func endTurn(s *project.Op, turn EndReport) error {
 	if turn.Seen != nil && !s.Project.Replaying {
 		seen = turn.Seen()
 	}
-	if err := stack.EndTurn(s, turn.ended(seen)); err != nil {
+	if err := stack.EndTurn(s, turn.ended(seen), turn.Again); err != nil {
 		return err
 	}
 	if err := rest(s, turn); err != nil {
@@ -152,7 +152,7 @@ func (t EndReport) look(s *project.Op) (seen transcripts.TurnSummary, err error)
 
 // ended returns how the turn ended, with what the host shows of it.
 func (t EndReport) ended(seen transcripts.TurnSummary) stack.TurnEnd {
-	e := stack.TurnEnd{Prompt: t.Prompt, Status: core.Completed, Said: t.LastMessage, Again: t.Again, Calls: seen.Calls}
+	e := stack.TurnEnd{Prompt: t.Prompt, Status: core.Completed, Said: t.LastMessage, Calls: seen.Calls}
 	e.More = t.Seen != nil && !seen.Whole
 	if t.Failed {
 		if e.Status = core.Failed; t.Stopped == "" {
