@@ -49,7 +49,7 @@ func agentTools(a *agents.Agents) []Tool {
 // spawning returns the tool that starts agents.
 func (d agentDoor) spawning() Tool {
 	t := define(op.Spawn,
-		"Start an agent in its own process, with a frame below yours. Tell it all it needs: it does not see this conversation.",
+		"Start an agent in its own process. It does not see this conversation.",
 		reaches, d.spawn)
 	t.Direct = true
 	return t
@@ -63,8 +63,8 @@ type agentDoor struct {
 type spawnArgs struct {
 	Type           string               `json:"subagent_type,omitempty" jsonschema:"builder, tester, analyzer, retriever or another by name"`
 	Prompt         string               `json:"prompt,omitempty" jsonschema:"the whole task"`
-	Description    string               `json:"description,omitempty" jsonschema:"3-5 words"`
-	Background     *bool                `json:"background,omitempty" jsonschema:"default true; false waits 50 s"`
+	Description    string               `json:"description,omitempty" rare:"true" jsonschema:"3-5 words"`
+	Background     *bool                `json:"background,omitempty" rare:"true" jsonschema:"default true; false waits 50 s"`
 	InheritContext *bool                `json:"inherit_context,omitempty" rare:"true" jsonschema:"default true"`
 	Mode           hosts.Mode           `json:"permission_mode,omitempty" rare:"true" jsonschema:"never more than yours"`
 	Tools          *[]string            `json:"tools,omitempty" rare:"true" jsonschema:"only these"`

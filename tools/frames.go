@@ -18,8 +18,8 @@ func frameTools(p *project.Project, a *agents.Agents) []Tool {
 	d := frameDoor{p, a}
 	return slices.Concat(
 		always(
-			define(op.Push, "Start a frame below the current one, for a subtask that deserves its own summary.", writes, d.push),
-			define(op.Pop, "End the current frame and start or take up next. Only this call may stay in your context.", writes, d.pop),
+			define(op.Push, "Start a frame for a subtask.", writes, d.push),
+			define(op.Pop, "End the current frame.", writes, d.pop),
 		),
 		usual(define(op.Status, "Show where you are: the current frame and the tree around it.", reads, d.status)),
 		[]Tool{define(op.SetGoal, "Change what the current frame (or frameID) is for.", sets, d.setGoal)},
@@ -41,7 +41,7 @@ type frameDoor struct {
 
 type pushArgs struct {
 	Goal     string `json:"goal"`
-	Criteria string `json:"successCriteria,omitempty" jsonschema:"what done means"`
+	Criteria string `json:"successCriteria,omitempty" rare:"true" jsonschema:"what done means"`
 }
 
 func (d frameDoor) push(ctx context.Context, by project.Caller, in pushArgs) (string, error) {
@@ -62,10 +62,10 @@ type popArgs struct {
 	Status          endStatus `json:"status"`
 	Summary         string    `json:"summary,omitempty" jsonschema:"outcome; failures, why; exact names, lines, numbers, errors, commands; open ends, promises"`
 	Decisions       []string  `json:"decisions,omitempty" jsonschema:"what and why"`
-	Artifacts       []string  `json:"artifacts,omitempty" jsonschema:"paths or names"`
+	Artifacts       []string  `json:"artifacts,omitempty" rare:"true" jsonschema:"paths or names"`
 	Next            string    `json:"next,omitempty" jsonschema:"planned frame's id or goal, or a new goal"`
 	GenerateSummary bool      `json:"generateSummary,omitempty" rare:"true" jsonschema:"by the next compaction"`
-	FrameID         string    `json:"frameID,omitempty" jsonschema:"needed to end a root"`
+	FrameID         string    `json:"frameID,omitempty" rare:"true" jsonschema:"needed to end a root"`
 	Results         string    `json:"results,omitempty" rare:"true" jsonschema:"full outcome"`
 	Confidence      *float64  `json:"confidence,omitempty" rare:"true" jsonschema:"0 to 1"`
 	Force           bool      `json:"force,omitempty" rare:"true" jsonschema:"over children in progress"`

@@ -22,7 +22,7 @@ const lean = "lean"
 func moreTool(all []Tool) Tool {
 	d := moreDoor{all}
 	return defineResult(op.More,
-		"Call flame's other tools by name, such as "+string(op.Status)+". Without arguments it lists all, with tool alone it describes one.",
+		"Flame's other tools: it lists them, describes tool, or calls it with arguments.",
 		d.hints(), d.more)
 }
 

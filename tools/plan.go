@@ -26,12 +26,10 @@ func planTools(p *project.Project) []Tool {
 		[]Tool{define(op.Plan,
 			"Plan one piece of work for later, below the current frame or parentSessionID. A goal that is open there is not planned twice.",
 			writes, d.plan)},
-		always(
+		usual(
 			define(op.PlanChildren, "Break a larger task down into planned frames, in order. A goal that is open there is not planned twice.",
 				writes, d.planChildren),
 			define(op.Activate, "Start a planned frame, reopen an ended frame, or take over a frame that an ended session left.", writes, d.activate),
-		),
-		usual(
 			define(op.Invalidate,
 				"Mark a frame, and all planned below it, as no longer valid. Use it when its goal or basis has changed.",
 				discards, d.invalidate),

@@ -97,23 +97,23 @@ func Find(all []Tool, name string) (Tool, error) {
 	return Tool{}, core.NotFoundf("there is no tool %q", name).WithHint("use one of %s", strings.Join(names, ", "))
 }
 
-// Select returns the tools of a profile: "all", "lean", "core", or groups separated by
+// Select returns the tools of a profile: "all", "lean", "core", groups and tools, separated by
 // commas. An unknown name is an error.
 func Select(all []Tool, profile string) ([]Tool, error) {
-	known, wanted := append(Groups(), "", "all", lean, "core"), map[string]bool{}
+	known, wanted := append(Groups(), append(named(all), "", "all", lean, "core")...), map[string]bool{}
 	for word := range strings.SplitSeq(profile, ",") {
 		word = strings.ToLower(strings.TrimSpace(word))
 		if !slices.Contains(known, word) {
-			return nil, core.Invalidf(env.Tools+" names the unknown group %q", word).
-				WithHint("use all, lean, core, or some of %s", strings.Join(Groups(), ", "))
+			return nil, core.Invalidf(env.Tools+" names the unknown group or tool %q", word).
+				WithHint("use all, lean, core, names of tools, or some of %s", strings.Join(Groups(), ", "))
 		}
 		wanted[word] = true
 	}
 	var chosen []Tool
 	for _, t := range all {
 		everything := (wanted["all"] || wanted[""]) && t.Group != lean
-		if everything || wanted[t.Group] || wanted["core"] && t.Core || wanted[lean] && t.inLean() {
-			if wanted[lean] && !everything && !wanted[t.Group] {
+		if everything || wanted[t.Group] || wanted[t.Name] || wanted["core"] && t.Core || wanted[lean] && t.inLean() {
+			if wanted[lean] && !everything && !wanted[t.Group] && !wanted[t.Name] {
 				t.Schema = t.brief
 			}
 			chosen = append(chosen, t)

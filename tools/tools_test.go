@@ -258,12 +258,13 @@ func TestProfilesChooseTools(t *testing.T) {
 	assert.Contains(t, names("core"), "flame_push")
 	assert.NotContains(t, names("core"), "flame_get_state")
 	assert.Equal(t, []string{"flame_get_state"}, names("state"))
-	few := []string{"flame_push", "flame_pop", "flame_plan_children", "flame_activate", "spawn_agent", "flame_more"}
+	few := []string{"flame_push", "flame_pop", "spawn_agent", "flame_more"}
 	assert.ElementsMatch(t, few, names("lean"), "work in frames needs them, and hosts have rules for the tool that starts processes")
 	assert.ElementsMatch(t, few, tools.Offered("lean"), "hosts that warn of rules for other tools have rules for these")
 	assert.ElementsMatch(t, tools.Names(), tools.Offered("nonsense"), "as the server offers them")
 	assert.Subset(t, names("lean,autonomy"), names("autonomy"))
 	assert.Subset(t, names(" Core, state "), append(names("core"), "flame_get_state"))
+	assert.ElementsMatch(t, append(few, "flame_search"), names("lean,flame_search"), "a tool by its name")
 	_, err := tools.Select(all, "core,nonsense")
 	require.ErrorIs(t, err, core.ErrInvalid)
 }

@@ -32,7 +32,7 @@ func facts() hosts.Host {
 		Name: Name, Title: "Claude Code", Program: Program,
 		Adds: "our plugin", ManualSetup: "claude mcp add flame -- flame serve",
 		Leaves:          "a copy of the plugin in its cache, until it clears that itself",
-		Burden:          820,
+		Burden:          400,
 		SessionVariable: "CLAUDE_CODE_SESSION_ID", FolderVariable: "CLAUDE_PROJECT_DIR", CallID: "claudecode/toolUseId",
 		MarkerVariable: "CLAUDECODE",
 		UnsetForAgents: []string{

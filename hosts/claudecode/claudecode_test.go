@@ -139,10 +139,10 @@ func TestPluginRunsTheInstalledBinary(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join(s.Machine.DataHome(), "flame/claude-code/plugin/.mcp.json"))
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"mcpServers": {"flame": {"command": "`+strings.ReplaceAll(s.Machine.Binary(), `"`, `\"`)+`", "args": ["serve", "--host", "claude-code"],
-		"env": {"FLAME_TOOLS": "${FLAME_TOOLS:-core,lean}"}}}}`, string(content))
+		"env": {"FLAME_TOOLS": "${FLAME_TOOLS:-lean,flame_plan_children,flame_activate,flame_search,flame_status}"}}}}`, string(content))
 	byCommands, err := os.ReadFile("plugin/.mcp.json")
 	require.NoError(t, err)
-	assert.Contains(t, string(byCommands), `"env": {"FLAME_TOOLS": "${FLAME_TOOLS:-core,lean}"}`)
+	assert.Contains(t, string(byCommands), `"env": {"FLAME_TOOLS": "${FLAME_TOOLS:-lean,flame_plan_children,flame_activate,flame_search,flame_status}"}`)
 }
 
 func TestHooksCallTheServerWhereTheClientLoadsSuchAPlugin(t *testing.T) {

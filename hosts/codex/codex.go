@@ -41,7 +41,7 @@ func facts() hosts.Host {
 		Name: Name, Title: "Codex CLI", Program: Program,
 		Adds: "a plugin", ManualSetup: "codex mcp add flame -- flame serve --tools lean",
 		Leaves:     "empty folders of its cache of plugins",
-		Burden:     1_700,
+		Burden:     1_000,
 		ClientName: "codex-mcp-client", SessionVariable: "CODEX_THREAD_ID", MarkerVariable: "CODEX_THREAD_ID", CallID: "callId",
 		UnsetForAgents: []string{"CODEX_THREAD_ID", "CODEX_SESSION_ID", "CODEX_TOOL_CALL_ID", "CODEX_VERSION", "CODEX_CI"},
 		Settings:       []string{".codex", ".agents"},

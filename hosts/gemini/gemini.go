@@ -41,7 +41,7 @@ func facts() hosts.Host {
 		Name: Name, Title: "Gemini CLI", Program: Program,
 		Adds: "an extension", ManualSetup: "gemini mcp add --scope user flame flame -- serve --tools lean",
 		Leaves:     "an entry in extension_integrity.json and in projects.json, and the folders tmp/flame and history/flame, all in ~/.gemini",
-		Burden:     1_300,
+		Burden:     620,
 		ClientName: "gemini-cli-mcp-client", MarkerVariable: "GEMINI_CLI", Announces: true,
 		UnsetForAgents: []string{"GEMINI_CLI", "GEMINI_PROJECT_DIR", "GEMINI_SESSION_ID", "GEMINI_CWD", "GEMINI_PLANS_DIR"},
 		Settings:       []string{".gemini", "GEMINI.md"},

@@ -24,7 +24,7 @@ func facts() hosts.Host {
 		Name: Name, Title: "OpenCode", Program: Program,
 		Adds:           "one JavaScript file",
 		ManualSetup:    `"mcp": {"flame": {"type": "local", "command": ["flame", "serve"]}}   in opencode.json`,
-		Burden:         950,
+		Burden:         520,
 		MarkerVariable: "OPENCODE",
 		UnsetForAgents: []string{"OPENCODE", "OPENCODE_PID", "OPENCODE_CONFIG_CONTENT", "AGENT"},
 		Settings:       []string{"opencode.json", "opencode.jsonc", ".opencode"},
