@@ -119,26 +119,6 @@ func SaidInRemark(f Frame, answered string) string {
 		"  <note>The user said what follows in that frame. The work on it there is over; what it asks or forbids beyond that holds.</note>\n")
 }
 
-// maxFacts bounds the facts of a remark, in UTF-16 code units.
-const maxFacts = 60 * unitsPerToken
-
-// FactsRemark tells a conversation from which the work in a frame is left out as many of the facts of
-// that work as fit, the first ones first; empty without any. Every fact is data.
-func FactsRemark(f Frame, facts []string) string {
-	open, end := `<flame-facts frame="`+EscapeXML(OneLine(f.ID, 0))+`">`, "</flame-facts>"
-	text := ""
-	for _, fact := range facts {
-		longer := strings.TrimPrefix(text+"; "+EscapeXML(fact), "; ")
-		if units(longer) <= maxFacts {
-			text = longer
-		}
-	}
-	if text == "" {
-		return ""
-	}
-	return open + text + end
-}
-
 // remark returns an element about a frame.
 func remark(tag string, f *Frame, fields []field, body string) string {
 	e := newElement("", tag, f, append([]field{goalField(f)}, fields...))

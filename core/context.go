@@ -34,6 +34,7 @@ type ContextInput struct {
 	Planned     []Frame            // children planned, in order
 	Now         Millis             // newest UpdatedAt of the tree, so that the same tree gives the same text
 	Below       map[string][]Frame // frames that ended below the finished ones, by parent id
+	Facts       map[string]string  // of the work in finished frames, by id
 	Composed    map[string]string  // summaries for finished frames that have none, by id, without the decisions in Below
 	Unfinished  []Frame            // of ended sessions, offered to a new session; the first five are shown
 	Finished    EndedRoot          // offered to a new session too

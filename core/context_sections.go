@@ -141,7 +141,8 @@ func (c *composer) entry(f *candidate, told map[string]bool, quota int) element 
 			delete(told, decision)
 		}
 	}
-	c.fields = appendFrameFields(c.fields[:0], f.frame, own, bound, quota)
+	c.fields = append(appendFrameFields(c.fields[:0], f.frame, own, bound, quota),
+		field{tag: "facts", text: c.Facts[f.frame.ID], share: 0.3, mark: cutMark})
 	e := c.element("    ", "frame", f.frame, c.fields)
 	if summary := c.Composed[f.frame.ID]; finished && summary != "" && summary == f.frame.Summary {
 		e.fields[1].attrs = composedAttr

@@ -40,6 +40,9 @@ type HookState struct {
 // RecordTurn, by frame of a turn, is the host's id of the user's prompt that began it.
 const RecordTurn RecordKind[string] = "turn"
 
+// RecordFacts, by frame that ended, is what the work in it tells and its end does not say.
+const RecordFacts RecordKind[string] = "facts"
+
 // RecordPlan, by frame, is the plan that the user approved while a session worked in it.
 const RecordPlan RecordKind[Plan] = "approved_plan"
 

@@ -40,8 +40,8 @@ var (
 		`error(\[\w+\])?:|Error:|ERROR:|BUILD FAILED|X )|test result: FAILED|BUILD FAILURE`)
 )
 
-// command returns the command that the call runs; empty if it runs none.
-func (c Call) command() string {
+// Command returns the command that the call runs; empty if it runs none.
+func (c Call) Command() string {
 	switch strings.ToLower(c.Tool) {
 	case "bash", "shell", "exec", "terminal", "run", "powershell", "cmd", "exec_command", "run_shell_command", "local_shell":
 		return strings.TrimSpace(begin(c.Input, maxItem))
@@ -71,12 +71,12 @@ func (c Call) Moves() bool {
 		_, name, _ := strings.Cut(tool[strings.LastIndex(tool, "flame"):], "_")
 		return begins("moves", strings.Split(name, "_"))
 	}
-	return slices.ContainsFunc(programs(c.command()), func(words []string) bool { return words[0] == "flame" })
+	return slices.ContainsFunc(programs(c.Command()), func(words []string) bool { return words[0] == "flame" })
 }
 
 // checks reports whether the call runs a program that checks something.
 func (c Call) checks() bool {
-	return slices.ContainsFunc(programs(c.command()), func(words []string) bool {
+	return slices.ContainsFunc(programs(c.Command()), func(words []string) bool {
 		return begins("runners", words) || !c.OnlyReads() && script().MatchString(strings.Join(words, " "))
 	})
 }
@@ -99,7 +99,7 @@ func (c Call) passed() bool {
 // proves reports whether the call is a run of tests whose outcome nothing can hide: the tests are the last of commands
 // that all have to succeed, and some tests ran.
 func (c Call) proves() bool {
-	line := c.command()
+	line := c.Command()
 	if len(line) > maxProof || !c.checks() || !c.passed() || c.Exit == nil && c.Output == "" {
 		return false
 	}
@@ -118,7 +118,7 @@ func (c Call) OnlyReads() bool {
 	if strings.HasPrefix(tool, "flame_") || tool != "" && has("harmless", tool) {
 		return true
 	}
-	line := c.command()
+	line := c.Command()
 	if line == "" || len(line) > maxProof || strings.ContainsAny(strings.ReplaceAll(line, "&&", ""), "<>$`&") {
 		return false
 	}
@@ -141,7 +141,7 @@ const maxChecks = 5
 func Checks(calls []Call) string {
 	var lines, outcomes []string
 	for _, c := range slices.Backward(calls) {
-		line := core.OneLine(c.command(), maxItem/2)
+		line := core.OneLine(c.Command(), maxItem/2)
 		failed := !c.passed()
 		if line == "" || slices.Contains(lines, line) || !c.checks() && (!failed || c.Exit == nil) {
 			continue

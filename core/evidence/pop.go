@@ -70,9 +70,9 @@ func green(calls []Call, check func(Call) bool) bool {
 	if last < 0 {
 		return false
 	}
-	line := strings.TrimSpace(strings.TrimSuffix(calls[last].command(), "./..."))
+	line := strings.TrimSpace(strings.TrimSuffix(calls[last].Command(), "./..."))
 	return !slices.ContainsFunc(calls[:last], func(c Call) bool {
-		return c.checks() && !c.passed() && !strings.HasPrefix(c.command(), line)
+		return c.checks() && !c.passed() && !strings.HasPrefix(c.Command(), line)
 	})
 }
 

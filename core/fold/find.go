@@ -189,8 +189,8 @@ func (f *folding) note(s *stay, fold *Fold) {
 	if s.silent && f.answer(s) < 0 {
 		fold.Notes = append(fold.Notes, Note{Before: fold.Upto, Text: core.EndedRemark(f.frames[s.frame].Frame, f.within(s))})
 	}
-	if text := f.facts(s); text != "" && fold.Tokens >= leastFacts {
-		fold.Notes = append(fold.Notes, Note{Before: fold.Upto, Text: text})
+	if fold.Facts = f.facts(s); fold.Facts != "" && fold.Tokens >= leastFacts {
+		fold.Notes = append(fold.Notes, Note{Before: fold.Upto, Text: factsRemark(s.frame, fold.Facts)})
 	}
 }
 

@@ -98,6 +98,7 @@ type Fold struct {
 	Notes   []Note      `json:"notes,omitempty"`
 	Cuts    []Cut       `json:"calls,omitempty"` // of the pop that began the frame, which stays: its words, the frame's calls, its answer; stored as calls
 	Tokens  int         `json:"tokens"`          // estimated, of the messages left out
+	Facts   string      `json:"-"`               // of a new fold: see Work
 
 	Since    int `json:"since,omitempty"`    // number of the first request sent without the messages; 0 while requests have them
 	Requests int `json:"requests,omitempty"` // sent without the messages earlier, if requests had them again in between

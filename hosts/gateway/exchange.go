@@ -92,7 +92,7 @@ func (x *exchange) ask(r *http.Request, body []byte, whole bool) {
 	}
 	soon, cancel := context.WithTimeout(r.Context(), x.g.Patience)
 	defer cancel()
-	session, err := x.g.Project.GatewaySession(soon, x.g.Name)
+	session, err := GatewaySession(soon, x.g.Project, x.g.Name)
 	if err != nil {
 		x.g.Log.Warn("flame cannot find out which session sends a request", "error", err)
 	}

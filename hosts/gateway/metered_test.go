@@ -182,7 +182,7 @@ func TestASessionThatRequestsDoNotName(t *testing.T) {
 	assert.True(t, ask("main").Logged, "it is measured before a hook names its session")
 	hook := *p
 	hook.Gateway = "gateway-1"
-	require.NoError(t, hook.NoteBehind(t.Context(), project.Caller{Session: "s"}))
+	require.NoError(t, gateway.NoteBehind(t.Context(), &hook, project.Caller{Session: "s"}))
 	assert.True(t, ask("subagent").Logged)
 	assert.False(t, ask("auxiliary").Logged, "the host's log does not have it")
 }

@@ -301,3 +301,43 @@ func reportOf(batch []measurement) (r turns.Report) {
 	}
 	return r
 }
+
+// recordBehind, by gateway, is the session whose requests pass it.
+const recordBehind project.RecordKind[behind] = "behind"
+
+// A behind is a session behind a gateway.
+type behind struct {
+	Session string      `json:"session"`
+	At      core.Millis `json:"at"` // when a hook reported it
+}
+
+// behindFor is how long a gateway is remembered without a report, in ms.
+const behindFor = 7 * project.Day
+
+// NoteBehind records that the requests of the caller's session pass the gateway around this process, if
+// there is one: not every host's requests name their session.
+func NoteBehind(ctx context.Context, p *project.Project, by project.Caller) error {
+	if p.Gateway == "" || by.Parent != "" {
+		return nil
+	}
+	return p.Store.Run(ctx, func(tx project.Tx) error {
+		now := p.Now()
+		known, err := recordBehind.Find(tx, p.Gateway)
+		if err != nil || known.Session == by.Session && now-known.At < project.Day {
+			return err
+		}
+		if err := recordBehind.Forget(tx, func(b behind) bool { return b.At+behindFor < now }); err != nil {
+			return err
+		}
+		return recordBehind.Save(tx, p.Gateway, behind{Session: by.Session, At: now})
+	})
+}
+
+// GatewaySession returns the session whose requests pass a gateway now; empty if no hook has reported one.
+func GatewaySession(ctx context.Context, p *project.Project, gateway string) (session string, err error) {
+	if gateway == "" {
+		return "", nil
+	}
+	known, err := project.Read(ctx, p, func(tx project.Tx) (behind, error) { return recordBehind.Find(tx, gateway) })
+	return known.Session, err
+}

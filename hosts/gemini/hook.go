@@ -9,6 +9,7 @@ import (
 
 	"flame/core"
 	"flame/hosts"
+	"flame/hosts/gateway"
 	"flame/hosts/hooks"
 	"flame/project"
 	"flame/project/children"
@@ -90,13 +91,13 @@ type exchange struct {
 }
 
 func (x *exchange) sessionStarted() error {
-	return errors.Join(x.Project.NoteBehind(x.Ctx, x.SessionItself()), x.SessionStarted(maxInjected, ""))
+	return errors.Join(gateway.NoteBehind(x.Ctx, x.Project, x.SessionItself()), x.SessionStarted(maxInjected, ""))
 }
 
 // prompted handles a prompt. It has no id, so its time stands for that.
 func (x *exchange) prompted() error {
 	_, err := x.compacted()
-	if err := errors.Join(err, x.childrenLost(), x.Project.NoteBehind(x.Ctx, x.SessionItself())); err != nil {
+	if err := errors.Join(err, x.childrenLost(), gateway.NoteBehind(x.Ctx, x.Project, x.SessionItself())); err != nil {
 		return err
 	}
 	return x.HandlePrompt(turns.Prompt{ID: x.At, Text: logs.WithoutContext(x.Prompt), FromUser: true, MaxChars: maxInjected, Seen: x.seen(false)})

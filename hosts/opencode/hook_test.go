@@ -15,6 +15,7 @@ import (
 	"flame/core/op"
 	"flame/hosts/opencode"
 	"flame/project"
+	"flame/project/briefing"
 	"flame/project/children"
 	"flame/project/files"
 	"flame/project/stack"
@@ -141,6 +142,9 @@ func TestAFoldedFrameLeavesItsFactsAndTheUsersWords(t *testing.T) {
 	assert.Contains(t, answer.Before[0].Text, "never on a Friday")
 	const facts = "still fails: make (E44 closed); seen: shots/a.png; We keep UTC, as the crew needs it; The lock holds for 25 s"
 	assert.Equal(t, `<flame-facts frame="`+frame.ID+`">`+facts+"</flame-facts>", answer.Before[1].Text)
+	about, err := (&briefing.Contexts{Project: l.P}).Of(t.Context(), l.By(), "", 0)
+	require.NoError(t, err)
+	assert.Contains(t, about.Text, "<facts>"+facts+"</facts>", "contexts tell them, too")
 }
 
 func TestACompactionIsRequested(t *testing.T) {

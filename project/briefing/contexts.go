@@ -230,7 +230,9 @@ func surroundings(s *project.Op, frame core.Frame, t terms) (around core.Context
 	if around.Uncles, err = hides.visible(s, around.Uncles); err != nil {
 		return around, err
 	}
-	return around, errors.Join(project.TellBelow(s.Tx, &around), shortenTurns(s, around.Children, around.Siblings, around.Uncles))
+	finished := lo.Map(slices.Concat(around.Children, around.Siblings, around.Uncles), func(f core.Frame, _ int) string { return f.ID })
+	around.Facts, err = project.RecordFacts.At(s.Tx, finished)
+	return around, errors.Join(err, project.TellBelow(s.Tx, &around), shortenTurns(s, around.Children, around.Siblings, around.Uncles))
 }
 
 // turnLine limits the goal and the summary of a turn in contexts, in characters.

@@ -22,7 +22,8 @@ func (c *RequestLog) Count(s *project.Op, history []fold.Message, a fold.Edits) 
 	c.answers.Open, c.told = s.Project.Fold, true
 	for _, f := range c.begun {
 		told := map[string]any{"messages": len(f.Drop), "tokens": f.Tokens, "request": c.answers.Requests}
-		if err := s.Emit(core.FrameFolded, f.Frame, told); err != nil {
+		tell := func(facts *string) { *facts = cmp.Or(f.Facts, *facts) }
+		if err := errors.Join(s.Emit(core.FrameFolded, f.Frame, told), project.RecordFacts.Change(s.Tx, f.Frame, tell)); err != nil {
 			return err
 		}
 	}

@@ -117,7 +117,7 @@ func (t *taking) one(came merge.Doc) error {
 	case there:
 		delete(t.frames, d.ID)
 		t.changed++
-		return errors.Join(t.count(d.ID, known, known, false), t.tx.DeleteFrame(d.ID), files.Delete(t.tx, d.ID))
+		return errors.Join(t.count(d.ID, known, known, false), t.tx.DeleteFrame(d.ID), files.Delete(t.tx, d.ID), project.RecordFacts.Delete(t.tx, d.ID))
 	}
 	return t.count(d.ID, known, false, false)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"flame/core"
+	"flame/core/fold"
 	"flame/project"
 	"flame/project/files"
 )
@@ -81,6 +82,7 @@ type telling struct {
 	more     bool     // there is more than maxRead
 	old      []string // answers in the part that flame had to read again
 
+	work    []fold.Message
 	calls   []files.Call
 	begun   core.Millis // from the counting
 	patches int         // bytes of those in calls
@@ -116,7 +118,7 @@ func (c *counting) read(p *project.Project) (told telling) {
 	return told
 }
 
-// change adds the changes of files that one line of a log reports.
+// change adds the changes of files, and other work, that one line of a log reports.
 func (t *telling) change(m core.Message) {
 	since := t.next.Since
 	if since == t.next.From { // a supervisor counts earlier usage, but not earlier changes
@@ -124,6 +126,9 @@ func (t *telling) change(m core.Message) {
 	}
 	if m.Time < since {
 		return
+	}
+	if work, tells := fold.ReadEntry(m); tells {
+		t.work = append(t.work, work)
 	}
 	for _, call := range files.CallsOf(m) {
 		t.calls = append(t.calls, call)
@@ -223,7 +228,8 @@ func (c *counting) keep(s *project.Op, told telling) (more bool, err error) {
 // timeline from upto on.
 func (c *counting) save(s *project.Op, session core.Session, told telling, upto core.Millis) error {
 	err := errors.Join(
-		spend(s, session.ID, c.home, told.spent), files.Add(s, session.ID, c.home, told.calls), forgetWorked(s, session.ID, told.spent, upto),
+		spend(s, session.ID, c.home, told.spent), files.Add(s, session.ID, c.home, told.calls), c.noteWork(s, told.work),
+		forgetWorked(s, session.ID, told.spent, upto),
 	)
 	if err != nil {
 		return err
@@ -235,4 +241,35 @@ func (c *counting) save(s *project.Op, session core.Session, told telling, upto 
 		}
 	}
 	return project.RecordTranscript.Save(s.Tx, session.ID, told.next)
+}
+
+// recordWork, by session, is its work in the frames in which it worked last.
+const recordWork project.RecordKind[fold.SessionWork] = "work"
+
+// noteWork notes what a session did in which frame, and the facts of the frames that have ended.
+func (c *counting) noteWork(s *project.Op, entries []fold.Message) error {
+	worked, err := project.RecordWorked.Find(s.Tx, c.session.ID)
+	if err != nil {
+		return err
+	}
+	return errors.Join(recordWork.Change(s.Tx, c.session.ID, func(work *fold.SessionWork) {
+		for _, entry := range entries {
+			work.Add(worked.At(entry.Time, c.home), entry)
+		}
+		for i := range work.Frames {
+			err = errors.Join(err, noteFacts(s, &work.Frames[i]))
+		}
+	}), err)
+}
+
+func noteFacts(s *project.Op, work *fold.FrameWork) error {
+	frame, err := s.Tx.Frame(work.Frame)
+	if err != nil || !frame.Status.Ended() {
+		return project.IgnoreMissing(err)
+	}
+	_, turn, err := project.RecordTurn.Get(s.Tx, frame.ID)
+	if facts := work.Facts(frame, turn); err == nil && facts != work.Told { // else a fold may have told more
+		work.Told, err = facts, project.RecordFacts.Save(s.Tx, frame.ID, facts)
+	}
+	return err
 }

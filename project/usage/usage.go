@@ -218,8 +218,8 @@ func personOf(tx project.Tx, session string) (string, error) {
 // project and of its frames still include the session's requests.
 func Forget(tx project.Tx, session string) error {
 	return errors.Join(
-		project.RecordTranscript.Delete(tx, session), recordCounted.Delete(tx, session), tx.ClearDeadline(project.UsageDeadline, session),
-		recordJoined.Delete(tx, session), recordBySession.Delete(tx, session), recordSpent.Delete(tx, session), files.Forget(tx, session),
+		tx.ClearDeadline(project.UsageDeadline, session), recordCounted.Delete(tx, session), recordWork.Delete(tx, session), files.Forget(tx, session),
+		project.RecordTranscript.Delete(tx, session), recordJoined.Delete(tx, session), recordBySession.Delete(tx, session), recordSpent.Delete(tx, session),
 	)
 }
 

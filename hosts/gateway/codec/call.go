@@ -7,6 +7,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"flame/core"
+	"flame/core/evidence"
 	"flame/core/fold"
 	"flame/core/op"
 	"flame/hosts"
@@ -50,19 +51,9 @@ func Describe(f *fold.Message, calls []Call, w *hosts.GatewaySpec) {
 	}
 }
 
-// What hosts write about a command that failed: its status near an end of the output, and lines that
-// say nothing about why.
-var (
-	exitCode = core.Pattern(`(?i)(?:exit code:?|exited with code|exit status) ([1-9]\d*)`)
-	heading  = core.Pattern(`(?i)^(?:(?:error: )?exit code|wall time|output:|chunk id|process exited|original token count|command:|directory:|stderr:|\(none\))`)
-	blames   = core.Pattern(`(?i)error|fail|fatal|panic|exception|not found|cannot|denied|undefined|no such|unexpected`)
-)
-
 // Bounds of what is read of a call, in bytes.
 const (
-	maxCommand = 200  // of a command, and of a line that says why it failed
-	nearEnd    = 300  // of an output, where its status stands
-	maxReason  = 8000 // of an output that failed, at its two ends
+	maxCommand = 200  // of a command
 	maxReport  = 8000 // of a subagent's answer: its beginning
 )
 
@@ -75,7 +66,7 @@ func (c Call) did(f *fold.Message, w *hosts.GatewaySpec) {
 			line = c.Input.Get("cmd")
 		}
 		if text := strings.TrimSpace(line.Str); text != "" {
-			f.Commands = append(f.Commands, fold.Command{Line: core.Head(text, maxCommand), Why: c.why()})
+			f.Commands = append(f.Commands, fold.Command{Line: core.Head(text, maxCommand), Why: evidence.WhyFailed(c.Result.Said(), c.Result.Failed)})
 		}
 	case hosts.EffectEdit:
 		if file := cmp.Or(c.Input.Get("file_path").Str, c.Input.Get("notebook_path").Str); file != "" && !c.Result.Failed {
@@ -93,29 +84,6 @@ func (c Call) did(f *fold.Message, w *hosts.GatewaySpec) {
 			f.Results = append(f.Results, core.Head(report, maxReport))
 		}
 	}
-}
-
-// why returns the line that says why a command failed; empty if it did not.
-func (c Call) why() string {
-	text := c.Result.Said()
-	found := exitCode().FindString(text[:min(len(text), nearEnd)] + "\n" + text[max(0, len(text)-nearEnd):])
-	if !c.Result.Failed && found == "" {
-		return ""
-	}
-	if half := maxReason / 2; len(text) > maxReason {
-		text = strings.ToValidUTF8(text[:half]+"\n"+text[len(text)-half:], "")
-	}
-	last := ""
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line == "" || heading().MatchString(line) {
-			continue
-		}
-		if blames().MatchString(line) {
-			return core.Head(line, maxCommand)
-		}
-		last = line
-	}
-	return core.Head(cmp.Or(last, found, "failed"), maxCommand)
 }
 
 // dialog returns the user's words in the result of a call. The answer stays if others may be there.
