@@ -138,7 +138,7 @@ func TestTheBudgetOfATree(t *testing.T) {
 		says   string
 	}{
 		"in tokens":     {func(b *plan.TreeLimits) { b.Tokens = 500 }, "use 300; use 300; done", "have used their 500 tokens"},
-		"in US dollars": {func(b *plan.TreeLimits) { b.CostUSD = 0.5 }, "cost 0.75", "their budget of 0.50 USD"},
+		"in US dollars": {func(b *plan.TreeLimits) { b.CostUSD = 0.5 }, "cost 0.75", "their budget of $0.50"},
 	}
 	for name, tt := range tests {
 		t.Run(name+" forbids more agents once it is used", func(t *testing.T) {

@@ -126,7 +126,7 @@ func listProjects(ctx context.Context, a *app.App, at place.Place) error {
 	var b strings.Builder
 	now := core.MillisOf(time.Now())
 	for _, one := range listed {
-		fmt.Fprintf(&b, "%s\n  %s (%s), %s, used %s\n", one.Name, one.Root, one.State, render.Size(one.Bytes), render.When(one.LastUsed, now))
+		fmt.Fprintf(&b, "%s\n  %s (%s), %s, used %s\n", one.Name, one.Root, one.State, core.Size(one.Bytes), render.When(one.LastUsed, now))
 	}
 	return a.Answer(listed, cmp.Or(b.String(), "No project has data yet."), err)
 }
@@ -226,7 +226,7 @@ func pruneAgents(ctx context.Context, a *app.App, s *agents.Agents, age time.Dur
 	}
 	pruned, err := s.Prune(ctx, s.Project.Now()-core.Millis(age.Milliseconds()), look)
 	done := lo.Ternary(look, "to delete", "deleted")
-	size, count := render.Size(pruned.Bytes), render.Count(len(pruned.Agents), "agent")
+	size, count := core.Size(pruned.Bytes), render.Count(len(pruned.Agents), "agent")
 	text := fmt.Sprintf("%s of %s %s\n%s", size, count, done, strings.Join(pruned.Agents, "\n"))
 	if len(pruned.Kept) > 0 {
 		text += "\nkept, because they have changes that are in no patch:\n" + strings.Join(pruned.Kept, "\n")

@@ -41,16 +41,8 @@ func newEconomy(a *app.App) *cobra.Command {
 			return a.Answer(report, render.Economy(report, core.MillisOf(time.Now())), app.LogProblem(err, logs[0].Path, a.Hosts))
 		},
 	}
-	app.EnumFlag(cmd, &by, "by", "add up what was used by this", core.SumParts()...)
+	app.EnumFlag(cmd, &by, "by", "add up what was used by this", sumParts()...)
 	return cmd
-}
-
-// printSums prints what the sessions of logs used, by one of core.SumParts.
-func printSums(ctx context.Context, a *app.App, logs []transcripts.Log, by string) error {
-	var unread []string
-	sums, err := core.SumsOf(transcripts.Readable(ctx, &unread, logs...), by)
-	noteUnread(a, unread)
-	return a.Answer(sums, render.Sums(sums, by, a.Hosts, a.Out.Width()), err)
 }
 
 // noteUnread names logs that flame could not read.

@@ -174,6 +174,6 @@ func within[T any](patience time.Duration, thing string, read func() (T, error))
 		return r.value, r.err
 	case <-time.After(patience):
 		var none T
-		return none, fmt.Errorf("no %s came within %v", thing, patience)
+		return none, fmt.Errorf("no %s came within %s", thing, core.Span(patience.Milliseconds()))
 	}
 }

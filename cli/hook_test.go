@@ -26,7 +26,7 @@ func TestAHookThatCannotReadItsEventLogsWhy(t *testing.T) {
 		want  string
 	}{
 		"no event comes": {
-			func() (io.Reader, func() error) { in, out := io.Pipe(); return in, out.Close }, "hook claude-code", "no event came within 4s",
+			func() (io.Reader, func() error) { in, out := io.Pipe(); return in, out.Close }, "hook claude-code", "no event came within 4 s",
 		},
 		"the event is no document": {
 			func() (io.Reader, func() error) { return strings.NewReader("{\"a\": }"), nil }, "hook claude-code", "what came is no event",

@@ -275,7 +275,7 @@ func newStats(a *app.App) *cobra.Command {
 		Long: "Count the frames, sessions and agents of this project, and sum up their usage. With --by,\n" +
 			"read the hosts' logs of its sessions, as far as hosts keep them, and add up what they used.",
 	}
-	app.EnumFlag(cmd, &by, "by", "add up what was used by this", core.SumParts()...)
+	app.EnumFlag(cmd, &by, "by", "add up what was used by this", sumParts()...)
 	return a.NeedsAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
 		if by == "" {
 			stats, err := s.Stats(ctx)

@@ -104,7 +104,7 @@ func line(i board.Item, now core.Millis) string {
 	}
 	since := lo.Ternary(i.At > 0, render.Ago(now, i.At), "")
 	if i.Sign == "live" {
-		since = render.Span(i.Took(now))
+		since = core.Span(i.Took(now))
 	}
 	notes := lo.Compact([]string{i.Who, since, lo.Ternary(i.Conflict != "", "`flame agents review`", "")})
 	return text + " (" + strings.Join(notes, ", ") + ")"

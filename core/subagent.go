@@ -168,11 +168,3 @@ func (s SubagentStats) TitlePatterns(patterns []string) (proposed []TitlePattern
 func (s SubagentStats) Undecided() int {
 	return max(0, s.TotalDetected-s.FramesCreated-s.SkippedByHeuristics)
 }
-
-// Percent returns part of whole in percent, and 0 if whole is 0.
-func Percent(part, whole int) float64 {
-	if whole == 0 {
-		return 0
-	}
-	return 100 * float64(part) / float64(whole)
-}

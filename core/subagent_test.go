@@ -32,12 +32,6 @@ func TestPatternsThatCannotBeUsedAreTold(t *testing.T) {
 	require.NoError(t, core.CheckPattern("^review"))
 }
 
-func TestPercentOfNothingIsZero(t *testing.T) {
-	t.Parallel()
-	assert.InDelta(t, 40, core.Percent(2, 5), 0)
-	assert.Zero(t, core.Percent(2, 0))
-}
-
 func TestDefaultSubagentConfigsShareNothing(t *testing.T) {
 	t.Parallel()
 	core.DefaultSubagentConfig().SubagentPatterns[0] = "changed"

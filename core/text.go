@@ -3,7 +3,6 @@ package core
 import (
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -351,16 +350,4 @@ func Wrap(text string, width int) (lines []string) {
 		end()
 	}
 	return lines
-}
-
-// Amount returns a number of a unit in three digits: 950 B, 12.3 kB, 4.56 MB; without a unit 950, 12.3 k.
-func Amount(n int64, unit string) string {
-	x, larger := float64(n), ""
-	for _, prefix := range "kMGTPE" {
-		if x < 999.5 {
-			break
-		}
-		x, larger = x/1000, string(prefix)
-	}
-	return strings.TrimSuffix(strconv.FormatFloat(x, 'g', 3, 64)+" "+larger+unit, " ")
 }

@@ -151,7 +151,7 @@ func TestAProgramThatFailsOrHangsIsTold(t *testing.T) {
 	for says, run := range map[string]func(context.Context) (string, error){
 		"cannot read the answer of codex mcp list": func(context.Context) (string, error) { return "", nil },
 		"no server of that name":                   func(context.Context) (string, error) { return "", errors.New("no server of that name") },
-		"codex mcp list gave no answer within 20s": func(ctx context.Context) (string, error) {
+		"codex mcp list gave no answer within 20 s": func(ctx context.Context) (string, error) {
 			<-ctx.Done()
 			return "", ctx.Err()
 		},

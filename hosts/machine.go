@@ -99,7 +99,8 @@ func (p Program) Ask(ctx context.Context, answer any, args ...string) error {
 	out, err := p.Machine.Run(ctx, p.Machine.ProjectDir, p.Path, args...)
 	switch {
 	case ctx.Err() != nil:
-		return core.Unavailablef(err, "%s gave no answer within %v", p.Line(args...), maxAnswer).WithHint("try it in a terminal: it may wait for something")
+		return core.Unavailablef(err, "%s gave no answer within %s", p.Line(args...), core.Span(maxAnswer.Milliseconds())).
+			WithHint("try it in a terminal: it may wait for something")
 	case err != nil:
 		return core.Unavailablef(err, "%s", core.OneLine(err.Error(), maxWords)).WithHint("try %s in a terminal", p.Line(args...))
 	}

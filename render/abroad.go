@@ -21,7 +21,7 @@ func AgentsAbroad(all []remote.Agent, now core.Millis, width int) string {
 		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", a.ID, a.Machine, a.State, core.OneLine(a.Type, 30),
 			When(a.Asked, now), costOf(a.Used.CostUSD), Ago(now, a.Heard), Short(a.Description)))
 	}
-	return table(width, rows)
+	return Table(width, rows)
 }
 
 // AgentsElsewhere lists the agents of other machines that match a filter, for models; empty if

@@ -43,9 +43,9 @@ const maxSilence = core.Millis(10_000)
 // AgentLine returns the progress of an agent at a time.
 func AgentLine(run record.Agent, now core.Millis) string {
 	p := run.Progress
-	line := fmt.Sprintf("%s: %s, %s, %s", answerOf(run).Head(), Count(p.ToolCalls, "tool call"), Tokens(p.Tokens()), Took(run, now))
+	line := fmt.Sprintf("%s: %s, %s, %s", answerOf(run).Head(), Count(p.ToolCalls, "tool call"), core.Tokens(p.Tokens()), Took(run, now))
 	if p.Cost() > 0 {
-		line += ", " + Money(p.Cost())
+		line += ", " + core.Money(p.Cost())
 	}
 	if run.State.Ended() {
 		if run.Outcome != nil && len(run.Outcome.Refused) > 0 {
@@ -57,7 +57,7 @@ func AgentLine(run record.Agent, now core.Millis) string {
 		line += ", last " + p.LastTool
 	}
 	if silent := now - p.LastLine; p.LastLine > 0 && silent > maxSilence {
-		line += ", silent for " + Span(silent)
+		line += ", silent for " + core.Span(silent)
 	}
 	return line
 }
@@ -68,7 +68,7 @@ func Took(run record.Agent, now core.Millis) string {
 	if !run.State.Ended() {
 		end = now
 	}
-	return Span(max(end, run.Progress.LastLine, run.CreatedAt) - run.CreatedAt)
+	return core.Span(max(end, run.Progress.LastLine, run.CreatedAt) - run.CreatedAt)
 }
 
 // Spawned returns the answer to a spawn.
@@ -161,14 +161,14 @@ func limitsText(l supervise.Limits) string {
 		time time.Duration
 	}{{"in total", l.Wall}, {"without a sign of life", l.Idle}} {
 		if clock.time > 0 {
-			parts = append(parts, Span(clock.time.Milliseconds())+" "+clock.name)
+			parts = append(parts, core.Span(clock.time.Milliseconds())+" "+clock.name)
 		}
 	}
 	if l.Tokens > 0 {
-		parts = append(parts, Tokens(l.Tokens))
+		parts = append(parts, core.Tokens(l.Tokens))
 	}
 	if l.CostUSD > 0 {
-		parts = append(parts, Money(l.CostUSD))
+		parts = append(parts, core.Money(l.CostUSD))
 	}
 	return cmp.Or(strings.Join(parts, ", "), "none")
 }
@@ -198,11 +198,11 @@ func Work(r record.Result, offset, most int) string {
 	b.WriteString(Field("Changes that flame could not read", r.Unread))
 	b.WriteString(Bullets("Files changed:", r.Files) + Bullets("Artifacts:", r.Artifacts) + Bullets("Decisions:", r.Decisions))
 	if r.Confidence != nil {
-		fmt.Fprintf(&b, "Confidence: %.2f\n", *r.Confidence)
+		fmt.Fprintf(&b, "Confidence: %v\n", *r.Confidence)
 	}
 	fmt.Fprintf(&b, "Usage: %s, %s", Usage(r.Usage), Count(r.Progress.Attempt, "retry"))
 	if r.Thinking > 0 {
-		fmt.Fprintf(&b, "; about %s out were reasoning", Tokens(r.Thinking))
+		fmt.Fprintf(&b, "; about %s out were reasoning", core.Tokens(r.Thinking))
 	}
 	b.WriteByte('\n')
 	if r.Partial && r.State != core.AgentCompleted {
@@ -279,7 +279,7 @@ func AgentsTable(all []record.Agent, which string, now core.Millis, width int) s
 		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s", run.ID, StateWord(run), core.OneLine(run.Type, 30),
 			When(run.CreatedAt, now), Took(run, now), costOf(run.Progress.Cost()), Short(run.Description)))
 	}
-	return table(width, rows)
+	return Table(width, rows)
 }
 
 // costOf returns the cost of an agent in a table, or a dash if it is not known.
@@ -287,5 +287,5 @@ func costOf(usd float64) string {
 	if usd == 0 {
 		return "-"
 	}
-	return Money(usd)
+	return core.Money(usd)
 }

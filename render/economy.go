@@ -10,7 +10,6 @@ import (
 
 	"flame/config/env"
 	"flame/core"
-	"flame/hosts"
 	"flame/transcripts/economy"
 )
 
@@ -32,12 +31,13 @@ var kinds = []struct {
 func Economy(r economy.Report, now core.Millis) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s in %s, %s to %s: %s sent, %s written, %s", Count(r.Requests, "request"), Count(r.Talks, "conversation"),
-		When(r.From, now), When(r.To, now), Tokens(r.Sent), Amount(r.Written), Cost(core.Usage{TokensIn: r.Sent, CostUSD: r.CostUSD, Unpriced: r.Unpriced}))
-	fmt.Fprintf(&b, "\nlargest request: %s; %s\n\nWhere they went\n", Tokens(r.Largest), Count(r.Compactions, "compaction"))
+		When(r.From, now), When(r.To, now), core.Tokens(r.Sent), core.Amount(r.Written),
+		core.Cost(core.Usage{TokensIn: r.Sent, CostUSD: r.CostUSD, Unpriced: r.Unpriced}))
+	fmt.Fprintf(&b, "\nlargest request: %s; %s\n\nWhere they went\n", core.Tokens(r.Largest), Count(r.Compactions, "compaction"))
 	rows := []string{}
 	row := func(name string, sent int64) {
 		if sent > 0 {
-			rows = append(rows, fmt.Sprintf("  %s\t%s\t%s", name, Amount(sent), portion(sent, r.Sent)))
+			rows = append(rows, fmt.Sprintf("  %s\t%s\t%s", name, core.Amount(sent), core.Percent(sent, r.Sent)))
 		}
 	}
 	for _, k := range kinds {
@@ -50,33 +50,14 @@ func Economy(r economy.Report, now core.Millis) string {
 	}
 	row("of the outputs: sent after their last use", r.Unused)
 	row("of the outputs: sent after the same call was made again", r.Again)
-	b.WriteString(table(0, rows))
+	b.WriteString(Table(0, rows))
 	if len(r.Top) > 0 {
 		b.WriteString("\nThe outputs that cost most\n")
-		b.WriteString(table(0, lo.Map(r.Top, func(o economy.Output, _ int) string {
-			return fmt.Sprintf("  %s\t%s in %s\t%s %s", Amount(o.Sent), Amount(o.Tokens), Count(o.Requests, "request"), oneWord(o.Tool), Short(o.Of))
+		b.WriteString(Table(0, lo.Map(r.Top, func(o economy.Output, _ int) string {
+			return fmt.Sprintf("  %s\t%s in %s\t%s %s", core.Amount(o.Sent), core.Amount(o.Tokens), Count(o.Requests, "request"), oneWord(o.Tool), Short(o.Of))
 		})))
 	}
 	return strings.Join(append([]string{b.String() + "\n" + strings.TrimSuffix(folded(r)+advice(r), "\n")}, r.Unread...), "\nnot read: ") + "\n"
-}
-
-// Sums lists what answers used, by one of core.SumParts, and in all.
-func Sums(sums []core.Sum, by string, known hosts.Registry, width int) string {
-	rows, all := []string{strings.ToUpper(by) + "\tANSWERS\tIN\tOUT\tCACHE READ\tWRITTEN\tCOST"}, core.Sum{Of: "in all"}
-	row := func(name string, s core.Sum) {
-		rows = append(rows, strings.TrimSuffix(strings.Join([]string{name, Amount(s.Answers), Amount(s.TokensIn), Amount(s.TokensOut),
-			Amount(s.CacheRead), Amount(s.CacheWritten), Cost(s.Usage), core.OneLine(s.Asked, 60)}, "\t"), "\t"))
-	}
-	for _, s := range sums {
-		name := cmp.Or(core.OneLine(s.Of, 60), "not known")
-		if by == "host" {
-			name = known.Title(s.Of)
-		}
-		row(name, s)
-		all.Answers, all.Usage = all.Answers+s.Answers, all.Usage.Add(s.Usage)
-	}
-	row(all.Of, all)
-	return table(width, rows)
 }
 
 // folded says what folding would have changed.
@@ -87,10 +68,10 @@ func folded(r economy.Report) string {
 		return "Folding: no prompt with much work was two prompts behind, so there was nothing to fold.\n"
 	case f.LeftOut == 0:
 		return fmt.Sprintf("Folding the work of earlier prompts (%s) would have left out less than the %s that flame itself adds.\n",
-			Count(f.Frames, "prompt"), Tokens(f.Own))
+			Count(f.Frames, "prompt"), core.Tokens(f.Own))
 	}
-	return fmt.Sprintf("Folding the work of earlier prompts (%s): %s sent instead of %s, %.1fx less; flame's own part in it %s; largest request %s\n",
-		Count(f.Frames, "prompt"), Tokens(f.Sent), Amount(r.Sent), float64(r.Sent)/float64(f.Sent), Amount(f.Own), Amount(f.Largest))
+	return fmt.Sprintf("Folding the work of earlier prompts (%s): %s sent instead of %s, %s; flame's own part in it %s; largest request %s\n",
+		Count(f.Frames, "prompt"), core.Tokens(f.Sent), core.Amount(r.Sent), core.Less(float64(r.Sent)/float64(f.Sent)), core.Amount(f.Own), core.Amount(f.Largest))
 }
 
 // An advised says what to do when a part of all tokens is at least so large.
@@ -131,11 +112,9 @@ func advice(r economy.Report) string {
 	}
 	slices.SortStableFunc(useful, func(a, b advised) int { return cmp.Compare(b.part(r), a.part(r)) })
 	return "\nWhat to do\n" + strings.Join(lo.Map(useful, func(a advised, _ int) string {
-		return fmt.Sprintf("- %s (%s of all tokens)\n", a.text, portion(a.part(r), r.Sent))
+		return fmt.Sprintf("- %s (%s of all tokens)\n", a.text, core.Percent(a.part(r), r.Sent))
 	}), "")
 }
-
-func portion(part, all int64) string { return fmt.Sprintf("%.0f %%", 100*float64(part)/float64(all)) }
 
 // oneWord cuts a name that a log gives to the length of a name.
 func oneWord(name string) string { return core.OneLine(name, 40) }

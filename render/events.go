@@ -70,9 +70,9 @@ var eventTexts = sync.OnceValue(func() map[string]happening {
 
 // eventForms are the forms of fields that are numbers.
 var eventForms = map[string]func(n float64) string{
-	"messages": func(n float64) string { return Count(int64(n), "message") }, "cost": Money,
-	"tokens": func(n float64) string { return Tokens(int64(n)) + ", estimated" }, "out": func(n float64) string { return Tokens(int64(n)) + " out" },
-	"first": func(n float64) string { return Span(int64(n)) + " to the first token" },
+	"messages": func(n float64) string { return Count(int64(n), "message") }, "cost": core.Money,
+	"tokens": func(n float64) string { return core.Tokens(int64(n)) + ", estimated" }, "out": func(n float64) string { return core.Tokens(int64(n)) + " out" },
+	"first": func(n float64) string { return core.Span(int64(n)) + " to the first token" },
 }
 
 // eventSigns precede the values of fields that need one.

@@ -138,7 +138,7 @@ func Details(d view.Details, now core.Millis) string {
 	b.WriteString(usageLine("Used in it, without its children", f.Usage))
 	if d.Folded != nil {
 		fmt.Fprintf(&b, "Folded: %s, about %s, left out of %s\n", Count(d.Folded.Messages, "message"),
-			Tokens(d.Folded.Tokens), Count(d.Folded.Requests, "request"))
+			core.Tokens(d.Folded.Tokens), Count(d.Folded.Requests, "request"))
 	}
 	plan := ""
 	if d.Plan != "" {
@@ -157,12 +157,13 @@ func usageLine(what string, u core.Usage) string {
 
 // Usage returns the usage of some work.
 func Usage(u core.Usage) string {
-	return tokensOf(u) + ", " + Count(u.ToolCalls, "tool call") + ", " + Cost(u)
+	return tokensOf(u) + ", " + Count(u.ToolCalls, "tool call") + ", " + core.Cost(u)
 }
 
 // tokensOf returns the tokens of some work, by kind.
 func tokensOf(u core.Usage) string {
-	return fmt.Sprintf("%s in, %s out, %s cache read, %s cache written", Tokens(u.TokensIn), Amount(u.TokensOut), Amount(u.CacheRead), Amount(u.CacheWritten))
+	return fmt.Sprintf("%s in, %s out, %s cache read, %s cache written",
+		core.Tokens(u.TokensIn), core.Amount(u.TokensOut), core.Amount(u.CacheRead), core.Amount(u.CacheWritten))
 }
 
 // Found lists the results of a search.
@@ -258,11 +259,11 @@ func ShortUsage(u core.Usage) string {
 	if tokens == 0 {
 		return ""
 	}
-	used := Tokens(tokens)
+	used := core.Tokens(tokens)
 	if u.CostUSD == 0 { // the model's price is not known
 		return fmt.Sprintf(" (%s)", used)
 	}
-	return fmt.Sprintf(" (%s, %s)", used, Cost(u))
+	return fmt.Sprintf(" (%s, %s)", used, core.Cost(u))
 }
 
 // FoundShort lists the results of a search, each frame with its summary.

@@ -29,7 +29,7 @@ func Glance(g agents.StatusSummary) string {
 		after += " · " + Count(g.Agents, "agent")
 	}
 	if cost := g.Cost; cost.USD > 0 {
-		after += " · " + Money(cost.USD)
+		after += " · " + core.Money(cost.USD)
 		if !cost.Whole {
 			after += "+"
 		}

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"math"
 	"testing"
 	"time"
 
@@ -18,26 +17,6 @@ func TestCountsAreInWords(t *testing.T) {
 	assert.Equal(t, "1 tool call", Count(1, "tool call"))
 	assert.Equal(t, "0 retries", Count(0, "retry"))
 	assert.Equal(t, "2 entries", Count(int64(2), "entry"))
-}
-
-func TestAmountsHaveOneForm(t *testing.T) {
-	t.Parallel()
-	for usd, want := range map[float64]string{0: "$0", 0.0001: "<$0.01", 0.01: "$0.01", 0.5413: "$0.54", 1234.5: "$1234.50"} {
-		assert.Equal(t, want, Money(usd))
-	}
-	for n, want := range map[int64]string{
-		0: "0 tokens", 1: "1 token", 999: "999 tokens", 1000: "1 k tokens", 19_123: "19.1 k tokens", 569_999: "570 k tokens",
-		999_499: "999 k tokens", 999_500: "1 M tokens", 4_561_000: "4.56 M tokens", math.MaxInt64: "9.22 E tokens",
-	} {
-		assert.Equal(t, want, Tokens(n))
-	}
-	assert.Equal(t, []string{"950 B", "12.3 kB", "2 MB"}, []string{Size(950), Size(12_345), Size(2e6)})
-	for ms, want := range map[int64]string{
-		0: "0 ms", 250: "250 ms", 1_500: "1.5 s", 9_949: "9.9 s", 9_960: "10 s", 59_600: "1 m", 130_000: "2 m 10 s",
-		10_800_000: "3 h", 10_830_000: "3 h", 12_060_000: "3 h 21 m", 90_000_000: "1 d 1 h", 86_400_000_000: "1000 d",
-	} {
-		assert.Equal(t, want, Span(ms))
-	}
 }
 
 func TestTimesAreAsShortAsTheReaderNeeds(t *testing.T) {
@@ -156,16 +135,4 @@ func TestAResultWithAnErrorDoesNotMentionMissingText(t *testing.T) {
 	told := Result(failed, 0, 0, 0)
 	assert.Contains(t, told, "Error: no such model\n")
 	assert.NotContains(t, told, "no text")
-}
-
-func TestACostOfWhichAPartIsNotKnownSaysSo(t *testing.T) {
-	t.Parallel()
-	for want, u := range map[string]core.Usage{
-		"$0":             {},
-		"$1.00":          {TokensIn: 1, CostUSD: 1},
-		"cost not known": {TokensIn: 7, Unpriced: 7},
-		"at least $1.00": core.Usage{TokensIn: 1, CostUSD: 1}.Add(core.Usage{TokensIn: 7, Unpriced: 7}),
-	} {
-		assert.Equal(t, want, Cost(u))
-	}
 }

@@ -51,11 +51,11 @@ func counted(numbers map[string]int, states ...core.SessionState) string {
 // Requests counts requests to models, and the tokens of their messages; instructions and tools, which
 // no folding makes smaller, are not known here.
 func Requests(m fold.Meter) string {
-	text := fmt.Sprintf("%d, about %s of messages sent", m.Requests, Tokens(m.Sent))
+	text := fmt.Sprintf("%d, about %s of messages sent", m.Requests, core.Tokens(m.Sent))
 	if m.LeftOut <= 0 {
 		return text
 	}
-	return text + fmt.Sprintf(", about %s left out: %.1fx less of them", Amount(m.LeftOut), m.Less())
+	return text + fmt.Sprintf(", about %s left out: %s of them", core.Amount(m.LeftOut), core.Less(m.Less()))
 }
 
 // Subagents counts the outcomes of hosts' native subagents.
@@ -72,10 +72,10 @@ func Metered(t usage.Totals) string {
 		text += fmt.Sprintf(", %d failed", t.Failed)
 	}
 	if t.Begun > 0 {
-		text += fmt.Sprintf(", first token after %s (at most %s)", Span(t.FirstMean()), Span(t.FirstMax))
+		text += fmt.Sprintf(", first token after %s (at most %s)", core.Span(t.FirstMean()), core.Span(t.FirstMax))
 	}
 	if u := t.Usage; u != (core.Usage{}) {
-		text += ", " + tokensOf(u) + ", " + Cost(u)
+		text += ", " + tokensOf(u) + ", " + core.Cost(u)
 	}
 	return text + spared(t)
 }
@@ -85,8 +85,8 @@ func spared(t usage.Totals) string {
 	if t.BytesSaved() <= 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %s of %s left out: %.1fx less", Size(t.BytesSaved()), Size(t.BytesReceived),
-		float64(t.BytesReceived)/float64(max(1, t.BytesForwarded)))
+	return fmt.Sprintf(", %s of %s left out: %s", core.Size(t.BytesSaved()), core.Size(t.BytesReceived),
+		core.Less(float64(t.BytesReceived)/float64(max(1, t.BytesForwarded))))
 }
 
 // MeteredLine is Metered for requests of all classes; empty without any.
@@ -104,5 +104,5 @@ func shortMetered(all []usage.ClassTotals) string {
 	if sum.Requests == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (gateway: %s, %s%s)", Count(sum.Requests, "request"), Cost(sum.Usage), spared(sum))
+	return fmt.Sprintf(" (gateway: %s, %s%s)", Count(sum.Requests, "request"), core.Cost(sum.Usage), spared(sum))
 }

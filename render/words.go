@@ -71,42 +71,6 @@ func Count[N int | int64](n N, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// Cost returns what some work cost: the least it can have cost, if the price of a part is not known.
-func Cost(u core.Usage) string {
-	switch known := Money(u.CostUSD); {
-	case u.Unpriced > 0 && u.CostUSD >= leastMoney:
-		return "at least " + known
-	case u.CostUSD == 0 && u.Tokens() > 0, u.Unpriced > 0:
-		return "cost not known"
-	default:
-		return known
-	}
-}
-
-const leastMoney = 0.01 // the least that is shown as an amount, in US dollars
-
-// Money returns an amount of US dollars for people: $0.54, <$0.01.
-func Money(usd float64) string {
-	switch {
-	case usd == 0:
-		return "$0"
-	case usd < leastMoney:
-		return "<$0.01"
-	}
-	return fmt.Sprintf("$%.2f", usd)
-}
-
-// Tokens returns a number of tokens for people: 1 token, 570 k tokens.
-func Tokens[N int | int64](n N) string {
-	if n == 1 {
-		return "1 token"
-	}
-	return Amount(n) + " tokens"
-}
-
-// Amount returns a number for people, in three digits: 950, 12.3 k, 4.56 M.
-func Amount[N int | int64](n N) string { return core.Amount(int64(n), "") }
-
 // maxShort is how much of a frame's text fits in a line of a terminal, in characters.
 const maxShort = 100
 
@@ -123,37 +87,12 @@ func ShortFrames(frames []core.Frame) string {
 	return strings.Join(lo.Map(frames, func(f core.Frame, _ int) string { return ShortFrame(f) }), "\n")
 }
 
-// Size returns a number of bytes for people.
-func Size(bytes int64) string { return core.Amount(bytes, "B") }
-
-// Span returns how long something takes, in ms, for people: 250 ms, 1.5 s, 2 m 10 s, 3 h.
-func Span[N int | int64 | core.Millis](ms N) string {
-	switch {
-	case ms < 1000:
-		return fmt.Sprintf("%d ms", ms)
-	case ms < 9950:
-		return strconv.FormatFloat(float64(ms)/1000, 'g', 2, 64) + " s"
-	}
-	units, seconds := []string{"d", "h", "m", "s"}, (int64(ms)+500)/1000
-	for i, size := range []int64{86_400, 3600, 60, 1} {
-		if seconds < size {
-			continue
-		}
-		text := fmt.Sprintf("%d %s", seconds/size, units[i])
-		if rest := seconds % size * []int64{24, 60, 60, 1}[i] / size; rest > 0 {
-			text += fmt.Sprintf(" %d %s", rest, units[i+1])
-		}
-		return text
-	}
-	return "0 s"
-}
-
 // Ago returns how long ago something was.
-func Ago(now, then core.Millis) string { return Span(max(0, now-then)) + " ago" }
+func Ago(now, then core.Millis) string { return core.Span(max(0, now-then)) + " ago" }
 
-// table aligns rows of cells, separated by tabs, for a terminal of that width; 0 is no
+// Table aligns rows of cells, separated by tabs, for a terminal of that width; 0 is no
 // limit.
-func table(width int, rows []string) string {
+func Table(width int, rows []string) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, strings.Join(rows, "\n"))

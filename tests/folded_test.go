@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"flame/core"
 	"flame/hosts"
 	"flame/hosts/opencode"
 	"flame/project"
-	"flame/render"
 )
 
 // A conversation is one of OpenCode's, as flame.js reports it, with the sizes of its requests.
@@ -102,7 +102,7 @@ func TestTheSavingsOfFoldingAreTheSameEverywhere(t *testing.T) {
 	require.Equal(t, 5*5_100+2*5_100, c.leftOut)
 	less := float64(c.sent+c.leftOut) / float64(c.sent)
 	said := fmt.Sprintf("%d, about %s of messages sent, about %s left out: %.1fx less of them\n",
-		c.requests, render.Tokens(c.sent), render.Amount(c.leftOut), less)
+		c.requests, core.Tokens(c.sent), core.Amount(c.leftOut), less)
 
 	type meter struct {
 		Host                 string

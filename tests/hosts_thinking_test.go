@@ -149,7 +149,7 @@ func TestOpenCodeTrimsOutputsThatCanBeReadAgain(t *testing.T) {
 	u.env = append(u.env, "FLAME_TRIM=old")
 	u.must(u.flame, "setup", openCode)
 	judge := u.bound()
-	line := regexp.MustCompile(`\[about \d+ tokens left out by flame: [^\]]*; flame_recall with call "([^"]+)" shows them\]`)
+	line := regexp.MustCompile(`\[about [\d.]+(?: k)? tokens left out by flame: [^\]]*; flame_recall with call "([^"]+)" shows them\]`)
 	turns := []model.Turn{calls("flame_push", map[string]any{"goal": "a long piece"}), long("THE-FIRST"), long("THE-SECOND")}
 	for i := range 8 {
 		turns = append(turns, output(fmt.Sprint("NEXT-", i)))

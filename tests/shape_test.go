@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -176,5 +177,39 @@ func TestShapeOfUsesBetweenFiles(t *testing.T) {
 		}
 		assert.LessOrEqual(t, 100*len(back), upwardsShare*len(all),
 			"%s: %d of %d uses run back up: %s", pkg.path, len(back), len(all), strings.Join(names, ", "))
+	}
+}
+
+// figures are the files in which figures get the form that people read; the others have exact times, in documents
+// that are read later, and days as keys.
+var figures = []string{
+	"core/amounts.go", "render/words.go", "agents/converge/render.go", "cli/sums.go", "core/summaries/compaction.go", "transcripts/markdown.go",
+}
+
+// figure is a figure that a text writes by itself.
+var figure = regexp.MustCompile(`%\.\d+f|\$%|%d (k|M|tokens|s|min|hours|days)\b`)
+
+// formatters give a duration or a time another form.
+var formatters = []string{"(time.Duration).String", "(time.Duration).Round", "(time.Time).Format"}
+
+// TestShapeOfFigures finds texts that write figures, durations and times in a form of their own.
+func TestShapeOfFigures(t *testing.T) {
+	for _, pkg := range productCode(t) {
+		for _, file := range pkg.files {
+			name := strings.TrimPrefix(pkg.path+"/"+pkg.file(file.Pos()), "/")
+			if slices.Contains(figures, name) {
+				continue
+			}
+			for n := range ast.Preorder(file) {
+				line := pkg.fset.Position(n.Pos()).Line
+				switch n := n.(type) {
+				case *ast.BasicLit:
+					assert.False(t, n.Kind == token.STRING && figure.MatchString(n.Value), "%s:%d: %s", name, line, n.Value)
+				case *ast.Ident:
+					f, _ := pkg.info.Uses[n].(*types.Func)
+					assert.False(t, f != nil && slices.Contains(formatters, f.FullName()), "%s:%d: %v", name, line, f)
+				}
+			}
+		}
 	}
 }

@@ -36,8 +36,8 @@ type adviceError string
 
 func (e adviceError) Error() string { return string(e) }
 
-// seconds returns ms, followed by the same in seconds.
-func seconds(ms int64) string { return fmt.Sprintf("%d ms (%.1f s)", ms, float64(ms)/1000) }
+// exactly returns a setting in ms, as it is set and as people say it.
+func exactly(ms int64) string { return fmt.Sprintf("%d ms (%s)", ms, core.Span(ms)) }
 
 func onOff(on bool) string {
 	if on {

@@ -201,7 +201,7 @@ func TestASpawnMayWait(t *testing.T) {
 	t.Parallel()
 	d := delegate(t)
 	_, text := d.spawn("all of it\nConfidence: 0.8", `, "background": false`)
-	for _, says := range []string{"(completed)", "Ended: done", "Files changed:\n- login.go", "Confidence: 0.80", "Usage: 10 tokens in, 5 out",
+	for _, says := range []string{"(completed)", "Ended: done", "Files changed:\n- login.go", "Confidence: 0.8", "Usage: 10 tokens in, 5 out",
 		"1 tool call, cost not known, 0 retries", "\nall of it\n"} {
 		assert.Contains(t, text, says)
 	}

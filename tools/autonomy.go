@@ -72,7 +72,7 @@ func countsText(s core.AutonomyStats) string {
 	text := fmt.Sprintf("Suggestions: %d (%d push, %d pop); acted on %d, ignored %d",
 		s.TotalSuggestions, s.PushSuggestions, s.PopSuggestions, s.ActedUpon, s.Ignored)
 	if s.TotalSuggestions > 0 {
-		text += fmt.Sprintf(", action rate %.1f %%", core.Percent(s.ActedUpon, s.TotalSuggestions))
+		text += fmt.Sprintf(", action rate %s", core.Percent(s.ActedUpon, s.TotalSuggestions))
 	}
 	return fmt.Sprintf("%s\nAuto actions: %d pushes, %d pops; last reset: %s\n", text, s.AutoPushes, s.AutoPops, orNever(s.LastReset))
 }

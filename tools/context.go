@@ -61,7 +61,7 @@ func (d contextDoor) info(ctx context.Context, by project.Caller, in frameArgs) 
 	}
 	fmt.Fprintf(&b, "Truncated: %s\n", yesNo(meta.WasTruncated))
 	b.WriteString(render.Field("Shortened", strings.Join(meta.Cut, ", ")))
-	fmt.Fprintf(&b, "Cache: hit %s, kept %.0f s, %s\n", yesNo(made.CacheHit), cache.TTL.Seconds(), render.Count(cache.Entries, "entry"))
+	fmt.Fprintf(&b, "Cache: hit %s, kept %s, %s\n", yesNo(made.CacheHit), core.Span(cache.TTL.Milliseconds()), render.Count(cache.Entries, "entry"))
 	return b.String() + setBy(budgetVariables), nil
 }
 
@@ -120,7 +120,7 @@ func (d contextDoor) preview(ctx context.Context, by project.Caller, in previewA
 		shown, hidden = string(runes[:limit]), len(runes)-limit
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s, %s\n", made.Frame.ID, render.Count(len(utf16.Encode([]rune(made.Text))), "character"), render.Tokens(made.Meta.TotalTokens))
+	fmt.Fprintf(&b, "%s: %s, %s\n", made.Frame.ID, render.Count(len(utf16.Encode([]rune(made.Text))), "character"), core.Tokens(made.Meta.TotalTokens))
 	b.WriteString(render.Field("Shortened", strings.Join(made.Meta.Cut, ", ")))
 	b.WriteString("```xml\n" + shown + "\n```\n")
 	if hidden > 0 {

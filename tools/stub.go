@@ -118,6 +118,6 @@ func pendingText(popped stack.Popped) string {
 	b.WriteString(render.Field("Your text, which will precede the generated one", core.OneLine(pending.Summary, maxWhole)))
 	fmt.Fprintf(&b, "It ends once the summary is there: pass it to %s, or let the host compact this conversation. "+
 		"Without one within %s it ends with your text; %s without generateSummary ends it now.",
-		op.Summarize, render.Span(pending.Due-pending.RequestedAt), op.Pop)
+		op.Summarize, core.Span(pending.Due-pending.RequestedAt), op.Pop)
 	return strings.TrimSuffix(b.String()+"\n"+notNext(popped), "\n")
 }

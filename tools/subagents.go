@@ -53,9 +53,9 @@ func (d subagentDoor) config(ctx context.Context, by project.Caller, in subagent
 		return "", err
 	}
 	from := sourcesOf(now.Changed, d.p.Subagents, core.DefaultSubagentConfig())
-	text := updatedLine(now.Updated) + from.line("enabled", yesNo(now.Enabled)) + from.line("minDuration", seconds(now.MinDuration)) +
+	text := updatedLine(now.Updated) + from.line("enabled", yesNo(now.Enabled)) + from.line("minDuration", exactly(now.MinDuration)) +
 		from.line("minMessageCount", fmt.Sprint(now.MinMessageCount)) + from.line("autoCompleteOnIdle", yesNo(now.AutoCompleteOnIdle)) +
-		from.line("idleCompletionDelay", seconds(now.IdleCompletionDelay)) + from.line("injectParentContext", yesNo(now.InjectParentContext)) +
+		from.line("idleCompletionDelay", exactly(now.IdleCompletionDelay)) + from.line("injectParentContext", yesNo(now.InjectParentContext)) +
 		from.line("propagateSummaries", yesNo(now.PropagateSummaries)) + from.line("subagentPatterns", "")
 	for i, pattern := range now.SubagentPatterns {
 		text += fmt.Sprintf("  %d. %s\n", i+1, pattern)
@@ -78,8 +78,8 @@ func (d subagentDoor) stats(ctx context.Context, by project.Caller, in statsArgs
 	var b strings.Builder
 	fmt.Fprintf(&b, "Subagents: %s, active %d\n", render.Subagents(s), active)
 	if s.TotalDetected > 0 {
-		fmt.Fprintf(&b, "Rates: frames %.1f %%, skipped %.1f %% of those detected; auto-completed %.1f %%, manually completed %.1f %%, "+
-			"ended by their host %.1f %% of the frames\n",
+		fmt.Fprintf(&b, "Rates: frames %s, skipped %s of those detected; auto-completed %s, manually completed %s, "+
+			"ended by their host %s of the frames\n",
 			core.Percent(s.FramesCreated, s.TotalDetected), core.Percent(s.SkippedByHeuristics, s.TotalDetected),
 			core.Percent(s.AutoCompleted, s.FramesCreated), core.Percent(s.ManuallyCompleted, s.FramesCreated), core.Percent(s.EndedByHost, s.FramesCreated))
 	}

@@ -41,7 +41,7 @@ func (d summaryDoor) summarize(ctx context.Context, by project.Caller, in summar
 	}
 	f := done.Frame
 	if done.Stored {
-		return fmt.Sprintf("%s (%s) has its summary, %s.", f.ID, f.Status, render.Tokens(core.EstimateTokens(f.Summary))), nil
+		return fmt.Sprintf("%s (%s) has its summary, %s.", f.ID, f.Status, core.Tokens(core.EstimateTokens(f.Summary))), nil
 	}
 	var b strings.Builder
 	b.WriteString(render.Frame(f) + "\n" + render.Field("Note", in.Note))

@@ -327,7 +327,7 @@ func TestSettingsSayWhereTheyComeFromAndWhetherTheyChanged(t *testing.T) {
 	const updated = "Settings updated"
 	text := play(t, p, []call{{"s", "flame_autonomy_config", `{}`}, {"s", "flame_subagent_config", `{"removePattern": "unknown"}`}})
 	for _, line := range []string{
-		"pushThreshold: 65 (environment)", "popThreshold: 80 (default)", "minDuration: 30000 ms (30.0 s) (environment)", "enabled: yes (default)",
+		"pushThreshold: 65 (environment)", "popThreshold: 80 (default)", "minDuration: 30000 ms (30 s) (environment)", "enabled: yes (default)",
 	} {
 		assert.Contains(t, text, line)
 	}

@@ -111,13 +111,13 @@ func (r Report) entry(row board.Row) string {
 		facts = append(facts, escaped("@"+row.Machine))
 	}
 	if row.From != 0 {
-		facts = append(facts, render.Span(row.Took(r.Now)))
+		facts = append(facts, core.Span(row.Took(r.Now)))
 	}
 	if row.Total.CostUSD > 0 {
-		facts = append(facts, render.Cost(row.Total))
+		facts = append(facts, core.Cost(row.Total))
 	}
 	if n := row.Total.Tokens(); n > 0 {
-		facts = append(facts, render.Tokens(n))
+		facts = append(facts, core.Tokens(n))
 	}
 	facts = append(facts, "`"+strings.ReplaceAll(core.OneLine(row.ID, 0), "`", "")+"`")
 	return fmt.Sprintf("- %s **%s** (%s)\n", outline.Icon(row.Status), escaped(cmp.Or(row.Goal, row.ID)), strings.Join(facts, ", "))

@@ -82,14 +82,10 @@ func (n Node) line() string {
 		parts = append(parts, n.status())
 	}
 	if tokens := n.Usage.Tokens(); tokens > 0 {
-		parts = append(parts, fmt.Sprintf("%d tokens", tokens))
+		parts = append(parts, core.Tokens(tokens))
 	}
 	if n.Usage.CostUSD > 0 {
-		least := ""
-		if n.Usage.Unpriced > 0 {
-			least = "at least "
-		}
-		parts = append(parts, fmt.Sprintf("%s$%.4f", least, n.Usage.CostUSD))
+		parts = append(parts, core.Cost(n.Usage))
 	}
 	switch {
 	case n.Unparented && n.Parent != "":

@@ -55,9 +55,9 @@ func (b TreeLimits) refuse(run, parent record.Agent, t record.Tree) error {
 func (b TreeLimits) UsedUp(t record.Tree) error {
 	switch {
 	case b.Tokens > 0 && t.Tokens >= b.Tokens:
-		return core.Invalidf("the agents below this session have used their %d tokens", b.Tokens).WithHint(env.AgentBudgetTokens + " sets the number")
+		return core.Invalidf("the agents below this session have used their %s", core.Tokens(b.Tokens)).WithHint(env.AgentBudgetTokens + " sets the number")
 	case b.CostUSD > 0 && t.CostUSD >= b.CostUSD:
-		return core.Invalidf("the agents below this session have used their budget of %.2f USD", b.CostUSD).WithHint(env.AgentBudgetUSD + " sets it")
+		return core.Invalidf("the agents below this session have used their budget of %s", core.Money(b.CostUSD)).WithHint(env.AgentBudgetUSD + " sets it")
 	}
 	return nil
 }

@@ -116,7 +116,7 @@ func (s *Supervisor) work(ctx context.Context) stop {
 func (s *Supervisor) pause(ctx context.Context, after stop) stop {
 	wait := delay(s.Pace.Retry, s.account.Attempt, after.failure, time.Now())
 	if l := s.Job.Limits; l.Wall > 0 && wait > s.left(l) {
-		after.reason = fmt.Sprintf("%s; the next attempt would be in %s, beyond the time left", after.reason, wait.Round(time.Second))
+		after.reason = fmt.Sprintf("%s; the next attempt would be in %s, beyond the time left", after.reason, core.Span(wait.Milliseconds()))
 		return after
 	}
 	s.account.Attempt++

@@ -110,11 +110,11 @@ func (w *watch) check() stop {
 	case rests:
 		return stop{state: core.AgentCompleted, reason: "the host did not exit by itself"}
 	case !a.known && l.Start > 0 && time.Since(w.begun) > l.Start:
-		return timeout("no line came within " + l.Start.String())
+		return timeout("no line came within " + core.Span(l.Start.Milliseconds()))
 	case a.known && l.Idle > 0 && silent > l.Idle:
-		return timeout("nothing came for " + l.Idle.String())
+		return timeout("nothing came for " + core.Span(l.Idle.Milliseconds()))
 	case l.Wall > 0 && s.left(l) <= 0:
-		return timeout("it took over " + l.Wall.String())
+		return timeout("it took over " + core.Span(l.Wall.Milliseconds()))
 	case w.s.Job.Fatal != "" && strings.Contains(w.s.complaints(), w.s.Job.Fatal):
 		return stop{state: core.AgentError, reason: "the host does not enforce the agent's limits", failure: w.s.Job.Fatal, fatal: true}
 	case l.Output > 0 && s.printed() > l.Output:

@@ -8,6 +8,7 @@ import (
 
 	"flame/agents/graph"
 	"flame/cli/app"
+	"flame/core"
 	"flame/render"
 )
 
@@ -47,7 +48,7 @@ func remarksOn(t graph.LogGraph) string {
 		text += "total: " + render.Usage(all) + "\n"
 	}
 	if untold > 0 {
-		text += "of that, used by agents whose share these logs do not show: " + render.Money(untold) + "\n"
+		text += "of that, used by agents whose share these logs do not show: " + core.Money(untold) + "\n"
 	}
 	if t.Unknown > 0 {
 		text += fmt.Sprintf("entries of unknown kinds: %d of %d\n", t.Unknown, t.Messages)

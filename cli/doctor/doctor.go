@@ -203,7 +203,7 @@ const muchRoom = 1 << 30
 func (c *checkup) room() {
 	s := agents.Agents{Setup: plan.Setup{Data: c.at.Data.Path}}
 	if used := s.DiskUse(); used >= muchRoom {
-		c.note("`flame prune --agents` deletes the output of those that ended over 30 days ago", "the output of agents takes %s", render.Size(used))
+		c.note("`flame prune --agents` deletes the output of those that ended over 30 days ago", "the output of agents takes %s", core.Size(used))
 	}
 }
 

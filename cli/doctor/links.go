@@ -124,7 +124,7 @@ func (c *checkup) try(ctx context.Context, h hosts.Host, kind, line string, run 
 		c.broken("run `flame setup "+h.Name+"` to install the program again", "%s: the %s it starts, %s, does not work: %v", h.Title, kind, line, err)
 		return
 	}
-	c.ok("%s: %s %s %s", h.Title, line, did, render.Span(time.Since(started).Milliseconds()))
+	c.ok("%s: %s %s %s", h.Title, line, did, core.Span(time.Since(started).Milliseconds()))
 }
 
 // tryServer starts the server and lists its tools, as the host does first.
@@ -263,7 +263,7 @@ func (c *checkup) reaches(ctx context.Context) bool {
 		c.hubProblem("the hub: ", err)
 		return false
 	}
-	c.ok("the hub answers in %v; nats-server %s", look.Latency.Round(10*time.Microsecond), look.Server)
+	c.ok("the hub answers in %s; nats-server %s", core.Span(max(1, look.Latency.Milliseconds())), look.Server)
 	return true
 }
 

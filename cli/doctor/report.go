@@ -113,7 +113,7 @@ func (r Report) String() string {
 		fmt.Fprintf(&b, "%s %s\n", render.Count(r.Frames[status], "frame"), status)
 	}
 	for _, end := range slices.Sorted(maps.Keys(r.Sizes)) {
-		fmt.Fprintf(&b, "data *%s %s\n", end, render.Size(r.Sizes[end]))
+		fmt.Fprintf(&b, "data *%s %s\n", end, core.Size(r.Sizes[end]))
 	}
 	fmt.Fprintf(&b, "\n%s```\n", render.Findings(r.Findings, true))
 	return b.String()

@@ -93,7 +93,7 @@ func TestTrim(t *testing.T) {
 			var cut []string
 			for _, c := range fold.Trim(reading(tt.History), tt.Known, tt.Which, fold.Terms{Cold: tt.Cold}) {
 				cut = append(cut, c.Call)
-				require.Regexp(t, `^\[about \d+ tokens left out by flame: .*; flame_recall with call "\d+" shows them\]$`, c.Text)
+				require.Regexp(t, `^\[about [\d.]+( k)? tokens left out by flame: .*; flame_recall with call "\d+" shows them\]$`, c.Text)
 			}
 			assert.Equal(t, tt.Cut, strings.Join(cut, " "))
 		})

@@ -79,5 +79,5 @@ func inPlace(c Call, again bool) string {
 	if again {
 		why = "a later equal call repeats it"
 	}
-	return fmt.Sprintf("[about %d tokens left out by flame: %s; %s with call %q shows them]", c.Tokens, why, string(op.Recall), c.ID)
+	return fmt.Sprintf("[about %s left out by flame: %s; %s with call %q shows them]", core.Tokens(c.Tokens), why, string(op.Recall), c.ID)
 }

@@ -153,7 +153,7 @@ func (r *running) start(ctx context.Context) error {
 	}
 	if free, known := r.Folder.free(); known && free < l.Space {
 		r.Say(fmt.Sprintf("the disk of %s has %s free, and each project may use %s (--space): once the disk is full, all projects stop",
-			r.Folder.Path, core.Amount(free, "B"), core.Amount(l.Space, "B")))
+			r.Folder.Path, core.Size(free), core.Size(l.Space)))
 	}
 	if r.conf, err = r.text(l); err != nil {
 		return err
@@ -180,7 +180,8 @@ func (r *running) connect(ctx context.Context) (*nats.Conn, error) {
 			return nil, core.Unavailablef(err, "another server answers at %s", r.Listen).WithHint("end it, or name another address with --listen")
 		}
 		if time.Now().After(deadline) {
-			return nil, core.Unavailablef(err, "the server did not answer for %v: %v", startTime, err).WithHint("its log: %s", r.Folder.file(logName))
+			return nil, core.Unavailablef(err, "the server did not answer for %s: %v", core.Span(startTime.Milliseconds()), err).
+				WithHint("its log: %s", r.Folder.file(logName))
 		}
 		select {
 		case <-ctx.Done():

@@ -14,7 +14,6 @@ import (
 	"flame/agents/converge"
 	"flame/core"
 	"flame/project"
-	"flame/render"
 )
 
 // A Today says how a project stands: what a person who comes back to it asks first. The page begins with
@@ -145,7 +144,7 @@ func disagreements(waiting []Conflict) []Item {
 func trouble(a Agent, now core.Millis) (sign, why string) {
 	switch {
 	case a.Budget >= lowBudget:
-		return "budget", fmt.Sprintf("It has used %.0f %% of its budget", a.Budget*100)
+		return "budget", "It has used " + core.Percent(a.Budget, 1) + " of its budget"
 	case a.State == core.AgentActive && a.Last > 0 && now-a.Last >= silentFrom:
 		return "silent", "It has been silent"
 	}
@@ -241,11 +240,11 @@ func (b *Board) spent(now core.Millis) string {
 	var parts []string
 	for i, name := range []string{"today", "yesterday"} {
 		if days[i] != (core.Usage{}) {
-			parts = append(parts, render.Cost(days[i])+" "+name)
+			parts = append(parts, core.Cost(days[i])+" "+name)
 		}
 	}
 	if b.folded.LeftOut > 0 {
-		parts = append(parts, fmt.Sprintf("folding left %s out, %.1f× less", render.Tokens(b.folded.LeftOut), b.folded.Less()))
+		parts = append(parts, fmt.Sprintf("folding left %s out, %s", core.Tokens(b.folded.LeftOut), core.Less(b.folded.Less())))
 	}
 	return strings.Join(parts, " · ")
 }

@@ -161,7 +161,7 @@ func describe(ctx context.Context, f *File, patience time.Duration, look RowChec
 	defer cancel()
 	findings, err := inspect(limited, f.Path, c, version, look)
 	if limited.Err() != nil && ctx.Err() == nil {
-		return []core.Finding{{What: fmt.Sprintf("%s could not be read to its end within %v", f.Path, patience), Broken: true,
+		return []core.Finding{{What: fmt.Sprintf("%s could not be read to its end within %s", f.Path, core.Span(patience.Milliseconds())), Broken: true,
 			Hint: "unless the disk is just slow, the file is damaged: " + fmt.Sprintf(repair, f.Path)}}, nil
 	}
 	return findings, err
@@ -193,7 +193,7 @@ func inspect(ctx context.Context, path string, c *Conn, version int, look RowChe
 		state = "can be read"
 	}
 	all := core.Finding{What: fmt.Sprintf("%s %s: version %d, frames: %d, events: %d, %s and %s of log",
-		path, state, version, census.Frames, census.Events, core.Amount(Size(path), "B"), core.Amount(Size(path+"-wal"), "B"))}
+		path, state, version, census.Frames, census.Events, core.Size(Size(path)), core.Size(Size(path+"-wal")))}
 	return append([]core.Finding{all}, findings...), err
 }
 
@@ -240,7 +240,7 @@ func checkBackups(dir string) []core.Finding {
 	for _, entry := range entries {
 		if strings.HasPrefix(entry.Name(), Name+BeforeMigration) {
 			path := filepath.Join(dir, entry.Name())
-			what := fmt.Sprintf("%s (%s) is a copy from before a migration", path, core.Amount(Size(path), "B"))
+			what := fmt.Sprintf("%s (%s) is a copy from before a migration", path, core.Size(Size(path)))
 			findings = append(findings, core.Finding{What: what, Hint: "remove it when you no longer need it"})
 		}
 	}

@@ -2,12 +2,17 @@ package web
 
 import (
 	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
-// The page's own modules, in the browser: the language of the filter, and thousands of random trees laid out.
+// The page's own modules, in the browser: the language of the filter, thousands of random trees laid out, and
+// figures in the form that flame's texts have.
 var (
 	//go:embed testdata/filter.js
 	filterTables string
@@ -17,7 +22,15 @@ var (
 
 func TestTheModulesKeepTheirPromises(t *testing.T) {
 	_, _, s, tb := harvest(t)
-	for i, table := range []string{filterTables, layoutProperties} {
+	amounts, err := os.ReadFile(filepath.Join("..", "..", "core", "testdata", "amounts.json"))
+	require.NoError(t, err)
+	forms := fmt.Sprintf(`(async () => {
+  const { amount, money, less, duration, percent } = await import("./words.js");
+  const forms = { amount, money, less, span: duration, percent };
+  return Object.entries(%s).flatMap(([name, rows]) => 
+    rows.filter(([n, text]) => forms[name](n) !== text).map(([n, text]) => `+"`${name}: ${forms[name](n)}, not ${text}`"+`));
+})()`, amounts)
+	for i, table := range []string{filterTables, layoutProperties, forms} {
 		tb.fresh(s)
 		assert.Empty(t, eval[[]string](tb, table), i)
 	}

@@ -1,6 +1,6 @@
 // Questions before something is done, and lists that open above the page.
 
-import { h, amount, moment, plural } from "./words.js";
+import { h, amount, less, moment, plural } from "./words.js";
 
 // open shows a dialog; what ends it, takes it out of the page.
 function open(title, ...content) {
@@ -122,7 +122,7 @@ export async function economy(ask, titles) {
   const e = await ask("economy");
   open("What folding saved",
     h("p", {}, e.folds ? "What was done in finished frames is left out of later requests to the model." : "Folding is off (FLAME_FOLD)."),
-    e.requests.length ? table(["host", "requests", "tokens of messages", "left out", "times less of them"], e.requests.map((r) => [titles[r.host] || r.host, amount(r.count), amount(r.sent), amount(r.leftOut), r.timesLess ? r.timesLess.toFixed(1) + "×" : ""])) : h("p", { class: "note" }, "No requests have been seen yet: flame claude, or OpenCode, lets flame see them."),
+    e.requests.length ? table(["host", "requests", "tokens of messages", "left out", "by folding"], e.requests.map((r) => [titles[r.host] || r.host, amount(r.count), amount(r.sent), amount(r.leftOut), r.timesLess ? less(r.timesLess) : ""])) : h("p", { class: "note" }, "No requests have been seen yet: flame claude, or OpenCode, lets flame see them."),
     e.frames.length ? table(["folded frame", "tokens", "requests without it", "tokens saved"], e.frames.slice(0, 100).map((f) => [f.goal || f.id, amount(f.tokens), amount(f.requests), amount(f.leftOut)])) : null);
 }
 

@@ -1,7 +1,7 @@
 // The filter: one text with words to search for, and terms such as status:failed that say
 // which frames are wanted. The field in the head and the address share it.
 
-import { statusNames, tokensOf, costOf } from "./words.js";
+import { statusNames, tokensOf, costOf, plural } from "./words.js";
 
 const spans = { m: 60000, h: 3600000, d: 86400000, w: 604800000 };
 
@@ -159,5 +159,5 @@ export function offersOf(text, caret, model) {
 function choicesOf(key, model) {
   if (key.examples) return key.examples.map((value) => [value, key.what]);
   const counts = [...countsOf(model, key.nameOf)].sort(([x, m], [y, n]) => n - m || (x < y ? -1 : 1));
-  return counts.map(([value, n]) => [value, `${n} ${n === 1 ? "frame" : "frames"}`]);
+  return counts.map(([value, n]) => [value, plural(n, "frame")]);
 }

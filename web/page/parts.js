@@ -1,7 +1,7 @@
 // What the details of a frame consist of. Each part is made of what the details know, and
 // what is in a fold is made of what they know when it is opened.
 
-import { h, when, duration, tookOf, amount, cost, listed, costOf, money, moment, tokensOf, plural, whoOf } from "./words.js";
+import { h, when, duration, tookOf, amount, cost, listed, costOf, money, moment, tokensOf, percent, plural, whoOf } from "./words.js";
 import { icon, mark, sign, signOf, namesOf } from "./icons.js";
 import { menuOf } from "./head.js";
 import { isRunning } from "./model.js";
@@ -53,7 +53,7 @@ function goal(d, f) {
   const text = (frame && frame.goal) || f.goal || f.id;
   const folds = text.length > longGoal && !d.wants.goal;
   return d.kept("goal", () => h("div", { class: folds ? "title folds" : "title" }, h("h2", { dir: "auto" }, folds ? text.slice(0, longGoal) + "…" : text),
-    folds ? h("button", { type: "button", class: "more", "data-key": "whole goal", onclick: () => d.want("goal", 1) }, `All ${text.length.toLocaleString("en-US")} letters`) : null), text, folds);
+    folds ? h("button", { type: "button", class: "more", "data-key": "whole goal", onclick: () => d.want("goal", 1) }, `All ${amount(text.length)} letters`) : null), text, folds);
 }
 
 // state says in a line how it stands.
@@ -77,7 +77,7 @@ function figures(d, f) {
   const all = [
     ["Cost", listed(f.total) && cost(f.total), own(costOf, cost)], ["Tokens", tokensOf(f.total) ? amount(tokensOf(f.total)) : "", own(tokensOf, (u) => amount(tokensOf(u))), parts],
     ["Time", f.from ? duration(tookOf(f, d.now)) : ""], ["Rounds", told && told.total ? String(told.total) : ""], ["Calls", f.total.toolCalls ? amount(f.total.toolCalls) : ""],
-    ["Left out by folding", left ? amount(left) : "", left ? "of each request since" : ""], ["Budget", agent && agent.budget ? `${Math.round(agent.budget * 100)} %` : ""],
+    ["Left out by folding", left ? amount(left) : "", left ? "of each request since" : ""], ["Budget", agent && agent.budget ? percent(agent.budget) : ""],
   ].filter(([, value]) => value);
   return all.length ? d.kept("figures", () => h("dl", { class: "figs" }, all.map(([what, value, note, title]) => h("div", { title }, h("dt", {}, what), h("dd", {}, value, note ? h("small", {}, note) : ""))))) : null;
 }
@@ -162,7 +162,7 @@ function facts(d, f) {
   const jumped = f.from && f.until && f.until < f.from ? "it ends before it begins: a clock jumped" : f.from > d.now + 60000 ? "it begins in the future: a clock jumped" : "";
   return h("dl", { class: "facts" },
     line("frame", h("code", {}, f.id)), line("times", jumped && h("span", { class: "wrong" }, jumped)), line("no work since", f.still && !f.until ? moment(f.still, d.now) : ""), line("models", models.join(", ")), line("machine", f.machine),
-    line("session", f.session ? h("code", {}, f.session) : ""), line("confidence", frame && frame.confidence !== undefined ? Math.round(frame.confidence * 100) + " %" : ""),
+    line("session", f.session ? h("code", {}, f.session) : ""), line("confidence", frame && frame.confidence !== undefined ? percent(frame.confidence) : ""),
     line("agent", agent.native ? "" : agent.id), line("state", agent.state ? agent.state + (agent.reason ? ": " + agent.reason : "") : ""), line("mode", agent.mode), line("tools", toolsOf(run)), line("limits", limitsOf(run)),
     line("turns", agent.turns), line("retries", agent.retries), line("last tool", agent.state && isRunning(agent) ? agent.tool : ""));
 }
@@ -170,7 +170,7 @@ function facts(d, f) {
 // limits tell what an agent may come to before it is stopped.
 const limits = {
   startNs: (ns) => `${duration(ns / 1e6)} to its first line`, idleNs: (ns) => `${duration(ns / 1e6)} without a line`, wallNs: (ns) => `${duration(ns / 1e6)} in all`,
-  tokens: (n) => `${amount(n)} tokens`, costUSD: money, retries: (n) => `${n} ${n === 1 ? "retry" : "retries"}`,
+  tokens: (n) => `${amount(n)} tokens`, costUSD: money, retries: (n) => plural(n, "retry"),
   sameCalls: (n) => `${plural(n, "equal call")} in a row`, stale: (n) => `${plural(n, "answer")} without news`, output: (n) => `${amount(n)} bytes of output`,
 };
 

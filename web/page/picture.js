@@ -140,7 +140,7 @@ export class Picture {
     const conflict = f && this.model.conflicted && this.model.conflicted.has(f.id);
     const size = room < 16 ? 0 : room < 40 ? 1 : room < 150 ? 2 : 3;
     const key = [f && f.id, f && f.goal, name, fades, size, text, bad, conflict, f && f.host, f && f.id === this.view.sel].join("\u0001");
-    const part = (pixels) => `${((100 * pixels) / this.width).toFixed(3)}%`; // so that paper of another width shows the same
+    const part = (pixels) => `${Math.round((100000 * pixels) / this.width) / 1000}%`; // so that paper of another width shows the same
     el.style.cssText = `left:${part(x)};width:${part(room)};top:${row * pitch}px`;
     if (el.key === key) return;
     el.key = key;

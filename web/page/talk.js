@@ -1,7 +1,7 @@
 // The log of a frame as a conversation: a line for each round, and what was said and done in
 // a round once it is opened. All of it is text that others wrote.
 
-import { h, moment, when, plural } from "./words.js";
+import { h, amount, moment, when, plural } from "./words.js";
 import { icon } from "./icons.js";
 
 // known returns what the server told about the frame of details, if it did.
@@ -114,7 +114,7 @@ function whole(d, n, p, [i, j]) {
   const text = isProse ? h("p", { class: "text", dir: "auto" }, linked(p.text || "")) : h("pre", { dir: "auto", tabindex: 0 }, p.text || "");
   if (!p.length) return text;
   const key = `part ${n} ${i} ${j}`;
-  const size = p.length.toLocaleString();
+  const size = amount(p.length);
   return h("div", {}, text, d.asked[key]
     ? h("p", { class: "note" }, known(d, key) ? `This is the begin of ${size} characters.` : "…", wrong(d, key))
     : h("button", { type: "button", "data-key": key, onclick: () => d.part(n, i, j) }, `Show all ${size} characters`));

@@ -8,11 +8,13 @@ const units = [[86400000, "d"], [3600000, "h"], [60000, "m"], [1000, "s"]];
 
 // duration tells a time in ms in at most two units.
 export function duration(ms) {
-  if (!(ms >= 1000)) return "<1 s";
-  const i = units.findIndex(([size]) => ms >= size);
+  if (!(ms >= 1000)) return `${Math.floor(ms) || 0} ms`;
+  if (ms < 9950) return `${Number((ms / 1000).toPrecision(2))} s`;
+  const whole = Math.round(ms / 1000) * 1000;
+  const i = units.findIndex(([size]) => whole >= size);
   const [size, name] = units[i];
-  const rest = i + 1 < units.length ? Math.floor((ms % size) / units[i + 1][0]) : 0;
-  return `${Math.floor(ms / size)} ${name}${rest ? ` ${rest} ${units[i + 1][1]}` : ""}`;
+  const rest = i + 1 < units.length ? Math.floor((whole % size) / units[i + 1][0]) : 0;
+  return `${Math.floor(whole / size)} ${name}${rest ? ` ${rest} ${units[i + 1][1]}` : ""}`;
 }
 
 // minutes tells a time in whole minutes at least, so that it changes once a minute.
@@ -27,6 +29,11 @@ export function amount(n) {
   }
   return Number(x.toPrecision(3)) + larger;
 }
+
+// percent tells a part of 1, and less how many times smaller something became.
+export function percent(part) { return Math.round(part * 1000) / 10 + " %"; }
+
+export function less(times) { return times.toFixed(1) + "x less"; }
 
 // money tells US dollars.
 export function money(usd) { return !usd ? "$0" : usd < 0.01 ? "<$0.01" : "$" + usd.toFixed(2); }
@@ -89,7 +96,7 @@ export function dayOf(t) { return day.format(dateOf(t)); }
 
 export function isDay(t, other) { return dateOf(t).toDateString() === dateOf(other).toDateString(); }
 
-export function plural(n, thing) { return `${n} ${thing}${n === 1 ? "" : "s"}`; }
+export function plural(n, thing) { return n === 1 ? "1 " + thing : `${n} ${thing.replace(/ry$/, "rie")}s`; }
 
 // h makes an element. Texts become text nodes, whatever they hold.
 export function h(tag, props, ...children) {
