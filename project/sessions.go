@@ -117,13 +117,15 @@ func (p *HookState) close(gone Process) {
 func (p *HookState) GoesOn(s *Op) bool {
 	here := s.Project.announcer()
 	p.close(here)
-	if s.Project.Gone == nil {
-		return false
-	}
-	for p.Process != (Process{}) && s.Project.Gone(p.Process) {
+	for p.Process != (Process{}) && !p.Lives(s) {
 		p.close(p.Process)
 	}
 	return p.Process != (Process{})
+}
+
+// Lives reports whether the process that reported last has not ended, as far as is known.
+func (p *HookState) Lives(s *Op) bool {
+	return p.Process != (Process{}) && s.Project.Gone != nil && !s.Project.Gone(p.Process)
 }
 
 // LivesElsewhere reports whether a session lives in a process of its host that has not ended, as far

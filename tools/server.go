@@ -117,7 +117,7 @@ func (s *Server) noteServed(by project.Caller) {
 	s.served[by.Session] = by
 }
 
-// EndServed ends every session that called. It is for a server whose only
+// EndServed ends every session that called, unless it goes on. It is for a server whose only
 // client, the host that started it, is gone: a killed host does not report the end of its
 // sessions.
 func (s *Server) EndServed(ctx context.Context) {
@@ -139,7 +139,7 @@ func (s *Server) Watch(ctx context.Context, tick <-chan time.Time) {
 }
 
 func (s *Server) end(ctx context.Context, by project.Caller) {
-	if err := children.EndSession(ctx, s.project, by); err != nil {
+	if err := children.EndServed(ctx, s.project, by); err != nil {
 		s.log.Warn("flame could not record the end of a session", "session", by.Session, "error", err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 func TestAnEndEndsWhatItsOwnProcessHolds(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		steps string // a, b: a prompt in that window; A, B: a start there; x, y: the end of it; w: that of all; k: the second is killed
+		steps string // a, b: a prompt in that window; A, B: a start there; x, y: the end of it; w: that of all; s: of its server; k, l: the 2nd, the 1st is killed
 		over  bool
 	}{
 		"one window":                        {"ax", true},
@@ -30,6 +30,9 @@ func TestAnEndEndsWhatItsOwnProcessHolds(t *testing.T) {
 		"resumed, and at work":              {"axBb", false},
 		"an end of nobody knows what":       {"az", true},
 		"an end everywhere":                 {"abw", true},
+		"a server that was restarted":       {"as", false},
+		"a server, and then the window":     {"asx", true},
+		"a server of a killed window":       {"als", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -58,8 +61,10 @@ func TestAnEndEndsWhatItsOwnProcessHolds(t *testing.T) {
 					require.NoError(t, children.EndSession(f.Ctx, f.Project, s))
 				case 'w':
 					require.NoError(t, children.EndEverywhere(f.Ctx, in(1), s))
-				case 'k':
-					gone[2] = true
+				case 's':
+					require.NoError(t, children.EndServed(f.Ctx, in(1), s))
+				case 'k', 'l':
+					gone[2-int(step-'k')] = true
 				}
 			}
 			session, err := project.Read(f.Ctx, f.Project, func(tx project.Tx) (core.Session, error) { return tx.Session("s") })
