@@ -118,6 +118,11 @@ const (
 	fewTurns  = 3
 )
 
+// IsShort reports whether the frame of a turn left no file and no check.
+func IsShort(f core.Frame) bool {
+	return f.Status == core.Completed && len(f.Artifacts)+len(f.Results) == 0
+}
+
 // gather returns lines with one line in the place of several turns that left nothing behind.
 func (d *Drawer) gather(lines []Line) (gathered []Line) {
 	later, short := 0, make([]bool, len(lines))
@@ -126,7 +131,7 @@ func (d *Drawer) gather(lines []Line) (gathered []Line) {
 			later = 0
 		} else if line.Turn {
 			f := line.Frame
-			short[i] = later >= lastTurns && line.Leaf && f.Status == core.Completed && len(f.Artifacts)+len(f.Results) == 0 && f.ID != d.opt.Current
+			short[i] = later >= lastTurns && line.Leaf && IsShort(f) && f.ID != d.opt.Current
 			later++
 		}
 	}

@@ -25,8 +25,10 @@ type Row struct {
 	Idle     core.Millis `json:"idle,omitempty"`  // ms from From on in which its session did not work
 	Updated  core.Millis `json:"updated"`
 	Archived bool        `json:"archived,omitempty"`
-	Self     core.Usage  `json:"self,omitzero"`  // of the work in it
-	Total    core.Usage  `json:"total,omitzero"` // with all below it
+	Turn     bool        `json:"turn,omitempty"`  // it is that of a turn of the user's
+	Short    bool        `json:"short,omitempty"` // a turn that left no file and no check
+	Self     core.Usage  `json:"self,omitzero"`   // of the work in it
+	Total    core.Usage  `json:"total,omitzero"`  // with all below it
 }
 
 // maxGoal bounds the goal of a row, in characters.

@@ -13,6 +13,7 @@ import (
 	"flame/agents/remote"
 	"flame/core"
 	"flame/core/fold"
+	"flame/core/outline"
 	"flame/project"
 )
 
@@ -49,8 +50,9 @@ type reading struct {
 	board *Board // before the reading; empty if it reads everything
 
 	frames      []core.Frame
-	gone        []string       // ids of frames that were deleted
-	sessions    []core.Session // of the frames, and native subagents
+	short       map[string]bool // those of turns, by id: whether the turn was short
+	gone        []string        // ids of frames that were deleted
+	sessions    []core.Session  // of the frames, and native subagents
 	live        []core.Session
 	runs        []record.Agent
 	abroad      []remote.Agent
@@ -142,7 +144,19 @@ func (r *reading) readFrames(tx project.Tx, revision int64) (err error) {
 	isPlain := revision-r.revision == int64(len(r.frames)) &&
 		!slices.ContainsFunc(r.frames, func(f core.Frame) bool { return f.Status == core.Invalidated })
 	r.inDoubt = r.inDoubt || !isPlain
-	return nil
+	return r.readTurns(tx)
+}
+
+// readTurns finds the changed frames that are those of turns.
+func (r *reading) readTurns(tx project.Tx) error {
+	turns, err := project.RecordTurn.At(tx, lo.Map(r.frames, func(f core.Frame, _ int) string { return f.ID }))
+	r.short = map[string]bool{}
+	for id := range turns {
+		frame, missing := tx.Frame(id)
+		err = errors.Join(err, project.IgnoreMissing(missing))
+		r.short[id] = outline.IsShort(frame)
+	}
+	return err
 }
 
 // With many frames, the search for deleted ones takes long, so it runs less often.

@@ -3,14 +3,17 @@ package board_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/samber/lo"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"flame/agents/remote"
 	"flame/core"
 	"flame/project"
+	"flame/project/stack"
 	"flame/render/board"
 	"flame/tests/projecttest"
 )
@@ -55,6 +58,32 @@ func TestARowHasTheStartAndEndOfWork(t *testing.T) {
 			assert.Equal(t, tt.until, p.frames["frame-aaaaaaaa"].Until, "until")
 		})
 	}
+}
+
+func TestARowSaysWhetherItIsATurn(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	s := projecttest.Host("s")
+	p, look := watch(f)
+	rows := func() (all []string) {
+		look()
+		later, lookNow := watch(f)
+		lookNow()
+		assert.Equal(t, later.frames, p.frames, "a new page knows the same")
+		for _, frame := range f.All() {
+			row := p.frames[frame.ID]
+			all = append(all, fmt.Sprint(row.Goal, " ", row.Turn, row.Short))
+		}
+		return all
+	}
+	f.Prompt(s, "1", "Pick apples")
+	require.NoError(t, stack.NoteFiles(f.Ctx, f.Project, s, []string{"apples.md"}))
+	f.Rest(s, "Done")
+	f.Prompt(s, "2", "Press them")
+	require.NoError(t, stack.NoteFailure(f.Ctx, f.Project, s))
+	assert.Equal(t, []string{"Pick apples false false", "Pick apples true false", "Press them true false"}, rows())
+	f.Rest(s, "It does not work")
+	assert.Equal(t, []string{"Pick apples false false", "Pick apples true false", "Press them true true"}, rows())
 }
 
 func TestTheBoardShowsAgentsOfOtherMachinesWhileTheyReport(t *testing.T) {

@@ -101,6 +101,7 @@ func (b *Board) takeFrames(r reading) (changed bool) {
 	for i, f := range r.frames {
 		rows[i] = rowOf(f)
 		rows[i].Host = b.sessions[f.Session].Host
+		rows[i].Short, rows[i].Turn = r.short[f.ID]
 		if at, worked := b.agents[b.working[f.ID]]; worked {
 			rows[i].Agent, rows[i].AgentID, rows[i].Host = at.Type, at.ID, cmp.Or(at.Host, rows[i].Host)
 		}

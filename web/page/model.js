@@ -83,9 +83,9 @@ export class Model {
     return [...found];
   }
 
-  // total adds up all roots.
-  total() {
-    return this.roots.reduce((sum, f) => ({ tokens: sum.tokens + tokensOf(f.total), costUSD: sum.costUSD + costOf(f.total), unpriced: sum.unpriced + (f.total.unpriced || 0) }), { tokens: 0, costUSD: 0, unpriced: 0 });
+  // total adds up frames: all roots.
+  total(frames = this.roots) {
+    return frames.reduce((sum, f) => ({ tokens: sum.tokens + tokensOf(f.total), costUSD: sum.costUSD + costOf(f.total), unpriced: sum.unpriced + (f.total.unpriced || 0) }), { tokens: 0, costUSD: 0, unpriced: 0 });
   }
 
   // running returns the agents at work.

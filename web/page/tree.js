@@ -18,11 +18,17 @@ function widthOf(f) {
 
 const open = "status:in_progress,planned,blocked"; // the filter of what is not finished
 
+// Which turns are gathered, as in flame tree: not the last ones below a root, and not one or two alone.
+const lastTurns = 5;
+const fewTurns = 3;
+
 // A Tree draws into an element.
 export class Tree {
   constructor(box, on) {
     this.on = on;
     this.folded = new Set();
+    this.gathers = new Map(); // the lines that stand for several turns, by id
+    this.gather = ""; // the one where the keys are; empty: they are at the selected frame
     this.lines = [];
     this.box = h("div", {
       id: "tree", class: "scroll", role: "tree", tabindex: 0, "aria-label": "Frames", onscroll: () => this.paint(),
@@ -57,8 +63,8 @@ export class Tree {
       if (wanted && !wanted.has(line.f)) continue;
       this.lines.push(line);
       if (this.folded.has(line.f.id)) continue;
-      const children = line.f.children;
-      for (let i = children.length - 1; i >= 0; i--) stack.push({ f: children[i], depth: line.depth + 1, of: children.length, at: i + 1 });
+      const children = wanted || line.f.turns ? line.f.children : this.gathered(line.f.children);
+      for (let i = children.length - 1; i >= 0; i--) stack.push({ f: children[i], up: line.f, depth: line.depth + 1, of: children.length, at: i + 1 });
     }
     // Where goals take two lines, lines are of two heights.
     if (narrow.matches) pen.font = "15px " + getComputedStyle(this.box).fontFamily;
@@ -86,12 +92,34 @@ export class Tree {
     this.paint();
   }
 
+  // gathered returns frames with one in the place of several turns that left nothing behind, folded at first.
+  gathered(frames) {
+    if (!frames.some((f) => f.short)) return frames;
+    const late = new Set(frames.filter((f) => f.turn).slice(-lastTurns));
+    const all = [];
+    for (let i = 0, end = 0; i < frames.length; i = end) {
+      while (end < frames.length && frames[end].short && !frames[end].children.length && !late.has(frames[end])) end++;
+      const turns = frames.slice(i, end);
+      if (turns.length < fewTurns) all.push(...frames.slice(i, (end = Math.max(end, i + 1))));
+      else all.push(this.turns("turns-" + turns[0].id, turns));
+    }
+    return all;
+  }
+
+  turns(id, turns) {
+    if (!this.gathers.has(id)) this.folded.add(id);
+    if (turns.some((f) => f.id === this.wanted)) this.folded.delete(id);
+    const f = { id, turns, goal: `${turns.length} short turns`, status: "completed", children: turns, total: this.model.total(turns) };
+    this.gathers.set(id, f);
+    return f;
+  }
+
   // paint draws the lines that can be seen.
   paint() {
     const first = this.whole ? 0 : Math.max(0, this.lineAt(this.box.scrollTop) - 5);
     const last = Math.min(this.lines.length, this.whole ? printed : this.lineAt(this.box.scrollTop + this.box.clientHeight) + 6);
     this.space.style.height = this.tall + "px";
-    const chosen = this.lines.findIndex((l) => l.f.id === this.view.sel);
+    const chosen = this.chosen();
     const shown = [];
     for (let i = first; i < last; i++) shown.push(this.line(i, i === chosen, this.space.children[i - first]));
     const present = this.space.children;
@@ -107,6 +135,9 @@ export class Tree {
     if (chosen >= first && chosen < last) this.box.setAttribute("aria-activedescendant", "line-" + this.lines[chosen].f.id);
     else this.box.removeAttribute("aria-activedescendant");
   }
+
+  // chosen returns the number of the line where the keys are.
+  chosen() { return this.lines.findIndex((l) => l.f.id === (this.gather || this.view.sel)); }
 
   // lineAt returns the number of the line at a height.
   lineAt(y) {
@@ -162,6 +193,7 @@ export class Tree {
   // reveal has the next lines show a frame: unfolded, and scrolled to.
   reveal(id) {
     this.wanted = id;
+    this.gather = "";
     const f = this.model && this.model.frames.get(id);
     if (f) this.model.above(f).forEach((up) => this.folded.delete(up.id));
   }
@@ -179,13 +211,22 @@ export class Tree {
     const el = event.target.closest("[data-id]");
     if (!el) return;
     const id = el.getAttribute("data-id");
-    if (event.target.closest(".fold") && el.hasAttribute("aria-expanded")) this.toggle(id);
-    else this.on.select(id);
+    if (event.target.closest(".fold") && el.hasAttribute("aria-expanded") || this.gathers.has(id)) this.toggle(id);
+    else this.choose(id);
   }
 
   doubled(event) {
     const el = event.target.closest("[data-id]");
-    if (el && !event.target.closest(".fold")) this.on.zoom(el.getAttribute("data-id"));
+    const id = el && el.getAttribute("data-id");
+    if (id && !event.target.closest(".fold") && !this.gathers.has(id)) this.on.zoom(id);
+  }
+
+  // choose moves the keys to a line, and selects its frame if it has one.
+  choose(id) {
+    this.gather = this.gathers.has(id) ? id : "";
+    if (!this.gather) return this.on.select(id);
+    this.scrollTo(id);
+    this.paint();
   }
 
   toggle(id, fold = !this.folded.has(id)) {
@@ -196,12 +237,12 @@ export class Tree {
 
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const i = this.lines.findIndex((l) => l.f.id === this.view.sel);
+    const i = this.chosen();
     const line = this.lines[i];
     const page = Math.max(1, Math.floor(this.box.clientHeight / lineHeight) - 1);
     const go = (to) => {
       const next = this.lines[Math.max(0, Math.min(this.lines.length - 1, to))];
-      if (next) this.on.select(next.f.id);
+      if (next) this.choose(next.f.id);
     };
     const keys = {
       ArrowDown: () => go(i + 1),
@@ -214,9 +255,9 @@ export class Tree {
       ArrowLeft: () => {
         if (!line) return;
         if (line.f.children.length && !this.folded.has(line.f.id)) this.toggle(line.f.id, true);
-        else if (line.depth) this.on.select(line.f.parent);
+        else if (line.up) this.choose(line.up.id);
       },
-      Enter: () => { if (line) this.on.open(line.f.id); },
+      Enter: () => { if (line) line.f.turns ? this.toggle(line.f.id) : this.on.open(line.f.id); },
     };
     if (keys[event.key]) {
       this.typed.at = -Infinity;
@@ -236,7 +277,7 @@ export class Tree {
     for (let n = 0; n < this.lines.length; n++) {
       const line = this.lines[(Math.max(i, 0) + n + (this.typed.text.length === 1 ? 1 : 0)) % this.lines.length];
       if (line.f.goal.toLowerCase().startsWith(this.typed.text)) {
-        this.on.select(line.f.id);
+        this.choose(line.f.id);
         return true;
       }
     }
