@@ -41,6 +41,26 @@ func IsItem(s *project.Op, frame string) (bool, error) {
 	return known, err
 }
 
+// outside returns the first open frame at or above one that is not an item of an owner's list; of any, if
+// owner is empty.
+func outside(s *project.Op, at, owner string) (string, error) {
+	for {
+		open, err := s.NearestOpen(at)
+		if at = open; at == "" || err != nil {
+			return at, err
+		}
+		item, known, err := recordItem.Get(s.Tx, at)
+		if !known || owner != "" && item.Owner != owner || err != nil {
+			return at, err
+		}
+		frame, err := s.Tx.Frame(at)
+		if err != nil {
+			return "", err
+		}
+		at = frame.Parent
+	}
+}
+
 // ItemsAmong returns those of frames that are items of hosts' lists.
 func ItemsAmong(s *project.Op, frames []string) ([]string, error) {
 	known, err := recordItem.At(s.Tx, frames)

@@ -193,28 +193,12 @@ func (f *follower) home(m evidence.Move) (string, error) {
 	}
 	at, err := PushParent(f.s)
 	if err == nil {
-		at, err = f.outside(at)
+		at, err = outside(f.s, at, f.owner)
 	}
 	if f.call.Whole {
 		m.List.Home = at
 	}
 	return at, err
-}
-
-// outside returns the first frame at or above one that is not an item of the same owner.
-func (f *follower) outside(at string) (string, error) {
-	for at != "" {
-		item, known, err := recordItem.Get(f.s.Tx, at)
-		if !known || item.Owner != f.owner || err != nil {
-			return at, err
-		}
-		frame, err := f.s.Tx.Frame(at)
-		if err != nil {
-			return "", err
-		}
-		at = frame.Parent
-	}
-	return at, nil
 }
 
 // rename gives the frame of an item its new wording, unless somebody gave it another goal. The event keeps
@@ -236,8 +220,10 @@ func (f *follower) start(frame core.Frame) error {
 	if err := waits(f.s, frame.ID, false, ""); err != nil {
 		return err
 	}
-	at, err := f.outside(f.s.Session.Current)
-	if err != nil {
+	at, err := outside(f.s, f.s.Session.Current, f.owner)
+	if turn, wrong := IsTurn(f.s, at); turn {
+		at = f.s.Session.Root // a list goes on in any turn
+	} else if err = errors.Join(err, wrong); err != nil {
 		return err
 	}
 	enters, err := f.s.IsInside(frame.ID, at)

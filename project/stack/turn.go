@@ -97,7 +97,7 @@ func AskTurn(s *project.Op, prompt, text string) error {
 	if err != nil || t.Root == "" {
 		return err
 	}
-	at, err := s.NearestOpen(s.Session.Current)
+	at, err := outside(s, s.Session.Current, "")
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func takeUpTurn(s *project.Op) error {
 	if err != nil || !t.asked() {
 		return err
 	}
-	at, err := s.NearestOpen(s.Session.Current)
+	at, err := outside(s, s.Session.Current, "")
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (t *userTurns) resume(s *project.Op, e TurnEnd) error {
 	if t.State != core.Completed || !e.isOf(*t.last()) {
 		return nil
 	}
-	at, err := s.NearestOpen(s.Session.Current)
+	at, err := outside(s, s.Session.Current, "")
 	if err != nil || at != t.Root {
 		return err
 	}
@@ -208,10 +208,12 @@ func (t *userTurns) goOn(s *project.Op, prompt turnPrompt) error {
 		return err
 	}
 	t.Prompt = prompt.Prompt
-	return errors.Join(
-		s.Tx.SaveFrame(frame), s.Emit(core.FrameReopened, frame.ID, map[string]any{"from": from}),
-		project.WorksSince(s, prompt.At, frame.ID), autonomy.Enter(s, frame.ID),
-	)
+	inside, err := s.IsInside(s.Session.Current, frame.ID)
+	err = errors.Join(err, s.Tx.SaveFrame(frame), s.Emit(core.FrameReopened, frame.ID, map[string]any{"from": from}))
+	if inside {
+		return err
+	}
+	return errors.Join(err, project.WorksSince(s, prompt.At, frame.ID), autonomy.Enter(s, frame.ID))
 }
 
 // createTurn makes the frame of a turn as of the time of its prompt.

@@ -63,7 +63,7 @@ func (t *userTurns) endLast(s *project.Op, e TurnEnd) error {
 	if !frame.IsOpen() && (frame.Status != core.Blocked || e.Prompt == "" || e.Status == core.Blocked) {
 		return nil
 	}
-	at, err := s.NearestOpen(s.Session.Current)
+	at, err := outside(s, s.Session.Current, "")
 	if err != nil {
 		return err
 	}
@@ -71,8 +71,8 @@ func (t *userTurns) endLast(s *project.Op, e TurnEnd) error {
 	if err != nil || inside && at != t.Last {
 		return err
 	}
-	if err := e.end(s, frame); err != nil || !inside {
-		return err
+	if err := e.end(s, frame); err != nil || s.Session.Current != t.Last {
+		return err // an item of a list stays current, and its host says when it ends
 	}
 	return errors.Join(project.WorksSince(s, s.Now, t.Root), autonomy.Enter(s, t.Root))
 }
@@ -88,11 +88,11 @@ func BreakOffTurn(s *project.Op, prompt string, look func() (e TurnEnd, ok bool)
 	if project.IgnoreMissing(err) != nil {
 		return false, err
 	}
-	at, err := s.NearestOpen(s.Session.Current)
+	at, err := outside(s, s.Session.Current, "")
 	if err != nil {
 		return false, err
 	}
-	first, open := t.First != nil && t.First.Until == 0, last.IsOpen() && at == t.Last
+	first, open := t.First != nil && t.First.Until == 0, last.IsOpen() && (at == t.Last || at == t.Root)
 	if !t.asked() && !first && !open {
 		return false, nil
 	}

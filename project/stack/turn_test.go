@@ -186,6 +186,46 @@ in_progress A
     completed c1
     planned c2
   completed D: 4`},
+		"a prompt while an item is open is a turn, and the list goes on in it": {
+			"asks A|lists active:a1,pending:a2|writes a.go|says 1|asks B|writes b.go|lists done:a1,active:a2|writes c.go|says 2|" +
+				"asks C|writes d.go|says 3|asks D|runs ls|lists done:a1,done:a2|says 4", `
+in_progress A
+  completed A: 1
+    completed a1
+    completed a2
+  completed B: 2
+  completed C: 3
+  completed D: 4`},
+		"to go on while an item is open is the turn before": {
+			"asks A|runs ls|says 1|asks B|lists active:b1,pending:b2|says 2|asks go on|writes b.go|lists done:b1,active:b2|says 3|" +
+				"asks Why b2?|says So|asks yes|writes b2.go|lists done:b1,done:b2|says 4|asks C|runs ls|says 5", `
+in_progress A
+  completed A: 1
+  completed B: 4
+    completed b1
+    completed b2
+  completed C: 5`},
+		"another list is below the turn that it was written in": {
+			"asks A|lists active:a1,pending:a2|says 1|asks B|lists active:b1,pending:b2|stopped I will|asks C|writes c.go|says 3", `
+in_progress A
+  completed A: 1
+    in_progress a1
+    planned a2
+  blocked B: I will
+[Request interrupted by user]
+    in_progress b1
+    planned b2
+  completed C: 3`},
+		"a prompt in a frame of the agent with an open item is no turn": {
+			"asks A|runs ls|says 1|asks B|pushes B1|lists active:b1,pending:b2|says 2|asks more of b1|writes b.go|" +
+				"lists done:b1,done:b2|pops B1 is there|says 3|asks C|runs ls|says 4", `
+in_progress A
+  completed A: 1
+  completed B: 3
+    completed B1: B1 is there
+      completed b1
+      completed b2
+  completed C: 4`},
 		"a turn of six hours": {
 			"asks A|runs ls|says 1|asks B|writes b.go|waits six hours|writes c.go|says 2|asks C|runs ls|says 3", `
 in_progress A

@@ -144,18 +144,12 @@ func (r *reading) readFrames(tx project.Tx, revision int64) (err error) {
 	isPlain := revision-r.revision == int64(len(r.frames)) &&
 		!slices.ContainsFunc(r.frames, func(f core.Frame) bool { return f.Status == core.Invalidated })
 	r.inDoubt = r.inDoubt || !isPlain
-	return r.readTurns(tx)
-}
-
-// readTurns finds the changed frames that are those of turns.
-func (r *reading) readTurns(tx project.Tx) error {
 	turns, err := project.RecordTurn.At(tx, lo.Map(r.frames, func(f core.Frame, _ int) string { return f.ID }))
-	r.short = map[string]bool{}
-	for id := range turns {
-		frame, missing := tx.Frame(id)
-		err = errors.Join(err, project.IgnoreMissing(missing))
-		r.short[id] = outline.IsShort(frame)
+	if err != nil {
+		return err
 	}
+	whole, err := tx.FramesOf(lo.Keys(turns))
+	r.short = lo.SliceToMap(whole, func(f core.Frame) (string, bool) { return f.ID, outline.IsShort(f) })
 	return err
 }
 
