@@ -307,7 +307,7 @@ func (a *Agents) resolve(ctx context.Context, run record.Agent) error {
 		err = failHandoff(ctx, a, run, &h)
 	}
 	if h.Transfer && h.Next == "" {
-		err = errors.Join(err, a.Project.Resume(ctx, h.Session))
+		err = errors.Join(err, a.Project.Resume(ctx, h.Session, run.ID))
 	}
 	h.Resolved = err == nil
 	came, resultErr := a.Result(ctx, run.ID)

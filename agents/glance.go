@@ -101,11 +101,11 @@ func (w *Attention) since(s *project.Op, session string) error {
 // conflicts counts the conflicts that wait for the person of a session, or for a person at a
 // shell.
 func conflicts(tx project.Tx, by project.Caller, session string) (n int, err error) {
-	err = converge.Open.Each(tx, func(_ string, c converge.OpenConflicts) error {
+	open, err := converge.WithOpen(tx)
+	for _, c := range open {
 		if by.Anonymous() || c.Person == session || c.Person == project.CommandLine {
-			n += c.Conflicts
+			n += c.Open
 		}
-		return nil
-	})
+	}
 	return n, err
 }

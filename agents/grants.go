@@ -95,7 +95,7 @@ func (a *Agents) Revoke(ctx context.Context, id string) error {
 
 // Grants returns all grants, the newest first.
 func (a *Agents) Grants(ctx context.Context) ([]plan.Grant, error) {
-	return project.Read(ctx, a.Project, plan.ListGrants)
+	return project.Read(ctx, a.Project, func(tx project.Tx) ([]plan.Grant, error) { return plan.ListGrants(tx, 0) })
 }
 
 // Converge merges the results of several agents into one, and cancels the agents that

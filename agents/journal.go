@@ -70,9 +70,6 @@ func (j journal) Active(ctx context.Context, p supervise.Progress) error {
 		run.State = core.AgentActive // Report and End count its usage
 		if p.Session != "" {
 			run.Session = p.Session
-			if err := record.Sessions.Save(tx, p.Session, run.ID); err != nil {
-				return err
-			}
 		}
 		if before == core.AgentActive {
 			return nil // this is the last turn, in another process of the host

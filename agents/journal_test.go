@@ -236,7 +236,7 @@ func TestUsageCountsForTheTreeHoweverFastTheAgentIs(t *testing.T) {
 	}
 	var tree struct{ Tokens int64 }
 	require.NoError(t, s.Project.Store.View(s.ctx, func(tx project.Tx) error {
-		_, err := tx.Record("agent_tree", user.Session, &tree)
+		_, err := tx.Record("session.agents", user.Session, &tree)
 		return err
 	}))
 	assert.Equal(t, int64(600), tree.Tokens)

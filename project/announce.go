@@ -12,7 +12,7 @@ import (
 
 // recordAnnounced, by process of a host, lists the calls that its hooks announced and no server has
 // taken yet, oldest first.
-const recordAnnounced RecordKind[announcements] = "announcements"
+const recordAnnounced RecordKind[announcements] = "source.announcements"
 
 // Announcements are those of one process of a host. They stay, without calls, so that a server knows
 // that hooks announce its calls.

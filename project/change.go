@@ -144,10 +144,10 @@ func armRetention(s *Op) error {
 		return nil
 	}
 	var armed bool
-	if known, err := recordSwitches.Load(s.Tx, EventsDeadline, &armed); known || err != nil {
+	if known, err := recordArmed.Load(s.Tx, "", &armed); known || err != nil {
 		return err
 	}
-	if err := recordSwitches.Save(s.Tx, EventsDeadline, true); err != nil {
+	if err := recordArmed.Save(s.Tx, "", true); err != nil {
 		return err
 	}
 	return s.Tx.SetDeadline(Deadline{Kind: EventsDeadline, Due: s.Now + Day, Set: s.Now})

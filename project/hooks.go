@@ -8,7 +8,7 @@ import (
 )
 
 // recordLate, by host, counts the events that came too late.
-const recordLate RecordKind[LateEvents] = "late"
+const recordLate RecordKind[LateEvents] = "host.late"
 
 // LateEvents counts the events of a host that flame could not handle in time and handled
 // later, and the events that never came, which flame made up from the host's own files.
@@ -51,7 +51,7 @@ func (p *Project) TakeLate(ctx context.Context) (all []LateEvents, err error) {
 }
 
 // recordLastHook, by host, is the last event of its hooks.
-const recordLastHook RecordKind[LastHook] = "link"
+const recordLastHook RecordKind[LastHook] = "host.link"
 
 // A LastHook is the last event that a host's hooks reported to the project. Events that
 // only read are not recorded.

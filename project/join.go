@@ -13,7 +13,7 @@ import (
 const RecordAgentWork RecordKind[AgentWork] = "delegated"
 
 // RecordAgentFrame, by a frame's id, is the id of the agent that it was made for.
-const RecordAgentFrame RecordKind[string] = "agent_frame"
+const RecordAgentFrame RecordKind[string] = "frame.agent"
 
 // An AgentWork is the work of an agent that flame started.
 type AgentWork struct {

@@ -13,7 +13,9 @@ import (
 	"flame/core"
 )
 
-// A RecordKind is a kind of record: its name in the store, and the type of its records.
+// A RecordKind is a kind of record: its name in the store, and the type of its records. What flame
+// keeps of one session, frame, host or other thing is one record with parts, which have names like
+// "session.turns".
 type RecordKind[T any] string
 
 // Load reads a record into into and reports whether there is one; if not, into stays as
@@ -121,6 +123,16 @@ func (k RecordKind[T]) All(from Records) (all []T, err error) {
 	return all, err
 }
 
+// Where returns the records for which a column of the kind's table is in a range, in the order of
+// that column, and their ids.
+func (k RecordKind[T]) Where(from Records, column string, least, most any) (ids []string, found []T, err error) {
+	err = k.each(from, RecordQuery{Column: column, From: least, To: most}, func(id string, record T) error {
+		ids, found = append(ids, id), append(found, record)
+		return nil
+	})
+	return ids, found, err
+}
+
 // ByID returns every record, by id.
 func (k RecordKind[T]) ByID(from Records) (map[string]T, error) {
 	all := map[string]T{}
@@ -144,12 +156,11 @@ func (k RecordKind[T]) IDs(from Records, prefix string) (ids []string, err error
 type Setting[T any] string
 
 const (
-	recordSettings RecordKind[map[string]json.RawMessage] = "settings" // by setting: the JSON members that were changed
-	recordSwitches RecordKind[bool]                       = "settings"
+	recordOff   RecordKind[bool] = "project.off"
+	recordArmed RecordKind[bool] = "project.events" // the deadline that drops old events was set once
 
 	// SettingSubagents are the settings for subagents.
 	SettingSubagents Setting[core.SubagentConfig] = "subagents"
-	settingOff       string                       = "off" // a switch
 )
 
 // In returns base with the changed settings on top. Lists in the result may be base's
@@ -184,7 +195,7 @@ func (n Setting[T]) Change(tx Records, patch any) (updated bool, err error) {
 	before := maps.Clone(changed)
 	maps.Copy(changed, fields)
 	same := func(a, b json.RawMessage) bool { return string(a) == string(b) }
-	return !maps.EqualFunc(before, changed, same), recordSettings.Save(tx, string(n), changed)
+	return !maps.EqualFunc(before, changed, same), n.record().Save(tx, "", changed)
 }
 
 // AddRemove returns a list with add, if that is not empty, and without remove; nil if this
@@ -201,7 +212,12 @@ func AddRemove(list []string, add, remove string) *[]string {
 }
 
 // Reset drops all changes.
-func (n Setting[T]) Reset(tx Records) error { return recordSettings.Delete(tx, string(n)) }
+func (n Setting[T]) Reset(tx Records) error { return n.record().Delete(tx, "") }
+
+// record is the kind of the JSON members that were changed.
+func (n Setting[T]) record() RecordKind[map[string]json.RawMessage] {
+	return RecordKind[map[string]json.RawMessage]("project." + n)
+}
 
 // Changed returns the names of the fields that were changed, sorted.
 func (n Setting[T]) Changed(tx Records) ([]string, error) {
@@ -211,7 +227,7 @@ func (n Setting[T]) Changed(tx Records) ([]string, error) {
 
 func (n Setting[T]) changed(tx Records) (map[string]json.RawMessage, error) {
 	changed := map[string]json.RawMessage{}
-	_, err := recordSettings.Load(tx, string(n), &changed)
+	_, err := n.record().Load(tx, "", &changed)
 	return changed, err
 }
 
@@ -233,9 +249,9 @@ func (s *Op) SubagentConfig() (core.SubagentConfig, error) {
 func (p *Project) SetOff(ctx context.Context, off bool) error {
 	return p.Store.Update(ctx, func(tx Tx) error {
 		if off {
-			return recordSwitches.Save(tx, settingOff, true)
+			return recordOff.Save(tx, "", true)
 		}
-		return recordSwitches.Delete(tx, settingOff)
+		return recordOff.Delete(tx, "")
 	})
 }
 
@@ -246,6 +262,6 @@ func (p *Project) Off(ctx context.Context) (bool, error) {
 
 // Off reports whether hooks and context injection are off for the project.
 func (s *Op) Off() (off bool, err error) {
-	_, err = recordSwitches.Load(s.Tx, settingOff, &off)
+	_, err = recordOff.Load(s.Tx, "", &off)
 	return off, err
 }

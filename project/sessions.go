@@ -11,7 +11,7 @@ import (
 
 // RecordHookState, by session, is what its hooks must remember from one call to the next; zero if
 // they never called.
-const RecordHookState RecordKind[HookState] = "presence"
+const RecordHookState RecordKind[HookState] = "session.presence"
 
 // A HookState is what the hooks of a session remember about the session.
 type HookState struct {
@@ -38,13 +38,13 @@ type HookState struct {
 }
 
 // RecordTurn, by frame of a turn, is the host's id of the user's prompt that began it.
-const RecordTurn RecordKind[string] = "turn"
+const RecordTurn RecordKind[string] = "frame.turn"
 
 // RecordFacts, by frame that ended, is what the work in it tells and its end does not say.
-const RecordFacts RecordKind[string] = "facts"
+const RecordFacts RecordKind[string] = "frame.facts"
 
 // RecordPlan, by frame, is the plan that the user approved while a session worked in it.
-const RecordPlan RecordKind[Plan] = "approved_plan"
+const RecordPlan RecordKind[Plan] = "frame.plan"
 
 // A Plan is a plan that an agent wrote and its user approved.
 type Plan struct {
@@ -236,7 +236,7 @@ func addIdle(idle []core.Stretch, one core.Stretch) []core.Stretch {
 }
 
 // RecordEnded, by root, is when the root ended only because its session ended.
-const RecordEnded RecordKind[core.Millis] = "ended"
+const RecordEnded RecordKind[core.Millis] = "frame.ended"
 
 // EndedWithSession reports whether a frame is a root that ended only because its session
 // ended. A resumed session continues in it.
@@ -301,7 +301,7 @@ func resumeByCall(s *Op) error {
 }
 
 // RecordSuspended, by session, is the id of the agent to which it handed control.
-const RecordSuspended RecordKind[string] = "suspended"
+const RecordSuspended RecordKind[string] = "session.suspended"
 
 // Suspend keeps a session from changing frames until Resume, because it handed control
 // to an agent.
@@ -309,9 +309,12 @@ func Suspend(tx Tx, session, agent string) error {
 	return errors.Join(setState(tx, session, core.SessionSuspended), RecordSuspended.Save(tx, session, agent))
 }
 
-// Resume lets a suspended session continue.
-func (p *Project) Resume(ctx context.Context, session string) error {
-	return p.Store.Update(ctx, func(tx Tx) error {
+// Resume lets a session continue that handed control to an agent.
+func (p *Project) Resume(ctx context.Context, session, agent string) error {
+	return p.Store.Run(ctx, func(tx Tx) error {
+		if to, err := RecordSuspended.Find(tx, session); to != agent || err != nil {
+			return err
+		}
 		known, err := tx.Session(session)
 		if IgnoreMissing(err) != nil {
 			return err

@@ -138,9 +138,8 @@ type Shape interface {
 	// FramesChangedSince returns the frames that were written after a revision (see
 	// Frames.Revision), in any order, archived ones too, without their longer texts:
 	// planned children, success criteria, artifacts, decisions, summary and results are
-	// absent. It returns all frames after revision 0, after a revision that is not reached
-	// yet, and if the Store does not know which frames were written since: some of them may
-	// not have changed. It does not report deleted frames: the Revision rises, and there are fewer frames.
+	// absent. It returns all frames after revision 0, and after a revision that is not reached
+	// yet. It does not report deleted frames: the Revision rises, and there are fewer frames.
 	FramesChangedSince(after int64) ([]core.Frame, error)
 	// FrameIDs returns the ids of all frames, archived ones too, in any order.
 	FrameIDs() ([]string, error)
@@ -243,20 +242,20 @@ type Deadlines interface {
 
 // RecordQuery selects records of a kind; the zero value selects all.
 type RecordQuery struct {
-	Prefix string   // of their ids
-	IDs    []string // their ids; nil: Prefix decides
+	Prefix   string   // of their ids
+	IDs      []string // their ids; nil: the others decide
+	Column   string   // of the kind's own table, in place of Prefix
+	From, To any      // the values of Column, these two included
 }
 
-// Records are small JSON documents by kind and id, such as settings, counters and
-// suggestions.
+// Records are small JSON documents by kind and id. A kind with a dot is a part of a record: all that
+// has the same name before the dot and the same id is one record, which a transaction reads and
+// writes once.
 type Records interface {
 	// Record decodes a record into v and reports whether it exists.
 	Record(kind, id string, v any) (bool, error)
-	// Records calls f for each of these records of a kind, in order of id.
+	// Records calls f for each of these records of a kind, in order of Column or id.
 	Records(kind string, which RecordQuery, f func(id string, decode func(v any) error) error) error
-	// RecordsOf returns the ids of the records of a kind whose field parent has this
-	// value, in order. Spawns have an index for it.
-	RecordsOf(kind, parent string) (ids []string, err error)
 	// SaveRecord writes a record.
 	SaveRecord(kind, id string, v any) error
 	// DeleteRecord removes a record, if it exists.

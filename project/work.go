@@ -9,7 +9,7 @@ import (
 )
 
 // RecordWorked, by session, is when it began to work in which frame.
-const RecordWorked RecordKind[Timeline] = "worked"
+const RecordWorked RecordKind[Timeline] = "session.worked"
 
 // A Timeline lists the frames in which a session worked, and since when, oldest first.
 type Timeline []workedIn
@@ -100,7 +100,7 @@ func ForgetBefore(tx Tx, session string, l Timeline, t core.Millis) error {
 }
 
 // RecordTranscript, by session, is its host's log and how much of it flame has counted.
-const RecordTranscript RecordKind[Transcript] = "transcript"
+const RecordTranscript RecordKind[Transcript] = "session.transcript"
 
 // UsageDeadline, by session, is the kind of deadline that counts its host's log.
 const UsageDeadline = "usage"

@@ -19,6 +19,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
+	"flame/store/disk"
 	"flame/tests/projecttest"
 	"flame/tests/storetest"
 )
@@ -310,8 +311,22 @@ func TestReadOnly(t *testing.T) {
 			return dir
 		},
 		"of an older version": func(t *testing.T) string {
-			dir := filled(t)
-			execute(t, filepath.Join(dir, "flame.db"), "PRAGMA user_version = 6; ALTER TABLE frames DROP COLUMN machine")
+			dir := filepath.Join(t.TempDir(), "data")
+			require.NoError(t, os.Mkdir(dir, 0o700))
+			path := filepath.Join(dir, "flame.db")
+			require.NoError(t, os.WriteFile(path, nil, 0o600))
+			c, err := disk.New(path).Connect(t.Context(), nil)
+			require.NoError(t, err)
+			older := disk.Schema{Version: 6, Step: disk.NewestSchema.Step}
+			require.NoError(t, older.Apply(t.Context(), c, 0))
+			require.NoError(t, c.UseLog(t.Context()))
+			require.NoError(t, c.Close())
+			execute(t, path, `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)
+				INSERT INTO ids SELECT i, 'f-' || i FROM n;
+				INSERT INTO frames (key, status, created_at, started_at, ended_at, updated_at, archived_at, invalidated_at, invalidation_reason, goal_is_default,
+					tokens_in, tokens_out, cache_read, cache_written, cost_usd, tool_calls, log_path, planned_children, goal, success_criteria,
+					artifacts, decisions, summary, results)
+				SELECT key, 'planned', 1, 0, 0, 1, 0, 0, '', 0, 0, 0, 0, 0, 0.0, 0, '', '[]', 'g', '', '[]', '[]', '', '' FROM ids`)
 			return dir
 		},
 	} {

@@ -114,8 +114,7 @@ func (s *Store) reader(wait context.Context) (*disk.Conn, error) {
 	}
 	version, err := s.schema.Of(wait, c)
 	if errors.Is(err, disk.ErrOlder) && s.file.Immutable {
-		c.Older = version
-		return c, nil // the file can only be read, which does not need the newer schema
+		return s.file.ReadCopy(wait, func(copied *disk.Conn) error { return s.migrate(wait, copied, version) })
 	}
 	if err != nil {
 		return nil, s.failed(err)

@@ -38,13 +38,15 @@ func hotQueries() map[string]*selection {
 		"names of keys":      byID(namesOf, "[1, 2]"),
 		"beneath":            byID(beneath(), "f1", 6, 200),
 		"revision":           byID(revision),
-		"unstamped":          byID(unstamped),
 		"changed frames":     byID(changedSketches(), 1),
 		"due deadlines":      byID(dueDeadlines(), 1, "", "", 1),
 		"deadline":           byID(deadlineByKey(), "k", "s"),
-		"record":             byID(recordByID, "k", "i"),
-		"records":            byID(recordsByKind, "k", "a", "b"),
-		"records by id":      byID(recordsByID, "k", `["a","b"]`),
+		"record":             byID(recordByID("k"), "k", "i"),
+		"records":            byID(recordsByColumn("k", "id"), "k", "a", "b"),
+		"records by id":      byID(recordsByID("k"), "k", `["a","b"]`),
+		"agent":              byID(recordByID("agent"), "agent", "i"),
+		"agents":             byID(recordsByColumn("agent", "id"), "agent", "a", "b"),
+		"agents by id":       byID(recordsByID("agent"), "agent", `["a","b"]`),
 		"statuses below":     byID(strings.TrimSuffix(statusesUnder, " ORDER BY f.created_at, f.key"), "f1"),
 		"invalidate":         byID(invalidateAll(), "invalidated", 1, 1, 1, "", "[1]"),
 		"events to delete":   byID(deleteEvents, 1, 10),
@@ -58,7 +60,13 @@ func hotQueries() map[string]*selection {
 		"child sessions":     listSessions(project.SessionQuery{Tracked: true, Parent: "s1"}),
 		"completed sessions": listSessions(project.SessionQuery{Tracked: true, CompletedBefore: 1}),
 		"live sessions":      listSessions(project.SessionQuery{Live: true, Limit: 100}),
-		"spawns of session":  byID(recordsOf("spawn"), "s1"),
+	}
+	for kind, columns := range map[string][]string{
+		"agent": {"session", "key", "parent_agent", "ended_at"}, "handoff": {"waiting"}, "convergence": {"open"}, "agent_grant": {"ends_at"}, "spawn": {"parent"},
+	} {
+		for _, column := range columns {
+			queries[kind+" by "+column] = byID(recordsByColumn(kind, column), kind, 1, 2)
+		}
 	}
 	for name, q := range map[string]project.FrameQuery{
 		"all":                        {},

@@ -1,21 +1,17 @@
 package store
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 
 	"flame/core"
 	"flame/project"
 	"flame/store/disk"
-)
-
-// The most frequent queries on records.
-const (
-	recordByID    = `SELECT value FROM records WHERE kind = ? AND id = ?`
-	recordsByKind = `SELECT id, value FROM records WHERE kind = ? AND id >= ? AND id < ? ORDER BY id`
-	recordsByID   = `SELECT id, value FROM records WHERE kind = ? AND id IN (SELECT value FROM json_each(?)) ORDER BY id`
 )
 
 // deadlineTable keeps deadlines.
@@ -59,53 +55,138 @@ func (t *tx) ClearDeadline(kind, subject string) error {
 	return err
 }
 
+// tables are the tables of the kinds of records that are found by more than their ids. All others
+// are in the table records.
+var tables = map[string]string{
+	"agent": "agents", "handoff": "handoffs", "convergence": "convergences", "agent_grant": "grants", "spawn": "spawns",
+}
+
+// recordsOf returns the SQL for the records of a kind, which is its first parameter.
+func recordsOf(kind string) string {
+	if table, own := tables[kind]; own {
+		return table + " WHERE true"
+	}
+	return "records WHERE kind = ?1"
+}
+
+// The queries on records.
+func recordByID(kind string) string { return "SELECT value FROM " + recordsOf(kind) + " AND id = ?2" }
+
+func recordsByColumn(kind, column string) string {
+	return "SELECT id, value FROM " + recordsOf(kind) + " AND " + column + " BETWEEN ?2 AND ?3 ORDER BY " + column
+}
+
+func recordsByID(kind string) string {
+	return "SELECT id, value FROM " + recordsOf(kind) + " AND id IN (SELECT value FROM json_each(?2)) ORDER BY id"
+}
+
 // A recordKey names a record.
 type recordKey struct{ kind, id string }
 
-// A keptRecord is a record that a transaction has read or written.
-type keptRecord struct {
-	value  string // JSON
+// A record is one that a transaction has read or written. Its parts are written together, before
+// the next query on several records and at the end of the transaction.
+type record struct {
+	value  string // JSON, as it is in the database
 	exists bool
+	parts  map[string]json.RawMessage // of value and later changes; nil until one of them is needed
 }
 
-// Record decodes a record into v and reports whether it exists. A transaction looks each
-// record up once.
-func (t *tx) Record(kind, id string, v any) (bool, error) {
-	key := recordKey{clean(kind), clean(id)}
-	kept, known := t.records[key]
-	if !known {
-		var err error
-		if kept.exists, err = t.sql.get([]any{&kept.value}, recordByID, key.kind, key.id); err != nil {
+// keyOfRecord returns the key of a record and the part of it that kind names; empty if that is all of it.
+func keyOfRecord(kind, id string) (key recordKey, part string) {
+	key.id = clean(id)
+	key.kind, part, _ = strings.Cut(clean(kind), ".")
+	return key, part
+}
+
+// record returns a record, which a transaction looks up once.
+func (t *tx) record(key recordKey) (*record, error) {
+	if r, known := t.records[key]; known {
+		return r, nil
+	}
+	r := &record{}
+	var err error
+	if r.exists, err = t.sql.get([]any{&r.value}, recordByID(key.kind), key.kind, key.id); err == nil {
+		t.records[key] = r
+	}
+	return r, err
+}
+
+// partsOf returns the parts of a record, to be read or changed.
+func (t *tx) partsOf(key recordKey) (map[string]json.RawMessage, error) {
+	r, err := t.record(key)
+	if err != nil || r.parts != nil {
+		return r.parts, err
+	}
+	parts := map[string]json.RawMessage{}
+	if r.exists {
+		if err := json.Unmarshal([]byte(r.value), &parts); err != nil {
+			return nil, fmt.Errorf("record %s %s: %w", key.kind, key.id, err)
+		}
+	}
+	r.parts = parts
+	return parts, nil
+}
+
+// Record decodes a record, or a part of one, into v and reports whether it exists.
+func (t *tx) Record(kind, id string, v any) (exists bool, err error) {
+	key, part := keyOfRecord(kind, id)
+	var value []byte
+	if part == "" {
+		r, err := t.record(key)
+		if err != nil {
 			return false, err
 		}
-		t.records[key] = kept
+		value, exists = []byte(r.value), r.exists
+	} else {
+		parts, err := t.partsOf(key)
+		if err != nil {
+			return false, err
+		}
+		value, exists = parts[part]
 	}
-	if !kept.exists {
-		return false, nil
+	if exists {
+		if err = json.Unmarshal(value, v); err != nil {
+			err = fmt.Errorf("record %s %s: %w", kind, id, err)
+		}
 	}
-	if err := json.Unmarshal([]byte(kept.value), v); err != nil {
-		return true, fmt.Errorf("record %s %s: %w", kind, id, err)
-	}
-	return true, nil
+	return exists, err
 }
 
 func (t *tx) Records(kind string, which project.RecordQuery, f func(id string, decode func(v any) error) error) error {
-	query, args := recordsByKind, []any{clean(kind), clean(which.Prefix), clean(which.Prefix) + string(unicode.MaxRune)}
-	if which.IDs != nil {
-		query, args = recordsByID, []any{clean(kind), jsonOf(cleaned(which.IDs))}
+	if err := t.writeParts(); err != nil {
+		return err
 	}
-	type record struct {
+	of, part := keyOfRecord(kind, "")
+	column, args := cmp.Or(which.Column, "id"), []any{of.kind, which.From, which.To}
+	if which.Column == "" {
+		args = []any{of.kind, clean(which.Prefix), clean(which.Prefix) + string(unicode.MaxRune)}
+	}
+	query := recordsByColumn(of.kind, column)
+	if which.IDs != nil {
+		query, args = recordsByID(of.kind), []any{of.kind, jsonOf(cleaned(which.IDs))}
+	}
+	type row struct {
 		id    string
 		value []byte
 	}
 	// All are read before f runs, so that f may use the transaction.
-	list, err := collect(t.sql, func(rows *disk.Rows) (r record, err error) {
+	list, err := collect(t.sql, func(rows *disk.Rows) (r row, err error) {
 		return r, rows.Scan(&r.id, &r.value)
 	}, query, args...)
 	if err != nil {
 		return err
 	}
 	for _, r := range list {
+		if part != "" {
+			var parts map[string]json.RawMessage
+			if err := json.Unmarshal(r.value, &parts); err != nil {
+				return fmt.Errorf("record %s %s: %w", of.kind, r.id, err)
+			}
+			var exists bool
+			if r.value, exists = parts[part]; !exists {
+				continue
+			}
+		}
 		if err := f(r.id, func(v any) error { return json.Unmarshal(r.value, v) }); err != nil {
 			return err
 		}
@@ -113,45 +194,84 @@ func (t *tx) Records(kind string, which project.RecordQuery, f func(id string, d
 	return nil
 }
 
-// recordsOf returns the SQL for the records of a kind by their parent. It contains the kind,
-// because otherwise SQLite would not use an index for that kind.
-func recordsOf(kind string) string {
-	return `SELECT id FROM records WHERE kind = '` + strings.ReplaceAll(clean(kind), "'", "''") + `'
-		AND iif(json_valid(value), json_extract(value, '$.parent'), NULL) = ? ORDER BY id`
-}
-
-func (t *tx) RecordsOf(kind, parent string) ([]string, error) {
-	return collect(t.sql, scanID, recordsOf(kind), clean(parent))
-}
-
-const saveRecord = `INSERT INTO records (kind, id, value) VALUES (?, ?, ?) ON CONFLICT (kind, id) DO UPDATE SET value = excluded.value`
-
 // SaveRecord writes a record, unless the transaction knows that it already has this value.
 func (t *tx) SaveRecord(kind, id string, v any) error {
 	value, err := jsonText(v)
 	if err != nil {
 		return fmt.Errorf("record %s %s: %w", kind, id, err)
 	}
-	key, now := recordKey{clean(kind), clean(id)}, keptRecord{value, true}
-	if t.records[key] == now {
+	key, part := keyOfRecord(kind, id)
+	if part == "" {
+		return t.write(key, value)
+	}
+	parts, err := t.partsOf(key)
+	if err == nil {
+		parts[part] = json.RawMessage(value)
+		t.changed[key] = true
+	}
+	return err
+}
+
+// write writes a whole record.
+func (t *tx) write(key recordKey, value string) error {
+	if r := t.records[key]; r != nil && r.exists && r.value == value {
 		return nil
 	}
-	if _, err = t.sql.exec(saveRecord, key.kind, key.id, value); err == nil {
-		t.records[key] = now
+	insert := "records (kind, id, value) VALUES (?1, ?2, ?3) ON CONFLICT (kind, id)"
+	if table, own := tables[key.kind]; own {
+		insert = table + " (id, value) VALUES (?2, ?3) ON CONFLICT (id)"
+	}
+	_, err := t.sql.exec("INSERT INTO "+insert+" DO UPDATE SET value = excluded.value", key.kind, key.id, value)
+	if err == nil {
+		t.records[key] = &record{value: value, exists: true}
 	}
 	return err
 }
 
 func (t *tx) DeleteRecord(kind, id string) error {
-	key := recordKey{clean(kind), clean(id)}
-	if kept, known := t.records[key]; known && !kept.exists {
+	key, part := keyOfRecord(kind, id)
+	if part != "" {
+		parts, err := t.partsOf(key)
+		if _, exists := parts[part]; exists {
+			delete(parts, part)
+			t.changed[key] = true
+		}
+		return err
+	}
+	if r := t.records[key]; r != nil && !r.exists && r.parts == nil {
 		return nil
 	}
-	_, err := t.sql.exec(`DELETE FROM records WHERE kind = ? AND id = ?`, key.kind, key.id)
+	_, err := t.sql.exec("DELETE FROM "+recordsOf(key.kind)+" AND id = ?2", key.kind, key.id)
 	if err == nil {
-		t.records[key] = keptRecord{}
+		t.records[key] = &record{}
+		delete(t.changed, key)
 	}
 	return err
+}
+
+// writeParts writes the records of which parts were changed. One without parts goes.
+func (t *tx) writeParts() error {
+	inOrder := func(a, b recordKey) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.id, b.id)) }
+	for _, key := range slices.SortedFunc(maps.Keys(t.changed), inOrder) {
+		parts, err := t.partsOf(key)
+		var value string
+		if err == nil {
+			value, err = jsonText(parts)
+		}
+		switch {
+		case err != nil:
+		case len(parts) == 0:
+			err = t.DeleteRecord(key.kind, key.id)
+		default:
+			err = t.write(key, value)
+		}
+		if err != nil {
+			return err
+		}
+		t.records[key].parts = parts
+	}
+	clear(t.changed)
+	return nil
 }
 
 // sessionTable keeps sessions.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/samber/lo"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -136,19 +138,18 @@ func TestWhatSessionsSpentIsTakenOver(t *testing.T) {
 	}))
 	now := openWith(t, dir, disk.NewestSchema, Options{})
 	require.NoError(t, now.View(ctx, func(tx project.Tx) error {
-		ids, err := project.RecordKind[core.Usage]("spent").IDs(tx, "")
+		ids, err := project.RecordKind[core.Usage]("session.spent").IDs(tx, "")
 		assert.Equal(t, []string{"s"}, ids)
 		return err
 	}))
 	require.NoError(t, now.View(ctx, func(tx project.Tx) error {
-		spent, err := project.RecordKind[core.Usage]("spent").Find(tx, "s")
+		spent, err := project.RecordKind[core.Usage]("session.spent").Find(tx, "s")
 		assert.Equal(t, core.Usage{TokensIn: 20, CostUSD: 1}, spent)
 		return err
 	}))
 }
 
-// Older flames invalidated in batches. Frames that they read as invalidated stay so, also if
-// such a flame still runs.
+// Older flames invalidated in batches. Frames that they read as invalidated stay so.
 func TestCascadesOfOlderFlamesAreCompleted(t *testing.T) {
 	t.Parallel()
 	ctx, dir := context.Background(), t.TempDir()
@@ -191,15 +192,11 @@ func TestCascadesOfOlderFlamesAreCompleted(t *testing.T) {
 				assert.Equal(t, []core.Millis{f.InvalidatedAt, f.InvalidatedAt}, []core.Millis{f.EndedAt, f.UpdatedAt})
 				seen[f.ID] = f.InvalidationReason
 			}
-			left, err := collect(x.sql, scanKey, "SELECT frame FROM cascades")
-			assert.Empty(t, left)
-			return err
+			return nil
 		}))
 		return seen
 	}
 	assert.Equal(t, map[string]string{"end": "first", "two": "second", "one": "third"}, seen())
-	begin(old, "beside", "now", 11, 1)
-	assert.Equal(t, map[string]string{"end": "first", "two": "second", "one": "third", "late": "now"}, seen())
 }
 
 // A constraint that rows of an older database break is left out, so that the others can be
@@ -224,77 +221,76 @@ func TestBadRowsOfAnOlderDatabaseStay(t *testing.T) {
 	require.NoError(t, saveAsOlder(old, "f-1"))
 }
 
-// A flame that does not stamp frames may write before others that do, and between them.
-// Whoever asks for changes then gets all frames, once.
-func TestChangesByOlderFlamesAreReported(t *testing.T) {
+// Records that older flames kept by their kinds are parts of others now, or rows of tables. What
+// cannot be read is in nobody's way, and goes.
+func TestRecordsOfOlderFlamesAreTakenOver(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	old := openWith(t, dir, disk.Schema{Version: 5, Step: disk.NewestSchema.Step}, Options{})
-	for _, id := range []string{"f-1", "f-2", "f-3"} {
-		require.NoError(t, saveAsOlder(old, id))
-	}
+	ctx, dir := context.Background(), t.TempDir()
+	old := openWith(t, dir, disk.Schema{Version: 10, Step: disk.NewestSchema.Step}, Options{})
+	require.NoError(t, old.Update(ctx, func(x project.Tx) error {
+		var errs []error
+		for _, r := range [][3]string{
+			{"presence", "s", `{"seen":7}`}, {"turns", "s", `{"x":"<&>"}`}, {"counted", "s", `"m"`}, {"presence", "other", `{}`},
+			{"answered", "s", `{"count":1}`}, {"joined", "s", `{"n":2}`}, {"agent_tree", "s", `{"total":3}`},
+			{"turn", "f", `"p"`}, {"activity", "f", `{"n":1}`},
+			{"files_calls", "s", `{"n":1}`}, {"work", "s", `{"n":2}`}, {"compaction", "f", `{"type":"t"}`}, {"said", "f", `{"goal":"g"}`},
+			{"settings", "off", `true`}, {"settings", "subagents", `{"enabled":false}`},
+			{"stats", "subagents", `{"n":4}`}, {"shared_here", "", `5`}, {"left", "r", `"s"`},
+			{"link", "h", `{"at":1}`}, {"requests", "h", `{"n":2}`}, {"taken", "x", `{"n":1}`}, {"agents_abroad", "m", `[]`},
+			{"agent_assignment", "a", `{"task":"t"}`}, {"delegated", "a", `{"frame":"f"}`}, {"files", "f", `{"n":1}`}, {"files_patch", "f/1", `{"n":2}`},
+			{"words", "s", `["w"]`}, {"suggestion_history", "", `[1]`}, {"inserted", "s", `{}`},
+			{"agent", "a", `{"session":"as","parentSession":"s","parentAgent":"b","idempotencyKey":"k","endedAt":9}`},
+			{"agent", "b", `{"subagent_id":"b","parent_session_id":"s","agent_type":"t","definition_digest":"d","permission_mode":{"effective":"plan"},
+				"delegate_grants":["Bash"],"parent_tool_id":"call","idempotency_key":"old","result_schema":{"type":"object"},"artifact_hashes":{"a":"h"}}`},
+			{"agent_session", "as", `"a"`}, {"agent_key", "s/k", `"a"`}, {"agent_recent", "a", `9`}, {"agent_child", "b/a", `{}`},
+			{"handoff", "a", `{"parentSession":"s","transferControl":true}`},
+			{"handoff", "b", `{"parent_session_id":"s","transfer_control":true,"on_failure":"retry","resolved":true}`},
+
+			{"convergence", "c", `{"id":"c"}`}, {"convergence_open", "c", `{"person":"s","conflicts":2}`}, {"convergence", "d", `{"id":"d"}`},
+			{"agent_grant", "g", `{"id":"g"}`}, {"agent_grant", "e", `{"expiresAt":5}`}, {"spawn", "t", `{"parent":"s"}`},
+		} {
+			_, err := x.(*tx).sql.exec("INSERT INTO records VALUES (?, ?, ?)", r[0], r[1], r[2])
+			errs = append(errs, err)
+		}
+		return errors.Join(errs...)
+	}))
 	now := openWith(t, dir, disk.NewestSchema, Options{})
-	var at []int64 // the revisions after each step, the first before all
-	for _, step := range []struct {
-		save  func(*Store, string) error
-		by    *Store
-		frame string
-		want  []int // frames that changed after each of at
-	}{
-		{saveOne, now, "f-1", []int{1}},
-		{saveAsOlder, old, "f-2", []int{3, 3}},
-		{saveAsOlder, old, "f-2", []int{3, 3, 3}},
-		{saveOne, now, "f-3", []int{3, 3, 3, 1}},
-		{saveOne, now, "f-1", []int{3, 3, 3, 2, 1}},
-	} {
-		require.NoError(t, now.View(context.Background(), func(tx project.Tx) error {
-			revision, _, err := tx.Revision()
-			at = append(at, revision)
+	dump := func(query string) (rows []string) {
+		require.NoError(t, now.View(ctx, func(x project.Tx) (err error) {
+			rows, err = collect(x.(*tx).sql, scanID, query)
 			return err
 		}))
-		require.NoError(t, step.save(step.by, step.frame))
-		require.NoError(t, now.View(context.Background(), func(tx project.Tx) error {
-			var got []int
-			for _, revision := range append(at, at[len(at)-1]+1) {
-				frames, err := tx.FramesChangedSince(revision)
-				require.NoError(t, err)
-				got = append(got, len(frames))
-			}
-			assert.Equal(t, append(step.want, 0), got)
-			return nil
-		}))
+		return rows
 	}
-	require.NoError(t, now.View(context.Background(), func(tx project.Tx) error {
-		all, err := tx.FramesChangedSince(at[0] - 1)
-		assert.Len(t, all, 3, "what was before the stamps")
-		return err
+	assert.Equal(t, []string{
+		`answers s {"answered":{"count":1},"joined":{"n":2}}`, `assignment a {"task":{"task":"t"}}`,
+		`calls s {"files":{"n":1},"work":{"n":2}}`, `delegated a {"frame":"f"}`,
+		`files f {"n":1}`, `files f/1 {"n":2}`,
+		`frame f {"activity":{"n":1},"turn":"p"}`, `host h {"link":{"at":1},"past":{"n":2}}`, `ledger s {}`, `machine m {"agents":[]}`,
+		`project  {"here":5,"left":{"r":"s"},"off":true,"subagents":{"enabled":false},"subagents_stats":{"n":4}}`, `session other {"presence":{}}`,
+		`session s {"agents":{"total":3},"counted":"m","presence":{"seen":7},"turns":{"x":"<&>"}}`, `source x {"taken":{"n":1}}`,
+		`suggestion_history  [1]`, `summary f {"compaction":{"type":"t"},"said":{"goal":"g"}}`, `words s ["w"]`,
+	}, lo.Map(dump("SELECT kind || ' ' || id || ' ' || value FROM records ORDER BY kind, id"), func(row string, _ int) string {
+		var value any
+		fields := strings.SplitN(row, " ", 3)
+		require.NoError(t, json.Unmarshal([]byte(fields[2]), &value), row)
+		sorted, err := jsonText(value)
+		require.NoError(t, err)
+		return strings.Join(append(fields[:2], sorted), " ")
 	}))
-}
-
-// Spawns that were kept before there was an index of them are found by it, and so are
-// those that an older flame keeps later. One that cannot be read is in nobody's way.
-func TestSpawnsOfOlderFlamesAreFound(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	old := openWith(t, dir, disk.Schema{Version: 3, Step: disk.NewestSchema.Step}, Options{})
-	spawn := func(kept *Store, id string) error {
-		return kept.Update(context.Background(), func(tx project.Tx) error {
-			return tx.SaveRecord("spawn", id, map[string]string{"parent": "s"})
-		})
-	}
-	require.NoError(t, spawn(old, "before"))
-	require.NoError(t, old.Update(context.Background(), func(x project.Tx) error {
-		_, err := x.(*tx).sql.exec(saveRecord, "spawn", "damaged", `{"parent": "s`)
-		return err
-	}))
-	now := openWith(t, dir, disk.NewestSchema, Options{})
-	require.NoError(t, spawn(now, "now"))
-	require.NoError(t, spawn(old, "then"))
-	require.NoError(t, now.View(context.Background(), func(tx project.Tx) error {
-		ids, err := tx.RecordsOf("spawn", "s")
-		assert.Equal(t, []string{"before", "now", "then"}, ids)
-		return err
-	}))
+	assert.Equal(t, []string{"a as s b k 9", "b - s - old -"}, dump(`SELECT
+		concat_ws(' ', id, coalesce(session, '-'), parent_session, coalesce(parent_agent, '-'), key, coalesce(ended_at, '-')) FROM agents ORDER BY id`))
+	assert.JSONEq(t, `{"subagent_id":"b","parentSession":"s","agentType":"t","definitionDigest":"d","permissionMode":{"effective":"plan"},
+		"delegateGrants":["Bash"],"callId":"call","idempotencyKey":"old","resultSchema":{"type":"object"},"artifactHashes":{"a":"h"}}`,
+		dump("SELECT value FROM agents WHERE id = 'b'")[0])
+	assert.JSONEq(t, `{"parentSession":"s","transferControl":true,"onFailure":"retry","resolved":true}`, dump("SELECT value FROM handoffs WHERE id = 'b'")[0])
+	assert.Equal(t, []string{"a s", "b "}, dump("SELECT id || ' ' || coalesce(waiting, '') FROM handoffs ORDER BY id"))
+	assert.Equal(t, []string{"c 2 s", "d - -"},
+		dump("SELECT concat_ws(' ', id, coalesce(open, '-'), coalesce(value ->> 'person', '-')) FROM convergences ORDER BY id"))
+	assert.Equal(t, []string{"e 5", "g 9223372036854775807"}, dump("SELECT id || ' ' || ends_at FROM grants ORDER BY id"))
+	assert.Equal(t, []string{"t s"}, dump("SELECT id || ' ' || parent FROM spawns"))
+	assert.FileExists(t, filepath.Join(dir, "flame.db.backup-10"))
+	assert.ErrorIs(t, hasFrame(openWith(t, dir, disk.Schema{Version: 10, Step: disk.NewestSchema.Step}, Options{}), "f"), disk.ErrNewer)
 }
 
 func TestMigrationThatFailsChangesNothing(t *testing.T) {

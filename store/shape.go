@@ -96,16 +96,11 @@ func (t *tx) FramesAt(keys []int64) (map[int64]core.Frame, error) {
 	return frames, err
 }
 
-// Every write of a frame raises the revision and stamps the frame with it, so that an index
-// leads to the frames written since a revision. Older versions of flame that know no stamps
-// may write the same file: they raise the revision and leave the stamps. The
-// stamps then do not show which frames changed, so Changed returns all frames.
-
-// raiseRevision raises the revision for the frames written next. It changes one row by its
-// key: for a statement that may change several rows, FTS5 would write out its index.
+// raiseRevision raises the revision for the frames written next, which are stamped with it, so that
+// an index leads to the frames written since a revision. It changes one row by its key: for a
+// statement that may change several rows, FTS5 would write out its index.
 func (s *statements) raiseRevision() error {
-	_, err := s.exec(`UPDATE meta SET value = value + 1, stamped = value + 1,
-		unstamped = iif(value = stamped, unstamped, value) WHERE name = 'revision'`)
+	_, err := s.exec(`UPDATE meta SET value = value + 1 WHERE name = 'revision'`)
 	return err
 }
 
@@ -135,17 +130,14 @@ var (
 	})
 )
 
-// unstamped reads the revision, and the last revision that was raised without a stamp.
-const unstamped = `SELECT value, iif(value = stamped, unstamped, value) FROM meta WHERE name = 'revision'`
-
 func (t *tx) FramesChangedSince(after int64) ([]core.Frame, error) {
 	query, args := allSketches(), []any(nil)
-	if after > 0 && t.sql.c.Older == 0 {
-		var now, unknown int64
-		if _, err := t.sql.get([]any{&now, &unknown}, unstamped); err != nil {
+	if after > 0 {
+		var now int64
+		if _, err := t.sql.get([]any{&now}, "SELECT value FROM meta WHERE name = 'revision'"); err != nil {
 			return nil, err
 		}
-		if unknown <= after && after <= now {
+		if after <= now {
 			query, args = changedSketches(), []any{after}
 		}
 	}

@@ -87,7 +87,7 @@ func (s *statements) note(err error) error {
 
 // get scans the one row of query into dest and reports whether there is one.
 func (s *statements) get(dest []any, query string, args ...any) (bool, error) {
-	err := s.c.Get(s.ctx, dest, s.fit(query), args...)
+	err := s.c.Get(s.ctx, dest, query, args...)
 	if errors.Is(err, disk.ErrNoRow) {
 		return false, nil
 	}
@@ -96,7 +96,7 @@ func (s *statements) get(dest []any, query string, args ...any) (bool, error) {
 
 // each calls scan on every row of query.
 func (s *statements) each(scan func(*disk.Rows) error, query string, args ...any) error {
-	rows, err := s.c.Query(s.ctx, s.fit(query), args...)
+	rows, err := s.c.Query(s.ctx, query, args...)
 	if err != nil {
 		return s.note(err)
 	}
@@ -110,23 +110,6 @@ func (s *statements) each(scan func(*disk.Rows) error, query string, args ...any
 		}
 	}
 	return s.note(rows.Err())
-}
-
-// added are the columns of frames that versions of the schema added, and what stands for them in files
-// of older versions.
-var added = []struct {
-	version       int
-	column, value string
-}{{7, "f.machine AS machine", "'' AS machine"}, {9, "f.unpriced AS unpriced", "0 AS unpriced"}}
-
-// fit returns a query in a form that a file with an older schema can answer.
-func (s *statements) fit(query string) string {
-	for _, one := range added {
-		if 0 < s.c.Older && s.c.Older < one.version {
-			query = strings.ReplaceAll(query, one.column, one.value)
-		}
-	}
-	return query
 }
 
 // collect returns the rows of query, read by scan.

@@ -99,7 +99,7 @@ type mark struct{ *Store }
 func (s *Store) newTx(ctx context.Context, c *disk.Conn, writable bool) *tx {
 	return &tx{
 		sql:     &statements{ctx: context.WithValue(ctx, mark{s}, true), c: c, writable: writable, keys: map[string]int64{}},
-		records: map[recordKey]keptRecord{}, frames: map[string]core.Frame{},
+		records: map[recordKey]*record{}, changed: map[recordKey]bool{}, frames: map[string]core.Frame{},
 	}
 }
 
@@ -214,8 +214,9 @@ func (s *Store) Close() error {
 // A tx is a project.Tx, which documents its methods.
 type tx struct {
 	sql     *statements
-	records map[recordKey]keptRecord // that were read or written one by one
-	frames  map[string]core.Frame    // that were read one by one, and not written since
+	records map[recordKey]*record // that were read or written one by one
+	changed map[recordKey]bool    // those of which a part was changed
+	frames  map[string]core.Frame // that were read one by one, and not written since
 }
 
 func (t *tx) Context() context.Context { return t.sql.ctx }
@@ -223,6 +224,9 @@ func (t *tx) Context() context.Context { return t.sql.ctx }
 // call runs f in t and returns the reason not to commit, if any.
 func call(t *tx, f func(project.Tx) error) error {
 	err := f(t)
+	if err == nil {
+		err = t.writeParts()
+	}
 	if errors.Is(t.sql.failed, errWrites) {
 		return errWrites // f may return another error, or none
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 
@@ -18,16 +19,6 @@ import (
 // Records are convergences, by id.
 const Records project.RecordKind[Convergence] = "convergence"
 
-// Open lists the convergences with conflicts that wait for a person, by id, so that flame
-// finds them without reading all convergences.
-const Open project.RecordKind[OpenConflicts] = "convergence_open"
-
-// OpenConflicts are the conflicts of a convergence that wait for a person.
-type OpenConflicts struct {
-	Person    string `json:"person"` // session at the root of the tree of agents that asked for it
-	Conflicts int    `json:"conflicts"`
-}
-
 // A Convergence is the combined result of several agents, with all inputs: equal inputs give
 // an equal result.
 type Convergence struct {
@@ -38,8 +29,16 @@ type Convergence struct {
 	Result     Result        `json:"result"`
 	Text       string        `json:"text"`                 // the output in its format
 	ReplacedBy string        `json:"replacedBy,omitempty"` // a later one of the same agents, whose conflicts wait instead
+	Open       int           `json:"open,omitempty"`       // conflicts that wait for a person
+	Person     string        `json:"person,omitempty"`     // session at the root of the tree of agents that asked for it, if there are such conflicts
 	CreatedAt  core.Millis   `json:"createdAt"`
 	UpdatedAt  core.Millis   `json:"updatedAt"`
+}
+
+// WithOpen returns the convergences with conflicts that wait for a person.
+func WithOpen(tx project.Tx) ([]Convergence, error) {
+	_, open, err := Records.Where(tx, "open", 1, math.MaxInt64)
+	return open, err
 }
 
 // Waiting returns the conflicts that wait for a person.
@@ -67,17 +66,20 @@ func (c *Convergence) converge(now core.Millis) (err error) {
 
 // keep stores a convergence, with events for the changes since the previous result.
 func (c Convergence) keep(tx project.Tx, before Result) error {
+	waiting := c.Waiting()
+	c.Open = len(waiting)
+	asked, err := record.AgentOf(tx, project.Caller{}, c.Session)
+	if err != nil {
+		return err
+	}
+	c.Person = cmp.Or(asked.Tree, c.Session)
 	if err := Records.Save(tx, c.ID, c); err != nil {
 		return err
 	}
-	waiting := c.Waiting()
 	for _, conflict := range c.Result.Conflicts {
 		if err := c.tellConflict(tx, before, conflict); err != nil {
 			return err
 		}
-	}
-	if err := c.noteOpen(tx, len(waiting)); err != nil {
-		return err
 	}
 	if len(waiting) > 0 {
 		return errors.Join(
@@ -87,18 +89,6 @@ func (c Convergence) keep(tx project.Tx, before Result) error {
 	return c.tell(tx, core.ConvergenceComplete, map[string]any{
 		"convergence": c.ID, "conflict_count": len(c.Result.Conflicts), "resolution_count": c.Result.Resolved, "output_size": len(c.Text),
 	})
-}
-
-// noteOpen stores the number of conflicts that wait for a person.
-func (c Convergence) noteOpen(tx project.Tx, conflicts int) error {
-	if conflicts == 0 {
-		return Open.Delete(tx, c.ID)
-	}
-	asked, err := record.AgentOf(tx, project.Caller{}, c.Session)
-	if err != nil {
-		return err
-	}
-	return Open.Save(tx, c.ID, OpenConflicts{Person: cmp.Or(asked.Tree, c.Session), Conflicts: conflicts})
 }
 
 // tellConflict appends an event for a new conflict, and for a new winner of a conflict.
@@ -154,20 +144,16 @@ func (all Convergences) Make(ctx context.Context, by project.Caller, ids []strin
 // replace lets the conflicts of earlier convergences wait no longer if this one has all their agents: a
 // person is asked once.
 func (c Convergence) replace(tx project.Tx) error {
-	var open []string
-	if err := Open.Each(tx, func(id string, _ OpenConflicts) error { open = append(open, id); return nil }); err != nil {
+	open, err := WithOpen(tx)
+	if err != nil {
 		return err
 	}
-	for _, id := range open {
-		before, known, err := Records.Get(tx, id)
-		if err != nil {
-			return err
-		}
-		if !known || !lo.Every(c.Result.Inputs, before.Result.Inputs) {
+	for _, before := range open {
+		if !lo.Every(c.Result.Inputs, before.Result.Inputs) {
 			continue
 		}
-		before.ReplacedBy = c.ID
-		if err := errors.Join(Records.Save(tx, id, before), Open.Delete(tx, id)); err != nil {
+		before.ReplacedBy, before.Open = c.ID, 0
+		if err := Records.Save(tx, before.ID, before); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -113,9 +114,9 @@ func (g Grant) Lets() string {
 	return fmt.Sprintf("%s work in the mode %s", whom, g.Mode)
 }
 
-// ListGrants returns all grants, the newest first.
-func ListGrants(tx project.Tx) ([]Grant, error) {
-	all, err := Grants.All(tx)
+// ListGrants returns the grants that end after a time, the newest first.
+func ListGrants(tx project.Tx, after core.Millis) ([]Grant, error) {
+	_, all, err := Grants.Where(tx, "ends_at", after+1, math.MaxInt64)
 	slices.SortFunc(all, func(x, y Grant) int { return cmp.Or(cmp.Compare(y.MadeAt, x.MadeAt), cmp.Compare(x.ID, y.ID)) })
 	return all, err
 }

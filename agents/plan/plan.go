@@ -195,7 +195,7 @@ func (p Plan) situation(tx project.Tx, caller core.Session, frame string) (s sit
 	if s.tree, err = record.Trees.Find(tx, cmp.Or(s.asks.agent.Tree, s.root)); err != nil {
 		return s, err
 	}
-	s.grants, err = ListGrants(tx)
+	s.grants, err = ListGrants(tx, s.now)
 	return s, err
 }
 

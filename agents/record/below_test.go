@@ -82,19 +82,18 @@ func TestTheAgentsBelowAnAgentAreFoundWithoutReadingOthers(t *testing.T) {
 	assert.Empty(t, ids)
 }
 
-// Agents of older versions have no list of their children.
-func TestTheAgentsBelowOlderAgentsAreFound(t *testing.T) {
+func TestTheAgentsBelowAnAgentInALongChainOrACycle(t *testing.T) {
 	t.Parallel()
 	const chain = 2_000
 	s := newStore(t, func(tx project.Tx) error {
-		older := []Agent{
+		all := []Agent{
 			{ID: "agent-top"}, {ID: "agent-a", ParentAgent: "agent-top"}, {ID: "agent-other"}, {ID: "agent-self", ParentAgent: "agent-self"},
 			{ID: "agent-x", ParentAgent: "agent-y"}, {ID: "agent-y", ParentAgent: "agent-x"}, {ID: "agent-0"},
 		}
 		for i := range chain {
-			older = append(older, Agent{ID: fmt.Sprint("agent-", i+1), ParentAgent: fmt.Sprint("agent-", i)})
+			all = append(all, Agent{ID: fmt.Sprint("agent-", i+1), ParentAgent: fmt.Sprint("agent-", i)})
 		}
-		for i, run := range older {
+		for i, run := range all {
 			run.CreatedAt = core.Millis(i)
 			if err := Agents.Save(tx, run.ID, run); err != nil {
 				return err
@@ -107,7 +106,7 @@ func TestTheAgentsBelowOlderAgentsAreFound(t *testing.T) {
 		assert.Equal(t, want, ids, id)
 	}
 	_, decoded := below(t, s, "agent-0")
-	assert.Less(t, decoded, 2*chain+10, "all records are read once")
+	assert.Less(t, decoded, 2*chain+10, "each record is read once")
 	ids, _ := below(t, s, "agent-0")
 	assert.Len(t, ids, chain)
 }

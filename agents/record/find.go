@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/samber/lo"
 
@@ -24,6 +23,14 @@ func List(tx project.Tx) ([]Agent, error) {
 // NewestFirst compares agents by their start, the latest first.
 func NewestFirst(x, y Agent) int {
 	return cmp.Or(cmp.Compare(y.CreatedAt, x.CreatedAt), cmp.Compare(x.ID, y.ID))
+}
+
+// newest returns the agent that began last; zero without one.
+func newest(runs []Agent) (run Agent) {
+	if len(runs) > 0 {
+		run = slices.MinFunc(runs, NewestFirst)
+	}
+	return run
 }
 
 // Filter returns the running agents for "running", the ended ones for "ended", and all agents
@@ -47,10 +54,11 @@ func Unsettled(tx project.Tx) ([]Agent, error) {
 	return those(tx, ids, err, func(Agent) bool { return true })
 }
 
-// JustEnded returns the agents that ended within a time before now, up to a day.
+// JustEnded returns the agents that ended within a time before now, and those that ended as long
+// after it by a clock that jumped back since.
 func JustEnded(tx project.Tx, now, within core.Millis) ([]Agent, error) {
-	ids, err := justEnded(tx, now, within)
-	return those(tx, ids, err, func(run Agent) bool { return run.State.Ended() })
+	_, runs, err := Agents.Where(tx, "ended_at", now-within+1, now+within-1)
+	return runs, err
 }
 
 // those returns the wanted agents among the given ids; err is the error of finding the ids.
@@ -67,17 +75,12 @@ func those(tx project.Tx, ids []string, err error, wanted func(Agent) bool) (run
 	return runs, err
 }
 
-// ByKey returns the agent that a session started under an idempotency key; zero if there is
+// ByKey returns the agent that a session started last under an idempotency key; zero if there is
 // none.
 func ByKey(tx project.Tx, session, key string) (run Agent, err error) {
-	id, known, err := Keys.Get(tx, keyOf(session, key))
-	if !known || err != nil {
-		return run, err
-	}
-	return Agents.Find(tx, id)
+	_, same, err := Agents.Where(tx, "key", key, key)
+	return newest(lo.Filter(same, func(run Agent, _ int) bool { return run.ParentSession == session })), err
 }
-
-func keyOf(session, key string) string { return session + "/" + key }
 
 // Find returns the record of an agent by its id, or by a prefix that only one id has.
 func Find(tx project.Tx, id string) (run Agent, err error) {
@@ -105,13 +108,14 @@ func Find(tx project.Tx, id string) (run Agent, err error) {
 
 // AgentOf returns the agent that makes a call; zero for a user's session.
 func AgentOf(tx project.Tx, by project.Caller, session string) (run Agent, err error) {
-	id := by.Agent // the process takes precedence over the call, which a model can write
-	if id == "" {
-		if id, err = Sessions.Find(tx, session); err != nil || id == "" {
-			return run, err
-		}
+	if by.Agent != "" { // the process takes precedence over the call, which a model can write
+		return Agents.Find(tx, by.Agent)
 	}
-	return Agents.Find(tx, id)
+	if session == "" {
+		return run, nil
+	}
+	_, runs, err := Agents.Where(tx, "session", session, session)
+	return newest(runs), err
 }
 
 // AssignmentOf returns an agent's assignment.
@@ -167,12 +171,8 @@ func Below(tx project.Tx, id string) (below []Agent, err error) {
 		return nil, err
 	}
 	seen := map[string]bool{top.ID: true} // the records may contain a cycle
-	older := sync.OnceValues(func() (map[string][]Agent, error) {
-		all, err := List(tx)
-		return lo.GroupBy(all, func(run Agent) string { return run.ParentAgent }), err
-	})
 	for parents := []string{top.ID}; len(parents) > 0; parents = parents[1:] {
-		children, err := childrenOf(tx, parents[0], older)
+		_, children, err := Agents.Where(tx, "parent_agent", parents[0], parents[0])
 		if err != nil {
 			return nil, err
 		}
@@ -185,20 +185,4 @@ func Below(tx project.Tx, id string) (below []Agent, err error) {
 	}
 	slices.SortFunc(below, NewestFirst)
 	return below, nil
-}
-
-// childrenOf returns an agent's children. Agents of older versions have no list of their
-// children; older returns the agents by their parents, from all records.
-func childrenOf(tx project.Tx, id string, older func() (map[string][]Agent, error)) ([]Agent, error) {
-	own := id + "/"
-	entries, err := Children.IDs(tx, own)
-	if err != nil {
-		return nil, err
-	}
-	if len(entries) == 0 || entries[0] != own {
-		all, err := older()
-		return all[id], err
-	}
-	ids := lo.Map(entries[1:], func(entry string, _ int) string { return strings.TrimPrefix(entry, own) })
-	return those(tx, ids, nil, func(Agent) bool { return true })
 }

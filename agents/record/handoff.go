@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"unicode"
 
 	"flame/agents/supervise"
 	"flame/core"
@@ -28,12 +29,6 @@ type Handoff struct {
 	Next      string      `json:"next,omitempty"`    // agent of the next attempt
 	Claimed   core.Millis `json:"claimed,omitempty"` // when a process began to resolve it
 	Resolved  bool        `json:"resolved,omitempty"`
-}
-
-// UnmarshalJSON reads a record of any version.
-func (h *Handoff) UnmarshalJSON(raw []byte) error {
-	type fields Handoff
-	return decode(raw, (*fields)(h))
 }
 
 // MayTransfer returns an error if the session has handed control over already.
@@ -116,19 +111,22 @@ func ClaimHandoff(tx project.Tx, now core.Millis, run Agent) (h Handoff, due boo
 // ReleaseSessions resumes sessions that handed control to agents that have ended, if the
 // process that should have resolved the handoff was killed.
 func ReleaseSessions(ctx context.Context, p *project.Project, running map[string]ActiveAgent) error {
-	suspended, err := project.Read(ctx, p, func(tx project.Tx) (map[string]string, error) { return project.RecordSuspended.ByID(tx) })
+	waiting, err := project.Read(ctx, p, func(tx project.Tx) ([]Handoff, error) {
+		_, waiting, err := Handoffs.Where(tx, "waiting", "", string(unicode.MaxRune))
+		return waiting, err
+	})
 	if err != nil {
 		return err
 	}
-	for session, agent := range suspended {
-		if _, runs := running[agent]; runs {
+	for _, h := range waiting {
+		if _, runs := running[h.Agent]; runs {
 			continue
 		}
-		run, err := project.Read(ctx, p, func(tx project.Tx) (Agent, error) { return Find(tx, agent) })
+		run, err := project.Read(ctx, p, func(tx project.Tx) (Agent, error) { return Find(tx, h.Agent) })
 		if err == nil && (!run.State.Ended() || p.Now()-run.EndedAt < claimTime) {
 			continue // a process may be about to resolve the handoff
 		}
-		if err := p.Resume(ctx, session); err != nil {
+		if err := p.Resume(ctx, h.Session, h.Agent); err != nil {
 			return err
 		}
 	}

@@ -21,24 +21,15 @@ import (
 
 // The kinds of records about agents.
 const (
-	Agents       project.RecordKind[Agent]       = "agent"         // by subagent_id
-	ActiveAgents project.RecordKind[ActiveAgent] = "agent_live"    // by subagent_id; deleted once the end of the agent is fully handled
-	Trees        project.RecordKind[Tree]        = "agent_tree"    // by the session at the root
-	Sessions     project.RecordKind[string]      = "agent_session" // a subagent_id, by its session
-	Keys         project.RecordKind[string]      = "agent_key"     // a subagent_id, by parent session and idempotency key
+	Agents       project.RecordKind[Agent]       = "agent"          // by subagent_id
+	ActiveAgents project.RecordKind[ActiveAgent] = "agent_live"     // by subagent_id; deleted once the end of the agent is fully handled
+	Trees        project.RecordKind[Tree]        = "session.agents" // by the session at the root
 
-	recent project.RecordKind[core.Millis] = "agent_recent" // end times of the last day, by subagent_id
-
-	// Children has only ids: "<agent>/" and "<agent>/<child>" for each child. They let flame
-	// find the children of an agent without reading all records. Older agents have no such
-	// ids.
-	Children project.RecordKind[struct{}] = "agent_child"
-
-	Assignments project.RecordKind[Assignment] = "agent_assignment" // by subagent_id
+	Assignments project.RecordKind[Assignment] = "assignment.task" // by subagent_id
 
 	// PendingCancels stores why an agent elsewhere must stop if flame could not tell its worker, by
 	// subagent_id.
-	PendingCancels project.RecordKind[string] = "agent_untold"
+	PendingCancels project.RecordKind[string] = "assignment.cancel"
 )
 
 // An Assignment is an agent's task with its context. It may be long, so it is not part of the
@@ -138,22 +129,7 @@ func Create(tx project.Tx, run Agent) error {
 	if run.Requester != "" {
 		live.Worker = live.Starter
 	}
-	err = errors.Join(
-		Trees.Save(tx, run.Tree, t),
-		Agents.Save(tx, run.ID, run),
-		ActiveAgents.Save(tx, run.ID, live),
-		Children.Save(tx, run.ID+"/", struct{}{}),
-	)
-	if run.Session != "" {
-		err = errors.Join(err, Sessions.Save(tx, run.Session, run.ID))
-	}
-	if run.ParentAgent != "" {
-		err = errors.Join(err, Children.Save(tx, run.ParentAgent+"/"+run.ID, struct{}{}))
-	}
-	if run.Key != "" {
-		err = errors.Join(err, Keys.Save(tx, keyOf(run.ParentSession, run.Key), run.ID))
-	}
-	return err
+	return errors.Join(Trees.Save(tx, run.Tree, t), Agents.Save(tx, run.ID, run), ActiveAgents.Save(tx, run.ID, live))
 }
 
 // RemoveFromTree removes an ended agent from the running agents of its tree.
@@ -163,34 +139,7 @@ func RemoveFromTree(tx project.Tx, run Agent) error {
 		return err
 	}
 	t.Live = slices.DeleteFunc(t.Live, func(live string) bool { return live == run.ID })
-	if err := Trees.Save(tx, run.Tree, t); err != nil {
-		return err
-	}
-	ended, err := justEnded(tx, run.EndedAt, recentTime)
-	if err != nil {
-		return err
-	}
-	ids, err := recent.IDs(tx, "")
-	for _, id := range ids {
-		if !slices.Contains(ended, id) {
-			err = errors.Join(err, recent.Delete(tx, id))
-		}
-	}
-	return errors.Join(err, recent.Save(tx, run.ID, run.EndedAt))
-}
-
-// recentTime is how long flame keeps the ids of ended agents, in ms.
-const recentTime = core.Millis(24 * 60 * 60_000)
-
-// justEnded returns the ids of agents that ended within a time before now.
-func justEnded(tx project.Tx, now, within core.Millis) (ids []string, err error) {
-	err = recent.Each(tx, func(id string, at core.Millis) error {
-		if now-at < within && at-now < within { // a clock that jumped back must not keep ids forever
-			ids = append(ids, id)
-		}
-		return nil
-	})
-	return ids, err
+	return Trees.Save(tx, run.Tree, t)
 }
 
 // ChargeUsage adds the usage of an agent since its last report to its tree and to its frames. The

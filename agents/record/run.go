@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bytes"
 	"encoding/json"
 
 	"flame/agents/changes"
@@ -69,39 +68,6 @@ type Agent struct {
 	ArtifactHashes map[string]string  `json:"artifactHashes,omitempty"` // hashes of artifacts that are files, at its end
 	CreatedAt      core.Millis        `json:"createdAt"`
 	EndedAt        core.Millis        `json:"endedAt,omitempty"`
-}
-
-// formerNames maps the first names of record fields to their present names.
-func formerNames() map[string]string {
-	return map[string]string{
-		"parent_session_id": "parentSession", "agent_type": "agentType", "definition_digest": "definitionDigest", "permission_mode": "permissionMode",
-		"delegate_grants": "delegateGrants", "parent_tool_id": "callId", "idempotency_key": "idempotencyKey", "result_schema": "resultSchema",
-		"artifact_hashes": "artifactHashes", "transfer_control": "transferControl", "on_failure": "onFailure",
-	}
-}
-
-// decode reads a record with the present or the first names of its fields. A record with first
-// names has a parent_session_id.
-func decode(raw []byte, into any) error {
-	var fields map[string]json.RawMessage
-	if bytes.Contains(raw, []byte(`"parent_session_id"`)) && json.Unmarshal(raw, &fields) == nil && fields["parent_session_id"] != nil {
-		for former, name := range formerNames() {
-			if value, has := fields[former]; has {
-				fields[name] = value
-			}
-		}
-		var err error
-		if raw, err = json.Marshal(fields); err != nil {
-			return err
-		}
-	}
-	return json.Unmarshal(raw, into)
-}
-
-// UnmarshalJSON reads a record of any version.
-func (r *Agent) UnmarshalJSON(raw []byte) error {
-	type fields Agent
-	return decode(raw, (*fields)(r))
 }
 
 // A ModeChoice is the mode of a child and how flame chose it.

@@ -42,7 +42,7 @@ type Agent struct {
 }
 
 // kept stores the agents of each other machine, in one record.
-const kept project.RecordKind[[]Agent] = "agents_abroad" // by machine
+const kept project.RecordKind[[]Agent] = "machine.agents" // by machine
 
 // The limits of what a machine sends: the number of agents; for how long it sends ended
 // agents, and for how long other machines show the agents of a silent machine, in ms; the
@@ -179,7 +179,7 @@ func SyncStates(ctx context.Context, p *project.Project, there []string, news ma
 
 // toldOf stores the state of each machine's agents in the latest event. It outlives the other
 // records of an absent machine, which sends the same agents again when it returns.
-const toldOf project.RecordKind[map[string]core.AgentState] = "agents_abroad_told" // by machine
+const toldOf project.RecordKind[map[string]core.AgentState] = "machine.told" // by machine
 
 // tell writes events of agents that began or ended on another machine.
 func tell(tx project.Tx, machine string, all []Agent, now core.Millis) error {

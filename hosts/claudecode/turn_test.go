@@ -37,7 +37,7 @@ func ran(id, command, output string, failed bool) string {
 func (s *session) scene() (scene autonomy.SessionActivity) {
 	s.T.Helper()
 	require.NoError(s.T, s.P.Store.View(s.T.Context(), func(tx project.Tx) error {
-		_, err := tx.Record("scene", "main", &scene)
+		_, err := tx.Record("session.scene", "main", &scene)
 		return err
 	}))
 	return scene
@@ -87,7 +87,7 @@ func TestTheCallsOfATurnAreReadFromItsLog(t *testing.T) {
 			assert.Empty(t, s.scene().Calls, "another turn began")
 			s.send("SessionEnd", nil)
 			require.NoError(t, s.P.Store.View(t.Context(), func(tx project.Tx) error {
-				known, err := tx.Record("scene", "main", new(json.RawMessage))
+				known, err := tx.Record("session.scene", "main", new(json.RawMessage))
 				assert.False(t, known, "it goes with the session")
 				return err
 			}))

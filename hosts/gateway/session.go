@@ -303,7 +303,7 @@ func reportOf(batch []measurement) (r turns.Report) {
 }
 
 // recordBehind, by gateway, is the session whose requests pass it.
-const recordBehind project.RecordKind[behind] = "behind"
+const recordBehind project.RecordKind[behind] = "source.behind"
 
 // A behind is a session behind a gateway.
 type behind struct {

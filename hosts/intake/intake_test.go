@@ -287,7 +287,7 @@ func TestTheNextProcessContinuesAnInboxWhereTheLastOneStopped(t *testing.T) {
 	require.NoError(t, s.TakeIn(t.Context()))
 	require.NoError(t, s.Project.Store.View(t.Context(), func(tx project.Tx) error {
 		left := 0
-		err := tx.Records("taken", project.RecordQuery{}, func(string, func(any) error) error { left++; return nil })
+		err := tx.Records("source.taken", project.RecordQuery{}, func(string, func(any) error) error { left++; return nil })
 		assert.LessOrEqual(t, left, 1, "the progress of a file is forgotten a day later")
 		return err
 	}))
@@ -303,7 +303,7 @@ func TestAnInboxOfAnEarlierVersionIsTakenOnce(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(inbox, "zbegun.taking"), []byte(strings.Repeat(failure, 4)+"torn"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(inbox, "events"), []byte(failure+"torn\n"+failure), 0o600))
 	require.NoError(t, s.Project.Store.Update(t.Context(), func(tx project.Tx) error {
-		return tx.SaveRecord("taken", "zbegun.taking", map[string]int64{"n": 3, "at": 5})
+		return tx.SaveRecord("source.taken", "zbegun.taking", map[string]int64{"n": 3, "at": 5})
 	}))
 	require.NoError(t, s.TakeIn(t.Context()))
 	require.NoError(t, s.TakeIn(t.Context()))
@@ -427,7 +427,7 @@ func (s *station) failures() int {
 		if err != nil {
 			return err
 		}
-		_, err = tx.Record("activity", frames[0].ID, &seen)
+		_, err = tx.Record("frame.activity", frames[0].ID, &seen)
 		return err
 	}))
 	return seen.Errors

@@ -38,7 +38,7 @@ func fill(s *project.Op, state *State) (err error) {
 	if state.Changed, err = settingAutonomy.Changed(s.Tx); err != nil {
 		return err
 	}
-	if state.Stats, err = recordAutonomyStats.Find(s.Tx, statAutonomy); err != nil {
+	if state.Stats, err = recordAutonomyStats.Find(s.Tx, ""); err != nil {
 		return err
 	}
 	if state.Pending, err = liveSuggestions(s); err != nil {
@@ -107,7 +107,7 @@ func Reset(ctx context.Context, p *project.Project, by project.Caller, settings 
 				return err
 			}
 		}
-		if err := recordAutonomyStats.Save(s.Tx, statAutonomy, core.AutonomyStats{LastReset: s.Now}); err != nil {
+		if err := recordAutonomyStats.Save(s.Tx, "", core.AutonomyStats{LastReset: s.Now}); err != nil {
 			return err
 		}
 		sessions, err := recordSuggestions.IDs(s.Tx, "")
@@ -125,8 +125,7 @@ func Reset(ctx context.Context, p *project.Project, by project.Caller, settings 
 const (
 	settingAutonomy project.Setting[core.AutonomyConfig] = "autonomy"
 
-	recordAutonomyStats project.RecordKind[core.AutonomyStats] = "stats"
-	statAutonomy        string                                 = "autonomy" // the only id
+	recordAutonomyStats project.RecordKind[core.AutonomyStats] = "project.autonomy_stats"
 )
 
 // configOf returns the settings in force.
@@ -142,5 +141,5 @@ func Judges(s *project.Op) (bool, error) {
 }
 
 func count(s *project.Op, change func(*core.AutonomyStats)) error {
-	return recordAutonomyStats.Change(s.Tx, statAutonomy, change)
+	return recordAutonomyStats.Change(s.Tx, "", change)
 }

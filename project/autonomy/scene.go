@@ -13,7 +13,7 @@ import (
 
 // recordScene, by session, is the last part of its conversation. Flame deletes it when the
 // session ends.
-const recordScene project.RecordKind[SessionActivity] = "scene"
+const recordScene project.RecordKind[SessionActivity] = "session.scene"
 
 // A SessionActivity is the last part of a session's conversation: as much as a judgement needs.
 type SessionActivity struct {
@@ -154,7 +154,7 @@ func (c *SessionActivity) say(role core.Role, text string) {
 	c.Recent = append(c.Recent[max(0, len(c.Recent)+1-maxRecent):], evidence.Message{Role: role, Text: text})
 }
 
-const recordActivity project.RecordKind[FrameActivity] = "activity" // by frame
+const recordActivity project.RecordKind[FrameActivity] = "frame.activity" // by frame
 
 // FrameActivity is the observed work in one frame since its session moved there. The heuristics
 // use it where the caller passes nothing.

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	recordSuggestions project.RecordKind[[]core.Suggestion] = "suggestions" // by session: its live ones
+	recordSuggestions project.RecordKind[[]core.Suggestion] = "session.suggestions" // by session: its live ones
 
 	// ExpiryDeadline, by session, is the kind of deadline at which its next suggestion
 	// expires.

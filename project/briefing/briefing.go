@@ -209,7 +209,7 @@ func WithNotices(s *project.Op, maxChars int, brief func(maxChars int) (Briefing
 }
 
 // recordNotice, by session, holds the notices that its agent has not seen.
-const recordNotice project.RecordKind[[]string] = "notice"
+const recordNotice project.RecordKind[[]string] = "session.notice"
 
 // maxNotices limits the notices that wait for one session; the newest stay.
 const maxNotices = 8

@@ -272,7 +272,7 @@ type TaskIdentity struct {
 }
 
 // Attempts are by the id of the agent's frame.
-const Attempts project.RecordKind[TaskIdentity] = "attempt"
+const Attempts project.RecordKind[TaskIdentity] = "frame.attempt"
 
 // A hiding has the Attempts of an agent, by the parent that the agent's own frame shares with
 // frames of other agents. The agent must not see those that attempt the same.

@@ -58,7 +58,7 @@ func lost(s *project.Op, running []string) (children, calls []string, err error)
 	var family []core.Session
 	met := map[string]bool{s.Session.ID: true}
 	for parents := []string{s.Session.ID}; len(parents) > 0; parents = parents[1:] {
-		asked, err := s.Tx.RecordsOf(string(recordSpawn), parents[0])
+		asked, _, err := requestedBy(s, parents[0])
 		if err != nil {
 			return nil, nil, err
 		}
@@ -78,6 +78,11 @@ func lost(s *project.Op, running []string) (children, calls []string, err error)
 	slices.SortStableFunc(family, func(a, b core.Session) int { return cmp.Compare(b.LastActivityAt, a.LastActivityAt) })
 	children = lo.FilterMap(family, func(child core.Session, _ int) (string, bool) { return child.ID, !child.IsCompleted })
 	return children, calls, nil
+}
+
+// requestedBy returns the calls by which a session asked for children, and these children.
+func requestedBy(s *project.Op, parent string) (calls []string, asked []RequestedChild, err error) {
+	return recordSpawn.Where(s.Tx, "parent", parent, parent)
 }
 
 // dropSpawn forgets a call, unless its child still runs. The frame made for a child that
@@ -125,15 +130,12 @@ func waiting(s *project.Op) (list []core.Session, err error) {
 // prompt shows that the turn which waited for them is over, even if the host did not report
 // that. Children in the background continue.
 func Interrupt(s *project.Op, parent string) error {
-	calls, err := s.Tx.RecordsOf(string(recordSpawn), parent)
+	calls, all, err := requestedBy(s, parent)
 	if err != nil {
 		return err
 	}
-	for _, call := range calls {
-		asked, err := recordSpawn.Find(s.Tx, call)
-		if err != nil {
-			return err
-		}
+	for i, call := range calls {
+		asked := all[i]
 		if asked.Background || asked.Over {
 			continue
 		}

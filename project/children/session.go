@@ -185,7 +185,7 @@ func Sessions(ctx context.Context, p *project.Project, by project.Caller) (all T
 			return err
 		}
 		all.Enabled = config.Enabled
-		if all.Stats, err = recordSubagentStats.Find(s.Tx, statSubagents); err != nil {
+		if all.Stats, err = recordSubagentStats.Find(s.Tx, ""); err != nil {
 			return err
 		}
 		all.Proposed = all.Stats.TitlePatterns(config.SubagentPatterns)
@@ -202,7 +202,7 @@ func Sessions(ctx context.Context, p *project.Project, by project.Caller) (all T
 // ResetStats zeroes the counters; tracked sessions stay.
 func ResetStats(ctx context.Context, p *project.Project, by project.Caller) error {
 	return p.Update(ctx, by, func(s *project.Op) error {
-		return recordSubagentStats.Save(s.Tx, statSubagents, core.SubagentStats{LastReset: s.Now})
+		return recordSubagentStats.Save(s.Tx, "", core.SubagentStats{LastReset: s.Now})
 	})
 }
 

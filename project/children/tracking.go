@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	recordSubagentStats project.RecordKind[core.SubagentStats] = "stats"
-	statSubagents       string                                 = "subagents" // the only id
+	recordSubagentStats project.RecordKind[core.SubagentStats] = "project.subagents_stats"
 
 	// WorthDeadline, by session, is the kind of deadline at which flame looks again at a
 	// child that has no frame and still works.
@@ -27,12 +26,12 @@ const (
 // countSubagents changes the counters for a child detected at a time, unless they were reset
 // since: they count only children that were detected after the reset.
 func countSubagents(s *project.Op, detected core.Millis, count func(*core.SubagentStats)) error {
-	stats, err := recordSubagentStats.Find(s.Tx, statSubagents)
+	stats, err := recordSubagentStats.Find(s.Tx, "")
 	if err != nil || detected < stats.LastReset {
 		return err
 	}
 	count(&stats)
-	return recordSubagentStats.Save(s.Tx, statSubagents, stats)
+	return recordSubagentStats.Save(s.Tx, "", stats)
 }
 
 // countFramed counts that the caller's session, a tracked child, has a frame: one that flame

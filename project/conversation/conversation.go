@@ -48,9 +48,9 @@ type answered struct {
 }
 
 const (
-	recordLedger  project.RecordKind[record]     = "inserted" // by session; named after its content in earlier versions
-	recordAnswers project.RecordKind[answered]   = "answered" // by session
-	recordPast    project.RecordKind[fold.Meter] = "requests" // by host: the requests of forgotten sessions
+	recordLedger  project.RecordKind[record]     = "ledger"           // by session
+	recordAnswers project.RecordKind[answered]   = "answers.answered" // by session
+	recordPast    project.RecordKind[fold.Meter] = "host.past"        // by host: the requests of forgotten sessions
 )
 
 // Load returns the conversation of the step's session. A conversation that branched off that

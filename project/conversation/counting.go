@@ -101,5 +101,5 @@ func Forget(tx project.Tx, session core.Session) error {
 	if err == nil && m.Requests > 0 {
 		err = recordPast.Change(tx, session.Host, func(past *fold.Meter) { *past = past.Add(m) })
 	}
-	return errors.Join(err, recordLedger.Delete(tx, session.ID), recordAnswers.Delete(tx, session.ID))
+	return errors.Join(err, recordLedger.Delete(tx, session.ID), tx.DeleteRecord("answers", session.ID))
 }

@@ -52,7 +52,7 @@ type asked struct {
 }
 
 const (
-	recordCalls project.RecordKind[known] = "files_calls" // by session
+	recordCalls project.RecordKind[known] = "calls.files" // by session
 
 	maxNoted = 2000
 	maxAsked = 20
@@ -171,6 +171,3 @@ func (a asked) with(told []core.FileChange) []core.FileChange {
 	one.Kind, one.Inexact = told[0].Kind, told[0].Inexact
 	return []core.FileChange{one}
 }
-
-// Forget drops the record of a session's calls. Their changes stay in their frames.
-func Forget(tx project.Tx, session string) error { return recordCalls.Delete(tx, session) }

@@ -71,8 +71,8 @@ type patch struct {
 }
 
 const (
-	recordChanged project.RecordKind[changed] = "files"       // by frame
-	recordPatch   project.RecordKind[patch]   = "files_patch" // by frame and number
+	recordChanged project.RecordKind[changed] = "files" // by frame
+	recordPatch   project.RecordKind[patch]   = "files" // by frame and number
 )
 
 // patchID returns the id of a frame's patch; they sort by their numbers.

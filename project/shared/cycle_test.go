@@ -124,7 +124,7 @@ func TestACutLinkIsRestoredOnceThereIsNoCycle(t *testing.T) {
 	assert.Equal(t, map[string]string{"f-a": "", "f-b": "", "f-c": "f-a"}, m.tree())
 	m.sound()
 	require.NoError(t, m.Store.View(m.Ctx, func(tx project.Tx) error {
-		left, err := project.RecordKind[string]("shared_cut").IDs(tx, "")
+		left, err := project.RecordKind[string]("frame.cut").IDs(tx, "")
 		assert.Empty(t, left)
 		return err
 	}))

@@ -26,13 +26,13 @@ type Tree struct {
 const recordDoc project.RecordKind[merge.Doc] = "shared"
 
 // recordClock is the clock of this machine's stamps.
-const recordClock project.RecordKind[merge.Clock] = "shared_clock"
+const recordClock project.RecordKind[merge.Clock] = "project.clock"
 
 // recordGone has the ids of agreed documents whose frames were deleted. recordHere is the
 // number of all other documents: if there are fewer frames, some were deleted since.
 const (
 	recordGone project.RecordKind[bool] = "shared_gone"
-	recordHere project.RecordKind[int]  = "shared_here"
+	recordHere project.RecordKind[int]  = "project.here"
 )
 
 // part is how many frames flame reads at a time. batchTime is how long one transaction may

@@ -117,7 +117,7 @@ func (t *taking) one(came merge.Doc) error {
 	case there:
 		delete(t.frames, d.ID)
 		t.changed++
-		return errors.Join(t.count(d.ID, known, known, false), t.tx.DeleteFrame(d.ID), files.Delete(t.tx, d.ID), project.RecordFacts.Delete(t.tx, d.ID))
+		return errors.Join(t.count(d.ID, known, known, false), t.tx.DeleteFrame(d.ID), files.Delete(t.tx, d.ID), t.tx.DeleteRecord("frame", d.ID))
 	}
 	return t.count(d.ID, known, false, false)
 }
@@ -238,7 +238,7 @@ func (t *taking) voidBelow() error {
 // link of the oldest frame is the wrong one. All machines cut a cycle there, in whatever
 // order its documents came. A cut is no work: the documents stay unchanged, and flame
 // restores the link once a document moves a frame out of the cycle.
-const recordCut project.RecordKind[string] = "shared_cut"
+const recordCut project.RecordKind[string] = "frame.cut"
 
 // atOnce is how many ancestors one query reads.
 const atOnce = 50

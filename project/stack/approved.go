@@ -41,7 +41,7 @@ func KeepPlan(ctx context.Context, p *project.Project, by project.Caller, plan p
 }
 
 // recordApproved, by session, is the frame that has the plan that its user approved last.
-const recordApproved project.RecordKind[string] = "approved"
+const recordApproved project.RecordKind[string] = "session.approved"
 
 // ApprovedPlan returns a line about the plan that the user of the caller's session approved last; empty
 // without one.

@@ -2,7 +2,6 @@ package stack
 
 import (
 	"errors"
-	"slices"
 
 	"flame/core"
 	"flame/core/op"
@@ -155,12 +154,12 @@ func End(s *project.Op, frame *core.Frame, status core.Status, summary string) e
 // EndRootLater sets the deadline that ends the root above a frame that ended, here or on
 // another machine, if the root's session has ended and left work below it.
 func EndRootLater(s *project.Op, frame core.Frame) error {
-	left, err := recordLeft.IDs(s.Tx, "")
+	left, err := recordLeft.Find(s.Tx, "")
 	if err != nil || len(left) == 0 {
 		return err
 	}
 	top, err := s.Top(frame)
-	if err != nil || !slices.Contains(left, top.ID) {
+	if err != nil || left[top.ID] == "" {
 		return err
 	}
 	return s.Tx.SetDeadline(project.Deadline{Kind: RootDeadline, Subject: top.ID, Due: s.Now, Set: s.Now})
@@ -173,17 +172,27 @@ func Children(s *project.Op, id string, status core.Status) ([]core.Frame, error
 
 // The kinds of records and deadlines that compactions need.
 const (
-	recordPending    project.RecordKind[summaries.PendingPop] = "pending_completion" // by frame
-	recordCompaction project.RecordKind[compactionMark]       = "compaction"         // by frame: what its next compaction is for
-	recordSaid       project.RecordKind[said]                 = "said"               // by frame that a pop took up, until a compaction
+	recordPending    project.RecordKind[summaries.PendingPop] = "summary.pending"    // by frame
+	recordCompaction project.RecordKind[compactionMark]       = "summary.compaction" // by frame: what its next compaction is for
+	recordSaid       project.RecordKind[said]                 = "summary.said"       // by frame that a pop took up, until a compaction
 	SummaryDeadline                                           = "pending_completion" // by frame: give up waiting for a summary
 )
 
 // The kinds of records and deadlines that roots of ended sessions need.
 const (
-	recordLeft   project.RecordKind[string] = "left"         // by root: its session, which left work below it
-	RootDeadline string                     = "session_root" // by root: end it, if no work is left below it
+	recordLeft   project.RecordKind[map[string]string] = "project.left" // by root: its session, which left work below it
+	RootDeadline string                                = "session_root" // by root: end it, if no work is left below it
 )
+
+// notLeft records that the session of a root has left no work below it.
+func notLeft(s *project.Op, root string) error {
+	left, err := recordLeft.Find(s.Tx, "")
+	if left[root] == "" || err != nil {
+		return err
+	}
+	delete(left, root)
+	return recordLeft.Save(s.Tx, "", left)
+}
 
 // A compactionMark says what a frame's next compaction is for.
 type compactionMark struct {

@@ -16,8 +16,8 @@ import (
 
 // The records of the to-do lists of hosts.
 const (
-	recordLists project.RecordKind[evidence.Lists] = "lists" // by owner: what its lists have, and had
-	recordItem  project.RecordKind[listed]         = "item"  // by frame of an item
+	recordLists project.RecordKind[evidence.Lists] = "lists"      // by owner: what its lists have, and had
+	recordItem  project.RecordKind[listed]         = "frame.item" // by frame of an item
 )
 
 // A listed is what the tree does not say about the frame of an item.

@@ -2,6 +2,10 @@ package stack
 
 import (
 	"errors"
+	"maps"
+	"slices"
+
+	"github.com/samber/lo"
 
 	"flame/core"
 	"flame/project"
@@ -19,12 +23,12 @@ func EndRoots(s *project.Op) error {
 	if err := leaveItems(s); err != nil {
 		return err
 	}
-	left, err := recordLeft.IDs(s.Tx, "")
+	left, err := recordLeft.Find(s.Tx, "")
 	if err != nil {
 		return err
 	}
 	roots := []string{s.Session.Root}
-	for _, id := range left {
+	for _, id := range slices.Sorted(maps.Keys(left)) {
 		root, err := s.Tx.Frame(id)
 		if project.IgnoreMissing(err) != nil {
 			return err
@@ -48,7 +52,7 @@ func EndRoots(s *project.Op) error {
 func EndRoot(s *project.Op, id string) error {
 	root, err := s.Tx.Frame(id)
 	if err != nil || root.Parent != "" || !root.IsOpen() {
-		return errors.Join(project.IgnoreMissing(err), recordLeft.Delete(s.Tx, id))
+		return errors.Join(project.IgnoreMissing(err), notLeft(s, id))
 	}
 	session, err := s.Tx.Session(root.Session)
 	if err != nil || session.Parent != "" || session.State != core.SessionEnded {
@@ -62,7 +66,7 @@ func EndRoot(s *project.Op, id string) error {
 		return err
 	}
 	if busy {
-		return recordLeft.Save(s.Tx, id, session.ID)
+		return recordLeft.Change(s.Tx, "", func(left *map[string]string) { *left = lo.Assign(*left, map[string]string{id: session.ID}) })
 	}
 	theirs, err := project.RecordHookState.Find(s.Tx, session.ID)
 	if err != nil {
@@ -76,7 +80,7 @@ func EndRoot(s *project.Op, id string) error {
 		summary = cutShort
 	}
 	return s.As(session, func(s *project.Op) error {
-		if err := errors.Join(recordLeft.Delete(s.Tx, id), End(s, &root, status, summary)); err != nil {
+		if err := errors.Join(notLeft(s, id), End(s, &root, status, summary)); err != nil {
 			return err
 		}
 		return project.RecordEnded.Save(s.Tx, id, root.EndedAt)
@@ -178,7 +182,7 @@ func dropEmptyRoot(s *project.Op, next string) (gone bool, err error) {
 	to.Usage = to.Usage.Add(root.Usage)
 	return true, errors.Join(
 		s.Tx.SaveFrame(to), s.Tx.DeleteFrame(root.ID), project.MoveWork(s, root.ID, next), usage.MoveRequests(s.Tx, root.ID, next),
-		files.Move(s.Tx, root.ID, next), recordLeft.Delete(s.Tx, root.ID),
+		files.Move(s.Tx, root.ID, next), notLeft(s, root.ID),
 	)
 }
 

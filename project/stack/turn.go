@@ -14,7 +14,7 @@ import (
 )
 
 // recordTurns, by session, is what the user's prompts led to.
-const recordTurns project.RecordKind[userTurns] = "turns"
+const recordTurns project.RecordKind[userTurns] = "session.turns"
 
 // userTurns are the turns of a session below its root.
 type userTurns struct {

@@ -314,7 +314,7 @@ func pruneRoot(tx project.Tx, id string, now core.Millis, remove bool) (*core.Fr
 		return nil, err
 	}
 	if remove {
-		return &root, errors.Join(tx.DeleteFrame(id), files.Delete(tx, id), project.RecordFacts.Delete(tx, id))
+		return &root, errors.Join(tx.DeleteFrame(id), tx.DeleteRecord("frame", id), files.Delete(tx, id))
 	}
 	root.ArchivedAt = now
 	return &root, tx.SaveFrame(root)

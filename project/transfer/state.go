@@ -120,7 +120,7 @@ func (f *StateFrame) UnmarshalJSON(raw []byte) error {
 
 // recordImported, by frame, holds the members of an imported frame for which flame has no
 // field.
-const recordImported project.RecordKind[map[string]json.RawMessage] = "imported"
+const recordImported project.RecordKind[map[string]json.RawMessage] = "frame.imported"
 
 func toState(f core.Frame) StateFrame {
 	state := StateFrame{

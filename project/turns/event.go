@@ -19,7 +19,7 @@ type EventID struct {
 }
 
 // recordTaken, by source, is how many of its events flame has handled.
-const recordTaken project.RecordKind[taken] = "taken"
+const recordTaken project.RecordKind[taken] = "source.taken"
 
 type taken struct {
 	N  int64       `json:"n"`  // number of the last event that changed something, or that SaveHandled recorded

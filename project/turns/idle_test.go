@@ -44,7 +44,7 @@ func TestLongPausesOfASessionAreKept(t *testing.T) {
 	push := step(func(f *projecttest.Fixture) {
 		f.Push(project.Caller{Session: "s", Host: project.CommandLine, Trust: project.TrustHook}, "PUSHED")
 	})
-	resume := step(func(f *projecttest.Fixture) { require.NoError(f.T, f.Resume(f.Ctx, "s")) })
+	resume := step(func(f *projecttest.Fixture) { require.NoError(f.T, f.Resume(f.Ctx, "s", "agent")) })
 	for name, tt := range map[string]struct {
 		steps []step
 		want  []string

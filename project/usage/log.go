@@ -244,7 +244,7 @@ func (c *counting) save(s *project.Op, session core.Session, told telling, upto 
 }
 
 // recordWork, by session, is its work in the frames in which it worked last.
-const recordWork project.RecordKind[fold.SessionWork] = "work"
+const recordWork project.RecordKind[fold.SessionWork] = "calls.work"
 
 // noteWork notes what a session did in which frame, and the facts of the frames that have ended.
 func (c *counting) noteWork(s *project.Op, entries []fold.Message) error {

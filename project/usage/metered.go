@@ -197,7 +197,7 @@ type joined struct {
 	Unread project.Transcript `json:"unread,omitzero"`
 }
 
-const recordJoined project.RecordKind[joined] = "joined" // by session
+const recordJoined project.RecordKind[joined] = "answers.joined" // by session
 
 // An answer is an answer of a session's model, with the sources that reported it.
 type answer struct {

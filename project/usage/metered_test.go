@@ -62,7 +62,7 @@ func TestSuggestionsGoByTheModelThatAGatewaySees(t *testing.T) {
 	f.End(s)
 	tell(f, s, asked(f.Clock+4, "d"))
 	require.NoError(t, f.Store.View(f.Ctx, func(tx project.Tx) error {
-		left, err := project.RecordKind[autonomy.SessionActivity]("scene").IDs(tx, "")
+		left, err := project.RecordKind[autonomy.SessionActivity]("session.scene").IDs(tx, "")
 		assert.Empty(t, left, "a session that has ended has no scene")
 		return err
 	}))
@@ -467,7 +467,7 @@ func TestAnswersAreForgottenInTime(t *testing.T) {
 	assert.InDelta(t, 1_500, f.Spent(frame.ID), 1e-9)
 	require.NoError(t, f.Store.View(f.Ctx, func(tx project.Tx) error {
 		var kept struct{ Answers []any }
-		_, err := tx.Record("joined", "s", &kept)
+		_, err := tx.Record("answers.joined", "s", &kept)
 		assert.LessOrEqual(t, len(kept.Answers), 1_100)
 		return err
 	}))

@@ -12,10 +12,9 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/project/autonomy"
-	"flame/project/files"
 )
 
-const recordCounted project.RecordKind[string] = "counted" // by session: id of the last message whose usage the host reported
+const recordCounted project.RecordKind[string] = "session.counted" // by session: id of the last message whose usage the host reported
 
 // CountLater has any process that sweeps with a TranscriptReader count the host's log of the
 // caller's session at path soon. A session that flame never saw stays unknown.
@@ -175,7 +174,7 @@ func charge(s *project.Op, id string, sum spending) (counted bool, err error) {
 
 // recordSpent, by session of a person, is what it used with its subagents and agents, in
 // whichever frames: who takes up a frame later changes nothing of it.
-const recordSpent project.RecordKind[core.Usage] = "spent"
+const recordSpent project.RecordKind[core.Usage] = "session.spent"
 
 // Spent returns what the session of a person used, with its subagents and agents. A session
 // of one of these stands for that of its person.
@@ -218,8 +217,7 @@ func personOf(tx project.Tx, session string) (string, error) {
 // project and of its frames still include the session's requests.
 func Forget(tx project.Tx, session string) error {
 	return errors.Join(
-		tx.ClearDeadline(project.UsageDeadline, session), recordCounted.Delete(tx, session), recordWork.Delete(tx, session), files.Forget(tx, session),
-		project.RecordTranscript.Delete(tx, session), recordJoined.Delete(tx, session), recordBySession.Delete(tx, session), recordSpent.Delete(tx, session),
+		tx.DeleteRecord("session", session), tx.DeleteRecord("calls", session), tx.ClearDeadline(project.UsageDeadline, session),
 	)
 }
 
@@ -266,9 +264,9 @@ func (t tallies) add(other tallies) tallies {
 }
 
 const (
-	recordByHost    project.RecordKind[tallies] = "requests_by_host"    // by host, of the whole project
-	recordBySession project.RecordKind[tallies] = "requests_by_session" // by session
-	recordByFrame   project.RecordKind[tallies] = "requests_by_frame"   // by frame
+	recordByHost    project.RecordKind[tallies] = "host.totals"    // by host, of the whole project
+	recordBySession project.RecordKind[tallies] = "answers.totals" // by session
+	recordByFrame   project.RecordKind[tallies] = "frame.totals"   // by frame
 )
 
 // note adds sums to a record.

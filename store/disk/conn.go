@@ -26,9 +26,7 @@ import (
 // outcome, so they run without a context that ends; SQLite's busy timeout limits them (see
 // File.dsn).
 type Conn struct {
-	// Set by its owner:
-	Older int              // the version of a file that has an older schema, and can only be read; 0: it has this one
-	Names map[int64]string // ids by their keys, which never change; dropped when a transaction is undone
+	Names map[int64]string // ids by their keys, which never change; set by its owner, dropped when a transaction is undone
 
 	conn   driver.Conn
 	stmts  map[string]*stmt

@@ -152,6 +152,26 @@ func (f *File) Reader(wait context.Context) (c *Conn, err error) {
 	return f.read, err
 }
 
+// ReadCopy returns the connection for View of a file that cannot be migrated: to a copy that migrate
+// brought up to date. Only the connection keeps the copy.
+func (f *File) ReadCopy(wait context.Context, migrate func(*Conn) error) (*Conn, error) {
+	dir, err := os.MkdirTemp("", "flame-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, Name)
+	if err := f.read.CopyTo(wait, path); err != nil {
+		return nil, err
+	}
+	copied, err := Connect("file:" + path)
+	if err == nil {
+		err = errors.Join(migrate(copied), f.read.Close())
+		f.read = copied
+	}
+	return copied, err
+}
+
 // deniedFiles reports whether SQLite could not make or open a file.
 func deniedFiles(err error) bool {
 	return slices.Contains([]int{sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}, Code(err))

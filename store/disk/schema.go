@@ -30,7 +30,7 @@ type Schema struct {
 }
 
 // NewestSchema is the schema of this binary.
-var NewestSchema = Schema{Version: 10, Step: func(version int) (string, error) {
+var NewestSchema = Schema{Version: 11, Step: func(version int) (string, error) {
 	sql, err := files.ReadFile(fmt.Sprintf("schema/%d.sql", version))
 	return string(sql), err
 }}

@@ -199,7 +199,7 @@ func promptOf(turn int) string { return fmt.Sprintf(promptFormat, turn) }
 // in order.
 func promptsDecidedOn(tx project.Tx, t tree) (turn int, err error) {
 	var last struct{ Prompt string }
-	if there, err := tx.Record("inserted", t.opencode, &last); !there || err != nil {
+	if there, err := tx.Record("ledger", t.opencode, &last); !there || err != nil {
 		return 0, err
 	}
 	_, err = fmt.Sscanf(last.Prompt, promptFormat, &turn)

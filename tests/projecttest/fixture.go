@@ -288,7 +288,7 @@ func (f *Fixture) ReadActivity(frame string, look func(autonomy.FrameActivity)) 
 	f.T.Helper()
 	var a autonomy.FrameActivity
 	require.NoError(f.T, f.Store.View(f.Ctx, func(tx project.Tx) error {
-		_, err := tx.Record("activity", frame, &a)
+		_, err := tx.Record("frame.activity", frame, &a)
 		return err
 	}))
 	look(a)
@@ -298,7 +298,7 @@ func (f *Fixture) ReadActivity(frame string, look func(autonomy.FrameActivity)) 
 func (f *Fixture) Scene(by project.Caller) (scene autonomy.SessionActivity) {
 	f.T.Helper()
 	require.NoError(f.T, f.Store.View(f.Ctx, func(tx project.Tx) error {
-		_, err := tx.Record("scene", by.Session, &scene)
+		_, err := tx.Record("session.scene", by.Session, &scene)
 		return err
 	}))
 	return scene

@@ -201,12 +201,12 @@ func (s *scene) rest() {
 	slices.SortFunc(s.decided, func(x, y core.Event) int { return cmp.Compare(x.TS, y.TS) })
 	_, err := s.tx.AppendEvent(s.decided[0], s.decided[1:]...)
 	s.keep(err)
-	s.keep(s.tx.SaveRecord("suggestions", today, []core.Suggestion{{
+	s.keep(s.tx.SaveRecord("session.suggestions", today, []core.Suggestion{{
 		Session: today, Frame: "frame-sign0005", Type: core.SuggestPush, Text: "Dead letters: a list, and a button that tries again", Reason: "a new goal",
 		Confidence: 78, CreatedAt: s.at(2), RefreshedAt: s.at(2), ExpiresAt: s.at(-20),
 	}}))
-	s.keep(s.tx.SaveRecord("answered", today, map[string]any{"count": 212, "sent": 9_400_000, "leftOut": 12_100_000}))
-	s.keep(s.tx.SaveRecord("answered", waits, map[string]any{"count": 31, "sent": 890_000, "leftOut": 240_000}))
+	s.keep(s.tx.SaveRecord("answers.answered", today, map[string]any{"count": 212, "sent": 9_400_000, "leftOut": 12_100_000}))
+	s.keep(s.tx.SaveRecord("answers.answered", waits, map[string]any{"count": 31, "sent": 890_000, "leftOut": 240_000}))
 }
 
 func (s *scene) sessions() {

@@ -87,5 +87,5 @@ func (s *scene) talk() {
 		"files": []map[string]any{{"path": "receiver/verify.go", "kind": "modified", "added": 4, "removed": 2, "changes": 1}},
 		"first": 0, "next": 1, "bytes": len(patch),
 	}))
-	s.keep(s.tx.SaveRecord("files_patch", frame+"/0000000000", map[string]any{"path": "receiver/verify.go", "text": patch}))
+	s.keep(s.tx.SaveRecord("files", frame+"/0000000000", map[string]any{"path": "receiver/verify.go", "text": patch}))
 }

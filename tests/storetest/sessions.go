@@ -238,14 +238,6 @@ func records(t *testing.T, kept project.Store) {
 			}))
 			assert.Equal(t, of.want, ids, of.which)
 		}
-		for _, of := range []struct {
-			kind, parent string
-			want         []string
-		}{{"setting", "p", []string{"a", "b"}}, {"setting", "o'p", nil}, {"set'ting", "p", nil}, {"other", "p", nil}} {
-			ids, err := tx.RecordsOf(of.kind, of.parent)
-			require.NoError(t, err)
-			assert.Equal(t, of.want, ids, of.kind)
-		}
 		stop := errors.New("stop")
 		assert.ErrorIs(t, tx.Records("setting", project.RecordQuery{}, func(string, func(any) error) error { return stop }), stop)
 	})
@@ -254,5 +246,83 @@ func records(t *testing.T, kept project.Store) {
 		there, err := tx.Record("setting", "a", nil)
 		require.NoError(t, err)
 		assert.False(t, there)
+	})
+}
+
+func parts(t *testing.T, kept project.Store) {
+	ids := func(tx project.Tx, kind string, which project.RecordQuery) (ids []string) {
+		require.NoError(t, tx.Records(kind, which, func(id string, decode func(any) error) error {
+			var value string
+			ids = append(ids, id)
+			return decode(&value)
+		}))
+		return ids
+	}
+	value := func(tx project.Tx, kind, id string) (value string) {
+		there, err := tx.Record(kind, id, &value)
+		require.NoError(t, err)
+		assert.Equal(t, there, value != "")
+		return value
+	}
+	Update(t, kept, func(tx project.Tx) {
+		assert.Empty(t, value(tx, "thing.a", "1"))
+		require.NoError(t, tx.SaveRecord("thing.a", "1", "a <&>"))
+		require.NoError(t, tx.SaveRecord("thing.b", "1", "b"))
+		require.NoError(t, tx.SaveRecord("thing.a", "2", "only"))
+		assert.Error(t, tx.SaveRecord("thing.c", "1", func() {}))
+		require.NoError(t, tx.DeleteRecord("thing.c", "1"))
+		assert.Equal(t, []string{"1", "2"}, ids(tx, "thing.a", project.RecordQuery{}), "also in the same transaction")
+		require.NoError(t, tx.SaveRecord("thing.b", "1", "b2"))
+		assert.Equal(t, "b2", value(tx, "thing.b", "1"))
+	})
+	assert.Error(t, kept.View(context.Background(), func(tx project.Tx) error { return tx.SaveRecord("thing.a", "1", "new") }))
+	require.NoError(t, kept.Run(context.Background(), func(tx project.Tx) error {
+		return errors.Join(tx.SaveRecord("thing.a", "3", "three"), tx.DeleteRecord("thing.a", "2"))
+	}))
+	View(t, kept, func(tx project.Tx) {
+		assert.Equal(t, []string{"1", "3"}, ids(tx, "thing.a", project.RecordQuery{}))
+		assert.Equal(t, []string{"1"}, ids(tx, "thing.b", project.RecordQuery{IDs: []string{"3", "1"}}))
+		var whole map[string]string
+		_, err := tx.Record("thing", "1", &whole)
+		require.NoError(t, err)
+		assert.Equal(t, map[string]string{"a": "a <&>", "b": "b2"}, whole)
+		there, err := tx.Record("thing", "2", &whole)
+		require.NoError(t, err)
+		assert.False(t, there, "it went with its last part")
+	})
+	Update(t, kept, func(tx project.Tx) {
+		require.NoError(t, tx.SaveRecord("thing.a", "1", "late"))
+		require.NoError(t, tx.DeleteRecord("thing", "1"))
+		assert.Empty(t, value(tx, "thing.b", "1"))
+		require.NoError(t, tx.SaveRecord("thing.b", "1", "again"))
+	})
+	View(t, kept, func(tx project.Tx) {
+		assert.Empty(t, value(tx, "thing.a", "1"))
+		assert.Equal(t, "again", value(tx, "thing.b", "1"))
+	})
+}
+
+func columns(t *testing.T, kept project.Store) {
+	type spawn struct {
+		Parent string `json:"parent,omitempty"`
+	}
+	const kind project.RecordKind[spawn] = "spawn"
+	Update(t, kept, func(tx project.Tx) {
+		for id, parent := range map[string]string{"a": "p", "b": "q", "c": "p", "d": ""} {
+			require.NoError(t, kind.Save(tx, id, spawn{parent}))
+		}
+		require.NoError(t, kind.Save(tx, "b", spawn{"o'p"}))
+		require.NoError(t, kind.Delete(tx, "c"))
+	})
+	View(t, kept, func(tx project.Tx) {
+		for parent, want := range map[string][]string{"p": {"a"}, "o'p": {"b"}, "q": nil, "": nil} {
+			ids, found, err := kind.Where(tx, "parent", parent, parent)
+			require.NoError(t, err)
+			assert.Equal(t, want, ids, parent)
+			assert.Len(t, found, len(ids))
+		}
+		ids, err := kind.IDs(tx, "")
+		require.NoError(t, err)
+		assert.Equal(t, []string{"a", "b", "d"}, ids)
 	})
 }

@@ -37,6 +37,8 @@ func Run(t *testing.T, open func(t *testing.T) project.Store) {
 		"many events are written at once":             manyEvents,
 		"deadlines come in order of time":             deadlines,
 		"records are kept by kind":                    records,
+		"parts of a record are kept together":         parts,
+		"some kinds are found by their columns":       columns,
 		"a failure leaves nothing":                    rollback,
 		"a panic leaves nothing and blocks nothing":   panics,
 		"a View writes nothing":                       viewWrites,

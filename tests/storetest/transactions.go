@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -106,7 +108,12 @@ func goroutines(t *testing.T, kept project.Store) {
 					if err := tx.SaveFrame(core.Frame{ID: fmt.Sprintf("f-%d-%d", w, i), Status: core.Planned}); err != nil {
 						return err
 					}
-					return tx.SaveRecord("counter", "n", n+1)
+					var mine int // a part of the record of all
+					part := fmt.Sprintf("counters.w%d", w)
+					if _, err := tx.Record(part, "n", &mine); err != nil {
+						return err
+					}
+					return errors.Join(tx.SaveRecord("counter", "n", n+1), tx.SaveRecord(part, "n", mine+1))
 				})
 				assert.NoError(t, err)
 				assert.NoError(t, kept.View(context.Background(), func(tx project.Tx) error {
@@ -122,6 +129,10 @@ func goroutines(t *testing.T, kept project.Store) {
 		_, err := tx.Record("counter", "n", &n)
 		require.NoError(t, err)
 		assert.Equal(t, writers*each, n)
+		var all map[string]int
+		_, err = tx.Record("counters", "n", &all)
+		require.NoError(t, err)
+		assert.Equal(t, slices.Repeat([]int{each}, writers), slices.Collect(maps.Values(all)))
 		counts, err := tx.CountFrames(project.FrameQuery{})
 		require.NoError(t, err)
 		assert.Equal(t, writers*each, counts[core.Planned])
