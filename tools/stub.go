@@ -2,6 +2,7 @@ package tools
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/samber/lo"
@@ -104,10 +105,19 @@ func inside(popped stack.Popped) string {
 		return ""
 	}
 	more := ""
+	ended := lo.Map(popped.EndedBelow, func(f core.Frame, _ int) string { return f.ID + " " + strconv.Quote(firstWords(f.Goal)) })
 	if popped.More {
 		more = fmt.Sprintf(" and more (%s, rootID %s)", op.Tree, popped.Frame.ID)
 	}
-	return "Ended inside: " + strings.Join(popped.EndedBelow, ", ") + more + "\n"
+	return "Ended inside: " + strings.Join(ended, ", ") + more + "\n"
+}
+
+// maxWords is how many words of the goals of frames inside a stub has.
+const maxWords = 6
+
+func firstWords(text string) string {
+	words := strings.Fields(core.OneLine(text, 60))
+	return strings.Join(words[:min(len(words), maxWords)], " ") + lo.Ternary(len(words) > maxWords, "…", "")
 }
 
 func pendingText(popped stack.Popped) string {

@@ -83,7 +83,7 @@ type Popped struct {
 	NextActivated   *Activated            // result of PopArgs.Next; From is empty for a new frame; nil without Next
 	NotNext         *core.Problem         // why PopArgs.Next was not taken up; nil if it was
 	EarlierTexts    FrameTexts            // texts that the frame had before the call and that the call does not repeat
-	EndedBelow      []string              // ids of the first frames below it that have ended
+	EndedBelow      []core.Frame          // the first frames below it that have ended
 	More            bool                  // there are others
 	Pending         *summaries.PendingPop // set if the frame waits for a summary
 }

@@ -192,13 +192,12 @@ func recordLast(s *project.Op, popped *Popped, args PopArgs) error {
 
 // Limits of endedInside.
 const (
-	maxInside  = 50  // ids that it returns
+	maxInside  = 5   // frames that it returns
 	maxVisited = 500 // frames that it looks at
 )
 
-// endedInside returns the ids of ended frames below a frame, and reports whether there may
-// be others.
-func endedInside(s *project.Op, id string) (ids []string, more bool, err error) {
+// endedInside returns ended frames below a frame, and reports whether there may be others.
+func endedInside(s *project.Op, id string) (ended []core.Frame, more bool, err error) {
 	visited := 0
 	childrenOf := func(id string) []core.Frame {
 		frames, failed := s.Tx.FindFrames(project.FrameQuery{Parent: id, Archived: true, Limit: maxVisited + 1 - visited})
@@ -206,12 +205,12 @@ func endedInside(s *project.Op, id string) (ids []string, more bool, err error) 
 		return frames
 	}
 	for f := range core.Below(id, func(f core.Frame) string { return f.ID }, childrenOf) {
-		if visited++; visited > maxVisited || len(ids) == maxInside && f.Status.Ended() {
-			return ids, true, err
+		if visited++; visited > maxVisited || len(ended) == maxInside && f.Status.Ended() {
+			return ended, true, err
 		}
 		if f.Status.Ended() {
-			ids = append(ids, f.ID)
+			ended = append(ended, f)
 		}
 	}
-	return ids, false, err
+	return ended, false, err
 }
