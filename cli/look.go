@@ -281,9 +281,12 @@ func newStats(a *app.App) *cobra.Command {
 			stats, err := s.Stats(ctx)
 			return a.Answer(stats, render.Stats(stats, a.Hosts), err)
 		}
-		logs, gone, err := logsOf(ctx, a, s.Project)
+		logs, gone, foreign, err := logsOf(ctx, a, s.Project)
 		if gone > 0 {
 			a.Note("not counted: " + render.Count(gone, "session") + " whose logs are gone or cannot be read")
+		}
+		if foreign > 0 {
+			a.Note("not counted: " + render.Count(foreign, "frame") + " without a session here: imported, or older than what flame keeps of sessions")
 		}
 		if err != nil {
 			return err
@@ -292,11 +295,12 @@ func newStats(a *app.App) *cobra.Command {
 	})
 }
 
-// logsOf returns the hosts' logs of the project's sessions, and how many sessions have none that flame can read.
-func logsOf(ctx context.Context, a *app.App, p *project.Project) (logs []transcripts.Log, gone int, err error) {
+// logsOf returns the hosts' logs of the project's sessions, how many sessions have none that flame can read, and how
+// many frames used something in no session that is known here.
+func logsOf(ctx context.Context, a *app.App, p *project.Project) (logs []transcripts.Log, gone, foreign int, err error) {
 	machine, err := a.Machine()
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, 0, err
 	}
 	err = p.Store.View(ctx, func(tx project.Tx) error {
 		sessions, err := tx.FindSessions(project.SessionQuery{})
@@ -312,9 +316,12 @@ func logsOf(ctx context.Context, a *app.App, p *project.Project) (logs []transcr
 				gone++
 			}
 		}
-		return err
+		here := lo.SliceToMap(sessions, func(s core.Session) (string, bool) { return s.ID, true })
+		frames, failed := tx.FramesChangedSince(0)
+		foreign = lo.CountBy(frames, func(f core.Frame) bool { return f.Usage != (core.Usage{}) && !here[f.Session] })
+		return cmp.Or(err, failed)
 	})
-	return logs, gone, err
+	return logs, gone, foreign, err
 }
 
 func newReport(a *app.App) *cobra.Command {

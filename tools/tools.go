@@ -11,7 +11,6 @@ import (
 	"github.com/samber/lo"
 
 	"flame/agents"
-	"flame/config/env"
 	"flame/core"
 	"flame/project"
 )
@@ -104,7 +103,7 @@ func Select(all []Tool, profile string) ([]Tool, error) {
 	for word := range strings.SplitSeq(profile, ",") {
 		word = strings.ToLower(strings.TrimSpace(word))
 		if !slices.Contains(known, word) {
-			return nil, core.Invalidf(env.Tools+" names the unknown group or tool %q", word).
+			return nil, core.Invalidf("there is no group or tool %q", word).
 				WithHint("use all, lean, core, names of tools, or some of %s", strings.Join(Groups(), ", "))
 		}
 		wanted[word] = true
