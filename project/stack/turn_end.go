@@ -3,6 +3,7 @@ package stack
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"strings"
 
 	"flame/core"
@@ -105,8 +106,8 @@ func BreakOffTurn(s *project.Op, prompt string, look func() (e TurnEnd, ok bool)
 		e, ok = TurnEnd{Status: core.Completed, Said: mine.LastMessage}, true // in a frame below it, which ended since
 	}
 	if ok {
-		if e.seen() == t.Seen {
-			e.Calls = nil // the host still shows the turn before
+		if seen := e.seen(); seen != "" && seen == t.Seen { // the host still shows the turn before, or again
+			e = TurnEnd{Status: core.Blocked, Said: leftTurn}
 		}
 		return false, t.end(s, e)
 	}
@@ -130,8 +131,9 @@ func leaveTurn(s *project.Op) error {
 	if err != nil || t.Last == "" {
 		return err
 	}
-	left, err := s.Tx.FindFrames(project.FrameQuery{Under: t.Last, Statuses: []core.Status{core.InProgress, core.Planned}, Limit: 2})
-	if err != nil || len(left) != 1 || !left[0].IsOpen() {
+	left, err := s.Tx.FindFrames(project.FrameQuery{Under: t.Last, Statuses: []core.Status{core.InProgress, core.Planned}, Limit: maxItems})
+	items, wrong := items(s, slices.Clone(left))
+	if err = errors.Join(err, wrong); err != nil || len(left)-len(items) != 1 || !left[0].IsOpen() {
 		return err
 	}
 	mine, err := project.RecordHookState.Find(s.Tx, s.Session.ID)

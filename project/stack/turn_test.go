@@ -27,6 +27,9 @@ type teller struct {
 	calls []evidence.Call // that the host's log shows of the turn that ended last, or goes on
 	said  string
 	end   string // how that turn ended: over, stopped; empty: it goes on
+
+	before  transcripts.TurnSummary // what the host showed at the last prompt
+	cleared string                  // what /clear added to the session's name
 }
 
 func (d *teller) seen() transcripts.TurnSummary {
@@ -47,7 +50,7 @@ func (d *teller) steps(lines string) {
 
 func (d *teller) step(line string) {
 	d.T.Helper()
-	s := projecttest.Host("s")
+	s := projecttest.Host("s" + d.cleared)
 	verb, about, _ := strings.Cut(line, " ")
 	if last, again := strings.CutPrefix(line, "ends again "); again {
 		verb, about = "ends again", last
@@ -57,7 +60,7 @@ func (d *teller) step(line string) {
 	case "asks":
 		_, err := turns.Begin(d.Ctx, d.Project, s, turns.Prompt{ID: about, Text: about, FromUser: true, Seen: d.seen})
 		require.NoError(d.T, err)
-		d.calls, d.said, d.end = nil, "", ""
+		d.before, d.calls, d.said, d.end = d.seen(), nil, "", ""
 	case "notice":
 		_, err := turns.Begin(d.Ctx, d.Project, s, turns.Prompt{ID: about, Text: about, Seen: d.seen})
 		require.NoError(d.T, err)
@@ -103,9 +106,23 @@ func (d *teller) step(line string) {
 		d.Sweep()
 	case "leaves":
 		d.End(s)
+	case "clears":
+		d.End(s)
+		d.calls, d.said, d.end = nil, "", ""
+		d.cleared += "+"
+	case "rewinds": // to before its prompt: the host's log shows the turn before again
+		d.calls, d.said, d.end = d.before.Calls, d.before.Said, "over"
 	default:
 		d.T.Fatal(line)
 	}
+}
+
+// turnsBefore returns the steps of so many turns.
+func turnsBefore(n int) (steps string) {
+	for i := range n {
+		steps += fmt.Sprintf("asks Do %d|runs ls|says Did %d|", i, i)
+	}
+	return steps
 }
 
 // TestPromptsThatLeadToWorkAreFrames tells what users ask of an agent that makes no frame itself, or does.
@@ -226,6 +243,80 @@ in_progress A
       completed b1
       completed b2
   completed C: 4`},
+		"/clear before work, in the first turn, in a later one and after it": {
+			"asks A|clears|asks B|writes b.go|clears|asks C|runs ls|says 1|asks D|writes d.go|clears|" +
+				"asks E|runs ls|says 2|asks F|runs ls|says 3|clears|asks G", `
+blocked A: (its session ended before the work was done)
+blocked B: (its session ended before the work was done)
+blocked C: (its session ended before the work was done)
+  completed C: 1
+  blocked D: (interrupted)
+completed E: 3
+  completed E: 2
+  completed F: 3
+in_progress G`},
+		"/clear while an item is open": {
+			"asks A|runs ls|says 1|asks B|lists active:b1,pending:b2|clears|asks C|runs ls|says 2|asks D|runs ls|says 3", `
+in_progress A
+  completed A: 1
+  blocked B: (interrupted)
+    blocked b1: left by the session
+    planned b2
+in_progress C
+  completed C: 2
+  completed D: 3`},
+		"a rewind after a turn, and in one": {
+			"asks A|runs ls|says 1|rewinds|asks B|writes b.go|says 2|asks C|writes c.go|rewinds|asks D|runs ls|says 4", `
+in_progress A
+  completed A: 1
+  completed B: 2
+  blocked C: (interrupted)
+  completed D: 4`},
+		"the user stops the agent in its first turn, in a frame and in an item": {
+			"asks A|writes a.go|stopped I will|asks B|pushes B1|writes b.go|stopped Now|asks C|writes c.go|pops 2|says 3|" +
+				"asks D|lists active:d1|writes d.go|stopped Then|asks E|runs ls|says 5", `
+in_progress A
+  blocked A: I will
+[Request interrupted by user]
+  completed B: 3
+    completed B1: 2
+  blocked D: Then
+[Request interrupted by user]
+    in_progress d1
+  completed E: 5`},
+		"it begins to push in its tenth prompt": {
+			turnsBefore(9) + "asks A|pushes A1|pops 1|says 1|asks B|pushes B1|pops 2|says 2", `
+in_progress Do 0
+  completed Do 0: Did 0
+  completed Do 1: Did 1
+  completed Do 2: Did 2
+  completed Do 3: Did 3
+  completed Do 4: Did 4
+  completed Do 5: Did 5
+  completed Do 6: Did 6
+  completed Do 7: Did 7
+  completed Do 8: Did 8
+  completed A: 1
+    completed A1: 1
+  completed B: 2
+    completed B1: 2`},
+		"flame is on from the middle of a turn": {
+			"writes a.go|says 1|asks B|writes b.go|says 2|asks C|runs ls|says 3", `
+in_progress B
+  completed B: 2
+  completed C: 3`},
+		"flame is on from the end of a turn": {
+			"says 1|asks B|writes b.go|says 2|asks C|runs ls|says 3", `
+in_progress B
+  completed B: 2
+  completed C: 3`},
+		"flame is on from a list": {
+			"lists done:a1,active:a2|writes a.go|says 1|asks B|writes b.go|says 2|asks C|runs ls|says 3", `
+in_progress B
+  completed B: 2
+    completed a1
+    in_progress a2
+  completed C: 3`},
 		"a turn of six hours": {
 			"asks A|runs ls|says 1|asks B|writes b.go|waits six hours|writes c.go|says 2|asks C|runs ls|says 3", `
 in_progress A
