@@ -117,11 +117,14 @@ func (t *tx) partsOf(key recordKey) (map[string]json.RawMessage, error) {
 	if err != nil || r.parts != nil {
 		return r.parts, err
 	}
-	parts := map[string]json.RawMessage{}
+	var parts map[string]json.RawMessage
 	if r.exists {
 		if err := json.Unmarshal([]byte(r.value), &parts); err != nil {
 			return nil, fmt.Errorf("record %s %s: %w", key.kind, key.id, err)
 		}
+	}
+	if parts == nil { // a null has none either
+		parts = map[string]json.RawMessage{}
 	}
 	r.parts = parts
 	return parts, nil
@@ -132,6 +135,11 @@ func (t *tx) Record(kind, id string, v any) (exists bool, err error) {
 	key, part := keyOfRecord(kind, id)
 	var value []byte
 	if part == "" {
+		if t.changed[key] {
+			if err := t.writeParts(); err != nil {
+				return false, err
+			}
+		}
 		r, err := t.record(key)
 		if err != nil {
 			return false, err

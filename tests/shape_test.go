@@ -14,6 +14,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/samber/lo"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -212,4 +213,25 @@ func TestShapeOfFigures(t *testing.T) {
 			}
 		}
 	}
+}
+
+// maxRecords limits the kinds of records: what is known of the same thing is one record.
+const maxRecords = 20
+
+// recordKind matches the name of a kind of records, up to the dot before a part.
+var recordKind = regexp.MustCompile(`RecordKind\[.+\]\s*(?:= |\()"([a-z_]+)`)
+
+// TestShapeOfRecords counts the kinds of records in the table of all; those in tables of their own have a schema.
+func TestShapeOfRecords(t *testing.T) {
+	tables := []string{"agent", "handoff", "convergence", "agent_grant", "spawn"}
+	var kinds []string
+	walkCode(t, func(path string, text []byte) {
+		if strings.HasPrefix(path, "tests/") || strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		for _, match := range recordKind.FindAllSubmatch(text, -1) {
+			kinds = append(kinds, string(match[1]))
+		}
+	})
+	assert.LessOrEqual(t, len(lo.Uniq(lo.Without(kinds, tables...))), maxRecords, slices.Sorted(slices.Values(lo.Uniq(kinds))))
 }

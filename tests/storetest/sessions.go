@@ -291,6 +291,16 @@ func parts(t *testing.T, kept project.Store) {
 		assert.False(t, there, "it went with its last part")
 	})
 	Update(t, kept, func(tx project.Tx) {
+		require.NoError(t, tx.SaveRecord("thing.a", "3", "3"))
+		var whole map[string]string
+		_, err := tx.Record("thing", "3", &whole)
+		require.NoError(t, err)
+		assert.Equal(t, map[string]string{"a": "3"}, whole)
+		require.NoError(t, tx.SaveRecord("thing", "null", nil))
+		require.NoError(t, tx.SaveRecord("thing.a", "null", "a"))
+		require.NoError(t, tx.SaveRecord("thing", "odd", []int{1}))
+		assert.Error(t, tx.SaveRecord("thing.a", "odd", "a"))
+		require.NoError(t, tx.DeleteRecord("thing", "odd"))
 		require.NoError(t, tx.SaveRecord("thing.a", "1", "late"))
 		require.NoError(t, tx.DeleteRecord("thing", "1"))
 		assert.Empty(t, value(tx, "thing.b", "1"))
@@ -299,6 +309,7 @@ func parts(t *testing.T, kept project.Store) {
 	View(t, kept, func(tx project.Tx) {
 		assert.Empty(t, value(tx, "thing.a", "1"))
 		assert.Equal(t, "again", value(tx, "thing.b", "1"))
+		assert.Equal(t, "a", value(tx, "thing.a", "null"))
 	})
 }
 
