@@ -252,17 +252,17 @@ type RecallArgs struct {
 
 // Recall returns a part of a host's log, whole. Requests to the model may contain a single line
 // instead of it, or nothing.
-func Recall(ctx context.Context, a *Agents, by project.Caller, r RecallArgs) (text string, err error) {
+func Recall(ctx context.Context, a *Agents, by project.Caller, r RecallArgs) (all Recalled, err error) {
 	if guest, err := IsGuest(ctx, a.Project, by.Agent); err != nil || guest && r.Frame != "" {
-		return "", cmp.Or(err, error(core.Invalidf("an agent of another machine reads no logs of this one")))
+		return all, cmp.Or(err, error(core.Invalidf("an agent of another machine reads no logs of this one")))
 	}
 	if r.Frame != "" && r.Call == "" && r.Entry == 0 {
 		reach, err := Passages(ctx, a, by, r.Words, r.Frame, 1)
 		if err != nil {
-			return "", err
+			return all, err
 		}
 		if len(reach.Passages) == 0 {
-			return "", core.NotFoundf("the work of %s has no entry with these words", r.Frame).WithHint("%s", strings.Join(reach.Unread, "; "))
+			return all, core.NotFoundf("the work of %s has no entry with these words", r.Frame).WithHint("%s", strings.Join(reach.Unread, "; "))
 		}
 		r.Entry = reach.Passages[0].Entry
 	}
@@ -280,42 +280,55 @@ func Recall(ctx context.Context, a *Agents, by project.Caller, r RecallArgs) (te
 		return err
 	})
 	if err != nil {
-		return "", err
+		return all, err
 	}
 	log, err := a.Hosts.LogOf(a.Machine, w.host, w.session, w.path)
 	if err != nil {
-		return "", err
+		return all, err
 	}
-	if text, err = recalled(ctx, log, r); err != nil {
-		return "", core.Unavailablef(err, "the transcript of session %s cannot be read: %v", w.session, err)
+	if all, err = recalled(ctx, log, r); err != nil {
+		return all, core.Unavailablef(err, "the transcript of session %s cannot be read: %v", w.session, err)
 	}
-	if text == "" {
-		return "", core.NotFoundf("session %s has no such call with an output, or no such entry", w.session).
+	if all.Text == "" {
+		return all, core.NotFoundf("session %s has no such call with an output, or no such entry", w.session).
 			WithHint("pass the id of a call as it stands in the line that replaces its output, or a frame and an entry as %s names them", op.Search)
 	}
-	return text, nil
+	return all, nil
 }
 
-// recalled reads the output of a call, or an entry, in a log; empty without one.
-func recalled(ctx context.Context, log transcripts.Log, r RecallArgs) (text string, err error) {
+// recalled reads the output of a call, or an entry, in a log; without text if there is none.
+func recalled(ctx context.Context, log transcripts.Log, r RecallArgs) (all Recalled, err error) {
 	if r.Call == "" {
 		entry, err := log.At(ctx, r.Entry)
 		for _, m := range entry {
 			for _, part := range m.Parts {
-				text += fmt.Sprintf("[%s] %s\n", strings.TrimSpace(voiceOf(m, part)+" "+part.Tool+" "+part.CallID), part.Text+string(part.Input))
+				all.Text += fmt.Sprintf("[%s] %s\n", strings.TrimSpace(voiceOf(m, part)+" "+part.Tool+" "+part.CallID), part.Text+string(part.Input))
 			}
+			all.addPictures(m.Media, "")
 		}
-		return text, err
+		return all, err
 	}
-	for m, err := range transcripts.Complete(ctx, log) {
+	ended, input := false, ""
+	for e, err := range log.Matching(ctx, []string{strings.ToLower(r.Call)}) { // some models number their calls anew: the newest
 		if err != nil {
-			return "", err
+			return all, err
 		}
-		for _, part := range m.Parts {
-			if part.Type == core.PartToolResult && part.CallID == r.Call {
-				text = part.Text // some models number their calls anew in each answer
+		for _, part := range e.Parts {
+			switch {
+			case part.CallID != r.Call:
+			case part.Type == core.PartToolCall:
+				input = string(part.Input)
+			case part.Type == core.PartToolResult && !ended:
+				ended, all.Text = true, part.Text
+				all.addPictures(e.Media, r.Call)
 			}
 		}
+		if all.Text != "" || ended && input != "" {
+			break
+		}
 	}
-	return text, nil
+	if all.Text == "" && ended {
+		all.Text = "The log has no output of this call: " + input
+	}
+	return all, nil
 }

@@ -34,7 +34,7 @@ func TestTheOutputOfACallIsReadFromTheHostsLog(t *testing.T) {
 		`{"type":"user","message":{"content":[{"type":"tool_result","tool_`)
 	output, err := agents.Recall(f.Ctx, a, s, agents.RecallArgs{Call: "toolu_1"})
 	require.NoError(t, err)
-	assert.Equal(t, "<b>\x00all</b>", output)
+	assert.Equal(t, "<b>\x00all</b>", output.Text)
 	for _, call := range []string{"toolu_2", "", "../" + log.Path} {
 		_, err = agents.Recall(f.Ctx, a, s, agents.RecallArgs{Call: call})
 		require.ErrorIs(t, err, core.ErrNotFound, call)
@@ -86,7 +86,7 @@ func TestTheWorkOfFramesIsFoundInTheHostsLogs(t *testing.T) {
 	for _, r := range []agents.RecallArgs{{Frame: first.ID, Entry: 2}, {Frame: first.ID, Words: "epipe"}, {Frame: first.ID, Call: "toolu_1"}} {
 		text, err := agents.Recall(f.Ctx, a, s, r)
 		require.NoError(t, err)
-		assert.Contains(t, text, "EPIPE after 1734 ms\n", "%+v", r)
+		assert.Contains(t, text.Text, "EPIPE after 1734 ms\n", "%+v", r)
 	}
 	for _, r := range []agents.RecallArgs{{Frame: first.ID, Entry: 99}, {Frame: first.ID, Words: "nowhere"}, {Frame: "frame-none", Entry: 1}} {
 		_, err := agents.Recall(f.Ctx, a, s, r)

@@ -39,6 +39,7 @@ type Message struct {
 	Summary    bool            `json:"summary,omitempty"`   // the result of a compaction
 	Notes      []AgentInfo     `json:"notes,omitempty"`     // what the line says about sessions and agents
 	Raw        json.RawMessage `json:"raw,omitempty"`       // of RoleOther: the line itself, as a JSON string if it is not JSON
+	Media      json.RawMessage `json:"-"`                   // what the log has of an entry that was asked for, if that may have pictures
 }
 
 // Copy returns the message as a copy of another session's.

@@ -23,7 +23,7 @@ func contextTools(p *project.Project, a *agents.Agents) []Tool {
 	return []Tool{
 		define("flame_context_info", "Show how the current frame's context is built: budgets, what was chosen and left out, cache.", reads, d.info),
 		define(op.Preview, "Show the context of the current frame (or frameID) as agents get it: goals above, summaries beside and below.", reads, d.preview),
-		define(op.Recall,
+		defineResult(op.Recall,
 			"Read again what was left out: the output of a call that a line by flame names, or an entry of a frame's work, by number or words.",
 			reads, d.recall),
 		define("flame_cache_clear", "Drop cached contexts, of one frame or all. Contexts follow every change anyway.", sets, d.clear),
@@ -76,23 +76,27 @@ type recallArgs struct {
 // maxRecalled is how much of a log one answer has, in characters.
 const maxRecalled = 30_000
 
-func (d contextDoor) recall(ctx context.Context, by project.Caller, in recallArgs) (string, error) {
+func (d contextDoor) recall(ctx context.Context, by project.Caller, in recallArgs) (r Result, err error) {
 	if in.Call == "" && (in.FrameID == "" || in.Entry == 0 && in.Words == "") {
-		return "", core.Invalidf("nothing is named").WithHint("pass call, or frameID with entry or words")
+		return r, core.Invalidf("nothing is named").WithHint("pass call, or frameID with entry or words")
 	}
 	if in.Offset < 0 || in.Entry < 0 {
-		return "", core.Invalidf("entry and offset cannot be negative").WithHint("they count from the beginning")
+		return r, core.Invalidf("entry and offset cannot be negative").WithHint("they count from the beginning")
 	}
-	text, err := agents.Recall(ctx, d.agents, by, agents.RecallArgs{Call: in.Call, Frame: in.FrameID, Entry: in.Entry, Words: in.Words})
+	all, err := agents.Recall(ctx, d.agents, by, agents.RecallArgs{Call: in.Call, Frame: in.FrameID, Entry: in.Entry, Words: in.Words})
 	if err != nil {
-		return "", err
+		return r, err
 	}
-	whole := []rune(text)
+	if in.Offset == 0 {
+		r.Pictures = all.Pictures
+	}
+	whole := []rune(all.Text)
 	page := whole[min(in.Offset, len(whole)):]
-	if len(page) <= maxRecalled {
-		return string(page), nil
+	if r.Text = string(page); len(page) > maxRecalled {
+		r.Text = fmt.Sprintf("%s\n[%d characters more: pass offset %d]", string(page[:maxRecalled]), len(page)-maxRecalled, in.Offset+maxRecalled)
 	}
-	return fmt.Sprintf("%s\n[%d characters more: pass offset %d]", string(page[:maxRecalled]), len(page)-maxRecalled, in.Offset+maxRecalled), nil
+	r.Text = render.ForTools(r.Text)
+	return r, nil
 }
 
 type previewArgs struct {

@@ -3,6 +3,8 @@ package tools
 import (
 	"context"
 	_ "embed"
+	"encoding/base64"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -183,6 +185,15 @@ func (s *Server) handler(t Tool) server.ToolHandlerFunc {
 		}
 		answer := mcp.NewToolResultText(result.Text)
 		answer.StructuredContent = result.Structured
+		for i, p := range result.Pictures {
+			data := base64.StdEncoding.EncodeToString(p.Data)
+			if strings.HasPrefix(p.Type, "image/") {
+				answer.Content = append(answer.Content, mcp.NewImageContent(data, p.Type))
+				continue
+			}
+			named := mcp.BlobResourceContents{URI: fmt.Sprintf("flame://recalled/%d", i+1), MIMEType: p.Type, Blob: data}
+			answer.Content = append(answer.Content, mcp.NewEmbeddedResource(named))
+		}
 		return answer, nil
 	}
 }

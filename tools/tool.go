@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"sync"
 
+	"flame/agents"
 	"flame/core/op"
 	"flame/project"
 	"flame/render"
@@ -54,6 +55,7 @@ var (
 type Result struct {
 	Text       string
 	Structured any // sent as structuredContent; nil except for flame_get_state
+	Pictures   []agents.Picture
 }
 
 // Call runs the tool on raw, a JSON object of arguments, for a caller that no argument changes.

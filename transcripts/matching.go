@@ -78,7 +78,9 @@ func (l Log) matchingLines(ctx context.Context, words []string, yield func(Recor
 func (l Log) decode(text []byte) (all []core.Message) {
 	parse := l.Format.Lines()
 	for _, line := range l.Format.split(bytes.TrimSpace(bytes.TrimPrefix(text, mark))) {
-		all = append(all, parse(line))
+		m := parse(line)
+		m.Media = line
+		all = append(all, m)
 	}
 	return all
 }
@@ -122,6 +124,7 @@ const maxPlaces = 2000
 // placesOf returns the last lines of a log that have all the words.
 func placesOf(ctx context.Context, log io.Reader, words []string) (places []lineAt, err error) {
 	lines, lower := newLines(log), []byte(nil)
+	lacks := func(word string) bool { return !bytes.Contains(lower, []byte(word)) }
 	for at := (lineAt{number: 1}); ctx.Err() == nil; at.number++ {
 		text, err := lines.entry()
 		if errors.Is(err, io.EOF) || errors.Is(err, ErrIncompleteLine) {
@@ -131,7 +134,7 @@ func placesOf(ctx context.Context, log io.Reader, words []string) (places []line
 			return places, err
 		}
 		at.size = lines.end - at.offset
-		if lower = lowered(lower, text); at.size <= maxLine && containsAll(lower, words) {
+		if lower = lowered(lower, text); at.size <= maxLine && !slices.ContainsFunc(words, lacks) {
 			if places = append(places, at); len(places) >= 2*maxPlaces {
 				places = slices.Clone(places[maxPlaces:])
 			}
@@ -154,13 +157,4 @@ func lowered(buffer, text []byte) []byte {
 		buffer[i] = c
 	}
 	return buffer
-}
-
-func containsAll(text []byte, words []string) bool {
-	for _, word := range words {
-		if !bytes.Contains(text, []byte(word)) {
-			return false
-		}
-	}
-	return true
 }

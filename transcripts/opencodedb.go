@@ -1,6 +1,7 @@
 package transcripts
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -204,12 +205,16 @@ type openCodeStored struct {
 	id    string
 	data  []byte
 	parts []openCodePart
+	media []byte // the parts with files, each behind a comma
 }
 
 func (s *openCodeStored) add(part []byte) {
 	var p openCodePart
 	if len(part) > 0 && DecodeLenient(part, &p) {
 		s.parts = append(s.parts, p)
+	}
+	if bytes.Contains(part, []byte(";base64,")) {
+		s.media = append(append(s.media, ","...), part...)
 	}
 }
 
@@ -223,7 +228,9 @@ func (s *openCodeStored) give(session string, give func(core.Message) bool) bool
 		return give(OtherMessage(s.data))
 	}
 	info.ID, info.SessionID = s.id, session
-	return give(info.message(s.parts))
+	m := info.message(s.parts)
+	m.Media = append(append([]byte(`["files"`), s.media...), ']')
+	return give(m)
 }
 
 // openCodeRunLine reads one line of the output of `opencode run --format json`:
