@@ -8,13 +8,17 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"flame/hosts/claudecode"
 )
 
 // Goals for agents, and for the logs of agents that flame did not start.
 var (
-	spawnGoal     = goal{plus: 50}
-	readLogGoal   = goal{plus: 500} // 20 MB a second
-	logMemoryGoal = goal{plus: 40}
+	spawnGoal        = goal{plus: 50}
+	readLogGoal      = goal{plus: 500} // 20 MB a second
+	logMemoryGoal    = goal{plus: 40}
+	searchGoal       = goal{plus: 500} // 80 MB a second
+	searchMemoryGoal = goal{plus: 60}
 )
 
 // definitions is the number of definitions to choose from.
@@ -110,7 +114,42 @@ func (b *bench) logs(ctx context.Context) (rows []row, err error) {
 			scaled.against(fmt.Sprintf("flame agents graph on a log of %d MB, p50", megabytes), t.frames, unitMS, samples[0].p50(), 0),
 			logMemoryGoal.against(fmt.Sprintf("flame agents graph on a log of %d MB, peak memory", megabytes), t.frames, unitMB, peak, 0))
 	}
-	return rows, nil
+	searched, err := b.searching(ctx, t, filepath.Join(b.dir, "40.jsonl"))
+	return append(rows, searched...), err
+}
+
+// searching times and weighs a search through the work of ended frames in a log: no entry but its last one
+// has the word, so all of it is read.
+func (b *bench) searching(ctx context.Context, t tree, log string) ([]row, error) {
+	file, err := os.OpenFile(log, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	_, err = fmt.Fprintf(file, logLine, 0, "the needle")
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, err
+	}
+	learns := hookEvent{what: "Stop", host: claudecode.Name, event: func(t tree, _ int) map[string]any {
+		return claudeEvent(t, "Stop", map[string]any{"session_id": t.session, "transcript_path": log})
+	}}
+	if err := b.hook(ctx, learns, t, 0); err != nil {
+		return nil, err
+	}
+	samples, err := interleave(ctx, 5, func(int) error {
+		out, err := output(b.command(ctx, t, "search", "needle"))
+		if err == nil && !strings.Contains(out, "the needle") {
+			err = fmt.Errorf("flame search found nothing: %q", out)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	peak, err := b.peakOf(ctx, t, b.flame, "search", "needle")
+	return []row{
+		searchGoal.against("flame search in a log of 40 MB, p50", t.frames, unitMS, samples[0].p50(), 0),
+		searchMemoryGoal.against("flame search in a log of 40 MB, peak memory", t.frames, unitMB, peak, 0),
+	}, err
 }
 
 func writeLog(path string, size int) error {

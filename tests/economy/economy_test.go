@@ -110,3 +110,15 @@ func TestTablesAreWrittenIntoTheirPlace(t *testing.T) {
 	assert.NotContains(t, string(text), "OUTDATED")
 	assert.Contains(t, r.judge(t.Output(), work.Pieces), "opencode, flame: requests rejected")
 }
+
+func TestNoMoreRequestsMayBeRejectedThanWithoutFlame(t *testing.T) {
+	t.Parallel()
+	row := func(variant string, rejected int) memory {
+		return memory{Host: claudeCode, Variant: variant, Rejected: rejected}
+	}
+	rows := []memory{row(withoutFlame, 0), row(withoutFlame+compacted, 1), row(withFlame, 0), row(withFlame+compacted, 1)}
+	require.NoError(t, moreRejected(rows))
+	require.ErrorContains(t, moreRejected(append(rows, row(behind, 1))), "claude-code, "+behind+": 1 requests were rejected, 0 without flame")
+	require.ErrorContains(t, moreRejected(append(rows, row(behind+compacted, 2))), "2 requests were rejected, 1 without flame")
+	require.NoError(t, moreRejected([]memory{row(behind, 1)}), "nothing to compare with")
+}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/tests/economy/work"
 	"flame/tests/model"
 )
@@ -53,6 +55,24 @@ type memory struct {
 
 func (m memory) String() string {
 	return fmt.Sprintf("%v of the facts are %v; %d characters, %d requests rejected", m.Facts, columns, m.Chars, m.Rejected)
+}
+
+// moreRejected returns an error if more requests were rejected with flame than in the measured row of the same host
+// without it.
+func moreRejected(rows []memory) (err error) {
+	plain := map[string]int{}
+	for _, r := range rows {
+		if kind, is := strings.CutPrefix(r.Variant, withoutFlame); is {
+			plain[r.Host+kind] = r.Rejected
+		}
+	}
+	for _, r := range rows {
+		kind := lo.Ternary(strings.HasSuffix(r.Variant, compacted), compacted, "")
+		if most, known := plain[r.Host+kind]; known && r.Rejected > most {
+			err = errors.Join(err, fmt.Errorf("%s, %s: %d requests were rejected, %d without flame", r.Host, r.Variant, r.Rejected, most))
+		}
+	}
+	return err
 }
 
 // keep does the work with facts, has the host compact if the variant says so, and looks for the facts.

@@ -77,6 +77,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if o.facts || o.others {
 		found, err := measureAll(ctx, o, stderr, keepers, bench.keep)
 		writeKept(stdout, found, "")
+		err = errors.Join(err, moreRejected(found))
 		if err == nil && o.write {
 			err = rewrite("docs/economy.md", lo.Ternary(o.others, beginOthers, beginKept), func(w io.Writer, before string) { writeKept(w, found, before) })
 		}

@@ -113,7 +113,12 @@ func (s *script) framed(pieces []Piece) (turns []model.Turn) {
 		rounds := s.rounds(p.Rounds)
 		rounds[0].Thinking, rounds[0].Tools = begin.Thinking+" "+rounds[0].Thinking, append(begin.Tools, rounds[0].Tools...)
 		turns = append(turns, rounds...)
-		pop := map[string]any{"status": "completed", "summary": p.Summary, "decisions": p.Decisions, "artifacts": p.Artifacts}
+		pop := map[string]any{"status": "completed", "summary": p.Summary}
+		for name, list := range map[string][]string{"decisions": p.Decisions, "artifacts": p.Artifacts} {
+			if len(list) > 0 { // Gemini CLI refuses null, in flame's place
+				pop[name] = list
+			}
+		}
 		if i+1 < len(pieces) {
 			pop["next"] = pieces[i+1].Goal
 		}
