@@ -36,6 +36,17 @@ func StateWord(run record.Agent) string {
 	return string(run.State)
 }
 
+// Said lists what an agent said and did last; it is empty if that is nothing.
+func Said(rounds []agents.Round, now core.Millis) string {
+	return Bullets("Now:", lo.Map(rounds, func(r agents.Round, _ int) string {
+		parts := []string{r.Text}
+		for _, call := range r.Calls {
+			parts = append(parts, strings.TrimSpace(call.Tool+" "+Short(call.Input)))
+		}
+		return strings.TrimSpace(When(r.At, now) + " " + strings.Join(lo.Compact(parts), " · "))
+	}))
+}
+
 // maxSilence is how long an agent may print nothing before its state line mentions it: hosts
 // report each step, and most steps take less.
 const maxSilence = core.Millis(10_000)

@@ -2,7 +2,6 @@ package web
 
 import (
 	"encoding/json"
-	"iter"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -14,15 +13,12 @@ import (
 	"flame/project"
 	"flame/project/view"
 	"flame/render"
-	"flame/transcripts"
 )
 
 // The limits of a log in one answer.
 const (
 	defaultRounds  = 20
 	maxRounds      = 500
-	maxHead        = 200     // characters of a text or an input in the head of a round
-	maxHeadCalls   = 4       // in the head of a round
 	maxRoundLength = 200     // messages of a round
 	maxPart        = 4_000   // characters of a part of a message
 	maxWholePart   = 400_000 // the same of a part that a person asks for
@@ -30,77 +26,16 @@ const (
 
 // A shownLog is a piece of a frame's log: the heads of its rounds.
 type shownLog struct {
-	Total  int      `json:"total"` // rounds in the whole log
-	From   int      `json:"from"`  // number of the first one here
-	Rounds []round  `json:"rounds"`
-	Models []string `json:"models"` // that answered in the whole log
-}
-
-// A round is a prompt, or an answer of the model with its calls and their outputs, in short.
-type round struct {
-	N      int         `json:"n"` // its number in the log, from 0
-	Role   core.Role   `json:"role"`
-	Host   bool        `json:"host,omitempty"` // the host wrote the prompt
-	At     core.Millis `json:"at,omitempty"`
-	Text   string      `json:"text,omitempty"` // the beginning
-	Calls  []call      `json:"calls,omitempty"`
-	More   int         `json:"more,omitempty"`   // calls beyond those
-	Failed int         `json:"failed,omitempty"` // calls
-	Size   int         `json:"size"`             // messages
-}
-
-// A call is a call of a tool in the head of a round.
-type call struct {
-	Tool  string `json:"tool"`
-	Input string `json:"input,omitempty"`
-}
-
-// roundsOf returns the rounds of the log of the frame that a query names.
-func roundsOf(q query) (iter.Seq2[[]core.Message, error], error) {
-	_, messages, err := agents.LogOf(q.Context(), q.agents, by(""), q.get("id"))
-	if err != nil {
-		return nil, err
-	}
-	return func(yield func([]core.Message, error) bool) {
-		var current []core.Message
-		for m, err := range messages {
-			if err != nil {
-				yield(nil, core.Unavailablef(err, "flame cannot read the transcript: %v", err))
-				return
-			}
-			if m.Role == core.RoleOther || len(m.Parts) == 0 {
-				continue
-			}
-			if begins(m, current) && len(current) > 0 {
-				if !yield(current, nil) {
-					return
-				}
-				current = nil
-			}
-			current = append(current, m)
-		}
-		if len(current) > 0 {
-			yield(current, nil)
-		}
-	}, nil
-}
-
-// begins reports whether a message begins another round than that of the messages before.
-func begins(m core.Message, before []core.Message) bool {
-	if m.Role == core.RoleUser { // or else it has the outputs of calls
-		return slices.ContainsFunc(m.Parts, func(p core.Part) bool { return p.Type == core.PartText })
-	}
-	last := len(before) - 1
-	if m.ID == "" {
-		return last < 0 || before[last].Role != core.RoleAssistant
-	}
-	return !slices.ContainsFunc(before, func(b core.Message) bool { return b.Role == core.RoleAssistant && b.ID == m.ID })
+	Total  int            `json:"total"` // rounds in the whole log
+	From   int            `json:"from"`  // number of the first one here
+	Rounds []agents.Round `json:"rounds"`
+	Models []string       `json:"models"` // that answered in the whole log
 }
 
 // logOf returns count rounds of a frame's log in short, from round number from on; without that
 // number, the last ones. With a query it returns only rounds that have all its words.
 func logOf(q query) (any, error) {
-	rounds, err := roundsOf(q)
+	rounds, err := agents.RoundsOf(q.Context(), q.agents, by(""), q.get("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -113,13 +48,13 @@ func logOf(q query) (any, error) {
 		return nil, err
 	}
 	count = min(count, maxRounds)
-	shown, words := shownLog{From: from, Rounds: []round{}, Models: []string{}}, strings.Fields(strings.ToLower(q.get("q")))
+	shown, words := shownLog{From: from, Rounds: []agents.Round{}, Models: []string{}}, strings.Fields(strings.ToLower(q.get("q")))
 	for messages, err := range rounds {
 		if err != nil {
 			return nil, err
 		}
 		if (from < 0 || shown.Total >= from && len(shown.Rounds) < count) && says(messages, words) {
-			shown.Rounds = append(shown.Rounds, headOf(shown.Total, messages))
+			shown.Rounds = append(shown.Rounds, agents.RoundOf(shown.Total, messages))
 		}
 		shown.Rounds = shown.Rounds[max(len(shown.Rounds)-count, 0):]
 		for _, m := range messages {
@@ -144,26 +79,6 @@ func says(messages []core.Message, words []string) bool {
 			})
 		})
 	})
-}
-
-// headOf returns the round of a number in short.
-func headOf(n int, messages []core.Message) round {
-	r := round{N: n, Role: messages[0].Role, Host: messages[0].Synthetic, At: messages[0].Time, Size: len(messages)}
-	for _, m := range messages {
-		for _, p := range m.Parts {
-			switch {
-			case p.Type == core.PartText && r.Text == "":
-				r.Text = core.OneLine(p.Text, maxHead)
-			case p.Type == core.PartToolCall && len(r.Calls) < maxHeadCalls:
-				r.Calls = append(r.Calls, call{core.OneLine(p.Tool, maxHead), core.OneLine(transcripts.CallInput(p.Input), maxHead)})
-			case p.Type == core.PartToolCall:
-				r.More++
-			case p.Type == core.PartToolResult && p.Failed:
-				r.Failed++
-			}
-		}
-	}
-	return r
 }
 
 // A shownMessage is a message of a round with parts that are short enough for a page.
@@ -212,7 +127,7 @@ func partOf(q query) (any, error) {
 }
 
 func oneRound(q query) ([]core.Message, error) {
-	rounds, err := roundsOf(q)
+	rounds, err := agents.RoundsOf(q.Context(), q.agents, by(""), q.get("id"))
 	if err != nil {
 		return nil, err
 	}

@@ -141,7 +141,10 @@ func (c commands) show() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "list replaced, hidden and disabled agents, too")
-	showRun := c.asks(cmd, c.showRun).RunE
+	more := cmd.Flags().BoolP("verbose", "v", false, "of an agent at work, say more of what it said last")
+	showRun := c.asks(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+		return c.showRun(ctx, s, args[0], *more)
+	}).RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 && strings.HasPrefix(args[0], "agent-") {
 			return showRun(cmd, args)
@@ -181,17 +184,21 @@ func (c commands) list(catalog definition.Catalog, all bool) error {
 // A shownRun holds all data about a started agent.
 type shownRun struct {
 	record.Result
-	Kept []string `json:"kept"` // its files
+	Kept []string       `json:"kept"`          // its files
+	Now  []agents.Round `json:"now,omitempty"` // what it said last, while it is at work
 }
 
 // showRun shows all data about a started agent.
-func (c commands) showRun(ctx context.Context, s *agents.Agents, args []string) error {
-	r, err := s.Result(ctx, args[0])
+func (c commands) showRun(ctx context.Context, s *agents.Agents, id string, more bool) error {
+	r, err := s.Result(ctx, id)
 	if err != nil {
 		return err
 	}
-	shown := shownRun{r, filesIn(r.Folder)}
-	text := render.Agent(s, r.Agent) + "Task: " + r.Prompt + "\n"
+	shown := shownRun{Result: r, Kept: filesIn(r.Folder)}
+	if !r.State.Ended() && r.Frame != "" {
+		shown.Now, _ = agents.LastSaid(ctx, s, c.app.Caller(), r.Frame, lo.Ternary(more, 10, 2)) // its log may not have begun
+	}
+	text := render.Agent(s, r.Agent) + render.Said(shown.Now, s.Project.Now()) + "Task: " + r.Prompt + "\n"
 	if len(shown.Kept) > 0 {
 		text += "Kept in " + r.Folder + ":\n  " + strings.Join(shown.Kept, "\n  ") + "\n"
 	}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -154,4 +155,20 @@ window.fetch = async (path, ...more) => {
 	eval[bool](tb, `(late.forEach((go) => go()), true)`)
 	tb.settled()
 	assert.Empty(t, eval[string](tb, `document.querySelector("#details").textContent`))
+}
+
+// What a running agent said last is the same on the page and in the terminal.
+func TestTheLastWordsOfAnAgentAreTheSameInTheTerminal(t *testing.T) {
+	u, s, tb := showcased(t)
+	tb.fresh(s, "sel=frame-agnt0001")
+	tb.until(`document.querySelectorAll("#details .now .one").length`)
+	const words = `[...document.querySelectorAll("#details .now .one, #details .now .did")].map((el) => el.textContent)`
+	shown := eval[[]string](tb, words)
+	told := u.flame("agents", "show", "agent-k3x9a1b2", "-v")
+	for _, text := range shown {
+		assert.Contains(t, told, text)
+	}
+	_, now, _ := strings.Cut(u.flame("agents", "show", "agent-k3x9a1b2"), "Now:\n")
+	now, _, _ = strings.Cut(now, "Task:")
+	assert.Equal(t, 2, strings.Count(now, "\n- ")+1, "two without -v")
 }
