@@ -131,3 +131,81 @@ func TestTasksOfClaudeCodeBecomeFrames(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, len(tasks) == 2 && strings.HasSuffix(tasks[0], "1.json"), "the host's own list is as it was: %v", tasks)
 }
+
+// TestOpenItemsAreKnownAfterACompaction compacts sessions whose models never call flame, and whose users never
+// mention it.
+func TestOpenItemsAreKnownAfterACompaction(t *testing.T) {
+	t.Parallel()
+	large := func(turn model.Turn, input int) model.Turn {
+		turn.Usage = model.Usage{Input: input, Output: 5}
+		return turn
+	}
+	hosts := map[string]struct {
+		env    []string
+		first  model.Turn // writes the list
+		before []model.Turn
+		work   func(u *user)
+	}{
+		claudeCode: {
+			env:    []string{"ENABLE_TOOL_SEARCH=false", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1", "CLAUDE_CODE_ENABLE_TASKS=0"},
+			first:  whole("TodoWrite", "todos", "content", map[string]any{"activeForm": "Adding"})("in_progress", "pending"),
+			before: []model.Turn{{Text: "one"}},
+			work: func(u *user) {
+				claudeWork(u)
+				u.must("claude", "-p", "--resume", talkID, "/compact")
+				claudeSays(u, "and now", "--resume", talkID)
+			},
+		},
+		openCode: {
+			first:  whole("todowrite", "todos", "content", map[string]any{"priority": "high"})("in_progress", "pending"),
+			before: []model.Turn{{Text: "one"}},
+			work: func(u *user) {
+				serve := u.serve()
+				session := serve.session()
+				serve.message(session, "MAINWORK please")
+				serve.post("/session/"+session+"/summarize", map[string]any{"providerID": "anthropic", "modelID": "claude-opus-5-5"})
+				serve.message(session, "and now")
+			},
+		},
+		codex: {
+			first: large(whole("update_plan", "plan", "step", nil)("in_progress", "pending"), 60_000),
+			work: func(u *user) {
+				u.exec("-c", "tools.update_plan.enabled=true", "-c", "model_auto_compact_token_limit=50000", "MAINWORK please")
+			},
+		},
+		gemini: {
+			first: whole("write_todos", "todos", "description", nil)("in_progress", "pending"),
+			before: []model.Turn{
+				{Text: "one"},
+				large(calls("run_shell_command", map[string]any{"command": "ls", "description": "x"}), 900_000),
+				calls("run_shell_command", map[string]any{"command": "ls", "description": "x"}),
+			},
+			work: func(u *user) {
+				session := u.gemini("MAINWORK please", "--approval-mode", "yolo")
+				u.gemini("and now", "--approval-mode", "yolo", "--resume", session)
+			},
+		},
+	}
+	for name, host := range hosts {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := ready(t, name)
+			u.env = append(u.env, host.env...)
+			summary := model.Turn{Text: "<summary>WHAT-WAS-DONE</summary>"}
+			if name == gemini {
+				summary.Text = "<state_snapshot>WHAT-WAS-DONE</state_snapshot>"
+			}
+			u.model.Play(model.Script{
+				{Name: "summary", Kind: model.Compaction, Turns: []model.Turn{summary, summary}},
+				{Name: "main", Kind: model.Work, Turns: append(append([]model.Turn{host.first}, host.before...), model.Turn{Text: "two"}, model.Turn{Text: "three"})},
+			})
+			host.work(u)
+			u.t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events"), u.log())
+			requests := u.model.By("main")
+			told := requests[len(requests)-1].Everything()
+			assert.Contains(t, told, "WHAT-WAS-DONE")
+			assert.Regexp(t, `Add parser \((in progress|blocked)\)`, told)
+			assert.Contains(t, told, "Add tests (planned)")
+		})
+	}
+}
