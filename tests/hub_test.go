@@ -228,7 +228,7 @@ func TestMachinesJoinAndLeaveAHub(t *testing.T) {
 	for _, m := range []machine{desk, couch} {
 		said := m.flame("doctor")
 		assert.Contains(t, said, "joined project shop-")
-		assert.Regexp(t, `the hub answers in \S+; nats-server 2\.`, said)
+		assert.Regexp(t, `the hub answers in \S+ ms; nats-server 2\.`, said)
 	}
 	assert.Equal(t, 2, strings.Count(desk.flame("hub", "machines"), "\n"))
 	train.flame("join", desk.invite("--expires", "1d"))
@@ -283,7 +283,7 @@ func TestAKilledHubRestartsUnchanged(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(config), "sync_interval: always")
 	assert.Contains(t, string(config), "max_file: 209715200 ", "and the space")
-	assert.Regexp(t, `the hub answers in \S+; nats-server 2\.`, desk.flame("doctor"))
+	assert.Regexp(t, `the hub answers in \S+ ms; nats-server 2\.`, desk.flame("doctor"))
 	again.end(t, syscall.SIGTERM)
 	last := desk.hub("--space", "50TB")
 	assert.Regexp(t, `the disk of \S+ has \S+ GB free, and each project may use 55 TB`, last.said.String())

@@ -140,7 +140,7 @@ func TestALogIsAConversation(t *testing.T) {
 	tb.click(`[data-key="fold round 2"]`)
 	tb.until(`document.querySelector('[data-key^="fold call 2"]')`)
 	tb.click(`[data-key^="fold call 2"]`)
-	tb.until(`document.querySelector('[data-key^="part 2"]')?.innerText === "Show all 50,000 characters"`)
+	tb.until(`document.querySelector('[data-key^="part 2"]')?.innerText === "Show all 50 k characters"`)
 	assert.Less(t, eval[int](tb, `Math.max(...[...document.querySelectorAll(".turn pre")].map((el) => el.textContent.length))`), 4100)
 	tb.click(`[data-key^="part 2"]`)
 	tb.until(`[...document.querySelectorAll(".turn pre")].some((el) => el.textContent.length === 50000)`)
