@@ -31,10 +31,10 @@ func fronted(_ hosts.Machine, args []string) (hosts.GatewayLaunch, error) {
 
 func TestAnAgentHasTheGatewayOfItsSession(t *testing.T) {
 	t.Parallel()
-	known := hosts.Registry{{Name: "one", PlanGatewayLaunch: fronted}, {Name: "two"}}
-	refused := hosts.Registry{{Name: "one", PlanGatewayLaunch: func(hosts.Machine, []string) (hosts.GatewayLaunch, error) {
+	known := hosts.Registry{{Name: "one", Gateway: hosts.GatewayFacts{Plan: fronted}}, {Name: "two"}}
+	refused := hosts.Registry{{Name: "one", Gateway: hosts.GatewayFacts{Plan: func(hosts.Machine, []string) (hosts.GatewayLaunch, error) {
 		return hosts.GatewayLaunch{}, errors.New("another service")
-	}}}
+	}}}}
 	behind := []string{"BASE=http://up"}
 	own := func() *Gateway {
 		return &Gateway{Env: behind, Base: "http://here", Mark: "M=1", For: []string{"http://up"}}

@@ -115,7 +115,7 @@ func TestEachHostIsKnown(t *testing.T) {
 	assert.False(t, hoststest.Known().Inside(none, []string{"bash", "flame"}))
 	for _, host := range launchers(t) {
 		name := host.Name
-		assert.NotEmpty(t, hoststest.Known().Of(name).Tools.Names(hosts.EffectEdit), name)
+		assert.NotEmpty(t, hoststest.Known().Of(name).Tools.Own.Names(hosts.EffectEdit), name)
 		assert.True(t, hoststest.Known().Inside(none, []string{"bash", host.Program}), name)
 		def, err := definition.Inline(hoststest.Known(), json.RawMessage(`{"description":"d","prompt":"p","flame":{"host":"`+name+`"}}`))
 		require.NoError(t, err)

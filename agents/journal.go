@@ -32,7 +32,7 @@ func (a *Agents) Supervise(ctx context.Context, id string, log *slog.Logger) err
 		return errors.Join(err, a.unstarted(ctx, run.ID, err))
 	}
 	s := supervise.Supervisor{
-		Job: job, Read: a.Hosts.Of(run.Host).RunFormat.Reader(), Journal: journal{a, job.ID}, Log: log, Pace: supervise.DefaultPace,
+		Job: job, Read: a.Hosts.Of(run.Host).Agents.RunFormat.Reader(), Journal: journal{a, job.ID}, Log: log, Pace: supervise.DefaultPace,
 	}
 	defer gated(a, run, &s)()
 	_, err = s.Run(ctx)
@@ -211,7 +211,7 @@ func (g *Gateway) guard(host hosts.Host, m hosts.Machine, s *supervise.Superviso
 	var starts hosts.GatewayLaunch
 	commands, env := [][]string{s.Job.Command, s.Job.Resume}, []string(nil)
 	for i, command := range commands {
-		behind, err := host.PlanGatewayLaunch(m, command[1:])
+		behind, err := host.Gateway.Plan(m, command[1:])
 		if err != nil {
 			return err
 		}
@@ -277,7 +277,7 @@ func (a *Agents) recover(ctx context.Context, id string, by supervise.Process) e
 	outcome, known, err := supervise.LoadOutcome(a.Folder(id))
 	if !known || err != nil {
 		outcome = orphaned(run, by.PID != 0, a.Project.Now())
-		if told, text := supervise.Reread(a.Folder(id), run.SpentUSD, run.Spent, a.Hosts.Of(run.Host).RunFormat.Reader()); told.Session != "" {
+		if told, text := supervise.Reread(a.Folder(id), run.SpentUSD, run.Spent, a.Hosts.Of(run.Host).Agents.RunFormat.Reader()); told.Session != "" {
 			told.Attempt = run.Progress.Attempt
 			if run.Progress.Metered {
 				told = told.MeteredAs(run.Progress)

@@ -145,7 +145,7 @@ func withLogs(s *project.Op, known hosts.Registry, named string) (all []worked, 
 		if err != nil {
 			return nil, err
 		}
-		if w.path != "" || known.Of(w.host).SessionDB != nil || session.Parent == "" { // a subagent's may be in its parent's
+		if w.path != "" || known.Of(w.host).Logs.DB != nil || session.Parent == "" { // a subagent's may be in its parent's
 			all = append(all, w)
 		}
 	}

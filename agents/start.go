@@ -157,7 +157,7 @@ func (a *Agents) Interactive(ctx context.Context, id string) (command []string, 
 	if err != nil {
 		return nil, "", err
 	}
-	if !h.Resumes(session) {
+	if !h.Sessions.Resumes(session) {
 		return nil, "", core.Invalidf("%s has no session of its own that could be opened", id).
 			WithHint("give a prompt: another agent begins with its context then")
 	}
@@ -206,7 +206,7 @@ func (a *Agents) continueNative(ctx context.Context, by project.Caller, id, prom
 		return record.Agent{}, err
 	}
 	session := native.ID
-	if !host.Resumes(session) {
+	if !host.Sessions.Resumes(session) {
 		session = ""
 	}
 	p, err := a.planner().Continued(by, host, core.SubagentType(native.Title), session, goal, plan.Request{Prompt: prompt, Frame: under})
@@ -325,7 +325,7 @@ func jobOf(ctx context.Context, a *Agents, planner plan.Planner, run record.Agen
 	resume, err := client.Launch(child)
 	return supervise.Job{
 		ID: run.ID, Dir: child.Dir, Command: launch.Command, Resume: resume.Command,
-		Env: append(launch.Env, ofProject(a)), Unset: a.Hosts.Each(func(h hosts.Host) []string { return h.UnsetForAgents }), Cwd: run.Cwd,
+		Env: append(launch.Env, ofProject(a)), Unset: a.Hosts.Each(func(h hosts.Host) []string { return h.Variables.UnsetForAgents }), Cwd: run.Cwd,
 		Prompt: launch.Stdin, Fatal: launch.Fatal, RetryPrompt: afterOutage, FinalPrompt: handBack, Limits: run.Limits, SpentUSD: run.SpentUSD,
 		Spent: run.Spent,
 	}, err

@@ -32,7 +32,7 @@ func newEconomy(a *app.App) *cobra.Command {
 				return printSums(cmd.Context(), a, logs, by)
 			}
 			var unread []string
-			report, err := economy.Of(transcripts.Readable(cmd.Context(), &unread, logs...), func(host string) int64 { return a.Hosts.Of(host).Burden })
+			report, err := economy.Of(transcripts.Readable(cmd.Context(), &unread, logs...), func(host string) int64 { return a.Hosts.Of(host).Setup.Burden })
 			report.Unread = unread
 			if err == nil && report.Requests == 0 {
 				err = core.NotFoundf("%s has no answer that says how many tokens were sent", logs[0].Path).

@@ -46,7 +46,7 @@ var (
 // program's name.
 func newFront(a *app.App, h hosts.Host) *cobra.Command {
 	name, does := "flame "+h.Program, gatewayMeters
-	if h.Gateway.Folds {
+	if h.Gateway.Spec.Folds {
 		does = gatewayFolds
 	}
 	return &cobra.Command{
@@ -54,7 +54,7 @@ func newFront(a *app.App, h hosts.Host) *cobra.Command {
 		Long: "Run " + h.Title + " with ARGS, behind a gateway of its own on this machine: " + does.long + " It changes no settings; plain `" + h.Program +
 			"` can resume the same sessions.\n\nAll words go to " + h.Program + ", `--help` too, except " + meterOption +
 			" as the first word: flame then counts requests but sends them whole, as with " + env.GatewayFold + "=off.",
-		Example: "  " + name + "\n" + strings.Join(lo.Map(h.Gateway.Lines, func(line string, _ int) string { return "  " + name + " " + line + "\n" }), "") +
+		Example: "  " + name + "\n" + strings.Join(lo.Map(h.Gateway.Spec.Lines, func(line string, _ int) string { return "  " + name + " " + line + "\n" }), "") +
 			"  " + name + " " + meterOption,
 		DisableFlagParsing: true, DisableFlagsInUseLine: true, Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return fronting{a, h}.run(cmd.Context(), args) },
@@ -85,7 +85,7 @@ func (c fronting) run(ctx context.Context, args []string) error {
 		c.app.Note("flame is off here, so " + c.host.Program + " runs without its gateway")
 		return c.plainly(program, args)
 	}
-	behind, err := c.host.PlanGatewayLaunch(machine, args)
+	behind, err := c.host.Gateway.Plan(machine, args)
 	if err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func newGateway(a *app.App) *cobra.Command {
 func startGateway(ctx context.Context, a *app.App, h hosts.Host, at place.Place, upstream string) error {
 	if upstream == "" {
 		machine, _ := hosts.ThisMachine(at.Worktree) // without a home there are no settings of the user's
-		behind, err := h.PlanGatewayLaunch(machine, nil)
+		behind, err := h.Gateway.Plan(machine, nil)
 		if err != nil {
 			return err
 		}
@@ -257,7 +257,7 @@ func startGateway(ctx context.Context, a *app.App, h hosts.Host, at place.Place,
 	}
 	secret := wrap.NewSecret()
 	return serveGateway(ctx, a, h, at, l, upstream, gateway.Options{Secret: secret}, func() error {
-		_, err := fmt.Fprintf(a.Stdout, "%s=%s\n", cmp.Or(h.BaseVariable, h.BaseSetting), wrap.Base(l.Addr().String(), secret))
+		_, err := fmt.Fprintf(a.Stdout, "%s=%s\n", cmp.Or(h.Gateway.BaseVariable, h.Gateway.BaseSetting), wrap.Base(l.Addr().String(), secret))
 		return err
 	})
 }
@@ -290,7 +290,7 @@ func serveGateway(
 	defer func() { err = errors.Join(err, closeProject()) }()
 	p.HostProcess = nil // the process that runs it is not the host
 	leaveNoCore()
-	o.Project, o.Host, o.Agent, o.Wire, o.Upstream = p, h.Name, os.Getenv(core.AgentVariable), h.Gateway, upstream
+	o.Project, o.Host, o.Agent, o.Wire, o.Upstream = p, h.Name, os.Getenv(core.AgentVariable), h.Gateway.Spec, upstream
 	o.Folding, o.Log = gateway.Folding(a.Settings.GatewayFold), p.Log
 	g := gateway.New(o)
 	if err := ready(); err != nil {

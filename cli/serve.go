@@ -59,7 +59,7 @@ func newServe(a *app.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&to.addr, "http", "", "listen on this address instead of stdin and stdout")
-	calling := lo.Filter(a.Hosts, func(h hosts.Host, _ int) bool { return h.HookTool != nil })
+	calling := lo.Filter(a.Hosts, func(h hosts.Host, _ int) bool { return h.Events.Tool != nil })
 	app.EnumFlag(cmd, &to.host, "host", "also handle the events that this host's hooks report by calling the server", calling.Names()...)
 	cmd.Flags().StringVar(&to.tools, "tools", "", "offer these tools unless "+env.Tools+" is set, which lists what there is")
 	cmd.Flags().BoolVar(&to.check, "check", false, "serve nothing: only ask whether a server answers at the address of --http")
@@ -197,7 +197,7 @@ func aside(a *app.App, p *project.Project, at place.Place, name string) transpor
 		Handler: a.Desk(&events, at), Host: host, Agent: os.Getenv(core.AgentVariable), Off: a.Settings.Off,
 		Worktree: func(folder string) string { return a.WorktreeOf(at, folder) },
 	}
-	return transport.HiddenTool{Tool: host.HookTool.Tool, Model: host.CallID, Answer: caller.Answer}
+	return transport.HiddenTool{Tool: host.Events.Tool.Tool, Model: host.Events.CallID, Answer: caller.Answer}
 }
 
 func serveHTTP(ctx context.Context, a *app.App, srv *tools.Server, data *place.Folder, to listenAt, opts transport.HTTPOptions) error {

@@ -224,8 +224,8 @@ func (c *installation) uninstall(ctx context.Context) error {
 		return err
 	}
 	for _, plan := range plans {
-		if h := c.app.Hosts.Of(plan.host); len(plan.steps) > 0 && h.Leaves != "" {
-			c.of(h.Name, "the host itself keeps "+h.Leaves)
+		if h := c.app.Hosts.Of(plan.host); len(plan.steps) > 0 && h.Setup.Leaves != "" {
+			c.of(h.Name, "the host itself keeps "+h.Setup.Leaves)
 		}
 	}
 	if c.dryRun {

@@ -64,7 +64,7 @@ func (r Registry) Title(name string) string {
 // if it is of none.
 func (r Registry) OfClient(client string) string {
 	for _, h := range r {
-		if h.ClientName != "" && h.ClientName == client {
+		if h.Events.ClientName != "" && h.Events.ClientName == client {
 			return h.Name
 		}
 	}
@@ -73,7 +73,7 @@ func (r Registry) OfClient(client string) string {
 
 // Hooked returns the hosts that report their events to flame.
 func (r Registry) Hooked() Registry {
-	return lo.Filter(r, func(h Host, _ int) bool { return h.Hook != nil })
+	return lo.Filter(r, func(h Host, _ int) bool { return h.Events.Hook != nil })
 }
 
 // WithGateway returns the hosts that can have a gateway.
@@ -91,7 +91,7 @@ func (r Registry) Titles(word string) string {
 
 // Additions says what setup puts into each host.
 func (r Registry) Additions() string {
-	return strings.Join(lo.Map(r, func(h Host, _ int) string { return "in " + h.Title + " " + h.Adds }), ", ")
+	return strings.Join(lo.Map(r, func(h Host, _ int) string { return "in " + h.Title + " " + h.Setup.Adds }), ", ")
 }
 
 // list joins words as a sentence does.
@@ -105,19 +105,19 @@ func list(words []string, last string) string {
 // Session returns the session of the host that this process runs in, or ""
 // outside of hosts.
 func (r Registry) Session(getenv func(string) string) string {
-	return r.told(getenv, func(h Host) string { return h.SessionVariable })
+	return r.told(getenv, func(h Host) string { return h.Variables.Session })
 }
 
 // Folder returns the folder in which the session of that host was started, or ""
 // outside of hosts.
 func (r Registry) Folder(getenv func(string) string) string {
-	return r.told(getenv, func(h Host) string { return h.FolderVariable })
+	return r.told(getenv, func(h Host) string { return h.Variables.Folder })
 }
 
 // LogsOf returns an example of a folder with the logs of a project.
 func (r Registry) LogsOf() string {
-	h, _ := lo.Find(r, func(h Host) bool { return h.LogsAt != "" })
-	return h.LogsAt
+	h, _ := lo.Find(r, func(h Host) bool { return h.Logs.Example != "" })
+	return h.Logs.Example
 }
 
 // told returns the value of the first of the hosts' variables that is set.
@@ -132,11 +132,13 @@ func (r Registry) told(getenv func(string) string, variable func(Host) string) s
 
 // Formats returns the formats of all hosts' logs.
 func (r Registry) Formats() transcripts.Formats {
-	return lo.FlatMap(r, func(h Host, _ int) []*transcripts.Format { return h.Logs })
+	return lo.FlatMap(r, func(h Host, _ int) []*transcripts.Format { return h.Logs.Formats })
 }
 
 // Tools returns the tools of all hosts.
-func (r Registry) Tools() Tools { return lo.FlatMap(r, func(h Host, _ int) []Tool { return h.Tools }) }
+func (r Registry) Tools() Tools {
+	return lo.FlatMap(r, func(h Host, _ int) []Tool { return h.Tools.Own })
+}
 
 // SpawnTools returns the tools of hosts and of flame with which an agent starts
 // other agents. At the deepest level flame withholds all of them: one missing alias
@@ -149,7 +151,7 @@ func (r Registry) SpawnTools() []string {
 // environment and the names of its ancestors.
 func (r Registry) Inside(getenv func(string) string, above []string) bool {
 	return slices.ContainsFunc(r, func(h Host) bool {
-		return h.MarkerVariable != "" && getenv(h.MarkerVariable) != "" || slices.Contains(above, h.Program)
+		return h.Variables.Marker != "" && getenv(h.Variables.Marker) != "" || slices.Contains(above, h.Program)
 	})
 }
 
@@ -165,26 +167,6 @@ func (r Registry) HowToInstall() string {
 	return "install " + strings.Join(titles, " or ") + ", so that " + strings.Join(programs, " or ") + " is on PATH"
 }
 
-// A Key is a key of agent definitions that only its host understands.
-type Key struct {
-	Name     string
-	Passed   bool // Launch passes it on
-	Commands bool // it makes the host run commands, or may: it is passed on only from the user's own definitions
-}
-
-// Key returns the key of a name, or the zero value if the host has no such key.
-func (h Host) Key(name string) Key {
-	key, _ := lo.Find(h.Keys, func(k Key) bool { return k.Name == name })
-	return key
-}
-
-// A Folder is a folder in which a host looks for definitions of agents.
-type Folder struct {
-	Path   string // absolute; otherwise the folder is ignored
-	Scope  Scope
-	Nested bool // subfolders count, and name what they contain
-}
-
 // Understands reports whether some host understands a key of definitions.
 func (r Registry) Understands(key string) bool {
 	return slices.ContainsFunc(r, func(h Host) bool { return h.Key(key).Name != "" })
@@ -193,15 +175,15 @@ func (r Registry) Understands(key string) bool {
 // Applies returns the host with a permission that is not tied to a tool, and
 // whether there is such a host.
 func (r Registry) Applies(permission string) (Host, bool) {
-	return lo.Find(r, func(h Host) bool { return slices.Contains(h.Rules, permission) })
+	return lo.Find(r, func(h Host) bool { return slices.Contains(h.Tools.Rules, permission) })
 }
 
 // Sharing returns the tools that a permission covers: in some hosts all tools that
 // change files share one permission.
 func (r Registry) Sharing(permission string) []string {
 	for _, h := range r {
-		if h.SharedEditPermission && slices.Contains(h.Tools.Names(EffectEdit), permission) {
-			return h.Tools.Current().Names(EffectEdit)
+		if h.Tools.SharedEditPermission && slices.Contains(h.Tools.Own.Names(EffectEdit), permission) {
+			return h.Tools.Own.Current().Names(EffectEdit)
 		}
 	}
 	return []string{permission}
@@ -211,8 +193,8 @@ func (r Registry) Sharing(permission string) []string {
 // ascending precedence.
 func (r Registry) Definitions(m Machine, scope Scope) (folders []Folder) {
 	for _, h := range r {
-		if h.Definitions != nil {
-			folders = append(folders, lo.Filter(h.Definitions(m), func(f Folder, _ int) bool { return f.Scope == scope })...)
+		if h.Agents.Definitions != nil {
+			folders = append(folders, lo.Filter(h.Agents.Definitions(m), func(f Folder, _ int) bool { return f.Scope == scope })...)
 		}
 	}
 	return folders
@@ -222,7 +204,7 @@ func (r Registry) Definitions(m Machine, scope Scope) (folders []Folder) {
 // the log at path, which a hook of the host reported. Without such a log the error is
 // core.ErrNotFound.
 func (r Registry) LogOf(machine Machine, host, session, path string) (transcripts.Log, error) {
-	if store := r.Of(host).SessionDB; store != nil {
+	if store := r.Of(host).Logs.DB; store != nil {
 		path = store(machine)
 	}
 	if path == "" {
@@ -247,10 +229,10 @@ func (r Registry) LogOf(machine Machine, host, session, path string) (transcript
 func (r Registry) NewestLogs(ctx context.Context, m Machine) ([]transcripts.Log, error) {
 	var newest LoggedSession
 	for _, h := range r {
-		if h.Newest == nil {
+		if h.Logs.Newest == nil {
 			continue
 		}
-		past, err := h.Newest(ctx, m)
+		past, err := h.Logs.Newest(ctx, m)
 		if err != nil {
 			return nil, core.Unavailablef(err, "flame cannot read the sessions of %s: %v", h.Title, err)
 		}
@@ -272,11 +254,11 @@ func (r Registry) NewestLogs(ctx context.Context, m Machine) ([]transcripts.Log,
 // with the reason. No log at all is core.ErrNotFound.
 func (r Registry) AllLogs(m Machine) (all []transcripts.Log, unread []string, err error) {
 	for _, h := range r {
-		if h.LogsIn == nil {
+		if h.Logs.In == nil {
 			continue
 		}
-		logs, err := h.Logs.Detect(h.LogsIn(m), nil)
-		isEmpty := h.SessionDB == nil && errors.Is(err, core.ErrInvalid) // a folder without logs
+		logs, err := h.Logs.Formats.Detect(h.Logs.In(m), nil)
+		isEmpty := h.Logs.DB == nil && errors.Is(err, core.ErrInvalid) // a folder without logs
 		if err != nil && !isEmpty && !errors.Is(err, fs.ErrNotExist) {
 			unread = append(unread, h.Title+": "+core.OneLine(err.Error(), maxWords))
 		}
@@ -310,10 +292,10 @@ func (r Registry) SetByProject(m Machine, dirs []string, variable string) string
 	for _, dir := range dirs {
 		for _, folder := range r.ProjectSettings(m, foldersBetween(dir, started)...) {
 			for _, h := range r {
-				if h.SetsVariable == nil {
+				if h.Variables.SetBy == nil {
 					continue
 				}
-				if file := h.SetsVariable(m.InProject(folder), variable); file != "" {
+				if file := h.Variables.SetBy(m.InProject(folder), variable); file != "" {
 					return file
 				}
 			}
@@ -371,4 +353,18 @@ func hasMember(document any, name string) bool {
 		}
 	}
 	return false
+}
+
+// LinePlace returns what a host tells in a document to the command of its status line; it is
+// zero if the document is of none of them.
+func (r Registry) LinePlace(document []byte) LinePlace {
+	for _, h := range r {
+		if h.Gateway.StatusLine == nil || len(document) == 0 {
+			continue
+		}
+		if at, ok := h.Gateway.StatusLine(document); ok {
+			return at
+		}
+	}
+	return LinePlace{}
 }

@@ -150,14 +150,14 @@ func Usable(known hosts.Registry, run record.Agent) string {
 	if run.Mode.Effective != hosts.ModePlan {
 		return run.Tools.String()
 	}
-	changing := known.Of(run.Host).Tools.Names(hosts.EffectEdit, hosts.EffectRun)
+	changing := known.Of(run.Host).Tools.Own.Names(hosts.EffectEdit, hosts.EffectRun)
 	tools := run.Tools
 	tools.Allowed = slices.DeleteFunc(slices.Clone(tools.Allowed), func(tool string) bool {
 		name, _ := hosts.SplitRule(tool)
 		return !slices.Contains(run.Commands, tool) && slices.ContainsFunc(changing, func(other string) bool { return strings.EqualFold(other, name) })
 	})
 	if !tools.Limited {
-		tools = tools.Without(known.Of(run.Host).Tools.Current().Names(hosts.EffectEdit, hosts.EffectRun)...)
+		tools = tools.Without(known.Of(run.Host).Tools.Own.Current().Names(hosts.EffectEdit, hosts.EffectRun)...)
 	}
 	if len(run.Commands) > 0 {
 		return tools.String() + " (the mode plan reads, and runs these commands)"

@@ -35,7 +35,7 @@ func TestASessionThatNeverCallsFlameCarriesLittleOfIt(t *testing.T) {
 			if name == gemini {
 				without.trust()
 			}
-			burden, told := tokens(ready(t, name))-tokens(without), int(hoststest.Known().Of(name).Burden)
+			burden, told := tokens(ready(t, name))-tokens(without), int(hoststest.Known().Of(name).Setup.Burden)
 			assert.InDelta(t, told, burden, float64(told)/10, "docs and estimates have this figure")
 		})
 	}

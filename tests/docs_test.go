@@ -42,10 +42,10 @@ var generated = map[string]map[string]func() string{
 		"settings": settingTable,
 	},
 	"docs/hosts.md": {
-		"claude-code events": func() string { return eventTable(hoststest.Known().Of(claudeCode).Events()) },
-		"opencode events":    func() string { return eventTable(hoststest.Known().Of(openCode).Events()) },
-		"codex events":       func() string { return eventTable(hoststest.Known().Of(codex).Events()) },
-		"gemini events":      func() string { return eventTable(hoststest.Known().Of(gemini).Events()) },
+		"claude-code events": func() string { return eventTable(hoststest.Known().Of(claudeCode).Events.Docs()) },
+		"opencode events":    func() string { return eventTable(hoststest.Known().Of(openCode).Events.Docs()) },
+		"codex events":       func() string { return eventTable(hoststest.Known().Of(codex).Events.Docs()) },
+		"gemini events":      func() string { return eventTable(hoststest.Known().Of(gemini).Events.Docs()) },
 	},
 	"docs/install.md": {"links": installLinks},
 }

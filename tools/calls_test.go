@@ -104,7 +104,8 @@ func TestOnlyAProvenStampNamesTheCaller(t *testing.T) {
 
 func TestAProofHoldsForTheIDOfItsCallAlone(t *testing.T) {
 	t.Parallel()
-	c := converseWith(t, &agents.Agents{Setup: plan.Setup{Project: newProject(t), Hosts: hosts.Registry{{Name: "host", CallID: "claudecode/toolUseId"}}}})
+	known := hosts.Registry{{Name: "host", Events: hosts.Events{CallID: "claudecode/toolUseId"}}}
+	c := converseWith(t, &agents.Agents{Setup: plan.Setup{Project: newProject(t), Hosts: known}})
 	s := project.Stamp{Session: "theirs", Tool: "flame_push", Call: "toolu_1"}
 	proof, err := hosted(c.project).ProveStamp(t.Context(), s)
 	require.NoError(t, err)

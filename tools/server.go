@@ -54,8 +54,8 @@ type Server struct {
 func NewServer(p *project.Project, a *agents.Agents, offered []Tool, version string, caller func(context.Context) project.Caller) *Server {
 	s := &Server{
 		project: p, resources: resources{p, &briefing.Contexts{Project: p}, a, caller}, tools: offered, caller: caller, log: p.Log,
-		callIDs: a.Hosts.Each(func(h hosts.Host) []string { return []string{h.CallID} }),
-		served:  map[string]project.Caller{}, announces: func(host string) bool { return a.Hosts.Of(host).Announces },
+		callIDs: a.Hosts.Each(func(h hosts.Host) []string { return []string{h.Events.CallID} }),
+		served:  map[string]project.Caller{}, announces: func(host string) bool { return a.Hosts.Of(host).Events.Announces },
 	}
 	s.MCP = server.NewMCPServer("flame", version,
 		server.WithTitle("Flame"),

@@ -235,7 +235,7 @@ func (r rule) meets(tools []string) bool {
 // another name there stays as it is.
 func (d Definition) TranslateFor(known hosts.Registry, host string) Definition {
 	d.digest = d.Digest()
-	if h := known.Of(host); d.Source.Kind == Builtin && len(h.Tools) > 0 {
+	if h := known.Of(host); d.Source.Kind == Builtin && len(h.Tools.Own) > 0 {
 		for _, b := range builtins {
 			if b.name == d.Name {
 				d.Tools = b.tools(h)
@@ -357,8 +357,8 @@ var testCommands = []string{
 // tools returns the tools it may use by a host's names, with rules for the
 // host's shell that allow its commands with any arguments.
 func (b builtin) tools(host hosts.Host) *[]string {
-	tools := host.Tools.Current().Names(b.does...)
-	for _, shell := range host.Tools.Names(hosts.EffectRun) {
+	tools := host.Tools.Own.Current().Names(b.does...)
+	for _, shell := range host.Tools.Own.Names(hosts.EffectRun) {
 		for _, command := range b.commands {
 			tools = append(tools, shell+"("+command+" *)")
 		}

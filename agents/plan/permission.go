@@ -208,7 +208,7 @@ func (pl Planner) askerOf(tx project.Tx, by project.Caller, caller core.Session)
 
 // roleOf returns the tools that a host's own agent may use, and whether flame knows them.
 func (pl Planner) roleOf(host hosts.Host, told project.SessionPermissions) (role hosts.ToolSet, known bool) {
-	denied, builtIn := host.Agents[told.Agent]
+	denied, builtIn := host.Agents.BuiltIn[told.Agent]
 	switch {
 	case told.Rules != "":
 		role, known = definition.Permitted(pl.Hosts, told.Rules).ToolSet(), true

@@ -211,7 +211,7 @@ func (pl Planner) workIn(dir string) (string, error) {
 		return "", core.NotFoundf("cwd %s is not a folder", dir).WithHint("name a folder that exists, or leave cwd out for the project's")
 	}
 	for folder := inside; folder != "."; folder = path.Dir(folder) {
-		if found := settingsIn(root, folder, pl.Hosts.Each(func(h hosts.Host) []string { return h.Settings })); found != "" {
+		if found := settingsIn(root, folder, pl.Hosts.Each(func(h hosts.Host) []string { return h.Setup.Folders })); found != "" {
 			return "", core.Invalidf("cwd %s has settings of its own (%s)", dir, found).
 				WithHint("name another folder of the project: those settings could allow the agent more")
 		}

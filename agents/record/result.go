@@ -72,7 +72,7 @@ func ResultOf(tx project.Tx, data, id string) (Result, error) {
 
 // Messages yields the messages of an agent's log. A log that cannot be read has none.
 func Messages(data string, run Agent, known hosts.Registry) iter.Seq[core.Message] {
-	return supervise.Printed(Folder(data, run.ID), known.Of(run.Host).RunFormat.Reader())
+	return supervise.Printed(Folder(data, run.ID), known.Of(run.Host).Agents.RunFormat.Reader())
 }
 
 // maxPatches is the size limit of all patches from Calls, in bytes. Calls leaves out the

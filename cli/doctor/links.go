@@ -74,7 +74,7 @@ func (c *checkup) host(ctx context.Context, h hosts.Host, machine hosts.Machine,
 	}
 	c.tryServer(ctx, h, machine.Binary(), cmp.Or(machine.Getenv(env.Tools), status.Tools))
 	c.tryHook(ctx, h, machine.Binary())
-	if h.Streams {
+	if h.Events.Streams {
 		c.tryStream(ctx, h, machine.Binary())
 	}
 	last, _ := lo.Find(links, func(l project.LastHook) bool { return l.Host == h.Name })

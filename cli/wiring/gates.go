@@ -46,7 +46,7 @@ func (g gates) open(host hosts.Host, agent string, metered func(used core.Usage,
 	p, closeProject := g.wiring.open(g.at, true)
 	p.HostProcess = nil // this process is not the host
 	served := serve(at, gateway.Options{
-		Project: p, Host: host.Name, Agent: agent, Wire: host.Gateway, Name: at.folder.ID, Upstream: at.upstream, Secret: at.secret, Log: p.Log,
+		Project: p, Host: host.Name, Agent: agent, Wire: host.Gateway.Spec, Name: at.folder.ID, Upstream: at.upstream, Secret: at.secret, Log: p.Log,
 		Folding: gateway.Folding(cmp.Or(around.Folding, string(g.settings.GatewayFold))),
 		Metered: func(r usage.MeteredRequest) {
 			metered(r.Usage, r.Class == string(hosts.ClassSubagent) || r.Class == string(hosts.Workflow))
@@ -94,8 +94,8 @@ type endpoint struct {
 // beyond returns the variables with which a host does not use the gateway of the session around
 // the agent.
 func (g gates) beyond(around wrap.Endpoint) []string {
-	if of := g.known.Of(around.Host); of.BaseVariable != "" {
-		return []string{of.BaseVariable + "=" + around.Upstream}
+	if of := g.known.Of(around.Host); of.Gateway.BaseVariable != "" {
+		return []string{of.Gateway.BaseVariable + "=" + around.Upstream}
 	}
 	return nil
 }
@@ -107,13 +107,13 @@ func (g gates) upstream(around wrap.Endpoint, host hosts.Host) (*url.URL, error)
 		return url.Parse(around.Upstream)
 	}
 	machine, _ := hosts.ThisMachine(g.at.Worktree) // without a home there are no settings of the user's
-	if variable := host.BaseVariable; variable != "" {
+	if variable := host.Gateway.BaseVariable; variable != "" {
 		projects := g.known.ProjectSettings(machine, g.at.Worktree, g.at.Dir)
 		if file := g.known.SetByProject(machine, projects, variable); file != "" {
 			return nil, core.Invalidf("%s, which came with the project, sets %s: the agent's key could go anywhere", file, variable)
 		}
 	}
-	behind, err := host.PlanGatewayLaunch(machine, nil)
+	behind, err := host.Gateway.Plan(machine, nil)
 	return behind.Upstream, err
 }
 
@@ -141,10 +141,10 @@ func (g gates) stand(around wrap.Endpoint, host hosts.Host) (s endpoint, err err
 // leaveGone makes hosts use their own base URLs if this process has the URL of an ended gateway.
 func (g gates) leaveGone() error {
 	return errors.Join(lo.Map(g.known, func(h hosts.Host, _ int) error {
-		if h.BaseVariable == "" || !wrap.IsGone(os.Getenv(h.BaseVariable)) {
+		if h.Gateway.BaseVariable == "" || !wrap.IsGone(os.Getenv(h.Gateway.BaseVariable)) {
 			return nil
 		}
-		return os.Unsetenv(h.BaseVariable)
+		return os.Unsetenv(h.Gateway.BaseVariable)
 	})...)
 }
 

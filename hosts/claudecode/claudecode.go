@@ -30,36 +30,36 @@ const (
 func facts() hosts.Host {
 	return hosts.Host{
 		Name: Name, Title: "Claude Code", Program: Program,
-		Adds: "our plugin", ManualSetup: "claude mcp add flame -- flame serve",
-		Leaves:          "a copy of the plugin in its cache, until it clears that itself",
-		Burden:          400,
-		SessionVariable: "CLAUDE_CODE_SESSION_ID", FolderVariable: "CLAUDE_PROJECT_DIR", CallID: "claudecode/toolUseId",
-		MarkerVariable: "CLAUDECODE",
-		UnsetForAgents: []string{
-			"CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT",
-			"CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT", "CLAUDE_ENV_FILE",
+		Setup: hosts.SetupFacts{
+			Adds: "our plugin", Manual: "claude mcp add flame -- flame serve", Leaves: "a copy of the plugin in its cache, until it clears that itself",
+			Burden: 400, Folders: []string{".claude/settings.json", ".claude/settings.local.json", ".mcp.json"},
 		},
-		Settings:     []string{".claude/settings.json", ".claude/settings.local.json", ".mcp.json"},
-		AcceptsModel: func(model string) bool { return !strings.Contains(model, "/") },
-		Tools:        tools, HasCanonicalTools: true, MCPSeparator: "mcp__",
-		Agents: map[string][]string{
-			"general-purpose": nil, "claude": nil,
-			"Explore": readersLack(), "Plan": readersLack(),
+		Variables: hosts.Variables{
+			Session: "CLAUDE_CODE_SESSION_ID", Folder: "CLAUDE_PROJECT_DIR", Marker: "CLAUDECODE",
+			UnsetForAgents: []string{
+				"CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT",
+				"CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT", "CLAUDE_ENV_FILE",
+			},
 		},
-		Keys: []hosts.Key{
-			{Name: "mcpServers", Passed: true, Commands: true}, {Name: "hooks", Passed: true, Commands: true},
-			{Name: "initialPrompt", Passed: true, Commands: true}, // it may be one of the host's own commands
-			{Name: "autoCompactWindow"}, {Name: "skills"}, {Name: "memory"}, {Name: "omitClaudeMd"},
+		Tools: hosts.Vocabulary{Own: tools, Canonical: true, MCPSeparator: "mcp__"},
+		Agents: hosts.AgentFacts{
+			BuiltIn: map[string][]string{"general-purpose": nil, "claude": nil, "Explore": readersLack(), "Plan": readersLack()},
+			Keys: []hosts.Key{
+				{Name: "mcpServers", Passed: true, Commands: true}, {Name: "hooks", Passed: true, Commands: true},
+				{Name: "initialPrompt", Passed: true, Commands: true}, // it may be one of the host's own commands
+				{Name: "autoCompactWindow"}, {Name: "skills"}, {Name: "memory"}, {Name: "omitClaudeMd"},
+			},
+			Definitions: definitions, RunFormat: transcripts.ClaudeStream,
+			AcceptsModel: func(model string) bool { return !strings.Contains(model, "/") },
 		},
-		Definitions: definitions,
-		NewSession:  uuid.NewString,
-		Resumes:     func(session string) bool { return uuid.Validate(session) == nil }, // a subagent's id is no session's
-		ResumeArgs:  []string{"--resume"},
-		LogsAt:      "~/.claude/projects/my-project",
-		LogsIn:      func(m hosts.Machine) string { return filepath.Join(ownFolder(m), "projects") },
-		Newest:      newest,
-		RunFormat:   transcripts.ClaudeStream,
-		Logs:        transcripts.Formats{transcripts.ClaudeSession, transcripts.ClaudeStream},
+		Sessions: hosts.Sessions{
+			New: uuid.NewString, ResumeArgs: []string{"--resume"},
+			Resumes: func(session string) bool { return uuid.Validate(session) == nil }, // a subagent's id is no session's
+		},
+		Logs: hosts.Logs{
+			Formats: transcripts.Formats{transcripts.ClaudeSession, transcripts.ClaudeStream}, Example: "~/.claude/projects/my-project",
+			In: func(m hosts.Machine) string { return filepath.Join(ownFolder(m), "projects") }, Newest: newest,
+		},
 	}
 }
 

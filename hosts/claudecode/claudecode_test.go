@@ -284,7 +284,7 @@ func TestWithoutClaudeCode(t *testing.T) {
 	require.ErrorIs(t, err, core.ErrNotFound)
 	var problem *core.Problem
 	require.ErrorAs(t, err, &problem)
-	assert.Contains(t, problem.Hint, claudecode.Host().ManualSetup)
+	assert.Contains(t, problem.Hint, claudecode.Host().Setup.Manual)
 	assert.Empty(t, status(t, s).Program)
 	assert.Len(t, remove(t, s, hosts.ScopeUser), 1, "flame removes the folder without Claude Code")
 }
@@ -340,7 +340,7 @@ func TestTheNewestSessionOfAProject(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	m := hosts.Machine{Home: home, ProjectDir: "/srv/My_shop.2/é", Getenv: func(string) string { return "" }}
-	past, err := claudecode.Host().Newest(t.Context(), m)
+	past, err := claudecode.Host().Logs.Newest(t.Context(), m)
 	require.NoError(t, err)
 	assert.Zero(t, past)
 
@@ -352,7 +352,7 @@ func TestTheNewestSessionOfAProject(t *testing.T) {
 		at := time.Date(2026, 11, 24, 10, minute, 0, 0, time.UTC)
 		require.NoError(t, os.Chtimes(path, at, at))
 	}
-	past, err = claudecode.Host().Newest(t.Context(), m)
+	past, err = claudecode.Host().Logs.Newest(t.Context(), m)
 	require.NoError(t, err)
 	assert.Equal(t, filepath.Join(dir, "new.jsonl"), past.Path)
 }

@@ -81,7 +81,7 @@ func lives(t *testing.T, day []moment, lost func(i int) bool) (left string, made
 	for i, m := range day {
 		s.comes(m, lost(i))
 	}
-	s.P.Transcripts = claudecode.Host().Logs.Read
+	s.P.Transcripts = claudecode.Host().Logs.Formats.Read
 	require.NoError(t, sweep.Once(context.Background(), s.P))
 	var files []string
 	frames, _ := s.Frames()

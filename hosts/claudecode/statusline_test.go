@@ -26,7 +26,7 @@ func TestTheInputOfTheStatusLine(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, ok := claudecode.Host().Shown([]byte(tt.document))
+			got, ok := claudecode.Host().Gateway.StatusLine([]byte(tt.document))
 			assert.Equal(t, tt.want, got)
 			assert.Equal(t, tt.ok, ok)
 		})

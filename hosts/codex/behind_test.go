@@ -42,7 +42,7 @@ func behind(m hosts.Machine, tt clienttest.Behind) (b hosts.GatewayLaunch, asked
 		}
 		return errors.New("no answer")
 	}
-	b, err = codex.Host(nil).PlanGatewayLaunch(m, tt.Args)
+	b, err = codex.Host(nil).Gateway.Plan(m, tt.Args)
 	return b, asked, err
 }
 
@@ -95,13 +95,13 @@ func TestWhoAsks(t *testing.T) {
 		h.Set("session-id", tt.session)
 		h.Set("thread-id", tt.thread)
 		h.Set("x-codex-turn-metadata", tt.turn)
-		assert.Equal(t, tt.want, codex.Host(nil).Gateway.RequestInfo(h, nil), name)
+		assert.Equal(t, tt.want, codex.Host(nil).Gateway.Spec.RequestInfo(h, nil), name)
 	}
 }
 
 func TestWordsOfRequests(t *testing.T) {
 	t.Parallel()
-	w := codex.Host(nil).Gateway
+	w := codex.Host(nil).Gateway.Spec
 	assert.Equal(t, op.Name("flame_push"), w.FlameTool("mcp__flame__flame_push"))
 	assert.Empty(t, w.FlameTool("mcp__docs__flame_push"))
 	for text, want := range map[string]string{

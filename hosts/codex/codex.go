@@ -39,21 +39,27 @@ const (
 func facts() hosts.Host {
 	return hosts.Host{
 		Name: Name, Title: "Codex CLI", Program: Program,
-		Adds: "a plugin", ManualSetup: "codex mcp add flame -- flame serve --tools lean",
-		Leaves:     "empty folders of its cache of plugins",
-		Burden:     1_000,
-		ClientName: "codex-mcp-client", SessionVariable: "CODEX_THREAD_ID", MarkerVariable: "CODEX_THREAD_ID", CallID: "callId",
-		UnsetForAgents: []string{"CODEX_THREAD_ID", "CODEX_SESSION_ID", "CODEX_TOOL_CALL_ID", "CODEX_VERSION", "CODEX_CI"},
-		Settings:       []string{".codex", ".agents"},
-		AcceptsModel:   func(model string) bool { return !strings.Contains(model, "/") },
-		Tools:          tools, MCPSeparator: "mcp__",
-		Agents:     map[string][]string{"default": nil, "explorer": nil, "worker": nil},
-		LogsIn:     func(m hosts.Machine) string { return filepath.Join(ownFolder(m), "sessions") },
-		Newest:     newest,
-		Logs:       transcripts.Formats{logs.Rollout, logs.Run},
-		RunFormat:  logs.Run,
-		Resumes:    func(session string) bool { return uuid.Validate(session) == nil }, // a subagent is a thread of its own
-		ResumeArgs: []string{"resume"},
+		Setup: hosts.SetupFacts{
+			Adds: "a plugin", Manual: "codex mcp add flame -- flame serve --tools lean", Leaves: "empty folders of its cache of plugins",
+			Burden: 1_000, Folders: []string{".codex", ".agents"},
+		},
+		Variables: hosts.Variables{
+			Session: "CODEX_THREAD_ID", Marker: "CODEX_THREAD_ID",
+			UnsetForAgents: []string{"CODEX_THREAD_ID", "CODEX_SESSION_ID", "CODEX_TOOL_CALL_ID", "CODEX_VERSION", "CODEX_CI"},
+		},
+		Tools: hosts.Vocabulary{Own: tools, MCPSeparator: "mcp__"},
+		Agents: hosts.AgentFacts{
+			BuiltIn: map[string][]string{"default": nil, "explorer": nil, "worker": nil}, RunFormat: logs.Run,
+			AcceptsModel: func(model string) bool { return !strings.Contains(model, "/") },
+		},
+		Sessions: hosts.Sessions{
+			Resumes:    func(session string) bool { return uuid.Validate(session) == nil }, // a subagent is a thread of its own
+			ResumeArgs: []string{"resume"},
+		},
+		Logs: hosts.Logs{
+			Formats: transcripts.Formats{logs.Rollout, logs.Run},
+			In:      func(m hosts.Machine) string { return filepath.Join(ownFolder(m), "sessions") }, Newest: newest,
+		},
 	}
 }
 

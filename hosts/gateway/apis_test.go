@@ -22,7 +22,7 @@ import (
 // ofCodex has a gateway serve Codex, whose API is OpenAI's.
 func ofCodex(folding gateway.Folding) func(*gateway.Options) {
 	return func(o *gateway.Options) {
-		o.Host, o.Wire, o.Folding = codex.Name, codex.Host(nil).Gateway, folding
+		o.Host, o.Wire, o.Folding = codex.Name, codex.Host(nil).Gateway.Spec, folding
 	}
 }
 

@@ -84,7 +84,7 @@ func (c *talk) start(o gateway.Options) {
 	require.NoError(c.t, err)
 	p := *c.f.Project
 	p.Store, p.Fold = c.faults, true
-	o.Project, o.Host, o.Wire, o.Secret = &p, claudecode.Name, claudecode.Host().Gateway, secret
+	o.Project, o.Host, o.Wire, o.Secret = &p, claudecode.Name, claudecode.Host().Gateway.Spec, secret
 	if o.Patience == 0 {
 		o.Patience = soon // a busy machine must not change what is folded
 	}

@@ -55,7 +55,7 @@ func newStand(t *testing.T, upstream string, changes ...func(*gateway.Options)) 
 	base, err := url.Parse(upstream)
 	require.NoError(t, err)
 	s := &stand{t: t, upstream: base.Host, data: f.Data, metered: make(chan usage.MeteredRequest, 2000)}
-	wire := *claudecode.Host().Gateway
+	wire := *claudecode.Host().Gateway.Spec
 	o := gateway.Options{
 		Project: &p, Host: claudecode.Name, Wire: &wire, Upstream: base, Secret: secret, Folding: gateway.FoldOn,
 		Metered: func(m usage.MeteredRequest) { s.metered <- m }, Patience: soon,

@@ -19,7 +19,7 @@ import (
 func TestCommandLinesBehindAGateway(t *testing.T) {
 	clienttest.Behinds(t, func(m hosts.Machine, tt clienttest.Behind) (hosts.GatewayLaunch, error) {
 		trust(t, m, "TRUST_FOLDER")
-		return gemini.Host(nil).PlanGatewayLaunch(m, tt.Args)
+		return gemini.Host(nil).Gateway.Plan(m, tt.Args)
 	}, "testdata/behind.json")
 }
 
@@ -39,7 +39,7 @@ func TestAGatewayInAFolderWithoutTrustSaysThatItLeavesNothingOut(t *testing.T) {
 		m := clienttest.Machine(t)
 		clienttest.Environment{Environ: map[string]string{"GEMINI_API_KEY": "k"}}.Put(t, &m)
 		trust(t, m, said)
-		b, err := gemini.Host(nil).PlanGatewayLaunch(m, nil)
+		b, err := gemini.Host(nil).Gateway.Plan(m, nil)
 		require.NoError(t, err)
 		require.Len(t, b.Notes, notes, said)
 		for _, note := range b.Notes {
@@ -54,7 +54,7 @@ func TestWhatARequestIsFor(t *testing.T) {
 		Body string
 		Want hosts.Class
 	}](t, "testdata/requests.yaml")
-	w := gemini.Host(nil).Gateway
+	w := gemini.Host(nil).Gateway.Spec
 	for name, tt := range tests {
 		assert.Equal(t, hosts.RequestInfo{Class: tt.Want}, w.RequestInfo(nil, []byte(tt.Body)), name)
 	}

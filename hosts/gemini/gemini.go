@@ -39,23 +39,28 @@ const (
 func facts() hosts.Host {
 	return hosts.Host{
 		Name: Name, Title: "Gemini CLI", Program: Program,
-		Adds: "an extension", ManualSetup: "gemini mcp add --scope user flame flame -- serve --tools lean",
-		Leaves:     "an entry in extension_integrity.json and in projects.json, and the folders tmp/flame and history/flame, all in ~/.gemini",
-		Burden:     620,
-		ClientName: "gemini-cli-mcp-client", MarkerVariable: "GEMINI_CLI", Announces: true,
-		UnsetForAgents: []string{"GEMINI_CLI", "GEMINI_PROJECT_DIR", "GEMINI_SESSION_ID", "GEMINI_CWD", "GEMINI_PLANS_DIR"},
-		Settings:       []string{".gemini", "GEMINI.md"},
-		AcceptsModel:   func(model string) bool { return !strings.Contains(model, "/") },
-		Tools:          tools, MCPSeparator: "mcp_",
-		Agents:     map[string][]string{"generalist": nil, "codebase_investigator": nil, "cli_help": nil},
-		LogsIn:     func(m hosts.Machine) string { return filepath.Join(ownFolder(m), "tmp") },
-		Newest:     newest,
-		Logs:       transcripts.Formats{logs.Chat, logs.Document, logs.Run},
-		RunFormat:  logs.Run,
-		NewSession: uuid.NewString,
-		Resumes:    func(session string) bool { return uuid.Validate(session) == nil }, // that of a subagent looks the same
-		ResumeArgs: []string{"--resume"},
-		PromptArgs: []string{"--prompt-interactive"},
+		Setup: hosts.SetupFacts{
+			Adds: "an extension", Manual: "gemini mcp add --scope user flame flame -- serve --tools lean",
+			Leaves: "an entry in extension_integrity.json and in projects.json, and the folders tmp/flame and history/flame, all in ~/.gemini",
+			Burden: 620, Folders: []string{".gemini", "GEMINI.md"},
+		},
+		Variables: hosts.Variables{
+			Marker:         "GEMINI_CLI",
+			UnsetForAgents: []string{"GEMINI_CLI", "GEMINI_PROJECT_DIR", "GEMINI_SESSION_ID", "GEMINI_CWD", "GEMINI_PLANS_DIR"},
+		},
+		Tools: hosts.Vocabulary{Own: tools, MCPSeparator: "mcp_"},
+		Agents: hosts.AgentFacts{
+			BuiltIn: map[string][]string{"generalist": nil, "codebase_investigator": nil, "cli_help": nil}, RunFormat: logs.Run,
+			AcceptsModel: func(model string) bool { return !strings.Contains(model, "/") },
+		},
+		Sessions: hosts.Sessions{
+			New: uuid.NewString, ResumeArgs: []string{"--resume"}, PromptArgs: []string{"--prompt-interactive"},
+			Resumes: func(session string) bool { return uuid.Validate(session) == nil }, // that of a subagent looks the same
+		},
+		Logs: hosts.Logs{
+			Formats: transcripts.Formats{logs.Chat, logs.Document, logs.Run},
+			In:      func(m hosts.Machine) string { return filepath.Join(ownFolder(m), "tmp") }, Newest: newest,
+		},
 	}
 }
 

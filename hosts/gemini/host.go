@@ -10,9 +10,9 @@ import (
 // flame's tools that its sessions are offered: it warns of rules for others.
 func Host(ownTools func() []string) hosts.Host {
 	h := facts()
-	h.Hook, h.Events, h.Patience = Hook, Events, time.Second
-	h.Gateway, h.PlanGatewayLaunch, h.BaseVariable = wire(), behind, baseVariable
-	h.SetsVariable = setsVariable
+	h.Variables.SetBy = setsVariable
+	h.Events = hosts.Events{Hook: Hook, Docs: Events, Patience: time.Second, ClientName: "gemini-cli-mcp-client", Announces: true}
+	h.Gateway = hosts.GatewayFacts{Spec: wire(), Plan: behind, BaseVariable: baseVariable}
 	h.Client = func(m hosts.Machine) hosts.Client { return Client{Machine: m, OwnTools: ownTools} }
 	return h
 }

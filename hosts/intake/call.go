@@ -20,13 +20,13 @@ type ToolHook struct {
 // Answer handles the event of a call and returns the answer, as a process of its own would
 // (Handler.Handle). Errors go to the log: an event must never fail its host.
 func (c ToolHook) Answer(ctx context.Context, arguments json.RawMessage) string {
-	event, folder, err := c.Host.HookTool.Event(arguments)
+	event, folder, err := c.Host.Events.Tool.Event(arguments)
 	if err != nil {
 		c.Handler.Project.Log.Warn("hook", "error", err)
-		return c.Host.HookTool.Silence(nil)
+		return c.Host.Events.Tool.Silence(nil)
 	}
 	if c.Off {
-		return c.Host.HookTool.Silence(event)
+		return c.Host.Events.Tool.Silence(event)
 	}
 	queued := QueuedEvent{At: c.Handler.Project.Now(), Dir: c.Worktree(folder), Agent: c.Agent, Event: event}
 	answer, _, err := c.Handler.Handle(ctx, c.Host, queued)
@@ -34,7 +34,7 @@ func (c ToolHook) Answer(ctx context.Context, arguments json.RawMessage) string 
 		c.Handler.Project.Log.Warn("hook", "error", err)
 	}
 	if len(answer) == 0 {
-		return c.Host.HookTool.Silence(event)
+		return c.Host.Events.Tool.Silence(event)
 	}
 	return string(answer)
 }

@@ -44,7 +44,7 @@ const (
 // that needs no change. An error means that the event made no sense, or is lost (ErrLost).
 func (d Handler) Handle(ctx context.Context, host hosts.Host, queued QueuedEvent) (answer []byte, late bool, err error) {
 	queued.Version, queued.Host = version, host.Name
-	timed, stop := context.WithTimeout(ctx, host.Patience)
+	timed, stop := context.WithTimeout(ctx, host.Events.Patience)
 	defer stop()
 	answer, err = d.inTime(timed, host, queued)
 	if !errors.Is(err, core.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
@@ -53,8 +53,8 @@ func (d Handler) Handle(ctx context.Context, host hosts.Host, queued QueuedEvent
 	// The event is kept even if the process is to end.
 	keeping, stop := context.WithTimeout(context.WithoutCancel(ctx), keepPatience)
 	defer stop()
-	if host.CompactEvent != nil {
-		queued.Event = host.CompactEvent(queued.Event)
+	if host.Events.Compact != nil {
+		queued.Event = host.Events.Compact(queued.Event)
 	}
 	return answer, true, d.keep(keeping, queued, err)
 }
@@ -81,7 +81,7 @@ func (d Handler) keep(ctx context.Context, queued QueuedEvent, because error) er
 // whether it is stored already; for any other, inTime waits. An event whose commit does not end in
 // that time may be stored twice, but is not lost.
 func (d Handler) inTime(ctx context.Context, host hosts.Host, queued QueuedEvent) ([]byte, error) {
-	patience := host.Patience + grace
+	patience := host.Events.Patience + grace
 	if queued.Source == "" {
 		patience += commitPatience
 	}
@@ -97,7 +97,7 @@ func (d Handler) inTime(ctx context.Context, host hosts.Host, queued QueuedEvent
 			p.Store = behind
 		}
 		stop()
-		if answer, err = d.handle(ctx, &p, host.Hook, queued); behind.used {
+		if answer, err = d.handle(ctx, &p, host.Events.Hook, queued); behind.used {
 			err = errNotFirst
 		}
 	}()

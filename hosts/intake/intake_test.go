@@ -68,7 +68,7 @@ func newStationWith(t *testing.T, longLived bool) *station {
 func (s *station) host(name string) hosts.Host {
 	host, known := s.Hosts.Find(name)
 	require.True(s.t, known)
-	host.Patience = s.patience
+	host.Events.Patience = s.patience
 	return host
 }
 
@@ -257,9 +257,9 @@ func TestTheNextProcessContinuesAnInboxWhereTheLastOneStopped(t *testing.T) {
 	handled := 0
 	s.Hosts = slices.Clone(s.Hosts)
 	for i, host := range s.Hosts {
-		s.Hosts[i].Hook = func(ctx context.Context, flame hosts.HookEnv, event []byte) ([]byte, error) {
+		s.Hosts[i].Events.Hook = func(ctx context.Context, flame hosts.HookEnv, event []byte) ([]byte, error) {
 			handled++
-			return host.Hook(ctx, flame, event)
+			return host.Events.Hook(ctx, flame, event)
 		}
 	}
 	for range lines {

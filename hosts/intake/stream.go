@@ -219,7 +219,7 @@ func (s *Stream) takeIn(ctx context.Context) bool {
 	if s.Off {
 		return true
 	}
-	ctx, stop := context.WithTimeout(ctx, s.Host.Patience)
+	ctx, stop := context.WithTimeout(ctx, s.Host.Events.Patience)
 	defer stop()
 	return s.Handler.TakeWaiting(ctx)
 }
@@ -229,9 +229,9 @@ func (s *Stream) close(ctx context.Context) error {
 	if s.Off || len(s.sessions) == 0 {
 		return nil
 	}
-	if s.Host.SessionsEndedEvent != nil {
+	if s.Host.Events.SessionsEnded != nil {
 		ids := slices.Sorted(maps.Keys(s.sessions))
-		queued := QueuedEvent{At: s.Handler.Project.Now(), Dir: s.Dir, Agent: s.Agent, Event: s.Host.SessionsEndedEvent(ids)}
+		queued := QueuedEvent{At: s.Handler.Project.Now(), Dir: s.Dir, Agent: s.Agent, Event: s.Host.Events.SessionsEnded(ids)}
 		if _, _, err := s.Handler.Handle(ctx, s.Host, queued); err != nil {
 			s.Handler.Project.Log.Warn("hook", "error", err)
 		}

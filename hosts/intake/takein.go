@@ -47,7 +47,7 @@ func (d Handler) takeLine(ctx context.Context, at turns.EventID, line []byte) er
 	var queued QueuedEvent
 	err := json.Unmarshal(line, &queued)
 	host, known := d.Hosts.Find(queued.Host)
-	if err != nil || !known || host.Hook == nil || queued.Version != version {
+	if err != nil || !known || host.Events.Hook == nil || queued.Version != version {
 		d.Project.Log.Warn("flame cannot read an event in the inbox", "version", queued.Version, "host", queued.Host, "error", err)
 		if err := turns.SaveHandled(ctx, d.Project, at); err != nil {
 			return err
@@ -55,7 +55,7 @@ func (d Handler) takeLine(ctx context.Context, at turns.EventID, line []byte) er
 		return d.Inbox.Quarantine(line)
 	}
 	at.Late = host.Name
-	_, err = d.handle(ctx, d.then(queued), host.Hook, queued, at)
+	_, err = d.handle(ctx, d.then(queued), host.Events.Hook, queued, at)
 	if err != nil && (errors.Is(err, core.ErrUnavailable) || ctx.Err() != nil) {
 		return errors.Join(err, ctx.Err())
 	}

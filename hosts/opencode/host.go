@@ -10,9 +10,11 @@ import (
 // flame's tools.
 func Host(ownTools func() []string) hosts.Host {
 	h := facts()
-	h.Hook, h.Events, h.Patience = Hook, Events, 280*time.Millisecond // flame.js gives up after 300
-	h.Streams, h.SessionsEndedEvent, h.CompactEvent = true, gone, keeps
-	h.SetsVariable = setsVariable
+	h.Variables.SetBy = setsVariable
+	h.Events = hosts.Events{
+		Hook: Hook, Docs: Events, Patience: 280 * time.Millisecond, // flame.js gives up after 300
+		Streams: true, SessionsEnded: gone, Compact: keeps,
+	}
 	h.Client = func(m hosts.Machine) hosts.Client { return Client{Machine: m, OwnTools: ownTools} }
 	return h
 }

@@ -22,30 +22,34 @@ const (
 func facts() hosts.Host {
 	return hosts.Host{
 		Name: Name, Title: "OpenCode", Program: Program,
-		Adds:           "one JavaScript file",
-		ManualSetup:    `"mcp": {"flame": {"type": "local", "command": ["flame", "serve"]}}   in opencode.json`,
-		Burden:         520,
-		MarkerVariable: "OPENCODE",
-		UnsetForAgents: []string{"OPENCODE", "OPENCODE_PID", "OPENCODE_CONFIG_CONTENT", "AGENT"},
-		Settings:       []string{"opencode.json", "opencode.jsonc", ".opencode"},
-		AcceptsModel:   func(model string) bool { return strings.Contains(model, "/") },
-		Tools:          tools, MCPSeparator: "_",
-		Agents: map[string][]string{ // what its plan lacks follows from its mode
-			"build": nil, "general": nil, "plan": nil,
-			"explore": append(tools.Names(hosts.EffectEdit, hosts.EffectSpawn), "todowrite"),
+		Setup: hosts.SetupFacts{
+			Adds: "one JavaScript file", Manual: `"mcp": {"flame": {"type": "local", "command": ["flame", "serve"]}}   in opencode.json`,
+			Burden: 520, Folders: []string{"opencode.json", "opencode.jsonc", ".opencode"},
 		},
-		Keys: ownKeys, SharedEditPermission: true, Rules: []string{"external_directory", "doom_loop"},
-		Definitions: definitions,
-		Resumes:     func(session string) bool { return strings.HasPrefix(session, "ses_") }, // subagents have sessions too
-		ResumeArgs:  []string{"--session"},
-		PromptArgs:  []string{"--prompt"},
-		RunFormat:   transcripts.OpenCodeRun,
-		Logs:        transcripts.Formats{transcripts.OpenCodeRun, transcripts.OpenCodeExport, transcripts.OpenCodeStore},
-		SessionDB:   store,
-		LogsIn:      store,
-		Newest: func(ctx context.Context, m hosts.Machine) (hosts.LoggedSession, error) {
-			session, at, err := transcripts.OpenCodeNewest(ctx, store(m), m.ProjectDir)
-			return hosts.LoggedSession{Path: store(m), Session: session, At: at}, err
+		Variables: hosts.Variables{
+			Marker:         "OPENCODE",
+			UnsetForAgents: []string{"OPENCODE", "OPENCODE_PID", "OPENCODE_CONFIG_CONTENT", "AGENT"},
+		},
+		Tools: hosts.Vocabulary{Own: tools, MCPSeparator: "_", SharedEditPermission: true, Rules: []string{"external_directory", "doom_loop"}},
+		Agents: hosts.AgentFacts{
+			BuiltIn: map[string][]string{ // what its plan lacks follows from its mode
+				"build": nil, "general": nil, "plan": nil,
+				"explore": append(tools.Names(hosts.EffectEdit, hosts.EffectSpawn), "todowrite"),
+			},
+			Keys: ownKeys, Definitions: definitions, RunFormat: transcripts.OpenCodeRun,
+			AcceptsModel: func(model string) bool { return strings.Contains(model, "/") },
+		},
+		Sessions: hosts.Sessions{
+			Resumes:    func(session string) bool { return strings.HasPrefix(session, "ses_") }, // subagents have sessions too
+			ResumeArgs: []string{"--session"}, PromptArgs: []string{"--prompt"},
+		},
+		Logs: hosts.Logs{
+			Formats: transcripts.Formats{transcripts.OpenCodeRun, transcripts.OpenCodeExport, transcripts.OpenCodeStore},
+			In:      store, DB: store,
+			Newest: func(ctx context.Context, m hosts.Machine) (hosts.LoggedSession, error) {
+				session, at, err := transcripts.OpenCodeNewest(ctx, store(m), m.ProjectDir)
+				return hosts.LoggedSession{Path: store(m), Session: session, At: at}, err
+			},
 		},
 	}
 }

@@ -85,7 +85,7 @@ func TestWithoutOpenCode(t *testing.T) {
 	require.ErrorIs(t, err, core.ErrNotFound)
 	var problem *core.Problem
 	require.ErrorAs(t, err, &problem)
-	assert.Contains(t, problem.Hint, opencode.Host(s.OwnTools).ManualSetup)
+	assert.Contains(t, problem.Hint, opencode.Host(s.OwnTools).Setup.Manual)
 }
 
 func TestStatusSeesWhatWasRegisteredByHand(t *testing.T) {

@@ -109,7 +109,7 @@ func (s *Session) Flame() hosts.HookEnv {
 // Raw takes in one event, in one transaction at most.
 func (s *Session) Raw(event string) (answer string, err error) {
 	before := s.kept.Transactions.Load()
-	raw, err := s.Host.Hook(context.Background(), s.Flame(), []byte(event))
+	raw, err := s.Host.Events.Hook(context.Background(), s.Flame(), []byte(event))
 	assert.LessOrEqual(s.T, s.kept.Transactions.Load()-before, int64(1), "%.300s", event)
 	return string(raw), err
 }

@@ -24,21 +24,22 @@ const yonder = "yonder"
 // yonderHost returns flame's knowledge of it: everything that a host needs.
 func yonderHost() hosts.Host {
 	return hosts.Host{
-		Name: yonder, Title: "Yonder", Program: yonder, Adds: "one line", ManualSetup: "yonder add flame",
-		SessionVariable: "YONDER_TALK", MarkerVariable: "YONDER", UnsetForAgents: []string{"YONDER", "YONDER_TALK"},
-		Tools: hosts.Tools{
+		Name: yonder, Title: "Yonder", Program: yonder, Setup: hosts.SetupFacts{Adds: "one line", Manual: "yonder add flame"},
+		Variables: hosts.Variables{Session: "YONDER_TALK", Marker: "YONDER", UnsetForAgents: []string{"YONDER", "YONDER_TALK"}},
+		Tools: hosts.Vocabulary{MCPSeparator: "@", Own: hosts.Tools{
 			{Name: "peek", Effect: hosts.EffectRead, Canonical: []string{"Read"}},
 			{Name: "scribble", Effect: hosts.EffectEdit, Canonical: []string{"Edit", "Write"}},
 			{Name: "obey", Effect: hosts.EffectRun, Canonical: []string{"Bash"}}, {Name: "fork", Effect: hosts.EffectSpawn},
+		}},
+		Agents: hosts.AgentFacts{Keys: []hosts.Key{{Name: "altitude", Passed: true}}, RunFormat: talks},
+		Sessions: hosts.Sessions{
+			New: func() string { return project.NewID("talk") }, ResumeArgs: []string{"open"},
+			Resumes: func(session string) bool { return strings.HasPrefix(session, "talk") },
 		},
-		MCPSeparator: "@", Keys: []hosts.Key{{Name: "altitude", Passed: true}},
-		Logs: transcripts.Formats{talks}, RunFormat: talks,
-		NewSession: func() string { return project.NewID("talk") }, ResumeArgs: []string{"open"},
-		Resumes: func(session string) bool { return strings.HasPrefix(session, "talk") },
-		Hook:    heard, Patience: time.Second,
-		Events: func() []hosts.EventDoc {
+		Logs: hosts.Logs{Formats: transcripts.Formats{talks}},
+		Events: hosts.Events{Hook: heard, Patience: time.Second, Docs: func() []hosts.EventDoc {
 			return []hosts.EventDoc{{Event: "asked", Does: "Names the session's root frame."}}
-		},
+		}},
 		Client: func(m hosts.Machine) hosts.Client { return client{m} },
 	}
 }

@@ -65,9 +65,9 @@ type api struct {
 func apis(t testing.TB) map[string]*api {
 	t.Helper()
 	all := map[string]*api{
-		"messages":  {Codec: messages.Dialect(), wire: claudecode.Host().Gateway},
-		"responses": {Codec: responses.Dialect(), wire: codex.Host(nil).Gateway},
-		"contents":  {Codec: contents.Dialect(), wire: gemini.Host(nil).Gateway},
+		"messages":  {Codec: messages.Dialect(), wire: claudecode.Host().Gateway.Spec},
+		"responses": {Codec: responses.Dialect(), wire: codex.Host(nil).Gateway.Spec},
+		"contents":  {Codec: contents.Dialect(), wire: gemini.Host(nil).Gateway.Spec},
 	}
 	for name, a := range all {
 		raw, err := os.ReadFile("testdata/" + name + ".json")

@@ -26,7 +26,7 @@ func parse(t *testing.T, body string) (codec.Request, []fold.Message) {
 	t.Helper()
 	r, err := messages.Dialect().Parse("v1/messages", []byte(body))
 	require.NoError(t, err)
-	return r, r.History(claudecode.Host().Gateway)
+	return r, r.History(claudecode.Host().Gateway.Spec)
 }
 
 const (
@@ -61,7 +61,7 @@ func TestCleared(t *testing.T) {
 			} `json:"context_management"`
 		}
 		allowed := http.Header{"Anthropic-Beta": {"x", "context-management-2025-06-27"}}
-		require.NoError(t, json.Unmarshal(r.(codec.Clearer).Cleared(allowed, claudecode.Host().Gateway), &got), name)
+		require.NoError(t, json.Unmarshal(r.(codec.Clearer).Cleared(allowed, claudecode.Host().Gateway.Spec), &got), name)
 		var types []string
 		for _, e := range got.Context.Edits {
 			types = append(types, e.Type)
