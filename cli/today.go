@@ -66,7 +66,7 @@ func (t standing) text(around string, now core.Millis, width int) string {
 		}
 		b.WriteString("\n" + title + "\n")
 		for _, i := range items[:min(len(items), maxToday)] {
-			b.WriteString("  " + core.OneLine(line(i, now), max(0, width-len("  "))) + "\n")
+			b.WriteString("  " + core.OneLine(line(i, now, width), max(0, width-3)) + "\n")
 		}
 		if more := len(items) - maxToday; more > 0 {
 			fmt.Fprintf(&b, "  and %d more\n", more)
@@ -85,9 +85,9 @@ func (t standing) text(around string, now core.Millis, width int) string {
 	return render.Off(t.Off) + render.Counts(t.Counts) + "\n" + b.String() + around + "\nNext: " + t.next() + "\n"
 }
 
-// line is an item in one line. Signs are those of statuses, as in trees; what else needs a person has that of
-// what is blocked.
-func line(i board.Item, now core.Millis) string {
+// line is an item in one line, in which what is above the item takes a third of the width at most. Signs are
+// those of statuses, as in trees; what else needs a person has that of what is blocked.
+func line(i board.Item, now core.Millis, width int) string {
 	sign := core.Status(i.Sign)
 	switch {
 	case i.Sign == "live":
@@ -95,7 +95,7 @@ func line(i board.Item, now core.Millis) string {
 	case !slices.Contains(core.Statuses, sign):
 		sign = core.Blocked
 	}
-	text := strings.Join(append(i.Above, i.Text), " › ")
+	text := strings.Join(lo.Compact([]string{core.OneLine(strings.Join(i.Above, " › "), width/3), i.Text}), " › ")
 	if i.Sign != "decision" {
 		text = outline.Icon(sign) + " " + text
 	}
