@@ -42,11 +42,11 @@ func hotQueries() map[string]*selection {
 		"due deadlines":      byID(dueDeadlines(), 1, "", "", 1),
 		"deadline":           byID(deadlineByKey(), "k", "s"),
 		"record":             byID(recordByID("k"), "k", "i"),
-		"records":            byID(recordsByColumn("k", "id"), "k", "a", "b"),
-		"records by id":      byID(recordsByID("k"), "k", `["a","b"]`),
+		"records":            byID(recordsByColumn("k", "", "id"), "k", "a", "b"),
+		"records by id":      byID(recordsByID("k", "p"), "k", `["a","b"]`),
 		"agent":              byID(recordByID("agent"), "agent", "i"),
-		"agents":             byID(recordsByColumn("agent", "id"), "agent", "a", "b"),
-		"agents by id":       byID(recordsByID("agent"), "agent", `["a","b"]`),
+		"agents":             byID(recordsByColumn("agent", "", "id"), "agent", "a", "b"),
+		"agents by id":       byID(recordsByID("agent", ""), "agent", `["a","b"]`),
 		"statuses below":     byID(strings.TrimSuffix(statusesUnder, " ORDER BY f.created_at, f.key"), "f1"),
 		"invalidate":         byID(invalidateAll(), "invalidated", 1, 1, 1, "", "[1]"),
 		"events to delete":   byID(deleteEvents, 1, 10),
@@ -65,7 +65,7 @@ func hotQueries() map[string]*selection {
 		"agent": {"session", "key", "parent_agent", "ended_at"}, "handoff": {"waiting"}, "convergence": {"open"}, "agent_grant": {"ends_at"}, "spawn": {"parent"},
 	} {
 		for _, column := range columns {
-			queries[kind+" by "+column] = byID(recordsByColumn(kind, column), kind, 1, 2)
+			queries[kind+" by "+column] = byID(recordsByColumn(kind, "", column), kind, 1, 2)
 		}
 	}
 	for name, q := range map[string]project.FrameQuery{

@@ -72,12 +72,20 @@ func recordsOf(kind string) string {
 // The queries on records.
 func recordByID(kind string) string { return "SELECT value FROM " + recordsOf(kind) + " AND id = ?2" }
 
-func recordsByColumn(kind, column string) string {
-	return "SELECT id, value FROM " + recordsOf(kind) + " AND " + column + " BETWEEN ?2 AND ?3 ORDER BY " + column
+func recordsByColumn(kind, part, column string) string {
+	return partOf(part) + recordsOf(kind) + " AND " + column + " BETWEEN ?2 AND ?3 ORDER BY " + column
 }
 
-func recordsByID(kind string) string {
-	return "SELECT id, value FROM " + recordsOf(kind) + " AND id IN (SELECT value FROM json_each(?2)) ORDER BY id"
+func recordsByID(kind, part string) string {
+	return partOf(part) + recordsOf(kind) + " AND id IN (SELECT value FROM json_each(?2)) ORDER BY id"
+}
+
+// partOf begins a query for records, or for a part of each; null where a record lacks it.
+func partOf(part string) string {
+	if part == "" {
+		return "SELECT id, value FROM "
+	}
+	return "SELECT id, value -> '" + part + "' FROM "
 }
 
 // A recordKey names a record.
@@ -165,13 +173,16 @@ func (t *tx) Records(kind string, which project.RecordQuery, f func(id string, d
 		return err
 	}
 	of, part := keyOfRecord(kind, "")
-	column, args := cmp.Or(which.Column, "id"), []any{of.kind, which.From, which.To}
-	if which.Column == "" {
+	var query string
+	var args []any
+	switch {
+	case which.IDs != nil:
+		query, args = recordsByID(of.kind, part), []any{of.kind, jsonOf(cleaned(which.IDs))}
+	case which.Column != "":
+		query, args = recordsByColumn(of.kind, part, which.Column), []any{of.kind, which.From, which.To}
+	default:
+		query = recordsByColumn(of.kind, part, "id")
 		args = []any{of.kind, clean(which.Prefix), clean(which.Prefix) + string(unicode.MaxRune)}
-	}
-	query := recordsByColumn(of.kind, column)
-	if which.IDs != nil {
-		query, args = recordsByID(of.kind), []any{of.kind, jsonOf(cleaned(which.IDs))}
 	}
 	type row struct {
 		id    string
@@ -185,15 +196,8 @@ func (t *tx) Records(kind string, which project.RecordQuery, f func(id string, d
 		return err
 	}
 	for _, r := range list {
-		if part != "" {
-			var parts map[string]json.RawMessage
-			if err := json.Unmarshal(r.value, &parts); err != nil {
-				return fmt.Errorf("record %s %s: %w", of.kind, r.id, err)
-			}
-			var exists bool
-			if r.value, exists = parts[part]; !exists {
-				continue
-			}
+		if r.value == nil {
+			continue
 		}
 		if err := f(r.id, func(v any) error { return json.Unmarshal(r.value, v) }); err != nil {
 			return err
@@ -259,6 +263,9 @@ func (t *tx) DeleteRecord(kind, id string) error {
 
 // writeParts writes the records of which parts were changed. One without parts goes.
 func (t *tx) writeParts() error {
+	if len(t.changed) == 0 {
+		return nil
+	}
 	inOrder := func(a, b recordKey) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.id, b.id)) }
 	for _, key := range slices.SortedFunc(maps.Keys(t.changed), inOrder) {
 		parts, err := t.partsOf(key)
