@@ -14,7 +14,6 @@ import (
 
 	"flame/agents/converge"
 	"flame/core"
-	"flame/core/fold"
 	"flame/hosts"
 	"flame/project"
 )
@@ -41,7 +40,7 @@ type Board struct {
 	idle     map[string][]core.Stretch // by session
 	decided  []Item
 	said     map[string]string // summaries of frames, in one line, cut
-	folded   fold.Meter        // of all requests
+	folded   string            // what folding left out of all requests, in words
 	today    Today
 
 	gapsDue    bool        // gaps may have changed since the last search

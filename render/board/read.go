@@ -12,7 +12,6 @@ import (
 	"flame/agents/record"
 	"flame/agents/remote"
 	"flame/core"
-	"flame/core/fold"
 	"flame/core/outline"
 	"flame/project"
 )
@@ -61,7 +60,7 @@ type reading struct {
 	conflicting []Conflict                // nil: as before
 	decided     []Item                    // nil: as before, like the next two
 	said        map[string]string
-	folded      fold.Meter
+	folded      string
 }
 
 // read reads the changes after r.seen.

@@ -3,14 +3,17 @@ package board
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/samber/lo"
 
 	"flame/core"
+	"flame/core/fold"
 	"flame/hosts"
 	"flame/project"
 	"flame/project/conversation"
+	"flame/project/usage"
 )
 
 // latest is how many frames that changed last a TodayOf reads, and how many open ones.
@@ -72,11 +75,26 @@ func (r *reading) readTexts(tx project.Tx) error {
 	if r.decided, err = decisions(tx, frames); err != nil {
 		return err
 	}
-	requests, err := conversation.ByHost(tx, nil) // their sum needs no sessions
-	for _, m := range requests {
-		r.folded = r.folded.Add(m.Meter)
-	}
+	r.folded, err = folded(tx)
 	return err
+}
+
+// folded says what folding left out of all requests: bytes where a gateway measured them, else what is
+// estimated of their messages; empty for nothing.
+func folded(tx project.Tx) (string, error) {
+	measured, err := usage.ByClass(tx)
+	if sum := usage.Sum(measured); sum.BytesSaved() > 0 || err != nil {
+		return fmt.Sprintf("folding left out %s of %s", core.Size(sum.BytesSaved()), core.Size(sum.BytesReceived)), err
+	}
+	estimated, err := conversation.ByHost(tx, nil) // their sum needs no sessions
+	var sum fold.Meter
+	for _, m := range estimated {
+		sum = sum.Add(m.Meter)
+	}
+	if sum.LeftOut <= 0 {
+		return "", err
+	}
+	return fmt.Sprintf("folding left out about %s of messages, %s", core.Tokens(sum.LeftOut), core.Less(sum.Less())), err
 }
 
 // decisions returns the newest decisions among the last updates of frames, and then those of frames: no event

@@ -243,10 +243,7 @@ func (b *Board) spent(now core.Millis) string {
 			parts = append(parts, core.Cost(days[i])+" "+name)
 		}
 	}
-	if b.folded.LeftOut > 0 {
-		parts = append(parts, fmt.Sprintf("folding left %s out, %s", core.Tokens(b.folded.LeftOut), core.Less(b.folded.Less())))
-	}
-	return strings.Join(parts, " · ")
+	return strings.Join(lo.Compact(append(parts, b.folded)), " · ")
 }
 
 // only returns what a Today says of the wanted frames, and of conflicts of the wanted convergences.
