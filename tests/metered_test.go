@@ -82,7 +82,7 @@ func TestAGatewaysFiguresAreTheSameEverywhere(t *testing.T) {
 	const sum = "2 requests, 1 failed, first token after 1.2 s (at most 1.2 s), 250 k tokens in, 10 out, 0 cache read, 0 cache written, $1.00, " +
 		"2 MB of 4 MB left out: 2.0x less\n"
 	for line, want := range map[string]string{
-		"stats": "gateway of Claude Code, main: " + sum,
+		"stats":  "gateway of Claude Code, main: " + sum,
 		"status": "$1.00 today · folding left out 2 MB of 4 MB\n", "show claude-1": "Measured by the gateway: " + sum,
 		"sessions": " (gateway: 2 requests, $1.00, 2 MB of 4 MB left out: 2.0x less)\n",
 		"events":   `: a request to the model (main: 200: 1.2 s to the first token: 10 tokens out: $1.00) "Build a login"`,

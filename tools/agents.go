@@ -30,7 +30,7 @@ func agentTools(a *agents.Agents) []Tool {
 	d := agentDoor{a, &sync.Map{}}
 	return slices.Concat(
 		usual(
-			d.spawning(),
+			direct(define(op.Spawn, "Start an agent in its own process. It does not see this conversation.", reaches, d.spawn)),
 			define(op.AgentWait, "Wait, at most 50 s, until an agent ends. Call it again while the agent is running.", reads, d.wait),
 		),
 		[]Tool{
@@ -44,15 +44,6 @@ func agentTools(a *agents.Agents) []Tool {
 			define(op.AgentCancel, "Stop an agent and everything it started. Their work is kept.", discards, d.cancel),
 		},
 	)
-}
-
-// spawning returns the tool that starts agents.
-func (d agentDoor) spawning() Tool {
-	t := define(op.Spawn,
-		"Start an agent in its own process. It does not see this conversation.",
-		reaches, d.spawn)
-	t.Direct = true
-	return t
 }
 
 type agentDoor struct {

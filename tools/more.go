@@ -33,12 +33,13 @@ func (d moreDoor) hidden() []Tool {
 	return slices.DeleteFunc(slices.Clone(d.all), func(t Tool) bool { return t.inLean() })
 }
 
-// hints returns the combined hints of the tools behind it.
+// hints returns the combined hints of the tools behind it. None of them removes what flame keeps: an
+// invalidated frame or a cancelled agent is only marked as such. Codex CLI would ask a person before each
+// call of a tool that is destructive, a search as well.
 func (d moreDoor) hints() Hints {
 	all := reads
 	for _, t := range d.hidden() {
 		all.ReadOnly = all.ReadOnly && t.Hints.ReadOnly
-		all.Destructive = all.Destructive || t.Hints.Destructive
 		all.Idempotent = all.Idempotent && t.Hints.Idempotent
 		all.OpenWorld = all.OpenWorld || t.Hints.OpenWorld
 	}

@@ -27,9 +27,8 @@ func planTools(p *project.Project) []Tool {
 			"Plan one piece of work for later, below the current frame or parentSessionID. A goal that is open there is not planned twice.",
 			writes, d.plan)},
 		usual(
-			define(op.PlanChildren, "Break a larger task down into planned frames, in order. A goal that is open there is not planned twice.",
-				writes, d.planChildren),
-			define(op.Activate, "Start a planned frame, reopen an ended frame, or take over a frame that an ended session left.", writes, d.activate),
+			define(op.PlanChildren, "Plan the parts of a larger task as frames, in order.", writes, d.planChildren),
+			define(op.Activate, "Take up a planned, ended or left frame.", writes, d.activate),
 			define(op.Invalidate,
 				"Mark a frame, and all planned below it, as no longer valid. Use it when its goal or basis has changed.",
 				discards, d.invalidate),
@@ -78,7 +77,7 @@ func (c *childArg) UnmarshalJSON(raw []byte) error {
 
 type planChildrenArgs struct {
 	Children        []childArg `json:"children" jsonschema:"goals in order, or {goal, successCriteria}"`
-	ParentSessionID string     `json:"parentSessionID,omitempty" jsonschema:"frame to plan under"`
+	ParentSessionID string     `json:"parentSessionID,omitempty" rare:"true" jsonschema:"frame to plan under"`
 }
 
 func (d planDoor) planChildren(ctx context.Context, by project.Caller, in planChildrenArgs) (string, error) {
@@ -109,7 +108,7 @@ func (d planDoor) planned(ctx context.Context, by project.Caller, parent string,
 }
 
 type activateArgs struct {
-	SessionID string `json:"sessionID" jsonschema:"id of the frame"`
+	SessionID string `json:"sessionID" jsonschema:"its id"`
 	Force     bool   `json:"force,omitempty" rare:"true" jsonschema:"from a session that is gone"`
 }
 

@@ -109,3 +109,9 @@ func usual(tools ...Tool) []Tool {
 
 // inLean reports whether the profile "lean" offers the tool by its name.
 func (t Tool) inLean() bool { return t.Always || t.Direct }
+
+// direct marks a tool that starts processes.
+func direct(t Tool) Tool {
+	t.Direct = true
+	return t
+}
