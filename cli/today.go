@@ -107,6 +107,9 @@ func line(i board.Item, now core.Millis, width int) string {
 		since = core.Span(i.Took(now))
 	}
 	notes := lo.Compact([]string{i.Who, since, lo.Ternary(i.Conflict != "", "`flame agents review`", "")})
+	if len(notes) == 0 { // an imported frame has no times
+		return text
+	}
 	return text + " (" + strings.Join(notes, ", ") + ")"
 }
 
