@@ -68,7 +68,10 @@ func (t standing) text(around string, now core.Millis, width int) string {
 		for _, i := range items[:min(len(items), maxToday)] {
 			b.WriteString("  " + core.OneLine(line(i, now, width), max(0, width-3)) + "\n")
 		}
-		if more := len(items) - maxToday; more > 0 {
+		switch more := len(items) - maxToday; {
+		case len(items) == board.MaxItems:
+			fmt.Fprintf(&b, "  and %d more at least\n", more)
+		case more > 0:
 			fmt.Fprintf(&b, "  and %d more\n", more)
 		}
 	}

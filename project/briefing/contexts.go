@@ -230,31 +230,29 @@ func surroundings(s *project.Op, frame core.Frame, t terms) (around core.Context
 	if around.Uncles, err = hides.visible(s, around.Uncles); err != nil {
 		return around, err
 	}
-	finished := lo.Map(slices.Concat(around.Children, around.Siblings, around.Uncles), func(f core.Frame, _ int) string { return f.ID })
-	around.Facts, err = project.RecordFacts.At(s.Tx, finished)
-	return around, errors.Join(err, project.TellBelow(s.Tx, &around), shortenTurns(s, around.Children, around.Siblings, around.Uncles))
+	return around, errors.Join(project.TellBelow(s.Tx, &around), tellRecorded(s, &around))
 }
+
+// shown are the parts of a frame's record that contexts use.
+type shown struct {
+	Turn  *string `json:"turn"` // nil: it is no turn
+	Facts string  `json:"facts"`
+}
+
+const recordShown project.RecordKind[shown] = "frame"
 
 // turnLine limits the goal and the summary of a turn in contexts, in characters.
 const turnLine = 120
 
-// shortenTurns leaves one line of each turn of a user's in contexts.
-func shortenTurns(s *project.Op, lists ...[]core.Frame) error {
-	var long []string
-	for _, list := range lists {
-		for _, f := range list {
-			if len(f.Goal)+len(f.Summary) > turnLine || f.Results != "" || len(f.Artifacts) > 0 {
-				long = append(long, f.ID)
-			}
-		}
-	}
-	if len(long) == 0 {
-		return nil
-	}
-	turns, err := project.RecordTurn.At(s.Tx, long)
+// tellRecorded adds the facts of finished frames, and leaves one line of each turn of a user's.
+func tellRecorded(s *project.Op, around *core.ContextInput) error {
+	lists := [][]core.Frame{around.Children, around.Siblings, around.Uncles}
+	ids := lo.Map(slices.Concat(lists...), func(f core.Frame, _ int) string { return f.ID })
+	known, err := recordShown.At(s.Tx, ids)
+	around.Facts = lo.MapValues(known, func(of shown, _ string) string { return of.Facts })
 	for _, list := range lists {
 		for i, f := range list {
-			if lo.HasKey(turns, f.ID) {
+			if known[f.ID].Turn != nil {
 				list[i].Goal, list[i].Summary = core.OneLine(f.Goal, turnLine), core.OneLine(f.Summary, turnLine)
 				list[i].Results, list[i].Artifacts = "", nil
 			}

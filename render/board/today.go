@@ -46,7 +46,7 @@ func (i Item) Took(now core.Millis) core.Millis { return i.row.Took(now) }
 
 // The limits of a Today.
 const (
-	maxItems   = 100           // of a list
+	MaxItems   = 100           // of a list; there may be more
 	maxAbove   = 5             // goals above a frame
 	recently   = 7 * day       // in which a frame ended
 	day        = 24 * 3600_000 // in ms, as those below
@@ -121,7 +121,7 @@ func (b *Board) needs(now core.Millis) []Item {
 			items = append(items, i)
 		}
 	}
-	return items[:min(len(items), maxItems)]
+	return items[:min(len(items), MaxItems)]
 }
 
 // disagreements returns a line for each convergence with conflicts that wait.
@@ -171,7 +171,7 @@ func newest(all []*Node) []*Node {
 	slices.SortStableFunc(all, func(x, y *Node) int {
 		return cmp.Or(cmp.Compare(cmp.Or(y.Until, y.Updated), cmp.Or(x.Until, x.Updated)), cmp.Compare(x.ID, y.ID))
 	})
-	return all[:min(len(all), maxItems)]
+	return all[:min(len(all), MaxItems)]
 }
 
 // inProgress returns the frames in which a session or an agent is now, and then the lowest of the others, but

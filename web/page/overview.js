@@ -4,6 +4,7 @@ import { h, minutes, tookOf, listed, morph, when, freshen } from "./words.js";
 import { icon, sign, mark } from "./icons.js";
 
 const most = 5; // lines of a list, until a person asks for all
+const whole = 100; // lines of a list at most, as the server sends them
 
 // verbs are what a person can do about a line that needs them.
 const verbs = { conflict: "Settle", blocked: "Unblock" };
@@ -56,10 +57,10 @@ export class Overview {
   // part is a list with its heading; one without lines is not drawn.
   part(name, title, all, make) {
     if (!all.length) return null;
-    const shown = all.slice(0, this.all.has(name) ? 100 : most);
+    const shown = all.slice(0, this.all.has(name) ? whole : most);
     return h("section", { class: name, "aria-labelledby": "part-" + name },
-      h("h3", { id: "part-" + name }, title, " ", h("span", { class: "n" }, String(all.length))), h("ul", {}, shown.map((of) => h("li", {}, make(of)))),
-      all.length > most ? h("button", { type: "button", class: "more", "data-key": name + " all", "data-part": name, onclick: (e) => this.more(e) }, this.all.has(name) ? "Fewer" : `All ${Math.min(all.length, 100)}`) : "");
+      h("h3", { id: "part-" + name }, title, " ", h("span", { class: "n" }, all.length < whole ? String(all.length) : whole + "+")), h("ul", {}, shown.map((of) => h("li", {}, make(of)))),
+      all.length > most ? h("button", { type: "button", class: "more", "data-key": name + " all", "data-part": name, onclick: (e) => this.more(e) }, this.all.has(name) ? "Fewer" : all.length < whole ? `All ${all.length}` : `The first ${whole}`) : "");
   }
 
   more(event) {
