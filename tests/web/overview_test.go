@@ -25,7 +25,7 @@ func TestTheOverviewLeadsToFrames(t *testing.T) {
 		{"needs", "Load test: 10,000 events in a minute", "Waits for your prompt in OpenCode"},
 		{"works", "Retries with growing pauses"}, {"works", "The outage of 10 minutes loses nothing"},
 		{"done", "Measure what verifying costs", "the host ended with status 1"},
-		{"foot", "today", "yesterday", "folding left 12.3 M tokens out"},
+		{"foot", "today", "yesterday", "folding left out about 12.3 M tokens of messages"},
 	} {
 		for _, text := range line[1:] {
 			assert.Contains(t, tb.part(line[0]), text)
