@@ -113,6 +113,13 @@ func writes(client, path, content string) model.Turn {
 	return calls("Write", map[string]any{"file_path": path, "content": content})
 }
 
+func readsFile(client, path string) model.Turn {
+	if client == openCode {
+		return calls("read", map[string]any{"filePath": path})
+	}
+	return calls("Read", map[string]any{"file_path": path})
+}
+
 // agentsIn returns the ids of the agents in a request, in order.
 func agentsIn(r model.Request) (ids []string) {
 	for _, id := range agentID.FindAllString(r.Everything(), -1) {
@@ -170,6 +177,7 @@ func TestThreeAgentsAreDelegatedToAndConverged(t *testing.T) {
 			u := ready(t, client)
 			file := func(name string) string { return filepath.Join(u.project, name) }
 			line := `ONEWORK: write what's "due" --agent-type builder`
+			written := make(chan struct{}) // the shared file, by the first agent
 			u.model.Play(model.Script{
 				asked("main", "spawn_agent", append(append([]model.Turn{
 					{From: func(r model.Request) model.Turn {
@@ -179,9 +187,12 @@ func TestThreeAgentsAreDelegatedToAndConverged(t *testing.T) {
 					{Tools: []model.Tool{spawns("builder", "do two", "TWOWORK go", nil), spawns("builder", "do three", "THREEWORK go", nil)}},
 				}, waitsForAll(3)...), model.Turn{Text: "MAIN-RESULT"})...),
 				asked("two", "TWOWORK", writes(client, file("two.txt"), "two"), model.Turn{Text: "TWO-RESULT"}),
-				asked("three", "THREEWORK", writes(client, file("shared.txt"), "of three"), model.Turn{Text: "THREE-RESULT"}),
+				// Claude Code writes over no file that the agent has not read, so the third waits and reads it.
+				asked("three", "THREEWORK", model.Turn{From: func(model.Request) model.Turn { <-written; return readsFile(client, file("shared.txt")) }},
+					writes(client, file("shared.txt"), "of three"), model.Turn{Text: "THREE-RESULT"}),
 				// The last, since the session is named by its task, which the others see.
-				asked("one", "ONEWORK", writes(client, file("one.txt"), "one"), writes(client, file("shared.txt"), "of one"), model.Turn{Text: "ONE-RESULT"}),
+				asked("one", "ONEWORK", writes(client, file("one.txt"), "one"), writes(client, file("shared.txt"), "of one"),
+					model.Turn{From: func(model.Request) model.Turn { close(written); return model.Turn{Text: "ONE-RESULT"} }}),
 			})
 			u.works(client, "/flame:delegate "+line)
 			t.Log(u.must(u.flame, "tree"), u.must(u.flame, "agents", "runs"), u.log())

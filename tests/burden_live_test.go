@@ -36,7 +36,9 @@ func TestASessionThatNeverCallsFlameCarriesLittleOfIt(t *testing.T) {
 				without.trust()
 			}
 			burden, told := tokens(ready(t, name))-tokens(without), int(hoststest.Known().Of(name).Setup.Burden)
+			t.Logf("%d tokens", burden)
 			assert.InDelta(t, told, burden, float64(told)/10, "docs and estimates have this figure")
+			assert.True(t, name != claudeCode || burden <= 400, "its tools and instructions have this room")
 		})
 	}
 }

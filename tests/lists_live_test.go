@@ -34,6 +34,15 @@ func whole(tool, list, text string, more map[string]any) func(first, second stri
 	}
 }
 
+// withTodoTools has Claude Code offer the tools of its lists to a scripted model, which searches for none;
+// newer models have them only on request.
+func withTodoTools() []string {
+	return []string{"ENABLE_TOOL_SEARCH=false", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1"}
+}
+
+// withTodoWrite has it offer TodoWrite, which is there only without the newer tasks.
+func withTodoWrite() []string { return append(withTodoTools(), "CLAUDE_CODE_ENABLE_TASKS=0") }
+
 func claudeWork(u *user) (session string) {
 	return claudeSays(u, "MAINWORK please", "--session-id", talkID)
 }
@@ -47,7 +56,7 @@ func TestListsOfHostsBecomeFrames(t *testing.T) {
 	t.Parallel()
 	hosts := map[string]listHost{
 		claudeCode: {
-			env:  []string{"ENABLE_TOOL_SEARCH=false", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1", "CLAUDE_CODE_ENABLE_TASKS=0"},
+			env:  withTodoWrite(),
 			list: whole("TodoWrite", "todos", "content", map[string]any{"activeForm": "Adding"}), work: claudeWork,
 			fork: func(u *user, session string) { claudeSays(u, "and now", "--resume", session, "--fork-session") },
 		},
@@ -113,7 +122,7 @@ func (u *user) isListed() {
 func TestTasksOfClaudeCodeBecomeFrames(t *testing.T) {
 	t.Parallel()
 	u := ready(t, claudeCode)
-	u.env = append(u.env, "ENABLE_TOOL_SEARCH=false", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1")
+	u.env = append(u.env, withTodoTools()...)
 	change := func(id, status string) model.Tool {
 		return model.Tool{Name: "TaskUpdate", Input: map[string]any{"taskId": id, "status": status}}
 	}
@@ -147,7 +156,7 @@ func TestOpenItemsAreKnownAfterACompaction(t *testing.T) {
 		work   func(u *user)
 	}{
 		claudeCode: {
-			env:    []string{"ENABLE_TOOL_SEARCH=false", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1", "CLAUDE_CODE_ENABLE_TASKS=0"},
+			env:    withTodoWrite(),
 			first:  whole("TodoWrite", "todos", "content", map[string]any{"activeForm": "Adding"})("in_progress", "pending"),
 			before: []model.Turn{{Text: "one"}},
 			work: func(u *user) {
