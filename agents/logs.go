@@ -252,7 +252,7 @@ type RecallArgs struct {
 
 // Recall returns a part of a host's log, whole. Requests to the model may contain a single line
 // instead of it, or nothing.
-func Recall(ctx context.Context, a *Agents, by project.Caller, r RecallArgs) (all Recalled, err error) {
+func Recall(ctx context.Context, a *Agents, by project.Caller, r RecallArgs) (all LogContent, err error) {
 	if guest, err := IsGuest(ctx, a.Project, by.Agent); err != nil || guest && r.Frame != "" {
 		return all, cmp.Or(err, error(core.Invalidf("an agent of another machine reads no logs of this one")))
 	}
@@ -286,7 +286,7 @@ func Recall(ctx context.Context, a *Agents, by project.Caller, r RecallArgs) (al
 	if err != nil {
 		return all, err
 	}
-	if all, err = recalled(ctx, log, r); err != nil {
+	if all, err = contentOf(ctx, log, r); err != nil {
 		return all, core.Unavailablef(err, "the transcript of session %s cannot be read: %v", w.session, err)
 	}
 	if all.Text == "" {
@@ -296,8 +296,8 @@ func Recall(ctx context.Context, a *Agents, by project.Caller, r RecallArgs) (al
 	return all, nil
 }
 
-// recalled reads the output of a call, or an entry, in a log; without text if there is none.
-func recalled(ctx context.Context, log transcripts.Log, r RecallArgs) (all Recalled, err error) {
+// contentOf returns the output of a call, or an entry, in a log; its text is empty if there is none.
+func contentOf(ctx context.Context, log transcripts.Log, r RecallArgs) (all LogContent, err error) {
 	if r.Call == "" {
 		entry, err := log.At(ctx, r.Entry)
 		for _, m := range entry {

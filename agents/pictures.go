@@ -13,8 +13,8 @@ import (
 	"flame/core"
 )
 
-// A Recalled is an entry of a host's log, or the output of a call in it, whole.
-type Recalled struct {
+// A LogContent is what an entry of a host's log has, or the output of a call in it, whole.
+type LogContent struct {
 	Text     string
 	Pictures []Picture
 }
@@ -32,7 +32,7 @@ var pictureTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"
 
 // addPictures adds the pictures of an entry of a log, only those of the call unless that is empty. The entry is
 // hostile: what is too large, or not of the type that it says, is named alone.
-func (r *Recalled) addPictures(entry json.RawMessage, call string) {
+func (r *LogContent) addPictures(entry json.RawMessage, call string) {
 	var all any
 	if json.Unmarshal(entry, &all) != nil {
 		return

@@ -29,7 +29,7 @@ type Settings struct {
 	LogLevel   string `envconfig:"FLAME_LOG_LEVEL" oneof:"debug,info,warn,error,off" default:"info" desc:"lowest level of messages in the log file: debug, info, warn, error or off"`
 	EventsDays Count  `envconfig:"FLAME_EVENTS_DAYS" default:"90" desc:"days that events are kept; 0 keeps them forever"`
 
-	Tools     string `envconfig:"FLAME_TOOLS" default:"all" desc:"tools that the server offers: all; lean: flame_push, flame_pop, spawn_agent, and flame_more for the others, without resources (unless this is set, flame setup chooses lean, and five more for a host in which a tool costs only its name); core: those of daily use; or a list of tools and groups: frames, plan, context, summary, subagents, agents, autonomy, state"`
+	Tools     string `envconfig:"FLAME_TOOLS" default:"all" desc:"tools that the server offers: all; lean: flame_push, flame_pop, spawn_agent, and flame_more for the others, without resources (unless this is set, flame setup chooses lean, and six more for a host in which a tool costs only its name); core: those of daily use; or a list of tools and groups: frames, plan, context, summary, subagents, agents, autonomy, state"`
 	Hooks     string `envconfig:"FLAME_HOOKS" oneof:"auto,command" default:"auto" desc:"how hosts report events after flame setup: auto, by calling flame's running server if flame knows that the version of the host supports it, else by a process for each event; command, always by a process for each event"`
 	HTTPToken string `envconfig:"FLAME_HTTP_TOKEN" secret:"true" desc:"bearer token of flame serve --http, at least 16 characters; default: flame makes one and keeps it in the project's data folder, as http-token"`
 

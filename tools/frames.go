@@ -63,7 +63,7 @@ type popArgs struct {
 	Summary         string    `json:"summary,omitempty" jsonschema:"outcome; failures, why; exact names, lines, numbers, errors, commands; open ends, promises"`
 	Decisions       []string  `json:"decisions,omitempty" jsonschema:"what and why"`
 	Artifacts       []string  `json:"artifacts,omitempty" rare:"true" jsonschema:"paths or names"`
-	Next            string    `json:"next,omitempty" jsonschema:"planned frame's id or goal, or a new goal"`
+	Next            string    `json:"next,omitempty" jsonschema:"planned frame's id, or a goal"`
 	GenerateSummary bool      `json:"generateSummary,omitempty" rare:"true" jsonschema:"by the next compaction"`
 	FrameID         string    `json:"frameID,omitempty" rare:"true" jsonschema:"needed to end a root"`
 	Results         string    `json:"results,omitempty" rare:"true" jsonschema:"full outcome"`

@@ -33,9 +33,9 @@ func (d moreDoor) hidden() []Tool {
 	return slices.DeleteFunc(slices.Clone(d.all), func(t Tool) bool { return t.inLean() })
 }
 
-// hints returns the combined hints of the tools behind it. None of them removes what flame keeps: an
-// invalidated frame or a cancelled agent is only marked as such. Codex CLI would ask a person before each
-// call of a tool that is destructive, a search as well.
+// hints returns the combined hints of the tools behind it. It leaves out that two of them, which
+// invalidate frames and cancel agents, are destructive: Codex CLI would ask a person before each search.
+// What such a call ends stays to be read (docs/security.md).
 func (d moreDoor) hints() Hints {
 	all := reads
 	for _, t := range d.hidden() {

@@ -84,7 +84,7 @@ func first[T comparable](list []T, item T) []T {
 
 // Facts returns as many facts of the work in a frame that has ended as fit, one behind another: commands that still
 // fail or passed at last, pictures, sentences that are needed beyond the work, commands that passed, and the files that
-// changed. It leaves out what the frame's end says; of a frame for which no agent asked, only goal and summary are told.
+// changed. It leaves out what the frame's end says: of a frame for which no agent asked, its goal and summary alone.
 func (w *Work) Facts(f core.Frame, unasked bool) (text string) {
 	told := f.Goal + "\n" + f.Summary // as the last answer of a turn or an item has it
 	if !unasked {
@@ -149,7 +149,7 @@ type FrameWork struct {
 	Work
 }
 
-// maxOpen limits the frames of a SessionWork: one that has ended may have late entries in the log.
+// maxOpen limits the frames of a SessionWork. It keeps some that have ended: the log may have late entries of them.
 const maxOpen = 8
 
 // Add notes an entry of the log, as ReadEntry returns it.

@@ -138,7 +138,7 @@ func TestPluginRunsTheInstalledBinary(t *testing.T) {
 	install(t, s, hosts.ScopeUser)
 	content, err := os.ReadFile(filepath.Join(s.Machine.DataHome(), "flame/claude-code/plugin/.mcp.json"))
 	require.NoError(t, err)
-	const few = "${FLAME_TOOLS:-lean,flame_plan_children,flame_activate,flame_search,flame_status,flame_agent_wait}"
+	const few = "${FLAME_TOOLS:-lean,flame_plan_children,flame_activate,flame_search,flame_status,flame_invalidate,flame_agent_wait}"
 	assert.JSONEq(t, `{"mcpServers": {"flame": {"command": "`+strings.ReplaceAll(s.Machine.Binary(), `"`, `\"`)+`", "args": ["serve", "--host", "claude-code"],
 		"env": {"FLAME_TOOLS": "`+few+`"}}}}`, string(content))
 	byCommands, err := os.ReadFile("plugin/.mcp.json")

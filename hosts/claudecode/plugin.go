@@ -73,7 +73,7 @@ func asCalling(name string, content []byte) ([]byte, error) {
 
 // profile is the set of tools that the server offers (FLAME_TOOLS) unless the user chose one: each
 // request names them all.
-const profile = hosts.LeanTools + "," + string(op.PlanChildren+","+op.Activate+","+op.Search+","+op.Status+","+op.AgentWait)
+const profile = hosts.LeanTools + "," + string(op.PlanChildren+","+op.Activate+","+op.Search+","+op.Status+","+op.Invalidate+","+op.AgentWait)
 
 // servesHooks returns the arguments of flame as the server that hooks call.
 func servesHooks() []string { return []string{"serve", "--host", Name} }

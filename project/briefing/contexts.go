@@ -233,13 +233,13 @@ func surroundings(s *project.Op, frame core.Frame, t terms) (around core.Context
 	return around, errors.Join(project.TellBelow(s.Tx, &around), tellRecorded(s, &around))
 }
 
-// shown are the parts of a frame's record that contexts use.
-type shown struct {
+// contextParts are the parts of a frame's record that contexts use.
+type contextParts struct {
 	Turn  *string `json:"turn"` // nil: it is no turn
 	Facts string  `json:"facts"`
 }
 
-const recordShown project.RecordKind[shown] = "frame"
+const recordContext project.RecordKind[contextParts] = "frame"
 
 // turnLine limits the goal and the summary of a turn in contexts, in characters.
 const turnLine = 120
@@ -248,8 +248,8 @@ const turnLine = 120
 func tellRecorded(s *project.Op, around *core.ContextInput) error {
 	lists := [][]core.Frame{around.Children, around.Siblings, around.Uncles}
 	ids := lo.Map(slices.Concat(lists...), func(f core.Frame, _ int) string { return f.ID })
-	known, err := recordShown.At(s.Tx, ids)
-	around.Facts = lo.MapValues(known, func(of shown, _ string) string { return of.Facts })
+	known, err := recordContext.At(s.Tx, ids)
+	around.Facts = lo.MapValues(known, func(of contextParts, _ string) string { return of.Facts })
 	for _, list := range lists {
 		for i, f := range list {
 			if known[f.ID].Turn != nil {
