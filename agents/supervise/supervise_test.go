@@ -103,6 +103,11 @@ func behave(behaviour string) {
 		hang()
 	case "says nothing":
 		hang()
+	case "says nothing at first":
+		if attempt == 1 {
+			hang()
+		}
+		say(initLine, strings.Replace(doneLine, "all of it is done", strings.Join(os.Args[1:], " ")+": "+string(prompt), 1))
 	case "floods":
 		for {
 			say(initLine)
@@ -399,11 +404,19 @@ func TestAnAgentEnds(t *testing.T) {
 			assert.Contains(t, got.Error, tt.error)
 			assert.Equal(t, tt.state != core.AgentCompleted, got.Partial)
 			assert.Equal(t, "begin", j.told[0])
-			wants := map[string]int{"fails always": 2}[name] // a wrong key is no reason for another attempt
+			wants := map[string]int{"fails always": 2, "says nothing": 1}[name] // a wrong key is no reason for another attempt
 			assert.Len(t, j.retries, wants)
 			assert.Equal(t, wants, got.Attempt)
 		})
 	}
+}
+
+func TestAHostThatHangsAsItBeginsIsStartedOnceMore(t *testing.T) {
+	got, j := supervised(t, "says nothing at first", func(job *supervise.Job, _ *journal) { job.Limits.Start = 5 * time.Second })
+	assert.Equal(t, core.AgentCompleted, got.State, got.Reason)
+	assert.Equal(t, "first: do it", got.Text)
+	require.Len(t, j.retries, 1)
+	assert.Equal(t, "no line came within 5 s", j.retries[0].Reason)
 }
 
 func TestMillionsOfPlainLinesTakeNoTime(t *testing.T) {

@@ -110,7 +110,9 @@ func (w *watch) check() stop {
 	case rests:
 		return stop{state: core.AgentCompleted, reason: "the host did not exit by itself"}
 	case !a.known && l.Start > 0 && time.Since(w.begun) > l.Start:
-		return timeout("no line came within " + core.Span(l.Start.Milliseconds()))
+		end := timeout("no line came within " + core.Span(l.Start.Milliseconds()))
+		end.transient = a.Attempt == 0 // a host that hung as it began has done nothing; one that does so twice waits for something
+		return end
 	case a.known && l.Idle > 0 && silent > l.Idle:
 		return timeout("nothing came for " + core.Span(l.Idle.Milliseconds()))
 	case l.Wall > 0 && s.left(l) <= 0:
