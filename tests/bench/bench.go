@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/samber/lo"
 
 	"flame/core"
 	"flame/local/place"
@@ -62,7 +63,7 @@ type bench struct {
 // measurements are the parts of the table. Measurements that only read come first.
 var measurements = []struct {
 	name string
-	run  func(*bench, context.Context) ([]row, error)
+	run  func(*bench, context.Context) []row
 }{
 	{"package initialisation", (*bench).initialisation},
 	{"commands that read", (*bench).reading},
@@ -85,54 +86,38 @@ var measurements = []struct {
 
 // measure builds programs and trees in a new folder in dir, measures, and removes the folder. It
 // reports its steps to progress.
-func measure(ctx context.Context, size scale, dir string, progress io.Writer) (result report, err error) {
-	dir, err = os.MkdirTemp(dir, "flame-bench-")
-	if err != nil {
-		return result, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+func measure(ctx context.Context, size scale, dir string, progress io.Writer) (result report) {
+	dir = lo.Must(os.MkdirTemp(dir, "flame-bench-"))
+	defer func() { lo.Must0(os.RemoveAll(dir)) }()
 	begun := time.Now()
 	tell := func(what string) { fmt.Fprintf(progress, "[bench] %3.0f s: %s\n", time.Since(begun).Seconds(), what) }
 	b := &bench{scale: size, dir: dir, trees: map[int]tree{}, tell: tell}
 
 	tell("building")
-	if err := b.build(ctx); err != nil {
-		return result, err
-	}
+	b.build(ctx)
 	for _, frames := range slices.Concat(size.trees, []int{size.compared}) {
 		tell(fmt.Sprintf("planting %d frames", frames))
-		if b.trees[frames], err = plant(ctx, dir, frames); err != nil {
-			return result, err
-		}
+		b.trees[frames] = plant(ctx, dir, frames)
 	}
 	tell("floors")
-	if result.Floors, err = b.floors(ctx); err != nil {
-		return result, err
-	}
+	result.Floors = b.floors(ctx)
 	for _, m := range measurements {
 		tell(m.name)
-		part, err := m.run(b, ctx)
-		if err != nil {
-			return result, fmt.Errorf("%s: %w", m.name, err)
-		}
-		result.Rows = append(result.Rows, part...)
+		result.Rows = append(result.Rows, m.run(b, ctx)...)
 	}
-	return result, nil
+	return result
 }
 
 // build builds the programs as releases are built.
-func (b *bench) build(ctx context.Context) error {
+func (b *bench) build(ctx context.Context) {
 	for pkg, program := range map[string]*string{
 		"flame": &b.flame, "flame/tests/bench/hello": &b.hello, "flame/tests/bench/peak": &b.peak,
 	} {
 		*program = filepath.Join(b.dir, filepath.Base(pkg))
 		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", *program, pkg)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("build %s: %w\n%s", pkg, err, out)
-		}
+		output(cmd)
 	}
-	return nil
 }
 
 // largest returns the tree with the most frames.
@@ -142,14 +127,14 @@ func (b *bench) largest() tree { return b.trees[b.scale.trees[len(b.scale.trees)
 func (b *bench) middle() tree { return b.trees[b.scale.trees[len(b.scale.trees)/2]] }
 
 // open opens the project of t in this process, as flame's servers do.
-func (t tree) open() (*project.Project, *store.Store) {
+func (t tree) open() (p *project.Project, closing func()) {
 	data := t.data()
 	log := slog.New(slog.NewJSONHandler(disk.NewLog(data.Path, nil), nil))
 	kept := store.Open(data.Path, store.Options{LongLived: true, Logger: log, Ready: data.Ready})
 	return &project.Project{
 		Store: kept, Dir: t.dir, Now: func() core.Millis { return core.MillisOf(time.Now()) }, NewID: project.NewID, Log: log,
 		Budget: core.DefaultBudget(), Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(), EventDays: 90,
-	}, kept
+	}, func() { lo.Must0(kept.Close()) }
 }
 
 // data returns the folder of t's data; the folder above t is home.

@@ -2,9 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
+
+	"github.com/samber/lo"
 
 	"flame/tests/clients"
 	"flame/tests/model"
@@ -29,8 +30,8 @@ var repeatedTools = []repeated{
 	{tool: "Write", input: func(project string, round, turn int) object {
 		return object{"file_path": filepath.Join(project, writtenFile(round, turn)), "content": "package part\n"}
 	}, after: true},
-	{tool: "flame_plan_children", input: func(_ string, round, turn int) object {
-		return object{"children": []string{fmt.Sprintf("part %d of round %d", turn, round)}}
+	{tool: "flame_push", input: func(_ string, round, turn int) object {
+		return object{"goal": fmt.Sprintf("part %d of round %d", turn, round)}
 	}, before: true},
 }
 
@@ -48,25 +49,20 @@ const (
 
 // claudeCode times the real client with each kind of hooks: from the end of the model's
 // answer, which calls a tool, to the client's next request.
-func (b *bench) claudeCode(ctx context.Context) (rows []row, err error) {
+func (b *bench) claudeCode(ctx context.Context) (rows []row) {
 	if _, err := clients.Binary(clients.ClaudeCode); err != nil {
 		b.tell("left out: " + err.Error())
-		return nil, nil
+		return nil
 	}
 	var machines []*machine
 	for kind := range kindsOfHooks {
-		m, err := b.machine(ctx, kind)
-		if err != nil {
-			return nil, err
-		}
+		m := b.machine(ctx, kind)
 		defer m.model.Close()
 		machines = append(machines, m)
 	}
 	for round := range b.rounds {
 		for _, m := range machines { // in turn, so that other load on the machine affects all of them
-			if err := b.session(ctx, m, round); err != nil {
-				return nil, fmt.Errorf("in %s: %w", m.Home, err)
-			}
+			b.session(ctx, m, round)
 		}
 	}
 	for _, r := range repeatedTools {
@@ -76,7 +72,7 @@ func (b *bench) claudeCode(ctx context.Context) (rows []row, err error) {
 		}
 		rows = append(rows, hookRows(r.tool, samples)...)
 	}
-	return rows, nil
+	return rows
 }
 
 // hookRows returns how much each kind of hooks adds to the time without hooks. The samples are of
@@ -92,22 +88,19 @@ func hookRows(tool string, samples [kindsOfHooks]sample) []row {
 }
 
 // session has one client make all calls, and records the times from each call to its next request.
-func (b *bench) session(ctx context.Context, m *machine, round int) error {
+func (b *bench) session(ctx context.Context, m *machine, round int) {
 	worker := fmt.Sprintf("worker in round %d", round)
 	m.model.Play(model.Script{{Name: worker, Turns: b.steps(m, round)}})
-	if _, err := m.Run(ctx, m.Program(), "-p", "--output-format", "json", "--permission-mode", "bypassPermissions", "--", "Do the work."); err != nil {
-		return err
-	}
+	lo.Must(m.Run(ctx, m.Program(), "-p", "--output-format", "json", "--permission-mode", "bypassPermissions", "--", "Do the work."))
 	requests := m.model.By(worker)
-	if want := len(repeatedTools)*b.turns + 1; len(requests) != want || len(m.faults) > 0 {
-		return errors.Join(append(m.faults, fmt.Errorf("the client sent %d requests, not %d", len(requests), want))...)
-	}
+	want := len(repeatedTools)*b.turns + 1
+	check(len(requests) == want && len(m.faults) == 0, "the client sent %d requests, not %d: %q", len(requests), want, m.faults)
 	for n, next := range requests[1:] {
 		if r, turn := repeatedTools[n/b.turns], n%b.turns; turn >= b.early {
 			m.taken[r.tool] = append(m.taken[r.tool], next.Arrived.Sub(requests[n].Answered))
 		}
 	}
-	return m.check(ctx, round, b.turns)
+	m.check(ctx, round, b.turns)
 }
 
 // steps returns the model's turns in one session, all calls of a tool before those of the next.

@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/samber/lo"
 
 	"flame/core"
 	"flame/core/fold"
@@ -26,7 +27,7 @@ type hookEvent struct {
 	// A hook never fails, so the benchmark checks its effect: its answer contains this, or each
 	// run adds one to that.
 	answer func(t tree) string
-	kept   func(tx project.Tx, t tree) (int, error)
+	kept   func(tx project.Tx, t tree) int
 	called bool // the host calls its running server for it, if it can
 }
 
@@ -43,71 +44,54 @@ var hookEvents = []hookEvent{
 }
 
 // hooks times each event on every tree.
-func (b *bench) hooks(ctx context.Context) (rows []row, err error) {
+func (b *bench) hooks(ctx context.Context) (rows []row) {
 	for _, e := range hookEvents {
-		part, err := b.timeHook(ctx, e)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, part...)
+		rows = append(rows, b.timeHook(ctx, e)...)
 	}
-	return rows, nil
+	return rows
 }
 
-func (b *bench) timeHook(ctx context.Context, e hookEvent) ([]row, error) {
-	before, err := b.keptBy(ctx, e)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := b.everywhere(ctx, "flame hook, "+e.what+", p50", e.goal, func(t tree, run int) error { return b.hook(ctx, e, t, run) })
-	if err != nil {
-		return nil, err
-	}
-	after, err := b.keptBy(ctx, e)
-	if sent := b.processes * len(b.scale.trees); err == nil && e.kept != nil && after-before != sent {
-		err = fmt.Errorf("of %d events %s flame hook kept %d", sent, e.what, after-before)
-	}
-	return rows, err
+func (b *bench) timeHook(ctx context.Context, e hookEvent) []row {
+	before := b.keptBy(ctx, e)
+	rows := b.everywhere(ctx, "flame hook, "+e.what+", p50", e.goal, func(t tree, run int) { b.hook(ctx, e, t, run) })
+	sent, kept := b.processes*len(b.scale.trees), b.keptBy(ctx, e)-before
+	check(e.kept == nil || kept == sent, "of %d events %s flame hook kept %d", sent, e.what, kept)
+	return rows
 }
 
 // hook sends e and checks the answer.
-func (b *bench) hook(ctx context.Context, e hookEvent, t tree, run int) error {
-	cmd, err := b.fed(b.command(ctx, t, "hook", e.host), e, t, run)
-	if err != nil {
-		return err
+func (b *bench) hook(ctx context.Context, e hookEvent, t tree, run int) {
+	e.check(t, output(b.fed(b.command(ctx, t, "hook", e.host), e, t, run)))
+}
+
+// check checks flame's answer.
+func (e hookEvent) check(t tree, answer string) {
+	if e.answer != nil {
+		check(strings.Contains(answer, e.answer(t)), "flame answered %s without %s: %q", e.what, e.answer(t), answer)
 	}
-	out, err := output(cmd)
-	if err == nil && e.answer != nil && !strings.Contains(out, e.answer(t)) {
-		err = fmt.Errorf("flame hook answered %s without %s: %q", e.what, e.answer(t), out)
-	}
-	return err
 }
 
 // fed passes the event to a command's stdin.
-func (b *bench) fed(cmd *exec.Cmd, e hookEvent, t tree, run int) (*exec.Cmd, error) {
-	event, err := json.Marshal(e.event(t, run))
-	cmd.Stdin = bytes.NewReader(event)
-	return cmd, err
+func (b *bench) fed(cmd *exec.Cmd, e hookEvent, t tree, run int) *exec.Cmd {
+	cmd.Stdin = bytes.NewReader(lo.Must(json.Marshal(e.event(t, run))))
+	return cmd
 }
 
 // keptBy counts the stored effects of the runs of e in all trees.
-func (b *bench) keptBy(ctx context.Context, e hookEvent) (sum int, err error) {
+func (b *bench) keptBy(ctx context.Context, e hookEvent) (sum int) {
 	if e.kept == nil {
-		return 0, nil
+		return 0
 	}
 	for _, frames := range b.scale.trees {
 		t := b.trees[frames]
-		_, kept := t.open()
-		err := kept.View(ctx, func(tx project.Tx) error {
-			n, err := e.kept(tx, t)
-			sum += n
-			return err
-		})
-		if err = errors.Join(err, kept.Close()); err != nil {
-			return 0, err
-		}
+		p, closing := t.open()
+		lo.Must0(p.Store.View(ctx, func(tx project.Tx) error {
+			sum += e.kept(tx, t)
+			return nil
+		}))
+		closing()
 	}
-	return sum, nil
+	return sum
 }
 
 // claudeEvent has the fields of all events of Claude Code.
@@ -197,25 +181,17 @@ func promptOf(turn int) string { return fmt.Sprintf(promptFormat, turn) }
 
 // promptsDecidedOn reads the turn from the last prompt with a decision: turns begin at 0 and come
 // in order.
-func promptsDecidedOn(tx project.Tx, t tree) (turn int, err error) {
+func promptsDecidedOn(tx project.Tx, t tree) (turn int) {
 	var last struct{ Prompt string }
-	if there, err := tx.Record("ledger", t.opencode, &last); !there || err != nil {
-		return 0, err
+	if lo.Must(tx.Record("ledger", t.opencode, &last)) {
+		lo.Must(fmt.Sscanf(last.Prompt, promptFormat, &turn))
 	}
-	_, err = fmt.Sscanf(last.Prompt, promptFormat, &turn)
-	return turn, err
+	return turn
 }
 
 func currentFrame(t tree) string { return t.current }
 func hookedID(t tree) string     { return `"session_id":"` + t.hooked + `"` }
 func childID(t tree) string      { return `"agent_id":"` + t.child + `"` }
 
-func promptsTakenIn(tx project.Tx, t tree) (int, error) {
-	s, err := tx.Session(t.hooked)
-	return s.MessageCount, err
-}
-
-func filesNoted(tx project.Tx, t tree) (int, error) {
-	f, err := tx.Frame(t.current)
-	return len(f.Artifacts), err
-}
+func promptsTakenIn(tx project.Tx, t tree) int { return lo.Must(tx.Session(t.hooked)).MessageCount }
+func filesNoted(tx project.Tx, t tree) int     { return len(lo.Must(tx.Frame(t.current)).Artifacts) }

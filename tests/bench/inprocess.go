@@ -3,8 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+
+	"github.com/samber/lo"
 
 	"flame/agents"
 	"flame/agents/plan"
@@ -21,57 +22,44 @@ var (
 )
 
 // contexts times contexts that no cache has, in the largest tree and in the one for comparison.
-func (b *bench) contexts(ctx context.Context) (rows []row, err error) {
+func (b *bench) contexts(ctx context.Context) (rows []row) {
 	t := b.largest()
 	large, closeLarge := b.contextOf(ctx, t)
 	compared, closeCompared := b.contextOf(ctx, b.trees[b.compared])
-	defer func() { err = errors.Join(err, closeLarge(), closeCompared()) }()
-	samples, err := interleave(ctx, b.scale.contexts, large, compared)
-	if err != nil {
-		return nil, err
-	}
+	defer closeLarge()
+	defer closeCompared()
+	samples := interleave(ctx, b.scale.contexts, large, compared)
 	return []row{
 		contextP50Goal.against("context of a frame, p50", t.frames, unitMS, samples[0].p50(), 0),
 		contextP99Goal.against("context of a frame, p99", t.frames, unitMS, samples[0].p99(), 0),
 		contextFlatGoal.against(fmt.Sprintf("context of a frame, p50, against that of %d", b.compared), t.frames, unitMS, samples[0].p50(), samples[1].p50()),
-	}, nil
+	}
 }
 
 // contextOf returns a step that makes the context of another frame of t each time.
-func (b *bench) contextOf(ctx context.Context, t tree) (step func(run int) error, closing func() error) {
-	p, kept := t.open()
-	step = func(run int) error {
+func (b *bench) contextOf(ctx context.Context, t tree) (step func(run int), closing func()) {
+	p, closing := t.open()
+	step = func(run int) {
 		id := t.frame(run)
 		contexts := briefing.Contexts{Project: p}
-		made, err := contexts.Of(ctx, t.caller(), id, 0)
-		if err == nil && (made.CacheHit || made.Text == "") {
-			err = fmt.Errorf("the context of %s is not a new one", id)
-		}
-		return err
+		made := lo.Must(contexts.Of(ctx, t.caller(), id, 0))
+		check(!made.CacheHit && made.Text != "", "the context of %s is not a new one", id)
 	}
-	return step, kept.Close
+	return step, closing
 }
 
 // status times flame_status and checks the length of its text.
-func (b *bench) status(ctx context.Context) (rows []row, err error) {
+func (b *bench) status(ctx context.Context) (rows []row) {
 	t := b.middle()
-	p, kept := t.open()
-	defer func() { err = errors.Join(err, kept.Close()) }()
-	tool, err := tools.Find(tools.All(p, &agents.Agents{Setup: plan.Setup{Project: p}}), "flame_status")
-	if err != nil {
-		return nil, err
-	}
+	p, closing := t.open()
+	defer closing()
+	tool := lo.Must(tools.Find(tools.All(p, &agents.Agents{Setup: plan.Setup{Project: p}}), "flame_status"))
 	var text string
-	samples, err := interleave(ctx, b.statuses, func(int) error {
-		result, err := tool.Call(ctx, t.caller(), json.RawMessage(`{}`))
-		text = result.Text
-		return err
+	samples := interleave(ctx, b.statuses, func(int) {
+		text = lo.Must(tool.Call(ctx, t.caller(), json.RawMessage(`{}`))).Text
 	})
-	if err != nil {
-		return nil, err
-	}
 	return []row{
 		statusGoal.against("flame_status, p50", t.frames, unitMS, samples[0].p50(), 0),
 		statusTextGoal.against("flame_status, text", t.frames, unitBytes, float64(len(text)), 0),
-	}, nil
+	}
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/tests/clients"
 	"flame/tests/model"
 )
@@ -24,33 +26,25 @@ type machine struct {
 }
 
 // machine returns a machine whose client has a kind of hooks.
-func (b *bench) machine(ctx context.Context, kind int) (*machine, error) {
+func (b *bench) machine(ctx context.Context, kind int) *machine {
 	top := filepath.Join(b.dir, fmt.Sprintf("machine-%d", kind))
 	m := &machine{flame: b.flame, notes: kind == callingHooks, taken: map[string]sample{}}
 	m.model = model.New(nil, func(format string, args ...any) { m.faults = append(m.faults, fmt.Errorf(format, args...)) })
-	if err := m.furnish(ctx, top); err != nil {
-		m.model.Close()
-		return nil, err
-	}
+	m.furnish(ctx, top)
 	switch kind {
 	case noHooks:
-		return m, m.hooks(object{})
+		m.hooks(object{})
 	case trueHooks:
-		return m, m.hooks(allTrue())
+		m.hooks(allTrue())
 	}
-	return m, nil
+	return m
 }
 
-func (m *machine) furnish(ctx context.Context, top string) (err error) {
-	if err := os.Mkdir(top, 0o755); err != nil {
-		return err
-	}
+func (m *machine) furnish(ctx context.Context, top string) {
+	lo.Must0(os.Mkdir(top, 0o755))
 	files := map[string]string{readFile: strings.Repeat("a line of notes\n", 20)}
-	if m.Machine, err = clients.NewMachine(ctx, top, clients.ClaudeCode, m.model.URL, files); err != nil {
-		return err
-	}
-	_, err = m.Run(ctx, m.flame, "setup", clients.ClaudeCode)
-	return err
+	m.Machine = lo.Must(clients.NewMachine(ctx, top, clients.ClaudeCode, m.model.URL, files))
+	lo.Must(m.Run(ctx, m.flame, "setup", clients.ClaudeCode))
 }
 
 // allTrue returns hooks of /bin/true that start like flame's commands: without a shell.
@@ -73,33 +67,22 @@ func allTrue() object {
 }
 
 // hooks replaces the plugin's hooks, in flame's folder and in the client's copy.
-func (m *machine) hooks(hooks object) error {
-	text, err := json.Marshal(object{"hooks": hooks})
-	if err != nil {
-		return err
-	}
-	return filepath.WalkDir(m.Home, func(path string, entry fs.DirEntry, err error) error {
+func (m *machine) hooks(hooks object) {
+	text := lo.Must(json.Marshal(object{"hooks": hooks}))
+	lo.Must0(filepath.WalkDir(m.Home, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.Name() != "hooks.json" {
 			return err
 		}
 		return os.WriteFile(path, text, 0o644)
-	})
+	}))
 }
 
 // check checks the effect of a session's calls: a hook that does nothing would go unnoticed.
-func (m *machine) check(ctx context.Context, round, turns int) error {
-	state, err := m.Run(ctx, m.flame, "call", "flame_get_state")
-	if err != nil {
-		return err
-	}
+func (m *machine) check(ctx context.Context, round, turns int) {
+	state := lo.Must(m.Run(ctx, m.flame, "call", "flame_get_state"))
 	for turn := range turns {
 		file := writtenFile(round, turn)
-		if _, err := os.Stat(filepath.Join(m.Project, file)); err != nil {
-			return fmt.Errorf("the client has not written a file: %w", err)
-		}
-		if strings.Contains(state, `"`+file+`"`) != m.notes {
-			return fmt.Errorf("flame's hooks are there: %t; they noted %s: %t", m.notes, file, !m.notes)
-		}
+		lo.Must(os.Stat(filepath.Join(m.Project, file)))
+		check(strings.Contains(state, `"`+file+`"`) == m.notes, "flame's hooks are there: %t; they noted %s: %t", m.notes, file, !m.notes)
 	}
-	return nil
 }

@@ -7,10 +7,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
-	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -18,34 +15,14 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
-}
-
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	quick := flags.Bool("quick", false, "small trees and few repetitions: shows that it works, not how fast flame is")
-	dir := flags.String("dir", os.TempDir(), "measure in a new folder in `DIR`, on whose disk all durable writes go")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
+	defer stop()
+	quick := flag.Bool("quick", false, "small trees and few repetitions: shows that it works, not how fast flame is")
+	dir := flag.String("dir", os.TempDir(), "measure in a new folder in `DIR`, on whose disk all durable writes go")
+	flag.Parse()
+	check(flag.NArg() == 0, "unexpected argument %q", flag.Arg(0))
 	size := full
 	if *quick {
 		size = small
 	}
-	result, err := measure(ctx, size, *dir, stderr)
-	if err != nil {
-		return err
-	}
-	return result.writeTable(stdout)
+	measure(ctx, size, *dir, os.Stderr).writeTable(os.Stdout)
 }

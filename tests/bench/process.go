@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -28,16 +27,14 @@ func (b *bench) program(ctx context.Context, t tree, program string, args ...str
 }
 
 // output runs a command and returns its stdout; its errors contain stderr.
-func output(cmd *exec.Cmd) (string, error) {
+func output(cmd *exec.Cmd) string {
 	var complaint bytes.Buffer
 	if cmd.Stderr == nil {
 		cmd.Stderr = &complaint
 	}
 	out, err := cmd.Output()
-	if err != nil {
-		err = fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, complaint.Bytes())
-	}
-	return string(out), err
+	check(err == nil, "%s: %v\n%s", strings.Join(cmd.Args, " "), err, complaint.Bytes())
+	return string(out)
 }
 
 var (
@@ -49,29 +46,20 @@ var (
 )
 
 // reading times flame show, a command that reads; it has the goal of a hook that reads.
-func (b *bench) reading(ctx context.Context) ([]row, error) {
-	return b.everywhere(ctx, "flame show FRAME, process, p50", readGoal, func(t tree, run int) error {
+func (b *bench) reading(ctx context.Context) []row {
+	return b.everywhere(ctx, "flame show FRAME, process, p50", readGoal, func(t tree, run int) {
 		id := t.frame(run)
-		out, err := output(b.command(ctx, t, "show", id))
-		if err == nil && !strings.Contains(out, id) {
-			err = fmt.Errorf("flame show %s printed something else: %q", id, out)
-		}
-		return err
+		out := output(b.command(ctx, t, "show", id))
+		check(strings.Contains(out, id), "flame show %s printed something else: %q", id, out)
 	})
 }
 
 // statusLine times flame status --line, which hosts start repeatedly while they show its output.
-func (b *bench) statusLine(ctx context.Context) ([]row, error) {
-	return b.everywhere(ctx, "flame status --line, process, p50", lineGoal, func(t tree, run int) error {
-		cmd, err := b.fed(b.command(ctx, t, "status", "--line"), hookEvent{event: lineShown}, t, run)
-		if err != nil {
-			return err
-		}
-		out, err := output(cmd)
-		if err == nil && !strings.HasPrefix(out, outline.Icon(core.InProgress)) {
-			err = fmt.Errorf("flame status --line printed something else: %q", out)
-		}
-		return err
+func (b *bench) statusLine(ctx context.Context) []row {
+	return b.everywhere(ctx, "flame status --line, process, p50", lineGoal, func(t tree, run int) {
+		cmd := b.fed(b.command(ctx, t, "status", "--line"), hookEvent{event: lineShown}, t, run)
+		out := output(cmd)
+		check(strings.HasPrefix(out, outline.Icon(core.InProgress)), "flame status --line printed something else: %q", out)
 	})
 }
 
@@ -84,46 +72,37 @@ func lineShown(t tree, _ int) map[string]any {
 }
 
 // everywhere times a command on every tree, and hello beside it.
-func (b *bench) everywhere(ctx context.Context, what string, g goal, command func(t tree, run int) error) (rows []row, err error) {
-	steps := []func(int) error{func(int) error { return b.greet(ctx) }}
+func (b *bench) everywhere(ctx context.Context, what string, g goal, command func(t tree, run int)) (rows []row) {
+	steps := []func(int){func(int) { b.greet(ctx) }}
 	for _, frames := range b.scale.trees {
-		steps = append(steps, func(run int) error { return command(b.trees[frames], run) })
+		steps = append(steps, func(run int) { command(b.trees[frames], run) })
 	}
-	samples, err := interleave(ctx, b.processes, steps...)
-	if err != nil {
-		return nil, err
-	}
+	samples := interleave(ctx, b.processes, steps...)
 	floor, samples := samples[0].p50(), samples[1:]
 	for i, frames := range b.scale.trees {
 		rows = append(rows, g.against(what, frames, unitMS, samples[i].p50(), floor))
 	}
 	first, last := samples[0].p50(), samples[len(samples)-1].p50()
-	return append(rows, flatGoal.against(what+", against the smallest tree", b.largest().frames, unitMS, last, first)), nil
+	return append(rows, flatGoal.against(what+", against the smallest tree", b.largest().frames, unitMS, last, first))
 }
 
 // initialisation adds up the times that the runtime reports for the initialisation of packages.
-func (b *bench) initialisation(ctx context.Context) ([]row, error) {
+func (b *bench) initialisation(ctx context.Context) []row {
 	var sums sample
 	for range b.processes {
 		cmd := b.command(ctx, b.largest(), "--version")
 		cmd.Env = append(cmd.Env, "GODEBUG=inittrace=1")
 		var trace strings.Builder
 		cmd.Stderr = &trace
-		if _, err := output(cmd); err != nil {
-			return nil, errors.Join(err, errors.New(trace.String()))
-		}
-		sum, err := initTime(trace.String())
-		if err != nil {
-			return nil, err
-		}
-		sums = append(sums, sum)
+		output(cmd)
+		sums = append(sums, initTime(trace.String()))
 	}
-	return []row{initGoal.against("package initialisation, p50", 0, unitMS, sums.p50(), 0)}, nil
+	return []row{initGoal.against("package initialisation, p50", 0, unitMS, sums.p50(), 0)}
 }
 
 // initTime adds up lines of the form "init PACKAGE @0.5 ms, 0.02 ms clock, ...", where the second
 // time is the package's.
-func initTime(trace string) (sum time.Duration, err error) {
+func initTime(trace string) (sum time.Duration) {
 	packages := 0
 	for line := range strings.Lines(trace) {
 		var pkg string
@@ -133,8 +112,6 @@ func initTime(trace string) (sum time.Duration, err error) {
 			packages++
 		}
 	}
-	if packages == 0 {
-		return 0, fmt.Errorf("the runtime traced no initialisation: %q", trace)
-	}
-	return sum, nil
+	check(packages > 0, "the runtime traced no initialisation: %q", trace)
+	return sum
 }

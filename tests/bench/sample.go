@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"time"
+
+	"github.com/samber/lo"
 )
 
 // A sample has the durations of several runs of one thing.
@@ -35,21 +38,24 @@ func (s sample) beyond(other sample) (longer sample) {
 
 func inMillis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
+// check ends the benchmark with a message where flame did not do what is measured.
+func check(done bool, format string, args ...any) {
+	if !done {
+		panic(fmt.Sprintf(format, args...))
+	}
+}
+
 // interleave runs each of steps so many times and times them. They take turns, so that other load
 // on the machine affects all of them alike and their ratios hold.
-func interleave(ctx context.Context, runs int, steps ...func(run int) error) ([]sample, error) {
+func interleave(ctx context.Context, runs int, steps ...func(run int)) []sample {
 	samples := make([]sample, len(steps))
 	for run := range runs {
 		for i, step := range steps {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
+			lo.Must0(ctx.Err())
 			start := time.Now()
-			if err := step(run); err != nil {
-				return nil, err
-			}
+			step(run)
 			samples[i] = append(samples[i], time.Since(start))
 		}
 	}
-	return samples, nil
+	return samples
 }

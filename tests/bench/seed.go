@@ -2,11 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+
+	"github.com/samber/lo"
 
 	"flame/core"
 	"flame/hosts/claudecode"
@@ -31,18 +32,17 @@ type tree struct {
 
 // plant makes a project of so many frames, 100 at least, in dir. The same number gives the same
 // tree.
-func plant(ctx context.Context, dir string, frames int) (tree, error) {
+func plant(ctx context.Context, dir string, frames int) tree {
 	p := planter{
 		tree:   tree{dir: filepath.Join(dir, fmt.Sprintf("project-%d", frames)), frames: frames},
 		random: rand.New(rand.NewPCG(1, uint64(frames))),
 	}
-	if err := os.Mkdir(p.tree.dir, 0o700); err != nil {
-		return p.tree, err
-	}
+	lo.Must0(os.Mkdir(p.tree.dir, 0o700))
 	data := p.tree.data()
 	p.store = store.Open(data.Path, store.Options{LongLived: true, Ready: data.Ready})
-	err := errors.Join(p.plant(ctx), p.store.Close())
-	return p.tree, err
+	p.plant(ctx)
+	lo.Must0(p.store.Close())
+	return p.tree
 }
 
 // A planter writes the frames of a tree, one session after the other.
@@ -63,26 +63,20 @@ const (
 	summaryChars  = 300
 )
 
-func (p *planter) plant(ctx context.Context) error {
-	err := p.save(ctx, p.wide(p.tree.frames/wideShare))
-	for err == nil && p.grown < p.tree.frames {
-		err = p.save(ctx, p.walk(min(sessionFrames, p.tree.frames/4, p.tree.frames-p.grown)))
+func (p *planter) plant(ctx context.Context) {
+	p.save(ctx, p.wide(p.tree.frames/wideShare))
+	for p.grown < p.tree.frames {
+		p.save(ctx, p.walk(min(sessionFrames, p.tree.frames/4, p.tree.frames-p.grown)))
 	}
-	if err != nil {
-		return err
-	}
-	return p.join(ctx)
+	p.join(ctx)
 }
 
 // join lets sessions with hooks enter the current frame.
-func (p *planter) join(ctx context.Context) error {
+func (p *planter) join(ctx context.Context) {
 	t := &p.tree
 	t.hooked, t.child, t.opencode = "hooked-session", "a3b4d27ed695c7882", "ses_hooked"
-	return p.store.Update(ctx, func(tx project.Tx) error {
-		last, err := tx.Session(t.session)
-		if err != nil {
-			return err
-		}
+	lo.Must0(p.store.Update(ctx, func(tx project.Tx) error {
+		last := lo.Must(tx.Session(t.session))
 		t.current = last.Current
 		for _, s := range []core.Session{
 			{ID: t.hooked, Host: claudecode.Name},
@@ -91,12 +85,10 @@ func (p *planter) join(ctx context.Context) error {
 		} {
 			s.State, s.Stamped, s.Root, s.Current = core.SessionActive, true, last.Root, last.Current
 			s.CreatedAt, s.LastActivityAt = last.CreatedAt, last.LastActivityAt
-			if err := tx.SaveSession(s); err != nil {
-				return err
-			}
+			lo.Must0(tx.SaveSession(s))
 		}
 		return nil
-	})
+	}))
 }
 
 // wide makes a root with all other frames directly below it.
@@ -171,7 +163,7 @@ func (p *planter) grow(parent string) core.Frame {
 }
 
 // save writes the frames of one session, which continues in the last open one.
-func (p *planter) save(ctx context.Context, frames []core.Frame) error {
+func (p *planter) save(ctx context.Context, frames []core.Frame) {
 	s := core.Session{
 		ID: fmt.Sprintf("session-%d", p.grown), Host: claudecode.Name, State: core.SessionActive, Root: frames[0].ID,
 		CreatedAt: frames[0].CreatedAt, LastActivityAt: frames[len(frames)-1].UpdatedAt,
@@ -184,12 +176,10 @@ func (p *planter) save(ctx context.Context, frames []core.Frame) error {
 		p.tree.ids = append(p.tree.ids, frames[i].ID)
 	}
 	p.tree.session = s.ID
-	return p.store.Update(ctx, func(tx project.Tx) error {
+	lo.Must0(p.store.Update(ctx, func(tx project.Tx) error {
 		for _, f := range frames {
-			if err := tx.SaveFrame(f); err != nil {
-				return err
-			}
+			lo.Must0(tx.SaveFrame(f))
 		}
 		return tx.SaveSession(s)
-	})
+	}))
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
+
+	"github.com/samber/lo"
 )
 
 // A report is the result of one run.
@@ -67,7 +69,7 @@ func told(what string, unit string, figure float64) row {
 	return row{What: what, Unit: unit, Figure: figure}
 }
 
-func (r report) writeTable(w io.Writer) error {
+func (r report) writeTable(w io.Writer) {
 	fmt.Fprintf(w, "floors: Go hello-world process %.2f ms p50; 4 KB synced %.2f ms p50, %.2f ms p99\n\n",
 		r.Floors.Hello, r.Floors.SyncP50, r.Floors.SyncP99)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -88,11 +90,8 @@ func (r report) writeTable(w io.Writer) error {
 		}
 		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\t%s\t%s\n", line.What, line.Frames, floor, amount(line.Figure, line.Unit), ratio, wanted, verdict)
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "\n%d of %d goals met\n", goals-missed, goals)
-	return err
+	lo.Must0(table.Flush())
+	fmt.Fprintf(w, "\n%d of %d goals met\n", goals-missed, goals)
 }
 
 // amount prints a figure; bytes and writes are whole numbers.
