@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/samber/lo"
 )
 
 // chartFile has the picture of the saving that the README shows.
@@ -43,12 +46,9 @@ func chartOf(document string) (string, error) {
 	fmt.Fprintf(&b, "  <text class=\"name\" x=\"24\" y=\"32\" font-size=\"16\">The same work, without flame and with it</text>\n"+
 		"  <text class=\"note\" x=\"836\" y=\"32\" text-anchor=\"end\">US dollars, with the API's cache; tokens sent</text>\n")
 	for i, c := range charted {
-		plain, err := chartedRow(document, c.host+", "+withoutFlame)
-		if err != nil {
-			return "", err
-		}
+		plain, plainErr := chartedRow(document, c.host+", "+withoutFlame)
 		folded, err := chartedRow(document, c.host+", "+c.row)
-		if err != nil {
+		if err = errors.Join(plainErr, err); err != nil {
 			return "", err
 		}
 		y := top + step*i
@@ -88,14 +88,7 @@ func chartedRow(document, name string) (f figuresOf, err error) {
 }
 
 // drawChart draws the rows of a document into the chart's file.
-func drawChart(document string) error {
-	text, err := os.ReadFile(document)
-	if err != nil {
-		return err
-	}
-	chart, err := chartOf(string(text))
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(chartFile, []byte(chart), 0o644)
+func drawChart(document string) {
+	chart := lo.Must(chartOf(string(lo.Must(os.ReadFile(document)))))
+	lo.Must0(os.WriteFile(chartFile, []byte(chart), 0o644))
 }

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/tests/clients"
 	"flame/tests/economy/work"
 )
@@ -42,51 +44,43 @@ var ofClaudeCode = host{
 	first:   func(_, prompt string) []string { return claude(prompt) },
 	next:    func(session, prompt string) []string { return claude(prompt, "--resume", session) },
 	session: regexp.MustCompile(`"session_id":"([\w-]+)"`),
-	settle:  func(clients.Place) ([]string, error) { return nil, nil },
+	settle:  func(clients.Place) []string { return nil },
 	talk:    talkToClaude, compact: "/compact",
 }
 
 // talkToClaude has the client answer a prompt, and answers what it asks: its questions, and whether a tool may
 // be used.
-func talkToClaude(ctx context.Context, m *machine, session, prompt string, dialogs map[string]string) (string, error) {
+func talkToClaude(ctx context.Context, m *machine, session, prompt string, dialogs map[string]string) string {
 	args := append(m.starts[1:len(m.starts):len(m.starts)], "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 		"--permission-prompt-tool", "stdio", "--permission-mode", "default", "--model", modelName)
 	if session != "" {
 		args = append(args, "--resume", session)
 	}
 	cmd := m.Command(ctx, m.starts[0], args...)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return "", err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return "", err
-	}
-	if err := cmd.Start(); err != nil {
-		return "", err
-	}
+	in := lo.Must(cmd.StdinPipe())
+	out := lo.Must(cmd.StdoutPipe())
+	lo.Must0(cmd.Start())
 	say, lines := json.NewEncoder(in), json.NewDecoder(out)
-	err = say.Encode(object{"type": "user", "message": object{"role": "user", "content": prompt}})
-	for err == nil {
+	lo.Must0(say.Encode(object{"type": "user", "message": object{"role": "user", "content": prompt}}))
+	for {
 		var line claudeLine
-		if err = lines.Decode(&line); err != nil {
+		err := lines.Decode(&line)
+		if errors.Is(err, io.EOF) {
 			break
 		}
+		lo.Must0(err)
 		session = cmp.Or(line.Session, session)
 		switch line.Type {
 		case "control_request":
-			err = say.Encode(object{"type": "control_response", "response": object{
+			lo.Must0(say.Encode(object{"type": "control_response", "response": object{
 				"subtype": "success", "request_id": line.ID, "response": line.answer(dialogs),
-			}})
+			}}))
 		case "result":
-			err = in.Close()
+			lo.Must0(in.Close())
 		}
 	}
-	if !errors.Is(err, io.EOF) {
-		return "", errors.Join(err, cmd.Wait())
-	}
-	return session, cmd.Wait()
+	lo.Must0(cmd.Wait())
+	return session
 }
 
 // A claudeLine is a line of the client's output.

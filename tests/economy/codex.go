@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/samber/lo"
+
 	"flame/tests/clients"
 	"flame/tests/economy/work"
 )
@@ -52,33 +54,20 @@ const codexModel = "gpt-5.5"
 
 // settleCodex has Codex know the model as it does, but with a window so large that it never
 // compacts, and with all tools in its requests: the scripted model cannot search for them.
-func settleCodex(p clients.Place) ([]string, error) {
+func settleCodex(p clients.Place) []string {
 	catalog := filepath.Join(p.Home, ".codex", "models.json")
-	env, err := p.Settle(clients.Codex, fmt.Sprintf("model_catalog_json = %q", catalog))
-	if err != nil {
-		return nil, err
-	}
+	env := lo.Must(p.Settle(clients.Codex, fmt.Sprintf("model_catalog_json = %q", catalog)))
 	cmd := exec.Command(filepath.Join(p.Bin, clients.Programs[clients.Codex].Name), "debug", "models", "--bundled")
 	cmd.Env = append(clients.Environment(p.Home, p.Bin, p.URL), env...)
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("codex debug models: %w", err)
-	}
+	out := lo.Must(cmd.Output())
 	var known struct {
 		Models []object `json:"models"`
 	}
-	if err := json.Unmarshal(out, &known); err != nil {
-		return nil, err
-	}
+	lo.Must0(json.Unmarshal(out, &known))
 	known.Models = slices.DeleteFunc(known.Models, func(m object) bool { return m["slug"] != codexModel })
-	if len(known.Models) != 1 {
-		return nil, fmt.Errorf("codex does not know %s", codexModel)
-	}
+	lo.Must0(len(known.Models) == 1, "codex does not know "+codexModel)
 	known.Models[0]["context_window"], known.Models[0]["max_context_window"] = window, window
 	known.Models[0]["supports_search_tool"] = false
-	text, err := json.Marshal(known)
-	if err != nil {
-		return nil, err
-	}
-	return env, os.WriteFile(catalog, text, 0o644)
+	lo.Must0(os.WriteFile(catalog, lo.Must(json.Marshal(known)), 0o644))
+	return env
 }

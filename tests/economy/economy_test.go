@@ -101,8 +101,8 @@ func TestTablesAreWrittenIntoTheirPlace(t *testing.T) {
 		{Host: openCode, Variant: withoutFlame, Stats: rules.Stats{Tokens: 9_000_000}, Cached: 3},
 		{Host: openCode, Variant: withFlame, Stats: rules.Stats{Tokens: 1_000_000, Rejected: 1}, Cached: 2},
 	}
-	require.NoError(t, r.writeInto(file))
-	require.NoError(t, results{{Host: openCode, Variant: natively, Twice: 77}}.writeInto(file), "the others stay")
+	rewrite(file, begin, r.write)
+	rewrite(file, begin, results{{Host: openCode, Variant: natively, Twice: 77}}.write) // the others stay
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "| OpenCode, flame | 0 | 1.00 M | 9.00x | 2.00 | 1.50x |")

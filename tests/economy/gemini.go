@@ -2,8 +2,9 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"regexp"
+
+	"github.com/samber/lo"
 
 	"flame/tests/clients"
 	"flame/tests/economy/work"
@@ -29,9 +30,9 @@ var ofGemini = host{
 	first:   func(_, prompt string) []string { return gemini(prompt) },
 	next:    func(session, prompt string) []string { return gemini(prompt, "--resume", session) },
 	session: regexp.MustCompile(`"session_id":"([0-9a-f-]+)"`),
-	settle: func(p clients.Place) ([]string, error) {
-		env, err := p.Settle(clients.Gemini)
-		return env, errors.Join(err, p.TrustFolder())
+	settle: func(p clients.Place) []string {
+		lo.Must0(p.TrustFolder())
+		return lo.Must(p.Settle(clients.Gemini))
 	},
 }
 

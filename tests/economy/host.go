@@ -24,10 +24,10 @@ type host struct {
 	session *regexp.Regexp
 	// settle has the client ask the model and trust the project, and returns the variables that it
 	// needs for that beyond those of all clients.
-	settle func(p clients.Place) (env []string, err error)
+	settle func(p clients.Place) (env []string)
 	trusts bool // it runs hooks only after a review
 	// talk is ask, and answers the host's questions; nil: the host asks none.
-	talk    func(ctx context.Context, m *machine, session, prompt string, dialogs map[string]string) (string, error)
+	talk    func(ctx context.Context, m *machine, session, prompt string, dialogs map[string]string) string
 	compact string // the prompt that has it compact; empty: it compacts when its window is full
 }
 

@@ -76,14 +76,11 @@ func moreRejected(rows []memory) (err error) {
 }
 
 // keep does the work with facts, has the host compact if the variant says so, and looks for the facts.
-func (b bench) keep(ctx context.Context, v variant) (row memory, err error) {
+func (b bench) keep(ctx context.Context, v variant) (row memory) {
 	h := hostOf(v.host)
 	w, dialogs := work.Remembered(b.facts, h.bytes/2)
-	p, err := b.prepare(ctx, v, w.Files)
-	if err != nil {
-		return row, err
-	}
-	defer func() { err = errors.Join(err, p.close()) }()
+	p := b.prepare(ctx, v, w.Files)
+	defer p.close()
 	script := w.Script(v.way, speaker{h.tongue, p.Project})
 	does := &script[len(script)-1]
 	does.Match = nil // after a compaction the first words of the user are others
@@ -93,35 +90,30 @@ func (b bench) keep(ctx context.Context, v variant) (row memory, err error) {
 	p.server.Play(append(model.Script{{Name: "summary", Kind: model.Compaction, Turns: slices.Repeat([]model.Turn{{From: b.summary}}, 9)}}, script...))
 	talk, session := h.talk, ""
 	if talk == nil {
-		talk = func(ctx context.Context, m *machine, session, prompt string, _ map[string]string) (string, error) {
+		talk = func(ctx context.Context, m *machine, session, prompt string, _ map[string]string) string {
 			return m.ask(ctx, session, prompt)
 		}
 	}
 	for i, prompt := range w.Prompts {
 		if i == len(w.Prompts)-1 && v.compacts && h.compact != "" {
-			if _, err = talk(ctx, p.machine, session, h.compact, dialogs); err != nil {
-				return row, err
-			}
+			talk(ctx, p.machine, session, h.compact, dialogs)
 		}
-		if session, err = talk(ctx, p.machine, session, prompt.Text, dialogs); err != nil {
-			return row, err
-		}
+		session = talk(ctx, p.machine, session, prompt.Text, dialogs)
 	}
 	requests := p.server.Requests()
 	i := slices.IndexFunc(requests, func(r model.Request) bool {
 		return r.Refused == nil && strings.Contains(r.LastUser(), fmt.Sprintf("part %d:", len(w.Prompts)))
 	})
-	if i < 0 {
-		return row, fmt.Errorf("no last request: %v", p.judge.Reasons())
-	}
+	lo.Must0(i >= 0, "no last request: %v", p.judge.Reasons())
 	row = memory{Host: v.host, Variant: v.name, Rejected: p.judge.Stats().Rejected}
 	for reason, times := range p.judge.Reasons() {
 		fmt.Fprintf(b.log, "%s, %s: refused %d times: %s\n", v.host, v.name, times, reason)
 	}
 	text := said(requests[i])
 	row.Chars = len(text)
-	err = b.look(ctx, v, p.machine, text, &row)
-	return row, errors.Join(err, p.faults.err())
+	b.look(ctx, v, p.machine, text, &row)
+	lo.Must0(p.faults.err())
+	return row
 }
 
 // summary answers a prompt for a summary, which is the user's, beside a short one of the system's in OpenCode.
@@ -134,11 +126,8 @@ func (b bench) summary(r model.Request) model.Turn {
 }
 
 // look counts where the facts are.
-func (b bench) look(ctx context.Context, v variant, m *machine, text string, row *memory) error {
-	ids, err := b.frames(ctx, v, m)
-	if err != nil {
-		return err
-	}
+func (b bench) look(ctx context.Context, v variant, m *machine, text string, row *memory) {
+	ids := b.frames(ctx, v, m)
 	for _, f := range b.facts {
 		if _, can := m.host.tongue[work.Ask]; !can && (f.What == work.Answer || f.What == work.Refusal) {
 			continue
@@ -148,9 +137,7 @@ func (b bench) look(ctx context.Context, v variant, m *machine, text string, row
 		case strings.Contains(unquoted(text), f.Words):
 			where = verbatim
 		case v.flame:
-			if where, err = b.called(ctx, m, f, ids); err != nil {
-				return err
-			}
+			where = b.called(ctx, m, f, ids)
 		case log.MatchString(text):
 			where = named
 		}
@@ -159,7 +146,6 @@ func (b bench) look(ctx context.Context, v variant, m *machine, text string, row
 			fmt.Fprintf(b.log, "%s, %s: %s: %s, %q\n", v.host, v.name, columns[where], f.What, f.Words)
 		}
 	}
-	return nil
 }
 
 // log finds the place of a host's log in a request.
@@ -171,7 +157,7 @@ func unquoted(text string) string {
 }
 
 // called looks for a fact with one call: a search, or a reading of the frame in which it came up.
-func (b bench) called(ctx context.Context, m *machine, f work.Fact, ids map[string]string) (where int, err error) {
+func (b bench) called(ctx context.Context, m *machine, f work.Fact, ids map[string]string) (where int) {
 	frame := ""
 	for goal, id := range ids {
 		if strings.HasPrefix(goal, fmt.Sprintf("Piece %02d", f.Frame)) {
@@ -186,19 +172,15 @@ func (b bench) called(ctx context.Context, m *machine, f work.Fact, ids map[stri
 		{"flame_search", object{"query": f.Ask}},
 		{"flame_recall", object{"frameID": frame, "words": f.Ask}},
 	} {
-		args, err := json.Marshal(call.args)
-		if err != nil {
-			return gone, err
-		}
-		out, err := m.Run(ctx, b.flame, "call", call.tool, string(args))
+		out, err := m.Run(ctx, b.flame, "call", call.tool, string(lo.Must(json.Marshal(call.args))))
 		switch {
 		case strings.Contains(unquoted(out), f.Words):
-			return byCall, nil
+			return byCall
 		case err == nil && strings.Contains(out, frame):
 			where = named
 		}
 	}
-	return where, nil
+	return where
 }
 
 var columns = [...]string{"verbatim", "by one call", "only named", "gone"}

@@ -13,7 +13,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -21,6 +20,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -32,14 +32,20 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "economy:", err)
-		os.Exit(1)
-	}
+	defer stop()
+	var o options
+	flag.IntVar(&o.pieces, "frames", work.Pieces, "do the first `N` pieces of the work; 6 show that it works")
+	flag.StringVar(&o.host, "host", "", "measure `HOST` alone: opencode, claude-code, codex or gemini")
+	flag.StringVar(&o.only, "only", "", "measure the variants of these names, separated by commas")
+	flag.StringVar(&o.flame, "flame", "", "measure the program `FILE` instead of building one")
+	flag.BoolVar(&o.check, "check", false, "fail where a goal is missed that is met otherwise")
+	flag.BoolVar(&o.facts, "facts", false, "measure what is left of forty facts, instead of what requests cost")
+	flag.BoolVar(&o.others, "others", false, "with -facts: forty facts in other words than those that flame was made with")
+	flag.BoolVar(&o.write, "write", false, "write the measured rows into docs/economy.md")
+	flag.BoolVar(&o.chart, "chart", false, "only draw docs/savings.svg again, from the rows of docs/economy.md")
+	flag.Parse()
+	lo.Must0(flag.NArg() == 0, "unexpected argument %q", flag.Arg(0))
+	run(ctx, o)
 }
 
 // options are the values of the flags.
@@ -52,98 +58,53 @@ type options struct {
 	others       bool
 }
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	var o options
-	flags := flag.NewFlagSet("economy", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.IntVar(&o.pieces, "frames", work.Pieces, "do the first `N` pieces of the work; 6 show that it works")
-	flags.StringVar(&o.host, "host", "", "measure `HOST` alone: opencode, claude-code, codex or gemini")
-	flags.StringVar(&o.only, "only", "", "measure the variants of these names, separated by commas")
-	flags.StringVar(&o.flame, "flame", "", "measure the program `FILE` instead of building one")
-	flags.BoolVar(&o.check, "check", false, "fail where a goal is missed that is met otherwise")
-	flags.BoolVar(&o.facts, "facts", false, "measure what is left of forty facts, instead of what requests cost")
-	flags.BoolVar(&o.others, "others", false, "with -facts: forty facts in other words than those that flame was made with")
-	flags.BoolVar(&o.write, "write", false, "write the measured rows into docs/economy.md")
-	flags.BoolVar(&o.chart, "chart", false, "only draw docs/savings.svg again, from the rows of docs/economy.md")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	if o.chart {
-		return drawChart("docs/economy.md")
-	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
-	if o.facts || o.others {
-		found, err := measureAll(ctx, o, stderr, keepers, bench.keep)
-		writeKept(stdout, found, "")
-		err = errors.Join(err, moreRejected(found))
-		if err == nil && o.write {
-			err = rewrite("docs/economy.md", lo.Ternary(o.others, beginOthers, beginKept), func(w io.Writer, before string) { writeKept(w, found, before) })
+func run(ctx context.Context, o options) {
+	switch {
+	case o.chart:
+		drawChart("docs/economy.md")
+	case o.facts || o.others:
+		found := measureAll(ctx, o, keepers, bench.keep)
+		writeKept(os.Stdout, found, "")
+		lo.Must0(moreRejected(found))
+		if o.write {
+			rewrite("docs/economy.md", lo.Ternary(o.others, beginOthers, beginKept), func(w io.Writer, before string) { writeKept(w, found, before) })
 		}
-		return err
+	default:
+		results(measureAll(ctx, o, variants, bench.measure)).report(o)
 	}
-	found, err := measureAll(ctx, o, stderr, variants, bench.measure)
-	if err != nil {
-		return err
-	}
-	return results(found).report(o, stdout)
 }
 
-func measureAll[T any](
-	ctx context.Context, o options, log io.Writer, variants []variant, measure func(bench, context.Context, variant) (T, error),
-) ([]T, error) {
+func measureAll[T any](ctx context.Context, o options, variants []variant, measure func(bench, context.Context, variant) T) (found []T) {
 	if o.flame == "" {
-		dir, err := os.MkdirTemp("", "flame-economy-")
-		if err != nil {
-			return nil, err
-		}
+		dir := lo.Must(os.MkdirTemp("", "flame-economy-"))
 		defer os.RemoveAll(dir)
 		o.flame = filepath.Join(dir, "flame")
-		if out, err := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", o.flame, ".").CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("go build: %w\n%s", err, out)
-		}
+		out, err := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", o.flame, ".").CombinedOutput()
+		lo.Must0(err, string(out))
 	}
-	counter, err := tokens.New()
-	if err != nil {
-		return nil, err
-	}
-	b := bench{flame: o.flame, pieces: o.pieces, counter: counter, log: log, facts: lo.Ternary(o.others, work.Others, work.Facts)}
-	var found []T
+	b := bench{flame: o.flame, pieces: o.pieces, counter: lo.Must(tokens.New()), log: os.Stderr, facts: lo.Ternary(o.others, work.Others, work.Facts)}
 	for _, v := range variants {
-		if !o.wants(v) {
-			continue
+		if o.wants(v) {
+			fmt.Fprintf(b.log, "%s, %s\n", v.host, v.name)
+			found = append(found, measure(b, ctx, v))
+			fmt.Fprintf(b.log, "%v\n", found[len(found)-1])
 		}
-		one, err := measure(b, ctx, v)
-		if err != nil {
-			return found, fmt.Errorf("%s, %s: %w", v.host, v.name, err)
-		}
-		fmt.Fprintf(log, "%s, %s: %v\n", v.host, v.name, one)
-		found = append(found, one)
 	}
-	return found, nil
+	return found
 }
 
 func (o options) wants(v variant) bool {
-	named := o.only == ""
-	for name := range strings.SplitSeq(o.only, ",") {
-		named = named || name == v.name
-	}
-	return named && (o.host == "" || o.host == v.host)
+	return (o.only == "" || slices.Contains(strings.Split(o.only, ","), v.name)) && (o.host == "" || o.host == v.host)
 }
 
-func (r results) report(o options, stdout io.Writer) error {
-	r.write(stdout, "")
-	broken := r.judge(stdout, o.pieces)
+func (r results) report(o options) {
+	r.write(os.Stdout, "")
+	broken := r.judge(os.Stdout, o.pieces)
 	if o.write {
-		if err := errors.Join(r.writeInto("docs/economy.md"), drawChart("docs/economy.md")); err != nil {
-			return err
-		}
+		rewrite("docs/economy.md", begin, r.write)
+		drawChart("docs/economy.md")
 	}
-	if o.check && len(broken) > 0 {
-		return fmt.Errorf("missed: %s", strings.Join(broken, "; "))
-	}
-	return nil
+	lo.Must0(!o.check || len(broken) == 0, "missed: %s", strings.Join(broken, "; "))
 }
 
 // Markers of the generated part of the document.
@@ -155,21 +116,12 @@ const (
 	beginOthers = "<!-- measured: go run ./tests/economy -facts -others -write -->\n"
 )
 
-// writeInto writes the rows that were measured into the tables of a document.
-func (r results) writeInto(file string) error { return rewrite(file, begin, r.write) }
-
 // rewrite has write replace the generated part of a document behind a marker.
-func rewrite(file, begin string, write func(w io.Writer, before string)) error {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	before, rest, ok := strings.Cut(string(text), begin)
+func rewrite(file, begin string, write func(w io.Writer, before string)) {
+	before, rest, ok := strings.Cut(string(lo.Must(os.ReadFile(file))), begin)
 	known, after, ended := strings.Cut(rest, end)
-	if !ok || !ended {
-		return fmt.Errorf("%s has no place for the tables", file)
-	}
+	lo.Must0(ok && ended, file+" has no place for the tables")
 	var tables strings.Builder
 	write(&tables, known)
-	return os.WriteFile(file, []byte(before+begin+tables.String()+end+after), 0o644)
+	lo.Must0(os.WriteFile(file, []byte(before+begin+tables.String()+end+after), 0o644))
 }

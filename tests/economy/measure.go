@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 	"flame/tests/clients"
 	"flame/tests/economy/work"
@@ -27,45 +29,34 @@ type bench struct {
 }
 
 // measure does the work of a variant and returns the sums of its requests.
-func (b bench) measure(ctx context.Context, v variant) (row result, err error) {
+func (b bench) measure(ctx context.Context, v variant) (row result) {
 	h := hostOf(v.host)
 	w := work.Make(b.pieces, h.bytes)
 	if v.way == work.Asked {
 		w = w.Apart()
 	}
-	m, err := b.prepare(ctx, v, w.Files)
-	if err != nil {
-		return row, err
-	}
-	defer func() { err = errors.Join(err, m.close()) }()
+	m := b.prepare(ctx, v, w.Files)
+	defer m.close()
 	server, judge := m.server, m.judge
 	server.Play(w.Script(v.way, speaker{h.tongue, m.Project}))
 	session := ""
 	for _, p := range w.Prompts {
-		if session, err = m.ask(ctx, session, p.Text); err != nil {
-			return row, err
-		}
+		session = m.ask(ctx, session, p.Text)
 	}
-	ids, err := b.frames(ctx, v, m.machine)
-	if err != nil {
-		return row, err
-	}
+	ids := b.frames(ctx, v, m.machine)
 	answered := server.By(work.Main)
-	if len(answered) == 0 {
-		return row, fmt.Errorf("no request was answered: %v", judge.Reasons())
-	}
+	lo.Must0(len(answered) > 0, "no request was answered: %v", judge.Reasons())
 	row = figures(v, judge)
 	row.Kept = remaining(w, said(answered[len(answered)-1]), ids)
 	row.Twice = twice(answered[len(answered)-1])
 	if v.gateway {
-		if row.Miscounted, err = b.miscounted(ctx, m.machine, judge.Stats()); err != nil {
-			return row, err
-		}
+		row.Miscounted = b.miscounted(ctx, m.machine, judge.Stats())
 	}
 	for reason, times := range judge.Reasons() {
 		fmt.Fprintf(b.log, "%s, %s: refused %d times: %s\n", v.host, v.name, times, reason)
 	}
-	return row, m.faults.err()
+	lo.Must0(m.faults.err())
+	return row
 }
 
 // A place is a machine with its model.
@@ -77,43 +68,32 @@ type place struct {
 }
 
 // prepare makes the place for a variant, with files in its project.
-func (b bench) prepare(ctx context.Context, v variant, files map[string]string) (p place, err error) {
+func (b bench) prepare(ctx context.Context, v variant, files map[string]string) (p place) {
 	h := hostOf(v.host)
 	p.faults = &faults{}
 	p.server = model.New(nil, p.faults.add)
 	p.judge = rules.New(rules.Options{Protocol: true, Bound: true, Cache: true, Tokens: b.counter.Count})
 	p.server.Enforce(p.judge)
-	if p.machine, err = newMachine(ctx, h, p.server, files, v.env); err != nil {
-		p.server.Close()
-		return p, err
-	}
+	p.machine = newMachine(ctx, h, p.server, files, v.env)
 	if v.flame {
-		err = p.setUp(ctx, b.flame)
+		p.setUp(ctx, b.flame)
 	}
 	if v.gateway {
 		p.starts = []string{b.flame, clients.Programs[h.name].Name}
 	}
-	if err != nil {
-		err = errors.Join(err, p.close())
-	}
-	return p, err
+	return p
 }
 
-func (p place) close() error {
+func (p place) close() {
 	p.server.Close()
-	return p.machine.close()
+	p.machine.close()
 }
 
 // miscounted returns the difference between flame's count of tokens and the model's.
-func (b bench) miscounted(ctx context.Context, m *machine, counted rules.Stats) (int, error) {
-	out, err := m.Run(ctx, b.flame, "stats", "--json")
-	if err != nil {
-		return 0, err
-	}
+func (b bench) miscounted(ctx context.Context, m *machine, counted rules.Stats) int {
+	out := lo.Must(m.Run(ctx, b.flame, "stats", "--json"))
 	var told struct{ Usage core.Usage }
-	if err := json.Unmarshal([]byte(out), &told); err != nil {
-		return 0, err
-	}
+	lo.Must0(json.Unmarshal([]byte(out), &told))
 	miss := 0
 	for _, pair := range [][2]int{
 		{int(told.Usage.TokensIn), counted.Uncached}, {int(told.Usage.CacheRead), counted.Read},
@@ -121,7 +101,7 @@ func (b bench) miscounted(ctx context.Context, m *machine, counted rules.Stats) 
 	} {
 		miss += max(pair[0]-pair[1], pair[1]-pair[0])
 	}
-	return miss, nil
+	return miss
 }
 
 // faults are a server's complaints about its script.

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"regexp"
 
+	"github.com/samber/lo"
+
 	"flame/tests/clients"
 	"flame/tests/economy/work"
 )
@@ -35,8 +37,8 @@ var ofOpenCode = host{
 }
 
 // settleOpenCode has OpenCode use its format for a model that binds its thinking.
-func settleOpenCode(p clients.Place) ([]string, error) {
-	config, err := json.Marshal(object{
+func settleOpenCode(p clients.Place) []string {
+	config := lo.Must(json.Marshal(object{
 		"model": "anthropic/" + modelName, "small_model": "anthropic/" + modelName, "permission": object{"*": "allow"},
 		"subagent_depth": 3, "snapshot": false, // of all files before and after each answer
 		"agent": object{"general": object{"permission": object{"task": "allow"}}},
@@ -48,9 +50,7 @@ func settleOpenCode(p clients.Place) ([]string, error) {
 				"options": object{"thinking": object{"type": "adaptive"}},
 			}},
 		}},
-	})
-	if err != nil {
-		return nil, err
-	}
-	return nil, os.WriteFile(filepath.Join(p.Project, "opencode.json"), config, 0o644)
+	}))
+	lo.Must0(os.WriteFile(filepath.Join(p.Project, "opencode.json"), config, 0o644))
+	return nil
 }

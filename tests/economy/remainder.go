@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/tests/economy/work"
 	"flame/tests/model"
 )
@@ -51,25 +53,20 @@ func remaining(w work.Work, text string, ids map[string]string) remainder {
 }
 
 // frames returns the ids of flame's frames by their goals.
-func (b bench) frames(ctx context.Context, v variant, m *machine) (map[string]string, error) {
+func (b bench) frames(ctx context.Context, v variant, m *machine) map[string]string {
 	ids := map[string]string{}
 	if !v.flame {
-		return ids, nil
+		return ids
 	}
-	out, err := m.Run(ctx, b.flame, "call", "flame_get_state")
-	if err != nil {
-		return nil, err
-	}
+	out := lo.Must(m.Run(ctx, b.flame, "call", "flame_get_state"))
 	var state struct {
 		Frames map[string]struct{ SessionID, Goal string }
 	}
-	if err := json.Unmarshal([]byte(out), &state); err != nil {
-		return nil, err
-	}
+	lo.Must0(json.Unmarshal([]byte(out), &state))
 	for _, f := range state.Frames {
 		ids[f.Goal] = f.SessionID
 	}
-	return ids, nil
+	return ids
 }
 
 // told matches flame's texts in a conversation.
