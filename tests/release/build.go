@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/samber/lo"
+
 	"flame/hub"
 )
 
@@ -32,73 +34,46 @@ type releaser struct {
 	made    time.Time // the commit's time: all that is packed has it
 	version string    // as `flame version` prints it, without v; known after the first build
 	root    string    // folder with the files of the system built last, as the archive has them
-	systems []system  // that it makes files for
 }
 
 // checkOut clones the commit of this folder's repository.
-func checkOut(ctx context.Context, to string) (*releaser, error) {
+func checkOut(ctx context.Context, to string) *releaser {
 	// The folder may belong to another user, as in a build of somebody else's checkout.
 	trusting := to + ".gitconfig"
-	if err := write(trusting, []byte("[safe]\n\tdirectory = *\n")); err != nil {
-		return nil, err
-	}
-	if _, err := run(ctx, "", []string{"GIT_CONFIG_GLOBAL=" + trusting}, "git", "clone", "--quiet", "--no-hardlinks", ".", to); err != nil {
-		return nil, err
-	}
-	seconds, err := run(ctx, to, nil, "git", "log", "-1", "--format=%ct")
-	if err != nil {
-		return nil, err
-	}
-	unix, err := strconv.ParseInt(strings.TrimSpace(seconds), 10, 64)
-	return &releaser{source: to, made: time.Unix(unix, 0).UTC()}, err
+	write(trusting, []byte("[safe]\n\tdirectory = *\n"))
+	run(ctx, "", []string{"GIT_CONFIG_GLOBAL=" + trusting}, "git", "clone", "--quiet", "--no-hardlinks", ".", to)
+	seconds := run(ctx, to, nil, "git", "log", "-1", "--format=%ct")
+	return &releaser{source: to, made: time.Unix(lo.Must(strconv.ParseInt(strings.TrimSpace(seconds), 10, 64)), 0).UTC()}
 }
 
 // build builds both programs for a system, and everything that contains them.
-func (r *releaser) build(ctx context.Context, s system) error {
+func (r *releaser) build(ctx context.Context, s system) {
 	r.root = filepath.Join(filepath.Dir(r.source), s.String())
-	if err := os.MkdirAll(r.root, 0o755); err != nil {
-		return err
-	}
+	lo.Must0(os.MkdirAll(r.root, 0o755))
 	// GOFLAGS of the person who releases must not change the bytes.
 	env := []string{"CGO_ENABLED=0", "GOOS=" + s.os, "GOARCH=" + s.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS="}
-	if _, err := run(ctx, r.source, env, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w", "-o", r.root, ".", "./"+hub.Program); err != nil {
-		return err
-	}
-	built, err := buildinfo.ReadFile(filepath.Join(r.root, "flame"))
-	if err != nil {
-		return err
-	}
-	second, err := buildinfo.ReadFile(filepath.Join(r.root, hub.Program))
-	if err != nil {
-		return err
-	}
+	run(ctx, r.source, env, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w", "-o", r.root, ".", "./"+hub.Program)
+	built := lo.Must(buildinfo.ReadFile(filepath.Join(r.root, "flame")))
+	second := lo.Must(buildinfo.ReadFile(filepath.Join(r.root, hub.Program)))
 	for _, m := range second.Deps {
 		if !slices.ContainsFunc(built.Deps, func(has *debug.Module) bool { return has.Path == m.Path }) {
 			built.Deps = append(built.Deps, m)
 		}
 	}
 	r.version = strings.TrimPrefix(built.Main.Version, "v")
-	if err := r.accompany(ctx, built); err != nil {
-		return err
-	}
+	r.accompany(ctx, built)
 	name := fmt.Sprintf("flame_%s_%s_%s.tar.gz", r.version, s.os, s.arch)
-	if err := archive(filepath.Join(r.dist, name), r.root, strings.TrimSuffix(name, ".tar.gz"), r.made); err != nil {
-		return err
-	}
-	if err := r.npmPart(s); err != nil {
-		return err
-	}
-	return r.bundle(s)
+	archive(filepath.Join(r.dist, name), r.root, strings.TrimSuffix(name, ".tar.gz"), r.made)
+	r.npmPart(s)
+	r.bundle(s)
 }
 
 // run runs a program and returns what it prints on stdout.
-func run(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
+func run(ctx context.Context, dir string, env []string, name string, args ...string) string {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, said.Bytes())
-	}
-	return out.String(), nil
+	lo.Must0(cmd.Run(), "%s %s: %s", name, strings.Join(args, " "), said.Bytes())
+	return out.String()
 }

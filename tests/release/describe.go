@@ -16,9 +16,9 @@ const (
 
 // bundle packs the program of the system that was built last as a bundle (MCPB), which desktop
 // clients install.
-func (r *releaser) bundle(s system) error {
+func (r *releaser) bundle(s system) {
 	folder := filepath.Join(filepath.Dir(r.source), "mcpb-"+s.String())
-	manifest, err := encode(map[string]any{
+	manifest := encode(map[string]any{
 		"manifest_version": bundleVersion, "name": "flame", "display_name": "Flame", "version": r.version, "license": "MIT",
 		"description": env.Summary, "author": map[string]string{"name": "The maintainers of flame"},
 		"server": map[string]any{
@@ -34,31 +34,20 @@ func (r *releaser) bundle(s system) error {
 			"type": "directory", "title": "Project", "description": "The folder of the project whose frames this client works with", "required": true,
 		}},
 	})
-	if err != nil {
-		return err
-	}
-	content, err := files(r.root, "flame", hub.Program, "LICENSE", "NOTICES")
-	if err != nil {
-		return err
-	}
+	content := files(r.root, "flame", hub.Program, "LICENSE", "NOTICES")
 	content["manifest.json"] = manifest
-	if err := fill(folder, content, "flame", hub.Program); err != nil {
-		return err
-	}
-	return zipped(filepath.Join(r.dist, fmt.Sprintf("flame_%s_%s.mcpb", r.version, s)), folder, r.made)
+	fill(folder, content, "flame", hub.Program)
+	zipped(filepath.Join(r.dist, fmt.Sprintf("flame_%s_%s.mcpb", r.version, s)), folder, r.made)
 }
 
 // describe writes server.json, with which the registry of MCP servers lists flame.
-func (r *releaser) describe() error {
-	document, err := encode(map[string]any{
+func (r *releaser) describe() {
+	document := encode(map[string]any{
 		"$schema": serverSchema, "name": env.MCPName, "title": "Flame", "description": env.Summary, "version": r.version,
 		"packages": []any{map[string]any{
 			"registryType": "npm", "identifier": env.NPM, "version": r.version, "transport": map[string]string{"type": "stdio"},
 			"packageArguments": []any{map[string]string{"type": "positional", "value": "serve"}},
 		}},
 	})
-	if err != nil {
-		return err
-	}
-	return write(filepath.Join(r.dist, "server.json"), document)
+	write(filepath.Join(r.dist, "server.json"), document)
 }

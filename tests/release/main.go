@@ -12,11 +12,12 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"slices"
+
+	"github.com/samber/lo"
 )
 
 func main() {
@@ -26,52 +27,27 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := release(ctx, *out, *only, *packages); err != nil {
-		fmt.Fprintln(os.Stderr, "release:", err)
-		os.Exit(1)
-	}
+	release(ctx, *out, *only, *packages)
 }
 
 // release writes all files into a new folder that then replaces out.
-func release(ctx context.Context, out, only string, packages bool) error {
+func release(ctx context.Context, out, only string, packages bool) {
 	chosen := slices.DeleteFunc(slices.Clone(systems), func(s system) bool { return only != "" && s.String() != only })
-	if len(chosen) == 0 {
-		return fmt.Errorf("flame is not released for %s, only for %v", only, systems)
-	}
-	scratch, err := os.MkdirTemp("", "flame-release-")
-	if err != nil {
-		return err
-	}
+	lo.Must0(len(chosen) > 0, "flame is not released for %s, only for %v", only, systems)
+	scratch := lo.Must(os.MkdirTemp("", "flame-release-"))
 	defer os.RemoveAll(scratch)
-	r, err := checkOut(ctx, filepath.Join(scratch, "source"))
-	if err != nil {
-		return err
-	}
-	r.dist, r.systems = filepath.Join(scratch, "dist"), chosen
-	if err := os.Mkdir(r.dist, 0o755); err != nil {
-		return err
-	}
+	r := checkOut(ctx, filepath.Join(scratch, "source"))
+	r.dist = filepath.Join(scratch, "dist")
+	lo.Must0(os.Mkdir(r.dist, 0o755))
 	for _, s := range chosen {
-		if err := r.build(ctx, s); err != nil {
-			return fmt.Errorf("%s: %w", s, err)
-		}
+		r.build(ctx, s)
 		if packages {
-			if err := r.pack(ctx, s); err != nil {
-				return fmt.Errorf("%s: %w", s, err)
-			}
+			r.pack(ctx, s)
 		}
 	}
-	if err := r.npm(); err != nil {
-		return err
-	}
-	if err := r.describe(); err != nil {
-		return err
-	}
-	if err := sums(r.dist); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(out); err != nil {
-		return err
-	}
-	return os.CopyFS(out, os.DirFS(r.dist))
+	r.npm()
+	r.describe()
+	sums(r.dist)
+	lo.Must0(os.RemoveAll(out))
+	lo.Must0(os.CopyFS(out, os.DirFS(r.dist)))
 }

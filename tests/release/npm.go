@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/config/env"
 	"flame/hosts/opencode"
 	"flame/hub"
@@ -42,59 +44,43 @@ type packageJSON struct {
 }
 
 // npmPart packs the program of the system that was built last for npm.
-func (r *releaser) npmPart(s system) error {
-	content, err := files(r.root, "flame", hub.Program, "LICENSE", "NOTICES")
-	if err != nil {
-		return err
-	}
+func (r *releaser) npmPart(s system) {
+	content := files(r.root, "flame", hub.Program, "LICENSE", "NOTICES")
 	content["README.md"] = fmt.Appendf(nil, "The programs of %s for %s on %s.\n", env.NPM, s.os, cpus[s.arch])
-	return r.npmPack(packageJSON{
+	r.npmPack(packageJSON{
 		Name: s.part(), Description: "The program of " + env.NPM + " for one system", OS: []string{s.os}, CPU: []string{cpus[s.arch]},
 	}, content, "flame", hub.Program)
 }
 
 // npm packs the package that starts the program of the machine's system, and is a plugin for
 // OpenCode.
-func (r *releaser) npm() error {
-	content, err := files(r.source, "LICENSE")
-	if err != nil {
-		return err
-	}
+func (r *releaser) npm() {
+	content := files(r.source, "LICENSE")
 	content["opencode.js"] = opencode.Package(tools.Names, env.NPM)
 	for _, name := range []string{"flame.js", "README.md"} {
-		raw, err := starter.ReadFile("npm/" + name)
-		if err != nil {
-			return err
-		}
+		raw := lo.Must(starter.ReadFile("npm/" + name))
 		content[name] = []byte(strings.ReplaceAll(string(raw), "PACKAGE", env.NPM))
 	}
 	parts := map[string]string{}
 	for _, s := range systems {
 		parts[s.part()] = r.version
 	}
-	return r.npmPack(packageJSON{
+	r.npmPack(packageJSON{
 		Name: env.NPM, Description: env.Summary, MCPName: env.MCPName, Type: "module", Main: "opencode.js",
 		Bin: map[string]string{"flame": "flame.js"}, Engines: map[string]string{"node": ">=18"}, Parts: parts,
 	}, content, "flame.js")
 }
 
 // npmPack writes a package as `npm pack` names it.
-func (r *releaser) npmPack(about packageJSON, content map[string][]byte, programs ...string) error {
+func (r *releaser) npmPack(about packageJSON, content map[string][]byte, programs ...string) {
 	about.Version, about.Licence, about.Author = r.version, "MIT", env.Maintainer
-	manifest, err := encode(about)
-	if err != nil {
-		return err
-	}
-	content["package.json"] = manifest
+	content["package.json"] = encode(about)
 	folder := filepath.Join(filepath.Dir(r.source), "npm-"+about.Name)
-	if err := fill(folder, content, programs...); err != nil {
-		return err
-	}
-	return archive(filepath.Join(r.dist, about.Name+"-"+r.version+".tgz"), folder, "package", r.made)
+	fill(folder, content, programs...)
+	archive(filepath.Join(r.dist, about.Name+"-"+r.version+".tgz"), folder, "package", r.made)
 }
 
 // encode returns a document for people to read, too.
-func encode(document any) ([]byte, error) {
-	raw, err := json.MarshalIndent(document, "", "  ")
-	return append(raw, '\n'), err
+func encode(document any) []byte {
+	return append(lo.Must(json.MarshalIndent(document, "", "  ")), '\n')
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/samber/lo"
+
 	"flame/config/env"
 	"flame/hub"
 )
@@ -21,49 +23,31 @@ const (
 )
 
 // pack makes the packages of the system that was built last, and lists what is in its programs.
-func (r *releaser) pack(ctx context.Context, s system) error {
+func (r *releaser) pack(ctx context.Context, s system) {
 	for _, program := range []string{"flame", hub.Program} {
 		bill := filepath.Join(r.dist, fmt.Sprintf("%s_%s_%s.sbom.json", program, r.version, s))
-		_, err := run(ctx, r.source, nil, "go", "run", cyclonedx, "bin", "-json", "-licenses", "-noserial", "-output", bill, filepath.Join(r.root, program))
-		if err != nil {
-			return err
-		}
-		if err := r.settle(bill); err != nil {
-			return err
-		}
+		run(ctx, r.source, nil, "go", "run", cyclonedx, "bin", "-json", "-licenses", "-noserial", "-output", bill, filepath.Join(r.root, program))
+		r.settle(bill)
 	}
 	if s.os != "linux" {
-		return nil
+		return
 	}
 	config := filepath.Join(filepath.Dir(r.root), s.String()+".yaml")
-	if err := os.WriteFile(config, []byte(r.packageOf(s)), 0o644); err != nil {
-		return err
-	}
+	lo.Must0(os.WriteFile(config, []byte(r.packageOf(s)), 0o644))
 	env := []string{"SOURCE_DATE_EPOCH=" + strconv.FormatInt(r.made.Unix(), 10)}
 	for _, format := range []string{"deb", "rpm"} {
 		target := filepath.Join(r.dist, fmt.Sprintf("flame_%s_%s.%s", r.version, s, format))
-		if _, err := run(ctx, r.source, env, "go", "run", nfpm, "package", "--config", config, "--packager", format, "--target", target); err != nil {
-			return err
-		}
+		run(ctx, r.source, env, "go", "run", nfpm, "package", "--config", config, "--packager", format, "--target", target)
 	}
-	return nil
 }
 
 // settle gives a bill of materials the time of the commit, and leaves out the sums of the tool that
 // wrote it, which differ from machine to machine.
-func (r *releaser) settle(bill string) error {
-	raw, err := os.ReadFile(bill)
-	if err != nil {
-		return err
-	}
+func (r *releaser) settle(bill string) {
 	var document map[string]any
-	if err := json.Unmarshal(raw, &document); err != nil {
-		return err
-	}
+	lo.Must0(json.Unmarshal(lo.Must(os.ReadFile(bill)), &document))
 	about, ok := document["metadata"].(map[string]any)
-	if !ok {
-		return fmt.Errorf("%s has no metadata", bill)
-	}
+	lo.Must0(ok, bill+" has no metadata")
 	about["timestamp"] = r.made.Format(time.RFC3339)
 	tools, _ := about["tools"].([]any)
 	for _, tool := range tools {
@@ -71,10 +55,7 @@ func (r *releaser) settle(bill string) error {
 			delete(tool, "hashes")
 		}
 	}
-	if raw, err = encode(document); err != nil {
-		return err
-	}
-	return write(bill, raw)
+	write(bill, encode(document))
 }
 
 // packageOf describes the package of a system to nfpm.
