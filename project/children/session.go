@@ -74,9 +74,11 @@ func EndSession(ctx context.Context, p *project.Project, by project.Caller) erro
 	return endSession(ctx, p, by, (*project.HookState).GoesOn)
 }
 
-// EndServed is EndSession for a server that has ended. Hooks that report the session's prompts report its
-// end, too: it goes on while a process of its host lives, which may have restarted the server.
+// EndServed is EndSession for a server that has ended, which needs no hook to vouch for it. Hooks that
+// report the session's prompts report its end, too: it goes on while a process of its host lives, which
+// may have restarted the server.
 func EndServed(ctx context.Context, p *project.Project, by project.Caller) error {
+	by.Trust = project.TrustFlame
 	return endSession(ctx, p, by, func(mine *project.HookState, s *project.Op) bool {
 		return mine.Prompt != "" && mine.Lives(s) || mine.GoesOn(s)
 	})

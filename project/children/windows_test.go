@@ -61,8 +61,8 @@ func TestAnEndEndsWhatItsOwnProcessHolds(t *testing.T) {
 					require.NoError(t, children.EndSession(f.Ctx, f.Project, s))
 				case 'w':
 					require.NoError(t, children.EndEverywhere(f.Ctx, in(1), s))
-				case 's':
-					require.NoError(t, children.EndServed(f.Ctx, in(1), s))
+				case 's': // no hook vouches for the end of a connection
+					require.NoError(t, children.EndServed(f.Ctx, in(1), project.Caller{Session: s.Session, Host: s.Host}))
 				case 'k', 'l':
 					gone[2-int(step-'k')] = true
 				}
