@@ -87,8 +87,13 @@ func ShortFrames(frames []core.Frame) string {
 	return strings.Join(lo.Map(frames, func(f core.Frame, _ int) string { return ShortFrame(f) }), "\n")
 }
 
-// Ago returns how long ago something was.
-func Ago(now, then core.Millis) string { return core.Span(max(0, now-then)) + " ago" }
+// Ago returns how long ago something was, as the page says it.
+func Ago(now, then core.Millis) string {
+	if now-then < 5000 {
+		return "just now"
+	}
+	return core.Span(now-then) + " ago"
+}
 
 // Table aligns rows of cells, separated by tabs, for a terminal of that width; 0 is no
 // limit.
