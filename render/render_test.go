@@ -140,6 +140,6 @@ func TestAResultWithAnErrorDoesNotMentionMissingText(t *testing.T) {
 func TestWhatJustHappenedHasNoFigure(t *testing.T) {
 	t.Parallel()
 	for ms, want := range map[core.Millis]string{-2000: "just now", 0: "just now", 4999: "just now", 5000: "5 s ago", 7_200_000: "2 h ago"} {
-		assert.Equal(t, want, render.Ago(10_000_000, 10_000_000-ms), ms)
+		assert.Equal(t, want, Ago(10_000_000, 10_000_000-ms), ms)
 	}
 }
